@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# luabpf's build. Sources are found by wildcard: a new file needs no entry here.
+# `make help` lists the targets, which are the rules that carry a "##" comment.
+#
+# Variables for the command line:
+#   O=DIR       build there instead of build/
+#   V=1         show each command
+#   SAN=1       AddressSanitizer and UBSan in all user-space code
+#   COVERAGE=1  gcov counters in all user-space code
+#   PREFIX=/usr/local, DESTDIR=  where install puts things
+# A change of flags rebuilds what it concerns, so SAN=1 may share O with a plain build; giving it
+# its own O just saves the rebuild.
+
+O ?= build
+V ?= 0
+SAN ?= 0
+COVERAGE ?= 0
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/luabpf
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+
+VERSION := 0.1.0
+
+CC ?= cc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+LLVM_STRIP ?= $(shell command -v llvm-strip 2>/dev/null)
+PROTOC_C ?= protoc-c
+PKG_CONFIG ?= pkg-config
+PYTHON ?= /usr/bin/python3
+
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-8s %s\n' "$(1)" "$(patsubst $(abspath $(O))/%,%,$(2))"
+endif
+
+# ---- flags ---------------------------------------------------------------------------------------
+
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+ARCH := $(shell uname -m)
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
+
+WARN := -Wall -Wextra -Werror
+INCLUDES := -Iinclude -Iuser -I$(O) -I$(O)/gen
+CPPFLAGS_ALL := $(INCLUDES) -D_GNU_SOURCE -DLUABPF_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CFLAGS ?= -O2 -g
+# -fms-extensions: a struct may begin with another that has no name (walk.h).
+DIALECT := -std=gnu11 -fms-extensions
+CFLAGS_ALL := $(DIALECT) $(WARN) $(CFLAGS) -fno-omit-frame-pointer
+LDFLAGS_ALL := $(LDFLAGS)
+LIBS := -lbpf -lelf -lz -lprotobuf-c -lcjson -lcap -lpthread -lm
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+ifeq ($(SAN),1)
+CFLAGS_ALL += $(SANITIZE)
+LDFLAGS_ALL += $(SANITIZE)
+endif
+ifeq ($(COVERAGE),1)
+CFLAGS_ALL += --coverage -fprofile-update=atomic
+LDFLAGS_ALL += --coverage
+endif
+
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(DIALECT) -Wall -Werror -Wno-microsoft-anon-tag \
+	-D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -Iinclude $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+
+# ---- what there is -------------------------------------------------------------------------------
+
+BPF_SRC := $(wildcard bpf/*.bpf.c)
+SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
+PROTO := $(wildcard user/prof/*.proto)
+PROTO_C := $(PROTO:user/prof/%.proto=$(O)/gen/%.pb-c.c)
+PROTO_H := $(PROTO_C:.c=.h)
+GEN := $(SKEL) $(PROTO_H)
+
+LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:.c=.o)
+LIB := $(O)/libluabpf.a
+
+# tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
+# tests/{golden,kernel,e2e,bench}/*.c: a program each, linked with the library and tests/lib.
+# tests/hosts/*.c: a program each that embeds LuaJIT. tests/fuzz/*.c: a libFuzzer target each.
+TLIB_SRC := $(wildcard tests/lib/*.c)
+TLIB_OBJ := $(TLIB_SRC:%.c=$(O)/obj/%.o)
+UNIT_OBJ := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/unit/*.c))
+TOOL_SRC := $(wildcard tests/golden/*.c tests/kernel/*.c tests/e2e/*.c tests/bench/*.c)
+TOOLS := $(TOOL_SRC:%.c=$(O)/%)
+HOST_SRC := $(wildcard tests/hosts/*.c)
+HOSTS := $(HOST_SRC:%.c=$(O)/%)
+# tests/hosts/puc/*.c: a program for each PUC Lua whose headers are installed, linked with the library.
+PUC_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
+PUC_HOSTS := $(foreach v,$(PUC_VERSIONS),$(patsubst %.c,$(O)/%-$(v),$(wildcard tests/hosts/puc/*.c)))
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
+TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
+
+.PHONY: all
+all: $(O)/luabpf ## build O/luabpf (the default)
+
+# Rewritten only when the flags differ, so that objects depend on the flags they were made with.
+$(O)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))' | \
+		cmp -s - $@ 2>/dev/null || \
+		printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))' >$@
+.PHONY: FORCE
+FORCE:
+
+# ---- BPF -----------------------------------------------------------------------------------------
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+	$(if $(LLVM_STRIP),$(Q)$(LLVM_STRIP) -g $@)
+
+$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
+
+# ---- user space ----------------------------------------------------------------------------------
+
+$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: user/prof/%.proto
+	$(call say,PROTOC,$@)
+	@mkdir -p $(O)/gen
+	$(Q)$(PROTOC_C) --c_out=$(O)/gen -Iuser/prof $<
+
+$(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c $(O)/flags
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+
+$(O)/obj/%.o: %.c $(O)/flags Makefile | $(GEN)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(CFLAGS_ALL) \
+		-MMD -MP -c $< -o $@
+
+$(LIB): $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/luabpf: $(O)/obj/user/main.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+# ---- test programs -------------------------------------------------------------------------------
+
+$(O)/libtest.a: $(TLIB_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/tests/unit/unit: $(UNIT_OBJ) $(O)/libtest.a $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ -lcriterion $(LIBS)
+
+$(TOOLS): $(O)/%: $(O)/obj/%.o $(O)/libtest.a $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+# A host is a target, not a part of luabpf: never sanitized, and it exports its symbols as hosts do.
+$(HOSTS): $(O)/%: %.c Makefile
+	$(call say,HOST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(WARN) -O2 -g -D_GNU_SOURCE $$($(PKG_CONFIG) --cflags luajit) -rdynamic \
+		-o $@ $< $$($(PKG_CONFIG) --libs luajit) -lpthread -ldl -lm
+
+# PUC Lua's headers differ by version, its library is taken as it is shipped: shared and stripped.
+define puc_host
+$(O)/obj/tests/hosts/puc/%-$(1).o: tests/hosts/puc/%.c $(O)/flags Makefile | $(GEN)
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -Itests/lib -isystem /usr/include/lua$(1) $(CFLAGS_ALL) \
+		-MMD -MP -c $$< -o $$@
+$(O)/tests/hosts/puc/%-$(1): $(O)/obj/tests/hosts/puc/%-$(1).o $(O)/libtest.a $(LIB)
+	$$(call say,HOST,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -rdynamic -o $$@ $$^ -llua$(1) $(LIBS)
+endef
+$(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
+
+# Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
+FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option \
+	-fsanitize=address,undefined -fno-sanitize-recover=undefined
+$(O)/fuzzobj/%.o: %.c Makefile | $(GEN)
+	$(call say,FUZZCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_CFLAGS) \
+		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+$(O)/fuzzobj/gen/%.o: $(O)/gen/%.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+
+FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(O)/fuzzobj/%.o) $(TLIB_SRC:%.c=$(O)/fuzzobj/%.o) \
+	$(PROTO_C:$(O)/gen/%.c=$(O)/fuzzobj/gen/%.o)
+$(O)/libfuzzed.a: $(FUZZ_LIB_OBJ)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(FUZZERS): $(O)/%: $(O)/fuzzobj/%.o $(O)/libfuzzed.a
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+.PHONY: tests-build bpf
+tests-build: $(O)/luabpf $(if $(UNIT_OBJ),$(O)/tests/unit/unit) $(TOOLS) $(HOSTS) $(PUC_HOSTS) $(SKEL) ## build the tests, without running them
+fuzz-build: $(FUZZERS)
+bpf: $(SKEL) ## build the BPF objects and their skeletons only
+
+# ---- running -------------------------------------------------------------------------------------
+
+RUN := O=$(abspath $(O)) MAKE="$(MAKE)" $(PYTHON) tests/run
+
+.PHONY: check unit unit-san golden fuzz-short kernel e2e lint fuzz bench demo deps
+check: deps ## install what is missing, build, run every test (as root: kernel and e2e need it)
+	$(Q)$(RUN) check
+unit: ## unit tests (Criterion)
+	$(Q)$(RUN) unit
+unit-san: ## unit tests under ASan and UBSan
+	$(Q)$(RUN) unit-san
+golden: ## reporters: saved profiles to exact text, and against jit/p.lua
+	$(Q)$(RUN) golden
+fuzz-short: ## each fuzzer for a few seconds
+	$(Q)$(RUN) fuzz-short
+kernel: ## BPF programs in the kernel (root)
+	$(Q)$(RUN) kernel
+e2e: ## real interpreters and hosts, end to end (root)
+	$(Q)$(RUN) e2e
+lint: ## style, include edges, licences, static analysis
+	$(Q)$(RUN) lint
+fuzz: ## each fuzzer for FUZZ_TIME=600 seconds
+	$(Q)FUZZ_TIME=$(or $(FUZZ_TIME),600) $(RUN) fuzz
+bench: all tests-build ## measure the cost in the kernel, on the target and in user space (root)
+	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py
+demo: deps ## install what is missing, build, profile a demo workload (root)
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)O=$(abspath $(O)) sh tools/demo.sh
+deps: ## install the packages that build, tests, demo and bench need
+	$(Q)sh tools/deps.sh
+
+# ---- install -------------------------------------------------------------------------------------
+
+.PHONY: install uninstall clean help
+install: all ## install into DESTDIR/PREFIX
+	install -Dm755 $(O)/luabpf $(DESTDIR)$(BINDIR)/luabpf
+	install -Dm644 docs/luabpf.1 $(DESTDIR)$(MANDIR)/man1/luabpf.1
+	install -Dm644 tools/completions/luabpf.bash $(DESTDIR)$(COMPDIR)/luabpf
+	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
+	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
+
+uninstall: ## remove what install installed
+	rm -f $(DESTDIR)$(BINDIR)/luabpf $(DESTDIR)$(MANDIR)/man1/luabpf.1 \
+		$(DESTDIR)$(COMPDIR)/luabpf
+	rm -rf $(DESTDIR)$(DOCDIR)
+
+clean: ## remove what was built
+	rm -rf $(O)
+
+help: ## this list
+	@printf 'Targets:\n'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
+	@printf 'Variables: O=DIR V=1 SAN=1 COVERAGE=1 PREFIX=%s DESTDIR=\n' '$(PREFIX)'
+
+# The dependency files; a missing one means that its object is yet to be built.
+-include $(wildcard $(LIB_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(O)/obj/user/main.d $(O)/obj/tests/hosts/puc/*.d $(O)/bpf/*.d \
+	$(FUZZ_LIB_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(O)/fuzzobj/%.d))
+
+# Keep objects that only a pattern rule mentions.
+.SECONDARY:

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Into the ring buffer. A wake-up of the reader costs more than all the rest of a sample, so that
+ * there is none but for a fill level and for what user space has to act on at once.
+ */
+#ifndef LUABPF_EMIT_BPF_H
+#define LUABPF_EMIT_BPF_H
+
+#include "emit_lj.bpf.h"
+#include "emit_puc.bpf.h"
+#include "maps.bpf.h"
+
+static __always_inline void count_end(__u32 end)
+{
+	__u64 *n = bpf_map_lookup_elem(&ends, &end);
+
+	if (n)
+		(*n)++;
+}
+
+/* The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
+ */
+#define RING_ASK 64
+
+static __always_inline __u64 ring_wakeup(int now, __u32 sample)
+{
+	if (!now && sample % RING_ASK)
+		return BPF_RB_NO_WAKEUP;
+	if (now || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
+			   bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+/* Asks user space to look at a process. */
+static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id)
+{
+	struct lb_rec_task *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+
+	if (!rec)
+		return;
+	rec->head.type = LB_REC_TASK;
+	rec->head.size = sizeof(*rec);
+	rec->pid = pid;
+	rec->epoch = epoch;
+	rec->exec_id = exec_id;
+	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Ships one of the prototypes that this sample read, unless that was done before. */
+static long emit_fresh_one(__u32 i, struct lb_walk **ctx)
+{
+	struct lb_walk *w = *ctx;
+	const struct lb_fresh *fresh = &w->fresh[i & (LB_FRESH - 1)];
+	__u32 slot = (__u32)(fresh->proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
+	__u32 tag =
+		fresh->print ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(fresh->proto >> 3) ^ w->rec.epoch;
+
+	slot &= SHIPPED - 1;
+	tag += !tag; /* 0 is an empty slot */
+	if (shipped[slot] == tag)
+		return 0;
+	if (w->family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, fresh->proto, fresh->print)
+				       : emit_lj_proto(&w->rec, fresh->proto, fresh->print)) {
+		w->shipped = ~0U;
+		return 1;
+	}
+	shipped[slot] = tag;
+	w->shipped++;
+	return 0;
+}
+
+/*
+ * Returns how many were shipped. A thread whose stack shows the same prototypes as in its last
+ * sample has nothing to ship.
+ */
+static __always_inline __u32 emit_fresh(struct lb_walk *w, struct lb_thread *thread)
+{
+	__u32 sum = w->fresh_sum ^ w->rec.epoch;
+
+	if (thread->fresh_sum == sum)
+		return 0;
+	w->shipped = 0; /* in memory, where the verifier does not follow its value */
+	bpf_loop(w->nfresh, emit_fresh_one, &w, 0);
+	if (w->shipped == ~0U) /* no room: the rest with the next sample */
+		return 1;
+	thread->fresh_sum = sum;
+	return w->shipped;
+}
+
+static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
+{
+	__u32 n = w->rec.stack.n;
+	__u32 fresh = emit_fresh(w, thread);
+
+	if (n > LB_MAX_FRAMES)
+		n = LB_MAX_FRAMES;
+	w->rec.head.type = LB_REC_SAMPLE;
+	w->rec.head.size = LB_SAMPLE_SIZE(n);
+	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
+				  ring_wakeup(fresh, w->cache.sample));
+}
+
+#endif

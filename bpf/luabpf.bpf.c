@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/*
+ * The sampler. A perf_event fires on each thread of a target; what it finds goes into the ring
+ * buffer. Here is only the order of things: is this task a target, its registers, which VM runs on
+ * this thread, where is its topmost frame, the walk, the record. Each has its own header.
+ *
+ * Every sample of a target ends in exactly one enum lb_end.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "regs.bpf.h"
+#include "maps.bpf.h"
+#include "thread.bpf.h"
+#include "sample_lj.bpf.h"
+#include "sample_puc.bpf.h"
+#include "emit.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* An image of a process: differs after an exec, and from that of an earlier process of the same
+ * pid. */
+static __always_inline __u64 task_exec_id(struct task_struct *task)
+{
+	return task->group_leader->start_boottime << 8 ^ (__u64)task->self_exec_id << 1 ^ 1;
+}
+
+static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
+					struct task_struct *task, enum lb_end end)
+{
+	if (end != LB_END_RESOLVED)
+		return end;
+	thread_describe(w, task);
+	return emit_sample(w, thread) ? LB_END_RING_FULL : LB_END_RESOLVED;
+}
+
+/*
+ * families: those that this program knows, a constant. Of VMs of both on one thread, nested in each
+ * other, the innermost is the one.
+ */
+static __always_inline enum lb_end sample(struct task_struct *task, struct lb_proc *proc,
+					  __u64 exec_id, __u32 families)
+{
+	struct lb_thread *thread = thread_of(task->pid, exec_id);
+	struct lj_find lj = {.proc = proc, .thread = thread};
+	struct puc_sample puc = {.proc = proc, .thread = thread};
+	enum lb_end lj_end = LB_END_OUTSIDE, puc_end = LB_END_OUTSIDE;
+
+	if (!thread)
+		return LB_END_FAULT;
+	if (task->flags & PF_EXITING)
+		return LB_END_NO_REGS;
+	if (families & proc->families & LB_FAMILY_BIT(PUC))
+		puc_end = puc_sample(&puc, task);
+	if (families & proc->families & LB_FAMILY_BIT(LJ))
+		lj_end = lj_begin(&lj, task);
+	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
+	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj.w->cframe))
+		return send(puc_common(puc.w), thread, task, puc_end);
+	if (!(families & LB_FAMILY_BIT(LJ)) || lj_end != LB_END_RESOLVED)
+		return lj_end;
+	return send(lj_common(lj.w), thread, task, lj_finish(&lj));
+}
+
+/*
+ * A thread that began while its process was being attached may have two events: one that user space
+ * opened for it, and one that it inherited. Which of them this sample comes from is told by the
+ * event at the root of the inheritance: a thread keeps to the first that it showed. (The kernel
+ * swaps whole contexts of related threads, so that the event at hand, and its cookie, may have been
+ * another's.)
+ */
+static __always_inline int is_duplicate(void *ctx, struct lb_thread *thread)
+{
+	struct bpf_perf_event_data_kern *data = ctx;
+	struct perf_event *event = 0, *parent = 0;
+	__u64 root;
+
+	if (bpf_probe_read_kernel(&event, sizeof(event),
+				  __builtin_preserve_access_index(&data->event)) ||
+	    bpf_probe_read_kernel(&parent, sizeof(parent),
+				  __builtin_preserve_access_index(&event->parent)))
+		return 0;
+	root = (__u64)(parent ? parent : event);
+	if (!thread->root)
+		thread->root = root;
+	return thread->root != root;
+}
+
+static __always_inline int on_event(void *ctx, __u32 families)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 pid = task->tgid;
+	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
+	__u64 exec_id = task_exec_id(task);
+
+	if (doubled) {
+		struct lb_thread *thread = thread_of(task->pid, exec_id);
+
+		if (thread && is_duplicate(ctx, thread))
+			return 0;
+	}
+	/* a process without a VM may have called exec since it was looked at: a shell's way */
+	if (proc && !proc->exec_id && proc->nmodules)
+		proc->exec_id = exec_id;
+	if (!proc || proc->exec_id != exec_id) {
+		emit_task(pid, proc ? proc->epoch : 0, exec_id);
+		count_end(LB_END_UNRECOGNISED);
+		return 0;
+	}
+	if (proc->families & ~families) /* since an exec */
+		count_end(LB_END_UNRECOGNISED);
+	else
+		count_end(proc->nmodules ? sample(task, proc, exec_id, families) : LB_END_OUTSIDE);
+	return 0;
+}
+
+/* One of these is loaded: that of the targets' families, as the verifier takes its time. */
+
+SEC("perf_event")
+int luabpf_lj(void *ctx)
+{
+	return on_event(ctx, LB_FAMILY_BIT(LJ));
+}
+
+SEC("perf_event")
+int luabpf_puc(void *ctx)
+{
+	return on_event(ctx, LB_FAMILY_BIT(PUC));
+}
+
+SEC("perf_event")
+int luabpf_any(void *ctx)
+{
+	return on_event(ctx, LB_FAMILIES);
+}

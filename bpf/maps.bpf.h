@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
+ */
+#ifndef LUABPF_MAPS_BPF_H
+#define LUABPF_MAPS_BPF_H
+
+#include <luabpf/abi.h>
+#include <luabpf/walk_lj.h>
+#include <luabpf/walk_puc.h>
+
+/*
+ * Samples, prototypes and task events, to user space. The size is set by the loader: it has to hold
+ * what comes between two reads (50 ms) at the highest rate, deep stacks included.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} ring SEC(".maps");
+
+/* Target processes. User space writes; BPF reads, and adopts exec_id at a process's first sample.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct lb_proc);
+} procs SEC(".maps");
+
+/* VM builds, by the index that struct lb_module names. User space writes, BPF reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_BUILDS);
+	__type(key, __u32);
+	__type(value, struct lb_build);
+} builds SEC(".maps");
+
+/* What is known of a thread. BPF alone; a lost entry is learned again from the next sample. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct lb_thread);
+} threads SEC(".maps");
+
+/* Some thread may have two events: see is_duplicate(). User space sets it, BPF reads. */
+__u32 doubled;
+
+/*
+ * The walk in hand, one for each CPU: the loader sets their number. BPF alone: too large for its
+ * stack, and for a per-CPU map, which has a limit of 32 KiB. A perf_event program does not nest on
+ * a CPU.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lj_walk);
+} walks SEC(".maps");
+
+/* Ditto, of PUC Lua. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct puc_walk);
+} puc_walks SEC(".maps");
+
+/* How samples ended, by enum lb_end. BPF counts, user space reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LB_END__MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} ends SEC(".maps");
+
+/*
+ * Prototypes that were shipped: a direct-mapped cache of fingerprints. A collision ships one again,
+ * which costs time and nothing else. BPF alone.
+ */
+#define SHIPPED (1 << 16)
+__u32 shipped[SHIPPED];
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* A sample of a thread that may run PUC Lua: which lua_State, its topmost frame, the walk. */
+#ifndef LUABPF_SAMPLE_PUC_BPF_H
+#define LUABPF_SAMPLE_PUC_BPF_H
+
+#include <luabpf/find_puc.h>
+#include "regs.bpf.h"
+#include "thread.bpf.h"
+
+struct puc_sample {
+	struct puc_walk *w;
+	struct lb_proc *proc;
+	struct lb_thread *thread;
+};
+
+/* Makes the walk one for this module's build. */
+static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *proc, __u32 i)
+{
+	const struct lb_module *module;
+	struct lb_build *build;
+	__u32 key;
+
+	if (i >= LB_MODULES)
+		return -1;
+	module = &proc->module[i];
+	if (module->family != LB_FAMILY_PUC)
+		return -1;
+	key = module->build;
+	build = bpf_map_lookup_elem(&builds, &key);
+	if (!build)
+		return -1;
+	w->puc = build->puc.puc;
+	w->pc_reg = build->puc.pc_reg;
+	w->jmp_marked = build->puc.jmp_marked;
+	w->gc_skip = build->puc.gc_skip;
+	w->gc_skip_size = build->puc.gc_skip_size;
+	w->vm_start = module->vm_start;
+	w->vm_end = module->vm_end;
+	w->text_lo = module->text_lo;
+	w->text_hi = module->text_hi;
+	w->gc_lo = module->gc_lo;
+	w->gc_hi = module->gc_hi;
+	w->rec.build = key;
+	return 0;
+}
+
+static long puc_walk_step(__u32 i, struct puc_walk **w)
+{
+	return puc_step(0, *w) != LB_MORE;
+}
+
+/* Walks what this module's VM runs on the thread. */
+static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i)
+{
+	struct puc_walk *w = s->w;
+
+	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
+		return LB_END_OUTSIDE;
+	w->cache.sample++; /* what was seen by another build's layout is stale */
+	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0;
+	w->rec.stack.n = 0;
+	w->rec.stack.flags = 0;
+	w->nfresh = 0;
+	w->fresh_sum = 0;
+	puc_find(0, w);
+	w->end = LB_END_LOOP;
+	bpf_loop(LB_MAX_STEPS, puc_walk_step, &w, 0);
+	return s->w->end;
+}
+
+/*
+ * Of several VMs that run on the thread, nested in each other, the innermost: that whose C frames
+ * begin nearest to sp.
+ */
+static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
+{
+	__u32 i, at = LB_MODULES, last = LB_MODULES;
+	enum lb_end end = LB_END_OUTSIDE;
+	__u64 inner = ~0ULL;
+
+	for (i = 0; i < LB_MODULES; i++) {
+		enum lb_end its;
+
+		if (i >= s->proc->nmodules)
+			break;
+		its = puc_walk_module(s, i);
+		last = i; /* the walk is about this one now, whatever came of it */
+		if (its == LB_END_OUTSIDE)
+			continue;
+		if (at < LB_MODULES && s->w->inner >= inner)
+			continue;
+		inner = s->w->inner;
+		end = its;
+		at = i;
+	}
+	if (at >= LB_MODULES)
+		return LB_END_OUTSIDE;
+	if (at != last)
+		end = puc_walk_module(s, at);
+	s->thread->puc_L = s->w->L;
+	s->thread->puc_module = at;
+	return end;
+}
+
+static __always_inline enum lb_end puc_sample(struct puc_sample *s, struct task_struct *task)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	s->w = bpf_map_lookup_elem(&puc_walks, &cpu);
+	if (!s->w || regs_read(&s->w->regs, task))
+		return LB_END_NO_REGS;
+	regs_read_all(&s->w->gprs, task);
+	s->w->stack_hi = thread_stack(s->thread, task, s->w->regs.sp);
+	if (!s->w->stack_hi)
+		return LB_END_NO_STACK;
+	thread_walk(puc_common(s->w), task, s->proc);
+	s->w->family = LB_FAMILY_PUC;
+	return puc_walk_innermost(s);
+}
+
+#endif

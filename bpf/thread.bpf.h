@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What is known of the sampled thread. */
+#ifndef LUABPF_THREAD_BPF_H
+#define LUABPF_THREAD_BPF_H
+
+#include "maps.bpf.h"
+
+struct bounds {
+	__u64 lo, hi;
+};
+
+static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struct bounds *bounds)
+{
+	bounds->lo = vma->vm_start;
+	bounds->hi = vma->vm_end;
+	return 0;
+}
+
+static __noinline struct lb_thread *thread_of(__u32 tid, __u64 exec_id)
+{
+	struct lb_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+	static const struct lb_thread none;
+
+	if (thread && thread->exec_id == exec_id)
+		return thread;
+	bpf_map_update_elem(&threads, &tid, &none, BPF_ANY);
+	thread = bpf_map_lookup_elem(&threads, &tid);
+	if (thread)
+		thread->exec_id = exec_id;
+	return thread;
+}
+
+/*
+ * The end of the mapping that holds the C stack; asked for again only when sp has left it. The
+ * kernel does not answer while the address space is being changed. Then a distance is taken that no
+ * two threads' stacks are likely to share, for this sample only.
+ */
+#define STACK_GUESS (64 << 10)
+
+/* Not inlined: its stack is not to add to that of the walks. */
+static __noinline __u64 thread_stack(struct lb_thread *thread, struct task_struct *task, __u64 sp)
+{
+	struct bounds bounds = {};
+
+	if (sp >= thread->stack_lo && sp < thread->stack_hi)
+		return thread->stack_hi;
+	if (bpf_find_vma(task, sp, stack_of, &bounds, 0))
+		return sp + STACK_GUESS;
+	if (sp >= bounds.hi)
+		return 0;
+	thread->stack_lo = bounds.lo;
+	thread->stack_hi = bounds.hi;
+	return bounds.hi;
+}
+
+static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, __u32 module)
+{
+	__u32 i;
+
+	for (i = 0; i < LB_THREAD_VMS; i++)
+		if (thread->g[i] == g)
+			return;
+	i = thread->next++ & (LB_THREAD_VMS - 1);
+	thread->g[i] = g;
+	thread->module[i] = module;
+	thread->scan_pause = 0;
+}
+
+/* Begins a walk of this thread. */
+static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *task,
+					const struct lb_proc *proc)
+{
+	w->cache.sample++;
+	w->rec.stack.n = 0;
+	w->rec.stack.flags = 0;
+	w->nfresh = 0;
+	w->fresh_sum = 0;
+	w->rec.pid = task->tgid;
+	w->rec.tid = task->pid;
+	w->rec.epoch = proc->epoch;
+	w->rec.ip = w->regs.ip;
+}
+
+/* Fills what the walk knows into its record. */
+static __always_inline void thread_describe(struct lb_walk *w, struct task_struct *task)
+{
+	w->rec.time = bpf_ktime_get_ns();
+	w->rec.vm = w->g;
+	w->rec.L = w->L;
+	w->rec.vmstate = w->vmstate;
+	w->rec.state = w->state;
+	__builtin_memcpy(w->rec.comm, task->comm, sizeof(w->rec.comm));
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What BPF and user space tell each other: ring buffer records, map keys and values. Fixed-width
+ * integers, explicit padding, sizes asserted. Host byte order; never leaves the machine.
+ */
+#ifndef LUABPF_ABI_H
+#define LUABPF_ABI_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+#include "layout.h"
+#include "layout_puc.h"
+
+#define LB_MAX_FRAMES 127
+#define LB_COMM 16
+
+enum lb_end {
+#define LB_END(id, class, key, sentence) LB_END_##id,
+#include "ends.def"
+#undef LB_END
+	LB_END__MAX,
+};
+
+/* ---- ring buffer records ----------------------------------------------------------------------
+ */
+
+enum lb_rec_type {
+	LB_REC_SAMPLE = 1,
+	LB_REC_PROTO =
+		2, /* a prototype seen for the first time; comes before the sample that shows it */
+	LB_REC_TASK = 3, /* a process that user space has to recognise */
+};
+
+struct lb_rec_head {
+	__u32 type; /* enum lb_rec_type */
+	__u32 size; /* of the whole record, head included */
+};
+
+enum lb_frame_kind {
+	LB_FRAME_LUA =
+		1, /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; print: its fingerprint */
+	LB_FRAME_C = 2,	 /* ptr: lua_CFunction */
+	LB_FRAME_FF = 3, /* ptr: fast function number (ffid) */
+};
+enum {
+	LB_FRAME_THREAD = 1, /* flag: first (innermost) frame of its lua_State */
+	LB_FRAME_TRACE =
+		2, /* flag: the frame runs compiled code; it is inlined in it or the trace's own */
+	LB_FRAME_TAIL = 4,  /* flag: entered by a tail call: the frame below is not its caller */
+	LB_FRAME_FIN = 8,   /* flag: a finalizer: no instruction of the frame below called it */
+	LB_FRAME_HOOK = 16, /* flag: a hook, ditto */
+};
+
+#define LB_NO_PC 0xffffffffu
+
+#define LB_FRAME_PTR(f) ((f)->word & ((1ULL << 48) - 1))
+#define LB_FRAME_KIND(f) ((__u8)((f)->word >> 56))
+#define LB_FRAME_FLAGS(f) ((__u8)((f)->word >> 48))
+#define LB_FRAME_WORD(kind, flags, ptr) (((__u64)(kind) << 56) | ((__u64)(flags) << 48) | (ptr))
+
+struct lb_frame {
+	__u64 word; /* kind (8 bits), flags (8), address (48) */
+	__u32 pc;
+	__u32 print; /* fingerprint of the prototype at the time of the sample */
+};
+
+enum {
+	LB_SAMPLE_CUT = 1, /* the stack was deeper than LB_MAX_FRAMES */
+};
+
+/* Frames, leaf first. One more than the limit, so that an index can be masked. */
+struct lb_stack {
+	__u32 n;
+	__u32 flags; /* LB_SAMPLE_* */
+	struct lb_frame frame[LB_MAX_FRAMES + 1];
+};
+
+struct lb_rec_sample {
+	struct lb_rec_head head;
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u32 pid;  /* in the root pid namespace */
+	__u32 tid;
+	__u64 vm; /* global_State */
+	__u64 L;
+	__u64 ip;
+	__s32 vmstate; /* LuaJIT's as it is stored: ~LJ_VMST_*, or the trace number; else 0 */
+	__u32 state;   /* jit.p's letter: N I C G J */
+	__u32 epoch;   /* of the process, see struct lb_proc */
+	__u32 build;   /* index into `builds` */
+	char comm[LB_COMM];
+	struct lb_stack stack; /* the record ends after stack.n frames */
+};
+#define LB_SAMPLE_SIZE(n)                                                                          \
+	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
+
+/* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
+ * read. */
+struct lb_part {
+	__u64 addr;
+	__u32 at;
+	__u32 len;
+};
+
+/*
+ * The memory that a prototype's names and lines are made of, as it was when the sample was taken,
+ * so that a process that exits at once keeps its names. What does not fit is read from the live
+ * process. Which parts there are is the family's own matter (bpf/emit_lj.bpf.h,
+ * bpf/emit_puc.bpf.h); user space lays them where they were and reads them like any memory.
+ */
+#define LB_PARTS 128
+struct lb_rec_proto {
+	struct lb_rec_head head;
+	__u64 proto;
+	__u32 pid;
+	__u32 epoch;
+	__u32 print;
+	__u32 build; /* index into `builds` */
+	__u32 nparts;
+	__u32 pad;
+	struct lb_part part[LB_PARTS];
+	/* the parts' bytes follow, to the end of the record */
+};
+
+/* LuaJIT: one allocation, the chunk's name, string constants. */
+#define LB_LJ_PROTO_BYTES 4096
+#define LB_LJ_NAME_BYTES 480
+#define LB_LJ_KSTRS 48
+#define LB_LJ_KSTR_BYTES 48
+struct lb_rec_lj_proto {
+	struct lb_rec_proto rec;
+	__u8 bytes[LB_LJ_PROTO_BYTES];
+	__u8 name[LB_LJ_NAME_BYTES];
+	__u8 kstr[LB_LJ_KSTRS][LB_LJ_KSTR_BYTES];
+};
+
+/* PUC Lua: a prototype's arrays are allocations of their own; the strings that they name. */
+#define LB_PUC_ARRAY_BYTES 4096
+#define LB_PUC_SMALL_BYTES 512
+#define LB_PUC_KS 48
+#define LB_PUC_NAMES 32
+#define LB_PUC_STR_BYTES 72
+struct lb_rec_puc_proto {
+	struct lb_rec_proto rec;
+	__u8 head[128];
+	__u8 code[LB_PUC_ARRAY_BYTES];
+	__u8 lineinfo[LB_PUC_ARRAY_BYTES];
+	__u8 abslineinfo[LB_PUC_SMALL_BYTES];
+	__u8 source[LB_PUC_SMALL_BYTES];
+	__u8 p[LB_PUC_SMALL_BYTES];
+	__u8 k[LB_PUC_KS * 16];
+	__u8 locvars[LB_PUC_NAMES * 16];
+	__u8 upvalues[LB_PUC_NAMES * 16];
+	__u8 str[LB_PUC_KS + 2 * LB_PUC_NAMES][LB_PUC_STR_BYTES];
+};
+
+struct lb_rec_task {
+	struct lb_rec_head head;
+	__u32 pid;
+	__u32 epoch; /* of the entry that BPF found, 0: none */
+	__u64 exec_id;
+};
+
+/* ---- maps --------------------------------------------------------------------------------------
+ */
+
+#define LB_MODULES 4
+#define LB_BUILDS 64
+#define LB_VM_TEXT (32 << 10) /* no VM's text is larger */
+
+struct lj_build {
+	struct lj_layout lj;
+	/* One bit for each offset in the VM's text: set where a call returns to after which the VM
+	 * takes BASE back from rbp, as L->base was not stored. */
+	__u8 rbp_site[LB_VM_TEXT / 8];
+};
+
+enum lb_family {
+	LB_FAMILY_LJ = 1,
+	LB_FAMILY_PUC = 2,
+};
+#define LB_FAMILY_BIT(name) (1u << LB_FAMILY_##name)
+#define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC))
+
+/* A VM build: index into the map `builds`. */
+struct lb_build {
+	__u32 family; /* enum lb_family: which of these it is */
+	__u32 pad;
+	union {
+		struct lj_build lj;
+		struct puc_build puc;
+	};
+};
+
+/* Where a process has a VM mapped. */
+struct lb_module {
+	__u64 vm_start; /* text of the assembler VM, or of luaV_execute: [vm_start, vm_end) */
+	__u64 vm_end;
+	__u64 text_lo; /* text of the whole module */
+	__u64 text_hi;
+	__u64 gc_lo; /* PUC Lua: text of the collector: [gc_lo, gc_hi); 0, 0: not found */
+	__u64 gc_hi;
+	__u32 build;
+	__u32 family; /* enum lb_family, as in the build */
+};
+
+/* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
+struct lb_proc {
+	__u64 exec_id; /* task's self_exec_id and start time: another image or process has another
+			*/
+	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
+	__u32 nmodules;
+	__u32 families; /* LB_FAMILY_BIT() of each that a module has */
+	__u32 pad;
+	struct lb_module module[LB_MODULES];
+};
+
+#define LB_THREAD_VMS 4
+
+/* What BPF remembers of a thread: key tid in the map `threads`. Only BPF uses it. */
+struct lb_thread {
+	__u64 stack_lo, stack_hi; /* the mapping that holds the C stack */
+	__u64 exec_id;
+	__u64 root;		/* the event that samples come from, once it matters */
+	__u64 g[LB_THREAD_VMS]; /* VMs that ran on this thread */
+	__u32 module[LB_THREAD_VMS];
+	__u32 next;	  /* slot of g[] to replace */
+	__u32 scan_wait;  /* samples until the stack is searched again for a VM */
+	__u32 scan_pause; /* the wait doubles while nothing is found */
+	__u32 fresh_sum;  /* of the prototypes in the last sample that was sent */
+	__u32 traceno; /* trace seen last: a collector step called from a trace hides its number */
+	__u32 puc_module;
+	__u64 puc_L; /* the lua_State that ran last; 0: none */
+};
+
+_Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
+_Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
+_Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Where a build of PUC Lua keeps what we read, 64 bit. One row per layout
+ * (user/vm/puc_layouts.def); the row is chosen by what the file says of itself and what its code
+ * shows (user/vm/puc_recognise.c), and each walk proves it again: it has to end at base_ci. Offsets
+ * are in bytes, names are Lua's own (lstate.h, lobject.h, ldo.c); 0xffff where a version has no
+ * such field.
+ */
+#ifndef LUABPF_LAYOUT_PUC_H
+#define LUABPF_LAYOUT_PUC_H
+
+#include <linux/types.h>
+
+#define PUC_NONE 0xffff
+
+struct puc_layout {
+	/* 51, 52, 53, 54, 55: opcodes, encodings, rules of names */
+	__u8 version;
+	__u8 flags; /* PUC_* */
+
+	/* lua_State (lstate.h) */
+	__u16 L_status;
+	__u16 L_top;
+	__u16 L_l_G;
+	__u16 L_ci;
+	__u16 L_stack;
+	__u16 L_stack_last;
+	__u16 L_base_ci;  /* 5.1: pointer to an array; later the struct itself */
+	__u16 L_errorJmp; /* struct lua_longjmp (ldo.c), its first word is `previous` */
+	__u16 L_nCcalls;
+	__u16 L_savedpc; /* 5.1: pc of the running function; later in CallInfo */
+	__u16 L_size;	 /* sizeof(lua_State): all of these lie below */
+
+	/* global_State */
+	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
+	__u16 g_registry;   /* TValue */
+
+	/* CallInfo */
+	__u16 ci_func;
+	__u16 ci_previous; /* 5.1: none, the array's element below */
+	__u16 ci_savedpc;
+	__u16 ci_callstatus; /* 5.1: tailcalls, the number of calls lost to tail calls */
+	__u16 ci_size;
+	__u16 pad;
+	__u32 cist_tail;   /* bits of callstatus: called by a tail call (5.1: any bit) */
+	__u32 cist_hooked; /* is running a hook: called by no instruction */
+	__u32 cist_fin;	   /* called as a finalizer */
+	__u32 cist_mask;   /* callstatus has 1, 2 or 4 bytes: 0xff, 0xffff, 0xffffffff */
+
+	/* Closure: LClosure.p and CClosure.f are at the same place */
+	__u16 closure_p;
+	__u16 closure_isC; /* 5.1 only: byte */
+
+	/* Proto */
+	__u16 p_code, p_sizecode;
+	__u16 p_lineinfo, p_sizelineinfo;
+	__u16 p_abslineinfo, p_sizeabslineinfo; /* 5.4 on */
+	__u16 p_source;
+	__u16 p_linedefined, p_lastlinedefined;
+	__u16 p_k, p_sizek;
+	__u16 p_p, p_sizep;
+	__u16 p_locvars, p_sizelocvars;
+	__u16 p_upvalues, p_sizeupvalues;
+	__u16 p_numparams, p_is_vararg; /* 5.5: is_vararg is `flag` */
+	__u16 p_size;			/* sizeof(Proto) */
+	__u16 upvaldesc_size; /* 5.1: upvalues is TString *[], 8; name is the first word in all */
+
+	/* TString */
+	__u16 s_shrlen; /* length of a short string, u8; PUC_NONE: only s_len */
+	__u16 s_len;	/* size_t */
+	__u16 s_text;	/* 5.5, long strings: pointer to the text */
+
+	/* Table and Node: the loaded libraries are read by user space only */
+	__u16 t_array, t_sizearray, t_node, t_lsizenode, t_metatable;
+	__u16 node_val, node_key, node_key_tt, node_next, node_size;
+
+	/* type tags as stored, without BIT_ISCOLLECTABLE (0x40) */
+	__u8 tt_proto;	/* of the GC header */
+	__u8 tt_lcl;	/* Lua closure */
+	__u8 tt_ccl;	/* C closure; 5.1: the same, isC tells */
+	__u8 tt_lcf;	/* light C function; 0xff: none (5.1) */
+	__u8 tt_shrstr; /* short string */
+	__u8 tt_lngstr; /* long string; 5.1, 5.2.0: the same */
+	__u8 tt_nkeys;	/* 1, 5.4 on: node's key type is one byte; 0: an int */
+	__u8 pad2;
+};
+
+/* puc_layout.flags */
+enum {
+	PUC_CI_ARRAY = 1,	/* 5.1: CallInfo is an array */
+	PUC_MAIN_EMBEDDED = 2,	/* 5.5: global_State holds the main lua_State */
+	PUC_SAVEDPC_EXACT = 4,	/* 5.2, 5.3: each instruction stores savedpc */
+	PUC_TABLE_READONLY = 8, /* Redis: Table has a field `readonly` */
+};
+
+/* the same in all versions */
+enum {
+	PUC_GC_NEXT = 0,
+	PUC_GC_TT = 8,
+	PUC_TT_THREAD = 8,
+	PUC_TT_MASK = 0x3f,
+	PUC_TV_VALUE = 0,
+	PUC_TV_TT = 8,
+	PUC_TV_SIZE = 16,
+	PUC_LONGJMP_PREVIOUS = 0,
+};
+
+/* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
+struct puc_build {
+	struct puc_layout puc;
+	/* The general register that holds pc in luaV_execute, by its number in an instruction's
+	 * encoding (struct lb_gprs); PUC_NO_REG: none was found, any that points into the code. */
+	__u32 pc_reg;
+	/* luaC_newobj may lie among the collector's functions, but collects nothing: text from
+	 * gc_lo + gc_skip on, of gc_skip_size bytes (struct lb_module); 0, 0: it does not. */
+	__u32 gc_skip, gc_skip_size;
+	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
+	 * it may not: a C++ build throws, other C libraries do not mangle. */
+	__u32 jmp_marked;
+};
+#define PUC_NO_REG 0xff
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The only door to a target's memory.
+ *
+ * Everything that follows a target's pointers (find.h, walk*.h, user/vm, user/sym) reads through
+ * mem_read(). In the kernel that is bpf_probe_read_user() on the current task; in user space it is
+ * whatever `struct lb_mem` stands for: a live process (base/mem_remote), bytes that BPF shipped or
+ * a test built (base/mem_image), or a fuzzer.
+ *
+ * mem_read() returns 0 when all `size` bytes at `addr` were read, or a negative errno. On failure
+ * the contents of `dst` are undefined. It never reads in part.
+ */
+#ifndef LUABPF_MEM_H
+#define LUABPF_MEM_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+/*
+ * A part that the verifier looks at once, whoever calls it: a global function of the BPF program.
+ * Its pointers may be NULL for all that the verifier knows, and it returns a number. Weak, so that
+ * no optimizer drops an argument.
+ */
+#ifdef __bpf__
+#define LB_SUBPROG __attribute__((noinline, weak))
+#else
+#define LB_SUBPROG static __attribute__((noinline, unused))
+#endif
+
+/* Words inside bytes that were read: these may alias anything. */
+typedef __u64 __attribute__((may_alias)) lb_u64;
+typedef __u32 __attribute__((may_alias)) lb_u32;
+typedef __u16 __attribute__((may_alias)) lb_u16;
+
+static __always_inline __u64 lb_word(const void *bytes, __u32 offset)
+{
+	return *(const lb_u64 *)((const char *)bytes + offset);
+}
+
+static __always_inline __u32 lb_half(const void *bytes, __u32 offset)
+{
+	return *(const lb_u32 *)((const char *)bytes + offset);
+}
+
+static __always_inline __u16 lb_short(const void *bytes, __u32 offset)
+{
+	return *(const lb_u16 *)((const char *)bytes + offset);
+}
+
+static __always_inline __u8 lb_byte(const void *bytes, __u32 offset)
+{
+	return *((const __u8 *)bytes + offset);
+}
+
+#ifdef __bpf__
+
+struct lb_mem {
+	char unused; /* the kernel reads the current task: there is nothing to hold */
+};
+
+static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	return bpf_probe_read_user(dst, size, (const void *)addr);
+}
+
+#else
+
+struct lb_mem {
+	int (*read)(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr);
+};
+
+static inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	return mem->read(mem, dst, size, addr);
+}
+
+#endif
+#endif

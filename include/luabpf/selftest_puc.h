@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A sample of PUC Lua without a perf event, as selftest.h is one of LuaJIT: the map's value in
+ * bpf/selftest_puc.bpf.c, and what tests/lib/walk_host.c takes.
+ */
+#ifndef LUABPF_SELFTEST_PUC_H
+#define LUABPF_SELFTEST_PUC_H
+
+#include "walk.h"
+
+struct puc_selftest {
+	struct puc_build build;
+	struct lb_regs regs;
+	struct lb_gprs gprs;
+	__u64 vm_start, vm_end;
+	__u64 text_lo, text_hi;
+	__u64 gc_lo, gc_hi;
+	__u64 stack_hi;
+	__u64 L;      /* that ran on this thread when it was last looked at; 0: none is known */
+	__u32 sample; /* differs from that of the sample before */
+	__u32 pad;
+};
+
+#endif

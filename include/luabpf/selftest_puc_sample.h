@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Takes a sample that is given (selftest_puc.h), as bpf/sample_puc.bpf.h does for a process with
+ * one module. The includer defines puc_selftest_run(), the loop, as bounded as the contract says
+ * (walk.h).
+ */
+#ifndef LUABPF_SELFTEST_PUC_SAMPLE_H
+#define LUABPF_SELFTEST_PUC_SAMPLE_H
+
+#include "find_puc.h"
+#include "selftest_puc.h"
+
+/* Steps the walk until it stops, or LB_MAX_STEPS were made. */
+static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
+
+static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
+{
+	w->puc = in->build.puc;
+	w->pc_reg = in->build.pc_reg;
+	w->jmp_marked = in->build.jmp_marked;
+	w->gc_skip = in->build.gc_skip;
+	w->gc_skip_size = in->build.gc_skip_size;
+	w->regs = in->regs;
+	w->gprs = in->gprs;
+	w->vm_start = in->vm_start;
+	w->vm_end = in->vm_end;
+	w->text_lo = in->text_lo;
+	w->text_hi = in->text_hi;
+	w->gc_lo = in->gc_lo;
+	w->gc_hi = in->gc_hi;
+	w->stack_hi = in->stack_hi;
+	w->L_hint = in->L;
+	w->cache.sample = in->sample;
+	w->rec.stack.n = 0;
+	w->rec.stack.flags = 0;
+	w->nfresh = 0;
+	w->fresh_sum = 0;
+}
+
+/* Takes the sample; the frames are in w->rec.stack, why it ended in w->end. */
+static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct puc_walk *w,
+						const struct puc_selftest *in)
+{
+	puc_selftest_reset(w, in);
+	puc_find(mem, w);
+	w->end = LB_END_LOOP;
+	puc_selftest_run(mem, w);
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The step contract of the stack walkers.
+ *
+ *     lb_find_*(mem, ..., walk)  sets a walk up from registers and layout
+ *     step(mem, walk)            emits at most one frame; returns LB_MORE or LB_STOP
+ *
+ * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
+ * LB_MAX_STEPS; a walk that did not stop by then ends as LB_END_LOOP. All state lives in the walk,
+ * in one place in memory: so the verifier looks at a step once, and a debugger can stop between
+ * two.
+ *
+ * Walkers call neither BPF helpers nor look into maps; they see memory only through mem_read().
+ */
+#ifndef LUABPF_WALK_H
+#define LUABPF_WALK_H
+
+#include "abi.h"
+#include "cache.h"
+#include "mem.h"
+
+#define LB_MAX_STEPS 1024
+
+enum lb_more {
+	LB_MORE = 0,
+	LB_STOP = 1,
+};
+
+/*
+ * The sampled thread's registers by their role, filled by bpf/regs.bpf.h. x86-64 names in brackets.
+ */
+struct lb_regs {
+	__u64 ip;
+	__u64 sp;
+	__u64 base; /* BASE in the VM (rdx) */
+	__u64 pc;   /* PC in the VM (rbx) */
+	__u64 rb;   /* RB, to which the VM saves BASE across some calls (rbp) */
+	__u64 gl;   /* DISPATCH in the VM and in compiled code (r14) */
+};
+
+/*
+ * All general registers, by their number in an instruction's encoding (x86-64: rax, rcx, rdx, rbx,
+ * rsp, rbp, rsi, rdi, r8 .. r15): where it is learned which of them holds what.
+ */
+#define LB_GPRS 16
+struct lb_gprs {
+	__u64 r[LB_GPRS];
+};
+
+/* A prototype that was read in this sample: the caller may want to ship it. */
+struct lb_fresh {
+	__u64 proto;
+	__u32 print;
+	__u32 pad;
+};
+
+#define LB_FRESH 128 /* power of two: as many as a stack can show */
+
+/*
+ * What every walker has: the first member of its own struct, without a name (-fms-extensions, as
+ * the kernel builds itself since 6.19), so that its fields read as the walker's own.
+ */
+struct lb_walk {
+	__u64 vm_start, vm_end; /* text of the interpreter */
+	__u64 text_lo, text_hi; /* wider: where calls into the VM return to */
+	__u64 stack_hi;		/* end of the C stack's mapping */
+
+	__u64 g; /* global_State */
+	__u64 L;
+	__s32 vmstate;
+	__u32 end;     /* enum lb_end, valid once stopped */
+	__u8 state;    /* jit.p's letter */
+	__u8 flags;    /* LB_FRAME_* for the next frame */
+	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
+	__u32 family;  /* enum lb_family, the caller's, as the next */
+	__u32 shipped; /* prototypes that were sent */
+
+	__u32 nfresh;
+	__u32 fresh_sum; /* to know them by */
+	struct lb_fresh fresh[LB_FRESH];
+
+	struct lb_regs regs;	  /* the caller's place for them */
+	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
+	__u8 scratch[128];
+	struct lb_cache cache;
+};
+
+/* Reads where there may be nothing: the address is a guess. */
+static __always_inline int lb_guess(const struct lb_mem *mem, struct lb_walk *w, void *dst,
+				    __u32 size, __u64 addr)
+{
+	return lb_read(mem, &w->cache, dst, size, addr);
+}
+
+/* Reads what has to be there. When it is not, the sample is lost, whatever else is tried. */
+static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w, void *dst,
+				   __u32 size, __u64 addr)
+{
+	int r = lb_read(mem, &w->cache, dst, size, addr);
+
+	w->fault |= (__u32)r >> 31;
+	return r;
+}
+
+/* Ditto, in place: *bytes is valid until the next read. size is at most sizeof(w->scratch). */
+static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
+				      const __u8 **bytes, __u32 size, __u64 addr)
+{
+	*bytes = lb_bytes(&w->cache, addr);
+	if (lb_ready(mem, &w->cache, addr, size))
+		return 0;
+	*bytes = w->scratch;
+	if (!mem_read(mem, w->scratch, size, addr))
+		return 0;
+	w->fault = 1;
+	return -1;
+}
+
+static __always_inline void lb_note_fresh(struct lb_walk *w, __u64 proto, __u32 print)
+{
+	struct lb_fresh *fresh;
+
+	if (w->nfresh >= LB_FRESH)
+		return;
+	fresh = &w->fresh[w->nfresh & (LB_FRESH - 1)];
+	fresh->proto = proto;
+	fresh->print = print;
+	w->nfresh++;
+	w->fresh_sum = w->fresh_sum * 31 + print + (__u32)(proto >> 3);
+}
+
+#endif

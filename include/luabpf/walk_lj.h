@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The walker for LuaJIT 2.1, GC64, x86-64.
+ *
+ * A frame on the Lua stack (lj_frame.h, LJ_FR2):
+ *
+ *      base-4  base-3  base-2  base-1      | base ...
+ *     [cont    contpc] func    PC/delta|ft | slots ...
+ *
+ * The walk keeps the base of the frame in hand, the pc at which it stands, and the cframe (the VM's
+ * frame on the C stack) that runs it. A step emits the frame and goes to the one below by its link:
+ *
+ *     LUA    the link is the caller's pc; the instruction before it holds the distance
+ *     CONT   metamethod: distance in the link, pc in the continuation's slot
+ *     C, CP  called from C: distance in the link, pc from the next outer cframe
+ *     VARG   a vararg function: its frame proper lies below, and is passed over
+ *     PCALL  distance in the link
+ *
+ * At the bottom of a coroutine the walk goes on in the lua_State that resumed it: the VM's resume
+ * puts the child's cframe directly below the parent's.
+ *
+ * In compiled code the frames of inlined functions are only virtual. The snapshot to the left of
+ * the instruction pointer has them: for each frame the slot of its link and of its function, both
+ * constants of the trace's IR (lj_snap.c). They are walked first, in the same way.
+ */
+#ifndef LUABPF_WALK_LJ_H
+#define LUABPF_WALK_LJ_H
+
+#include "layout.h"
+#include "lj_print.h"
+#include "walk.h"
+
+enum lj_phase {
+	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
+	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
+	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
+	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
+	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
+	LJ_PHASE_SEARCH, /* ditto, when C code lies between them */
+};
+
+/* What is known of a function within one sample: the target stands still, so it stays true. */
+struct lj_seen {
+	__u64 func;
+	__u64 ptr; /* prototype, C function or ffid */
+	__u64 bc;  /* first instruction */
+	__u32 sizebc;
+	__u32 print;
+	__u32 sample; /* cache.sample when this was read; anything else is stale */
+	__u32 kind;   /* enum lb_frame_kind */
+};
+
+#define LJ_SEEN 64 /* power of two */
+#define LJ_IRT_PROTO 7
+#define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
+#define LJ_SNAPMAP 256	    /* nent is one byte; one more for the pc */
+#define LJ_SEARCH 512	    /* words of C stack searched for a cframe */
+#define LJ_BLOCK 64	    /* of which are read at once, and the length of a cframe more */
+
+struct lj_walk {
+	struct lb_walk; /* what all walkers have */
+
+	struct lj_layout lj;
+	__u64 stack;	/* of L */
+	__u64 maxstack; /* of L */
+	__u64 base;
+	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
+	__u64 cframe; /* raw, of the C frame that runs the frame at base */
+	__u64 jit_base;
+	__u64 link; /* of the frame at base, when link_known */
+	__u64 boundary,
+		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
+	__u8 phase;
+	__u8 link_known; /* link is in a register: the slot does not hold it yet, or not any more */
+	__u8 skip;	 /* pass over this frame: it is below a vararg frame */
+	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
+	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
+	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
+
+	/* PHASE_MCODE: binary search over snapshots */
+	__u64 snap_pc;	   /* the snapshot's pc */
+	__u64 snaps, maps; /* the trace's snapshots and snapmap */
+	__u32 lo, hi;
+	__u32 mcofs;
+	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
+
+	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
+	__u64 ir;
+	__s32 entry;	    /* index into snapmap, counts down */
+	__s32 slot;	    /* of the function of the virtual frame in hand */
+	__s32 distance;	    /* slots to the next one, once its link was seen */
+	__u32 want;	    /* enum lj_want */
+	__u32 nk, constant; /* IR references of the trace's first constant, and of that in hand */
+	__u64 consts;	    /* IR of the trace whose constants are looked through */
+	__u32 parents;	    /* ... how many traces above this one */
+	__u32 pad2;
+
+	__u64 search; /* next word of the C stack */
+	__u32 searched;
+
+	struct lj_seen seen[LJ_SEEN];
+	__u32 snapmap[LJ_SNAPMAP + 2];
+	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
+};
+
+static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
+{
+	return (struct lb_walk *)w; /* its first member */
+}
+
+/* lb_guess(), lb_need() and lb_need_at() of walk.h, for this walk. */
+static __always_inline int lj_guess(const struct lb_mem *mem, struct lj_walk *w, void *dst,
+				    __u32 size, __u64 addr)
+{
+	return lb_guess(mem, lj_common(w), dst, size, addr);
+}
+
+static __always_inline int lj_read(const struct lb_mem *mem, struct lj_walk *w, void *dst,
+				   __u32 size, __u64 addr)
+{
+	return lb_need(mem, lj_common(w), dst, size, addr);
+}
+
+static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, const __u8 **bytes,
+				 __u32 size, __u64 addr)
+{
+	return lb_need_at(mem, lj_common(w), bytes, size, addr);
+}
+
+static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
+{
+	if (end == LB_END_RESOLVED && !w->rec.stack.n) /* the VM is about to return to its host */
+		end = LB_END_OUTSIDE;
+	if (w->fault)
+		end = LB_END_FAULT;
+	if (end == LB_END_RESOLVED && !w->rec.stack.n)
+		end = LB_END_TORN; /* a VM that runs has a frame */
+	w->end = end;
+	return LB_STOP;
+}
+
+/* Bytes at addr that may be missing, in place: valid until the next read. size is at most
+ * LB_BLOCK_MORE. */
+static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
+					    __u32 size)
+{
+	if (lb_ready(mem, &w->cache, addr, size))
+		return lb_bytes(&w->cache, addr);
+	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+}
+
+/*
+ * Fingerprint of a prototype. Constants and debug information may have been paged out: then it
+ * agrees with none that user space reads, and what was shipped with it is all that is known.
+ */
+static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
+					    const __u8 *head, __u64 proto)
+{
+	struct lj_print_parts parts;
+	const __u8 *bytes;
+	__u64 h = lj_print_head(head, proto), str;
+
+	lj_print_parts(head, proto, &parts);
+	if (parts.ndebug) {
+		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
+		if (bytes)
+			h = lj_print_debug(h, bytes, parts.ndebug);
+	}
+	if (!parts.nkgc)
+		return lj_print_end(h);
+	bytes = lj_maybe(mem, w, parts.kgc, LJ_PRINT_KGC);
+	if (!bytes)
+		return lj_print_end(h);
+	h = lj_print_kgc(h, bytes, parts.nkgc);
+	str = lb_word(bytes, LJ_PRINT_KGC - 8);
+	bytes = lj_maybe(mem, w, str, LJ_STR_SIZE);
+	if (bytes)
+		h = lj_print_str(h, bytes);
+	return lj_print_end(h);
+}
+
+/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is
+ * none. */
+static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i,
+					  __u64 bc)
+{
+	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
+	const __u8 *head;
+
+	seen->bc = bc;
+	seen->ptr = bc - LJ_PROTO_SIZE;
+	if (bc >> 47)
+		return -1;
+	if (lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr) ||
+	    lb_byte(head, LJ_PROTO_GCT) != LJ_GCT_PROTO)
+		return -1;
+	seen->sizebc = lb_half(head, LJ_PROTO_SIZEBC);
+	seen->print = lj_proto_print(mem, w, head, seen->ptr);
+	seen->kind = LB_FRAME_LUA;
+	lb_note_fresh(lj_common(w), seen->ptr, seen->print);
+	return (int)i;
+}
+
+/* Begins anew with an entry of seen[]. */
+static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u64 key)
+{
+	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
+
+	seen->func = key;
+	seen->sample = w->cache.sample;
+	seen->kind = 0;
+	seen->bc = 0;
+	seen->print = 0;
+	return seen;
+}
+
+static __always_inline __u32 lj_seen_index(__u64 key)
+{
+	return (__u32)(key >> 4 ^ key >> 10) & (LJ_SEEN - 1);
+}
+
+/* As lj_func(), for a prototype whose closure is not known. */
+LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto)
+{
+	__u32 i = lj_seen_index(proto);
+
+	if (!w)
+		return -1;
+	lj_forget(w, i, proto);
+	return lj_learn_proto(mem, w, i, proto + LJ_PROTO_SIZE);
+}
+
+/*
+ * Looks a GCfunc up. Returns its index in seen[], or -1 when there is no function at func.
+ * Within one sample each function is read once.
+ */
+LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
+{
+	__u32 i = lj_seen_index(func);
+	struct lj_seen *seen;
+	const __u8 *head;
+	__u64 pc;
+	__u8 ffid;
+
+	if (!w)
+		return -1;
+	seen = &w->seen[i];
+	if (seen->func == func && seen->sample == w->cache.sample)
+		return seen->kind ? (int)i : -1;
+	lj_forget(w, i, func);
+	if (lj_at(mem, w, &head, LJ_FUNC_READ, func) || lb_byte(head, LJ_FUNC_GCT) != LJ_GCT_FUNC)
+		return -1;
+	ffid = lb_byte(head, LJ_FUNC_FFID);
+	pc = lb_word(head, LJ_FUNC_PC);
+	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
+	seen->sizebc = 1;
+	if (ffid == 1) {
+		seen->ptr = lb_word(head, LJ_FUNC_F) & ((1ULL << 48) - 1);
+		seen->kind = LB_FRAME_C;
+		return (int)i;
+	}
+	if (ffid) {
+		seen->ptr = ffid;
+		seen->kind = LB_FRAME_FF;
+		return (int)i;
+	}
+	return lj_learn_proto(mem, w, i, pc);
+}
+
+/* The slot's value is a function's address with its type, as frames hold it. */
+static __always_inline int lj_is_func(__u64 tv)
+{
+	return LJ_TV_TYPE(tv) == LJ_TFUNC;
+}
+
+/* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */
+static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
+{
+	return seen->bc && !(pc & 3) && pc >= seen->bc && pc - seen->bc <= 4ULL * seen->sizebc;
+}
+
+/*
+ * Bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched loop header pc may
+ * point behind GCtrace.startins, the copy of the instruction that the patch replaced.
+ */
+LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
+{
+	const struct lj_seen *seen;
+	__u64 exact, start, trace;
+
+	if (!w)
+		return LB_NO_PC;
+	seen = &w->seen[index & (LJ_SEEN - 1)];
+	exact = w->exact;
+	if (lj_pc_inside(seen, pc)) {
+		__u32 pos = (__u32)((pc - seen->bc) >> 2);
+
+		if (exact)
+			return pos < seen->sizebc ? pos : LB_NO_PC;
+		return pos ? pos - 1 : 0;
+	}
+	if (!pc || pc & 3 || pc >> 47)
+		return LB_NO_PC;
+	trace = pc - 4 - LJ_TRACE_STARTINS;
+	if (lj_guess(mem, w, w->scratch, LJ_TRACE_READ, trace))
+		return LB_NO_PC;
+	start = lb_word(w->scratch, LJ_TRACE_STARTPC);
+	if (lb_byte(w->scratch, LJ_TRACE_GCT) != LJ_GCT_TRACE || !lj_pc_inside(seen, start))
+		return LB_NO_PC;
+	return (__u32)((start - seen->bc) >> 2);
+}
+
+/*
+ * Distance in slots from a frame to the one below, by a FRAME_LUA link, the pc after a call
+ * instruction (BC_CALLM .. BC_ITERN): its A. 0 when there is no call.
+ */
+static __always_inline __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
+{
+	__u32 ins;
+
+	if (pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
+		return 0;
+	if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
+		return 0;
+	return 2 + (ins >> 8 & 0xff);
+}
+
+/*
+ * Reads a cframe up to its PREV into w->scratch. A frame that lua_cpcall made has no frame on the
+ * Lua stack; its SAVE_NRES is negative and tells how high the stack was (lj_debug.c,
+ * debug_framepc): returns 1 when it is such a one and `frame` lies below that mark, 0 when it
+ * counts, < 0 on failure.
+ */
+static __always_inline int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
+{
+	__s32 nres;
+
+	if (!w->cframe || lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, w->cframe))
+		return -1;
+	nres = (__s32)lb_half(w->scratch, LJ_CFRAME_NRES);
+	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
+}
+
+#define LJ_MAX_CPCALLS 8
+
+/*
+ * Crosses a boundary from Lua to the C code that called it, between two frames (their slots at
+ * `frame` and `below`): takes the next outer cframe, and from it the pc at which a Lua function
+ * below stands (that which a finalizer or a hook interrupted).
+ */
+LB_SUBPROG int lj_cross_c(const struct lb_mem *mem, struct lj_walk *w, __u64 frame, __u64 below)
+{
+	int crossed = 0, i, r;
+
+	if (!w)
+		return -1;
+	w->pc = 0;
+	for (i = 0; i < LJ_MAX_CPCALLS; i++) {
+		__u64 prev;
+
+		r = lj_read_cframe(mem, w, crossed ? below : frame);
+		if (r < 0)
+			return -1;
+		if (!r && crossed) {
+			w->pc = lb_word(w->scratch, LJ_CFRAME_PC);
+			return 0;
+		}
+		if (!r)
+			crossed = 1;
+		prev = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+		if (!prev) /* the outermost: LJ_PHASE_PARENT goes on from it */
+			return 0;
+		w->cframe = prev;
+	}
+	return -1;
+}
+
+/* Appends the frame of a function that stands at w->pc. */
+static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_walk *w, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+	__u32 n = w->rec.stack.n;
+	struct lb_frame *f;
+
+	if (n >= LB_MAX_FRAMES) {
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return lj_end(w, LB_END_RESOLVED);
+	}
+	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
+	f->print = seen->print;
+	f->pc = LB_NO_PC;
+	if (seen->kind == LB_FRAME_FF) {
+		f->pc = (__u32)seen->ptr;
+	} else if (seen->kind == LB_FRAME_LUA) {
+		if (w->boundary && w->boundary_below == w->base - 8) {
+			lj_cross_c(mem, w, w->boundary, w->boundary_below);
+			w->boundary = 0;
+		}
+		f->pc = lj_position(mem, w, index, w->pc);
+		if (f->pc == LB_NO_PC && w->linked)
+			return lj_end(w, LB_END_TORN);
+	} else if (w->linked) {
+		return lj_end(w, LB_END_TORN); /* C functions make no calls by a pc */
+	}
+	w->linked = 0;
+	w->flags = 0;
+	w->exact = 0;
+	w->rec.stack.n = n + 1;
+	return LB_MORE;
+}
+
+static __always_inline int lj_is_main(const struct lj_walk *w)
+{
+	return w->L == w->g - w->lj.sizeof_L;
+}
+
+/*
+ * Below the frame at base is C code. Which cframe that belongs to matters only when a Lua function
+ * lies directly below (the victim of a finalizer or a hook), which is rare: so it is looked for
+ * when the next boundary comes, or such a function.
+ */
+static __always_inline void lj_boundary(const struct lb_mem *mem, struct lj_walk *w, __u64 delta)
+{
+	w->pc = 0;
+	/* the bottom of the main thread: nothing lies below */
+	if (w->base - delta == w->stack + 16 && lj_is_main(w))
+		return;
+	if (w->boundary)
+		lj_cross_c(mem, w, w->boundary, w->boundary_below);
+	w->boundary = w->base - 8;
+	w->boundary_below = w->base - delta - 8;
+	w->pc = 0;
+}
+
+/*
+ * At its end a trace makes its virtual frames real and moves jit_base up to the topmost one, before
+ * it leaves its machine code. Then the frame at jit_base is not that of the function which the
+ * virtual frames were called from: there are none any more, and the snapshot's pc is that of this
+ * frame.
+ */
+static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+
+	w->joint = 0;
+	if (!w->pc || seen->kind != LB_FRAME_LUA || lj_pc_inside(seen, w->pc) ||
+	    !lj_pc_inside(seen, w->snap_pc))
+		return 0;
+	w->rec.stack.n = 0;
+	w->pc = w->snap_pc;
+	w->exact = 1;
+	w->flags = LB_FRAME_THREAD | LB_FRAME_TRACE;
+	return 1;
+}
+
+/*
+ * A run of plain frames: Lua functions that Lua functions called. What is not so plain is left to
+ * lj_step_frame(). Returns 1 when there may be more of them.
+ */
+#ifndef LJ_RUN
+#define LJ_RUN 8
+#endif
+LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 n, flags, i;
+	__u64 base, pc;
+
+	if (!w)
+		return 0;
+	n = w->rec.stack.n;
+	flags = w->flags;
+	base = w->base;
+	pc = w->pc;
+	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
+	    base > w->maxstack + 8 * 64)
+		return 0;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES; i++) {
+		const struct lj_seen *seen;
+		const __u8 *bytes;
+		struct lb_frame *f;
+		__u64 func, link;
+		__u32 ins;
+
+		if (base & 7 || base <= w->stack + 16)
+			break;
+		if (!lb_ready(mem, &w->cache, base - 16, 16))
+			break;
+		bytes = lb_bytes(&w->cache, base - 16);
+		func = lb_word(bytes, 0);
+		link = lb_word(bytes, 8);
+		if (!lj_is_func(func) || link & 3 || link < 1 << 20 || link >> 47)
+			break;
+		func = LJ_TV_GCPTR(func);
+		seen = &w->seen[lj_seen_index(func)];
+		if ((seen->func != func || seen->sample != w->cache.sample) &&
+		    lj_func(mem, w, func) < 0)
+			break;
+		if (seen->kind != LB_FRAME_LUA || !lj_pc_inside(seen, pc))
+			break;
+		if (!lb_ready(mem, &w->cache, link - 4, 4))
+			break;
+		ins = lb_half(lb_bytes(&w->cache, link - 4), 0);
+		if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
+			break;
+		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
+		f->print = seen->print;
+		f->pc = (__u32)((pc - seen->bc) >> 2);
+		f->pc -= f->pc != 0;
+		n++;
+		flags = 0;
+		pc = link;
+		base -= 16 + 8ULL * (ins >> 8 & 0xff);
+	}
+	if (n == w->rec.stack.n)
+		return 0;
+	w->rec.stack.n = n;
+	w->base = base;
+	w->pc = pc;
+	w->linked = 1;
+	w->flags = 0;
+	return i == LJ_RUN;
+}
+
+static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 slot[2], link, delta;
+	__u32 distance;
+	int index;
+
+	if (lj_run_frames(mem, w))
+		return LB_MORE;
+	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
+	if (w->base == w->stack + 16) {
+		w->phase = LJ_PHASE_PARENT;
+		return LB_MORE;
+	}
+	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
+	    w->rec.stack.n > LB_MAX_FRAMES)
+		return lj_end(w, LB_END_TORN);
+	if (lj_read(mem, w, slot, sizeof(slot), w->base - 16))
+		return lj_end(w, LB_END_FAULT);
+	link = w->link_known ? w->link : slot[1];
+	w->link_known = 0;
+
+	if (w->skip) {
+		w->skip = 0;
+	} else if (LJ_TV_GCPTR(slot[0]) != w->L) { /* dummy frames of errors in C hold L itself */
+		if (!lj_is_func(slot[0]))
+			return lj_end(w, LB_END_TORN);
+		index = lj_func(mem, w, LJ_TV_GCPTR(slot[0]));
+		if (index < 0)
+			return lj_end(w, LB_END_TORN);
+		if (w->joint && lj_snap_is_real(w, index))
+			return LB_MORE;
+		if (lj_emit(mem, w, index))
+			return LB_STOP;
+	}
+
+	delta = link & ~7ULL;
+	switch (link & 7) {
+	case LJ_FRAME_LUA:
+	case LJ_FRAME_LUAP: /* bit 2 belongs to the pc, which is 4-byte aligned */
+		distance = lj_call_distance(mem, w, link);
+		if (!distance)
+			return lj_end(w, LB_END_TORN);
+		w->pc = link;
+		w->linked = 1;
+		delta = 8ULL * distance;
+		break;
+	case LJ_FRAME_CONT:
+		if (lj_read(mem, w, slot, sizeof(slot), w->base - 32))
+			return lj_end(w, LB_END_FAULT);
+		w->pc = slot[1];
+		if (slot[0] == 1) { /* LJ_CONT_FFI_CALLBACK: C code lies between */
+			lj_boundary(mem, w, delta);
+		} else if (!slot[0]) { /* LJ_CONT_TAILCALL: what lies below is yet to be called */
+			w->pc = 0;
+			w->skip = 1;
+		}
+		break;
+	case LJ_FRAME_C:
+	case LJ_FRAME_CP:
+		lj_boundary(mem, w, delta);
+		break;
+	case LJ_FRAME_VARG:
+		w->skip = 1;
+		break;
+	default: /* PCALL, PCALLH: below is the fast function itself */
+		w->pc = 0;
+		break;
+	}
+	if (!delta || delta > w->base - w->stack)
+		return lj_end(w, LB_END_TORN);
+	w->base -= delta;
+	return LB_MORE;
+}
+
+/* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills scratch with its
+ * head. */
+static __always_inline int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L,
+					  __u64 cframe)
+{
+	if (L & 7 || !L || L >> 47 || lj_guess(mem, w, w->scratch, LJ_L_READ, L))
+		return 0;
+	return lb_byte(w->scratch, LJ_L_GCT) == LJ_GCT_THREAD &&
+	       (!w->g || lb_word(w->scratch, LJ_L_GLREF) == w->g) &&
+	       (lb_word(w->scratch, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK) == cframe;
+}
+
+/* Makes L, whose head is in w->scratch, the thread in hand. */
+static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
+{
+	w->g = lb_word(w->scratch, LJ_L_GLREF);
+	w->L = L;
+	w->cframe = cframe;
+	w->stack = lb_word(w->scratch, LJ_L_STACK);
+	w->maxstack = lb_word(w->scratch, LJ_L_MAXSTACK);
+	w->base = lb_word(w->scratch, LJ_L_BASE);
+	w->flags = LB_FRAME_THREAD;
+	w->link_known = 0;
+	w->linked = 0;
+	w->boundary = 0;
+	w->skip = 0;
+	w->joint = 0;
+	w->exact = 0;
+	w->pc = 0;
+	w->phase = LJ_PHASE_FRAME;
+}
+
+/* Starts a search for a cframe, upwards on the C stack. */
+static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
+{
+	w->search = addr;
+	w->searched = 0;
+	w->phase = LJ_PHASE_SEARCH;
+}
+
+/*
+ * L's frames are done. Its outermost cframe (PREV is 0) stands directly below the resumer's when
+ * the VM itself resumed it; else C code lies between, and the stack above is searched.
+ */
+static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 cframe = w->cframe, prev, ret, L;
+
+	if (!cframe || lj_is_main(w)) /* nobody resumes the main thread */
+		return lj_end(w, LB_END_RESOLVED);
+	if (lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, cframe))
+		return lj_end(w, LB_END_FAULT);
+	prev = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	if (prev) {
+		if (prev <= cframe || prev >= w->stack_hi)
+			return lj_end(w, LB_END_TORN);
+		w->cframe = prev;
+		return LB_MORE;
+	}
+	cframe += LJ_CFRAME_SIZE;
+	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_end(w, LB_END_RESOLVED);
+	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8) ||
+	    lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
+		return lj_end(w, LB_END_FAULT);
+	if (L != w->L && lj_owns_cframe(mem, w, L, cframe)) {
+		lj_enter_L(w, L, cframe);
+		return LB_MORE;
+	}
+	if (ret - w->vm_start < w->vm_end - w->vm_start)
+		return lj_end(w, LB_END_TORN);
+	lj_search_from(w, cframe);
+	return LB_MORE;
+}
+
+/*
+ * One place on the C stack: does a cframe begin here? Its return address leads into the library's
+ * text, and its SAVE_L to a lua_State that names it. Words are fetched in blocks.
+ */
+static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i = w->searched & (LJ_BLOCK - 1);
+	__u64 L, ret, cframe = w->search + 8ULL * w->searched, child = w->L;
+
+	if (w->searched >= LJ_SEARCH || cframe + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_end(w, LB_END_RESOLVED);
+	if (!i && mem_read(mem, w->block, sizeof(w->block), cframe)) {
+		/* the mapping's end, or a page of it that was never touched: no resumer can be seen
+		 */
+		if (cframe + sizeof(w->block) <= w->stack_hi)
+			w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return lj_end(w, LB_END_RESOLVED);
+	}
+	w->searched++;
+	ret = w->block[i + LJ_CFRAME_SIZE / 8 - 1];
+	if (ret - w->text_lo >= w->text_hi - w->text_lo)
+		return LB_MORE;
+	L = w->block[i + LJ_CFRAME_L / 8];
+	if (L != child && lj_owns_cframe(mem, w, L, cframe)) {
+		lj_enter_L(w, L, cframe);
+		if (!child) /* it was the running one that was sought: lj_find_top goes on */
+			return lj_end(w, LB_END_OUTSIDE);
+	}
+	return LB_MORE;
+}
+
+#endif

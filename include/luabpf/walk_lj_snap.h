@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The virtual frames of compiled code: the functions that a trace has inlined exist in its
+ * snapshots only, as slots with references into the trace's IR (lj_snap.c). They are walked first;
+ * what they stand on is on the real stack, and walk_lj.h's.
+ */
+#ifndef LUABPF_WALK_LJ_SNAP_H
+#define LUABPF_WALK_LJ_SNAP_H
+
+#include "walk_lj.h"
+
+/* What a step on a virtual frame is after: first its link, which tells how far the next one is. */
+enum lj_want {
+	LJ_WANT_LINK,
+	LJ_WANT_FUNC,
+	LJ_WANT_PROTO,	/* the function is none of the constants, but its prototype is */
+	LJ_WANT_CONTPC, /* below the function of a metamethod's frame */
+};
+
+/*
+ * The value of a slot, as the snapshot has it: a 64-bit constant of the IR, whose reference is
+ * followed by the value (lj_ir.h, LJ_GC64). Slots that the trace did not change, or loaded from
+ * the stack, are still there.
+ */
+static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_walk *w, __s32 slot,
+					 __u32 entry, __u64 *value)
+{
+	__u32 ref = entry & 0xffff;
+
+	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
+		return lj_read(mem, w, value, sizeof(*value), w->ir + 8ULL * ref + 8);
+	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
+}
+
+/* The link of the virtual frame in hand is known: where does the next one begin? */
+static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struct lj_walk *w,
+						 __u64 link)
+{
+	__u64 distance = link >> 3;
+
+	w->link = link;
+	if ((link & 3) == LJ_FRAME_LUA)
+		distance = lj_call_distance(mem, w, link);
+	if (!distance || distance > (__u64)w->slot)
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->distance = (__s32)distance;
+	w->want = LJ_WANT_FUNC;
+	return LB_MORE;
+}
+
+/* On to the virtual frame below, which stands at pc. */
+static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
+{
+	w->pc = pc;
+	w->slot -= w->distance;
+	w->want = LJ_WANT_LINK;
+	if (w->slot)
+		return LB_MORE;
+	/* what is left lies on the real stack, its topmost frame at jit_base */
+	w->flags |= LB_FRAME_TRACE;
+	w->joint = 1;
+	w->phase = LJ_PHASE_FRAME;
+	return LB_MORE;
+}
+
+/* The function of the virtual frame in hand is in seen[index]. */
+static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struct lj_walk *w,
+						 int index)
+{
+	if (index < 0)
+		return lj_end(w, LB_END_BAD_TRACE);
+	if (!w->skip) {
+		w->flags |= LB_FRAME_TRACE;
+		if (lj_emit(mem, w, index))
+			return LB_STOP;
+	}
+	w->skip = (w->link & 7) == LJ_FRAME_VARG;
+	if ((w->link & 7) == LJ_FRAME_CONT) {
+		w->want = LJ_WANT_CONTPC;
+		return LB_MORE;
+	}
+	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
+}
+
+/* Fills scratch with the head of trace traceno. */
+static __always_inline int lj_trace_head(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+{
+	__u64 traces, trace;
+
+	if (!traceno || traceno > 0xffff ||
+	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
+	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
+	    lj_read(mem, w, w->scratch, LJ_TRACE_READ, trace))
+		return -1;
+	return lb_byte(w->scratch, LJ_TRACE_GCT) == LJ_GCT_TRACE &&
+			       (lb_half(w->scratch, LJ_TRACE_TRACENO) & 0xffff) == traceno
+		       ? 0
+		       : -1;
+}
+
+#define LJ_MAX_PARENTS 8
+
+/* On to the constants of the trace that this one grew from: IR_BASE names it (lj_record_setup). */
+static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 ins;
+
+	if (w->parents >= LJ_MAX_PARENTS ||
+	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS) ||
+	    lj_trace_head(mem, w, ins & 0xffff))
+		return -1;
+	w->parents++;
+	w->consts = lb_word(w->scratch, LJ_TRACE_IR);
+	w->constant = lb_half(w->scratch, LJ_TRACE_NK);
+	return 0;
+}
+
+/*
+ * A function that the trace computes (it is specialized to the prototype, not to the closure) is in
+ * no constant. But its prototype is, so that the collector keeps it (rec_call_specialize): of all
+ * prototypes among the trace's constants that which has the pc. A side trace may find it done, by
+ * a trace that it grew from. One constant a step.
+ */
+static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 ins[2];
+	int index;
+
+	if (w->constant >= LJ_REF_BIAS - 3) {
+		if (!lj_snap_parent(mem, w))
+			return LB_MORE;
+		/* a C function that the trace is about to leave for (trace stitching): its caller
+		 * calls */
+		if ((w->link & 7) != LJ_FRAME_CONT || w->skip)
+			return lj_end(w, LB_END_BAD_TRACE);
+		w->want = LJ_WANT_CONTPC;
+		return LB_MORE;
+	}
+	if (lj_read(mem, w, ins, sizeof(ins), w->consts + 8ULL * w->constant))
+		return lj_end(w, LB_END_FAULT);
+	w->constant++;
+	if ((ins[0] >> 32 & 0x1f) != LJ_IRT_PROTO || w->pc - ins[1] - LJ_PROTO_SIZE >= 1 << 24)
+		return LB_MORE;
+	index = lj_proto(mem, w, ins[1]);
+	if (index < 0 || !lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc))
+		return LB_MORE;
+	return lj_snap_func(mem, w, index);
+}
+
+/* One entry of the snapshot's map, from its end: entries are sorted by slot. */
+static __always_inline enum lb_more lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__s32 slot = w->want == LJ_WANT_LINK   ? w->slot + 1
+		     : w->want == LJ_WANT_FUNC ? w->slot
+					       : w->slot - 1;
+	__u32 entry = 0, i = (__u32)w->entry;
+	__u64 value;
+
+	if (w->want == LJ_WANT_PROTO)
+		return lj_snap_proto(mem, w);
+	if (i < LJ_SNAPMAP)
+		entry = w->snapmap[i & (LJ_SNAPMAP - 1)];
+	if ((__s32)(entry >> 24) > slot) {
+		w->entry--;
+		return LB_MORE;
+	}
+	if (w->want == LJ_WANT_FUNC && (__s32)(entry >> 24) == slot &&
+	    (entry & 0xffff) >= LJ_REF_BIAS) {
+		w->constant = w->nk;
+		w->consts = w->ir;
+		w->parents = 0;
+		w->want = LJ_WANT_PROTO;
+		return LB_MORE;
+	}
+	if (lj_snap_value(mem, w, slot, entry, &value))
+		return lj_end(w, LB_END_FAULT);
+	if (w->want == LJ_WANT_LINK)
+		return lj_snap_link(mem, w, value);
+	if (w->want == LJ_WANT_FUNC)
+		return lj_snap_func(mem, w, lj_func(mem, w, LJ_TV_GCPTR(value)));
+	return lj_snap_next(w, value);
+}
+
+#endif

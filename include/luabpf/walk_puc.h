@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The walker for PUC Lua 5.1 to 5.5.
+ *
+ * A lua_State has a chain of CallInfos, one for each function that was called and not yet left
+ * (lstate.h); in 5.1 an array, later a list. L->ci is the innermost, base_ci the outermost, which
+ * belongs to no function:
+ *
+ *     L->ci --previous--> CallInfo --previous--> ... --previous--> base_ci
+ *              |func              |func                               |func
+ *     stack: [ function args ... ][ function args ... ]     ...     [ nil ] = L->stack
+ *
+ * A step emits frames and goes down the chain. Each walk proves the layout: it has to come to
+ * base_ci over slots of the Lua stack, one below the other, that hold functions.
+ *
+ * A coroutine has no pointer to the thread that resumed it, but both have something on the C stack:
+ * luaD_rawrunprotected (ldo.c) keeps a struct lua_longjmp there for each protected call, and
+ * L->errorJmp is the innermost of L's. lua_resume made L's outermost one. The resumer is the next
+ * that is active above that.
+ *
+ *     sp -> | C functions called by L             |
+ *           | lua_longjmp    <- L->errorJmp       |
+ *           | luaV_execute and so on, all of L    |  higher addresses
+ *           | lua_longjmp    previous == NULL     |      |
+ *           | lua_resume(L)                       |      v
+ *           | C functions, luaV_execute of parent |
+ *           | lua_longjmp    <- parent->errorJmp  |
+ *           | ...                                 |
+ */
+#ifndef LUABPF_WALK_PUC_H
+#define LUABPF_WALK_PUC_H
+
+#include "puc_print.h"
+#include "walk.h"
+
+enum puc_phase {
+	PUC_PHASE_SCAN,	 /* search the C stack for the lua_State that runs */
+	PUC_PHASE_NOTE,	 /* look through the C stack below luaV_execute's frame */
+	PUC_PHASE_TOP,	 /* where does the topmost function stand? */
+	PUC_PHASE_FRAME, /* frames */
+	PUC_PHASE_JMP,	 /* to the outermost lua_longjmp of a coroutine */
+};
+
+/* What is known of a closure within one sample: the target stands still, so it stays true. */
+struct puc_seen {
+	__u64 func; /* address of the closure */
+	__u64 ptr;  /* Proto, C function */
+	__u64 code; /* first instruction */
+	__u32 sizecode;
+	__u32 print;
+	__u32 sample; /* cache.sample when this was read; anything else is stale */
+	__u32 kind;   /* enum lb_frame_kind */
+};
+
+/* A lua_State that was looked at. */
+struct puc_thread {
+	__u64 L;
+	__u64 g;
+	__u64 ci, base_ci;
+	__u64 stack, stack_last;
+	__u64 jmp;     /* errorJmp; 0: none */
+	__u64 key;     /* how deep it is on the C stack: errorJmp, or where it was seen */
+	__u64 savedpc; /* 5.1 */
+	__u64 main_L;  /* the main thread of g */
+	__u32 main;    /* this is it */
+	__u32 pad;
+};
+
+#define PUC_SEEN 64   /* power of two */
+#define PUC_TRIED 16  /* power of two */
+#define PUC_BLOCK 128 /* words of the C stack read at once, power of two */
+#define PUC_HITS 8    /* of these looked at in one step */
+
+#define PUC_L_HEAD 128	     /* covers all of lua_State that is read, but errorJmp in 5.1 */
+#define PUC_CLOSURE_HEAD 40  /* covers closure_p */
+#define PUC_STACK_EXTRA 4096 /* bytes above stack_last that error handling may use (ldo.c) */
+
+struct puc_walk {
+	struct lb_walk; /* what all walkers have */
+
+	/* set by the caller */
+	struct puc_layout puc;
+	__u32 pc_reg, gc_skip, gc_skip_size, jmp_marked; /* struct puc_build */
+	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
+	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
+	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
+	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
+
+	/* the lua_State in hand, the best so far while one is sought, and one that is looked at */
+	struct puc_thread t, best, try;
+	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
+			    innermost */
+	__u64 ci;	 /* the frame in hand */
+	__u64 above;	 /* stack slot of the function above it: each lies below the one before */
+	__u64 pc;	 /* where the frame in hand stands: address of the next instruction */
+	__u64 code_lo;	 /* code of the topmost function; PHASE_NOTE looks for pointers into it */
+	__u64 code_size; /* bytes */
+
+	/* what puc_look() read of the CallInfo in hand */
+	__u64 func, previous, savedpc;
+	__u64 fn; /* light C function */
+	__u32 status;
+	__u8 phase;
+	__u8 noted;    /* the C stack below luaV_execute's frame was looked through */
+	__u8 pc_known; /* pc is set; else take what CallInfo holds */
+	__u8 popped;   /* the topmost CallInfo was not filled in yet and passed over */
+	__u8 hidden;   /* a coroutine's lua_longjmp was seen below luaV_execute's frame */
+	__u8 unowned;  /* the innermost frame of luaV_execute is none of those that are known */
+	__u8 tested;   /* what lies at the top of the C stack was tried */
+
+	/* PHASE_SCAN, PHASE_NOTE */
+	__u64 scan; /* next word */
+	__u64 scan_from, scan_end;
+	__u64 near;		 /* words below this address are tried as lua_States */
+	__u64 seen_to;		 /* words below this address were seen */
+	__u64 known[2];		 /* lua_States that are likely: what ran last, the main thread */
+	__u64 known_L, known_at; /* the one of them seen last, and where */
+	__u64 pending;	/* a return address into luaV_execute, whose lua_State is not known yet */
+	__u64 vm_done;	/* those up to here were dealt with */
+	__u64 floor;	/* errorJmps of interest lie above */
+	__u64 key;	/* errorJmp of the best lua_State so far */
+	__u64 child;	/* whose resumer is sought; 0: what runs is sought */
+	__u64 loose;	/* a main thread without errorJmp: does it run here? 0: none was seen */
+	__u64 loose_at; /* where it was seen last */
+	__u64 vm_ret;	/* where the innermost return address into luaV_execute lies; 0: not seen */
+	__u64 vm_ret_to;   /* that address */
+	__u64 vm_ret_last; /* where the one seen last lies */
+	__u64 gc_rets;	   /* return addresses into the collector, nearer than that */
+	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
+
+	__u64 tried[PUC_TRIED];
+	struct puc_seen seen[PUC_SEEN];
+	__u64 block[PUC_BLOCK];
+	__u64 block_at, block_to; /* it holds [block_at, block_to) */
+	__u32 in_block;		  /* not all of it was looked at yet */
+	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
+	__u8 hit[PUC_BLOCK];	  /* their indices */
+};
+
+static __always_inline struct lb_walk *puc_common(struct puc_walk *w)
+{
+	return (struct lb_walk *)w; /* its first member */
+}
+
+/* lb_guess(), lb_need() and lb_need_at() of walk.h, for this walk. */
+static __always_inline int puc_guess(const struct lb_mem *mem, struct puc_walk *w, void *dst,
+				     __u32 size, __u64 addr)
+{
+	return lb_guess(mem, puc_common(w), dst, size, addr);
+}
+
+static __always_inline int puc_read(const struct lb_mem *mem, struct puc_walk *w, void *dst,
+				    __u32 size, __u64 addr)
+{
+	return lb_need(mem, puc_common(w), dst, size, addr);
+}
+
+static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, const __u8 **bytes,
+				  __u32 size, __u64 addr)
+{
+	return lb_need_at(mem, puc_common(w), bytes, size, addr);
+}
+
+/* A word at an offset that a layout gives, in a head of at most 128 bytes. */
+static __always_inline __u64 puc_word(const __u8 *bytes, __u16 offset)
+{
+	return lb_word(bytes, offset & 0x78);
+}
+
+/* Ditto, of 4 bytes; what is read of a shorter field is masked by the caller. */
+static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
+{
+	return lb_half(bytes, offset & 0x7c) >> 8 * (offset & 3);
+}
+
+/* Could an object of Lua's lie here? */
+static __always_inline int puc_is_pointer(__u64 addr)
+{
+	return !(addr & 7) && addr - (1 << 16) < (1ULL << 47) - (1 << 16);
+}
+
+static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_end end)
+{
+	if (w->fault && end != LB_END_OUTSIDE)
+		end = LB_END_FAULT;
+	if (end == LB_END_RESOLVED && !w->rec.stack.n)
+		end = LB_END_TORN; /* a lua_State that runs has a frame */
+	w->end = end;
+	return LB_STOP;
+}
+
+/* Bytes that may have been paged out, in place: valid until the next read. */
+static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct puc_walk *w,
+					     __u64 addr, __u32 size)
+{
+	if (lb_ready(mem, &w->cache, addr, size))
+		return lb_bytes(&w->cache, addr);
+	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+}
+
+/*
+ * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
+ * user space reads, and what was shipped with it is all that is known.
+ */
+static __always_inline __u32 puc_print_more(const struct lb_mem *mem, struct puc_walk *w,
+					    __u32 print, __u64 k, __u32 sizek)
+{
+	const __u8 *bytes;
+	__u64 str;
+
+	if (sizek > PUC_PRINT_KS)
+		sizek = PUC_PRINT_KS;
+	if (!sizek || !puc_is_pointer(k))
+		return print;
+	bytes = puc_maybe(mem, w, k, PUC_TV_SIZE * sizek);
+	if (!bytes)
+		return print;
+	print = puc_print_k(print, bytes, sizek, &w->puc, &str);
+	if (!puc_is_pointer(str))
+		return print;
+	bytes = puc_maybe(mem, w, str, PUC_PRINT_STR);
+	return bytes ? puc_print_str(print, bytes) : print;
+}
+
+/* Fills seen[i] with a Lua function's prototype. Returns i, or -1 when there is none. */
+static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_walk *w, __u32 i,
+					   __u64 proto)
+{
+	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
+	__u32 size = w->puc.p_size;
+	const __u8 *head;
+
+	if (size > PUC_PROTO_HEAD)
+		size = PUC_PROTO_HEAD;
+	if (!puc_is_pointer(proto))
+		return -1;
+	if (puc_at(mem, w, &head, size, proto)) {
+		seen->sample--;
+		return -1;
+	}
+	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
+		return -1;
+	seen->ptr = proto;
+	seen->code = puc_word(head, w->puc.p_code);
+	seen->sizecode = puc_half(head, w->puc.p_sizecode);
+	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
+		return -1;
+	seen->print = puc_proto_print(head, &w->puc);
+	seen->print = puc_print_more(mem, w, seen->print, puc_word(head, w->puc.p_k),
+				     puc_half(head, w->puc.p_sizek));
+	seen->kind = LB_FRAME_LUA;
+	lb_note_fresh(puc_common(w), proto, seen->print);
+	return (int)i;
+}
+
+/*
+ * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
+ * read once. lua: its type says that it is a Lua function; 5.1 has one type for both.
+ */
+LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
+{
+	__u32 i = (__u32)(func >> 4 ^ func >> 10) & (PUC_SEEN - 1);
+	struct puc_seen *seen;
+	const __u8 *head;
+	__u64 ptr;
+
+	if (!w)
+		return -1;
+	seen = &w->seen[i];
+	if (seen->func == func && seen->sample == w->cache.sample)
+		return seen->kind ? (int)i : -1;
+	seen->func = func;
+	seen->sample = w->cache.sample;
+	seen->kind = 0;
+	seen->code = 0;
+	seen->sizecode = 0;
+	seen->print = 0;
+	if (!puc_is_pointer(func))
+		return -1;
+	if (puc_at(mem, w, &head, PUC_CLOSURE_HEAD, func)) {
+		seen->sample--; /* when it is asked for again, this has to be told again */
+		return -1;
+	}
+	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != (lua ? w->puc.tt_lcl : w->puc.tt_ccl))
+		return -1;
+	ptr = lb_word(head, w->puc.closure_p & 0x20 ? 32 : 24);
+	if (w->puc.closure_isC != PUC_NONE)
+		lua = !lb_byte(head, w->puc.closure_isC & 15);
+	if (lua)
+		return puc_learn_proto(mem, w, i, ptr);
+	if (!ptr || ptr >> 47)
+		return -1;
+	seen->ptr = ptr;
+	seen->kind = LB_FRAME_C;
+	return (int)i;
+}
+
+/* Indices of seen[], and: */
+enum {
+	PUC_LIGHT = PUC_SEEN, /* a light C function, its address in w->fn */
+	PUC_NOT = -1,	      /* no function */
+};
+
+/*
+ * Reads the CallInfo in hand, w->ci, into w. Returns what function it belongs to: an index of
+ * seen[], PUC_LIGHT or PUC_NOT.
+ */
+LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const __u8 *bytes;
+	__u64 value;
+	__u32 size;
+	__u8 tt;
+
+	if (!w)
+		return PUC_NOT;
+	size = w->puc.ci_size;
+	if (size > sizeof(w->scratch))
+		size = sizeof(w->scratch);
+	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
+		return PUC_NOT;
+	w->func = puc_word(bytes, w->puc.ci_func);
+	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
+						  : puc_word(bytes, w->puc.ci_previous);
+	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)
+		return PUC_NOT;
+	if (puc_at(mem, w, &bytes, PUC_TV_SIZE, w->func))
+		return PUC_NOT;
+	value = lb_word(bytes, PUC_TV_VALUE);
+	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
+	if (tt == w->puc.tt_lcl)
+		return puc_closure(mem, w, value, 1);
+	if (tt == w->puc.tt_ccl)
+		return puc_closure(mem, w, value, 0);
+	/* luaD_poscall writes a result over the function, its value before its type */
+	if (tt != w->puc.tt_lcf || value < 1 << 16 || value >> 47)
+		return PUC_NOT;
+	w->fn = value;
+	return PUC_LIGHT;
+}
+
+static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
+{
+	return index >= 0 && index < PUC_SEEN &&
+	       w->seen[index & (PUC_SEEN - 1)].kind == LB_FRAME_LUA;
+}
+
+/* Is pc, a "next instruction" pointer, one of this code's? Entry counts, too. */
+static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
+{
+	return !(pc & 3) && pc >= code && pc - code <= bytes;
+}
+
+/* The bits of callstatus say of the frame above why it was called without an instruction. */
+static __always_inline void puc_flag_above(struct puc_walk *w)
+{
+	__u32 n = w->rec.stack.n;
+	__u64 flags = 0;
+
+	if (w->flags & LB_FRAME_THREAD || !n) /* it is none of this lua_State */
+		return;
+	if (w->status & w->puc.cist_hooked)
+		flags |= LB_FRAME_HOOK;
+	if (w->status & w->puc.cist_fin)
+		flags |= LB_FRAME_FIN;
+	if (flags)
+		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= flags << 48;
+}
+
+/*
+ * 5.1 counts tail calls of Lua functions only: it leaves the number of a C function as it was, and
+ * after a return hook it is -1.
+ */
+static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 kind)
+{
+	if (w->puc.flags & PUC_CI_ARRAY)
+		return kind == LB_FRAME_LUA && (__s32)w->status > 0;
+	return (w->status & w->puc.cist_tail) != 0;
+}
+
+/*
+ * A tail call is under way (lvm.c, OP_TAILCALL): the callee was called, and is just being moved
+ * down to the caller's place. Its function lies there already, while pc is not in its code, or at
+ * its beginning: no function that has called another stands there.
+ */
+static __always_inline int puc_is_moving_down(const struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+	__u32 n = w->rec.stack.n;
+	const struct lb_frame *above = &w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES];
+
+	return n == 1 && !(w->flags & LB_FRAME_THREAD) && !w->pc_known && puc_is_lua(w, index) &&
+	       (above->word & ((1ULL << 48) - 1)) == seen->ptr &&
+	       (w->savedpc <= seen->code || w->savedpc - seen->code > 4ULL * seen->sizecode);
+}
+
+/* Appends the frame in hand, of which puc_look() returned the index. */
+static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+	__u32 n = w->rec.stack.n;
+	struct lb_frame *f;
+
+	if (n >= LB_MAX_FRAMES) {
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return puc_end(w, LB_END_RESOLVED);
+	}
+	if (puc_is_moving_down(w, index)) {
+		w->rec.stack.frame[0].word |= (__u64)LB_FRAME_TAIL << 48;
+		return LB_MORE;
+	}
+	puc_flag_above(w);
+	if (puc_is_tail_called(w, seen->kind))
+		w->flags |= LB_FRAME_TAIL;
+	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f->pc = LB_NO_PC;
+	f->print = 0;
+	if (index == PUC_LIGHT) {
+		f->word = LB_FRAME_WORD(LB_FRAME_C, w->flags, w->fn);
+	} else {
+		__u64 pc = w->pc_known ? w->pc : w->savedpc;
+
+		f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
+		f->print = seen->print;
+		if (seen->kind == LB_FRAME_LUA &&
+		    puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc)) {
+			f->pc = (__u32)((pc - seen->code) >> 2);
+			f->pc -= f->pc != 0;
+		}
+	}
+	w->flags = 0;
+	w->pc_known = 0;
+	w->rec.stack.n = n + 1;
+	return LB_MORE;
+}
+
+/* base_ci is reached: is this a lua_State's? */
+static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const __u8 *bytes;
+	__u32 size = w->puc.ci_size;
+
+	if (size > sizeof(w->scratch))
+		size = sizeof(w->scratch);
+	if (puc_at(mem, w, &bytes, size, w->ci))
+		return puc_end(w, LB_END_FAULT);
+	if (puc_word(bytes, w->puc.ci_func) != w->t.stack)
+		return puc_end(w, LB_END_TORN);
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	if (!(w->puc.flags & PUC_CI_ARRAY))
+		puc_flag_above(w);
+	if (w->t.main) /* nobody resumes the main thread */
+		return puc_end(w, LB_END_RESOLVED);
+	w->phase = PUC_PHASE_JMP;
+	return LB_MORE;
+}
+
+#ifndef PUC_RUN
+#define PUC_RUN 4
+#endif
+LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LB_STOP;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < PUC_RUN; i++) {
+		int index;
+
+		if (w->ci == w->t.base_ci)
+			return puc_step_bottom(mem, w);
+		index = puc_look(mem, w);
+		if (index == PUC_NOT)
+			return puc_end(w, LB_END_TORN);
+		if (puc_emit(w, index))
+			return LB_STOP;
+		w->above = w->func;
+		w->ci = w->previous;
+	}
+	return LB_MORE;
+}
+
+#endif

@@ -1,0 +1,44 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- usage: reuse.lua SECONDS, under LuaJIT or PUC Lua
+-- Functions that come and go at the same addresses: same code, same size, same chunk name, names of the
+-- same length, most of them at the same lines as the one before. The outer one, the inner one and
+-- the global that it calls carry the same number. Whoever mixes up two of them shows two numbers in
+-- one stack, or the numbers of a few only.
+local seconds = tonumber(arg[1])
+local template = [[
+local spin = ...
+NEWLINES local function innerXXXX(n)
+  local s = 0
+  for i = 1, n do s = s + i % 7 end
+  return s
+end
+function globalXXXX(n)
+  local s = innerXXXX(n)
+  return s + 1
+end
+local function outerXXXX(n)
+  local s = globalXXXX(n)
+  return s + 1
+end
+return outerXXXX]]
+print("ready")
+io.stdout:flush()
+io.read()
+local start, id = os.clock(), 0
+local function once(outer)
+  local t = os.clock()
+  repeat
+    local s = outer(3000)
+  until os.clock() - t > 0.002
+end
+while os.clock() - start < seconds do
+  id = id + 1
+  local number = ("%04d"):format(id % 10000)
+  local code = template:gsub("XXXX", number):gsub("NEWLINES", ("\n"):rep(math.floor(id / 7) % 2))
+  local outer = assert((loadstring or load)(code, "=reused"))()
+  once(outer)
+  outer, code = nil, nil
+  _G["global" .. number] = nil
+  collectgarbage()
+end
+print(id)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asks user/sym about a live PUC Lua process: commands on stdin, answers on stdout, each ended by a
+ * line ".". For test_pucsym.py. Addresses are hexadecimal, as tostring() in the target shows them.
+ *
+ *     pucsym_probe PID RELEASE
+ *     proto FUNC     address of the prototype of a closure
+ *     about PROTO    chunk name, first line, last line, "complete", "stripped"
+ *     names PROTO    per instruction: position, line, kind of name, name
+ *     defs PROTO     per named child: its prototype, name
+ *     cfunc THREAD FUNC   name of a C function in the loaded modules
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem_remote.h"
+#include "sym/puc_cnames.h"
+#include "sym/puc_proto.h"
+#include "vm/puc_recognise.h"
+
+struct probe {
+	struct mem_remote target;
+	const struct puc_layout *puc;
+	struct puc_cnames *names;
+};
+
+static uint64_t word_at(const struct probe *t, uint64_t addr)
+{
+	uint64_t v = 0;
+
+	return mem_read(&t->target.mem, &v, sizeof(v), addr) ? 0 : v;
+}
+
+static void print_names(const struct puc_proto *p)
+{
+	uint32_t pc;
+
+	for (pc = 0; pc < puc_proto_sizecode(p); pc++) {
+		const char *name = "";
+		enum puc_namewhat what = puc_proto_callname(p, pc, &name);
+
+		printf("%u %d %s %s\n", pc, puc_proto_line(p, pc),
+		       what == PUC_NAME_FOR_ITERATOR ? "for_iterator"
+		       : what			     ? puc_namewhat_str(what)
+						     : "none",
+		       name);
+	}
+}
+
+static int print_def(void *arg, uint64_t child, const char *name)
+{
+	(void)arg;
+	printf("%" PRIx64 " %s\n", child, name);
+	return 0;
+}
+
+static void print_proto(const struct probe *t, const char *verb, uint64_t addr)
+{
+	struct puc_proto *p = NULL;
+	int err = puc_proto_read(&t->target.mem, t->puc, addr, &p);
+
+	if (err)
+		printf("error %d\n", err);
+	else if (!strcmp(verb, "names"))
+		print_names(p);
+	else if (!strcmp(verb, "defs"))
+		puc_proto_definitions(p, print_def, NULL);
+	else
+		printf("%s\n%d\n%d\n%d\n%d\n", puc_proto_chunkname(p, NULL), puc_proto_firstline(p),
+		       puc_proto_lastline(p), puc_proto_complete(p), puc_proto_stripped(p));
+	puc_proto_free(&p);
+}
+
+/* tostring() shows a light C function as its own address, a closure as that of the closure. */
+static void print_cfunc(struct probe *t, uint64_t L, uint64_t func)
+{
+	const char *name;
+	int err = 0;
+
+	if (!t->names)
+		err = puc_cnames_read(&t->target.mem, t->puc, word_at(t, L + t->puc->L_l_G),
+				      &t->names);
+	if (err)
+		printf("error %d\n", err);
+	name = puc_cname(t->names, func);
+	if (!name)
+		name = puc_cname(t->names, word_at(t, func + t->puc->closure_p));
+	printf("%s\n", name ? name : "none");
+}
+
+int main(int argc, char **argv)
+{
+	struct probe t = {0};
+	const char *row;
+	char line[256];
+
+	if (argc != 3)
+		return 2;
+	mem_remote_init(&t.target, atoi(argv[1]));
+	t.puc = puc_layout_of(argv[2], &row);
+	if (!t.puc)
+		return 3;
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t a = 0, b = 0;
+		char verb[16] = "";
+
+		if (sscanf(line, "%15s %" SCNx64 " %" SCNx64, verb, &a, &b) < 2)
+			return 2;
+		if (!strcmp(verb, "proto"))
+			printf("%" PRIx64 "\n", word_at(&t, a + t.puc->closure_p));
+		else if (!strcmp(verb, "cfunc"))
+			print_cfunc(&t, a, b);
+		else
+			print_proto(&t, verb, a);
+		printf(".\n");
+		fflush(stdout);
+	}
+	puc_cnames_free(&t.names);
+	return 0;
+}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""haproxy with a service in Lua 5.3: a stripped host with the library, that runs each request in a coroutine of its
+own, resumed from C, and yields from it by force (haproxy.lua, haproxy.cfg)."""
+import collections
+import json
+import math
+import re
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+pytestmark = pytest.mark.usefixtures("root")
+HZ = 4000
+SERVICE = vms.HERE / "haproxy.lua"
+LINES = {m[1]: n for n, text in enumerate(SERVICE.read_text().splitlines(), 1) if (m := re.search(r" -- (\w+)$", text))}
+
+
+class Haproxy(vms.Target):
+    def __init__(self, tmp_path):
+        binary, env = vms.fetch_haproxy()
+        self.path = tmp_path / "haproxy.sock"
+        super().__init__([binary, "-db", "-f", vms.HERE / "haproxy.cfg"],
+                         {**env, "LUA": str(SERVICE), "SOCKET": str(self.path)})
+        vms.wait_until(lambda: self.path.exists() and self.ask())
+
+    def ask(self):
+        """One request; what the service says each part took since the start."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            try:
+                s.connect(str(self.path))
+            except ConnectionRefusedError:
+                return None
+            s.sendall(b"GET / HTTP/1.1\r\nHost: busy\r\nConnection: close\r\n\r\n")
+            answer = b"".join(iter(lambda: s.recv(4096), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert b" 200 " in head, answer
+        return json.loads(body)
+
+    def ask_for(self, requests):
+        for _ in range(requests):
+            self.ask()
+
+
+class Run:
+    """What each part took, the profile and what luabpf left, with so many clients at a time."""
+
+    def __init__(self, tmp, clients, requests):
+        with Haproxy(tmp) as server:
+            before = server.ask()
+            tool = vms.Luabpf("-p", server.pid, "-F", HZ, "-o", tmp / "p.pb.gz", f"-jp=vl,{tmp}/vl").wait_banner()
+            threads = [threading.Thread(target=server.ask_for, args=(requests,)) for _ in range(clients)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            after = server.ask()
+            tool.signal()
+            self.done = tool.done()
+        assert self.done.code == 0, self.done
+        self.took = {name: after[name] - before[name] for name in after}
+        self.profile, self.vl = pprof.Profile(tmp / "p.pb.gz"), (tmp / "vl").read_text()
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["alone", "together"])
+def run(request, root, tmp_path_factory):
+    """Clients at the same time: their coroutines alternate."""
+    return Run(tmp_path_factory.mktemp("haproxy"), request.param, 18 if request.param == 1 else 12)
+
+
+def part_of(sample):
+    lines = [f.line for f in sample.stack if f.kind == pprof.LUA]
+    for part in ("spin", "text", "headers"):
+        if LINES[part] in lines:
+            return part
+    return None
+
+
+def test_losses(run):
+    profile, done = run.profile, run.done
+    assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
+    assert profile.total > 0.25 * HZ, done
+
+
+def test_shares(run):
+    """By the service's own clock, which does not know that it yields."""
+    counts = collections.Counter()
+    for s in run.profile.samples:
+        counts[part_of(s)] += s.count
+    if run.took["spin"] + run.took["text"] + run.took["headers"] > run.took["all"]:
+        assert all(counts.values()), counts  # requests at the same time measure each other
+        return
+    for part in ("spin", "text", "headers"):
+        want = run.took[part] * HZ
+        # the clock goes on while haproxy has the thread after it yielded by force
+        assert -0.06 * want - 5 * math.sqrt(want) < counts[part] - want < 5 * math.sqrt(want) + 0.01 * want, \
+            (part, run.took, counts, run.done)
+
+
+def test_stacks(run):
+    """Each begins with the service's function, on a line of it, in a coroutine of its own: busy, measure, part, C function."""
+    profile, done = run.profile, run.done
+    wrong, total = collections.Counter(), 0
+    first = {name: n for n, t in enumerate(SERVICE.read_text().splitlines(), 1)
+             if (m := re.match(r"local function (\w+)", t)) for name in [m[1]]}
+    for s in profile.samples:
+        total += s.count
+        stack = [f for f in s.stack if f.name != truth.TAIL_CALLS]
+        lua = [f for f in stack if f.kind == pprof.LUA]
+        shown = ";".join(f"{f.name}:{f.line}" for f in stack)
+        if not lua or Path(lua[0].file).name != SERVICE.name:
+            wrong["root: " + shown] += s.count
+        part = part_of(s)
+        if part and ([f.start for f in stack[:3]] != [first["busy"], first["measure"], first[part]] or
+                     [f.name for f in stack[3:]] not in ([], ["string.format"])):
+            wrong["stack: " + shown] += s.count
+        if (stack and stack[-1].kind == pprof.C) != (s.labels["vmstate"] == "C code") and \
+                s.labels["vmstate"] != "Garbage Collector":
+            wrong[f"{s.labels['vmstate']}: {shown}"] += s.count
+    assert sum(wrong.values()) <= truth.allowed(total), (wrong.most_common(8), done)
+
+
+def test_view(run):
+    assert re.search(r"^ *\d+% +Interpreted$", run.vl, re.M) and re.search(r"^ *\d+% +C code$", run.vl, re.M), run.vl
+    assert f"haproxy.lua:{LINES['spin']}" in run.vl, run.vl

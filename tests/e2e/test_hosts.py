@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Several VMs, several threads: who is charged for what? (tests/hosts/modes.c, puc/modes.c, two.c)"""
+import collections
+import itertools
+import math
+import time
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+HZ = 2000
+
+
+LUAJIT2 = vms.VMS["host2-joff"].env  # gives a host this build as its libluajit-5.1.so
+
+
+@pytest.fixture(params=["luajit", "luajit2", "5.1", "5.2", "5.3", "5.4"])
+def host(request, luajit2):
+    """(host, its environment), with this library."""
+    if request.param.startswith("5"):
+        return vms.HOSTS / f"puc/modes-{request.param}", {}
+    return vms.HOSTS / "modes", LUAJIT2 if request.param == "luajit2" else {}
+
+
+class Run:
+    def __init__(self, tmp_path, host, *args):
+        saved, (program, env) = tmp_path / "x.pb.gz", host
+        with vms.Target([program, *args], env) as host:
+            host.ready()
+            tool = vms.Luabpf("-p", host.pid, "-F", HZ, "-o", saved).wait_banner()
+            host.go()
+            self.said = [line.split() for line in host.p.stdout.read().splitlines()]
+            self.done = tool.done()
+        assert self.done.code == 0, self.done
+        self.pid = host.pid
+        self.seconds = {name: float(s) for name, _, s in self.said}
+        self.tids = {name: tid for name, tid, _ in self.said}
+        self.samples = pprof.Profile(saved).samples
+        self.stats = self.done.stats
+
+    def names(self):
+        """Samples by (tid, Lua functions of that stack, root first); without those of a VM that is being made."""
+        out = collections.Counter()
+        for s in self.samples:
+            if any(f.file.startswith('[string "local name') for f in s.stack):
+                continue
+            out[s.labels["tid"], tuple(f.file.lstrip("=") for f in s.stack if f.kind == pprof.LUA)] += s.count
+        return out
+
+    def near(self, count, seconds):
+        """Five standard deviations, and 1 % for the ends."""
+        want = seconds * HZ
+        return abs(count - want) <= 5 * math.sqrt(want) + 0.01 * want + 5
+
+    def few_are_lost(self):
+        lua = self.stats["resolved"] + self.stats["lost"]
+        assert self.stats["lost"] <= truth.allowed(lua), self.done
+
+
+def test_threads_have_their_own_vm(tmp_path, host):
+    r = Run(tmp_path, host, "threads", 1)
+    r.few_are_lost()
+    counts = r.names()
+    assert set(r.tids) == {"worker_1", "worker_2", "worker_3", "worker_4"}
+    owner = {tid: name for name, tid in r.tids.items()}
+    for (tid, stack), n in counts.items():
+        assert set(stack) <= {owner[tid]}, counts
+    for name, tid in r.tids.items():
+        assert r.near(counts[tid, (name,)], r.seconds[name]), (counts, r.done)
+
+
+def test_nested_vms(tmp_path, host):
+    """C code that one VM called runs another: time is charged to the inner one while it runs."""
+    r = Run(tmp_path, host, "nested", 1.5)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (_, stack), n in r.names().items():
+        assert len(set(stack) & {"inner_work", "outer_work"}) <= 1, stack
+        by["inner_work" if "inner_work" in stack else "outer_work"] += n
+    for name in r.seconds:
+        assert r.near(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
+def test_nested_vms_when_attached_late(tmp_path, host):
+    """Attached when both have run for a while: LuaJIT's inner one is in compiled code and shows in no other way."""
+    program, env = host
+    with vms.Target([program, "nested", 2.2], env) as t:
+        t.ready().go()
+        time.sleep(0.15)
+        runs = []
+        for n in range(4):
+            saved = tmp_path / f"{n}.pb.gz"
+            r = vms.luabpf("-p", t.pid, "-F", HZ - 3, "-d", 0.25, "-o", saved)
+            assert r.code == 0, r
+            runs.append((r, pprof.Profile(saved)))
+        seconds = {name: float(s) for name, _, s in map(str.split, t.p.stdout.read().splitlines())}
+    share = seconds["inner_work"] / sum(seconds.values())
+    for r, profile in runs:
+        inner = sum(s.count for s in profile.samples if any(f.file == "=inner_work" for f in s.stack))
+        n = r.stats["samples"]
+        assert abs(inner - share * n) < 5 * math.sqrt(share * (1 - share) * n) + 0.03 * n, (inner, n, share, r)
+
+
+def test_vm_that_moves_between_threads(tmp_path, host):
+    r = Run(tmp_path, host, "turns", 0.6)
+    r.few_are_lost()
+    owner = {tid: name for name, tid in r.tids.items()}
+    for (tid, stack), n in r.names().items():
+        assert set(stack) <= {owner[tid]}, r.names()
+    for name, tid in r.tids.items():
+        assert r.near(sum(n for (t, _), n in r.names().items() if t == tid), r.seconds[name]), r.done
+
+
+def test_idle_vm_is_not_charged(tmp_path, host):
+    """A VM that returned, threw an error, yielded or was closed: what the thread does then is outside Lua."""
+    r = Run(tmp_path, host, "idle", 2)
+    r.few_are_lost()
+    assert r.near(r.stats["outside_lua"], r.seconds["c"]), (r.seconds, r.done)
+    assert r.near(r.stats["resolved"], r.seconds["lua"]), (r.seconds, r.done)
+
+
+def test_thread_without_lua(tmp_path, host):
+    r = Run(tmp_path, host, "burn", 1)
+    r.few_are_lost()
+    assert r.near(r.stats["outside_lua"], r.seconds["c"]), r.done
+    assert r.near(r.stats["resolved"], r.seconds["busy"]), r.done
+    assert {tid for tid, _ in r.names()} == {r.tids["busy"]}
+
+
+def test_more_vms_than_are_remembered(tmp_path, host):
+    r = Run(tmp_path, host, "many", 1.5)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (_, stack), n in r.names().items():
+        assert len(set(stack)) <= 1, stack
+        by.update({name: n for name in set(stack)})
+    for name in r.seconds:
+        assert r.near(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
+def test_child_is_not_sampled(tmp_path, host):
+    r = Run(tmp_path, host, "fork", 0.8)
+    r.few_are_lost()
+    assert {s.labels["pid"] for s in r.samples} == {str(r.pid)}
+    assert {stack for _, stack in r.names()} <= {("parent_work",), ()}
+    assert r.near(r.stats["samples"], r.seconds["parent_work"]), r.done
+
+
+# ---- libraries of different versions in one process ----
+
+LIBRARIES = {"luajit": "libluajit-5.1.so.2", "lua51": "liblua5.1.so.0", "lua52": "liblua5.2.so.0", "lua53": "liblua5.3.so.0",
+             "lua54": "liblua5.4.so.0"}
+TOGETHER = [("lua51", "lua53"), ("lua54", "luajit"), ("luajit", "lua51", "lua54"), ("lua52", "lua54", "lua53")]
+
+
+def two(tmp_path, mode, seconds, names):
+    return Run(tmp_path, (vms.HOSTS / "two", {}), mode, seconds, *itertools.chain(*((LIBRARIES[n], n) for n in names)))
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids="-".join)
+@pytest.mark.parametrize("mode", ["turns", "threads"])
+def test_several_libraries(tmp_path, root, mode, names):
+    """Each VM of another version, on one thread by turns or on one each: each stack is of one of them."""
+    r = two(tmp_path, mode, 0.8, names)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (tid, stack), n in r.names().items():
+        assert len(set(stack)) <= 1 and set(stack) <= set(names), stack
+        by.update({name: n for name in stack})
+        assert all(r.tids[name] == tid for name in stack), (stack, tid)
+    for name in names:
+        assert r.near(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids="-".join)
+def test_libraries_inside_each_other(tmp_path, root, names):
+    """C code that a VM of one version called runs one of another: time is charged to the innermost."""
+    r = two(tmp_path, "inside", 1, names)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (_, stack), n in r.names().items():
+        assert len(set(stack)) == 1 and set(stack) <= set(names), stack
+        by[stack[-1]] += n
+    for name in names:
+        assert r.near(by[name], r.seconds[name]), (by, r.seconds, r.done)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names: those of functions that come and go; and the same ones that LuaJIT's own profiler shows."""
+import collections
+import re
+import subprocess
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+
+@pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+def test_addresses_that_are_used_again(tmp_path, luajit2, vm):
+    """Each stack's names and lines belong to one and the same of the functions that came and went."""
+    vm = vms.VMS[vm]
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5], vm.env) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
+        t.go()
+        many = int(t.line())
+        r = tool.done()
+    assert r.code == 0, r
+    mixed, seen, named, callees, total = collections.Counter(), set(), 0, 0, 0
+    for s in pprof.Profile(saved).samples:
+        ours = [f for f in s.stack if f.file == "=reused" and f.start]
+        if not ours:
+            continue
+        total += s.count
+        callees += s.count * (len(ours) > 1)  # the outermost is called by a name of its caller's, "outer"
+        numbers = {m[0] for f in ours for n in (f.name, f.callname) if (m := re.search(r"\d{4}$", n))}
+        seen |= numbers
+        named += s.count * (len(ours) > 1 and bool(numbers))
+        if len(numbers) > 1:
+            mixed[" < ".join(f"{f.name}({f.callname})" for f in reversed(ours))] += s.count
+        for number in numbers:
+            shift = int(number) // 7 % 2
+            starts = {"inner": shift + 2, "global": shift + 7, "outer": shift + 11}
+            for f in ours:
+                kind = f.name[:-4]
+                if kind in starts and starts[kind] != f.start:
+                    mixed[f"{f.name} at line {f.start}, not {starts[kind]}"] += s.count
+                if not f.start <= f.line <= f.start + 4:
+                    mixed[f"{f.name} at line {f.line}, begins at {f.start}"] += s.count
+    print(f"{many} functions, {len(seen)} seen, {total} samples, {named} of them with names, {r.stats}")
+    assert not mixed, (mixed.most_common(5), sum(mixed.values()), total)
+    assert named >= 0.999 * callees
+    assert total >= 0.6 * r.stats["resolved"], r  # the rest loads, compiles and collects them
+    assert len(seen) > 0.9 * many, (len(seen), many, r)
+    lua = r.stats["resolved"] + r.stats["lost"]
+    assert r.stats["lost"] <= truth.allowed(lua), r
+
+
+def shares(text):
+    """{name: percent} of jit.p's list."""
+    return {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)%  (.+)$", text, re.M)}
+
+
+@pytest.mark.parametrize("vm", ["luajit", "luajit2"])
+@pytest.mark.parametrize("workload", ["calls", "tables", "strings", "coros", "meta"])
+def test_same_names_as_jit_p(tmp_path, luajit2, vm, workload):
+    """What takes more than 5 % in LuaJIT's own profiler is in our stacks by the same name; and the Lua functions
+    that take more than 5 % in ours are known to it.
+
+    JIT off: with it on, jit.p has other code compiled than runs without it. jit.p counts a sample at the next
+    bytecode that checks for hooks: it charges the time in C functions and builtins to that bytecode's function.
+    So what it shows on top may be a caller with us, and names are compared, not shares.
+    """
+    build = vms.VMS[f"{vm}-joff"]
+    argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.7, "nowait"]
+    theirs = subprocess.run([*build.argv, f"-jp=fi1m1,{tmp_path}/jitp", *map(str, argv)],
+                            env=vms.clean_env(build.env), capture_output=True, text=True, timeout=30)
+    assert theirs.returncode == 0, theirs
+    theirs = shares((tmp_path / "jitp").read_text())
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 1000, "-o", saved, f"-jp=fm1,{tmp_path}/ours", "--", *build.argv, *argv, env=build.env)
+    assert r.code == 0, r
+    profile = pprof.Profile(saved)
+    ours = shares((tmp_path / "ours").read_text())
+    anywhere = {f.callname for s in profile.samples for f in s.stack}
+    natives = {f.callname for s in profile.samples for f in s.stack if f.kind != pprof.LUA}
+    assert {n for n in theirs if theirs[n] > 5} <= anywhere, (theirs, ours)
+    assert {n for n in ours if ours[n] > 5} - natives <= set(theirs), (theirs, ours)

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes: attach, launch, exec, fork, exit, signals, stacks that are too deep."""
+import collections
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import pprof
+import vms
+
+pytestmark = pytest.mark.usefixtures("root")
+LOOP = "local x = 0 while true do for i = 1, 1e5 do x = x + i % 7 end end"
+NOBODY = 65534
+
+
+def script(tmp_path, text, name="x.lua"):
+    path = tmp_path / name
+    path.write_text(text)
+    tmp_path.chmod(0o755)
+    return path
+
+
+def chunks(profile):
+    """Samples by the files of each stack."""
+    out = collections.Counter()
+    for s in profile.samples:
+        out[tuple(Path(f.file).name for f in s.stack if f.kind == pprof.LUA)] += s.count
+    return out
+
+
+def looping(tmp_path, name="x.lua", text=LOOP, **kw):
+    target = vms.Target(["luajit", "-joff", script(tmp_path, text, name)], **kw)
+    vms.wait_until(lambda: target.cpu() > 0.02)
+    return target
+
+
+def children_of(pid):
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+# ---- attach ----
+
+def test_several_pids(tmp_path):
+    with looping(tmp_path, "a.lua") as a, looping(tmp_path, "b.lua") as b, looping(tmp_path, "other.lua"):
+        r = vms.luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-d", 1, "-o", tmp_path / "p.pb.gz")
+        assert r.code == 0, r
+        by = collections.Counter()
+        for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+            by[s.labels["pid"], Path(s.stack[-1].file).name] += s.count
+        assert set(by) == {(str(a.pid), "a.lua"), (str(b.pid), "b.lua")}
+        assert min(by.values()) > 100
+
+
+def test_one_of_several_ends(tmp_path):
+    with looping(tmp_path, "a.lua") as a, looping(tmp_path, "b.lua") as b:
+        tool = vms.Luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-d", 1.2).wait_banner()
+        time.sleep(0.3)
+        os.kill(a.pid, signal.SIGKILL)
+        a.p.wait()
+        r = tool.done()
+        assert r.code == 0 and r.stats["ended_by"] == "duration", r
+        assert 1.1 < r.stats["wall_seconds"] < 1.6
+
+
+def test_target_is_killed(tmp_path):
+    with looping(tmp_path) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
+        time.sleep(0.5)
+        os.kill(t.pid, signal.SIGKILL)
+        t.p.wait()
+        r = tool.done(5)
+        assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
+        assert r.stats["resolved"] > 100 and "x.lua:0" in r.out, r
+
+
+def test_target_ends(tmp_path):
+    """The usual case for a batch job: what was sampled is reported, with names."""
+    with vms.Target(["luajit", "-joff", script(tmp_path, "io.read() local x = 0 "
+                                               "for i = 1, 4e7 do x = x + i % 7 end")]) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
+        t.go()
+        r = tool.done(20)
+        assert t.p.wait() == 0
+        assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
+        assert "x.lua:0" in r.out and r.stats["lost"] <= 1, r
+
+
+def test_target_goes_on_undisturbed(tmp_path):
+    """Attached and detached five times; it ends as if nothing had been, with no descriptor or tracer left."""
+    text = f"""
+io.read()
+local rounds, wrong = 0, 0
+repeat
+  local s = 0
+  for i = 1, 7e5 do s = s + i % 7 end
+  rounds = rounds + 1
+  if s ~= 2100000 then wrong = wrong + 1 end
+until rounds % 20 == 0 and io.open("{tmp_path}/enough")
+print(wrong)"""
+    with vms.Target(["luajit", script(tmp_path, text)]) as t:
+        before = os.listdir(f"/proc/{t.pid}/fd")
+        t.go()
+        for _ in range(5):
+            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.05)
+            assert r.code == 0 and r.stats["samples"] > 20, r
+        assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
+        assert os.listdir(f"/proc/{t.pid}/fd") == before
+        (tmp_path / "enough").touch()
+        assert t.line() == "0"
+        assert t.p.wait() == 0
+
+
+def test_exec_in_target(tmp_path):
+    """The first script becomes another one: each with its own names, and nothing of one in the other."""
+    second = script(tmp_path, "local function second_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
+                    "local t = os.clock() while os.clock() - t < 0.7 do second_work() end", "second.lua")
+    first = script(tmp_path, f"""
+local ffi = require("ffi")
+ffi.cdef "int execvp(const char *, const char *const *);"
+io.read()
+local function first_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
+local t = os.clock()
+while os.clock() - t < 0.7 do first_work() end
+ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
+    with vms.Target(["luajit", "-joff", first]) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        t.go()
+        r = tool.done(20)
+        assert t.p.wait() == 0
+    by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
+    assert all(len(set(stack)) == 1 for stack in by), by
+    assert sum(n for stack, n in by.items() if stack[0] == "first.lua") > 550, (by, r)
+    assert sum(n for stack, n in by.items() if stack[0] == "second.lua") > 550, (by, r)
+    assert r.stats["lost"] <= 100, r  # from exec to recognition
+
+
+def test_fork_with_p(tmp_path):
+    text = """
+local ffi = require("ffi")
+ffi.cdef "int fork(void); int getpid(void); void _exit(int);"
+io.read()
+local child = ffi.C.fork() == 0
+local t = os.clock()
+while os.clock() - t < 0.5 do local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
+if child then ffi.C._exit(0) end"""
+    with vms.Target(["luajit", "-joff", script(tmp_path, text)]) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        t.go()
+        r = tool.done(20)
+    profile = pprof.Profile(tmp_path / "p.pb.gz")
+    assert {s.labels["pid"] for s in profile.samples} == {str(t.pid)}
+    assert 400 < r.stats["samples"] < 600, r
+
+
+def test_deep_stacks_are_cut_and_marked(tmp_path):
+    text = """
+local function spin() local x = 0 for i = 1, 2000 do x = x + i % 7 end return x end
+local function down(n) if n == 0 then return spin() end local r = down(n - 1) return r end
+local function levels(n) local r = down(n) return r end
+while true do levels(DEPTH) end"""
+    # pmain, main chunk, levels, down(n) .. down(1), spin in place of down(0)
+    for depth, frames, cut in (300, 127, True), (123, 127, False), (124, 127, True):
+        with looping(tmp_path, text=text.replace("DEPTH", str(depth))) as t:
+            r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.4, "-o", tmp_path / "p.pb.gz")
+            assert r.code == 0, r
+        deepest = max(pprof.Profile(tmp_path / "p.pb.gz").samples, key=lambda s: s.count)
+        assert (deepest.stack[0].kind == pprof.CUT) == cut, (depth, deepest.stack[:2])
+        assert len(deepest.stack) == frames + cut
+        assert deepest.stack[-1].start == 2 and deepest.stack[-2].start == 3
+        assert r.stats["lost"] <= 1, r
+
+
+def test_sleeping_target(tmp_path):
+    """No CPU time, no samples; and it says so."""
+    with vms.Target(["luajit", script(tmp_path, "io.read()")]) as t:
+        time.sleep(0.1)
+        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.3)
+    assert r.code == 0 and r.stats["samples"] == 0, r
+    assert "no samples" in r.err, r
+
+
+# ---- stopping ----
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_signal_writes_the_report(tmp_path, sig):
+    with looping(tmp_path) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
+        time.sleep(0.4)
+        tool.signal(sig)
+        r = tool.done(5)
+        assert r.code == 0 and r.stats["ended_by"] == "signal", r
+        assert "100%  x.lua:0" in r.out and r.stats["samples"] > 60, r
+        assert t.p.poll() is None
+
+
+def test_second_interrupt_ends_at_once(tmp_path):
+    """The report goes to a pipe that nobody reads, so the first Ctrl-C cannot finish."""
+    text = "".join(f"local function f{i}() local x = 0 for i = 1, 50 do x = x + i end end " for i in range(150))
+    text += "while true do " + " ".join(f"f{i}()" for i in range(150)) + " end"
+    read, write = os.pipe()
+    import fcntl
+    fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ
+    with looping(tmp_path, text=text) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-jp=A", "-v", stdout=write, stats=False).wait_banner()
+        os.close(write)
+        time.sleep(1)
+        tool.signal()
+        time.sleep(0.5)
+        if tool.p.poll() is None:
+            tool.signal()
+            assert tool.p.wait(2) in (-signal.SIGINT, 130)
+        else:
+            pytest.fail("the report fitted into the pipe: this test tests nothing")
+        os.close(read)
+        tool.done()
+
+
+def test_duration(tmp_path):
+    with looping(tmp_path) as t:
+        start = time.monotonic()
+        r = vms.luabpf("-p", t.pid, "-d", 0.5)
+        took = time.monotonic() - start
+    assert r.code == 0 and r.stats["ended_by"] == "duration", r
+    assert 0.5 <= r.stats["wall_seconds"] < 0.7 and took < 2.5, (took, r)
+
+
+# ---- launch ----
+
+@pytest.mark.parametrize("how,code", [("os.exit(0)", 0), ("os.exit(7)", 7), ("error('no')", 1),
+                                      ("require('ffi').cdef'int raise(int);' require('ffi').C.raise(11)", 139),
+                                      ("require('ffi').cdef'int raise(int);' require('ffi').C.raise(9)", 137)])
+def test_exit_code_is_handed_on(tmp_path, how, code):
+    r = vms.luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", "luajit", "-e", how)
+    assert r.code == code, r
+
+
+def test_command_has_its_own_streams(tmp_path):
+    path = script(tmp_path, "local s = io.read('*a') io.stdout:write('out:', s) io.stderr:write('err:', s)")
+    tool = vms.Luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", "luajit", path, stdin=subprocess.PIPE)
+    out, err = tool.p.communicate("hello\n", timeout=20)
+    assert (out, err, tool.p.returncode) == ("out:hello\n", "err:hello\n", 0)
+
+
+def test_command_inherits_nothing_else(tmp_path):
+    """No descriptor, signal mask or ignored signal of ours reaches the command."""
+    r = vms.luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status")
+    *fds, blocked, ignored = r.out.split("\n")[:-1]
+    bare = subprocess.run(["sh", "-c", "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    assert fds == ["0", "1", "2", "3"], r  # 3 is that of ls
+    assert blocked.split() == ["SigBlk:", "0" * 16]
+    assert ignored.split()[1] in (bare.split()[-1], "0" * 16), (ignored, bare)
+
+
+def test_command_that_is_none(tmp_path):
+    r = vms.luabpf("--", tmp_path / "nothing")
+    assert r.code == 1 and "No such file" in r.err, r
+    (tmp_path / "text").write_text("hello")
+    r = vms.luabpf("--", tmp_path / "text")
+    assert r.code == 1 and "Permission denied" in r.err, r
+
+
+def test_command_runs_as_the_caller_of_sudo(tmp_path):
+    """And the files that we make belong to them."""
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(0o755)
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-q", "-o", saved, "--", "sh", "-c", "id -u; id -g; id -G; echo \"[$SUDO_UID]\"",
+                   env={"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}, stats=False)
+    assert r.out.split() == [str(NOBODY)] * 3 + ["[]"], r
+    assert (saved.stat().st_uid, saved.stat().st_gid) == (NOBODY, NOBODY)
+
+
+def test_from_the_first_instruction(tmp_path):
+    """A script of 200 ms has all its names; and its first function is there, which runs once, at once."""
+    text = """
+local function at_once() local x = 0 for i = 1, 2e6 do x = x + i % 7 end return x end
+at_once()
+local function later_a() local x = 0 for i = 1, 1e4 do x = x + i % 7 end return x end
+local function later_b() local x = 0 for i = 1, 1e4 do x = x + i % 5 end return x end
+local t = os.clock()
+while os.clock() - t < 0.15 do later_a() later_b() end
+"""
+    path = script(tmp_path, text)
+    for n in range(20):
+        saved = tmp_path / f"{n}.pb.gz"
+        r = vms.luabpf("-F", 1000, "-o", saved, "--", "luajit", "-joff", path)
+        assert r.code == 0, r
+        profile = pprof.Profile(saved)
+        names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
+        assert names == {"x.lua:0", "at_once", "later_a", "later_b"}, (n, names, r)
+        builtin = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.BUILTIN}
+        assert builtin <= {"os.clock"}, (n, builtin)
+        assert r.stats["lost"] <= 1, (n, r)
+        assert r.stats["outside_lua"] < 0.1 * r.stats["samples"], (n, r)
+
+
+def test_shell_that_starts_interpreters(tmp_path):
+    """The command is a shell; Lua runs in its children, one after the other and two at a time."""
+    for name in ("one", "two", "three"):
+        script(tmp_path, f"local function work_{name}() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
+               f"local t = os.clock() while os.clock() - t < 0.4 do work_{name}() end", f"{name}.lua")
+    command = f"cd {shlex.quote(str(tmp_path))}; luajit -joff one.lua; luajit one.lua & luajit -joff two.lua; wait; exec luajit three.lua"
+    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    assert r.code == 0, r
+    pids, counts = collections.defaultdict(set), collections.Counter()
+    for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        assert len(files) <= 1, s
+        for f in files:
+            pids[f].add(s.labels["pid"])
+            counts[f] += s.count
+    assert {f: len(p) for f, p in pids.items()} == {"one.lua": 2, "two.lua": 1, "three.lua": 1}, (pids, r)
+    assert counts["one.lua"] > 650 and counts["two.lua"] > 320 and counts["three.lua"] > 320, (counts, r)
+
+
+def test_interrupt_reaches_command_and_report_is_written(tmp_path):
+    """Ctrl-C in a terminal goes to both: the command ends as it likes, the report is written."""
+    path = script(tmp_path, LOOP)
+    tool = vms.Luabpf("-F", 1000, "-jp=f", "--", "luajit", "-joff", path, start_new_session=True).wait_banner()
+    time.sleep(0.5)
+    os.killpg(tool.p.pid, signal.SIGINT)
+    r = tool.done(10)
+    assert "x.lua:0" in r.out and r.stats["samples"] > 60, r
+    assert r.code in (0, 130, 1), r
+
+
+def test_duration_leaves_command_running(tmp_path):
+    """-d with a command: the report comes in time; the command is not killed and its end is not awaited."""
+    path = script(tmp_path, "print('pid') io.stdout:flush() local t = os.clock() while os.clock() - t < 1 do end")
+    done = tmp_path / "done"
+    start = time.monotonic()
+    r = vms.luabpf("-F", 1000, "-d", 0.3, "-jp=f,-", "--", "sh", "-c",
+                   f"luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}", stdout=open(tmp_path / "out", "w"))
+    assert r.code == 0, r
+    assert time.monotonic() - start < 5
+    vms.wait_until(done.exists, 5)
+    time.sleep(0.05)
+    assert done.read_text() == "0\n"

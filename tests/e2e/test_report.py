@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is saved: `report` renders the live text from it, and other tools read it."""
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import pprof
+import vms
+
+WORK = vms.LUA / "strings.lua"
+OPTIONS = ["", "f", "F", "l", "3si1m1", "-2s", "vf", "fv", "vl", "lv", "fl", "lf", "p", "pl", "r", "rm0", "a", "A", "G", "Gp",
+           "10m1", "-10", "vs", "2Fv", "ar", "ap", "v", "lm1", "100m0"]
+
+
+@pytest.fixture(scope="module")
+def live(root, tmp_path_factory):
+    """One live run cannot print all reports: each option has one of its own, which also saves."""
+    tmp = tmp_path_factory.mktemp("live")
+
+    def run(options):
+        saved, text = tmp / "x.pb.gz", tmp / "live.txt"
+        interval = [] if "i" in options else ["-F", 1000]
+        r = vms.luabpf(*interval, "-o", saved, f"-jp={options},{text}", "--", "luajit", vms.LUA / "driver.lua",
+                       WORK, 0.15, "nowait")
+        assert r.code == 0, r
+        return saved, text.read_text()
+    return run
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_report_is_the_live_text(live, options):
+    saved, text = live(options)
+    r = vms.luabpf("report", saved, f"-jp={options}", stats=False)
+    assert r.code == 0, r
+    assert r.out == text
+    assert text.strip() or options == "vs"  # jit.p shows no row for it either
+    again = vms.luabpf("report", saved, f"-jp={options}", stats=False)
+    assert again.out == text
+
+
+@pytest.fixture(scope="module")
+def saved(root, tmp_path_factory):
+    tmp = tmp_path_factory.mktemp("saved")
+    r = vms.luabpf("-F", 1000, "-o", tmp / "x.pb.gz", "--", "luajit", "-joff", vms.LUA / "driver.lua", WORK, 0.5, "nowait")
+    assert r.code == 0, r
+    return tmp / "x.pb.gz", r
+
+
+def test_saved_numbers(saved):
+    path, r = saved
+    p = pprof.Profile(path)
+    assert p.total == r.stats["resolved"]
+    lost = sum(int(m[1]) for c in p.comments if (m := re.match(r"luabpf: lost (\d+) samples: ", c)))
+    assert lost in (r.stats["lost"], r.stats["lost"] + r.stats["outside_lua"]), (p.comments, r)
+    for s in p.samples:
+        assert s.labels["vmstate"] in ("Compiled", "Interpreted", "C code", "Garbage Collector", "JIT Compiler")
+        assert s.labels["comm"] == "luajit" and s.labels["pid"] == s.labels["tid"] != 0
+
+
+def test_folded(saved, tmp_path):
+    """Both ways to folded stacks; each line is STACK COUNT and they add up."""
+    path, r = saved
+    folded = vms.luabpf("report", path, "-f", "folded", stats=False).out
+    lines = [line.rsplit(" ", 1) for line in folded.splitlines()]
+    assert sum(int(n) for _, n in lines) == r.stats["resolved"]
+    assert len({stack for stack, _ in lines}) == len(lines)
+    assert all("driver.lua:0" in stack.split(";")[:2] for stack, _ in lines if ";" in stack)
+    graph = vms.luabpf("report", path, "-jp=G", stats=False).out
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in graph.splitlines()) <= r.stats["resolved"]
+    saved_again = vms.luabpf("report", path, "-o", tmp_path / "y.pb.gz", stats=False)
+    assert saved_again.code == 0, saved_again
+    assert vms.luabpf("report", tmp_path / "y.pb.gz", "-f", "folded", stats=False).out == folded
+
+
+needs_go = pytest.mark.skipif(not shutil.which("go"), reason="no go tool")
+
+
+def go_pprof(*args):
+    r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=60,
+                       env={**vms.clean_env(), "GOFLAGS": "-mod=mod", "HOME": "/tmp"})
+    assert r.returncode == 0, r
+    return r.stdout
+
+
+@needs_go
+def test_go_pprof_reads_it(saved):
+    path, r = saved
+    raw = go_pprof("-raw", path)
+    assert "samples/count cpu/nanoseconds" in raw
+    count = sum(int(m[1]) for m in re.finditer(r"^ *(\d+) +\d+: [\d ]+$", raw, re.M))
+    assert count == r.stats["resolved"]
+    top = go_pprof("-top", "-sample_index=samples", path)
+    assert "string.format" in top and "strings.lua:" in go_pprof("-top", "-lines", path)
+    for c in pprof.Profile(path).comments:
+        assert c in raw
+    assert "vmstate" in go_pprof("-tags", path)
+
+
+@needs_go
+def test_go_pprof_shares(saved):
+    """The same share by its reckoning and by ours."""
+    path, r = saved
+    p = pprof.Profile(path)
+    ours = sum(s.count for s in p.samples if s.stack[-1].name == "string.format")
+    row = next(line for line in go_pprof("-top", "-sample_index=samples", path).splitlines() if line.endswith(" string.format"))
+    assert int(row.split()[0]) == ours
+
+
+@pytest.mark.parametrize("damage", range(0, 40))
+def test_damaged_file(saved, tmp_path, damage):
+    """Cut or changed: a message, or what is still readable; never a crash."""
+    data = bytearray(saved[0].read_bytes())
+    if damage % 2:
+        data = data[:len(data) * damage // 40]
+    else:
+        data[len(data) * damage // 40] ^= 1 << damage % 8
+    bad = tmp_path / "bad.pb.gz"
+    bad.write_bytes(data)
+    r = vms.luabpf("report", bad, "-jp=f", stats=False)
+    assert r.code in (0, 1), r
+    if r.code:
+        assert r.err.startswith("luabpf: ") and "bad.pb.gz" in r.err and not r.out, r
+
+
+def test_stdout_as_file(root, tmp_path):
+    """-o - is the file itself, with nothing else in it."""
+    path = tmp_path / "x.pb.gz"
+    with open(path, "w") as out:
+        r = vms.luabpf("-q", "-F", 1000, "-f", "pprof", "-o", "-", "--", "luajit", "-e", "for i = 1, 3e7 do local x = i % 7 end",
+                       stdout=out)
+    assert r.code == 0, r
+    assert pprof.Profile(path).total == r.stats["resolved"]
+    r = vms.luabpf("report", "/dev/stdin", "-jp=f", stdin=open(path), stats=False)
+    assert r.code == 0 and "%" in r.out, r
+
+
+def test_profile_file_from_the_environment(root, tmp_path):
+    text = tmp_path / "named.txt"
+    r = vms.luabpf("-F", 1000, "--", "luajit", "-e", "for i = 1, 1e8 do local x = i % 7 end",
+                   env={"LUAJIT_PROFILEFILE": str(text)})
+    assert r.code == 0 and not r.out and "%" in Path(text).read_text(), r

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Is the profile true? Workloads with known shares of time, on each interpreter: LuaJIT with its JIT
+compiler off and on, and each version of PUC Lua.
+
+Each workload runs once per interpreter, under one luabpf each, two at a time; the tests look at what
+came of it. Nothing is tried twice.
+"""
+import collections
+import concurrent.futures
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+SECONDS = 1.2  # of CPU time
+HZ = 5000
+# the same builds as others: a few workloads will do
+HALF = {"host-jon": ["calls", "coros", "errors"], "host2-joff": ["calls", "coros", "errors"],
+        **{name: ["coros", "nests"] for name in vms.PUCS if name.startswith("host")}}
+CASES = [(vm, w) for vm in vms.VMS for w in HALF.get(vm, truth.workloads(vms.VMS[vm]))]
+
+
+def best_effort(case):
+    vm, workload = case
+    try:
+        return truth.run(vms.VMS[vm], workload, SECONDS, HZ)
+    except Exception as e:  # the test of this case tells
+        return e
+
+
+@pytest.fixture(scope="module")
+def results(luajit2):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return dict(zip(CASES, pool.map(best_effort, CASES)))
+
+
+@pytest.fixture
+def result(results, vm, workload):
+    r = results[vm, workload]
+    if isinstance(r, Exception):
+        raise r
+    print(r.summary())
+    return r
+
+
+each = pytest.mark.parametrize("vm,workload", CASES)
+
+
+@each
+def test_shares(result):
+    """Time per function and per line, against what the workload's own clock says."""
+    assert result.profile.total > 0.9 * SECONDS * HZ, result.summary()
+    off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
+           for name, p, q, b in result.shares() if abs(p - q) > b]
+    assert not off, result.summary()
+
+
+@each
+def test_losses(result):
+    """At least 99.9 % of the samples in Lua become a stack."""
+    assert result.lost <= truth.allowed(result.in_lua), result.summary()
+
+
+@each
+def test_stacks(result):
+    """Each stack is one that the program can have: root, calls from line to function, lines with code."""
+    wrong = sum(result.wrong.values())
+    assert wrong <= truth.allowed(result.in_lua), (result.summary(), result.wrong.most_common(8))
+
+
+@each
+def test_time_is_all_accounted_for(result):
+    """Samples in Lua and outside match the CPU time at the rate asked for; little lies outside Lua."""
+    stats = result.done.stats
+    assert stats["samples"] == stats["resolved"] + stats["outside_lua"] + stats["lost"]
+    assert stats["resolved"] == result.profile.total
+    assert abs(stats["achieved_hz"] - HZ) < 0.1 * HZ  # on a machine that is busy, timers come late
+    assert stats["outside_lua"] <= 0.02 * stats["samples"], result.summary()
+
+
+@pytest.mark.parametrize("vm", vms.VMS)
+def test_losses_and_stacks_of_all_workloads(results, vm):
+    """The same bound for all workloads of an interpreter together: with more samples, it is a sharper one."""
+    good = [r for (v, _), r in results.items() if v == vm and not isinstance(r, Exception)]
+    n = sum(r.in_lua for r in good)
+    lost = sum(r.lost for r in good)
+    wrong = sum(sum(r.wrong.values()) for r in good)
+    print(*(r.summary() for r in good), f"{vm}: {n} samples, {lost} lost, {wrong} wrong", sep="\n")
+    assert lost <= truth.allowed(n), (lost, n)
+    assert wrong <= truth.allowed(n), (wrong, n, [r.wrong for r in good])
+
+
+@pytest.mark.parametrize("vm", ["luajit", "luajit2"])
+def test_states(results, vm):
+    """Compiled code shows with the JIT on, and never with it off; the collector and C code do in both."""
+    for workload in truth.WORKLOADS:
+        off, on = results[f"{vm}-joff", workload], results[f"{vm}-jon", workload]
+        if isinstance(off, Exception) or isinstance(on, Exception):
+            continue  # told by the other tests
+        assert not set(off.states) & {"Compiled", "JIT Compiler"}, off.summary()
+        assert on.states["Compiled"] > 0.05 * on.profile.total, on.summary()
+        if workload == "gc":
+            assert off.states["Garbage Collector"] > 0.2 * off.profile.total, off.summary()
+            assert on.states["Garbage Collector"] > 0.2 * on.profile.total, on.summary()
+        if workload == "compile":
+            assert on.states["JIT Compiler"] > 0.05 * on.profile.total, on.summary()
+
+
+pucs = pytest.mark.parametrize("vm", [name for name in vms.PUCS if name not in HALF])
+
+
+def collector_shares(gc):
+    """Of each section of the gc workload; but for finalizers, which the collector calls in any of them."""
+    states = collections.defaultdict(collections.Counter)
+    for s in gc.profile.samples:
+        if not any(gc.judge.name(f) == "finalizer" for f in s.stack):
+            states[gc.section(s)][s.labels["vmstate"]] += s.count
+    return {name: n["Garbage Collector"] / sum(n.values()) for name, n in states.items()}
+
+
+@pucs
+def test_states_of_puc_lua(results, vm):
+    """The collector's share of a section is what the section is made of; there is no JIT compiler."""
+    for workload in truth.PUC_WORKLOADS:
+        r = results[vm, workload]
+        if isinstance(r, Exception):
+            continue
+        assert set(r.states) <= {"Interpreted", "C code", "Garbage Collector"}, r.summary()
+        if workload == "arith":
+            assert r.states["Garbage Collector"] <= 0.01 * r.profile.total, r.summary()
+    gc = results[vm, "gc"]
+    share = collector_shares(gc)
+    print(share)
+    # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly
+    assert share["full"] > 0.6 and share["collects"] > 0.5, (share, gc.summary())
+    # what links a new object into the collector's list lies in its text, too
+    assert share["stopped"] < 0.05, (share, gc.summary())
+    strings = results[vm, "strings"]
+    lines = [s for s in strings.profile.samples if strings.section(s) == "lines" and s.stack[-1].name == "string.format"]
+    c = sum(s.count for s in lines if s.labels["vmstate"] == "C code")
+    # its result is a new string: the collector's step may run in it
+    assert c > 0.6 * sum(s.count for s in lines) > 0, strings.summary()
+
+
+@pucs
+def test_tail_calls_are_marked(results, vm):
+    """In their section nearly all stacks hold a function that a tail call entered (truth.py checks which)."""
+    r = results[vm, "calls"]
+    marks = collections.Counter()
+    for s in r.profile.samples:
+        marks[r.section(s), any(f.name == truth.TAIL_CALLS for f in s.stack)] += s.count
+    assert marks["tails", True] > 2 * marks["tails", False], marks
+    assert not any(marked and section != "tails" for section, marked in marks), marks
+
+
+@pucs
+def test_code_without_debug_information(results, vm):
+    """Bytecode without lines shows none, and functions of a chunk without a name are told apart by their first line."""
+    r = results[vm, "chunks"]
+    where = collections.Counter()
+    for s in r.profile.samples:
+        for f in s.stack:
+            if f.kind == pprof.LUA and r.judge.name(f) in ("bare", "text"):
+                where[r.judge.name(f), f.start, f.line] += s.count
+    assert {(start, line) for name, start, line in where if name == "bare"} == {(0, 0), (2, 0)}, where
+    assert {(start, line) for name, start, line in where if name == "text"} <= \
+        {(0, 1), (0, 8), (0, 9), (0, 10), *((2, n) for n in range(3, 9))}, where
+    assert where["text", 2, 5] > 0.1 * r.profile.total, where

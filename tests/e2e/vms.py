@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tool, the interpreters it is tried on, and how both are run. For the end-to-end tests."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OUT = Path(os.environ.get("O", ROOT / "build")).resolve()
+LUABPF = OUT / "luabpf"
+LUA = HERE / "lua"
+HOSTS = OUT / "tests/hosts"
+LUAJIT2 = OUT / "luajit2/usr"
+HAPROXY = OUT / "haproxy/usr"
+MULTIARCH = "lib/x86_64-linux-gnu"
+
+
+class VM:
+    """An interpreter: how to run a script under it."""
+
+    def __init__(self, name, argv, env=None, puc=None):
+        self.name, self.argv, self.env = name, [str(a) for a in argv], env or {}
+        self.host = name.startswith("host")
+        self.puc = puc  # version of PUC Lua, None: LuaJIT
+
+    def __repr__(self):
+        return self.name
+
+
+L2ENV = {"LUA_PATH": f"{LUAJIT2}/share/luajit-2.1.0-beta3/?.lua;;"}
+VMS = {vm.name: vm for vm in [
+    VM("luajit-joff", ["luajit", "-joff"]),
+    VM("luajit-jon", ["luajit", "-jon"]),
+    VM("luajit2-joff", [LUAJIT2 / "bin/luajit", "-joff"], L2ENV),
+    VM("luajit2-jon", [LUAJIT2 / "bin/luajit", "-jon"], L2ENV),
+    VM("host-joff", [HOSTS / "embed", "-joff"]),
+    VM("host-jon", [HOSTS / "embed", "-jon"]),
+    VM("host2-joff", [HOSTS / "embed", "-joff"],
+       {"LD_LIBRARY_PATH": f"{LUAJIT2}/{MULTIARCH}", **L2ENV}),
+    *(VM(f"lua{v}", [f"lua{v}"], puc=v) for v in ("5.1", "5.2", "5.3", "5.4")),
+    *(VM(f"host{v}-{how}", [HOSTS / f"puc/embed-{v}", how], puc=v)
+      for v in ("5.1", "5.2", "5.3", "5.4") for how in ("call", "resume")),
+]}
+LUAJITS = [name for name, vm in VMS.items() if not vm.puc]
+PUCS = [name for name, vm in VMS.items() if vm.puc]
+
+
+def clean_env(extra=None):
+    drop = ("LUAJIT_PROFILEFILE", "SUDO_UID", "SUDO_GID", "SUDO_USER", "LUA_PATH", "LUA_INIT")
+    return {**{k: v for k, v in os.environ.items() if k not in drop}, **(extra or {})}
+
+
+def fetch(where, *packages):
+    """Debian packages that cannot be installed beside others, or that would start a service."""
+    r = subprocess.run([HERE / "fetch", where, *packages], capture_output=True, text=True, timeout=300)
+    if r.returncode:
+        raise RuntimeError(r.stderr)
+
+
+def fetch_luajit2():
+    fetch(LUAJIT2.parent, "luajit2", "libluajit2-5.1-2", "libluajit2-5.1-common")
+
+
+def fetch_haproxy():
+    """haproxy's path and environment."""
+    installed = shutil.which("haproxy", path="/usr/sbin:/sbin:" + os.environ.get("PATH", ""))
+    if installed:
+        return installed, {}
+    fetch(HAPROXY.parent, "haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1")
+    return HAPROXY / "sbin/haproxy", {"LD_LIBRARY_PATH": f"{HAPROXY}/{MULTIARCH}"}
+
+
+class Target:
+    """A process of ours; killed at the end, by its pid."""
+
+    def __init__(self, argv, env=None, **kw):
+        kw.setdefault("stdin", subprocess.PIPE)
+        kw.setdefault("stdout", subprocess.PIPE)
+        self.p = subprocess.Popen([str(a) for a in argv], text=True, env=clean_env(env), **kw)
+        self.pid = self.p.pid
+
+    def line(self):
+        return self.p.stdout.readline().rstrip("\n")
+
+    def ready(self):
+        got = self.line()
+        assert got == "ready", got
+        return self
+
+    def go(self):
+        self.p.stdin.write("go\n")
+        self.p.stdin.flush()
+
+    def cpu(self):
+        """CPU time used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self.p.poll() is None:
+            self.p.kill()
+        self.p.wait()
+        for f in (self.p.stdin, self.p.stdout):
+            if f:
+                try:
+                    f.close()
+                except BrokenPipeError:
+                    pass
+
+
+class Done:
+    """What a run of luabpf left: code, out, err, and the parsed --stats."""
+
+    def __init__(self, code, out, err, stats):
+        self.code, self.out, self.err, self.stats = code, out, err, stats
+
+    def __repr__(self):
+        return f"exit {self.code}\nstdout: {self.out[:2000]}\nstderr: {self.err[:2000]}\nstats: {self.stats}"
+
+
+class Luabpf:
+    """One run of the tool in the background. wait_banner() returns once it samples."""
+
+    def __init__(self, *args, env=None, stats=True, **kw):
+        self.stats = tempfile.NamedTemporaryFile(prefix="luabpf-stats-", suffix=".json") if stats else None
+        argv = [str(LUABPF)]
+        if stats:
+            argv += ["--stats", self.stats.name]
+        argv += map(str, args)
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        self.p = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, errors="replace",
+                                  env=clean_env(env), **kw)
+        self.err = ""
+
+    def wait_banner(self):
+        for line in self.p.stderr:
+            self.err += line
+            if "sampling" in line:
+                return self
+        raise AssertionError(f"luabpf did not begin: exit {self.p.wait()}: {self.err}")
+
+    def signal(self, sig=signal.SIGINT):
+        self.p.send_signal(sig)
+
+    def done(self, timeout=60):
+        try:
+            out, err = self.p.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.p.kill()
+            out, err = self.p.communicate()
+            raise AssertionError(f"luabpf hangs; it said: {self.err}{err}")
+        stats = None
+        if self.stats:
+            text = Path(self.stats.name).read_text()
+            stats = json.loads(text) if text else None
+        return Done(self.p.returncode, out or "", self.err + err, stats)
+
+
+def luabpf(*args, timeout=60, **kw):
+    return Luabpf(*args, **kw).done(timeout)
+
+
+def wait_until(test, seconds=10):
+    end = time.monotonic() + seconds
+    while not test():
+        if time.monotonic() > end:
+            raise AssertionError("waited in vain")
+        time.sleep(0.005)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* ELF files of hostile targets. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/elf.h"
+#include "target/lj_sites.h"
+
+static int on_fde(void *arg, const struct elf_fde *fde)
+{
+	*(uint64_t *)arg ^= fde->start + fde->size;
+	return 0;
+}
+
+static void ask(struct elf_file *elf)
+{
+	uint64_t addr = 0, size, start = 0, sum = 0;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	const char *name = NULL;
+	struct elf_lj_vm vm;
+	uint16_t sites[96];
+	unsigned flags;
+	size_t n;
+
+	elf_fdes(elf, on_fde, &sum);
+	if (!elf_build_id(elf, id, &n) && n > sizeof(id))
+		abort();
+	if (!elf_lookup(elf, "lua_newstate", &addr, &size) && !elf_symbol(elf, addr, &name, &start))
+		if (!name || start > addr)
+			abort();
+	elf_is_lua(elf, &flags);
+	if (!elf_lj_version(elf, &name) && strncmp(name, "luaJIT_", 7))
+		abort();
+	elf_bias(elf, 0x7f0000001000, 0x1000, &addr);
+	elf_vaddr(elf, 0x1000, &addr);
+	if (!elf_find_lj_vm(elf, &vm))
+		elf_lj_rbp_sites(elf, &vm, sites, 96, &n);
+	elf_close(&elf);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct lj_site sites[4096];
+	struct elf_file *elf = NULL;
+	size_t n;
+
+	lj_sites_scan(data, size, 0, sites, 4096, &n);
+	if (!elf_open_bytes(data, size, &elf))
+		ask(elf);
+	return 0;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A target's memory out of the fuzzer: prototypes and library tables. Input: two offsets (of a
+ * prototype and of a global_State), then the memory, which lies at a fixed address.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/layout.h>
+
+#include "base/mem_image.h"
+#include "sym/lj_ffnames.h"
+#include "sym/lj_proto.h"
+
+#define BASE 0x40000000ULL
+#define MAX_READS 3000000u
+
+static const struct lj_layout layout = {.registrytv = 0x40};
+
+struct counted {
+	struct lb_mem mem;
+	const struct lb_mem *under;
+	unsigned *reads;
+};
+
+static int counted_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	const struct counted *c = (const struct counted *)mem;
+
+	if (++*c->reads > MAX_READS)
+		abort(); /* no bound, or a bad one */
+	return mem_read(c->under, dst, size, addr);
+}
+
+static int on_definition(void *arg, uint64_t child, const char *name)
+{
+	(void)child;
+	*(size_t *)arg += strlen(name);
+	return 0;
+}
+
+static void ask(const struct lj_proto *p)
+{
+	uint32_t n = lj_proto_sizebc(p), i;
+	size_t total = 0, len;
+
+	if (strlen(lj_proto_chunkname(p, &len)) > len)
+		abort();
+	for (i = 0; i < n && i < 2000; i++) {
+		const char *name;
+
+		lj_proto_line(p, i);
+		if (lj_proto_callname(p, i, &name))
+			total += strlen(name);
+	}
+	lj_proto_line(p, n);
+	lj_proto_line(p, UINT32_MAX);
+	lj_proto_definitions(p, on_definition, &total);
+	total += lj_proto_hash(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct lj_ffnames *names = NULL;
+	struct lj_proto *p = NULL;
+	struct mem_image img;
+	unsigned reads = 0, i;
+	uint32_t where[2];
+
+	if (size <= sizeof(where))
+		return 0;
+	memcpy(where, data, sizeof(where));
+	mem_image_init(&img);
+	if (!mem_image_add(&img, BASE, data + sizeof(where), size - sizeof(where))) {
+		struct counted mem = {.mem.read = counted_read, .under = &img.mem, .reads = &reads};
+
+		if (!lj_proto_read(&mem.mem, BASE + where[0], &p))
+			ask(p);
+		if (!lj_ffnames_read(&mem.mem, &layout, BASE + where[1], &names))
+			for (i = 0; i < 256; i++)
+				lj_ffname(names, (uint8_t)i);
+	}
+	lj_proto_free(&p);
+	lj_ffnames_free(&names);
+	mem_image_clear(&img);
+	return 0;
+}

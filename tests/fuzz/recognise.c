@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What any bytes are recognised as: as a file, as the text of LuaJIT's VM, and as the functions of
+ * a file that says it is PUC Lua.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/puc_api.h"
+#include "target/puc_gc.h"
+#include "vm/lj_recognise.h"
+#include "vm/puc_recognise.h"
+
+static void check_set(const uint32_t *set, uint32_t n)
+{
+	uint32_t i, j;
+
+	if (n > LJ_MEASURED_MAX)
+		abort();
+	for (i = 0; i < n; i++) {
+		if (!set[i] || set[i] > UINT16_MAX)
+			abort();
+		for (j = 0; j < i; j++)
+			if (set[i] == set[j])
+				abort();
+	}
+}
+
+static void measure_luajit(const uint8_t *data, size_t size)
+{
+	struct lj_measured m;
+
+	memset(&m, 0xff, sizeof(m));
+	lj_measure(data, size, &m);
+	if (m.g2disp > UINT16_MAX || m.vmstate > UINT16_MAX)
+		abort();
+	check_set(m.stores_L, m.nstores_L);
+	check_set(m.stores_base, m.nstores_base);
+	check_set(m.loads, m.nloads);
+}
+
+static void read_api(const uint8_t *data, size_t size)
+{
+	struct puc_fact facts[PUC_FACTS];
+	size_t n = puc_api_facts(data, size, facts), i;
+
+	if (n > PUC_FACTS)
+		abort();
+	for (i = 0; i < n; i++)
+		if (facts[i].path.depth < 1 || facts[i].path.depth > 3 || facts[i].width > 8)
+			abort();
+}
+
+/*
+ *	0x000	ELF header, program headers
+ *	0x200	"$LuaVersion: Lua 5.4.4"
+ *	0x300	.eh_frame: a CIE, and an FDE of 24 bytes for each function
+ *	0x800	.eh_frame_hdr
+ *	0x1000	text: functions of the same size, one after the other
+ */
+#define IDENT 0x200
+#define EH_FRAME 0x300
+#define EH_FRAME_HDR 0x800
+#define TEXT 0x1000
+#define TEXT_MAX 0x8000
+#define FUNCTIONS 32
+#define CIE_SIZE 24
+#define FDE_SIZE 24
+
+static uint8_t image[TEXT + TEXT_MAX];
+
+static void put32(size_t at, uint32_t v)
+{
+	memcpy(image + at, &v, 4);
+}
+
+static void put_headers(size_t text)
+{
+	const Elf64_Phdr ph[] = {
+		{PT_LOAD, PF_R, 0, 0, 0, TEXT, TEXT, TEXT},
+		{PT_LOAD, PF_R | PF_X, TEXT, TEXT, TEXT, text, text, TEXT},
+		{PT_GNU_EH_FRAME, PF_R, EH_FRAME_HDR, EH_FRAME_HDR, EH_FRAME_HDR,
+		 TEXT - EH_FRAME_HDR, TEXT - EH_FRAME_HDR, 4},
+	};
+	const Elf64_Ehdr eh = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(eh),
+		.e_ehsize = sizeof(eh),
+		.e_phentsize = sizeof(ph[0]),
+		.e_phnum = sizeof(ph) / sizeof(ph[0]),
+	};
+
+	memcpy(image, &eh, sizeof(eh));
+	memcpy(image + sizeof(eh), ph, sizeof(ph));
+}
+
+static void put_frames(size_t n, size_t size)
+{
+	/* length, id, version, "zR", alignments, return address, pointers are pcrel sdata4 */
+	static const uint8_t cie[CIE_SIZE] = {CIE_SIZE - 4, [8] = 1, 'z', 'R', 0, 1,
+					      0x78,	    16,	     1,	  0x1b};
+	size_t i;
+
+	memcpy(image + EH_FRAME, cie, sizeof(cie));
+	memcpy(image + EH_FRAME_HDR, "\x01\x1b\x03\x3b", 4);
+	put32(EH_FRAME_HDR + 4, (uint32_t)(EH_FRAME - (EH_FRAME_HDR + 4)));
+	put32(EH_FRAME_HDR + 8, (uint32_t)n);
+	for (i = 0; i < n; i++) {
+		size_t at = EH_FRAME + CIE_SIZE + i * FDE_SIZE, start = TEXT + i * size;
+
+		put32(at, FDE_SIZE - 4);
+		put32(at + 4, (uint32_t)(at + 4 - EH_FRAME));
+		put32(at + 8, (uint32_t)(start - (at + 8)));
+		put32(at + 12, (uint32_t)size);
+		put32(EH_FRAME_HDR + 12 + 8 * i, (uint32_t)(start - EH_FRAME_HDR));
+		put32(EH_FRAME_HDR + 16 + 8 * i, (uint32_t)(at - EH_FRAME_HDR));
+	}
+}
+
+static void check_text(uint64_t lo, uint64_t hi, size_t text)
+{
+	if (lo < TEXT || hi <= lo || hi > TEXT + text)
+		abort();
+}
+
+static void ask(struct elf_file *elf, size_t text)
+{
+	static struct vm_build b;
+	struct elf_puc_gc gc;
+	struct error err;
+	int r = puc_recognise(elf, &b, &err);
+
+	if (r && r != -ENOENT && r != -ENOTSUP)
+		abort();
+	if (!r && text) {
+		check_text(b.start, b.start + b.size, text);
+		if (b.build.puc.pc_reg > 15 && b.build.puc.pc_reg != PUC_NO_REG)
+			abort();
+		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
+			abort();
+	}
+	if (text && !elf_puc_collector(elf, TEXT, TEXT, &gc)) {
+		check_text(gc.lo, gc.hi, text);
+		if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
+			abort();
+	}
+	elf_close(&elf);
+}
+
+static void recognise_file(const void *bytes, size_t size, size_t text)
+{
+	struct elf_file *elf = NULL;
+
+	if (!elf_open_bytes(bytes, size, &elf))
+		ask(elf, text);
+}
+
+/* The first byte tells the release, the second the number of functions; the others are text. */
+static void recognise_functions(const uint8_t *data, size_t size)
+{
+	static const char releases[][8] = {"5.1.5", "5.2.4", "5.3.6", "5.4.4",
+					   "5.5.0", "5.4.0", "5.2.0", "5.4.9"};
+	size_t n, text;
+
+	if (size < 3)
+		return;
+	n = data[1] % FUNCTIONS + 1;
+	text = size - 2 < TEXT_MAX ? size - 2 : TEXT_MAX;
+	memset(image, 0, sizeof(image));
+	put_headers(text);
+	strcpy((char *)image + IDENT, data[0] % 8 ? "$LuaVersion: Lua " : "$Lua: Lua ");
+	strcat((char *)image + IDENT, releases[data[0] % 8]);
+	put_frames(n, text / n ? text / n : 1);
+	memcpy(image + TEXT, data + 2, text);
+	recognise_file(image, TEXT + text, text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	measure_luajit(data, size);
+	read_api(data, size);
+	recognise_file(data, size, 0);
+	recognise_functions(data, size);
+	return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Records of the ring buffer: whatever the bytes, a callback sees nothing beyond them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/ring.h"
+
+struct seen {
+	uint64_t sum;
+	int calls;
+};
+
+static void touch(struct seen *seen, const void *bytes, size_t size)
+{
+	const uint8_t *p = bytes;
+
+	seen->calls++;
+	while (size--)
+		seen->sum += *p++;
+}
+
+static void on_sample(void *arg, const struct lb_rec_sample *s)
+{
+	if (s->stack.n > LB_MAX_FRAMES || s->build >= LB_BUILDS)
+		abort();
+	touch(arg, s, LB_SAMPLE_SIZE(s->stack.n));
+}
+
+static void on_proto(void *arg, const struct lb_rec_proto *p)
+{
+	uint32_t i;
+
+	touch(arg, p, sizeof(*p));
+	for (i = 0; i < p->nparts; i++)
+		if (p->part[i].len)
+			touch(arg, (const uint8_t *)p + p->part[i].at, p->part[i].len);
+}
+
+static void on_task(void *arg, const struct lb_rec_task *t)
+{
+	touch(arg, t, sizeof(*t));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct seen seen = {};
+	struct ring_callbacks cb = {
+		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
+	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen.
+	 * A record of a prototype is long: the input's first byte says how much is appended. */
+	size_t extra = size && data[0] & 1 ? sizeof(struct lb_rec_proto) : 0;
+	uint8_t *bytes = calloc(1, size + extra + !(size + extra));
+	int err;
+
+	if (!bytes)
+		return 0;
+	if (size > 1)
+		memcpy(bytes, data + 1, size - 1);
+	size = size ? size - 1 + extra : 0;
+	err = ring_record(&cb, bytes, size);
+	if (err ? seen.calls : !seen.calls)
+		abort();
+	free(bytes);
+	return 0;
+}

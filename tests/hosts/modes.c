@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * usage: modes MODE [SECONDS]
+ *
+ * A program that uses Lua (LuaJIT; in puc/modes.c PUC Lua) in ways that only hosts can. It says
+ * "ready", waits for a line on stdin, works for SECONDS of CPU time (per thread), and prints what
+ * each part took: "NAME TID SECONDS".
+ *
+ *     threads  four threads, each with a VM of its own; thread k runs lua function worker_k
+ *     nested   one thread, two VMs: a C function that the outer one calls runs the inner one
+ *     turns    one VM, three threads that take turns under a lock; thread k calls moved_k
+ *     idle     one thread runs Lua, then burns time in C: after a return, after an error, after
+ *              a yield, and with the VM closed
+ *     fork     runs Lua, and so does its child
+ *     burn     one thread runs Lua, another never touches it
+ *     many     one thread, six VMs by turns: more than are remembered per thread
+ */
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef resume_vm
+#define resume_vm(co, n) lua_resume(co, n)
+#endif
+
+static double seconds = 1;
+static volatile double sink;
+
+static double cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void tell(const char *name, double took)
+{
+	printf("%s %d %.6f\n", name, (int)syscall(SYS_gettid), took);
+	fflush(stdout);
+}
+
+/* Burns CPU time in C. */
+static void burn(double until)
+{
+	int i;
+
+	while (cpu() < until)
+		for (i = 0; i < 20000; i++)
+			sink = sink * 0.999 + i;
+}
+
+static const char *const code = "local name = ...\n"
+				"return assert((loadstring or load)(([[\n"
+				"local function NAME(n)\n"
+				"  local s = 0\n"
+				"  for i = 1, n do\n"
+				"    s = s + i % 7\n"
+				"  end\n"
+				"  return s\n"
+				"end\n"
+				"return NAME]]):gsub('NAME', name), '=' .. name))()\n";
+
+/* A VM with a function of this name on its stack. */
+static lua_State *vm_with(const char *name)
+{
+	lua_State *L = luaL_newstate();
+
+	luaL_openlibs(L);
+	if (luaL_loadstring(L, code))
+		abort();
+	lua_pushstring(L, name);
+	lua_call(L, 1, 1);
+	return L;
+}
+
+/* Never the same number, lest the profiler's timer fall in step with the work. */
+static int uneven(int least, int more)
+{
+	static _Thread_local unsigned int random = 1;
+
+	random = random * 1103515245 + 12345;
+	return least + (int)(random >> 16) % more;
+}
+
+/* Calls the function on top of the stack for a millisecond or so. */
+static void call(lua_State *L)
+{
+	lua_pushvalue(L, -1);
+	lua_pushinteger(L, uneven(15000, 10000));
+	lua_call(L, 1, 0);
+}
+
+static double call_until(lua_State *L, double until)
+{
+	double start = cpu();
+
+	while (cpu() < until)
+		call(L);
+	return cpu() - start;
+}
+
+/* ---- threads ---- */
+
+static void *worker(void *arg)
+{
+	char name[32];
+	lua_State *L;
+
+	snprintf(name, sizeof(name), "worker_%ld", (long)arg);
+	L = vm_with(name);
+	tell(name, call_until(L, cpu() + seconds));
+	lua_close(L);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[4];
+	long i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, worker, (void *)(i + 1));
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+}
+
+/* ---- nested ---- */
+
+static lua_State *inner_vm;
+static double inner_time;
+
+static int run_inner(lua_State *L)
+{
+	double start = cpu();
+	int i = uneven(5, 11);
+
+	(void)L;
+	while (i--)
+		call(inner_vm);
+	inner_time += cpu() - start;
+	return 0;
+}
+
+static void nested(void)
+{
+	lua_State *outer = vm_with("outer_work");
+	double start = cpu(), all;
+
+	inner_vm = vm_with("inner_work");
+	lua_pushcfunction(outer, run_inner);
+	lua_setglobal(outer, "run_inner");
+	luaL_loadstring(outer, "local work = ...\n"
+			       "local function caller(n)\n"
+			       "  run_inner()\n"
+			       "  for i = 1, 5 do work(n) end\n"
+			       "end\n"
+			       "return caller\n");
+	lua_pushvalue(outer, -2);
+	lua_call(outer, 1, 1);
+	all = call_until(outer, start + seconds);
+	tell("inner_work", inner_time);
+	tell("outer_work", all - inner_time);
+}
+
+/* ---- turns ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static lua_State *shared;
+
+static void *taker(void *arg)
+{
+	double took = 0;
+	char name[32];
+
+	snprintf(name, sizeof(name), "moved_%ld", (long)arg);
+	while (took < seconds) {
+		pthread_mutex_lock(&lock);
+		lua_getglobal(shared, name);
+		took += call_until(shared, cpu() + 0.003);
+		lua_pop(shared, 1);
+		pthread_mutex_unlock(&lock);
+		usleep(500); /* let the others have it */
+	}
+	tell(name, took);
+	return NULL;
+}
+
+static void turns(void)
+{
+	pthread_t t[3];
+	char name[32];
+	long i;
+
+	shared = vm_with("unused");
+	for (i = 1; i <= 3; i++) {
+		snprintf(name, sizeof(name), "moved_%ld", i);
+		luaL_loadstring(shared, code);
+		lua_pushstring(shared, name);
+		lua_call(shared, 1, 1);
+		lua_setglobal(shared, name);
+	}
+	for (i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, taker, (void *)(i + 1));
+	for (i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+}
+
+/* ---- idle ---- */
+
+static void idle(void)
+{
+	lua_State *L = vm_with("busy"), *co;
+	double lua = 0, c = 0, t;
+	int i;
+
+	lua += call_until(L, cpu() + seconds / 8);
+	t = cpu();
+	burn(t + seconds / 8);
+	c += cpu() - t;
+
+	if (luaL_loadstring(L, "local f = ... f(1000000) error('x')"))
+		abort();
+	for (i = 0; i < 20; i++) { /* an error leaves the stack of the VM as it was */
+		t = cpu();
+		lua_pushvalue(L, -1);
+		lua_pushvalue(L, -3);
+		if (!lua_pcall(L, 1, 0, 0))
+			abort();
+		lua_pop(L, 1);
+		lua += cpu() - t;
+		t = cpu();
+		burn(t + seconds / 80);
+		c += cpu() - t;
+	}
+	lua_pop(L, 1);
+
+	co = lua_newthread(L);
+	luaL_loadstring(co, "local f = ... while true do f(1000000) coroutine.yield() end");
+	lua_pushvalue(L, -2);
+	lua_xmove(L, co, 1);
+	for (i = 0; i < 20; i++) {
+		t = cpu();
+		if (resume_vm(co, i ? 0 : 1) != LUA_YIELD)
+			abort();
+		lua += cpu() - t;
+		t = cpu();
+		burn(t + seconds / 80);
+		c += cpu() - t;
+	}
+	lua_close(L);
+	t = cpu();
+	burn(t + seconds / 8);
+	c += cpu() - t;
+	tell("lua", lua);
+	tell("c", c);
+}
+
+/* ---- fork ---- */
+
+static void forks(void)
+{
+	lua_State *L = vm_with("parent_work");
+	pid_t child = fork();
+
+	if (!child) {
+		lua_State *own = vm_with("child_work");
+
+		tell("child_work", call_until(own, cpu() + seconds));
+		_exit(0);
+	}
+	tell("parent_work", call_until(L, cpu() + seconds));
+	waitpid(child, NULL, 0);
+}
+
+/* ---- burn ---- */
+
+static void *burner(void *arg)
+{
+	(void)arg;
+	burn(cpu() + seconds);
+	tell("c", seconds);
+	return NULL;
+}
+
+static void burns(void)
+{
+	lua_State *L = vm_with("busy");
+	pthread_t t;
+
+	pthread_create(&t, NULL, burner, NULL);
+	tell("busy", call_until(L, cpu() + seconds));
+	pthread_join(t, NULL);
+}
+
+/* ---- many ---- */
+
+static void many(void)
+{
+	double took[6] = {0}, end;
+	lua_State *vm[6];
+	char name[32];
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "vm_%d", i);
+		vm[i] = vm_with(name);
+	}
+	end = cpu() + seconds;
+	while (cpu() < end)
+		for (i = 0; i < 6; i++)
+			took[i] += call_until(vm[i], cpu() + 0.0017);
+	for (i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "vm_%d", i);
+		tell(name, took[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} modes[] = {
+		{"threads", threads}, {"nested", nested}, {"turns", turns}, {"idle", idle},
+		{"fork", forks},      {"burn", burns},	  {"many", many},
+	};
+	char line[16];
+	size_t i;
+
+	if (argc < 2)
+		return 2;
+	if (argc > 2)
+		seconds = atof(argv[2]);
+	printf("ready\n");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(argv[1], modes[i].name)) {
+			modes[i].run();
+			return 0;
+		}
+	return 2;
+}

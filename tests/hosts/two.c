@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * usage: two MODE SECONDS LIBRARY NAME [LIBRARY NAME]...
+ *
+ * A program with up to three Lua libraries of different versions in it, each loaded as a plugin's
+ * own: it sees its own lua_* functions and nobody else does. Each has a VM that runs a function
+ * NAME of a chunk =NAME. It says "ready", waits for a line on stdin, works for SECONDS of CPU time
+ * (per thread), and prints what each took: "NAME TID SECONDS".
+ *
+ *     turns    one thread runs all of them by turns
+ *     threads  a thread for each
+ *     inside   one thread: the first calls a C function that runs the second, which calls one that
+ *              runs the third
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_VMS 3
+
+/* As far as all versions agree: a header of one version is no good for another. */
+typedef struct lua_State lua_State;
+typedef int (*lua_CFunction)(lua_State *L);
+
+struct vm {
+	const char *name;
+	lua_State *L;
+	double took; /* inside: with those that it called */
+
+	void (*pushvalue)(lua_State *L, int index);
+	void (*pushnumber)(lua_State *L, double number);
+	/* lua_call() is a macro for lua_callk() from 5.2 on */
+	void (*call)(lua_State *L, int nargs, int nresults);
+	void (*callk)(lua_State *L, int nargs, int nresults, long ctx, void *k);
+};
+
+static struct vm vms[MAX_VMS];
+static int nvms;
+static double seconds = 1;
+
+static double cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void tell(const char *name, double took)
+{
+	printf("%s %d %.6f\n", name, (int)syscall(SYS_gettid), took);
+	fflush(stdout);
+}
+
+static void *symbol(void *library, const char *name)
+{
+	void *p = dlsym(library, name);
+
+	if (!p) {
+		fprintf(stderr, "two: %s\n", dlerror());
+		exit(1);
+	}
+	return p;
+}
+
+static void call(const struct vm *vm, int nargs, int nresults)
+{
+	if (vm->callk)
+		vm->callk(vm->L, nargs, nresults, 0, NULL);
+	else
+		vm->call(vm->L, nargs, nresults);
+}
+
+/* Calls the VM's function: a millisecond or so, and what it calls. Never as much work as before,
+ * lest the profiler's timer fall in step with it. */
+static void work(struct vm *vm)
+{
+	static _Thread_local unsigned int random = 1;
+	double start = cpu();
+
+	random = random * 1103515245 + 12345;
+	vm->pushvalue(vm->L, -1);
+	vm->pushnumber(vm->L, 15000 + (random >> 16) % 10000);
+	call(vm, 1, 0);
+	vm->took += cpu() - start;
+}
+
+static int run_second(lua_State *L)
+{
+	(void)L;
+	work(&vms[1]);
+	return 0;
+}
+
+static int run_third(lua_State *L)
+{
+	(void)L;
+	work(&vms[2]);
+	return 0;
+}
+
+static const char *const code = "local name, inner = ...\n"
+				"return assert((loadstring or load)(([[\n"
+				"local inner = ...\n"
+				"local function NAME(n)\n"
+				"  local s = 0\n"
+				"  for i = 1, n do\n"
+				"    s = s + i % 7\n"
+				"  end\n"
+				"  if inner then inner() end\n"
+				"  return s\n"
+				"end\n"
+				"return NAME]]):gsub('NAME', name), '=' .. name))(inner)\n";
+
+static void open_vm(struct vm *vm, const char *path, const char *name, lua_CFunction inner)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	lua_State *(*newstate)(void);
+	void (*openlibs)(lua_State * L);
+	int (*loadstring)(lua_State * L, const char *text);
+	void (*pushstring)(lua_State * L, const char *text);
+	void (*pushcclosure)(lua_State * L, lua_CFunction f, int n);
+
+	if (!library) {
+		fprintf(stderr, "two: %s\n", dlerror());
+		exit(1);
+	}
+	*(void **)&newstate = symbol(library, "luaL_newstate");
+	*(void **)&openlibs = symbol(library, "luaL_openlibs");
+	*(void **)&loadstring = symbol(library, "luaL_loadstring");
+	*(void **)&pushstring = symbol(library, "lua_pushstring");
+	*(void **)&pushcclosure = symbol(library, "lua_pushcclosure");
+	*(void **)&vm->pushvalue = symbol(library, "lua_pushvalue");
+	*(void **)&vm->pushnumber = symbol(library, "lua_pushnumber");
+	*(void **)&vm->callk = dlsym(library, "lua_callk");
+	if (!vm->callk)
+		*(void **)&vm->call = symbol(library, "lua_call");
+	vm->name = name;
+	vm->L = newstate();
+	openlibs(vm->L);
+	if (loadstring(vm->L, code))
+		abort();
+	pushstring(vm->L, name);
+	if (inner)
+		pushcclosure(vm->L, inner, 0);
+	call(vm, inner ? 2 : 1, 1);
+}
+
+static void turns(void)
+{
+	double end = cpu() + seconds;
+	int i;
+
+	while (cpu() < end)
+		for (i = 0; i < nvms; i++)
+			work(&vms[i]);
+	for (i = 0; i < nvms; i++)
+		tell(vms[i].name, vms[i].took);
+}
+
+static void *worker(void *arg)
+{
+	double end = cpu() + seconds;
+	struct vm *vm = arg;
+
+	while (cpu() < end)
+		work(vm);
+	tell(vm->name, vm->took);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t[MAX_VMS];
+	int i;
+
+	for (i = 0; i < nvms; i++)
+		pthread_create(&t[i], NULL, worker, &vms[i]);
+	for (i = 0; i < nvms; i++)
+		pthread_join(t[i], NULL);
+}
+
+static void inside(void)
+{
+	double end = cpu() + seconds;
+	int i;
+
+	while (cpu() < end)
+		work(&vms[0]);
+	for (i = 0; i < nvms; i++)
+		tell(vms[i].name, vms[i].took - (i + 1 < nvms ? vms[i + 1].took : 0));
+}
+
+int main(int argc, char **argv)
+{
+	static const lua_CFunction inner[MAX_VMS] = {run_second, run_third};
+	int i, nest;
+	char line[16];
+
+	if (argc < 5 || argc > 3 + 2 * MAX_VMS || argc % 2 == 0)
+		return 2;
+	nest = !strcmp(argv[1], "inside");
+	seconds = atof(argv[2]);
+	nvms = (argc - 3) / 2;
+	for (i = 0; i < nvms; i++)
+		open_vm(&vms[i], argv[3 + 2 * i], argv[4 + 2 * i],
+			nest && i + 1 < nvms ? inner[i] : NULL);
+	printf("ready\n");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	if (nest)
+		inside();
+	else if (!strcmp(argv[1], "threads"))
+		threads();
+	else
+		turns();
+	return 0;
+}

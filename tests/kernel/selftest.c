@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Walks in the kernel against walks in user space, over the same images: each scene of each family
+ * of VMs for each of its layouts, and again with each page of the image out of reach. Prints
+ * "N passed, N failed"; exits with 0 when all are equal.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <bpf/bpf.h>
+#include <luabpf/walk_puc.h>
+
+#include "lj_scene.h"
+#include "puc_scene.h"
+#include "selftest.skel.h"
+#include "selftest_puc.skel.h"
+#include "vm/lj_recognise.h"
+#include "vm/puc_recognise.h"
+#include "walk_host.h"
+
+#define PAGE 4096u
+
+static unsigned int passed, failed;
+
+/* Of each family, what they have in common comes first. */
+union walk {
+	struct lb_walk common;
+	struct lj_walk lj;
+	struct puc_walk puc;
+};
+
+/* What a family's maker of scenes hands out. */
+struct moment {
+	const char *name;
+	const struct mem_image *mem;
+	uint64_t heap; /* the range of which only `used` bytes hold anything */
+	size_t used;
+	const void *in; /* the map's value */
+	__u32 *sample;	/* its field */
+};
+
+struct program {
+	int prog, samples, outcome; /* descriptors, for as long as the process runs */
+};
+
+struct family {
+	int (*load)(struct program *p);
+	const void *(*layout)(size_t i, const char **name);
+	/* Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
+	 */
+	int (*begin)(size_t i, const void *layout, struct moment *m);
+	/* Changes the sample that is taken of it; false: there are no more ways. */
+	bool (*vary)(uint32_t i);
+	void (*walk)(const struct lb_mem *mem, union walk *w);
+	bool (*check)(const union walk *w, char *why, size_t size);
+	void (*end)(void);
+};
+
+/* ---- LuaJIT ------------------------------------------------------------------------------------
+ */
+
+static struct lj_scene lj;
+
+static int lj_load(struct program *p)
+{
+	struct selftest_bpf *skel = selftest_bpf__open_and_load();
+
+	if (!skel)
+		return -errno;
+	p->prog = bpf_program__fd(skel->progs.luabpf_selftest);
+	p->samples = bpf_map__fd(skel->maps.samples);
+	p->outcome = bpf_map__fd(skel->maps.outcome);
+	return 0;
+}
+
+static const void *lj_layout(size_t i, const char **name)
+{
+	return lj_layout_row(i, name);
+}
+
+static int lj_begin(size_t i, const void *layout, struct moment *m)
+{
+	const struct lj_scene_row *row = lj_scene_at(i);
+
+	if (!row)
+		return -ENOENT;
+	lj_scene_init(&lj, row, layout);
+	*m = (struct moment){.name = row->name,
+			     .mem = &lj.img.mem,
+			     .heap = LJI_HEAP,
+			     .used = lj.img.used,
+			     .in = &lj.in,
+			     .sample = &lj.in.sample};
+	return 0;
+}
+
+static bool lj_vary(uint32_t i)
+{
+	return !i;
+}
+
+static void lj_walk_here(const struct lb_mem *mem, union walk *w)
+{
+	walk_host(mem, &lj.in, &w->lj);
+}
+
+static bool lj_check(const union walk *w, char *why, size_t size)
+{
+	return lj_scene_check(&lj, &w->lj, why, size);
+}
+
+static void lj_done(void)
+{
+	lj_scene_free(&lj);
+}
+
+/* ---- PUC Lua -----------------------------------------------------------------------------------
+ */
+
+static struct puc_scene puc;
+
+static int puc_load(struct program *p)
+{
+	struct selftest_puc_bpf *skel = selftest_puc_bpf__open_and_load();
+
+	if (!skel)
+		return -errno;
+	p->prog = bpf_program__fd(skel->progs.luabpf_selftest_puc);
+	p->samples = bpf_map__fd(skel->maps.samples);
+	p->outcome = bpf_map__fd(skel->maps.outcome);
+	return 0;
+}
+
+static const void *puc_layout(size_t i, const char **name)
+{
+	return puc_layout_row(i, name);
+}
+
+static int puc_begin(size_t i, const void *layout, struct moment *m)
+{
+	const struct puc_scene_row *row = puc_scene_at(i);
+
+	if (!row)
+		return -ENOENT;
+	puc_scene_init(&puc, row, layout);
+	*m = (struct moment){.name = row->name,
+			     .mem = &puc.img.mem,
+			     .heap = PUI_HEAP,
+			     .used = puc.img.used,
+			     .in = &puc.in,
+			     .sample = &puc.in.sample};
+	return puc.absent ? -ENOTSUP : 0;
+}
+
+static bool puc_vary(uint32_t i)
+{
+	return puc_scene_hint(&puc, i);
+}
+
+static void puc_walk_here(const struct lb_mem *mem, union walk *w)
+{
+	walk_host_puc(mem, &puc.in, &w->puc);
+}
+
+static bool puc_check(const union walk *w, char *why, size_t size)
+{
+	return puc_scene_check(&puc, &w->puc, why, size);
+}
+
+static void puc_done(void)
+{
+	puc_scene_free(&puc);
+}
+
+static const struct family families[] = {
+	{lj_load, lj_layout, lj_begin, lj_vary, lj_walk_here, lj_check, lj_done},
+	{puc_load, puc_layout, puc_begin, puc_vary, puc_walk_here, puc_check, puc_done},
+};
+
+/* ---- the comparison ----------------------------------------------------------------------------
+ */
+
+struct test {
+	const struct family *family;
+	struct program program;
+	const char *layout;
+	struct moment now;
+	union walk host, kernel;
+};
+
+/* The image with a page out of reach. */
+struct here {
+	struct lb_mem mem;
+	const struct lb_mem *image;
+	uint64_t hole; /* a page */
+};
+
+static int read_here(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	const struct here *h = (const struct here *)mem;
+
+	if (h->hole && addr < h->hole + PAGE && h->hole < addr + size)
+		return -EFAULT;
+	return mem_read(h->image, dst, size, addr);
+}
+
+static int in_kernel(struct test *t)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	__u32 zero = 0;
+	int err;
+
+	++*t->now.sample; /* what it remembers of functions and blocks is stale */
+	err = bpf_map_update_elem(t->program.samples, &zero, t->now.in, 0);
+	if (!err)
+		err = bpf_prog_test_run_opts(t->program.prog, &opts);
+	if (!err)
+		err = bpf_map_lookup_elem(t->program.outcome, &zero, &t->kernel);
+	return err || opts.retval ? -1 : 0;
+}
+
+static bool same(const struct lb_walk *a, const struct lb_walk *b)
+{
+	if (a->end != b->end)
+		return false;
+	if (a->end != LB_END_RESOLVED)
+		return true;
+	return a->state == b->state && a->vmstate == b->vmstate && a->g == b->g && a->L == b->L &&
+	       a->nfresh == b->nfresh && a->rec.stack.n == b->rec.stack.n &&
+	       a->rec.stack.flags == b->rec.stack.flags &&
+	       !memcmp(a->rec.stack.frame, b->rec.stack.frame,
+		       a->rec.stack.n * sizeof(struct lb_frame));
+}
+
+static void count(struct test *t, bool good, const char *what, uint64_t hole)
+{
+	const struct lb_walk *kernel = &t->kernel.common, *host = &t->host.common;
+
+	if (good) {
+		passed++;
+		return;
+	}
+	failed++;
+	printf("FAILED %s (%s), %s, hole %#lx: kernel end %u, %u frames, L %#lx; "
+	       "user space end %u, %u frames, L %#lx\n",
+	       t->now.name, t->layout, what, (unsigned long)hole, kernel->end, kernel->rec.stack.n,
+	       (unsigned long)kernel->L, host->end, host->rec.stack.n, (unsigned long)host->L);
+}
+
+static void compare(struct test *t, uint64_t hole)
+{
+	struct here here = {.mem.read = read_here, .image = &t->now.mem->mem, .hole = hole};
+
+	if (in_kernel(t)) {
+		count(t, false, "not run", hole);
+		return;
+	}
+	t->family->walk(&here.mem, &t->host);
+	count(t, same(&t->host.common, &t->kernel.common), "differs", hole);
+}
+
+static void with_holes(struct test *t)
+{
+	const struct mem_range *r = t->now.mem->ranges, *end = r + t->now.mem->n;
+	uint64_t at;
+
+	for (; r < end; r++) {
+		for (at = 0; at < r->len; at += PAGE) {
+			if (r->addr == t->now.heap && at >= t->now.used)
+				break;
+			mprotect((void *)(r->addr + at), PAGE, PROT_NONE);
+			compare(t, r->addr + at);
+			mprotect((void *)(r->addr + at), PAGE, PROT_READ | PROT_WRITE);
+		}
+	}
+}
+
+static void place(const struct mem_image *mem)
+{
+	size_t i;
+
+	for (i = 0; i < mem->n; i++)
+		memcpy((void *)mem->ranges[i].addr, mem->ranges[i].bytes, mem->ranges[i].len);
+}
+
+static void run_scene(struct test *t)
+{
+	char why[2048];
+	uint32_t i;
+
+	place(t->now.mem);
+	for (i = 0; t->family->vary(i); i++) {
+		compare(t, 0);
+		if (t->family->check(&t->kernel, why, sizeof(why)))
+			continue;
+		count(t, false, "not as expected", 0);
+		printf("%s\n", why);
+	}
+	t->family->vary(0);
+	with_holes(t);
+}
+
+/* -ENOENT: there is no such scene. */
+static int scene(struct test *t, size_t i, const void *layout)
+{
+	int err = t->family->begin(i, layout, &t->now);
+
+	if (err == -ENOENT)
+		return err;
+	if (!err)
+		run_scene(t);
+	t->family->end();
+	return 0;
+}
+
+static int map_at(uint64_t addr, size_t size)
+{
+	void *p = mmap((void *)addr, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
+
+	if (p == (void *)addr)
+		return 0;
+	fprintf(stderr, "selftest: mmap at %#lx: %s\n", (unsigned long)addr, strerror(errno));
+	return -1;
+}
+
+/* The images of a family have the same ranges. */
+static int map_ranges(struct test *t)
+{
+	const struct mem_image *mem;
+	int err = 0;
+	size_t i;
+
+	if (t->family->begin(0, t->family->layout(0, &t->layout), &t->now))
+		return -1;
+	mem = t->now.mem;
+	for (i = 0; i < mem->n && !err; i++)
+		err = map_at(mem->ranges[i].addr, mem->ranges[i].len);
+	t->family->end();
+	return err;
+}
+
+static int run_family(const struct family *family)
+{
+	static struct test t;
+	const void *layout;
+	size_t l, i;
+	int err;
+
+	t.family = family;
+	if (map_ranges(&t))
+		return -1;
+	err = family->load(&t.program);
+	if (err) {
+		fprintf(stderr, "selftest: the program does not load: %s\n", strerror(-err));
+		return -1;
+	}
+	for (l = 0; (layout = family->layout(l, &t.layout)); l++)
+		for (i = 0; !scene(&t, i, layout); i++)
+			;
+	return 0;
+}
+
+int main(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (run_family(&families[i]))
+			return 1;
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed || !passed;
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lj_image.h"
+
+#define GG_SIZE 8192
+#define IR_BIAS 0x8000u /* REF_BIAS: constants lie below */
+#define IR_CONSTS 64
+#define BC_MOV 18
+
+static void *need(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+static uint8_t *add_range(struct lj_image *img, uint64_t addr, size_t size)
+{
+	void *zero = need(calloc(1, size));
+
+	if (mem_image_add(&img->mem, addr, zero, size))
+		abort();
+	free(zero);
+	return img->mem.ranges[img->mem.n - 1].bytes;
+}
+
+void *lji_at(struct lj_image *img, uint64_t addr, size_t size)
+{
+	if (addr - LJI_HEAP < LJI_HEAP_SIZE && addr - LJI_HEAP + size <= LJI_HEAP_SIZE)
+		return img->heap + (addr - LJI_HEAP);
+	if (addr - LJI_CSTACK < LJI_CSTACK_SIZE && addr - LJI_CSTACK + size <= LJI_CSTACK_SIZE)
+		return img->cstack + (addr - LJI_CSTACK);
+	if (addr - LJI_VM < LJI_VM_SIZE && addr - LJI_VM + size <= LJI_VM_SIZE)
+		return img->vm + (addr - LJI_VM);
+	fprintf(stderr, "lj_image: %#llx is in no range\n", (unsigned long long)addr);
+	abort();
+}
+
+void lji_put64(struct lj_image *img, uint64_t addr, uint64_t value)
+{
+	memcpy(lji_at(img, addr, sizeof(value)), &value, sizeof(value));
+}
+
+void lji_put32(struct lj_image *img, uint64_t addr, uint32_t value)
+{
+	memcpy(lji_at(img, addr, sizeof(value)), &value, sizeof(value));
+}
+
+void lji_put16(struct lj_image *img, uint64_t addr, uint16_t value)
+{
+	memcpy(lji_at(img, addr, sizeof(value)), &value, sizeof(value));
+}
+
+void lji_put8(struct lj_image *img, uint64_t addr, uint8_t value)
+{
+	memcpy(lji_at(img, addr, sizeof(value)), &value, sizeof(value));
+}
+
+uint64_t lji_get64(struct lj_image *img, uint64_t addr)
+{
+	uint64_t value;
+
+	memcpy(&value, lji_at(img, addr, sizeof(value)), sizeof(value));
+	return value;
+}
+
+uint64_t lji_alloc(struct lj_image *img, size_t size)
+{
+	size_t at = img->used;
+
+	size = (size + 15) & ~(size_t)15;
+	if (at + size > LJI_HEAP_SIZE || img->nobjects == LJI_OBJECTS) {
+		fprintf(stderr, "lj_image: the heap is full\n");
+		abort();
+	}
+	img->used += size;
+	img->objects[img->nobjects].offset = (uint32_t)at;
+	img->objects[img->nobjects++].size = (uint32_t)size;
+	return LJI_HEAP + at;
+}
+
+static void init_thread(struct lj_image *img, uint64_t L)
+{
+	uint64_t stack = lji_alloc(img, 8 * LJI_SLOTS);
+
+	lji_put8(img, L + LJ_L_GCT, LJ_GCT_THREAD);
+	lji_put64(img, L + LJ_L_GLREF, img->g);
+	lji_put64(img, L + LJ_L_STACK, stack);
+	lji_put64(img, L + LJ_L_BASE, stack + 16);
+	lji_put64(img, L + LJ_L_TOP, stack + 16);
+	lji_put64(img, L + LJ_L_MAXSTACK, stack + 8 * (LJI_SLOTS - 64));
+	lji_put64(img, stack, LJI_TV(LJ_TTHREAD, L));
+	lji_put64(img, stack + 8, ~0ULL);
+}
+
+void lji_new_vm(struct lj_image *img)
+{
+	uint64_t gg = lji_alloc(img, GG_SIZE);
+
+	img->main_L = gg;
+	img->g = gg + img->lj.sizeof_L;
+	init_thread(img, gg);
+	lji_put64(img, img->g + img->lj.mainthref, gg);
+	img->traces = lji_alloc(img, 8 * 16);
+	lji_put64(img, img->g + img->lj.g2trace, img->traces);
+}
+
+void lji_init(struct lj_image *img, const struct lj_layout *lj)
+{
+	memset(img, 0, sizeof(*img));
+	mem_image_init(&img->mem);
+	img->lj = *lj;
+	img->heap = add_range(img, LJI_HEAP, LJI_HEAP_SIZE);
+	img->cstack = add_range(img, LJI_CSTACK, LJI_CSTACK_SIZE);
+	img->vm = add_range(img, LJI_VM, LJI_VM_SIZE);
+	img->sp = LJI_CSTACK_END;
+	lji_c_code(img, 128); /* environment, main() */
+	lji_new_vm(img);
+}
+
+void lji_free(struct lj_image *img)
+{
+	mem_image_clear(&img->mem);
+}
+
+uint64_t lji_str(struct lj_image *img, const char *text)
+{
+	size_t len = strlen(text);
+	uint64_t str = lji_alloc(img, LJ_STR_SIZE + len + 1);
+	uint32_t hash = 5381;
+	const char *p;
+
+	for (p = text; *p; p++)
+		hash = hash * 33 + (unsigned char)*p;
+	lji_put8(img, str + LJ_STR_GCT, LJ_GCT_STR);
+	lji_put32(img, str + LJ_STR_HASH, hash);
+	lji_put32(img, str + LJ_STR_LEN, (uint32_t)len);
+	memcpy(lji_at(img, str + LJ_STR_SIZE, len), text, len);
+	return str;
+}
+
+/* head | bytecode | references to two constants, k | lines | names of upvalues and locals */
+uint64_t lji_proto(struct lj_image *img, const char *chunk, int firstline, uint32_t sizebc)
+{
+	static const char names[] = "up\0value\0local\0\1\5";
+	uint32_t k = (LJ_PROTO_SIZE + 4 * sizebc + 2 * 8 + 7) & ~7u, i;
+	uint32_t lines = k, uv = lines + sizebc - 1, size = uv + sizeof(names);
+	uint64_t pt = lji_alloc(img, size), first = lji_str(img, "first");
+
+	lji_put8(img, pt + LJ_PROTO_GCT, LJ_GCT_PROTO);
+	lji_put8(img, pt + LJ_PROTO_FRAMESIZE, 32);
+	lji_put32(img, pt + LJ_PROTO_SIZEBC, sizebc);
+	lji_put32(img, pt + LJ_PROTO_SIZEPT, size);
+	lji_put32(img, pt + LJ_PROTO_SIZEKGC, 2);
+	lji_put8(img, pt + LJ_PROTO_SIZEUV, 2);
+	lji_put64(img, pt + LJ_PROTO_K, pt + k);
+	lji_put64(img, pt + LJ_PROTO_LINEINFO, pt + lines);
+	lji_put64(img, pt + LJ_PROTO_UVINFO, pt + uv);
+	lji_put64(img, pt + LJ_PROTO_VARINFO, pt + uv + 9);
+	lji_put64(img, pt + LJ_PROTO_CHUNKNAME, lji_str(img, chunk));
+	lji_put32(img, pt + LJ_PROTO_FIRSTLINE, (uint32_t)firstline);
+	lji_put32(img, pt + LJ_PROTO_NUMLINE, 20);
+	lji_put32(img, pt + LJ_PROTO_SIZE, img->lj.bc_funcf | 32 << 8);
+	for (i = 1; i < sizebc; i++)
+		lji_put32(img, pt + LJ_PROTO_SIZE + 4ULL * i, BC_MOV | 3 << 8);
+	lji_put64(img, pt + k - 8, first);
+	lji_put64(img, pt + k - 16, first);
+	memcpy(lji_at(img, pt + uv, sizeof(names)), names, sizeof(names));
+	return pt;
+}
+
+static uint64_t new_func(struct lj_image *img, uint8_t ffid, uint64_t pc)
+{
+	uint64_t func = lji_alloc(img, LJ_FUNC_READ);
+
+	lji_put8(img, func + LJ_FUNC_GCT, LJ_GCT_FUNC);
+	lji_put8(img, func + LJ_FUNC_FFID, ffid);
+	lji_put64(img, func + LJ_FUNC_PC, pc);
+	return func;
+}
+
+uint64_t lji_lua(struct lj_image *img, uint64_t proto)
+{
+	return new_func(img, 0, proto + LJ_PROTO_SIZE);
+}
+
+/* C and fast functions have one instruction, in global_State or in GG_State. */
+static uint64_t func_header(struct lj_image *img, uint8_t op)
+{
+	uint64_t bc = lji_alloc(img, 16);
+
+	lji_put32(img, bc, op | 7 << 8);
+	return bc;
+}
+
+uint64_t lji_cfunc(struct lj_image *img, uint64_t f)
+{
+	uint64_t func = new_func(img, 1, func_header(img, img->lj.bc_funcc));
+
+	lji_put64(img, func + LJ_FUNC_F, f);
+	return func;
+}
+
+uint64_t lji_ff(struct lj_image *img, uint8_t ffid)
+{
+	return new_func(img, ffid, func_header(img, (uint8_t)(img->lj.bc_funcc + 2 + ffid)));
+}
+
+uint64_t lji_function(struct lj_image *img, int firstline)
+{
+	return lji_lua(img, lji_proto(img, "@test.lua", firstline, 64));
+}
+
+uint64_t lji_proto_of(struct lj_image *img, uint64_t func)
+{
+	return lji_get64(img, func + LJ_FUNC_PC) - LJ_PROTO_SIZE;
+}
+
+uint64_t lji_bc(struct lj_image *img, uint64_t func, uint32_t pos)
+{
+	return lji_get64(img, func + LJ_FUNC_PC) + 4ULL * pos;
+}
+
+uint64_t lji_ins(struct lj_image *img, uint64_t func, uint32_t pos, uint8_t op, uint8_t a)
+{
+	uint64_t at = lji_bc(img, func, pos);
+
+	lji_put32(img, at, (uint32_t)op | (uint32_t)a << 8 | 2u << 16 | 2u << 24);
+	return at;
+}
+
+uint64_t lji_thread(struct lj_image *img)
+{
+	uint64_t L = lji_alloc(img, img->lj.sizeof_L);
+
+	init_thread(img, L);
+	return L;
+}
+
+struct lji_stack lji_stack(struct lj_image *img, uint64_t L)
+{
+	return (struct lji_stack){.L = L, .base = lji_get64(img, L + LJ_L_STACK) + 16};
+}
+
+static void push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
+		 uint64_t link)
+{
+	s->base += 8ULL * slots;
+	lji_put64(img, s->base - 16, LJI_TV(LJ_TFUNC, func));
+	lji_put64(img, s->base - 8, link);
+}
+
+void lji_push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
+	      uint32_t type)
+{
+	push(img, s, func, slots, 8ULL * slots | type);
+}
+
+void lji_call(struct lj_image *img, struct lji_stack *s, uint64_t caller, uint32_t pos, uint8_t a,
+	      uint64_t func)
+{
+	push(img, s, func, a + 2u, lji_ins(img, caller, pos, img->lj.bc_call, a) + 4);
+}
+
+void lji_cont(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
+	      uint64_t cont, uint64_t contpc)
+{
+	lji_push(img, s, func, slots, LJ_FRAME_CONT);
+	lji_put64(img, s->base - 32, cont);
+	lji_put64(img, s->base - 24, contpc);
+}
+
+void lji_vararg(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots)
+{
+	lji_push(img, s, func, slots, LJ_FRAME_VARG);
+}
+
+void lji_sync(struct lj_image *img, const struct lji_stack *s)
+{
+	lji_put64(img, s->L + LJ_L_BASE, s->base);
+	lji_put64(img, s->L + LJ_L_TOP, s->base + 32);
+}
+
+void lji_c_code(struct lj_image *img, uint32_t words)
+{
+	uint32_t i;
+
+	for (i = 0; i < words; i++) {
+		img->sp -= 8;
+		/* locals, and now and then a return address into the library */
+		lji_put64(img, img->sp, i % 8 == 7 ? LJI_TEXT + 0x40000 + i : i * 3);
+	}
+}
+
+uint64_t lji_cframe(struct lj_image *img, uint64_t L, int32_t nres, uint64_t pc, uint32_t flags)
+{
+	uint64_t prev = flags & LJI_RESUME ? 0 : lji_get64(img, L + LJ_L_CFRAME);
+	uint64_t cframe = img->sp - LJ_CFRAME_SIZE;
+
+	lji_put32(img, cframe, 1); /* MULTRES */
+	lji_put32(img, cframe + LJ_CFRAME_NRES, (uint32_t)nres);
+	lji_put64(img, cframe + LJ_CFRAME_L, L);
+	lji_put64(img, cframe + LJ_CFRAME_PC, pc);
+	lji_put64(img, cframe + LJ_CFRAME_PREV, prev);
+	lji_put64(img, cframe + LJ_CFRAME_SAVED, img->g + img->lj.g2disp);
+	lji_put64(img, cframe + LJ_CFRAME_SIZE - 8, LJI_TEXT + 0x30000);
+	lji_put64(img, L + LJ_L_CFRAME, cframe | (flags & LJI_RESUME));
+	img->sp = cframe;
+	return cframe;
+}
+
+void lji_vm_calls(struct lj_image *img, uint32_t site)
+{
+	img->sp -= 8;
+	lji_put64(img, img->sp, LJI_VM + site);
+}
+
+void lji_set_pc(struct lj_image *img, uint64_t cframe, uint64_t pc)
+{
+	lji_put64(img, cframe + LJ_CFRAME_PC, pc);
+}
+
+void lji_run(struct lj_image *img, uint64_t L)
+{
+	lji_put64(img, img->g + img->lj.cur_L, L);
+}
+
+void lji_vmstate(struct lj_image *img, int32_t state)
+{
+	lji_put32(img, img->g + img->lj.vmstate, (uint32_t)state);
+}
+
+void lji_jit_base(struct lj_image *img, uint64_t base)
+{
+	lji_put64(img, img->g + img->lj.jit_base, base);
+}
+
+struct lji_trace lji_trace(struct lj_image *img, uint32_t no, uint64_t startpt, uint64_t startpc,
+			   uint32_t szmcode, uint16_t spadjust)
+{
+	struct lji_trace t = {.no = no, .mcode = LJI_MCODE + 0x1000ULL * no};
+
+	t.addr = lji_alloc(img, 128);
+	t.ir = lji_alloc(img, 16 * IR_CONSTS + 16) - 8ULL * (IR_BIAS - 2 * IR_CONSTS);
+	t.snap = lji_alloc(img, LJ_SNAP_SIZE * LJI_SNAPS);
+	t.snapmap = lji_alloc(img, 4 * 32 * LJI_SNAPS);
+	lji_put64(img, img->traces + 8ULL * no, t.addr);
+	lji_put8(img, t.addr + LJ_TRACE_GCT, LJ_GCT_TRACE);
+	lji_put64(img, t.addr + LJ_TRACE_IR, t.ir);
+	lji_put64(img, t.addr + LJ_TRACE_SNAP, t.snap);
+	lji_put64(img, t.addr + LJ_TRACE_SNAPMAP, t.snapmap);
+	lji_put64(img, t.addr + LJ_TRACE_STARTPT, startpt);
+	lji_put64(img, t.addr + LJ_TRACE_STARTPC, startpc);
+	lji_put32(img, t.addr + LJ_TRACE_SZMCODE, szmcode);
+	lji_put64(img, t.addr + LJ_TRACE_MCODE, t.mcode);
+	lji_put16(img, t.addr + LJ_TRACE_SPADJUST, spadjust);
+	lji_put16(img, t.addr + LJ_TRACE_TRACENO, (uint16_t)no);
+	lji_put16(img, t.addr + LJ_TRACE_ROOT, 0);
+	return t;
+}
+
+uint32_t lji_const(struct lj_image *img, struct lji_trace *t, uint64_t value)
+{
+	uint32_t ref = IR_BIAS - 4 - 2 * t->nk++; /* above are REF_TRUE and its like */
+
+	lji_put64(img, t->ir + 8ULL * ref + 8, value);
+	lji_put32(img, t->addr + LJ_TRACE_NK, ref);
+	return ref;
+}
+
+uint32_t lji_const_proto(struct lj_image *img, struct lji_trace *t, uint64_t proto)
+{
+	uint32_t ref = lji_const(img, t, proto);
+
+	lji_put64(img, t->ir + 8ULL * ref, (uint64_t)LJ_IRT_PROTO << 32);
+	return ref;
+}
+
+void lji_parent(struct lj_image *img, const struct lji_trace *t, uint16_t no)
+{
+	lji_put64(img, t->ir + 8ULL * IR_BIAS, no);
+}
+
+void lji_snap(struct lj_image *img, struct lji_trace *t, uint16_t mcofs, uint64_t pc, uint8_t slot,
+	      const struct lji_entry *entries, uint32_t n)
+{
+	uint64_t snap = t->snap + (uint64_t)LJ_SNAP_SIZE * t->nsnap;
+	uint64_t map = t->snapmap + 4ULL * t->nmap;
+	uint32_t i;
+
+	lji_put32(img, snap + LJ_SNAP_MAPOFS, t->nmap);
+	lji_put16(img, snap + LJ_SNAP_MCOFS, mcofs);
+	lji_put8(img, snap + LJ_SNAP_NENT, (uint8_t)n);
+	for (i = 0; i < n; i++)
+		lji_put32(img, map + 4ULL * i,
+			  (uint32_t)entries[i].slot << 24 | LJ_SNAP_FRAME |
+				  lji_const(img, t, entries[i].value));
+	pc = pc << 8 | slot;
+	memcpy(lji_at(img, map + 4ULL * n, 8), &pc, 8);
+	t->nmap += n + 2;
+	t->nsnap++;
+	lji_put16(img, t->addr + LJ_TRACE_NSNAP, (uint16_t)t->nsnap);
+	lji_put32(img, t->addr + LJ_TRACE_NSNAPMAP, t->nmap);
+}
+
+void lji_exit(struct lj_image *img, uint32_t parent, uint32_t exitno)
+{
+	lji_put32(img, img->g + img->lj.g2trace + img->lj.j_parent, parent);
+	lji_put32(img, img->g + img->lj.g2trace + img->lj.j_exitno, exitno);
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Compiled code: main calls f at 5; trace 3 began in f at 10 and inlined more, by its snapshots:
+ *
+ *	mcofs	pc	frames
+ *	0x20	f 10	f
+ *	0x60	g 8	g, called by f at 12
+ *	0xa0	h 3	h, called by g at 9; g; f
+ *	0xe0	v 6	v, a vararg function, called by f at 20
+ *	0x120	m 2	m, a metamethod of f at 25
+ */
+#include "lj_scene.h"
+
+#define THREAD LB_FRAME_THREAD
+#define TRACE LB_FRAME_TRACE
+#define SPADJUST 24u
+#define SZMCODE 0x180u
+
+struct compiled {
+	struct lji_trace t;
+	uint64_t f, g, h, v, m;
+};
+
+static uint64_t call_link(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t a)
+{
+	return lji_ins(&s->img, func, pos, s->img.lj.bc_call, a) + 4;
+}
+
+static uint64_t tv(uint64_t func)
+{
+	return LJI_TV(LJ_TFUNC, func);
+}
+
+static void add_snapshots(struct lj_scene *s, struct compiled *c)
+{
+	uint64_t lg = call_link(s, c->f, 12, 4), lh = call_link(s, c->g, 9, 2);
+	uint64_t lv = call_link(s, c->f, 20, 4), cm = lji_bc(&s->img, c->f, 26);
+	struct lji_entry e[] = {{6, tv(c->g)}, {7, lg}, {10, tv(c->h)}, {11, lh}};
+	struct lji_entry v[] = {
+		{6, tv(c->v)}, {7, lv}, {10, tv(c->v)}, {11, 4 * 8 | LJ_FRAME_VARG}};
+	struct lji_entry m[] = {
+		{8, LJI_VM + 0x700}, {9, cm}, {10, tv(c->m)}, {11, 10 * 8 | LJ_FRAME_CONT}};
+	struct lji_trace *t = &c->t;
+
+	lji_snap(&s->img, t, 0x20, lji_bc(&s->img, c->f, 10), 0, NULL, 0);
+	lji_snap(&s->img, t, 0x60, lji_bc(&s->img, c->g, 8), 6, e, 2);
+	lji_snap(&s->img, t, 0xa0, lji_bc(&s->img, c->h, 3), 10, e, 4);
+	lji_snap(&s->img, t, 0xe0, lji_bc(&s->img, c->v, 6), 10, v, 4);
+	lji_snap(&s->img, t, 0x120, lji_bc(&s->img, c->m, 2), 10, m, 4);
+}
+
+static struct compiled begin(struct lj_scene *s)
+{
+	struct compiled c;
+
+	sc_begin(s);
+	c.f = sc_func(s, 10);
+	c.g = sc_func(s, 30);
+	c.h = sc_func(s, 50);
+	c.v = sc_func(s, 70);
+	c.m = sc_func(s, 90);
+	lji_call(&s->img, &s->st, s->main, 5, 3, c.f);
+	c.t = lji_trace(&s->img, 3, lji_proto_of(&s->img, c.f), lji_bc(&s->img, c.f, 10), SZMCODE,
+			SPADJUST);
+	add_snapshots(s, &c);
+	lji_vmstate(&s->img, 3);
+	lji_jit_base(&s->img, s->st.base);
+	s->img.sp = s->cframe - 16 - SPADJUST;
+	s->in.regs = (struct lb_regs){.sp = s->img.sp,
+				      .base = 0x1,
+				      .pc = 0x2,
+				      .rb = 0x3,
+				      .gl = s->img.g + s->img.lj.g2disp};
+	s->state = 'N';
+	return c;
+}
+
+/* The frames of snapshot no. The trace's own frame is marked as compiled only when on top. */
+static void want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
+{
+	static const uint32_t below[] = {10, 12, 12, 20, 25};
+
+	switch (no) {
+	case 1:
+		want_lua(s, c->g, 8, THREAD | TRACE);
+		break;
+	case 2:
+		want_lua(s, c->h, 3, THREAD | TRACE);
+		want_lua(s, c->g, 9, TRACE);
+		break;
+	case 3:
+		want_lua(s, c->v, 6, THREAD | TRACE);
+		break;
+	case 4:
+		want_lua(s, c->m, 2, THREAD | TRACE);
+		break;
+	}
+	want_lua(s, c->f, below[no], no ? TRACE : THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void in_mcode(struct lj_scene *s, uint32_t offset, int snapshot)
+{
+	struct compiled c = begin(s);
+
+	s->in.regs.ip = c.t.mcode + offset;
+	want_snapshot(s, &c, snapshot);
+}
+
+static void mcode_before_first(struct lj_scene *s)
+{
+	in_mcode(s, 0x8, 0);
+}
+
+static void mcode_first(struct lj_scene *s)
+{
+	in_mcode(s, 0x20, 0);
+}
+
+static void mcode_last_byte_of_first(struct lj_scene *s)
+{
+	in_mcode(s, 0x5f, 0);
+}
+
+static void mcode_inlined(struct lj_scene *s)
+{
+	in_mcode(s, 0x60, 1);
+}
+
+static void mcode_inlined_twice(struct lj_scene *s)
+{
+	in_mcode(s, 0xaf, 2);
+}
+
+static void mcode_inlined_vararg(struct lj_scene *s)
+{
+	in_mcode(s, 0xe1, 3);
+}
+
+static void mcode_inlined_metamethod(struct lj_scene *s)
+{
+	in_mcode(s, 0x17f, 4);
+}
+
+/*
+ * Frames that the trace did not make are still on the stack: the function and the link of a slot
+ * that its snapshot does not have, or that it loaded from there.
+ */
+static void mcode_slots_on_stack(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_entry link = {7, call_link(s, c.f, 12, 4)};
+
+	lji_put64(&s->img, s->st.base + 8 * 6 - 16, tv(c.g));
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 6, &link, 1);
+	s->in.regs.ip = c.t.mcode + 0x151;
+	want_snapshot(s, &c, 1);
+}
+
+/* g is a closure that the trace has made: known by its prototype only, a constant of trace t. */
+static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t)
+{
+	struct lji_entry e[] = {{6, tv(c->g)}, {7, call_link(s, c->f, 12, 4)}};
+	uint64_t at = c->t.snapmap + 4ULL * c->t.nmap;
+
+	lji_snap(&s->img, &c->t, 0x150, lji_bc(&s->img, c->g, 8), 6, e, 2);
+	lji_put32(&s->img, at, 6u << 24 | LJ_SNAP_FRAME | LJ_REF_BIAS | 3);
+	lji_const_proto(&s->img, t, lji_proto_of(&s->img, c->h));
+	lji_const_proto(&s->img, t, lji_proto_of(&s->img, c->g));
+	s->in.regs.ip = c->t.mcode + 0x151;
+}
+
+static void mcode_closure(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	computed(s, &c, &c.t);
+	want_snapshot(s, &c, 1);
+}
+
+/* The function was specialized in the trace that this one grew from, or in that one's. */
+static void mcode_closure_of_parent(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace parent, root;
+
+	parent = lji_trace(&s->img, 4, 0, 0, 64, 0);
+	root = lji_trace(&s->img, 5, 0, 0, 64, 0);
+	lji_const(&s->img, &parent, 1);
+	lji_parent(&s->img, &c.t, 4);
+	lji_parent(&s->img, &parent, 5);
+	computed(s, &c, &root);
+	want_snapshot(s, &c, 1);
+}
+
+static void mcode_closure_of_nobody(struct lj_scene *s)
+{
+	mcode_closure_of_parent(s);
+	lji_put64(&s->img, s->img.traces + 8 * 5, 0);
+	s->end = LB_END_BAD_TRACE;
+}
+
+/* A trace cannot be its own parent; who says so does not keep us. */
+static void mcode_closure_of_itself(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace other = lji_trace(&s->img, 4, 0, 0, 64, 0);
+
+	lji_parent(&s->img, &c.t, 3);
+	computed(s, &c, &other);
+	s->end = LB_END_BAD_TRACE;
+}
+
+/* The end of a trace: its frames are real and jit_base is moved, the machine code not left. */
+static void mcode_tail(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	lji_jit_base(&s->img, s->st.base);
+	s->in.regs.ip = c.t.mcode + 0x70;
+	want_snapshot(s, &c, 1);
+	s->want[1].word &= ~((uint64_t)TRACE << 48);
+}
+
+/* The trace has called C: its return address is where the trace's frame ends. */
+static void helper(struct lj_scene *s, uint32_t ret, int snapshot)
+{
+	struct compiled c = begin(s);
+
+	s->img.sp -= 8;
+	lji_put64(&s->img, s->img.sp, c.t.mcode + ret);
+	lji_c_code(&s->img, 16);
+	s->in.regs.ip = SC_HELPER;
+	s->in.regs.sp = s->img.sp;
+	s->in.regs.gl = 0;
+	want_snapshot(s, &c, snapshot);
+}
+
+static void trace_helper(struct lj_scene *s)
+{
+	helper(s, 0x70, 1);
+}
+
+/* The call was the last instruction before the next snapshot. */
+static void trace_helper_at_edge(struct lj_scene *s)
+{
+	helper(s, 0xa0, 1);
+}
+
+static void trace_helper_at_end(struct lj_scene *s)
+{
+	helper(s, SZMCODE, 4);
+}
+
+/* A stub of exit 2 has pushed both bytes of its number. */
+static void exit_stub(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	s->img.sp -= 16;
+	lji_put64(&s->img, s->img.sp + 8, 2);
+	lji_put64(&s->img, s->img.sp, 0);
+	s->in.regs.ip = LJI_MCODE + 0x100000;
+	s->in.regs.sp = s->img.sp;
+	want_snapshot(s, &c, 2);
+}
+
+/* Exit 0x102 does not exist: a word of the caller looks like a number. */
+static void exit_stub_bad(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	s->img.sp -= 16;
+	lji_put64(&s->img, s->img.sp + 8, 2);
+	lji_put64(&s->img, s->img.sp, 1);
+	s->in.regs.ip = LJI_MCODE + 0x100000;
+	s->in.regs.sp = s->img.sp;
+	want_snapshot(s, &c, 0);
+}
+
+/* vm_exit_handler: J.parent and J.exitno are set, jit_base not cleared. */
+static struct compiled exits(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	lji_vmstate(&s->img, LJ_VMST_EXIT);
+	lji_exit(&s->img, 3, 2);
+	lji_sync(&s->img, &s->st);
+	s->img.sp -= 264;
+	sc_in_vm(s, 0x4, 0x5);
+	s->state = 'J';
+	want_snapshot(s, &c, 2);
+	return c;
+}
+
+static void exit_handler(struct lj_scene *s)
+{
+	exits(s);
+}
+
+/* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC nobody's. */
+static struct compiled exits_in_c(struct lj_scene *s)
+{
+	struct compiled c = exits(s);
+
+	lji_jit_base(&s->img, 0);
+	lji_vm_calls(&s->img, SC_SITE);
+	lji_c_code(&s->img, 20);
+	s->in.regs = (struct lb_regs){.ip = SC_HELPER, .sp = s->img.sp};
+	return c;
+}
+
+static void exit_before_restore(struct lj_scene *s)
+{
+	exits_in_c(s);
+}
+
+/* lj_snap_restore: the pc is stored first, the frames are not there yet. */
+static void exit_restoring(struct lj_scene *s)
+{
+	struct compiled c = exits_in_c(s);
+
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 4));
+}
+
+/* ... the frames are real, L->base is h's. */
+static void exit_restored(struct lj_scene *s)
+{
+	struct compiled c = exits_in_c(s);
+
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 4));
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
+	lji_sync(&s->img, &s->st);
+	/* J.exitno is of no matter any more */
+	lji_exit(&s->img, 3, 0);
+	s->want[0].word &= ~((uint64_t)TRACE << 48);
+	s->want[1].word &= ~((uint64_t)TRACE << 48);
+	s->want[2].word &= ~((uint64_t)TRACE << 48);
+}
+
+/* An exit out of f itself, its SAVE_PC stored: nothing is inlined. */
+static void exit_restored_flat(struct lj_scene *s)
+{
+	struct compiled c = exits_in_c(s);
+
+	s->nwant = 0;
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 31));
+	lji_exit(&s->img, 3, 0);
+	want_lua(s, c.f, 30, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* A collector step called from the trace hides its number: the thread's last one is given. */
+static void trace_collector(struct lj_scene *s)
+{
+	helper(s, 0x70, 1);
+	lji_vmstate(&s->img, LJ_VMST_GC);
+	lji_sync(&s->img, &s->st);
+	s->in.traceno = 3;
+	s->state = 'G';
+}
+
+/* The first instruction of a trace: jit_base is set, the state is not. */
+static void trace_head(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	lji_vmstate(&s->img, LJ_VMST_INTERP);
+	s->img.sp = s->cframe - 16;
+	s->in.regs.ip = c.t.mcode;
+	s->in.regs.sp = s->img.sp;
+	s->in.regs.base = s->st.base;
+	s->in.regs.pc = lji_bc(&s->img, c.f, 11);
+	s->state = 'I';
+	want_lua(s, c.f, 10, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void no_such_trace(struct lj_scene *s)
+{
+	in_mcode(s, 0x60, 1);
+	lji_vmstate(&s->img, 7);
+	s->end = LB_END_BAD_TRACE;
+}
+
+static void trace_of_other_number(struct lj_scene *s)
+{
+	in_mcode(s, 0x60, 1);
+	lji_put64(&s->img, s->img.traces + 8 * 7, lji_get64(&s->img, s->img.traces + 8 * 3));
+	lji_vmstate(&s->img, 7);
+	s->end = LB_END_BAD_TRACE;
+}
+
+const struct lj_scene_row lj_scenes_trace[] = {
+	{"mcode_before_first", mcode_before_first},
+	{"mcode_first", mcode_first},
+	{"mcode_last_byte_of_first", mcode_last_byte_of_first},
+	{"mcode_inlined", mcode_inlined},
+	{"mcode_inlined_twice", mcode_inlined_twice},
+	{"mcode_inlined_vararg", mcode_inlined_vararg},
+	{"mcode_inlined_metamethod", mcode_inlined_metamethod},
+	{"mcode_slots_on_stack", mcode_slots_on_stack},
+	{"mcode_closure", mcode_closure},
+	{"mcode_closure_of_parent", mcode_closure_of_parent},
+	{"mcode_closure_of_nobody", mcode_closure_of_nobody},
+	{"mcode_closure_of_itself", mcode_closure_of_itself},
+	{"mcode_tail", mcode_tail},
+	{"trace_helper", trace_helper},
+	{"trace_helper_at_edge", trace_helper_at_edge},
+	{"trace_helper_at_end", trace_helper_at_end},
+	{"exit_stub", exit_stub},
+	{"exit_stub_bad", exit_stub_bad},
+	{"exit_handler", exit_handler},
+	{"exit_before_restore", exit_before_restore},
+	{"exit_restoring", exit_restoring},
+	{"exit_restored", exit_restored},
+	{"exit_restored_flat", exit_restored_flat},
+	{"trace_collector", trace_collector},
+	{"trace_head", trace_head},
+	{"no_such_trace", no_such_trace},
+	{"trace_of_other_number", trace_of_other_number},
+	{NULL, NULL},
+};

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <luabpf/selftest_puc_sample.h>
+#include <luabpf/selftest_sample.h>
+
+#include "walk_host.h"
+
+/* Steps made so far are kept beside the walk: the contract's loop has no room for them. */
+struct counted {
+	struct lj_walk walk;
+	uint32_t steps;
+};
+
+static void lb_selftest_run(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct counted *c = (struct counted *)w;
+	int i;
+
+	for (i = 0; i < LB_MAX_STEPS; i++) {
+		c->steps++;
+		if (lj_step(mem, w) != LB_MORE)
+			return;
+	}
+}
+
+uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk)
+{
+	static const struct lj_walk none;
+	struct counted c = {.walk = none};
+
+	lb_selftest_sample(mem, &c.walk, in);
+	*walk = c.walk;
+	return c.steps;
+}
+
+struct puc_counted {
+	struct puc_walk walk;
+	uint32_t steps;
+};
+
+static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w)
+{
+	struct puc_counted *c = (struct puc_counted *)w;
+	int i;
+
+	for (i = 0; i < LB_MAX_STEPS; i++) {
+		c->steps++;
+		if (puc_step(mem, w) != LB_MORE)
+			return;
+	}
+}
+
+uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
+		       struct puc_walk *walk)
+{
+	static const struct puc_walk none;
+	struct puc_counted c = {.walk = none};
+
+	puc_selftest_sample(mem, &c.walk, in);
+	*walk = c.walk;
+	return c.steps;
+}
+
+static bool touches(uint64_t addr, uint32_t size, uint64_t hole, uint64_t len)
+{
+	return addr < hole + len && hole < addr + size;
+}
+
+static int failing_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	const struct mem_failing *f = (const struct mem_failing *)mem;
+	uint32_t n;
+
+	if (f->most && size > f->most)
+		return -EFAULT;
+	n = (*f->reads)++;
+
+	if (n == f->nth)
+		*f->where = addr;
+	if ((f->mode == FAIL_ONCE && n == f->nth) || (f->mode == FAIL_AFTER && n >= f->nth) ||
+	    (f->mode == FAIL_THERE && n >= f->nth && touches(addr, size, *f->where & ~63ULL, 64)))
+		return -EFAULT;
+	return mem_read(f->under, dst, size, addr);
+}
+
+void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fail_mode mode,
+		      uint32_t most, uint32_t nth, uint32_t *reads, uint64_t *where)
+{
+	*f = (struct mem_failing){.mem.read = failing_read,
+				  .under = under,
+				  .mode = mode,
+				  .most = most,
+				  .nth = nth,
+				  .reads = reads,
+				  .where = where};
+	*reads = 0;
+	*where = 0;
+}

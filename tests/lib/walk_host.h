@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walkers in user space, as the sampler runs them in the kernel; and memory that fails. */
+#ifndef LIB_WALK_HOST_H
+#define LIB_WALK_HOST_H
+
+#include <stdint.h>
+
+#include <luabpf/selftest.h>
+#include <luabpf/selftest_puc.h>
+
+struct puc_walk;
+
+/* Takes the sample over mem into *walk. Returns the steps made (of two walks at most). */
+uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk);
+
+uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
+		       struct puc_walk *walk);
+
+enum fail_mode {
+	FAIL_NEVER,
+	FAIL_ONCE,  /* the nth read fails */
+	FAIL_AFTER, /* and all after it */
+	FAIL_THERE, /* and all that touch its first byte's 64 */
+};
+
+struct mem_failing {
+	struct lb_mem mem; /* hand &mem to mem_read() */
+	const struct lb_mem *under;
+	enum fail_mode mode;
+	uint32_t nth;	 /* counts from 0 */
+	uint32_t *reads; /* counts them; borrowed */
+	uint64_t *where; /* of the nth; borrowed */
+	uint32_t most;	 /* longer reads fail, uncounted: no cached blocks (cache.h); 0: none do */
+};
+
+void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fail_mode mode,
+		      uint32_t most, uint32_t nth, uint32_t *reads, uint64_t *where);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "target/elf.h"
+#include "target/lj_sites.h"
+#include "target/x86_insn.h"
+
+TestSuite(elf, .timeout = 30);
+
+#define LUAJIT "/usr/bin/luajit"
+
+__attribute__((noinline)) int elf_test_function(int x)
+{
+	return x * 3;
+}
+
+static int find_self(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1; /* the first is the program itself */
+}
+
+Test(elf, own_symbols)
+{
+	uint64_t bias = 0, addr, size = 0, start = 0, vaddr;
+	struct elf_file *elf = NULL;
+	const char *name = NULL;
+
+	dl_iterate_phdr(find_self, &bias);
+	addr = (uintptr_t)elf_test_function - bias;
+	cr_assert_eq(elf_open("/proc/self/exe", &elf), 0);
+	cr_assert(elf_is_executable(elf));
+	cr_assert_eq(elf_lookup(elf, "elf_test_function", &vaddr, &size), 0);
+	cr_assert_eq(vaddr, addr);
+	cr_assert_eq(elf_symbol(elf, addr, &name, &start), 0);
+	cr_assert_str_eq(name, "elf_test_function");
+	cr_assert_eq(elf_symbol(elf, addr + size - 1, &name, &start), 0);
+	cr_assert_str_eq(name, "elf_test_function");
+	cr_assert_eq(start, addr);
+	cr_assert_eq(elf_symbol(elf, 1, &name, NULL), -ENOENT);
+	cr_assert_eq(elf_lookup(elf, "no such symbol", &vaddr, NULL), -ENOENT);
+	elf_close(&elf);
+	cr_assert_null(elf);
+}
+
+Test(elf, what_is_no_elf_file)
+{
+	struct elf_file *elf = (void *)1;
+
+	cr_assert_eq(elf_open("/nonexistent", &elf), -ENOENT);
+	cr_assert_eq(elf_open("/etc/passwd", &elf), -ENOEXEC);
+	cr_assert_eq(elf_open("/dev/zero", &elf), -ENOEXEC);
+	cr_assert_eq(elf_open("/", &elf), -ENOEXEC);
+	cr_assert_eq(elf_open_bytes("", 0, &elf), -ENOEXEC);
+	cr_assert_eq(elf_open_bytes("\177ELF", 4, &elf), -ENOEXEC);
+	cr_assert_eq(elf, (void *)1);
+}
+
+Test(elf, luajit_vm_and_call_sites)
+{
+	struct elf_file *elf = NULL;
+	struct elf_lj_vm vm = {0};
+	uint16_t sites[96];
+	size_t n = 0, i;
+	unsigned flags = 0;
+	uint8_t id[ELF_BUILD_ID_MAX];
+
+	if (access(LUAJIT, R_OK))
+		cr_skip_test("no " LUAJIT);
+	cr_assert_eq(elf_open(LUAJIT, &elf), 0);
+	cr_assert_eq(elf_is_lua(elf, &flags), 0);
+	cr_assert_eq(flags, ELF_LUA_DEFINES | ELF_LUA_JIT | ELF_LUA_VM);
+	cr_assert_eq(elf_build_id(elf, id, &n), 0);
+	cr_assert_eq(n, 20);
+	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
+	cr_assert_eq(vm.cframe_size, 80);
+	cr_assert(vm.size > 16000 && vm.size < 18000, "%lu", (unsigned long)vm.size);
+	cr_assert_eq(vm.ffi_start, vm.start + vm.size);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &n), 0);
+	cr_assert(n >= 20 && n <= 40, "%zu", n);
+	for (i = 1; i < n; i++)
+		cr_assert_lt(sites[i - 1], sites[i]);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, n - 1, &n), -E2BIG);
+	elf_close(&elf);
+}
+
+Test(elf, no_vm_in_other_programs)
+{
+	struct elf_file *elf = NULL;
+	struct elf_lj_vm vm;
+	unsigned flags = 99;
+
+	cr_assert_eq(elf_open("/proc/self/exe", &elf), 0);
+	cr_assert_eq(elf_find_lj_vm(elf, &vm), -ENOENT);
+	cr_assert_eq(elf_is_lua(elf, &flags), 0);
+	cr_assert_eq(flags & ~ELF_LUA_WANTS, 0);
+	elf_close(&elf);
+}
+
+/* Every prefix of a real file: the same answers or an error, no crash. */
+Test(elf, cut_files)
+{
+	struct elf_file *elf;
+	struct stat st;
+	uint8_t *bytes;
+	size_t cut;
+	int fd = open(LUAJIT, O_RDONLY);
+
+	if (fd < 0)
+		cr_skip_test("no " LUAJIT);
+	fstat(fd, &st);
+	bytes = malloc((size_t)st.st_size);
+	cr_assert_eq(read(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	for (cut = 0; cut < (size_t)st.st_size; cut += cut < 1024 ? 37 : 20011) {
+		struct elf_lj_vm vm;
+		const char *name;
+		unsigned flags;
+
+		if (elf_open_bytes(bytes, cut, &elf))
+			continue;
+		elf_find_lj_vm(elf, &vm);
+		elf_is_lua(elf, &flags);
+		elf_symbol(elf, 0x57710, &name, NULL);
+		elf_close(&elf);
+	}
+	free(bytes);
+}
+
+Test(elf, bias_of_mappings)
+{
+	struct elf_file *elf = NULL;
+	uint64_t text, bias = 0;
+
+	if (access(LUAJIT, R_OK))
+		cr_skip_test("no " LUAJIT);
+	cr_assert_eq(elf_open(LUAJIT, &elf), 0);
+	cr_assert_eq(elf_lookup(elf, "lua_newstate", &text, NULL), 0);
+	cr_assert_eq(elf_bias(elf, 0x555500008000, 0x8000, &bias), 0);
+	cr_assert_eq(bias, 0x555500000000);
+	cr_assert_eq(elf_bias(elf, 0x555500009000, 0x9000, &bias), 0, "a mapping split in two");
+	cr_assert_eq(bias, 0x555500000000);
+	cr_assert_eq(elf_bias(elf, 0x555500009000, 0x90000000, &bias), -ENOENT);
+	elf_close(&elf);
+}
+
+/* Old linkers let two segments share a page of the file: it is mapped twice, at different places.
+ */
+Test(elf, bias_of_a_shared_page)
+{
+	uint8_t bytes[0x3000] = {0};
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)bytes;
+	Elf64_Phdr *ph = (Elf64_Phdr *)(bytes + sizeof(*eh));
+	struct elf_file *elf = NULL;
+	uint64_t bias = 0;
+
+	memcpy(eh->e_ident, ELFMAG, SELFMAG);
+	eh->e_ident[EI_CLASS] = ELFCLASS64;
+	eh->e_ident[EI_DATA] = ELFDATA2LSB;
+	eh->e_ident[EI_VERSION] = eh->e_version = EV_CURRENT;
+	eh->e_type = ET_DYN;
+	eh->e_machine = EM_X86_64;
+	eh->e_ehsize = sizeof(*eh);
+	eh->e_phoff = sizeof(*eh);
+	eh->e_phentsize = sizeof(*ph);
+	eh->e_phnum = 2;
+	ph[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2800};
+	ph[1] = (Elf64_Phdr){.p_type = PT_LOAD,
+			     .p_flags = PF_R | PF_W,
+			     .p_offset = 0x2800,
+			     .p_vaddr = 0x203800,
+			     .p_filesz = 0x400};
+	cr_assert_eq(elf_open_bytes(bytes, sizeof(bytes), &elf), 0);
+	cr_assert_eq(elf_bias(elf, 0x7f0000000000, 0, &bias), 0);
+	cr_assert_eq(bias, 0x7f0000000000);
+	cr_assert_eq(elf_bias(elf, 0x7f0000001000, 0x1000, &bias), 0);
+	cr_assert_eq(bias, 0x7f0000000000);
+	cr_assert_eq(elf_bias(elf, 0x7f0000203000, 0x2000, &bias), 0);
+	cr_assert_eq(bias, 0x7f0000000000, "%lx", (unsigned long)bias);
+	elf_close(&elf);
+}
+
+Test(elf, x86_lengths)
+{
+	static const struct {
+		uint8_t len;
+		const char *bytes;
+		bool rdx;
+	} insns[] = {
+		{3, "\x48\x89\xea", true},		       /* mov rdx, rbp */
+		{3, "\x48\x8b\xd5", true},		       /* the other way to say it */
+		{4, "\x48\x8b\x55\x20", true},		       /* mov rdx, [rbp+0x20] */
+		{5, "\x48\x8b\x54\x24\x20", true},	       /* mov rdx, [rsp+0x20] */
+		{4, "\x0f\xb6\x4b\xfd", false},		       /* movzx ecx, byte [rbx-3] */
+		{5, "\xe8\x01\x02\x03\x04", false},	       /* call */
+		{4, "\xf2\x0f\x2a\xc0", false},		       /* cvtsi2sd xmm0, eax */
+		{5, "\xf2\x0f\x11\x04\xca", false},	       /* movsd [rdx+rcx*8], xmm0 */
+		{10, "\x49\xbb\0\0\0\0\0\x80\xfb\xff", false}, /* mov r11, imm64 */
+		{11, "\x41\xc7\x86\x38\xf1\xff\xff\xff\xff\xff\xff", false}, /* mov [r14-..], -1 */
+		{7, "\x41\xff\xa4\xee\xd0\x04\0", false}, /* jmp [r14+rbp*8+..]: 8 bytes, cut */
+		{2, "\xf7\xe1", true},			  /* mul ecx */
+		{1, "\x5a", true},			  /* pop rdx */
+		{2, "\x41\x5a", false},			  /* pop r10 */
+		{3, "\x48\x39\xd0", false},		  /* cmp rax, rdx */
+		{1, "\x99", true},			  /* cdq */
+		{3, "\x4c\x89\xd2", true},		  /* mov rdx, r10 */
+		{3, "\x49\x89\xd2", false},		  /* mov r10, rdx */
+	};
+	struct x86_insn in;
+	size_t i;
+
+	for (i = 0; i < sizeof(insns) / sizeof(insns[0]); i++) {
+		const uint8_t *p = (const uint8_t *)insns[i].bytes;
+		bool whole = i != 10;
+
+		cr_assert_eq(x86_decode(p, insns[i].len, &in), whole, "insn %zu", i);
+		if (!whole)
+			continue;
+		cr_assert_eq(in.len, insns[i].len, "insn %zu: %u", i, in.len);
+		cr_assert_eq(x86_writes(&in, X86_RDX), insns[i].rdx, "insn %zu", i);
+		cr_assert(!x86_decode(p, insns[i].len - 1u, &in) || in.len < insns[i].len);
+	}
+}
+
+static enum lj_site_class class_of(const char *after, size_t n)
+{
+	uint8_t text[64] = {0xe8, 0, 0, 0, 0};
+	struct lj_site sites[8];
+	size_t found = 0;
+
+	memcpy(text + 5, after, n);
+	memset(text + 5 + n, 0xcc, sizeof(text) - 5 - n);
+	cr_assert_eq(lj_sites_scan(text, sizeof(text), 0x1000, sites, 8, &found), 0);
+	cr_assert_geq(found, 1);
+	cr_assert_eq(sites[0].ret, 5);
+	cr_assert_eq(sites[0].callee, 0x1005);
+	return (enum lj_site_class)sites[0].class;
+}
+
+#define CLASS(bytes) class_of(bytes, sizeof(bytes) - 1)
+
+Test(elf, site_classes)
+{
+	cr_assert_eq(CLASS("\x48\x89\xea"), LJ_SITE_RBP);
+	cr_assert_eq(CLASS("\x48\x8b\xd5"), LJ_SITE_RBP);
+	cr_assert_eq(CLASS("\x0f\xb6\x4b\xfd\x48\x89\xea"), LJ_SITE_RBP, "PC_RA first");
+	cr_assert_eq(CLASS("\x48\x8b\x55\x20"), LJ_SITE_LBASE);
+	cr_assert_eq(CLASS("\x48\x8b\x55\x28"), LJ_SITE_UNKNOWN, "L->top");
+	cr_assert_eq(CLASS("\x31\xd2\x48\x89\xea"), LJ_SITE_UNKNOWN, "rdx was written before");
+	cr_assert_eq(CLASS("\x48\x8b\x6c\x24\x10\x48\x89\xea"), LJ_SITE_UNKNOWN, "rbp was");
+	cr_assert_eq(CLASS("\xeb\x02\xcc\xcc\x48\x89\xea"), LJ_SITE_RBP, "behind a jump");
+	cr_assert_eq(CLASS("\xeb\xfe\x48\x89\xea"), LJ_SITE_UNKNOWN, "a jump to itself");
+	cr_assert_eq(CLASS("\xe9\xff\xff\xff\x7f"), LJ_SITE_UNKNOWN, "a jump out of the VM");
+	cr_assert_eq(CLASS("\xe8\0\0\0\0\x48\x8b\x55\x20"), LJ_SITE_LBASE, "two calls");
+	cr_assert_eq(CLASS("\xc3\x48\x89\xea"), LJ_SITE_UNKNOWN, "a return");
+	cr_assert_eq(CLASS("\x06"), LJ_SITE_UNKNOWN, "no instruction");
+}

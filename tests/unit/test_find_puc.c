@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Parts of find_puc.h by themselves; the whole is run scene by scene in test_walk_puc.c. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include <luabpf/find_puc.h>
+
+#include "puc_scene.h"
+#include "vm/puc_recognise.h"
+
+static struct puc_walk w;
+static struct puc_scene s;
+
+static void scene(const char *name, const char *release)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i;
+
+	puc = puc_layout_of(release, &layout);
+	cr_assert_not_null(puc, "%s", release);
+	for (i = 0; puc_scene_at(i) && strcmp(puc_scene_at(i)->name, name); i++)
+		;
+	cr_assert_not_null(puc_scene_at(i), "%s", name);
+	puc_scene_init(&s, puc_scene_at(i), puc);
+	memset(&w, 0, sizeof(w));
+	w.puc = *puc;
+	w.pc_reg = s.in.build.pc_reg;
+	w.jmp_marked = s.in.build.jmp_marked;
+	w.regs = s.in.regs;
+	w.gprs = s.in.gprs;
+	w.vm_start = s.in.vm_start;
+	w.vm_end = s.in.vm_end;
+	w.text_lo = s.in.text_lo;
+	w.text_hi = s.in.text_hi;
+	w.gc_lo = s.in.gc_lo;
+	w.gc_hi = s.in.gc_hi;
+	w.stack_hi = s.in.stack_hi;
+}
+
+static void done(void)
+{
+	puc_scene_free(&s);
+}
+
+/* Takes the sample up to where it is known which lua_State runs. */
+static int find(void)
+{
+	w.cache.sample++;
+	return puc_find(&s.img.mem.mem, &w);
+}
+
+static int steps(void)
+{
+	int i;
+
+	for (i = 0; i < LB_MAX_STEPS; i++)
+		if (puc_step(&s.img.mem.mem, &w) != LB_MORE)
+			break;
+	return i;
+}
+
+static void put_L(uint16_t field, uint32_t size, uint64_t value)
+{
+	pui_put(&s.img, s.img.main_L + field, size, value);
+}
+
+/* The thread that ran last runs still: no search, and hardly a read. */
+Test(find_puc, remembered, .fini = done)
+{
+	scene("calls", "5.4.6");
+	w.L_hint = s.img.main_L;
+	memset(&w.gprs, 0, sizeof(w.gprs));
+	cr_assert_eq(find(), 0);
+	cr_expect_eq(w.L, s.img.main_L);
+	cr_expect_eq(w.rec.L, s.img.main_L);
+	cr_expect_eq(w.g, s.img.g);
+}
+
+Test(find_puc, in_a_register, .fini = done)
+{
+	size_t i;
+
+	scene("calls", "5.4.6");
+	for (i = 0; i < LB_GPRS; i++) {
+		memset(&w.gprs, 0, sizeof(w.gprs));
+		w.gprs.r[i] = s.img.main_L;
+		cr_expect_eq(find(), 0, "register %zu", i);
+		cr_expect_eq(w.L, s.img.main_L);
+	}
+}
+
+/* Nothing that was found in a sample before is left in the next. */
+Test(find_puc, forgets, .fini = done)
+{
+	scene("calls", "5.4.6");
+	w.L_hint = s.img.main_L;
+	cr_assert_eq(find(), 0);
+	w.L_hint = 0;
+	memset(&w.gprs, 0, sizeof(w.gprs));
+	w.regs.sp = PUI_CSTACK_END - 256;
+	w.regs.ip = PS_LIBC;
+	cr_expect_eq(find(), 1);
+	cr_expect_eq(w.L, 0);
+	cr_expect_eq(w.g, 0);
+	steps();
+	cr_expect_eq(w.end, LB_END_OUTSIDE);
+}
+
+/* errorJmp has to lie between sp and the end of the stack. */
+Test(find_puc, bounds_of_the_stack, .fini = done)
+{
+	uint64_t lj;
+
+	scene("calls", "5.4.6");
+	lj = pui_get(&s.img, s.img.main_L + s.img.puc.L_errorJmp, 8);
+	w.L_hint = s.img.main_L;
+	w.regs.sp = lj;
+	cr_expect_eq(find(), 0);
+	w.regs.sp = lj + 8;
+	cr_expect_eq(find(), 1);
+	w.regs.sp = lj;
+	w.stack_hi = lj + 8;
+	cr_expect_eq(find(), 0);
+	w.stack_hi = lj;
+	cr_expect_eq(find(), 1);
+}
+
+Test(find_puc, pointers_that_are_none, .fini = done)
+{
+	static const uint64_t bad[] = {1, 8, 1ULL << 47, ~0ULL, ~7ULL, PUI_TEXT, 0x8000000000000};
+	size_t i;
+
+	scene("calls", "5.4.6");
+	memset(&w.gprs, 0, sizeof(w.gprs));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		w.L_hint = bad[i];
+		cr_expect_eq(find(), 1, "%#lx", (unsigned long)bad[i]);
+	}
+	w.L_hint = s.img.main_L + 4;
+	cr_expect_eq(find(), 1);
+}
+
+struct change {
+	uint16_t field; /* of the lua_State */
+	uint32_t size;
+	uint64_t value;
+};
+
+static void is_not_active(const struct change *c)
+{
+	uint64_t was = pui_get(&s.img, s.img.main_L + c->field, c->size);
+
+	put_L(c->field, c->size, c->value);
+	cr_expect_eq(find(), 1, "%u: %#lx", c->field, (unsigned long)c->value);
+	put_L(c->field, c->size, was);
+	cr_expect_eq(find(), 0);
+}
+
+/* Each of the things that make a lua_State one that is active. */
+Test(find_puc, not_active, .fini = done)
+{
+	const struct puc_layout *l = &s.img.puc;
+	size_t i;
+
+	scene("calls", "5.4.6");
+	const struct change bad[] = {
+		{PUC_GC_TT, 1, 7},
+		{l->L_status, 1, 1},
+		{l->L_status, 1, 5},
+		{l->L_l_G, 8, 0},
+		{l->L_l_G, 8, 0x666000},
+		{l->L_ci, 8, 0},
+		{l->L_ci, 8, pui_base_ci(&s.img, s.img.main_L)},
+		{l->L_stack, 8, 0},
+		{l->L_stack_last, 8, 0},
+		{l->L_errorJmp, 8, 0x666000},
+		{l->L_errorJmp, 8, ~7ULL},
+	};
+
+	w.L_hint = s.img.main_L;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		is_not_active(&bad[i]);
+}
+
+Test(find_puc, pc_inside)
+{
+	cr_expect(puc_pc_inside(0x1000, 64, 0x1000));
+	cr_expect(puc_pc_inside(0x1000, 64, 0x1040), "behind the last");
+	cr_expect_not(puc_pc_inside(0x1000, 64, 0x1044));
+	cr_expect_not(puc_pc_inside(0x1000, 64, 0xffc));
+	cr_expect_not(puc_pc_inside(0x1000, 64, 0x1002));
+	cr_expect_not(puc_pc_inside(0x1000, 64, 0));
+}
+
+/* A register of the scene's own. */
+Test(find_puc, any_pc)
+{
+	memset(&w, 0, sizeof(w));
+	w.code_lo = 0x1000;
+	w.code_size = 64;
+	cr_expect_eq(puc_any_pc(&w), 0);
+	w.gprs.r[3] = 0x1010;
+	w.gprs.r[7] = 0x1014;
+	w.gprs.r[15] = 0x100c;
+	w.gprs.r[1] = 0x1044;
+	cr_expect_eq(puc_any_pc(&w), 0x1014);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Processes from /proc: threads, mappings, and which VMs a process has. */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "target/process.h"
+#include "vm/scan.h"
+
+#define NO_PID 0x3ffffffe /* above any pid_max */
+
+struct threads {
+	int n, stop_at;
+	bool self;
+};
+
+static int on_thread(void *arg, pid_t tid)
+{
+	struct threads *t = arg;
+
+	t->n++;
+	t->self |= tid == gettid();
+	return t->n == t->stop_at ? 7 : 0;
+}
+
+struct sleeper {
+	pthread_t thread;
+	int ready[2], end[2];
+	pid_t tid;
+};
+
+static void *sleeps(void *arg)
+{
+	struct sleeper *s = arg;
+	char c;
+
+	s->tid = gettid();
+	if (write(s->ready[1], "", 1) == 1 && read(s->end[0], &c, 1) < 0)
+		return s;
+	return NULL;
+}
+
+static void sleeper_start(struct sleeper *s)
+{
+	char c;
+
+	cr_assert_eq(pipe(s->ready) | pipe(s->end), 0);
+	cr_assert_eq(pthread_create(&s->thread, NULL, sleeps, s), 0);
+	cr_assert_eq(read(s->ready[0], &c, 1), 1);
+}
+
+static void sleeper_end(struct sleeper *s)
+{
+	cr_expect_eq(write(s->end[1], "", 1), 1);
+	pthread_join(s->thread, NULL);
+}
+
+Test(process, threads)
+{
+	struct sleeper a, b;
+	struct threads t = {};
+
+	sleeper_start(&a);
+	sleeper_start(&b);
+	cr_expect_eq(process_threads(getpid(), on_thread, &t), 0);
+	cr_expect_geq(t.n, 3);
+	cr_expect(t.self);
+	t = (struct threads){.stop_at = 2};
+	cr_expect_eq(process_threads(getpid(), on_thread, &t), 7);
+	cr_expect_eq(t.n, 2);
+	cr_expect_eq(process_threads(NO_PID, on_thread, &t), -ESRCH);
+	sleeper_end(&a);
+	sleeper_end(&b);
+}
+
+Test(process, check)
+{
+	struct sleeper s;
+	struct error err = {};
+
+	sleeper_start(&s);
+	cr_expect_eq(process_check(getpid(), &err), 0);
+	cr_expect_eq(process_check(NO_PID, &err), -ESRCH);
+	cr_expect_not_null(strstr(err.what, "no such process"));
+	cr_expect_eq(process_check(s.tid, &err), -ENOTUNIQ);
+	cr_expect_not_null(strstr(err.what, "a thread of process"));
+	cr_expect_not_null(strstr(err.remedy, "luabpf -p "));
+	sleeper_end(&s);
+}
+
+Test(process, check_of_a_zombie)
+{
+	struct error err = {};
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	cr_expect_eq(process_check(pid, &err), -ESRCH);
+	cr_expect_not_null(strstr(err.what, "has ended"));
+	waitpid(pid, NULL, 0);
+}
+
+struct mapped {
+	int n;
+	uint64_t last, addr; /* addr: the mapping that holds it is kept */
+	struct process_mapping at;
+	char path[512];
+};
+
+static int on_mapping(void *arg, const struct process_mapping *m)
+{
+	struct mapped *all = arg;
+
+	cr_expect_lt(m->start, m->end);
+	cr_expect_geq(m->start, all->last);
+	cr_expect_eq(m->path[0], '/');
+	all->last = m->end;
+	all->n++;
+	if (all->addr >= m->start && all->addr < m->end) {
+		all->at = *m;
+		snprintf(all->path, sizeof(all->path), "%s", m->path);
+	}
+	return 0;
+}
+
+Test(process, mappings)
+{
+	struct mapped m = {.addr = (uint64_t)on_mapping};
+	struct stat mapped, exe;
+	int fd __close = -1;
+
+	cr_assert_eq(process_mappings(getpid(), on_mapping, &m), 0);
+	cr_expect_geq(m.n, 2, "this program and libc");
+	m.at.path = m.path;
+	fd = process_open_mapping(getpid(), &m.at);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fstat(fd, &mapped) | stat("/proc/self/exe", &exe), 0);
+	cr_expect_eq(mapped.st_ino, exe.st_ino);
+	cr_expect_eq(process_mappings(NO_PID, on_mapping, &m), -ESRCH);
+}
+
+Test(process, exe)
+{
+	char name[8] = "xxxxxxx", path[512], want[512] = "";
+
+	process_exe(getpid(), path, sizeof(path));
+	cr_expect_gt(readlink("/proc/self/exe", want, sizeof(want) - 1), 0);
+	cr_expect_str_eq(path, want);
+	process_exe(getpid(), name, sizeof(name));
+	cr_expect_eq(strlen(name), 7, "cut, and terminated");
+	process_exe(NO_PID, name, sizeof(name));
+	cr_expect_str_empty(name);
+}
+
+Test(scan, no_vm)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	struct lb_proc proc = {.nmodules = 9};
+	struct error err = {};
+
+	cr_assert_eq(scan_new(&scan), 0);
+	cr_expect_eq(scan_process(scan, getpid(), &proc, &err), 0);
+	cr_expect_eq(proc.nmodules, 0);
+	cr_expect_null(scan_build(scan, 0));
+	cr_expect_eq(scan_process(scan, NO_PID, &proc, &err), -ESRCH);
+}
+
+/* With the library in this process its text is found where it is mapped, twice the same. */
+Test(scan, this_process)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	void *lib = dlopen("libluajit-5.1.so.2", RTLD_NOW | RTLD_LOCAL), *symbol;
+	struct lb_proc proc = {};
+	struct error err = {};
+	int i;
+
+	if (!lib)
+		cr_skip_test("no libluajit-5.1.so.2 is installed");
+	symbol = dlsym(lib, "lua_newstate");
+	cr_assert_eq(scan_new(&scan), 0);
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
+		cr_assert_eq(proc.nmodules, 1);
+		cr_expect_eq(proc.module[0].build, 0);
+		cr_expect_lt(proc.module[0].vm_start, proc.module[0].vm_end);
+		cr_expect_geq(proc.module[0].vm_start, proc.module[0].text_lo);
+		cr_expect_leq(proc.module[0].vm_end, proc.module[0].text_hi);
+		cr_expect((uint64_t)symbol >= proc.module[0].text_lo &&
+			  (uint64_t)symbol < proc.module[0].text_hi);
+	}
+	cr_expect_not_null(scan_build(scan, 0));
+	cr_expect_null(scan_build(scan, 1));
+	dlclose(lib);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "prof/name.h"
+#include "prof/prof.h"
+
+TestSuite(prof);
+
+static struct prof *new_prof(void)
+{
+	struct prof *prof = NULL;
+
+	cr_assert_eq(prof_new(&prof), 0);
+	return prof;
+}
+
+static const struct prof_labels labels = {.vmstate = 'I', .pid = 7, .tid = 8, .comm = "luajit"};
+
+Test(prof, equal_frames_have_equal_ids)
+{
+	struct prof *prof = new_prof();
+	char name[] = "f", again[] = "f";
+	struct prof_frame a = {.kind = PROF_LUA, .callname = name, .chunk = "@x.lua", .line = 3};
+	struct prof_frame b = a, c = a, d = a;
+	uint32_t ids[4];
+
+	memset(&b, 0xff, sizeof(b)); /* the padding must not count */
+	b.kind = a.kind;
+	b.callname = again;
+	b.defname = NULL;
+	b.chunk = "@x.lua";
+	b.symbol = NULL;
+	b.addr = 0;
+	b.firstline = 0;
+	b.line = 3;
+	c.callname = NULL;
+	d.callname = "";
+	cr_assert_eq(prof_frame_id(prof, &a, &ids[0]), 0);
+	cr_assert_eq(prof_frame_id(prof, &b, &ids[1]), 0);
+	cr_assert_eq(prof_frame_id(prof, &c, &ids[2]), 0);
+	cr_assert_eq(prof_frame_id(prof, &d, &ids[3]), 0);
+	cr_expect_eq(ids[0], ids[1]);
+	cr_expect_neq(ids[0], ids[2]);
+	cr_expect_neq(ids[2], ids[3], "an empty name is not a missing one");
+	cr_expect_eq(prof_nframes(prof), 3);
+	name[0] = 'g';
+	cr_expect_str_eq(prof_frame(prof, ids[0])->callname, "f", "strings are copied");
+	prof_free(&prof);
+	cr_expect_null(prof);
+}
+
+Test(prof, equal_rows_are_one_in_the_order_of_appearance)
+{
+	struct prof *prof = new_prof();
+	struct prof_frame frame = {.kind = PROF_C, .addr = 1};
+	struct prof_labels other = labels;
+	struct prof_row row;
+	uint32_t id;
+
+	other.comm = NULL;
+	cr_assert_eq(prof_frame_id(prof, &frame, &id), 0);
+	cr_assert_eq(prof_add(prof, &id, 1, &labels, 1), 0);
+	cr_assert_eq(prof_add(prof, &id, 1, &other, 5), 0);
+	cr_assert_eq(prof_add(prof, NULL, 0, &labels, 7), 0);
+	cr_assert_eq(prof_add(prof, &id, 1, &labels, 2), 0);
+	cr_assert_eq(prof_add(prof, &id, 1, &labels, 0), 0);
+	cr_assert_eq(prof_nrows(prof), 3);
+	prof_row(prof, 0, &row);
+	cr_expect_eq(row.count, 3);
+	prof_row(prof, 1, &row);
+	cr_expect_eq(row.count, 5);
+	cr_expect_str_eq(row.labels.comm, "");
+	prof_row(prof, 2, &row);
+	cr_expect_eq(row.nframes, 0);
+	cr_expect_eq(prof_samples(prof), 15);
+	prof_free(&prof);
+}
+
+Test(prof, refuses_a_frame_that_is_not_there)
+{
+	struct prof *prof = new_prof();
+	uint32_t id = 0;
+
+	cr_expect_eq(prof_add(prof, &id, 1, &labels, 1), -EINVAL);
+	cr_expect_eq(prof_nrows(prof), 0);
+	prof_free(&prof);
+}
+
+Test(prof, counts_saturate)
+{
+	struct prof *prof = new_prof();
+	struct prof_labels other = labels;
+	struct prof_row row;
+
+	cr_assert_eq(prof_add(prof, NULL, 0, &labels, UINT64_MAX), 0);
+	cr_assert_eq(prof_add(prof, NULL, 0, &labels, 1), 0);
+	prof_row(prof, 0, &row);
+	cr_expect_eq(row.count, INT64_MAX);
+	cr_expect_eq(prof_samples(prof), INT64_MAX, "what a row does not count is no sample");
+	for (uint32_t i = 0; i < 3; i++) {
+		other.tid = i;
+		cr_assert_eq(prof_add(prof, NULL, 0, &other, INT64_MAX), 0);
+	}
+	cr_expect_eq(prof_samples(prof), UINT64_MAX);
+	prof_free(&prof);
+}
+
+Test(prof, losses_add_up)
+{
+	struct prof *prof = new_prof();
+	struct prof_loss loss;
+
+	cr_assert_eq(prof_lose(prof, "torn", 2), 0);
+	cr_assert_eq(prof_lose(prof, "ring-full", 1), 0);
+	cr_assert_eq(prof_lose(prof, "torn", UINT64_MAX), 0);
+	cr_assert_eq(prof_nlosses(prof), 2);
+	prof_loss(prof, 0, &loss);
+	cr_expect_str_eq(loss.reason, "torn");
+	cr_expect_eq(loss.count, UINT64_MAX);
+	prof_free(&prof);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+static void expect_jitp(struct prof_frame frame, char what, unsigned int flags, const char *text)
+{
+	__text struct text out = {0};
+
+	name_jitp(&out, &frame, what, flags);
+	cr_expect_str_eq(text_str(&out), text);
+}
+
+Test(prof, names_of_jit_p)
+{
+	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
+	struct prof_frame lib = {.kind = PROF_LUA, .chunk = "table", .firstline = -1, .line = 1};
+	struct prof_frame fast = {.kind = PROF_BUILTIN, .addr = 55, .symbol = "string.rep"};
+	struct prof_frame c = {.kind = PROF_C};
+
+	expect_jitp(lua, 'f', 0, "b.lua:3");
+	expect_jitp(lua, 'l', NAME_PATH, "a/b.lua:7");
+	lua.callname = "f";
+	lua.line = -1;
+	expect_jitp(lua, 'F', 0, "b.lua:f");
+	expect_jitp(lua, 'l', 0, "b.lua:3");
+	expect_jitp(lib, 'l', 0, "[builtin:table]");
+	lib.callname = "foreach";
+	expect_jitp(lib, 'F', 0, "foreach");
+	expect_jitp(fast, 'l', 0, "string.rep");
+	expect_jitp(fast, 'l', NAME_NUMBER, "[builtin#55]");
+	expect_jitp(c, 'f', 0, "@NULL");
+	c.addr = 0x1234;
+	expect_jitp(c, 'f', 0, "@0x00001234");
+	c.addr = 0x123456789;
+	expect_jitp(c, 'f', 0, "@0x0123456789");
+	c.addr = UINT64_MAX;
+	expect_jitp(c, 'f', 0, "@0xffffffffffffffff");
+	c.symbol = "lua_sleep";
+	expect_jitp(c, 'l', 0, "lua_sleep");
+	c.callname = "sleep";
+	expect_jitp(c, 'F', 0, "sleep");
+}
+
+Test(prof, stable_name_prefers_the_definition)
+{
+	struct prof_frame frame = {.kind = PROF_LUA, .callname = "cb", .defname = "M.f"};
+	__text struct text out = {0};
+
+	name_stable(&out, &frame);
+	cr_expect_str_eq(text_str(&out), "M.f");
+	text_clear(&out);
+	frame = (struct prof_frame){.kind = PROF_C, .callname = "cb", .symbol = "sym"};
+	name_stable(&out, &frame);
+	cr_expect_str_eq(text_str(&out), "sym");
+}
+
+static void expect_clean(const char *raw, const char *clean, const char *utf8)
+{
+	__text struct text a = {0}, b = {0};
+
+	text_put_clean(&a, raw, strlen(raw));
+	text_put_utf8(&b, raw, strlen(raw));
+	cr_expect_str_eq(text_str(&a), clean);
+	cr_expect_str_eq(text_str(&b), utf8);
+}
+
+Test(prof, text_is_filtered)
+{
+	expect_clean("plain \xc5\xbe\xf0\x9f\x98\x80", "plain \xc5\xbe\xf0\x9f\x98\x80",
+		     "plain \xc5\xbe\xf0\x9f\x98\x80");
+	expect_clean("\x1b[31m\r\n\x7f\t", "\\x1b[31m\\x0d\\x0a\\x7f\t",
+		     "\\x1b[31m\\x0d\\x0a\\x7f\\x09");
+	expect_clean("\xc2\x9b", "\\xc2\\x9b", "\\xc2\\x9b");
+	expect_clean("\x9b", "\\x9b", "\\x9b");
+	expect_clean("\xed\xa0\x80", "\xed\xa0\\x80", "\\xed\\xa0\\x80"); /* a surrogate */
+	expect_clean("\xc0\xaf", "\xc0\xaf", "\\xc0\\xaf");		  /* too long a form */
+	expect_clean("\xc5", "\xc5", "\\xc5");
+}

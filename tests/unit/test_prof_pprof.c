@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <criterion/criterion.h>
+
+#include "base/cleanup.h"
+#include "prof/pprof.h"
+#include "profile.pb-c.h"
+
+TestSuite(prof_pprof);
+
+struct saved {
+	char *data;
+	size_t len;
+};
+
+static struct saved save(const struct prof *prof)
+{
+	struct saved saved = {0};
+	FILE *file = open_memstream(&saved.data, &saved.len);
+
+	cr_assert_not_null(file);
+	cr_assert_eq(pprof_write(prof, file), 0);
+	fclose(file);
+	return saved;
+}
+
+static const struct prof_frame frames[] = {
+	{.kind = PROF_LUA,
+	 .callname = "f",
+	 .defname = "M.f",
+	 .chunk = "@/a b/c.lua",
+	 .firstline = 3,
+	 .line = 9},
+	{.kind = PROF_LUA, .callname = "", .chunk = "=x\x1b\xff", .firstline = 0, .line = -1},
+	{.kind = PROF_LUA,
+	 .defname = "",
+	 .chunk = "return '\n'",
+	 .firstline = INT32_MAX,
+	 .line = INT32_MAX},
+	{.kind = PROF_LUA, .chunk = NULL, .firstline = -5, .line = INT32_MIN},
+	{.kind = PROF_LUA, .chunk = "table", .firstline = -1, .line = -1},
+	{.kind = PROF_LUA, .chunk = "@", .firstline = 1},
+	{.kind = PROF_LUA, .chunk = "@=odd", .firstline = 1},
+	{.kind = PROF_BUILTIN, .addr = 55, .symbol = "string.rep", .line = -1},
+	{.kind = PROF_BUILTIN, .addr = 56, .callname = "[builtin#55]"},
+	{.kind = PROF_C, .addr = UINT64_MAX, .symbol = "lua_sleep"},
+	{.kind = PROF_C, .addr = 0},
+	{.kind = PROF_TAIL},
+	{.kind = PROF_CUT},
+};
+enum { NFRAMES = sizeof(frames) / sizeof(frames[0]) };
+
+static struct prof *sample_profile(void)
+{
+	struct prof *prof = NULL;
+	uint32_t ids[127], stack[127];
+	struct prof_labels labels[] = {
+		{'I', 1, 2, "luajit"},
+		{'C', 0, UINT32_MAX, ""},
+		{'\0', 3, 0, "\xff\x01 long name, longer"},
+		{'X', 1, 1, "Compiled"},
+		{(char)0xe9, 1, 1, "a"},
+	};
+
+	cr_assert_eq(prof_new(&prof), 0);
+	for (size_t i = 0; i < NFRAMES; i++)
+		cr_assert_eq(prof_frame_id(prof, &frames[i], &ids[i]), 0);
+	for (size_t i = 0; i < 127; i++)
+		stack[i] = ids[(i * 7) % NFRAMES];
+	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+		cr_assert_eq(prof_add(prof, stack, 127 - i, &labels[i], i + 1), 0);
+		cr_assert_eq(prof_add(prof, stack + i, 1, &labels[i], INT64_MAX - i), 0);
+		cr_assert_eq(prof_add(prof, NULL, 0, &labels[i], 4), 0);
+	}
+	cr_assert_eq(prof_lose(prof, "ring-full", UINT64_MAX), 0);
+	cr_assert_eq(prof_lose(prof, "odd \\x41 \xff\n: 5", 0), 0);
+	prof_meta(prof)->period_ns = 10000000;
+	prof_meta(prof)->time_ns = 1700000000000000001;
+	prof_meta(prof)->duration_ns = INT64_MAX;
+	return prof;
+}
+
+static void expect_str(const char *a, const char *b)
+{
+	if (a && b)
+		cr_expect_str_eq(a, b);
+	else
+		cr_expect_eq(a, b);
+}
+
+static void expect_frame(const struct prof_frame *a, const struct prof_frame *b)
+{
+	cr_expect_eq(a->kind, b->kind);
+	expect_str(a->callname, b->callname);
+	expect_str(a->defname, b->defname);
+	expect_str(a->chunk, b->chunk);
+	expect_str(a->symbol, b->symbol);
+	cr_expect_eq(a->addr, b->addr);
+	cr_expect_eq(a->firstline, b->firstline);
+	cr_expect_eq(a->line, b->line);
+}
+
+static void expect_row(const struct prof_row *a, const struct prof_row *b)
+{
+	cr_assert_eq(a->nframes, b->nframes);
+	if (a->nframes)
+		cr_expect_arr_eq(a->frames, b->frames, a->nframes * sizeof(*a->frames));
+	cr_expect_eq(a->count, b->count);
+	cr_expect_eq(a->labels.vmstate, b->labels.vmstate);
+	cr_expect_eq(a->labels.pid, b->labels.pid);
+	cr_expect_eq(a->labels.tid, b->labels.tid);
+	cr_expect_str_eq(a->labels.comm, b->labels.comm);
+}
+
+static void expect_same(const struct prof *a, const struct prof *b)
+{
+	struct prof_row x, y;
+	struct prof_loss k, l;
+
+	cr_assert_eq(prof_nframes(a), prof_nframes(b));
+	for (uint32_t i = 0; i < prof_nframes(a); i++)
+		expect_frame(prof_frame(a, i), prof_frame(b, i));
+	cr_assert_eq(prof_nrows(a), prof_nrows(b));
+	for (size_t i = 0; i < prof_nrows(a); i++) {
+		prof_row(a, i, &x);
+		prof_row(b, i, &y);
+		expect_row(&x, &y);
+	}
+	cr_assert_eq(prof_nlosses(a), prof_nlosses(b));
+	for (size_t i = 0; i < prof_nlosses(a); i++) {
+		prof_loss(a, i, &k);
+		prof_loss(b, i, &l);
+		cr_expect_str_eq(k.reason, l.reason);
+		cr_expect_eq(k.count, l.count);
+	}
+	cr_expect_eq(prof_samples(a), prof_samples(b));
+	cr_expect_arr_eq(prof_meta_of(a), prof_meta_of(b), sizeof(struct prof_meta));
+}
+
+Test(prof_pprof, what_is_saved_is_loaded)
+{
+	struct prof *prof = sample_profile(), *loaded = NULL;
+	struct saved saved = save(prof), again;
+	struct error err = {0};
+
+	cr_assert_eq(pprof_read(saved.data, saved.len, "x", &loaded, &err), 0, "%s", err.what);
+	expect_same(prof, loaded);
+	again = save(loaded);
+	cr_expect_eq(saved.len, again.len);
+	cr_expect_arr_eq(saved.data, again.data, saved.len);
+	free(saved.data);
+	free(again.data);
+	prof_free(&prof);
+	prof_free(&loaded);
+}
+
+Test(prof_pprof, an_empty_profile_too)
+{
+	struct prof *prof = NULL, *loaded = NULL;
+	struct saved saved;
+
+	cr_assert_eq(prof_new(&prof), 0);
+	saved = save(prof);
+	cr_assert_eq(pprof_read(saved.data, saved.len, "x", &loaded, NULL), 0);
+	expect_same(prof, loaded);
+	free(saved.data);
+	prof_free(&prof);
+	prof_free(&loaded);
+}
+
+Test(prof_pprof, a_full_disk_is_told)
+{
+	struct prof *prof = sample_profile();
+	FILE *full = fopen("/dev/full", "w");
+
+	cr_assert_not_null(full);
+	cr_expect_eq(pprof_write(prof, full), -ENOSPC);
+	fclose(full);
+	prof_free(&prof);
+}
+
+/* ---- damage -------------------------------------------------------------------------- */
+
+static int load(const void *data, size_t len, struct error *err)
+{
+	struct prof *loaded = NULL;
+	int rc = pprof_read(data, len, "x.pb.gz", &loaded, err);
+
+	cr_expect_eq(rc == 0, loaded != NULL);
+	prof_free(&loaded);
+	return rc;
+}
+
+Test(prof_pprof, every_cut_of_a_file_is_refused)
+{
+	struct prof *prof = sample_profile();
+	struct saved saved = save(prof);
+
+	for (size_t len = 0; len < saved.len; len++) {
+		struct error err = {0};
+
+		cr_expect_lt(load(saved.data, len, &err), 0, "cut to %zu", len);
+		cr_expect_eq(strncmp(err.what, "x.pb.gz: ", 9), 0);
+	}
+	free(saved.data);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, flipped_bytes_do_no_harm)
+{
+	struct prof *prof = sample_profile();
+	struct saved saved = save(prof);
+	size_t len = 1 << 20;
+	unsigned char *plain = malloc(len);
+	z_stream zip = {.next_in = (unsigned char *)saved.data,
+			.avail_in = saved.len,
+			.next_out = plain,
+			.avail_out = len};
+
+	cr_assert_eq(inflateInit2(&zip, 31), Z_OK);
+	cr_assert_eq(inflate(&zip, Z_FINISH), Z_STREAM_END);
+	len = zip.total_out;
+	inflateEnd(&zip);
+	cr_expect_eq(load(plain, len, NULL), 0, "gzip is not asked for");
+	for (size_t i = 0; i < len; i++) {
+		for (int bit = 0; bit < 8; bit++) {
+			plain[i] ^= 1 << bit;
+			load(plain, len, NULL);
+			plain[i] ^= 1 << bit;
+		}
+	}
+	free(plain);
+	free(saved.data);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, a_bomb_is_not_unpacked, .timeout = 60)
+{
+	size_t len = 300UL << 20, size = 4 << 20;
+	void *zeros = calloc(1, 1 << 20), *bomb = malloc(size);
+	z_stream zip = {.next_out = bomb, .avail_out = size};
+	struct error err = {0};
+
+	cr_assert_eq(deflateInit2(&zip, 1, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	for (size_t done = 0; done < len; done += 1 << 20) {
+		zip.next_in = zeros;
+		zip.avail_in = 1 << 20;
+		cr_assert_eq(deflate(&zip, done + (1 << 20) < len ? Z_NO_FLUSH : Z_FINISH) < 0, 0);
+	}
+	size -= zip.avail_out;
+	deflateEnd(&zip);
+	cr_expect_eq(load(bomb, size, &err), -E2BIG);
+	cr_expect_str_eq(err.what, "x.pb.gz: unpacks to more than 256 MiB");
+	free(zeros);
+	free(bomb);
+}
+
+/* ---- files of other tools ------------------------------------------------------------ */
+
+struct other {
+	Pprof__Profile profile;
+	Pprof__ValueType type, *types[1];
+	Pprof__Sample sample, *samples[1];
+	Pprof__Location location, *locations[1];
+	Pprof__Line line, *lines[1];
+	Pprof__Function function, *functions[2];
+	uint64_t ids[1];
+	int64_t values[1];
+	int64_t comments[1];
+};
+
+static char *strings[] = {"",	     "samples", "count",       "main.f",	   "_Zf",
+			  "main.go", "cpu",	"nanoseconds", "luabpf: hand-made"};
+
+/* One sample of one function, as a Go program's profile might be. */
+static void other_init(struct other *o)
+{
+	pprof__profile__init(&o->profile);
+	pprof__value_type__init(&o->type);
+	pprof__sample__init(&o->sample);
+	pprof__location__init(&o->location);
+	pprof__line__init(&o->line);
+	pprof__function__init(&o->function);
+	o->profile.string_table = strings;
+	o->profile.n_string_table = sizeof(strings) / sizeof(strings[0]);
+	o->type.has_type = o->type.has_unit = 1;
+	o->type.type = 1;
+	o->type.unit = 2;
+	o->types[0] = &o->type;
+	o->profile.sample_type = o->types;
+	o->profile.n_sample_type = 1;
+	o->ids[0] = 77;
+	o->values[0] = 5;
+	o->sample.location_id = o->ids;
+	o->sample.n_location_id = 1;
+	o->sample.value = o->values;
+	o->sample.n_value = 1;
+	o->samples[0] = &o->sample;
+	o->profile.sample = o->samples;
+	o->profile.n_sample = 1;
+	o->line.has_function_id = o->line.has_line = 1;
+	o->line.function_id = 9;
+	o->line.line = 12;
+	o->lines[0] = &o->line;
+	o->location.has_id = o->location.has_address = 1;
+	o->location.id = 77;
+	o->location.address = 0x1234;
+	o->location.line = o->lines;
+	o->location.n_line = 1;
+	o->locations[0] = &o->location;
+	o->profile.location = o->locations;
+	o->profile.n_location = 1;
+	o->function.has_id = o->function.has_name = 1;
+	o->function.has_system_name = o->function.has_filename = 1;
+	o->function.id = 9;
+	o->function.name = 3;
+	o->function.system_name = 4;
+	o->function.filename = 5;
+	o->functions[0] = o->functions[1] = &o->function;
+	o->profile.function = o->functions;
+	o->profile.n_function = 1;
+	o->comments[0] = 8;
+	o->profile.comment = o->comments;
+}
+
+static int load_other(const struct other *o, struct prof **prof, struct error *err)
+{
+	size_t len = pprof__profile__get_packed_size(&o->profile);
+	__free uint8_t *data = malloc(len);
+
+	cr_assert_eq(pprof__profile__pack(&o->profile, data), len);
+	return pprof_read(data, len, "go", prof, err);
+}
+
+Test(prof_pprof, another_tools_file_is_loaded)
+{
+	struct other o;
+	struct prof *prof = NULL;
+	const struct prof_frame *frame;
+
+	other_init(&o);
+	cr_assert_eq(load_other(&o, &prof, NULL), 0);
+	cr_assert_eq(prof_nframes(prof), 1);
+	frame = prof_frame(prof, 0);
+	cr_expect_eq(frame->kind, PROF_LUA);
+	cr_expect_str_eq(frame->callname, "main.f");
+	cr_expect_str_eq(frame->chunk, "@main.go");
+	cr_expect_eq(frame->line, 12);
+	cr_expect_eq(prof_samples(prof), 5);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, luabpfs_file_rewritten_by_another_tool_is_known_by_its_comments)
+{
+	struct other o;
+	struct prof *prof = NULL;
+
+	other_init(&o);
+	o.profile.n_comment = 1;
+	cr_assert_eq(load_other(&o, &prof, NULL), 0);
+	cr_expect_str_eq(prof_frame(prof, 0)->callname, "_Zf");
+	cr_expect_str_eq(prof_frame(prof, 0)->defname, "main.f");
+	prof_free(&prof);
+}
+
+Test(prof_pprof, an_unnamed_address_is_c)
+{
+	struct other o;
+	struct prof *prof = NULL;
+
+	other_init(&o);
+	o.location.n_line = 0;
+	cr_assert_eq(load_other(&o, &prof, NULL), 0);
+	cr_expect_eq(prof_frame(prof, 0)->kind, PROF_C);
+	cr_expect_eq(prof_frame(prof, 0)->addr, 0x1234);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, time_is_counted_by_the_period)
+{
+	struct other o;
+	struct prof *prof = NULL;
+	struct error err = {0};
+
+	other_init(&o);
+	o.type.type = 6;
+	o.type.unit = 7;
+	o.values[0] = 50;
+	cr_expect_eq(load_other(&o, &prof, &err), -EINVAL, "no period, no count");
+	cr_expect_not_null(strstr(err.what, "counts no samples"));
+	o.profile.period_type = &o.type;
+	o.profile.has_period = 1;
+	o.profile.period = 10;
+	cr_assert_eq(load_other(&o, &prof, NULL), 0);
+	cr_expect_eq(prof_samples(prof), 5);
+	prof_free(&prof);
+}
+
+static void expect_refused(const struct other *o, const char *because)
+{
+	struct prof *prof = NULL;
+	struct error err = {0};
+	int rc = load_other(o, &prof, &err);
+
+	cr_expect(rc == -EINVAL || rc == -EBADMSG, "%s: %d", because, rc);
+	cr_expect_null(prof);
+	cr_expect_not_null(strstr(err.what, because), "%s", err.what);
+}
+
+Test(prof_pprof, nonsense_is_refused)
+{
+	struct other o;
+
+	other_init(&o);
+	o.function.name = 99;
+	expect_refused(&o, "string 99 of 9");
+	other_init(&o);
+	o.function.filename = -1;
+	expect_refused(&o, "string -1 of 9");
+	other_init(&o);
+	o.line.function_id = 10;
+	expect_refused(&o, "names function 10, which is not there");
+	other_init(&o);
+	o.ids[0] = 78;
+	expect_refused(&o, "names location 78, which is not there");
+	other_init(&o);
+	o.profile.n_function = 2;
+	expect_refused(&o, "two functions with id 9");
+	other_init(&o);
+	o.location.id = 0;
+	expect_refused(&o, "a location with id 0");
+	other_init(&o);
+	o.values[0] = -1;
+	expect_refused(&o, "negative counts");
+	other_init(&o);
+	o.sample.n_value = 0;
+	expect_refused(&o, "0 values where there are 1 types");
+	other_init(&o);
+	o.profile.n_sample_type = 0;
+	o.sample.n_value = 0;
+	expect_refused(&o, "counts no samples");
+	other_init(&o);
+	o.profile.has_luabpf_format = 1;
+	o.profile.luabpf_format = 2;
+	expect_refused(&o, "newer luabpf");
+	other_init(&o);
+	o.profile.string_table = strings + 1;
+	o.profile.n_string_table--;
+	expect_refused(&o, "not a pprof profile");
+}
+
+Test(prof_pprof, deep_stacks_of_few_bytes_are_refused)
+{
+	struct other o;
+	static uint64_t ids[20000];
+	static Pprof__Line *lines[20000];
+
+	other_init(&o);
+	for (size_t i = 0; i < 20000; i++) {
+		ids[i] = 77;
+		lines[i] = &o.line;
+	}
+	o.sample.location_id = ids;
+	o.sample.n_location_id = 20000;
+	expect_refused(&o, "a stack of more than 16384 frames");
+	o.sample.n_location_id = 1;
+	o.location.line = lines;
+	o.location.n_line = 20000;
+	expect_refused(&o, "a stack of more than 16384 frames");
+}
+
+Test(prof_pprof, text_is_not_pprof)
+{
+	struct error err = {0};
+
+	cr_expect_eq(load("this is no profile\n", 19, &err), -EBADMSG);
+	cr_expect_str_eq(err.what, "x.pb.gz: not a pprof profile, or a damaged one");
+}

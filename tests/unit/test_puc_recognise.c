@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which PUC Lua build: what code says, the files that this machine has, and damaged copies. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/puc_api.h"
+#include "vm/puc_recognise.h"
+
+#define LIB "/usr/lib/x86_64-linux-gnu/"
+
+/* ---- code of API functions ---- */
+
+#define FACTS(facts, code) puc_api_facts((const uint8_t *)(code), sizeof(code) - 1, facts)
+
+static void expect_fact(const struct puc_fact *f, unsigned depth, unsigned d1, unsigned at,
+			unsigned width)
+{
+	cr_expect_eq(f->path.depth, depth);
+	cr_expect_eq(f->path.d1, d1);
+	cr_expect_eq(f->at, at);
+	cr_expect_eq(f->width, width);
+}
+
+Test(puc_recognise, fact_of_a_byte)
+{
+	struct puc_fact f[PUC_FACTS];
+
+	/* movzbl 0xc(%rdi),%eax; ret */
+	cr_assert_eq(FACTS(f, "\x0f\xb6\x47\x0c\xc3"), 1);
+	expect_fact(&f[0], 1, 0, 12, 1);
+}
+
+Test(puc_recognise, facts_behind_a_pointer)
+{
+	struct puc_fact f[PUC_FACTS];
+
+	/* mov 0x18(%rdi),%rax; mov 0x100(%rax),%rdx; mov %rsi,0x108(%rax); ret */
+	cr_assert_eq(FACTS(f, "\x48\x8b\x47\x18\x48\x8b\x90\x00\x01\x00\x00"
+			      "\x48\x89\xb0\x08\x01\x00\x00\xc3"),
+		     3);
+	expect_fact(&f[0], 1, 0, 24, 8);
+	expect_fact(&f[1], 2, 24, 256, 8);
+	expect_fact(&f[2], 2, 24, 264, 8);
+}
+
+/* L moves to a register that survives a call, and is followed down both branches. */
+Test(puc_recognise, facts_after_a_call)
+{
+	struct puc_fact f[PUC_FACTS];
+
+	/* mov %rdi,%rbx; call; test %eax,%eax; je +5; lea 0x60(%rbx),%rax; ret;
+	 * (at the target) mov 0x20(%rbx),%rax; mov 0x10(%rdi),%rax; ret */
+	cr_assert_eq(FACTS(f, "\x48\x89\xfb\xe8\x00\x01\x00\x00\x85\xc0\x74\x05"
+			      "\x48\x8d\x43\x60\xc3\x48\x8b\x43\x20\x48\x8b\x47\x10\xc3"),
+		     2);
+	expect_fact(&f[0], 1, 0, 96, PUC_ADDRESS);
+	expect_fact(&f[1], 1, 0, 32, 8);
+}
+
+Test(puc_recognise, facts_of_loops_and_nonsense)
+{
+	struct puc_fact f[PUC_FACTS];
+	uint8_t code[PUC_API_TEXT];
+	size_t i;
+
+	cr_expect_eq(FACTS(f, "\xeb\xfe"), 0);			   /* jmp to itself */
+	cr_expect_eq(FACTS(f, "\x48\x8b\x47"), 0);		   /* ends too early */
+	cr_expect_eq(FACTS(f, "\x48\x8b\x87\xf8\xff\xff\xff"), 0); /* below L */
+	cr_expect_eq(puc_api_facts(code, 0, f), 0);
+	for (i = 0; i + 4 <= sizeof(code);
+	     i += 4) /* mov i(%rdi),%rax: more than there is room for */
+		memcpy(code + i, (uint8_t[]){0x48, 0x8b, 0x47, (uint8_t)(i / 4 % 128)}, 4);
+	cr_expect_eq(puc_api_facts(code, sizeof(code), f), PUC_FACTS);
+	memset(code, 0x74, sizeof(code)); /* je: each leads to the next */
+	cr_expect_eq(puc_api_facts(code, sizeof(code), f), 0);
+}
+
+/* ---- installed files ---- */
+
+struct file {
+	uint8_t *bytes;
+	size_t len;
+};
+
+static void file_read(const char *path, struct file *f)
+{
+	FILE *in = fopen(path, "rb");
+
+	if (!in)
+		cr_skip_test("%s is not installed", path);
+	fseek(in, 0, SEEK_END);
+	f->len = (size_t)ftell(in);
+	rewind(in);
+	f->bytes = malloc(f->len);
+	cr_assert(f->bytes && fread(f->bytes, 1, f->len, in) == f->len);
+	fclose(in);
+}
+
+static int recognise(const struct file *f, struct vm_build *b, struct error *err)
+{
+	struct elf_file *elf;
+	int r;
+
+	memset(err, 0, sizeof(*err));
+	if (elf_open_bytes(f->bytes, f->len, &elf))
+		return -ENOEXEC;
+	r = puc_recognise(elf, b, err);
+	elf_close(&elf);
+	return r;
+}
+
+static void expect_build(const char *path, const char *name, unsigned pc_reg)
+{
+	static struct vm_build b;
+	struct file f;
+	struct error err;
+
+	file_read(path, &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s: %s", path, err.what);
+	cr_expect_str_eq(b.name, name, "%s", path);
+	cr_expect_eq(b.build.family, LB_FAMILY_PUC);
+	cr_expect_eq(b.build.puc.pc_reg, pc_reg, "%s: %u", path, b.build.puc.pc_reg);
+	cr_expect(b.size > 4000 && b.size < 20000, "%s: %zu bytes", path, (size_t)b.size);
+	cr_expect(b.gc_lo && b.gc_hi > b.gc_lo + 5000 && b.gc_hi < b.gc_lo + 13000, "%s", path);
+	cr_expect(b.build.puc.gc_skip + b.build.puc.gc_skip_size < b.gc_hi - b.gc_lo, "%s", path);
+	cr_expect_eq(b.build.puc.jmp_marked, !strstr(path, "c++"), "%s", path);
+	/* 5.1 has no luaC_newobj */
+	cr_expect_eq(!b.build.puc.gc_skip_size, b.build.puc.puc.version == 51, "%s", path);
+	cr_expect(b.gc_hi <= b.start || b.gc_lo >= b.start + b.size, "%s", path);
+	cr_expect_not_null(strstr(b.evidence, "offsets agree"), "%s", b.evidence);
+	free(f.bytes);
+}
+
+#define INSTALLED(id, path, name, pc_reg)                                                          \
+	Test(puc_recognise, installed_##id)                                                        \
+	{                                                                                          \
+		expect_build(path, name, pc_reg);                                                  \
+	}
+INSTALLED(lua51, "/usr/bin/lua5.1", "PUC Lua 5.1", 13)
+INSTALLED(lua52, "/usr/bin/lua5.2", "PUC Lua 5.2.4", PUC_NO_REG)
+INSTALLED(lua53, "/usr/bin/lua5.3", "PUC Lua 5.3.4 to 5.3.6", PUC_NO_REG)
+INSTALLED(lua54, "/usr/bin/lua5.4", "PUC Lua 5.4.3 to 5.4.8", 13)
+INSTALLED(liblua51, LIB "liblua5.1.so.0", "PUC Lua 5.1", 13)
+INSTALLED(liblua51cxx, LIB "liblua5.1-c++.so.0", "PUC Lua 5.1", 13)
+INSTALLED(liblua52, LIB "liblua5.2.so.0", "PUC Lua 5.2.4", PUC_NO_REG)
+INSTALLED(liblua53, LIB "liblua5.3.so.0", "PUC Lua 5.3.4 to 5.3.6", PUC_NO_REG)
+INSTALLED(liblua54, LIB "liblua5.4.so.0", "PUC Lua 5.4.3 to 5.4.8", 13)
+INSTALLED(redis, "/usr/bin/redis-server", "PUC Lua 5.1 of Redis", 13)
+
+/* luaV_execute calls luaC_step, which has to be in the collector's text. In 5.2 it is the last. */
+Test(puc_recognise, luaC_step_of_lua52)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+	unsigned n = 0;
+	uint64_t i;
+
+	file_read("/usr/bin/lua5.2", &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	for (i = b.start; i + 5 <= b.start + b.size; i++) {
+		int32_t distance;
+
+		memcpy(&distance, f.bytes + i + 1, 4);
+		if (f.bytes[i] == 0xe8)
+			n += b.gc_hi - 64 < i + 5 + (uint64_t)distance &&
+			     i + 5 + (uint64_t)distance < b.gc_hi;
+	}
+	cr_expect_gt(n, 0);
+	free(f.bytes);
+}
+
+static void expect_none(const char *path)
+{
+	static struct vm_build b;
+	struct file f;
+	struct error err;
+
+	file_read(path, &f);
+	cr_expect_eq(recognise(&f, &b, &err), -ENOENT, "%s: %s", path, err.what);
+	cr_expect_null(b.name);
+	free(f.bytes);
+}
+
+Test(puc_recognise, no_lua_in_libc)
+{
+	expect_none(LIB "libc.so.6");
+}
+
+Test(puc_recognise, no_puc_lua_in_luajit)
+{
+	expect_none(LIB "libluajit-5.1.so.2");
+}
+
+/* It needs liblua5.3.so.0, where the VM is. */
+Test(puc_recognise, no_lua_in_haproxy)
+{
+	expect_none("/usr/sbin/haproxy");
+}
+
+Test(puc_recognise, none_in_this_program)
+{
+	static struct vm_build b;
+	struct elf_file *elf;
+	struct error err = {};
+
+	cr_assert_eq(elf_open("/proc/self/exe", &elf), 0);
+	cr_expect_eq(puc_recognise(elf, &b, &err), -ENOENT, "%s", err.what);
+	elf_close(&elf);
+}
+
+/* ---- damaged copies ---- */
+
+#define LUA54 LIB "liblua5.4.so.0"
+
+/* Replaces bytes in the whole file; returns how often. */
+static unsigned replace(struct file *f, const void *old, const void *new, size_t len)
+{
+	uint8_t *at = f->bytes, *end = f->bytes + f->len;
+	unsigned n = 0;
+
+	while ((at = memmem(at, (size_t)(end - at), old, len))) {
+		memcpy(at, new, len);
+		at += len;
+		n++;
+	}
+	return n;
+}
+
+/* A function's bytes in the file. */
+static uint8_t *function(struct file *f, const char *name)
+{
+	uint64_t vaddr, size, at;
+	struct elf_file *elf;
+
+	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
+	cr_assert_eq(elf_lookup(elf, name, &vaddr, &size), 0, "%s", name);
+	cr_assert(!elf_vaddr(elf, vaddr, &at) && at == vaddr, "offsets are addresses");
+	elf_close(&elf);
+	return f->bytes + vaddr;
+}
+
+static void expect_refused(struct file *f, const char *what)
+{
+	static struct vm_build b;
+	struct error err;
+
+	cr_expect_eq(recognise(f, &b, &err), -ENOTSUP);
+	cr_expect_not_null(strstr(err.what, what), "\"%s\" is not in \"%s\"", what, err.what);
+	cr_expect_null(b.name);
+}
+
+Test(puc_recognise, another_lua_State)
+{
+	struct file f;
+	uint8_t *code;
+
+	file_read(LUA54, &f);
+	code = function(&f, "lua_status");
+	cr_assert_eq(memcmp(code, "\x0f\xb6\x47\x0a", 4), 0); /* movzbl 0xa(%rdi),%eax */
+	code[3] = 11;
+	expect_refused(&f, "PUC Lua 5.4.4 (lua_ident) of an unknown layout: lua_status uses 11 "
+			   "where L_status is 10; what agrees: savedpc 32, l_G 24");
+	free(f.bytes);
+}
+
+Test(puc_recognise, another_global_State)
+{
+	struct file f;
+	uint8_t *code;
+
+	file_read(LUA54, &f);
+	code = function(&f, "lua_pushthread");
+	code = memmem(code, 48, "\x08\x01\x00\x00", 4); /* cmp %rdi,0x108(%rax) */
+	cr_assert_not_null(code);
+	code[0] = 0x10;
+	expect_refused(&f, "lua_pushthread uses 272 where g_mainthread is 264");
+	free(f.bytes);
+}
+
+Test(puc_recognise, another_CallInfo)
+{
+	struct file f;
+
+	file_read(LUA54, &f);
+	/* mov %r13,0x20(%rbp), how luaV_execute saves pc */
+	cr_assert_gt(replace(&f, "\x4c\x89\x6d\x20", "\x4c\x89\x6d\x28", 4), 20);
+	replace(&f, "\x4c\x89\x65\x20", "\x4c\x89\x65\x28", 4);
+	expect_refused(&f, "luaV_execute uses 40 where ci_savedpc is 32");
+	free(f.bytes);
+}
+
+Test(puc_recognise, a_release_that_it_is_not)
+{
+	struct file f;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(replace(&f, "Lua 5.4.4  ", "Lua 5.4.0  ", 11), 1);
+	expect_refused(&f, "PUC Lua 5.4.0 (lua_ident) of an unknown layout: ");
+	expect_refused(&f, "lua_pushthread uses 264 where g_mainthread is 256");
+	cr_assert_eq(replace(&f, "Lua 5.4.0  ", "Lua 5.4.2  ", 11), 1);
+	expect_refused(&f, "lua_getstack uses 96 where L_base_ci is 88");
+	cr_assert_eq(replace(&f, "Lua 5.4.2  ", "Lua 5.6.0  ", 11), 1);
+	expect_refused(&f, "PUC Lua 5.6.0 (lua_ident): this release is not known");
+	free(f.bytes);
+}
+
+Test(puc_recognise, a_release_to_come)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(replace(&f, "Lua 5.4.4  ", "Lua 5.4.77 ", 11), 1);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_not_null(strstr(b.evidence, "5.4.77, newer than known; 13 offsets agree"), "%s",
+			   b.evidence);
+	free(f.bytes);
+}
+
+/* Without lua_ident, code alone tells the row. */
+Test(puc_recognise, no_ident)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(replace(&f, "$LuaVersion", "$xuaVersion", 11), 1);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_str_eq(b.name, "PUC Lua 5.4.3 to 5.4.8");
+	cr_expect_not_null(strstr(b.evidence, "_VERSION says 5.4;"), "%s", b.evidence);
+	memset(&b, 0, sizeof(b));
+	cr_assert_gt(replace(&f, "lua_newstate", "lua_oldstate", 12), 0);
+	cr_expect_eq(recognise(&f, &b, &err), -ENOENT);
+	free(f.bytes);
+}
+
+/* Nothing is exported: the release comes from the text, luaV_execute from its shape. */
+Test(puc_recognise, no_symbols)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+
+	file_read(LUA54, &f);
+	cr_assert_gt(replace(&f, "lua_", "xua_", 4), 50);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_str_eq(b.name, "PUC Lua 5.4.3 to 5.4.8");
+	cr_expect_eq(b.build.puc.pc_reg, 13);
+	cr_expect_eq(b.gc_lo, 0);
+	cr_expect_eq(b.gc_hi, 0);
+	cr_expect_not_null(strstr(b.evidence, "its text says 5.4.4; 1 offsets agree: savedpc 32"),
+			   "%s", b.evidence);
+	free(f.bytes);
+}
+
+/* Static programs have .eh_frame, but no table to search it by. */
+Test(puc_recognise, no_frame_table)
+{
+	static struct vm_build whole, b;
+	struct error err;
+	struct file f;
+	uint8_t *type;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(recognise(&f, &whole, &err), 0, "%s", err.what);
+	type = memmem(f.bytes, 1024, "\x50\xe5\x74\x64", 4); /* PT_GNU_EH_FRAME */
+	cr_assert_not_null(type);
+	memset(type, 0, 4);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect(whole.start == b.start && whole.size == b.size);
+	cr_expect(whole.gc_lo == b.gc_lo && whole.gc_hi == b.gc_hi);
+	free(f.bytes);
+}
+
+/* Two layouts have the same offsets wherever code was looked at. */
+Test(puc_recognise, undecided)
+{
+	struct file f;
+
+	file_read(LIB "liblua5.2.so.0", &f);
+	cr_assert_eq(replace(&f, "$LuaVersion", "$xuaVersion", 11), 1);
+	expect_refused(&f, "both \"PUC Lua 5.2.1 to 5.2.3\" and \"PUC Lua 5.2.4\" agree");
+	free(f.bytes);
+}
+
+Test(puc_recognise, no_luaV_execute)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	memset(f.bytes + b.start, 0x90, b.size);
+	memset(&b, 0, sizeof(b));
+	expect_refused(&f, "PUC Lua 5.4.4 (lua_ident): no function has the shape of luaV_execute");
+	free(f.bytes);
+}
+
+Test(puc_recognise, cut_short)
+{
+	static struct vm_build b;
+	struct error err;
+	struct file f;
+	size_t whole;
+
+	file_read(LUA54, &f);
+	whole = f.len;
+	for (f.len = 0; f.len < whole; f.len += 4093) {
+		int r = recognise(&f, &b, &err);
+
+		cr_expect(r == -ENOEXEC || r == -ENOENT || r == -ENOTSUP || r == 0, "%d", r);
+	}
+	free(f.bytes);
+}

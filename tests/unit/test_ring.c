@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Records of the ring buffer: what is malformed never reaches a callback. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/ring.h"
+
+struct seen {
+	int samples, protos, tasks;
+};
+
+static void on_sample(void *arg, const struct lb_rec_sample *s)
+{
+	(void)s;
+	((struct seen *)arg)->samples++;
+}
+
+static void on_proto(void *arg, const struct lb_rec_proto *p)
+{
+	(void)p;
+	((struct seen *)arg)->protos++;
+}
+
+static void on_task(void *arg, const struct lb_rec_task *t)
+{
+	(void)t;
+	((struct seen *)arg)->tasks++;
+}
+
+/* Dispatches `size` bytes out of an allocation of just that size. */
+static int record(struct seen *seen, const void *bytes, size_t size)
+{
+	struct ring_callbacks cb = {
+		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = seen};
+	void *copy = malloc(size + !size);
+	int err;
+
+	memcpy(copy, bytes, size);
+	*seen = (struct seen){};
+	err = ring_record(&cb, copy, size);
+	free(copy);
+	return err;
+}
+
+static void refused(const void *bytes, size_t size, const char *what)
+{
+	struct seen seen;
+
+	cr_expect_eq(record(&seen, bytes, size), -EBADMSG, "%s", what);
+	cr_expect_eq(seen.samples + seen.protos + seen.tasks, 0, "%s", what);
+}
+
+static struct lb_rec_sample sample(uint32_t n)
+{
+	return (struct lb_rec_sample){.head = {.type = LB_REC_SAMPLE, .size = LB_SAMPLE_SIZE(n)},
+				      .stack = {.n = n}};
+}
+
+Test(ring, sample_of_each_depth)
+{
+	static const uint32_t depths[] = {0, 1, 2, 126, LB_MAX_FRAMES};
+	struct seen seen;
+	size_t i;
+
+	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		struct lb_rec_sample s = sample(depths[i]);
+
+		cr_expect_eq(record(&seen, &s, s.head.size), 0);
+		cr_expect_eq(seen.samples, 1);
+		refused(&s, s.head.size - 1, "a byte short");
+	}
+}
+
+Test(ring, sample_longer_than_its_frames)
+{
+	struct lb_rec_sample s = sample(3);
+	struct seen seen;
+
+	cr_expect_eq(record(&seen, &s, sizeof(s)), 0);
+	cr_expect_eq(seen.samples, 1);
+}
+
+Test(ring, sample_lies)
+{
+	struct lb_rec_sample s = sample(LB_MAX_FRAMES);
+
+	s.stack.n++;
+	refused(&s, sizeof(s), "too many frames");
+	s.stack.n = UINT32_MAX;
+	refused(&s, sizeof(s), "far too many frames");
+	s = sample(4);
+	s.stack.n = 5;
+	refused(&s, LB_SAMPLE_SIZE(4), "more frames than bytes");
+	s = sample(4);
+	s.build = LB_BUILDS;
+	refused(&s, LB_SAMPLE_SIZE(4), "a build beyond the table");
+	s = sample(4);
+	s.head.size++;
+	refused(&s, LB_SAMPLE_SIZE(4), "a length beyond its bytes");
+}
+
+Test(ring, head)
+{
+	struct lb_rec_head head = {.type = LB_REC_SAMPLE, .size = sizeof(head)};
+	uint8_t bytes[4096] = {};
+	size_t i;
+
+	for (i = 0; i <= sizeof(head); i++)
+		refused(&head, i, "no more than a head");
+	memcpy(bytes, &head, sizeof(head));
+	for (head.type = 0; head.type < 300; head.type++) {
+		if (head.type >= LB_REC_SAMPLE && head.type <= LB_REC_TASK)
+			continue;
+		memcpy(bytes, &head, sizeof(head));
+		refused(bytes, sizeof(bytes), "an unknown type");
+	}
+}
+
+Test(ring, task)
+{
+	struct lb_rec_task t = {.head = {.type = LB_REC_TASK, .size = sizeof(t)}};
+	struct seen seen;
+
+	cr_expect_eq(record(&seen, &t, sizeof(t)), 0);
+	cr_expect_eq(seen.tasks, 1);
+	refused(&t, sizeof(t) - 1, "a byte short");
+}
+
+/* A record with `extra` bytes of content and one part of them. */
+static void proto_with(uint32_t nparts, uint32_t at, uint32_t len, bool good)
+{
+	enum { EXTRA = 64 };
+	static union {
+		struct lb_rec_proto p;
+		uint8_t room[sizeof(struct lb_rec_proto) + EXTRA];
+	} r;
+	struct seen seen;
+
+	r.p.head = (struct lb_rec_head){.type = LB_REC_PROTO, .size = sizeof(r)};
+	r.p.nparts = nparts;
+	r.p.part[0] = (struct lb_part){.addr = 1, .at = (uint32_t)sizeof(r.p) + at, .len = len};
+	if (!good) {
+		refused(&r.p, sizeof(r), "a part beyond the record");
+		return;
+	}
+	cr_expect_eq(record(&seen, &r.p, sizeof(r)), 0);
+	cr_expect_eq(seen.protos, 1);
+	refused(&r.p, sizeof(r) - 1, "a byte short");
+}
+
+Test(ring, proto)
+{
+	proto_with(0, 0, 0, true);
+	proto_with(0, 65, UINT32_MAX, true); /* not counted */
+	proto_with(1, 65, 0, true);	     /* empty */
+	proto_with(1, 0, 64, true);
+	proto_with(LB_PARTS, 63, 1, true);
+	proto_with(LB_PARTS + 1, 0, 0, false);
+	proto_with(1, 0, 65, false);
+	proto_with(1, 64, 1, false);
+	proto_with(1, 65, UINT32_MAX, false);
+	proto_with(1, -1U, 2, false); /* in the head */
+	proto_with(UINT32_MAX, 0, 0, false);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* target/source.c; what needs root to change users is skipped without. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <criterion/criterion.h>
+
+#include "base/cleanup.h"
+#include "target/source.h"
+
+TestSuite(source);
+
+static char dir[64];
+
+static void write_file(const char *name, const char *text, mode_t mode)
+{
+	__fclose FILE *file = fopen(name, "w");
+
+	cr_assert_not_null(file);
+	fputs(text, file);
+	cr_assert_eq(chmod(name, mode), 0);
+}
+
+/* A directory with files for all and for root only, and a root directory inside of it. */
+static void setup(void)
+{
+	strcpy(dir, "/tmp/luabpf-source-XXXXXX");
+	cr_assert_not_null(mkdtemp(dir));
+	cr_assert_eq(chmod(dir, 0755), 0);
+	cr_assert_eq(chdir(dir), 0);
+	cr_assert_eq(mkdir("sub", 0755), 0);
+	write_file("all.lua", "for all\n", 0644);
+	write_file("root.lua", "secret\n", 0600);
+	write_file("sub/all.lua", "in sub\n", 0644);
+	cr_assert_eq(symlink("/all.lua", "sub/link.lua"), 0);
+	cr_assert_eq(mkfifo("fifo", 0644), 0);
+	cr_assert_eq(symlink("loop", "loop"), 0);
+}
+
+static void teardown(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	cr_expect_eq(system(command), 0);
+}
+
+struct role {
+	uid_t uid;
+	const char *cwd;
+	const char *root;
+};
+
+/* A process that does nothing but be someone, somewhere. */
+static pid_t play(const struct role *role)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	cr_assert_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		if ((role->root && chroot(role->root)) || (role->cwd && chdir(role->cwd)) ||
+		    (role->uid && (setgroups(0, NULL) || setgid(role->uid) || setuid(role->uid))))
+			_exit(1);
+		if (write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	cr_assert_gt(pid, 0);
+	close(ready[1]);
+	cr_assert_eq(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int first_line(struct target_source *source, const char *path, char line[64])
+{
+	__fclose FILE *file = NULL;
+	int err = target_source_open(source, path, &file);
+
+	if (!err && !fgets(line, 64, file))
+		line[0] = '\0';
+	return err;
+}
+
+static void expect_line(struct target_source *source, const char *path, const char *text)
+{
+	char line[64] = "";
+
+	cr_expect_eq(first_line(source, path, line), 0, "%s", path);
+	cr_expect_str_eq(line, text);
+}
+
+Test(source, reads_as_a_process_of_our_own, .init = setup, .fini = teardown)
+{
+	struct target_source *source = NULL;
+	char path[128], line[64];
+	struct role role = {.cwd = "sub"};
+	pid_t pid = play(&role);
+
+	cr_assert_eq(target_source_new(pid, &source), 0);
+	snprintf(path, sizeof(path), "%s/all.lua", dir);
+	expect_line(source, path, "for all\n");
+	expect_line(source, "all.lua", "in sub\n");
+	if (!geteuid())
+		expect_line(source, "../all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "/dev/zero", line), -EINVAL);
+	cr_expect_eq(first_line(source, "/proc/self/environ", line), -EINVAL);
+	cr_expect_eq(first_line(source, "/no/such", line), -ENOENT);
+	cr_expect_eq(first_line(source, "", line), -ENOENT);
+	cr_expect_eq(first_line(source, "/", line), -EISDIR);
+	if (!geteuid()) {
+		cr_expect_eq(first_line(source, "../fifo", line), -EINVAL);
+		cr_expect_eq(first_line(source, "../loop", line), -ELOOP);
+	}
+	end(pid);
+	expect_line(source, path, "for all\n"); /* its end changes nothing */
+	target_source_free(&source);
+}
+
+Test(source, shows_nothing_that_the_target_could_not_read, .init = setup, .fini = teardown)
+{
+	struct target_source *source = NULL;
+	struct role role = {.uid = 65534, .cwd = "."};
+	char line[64];
+	pid_t pid;
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	pid = play(&role);
+	cr_assert_eq(target_source_new(pid, &source), 0);
+	expect_line(source, "all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "/etc/shadow", line), -EACCES);
+	end(pid);
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	target_source_free(&source);
+}
+
+Test(source, a_target_stays_in_its_root, .init = setup, .fini = teardown)
+{
+	struct target_source *source = NULL;
+	struct role role = {.root = ".", .cwd = "/sub"};
+	char line[64];
+	pid_t pid;
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	pid = play(&role);
+	cr_assert_eq(target_source_new(pid, &source), 0);
+	expect_line(source, "/all.lua", "for all\n");
+	expect_line(source, "link.lua", "for all\n");
+	expect_line(source, "../../../all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "/etc/passwd", line), -ENOENT);
+	cr_expect_eq(first_line(source, "../../../etc/passwd", line), -ENOENT);
+	end(pid);
+	target_source_free(&source);
+}
+
+Test(source, no_such_process)
+{
+	struct target_source *source = NULL;
+
+	cr_expect_eq(target_source_new(0x7ffffff0, &source), -ESRCH);
+	cr_expect_null(source);
+}

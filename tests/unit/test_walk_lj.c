@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The LuaJIT walker over built images: each scene is a test, run for every known layout; and again
+ * with reads that fail.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include "lj_scene.h"
+#include "sym/lj_proto.h"
+#include "vm/lj_recognise.h"
+#include "walk_host.h"
+
+#define MAX_SCENES 256
+
+static struct criterion_test_params every_scene(void)
+{
+	static size_t index[MAX_SCENES];
+	size_t n = lj_scene_count(), i;
+
+	for (i = 0; i < n && i < MAX_SCENES; i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, i);
+}
+
+Test(walk_lj, every_scene_is_run)
+{
+	const char *name;
+
+	cr_assert_lt(lj_scene_count(), MAX_SCENES);
+	cr_assert_not_null(lj_layout_row(1, &name));
+	cr_assert_null(lj_layout_row(1000, &name));
+}
+
+ParameterizedTestParameters(walk_lj, scene)
+{
+	return every_scene();
+}
+
+ParameterizedTest(size_t *index, walk_lj, scene)
+{
+	const struct lj_scene_row *row = lj_scene_at(*index);
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *layout;
+	char why[2048];
+	uint32_t steps;
+	size_t i;
+
+	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+		lj_scene_init(&s, row, lj);
+		steps = walk_host(&s.img.mem.mem, &s.in, &walk);
+		cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s", row->name,
+			  layout, why);
+		cr_expect_leq(steps, 2 * LB_MAX_STEPS);
+		lj_scene_free(&s);
+	}
+}
+
+/* Each fingerprint is that which user space makes of the same memory. */
+ParameterizedTestParameters(walk_lj, user_space_has_the_same_fingerprints)
+{
+	return every_scene();
+}
+
+ParameterizedTest(size_t *index, walk_lj, user_space_has_the_same_fingerprints)
+{
+	const struct lj_scene_row *row = lj_scene_at(*index);
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *layout;
+	uint32_t i;
+
+	lj = lj_layout_row(0, &layout);
+	lj_scene_init(&s, row, lj);
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	for (i = 0; i < walk.rec.stack.n; i++) {
+		const struct lb_frame *f = &walk.rec.stack.frame[i];
+		struct lj_proto *p = NULL;
+
+		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
+			continue;
+		cr_assert_eq(lj_proto_read(&s.img.mem.mem, LB_FRAME_PTR(f), &p), 0, "%s",
+			     row->name);
+		cr_expect_eq(lj_proto_fingerprint(p), f->print, "%s, frame %u", row->name, i);
+		lj_proto_free(&p);
+	}
+	lj_scene_free(&s);
+}
+
+/* Fingerprints belong to the prototype, not to the address of its function or to the sample. */
+Test(walk_lj, fingerprints)
+{
+	static struct lj_walk a, b;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *name;
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&s, &lj_scenes_frames[3], lj);
+	walk_host(&s.img.mem.mem, &s.in, &a);
+	s.in.sample++;
+	walk_host(&s.img.mem.mem, &s.in, &b);
+	cr_assert_eq(a.rec.stack.n, 3);
+	cr_expect_neq(a.rec.stack.frame[0].print, 0);
+	cr_expect_neq(a.rec.stack.frame[0].print, a.rec.stack.frame[1].print);
+	cr_expect_arr_eq(a.rec.stack.frame, b.rec.stack.frame, 3 * sizeof(struct lb_frame));
+	lji_put32(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[0]) + LJ_PROTO_FIRSTLINE, 31);
+	walk_host(&s.img.mem.mem, &s.in, &b);
+	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
+	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	lj_scene_free(&s);
+}
+
+/* ---- failing reads -----------------------------------------------------------------------------
+ */
+
+/*
+ * Nothing but what the intact walk has at the same place, or a line told to be unknown. The
+ * fingerprint may be another: user space takes no prototype for that one then.
+ */
+static bool frame_is_true(const struct lb_frame *got, const struct lb_frame *intact)
+{
+	return got->word == intact->word && (got->pc == intact->pc || got->pc == LB_NO_PC);
+}
+
+static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
+			 const struct lj_walk *intact)
+{
+	const struct lb_stack *g = &got->rec.stack, *i = &intact->rec.stack;
+	uint32_t n;
+
+	if (got->end >= LB_END__MAX)
+		return "no end reason";
+	if (got->end == LB_END_LOOP)
+		return "did not end";
+	if (got->end != LB_END_RESOLVED)
+		return NULL; /* lost, and counted: its frames are shown nowhere */
+	if (intact->end != LB_END_RESOLVED)
+		return "resolved, the intact walk is not";
+	if (s->vm_is_guess && got->g != intact->g)
+		return NULL;
+	for (n = 0; n < g->n && n < i->n; n++)
+		if (!frame_is_true(&g->frame[n], &i->frame[n]))
+			return "a wrong frame";
+	if (s->resumer_is_guess && g->n < i->n && i->frame[n].word >> 48 & LB_FRAME_THREAD)
+		return NULL;
+	return g->n == i->n ? NULL : "resolved, but frames are missing or too many";
+}
+
+static void with_failing_reads(const struct lj_scene_row *row, const struct lj_layout *lj,
+			       enum fail_mode mode, uint32_t most)
+{
+	static struct lj_walk intact, walk;
+	struct mem_failing mem;
+	struct lj_scene s;
+	uint32_t reads, total, k, steps;
+	uint64_t where;
+	const char *why;
+	char got[2048] = "";
+
+	lj_scene_init(&s, row, lj);
+	walk_host(&s.img.mem.mem, &s.in, &intact);
+	for (k = 0, total = 1; k < total; k++) {
+		mem_failing_init(&mem, &s.img.mem.mem, mode, most, k, &reads, &where);
+		steps = walk_host(&mem.mem, &s.in, &walk);
+		total = reads > total ? reads : total; /* a failed walk may make fewer */
+		why = judge(&s, &walk, &intact);
+		if (why)
+			lj_scene_check(&s, &walk, got, sizeof(got));
+		cr_expect_null(why, "%s, mode %d/%u, read %u at %#lx: %s: %s", row->name, mode,
+			       most, k, (unsigned long)where, why, got);
+		cr_expect_leq(steps, 2 * LB_MAX_STEPS);
+	}
+	lj_scene_free(&s);
+}
+
+ParameterizedTestParameters(walk_lj, kth_read_fails)
+{
+	return every_scene();
+}
+
+ParameterizedTest(size_t *index, walk_lj, kth_read_fails)
+{
+	const struct lj_scene_row *row = lj_scene_at(*index);
+	const struct lj_layout *lj;
+	const char *layout;
+	uint32_t most;
+	size_t i;
+
+	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+		for (most = 0; most < LB_BLOCK; most += LB_BLOCK - 1) {
+			with_failing_reads(row, lj, FAIL_ONCE, most);
+			with_failing_reads(row, lj, FAIL_AFTER, most);
+			with_failing_reads(row, lj, FAIL_THERE, most);
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The walker of PUC Lua over built images: each scene is a test, run for every known layout, and
+ * for all that the thread may remember; and again with reads that fail.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include <luabpf/walk_puc.h>
+
+#include "puc_scene.h"
+#include "vm/puc_recognise.h"
+#include "walk_host.h"
+
+#define MAX_SCENES 256
+
+static struct criterion_test_params every_scene(void)
+{
+	static size_t index[MAX_SCENES];
+	size_t n = puc_scene_count(), i;
+
+	for (i = 0; i < n && i < MAX_SCENES; i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, i);
+}
+
+Test(walk_puc, every_scene_is_run)
+{
+	const char *name;
+
+	cr_assert_lt(puc_scene_count(), MAX_SCENES);
+	cr_assert_not_null(puc_layout_row(1, &name));
+	cr_assert_null(puc_layout_row(1000, &name));
+}
+
+/* A scene that no version has would test nothing. */
+ParameterizedTestParameters(walk_puc, exists)
+{
+	return every_scene();
+}
+
+ParameterizedTest(size_t *index, walk_puc, exists)
+{
+	const struct puc_layout *puc;
+	struct puc_scene s;
+	const char *layout;
+	size_t i, n = 0;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
+		puc_scene_init(&s, puc_scene_at(*index), puc);
+		n += !s.absent;
+		puc_scene_free(&s);
+	}
+	cr_expect_gt(n, 0, "%s", puc_scene_at(*index)->name);
+}
+
+ParameterizedTestParameters(walk_puc, scene)
+{
+	return every_scene();
+}
+
+static void every_hint(const struct puc_scene_row *row, const struct puc_layout *puc,
+		       const char *layout)
+{
+	static struct puc_walk walk;
+	struct puc_scene s;
+	char why[2048];
+	uint32_t steps, i;
+
+	puc_scene_init(&s, row, puc);
+	for (i = 0; !s.absent && puc_scene_hint(&s, i); i++) {
+		steps = walk_host_puc(&s.img.mem.mem, &s.in, &walk);
+		cr_expect(puc_scene_check(&s, &walk, why, sizeof(why)), "%s (%s), hint %u: %s",
+			  row->name, layout, i, why);
+		cr_expect_leq(steps, LB_MAX_STEPS);
+	}
+	puc_scene_free(&s);
+}
+
+ParameterizedTest(size_t *index, walk_puc, scene)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
+		every_hint(puc_scene_at(*index), puc, layout);
+}
+
+/* Fingerprints belong to the prototype, not to the address of its function or to the sample. */
+static void fingerprints(const struct puc_layout *puc)
+{
+	static struct puc_walk a, b;
+	struct puc_scene s;
+
+	puc_scene_init(&s, &puc_scenes_frames[1], puc);
+	walk_host_puc(&s.img.mem.mem, &s.in, &a);
+	s.in.sample++;
+	walk_host_puc(&s.img.mem.mem, &s.in, &b);
+	cr_assert_eq(a.rec.stack.n, 3);
+	cr_expect_neq(a.rec.stack.frame[0].print, 0);
+	cr_expect_neq(a.rec.stack.frame[0].print, a.rec.stack.frame[1].print);
+	cr_expect_arr_eq(a.rec.stack.frame, b.rec.stack.frame, 3 * sizeof(struct lb_frame));
+	pui_put(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[0]) + puc->p_linedefined, 4, 31);
+	walk_host_puc(&s.img.mem.mem, &s.in, &b);
+	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
+	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	puc_scene_free(&s);
+}
+
+Test(walk_puc, fingerprints)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
+		fingerprints(puc);
+}
+
+/* Each Lua function of a stack is told once, so that its prototype can be shipped. */
+Test(walk_puc, fresh_prototypes)
+{
+	static struct puc_walk w;
+	const struct puc_layout *puc;
+	struct puc_scene s;
+	const char *layout;
+
+	puc = puc_layout_row(0, &layout);
+	puc_scene_init(&s, &puc_scenes_frames[1], puc);
+	walk_host_puc(&s.img.mem.mem, &s.in, &w);
+	cr_assert_eq(w.nfresh, 3);
+	cr_expect_eq(w.fresh[0].proto, LB_FRAME_PTR(&s.want[0]));
+	cr_expect_eq(w.fresh[0].print, w.rec.stack.frame[0].print);
+	puc_scene_free(&s);
+}
+
+/* ---- failing reads -----------------------------------------------------------------------------
+ */
+
+/* Nothing but what the intact walk has at the same place, or a line told to be unknown. */
+static bool is_true(const struct lb_frame *got, const struct lb_frame *intact)
+{
+	return got->word == intact->word && got->print == intact->print &&
+	       (got->pc == intact->pc || got->pc == LB_NO_PC);
+}
+
+/* The length of the frames of one lua_State. */
+static uint32_t segment(const struct lb_frame *f, uint32_t n)
+{
+	uint32_t i = 1;
+
+	while (i < n && !(LB_FRAME_FLAGS(&f[i]) & LB_FRAME_THREAD))
+		i++;
+	return i;
+}
+
+/*
+ * What is searched for on the C stack are guesses: of a lua_State that cannot be read there is no
+ * telling that it is one. So the innermost may be missed, or one that resumed it. But of a
+ * lua_State that is shown all is shown, and all is true.
+ */
+static bool segments_are_true(const struct lb_stack *got, const struct lb_stack *intact)
+{
+	uint32_t g = 0, i = 0, k, n;
+
+	for (; i < intact->n && g < got->n; i += n) {
+		n = segment(&intact->frame[i], intact->n - i);
+		for (k = 0; k < n && g + k < got->n; k++)
+			if (!is_true(&got->frame[g + k], &intact->frame[i + k]))
+				break;
+		if (k == n)
+			g += n;
+	}
+	return g == got->n;
+}
+
+static const char *judge(const struct puc_scene *s, const struct puc_walk *got,
+			 const struct puc_walk *intact)
+{
+	if (got->end >= LB_END__MAX)
+		return "no end reason";
+	if (got->end == LB_END_LOOP)
+		return "did not end";
+	if (got->end != LB_END_RESOLVED)
+		return NULL; /* lost, and counted: its frames are shown nowhere */
+	if (s->inner_is_guess && got->L != intact->L)
+		return NULL;
+	if (intact->end != LB_END_RESOLVED)
+		return "resolved, the intact walk is not";
+	if (!got->rec.stack.n || !segments_are_true(&got->rec.stack, &intact->rec.stack))
+		return "a wrong stack";
+	if (got->L == intact->L && got->state != intact->state)
+		return "a wrong state";
+	return NULL;
+}
+
+static void with_failing_reads(struct puc_scene *s, const char *name, enum fail_mode mode,
+			       uint32_t most)
+{
+	static struct puc_walk intact, walk;
+	struct mem_failing mem;
+	uint32_t reads, total, k, steps;
+	uint64_t where;
+	const char *why;
+	char got[2048] = "";
+
+	walk_host_puc(&s->img.mem.mem, &s->in, &intact);
+	for (k = 0, total = 1; k < total; k++) {
+		mem_failing_init(&mem, &s->img.mem.mem, mode, most, k, &reads, &where);
+		steps = walk_host_puc(&mem.mem, &s->in, &walk);
+		total = reads > total ? reads : total; /* a failed walk may make fewer */
+		why = judge(s, &walk, &intact);
+		if (why)
+			puc_scene_check(s, &walk, got, sizeof(got));
+		cr_expect_null(why, "%s (%u), mode %d/%u, read %u at %#lx: %s: %s", name,
+			       s->img.puc.version, mode, most, k, (unsigned long)where, why, got);
+		cr_expect_leq(steps, LB_MAX_STEPS);
+	}
+}
+
+static void every_failure(const struct puc_scene_row *row, const struct puc_layout *puc)
+{
+	struct puc_scene s;
+	uint32_t most, hint;
+
+	puc_scene_init(&s, row, puc);
+	for (hint = 0; !s.absent && hint < 2 && puc_scene_hint(&s, hint); hint++) {
+		for (most = 0; most < LB_BLOCK; most += LB_BLOCK - 1) {
+			with_failing_reads(&s, row->name, FAIL_ONCE, most);
+			with_failing_reads(&s, row->name, FAIL_AFTER, most);
+			with_failing_reads(&s, row->name, FAIL_THERE, most);
+		}
+	}
+	puc_scene_free(&s);
+}
+
+ParameterizedTestParameters(walk_puc, kth_read_fails)
+{
+	return every_scene();
+}
+
+/* The walker's ways differ by version, not by layout. */
+static bool is_last_of_version(size_t i)
+{
+	const struct puc_layout *puc, *next;
+	const char *name;
+
+	puc = puc_layout_row(i, &name);
+	next = puc_layout_row(i + 1, &name);
+	return !next || next->version != puc->version;
+}
+
+ParameterizedTest(size_t *index, walk_puc, kth_read_fails)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
+		if (is_last_of_version(i))
+			every_failure(puc_scene_at(*index), puc);
+}

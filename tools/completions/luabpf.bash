@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# bash completion for luabpf
+_luabpf() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then
+            COMPREPLY=($(compgen -c -f -- "$cur"))
+            return
+        fi
+    done
+    case $prev in
+    -p | --pid) COMPREPLY=($(compgen -W "$(pgrep -x 'luajit|lua(5\.[1-5])?|nginx|openresty|tarantool|nvim|haproxy|redis-server' 2>/dev/null)" -- "$cur")) ;;
+    -f | --format) COMPREPLY=($(compgen -W "pprof folded" -- "$cur")) ;;
+    -o | --output | --stats | report) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    -F | --frequency | -d | --duration | --max-lost) ;;
+    *)
+        local words="-p -jp -jp= -o -f -F -d --stats --max-lost -v -q --help --version --"
+        [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
+        [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
+        ((COMP_CWORD == 1)) && words+=" record report doctor help"
+        if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} == doctor ]]; then
+            COMPREPLY=($(compgen -W "$words" -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
+        ;;
+    esac
+}
+complete -F _luabpf luabpf

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+/* Room for `more` bytes and the NUL. */
+static bool reserve(struct text *text, size_t more)
+{
+	size_t need, cap = text->cap ? text->cap : 64;
+	char *data;
+
+	if (text->err)
+		return false;
+	if (more >= SIZE_MAX / 2 - text->len) {
+		text->err = -ENOMEM;
+		return false;
+	}
+	need = text->len + more + 1;
+	if (need <= text->cap)
+		return true;
+	while (cap < need)
+		cap *= 2;
+	data = realloc(text->data, cap);
+	if (!data) {
+		text->err = -ENOMEM;
+		return false;
+	}
+	text->data = data;
+	text->cap = cap;
+	return true;
+}
+
+void text_put(struct text *text, const char *data, size_t len)
+{
+	if (!reserve(text, len))
+		return;
+	if (len)
+		memcpy(text->data + text->len, data, len);
+	text->len += len;
+	text->data[text->len] = '\0';
+}
+
+void text_puts(struct text *text, const char *s)
+{
+	text_put(text, s, strlen(s));
+}
+
+void text_putc(struct text *text, char c)
+{
+	text_put(text, &c, 1);
+}
+
+void text_printf(struct text *text, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len < 0 || !reserve(text, len))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text->data + text->len, len + 1, fmt, ap);
+	va_end(ap);
+	text->len += len;
+}
+
+/* Length of the UTF-8 sequence of two to four bytes at p, 0 when there is none (Unicode 15, table
+ * 3-7). */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+	unsigned char lo = 0x80, hi = 0xbf;
+	size_t n;
+
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		n = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (n > left)
+		return 0;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	if (p[1] < lo || p[1] > hi)
+		return 0;
+	for (size_t i = 2; i < n; i++) {
+		if (p[i] < 0x80 || p[i] > 0xbf)
+			return 0;
+	}
+	return n;
+}
+
+static void put_filtered(struct text *text, const char *data, size_t len, bool strict)
+{
+	const unsigned char *p = (const unsigned char *)data;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = p[i] < 0x80 ? 0 : utf8_sequence(p + i, len - i);
+		bool c1 = n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0;
+		bool plain;
+
+		if (n && !c1) {
+			text_put(text, data + i, n);
+			i += n;
+			continue;
+		}
+		if (p[i] < 0x80)
+			plain = (p[i] >= 0x20 && p[i] != 0x7f) || (p[i] == '\t' && !strict);
+		else
+			plain = p[i] >= 0xa0 && !c1 && !strict;
+		if (plain)
+			text_putc(text, data[i]);
+		else
+			text_printf(text, "\\x%02x", p[i]);
+		i++;
+	}
+}
+
+void text_put_clean(struct text *text, const char *data, size_t len)
+{
+	put_filtered(text, data, len, false);
+}
+
+void text_put_utf8(struct text *text, const char *data, size_t len)
+{
+	put_filtered(text, data, len, true);
+}
+
+const char *text_str(const struct text *text)
+{
+	return text->data ? text->data : "";
+}
+
+int text_err(const struct text *text)
+{
+	return text->err;
+}
+
+void text_clear(struct text *text)
+{
+	text->len = 0;
+	if (text->data)
+		text->data[0] = '\0';
+}
+
+void text_free(struct text *text)
+{
+	free(text->data);
+	*text = (struct text){0};
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Loading and attaching. One perf_event for each thread that a target has when it is attached;
+ * threads (and children) that come later inherit it. A thread that comes between the listing of
+ * threads and the opening of its parent's event is found by listing again; if it did inherit, it
+ * has two events, and BPF is told to keep to one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/caps.h"
+#include "base/cleanup.h"
+#include "luabpf.skel.h"
+#include "loader.h"
+
+struct attached {
+	int event;
+	struct bpf_link *link;
+};
+
+struct loader {
+	struct luabpf_bpf *skel;
+	struct bpf_program *program; /* of the skeleton, the one that is loaded */
+	struct attached *attached;
+	size_t nattached, cap;
+	uint64_t cpu_ns; /* that detached events had counted */
+	int stats_fd;	 /* keeps the kernel's run-time counting on */
+};
+
+static int silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int explain_privilege(int r, const char *what, struct error *err)
+{
+	int missing = caps_missing(CAPS_ALL);
+	char names[64];
+
+	if (missing < 0) {
+		error_set(err, r, "%s: not permitted", what);
+		return error_remedy(err, r, "run as root (sudo luabpf ...)");
+	}
+	if (missing) {
+		error_set(err, r, "%s: not permitted; this process lacks %s", what,
+			  caps_names((unsigned)missing, names, sizeof(names)));
+		return error_remedy(err, r,
+				    "run as root (sudo luabpf ...), or give it these capabilities");
+	}
+	if (caps_in_container()) {
+		error_set(err, r,
+			  "%s: not permitted; this is root of a user namespace (a rootless "
+			  "container) only",
+			  what);
+		return error_remedy(err, r, "run luabpf as root of the host");
+	}
+	error_set(err, r, "%s: refused, although no capability is missing", what);
+	return error_remedy(err, r,
+			    "is the kernel locked down (/sys/kernel/security/lockdown), "
+			    "or a seccomp filter at work?");
+}
+
+/* What the sampling program calls and older kernels have not. */
+static const struct {
+	enum bpf_func_id id;
+	const char *name;
+} helpers[] = {
+	{BPF_FUNC_loop, "bpf_loop"},
+	{BPF_FUNC_find_vma, "bpf_find_vma"},
+	{BPF_FUNC_ringbuf_reserve, "bpf_ringbuf_reserve"},
+};
+
+static const char *missing_helper(void)
+{
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
+		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helpers[i].id, NULL))
+			return helpers[i].name;
+	}
+	return NULL;
+}
+
+static int explain_load(int r, struct error *err)
+{
+	const char *helper;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		error_set(err, r, "/sys/kernel/btf/vmlinux: this kernel offers no BTF");
+		return error_remedy(err, r, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+	}
+	if (r == -EPERM || r == -EACCES)
+		return explain_privilege(r, "loading BPF programs", err);
+	helper = missing_helper();
+	if (helper)
+		error_set(err, r, "BPF programs: this kernel has no %s", helper);
+	else
+		error_set(err, r, "BPF programs: the kernel refused them: %s", strerror(-r));
+	return error_remedy(err, r, "luabpf needs Linux 5.17 or newer");
+}
+
+/* Maps, programs and what a session of one process opens beside them, with some to spare. */
+#define DESCRIPTORS 40
+
+/* libbpf tells of a descriptor that it cannot have by all kinds of errors, and late. */
+static int check_descriptors(struct error *err)
+{
+	int fds[DESCRIPTORS], n = 0, r = 0;
+
+	while (n < DESCRIPTORS && !r) {
+		fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (fds[n] < 0)
+			r = -errno;
+		else
+			n++;
+	}
+	while (n--)
+		close(fds[n]);
+	if (!r)
+		return 0;
+	error_set(err, r, "/dev/null: %s", strerror(-r));
+	if (r == -EMFILE || r == -ENFILE)
+		error_set(err, r, "luabpf needs %d open files at least, and may not have them: %s",
+			  DESCRIPTORS, strerror(-r));
+	return r;
+}
+
+static void choose_program(struct loader *l, uint32_t families)
+{
+	struct bpf_program *program;
+
+	l->program = families == LB_FAMILY_BIT(LJ)    ? l->skel->progs.luabpf_lj
+		     : families == LB_FAMILY_BIT(PUC) ? l->skel->progs.luabpf_puc
+						      : l->skel->progs.luabpf_any;
+	bpf_object__for_each_program(program, l->skel->obj)
+		bpf_program__set_autoload(program, program == l->program);
+}
+
+int loader_open(bool cost, uint32_t families, struct loader **out, struct error *err)
+{
+	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return error_set(err, -ENOMEM, "out of memory");
+	l->stats_fd = -1;
+	r = check_descriptors(err);
+	if (r)
+		return r;
+	libbpf_set_print(silent);
+	l->skel = luabpf_bpf__open();
+	if (!l->skel)
+		return error_set(err, -errno, "BPF object: %s", strerror(errno));
+	r = libbpf_num_possible_cpus();
+	if (r < 0)
+		return error_set(err, r, "number of CPUs: %s", strerror(-r));
+	if (families & LB_FAMILY_BIT(LJ))
+		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)r);
+	if (families & LB_FAMILY_BIT(PUC))
+		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)r);
+	choose_program(l, families);
+	r = luabpf_bpf__load(l->skel);
+	if (r)
+		return explain_load(r, err);
+	if (cost)
+		l->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*out = TAKE_PTR(l);
+	return 0;
+}
+
+void loader_detach(struct loader *l)
+{
+	uint64_t count;
+	size_t i;
+
+	for (i = 0; i < l->nattached; i++) {
+		struct attached *a = &l->attached[i];
+
+		if (!a->link)
+			continue;
+		ioctl(a->event, PERF_EVENT_IOC_DISABLE, 0);
+		if (read(a->event, &count, sizeof(count)) == sizeof(count))
+			l->cpu_ns += count;
+		bpf_link__destroy(a->link); /* closes the event */
+		a->link = NULL;
+	}
+}
+
+void loader_free(struct loader **loader)
+{
+	struct loader *l = *loader;
+
+	if (!l)
+		return;
+	loader_detach(l);
+	free(l->attached);
+	if (l->stats_fd >= 0)
+		close(l->stats_fd);
+	luabpf_bpf__destroy(l->skel);
+	free(l);
+	*loader = NULL;
+}
+
+int loader_ring_fd(const struct loader *l)
+{
+	return bpf_map__fd(l->skel->maps.ring);
+}
+
+int loader_set_build(struct loader *l, uint32_t index, const struct lb_build *build)
+{
+	return bpf_map__update_elem(l->skel->maps.builds, &index, sizeof(index), build,
+				    sizeof(*build), BPF_ANY);
+}
+
+int loader_set_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__update_elem(l->skel->maps.procs, &key, sizeof(key), proc, sizeof(*proc),
+				    BPF_ANY);
+}
+
+int loader_drop_proc(struct loader *l, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0);
+}
+
+static int open_event(const struct loader_attach *how)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = how->period_ns,
+		.inherit = 1,
+		.inherit_thread = !how->children,
+		.disabled = how->on_exec,
+		.enable_on_exec = how->on_exec,
+		.exclude_hv = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, how->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int explain_attach(int r, pid_t tid, struct error *err)
+{
+	if (r == -ESRCH)
+		return r;
+	if (r == -EACCES || r == -EPERM)
+		return explain_privilege(r, "opening a perf event", err);
+	return error_set(err, r, "thread %d: cannot attach a perf event: %s", (int)tid,
+			 strerror(-r));
+}
+
+int loader_check_events(struct error *err)
+{
+	struct loader_attach how = {.period_ns = 1000000};
+	int fd __close = open_event(&how);
+
+	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
+}
+
+int loader_attach(struct loader *l, const struct loader_attach *how, struct error *err)
+{
+	struct attached a;
+
+	if (l->nattached == l->cap) {
+		size_t cap = l->cap ? l->cap * 2 : 16;
+		struct attached *p = realloc(l->attached, cap * sizeof(*p));
+
+		if (!p)
+			return error_set(err, -ENOMEM, "out of memory");
+		l->attached = p;
+		l->cap = cap;
+	}
+	a.event = open_event(how);
+	if (a.event < 0)
+		return explain_attach(-errno, how->tid, err);
+	if (how->doubled)
+		l->skel->bss->doubled = 1;
+	a.link = bpf_program__attach_perf_event(l->program, a.event);
+	if (!a.link) {
+		int r = -errno;
+
+		close(a.event);
+		return explain_attach(r, how->tid, err);
+	}
+	l->attached[l->nattached++] = a;
+	return 0;
+}
+
+uint64_t loader_cpu_time(const struct loader *l)
+{
+	return l->cpu_ns;
+}
+
+int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
+{
+	int ncpus = libbpf_num_possible_cpus(), r;
+	uint64_t *values __free = NULL;
+	uint32_t i;
+
+	if (ncpus < 0)
+		return ncpus;
+	values = calloc((size_t)ncpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (i = 0; i < LB_END__MAX; i++) {
+		int cpu;
+
+		r = bpf_map__lookup_elem(l->skel->maps.ends, &i, sizeof(i), values,
+					 sizeof(*values) * (size_t)ncpus, 0);
+		if (r)
+			return r;
+		ends[i] = 0;
+		for (cpu = 0; cpu < ncpus; cpu++)
+			ends[i] += values[cpu];
+	}
+	return 0;
+}
+
+int loader_cost(const struct loader *l, uint64_t *ns, uint64_t *runs)
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+	int r = bpf_obj_get_info_by_fd(bpf_program__fd(l->program), &info, &len);
+
+	if (r)
+		return r;
+	*ns = info.run_time_ns;
+	*runs = info.run_cnt;
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The BPF side as user space sees it: load it, tell it which processes are targets, attach it to
+ * threads, read how samples ended. The only code that sees the skeleton.
+ */
+#ifndef BPF_LOADER_H
+#define BPF_LOADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/error.h"
+
+struct loader;
+
+/*
+ * cost: have the kernel measure BPF programs' run time (all of them, while this is open). families:
+ * LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as unrecognised.
+ */
+int loader_open(bool cost, uint32_t families, struct loader **out, struct error *err);
+void loader_free(struct loader **loader);
+
+/* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
+int loader_check_events(struct error *err);
+
+/* The ring buffer map, for ring_open(). */
+int loader_ring_fd(const struct loader *loader);
+
+int loader_set_build(struct loader *loader, uint32_t index, const struct lb_build *build);
+int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
+int loader_drop_proc(struct loader *loader, pid_t pid);
+
+/*
+ * Samples a thread from now on, or from its next exec, every period_ns of its CPU time, and all
+ * threads that it starts; with `children`, the processes that it forks, too. -ESRCH: it has ended.
+ */
+struct loader_attach {
+	pid_t tid;
+	uint64_t period_ns;
+	bool children;
+	bool on_exec;
+	bool doubled; /* the thread may have inherited an event already */
+};
+int loader_attach(struct loader *loader, const struct loader_attach *how, struct error *err);
+
+/* CPU time in ns that the threads were sampled for; known once they are detached. */
+uint64_t loader_cpu_time(const struct loader *loader);
+
+/* How samples ended, so far. */
+int loader_ends(const struct loader *loader, uint64_t ends[LB_END__MAX]);
+
+/* Nanoseconds that the program took in all, and how often it ran, while this loader counted. */
+int loader_cost(const struct loader *loader, uint64_t *ns, uint64_t *runs);
+
+/* Stops sampling; what is in the ring stays readable. */
+void loader_detach(struct loader *loader);
+
+#endif

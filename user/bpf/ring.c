@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "ring.h"
+
+struct ring {
+	struct ring_buffer *rb;
+	struct ring_callbacks callbacks;
+	uint64_t bad;
+};
+
+static int check_sample(const struct lb_rec_sample *s, size_t size)
+{
+	if (size < LB_SAMPLE_SIZE(0) || s->stack.n > LB_MAX_FRAMES ||
+	    size < LB_SAMPLE_SIZE(s->stack.n) || s->build >= LB_BUILDS)
+		return -EBADMSG;
+	return 0;
+}
+
+static int check_proto(const struct lb_rec_proto *p, size_t size)
+{
+	uint32_t i;
+
+	if (size < sizeof(*p) || p->head.size < sizeof(*p) || p->nparts > LB_PARTS)
+		return -EBADMSG;
+	for (i = 0; i < p->nparts; i++) {
+		const struct lb_part *part = &p->part[i];
+
+		if (part->len && (part->at < sizeof(*p) || part->at > p->head.size ||
+				  part->len > p->head.size - part->at))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+int ring_record(const struct ring_callbacks *cb, const void *bytes, size_t size)
+{
+	const struct lb_rec_head *head = bytes;
+
+	if (size < sizeof(*head) || head->size > size)
+		return -EBADMSG;
+	switch (head->type) {
+	case LB_REC_SAMPLE:
+		if (check_sample(bytes, size))
+			return -EBADMSG;
+		cb->sample(cb->arg, bytes);
+		return 0;
+	case LB_REC_PROTO:
+		if (check_proto(bytes, size))
+			return -EBADMSG;
+		cb->proto(cb->arg, bytes);
+		return 0;
+	case LB_REC_TASK:
+		if (size < sizeof(struct lb_rec_task))
+			return -EBADMSG;
+		cb->task(cb->arg, bytes);
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct ring *ring = ctx;
+
+	if (ring_record(&ring->callbacks, data, size))
+		ring->bad++;
+	return 0;
+}
+
+int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **out)
+{
+	struct ring *ring __cleanup(ring_free) = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	ring->callbacks = *callbacks;
+	ring->rb = ring_buffer__new(map_fd, on_record, ring, NULL);
+	if (!ring->rb)
+		return -errno;
+	*out = TAKE_PTR(ring);
+	return 0;
+}
+
+void ring_free(struct ring **ring)
+{
+	if (!*ring)
+		return;
+	ring_buffer__free((*ring)->rb);
+	free(*ring);
+	*ring = NULL;
+}
+
+int ring_epoll_fd(const struct ring *ring)
+{
+	return ring_buffer__epoll_fd(ring->rb);
+}
+
+int ring_drain(struct ring *ring)
+{
+	return ring_buffer__consume(ring->rb);
+}
+
+uint64_t ring_bad(const struct ring *ring)
+{
+	return ring->bad;
+}

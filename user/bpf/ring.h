@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ring buffer's reader: validates each record, then calls the callback of its type. Records are
+ * valid only during the call.
+ */
+#ifndef BPF_RING_H
+#define BPF_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <luabpf/abi.h>
+
+struct ring_callbacks {
+	void (*sample)(void *arg, const struct lb_rec_sample *sample);
+	void (*proto)(void *arg, const struct lb_rec_proto *proto);
+	void (*task)(void *arg, const struct lb_rec_task *task);
+	void *arg;
+};
+
+struct ring;
+
+int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **out);
+void ring_free(struct ring **ring);
+
+/* A descriptor that polls readable when BPF wakes the reader. */
+int ring_epoll_fd(const struct ring *ring);
+
+/* Reads what is there. Returns the number of records, or -errno. */
+int ring_drain(struct ring *ring);
+
+/* Records that were refused as malformed. */
+uint64_t ring_bad(const struct ring *ring);
+
+/* Checks one record and dispatches it; -EBADMSG when it is malformed. The seam for tests and
+ * fuzzers. */
+int ring_record(const struct ring_callbacks *callbacks, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What this machine and a process allow, and how to mend what they don't. Each check tells one
+ * finding; what can be asked of the kernel is tried, not concluded from version numbers.
+ */
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "summary.h"
+#include "vm/build.h"
+
+enum doctor_verdict {
+	DOCTOR_OK,
+	DOCTOR_WARN, /* works, but ... */
+	DOCTOR_FAIL, /* cannot be profiled like this */
+};
+
+struct doctor {
+	/* what, remedy: foreign bytes may be in them; remedy is "" when there is none */
+	void (*tell)(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
+		     const char *remedy);
+	void *arg;
+};
+
+void doctor_machine(const struct doctor *doctor);
+
+/* Also samples the process for a moment. */
+void doctor_process(const struct doctor *doctor, pid_t pid);
+
+/* What a recording of a process proves. Exposed for its tests. */
+void doctor_judge(const struct doctor *doctor, const struct summary *summary);
+
+/* A file with a Lua VM that a process has mapped. */
+struct doctor_module {
+	const struct vm_build *build;
+	const struct lb_module *at; /* addresses in the process */
+	const char *path;	    /* as the process sees it: foreign; "" when it is not known */
+};
+
+/* Calls fn for each. Errors are those of scan_process(); err must come empty. */
+int doctor_modules(pid_t pid, void (*fn)(void *arg, const struct doctor_module *module), void *arg,
+		   struct error *err);
+
+/* "PATH: ROW; interpreter 0x..-0x..; ...": one line, without control characters. */
+void doctor_module_text(const struct doctor_module *module, struct text *out);
+
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The files are taken in the order of their names, and the first that is no file or cannot be
+ * opened ends the report: jit/p.lua does so. Lines end at a newline; a line that begins with ESC
+ * means bytecode, wherever it stands.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "annotate.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define CONTEXT 3 /* lines shown around one with samples */
+#define ESC 27
+
+struct mark {
+	UT_hash_handle hh;
+	double line; /* as Lua reads it: a name may end in any number of digits */
+	uint64_t value;
+};
+
+struct file {
+	UT_hash_handle hh;
+	struct mark *marks;
+	char name[];
+};
+
+struct annotator {
+	struct file *files;
+	uint64_t most; /* the largest count of a row, shown or not */
+	int width;     /* of the value column */
+	int context;   /* 0: whole files */
+	const struct jitp_options *options;
+	const struct source *source;
+	FILE *out;
+	struct text line;
+};
+
+static void file_free(struct file *file)
+{
+	struct mark *m, *mnext;
+
+	HASH_ITER (hh, file->marks, m, mnext) {
+		HASH_DEL(file->marks, m);
+		free(m);
+	}
+	free(file);
+}
+
+static void annotator_free(struct annotator *a)
+{
+	struct file *f, *fnext;
+
+	HASH_ITER (hh, a->files, f, fnext) {
+		HASH_DEL(a->files, f);
+		file_free(f);
+	}
+	text_free(&a->line);
+}
+
+static int file_of(struct annotator *a, const char *name, size_t len, struct file **out)
+{
+	struct file *f;
+
+	HASH_FIND(hh, a->files, name, len, f);
+	if (!f) {
+		f = calloc(1, sizeof(*f) + len + 1);
+		if (!f)
+			return -ENOMEM;
+		memcpy(f->name, name, len);
+		HASH_ADD(hh, a->files, name, len, f);
+		if (!f->hh.tbl) {
+			free(f);
+			return -ENOMEM;
+		}
+	}
+	*out = f;
+	return 0;
+}
+
+static const struct mark *mark_at(const struct file *f, double line)
+{
+	struct mark *m;
+
+	HASH_FIND(hh, f->marks, &line, sizeof(line), m);
+	return m;
+}
+
+static int mark(struct file *f, double line, uint64_t value)
+{
+	struct mark *m;
+
+	HASH_FIND(hh, f->marks, &line, sizeof(line), m);
+	if (!m) {
+		m = calloc(1, sizeof(*m));
+		if (!m)
+			return -ENOMEM;
+		m->line = line;
+		HASH_ADD(hh, f->marks, line, sizeof(line), m);
+		if (!m->hh.tbl) {
+			free(m);
+			return -ENOMEM;
+		}
+	}
+	m->value = value;
+	return 0;
+}
+
+/* k:match("^(.*):(%d+)$"), else the whole key is the file. */
+static size_t file_length(const struct tally *t, double *line)
+{
+	size_t n = t->len;
+
+	while (n && t->key[n - 1] >= '0' && t->key[n - 1] <= '9')
+		n--;
+	*line = 0;
+	if (n == t->len || !n || t->key[n - 1] != ':')
+		return t->len;
+	*line = strtod(t->key + n, NULL);
+	return n - 1;
+}
+
+static int collect(struct annotator *a, const struct tally *table, uint64_t samples)
+{
+	for (const struct tally *t = table; t; t = t->hh.next) {
+		int percent = jitp_percent(t->count, samples);
+		struct file *file;
+		double line;
+		size_t len;
+		int err;
+
+		if (t->count > a->most)
+			a->most = t->count;
+		if (percent < a->options->min)
+			continue;
+		len = file_length(t, &line);
+		err = file_of(a, t->key, len, &file);
+		if (!err)
+			err = mark(file, line,
+				   a->options->raw == JITP_COUNTS ? t->count : (uint64_t)percent);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int by_name(const struct file *a, const struct file *b)
+{
+	return strcmp(a->name, b->name);
+}
+
+/* The line without its newline. */
+static void put_line(struct annotator *a, const struct mark *m, const char *text, size_t len)
+{
+	bool cr = len && text[len - 1] == '\r';
+
+	text_clear(&a->line);
+	if (a->options->raw == JITP_COUNTS && m)
+		text_printf(&a->line, "%*" PRIu64 " | ", a->width, m->value);
+	else if (a->options->raw == JITP_COUNTS)
+		text_printf(&a->line, "%*s | ", a->width, "");
+	else if (m)
+		text_printf(&a->line, " %3" PRIu64 "%% | ", m->value);
+	else
+		text_puts(&a->line, "      | ");
+	text_put_clean(&a->line, text, len - cr);
+	if (cr)
+		text_putc(&a->line, '\r');
+	text_putc(&a->line, '\n');
+	if (a->line.data)
+		fwrite(a->line.data, 1, a->line.len, a->out);
+}
+
+/*
+ * Decides whether line n is in an excerpt; *until is the last line with samples that the excerpt
+ * knows of, -1 outside of one. A line is shown when one that is at most CONTEXT away has samples.
+ */
+static bool in_excerpt(struct annotator *a, const struct file *f, const struct mark *m, long n,
+		       long *until)
+{
+	bool ahead = mark_at(f, (double)n + a->context) != NULL;
+
+	if (*until >= 0) {
+		if (ahead)
+			*until = n + a->context;
+		else if (m)
+			*until = n;
+		else if (*until + a->context < n)
+			*until = -1;
+	} else if (ahead) {
+		*until = n + a->context;
+		fprintf(a->out, "@@ %ld @@\n", n);
+	}
+	return *until >= 0;
+}
+
+static void put_file(struct annotator *a, const struct file *f, FILE *in)
+{
+	__free char *buf = NULL;
+	size_t cap = 0;
+	ssize_t len;
+	long until = -1;
+
+	for (long n = 1; a->context && n <= a->context && until < 0; n++) {
+		if (mark_at(f, n)) {
+			until = 1;
+			fputs("@@ 1 @@\n", a->out);
+		}
+	}
+	for (long n = 1; (len = getline(&buf, &cap, in)) >= 0; n++) {
+		const struct mark *m = mark_at(f, n);
+
+		if (len && buf[len - 1] == '\n')
+			len--;
+		if (len && buf[0] == ESC) {
+			fputs("[Cannot annotate bytecode file]\n", a->out);
+			return;
+		}
+		if (!a->context || in_excerpt(a, f, m, n, &until))
+			put_line(a, m, buf, len);
+	}
+}
+
+/* A line of `format` with the file's name in it, filtered. */
+static void put_title(struct annotator *a, const char *before, const struct file *f,
+		      const char *after)
+{
+	text_clear(&a->line);
+	text_puts(&a->line, before);
+	text_put_clean(&a->line, f->name, strlen(f->name));
+	text_puts(&a->line, after);
+	fputs(text_str(&a->line), a->out);
+}
+
+/* False ends the report. */
+static bool annotate_file(struct annotator *a, const struct file *f)
+{
+	__fclose FILE *in = NULL;
+	int err;
+
+	if (f->name[0] == '(' || f->name[0] == '[') {
+		put_title(a, "\n====== ", f, " ======\n[Cannot annotate non-file]\n");
+		return false;
+	}
+	err = a->source->open(a->source->ctx, f->name, &in);
+	if (err) {
+		put_title(a, "====== ERROR: ", f, ": ");
+		put_title(a, "", f, ": ");
+		fprintf(a->out, "%s\n", strerror(-err));
+		return false;
+	}
+	put_title(a, "\n====== ", f, " ======\n");
+	put_file(a, f, in);
+	return true;
+}
+
+static int columns(uint64_t most)
+{
+	double digits = ceil(log10((double)most));
+
+	return digits > 5 ? (int)digits : 5;
+}
+
+int annotate_render(struct tally *table, uint64_t samples, const struct jitp_options *o,
+		    const struct source *source, FILE *out)
+{
+	__cleanup(annotator_free) struct annotator a = {
+		.context = o->annotate == JITP_EXCERPTS ? CONTEXT : 0,
+		.options = o,
+		.source = source,
+		.out = out,
+	};
+	int err = collect(&a, table, samples);
+
+	if (err)
+		return err;
+	a.width = columns(a.most);
+	HASH_SORT(a.files, by_name);
+	for (const struct file *f = a.files; f; f = f->hh.next) {
+		if (!annotate_file(&a, f))
+			break;
+	}
+	return text_err(&a.line);
+}

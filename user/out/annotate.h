@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* jit.p's annotated source (prof_annotate). Used by jitp.c only. */
+#ifndef OUT_ANNOTATE_H
+#define OUT_ANNOTATE_H
+
+#include "jitp.h"
+#include "tally.h"
+
+/* The rounded percentage of jit.p; whole > 0. */
+int jitp_percent(uint64_t part, uint64_t whole);
+
+/* `table` has keys "file:line" or others that no file can be found for. 0 or -ENOMEM. */
+int annotate_render(struct tally *table, uint64_t samples, const struct jitp_options *o,
+		    const struct source *source, FILE *out);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * jit/p.lua's prof_cb() (keys) and prof_top() (rows), and LuaJIT's lj_debug_dumpstack() in between.
+ * Keys are made of raw bytes, as rows are told apart by them; they are filtered when they are
+ * written.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "annotate.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "jitp.h"
+#include "prof/name.h"
+#include "tally.h"
+
+/* The keys of one row, reused for the next. */
+struct keys {
+	struct text stack, stack2, state;
+};
+
+static void keys_free(struct keys *keys)
+{
+	text_free(&keys->stack);
+	text_free(&keys->stack2);
+	text_free(&keys->state);
+}
+
+static const char *separator(const struct jitp_options *o)
+{
+	if (o->raw == JITP_STACKS)
+		return ";";
+	return o->depth >= 0 ? " < " : " > ";
+}
+
+struct dump {
+	struct text *out;
+	char what;
+	unsigned int flags; /* of name_jitp() */
+	const char *separator;
+	bool any;
+};
+
+static void put_level(struct dump *d, const struct prof_frame *frame)
+{
+	if (d->any)
+		text_puts(d->out, d->separator);
+	d->any = true;
+	name_jitp(d->out, frame, d->what, d->flags);
+}
+
+/* Levels 0 .. depth-1, or -depth-1 .. 0; those that are not there are skipped. */
+static void dump_stack(struct dump *d, const struct prof *prof, const struct prof_row *row,
+		       int32_t depth)
+{
+	size_t wanted = depth < 0 ? -(int64_t)depth : depth;
+	size_t n = wanted < row->nframes ? wanted : row->nframes;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t level = depth < 0 ? n - 1 - i : i;
+
+		put_level(d, prof_frame(prof, row->frames[level]));
+	}
+}
+
+/* A raw dump reaches 100 levels; that the stack was cut must show in it all the same. */
+static void put_cut(struct dump *d, const struct prof *prof, const struct prof_row *row,
+		    const struct jitp_options *o)
+{
+	const struct prof_frame *root;
+
+	if (o->raw != JITP_STACKS || row->nframes <= (size_t)-o->depth)
+		return;
+	root = prof_frame(prof, row->frames[row->nframes - 1]);
+	if (root->kind == PROF_CUT)
+		put_level(d, root);
+}
+
+static void put_stack_key(struct keys *keys, const struct prof *prof, const struct prof_row *row,
+			  const struct jitp_options *o)
+{
+	struct dump d = {
+		.out = &keys->stack,
+		.what = o->stack,
+		.flags = o->path ? NAME_PATH : 0,
+		.separator = separator(o),
+	};
+
+	put_cut(&d, prof, row, o);
+	dump_stack(&d, prof, row, o->depth);
+}
+
+/* jit/p.lua asks for this key without 'p', and does not put names of fast functions in. */
+static void put_line_key(struct keys *keys, const struct prof *prof, const struct prof_row *row)
+{
+	struct dump d = {.out = &keys->stack2, .what = 'l', .flags = NAME_NUMBER, .separator = ""};
+
+	dump_stack(&d, prof, row, 1);
+}
+
+/* key:match("(.-) [<>] (.*)"): the first separator, even when it is a part of a name. */
+static bool split_key(struct keys *keys)
+{
+	char *key = keys->stack.data;
+
+	for (char *p = key ? strchr(key, ' ') : NULL; p; p = strchr(p + 1, ' ')) {
+		if ((p[1] == '<' || p[1] == '>') && p[2] == ' ') {
+			text_puts(&keys->stack2, p + 3);
+			*p = '\0';
+			keys->stack.len = p - key;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void put_state_key(struct keys *keys, char vmstate)
+{
+	const char *word = name_vmstate(vmstate);
+
+	if (word)
+		text_puts(&keys->state, word);
+	else if (vmstate)
+		text_putc(&keys->state, vmstate);
+}
+
+/* Builds the keys and says which two count; *k1 is NULL when the row is in no report. */
+static int make_keys(struct keys *keys, const struct prof *prof, const struct prof_row *row,
+		     const struct jitp_options *o, const char **k1, const char **k2)
+{
+	const char *stack = NULL, *stack2 = NULL, *state = NULL;
+	bool second = false;
+
+	text_clear(&keys->stack);
+	text_clear(&keys->stack2);
+	text_clear(&keys->state);
+	if (o->states)
+		put_state_key(keys, row->labels.vmstate);
+	if (o->stack)
+		put_stack_key(keys, prof, row, o);
+	if (o->stack && o->split == JITP_CALLER)
+		second = split_key(keys);
+	if (o->stack && o->split == JITP_LINE) {
+		put_line_key(keys, prof, row);
+		second = true;
+	}
+	if (text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state))
+		return -ENOMEM;
+	if (o->states)
+		state = text_str(&keys->state);
+	if (o->stack)
+		stack = text_str(&keys->stack);
+	if (second)
+		stack2 = text_str(&keys->stack2);
+	if (o->split == JITP_STATE_FIRST) {
+		*k1 = state;
+		*k2 = stack;
+	} else {
+		*k1 = stack;
+		*k2 = stack2 ? stack2 : state;
+	}
+	return 0;
+}
+
+/*
+ * jit.p's samples are taken between two instructions of Lua code: the topmost frame is always a Lua
+ * function's. Source is annotated for the line that called a C function, therefore; without it the
+ * first built-in function on top would end the annotation, as a file that cannot be opened.
+ */
+static void skip_to_lua(const struct prof *prof, struct prof_row *row)
+{
+	size_t i = 0;
+
+	while (i < row->nframes && prof_frame(prof, row->frames[i])->kind != PROF_LUA)
+		i++;
+	if (i == row->nframes)
+		return;
+	row->frames += i;
+	row->nframes -= i;
+}
+
+static int count_rows(const struct prof *prof, const struct jitp_options *o, struct tally **table)
+{
+	__cleanup(keys_free) struct keys keys = {0};
+
+	for (size_t i = 0; i < prof_nrows(prof); i++) {
+		const char *k1, *k2;
+		struct prof_row row;
+		int err;
+
+		prof_row(prof, i, &row);
+		if (o->annotate)
+			skip_to_lua(prof, &row);
+		err = make_keys(&keys, prof, &row, o, &k1, &k2);
+		if (!err && k1)
+			err = tally_add(table, k1, k2, row.count);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int jitp_percent(uint64_t part, uint64_t whole)
+{
+	return (int)floor((double)part * 100 / (double)whole + 0.5);
+}
+
+static void put_row(const struct tally *t, int percent, const char *indent,
+		    const struct jitp_options *o, struct text *line, FILE *out)
+{
+	text_clear(line);
+	if (o->raw == JITP_PERCENT)
+		text_printf(line, "%s%2d%%  ", indent, percent);
+	else if (o->raw == JITP_COUNTS)
+		text_printf(line, "%s%5" PRIu64 "  ", indent, t->count);
+	text_put_clean(line, t->key, t->len);
+	if (o->raw == JITP_STACKS)
+		text_printf(line, " %" PRIu64, t->count);
+	text_putc(line, '\n');
+	if (line->data)
+		fwrite(line->data, 1, line->len, out);
+}
+
+/* `indent` is that of the rows of `table`; "" in the first level, the only one that has a second.
+ */
+static void put_top(const struct tally *table, uint64_t samples, const char *indent,
+		    const struct jitp_options *o, struct text *line, FILE *out)
+{
+	const char *deeper = o->split == JITP_LINE || o->split == JITP_STATE_FIRST ? "  -- "
+			     : o->depth < 0					   ? "  -> "
+										   : "  <- ";
+
+	for (const struct tally *t = table; t; t = t->hh.next) {
+		int percent = jitp_percent(t->count, samples);
+
+		if (percent < o->min)
+			break;
+		put_row(t, percent, indent, o, line, out);
+		if (t->sub)
+			put_top(t->sub, t->count, deeper, o, line, out);
+	}
+}
+
+static int render(const struct prof *prof, const struct jitp_options *o,
+		  const struct source *source, FILE *out)
+{
+	__cleanup(tally_free) struct tally *table = NULL;
+	__text struct text line = {0};
+	int err = count_rows(prof, o, &table);
+
+	if (err)
+		return err;
+	if (o->annotate)
+		return annotate_render(table, prof_samples(prof), o, source, out);
+	tally_sort(&table);
+	put_top(table, prof_samples(prof), "", o, &line, out);
+	return text_err(&line);
+}
+
+int jitp_render(const struct prof *prof, const struct jitp_options *o, const struct source *source,
+		FILE *out)
+{
+	int err = 0;
+
+	errno = 0;
+	if (prof_samples(prof))
+		err = render(prof, o, source, out);
+	else if (o->raw != JITP_STACKS)
+		fputs("[No samples collected]\n", out);
+	if (err)
+		return err;
+	if (fflush(out))
+		return -errno;
+	return ferror(out) ? -EIO : 0;
+}

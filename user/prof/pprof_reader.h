@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the two halves of the pprof reader share. Used by pprof_read.c and pprof_frames.c only. */
+#ifndef PROF_PPROF_READER_H
+#define PROF_PPROF_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "prof.h"
+#include "profile.pb-c.h"
+
+struct entry {
+	UT_hash_handle hh;
+	uint64_t id;
+	const Pprof__Function *function;
+	uint32_t *frames; /* of a location: ids, innermost first */
+	size_t nframes;
+};
+
+struct reader {
+	const Pprof__Profile *in;
+	const char *name;
+	struct error *err;
+	struct prof *prof;
+	bool ours; /* written by luabpf, perhaps rewritten by another tool since */
+	struct entry *functions, *locations;
+	struct entry *pool; /* memory of all entries */
+	size_t npool;
+	size_t value;	  /* index of the value that counts */
+	uint64_t divisor; /* what one sample adds to it */
+	uint32_t *stack;  /* MAX_DEPTH */
+	struct text comm, scratch;
+	size_t frames_left;
+};
+
+#define refuse(r, code, fmt, ...) error_set((r)->err, code, "%s: " fmt, (r)->name, ##__VA_ARGS__)
+
+/* -ENOMEM, with its text. */
+int reader_no_memory(struct reader *r);
+
+/* A string of the table; -EINVAL for an index that is none. */
+int reader_string(struct reader *r, int64_t index, const char **out);
+
+/* Functions and locations to frames of r->prof. r->ours must be known. */
+int reader_tables(struct reader *r);
+const struct entry *reader_location(const struct reader *r, uint64_t id); /* or NULL */
+void reader_free_tables(struct reader *r);
+
+#endif

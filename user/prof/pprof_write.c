@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Two messages that follow one another are read as one whose repeated fields are joined. So each
+ * part is packed as a small Profile of its own and goes through deflate at once: what is in memory
+ * does not grow with the profile, but for the string table.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "name.h"
+#include "pprof.h"
+#include "pprof_stream.h"
+
+struct function_entry {
+	UT_hash_handle hh;
+	struct prof_frame key; /* the frame without its current line */
+	uint64_t id;
+};
+
+static int64_t scratch_index(struct writer *w)
+{
+	if (text_err(&w->text)) {
+		stream_fail(w, text_err(&w->text));
+		return 0;
+	}
+	return stream_readable(w, text_str(&w->text));
+}
+
+static int64_t clamp(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int64_t multiply(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : clamp(product);
+}
+
+/* ---- functions and locations --------------------------------------------------------- */
+
+static ProtobufCBinaryData bytes_of(const char *str)
+{
+	return (ProtobufCBinaryData){.len = str ? strlen(str) : 0, .data = (uint8_t *)str};
+}
+
+static int32_t kind_of(const struct prof_frame *frame)
+{
+	switch (frame->kind) {
+	case PROF_LUA:
+		return PPROF__LUA_FUNCTION__KIND__LUA;
+	case PROF_C:
+		return PPROF__LUA_FUNCTION__KIND__C;
+	case PROF_BUILTIN:
+		return PPROF__LUA_FUNCTION__KIND__BUILTIN;
+	case PROF_TAIL:
+		return PPROF__LUA_FUNCTION__KIND__TAIL;
+	case PROF_CUT:
+		break;
+	}
+	return PPROF__LUA_FUNCTION__KIND__CUT;
+}
+
+/*
+ * The file of a Lua function. A path is shown as it is; a chunk that is no path is told from every
+ * path by how it begins: "=name", [string "source"], [builtin:library]; a path that begins like one
+ * of them keeps its @.
+ */
+static void put_filename(struct text *out, const struct prof_frame *frame)
+{
+	const char *chunk = frame->chunk ? frame->chunk : "=?";
+
+	if (frame->kind != PROF_LUA)
+		return;
+	if (frame->firstline == -1)
+		text_printf(out, "[builtin:%s]", chunk);
+	else if (*chunk == '@' && !strchr("@=[", chunk[1])) /* an empty path keeps its @, too */
+		text_puts(out, chunk + 1);
+	else if (*chunk == '@' || *chunk == '=')
+		text_puts(out, chunk);
+	else
+		text_printf(out, "[string \"%s\"]", chunk);
+}
+
+static void fill_lua(Pprof__LuaFunction *lua, const struct prof_frame *frame)
+{
+	lua->has_kind = true;
+	lua->kind = kind_of(frame);
+	lua->has_callname = frame->callname != NULL;
+	lua->callname = bytes_of(frame->callname);
+	lua->has_defname = frame->defname != NULL;
+	lua->defname = bytes_of(frame->defname);
+	lua->has_chunk = frame->chunk != NULL;
+	lua->chunk = bytes_of(frame->chunk);
+	lua->has_symbol = frame->symbol != NULL;
+	lua->symbol = bytes_of(frame->symbol);
+	lua->has_addr = frame->addr != 0;
+	lua->addr = frame->addr;
+	lua->has_firstline = true;
+	lua->firstline = frame->firstline;
+}
+
+static void put_function(struct writer *w, const struct prof_frame *frame, uint64_t id)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Function function = PPROF__FUNCTION__INIT;
+	Pprof__LuaFunction lua = PPROF__LUA_FUNCTION__INIT;
+
+	fill_lua(&lua, frame);
+	function.has_id = true;
+	function.id = id;
+	text_clear(&w->text);
+	name_stable(&w->text, frame);
+	function.has_name = true;
+	function.name = scratch_index(w);
+	text_clear(&w->text);
+	name_jitp(&w->text, frame, 'f', 0);
+	function.has_system_name = true;
+	function.system_name = scratch_index(w);
+	text_clear(&w->text);
+	put_filename(&w->text, frame);
+	function.has_filename = true;
+	function.filename = scratch_index(w);
+	function.has_start_line = frame->firstline > 0;
+	function.start_line = frame->firstline;
+	function.lua = &lua;
+	part.n_function = 1;
+	part.function = (Pprof__Function *[]){&function};
+	stream_put(w, &part);
+}
+
+/* Frames that differ in nothing but their current line are one function. */
+static uint64_t function_id(struct writer *w, const struct prof_frame *frame)
+{
+	struct function_entry *entry;
+	struct prof_frame key;
+
+	memcpy(&key, frame, sizeof(key)); /* the padding, too */
+	key.line = 0;
+	HASH_FIND(hh, w->functions, &key, sizeof(key), entry);
+	if (entry)
+		return entry->id;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry) {
+		stream_fail(w, -ENOMEM);
+		return 0;
+	}
+	memcpy(&entry->key, &key, sizeof(key));
+	entry->id = HASH_COUNT(w->functions) + 1;
+	HASH_ADD(hh, w->functions, key, sizeof(key), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		stream_fail(w, -ENOMEM);
+		return 0;
+	}
+	put_function(w, frame, entry->id);
+	return entry->id;
+}
+
+static void put_location(struct writer *w, const struct prof_frame *frame, uint64_t id,
+			 uint64_t function)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Location location = PPROF__LOCATION__INIT;
+	Pprof__Line line = PPROF__LINE__INIT;
+	int32_t shown = frame->line >= 0 ? frame->line : frame->firstline;
+
+	if (shown < 0)
+		shown = 0;
+	line.has_function_id = true;
+	line.function_id = function;
+	line.has_line = shown > 0;
+	line.line = shown;
+	location.has_id = true;
+	location.id = id;
+	location.has_mapping_id = true;
+	location.mapping_id = 1;
+	location.has_address = frame->kind == PROF_C && frame->addr;
+	location.address = frame->addr;
+	location.n_line = 1;
+	location.line = (Pprof__Line *[]){&line};
+	location.has_lua_line = frame->line != shown;
+	location.lua_line = frame->line;
+	part.n_location = 1;
+	part.location = (Pprof__Location *[]){&location};
+	stream_put(w, &part);
+}
+
+/* pprof tools do not show a sample without a location, so an empty stack gets one that a load
+ * drops. */
+static void put_empty_stack(struct writer *w, uint64_t id)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Function function = PPROF__FUNCTION__INIT;
+	Pprof__LuaFunction lua = PPROF__LUA_FUNCTION__INIT;
+	struct prof_frame none = {.kind = PROF_CUT};
+
+	lua.has_kind = true;
+	lua.kind = PPROF__LUA_FUNCTION__KIND__NONE;
+	function.has_id = true;
+	function.id = HASH_COUNT(w->functions) + 1;
+	function.has_name = true;
+	function.name = stream_string(w, "[no frame]");
+	function.lua = &lua;
+	part.n_function = 1;
+	part.function = (Pprof__Function *[]){&function};
+	stream_put(w, &part);
+	put_location(w, &none, id, function.id);
+}
+
+static void put_locations(struct writer *w)
+{
+	size_t n = prof_nframes(w->prof);
+
+	for (uint32_t id = 0; id < n && !w->err; id++) {
+		const struct prof_frame *frame = prof_frame(w->prof, id);
+
+		put_location(w, frame, id + UINT64_C(1), function_id(w, frame));
+	}
+	put_empty_stack(w, n + 1);
+}
+
+/* ---- samples ------------------------------------------------------------------------- */
+
+static void fill_label(struct writer *w, Pprof__Label *label, const char *key, const char *value)
+{
+	label->has_key = true;
+	label->key = stream_string(w, key);
+	label->has_str = true;
+	label->str = stream_readable(w, value);
+}
+
+/* pid and tid are text: tools would give a number a unit and scale it. */
+static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pprof__Label *out)
+{
+	const char *state = name_vmstate(labels->vmstate);
+	char buf[32];
+	size_t n = 0;
+
+	if (labels->vmstate) {
+		snprintf(buf, sizeof(buf), "%c", labels->vmstate);
+		fill_label(w, &out[n], "vmstate", state ? state : buf);
+		out[n].has_raw = !state;
+		out[n++].raw = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)&labels->vmstate};
+	}
+	if (labels->pid) {
+		snprintf(buf, sizeof(buf), "%" PRIu32, labels->pid);
+		fill_label(w, &out[n++], "pid", buf);
+	}
+	if (labels->tid) {
+		snprintf(buf, sizeof(buf), "%" PRIu32, labels->tid);
+		fill_label(w, &out[n++], "tid", buf);
+	}
+	if (*labels->comm) {
+		__text struct text clean = {0};
+
+		text_put_utf8(&clean, labels->comm, strlen(labels->comm));
+		fill_label(w, &out[n], "comm", labels->comm);
+		out[n].has_raw = strcmp(text_str(&clean), labels->comm) != 0;
+		out[n++].raw = bytes_of(labels->comm);
+	}
+	return n;
+}
+
+static void put_row(struct writer *w, const struct prof_row *row)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT;
+	Pprof__Label labels[4], *pointers[4];
+	__free uint64_t *ids = calloc(row->nframes + 1, sizeof(*ids));
+	int64_t values[2] = {clamp(row->count),
+			     multiply(row->count, prof_meta_of(w->prof)->period_ns)};
+
+	if (!ids) {
+		stream_fail(w, -ENOMEM);
+		return;
+	}
+	for (size_t i = 0; i < row->nframes; i++)
+		ids[i] = row->frames[i] + UINT64_C(1);
+	if (!row->nframes)
+		ids[0] = prof_nframes(w->prof) + 1;
+	sample.n_location_id = row->nframes ? row->nframes : 1;
+	sample.location_id = ids;
+	sample.n_value = 2;
+	sample.value = values;
+	for (size_t i = 0; i < 4; i++) {
+		pprof__label__init(&labels[i]);
+		pointers[i] = &labels[i];
+	}
+	sample.n_label = fill_labels(w, &row->labels, labels);
+	sample.label = pointers;
+	part.n_sample = 1;
+	part.sample = (Pprof__Sample *[]){&sample};
+	stream_put(w, &part);
+}
+
+/* ---- the rest ------------------------------------------------------------------------ */
+
+static void fill_type(struct writer *w, Pprof__ValueType *type, const char *name, const char *unit)
+{
+	pprof__value_type__init(type);
+	type->has_type = true;
+	type->type = stream_string(w, name);
+	type->has_unit = true;
+	type->unit = stream_string(w, unit);
+}
+
+static void put_head(struct writer *w)
+{
+	const struct prof_meta *meta = prof_meta_of(w->prof);
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT;
+	Pprof__ValueType count, cpu;
+
+	stream_string(w, ""); /* must be the first */
+	fill_type(w, &count, "samples", "count");
+	fill_type(w, &cpu, "cpu", "nanoseconds");
+	part.n_sample_type = 2;
+	part.sample_type = (Pprof__ValueType *[]){&count, &cpu};
+	part.period_type = &cpu;
+	part.has_default_sample_type = true;
+	part.default_sample_type = meta->period_ns ? cpu.type : count.type;
+	part.has_period = true;
+	part.period = clamp(meta->period_ns);
+	part.has_time_nanos = true;
+	part.time_nanos = clamp(meta->time_ns);
+	part.has_duration_nanos = true;
+	part.duration_nanos = clamp(meta->duration_ns);
+	part.has_luabpf_format = true;
+	part.luabpf_format = PPROF_FORMAT;
+	/* Tools look for symbols in a mapping that does not say that it has them. */
+	mapping.has_id = true;
+	mapping.id = 1;
+	mapping.has_filename = true;
+	mapping.filename = stream_string(w, "[lua]");
+	mapping.has_has_functions = mapping.has_functions = true;
+	mapping.has_has_filenames = mapping.has_filenames = true;
+	mapping.has_has_line_numbers = mapping.has_line_numbers = true;
+	part.n_mapping = 1;
+	part.mapping = (Pprof__Mapping *[]){&mapping};
+	stream_put(w, &part);
+}
+
+static void put_comment(struct writer *w, const char *comment)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	int64_t index = stream_readable(w, comment);
+
+	part.n_comment = 1;
+	part.comment = &index;
+	stream_put(w, &part);
+}
+
+/* A reason is one of luabpf's own keys; should a byte need escaping, the readable form can be
+ * undone. */
+static void put_losses(struct writer *w)
+{
+	for (size_t i = 0; i < prof_nlosses(w->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(w->prof, i, &loss);
+		text_clear(&w->text);
+		text_printf(&w->text, "luabpf: lost %" PRIu64 " samples: ", loss.count);
+		for (const char *p = loss.reason; *p; p++) {
+			if (*p == '\\')
+				text_puts(&w->text, "\\x5c");
+			else
+				text_putc(&w->text, *p);
+		}
+		if (text_err(&w->text))
+			stream_fail(w, text_err(&w->text));
+		put_comment(w, text_str(&w->text));
+	}
+}
+
+static void put_profile(struct writer *w)
+{
+	put_head(w);
+	put_comment(w, "luabpf: CPU time of Lua code, seen from outside the process");
+	put_losses(w);
+	put_locations(w);
+	for (size_t i = 0; i < prof_nrows(w->prof) && !w->err; i++) {
+		struct prof_row row;
+
+		prof_row(w->prof, i, &row);
+		put_row(w, &row);
+	}
+}
+
+static void free_functions(struct writer *w)
+{
+	struct function_entry *f, *fnext;
+
+	HASH_ITER (hh, w->functions, f, fnext) {
+		HASH_DEL(w->functions, f);
+		free(f);
+	}
+}
+
+int pprof_write(const struct prof *prof, FILE *out)
+{
+	struct writer w = {.prof = prof};
+	int err = stream_open(&w, out);
+
+	if (err)
+		return err;
+	put_profile(&w);
+	free_functions(&w);
+	return stream_close(&w);
+}

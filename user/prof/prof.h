@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A profile in memory: interned strings, frames, stacks, counts, losses. It knows nothing of BPF,
+ * /proc or a VM; session fills it, prof/pprof loads and saves it, out/ renders it.
+ *
+ * All functions that return int return 0 or -errno and leave their outputs alone on failure.
+ */
+#ifndef PROF_H
+#define PROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct prof;
+
+enum prof_kind {
+	PROF_LUA,     /* Lua function */
+	PROF_C,	      /* C function registered with the VM */
+	PROF_BUILTIN, /* fast function of LuaJIT's libraries */
+	PROF_CUT,     /* pseudo frame, root end only: the stack was deeper than was recorded */
+	PROF_TAIL,    /* pseudo frame: calls that tail calls replaced */
+};
+
+/*
+ * One frame as the symbolizer describes it. Strings are borrowed for the call; NULL means "not
+ * known". They are foreign bytes: may hold control characters, ';', newlines. In a frame that
+ * prof_frame() returns, equal strings are the same pointer.
+ */
+struct prof_frame {
+	enum prof_kind kind;
+	const char *
+		callname; /* the name jit.p derives from the caller's bytecode; NULL: none can be */
+	const char *defname; /* LUA: the name where the function is defined; NULL: bytecode does not
+				tell */
+	const char *chunk;  /* LUA: chunkname as the VM holds it: "@path", "=name" or source text */
+	const char *symbol; /* C: ELF symbol; BUILTIN: "string.rep" */
+	uint64_t addr;	    /* C: address of the function; BUILTIN: its number (ffid) */
+	int32_t firstline;  /* LUA: line of definition; -1: a library function in bytecode,
+			       [builtin:chunk] */
+	int32_t line;	    /* LUA: current line; -1: not known */
+};
+
+/*
+ * What all samples of one row share. vmstate is jit.p's letter: N I C G J. comm is the task's name;
+ * NULL counts as "", and is "" in the rows that prof_row() gives.
+ */
+struct prof_labels {
+	char vmstate;
+	uint32_t pid, tid;
+	const char *comm;
+};
+
+/* What the profile says of itself. All numbers may be 0 when not known. */
+struct prof_meta {
+	uint64_t period_ns;   /* CPU time between two samples */
+	uint64_t time_ns;     /* wall clock of the start, since the epoch */
+	uint64_t duration_ns; /* how long it ran */
+};
+
+int prof_new(struct prof **out);
+void prof_free(struct prof **prof);
+
+/* Interns a frame; equal frames get equal ids. */
+int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id);
+
+/*
+ * Adds `count` samples of a stack, leaf first. n may be 0 (in Lua, but no frame known). Equal
+ * stacks with equal labels are one row; rows stay in the order in which they first appeared. A row
+ * counts to INT64_MAX.
+ */
+int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,
+	     uint64_t count);
+
+/*
+ * Samples that did not become a stack: `reason` is the key of include/luabpf/ends.def or of user
+ * space's own reasons ("no-lua", "ring-full", ...). Adds to what is there.
+ */
+int prof_lose(struct prof *prof, const char *reason, uint64_t count);
+
+struct prof_meta *prof_meta(struct prof *prof);
+const struct prof_meta *prof_meta_of(const struct prof *prof);
+
+/* Views for reporters. Pointers stay valid until the profile is changed or freed. */
+struct prof_row {
+	const uint32_t *frames; /* leaf first */
+	size_t nframes;
+	struct prof_labels labels;
+	uint64_t count;
+};
+struct prof_loss {
+	const char *reason;
+	uint64_t count;
+};
+uint64_t prof_samples(const struct prof *prof); /* sum of all rows' counts */
+size_t prof_nrows(const struct prof *prof);
+void prof_row(const struct prof *prof, size_t i, struct prof_row *row);
+size_t prof_nframes(const struct prof *prof); /* distinct frames: ids are 0 .. n-1 */
+const struct prof_frame *prof_frame(const struct prof *prof, uint32_t id);
+size_t prof_nlosses(const struct prof *prof);
+void prof_loss(const struct prof *prof, size_t i, struct prof_loss *loss);
+
+#endif

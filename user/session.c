@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The event loop: ring buffer, a timer that drains it (BPF wakes us only when it has to), signals,
+ * the targets' pidfds, the duration.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "bpf/loader.h"
+#include "bpf/ring.h"
+#include "session.h"
+#include "sym/symbolizer.h"
+#include "target/launch.h"
+#include "target/process.h"
+#include "vm/scan.h"
+
+#define DRAIN_MS 50
+
+/* A process that is sampled: a target, or the child of a command. */
+struct target {
+	pid_t pid;
+	int pidfd;
+	uint32_t epoch;
+	bool ended;
+};
+
+struct session {
+	struct loader *loader;
+	struct ring *ring;
+	struct scan *scan;
+	struct symbolizer *symbolizer;
+	struct prof *prof;
+	struct target *targets;
+	size_t ntargets, nroots; /* roots: those asked for; the session ends with them */
+	uint32_t epochs;	 /* images of processes seen so far */
+	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns, first_ns;
+	uint64_t bad_records;
+	pid_t command; /* 0: none */
+	bool held;
+	int command_status;
+	bool command_ended;
+	enum session_end end;
+	int epoll, signals, drain_timer, duration_timer;
+	sigset_t old_mask;
+	struct error unsampled; /* a VM that a target has beside others, of an unknown build */
+	int error;		/* first -errno from a ring callback */
+};
+
+enum wake {
+	WAKE_RING,
+	WAKE_SIGNAL,
+	WAKE_DRAIN,
+	WAKE_DURATION,
+	WAKE_TARGET, /* data.u32 of the index follows */
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- ring callbacks ----------------------------------------------------------------------------
+ */
+
+static void on_sample(void *arg, const struct lb_rec_sample *rec)
+{
+	struct session *s = arg;
+	const struct vm_build *build = scan_build(s->scan, rec->build);
+	int r;
+
+	if (!s->first_ns)
+		s->first_ns = rec->time;
+	if (!build) {
+		s->bad_records++;
+		return;
+	}
+	r = symbolizer_sample(s->symbolizer, rec, &build->build);
+	if (r && !s->error)
+		s->error = r;
+}
+
+static void on_proto(void *arg, const struct lb_rec_proto *rec)
+{
+	struct session *s = arg;
+	const struct vm_build *build = scan_build(s->scan, rec->build);
+	int r;
+
+	if (!build) {
+		s->bad_records++;
+		return;
+	}
+	r = symbolizer_proto(s->symbolizer, rec, &build->build);
+	if (r && !s->error)
+		s->error = r;
+}
+
+static struct target *find_target(struct session *s, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < s->ntargets; i++)
+		if (s->targets[i].pid == pid && !s->targets[i].ended)
+			return &s->targets[i];
+	return NULL;
+}
+
+static int watch(struct session *s, int fd, enum wake wake, uint32_t index)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)index << 32 | wake};
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* A place for one more target: that of one that has ended, or a new one. Roots keep theirs. */
+static struct target *free_target(struct session *s)
+{
+	struct target *p;
+	size_t i;
+
+	for (i = s->nroots; i < s->ntargets; i++)
+		if (s->targets[i].ended)
+			return &s->targets[i];
+	p = realloc(s->targets, (s->ntargets + 1) * sizeof(*p));
+	if (!p)
+		return NULL;
+	s->targets = p;
+	p[s->ntargets] = (struct target){.pidfd = -1, .ended = true};
+	return &p[s->ntargets++];
+}
+
+static int add_target(struct session *s, pid_t pid, struct target **out)
+{
+	struct target *t = free_target(s);
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (t->pidfd < 0)
+		return -errno;
+	r = watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets));
+	if (r) {
+		close(t->pidfd);
+		t->pidfd = -1;
+		return r;
+	}
+	t->pid = pid;
+	t->epoch = ++s->epochs;
+	t->ended = false;
+	*out = t;
+	return 0;
+}
+
+static int explain_no_vm(pid_t pid, struct error *err)
+{
+	char exe[256];
+
+	process_exe(pid, exe, sizeof(exe));
+	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
+	return error_remedy(err, -ENODATA,
+			    "a server's master may have none, its workers do: name their pids");
+}
+
+/* Looks at the image that the process runs now, and tells BPF. exec_id: 0 lets BPF adopt it. */
+static int recognise(struct session *s, struct target *t, uint64_t exec_id, struct error *err)
+{
+	struct lb_proc proc = {.exec_id = exec_id, .epoch = ++t->epoch};
+	struct error unknown = {};
+	uint32_t i;
+	int r = scan_process(s->scan, t->pid, &proc, &unknown), r2;
+
+	t->epoch = proc.epoch = ++s->epochs;
+	if (r && err)
+		*err = unknown;
+	if (!r && *unknown.what)
+		s->unsampled = unknown;
+	if (r && r != -ENOTSUP)
+		return r;
+	for (i = 0; i < proc.nmodules; i++) {
+		const struct vm_build *b = scan_build(s->scan, proc.module[i].build);
+
+		r2 = loader_set_build(s->loader, proc.module[i].build, &b->build);
+		if (r2)
+			return error_set(err, r2, "BPF map: %s", strerror(-r2));
+	}
+	r2 = symbolizer_process(s->symbolizer, t->pid, t->epoch);
+	if (!r2)
+		r2 = loader_set_proc(s->loader, t->pid, &proc);
+	if (r2)
+		return error_set(err, r2, "pid %d: %s", (int)t->pid, strerror(-r2));
+	return !r && !proc.nmodules ? explain_no_vm(t->pid, err) : r;
+}
+
+/* A process that BPF does not know: a child of the command, or one that has called exec. */
+static void on_task(void *arg, const struct lb_rec_task *rec)
+{
+	struct session *s = arg;
+	struct target *t = find_target(s, (pid_t)rec->pid);
+
+	if (t && t->epoch != rec->epoch && rec->epoch)
+		return; /* answered already */
+	if (!t && add_target(s, (pid_t)rec->pid, &t))
+		return; /* it has ended */
+	recognise(s, t, rec->exec_id, NULL);
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+struct attach_ctx {
+	struct session *s;
+	struct loader_attach how;
+	pid_t *tids;
+	size_t n, cap;
+	bool grew;
+	struct error *err;
+};
+
+static int attach_thread(void *arg, pid_t tid)
+{
+	struct attach_ctx *c = arg;
+	size_t i;
+	int r;
+
+	for (i = 0; i < c->n; i++)
+		if (c->tids[i] == tid)
+			return 0;
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 64;
+		pid_t *p = realloc(c->tids, cap * sizeof(*p));
+
+		if (!p)
+			return error_set(c->err, -ENOMEM, "out of memory");
+		c->tids = p;
+		c->cap = cap;
+	}
+	c->tids[c->n++] = tid;
+	c->grew = true;
+	c->how.tid = tid;
+	r = loader_attach(c->s->loader, &c->how, c->err);
+	return r == -ESRCH ? 0 : r; /* this thread has ended meanwhile */
+}
+
+/* Opens an event for each thread; threads that begin meanwhile are found by looking again. */
+static int attach(struct session *s, pid_t pid, bool children, struct error *err)
+{
+	struct attach_ctx c = {
+		.s = s,
+		.how = {.period_ns = s->period_ns, .children = children},
+		.grew = true,
+		.err = err,
+	};
+	int r = 0;
+
+	while (c.grew && !r) {
+		c.grew = false;
+		r = process_threads(pid, attach_thread, &c);
+		c.how.doubled = true;
+	}
+	free(c.tids);
+	if (r == -ESRCH)
+		error_set(err, r, "pid %d: the process has ended", (int)pid);
+	return r;
+}
+
+static int open_running(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct target *t;
+	size_t i;
+	int r;
+
+	for (i = 0; i < o->npids; i++) {
+		r = process_check(o->pids[i], err);
+		if (r)
+			return r;
+		r = add_target(s, o->pids[i], &t);
+		if (r)
+			return error_set(err, r, "pid %d: %s", (int)o->pids[i], strerror(-r));
+		r = recognise(s, t, 0, err);
+		if (r)
+			return r;
+	}
+	s->nroots = s->ntargets;
+	for (i = 0; i < o->npids; i++) {
+		r = attach(s, o->pids[i], false, err);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int open_command(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct target *t;
+	int r = launch_start(o->command, &s->command, err);
+
+	if (r)
+		return r;
+	s->held = true;
+	r = add_target(s, s->command, &t);
+	if (r)
+		return error_set(err, r, "pid %d: %s", (int)s->command, strerror(-r));
+	s->nroots = 1;
+	/* a command may well be a shell whose children run Lua */
+	r = recognise(s, t, 0, err);
+	if (r && r != -ENODATA)
+		return r;
+	return attach(s, s->command, true, err);
+}
+
+static int open_descriptors(struct session *s)
+{
+	struct itimerspec drain = {
+		.it_interval.tv_nsec = DRAIN_MS * 1000000L,
+		.it_value.tv_nsec = DRAIN_MS * 1000000L,
+	};
+	sigset_t mask;
+	int r;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->drain_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->duration_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->signals < 0 || s->drain_timer < 0 || s->duration_timer < 0 ||
+	    timerfd_settime(s->drain_timer, 0, &drain, NULL))
+		return -errno;
+	r = watch(s, s->signals, WAKE_SIGNAL, 0);
+	if (!r)
+		r = watch(s, s->drain_timer, WAKE_DRAIN, 0);
+	if (!r)
+		r = watch(s, s->duration_timer, WAKE_DURATION, 0);
+	return r;
+}
+
+/*
+ * Which families do the targets have? What a command will run is not known; what cannot be told
+ * here is told when they are recognised.
+ */
+static uint32_t families_of(struct session *s, const struct session_options *o)
+{
+	struct lb_proc proc;
+	struct error ignored;
+	uint32_t families = 0;
+	size_t i;
+
+	for (i = 0; i < o->npids; i++) {
+		memset(&ignored, 0, sizeof(ignored));
+		if (!scan_process(s->scan, o->pids[i], &proc, &ignored))
+			families |= proc.families;
+	}
+	return families ? families : LB_FAMILIES;
+}
+
+static int open_parts(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct ring_callbacks callbacks = {
+		.sample = on_sample,
+		.proto = on_proto,
+		.task = on_task,
+		.arg = s,
+	};
+	int r = scan_new(&s->scan);
+
+	if (r)
+		return error_set(err, r, "cannot begin: %s", strerror(-r));
+	r = loader_open(o->cost, families_of(s, o), &s->loader, err);
+	if (r)
+		return r;
+	r = open_descriptors(s);
+	if (!r)
+		r = ring_open(loader_ring_fd(s->loader), &callbacks, &s->ring);
+	if (!r)
+		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
+	if (!r)
+		r = prof_new(&s->prof);
+	if (!r)
+		r = symbolizer_new(s->prof, &s->symbolizer);
+	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
+}
+
+int session_open(const struct session_options *o, struct session **out, struct error *err)
+{
+	struct session *s __cleanup(session_free) = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->epoll = s->signals = s->drain_timer = s->duration_timer = -1;
+	s->period_ns = o->period_ns;
+	s->duration_ns = o->duration_ns;
+	s->opened_ns = now_ns(CLOCK_MONOTONIC);
+	r = process_check_namespace(err);
+	if (!r)
+		r = open_parts(s, o, err);
+	if (!r)
+		r = o->command ? open_command(s, o, err) : open_running(s, o, err);
+	if (r)
+		return r;
+	prof_meta(s->prof)->period_ns = o->period_ns;
+	prof_meta(s->prof)->time_ns = now_ns(CLOCK_REALTIME);
+	s->started_ns = now_ns(CLOCK_MONOTONIC);
+	*out = TAKE_PTR(s);
+	return 0;
+}
+
+void session_free(struct session **sp)
+{
+	struct session *s = *sp;
+	size_t i;
+
+	if (!s)
+		return;
+	if (s->held)
+		kill(s->command, SIGKILL);
+	if (s->command && !s->command_ended)
+		waitpid(s->command, NULL, s->held ? 0 : WNOHANG);
+	ring_free(&s->ring);
+	loader_free(&s->loader);
+	symbolizer_free(&s->symbolizer);
+	scan_free(&s->scan);
+	prof_free(&s->prof);
+	for (i = 0; i < s->ntargets; i++)
+		cleanup_fd(&s->targets[i].pidfd);
+	free(s->targets);
+	cleanup_fd(&s->epoll);
+	cleanup_fd(&s->signals);
+	cleanup_fd(&s->drain_timer);
+	cleanup_fd(&s->duration_timer);
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	free(s);
+	*sp = NULL;
+}
+
+/* ---- running -----------------------------------------------------------------------------------
+ */
+
+static void drain(struct session *s)
+{
+	int r;
+
+	symbolizer_round(s->symbolizer);
+	r = ring_drain(s->ring);
+	if (r < 0 && !s->error)
+		s->error = r;
+}
+
+static void reap_command(struct session *s)
+{
+	if (s->command && !s->command_ended &&
+	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
+		s->command_ended = true;
+}
+
+/* True when a signal asks to stop. A second SIGINT finds its default action restored. */
+static bool on_signal(struct session *s)
+{
+	struct signalfd_siginfo info;
+	bool stop = false;
+	sigset_t mask;
+
+	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap_command(s);
+			continue;
+		}
+		if (info.ssi_signo == SIGTERM && s->command && !s->command_ended)
+			kill(s->command, SIGTERM);
+		stop = true;
+		sigemptyset(&mask);
+		sigaddset(&mask, SIGINT);
+		signal(SIGINT, SIG_DFL);
+		sigprocmask(SIG_UNBLOCK, &mask, NULL);
+	}
+	return stop;
+}
+
+static bool on_target_end(struct session *s, uint32_t index)
+{
+	struct target *t = &s->targets[index];
+	size_t i;
+
+	if (t->ended)
+		return false;
+	drain(s); /* its last samples need its names */
+	t = &s->targets[index];
+	t->ended = true;
+	close(t->pidfd); /* leaves the epoll set, too */
+	t->pidfd = -1;
+	loader_drop_proc(s->loader, t->pid);
+	symbolizer_end(s->symbolizer, t->pid);
+	for (i = 0; i < s->nroots; i++)
+		if (!s->targets[i].ended)
+			return false;
+	return true;
+}
+
+static void eat_timer(int fd)
+{
+	uint64_t expirations;
+
+	if (read(fd, &expirations, sizeof(expirations)) < 0)
+		return;
+}
+
+/* Handles one wake-up. Returns true when the recording is over. */
+static bool handle(struct session *s, const struct epoll_event *ev)
+{
+	switch ((enum wake)(uint32_t)ev->data.u64) {
+	case WAKE_RING:
+		drain(s);
+		return false;
+	case WAKE_DRAIN:
+		eat_timer(s->drain_timer);
+		drain(s);
+		return false;
+	case WAKE_SIGNAL:
+		s->end = SESSION_SIGNAL;
+		return on_signal(s);
+	case WAKE_DURATION:
+		s->end = SESSION_DURATION;
+		return true;
+	case WAKE_TARGET:
+		s->end = SESSION_TARGETS_ENDED;
+		return on_target_end(s, (uint32_t)(ev->data.u64 >> 32));
+	}
+	return false;
+}
+
+/* What BPF counted as lost goes into the profile: a report of it tells, too. */
+static int count_losses(struct session *s, struct error *err)
+{
+	static const char *const keys[LB_END__MAX] = {
+#define LB_END(id, class, key, sentence) [LB_END_##id] = key,
+#include <luabpf/ends.def>
+#undef LB_END
+	};
+	uint64_t ends[LB_END__MAX];
+	int i, r = loader_ends(s->loader, ends);
+
+	for (i = 0; i < LB_END__MAX && !r; i++)
+		if (i != LB_END_RESOLVED && ends[i])
+			r = prof_lose(s->prof, keys[i], ends[i]);
+	if (!r && s->bad_records + ring_bad(s->ring))
+		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
+	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
+}
+
+static int start(struct session *s, struct error *err)
+{
+	struct itimerspec its = {
+		.it_value.tv_sec = (time_t)(s->duration_ns / 1000000000ULL),
+		.it_value.tv_nsec = (long)(s->duration_ns % 1000000000ULL),
+	};
+	int r;
+
+	if (s->duration_ns && timerfd_settime(s->duration_timer, 0, &its, NULL))
+		return error_set(err, -errno, "timer: %s", strerror(errno));
+	if (!s->held)
+		return 0;
+	r = launch_release(s->command);
+	if (r)
+		return error_set(err, r, "pid %d: cannot let it run: %s", (int)s->command,
+				 strerror(-r));
+	s->held = false;
+	return 0;
+}
+
+int session_run(struct session *s, struct error *err)
+{
+	struct epoll_event ev[16];
+	bool over = false;
+	int i, n, r = start(s, err);
+
+	if (r)
+		return r;
+	while (!over && !s->error) {
+		n = epoll_wait(s->epoll, ev, 16, -1);
+		if (n < 0 && errno != EINTR)
+			return error_set(err, -errno, "epoll: %s", strerror(errno));
+		for (i = 0; i < n && !over; i++)
+			over = handle(s, &ev[i]);
+	}
+	s->stopped_ns = now_ns(CLOCK_MONOTONIC);
+	loader_detach(s->loader);
+	drain(s);
+	reap_command(s);
+	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
+	if (s->error)
+		return error_set(err, s->error, "recording: %s", strerror(-s->error));
+	return count_losses(s, err);
+}
+
+/* ---- what came of it ---------------------------------------------------------------------------
+ */
+
+void session_stats(const struct session *s, struct session_stats *stats)
+{
+	*stats = (struct session_stats){
+		.end = s->end,
+		.period_ns = s->period_ns,
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = prof_samples(s->prof),
+		.bad_records = s->bad_records + ring_bad(s->ring),
+		.first_sample_ns = s->first_ns ? s->first_ns - s->opened_ns : 0,
+		.command_ended = s->command_ended,
+		.command_status = s->command_status,
+	};
+	stats->cpu_ns = loader_cpu_time(s->loader);
+	loader_ends(s->loader, stats->ends);
+	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
+}
+
+struct prof *session_prof(struct session *s)
+{
+	return s->prof;
+}
+
+void session_describe(const struct session *s, char *buf, size_t size)
+{
+	const struct vm_build *b;
+	size_t used = 0;
+	uint32_t i;
+
+	buf[0] = '\0';
+	for (i = 0; (b = scan_build(s->scan, i)); i++) {
+		int n = snprintf(buf + used, size - used, "%s%s", i ? ", " : "", b->name);
+
+		if (n < 0 || (size_t)n >= size - used)
+			return;
+		used += (size_t)n;
+	}
+}
+
+const char *session_unsampled(const struct session *s)
+{
+	return s->unsampled.what;
+}
+
+const char *session_limit(const struct session *s, uint32_t i, const char **build)
+{
+	const struct vm_build *b = scan_build(s->scan, i);
+
+	if (!b)
+		return NULL;
+	*build = b->name;
+	if (b->build.family == LB_FAMILY_PUC && !b->gc_lo)
+		return "the collector's code was not found in this file, which exports no lua_gc: "
+		       "its "
+		       "time shows as C code and as Interpreted";
+	return "";
+}
+
+pid_t session_pid(const struct session *s)
+{
+	return s->ntargets ? s->targets[0].pid : 0;
+}
+
+int session_wait_command(struct session *s)
+{
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	if (s->command && !s->command_ended) {
+		while (waitpid(s->command, &s->command_status, 0) < 0)
+			if (errno != EINTR)
+				return -errno;
+		s->command_ended = true;
+	}
+	return s->command_status;
+}

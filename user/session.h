@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording: opens, attaches, polls, stops. Owns the targets, the BPF side and the profile. */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/error.h"
+#include "prof/prof.h"
+
+struct session;
+
+struct session_options {
+	const pid_t *pids; /* running processes, or ... */
+	size_t npids;
+	char **command; /* ... one to start; NULL-terminated */
+	uint64_t period_ns;
+	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
+	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
+};
+
+/*
+ * Loads the BPF side, recognises the targets, attaches. A command is started, and held. Blocks
+ * SIGINT, SIGTERM and SIGCHLD in the calling thread: session_run() takes them.
+ */
+int session_open(const struct session_options *opts, struct session **out, struct error *err);
+void session_free(struct session **session);
+
+/*
+ * Samples until the duration is over, the targets have ended, or SIGINT or SIGTERM came. A second
+ * SIGINT ends the process at once (exit 130).
+ */
+int session_run(struct session *session, struct error *err);
+
+enum session_end {
+	SESSION_DURATION,
+	SESSION_SIGNAL,
+	SESSION_TARGETS_ENDED,
+};
+
+struct session_stats {
+	enum session_end end;
+	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
+	uint64_t ends[LB_END__MAX];	     /* as BPF counted them */
+	uint64_t samples;		     /* in the profile */
+	uint64_t bad_records;		     /* of the ring, refused */
+	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
+	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
+	bool command_ended;
+	int command_status; /* as waitpid() gives it */
+};
+
+void session_stats(const struct session *session, struct session_stats *stats);
+struct prof *session_prof(struct session *session);
+
+/* Waits until the command ends; its status as waitpid() gives it, or -errno. */
+int session_wait_command(struct session *session);
+
+/* "LuaJIT 2.1...": the builds of the targets, for the first line; "" when none is known yet. */
+void session_describe(const struct session *session, char *buf, size_t size);
+
+/* A VM that a target has beside those that are sampled, and why it is not; "" when there is none.
+ */
+const char *session_unsampled(const struct session *session);
+
+/*
+ * What the profile cannot tell of the i-th build that was seen, as a sentence; "" when there is
+ * nothing of the kind, NULL beyond the last build.
+ */
+const char *session_limit(const struct session *session, uint32_t i, const char **build);
+
+/* A target's process id, for opening sources as it would; the first one. */
+pid_t session_pid(const struct session *session);
+
+#endif

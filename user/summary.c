@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/cleanup.h"
+#include "summary.h"
+
+/* How BPF's ends are told; user space's own reasons are listed beside them. */
+static const struct reason {
+	const char *key, *sentence;
+} reasons[] = {
+#define LB_END(id, class, key, sentence) {key, sentence},
+#include <luabpf/ends.def>
+#undef LB_END
+	{"reused", "another prototype took the address before the name was checked"},
+	{"gone",
+	 "the function was collected, or its process had ended, before its names were read"},
+	{"bad-record", "a record of the ring buffer was malformed"},
+};
+
+const char *summary_sentence(const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strcmp(reasons[i].key, key))
+			return reasons[i].sentence;
+	return key;
+}
+
+/* of enum session_end */
+static const char *const end_names[] = {"duration", "signal", "targets-ended"};
+
+/* Fewer lost samples than this say nothing about the build. */
+#define DOUBTFUL 20
+
+static bool is_outside(const char *key)
+{
+	return !strcmp(key, "outside-lua");
+}
+
+void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out)
+{
+	size_t i;
+
+	*out = (struct summary){.stats = *stats, .prof = prof, .resolved = prof_samples(prof)};
+	for (i = 0; i < prof_nlosses(prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(prof, i, &loss);
+		if (is_outside(loss.reason))
+			out->outside += loss.count;
+		else
+			out->lost += loss.count;
+	}
+}
+
+uint64_t summary_lost_ppm(const struct summary *s)
+{
+	uint64_t all = s->resolved + s->lost;
+
+	return all ? (uint64_t)((double)s->lost * 1e6 / (double)all) : 0;
+}
+
+/* Samples per second of the targets' CPU time. */
+static double achieved_hz(const struct summary *s)
+{
+	double all = (double)(s->resolved + s->outside + s->lost);
+
+	return s->stats.cpu_ns ? all * 1e9 / (double)s->stats.cpu_ns : 0;
+}
+
+static double asked_hz(const struct summary *s)
+{
+	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void print_losses(const struct summary *s, FILE *to)
+{
+	size_t i;
+
+	for (i = 0; i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!is_outside(loss.reason))
+			fprintf(to, "luabpf: lost %" PRIu64 " (%s): %s\n", loss.count, loss.reason,
+				summary_sentence(loss.reason));
+	}
+}
+
+/* Why is there nothing to see? */
+static void print_nothing(const struct summary *s, FILE *to)
+{
+	if (s->stats.cpu_ns < s->stats.period_ns)
+		fprintf(to,
+			"luabpf: no samples: the target used %.1f ms of CPU time; it was idle, or "
+			"waited (luabpf samples CPU time)\n",
+			(double)s->stats.cpu_ns / 1e6);
+	else if (s->outside && !s->lost)
+		fprintf(to,
+			"luabpf: no samples in Lua: the target used %.1f s of CPU time, all of it "
+			"outside Lua\n",
+			(double)s->stats.cpu_ns / 1e9);
+}
+
+/* Losses that a wrong layout would cause. */
+static uint64_t lost_to_layout(const struct summary *s)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!strcmp(loss.reason, "torn") || !strcmp(loss.reason, "fault") ||
+		    !strcmp(loss.reason, "bad-trace"))
+			n += loss.count;
+	}
+	return n;
+}
+
+void summary_print(const struct summary *s, const char *written, FILE *to)
+{
+	uint64_t all = s->resolved + s->outside + s->lost;
+
+	fprintf(to, "luabpf: %s%s%" PRIu64 " samples, %zu stacks, %.1f s of CPU time in %.1f s",
+		written ? written : "", written ? ": " : "", s->resolved, prof_nrows(s->prof),
+		(double)s->stats.cpu_ns / 1e9, (double)s->stats.wall_ns / 1e9);
+	fprintf(to, " at %.1f of %.1f Hz; outside Lua %.1f %%; lost %" PRIu64, achieved_hz(s),
+		asked_hz(s), percent(s->outside, all), s->lost);
+	if (s->lost)
+		fprintf(to, " (%.2f %%)", (double)summary_lost_ppm(s) / 1e4);
+	if (s->stats.bpf_runs)
+		fprintf(to, "; %.0f ns in BPF per sample",
+			(double)s->stats.bpf_ns / (double)s->stats.bpf_runs);
+	fprintf(to, "\n");
+	print_losses(s, to);
+	if (!s->resolved)
+		print_nothing(s, to);
+	if (lost_to_layout(s) > s->resolved && lost_to_layout(s) >= DOUBTFUL)
+		fprintf(to,
+			"luabpf: most samples in Lua could not be walked: a VM that was patched? "
+			"The rest may be wrong, too; luabpf doctor -p PID shows what was "
+			"measured\n");
+}
+
+void summary_print_ends(const struct summary *s, FILE *to)
+{
+	static const char *const keys[] = {
+#define LB_END(id, class, key, sentence) key,
+#include <luabpf/ends.def>
+#undef LB_END
+	};
+
+	fprintf(to, "luabpf: in the kernel:");
+	for (size_t i = 0; i < LB_END__MAX; i++) {
+		if (s->stats.ends[i])
+			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
+	}
+	fprintf(to, " %" PRIu64 " runs of BPF", s->stats.bpf_runs);
+	if (s->stats.first_sample_ns)
+		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
+	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);
+}
+
+static cJSON *losses_json(const struct summary *s)
+{
+	cJSON *object = cJSON_CreateObject();
+	size_t i;
+
+	for (i = 0; object && i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!is_outside(loss.reason))
+			cJSON_AddNumberToObject(object, loss.reason, (double)loss.count);
+	}
+	return object;
+}
+
+int summary_json(const struct summary *s, FILE *to)
+{
+	const struct session_stats *st = &s->stats;
+	cJSON *root = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddNumberToObject(root, "samples", (double)(s->resolved + s->outside + s->lost));
+	cJSON_AddNumberToObject(root, "resolved", (double)s->resolved);
+	cJSON_AddNumberToObject(root, "outside_lua", (double)s->outside);
+	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
+	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
+	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
+	cJSON_AddNumberToObject(root, "asked_hz", asked_hz(s));
+	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));
+	cJSON_AddNumberToObject(root, "cpu_seconds", (double)st->cpu_ns / 1e9);
+	cJSON_AddNumberToObject(root, "wall_seconds", (double)st->wall_ns / 1e9);
+	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
+	cJSON_AddNumberToObject(root, "bpf_ns_per_sample",
+				st->bpf_runs ? (double)st->bpf_ns / (double)st->bpf_runs : 0);
+	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
+	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
+	text = cJSON_Print(root);
+	cJSON_Delete(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(to, "%s\n", text);
+	cJSON_free(text);
+	return 0;
+}

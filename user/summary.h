@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording says of itself: the line at the end, the reasons of losses, the --stats JSON. */
+#ifndef SUMMARY_H
+#define SUMMARY_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "prof/prof.h"
+#include "session.h"
+
+/* All samples of the targets, by what became of them. */
+struct summary {
+	struct session_stats stats;
+	const struct prof *prof; /* borrowed */
+	uint64_t resolved;	 /* in the profile */
+	uint64_t outside;	 /* their thread ran no Lua */
+	uint64_t lost;		 /* all others */
+};
+
+void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out);
+
+/* Share of samples in Lua that were lost, in millionths; 0 when there were none. */
+uint64_t summary_lost_ppm(const struct summary *s);
+
+/* Human text, a few lines. written: the files that were written, or NULL. */
+void summary_print(const struct summary *s, const char *written, FILE *to);
+
+/* For -v: how samples ended in the kernel, before their names were looked up. */
+void summary_print_ends(const struct summary *s, FILE *to);
+
+/* What a reason of loss means; the reason itself when it is not known. */
+const char *summary_sentence(const char *reason);
+
+/* One JSON object; its members are described in docs/stats.md. -ENOMEM, -EIO. */
+int summary_json(const struct summary *s, FILE *to);
+
+#endif

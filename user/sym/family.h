@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the symbolizer asks of a family of VMs. Prototypes and names are the family's own structs
+ * (lj_proto, puc_proto; lj_ffnames, puc_cnames), seen from here as opaque ones.
+ */
+#ifndef SYM_FAMILY_H
+#define SYM_FAMILY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <luabpf/abi.h>
+#include <luabpf/mem.h>
+
+struct proto;
+struct names;
+
+typedef int (*sym_definition_fn)(void *arg, uint64_t child, const char *name);
+
+/* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. */
+struct sym_family {
+	int (*read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		    struct proto **out);
+	void (*free)(struct proto **p);
+	uint32_t (*fingerprint)(const struct proto *p);
+	uint64_t (*hash)(const struct proto *p);
+	/* may be NULL: only what has the same hash is the same */
+	bool (*same)(const struct proto *a, const struct proto *b);
+	bool (*complete)(const struct proto *p);
+	const char *(*chunkname)(const struct proto *p, size_t *len);
+	int32_t (*firstline)(const struct proto *p);
+	int32_t (*line)(const struct proto *p, uint32_t pc);
+	void (*callname)(const struct proto *p, uint32_t pc, const char **name);
+	int (*definitions)(const struct proto *p, sym_definition_fn fn, void *arg);
+
+	int (*names_read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+			  struct names **out);
+	void (*names_free)(struct names **names);
+	const char *(*builtin)(const struct names *names, uint64_t number);
+	const char *(*cfunction)(const struct names *names, uint64_t addr);
+	/* C functions: the name in the loaded libraries before the ELF symbol */
+	bool libraries_first;
+	/* a C function may be known by its slot on the Lua stack alone, over which its results are
+	 * written as it returns */
+	bool slots_change;
+};
+
+/* NULL: no such family (enum lb_family). */
+const struct sym_family *sym_family(uint32_t family);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a prototype. The VM allocates it in one piece (lj_parse.c, lj_bcread.c):
+ *
+ *     GCproto | bytecode | ... GC constants | number constants | upvalues | lineinfo uvinfo varinfo
+ *                                           ^ k: constants count down and up from here
+ *
+ * so after the head is checked, one read brings all but the text of strings. The head is checked
+ * for what later code relies on: every table lies inside the allocation.
+ */
+#include "sym/lj_proto_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/layout.h>
+#include <luabpf/lj_print.h>
+
+#include "base/cleanup.h"
+#include "vm/lj_bc.h"
+
+#define MAX_SIZEPT (64u << 20)
+#define MAX_KGC 65536	   /* operand D */
+#define MAX_NAME 1023	   /* a name longer than this is cut */
+#define MAX_CHUNKNAME 8191 /* enough for any path; the VM itself shows 60 bytes of source text */
+#define MAX_STRINGS (16u << 20) /* text of all names of one prototype */
+#define FIRST_READ 64		/* of a string: head and text of most names */
+
+/* Offsets of the tables from the start of the prototype, checked. 0: not there. */
+struct shape {
+	uint32_t size, sizebc, k, nkgc;
+	uint32_t lineinfo, uvinfo, varinfo;
+};
+
+static uint64_t get64(const uint8_t *bytes, unsigned offset)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + offset, sizeof(v));
+	return v;
+}
+
+static uint32_t get32(const uint8_t *bytes, unsigned offset)
+{
+	uint32_t v;
+
+	memcpy(&v, bytes + offset, sizeof(v));
+	return v;
+}
+
+static bool plausible(uint64_t ptr)
+{
+	return ptr && !(ptr & 7) && !(ptr >> 47);
+}
+
+/* A pointer into [pt + from, pt + size], as an offset. NULL is 0. */
+static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
+{
+	*offset = 0;
+	if (!ptr)
+		return true;
+	if (ptr - pt < from || ptr - pt > size)
+		return false;
+	*offset = (uint32_t)(ptr - pt);
+	return true;
+}
+
+static bool check_head(const uint8_t *head, uint64_t pt, struct shape *s)
+{
+	uint32_t sizekn = get32(head, LJ_PROTO_SIZEKN), numline = get32(head, LJ_PROTO_NUMLINE);
+	uint64_t width = numline < 256 ? 1 : numline < 65536 ? 2 : 4;
+	uint64_t code;
+
+	s->size = get32(head, LJ_PROTO_SIZEPT);
+	s->sizebc = get32(head, LJ_PROTO_SIZEBC);
+	s->nkgc = get32(head, LJ_PROTO_SIZEKGC);
+	code = LJ_PROTO_SIZE + 4ULL * s->sizebc;
+	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
+	    code + 8ULL * s->nkgc > s->size)
+		return false;
+	if (!inside(get64(head, LJ_PROTO_K), pt, (uint32_t)(code + 8ULL * s->nkgc), s->size,
+		    &s->k) ||
+	    !s->k || s->k & 7 || s->k + 8ULL * sizekn > s->size)
+		return false;
+	if (!inside(get64(head, LJ_PROTO_LINEINFO), pt, s->k, s->size, &s->lineinfo) ||
+	    !inside(get64(head, LJ_PROTO_UVINFO), pt, s->k, s->size, &s->uvinfo) ||
+	    !inside(get64(head, LJ_PROTO_VARINFO), pt, s->k, s->size, &s->varinfo))
+		return false;
+	if (s->lineinfo && s->lineinfo + width * (s->sizebc - 1) > s->size)
+		return false;
+	return s->uvinfo <= s->varinfo || !s->varinfo;
+}
+
+/* How much of [addr, addr + size) can be read, from its start on; a multiple of 8 unless it is all.
+ */
+static uint32_t read_prefix(const struct lb_mem *mem, uint8_t *dst, uint64_t addr, uint32_t size)
+{
+	uint32_t done = 0, step;
+
+	if (!mem_read(mem, dst, size, addr))
+		return size;
+	for (step = 1u << 31; step >= 8; step >>= 1)
+		if (step < size - done && !mem_read(mem, dst + done, step, addr + done))
+			done += step;
+	return done;
+}
+
+static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, uint32_t from,
+				uint32_t to)
+{
+	struct lj_part part = {.p = p->bytes + from};
+
+	if (from && from < to)
+		part.len = p->complete
+				   ? to - from
+				   : read_prefix(mem, p->bytes + from, p->addr + from, to - from);
+	return part;
+}
+
+/* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
+static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
+{
+	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
+	uint32_t debug_end = s->uvinfo ? s->uvinfo : s->varinfo ? s->varinfo : s->size;
+
+	p->bytes = calloc(1, s->size);
+	if (!p->bytes)
+		return -ENOMEM;
+	p->size = s->size;
+	p->complete = !mem_read(mem, p->bytes, s->size, p->addr);
+	p->bc = read_part(mem, p, LJ_PROTO_SIZE, code);
+	p->lineinfo = read_part(mem, p, s->lineinfo, debug_end);
+	p->uvinfo = read_part(mem, p, s->uvinfo, s->varinfo ? s->varinfo : s->size);
+	p->varinfo = read_part(mem, p, s->varinfo, s->size);
+	p->has_lines = s->lineinfo;
+	p->has_uvinfo = s->uvinfo;
+	return 0;
+}
+
+/*
+ * Reads a GCstr's text into dst (at most max bytes, then a NUL). When only the first part of the
+ * text can be read, that is taken, and *cut set.
+ */
+static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t max, size_t *len,
+		    uint64_t *id, bool *cut)
+{
+	uint8_t head[FIRST_READ];
+	uint32_t want, have = 0;
+
+	if (!plausible(ref))
+		return -EBADMSG;
+	if (!mem_read(mem, head, sizeof(head), ref))
+		have = sizeof(head) - LJ_STR_SIZE;
+	else if (mem_read(mem, head, LJ_STR_SIZE, ref))
+		return -EFAULT;
+	if (head[LJ_STR_GCT] != LJ_GCT_STR)
+		return -EBADMSG;
+	want = get32(head, LJ_STR_LEN);
+	if (want > max)
+		want = (uint32_t)max;
+	if (want <= have) {
+		memcpy(dst, head + LJ_STR_SIZE, want);
+	} else {
+		uint32_t got = read_prefix(mem, (uint8_t *)dst, ref + LJ_STR_SIZE, want);
+
+		*cut |= got < want;
+		want = got;
+	}
+	dst[want] = '\0';
+	*len = want;
+	*id = get32(head, LJ_STR_SID) | (uint64_t)get32(head, LJ_STR_HASH) << 32;
+	return 0;
+}
+
+static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
+{
+	char text[MAX_CHUNKNAME + 1];
+	uint64_t id;
+	int err = read_str(mem, ref, text, MAX_CHUNKNAME, &p->chunklen, &id, &p->cut);
+
+	if (err)
+		return err;
+	p->chunkname = malloc(p->chunklen + 1);
+	if (!p->chunkname)
+		return -ENOMEM;
+	memcpy(p->chunkname, text, p->chunklen + 1);
+	return 0;
+}
+
+/* A growing heap of text. Strings are noted by offset (+ 1) until it stops moving. */
+struct heap {
+	char *text;
+	size_t len, cap;
+};
+
+static int heap_add(struct heap *h, const char *text, size_t len, size_t *offset)
+{
+	if (h->len + len + 1 > MAX_STRINGS)
+		return -E2BIG;
+	if (h->len + len + 1 > h->cap) {
+		size_t cap = 2 * h->cap + len + 256;
+		char *grown = realloc(h->text, cap);
+
+		if (!grown)
+			return -ENOMEM;
+		h->text = grown;
+		h->cap = cap;
+	}
+	memcpy(h->text + h->len, text, len + 1);
+	*offset = h->len;
+	h->len += len + 1;
+	return 0;
+}
+
+/* Type and, for strings, text of constant i. What cannot be read stays unknown. */
+static int read_constant(const struct lb_mem *mem, struct lj_kgc *k, struct heap *heap,
+			 size_t *offset, bool *cut)
+{
+	char text[MAX_NAME + 1];
+	uint8_t head[16];
+	size_t len;
+	int err;
+
+	err = read_str(mem, k->ref, text, MAX_NAME, &len, &k->id, cut);
+	if (!err) {
+		k->gct = LJ_GCT_STR;
+		err = heap_add(heap, text, len, offset);
+		return err == -ENOMEM ? err : 0;
+	}
+	if (plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
+		k->gct = head[LJ_STR_GCT];
+	else
+		*cut = true;
+	return 0;
+}
+
+/* The references: part of the allocation, or (when that is not whole) read one by one. */
+static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nkgc; i++) {
+		uint32_t at = k - 8 * (i + 1);
+
+		if (!p->complete && mem_read(mem, p->bytes + at, 8, p->addr + at))
+			return;
+		p->kgc[i].ref = get64(p->bytes, at);
+	}
+}
+
+static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
+{
+	size_t *offsets __free = NULL;
+	struct heap heap = {0};
+	uint32_t i;
+	int err = 0;
+
+	p->nkgc = s->nkgc < MAX_KGC ? s->nkgc : MAX_KGC;
+	if (!p->nkgc)
+		return 0;
+	p->kgc = calloc(p->nkgc, sizeof(*p->kgc));
+	offsets = calloc(p->nkgc, sizeof(*offsets));
+	if (!p->kgc || !offsets)
+		return -ENOMEM;
+	read_refs(mem, p, s->k);
+	for (i = 0; i < p->nkgc && !err; i++) {
+		offsets[i] = SIZE_MAX;
+		err = read_constant(mem, &p->kgc[i], &heap, &offsets[i], &p->cut);
+	}
+	p->strings = heap.text;
+	for (i = 0; i < p->nkgc && !err; i++)
+		if (offsets[i] != SIZE_MAX)
+			p->kgc[i].str = heap.text + offsets[i];
+	return err;
+}
+
+/* lj_proto_print() of walk_lj.h, from the same bytes. */
+static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
+{
+	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
+	uint64_t h = lj_print_head(head, pt);
+	struct lj_print_parts parts;
+
+	lj_print_parts(head, pt, &parts);
+	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
+		h = lj_print_debug(h, bytes, parts.ndebug);
+	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
+		return lj_print_end(h);
+	h = lj_print_kgc(h, bytes, parts.nkgc);
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, get64(bytes, LJ_PRINT_KGC - 8)))
+		h = lj_print_str(h, bytes);
+	return lj_print_end(h);
+}
+
+/* The target runs meanwhile: is it still the same prototype that lies there? */
+static int check_again(const struct lb_mem *mem, const struct lj_proto *p)
+{
+	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
+	int err = mem_read(mem, head, sizeof(head), p->addr);
+
+	if (err)
+		return err;
+	return fingerprint(mem, head, p->addr) == p->fingerprint ? 0 : -EAGAIN;
+}
+
+static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t *head,
+		    const struct shape *s)
+{
+	int err = read_chunkname(mem, p, get64(head, LJ_PROTO_CHUNKNAME));
+
+	if (err)
+		return err;
+	p->fingerprint = fingerprint(mem, head, p->addr);
+	p->sizebc = s->sizebc;
+	p->numline = get32(head, LJ_PROTO_NUMLINE);
+	p->firstline = (int32_t)get32(head, LJ_PROTO_FIRSTLINE);
+	p->sizeuv = head[LJ_PROTO_SIZEUV];
+	err = read_parts(mem, p, s);
+	if (!err)
+		err = read_constants(mem, p, s);
+	return err ? err : check_again(mem, p);
+}
+
+int lj_proto_read(const struct lb_mem *mem, uint64_t pt, struct lj_proto **out)
+{
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	/* lj_print.h reads words: aligned, and none beyond the head */
+	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
+	struct shape shape;
+	int err;
+
+	if (!plausible(pt))
+		return -EBADMSG;
+	err = mem_read(mem, head, sizeof(head), pt);
+	if (err)
+		return err;
+	if (!check_head(head, pt, &shape))
+		return -EBADMSG;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->addr = pt;
+	err = read_all(mem, p, head, &shape);
+	if (err)
+		return err;
+	*out = TAKE_PTR(p);
+	return 0;
+}
+
+void lj_proto_free(struct lj_proto **p)
+{
+	if (!*p)
+		return;
+	free((*p)->bytes);
+	free((*p)->kgc);
+	free((*p)->strings);
+	free((*p)->chunkname);
+	free(*p);
+	*p = NULL;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3ULL; /* FNV-1a */
+	return h;
+}
+
+/*
+ * The VM patches loops, returns, iterators and function heads as it compiles and despecialises
+ * (lj_trace.c, lj_dispatch.c): those say nothing of a function's identity.
+ */
+static bool patchable(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return op >= LJ_BC_RETM || op == LJ_BC_ITERC || op == LJ_BC_ITERN || op == LJ_BC_ISNEXT;
+}
+
+static uint64_t hash_strings(uint64_t h, const struct lj_proto *p, bool by_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nkgc; i++) {
+		if (p->kgc[i].str && by_id)
+			h = hash_bytes(h, &p->kgc[i].id, sizeof(p->kgc[i].id));
+		else if (p->kgc[i].str)
+			h = hash_bytes(h, p->kgc[i].str, strlen(p->kgc[i].str) + 1);
+	}
+	return h;
+}
+
+static uint64_t hash_of(const struct lj_proto *p, bool by_id)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+	uint32_t i;
+
+	h = hash_bytes(h, &p->firstline, sizeof(p->firstline));
+	h = hash_bytes(h, &p->numline, sizeof(p->numline));
+	h = hash_bytes(h, &p->sizebc, sizeof(p->sizebc));
+	h = hash_bytes(h, p->chunkname, p->chunklen + 1);
+	for (i = 0; lj_proto_has_ins(p, i); i++) {
+		uint32_t ins = lj_proto_ins(p, i);
+
+		if (lj_bc_op(ins) ==
+		    LJ_BC_KSHORT) /* a number: neither lines nor names hang on it */
+			ins &= 0xffff;
+		if (!patchable(ins))
+			h = hash_bytes(h, &ins, sizeof(ins));
+	}
+	h = hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
+	h = hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
+	h = hash_bytes(h, p->varinfo.p, p->varinfo.len);
+	return hash_strings(h, p, by_id);
+}
+
+uint64_t lj_proto_hash(const struct lj_proto *p)
+{
+	return hash_of(p, false);
+}
+
+bool lj_proto_same(const struct lj_proto *a, const struct lj_proto *b)
+{
+	return hash_of(a, true) == hash_of(b, true);
+}
+
+uint32_t lj_proto_fingerprint(const struct lj_proto *p)
+{
+	return p->fingerprint;
+}
+
+bool lj_proto_complete(const struct lj_proto *p)
+{
+	return p->complete && !p->cut;
+}
+
+uint64_t lj_proto_addr(const struct lj_proto *p)
+{
+	return p->addr;
+}
+
+uint32_t lj_proto_sizebc(const struct lj_proto *p)
+{
+	return p->sizebc;
+}
+
+int32_t lj_proto_firstline(const struct lj_proto *p)
+{
+	return p->firstline;
+}
+
+int32_t lj_proto_lastline(const struct lj_proto *p)
+{
+	return (int32_t)((uint32_t)p->firstline + p->numline);
+}
+
+bool lj_proto_stripped(const struct lj_proto *p)
+{
+	return !p->has_lines;
+}
+
+const char *lj_proto_chunkname(const struct lj_proto *p, size_t *len)
+{
+	if (len)
+		*len = p->chunklen;
+	return p->chunkname;
+}

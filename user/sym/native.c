@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ *     struct native --- procs: pid -> executable mappings, as last read
+ *                   \-- files: device, inode -> open ELF file with its symbols
+ *
+ * Mappings are read again when an address lies in none of them, though not more often than once in
+ * REREAD_NS per process: JIT code is in none, ever.
+ */
+#include "sym/native.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/mem_remote.h"
+#include "target/elf.h"
+#include "target/process.h"
+
+#define REREAD_NS 1000000000ULL
+#define MAX_MAPS 65536
+#define VDSO_SIZE 8192
+#define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
+
+struct file_key {
+	uint64_t dev, ino;
+};
+
+struct file {
+	struct file_key key;
+	struct elf_file *elf; /* NULL: could not be opened, or is none */
+	UT_hash_handle hh;
+};
+
+struct map {
+	uint64_t start, end, offset;
+	struct file *file;
+};
+
+struct proc {
+	pid_t pid;
+	struct map *maps;
+	size_t nmaps;
+	uint64_t read_ns;
+	UT_hash_handle hh;
+};
+
+struct native {
+	struct file *files;
+	struct proc *procs;
+};
+
+int native_new(struct native **out)
+{
+	struct native *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	*out = n;
+	return 0;
+}
+
+static void free_proc(struct proc **p)
+{
+	if (*p)
+		free((*p)->maps);
+	free(*p);
+	*p = NULL;
+}
+
+void native_free(struct native **n)
+{
+	struct file *f, *next_file;
+	struct proc *p, *next_proc;
+
+	if (!*n)
+		return;
+	HASH_ITER (hh, (*n)->files, f, next_file) {
+		HASH_DEL((*n)->files, f);
+		elf_close(&f->elf);
+		free(f);
+	}
+	HASH_ITER (hh, (*n)->procs, p, next_proc) {
+		HASH_DEL((*n)->procs, p);
+		free_proc(&p);
+	}
+	free(*n);
+	*n = NULL;
+}
+
+void native_forget(struct native *n, pid_t pid)
+{
+	struct proc *p;
+
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
+	if (!p)
+		return;
+	HASH_DEL(n->procs, p);
+	free_proc(&p);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static struct file *find_file(struct native *n, const struct file_key *key)
+{
+	struct file *f;
+
+	HASH_FIND(hh, n->files, key, sizeof(*key), f);
+	return f;
+}
+
+/* Owns *elf from here on. */
+static struct file *add_file(struct native *n, const struct file_key *key, struct elf_file **elf)
+{
+	struct file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->key = *key;
+	HASH_ADD(hh, n->files, key, sizeof(f->key), f);
+	if (!f->hh.tbl) {
+		free(f);
+		return NULL;
+	}
+	f->elf = TAKE_PTR(*elf);
+	return f;
+}
+
+struct reading {
+	struct native *n;
+	struct proc *p;
+	size_t cap;
+};
+
+static int add_map(struct reading *r, uint64_t start, uint64_t end, uint64_t offset,
+		   struct file *file)
+{
+	struct proc *p = r->p;
+
+	if (p->nmaps >= MAX_MAPS)
+		return 0;
+	if (p->nmaps == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : 32;
+		struct map *maps = reallocarray(p->maps, cap, sizeof(*maps));
+
+		if (!maps)
+			return -ENOMEM;
+		p->maps = maps;
+		r->cap = cap;
+	}
+	p->maps[p->nmaps++] =
+		(struct map){.start = start, .end = end, .offset = offset, .file = file};
+	return 0;
+}
+
+static int note_mapping(void *arg, const struct process_mapping *m)
+{
+	struct elf_file *elf __cleanup(elf_close) = NULL;
+	const struct file_key key = {m->dev, m->ino};
+	struct reading *r = arg;
+	struct file *file = find_file(r->n, &key);
+
+	if (!file) {
+		int fd __close = process_open_mapping(r->p->pid, m);
+
+		if (fd >= 0)
+			elf_open_fd(fd, &elf);
+		file = add_file(r->n, &key, &elf);
+		if (!file)
+			return -ENOMEM;
+	}
+	return add_map(r, m->start, m->end, m->offset, file);
+}
+
+static uint64_t vdso_of(pid_t pid)
+{
+	Elf64_auxv_t aux;
+	char path[64];
+	FILE *f __fclose = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	while (f && fread(&aux, sizeof(aux), 1, f) == 1 && aux.a_type != AT_NULL)
+		if (aux.a_type == AT_SYSINFO_EHDR)
+			return aux.a_un.a_val;
+	return 0;
+}
+
+/* The kernel's vdso is an ELF file in memory only. */
+static int note_vdso(struct reading *r)
+{
+	struct elf_file *elf __cleanup(elf_close) = NULL;
+	const struct file_key key = {VDSO_DEV, 0};
+	uint64_t base = vdso_of(r->p->pid);
+	struct file *file = find_file(r->n, &key);
+
+	if (!base)
+		return 0;
+	if (!file) {
+		unsigned char bytes[VDSO_SIZE];
+		struct mem_remote mem;
+		uint32_t size;
+
+		mem_remote_init(&mem, r->p->pid);
+		for (size = VDSO_SIZE; size; size -= 4096)
+			if (!mem_read(&mem.mem, bytes, size, base))
+				break;
+		if (!size || elf_open_bytes(bytes, size, &elf))
+			return 0;
+		file = add_file(r->n, &key, &elf);
+		if (!file)
+			return -ENOMEM;
+	}
+	return add_map(r, base, base + VDSO_SIZE, 0, file);
+}
+
+/* Reads the mappings anew. The old ones stay when that fails. */
+static int read_maps(struct native *n, pid_t pid)
+{
+	struct proc *fresh __cleanup(free_proc) = calloc(1, sizeof(*fresh));
+	struct reading r = {.n = n, .p = fresh};
+	int err;
+
+	if (!fresh)
+		return -ENOMEM;
+	fresh->pid = pid;
+	err = process_mappings(pid, note_mapping, &r);
+	if (!err)
+		err = note_vdso(&r);
+	if (err)
+		return err;
+	if (!fresh->nmaps)
+		return -ESRCH; /* a zombie has none */
+	fresh->read_ns = now_ns();
+	native_forget(n, pid);
+	HASH_ADD(hh, n->procs, pid, sizeof(fresh->pid), fresh);
+	if (!fresh->hh.tbl)
+		return -ENOMEM;
+	fresh = NULL;
+	return 0;
+}
+
+int native_learn(struct native *n, pid_t pid)
+{
+	return read_maps(n, pid);
+}
+
+uint64_t native_maps_id(struct native *n, pid_t pid)
+{
+	uint64_t h = 0;
+	struct proc *p;
+	size_t i;
+
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
+	for (i = 0; p && i < p->nmaps; i++) {
+		const struct map *m = &p->maps[i];
+
+		h = (h ^ m->start ^ m->end << 1 ^ m->offset << 2) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ h >> 29 ^ (uintptr_t)m->file) * 0x9e3779b97f4a7c15ULL;
+	}
+	return h;
+}
+
+static const struct map *find_map(const struct proc *p, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; p && i < p->nmaps; i++)
+		if (addr >= p->maps[i].start && addr < p->maps[i].end)
+			return &p->maps[i];
+	return NULL;
+}
+
+static int locate(struct native *n, pid_t pid, uint64_t addr, const struct map **map)
+{
+	struct proc *p;
+	int err = 0;
+
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
+	*map = find_map(p, addr);
+	if (*map || (p && now_ns() - p->read_ns < REREAD_NS))
+		return 0;
+	if (p)
+		p->read_ns = now_ns();
+	err = read_maps(n, pid);
+	if (err)
+		return p && err != -ENOMEM ? 0 : err;
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
+	*map = find_map(p, addr);
+	return 0;
+}
+
+bool native_is_code(struct native *n, pid_t pid, uint64_t addr)
+{
+	const struct map *map;
+
+	return locate(n, pid, addr, &map) || map;
+}
+
+int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
+{
+	const struct map *map;
+	uint64_t bias;
+	int err;
+
+	err = locate(n, pid, addr, &map);
+	if (err)
+		return err;
+	if (!map || !map->file->elf || elf_bias(map->file->elf, map->start, map->offset, &bias))
+		return -ENOENT;
+	return elf_symbol(map->file->elf, addr - bias, name, NULL);
+}

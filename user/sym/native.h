@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses of a process to ELF symbols. Files are opened as the process has them mapped
+ * (map_files, or its root), so that containers and deleted files work, and are cached by device and
+ * inode.
+ */
+#ifndef SYM_NATIVE_H
+#define SYM_NATIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct native;
+
+int native_new(struct native **out);
+void native_free(struct native **n);
+
+/*
+ * Name of the function that covers addr. It stays valid until native_free(). -ENOENT: no symbol
+ * covers it (stripped, JIT code); -ESRCH: the process is gone and was not seen before.
+ */
+int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name);
+
+/* Does addr lie in executable code of a file? True when that cannot be told. */
+bool native_is_code(struct native *n, pid_t pid, uint64_t addr);
+
+/* Reads the mappings of pid now, while it lives; else the first lookup does. */
+int native_learn(struct native *n, pid_t pid);
+
+/* Tells one set of mappings from another: what addresses meant may have changed when this has. */
+uint64_t native_maps_id(struct native *n, pid_t pid);
+
+/* The process has ended, or executed another program: forget its mappings (not the files). */
+void native_forget(struct native *n, pid_t pid);
+
+#endif

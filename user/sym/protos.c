@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "protos.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/mem_image.h"
+
+/* A prototype that samples showed. */
+struct known {
+	struct {
+		uint64_t addr;
+		uint32_t print;
+		uint32_t pad;
+	} key;
+	const struct lb_build *build;
+	struct protos_entry entry; /* what others see of it */
+	uint64_t hash;
+	uint32_t checked; /* round in which it was compared with the live process */
+	uint32_t bad;	  /* round in which it turned out to be two different ones */
+	bool defined;	  /* its children's names are in protos->definitions */
+	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
+	UT_hash_handle hh;
+};
+
+/* A child prototype's name, where its parent's bytecode stores it. */
+struct definition {
+	struct {
+		uint64_t child;
+		const struct known *parent;
+	} key;
+	char *name;
+	UT_hash_handle hh;
+};
+
+struct protos {
+	const struct lb_mem *mem; /* of the live process */
+	void (*changed)(void *arg, uint64_t addr);
+	void *arg;
+	struct known *known;
+	struct definition *definitions;
+};
+
+int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
+	       struct protos **out)
+{
+	struct protos *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->mem = mem;
+	p->changed = changed;
+	p->arg = arg;
+	*out = p;
+	return 0;
+}
+
+void protos_clear(struct protos *p)
+{
+	struct definition *d, *dtmp;
+	struct known *k, *ktmp;
+
+	HASH_ITER (hh, p->known, k, ktmp) {
+		HASH_DEL(p->known, k);
+		k->entry.family->free(&k->entry.proto);
+		free(k);
+	}
+	HASH_ITER (hh, p->definitions, d, dtmp) {
+		HASH_DEL(p->definitions, d);
+		free(d->name);
+		free(d);
+	}
+}
+
+void protos_free(struct protos **protos)
+{
+	if (!*protos)
+		return;
+	protos_clear(*protos);
+	free(*protos);
+	*protos = NULL;
+}
+
+size_t protos_count(const struct protos *p)
+{
+	return HASH_COUNT(p->known);
+}
+
+static struct known *find_known(struct protos *p, uint64_t addr, uint32_t print)
+{
+	struct known *k, probe = {.key = {.addr = addr, .print = print}};
+
+	HASH_FIND(hh, p->known, &probe.key, sizeof(probe.key), k);
+	return k;
+}
+
+static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
+			       uint32_t print)
+{
+	struct known *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->build = build;
+	k->entry.family = sym_family(build->family);
+	k->key.addr = addr;
+	k->key.print = print;
+	HASH_ADD(hh, p->known, key, sizeof(k->key), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return NULL;
+	}
+	return k;
+}
+
+/* Definitions whose names came from this prototype are void. */
+static void drop_definitions(struct protos *p, const struct known *parent)
+{
+	struct definition *d, *tmp;
+
+	HASH_ITER (hh, p->definitions, d, tmp) {
+		if (d->key.parent != parent)
+			continue;
+		HASH_DEL(p->definitions, d);
+		free(d->name);
+		free(d);
+	}
+}
+
+static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
+{
+	drop_definitions(p, k);
+	p->changed(p->arg, k->key.addr);
+	k->entry.family->free(&k->entry.proto);
+	k->entry.proto = proto;
+	k->hash = k->entry.family->hash(proto);
+	k->defined = false;
+}
+
+struct define_ctx {
+	struct protos *p;
+	struct known *parent;
+};
+
+static int define(void *arg, uint64_t child, const char *name)
+{
+	struct define_ctx *ctx = arg;
+	struct definition *d = calloc(1, sizeof(*d)), *old;
+
+	if (!d)
+		return -ENOMEM;
+	d->key.child = child;
+	d->key.parent = ctx->parent;
+	HASH_FIND(hh, ctx->p->definitions, &d->key, sizeof(d->key), old);
+	d->name = old ? NULL : strdup(name); /* of two names the first stands */
+	if (d->name)
+		HASH_ADD(hh, ctx->p->definitions, key, sizeof(d->key), d);
+	if (!d->name || !d->hh.tbl) {
+		free(d->name);
+		free(d);
+		return old ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static void learn_definitions(struct protos *p, struct known *k)
+{
+	struct define_ctx ctx = {.p = p, .parent = k};
+
+	if (k->defined || !k->entry.proto)
+		return;
+	k->defined = true;
+	k->entry.family->definitions(k->entry.proto, define, &ctx);
+}
+
+/* Reads a prototype out of the bytes that BPF shipped. */
+static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *build,
+			struct proto **out)
+{
+	struct mem_image image;
+	uint32_t i;
+	int r = 0;
+
+	mem_image_init(&image);
+	for (i = 0; i < rec->nparts && !r; i++)
+		if (rec->part[i].len)
+			r = mem_image_add(&image, rec->part[i].addr,
+					  (const uint8_t *)rec + rec->part[i].at, rec->part[i].len);
+	if (!r)
+		r = sym_family(build->family)->read(&image.mem, build, rec->proto, out);
+	mem_image_clear(&image);
+	return r;
+}
+
+/* Reads it out of the live process, if it is still the one that BPF saw. */
+static int read_live(const struct protos *p, const struct lb_build *build, uint64_t addr,
+		     uint32_t print, struct proto **out)
+{
+	const struct sym_family *family = sym_family(build->family);
+	struct proto *live = NULL;
+	int r = family->read(p->mem, build, addr, &live);
+
+	if (r)
+		return r;
+	if (family->fingerprint(live) != print) {
+		family->free(&live);
+		return -ESTALE;
+	}
+	*out = live;
+	return 0;
+}
+
+int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct lb_build *build)
+{
+	const struct sym_family *family = sym_family(build->family);
+	struct proto *proto = NULL, *live = NULL;
+	struct known *k;
+	int r;
+
+	r = read_shipped(rec, build, &proto);
+	if (r == -ENOMEM)
+		return r;
+	if (!r && family->complete(proto) && family->fingerprint(proto) != rec->print)
+		family->free(&proto);
+	/* what was too large to ship is read now, and what was shipped kept when that is too late
+	 */
+	if ((!proto || !family->complete(proto)) &&
+	    !read_live(p, build, rec->proto, rec->print, &live)) {
+		family->free(&proto);
+		proto = live;
+	}
+	if (!proto)
+		return 0;
+	k = find_known(p, rec->proto, rec->print);
+	if (!k)
+		k = add_known(p, build, rec->proto, rec->print);
+	if (!k) {
+		family->free(&proto);
+		return -ENOMEM;
+	}
+	if (!k->entry.proto || k->hash != family->hash(proto)) {
+		k->twofold |= k->entry.proto && family->complete(k->entry.proto);
+		replace_proto(p, k, proto);
+	} else {
+		family->free(&proto);
+	}
+	learn_definitions(p, k);
+	return 0;
+}
+
+static bool is_known(const struct known *k, const struct proto *p)
+{
+	const struct sym_family *family = k->entry.family;
+
+	if (k->hash == family->hash(p))
+		return true;
+	return family->same && family->complete(k->entry.proto) && family->same(k->entry.proto, p);
+}
+
+/* Compares with the live process, once a round. What can be read and is another changes what is
+ * known. */
+static void check_known(struct protos *p, struct known *k, uint32_t round)
+{
+	struct proto *live = NULL;
+
+	if (k->checked == round)
+		return;
+	k->checked = round;
+	/* gone, or another took the address: what is known came with the sample's fingerprint */
+	if (read_live(p, k->build, k->key.addr, k->key.print, &live)) {
+		if (k->twofold)
+			k->bad = round;
+		return;
+	}
+	if (!k->entry.proto) {
+		replace_proto(p, k, live);
+		return;
+	}
+	if (k->entry.family->complete(k->entry.proto) && !k->entry.family->complete(live)) {
+		/* the VM is being closed: its strings are gone, and the prototype will be */
+		k->entry.family->free(&live);
+		if (k->twofold)
+			k->bad = round;
+		return;
+	}
+	if (!is_known(k, live)) {
+		/* it may have been caught while the VM patched it: once more */
+		k->entry.family->free(&live);
+		if (read_live(p, k->build, k->key.addr, k->key.print, &live))
+			return;
+	}
+	if (is_known(k, live)) {
+		k->entry.family->free(&live);
+		return;
+	}
+	if (k->entry.family->complete(k->entry.proto)) {
+		k->bad = round; /* which of the two did this round's samples show? */
+		k->twofold = true;
+	}
+	replace_proto(p, k, live);
+}
+
+const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
+				      uint32_t print, uint32_t round)
+{
+	struct known *k = find_known(p, addr, print);
+
+	if (!k)
+		k = add_known(p, build, addr, print);
+	if (!k)
+		return NULL;
+	check_known(p, k, round);
+	learn_definitions(p, k);
+	k->entry.doubtful = k->bad == round;
+	return &k->entry;
+}
+
+const char *protos_definition(const struct protos *p, const struct protos_entry *parent,
+			      uint64_t child)
+{
+	struct definition *d, probe = {};
+
+	probe.key.child = child;
+	probe.key.parent =
+		(const struct known *)((const char *)parent - offsetof(struct known, entry));
+	HASH_FIND(hh, p->definitions, &probe.key, sizeof(probe.key), d);
+	return d ? d->name : NULL;
+}

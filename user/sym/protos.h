@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The prototypes of one process that samples showed.
+ *
+ * An address is never trusted twice. What is known of a prototype is keyed by its address and the
+ * fingerprint that BPF took with the sample, comes from the bytes that BPF shipped when it saw it
+ * for the first time (or from the live process, where these do not reach), and is compared with the
+ * live process once in each round: a prototype that was replaced by another with the same
+ * fingerprint is doubtful for the round, and whoever shows it loses his samples.
+ */
+#ifndef SYM_PROTOS_H
+#define SYM_PROTOS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <luabpf/abi.h>
+
+#include "family.h"
+
+struct protos;
+
+struct protos_entry {
+	const struct sym_family *family;
+	struct proto *proto; /* NULL: it could not be read */
+	bool doubtful;	     /* may be one of two in this round */
+};
+
+/*
+ * mem is the live process, and outlives protos. changed is called when what was known of the
+ * prototype at addr is no longer so: whatever was made of it is void.
+ */
+int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
+	       struct protos **out);
+void protos_free(struct protos **protos);
+
+/* Forgets all of them. They are learned again where they are needed. */
+void protos_clear(struct protos *protos);
+size_t protos_count(const struct protos *protos);
+
+/* Keeps what BPF shipped. build is what the record names, and outlives protos. 0 or -ENOMEM. */
+int protos_ship(struct protos *protos, const struct lb_rec_proto *rec,
+		const struct lb_build *build);
+
+/* NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
+ */
+const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
+				      uint64_t addr, uint32_t print, uint32_t round);
+
+/* The name under which parent's bytecode stores the closures of a child prototype; NULL. */
+const char *protos_definition(const struct protos *protos, const struct protos_entry *parent,
+			      uint64_t child);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines and call-site names out of a prototype, as each version's ldebug.c derives them: which
+ * instruction put the called value into its register, and where did it take it from? Where a
+ * version relies on what the compiler writes, this checks: the bytes are foreign.
+ *
+ * What is not known (a part that could not be read) gives no name, where a guess might be wrong.
+ *
+ * Within a version releases differ where the rule changed: up to 5.2.2 jumps were followed as in
+ * 5.1, and up to 5.4.6 any name "_ENV" made a global. The later rules are taken, which name less.
+ */
+#include "sym/puc_proto_priv.h"
+
+#include <string.h>
+
+#define ENV "_ENV" /* llex.h, LUA_ENV */
+
+/* Where the value in a register comes from. */
+struct origin {
+	enum {
+		ORIGIN_UNKNOWN, /* or nothing that has a name */
+		ORIGIN_NAMED,
+		ORIGIN_INS, /* what the instruction at pc does may give a name */
+	} how;
+	enum puc_namewhat what; /* ORIGIN_NAMED */
+	const char *name;
+	uint32_t pc; /* ORIGIN_INS */
+};
+
+struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc)
+{
+	if (!puc_proto_has_ins(p, pc))
+		return (struct puc_ins){.op = PUC_BC_OTHER, .mm = ""};
+	return puc_bc_decode(p->version, p->code[pc]);
+}
+
+int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
+{
+	if (!p->has_lines)
+		return 0;
+	return pc < p->nlines ? p->lines[pc] : -1;
+}
+
+const struct puc_local *puc_proto_local(const struct puc_proto *p, uint32_t pc, uint32_t reg)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nlocals && p->locals[i].startpc <= pc; i++)
+		if (pc < p->locals[i].endpc && reg-- == 0)
+			return &p->locals[i];
+	return NULL;
+}
+
+const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx)
+{
+	if (idx < p->nupvals)
+		return p->upvals[idx].name;
+	/* 5.1 drops the whole table with the debug information */
+	return p->complete ? "?" : NULL;
+}
+
+const char *puc_proto_kstr(const struct puc_proto *p, uint32_t idx)
+{
+	return idx < p->nk ? p->k[idx].str : NULL;
+}
+
+uint32_t puc_proto_loadk(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+{
+	if (i->op == PUC_BC_LOADK)
+		return i->bx;
+	return puc_proto_has_ins(p, pc + 1) ? puc_bc_ax(p->version, p->code[pc + 1]) : UINT32_MAX;
+}
+
+/* A name that may be unknown: without it there is no kind either. */
+static enum puc_namewhat named(enum puc_namewhat what, const char *text, const char **name)
+{
+	if (!text)
+		return PUC_NAME_NONE;
+	*name = text;
+	return what;
+}
+
+/* ---- which instruction set a register ----------------------------------------------------------
+ */
+
+/* symbexec() of 5.1: forward jumps are followed, so what lies in the branch not taken is passed
+ * over. */
+static bool find_set_51(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
+{
+	bool found = false;
+	uint32_t pc;
+
+	for (pc = 0; pc < lastpc; pc++) {
+		struct puc_ins i = puc_proto_ins(p, pc);
+		bool change = i.writes_a && i.a == reg;
+		uint32_t at = pc;
+
+		switch (i.op) {
+		case PUC_BC_LOADNIL:
+			change |= i.a <= reg && reg <= i.b;
+			break;
+		case PUC_BC_SELF:
+			change |= reg == i.a + 1;
+			break;
+		case PUC_BC_TFORCALL:
+			change |= reg >= i.a + 2;
+			break;
+		case PUC_BC_CALL:
+		case PUC_BC_TAILCALL:
+			change |= reg >= i.a;
+			break;
+		case PUC_BC_JMP:
+		case PUC_BC_FORPREP:
+		case PUC_BC_FORLOOP:
+			if (i.sj >= 0 && (uint64_t)pc + 1 + (uint32_t)i.sj <= lastpc)
+				pc += (uint32_t)i.sj;
+			break;
+		case PUC_BC_SETLIST:
+			pc += !i.c;
+			break;
+		default:
+			break;
+		}
+		if (change) {
+			*set = at;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static bool changes(const struct puc_ins *i, uint32_t reg)
+{
+	switch (i->op) {
+	case PUC_BC_LOADNIL:
+		return i->a <= reg && reg <= i->a + i->b;
+	case PUC_BC_TFORCALL:
+		return reg >= i->a + 2;
+	case PUC_BC_CALL:
+	case PUC_BC_TAILCALL:
+		return reg >= i->a;
+	case PUC_BC_JMP:
+		return false;
+	case PUC_BC_TEST:
+		return reg == i->a;
+	default:
+		return i->writes_a && reg == i->a;
+	}
+}
+
+/* findsetreg() of 5.2 on: what a jump may have passed over says nothing. */
+static bool find_set_52(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
+{
+	uint32_t pc, jmptarget = 0;
+	bool found = false;
+
+	if (lastpc && puc_proto_ins(p, lastpc).op == PUC_BC_MMBIN)
+		lastpc--; /* the instruction before it was not carried out */
+	for (pc = 0; pc < lastpc; pc++) {
+		struct puc_ins i = puc_proto_ins(p, pc);
+
+		if (i.op == PUC_BC_JMP && i.sj >= 0) {
+			uint64_t dest = (uint64_t)pc + 1 + (uint32_t)i.sj;
+
+			if (dest <= lastpc && dest > jmptarget)
+				jmptarget = (uint32_t)dest;
+		}
+		if (changes(&i, reg)) {
+			found = pc >= jmptarget;
+			*set = pc;
+		}
+	}
+	return found;
+}
+
+/* What comes before lastpc is known: what is known of the code begins at its start. */
+static bool find_set(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
+{
+	return p->version == 51 ? find_set_51(p, lastpc, reg, set)
+				: find_set_52(p, lastpc, reg, set);
+}
+
+/* ---- names -------------------------------------------------------------------------------------
+ */
+
+static struct origin name_of(enum puc_namewhat what, const char *name)
+{
+	if (!name)
+		return (struct origin){.how = ORIGIN_UNKNOWN};
+	return (struct origin){.how = ORIGIN_NAMED, .what = what, .name = name};
+}
+
+/* What the instruction that set the register says by itself: an upvalue, a constant. */
+static struct origin name_by_load(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+{
+	switch (i->op) {
+	case PUC_BC_GETUPVAL:
+		return name_of(PUC_NAME_UPVALUE, puc_proto_upvalname(p, i->b));
+	case PUC_BC_LOADK:
+	case PUC_BC_LOADKX:
+		if (p->version == 51)
+			break;
+		return name_of(PUC_NAME_CONSTANT, puc_proto_kstr(p, puc_proto_loadk(p, pc, i)));
+	case PUC_BC_MOVE:
+		break;
+	default:
+		return (struct origin){.how = ORIGIN_INS, .pc = pc};
+	}
+	return (struct origin){.how = ORIGIN_UNKNOWN};
+}
+
+/*
+ * getobjname() as far as registers go: a local variable, or through copies to the instruction that
+ * made the value. Copies count from a lower register only: the number falls, so this ends.
+ */
+static struct origin origin_of(const struct puc_proto *p, uint32_t lastpc, uint32_t reg)
+{
+	for (;;) {
+		const struct puc_local *local = puc_proto_local(p, lastpc, reg);
+		struct puc_ins i;
+		uint32_t pc = 0;
+
+		if (local)
+			return name_of(PUC_NAME_LOCAL, local->name);
+		if (p->locals_cut || !find_set(p, lastpc, reg, &pc))
+			return (struct origin){.how = ORIGIN_UNKNOWN};
+		i = puc_proto_ins(p, pc);
+		if (i.op != PUC_BC_MOVE || i.b >= i.a)
+			return name_by_load(p, pc, &i);
+		reg = i.b;
+		if (p->version != 51) /* there each step looks at the call again */
+			lastpc = pc;
+	}
+}
+
+/* kname: a constant key; "?" when it is no string. */
+static const char *key_const(const struct puc_proto *p, uint32_t idx)
+{
+	if (idx >= p->nk)
+		return NULL;
+	return p->k[idx].is_str ? p->k[idx].str : "?";
+}
+
+/* rname: a key in a register; "?" unless it is a constant string. */
+static const char *key_reg(const struct puc_proto *p, uint32_t pc, uint32_t reg)
+{
+	struct origin o = origin_of(p, pc, reg);
+
+	if (o.how == ORIGIN_UNKNOWN && !p->complete)
+		return NULL;
+	return o.how == ORIGIN_NAMED && o.what == PUC_NAME_CONSTANT ? o.name : "?";
+}
+
+/* The key of GETTABLE and SELF, and up to 5.3 of GETTABUP: operand C. */
+static const char *key_c(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+{
+	uint32_t k;
+
+	if (p->version < 54) {
+		if (puc_bc_isk(i->c, &k))
+			return key_const(p, k);
+		return p->version == 51 ? "?" : key_reg(p, pc, i->c);
+	}
+	if (i->op == PUC_BC_GETTABLE || (i->op == PUC_BC_SELF && p->version == 54 && !i->k))
+		return key_reg(p, pc, i->c);
+	return key_const(p, i->c);
+}
+
+/* Is the table that the instruction indexes the variable _ENV? -1: not known. */
+static int is_env(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+{
+	const char *name = NULL;
+
+	if (p->version == 51)
+		return 0;
+	if (i->op == PUC_BC_GETTABUP) {
+		name = puc_proto_upvalname(p, i->b);
+	} else if (p->version < 54) {
+		const struct puc_local *local = puc_proto_local(p, pc, i->b);
+
+		if (!local) /* origin_of() saw to it that all locals are known */
+			return 0;
+		name = local->name;
+	} else {
+		struct origin o = origin_of(p, pc, i->b);
+
+		if (o.how == ORIGIN_UNKNOWN)
+			return p->complete ? 0 : -1;
+		if (o.how == ORIGIN_INS || o.what == PUC_NAME_CONSTANT)
+			return 0;
+		name = o.name;
+	}
+	return name ? !strcmp(name, ENV) : -1;
+}
+
+/* A value taken out of a table. */
+static enum puc_namewhat indexed(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i,
+				 const char *key, const char **name)
+{
+	int env = is_env(p, pc, i);
+
+	if (env < 0)
+		return PUC_NAME_NONE;
+	return named(env ? PUC_NAME_GLOBAL : PUC_NAME_FIELD, key, name);
+}
+
+static enum puc_namewhat objname(const struct puc_proto *p, uint32_t lastpc, uint32_t reg,
+				 const char **name)
+{
+	struct origin o = origin_of(p, lastpc, reg);
+	struct puc_ins i;
+
+	if (o.how == ORIGIN_NAMED)
+		return named(o.what, o.name, name);
+	if (o.how == ORIGIN_UNKNOWN)
+		return PUC_NAME_NONE;
+	i = puc_proto_ins(p, o.pc);
+	switch (i.op) {
+	case PUC_BC_GETGLOBAL:
+		return named(PUC_NAME_GLOBAL, puc_proto_kstr(p, i.bx), name);
+	case PUC_BC_GETTABUP:
+	case PUC_BC_GETTABLE:
+		return indexed(p, o.pc, &i, key_c(p, o.pc, &i), name);
+	case PUC_BC_GETI:
+		return named(PUC_NAME_FIELD, "integer index", name);
+	case PUC_BC_GETFIELD:
+		return indexed(p, o.pc, &i, key_const(p, i.c), name);
+	case PUC_BC_SELF:
+		return named(PUC_NAME_METHOD, key_c(p, o.pc, &i), name);
+	default:
+		return PUC_NAME_NONE;
+	}
+}
+
+enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, const char **name)
+{
+	struct puc_ins i = puc_proto_ins(p, pc);
+
+	switch (i.op) {
+	case PUC_BC_CALL:
+	case PUC_BC_TAILCALL:
+		return objname(p, pc, i.a, name);
+	case PUC_BC_TFORCALL:
+		if (p->version == 51)
+			return objname(p, pc, i.a, name);
+		return named(PUC_NAME_FOR_ITERATOR, "for iterator", name);
+	case PUC_BC_MMBIN:
+		i.mm = puc_bc_event(i.c);
+		break;
+	default:
+		break;
+	}
+	return *i.mm ? named(PUC_NAME_METAMETHOD, i.mm, name) : PUC_NAME_NONE;
+}
+
+const char *puc_namewhat_str(enum puc_namewhat what)
+{
+	static const char *const names[] = {
+		[PUC_NAME_NONE] = "",
+		[PUC_NAME_LOCAL] = "local",
+		[PUC_NAME_GLOBAL] = "global",
+		[PUC_NAME_METHOD] = "method",
+		[PUC_NAME_FIELD] = "field",
+		[PUC_NAME_UPVALUE] = "upvalue",
+		[PUC_NAME_METAMETHOD] = "metamethod",
+		[PUC_NAME_CONSTANT] = "constant",
+		[PUC_NAME_FOR_ITERATOR] = "for iterator",
+	};
+
+	return names[what];
+}

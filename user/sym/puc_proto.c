@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a prototype (lobject.h, Proto). The head says where its parts are and how many elements
+ * each has:
+ *
+ *     Proto -> code, lineinfo, abslineinfo    of numbers
+ *           -> k, upvalues, locvars           of which each may point to a string
+ *           -> p                              of pointers to children
+ *           -> source
+ *
+ * Each part is read by itself, up to a bound, and as far as it can be; only the head and the
+ * source have to be there.
+ */
+#include "sym/puc_proto_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/puc_print.h>
+
+#include "base/cleanup.h"
+#include "sym/puc_str.h"
+
+#define MAX_CODE (256u << 10) /* instructions; of a longer function the rest is not known */
+#define MAX_K (128u << 10)    /* operand Bx */
+#define MAX_CHILDREN (64u << 10)
+#define MAX_LOCALS (32u << 10) /* SHRT_MAX (lparser.c) */
+#define MAX_UPVALS 256	       /* operand B */
+#define MAX_NAME 1023	       /* a name longer than this is cut */
+#define MAX_CHUNKNAME 8191   /* enough for any path; the VM itself shows 60 bytes of source text */
+#define MAX_TEXT (16u << 20) /* of all names of one prototype */
+#define TEXT_BLOCK 4000
+#define CACHED 256 /* strings: the same names come again and again */
+
+/* lobject.h */
+struct loc_var {
+	uint64_t varname;
+	int32_t startpc, endpc;
+};
+struct abs_line_info {
+	int32_t pc, line;
+};
+#define ABSLINEINFO (-0x80) /* ldebug.h: the line is in abslineinfo */
+#define TT_BASIC 0x0f	    /* type of a TValue without its variant */
+#define LUA_TSTRING 4
+
+struct puc_text {
+	struct puc_text *next;
+	size_t used, size;
+	char bytes[];
+};
+
+struct reader {
+	const struct lb_mem *mem;
+	const struct puc_layout *puc;
+	struct puc_proto *p;
+	size_t text; /* bytes of text so far */
+	struct {
+		uint64_t ref;
+		const char *str;
+	} cache[CACHED];
+	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8)));
+};
+
+/* A part of the prototype: `have` of its `count` elements were read. */
+struct part {
+	uint8_t *bytes;
+	uint32_t count, have;
+};
+
+static void free_part(struct part *part)
+{
+	free(part->bytes);
+}
+
+static uint32_t head_size(const struct reader *r, uint16_t field)
+{
+	return lb_half(r->head, field);
+}
+
+static uint64_t head_ptr(const struct reader *r, uint16_t field)
+{
+	return lb_word(r->head, field);
+}
+
+/* Elements at least as aligned as they are large, but for what a host may hold in a file's image
+ * (5.5, fixed buffers): no alignment is asked for. */
+static bool address(uint64_t ptr)
+{
+	return ptr && !(ptr >> 47);
+}
+
+/* Fields of the head: where the part is, how many elements it has. */
+static int read_part(const struct reader *r, uint16_t ptr, uint16_t size, uint32_t element,
+		     uint32_t max, struct part *out)
+{
+	uint64_t addr = head_ptr(r, ptr);
+	uint32_t n;
+
+	out->count = head_size(r, size);
+	out->have = 0;
+	n = out->count < max ? out->count : max;
+	if (!n)
+		return 0;
+	out->bytes = malloc((size_t)n * element);
+	if (!out->bytes)
+		return -ENOMEM;
+	if (address(addr))
+		out->have = puc_read_prefix(r->mem, out->bytes, addr, n * element) / element;
+	if (out->have < out->count)
+		r->p->complete = false;
+	return 0;
+}
+
+static char *text_room(struct reader *r, size_t size)
+{
+	struct puc_text *block = r->p->text;
+	char *room;
+
+	if (r->text + size > MAX_TEXT)
+		return NULL;
+	if (!block || block->size - block->used < size) {
+		block = malloc(sizeof(*block) + TEXT_BLOCK);
+		if (!block)
+			return NULL;
+		*block = (struct puc_text){.next = r->p->text, .size = TEXT_BLOCK};
+		r->p->text = block;
+	}
+	room = block->bytes + block->used;
+	block->used += size;
+	r->text += size;
+	return room;
+}
+
+/* The text at ref, kept in the prototype; NULL when it cannot be read. */
+static const char *read_name(struct reader *r, uint64_t ref)
+{
+	unsigned slot = (unsigned)(ref >> 4 ^ ref >> 12) % CACHED;
+	char text[MAX_NAME + 1];
+	bool cut = false;
+	char *str = NULL;
+	size_t len;
+
+	if (r->cache[slot].ref == ref && r->cache[slot].str)
+		return r->cache[slot].str;
+	if (!puc_str_read(r->mem, r->puc, ref, text, MAX_NAME, &len, &cut) && !cut)
+		str = text_room(r, len + 1);
+	if (!str) {
+		r->p->complete = false;
+		return NULL;
+	}
+	memcpy(str, text, len + 1);
+	r->cache[slot].ref = ref;
+	r->cache[slot].str = str;
+	return str;
+}
+
+static int read_code(struct reader *r)
+{
+	struct part part __cleanup(free_part) = {0};
+	int err =
+		read_part(r, r->puc->p_code, r->puc->p_sizecode, sizeof(uint32_t), MAX_CODE, &part);
+
+	r->p->ncode = part.have;
+	r->p->code = (uint32_t *)(void *)TAKE_PTR(part.bytes);
+	return err;
+}
+
+/* 5.1 - 5.3: a line for each instruction. */
+static void lines_plain(struct puc_proto *p, const struct part *info)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nlines; i++) {
+		int32_t line;
+
+		memcpy(&line, info->bytes + i * sizeof(line), sizeof(line));
+		p->lines[i] = line < 0 ? -1 : line;
+	}
+}
+
+/*
+ * 5.4 on: the difference to the line before, or an entry of abslineinfo, which are in the order of
+ * their pcs. Without its entry a line is not known, and none up to the next entry.
+ */
+static void lines_delta(struct puc_proto *p, const struct part *info, const struct part *abs)
+{
+	struct abs_line_info a = {.pc = -1};
+	int64_t line = p->linedefined;
+	bool known = line >= 0;
+	uint32_t i, j = 0;
+
+	for (i = 0; i < p->nlines; i++) {
+		int8_t delta = (int8_t)info->bytes[i];
+
+		while (a.pc < (int32_t)i && j < abs->have)
+			memcpy(&a, abs->bytes + j++ * sizeof(a), sizeof(a));
+		if (a.pc == (int32_t)i) {
+			line = a.line;
+			known = true;
+		} else if (delta == ABSLINEINFO) {
+			known = false;
+		} else {
+			line += delta;
+		}
+		p->lines[i] = known && line >= 0 && line <= INT32_MAX ? (int32_t)line : -1;
+	}
+}
+
+static int read_lines(struct reader *r)
+{
+	const struct puc_layout *puc = r->puc;
+	struct part info __cleanup(free_part) = {0}, abs __cleanup(free_part) = {0};
+	bool delta = puc->p_abslineinfo != PUC_NONE;
+	struct puc_proto *p = r->p;
+	int err;
+
+	err = read_part(r, puc->p_lineinfo, puc->p_sizelineinfo,
+			delta ? sizeof(int8_t) : sizeof(int32_t), MAX_CODE, &info);
+	if (!err && delta)
+		err = read_part(r, puc->p_abslineinfo, puc->p_sizeabslineinfo,
+				sizeof(struct abs_line_info), MAX_CODE, &abs);
+	if (err)
+		return err;
+	p->has_lines = info.count && head_ptr(r, puc->p_lineinfo);
+	p->nlines = info.have < p->sizecode ? info.have : p->sizecode;
+	if (!p->nlines)
+		return 0;
+	p->lines = calloc(p->nlines, sizeof(*p->lines));
+	if (!p->lines)
+		return -ENOMEM;
+	if (delta)
+		lines_delta(p, &info, &abs);
+	else
+		lines_plain(p, &info);
+	return 0;
+}
+
+static int read_constants(struct reader *r)
+{
+	struct part part __cleanup(free_part) = {0};
+	struct puc_proto *p = r->p;
+	uint32_t i;
+	int err = read_part(r, r->puc->p_k, r->puc->p_sizek, PUC_TV_SIZE, MAX_K, &part);
+
+	if (err || !part.have)
+		return err;
+	p->k = calloc(part.have, sizeof(*p->k));
+	if (!p->k)
+		return -ENOMEM;
+	p->nk = part.have;
+	for (i = 0; i < p->nk; i++) {
+		const uint8_t *tv = part.bytes + (size_t)i * PUC_TV_SIZE;
+		uint64_t ref;
+
+		if ((tv[PUC_TV_TT] & TT_BASIC) != LUA_TSTRING)
+			continue;
+		memcpy(&ref, tv + PUC_TV_VALUE, sizeof(ref));
+		p->k[i].is_str = true;
+		p->k[i].str = read_name(r, ref);
+	}
+	return 0;
+}
+
+static int read_upvals(struct reader *r)
+{
+	struct part part __cleanup(free_part) = {0};
+	struct puc_proto *p = r->p;
+	uint32_t i;
+	int err = read_part(r, r->puc->p_upvalues, r->puc->p_sizeupvalues, r->puc->upvaldesc_size,
+			    MAX_UPVALS, &part);
+
+	if (err || !part.have)
+		return err;
+	p->upvals = calloc(part.have, sizeof(*p->upvals));
+	if (!p->upvals)
+		return -ENOMEM;
+	p->nupvals = part.have;
+	for (i = 0; i < p->nupvals; i++) {
+		uint64_t ref;
+
+		memcpy(&ref, part.bytes + (size_t)i * r->puc->upvaldesc_size, sizeof(ref));
+		p->upvals[i].name = ref ? read_name(r, ref) : "?";
+	}
+	return 0;
+}
+
+static int read_locals(struct reader *r)
+{
+	struct part part __cleanup(free_part) = {0};
+	struct puc_proto *p = r->p;
+	uint32_t i;
+	int err = read_part(r, r->puc->p_locvars, r->puc->p_sizelocvars, sizeof(struct loc_var),
+			    MAX_LOCALS, &part);
+
+	if (err)
+		return err;
+	p->locals_cut = part.have < part.count;
+	if (!part.have)
+		return 0;
+	p->locals = calloc(part.have, sizeof(*p->locals));
+	if (!p->locals)
+		return -ENOMEM;
+	p->nlocals = part.have;
+	for (i = 0; i < p->nlocals; i++) {
+		struct loc_var v;
+
+		memcpy(&v, part.bytes + i * sizeof(v), sizeof(v));
+		p->locals[i].name = read_name(r, v.varname);
+		p->locals[i].startpc = (uint32_t)v.startpc;
+		p->locals[i].endpc = (uint32_t)v.endpc;
+	}
+	return 0;
+}
+
+/* lobject.h of 5.1: `lu_byte nups; lu_byte numparams;` */
+static int read_nups(const struct reader *r, uint64_t child)
+{
+	uint8_t nups;
+
+	if (r->puc->version != 51)
+		return 0;
+	if (!puc_plausible(child) ||
+	    mem_read(r->mem, &nups, sizeof(nups), child + r->puc->p_numparams - sizeof(nups)))
+		return -1;
+	return nups;
+}
+
+static int read_children(struct reader *r)
+{
+	struct part part __cleanup(free_part) = {0};
+	struct puc_proto *p = r->p;
+	uint32_t i;
+	int err = read_part(r, r->puc->p_p, r->puc->p_sizep, sizeof(uint64_t), MAX_CHILDREN, &part);
+
+	if (err || !part.have)
+		return err;
+	p->children = calloc(part.have, sizeof(*p->children));
+	if (!p->children)
+		return -ENOMEM;
+	p->nchildren = part.have;
+	for (i = 0; i < p->nchildren; i++) {
+		struct puc_child *child = &p->children[i];
+
+		memcpy(&child->proto, part.bytes + i * sizeof(uint64_t), sizeof(uint64_t));
+		child->nups = read_nups(r, child->proto);
+		if (child->nups < 0)
+			p->complete = false;
+	}
+	return 0;
+}
+
+/* funcinfo() of ldebug.c calls a chunk that was stripped of its name "=?". */
+static int read_chunkname(struct reader *r)
+{
+	uint64_t ref = head_ptr(r, r->puc->p_source);
+	char text[MAX_CHUNKNAME + 1] = "=?";
+	struct puc_proto *p = r->p;
+	bool cut = false;
+	int err;
+
+	p->chunklen = strlen(text);
+	if (ref) {
+		err = puc_str_read(r->mem, r->puc, ref, text, MAX_CHUNKNAME, &p->chunklen, &cut);
+		if (err)
+			return err;
+	}
+	if (cut)
+		p->complete = false;
+	p->chunkname = malloc(p->chunklen + 1);
+	if (!p->chunkname)
+		return -ENOMEM;
+	memcpy(p->chunkname, text, p->chunklen + 1);
+	return 0;
+}
+
+static bool check_head(const struct reader *r)
+{
+	const struct puc_layout *puc = r->puc;
+	const uint16_t sizes[] = {puc->p_sizecode, puc->p_sizelineinfo, puc->p_sizek,
+				  puc->p_sizep,	   puc->p_sizelocvars,	puc->p_sizeupvalues};
+	size_t i;
+
+	if ((lb_byte(r->head, PUC_GC_TT) & PUC_TT_MASK) != puc->tt_proto)
+		return false;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (head_size(r, sizes[i]) > INT32_MAX)
+			return false;
+	return head_size(r, puc->p_sizecode) && address(head_ptr(r, puc->p_code));
+}
+
+/* As puc_print_more() of walk_puc.h. */
+static uint32_t print_constants(const struct reader *r, uint32_t print)
+{
+	uint8_t k[PUC_TV_SIZE * PUC_PRINT_KS], str[PUC_PRINT_STR];
+	uint32_t n = head_size(r, r->puc->p_sizek);
+	uint64_t addr = head_ptr(r, r->puc->p_k);
+	__u64 first;
+
+	if (n > PUC_PRINT_KS)
+		n = PUC_PRINT_KS;
+	if (!n || !puc_plausible(addr) || mem_read(r->mem, k, PUC_TV_SIZE * n, addr))
+		return print;
+	print = puc_print_k(print, k, n, r->puc, &first);
+	if (!puc_plausible(first) || mem_read(r->mem, str, sizeof(str), first))
+		return print;
+	return puc_print_str(print, str);
+}
+
+/* The target runs meanwhile: is it still the same prototype that lies there? */
+static int check_again(const struct reader *r)
+{
+	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
+	int err = mem_read(r->mem, head, r->puc->p_size, r->p->addr);
+
+	if (err)
+		return err;
+	return print_constants(r, puc_proto_print(head, r->puc)) == r->p->fingerprint ? 0 : -EAGAIN;
+}
+
+static int read_all(struct reader *r)
+{
+	static int (*const parts[])(struct reader *) = {
+		read_chunkname, read_code,   read_lines,    read_constants,
+		read_upvals,	read_locals, read_children,
+	};
+	struct puc_proto *p = r->p;
+	size_t i;
+	int err;
+
+	p->fingerprint = print_constants(r, puc_proto_print(r->head, r->puc));
+	p->version = r->puc->version;
+	p->linedefined = (int32_t)head_size(r, r->puc->p_linedefined);
+	p->lastlinedefined = (int32_t)head_size(r, r->puc->p_lastlinedefined);
+	p->sizecode = head_size(r, r->puc->p_sizecode);
+	p->complete = true;
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		err = parts[i](r);
+		if (err)
+			return err;
+	}
+	return check_again(r);
+}
+
+int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t addr,
+		   struct puc_proto **out)
+{
+	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+	struct reader *r __free = NULL;
+	int err;
+
+	if (!puc_plausible(addr))
+		return -EBADMSG;
+	r = calloc(1, sizeof(*r));
+	p = calloc(1, sizeof(*p));
+	if (!r || !p)
+		return -ENOMEM;
+	r->mem = mem;
+	r->puc = puc;
+	r->p = p;
+	err = mem_read(mem, r->head, puc->p_size, addr);
+	if (err)
+		return err;
+	if (!check_head(r))
+		return -EBADMSG;
+	p->addr = addr;
+	err = read_all(r);
+	if (err)
+		return err;
+	*out = TAKE_PTR(p);
+	return 0;
+}
+
+void puc_proto_free(struct puc_proto **p)
+{
+	struct puc_text *text, *next;
+
+	if (!*p)
+		return;
+	for (text = (*p)->text; text; text = next) {
+		next = text->next;
+		free(text);
+	}
+	free((*p)->code);
+	free((*p)->lines);
+	free((*p)->k);
+	free((*p)->upvals);
+	free((*p)->locals);
+	free((*p)->children);
+	free((*p)->chunkname);
+	free(*p);
+	*p = NULL;
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3ULL; /* FNV-1a */
+	return h;
+}
+
+/* With its NUL; an unknown one counts as one that no string is. */
+static uint64_t hash_str(uint64_t h, const char *str)
+{
+	return str ? hash_bytes(h, str, strlen(str) + 1) : hash_bytes(h, "\0", 2);
+}
+
+uint64_t puc_proto_hash(const struct puc_proto *p)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+	uint32_t i;
+
+	h = hash_bytes(h, &p->linedefined, sizeof(p->linedefined));
+	h = hash_bytes(h, &p->lastlinedefined, sizeof(p->lastlinedefined));
+	h = hash_bytes(h, &p->sizecode, sizeof(p->sizecode));
+	h = hash_bytes(h, p->chunkname, p->chunklen + 1);
+	h = hash_bytes(h, p->code, p->ncode * sizeof(*p->code));
+	h = hash_bytes(h, p->lines, p->nlines * sizeof(*p->lines));
+	for (i = 0; i < p->nk; i++)
+		if (p->k[i].is_str)
+			h = hash_str(h, p->k[i].str);
+	for (i = 0; i < p->nupvals; i++)
+		h = hash_str(h, p->upvals[i].name);
+	for (i = 0; i < p->nlocals; i++) {
+		h = hash_str(h, p->locals[i].name);
+		h = hash_bytes(h, &p->locals[i].startpc, sizeof(p->locals[i].startpc));
+		h = hash_bytes(h, &p->locals[i].endpc, sizeof(p->locals[i].endpc));
+	}
+	return h;
+}
+
+uint32_t puc_proto_fingerprint(const struct puc_proto *p)
+{
+	return p->fingerprint;
+}
+
+bool puc_proto_complete(const struct puc_proto *p)
+{
+	return p->complete;
+}
+
+uint64_t puc_proto_addr(const struct puc_proto *p)
+{
+	return p->addr;
+}
+
+uint32_t puc_proto_sizecode(const struct puc_proto *p)
+{
+	return p->sizecode;
+}
+
+int32_t puc_proto_firstline(const struct puc_proto *p)
+{
+	return p->linedefined;
+}
+
+int32_t puc_proto_lastline(const struct puc_proto *p)
+{
+	return p->lastlinedefined;
+}
+
+bool puc_proto_stripped(const struct puc_proto *p)
+{
+	return !p->has_lines;
+}
+
+const char *puc_proto_chunkname(const struct puc_proto *p, size_t *len)
+{
+	if (len)
+		*len = p->chunklen;
+	return p->chunkname;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of struct puc_proto: for puc_proto.c, puc_names.c, puc_defs.c only. */
+#ifndef SYM_PUC_PROTO_PRIV_H
+#define SYM_PUC_PROTO_PRIV_H
+
+#include "sym/puc_proto.h"
+#include "vm/puc_bc.h"
+
+/* A text that may be unknown because it could not be read (NULL), or known not to be there. */
+struct puc_const {
+	const char *str; /* of a string, when it could be read */
+	bool is_str;
+};
+
+struct puc_upval {
+	const char *name; /* "?" without debug information; NULL: not known */
+};
+
+struct puc_local {
+	const char *name; /* NULL: not known */
+	uint32_t startpc, endpc;
+};
+
+struct puc_child {
+	uint64_t proto;
+	int nups; /* 5.1: so many words after CLOSURE are no instructions; -1: not known */
+};
+
+struct puc_text; /* a heap of text that does not move */
+
+/*
+ * Tables have n elements, as many as are known. Where that is less than what the prototype has,
+ * complete is false: what is not found in them may be there yet.
+ */
+struct puc_proto {
+	uint64_t addr;
+	uint32_t fingerprint;
+	unsigned version;
+	int32_t linedefined, lastlinedefined;
+	uint32_t sizecode;
+	bool complete;
+	bool has_lines;
+
+	uint32_t *code;
+	uint32_t ncode;
+	int32_t *lines; /* of each instruction; -1: not known */
+	uint32_t nlines;
+	struct puc_const *k;
+	uint32_t nk;
+	struct puc_upval *upvals;
+	uint32_t nupvals;
+	struct puc_local *locals;
+	uint32_t nlocals;
+	bool locals_cut; /* there are more that are not known */
+	struct puc_child *children;
+	uint32_t nchildren;
+
+	struct puc_text *text;
+	char *chunkname;
+	size_t chunklen;
+};
+
+static inline bool puc_proto_has_ins(const struct puc_proto *p, uint32_t pc)
+{
+	return pc < p->ncode;
+}
+
+/* PUC_BC_OTHER when it is not known. */
+struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc);
+
+/* luaF_getlocalname: the local variable in a register at pc; NULL. */
+const struct puc_local *puc_proto_local(const struct puc_proto *p, uint32_t pc, uint32_t reg);
+
+/* Name of an upvalue, "?" when it has none, NULL when that is not known. */
+const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx);
+
+/* Text of a string constant; NULL when it is none, or not known. */
+const char *puc_proto_kstr(const struct puc_proto *p, uint32_t idx);
+
+/* The constant that LOADK or LOADKX at pc loads. */
+uint32_t puc_proto_loadk(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i);
+
+#endif

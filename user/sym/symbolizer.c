@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/mem_remote.h"
+#include "family.h"
+#include "native.h"
+#include "protos.h"
+#include "symbolizer.h"
+
+/* A frame that was symbolized before: what it is, who called it, and which functions it stood on.
+ */
+struct cached_frame {
+	struct {
+		uint64_t word;
+		uint64_t caller;
+		uint64_t below; /* see below_of() */
+		uint32_t pc, print, caller_pc, caller_print;
+	} key;
+	uint32_t id;
+	UT_hash_handle hh;
+};
+
+/* The names of a VM's own functions, out of its loaded libraries. */
+struct vm_names {
+	uint64_t g;
+	const struct sym_family *family;
+	struct names *names;
+	uint32_t tried; /* round of the last attempt */
+	uint32_t tries;
+	UT_hash_handle hh;
+};
+
+struct process {
+	pid_t pid;
+	uint32_t epoch;
+	struct mem_remote remote;
+	struct protos *protos;
+	struct cached_frame *frames;
+	struct vm_names *vms;
+	uint32_t maps_round; /* in which the mappings were read */
+	uint64_t maps;	     /* native_maps_id() then */
+	UT_hash_handle hh;
+};
+
+struct symbolizer {
+	struct prof *prof;
+	struct native *native;
+	struct process *processes;
+	uint32_t round;
+};
+
+/* A program that makes functions without end must not make us keep them without end. */
+#define KNOWN_MAX 20000
+#define FRAMES_MAX 100000
+#define VMS_MAX 64
+
+/*
+ * Rounds between two attempts to read a VM's names when one is missing: modules come and go. A
+ * program that begins loads its libraries now: the first attempts wait for one round only.
+ */
+#define NAMES_RETRY 20
+#define NAMES_EAGER 20
+
+static void forget_frames(struct process *p)
+{
+	struct cached_frame *f, *tmp;
+
+	HASH_ITER (hh, p->frames, f, tmp) {
+		HASH_DEL(p->frames, f);
+		free(f);
+	}
+}
+
+/* Frames that were described with this prototype's content are void. */
+static void drop_frames(void *arg, uint64_t addr)
+{
+	struct process *p = arg;
+	struct cached_frame *f, *tmp;
+
+	HASH_ITER (hh, p->frames, f, tmp) {
+		struct lb_frame frame = {.word = f->key.word}, caller = {.word = f->key.caller};
+
+		if (LB_FRAME_PTR(&frame) != addr && LB_FRAME_PTR(&caller) != addr)
+			continue;
+		HASH_DEL(p->frames, f);
+		free(f);
+	}
+}
+
+static void forget_vms(struct process *p)
+{
+	struct vm_names *v, *vtmp;
+
+	HASH_ITER (hh, p->vms, v, vtmp) {
+		HASH_DEL(p->vms, v);
+		v->family->names_free(&v->names);
+		free(v);
+	}
+}
+
+static void process_free(struct process *p)
+{
+	forget_frames(p);
+	protos_free(&p->protos);
+	forget_vms(p);
+	free(p);
+}
+
+int symbolizer_new(struct prof *prof, struct symbolizer **out)
+{
+	struct symbolizer *s __cleanup(symbolizer_free) = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->prof = prof;
+	s->round = 1;
+	r = native_new(&s->native);
+	if (r)
+		return r;
+	*out = TAKE_PTR(s);
+	return 0;
+}
+
+void symbolizer_free(struct symbolizer **sp)
+{
+	struct symbolizer *s = *sp;
+	struct process *p, *tmp;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->processes, p, tmp) {
+		HASH_DEL(s->processes, p);
+		process_free(p);
+	}
+	native_free(&s->native);
+	free(s);
+	*sp = NULL;
+}
+
+void symbolizer_round(struct symbolizer *s)
+{
+	s->round++;
+}
+
+void symbolizer_end(struct symbolizer *s, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND_INT(s->processes, &pid, p);
+	if (!p)
+		return;
+	HASH_DEL(s->processes, p);
+	process_free(p);
+	native_forget(s->native, pid);
+}
+
+int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
+{
+	struct process *p;
+	int r;
+
+	HASH_FIND_INT(s->processes, &pid, p);
+	if (p && p->epoch == epoch)
+		return 0;
+	symbolizer_end(s, pid);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	p->epoch = epoch;
+	mem_remote_init(&p->remote, pid);
+	r = protos_new(&p->remote.mem, drop_frames, p, &p->protos);
+	if (!r) {
+		HASH_ADD_INT(s->processes, pid, p);
+		r = p->hh.tbl ? 0 : -ENOMEM;
+	}
+	if (r) {
+		process_free(p);
+		return r;
+	}
+	native_learn(s->native, pid);
+	return 0;
+}
+
+static struct process *process_of(struct symbolizer *s, pid_t pid, uint32_t epoch)
+{
+	struct process *p;
+
+	HASH_FIND_INT(s->processes, &pid, p);
+	return p && p->epoch == epoch ? p : NULL;
+}
+
+int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
+		     const struct lb_build *build)
+{
+	struct process *p = process_of(s, (pid_t)rec->pid, rec->epoch);
+
+	return p ? protos_ship(p->protos, rec, build) : 0; /* its samples will be lost */
+}
+
+static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t g,
+			      const struct lb_build *build, bool again)
+{
+	const struct sym_family *family = sym_family(build->family);
+	struct names *names = NULL;
+	struct vm_names *v;
+
+	HASH_FIND(hh, p->vms, &g, sizeof(g), v);
+	if (v && v->family != family) { /* another VM took its address */
+		forget_vms(p);
+		v = NULL;
+	}
+	if (!v) {
+		if (HASH_COUNT(p->vms) >= VMS_MAX) /* they come and go */
+			forget_vms(p);
+		v = calloc(1, sizeof(*v));
+		if (!v)
+			return NULL;
+		v->g = g;
+		v->family = family;
+		HASH_ADD(hh, p->vms, g, sizeof(v->g), v);
+		if (!v->hh.tbl) {
+			free(v);
+			return NULL;
+		}
+		again = true;
+	} else if (again && s->round - v->tried < (v->tries < NAMES_EAGER ? 1 : NAMES_RETRY)) {
+		again = false;
+	}
+	if (again) {
+		v->tried = s->round;
+		v->tries++;
+		if (!family->names_read(&p->remote.mem, build, g, &names)) {
+			family->names_free(&v->names);
+			v->names = names;
+		}
+	}
+	return v->names;
+}
+
+struct frame_ctx {
+	struct symbolizer *s;
+	struct process *p;
+	const struct lb_rec_sample *rec;
+	const struct lb_build *build;
+	const struct sym_family *family;
+};
+
+static const struct protos_entry *prototype(const struct frame_ctx *c, const struct lb_frame *f)
+{
+	return protos_get(c->p->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
+}
+
+/* A function's name in the loaded libraries. A library that came later is found by looking again.
+ */
+static const char *library_name(const struct frame_ctx *c, const struct lb_frame *f)
+{
+	const char *(*find)(const struct names *names, uint64_t ptr) =
+		LB_FRAME_KIND(f) == LB_FRAME_FF ? c->family->builtin : c->family->cfunction;
+	const char *name = find(vm_names(c->s, c->p, c->rec->vm, c->build, false), LB_FRAME_PTR(f));
+
+	if (!name)
+		name = find(vm_names(c->s, c->p, c->rec->vm, c->build, true), LB_FRAME_PTR(f));
+	return name;
+}
+
+/* Fills what a C or fast function's frame is called. */
+static void name_native(const struct frame_ctx *c, const struct lb_frame *f, struct prof_frame *out)
+{
+	out->addr = LB_FRAME_PTR(f);
+	if (LB_FRAME_KIND(f) == LB_FRAME_FF) {
+		out->kind = PROF_BUILTIN;
+		out->symbol = library_name(c, f);
+		return;
+	}
+	out->kind = PROF_C;
+	if (c->family->libraries_first)
+		out->symbol = library_name(c, f);
+	if (!out->symbol && native_symbol(c->s->native, c->p->pid, out->addr, &out->symbol) &&
+	    !c->family->libraries_first)
+		out->symbol = library_name(c, f);
+}
+
+/*
+ * The name of a function where its parent's bytecode defines it. Only a parent that is on the very
+ * stack is certain to be alive, and with it this child: a dead one's child may have left its
+ * address to another.
+ */
+static const char *definition_name(const struct frame_ctx *c, uint32_t i)
+{
+	uint64_t child = LB_FRAME_PTR(&c->rec->stack.frame[i]);
+	uint32_t j;
+
+	for (j = i + 1; j < c->rec->stack.n; j++) {
+		const struct lb_frame *f = &c->rec->stack.frame[j];
+		const struct protos_entry *parent;
+		const char *name;
+
+		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
+			continue;
+		parent = prototype(c, f);
+		name = parent ? protos_definition(c->p->protos, parent, child) : NULL;
+		if (name)
+			return name;
+	}
+	return NULL;
+}
+
+/* -ESTALE: another prototype took the address within this round; -ENOENT: it cannot be read. */
+static int describe_lua(const struct frame_ctx *c, uint32_t i, struct prof_frame *out)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i];
+	const struct protos_entry *k = prototype(c, f);
+	size_t len;
+
+	if (!k)
+		return -ENOMEM;
+	if (k->doubtful)
+		return -ESTALE;
+	if (!k->proto)
+		return -ENOENT;
+	out->kind = PROF_LUA;
+	out->chunk = k->family->chunkname(k->proto, &len);
+	out->firstline = k->family->firstline(k->proto);
+	out->line = f->pc == LB_NO_PC ? -1 : k->family->line(k->proto, f->pc);
+	out->defname = definition_name(c, i);
+	return 0;
+}
+
+/* No instruction of the frame below called one that has any of these. */
+#define UNCALLED (LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK)
+
+/* The frame below, when it is a Lua function of the same thread: its bytecode names its callee. */
+static const struct lb_frame *caller_of(const struct lb_rec_sample *rec, uint32_t i)
+{
+	const struct lb_frame *caller;
+
+	if (i + 1 >= rec->stack.n || LB_FRAME_FLAGS(&rec->stack.frame[i]) & UNCALLED)
+		return NULL;
+	caller = &rec->stack.frame[i + 1];
+	if (LB_FRAME_KIND(caller) != LB_FRAME_LUA || LB_FRAME_FLAGS(caller) & LB_FRAME_THREAD ||
+	    caller->pc == LB_NO_PC)
+		return NULL;
+	return caller;
+}
+
+static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame *caller,
+		    uint32_t *id)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i];
+	struct prof_frame out = {.line = -1};
+	const struct protos_entry *k;
+	int r = 0;
+
+	if (LB_FRAME_FLAGS(f) & LB_FRAME_FIN)
+		out.callname = "__gc";
+
+	if (LB_FRAME_KIND(f) == LB_FRAME_LUA)
+		r = describe_lua(c, i, &out);
+	else
+		name_native(c, f, &out);
+	if (r)
+		return r;
+	if (caller) {
+		k = prototype(c, caller);
+		if (!k)
+			return -ENOMEM;
+		if (k->doubtful)
+			return -ESTALE;
+		if (k->proto)
+			k->family->callname(k->proto, caller->pc, &out.callname);
+	}
+	return prof_frame_id(c->s->prof, &out, id);
+}
+
+/*
+ * Which mappings a C function's address is to be understood by: libraries come and go, and one may
+ * take another's place. Read once a round.
+ */
+static uint64_t maps_now(struct symbolizer *s, struct process *p)
+{
+	if (p->maps_round != s->round) {
+		p->maps_round = s->round;
+		native_learn(s->native, p->pid); /* what was known stays when it has ended */
+		p->maps = native_maps_id(s->native, p->pid);
+	}
+	return p->maps;
+}
+
+static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint32_t *id)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i], *caller = caller_of(c->rec, i);
+	struct cached_frame *cached, probe = {};
+	int r;
+
+	/* what is cached holds only while its prototypes do */
+	if (LB_FRAME_KIND(f) == LB_FRAME_LUA) {
+		const struct protos_entry *k = prototype(c, f);
+
+		if (k && k->doubtful)
+			return -ESTALE;
+	}
+	probe.key.word = f->word & ~((uint64_t)(LB_FRAME_THREAD | LB_FRAME_TRACE) << 48);
+	probe.key.pc = f->pc;
+	probe.key.print = f->print;
+	probe.key.below = LB_FRAME_KIND(f) == LB_FRAME_C ? maps_now(c->s, c->p) : below;
+	if (caller) {
+		probe.key.caller = caller->word & ~(0xffULL << 48);
+		probe.key.caller_pc = caller->pc;
+		probe.key.caller_print = caller->print;
+	}
+	HASH_FIND(hh, c->p->frames, &probe.key, sizeof(probe.key), cached);
+	if (cached) {
+		*id = cached->id;
+		return 0;
+	}
+	r = describe(c, i, caller, id);
+	if (r)
+		return r;
+	/* a library that names this C function may be loaded later, or be read in vain now */
+	if (LB_FRAME_KIND(f) != LB_FRAME_LUA && !prof_frame(c->s->prof, *id)->symbol)
+		return 0;
+	cached = calloc(1, sizeof(*cached));
+	if (!cached)
+		return -ENOMEM;
+	cached->key = probe.key;
+	cached->id = *id;
+	HASH_ADD(hh, c->p->frames, key, sizeof(cached->key), cached);
+	if (!cached->hh.tbl)
+		free(cached);
+	return 0;
+}
+
+/* Identifies the functions that each frame stands on: a definition's name depends on them. */
+static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
+{
+	uint64_t h = 0;
+	uint32_t i;
+
+	for (i = rec->stack.n; i-- > 0;) {
+		const struct lb_frame *f = &rec->stack.frame[i];
+
+		below[i] = h;
+		h = (h ^ f->print ^ LB_FRAME_PTR(f) << 16) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 29;
+	}
+}
+
+static int lose(struct symbolizer *s, int why)
+{
+	return prof_lose(s->prof, why == -ESTALE ? "reused" : "gone", 1);
+}
+
+/*
+ * A C function that is just returning: its slot holds the value of a result already, with the type
+ * of the function still. Its caller is on top again.
+ */
+static bool is_returning(const struct frame_ctx *c)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[0];
+
+	if (!c->family->slots_change || c->rec->stack.n < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
+		return false;
+	maps_now(c->s, c->p);
+	return !native_is_code(c->s->native, c->p->pid, LB_FRAME_PTR(f));
+}
+
+static int pseudo_frame(struct symbolizer *s, enum prof_kind kind, uint32_t *id)
+{
+	struct prof_frame frame = {.kind = kind, .line = -1};
+
+	return prof_frame_id(s->prof, &frame, id);
+}
+
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
+		      const struct lb_build *build)
+{
+	struct frame_ctx c = {
+		.s = s,
+		.p = process_of(s, (pid_t)rec->pid, rec->epoch),
+		.rec = rec,
+		.build = build,
+		.family = sym_family(build->family),
+	};
+	struct prof_labels labels = {
+		.vmstate = (char)rec->state,
+		.pid = rec->pid,
+		.tid = rec->tid,
+	};
+	uint32_t ids[2 * LB_MAX_FRAMES + 1], i, first, n = 0;
+	uint64_t below[LB_MAX_FRAMES + 1];
+	char comm[LB_COMM + 1] = {};
+	int r;
+
+	if (!c.p)
+		return lose(s, -ENOENT);
+	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
+		forget_frames(c.p);
+		protos_clear(c.p->protos);
+	}
+	below_of(rec, below);
+	first = is_returning(&c);
+	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
+	    labels.vmstate == 'C')
+		labels.vmstate = 'I';
+	for (i = first; i < rec->stack.n; i++) {
+		r = frame_id(&c, i, below[i], &ids[n++]);
+		if (!r && LB_FRAME_FLAGS(&rec->stack.frame[i]) & LB_FRAME_TAIL)
+			r = pseudo_frame(s, PROF_TAIL, &ids[n++]);
+		if (r == -ENOMEM)
+			return r;
+		if (r)
+			return lose(s, r);
+	}
+	if (rec->stack.flags & LB_SAMPLE_CUT) {
+		r = pseudo_frame(s, PROF_CUT, &ids[n++]);
+		if (r)
+			return r;
+	}
+	memcpy(comm, rec->comm, LB_COMM);
+	labels.comm = comm;
+	return prof_add(s->prof, ids, n, &labels, 1);
+}

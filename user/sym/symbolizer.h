@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From raw samples to the frames of a profile: joins the records of BPF with the target's memory.
+ * Which prototype an address means is protos.h's matter; a sample that shows a doubtful one is lost
+ * ("reused"), and never gets a wrong name.
+ */
+#ifndef SYM_SYMBOLIZER_H
+#define SYM_SYMBOLIZER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "prof/prof.h"
+
+struct symbolizer;
+
+/* Samples go to prof, which must outlive the symbolizer. */
+int symbolizer_new(struct prof *prof, struct symbolizer **out);
+void symbolizer_free(struct symbolizer **s);
+
+/* A process image begins: forgets what was known of the pid under another epoch. */
+int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch);
+
+/* The process has ended and its samples were read: forgets it. */
+void symbolizer_end(struct symbolizer *s, pid_t pid);
+
+/* Keeps what BPF shipped. build is what the record names, and outlives the symbolizer. */
+int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
+		     const struct lb_build *build);
+
+/*
+ * Adds a sample to the profile, or, when its names cannot be known any more, to its losses. build
+ * is what the record names, and outlives the symbolizer. Returns 0, also for a loss, or -ENOMEM.
+ */
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
+		      const struct lb_build *build);
+
+/* A new round: what is known is checked against the live processes at its next use. */
+void symbolizer_round(struct symbolizer *s);
+
+#endif

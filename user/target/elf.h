@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ELF files of targets: symbols, build id, is there a Lua in it, where is LuaJIT's assembler VM.
+ * 64-bit little-endian files only. Files are foreign: read by pread, never mapped (a
+ * truncated mapping kills the reader), everything bounded.
+ *
+ * All addresses are the file's own (st_value, p_vaddr); elf_bias() converts them.
+ */
+#ifndef TARGET_ELF_H
+#define TARGET_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_file;
+
+/* -ENOEXEC: no ELF file, or not of this kind. elf_open_fd() duplicates fd. */
+int elf_open(const char *path, struct elf_file **out);
+int elf_open_fd(int fd, struct elf_file **out);
+int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out); /* copies them */
+void elf_close(struct elf_file **elf);
+
+/* GNU build id; -ENOENT when there is none. At most `max` bytes are stored. */
+#define ELF_BUILD_ID_MAX 64
+int elf_build_id(struct elf_file *elf, uint8_t id[ELF_BUILD_ID_MAX], size_t *len);
+
+/* Reads loaded content by address. Whole reads only; bytes beyond p_filesz are not there. */
+int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size);
+
+/*
+ * The lowest address from `from` on at which the file's constants hold these bytes (at most 64);
+ * -ENOENT. Text is searched only in files that keep their constants there.
+ */
+int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_t len,
+		   uint64_t *vaddr);
+
+/*
+ * What to add to an address of the file to get the one in the process, where the mapping
+ * [map_start, ...) shows the file from map_offset on. -ENOENT: no segment is mapped like this.
+ */
+int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias);
+
+/* Address of the file that is at an offset of the file. */
+int elf_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr);
+
+/*
+ * The function symbol that covers vaddr, of .symtab, else of .dynsym. The name belongs to elf. At
+ * equal addresses: global before local, then the shorter name. -ENOENT: none covers it.
+ */
+int elf_symbol(struct elf_file *elf, uint64_t vaddr, const char **name, uint64_t *start);
+
+/* Address of a defined symbol by name in .dynsym, or .symtab; -ENOENT. */
+int elf_lookup(struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t *size);
+
+/* Does .dynsym want a symbol of this name from another file? */
+bool elf_wants(struct elf_file *elf, const char *name);
+
+/* Is there a Lua in this file, by what it defines or wants. */
+enum elf_lua {
+	ELF_LUA_DEFINES = 1, /* defines lua_newstate */
+	ELF_LUA_JIT = 2,     /* defines a luaJIT_version_* or luaJIT_setmode */
+	ELF_LUA_WANTS = 4,   /* needs lua_* symbols of another file */
+	ELF_LUA_VM = 8,	     /* holds an assembler VM (elf_find_lj_vm) */
+	ELF_LUA_IDENT = 16,  /* holds lua_ident (PUC Lua) */
+};
+int elf_is_lua(struct elf_file *elf, unsigned *flags);
+/* "luaJIT_version_2_1_0_beta3", when one is defined; -ENOENT. */
+int elf_lj_version(struct elf_file *elf, const char **symbol);
+/* An executable is what execve(2) can start: has PT_INTERP, or is of type ET_EXEC. */
+bool elf_is_executable(struct elf_file *elf);
+
+/* A function as .eh_frame describes it. */
+struct elf_fde {
+	uint64_t start, size;
+	uint32_t cfa_offset; /* CFA = rsp + this throughout; 0: anything else */
+	uint32_t saved;	     /* bit r: DWARF register r is saved at a fixed place */
+};
+/* Calls fn for each FDE in order of address. A nonzero return ends it and is returned. */
+int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fde), void *arg);
+
+/* LuaJIT's assembler VM: found by its frame description, so stripped files will do. */
+struct elf_lj_vm {
+	uint64_t start, size; /* lj_vm_asm_begin up to lj_vm_ffi_call */
+	uint64_t ffi_start;   /* lj_vm_ffi_call; 0: no FFI */
+	uint64_t ffi_size;
+	uint32_t cframe_size; /* 80 */
+};
+int elf_find_lj_vm(struct elf_file *elf, struct elf_lj_vm *vm);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The child asks to be traced and calls exec; it stops there. Where its program begins is in the
+ * auxiliary vector (AT_ENTRY): a breakpoint there holds it once the dynamic linker is done. Then
+ * the instruction is put back, and the tracing ends.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launch.h"
+
+/* The user who called sudo; 0 when nobody did. */
+static int sudo_user(uid_t *uid, gid_t *gid)
+{
+	const char *u = getenv("SUDO_UID"), *g = getenv("SUDO_GID");
+	char *end;
+
+	if (geteuid() || !u || !g)
+		return 0;
+	*uid = (uid_t)strtoul(u, &end, 10);
+	if (*end || !*u)
+		return 0;
+	*gid = (gid_t)strtoul(g, &end, 10);
+	return !*end && *g;
+}
+
+static int become_sudo_user(void)
+{
+	struct passwd *pw;
+	uid_t uid;
+	gid_t gid;
+
+	if (!sudo_user(&uid, &gid))
+		return 0;
+	pw = getpwuid(uid);
+	if (pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid))
+		return -errno;
+	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+		return -errno;
+	if (pw) {
+		setenv("HOME", pw->pw_dir, 1);
+		setenv("USER", pw->pw_name, 1);
+		setenv("LOGNAME", pw->pw_name, 1);
+	}
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	unsetenv("SUDO_USER");
+	unsetenv("SUDO_COMMAND");
+	return 0;
+}
+
+/* In the child: never returns. An errno that the parent should know goes into the pipe. */
+static void run_child(char *const argv[], int report)
+{
+	sigset_t none;
+	int r;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	r = become_sudo_user();
+	if (!r && ptrace(PTRACE_TRACEME, 0, 0, 0))
+		r = -errno;
+	if (!r) {
+		execvp(argv[0], argv);
+		r = -errno;
+	}
+	if (write(report, &r, sizeof(r)) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+static int wait_stop(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFSTOPPED(status) ? WSTOPSIG(status) : -ESRCH;
+}
+
+static int entry_point(pid_t pid, uint64_t *entry)
+{
+	Elf64_auxv_t aux;
+	int fd __close = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (read(fd, &aux, sizeof(aux)) == sizeof(aux)) {
+		if (aux.a_type != AT_ENTRY)
+			continue;
+		*entry = aux.a_un.a_val;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * Runs the child, stopped after its exec, up to its entry point. Signals that arrive on the way are
+ * passed on. Returns 0 when it stands there, -ESRCH when it ended before.
+ */
+static int run_to_entry(pid_t pid)
+{
+	struct user_regs_struct regs;
+	uint64_t entry = 0;
+	long word;
+	int r = entry_point(pid, &entry), sig = 0;
+
+	if (r)
+		return r;
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
+	if (errno)
+		return -errno;
+	if (ptrace(PTRACE_POKETEXT, pid, entry, (word & ~0xffL) | 0xcc)) /* int3 */
+		return -errno;
+	for (;;) {
+		if (ptrace(PTRACE_CONT, pid, 0, sig))
+			return -errno;
+		sig = wait_stop(pid);
+		if (sig < 0)
+			return sig;
+		if (sig != SIGTRAP)
+			continue;
+		if (ptrace(PTRACE_GETREGS, pid, 0, &regs))
+			return -errno;
+		if (regs.rip == entry + 1)
+			break;
+	}
+	regs.rip = entry;
+	if (ptrace(PTRACE_POKETEXT, pid, entry, word) || ptrace(PTRACE_SETREGS, pid, 0, &regs))
+		return -errno;
+	return 0;
+}
+
+int launch_start(char *const argv[], pid_t *pid, struct error *err)
+{
+	int report[2], r = 0;
+	pid_t child;
+
+	if (pipe2(report, O_CLOEXEC))
+		return error_set(err, -errno, "pipe: %s", strerror(errno));
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		r = -errno;
+		close(report[0]);
+		close(report[1]);
+		return error_set(err, r, "fork: %s", strerror(-r));
+	}
+	if (!child) {
+		close(report[0]);
+		run_child(argv, report[1]);
+	}
+	close(report[1]);
+	if (read(report[0], &r, sizeof(r)) != sizeof(r))
+		r = 0; /* closed by exec */
+	close(report[0]);
+	if (r) {
+		waitpid(child, NULL, 0);
+		return error_set(err, r, "%s: cannot run it: %s", argv[0], strerror(-r));
+	}
+	r = wait_stop(child);
+	if (r >= 0)
+		r = run_to_entry(child);
+	if (r < 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		return error_set(err, r, "%s: cannot hold it at its start: %s", argv[0],
+				 strerror(-r));
+	}
+	*pid = child;
+	return 0;
+}
+
+int launch_release(pid_t pid)
+{
+	return ptrace(PTRACE_DETACH, pid, 0, 0) ? -errno : 0;
+}

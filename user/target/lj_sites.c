@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vm_x64.dasc has two idioms around a call to C:
+ *
+ *     mov RB, BASE                         mov L:RB->base, BASE
+ *     call extern lj_tab_getinth           mov SAVE_PC, PC
+ *     mov BASE, RB                         call extern lj_meta_tget
+ *                                          mov BASE, L:RB->base
+ *
+ * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. Which one a site has is told by the first
+ * instruction behind it that writes rdx. It may stand behind further calls and a jump to common
+ * code.
+ */
+#include "target/lj_sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <luabpf/layout.h>
+
+#include "base/cleanup.h"
+#include "target/x86_insn.h"
+
+#define LOOK_AHEAD 12 /* instructions */
+#define MAX_VM (1u << 20)
+#define MAX_SITES 4096
+
+struct text {
+	const uint8_t *p;
+	size_t size;
+};
+
+static bool is_mov_rdx_rbp(const struct x86_insn *in)
+{
+	if (in->map || !in->wide || in->mod != 3)
+		return false;
+	return (in->op == 0x8b && in->reg == X86_RDX && in->rm == X86_RBP) ||
+	       (in->op == 0x89 && in->rm == X86_RDX && in->reg == X86_RBP);
+}
+
+/* mov rdx, [reg + 0x20] */
+static bool is_load_base(const struct x86_insn *in)
+{
+	return !in->map && in->wide && in->op == 0x8b && in->reg == X86_RDX && in->mod == 1 &&
+	       !in->sib && in->disp == LJ_L_BASE;
+}
+
+static enum lj_site_class classify(const struct text *t, size_t at)
+{
+	bool rbp_kept = true;
+	int i;
+
+	for (i = 0; i < LOOK_AHEAD && at < t->size; i++) {
+		struct x86_insn in;
+
+		if (!x86_decode(t->p + at, t->size - at, &in))
+			break;
+		at += in.len;
+		if (is_mov_rdx_rbp(&in))
+			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
+		if (is_load_base(&in))
+			return LJ_SITE_LBASE;
+		if (x86_writes(&in, X86_RDX) || x86_ends(&in))
+			break;
+		if (x86_writes(&in, X86_RBP))
+			rbp_kept = false;
+		if (x86_is_jmp_rel(&in))
+			at += (size_t)in.imm; /* wraps to beyond size when it leaves the VM */
+	}
+	return LJ_SITE_UNKNOWN;
+}
+
+int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
+		  size_t max, size_t *n)
+{
+	const struct text t = {text, size};
+	size_t at = 0, found = 0;
+
+	while (at < size) {
+		struct x86_insn in;
+
+		if (!x86_decode(text + at, size - at, &in)) {
+			at++; /* data, or an unknown instruction: find back into step */
+			continue;
+		}
+		at += in.len;
+		if (!x86_is_call(&in))
+			continue;
+		if (found == max)
+			return -E2BIG;
+		sites[found++] = (struct lj_site){
+			.ret = (uint32_t)at,
+			.callee = in.op == 0xe8 ? vaddr + at + (uint64_t)in.imm : 0,
+			.class = (uint8_t)classify(&t, at),
+		};
+	}
+	*n = found;
+	return 0;
+}
+
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, uint16_t *sites, size_t max,
+		     size_t *n)
+{
+	struct lj_site *all __free = calloc(MAX_SITES, sizeof(*all));
+	uint8_t *text __free = NULL;
+	size_t nall, i, kept = 0;
+	int err;
+
+	if (vm->size > MAX_VM)
+		return -E2BIG;
+	text = malloc(vm->size + 1);
+	if (!all || !text)
+		return -ENOMEM;
+	err = elf_read(elf, vm->start, text, vm->size);
+	if (!err)
+		err = lj_sites_scan(text, vm->size, vm->start, all, MAX_SITES, &nall);
+	if (err)
+		return err;
+	for (i = 0; i < nall; i++) {
+		if (all[i].class != LJ_SITE_RBP || all[i].ret > UINT16_MAX)
+			continue;
+		if (kept == max)
+			return -E2BIG;
+		sites[kept++] = (uint16_t)all[i].ret;
+	}
+	*n = kept;
+	return 0;
+}

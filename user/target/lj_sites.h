@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls out of LuaJIT's assembler VM (x86-64), told apart by how the VM gets BASE back afterwards.
+ *
+ * Helpers that may touch the Lua stack are called with L->base stored, and BASE (rdx) is reloaded
+ * from it. Helpers that do not (lj_tab_get, libm) are called with BASE kept in rbp, and then
+ * L->base may be stale: a profiler has to take BASE from rbp of that frame.
+ */
+#ifndef TARGET_LJ_SITES_H
+#define TARGET_LJ_SITES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf.h"
+
+enum lj_site_class {
+	LJ_SITE_RBP,	 /* BASE comes back from rbp */
+	LJ_SITE_LBASE,	 /* BASE is reloaded from a lua_State: L->base is right during the call */
+	LJ_SITE_UNKNOWN, /* neither was seen */
+};
+
+struct lj_site {
+	uint32_t ret;	 /* return address - start of the VM */
+	uint64_t callee; /* address of the file; 0: indirect */
+	uint8_t class;	 /* enum lj_site_class */
+};
+
+/* All call sites of VM code, in order of address. `max` bounds them: -E2BIG when there are more. */
+int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
+		  size_t max, size_t *n);
+
+/* Offsets of the LJ_SITE_RBP class, sorted. -E2BIG: more than max. */
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, uint16_t *sites, size_t max,
+		     size_t *n);
+
+#endif

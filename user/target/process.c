@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/caps.h"
+#include "base/cleanup.h"
+#include "process.h"
+
+int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg)
+{
+	DIR *dir __closedir = NULL;
+	struct dirent *entry;
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((entry = readdir(dir))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		r = fn(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* include/linux/proc_ns.h: PROC_PID_INIT_INO, an ABI since namespaces have numbers. */
+#define ROOT_PID_NAMESPACE 0xeffffffcU
+
+int process_check_namespace(struct error *err)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == ROOT_PID_NAMESPACE)
+		return 0;
+	error_set(err, -ENOTSUP,
+		  "this is a container (a pid namespace of its own): process numbers "
+		  "here are not the kernel's");
+	return error_remedy(err, -ENOTSUP,
+			    "run luabpf on the host, with the process number that it has there");
+}
+
+static int explain_refused(pid_t pid, int r, struct error *err)
+{
+	int missing = caps_missing(CAPS_SYS_PTRACE);
+
+	if (missing) {
+		error_set(err, r, "pid %d: not permitted to look into it; %s", (int)pid,
+			  missing < 0 ? "this process is not root"
+				      : "this process lacks CAP_SYS_PTRACE");
+		return error_remedy(err, r, "run as root (sudo luabpf ...)");
+	}
+	if (caps_in_container()) {
+		error_set(err, r, "pid %d: not permitted to look into it from this container",
+			  (int)pid);
+		return error_remedy(err, r, "run luabpf as root of the host");
+	}
+	error_set(err, r, "pid %d: the kernel lets nobody look into it, CAP_SYS_PTRACE or not",
+		  (int)pid);
+	return error_remedy(err, r,
+			    "a security module (AppArmor, SELinux, Yama) protects this process");
+}
+
+/*
+ * Its memory and files are open to whom ptrace(2) "Ptrace access mode checking" lets. No memory is
+ * at address 1: who may read it is told -EFAULT.
+ */
+static int check_access(pid_t pid, struct error *err)
+{
+	struct iovec local = {.iov_base = &(char){0}, .iov_len = 1};
+	struct iovec remote = {.iov_base = (void *)1, .iov_len = 1};
+
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM)
+		return explain_refused(pid, -EPERM, err);
+	return 0;
+}
+
+int process_check(pid_t pid, struct error *err)
+{
+	FILE *f __fclose = NULL;
+	char path[64], line[256];
+	int tgid = -1, zombie = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f && (errno == EMFILE || errno == ENFILE))
+		return error_set(err, -errno, "pid %d: %s: %s", (int)pid, path, strerror(errno));
+	if (!f)
+		return error_set(err, -ESRCH, "pid %d: no such process", (int)pid);
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "Tgid: %d", &tgid);
+		zombie |= !strncmp(line, "State:\tZ", 8);
+	}
+	if (tgid != pid) {
+		error_set(err, -ENOTUNIQ, "pid %d: a thread of process %d", (int)pid, tgid);
+		return error_remedy(err, -ENOTUNIQ, "luabpf -p %d", tgid);
+	}
+	if (zombie)
+		return error_set(err, -ESRCH, "pid %d: the process has ended", (int)pid);
+	return check_access(pid, err);
+}
+
+static bool parse_mapping(char *line, struct process_mapping *m)
+{
+	unsigned major, minor;
+	char perms[5];
+	int path = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
+		   &m->end, perms, &m->offset, &major, &minor, &m->ino, &path) < 7)
+		return false;
+	m->dev = makedev(major, minor);
+	line[strcspn(line, "\n")] = '\0';
+	m->path = line + path;
+	return perms[2] == 'x' && m->ino;
+}
+
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+{
+	FILE *f __fclose = NULL;
+	char *line __free = NULL;
+	size_t size = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (getline(&line, &size, f) > 0) {
+		struct process_mapping m;
+		int r;
+
+		if (!parse_mapping(line, &m))
+			continue;
+		r = fn(arg, &m);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int process_open_mapping(pid_t pid, const struct process_mapping *m)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd >= 0 ? fd : -errno;
+}
+
+void process_exe(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, buf, size - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A target process from /proc: its threads, the VMs that it has mapped. */
+#ifndef TARGET_PROCESS_H
+#define TARGET_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* Calls fn for each thread. A nonzero return ends it and is returned. -ESRCH: no such process. */
+int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
+
+/*
+ * Is this the id of a process (not of another thread of one, which -ENOTUNIQ tells), and may we
+ * look into it? -ESRCH, -EPERM.
+ */
+int process_check(pid_t pid, struct error *err);
+
+/* -ENOTSUP: process numbers here are not those that the kernel's BPF sees. */
+int process_check_namespace(struct error *err);
+
+/* An executable mapping of a file. */
+struct process_mapping {
+	uint64_t start, end, offset;
+	uint64_t dev, ino;
+	const char *path; /* as the process sees it; borrowed for the call */
+};
+
+/* Calls fn for each executable file mapping, by address. */
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
+
+/* Opens what is mapped there, as the process has it: deleted files and other mount namespaces, too.
+ */
+int process_open_mapping(pid_t pid, const struct process_mapping *m);
+
+/* Name of the executable, for messages. */
+void process_exe(pid_t pid, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a compiled function of PUC Lua's API reads of its lua_State: the offsets stand in its
+ * instructions. L comes in rdi; registers are followed from there through moves and loads, along
+ * each branch once.
+ */
+#ifndef TARGET_PUC_API_H
+#define TARGET_PUC_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* L itself: depth 1; what [L + d1] holds: depth 2; what [[L + d1] + d2] holds: depth 3. */
+struct puc_path {
+	uint8_t depth; /* 0: anything else */
+	uint16_t d1, d2;
+};
+
+/* One access: `width` bytes at path + at. PUC_ADDRESS: no access, the address is computed. */
+struct puc_fact {
+	struct puc_path path;
+	uint16_t at;
+	uint8_t width;
+};
+enum { PUC_ADDRESS = 0 };
+
+#define PUC_API_TEXT 4096 /* no API function of interest is larger */
+#define PUC_FACTS 64
+
+/* Facts of a function's text, each once, at most PUC_FACTS; returns how many. */
+size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS]);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The text of PUC Lua's collector (lgc.c) in a file that has no symbols for it: see puc_gc.c. */
+#ifndef TARGET_PUC_GC_H
+#define TARGET_PUC_GC_H
+
+#include <stdint.h>
+
+#include "target/elf.h"
+
+/* Text [lo, hi) without [skip_lo, skip_hi); the latter is empty when it is 0, 0. */
+struct elf_puc_gc {
+	uint64_t lo, hi;
+	uint64_t skip_lo, skip_hi;
+};
+
+/*
+ * Given where luaV_execute and lua_gc begin: the functions that mark, sweep, free and step, not
+ * those that allocate (luaC_newobj), nor those of other files that the collector calls. -ENOENT: it
+ * cannot be told.
+ */
+int elf_puc_collector(struct elf_file *elf, uint64_t luaV_execute, uint64_t lua_gc,
+		      struct elf_puc_gc *gc);
+
+#endif

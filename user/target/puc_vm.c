@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a compiler makes of luaV_execute's loop. These parts stay, in whatever order:
+ *
+ *	mov  (%r13),%ebx	fetch: 32 bits through a register,
+ *	add  $4,%r13		and the step to the next instruction
+ *	mov  %r13,0x20(%rbp)	pc saved in CallInfo, in 5.1 in lua_State
+ *	and  $0x7f,%eax		the opcode,
+ *	jmp  *(%r14,%rax,8)	by which it jumps through a table: `switch` or computed goto
+ *
+ * Other functions look at opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
+ * through it, or are small. The register that most fetches step and most stores save holds pc.
+ */
+#include "target/puc_vm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/layout_puc.h>
+
+#include "base/cleanup.h"
+#include "target/x86_insn.h"
+
+#define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
+#define MAX_SIZE (64u << 10)
+#define STEP_NEAR 6  /* instructions between a fetch and its step */
+#define JUMP_NEAR 24 /* instructions from the opcode to the jump */
+#define INSN_SIZE 4  /* sizeof(Instruction) */
+
+struct code {
+	struct x86_insn *in;
+	size_t n;
+};
+
+struct votes {
+	uint16_t fetch[X86_REGS];
+	uint16_t save[X86_REGS][X86_REGS]; /* [base][source] */
+	uint16_t address;		   /* lea of the field: clang may keep a pointer to it */
+};
+
+struct search {
+	struct elf_file *elf;
+	const struct puc_vm_wanted *wanted;
+	uint8_t *text;
+	struct code code;
+	struct elf_puc_vm best;
+};
+
+static void decode(struct code *code, const uint8_t *text, size_t size)
+{
+	size_t at = 0;
+
+	code->n = 0;
+	while (at < size) {
+		struct x86_insn *in = &code->in[code->n];
+
+		if (!x86_decode(text + at, size - at, in)) {
+			at++; /* padding, or an unknown instruction: find back into step */
+			continue;
+		}
+		at += in->len;
+		code->n++;
+	}
+}
+
+/* An operand that is [register + disp]; not on the C stack. */
+static bool is_field(const struct x86_insn *in)
+{
+	return x86_is_mem(in) && in->index == X86_NONE && in->base < X86_REGS &&
+	       in->base != X86_RSP;
+}
+
+static bool is_fetch(const struct x86_insn *in)
+{
+	return !in->map && in->op == 0x8b && !in->wide && !in->word && is_field(in) &&
+	       (in->disp == 0 || in->disp == -INSN_SIZE);
+}
+
+/* add r, 4; lea r, [from + 4]: the register that then points to the next instruction */
+static uint8_t stepped(const struct x86_insn *in, uint8_t from)
+{
+	if (in->map || !in->wide)
+		return X86_NONE;
+	if (in->op == 0x83 && in->mod == 3 && (in->reg & 7) == 0 && in->imm == INSN_SIZE &&
+	    in->rm == from)
+		return from;
+	if (in->op == 0x8d && is_field(in) && in->base == from && in->disp == INSN_SIZE)
+		return in->reg;
+	return X86_NONE;
+}
+
+static uint8_t fetch_steps(const struct code *c, size_t at)
+{
+	size_t i = at > STEP_NEAR ? at - STEP_NEAR : 0;
+	uint8_t reg = X86_NONE;
+
+	for (; i < c->n && i <= at + STEP_NEAR; i++) {
+		uint8_t r = stepped(&c->in[i], c->in[at].base);
+
+		if (r != X86_NONE)
+			reg = r;
+	}
+	return reg;
+}
+
+static bool is_indirect_jump(const struct x86_insn *in)
+{
+	return !in->map && in->op == 0xff && (in->reg & 7) == 4;
+}
+
+/* The comparison with the number of cases that a `switch` begins with. */
+static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
+{
+	return !in->map && in->op == 0x83 && (in->reg & 7) == 7 && in->mod == 3 &&
+	       in->rm == opcode && (in->imm > limit || in->imm < limit - 3);
+}
+
+static bool is_opcode(const struct x86_insn *in, uint8_t mask)
+{
+	return !in->map && in->op == 0x83 && (in->reg & 7) == 4 && in->mod == 3 && in->imm == mask;
+}
+
+static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
+{
+	size_t i;
+
+	if (!is_opcode(&c->in[at], w->opcode_mask))
+		return false;
+	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
+		const struct x86_insn *in = &c->in[i];
+
+		if (is_indirect_jump(in))
+			return true;
+		if (x86_is_call(in) || x86_ends(in) || refutes(in, c->in[at].rm, w->opcode_limit))
+			return false;
+	}
+	return false;
+}
+
+static bool is_save(const struct x86_insn *in, uint16_t field)
+{
+	return !in->map && in->op == 0x89 && in->wide && is_field(in) && in->disp == field;
+}
+
+/* Stores to one struct: that which most of them go to. */
+static const uint16_t *saves_to(const struct votes *v)
+{
+	unsigned base, reg, most = 0, best = 0;
+
+	for (base = 0; base < X86_REGS; base++) {
+		unsigned sum = 0;
+
+		for (reg = 0; reg < X86_REGS; reg++)
+			sum += v->save[base][reg];
+		if (sum > most) {
+			most = sum;
+			best = base;
+		}
+	}
+	return v->save[best];
+}
+
+/* Twice the votes of any other, or none: compilers may keep pc on the C stack. */
+static uint8_t elect(const struct votes *v, const uint16_t *saves)
+{
+	unsigned reg, first = 0, second = 0, best = 0;
+
+	for (reg = 0; reg < X86_REGS; reg++) {
+		unsigned n = v->fetch[reg] + saves[reg];
+
+		if (n > first) {
+			second = first;
+			first = n;
+			best = reg;
+		} else if (n > second) {
+			second = n;
+		}
+	}
+	return first >= 2 && first >= 2 * second ? (uint8_t)best : PUC_NO_REG;
+}
+
+/* Where else pc goes: of the stores of registers that fetch, the offset that most have. */
+static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
+{
+	uint16_t count[256] = {}, best = 0xffff, most = 1;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+
+		if (in->disp < 0 || in->disp > 255 || !is_save(in, (uint16_t)in->disp) ||
+		    !v->fetch[in->reg])
+			continue;
+		if (++count[in->disp] > most) {
+			most = count[in->disp];
+			best = (uint16_t)in->disp;
+		}
+	}
+	return best;
+}
+
+static void measure(const struct code *c, const struct puc_vm_wanted *w, struct elf_puc_vm *vm)
+{
+	struct votes v = {};
+	const uint16_t *saves;
+	unsigned reg;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+		uint8_t r = is_fetch(in) ? fetch_steps(c, i) : X86_NONE;
+
+		if (r != X86_NONE) {
+			v.fetch[r]++;
+			vm->fetches++;
+		}
+		if (is_save(in, w->savedpc))
+			v.save[in->base][in->reg]++;
+		if (in->op == 0x8d && !in->map && in->wide && is_field(in) &&
+		    in->disp == w->savedpc)
+			v.address++;
+		vm->jumps += jumps_by_opcode(c, i, w);
+	}
+	saves = saves_to(&v);
+	vm->pc_reg = elect(&v, saves);
+	for (reg = 0; reg < X86_REGS; reg++)
+		if (vm->pc_reg == PUC_NO_REG ? v.fetch[reg] != 0 : reg == vm->pc_reg)
+			vm->saves += saves[reg];
+	if (!vm->saves)
+		vm->elsewhere = saved_elsewhere(c, &v);
+	if (!vm->elsewhere)
+		vm->saves = v.address;
+}
+
+static bool better(const struct elf_puc_vm *a, const struct elf_puc_vm *b)
+{
+	if (!a->saves != !b->saves)
+		return a->saves;
+	return a->size > b->size;
+}
+
+static bool has_opcode(const uint8_t *text, size_t size, uint8_t mask)
+{
+	const uint8_t *p = text, *end = text + size - 2;
+
+	while (p < end && (p = memchr(p, 0x83, (size_t)(end - p)))) {
+		if ((p[1] & 0xf8) == 0xe0 && p[2] == mask)
+			return true;
+		p++;
+	}
+	return false;
+}
+
+static int look_at(void *arg, const struct elf_fde *fde)
+{
+	struct search *s = arg;
+	struct elf_puc_vm vm = {.start = fde->start, .size = fde->size, .elsewhere = 0xffff};
+
+	if (fde->size < MIN_SIZE || fde->size > MAX_SIZE ||
+	    elf_read(s->elf, fde->start, s->text, fde->size) ||
+	    !has_opcode(s->text, fde->size, s->wanted->opcode_mask))
+		return 0;
+	decode(&s->code, s->text, fde->size);
+	measure(&s->code, s->wanted, &vm);
+	if (vm.fetches && vm.jumps && better(&vm, &s->best))
+		s->best = vm;
+	return 0;
+}
+
+int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted, struct elf_puc_vm *vm)
+{
+	uint8_t *text __free = malloc(MAX_SIZE);
+	struct x86_insn *insns __free = malloc(MAX_SIZE * sizeof(*insns));
+	struct search s = {.elf = elf, .wanted = wanted, .text = text, .code.in = insns};
+	int err;
+
+	if (!text || !insns)
+		return -ENOMEM;
+	err = elf_fdes(elf, look_at, &s);
+	if (err)
+		return err;
+	if (!s.best.size)
+		return -ENOENT;
+	*vm = s.best;
+	return 0;
+}

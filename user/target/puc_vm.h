@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * luaV_execute (lvm.c) in a file that has no symbol for it: known by its shape, see puc_vm.c.
+ */
+#ifndef TARGET_PUC_VM_H
+#define TARGET_PUC_VM_H
+
+#include <stdint.h>
+
+#include "target/elf.h"
+
+/* What the shape depends on. */
+struct puc_vm_wanted {
+	uint8_t opcode_mask;  /* 0x3f or 0x7f: of 32 bits of an instruction, those of the opcode */
+	uint8_t opcode_limit; /* NUM_OPCODES */
+	uint16_t savedpc;     /* offset of the field that pc is saved to */
+};
+
+struct elf_puc_vm {
+	uint64_t start, size;
+	uint8_t pc_reg;	    /* holds pc, the next instruction's address; PUC_NO_REG: none does */
+	uint16_t fetches;   /* loads of an instruction with the step to the next */
+	uint16_t jumps;	    /* indirect jumps by opcode */
+	uint16_t saves;	    /* stores of pc at `savedpc` of some struct */
+	uint16_t elsewhere; /* the offset that has most stores of pc; 0xffff: none */
+};
+
+/* -ENOENT: no function has the shape. vm->saves == 0: it has, but for the offset. */
+int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted,
+		    struct elf_puc_vm *vm);
+
+#endif

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A forked child becomes the target as far as files go - chroot, current directory, groups, user,
+ * capabilities - and copies the file into a memfd. All of it is foreign: the path, the file and the
+ * file system, which may be a FUSE mount that never answers; the parent therefore waits with a
+ * limit and never reads the file itself.
+ *
+ * The child calls nothing but the kernel, as the parent may have threads. It uses raw system calls
+ * for credentials: those of libc would try to change all threads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "source.h"
+
+#define MAX_SOURCE (16L << 20)
+#define TIMEOUT_MS 2000
+#define MAX_GROUPS 65536 /* NGROUPS_MAX of the kernel */
+#define FEW_GROUPS 64
+
+struct creds {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t ngroups;
+	uint64_t caps; /* effective, 0 when they are those of another user namespace */
+};
+
+struct target_source {
+	int proc; /* /proc/PID: names this process only, even when its number is used again */
+	int root, cwd;
+	struct creds creds;
+};
+
+/* ---- credentials of the target ------------------------------------------------------- */
+
+static bool field(const char *line, const char *name, const char **value)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(line, name, len))
+		return false;
+	*value = line + len;
+	return true;
+}
+
+/* The fourth number of "Uid:" and "Gid:" is the one that file access goes by. */
+static int fs_id(const char *value, uint32_t *id)
+{
+	return sscanf(value, "%*u %*u %*u %u", id) == 1 ? 0 : -EPROTO;
+}
+
+static int parse_groups(const char *value, struct creds *creds)
+{
+	__free gid_t *groups = calloc(strlen(value) / 2 + 1, sizeof(*groups));
+	size_t n = 0;
+	char *end;
+
+	if (!groups)
+		return -ENOMEM;
+	for (;;) {
+		unsigned long gid = strtoul(value, &end, 10);
+
+		if (end == value)
+			break;
+		groups[n++] = gid;
+		value = end;
+	}
+	if (n > MAX_GROUPS)
+		return -EPROTO;
+	free(creds->groups);
+	creds->groups = TAKE_PTR(groups);
+	creds->ngroups = n;
+	return 0;
+}
+
+static int parse_status(FILE *status, struct creds *creds)
+{
+	__free char *line = NULL;
+	size_t cap = 0;
+	int seen = 0, err = 0;
+
+	while (!err && getline(&line, &cap, status) >= 0) {
+		const char *value;
+
+		if (field(line, "Uid:", &value)) {
+			err = fs_id(value, &creds->uid);
+			seen++;
+		} else if (field(line, "Gid:", &value)) {
+			err = fs_id(value, &creds->gid);
+			seen++;
+		} else if (field(line, "Groups:", &value)) {
+			err = parse_groups(value, creds);
+			seen++;
+		} else if (field(line, "CapEff:", &value)) {
+			creds->caps = strtoull(value, NULL, 16);
+		}
+	}
+	if (err)
+		return err;
+	return seen == 3 ? 0 : -ESRCH;
+}
+
+static bool same_user_namespace(int proc)
+{
+	struct stat theirs, ours;
+
+	return !fstatat(proc, "ns/user", &theirs, 0) && !stat("/proc/self/ns/user", &ours) &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+/* Fails when the process is gone. */
+static int read_creds(int proc, struct creds *out)
+{
+	__fclose FILE *status = NULL;
+	struct creds creds = {0};
+	int err, fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	status = fdopen(fd, "r");
+	if (!status) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = parse_status(status, &creds);
+	if (err) {
+		free(creds.groups);
+		return err;
+	}
+	if (!same_user_namespace(proc))
+		creds.caps = 0;
+	free(out->groups);
+	*out = creds;
+	return 0;
+}
+
+int target_source_new(pid_t pid, struct target_source **out)
+{
+	__cleanup(target_source_free) struct target_source *s = calloc(1, sizeof(*s));
+	char path[32];
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->proc = s->root = s->cwd = -1;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	s->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	s->root = openat(s->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->root < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	s->cwd = openat(s->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->cwd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_creds(s->proc, &s->creds);
+	if (err)
+		return err;
+	*out = TAKE_PTR(s);
+	return 0;
+}
+
+void target_source_free(struct target_source **source)
+{
+	struct target_source *s = *source;
+
+	if (!s)
+		return;
+	cleanup_fd(&s->proc);
+	cleanup_fd(&s->root);
+	cleanup_fd(&s->cwd);
+	free(s->creds.groups);
+	free(s);
+	*source = NULL;
+}
+
+/* ---- the child: only system calls, and errors as exit codes -------------------------- */
+
+/* Without CAP_SETGID groups cannot be set, but they may be the right ones. */
+static int take_groups(const struct creds *creds)
+{
+	gid_t ours[FEW_GROUPS];
+	long n;
+
+	if (!syscall(SYS_setgroups, creds->ngroups, creds->groups))
+		return 0;
+	n = syscall(SYS_getgroups, FEW_GROUPS, ours);
+	if (n < 0 || (size_t)n != creds->ngroups)
+		return -EPERM;
+	for (long i = 0; i < n; i++) {
+		bool there = false;
+
+		for (long k = 0; k < n; k++)
+			there = there || creds->groups[k] == ours[i];
+		if (!there)
+			return -EPERM;
+	}
+	return 0;
+}
+
+/* What is left are the capabilities that both the target and we have. */
+static int limit_capabilities(uint64_t allowed)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		caps[i].effective = caps[i].permitted & (uint32_t)(allowed >> (32 * i));
+		caps[i].permitted = caps[i].effective;
+		caps[i].inheritable = 0;
+	}
+	head.pid = 0;
+	return syscall(SYS_capset, &head, caps) ? -errno : 0;
+}
+
+static int take_creds(const struct creds *creds)
+{
+	int err = take_groups(creds);
+
+	if (err)
+		return err;
+	if (syscall(SYS_setresgid, creds->gid, creds->gid, creds->gid) ||
+	    syscall(SYS_setresuid, creds->uid, creds->uid, creds->uid))
+		return -EPERM;
+	return limit_capabilities(creds->caps);
+}
+
+/*
+ * Without CAP_SYS_CHROOT the kernel keeps the path below the target's root or current directory
+ * instead; then a relative path that leaves the directory cannot be opened.
+ */
+static int open_beside(int root, int cwd, bool rooted, const char *path)
+{
+	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_MAGICLINKS};
+	int dir = AT_FDCWD;
+	long fd;
+
+	if (!rooted) {
+		dir = *path == '/' ? root : cwd;
+		how.resolve |= *path == '/' ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+	}
+	fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* A source file is a file on a disk; what /proc shows as one may block or change the system. */
+static int check_file(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC)
+		return -EINVAL;
+	return st.st_size > MAX_SOURCE ? -EFBIG : 0;
+}
+
+static int copy_file(int from, int to)
+{
+	char buf[16384];
+	long total = 0;
+
+	for (;;) {
+		ssize_t n = read(from, buf, sizeof(buf));
+
+		if (n <= 0)
+			return n ? -errno : 0;
+		total += n;
+		if (total > MAX_SOURCE)
+			return -EFBIG;
+		if (write(to, buf, n) != n)
+			return -EIO;
+	}
+}
+
+static int copy_as_target(const struct target_source *s, const char *path, int to)
+{
+	bool rooted = !fchdir(s->root) && !chroot(".") && !fchdir(s->cwd);
+	int err = take_creds(&s->creds);
+	int fd;
+
+	if (err)
+		return err;
+	fd = open_beside(s->root, s->cwd, rooted, path);
+	if (fd < 0)
+		return fd;
+	err = check_file(fd);
+	return err ? err : copy_file(fd, to);
+}
+
+/* ---- the parent ---------------------------------------------------------------------- */
+
+/* Ends the child when it takes too long. Its exit code is an errno. */
+static int wait_for(pid_t child)
+{
+	__close int fd = syscall(SYS_pidfd_open, child, 0);
+	struct pollfd poll_child = {.fd = fd, .events = POLLIN};
+	bool late = fd < 0;
+	int status, rc;
+
+	if (!late) {
+		do {
+			rc = poll(&poll_child, 1, TIMEOUT_MS);
+		} while (rc < 0 && errno == EINTR);
+		late = rc <= 0;
+	}
+	if (late)
+		kill(child, SIGKILL);
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	if (late)
+		return -ETIMEDOUT;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+int target_source_open(void *ctx, const char *path, FILE **out)
+{
+	struct target_source *s = ctx;
+	__close int fd = memfd_create("luabpf-source", MFD_CLOEXEC);
+	FILE *file;
+	pid_t child;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	read_creds(s->proc,
+		   &s->creds); /* they may have changed; keeps the old ones of a dead process */
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child)
+		_exit(-copy_as_target(s, path, fd));
+	err = wait_for(child);
+	if (err)
+		return err;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	file = fdopen(fd, "r");
+	if (!file)
+		return -errno;
+	fd = -1;
+	*out = file;
+	return 0;
+}

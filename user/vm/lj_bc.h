@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LuaJIT 2.1's bytecode: numbers, operands and what names need to know of each (lj_bc.def). */
+#ifndef VM_LJ_BC_H
+#define VM_LJ_BC_H
+
+#include <stdint.h>
+
+enum lj_bc {
+#define LJ_BC(name, a, mm) LJ_BC_##name,
+#include "lj_bc.def"
+#undef LJ_BC
+	LJ_BC__LISTED, /* from here on: function headers and what newer builds insert before them */
+};
+
+enum lj_bc_mode {
+	LJ_BCM_OTHER,
+	LJ_BCM_DST,  /* writes slot A */
+	LJ_BCM_BASE, /* writes slots from A on */
+};
+
+struct lj_bc_row {
+	uint8_t a;	/* enum lj_bc_mode */
+	const char *mm; /* metamethod with its "__", "call" for a call, "" for none */
+};
+
+extern const struct lj_bc_row lj_bc_rows[LJ_BC__LISTED];
+
+/* lj_bc.h: |B|C|A|OP| or |D|A|OP|, least significant byte last */
+static inline uint8_t lj_bc_op(uint32_t ins)
+{
+	return ins & 0xff;
+}
+static inline uint8_t lj_bc_a(uint32_t ins)
+{
+	return ins >> 8 & 0xff;
+}
+static inline uint8_t lj_bc_b(uint32_t ins)
+{
+	return ins >> 24;
+}
+static inline uint8_t lj_bc_c(uint32_t ins)
+{
+	return ins >> 16 & 0xff;
+}
+static inline uint16_t lj_bc_d(uint32_t ins)
+{
+	return ins >> 16;
+}
+
+static inline enum lj_bc_mode lj_bc_mode_a(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return op < LJ_BC__LISTED ? (enum lj_bc_mode)lj_bc_rows[op].a : LJ_BCM_OTHER;
+}
+
+static inline const char *lj_bc_mm(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return op < LJ_BC__LISTED ? lj_bc_rows[op].mm : "";
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which VMs does a process have? Looks at its executable mappings; what a file holds is found out
+ * once and kept by device, inode and build id.
+ */
+#ifndef VM_SCAN_H
+#define VM_SCAN_H
+
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/error.h"
+#include "build.h"
+
+struct scan;
+
+int scan_new(struct scan **out);
+void scan_free(struct scan **scan);
+
+/*
+ * Fills proc->module[]. New builds are appended to the scan's table: the index is what
+ * lb_module.build holds. Returns 0 also when the process has no VM (nmodules is 0). When it has one
+ * of an unknown build, err says what was measured; and when it has no other, -ENOTSUP. -ESRCH: it
+ * has ended.
+ */
+int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
+
+/* Builds seen so far; NULL beyond the last. */
+const struct vm_build *scan_build(const struct scan *scan, uint32_t index);
+
+#endif
