@@ -3,7 +3,6 @@
 own, resumed from C, and yields from it by force (haproxy.lua, haproxy.cfg)."""
 import collections
 import json
-import math
 import re
 import socket
 import threading
@@ -97,10 +96,8 @@ def test_shares(run):
         assert all(counts.values()), counts  # requests at the same time measure each other
         return
     for part in ("spin", "text", "headers"):
-        want = run.took[part] * HZ
         # the clock goes on while haproxy has the thread after it yielded by force
-        assert -0.06 * want - 5 * math.sqrt(want) < counts[part] - want < 5 * math.sqrt(want) + 0.01 * want, \
-            (part, run.took, counts, run.done)
+        assert run.done.fits(counts[part], run.took[part], idle=0.05), (part, run.took, counts, run.done)
 
 
 def test_stacks(run):

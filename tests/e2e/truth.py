@@ -234,7 +234,7 @@ class Result:
         for kind, counts in ("sections", self.section_counts()), ("lines", self.line_counts()):
             for name, seconds in self.truth[kind].items():
                 p = seconds / self.truth["total"]
-                yield f"{kind}:{name}", p, counts.get(name, 0) / n, bound(p, n)
+                yield f"{kind}:{name}", p, counts.get(name, 0) / n, bound(p, n) + self.done.missing
 
     def summary(self):
         why = collections.Counter()

@@ -130,9 +130,12 @@ def kernel_image(kernel):
 
 
 def boot(image, initrd, tmp, timeout):
-    """Returns None if the guest powered off, else why not. Serial ports go to files in tmp."""
+    """One thread emulates both processors: with one each, a kernel that patches its own code while it boots
+    sometimes runs an instruction that is half patched.
+
+    Returns None if the guest powered off, else why not. Serial ports go to files in tmp."""
     qemu = subprocess.Popen(
-        ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-smp", "2",
+        ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-smp", "2",
          "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none", "-nic", "none",
          "-no-reboot", "-kernel", image, "-initrd", initrd, "-append", CMDLINE,
          "-serial", f"file:{tmp}/console", "-serial", f"file:{tmp}/output"],
