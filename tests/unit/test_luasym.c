@@ -5,12 +5,12 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <luabpf/layout.h>
 
+#include "arena.h"
+#include "base/cleanup.h"
 #include "base/mem_image.h"
 #include "sym/lj_ffnames.h"
 #include "sym/lj_loaded.h"
@@ -19,59 +19,18 @@
 
 TestSuite(luasym, .timeout = 20);
 
-#define BASE 0x40000000ULL
 #define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
 #define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))
-
-/* Everything lies in one piece of memory, allocated front to back. */
-struct arena {
-	uint8_t bytes[65536];
-	uint32_t used;
-};
-
-static uint64_t take(struct arena *a, uint32_t size)
-{
-	uint64_t addr = BASE + a->used;
-
-	a->used += (size + 15) & ~15u;
-	cr_assert_leq(a->used, sizeof(a->bytes));
-	return addr;
-}
-
-static void *at(struct arena *a, uint64_t addr)
-{
-	return a->bytes + (addr - BASE);
-}
-
-static void put(struct arena *a, uint64_t addr, const void *bytes, size_t n)
-{
-	memcpy(at(a, addr), bytes, n);
-}
-
-static void put8(struct arena *a, uint64_t addr, uint8_t v)
-{
-	put(a, addr, &v, 1);
-}
-
-static void put32(struct arena *a, uint64_t addr, uint32_t v)
-{
-	put(a, addr, &v, 4);
-}
-
-static void put64(struct arena *a, uint64_t addr, uint64_t v)
-{
-	put(a, addr, &v, 8);
-}
 
 static uint64_t str(struct arena *a, const char *text)
 {
 	uint32_t len = (uint32_t)strlen(text);
-	uint64_t s = take(a, LJ_STR_SIZE + len + 1);
+	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
 
-	put8(a, s + LJ_STR_GCT, LJ_GCT_STR);
-	put32(a, s + LJ_STR_HASH, len * 7 + (uint8_t)text[0]);
-	put32(a, s + LJ_STR_LEN, len);
-	put(a, s + LJ_STR_SIZE, text, len + 1);
+	arena_put8(a, s + LJ_STR_GCT, LJ_GCT_STR);
+	arena_put32(a, s + LJ_STR_HASH, len * 7 + (uint8_t)text[0]);
+	arena_put32(a, s + LJ_STR_LEN, len);
+	arena_put(a, s + LJ_STR_SIZE, text, len + 1);
 	return s;
 }
 
@@ -92,27 +51,27 @@ static uint64_t proto(struct arena *a, const struct source *s)
 	uint32_t k = (LJ_PROTO_SIZE + 4 * s->nbc + 8 * s->nkgc + 7) & ~7u, i;
 	uint32_t line = k, uv = line + width * (s->nbc - 1), var = uv + s->uvlen;
 	uint32_t size = var + s->varlen;
-	uint64_t chunk = str(a, "@/srv/app/main.lua"), p = take(a, size);
+	uint64_t chunk = str(a, "@/srv/app/main.lua"), p = arena_take(a, size);
 
-	put8(a, p + LJ_PROTO_GCT, LJ_GCT_PROTO);
-	put32(a, p + LJ_PROTO_SIZEBC, s->nbc);
-	put64(a, p + LJ_PROTO_K, p + k);
-	put32(a, p + LJ_PROTO_SIZEKGC, s->nkgc);
-	put32(a, p + LJ_PROTO_SIZEPT, size);
-	put8(a, p + LJ_PROTO_SIZEUV, 2);
-	put64(a, p + LJ_PROTO_CHUNKNAME, chunk);
-	put32(a, p + LJ_PROTO_FIRSTLINE, 10);
-	put32(a, p + LJ_PROTO_NUMLINE, s->numline);
-	put64(a, p + LJ_PROTO_LINEINFO, p + line);
-	put64(a, p + LJ_PROTO_UVINFO, p + uv);
-	put64(a, p + LJ_PROTO_VARINFO, p + var);
-	put(a, p + LJ_PROTO_SIZE, s->bc, 4 * s->nbc);
+	arena_put8(a, p + LJ_PROTO_GCT, LJ_GCT_PROTO);
+	arena_put32(a, p + LJ_PROTO_SIZEBC, s->nbc);
+	arena_put64(a, p + LJ_PROTO_K, p + k);
+	arena_put32(a, p + LJ_PROTO_SIZEKGC, s->nkgc);
+	arena_put32(a, p + LJ_PROTO_SIZEPT, size);
+	arena_put8(a, p + LJ_PROTO_SIZEUV, 2);
+	arena_put64(a, p + LJ_PROTO_CHUNKNAME, chunk);
+	arena_put32(a, p + LJ_PROTO_FIRSTLINE, 10);
+	arena_put32(a, p + LJ_PROTO_NUMLINE, s->numline);
+	arena_put64(a, p + LJ_PROTO_LINEINFO, p + line);
+	arena_put64(a, p + LJ_PROTO_UVINFO, p + uv);
+	arena_put64(a, p + LJ_PROTO_VARINFO, p + var);
+	arena_put(a, p + LJ_PROTO_SIZE, s->bc, 4 * s->nbc);
 	for (i = 0; i < s->nkgc; i++)
-		put64(a, p + k - 8 * (i + 1), s->kgc[i]);
+		arena_put64(a, p + k - 8 * (i + 1), s->kgc[i]);
 	for (i = 1; i < s->nbc; i++)
-		put(a, p + line + (i - 1) * width, &i, width);
-	put(a, p + uv, s->uvinfo, s->uvlen);
-	put(a, p + var, s->varinfo, s->varlen);
+		arena_put(a, p + line + (i - 1) * width, &i, width);
+	arena_put(a, p + uv, s->uvinfo, s->uvlen);
+	arena_put(a, p + var, s->varinfo, s->varlen);
 	return p;
 }
 
@@ -184,10 +143,14 @@ static uint64_t sample_proto(struct arena *a, uint32_t numline)
 					 .numline = numline});
 }
 
-static void fill(struct mem_image *img, struct arena *a)
+/* The prototype at pt. Its memory is gone then: what was read stands by itself. */
+static struct lj_proto *read_proto(struct arena *a, uint64_t pt)
 {
-	mem_image_init(img);
-	cr_assert_eq(mem_image_add(img, BASE, a->bytes, a->used), 0);
+	struct lj_proto *p = NULL;
+
+	cr_assert_eq(lj_proto_read(arena_mem(a), pt, &p), 0);
+	mem_image_clear(&a->img);
+	return p;
 }
 
 static void check_names(const struct lj_proto *p, bool all)
@@ -212,15 +175,11 @@ Test(luasym, names_and_lines)
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
-		struct arena *a = calloc(1, sizeof(*a));
+		struct arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, numlines[i]);
-		struct lj_proto *p = NULL;
-		struct mem_image img;
+		struct lj_proto *p = read_proto(a, pt);
 		size_t len;
 
-		fill(&img, a);
-		cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
-		mem_image_clear(&img);
 		cr_assert(lj_proto_complete(p));
 		check_names(p, true);
 		cr_assert_str_eq(lj_proto_chunkname(p, &len), "@/srv/app/main.lua");
@@ -233,68 +192,39 @@ Test(luasym, names_and_lines)
 		cr_assert_eq(lj_proto_line(p, UINT32_MAX), 0);
 		lj_proto_free(&p);
 		cr_assert_null(p);
-		free(a);
 	}
-}
-
-/* Memory of which the k-th read fails. */
-struct failing {
-	struct lb_mem mem;
-	const struct lb_mem *under;
-	unsigned *count;
-	unsigned k;
-	bool all_later;
-};
-
-static int failing_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
-{
-	const struct failing *f = (const struct failing *)mem;
-	unsigned n = (*f->count)++;
-
-	memset(dst, 0xa5, size);
-	if (n == f->k || (f->all_later && n > f->k))
-		return -EFAULT;
-	return mem_read(f->under, dst, size, addr);
 }
 
 Test(luasym, kth_read_fails)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20);
-	unsigned k, count = 0, partial = 0;
-	struct mem_image img;
+	const struct lb_mem *mem = arena_mem(a);
+	unsigned k, partial = 0;
 	int later;
 
-	fill(&img, a);
 	for (later = 0; later < 2; later++) {
 		for (k = 0; k < 200; k++) {
-			struct failing f = {.mem.read = failing_read,
-					    .under = &img.mem,
-					    .count = &count,
-					    .k = k,
-					    .all_later = later};
-			struct lj_proto *p = NULL;
+			struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+			struct arena_failing f;
 			int err;
 
-			count = 0;
+			arena_failing_init(&f, mem, k, later);
 			err = lj_proto_read(&f.mem, pt, &p);
 			cr_assert_eq(!err, !!p);
 			if (!p)
 				continue;
-			check_names(p, count <= k);
+			check_names(p, f.reads <= k);
 			partial += !lj_proto_complete(p);
 			cr_assert(lj_proto_line(p, 5) == 15 || lj_proto_line(p, 5) == -1);
-			lj_proto_free(&p);
 		}
 	}
 	cr_assert_gt(partial, 0);
-	mem_image_clear(&img);
-	free(a);
 }
 
 Test(luasym, known_in_part)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20);
 	struct lj_proto *p = NULL;
 	struct mem_image img;
@@ -302,7 +232,7 @@ Test(luasym, known_in_part)
 
 	/* head and bytecode only, and all strings, which lie before it */
 	mem_image_init(&img);
-	mem_image_add(&img, BASE, a->bytes, pt - BASE + LJ_PROTO_SIZE + sizeof(code));
+	mem_image_add(&img, ARENA_BASE, a->bytes, pt - ARENA_BASE + LJ_PROTO_SIZE + sizeof(code));
 	cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
 	cr_assert(!lj_proto_complete(p));
 	cr_assert_eq(lj_proto_line(p, 0), 10);
@@ -313,55 +243,45 @@ Test(luasym, known_in_part)
 
 	/* and the references to constants: BPF ships them apart */
 	mem_image_add(&img, pt + LJ_PROTO_SIZE + sizeof(code),
-		      at(a, pt + LJ_PROTO_SIZE + sizeof(code)), 4 + 3 * 8);
+		      arena_at(a, pt + LJ_PROTO_SIZE + sizeof(code), 4 + 3 * 8), 4 + 3 * 8);
 	cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
 	cr_assert(!lj_proto_complete(p));
 	cr_assert_eq(lj_proto_callname(p, 4, &name), LJ_NAME_GLOBAL);
 	cr_assert_str_eq(name, "g");
 	lj_proto_free(&p);
 	mem_image_clear(&img);
-	free(a);
 }
 
 static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_t *print)
 {
-	struct lj_proto *p = NULL;
-	struct mem_image img;
+	struct lj_proto *p __cleanup(lj_proto_free) = read_proto(a, pt);
 
-	fill(&img, a);
-	cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
 	*hash = lj_proto_hash(p);
 	*print = lj_proto_fingerprint(p);
-	lj_proto_free(&p);
-	mem_image_clear(&img);
 }
 
 /* A collected prototype whose memory is still there, but the allocator wrote into a string. */
 Test(luasym, damaged_strings_are_the_same_strings)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20), ref;
 	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
 	struct lj_proto *p[3] = {NULL};
-	struct mem_image img;
 	int i;
 
-	memcpy(&ref, at(a, pt + k - 8), 8);
+	ref = arena_get64(a, pt + k - 8);
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
-			put8(a, ref + LJ_STR_SIZE, 0x30);
+			arena_put8(a, ref + LJ_STR_SIZE, 0x30);
 		if (i == 2)
-			put32(a, ref + LJ_STR_SID, 77);
-		fill(&img, a);
-		cr_assert_eq(lj_proto_read(&img.mem, pt, &p[i]), 0);
-		mem_image_clear(&img);
+			arena_put32(a, ref + LJ_STR_SID, 77);
+		p[i] = read_proto(a, pt);
 	}
 	cr_expect_neq(lj_proto_hash(p[0]), lj_proto_hash(p[1]));
 	cr_expect(lj_proto_same(p[0], p[1]));
 	cr_expect_not(lj_proto_same(p[1], p[2]));
 	for (i = 0; i < 3; i++)
 		lj_proto_free(&p[i]);
-	free(a);
 }
 
 /* What a change of one part of a prototype, or of what it refers to, does to both. */
@@ -380,57 +300,56 @@ Test(luasym, hash_and_fingerprint)
 	unsigned step;
 
 	for (step = 0; step < sizeof(what) / sizeof(what[0]); step++) {
-		struct arena *a = calloc(1, sizeof(*a));
+		struct arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, 20), bc = pt + LJ_PROTO_SIZE, was_hash, hash, ref;
 		uint32_t was_print, print;
 
-		put32(a, bc + 4 * 2, AD(KSHORT, 4, 100));
+		arena_put32(a, bc + 4 * 2, AD(KSHORT, 4, 100));
 		hash_and_print(a, pt, &was_hash, &was_print);
-		memcpy(&ref, at(a, pt + ((k + 7) & ~7u) - 8), 8);
+		ref = arena_get64(a, pt + ((k + 7) & ~7u) - 8);
 		switch (step) {
 		case 0:
-			put32(a, bc + 4 * LAST, 0xff00ff00u | LJ_BC_JLOOP);
+			arena_put32(a, bc + 4 * LAST, 0xff00ff00u | LJ_BC_JLOOP);
 			break;
 		case 1:
-			put32(a, bc + 4 * 16, ABC(ITERC, 3, 3, 3));
+			arena_put32(a, bc + 4 * 16, ABC(ITERC, 3, 3, 3));
 			break;
 		case 2:
-			put32(a, bc + 4 * 2, AD(KSHORT, 4, 101));
+			arena_put32(a, bc + 4 * 2, AD(KSHORT, 4, 101));
 			break;
 		case 3:
-			put8(a, pt + 8, 3);
-			put8(a, ref + 8, 3);
+			arena_put8(a, pt + 8, 3);
+			arena_put8(a, ref + 8, 3);
 			break;
 		case 4:
-			put32(a, bc + 4 * 3, AD(GGET, 4, 1));
+			arena_put32(a, bc + 4 * 3, AD(GGET, 4, 1));
 			break;
 		case 5:
-			put8(a, pt + ((k + 7) & ~7u) + 4, 99);
+			arena_put8(a, pt + ((k + 7) & ~7u) + 4, 99);
 			break;
 		case 6:
-			put32(a, pt + LJ_PROTO_FIRSTLINE, 11);
+			arena_put32(a, pt + LJ_PROTO_FIRSTLINE, 11);
 			break;
 		case 7:
-			put8(a, pt + names + 10, 'x'); /* "second" */
+			arena_put8(a, pt + names + 10, 'x'); /* "second" */
 			break;
 		case 8:
-			put8(a, pt + names + sizeof("first\0second"), 'g');
+			arena_put8(a, pt + names + sizeof("first\0second"), 'g');
 			break;
 		case 9: /* another one at the same address */
-			put8(a, ref + LJ_STR_SIZE, 'h');
-			put32(a, ref + LJ_STR_HASH, 1234);
+			arena_put8(a, ref + LJ_STR_SIZE, 'h');
+			arena_put32(a, ref + LJ_STR_HASH, 1234);
 			break;
 		case 10:
-			put32(a, ref + LJ_STR_SID, 1234);
+			arena_put32(a, ref + LJ_STR_SID, 1234);
 			break;
 		case 11:
-			put64(a, pt + ((k + 7) & ~7u) - 8, str(a, "h"));
+			arena_put64(a, pt + ((k + 7) & ~7u) - 8, str(a, "h"));
 			break;
 		}
 		hash_and_print(a, pt, &hash, &print);
 		cr_expect_eq(hash != was_hash, differs[step] & HASH, "%s", what[step]);
 		cr_expect_eq(print != was_print, differs[step] >> 1, "%s", what[step]);
-		free(a);
 	}
 }
 
@@ -453,30 +372,26 @@ Test(luasym, heads_that_lie)
 		{LJ_PROTO_SIZEKN, 4, 0xffffffff},
 		{LJ_PROTO_SIZEKN, 4, 1000},
 		{LJ_PROTO_K, 8, 0},
-		{LJ_PROTO_K, 8, BASE},
+		{LJ_PROTO_K, 8, ARENA_BASE},
 		{LJ_PROTO_K, 8, ~0ULL},
-		{LJ_PROTO_LINEINFO, 8, BASE},
+		{LJ_PROTO_LINEINFO, 8, ARENA_BASE},
 		{LJ_PROTO_LINEINFO, 8, ~0ULL},
 		{LJ_PROTO_NUMLINE, 4, 0xffffffff},
 		{LJ_PROTO_UVINFO, 8, 8},
-		{LJ_PROTO_VARINFO, 8, BASE - 8},
-		{LJ_PROTO_CHUNKNAME, 8, BASE + 3},
+		{LJ_PROTO_VARINFO, 8, ARENA_BASE - 8},
+		{LJ_PROTO_CHUNKNAME, 8, ARENA_BASE + 3},
 		{LJ_PROTO_CHUNKNAME, 8, 0},
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		struct arena *a = calloc(1, sizeof(*a));
+		struct arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, 20);
 		struct lj_proto *p = (void *)1;
-		struct mem_image img;
 
-		put(a, pt + lies[i].field, &lies[i].value, lies[i].size);
-		fill(&img, a);
-		cr_assert_eq(lj_proto_read(&img.mem, pt, &p), -EBADMSG, "lie %zu", i);
+		arena_put(a, pt + lies[i].field, &lies[i].value, lies[i].size);
+		cr_assert_eq(lj_proto_read(arena_mem(a), pt, &p), -EBADMSG, "lie %zu", i);
 		cr_assert_eq(p, (void *)1, "untouched on failure");
-		mem_image_clear(&img);
-		free(a);
 	}
 }
 
@@ -487,9 +402,9 @@ Test(luasym, not_an_address)
 
 	mem_image_init(&img);
 	cr_assert_eq(lj_proto_read(&img.mem, 0, &p), -EBADMSG);
-	cr_assert_eq(lj_proto_read(&img.mem, BASE + 4, &p), -EBADMSG);
+	cr_assert_eq(lj_proto_read(&img.mem, ARENA_BASE + 4, &p), -EBADMSG);
 	cr_assert_eq(lj_proto_read(&img.mem, 1ULL << 48, &p), -EBADMSG);
-	cr_assert_eq(lj_proto_read(&img.mem, BASE, &p), -EFAULT);
+	cr_assert_eq(lj_proto_read(&img.mem, ARENA_BASE, &p), -EFAULT);
 }
 
 /* ---- loaded libraries --------------------------------------------------------------------------
@@ -504,32 +419,33 @@ struct field {
 
 static uint64_t table(struct arena *a, const struct field *fields, uint32_t n)
 {
-	uint64_t t = take(a, LJ_TAB_SIZE), node;
+	uint64_t t = arena_take(a, LJ_TAB_SIZE), node;
 	uint32_t size = 1, i;
 
 	while (size < n)
 		size *= 2;
-	node = take(a, size * LJ_NODE_SIZE);
+	node = arena_take(a, size * LJ_NODE_SIZE);
 	for (i = 0; i < size; i++) {
 		uint64_t at = node + i * LJ_NODE_SIZE;
 
-		put64(a, at + LJ_NODE_VAL, i < n ? fields[i].val : ~0ULL);
-		put64(a, at + LJ_NODE_KEY, i < n ? TV(LJ_TSTR, str(a, fields[i].key)) : ~0ULL);
+		arena_put64(a, at + LJ_NODE_VAL, i < n ? fields[i].val : ~0ULL);
+		arena_put64(a, at + LJ_NODE_KEY,
+			    i < n ? TV(LJ_TSTR, str(a, fields[i].key)) : ~0ULL);
 	}
-	put8(a, t + 9, 11);
-	put64(a, t + LJ_TAB_NODE, node);
-	put32(a, t + LJ_TAB_HMASK, size - 1);
+	arena_put8(a, t + 9, 11);
+	arena_put64(a, t + LJ_TAB_NODE, node);
+	arena_put32(a, t + LJ_TAB_HMASK, size - 1);
 	return t;
 }
 
 static uint64_t func(struct arena *a, uint8_t ffid, uint64_t code_addr, uint64_t env)
 {
-	uint64_t f = take(a, LJ_FUNC_READ);
+	uint64_t f = arena_take(a, LJ_FUNC_READ);
 
-	put8(a, f + LJ_FUNC_GCT, LJ_GCT_FUNC);
-	put8(a, f + LJ_FUNC_FFID, ffid);
-	put64(a, f + 16, env);
-	put64(a, f + (ffid ? LJ_FUNC_F : LJ_FUNC_PC), code_addr);
+	arena_put8(a, f + LJ_FUNC_GCT, LJ_GCT_FUNC);
+	arena_put8(a, f + LJ_FUNC_FFID, ffid);
+	arena_put64(a, f + 16, env);
+	arena_put64(a, f + (ffid ? LJ_FUNC_F : LJ_FUNC_PC), code_addr);
 	return TV(LJ_TFUNC, f);
 }
 
@@ -539,7 +455,7 @@ static const struct lj_layout layout = {.registrytv = 0x40};
 static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t nglobals,
 			const struct field *modules, uint32_t nmodules)
 {
-	uint64_t g = take(a, 0x80), env = table(a, globals, nglobals);
+	uint64_t g = arena_take(a, 0x80), env = table(a, globals, nglobals);
 	struct field loaded[16], registry[2];
 	uint32_t i;
 
@@ -548,7 +464,7 @@ static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t n
 		loaded[i + 1] = modules[i];
 	registry[0] = (struct field){"FILE*", TV(LJ_TTAB, env)};
 	registry[1] = (struct field){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
-	put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 2)));
+	arena_put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 2)));
 	return g;
 }
 
@@ -579,13 +495,11 @@ static uint64_t sample_vm(struct arena *a)
 
 Test(luasym, ffnames)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
 	struct lj_ffnames *n = NULL;
 	uint64_t g = sample_vm(a);
-	struct mem_image img;
 
-	fill(&img, a);
-	cr_assert_eq(lj_ffnames_read(&img.mem, &layout, g, &n), 0);
+	cr_assert_eq(lj_ffnames_read(arena_mem(a), &layout, g, &n), 0);
 	cr_assert_null(lj_ffname(n, 0));
 	cr_assert_null(lj_ffname(n, 1));
 	cr_assert_str_eq(lj_ffname(n, 2), "assert");
@@ -600,33 +514,27 @@ Test(luasym, ffnames)
 	cr_assert_null(lj_ffname(NULL, 2), "a VM that was closed before it was read");
 	cr_assert_null(lj_cfunc_name(NULL, 0x7000));
 	lj_ffnames_free(&n);
-	mem_image_clear(&img);
-	free(a);
 }
 
 Test(luasym, ffnames_kth_read_fails)
 {
-	struct arena *a = calloc(1, sizeof(*a));
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t g = sample_vm(a);
-	unsigned k, count = 0;
-	struct mem_image img;
+	const struct lb_mem *mem = arena_mem(a);
+	unsigned k;
 
-	fill(&img, a);
 	for (k = 0; k < 200; k++) {
-		struct failing f = {
-			.mem.read = failing_read, .under = &img.mem, .count = &count, .k = k};
+		struct arena_failing f;
 		struct lj_ffnames *n = NULL;
 		int i;
 
-		count = 0;
+		arena_failing_init(&f, mem, k, false);
 		if (lj_ffnames_read(&f.mem, &layout, g, &n))
 			continue;
 		for (i = 2; i < 10; i++)
 			cr_assert(!lj_ffname(n, (uint8_t)i) || lj_ffname(n, (uint8_t)i)[0]);
 		lj_ffnames_free(&n);
 	}
-	mem_image_clear(&img);
-	free(a);
 }
 
 static int count_calls(void *arg, const struct lj_loaded *l)
@@ -638,21 +546,19 @@ static int count_calls(void *arg, const struct lj_loaded *l)
 
 Test(luasym, loaded_tables_in_a_circle)
 {
-	struct arena *a = calloc(1, sizeof(*a));
-	uint64_t mod = take(a, LJ_TAB_SIZE), g;
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	uint64_t mod = arena_take(a, LJ_TAB_SIZE), g;
 	struct field self[] = {{"self", TV(LJ_TTAB, mod)}, {"f", func(a, 1, 0x7000, 0)}};
 	struct field modules[] = {{"m", TV(LJ_TTAB, mod)}};
-	struct mem_image img;
+	const struct lb_mem *mem;
 	int calls = 0;
 
-	put(a, mod, at(a, table(a, self, 2)), LJ_TAB_SIZE);
+	arena_put(a, mod, arena_at(a, table(a, self, 2), LJ_TAB_SIZE), LJ_TAB_SIZE);
 	g = vm_with(a, self, 2, modules, 1);
-	fill(&img, a);
-	cr_assert_eq(lj_loaded_walk(&img.mem, &layout, g, count_calls, &calls), 0);
+	mem = arena_mem(a);
+	cr_assert_eq(lj_loaded_walk(mem, &layout, g, count_calls, &calls), 0);
 	cr_assert_eq(calls, 2, "once as f, once as m.f");
-	cr_assert_eq(lj_loaded_walk(&img.mem, &layout, BASE + (1 << 20), count_calls, &calls),
+	cr_assert_eq(lj_loaded_walk(mem, &layout, ARENA_BASE + (1 << 20), count_calls, &calls),
 		     -EFAULT);
-	cr_assert_eq(lj_loaded_walk(&img.mem, &layout, g + 8, count_calls, &calls), -EBADMSG);
-	mem_image_clear(&img);
-	free(a);
+	cr_assert_eq(lj_loaded_walk(mem, &layout, g + 8, count_calls, &calls), -EBADMSG);
 }

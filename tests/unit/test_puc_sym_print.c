@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the fingerprint that BPF stamps on a frame of PUC Lua depends on, and what it spares. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include <luabpf/puc_print.h>
+
+#include "puc_code.h"
+
+/* `cache` and gclist change while a prototype lives: they are no part of the fingerprint. */
+Test(puc_sym, fingerprint_spares_what_changes)
+{
+	static const struct {
+		const char *release;
+		unsigned offset; /* lobject.h */
+	} changing[] = {
+		{"5.1.5", 104},			/* gclist */
+		{"5.2.4", 64},	{"5.2.4", 112}, /* cache, gclist */
+		{"5.3.6", 96},	{"5.3.6", 112}, {"5.4.4", 120}, {"5.5.0", 120},
+	};
+	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
+	const char *row;
+	size_t i;
+
+	for (i = 0; i < LENGTH(changing); i++) {
+		const struct puc_layout *puc = puc_layout_of(changing[i].release, &row);
+		uint32_t print;
+
+		cr_assert_not_null(puc);
+		print = puc_proto_print(head, puc);
+		memset(head + changing[i].offset, 0x5a, 8);
+		cr_assert_eq(puc_proto_print(head, puc), print, "%s", changing[i].release);
+		memset(head, 0, sizeof(head));
+	}
+}
+
+/* Each of the first constants counts, and of a string its hash; none beyond them does. */
+Test(puc_sym, fingerprint_of_constants)
+{
+	const char *row;
+	const struct puc_layout *puc = puc_layout_of("5.4.4", &row);
+	uint8_t k[PUC_TV_SIZE * (PUC_PRINT_KS + 1)] __attribute__((aligned(8))) = {0};
+	uint8_t str[PUC_PRINT_STR] __attribute__((aligned(8))) = {0};
+	__u64 first, string = ARENA_BASE + 0x1000;
+	uint32_t print, i;
+
+	cr_assert_not_null(puc);
+	memcpy(k + 2 * PUC_TV_SIZE, &string, sizeof(string));
+	k[2 * PUC_TV_SIZE + PUC_TV_TT] = puc->tt_shrstr | 0x40;
+	print = puc_print_k(7, k, PUC_PRINT_KS + 1, puc, &first);
+	cr_expect_eq(first, string);
+	cr_expect_neq(puc_print_k(8, k, PUC_PRINT_KS, puc, &first), print);
+	for (i = 0; i <= PUC_PRINT_KS; i++) {
+		k[i * PUC_TV_SIZE] ^= 0x10;
+		cr_expect_eq(puc_print_k(7, k, PUC_PRINT_KS + 1, puc, &first) == print,
+			     i == PUC_PRINT_KS, "constant %u", i);
+		k[i * PUC_TV_SIZE] ^= 0x10;
+	}
+	cr_expect_neq(puc_print_k(7, k, 1, puc, &first), print);
+	cr_expect_eq(first, 0, "no string among them");
+	print = puc_print_str(7, str);
+	str[9] ^= 1; /* marked */
+	cr_expect_eq(puc_print_str(7, str), print);
+	str[13] ^= 1;
+	cr_expect_neq(puc_print_str(7, str), print);
+}
