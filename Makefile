@@ -100,6 +100,7 @@ HOSTS := $(HOST_SRC:%.c=$(O)/%)
 # tests/hosts/puc/*.c: a program for each PUC Lua whose headers are installed, linked with the library.
 PUC_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
 PUC_HOSTS := $(foreach v,$(PUC_VERSIONS),$(patsubst %.c,$(O)/%-$(v),$(wildcard tests/hosts/puc/*.c)))
+PUC_LUA := $(patsubst tests/hosts/puc/%,$(O)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
@@ -176,9 +177,15 @@ $(HOSTS): $(O)/%: %.c Makefile
 	$(Q)$(CC) -std=gnu11 $(WARN) -O2 -g -D_GNU_SOURCE $$($(PKG_CONFIG) --cflags luajit) -rdynamic \
 		-o $@ $< $$($(PKG_CONFIG) --libs luajit) -lpthread -ldl -lm
 
+# Lua code of a host is compiled in, as a string literal.
+$(O)/gen/%.lua.h: tests/hosts/puc/%.lua Makefile
+	$(call say,LUA,$@)
+	@mkdir -p $(@D)
+	$(Q)sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $< >$@
+
 # PUC Lua's headers differ by version, its library is taken as it is shipped: shared and stripped.
 define puc_host
-$(O)/obj/tests/hosts/puc/%-$(1).o: tests/hosts/puc/%.c $(O)/flags Makefile | $(GEN)
+$(O)/obj/tests/hosts/puc/%-$(1).o: tests/hosts/puc/%.c $(O)/flags Makefile | $(GEN) $(PUC_LUA)
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -Itests/lib -isystem /usr/include/lua$(1) $(CFLAGS_ALL) \

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lj_scene.h"
 
-static const struct lj_scene_row *const tables[] = {lj_scenes_frames, lj_scenes_top,
-						    lj_scenes_trace, lj_scenes_find};
+static const void *const tables[] = {lj_scenes_frames, lj_scenes_top, lj_scenes_trace,
+				     lj_scenes_find, NULL};
 
 const struct lj_scene_row *lj_scene_at(size_t i)
 {
-	size_t t, n;
-
-	for (t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-		for (n = 0; tables[t][n].name; n++)
-			if (!i--)
-				return &tables[t][n];
-	return NULL;
+	return scene_row(tables, sizeof(struct lj_scene_row), i);
 }
 
 size_t lj_scene_count(void)
@@ -53,49 +45,14 @@ void lj_scene_free(struct lj_scene *s)
 	lji_free(&s->img);
 }
 
-static bool same_stack(const struct lj_scene *s, const struct lb_stack *got)
+bool lj_scene_check(const struct lj_scene *s, const struct lj_walk *walk, char *why, size_t size)
 {
-	uint32_t i;
+	const struct scene *scene = (const struct scene *)s; /* the first members */
+	const struct lb_walk *w = (const struct lb_walk *)walk;
 
-	if (got->n != s->nwant || got->flags != s->flags)
-		return false;
-	for (i = 0; i < got->n; i++)
-		if (got->frame[i].word != s->want[i].word || got->frame[i].pc != s->want[i].pc)
-			return false;
-	return true;
-}
-
-static size_t print_frames(char *to, size_t size, const struct lb_frame *f, uint32_t n)
-{
-	size_t at = 0;
-	uint32_t i;
-
-	for (i = 0; i < n && i < 12 && at < size; i++)
-		at += (size_t)snprintf(to + at, size - at, " %016" PRIx64 ":%d",
-				       (uint64_t)f[i].word, (int)f[i].pc);
-	return at < size ? at : size - 1;
-}
-
-bool lj_scene_check(const struct lj_scene *s, const struct lj_walk *w, char *why, size_t size)
-{
-	static const char *const ends[] = {
-#define LB_END(id, class, key, sentence) key,
-#include <luabpf/ends.def>
-#undef LB_END
-	};
-	const struct lb_stack *got = &w->rec.stack;
-	size_t at;
-
-	if (w->end == s->end && s->end != LB_END_RESOLVED)
+	if (scene_matches(scene, w))
 		return true;
-	if (w->end == s->end && w->state == s->state && same_stack(s, got))
-		return true;
-	at = (size_t)snprintf(why, size, "%s %c flags %u, want %s %c flags %u\n  got:",
-			      w->end < LB_END__MAX ? ends[w->end] : "?", w->state ? w->state : '-',
-			      got->flags, ends[s->end], s->state, s->flags);
-	at += print_frames(why + at, size - at, got->frame, got->n);
-	at += (size_t)snprintf(why + at, size - at, "\n  want:");
-	print_frames(why + at, size - at, s->want, s->nwant);
+	scene_tell(scene, w, why, size);
 	return false;
 }
 
@@ -155,8 +112,7 @@ void sc_in_c(struct lj_scene *s)
 
 static void want(struct lj_scene *s, uint8_t kind, uint8_t flags, uint64_t ptr, uint32_t pc)
 {
-	s->want[s->nwant].word = LB_FRAME_WORD(kind, flags, ptr);
-	s->want[s->nwant++].pc = pc;
+	scene_want((struct scene *)s, kind, flags, ptr, pc);
 }
 
 void want_lua(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t flags)

@@ -9,17 +9,14 @@
 #include <stdbool.h>
 
 #include "lj_image.h"
+#include "scene.h"
 
 struct lj_scene {
+	struct scene; /* what to expect */
+
 	struct lj_image img;
 	struct lb_selftest in;
 
-	/* what to expect; without the fingerprints of prototypes */
-	struct lb_frame want[LB_MAX_FRAMES];
-	uint32_t nwant;
-	uint32_t flags; /* LB_SAMPLE_* */
-	enum lb_end end;
-	char state;
 	/* Of a resumer or a VM that cannot be read there is no telling that it was one. */
 	bool resumer_is_guess, vm_is_guess;
 

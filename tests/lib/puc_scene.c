@@ -7,18 +7,12 @@
 
 #include "puc_scene.h"
 
-static const struct puc_scene_row *const tables[] = {puc_scenes_frames, puc_scenes_threads,
-						     puc_scenes_top, puc_scenes_idle};
+static const void *const tables[] = {puc_scenes_frames, puc_scenes_threads, puc_scenes_top,
+				     puc_scenes_idle, NULL};
 
 const struct puc_scene_row *puc_scene_at(size_t i)
 {
-	size_t t, n;
-
-	for (t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-		for (n = 0; tables[t][n].name; n++)
-			if (!i--)
-				return &tables[t][n];
-	return NULL;
+	return scene_row(tables, sizeof(struct puc_scene_row), i);
 }
 
 size_t puc_scene_count(void)
@@ -75,64 +69,24 @@ bool puc_scene_hint(struct puc_scene *s, uint32_t i)
 	return true;
 }
 
-static bool same_stack(const struct puc_scene *s, const struct lb_stack *got)
+static bool same_L(const struct puc_scene *s, const struct lb_walk *w)
 {
-	uint32_t i;
-
-	if (got->n != s->nwant || got->flags != s->flags)
-		return false;
-	for (i = 0; i < got->n; i++)
-		if (got->frame[i].word != s->want[i].word || got->frame[i].pc != s->want[i].pc)
-			return false;
-	return true;
-}
-
-static size_t print_frames(char *to, size_t size, const struct lb_frame *f, uint32_t n)
-{
-	size_t at = 0;
-	uint32_t i;
-
-	for (i = 0; i < n && i < 12 && at < size; i++)
-		at += (size_t)snprintf(to + at, size - at, " %016" PRIx64 ":%d",
-				       (uint64_t)f[i].word, (int)f[i].pc);
-	return at < size ? at : size - 1;
-}
-
-static bool as_expected(const struct puc_scene *s, const struct puc_walk *w)
-{
-	if (s->lost)
-		return w->end != LB_END_RESOLVED && w->end < LB_END__MAX;
-	if (w->end != s->end)
-		return false;
-	if (s->end != LB_END_RESOLVED)
+	if (s->lost || s->end != LB_END_RESOLVED || !s->L)
 		return true;
-	if (s->L && (w->L != s->L ||
-		     w->g != pui_get((struct puc_image *)&s->img, s->L + s->img.puc.L_l_G, 8)))
-		return false;
-	return (!s->state || w->state == s->state) && same_stack(s, &w->rec.stack);
+	return w->L == s->L &&
+	       w->g == pui_get((struct puc_image *)&s->img, s->L + s->img.puc.L_l_G, 8);
 }
 
-bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *why, size_t size)
+bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *walk, char *why, size_t size)
 {
-	static const char *const ends[] = {
-#define LB_END(id, class, key, sentence) key,
-#include <luabpf/ends.def>
-#undef LB_END
-	};
-	const struct lb_stack *got = &w->rec.stack;
+	const struct scene *scene = (const struct scene *)s; /* the first members */
+	const struct lb_walk *w = (const struct lb_walk *)walk;
 	size_t at;
 
-	if (as_expected(s, w))
+	if (scene_matches(scene, w) && same_L(s, w))
 		return true;
-	at = (size_t)snprintf(why, size,
-			      "%s %c flags %u L %#" PRIx64 ", want %s %c flags %u L %#" PRIx64
-			      "\n  got:",
-			      w->end < LB_END__MAX ? ends[w->end] : "?", w->state ? w->state : '-',
-			      got->flags, (uint64_t)w->L, s->lost ? "any loss" : ends[s->end],
-			      s->state ? s->state : '-', s->flags, s->L);
-	at += print_frames(why + at, size - at, got->frame, got->n);
-	at += (size_t)snprintf(why + at, size - at, "\n  want:");
-	print_frames(why + at, size - at, s->want, s->nwant);
+	at = scene_tell(scene, w, why, size);
+	snprintf(why + at, size - at, "\n  L %#" PRIx64 ", want %#" PRIx64, (uint64_t)w->L, s->L);
 	return false;
 }
 
@@ -287,8 +241,7 @@ void ps_only_hint(struct puc_scene *s, uint64_t L)
 
 static void want(struct puc_scene *s, uint8_t kind, uint8_t flags, uint64_t ptr, uint32_t pc)
 {
-	s->want[s->nwant].word = LB_FRAME_WORD(kind, flags, ptr);
-	s->want[s->nwant++].pc = pc;
+	scene_want((struct scene *)s, kind, flags, ptr, pc);
 }
 
 void ps_want_lua(struct puc_scene *s, struct pui_fn fn, uint32_t pos, uint8_t flags)

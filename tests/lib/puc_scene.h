@@ -12,23 +12,19 @@
 #include <luabpf/selftest_puc.h>
 
 #include "puc_image.h"
+#include "scene.h"
 
 struct puc_walk;
 
 #define PS_HINTS 6
 
 struct puc_scene {
+	struct scene; /* what to expect */
+
 	struct puc_image img;
 	struct puc_selftest in;
 
-	/* what to expect; without the fingerprints of prototypes */
-	struct lb_frame want[LB_MAX_FRAMES];
-	uint32_t nwant;
-	uint32_t flags; /* LB_SAMPLE_* */
-	enum lb_end end;
-	char state; /* 0: not said */
-	uint64_t L; /* that runs; 0: not said */
-	bool lost;  /* any end will do but LB_END_RESOLVED */
+	uint64_t L; /* that should run; 0: not said */
 	/* Of a lua_State that cannot be read there is no telling that it was one: another is shown,
 	 * of another VM, or whole where this one is broken. */
 	bool inner_is_guess;

@@ -6,28 +6,24 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
+#include "fail_each.h"
 #include "lj_scene.h"
 #include "sym/lj_proto.h"
 #include "vm/lj_recognise.h"
 #include "walk_host.h"
 
-#define MAX_SCENES 256
-
 static struct criterion_test_params every_scene(void)
 {
-	static size_t index[MAX_SCENES];
-	size_t n = lj_scene_count(), i;
+	size_t n = lj_scene_count();
 
-	for (i = 0; i < n && i < MAX_SCENES; i++)
-		index[i] = i;
-	return cr_make_param_array(size_t, index, i);
+	return cr_make_param_array(size_t, scene_numbers(), n < SCENES_MAX ? n : SCENES_MAX);
 }
 
 Test(walk_lj, every_scene_is_run)
 {
 	const char *name;
 
-	cr_assert_lt(lj_scene_count(), MAX_SCENES);
+	cr_assert_lt(lj_scene_count(), SCENES_MAX);
 	cr_assert_not_null(lj_layout_row(1, &name));
 	cr_assert_null(lj_layout_row(1000, &name));
 }
@@ -130,14 +126,11 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			 const struct lj_walk *intact)
 {
 	const struct lb_stack *g = &got->rec.stack, *i = &intact->rec.stack;
+	const char *why = scene_bad_end((const struct lb_walk *)got);
 	uint32_t n;
 
-	if (got->end >= LB_END__MAX)
-		return "no end reason";
-	if (got->end == LB_END_LOOP)
-		return "did not end";
-	if (got->end != LB_END_RESOLVED)
-		return NULL; /* lost, and counted: its frames are shown nowhere */
+	if (why || got->end != LB_END_RESOLVED)
+		return why; /* lost, and counted: its frames are shown nowhere */
 	if (intact->end != LB_END_RESOLVED)
 		return "resolved, the intact walk is not";
 	if (s->vm_is_guess && got->g != intact->g)
@@ -150,28 +143,25 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 	return g->n == i->n ? NULL : "resolved, but frames are missing or too many";
 }
 
-static void with_failing_reads(const struct lj_scene_row *row, const struct lj_layout *lj,
-			       enum fail_mode mode, uint32_t most)
+static void every_failure(const struct lj_scene_row *row, const struct lj_layout *lj)
 {
 	static struct lj_walk intact, walk;
-	struct mem_failing mem;
+	char got[2048] = "", where[64];
+	struct fail_each f;
 	struct lj_scene s;
-	uint32_t reads, total, k, steps;
-	uint64_t where;
 	const char *why;
-	char got[2048] = "";
+	uint32_t steps;
 
 	lj_scene_init(&s, row, lj);
 	walk_host(&s.img.mem.mem, &s.in, &intact);
-	for (k = 0, total = 1; k < total; k++) {
-		mem_failing_init(&mem, &s.img.mem.mem, mode, most, k, &reads, &where);
-		steps = walk_host(&mem.mem, &s.in, &walk);
-		total = reads > total ? reads : total; /* a failed walk may make fewer */
+	fail_each_init(&f, &s.img.mem.mem);
+	while (fail_each_next(&f)) {
+		steps = walk_host(&f.mem.mem, &s.in, &walk);
 		why = judge(&s, &walk, &intact);
 		if (why)
 			lj_scene_check(&s, &walk, got, sizeof(got));
-		cr_expect_null(why, "%s, mode %d/%u, read %u at %#lx: %s: %s", row->name, mode,
-			       most, k, (unsigned long)where, why, got);
+		cr_expect_null(why, "%s, %s: %s: %s", row->name,
+			       fail_each_tell(&f, where, sizeof(where)), why, got);
 		cr_expect_leq(steps, 2 * LB_MAX_STEPS);
 	}
 	lj_scene_free(&s);
@@ -184,17 +174,10 @@ ParameterizedTestParameters(walk_lj, kth_read_fails)
 
 ParameterizedTest(size_t *index, walk_lj, kth_read_fails)
 {
-	const struct lj_scene_row *row = lj_scene_at(*index);
 	const struct lj_layout *lj;
 	const char *layout;
-	uint32_t most;
 	size_t i;
 
-	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
-		for (most = 0; most < LB_BLOCK; most += LB_BLOCK - 1) {
-			with_failing_reads(row, lj, FAIL_ONCE, most);
-			with_failing_reads(row, lj, FAIL_AFTER, most);
-			with_failing_reads(row, lj, FAIL_THERE, most);
-		}
-	}
+	for (i = 0; (lj = lj_layout_row(i, &layout)); i++)
+		every_failure(lj_scene_at(*index), lj);
 }

@@ -9,13 +9,14 @@
  *
  *     the lua_State that runs: lua_resume() is wrapped here, so the coroutine library of liblua
  *                              comes by, too
- *     the function             each function of `calls` stores its line in T[2] when it begins
- *     the line                 each line of `lines` stores its number in T[1] before the rest
+ *     the function             each of oracle_calls.lua stores its line in T[2] when it begins
+ *     the line                 each of oracle_lines.lua stores its number in T[1] before the rest
  *     the collector            the C stack is unwound by its call frame information
  *
  * A lua_State that has no function yet, has none any more, or has yielded is on its way in or out:
  * then it and its resumer are both right ("edge"). A line whose store is being executed may show
- * the line before it in T[1]. Prints a line of key=value for each workload.
+ * the line before it in T[1]. tests/lib/oracle_judge.h judges. Prints a line of key=value for each
+ * workload.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -37,42 +38,19 @@
 
 #include <luabpf/find_puc.h>
 
-#include "sym/puc_proto.h"
+#include "oracle_judge.h"
 #include "target/elf.h"
 #include "vm/puc_recognise.h"
 
 #define MAX_SAMPLES (1 << 20)
-#define TOP 3 /* frames kept of each sample */
 
 /* ---- what the handler sees ---- */
-
-enum rule {
-	RULE_WALK,   /* puc_find() */
-	RULE_JMP,    /* smallest errorJmp above sp of all lua_States that the C stack shows */
-	RULE_CCALLS, /* largest nCcalls of these */
-	RULE_FIRST,  /* the first of these */
-	RULES,
-};
-static const char *const rule_names[RULES] = {"walk", "errorJmp", "nCcalls", "first"};
-
-struct sample {
-	struct lb_frame top[TOP];
-	uint64_t line; /* T[1] */
-	uint64_t func; /* T[2] */
-	uint64_t ip;
-	uint32_t n, end;
-	uint32_t right; /* bit for each rule */
-	uint32_t stacks, expected;
-	bool ran, edge, in_vm;
-	char state;
-	bool gc;
-};
 
 static struct puc_walk walk, tries;
 static struct vm_build build;
 static uint64_t bias;
 static uint64_t stack_hi;
-static struct sample *samples;
+static struct oracle_sample *samples;
 static size_t nsamples;
 static const char *slots; /* T's array */
 
@@ -263,7 +241,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 {
 	const ucontext_t *uc = arg;
 	struct pick picks[RULES] = {0};
-	struct sample *s;
+	struct oracle_sample *s;
 	lua_State *truth = depth ? running[depth] : NULL;
 	int i;
 
@@ -272,7 +250,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	if (nsamples == MAX_SAMPLES)
 		return;
 	s = &samples[nsamples++];
-	*s = (struct sample){.line = slot(1), .func = slot(2)};
+	*s = (struct oracle_sample){.line = slot(1), .func = slot(2)};
 
 	set_walk(&walk, uc);
 	walk.end = LB_END_LOOP;
@@ -438,404 +416,14 @@ static int l_burn(lua_State *L)
 	return 0;
 }
 
-static const char *const prelude = "local T, resumed, other, burn = ...\n"
-				   "local load = loadstring or load\n"
-				   "local unpack = unpack or table.unpack\n"
-				   "W = {}\n";
-
-/*
- * lines: `for` on line 2, the lines to judge from 3 on to `last`, then `end`. Each begins with a
- * store of its number.
- */
-static const char *const lines =
-	"local body = {\n"
-	"  'x = (x * 1103515245 + 12345) % 2147483648 y = x * 2 - y z = y - x * z % 7',\n"
-	"  'a[i % 10 + 1] = x y = a[1] + a[2] z = a[3] or 0',\n"
-	"  'h.alpha = x h.beta = h.alpha y = h.beta + h.gamma h.gamma = 1',\n"
-	"  's = \"k\" .. (i % 50) .. \"v\"',\n"
-	"  'if x > y then z = z + 1 else z = z - 1 end if z == y then z = 0 end',\n"
-	"  'up = up + 1 y = up * 2 up = up % 1000',\n"
-	"  'g = 1 y = g + 1 z = math.pi + y',\n"
-	"  'y = math.floor(x / 3) z = math.max(y, x, 1)',\n"
-	"  'z = string.byte(s) y = #s + z s = string.rep(\"ab\", 20)',\n"
-	"  't = {x, y, z} y = #t z = t[1]',\n"
-	"  'fn = function() return x + i end',\n"
-	"  's = string.format(\"%d %s\", i, \"abc\")',\n"
-	"  'y = mt.field z = mt.other mt.third = y',\n"
-	"  'z = -x y = not z x = x + (y and 1 or 2)',\n"
-	"  'y = x ^ 2 % 1000 z = x / 3 y = y + z * 2 - x % 13 z = y * y - z',\n"
-	"  't = {a = x, b = y} h.t = t y = t.a z = h.t.b y = y + z',\n"
-	"  'a[1], a[2], a[3] = a[2] or 1, a[3] or 2, a[1] or 3',\n"
-	"  'b = s < \"m\" c = s == \"ab\" b = b and c y = b and 1 or 2',\n"
-	"}\n"
-	"local function make(bodies)\n"
-	"  local src = {'local T, a, h, mt, up = ... local x, y, z, s, t, fn, b, c, g = "
-	"1, 2, 3, \"s\" return function(n)', 'for i = 1, n do'}\n"
-	"  for _, b in ipairs(bodies) do\n"
-	"    local n = #src + 1\n"
-	"    src[n] = 'T[1] = ' .. n .. ' ' .. b\n"
-	"  end\n"
-	"  src[#src + 1] = 'end'\n"
-	"  src[#src + 1] = 'T[1] = 0 end'\n"
-	"  local mt = setmetatable({}, {__index = {field = 1, other = 2}, __newindex = rawset})\n"
-	"  local f = assert(load(table.concat(src, '\\n'), '=lines'))\n"
-	"  return f(T, {1, 2, 3}, {gamma = 1}, mt, 0), #src - 2\n"
-	"end\n"
-	"local all, last = make(body)\n"
-	"last_line = last\n"
-	"function W.lines() all(500) end\n"
-	"local each = {}\n"
-	"for i, b in ipairs(body) do\n"
-	"  local two = {}\n"
-	"  for k = 1, #body do two[k] = body[(i + k % 2 - 1) % #body + 1] end\n"
-	"  each[i] = make(two)\n"
-	"end\n"
-	"function W.pairs() for i = 1, #each do each[i](100) end end\n";
-
-/* calls: functions by the line they begin on; T[2] holds that of the one that runs. */
-static const char *const calls =
-	"local load = loadstring or load\n" /* line 1 */
-	"local T = T_\n"
-	"local function leaf1(x) T[2] = 3 return x * 2 + 1 end\n"
-	"local function leaf2(x, y, z) T[2] = 4 local a = x + y return a - z end\n"
-	"local function leaf3(...) T[2] = 5 local a, b = ... return a, b end\n"
-	"local function mid1(x)\n" /* 6 */
-	"  T[2] = 6\n"
-	"  local a = leaf1(x) T[2] = 6\n"
-	"  local b, c = 1, leaf2(x, a, 3) T[2] = 6\n"
-	"  local d = string.byte('abc', 2)\n"
-	"  local e = leaf3(a, b) T[2] = 6\n"
-	"  return a + b + c + d + e\n"
-	"end\n"
-	"local function mid2(x)\n" /* 14 */
-	"  T[2] = 14\n"
-	"  local p, q, r, s, t = 1, 2, 3, 4, 5\n"
-	"  local a, b = leaf3(p, q, r, s) T[2] = 14\n"
-	"  local d = math.max(p, q, r)\n"
-	"  local e = leaf2(a, d, t) T[2] = 14\n"
-	"  local f = leaf1(s) T[2] = 14\n"
-	"  return e + f\n"
-	"end\n"
-	"local function fib(n)\n" /* 23 */
-	"  T[2] = 23\n"
-	"  if n < 2 then return n end\n"
-	"  local a = fib(n - 1) T[2] = 23\n"
-	"  local b = fib(n - 2) T[2] = 23\n"
-	"  return a + b\n"
-	"end\n"
-	"function W.calls()\n" /* 30 */
-	"  for i = 1, 200 do\n"
-	"    T[2] = 30\n"
-	"    mid1(i) T[2] = 30\n"
-	"    mid2(i) T[2] = 30\n"
-	"    math.floor(i / 2)\n"
-	"  end\n"
-	"  fib(12)\n"
-	"  T[2] = 0\n"
-	"end\n";
-static const struct {
-	uint32_t func, parents[3];
-} call_tree[] = {
-	{3, {6, 14, 0}},  {4, {6, 14, 0}},   {5, {6, 14, 0}}, {6, {30, 0, 0}},
-	{14, {30, 0, 0}}, {23, {30, 23, 0}}, {30, {0, 0, 0}},
+/* Each puts functions into W: the workloads. */
+static const char *const chunks[] = {
+#include "oracle_lines.lua.h"
+	,
+#include "oracle_calls.lua.h"
+	,
+#include "oracle_others.lua.h"
 };
-
-static const char *const prelude_others = "local T, resumed, other, burn = ...\n";
-static const char *const others =
-	"function W.nested()\n"
-	"  local function level(n)\n"
-	"    local s = 0\n"
-	"    for i = 1, 30 do s = s + i % 7 end\n"
-	"    if n > 0 then\n"
-	"      local co = coroutine.create(level)\n"
-	"      assert(coroutine.resume(co, n - 1))\n"
-	"    end\n"
-	"    coroutine.yield(s)\n"
-	"    return s\n"
-	"  end\n"
-	"  local co = coroutine.wrap(function() level(6) end)\n"
-	"  co() co()\n"
-	"end\n"
-	"function W.wrap()\n"
-	"  local gen = coroutine.wrap(function()\n"
-	"    for i = 1, 100 do\n"
-	"      local s = tostring(i) .. 'x'\n"
-	"      coroutine.yield(#s)\n"
-	"    end\n"
-	"  end)\n"
-	"  for i = 1, 100 do local x = gen() + math.floor(i / 3) end\n"
-	"end\n"
-	"function W.fromc()\n"
-	"  local co = coroutine.create(function()\n"
-	"    for i = 1, 20 do\n"
-	"      local s = string.rep('x', i)\n"
-	"      burn(20)\n"
-	"      coroutine.yield()\n"
-	"    end\n"
-	"  end)\n"
-	"  assert(resumed(co))\n"
-	"end\n"
-	"function W.errors()\n"
-	"  local co = coroutine.create(function()\n"
-	"    for i = 1, 5 do\n"
-	"      local ok, e = pcall(function() local x = i * 2 error('e' .. x) end)\n"
-	"      coroutine.yield(ok)\n"
-	"    end\n"
-	"    local t = nil\n"
-	"    return t.x\n"
-	"  end)\n"
-	"  for i = 1, 5 do assert(coroutine.resume(co)) end\n"
-	"  assert(not coroutine.resume(co))\n"
-	"end\n"
-	"local mt = {__index = function(t, k) return k * 2 end, __add = function(a, b) return 3 "
-	"end,\n"
-	"  __lt = function() return true end, __concat = function(a, b) return 'c' end,\n"
-	"  __newindex = function(t, k, v) rawset(t, 'x', v) end, __call = function(self, a) return "
-	"a end}\n"
-	"function W.meta()\n"
-	"  local o = setmetatable({}, mt)\n"
-	"  for i = 1, 50 do\n"
-	"    local a = o[i] + (o + 1)\n"
-	"    local b = o < setmetatable({}, mt)\n"
-	"    local c = o .. 'x' o[i] = a\n"
-	"    c = o(a)\n"
-	"  end\n"
-	"end\n"
-	"function W.sort()\n"
-	"  local t = {}\n"
-	"  for i = 1, 60 do t[i] = (i * 7919) % 61 end\n"
-	"  table.sort(t, function(a, b) return a < b end)\n"
-	"end\n"
-	"function W.gsub()\n"
-	"  local n = 0\n"
-	"  local s = ('hello world '):rep(8):gsub('%w+', function(w) n = n + #w return w .. n "
-	"end)\n"
-	"  s = s:gsub('o', {o = '0'}):upper():find('W0RLD', 1, true)\n"
-	"end\n"
-	"function W.gc()\n"
-	"  local keep = {}\n"
-	"  for i = 1, 300 do\n"
-	"    keep[i % 50 + 1] = {i, {i}, tostring(i)}\n"
-	"    local f = function() return keep end\n"
-	"  end\n"
-	"  if newproxy then\n"
-	"    local p = newproxy(true) getmetatable(p).__gc = function() local x = #keep end\n"
-	"  else\n"
-	"    setmetatable({}, {__gc = function() local x = #keep end})\n"
-	"  end\n"
-	"  local co = coroutine.wrap(function() local t = {} for i = 1, 50 do t[i] = {} end end)\n"
-	"  co()\n"
-	"end\n"
-	"function W.deep()\n"
-	"  local function down(n) if n == 0 then return 0 end return 1 + down(n - 1) end\n"
-	"  down(100)\n"
-	"  local function c(n) if n == 0 then return 0 end return (select(2, pcall(c, n - 1))) "
-	"end\n"
-	"  c(20)\n"
-	"end\n"
-	"function W.tail()\n"
-	"  local function loop(n, a) if n == 0 then return a end return loop(n - 1, a + n) end\n"
-	"  loop(200, 0)\n"
-	"end\n"
-	"function W.strings()\n"
-	"  for i = 1, 30 do\n"
-	"    local s = string.rep('ab', 50)\n"
-	"    local u = string.format('%s %d %g', s, i, i / 3)\n"
-	"    local v = table.concat({u, s, i}, ',')\n"
-	"    local w = v:sub(3, 20):upper():reverse()\n"
-	"  end\n"
-	"end\n"
-	"function W.conly()\n"
-	"  for i = 1, 20 do\n"
-	"    if not setfenv then local co = coroutine.wrap(string.rep) co('xyz', 300)\n"
-	"    local co = coroutine.wrap(burn) co(30) end\n"
-	"    if not setfenv then local co = coroutine.wrap(coroutine.wrap(function(n) for i = 1, n "
-	"do end end)) co(40) end\n"
-	"  end\n"
-	"end\n"
-	"function W.vms() other(100) for i = 1, 100 do local x = i * 2 end end\n"
-	"if coroutine.close then function W.close()\n"
-	"  local co = coroutine.create(load([[\n"
-	"    local x <close> = setmetatable({}, {__close = function() local s = 0 for i = 1, 50 do "
-	"s = s + i end end})\n"
-	"    coroutine.yield() ]]))\n"
-	"  coroutine.resume(co) coroutine.close(co)\n"
-	"end end\n"
-	"function W.many()\n"
-	"  local cos = {}\n"
-	"  for i = 1, 20 do cos[i] = coroutine.wrap(function() while true do\n"
-	"    local s = 0 for k = 1, 20 do s = s + k end coroutine.yield(s) end end) end\n"
-	"  for r = 1, 10 do for i = 1, 20 do cos[i]() end end\n"
-	"end\n";
-
-/* ---- what came of it ---- */
-
-struct result {
-	uint64_t samples, edges, lua, found, phantom;
-	uint64_t right[RULES];
-	uint64_t ends[LB_END__MAX];
-	uint64_t chains, chains_right;
-	uint64_t lines[2], lines_right[2]; /* [1]: ip in luaV_execute */
-	uint64_t funcs, funcs_right;
-	uint64_t states[3]; /* I C G */
-	uint64_t states_right;
-};
-
-static struct puc_proto *protos[64];
-static uint32_t last_line;
-
-static struct puc_proto *proto_of(uint64_t addr)
-{
-	size_t i;
-
-	for (i = 0; i < 64 && protos[i]; i++)
-		if (puc_proto_addr(protos[i]) == addr)
-			return protos[i];
-	if (i == 64)
-		return NULL;
-	if (puc_proto_read(&mem, &build.build.puc.puc, addr, &protos[i]))
-		protos[i] = NULL;
-	return protos[i];
-}
-
-static void forget_protos(void)
-{
-	size_t i;
-
-	for (i = 0; i < 64; i++)
-		if (protos[i])
-			puc_proto_free(&protos[i]);
-}
-
-static bool verbose;
-
-static bool line_right(const struct sample *s, const struct puc_proto *p)
-{
-	uint32_t pc = s->top[0].pc, truth = (uint32_t)s->line;
-	int32_t line = puc_proto_line(p, pc);
-	/* one of the line's first two instructions: GETUPVAL T, SETI or SETTABLE */
-	bool storing =
-		pc < 2 || puc_proto_line(p, pc - 1) != line || puc_proto_line(p, pc - 2) != line;
-
-	if (line == (int32_t)truth)
-		return true;
-	if (truth == last_line) /* the loop goes round, or ends */
-		return line == 2 || (storing && (line == 3 || line == (int32_t)last_line + 2));
-	return storing && line == (int32_t)truth + 1;
-}
-
-static uint32_t func_of(const struct sample *s, uint32_t i)
-{
-	const struct puc_proto *p;
-
-	if (i >= s->n || i >= TOP || LB_FRAME_KIND(&s->top[i]) != LB_FRAME_LUA)
-		return 0;
-	p = proto_of(LB_FRAME_PTR(&s->top[i]));
-	return p ? (uint32_t)puc_proto_firstline(p) : 0;
-}
-
-static bool is_parent(uint32_t parent, uint32_t func)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(call_tree) / sizeof(call_tree[0]); i++)
-		if (call_tree[i].func == func)
-			return call_tree[i].parents[0] == parent ||
-			       call_tree[i].parents[1] == parent ||
-			       call_tree[i].parents[2] == parent;
-	return false;
-}
-
-static bool func_right(const struct sample *s)
-{
-	uint32_t top = LB_FRAME_KIND(&s->top[0]) != LB_FRAME_LUA;
-	uint32_t func = func_of(s, top), below = func_of(s, top + 1), truth = (uint32_t)s->func;
-
-	if (top && func_of(s, 1) == 0)
-		return false;
-	return func == truth || is_parent(func, truth) || (below == truth && !top);
-}
-
-static void judge(const char *workload, const struct sample *s, struct result *r)
-{
-	const struct puc_proto *p;
-	int i;
-
-	r->samples++;
-	r->ends[s->end]++;
-	if (!s->ran) {
-		r->phantom += s->end != LB_END_OUTSIDE;
-		return;
-	}
-	if (s->edge) {
-		r->edges++;
-		return;
-	}
-	r->lua++;
-	r->found += s->end == LB_END_RESOLVED;
-	for (i = 0; i < RULES; i++)
-		r->right[i] += s->right >> i & 1;
-	if (s->end != LB_END_RESOLVED || !(s->right & 1)) {
-		if (verbose)
-			printf("  %s: end %u right %u ip %#lx state %c n %u\n", workload, s->end,
-			       s->right, (unsigned long)(s->ip - bias), s->state, s->n);
-		return;
-	}
-	r->chains++;
-	r->chains_right += s->stacks == s->expected;
-	if (verbose && s->stacks != s->expected)
-		printf("  %s: %u stacks for %u ip %#lx state %c n %u\n", workload, s->stacks,
-		       s->expected, (unsigned long)(s->ip - bias), s->state, s->n);
-	r->states[s->state == 'I' ? 0 : s->state == 'C' ? 1 : 2]++;
-	r->states_right += (s->state == 'G') == s->gc;
-	if (verbose && (s->state == 'G') != s->gc)
-		printf("  %s: state %c, gc %d ip %#lx\n", workload, s->state, s->gc,
-		       (unsigned long)(s->ip - bias));
-	p = LB_FRAME_KIND(&s->top[0]) == LB_FRAME_LUA ? proto_of(LB_FRAME_PTR(&s->top[0])) : NULL;
-	if (s->line && p && !strcmp(puc_proto_chunkname(p, NULL), "=lines")) {
-		bool good = line_right(s, p);
-
-		r->lines[s->in_vm]++;
-		r->lines_right[s->in_vm] += good;
-		if (verbose && !good)
-			printf("  %s: line %d (pc %u) for %u ip %#lx\n", workload,
-			       puc_proto_line(p, s->top[0].pc), s->top[0].pc, (unsigned)s->line,
-			       (unsigned long)(s->ip - bias));
-	}
-	if (s->func) {
-		bool good = func_right(s);
-
-		r->funcs++;
-		r->funcs_right += good;
-		if (verbose && !good)
-			printf("  %s: func %u %u %u for %u ip %#lx\n", workload, func_of(s, 0),
-			       func_of(s, 1), func_of(s, 2), (unsigned)s->func,
-			       (unsigned long)(s->ip - bias));
-	}
-}
-
-static void tell(const char *workload, const struct result *r)
-{
-	int i;
-
-	printf("workload=%s samples=%lu edge=%lu lua=%lu found=%lu phantom=%lu", workload,
-	       (unsigned long)r->samples, (unsigned long)r->edges, (unsigned long)r->lua,
-	       (unsigned long)r->found, (unsigned long)r->phantom);
-	for (i = 0; i < RULES; i++)
-		printf(" %s=%lu", rule_names[i], (unsigned long)r->right[i]);
-	printf(" chains=%lu chains_right=%lu vm_lines=%lu vm_lines_right=%lu lines=%lu "
-	       "lines_right=%lu funcs=%lu funcs_right=%lu I=%lu C=%lu G=%lu states_right=%lu ends=",
-	       (unsigned long)r->chains, (unsigned long)r->chains_right, (unsigned long)r->lines[1],
-	       (unsigned long)r->lines_right[1], (unsigned long)r->lines[0],
-	       (unsigned long)r->lines_right[0], (unsigned long)r->funcs,
-	       (unsigned long)r->funcs_right, (unsigned long)r->states[0],
-	       (unsigned long)r->states[1], (unsigned long)r->states[2],
-	       (unsigned long)r->states_right);
-	for (i = 0; i < LB_END__MAX; i++)
-		printf("%s%lu", i ? "," : "", (unsigned long)r->ends[i]);
-	printf("\n");
-	fflush(stdout);
-}
 
 /* ---- set-up ---- */
 
@@ -902,15 +490,12 @@ static void find_slots(lua_State *L)
 	lua_rawseti(L, -2, 1);
 }
 
-static void run_chunk(lua_State *L, const char *a, const char *b)
+static void run_chunk(lua_State *L, const char *src)
 {
-	char *src = NULL;
-
-	if (asprintf(&src, "%s%s", a, b) < 0 || luaL_loadbuffer(L, src, strlen(src), "=chunk")) {
+	if (luaL_loadbuffer(L, src, strlen(src), "=chunk")) {
 		fprintf(stderr, "oracle: %s\n", lua_tostring(L, -1));
 		exit(1);
 	}
-	free(src);
 	lua_getglobal(L, "T_");
 	lua_pushcfunction(L, l_resumed);
 	lua_pushcfunction(L, l_other);
@@ -924,22 +509,20 @@ static void run_chunk(lua_State *L, const char *a, const char *b)
 static lua_State *set_up(void)
 {
 	lua_State *L = luaL_newstate();
-	int i;
+	size_t i;
 
 	luaL_openlibs(L);
 	lua_createtable(L, 4, 0);
 	for (i = 1; i <= 4; i++) {
 		lua_pushinteger(L, 0);
-		lua_rawseti(L, -2, i);
+		lua_rawseti(L, -2, (int)i);
 	}
 	find_slots(L);
 	lua_setglobal(L, "T_");
-	run_chunk(L, prelude, lines);
-	run_chunk(L, calls, "");
-	run_chunk(L, prelude_others, others);
-	lua_getglobal(L, "last_line");
-	last_line = (uint32_t)lua_tointeger(L, -1);
-	lua_pop(L, 1);
+	lua_newtable(L);
+	lua_setglobal(L, "W");
+	for (i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
+		run_chunk(L, chunks[i]);
 	other_vm = luaL_newstate();
 	luaL_openlibs(other_vm);
 	if (luaL_dostring(
@@ -1039,12 +622,11 @@ static const struct {
 	{"lines-idle", "lines", IDLE},
 };
 
-static void run_workload(lua_State *L, size_t w, double seconds, struct result *all)
+static void run_workload(lua_State *L, size_t w, double seconds, struct oracle_judge *judge,
+			 struct oracle_result *all)
 {
-	const uint64_t *from;
-	struct result r = {0};
+	struct oracle_result r = {0};
 	sigset_t set;
-	uint64_t *to;
 	size_t i;
 
 	if (!is_lua_function(L, workloads[w].function))
@@ -1059,26 +641,29 @@ static void run_workload(lua_State *L, size_t w, double seconds, struct result *
 	run(L, workloads[w].function, workloads[w].how, now() + seconds);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < nsamples; i++)
-		judge(workloads[w].name, &samples[i], &r);
-	forget_protos();
-	tell(workloads[w].name, &r);
-	for (i = 0, from = (const uint64_t *)&r, to = (uint64_t *)all;
-	     i < sizeof(r) / sizeof(*from); i++)
-		to[i] += from[i];
+		oracle_judge(judge, workloads[w].name, &samples[i], &r);
+	oracle_forget(judge);
+	oracle_tell(workloads[w].name, &r);
+	oracle_add(all, &r);
 }
 
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 0.3;
-	struct result all = {0};
+	struct oracle_judge judge = {.mem = &mem, .puc = &build.build.puc.puc};
+	struct oracle_result all = {0};
 	sigset_t set;
 	lua_State *L;
 	size_t w;
 
-	verbose = getenv("VERBOSE") != NULL;
 	recognise();
 	find_stack();
 	L = set_up();
+	lua_getglobal(L, "last_line");
+	judge.last_line = (uint32_t)lua_tointeger(L, -1);
+	lua_pop(L, 1);
+	judge.bias = bias;
+	judge.verbose = getenv("VERBOSE") != NULL;
 	samples = calloc(MAX_SAMPLES, sizeof(*samples));
 	sigemptyset(&set);
 	sigaddset(&set, SIGPROF);
@@ -1086,8 +671,8 @@ int main(int argc, char **argv)
 	start_timer();
 	for (w = 0; w < sizeof(workloads) / sizeof(workloads[0]); w++)
 		if (argc < 3 || !strcmp(argv[2], workloads[w].name))
-			run_workload(L, w, seconds, &all);
+			run_workload(L, w, seconds, &judge, &all);
 	timer_delete(timer);
-	tell("all", &all);
+	oracle_tell("all", &all);
 	return 0;
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz_walk.h"
+
+uint64_t fuzz_take(struct fuzz_input *in, size_t size)
+{
+	uint64_t v = 0;
+
+	if (size > in->left)
+		size = in->left;
+	memcpy(&v, in->p, size);
+	in->p += size;
+	in->left -= size;
+	return v;
+}
+
+uint32_t fuzz_offset(uint32_t at, uint32_t len, size_t size)
+{
+	uint32_t offset = at & 0xffff;
+
+	offset = len > 1024 && offset & 1 ? offset * 8 % len : offset % (len < 1024 ? len : 1024);
+	return offset + size > len ? 0 : offset;
+}
+
+void fuzz_mem_init(struct fuzz_mem *m, const struct lb_mem *under, uint32_t choice)
+{
+	mem_failing_init(&m->mem, under, choice < 128 ? FAIL_NEVER : FAIL_THERE, 0, choice & 127,
+			 &m->reads, &m->where);
+}
+
+void fuzz_check_walk(const struct lb_walk *w, uint32_t kinds, uint32_t flags)
+{
+	const struct lb_stack *stack = &w->rec.stack;
+	uint32_t i;
+
+	if (w->end >= LB_END__MAX)
+		abort();
+	if (stack->n > LB_MAX_FRAMES || stack->flags & ~LB_SAMPLE_CUT)
+		abort();
+	if (w->end == LB_END_RESOLVED && !stack->n)
+		abort();
+	if (w->nfresh > LB_FRESH)
+		abort();
+	for (i = 0; i < stack->n; i++) {
+		uint8_t kind = LB_FRAME_KIND(&stack->frame[i]);
+
+		if (kind > 31 || !(kinds >> kind & 1))
+			abort();
+		if (LB_FRAME_FLAGS(&stack->frame[i]) & ~flags)
+			abort();
+	}
+}

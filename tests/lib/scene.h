@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the scenes of all walkers have (lj_scene.h, puc_scene.h): the stack that a sample should
+ * show, and how a walk's outcome is compared with it and told.
+ */
+#ifndef LIB_SCENE_H
+#define LIB_SCENE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <luabpf/walk.h>
+
+/* The first member of a walker's own struct, without a name, as struct lb_walk is (walk.h). */
+struct scene {
+	struct lb_frame want[LB_MAX_FRAMES]; /* without the fingerprints of prototypes */
+	uint32_t nwant;
+	uint32_t flags; /* LB_SAMPLE_* */
+	enum lb_end end;
+	bool lost;  /* any end will do but LB_END_RESOLVED */
+	char state; /* 0: not said */
+};
+
+void scene_want(struct scene *s, uint8_t kind, uint8_t flags, uint64_t ptr, uint32_t pc);
+
+/* Is this walk's outcome the expected one, as far as these go? */
+bool scene_matches(const struct scene *s, const struct lb_walk *w);
+
+/* Says what came and what was expected. Returns the text's length. */
+size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, size_t size);
+
+/* What is wrong with a walk's end, whatever it read; NULL: nothing. */
+const char *scene_bad_end(const struct lb_walk *w);
+
+/*
+ * Of tables of scenes, NULL after the last, the i-th row, counted from 0 through all of them; NULL
+ * beyond. A row of any kind begins with its name, and one without a name ends its table.
+ */
+const void *scene_row(const void *const *tables, size_t row_size, size_t i);
+
+#define SCENES_MAX 256
+
+/* 0, 1, 2 ... SCENES_MAX - 1: the scenes as parameters of a test. */
+size_t *scene_numbers(void);
+
+#endif
