@@ -29,11 +29,7 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 	build = bpf_map_lookup_elem(&builds, &key);
 	if (!build)
 		return -1;
-	w->puc = build->puc.puc;
-	w->pc_reg = build->puc.pc_reg;
-	w->jmp_marked = build->puc.jmp_marked;
-	w->gc_skip = build->puc.gc_skip;
-	w->gc_skip_size = build->puc.gc_skip_size;
+	puc_set_build(w, &build->puc);
 	w->vm_start = module->vm_start;
 	w->vm_end = module->vm_end;
 	w->text_lo = module->text_lo;
@@ -58,6 +54,7 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
 		return LB_END_OUTSIDE;
 	w->cache.sample++; /* what was seen by another build's layout is stale */
 	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0;
+	w->resumer_hint = s->thread->puc_module == i ? s->thread->puc_resumer : 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->nfresh = 0;
@@ -98,6 +95,7 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	if (at != last)
 		end = puc_walk_module(s, at);
 	s->thread->puc_L = s->w->L;
+	s->thread->puc_resumer = s->w->resumer;
 	s->thread->puc_module = at;
 	return end;
 }

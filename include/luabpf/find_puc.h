@@ -179,10 +179,37 @@ static __always_inline int puc_is_better(const struct puc_walk *w)
 	return w->try.key < w->key;
 }
 
+/* Is a C function one that can run another lua_State? -1: it is not Lua's own, nobody knows. */
+static __always_inline int puc_can_resume(const struct puc_walk *w, __u64 function)
+{
+	__s64 at = (__s64)(function - w->vm_start);
+	int can = 0;
+	__u32 i;
+
+	if ((__u64)(at - w->own.lo) >= w->own.size)
+		return -1;
+#ifdef __bpf__
+#pragma clang loop unroll(full)
+#endif
+	for (i = 0; i < PUC_RESUMERS; i++)
+		can |= at == w->own.resumer[i];
+	return can;
+}
+
+/* The C function that puc_look() returned the index of; 0: it is none. */
+static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+
+	if (index == PUC_LIGHT)
+		return w->fn;
+	return index >= 0 && seen->kind == LB_FRAME_C ? seen->ptr : 0;
+}
+
 /*
  * Tries a word that was found at an address of the C stack, in a register (sp), or remembered (0).
- * Returns 1 when it is certain that this is the one that runs: its topmost function is a Lua
- * function.
+ * Returns 1 when it is certain that this is the one that runs: its topmost function is one that
+ * does not resume another.
  */
 LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 L, __u64 at)
 {
@@ -206,7 +233,9 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 		return 0;
 	w->key = key;
 	w->best = w->try;
-	return puc_is_lua(w, index) && !(w->status & w->puc.cist_hooked);
+	if (w->status & w->puc.cist_hooked)
+		return 0;
+	return puc_is_lua(w, index) || !puc_can_resume(w, puc_c_function(w, index));
 }
 
 /* The search is over: goes on with the best. */
@@ -217,6 +246,8 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 	w->g = w->best.g;
 	puc_enter(w, &w->best);
 	if (resumer) {
+		if (!w->resumer)
+			w->resumer = w->best.L;
 		w->phase = PUC_PHASE_FRAME;
 		return 0;
 	}
@@ -310,6 +341,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->popped = 0;
 	w->state = 'I';
 	w->child = 0;
+	w->resumer = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
 		return puc_take_best(w);
@@ -667,6 +699,37 @@ static __always_inline int puc_top_pc(struct puc_walk *w)
 }
 
 /*
+ * The collector's steps that a C function makes. What the search has passed tells; where it was not
+ * needed, the words next to sp are looked at now.
+ */
+LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
+{
+	volatile __u64 *rets;
+	__u32 i, words;
+
+	if (!w)
+		return 0;
+	if (puc_in_gc(w, w->regs.ip) || w->gc_rets)
+		return 1;
+	if (!w->gc_lo || w->seen_to > w->scan_from)
+		return 0;
+	words = puc_read_block(mem, w) / 8;
+	w->fault |= !words;
+	rets = &w->gc_rets;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < PUC_GC_NEAR; i++) {
+		__u64 word = w->block[i & (PUC_BLOCK - 1)];
+
+		if (i >= words || puc_in_vm(w, word))
+			break;
+		*rets += puc_in_gc(w, word);
+	}
+	return w->gc_rets != 0;
+}
+
+/*
  * Is the topmost CallInfo to be passed over? While a call is being set up, or a tail call moves the
  * callee down over the caller, there is no function in its slot.
  */
@@ -689,7 +752,7 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 		return puc_pop(w) ? LB_MORE : puc_end(w, LB_END_TORN);
 	w->phase = PUC_PHASE_FRAME;
 	if (!puc_is_lua(w, index)) {
-		w->state = in_gc || w->gc_rets ? 'G' : 'C';
+		w->state = puc_c_collects(mem, w) ? 'G' : 'C';
 		return LB_MORE;
 	}
 	seen = &w->seen[index & (PUC_SEEN - 1)];
@@ -706,6 +769,45 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 	if (in_gc || (!in_vm && w->vm_ret && puc_calls_gc(mem, w, w->vm_ret_to)))
 		w->state = 'G';
 	return LB_MORE;
+}
+
+static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_walk *w, __u64 tv)
+{
+	const __u8 *bytes;
+
+	return !puc_guess_at(mem, w, &bytes, PUC_TV_SIZE, tv) &&
+	       lb_word(bytes, PUC_TV_VALUE) == w->child &&
+	       (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD;
+}
+
+/*
+ * Is L the thread that resumed w->child? It is when its topmost function is coroutine.resume with
+ * this argument, or what coroutine.wrap returned, with this upvalue: an active coroutine is resumed
+ * by one thread only. Then it is the best.
+ */
+LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
+{
+	__u64 key, function;
+	int index;
+
+	if (!w || !L || L == w->child)
+		return 0;
+	key = puc_try(mem, w, L);
+	if (!key || (key == PUC_UNPROTECTED && !w->try.main))
+		return 0;
+	puc_enter(w, &w->try);
+	index = puc_look(mem, w);
+	function = puc_c_function(w, index);
+	if (!function || puc_can_resume(w, function) <= 0 || w->status & w->puc.cist_hooked)
+		return 0;
+	if (!puc_is_child(mem, w, w->func + PUC_TV_SIZE) &&
+	    (index == PUC_LIGHT ||
+	     !puc_is_child(mem, w, w->seen[index & (PUC_SEEN - 1)].func + w->puc.closure_p + 8)))
+		return 0;
+	w->try.key = key;
+	w->key = key;
+	w->best = w->try;
+	return 1;
 }
 
 /* From L's innermost lua_longjmp to the outermost: above that lies what resumed it. */
@@ -728,6 +830,8 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
 	/* its own jmp_buf, should there be one, need not be seen */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
+	if (puc_resumes_child(mem, w, w->known[0]) || puc_resumes_child(mem, w, w->resumer_hint))
+		puc_take_best(w);
 	return LB_MORE;
 }
 

@@ -105,6 +105,17 @@ enum {
 	PUC_LONGJMP_PREVIOUS = 0,
 };
 
+/*
+ * PUC Lua's own text, and the functions in it that can run another lua_State than that which called
+ * them: coroutine.resume and its like. Relative to luaV_execute. size 0: not known.
+ */
+#define PUC_RESUMERS 8
+struct puc_own {
+	__s32 lo;
+	__u32 size;
+	__s32 resumer[PUC_RESUMERS];
+};
+
 /* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
 struct puc_build {
 	struct puc_layout puc;
@@ -117,6 +128,7 @@ struct puc_build {
 	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
 	 * it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
+	struct puc_own own;
 };
 #define PUC_NO_REG 0xff
 

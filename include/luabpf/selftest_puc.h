@@ -16,8 +16,9 @@ struct puc_selftest {
 	__u64 text_lo, text_hi;
 	__u64 gc_lo, gc_hi;
 	__u64 stack_hi;
-	__u64 L;      /* that ran on this thread when it was last looked at; 0: none is known */
-	__u32 sample; /* differs from that of the sample before */
+	__u64 L;       /* that ran on this thread when it was last looked at; 0: none is known */
+	__u64 resumer; /* and what had resumed it */
+	__u32 sample;  /* differs from that of the sample before */
 	__u32 pad;
 };
 

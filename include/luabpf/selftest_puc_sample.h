@@ -15,11 +15,7 @@ static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
 
 static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
 {
-	w->puc = in->build.puc;
-	w->pc_reg = in->build.pc_reg;
-	w->jmp_marked = in->build.jmp_marked;
-	w->gc_skip = in->build.gc_skip;
-	w->gc_skip_size = in->build.gc_skip_size;
+	puc_set_build(w, &in->build);
 	w->regs = in->regs;
 	w->gprs = in->gprs;
 	w->vm_start = in->vm_start;
@@ -30,6 +26,7 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	w->gc_hi = in->gc_hi;
 	w->stack_hi = in->stack_hi;
 	w->L_hint = in->L;
+	w->resumer_hint = in->resumer;
 	w->cache.sample = in->sample;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;

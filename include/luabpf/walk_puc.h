@@ -79,15 +79,16 @@ struct puc_walk {
 	struct lb_walk; /* what all walkers have */
 
 	/* set by the caller */
-	struct puc_layout puc;
-	__u32 pc_reg, gc_skip, gc_skip_size, jmp_marked; /* struct puc_build */
+	struct puc_build;
 	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
+	__u64 resumer_hint;  /* ditto, the one that had resumed it */
 	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
 	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
 
 	/* the lua_State in hand, the best so far while one is sought, and one that is looked at */
 	struct puc_thread t, best, try;
+	__u64 resumer;	 /* the lua_State that resumed the one that runs; 0: none is known */
 	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
 			    innermost */
 	__u64 ci;	 /* the frame in hand */
@@ -136,6 +137,11 @@ struct puc_walk {
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
 };
+
+static __always_inline void puc_set_build(struct puc_walk *w, const struct puc_build *build)
+{
+	*(struct puc_build *)&w->puc = *build; /* its first member */
+}
 
 static __always_inline struct lb_walk *puc_common(struct puc_walk *w)
 {

@@ -10,6 +10,7 @@
 
 #include "target/puc_api.h"
 #include "target/puc_gc.h"
+#include "target/puc_resume.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
 
@@ -128,10 +129,31 @@ static void check_text(uint64_t lo, uint64_t hi, size_t text)
 		abort();
 }
 
+static void ask_calls(struct elf_file *elf, size_t text)
+{
+	struct elf_puc_resume resume;
+	struct call_graph calls;
+	struct elf_puc_gc gc;
+	uint32_t i;
+
+	if (!call_graph_build(elf, TEXT, text, &calls)) {
+		for (i = 0; i < calls.nedges; i++)
+			if (calls.edge[i].from >= calls.n || calls.edge[i].to >= calls.n)
+				abort();
+		if (!elf_puc_collector(&calls, TEXT, &gc)) {
+			check_text(gc.lo, gc.hi, text);
+			if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
+				abort();
+		}
+		if (!elf_puc_resumers(&calls, &resume))
+			check_text(resume.lo, resume.hi, text);
+	}
+	call_graph_free(&calls);
+}
+
 static void ask(struct elf_file *elf, size_t text)
 {
 	static struct vm_build b;
-	struct elf_puc_gc gc;
 	struct error err;
 	int r = puc_recognise(elf, &b, &err);
 
@@ -144,11 +166,8 @@ static void ask(struct elf_file *elf, size_t text)
 		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
 			abort();
 	}
-	if (text && !elf_puc_collector(elf, TEXT, TEXT, &gc)) {
-		check_text(gc.lo, gc.hi, text);
-		if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
-			abort();
-	}
+	if (text)
+		ask_calls(elf, text);
 	elf_close(&elf);
 }
 

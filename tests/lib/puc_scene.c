@@ -8,7 +8,7 @@
 #include "puc_scene.h"
 
 static const void *const tables[] = {puc_scenes_frames, puc_scenes_threads, puc_scenes_top,
-				     puc_scenes_idle, NULL};
+				     puc_scenes_own,	puc_scenes_idle,    NULL};
 
 const struct puc_scene_row *puc_scene_at(size_t i)
 {
@@ -42,6 +42,11 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->in.gc_hi = PUI_GC + PUI_GC_SIZE;
 	s->in.build.gc_skip = PS_NEWOBJ - PUI_GC;
 	s->in.build.gc_skip_size = PS_NEWOBJ_SIZE;
+	s->in.build.own = (struct puc_own){
+		.lo = (int32_t)(PUI_TEXT - PUI_VM),
+		.size = PUI_TEXT_SIZE,
+		.resumer = {(int32_t)(PS_RESUME - PUI_VM), (int32_t)(PS_WRAP - PUI_VM)},
+	};
 	s->in.stack_hi = PUI_CSTACK_END;
 	s->in.sample = 1;
 	pui_call_site(&s->img, PS_SITE, PS_HELPER);
@@ -66,6 +71,7 @@ bool puc_scene_hint(struct puc_scene *s, uint32_t i)
 	if (i >= s->nhints)
 		return false;
 	s->in.L = s->hints[i];
+	s->in.resumer = s->hints[(i + 1) % s->nhints];
 	return true;
 }
 

@@ -47,6 +47,7 @@ struct puc_scene_row {
 extern const struct puc_scene_row puc_scenes_frames[];	/* kinds of calls */
 extern const struct puc_scene_row puc_scenes_threads[]; /* which lua_State runs, who resumed it */
 extern const struct puc_scene_row puc_scenes_top[];	/* pc of the topmost frame, the state */
+extern const struct puc_scene_row puc_scenes_own[];	/* what Lua's own C functions prove */
 extern const struct puc_scene_row puc_scenes_idle[];	/* nothing of it runs, or it is broken */
 
 /* All of them, counted from 0; NULL beyond the last. */
@@ -59,8 +60,8 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 void puc_scene_free(struct puc_scene *s);
 
 /*
- * Makes the thread remember the i-th of the lua_States that it may: whatever that is, the outcome
- * is the same. False when there are fewer.
+ * Makes the thread remember the i-th of the lua_States that it may, and the next as its resumer:
+ * whatever these are, the outcome is the same. False when there are fewer.
  */
 bool puc_scene_hint(struct puc_scene *s, uint32_t i);
 
@@ -74,6 +75,9 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *
 #define PS_HELPER (PUI_TEXT + 0x20000)
 #define PS_CFUNC (PUI_LIBC + 0x1230)
 #define PS_CFUNC2 (PUI_LIBC + 0x1970)
+#define PS_OWN (PUI_TEXT + 0x3000)    /* of Lua's own libraries, as are the next */
+#define PS_RESUME (PUI_TEXT + 0x3200) /* coroutine.resume */
+#define PS_WRAP (PUI_TEXT + 0x3400)   /* what coroutine.wrap returns */
 #define PS_LIBC (PUI_LIBC + 0x100)
 #define PS_IP (PUI_VM + 0x1000)
 #define PS_SITE (PUI_VM + 0x500)

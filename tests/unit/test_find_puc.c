@@ -24,9 +24,7 @@ static void scene(const char *name, const char *release)
 	cr_assert_not_null(puc_scene_at(i), "%s", name);
 	puc_scene_init(&s, puc_scene_at(i), puc);
 	memset(&w, 0, sizeof(w));
-	w.puc = *puc;
-	w.pc_reg = s.in.build.pc_reg;
-	w.jmp_marked = s.in.build.jmp_marked;
+	puc_set_build(&w, &s.in.build);
 	w.regs = s.in.regs;
 	w.gprs = s.in.gprs;
 	w.vm_start = s.in.vm_start;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which PUC Lua build: what code says, the files that this machine has, and damaged copies. */
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,73 @@ static int recognise(const struct file *f, struct vm_build *b, struct error *err
 	return r;
 }
 
+static bool own_can_resume(const struct vm_build *b, uint64_t function)
+{
+	const struct puc_own *own = &b->build.puc.own;
+	int64_t at = (int64_t)(function - b->start);
+	size_t i;
+
+	cr_expect((uint64_t)(at - own->lo) < own->size, "not Lua's own: %#zx", (size_t)function);
+	for (i = 0; i < PUC_RESUMERS; i++)
+		if (own->resumer[i] == at)
+			return true;
+	return false;
+}
+
+/* What the dynamic linker writes to an address: the file's relocations, found by their look. */
+static uint64_t relocated(const struct file *f, uint64_t at)
+{
+	size_t i;
+
+	for (i = 0; i + sizeof(Elf64_Rela) <= f->len; i += 8) {
+		const Elf64_Rela *r = (const Elf64_Rela *)(f->bytes + i);
+
+		if (r->r_offset == at && r->r_info == R_X86_64_RELATIVE)
+			return (uint64_t)r->r_addend;
+	}
+	return 0;
+}
+
+/* Of the library functions of this name (luaL_Reg tables), how many can resume? */
+static unsigned resumers(const struct file *f, const struct vm_build *b, const char *name,
+			 unsigned *functions)
+{
+	size_t len = strlen(name) + 1, i;
+	unsigned can = 0;
+
+	*functions = 0;
+	for (i = 0; i + sizeof(Elf64_Rela) <= f->len; i += 8) {
+		const Elf64_Rela *r = (const Elf64_Rela *)(f->bytes + i);
+		uint64_t function;
+
+		if (r->r_info != R_X86_64_RELATIVE || (uint64_t)r->r_addend + len > f->len ||
+		    memcmp(f->bytes + r->r_addend, name, len) != 0)
+			continue;
+		function = relocated(f, r->r_offset + 8);
+		if (!function)
+			continue;
+		*functions += 1;
+		can += own_can_resume(b, function);
+	}
+	return can;
+}
+
+/* coroutine.resume can, and 5.4's coroutine.close, not io.close; of the rest only os.exit. */
+static void expect_resumers(const char *path, const struct file *f, const struct vm_build *b)
+{
+	static const char *const others[] = {"format", "concat", "sort", "status", "yield"};
+	unsigned n;
+	size_t i;
+
+	cr_expect_eq(resumers(f, b, "resume", &n), 1, "%s", path);
+	cr_expect_eq(n, 1, "%s: %u", path, n);
+	cr_expect_eq(resumers(f, b, "close", &n), b->build.puc.puc.version == 54, "%s", path);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		cr_expect_eq(resumers(f, b, others[i], &n), 0, "%s: %s", path, others[i]);
+		cr_expect_geq(n, 1, "%s: %s", path, others[i]);
+	}
+}
+
 static void expect_build(const char *path, const char *name, unsigned pc_reg)
 {
 	static struct vm_build b;
@@ -131,6 +199,7 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	cr_expect_eq(!b.build.puc.gc_skip_size, b.build.puc.puc.version == 51, "%s", path);
 	cr_expect(b.gc_hi <= b.start || b.gc_lo >= b.start + b.size, "%s", path);
 	cr_expect_not_null(strstr(b.evidence, "offsets agree"), "%s", b.evidence);
+	expect_resumers(path, &f, &b);
 	free(f.bytes);
 }
 

@@ -56,6 +56,17 @@ int elf_lookup(struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t
 /* Does .dynsym want a symbol of this name from another file? */
 bool elf_wants(struct elf_file *elf, const char *name);
 
+/*
+ * Calls fn for each word into which the dynamic linker writes the address of a function: the
+ * entries of its global offset table. A nonzero return ends it and is returned.
+ */
+struct elf_import {
+	uint64_t slot; /* address of the word */
+	const char *name;
+};
+int elf_imports(struct elf_file *elf, int (*fn)(void *arg, const struct elf_import *import),
+		void *arg);
+
 /* Is there a Lua in this file, by what it defines or wants. */
 enum elf_lua {
 	ELF_LUA_DEFINES = 1, /* defines lua_newstate */

@@ -219,6 +219,71 @@ bool elf_wants(struct elf_file *elf, const char *name)
 	return each_symbol(elf, SHT_DYNSYM, match_wanted, (void *)name);
 }
 
+/* The symbols that a table of relocations names. */
+struct symbols {
+	Elf_Data *data;
+	struct strtab strings;
+};
+
+static int get_symbols(Elf *elf, size_t index, struct symbols *s)
+{
+	Elf_Scn *scn = elf_getscn(elf, index);
+	GElf_Shdr sh;
+
+	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM ||
+	    get_strtab(elf, sh.sh_link, &s->strings))
+		return -ENOENT;
+	s->data = elf_getdata(scn, NULL);
+	return s->data && s->data->d_buf ? 0 : -ENOENT;
+}
+
+static int imports_in(Elf_Data *data, const struct symbols *s,
+		      int (*fn)(void *arg, const struct elf_import *import), void *arg)
+{
+	size_t n = data->d_size / sizeof(Elf64_Rela), i;
+
+	for (i = 0; i < n && i < MAX_SYMBOLS; i++) {
+		struct elf_import import;
+		GElf_Rela rela;
+		GElf_Sym sym;
+		int stop;
+
+		if (!gelf_getrela(data, (int)i, &rela) ||
+		    (GELF_R_TYPE(rela.r_info) != R_X86_64_JUMP_SLOT &&
+		     GELF_R_TYPE(rela.r_info) != R_X86_64_GLOB_DAT) ||
+		    !gelf_getsym(s->data, (int)GELF_R_SYM(rela.r_info), &sym))
+			continue;
+		import.slot = rela.r_offset;
+		import.name = name_at(&s->strings, sym.st_name);
+		stop = import.name ? fn(arg, &import) : 0;
+		if (stop)
+			return stop;
+	}
+	return 0;
+}
+
+int elf_imports(struct elf_file *elf, int (*fn)(void *arg, const struct elf_import *import),
+		void *arg)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(elf->elf, scn))) {
+		struct symbols s;
+		Elf_Data *data;
+		int stop;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA ||
+		    get_symbols(elf->elf, sh.sh_link, &s))
+			continue;
+		data = elf_getdata(scn, NULL);
+		stop = data && data->d_buf ? imports_in(data, &s, fn, arg) : 0;
+		if (stop)
+			return stop;
+	}
+	return 0;
+}
+
 static bool starts(const char *s, const char *prefix)
 {
 	return !strncmp(s, prefix, strlen(prefix));

@@ -17,13 +17,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "target/x86_insn.h"
 
-#define WINDOW (320u << 10) /* bytes on each side of luaV_execute: PUC Lua has about 250 KiB */
-#define MAX_FUNCTIONS 8192
-#define MAX_EDGES (256u << 10)
-#define MAX_TEXT (128u << 10) /* of one function */
-#define REACH 48	      /* functions on each side of a seed: lgc.c has up to 90 */
+#define REACH 48 /* functions on each side of a seed: lgc.c has up to 90 */
 #define MAX_SEEDS 8
 #define MANY 2
 #define TRAMPOLINE 16 /* bytes, at most */
@@ -41,112 +36,20 @@ struct function {
 	uint32_t first_caller, last_caller;
 };
 
-enum edge_kind { CALL, JUMP, REFERENCE };
-
-struct edge {
-	uint32_t from, to;
-	enum edge_kind kind;
-};
-
+/* A call graph that is being looked at: its edges are bent and dropped. */
 struct graph {
-	struct elf_file *elf;
-	uint64_t near, lua_gc;
+	const struct call_graph *calls;
+	uint64_t lua_gc;
 	struct function *fn;
 	uint32_t n;
-	struct edge *edge;
-	uint32_t nedges, capacity;
-	uint8_t *text;
+	struct call_edge *edge;
+	uint32_t nedges;
 };
 
 static void graph_free(struct graph *g)
 {
 	free(g->fn);
 	free(g->edge);
-	free(g->text);
-}
-
-static int add_function(void *arg, const struct elf_fde *fde)
-{
-	struct graph *g = arg;
-	struct function *f = &g->fn[g->n];
-
-	if (fde->start + WINDOW < g->near || fde->start > g->near + WINDOW || !fde->size ||
-	    fde->size > MAX_TEXT || g->n == MAX_FUNCTIONS)
-		return 0;
-	if (g->n && fde->start < f[-1].start + f[-1].size)
-		return 0; /* out of order, or one inside the other */
-	*f = (struct function){.start = fde->start, .size = fde->size, .owner = g->n};
-	g->n++;
-	return 0;
-}
-
-/* The function that begins at, or else covers, an address; g->n: none. */
-static uint32_t find(const struct graph *g, uint64_t addr)
-{
-	uint32_t lo = 0, hi = g->n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (g->fn[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr - g->fn[lo - 1].start >= g->fn[lo - 1].size)
-		return g->n;
-	return lo - 1;
-}
-
-static int add_edge(struct graph *g, uint32_t from, uint64_t target, enum edge_kind kind)
-{
-	uint32_t to = find(g, target);
-
-	if (to == g->n || to == from || g->fn[to].start != target || g->nedges == MAX_EDGES)
-		return 0;
-	if (g->nedges == g->capacity) {
-		uint32_t capacity = g->capacity ? 2 * g->capacity : 4096;
-		struct edge *grown = reallocarray(g->edge, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		g->edge = grown;
-		g->capacity = capacity;
-	}
-	g->edge[g->nedges++] = (struct edge){from, to, kind};
-	return 0;
-}
-
-static int edges_of(struct graph *g, uint32_t from)
-{
-	const struct function *f = &g->fn[from];
-	size_t at = 0;
-	int err = 0;
-
-	if (elf_read(g->elf, f->start, g->text, f->size))
-		return 0;
-	while (!err && at < f->size) {
-		struct x86_insn in;
-		uint64_t next;
-
-		if (!x86_decode(g->text + at, f->size - at, &in)) {
-			at++;
-			continue;
-		}
-		at += in.len;
-		next = f->start + at;
-		if (!in.map && in.op == 0xff && (in.reg & 6) == 2)
-			g->fn[from].indirect = true;
-		if (!in.map && in.op == 0xe8)
-			err = add_edge(g, from, next + (uint64_t)in.imm, CALL);
-		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
-			err = add_edge(g, from, next + (uint64_t)in.imm, JUMP);
-		else if (!in.map && in.op == 0x8d && in.base == X86_RIP)
-			err = add_edge(g, from, next + (uint64_t)(int64_t)in.disp, REFERENCE);
-		else if (!in.map && ((in.op >= 0xb8 && in.op <= 0xbf) || in.op == 0xc7))
-			err = add_edge(g, from, (uint64_t)in.imm, REFERENCE);
-	}
-	return err;
 }
 
 /*
@@ -160,9 +63,9 @@ static void find_owners(struct graph *g, uint32_t *jumper, uint8_t *called)
 	for (i = 0; i < g->n; i++)
 		jumper[i] = UINT32_MAX;
 	for (i = 0; i < g->nedges; i++) {
-		const struct edge *e = &g->edge[i];
+		const struct call_edge *e = &g->edge[i];
 
-		if (e->kind != JUMP)
+		if (e->kind != CALL_JUMP)
 			called[e->to] = 1;
 		else if (jumper[e->to] == UINT32_MAX)
 			jumper[e->to] = e->from;
@@ -184,7 +87,7 @@ static void skip_trampolines(struct graph *g)
 	for (i = 0; i < g->n; i++)
 		g->fn[i].jumps_to = i;
 	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].kind == JUMP && g->fn[g->edge[i].from].size <= TRAMPOLINE)
+		if (g->edge[i].kind == CALL_JUMP && g->fn[g->edge[i].from].size <= TRAMPOLINE)
 			g->fn[g->edge[i].from].jumps_to = g->edge[i].to;
 	for (i = 0; i < g->nedges; i++)
 		g->edge[i].to = g->fn[g->edge[i].to].jumps_to;
@@ -212,26 +115,28 @@ static bool is_exported(struct elf_file *elf, uint64_t start)
 
 static int build(struct graph *g)
 {
-	uint32_t *jumper __free = NULL, i;
-	uint8_t *called __free = NULL;
-	int err;
+	uint32_t *jumper __free = calloc(g->calls->n + 1, sizeof(*jumper)), i;
+	uint8_t *called __free = calloc(g->calls->n + 1, 1);
 
-	g->fn = calloc(MAX_FUNCTIONS, sizeof(*g->fn));
-	g->text = malloc(MAX_TEXT);
-	if (!g->fn || !g->text)
+	g->n = g->calls->n;
+	g->nedges = g->calls->nedges;
+	g->fn = calloc(g->n + 1, sizeof(*g->fn));
+	g->edge = calloc(g->nedges + 1, sizeof(*g->edge));
+	if (!g->fn || !g->edge || !jumper || !called)
 		return -ENOMEM;
-	err = elf_fdes(g->elf, add_function, g);
-	for (i = 0; !err && i < g->n; i++) {
-		g->fn[i].exported =
-			g->fn[i].start == g->lua_gc || is_exported(g->elf, g->fn[i].start);
-		err = edges_of(g, i);
+	for (i = 0; i < g->nedges; i++)
+		g->edge[i] = g->calls->edge[i];
+	for (i = 0; i < g->n; i++) {
+		const struct call_function *f = &g->calls->fn[i];
+
+		g->fn[i] = (struct function){
+			.start = f->start,
+			.size = f->size,
+			.owner = i,
+			.indirect = f->indirect,
+			.exported = f->start == g->lua_gc || is_exported(g->calls->elf, f->start),
+		};
 	}
-	if (err)
-		return err;
-	jumper = calloc(g->n + 1, sizeof(*jumper));
-	called = calloc(g->n + 1, 1);
-	if (!jumper || !called)
-		return -ENOMEM;
 	skip_trampolines(g);
 	find_owners(g, jumper, called);
 	memset(called, 0, g->n);
@@ -248,12 +153,12 @@ static void reach(struct graph *g, uint32_t lua_gc)
 	uint32_t i;
 
 	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].from == lua_gc && g->edge[i].kind != REFERENCE)
+		if (g->edge[i].from == lua_gc && g->edge[i].kind != CALL_REFERENCE)
 			g->fn[g->edge[i].to].seed = g->fn[g->edge[i].to].reached = true;
 	while (more) {
 		more = false;
 		for (i = 0; i < g->nedges; i++) {
-			const struct edge *e = &g->edge[i];
+			const struct call_edge *e = &g->edge[i];
 
 			if (g->fn[e->from].reached && !g->fn[e->to].reached &&
 			    !g->fn[e->to].exported)
@@ -353,7 +258,7 @@ static bool allocates(const struct graph *g, const struct range *r, uint32_t i)
 	bool leaves = g->fn[i].indirect;
 
 	for (k = 0; k < g->nedges; k++) {
-		const struct edge *e = &g->edge[k];
+		const struct call_edge *e = &g->edge[k];
 
 		if (e->to == i && !within(r, e->from) && e->from != last) {
 			callers++;
@@ -361,7 +266,7 @@ static bool allocates(const struct graph *g, const struct range *r, uint32_t i)
 		}
 		if (e->from == i && within(r, e->to) && is_private(&g->fn[e->to], r))
 			return false;
-		if (e->from == i && e->kind != REFERENCE)
+		if (e->from == i && e->kind != CALL_REFERENCE)
 			leaves = true;
 	}
 	return callers >= MANY && leaves;
@@ -375,9 +280,10 @@ static bool is_entry(const struct graph *g, uint32_t i, const struct range *all)
 	if (i >= g->n || g->fn[i].exported || g->fn[i].indirect)
 		return false;
 	for (k = 0; k < g->nedges; k++) {
-		const struct edge *e = &g->edge[k];
+		const struct call_edge *e = &g->edge[k];
 
-		if (e->from == i && e->kind != REFERENCE && within(all, e->to) && g->fn[e->to].seed)
+		if (e->from == i && e->kind != CALL_REFERENCE && within(all, e->to) &&
+		    g->fn[e->to].seed)
 			return true;
 	}
 	return false;
@@ -414,10 +320,9 @@ static int divide(const struct graph *g, struct range all, struct range *gc, str
 	return 0;
 }
 
-int elf_puc_collector(struct elf_file *elf, uint64_t luaV_execute, uint64_t lua_gc,
-		      struct elf_puc_gc *out)
+int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *out)
 {
-	struct graph g __cleanup(graph_free) = {.elf = elf, .near = luaV_execute, .lua_gc = lua_gc};
+	struct graph g __cleanup(graph_free) = {.calls = calls, .lua_gc = lua_gc};
 	struct range all, gc, skip;
 	struct elf_puc_gc found = {};
 	uint32_t entry;
@@ -425,7 +330,7 @@ int elf_puc_collector(struct elf_file *elf, uint64_t luaV_execute, uint64_t lua_
 
 	if (err)
 		return err;
-	entry = find(&g, lua_gc);
+	entry = call_graph_find(calls, lua_gc);
 	if (entry == g.n)
 		return -ENOENT;
 	reach(&g, entry);

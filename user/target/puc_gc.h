@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "target/elf.h"
+#include "target/call_graph.h"
 
 /* Text [lo, hi) without [skip_lo, skip_hi); the latter is empty when it is 0, 0. */
 struct elf_puc_gc {
@@ -14,11 +14,10 @@ struct elf_puc_gc {
 };
 
 /*
- * Given where luaV_execute and lua_gc begin: the functions that mark, sweep, free and step, not
- * those that allocate (luaC_newobj), nor those of other files that the collector calls. -ENOENT: it
- * cannot be told.
+ * Given the calls of the text around luaV_execute, and where lua_gc begins: the functions that
+ * mark, sweep, free and step, not those that allocate (luaC_newobj), nor those of other files that
+ * the collector calls. -ENOENT: it cannot be told.
  */
-int elf_puc_collector(struct elf_file *elf, uint64_t luaV_execute, uint64_t lua_gc,
-		      struct elf_puc_gc *gc);
+int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *gc);
 
 #endif

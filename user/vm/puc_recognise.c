@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "target/puc_api.h"
 #include "target/puc_gc.h"
+#include "target/puc_resume.h"
 #include "target/puc_vm.h"
 
 struct puc_row {
@@ -72,6 +73,9 @@ struct release {
 	const char *source; /* what says so */
 };
 #define ANY_PATCH UINT32_MAX
+#define PUC_WINDOW                                                                                 \
+	(320u << 10) /* bytes on each side of luaV_execute: PUC Lua has about 250 KiB              \
+		      */
 
 /* "$Lua: Lua 5.1.5 Copyright", "$LuaVersion: Lua 5.4.4  Copyright" */
 static bool parse_ident(const char *ident, struct release *r)
@@ -335,13 +339,13 @@ static int find_vm(struct evidence *e, struct vm_build *b)
 	return 0;
 }
 
-static void find_collector(struct elf_file *elf, struct vm_build *b)
+static void find_collector(const struct call_graph *calls, struct vm_build *b)
 {
 	uint64_t lua_gc, size;
 	struct elf_puc_gc gc;
 
-	if (elf_lookup(elf, "lua_gc", &lua_gc, &size) ||
-	    elf_puc_collector(elf, b->start, lua_gc, &gc))
+	if (elf_lookup(calls->elf, "lua_gc", &lua_gc, &size) ||
+	    elf_puc_collector(calls, lua_gc, &gc))
 		return;
 	b->gc_lo = gc.lo;
 	b->gc_hi = gc.hi;
@@ -349,6 +353,31 @@ static void find_collector(struct elf_file *elf, struct vm_build *b)
 		b->build.puc.gc_skip = (uint32_t)(gc.skip_lo - gc.lo);
 		b->build.puc.gc_skip_size = (uint32_t)(gc.skip_hi - gc.skip_lo);
 	}
+}
+
+static void find_resumers(const struct call_graph *calls, struct vm_build *b)
+{
+	struct puc_own *own = &b->build.puc.own;
+	struct elf_puc_resume r;
+	uint32_t i;
+
+	if (elf_puc_resumers(calls, &r))
+		return;
+	own->lo = (int32_t)(r.lo - b->start);
+	own->size = (uint32_t)(r.hi - r.lo);
+	for (i = 0; i < PUC_RESUMERS; i++) /* unused ones repeat the first */
+		own->resumer[i] = (int32_t)(r.resumer[i < r.n ? i : 0] - b->start);
+}
+
+/* What the calls between functions tell; a file that does not tell it can be profiled, too. */
+static void find_by_calls(struct elf_file *elf, struct vm_build *b)
+{
+	struct call_graph calls __cleanup(call_graph_free) = {};
+
+	if (call_graph_build(elf, b->start, PUC_WINDOW, &calls))
+		return;
+	find_collector(&calls, b);
+	find_resumers(&calls, b);
 }
 
 static void describe(const struct release *r, char text[32])
@@ -457,7 +486,7 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	}
 	if (!found.name)
 		return failed ? failed : refuse(err, &r, NULL, 0);
-	find_collector(elf, &found);
+	find_by_calls(elf, &found);
 	found.build.puc.jmp_marked = wants_glibc_setjmp(elf);
 	*out = found;
 	return 0;

@@ -87,11 +87,7 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 	};
 	int i;
 
-	w->puc = build.build.puc.puc;
-	w->pc_reg = build.build.puc.pc_reg;
-	w->jmp_marked = build.build.puc.jmp_marked;
-	w->gc_skip = build.build.puc.gc_skip;
-	w->gc_skip_size = build.build.puc.gc_skip_size;
+	puc_set_build(w, &build.build.puc);
 	w->vm_start = bias + build.start;
 	w->vm_end = w->vm_start + build.size;
 	w->gc_lo = build.gc_lo ? bias + build.gc_lo : 0;
@@ -258,6 +254,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	for (i = 0; i < LB_MAX_STEPS && puc_step(&mem, &walk) == LB_MORE; i++)
 		;
 	walk.L_hint = walk.end == LB_END_RESOLVED ? walk.L : walk.L_hint;
+	walk.resumer_hint = walk.end == LB_END_RESOLVED ? walk.resumer : 0;
 	other_rules(uc, picks);
 	picks[RULE_WALK].L = walk.end == LB_END_OUTSIDE ? 0 : walk.L;
 

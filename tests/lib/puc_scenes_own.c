@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What follows from it that a C function on top is PUC Lua's own: does it run another lua_State? */
+#include "puc_scene.h"
+
+#define THREAD LB_FRAME_THREAD
+
+static void put_thread(struct puc_scene *s, uint64_t tv, uint64_t co)
+{
+	pui_put(&s->img, tv + PUC_TV_VALUE, 8, co);
+	pui_put(&s->img, tv + PUC_TV_TT, 1, PUC_TT_THREAD);
+}
+
+/* The function in hand has this coroutine as its first argument, or as its upvalue. */
+static void argument(struct puc_scene *s, uint64_t co)
+{
+	put_thread(s, s->st.func + PUC_TV_SIZE, co);
+}
+
+static void upvalue(struct puc_scene *s, uint64_t co)
+{
+	put_thread(s, s->st.fn.value + s->img.puc.closure_p + 8, co);
+}
+
+static void own_in_c(struct puc_scene *s)
+{
+	ps_in_c(s);
+	ps_want_c(s, PS_OWN, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* luaL_Buffer: a lot of text on the C stack; no register leads to anything. */
+static void own_function(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_OWN);
+	pui_c_code(&s->img, 400);
+	ps_clobber(s);
+	own_in_c(s);
+}
+
+/* What the buffer held before are a coroutine's remains. */
+static void own_function_remains(struct puc_scene *s)
+{
+	uint64_t co;
+
+	ps_begin(s);
+	co = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_OWN);
+	pui_word(&s->img, co);
+	pui_word(&s->img, PS_SITE);
+	pui_word(&s->img, co);
+	own_in_c(s);
+}
+
+static void own_function_in_coroutine(struct puc_scene *s)
+{
+	struct pui_fn f;
+	uint64_t co;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	co = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_RESUME);
+	argument(s, co);
+	ps_resume_lua(s, co, f);
+	ps_call_c(s, 9, PS_OWN);
+	ps_in_c(s);
+	ps_want_c(s, PS_OWN, THREAD);
+	ps_want_lua(s, f, 9, 0);
+	ps_want_c(s, PS_RESUME, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+static void own_function_collects(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_OWN);
+	pui_enter(&s->img, PS_GC_SITE, 4);
+	own_in_c(s);
+	s->state = 'G';
+}
+
+/* A return address into the collector, far up: it returned long ago. */
+static void own_function_has_collected(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_OWN);
+	pui_word(&s->img, PS_GC_SITE);
+	pui_c_code(&s->img, 100);
+	own_in_c(s);
+}
+
+/* coroutine.resume and coroutine.wrap; two resumers deep, so that one is no main thread. */
+static void resumed(struct puc_scene *s, void (*has)(struct puc_scene *s, uint64_t co), uint64_t by)
+{
+	struct pui_fn f, g;
+	uint64_t co, inner;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	g = ps_func(s, 30);
+	co = pui_thread(&s->img);
+	inner = pui_thread(&s->img);
+	ps_call_c(s, 5, by);
+	has(s, co);
+	ps_resume_lua(s, co, f);
+	ps_call_c(s, 7, by);
+	has(s, inner);
+	pui_c_code(&s->img, 60);
+	ps_resume_lua(s, inner, g);
+	ps_hint(s, inner);
+	ps_hint(s, co);
+	ps_hint(s, s->img.main_L);
+	ps_hint(s, 0);
+	ps_in_vm(s, 4);
+	ps_want_lua(s, g, 4, THREAD);
+	ps_want_c(s, by, THREAD);
+	ps_want_lua(s, f, 7, 0);
+	ps_want_c(s, by, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+static void resumed_by_argument(struct puc_scene *s)
+{
+	resumed(s, argument, PS_RESUME);
+}
+
+static void resumed_by_upvalue(struct puc_scene *s)
+{
+	resumed(s, upvalue, PS_WRAP);
+}
+
+/* main resumes a coroutine whose function, the host's, resumes another. */
+static void argument_of_another(struct puc_scene *s)
+{
+	struct pui_fn g;
+	uint64_t co, inner;
+
+	ps_begin(s);
+	g = ps_func(s, 30);
+	co = pui_thread(&s->img);
+	inner = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_RESUME);
+	argument(s, co);
+	ps_resume(s, co);
+	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC));
+	ps_resume_lua(s, inner, g);
+	ps_hint(s, inner);
+	ps_hint(s, s->img.main_L);
+	ps_in_vm(s, 4);
+	ps_want_lua(s, g, 4, THREAD);
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_c(s, PS_RESUME, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* The host's function has the coroutine as its argument, and resumes one that resumes it. */
+static void argument_of_the_host(struct puc_scene *s)
+{
+	struct pui_fn g;
+	uint64_t co, inner;
+
+	ps_begin(s);
+	g = ps_func(s, 30);
+	co = pui_thread(&s->img);
+	inner = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_CFUNC);
+	argument(s, inner);
+	ps_resume(s, co);
+	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC2));
+	ps_resume_lua(s, inner, g);
+	ps_hint(s, inner);
+	ps_hint(s, s->img.main_L);
+	ps_in_vm(s, 4);
+	ps_want_lua(s, g, 4, THREAD);
+	ps_want_c(s, PS_CFUNC2, THREAD);
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* coroutine.close runs what the coroutine has left to close. */
+static void own_function_closes(struct puc_scene *s)
+{
+	struct pui_fn f;
+	uint64_t co;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	co = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_RESUME);
+	argument(s, co);
+	ps_resume_lua(s, co, f);
+	ps_hint(s, s->img.main_L);
+	ps_hint(s, co);
+	ps_in_vm(s, 3);
+	ps_want_lua(s, f, 3, THREAD);
+	ps_want_c(s, PS_RESUME, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* A C hook, which has no CallInfo, resumes a coroutine while an own function runs. */
+static void hook_in_own_function(struct puc_scene *s)
+{
+	struct pui_fn f;
+	uint64_t co;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	co = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_OWN);
+	pui_callstatus(&s->img, &s->st, s->img.puc.cist_hooked);
+	ps_resume_lua(s, co, f);
+	ps_hint(s, s->img.main_L);
+	ps_hint(s, co);
+	ps_in_vm(s, 3);
+	s->absent = !s->img.puc.cist_hooked; /* 5.1 leaves no mark */
+	ps_want_lua(s, f, 3, THREAD);
+	ps_want_c(s, PS_OWN, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+const struct puc_scene_row puc_scenes_own[] = {
+	{"own_function", own_function},
+	{"own_function_remains", own_function_remains},
+	{"own_function_in_coroutine", own_function_in_coroutine},
+	{"own_function_collects", own_function_collects},
+	{"own_function_has_collected", own_function_has_collected},
+	{"resumed_by_argument", resumed_by_argument},
+	{"resumed_by_upvalue", resumed_by_upvalue},
+	{"argument_of_another", argument_of_another},
+	{"argument_of_the_host", argument_of_the_host},
+	{"own_function_closes", own_function_closes},
+	{"hook_in_own_function", hook_in_own_function},
+	{NULL, NULL},
+};
