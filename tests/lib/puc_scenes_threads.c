@@ -466,6 +466,31 @@ static void innermost_vm(struct puc_scene *s)
 	ps_want_lua(s, s->main, 9, THREAD);
 }
 
+/*
+ * Ditto, called unprotected, and in a function of the VM's that pushes nothing: its lua_State is
+ * in a register, and the outer one's is what lies next to luaV_execute's frame.
+ */
+static void innermost_vm_unprotected(struct puc_scene *s)
+{
+	uint64_t outer;
+
+	ps_begin(s);
+	outer = s->st.L;
+	ps_call_c(s, 5, PS_CFUNC);
+	pui_new_vm(&s->img);
+	ps_begin_unprotected(s);
+	ps_only_hint(s, outer);
+	ps_hint(s, s->st.L);
+	ps_hint(s, 0);
+	s->inner_is_guess = true;
+	pui_savepc(&s->img, &s->st, 9);
+	pui_pc(&s->img, s->st.fn, 9);
+	pui_word(&s->img, PS_SITE);
+	pui_word(&s->img, outer);
+	ps_sample(s, PS_HELPER);
+	ps_want_lua(s, s->main, 9, THREAD);
+}
+
 /* The inner one is done: the outer one's C function goes on. */
 static void outer_vm_again(struct puc_scene *s)
 {
@@ -538,6 +563,7 @@ const struct puc_scene_row puc_scenes_threads[] = {
 	{"found_by_stack", found_by_stack},
 	{"behind_a_buffer", behind_a_buffer},
 	{"innermost_vm", innermost_vm},
+	{"innermost_vm_unprotected", innermost_vm_unprotected},
 	{"outer_vm_again", outer_vm_again},
 	{"closing_with_finalizer", closing_with_finalizer},
 	{NULL, NULL},
