@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks user/sym about a live LuaJIT process: commands on stdin, answers on stdout, each ended by a
- * line
- * ".". For test_luasym.py. Addresses are hexadecimal, as tostring() in the target shows them.
+ * Asks user/sym about a live LuaJIT process (sym_probe.h). For test_luasym.py.
  *
  *     luasym_probe PID
  *     proto FUNC     address of the prototype of a closure
@@ -11,8 +9,6 @@
  *     ff THREAD      per fast function: number, name
  *     cfunc THREAD FUNC   name of a C function in the loaded modules
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,18 +17,10 @@
 #include "base/mem_remote.h"
 #include "sym/lj_ffnames.h"
 #include "sym/lj_proto.h"
+#include "sym_probe.h"
 
 /* Both of Debian's builds (2022-03-20 and 2023-01-19): offset of registrytv in global_State. */
 static const struct lj_layout layout = {.registrytv = 272};
-
-static uint64_t word_at(const struct lb_mem *mem, uint64_t addr)
-{
-	uint64_t v = 0;
-
-	if (mem_read(mem, &v, sizeof(v), addr))
-		return 0;
-	return v;
-}
 
 static void print_names(const struct lb_mem *mem, uint64_t pt)
 {
@@ -50,13 +38,6 @@ static void print_names(const struct lb_mem *mem, uint64_t pt)
 		       what ? lj_namewhat_str(what) : "none", name);
 	}
 	lj_proto_free(&p);
-}
-
-static int print_def(void *arg, uint64_t child, const char *name)
-{
-	(void)arg;
-	printf("%" PRIx64 " %s\n", child, name);
-	return 0;
 }
 
 static void print_defs(const struct lb_mem *mem, uint64_t pt)
@@ -92,31 +73,26 @@ static void print_ff(const struct lb_mem *mem, uint64_t L, uint64_t func)
 	lj_ffnames_free(&names);
 }
 
+static void answer(void *arg, const char *verb, uint64_t a, uint64_t b)
+{
+	const struct lb_mem *mem = arg;
+
+	if (!strcmp(verb, "proto"))
+		printf("%" PRIx64 "\n", word_at(mem, a + LJ_FUNC_PC) - LJ_PROTO_SIZE);
+	else if (!strcmp(verb, "names"))
+		print_names(mem, a);
+	else if (!strcmp(verb, "defs"))
+		print_defs(mem, a);
+	else if (!strcmp(verb, "ff") || !strcmp(verb, "cfunc"))
+		print_ff(mem, a, b);
+}
+
 int main(int argc, char **argv)
 {
 	struct mem_remote target;
-	char line[256];
 
 	if (argc != 2)
 		return 2;
 	mem_remote_init(&target, atoi(argv[1]));
-	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t a = 0, b = 0;
-		char verb[16] = "";
-
-		if (sscanf(line, "%15s %" SCNx64 " %" SCNx64, verb, &a, &b) < 2)
-			return 2;
-		if (!strcmp(verb, "proto"))
-			printf("%" PRIx64 "\n",
-			       word_at(&target.mem, a + LJ_FUNC_PC) - LJ_PROTO_SIZE);
-		else if (!strcmp(verb, "names"))
-			print_names(&target.mem, a);
-		else if (!strcmp(verb, "defs"))
-			print_defs(&target.mem, a);
-		else if (!strcmp(verb, "ff") || !strcmp(verb, "cfunc"))
-			print_ff(&target.mem, a, b);
-		printf(".\n");
-		fflush(stdout);
-	}
-	return 0;
+	return answer_commands(answer, &target.mem);
 }

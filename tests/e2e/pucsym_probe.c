@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks user/sym about a live PUC Lua process: commands on stdin, answers on stdout, each ended by a
- * line ".". For test_pucsym.py. Addresses are hexadecimal, as tostring() in the target shows them.
+ * Asks user/sym about a live PUC Lua process (sym_probe.h). For test_pucsym.py.
  *
  *     pucsym_probe PID RELEASE
  *     proto FUNC     address of the prototype of a closure
@@ -10,14 +9,13 @@
  *     defs PROTO     per named child: its prototype, name
  *     cfunc THREAD FUNC   name of a C function in the loaded modules
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem_remote.h"
 #include "sym/puc_cnames.h"
 #include "sym/puc_proto.h"
+#include "sym_probe.h"
 #include "vm/puc_recognise.h"
 
 struct probe {
@@ -25,13 +23,6 @@ struct probe {
 	const struct puc_layout *puc;
 	struct puc_cnames *names;
 };
-
-static uint64_t word_at(const struct probe *t, uint64_t addr)
-{
-	uint64_t v = 0;
-
-	return mem_read(&t->target.mem, &v, sizeof(v), addr) ? 0 : v;
-}
 
 static void print_names(const struct puc_proto *p)
 {
@@ -47,13 +38,6 @@ static void print_names(const struct puc_proto *p)
 						     : "none",
 		       name);
 	}
-}
-
-static int print_def(void *arg, uint64_t child, const char *name)
-{
-	(void)arg;
-	printf("%" PRIx64 " %s\n", child, name);
-	return 0;
 }
 
 static void print_proto(const struct probe *t, const char *verb, uint64_t addr)
@@ -76,25 +60,37 @@ static void print_proto(const struct probe *t, const char *verb, uint64_t addr)
 /* tostring() shows a light C function as its own address, a closure as that of the closure. */
 static void print_cfunc(struct probe *t, uint64_t L, uint64_t func)
 {
+	const struct lb_mem *mem = &t->target.mem;
 	const char *name;
 	int err = 0;
 
 	if (!t->names)
-		err = puc_cnames_read(&t->target.mem, t->puc, word_at(t, L + t->puc->L_l_G),
-				      &t->names);
+		err = puc_cnames_read(mem, t->puc, word_at(mem, L + t->puc->L_l_G), &t->names);
 	if (err)
 		printf("error %d\n", err);
 	name = puc_cname(t->names, func);
 	if (!name)
-		name = puc_cname(t->names, word_at(t, func + t->puc->closure_p));
+		name = puc_cname(t->names, word_at(mem, func + t->puc->closure_p));
 	printf("%s\n", name ? name : "none");
+}
+
+static void answer(void *arg, const char *verb, uint64_t a, uint64_t b)
+{
+	struct probe *t = arg;
+
+	if (!strcmp(verb, "proto"))
+		printf("%" PRIx64 "\n", word_at(&t->target.mem, a + t->puc->closure_p));
+	else if (!strcmp(verb, "cfunc"))
+		print_cfunc(t, a, b);
+	else
+		print_proto(t, verb, a);
 }
 
 int main(int argc, char **argv)
 {
 	struct probe t = {0};
 	const char *row;
-	char line[256];
+	int ret;
 
 	if (argc != 3)
 		return 2;
@@ -102,21 +98,7 @@ int main(int argc, char **argv)
 	t.puc = puc_layout_of(argv[2], &row);
 	if (!t.puc)
 		return 3;
-	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t a = 0, b = 0;
-		char verb[16] = "";
-
-		if (sscanf(line, "%15s %" SCNx64 " %" SCNx64, verb, &a, &b) < 2)
-			return 2;
-		if (!strcmp(verb, "proto"))
-			printf("%" PRIx64 "\n", word_at(&t, a + t.puc->closure_p));
-		else if (!strcmp(verb, "cfunc"))
-			print_cfunc(&t, a, b);
-		else
-			print_proto(&t, verb, a);
-		printf(".\n");
-		fflush(stdout);
-	}
+	ret = answer_commands(answer, &t);
 	puc_cnames_free(&t.names);
-	return 0;
+	return ret;
 }

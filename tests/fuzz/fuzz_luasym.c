@@ -10,35 +10,11 @@
 #include <luabpf/layout.h>
 
 #include "base/mem_image.h"
+#include "fuzz_sym.h"
 #include "sym/lj_ffnames.h"
 #include "sym/lj_proto.h"
 
-#define BASE 0x40000000ULL
-#define MAX_READS 3000000u
-
 static const struct lj_layout layout = {.registrytv = 0x40};
-
-struct counted {
-	struct lb_mem mem;
-	const struct lb_mem *under;
-	unsigned *reads;
-};
-
-static int counted_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
-{
-	const struct counted *c = (const struct counted *)mem;
-
-	if (++*c->reads > MAX_READS)
-		abort(); /* no bound, or a bad one */
-	return mem_read(c->under, dst, size, addr);
-}
-
-static int on_definition(void *arg, uint64_t child, const char *name)
-{
-	(void)child;
-	*(size_t *)arg += strlen(name);
-	return 0;
-}
 
 static void ask(const struct lj_proto *p)
 {

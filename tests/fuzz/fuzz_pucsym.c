@@ -9,38 +9,14 @@
 #include <string.h>
 
 #include "base/mem_image.h"
+#include "fuzz_sym.h"
 #include "sym/puc_cnames.h"
 #include "sym/puc_proto.h"
 #include "vm/puc_recognise.h"
 
-#define BASE 0x40000000ULL
-#define MAX_READS 3000000u
-
 struct input {
 	uint32_t row, proto, g;
 };
-
-struct counted {
-	struct lb_mem mem;
-	const struct lb_mem *under;
-	unsigned *reads;
-};
-
-static int counted_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
-{
-	const struct counted *c = (const struct counted *)mem;
-
-	if (++*c->reads > MAX_READS)
-		abort(); /* no bound, or a bad one */
-	return mem_read(c->under, dst, size, addr);
-}
-
-static int on_definition(void *arg, uint64_t child, const char *name)
-{
-	(void)child;
-	*(size_t *)arg += strlen(name);
-	return 0;
-}
 
 static void ask(const struct puc_proto *p)
 {

@@ -13,10 +13,10 @@
 #include <luabpf/abi.h>
 #include <luabpf/mem.h>
 
+#include "sym/definition.h"
+
 struct proto;
 struct names;
-
-typedef int (*sym_definition_fn)(void *arg, uint64_t child, const char *name);
 
 /* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. */
 struct sym_family {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sym/foreign.h"
 #include "sym/modules.h"
 
 #define MAX_NODES 65536 /* of one table */
@@ -48,41 +49,20 @@ struct walk {
  * it. */
 typedef int (*node_fn)(struct walk *w, const char *key, uint64_t val, void *arg);
 
-static bool plausible(uint64_t ptr)
-{
-	return ptr && !(ptr & 7) && !(ptr >> 47);
-}
-
-static uint64_t word(const uint8_t *bytes, unsigned offset)
-{
-	uint64_t v;
-
-	memcpy(&v, bytes + offset, sizeof(v));
-	return v;
-}
-
-static uint32_t half(const uint8_t *bytes, unsigned offset)
-{
-	uint32_t v;
-
-	memcpy(&v, bytes + offset, sizeof(v));
-	return v;
-}
-
 /* A short string without NULs: names are. One read does for most. */
 static int read_name(const struct lb_mem *mem, uint64_t ref, char name[MODULES_MAX_NAME])
 {
 	uint8_t bytes[FIRST_READ];
 	uint32_t len, have = sizeof(bytes) - LJ_STR_SIZE;
 
-	if (!plausible(ref))
+	if (!foreign_plausible(ref))
 		return -EBADMSG;
 	if (mem_read(mem, bytes, sizeof(bytes), ref)) {
 		if (mem_read(mem, bytes, LJ_STR_SIZE, ref))
 			return -EFAULT;
 		have = 0;
 	}
-	len = half(bytes, LJ_STR_LEN);
+	len = foreign_half(bytes, LJ_STR_LEN);
 	if (bytes[GCT] != LJ_GCT_STR || len >= MODULES_MAX_NAME)
 		return -EBADMSG;
 	if (len <= have)
@@ -98,12 +78,12 @@ static int read_table(const struct lb_mem *mem, uint64_t ref, struct table *t)
 	uint8_t head[LJ_TAB_SIZE];
 	uint32_t hmask;
 
-	if (!plausible(ref) || mem_read(mem, head, sizeof(head), ref))
+	if (!foreign_plausible(ref) || mem_read(mem, head, sizeof(head), ref))
 		return -EFAULT;
-	hmask = half(head, LJ_TAB_HMASK);
+	hmask = foreign_half(head, LJ_TAB_HMASK);
 	if (head[GCT] != LJ_GCT_TAB || hmask & (hmask + 1) || hmask >= MAX_NODES)
 		return -EBADMSG;
-	t->node = word(head, LJ_TAB_NODE);
+	t->node = foreign_word(head, LJ_TAB_NODE);
 	t->nnodes = hmask + 1;
 	return 0;
 }
@@ -202,12 +182,13 @@ static int report(struct walk *w, const char *module, const char *field, uint64_
 	uint64_t env;
 	int err;
 
-	if (!plausible(func) || mem_read(w->mem, head, sizeof(head), func) ||
+	if (!foreign_plausible(func) || mem_read(w->mem, head, sizeof(head), func) ||
 	    head[GCT] != LJ_GCT_FUNC)
 		return 0;
 	found.ffid = head[LJ_FUNC_FFID];
-	found.code = found.ffid ? word(head, LJ_FUNC_F) : word(head, LJ_FUNC_PC) - LJ_PROTO_SIZE;
-	env = word(head, LJ_FUNC_ENV);
+	found.code = found.ffid ? foreign_word(head, LJ_FUNC_F)
+				: foreign_word(head, LJ_FUNC_PC) - LJ_PROTO_SIZE;
+	env = foreign_word(head, LJ_FUNC_ENV);
 	if (methods && found.ffid > 1 && env != w->globals) {
 		err = modules_add(&w->modules, env, 1, true, methods);
 		if (err)

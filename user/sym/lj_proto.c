@@ -18,41 +18,18 @@
 #include <luabpf/lj_print.h>
 
 #include "base/cleanup.h"
+#include "sym/foreign.h"
 #include "vm/lj_bc.h"
 
 #define MAX_SIZEPT (64u << 20)
-#define MAX_KGC 65536	   /* operand D */
-#define MAX_NAME 1023	   /* a name longer than this is cut */
-#define MAX_CHUNKNAME 8191 /* enough for any path; the VM itself shows 60 bytes of source text */
-#define MAX_STRINGS (16u << 20) /* text of all names of one prototype */
-#define FIRST_READ 64		/* of a string: head and text of most names */
+#define MAX_KGC 65536 /* operand D */
+#define FIRST_READ 64 /* of a string: head and text of most names */
 
 /* Offsets of the tables from the start of the prototype, checked. 0: not there. */
 struct shape {
 	uint32_t size, sizebc, k, nkgc;
 	uint32_t lineinfo, uvinfo, varinfo;
 };
-
-static uint64_t get64(const uint8_t *bytes, unsigned offset)
-{
-	uint64_t v;
-
-	memcpy(&v, bytes + offset, sizeof(v));
-	return v;
-}
-
-static uint32_t get32(const uint8_t *bytes, unsigned offset)
-{
-	uint32_t v;
-
-	memcpy(&v, bytes + offset, sizeof(v));
-	return v;
-}
-
-static bool plausible(uint64_t ptr)
-{
-	return ptr && !(ptr & 7) && !(ptr >> 47);
-}
 
 /* A pointer into [pt + from, pt + size], as an offset. NULL is 0. */
 static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
@@ -68,42 +45,29 @@ static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint
 
 static bool check_head(const uint8_t *head, uint64_t pt, struct shape *s)
 {
-	uint32_t sizekn = get32(head, LJ_PROTO_SIZEKN), numline = get32(head, LJ_PROTO_NUMLINE);
+	uint32_t sizekn = foreign_half(head, LJ_PROTO_SIZEKN);
+	uint32_t numline = foreign_half(head, LJ_PROTO_NUMLINE);
 	uint64_t width = numline < 256 ? 1 : numline < 65536 ? 2 : 4;
 	uint64_t code;
 
-	s->size = get32(head, LJ_PROTO_SIZEPT);
-	s->sizebc = get32(head, LJ_PROTO_SIZEBC);
-	s->nkgc = get32(head, LJ_PROTO_SIZEKGC);
+	s->size = foreign_half(head, LJ_PROTO_SIZEPT);
+	s->sizebc = foreign_half(head, LJ_PROTO_SIZEBC);
+	s->nkgc = foreign_half(head, LJ_PROTO_SIZEKGC);
 	code = LJ_PROTO_SIZE + 4ULL * s->sizebc;
 	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
 	    code + 8ULL * s->nkgc > s->size)
 		return false;
-	if (!inside(get64(head, LJ_PROTO_K), pt, (uint32_t)(code + 8ULL * s->nkgc), s->size,
+	if (!inside(foreign_word(head, LJ_PROTO_K), pt, (uint32_t)(code + 8ULL * s->nkgc), s->size,
 		    &s->k) ||
 	    !s->k || s->k & 7 || s->k + 8ULL * sizekn > s->size)
 		return false;
-	if (!inside(get64(head, LJ_PROTO_LINEINFO), pt, s->k, s->size, &s->lineinfo) ||
-	    !inside(get64(head, LJ_PROTO_UVINFO), pt, s->k, s->size, &s->uvinfo) ||
-	    !inside(get64(head, LJ_PROTO_VARINFO), pt, s->k, s->size, &s->varinfo))
+	if (!inside(foreign_word(head, LJ_PROTO_LINEINFO), pt, s->k, s->size, &s->lineinfo) ||
+	    !inside(foreign_word(head, LJ_PROTO_UVINFO), pt, s->k, s->size, &s->uvinfo) ||
+	    !inside(foreign_word(head, LJ_PROTO_VARINFO), pt, s->k, s->size, &s->varinfo))
 		return false;
 	if (s->lineinfo && s->lineinfo + width * (s->sizebc - 1) > s->size)
 		return false;
 	return s->uvinfo <= s->varinfo || !s->varinfo;
-}
-
-/* How much of [addr, addr + size) can be read, from its start on; a multiple of 8 unless it is all.
- */
-static uint32_t read_prefix(const struct lb_mem *mem, uint8_t *dst, uint64_t addr, uint32_t size)
-{
-	uint32_t done = 0, step;
-
-	if (!mem_read(mem, dst, size, addr))
-		return size;
-	for (step = 1u << 31; step >= 8; step >>= 1)
-		if (step < size - done && !mem_read(mem, dst + done, step, addr + done))
-			done += step;
-	return done;
 }
 
 static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, uint32_t from,
@@ -112,9 +76,9 @@ static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, ui
 	struct lj_part part = {.p = p->bytes + from};
 
 	if (from && from < to)
-		part.len = p->complete
-				   ? to - from
-				   : read_prefix(mem, p->bytes + from, p->addr + from, to - from);
+		part.len = p->complete ? to - from
+				       : foreign_prefix(mem, p->bytes + from, p->addr + from,
+							to - from, 8);
 	return part;
 }
 
@@ -148,7 +112,7 @@ static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t ma
 	uint8_t head[FIRST_READ];
 	uint32_t want, have = 0;
 
-	if (!plausible(ref))
+	if (!foreign_plausible(ref))
 		return -EBADMSG;
 	if (!mem_read(mem, head, sizeof(head), ref))
 		have = sizeof(head) - LJ_STR_SIZE;
@@ -156,82 +120,50 @@ static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t ma
 		return -EFAULT;
 	if (head[LJ_STR_GCT] != LJ_GCT_STR)
 		return -EBADMSG;
-	want = get32(head, LJ_STR_LEN);
+	want = foreign_half(head, LJ_STR_LEN);
 	if (want > max)
 		want = (uint32_t)max;
 	if (want <= have) {
 		memcpy(dst, head + LJ_STR_SIZE, want);
 	} else {
-		uint32_t got = read_prefix(mem, (uint8_t *)dst, ref + LJ_STR_SIZE, want);
+		uint32_t got = foreign_prefix(mem, dst, ref + LJ_STR_SIZE, want, 8);
 
 		*cut |= got < want;
 		want = got;
 	}
 	dst[want] = '\0';
 	*len = want;
-	*id = get32(head, LJ_STR_SID) | (uint64_t)get32(head, LJ_STR_HASH) << 32;
+	*id = foreign_half(head, LJ_STR_SID) | (uint64_t)foreign_half(head, LJ_STR_HASH) << 32;
 	return 0;
 }
 
 static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
 {
-	char text[MAX_CHUNKNAME + 1];
+	char text[PROTO_MAX_CHUNKNAME + 1];
 	uint64_t id;
-	int err = read_str(mem, ref, text, MAX_CHUNKNAME, &p->chunklen, &id, &p->cut);
+	int err = read_str(mem, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen, &id, &p->cut);
 
-	if (err)
-		return err;
-	p->chunkname = malloc(p->chunklen + 1);
-	if (!p->chunkname)
-		return -ENOMEM;
-	memcpy(p->chunkname, text, p->chunklen + 1);
-	return 0;
-}
-
-/* A growing heap of text. Strings are noted by offset (+ 1) until it stops moving. */
-struct heap {
-	char *text;
-	size_t len, cap;
-};
-
-static int heap_add(struct heap *h, const char *text, size_t len, size_t *offset)
-{
-	if (h->len + len + 1 > MAX_STRINGS)
-		return -E2BIG;
-	if (h->len + len + 1 > h->cap) {
-		size_t cap = 2 * h->cap + len + 256;
-		char *grown = realloc(h->text, cap);
-
-		if (!grown)
-			return -ENOMEM;
-		h->text = grown;
-		h->cap = cap;
-	}
-	memcpy(h->text + h->len, text, len + 1);
-	*offset = h->len;
-	h->len += len + 1;
-	return 0;
+	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
 }
 
 /* Type and, for strings, text of constant i. What cannot be read stays unknown. */
-static int read_constant(const struct lb_mem *mem, struct lj_kgc *k, struct heap *heap,
-			 size_t *offset, bool *cut)
+static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj_kgc *k)
 {
-	char text[MAX_NAME + 1];
+	char text[PROTO_MAX_NAME + 1];
 	uint8_t head[16];
 	size_t len;
 	int err;
 
-	err = read_str(mem, k->ref, text, MAX_NAME, &len, &k->id, cut);
+	err = read_str(mem, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
 	if (!err) {
 		k->gct = LJ_GCT_STR;
-		err = heap_add(heap, text, len, offset);
+		err = proto_texts_add(&p->names, text, len, &k->str);
 		return err == -ENOMEM ? err : 0;
 	}
-	if (plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
+	if (foreign_plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
 		k->gct = head[LJ_STR_GCT];
 	else
-		*cut = true;
+		p->cut = true;
 	return 0;
 }
 
@@ -245,14 +177,12 @@ static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 
 		if (!p->complete && mem_read(mem, p->bytes + at, 8, p->addr + at))
 			return;
-		p->kgc[i].ref = get64(p->bytes, at);
+		p->kgc[i].ref = foreign_word(p->bytes, at);
 	}
 }
 
 static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
-	size_t *offsets __free = NULL;
-	struct heap heap = {0};
 	uint32_t i;
 	int err = 0;
 
@@ -260,18 +190,11 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 	if (!p->nkgc)
 		return 0;
 	p->kgc = calloc(p->nkgc, sizeof(*p->kgc));
-	offsets = calloc(p->nkgc, sizeof(*offsets));
-	if (!p->kgc || !offsets)
+	if (!p->kgc)
 		return -ENOMEM;
 	read_refs(mem, p, s->k);
-	for (i = 0; i < p->nkgc && !err; i++) {
-		offsets[i] = SIZE_MAX;
-		err = read_constant(mem, &p->kgc[i], &heap, &offsets[i], &p->cut);
-	}
-	p->strings = heap.text;
 	for (i = 0; i < p->nkgc && !err; i++)
-		if (offsets[i] != SIZE_MAX)
-			p->kgc[i].str = heap.text + offsets[i];
+		err = read_constant(mem, p, &p->kgc[i]);
 	return err;
 }
 
@@ -288,7 +211,7 @@ static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint6
 	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
 		return lj_print_end(h);
 	h = lj_print_kgc(h, bytes, parts.nkgc);
-	if (!mem_read(mem, bytes, LJ_STR_SIZE, get64(bytes, LJ_PRINT_KGC - 8)))
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
 		h = lj_print_str(h, bytes);
 	return lj_print_end(h);
 }
@@ -307,14 +230,14 @@ static int check_again(const struct lb_mem *mem, const struct lj_proto *p)
 static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t *head,
 		    const struct shape *s)
 {
-	int err = read_chunkname(mem, p, get64(head, LJ_PROTO_CHUNKNAME));
+	int err = read_chunkname(mem, p, foreign_word(head, LJ_PROTO_CHUNKNAME));
 
 	if (err)
 		return err;
 	p->fingerprint = fingerprint(mem, head, p->addr);
 	p->sizebc = s->sizebc;
-	p->numline = get32(head, LJ_PROTO_NUMLINE);
-	p->firstline = (int32_t)get32(head, LJ_PROTO_FIRSTLINE);
+	p->numline = foreign_half(head, LJ_PROTO_NUMLINE);
+	p->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
 	p->sizeuv = head[LJ_PROTO_SIZEUV];
 	err = read_parts(mem, p, s);
 	if (!err)
@@ -330,7 +253,7 @@ int lj_proto_read(const struct lb_mem *mem, uint64_t pt, struct lj_proto **out)
 	struct shape shape;
 	int err;
 
-	if (!plausible(pt))
+	if (!foreign_plausible(pt))
 		return -EBADMSG;
 	err = mem_read(mem, head, sizeof(head), pt);
 	if (err)
@@ -354,19 +277,10 @@ void lj_proto_free(struct lj_proto **p)
 		return;
 	free((*p)->bytes);
 	free((*p)->kgc);
-	free((*p)->strings);
+	proto_texts_clear(&(*p)->names);
 	free((*p)->chunkname);
 	free(*p);
 	*p = NULL;
-}
-
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
-{
-	const uint8_t *p = bytes;
-
-	while (len--)
-		h = (h ^ *p++) * 0x100000001b3ULL; /* FNV-1a */
-	return h;
 }
 
 /*
@@ -386,22 +300,22 @@ static uint64_t hash_strings(uint64_t h, const struct lj_proto *p, bool by_id)
 
 	for (i = 0; i < p->nkgc; i++) {
 		if (p->kgc[i].str && by_id)
-			h = hash_bytes(h, &p->kgc[i].id, sizeof(p->kgc[i].id));
+			h = proto_hash_bytes(h, &p->kgc[i].id, sizeof(p->kgc[i].id));
 		else if (p->kgc[i].str)
-			h = hash_bytes(h, p->kgc[i].str, strlen(p->kgc[i].str) + 1);
+			h = proto_hash_str(h, p->kgc[i].str);
 	}
 	return h;
 }
 
 static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	uint64_t h = PROTO_HASH_START;
 	uint32_t i;
 
-	h = hash_bytes(h, &p->firstline, sizeof(p->firstline));
-	h = hash_bytes(h, &p->numline, sizeof(p->numline));
-	h = hash_bytes(h, &p->sizebc, sizeof(p->sizebc));
-	h = hash_bytes(h, p->chunkname, p->chunklen + 1);
+	h = proto_hash_bytes(h, &p->firstline, sizeof(p->firstline));
+	h = proto_hash_bytes(h, &p->numline, sizeof(p->numline));
+	h = proto_hash_bytes(h, &p->sizebc, sizeof(p->sizebc));
+	h = proto_hash_bytes(h, p->chunkname, p->chunklen + 1);
 	for (i = 0; lj_proto_has_ins(p, i); i++) {
 		uint32_t ins = lj_proto_ins(p, i);
 
@@ -409,11 +323,11 @@ static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 		    LJ_BC_KSHORT) /* a number: neither lines nor names hang on it */
 			ins &= 0xffff;
 		if (!patchable(ins))
-			h = hash_bytes(h, &ins, sizeof(ins));
+			h = proto_hash_bytes(h, &ins, sizeof(ins));
 	}
-	h = hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
-	h = hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
-	h = hash_bytes(h, p->varinfo.p, p->varinfo.len);
+	h = proto_hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
+	h = proto_hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
+	h = proto_hash_bytes(h, p->varinfo.p, p->varinfo.len);
 	return hash_strings(h, p, by_id);
 }
 

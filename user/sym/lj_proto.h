@@ -17,6 +17,8 @@
 
 #include <luabpf/mem.h>
 
+#include "sym/definition.h"
+
 struct lj_proto;
 
 /*
@@ -77,12 +79,7 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 /* "local", "global", ... as in debug.getinfo().namewhat; "" for LJ_NAME_NONE. */
 const char *lj_namewhat_str(enum lj_namewhat what);
 
-/*
- * Calls fn for each child prototype whose closure p stores under a name: "f" (local, upvalue,
- * global), "M.f" (field of a table with a name; a method, too: bytecode does not tell them apart),
- * "f" (field of a table without one). A nonzero return of fn ends it and is returned.
- */
-typedef int (*lj_definition_fn)(void *arg, uint64_t child, const char *name);
-int lj_proto_definitions(const struct lj_proto *p, lj_definition_fn fn, void *arg);
+/* Calls fn for each definition (definition.h). Returns 0, fn's value, or -ENOMEM. */
+int lj_proto_definitions(const struct lj_proto *p, sym_definition_fn fn, void *arg);
 
 #endif

@@ -4,6 +4,7 @@
 #define SYM_LJ_PROTO_PRIV_H
 
 #include "sym/lj_proto.h"
+#include "sym/proto_text.h"
 
 /* A table inside the prototype's allocation; what lies beyond len is not known (or not there). */
 struct lj_part {
@@ -34,7 +35,7 @@ struct lj_proto {
 	struct lj_part bc, lineinfo, uvinfo, varinfo;
 	struct lj_kgc *kgc; /* [i]: the constant that operand D = i means */
 	uint32_t nkgc;
-	char *strings; /* text of all kgc[].str */
+	struct proto_texts names; /* of all kgc[].str */
 	char *chunkname;
 	size_t chunklen;
 };

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sym/foreign.h"
 #include "sym/modules.h"
 #include "sym/puc_str.h"
 
@@ -55,14 +56,6 @@ struct walk {
  * it. */
 typedef int (*node_fn)(struct walk *w, const char *key, const struct node *node, void *arg);
 
-static uint64_t word(const uint8_t *bytes, unsigned offset)
-{
-	uint64_t v;
-
-	memcpy(&v, bytes + offset, sizeof(v));
-	return v;
-}
-
 static uint8_t basic(uint8_t tt)
 {
 	return tt & TT_BASIC;
@@ -82,12 +75,12 @@ static int read_table(const struct walk *w, uint64_t ref, struct table *t)
 {
 	uint8_t head[MAX_OBJECT], lsizenode;
 
-	if (!puc_plausible(ref) || mem_read(w->mem, head, w->puc->t_node + 8u, ref))
+	if (!foreign_plausible(ref) || mem_read(w->mem, head, w->puc->t_node + 8u, ref))
 		return -EFAULT;
 	lsizenode = head[w->puc->t_lsizenode];
 	if (basic(head[PUC_GC_TT]) != LUA_TTABLE || lsizenode > MAX_LSIZENODE)
 		return -EBADMSG;
-	t->node = word(head, w->puc->t_node);
+	t->node = foreign_word(head, w->puc->t_node);
 	t->nnodes = 1u << lsizenode;
 	return 0;
 }
@@ -95,9 +88,9 @@ static int read_table(const struct walk *w, uint64_t ref, struct table *t)
 static struct node parse_node(const struct puc_layout *puc, const uint8_t *bytes)
 {
 	return (struct node){
-		.val = word(bytes, puc->node_val + PUC_TV_VALUE),
+		.val = foreign_word(bytes, puc->node_val + PUC_TV_VALUE),
 		.val_tt = bytes[puc->node_val + PUC_TV_TT],
-		.key = word(bytes, puc->node_key),
+		.key = foreign_word(bytes, puc->node_key),
 		.key_tt = bytes[puc->node_key_tt],
 	};
 }
@@ -163,13 +156,13 @@ static uint64_t c_function(const struct walk *w, const struct node *node)
 
 	if (puc->version > 51 && tt == puc->tt_lcf)
 		return node->val;
-	if (tt != puc->tt_ccl || !puc_plausible(node->val) ||
+	if (tt != puc->tt_ccl || !foreign_plausible(node->val) ||
 	    mem_read(w->mem, head, puc->closure_p + 8u, node->val) ||
 	    basic(head[PUC_GC_TT]) != LUA_TFUNCTION) /* 5.2.0: the header has no variant */
 		return 0;
 	if (puc->closure_isC != PUC_NONE && !head[puc->closure_isC])
 		return 0;
-	return word(head, puc->closure_p);
+	return foreign_word(head, puc->closure_p);
 }
 
 static int report(struct walk *w, const char *module, const char *field, const struct node *node)
@@ -259,7 +252,7 @@ static int open_registry(struct walk *w, uint64_t addr, struct table *registry,
 		return err;
 	if (basic(tv[PUC_TV_TT]) != LUA_TTABLE)
 		return -EBADMSG;
-	err = read_table(w, word(tv, PUC_TV_VALUE), registry);
+	err = read_table(w, foreign_word(tv, PUC_TV_VALUE), registry);
 	if (err)
 		return err;
 	if (each_node(w, registry, find_node, &f) != 1 || basic(f.node.val_tt) != LUA_TTABLE)

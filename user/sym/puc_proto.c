@@ -20,6 +20,7 @@
 #include <luabpf/puc_print.h>
 
 #include "base/cleanup.h"
+#include "sym/foreign.h"
 #include "sym/puc_str.h"
 
 #define MAX_CODE (256u << 10) /* instructions; of a longer function the rest is not known */
@@ -27,11 +28,7 @@
 #define MAX_CHILDREN (64u << 10)
 #define MAX_LOCALS (32u << 10) /* SHRT_MAX (lparser.c) */
 #define MAX_UPVALS 256	       /* operand B */
-#define MAX_NAME 1023	       /* a name longer than this is cut */
-#define MAX_CHUNKNAME 8191   /* enough for any path; the VM itself shows 60 bytes of source text */
-#define MAX_TEXT (16u << 20) /* of all names of one prototype */
-#define TEXT_BLOCK 4000
-#define CACHED 256 /* strings: the same names come again and again */
+#define CACHED 256	       /* strings: the same names come again and again */
 
 /* lobject.h */
 struct loc_var {
@@ -45,17 +42,10 @@ struct abs_line_info {
 #define TT_BASIC 0x0f	    /* type of a TValue without its variant */
 #define LUA_TSTRING 4
 
-struct puc_text {
-	struct puc_text *next;
-	size_t used, size;
-	char bytes[];
-};
-
 struct reader {
 	const struct lb_mem *mem;
 	const struct puc_layout *puc;
 	struct puc_proto *p;
-	size_t text; /* bytes of text so far */
 	struct {
 		uint64_t ref;
 		const char *str;
@@ -107,50 +97,28 @@ static int read_part(const struct reader *r, uint16_t ptr, uint16_t size, uint32
 	if (!out->bytes)
 		return -ENOMEM;
 	if (address(addr))
-		out->have = puc_read_prefix(r->mem, out->bytes, addr, n * element) / element;
+		out->have = foreign_prefix(r->mem, out->bytes, addr, n * element, 1) / element;
 	if (out->have < out->count)
 		r->p->complete = false;
 	return 0;
-}
-
-static char *text_room(struct reader *r, size_t size)
-{
-	struct puc_text *block = r->p->text;
-	char *room;
-
-	if (r->text + size > MAX_TEXT)
-		return NULL;
-	if (!block || block->size - block->used < size) {
-		block = malloc(sizeof(*block) + TEXT_BLOCK);
-		if (!block)
-			return NULL;
-		*block = (struct puc_text){.next = r->p->text, .size = TEXT_BLOCK};
-		r->p->text = block;
-	}
-	room = block->bytes + block->used;
-	block->used += size;
-	r->text += size;
-	return room;
 }
 
 /* The text at ref, kept in the prototype; NULL when it cannot be read. */
 static const char *read_name(struct reader *r, uint64_t ref)
 {
 	unsigned slot = (unsigned)(ref >> 4 ^ ref >> 12) % CACHED;
-	char text[MAX_NAME + 1];
+	char text[PROTO_MAX_NAME + 1];
+	const char *str = NULL;
 	bool cut = false;
-	char *str = NULL;
 	size_t len;
 
 	if (r->cache[slot].ref == ref && r->cache[slot].str)
 		return r->cache[slot].str;
-	if (!puc_str_read(r->mem, r->puc, ref, text, MAX_NAME, &len, &cut) && !cut)
-		str = text_room(r, len + 1);
-	if (!str) {
+	if (puc_str_read(r->mem, r->puc, ref, text, PROTO_MAX_NAME, &len, &cut) || cut ||
+	    proto_texts_add(&r->p->names, text, len, &str)) {
 		r->p->complete = false;
 		return NULL;
 	}
-	memcpy(str, text, len + 1);
 	r->cache[slot].ref = ref;
 	r->cache[slot].str = str;
 	return str;
@@ -321,7 +289,7 @@ static int read_nups(const struct reader *r, uint64_t child)
 
 	if (r->puc->version != 51)
 		return 0;
-	if (!puc_plausible(child) ||
+	if (!foreign_plausible(child) ||
 	    mem_read(r->mem, &nups, sizeof(nups), child + r->puc->p_numparams - sizeof(nups)))
 		return -1;
 	return nups;
@@ -355,24 +323,21 @@ static int read_children(struct reader *r)
 static int read_chunkname(struct reader *r)
 {
 	uint64_t ref = head_ptr(r, r->puc->p_source);
-	char text[MAX_CHUNKNAME + 1] = "=?";
+	char text[PROTO_MAX_CHUNKNAME + 1] = "=?";
 	struct puc_proto *p = r->p;
 	bool cut = false;
 	int err;
 
 	p->chunklen = strlen(text);
 	if (ref) {
-		err = puc_str_read(r->mem, r->puc, ref, text, MAX_CHUNKNAME, &p->chunklen, &cut);
+		err = puc_str_read(r->mem, r->puc, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen,
+				   &cut);
 		if (err)
 			return err;
 	}
 	if (cut)
 		p->complete = false;
-	p->chunkname = malloc(p->chunklen + 1);
-	if (!p->chunkname)
-		return -ENOMEM;
-	memcpy(p->chunkname, text, p->chunklen + 1);
-	return 0;
+	return proto_text_dup(text, p->chunklen, &p->chunkname);
 }
 
 static bool check_head(const struct reader *r)
@@ -400,10 +365,10 @@ static uint32_t print_constants(const struct reader *r, uint32_t print)
 
 	if (n > PUC_PRINT_KS)
 		n = PUC_PRINT_KS;
-	if (!n || !puc_plausible(addr) || mem_read(r->mem, k, PUC_TV_SIZE * n, addr))
+	if (!n || !foreign_plausible(addr) || mem_read(r->mem, k, PUC_TV_SIZE * n, addr))
 		return print;
 	print = puc_print_k(print, k, n, r->puc, &first);
-	if (!puc_plausible(first) || mem_read(r->mem, str, sizeof(str), first))
+	if (!foreign_plausible(first) || mem_read(r->mem, str, sizeof(str), first))
 		return print;
 	return puc_print_str(print, str);
 }
@@ -450,7 +415,7 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 	struct reader *r __free = NULL;
 	int err;
 
-	if (!puc_plausible(addr))
+	if (!foreign_plausible(addr))
 		return -EBADMSG;
 	r = calloc(1, sizeof(*r));
 	p = calloc(1, sizeof(*p));
@@ -474,14 +439,9 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 
 void puc_proto_free(struct puc_proto **p)
 {
-	struct puc_text *text, *next;
-
 	if (!*p)
 		return;
-	for (text = (*p)->text; text; text = next) {
-		next = text->next;
-		free(text);
-	}
+	proto_texts_clear(&(*p)->names);
 	free((*p)->code);
 	free((*p)->lines);
 	free((*p)->k);
@@ -493,32 +453,23 @@ void puc_proto_free(struct puc_proto **p)
 	*p = NULL;
 }
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
-{
-	const uint8_t *p = bytes;
-
-	while (len--)
-		h = (h ^ *p++) * 0x100000001b3ULL; /* FNV-1a */
-	return h;
-}
-
-/* With its NUL; an unknown one counts as one that no string is. */
+/* An unknown one counts as one that no string is. */
 static uint64_t hash_str(uint64_t h, const char *str)
 {
-	return str ? hash_bytes(h, str, strlen(str) + 1) : hash_bytes(h, "\0", 2);
+	return str ? proto_hash_str(h, str) : proto_hash_bytes(h, "\0", 2);
 }
 
 uint64_t puc_proto_hash(const struct puc_proto *p)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	uint64_t h = PROTO_HASH_START;
 	uint32_t i;
 
-	h = hash_bytes(h, &p->linedefined, sizeof(p->linedefined));
-	h = hash_bytes(h, &p->lastlinedefined, sizeof(p->lastlinedefined));
-	h = hash_bytes(h, &p->sizecode, sizeof(p->sizecode));
-	h = hash_bytes(h, p->chunkname, p->chunklen + 1);
-	h = hash_bytes(h, p->code, p->ncode * sizeof(*p->code));
-	h = hash_bytes(h, p->lines, p->nlines * sizeof(*p->lines));
+	h = proto_hash_bytes(h, &p->linedefined, sizeof(p->linedefined));
+	h = proto_hash_bytes(h, &p->lastlinedefined, sizeof(p->lastlinedefined));
+	h = proto_hash_bytes(h, &p->sizecode, sizeof(p->sizecode));
+	h = proto_hash_bytes(h, p->chunkname, p->chunklen + 1);
+	h = proto_hash_bytes(h, p->code, p->ncode * sizeof(*p->code));
+	h = proto_hash_bytes(h, p->lines, p->nlines * sizeof(*p->lines));
 	for (i = 0; i < p->nk; i++)
 		if (p->k[i].is_str)
 			h = hash_str(h, p->k[i].str);
@@ -526,8 +477,8 @@ uint64_t puc_proto_hash(const struct puc_proto *p)
 		h = hash_str(h, p->upvals[i].name);
 	for (i = 0; i < p->nlocals; i++) {
 		h = hash_str(h, p->locals[i].name);
-		h = hash_bytes(h, &p->locals[i].startpc, sizeof(p->locals[i].startpc));
-		h = hash_bytes(h, &p->locals[i].endpc, sizeof(p->locals[i].endpc));
+		h = proto_hash_bytes(h, &p->locals[i].startpc, sizeof(p->locals[i].startpc));
+		h = proto_hash_bytes(h, &p->locals[i].endpc, sizeof(p->locals[i].endpc));
 	}
 	return h;
 }

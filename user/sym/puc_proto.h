@@ -20,6 +20,8 @@
 #include <luabpf/layout_puc.h>
 #include <luabpf/mem.h>
 
+#include "sym/definition.h"
+
 struct puc_proto;
 
 /*
@@ -76,12 +78,7 @@ enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, con
 /* "local", "global", ... as in debug.getinfo().namewhat; "" for PUC_NAME_NONE. */
 const char *puc_namewhat_str(enum puc_namewhat what);
 
-/*
- * Calls fn for each child prototype whose closure p stores under a name: "f" (local, upvalue,
- * global), "M.f" (field of a table with a name; a method, too: bytecode does not tell them apart),
- * "f" (field of a table without one). A nonzero return of fn ends it and is returned.
- */
-typedef int (*puc_definition_fn)(void *arg, uint64_t child, const char *name);
-int puc_proto_definitions(const struct puc_proto *p, puc_definition_fn fn, void *arg);
+/* Calls fn for each definition (definition.h). Returns 0, fn's value, or -ENOMEM. */
+int puc_proto_definitions(const struct puc_proto *p, sym_definition_fn fn, void *arg);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef SYM_PUC_PROTO_PRIV_H
 #define SYM_PUC_PROTO_PRIV_H
 
+#include "sym/proto_text.h"
 #include "sym/puc_proto.h"
 #include "vm/puc_bc.h"
 
@@ -25,8 +26,6 @@ struct puc_child {
 	uint64_t proto;
 	int nups; /* 5.1: so many words after CLOSURE are no instructions; -1: not known */
 };
-
-struct puc_text; /* a heap of text that does not move */
 
 /*
  * Tables have n elements, as many as are known. Where that is less than what the prototype has,
@@ -55,7 +54,7 @@ struct puc_proto {
 	struct puc_child *children;
 	uint32_t nchildren;
 
-	struct puc_text *text;
+	struct proto_texts names;
 	char *chunkname;
 	size_t chunklen;
 };

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sym/foreign.h"
+
 #define FIRST_READ 64 /* head and text of most names */
 
 struct head {
@@ -23,22 +25,10 @@ struct text {
 	bool inline_; /* follows the head */
 };
 
-uint32_t puc_read_prefix(const struct lb_mem *mem, void *dst, uint64_t addr, uint32_t size)
-{
-	uint32_t done = 0, step;
-
-	if (!mem_read(mem, dst, size, addr))
-		return size;
-	for (step = 1u << 31; step; step >>= 1)
-		if (step < size - done && !mem_read(mem, (uint8_t *)dst + done, step, addr + done))
-			done += step;
-	return done;
-}
-
 static int read_head(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t ref,
 		     struct head *h)
 {
-	if (!puc_plausible(ref))
+	if (!foreign_plausible(ref))
 		return -EBADMSG;
 	h->have = FIRST_READ;
 	if (!mem_read(mem, h->bytes, h->have, ref))
@@ -97,7 +87,7 @@ int puc_str_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_
 	if (t.inline_ && puc->s_text + want <= h.have) {
 		memcpy(dst, h.bytes + puc->s_text, want);
 	} else if (want) {
-		uint32_t got = puc_read_prefix(mem, dst, t.addr, want);
+		uint32_t got = foreign_prefix(mem, dst, t.addr, want, 1);
 
 		*cut |= got < want;
 		want = got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Strings (TString) of a PUC Lua target, and what else lies in parts in its memory. */
+/* Strings (TString) of a PUC Lua target. */
 #ifndef SYM_PUC_STR_H
 #define SYM_PUC_STR_H
 
@@ -9,14 +9,6 @@
 
 #include <luabpf/layout_puc.h>
 #include <luabpf/mem.h>
-
-static inline bool puc_plausible(uint64_t ptr)
-{
-	return ptr && !(ptr & 7) && !(ptr >> 47);
-}
-
-/* How much of [addr, addr + size) can be read, from its start on. */
-uint32_t puc_read_prefix(const struct lb_mem *mem, void *dst, uint64_t addr, uint32_t size);
 
 /*
  * Reads a TString's text into dst: at most max bytes, then a NUL. When only the first part of the

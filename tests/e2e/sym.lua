@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Calls a recording function in every way that Lua can call one, one call per line, and tells for each
--- what the interpreter itself calls it. Then waits on stdin, so that test_pucsym.py can read this
--- process. For Lua 5.1 to 5.5.
+-- what the interpreter itself calls it. Then waits on stdin, so that test_luasym.py or test_pucsym.py
+-- (sym.py) can read this process. For LuaJIT, which says of itself that it is 5.1, and Lua 5.1 to 5.5.
 --   call FUNC LINE WHAT NAME     closure, line of the call, debug.getinfo(1, "n") in the callee
 --   def PARENT FUNC NAME         closure, name under which it was defined
 --   about FUNC FIRST LAST SOURCE closure, lines and chunk name
 --   lines FUNC LINE...           lines that have code
---   thread THREAD, cfunc FUNC NAME
+--   thread THREAD, cfunc FUNC NAME, ff NUMBER NAME (LuaJIT's fast functions)
 local getinfo, format = debug.getinfo, string.format
 local load = loadstring or load
 local version = tonumber(_VERSION:match("5%.(%d)"))
@@ -47,9 +47,9 @@ end
 local m, m2 = setmetatable({}, mt), setmetatable({}, mt)
 local upvalue_rec, key = rec, "field"
 
--- Without debug information; string.dump strips from 5.3 on.
+-- Without debug information; string.dump strips from 5.3 on, and in LuaJIT.
 local function strip(source)
-  if version >= 3 then return assert(load(string.dump(assert(load(source)), true))) end
+  if version >= 3 or jit then return assert(load(string.dump(assert(load(source)), true))) end
   local name = os.tmpname()
   local luac = assert(io.popen(format("luac5.%d -s -o %s -", version, name), "w"))
   luac:write(source)
@@ -173,7 +173,15 @@ local function iterators()
   for k, v in next, obj do
     if v == rec then v(k) end
   end
+  local nextlike = next
+  for k, v in nextlike, obj do rec(k) end
   for i, v in ipairs { rec, rec } do v(i) end
+  -- despecialised pairs: LuaJIT's ITERN becomes ITERC
+  for _, it in ipairs { pairs, function(t) return rec, t end } do
+    for k, v in it(obj) do
+      rec()
+    end
+  end
   for i = 3, 1, -1 do global_rec(i) end
   local after = rec
   after()
@@ -194,6 +202,33 @@ local function protected()
   co()
   table.sort({ 3, 2, 1 }, function(a, b) rec() return a < b end)
   string.gsub("abc", ".", function() rec() end)
+end
+
+local function hot()
+  -- LuaJIT compiles this: bytecode gets patched (FORL, ITERL, LOOP, FUNCF, CALL in between)
+  local inc = function(x) return x + 1 end
+  local s = 0
+  quiet = true
+  for i = 1, 300 do
+    s = inc(s)
+    local j = 0
+    while j < 5 do
+      j = inc(j)
+      rec()
+    end
+    for k, v in pairs(obj) do s = s + 1 end
+  end
+  quiet = false
+  rec()
+  for i = 1, 2 do
+    rec()
+    for k, v in pairs(obj) do rec() end
+    local j = 0
+    while j < 2 do
+      j = inc(j)
+      rec()
+    end
+  end
 end
 
 local newer = version >= 3 and load([[
@@ -267,7 +302,7 @@ local many = assert(load("local obj, rec = ...\n" .. table.concat(long, "\n"), "
 for i = 1, 700 do long[i] = format("g%d = rec\ng%d() ", i, i) end
 local globals = assert(load("local rec = ...\n" .. table.concat(long, "\n"), "=globals"))
 local empty = "\n"
--- differences of lines that do not fit one byte; more instructions than between two absolute lines
+-- differences of lines that do not fit one byte, or two; more instructions than between two absolute lines
 local wide = assert(load("local rec = ...\n" .. empty:rep(300) .. "rec()\n" .. empty:rep(300) .. "rec()", "=wide"))
 local wider = assert(load("local rec = ...\n" .. empty:rep(70000) .. "rec()\n" .. empty:rep(9) .. "rec()", "=wider"))
 local dense = assert(load("local rec = ...\n" .. ("rec() "):rep(500) .. "\n" .. ("rec()\n"):rep(500), "=dense"))
@@ -282,6 +317,7 @@ for i = 1, 2 do
   tails()
   protected()
 end
+hot()
 for _, f in ipairs { many, wide, wider, dense, back, stripped, globals } do
   f(f == many and obj or rec, rec)
 end
@@ -306,8 +342,8 @@ local T = { run = function() return M end, nested = { go = function() return lva
 expect(T.run, "T.run") expect(T.nested.go, "T.nested.go")
 G = { run = function() end } expect(G.run, "G.run")
 M.handlers = { get = function() end } expect(M.handlers.get, "M.handlers.get")
-function string.pucsym_added() end expect(string.pucsym_added, "string.pucsym_added")
-string.pucsym_added = nil
+function string.sym_added() end expect(string.sym_added, "string.sym_added")
+string.sym_added = nil
 local S = setmetatable({}, { __index = function() end }) expect(getmetatable(S).__index, "__index")
 local up, upt = nil, {}
 local function setter() up = function() end function upt.f() end end setter()
@@ -355,25 +391,34 @@ local M = {} function M.fld() end expect(M.fld, "fld")
 ]])
 bare(expect_in(bare))
 
-for _, f in ipairs { forms, metas, iterators, protected, many, wide, wider, dense, back, newer, envs, closes } do
+for _, f in ipairs { forms, metas, iterators, hot, protected, many, wide, wider, dense, back, newer, envs, closes } do
   local lines = {}
   for l in pairs(getinfo(f, "L").activelines) do lines[#lines + 1] = l end
   table.sort(lines)
   emit("lines", addr(f), table.concat(lines, " "))
 end
-for _, f in ipairs { forms, rec, many, wider, defs, bare, stripped } do
-  local i = getinfo(f, "S")
-  emit("about", addr(f), i.linedefined, i.lastlinedefined, f == stripped and 1 or f == bare and 1 or 0, i.source)
-end
-
-for lib, t in pairs { [""] = _G, string = string, table = table, math = math, os = os, io = io, debug = debug,
-                      coroutine = coroutine, package = package, utf8 = utf8, bit32 = bit32,
-                      ["io.method"] = getmetatable(io.stdout).__index } do
-  for k, v in pairs(t) do
-    if type(v) == "function" and getinfo(v, "S").what == "C" and type(k) == "string" and k:match("^[%l_%d]+$")
-        and k ~= "gfind" and k ~= "mod" and not (lib == "" and k == "loadstring" and version > 1)
-        and not (lib == "" and k == "unpack" and version > 1) then
-      emit("cfunc", addr(v), (lib == "" and "" or lib .. ".") .. k)
+if jit then
+  for _, mod in ipairs { "jit.util", "jit.profile", "ffi", "string.buffer", "table.new", "table.clear", "thread.exdata",
+                         "table.clone", "table.isarray", "table.nkeys", "table.isempty" } do
+    pcall(require, mod)
+  end
+  for i, name in pairs(require("jit.vmdef").ffnames) do
+    if i > 1 then emit("ff", i, name) end
+  end
+else
+  for _, f in ipairs { forms, rec, many, wider, defs, bare, stripped } do
+    local i = getinfo(f, "S")
+    emit("about", addr(f), i.linedefined, i.lastlinedefined, f == stripped and 1 or f == bare and 1 or 0, i.source)
+  end
+  for lib, t in pairs { [""] = _G, string = string, table = table, math = math, os = os, io = io, debug = debug,
+                        coroutine = coroutine, package = package, utf8 = utf8, bit32 = bit32,
+                        ["io.method"] = getmetatable(io.stdout).__index } do
+    for k, v in pairs(t) do
+      if type(v) == "function" and getinfo(v, "S").what == "C" and type(k) == "string" and k:match("^[%l_%d]+$")
+          and k ~= "gfind" and k ~= "mod" and not (lib == "" and k == "loadstring" and version > 1)
+          and not (lib == "" and k == "unpack" and version > 1) then
+        emit("cfunc", addr(v), (lib == "" and "" or lib .. ".") .. k)
+      end
     end
   end
 end
