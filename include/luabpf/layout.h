@@ -55,6 +55,7 @@ enum {
 	LJ_GCT_PROTO = 7,
 	LJ_GCT_FUNC = 8,
 	LJ_GCT_TRACE = 9,
+	LJ_GCT_UDATA = 12, /* the last */
 };
 
 /* GCfunc: GCfuncL and GCfuncC share the head */

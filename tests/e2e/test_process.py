@@ -107,7 +107,7 @@ print(wrong)"""
         before = os.listdir(f"/proc/{t.pid}/fd")
         t.go()
         for _ in range(5):
-            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.05)
+            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.2)
             assert r.code == 0 and r.stats["samples"] > 20, r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
         assert os.listdir(f"/proc/{t.pid}/fd") == before

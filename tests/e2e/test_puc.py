@@ -160,7 +160,7 @@ print(wrong)"""
     with vms.Target([f"lua{v}", script(tmp_path, text)]) as t:
         t.go()
         for _ in range(5):
-            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.05, "-jp=l")
+            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.2, "-jp=l")
             assert r.code == 0 and r.stats["samples"] > 20, r
             assert re.search(r"\d+%  x\.lua:6$", r.out, re.M), r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
@@ -264,8 +264,7 @@ def test_views(saved):
     states = re.findall(r"^ *\d+%  (\w[\w ]*)$", text, re.M)
     assert set(states) <= {"Interpreted", "C code", "Garbage Collector"} and len(states) == 3, text
     assert "-- " in text or "  " in text
-    number = next(n for n, t in enumerate(WORK.read_text().splitlines(), 1) if "--= format" in t)
-    assert f"strings.lua:{number}" in text, text
+    assert len(set(re.findall(r"strings\.lua:(\d+)$", text, re.M))) > 5, text
 
 
 def test_folded(saved):

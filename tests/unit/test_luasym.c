@@ -260,6 +260,39 @@ static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_
 	*print = lj_proto_fingerprint(p);
 }
 
+/* Is the prototype at pt read as a whole? */
+static bool is_complete(struct arena *a, uint64_t pt)
+{
+	struct lj_proto *p __cleanup(lj_proto_free) = read_proto(a, pt);
+
+	return lj_proto_complete(p);
+}
+
+/*
+ * Memory of a VM that is being closed: what is still there is not the prototype any more. An
+ * allocator keeps the size of a free block in its last word, and a constant may be gone first.
+ */
+Test(luasym, freed)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	uint64_t pt = sample_proto(a, 20), end, constant;
+	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
+	uint32_t size;
+
+	memcpy(&size, arena_at(a, pt + LJ_PROTO_SIZEPT, 4), 4);
+	end = arena_get64(a, pt + size - 8);
+	constant = arena_get64(a, pt + k - 16);
+	cr_expect(is_complete(a, pt));
+	arena_put64(a, pt + size - 8, 0x238);
+	cr_expect_not(is_complete(a, pt));
+	arena_put64(a, pt + size - 8, end);
+	cr_expect(is_complete(a, pt));
+	arena_put8(a, constant + LJ_STR_GCT, 0xd8);
+	cr_expect_not(is_complete(a, pt));
+	arena_put8(a, constant + LJ_STR_GCT, LJ_GCT_PROTO);
+	cr_expect(is_complete(a, pt));
+}
+
 /* A collected prototype whose memory is still there, but the allocator wrote into a string. */
 Test(luasym, damaged_strings_are_the_same_strings)
 {

@@ -83,6 +83,21 @@ static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, ui
 }
 
 /* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
+/*
+ * The table of variables ends at the end of the allocation. When it does not, that is free again,
+ * and its allocator has written into it: dlmalloc's, as LuaJIT's own, into the last word.
+ */
+static bool ends_with_varinfo(const struct lj_proto *p)
+{
+	struct lj_varcursor c;
+	struct lj_var var;
+
+	lj_var_begin(p, &c);
+	while (lj_var_next(&c, &var))
+		;
+	return !p->varinfo.len || c.p + 1 == c.end;
+}
+
 static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
 	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
@@ -97,6 +112,7 @@ static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct
 	p->lineinfo = read_part(mem, p, s->lineinfo, debug_end);
 	p->uvinfo = read_part(mem, p, s->uvinfo, s->varinfo ? s->varinfo : s->size);
 	p->varinfo = read_part(mem, p, s->varinfo, s->size);
+	p->cut |= p->complete && !ends_with_varinfo(p);
 	p->has_lines = s->lineinfo;
 	p->has_uvinfo = s->uvinfo;
 	return 0;
@@ -162,7 +178,7 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 	}
 	if (foreign_plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
 		k->gct = head[LJ_STR_GCT];
-	else
+	if (k->gct < LJ_GCT_STR || k->gct > LJ_GCT_UDATA) /* nothing that has a type, or freed */
 		p->cut = true;
 	return 0;
 }

@@ -279,8 +279,10 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 		replace_proto(p, k, live);
 		return;
 	}
-	if (k->entry.family->complete(k->entry.proto) && !k->entry.family->complete(live)) {
-		/* the VM is being closed: its strings are gone, and the prototype will be */
+	if (!k->entry.family->complete(live)) {
+		/* the VM is being closed: its strings are gone, and the prototype will be. Or it is
+		 * one that cannot be read as a whole: then that was so when it was learned, too.
+		 */
 		k->entry.family->free(&live);
 		if (k->twofold)
 			k->bad = round;
