@@ -134,9 +134,9 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
         r = tool.done(20)
         assert t.p.wait() == 0
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
-    assert all(len(set(stack)) == 1 for stack in by), by
-    assert sum(n for stack, n in by.items() if stack[0] == "first.lua") > 550, (by, r)
-    assert sum(n for stack, n in by.items() if stack[0] == "second.lua") > 550, (by, r)
+    assert all(len(set(stack)) <= 1 for stack in by), by
+    assert sum(n for stack, n in by.items() if "first.lua" in stack) > 550, (by, r)
+    assert sum(n for stack, n in by.items() if "second.lua" in stack) > 550, (by, r)
     assert r.stats["lost"] <= 100, r  # from exec to recognition
 
 
