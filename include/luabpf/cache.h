@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A read of a page costs a BPF program not twice that of eight bytes: the call is most of the
- * price. And what a walker needs lies together: frames on the Lua stack, functions and prototypes
- * that were made one after the other. So it reads pages, once for each sample, and takes its words
- * out of them. While it runs, the sampled thread stands still, and nobody else may touch its VM:
- * within one sample a page stays true.
+ * A read of two kilobytes costs a BPF program not twice that of eight bytes: the call is most of
+ * the price. And what a walker needs lies together: frames on the Lua stack, functions and
+ * prototypes that were made one after the other. So it reads blocks, once for each sample, and
+ * takes its words out of them. While it runs, the sampled thread stands still, and nobody else may
+ * touch its VM: within one sample a block stays true. (Of 0.5, 1, 2 and 4 KiB, 2 are the best for
+ * stacks of eight frames, by 4 % in LuaJIT and up to 18 % in PUC Lua; 4 for fifty, by 5 to 9 %.)
  *
- * What does not lie in one page as a whole is read by itself: the next one may not be there.
+ * What does not lie in one block as a whole is read by itself: the next one may not be there.
  */
 #ifndef LUABPF_CACHE_H
 #define LUABPF_CACHE_H
@@ -14,7 +15,7 @@
 #include "mem.h"
 
 #define LB_PAGE 4096
-#define LB_BLOCK_SHIFT 12 /* a page */
+#define LB_BLOCK_SHIFT 11 /* at most a page */
 #ifndef LB_BLOCKS
 #define LB_BLOCKS 64 /* power of two */
 #endif
