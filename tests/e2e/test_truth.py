@@ -133,15 +133,16 @@ def test_states_of_puc_lua(results, vm):
     gc = results[vm, "gc"]
     share = collector_shares(gc)
     print(share)
-    # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly
-    assert share["full"] > 0.6 and share["collects"] > 0.5, (share, gc.summary())
+    # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly;
+    # "collects" makes what it collects. Measured, at the least of 24 runs: 0.946 and 0.762
+    assert share["full"] > 0.9 and share["collects"] > 0.65, (share, gc.summary())
     # what links a new object into the collector's list lies in its text, too
     assert share["stopped"] < 0.05, (share, gc.summary())
     strings = results[vm, "strings"]
     lines = [s for s in strings.profile.samples if strings.section(s) == "lines" and s.stack[-1].name == "string.format"]
     c = sum(s.count for s in lines if s.labels["vmstate"] == "C code")
-    # its result is a new string: the collector's step may run in it
-    assert c > 0.6 * sum(s.count for s in lines) > 0, strings.summary()
+    # its result is a new string: the collector's step may run in it. Measured, at the least: 0.859
+    assert c > 0.8 * sum(s.count for s in lines) > 0, strings.summary()
 
 
 @pucs
