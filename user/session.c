@@ -24,17 +24,10 @@
 #include "sym/symbolizer.h"
 #include "target/launch.h"
 #include "target/process.h"
+#include "session_targets.h"
 #include "vm/scan.h"
 
 #define DRAIN_MS 50
-
-/* A process that is sampled: a target, or the child of a command. */
-struct target {
-	pid_t pid;
-	int pidfd;
-	uint32_t epoch;
-	bool ended;
-};
 
 struct session {
 	struct loader *loader;
@@ -42,9 +35,7 @@ struct session {
 	struct scan *scan;
 	struct symbolizer *symbolizer;
 	struct prof *prof;
-	struct target *targets;
-	size_t ntargets, nroots; /* roots: those asked for; the session ends with them */
-	uint32_t epochs;	 /* images of processes seen so far */
+	struct targets targets; /* roots: those asked for; the session ends with them */
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns, first_ns;
 	uint64_t bad_records;
 	pid_t command; /* 0: none */
@@ -54,8 +45,7 @@ struct session {
 	enum session_end end;
 	int epoll, signals, drain_timer, duration_timer;
 	sigset_t old_mask;
-	struct error unsampled; /* a VM that a target has beside others, of an unknown build */
-	int error;		/* first -errno from a ring callback */
+	int error; /* first -errno from a ring callback */
 };
 
 enum wake {
@@ -109,16 +99,6 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 		s->error = r;
 }
 
-static struct target *find_target(struct session *s, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < s->ntargets; i++)
-		if (s->targets[i].pid == pid && !s->targets[i].ended)
-			return &s->targets[i];
-	return NULL;
-}
-
 static int watch(struct session *s, int fd, enum wake wake, uint32_t index)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)index << 32 | wake};
@@ -126,97 +106,29 @@ static int watch(struct session *s, int fd, enum wake wake, uint32_t index)
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* A place for one more target: that of one that has ended, or a new one. Roots keep theirs. */
-static struct target *free_target(struct session *s)
-{
-	struct target *p;
-	size_t i;
-
-	for (i = s->nroots; i < s->ntargets; i++)
-		if (s->targets[i].ended)
-			return &s->targets[i];
-	p = realloc(s->targets, (s->ntargets + 1) * sizeof(*p));
-	if (!p)
-		return NULL;
-	s->targets = p;
-	p[s->ntargets] = (struct target){.pidfd = -1, .ended = true};
-	return &p[s->ntargets++];
-}
-
 static int add_target(struct session *s, pid_t pid, struct target **out)
 {
-	struct target *t = free_target(s);
-	int r;
+	int r = targets_add(&s->targets, pid, out);
 
-	if (!t)
-		return -ENOMEM;
-	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (t->pidfd < 0)
-		return -errno;
-	r = watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets));
-	if (r) {
-		close(t->pidfd);
-		t->pidfd = -1;
+	if (r)
 		return r;
-	}
-	t->pid = pid;
-	t->epoch = ++s->epochs;
-	t->ended = false;
-	*out = t;
-	return 0;
-}
-
-static int explain_no_vm(pid_t pid, struct error *err)
-{
-	char exe[256];
-
-	process_exe(pid, exe, sizeof(exe));
-	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
-	return error_remedy(err, -ENODATA,
-			    "a server's master may have none, its workers do: name their pids");
-}
-
-/* Looks at the image that the process runs now, and tells BPF. exec_id: 0 lets BPF adopt it. */
-static int recognise(struct session *s, struct target *t, uint64_t exec_id, struct error *err)
-{
-	struct lb_proc proc = {.exec_id = exec_id, .epoch = ++t->epoch};
-	struct error unknown = {};
-	uint32_t i;
-	int r = scan_process(s->scan, t->pid, &proc, &unknown), r2;
-
-	t->epoch = proc.epoch = ++s->epochs;
-	if (r && err)
-		*err = unknown;
-	if (!r && *unknown.what)
-		s->unsampled = unknown;
-	if (r && r != -ENOTSUP)
-		return r;
-	for (i = 0; i < proc.nmodules; i++) {
-		const struct vm_build *b = scan_build(s->scan, proc.module[i].build);
-
-		r2 = loader_set_build(s->loader, proc.module[i].build, &b->build);
-		if (r2)
-			return error_set(err, r2, "BPF map: %s", strerror(-r2));
-	}
-	r2 = symbolizer_process(s->symbolizer, t->pid, t->epoch);
-	if (!r2)
-		r2 = loader_set_proc(s->loader, t->pid, &proc);
-	if (r2)
-		return error_set(err, r2, "pid %d: %s", (int)t->pid, strerror(-r2));
-	return !r && !proc.nmodules ? explain_no_vm(t->pid, err) : r;
+	r = watch(s, (*out)->pidfd, WAKE_TARGET, (uint32_t)(*out - s->targets.all));
+	if (r)
+		targets_end(&s->targets, *out);
+	return r;
 }
 
 /* A process that BPF does not know: a child of the command, or one that has called exec. */
 static void on_task(void *arg, const struct lb_rec_task *rec)
 {
 	struct session *s = arg;
-	struct target *t = find_target(s, (pid_t)rec->pid);
+	struct target *t = targets_find(&s->targets, (pid_t)rec->pid);
 
-	if (t && t->epoch != rec->epoch && rec->epoch)
+	if (t && t->proc.epoch != rec->epoch && rec->epoch)
 		return; /* answered already */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
 		return; /* it has ended */
-	recognise(s, t, rec->exec_id, NULL);
+	targets_recognise(&s->targets, t, rec->exec_id, NULL);
 }
 
 /* ---- opening -----------------------------------------------------------------------------------
@@ -291,11 +203,11 @@ static int open_running(struct session *s, const struct session_options *o, stru
 		r = add_target(s, o->pids[i], &t);
 		if (r)
 			return error_set(err, r, "pid %d: %s", (int)o->pids[i], strerror(-r));
-		r = recognise(s, t, 0, err);
+		r = targets_recognise(&s->targets, t, 0, err);
 		if (r)
 			return r;
 	}
-	s->nroots = s->ntargets;
+	s->targets.nroots = s->targets.n;
 	for (i = 0; i < o->npids; i++) {
 		r = attach(s, o->pids[i], false, err);
 		if (r)
@@ -315,9 +227,9 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	r = add_target(s, s->command, &t);
 	if (r)
 		return error_set(err, r, "pid %d: %s", (int)s->command, strerror(-r));
-	s->nroots = 1;
+	s->targets.nroots = 1;
 	/* a command may well be a shell whose children run Lua */
-	r = recognise(s, t, 0, err);
+	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
 		return r;
 	return attach(s, s->command, true, err);
@@ -383,7 +295,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 
 	if (r)
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
-	r = loader_open(o->cost, families_of(s, o), &s->loader, err);
+	s->targets.families = families_of(s, o);
+	r = loader_open(o->cost, s->targets.families, &s->loader, err);
 	if (r)
 		return r;
 	r = open_descriptors(s);
@@ -395,6 +308,9 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		r = prof_new(&s->prof);
 	if (!r)
 		r = symbolizer_new(s->prof, &s->symbolizer);
+	s->targets.scan = s->scan;
+	s->targets.loader = s->loader;
+	s->targets.symbolizer = s->symbolizer;
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
@@ -426,7 +342,6 @@ int session_open(const struct session_options *o, struct session **out, struct e
 void session_free(struct session **sp)
 {
 	struct session *s = *sp;
-	size_t i;
 
 	if (!s)
 		return;
@@ -439,9 +354,7 @@ void session_free(struct session **sp)
 	symbolizer_free(&s->symbolizer);
 	scan_free(&s->scan);
 	prof_free(&s->prof);
-	for (i = 0; i < s->ntargets; i++)
-		cleanup_fd(&s->targets[i].pidfd);
-	free(s->targets);
+	targets_free(&s->targets);
 	cleanup_fd(&s->epoll);
 	cleanup_fd(&s->signals);
 	cleanup_fd(&s->drain_timer);
@@ -496,20 +409,14 @@ static bool on_signal(struct session *s)
 
 static bool on_target_end(struct session *s, uint32_t index)
 {
-	struct target *t = &s->targets[index];
 	size_t i;
 
-	if (t->ended)
+	if (s->targets.all[index].ended)
 		return false;
 	drain(s); /* its last samples need its names */
-	t = &s->targets[index];
-	t->ended = true;
-	close(t->pidfd); /* leaves the epoll set, too */
-	t->pidfd = -1;
-	loader_drop_proc(s->loader, t->pid);
-	symbolizer_end(s->symbolizer, t->pid);
-	for (i = 0; i < s->nroots; i++)
-		if (!s->targets[i].ended)
+	targets_end(&s->targets, &s->targets.all[index]);
+	for (i = 0; i < s->targets.nroots; i++)
+		if (!s->targets.all[i].ended)
 			return false;
 	return true;
 }
@@ -531,6 +438,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return false;
 	case WAKE_DRAIN:
 		eat_timer(s->drain_timer);
+		targets_look(&s->targets, now_ns(CLOCK_MONOTONIC));
 		drain(s);
 		return false;
 	case WAKE_SIGNAL:
@@ -653,7 +561,7 @@ void session_describe(const struct session *s, char *buf, size_t size)
 
 const char *session_unsampled(const struct session *s)
 {
-	return s->unsampled.what;
+	return s->targets.unsampled.what;
 }
 
 const char *session_limit(const struct session *s, uint32_t i, const char **build)
@@ -672,7 +580,7 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 
 pid_t session_pid(const struct session *s)
 {
-	return s->ntargets ? s->targets[0].pid : 0;
+	return s->targets.n ? s->targets.all[0].pid : 0;
 }
 
 int session_wait_command(struct session *s)

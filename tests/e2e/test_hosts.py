@@ -3,6 +3,7 @@
 import collections
 import itertools
 import math
+import re
 import time
 
 import pytest
@@ -147,7 +148,7 @@ def test_child_is_not_sampled(tmp_path, host):
 # ---- libraries of different versions in one process ----
 
 LIBRARIES = {"luajit": "libluajit-5.1.so.2", "lua51": "liblua5.1.so.0", "lua52": "liblua5.2.so.0", "lua53": "liblua5.3.so.0",
-             "lua54": "liblua5.4.so.0"}
+             "lua54": "liblua5.4.so.0", "luajit2": vms.LUAJIT2 / vms.MULTIARCH / "libluajit-5.1.so.2"}
 TOGETHER = [("lua51", "lua53"), ("lua54", "luajit"), ("luajit", "lua51", "lua54"), ("lua52", "lua54", "lua53")]
 
 
@@ -168,6 +169,44 @@ def test_several_libraries(tmp_path, root, mode, names):
         assert all(r.tids[name] == tid for name in stack), (stack, tid)
     for name in names:
         assert r.done.fits(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
+LOOK = 0.3  # seconds within which a library that was loaded is seen
+
+
+def late_enough(r, names):
+    """All samples of the first; and of the others but for those before they were seen."""
+    by = collections.Counter(name for s in r.samples for name in {f.file.lstrip("=") for f in s.stack if f.kind == pprof.LUA}
+                             for _ in range(s.count))
+    assert set(by) == set(names), by
+    assert r.done.fits(by[names[0]], r.seconds[names[0]]), (by, r.seconds, r.done)
+    for name in names[1:]:
+        assert r.done.fits(by[name], r.seconds[name], idle=LOOK / r.seconds[name]), (by, r.seconds, r.done)
+
+
+@pytest.mark.parametrize("names", [("lua51", "lua53"), ("lua54", "lua52", "lua53"), ("luajit", "luajit2")], ids="-".join)
+def test_library_that_comes_late(tmp_path, luajit2, names):
+    """Loaded by a process that is sampled already."""
+    late_enough(two(tmp_path, "late", 1, names), names)
+
+
+def test_library_of_another_family_that_comes_late(tmp_path, root):
+    """The sampler was chosen for the first: it says that this one is not sampled, and goes on with the first."""
+    r = two(tmp_path, "late", 1, ("lua51", "luajit"))
+    assert r.done.fits(r.stats["resolved"], r.seconds["lua51"]), r.done
+    assert r.done.fits(r.stats["outside_lua"], r.seconds["luajit"]), r.done
+    assert re.search(r"not sampled: .*LuaJIT.* was loaded later", r.done.err), r.done
+
+
+def test_command_that_loads_a_library_late(tmp_path, root):
+    """As Python's, or an editor's, that embeds Lua when it is first asked for."""
+    saved = tmp_path / "x.pb.gz"
+    args = itertools.chain(*((LIBRARIES[n], n) for n in ("lua54", "luajit")))
+    (tmp_path / "go").write_text("go\n")
+    with open(tmp_path / "go") as go:
+        r = vms.luabpf("-F", HZ, "-o", saved, "--", vms.HOSTS / "two", "late", 1, *args, stdin=go)
+    counts = collections.Counter(f.file for s in pprof.Profile(saved).samples for f in s.stack[:1] for _ in range(s.count))
+    assert all(counts[name] > (1 - LOOK) * 0.8 * HZ for name in ("=lua54", "=luajit")), (counts, r)
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids="-".join)

@@ -9,6 +9,8 @@
  *
  *     turns    one thread runs all of them by turns
  *     threads  a thread for each
+ *     late     one thread runs one after the other for SECONDS each; all but the first are loaded
+ *              when their turn comes
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
  *              runs the third
  */
@@ -185,6 +187,17 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 }
 
+static void late(char **libraries)
+{
+	int i;
+
+	for (i = 0; i < nvms; i++) {
+		if (i)
+			open_vm(&vms[i], libraries[2 * i], libraries[2 * i + 1], NULL);
+		worker(&vms[i]);
+	}
+}
+
 static void inside(void)
 {
 	double end = cpu() + seconds;
@@ -199,7 +212,7 @@ static void inside(void)
 int main(int argc, char **argv)
 {
 	static const lua_CFunction inner[MAX_VMS] = {run_second, run_third};
-	int i, nest;
+	int i, nest, at_once;
 	char line[16];
 
 	if (argc < 5 || argc > 3 + 2 * MAX_VMS || argc % 2 == 0)
@@ -207,7 +220,8 @@ int main(int argc, char **argv)
 	nest = !strcmp(argv[1], "inside");
 	seconds = atof(argv[2]);
 	nvms = (argc - 3) / 2;
-	for (i = 0; i < nvms; i++)
+	at_once = strcmp(argv[1], "late") ? nvms : 1;
+	for (i = 0; i < at_once; i++)
 		open_vm(&vms[i], argv[3 + 2 * i], argv[4 + 2 * i],
 			nest && i + 1 < nvms ? inner[i] : NULL);
 	printf("ready\n");
@@ -216,6 +230,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (nest)
 		inside();
+	else if (at_once < nvms)
+		late(argv + 3);
 	else if (!strcmp(argv[1], "threads"))
 		threads();
 	else

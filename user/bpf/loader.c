@@ -231,6 +231,13 @@ int loader_set_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
 				    BPF_ANY);
 }
 
+int loader_get_proc(struct loader *l, pid_t pid, struct lb_proc *proc)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__lookup_elem(l->skel->maps.procs, &key, sizeof(key), proc, sizeof(*proc), 0);
+}
+
 int loader_drop_proc(struct loader *l, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;

@@ -31,6 +31,8 @@ int loader_ring_fd(const struct loader *loader);
 
 int loader_set_build(struct loader *loader, uint32_t index, const struct lb_build *build);
 int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
+/* As it is now: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
+int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);
 int loader_drop_proc(struct loader *loader, pid_t pid);
 
 /*

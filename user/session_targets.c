@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel does not tell us of a library that a process loads. So each process's mappings are
+ * looked at again, often while its image is young: a program loads most of what it needs as it
+ * starts.
+ */
+#include "session_targets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "target/process.h"
+
+#define MS 1000000ULL
+#define YOUNG_NS (2000 * MS)
+#define LOOK_NS (250 * MS) /* between two looks at one that is not young */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+}
+
+struct target *targets_find(struct targets *ts, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < ts->n; i++)
+		if (ts->all[i].pid == pid && !ts->all[i].ended)
+			return &ts->all[i];
+	return NULL;
+}
+
+/* A place for one more: that of one that has ended, or a new one. Roots keep theirs. */
+static struct target *free_target(struct targets *ts)
+{
+	struct target *p;
+	size_t i;
+
+	for (i = ts->nroots; i < ts->n; i++)
+		if (ts->all[i].ended)
+			return &ts->all[i];
+	p = realloc(ts->all, (ts->n + 1) * sizeof(*p));
+	if (!p)
+		return NULL;
+	ts->all = p;
+	p[ts->n] = (struct target){.pidfd = -1, .ended = true};
+	return &p[ts->n++];
+}
+
+int targets_add(struct targets *ts, pid_t pid, struct target **out)
+{
+	struct target *t = free_target(ts);
+	int fd;
+
+	if (!t)
+		return -ENOMEM;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return -errno;
+	*t = (struct target){.pid = pid, .pidfd = fd};
+	*out = t;
+	return 0;
+}
+
+static int explain_no_vm(pid_t pid, struct error *err)
+{
+	char exe[256];
+
+	process_exe(pid, exe, sizeof(exe));
+	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
+	return error_remedy(err, -ENODATA,
+			    "a server's master may have none, its workers do: name their pids");
+}
+
+static int add_mapping(void *arg, const struct process_mapping *m)
+{
+	const uint64_t words[] = {m->start, m->end, m->offset, m->dev, m->ino};
+	uint64_t *h = arg;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		*h = (*h ^ words[i]) * 0x9e3779b97f4a7c15ULL >> 1;
+	return 0;
+}
+
+/* Tells one set of executable mappings from another. 0: they cannot be read. */
+static uint64_t mappings_of(pid_t pid)
+{
+	uint64_t h = 1;
+
+	return process_mappings(pid, add_mapping, &h) ? 0 : h | 1;
+}
+
+/* BPF learns the builds before it learns who has them. */
+static int tell(struct targets *ts, const struct target *t, struct error *err)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < t->proc.nmodules && !r; i++) {
+		const struct vm_build *b = scan_build(ts->scan, t->proc.module[i].build);
+
+		r = loader_set_build(ts->loader, t->proc.module[i].build, &b->build);
+	}
+	if (r)
+		return error_set(err, r, "BPF map: %s", strerror(-r));
+	r = symbolizer_process(ts->symbolizer, t->pid, t->proc.epoch);
+	if (!r)
+		r = loader_set_proc(ts->loader, t->pid, &t->proc);
+	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
+}
+
+int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
+{
+	struct error unknown = {};
+	int r, r2;
+
+	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
+	t->young_until = exec_id ? now_ns() + YOUNG_NS : 0;
+	t->proc = (struct lb_proc){.exec_id = exec_id};
+	r = scan_process(ts->scan, t->pid, &t->proc, &unknown);
+	t->proc.epoch = ++ts->epochs;
+	if (r && err)
+		*err = unknown;
+	if (!r && *unknown.what)
+		ts->unsampled = unknown;
+	if (r && r != -ENOTSUP)
+		return r;
+	r2 = tell(ts, t, err);
+	if (r2)
+		return r2;
+	return !r && !t->proc.nmodules ? explain_no_vm(t->pid, err) : r;
+}
+
+static bool overlaps(const struct lb_module *a, const struct lb_module *b)
+{
+	return a->text_lo < b->text_hi && b->text_lo < a->text_hi;
+}
+
+/* BPF remembers modules by their places, so those that are known keep theirs. */
+static bool add_module(struct targets *ts, struct target *t, const struct lb_module *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->proc.nmodules; i++) {
+		struct lb_module *old = &t->proc.module[i];
+
+		if (!memcmp(old, m, sizeof(*m)))
+			return false;
+		if (overlaps(old, m)) { /* that one was unloaded */
+			*old = *m;
+			return true;
+		}
+	}
+	if (i == LB_MODULES || !(ts->families & 1u << m->family)) {
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled: %s was loaded later; begin again to sample it",
+			  (int)t->pid, scan_build(ts->scan, m->build)->name);
+		return false;
+	}
+	t->proc.module[t->proc.nmodules++] = *m;
+	t->proc.families |= 1u << m->family;
+	return true;
+}
+
+static void look(struct targets *ts, struct target *t)
+{
+	struct lb_proc now = {}, told;
+	uint64_t mapped = mappings_of(t->pid);
+	struct error unknown = {};
+	bool news = false;
+	uint32_t i;
+
+	if (!mapped || mapped == t->mapped)
+		return;
+	t->mapped = mapped;
+	scan_process(ts->scan, t->pid, &now, &unknown);
+	if (*unknown.what)
+		ts->unsampled = unknown;
+	/* of the image that BPF knows: when this is another by now, it asks anew */
+	if (loader_get_proc(ts->loader, t->pid, &told))
+		return;
+	if (!told.exec_id) {
+		targets_recognise(ts, t, 0, NULL);
+		return;
+	}
+	t->proc.exec_id = told.exec_id;
+	for (i = 0; i < now.nmodules; i++)
+		news |= add_module(ts, t, &now.module[i]);
+	if (news)
+		tell(ts, t, NULL);
+}
+
+void targets_look(struct targets *ts, uint64_t now)
+{
+	size_t i;
+
+	for (i = 0; i < ts->n; i++) {
+		struct target *t = &ts->all[i];
+
+		if (t->ended || now < t->look_ns)
+			continue;
+		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
+		look(ts, t);
+	}
+}
+
+void targets_end(struct targets *ts, struct target *t)
+{
+	t->ended = true;
+	cleanup_fd(&t->pidfd); /* leaves an epoll set, too */
+	t->pidfd = -1;
+	loader_drop_proc(ts->loader, t->pid);
+	symbolizer_end(ts->symbolizer, t->pid);
+}
+
+void targets_free(struct targets *ts)
+{
+	size_t i;
+
+	for (i = 0; i < ts->n; i++)
+		cleanup_fd(&ts->all[i].pidfd);
+	free(ts->all);
+	*ts = (struct targets){};
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes of a recording: which VMs each has, now and after it calls exec or loads a library,
+ * and that BPF and the symbolizer know.
+ */
+#ifndef SESSION_TARGETS_H
+#define SESSION_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/error.h"
+#include "bpf/loader.h"
+#include "sym/symbolizer.h"
+#include "vm/scan.h"
+
+/* A process that is sampled: one that was asked for, or the child of a command. */
+struct target {
+	pid_t pid;
+	int pidfd;
+	bool ended;
+	struct lb_proc proc; /* what BPF was told; proc.exec_id may be adopted since */
+	uint64_t mapped;     /* tells the executable mappings that were looked at last */
+	uint64_t look_ns;    /* when they are looked at again, CLOCK_MONOTONIC */
+	uint64_t young_until;
+};
+
+struct targets {
+	/* set by the owner, who outlives them */
+	struct scan *scan;
+	struct loader *loader;
+	struct symbolizer *symbolizer;
+	uint32_t families; /* that the BPF program knows */
+
+	struct target *all;
+	size_t n, nroots;	/* roots: the first of them, never replaced by others */
+	uint32_t epochs;	/* images of processes seen so far */
+	struct error unsampled; /* a VM that a target has beside others, and why it is not sampled
+				 */
+};
+
+/* Adds a process, to be recognised. Its pidfd is open; -ESRCH: it has ended. */
+int targets_add(struct targets *targets, pid_t pid, struct target **out);
+
+/* One that has not ended; NULL. */
+struct target *targets_find(struct targets *targets, pid_t pid);
+
+/*
+ * Looks at the image that the process runs now, and tells BPF and the symbolizer. exec_id: 0 lets
+ * BPF adopt it. -ENODATA: no VM in it; -ENOTSUP: none that is known; both may change.
+ */
+int targets_recognise(struct targets *targets, struct target *target, uint64_t exec_id,
+		      struct error *err);
+
+/* Looks for libraries that were loaded since. Cheap when there are none; now: CLOCK_MONOTONIC. */
+void targets_look(struct targets *targets, uint64_t now);
+
+/* The process has ended. */
+void targets_end(struct targets *targets, struct target *target);
+
+void targets_free(struct targets *targets);
+
+#endif
