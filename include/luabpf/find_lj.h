@@ -424,9 +424,17 @@ static __always_inline int lj_top_helper(const struct lb_mem *mem, struct lj_wal
 {
 	__u64 ret;
 
-	if (!lj_read(mem, w, &ret, sizeof(ret), w->cframe - 8) && lj_in_vm(w, ret) &&
-	    lj_rbp_site(build, ret - w->vm_start) && !lj_top_leaf(mem, w, regs))
+	if (lj_read(mem, w, &ret, sizeof(ret), w->cframe - 8) || !lj_in_vm(w, ret))
+		return lj_top_stored(mem, w);
+	if (lj_rbp_site(build, ret - w->vm_start) && !lj_top_leaf(mem, w, regs))
 		return 0;
+	/* PC was passed as an argument: lj_dispatch_ins stores it by itself, a little later */
+	if (lj_fit(mem, w, w->base, lj_saved_pc(mem, w, w->base)) == LJ_FIT_OTHER &&
+	    !lj_top_leaf(mem, w, regs)) {
+		w->leaf_base = LJ_LEAF_WORDS; /* this base, and none after it */
+		w->block[LJ_LEAF_WORDS] = w->base;
+		return 0;
+	}
 	return lj_top_stored(mem, w);
 }
 

@@ -625,6 +625,34 @@ static void helper_rbp_ff(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
+/* A hook is about to be called: L->base is stored, PC in its register or pushed only. */
+static void dispatch_ins(struct lj_scene *s)
+{
+	uint64_t f = begin_call(s);
+
+	lji_call(&s->img, &s->st, s->main, 5, 3, f);
+	lji_sync(&s->img, &s->st);
+	lji_vm_calls(&s->img, SC_SITE);
+	s->in.regs = (struct lb_regs){.ip = SC_HELPER,
+				      .sp = s->img.sp,
+				      .base = 3,
+				      .pc = lji_bc(&s->img, f, 12),
+				      .rb = 0x40};
+	want_lua(s, f, 11, THREAD);
+	want_main_at_call(s);
+}
+
+static void dispatch_ins_pushed(struct lj_scene *s)
+{
+	dispatch_ins(s);
+	push_word(s, 0x7777);
+	push_word(s, s->st.base); /* what may be a base is none here */
+	push_word(s, s->in.regs.pc);
+	s->in.regs.pc = 0x55;
+	lji_c_code(&s->img, 20);
+	s->in.regs.sp = s->img.sp;
+}
+
 /* Neither register nor stack has it: what was stored is all there is. */
 static void helper_rbp_lost(struct lj_scene *s)
 {
@@ -780,6 +808,8 @@ const struct lj_scene_row lj_scenes_top[] = {
 	{"helper_rbp_frame_pointer", helper_rbp_frame_pointer},
 	{"helper_rbp_ff", helper_rbp_ff},
 	{"helper_rbp_lost", helper_rbp_lost},
+	{"dispatch_ins", dispatch_ins},
+	{"dispatch_ins_pushed", dispatch_ins_pushed},
 	{"helper_rbp_returned", helper_rbp_returned},
 	{"helper_rbp_returned_recursive", helper_rbp_returned_recursive},
 	{"meta_tailcall", meta_tailcall},
