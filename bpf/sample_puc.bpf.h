@@ -30,6 +30,10 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 	if (!build)
 		return -1;
 	puc_set_build(w, &build->puc);
+	if (w->own_of != key + 1) { /* large, and seldom another */
+		bpf_probe_read_kernel(&w->own, sizeof(w->own), &build->own);
+		w->own_of = key + 1;
+	}
 	w->vm_start = module->vm_start;
 	w->vm_end = module->vm_end;
 	w->text_lo = module->text_lo;

@@ -188,7 +188,10 @@ struct lb_build {
 	__u32 pad;
 	union {
 		struct lj_build lj;
-		struct puc_build puc;
+		struct {
+			struct puc_build puc;
+			struct puc_own own;
+		};
 	};
 };
 

@@ -10,8 +10,8 @@
  * puc_find() looks where it costs little: an active lua_State whose topmost function is a Lua
  * function cannot be resuming another one, as lua_resume is called by C functions, which have a
  * CallInfo of their own. Only C hooks are called without one. Of Lua's own C functions, too, all
- * but coroutine.resume and its like resume nothing (user/target/puc_resume.c). So when the thread
- * that ran last, or one in a register, is such a one, it is the one that runs.
+ * but few resume anything, and those that do not are known (user/target/puc_lib.c). So when the
+ * thread that ran last, or one in a register, is such a one, it is the one that runs.
  *
  * Otherwise the C stack is searched upwards, as far as the errorJmp of the best. luaV_execute has
  * its L in its frame, or in a register that what it calls saves just below that. So where a return
@@ -122,6 +122,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	main = puc_main_of(mem, w, t->g);
 	t->main = main == L;
 	t->main_L = main;
+	t->hooked = w->puc.L_allowhook && !lb_byte(head, w->puc.L_allowhook & (PUC_L_HEAD - 1));
 	if (!main)
 		return 0;
 	return t->jmp ? t->jmp : PUC_UNPROTECTED;
@@ -184,21 +185,24 @@ static __always_inline int puc_is_better(const struct puc_walk *w)
 	return w->try.key < w->key;
 }
 
-/* Is a C function one that can run another lua_State? -1: it is not Lua's own, nobody knows. */
-static __always_inline int puc_can_resume(const struct puc_walk *w, __u64 function)
+/*
+ * Is a C function one of Lua's own that runs no other lua_State? Then what it calls has a CallInfo
+ * above its own.
+ */
+static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function)
 {
-	__s64 at = (__s64)(function - w->vm_start);
-	int can = 0;
-	__u32 i;
+	__s32 at = (__s32)(function - w->vm_start);
+	__u32 i, slot = puc_own_index(at);
+	int found = 0;
 
-	if ((__u64)(at - w->own.lo) >= w->own.size)
-		return -1;
+	if (!at || (__u64)(__s64)at != function - w->vm_start)
+		return 0;
 #ifdef __bpf__
 #pragma clang loop unroll(full)
 #endif
-	for (i = 0; i < PUC_RESUMERS; i++)
-		can |= at == w->own.resumer[i];
-	return can;
+	for (i = 0; i < PUC_OWN_PROBES; i++)
+		found |= w->own.plain[(slot + i) & (PUC_OWN - 1)] == at;
+	return found;
 }
 
 /* The C function that puc_look() returned the index of; 0: it is none. */
@@ -211,6 +215,39 @@ static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
 	return index >= 0 && seen->kind == LB_FRAME_C ? seen->ptr : 0;
 }
 
+/* Does a hook run, called by no instruction and without a CallInfo when it is the host's? */
+static __always_inline int puc_is_hooked(const struct puc_walk *w)
+{
+	return w->t.hooked || w->status & w->puc.cist_hooked;
+}
+
+static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_walk *w, __u64 tv)
+{
+	const __u8 *bytes;
+
+	return !puc_guess_at(mem, w, &bytes, PUC_TV_SIZE, tv) &&
+	       lb_word(bytes, PUC_TV_VALUE) == w->child &&
+	       (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD;
+}
+
+/*
+ * Has the thread in hand, of which puc_look() returned the index, resumed w->child? It has when its
+ * topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
+ * this upvalue: an active coroutine is resumed by one thread only.
+ */
+static __always_inline int puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
+{
+	__u64 function = puc_c_function(w, index), closure = w->puc.closure_p + 8;
+	__s64 at = (__s64)(function - w->vm_start);
+
+	if (!function || !at || puc_is_hooked(w))
+		return 0;
+	if (at == w->own.resume)
+		return puc_is_child(mem, w, w->func + PUC_TV_SIZE);
+	return at == w->own.wrap && index != PUC_LIGHT &&
+	       puc_is_child(mem, w, w->seen[index & (PUC_SEEN - 1)].func + closure);
+}
+
 /*
  * Tries a word that was found at an address of the C stack, in a register (sp), or remembered (0).
  * Returns 1 when it is certain that this is the one that runs: its topmost function is one that
@@ -220,7 +257,7 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 {
 	__u64 key;
 	__u8 fault;
-	int index, can;
+	int index;
 
 	if (!w)
 		return 0;
@@ -238,11 +275,11 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 		return 0;
 	w->key = key;
 	w->best = w->try;
-	can = puc_is_lua(w, index) ? 0 : puc_can_resume(w, puc_c_function(w, index));
-	if (w->status & w->puc.cist_hooked)
-		can = -1;
-	w->open = can < 0;
-	return !can;
+	if (w->child && puc_has_resumed(mem, w, index))
+		w->proved = 1;
+	w->open = puc_is_hooked(w) ||
+		  (!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
+	return !w->open;
 }
 
 /* The search is over: goes on with the best. */
@@ -285,6 +322,7 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 		w->scan_end = w->stack_hi;
 	w->near = 0;
 	w->tested = 0;
+	w->proved = 0;
 	w->seen_to = w->scan;
 	w->known_at = 0;
 	w->pending = 0;
@@ -596,8 +634,9 @@ static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk
 /* Is it known by now which lua_State it is? */
 static __always_inline int puc_scan_enough(const struct puc_walk *w)
 {
-	return w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
-				   (w->vm_ret && w->scan > w->vm_ret + 8 * PUC_SCAN_ENOUGH));
+	return w->proved ||
+	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
+				    (w->vm_ret && w->scan > w->vm_ret + 8 * PUC_SCAN_ENOUGH)));
 }
 
 /* The C stack cannot be read on. What runs is not known then; what resumed it, perhaps. */
@@ -612,7 +651,7 @@ static __always_inline void puc_scan_fails(struct puc_walk *w)
 
 static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, struct puc_walk *w)
 {
-	if (w->in_block || (w->scan < w->scan_end && !puc_scan_enough(w))) {
+	if (!w->proved && (w->in_block || (w->scan < w->scan_end && !puc_scan_enough(w)))) {
 		if (!puc_scan_on(mem, w))
 			return LB_MORE;
 		puc_scan_fails(w);
@@ -783,24 +822,10 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 	return LB_MORE;
 }
 
-static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_walk *w, __u64 tv)
-{
-	const __u8 *bytes;
-
-	return !puc_guess_at(mem, w, &bytes, PUC_TV_SIZE, tv) &&
-	       lb_word(bytes, PUC_TV_VALUE) == w->child &&
-	       (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD;
-}
-
-/*
- * Is L the thread that resumed w->child? It is when its topmost function is coroutine.resume with
- * this argument, or what coroutine.wrap returned, with this upvalue: an active coroutine is resumed
- * by one thread only. Then it is the best.
- */
+/* Is L the thread that resumed w->child, and proved to be? Then it is the best. */
 LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 {
-	__u64 key, function;
-	int index;
+	__u64 key;
 
 	if (!w || !L || L == w->child)
 		return 0;
@@ -808,13 +833,7 @@ LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, _
 	if (!key || (key == PUC_UNPROTECTED && !w->try.main))
 		return 0;
 	puc_enter(w, &w->try);
-	index = puc_look(mem, w);
-	function = puc_c_function(w, index);
-	if (!function || puc_can_resume(w, function) <= 0 || w->status & w->puc.cist_hooked)
-		return 0;
-	if (!puc_is_child(mem, w, w->func + PUC_TV_SIZE) &&
-	    (index == PUC_LIGHT ||
-	     !puc_is_child(mem, w, w->seen[index & (PUC_SEEN - 1)].func + w->puc.closure_p + 8)))
+	if (!puc_has_resumed(mem, w, puc_look(mem, w)))
 		return 0;
 	w->try.key = key;
 	w->key = key;

@@ -28,8 +28,9 @@ struct puc_layout {
 	__u16 L_base_ci;  /* 5.1: pointer to an array; later the struct itself */
 	__u16 L_errorJmp; /* struct lua_longjmp (ldo.c), its first word is `previous` */
 	__u16 L_nCcalls;
-	__u16 L_savedpc; /* 5.1: pc of the running function; later in CallInfo */
-	__u16 L_size;	 /* sizeof(lua_State): all of these lie below */
+	__u16 L_savedpc;   /* 5.1: pc of the running function; later in CallInfo */
+	__u16 L_allowhook; /* 5.1: byte, 0 while a hook or a finalizer runs; 0: see callstatus */
+	__u16 L_size;	   /* sizeof(lua_State): all of these lie below */
 
 	/* global_State */
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
@@ -106,15 +107,22 @@ enum {
 };
 
 /*
- * PUC Lua's own text, and the functions in it that can run another lua_State than that which called
- * them: coroutine.resume and its like. Relative to luaV_execute. size 0: not known.
+ * C functions of PUC Lua's own libraries, relative to luaV_execute: those that run no lua_State but
+ * the one that called them, as a hash table with linear probing, 0 where it is empty; and the two
+ * that resume a coroutine, 0: not known.
  */
-#define PUC_RESUMERS 8
+#define PUC_OWN 256 /* power of two */
+#define PUC_OWN_PROBES 8
 struct puc_own {
-	__s32 lo;
-	__u32 size;
-	__s32 resumer[PUC_RESUMERS];
+	__s32 plain[PUC_OWN];
+	__s32 resume; /* coroutine.resume: which is its first argument */
+	__s32 wrap;   /* what coroutine.wrap returns: which is its first upvalue */
 };
+
+static inline __u32 puc_own_index(__s32 function)
+{
+	return (__u32)function * 0x9e3779b1u >> 24;
+}
 
 /* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
 struct puc_build {
@@ -128,7 +136,6 @@ struct puc_build {
 	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
 	 * it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
-	struct puc_own own;
 };
 #define PUC_NO_REG 0xff
 

@@ -10,6 +10,7 @@
 
 struct puc_selftest {
 	struct puc_build build;
+	struct puc_own own;
 	struct lb_regs regs;
 	struct lb_gprs gprs;
 	__u64 vm_start, vm_end;

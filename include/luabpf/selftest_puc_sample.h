@@ -15,7 +15,13 @@ static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
 
 static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
 {
+	__u32 i;
+
 	puc_set_build(w, &in->build);
+	for (i = 0; i < PUC_OWN; i++)
+		w->own.plain[i] = in->own.plain[i];
+	w->own.resume = in->own.resume;
+	w->own.wrap = in->own.wrap;
 	w->regs = in->regs;
 	w->gprs = in->gprs;
 	w->vm_start = in->vm_start;

@@ -63,7 +63,7 @@ struct puc_thread {
 	__u64 savedpc; /* 5.1 */
 	__u64 main_L;  /* the main thread of g */
 	__u32 main;    /* this is it */
-	__u32 pad;
+	__u32 hooked;  /* 5.1: a hook or a finalizer runs */
 };
 
 #define PUC_SEEN 64   /* power of two */
@@ -80,6 +80,8 @@ struct puc_walk {
 
 	/* set by the caller */
 	struct puc_build;
+	struct puc_own own;
+	__u32 own_of;	     /* whose that is: the caller's to know */
 	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
 	__u64 resumer_hint;  /* ditto, the one that had resumed it */
@@ -107,6 +109,7 @@ struct puc_walk {
 	__u8 popped;   /* the topmost CallInfo was not filled in yet and passed over */
 	__u8 hidden;   /* a coroutine's lua_longjmp was seen below luaV_execute's frame */
 	__u8 open;     /* the best's topmost function is a C function that may run anything */
+	__u8 proved;   /* the best is what resumed child, no doubt */
 	__u8 unowned;  /* the innermost frame of luaV_execute is none of those that are known */
 	__u8 tested;   /* what lies at the top of the C stack was tried */
 

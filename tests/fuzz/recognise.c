@@ -10,7 +10,7 @@
 
 #include "target/puc_api.h"
 #include "target/puc_gc.h"
-#include "target/puc_resume.h"
+#include "target/puc_lib.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
 
@@ -131,7 +131,7 @@ static void check_text(uint64_t lo, uint64_t hi, size_t text)
 
 static void ask_calls(struct elf_file *elf, size_t text)
 {
-	struct elf_puc_resume resume;
+	static struct elf_puc_lib lib;
 	struct call_graph calls;
 	struct elf_puc_gc gc;
 	uint32_t i;
@@ -145,8 +145,8 @@ static void ask_calls(struct elf_file *elf, size_t text)
 			if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
 				abort();
 		}
-		if (!elf_puc_resumers(&calls, &resume))
-			check_text(resume.lo, resume.hi, text);
+		if (!elf_puc_library(&calls, &lib) && lib.n > ELF_PUC_LIB_MAX)
+			abort();
 	}
 	call_graph_free(&calls);
 }

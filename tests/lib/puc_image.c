@@ -210,6 +210,8 @@ static void init_thread(struct puc_image *img, uint64_t L)
 	pui_put(img, L + l->L_errorJmp, 8, 0);
 	pui_put(img, L + l->L_nCcalls, 2, 1);
 	pui_grow(img, L, PUI_SLOTS, PUI_CALLS);
+	if (img->puc.L_allowhook)
+		pui_put(img, L + img->puc.L_allowhook, 1, 1);
 }
 
 uint64_t pui_thread(struct puc_image *img)

@@ -42,11 +42,9 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->in.gc_hi = PUI_GC + PUI_GC_SIZE;
 	s->in.build.gc_skip = PS_NEWOBJ - PUI_GC;
 	s->in.build.gc_skip_size = PS_NEWOBJ_SIZE;
-	s->in.build.own = (struct puc_own){
-		.lo = (int32_t)(PUI_TEXT - PUI_VM),
-		.size = PUI_TEXT_SIZE,
-		.resumer = {(int32_t)(PS_RESUME - PUI_VM), (int32_t)(PS_WRAP - PUI_VM)},
-	};
+	s->in.own.plain[puc_own_index((int32_t)(PS_OWN - PUI_VM))] = (int32_t)(PS_OWN - PUI_VM);
+	s->in.own.resume = (int32_t)(PS_RESUME - PUI_VM);
+	s->in.own.wrap = (int32_t)(PS_WRAP - PUI_VM);
 	s->in.stack_hi = PUI_CSTACK_END;
 	s->in.sample = 1;
 	pui_call_site(&s->img, PS_SITE, PS_HELPER);
@@ -188,6 +186,14 @@ void ps_resume_lua(struct puc_scene *s, uint64_t co, struct pui_fn fn)
 	pui_push(&s->img, &s->st, fn);
 	pui_execute(&s->img, &s->st);
 	s->L = co;
+}
+
+void ps_hook(struct puc_scene *s)
+{
+	if (s->img.puc.L_allowhook)
+		pui_put(&s->img, s->st.L + s->img.puc.L_allowhook, 1, 0);
+	else
+		pui_callstatus(&s->img, &s->st, s->img.puc.cist_hooked);
 }
 
 void ps_sample(struct puc_scene *s, uint64_t ip)

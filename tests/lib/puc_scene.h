@@ -113,6 +113,9 @@ void ps_resume(struct puc_scene *s, uint64_t co);
 /* Ditto; it has called fn, which runs. */
 void ps_resume_lua(struct puc_scene *s, uint64_t co, struct pui_fn fn);
 
+/* A hook of the host's begins, which leaves its mark and has no CallInfo. */
+void ps_hook(struct puc_scene *s);
+
 /* The sample is taken here. */
 void ps_sample(struct puc_scene *s, uint64_t ip);
 /* The instruction pointer is in luaV_execute, pc where this version keeps it, and nowhere else. */

@@ -154,6 +154,34 @@ static void argument_of_another(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
+/* What coroutine.wrap returned is given a coroutine, which its own coroutine resumes. */
+static void argument_of_wrap(struct puc_scene *s)
+{
+	struct pui_fn f, g;
+	uint64_t co, inner;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	g = ps_func(s, 30);
+	co = pui_thread(&s->img);
+	inner = pui_thread(&s->img);
+	ps_call_c(s, 5, PS_WRAP);
+	upvalue(s, co);
+	argument(s, inner);
+	ps_resume_lua(s, co, f);
+	ps_call_c(s, 7, PS_RESUME);
+	argument(s, inner);
+	ps_resume_lua(s, inner, g);
+	ps_hint(s, inner);
+	ps_hint(s, s->img.main_L);
+	ps_in_vm(s, 4);
+	ps_want_lua(s, g, 4, THREAD);
+	ps_want_c(s, PS_RESUME, THREAD);
+	ps_want_lua(s, f, 7, 0);
+	ps_want_c(s, PS_WRAP, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
 /* The host's function has the coroutine as its argument, and resumes one that resumes it. */
 static void argument_of_the_host(struct puc_scene *s)
 {
@@ -178,8 +206,8 @@ static void argument_of_the_host(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-/* coroutine.close runs what the coroutine has left to close. */
-static void own_function_closes(struct puc_scene *s)
+/* coroutine.resume, or what runs like it: its coroutine is the one. */
+static void resume_is_on_top(struct puc_scene *s)
 {
 	struct pui_fn f;
 	uint64_t co;
@@ -208,12 +236,11 @@ static void hook_in_own_function(struct puc_scene *s)
 	f = ps_func(s, 10);
 	co = pui_thread(&s->img);
 	ps_call_c(s, 5, PS_OWN);
-	pui_callstatus(&s->img, &s->st, s->img.puc.cist_hooked);
+	ps_hook(s);
 	ps_resume_lua(s, co, f);
 	ps_hint(s, s->img.main_L);
 	ps_hint(s, co);
 	ps_in_vm(s, 3);
-	s->absent = !s->img.puc.cist_hooked; /* 5.1 leaves no mark */
 	ps_want_lua(s, f, 3, THREAD);
 	ps_want_c(s, PS_OWN, THREAD);
 	ps_want_lua(s, s->main, 5, 0);
@@ -228,8 +255,9 @@ const struct puc_scene_row puc_scenes_own[] = {
 	{"resumed_by_argument", resumed_by_argument},
 	{"resumed_by_upvalue", resumed_by_upvalue},
 	{"argument_of_another", argument_of_another},
+	{"argument_of_wrap", argument_of_wrap},
 	{"argument_of_the_host", argument_of_the_host},
-	{"own_function_closes", own_function_closes},
+	{"resume_is_on_top", resume_is_on_top},
 	{"hook_in_own_function", hook_in_own_function},
 	{NULL, NULL},
 };

@@ -141,13 +141,12 @@ static void hook_resumes(struct puc_scene *s)
 	ps_begin(s);
 	f = ps_func(s, 10);
 	ps_helper(s, 22, 3);
-	pui_callstatus(&s->img, &s->st, s->img.puc.cist_hooked);
+	ps_hook(s);
 	pui_enter(&s->img, PUI_TEXT + 0xb000, 14); /* luaD_hook */
 	ps_resume_lua(s, pui_thread(&s->img), f);
 	ps_in_vm(s, 3);
 	ps_want_lua(s, f, 3, THREAD);
 	ps_want_lua(s, s->main, 22, THREAD);
-	s->absent = !s->img.puc.cist_hooked; /* 5.1 leaves no mark */
 }
 
 /* In the coroutine a pcall: its longjmps are two, the outer of which the search starts from. */

@@ -67,6 +67,18 @@ struct elf_import {
 int elf_imports(struct elf_file *elf, int (*fn)(void *arg, const struct elf_import *import),
 		void *arg);
 
+/*
+ * Calls fn for each word of data that holds an address of the file itself, as far as the file
+ * tells: by its relocations, or, where it has none of that kind, by what its writable segments
+ * hold. A nonzero return ends it and is returned.
+ */
+struct elf_pointer {
+	uint64_t slot;	/* address of the word */
+	uint64_t value; /* what it points to */
+};
+int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
+		 void *arg);
+
 /* Is there a Lua in this file, by what it defines or wants. */
 enum elf_lua {
 	ELF_LUA_DEFINES = 1, /* defines lua_newstate */

@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "target/puc_api.h"
 #include "target/puc_gc.h"
-#include "target/puc_resume.h"
+#include "target/puc_lib.h"
 #include "target/puc_vm.h"
 
 struct puc_row {
@@ -355,21 +355,34 @@ static void find_collector(const struct call_graph *calls, struct vm_build *b)
 	}
 }
 
-static void find_resumers(const struct call_graph *calls, struct vm_build *b)
+static void add_own(struct puc_own *own, int32_t function)
 {
-	struct puc_own *own = &b->build.puc.own;
-	struct elf_puc_resume r;
-	uint32_t i;
+	uint32_t i, slot = puc_own_index(function);
 
-	if (elf_puc_resumers(calls, &r))
-		return;
-	own->lo = (int32_t)(r.lo - b->start);
-	own->size = (uint32_t)(r.hi - r.lo);
-	for (i = 0; i < PUC_RESUMERS; i++) /* unused ones repeat the first */
-		own->resumer[i] = (int32_t)(r.resumer[i < r.n ? i : 0] - b->start);
+	for (i = 0; i < PUC_OWN_PROBES; i++) {
+		int32_t *place = &own->plain[(slot + i) & (PUC_OWN - 1)];
+
+		if (!*place || *place == function) {
+			*place = function;
+			return;
+		}
+	} /* no place: it is as unknown as the host's */
 }
 
-/* What the calls between functions tell; a file that does not tell it can be profiled, too. */
+static void find_library(const struct call_graph *calls, struct vm_build *b)
+{
+	struct elf_puc_lib *lib __free = malloc(sizeof(*lib));
+	uint32_t i;
+
+	if (!lib || elf_puc_library(calls, lib))
+		return;
+	for (i = 0; i < lib->n; i++)
+		add_own(&b->build.own, (int32_t)(lib->plain[i] - b->start));
+	b->build.own.resume = lib->resume ? (int32_t)(lib->resume - b->start) : 0;
+	b->build.own.wrap = lib->wrap ? (int32_t)(lib->wrap - b->start) : 0;
+}
+
+/* A file that does not tell these can be profiled, too. */
 static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 {
 	struct call_graph calls __cleanup(call_graph_free) = {};
@@ -377,7 +390,7 @@ static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 	if (call_graph_build(elf, b->start, PUC_WINDOW, &calls))
 		return;
 	find_collector(&calls, b);
-	find_resumers(&calls, b);
+	find_library(&calls, b);
 }
 
 static void describe(const struct release *r, char text[32])
