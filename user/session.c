@@ -572,9 +572,8 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 		return NULL;
 	*build = b->name;
 	if (b->build.family == LB_FAMILY_PUC && !b->gc_lo)
-		return "the collector's code was not found in this file, which exports no lua_gc: "
-		       "its "
-		       "time shows as C code and as Interpreted";
+		return "the collector's code was not found in this file: its time shows as C code "
+		       "and as Interpreted";
 	return "";
 }
 

@@ -271,6 +271,27 @@ Test(puc_sym, known_in_part)
 }
 
 /* A chunk whose name is its text. */
+/* A function's lines lie between its first and its last; a main chunk's anywhere. */
+Test(puc_sym, lines_beyond_the_function)
+{
+	const char *row;
+	const struct puc_layout *puc = puc_layout_of("5.4.4", &row);
+	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	uint64_t addr = sample_proto(a, false);
+	struct puc_proto *p;
+	int main;
+
+	for (main = 0; main < 2; main++) {
+		arena_put32(a, addr + puc->p_linedefined, main ? 0 : 10);
+		arena_put32(a, addr + puc->p_lastlinedefined, main ? 0 : 12);
+		p = read_proto(a, addr, row);
+		cr_expect_eq(puc_proto_line(p, 0), main ? 0 : 10);
+		cr_expect_eq(puc_proto_line(p, 2), main ? 2 : 12);
+		cr_expect_eq(puc_proto_line(p, 3), main ? 3 : -1);
+		puc_proto_free(&p);
+	}
+}
+
 Test(puc_sym, chunkname_is_long)
 {
 	const struct puc_layout *puc;
@@ -457,10 +478,10 @@ Test(puc_sym, lines_that_lie)
 		{{5, 50, 9, 90}, {0x80, 1, 1, 0x80}, {10, 11, -1, -1, -1, 50, 51, 52}},
 		/* out of order */
 		{{5, 50, 2, 20}, {0x80, 1, 1, 0x80}, {10, 11, -1, -1, -1, 50, 51, 52}},
-		/* below the beginning */
-		{{-3, 7, 2, -5}, {0x80, 7, 1, 1}, {10, 11, -1, 2, 3, 4, 5, 6}},
+		/* below the beginning, up to the function's first line */
+		{{-3, 7, 2, -5}, {0x80, 7, 13, 1}, {10, 11, -1, -1, 15, 16, 17, 18}},
 		/* beyond what an int holds */
-		{{2, INT32_MAX, 3, 0}, {0x80, 0x80, 0, 0}, {10, 11, INT32_MAX, 0, 0, 0, 1, 2}},
+		{{2, INT32_MAX, 3, 0}, {0x80, 0x80, 0, 0}, {10, 11, INT32_MAX, -1, -1, -1, -1, -1}},
 		{{2, INT32_MAX, 9, 0}, {0x80, 1, 0xff, 0}, {10, 11, INT32_MAX, -1, INT32_MAX}},
 	};
 	size_t i, k;
@@ -474,6 +495,7 @@ Test(puc_sym, lines_that_lie)
 		abs = arena_get64(a, addr + puc->p_abslineinfo);
 		arena_put(a, info + 2, lies[i].at, sizeof(lies[i].at));
 		arena_put(a, abs, lies[i].abs, sizeof(lies[i].abs));
+		arena_put32(a, addr + puc->p_lastlinedefined, INT32_MAX);
 		p = read_proto(a, addr, row);
 		for (k = 0; k < 8 && (lies[i].lines[k] || i == 3); k++)
 			cr_assert_eq(puc_proto_line(p, (uint32_t)k), lies[i].lines[k],

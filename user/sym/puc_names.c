@@ -36,9 +36,15 @@ struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc)
 
 int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 {
+	int32_t line;
+
 	if (!p->has_lines)
 		return 0;
-	return pc < p->nlines ? p->lines[pc] : -1;
+	line = pc < p->nlines ? p->lines[pc] : -1;
+	/* a main chunk's are 0 and 0 */
+	if (line < p->linedefined || (p->lastlinedefined > 0 && line > p->lastlinedefined))
+		return -1;
+	return line;
 }
 
 const struct puc_local *puc_proto_local(const struct puc_proto *p, uint32_t pc, uint32_t reg)

@@ -50,7 +50,8 @@ bool puc_proto_stripped(const struct puc_proto *p); /* no line information */
  * hold NULs before len. */
 const char *puc_proto_chunkname(const struct puc_proto *p, size_t *len);
 
-/* Line of an instruction; 0: no line information; -1: not known. */
+/* Line of an instruction; 0: no line information; -1: not known, or none that the function can
+ * have. */
 int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc);
 
 /* What kind of name the VM derived. */
