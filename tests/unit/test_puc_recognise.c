@@ -219,7 +219,7 @@ INSTALLED(liblua51cxx, LIB "liblua5.1-c++.so.0", "PUC Lua 5.1", 13)
 INSTALLED(liblua52, LIB "liblua5.2.so.0", "PUC Lua 5.2.4", PUC_NO_REG)
 INSTALLED(liblua53, LIB "liblua5.3.so.0", "PUC Lua 5.3.4 to 5.3.6", PUC_NO_REG)
 INSTALLED(liblua54, LIB "liblua5.4.so.0", "PUC Lua 5.4.3 to 5.4.8", 13)
-INSTALLED(redis, "/usr/bin/redis-server", "PUC Lua 5.1 of Redis", 13)
+INSTALLED(redis, "/usr/bin/redis-check-rdb", "PUC Lua 5.1 of Redis", 13)
 
 /* luaV_execute calls luaC_step, which has to be in the collector's text. In 5.2 it is the last. */
 Test(puc_recognise, luaC_step_of_lua52)

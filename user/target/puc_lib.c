@@ -198,12 +198,14 @@ int elf_puc_library(const struct call_graph *g, struct elf_puc_lib *out)
 		return r;
 	qsort(t.all, t.n, sizeof(*t.all), by_slot);
 	for (i = 0; i < t.n; i++) {
+		uint64_t slot = t.all[i].slot;
 		char name[MAX_NAME];
 
-		/* begins here: no entry lies before it */
-		if (read_name(&t, t.all[i].slot - 16, name))
+		/* an array of two begins here, at the least; reading its names takes longer */
+		if (!value_at(&t, slot + 8) || !value_at(&t, slot + 16) ||
+		    read_name(&t, slot - 16, name))
 			continue;
-		read_entries(&t, t.all[i].slot, e);
+		read_entries(&t, slot, e);
 		if (e->n > 2)
 			take(g, e, out);
 	}
