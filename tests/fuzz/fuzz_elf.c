@@ -13,12 +13,6 @@ static int on_fde(void *arg, const struct elf_fde *fde)
 	return 0;
 }
 
-static int on_import(void *arg, const struct elf_import *import)
-{
-	*(uint64_t *)arg += import->slot + strlen(import->name);
-	return 0;
-}
-
 static int on_pointer(void *arg, const struct elf_pointer *pointer)
 {
 	*(uint64_t *)arg += pointer->slot ^ pointer->value;
@@ -36,7 +30,6 @@ static void ask(struct elf_file *elf)
 	size_t n;
 
 	elf_fdes(elf, on_fde, &sum);
-	elf_imports(elf, on_import, &sum);
 	elf_pointers(elf, on_pointer, &sum);
 	if (!elf_build_id(elf, id, &n) && n > sizeof(id))
 		abort();

@@ -11,26 +11,16 @@
 #define MAX_FUNCTIONS 8192
 #define MAX_EDGES (256u << 10)
 #define MAX_TEXT (128u << 10) /* of one function */
-#define MAX_IMPORTS 8192
-#define STUB 16 /* bytes of one in the procedure linkage table */
-
-/* A word of the global offset table, and the function of this file whose address it gets. */
-struct import {
-	uint64_t slot, target;
-};
 
 struct build {
 	struct call_graph *g;
 	uint64_t near, window;
 	uint8_t *text;
-	struct import *imports;
-	size_t nimports;
 };
 
 static void build_free(struct build *b)
 {
 	free(b->text);
-	free(b->imports);
 }
 
 void call_graph_free(struct call_graph *g)
@@ -52,20 +42,6 @@ static int add_function(void *arg, const struct elf_fde *fde)
 		return 0; /* out of order, or one inside the other */
 	*f = (struct call_function){.start = fde->start, .size = fde->size};
 	g->n++;
-	return 0;
-}
-
-static int add_import(void *arg, const struct elf_import *import)
-{
-	struct build *b = arg;
-	struct import *i = &b->imports[b->nimports];
-
-	if (b->nimports == MAX_IMPORTS)
-		return 1;
-	if (elf_lookup(b->g->elf, import->name, &i->target, NULL))
-		return 0;
-	i->slot = import->slot;
-	b->nimports++;
 	return 0;
 }
 
@@ -106,38 +82,6 @@ static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_k
 	return 0;
 }
 
-/* Where control goes that goes to an address: through a stub's jump to what is at `slot`. */
-static uint64_t slot_target(const struct build *b, uint64_t slot, uint64_t otherwise)
-{
-	size_t i;
-
-	for (i = 0; i < b->nimports; i++)
-		if (b->imports[i].slot == slot)
-			return b->imports[i].target;
-	return otherwise;
-}
-
-static bool is_endbr64(const uint8_t *p)
-{
-	return !memcmp(p, "\xf3\x0f\x1e\xfa", 4);
-}
-
-static uint64_t behind_stub(const struct build *b, uint64_t target)
-{
-	uint8_t stub[STUB];
-	struct x86_insn in;
-	size_t at;
-
-	if (!b->nimports || elf_read(b->g->elf, target, stub, sizeof(stub)))
-		return target;
-	at = is_endbr64(stub) ? 4 : 0;
-	at += stub[at] == 0xf2; /* bnd */
-	if (!x86_decode(stub + at, sizeof(stub) - at, &in) || in.map || in.op != 0xff ||
-	    (in.reg & 7) != 4 || in.base != X86_RIP)
-		return target;
-	return slot_target(b, target + at + in.len + (uint64_t)(int64_t)in.disp, target);
-}
-
 static int edges_of(struct build *b, uint32_t from)
 {
 	struct call_function *f = &b->g->fn[from];
@@ -158,15 +102,10 @@ static int edges_of(struct build *b, uint32_t from)
 		next = f->start + at;
 		if (!in.map && in.op == 0xff && (in.reg & 6) == 2)
 			f->indirect = true;
-		if (!in.map && in.op == 0xff && ((in.reg & 7) == 2 || (in.reg & 7) == 4) &&
-		    in.base == X86_RIP)
-			err = add_edge(b, from,
-				       slot_target(b, next + (uint64_t)(int64_t)in.disp, 0),
-				       CALL_CALL);
-		else if (!in.map && in.op == 0xe8)
-			err = add_edge(b, from, behind_stub(b, next + (uint64_t)in.imm), CALL_CALL);
+		if (!in.map && in.op == 0xe8)
+			err = add_edge(b, from, next + (uint64_t)in.imm, CALL_CALL);
 		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
-			err = add_edge(b, from, behind_stub(b, next + (uint64_t)in.imm), CALL_JUMP);
+			err = add_edge(b, from, next + (uint64_t)in.imm, CALL_JUMP);
 		else if (!in.map && in.op == 0x8d && in.base == X86_RIP)
 			err = add_edge(b, from, next + (uint64_t)(int64_t)in.disp, CALL_REFERENCE);
 		else if (!in.map && ((in.op >= 0xb8 && in.op <= 0xbf) || in.op == 0xc7))
@@ -183,10 +122,8 @@ int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struc
 
 	*g = (struct call_graph){.elf = elf, .fn = calloc(MAX_FUNCTIONS, sizeof(*g->fn))};
 	b.text = malloc(MAX_TEXT);
-	b.imports = calloc(MAX_IMPORTS + 1, sizeof(*b.imports));
-	if (!g->fn || !b.text || !b.imports)
+	if (!g->fn || !b.text)
 		return -ENOMEM;
-	elf_imports(elf, add_import, &b);
 	err = elf_fdes(elf, add_function, &b);
 	for (i = 0; !err && i < g->n; i++)
 		err = edges_of(&b, i);

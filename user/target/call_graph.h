@@ -38,9 +38,9 @@ struct call_graph {
 };
 
 /*
- * The functions that lie within `window` bytes of an address of the file. A call to a stub of the
- * procedure linkage table counts as one of the function of that name, when the file defines it. 0,
- * -ENOMEM, or what elf_fdes() returns. call_graph_free() in any case.
+ * The functions that lie within `window` bytes of an address of the file. Calls through the
+ * procedure linkage table are not seen. 0, -ENOMEM, or what elf_fdes() returns. call_graph_free()
+ * in any case.
  */
 int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struct call_graph *g);
 void call_graph_free(struct call_graph *g);

@@ -57,17 +57,6 @@ int elf_lookup(struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t
 bool elf_wants(struct elf_file *elf, const char *name);
 
 /*
- * Calls fn for each word into which the dynamic linker writes the address of a function: the
- * entries of its global offset table. A nonzero return ends it and is returned.
- */
-struct elf_import {
-	uint64_t slot; /* address of the word */
-	const char *name;
-};
-int elf_imports(struct elf_file *elf, int (*fn)(void *arg, const struct elf_import *import),
-		void *arg);
-
-/*
  * Calls fn for each word of data that holds an address of the file itself, as far as the file
  * tells: by its relocations, or, where it has none of that kind, by what its writable segments
  * hold. A nonzero return ends it and is returned.

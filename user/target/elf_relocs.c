@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the dynamic linker writes into a file's data: addresses of functions, and of the file
- * itself. */
+/* What the dynamic linker writes into a file's data: addresses of the file itself. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,99 +13,47 @@
 #define MAX_RELOCS (8u << 20)
 #define MAX_DATA (16u << 20) /* bytes of a writable segment that are looked through */
 
-/* Calls fn for each relocation with addend of the file; symbols: of the section's symbol table. */
-typedef int (*reloc_fn)(void *arg, const GElf_Rela *rela, Elf_Data *symbols, size_t strings);
-
-static Elf_Data *symbols_of(Elf *elf, size_t index, size_t *strings)
-{
-	Elf_Scn *scn = elf_getscn(elf, index);
-	GElf_Shdr sh;
-
-	if (!index || !scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM)
-		return NULL;
-	*strings = sh.sh_link;
-	return elf_getdata(scn, NULL);
-}
-
-static int relocs_in(Elf_Data *data, Elf_Data *symbols, size_t strings, reloc_fn fn, void *arg)
-{
-	size_t n = data->d_size / sizeof(Elf64_Rela), i;
-	int stop = 0;
-
-	for (i = 0; i < n && i < MAX_RELOCS && !stop; i++) {
-		GElf_Rela rela;
-
-		if (gelf_getrela(data, (int)i, &rela))
-			stop = fn(arg, &rela, symbols, strings);
-	}
-	return stop;
-}
-
-static int each_reloc(struct elf_file *elf, reloc_fn fn, void *arg)
-{
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-	int stop = 0;
-
-	while (!stop && (scn = elf_nextscn(elf->elf, scn))) {
-		Elf_Data *data, *symbols;
-		size_t strings = 0;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
-			continue;
-		data = elf_getdata(scn, NULL);
-		symbols = symbols_of(elf->elf, sh.sh_link, &strings);
-		if (data && data->d_buf)
-			stop = relocs_in(data, symbols, strings, fn, arg);
-	}
-	return stop;
-}
-
-struct imports {
-	struct elf_file *elf;
-	int (*fn)(void *arg, const struct elf_import *import);
-	void *arg;
-};
-
-static int on_import(void *arg, const GElf_Rela *rela, Elf_Data *symbols, size_t strings)
-{
-	struct imports *i = arg;
-	struct elf_import import = {.slot = rela->r_offset};
-	uint64_t type = GELF_R_TYPE(rela->r_info);
-	GElf_Sym sym;
-
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols ||
-	    !symbols->d_buf || !gelf_getsym(symbols, (int)GELF_R_SYM(rela->r_info), &sym))
-		return 0;
-	import.name = elf_strptr(i->elf->elf, strings, sym.st_name);
-	return import.name ? i->fn(i->arg, &import) : 0;
-}
-
-int elf_imports(struct elf_file *elf, int (*fn)(void *arg, const struct elf_import *import),
-		void *arg)
-{
-	struct imports i = {elf, fn, arg};
-
-	return each_reloc(elf, on_import, &i);
-}
-
 struct pointers {
 	int (*fn)(void *arg, const struct elf_pointer *pointer);
 	void *arg;
 	bool any;
 };
 
-static int on_pointer(void *arg, const GElf_Rela *rela, Elf_Data *symbols, size_t strings)
+static int relocs_in(Elf_Data *data, struct pointers *p)
 {
-	struct pointers *p = arg;
-	struct elf_pointer pointer = {rela->r_offset, (uint64_t)rela->r_addend};
+	size_t n = data->d_size / sizeof(Elf64_Rela), i;
+	int stop = 0;
 
-	(void)symbols;
-	(void)strings;
-	if (GELF_R_TYPE(rela->r_info) != R_X86_64_RELATIVE)
-		return 0;
-	p->any = true;
-	return p->fn(p->arg, &pointer);
+	for (i = 0; i < n && i < MAX_RELOCS && !stop; i++) {
+		struct elf_pointer pointer;
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela) ||
+		    GELF_R_TYPE(rela.r_info) != R_X86_64_RELATIVE)
+			continue;
+		p->any = true;
+		pointer = (struct elf_pointer){rela.r_offset, (uint64_t)rela.r_addend};
+		stop = p->fn(p->arg, &pointer);
+	}
+	return stop;
+}
+
+static int each_reloc(struct elf_file *elf, struct pointers *p)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	int stop = 0;
+
+	while (!stop && (scn = elf_nextscn(elf->elf, scn))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (data && data->d_buf)
+			stop = relocs_in(data, p);
+	}
+	return stop;
 }
 
 static bool in_file(const struct elf_file *elf, uint64_t vaddr)
@@ -153,7 +100,7 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 		 void *arg)
 {
 	struct pointers p = {.fn = fn, .arg = arg};
-	int r = has_packed(elf) ? 0 : each_reloc(elf, on_pointer, &p);
+	int r = has_packed(elf) ? 0 : each_reloc(elf, &p);
 	size_t i;
 
 	for (i = 0; i < elf->nloads && !r && !p.any; i++)
