@@ -91,7 +91,8 @@ def test_tail_calls(named):
             names[callee.callname] += n
     assert marks[True, True] > 20, (marks, named.done)
     assert marks[True, False] + marks[False, True] <= truth.allowed(named.profile.total), marks
-    assert set(names) == {f"{NAMES.name}:{named.tail}"}, names
+    # a CallInfo that is taken again holds the mark of its last call until the VM has set its status
+    assert names.total() - names[f"{NAMES.name}:{named.tail}"] <= truth.allowed(named.profile.total), names
 
 
 def test_names_of_c_functions(named):
@@ -106,9 +107,13 @@ def test_names_of_c_functions(named):
     full = {"rep": "string.rep", "concat": "table.concat", "gsub": "string.gsub", "text:gsub": "string.gsub",
             "text:upper": "string.upper", "find": "string.find", "sort": "table.sort"}
     assert len(missing) == 9
+    wrong = 0
     for line, called in missing:
-        got = {name: n for (at, name), n in names.items() if at == line}
-        assert set(got) == {full.get(called, called)}, (line, called, got)
+        got = collections.Counter({name: n for (at, name), n in names.items() if at == line})
+        right = got.pop(full.get(called, called), 0)
+        assert right > 10 * got.total(), (line, called, right, got)
+        wrong += got.total()
+    assert wrong <= truth.allowed(named.profile.total), names
 
 
 def test_names_of_definitions(named):

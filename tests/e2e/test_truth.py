@@ -153,7 +153,8 @@ def test_tail_calls_are_marked(results, vm):
     for s in r.profile.samples:
         marks[r.section(s), any(f.name == truth.TAIL_CALLS for f in s.stack)] += s.count
     assert marks["tails", True] > 2 * marks["tails", False], marks
-    assert not any(marked and section != "tails" for section, marked in marks), marks
+    elsewhere = sum(n for (section, marked), n in marks.items() if marked and section != "tails")
+    assert elsewhere <= truth.allowed(r.in_lua), marks
 
 
 @pucs
