@@ -506,6 +506,9 @@ static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj
 	w->snap_pc = w->pc;
 	w->exact = 1;
 	w->entry = (__s32)nent - 1;
+	w->base_func = 0;
+	if (nent > 1 && lj_snap_base(mem, w))
+		return -1;
 	w->want = LJ_WANT_LINK;
 	w->skip = 0;
 	w->flags |= LB_FRAME_TRACE;

@@ -67,7 +67,9 @@ struct lj_walk {
 	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
 	__u64 jit_base;
-	__u64 link; /* of the frame at base, when link_known */
+	__u64 link;	 /* of the frame at base, when link_known */
+	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
+			    a tail call; 0: the slot has it */
 	__u64 boundary,
 		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
 	__u8 phase;
@@ -526,6 +528,26 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	return i == LJ_RUN;
 }
 
+/*
+ * Looks up the function of the frame at base, whose slot holds func. In compiled code that may be
+ * the one before a tail call; pc is one of the other's then.
+ */
+static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
+{
+	__u64 other = w->base_func;
+	int index = lj_func(mem, w, func);
+	int instead;
+
+	w->base_func = 0;
+	if (!other || other == func ||
+	    (index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc)))
+		return index;
+	instead = lj_func(mem, w, other);
+	if (instead < 0 || !lj_pc_inside(&w->seen[instead & (LJ_SEEN - 1)], w->pc))
+		return index < 0 ? index : lj_func(mem, w, func);
+	return instead;
+}
+
 static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 slot[2], link, delta;
@@ -552,7 +574,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	} else if (LJ_TV_GCPTR(slot[0]) != w->L) { /* dummy frames of errors in C hold L itself */
 		if (!lj_is_func(slot[0]))
 			return lj_end(w, LB_END_TORN);
-		index = lj_func(mem, w, LJ_TV_GCPTR(slot[0]));
+		index = lj_base_function(mem, w, LJ_TV_GCPTR(slot[0]));
 		if (index < 0)
 			return lj_end(w, LB_END_TORN);
 		if (w->joint && lj_snap_is_real(w, index))
@@ -622,6 +644,7 @@ static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 	w->maxstack = lb_word(w->scratch, LJ_L_MAXSTACK);
 	w->base = lb_word(w->scratch, LJ_L_BASE);
 	w->flags = LB_FRAME_THREAD;
+	w->base_func = 0;
 	w->link_known = 0;
 	w->linked = 0;
 	w->boundary = 0;

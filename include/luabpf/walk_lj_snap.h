@@ -32,6 +32,24 @@ static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_wal
 	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
 }
 
+/*
+ * The function at the trace's base, when the trace has called another in its place: the first slot,
+ * a constant. The second, the link, has an entry after a tail call only (snapshot_slots). Entries
+ * are sorted by slot.
+ */
+static __always_inline int lj_snap_base(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 entry = w->snapmap[0];
+	__u64 value;
+
+	if (entry >> 24 || (entry & 0xffff) >= LJ_REF_BIAS - 3 || w->snapmap[1] >> 24 != 1)
+		return 0;
+	if (lj_snap_value(mem, w, 0, entry, &value))
+		return -1;
+	w->base_func = LJ_TV_GCPTR(value);
+	return 0;
+}
+
 /* The link of the virtual frame in hand is known: where does the next one begin? */
 static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struct lj_walk *w,
 						 __u64 link)

@@ -157,6 +157,33 @@ static void mcode_slots_on_stack(struct lj_scene *s)
 	want_snapshot(s, &c, 1);
 }
 
+/*
+ * The trace has called g in the place of f, whose frame is the trace's base: the slot still holds
+ * f. The link's entry says that it was a tail call.
+ */
+static void mcode_tail_called(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	const struct lji_entry entries[] = {{0, tv(c.g)}, {1, 0}};
+
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 2);
+	s->in.regs.ip = c.t.mcode + 0x151;
+	want_lua(s, c.g, 8, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* Without that entry there was none: what stands at the base now is what its slot says. */
+static void mcode_base_has_moved(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	const struct lji_entry entries[] = {{0, tv(c.g)}};
+
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 1);
+	s->in.regs.ip = c.t.mcode + 0x151;
+	want_lua(s, c.f, LB_NO_PC, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
 /* g is a closure that the trace has made: known by its prototype only, a constant of trace t. */
 static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t)
 {
@@ -402,6 +429,8 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"mcode_inlined_vararg", mcode_inlined_vararg},
 	{"mcode_inlined_metamethod", mcode_inlined_metamethod},
 	{"mcode_slots_on_stack", mcode_slots_on_stack},
+	{"mcode_tail_called", mcode_tail_called},
+	{"mcode_base_has_moved", mcode_base_has_moved},
 	{"mcode_closure", mcode_closure},
 	{"mcode_closure_of_parent", mcode_closure_of_parent},
 	{"mcode_closure_of_nobody", mcode_closure_of_nobody},
