@@ -98,14 +98,14 @@ local function c_calls()
   for i = 1, n do string.rep("x", 20000) end
   for i = 1, n do concat(list, ",") end
   for i = 1, n do table.concat(list, ",") end
-  for i = 1, n do gsub(text, "x", "y") end
-  for i = 1, n do text:gsub("x", "y") end
-  for i = 1, n do text:upper() end
+  for i = 1, 2 * n do gsub(text, "x", "y") end
+  for i = 1, 2 * n do text:gsub("x", "y") end
+  for i = 1, 20 * n do text:upper() end
   local find = string.find
   for i = 1, n do find(text, "(x).*y") end
   for i = 1, n do load("local a, b, c, d, e, f = 1, 2, 3, 4, 5, 6 return function() return a + b + c + d + e + f end") end
   for word in text:gmatch("%a+") do word = nil end
-  for i = 1, n do sort({ 5, 3, 8, 1, 9, 2, 7, 4, 6, 5, 3, 8, 1, 9, 2, 7, 4, 6 }) end
+  for i = 1, 4 * n do sort({ 5, 3, 8, 1, 9, 2, 7, 4, 6, 5, 3, 8, 1, 9, 2, 7, 4, 6 }) end
 end
 
 local out, seen = {}, {}
