@@ -168,14 +168,14 @@ static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_
 		if (bytes)
 			h = lj_print_debug(h, bytes, parts.ndebug);
 	}
-	if (!parts.nkgc)
+	if (!parts.nkgc || parts.kgc & 7)
 		return lj_print_end(h);
 	bytes = lj_maybe(mem, w, parts.kgc, LJ_PRINT_KGC);
 	if (!bytes)
 		return lj_print_end(h);
 	h = lj_print_kgc(h, bytes, parts.nkgc);
 	str = lb_word(bytes, LJ_PRINT_KGC - 8);
-	bytes = lj_maybe(mem, w, str, LJ_STR_SIZE);
+	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
 	if (bytes)
 		h = lj_print_str(h, bytes);
 	return lj_print_end(h);
@@ -191,7 +191,7 @@ static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_wa
 
 	seen->bc = bc;
 	seen->ptr = bc - LJ_PROTO_SIZE;
-	if (bc >> 47)
+	if (bc & 7 || bc >> 47)
 		return -1;
 	if (lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr) ||
 	    lb_byte(head, LJ_PROTO_GCT) != LJ_GCT_PROTO)
@@ -250,6 +250,8 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
 	lj_forget(w, i, func);
+	if (func & 7) /* no object */
+		return -1;
 	if (lj_at(mem, w, &head, LJ_FUNC_READ, func) || lb_byte(head, LJ_FUNC_GCT) != LJ_GCT_FUNC)
 		return -1;
 	ffid = lb_byte(head, LJ_FUNC_FFID);
