@@ -21,6 +21,33 @@ static void upvalue(struct puc_scene *s, uint64_t co)
 	put_thread(s, s->st.fn.value + s->img.puc.closure_p + 8, co);
 }
 
+/* The main chunk runs; two coroutines are made, and a function for each. */
+struct two {
+	struct pui_fn f, g;
+	uint64_t co, inner;
+};
+
+static struct two begin_two(struct puc_scene *s)
+{
+	struct two t;
+
+	ps_begin(s);
+	t.f = ps_func(s, 10);
+	t.g = ps_func(s, 30);
+	t.co = pui_thread(&s->img);
+	t.inner = pui_thread(&s->img);
+	return t;
+}
+
+/* The inner one runs, and may be remembered, or the main thread is. */
+static void in_inner(struct puc_scene *s, const struct two *t)
+{
+	ps_hint(s, t->inner);
+	ps_hint(s, s->img.main_L);
+	ps_in_vm(s, 4);
+	ps_want_lua(s, t->g, 4, THREAD);
+}
+
 static void own_in_c(struct puc_scene *s)
 {
 	ps_in_c(s);
@@ -133,22 +160,14 @@ static void resumed_by_upvalue(struct puc_scene *s)
 /* main resumes a coroutine whose function, the host's, resumes another. */
 static void argument_of_another(struct puc_scene *s)
 {
-	struct pui_fn g;
-	uint64_t co, inner;
+	struct two t = begin_two(s);
 
-	ps_begin(s);
-	g = ps_func(s, 30);
-	co = pui_thread(&s->img);
-	inner = pui_thread(&s->img);
 	ps_call_c(s, 5, PS_RESUME);
-	argument(s, co);
-	ps_resume(s, co);
+	argument(s, t.co);
+	ps_resume(s, t.co);
 	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC));
-	ps_resume_lua(s, inner, g);
-	ps_hint(s, inner);
-	ps_hint(s, s->img.main_L);
-	ps_in_vm(s, 4);
-	ps_want_lua(s, g, 4, THREAD);
+	ps_resume_lua(s, t.inner, t.g);
+	in_inner(s, &t);
 	ps_want_c(s, PS_CFUNC, THREAD);
 	ps_want_c(s, PS_RESUME, THREAD);
 	ps_want_lua(s, s->main, 5, 0);
@@ -157,27 +176,18 @@ static void argument_of_another(struct puc_scene *s)
 /* What coroutine.wrap returned is given a coroutine, which its own coroutine resumes. */
 static void argument_of_wrap(struct puc_scene *s)
 {
-	struct pui_fn f, g;
-	uint64_t co, inner;
+	struct two t = begin_two(s);
 
-	ps_begin(s);
-	f = ps_func(s, 10);
-	g = ps_func(s, 30);
-	co = pui_thread(&s->img);
-	inner = pui_thread(&s->img);
 	ps_call_c(s, 5, PS_WRAP);
-	upvalue(s, co);
-	argument(s, inner);
-	ps_resume_lua(s, co, f);
+	upvalue(s, t.co);
+	argument(s, t.inner);
+	ps_resume_lua(s, t.co, t.f);
 	ps_call_c(s, 7, PS_RESUME);
-	argument(s, inner);
-	ps_resume_lua(s, inner, g);
-	ps_hint(s, inner);
-	ps_hint(s, s->img.main_L);
-	ps_in_vm(s, 4);
-	ps_want_lua(s, g, 4, THREAD);
+	argument(s, t.inner);
+	ps_resume_lua(s, t.inner, t.g);
+	in_inner(s, &t);
 	ps_want_c(s, PS_RESUME, THREAD);
-	ps_want_lua(s, f, 7, 0);
+	ps_want_lua(s, t.f, 7, 0);
 	ps_want_c(s, PS_WRAP, THREAD);
 	ps_want_lua(s, s->main, 5, 0);
 }
@@ -185,22 +195,14 @@ static void argument_of_wrap(struct puc_scene *s)
 /* The host's function has the coroutine as its argument, and resumes one that resumes it. */
 static void argument_of_the_host(struct puc_scene *s)
 {
-	struct pui_fn g;
-	uint64_t co, inner;
+	struct two t = begin_two(s);
 
-	ps_begin(s);
-	g = ps_func(s, 30);
-	co = pui_thread(&s->img);
-	inner = pui_thread(&s->img);
 	ps_call_c(s, 5, PS_CFUNC);
-	argument(s, inner);
-	ps_resume(s, co);
+	argument(s, t.inner);
+	ps_resume(s, t.co);
 	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC2));
-	ps_resume_lua(s, inner, g);
-	ps_hint(s, inner);
-	ps_hint(s, s->img.main_L);
-	ps_in_vm(s, 4);
-	ps_want_lua(s, g, 4, THREAD);
+	ps_resume_lua(s, t.inner, t.g);
+	in_inner(s, &t);
 	ps_want_c(s, PS_CFUNC2, THREAD);
 	ps_want_c(s, PS_CFUNC, THREAD);
 	ps_want_lua(s, s->main, 5, 0);
