@@ -97,8 +97,7 @@ static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thre
 		n = LB_MAX_FRAMES;
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
-	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
-				  ring_wakeup(fresh, w->cache.sample));
+	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n), ring_wakeup(fresh, w->sent++));
 }
 
 #endif

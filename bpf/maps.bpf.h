@@ -45,6 +45,10 @@ struct {
 /* Some thread may have two events: see is_duplicate(). User space sets it, BPF reads. */
 __u32 doubled;
 
+/* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
+ * a clock's reading is too dear to have one in each sample. */
+__u64 first_sample;
+
 /*
  * The walk in hand, one for each CPU: the loader sets their number. BPF alone: too large for its
  * stack, and for a per-CPU map, which has a limit of 32 KiB. A perf_event program does not nest on

@@ -172,6 +172,7 @@ static __always_inline enum lb_end lj_begin(struct lj_find *f, struct task_struc
 	f->w->stack_hi = thread_stack(f->thread, task, f->w->regs.sp);
 	if (!f->w->stack_hi)
 		return LB_END_NO_STACK;
+	f->w->cache.sample++;
 	thread_walk(lj_common(f->w), task, f->proc);
 	f->w->family = LB_FAMILY_LJ;
 	f->w->exact = 0;

@@ -66,11 +66,10 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
 	thread->scan_pause = 0;
 }
 
-/* Begins a walk of this thread. */
+/* Begins a walk of this thread; its cache is the caller's matter. */
 static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *task,
 					const struct lb_proc *proc)
 {
-	w->cache.sample++;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->nfresh = 0;
@@ -84,7 +83,8 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 /* Fills what the walk knows into its record. */
 static __always_inline void thread_describe(struct lb_walk *w, struct task_struct *task)
 {
-	w->rec.time = bpf_ktime_get_ns();
+	if (!first_sample)
+		first_sample = bpf_ktime_get_ns();
 	w->rec.vm = w->g;
 	w->rec.L = w->L;
 	w->rec.vmstate = w->vmstate;

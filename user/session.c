@@ -36,7 +36,7 @@ struct session {
 	struct symbolizer *symbolizer;
 	struct prof *prof;
 	struct targets targets; /* roots: those asked for; the session ends with them */
-	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns, first_ns;
+	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	uint64_t bad_records;
 	pid_t command; /* 0: none */
 	bool held;
@@ -73,8 +73,6 @@ static void on_sample(void *arg, const struct lb_rec_sample *rec)
 	const struct vm_build *build = scan_build(s->scan, rec->build);
 	int r;
 
-	if (!s->first_ns)
-		s->first_ns = rec->time;
 	if (!build) {
 		s->bad_records++;
 		return;
@@ -523,13 +521,15 @@ int session_run(struct session *s, struct error *err)
 
 void session_stats(const struct session *s, struct session_stats *stats)
 {
+	uint64_t first = loader_first_sample(s->loader);
+
 	*stats = (struct session_stats){
 		.end = s->end,
 		.period_ns = s->period_ns,
 		.wall_ns = s->stopped_ns - s->started_ns,
 		.samples = prof_samples(s->prof),
 		.bad_records = s->bad_records + ring_bad(s->ring),
-		.first_sample_ns = s->first_ns ? s->first_ns - s->opened_ns : 0,
+		.first_sample_ns = first ? first - s->opened_ns : 0,
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,
 	};

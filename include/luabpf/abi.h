@@ -78,8 +78,7 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
-	__u64 time; /* CLOCK_MONOTONIC, ns */
-	__u32 pid;  /* in the root pid namespace */
+	__u32 pid; /* in the root pid namespace */
 	__u32 tid;
 	__u64 vm; /* global_State */
 	__u64 L;
@@ -238,7 +237,7 @@ struct lb_thread {
 };
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
-_Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 80, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A read of two kilobytes costs a BPF program not twice that of eight bytes: the call is most of
- * the price. And what a walker needs lies together: frames on the Lua stack, functions and
- * prototypes that were made one after the other. So it reads blocks, once for each sample, and
- * takes its words out of them. While it runs, the sampled thread stands still, and nobody else may
- * touch its VM: within one sample a block stays true. (Of 0.5, 1, 2 and 4 KiB, 2 are the best for
- * stacks of eight frames, by 4 % in LuaJIT and up to 18 % in PUC Lua; 4 for fifty, by 5 to 9 %.)
+ * Half a read's price is the call: of 2 KiB it costs a BPF program twice that of eight bytes. And
+ * what a walker needs lies together: frames on the Lua stack, functions and prototypes that were
+ * made one after the other. So it reads windows into pages, once for each sample, and takes its
+ * words out of them. While it runs, the sampled thread stands still, and nobody else may touch its
+ * VM: within one sample what was read stays true.
  *
- * What does not lie in one block as a whole is read by itself: the next one may not be there.
+ * How wide a page's window has to be is learned: it is what the samples before have asked for, and
+ * grows when that was not enough. Now and then it is forgotten, as it never shrinks else.
+ *
+ * What does not lie in one page as a whole is read by itself: the next one may not be there.
  */
 #ifndef LUABPF_CACHE_H
 #define LUABPF_CACHE_H
@@ -15,74 +17,92 @@
 #include "mem.h"
 
 #define LB_PAGE 4096
-#define LB_BLOCK_SHIFT 11 /* at most a page */
-#ifndef LB_BLOCKS
-#define LB_BLOCKS 64 /* power of two */
+/* Of pages in the cache: the same offsets in them must not share places of the processor's own. */
+#define LB_STRIDE (LB_PAGE + 64)
+#define LB_LINE 64    /* windows begin and end at multiples of this */
+#define LB_WINDOW 512 /* what a page is tried with at first, less where it ends before */
+#define LB_WINDOW_LEAST 256
+#define LB_FORGET 64	 /* samples; power of two */
+#define LB_READ_MOST 128 /* no read is longer */
+#ifndef LB_PAGES
+#define LB_PAGES 64 /* power of two */
 #endif
-#define LB_BLOCK (1 << LB_BLOCK_SHIFT)
-#define LB_BLOCK_MORE 128 /* so far beyond its end the verifier sees a read reach */
 
-/* What is in a block. Apart from the bytes: a few cache lines hold them all. */
+/* What is in hand of a page. Apart from the bytes: a few cache lines hold them all. */
 struct lb_tag {
 	__u64 addr;
 	__u32 sample; /* cache->sample when this was read; anything else is stale */
-	__u32 len;    /* 0: could not be read as a whole */
+	__u16 lo, hi; /* the window, offsets in the page; 0, 0: the page cannot be read */
 };
 
-struct lb_block {
-	__u8 bytes[LB_BLOCK + LB_BLOCK_MORE];
-};
-
+/* At the end of what it belongs to: it is large. */
 struct lb_cache {
 	__u32 sample; /* counts samples, never 0 */
 	__u32 pad;
-	struct lb_tag tag[LB_BLOCKS];
-	struct lb_block block[LB_BLOCKS];
+	struct lb_tag tag[LB_PAGES];
+	/* a page more: so far the verifier sees a read reach, which is never made */
+	__u8 bytes[LB_PAGES * LB_STRIDE + LB_PAGE];
 };
 
 /* What lies side by side does not get into each other's way. */
-static __always_inline __u32 lb_block_index(__u64 addr)
+static __always_inline __u32 lb_page_index(__u64 addr)
 {
-	return (addr >> LB_BLOCK_SHIFT ^ addr >> (LB_BLOCK_SHIFT + 7)) & (LB_BLOCKS - 1);
+	return (__u32)(addr >> 12 ^ addr >> 18) & (LB_PAGES - 1);
 }
 
-LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 addr)
+/* Where the bytes at addr are, once lb_ready(). */
+static __always_inline __u8 *lb_bytes(struct lb_cache *cache, __u64 addr)
 {
-	struct lb_block *b;
+	return cache->bytes + lb_page_index(addr) * LB_STRIDE + (addr & (LB_PAGE - 1));
+}
+
+/* Reads a window that has these bytes. Returns 1 when they are in hand, else 0. */
+LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 addr, __u32 size)
+{
+	__u32 i = lb_page_index(addr), at = addr & (LB_PAGE - 1), lo, hi, len;
 	struct lb_tag *t;
 
-	if (!cache)
-		return -1;
-	b = &cache->block[lb_block_index(addr)];
-	t = &cache->tag[lb_block_index(addr)];
-	addr &= ~(__u64)(LB_BLOCK - 1);
-	t->addr = addr;
+	if (!cache || size > LB_READ_MOST || at + size > LB_PAGE || mem_is_uncached(mem))
+		return 0;
+	t = &cache->tag[i];
+	lo = at & ~(LB_LINE - 1);
+	hi = (at + size + LB_LINE - 1) & ~(LB_LINE - 1);
+	if (t->addr == addr - at &&
+	    (t->sample == cache->sample || (t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
+		if (!t->hi) /* was tried */
+			return 0;
+		lo = lo < t->lo ? lo : t->lo;
+		hi = hi > t->hi ? hi : t->hi;
+	} else {
+		lo &= ~(LB_WINDOW_LEAST - 1);
+		hi = lo + LB_WINDOW < LB_PAGE ? lo + LB_WINDOW : LB_PAGE;
+	}
+	lo &= LB_PAGE - LB_LINE;
+	len = hi - lo;
+	t->addr = addr - at;
 	t->sample = cache->sample;
-	t->len = 0;
-	if (!mem_read(mem, b->bytes, LB_BLOCK, addr))
-		t->len = LB_BLOCK;
-	return 0;
+	t->lo = 0;
+	t->hi = 0;
+	if (len > LB_PAGE || mem_read(mem, lb_bytes(cache, t->addr + lo), len, t->addr + lo))
+		return 0;
+	t->lo = (__u16)lo;
+	t->hi = (__u16)hi;
+	return 1;
 }
 
-/* Are the bytes at addr in hand now? Not when they do not lie in one block that can be read. */
+/* Are the bytes at addr in hand now? Not when they do not lie in one page that can be read. */
 static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *cache, __u64 addr,
 				    __u32 size)
 {
-	const struct lb_tag *t = &cache->tag[lb_block_index(addr)];
-	__u32 at = addr & (LB_BLOCK - 1);
+	const struct lb_tag *t = &cache->tag[lb_page_index(addr)];
+	__u32 at = addr & (LB_PAGE - 1);
 
-	if (t->addr != addr - at || t->sample != cache->sample)
-		lb_fetch(mem, cache, addr);
-	return at + size <= t->len;
+	if (t->addr == addr - at && t->sample == cache->sample && at >= t->lo && at + size <= t->hi)
+		return 1;
+	return lb_fetch(mem, cache, addr, size);
 }
 
-/* Where they are, once lb_ready(). */
-static __always_inline const __u8 *lb_bytes(const struct lb_cache *cache, __u64 addr)
-{
-	return cache->block[lb_block_index(addr)].bytes + (addr & (LB_BLOCK - 1));
-}
-
-/* As mem_read(). size is a constant, at most LB_BLOCK_MORE: 2, or a multiple of 4. */
+/* As mem_read(). size is a constant, at most LB_READ_MOST: 2, or a multiple of 4. */
 static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *cache, void *dst,
 				   __u32 size, __u64 addr)
 {

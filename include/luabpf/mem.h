@@ -62,6 +62,11 @@ struct lb_mem {
 	char unused; /* the kernel reads the current task: there is nothing to hold */
 };
 
+static __always_inline int mem_is_uncached(const struct lb_mem *mem)
+{
+	return 0;
+}
+
 static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	return bpf_probe_read_user(dst, size, (const void *)addr);
@@ -71,11 +76,17 @@ static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 s
 
 struct lb_mem {
 	int (*read)(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr);
+	int uncached; /* nothing is kept between reads (cache.h), so that each can fail by itself */
 };
 
 static inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	return mem->read(mem, dst, size, addr);
+}
+
+static inline int mem_is_uncached(const struct lb_mem *mem)
+{
+	return mem->uncached;
 }
 
 #endif

@@ -74,6 +74,7 @@ struct lb_walk {
 	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
 	__u32 family;  /* enum lb_family, the caller's, as the next */
 	__u32 shipped; /* prototypes that were sent */
+	__u32 sent;    /* samples that were sent */
 
 	__u32 nfresh;
 	__u32 fresh_sum; /* to know them by */
@@ -81,33 +82,29 @@ struct lb_walk {
 
 	struct lb_regs regs;	  /* the caller's place for them */
 	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
-	__u8 scratch[128];
-	struct lb_cache cache;
+	__u8 scratch[LB_READ_MOST];
 };
 
-/* Reads where there may be nothing: the address is a guess. */
-static __always_inline int lb_guess(const struct lb_mem *mem, struct lb_walk *w, void *dst,
-				    __u32 size, __u64 addr)
+/*
+ * Reads what has to be there. When it is not, the sample is lost, whatever else is tried. cache is
+ * the walker's own, its last member.
+ */
+static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w,
+				   struct lb_cache *cache, void *dst, __u32 size, __u64 addr)
 {
-	return lb_read(mem, &w->cache, dst, size, addr);
-}
-
-/* Reads what has to be there. When it is not, the sample is lost, whatever else is tried. */
-static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w, void *dst,
-				   __u32 size, __u64 addr)
-{
-	int r = lb_read(mem, &w->cache, dst, size, addr);
+	int r = lb_read(mem, cache, dst, size, addr);
 
 	w->fault |= (__u32)r >> 31;
 	return r;
 }
 
-/* Ditto, in place: *bytes is valid until the next read. size is at most sizeof(w->scratch). */
+/* Ditto, in place: *bytes is valid until the next read. size is at most LB_READ_MOST. */
 static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
-				      const __u8 **bytes, __u32 size, __u64 addr)
+				      struct lb_cache *cache, const __u8 **bytes, __u32 size,
+				      __u64 addr)
 {
-	*bytes = lb_bytes(&w->cache, addr);
-	if (lb_ready(mem, &w->cache, addr, size))
+	*bytes = lb_bytes(cache, addr);
+	if (lb_ready(mem, cache, addr, size))
 		return 0;
 	*bytes = w->scratch;
 	if (!mem_read(mem, w->scratch, size, addr))

@@ -103,6 +103,7 @@ struct lj_walk {
 	struct lj_seen seen[LJ_SEEN];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
+	struct lb_cache cache;
 };
 
 static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
@@ -110,23 +111,26 @@ static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
 	return (struct lb_walk *)w; /* its first member */
 }
 
-/* lb_guess(), lb_need() and lb_need_at() of walk.h, for this walk. */
+/*
+ * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
+ * lb_need() and lb_need_at() of walk.h.
+ */
 static __always_inline int lj_guess(const struct lb_mem *mem, struct lj_walk *w, void *dst,
 				    __u32 size, __u64 addr)
 {
-	return lb_guess(mem, lj_common(w), dst, size, addr);
+	return lb_read(mem, &w->cache, dst, size, addr);
 }
 
 static __always_inline int lj_read(const struct lb_mem *mem, struct lj_walk *w, void *dst,
 				   __u32 size, __u64 addr)
 {
-	return lb_need(mem, lj_common(w), dst, size, addr);
+	return lb_need(mem, lj_common(w), &w->cache, dst, size, addr);
 }
 
 static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, const __u8 **bytes,
 				 __u32 size, __u64 addr)
 {
-	return lb_need_at(mem, lj_common(w), bytes, size, addr);
+	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
 }
 
 static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
@@ -142,7 +146,7 @@ static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
 }
 
 /* Bytes at addr that may be missing, in place: valid until the next read. size is at most
- * LB_BLOCK_MORE. */
+ * LB_READ_MOST. */
 static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
 					    __u32 size)
 {

@@ -140,6 +140,7 @@ struct puc_walk {
 	__u32 in_block;		  /* not all of it was looked at yet */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
+	struct lb_cache cache;
 };
 
 static __always_inline void puc_set_build(struct puc_walk *w, const struct puc_build *build)
@@ -152,23 +153,26 @@ static __always_inline struct lb_walk *puc_common(struct puc_walk *w)
 	return (struct lb_walk *)w; /* its first member */
 }
 
-/* lb_guess(), lb_need() and lb_need_at() of walk.h, for this walk. */
+/*
+ * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
+ * lb_need() and lb_need_at() of walk.h.
+ */
 static __always_inline int puc_guess(const struct lb_mem *mem, struct puc_walk *w, void *dst,
 				     __u32 size, __u64 addr)
 {
-	return lb_guess(mem, puc_common(w), dst, size, addr);
+	return lb_read(mem, &w->cache, dst, size, addr);
 }
 
 static __always_inline int puc_read(const struct lb_mem *mem, struct puc_walk *w, void *dst,
 				    __u32 size, __u64 addr)
 {
-	return lb_need(mem, puc_common(w), dst, size, addr);
+	return lb_need(mem, puc_common(w), &w->cache, dst, size, addr);
 }
 
 static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, const __u8 **bytes,
 				  __u32 size, __u64 addr)
 {
-	return lb_need_at(mem, puc_common(w), bytes, size, addr);
+	return lb_need_at(mem, puc_common(w), &w->cache, bytes, size, addr);
 }
 
 /* A word at an offset that a layout gives, in a head of at most 128 bytes. */

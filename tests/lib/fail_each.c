@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 
-#include <luabpf/cache.h>
-
 #include "fail_each.h"
 
 static const struct {
 	enum fail_mode mode;
-	uint32_t most;
+	bool uncached;
 } ways[] = {
-	{FAIL_ONCE, 0},
-	{FAIL_AFTER, 0},
-	{FAIL_THERE, 0},
-	{FAIL_ONCE, LB_BLOCK - 1},
-	{FAIL_AFTER, LB_BLOCK - 1},
-	{FAIL_THERE, LB_BLOCK - 1},
+	{FAIL_ONCE, false}, {FAIL_AFTER, false}, {FAIL_THERE, false},
+	{FAIL_ONCE, true},  {FAIL_AFTER, true},	 {FAIL_THERE, true},
 };
 
 void fail_each_init(struct fail_each *f, const struct lb_mem *under)
@@ -34,14 +28,14 @@ bool fail_each_next(struct fail_each *f)
 	}
 	if (f->way == sizeof(ways) / sizeof(ways[0]))
 		return false;
-	mem_failing_init(&f->mem, f->under, ways[f->way].mode, ways[f->way].most, f->k, &f->reads,
-			 &f->where);
+	mem_failing_init(&f->mem, f->under, ways[f->way].mode, ways[f->way].uncached, f->k,
+			 &f->reads, &f->where);
 	return true;
 }
 
 const char *fail_each_tell(const struct fail_each *f, char *text, size_t size)
 {
-	snprintf(text, size, "mode %d/%u, read %u at %#lx", ways[f->way].mode, ways[f->way].most,
-		 f->k, (unsigned long)f->where);
+	snprintf(text, size, "mode %d%s, read %u at %#lx", ways[f->way].mode,
+		 ways[f->way].uncached ? ", uncached" : "", f->k, (unsigned long)f->where);
 	return text;
 }

@@ -26,8 +26,8 @@ uint32_t fuzz_offset(uint32_t at, uint32_t len, size_t size)
 
 void fuzz_mem_init(struct fuzz_mem *m, const struct lb_mem *under, uint32_t choice)
 {
-	mem_failing_init(&m->mem, under, choice < 128 ? FAIL_NEVER : FAIL_THERE, 0, choice & 127,
-			 &m->reads, &m->where);
+	mem_failing_init(&m->mem, under, choice < 128 ? FAIL_NEVER : FAIL_THERE, false,
+			 choice & 127, &m->reads, &m->where);
 }
 
 void fuzz_check_walk(const struct lb_walk *w, uint32_t kinds, uint32_t flags)

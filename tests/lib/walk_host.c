@@ -74,10 +74,7 @@ static int failing_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 	const struct mem_failing *f = (const struct mem_failing *)mem;
 	uint32_t n;
 
-	if (f->most && size > f->most)
-		return -EFAULT;
 	n = (*f->reads)++;
-
 	if (n == f->nth)
 		*f->where = addr;
 	if ((f->mode == FAIL_ONCE && n == f->nth) || (f->mode == FAIL_AFTER && n >= f->nth) ||
@@ -87,12 +84,12 @@ static int failing_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 }
 
 void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fail_mode mode,
-		      uint32_t most, uint32_t nth, uint32_t *reads, uint64_t *where)
+		      bool uncached, uint32_t nth, uint32_t *reads, uint64_t *where)
 {
 	*f = (struct mem_failing){.mem.read = failing_read,
+				  .mem.uncached = uncached,
 				  .under = under,
 				  .mode = mode,
-				  .most = most,
 				  .nth = nth,
 				  .reads = reads,
 				  .where = where};

@@ -3,6 +3,7 @@
 #ifndef LIB_WALK_HOST_H
 #define LIB_WALK_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <luabpf/selftest.h>
@@ -30,10 +31,9 @@ struct mem_failing {
 	uint32_t nth;	 /* counts from 0 */
 	uint32_t *reads; /* counts them; borrowed */
 	uint64_t *where; /* of the nth; borrowed */
-	uint32_t most;	 /* longer reads fail, uncounted: no cached blocks (cache.h); 0: none do */
 };
 
 void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fail_mode mode,
-		      uint32_t most, uint32_t nth, uint32_t *reads, uint64_t *where);
+		      bool uncached, uint32_t nth, uint32_t *reads, uint64_t *where);
 
 #endif

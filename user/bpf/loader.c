@@ -314,6 +314,11 @@ uint64_t loader_cpu_time(const struct loader *l)
 	return l->cpu_ns;
 }
 
+uint64_t loader_first_sample(const struct loader *l)
+{
+	return *(const volatile __u64 *)&l->skel->bss->first_sample;
+}
+
 int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
 {
 	int ncpus = libbpf_num_possible_cpus(), r;

@@ -51,6 +51,9 @@ int loader_attach(struct loader *loader, const struct loader_attach *how, struct
 /* CPU time in ns that the threads were sampled for; known once they are detached. */
 uint64_t loader_cpu_time(const struct loader *loader);
 
+/* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. */
+uint64_t loader_first_sample(const struct loader *loader);
+
 /* How samples ended, so far. */
 int loader_ends(const struct loader *loader, uint64_t ends[LB_END__MAX]);
 
