@@ -29,10 +29,10 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 	build = bpf_map_lookup_elem(&builds, &key);
 	if (!build)
 		return -1;
-	puc_set_build(w, &build->puc);
-	if (w->own_of != key + 1) { /* large, and seldom another */
+	if (w->build_of != key + 1) { /* large, and seldom another */
+		puc_set_build(w, &build->puc);
 		bpf_probe_read_kernel(&w->own, sizeof(w->own), &build->own);
-		w->own_of = key + 1;
+		w->build_of = key + 1;
 	}
 	w->vm_start = module->vm_start;
 	w->vm_end = module->vm_end;

@@ -19,10 +19,8 @@
 #define LB_PAGE 4096
 /* Of pages in the cache: the same offsets in them must not share places of the processor's own. */
 #define LB_STRIDE (LB_PAGE + 64)
-#define LB_LINE 64    /* windows begin and end at multiples of this */
-#define LB_WINDOW 512 /* what a page is tried with at first, less where it ends before */
-#define LB_WINDOW_LEAST 256
-#define LB_FORGET 64	 /* samples; power of two */
+#define LB_LINE 64	 /* windows begin and end at multiples of this */
+#define LB_FORGET 256	 /* samples; power of two */
 #define LB_READ_MOST 128 /* no read is longer */
 #ifndef LB_PAGES
 #define LB_PAGES 64 /* power of two */
@@ -73,9 +71,6 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 			return 0;
 		lo = lo < t->lo ? lo : t->lo;
 		hi = hi > t->hi ? hi : t->hi;
-	} else {
-		lo &= ~(LB_WINDOW_LEAST - 1);
-		hi = lo + LB_WINDOW < LB_PAGE ? lo + LB_WINDOW : LB_PAGE;
 	}
 	lo &= LB_PAGE - LB_LINE;
 	len = hi - lo;

@@ -543,22 +543,28 @@ static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk
  * Narrows the search for the rightmost snapshot at or left of a place in the machine code
  * (lj_trace.c, lj_trace_unwind).
  */
+#define LJ_MCODE_RUN 8
 static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u32 mid = (w->lo + w->hi) >> 1;
-	__u16 at;
+	__u32 i;
 
-	if (w->lo >= w->hi) {
-		if (lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
-			return lj_end(w, LB_END_BAD_TRACE);
-		return LB_MORE;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
+		__u32 mid = (w->lo + w->hi) >> 1;
+		__u16 at;
+
+		if (lj_read(mem, w, &at, sizeof(at),
+			    w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+			return lj_end(w, LB_END_FAULT);
+		if (w->mcofs < at)
+			w->hi = mid;
+		else
+			w->lo = mid + 1;
 	}
-	if (lj_read(mem, w, &at, sizeof(at), w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
-		return lj_end(w, LB_END_FAULT);
-	if (w->mcofs < at)
-		w->hi = mid;
-	else
-		w->lo = mid + 1;
+	if (w->lo >= w->hi && lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
+		return lj_end(w, LB_END_BAD_TRACE);
 	return LB_MORE;
 }
 

@@ -56,7 +56,10 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 	int resumer = w->g != 0;
 
 	w->g = w->best.g;
-	puc_enter(w, &w->best);
+	if (w->looked && w->t.L == w->best.L) /* it was looked at last */
+		w->t.key = w->best.key;
+	else
+		puc_enter(w, &w->best);
 	if (resumer) {
 		if (!w->resumer)
 			w->resumer = w->best.L;
@@ -155,6 +158,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->state = 'I';
 	w->child = 0;
 	w->resumer = 0;
+	w->looked = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
 		return puc_take_best(w);
@@ -541,7 +545,11 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 	for (i = 0; i < PUC_GC_NEAR; i++) {
 		__u64 word = w->block[i & (PUC_BLOCK - 1)];
 
-		if (i >= words || puc_in_vm(w, word))
+		if (i >= words)
+			break;
+		if (word - w->text_lo >= w->text_hi - w->text_lo) /* most */
+			continue;
+		if (puc_in_vm(w, word))
 			break;
 		*rets += puc_in_gc(w, word);
 	}
@@ -558,6 +566,7 @@ static __always_inline int puc_pop(struct puc_walk *w)
 		return 0;
 	w->popped = 1;
 	w->ci = w->previous;
+	w->looked = 0;
 	return 1;
 }
 

@@ -33,14 +33,17 @@ static __always_inline int puc_guess_at(const struct lb_mem *mem, struct puc_wal
 	return mem_read(mem, w->scratch, size, addr);
 }
 
-/* The main thread of the VM g; 0 when g is none. */
-static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g)
+/* The main thread of the VM g; 0 when g is none. own: a thread whose l_G it is. */
+static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g,
+					 __u64 own)
 {
 	__u64 L = g + w->puc.g_mainthread, its;
 	__u8 head[12];
 
 	if (!(w->puc.flags & PUC_MAIN_EMBEDDED) && puc_guess(mem, w, &L, sizeof(L), L))
 		return 0;
+	if (L == own)
+		return L;
 	if (!puc_is_pointer(L) || puc_guess(mem, w, head, sizeof(head), L) ||
 	    puc_guess(mem, w, &its, sizeof(its), L + w->puc.L_l_G))
 		return 0;
@@ -78,7 +81,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 		return 0;
 	if (t->jmp && (t->jmp & 7 || t->jmp <= w->floor || t->jmp >= w->stack_hi))
 		return 0;
-	main = puc_main_of(mem, w, t->g);
+	main = puc_main_of(mem, w, t->g, L);
 	t->main = main == L;
 	t->main_L = main;
 	t->hooked = w->puc.L_allowhook && !lb_byte(head, w->puc.L_allowhook & (PUC_L_HEAD - 1));
@@ -92,6 +95,7 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
 {
 	w->t = *t;
 	w->ci = w->t.ci;
+	w->looked = 0;
 	w->above = w->t.stack_last + PUC_STACK_EXTRA;
 	w->flags = LB_FRAME_THREAD;
 	w->pc_known = 0;
@@ -229,6 +233,8 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	fault = w->fault; /* it may be none, after all */
 	puc_enter(w, &w->try);
 	index = puc_look(mem, w);
+	if (w->fault) /* to be told when it is the best */
+		w->looked = 0;
 	w->fault = fault;
 	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
 		return 0;

@@ -124,6 +124,14 @@ static inline __u32 puc_own_index(__s32 function)
 	return (__u32)function * 0x9e3779b1u >> 24;
 }
 
+/* As long as the longest Proto, and as far as the verifier has to see that an offset goes. */
+#define PUC_PROTO_HEAD 128
+
+/* How a Proto's fingerprint is made: see puc_print.h. */
+struct puc_print {
+	__u64 factor[PUC_PROTO_HEAD / 8];
+};
+
 /* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
 struct puc_build {
 	struct puc_layout puc;
@@ -136,6 +144,7 @@ struct puc_build {
 	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
 	 * it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
+	struct puc_print print; /* by puc_print_factors() */
 };
 #define PUC_NO_REG 0xff
 

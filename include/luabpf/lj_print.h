@@ -16,27 +16,30 @@
 #define LUABPF_LJ_PRINT_H
 
 #include "layout.h"
-#include "mem.h"
+#include "print.h"
 
 #define LJ_PRINT_KGC 32	  /* bytes below GCproto.k that count, where there are constants */
 #define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
 
-static __always_inline __u64 lj_print_mix(__u64 h, __u64 more)
-{
-	return (h ^ h >> 29) * 0x9e3779b97f4a7c15ULL ^ more;
-}
+/* Factors of lb_print_factor[]: each word that counts has one of its own. */
+enum {
+	LJ_PRINT_FACTOR_HEAD = 0,
+	LJ_PRINT_FACTOR_KGC = 8,
+	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
+	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
+};
 
 static __always_inline __u64 lj_print_head(const void *head, __u64 proto)
 {
-	__u64 h = lb_word(head, 8) >> 16; /* numparams .. sizebc */
+	__u64 sum = lb_print_word(0, 0, lb_word(head, 8) >> 16); /* numparams .. sizebc */
 
-	h = lj_print_mix(h, lb_word(head, LJ_PROTO_K) - proto);
-	h = lj_print_mix(h, lb_word(head, LJ_PROTO_SIZEKGC));
-	h = lj_print_mix(h, lb_half(head, LJ_PROTO_SIZEPT));
-	h = lj_print_mix(h, lb_word(head, LJ_PROTO_CHUNKNAME));
-	h = lj_print_mix(h, lb_word(head, LJ_PROTO_FIRSTLINE));
-	h = lj_print_mix(h, lb_word(head, LJ_PROTO_UVINFO) - proto);
-	return lj_print_mix(h, lb_word(head, LJ_PROTO_VARINFO) - proto);
+	sum = lb_print_word(sum, 1, lb_word(head, LJ_PROTO_K) - proto);
+	sum = lb_print_word(sum, 2, lb_word(head, LJ_PROTO_SIZEKGC));
+	sum = lb_print_word(sum, 3, lb_half(head, LJ_PROTO_SIZEPT));
+	sum = lb_print_word(sum, 4, lb_word(head, LJ_PROTO_CHUNKNAME));
+	sum = lb_print_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE));
+	sum = lb_print_word(sum, 6, lb_word(head, LJ_PROTO_UVINFO) - proto);
+	return lb_print_word(sum, 7, lb_word(head, LJ_PROTO_VARINFO) - proto);
 }
 
 /* What else is to be read. */
@@ -63,47 +66,46 @@ static __always_inline void lj_print_parts(const void *head, __u64 proto, struct
 }
 
 /* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
-static __always_inline __u64 lj_print_kgc(__u64 h, const void *refs, __u32 nkgc)
-{
-	h = lj_print_mix(h, lb_word(refs, LJ_PRINT_KGC - 8));
-	if (nkgc > 1)
-		h = lj_print_mix(h, lb_word(refs, LJ_PRINT_KGC - 16));
-	if (nkgc > 2)
-		h = lj_print_mix(h, lb_word(refs, LJ_PRINT_KGC - 24));
-	if (nkgc > 3)
-		h = lj_print_mix(h, lb_word(refs, LJ_PRINT_KGC - 32));
-	return h;
-}
-
-/* str: the first LJ_STR_SIZE bytes of the first constant. Other objects change as they live. */
-static __always_inline __u64 lj_print_str(__u64 h, const void *str)
-{
-	if (lb_byte(str, LJ_STR_GCT) != LJ_GCT_STR)
-		return h;
-	return lj_print_mix(h, lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32);
-}
-
-/* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
-static __always_inline __u64 lj_print_debug(__u64 h, const void *debug, __u32 size)
+static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkgc)
 {
 	__u32 i;
 
-	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
-		__u64 word;
-
-		if (8 * i >= size)
-			break;
-		word = lb_word(debug, 8 * i);
-		if (size - 8 * i < 8)
-			word &= (1ULL << 8 * (size - 8 * i)) - 1;
-		h = lj_print_mix(h, word);
-	}
-	return h;
+#ifdef __bpf__
+#pragma unroll
+#endif
+	for (i = 0; i < LJ_PRINT_KGC / 8; i++)
+		if (i < nkgc)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_KGC + i,
+					    lb_word(refs, LJ_PRINT_KGC - 8 - 8 * i));
+	return sum;
 }
 
-static __always_inline __u32 lj_print_end(__u64 h)
+/* str: the first LJ_STR_SIZE bytes of the first constant. Other objects change as they live. */
+static __always_inline __u64 lj_print_str(__u64 sum, const void *str)
 {
-	return (__u32)(lj_print_mix(h, 0) >> 32);
+	if (lb_byte(str, LJ_STR_GCT) != LJ_GCT_STR)
+		return sum;
+	return lb_print_word(sum, LJ_PRINT_FACTOR_STR,
+			     lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32);
+}
+
+/* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
+static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 size)
+{
+	__u64 last = ~0ULL >> (8 * (0 - size) & 63);
+	__u32 i;
+
+#ifdef __bpf__
+#pragma unroll
+#endif
+	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
+		if (8 * i + 8 < size)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
+		else if (8 * i < size)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i,
+					    lb_word(debug, 8 * i) & last);
+	}
+	return sum;
 }
 
 #endif

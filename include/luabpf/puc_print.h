@@ -10,47 +10,60 @@
 #define LUABPF_PUC_PRINT_H
 
 #include "layout_puc.h"
-#include "mem.h"
-
-/* As long as the longest Proto, and as far as the verifier has to see that an offset goes. */
-#define PUC_PROTO_HEAD 128
+#include "print.h"
 
 static __always_inline __u64 puc_print_word(const void *head, __u16 offset)
 {
 	return lb_word(head, offset & (PUC_PROTO_HEAD - 8));
 }
 
-static __always_inline __u64 puc_print_halves(const void *head, __u16 low, __u16 high)
+/*
+ * What each word of a Proto counts for. 0: not at all, as it changes while the prototype lives, or
+ * lies beyond the Proto.
+ */
+static inline void puc_print_factors(struct puc_print *p, const struct puc_layout *puc)
 {
-	return lb_half(head, low & (PUC_PROTO_HEAD - 4)) |
-	       (__u64)lb_half(head, high & (PUC_PROTO_HEAD - 4)) << 32;
-}
+	const __u16 fields[] = {
+		puc->p_code,
+		puc->p_source,
+		puc->p_k,
+		puc->p_p,
+		puc->p_lineinfo,
+		puc->p_locvars,
+		puc->p_upvalues,
+		puc->p_linedefined,
+		puc->p_lastlinedefined,
+		puc->p_sizecode,
+		puc->p_sizek,
+		puc->p_sizep,
+		puc->p_sizelineinfo,
+		puc->p_sizelocvars,
+		puc->p_sizeupvalues,
+	};
+	__u32 i;
 
-static __always_inline __u64 puc_print_mix(__u64 h, __u64 more)
-{
-	return (h ^ h >> 29) * 0x9e3779b97f4a7c15ULL ^ more;
+	for (i = 0; i < PUC_PROTO_HEAD / 8; i++)
+		p->factor[i] = 0;
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		p->factor[fields[i] / 8 % (PUC_PROTO_HEAD / 8)] =
+			lb_print_factor[fields[i] / 8 % (PUC_PROTO_HEAD / 8)];
 }
 
 /*
  * head: PUC_PROTO_HEAD bytes, aligned to 8, of which the first p_size are the Proto; the rest may
  * be anything, it does not count.
  */
-static __always_inline __u32 puc_proto_print(const void *head, const struct puc_layout *puc)
+static __always_inline __u64 puc_print_head(const void *head, const struct puc_print *p)
 {
-	__u64 h = puc_print_word(head, puc->p_code);
+	__u64 sum = 0;
+	__u32 i;
 
-	h = puc_print_mix(h, puc_print_word(head, puc->p_source));
-	h = puc_print_mix(h, puc_print_word(head, puc->p_k));
-	h = puc_print_mix(h, puc_print_word(head, puc->p_p));
-	h = puc_print_mix(h, puc_print_word(head, puc->p_lineinfo));
-	h = puc_print_mix(h, puc_print_word(head, puc->p_locvars));
-	h = puc_print_mix(h, puc_print_word(head, puc->p_upvalues));
-	h = puc_print_mix(h, puc_print_halves(head, puc->p_linedefined, puc->p_lastlinedefined));
-	h = puc_print_mix(h, puc_print_halves(head, puc->p_sizecode, puc->p_sizek));
-	h = puc_print_mix(h, puc_print_halves(head, puc->p_sizep, puc->p_sizelineinfo));
-	h = puc_print_mix(h, puc_print_halves(head, puc->p_sizelocvars, puc->p_sizeupvalues));
-	h = puc_print_mix(h, 0);
-	return (__u32)(h >> 32);
+#ifdef __bpf__
+#pragma unroll
+#endif
+	for (i = PUC_GC_TT / 8 + 1; i < PUC_PROTO_HEAD / 8; i++)
+		sum += lb_word(head, 8 * i) * p->factor[i];
+	return sum;
 }
 
 /*
@@ -59,32 +72,39 @@ static __always_inline __u32 puc_proto_print(const void *head, const struct puc_
  * counts, as its address may be taken by another.
  */
 #define PUC_PRINT_KS 4
-#define PUC_PRINT_STR                                                                              \
-	16 /* bytes of a TString: up to its hash, which lies at 12 in all versions                 \
-	    */
+#define PUC_PRINT_FACTOR_K (PUC_PROTO_HEAD / 8)
+#define PUC_PRINT_FACTOR_STR (PUC_PRINT_FACTOR_K + PUC_PRINT_KS)
+/* Bytes of a TString: up to its hash, which lies at 12 in all versions. */
+#define PUC_PRINT_STR 16
 
 /* k: the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
-static __always_inline __u32 puc_print_k(__u32 print, const __u8 *k, __u32 n,
+static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
 					 const struct puc_layout *puc, __u64 *str)
 {
-	__u64 h = print, first = 0;
+	__u64 first = 0;
 	__u32 i;
 
-	for (i = 0; i < PUC_PRINT_KS && i < n; i++) {
-		__u64 value = lb_word(k, PUC_TV_SIZE * i + PUC_TV_VALUE);
-		__u8 tt = lb_byte(k, PUC_TV_SIZE * i + PUC_TV_TT) & PUC_TT_MASK;
+#ifdef __bpf__
+#pragma unroll
+#endif
+	for (i = 0; i < PUC_PRINT_KS; i++) {
+		__u64 value, tt;
 
-		h = puc_print_mix(h, value ^ (__u64)tt << 56);
+		if (i >= n)
+			continue;
+		value = lb_word(k, PUC_TV_SIZE * i + PUC_TV_VALUE);
+		tt = lb_byte(k, PUC_TV_SIZE * i + PUC_TV_TT) & PUC_TT_MASK;
+		sum = lb_print_word(sum, PUC_PRINT_FACTOR_K + i, value ^ tt << 56);
 		if (!first && tt == puc->tt_shrstr)
 			first = value;
 	}
 	*str = first;
-	return (__u32)(puc_print_mix(h, 0) >> 32);
+	return sum;
 }
 
-static __always_inline __u32 puc_print_str(__u32 print, const __u8 *str)
+static __always_inline __u64 puc_print_str(__u64 sum, const __u8 *str)
 {
-	return (__u32)(puc_print_mix(print, lb_half(str, 12)) * 0x9e3779b97f4a7c15ULL >> 32);
+	return lb_print_word(sum, PUC_PRINT_FACTOR_STR, lb_half(str, 12));
 }
 
 #endif

@@ -3,7 +3,7 @@
  * The step contract of the stack walkers.
  *
  *     lb_find_*(mem, ..., walk)  sets a walk up from registers and layout
- *     step(mem, walk)            emits at most one frame; returns LB_MORE or LB_STOP
+ *     step(mem, walk)            emits a few frames; returns LB_MORE or LB_STOP
  *
  * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
  * LB_MAX_STEPS; a walk that did not stop by then ends as LB_END_LOOP. All state lives in the walk,

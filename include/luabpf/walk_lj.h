@@ -173,16 +173,16 @@ static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_
 			h = lj_print_debug(h, bytes, parts.ndebug);
 	}
 	if (!parts.nkgc || parts.kgc & 7)
-		return lj_print_end(h);
+		return lb_print_end(h);
 	bytes = lj_maybe(mem, w, parts.kgc, LJ_PRINT_KGC);
 	if (!bytes)
-		return lj_print_end(h);
+		return lb_print_end(h);
 	h = lj_print_kgc(h, bytes, parts.nkgc);
 	str = lb_word(bytes, LJ_PRINT_KGC - 8);
 	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
 	if (bytes)
 		h = lj_print_str(h, bytes);
-	return lj_print_end(h);
+	return lb_print_end(h);
 }
 
 /* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is

@@ -166,7 +166,7 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 }
 
 /* One entry of the snapshot's map, from its end: entries are sorted by slot. */
-static __always_inline enum lb_more lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__s32 slot = w->want == LJ_WANT_LINK   ? w->slot + 1
 		     : w->want == LJ_WANT_FUNC ? w->slot
@@ -197,6 +197,23 @@ static __always_inline enum lb_more lj_step_snap(const struct lb_mem *mem, struc
 	if (w->want == LJ_WANT_FUNC)
 		return lj_snap_func(mem, w, lj_func(mem, w, LJ_TV_GCPTR(value)));
 	return lj_snap_next(w, value);
+}
+
+/* A run of them: what a step costs beside its work is more than an entry. */
+#define LJ_SNAP_RUN 8
+LB_SUBPROG int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LB_STOP;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_SNAP_RUN && w->phase == LJ_PHASE_SNAP; i++)
+		if (lj_step_entry(mem, w))
+			return LB_STOP;
+	return LB_MORE;
 }
 
 #endif

@@ -81,7 +81,7 @@ struct puc_walk {
 	/* set by the caller */
 	struct puc_build;
 	struct puc_own own;
-	__u32 own_of;	     /* whose that is: the caller's to know */
+	__u32 build_of;	     /* whose these are: the caller's to know */
 	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
 	__u64 resumer_hint;  /* ditto, the one that had resumed it */
@@ -103,6 +103,8 @@ struct puc_walk {
 	__u64 func, previous, savedpc;
 	__u64 fn; /* light C function */
 	__u32 status;
+	__s32 index;
+	__u8 looked; /* it did, and has answered with index */
 	__u8 phase;
 	__u8 noted;    /* the C stack below luaV_execute's frame was looked through */
 	__u8 pc_known; /* pc is set; else take what CallInfo holds */
@@ -216,8 +218,8 @@ static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct pu
  * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
  * user space reads, and what was shipped with it is all that is known.
  */
-static __always_inline __u32 puc_print_more(const struct lb_mem *mem, struct puc_walk *w,
-					    __u32 print, __u64 k, __u32 sizek)
+static __always_inline __u64 puc_print_more(const struct lb_mem *mem, struct puc_walk *w,
+					    __u64 print, __u64 k, __u32 sizek)
 {
 	const __u8 *bytes;
 	__u64 str;
@@ -243,6 +245,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
 	__u32 size = w->puc.p_size;
 	const __u8 *head;
+	__u64 print;
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
@@ -259,9 +262,9 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	seen->sizecode = puc_half(head, w->puc.p_sizecode);
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
-	seen->print = puc_proto_print(head, &w->puc);
-	seen->print = puc_print_more(mem, w, seen->print, puc_word(head, w->puc.p_k),
-				     puc_half(head, w->puc.p_sizek));
+	print = puc_print_more(mem, w, puc_print_head(head, &w->print), puc_word(head, w->puc.p_k),
+			       puc_half(head, w->puc.p_sizek));
+	seen->print = lb_print_end(print);
 	seen->kind = LB_FRAME_LUA;
 	lb_note_fresh(puc_common(w), proto, seen->print);
 	return (int)i;
@@ -315,20 +318,13 @@ enum {
 	PUC_NOT = -1,	      /* no function */
 };
 
-/*
- * Reads the CallInfo in hand, w->ci, into w. Returns what function it belongs to: an index of
- * seen[], PUC_LIGHT or PUC_NOT.
- */
-LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
+static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const __u8 *bytes;
+	__u32 size = w->puc.ci_size;
 	__u64 value;
-	__u32 size;
 	__u8 tt;
 
-	if (!w)
-		return PUC_NOT;
-	size = w->puc.ci_size;
 	if (size > sizeof(w->scratch))
 		size = sizeof(w->scratch);
 	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
@@ -353,6 +349,21 @@ LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
 		return PUC_NOT;
 	w->fn = value;
 	return PUC_LIGHT;
+}
+
+/*
+ * Reads the CallInfo in hand, w->ci, into w. Returns what function it belongs to: an index of
+ * seen[], PUC_LIGHT or PUC_NOT.
+ */
+LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (!w)
+		return PUC_NOT;
+	if (w->looked)
+		return w->index;
+	w->index = puc_look_anew(mem, w);
+	w->looked = 1;
+	return w->index;
 }
 
 static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
@@ -471,6 +482,33 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 	return LB_MORE;
 }
 
+/*
+ * Ditto, for most frames: a Lua function that stands where it called another, as any other does.
+ * Returns 0 when it is not one of these.
+ */
+static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+	__u32 n = w->rec.stack.n;
+	struct lb_frame *f;
+	__u64 pc;
+
+	if (n < 2 || n >= LB_MAX_FRAMES || w->flags || w->pc_known ||
+	    w->status & (w->puc.cist_tail | w->puc.cist_hooked | w->puc.cist_fin) ||
+	    !puc_is_lua(w, index))
+		return 0;
+	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0ULL, seen->ptr);
+	f->print = seen->print;
+	f->pc = LB_NO_PC;
+	if (puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc)) {
+		pc = (w->savedpc - seen->code) >> 2;
+		f->pc = (__u32)pc - (pc != 0);
+	}
+	w->rec.stack.n = n + 1;
+	return 1;
+}
+
 #ifndef PUC_RUN
 #define PUC_RUN 4
 #endif
@@ -491,10 +529,11 @@ LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 		index = puc_look(mem, w);
 		if (index == PUC_NOT)
 			return puc_end(w, LB_END_TORN);
-		if (puc_emit(w, index))
+		if (!puc_emit_plain(w, index) && puc_emit(w, index))
 			return LB_STOP;
 		w->above = w->func;
 		w->ci = w->previous;
+		w->looked = 0;
 	}
 	return LB_MORE;
 }

@@ -82,7 +82,7 @@ Test(cache, learns_how_wide_a_window_has_to_be, .init = start)
 	while ((cache.sample ^ lb_page_index(BASE)) & (LB_FORGET - 1))
 		cache.sample++;
 	cr_expect_eq(word(3000), 1);
-	cr_expect_leq(target.last, LB_WINDOW);
+	cr_expect_eq(target.last, LB_LINE);
 }
 
 Test(cache, pages_are_apart, .init = start)

@@ -19,17 +19,19 @@ Test(puc_sym, fingerprint_spares_what_changes)
 		{"5.3.6", 96},	{"5.3.6", 112}, {"5.4.4", 120}, {"5.5.0", 120},
 	};
 	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
+	struct puc_print print;
 	const char *row;
 	size_t i;
 
 	for (i = 0; i < LENGTH(changing); i++) {
 		const struct puc_layout *puc = puc_layout_of(changing[i].release, &row);
-		uint32_t print;
+		uint64_t sum;
 
 		cr_assert_not_null(puc);
-		print = puc_proto_print(head, puc);
+		puc_print_factors(&print, puc);
+		sum = puc_print_head(head, &print);
 		memset(head + changing[i].offset, 0x5a, 8);
-		cr_assert_eq(puc_proto_print(head, puc), print, "%s", changing[i].release);
+		cr_assert_eq(puc_print_head(head, &print), sum, "%s", changing[i].release);
 		memset(head, 0, sizeof(head));
 	}
 }
@@ -42,7 +44,8 @@ Test(puc_sym, fingerprint_of_constants)
 	uint8_t k[PUC_TV_SIZE * (PUC_PRINT_KS + 1)] __attribute__((aligned(8))) = {0};
 	uint8_t str[PUC_PRINT_STR] __attribute__((aligned(8))) = {0};
 	__u64 first, string = ARENA_BASE + 0x1000;
-	uint32_t print, i;
+	uint64_t print;
+	uint32_t i;
 
 	cr_assert_not_null(puc);
 	memcpy(k + 2 * PUC_TV_SIZE, &string, sizeof(string));

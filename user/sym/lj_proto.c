@@ -225,11 +225,11 @@ static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint6
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_print_debug(h, bytes, parts.ndebug);
 	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
-		return lj_print_end(h);
+		return lb_print_end(h);
 	h = lj_print_kgc(h, bytes, parts.nkgc);
 	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
 		h = lj_print_str(h, bytes);
-	return lj_print_end(h);
+	return lb_print_end(h);
 }
 
 /* The target runs meanwhile: is it still the same prototype that lies there? */

@@ -356,7 +356,7 @@ static bool check_head(const struct reader *r)
 }
 
 /* As puc_print_more() of walk_puc.h. */
-static uint32_t print_constants(const struct reader *r, uint32_t print)
+static uint64_t print_constants(const struct reader *r, uint64_t print)
 {
 	uint8_t k[PUC_TV_SIZE * PUC_PRINT_KS], str[PUC_PRINT_STR];
 	uint32_t n = head_size(r, r->puc->p_sizek);
@@ -373,6 +373,14 @@ static uint32_t print_constants(const struct reader *r, uint32_t print)
 	return puc_print_str(print, str);
 }
 
+static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
+{
+	struct puc_print print;
+
+	puc_print_factors(&print, r->puc);
+	return lb_print_end(print_constants(r, puc_print_head(head, &print)));
+}
+
 /* The target runs meanwhile: is it still the same prototype that lies there? */
 static int check_again(const struct reader *r)
 {
@@ -381,7 +389,7 @@ static int check_again(const struct reader *r)
 
 	if (err)
 		return err;
-	return print_constants(r, puc_proto_print(head, r->puc)) == r->p->fingerprint ? 0 : -EAGAIN;
+	return fingerprint(r, head) == r->p->fingerprint ? 0 : -EAGAIN;
 }
 
 static int read_all(struct reader *r)
@@ -394,7 +402,7 @@ static int read_all(struct reader *r)
 	size_t i;
 	int err;
 
-	p->fingerprint = print_constants(r, puc_proto_print(r->head, r->puc));
+	p->fingerprint = fingerprint(r, r->head);
 	p->version = r->puc->version;
 	p->linedefined = (int32_t)head_size(r, r->puc->p_linedefined);
 	p->lastlinedefined = (int32_t)head_size(r, r->puc->p_lastlinedefined);

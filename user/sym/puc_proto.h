@@ -33,7 +33,7 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 		   struct puc_proto **out);
 void puc_proto_free(struct puc_proto **p);
 
-/* The fingerprint that BPF stamps on each frame (puc_proto_print() of puc_print.h). */
+/* The fingerprint that BPF stamps on each frame (puc_print.h). */
 uint32_t puc_proto_fingerprint(const struct puc_proto *p);
 
 /* Hash of all content that lines and names depend on; not of addresses. */
