@@ -58,7 +58,6 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
 		return LB_END_OUTSIDE;
 	w->cache.sample++; /* what was seen by another build's layout is stale */
 	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0;
-	w->resumer_hint = s->thread->puc_module == i ? s->thread->puc_resumer : 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->nfresh = 0;
@@ -99,7 +98,6 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	if (at != last)
 		end = puc_walk_module(s, at);
 	s->thread->puc_L = s->w->L;
-	s->thread->puc_resumer = s->w->resumer;
 	s->thread->puc_module = at;
 	return end;
 }

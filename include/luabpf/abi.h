@@ -232,8 +232,7 @@ struct lb_thread {
 	__u32 fresh_sum;  /* of the prototypes in the last sample that was sent */
 	__u32 traceno; /* trace seen last: a collector step called from a trace hides its number */
 	__u32 puc_module;
-	__u64 puc_L;	   /* the lua_State that ran last; 0: none */
-	__u64 puc_resumer; /* and the one that had resumed it */
+	__u64 puc_L; /* the lua_State that ran last; 0: none */
 };
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");

@@ -53,16 +53,15 @@
 /* The search is over: goes on with the best. */
 static __always_inline int puc_take_best(struct puc_walk *w)
 {
-	int resumer = w->g != 0;
+	int is_resumer = w->g != 0;
 
 	w->g = w->best.g;
 	if (w->looked && w->t.L == w->best.L) /* it was looked at last */
 		w->t.key = w->best.key;
 	else
 		puc_enter(w, &w->best);
-	if (resumer) {
-		if (!w->resumer)
-			w->resumer = w->best.L;
+	if (is_resumer) {
+		puc_note_resumed(w, w->child, w->best.L);
 		w->phase = PUC_PHASE_FRAME;
 		return 0;
 	}
@@ -157,7 +156,6 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->popped = 0;
 	w->state = 'I';
 	w->child = 0;
-	w->resumer = 0;
 	w->looked = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
@@ -638,7 +636,8 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
 	/* its own jmp_buf, should there be one, need not be seen */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
-	if (puc_resumes_child(mem, w, w->known[0]) || puc_resumes_child(mem, w, w->resumer_hint))
+	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
+	    puc_resumes_child(mem, w, w->known[0]))
 		puc_take_best(w);
 	return LB_MORE;
 }

@@ -8,6 +8,8 @@
 
 #include "walk.h"
 
+#define PUC_SELFTEST_CHILDREN 6
+
 struct puc_selftest {
 	struct puc_build build;
 	struct puc_own own;
@@ -17,9 +19,10 @@ struct puc_selftest {
 	__u64 text_lo, text_hi;
 	__u64 gc_lo, gc_hi;
 	__u64 stack_hi;
-	__u64 L;       /* that ran on this thread when it was last looked at; 0: none is known */
-	__u64 resumer; /* and what had resumed it */
-	__u32 sample;  /* differs from that of the sample before */
+	__u64 L; /* that ran on this thread when it was last looked at; 0: none is known */
+	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; when they were seen last, ... */
+	__u64 resumer;			    /* ... this had resumed them */
+	__u32 sample;			    /* differs from that of the sample before */
 	__u32 pad;
 };
 

@@ -32,7 +32,8 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	w->gc_hi = in->gc_hi;
 	w->stack_hi = in->stack_hi;
 	w->L_hint = in->L;
-	w->resumer_hint = in->resumer;
+	for (i = 0; i < PUC_SELFTEST_CHILDREN; i++)
+		puc_note_resumed(w, in->child[i], in->resumer);
 	w->cache.sample = in->sample;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;

@@ -66,10 +66,19 @@ struct puc_thread {
 	__u32 hooked;  /* 5.1: a hook or a finalizer runs */
 };
 
-#define PUC_SEEN 64   /* power of two */
-#define PUC_TRIED 16  /* power of two */
-#define PUC_BLOCK 128 /* words of the C stack read at once, power of two */
-#define PUC_HITS 8    /* of these looked at in one step */
+/*
+ * What had resumed a coroutine when it was seen last, in any process. It is proved each time: a
+ * coroutine is resumed by one thread for long, mostly.
+ */
+struct puc_resumed {
+	__u64 child, by;
+};
+
+#define PUC_SEEN 64	/* power of two */
+#define PUC_RESUMED 256 /* power of two */
+#define PUC_TRIED 16	/* power of two */
+#define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
+#define PUC_HITS 8	/* of these looked at in one step */
 
 #define PUC_L_HEAD 128	     /* covers all of lua_State that is read, but errorJmp in 5.1 */
 #define PUC_CLOSURE_HEAD 40  /* covers closure_p */
@@ -84,13 +93,11 @@ struct puc_walk {
 	__u32 build_of;	     /* whose these are: the caller's to know */
 	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
-	__u64 resumer_hint;  /* ditto, the one that had resumed it */
 	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
 	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
 
 	/* the lua_State in hand, the best so far while one is sought, and one that is looked at */
 	struct puc_thread t, best, try;
-	__u64 resumer;	 /* the lua_State that resumed the one that runs; 0: none is known */
 	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
 			    innermost */
 	__u64 ci;	 /* the frame in hand */
@@ -137,6 +144,7 @@ struct puc_walk {
 
 	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN];
+	struct puc_resumed resumed[PUC_RESUMED];
 	__u64 block[PUC_BLOCK];
 	__u64 block_at, block_to; /* it holds [block_at, block_to) */
 	__u32 in_block;		  /* not all of it was looked at yet */
@@ -144,6 +152,34 @@ struct puc_walk {
 	__u8 hit[PUC_BLOCK];	  /* their indices */
 	struct lb_cache cache;
 };
+
+/* A pair of places: the first has what was noted later. */
+static __always_inline struct puc_resumed *puc_resumed(struct puc_walk *w, __u64 child)
+{
+	return &w->resumed[(__u32)(child >> 4) * 0x9e3779b1u >> 24 & (PUC_RESUMED - 2)];
+}
+
+/* What had resumed child, by all that is known; 0: nothing is. */
+static __always_inline __u64 puc_resumed_by(struct puc_walk *w, __u64 child)
+{
+	const struct puc_resumed *r = puc_resumed(w, child);
+
+	return r[0].child == child ? r[0].by : r[1].child == child ? r[1].by : 0;
+}
+
+static __always_inline void puc_note_resumed(struct puc_walk *w, __u64 child, __u64 by)
+{
+	struct puc_resumed *r = puc_resumed(w, child);
+
+	if (r[1].child == child) {
+		r[1].by = by;
+		return;
+	}
+	if (r[0].child != child)
+		r[1] = r[0];
+	r[0].child = child;
+	r[0].by = by;
+}
 
 static __always_inline void puc_set_build(struct puc_walk *w, const struct puc_build *build)
 {

@@ -71,6 +71,7 @@ bool puc_scene_hint(struct puc_scene *s, uint32_t i)
 	if (i >= s->nhints)
 		return false;
 	s->in.L = s->hints[i];
+	memcpy(s->in.child, s->hints, sizeof(s->in.child));
 	s->in.resumer = s->hints[(i + 1) % s->nhints];
 	return true;
 }

@@ -16,7 +16,7 @@
 
 struct puc_walk;
 
-#define PS_HINTS 6
+#define PS_HINTS PUC_SELFTEST_CHILDREN
 
 struct puc_scene {
 	struct scene; /* what to expect */
@@ -60,8 +60,8 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 void puc_scene_free(struct puc_scene *s);
 
 /*
- * Makes the thread remember the i-th of the lua_States that it may, and the next as its resumer:
- * whatever these are, the outcome is the same. False when there are fewer.
+ * Makes the thread remember the i-th of the lua_States that it may, and the next as what resumed
+ * any of them: whatever these are, the outcome is the same. False when there are fewer.
  */
 bool puc_scene_hint(struct puc_scene *s, uint32_t i);
 

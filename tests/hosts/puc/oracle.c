@@ -93,8 +93,8 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 	w->vm_end = w->vm_start + build.size;
 	w->gc_lo = build.gc_lo ? bias + build.gc_lo : 0;
 	w->gc_hi = build.gc_lo ? bias + build.gc_hi : 0;
-	w->text_lo = w->vm_start & ~0xffffULL;
-	w->text_hi = w->vm_end;
+	w->text_lo = w->gc_lo && w->gc_lo < w->vm_start ? w->gc_lo : w->vm_start;
+	w->text_hi = w->gc_hi > w->vm_end ? w->gc_hi : w->vm_end;
 	w->stack_hi = stack_hi;
 	for (i = 0; i < LB_GPRS; i++)
 		w->gprs.r[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
@@ -255,7 +255,6 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	for (i = 0; i < LB_MAX_STEPS && puc_step(&mem, &walk) == LB_MORE; i++)
 		;
 	walk.L_hint = walk.end == LB_END_RESOLVED ? walk.L : walk.L_hint;
-	walk.resumer_hint = walk.end == LB_END_RESOLVED ? walk.resumer : 0;
 	other_rules(uc, picks);
 	picks[RULE_WALK].L = walk.end == LB_END_OUTSIDE ? 0 : walk.L;
 
