@@ -3,8 +3,8 @@
 
 #include "lj_scene.h"
 
-static const void *const tables[] = {lj_scenes_frames, lj_scenes_top, lj_scenes_trace,
-				     lj_scenes_find, NULL};
+static const void *const tables[] = {lj_scenes_frames, lj_scenes_top,  lj_scenes_called,
+				     lj_scenes_trace,  lj_scenes_find, NULL};
 
 const struct lj_scene_row *lj_scene_at(size_t i)
 {
@@ -74,6 +74,27 @@ uint64_t sc_func(struct lj_scene *s, int firstline)
 	return lji_function(&s->img, firstline);
 }
 
+uint64_t sc_begin_call(struct lj_scene *s)
+{
+	struct lji_stack deeper;
+	uint64_t f, g;
+
+	sc_begin(s);
+	f = sc_func(s, 10);
+	g = sc_func(s, 50);
+	deeper = s->st;
+	lji_call(&s->img, &deeper, s->main, 9, 20, g);
+	lji_sync(&s->img, &deeper);
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, g, 30));
+	lji_ins(&s->img, s->main, 5, s->img.lj.bc_call, 3);
+	return f;
+}
+
+uint64_t sc_pc_of_call(struct lj_scene *s)
+{
+	return lji_bc(&s->img, s->main, 6);
+}
+
 void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc)
 {
 	s->in.regs.ip = SC_IP;
@@ -128,4 +149,9 @@ void want_c(struct lj_scene *s, uint64_t f, uint8_t flags)
 void want_ff(struct lj_scene *s, uint8_t ffid, uint8_t flags)
 {
 	want(s, LB_FRAME_FF, flags, ffid, ffid);
+}
+
+void want_main_at_call(struct lj_scene *s)
+{
+	want_lua(s, s->main, 5, s->nwant ? 0 : LB_FRAME_THREAD);
 }

@@ -34,6 +34,7 @@ struct lj_scene_row {
 /* Terminated by a row without a name. */
 extern const struct lj_scene_row lj_scenes_frames[]; /* kinds of frames */
 extern const struct lj_scene_row lj_scenes_top[];    /* where the topmost frame is found */
+extern const struct lj_scene_row lj_scenes_called[]; /* ditto, while the VM has called C */
 extern const struct lj_scene_row lj_scenes_trace[];  /* compiled code */
 extern const struct lj_scene_row lj_scenes_find[];   /* which VM runs on this thread */
 
@@ -64,6 +65,9 @@ enum { FF_PCALL = 20, FF_RESUME = 34, FF_FLOOR = 50, FF_CALLBACK = 90 };
 void sc_begin(struct lj_scene *s);
 /* A Lua function at a first line of its own. */
 uint64_t sc_func(struct lj_scene *s, int firstline);
+/* main calls f at 5; main's base in s->st, f's is 5 slots above. L->base is stale: an older g's. */
+uint64_t sc_begin_call(struct lj_scene *s);
+uint64_t sc_pc_of_call(struct lj_scene *s);
 /* The instruction pointer is in the assembler VM. */
 void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc);
 /* The VM has called the library's C code, L->base and SAVE_PC stored. */
@@ -72,6 +76,7 @@ void sc_in_helper(struct lj_scene *s, uint64_t pc);
 void sc_in_c(struct lj_scene *s);
 
 void want_lua(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t flags);
+void want_main_at_call(struct lj_scene *s);
 void want_c(struct lj_scene *s, uint64_t f, uint8_t flags);
 void want_ff(struct lj_scene *s, uint8_t ffid, uint8_t flags);
 

@@ -7,37 +7,10 @@
 
 #define THREAD LB_FRAME_THREAD
 
-/* main calls f at 5; main's base in s->st, f's is 5 slots above. L->base is stale: an older g's. */
-static uint64_t begin_call(struct lj_scene *s)
-{
-	struct lji_stack deeper;
-	uint64_t f, g;
-
-	sc_begin(s);
-	f = sc_func(s, 10);
-	g = sc_func(s, 50);
-	deeper = s->st;
-	lji_call(&s->img, &deeper, s->main, 9, 20, g);
-	lji_sync(&s->img, &deeper);
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, g, 30));
-	lji_ins(&s->img, s->main, 5, s->img.lj.bc_call, 3);
-	return f;
-}
-
-static uint64_t pc_of_call(struct lj_scene *s)
-{
-	return lji_bc(&s->img, s->main, 6);
-}
-
-static void want_main_at_call(struct lj_scene *s)
-{
-	want_lua(s, s->main, 5, s->nwant ? 0 : THREAD);
-}
-
 /* BASE and PC are in registers, L->base is that of a frame long gone. */
 static void interpreter(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	sc_in_vm(s, s->st.base, lji_bc(&s->img, f, 12));
@@ -57,28 +30,28 @@ static void interpreter_sub(struct lj_scene *s)
 /* BC_CALL, ins_call: BASE is the callee's, PC still the caller's, the link not stored. */
 static void call_before_link(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_push(&s->img, &s->st, f, 5, 0);
 	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
 /* ... the link is stored, PC still the caller's. */
 static void call_after_link(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
 /* ins_callt: PC is the callee's first instruction, RA and OP not decoded yet. */
 static void call_entry(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	sc_in_vm(s, s->st.base, lji_bc(&s->img, f, 0));
@@ -89,7 +62,7 @@ static void call_entry(struct lj_scene *s)
 /* The function calls itself: BASE and the caller's PC look like a frame, the link is garbage. */
 static void call_recursive(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	lji_ins(&s->img, f, 7, s->img.lj.bc_call, 4);
@@ -122,30 +95,30 @@ static void call_recursive_stored(struct lj_scene *s)
 /* The same at the bottom of the stack's frames: the link slot is a nil. */
 static void call_recursive_main(struct lj_scene *s)
 {
-	begin_call(s);
+	sc_begin_call(s);
 	lji_push(&s->img, &s->st, s->main, 5, 0);
 	lji_put64(&s->img, s->st.base - 8, ~0ULL);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
 /* BC_CALL of a C function or fast function, link not stored: it is on top already. */
 static void call_ff_before_link(struct lj_scene *s)
 {
-	begin_call(s);
+	sc_begin_call(s);
 	lji_push(&s->img, &s->st, lji_ff(&s->img, FF_FLOOR), 5, 0);
 	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_ff(s, FF_FLOOR, THREAD);
 	want_main_at_call(s);
 }
 
 static void call_c_before_link(struct lj_scene *s)
 {
-	begin_call(s);
+	sc_begin_call(s);
 	lji_push(&s->img, &s->st, lji_cfunc(&s->img, SC_CFUNC), 5, 0);
 	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_c(s, SC_CFUNC, THREAD);
 	want_main_at_call(s);
 }
@@ -155,7 +128,7 @@ static void funcc_entry(struct lj_scene *s)
 {
 	uint64_t c;
 
-	begin_call(s);
+	sc_begin_call(s);
 	c = lji_cfunc(&s->img, SC_CFUNC);
 	lji_call(&s->img, &s->st, s->main, 5, 3, c);
 	sc_in_vm(s, s->st.base, lji_get64(&s->img, c + LJ_FUNC_PC) + 4);
@@ -177,7 +150,7 @@ static void funcc_return(struct lj_scene *s)
 {
 	funcc_entry(s);
 	lji_sync(&s->img, &s->st);
-	s->in.regs.pc = pc_of_call(s);
+	s->in.regs.pc = sc_pc_of_call(s);
 }
 
 /* ... PC not fetched yet: rbx was the callee's to keep, it is still that of BC_FUNCC. */
@@ -193,20 +166,20 @@ static void funcc_returned(struct lj_scene *s)
 /* fff_res: a fast function has written its result over its own frame, PC is the caller's. */
 static void ff_result(struct lj_scene *s)
 {
-	begin_call(s);
+	sc_begin_call(s);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_FLOOR));
 	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
 /* BC_RET: PC is the caller's, nothing moved yet. */
 static void ret_pc(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
@@ -228,7 +201,7 @@ static void ret_base(struct lj_scene *s)
 /* BC_RET in a vararg function: PC is the distance to its frame proper. */
 static void ret_vararg(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	lji_vararg(&s->img, &s->st, f, 6);
@@ -248,13 +221,13 @@ static void ret_vararg_base(struct lj_scene *s)
 static void ret_vararg_pc(struct lj_scene *s)
 {
 	ret_vararg_base(s);
-	s->in.regs.pc = pc_of_call(s);
+	s->in.regs.pc = sc_pc_of_call(s);
 }
 
 /* vm_returnp from pcall: PC is the distance, then the pcall's caller's. */
 static void ret_pcall(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_PCALL));
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_PCALL);
@@ -273,13 +246,13 @@ static void ret_pcall_base(struct lj_scene *s)
 static void ret_pcall_pc(struct lj_scene *s)
 {
 	ret_pcall_base(s);
-	s->in.regs.pc = pc_of_call(s);
+	s->in.regs.pc = sc_pc_of_call(s);
 }
 
 /* cont_dispatch: a metamethod is done, PC is the distance to its caller. */
 static void cont_pc(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_cont(&s->img, &s->st, f, 20, LJI_VM + 0x700, lji_bc(&s->img, s->main, 15));
 	sc_in_vm(s, s->st.base, 20 * 8 | LJ_FRAME_CONT);
@@ -305,11 +278,11 @@ static void cont_done(struct lj_scene *s)
 /* BC_CALLT: PC is the link, the callee copied over the function. */
 static void callt(struct lj_scene *s)
 {
-	uint64_t f = begin_call(s);
+	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TFUNC, sc_func(s, 70)));
-	sc_in_vm(s, s->st.base, pc_of_call(s));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
 
@@ -481,7 +454,7 @@ static void resume_enter(struct lj_scene *s)
 {
 	uint64_t co, f;
 
-	begin_call(s);
+	sc_begin_call(s);
 	f = sc_func(s, 10);
 	co = lji_thread(&s->img);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_RESUME));
@@ -507,7 +480,7 @@ static void yield(struct lj_scene *s, uint32_t popped)
 {
 	uint64_t f, co, child;
 
-	begin_call(s);
+	sc_begin_call(s);
 	f = sc_func(s, 10);
 	co = lji_thread(&s->img);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_RESUME));
@@ -538,220 +511,6 @@ static void yield_pops(struct lj_scene *s)
 static void yield_returned(struct lj_scene *s)
 {
 	yield(s, 80);
-}
-
-/* A helper before which BASE went to rbp only; rbp and rbx are as they were. */
-static void helper_rbp(struct lj_scene *s)
-{
-	uint64_t f = begin_call(s);
-
-	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	lji_vm_calls(&s->img, SC_SITE_RBP);
-	s->in.regs = (struct lb_regs){.ip = SC_HELPER,
-				      .sp = s->img.sp,
-				      .base = 3,
-				      .pc = lji_bc(&s->img, f, 12),
-				      .rb = s->st.base};
-	want_lua(s, f, 11, THREAD);
-	want_main_at_call(s);
-}
-
-/* The helper has returned, BASE is not yet taken back: its register holds what C left in it. */
-static void helper_rbp_returned(struct lj_scene *s)
-{
-	helper_rbp(s);
-	s->in.regs.ip = LJI_VM + SC_SITE_RBP;
-	s->in.regs.sp = s->cframe;
-	s->in.regs.base = 0x40;
-	s->in.regs.gl = s->img.g + s->img.lj.g2disp;
-}
-
-/* Ditto, in a function that calls itself, so that what was stored looks as good. */
-static void helper_rbp_returned_recursive(struct lj_scene *s)
-{
-	sc_begin(s);
-	lji_call(&s->img, &s->st, s->main, 5, 3, s->main);
-	lji_sync(&s->img, &s->st);
-	lji_call(&s->img, &s->st, s->main, 5, 3, s->main);
-	sc_in_vm(s, 0x40, lji_bc(&s->img, s->main, 12));
-	s->in.regs.ip = LJI_VM + SC_SITE_RBP;
-	s->in.regs.rb = s->st.base;
-	lji_put64(&s->img, s->img.sp - 8, LJI_VM + SC_SITE_RBP);
-	want_lua(s, s->main, 11, THREAD);
-	want_main_at_call(s);
-	want_main_at_call(s);
-}
-
-static void push_word(struct lj_scene *s, uint64_t word)
-{
-	s->img.sp -= 8;
-	lji_put64(&s->img, s->img.sp, word);
-	s->in.regs.sp = s->img.sp;
-}
-
-/* ... which it has pushed, with others. */
-static void helper_rbp_pushed(struct lj_scene *s)
-{
-	helper_rbp(s);
-	push_word(s, 0x7777);
-	push_word(s, 0x1111);
-	push_word(s, s->in.regs.rb);
-	push_word(s, s->in.regs.pc);
-	s->in.regs.rb = s->img.sp;
-	s->in.regs.pc = 0x55;
-	lji_c_code(&s->img, 20);
-	s->in.regs.sp = s->img.sp;
-}
-
-/* ... rbp pushed, as a frame pointer; rbx still in its register. */
-static void helper_rbp_frame_pointer(struct lj_scene *s)
-{
-	helper_rbp(s);
-	push_word(s, s->in.regs.rb);
-	s->in.regs.rb = s->img.sp;
-	lji_c_code(&s->img, 20);
-	s->in.regs.sp = s->img.sp;
-}
-
-/* A fast function's call of libm: its frame is at rbp. */
-static void helper_rbp_ff(struct lj_scene *s)
-{
-	begin_call(s);
-	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_FLOOR));
-	lji_vm_calls(&s->img, SC_SITE_RBP);
-	s->in.regs = (struct lb_regs){
-		.ip = SC_HELPER, .sp = s->img.sp, .pc = pc_of_call(s), .rb = s->st.base};
-	want_ff(s, FF_FLOOR, THREAD);
-	want_main_at_call(s);
-}
-
-/* A hook is about to be called: L->base is stored, PC in its register or pushed only. */
-static void dispatch_ins(struct lj_scene *s)
-{
-	uint64_t f = begin_call(s);
-
-	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	lji_sync(&s->img, &s->st);
-	lji_vm_calls(&s->img, SC_SITE);
-	s->in.regs = (struct lb_regs){.ip = SC_HELPER,
-				      .sp = s->img.sp,
-				      .base = 3,
-				      .pc = lji_bc(&s->img, f, 12),
-				      .rb = 0x40};
-	want_lua(s, f, 11, THREAD);
-	want_main_at_call(s);
-}
-
-static void dispatch_ins_pushed(struct lj_scene *s)
-{
-	dispatch_ins(s);
-	push_word(s, 0x7777);
-	push_word(s, s->st.base); /* what may be a base is none here */
-	push_word(s, s->in.regs.pc);
-	s->in.regs.pc = 0x55;
-	lji_c_code(&s->img, 20);
-	s->in.regs.sp = s->img.sp;
-}
-
-/* Neither register nor stack has it: what was stored is all there is. */
-static void helper_rbp_lost(struct lj_scene *s)
-{
-	uint64_t f;
-
-	sc_begin(s);
-	f = sc_func(s, 10);
-	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	sc_in_helper(s, lji_bc(&s->img, f, 30));
-	lji_put64(&s->img, s->cframe - 8, LJI_VM + SC_SITE_RBP);
-	want_lua(s, f, 29, THREAD);
-	want_main_at_call(s);
-}
-
-/*
- * lj_meta_tailcall: a C function that main's metamethod call has run is to be replaced by another,
- * which is in its place already. A dummy frame on top says so to the VM.
- */
-static void meta_tailcall(struct lj_scene *s)
-{
-	sc_begin(s);
-	lji_cont(&s->img, &s->st, sc_func(s, 10), 20, LJI_VM + 0x700, lji_bc(&s->img, s->main, 15));
-	lji_cont(&s->img, &s->st, s->main, 6, 0, 20 * 8 | LJ_FRAME_CONT);
-	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TTHREAD, s->st.L));
-	sc_in_c(s);
-	want_lua(s, s->main, 14, THREAD);
-}
-
-static void meta_tailcall_returned(struct lj_scene *s)
-{
-	meta_tailcall(s);
-	sc_in_vm(s, s->st.base, 0x123);
-	s->in.regs.sp = s->cframe;
-	s->in.regs.gl = s->img.g + s->img.lj.g2disp;
-	lji_vmstate(&s->img, LJ_VMST_INTERP);
-	s->state = 'I';
-}
-
-/* lua_close: finalizers are over, or between two of them; no function is on the stack. */
-static void vm_closes(struct lj_scene *s)
-{
-	sc_begin(s);
-	s->st = lji_stack(&s->img, s->img.main_L);
-	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
-	lji_cframe(&s->img, s->img.main_L, -16, s->img.main_L, 0);
-	sc_in_c(s);
-	s->end = LB_END_OUTSIDE;
-}
-
-/* lua_newstate: nothing has set the state yet. */
-static void vm_opens(struct lj_scene *s)
-{
-	vm_closes(s);
-	lji_put32(&s->img, s->cframe - LJ_CFRAME_SIZE + LJ_CFRAME_NRES, 0); /* nor a stack made */
-	lji_vmstate(&s->img, 0);
-}
-
-/* L->base is stale: a function runs, but what runs it is no cpcall. Not found is not outside. */
-static void stale_bottom(struct lj_scene *s)
-{
-	sc_begin(s);
-	s->st = lji_stack(&s->img, s->img.main_L);
-	sc_in_c(s);
-	s->end = LB_END_TORN;
-}
-
-static void collector(struct lj_scene *s)
-{
-	sc_begin(s);
-	sc_in_helper(s, lji_bc(&s->img, s->main, 9));
-	lji_vmstate(&s->img, LJ_VMST_GC);
-	s->state = 'G';
-	want_lua(s, s->main, 8, THREAD);
-}
-
-static void collector_in_c(struct lj_scene *s)
-{
-	sc_begin(s);
-	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
-	sc_in_c(s);
-	lji_vmstate(&s->img, LJ_VMST_GC);
-	s->state = 'G';
-	want_c(s, SC_CFUNC, THREAD);
-	want_lua(s, s->main, 5, 0);
-}
-
-static void recorder(struct lj_scene *s)
-{
-	sc_begin(s);
-	sc_in_helper(s, lji_bc(&s->img, s->main, 9));
-	lji_vmstate(&s->img, LJ_VMST_RECORD);
-	s->state = 'J';
-	want_lua(s, s->main, 8, THREAD);
-}
-
-static void assembler(struct lj_scene *s)
-{
-	recorder(s);
-	lji_vmstate(&s->img, LJ_VMST_ASM);
 }
 
 const struct lj_scene_row lj_scenes_top[] = {
@@ -803,23 +562,5 @@ const struct lj_scene_row lj_scenes_top[] = {
 	{"yield_leave", yield_leave},
 	{"yield_pops", yield_pops},
 	{"yield_returned", yield_returned},
-	{"helper_rbp", helper_rbp},
-	{"helper_rbp_pushed", helper_rbp_pushed},
-	{"helper_rbp_frame_pointer", helper_rbp_frame_pointer},
-	{"helper_rbp_ff", helper_rbp_ff},
-	{"helper_rbp_lost", helper_rbp_lost},
-	{"dispatch_ins", dispatch_ins},
-	{"dispatch_ins_pushed", dispatch_ins_pushed},
-	{"helper_rbp_returned", helper_rbp_returned},
-	{"helper_rbp_returned_recursive", helper_rbp_returned_recursive},
-	{"meta_tailcall", meta_tailcall},
-	{"meta_tailcall_returned", meta_tailcall_returned},
-	{"vm_closes", vm_closes},
-	{"vm_opens", vm_opens},
-	{"stale_bottom", stale_bottom},
-	{"collector", collector},
-	{"collector_in_c", collector_in_c},
-	{"recorder", recorder},
-	{"assembler", assembler},
 	{NULL, NULL},
 };
