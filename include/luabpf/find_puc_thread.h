@@ -200,7 +200,7 @@ static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_wal
  */
 static __always_inline int puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
 {
-	__u64 function = puc_c_function(w, index), closure = w->puc.closure_p + 8;
+	__u64 function = puc_c_function(w, index), closure = puc_closure_p(w) + 8;
 	__s64 at = (__s64)(function - w->vm_start);
 
 	if (!function || !at || puc_is_hooked(w))

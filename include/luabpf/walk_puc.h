@@ -306,6 +306,12 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	return (int)i;
 }
 
+/* Where a closure has its Proto or C function, within what PUC_CLOSURE_HEAD covers. */
+static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
+{
+	return w->puc.closure_p & 0x20 ? 32 : 24;
+}
+
 /*
  * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
  * read once. lua: its type says that it is a Lua function; 5.1 has one type for both.
@@ -336,7 +342,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	}
 	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != (lua ? w->puc.tt_lcl : w->puc.tt_ccl))
 		return -1;
-	ptr = lb_word(head, w->puc.closure_p & 0x20 ? 32 : 24);
+	ptr = lb_word(head, puc_closure_p(w));
 	if (w->puc.closure_isC != PUC_NONE)
 		lua = !lb_byte(head, w->puc.closure_isC & 15);
 	if (lua)

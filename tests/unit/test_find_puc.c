@@ -205,3 +205,52 @@ Test(find_puc, any_pc)
 	w.gprs.r[1] = 0x1044;
 	cr_expect_eq(puc_any_pc(&w), 0x1014);
 }
+
+static int walk(void)
+{
+	w.rec.stack.n = 0;
+	w.nfresh = 0;
+	find();
+	return steps();
+}
+
+/* Two coroutines deep: the search that the first sample needs is spared in the second. */
+Test(find_puc, resumers_are_remembered, .fini = done)
+{
+	int first, then;
+	uint32_t n;
+
+	scene("resumed_by_argument", "5.4.6");
+	w.L_hint = s.L;
+	first = walk();
+	n = w.rec.stack.n;
+	cr_assert_eq(w.end, LB_END_RESOLVED);
+	then = walk();
+	cr_expect_eq(w.end, LB_END_RESOLVED);
+	cr_expect_eq(w.rec.stack.n, n);
+	cr_expect_lt(then, first, "%d steps, then %d", first, then);
+}
+
+Test(find_puc, resumed)
+{
+	uint64_t child = 0x10000, other, third;
+
+	memset(&w, 0, sizeof(w));
+	for (other = child + 16; puc_resumed(&w, other) != puc_resumed(&w, child); other += 16)
+		;
+	for (third = other + 16; puc_resumed(&w, third) != puc_resumed(&w, child); third += 16)
+		;
+	cr_expect_eq(puc_resumed_by(&w, child), 0);
+	puc_note_resumed(&w, child, 1);
+	puc_note_resumed(&w, other, 2);
+	cr_expect_eq(puc_resumed_by(&w, child), 1);
+	cr_expect_eq(puc_resumed_by(&w, other), 2);
+	puc_note_resumed(&w, child, 3);
+	puc_note_resumed(&w, other, 4);
+	cr_expect_eq(puc_resumed_by(&w, child), 3);
+	cr_expect_eq(puc_resumed_by(&w, other), 4);
+	puc_note_resumed(&w, third, 5); /* in the place of the older */
+	cr_expect_eq(puc_resumed_by(&w, child), 0);
+	cr_expect_eq(puc_resumed_by(&w, other), 4);
+	cr_expect_eq(puc_resumed_by(&w, third), 5);
+}
