@@ -97,6 +97,38 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 	return lb_fetch(mem, cache, addr, size);
 }
 
+/*
+ * A window that is likely to have what is asked for next, in a loop that asks for two kinds of
+ * things. It is good until another page takes its page's place: lb_hold() tells the other hand, and
+ * after any other read both begin anew.
+ */
+struct lb_hand {
+	__u64 start; /* address of its first byte */
+	__u32 room;  /* its bytes; 0: none is held */
+	__u32 index; /* of its page */
+};
+
+/* Where the bytes at addr are; 0 as lb_ready(). size is a constant, at most LB_LINE. */
+static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_cache *cache,
+					   struct lb_hand *hand, struct lb_hand *other, __u64 addr,
+					   __u32 size)
+{
+	const struct lb_tag *t;
+
+	if (!hand->room || addr - hand->start > hand->room - size) {
+		hand->room = 0;
+		if (!lb_ready(mem, cache, addr, size))
+			return 0;
+		hand->index = lb_page_index(addr);
+		t = &cache->tag[hand->index];
+		hand->start = t->addr + t->lo;
+		hand->room = t->hi - t->lo;
+		if (other->index == hand->index && (other->start ^ addr) >= LB_PAGE)
+			other->room = 0;
+	}
+	return cache->bytes + (hand->index & (LB_PAGES - 1)) * LB_STRIDE + (addr & (LB_PAGE - 1));
+}
+
 /* As mem_read(). size is a constant, at most LB_READ_MOST: 2, or a multiple of 4. */
 static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *cache, void *dst,
 				   __u32 size, __u64 addr)

@@ -471,8 +471,9 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
 #endif
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
+	struct lb_hand slots = {0}, code = {0};
+	__u64 base, pc, floor;
 	__u32 n, flags, i;
-	__u64 base, pc;
 
 	if (!w)
 		return 0;
@@ -480,45 +481,48 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	flags = w->flags;
 	base = w->base;
 	pc = w->pc;
+	floor = w->stack + 16;
 	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
-	    base > w->maxstack + 8 * 64)
+	    base > w->maxstack + 8 * 64 || base & 7 || pc & 3)
 		return 0;
 #ifdef __bpf__
 #pragma clang loop unroll(disable)
 #endif
-	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES; i++) {
+	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > floor; i++) {
 		const struct lj_seen *seen;
 		const __u8 *bytes;
 		struct lb_frame *f;
-		__u64 func, link;
+		__u64 func, link, offset;
 		__u32 ins;
 
-		if (base & 7 || base <= w->stack + 16)
+		bytes = lb_hold(mem, &w->cache, &slots, &code, base - 16, 16);
+		if (!bytes)
 			break;
-		if (!lb_ready(mem, &w->cache, base - 16, 16))
-			break;
-		bytes = lb_bytes(&w->cache, base - 16);
 		func = lb_word(bytes, 0);
 		link = lb_word(bytes, 8);
 		if (!lj_is_func(func) || link & 3 || link < 1 << 20 || link >> 47)
 			break;
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
-		if ((seen->func != func || seen->sample != w->cache.sample) &&
-		    lj_func(mem, w, func) < 0)
+		if (seen->func != func || seen->sample != w->cache.sample) {
+			slots.room = 0;
+			code.room = 0;
+			if (lj_func(mem, w, func) < 0)
+				break;
+		}
+		offset = pc - seen->bc;
+		if (seen->kind != LB_FRAME_LUA || offset > 4ULL * seen->sizebc)
 			break;
-		if (seen->kind != LB_FRAME_LUA || !lj_pc_inside(seen, pc))
+		bytes = lb_hold(mem, &w->cache, &code, &slots, link - 4, 4);
+		if (!bytes)
 			break;
-		if (!lb_ready(mem, &w->cache, link - 4, 4))
-			break;
-		ins = lb_half(lb_bytes(&w->cache, link - 4), 0);
+		ins = lb_half(bytes, 0);
 		if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
 			break;
 		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
 		f->print = seen->print;
-		f->pc = (__u32)((pc - seen->bc) >> 2);
-		f->pc -= f->pc != 0;
+		f->pc = (__u32)(offset >> 2) - (offset != 0);
 		n++;
 		flags = 0;
 		pc = link;
