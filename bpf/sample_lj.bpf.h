@@ -191,11 +191,11 @@ static __always_inline enum lb_end lj_finish(struct lj_find *f)
 	w->end = LB_END_TORN;
 	if (lj_find_top(0, w, f->build, &f->w->regs, f->thread->traceno))
 		return w->end;
-	if (w->vmstate > 0)
-		f->thread->traceno = w->vmstate;
 	base = w->base;
 	w->end = LB_END_LOOP;
 	bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
+	if (w->trace)
+		f->thread->traceno = w->trace;
 	if (w->end == LB_END_TORN && !lj_find_again(0, w, &f->w->regs, base)) {
 		w->end = LB_END_LOOP;
 		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);

@@ -61,6 +61,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	if (!w || !regs)
 		return -1;
 	w->g = 0;
+	w->trace = 0;
 	w->fault = 0; /* another VM that was tried before may be closed */
 	if (g & 7 || !g || g >> 47 || lj_read(mem, w, &L, sizeof(L), g + w->lj.cur_L))
 		return -1;
@@ -453,23 +454,31 @@ static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_wal
 #define LJ_NO_EXIT 0xffffffffu
 
 /*
- * Offset into the machine code of the trace in scratch at which this sample stands; LJ_NO_EXIT when
- * it does not stand in it. When a trace has called C, its return address is at a known place:
- * BC_JLOOP took 16 bytes below the cframe, the trace spadjust.
+ * Offset into the machine code of the trace in scratch from which it has called C; LJ_NO_EXIT when
+ * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
+ * trace spadjust.
  */
-static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
-					     const struct lb_regs *regs)
+static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 mcode = lb_word(w->scratch, LJ_TRACE_MCODE), ret;
 	__u32 size = lb_half(w->scratch, LJ_TRACE_SZMCODE);
 	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
 
-	if (regs->ip - mcode < size)
-		return (__u32)(regs->ip - mcode);
 	if (!lj_read(mem, w, &ret, sizeof(ret), w->cframe - 16 - spadjust - 8) &&
 	    ret - mcode - 1 < size)
 		return (__u32)(ret - mcode - 1);
 	return LJ_NO_EXIT;
+}
+
+/* Ditto, at which this sample stands. */
+static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
+					     const struct lb_regs *regs)
+{
+	__u64 offset = regs->ip - lb_word(w->scratch, LJ_TRACE_MCODE);
+
+	if (offset < lb_half(w->scratch, LJ_TRACE_SZMCODE))
+		return (__u32)offset;
+	return lj_mcode_called(mem, w);
 }
 
 /*
@@ -527,6 +536,7 @@ static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)
 		return -1;
+	w->trace = traceno;
 	w->base = w->jit_base;
 	if (offset == LJ_NO_EXIT) {
 		snapno = lj_exit_number(mem, w, regs);
@@ -537,6 +547,71 @@ static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk
 	w->hi = nsnap;
 	w->phase = LJ_PHASE_MCODE;
 	return 0;
+}
+
+/*
+ * The collector hides the number of the trace that has called it (gc_onestep), and it is not the
+ * one that this thread was seen in last. It is the trace whose machine code its return address
+ * leads to: but where another one would have its own, a word of an earlier call may be left. So
+ * there has to be one only, of all.
+ */
+#define LJ_TRACES_MOST 4096
+#define LJ_TRACES_RUN 8
+static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (lj_read(mem, w, &w->ntraces, sizeof(w->ntraces), w->g + w->lj.g2trace + 12) ||
+	    w->ntraces > LJ_TRACES_MOST)
+		return -1;
+	w->next_trace = 1;
+	w->phase = LJ_PHASE_TRACES;
+	return 0;
+}
+
+static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem, struct lj_walk *w)
+{
+	w->phase = LJ_PHASE_FRAME;
+	if (!w->trace) {
+		if (lj_top_stored(mem, w))
+			return lj_end(w, LB_END_TORN);
+		return LB_MORE;
+	}
+	if (lj_read_trace(mem, w, w->trace))
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->base = w->jit_base;
+	w->mcofs = w->trace_mcofs;
+	w->lo = 0;
+	w->hi = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
+	w->phase = LJ_PHASE_MCODE;
+	return LB_MORE;
+}
+
+static __always_inline enum lb_more lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_TRACES_RUN; i++) {
+		__u32 no = w->next_trace, offset;
+
+		if (no >= w->ntraces)
+			return lj_traces_searched(mem, w);
+		w->next_trace = no + 1;
+		if (lj_read_trace(mem, w, no))
+			continue;
+		offset = lj_mcode_called(mem, w);
+		if (offset == LJ_NO_EXIT)
+			continue;
+		if (w->trace) { /* which of them? */
+			w->trace = 0;
+			w->next_trace = w->ntraces;
+			continue;
+		}
+		w->trace = no;
+		w->trace_mcofs = offset;
+	}
+	return LB_MORE;
 }
 
 /*
@@ -612,7 +687,8 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 	}
 	if (w->vmstate == LJ_VMST_EXIT)
 		return lj_top_exit(mem, w);
-	if (w->vmstate == LJ_VMST_GC && w->jit_base && !lj_top_trace(mem, w, regs, traceno))
+	if (w->vmstate == LJ_VMST_GC && w->jit_base &&
+	    (!lj_top_trace(mem, w, regs, traceno) || !lj_search_traces(mem, w)))
 		return 0;
 	if (w->vmstate == LJ_VMST_INTERP) {
 		/* in its prologue and epilogue registers are others' */
@@ -726,6 +802,8 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 	switch (w->phase) {
 	case LJ_PHASE_LEAF:
 		return lj_step_leaf(mem, w);
+	case LJ_PHASE_TRACES:
+		return lj_step_traces(mem, w);
 	case LJ_PHASE_MCODE:
 		return lj_step_mcode(mem, w);
 	case LJ_PHASE_SNAP:

@@ -32,6 +32,7 @@
 
 enum lj_phase {
 	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
+	LJ_PHASE_TRACES, /* which trace has called the collector? */
 	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
 	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
@@ -78,6 +79,11 @@ struct lj_walk {
 	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
 	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
 	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
+
+	/* PHASE_TRACES: of all traces, the only one that can have called. Then that which runs. */
+	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
+	__u32 trace;		   /* 0: none was found */
+	__u32 trace_mcofs;
 
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc;	   /* the snapshot's pc */

@@ -106,6 +106,7 @@ void lji_new_vm(struct lj_image *img)
 	lji_put64(img, img->g + img->lj.mainthref, gg);
 	img->traces = lji_alloc(img, 8 * 16);
 	lji_put64(img, img->g + img->lj.g2trace, img->traces);
+	lji_put32(img, img->g + img->lj.g2trace + 12, 16);
 }
 
 void lji_init(struct lj_image *img, const struct lj_layout *lj)

@@ -389,6 +389,46 @@ static void trace_collector(struct lj_scene *s)
 	s->state = 'G';
 }
 
+/* ... and it was another one, which is no more. */
+static void trace_collector_sought(struct lj_scene *s)
+{
+	trace_collector(s);
+	s->in.traceno = 5;
+}
+
+/* Trace `no`, whose frame on the C stack is larger by `more` words: where it calls from. */
+static uint64_t another_trace(struct lj_scene *s, uint32_t no, uint32_t more)
+{
+	struct lji_trace t = lji_trace(&s->img, no, lji_proto_of(&s->img, s->main),
+				       lji_bc(&s->img, s->main, 1), SZMCODE, SPADJUST + 8 * more);
+
+	return t.mcode;
+}
+
+/* Among others, of which none can have called. */
+static void trace_collector_sought_among(struct lj_scene *s)
+{
+	trace_collector_sought(s);
+	another_trace(s, 1, 0);
+	another_trace(s, 4, 1);
+	another_trace(s, 15, 2);
+}
+
+/*
+ * Where another trace would have its return address, that of an earlier call is left: there is no
+ * telling, and f, on which both stand, is at no line.
+ */
+static void trace_collector_one_of_two(struct lj_scene *s)
+{
+	trace_collector_sought(s);
+	lji_put64(&s->img, s->cframe - 16 - SPADJUST - 8 - 8, another_trace(s, 9, 1) + 0x30);
+	s->want[0] = s->want[1];
+	s->want[0].word ^= (uint64_t)(THREAD ^ TRACE) << 48;
+	s->want[0].pc = LB_NO_PC;
+	s->want[1] = s->want[2];
+	s->nwant--;
+}
+
 /* The first instruction of a trace: jit_base is set, the state is not. */
 static void trace_head(struct lj_scene *s)
 {
@@ -447,6 +487,9 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"exit_restored", exit_restored},
 	{"exit_restored_flat", exit_restored_flat},
 	{"trace_collector", trace_collector},
+	{"trace_collector_sought", trace_collector_sought},
+	{"trace_collector_sought_among", trace_collector_sought_among},
+	{"trace_collector_one_of_two", trace_collector_one_of_two},
 	{"trace_head", trace_head},
 	{"no_such_trace", no_such_trace},
 	{"trace_of_other_number", trace_of_other_number},
