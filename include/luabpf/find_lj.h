@@ -175,6 +175,31 @@ static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_wal
 }
 
 /*
+ * In the VM, which the host enters or leaves: on behalf of a hook or a finalizer, for which there
+ * is no frame, so that a Lua function is on top. It stands where it called C, as the next outer
+ * cframe knows.
+ */
+LB_SUBPROG int lj_top_interrupted(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+{
+	__u64 keep, pc;
+
+	if (!w)
+		return -1;
+	keep = w->cframe;
+	if (lj_fit(mem, w, base, lj_saved_pc(mem, w, base)) != LJ_FIT_OTHER ||
+	    lj_read_cframe(mem, w, ~0ULL) < 0)
+		return -1;
+	w->cframe = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	if (w->cframe > keep && w->cframe < w->stack_hi) {
+		pc = lj_saved_pc(mem, w, base);
+		if (lj_fit(mem, w, base, pc) == LJ_FIT_LUA)
+			return lj_top_is(w, base, pc);
+	}
+	w->cframe = keep;
+	return -1;
+}
+
+/*
  * A call or a return by a link that is a pc is under way: before a call has stored its link, and
  * after a return has loaded it, PC is that link. The caller is on top, or a fast function on its
  * way out.
@@ -293,11 +318,19 @@ static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk
 	return base == w->stack + 16 || lj_fit(mem, w, base, 0) >= LJ_FIT_C;
 }
 
+/* Does the VM return to what stands at base? */
+static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+{
+	if (lj_is_c_base(mem, w, base))
+		return lj_top_is(w, base, 0);
+	return lj_top_interrupted(mem, w, base);
+}
+
 /*
  * The state is C already. BC_FUNCC calls, or was returned to: L->base is right, PC the function's
  * own. Or the VM returns to C (vm_return): L->base is not stored yet, and may be that of any frame
- * long gone; PC is the distance to the caller's base, then that base itself. Or C enters the VM or
- * leaves it by an error: L->base is right, PC anything.
+ * long gone; PC is the distance to the caller's base, then that base itself, negative at first. Or
+ * C enters the VM or leaves it by an error: L->base is right, PC anything.
  */
 static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct lj_walk *w,
 					      const struct lb_regs *regs)
@@ -318,13 +351,11 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 		return lj_top_is(w, regs->base, 0);
 	if (!lj_top_linked(mem, w, regs->base, pc, fit))
 		return 0;
-	if (lj_is_c_base(mem, w, pc))
-		return lj_top_is(w, pc, 0);
-	if (pc < (1 << 20) && lj_is_c_base(mem, w, regs->base - (pc & ~7ULL)))
-		return lj_top_is(w, regs->base - (pc & ~7ULL), 0);
-	if (lj_is_c_base(mem, w, w->base))
-		return lj_top_is(w, w->base, 0);
-	return lj_top_stored(mem, w);
+	if (!lj_top_left(mem, w, pc) || !lj_top_left(mem, w, -pc))
+		return 0;
+	if (pc < (1 << 20) && !lj_top_left(mem, w, regs->base - (pc & ~7ULL)))
+		return 0;
+	return lj_top_left(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
 }
 
 static __always_inline int lj_rbp_site(const struct lj_build *build, __u64 offset)
@@ -364,7 +395,7 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 	}
 	if (lj_fits(stored))
 		return lj_top_is(w, w->base, regs->pc);
-	return lj_top_stored(mem, w);
+	return lj_top_interrupted(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
 }
 
 /*

@@ -177,4 +177,10 @@ enum {
 	LJ_FRAME_PCALLH = 7,
 };
 
+/* Continuations that are no addresses (lj_frame.h) */
+enum {
+	LJ_CONT_TAILCALL = 0,
+	LJ_CONT_FFI_CALLBACK = 1,
+};
+
 #endif

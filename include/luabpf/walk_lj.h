@@ -564,6 +564,21 @@ static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_
 	return instead;
 }
 
+/*
+ * A callback that C code makes into Lua has its frame before its function runs (lj_ccallback_enter)
+ * and after that has returned (lj_ccallback_leave). Then C code runs, called from what lies below.
+ */
+static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct lj_walk *w,
+					       __u64 link, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+	__u64 cont;
+
+	return !w->rec.stack.n && (link & 7) == LJ_FRAME_CONT && seen->kind == LB_FRAME_LUA &&
+	       !lj_pc_inside(seen, w->pc) && !lj_read(mem, w, &cont, sizeof(cont), w->base - 32) &&
+	       cont == LJ_CONT_FFI_CALLBACK;
+}
+
 static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 slot[2], link, delta;
@@ -595,7 +610,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 			return lj_end(w, LB_END_TORN);
 		if (w->joint && lj_snap_is_real(w, index))
 			return LB_MORE;
-		if (lj_emit(mem, w, index))
+		if (!lj_is_idle_callback(mem, w, link, index) && lj_emit(mem, w, index))
 			return LB_STOP;
 	}
 
@@ -614,9 +629,9 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		if (lj_read(mem, w, slot, sizeof(slot), w->base - 32))
 			return lj_end(w, LB_END_FAULT);
 		w->pc = slot[1];
-		if (slot[0] == 1) { /* LJ_CONT_FFI_CALLBACK: C code lies between */
+		if (slot[0] == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
 			lj_boundary(mem, w, delta);
-		} else if (!slot[0]) { /* LJ_CONT_TAILCALL: what lies below is yet to be called */
+		} else if (slot[0] == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
 			w->pc = 0;
 			w->skip = 1;
 		}

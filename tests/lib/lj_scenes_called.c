@@ -221,6 +221,27 @@ static void assembler(struct lj_scene *s)
 	lji_vmstate(&s->img, LJ_VMST_ASM);
 }
 
+/*
+ * A callback of C code's is entered, or left: its function f has a frame, and has not begun or has
+ * returned.
+ */
+static void ffi_callback_idle(struct lj_scene *s)
+{
+	uint64_t f;
+
+	sc_begin(s);
+	f = sc_func(s, 10);
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 6));
+	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_CALLBACK));
+	lji_vm_calls(&s->img, SC_SITE);
+	lji_c_code(&s->img, 14);
+	s->cframe = lji_cframe(&s->img, s->st.L, 0, 0x1234, 0);
+	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
+	sc_in_helper(s, 0x1234);
+	want_ff(s, FF_CALLBACK, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
 const struct lj_scene_row lj_scenes_called[] = {
 	{"helper_rbp", helper_rbp},
 	{"helper_rbp_pushed", helper_rbp_pushed},
@@ -240,5 +261,6 @@ const struct lj_scene_row lj_scenes_called[] = {
 	{"collector_in_c", collector_in_c},
 	{"recorder", recorder},
 	{"assembler", assembler},
+	{"ffi_callback_idle", ffi_callback_idle},
 	{NULL, NULL},
 };

@@ -385,6 +385,60 @@ static void c_enters_vm_pc(struct lj_scene *s)
 	s->in.regs.pc = 0x1020800;
 }
 
+/* A hook of the host's calls into the VM: it has no frame, main's callee f is on top, at 12. */
+static void hook_enters_vm(struct lj_scene *s)
+{
+	uint64_t f;
+
+	sc_begin(s);
+	f = sc_func(s, 10);
+	lji_call(&s->img, &s->st, s->main, 5, 3, f);
+	lji_sync(&s->img, &s->st);
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, f, 13));
+	lji_vm_calls(&s->img, SC_SITE);
+	lji_c_code(&s->img, 30);
+	s->cframe = lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
+	lji_vmstate(&s->img, LJ_VMST_C);
+	sc_in_vm(s, 1, LJ_FRAME_CP);
+	s->state = 'C';
+	want_lua(s, f, 12, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void hook_enters_vm_state(struct lj_scene *s)
+{
+	hook_enters_vm(s);
+	lji_vmstate(&s->img, LJ_VMST_INTERP);
+	s->in.regs.base = s->st.base;
+	s->state = 'I';
+}
+
+/* ... and what it has called, g, returns. */
+static void hook_leaves_vm(struct lj_scene *s)
+{
+	uint64_t g = sc_func(s, 50);
+
+	hook_enters_vm(s);
+	lji_push(&s->img, &s->st, g, 8, LJ_FRAME_CP);
+	lji_sync(&s->img, &s->st);
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, g, 3));
+	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
+	sc_in_vm(s, s->st.base, 8 * 8);
+}
+
+static void hook_leaves_vm_negative(struct lj_scene *s)
+{
+	hook_leaves_vm(s);
+	s->in.regs.pc = 8 * 8 - s->st.base;
+}
+
+static void hook_leaves_vm_base(struct lj_scene *s)
+{
+	hook_leaves_vm(s);
+	s->in.regs.pc = s->st.base - 8 * 8;
+	s->in.regs.base = s->st.base + 8;
+}
+
 /* main returns to the host, L->base is stale: no frame is left, and none must be made up. */
 static void return_to_host(struct lj_scene *s)
 {
@@ -552,6 +606,11 @@ const struct lj_scene_row lj_scenes_top[] = {
 	{"return_to_c_dead_base", return_to_c_dead_base},
 	{"c_enters_vm", c_enters_vm},
 	{"c_enters_vm_pc", c_enters_vm_pc},
+	{"hook_enters_vm", hook_enters_vm},
+	{"hook_enters_vm_state", hook_enters_vm_state},
+	{"hook_leaves_vm", hook_leaves_vm},
+	{"hook_leaves_vm_negative", hook_leaves_vm_negative},
+	{"hook_leaves_vm_base", hook_leaves_vm_base},
 	{"coroutine_returns", coroutine_returns},
 	{"return_to_host", return_to_host},
 	{"return_to_host_base", return_to_host_base},
