@@ -242,13 +242,15 @@ static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
 
 /*
  * pc, where a function that luaV_execute called has pushed it: the nearest to luaV_execute's frame.
- * Or in that frame, where the code of some instructions needs the register for something else.
+ * Or in that frame, where luaV_execute's own code for some instructions needs the register for
+ * something else; at other times an old pc may be left there.
  */
 static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 word)
 {
 	if (!puc_pc_inside(w->code_lo, w->code_size, word))
 		return;
-	if (!w->vm_ret || (!w->pushed && addr - w->vm_ret <= 8 * PUC_SPILLED))
+	if (!w->vm_ret ||
+	    (!w->pushed && puc_in_vm(w, w->regs.ip) && addr - w->vm_ret <= 8 * PUC_SPILLED))
 		w->pushed = word;
 }
 
@@ -495,21 +497,50 @@ LB_SUBPROG __u64 puc_any_pc(const struct puc_walk *w)
 	return pc;
 }
 
+/* Do the four bytes before pc return from a function? */
+static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u32 ins;
+
+	return w->puc.op_return && !(pc & 3) && !puc_read(mem, w, &ins, sizeof(ins), pc - 4) &&
+	       (ins & 0x7f) - w->puc.op_return < 3;
+}
+
+/*
+ * pc is that of another function: the topmost was just called, and its caller's is in the register
+ * still, as it was saved for the call; or it was just returned to.
+ */
+static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u64 saved;
+
+	if (puc_is_pointer(w->previous) &&
+	    !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
+	    saved == pc)
+		return 1;
+	return puc_is_pointer(pc & ~7ULL) && puc_has_returned(mem, w, pc);
+}
+
 /*
  * Where the topmost Lua function stands: by the register that holds pc in luaV_execute, which what
  * that called has left alone, or pushed. Where neither points into the code, the function is being
  * entered, or was just returned to: what is saved is right. 5.2 and 5.3 save it at each
  * instruction. Returns 0 when it is known.
  */
-static __always_inline int puc_top_pc(struct puc_walk *w)
+static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 pc;
 
 	if (w->puc.flags & PUC_SAVEDPC_EXACT)
 		return 0;
+	if (w->popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
+		return 0;
 	pc = w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
-	if (!puc_pc_inside(w->code_lo, w->code_size, pc))
+	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
+		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
+			return 0;
 		pc = puc_any_pc(w); /* the code of some instructions moves it */
+	}
 	if (!pc && w->noted)
 		pc = w->pushed;
 	if (!pc)
@@ -543,11 +574,7 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 	for (i = 0; i < PUC_GC_NEAR; i++) {
 		__u64 word = w->block[i & (PUC_BLOCK - 1)];
 
-		if (i >= words)
-			break;
-		if (word - w->text_lo >= w->text_hi - w->text_lo) /* most */
-			continue;
-		if (puc_in_vm(w, word))
+		if (i >= words || puc_in_vm(w, word))
 			break;
 		*rets += puc_in_gc(w, word);
 	}
@@ -568,14 +595,33 @@ static __always_inline int puc_pop(struct puc_walk *w)
 	return 1;
 }
 
+/*
+ * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
+ * first result over it before the CallInfo is left, and that may be a function, too.
+ */
+static __always_inline int puc_is_result(const struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
+
+	if (w->puc.flags & PUC_CI_ARRAY) /* it is left first */
+		return 0;
+	if (!puc_is_lua(w, index))
+		return kind != w->puc.cist_c;
+	return kind != w->puc.cist_lua ||
+	       !puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc);
+}
+
 static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const struct puc_seen *seen;
 	int index = puc_look(mem, w);
 	int in_gc = puc_in_gc(w, w->regs.ip), in_vm = puc_in_vm(w, w->regs.ip);
 
+	if ((index == PUC_NOT || puc_is_result(w, index)) && puc_pop(w))
+		return LB_MORE;
 	if (index == PUC_NOT)
-		return puc_pop(w) ? LB_MORE : puc_end(w, LB_END_TORN);
+		return puc_end(w, LB_END_TORN);
 	w->phase = PUC_PHASE_FRAME;
 	if (!puc_is_lua(w, index)) {
 		w->state = puc_c_collects(mem, w) ? 'G' : 'C';
@@ -588,7 +634,7 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 		puc_note(w);
 		return LB_MORE;
 	}
-	if (puc_top_pc(w) && !w->noted) {
+	if (puc_top_pc(mem, w) && !w->noted) {
 		puc_note(w);
 		return LB_MORE;
 	}

@@ -75,6 +75,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(head, w->puc.L_base_ci)
 						 : L + w->puc.L_base_ci;
 	t->savedpc = puc_word(head, w->puc.L_savedpc);
+	t->hooked = w->puc.L_allowhook && !lb_byte(head, w->puc.L_allowhook & (PUC_L_HEAD - 1));
 	if (!puc_is_pointer(t->g) || (w->g && t->g != w->g) || !puc_is_pointer(t->ci) ||
 	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || t->stack_last <= t->stack ||
 	    t->stack_last >> 47 || puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
@@ -84,7 +85,6 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	main = puc_main_of(mem, w, t->g, L);
 	t->main = main == L;
 	t->main_L = main;
-	t->hooked = w->puc.L_allowhook && !lb_byte(head, w->puc.L_allowhook & (PUC_L_HEAD - 1));
 	if (!main)
 		return 0;
 	return t->jmp ? t->jmp : PUC_UNPROTECTED;

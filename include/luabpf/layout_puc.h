@@ -46,6 +46,8 @@ struct puc_layout {
 	__u32 cist_tail;   /* bits of callstatus: called by a tail call (5.1: any bit) */
 	__u32 cist_hooked; /* is running a hook: called by no instruction */
 	__u32 cist_fin;	   /* called as a finalizer */
+	__u32 cist_lua;	   /* is that of a Lua function (5.2, 5.3) */
+	__u32 cist_c;	   /* is that of a C function (5.4 on) */
 	__u32 cist_mask;   /* callstatus has 1, 2 or 4 bytes: 0xff, 0xffff, 0xffffffff */
 
 	/* Closure: LClosure.p and CClosure.f are at the same place */
@@ -83,7 +85,7 @@ struct puc_layout {
 	__u8 tt_shrstr; /* short string */
 	__u8 tt_lngstr; /* long string; 5.1, 5.2.0: the same */
 	__u8 tt_nkeys;	/* 1, 5.4 on: node's key type is one byte; 0: an int */
-	__u8 pad2;
+	__u8 op_return; /* 5.4 on: the first opcode of RETURN, RETURN0, RETURN1 */
 };
 
 /* puc_layout.flags */

@@ -175,7 +175,7 @@ static void put_callstatus(struct puc_image *img, uint64_t ci, uint32_t bits)
 {
 	const struct puc_layout *l = &img->puc;
 	uint32_t size = l->cist_mask == 0xff ? 1 : l->cist_mask == 0xffff ? 2 : 4;
-	uint32_t ours = l->cist_tail | l->cist_hooked | l->cist_fin;
+	uint32_t ours = l->cist_tail | l->cist_hooked | l->cist_fin | l->cist_lua | l->cist_c;
 
 	pui_put(img, ci + l->ci_callstatus, size, bits | (junk(img) & l->cist_mask & ~ours));
 }
@@ -353,7 +353,7 @@ void pui_savepc(struct puc_image *img, struct pui_stack *st, uint32_t pos)
 
 void pui_callstatus(struct puc_image *img, struct pui_stack *st, uint32_t bits)
 {
-	put_callstatus(img, st->ci, bits);
+	put_callstatus(img, st->ci, bits | (is_lua(img, st) ? img->puc.cist_lua : img->puc.cist_c));
 }
 
 void pui_status(struct puc_image *img, uint64_t L, uint8_t status)

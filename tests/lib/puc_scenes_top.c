@@ -234,7 +234,7 @@ static void pc_saved_only(struct puc_scene *s)
 	want_main(s, 50);
 }
 
-/* luaV_execute keeps it in its own frame while it calls. */
+/* luaV_execute keeps it in its own frame while it needs the register. */
 static void pc_spilled(struct puc_scene *s)
 {
 	needs_register(s);
@@ -242,9 +242,82 @@ static void pc_spilled(struct puc_scene *s)
 	pui_word(&s->img, pui_code(&s->img, s->main, 41)); /* next to its locals */
 	pui_word(&s->img, 0x17);
 	s->img.gprs.r[PUI_PC_REG] = 0x15;
+	ps_sample(s, PUI_VM + 0x40);
+	want_main(s, 40);
+}
+
+/* The topmost call returns a function, which luaD_poscall has written over its own already. */
+static void returns_function(struct puc_scene *s, struct pui_fn fn)
+{
+	struct pui_fn result = ps_func(s, 90);
+
+	s->absent = s->img.puc.flags & PUC_CI_ARRAY;
+	ps_begin(s);
+	pui_call(&s->img, &s->st, 20, fn);
+	pui_put(&s->img, s->st.func + PUC_TV_VALUE, 8, result.value);
+	pui_put(&s->img, s->st.func + PUC_TV_TT, 1, result.tt);
+	s->img.gprs.r[PUI_PC_REG] = pui_code(&s->img, s->main, 7); /* of long ago */
+	ps_sample(s, PS_IP);
+	want_main(s, 20);
+}
+
+static void c_returns_function(struct puc_scene *s)
+{
+	returns_function(s, pui_cclosure(&s->img, PS_CFUNC));
+}
+
+static void lua_returns_function(struct puc_scene *s)
+{
+	returns_function(s, ps_func(s, 70));
+}
+
+/*
+ * Back in main, or just in what it calls: the register has the other's pc still, and in
+ * luaV_execute's frame an old one is left.
+ */
+static void between(struct puc_scene *s, struct pui_fn top, uint64_t pc)
+{
+	s->absent = !s->img.puc.op_return;
+	pui_word(&s->img, pui_code(&s->img, top, 41));
+	pui_word(&s->img, 0x17);
+	s->img.gprs.r[PUI_PC_REG] = pc;
+	ps_sample(s, PS_IP);
+}
+
+static void returned_frame_is_old(struct puc_scene *s)
+{
+	struct pui_fn f = ps_func(s, 30);
+
+	ps_begin(s);
+	pui_call(&s->img, &s->st, 20, f);
+	pui_pop(&s->img, &s->st);
+	pui_put(&s->img, pui_code(&s->img, f, 9), 4, s->img.puc.op_return + 2 + 0x1280);
+	between(s, s->main, pui_code(&s->img, f, 10));
+	want_main(s, 20);
+}
+
+static void called_frame_is_old(struct puc_scene *s)
+{
+	struct pui_fn f = ps_func(s, 30);
+
+	ps_begin(s);
+	pui_call(&s->img, &s->st, 20, f);
+	between(s, f, pui_code(&s->img, s->main, 21));
+	ps_want_lua(s, f, 0, THREAD);
+	ps_want_lua(s, s->main, 20, 0);
+}
+
+/* What is left there of an earlier call is no pc while it has called. */
+static void pc_left_in_frame(struct puc_scene *s)
+{
+	begin(s);
+	pui_savepc(&s->img, &s->st, 50);
+	pui_word(&s->img, pui_code(&s->img, s->main, 41));
+	pui_word(&s->img, 0x17);
+	s->img.gprs.r[PUI_PC_REG] = 0x15;
 	pui_enter(&s->img, PS_SITE, 4);
 	ps_sample(s, PS_HELPER);
-	want_main(s, 40);
+	want_main(s, 50);
 }
 
 /* Words beyond luaV_execute's frame are not what it has kept or a helper has pushed. */
@@ -465,6 +538,11 @@ const struct puc_scene_row puc_scenes_top[] = {
 	{"pushed_found_by_stack", pushed_found_by_stack},
 	{"pc_saved_only", pc_saved_only},
 	{"pc_spilled", pc_spilled},
+	{"pc_left_in_frame", pc_left_in_frame},
+	{"c_returns_function", c_returns_function},
+	{"lua_returns_function", lua_returns_function},
+	{"returned_frame_is_old", returned_frame_is_old},
+	{"called_frame_is_old", called_frame_is_old},
 	{"pushed_by_others", pushed_by_others},
 	{"pc_nowhere", pc_nowhere},
 	{"caller_pc_nowhere", caller_pc_nowhere},
