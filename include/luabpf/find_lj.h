@@ -520,23 +520,24 @@ static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_
 					    const struct lb_regs *regs)
 {
 	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
-	__u64 words[2], top = w->cframe - 16 - spadjust;
+	__u64 top = w->cframe - 16 - spadjust;
+	const __u8 *words;
 
-	if (regs->sp != top - 16 || lj_read(mem, w, words, sizeof(words), top - 16))
+	if (regs->sp != top - 16 || lj_at(mem, w, &words, 16, top - 16))
 		return LJ_NO_EXIT;
-	return (__u32)((words[1] & 0xff) | (words[0] & 0xff) << 8);
+	return lb_byte(words, 8) | (__u32)lb_byte(words, 0) << 8;
 }
 
 /* Sets the walk on the frames of a snapshot of the trace read last, which began at w->base. */
 static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w,
 					     __u32 snapno)
 {
-	__u8 head[LJ_SNAP_SIZE];
+	const __u8 *head;
 	__u32 nent;
 
-	if (lj_read(mem, w, head, sizeof(head), w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
-	nent = head[LJ_SNAP_NENT];
+	nent = lb_byte(head, LJ_SNAP_NENT);
 	if (mem_read(mem, w->snapmap, 4 * (nent + 2),
 		     w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS)))
 		return -1;
@@ -616,10 +617,12 @@ static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem,
 	return LB_MORE;
 }
 
-static __always_inline enum lb_more lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
+LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i;
 
+	if (!w)
+		return LB_STOP;
 #ifdef __bpf__
 #pragma clang loop unroll(disable)
 #endif
@@ -659,12 +662,11 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 #endif
 	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
 		__u32 mid = (w->lo + w->hi) >> 1;
-		__u16 at;
+		const __u8 *at;
 
-		if (lj_read(mem, w, &at, sizeof(at),
-			    w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+		if (lj_at(mem, w, &at, 2, w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
 			return lj_end(w, LB_END_FAULT);
-		if (w->mcofs < at)
+		if (w->mcofs < lb_short(at, 0))
 			w->hi = mid;
 		else
 			w->lo = mid + 1;

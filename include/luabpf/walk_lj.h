@@ -478,7 +478,7 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
 	struct lb_hand slots = {0}, code = {0};
-	__u64 base, pc, floor;
+	__u64 base, pc;
 	__u32 n, flags, i;
 
 	if (!w)
@@ -487,14 +487,13 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	flags = w->flags;
 	base = w->base;
 	pc = w->pc;
-	floor = w->stack + 16;
 	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
 	    base > w->maxstack + 8 * 64 || base & 7 || pc & 3)
 		return 0;
 #ifdef __bpf__
 #pragma clang loop unroll(disable)
 #endif
-	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > floor; i++) {
+	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
 		const struct lj_seen *seen;
 		const __u8 *bytes;
 		struct lb_frame *f;
@@ -572,16 +571,17 @@ static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct 
 					       __u64 link, int index)
 {
 	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
-	__u64 cont;
+	const __u8 *cont;
 
 	return !w->rec.stack.n && (link & 7) == LJ_FRAME_CONT && seen->kind == LB_FRAME_LUA &&
-	       !lj_pc_inside(seen, w->pc) && !lj_read(mem, w, &cont, sizeof(cont), w->base - 32) &&
-	       cont == LJ_CONT_FFI_CALLBACK;
+	       !lj_pc_inside(seen, w->pc) && !lj_at(mem, w, &cont, 8, w->base - 32) &&
+	       lb_word(cont, 0) == LJ_CONT_FFI_CALLBACK;
 }
 
 static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 slot[2], link, delta;
+	const __u8 *bytes;
+	__u64 func, link, delta, cont;
 	__u32 distance;
 	int index;
 
@@ -595,17 +595,18 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
 	    w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_end(w, LB_END_TORN);
-	if (lj_read(mem, w, slot, sizeof(slot), w->base - 16))
+	if (lj_at(mem, w, &bytes, 16, w->base - 16))
 		return lj_end(w, LB_END_FAULT);
-	link = w->link_known ? w->link : slot[1];
+	func = lb_word(bytes, 0);
+	link = w->link_known ? w->link : lb_word(bytes, 8);
 	w->link_known = 0;
 
 	if (w->skip) {
 		w->skip = 0;
-	} else if (LJ_TV_GCPTR(slot[0]) != w->L) { /* dummy frames of errors in C hold L itself */
-		if (!lj_is_func(slot[0]))
+	} else if (LJ_TV_GCPTR(func) != w->L) { /* dummy frames of errors in C hold L itself */
+		if (!lj_is_func(func))
 			return lj_end(w, LB_END_TORN);
-		index = lj_base_function(mem, w, LJ_TV_GCPTR(slot[0]));
+		index = lj_base_function(mem, w, LJ_TV_GCPTR(func));
 		if (index < 0)
 			return lj_end(w, LB_END_TORN);
 		if (w->joint && lj_snap_is_real(w, index))
@@ -626,12 +627,13 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		delta = 8ULL * distance;
 		break;
 	case LJ_FRAME_CONT:
-		if (lj_read(mem, w, slot, sizeof(slot), w->base - 32))
+		if (lj_at(mem, w, &bytes, 16, w->base - 32))
 			return lj_end(w, LB_END_FAULT);
-		w->pc = slot[1];
-		if (slot[0] == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
+		cont = lb_word(bytes, 0);
+		w->pc = lb_word(bytes, 8);
+		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
 			lj_boundary(mem, w, delta);
-		} else if (slot[0] == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
+		} else if (cont == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
 			w->pc = 0;
 			w->skip = 1;
 		}

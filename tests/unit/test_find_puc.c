@@ -254,3 +254,64 @@ Test(find_puc, resumed)
 	cr_expect_eq(puc_resumed_by(&w, other), 4);
 	cr_expect_eq(puc_resumed_by(&w, third), 5);
 }
+
+/* ---- a lua_State and its VM in pages that share a place in the cache ---- */
+
+#define PAGE_L 0x210000000000ULL
+#define PAGE_G (PAGE_L + 65ULL * LB_PAGE)
+#define C_STACK 0x220000000000ULL
+
+static uint64_t page_L[LB_PAGE / 8], page_g[LB_PAGE / 8];
+
+static int read_pages(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	(void)mem;
+	if (addr - PAGE_L <= LB_PAGE - size)
+		memcpy(dst, (char *)page_L + (addr - PAGE_L), size);
+	else if (addr - PAGE_G <= LB_PAGE - size)
+		memcpy(dst, (char *)page_g + (addr - PAGE_G), size);
+	else
+		return -1;
+	return 0;
+}
+
+static void put_in(uint64_t *page, uint64_t offset, uint64_t value)
+{
+	memcpy((char *)page + offset, &value, sizeof(value));
+}
+
+/* What is read of the one is taken before the other is read. */
+Test(find_puc, head_before_its_window_is_lost)
+{
+	const struct lb_mem mem = {.read = read_pages};
+	const struct puc_layout *l;
+	const char *layout;
+	uint64_t at, main_L, g;
+
+	l = puc_layout_of("5.1.5", &layout);
+	cr_assert_not_null(l);
+	cr_assert_eq(lb_page_index(PAGE_L), lb_page_index(PAGE_G));
+	for (at = 0; at < LB_PAGE / 2; at += 16) {
+		memset(&w, 0, sizeof(w));
+		memset(page_L, 0xff, sizeof(page_L)); /* allowhook, too */
+		memset(page_g, 0, sizeof(page_g));
+		w.puc = *l;
+		w.cache.sample = 1;
+		w.floor = C_STACK;
+		w.stack_hi = C_STACK + LB_PAGE;
+		main_L = PAGE_G + at;
+		g = main_L + l->L_size;
+		put_in(page_L, PUC_GC_TT, PUC_TT_THREAD);
+		put_in(page_L, l->L_l_G, g);
+		put_in(page_L, l->L_ci, PAGE_L + 0x828);
+		put_in(page_L, l->L_stack, PAGE_L + 0xa00);
+		put_in(page_L, l->L_stack_last, PAGE_L + 0xf00);
+		put_in(page_L, l->L_base_ci, PAGE_L + 0x800);
+		put_in(page_L, l->L_errorJmp, C_STACK + 0x100);
+		put_in(page_g, at + PUC_GC_TT, PUC_TT_THREAD);
+		put_in(page_g, at + l->L_l_G, g);
+		put_in(page_g, at + l->L_size + l->g_mainthread, main_L);
+		cr_assert_eq(puc_try(&mem, &w, PAGE_L), C_STACK + 0x100);
+		cr_expect_eq(w.try.hooked, 0, "main lua_State at %#lx", (unsigned long)at);
+	}
+}
