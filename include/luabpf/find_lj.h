@@ -479,7 +479,7 @@ static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_wal
 	w->nk = lb_half(w->scratch, LJ_TRACE_NK);
 	w->snaps = lb_word(w->scratch, LJ_TRACE_SNAP);
 	w->maps = lb_word(w->scratch, LJ_TRACE_SNAPMAP);
-	return 0;
+	return w->snaps & 3 ? -1 : 0; /* no snapshots */
 }
 
 #define LJ_NO_EXIT 0xffffffffu
