@@ -588,7 +588,7 @@ static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk
  * there has to be one only, of all.
  */
 #define LJ_TRACES_MOST 4096
-#define LJ_TRACES_RUN 8
+#define LJ_TRACES_RUN 4
 static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_walk *w)
 {
 	if (lj_read(mem, w, &w->ntraces, sizeof(w->ntraces), w->g + w->lj.g2trace + 12) ||
@@ -652,7 +652,7 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
  * Narrows the search for the rightmost snapshot at or left of a place in the machine code
  * (lj_trace.c, lj_trace_unwind).
  */
-#define LJ_MCODE_RUN 8
+#define LJ_MCODE_RUN 4
 static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i;
