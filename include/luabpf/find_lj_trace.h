@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The topmost frame in compiled code, or left or called from there: which trace, which of its
+ * snapshots.
+ */
+#ifndef LUABPF_FIND_LJ_TRACE_H
+#define LUABPF_FIND_LJ_TRACE_H
+
+#include "find_lj_top.h"
+#include "walk_lj_snap.h"
+
+/* Makes trace traceno, whose head is in scratch afterwards, the one in hand. */
+static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+{
+	if (lj_trace_head(mem, w, traceno))
+		return -1;
+	w->ir = lb_word(w->scratch, LJ_TRACE_IR);
+	w->nk = lb_half(w->scratch, LJ_TRACE_NK);
+	w->snaps = lb_word(w->scratch, LJ_TRACE_SNAP);
+	w->maps = lb_word(w->scratch, LJ_TRACE_SNAPMAP);
+	return w->snaps & 3 ? -1 : 0; /* no snapshots */
+}
+
+#define LJ_NO_EXIT 0xffffffffu
+
+/*
+ * Offset into the machine code of the trace in scratch from which it has called C; LJ_NO_EXIT when
+ * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
+ * trace spadjust.
+ */
+static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 mcode = lb_word(w->scratch, LJ_TRACE_MCODE), ret;
+	__u32 size = lb_half(w->scratch, LJ_TRACE_SZMCODE);
+	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
+
+	if (!lj_read(mem, w, &ret, sizeof(ret), w->cframe - 16 - spadjust - 8) &&
+	    ret - mcode - 1 < size)
+		return (__u32)(ret - mcode - 1);
+	return LJ_NO_EXIT;
+}
+
+/* Ditto, at which this sample stands. */
+static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
+					     const struct lb_regs *regs)
+{
+	__u64 offset = regs->ip - lb_word(w->scratch, LJ_TRACE_MCODE);
+
+	if (offset < lb_half(w->scratch, LJ_TRACE_SZMCODE))
+		return (__u32)offset;
+	return lj_mcode_called(mem, w);
+}
+
+/*
+ * An exit stub has pushed the exit's number, as two bytes, where a call would have its return
+ * address (lj_target_x86.h, exitstub).
+ */
+static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
+					    const struct lb_regs *regs)
+{
+	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
+	__u64 top = w->cframe - 16 - spadjust;
+	const __u8 *words;
+
+	if (regs->sp != top - 16 || lj_at(mem, w, &words, 16, top - 16))
+		return LJ_NO_EXIT;
+	return lb_byte(words, 8) | (__u32)lb_byte(words, 0) << 8;
+}
+
+/* Sets the walk on the frames of a snapshot of the trace read last, which began at w->base. */
+static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w,
+					     __u32 snapno)
+{
+	const __u8 *head;
+	__u32 nent;
+
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
+		return -1;
+	nent = lb_byte(head, LJ_SNAP_NENT);
+	if (mem_read(mem, w->snapmap, 4 * (nent + 2),
+		     w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS)))
+		return -1;
+	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
+	w->slot = (__s32)(w->pc & 0xff);
+	w->pc >>= 8;
+	w->snap_pc = w->pc;
+	w->exact = 1;
+	w->entry = (__s32)nent - 1;
+	w->base_func = 0;
+	if (nent > 1 && lj_snap_base(mem, w))
+		return -1;
+	w->want = LJ_WANT_LINK;
+	w->skip = 0;
+	w->flags |= LB_FRAME_TRACE;
+	w->phase = w->slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;
+	return 0;
+}
+
+static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w,
+					const struct lb_regs *regs, __u32 traceno)
+{
+	__u32 offset, nsnap, snapno;
+
+	if (lj_read_trace(mem, w, traceno))
+		return -1;
+	nsnap = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
+	offset = lj_mcode_offset(mem, w, regs);
+	if (offset == LJ_NO_EXIT && w->vmstate < 0)
+		return -1;
+	w->trace = traceno;
+	w->base = w->jit_base;
+	if (offset == LJ_NO_EXIT) {
+		snapno = lj_exit_number(mem, w, regs);
+		return lj_enter_snapshot(mem, w, snapno < nsnap ? snapno : 0);
+	}
+	w->mcofs = offset;
+	w->lo = 0;
+	w->hi = nsnap;
+	w->phase = LJ_PHASE_MCODE;
+	return 0;
+}
+
+/*
+ * The collector hides the number of the trace that has called it (gc_onestep), and it is not the
+ * one that this thread was seen in last. It is the trace whose machine code its return address
+ * leads to: but where another one would have its own, a word of an earlier call may be left. So
+ * there has to be one only, of all.
+ */
+#define LJ_TRACES_MOST 4096
+#define LJ_TRACES_RUN 4
+static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (lj_read(mem, w, &w->ntraces, sizeof(w->ntraces), w->g + w->lj.g2trace + 12) ||
+	    w->ntraces > LJ_TRACES_MOST)
+		return -1;
+	w->next_trace = 1;
+	w->phase = LJ_PHASE_TRACES;
+	return 0;
+}
+
+static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem, struct lj_walk *w)
+{
+	w->phase = LJ_PHASE_FRAME;
+	if (!w->trace) {
+		if (lj_top_stored(mem, w))
+			return lj_end(w, LB_END_TORN);
+		return LB_MORE;
+	}
+	if (lj_read_trace(mem, w, w->trace))
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->base = w->jit_base;
+	w->mcofs = w->trace_mcofs;
+	w->lo = 0;
+	w->hi = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
+	w->phase = LJ_PHASE_MCODE;
+	return LB_MORE;
+}
+
+LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LB_STOP;
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_TRACES_RUN; i++) {
+		__u32 no = w->next_trace, offset;
+
+		if (no >= w->ntraces)
+			return lj_traces_searched(mem, w);
+		w->next_trace = no + 1;
+		if (lj_read_trace(mem, w, no))
+			continue;
+		offset = lj_mcode_called(mem, w);
+		if (offset == LJ_NO_EXIT)
+			continue;
+		if (w->trace) { /* which of them? */
+			w->trace = 0;
+			w->next_trace = w->ntraces;
+			continue;
+		}
+		w->trace = no;
+		w->trace_mcofs = offset;
+	}
+	return LB_MORE;
+}
+
+/*
+ * Narrows the search for the rightmost snapshot at or left of a place in the machine code
+ * (lj_trace.c, lj_trace_unwind).
+ */
+#define LJ_MCODE_RUN 4
+static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+#ifdef __bpf__
+#pragma clang loop unroll(disable)
+#endif
+	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
+		__u32 mid = (w->lo + w->hi) >> 1;
+		const __u8 *at;
+
+		if (lj_at(mem, w, &at, 2, w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+			return lj_end(w, LB_END_FAULT);
+		if (w->mcofs < lb_short(at, 0))
+			w->hi = mid;
+		else
+			w->lo = mid + 1;
+	}
+	if (w->lo >= w->hi && lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
+		return lj_end(w, LB_END_BAD_TRACE);
+	return LB_MORE;
+}
+
+/*
+ * Leaving a trace: J.parent and J.exitno name the snapshot. lj_snap_restore makes its frames real
+ * and moves L->base up to them; the pc stored in the cframe tells when that is done.
+ */
+static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 parent, exitno, nsnap;
+
+	if (!w->jit_base) {
+		__u64 pc = lj_saved_pc(mem, w, w->base);
+
+		if (lj_fit(mem, w, w->base, pc) == LJ_FIT_LUA)
+			return lj_top_is(w, w->base, pc);
+	} else {
+		w->base = w->jit_base;
+	}
+	if (lj_read(mem, w, &parent, sizeof(parent), w->g + w->lj.g2trace + w->lj.j_parent) ||
+	    lj_read(mem, w, &exitno, sizeof(exitno), w->g + w->lj.g2trace + w->lj.j_exitno) ||
+	    lj_read_trace(mem, w, parent))
+		return lj_top_stored(mem, w);
+	nsnap = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
+	if (exitno >= nsnap)
+		return lj_top_stored(mem, w);
+	return lj_enter_snapshot(mem, w, exitno);
+}
+
+#endif
