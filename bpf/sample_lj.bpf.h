@@ -139,7 +139,7 @@ static __always_inline int lj_find_by_stack(struct lj_find *f)
 		f->thread->scan_wait--;
 		return -1;
 	}
-#pragma unroll /* 6.1 sees no end of it */
+	LB_UNROLLED /* 6.1 sees no end of it */
 	for (i = 0; i < LB_MODULES; i++) {
 		if (i >= f->proc->nmodules)
 			break;

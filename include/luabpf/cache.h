@@ -22,9 +22,7 @@
 #define LB_LINE 64	 /* windows begin and end at multiples of this */
 #define LB_FORGET 256	 /* samples; power of two */
 #define LB_READ_MOST 128 /* no read is longer */
-#ifndef LB_PAGES
-#define LB_PAGES 64 /* power of two */
-#endif
+#define LB_PAGES 64	 /* power of two */
 
 /* What is in hand of a page. Apart from the bytes: a few cache lines hold them all. */
 struct lb_tag {
@@ -139,7 +137,7 @@ static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *ca
 	if (!lb_ready(mem, cache, addr, size))
 		return mem_read(mem, dst, size, addr);
 #ifdef __bpf__
-#pragma unroll
+	LB_UNROLLED
 	for (i = 0; i + 8 <= size; i += 8)
 		*(lb_u64 *)((__u8 *)dst + i) = *(const lb_u64 *)(bytes + i);
 	if (size & 4)

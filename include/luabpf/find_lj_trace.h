@@ -162,9 +162,7 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 
 	if (!w)
 		return LB_STOP;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LJ_TRACES_RUN; i++) {
 		__u32 no = w->next_trace, offset;
 
@@ -196,9 +194,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 {
 	__u32 i;
 
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
 		__u32 mid = (w->lo + w->hi) >> 1;
 		const __u8 *at;

@@ -125,9 +125,7 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 
 	if (!w)
 		return 0;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LB_GPRS; i++) {
 		__u64 word = w->gprs.r[i & (LB_GPRS - 1)];
 
@@ -339,9 +337,7 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 	w->next_hit = 0;
 	w->hits = 0;
 	hits = &w->hits;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < PUC_BLOCK; i++) {
 		if (w->block[i & (PUC_BLOCK - 1)] < 1 << 16)
 			continue;
@@ -376,9 +372,7 @@ LB_SUBPROG int puc_scan_hits(const struct lb_mem *mem, struct puc_walk *w)
 
 	if (!w)
 		return -1;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < PUC_HITS && w->next_hit < w->hits; i++) {
 		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)];
 
@@ -485,9 +479,7 @@ LB_SUBPROG __u64 puc_any_pc(const struct puc_walk *w)
 
 	if (!w)
 		return 0;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LB_GPRS; i++) {
 		__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
 
@@ -568,9 +560,7 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 	words = puc_read_block(mem, w) / 8;
 	w->fault |= !words;
 	rets = &w->gc_rets;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < PUC_GC_NEAR; i++) {
 		__u64 word = w->block[i & (PUC_BLOCK - 1)];
 

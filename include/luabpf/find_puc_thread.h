@@ -160,9 +160,7 @@ static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function
 
 	if (!at || (__u64)(__s64)at != function - w->vm_start)
 		return 0;
-#ifdef __bpf__
-#pragma clang loop unroll(full)
-#endif
+	LB_UNROLLED
 	for (i = 0; i < PUC_OWN_PROBES; i++)
 		found |= w->own.plain[(slot + i) & (PUC_OWN - 1)] == at;
 	return found;

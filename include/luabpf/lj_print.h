@@ -70,9 +70,7 @@ static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkg
 {
 	__u32 i;
 
-#ifdef __bpf__
-#pragma unroll
-#endif
+	LB_UNROLLED
 	for (i = 0; i < LJ_PRINT_KGC / 8; i++)
 		if (i < nkgc)
 			sum = lb_print_word(sum, LJ_PRINT_FACTOR_KGC + i,
@@ -95,9 +93,7 @@ static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 
 	__u64 last = ~0ULL >> (8 * (0 - size) & 63);
 	__u32 i;
 
-#ifdef __bpf__
-#pragma unroll
-#endif
+	LB_UNROLLED
 	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
 		if (8 * i + 8 < size)
 			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));

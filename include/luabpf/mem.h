@@ -31,6 +31,18 @@
 #define LB_SUBPROG static __attribute__((noinline, unused))
 #endif
 
+/*
+ * Of a loop in BPF: it stays one, so that the verifier sees its body once for each turn, and the
+ * processor one copy; or it becomes as many copies, in which the turn's number is a constant.
+ */
+#ifdef __bpf__
+#define LB_ROLLED _Pragma("clang loop unroll(disable)")
+#define LB_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define LB_ROLLED
+#define LB_UNROLLED
+#endif
+
 /* Words inside bytes that were read: these may alias anything. */
 typedef __u64 __attribute__((may_alias)) lb_u64;
 typedef __u32 __attribute__((may_alias)) lb_u32;

@@ -58,9 +58,7 @@ static __always_inline __u64 puc_print_head(const void *head, const struct puc_p
 	__u64 sum = 0;
 	__u32 i;
 
-#ifdef __bpf__
-#pragma unroll
-#endif
+	LB_UNROLLED
 	for (i = PUC_GC_TT / 8 + 1; i < PUC_PROTO_HEAD / 8; i++)
 		sum += lb_word(head, 8 * i) * p->factor[i];
 	return sum;
@@ -84,9 +82,7 @@ static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
 	__u64 first = 0;
 	__u32 i;
 
-#ifdef __bpf__
-#pragma unroll
-#endif
+	LB_UNROLLED
 	for (i = 0; i < PUC_PRINT_KS; i++) {
 		__u64 value, tt;
 

@@ -472,9 +472,7 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
  * A run of plain frames: Lua functions that Lua functions called. What is not so plain is left to
  * lj_step_frame(). Returns 1 when there may be more of them.
  */
-#ifndef LJ_RUN
 #define LJ_RUN 8
-#endif
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
 	struct lb_hand slots = {0}, code = {0};
@@ -490,9 +488,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
 	    base > w->maxstack + 8 * 64 || base & 7 || pc & 3)
 		return 0;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
 		const struct lj_seen *seen;
 		const __u8 *bytes;

@@ -207,9 +207,7 @@ LB_SUBPROG int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
 
 	if (!w)
 		return LB_STOP;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < LJ_SNAP_RUN && w->phase == LJ_PHASE_SNAP; i++)
 		if (lj_step_entry(mem, w))
 			return LB_STOP;

@@ -420,6 +420,17 @@ static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
 	return !(pc & 3) && pc >= code && pc - code <= bytes;
 }
 
+/* The instruction before pc, by its number in a Lua function's code; LB_NO_PC. */
+static __always_inline __u32 puc_position(const struct puc_seen *seen, __u64 pc)
+{
+	__u32 next;
+
+	if (!puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc))
+		return LB_NO_PC;
+	next = (__u32)((pc - seen->code) >> 2);
+	return next - (next != 0);
+}
+
 /* The bits of callstatus say of the frame above why it was called without an instruction. */
 static __always_inline void puc_flag_above(struct puc_walk *w)
 {
@@ -487,15 +498,10 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	if (index == PUC_LIGHT) {
 		f->word = LB_FRAME_WORD(LB_FRAME_C, w->flags, w->fn);
 	} else {
-		__u64 pc = w->pc_known ? w->pc : w->savedpc;
-
 		f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
 		f->print = seen->print;
-		if (seen->kind == LB_FRAME_LUA &&
-		    puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc)) {
-			f->pc = (__u32)((pc - seen->code) >> 2);
-			f->pc -= f->pc != 0;
-		}
+		if (seen->kind == LB_FRAME_LUA)
+			f->pc = puc_position(seen, w->pc_known ? w->pc : w->savedpc);
 	}
 	w->flags = 0;
 	w->pc_known = 0;
@@ -533,7 +539,6 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
 	__u32 n = w->rec.stack.n;
 	struct lb_frame *f;
-	__u64 pc;
 
 	if (n < 2 || n >= LB_MAX_FRAMES || w->flags || w->pc_known ||
 	    w->status & (w->puc.cist_tail | w->puc.cist_hooked | w->puc.cist_fin) ||
@@ -542,27 +547,19 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0ULL, seen->ptr);
 	f->print = seen->print;
-	f->pc = LB_NO_PC;
-	if (puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc)) {
-		pc = (w->savedpc - seen->code) >> 2;
-		f->pc = (__u32)pc - (pc != 0);
-	}
+	f->pc = puc_position(seen, w->savedpc);
 	w->rec.stack.n = n + 1;
 	return 1;
 }
 
-#ifndef PUC_RUN
 #define PUC_RUN 4
-#endif
 LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u32 i;
 
 	if (!w)
 		return LB_STOP;
-#ifdef __bpf__
-#pragma clang loop unroll(disable)
-#endif
+	LB_ROLLED
 	for (i = 0; i < PUC_RUN; i++) {
 		int index;
 

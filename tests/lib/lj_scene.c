@@ -95,6 +95,21 @@ uint64_t sc_pc_of_call(struct lj_scene *s)
 	return lji_bc(&s->img, s->main, 6);
 }
 
+uint64_t sc_begin_callback(struct lj_scene *s)
+{
+	uint64_t f;
+
+	sc_begin(s);
+	f = sc_func(s, 10);
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 6));
+	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_CALLBACK));
+	lji_vm_calls(&s->img, SC_SITE);
+	lji_c_code(&s->img, 14);
+	lji_cframe(&s->img, s->st.L, 0, s->st.L, 0);
+	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
+	return f;
+}
+
 void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc)
 {
 	s->in.regs.ip = SC_IP;

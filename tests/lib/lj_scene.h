@@ -68,6 +68,9 @@ uint64_t sc_func(struct lj_scene *s, int firstline);
 /* main calls f at 5; main's base in s->st, f's is 5 slots above. L->base is stale: an older g's. */
 uint64_t sc_begin_call(struct lj_scene *s);
 uint64_t sc_pc_of_call(struct lj_scene *s);
+/* C code that main has called at 5 through the FFI calls back: the callback's function is on top.
+ */
+uint64_t sc_begin_callback(struct lj_scene *s);
 /* The instruction pointer is in the assembler VM. */
 void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc);
 /* The VM has called the library's C code, L->base and SAVE_PC stored. */

@@ -222,21 +222,12 @@ static void assembler(struct lj_scene *s)
 }
 
 /*
- * A callback of C code's is entered, or left: its function f has a frame, and has not begun or has
+ * A callback of C code's is entered, or left: its function has a frame, and has not begun or has
  * returned.
  */
 static void ffi_callback_idle(struct lj_scene *s)
 {
-	uint64_t f;
-
-	sc_begin(s);
-	f = sc_func(s, 10);
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 6));
-	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_CALLBACK));
-	lji_vm_calls(&s->img, SC_SITE);
-	lji_c_code(&s->img, 14);
-	s->cframe = lji_cframe(&s->img, s->st.L, 0, 0x1234, 0);
-	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
+	sc_begin_callback(s);
 	sc_in_helper(s, 0x1234);
 	want_ff(s, FF_CALLBACK, THREAD);
 	want_lua(s, s->main, 5, 0);

@@ -202,16 +202,8 @@ static void metamethod(struct lj_scene *s)
 /* C code called through the FFI calls back into Lua. */
 static void ffi_callback(struct lj_scene *s)
 {
-	uint64_t f;
+	uint64_t f = sc_begin_callback(s);
 
-	sc_begin(s);
-	f = sc_func(s, 10);
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 6));
-	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_CALLBACK));
-	lji_vm_calls(&s->img, SC_SITE);
-	lji_c_code(&s->img, 14);
-	lji_cframe(&s->img, s->st.L, 0, s->st.L, 0);
-	lji_cont(&s->img, &s->st, f, 10, 1, 0);
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
 	want_lua(s, f, 2, THREAD);
 	want_ff(s, FF_CALLBACK, 0);
@@ -229,7 +221,7 @@ static void ffi_callback_on_lua(struct lj_scene *s)
 	lji_vm_calls(&s->img, SC_SITE);
 	lji_c_code(&s->img, 14);
 	lji_cframe(&s->img, s->st.L, 0, s->st.L, 0);
-	lji_cont(&s->img, &s->st, f, 10, 1, 0);
+	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
 	want_lua(s, f, 2, THREAD);
 	want_lua(s, s->main, 17, 0);
