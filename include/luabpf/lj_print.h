@@ -21,13 +21,13 @@
 #define LJ_PRINT_KGC 32	  /* bytes below GCproto.k that count, where there are constants */
 #define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
 
-/* Factors of lb_print_factor[]: each word that counts has one of its own. */
+/* Factors of lb_print_factor[]: each word that counts has one of its own, the head's come first. */
 enum {
-	LJ_PRINT_FACTOR_HEAD = 0,
 	LJ_PRINT_FACTOR_KGC = 8,
 	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
 	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
 };
+_Static_assert(LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8 <= LB_PRINT_FACTORS, "factors");
 
 static __always_inline __u64 lj_print_head(const void *head, __u64 proto)
 {

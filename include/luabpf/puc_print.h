@@ -72,6 +72,7 @@ static __always_inline __u64 puc_print_head(const void *head, const struct puc_p
 #define PUC_PRINT_KS 4
 #define PUC_PRINT_FACTOR_K (PUC_PROTO_HEAD / 8)
 #define PUC_PRINT_FACTOR_STR (PUC_PRINT_FACTOR_K + PUC_PRINT_KS)
+_Static_assert(PUC_PRINT_FACTOR_STR < LB_PRINT_FACTORS, "factors");
 /* Bytes of a TString: up to its hash, which lies at 12 in all versions. */
 #define PUC_PRINT_STR 16
 
