@@ -22,17 +22,6 @@ static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
 	return ip - w->gc_lo < w->gc_hi - w->gc_lo && ip - w->gc_lo - w->gc_skip >= w->gc_skip_size;
 }
 
-/* Reads where there may be nothing, in place: as puc_at(). */
-static __always_inline int puc_guess_at(const struct lb_mem *mem, struct puc_walk *w,
-					const __u8 **bytes, __u32 size, __u64 addr)
-{
-	*bytes = lb_bytes(&w->cache, addr);
-	if (lb_ready(mem, &w->cache, addr, size))
-		return 0;
-	*bytes = w->scratch;
-	return mem_read(mem, w->scratch, size, addr);
-}
-
 /* The main thread of the VM g; 0 when g is none. own: a thread whose l_G it is. */
 static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g,
 					 __u64 own)
@@ -63,8 +52,8 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	if (!w || !puc_is_pointer(L))
 		return 0;
 	t = &w->try;
-	if (puc_guess_at(mem, w, &head, PUC_L_HEAD, L) ||
-	    (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
+	head = puc_maybe(mem, w, L, PUC_L_HEAD);
+	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
 	    lb_byte(head, w->puc.L_status & 15))
 		return 0;
 	t->L = L;
@@ -184,10 +173,9 @@ static __always_inline int puc_is_hooked(const struct puc_walk *w)
 
 static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_walk *w, __u64 tv)
 {
-	const __u8 *bytes;
+	const __u8 *bytes = puc_maybe(mem, w, tv, PUC_TV_SIZE);
 
-	return !puc_guess_at(mem, w, &bytes, PUC_TV_SIZE, tv) &&
-	       lb_word(bytes, PUC_TV_VALUE) == w->child &&
+	return bytes && lb_word(bytes, PUC_TV_VALUE) == w->child &&
 	       (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD;
 }
 

@@ -98,16 +98,25 @@ static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w,
 	return r;
 }
 
-/* Ditto, in place: *bytes is valid until the next read. size is at most LB_READ_MOST. */
+/*
+ * Bytes that may be missing, in place: valid until the next read; 0: they are. size is at most
+ * LB_READ_MOST.
+ */
+static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_walk *w,
+					    struct lb_cache *cache, __u64 addr, __u32 size)
+{
+	if (lb_ready(mem, cache, addr, size))
+		return lb_bytes(cache, addr);
+	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+}
+
+/* As lb_need(), in place as lb_maybe(). */
 static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
 				      struct lb_cache *cache, const __u8 **bytes, __u32 size,
 				      __u64 addr)
 {
-	*bytes = lb_bytes(cache, addr);
-	if (lb_ready(mem, cache, addr, size))
-		return 0;
-	*bytes = w->scratch;
-	if (!mem_read(mem, w->scratch, size, addr))
+	*bytes = lb_maybe(mem, w, cache, addr, size);
+	if (*bytes)
 		return 0;
 	w->fault = 1;
 	return -1;

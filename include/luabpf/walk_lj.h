@@ -156,9 +156,7 @@ static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
 static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
 					    __u32 size)
 {
-	if (lb_ready(mem, &w->cache, addr, size))
-		return lb_bytes(&w->cache, addr);
-	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+	return lb_maybe(mem, lj_common(w), &w->cache, addr, size);
 }
 
 /*

@@ -245,9 +245,7 @@ static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_end end)
 static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct puc_walk *w,
 					     __u64 addr, __u32 size)
 {
-	if (lb_ready(mem, &w->cache, addr, size))
-		return lb_bytes(&w->cache, addr);
-	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+	return lb_maybe(mem, puc_common(w), &w->cache, addr, size);
 }
 
 /*
