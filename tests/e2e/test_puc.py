@@ -196,7 +196,8 @@ end
         profile = pprof.Profile(saved)
         names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
         assert names == {"x.lua:0", "at_once", "later_a", "later_b"}, (n, names, r)
-        lines = {(f.name, f.line) for s in profile.samples for f in s.stack if f.kind == pprof.LUA and f.start}
+        lines = {(f.name, f.line) for s in profile.samples for f in s.stack
+                 if f.kind == pprof.LUA and f.start and f.known}
         assert lines == {("at_once", 2), ("later_a", 4), ("later_b", 5)}, (n, lines)
         named = {f.name for s in profile.samples for f in s.stack[1:] if f.kind == pprof.C}
         assert named <= {"os.clock"}, (n, named)

@@ -82,14 +82,23 @@ def test_time_is_all_accounted_for(result):
 
 @pytest.mark.parametrize("vm", vms.VMS)
 def test_losses_and_stacks_of_all_workloads(results, vm):
-    """The same bound for all workloads of an interpreter together: with more samples, it is a sharper one."""
+    """All workloads of an interpreter together: with more samples, the bound is a sharper one; and it is one for all
+    that can be amiss: samples that are lost, that are wrong, or whose top line is not known."""
     good = [r for (v, _), r in results.items() if v == vm and not isinstance(r, Exception)]
     n = sum(r.in_lua for r in good)
     lost = sum(r.lost for r in good)
     wrong = sum(sum(r.wrong.values()) for r in good)
-    print(*(r.summary() for r in good), f"{vm}: {n} samples, {lost} lost, {wrong} wrong", sep="\n")
-    assert lost <= truth.allowed(n), (lost, n)
-    assert wrong <= truth.allowed(n), (wrong, n, [r.wrong for r in good])
+    unknown = sum(sum(r.unknown.values()) for r in good)
+    told = f"{vm}: {n} samples, {lost} lost, {wrong} wrong, {unknown} without a top line"
+    print(*(r.summary() for r in good), told, sep="\n")
+    assert lost + wrong + unknown <= truth.allowed(n), (told, [r.wrong for r in good])
+
+
+@each
+def test_top_lines(result):
+    """The line on top is known, but for the moments between two functions. Measured, at the most: 0.23 %."""
+    unknown = sum(result.unknown.values())
+    assert unknown <= truth.allowed(result.in_lua, 0.003), (result.summary(), result.unknown)
 
 
 @pytest.mark.parametrize("vm", ["luajit", "luajit2"])
@@ -165,8 +174,9 @@ def test_code_without_debug_information(results, vm):
     for s in r.profile.samples:
         for f in s.stack:
             if f.kind == pprof.LUA and r.judge.name(f) in ("bare", "text"):
-                where[r.judge.name(f), f.start, f.line] += s.count
+                where[r.judge.name(f), f.start, f.line if f.known else 0] += s.count
     assert {(start, line) for name, start, line in where if name == "bare"} == {(0, 0), (2, 0)}, where
-    assert {(start, line) for name, start, line in where if name == "text"} <= \
+    # line 0: not known, of which test_top_lines tells how often
+    assert {(start, line) for name, start, line in where if name == "text" and line} <= \
         {(0, 1), (0, 8), (0, 9), (0, 10), *((2, n) for n in range(3, 9))}, where
     assert where["text", 2, 5] > 0.1 * r.profile.total, where
