@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The search of the C stack: for the places where luaV_execute was called, for the lua_States
+ * around them, and for what luaV_execute's callees have pushed. find_puc.h tells when it is needed,
+ * and why this finds what runs.
+ *
+ * It goes block by block: puc_scan_read() notes which words are no small numbers, puc_scan_hits()
+ * looks at some of those in each step.
+ */
+#ifndef LUABPF_FIND_PUC_SCAN_H
+#define LUABPF_FIND_PUC_SCAN_H
+
+#include "find_puc_thread.h"
+
+#define PUC_SCAN_MOST 8192   /* words of the C stack */
+#define PUC_SCAN_OWNER 16    /* so near below a return address into luaV_execute L was pushed */
+#define PUC_SCAN_BEFORE 80   /* below: what a C function needs to resume another C function */
+#define PUC_SCAN_NEAR 128    /* words tried where luaV_execute was not called */
+#define PUC_SCAN_ENOUGH 2048 /* none better comes so far above it */
+#define PUC_SCAN_OVERLAP 8   /* words of a block that the next one begins with */
+#define PUC_JMP_BUF 72	     /* bytes of lua_longjmp up to the end of saved registers */
+#define PUC_GC_NEAR 64	     /* a live return address into the collector is so near sp */
+
+static __always_inline void puc_forget_tried(struct puc_walk *w)
+{
+	__u32 i;
+
+	for (i = 0; i < PUC_TRIED; i++)
+		w->tried[i] = 0;
+}
+
+/* Sets up a search of the C stack from addr on, for lua_States whose errorJmp lies above floor. */
+static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 floor)
+{
+	__u64 most = w->scan_most ? w->scan_most : PUC_SCAN_MOST;
+
+	w->scan = (addr + 7) & ~7ULL;
+	w->scan_from = w->scan;
+	w->scan_end = w->scan + 8 * most;
+	if (w->scan_end > w->stack_hi)
+		w->scan_end = w->stack_hi;
+	w->near = 0;
+	w->tested = 0;
+	w->proved = 0;
+	w->seen_to = w->scan;
+	w->known_at = 0;
+	w->pending = 0;
+	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	w->unowned = 0;
+	w->vm_done = 0;
+	w->floor = floor;
+	w->key = ~0ULL;
+	w->loose = 0;
+	w->vm_ret = 0;
+	w->vm_ret_last = 0;
+	w->in_block = 0;
+	w->gc_rets = 0;
+	w->pushed = 0;
+	puc_forget_tried(w);
+	w->phase = PUC_PHASE_SCAN;
+}
+
+/* A word that leads to nothing that can be a lua_State need not be read from. */
+static __always_inline int puc_is_candidate(const struct puc_walk *w, __u64 word)
+{
+	return puc_is_pointer(word) && word - w->regs.sp >= w->stack_hi - w->regs.sp &&
+	       word - w->text_lo >= w->text_hi - w->text_lo;
+}
+
+/* Words from addr on, up to another, are to be tried: goes back to them. */
+static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 to)
+{
+	w->scan = addr > w->scan_from ? addr : w->scan_from;
+	w->near = to;
+	w->pending = 0;
+	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	return 1;
+}
+
+/*
+ * luaV_execute's innermost frame belongs to L when L was pushed just below it, or lies in it. Most
+ * often that is one that is known. Then nothing between sp and it needs to be tried, unless a
+ * coroutine's lua_longjmp was seen there, whose function may be a C function, or its function is
+ * the host's, which may have called another VM. Else what lies around it is tried. These return 1
+ * when the search has to go back.
+ */
+static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *w, __u64 frame,
+				     __u64 L)
+{
+	int open;
+
+	puc_consider(mem, w, L, frame);
+	w->pending = 0;
+	open = w->open && frame == w->vm_ret;
+	w->unowned |= open;
+	if (w->best.L == L && w->key != ~0ULL && !w->hidden && !open)
+		return 0;
+	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
+}
+
+static __always_inline int puc_unowned(struct puc_walk *w)
+{
+	__u64 frame = w->pending;
+
+	w->unowned |= frame == w->vm_ret;
+	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
+}
+
+static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
+					   __u64 word)
+{
+	if (!w->vm_ret) {
+		w->vm_ret = addr;
+		w->vm_ret_to = word;
+	}
+	w->vm_ret_last = addr;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->vm_done) {
+		if (w->loose && addr - w->loose_at <= 8 * PUC_SCAN_OWNER)
+			puc_consider(mem, w, w->loose, addr);
+		return 0;
+	}
+	w->vm_done = addr;
+	if (w->known_at && addr - w->known_at <= 8 * PUC_SCAN_OWNER)
+		return puc_owned(mem, w, addr, w->known_L);
+	w->pending = addr;
+	return 0;
+}
+
+/*
+ * Is this the last word of a coroutine's jmp_buf? lua_longjmp begins with `previous`, which is NULL
+ * in its outermost; glibc mangles the saved rbp, rsp and rip, so that they look like no address.
+ */
+static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
+{
+	const __u64 *word = w->block;
+
+	return i >= 8 && !word[(i - 8) & (PUC_BLOCK - 1)] &&
+	       word[(i - 1) & (PUC_BLOCK - 1)] >> 47 && word[(i - 6) & (PUC_BLOCK - 1)] >> 47;
+}
+
+/*
+ * pc, where a function that luaV_execute called has pushed it: the nearest to luaV_execute's frame.
+ * Or in that frame, where luaV_execute's own code for some instructions needs the register for
+ * something else; at other times an old pc may be left there.
+ */
+static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 word)
+{
+	if (!puc_pc_inside(w->code_lo, w->code_size, word))
+		return;
+	if (!w->vm_ret ||
+	    (!w->pushed && puc_in_vm(w, w->regs.ip) && addr - w->vm_ret <= 8 * PUC_SPILLED))
+		w->pushed = word;
+}
+
+/* What is on the C stack at addr is neither a small number, nor passed over for now. */
+static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
+					 __u64 word)
+{
+	__u64 *tried;
+
+	if (w->pending && addr > w->pending + 8 * PUC_SPILLED)
+		return puc_unowned(w);
+	if (puc_in_vm(w, word))
+		return puc_note_vm_ret(mem, w, addr, word);
+	if (!w->vm_ret && addr >= w->seen_to && addr - w->regs.sp < 8 * PUC_GC_NEAR &&
+	    puc_in_gc(w, word))
+		w->gc_rets++;
+	if (w->phase != PUC_PHASE_SCAN) {
+		puc_note_pc(w, addr, word);
+		return 0;
+	}
+	if (word == w->child)
+		return 0;
+	if (word == w->known[0] || word == w->known[1]) {
+		w->known_at = addr;
+		w->known_L = word;
+		if (w->pending)
+			return puc_owned(mem, w, w->pending, word);
+	}
+	tried = &w->tried[word >> 4 & (PUC_TRIED - 1)];
+	if (addr >= w->near || *tried == word || !puc_is_candidate(w, word))
+		return 0;
+	*tried = word;
+	puc_consider(mem, w, word, addr);
+	if (word == w->loose) /* it depends on the place */
+		*tried = 0;
+	return 0;
+}
+
+/* Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. */
+static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 from = w->scan, size = w->scan_end - from;
+
+	if (size > sizeof(w->block))
+		size = sizeof(w->block);
+	if (mem_read(mem, w->block, (__u32)size, from)) {
+		size = LB_PAGE - (from & (LB_PAGE - 1)); /* the mapping ends before it */
+		if (size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from))
+			return 0;
+		w->scan_end = from + size;
+	}
+	w->scan = from + size;
+	if (w->scan < w->scan_end) /* what may be a jmp_buf is seen as a whole */
+		w->scan -= 8 * PUC_SCAN_OVERLAP;
+	return (__u32)size;
+}
+
+/* Words below this address have to be looked at one by one, not only for what marks a place. */
+static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
+{
+	__u64 near_sp = w->regs.sp + 8 * PUC_GC_NEAR;
+
+	if (w->phase != PUC_PHASE_SCAN)
+		return ~0ULL;
+	return !w->vm_ret && near_sp > w->near ? near_sp : w->near;
+}
+
+/*
+ * Reads a block of words, and notes which of them are no small numbers. The verifier goes through
+ * this loop word by word, so there is nothing else in it, and the count is in memory, where it is
+ * not followed. Returns -1 when they cannot be read.
+ */
+LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
+{
+	volatile __u32 *hits;
+	__u32 i, words;
+
+	if (!w)
+		return -1;
+	w->block_at = w->scan;
+	words = puc_read_block(mem, w) / 8;
+	if (!words)
+		return -1;
+	w->block_to = w->block_at + 8 * words;
+	w->in_block = 1;
+	w->next_hit = 0;
+	w->hits = 0;
+	hits = &w->hits;
+	LB_ROLLED
+	for (i = 0; i < PUC_BLOCK; i++) {
+		if (w->block[i & (PUC_BLOCK - 1)] < 1 << 16)
+			continue;
+		w->hit[*hits & (PUC_BLOCK - 1)] = (__u8)i;
+		*hits += 1;
+	}
+	return 0;
+}
+
+/* Looks at word i of the block. Returns 1 when the search has to go back to w->scan. */
+static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_walk *w, __u32 i)
+{
+	__u64 word = w->block[i & (PUC_BLOCK - 1)], addr = w->block_at + 8 * i;
+
+	if (addr >= w->block_to)
+		return 0;
+	if (word >> 47) { /* no address */
+		if (puc_is_jmp_buf(w, i))
+			w->hidden = 1;
+		return 0;
+	}
+	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
+	    addr >= puc_scan_slowly(w))
+		return 0;
+	return puc_scan_word(mem, w, addr, word);
+}
+
+/* Looks at some of the words that were noted. */
+LB_SUBPROG int puc_scan_hits(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return -1;
+	LB_ROLLED
+	for (i = 0; i < PUC_HITS && w->next_hit < w->hits; i++) {
+		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)];
+
+		if (puc_scan_hit(mem, w, hit)) {
+			w->in_block = 0;
+			return 0;
+		}
+	}
+	if (w->next_hit < w->hits)
+		return 0;
+	w->in_block = 0;
+	if (w->scan > w->seen_to)
+		w->seen_to = w->scan;
+	if (w->pending && w->block_to > w->pending + 8 * PUC_SPILLED)
+		puc_unowned(w);
+	return 0;
+}
+
+/* Looks on through the C stack. Returns -1 when it cannot be read. */
+static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk *w)
+{
+	return w->in_block ? puc_scan_hits(mem, w) : puc_scan_read(mem, w);
+}
+
+/* Is it known by now which lua_State it is? */
+static __always_inline int puc_scan_enough(const struct puc_walk *w)
+{
+	return w->proved ||
+	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
+				    (w->vm_ret && w->scan > w->vm_ret + 8 * PUC_SCAN_ENOUGH)));
+}
+
+/* The C stack cannot be read on. What runs is not known then; what resumed it, perhaps. */
+static __always_inline void puc_scan_fails(struct puc_walk *w)
+{
+	w->scan_end = w->scan;
+	if (w->child)
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+	else
+		w->fault = 1;
+}
+
+#endif

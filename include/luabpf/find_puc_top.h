@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The topmost function of the lua_State that runs, and where it stands: is what lies in its slot
+ * what was called, which of the places that may hold pc is right, and does the collector run?
+ */
+#ifndef LUABPF_FIND_PUC_TOP_H
+#define LUABPF_FIND_PUC_TOP_H
+
+#include "find_puc_scan.h"
+
+/* Looks through what luaV_execute has called for the Lua function on top. */
+static __always_inline enum lb_more puc_step_note(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (w->in_block ||
+	    (w->scan < w->scan_end && (!w->vm_ret || w->scan <= w->vm_ret + 8 * PUC_SPILLED))) {
+		if (!puc_scan_on(mem, w))
+			return LB_MORE;
+		puc_scan_fails(w);
+	}
+	w->noted = 1;
+	w->phase = PUC_PHASE_TOP;
+	return LB_MORE;
+}
+
+static __always_inline void puc_note(struct puc_walk *w)
+{
+	puc_scan_from(w, w->regs.sp, 0);
+	w->phase = PUC_PHASE_NOTE;
+	if (puc_in_vm(w, w->regs.ip)) /* has called nothing: its frame begins at sp */
+		w->vm_ret = w->regs.sp - 8;
+}
+
+/* Does the call that returns to addr call the collector? */
+static __always_inline int puc_calls_gc(const struct lb_mem *mem, struct puc_walk *w, __u64 addr)
+{
+	__u8 call[8];
+
+	if (!w->gc_lo || puc_read(mem, w, call, sizeof(call), addr - 8) || call[3] != 0xe8)
+		return 0;
+	return puc_in_gc(w, addr + (__s64)(__s32)lb_half(call, 4));
+}
+
+/* The greatest "next instruction" pointer into the code in any register; 0: none. */
+LB_SUBPROG __u64 puc_any_pc(const struct puc_walk *w)
+{
+	__u64 pc = 0;
+	__u32 i;
+
+	if (!w)
+		return 0;
+	LB_ROLLED
+	for (i = 0; i < LB_GPRS; i++) {
+		__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
+
+		if (puc_pc_inside(w->code_lo, w->code_size, r) && r > pc)
+			pc = r;
+	}
+	return pc;
+}
+
+/* Do the four bytes before pc return from a function? */
+static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u32 ins;
+
+	return w->puc.op_return && !(pc & 3) && !puc_read(mem, w, &ins, sizeof(ins), pc - 4) &&
+	       (ins & 0x7f) - w->puc.op_return < 3;
+}
+
+/*
+ * pc is that of another function: the topmost was just called, and its caller's is in the register
+ * still, as it was saved for the call; or it was just returned to.
+ */
+static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u64 saved;
+
+	if (puc_is_pointer(w->previous) &&
+	    !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
+	    saved == pc)
+		return 1;
+	return puc_is_pointer(pc & ~7ULL) && puc_has_returned(mem, w, pc);
+}
+
+/*
+ * Where the topmost Lua function stands: by the register that holds pc in luaV_execute, which what
+ * that called has left alone, or pushed. Where neither points into the code, the function is being
+ * entered, or was just returned to: what is saved is right. 5.2 and 5.3 save it at each
+ * instruction. Returns 0 when it is known.
+ */
+static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 pc;
+
+	if (w->puc.flags & PUC_SAVEDPC_EXACT)
+		return 0;
+	if (w->popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
+		return 0;
+	pc = w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
+	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
+		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
+			return 0;
+		pc = puc_any_pc(w); /* the code of some instructions moves it */
+	}
+	if (!pc && w->noted)
+		pc = w->pushed;
+	if (!pc)
+		return -1;
+	w->pc = pc;
+	w->pc_known = 1;
+	return 0;
+}
+
+/*
+ * The collector's steps that a C function makes. What the search has passed tells; where it was not
+ * needed, the words next to sp are looked at now.
+ */
+LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
+{
+	volatile __u64 *rets;
+	__u32 i, words;
+
+	if (!w)
+		return 0;
+	if (puc_in_gc(w, w->regs.ip) || w->gc_rets)
+		return 1;
+	if (!w->gc_lo || w->seen_to > w->scan_from)
+		return 0;
+	words = puc_read_block(mem, w) / 8;
+	w->fault |= !words;
+	rets = &w->gc_rets;
+	LB_ROLLED
+	for (i = 0; i < PUC_GC_NEAR; i++) {
+		__u64 word = w->block[i & (PUC_BLOCK - 1)];
+
+		if (i >= words || puc_in_vm(w, word))
+			break;
+		*rets += puc_in_gc(w, word);
+	}
+	return w->gc_rets != 0;
+}
+
+/*
+ * Is the topmost CallInfo to be passed over? While a call is being set up, or a tail call moves the
+ * callee down over the caller, there is no function in its slot.
+ */
+static __always_inline int puc_pop(struct puc_walk *w)
+{
+	if (w->popped || w->fault || !puc_is_pointer(w->previous) || w->previous == w->t.base_ci)
+		return 0;
+	w->popped = 1;
+	w->ci = w->previous;
+	w->looked = 0;
+	return 1;
+}
+
+/*
+ * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
+ * first result over it before the CallInfo is left, and that may be a function, too.
+ */
+static __always_inline int puc_is_result(const struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
+
+	if (w->puc.flags & PUC_CI_ARRAY) /* it is left first */
+		return 0;
+	if (!puc_is_lua(w, index))
+		return kind != w->puc.cist_c;
+	return kind != w->puc.cist_lua ||
+	       !puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc);
+}
+
+static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const struct puc_seen *seen;
+	int index = puc_look(mem, w);
+	int in_gc = puc_in_gc(w, w->regs.ip), in_vm = puc_in_vm(w, w->regs.ip);
+
+	if ((index == PUC_NOT || puc_is_result(w, index)) && puc_pop(w))
+		return LB_MORE;
+	if (index == PUC_NOT)
+		return puc_end(w, LB_END_TORN);
+	w->phase = PUC_PHASE_FRAME;
+	if (!puc_is_lua(w, index)) {
+		w->state = puc_c_collects(mem, w) ? 'G' : 'C';
+		return LB_MORE;
+	}
+	seen = &w->seen[index & (PUC_SEEN - 1)];
+	w->code_lo = seen->code;
+	w->code_size = 4ULL * seen->sizecode;
+	if (!in_vm && !in_gc && !w->noted) {
+		puc_note(w);
+		return LB_MORE;
+	}
+	if (puc_top_pc(mem, w) && !w->noted) {
+		puc_note(w);
+		return LB_MORE;
+	}
+	if (in_gc || (!in_vm && w->vm_ret && puc_calls_gc(mem, w, w->vm_ret_to)))
+		w->state = 'G';
+	return LB_MORE;
+}
+
+#endif
