@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 
+#include "base/signals.h"
 #include "cli.h"
 #include "cmd.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	occupy_std_fds();
-	signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write: base/outfile tells it */
+	signals_take();
 	ret = cli_parse(argc, argv, &opts, &err);
 	if (!ret)
 		return dispatch(opts);

@@ -247,15 +247,20 @@ def test_command_has_its_own_streams(tmp_path):
     assert (out, err, tool.p.returncode) == ("out:hello\n", "err:hello\n", 0)
 
 
-def test_command_inherits_nothing_else(tmp_path):
-    """No descriptor, signal mask or ignored signal of ours reaches the command."""
-    r = vms.luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status")
-    *fds, blocked, ignored = r.out.split("\n")[:-1]
-    bare = subprocess.run(["sh", "-c", "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-    assert fds == ["0", "1", "2", "3"], r  # 3 is that of ls
-    assert blocked.split() == ["SigBlk:", "0" * 16]
-    assert ignored.split()[1] in (bare.split()[-1], "0" * 16), (ignored, bare)
+def unusual_signals():
+    for sig in (signal.SIGINT, signal.SIGPIPE, signal.SIGCHLD):
+        signal.signal(sig, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
+
+
+@pytest.mark.parametrize("given", [None, unusual_signals])
+def test_command_inherits_what_we_were_given(tmp_path, given):
+    """No descriptor of ours; and the signals are ignored and blocked that were when luabpf was started, no other."""
+    command = ["sh", "-c", "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status; exit 7"]
+    bare = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, preexec_fn=given)
+    r = vms.luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", *command, preexec_fn=given)
+    assert r.code == 7, r
+    assert r.out == bare.stdout and r.out.startswith("0\n1\n2\n3\n"), (r, bare)  # 3 is that of ls
 
 
 def test_command_that_is_none(tmp_path):

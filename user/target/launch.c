@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/signals.h"
 #include "launch.h"
 
 /* The user who called sudo; 0 when nobody did. */
@@ -65,13 +66,9 @@ static int become_sudo_user(void)
 /* In the child: never returns. An errno that the parent should know goes into the pipe. */
 static void run_child(char *const argv[], int report)
 {
-	sigset_t none;
 	int r;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
+	signals_give_back();
 	r = become_sudo_user();
 	if (!r && ptrace(PTRACE_TRACEME, 0, 0, 0))
 		r = -errno;
