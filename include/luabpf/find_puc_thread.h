@@ -12,11 +12,6 @@
 
 #define PUC_UNPROTECTED (~0ULL - 1)
 
-static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
-{
-	return ip - w->vm_start < w->vm_end - w->vm_start;
-}
-
 static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
 {
 	return ip - w->gc_lo < w->gc_hi - w->gc_lo && ip - w->gc_lo - w->gc_skip >= w->gc_skip_size;

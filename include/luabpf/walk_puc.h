@@ -445,15 +445,24 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= flags << 48;
 }
 
+static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
+{
+	return ip - w->vm_start < w->vm_end - w->vm_start;
+}
+
 /*
  * 5.1 counts tail calls of Lua functions only: it leaves the number of a C function as it was, and
- * after a return hook it is -1.
+ * after a return hook it is -1. It is an old one, too, while luaD_precall makes a call: that of a
+ * function which has begun nothing, outside of luaV_execute. (A tail call is counted there, after
+ * luaD_precall.)
  */
-static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 kind)
+static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 kind, __u64 begins)
 {
-	if (w->puc.flags & PUC_CI_ARRAY)
-		return kind == LB_FRAME_LUA && (__s32)w->status > 0;
-	return (w->status & w->puc.cist_tail) != 0;
+	if (!(w->puc.flags & PUC_CI_ARRAY))
+		return (w->status & w->puc.cist_tail) != 0;
+	if (!w->rec.stack.n && w->pc == begins && !puc_in_vm(w, w->regs.ip))
+		return 0;
+	return kind == LB_FRAME_LUA && (__s32)w->status > 0;
 }
 
 /*
@@ -488,7 +497,7 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 		return LB_MORE;
 	}
 	puc_flag_above(w);
-	if (puc_is_tail_called(w, seen->kind))
+	if (puc_is_tail_called(w, seen->kind, seen->code))
 		w->flags |= LB_FRAME_TAIL;
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->pc = LB_NO_PC;

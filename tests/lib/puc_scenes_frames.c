@@ -256,6 +256,42 @@ static void tail_call(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
+/*
+ * 5.1: luaD_precall makes a CallInfo that another call had, whose number of tail calls is left
+ * over. Then luaV_execute counts the tail call that it was made for.
+ */
+static void tail_calls_left_over(struct puc_scene *s)
+{
+	bool old = s->img.puc.version == 51;
+	struct pui_fn f;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	pui_call(&s->img, &s->st, 5, f);
+	if (old)
+		pui_callstatus(&s->img, &s->st, 2);
+	pui_pc(&s->img, s->main, 5);
+	ps_sample(s, PS_HELPER);
+	ps_want_lua(s, f, 0, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+static void tail_called_at_the_first(struct puc_scene *s)
+{
+	uint32_t bits = s->img.puc.version == 51 ? 1 : s->img.puc.cist_tail;
+	struct pui_fn f;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	pui_call(&s->img, &s->st, 5, f);
+	pui_callstatus(&s->img, &s->st, bits);
+	pui_pc(&s->img, f, 0);
+	pui_enter(&s->img, PS_SITE, 4);
+	ps_sample(s, PS_HELPER);
+	ps_want_lua(s, f, 0, THREAD | TAIL);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
 static void tail_call_below(struct puc_scene *s)
 {
 	uint32_t bits = s->img.puc.version == 51 ? 1 : s->img.puc.cist_tail;
@@ -455,6 +491,8 @@ const struct puc_scene_row puc_scenes_frames[] = {
 	{"finalizer_in_c", finalizer_in_c},
 	{"hook", hook},
 	{"tail_call", tail_call},
+	{"tail_calls_left_over", tail_calls_left_over},
+	{"tail_called_at_the_first", tail_called_at_the_first},
 	{"tail_call_below", tail_call_below},
 	{"hooked_tail_call", hooked_tail_call},
 	{"vararg", vararg},

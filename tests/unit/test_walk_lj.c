@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <string.h>
 
 #include "fail_each.h"
 #include "lj_scene.h"
@@ -108,6 +109,81 @@ Test(walk_lj, fingerprints)
 	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
 	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
 	lj_scene_free(&s);
+}
+
+static const struct lj_scene_row *scene_called(const char *name)
+{
+	const struct lj_scene_row *row;
+	size_t i;
+
+	for (i = 0; (row = lj_scene_at(i)) && strcmp(row->name, name); i++)
+		;
+	cr_assert_not_null(row, "%s", name);
+	return row;
+}
+
+/* How the walk of a scene ends with a word of it changed by so much. */
+static enum lb_end end_with(const char *scene, uint64_t (*word)(struct lj_scene *s), uint64_t by)
+{
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *name;
+	uint64_t addr;
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&s, scene_called(scene), lj);
+	addr = word(&s);
+	lji_put64(&s.img, addr, lji_get64(&s.img, addr) + by);
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	lj_scene_free(&s);
+	return walk.end;
+}
+
+static uint64_t function_in_slot(struct lj_scene *s)
+{
+	return s->st.base - 16;
+}
+
+static uint64_t proto_of_function(struct lj_scene *s)
+{
+	return LJ_TV_GCPTR(lji_get64(&s->img, function_in_slot(s))) + LJ_FUNC_PC;
+}
+
+static uint64_t constants_of_proto(struct lj_scene *s)
+{
+	return lji_get64(&s->img, proto_of_function(s)) - LJ_PROTO_SIZE + LJ_PROTO_K;
+}
+
+static uint64_t first_constant(struct lj_scene *s)
+{
+	return lji_get64(&s->img, constants_of_proto(s)) - 8;
+}
+
+static uint64_t snapshots_of_trace(struct lj_scene *s)
+{
+	return lji_get64(&s->img, s->img.traces + 8 * 3) + LJ_TRACE_SNAP;
+}
+
+/*
+ * No object lies at an address that is not aligned: none is read there, which the sanitizers of
+ * unit-san would tell. A damaged constant makes another fingerprint only.
+ */
+Test(walk_lj, not_aligned)
+{
+	uint64_t by;
+
+	cr_expect_eq(end_with("calls", function_in_slot, 0), LB_END_RESOLVED);
+	cr_expect_eq(end_with("mcode_inlined", snapshots_of_trace, 0), LB_END_RESOLVED);
+	for (by = 1; by < 8; by++) {
+		cr_expect_eq(end_with("calls", function_in_slot, by), LB_END_TORN);
+		cr_expect_eq(end_with("calls", proto_of_function, by), LB_END_TORN);
+		cr_expect_eq(end_with("calls", constants_of_proto, by), LB_END_RESOLVED);
+		cr_expect_eq(end_with("calls", first_constant, by), LB_END_RESOLVED);
+		if (by & 3)
+			cr_expect_eq(end_with("mcode_inlined", snapshots_of_trace, by),
+				     LB_END_BAD_TRACE);
+	}
 }
 
 /* ---- failing reads -----------------------------------------------------------------------------
