@@ -67,19 +67,33 @@ static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc
 	       (ins & 0x7f) - w->puc.op_return < 3;
 }
 
+/* Was pc saved by the caller of the topmost function, when it called? */
+static __always_inline int puc_is_callers(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u64 saved;
+
+	return puc_is_pointer(w->previous) &&
+	       !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
+	       saved == pc;
+}
+
 /*
  * pc is that of another function: the topmost was just called, and its caller's is in the register
  * still, as it was saved for the call; or it was just returned to.
  */
 static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
 {
-	__u64 saved;
+	return puc_is_callers(mem, w, pc) ||
+	       (puc_is_pointer(pc & ~7ULL) && puc_has_returned(mem, w, pc));
+}
 
-	if (puc_is_pointer(w->previous) &&
-	    !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
-	    saved == pc)
-		return 1;
-	return puc_is_pointer(pc & ~7ULL) && puc_has_returned(mem, w, pc);
+/*
+ * L->savedpc of 5.1 is not that of the topmost function: it is set a moment after L->ci, when a
+ * function is called, which begins then, and when one returns to where it was called.
+ */
+static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct puc_walk *w)
+{
+	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
 }
 
 /*
@@ -197,6 +211,8 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 		puc_note(w);
 		return LB_MORE;
 	}
+	if (w->puc.flags & PUC_CI_ARRAY && !puc_pc_inside(w->code_lo, w->code_size, w->pc))
+		puc_mend_savedpc(mem, w);
 	if (in_gc || (!in_vm && w->vm_ret && puc_calls_gc(mem, w, w->vm_ret_to)))
 		w->state = 'G';
 	return LB_MORE;

@@ -171,6 +171,48 @@ static void just_returned(struct puc_scene *s)
 	want_main(s, 5);
 }
 
+/* 5.1: L->savedpc is set after L->ci. f is being entered; its CallInfo had another call's pc. */
+static void entered_before_savedpc(struct puc_scene *s)
+{
+	const struct puc_layout *l = &s->img.puc;
+	struct pui_fn f;
+
+	s->absent = !(l->flags & PUC_CI_ARRAY);
+	if (s->absent)
+		return;
+	begin(s);
+	f = ps_func(s, 30);
+	pui_pc(&s->img, s->main, 5);
+	pui_call(&s->img, &s->st, 5, f);
+	pui_put(&s->img, s->st.ci + l->ci_savedpc, 8, pui_code(&s->img, f, 20));
+	pui_put(&s->img, s->L + l->L_savedpc, 8, pui_code(&s->img, s->main, 6));
+	ps_sample(s, PS_HELPER);
+	ps_want_lua(s, f, 0, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* Ditto: what f called at 8 has returned. */
+static void returned_before_savedpc(struct puc_scene *s)
+{
+	const struct puc_layout *l = &s->img.puc;
+	struct pui_fn f, g;
+
+	s->absent = !(l->flags & PUC_CI_ARRAY);
+	if (s->absent)
+		return;
+	begin(s);
+	f = ps_func(s, 30);
+	g = ps_func(s, 50);
+	pui_call(&s->img, &s->st, 5, f);
+	pui_call(&s->img, &s->st, 8, g);
+	pui_pc(&s->img, g, 3);
+	pui_pop(&s->img, &s->st);
+	pui_put(&s->img, s->L + l->L_savedpc, 8, pui_code(&s->img, g, 4));
+	ps_sample(s, PS_HELPER);
+	ps_want_lua(s, f, 8, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
 /* A function of the VM that cannot fail is called without pc being saved, and leaves it alone. */
 static void helper_leaves_register(struct puc_scene *s)
 {
@@ -532,6 +574,8 @@ const struct puc_scene_row puc_scenes_top[] = {
 	{"call_under_way", call_under_way},
 	{"about_to_execute", about_to_execute},
 	{"just_returned", just_returned},
+	{"entered_before_savedpc", entered_before_savedpc},
+	{"returned_before_savedpc", returned_before_savedpc},
 	{"helper_leaves_register", helper_leaves_register},
 	{"helper_pushes_register", helper_pushes_register},
 	{"pushed_further_up", pushed_further_up},
