@@ -559,6 +559,31 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 	return 1;
 }
 
+/*
+ * A function's slot below the topmost has none. Before 5.4 that is so while a C function's pcall
+ * deals with an error: luaD_pcall puts what was thrown there, before it drops the CallInfos of what
+ * had failed. They run no more: goes on with the C function, on top. Returns 0 when this is not so.
+ */
+static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_walk *w)
+{
+	int index;
+
+	if (w->fault || w->child || w->popped || !w->rec.stack.n || puc_in_vm(w, w->regs.ip) ||
+	    w->func <= w->t.stack || w->func >= w->above || !puc_is_pointer(w->previous) ||
+	    w->previous == w->t.base_ci)
+		return 0;
+	w->ci = w->previous;
+	w->looked = 0;
+	index = puc_look(mem, w);
+	if (index == PUC_NOT || puc_is_lua(w, index))
+		return 0;
+	w->popped = 1;
+	w->rec.stack.n = 0;
+	w->flags = LB_FRAME_THREAD;
+	w->phase = PUC_PHASE_TOP;
+	return 1;
+}
+
 #define PUC_RUN 4
 LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -574,7 +599,7 @@ LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 			return puc_step_bottom(mem, w);
 		index = puc_look(mem, w);
 		if (index == PUC_NOT)
-			return puc_end(w, LB_END_TORN);
+			return puc_drop_failed(mem, w) ? LB_MORE : puc_end(w, LB_END_TORN);
 		if (!puc_emit_plain(w, index) && puc_emit(w, index))
 			return LB_STOP;
 		w->above = w->func;

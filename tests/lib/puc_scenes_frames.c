@@ -241,6 +241,49 @@ static void hook(struct puc_scene *s)
 	ps_want_lua(s, s->main, 22, 0);
 }
 
+/*
+ * main calls a C function, which calls f protected, which calls another C function, which throws.
+ * That was caught: all is back in the first C function, and what was thrown lies in f's place.
+ */
+static void throw_and_catch(struct puc_scene *s, uint64_t moved)
+{
+	struct pui_fn f;
+	uint64_t slot;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	ps_call_c(s, 5, PS_CFUNC);
+	pui_push(&s->img, &s->st, f);
+	slot = s->st.func;
+	pui_put(&s->img, s->st.ci + s->img.puc.ci_func, 8, slot + moved);
+	pui_call(&s->img, &s->st, 6, pui_cclosure(&s->img, PS_CFUNC2));
+	pui_put(&s->img, slot + PUC_TV_TT, 4, 4);
+}
+
+static void error_caught(struct puc_scene *s)
+{
+	throw_and_catch(s, 0);
+	ps_in_c(s);
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* That cannot be while luaV_execute runs. */
+static void error_caught_in_vm(struct puc_scene *s)
+{
+	throw_and_catch(s, 0);
+	ps_sample(s, PS_IP);
+	s->lost = true;
+}
+
+/* The stack is being moved: f's CallInfo has its old place still. */
+static void error_or_moved(struct puc_scene *s)
+{
+	throw_and_catch(s, 1 << 30);
+	ps_in_c(s);
+	s->lost = true;
+}
+
 /* f was called by a tail call from a function that is gone. */
 static void tail_call(struct puc_scene *s)
 {
@@ -490,6 +533,9 @@ const struct puc_scene_row puc_scenes_frames[] = {
 	{"finalizer_in_finalizer", finalizer_in_finalizer},
 	{"finalizer_in_c", finalizer_in_c},
 	{"hook", hook},
+	{"error_caught", error_caught},
+	{"error_caught_in_vm", error_caught_in_vm},
+	{"error_or_moved", error_or_moved},
 	{"tail_call", tail_call},
 	{"tail_calls_left_over", tail_calls_left_over},
 	{"tail_called_at_the_first", tail_called_at_the_first},
