@@ -4,9 +4,9 @@
  * another: user space joins what it knows or reads later with a sample only when this agrees. So it
  * is made of all that tells two of one shape apart and is cheap to read:
  *
- *   head       sizes, lines, where each table lies, the chunk's name
- *   constants  the addresses of the first ones; and which string the first one is, as its address,
- *              too, may be another's by now
+ *   head       sizes, lines, where each table lies, the address of the chunk's name
+ *   name       which string that is, as its address may be another's by now
+ *   constants  the addresses of the first ones; and which string the first one is
  *   debug information, its first bytes: the names of upvalues and locals
  *
  * Nothing that the VM changes while a prototype lives counts: bytecode is patched, the collector
@@ -26,8 +26,9 @@ enum {
 	LJ_PRINT_FACTOR_KGC = 8,
 	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
 	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
+	LJ_PRINT_FACTOR_NAME = LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8,
 };
-_Static_assert(LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8 <= LB_PRINT_FACTORS, "factors");
+_Static_assert(LJ_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
 
 static __always_inline __u64 lj_print_head(const void *head, __u64 proto)
 {
@@ -78,13 +79,15 @@ static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkg
 	return sum;
 }
 
-/* str: the first LJ_STR_SIZE bytes of the first constant. Other objects change as they live. */
-static __always_inline __u64 lj_print_str(__u64 sum, const void *str)
+/*
+ * str: the first LJ_STR_SIZE bytes of an object. Which string it is; 0: it is none, and changes as
+ * it lives.
+ */
+static __always_inline __u64 lj_print_str(const void *str)
 {
 	if (lb_byte(str, LJ_STR_GCT) != LJ_GCT_STR)
-		return sum;
-	return lb_print_word(sum, LJ_PRINT_FACTOR_STR,
-			     lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32);
+		return 0;
+	return lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32;
 }
 
 /* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Fingerprint of a PUC Lua prototype (Proto, lobject.h): of its head, that is of where its parts
- * lie and how many there are, its lines and its chunk's name; and of its first constants. The
+ * lie and how many there are, and its lines; of its chunk's name; and of its first constants. The
  * address of a collected prototype may be taken by another: user space joins what it reads later
  * with a sample only when this agrees. What changes while a prototype lives is left out: `cache`
  * (5.2, 5.3), gclist and the collector's marks.
@@ -72,9 +72,11 @@ static __always_inline __u64 puc_print_head(const void *head, const struct puc_p
 #define PUC_PRINT_KS 4
 #define PUC_PRINT_FACTOR_K (PUC_PROTO_HEAD / 8)
 #define PUC_PRINT_FACTOR_STR (PUC_PRINT_FACTOR_K + PUC_PRINT_KS)
-_Static_assert(PUC_PRINT_FACTOR_STR < LB_PRINT_FACTORS, "factors");
-/* Bytes of a TString: up to its hash, which lies at 12 in all versions. */
+#define PUC_PRINT_FACTOR_NAME (PUC_PRINT_FACTOR_STR + 1)
+_Static_assert(PUC_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
+/* Bytes of a TString: up to the hash of a short one, and the length of a long one. */
 #define PUC_PRINT_STR 16
+#define PUC_PRINT_NAME 24
 
 /* k: the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
 static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
@@ -102,6 +104,17 @@ static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
 static __always_inline __u64 puc_print_str(__u64 sum, const __u8 *str)
 {
 	return lb_print_word(sum, PUC_PRINT_FACTOR_STR, lb_half(str, 12));
+}
+
+/*
+ * str: PUC_PRINT_NAME bytes of the TString that is a chunk's name. It is short, and has a hash at
+ * once, or it has its length behind that. (A long one's hash may be made later.)
+ */
+static __always_inline __u64 puc_print_name(const __u8 *str, const struct puc_layout *puc)
+{
+	if ((lb_byte(str, PUC_GC_TT) & PUC_TT_MASK) == puc->tt_shrstr)
+		return lb_half(str, 12) | 1ULL << 32;
+	return lb_word(str, 16);
 }
 
 #endif

@@ -78,6 +78,11 @@ struct lb_walk {
 
 	__u32 nfresh;
 	__u32 fresh_sum; /* to know them by */
+
+	/* the chunk's name that a fingerprint was made with last, and what it counted for */
+	__u64 name, name_print;
+	__u32 name_sample; /* the sample in which that was */
+	__u32 pad_name;
 	struct lb_fresh fresh[LB_FRESH];
 
 	struct lb_regs regs;	  /* the caller's place for them */

@@ -159,34 +159,58 @@ static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_
 	return lb_maybe(mem, lj_common(w), &w->cache, addr, size);
 }
 
+/* Which string a chunk's name is. That of one chunk's functions is read once. */
+static __always_inline __u64 lj_name_print(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
+{
+	const __u8 *bytes;
+
+	if (w->name == name && w->name_sample == w->cache.sample)
+		return w->name_print;
+	bytes = name & 7 ? 0 : lj_maybe(mem, w, name, LJ_STR_SIZE);
+	w->name = name;
+	w->name_sample = w->cache.sample;
+	w->name_print = bytes ? lj_print_str(bytes) : 0;
+	return w->name_print;
+}
+
+/* Takes the first constants into a fingerprint. */
+static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct lj_walk *w,
+						__u64 sum, __u64 kgc, __u32 nkgc)
+{
+	const __u8 *bytes;
+	__u64 str;
+
+	if (!nkgc || kgc & 7)
+		return sum;
+	bytes = lj_maybe(mem, w, kgc, LJ_PRINT_KGC);
+	if (!bytes)
+		return sum;
+	sum = lj_print_kgc(sum, bytes, nkgc);
+	str = lb_word(bytes, LJ_PRINT_KGC - 8);
+	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
+	return bytes ? lb_print_word(sum, LJ_PRINT_FACTOR_STR, lj_print_str(bytes)) : sum;
+}
+
 /*
- * Fingerprint of a prototype. Constants and debug information may have been paged out: then it
- * agrees with none that user space reads, and what was shipped with it is all that is known.
+ * Fingerprint of a prototype. Its name, constants and debug information may have been paged out:
+ * then it agrees with none that user space reads, and what was shipped with it is all that is
+ * known.
  */
 static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
 					    const __u8 *head, __u64 proto)
 {
+	__u64 sum = lj_print_head(head, proto), name = lb_word(head, LJ_PROTO_CHUNKNAME);
 	struct lj_print_parts parts;
 	const __u8 *bytes;
-	__u64 h = lj_print_head(head, proto), str;
 
 	lj_print_parts(head, proto, &parts);
 	if (parts.ndebug) {
 		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
 		if (bytes)
-			h = lj_print_debug(h, bytes, parts.ndebug);
+			sum = lj_print_debug(sum, bytes, parts.ndebug);
 	}
-	if (!parts.nkgc || parts.kgc & 7)
-		return lb_print_end(h);
-	bytes = lj_maybe(mem, w, parts.kgc, LJ_PRINT_KGC);
-	if (!bytes)
-		return lb_print_end(h);
-	h = lj_print_kgc(h, bytes, parts.nkgc);
-	str = lb_word(bytes, LJ_PRINT_KGC - 8);
-	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
-	if (bytes)
-		h = lj_print_str(h, bytes);
-	return lb_print_end(h);
+	sum = lj_print_constants(mem, w, sum, parts.kgc, parts.nkgc);
+	return lb_print_end(lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, name)));
 }
 
 /* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is

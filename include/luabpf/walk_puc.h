@@ -248,6 +248,21 @@ static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct pu
 	return lb_maybe(mem, puc_common(w), &w->cache, addr, size);
 }
 
+/* Which string a chunk's name is. That of one chunk's functions is read once. */
+static __always_inline __u64 puc_name_print(const struct lb_mem *mem, struct puc_walk *w,
+					    __u64 name)
+{
+	const __u8 *bytes;
+
+	if (w->name == name && w->name_sample == w->cache.sample)
+		return w->name_print;
+	bytes = puc_is_pointer(name) ? puc_maybe(mem, w, name, PUC_PRINT_NAME) : 0;
+	w->name = name;
+	w->name_sample = w->cache.sample;
+	w->name_print = bytes ? puc_print_name(bytes, &w->puc) : 0;
+	return w->name_print;
+}
+
 /*
  * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
  * user space reads, and what was shipped with it is all that is known.
@@ -279,7 +294,8 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
 	__u32 size = w->puc.p_size;
 	const __u8 *head;
-	__u64 print;
+	__u64 print, k, name;
+	__u32 sizek;
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
@@ -296,8 +312,12 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	seen->sizecode = puc_half(head, w->puc.p_sizecode);
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
-	print = puc_print_more(mem, w, puc_print_head(head, &w->print), puc_word(head, w->puc.p_k),
-			       puc_half(head, w->puc.p_sizek));
+	print = puc_print_head(head, &w->print);
+	name = puc_word(head, w->puc.p_source);
+	k = puc_word(head, w->puc.p_k);
+	sizek = puc_half(head, w->puc.p_sizek);
+	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, name));
+	print = puc_print_more(mem, w, print, k, sizek);
 	seen->print = lb_print_end(print);
 	seen->kind = LB_FRAME_LUA;
 	lb_note_fresh(puc_common(w), proto, seen->print);

@@ -53,6 +53,42 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm):
     assert r.stats["lost"] <= truth.allowed(lua), r
 
 
+CHUNKS = """
+local load, seconds, k = loadstring or load, ..., 0
+local start = os.clock()
+while os.clock() - start < tonumber(seconds) do
+  k = (k + 1) % 200
+  local source = "local x = 0 " .. ("\\n"):rep(k) .. "for i = 1, 20000 do x = x + i % 7 end return x"
+  local f = assert(load(source, "=c" .. k))
+  f()
+  f = nil
+  if k % 3 == 0 then collectgarbage() end
+end
+"""
+
+
+@pytest.mark.parametrize("vm", ["luajit-joff", "luajit2-jon", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+def test_chunks_whose_addresses_are_used_again(tmp_path, luajit2, vm):
+    """Chunks of one shape that came and went, "c7" with its code on lines 1 and 8: a name stands over its own lines."""
+    vm = vms.VMS[vm]
+    script, saved = tmp_path / "chunks.lua", tmp_path / "p.pb.gz"
+    script.write_text(CHUNKS)
+    r = vms.luabpf("-F", 4000, "-o", saved, "--", *vm.argv, script, 3, env=vm.env)
+    assert r.code == 0, r
+    mixed, total = collections.Counter(), 0
+    for s in pprof.Profile(saved).samples:
+        for f in s.stack:
+            if f.kind == pprof.LUA and f.known and (m := re.match(r"=?c(\d+)$", f.file)):
+                total += s.count
+                if f.line not in (0, 1, int(m[1]) + 1):  # 0: it is being entered
+                    mixed[f"{f.file}:{f.line}"] += s.count
+    assert not mixed, (mixed.most_common(9), total, r)
+    lua = r.stats["resolved"] + r.stats["lost"]
+    assert total > 0.5 * lua, (total, r)
+    # one that lives for less than it takes to look at it may be lost
+    assert r.stats["lost"] <= truth.allowed(lua, 0.01), r
+
+
 def shares(text):
     """{name: percent} of jit.p's list."""
     return {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)%  (.+)$", text, re.M)}

@@ -70,6 +70,11 @@ const char *scene_bad_end(const struct lb_walk *w)
 	return w->end == LB_END_LOOP ? "did not end" : NULL;
 }
 
+bool scene_is_true(const struct lb_frame *got, const struct lb_frame *intact)
+{
+	return got->word == intact->word && (got->pc == intact->pc || got->pc == LB_NO_PC);
+}
+
 const void *scene_row(const void *const *tables, size_t row_size, size_t i)
 {
 	const char *row;

@@ -34,6 +34,12 @@ size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, si
 const char *scene_bad_end(const struct lb_walk *w);
 
 /*
+ * When reads fail: nothing but what the intact walk has at the same place, or a line told to be
+ * unknown. The fingerprint may be another: user space takes no prototype for that one then.
+ */
+bool scene_is_true(const struct lb_frame *got, const struct lb_frame *intact);
+
+/*
  * Of tables of scenes, NULL after the last, the i-th row, counted from 0 through all of them; NULL
  * beyond. A row of any kind begins with its name, and one without a name ends its table.
  */

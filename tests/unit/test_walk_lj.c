@@ -94,6 +94,7 @@ Test(walk_lj, fingerprints)
 	const struct lj_layout *lj;
 	struct lj_scene s;
 	const char *name;
+	uint64_t name_of;
 
 	lj = lj_layout_row(0, &name);
 	lj_scene_init(&s, &lj_scenes_frames[3], lj);
@@ -108,6 +109,11 @@ Test(walk_lj, fingerprints)
 	walk_host(&s.img.mem.mem, &s.in, &b);
 	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
 	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	name_of = lji_get64(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[1]) + LJ_PROTO_CHUNKNAME);
+	lji_put32(&s.img, name_of + LJ_STR_HASH, 0x12345678);
+	s.in.sample++;
+	walk_host(&s.img.mem.mem, &s.in, &b);
+	cr_expect_neq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print, "another name");
 	lj_scene_free(&s);
 }
 
@@ -189,15 +195,6 @@ Test(walk_lj, not_aligned)
 /* ---- failing reads -----------------------------------------------------------------------------
  */
 
-/*
- * Nothing but what the intact walk has at the same place, or a line told to be unknown. The
- * fingerprint may be another: user space takes no prototype for that one then.
- */
-static bool frame_is_true(const struct lb_frame *got, const struct lb_frame *intact)
-{
-	return got->word == intact->word && (got->pc == intact->pc || got->pc == LB_NO_PC);
-}
-
 static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			 const struct lj_walk *intact)
 {
@@ -212,7 +209,7 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 	if (s->vm_is_guess && got->g != intact->g)
 		return NULL;
 	for (n = 0; n < g->n && n < i->n; n++)
-		if (!frame_is_true(&g->frame[n], &i->frame[n]))
+		if (!scene_is_true(&g->frame[n], &i->frame[n]))
 			return "a wrong frame";
 	if (s->resumer_is_guess && g->n < i->n && i->frame[n].word >> 48 & LB_FRAME_THREAD)
 		return NULL;

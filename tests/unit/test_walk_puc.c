@@ -88,6 +88,7 @@ static void fingerprints(const struct puc_layout *puc)
 {
 	static struct puc_walk a, b;
 	struct puc_scene s;
+	uint64_t name;
 
 	puc_scene_init(&s, &puc_scenes_frames[1], puc);
 	walk_host_puc(&s.img.mem.mem, &s.in, &a);
@@ -101,6 +102,12 @@ static void fingerprints(const struct puc_layout *puc)
 	walk_host_puc(&s.img.mem.mem, &s.in, &b);
 	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
 	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	name = pui_get(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[1]) + puc->p_source, 8);
+	pui_put(&s.img, name + 12, 4, 0x12345678); /* hash */
+	pui_put(&s.img, name + 16, 8, 0x1234);	   /* length */
+	s.in.sample++;
+	walk_host_puc(&s.img.mem.mem, &s.in, &b);
+	cr_expect_neq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print, "another name");
 	puc_scene_free(&s);
 }
 
@@ -134,13 +141,6 @@ Test(walk_puc, fresh_prototypes)
 /* ---- failing reads -----------------------------------------------------------------------------
  */
 
-/* Nothing but what the intact walk has at the same place, or a line told to be unknown. */
-static bool is_true(const struct lb_frame *got, const struct lb_frame *intact)
-{
-	return got->word == intact->word && got->print == intact->print &&
-	       (got->pc == intact->pc || got->pc == LB_NO_PC);
-}
-
 /* The length of the frames of one lua_State. */
 static uint32_t segment(const struct lb_frame *f, uint32_t n)
 {
@@ -163,7 +163,7 @@ static bool segments_are_true(const struct lb_stack *got, const struct lb_stack 
 	for (; i < intact->n && g < got->n; i += n) {
 		n = segment(&intact->frame[i], intact->n - i);
 		for (k = 0; k < n && g + k < got->n; k++)
-			if (!is_true(&got->frame[g + k], &intact->frame[i + k]))
+			if (!scene_is_true(&got->frame[g + k], &intact->frame[i + k]))
 				break;
 		if (k == n)
 			g += n;

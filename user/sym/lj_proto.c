@@ -222,13 +222,15 @@ static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint6
 	struct lj_print_parts parts;
 
 	lj_print_parts(head, pt, &parts);
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(head, LJ_PROTO_CHUNKNAME)))
+		h = lb_print_word(h, LJ_PRINT_FACTOR_NAME, lj_print_str(bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_print_debug(h, bytes, parts.ndebug);
 	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
 		return lb_print_end(h);
 	h = lj_print_kgc(h, bytes, parts.nkgc);
 	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
-		h = lj_print_str(h, bytes);
+		h = lb_print_word(h, LJ_PRINT_FACTOR_STR, lj_print_str(bytes));
 	return lb_print_end(h);
 }
 

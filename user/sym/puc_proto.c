@@ -373,12 +373,25 @@ static uint64_t print_constants(const struct reader *r, uint64_t print)
 	return puc_print_str(print, str);
 }
 
+/* As puc_name_print() of walk_puc.h. */
+static uint64_t print_name(const struct reader *r, uint64_t print, const uint8_t *head)
+{
+	uint64_t name = foreign_word(head, r->puc->p_source);
+	uint8_t str[PUC_PRINT_NAME];
+
+	if (!foreign_plausible(name) || mem_read(r->mem, str, sizeof(str), name))
+		return print;
+	return lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_print_name(str, r->puc));
+}
+
 static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
 {
 	struct puc_print print;
+	uint64_t sum;
 
 	puc_print_factors(&print, r->puc);
-	return lb_print_end(print_constants(r, puc_print_head(head, &print)));
+	sum = print_name(r, puc_print_head(head, &print), head);
+	return lb_print_end(print_constants(r, sum));
 }
 
 /* The target runs meanwhile: is it still the same prototype that lies there? */
