@@ -108,7 +108,7 @@ static __always_inline int on_event(void *ctx, __u32 families)
 		return 0;
 	}
 	if (proc->families & ~families) /* since an exec */
-		count_end(LB_END_UNRECOGNISED);
+		count_end(LB_END_OTHER_FAMILY);
 	else
 		count_end(proc->nmodules ? sample(task, proc, exec_id, families) : LB_END_OUTSIDE);
 	return 0;

@@ -21,7 +21,7 @@ struct {
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, LB_PROCS);
 	__type(key, __u32);
 	__type(value, struct lb_proc);
 } procs SEC(".maps");

@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "session.h"
@@ -27,7 +27,8 @@
 #include "session_targets.h"
 #include "vm/scan.h"
 
-#define DRAIN_MS 50
+#define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
+#define LAST_NS 1000000000ULL /* ditto, of a target that has ended */
 
 struct session {
 	struct loader *loader;
@@ -55,14 +56,6 @@ enum wake {
 	WAKE_DURATION,
 	WAKE_TARGET, /* data.u32 of the index follows */
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- ring callbacks ----------------------------------------------------------------------------
  */
@@ -122,8 +115,10 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct session *s = arg;
 	struct target *t = targets_find(&s->targets, (pid_t)rec->pid);
 
-	if (t && t->proc.epoch != rec->epoch && rec->epoch)
-		return; /* answered already */
+	/* answered already: BPF asks in each sample until then */
+	if (t && ((t->proc.epoch != rec->epoch && rec->epoch) ||
+		  (t->told && !rec->epoch && t->proc.exec_id == rec->exec_id)))
+		return;
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
 		return; /* it has ended */
 	targets_recognise(&s->targets, t, rec->exec_id, NULL);
@@ -236,8 +231,8 @@ static int open_command(struct session *s, const struct session_options *o, stru
 static int open_descriptors(struct session *s)
 {
 	struct itimerspec drain = {
-		.it_interval.tv_nsec = DRAIN_MS * 1000000L,
-		.it_value.tv_nsec = DRAIN_MS * 1000000L,
+		.it_interval.tv_nsec = DRAIN_NS,
+		.it_value.tv_nsec = DRAIN_NS,
 	};
 	sigset_t mask;
 	int r;
@@ -322,7 +317,7 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	s->epoll = s->signals = s->drain_timer = s->duration_timer = -1;
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
-	s->opened_ns = now_ns(CLOCK_MONOTONIC);
+	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
 	r = process_check_namespace(err);
 	if (!r)
 		r = open_parts(s, o, err);
@@ -331,8 +326,8 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	if (r)
 		return r;
 	prof_meta(s->prof)->period_ns = o->period_ns;
-	prof_meta(s->prof)->time_ns = now_ns(CLOCK_REALTIME);
-	s->started_ns = now_ns(CLOCK_MONOTONIC);
+	prof_meta(s->prof)->time_ns = clock_ns(CLOCK_REALTIME);
+	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = TAKE_PTR(s);
 	return 0;
 }
@@ -365,12 +360,13 @@ void session_free(struct session **sp)
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-static void drain(struct session *s)
+/* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
+static void drain(struct session *s, uint64_t most_ns)
 {
 	int r;
 
 	symbolizer_round(s->symbolizer);
-	r = ring_drain(s->ring);
+	r = ring_drain(s->ring, most_ns);
 	if (r < 0 && !s->error)
 		s->error = r;
 }
@@ -411,7 +407,7 @@ static bool on_target_end(struct session *s, uint32_t index)
 
 	if (s->targets.all[index].ended)
 		return false;
-	drain(s); /* its last samples need its names */
+	drain(s, LAST_NS); /* its last samples need its names */
 	targets_end(&s->targets, &s->targets.all[index]);
 	for (i = 0; i < s->targets.nroots; i++)
 		if (!s->targets.all[i].ended)
@@ -432,12 +428,12 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 {
 	switch ((enum wake)(uint32_t)ev->data.u64) {
 	case WAKE_RING:
-		drain(s);
+		drain(s, DRAIN_NS);
 		return false;
 	case WAKE_DRAIN:
 		eat_timer(s->drain_timer);
-		targets_look(&s->targets, now_ns(CLOCK_MONOTONIC));
-		drain(s);
+		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
+		drain(s, DRAIN_NS);
 		return false;
 	case WAKE_SIGNAL:
 		s->end = SESSION_SIGNAL;
@@ -506,9 +502,9 @@ int session_run(struct session *s, struct error *err)
 		for (i = 0; i < n && !over; i++)
 			over = handle(s, &ev[i]);
 	}
-	s->stopped_ns = now_ns(CLOCK_MONOTONIC);
+	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	loader_detach(s->loader);
-	drain(s);
+	drain(s, RING_ALL);
 	reap_command(s);
 	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
 	if (s->error)

@@ -10,23 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "target/process.h"
 
 #define MS 1000000ULL
 #define YOUNG_NS (2000 * MS)
 #define LOOK_NS (250 * MS) /* between two looks at one that is not young */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
-}
 
 struct target *targets_find(struct targets *ts, pid_t pid)
 {
@@ -115,6 +107,14 @@ static int tell(struct targets *ts, const struct target *t, struct error *err)
 	r = symbolizer_process(ts->symbolizer, t->pid, t->proc.epoch);
 	if (!r)
 		r = loader_set_proc(ts->loader, t->pid, &t->proc);
+	if (r == -E2BIG) {
+		error_set(&ts->unsampled, r,
+			  "pid %d: not sampled: more than %d processes at a time", (int)t->pid,
+			  LB_PROCS);
+		if (err)
+			*err = ts->unsampled;
+		return r;
+	}
 	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
 }
 
@@ -124,8 +124,9 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 	int r, r2;
 
 	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
-	t->young_until = exec_id ? now_ns() + YOUNG_NS : 0;
+	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->proc = (struct lb_proc){.exec_id = exec_id};
+	t->told = false;
 	r = scan_process(ts->scan, t->pid, &t->proc, &unknown);
 	t->proc.epoch = ++ts->epochs;
 	if (r && err)
@@ -134,9 +135,16 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 		ts->unsampled = unknown;
 	if (r && r != -ENOTSUP)
 		return r;
+	if (t->proc.families & ~ts->families)
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled since it called exec: it runs a Lua of another "
+			  "family now; "
+			  "begin again to sample it",
+			  (int)t->pid);
 	r2 = tell(ts, t, err);
 	if (r2)
 		return r2;
+	t->told = true;
 	return !r && !t->proc.nmodules ? explain_no_vm(t->pid, err) : r;
 }
 
@@ -171,6 +179,19 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
 	return true;
 }
 
+/* Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
+ */
+static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < old->nmodules; i++)
+		for (j = 0; j < now->nmodules; j++)
+			if (!memcmp(&old->module[i], &now->module[j], sizeof(now->module[j])))
+				return false;
+	return old->nmodules;
+}
+
 static void look(struct targets *ts, struct target *t)
 {
 	struct lb_proc now = {}, told;
@@ -188,8 +209,8 @@ static void look(struct targets *ts, struct target *t)
 	/* of the image that BPF knows: when this is another by now, it asks anew */
 	if (loader_get_proc(ts->loader, t->pid, &told))
 		return;
-	if (!told.exec_id) {
-		targets_recognise(ts, t, 0, NULL);
+	if (!told.exec_id || is_replaced(&t->proc, &now)) {
+		targets_recognise(ts, t, told.exec_id, NULL);
 		return;
 	}
 	t->proc.exec_id = told.exec_id;

@@ -23,6 +23,7 @@ struct target {
 	pid_t pid;
 	int pidfd;
 	bool ended;
+	bool told;	     /* BPF knows proc */
 	struct lb_proc proc; /* what BPF was told; proc.exec_id may be adopted since */
 	uint64_t mapped;     /* tells the executable mappings that were looked at last */
 	uint64_t look_ns;    /* when they are looked at again, CLOCK_MONOTONIC */

@@ -38,6 +38,14 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
 /* Fewer lost samples than this say nothing about the build. */
 #define DOUBTFUL 20
 
+/*
+ * What is told of samples that were not taken: this part of them, of so many periods. A kernel that
+ * is busy drops some; at short periods, many.
+ */
+#define MISSING_TOLD 0.3
+#define MISSING_PERIODS 20
+#define MISSING_PERIOD_NS 1000000
+
 static bool is_outside(const char *key)
 {
 	return !strcmp(key, "outside-lua");
@@ -130,6 +138,21 @@ static uint64_t lost_to_layout(const struct summary *s)
 	return n;
 }
 
+/* Each thread's first sample comes after a period of its own CPU time. */
+static void print_missing(const struct summary *s, FILE *to)
+{
+	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
+
+	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
+	    s->stats.period_ns < MISSING_PERIOD_NS || missing < MISSING_TOLD)
+		return;
+	fprintf(to,
+		"luabpf: %.0f %% of the CPU time has no samples: threads and processes that ran "
+		"for less than %.1f ms, mostly, of which none can be taken; -F %.0f would show "
+		"them\n",
+		100 * missing, (double)s->stats.period_ns / 1e6, 10 * hz);
+}
+
 void summary_print(const struct summary *s, const char *written, FILE *to)
 {
 	uint64_t all = s->resolved + s->outside + s->lost;
@@ -148,6 +171,7 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 	print_losses(s, to);
 	if (!s->resolved)
 		print_nothing(s, to);
+	print_missing(s, to);
 	if (lost_to_layout(s) > s->resolved && lost_to_layout(s) >= DOUBTFUL)
 		fprintf(to,
 			"luabpf: most samples in Lua could not be walked: a VM that was patched? "

@@ -163,6 +163,7 @@ struct lb_rec_task {
 /* ---- maps --------------------------------------------------------------------------------------
  */
 
+#define LB_PROCS 4096 /* at a time */
 #define LB_MODULES 4
 #define LB_BUILDS 64
 #define LB_VM_TEXT (32 << 10) /* no VM's text is larger */

@@ -140,6 +140,26 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
     assert r.stats["lost"] <= 100, r  # from exec to recognition
 
 
+@pytest.mark.parametrize("before", [0, 0.2])
+def test_exec_of_another_family(tmp_path, before):
+    """A LuaJIT process becomes a PUC Lua one, whose BPF program was not loaded: lost for that reason, and told."""
+    path = script(tmp_path, f"""
+local ffi = require("ffi")
+ffi.cdef "int execvp(const char *, const char *const *);"
+io.read()
+local t = os.clock()
+while os.clock() - t < {before} do end
+ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
+  "local t = os.clock() while os.clock() - t < 1 do end", nil}}))""")
+    with vms.Target(["luajit", "-joff", path]) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        t.go()
+        r = tool.done(20)
+    assert r.stats["lost_by_reason"].get("other-family", 0) > 0.5 * 1000, r
+    assert r.stats["resolved"] >= 0.8 * 1000 * before, r
+    assert "another family" in r.err and "begin again" in r.err, r
+
+
 def test_fork_with_p(tmp_path):
     text = """
 local ffi = require("ffi")
@@ -324,6 +344,36 @@ def test_shell_that_starts_interpreters(tmp_path):
             counts[f] += s.count
     assert {f: len(p) for f, p in pids.items()} == {"one.lua": 2, "two.lua": 1, "three.lua": 1}, (pids, r)
     assert counts["one.lua"] > 650 and counts["two.lua"] > 320 and counts["three.lua"] > 320, (counts, r)
+
+
+def test_threads_shorter_than_a_period_are_told(tmp_path):
+    """None of these processes lives for a period of 10 ms: no samples, and it says why."""
+    command = "for i in $(seq 40); do lua5.4 -e 'local t = os.clock() while os.clock() - t < 0.006 do end'; done"
+    r = vms.luabpf("-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    assert "of the CPU time has no samples" in r.err and "-F 1000" in r.err, r
+    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    assert "has no samples" not in r.err and r.stats["resolved"] > 100, r
+
+
+def test_new_processes_are_looked_at_once(tmp_path):
+    """Many samples come before a new process is known; none of its later ones is lost because it was looked at again."""
+    command = "for i in $(seq 40); do lua5.4 -e 'local t = os.clock() while os.clock() - t < 0.01 do end'; done"
+    r = vms.luabpf("-F", 10000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    assert r.stats["resolved"] > 500, r
+    assert r.stats["lost_by_reason"].get("gone", 0) <= 2, r
+
+
+def test_duration_holds_while_samples_flood_in(tmp_path):
+    """Functions are met for the first time, one after the other, faster than they are learned; -d ends it all the same."""
+    functions = "".join(f"F[{i}] = function(k) local s = 0 for j = 1, k do s = s + j % 7 end return s end\n" for i in range(20000))
+    path = script(tmp_path, f"local F = {{}}\n{functions}local t = os.clock() while os.clock() - t < 20 do "
+                  "for i = 0, #F do F[i](300) end end")
+    with vms.Target(["lua5.4", path]) as t:
+        vms.wait_until(lambda: t.cpu() > 0.3)
+        r = vms.luabpf("-p", t.pid, "-F", 5000, "-d", 1, "-o", tmp_path / "p.pb.gz")
+        assert t.p.poll() is None, r
+    assert r.code == 0 and r.stats["ended_by"] == "duration", r
+    assert r.stats["samples"] == r.stats["resolved"] + r.stats["outside_lua"] + r.stats["lost"] > 1000, r
 
 
 def test_interrupt_reaches_command_and_report_is_written(tmp_path):

@@ -25,6 +25,7 @@
 
 struct attached {
 	int event;
+	bool doubled; /* what it counts, another may count, too */
 	struct bpf_link *link;
 };
 
@@ -190,7 +191,7 @@ void loader_detach(struct loader *l)
 		if (!a->link)
 			continue;
 		ioctl(a->event, PERF_EVENT_IOC_DISABLE, 0);
-		if (read(a->event, &count, sizeof(count)) == sizeof(count))
+		if (!a->doubled && read(a->event, &count, sizeof(count)) == sizeof(count))
 			l->cpu_ns += count;
 		bpf_link__destroy(a->link); /* closes the event */
 		a->link = NULL;
@@ -282,7 +283,7 @@ int loader_check_events(struct error *err)
 
 int loader_attach(struct loader *l, const struct loader_attach *how, struct error *err)
 {
-	struct attached a;
+	struct attached a = {.doubled = how->doubled};
 
 	if (l->nattached == l->cap) {
 		size_t cap = l->cap ? l->cap * 2 : 16;

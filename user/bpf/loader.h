@@ -18,7 +18,7 @@ struct loader;
 
 /*
  * cost: have the kernel measure BPF programs' run time (all of them, while this is open). families:
- * LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as unrecognised.
+ * LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as other-family.
  */
 int loader_open(bool cost, uint32_t families, struct loader **out, struct error *err);
 void loader_free(struct loader **loader);

@@ -5,12 +5,14 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "ring.h"
 
 struct ring {
 	struct ring_buffer *rb;
 	struct ring_callbacks callbacks;
 	uint64_t bad;
+	uint64_t began_ns, most_ns; /* the drain in hand */
 };
 
 static int check_sample(const struct lb_rec_sample *s, size_t size)
@@ -69,7 +71,7 @@ static int on_record(void *ctx, void *data, size_t size)
 
 	if (ring_record(&ring->callbacks, data, size))
 		ring->bad++;
-	return 0;
+	return clock_ns(CLOCK_MONOTONIC) - ring->began_ns < ring->most_ns ? 0 : -EAGAIN;
 }
 
 int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **out)
@@ -100,9 +102,14 @@ int ring_epoll_fd(const struct ring *ring)
 	return ring_buffer__epoll_fd(ring->rb);
 }
 
-int ring_drain(struct ring *ring)
+int ring_drain(struct ring *ring, uint64_t most_ns)
 {
-	return ring_buffer__consume(ring->rb);
+	int r;
+
+	ring->began_ns = clock_ns(CLOCK_MONOTONIC);
+	ring->most_ns = most_ns;
+	r = ring_buffer__consume(ring->rb); /* the record that ends it was read, too */
+	return r < 0 && r != -EAGAIN ? r : 0;
 }
 
 uint64_t ring_bad(const struct ring *ring)

@@ -26,8 +26,12 @@ void ring_free(struct ring **ring);
 /* A descriptor that polls readable when BPF wakes the reader. */
 int ring_epoll_fd(const struct ring *ring);
 
-/* Reads what is there. Returns the number of records, or -errno. */
-int ring_drain(struct ring *ring);
+/*
+ * Reads what is there, for at most so many ns: records may come as fast as they are read. 0, or
+ * -errno.
+ */
+#define RING_ALL UINT64_MAX
+int ring_drain(struct ring *ring, uint64_t most_ns);
 
 /* Records that were refused as malformed. */
 uint64_t ring_bad(const struct ring *ring);

@@ -5,7 +5,8 @@
  * bytes.
  *
  * Strings that other tools show are readable UTF-8 (control characters and stray bytes as \xNN).
- * Losses are comments: "luabpf: lost COUNT samples: REASON".
+ * Losses are comments: "luabpf: lost COUNT samples: REASON"; so is what was seen outside Lua:
+ * "luabpf: left out COUNT samples: outside-lua".
  */
 #ifndef PROF_PPROF_H
 #define PROF_PPROF_H

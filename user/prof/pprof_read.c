@@ -23,6 +23,7 @@
 #define MAX_FILE (256UL << 20)
 #define COMMENT_HEAD "luabpf: "
 #define COMMENT_LOST "luabpf: lost "
+#define COMMENT_LEFT_OUT "luabpf: left out "
 #define COMMENT_REASON " samples: "
 
 /* ---- samples ------------------------------------------------------------------------- */
@@ -226,9 +227,13 @@ static int read_comment(struct reader *r, const char *comment)
 	char *end;
 	int rc;
 
-	if (strncmp(comment, COMMENT_LOST, strlen(COMMENT_LOST)))
+	if (!strncmp(comment, COMMENT_LOST, strlen(COMMENT_LOST)))
+		comment += strlen(COMMENT_LOST);
+	else if (!strncmp(comment, COMMENT_LEFT_OUT, strlen(COMMENT_LEFT_OUT)))
+		comment += strlen(COMMENT_LEFT_OUT);
+	else
 		return 0;
-	count = strtoull(comment + strlen(COMMENT_LOST), &end, 10);
+	count = strtoull(comment, &end, 10);
 	if (strncmp(end, COMMENT_REASON, strlen(COMMENT_REASON)))
 		return 0;
 	if (prof_nlosses(r->prof) >= MAX_LOSSES)

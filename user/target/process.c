@@ -109,8 +109,17 @@ int process_check(pid_t pid, struct error *err)
 		return error_remedy(err, -ENOTUNIQ, "luabpf -p %d", tgid);
 	}
 	if (zombie)
-		return error_set(err, -ESRCH, "pid %d: the process has ended", (int)pid);
+		return error_set(err, -ESRCH, "pid %d: the process, or its main thread, has ended",
+				 (int)pid);
 	return check_access(pid, err);
+}
+
+/* Of a line of /proc/PID/maps: "START-END rwxp ...". A process may have a hundred thousand. */
+static bool is_executable(const char *line)
+{
+	const char *perms = strchr(line, ' ');
+
+	return perms && strlen(perms) > 3 && perms[3] == 'x';
 }
 
 static bool parse_mapping(char *line, struct process_mapping *m)
@@ -119,13 +128,15 @@ static bool parse_mapping(char *line, struct process_mapping *m)
 	char perms[5];
 	int path = 0;
 
+	if (!is_executable(line))
+		return false;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
 		   &m->end, perms, &m->offset, &major, &minor, &m->ino, &path) < 7)
 		return false;
 	m->dev = makedev(major, minor);
 	line[strcspn(line, "\n")] = '\0';
 	m->path = line + path;
-	return perms[2] == 'x' && m->ino;
+	return m->ino;
 }
 
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
