@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/signals.h"
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "session.h"
@@ -39,7 +40,8 @@ struct session {
 	struct targets targets; /* roots: those asked for; the session ends with them */
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	uint64_t bad_records;
-	pid_t command; /* 0: none */
+	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
+	pid_t command;	  /* 0: none */
 	bool held;
 	int command_status;
 	bool command_ended;
@@ -109,19 +111,23 @@ static int add_target(struct session *s, pid_t pid, struct target **out)
 	return r;
 }
 
-/* A process that BPF does not know: a child of the command, or one that has called exec. */
+/*
+ * A process that BPF does not know: a child of the command, or one that has called exec. There is a
+ * record for each sample that was taken of it until it is known.
+ */
 static void on_task(void *arg, const struct lb_rec_task *rec)
 {
 	struct session *s = arg;
 	struct target *t = targets_find(&s->targets, (pid_t)rec->pid);
+	bool known = t && t->told && t->proc.exec_id == rec->exec_id;
 
-	/* answered already: BPF asks in each sample until then */
-	if (t && ((t->proc.epoch != rec->epoch && rec->epoch) ||
-		  (t->told && !rec->epoch && t->proc.exec_id == rec->exec_id)))
-		return;
+	if (!known && t && t->proc.epoch != rec->epoch && rec->epoch)
+		return; /* of an image that it had before */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
 		return; /* it has ended */
-	targets_recognise(&s->targets, t, rec->exec_id, NULL);
+	if (!known)
+		targets_recognise(&s->targets, t, rec->exec_id, NULL);
+	s->not_lua += t->told && !t->proc.nmodules;
 }
 
 /* ---- opening -----------------------------------------------------------------------------------
@@ -241,6 +247,8 @@ static int open_descriptors(struct session *s)
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGCHLD);
+	if (!signals_ignored(SIGHUP)) /* the terminal is gone; not after nohup */
+		sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -448,6 +456,18 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	return false;
 }
 
+/* How the samples ended. User space knows more of some than BPF did. */
+static int read_ends(const struct session *s, uint64_t ends[LB_END__MAX])
+{
+	int r = loader_ends(s->loader, ends);
+
+	if (r)
+		return r;
+	ends[LB_END_UNRECOGNISED] -= s->not_lua;
+	ends[LB_END_OUTSIDE] += s->not_lua;
+	return 0;
+}
+
 /* What BPF counted as lost goes into the profile: a report of it tells, too. */
 static int count_losses(struct session *s, struct error *err)
 {
@@ -457,7 +477,7 @@ static int count_losses(struct session *s, struct error *err)
 #undef LB_END
 	};
 	uint64_t ends[LB_END__MAX];
-	int i, r = loader_ends(s->loader, ends);
+	int i, r = read_ends(s, ends);
 
 	for (i = 0; i < LB_END__MAX && !r; i++)
 		if (i != LB_END_RESOLVED && ends[i])
@@ -530,7 +550,7 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.command_status = s->command_status,
 	};
 	stats->cpu_ns = loader_cpu_time(s->loader);
-	loader_ends(s->loader, stats->ends);
+	read_ends(s, stats->ends);
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
 }
 

@@ -355,6 +355,28 @@ def test_threads_shorter_than_a_period_are_told(tmp_path):
     assert "has no samples" not in r.err and r.stats["resolved"] > 100, r
 
 
+def test_children_without_lua_are_outside(tmp_path):
+    """What a script runs by os.execute() is no Lua: samples of it that came before that was known are not lost."""
+    path = script(tmp_path, "for i = 1, 20 do os.execute('i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done') end")
+    r = vms.luabpf("-F", 10000, "-o", tmp_path / "p.pb.gz", "--", "lua5.4", path)
+    assert r.stats["outside_lua"] > 500, r
+    assert r.stats["lost"] < 0.01 * r.stats["samples"], r
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_hangup(tmp_path, ignored):
+    """The report is written when the terminal goes; nohup lets it go on."""
+    def nohup():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with looping(tmp_path) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-d", 1, "-jp=f", preexec_fn=nohup if ignored else None).wait_banner()
+        time.sleep(0.3)
+        tool.signal(signal.SIGHUP)
+        r = tool.done(20)
+    assert r.code == 0 and "x.lua:0" in r.out, r
+    assert r.stats["ended_by"] == ("duration" if ignored else "signal"), r
+
+
 def test_new_processes_are_looked_at_once(tmp_path):
     """Many samples come before a new process is known; none of its later ones is lost because it was looked at again."""
     command = "for i in $(seq 40); do lua5.4 -e 'local t = os.clock() while os.clock() - t < 0.01 do end'; done"

@@ -21,6 +21,13 @@ void signals_take(void)
 	given.taken = true;
 }
 
+bool signals_ignored(int signal)
+{
+	struct sigaction now;
+
+	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
 void signals_give_back(void)
 {
 	if (!given.taken)

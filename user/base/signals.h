@@ -7,11 +7,16 @@
 #ifndef BASE_SIGNALS_H
 #define BASE_SIGNALS_H
 
+#include <stdbool.h>
+
 /*
  * At the program's start: remembers what was given. From then on a closed pipe is an error of a
  * write, and ended children can be waited for.
  */
 void signals_take(void);
+
+/* Is it ignored now? One that is blocked arrives all the same. */
+bool signals_ignored(int signal);
 
 /* In a child: actions and mask are those that signals_take() found. Without it, nothing is done. */
 void signals_give_back(void);
