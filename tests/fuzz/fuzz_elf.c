@@ -40,7 +40,7 @@ static void ask(struct elf_file *elf)
 	if (!elf_lj_version(elf, &name) && strncmp(name, "luaJIT_", 7))
 		abort();
 	elf_bias(elf, 0x7f0000001000, 0x1000, &addr);
-	elf_vaddr(elf, 0x1000, &addr);
+	elf_offset(elf, 0x1000, &addr);
 	if (!elf_find_lj_vm(elf, &vm))
 		elf_lj_rbp_sites(elf, &vm, sites, 96, &n);
 	elf_close(&elf);

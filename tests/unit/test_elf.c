@@ -155,15 +155,12 @@ Test(elf, bias_of_mappings)
 	elf_close(&elf);
 }
 
-/* Old linkers let two segments share a page of the file: it is mapped twice, at different places.
- */
-Test(elf, bias_of_a_shared_page)
+/* An ELF file of nothing but its headers. */
+static struct elf_file *with_segments(const Elf64_Phdr *ph, uint16_t n)
 {
 	uint8_t bytes[0x3000] = {0};
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)bytes;
-	Elf64_Phdr *ph = (Elf64_Phdr *)(bytes + sizeof(*eh));
 	struct elf_file *elf = NULL;
-	uint64_t bias = 0;
 
 	memcpy(eh->e_ident, ELFMAG, SELFMAG);
 	eh->e_ident[EI_CLASS] = ELFCLASS64;
@@ -174,20 +171,60 @@ Test(elf, bias_of_a_shared_page)
 	eh->e_ehsize = sizeof(*eh);
 	eh->e_phoff = sizeof(*eh);
 	eh->e_phentsize = sizeof(*ph);
-	eh->e_phnum = 2;
-	ph[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2800};
-	ph[1] = (Elf64_Phdr){.p_type = PT_LOAD,
-			     .p_flags = PF_R | PF_W,
-			     .p_offset = 0x2800,
-			     .p_vaddr = 0x203800,
-			     .p_filesz = 0x400};
+	eh->e_phnum = n;
+	memcpy(bytes + sizeof(*eh), ph, n * sizeof(*ph));
 	cr_assert_eq(elf_open_bytes(bytes, sizeof(bytes), &elf), 0);
+	return elf;
+}
+
+/* Old linkers let two segments share a page of the file: it is mapped twice, at different places.
+ */
+Test(elf, bias_of_a_shared_page)
+{
+	const Elf64_Phdr ph[] = {
+		{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 0x2800},
+		{.p_type = PT_LOAD,
+		 .p_flags = PF_R | PF_W,
+		 .p_offset = 0x2800,
+		 .p_vaddr = 0x203800,
+		 .p_filesz = 0x400},
+	};
+	struct elf_file *elf = with_segments(ph, 2);
+	uint64_t bias = 0;
+
 	cr_assert_eq(elf_bias(elf, 0x7f0000000000, 0, &bias), 0);
 	cr_assert_eq(bias, 0x7f0000000000);
 	cr_assert_eq(elf_bias(elf, 0x7f0000001000, 0x1000, &bias), 0);
 	cr_assert_eq(bias, 0x7f0000000000);
 	cr_assert_eq(elf_bias(elf, 0x7f0000203000, 0x2000, &bias), 0);
 	cr_assert_eq(bias, 0x7f0000000000, "%lx", (unsigned long)bias);
+	elf_close(&elf);
+}
+
+/* lld begins text right behind the constants: in the same page of the file, but not of memory. */
+Test(elf, text_in_a_shared_page)
+{
+	const Elf64_Phdr ph[] = {
+		{.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 0x1510},
+		{.p_type = PT_LOAD,
+		 .p_flags = PF_R | PF_X,
+		 .p_offset = 0x1510,
+		 .p_vaddr = 0x2510,
+		 .p_filesz = 0x1000},
+	};
+	struct elf_file *elf = with_segments(ph, 2);
+	uint64_t at = 0, bias = 0;
+
+	cr_assert_eq(elf_offset(elf, 0x1500, &at), 0);
+	cr_assert_eq(at, 0x1500);
+	cr_assert_eq(elf_offset(elf, 0x2510, &at), 0);
+	cr_assert_eq(at, 0x1510);
+	cr_assert_eq(elf_offset(elf, 0x350f, &at), 0);
+	cr_assert_eq(at, 0x250f);
+	cr_assert_eq(elf_offset(elf, 0x2000, &at), -ENOENT, "between the two");
+	cr_assert_eq(elf_offset(elf, 0x3510, &at), -ENOENT);
+	cr_assert_eq(elf_bias(elf, 0x7f0000002000, 0x1000, &bias), 0);
+	cr_assert_eq(bias, 0x7f0000000000);
 	elf_close(&elf);
 }
 

@@ -2,11 +2,15 @@
 /* Processes from /proc: threads, mappings, and which VMs a process has. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -201,4 +205,88 @@ Test(scan, this_process)
 	cr_expect_not_null(scan_build(scan, 0));
 	cr_expect_null(scan_build(scan, 1));
 	dlclose(lib);
+}
+
+#define LUA "/usr/bin/lua5.4"
+
+/* A file that is mapped as a process that executes it would have it mapped. */
+struct image {
+	char path[32];
+	uint8_t *bytes;
+	size_t len;
+	void *text;
+};
+
+static void image_read(struct image *f)
+{
+	FILE *in __fclose = fopen(LUA, "re");
+
+	if (!in)
+		cr_skip_test("no " LUA);
+	fseek(in, 0, SEEK_END);
+	f->len = (size_t)ftell(in);
+	rewind(in);
+	f->bytes = malloc(f->len);
+	cr_assert(f->bytes && fread(f->bytes, 1, f->len, in) == f->len);
+}
+
+static Elf64_Phdr *image_segment(struct image *f, uint32_t type, uint32_t flags)
+{
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)f->bytes;
+	Elf64_Phdr *ph = (Elf64_Phdr *)(f->bytes + eh->e_phoff);
+	uint16_t i;
+
+	for (i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == type && (ph[i].p_flags & flags) == flags)
+			return &ph[i];
+	cr_skip_test(LUA " has no such segment");
+	return NULL;
+}
+
+static void image_map(struct image *f)
+{
+	const Elf64_Phdr *text = image_segment(f, PT_LOAD, PF_X);
+	int fd __close = -1;
+
+	snprintf(f->path, sizeof(f->path), "/tmp/scan-XXXXXX");
+	fd = mkostemp(f->path, O_CLOEXEC);
+	cr_assert(fd >= 0 && write(fd, f->bytes, f->len) == (ssize_t)f->len);
+	f->text = mmap(NULL, text->p_filesz, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+		       (off_t)text->p_offset & ~4095);
+	cr_assert_neq(f->text, MAP_FAILED);
+}
+
+static void image_free(struct image *f)
+{
+	munmap(f->text, image_segment(f, PT_LOAD, PF_X)->p_filesz);
+	unlink(f->path);
+	free(f->bytes);
+}
+
+/* Another segment ends in the page of the file in which text begins, as lld has it. */
+Test(scan, text_in_a_shared_page)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	const struct vm_build *b;
+	struct lb_proc proc = {};
+	struct error err = {};
+	struct image f = {};
+	Elf64_Phdr *first, *text;
+
+	image_read(&f);
+	text = image_segment(&f, PT_LOAD, PF_X);
+	first = image_segment(&f, PT_PHDR, 0);
+	*first = (Elf64_Phdr){.p_type = PT_LOAD,
+			      .p_flags = PF_R,
+			      .p_offset = text->p_offset,
+			      .p_vaddr = text->p_vaddr + (16 << 20),
+			      .p_filesz = 16};
+	image_map(&f);
+	cr_assert_eq(scan_new(&scan), 0);
+	cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
+	cr_assert_eq(proc.nmodules, 1);
+	b = scan_build(scan, 0);
+	cr_expect_eq(proc.module[0].vm_start - (uint64_t)f.text, b->start - text->p_vaddr);
+	cr_expect_eq(proc.module[0].gc_lo - (uint64_t)f.text, b->gc_lo - text->p_vaddr);
+	image_free(&f);
 }

@@ -309,7 +309,7 @@ static uint8_t *function(struct file *f, const char *name)
 
 	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
 	cr_assert_eq(elf_lookup(elf, name, &vaddr, &size), 0, "%s", name);
-	cr_assert(!elf_vaddr(elf, vaddr, &at) && at == vaddr, "offsets are addresses");
+	cr_assert(!elf_offset(elf, vaddr, &at) && at == vaddr, "offsets are addresses");
 	elf_close(&elf);
 	return f->bytes + vaddr;
 }

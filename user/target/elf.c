@@ -182,6 +182,16 @@ int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size)
 	return elf_pread(elf, dst, size, l->offset + (vaddr - l->vaddr));
 }
 
+int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
+{
+	const struct elf_load *l = load_at(elf, vaddr);
+
+	if (!l)
+		return -ENOENT;
+	*offset = l->offset + (vaddr - l->vaddr);
+	return 0;
+}
+
 static int file_size(const struct elf_file *elf, uint64_t *size)
 {
 	struct stat st;
@@ -224,21 +234,6 @@ int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **by
 	*bytes = TAKE_PTR(buf);
 	*len = n;
 	return 0;
-}
-
-int elf_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < elf->nloads; i++) {
-		const struct elf_load *l = &elf->loads[i];
-
-		if (offset - l->offset < l->filesz) {
-			*vaddr = l->vaddr + (offset - l->offset);
-			return 0;
-		}
-	}
-	return -ENOENT;
 }
 
 /*

@@ -41,8 +41,11 @@ int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_
  */
 int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias);
 
-/* Address of the file that is at an offset of the file. */
-int elf_vaddr(struct elf_file *elf, uint64_t offset, uint64_t *vaddr);
+/*
+ * Where in the file the content of an address is; -ENOENT: nowhere. There is no way back: a page at
+ * a border of two segments holds addresses of both.
+ */
+int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset);
 
 /*
  * The function symbol that covers vaddr, of .symtab, else of .dynsym. The name belongs to elf. At

@@ -85,27 +85,25 @@ static int add_build(struct scan *s, const struct vm_build *b)
 }
 
 /* -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. */
-static int look_into(struct scan *s, int fd, uint64_t offset, struct scanned *f)
+static int look_into(struct scan *s, int fd, struct scanned *f)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
 	struct vm_build b;
-	uint64_t vaddr;
 	int r;
 
 	f->build = NO_BUILD;
 	r = elf_open_fd(fd, &elf);
 	if (r == -EMFILE || r == -ENFILE)
 		return r;
-	if (r || elf_vaddr(elf, offset, &vaddr))
+	if (r)
 		return 0;
 	r = lj_recognise(elf, &b, &f->err);
 	if (r == -ENOENT)
 		r = puc_recognise(elf, &b, &f->err);
 	if (r == -ENOTSUP)
 		f->build = UNKNOWN_BUILD;
-	if (r)
+	if (r || elf_offset(elf, b.start, &b.offset))
 		return 0;
-	b.offset = b.start - (vaddr - offset);
 	f->build = add_build(s, &b);
 	return 0;
 }
@@ -133,7 +131,7 @@ static struct scanned *scan_file(struct scan *s, pid_t pid, const struct process
 	if (!f)
 		return NULL;
 	f->key = probe.key;
-	r = look_into(s, fd, m->offset, f);
+	r = look_into(s, fd, f);
 	if (r) {
 		*error = r;
 		free(f);
