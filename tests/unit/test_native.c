@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include "target/elf.h"
 
 TestSuite(native, .timeout = 20);
+
+#define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
 
 __attribute__((noinline)) int native_test_function(int x)
 {
@@ -126,7 +129,7 @@ Test(native, deleted_library_and_process_that_ended)
 		cr_skip_test("deleted files need map_files, which needs root");
 	cr_assert(mkdtemp(lib));
 	snprintf(path, sizeof(path), "%s/gone.so", lib);
-	copy_file("/lib/x86_64-linux-gnu/libz.so.1", path);
+	copy_file(LIBZ, path);
 	pid = start("/bin/sleep", path);
 	unlink(path);
 	rmdir(lib);
@@ -141,4 +144,65 @@ Test(native, deleted_library_and_process_that_ended)
 	native_forget(n, pid);
 	cr_assert_eq(native_symbol(n, pid, 16, &name), -ESRCH);
 	native_free(&n);
+}
+
+/* A library of ours, mapped into this process; a function in it that has a name. */
+struct mapped {
+	char dir[32], path[64];
+	int fd;
+	uint8_t *text;
+	size_t size;
+	uint64_t function;
+};
+
+static void mapped_new(struct mapped *m)
+{
+	struct elf_file *elf = NULL;
+	uint64_t vaddr, size;
+	struct stat st;
+
+	snprintf(m->dir, sizeof(m->dir), "/tmp/native-XXXXXX");
+	cr_assert(mkdtemp(m->dir));
+	snprintf(m->path, sizeof(m->path), "%s/mapped.so", m->dir);
+	copy_file(LIBZ, m->path);
+	m->fd = open(m->path, O_RDWR | O_CLOEXEC);
+	cr_assert(m->fd >= 0 && !fstat(m->fd, &st));
+	m->size = (size_t)st.st_size;
+	m->text = mmap(NULL, m->size, PROT_READ | PROT_EXEC, MAP_PRIVATE, m->fd, 0);
+	cr_assert_neq(m->text, MAP_FAILED);
+	cr_assert_eq(elf_open(m->path, &elf), 0);
+	cr_assert_eq(elf_lookup(elf, "deflateInit_", &vaddr, &size), 0);
+	m->function = (uint64_t)m->text + vaddr;
+	elf_close(&elf);
+}
+
+static void mapped_free(struct mapped *m)
+{
+	munmap(m->text, m->size);
+	close(m->fd);
+	unlink(m->path);
+	rmdir(m->dir);
+}
+
+Test(native, library_that_is_overwritten)
+{
+	struct timespec later = {.tv_sec = 2000000000};
+	struct native *n = NULL;
+	const char *name = NULL;
+	struct mapped m;
+	uint8_t *at;
+
+	mapped_new(&m);
+	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_str_eq(name, "deflateInit_");
+	at = memmem(m.text, m.size, "\0deflateInit_", 14);
+	cr_assert_not_null(at);
+	cr_assert_eq(pwrite(m.fd, "m", 1, at + 1 - m.text), 1);
+	cr_assert_eq(futimens(m.fd, (struct timespec[]){later, later}), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_str_eq(name, "meflateInit_");
+	native_free(&n);
+	mapped_free(&m);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  *     struct native --- procs: pid -> executable mappings, as last read
- *                   \-- files: device, inode -> open ELF file with its symbols
+ *                   \-- files: device, inode, time -> open ELF file with its symbols
  *
  * Mappings are read again when an address lies in none of them, though not more often than once in
  * REREAD_NS per process: JIT code is in none, ever.
@@ -29,12 +29,8 @@
 #define VDSO_SIZE 8192
 #define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
 
-struct file_key {
-	uint64_t dev, ino;
-};
-
 struct file {
-	struct file_key key;
+	struct process_file key;
 	struct elf_file *elf; /* NULL: could not be opened, or is none */
 	UT_hash_handle hh;
 };
@@ -114,7 +110,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-static struct file *find_file(struct native *n, const struct file_key *key)
+static struct file *find_file(struct native *n, const struct process_file *key)
 {
 	struct file *f;
 
@@ -123,7 +119,8 @@ static struct file *find_file(struct native *n, const struct file_key *key)
 }
 
 /* Owns *elf from here on. */
-static struct file *add_file(struct native *n, const struct file_key *key, struct elf_file **elf)
+static struct file *add_file(struct native *n, const struct process_file *key,
+			     struct elf_file **elf)
 {
 	struct file *f = calloc(1, sizeof(*f));
 
@@ -169,10 +166,12 @@ static int add_map(struct reading *r, uint64_t start, uint64_t end, uint64_t off
 static int note_mapping(void *arg, const struct process_mapping *m)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
-	const struct file_key key = {m->dev, m->ino};
+	struct process_file key = {m->dev, m->ino, 0, 0}; /* of one that cannot be reached */
 	struct reading *r = arg;
-	struct file *file = find_file(r->n, &key);
+	struct file *file;
 
+	process_file(r->p->pid, m, &key);
+	file = find_file(r->n, &key);
 	if (!file) {
 		int fd __close = process_open_mapping(r->p->pid, m);
 
@@ -203,7 +202,7 @@ static uint64_t vdso_of(pid_t pid)
 static int note_vdso(struct reading *r)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
-	const struct file_key key = {VDSO_DEV, 0};
+	const struct process_file key = {.dev = VDSO_DEV};
 	uint64_t base = vdso_of(r->p->pid);
 	struct file *file = find_file(r->n, &key);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Addresses of a process to ELF symbols. Files are opened as the process has them mapped
- * (map_files, or its root), so that containers and deleted files work, and are cached by device and
- * inode.
+ * (map_files, or its root), so that containers and deleted files work, and are cached by device,
+ * inode and time of the last change.
  */
 #ifndef SYM_NATIVE_H
 #define SYM_NATIVE_H

@@ -163,18 +163,48 @@ int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mappin
 	return 0;
 }
 
+#define MAPPED_PATH 4200
+
+static const char *in_map_files(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH])
+{
+	snprintf(path, MAPPED_PATH, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	return path;
+}
+
+/* map_files is for who has CAP_CHECKPOINT_RESTORE. */
+static const char *in_root(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH])
+{
+	snprintf(path, MAPPED_PATH, "/proc/%d/root%s", (int)pid, m->path);
+	return path;
+}
+
+int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out)
+{
+	char path[MAPPED_PATH];
+	struct stat st;
+
+	if (stat(in_map_files(pid, m, path), &st) && stat(in_root(pid, m, path), &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*out = (struct process_file){
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.mtime = st.st_mtim.tv_sec,
+		.mtime_ns = st.st_mtim.tv_nsec,
+	};
+	return 0;
+}
+
 int process_open_mapping(pid_t pid, const struct process_mapping *m)
 {
-	char path[4200];
-	int fd;
+	char path[MAPPED_PATH];
+	int fd = open(in_map_files(pid, m, path), O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
-		 m->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = open(in_root(pid, m, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 ? fd : -errno;
 }
 

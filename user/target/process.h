@@ -32,8 +32,19 @@ struct process_mapping {
 /* Calls fn for each executable file mapping, by address. */
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
-/* Opens what is mapped there, as the process has it: deleted files and other mount namespaces, too.
+/* Which content a file has, as far as its inode tells: one that is written to in place has another
+ * time.
  */
+struct process_file {
+	uint64_t dev, ino;
+	int64_t mtime, mtime_ns;
+};
+
+/*
+ * What is mapped there, as the process has it: deleted files and other mount namespaces, too.
+ * process_file() needs no descriptor. -EINVAL: it is no regular file.
+ */
+int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out);
 int process_open_mapping(pid_t pid, const struct process_mapping *m);
 
 /* Name of the executable, for messages. */

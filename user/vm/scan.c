@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,12 +15,9 @@
 #define NO_BUILD (-1)
 #define UNKNOWN_BUILD (-2)
 
-/* What a file holds. A file that is written to in place has another time. */
+/* What a file holds. */
 struct scanned {
-	struct {
-		uint64_t dev, ino;
-		int64_t mtime, mtime_ns;
-	} key;
+	struct process_file key;
 	int build;	  /* index, or NO_BUILD, UNKNOWN_BUILD */
 	struct error err; /* for UNKNOWN_BUILD */
 	UT_hash_handle hh;
@@ -111,26 +107,25 @@ static int look_into(struct scan *s, int fd, struct scanned *f)
 static struct scanned *scan_file(struct scan *s, pid_t pid, const struct process_mapping *m,
 				 int *error)
 {
-	int fd __close = process_open_mapping(pid, m);
-	struct scanned *f, probe = {};
-	struct stat st;
+	struct process_file key;
+	struct scanned *f;
+	int fd __close = -1;
 	int r;
 
-	if (fd == -EMFILE || fd == -ENFILE)
-		*error = fd;
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (process_file(pid, m, &key))
 		return NULL;
-	probe.key.dev = st.st_dev;
-	probe.key.ino = st.st_ino;
-	probe.key.mtime = st.st_mtim.tv_sec;
-	probe.key.mtime_ns = st.st_mtim.tv_nsec;
-	HASH_FIND(hh, s->files, &probe.key, sizeof(probe.key), f);
+	HASH_FIND(hh, s->files, &key, sizeof(key), f);
 	if (f)
 		return f;
+	fd = process_open_mapping(pid, m);
+	if (fd == -EMFILE || fd == -ENFILE)
+		*error = fd;
+	if (fd < 0)
+		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return NULL;
-	f->key = probe.key;
+	f->key = key;
 	r = look_into(s, fd, f);
 	if (r) {
 		*error = r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which VMs does a process have? Looks at its executable mappings; what a file holds is found out
- * once and kept by device, inode and build id.
+ * once and kept by device, inode and time of its last change.
  */
 #ifndef VM_SCAN_H
 #define VM_SCAN_H
