@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -203,6 +205,67 @@ Test(native, library_that_is_overwritten)
 	cr_assert_eq(native_learn(n, getpid()), 0);
 	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
 	cr_assert_str_eq(name, "meflateInit_");
+	native_free(&n);
+	mapped_free(&m);
+}
+
+static size_t open_files(void)
+{
+	DIR *dir __closedir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	cr_assert(dir);
+	while (readdir(dir))
+		n++;
+	return n;
+}
+
+/* Programs that come and go, each of a file of its own. */
+Test(native, files_that_are_mapped_no_more)
+{
+	struct native *n = NULL;
+	size_t before = open_files(), i;
+	const char *name = NULL;
+	struct mapped stays;
+
+	mapped_new(&stays);
+	cr_assert_eq(native_new(&n), 0);
+	for (i = 0; i < 200; i++) {
+		struct mapped m;
+
+		mapped_new(&m);
+		cr_assert_eq(native_learn(n, getpid()), 0);
+		mapped_free(&m);
+	}
+	cr_expect_lt(open_files(), before + 150, "%zu, then %zu", before, open_files());
+	cr_assert_eq(native_symbol(n, getpid(), stays.function, &name), 0);
+	cr_expect_str_eq(name, "deflateInit_");
+	native_free(&n);
+	mapped_free(&stays);
+	cr_expect_eq(open_files(), before);
+}
+
+/* It is not taken for a file without symbols. */
+Test(native, no_descriptor_is_left)
+{
+	int left = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rlimit before, tight;
+	struct native *n = NULL;
+	const char *name = NULL;
+	struct mapped m;
+
+	mapped_new(&m);
+	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	tight = before;
+	tight.rlim_cur = (rlim_t)left + 1; /* for /proc/PID/maps, and no other */
+	close(left);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	cr_expect_neq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_expect_str_eq(name, "deflateInit_");
 	native_free(&n);
 	mapped_free(&m);
 }

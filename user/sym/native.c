@@ -26,21 +26,25 @@
 
 #define REREAD_NS 1000000000ULL
 #define MAX_MAPS 65536
+#define IDLE_FILES 64 /* kept open for the next process */
 #define VDSO_SIZE 8192
 #define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
 
 struct file {
 	struct process_file key;
-	struct elf_file *elf; /* NULL: could not be opened, or is none */
+	struct elf_file *elf; /* NULL: it is none */
+	uint64_t serial;      /* an address may be another file's later */
+	uint32_t users;	      /* mappings of processes that are known */
 	UT_hash_handle hh;
 };
 
 struct map {
 	uint64_t start, end, offset;
-	struct file *file;
+	struct file *file; /* NULL: it could not be opened */
 };
 
 struct proc {
+	struct native *native;
 	pid_t pid;
 	struct map *maps;
 	size_t nmaps;
@@ -49,7 +53,9 @@ struct proc {
 };
 
 struct native {
-	struct file *files;
+	struct file *files; /* in the order in which they were opened */
+	size_t idle;	    /* of them, without users */
+	uint64_t serial;
 	struct proc *procs;
 };
 
@@ -63,10 +69,41 @@ int native_new(struct native **out)
 	return 0;
 }
 
+static void drop_file(struct native *n, struct file *f)
+{
+	HASH_DEL(n->files, f);
+	elf_close(&f->elf);
+	free(f);
+}
+
+static void hold(struct native *n, struct file *f)
+{
+	if (f && !f->users++)
+		n->idle--;
+}
+
+/* Programs come and go without end; their files must not stay open. */
+static void release(struct native *n, struct file *f)
+{
+	struct file *oldest;
+
+	if (!f || --f->users || ++n->idle <= IDLE_FILES)
+		return;
+	for (oldest = n->files; oldest->users;)
+		oldest = oldest->hh.next;
+	drop_file(n, oldest);
+	n->idle--;
+}
+
 static void free_proc(struct proc **p)
 {
-	if (*p)
-		free((*p)->maps);
+	size_t i;
+
+	if (!*p)
+		return;
+	for (i = 0; i < (*p)->nmaps; i++)
+		release((*p)->native, (*p)->maps[i].file);
+	free((*p)->maps);
 	free(*p);
 	*p = NULL;
 }
@@ -78,15 +115,12 @@ void native_free(struct native **n)
 
 	if (!*n)
 		return;
-	HASH_ITER (hh, (*n)->files, f, next_file) {
-		HASH_DEL((*n)->files, f);
-		elf_close(&f->elf);
-		free(f);
-	}
 	HASH_ITER (hh, (*n)->procs, p, next_proc) {
 		HASH_DEL((*n)->procs, p);
 		free_proc(&p);
 	}
+	HASH_ITER (hh, (*n)->files, f, next_file)
+		drop_file(*n, f);
 	free(*n);
 	*n = NULL;
 }
@@ -133,11 +167,12 @@ static struct file *add_file(struct native *n, const struct process_file *key,
 		return NULL;
 	}
 	f->elf = TAKE_PTR(*elf);
+	f->serial = ++n->serial;
+	n->idle++;
 	return f;
 }
 
 struct reading {
-	struct native *n;
 	struct proc *p;
 	size_t cap;
 };
@@ -160,28 +195,42 @@ static int add_map(struct reading *r, uint64_t start, uint64_t end, uint64_t off
 	}
 	p->maps[p->nmaps++] =
 		(struct map){.start = start, .end = end, .offset = offset, .file = file};
+	hold(p->native, file);
 	return 0;
+}
+
+/* NULL: it cannot be opened now, which says nothing of later. */
+static int find_or_open(struct native *n, pid_t pid, const struct process_mapping *m,
+			struct file **file)
+{
+	struct elf_file *elf __cleanup(elf_close) = NULL;
+	struct process_file key;
+	int fd __close = -1;
+	int r;
+
+	*file = NULL;
+	if (process_file(pid, m, &key))
+		return 0;
+	*file = find_file(n, &key);
+	if (*file)
+		return 0;
+	fd = process_open_mapping(pid, m);
+	if (fd < 0)
+		return 0;
+	r = elf_open_fd(fd, &elf);
+	if (r && r != -ENOEXEC)
+		return r == -ENOMEM ? r : 0;
+	*file = add_file(n, &key, &elf);
+	return *file ? 0 : -ENOMEM;
 }
 
 static int note_mapping(void *arg, const struct process_mapping *m)
 {
-	struct elf_file *elf __cleanup(elf_close) = NULL;
-	struct process_file key = {m->dev, m->ino, 0, 0}; /* of one that cannot be reached */
 	struct reading *r = arg;
 	struct file *file;
+	int err = find_or_open(r->p->native, r->p->pid, m, &file);
 
-	process_file(r->p->pid, m, &key);
-	file = find_file(r->n, &key);
-	if (!file) {
-		int fd __close = process_open_mapping(r->p->pid, m);
-
-		if (fd >= 0)
-			elf_open_fd(fd, &elf);
-		file = add_file(r->n, &key, &elf);
-		if (!file)
-			return -ENOMEM;
-	}
-	return add_map(r, m->start, m->end, m->offset, file);
+	return err ? err : add_map(r, m->start, m->end, m->offset, file);
 }
 
 static uint64_t vdso_of(pid_t pid)
@@ -204,7 +253,7 @@ static int note_vdso(struct reading *r)
 	struct elf_file *elf __cleanup(elf_close) = NULL;
 	const struct process_file key = {.dev = VDSO_DEV};
 	uint64_t base = vdso_of(r->p->pid);
-	struct file *file = find_file(r->n, &key);
+	struct file *file = find_file(r->p->native, &key);
 
 	if (!base)
 		return 0;
@@ -219,7 +268,7 @@ static int note_vdso(struct reading *r)
 				break;
 		if (!size || elf_open_bytes(bytes, size, &elf))
 			return 0;
-		file = add_file(r->n, &key, &elf);
+		file = add_file(r->p->native, &key, &elf);
 		if (!file)
 			return -ENOMEM;
 	}
@@ -230,11 +279,12 @@ static int note_vdso(struct reading *r)
 static int read_maps(struct native *n, pid_t pid)
 {
 	struct proc *fresh __cleanup(free_proc) = calloc(1, sizeof(*fresh));
-	struct reading r = {.n = n, .p = fresh};
+	struct reading r = {.p = fresh};
 	int err;
 
 	if (!fresh)
 		return -ENOMEM;
+	fresh->native = n;
 	fresh->pid = pid;
 	err = process_mappings(pid, note_mapping, &r);
 	if (!err)
@@ -268,7 +318,7 @@ uint64_t native_maps_id(struct native *n, pid_t pid)
 		const struct map *m = &p->maps[i];
 
 		h = (h ^ m->start ^ m->end << 1 ^ m->offset << 2) * 0x9e3779b97f4a7c15ULL;
-		h = (h ^ h >> 29 ^ (uintptr_t)m->file) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ h >> 29 ^ (m->file ? m->file->serial : 0)) * 0x9e3779b97f4a7c15ULL;
 	}
 	return h;
 }
@@ -318,7 +368,8 @@ int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 	err = locate(n, pid, addr, &map);
 	if (err)
 		return err;
-	if (!map || !map->file->elf || elf_bias(map->file->elf, map->start, map->offset, &bias))
+	if (!map || !map->file || !map->file->elf ||
+	    elf_bias(map->file->elf, map->start, map->offset, &bias))
 		return -ENOENT;
 	return elf_symbol(map->file->elf, addr - bias, name, NULL);
 }

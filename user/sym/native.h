@@ -17,8 +17,9 @@ int native_new(struct native **out);
 void native_free(struct native **n);
 
 /*
- * Name of the function that covers addr. It stays valid until native_free(). -ENOENT: no symbol
- * covers it (stripped, JIT code); -ESRCH: the process is gone and was not seen before.
+ * Name of the function that covers addr. It stays valid until another of native's is called.
+ * -ENOENT: no symbol covers it (stripped, JIT code); -ESRCH: the process is gone and was not seen
+ * before.
  */
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name);
 
@@ -31,7 +32,8 @@ int native_learn(struct native *n, pid_t pid);
 /* Tells one set of mappings from another: what addresses meant may have changed when this has. */
 uint64_t native_maps_id(struct native *n, pid_t pid);
 
-/* The process has ended, or executed another program: forget its mappings (not the files). */
+/* The process has ended, or executed another program: forget its mappings. Some of
+ * the files stay open, for the next process that has them. */
 void native_forget(struct native *n, pid_t pid);
 
 #endif
