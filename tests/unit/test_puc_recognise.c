@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "target/puc_api.h"
 #include "vm/puc_recognise.h"
@@ -488,5 +490,34 @@ Test(puc_recognise, cut_short)
 
 		cr_expect(r == -ENOEXEC || r == -ENOENT || r == -ENOTSUP || r == 0, "%d", r);
 	}
+	free(f.bytes);
+}
+
+/* A file whose constants have no end, without Lua as far as one can see. */
+Test(puc_recognise, too_large)
+{
+	const off_t large = ELF_SEARCH_MAX + (64u << 20);
+	struct elf_file *elf = NULL;
+	static struct vm_build b;
+	struct error err = {};
+	struct file f;
+	Elf64_Phdr *ph;
+	uint16_t i;
+	int fd = memfd_create("large", MFD_CLOEXEC);
+
+	file_read(LUA54, &f);
+	cr_assert_gt(replace(&f, "$LuaVersion", "$xuaVersion", 11), 0);
+	cr_assert_gt(replace(&f, "lua_newstate", "lua_oldstate", 12), 0);
+	ph = (Elf64_Phdr *)(f.bytes + ((const Elf64_Ehdr *)f.bytes)->e_phoff);
+	for (i = 0; i < ((const Elf64_Ehdr *)f.bytes)->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD && ph[i].p_flags == PF_R && ph[i].p_offset)
+			ph[i].p_filesz = (uint64_t)large - ph[i].p_offset;
+	cr_assert_eq(write(fd, f.bytes, f.len), (ssize_t)f.len);
+	cr_assert_eq(ftruncate(fd, large), 0);
+	cr_assert_eq(elf_open_fd(fd, &elf), 0);
+	cr_expect_eq(puc_recognise(elf, &b, &err), -ENOTSUP);
+	cr_expect_not_null(strstr(err.what, "too large to be searched"), "%s", err.what);
+	elf_close(&elf);
+	close(fd);
 	free(f.bytes);
 }

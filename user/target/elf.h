@@ -30,8 +30,10 @@ int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size);
 
 /*
  * The lowest address from `from` on at which the file's constants hold these bytes (at most 64);
- * -ENOENT. Text is searched only in files that keep their constants there.
+ * -ENOENT. Text is searched only in files that keep their constants there. -EFBIG: not found in
+ * what all searches of this file together may look through. A file can be larger than any disk.
  */
+#define ELF_SEARCH_MAX (512u << 20)
 int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_t len,
 		   uint64_t *vaddr);
 

@@ -37,6 +37,9 @@ static int find_in(const struct find *f, const struct elf_load *l, uint64_t vadd
 		size_t n = end - vaddr < CHUNK ? (size_t)(end - vaddr) : CHUNK;
 		const uint8_t *at;
 
+		if (f->elf->searched + n > ELF_SEARCH_MAX)
+			return -EFBIG;
+		f->elf->searched += n;
 		if (elf_pread(f->elf, f->buf, n, l->offset + (vaddr - l->vaddr)))
 			return -ENOENT;
 		at = find_bytes(f->buf, n, f->bytes, f->len);
@@ -55,6 +58,7 @@ int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_
 	uint8_t *buf __free = malloc(CHUNK);
 	struct find f = {elf, bytes, len, buf};
 	uint64_t best = UINT64_MAX;
+	int r, err = -ENOENT;
 	size_t i;
 
 	if (!buf)
@@ -68,12 +72,16 @@ int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_
 		/* linkers that keep constants apart from text begin with a segment without it */
 		if (l->write || (l->exec && !elf->loads[0].exec))
 			continue;
-		if (begin - l->vaddr < l->filesz && begin < best && !find_in(&f, l, begin, &at) &&
-		    at < best)
+		if (begin - l->vaddr >= l->filesz || begin >= best)
+			continue;
+		r = find_in(&f, l, begin, &at);
+		if (!r && at < best)
 			best = at;
+		if (r == -EFBIG)
+			err = r;
 	}
 	if (best == UINT64_MAX)
-		return -ENOENT;
+		return err;
 	*vaddr = best;
 	return 0;
 }

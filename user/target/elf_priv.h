@@ -26,6 +26,7 @@ struct elf_file {
 	Elf *elf;
 	struct elf_load *loads;
 	size_t nloads;
+	uint64_t searched;			  /* bytes, by elf_find_bytes() */
 	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* address, 0: none */
 	bool interp;
 	uint16_t type;

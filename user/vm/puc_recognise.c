@@ -120,11 +120,16 @@ static int find_version(struct elf_file *elf, struct release *r)
 	if (elf_lookup(elf, "lua_newstate", &at, &size) ||
 	    !elf_lookup(elf, "luaJIT_setmode", &at, &size))
 		return -ENOENT;
-	for (i = 0; i < sizeof(version) / sizeof(version[0]); i++)
-		if (!elf_find_bytes(elf, 0, version[i], sizeof(version[i]), &at)) {
+	for (i = 0; i < sizeof(version) / sizeof(version[0]); i++) {
+		int err = elf_find_bytes(elf, 0, version[i], sizeof(version[i]), &at);
+
+		if (err == -EFBIG)
+			return err;
+		if (!err) {
 			*r = (struct release){51 + i, ANY_PATCH, "_VERSION"};
 			return 0;
 		}
+	}
 	return -ENOENT;
 }
 
@@ -133,6 +138,7 @@ static int find_release(struct elf_file *elf, struct release *r)
 	static const char needle[] = "$Lua";
 	uint64_t at = 0, size;
 	unsigned i;
+	int err;
 
 	if (!elf_lookup(elf, "lua_ident", &at, &size) && ident_at(elf, at, r)) {
 		r->source = "lua_ident";
@@ -140,7 +146,10 @@ static int find_release(struct elf_file *elf, struct release *r)
 	}
 	at = 0;
 	for (i = 0; i < MAX_IDENTS; i++, at++) {
-		if (elf_find_bytes(elf, at, needle, strlen(needle), &at))
+		err = elf_find_bytes(elf, at, needle, strlen(needle), &at);
+		if (err == -EFBIG)
+			return err;
+		if (err)
 			break;
 		if (ident_at(elf, at, r)) {
 			r->source = "its text";
@@ -469,10 +478,16 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	struct vm_build b, found = {};
 	unsigned readonly;
 	struct release r;
-	int failed = 0;
+	int failed;
 	size_t i;
 
-	if (find_release(elf, &r))
+	failed = find_release(elf, &r);
+	if (failed == -EFBIG)
+		return error_set(err, -ENOTSUP,
+				 "whether it holds a PUC Lua is not known: it is too large to be "
+				 "searched (more than %u MiB)",
+				 ELF_SEARCH_MAX >> 20);
+	if (failed)
 		return -ENOENT;
 	readonly = r.version == 51 && has_readonly_tables(elf) ? PUC_TABLE_READONLY : 0;
 	for (i = 0; i < NROWS; i++) {
