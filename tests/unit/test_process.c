@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "target/elf.h"
+#include "target/lj_sites.h"
 #include "target/process.h"
 #include "vm/scan.h"
 
@@ -208,6 +210,7 @@ Test(scan, this_process)
 }
 
 #define LUA "/usr/bin/lua5.4"
+#define LUAJIT "/usr/bin/luajit"
 
 /* A file that is mapped as a process that executes it would have it mapped. */
 struct image {
@@ -217,12 +220,12 @@ struct image {
 	void *text;
 };
 
-static void image_read(struct image *f)
+static void image_read(struct image *f, const char *path)
 {
-	FILE *in __fclose = fopen(LUA, "re");
+	FILE *in __fclose = fopen(path, "re");
 
 	if (!in)
-		cr_skip_test("no " LUA);
+		cr_skip_test("no %s", path);
 	fseek(in, 0, SEEK_END);
 	f->len = (size_t)ftell(in);
 	rewind(in);
@@ -239,7 +242,7 @@ static Elf64_Phdr *image_segment(struct image *f, uint32_t type, uint32_t flags)
 	for (i = 0; i < eh->e_phnum; i++)
 		if (ph[i].p_type == type && (ph[i].p_flags & flags) == flags)
 			return &ph[i];
-	cr_skip_test(LUA " has no such segment");
+	cr_skip_test("no such segment");
 	return NULL;
 }
 
@@ -256,11 +259,10 @@ static void image_map(struct image *f)
 	cr_assert_neq(f->text, MAP_FAILED);
 }
 
-static void image_free(struct image *f)
+static void image_unmap(struct image *f)
 {
 	munmap(f->text, image_segment(f, PT_LOAD, PF_X)->p_filesz);
 	unlink(f->path);
-	free(f->bytes);
 }
 
 /* Another segment ends in the page of the file in which text begins, as lld has it. */
@@ -273,7 +275,7 @@ Test(scan, text_in_a_shared_page)
 	struct image f = {};
 	Elf64_Phdr *first, *text;
 
-	image_read(&f);
+	image_read(&f, LUA);
 	text = image_segment(&f, PT_LOAD, PF_X);
 	first = image_segment(&f, PT_PHDR, 0);
 	*first = (Elf64_Phdr){.p_type = PT_LOAD,
@@ -288,5 +290,62 @@ Test(scan, text_in_a_shared_page)
 	b = scan_build(scan, 0);
 	cr_expect_eq(proc.module[0].vm_start - (uint64_t)f.text, b->start - text->p_vaddr);
 	cr_expect_eq(proc.module[0].gc_lo - (uint64_t)f.text, b->gc_lo - text->p_vaddr);
-	image_free(&f);
+	image_unmap(&f);
+	free(f.bytes);
+}
+
+/* The file's n-th variant: what follows some calls of its VM is no instruction. */
+static void vary(const struct image *f, unsigned n)
+{
+	struct elf_file *elf = NULL;
+	struct elf_lj_vm vm;
+	uint16_t sites[96];
+	uint64_t at = 0;
+	size_t nsites = 0, i;
+
+	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
+	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
+	cr_assert_eq(elf_offset(elf, vm.start, &at), 0);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &nsites), 0);
+	for (i = 0; n; i++, n >>= 1) {
+		cr_assert_lt(i, nsites);
+		if (n & 1)
+			f->bytes[at + sites[i]] = 0x06;
+	}
+	elf_close(&elf);
+}
+
+/* A program that is built again and again, while it is recorded. */
+Test(scan, too_many_builds, .timeout = 60)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	struct lb_proc proc = {};
+	struct error err = {};
+	struct image f = {};
+	unsigned i;
+
+	cr_assert_eq(scan_new(&scan), 0);
+	for (i = 0; i < LB_BUILDS; i++) {
+		image_read(&f, LUAJIT);
+		vary(&f, i);
+		image_map(&f);
+		cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
+		cr_assert_eq(proc.nmodules, 1);
+		cr_assert_eq(proc.module[0].build, i);
+		image_unmap(&f);
+		free(f.bytes);
+	}
+	image_read(&f, LUAJIT);
+	vary(&f, i);
+	image_map(&f);
+	for (i = 0; i < 2; i++) {
+		err = (struct error){};
+		cr_expect_eq(scan_process(scan, getpid(), &proc, &err), -ENOTSUP);
+		cr_expect_eq(proc.nmodules, 0);
+		cr_expect_not_null(strstr(err.what, "64 other builds of VMs are known"), "%s",
+				   err.what);
+		cr_expect_not_null(strstr(err.what, f.path), "%s", err.what);
+	}
+	image_unmap(&f);
+	free(f.bytes);
 }

@@ -13,13 +13,13 @@
 #include "scan.h"
 
 #define NO_BUILD (-1)
-#define UNKNOWN_BUILD (-2)
+#define UNSAMPLED_BUILD (-2) /* unknown, or one too many */
 
 /* What a file holds. */
 struct scanned {
 	struct process_file key;
-	int build;	  /* index, or NO_BUILD, UNKNOWN_BUILD */
-	struct error err; /* for UNKNOWN_BUILD */
+	int build;	  /* index, or NO_BUILD, UNSAMPLED_BUILD */
+	struct error err; /* for UNSAMPLED_BUILD */
 	UT_hash_handle hh;
 };
 
@@ -63,7 +63,7 @@ const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 }
 
 /* Two files may hold the same build: their VMs then lie at the same addresses. */
-static int add_build(struct scan *s, const struct vm_build *b)
+static int add_build(struct scan *s, const struct vm_build *b, struct error *err)
 {
 	uint32_t i;
 
@@ -71,11 +71,16 @@ static int add_build(struct scan *s, const struct vm_build *b)
 		if (s->builds[i]->name == b->name && s->builds[i]->start == b->start &&
 		    !memcmp(&s->builds[i]->build, &b->build, sizeof(b->build)))
 			return (int)i;
-	if (s->nbuilds == LB_BUILDS)
-		return NO_BUILD;
+	if (s->nbuilds == LB_BUILDS) {
+		error_set(err, -ENOSPC, "it is not sampled: %d other builds of VMs are known",
+			  LB_BUILDS);
+		return UNSAMPLED_BUILD;
+	}
 	s->builds[s->nbuilds] = malloc(sizeof(*b));
-	if (!s->builds[s->nbuilds])
-		return NO_BUILD;
+	if (!s->builds[s->nbuilds]) {
+		error_set(err, -ENOMEM, "it is not sampled: out of memory");
+		return UNSAMPLED_BUILD;
+	}
 	*s->builds[s->nbuilds] = *b;
 	return (int)s->nbuilds++;
 }
@@ -97,10 +102,10 @@ static int look_into(struct scan *s, int fd, struct scanned *f)
 	if (r == -ENOENT)
 		r = puc_recognise(elf, &b, &f->err);
 	if (r == -ENOTSUP)
-		f->build = UNKNOWN_BUILD;
+		f->build = UNSAMPLED_BUILD;
 	if (r || elf_offset(elf, b.start, &b.offset))
 		return 0;
-	f->build = add_build(s, &b);
+	f->build = add_build(s, &b, &f->err);
 	return 0;
 }
 
@@ -167,7 +172,7 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 		snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
 		return 0;
 	}
-	if (f->build == UNKNOWN_BUILD) {
+	if (f->build == UNSAMPLED_BUILD) {
 		c->unknown = &f->err;
 		snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
 		return 0;
