@@ -64,8 +64,7 @@ int session_wait_command(struct session *session);
 /* "LuaJIT 2.1...": the builds of the targets, for the first line; "" when none is known yet. */
 void session_describe(const struct session *session, char *buf, size_t size);
 
-/* A VM that a target has beside those that are sampled, and why it is not; "" when there is none.
- */
+/* A VM of a target that is not sampled, and why; "" when there is none. */
 const char *session_unsampled(const struct session *session);
 
 /*

@@ -118,6 +118,13 @@ static int tell(struct targets *ts, const struct target *t, struct error *err)
 	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
 }
 
+/* Told at the end: the target that it concerns is one of many, or has other VMs. */
+static void note_unsampled(struct targets *ts, int r, const struct error *why)
+{
+	if (*why->what && r != -ESRCH)
+		ts->unsampled = *why;
+}
+
 int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
 {
 	struct error unknown = {};
@@ -131,8 +138,8 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 	t->proc.epoch = ++ts->epochs;
 	if (r && err)
 		*err = unknown;
-	if (!r && *unknown.what)
-		ts->unsampled = unknown;
+	else
+		note_unsampled(ts, r, &unknown);
 	if (r && r != -ENOTSUP)
 		return r;
 	if (t->proc.families & ~ts->families)
@@ -199,13 +206,13 @@ static void look(struct targets *ts, struct target *t)
 	struct error unknown = {};
 	bool news = false;
 	uint32_t i;
+	int r;
 
 	if (!mapped || mapped == t->mapped)
 		return;
 	t->mapped = mapped;
-	scan_process(ts->scan, t->pid, &now, &unknown);
-	if (*unknown.what)
-		ts->unsampled = unknown;
+	r = scan_process(ts->scan, t->pid, &now, &unknown);
+	note_unsampled(ts, r, &unknown);
 	/* of the image that BPF knows: when this is another by now, it asks anew */
 	if (loader_get_proc(ts->loader, t->pid, &told))
 		return;

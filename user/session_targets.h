@@ -40,8 +40,7 @@ struct targets {
 	struct target *all;
 	size_t n, nroots;	/* roots: the first of them, never replaced by others */
 	uint32_t epochs;	/* images of processes seen so far */
-	struct error unsampled; /* a VM that a target has beside others, and why it is not sampled
-				 */
+	struct error unsampled; /* a VM of a target that is not sampled, and why */
 };
 
 /* Adds a process, to be recognised. Its pidfd is open; -ESRCH: it has ended. */

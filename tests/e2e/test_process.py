@@ -2,7 +2,9 @@
 """Processes: attach, launch, exec, fork, exit, signals, stacks that are too deep."""
 import collections
 import os
+import re
 import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -396,6 +398,18 @@ def test_duration_holds_while_samples_flood_in(tmp_path):
         assert t.p.poll() is None, r
     assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert r.stats["samples"] == r.stats["resolved"] + r.stats["outside_lua"] + r.stats["lost"] > 1000, r
+
+
+def test_child_with_a_vm_that_is_not_known(tmp_path):
+    """Its samples count as outside Lua, and why is told."""
+    of_later = tmp_path / "lua5.6"
+    of_later.write_bytes(Path(shutil.which("lua5.4")).read_bytes().replace(b"$LuaVersion: Lua 5.4.", b"$LuaVersion: Lua 5.6."))
+    of_later.chmod(0o755)
+    text = "local t = os.clock() while os.clock() - t < 0.4 do end"
+    r = vms.luabpf("-F", 1000, "--", "sh", "-c", f"{of_later} -e '{text}'; lua5.4 -e '{text}'; exit 0")
+    assert r.code == 0, r
+    assert r.stats["resolved"] > 300 and r.stats["outside_lua"] > 300, r
+    assert re.search(rf"{of_later} \(in pid \d+\): PUC Lua 5\.6\.\d+ \(lua_ident\): this release is not known", r.err), r
 
 
 def test_interrupt_reaches_command_and_report_is_written(tmp_path):
