@@ -145,8 +145,7 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 	if (t->proc.families & ~ts->families)
 		error_set(&ts->unsampled, -ENOTSUP,
 			  "pid %d: not sampled since it called exec: it runs a Lua of another "
-			  "family now; "
-			  "begin again to sample it",
+			  "family now; begin again to sample it",
 			  (int)t->pid);
 	r2 = tell(ts, t, err);
 	if (r2)

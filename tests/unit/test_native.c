@@ -269,3 +269,32 @@ Test(native, no_descriptor_is_left)
 	native_free(&n);
 	mapped_free(&m);
 }
+
+/* A JIT's, or text that was moved into huge pages. */
+Test(native, code_of_no_file)
+{
+	const size_t page = 4096, n = 3;
+	struct native *native = NULL;
+	const char *name = NULL;
+	uint64_t id, data, code;
+
+	data = (uint64_t)mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			      -1, 0);
+	cr_assert_neq((void *)data, MAP_FAILED);
+	code = data + page;
+	cr_assert_eq(native_new(&native), 0);
+	cr_assert_eq(native_learn(native, getpid()), 0);
+	cr_expect(!native_is_code(native, getpid(), code));
+	id = native_maps_id(native, getpid());
+	cr_assert_eq(mprotect((void *)code, page, PROT_READ | PROT_EXEC), 0);
+	cr_assert_eq(native_learn(native, getpid()), 0);
+	cr_expect(!native_is_code(native, getpid(), code - 1));
+	cr_expect(native_is_code(native, getpid(), code));
+	cr_expect(native_is_code(native, getpid(), code + page - 1));
+	cr_expect(!native_is_code(native, getpid(), code + page));
+	cr_expect(native_is_code(native, getpid(), (uint64_t)native_test_function));
+	cr_expect_eq(native_symbol(native, getpid(), code, &name), -ENOENT);
+	cr_expect_eq(native_maps_id(native, getpid()), id, "no file's mapping has changed");
+	native_free(&native);
+	munmap((void *)data, n * page);
+}

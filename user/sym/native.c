@@ -4,21 +4,20 @@
  *                   \-- files: device, inode, time -> open ELF file with its symbols
  *
  * Mappings are read again when an address lies in none of them, though not more often than once in
- * REREAD_NS per process: JIT code is in none, ever.
+ * REREAD_NS per process: what is no code is in none, ever.
  */
 #include "sym/native.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem_remote.h"
 #include "target/elf.h"
@@ -40,14 +39,15 @@ struct file {
 
 struct map {
 	uint64_t start, end, offset;
-	struct file *file; /* NULL: it could not be opened */
+	struct file *file; /* NULL: it could not be opened, or there is none: code of a JIT */
 };
 
 struct proc {
 	struct native *native;
 	pid_t pid;
-	struct map *maps;
+	struct map *maps; /* by address */
 	size_t nmaps;
+	uint64_t id; /* of the mappings of files */
 	uint64_t read_ns;
 	UT_hash_handle hh;
 };
@@ -136,14 +136,6 @@ void native_forget(struct native *n, pid_t pid)
 	free_proc(&p);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 static struct file *find_file(struct native *n, const struct process_file *key)
 {
 	struct file *f;
@@ -177,11 +169,21 @@ struct reading {
 	size_t cap;
 };
 
-static int add_map(struct reading *r, uint64_t start, uint64_t end, uint64_t offset,
-		   struct file *file)
+/* A JIT has many mappings side by side, and adds to them all the time. */
+static bool continues(const struct proc *p, const struct process_mapping *m)
+{
+	return !m->ino && p->nmaps && !p->maps[p->nmaps - 1].file &&
+	       p->maps[p->nmaps - 1].end == m->start;
+}
+
+static int add_map(struct reading *r, const struct process_mapping *m, struct file *file)
 {
 	struct proc *p = r->p;
 
+	if (!file && continues(p, m)) {
+		p->maps[p->nmaps - 1].end = m->end;
+		return 0;
+	}
 	if (p->nmaps >= MAX_MAPS)
 		return 0;
 	if (p->nmaps == r->cap) {
@@ -194,7 +196,7 @@ static int add_map(struct reading *r, uint64_t start, uint64_t end, uint64_t off
 		r->cap = cap;
 	}
 	p->maps[p->nmaps++] =
-		(struct map){.start = start, .end = end, .offset = offset, .file = file};
+		(struct map){.start = m->start, .end = m->end, .offset = m->offset, .file = file};
 	hold(p->native, file);
 	return 0;
 }
@@ -224,55 +226,52 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 	return *file ? 0 : -ENOMEM;
 }
 
+/* The kernel's vdso is an ELF file in memory only. */
+static int find_or_read_vdso(struct native *n, pid_t pid, const struct process_mapping *m,
+			     struct file **file)
+{
+	const struct process_file key = {.dev = VDSO_DEV};
+	struct elf_file *elf __cleanup(elf_close) = NULL;
+	uint64_t size = m->end - m->start;
+	unsigned char bytes[VDSO_SIZE];
+	struct mem_remote mem;
+
+	*file = find_file(n, &key);
+	if (*file)
+		return 0;
+	if (size > VDSO_SIZE)
+		size = VDSO_SIZE;
+	mem_remote_init(&mem, pid);
+	if (mem_read(&mem.mem, bytes, (uint32_t)size, m->start) ||
+	    elf_open_bytes(bytes, size, &elf))
+		return 0;
+	*file = add_file(n, &key, &elf);
+	return *file ? 0 : -ENOMEM;
+}
+
+static void add_to_id(struct proc *p, const struct process_mapping *m, const struct file *file)
+{
+	uint64_t h = p->id;
+
+	h = (h ^ m->start ^ m->end << 1 ^ m->offset << 2) * 0x9e3779b97f4a7c15ULL;
+	p->id = (h ^ h >> 29 ^ (file ? file->serial : 0)) * 0x9e3779b97f4a7c15ULL;
+}
+
 static int note_mapping(void *arg, const struct process_mapping *m)
 {
 	struct reading *r = arg;
-	struct file *file;
-	int err = find_or_open(r->p->native, r->p->pid, m, &file);
+	struct file *file = NULL;
+	int err = 0;
 
-	return err ? err : add_map(r, m->start, m->end, m->offset, file);
-}
-
-static uint64_t vdso_of(pid_t pid)
-{
-	Elf64_auxv_t aux;
-	char path[64];
-	FILE *f __fclose = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	while (f && fread(&aux, sizeof(aux), 1, f) == 1 && aux.a_type != AT_NULL)
-		if (aux.a_type == AT_SYSINFO_EHDR)
-			return aux.a_un.a_val;
-	return 0;
-}
-
-/* The kernel's vdso is an ELF file in memory only. */
-static int note_vdso(struct reading *r)
-{
-	struct elf_file *elf __cleanup(elf_close) = NULL;
-	const struct process_file key = {.dev = VDSO_DEV};
-	uint64_t base = vdso_of(r->p->pid);
-	struct file *file = find_file(r->p->native, &key);
-
-	if (!base)
-		return 0;
-	if (!file) {
-		unsigned char bytes[VDSO_SIZE];
-		struct mem_remote mem;
-		uint32_t size;
-
-		mem_remote_init(&mem, r->p->pid);
-		for (size = VDSO_SIZE; size; size -= 4096)
-			if (!mem_read(&mem.mem, bytes, size, base))
-				break;
-		if (!size || elf_open_bytes(bytes, size, &elf))
-			return 0;
-		file = add_file(r->p->native, &key, &elf);
-		if (!file)
-			return -ENOMEM;
-	}
-	return add_map(r, base, base + VDSO_SIZE, 0, file);
+	if (m->ino)
+		err = find_or_open(r->p->native, r->p->pid, m, &file);
+	else if (!strcmp(m->path, "[vdso]"))
+		err = find_or_read_vdso(r->p->native, r->p->pid, m, &file);
+	if (err)
+		return err;
+	if (m->ino)
+		add_to_id(r->p, m, file);
+	return add_map(r, m, file);
 }
 
 /* Reads the mappings anew. The old ones stay when that fails. */
@@ -286,14 +285,12 @@ static int read_maps(struct native *n, pid_t pid)
 		return -ENOMEM;
 	fresh->native = n;
 	fresh->pid = pid;
-	err = process_mappings(pid, note_mapping, &r);
-	if (!err)
-		err = note_vdso(&r);
+	err = process_code(pid, note_mapping, &r);
 	if (err)
 		return err;
 	if (!fresh->nmaps)
 		return -ESRCH; /* a zombie has none */
-	fresh->read_ns = now_ns();
+	fresh->read_ns = clock_ns(CLOCK_MONOTONIC);
 	native_forget(n, pid);
 	HASH_ADD(hh, n->procs, pid, sizeof(fresh->pid), fresh);
 	if (!fresh->hh.tbl)
@@ -309,28 +306,23 @@ int native_learn(struct native *n, pid_t pid)
 
 uint64_t native_maps_id(struct native *n, pid_t pid)
 {
-	uint64_t h = 0;
 	struct proc *p;
-	size_t i;
 
 	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
-	for (i = 0; p && i < p->nmaps; i++) {
-		const struct map *m = &p->maps[i];
+	return p ? p->id : 0;
+}
 
-		h = (h ^ m->start ^ m->end << 1 ^ m->offset << 2) * 0x9e3779b97f4a7c15ULL;
-		h = (h ^ h >> 29 ^ (m->file ? m->file->serial : 0)) * 0x9e3779b97f4a7c15ULL;
-	}
-	return h;
+static int beyond(const void *addr, const void *map)
+{
+	const struct map *m = map;
+	uint64_t a = *(const uint64_t *)addr;
+
+	return a < m->start ? -1 : a >= m->end;
 }
 
 static const struct map *find_map(const struct proc *p, uint64_t addr)
 {
-	size_t i;
-
-	for (i = 0; p && i < p->nmaps; i++)
-		if (addr >= p->maps[i].start && addr < p->maps[i].end)
-			return &p->maps[i];
-	return NULL;
+	return p && p->nmaps ? bsearch(&addr, p->maps, p->nmaps, sizeof(*p->maps), beyond) : NULL;
 }
 
 static int locate(struct native *n, pid_t pid, uint64_t addr, const struct map **map)
@@ -340,10 +332,10 @@ static int locate(struct native *n, pid_t pid, uint64_t addr, const struct map *
 
 	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
 	*map = find_map(p, addr);
-	if (*map || (p && now_ns() - p->read_ns < REREAD_NS))
+	if (*map || (p && clock_ns(CLOCK_MONOTONIC) - p->read_ns < REREAD_NS))
 		return 0;
 	if (p)
-		p->read_ns = now_ns();
+		p->read_ns = clock_ns(CLOCK_MONOTONIC);
 	err = read_maps(n, pid);
 	if (err)
 		return p && err != -ENOMEM ? 0 : err;

@@ -23,13 +23,14 @@ void native_free(struct native **n);
  */
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name);
 
-/* Does addr lie in executable code of a file? True when that cannot be told. */
+/* Does addr lie in executable memory, of a file or not? True when that cannot be told. */
 bool native_is_code(struct native *n, pid_t pid, uint64_t addr);
 
 /* Reads the mappings of pid now, while it lives; else the first lookup does. */
 int native_learn(struct native *n, pid_t pid);
 
-/* Tells one set of mappings from another: what addresses meant may have changed when this has. */
+/* Tells one set of mappings of files from another: what addresses meant may have changed when this
+ * has. */
 uint64_t native_maps_id(struct native *n, pid_t pid);
 
 /* The process has ended, or executed another program: forget its mappings. Some of

@@ -114,32 +114,26 @@ int process_check(pid_t pid, struct error *err)
 	return check_access(pid, err);
 }
 
-/* Of a line of /proc/PID/maps: "START-END rwxp ...". A process may have a hundred thousand. */
-static bool is_executable(const char *line)
-{
-	const char *perms = strchr(line, ' ');
-
-	return perms && strlen(perms) > 3 && perms[3] == 'x';
-}
-
+/* "55d0c0a00000-55d0c0a2a000 r-xp 00007000 fe:00 11305939   /usr/bin/lua5.4" */
 static bool parse_mapping(char *line, struct process_mapping *m)
 {
+	const char *perms = strchr(line, ' ');
 	unsigned major, minor;
-	char perms[5];
 	int path = 0;
 
-	if (!is_executable(line))
+	/* a program may have tens of thousands of others */
+	if (!perms || strnlen(perms, 5) < 5 || perms[3] != 'x')
 		return false;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
-		   &m->end, perms, &m->offset, &major, &minor, &m->ino, &path) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
+		   &m->end, &m->offset, &major, &minor, &m->ino, &path) < 6)
 		return false;
 	m->dev = makedev(major, minor);
 	line[strcspn(line, "\n")] = '\0';
 	m->path = line + path;
-	return m->ino;
+	return true;
 }
 
-int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
 {
 	FILE *f __fclose = NULL;
 	char *line __free = NULL;
@@ -161,6 +155,25 @@ int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mappin
 			return r;
 	}
 	return 0;
+}
+
+struct of_files {
+	int (*fn)(void *arg, const struct process_mapping *m);
+	void *arg;
+};
+
+static int if_of_file(void *arg, const struct process_mapping *m)
+{
+	const struct of_files *o = arg;
+
+	return m->ino ? o->fn(o->arg, m) : 0;
+}
+
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+{
+	struct of_files o = {fn, arg};
+
+	return process_code(pid, if_of_file, &o);
 }
 
 #define MAPPED_PATH 4200

@@ -22,14 +22,15 @@ int process_check(pid_t pid, struct error *err);
 /* -ENOTSUP: process numbers here are not those that the kernel's BPF sees. */
 int process_check_namespace(struct error *err);
 
-/* An executable mapping of a file. */
+/* An executable mapping. */
 struct process_mapping {
 	uint64_t start, end, offset;
-	uint64_t dev, ino;
-	const char *path; /* as the process sees it; borrowed for the call */
+	uint64_t dev, ino; /* 0, 0: of no file */
+	const char *path;  /* as the process sees it, or "[vdso]"; borrowed for the call */
 };
 
-/* Calls fn for each executable file mapping, by address. */
+/* Calls fn for each executable mapping, by address; process_mappings() for those of files only. */
+int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
 /* Which content a file has, as far as its inode tells: one that is written to in place has another
