@@ -440,8 +440,8 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return false;
 	case WAKE_DRAIN:
 		eat_timer(s->drain_timer);
+		drain(s, DRAIN_NS); /* first: of images that a look may replace */
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
-		drain(s, DRAIN_NS);
 		return false;
 	case WAKE_SIGNAL:
 		s->end = SESSION_SIGNAL;

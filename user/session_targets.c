@@ -83,12 +83,12 @@ static int add_mapping(void *arg, const struct process_mapping *m)
 	return 0;
 }
 
-/* Tells one set of executable mappings from another. 0: they cannot be read. */
+/* Tells one set of executable mappings from another. 0: there are none, as it ends. */
 static uint64_t mappings_of(pid_t pid)
 {
 	uint64_t h = 1;
 
-	return process_mappings(pid, add_mapping, &h) ? 0 : h | 1;
+	return process_mappings(pid, add_mapping, &h) || h == 1 ? 0 : h | 1;
 }
 
 /* BPF learns the builds before it learns who has them. */
