@@ -33,7 +33,7 @@ static __always_inline __u64 ring_wakeup(int now, __u32 sample)
 }
 
 /* Asks user space to look at a process. */
-static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id)
+static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample)
 {
 	struct lb_rec_task *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 
@@ -44,6 +44,8 @@ static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id)
 	rec->pid = pid;
 	rec->epoch = epoch;
 	rec->exec_id = exec_id;
+	rec->sample = sample;
+	rec->pad = 0;
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 }
 

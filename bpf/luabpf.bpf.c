@@ -86,12 +86,28 @@ static __always_inline int is_duplicate(void *ctx, struct lb_thread *thread)
 	return thread->root != root;
 }
 
+/* Begins anywhere: what is short may come in any CPU's first events. */
+static __always_inline int is_sample(void)
+{
+	__u32 zero = 0, *left = bpf_map_lookup_elem(&countdown, &zero);
+
+	if (!left)
+		return 0;
+	if (!*left)
+		*left = 1 + bpf_get_prandom_u32() % events_per_sample;
+	if (--*left)
+		return 0;
+	*left = events_per_sample;
+	return 1;
+}
+
 static __always_inline int on_event(void *ctx, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 pid = task->tgid;
 	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
 	__u64 exec_id = task_exec_id(task);
+	int taken;
 
 	if (doubled) {
 		struct lb_thread *thread = thread_of(task->pid, exec_id);
@@ -102,11 +118,15 @@ static __always_inline int on_event(void *ctx, __u32 families)
 	/* a process without a VM may have called exec since it was looked at: a shell's way */
 	if (proc && !proc->exec_id && proc->nmodules)
 		proc->exec_id = exec_id;
+	taken = events_per_sample == 1 || is_sample();
 	if (!proc || proc->exec_id != exec_id) {
-		emit_task(pid, proc ? proc->epoch : 0, exec_id);
-		count_end(LB_END_UNRECOGNISED);
+		emit_task(pid, proc ? proc->epoch : 0, exec_id, taken);
+		if (taken)
+			count_end(LB_END_UNRECOGNISED);
 		return 0;
 	}
+	if (!taken)
+		return 0;
 	if (proc->families & ~families) /* since an exec */
 		count_end(LB_END_OTHER_FAMILY);
 	else

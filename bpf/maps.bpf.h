@@ -45,6 +45,21 @@ struct {
 /* Some thread may have two events: see is_duplicate(). User space sets it, BPF reads. */
 __u32 doubled;
 
+/*
+ * Of so many events on a CPU one is a sample; user space sets it before the program is loaded. A
+ * thread's first event comes after a period of its own CPU time: at a period of 10 ms none that
+ * runs for less would ever show, and all others would have half a sample too few.
+ */
+const volatile __u32 events_per_sample = 1;
+
+/* Events until the next sample. BPF alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} countdown SEC(".maps");
+
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
  * a clock's reading is too dear to have one in each sample. */
 __u64 first_sample;

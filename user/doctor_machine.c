@@ -14,6 +14,7 @@
 #include "target/process.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
+#define PERIOD_NS 1000000 /* any will do: nothing is attached */
 
 static void ok(const struct doctor *d, const char *object, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -113,7 +114,7 @@ static void check_bpf(const struct doctor *d)
 {
 	struct loader *loader __cleanup(loader_free) = NULL;
 	struct error err;
-	int r = loader_open(false, LB_FAMILIES, &loader, &err);
+	int r = loader_open(false, LB_FAMILIES, PERIOD_NS, &loader, &err);
 
 	if (r == -EMFILE)
 		error_remedy(&err, 0, "raise the limit of open files: ulimit -n 4096");

@@ -113,7 +113,7 @@ static int add_target(struct session *s, pid_t pid, struct target **out)
 
 /*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
- * record for each sample that was taken of it until it is known.
+ * record for each event on it until it is known.
  */
 static void on_task(void *arg, const struct lb_rec_task *rec)
 {
@@ -127,7 +127,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
-	s->not_lua += t->told && !t->proc.nmodules;
+	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
 }
 
 /* ---- opening -----------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ static int attach(struct session *s, pid_t pid, bool children, struct error *err
 {
 	struct attach_ctx c = {
 		.s = s,
-		.how = {.period_ns = s->period_ns, .children = children},
+		.how = {.children = children},
 		.grew = true,
 		.err = err,
 	};
@@ -297,7 +297,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	if (r)
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
 	s->targets.families = families_of(s, o);
-	r = loader_open(o->cost, s->targets.families, &s->loader, err);
+	r = loader_open(o->cost, s->targets.families, o->period_ns, &s->loader, err);
 	if (r)
 		return r;
 	r = open_descriptors(s);

@@ -44,7 +44,7 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
  */
 #define MISSING_TOLD 0.3
 #define MISSING_PERIODS 20
-#define MISSING_PERIOD_NS 1000000
+#define MISSING_PERIOD_NS 1000000 /* of an event, at least: bpf/loader.c, EVENT_NS */
 
 static bool is_outside(const char *key)
 {
@@ -85,6 +85,14 @@ static double achieved_hz(const struct summary *s)
 static double asked_hz(const struct summary *s)
 {
 	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
+}
+
+/* Events of which none is taken (bpf/maps.bpf.h, events_per_sample) are part of its price. */
+static double bpf_ns_per_sample(const struct summary *s)
+{
+	double all = (double)(s->resolved + s->outside + s->lost);
+
+	return all ? (double)s->stats.bpf_ns / all : 0;
 }
 
 static double percent(uint64_t part, uint64_t all)
@@ -138,7 +146,7 @@ static uint64_t lost_to_layout(const struct summary *s)
 	return n;
 }
 
-/* Each thread's first sample comes after a period of its own CPU time. */
+/* Each thread's first event comes after a period of its own CPU time. */
 static void print_missing(const struct summary *s, FILE *to)
 {
 	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
@@ -148,9 +156,9 @@ static void print_missing(const struct summary *s, FILE *to)
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the CPU time has no samples: threads and processes that ran "
-		"for less than %.1f ms, mostly, of which none can be taken; -F %.0f would show "
-		"them\n",
-		100 * missing, (double)s->stats.period_ns / 1e6, 10 * hz);
+		"for less than a millisecond, mostly, of which none can be taken; -F 10000 would "
+		"show them\n",
+		100 * missing);
 }
 
 void summary_print(const struct summary *s, const char *written, FILE *to)
@@ -164,9 +172,8 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 		asked_hz(s), percent(s->outside, all), s->lost);
 	if (s->lost)
 		fprintf(to, " (%.2f %%)", (double)summary_lost_ppm(s) / 1e4);
-	if (s->stats.bpf_runs)
-		fprintf(to, "; %.0f ns in BPF per sample",
-			(double)s->stats.bpf_ns / (double)s->stats.bpf_runs);
+	if (s->stats.bpf_ns && all)
+		fprintf(to, "; %.0f ns in BPF per sample", bpf_ns_per_sample(s));
 	fprintf(to, "\n");
 	print_losses(s, to);
 	if (!s->resolved)
@@ -230,8 +237,7 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "cpu_seconds", (double)st->cpu_ns / 1e9);
 	cJSON_AddNumberToObject(root, "wall_seconds", (double)st->wall_ns / 1e9);
 	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
-	cJSON_AddNumberToObject(root, "bpf_ns_per_sample",
-				st->bpf_runs ? (double)st->bpf_ns / (double)st->bpf_runs : 0);
+	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
 	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
 	text = cJSON_Print(root);

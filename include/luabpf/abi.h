@@ -158,6 +158,8 @@ struct lb_rec_task {
 	__u32 pid;
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
+	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
+	__u32 pad;
 };
 
 /* ---- maps --------------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ static const struct session_stats stats = {
 	.period_ns = 10000000,
 	.wall_ns = 4000000000,
 	.cpu_ns = 2000000000,
-	.bpf_ns = 500000,
-	.bpf_runs = 250,
+	.bpf_ns = 400000,
+	.bpf_runs = 2000, /* events: ten for a sample */
 	.first_sample_ns = 30000000,
 };
 
@@ -104,7 +104,7 @@ Test(summary, json)
 	cr_expect_eq(number(json, "wall_seconds"), 4);
 	cr_expect_float_eq(number(json, "first_sample_seconds"), 0.03, 1e-9);
 	cr_expect_eq(number(json, "bpf_ns_per_sample"), 2000);
-	cr_expect_eq(number(json, "bpf_runs"), 250);
+	cr_expect_eq(number(json, "bpf_runs"), 2000);
 	by = cJSON_GetObjectItemCaseSensitive(json, "lost_by_reason");
 	cr_expect_eq(cJSON_GetArraySize(by), 2);
 	cr_expect_eq(number(by, "torn"), 3);
@@ -131,6 +131,35 @@ Test(summary, json_of_nothing)
 	cr_expect_str_eq(cJSON_GetObjectItemCaseSensitive(json, "ended_by")->valuestring,
 			 "duration");
 	cJSON_Delete(json);
+}
+
+/* A third of the CPU time has no samples, of so much that this is no chance. */
+Test(summary, missing)
+{
+	static const struct {
+		uint64_t cpu_ns, period_ns;
+		bool told;
+	} cases[] = {
+		{2000000000, 10000000, false}, {2800000000, 10000000, false},
+		{3000000000, 10000000, true},  {300000000, 1000000, true},
+		{150000000, 500000, false}, /* as may be of so many */
+		{10000000, 1000000, false},    {0, 10000000, false},
+	};
+	struct prof *prof __cleanup(prof_free) = profile(180, 15, 3, 2);
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct session_stats st = stats;
+		char *text __free = NULL;
+		struct summary s;
+
+		st.cpu_ns = cases[i].cpu_ns;
+		st.period_ns = cases[i].period_ns;
+		summary_make(&st, prof, &s);
+		text = text_of(&s, NULL);
+		cr_expect_eq(strstr(text, "of the CPU time has no samples") != NULL, cases[i].told,
+			     "case %zu: %s", i, text);
+	}
 }
 
 Test(summary, text)
@@ -181,7 +210,7 @@ Test(summary, ends_in_the_kernel)
 	summary_make(&st, prof, &s);
 	summary_print_ends(&s, f);
 	fclose(f);
-	cr_expect_str_eq(text, "luabpf: in the kernel: 180 resolved, 15 outside-lua, 250 runs of "
+	cr_expect_str_eq(text, "luabpf: in the kernel: 180 resolved, 15 outside-lua, 2000 runs of "
 			       "BPF; first sample after 30.0 ms; ended by signal\n");
 }
 

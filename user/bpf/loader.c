@@ -34,8 +34,9 @@ struct loader {
 	struct bpf_program *program; /* of the skeleton, the one that is loaded */
 	struct attached *attached;
 	size_t nattached, cap;
-	uint64_t cpu_ns; /* that detached events had counted */
-	int stats_fd;	 /* keeps the kernel's run-time counting on */
+	uint64_t event_ns; /* CPU time between two events */
+	uint64_t cpu_ns;   /* that detached events had counted */
+	int stats_fd;	   /* keeps the kernel's run-time counting on */
 };
 
 static int silent(enum libbpf_print_level level, const char *format, va_list args)
@@ -148,9 +149,18 @@ static void choose_program(struct loader *l, uint32_t families)
 		bpf_program__set_autoload(program, program == l->program);
 }
 
-int loader_open(bool cost, uint32_t families, struct loader **out, struct error *err)
+/*
+ * Events come more often than samples where these are far apart, see events_per_sample: for a
+ * millisecond of a thread's CPU time there is one at least.
+ */
+#define EVENT_NS 1000000
+#define EVENTS_MOST 1000000 /* for a sample */
+
+int loader_open(bool cost, uint32_t families, uint64_t period_ns, struct loader **out,
+		struct error *err)
 {
 	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
+	uint64_t events;
 	int r;
 
 	if (!l)
@@ -171,6 +181,11 @@ int loader_open(bool cost, uint32_t families, struct loader **out, struct error 
 	if (families & LB_FAMILY_BIT(PUC))
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)r);
 	choose_program(l, families);
+	events = period_ns >= 2 * EVENT_NS ? period_ns / EVENT_NS : 1;
+	if (events > EVENTS_MOST)
+		events = EVENTS_MOST;
+	l->event_ns = period_ns / events;
+	l->skel->rodata->events_per_sample = (uint32_t)events;
 	r = luabpf_bpf__load(l->skel);
 	if (r)
 		return explain_load(r, err);
@@ -246,13 +261,13 @@ int loader_drop_proc(struct loader *l, pid_t pid)
 	return bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0);
 }
 
-static int open_event(const struct loader_attach *how)
+static int open_event(const struct loader_attach *how, uint64_t period_ns)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = how->period_ns,
+		.sample_period = period_ns,
 		.inherit = 1,
 		.inherit_thread = !how->children,
 		.disabled = how->on_exec,
@@ -275,8 +290,8 @@ static int explain_attach(int r, pid_t tid, struct error *err)
 
 int loader_check_events(struct error *err)
 {
-	struct loader_attach how = {.period_ns = 1000000};
-	int fd __close = open_event(&how);
+	struct loader_attach how = {};
+	int fd __close = open_event(&how, EVENT_NS);
 
 	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
 }
@@ -294,7 +309,7 @@ int loader_attach(struct loader *l, const struct loader_attach *how, struct erro
 		l->attached = p;
 		l->cap = cap;
 	}
-	a.event = open_event(how);
+	a.event = open_event(how, l->event_ns);
 	if (a.event < 0)
 		return explain_attach(-errno, how->tid, err);
 	if (how->doubled)

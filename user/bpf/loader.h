@@ -19,8 +19,10 @@ struct loader;
 /*
  * cost: have the kernel measure BPF programs' run time (all of them, while this is open). families:
  * LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as other-family.
+ * period_ns: CPU time between two samples.
  */
-int loader_open(bool cost, uint32_t families, struct loader **out, struct error *err);
+int loader_open(bool cost, uint32_t families, uint64_t period_ns, struct loader **out,
+		struct error *err);
 void loader_free(struct loader **loader);
 
 /* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
@@ -41,7 +43,6 @@ int loader_drop_proc(struct loader *loader, pid_t pid);
  */
 struct loader_attach {
 	pid_t tid;
-	uint64_t period_ns;
 	bool children;
 	bool on_exec;
 	bool doubled; /* the thread may have inherited an event already */
