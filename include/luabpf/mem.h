@@ -86,8 +86,12 @@ static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 s
 
 #else
 
+struct mem_vec; /* base/mem_vec.h */
+
 struct lb_mem {
 	int (*read)(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr);
+	/* mem_readv(); NULL: one piece after the other */
+	long (*readv)(const struct lb_mem *mem, struct mem_vec *vec, unsigned long n);
 	int uncached; /* nothing is kept between reads (cache.h), so that each can fail by itself */
 };
 

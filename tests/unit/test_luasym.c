@@ -5,6 +5,9 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <luabpf/layout.h>
@@ -220,6 +223,43 @@ Test(luasym, kth_read_fails)
 		}
 	}
 	cr_assert_gt(partial, 0);
+}
+
+/* How many reads a prototype takes that has so many string constants. */
+static unsigned reads_of(uint32_t nkgc)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	uint64_t *kgc __free = calloc(nkgc, sizeof(*kgc));
+	struct source s = {.bc = code,
+			   .nbc = sizeof(code) / 4,
+			   .kgc = kgc,
+			   .nkgc = nkgc,
+			   .uvinfo = "",
+			   .varinfo = "",
+			   .uvlen = 1,
+			   .varlen = 1,
+			   .numline = 20};
+	struct arena_failing f;
+	char text[16];
+	uint64_t pt;
+	uint32_t i;
+
+	for (i = 0; i < nkgc; i++) {
+		snprintf(text, sizeof(text), "name%u", i);
+		kgc[i] = str(a, text);
+	}
+	pt = proto(a, &s);
+	arena_failing_init(&f, arena_mem(a), UINT_MAX, false);
+	cr_assert_eq(lj_proto_read(&f.mem, pt, &p), 0);
+	cr_assert(lj_proto_complete(p));
+	return f.reads;
+}
+
+/* A main chunk holds the names of all its functions, and is read again in each round. */
+Test(luasym, strings_are_read_together)
+{
+	cr_expect_leq(reads_of(800), reads_of(8) + 2);
 }
 
 Test(luasym, known_in_part)

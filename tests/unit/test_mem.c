@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem_gather.h"
 #include "base/mem_image.h"
 #include "base/mem_remote.h"
+#include "base/mem_vec.h"
 
 TestSuite(mem, .timeout = 10);
 
@@ -119,7 +121,7 @@ Test(mem, remote_batch_goes_on_after_a_fault)
 			vec[i].addr = (uintptr_t)map + page - 4; /* half of it can be read */
 	}
 	mem_remote_init(&r, getpid());
-	cr_assert_eq(mem_remote_readv(&r, vec, 200), 200 - 29 - 28);
+	cr_assert_eq(mem_readv(&r.mem, vec, 200), 200 - 29 - 28);
 	for (i = 0; i < 200; i++) {
 		bool bad = i % 7 == 3 || i % 7 == 5;
 
@@ -127,5 +129,89 @@ Test(mem, remote_batch_goes_on_after_a_fault)
 		cr_assert(bad || !memcmp(buf[i], "xxxxxxxx", 8), "piece %zu", i);
 	}
 	r.pid = 0x7ffffff0;
-	cr_assert_eq(mem_remote_readv(&r, vec, 200), -ESRCH);
+	cr_assert_eq(mem_readv(&r.mem, vec, 200), -ESRCH);
+}
+
+static struct {
+	struct lb_mem mem;
+	const struct lb_mem *under;
+	unsigned reads;
+} counted;
+
+static int counted_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	(void)mem;
+	counted.reads++;
+	return mem_read(counted.under, dst, size, addr);
+}
+
+/* Objects at these addresses of [0x10000, 0x18000), less the page at 0x14000, come in one read each
+ * when they are far from each other. */
+Test(mem, gather)
+{
+	static const struct {
+		uint64_t want[4];
+		unsigned pieces;
+		unsigned later; /* reads of what is not in hand */
+	} cases[] = {
+		{{0x10000, 0x10100, 0x10400, 0x10400}, 1, 0},
+		{{0x12000, 0x10000, 0x11000, 0x17000}, 4, 0},
+		{{0x10fc0, 0x10fe0, 0x10ff0, 0x11000}, 1, 0}, /* across pages */
+		{{0x13fe0, 0x13fc8, 0x13fe8, 0x13ff0}, 1, 0}, /* nothing lies behind them */
+		{{0x13f00, 0x14010, 0x13e00, 0x13f80}, 1, 4}, /* one of them is not there */
+		{{0x14010, 0x10000, 0x20000, 0x8}, 4, 3},
+	};
+	static uint8_t bytes[0x8000];
+	struct mem_image img;
+	struct mem_gather g;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7 + (i >> 8));
+	mem_image_init(&img);
+	mem_image_add(&img, 0x10000, bytes, 0x4000);
+	mem_image_add(&img, 0x15000, bytes + 0x5000, 0x3000);
+	counted.mem.read = counted_read;
+	counted.under = &img.mem;
+	mem_gather_init(&g, &counted.mem);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (j = 0; j < 4; j++)
+			mem_gather_want(&g, cases[i].want[j]);
+		counted.reads = 0;
+		cr_assert_eq(mem_gather_read(&g), 0);
+		cr_expect_eq(counted.reads, cases[i].pieces, "case %zu: %u", i, counted.reads);
+		counted.reads = 0;
+		for (j = 0; j < 4; j++) {
+			uint64_t addr = cases[i].want[j];
+			bool there = addr >= 0x10000 && addr < 0x18000 && addr >> 12 != 0x14;
+			uint8_t got[16];
+			int err = mem_read(&g.mem, got, sizeof(got), addr);
+
+			cr_expect_eq(!err, there, "case %zu, object %zu", i, j);
+			if (!err)
+				cr_expect_arr_eq(got, bytes + addr - 0x10000, sizeof(got));
+		}
+		cr_expect_eq(counted.reads, cases[i].later, "case %zu: %u", i, counted.reads);
+	}
+	cr_assert_eq(mem_gather_read(&g), 0, "nothing is wanted any more");
+	counted.reads = 0;
+	cr_expect_eq(mem_read(&g.mem, bytes, 1, 0x10000), 0);
+	cr_expect_eq(counted.reads, 1);
+	mem_gather_clear(&g);
+	mem_image_clear(&img);
+}
+
+Test(mem, gather_has_bounds)
+{
+	struct mem_gather g;
+	struct mem_image img;
+	uint64_t i;
+
+	mem_image_init(&img);
+	mem_gather_init(&g, &img.mem);
+	for (i = 0; i <= MEM_GATHER_MAX; i++)
+		mem_gather_want(&g, UINT64_MAX - 7 - i * 4096);
+	cr_assert_eq(mem_gather_read(&g), 0);
+	cr_expect_leq(g.npieces, MEM_GATHER_MAX);
+	mem_gather_clear(&g);
 }

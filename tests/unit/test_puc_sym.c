@@ -9,6 +9,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include <luabpf/puc_print.h>
@@ -204,6 +205,43 @@ Test(puc_sym, stripped)
 		cr_assert_eq(puc_proto_callname(p, 8, &name), PUC_NAME_UPVALUE);
 		cr_assert_str_eq(name, "?");
 	}
+}
+
+/* A main chunk holds the names of all its functions, and is read again in each round. */
+static unsigned reads_of(const struct puc_layout *puc, unsigned n)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g",
+					    "h", "i", "j", "k", "l", "m", "n"};
+	static const struct puc_code_ins code[] = {{I_RETURN, 0, 0, 0}};
+	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+	const char *k[16] = {NULL};
+	struct arena_failing f;
+	uint64_t addr, children[14];
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		k[i] = names[i];
+		children[i] = puc_code_empty(a, 1);
+	}
+	addr = puc_code_proto(
+		a, &(struct puc_code_source){
+			   .code = code, .ncode = 1, .k = k, .children = children, .nchildren = n});
+	arena_take(a, 64); /* memory does not end with the last string */
+	arena_failing_init(&f, arena_mem(a), UINT_MAX, false);
+	cr_assert_eq(puc_proto_read(&f.mem, puc, addr, &p), 0);
+	cr_assert(puc_proto_complete(p));
+	return f.reads;
+}
+
+Test(puc_sym, strings_are_read_together)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	cr_expect_leq(reads_of(puc, 14), reads_of(puc, 1) + 2, "%s", row);
 }
 
 Test(puc_sym, kth_read_fails)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/mem_vec.h"
+
 #define BATCH 64 /* pieces per system call, far below IOV_MAX */
 
 static int remote_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
@@ -20,11 +22,6 @@ static int remote_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 ad
 	if (n < 0)
 		return -errno;
 	return (size_t)n == size ? 0 : -EFAULT;
-}
-
-void mem_remote_init(struct mem_remote *r, pid_t pid)
-{
-	*r = (struct mem_remote){.mem.read = remote_read, .pid = pid};
 }
 
 /*
@@ -58,19 +55,25 @@ static ssize_t read_batch(const struct mem_remote *r, struct mem_vec *vec, size_
 	return (ssize_t)i;
 }
 
-int mem_remote_readv(const struct mem_remote *r, struct mem_vec *vec, size_t n)
+static long remote_readv(const struct lb_mem *mem, struct mem_vec *vec, unsigned long n)
 {
+	const struct mem_remote *r = (const struct mem_remote *)mem;
 	size_t i, done = 0;
-	int whole = 0;
+	long whole = 0;
 
 	while (done < n) {
 		ssize_t decided = read_batch(r, vec + done, n - done);
 
 		if (decided < 0)
-			return (int)decided;
+			return decided;
 		done += (size_t)decided;
 	}
 	for (i = 0; i < n; i++)
 		whole += !vec[i].err;
 	return whole;
+}
+
+void mem_remote_init(struct mem_remote *r, pid_t pid)
+{
+	*r = (struct mem_remote){.mem.read = remote_read, .mem.readv = remote_readv, .pid = pid};
 }

@@ -5,8 +5,9 @@
  *     GCproto | bytecode | ... GC constants | number constants | upvalues | lineinfo uvinfo varinfo
  *                                           ^ k: constants count down and up from here
  *
- * so after the head is checked, one read brings all but the text of strings. The head is checked
- * for what later code relies on: every table lies inside the allocation.
+ * so after the head is checked, one read brings all but the text of strings. Those were interned as
+ * the chunk was compiled, one close to the other, and are gathered. The head is checked for what
+ * later code relies on: every table lies inside the allocation.
  */
 #include "sym/lj_proto_priv.h"
 
@@ -18,6 +19,7 @@
 #include <luabpf/lj_print.h>
 
 #include "base/cleanup.h"
+#include "base/mem_gather.h"
 #include "sym/foreign.h"
 #include "vm/lj_bc.h"
 
@@ -197,11 +199,24 @@ static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 	}
 }
 
+/* Brings what the constants from first on refer to. */
+static int gather(struct mem_gather *g, const struct lj_proto *p, uint32_t first)
+{
+	uint32_t i;
+
+	for (i = first; i < p->nkgc && i - first < MEM_GATHER_MAX; i++)
+		if (foreign_plausible(p->kgc[i].ref))
+			mem_gather_want(g, p->kgc[i].ref);
+	return mem_gather_read(g);
+}
+
 static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
+	struct mem_gather g __cleanup(mem_gather_clear);
 	uint32_t i;
 	int err = 0;
 
+	mem_gather_init(&g, mem);
 	p->nkgc = s->nkgc < MAX_KGC ? s->nkgc : MAX_KGC;
 	if (!p->nkgc)
 		return 0;
@@ -209,8 +224,12 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 	if (!p->kgc)
 		return -ENOMEM;
 	read_refs(mem, p, s->k);
-	for (i = 0; i < p->nkgc && !err; i++)
-		err = read_constant(mem, p, &p->kgc[i]);
+	for (i = 0; i < p->nkgc && !err; i++) {
+		if (i % MEM_GATHER_MAX == 0)
+			err = gather(&g, p, i);
+		if (!err)
+			err = read_constant(&g.mem, p, &p->kgc[i]);
+	}
 	return err;
 }
 

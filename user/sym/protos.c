@@ -260,8 +260,17 @@ static bool is_known(const struct known *k, const struct proto *p)
 	return family->same && family->complete(k->entry.proto) && family->same(k->entry.proto, p);
 }
 
-/* Compares with the live process, once a round. What can be read and is another changes what is
- * known. */
+/*
+ * Compares with the live process, once a round. What can be read and is another changes what is
+ * known.
+ *
+ * The fingerprint proves little by itself: chunks that were compiled from one template, one after
+ * the other, lie at the same addresses with the same shape, and may differ in a string far down the
+ * table of constants only, of which there is the address, the same too. When all that names and
+ * lines depend on, the texts included, is at the end of a stretch of time as it was at its start,
+ * what was sampled in it belongs to no other prototype. Nothing less than reading all of it
+ * shows that.
+ */
 static void check_known(struct protos *p, struct known *k, uint32_t round)
 {
 	struct proto *live = NULL;

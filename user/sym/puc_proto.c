@@ -20,6 +20,7 @@
 #include <luabpf/puc_print.h>
 
 #include "base/cleanup.h"
+#include "base/mem_gather.h"
 #include "sym/foreign.h"
 #include "sym/puc_str.h"
 
@@ -46,6 +47,7 @@ struct reader {
 	const struct lb_mem *mem;
 	const struct puc_layout *puc;
 	struct puc_proto *p;
+	struct mem_gather near; /* what the elements of the part that is being read point to */
 	struct {
 		uint64_t ref;
 		const char *str;
@@ -58,6 +60,14 @@ struct part {
 	uint8_t *bytes;
 	uint32_t count, have;
 };
+
+static void reader_free(struct reader **r)
+{
+	if (*r)
+		mem_gather_clear(&(*r)->near);
+	free(*r);
+	*r = NULL;
+}
 
 static void free_part(struct part *part)
 {
@@ -114,7 +124,7 @@ static const char *read_name(struct reader *r, uint64_t ref)
 
 	if (r->cache[slot].ref == ref && r->cache[slot].str)
 		return r->cache[slot].str;
-	if (puc_str_read(r->mem, r->puc, ref, text, PROTO_MAX_NAME, &len, &cut) || cut ||
+	if (puc_str_read(&r->near.mem, r->puc, ref, text, PROTO_MAX_NAME, &len, &cut) || cut ||
 	    proto_texts_add(&r->p->names, text, len, &str)) {
 		r->p->complete = false;
 		return NULL;
@@ -122,6 +132,40 @@ static const char *read_name(struct reader *r, uint64_t ref)
 	r->cache[slot].ref = ref;
 	r->cache[slot].str = str;
 	return str;
+}
+
+/* Where the pointer lies in an element; 0: this one has none. */
+static uint64_t first_word(const uint8_t *element)
+{
+	uint64_t ref;
+
+	memcpy(&ref, element, sizeof(ref));
+	return ref;
+}
+
+static uint64_t string_constant(const uint8_t *tv)
+{
+	return (tv[PUC_TV_TT] & TT_BASIC) == LUA_TSTRING ? first_word(tv + PUC_TV_VALUE) : 0;
+}
+
+/*
+ * Before element i of a part is looked at: brings what it and those after it point to. Strings and
+ * children were made as the chunk was compiled, one close to the other.
+ */
+static int gather(struct reader *r, const struct part *part, uint32_t element,
+		  uint64_t (*ref)(const uint8_t *element), uint32_t i)
+{
+	uint32_t end = part->have - i < MEM_GATHER_MAX ? part->have : i + MEM_GATHER_MAX;
+
+	if (i % MEM_GATHER_MAX)
+		return 0;
+	for (; i < end; i++) {
+		uint64_t addr = ref(part->bytes + (size_t)i * element);
+
+		if (foreign_plausible(addr))
+			mem_gather_want(&r->near, addr);
+	}
+	return mem_gather_read(&r->near);
 }
 
 static int read_code(struct reader *r)
@@ -218,17 +262,15 @@ static int read_constants(struct reader *r)
 	if (!p->k)
 		return -ENOMEM;
 	p->nk = part.have;
-	for (i = 0; i < p->nk; i++) {
+	for (i = 0; i < p->nk && !err; i++) {
 		const uint8_t *tv = part.bytes + (size_t)i * PUC_TV_SIZE;
-		uint64_t ref;
 
-		if ((tv[PUC_TV_TT] & TT_BASIC) != LUA_TSTRING)
-			continue;
-		memcpy(&ref, tv + PUC_TV_VALUE, sizeof(ref));
-		p->k[i].is_str = true;
-		p->k[i].str = read_name(r, ref);
+		err = gather(r, &part, PUC_TV_SIZE, string_constant, i);
+		p->k[i].is_str = (tv[PUC_TV_TT] & TT_BASIC) == LUA_TSTRING;
+		if (p->k[i].is_str)
+			p->k[i].str = read_name(r, first_word(tv + PUC_TV_VALUE));
 	}
-	return 0;
+	return err;
 }
 
 static int read_upvals(struct reader *r)
@@ -245,13 +287,13 @@ static int read_upvals(struct reader *r)
 	if (!p->upvals)
 		return -ENOMEM;
 	p->nupvals = part.have;
-	for (i = 0; i < p->nupvals; i++) {
-		uint64_t ref;
+	for (i = 0; i < p->nupvals && !err; i++) {
+		uint64_t ref = first_word(part.bytes + (size_t)i * r->puc->upvaldesc_size);
 
-		memcpy(&ref, part.bytes + (size_t)i * r->puc->upvaldesc_size, sizeof(ref));
+		err = gather(r, &part, r->puc->upvaldesc_size, first_word, i);
 		p->upvals[i].name = ref ? read_name(r, ref) : "?";
 	}
-	return 0;
+	return err;
 }
 
 static int read_locals(struct reader *r)
@@ -271,28 +313,56 @@ static int read_locals(struct reader *r)
 	if (!p->locals)
 		return -ENOMEM;
 	p->nlocals = part.have;
-	for (i = 0; i < p->nlocals; i++) {
+	for (i = 0; i < p->nlocals && !err; i++) {
 		struct loc_var v;
 
 		memcpy(&v, part.bytes + i * sizeof(v), sizeof(v));
+		err = gather(r, &part, sizeof(v), first_word, i);
 		p->locals[i].name = read_name(r, v.varname);
 		p->locals[i].startpc = (uint32_t)v.startpc;
 		p->locals[i].endpc = (uint32_t)v.endpc;
 	}
-	return 0;
+	return err;
 }
 
 /* lobject.h of 5.1: `lu_byte nups; lu_byte numparams;` */
-static int read_nups(const struct reader *r, uint64_t child)
+static uint64_t nups_of(const struct reader *r, const struct puc_child *child)
 {
-	uint8_t nups;
+	return child->proto + r->puc->p_numparams - sizeof(uint8_t);
+}
 
-	if (r->puc->version != 51)
-		return 0;
-	if (!foreign_plausible(child) ||
-	    mem_read(r->mem, &nups, sizeof(nups), child + r->puc->p_numparams - sizeof(nups)))
-		return -1;
-	return nups;
+static int gather_nups(struct reader *r, uint32_t i)
+{
+	const struct puc_proto *p = r->p;
+	uint32_t n;
+
+	for (n = 0; n < MEM_GATHER_MAX && i + n < p->nchildren; n++)
+		if (foreign_plausible(p->children[i + n].proto))
+			mem_gather_want(&r->near, nups_of(r, &p->children[i + n]));
+	return mem_gather_read(&r->near);
+}
+
+static int read_nups(struct reader *r)
+{
+	struct puc_proto *p = r->p;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < p->nchildren && !err; i++) {
+		struct puc_child *child = &p->children[i];
+		uint8_t nups;
+
+		if (i % MEM_GATHER_MAX == 0)
+			err = gather_nups(r, i);
+		if (!foreign_plausible(child->proto) ||
+		    mem_read(&r->near.mem, &nups, sizeof(nups), nups_of(r, child))) {
+			child->nups = -1;
+			p->complete = false;
+		} else {
+			child->nups = nups;
+		}
+	}
+	return err;
 }
 
 static int read_children(struct reader *r)
@@ -308,15 +378,9 @@ static int read_children(struct reader *r)
 	if (!p->children)
 		return -ENOMEM;
 	p->nchildren = part.have;
-	for (i = 0; i < p->nchildren; i++) {
-		struct puc_child *child = &p->children[i];
-
-		memcpy(&child->proto, part.bytes + i * sizeof(uint64_t), sizeof(uint64_t));
-		child->nups = read_nups(r, child->proto);
-		if (child->nups < 0)
-			p->complete = false;
-	}
-	return 0;
+	for (i = 0; i < p->nchildren; i++)
+		p->children[i].proto = first_word(part.bytes + i * sizeof(uint64_t));
+	return r->puc->version == 51 ? read_nups(r) : 0;
 }
 
 /* funcinfo() of ldebug.c calls a chunk that was stripped of its name "=?". */
@@ -433,7 +497,7 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 		   struct puc_proto **out)
 {
 	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
-	struct reader *r __free = NULL;
+	struct reader *r __cleanup(reader_free) = NULL;
 	int err;
 
 	if (!foreign_plausible(addr))
@@ -445,6 +509,7 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 	r->mem = mem;
 	r->puc = puc;
 	r->p = p;
+	mem_gather_init(&r->near, mem);
 	err = mem_read(mem, r->head, puc->p_size, addr);
 	if (err)
 		return err;
