@@ -9,6 +9,13 @@
 #include "base/hash.h"
 #include "base/mem_image.h"
 
+/* A child prototype's name, where its parent's bytecode stores it. */
+struct definition {
+	uint64_t child;
+	char *name;
+	UT_hash_handle hh;
+};
+
 /* A prototype that samples showed. */
 struct known {
 	struct {
@@ -19,20 +26,12 @@ struct known {
 	const struct lb_build *build;
 	struct protos_entry entry; /* what others see of it */
 	uint64_t hash;
-	uint32_t checked; /* round in which it was compared with the live process */
-	uint32_t bad;	  /* round in which it turned out to be two different ones */
-	bool defined;	  /* its children's names are in protos->definitions */
+	struct definition *definitions; /* of its children */
+	uint32_t checked;		/* round in which it was compared with the live process */
+	uint32_t bad;			/* round in which it turned out to be two different ones */
+	bool shown;			/* others have seen it, and may have made something of it */
+	bool defined;			/* definitions are there */
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
-	UT_hash_handle hh;
-};
-
-/* A child prototype's name, where its parent's bytecode stores it. */
-struct definition {
-	struct {
-		uint64_t child;
-		const struct known *parent;
-	} key;
-	char *name;
 	UT_hash_handle hh;
 };
 
@@ -41,7 +40,6 @@ struct protos {
 	void (*changed)(void *arg, uint64_t addr);
 	void *arg;
 	struct known *known;
-	struct definition *definitions;
 };
 
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
@@ -58,20 +56,27 @@ int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t add
 	return 0;
 }
 
-void protos_clear(struct protos *p)
+static void drop_definitions(struct known *k)
 {
-	struct definition *d, *dtmp;
-	struct known *k, *ktmp;
+	struct definition *d, *tmp;
 
-	HASH_ITER (hh, p->known, k, ktmp) {
-		HASH_DEL(p->known, k);
-		k->entry.family->free(&k->entry.proto);
-		free(k);
-	}
-	HASH_ITER (hh, p->definitions, d, dtmp) {
-		HASH_DEL(p->definitions, d);
+	HASH_ITER (hh, k->definitions, d, tmp) {
+		HASH_DEL(k->definitions, d);
 		free(d->name);
 		free(d);
+	}
+	k->defined = false;
+}
+
+void protos_clear(struct protos *p)
+{
+	struct known *k, *tmp;
+
+	HASH_ITER (hh, p->known, k, tmp) {
+		HASH_DEL(p->known, k);
+		drop_definitions(k);
+		k->entry.family->free(&k->entry.proto);
+		free(k);
 	}
 }
 
@@ -116,64 +121,45 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 	return k;
 }
 
-/* Definitions whose names came from this prototype are void. */
-static void drop_definitions(struct protos *p, const struct known *parent)
-{
-	struct definition *d, *tmp;
-
-	HASH_ITER (hh, p->definitions, d, tmp) {
-		if (d->key.parent != parent)
-			continue;
-		HASH_DEL(p->definitions, d);
-		free(d->name);
-		free(d);
-	}
-}
-
 static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
 {
-	drop_definitions(p, k);
-	p->changed(p->arg, k->key.addr);
+	if (k->shown)
+		p->changed(p->arg, k->key.addr);
+	drop_definitions(k);
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
-	k->defined = false;
 }
-
-struct define_ctx {
-	struct protos *p;
-	struct known *parent;
-};
 
 static int define(void *arg, uint64_t child, const char *name)
 {
-	struct define_ctx *ctx = arg;
-	struct definition *d = calloc(1, sizeof(*d)), *old;
+	struct known *parent = arg;
+	struct definition *d, *old;
 
+	HASH_FIND(hh, parent->definitions, &child, sizeof(child), old);
+	if (old) /* of two names the first stands */
+		return 0;
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	d->key.child = child;
-	d->key.parent = ctx->parent;
-	HASH_FIND(hh, ctx->p->definitions, &d->key, sizeof(d->key), old);
-	d->name = old ? NULL : strdup(name); /* of two names the first stands */
+	d->child = child;
+	d->name = strdup(name);
 	if (d->name)
-		HASH_ADD(hh, ctx->p->definitions, key, sizeof(d->key), d);
+		HASH_ADD(hh, parent->definitions, child, sizeof(d->child), d);
 	if (!d->name || !d->hh.tbl) {
 		free(d->name);
 		free(d);
-		return old ? 0 : -ENOMEM;
+		return -ENOMEM;
 	}
 	return 0;
 }
 
-static void learn_definitions(struct protos *p, struct known *k)
+static void learn_definitions(struct known *k)
 {
-	struct define_ctx ctx = {.p = p, .parent = k};
-
 	if (k->defined || !k->entry.proto)
 		return;
 	k->defined = true;
-	k->entry.family->definitions(k->entry.proto, define, &ctx);
+	k->entry.family->definitions(k->entry.proto, define, k);
 }
 
 /* Reads a prototype out of the bytes that BPF shipped. */
@@ -247,7 +233,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	} else {
 		family->free(&proto);
 	}
-	learn_definitions(p, k);
+	learn_definitions(k);
 	return 0;
 }
 
@@ -324,19 +310,18 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	if (!k)
 		return NULL;
 	check_known(p, k, round);
-	learn_definitions(p, k);
+	learn_definitions(k);
+	k->shown = true;
 	k->entry.doubtful = k->bad == round;
 	return &k->entry;
 }
 
-const char *protos_definition(const struct protos *p, const struct protos_entry *parent,
-			      uint64_t child)
+const char *protos_definition(const struct protos_entry *parent, uint64_t child)
 {
-	struct definition *d, probe = {};
-
-	probe.key.child = child;
-	probe.key.parent =
+	const struct known *k =
 		(const struct known *)((const char *)parent - offsetof(struct known, entry));
-	HASH_FIND(hh, p->definitions, &probe.key, sizeof(probe.key), d);
+	const struct definition *d;
+
+	HASH_FIND(hh, k->definitions, &child, sizeof(child), d);
 	return d ? d->name : NULL;
 }

@@ -28,8 +28,8 @@ struct protos_entry {
 };
 
 /*
- * mem is the live process, and outlives protos. changed is called when what was known of the
- * prototype at addr is no longer so: whatever was made of it is void.
+ * mem is the live process, and outlives protos. changed is called when what protos_get() gave of
+ * the prototype at addr is no longer so: whatever was made of it is void.
  */
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
 	       struct protos **out);
@@ -49,7 +49,6 @@ const struct protos_entry *protos_get(struct protos *protos, const struct lb_bui
 				      uint64_t addr, uint32_t print, uint32_t round);
 
 /* The name under which parent's bytecode stores the closures of a child prototype; NULL. */
-const char *protos_definition(const struct protos *protos, const struct protos_entry *parent,
-			      uint64_t child);
+const char *protos_definition(const struct protos_entry *parent, uint64_t child);
 
 #endif

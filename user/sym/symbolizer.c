@@ -307,7 +307,7 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 			continue;
 		parent = prototype(c, f);
-		name = parent ? protos_definition(c->p->protos, parent, child) : NULL;
+		name = parent ? protos_definition(parent, child) : NULL;
 		if (name)
 			return name;
 	}
