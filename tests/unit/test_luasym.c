@@ -426,6 +426,39 @@ Test(luasym, hash_and_fingerprint)
 	}
 }
 
+/* A chunk that was loaded again has the same children; where they lie is what tells them apart. */
+Test(luasym, children_that_took_each_others_addresses)
+{
+	uint64_t hash[2], child[2], kgc[6];
+	uint32_t print[2];
+	int i, j;
+
+	for (i = 0; i < 2; i++) {
+		struct arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct source s = {.bc = code,
+				   .nbc = sizeof(code) / 4,
+				   .kgc = kgc,
+				   .nkgc = 6,
+				   .uvinfo = "",
+				   .varinfo = "",
+				   .uvlen = 1,
+				   .varlen = 1,
+				   .numline = 20};
+
+		for (j = 0; j < 2; j++) {
+			child[j] = arena_take(a, LJ_PROTO_SIZE);
+			arena_put8(a, child[j] + LJ_PROTO_GCT, LJ_GCT_PROTO);
+		}
+		for (j = 0; j < 4; j++)
+			kgc[j] = str(a, "name");
+		kgc[4] = child[i];
+		kgc[5] = child[!i];
+		hash_and_print(a, proto(a, &s), &hash[i], &print[i]);
+	}
+	cr_expect_eq(print[0], print[1]);
+	cr_expect_neq(hash[0], hash[1]);
+}
+
 /* Each field of the head that sizes and places depend on, set to what does not fit. */
 Test(luasym, heads_that_lie)
 {

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known of prototypes, when one takes the place of another that has its fingerprint.
+ * What is known of prototypes, when one takes the place of another that has its fingerprint. The
+ * target is this process: an arena at its own addresses.
  */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "prof/prof.h"
 #include "puc_code.h"
 #include "sym/protos.h"
 #include "sym/puc_proto.h"
+#include "sym/symbolizer.h"
 
 TestSuite(protos, .timeout = 20);
 
@@ -26,6 +31,7 @@ struct scene {
 	struct lb_build build;
 	uint64_t child[2], between, parent;
 	uint64_t one; /* its text */
+	uint64_t children;
 };
 
 static uint64_t find(const struct scene *s, const void *bytes, size_t n)
@@ -63,6 +69,7 @@ static void scene_init(struct scene *s)
 					 });
 	arena_take(s->a, 64);
 	s->one = find(s, "one", 4);
+	s->children = find(s, s->child, sizeof(s->child));
 }
 
 static uint32_t print_of(const struct scene *s, uint64_t addr)
@@ -73,9 +80,8 @@ static uint32_t print_of(const struct scene *s, uint64_t addr)
 	return puc_proto_fingerprint(p);
 }
 
-static void on_change(void *arg, uint64_t addr)
+static void on_change(void *arg)
 {
-	(void)addr;
 	++*(unsigned *)arg;
 }
 
@@ -112,4 +118,89 @@ Test(protos, changed_is_what_was_shown)
 	cr_expect_eq(changes, 1);
 	cr_expect_str_eq(protos_definition(entry, s.child[0]), "uno");
 	arena_free(&s.a);
+}
+
+/* ---- of samples --------------------------------------------------------------------------------
+ */
+
+/* The arena as it is now, where its pointers say that it lies. */
+static void show(const struct scene *s)
+{
+	static void *at;
+
+	if (!at)
+		at = mmap((void *)ARENA_BASE, ARENA_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	cr_assert_eq(at, (void *)ARENA_BASE);
+	memcpy(at, s->a->bytes, ARENA_SIZE);
+}
+
+/* child 0, called by a function that the parent called. */
+static void sample(const struct scene *s, struct symbolizer *sym)
+{
+	const uint64_t stack[] = {s->child[0], s->between, s->parent};
+	const uint32_t pc[] = {1, 0, CALL_AT};
+	struct lb_rec_sample rec = {.pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
+	uint32_t i;
+
+	show(s);
+	for (i = 0; i < LENGTH(stack); i++)
+		rec.stack.frame[i] =
+			(struct lb_frame){.word = LB_FRAME_WORD(LB_FRAME_LUA, 0, stack[i]),
+					  .pc = pc[i],
+					  .print = print_of(s, stack[i])};
+	rec.stack.n = LENGTH(stack);
+	symbolizer_round(sym);
+	cr_assert_eq(symbolizer_sample(sym, &rec, &s->build), 0);
+}
+
+static const char *last_leaf(const struct prof *prof)
+{
+	struct prof_row row;
+
+	prof_row(prof, prof_nrows(prof) - 1, &row);
+	return prof_frame(prof, row.frames[0])->defname;
+}
+
+static void change_text(const struct scene *s)
+{
+	arena_put(s->a, s->one, "uno", 3);
+}
+
+/* As when a chunk is loaded again: its children are the same, and took each other's addresses. */
+static void change_children(const struct scene *s)
+{
+	arena_put64(s->a, s->children, s->child[1]);
+	arena_put64(s->a, s->children + 8, s->child[0]);
+}
+
+/* A parent's name for a child is void with the parent, whoever called the child. */
+Test(protos, names_go_with_the_parent)
+{
+	static const struct {
+		void (*change)(const struct scene *s);
+		const char *name;
+	} cases[] = {{change_text, "uno"}, {change_children, "two"}};
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		struct prof *prof __cleanup(prof_free) = NULL;
+		struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+		struct scene s;
+
+		scene_init(&s);
+		cr_assert_eq(prof_new(&prof), 0);
+		cr_assert_eq(symbolizer_new(prof, &sym), 0);
+		cr_assert_eq(symbolizer_process(sym, getpid(), 1), 0);
+		sample(&s, sym);
+		cr_assert_eq(prof_samples(prof), 1);
+		cr_assert_str_eq(last_leaf(prof), "one");
+		cases[i].change(&s);
+		sample(&s, sym);
+		cr_expect_eq(prof_samples(prof), 1, "which of the two was it?");
+		sample(&s, sym);
+		cr_expect_eq(prof_samples(prof), 2);
+		cr_expect_str_eq(last_leaf(prof), cases[i].name);
+		arena_free(&s.a);
+	}
 }

@@ -84,7 +84,6 @@ static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, ui
 	return part;
 }
 
-/* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
 /*
  * The table of variables ends at the end of the allocation. When it does not, that is free again,
  * and its allocator has written into it: dlmalloc's, as LuaJIT's own, into the last word.
@@ -100,6 +99,7 @@ static bool ends_with_varinfo(const struct lj_proto *p)
 	return !p->varinfo.len || c.p + 1 == c.end;
 }
 
+/* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
 static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
 	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
@@ -331,12 +331,14 @@ static bool patchable(uint32_t ins)
 	return op >= LJ_BC_RETM || op == LJ_BC_ITERC || op == LJ_BC_ITERN || op == LJ_BC_ISNEXT;
 }
 
-static uint64_t hash_strings(uint64_t h, const struct lj_proto *p, bool by_id)
+static uint64_t hash_constants(uint64_t h, const struct lj_proto *p, bool by_id)
 {
 	uint32_t i;
 
 	for (i = 0; i < p->nkgc; i++) {
-		if (p->kgc[i].str && by_id)
+		if (p->kgc[i].gct == LJ_GCT_PROTO) /* a child: definitions name it by its address */
+			h = proto_hash_bytes(h, &p->kgc[i].ref, sizeof(p->kgc[i].ref));
+		else if (p->kgc[i].str && by_id)
 			h = proto_hash_bytes(h, &p->kgc[i].id, sizeof(p->kgc[i].id));
 		else if (p->kgc[i].str)
 			h = proto_hash_str(h, p->kgc[i].str);
@@ -365,7 +367,7 @@ static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 	h = proto_hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
 	h = proto_hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
 	h = proto_hash_bytes(h, p->varinfo.p, p->varinfo.len);
-	return hash_strings(h, p, by_id);
+	return hash_constants(h, p, by_id);
 }
 
 uint64_t lj_proto_hash(const struct lj_proto *p)

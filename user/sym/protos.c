@@ -37,13 +37,12 @@ struct known {
 
 struct protos {
 	const struct lb_mem *mem; /* of the live process */
-	void (*changed)(void *arg, uint64_t addr);
+	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
 };
 
-int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
-	       struct protos **out)
+int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, struct protos **out)
 {
 	struct protos *p = calloc(1, sizeof(*p));
 
@@ -124,7 +123,7 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
 {
 	if (k->shown)
-		p->changed(p->arg, k->key.addr);
+		p->changed(p->arg);
 	drop_definitions(k);
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;

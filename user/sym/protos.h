@@ -28,10 +28,10 @@ struct protos_entry {
 };
 
 /*
- * mem is the live process, and outlives protos. changed is called when what protos_get() gave of
- * the prototype at addr is no longer so: whatever was made of it is void.
+ * mem is the live process, and outlives protos. changed is called when what protos_get() gave of a
+ * prototype is no longer so: whatever was made of it is void.
  */
-int protos_new(const struct lb_mem *mem, void (*changed)(void *arg, uint64_t addr), void *arg,
+int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg,
 	       struct protos **out);
 void protos_free(struct protos **protos);
 

@@ -566,6 +566,8 @@ uint64_t puc_proto_hash(const struct puc_proto *p)
 		h = proto_hash_bytes(h, &p->locals[i].startpc, sizeof(p->locals[i].startpc));
 		h = proto_hash_bytes(h, &p->locals[i].endpc, sizeof(p->locals[i].endpc));
 	}
+	for (i = 0; i < p->nchildren; i++)
+		h = proto_hash_bytes(h, &p->children[i].proto, sizeof(p->children[i].proto));
 	return h;
 }
 

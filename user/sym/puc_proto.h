@@ -36,7 +36,8 @@ void puc_proto_free(struct puc_proto **p);
 /* The fingerprint that BPF stamps on each frame (puc_print.h). */
 uint32_t puc_proto_fingerprint(const struct puc_proto *p);
 
-/* Hash of all content that lines and names depend on; not of addresses. */
+/* Hash of all content that lines and names depend on; of addresses the children's only, to which
+ * definitions give names. */
 uint64_t puc_proto_hash(const struct puc_proto *p);
 
 bool puc_proto_complete(const struct puc_proto *p); /* false: some parts could not be read */

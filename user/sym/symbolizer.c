@@ -68,27 +68,16 @@ struct symbolizer {
 #define NAMES_RETRY 20
 #define NAMES_EAGER 20
 
-static void forget_frames(struct process *p)
-{
-	struct cached_frame *f, *tmp;
-
-	HASH_ITER (hh, p->frames, f, tmp) {
-		HASH_DEL(p->frames, f);
-		free(f);
-	}
-}
-
-/* Frames that were described with this prototype's content are void. */
-static void drop_frames(void *arg, uint64_t addr)
+/*
+ * Also when one prototype turns out to be another: its content is in the frames that show it, in
+ * those of the functions that it called, and by way of definitions in any that stood on it.
+ */
+static void forget_frames(void *arg)
 {
 	struct process *p = arg;
 	struct cached_frame *f, *tmp;
 
 	HASH_ITER (hh, p->frames, f, tmp) {
-		struct lb_frame frame = {.word = f->key.word}, caller = {.word = f->key.caller};
-
-		if (LB_FRAME_PTR(&frame) != addr && LB_FRAME_PTR(&caller) != addr)
-			continue;
 		HASH_DEL(p->frames, f);
 		free(f);
 	}
@@ -177,7 +166,7 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 	p->pid = pid;
 	p->epoch = epoch;
 	mem_remote_init(&p->remote, pid);
-	r = protos_new(&p->remote.mem, drop_frames, p, &p->protos);
+	r = protos_new(&p->remote.mem, forget_frames, p, &p->protos);
 	if (!r) {
 		HASH_ADD_INT(s->processes, pid, p);
 		r = p->hh.tbl ? 0 : -ENOMEM;
