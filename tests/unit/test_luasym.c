@@ -459,6 +459,45 @@ Test(luasym, children_that_took_each_others_addresses)
 	cr_expect_neq(hash[0], hash[1]);
 }
 
+/*
+ * So many copies between two slots, from a global to the call, each of them in sight of 2000
+ * variables that live in neither.
+ */
+static enum lj_namewhat name_through_copies(uint32_t ncopies)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	const uint64_t kgc[] = {str(a, "g")};
+	char varinfo[2000 * 4 + 1] = "";
+	const char *name;
+	uint32_t bc[700], i;
+
+	for (i = 0; i < 2000; i++)
+		varinfo[4 * i] = 'v';
+	bc[0] = FUNCF | 8 << 8;
+	bc[1] = AD(GGET, 0, 0);
+	for (i = 0; i < ncopies; i++)
+		bc[2 + i] = AD(MOV, 1 - i % 2, i % 2);
+	bc[2 + i] = ABC(CALL, ncopies % 2, 1, 1);
+	p = read_proto(a, proto(a, &(struct source){.bc = bc,
+						    .nbc = 3 + ncopies,
+						    .kgc = kgc,
+						    .nkgc = 1,
+						    .uvinfo = "",
+						    .uvlen = 1,
+						    .varinfo = varinfo,
+						    .varlen = sizeof(varinfo),
+						    .numline = 1}));
+	cr_assert(lj_proto_complete(p));
+	return lj_proto_callname(p, 2 + ncopies, &name);
+}
+
+Test(luasym, a_search_for_a_name_ends)
+{
+	cr_expect_eq(name_through_copies(50), LJ_NAME_GLOBAL);
+	cr_expect_eq(name_through_copies(600), LJ_NAME_NONE);
+}
+
 /* Each field of the head that sizes and places depend on, set to what does not fit. */
 Test(luasym, heads_that_lie)
 {

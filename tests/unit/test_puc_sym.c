@@ -207,6 +207,44 @@ Test(puc_sym, stripped)
 	}
 }
 
+/* So many copies from a global to the call, each down one register, after 20,000 instructions. */
+static enum puc_namewhat name_through_copies(const struct puc_layout *puc, int ncopies)
+{
+	enum { BEFORE = 20000 };
+	static const char *const k[] = {"g", NULL};
+	static struct puc_code_ins code[BEFORE + 256];
+	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+	unsigned n;
+	const char *name;
+	int i;
+
+	for (n = 0; n < BEFORE; n++)
+		code[n] = (struct puc_code_ins){I_RETURN, 0, 0, 0};
+	code[n++] = (struct puc_code_ins){I_GLOBAL, 0, 0, 0};
+	for (i = 0; i < ncopies; i++)
+		code[n++] = (struct puc_code_ins){I_MOVE, i + 1, i, 0};
+	code[n++] = (struct puc_code_ins){I_CALL, ncopies, 0, 0};
+	p = read_proto(
+		a, puc_code_proto(a, &(struct puc_code_source){.code = code, .ncode = n, .k = k}),
+		"");
+	cr_assert(puc_proto_complete(p));
+	return puc_proto_callname(p, n - 1, &name);
+}
+
+Test(puc_sym, a_search_for_a_name_ends)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		cr_expect_eq(name_through_copies(puc, 50), PUC_NAME_GLOBAL, "%s", row);
+		cr_expect_eq(name_through_copies(puc, 240), PUC_NAME_NONE, "%s", row);
+	}
+}
+
 /* A main chunk holds the names of all its functions, and is read again in each round. */
 static unsigned reads_of(const struct puc_layout *puc, unsigned n)
 {

@@ -93,15 +93,38 @@ bool lj_var_next(struct lj_varcursor *c, struct lj_var *var)
 	return true;
 }
 
-const char *lj_proto_varname(const struct lj_proto *p, uint32_t bcpos, uint32_t slot)
+/*
+ * A search for a name. Each copy on the way back asks for the local in another slot, and that is a
+ * look at all variables: foreign bytes could make this quadratic.
+ */
+struct search {
+	const struct lj_proto *p;
+	uint32_t budget;
+};
+#define BUDGET (1u << 20) /* instructions and variables; a function of 100,000 needs a fraction */
+
+static bool spend(struct search *s, uint32_t n)
+{
+	s->budget -= n < s->budget ? n : s->budget;
+	return s->budget;
+}
+
+/* debug_varname: the local variable in a slot at bcpos; NULL. A long name costs more. */
+static const char *varname(struct search *s, uint32_t bcpos, uint32_t slot)
 {
 	struct lj_varcursor c;
+	const uint8_t *from;
 	struct lj_var var;
 
-	lj_var_begin(p, &c);
-	while (lj_var_next(&c, &var) && var.start <= bcpos)
+	lj_var_begin(s->p, &c);
+	from = c.p;
+	while (lj_var_next(&c, &var) && var.start <= bcpos) {
 		if (bcpos < var.end && slot-- == 0)
 			return var.name;
+		if (!spend(s, 1 + (uint32_t)(c.p - from) / 16))
+			break;
+		from = c.p;
+	}
 	return NULL;
 }
 
@@ -164,15 +187,14 @@ static enum lj_namewhat origin(const struct lj_proto *p, uint32_t pos, const cha
 }
 
 /* lj_debug_slotname: searches backward for what put the value into the slot. */
-static enum lj_namewhat slotname(const struct lj_proto *p, uint32_t pos, uint32_t slot,
-				 const char **name)
+static enum lj_namewhat slotname(struct search *s, uint32_t pos, uint32_t slot, const char **name)
 {
-	const char *local = lj_proto_varname(p, pos, slot);
+	const char *local = varname(s, pos, slot);
 
 	if (local)
 		return named(LJ_NAME_LOCAL, local, name);
-	while (pos-- > 1) {
-		uint32_t ins = lj_proto_ins(p, pos);
+	while (pos-- > 1 && spend(s, 1)) {
+		uint32_t ins = lj_proto_ins(s->p, pos);
 
 		switch (lj_bc_mode_a(ins)) {
 		case LJ_BCM_BASE:
@@ -184,9 +206,9 @@ static enum lj_namewhat slotname(const struct lj_proto *p, uint32_t pos, uint32_
 			if (slot != lj_bc_a(ins))
 				break;
 			if (lj_bc_op(ins) != LJ_BC_MOV)
-				return origin(p, pos, name);
+				return origin(s->p, pos, name);
 			slot = lj_bc_d(ins);
-			local = lj_proto_varname(p, pos, slot);
+			local = varname(s, pos, slot);
 			if (local)
 				return named(LJ_NAME_LOCAL, local, name);
 			break;
@@ -200,6 +222,7 @@ static enum lj_namewhat slotname(const struct lj_proto *p, uint32_t pos, uint32_
 enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, const char **name)
 {
 	uint32_t ins = lj_proto_ins(p, bcpos);
+	struct search s = {.p = p, .budget = BUDGET};
 	const char *mm = lj_bc_mm(ins);
 	uint32_t slot = lj_bc_a(ins);
 
@@ -213,7 +236,7 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 	 */
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
 		slot -= 3;
-	return slotname(p, bcpos, slot, name);
+	return slotname(&s, bcpos, slot, name);
 }
 
 const char *lj_namewhat_str(enum lj_namewhat what)

@@ -71,8 +71,8 @@ enum lj_namewhat {
 
 /*
  * The name of the function that the instruction at bcpos calls, as lj_debug_funcname() derives it
- * (and with it jit.p and debug.getinfo(..., "n")). The name belongs to p; it is not set with
- * LJ_NAME_NONE.
+ * (and with it jit.p and debug.getinfo(..., "n")); none when that would take too long to find. The
+ * name belongs to p; it is not set with LJ_NAME_NONE.
  */
 enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, const char **name);
 

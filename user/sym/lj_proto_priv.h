@@ -50,9 +50,6 @@ static inline bool lj_proto_has_ins(const struct lj_proto *p, uint32_t bcpos)
 /* Text of string constant i, NULL when it is none or not known. */
 const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i);
 
-/* debug_varname: the local variable in a slot at bcpos; NULL. */
-const char *lj_proto_varname(const struct lj_proto *p, uint32_t bcpos, uint32_t slot);
-
 /* lj_debug_uvname; NULL when it is not known. */
 const char *lj_proto_uvname(const struct lj_proto *p, uint32_t idx);
 

@@ -15,6 +15,25 @@
 
 #define ENV "_ENV" /* llex.h, LUA_ENV */
 
+/*
+ * A search for a name. Each copy on the way back is another look at all variables and all
+ * instructions before it: foreign bytes could make this as long as they like.
+ */
+struct search {
+	const struct puc_proto *p;
+	uint32_t budget;
+};
+#define BUDGET (2u << 20) /* instructions and variables: the longest code that is read 8 times */
+
+/* False: what it would cost is not left, and no answer holds any more. */
+static bool spend(struct search *s, uint32_t n)
+{
+	bool enough = n <= s->budget;
+
+	s->budget = enough ? s->budget - n : 0;
+	return enough;
+}
+
 /* Where the value in a register comes from. */
 struct origin {
 	enum {
@@ -47,10 +66,14 @@ int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 	return line;
 }
 
-const struct puc_local *puc_proto_local(const struct puc_proto *p, uint32_t pc, uint32_t reg)
+/* luaF_getlocalname: the local variable in a register at pc; NULL. */
+static const struct puc_local *local_at(struct search *s, uint32_t pc, uint32_t reg)
 {
+	const struct puc_proto *p = s->p;
 	uint32_t i;
 
+	if (!spend(s, p->nlocals))
+		return NULL;
 	for (i = 0; i < p->nlocals && p->locals[i].startpc <= pc; i++)
 		if (pc < p->locals[i].endpc && reg-- == 0)
 			return &p->locals[i];
@@ -180,10 +203,12 @@ static bool find_set_52(const struct puc_proto *p, uint32_t lastpc, uint32_t reg
 }
 
 /* What comes before lastpc is known: what is known of the code begins at its start. */
-static bool find_set(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
+static bool find_set(struct search *s, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
-	return p->version == 51 ? find_set_51(p, lastpc, reg, set)
-				: find_set_52(p, lastpc, reg, set);
+	if (!spend(s, lastpc))
+		return false;
+	return s->p->version == 51 ? find_set_51(s->p, lastpc, reg, set)
+				   : find_set_52(s->p, lastpc, reg, set);
 }
 
 /* ---- names -------------------------------------------------------------------------------------
@@ -219,16 +244,18 @@ static struct origin name_by_load(const struct puc_proto *p, uint32_t pc, const 
  * getobjname() as far as registers go: a local variable, or through copies to the instruction that
  * made the value. Copies count from a lower register only: the number falls, so this ends.
  */
-static struct origin origin_of(const struct puc_proto *p, uint32_t lastpc, uint32_t reg)
+static struct origin origin_of(struct search *s, uint32_t lastpc, uint32_t reg)
 {
+	const struct puc_proto *p = s->p;
+
 	for (;;) {
-		const struct puc_local *local = puc_proto_local(p, lastpc, reg);
+		const struct puc_local *local = local_at(s, lastpc, reg);
 		struct puc_ins i;
 		uint32_t pc = 0;
 
 		if (local)
 			return name_of(PUC_NAME_LOCAL, local->name);
-		if (p->locals_cut || !find_set(p, lastpc, reg, &pc))
+		if (p->locals_cut || !find_set(s, lastpc, reg, &pc))
 			return (struct origin){.how = ORIGIN_UNKNOWN};
 		i = puc_proto_ins(p, pc);
 		if (i.op != PUC_BC_MOVE || i.b >= i.a)
@@ -248,33 +275,35 @@ static const char *key_const(const struct puc_proto *p, uint32_t idx)
 }
 
 /* rname: a key in a register; "?" unless it is a constant string. */
-static const char *key_reg(const struct puc_proto *p, uint32_t pc, uint32_t reg)
+static const char *key_reg(struct search *s, uint32_t pc, uint32_t reg)
 {
-	struct origin o = origin_of(p, pc, reg);
+	struct origin o = origin_of(s, pc, reg);
 
-	if (o.how == ORIGIN_UNKNOWN && !p->complete)
+	if (o.how == ORIGIN_UNKNOWN && !s->p->complete)
 		return NULL;
 	return o.how == ORIGIN_NAMED && o.what == PUC_NAME_CONSTANT ? o.name : "?";
 }
 
 /* The key of GETTABLE and SELF, and up to 5.3 of GETTABUP: operand C. */
-static const char *key_c(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+static const char *key_c(struct search *s, uint32_t pc, const struct puc_ins *i)
 {
+	const struct puc_proto *p = s->p;
 	uint32_t k;
 
 	if (p->version < 54) {
 		if (puc_bc_isk(i->c, &k))
 			return key_const(p, k);
-		return p->version == 51 ? "?" : key_reg(p, pc, i->c);
+		return p->version == 51 ? "?" : key_reg(s, pc, i->c);
 	}
 	if (i->op == PUC_BC_GETTABLE || (i->op == PUC_BC_SELF && p->version == 54 && !i->k))
-		return key_reg(p, pc, i->c);
+		return key_reg(s, pc, i->c);
 	return key_const(p, i->c);
 }
 
 /* Is the table that the instruction indexes the variable _ENV? -1: not known. */
-static int is_env(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
+static int is_env(struct search *s, uint32_t pc, const struct puc_ins *i)
 {
+	const struct puc_proto *p = s->p;
 	const char *name = NULL;
 
 	if (p->version == 51)
@@ -282,13 +311,13 @@ static int is_env(const struct puc_proto *p, uint32_t pc, const struct puc_ins *
 	if (i->op == PUC_BC_GETTABUP) {
 		name = puc_proto_upvalname(p, i->b);
 	} else if (p->version < 54) {
-		const struct puc_local *local = puc_proto_local(p, pc, i->b);
+		const struct puc_local *local = local_at(s, pc, i->b);
 
 		if (!local) /* origin_of() saw to it that all locals are known */
 			return 0;
 		name = local->name;
 	} else {
-		struct origin o = origin_of(p, pc, i->b);
+		struct origin o = origin_of(s, pc, i->b);
 
 		if (o.how == ORIGIN_UNKNOWN)
 			return p->complete ? 0 : -1;
@@ -300,20 +329,21 @@ static int is_env(const struct puc_proto *p, uint32_t pc, const struct puc_ins *
 }
 
 /* A value taken out of a table. */
-static enum puc_namewhat indexed(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i,
+static enum puc_namewhat indexed(struct search *s, uint32_t pc, const struct puc_ins *i,
 				 const char *key, const char **name)
 {
-	int env = is_env(p, pc, i);
+	int env = is_env(s, pc, i);
 
 	if (env < 0)
 		return PUC_NAME_NONE;
 	return named(env ? PUC_NAME_GLOBAL : PUC_NAME_FIELD, key, name);
 }
 
-static enum puc_namewhat objname(const struct puc_proto *p, uint32_t lastpc, uint32_t reg,
-				 const char **name)
+static enum puc_namewhat find_name(struct search *s, uint32_t lastpc, uint32_t reg,
+				   const char **name)
 {
-	struct origin o = origin_of(p, lastpc, reg);
+	struct origin o = origin_of(s, lastpc, reg);
+	const struct puc_proto *p = s->p;
 	struct puc_ins i;
 
 	if (o.how == ORIGIN_NAMED)
@@ -326,16 +356,27 @@ static enum puc_namewhat objname(const struct puc_proto *p, uint32_t lastpc, uin
 		return named(PUC_NAME_GLOBAL, puc_proto_kstr(p, i.bx), name);
 	case PUC_BC_GETTABUP:
 	case PUC_BC_GETTABLE:
-		return indexed(p, o.pc, &i, key_c(p, o.pc, &i), name);
+		return indexed(s, o.pc, &i, key_c(s, o.pc, &i), name);
 	case PUC_BC_GETI:
 		return named(PUC_NAME_FIELD, "integer index", name);
 	case PUC_BC_GETFIELD:
-		return indexed(p, o.pc, &i, key_const(p, i.c), name);
+		return indexed(s, o.pc, &i, key_const(p, i.c), name);
 	case PUC_BC_SELF:
-		return named(PUC_NAME_METHOD, key_c(p, o.pc, &i), name);
+		return named(PUC_NAME_METHOD, key_c(s, o.pc, &i), name);
 	default:
 		return PUC_NAME_NONE;
 	}
+}
+
+static enum puc_namewhat objname(const struct puc_proto *p, uint32_t lastpc, uint32_t reg,
+				 const char **name)
+{
+	struct search s = {.p = p, .budget = BUDGET};
+	enum puc_namewhat what;
+	const char *found;
+
+	what = find_name(&s, lastpc, reg, &found);
+	return s.budget && what ? named(what, found, name) : PUC_NAME_NONE;
 }
 
 enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, const char **name)

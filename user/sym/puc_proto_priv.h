@@ -67,9 +67,6 @@ static inline bool puc_proto_has_ins(const struct puc_proto *p, uint32_t pc)
 /* PUC_BC_OTHER when it is not known. */
 struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc);
 
-/* luaF_getlocalname: the local variable in a register at pc; NULL. */
-const struct puc_local *puc_proto_local(const struct puc_proto *p, uint32_t pc, uint32_t reg);
-
 /* Name of an upvalue, "?" when it has none, NULL when that is not known. */
 const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx);
 
