@@ -72,13 +72,25 @@ int proto_text_dup(const char *text, size_t len, char **out)
 	return 0;
 }
 
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 32;
+}
+
 uint64_t proto_hash_bytes(uint64_t h, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
+	uint64_t word;
 
+	for (; len >= sizeof(word); len -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = mix(h, word);
+	}
+	word = len; /* zeros at the end count */
 	while (len--)
-		h = (h ^ *p++) * 0x100000001b3ULL; /* FNV-1a */
-	return h;
+		word = word << 8 | *p++;
+	return mix(h, word);
 }
 
 uint64_t proto_hash_str(uint64_t h, const char *str)
