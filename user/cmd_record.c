@@ -133,6 +133,8 @@ static int finish(const struct options *opts, struct session *session, struct ou
 		tell_limits(session);
 	if (!opts->quiet)
 		summary_print(&summary, ret ? NULL : written(opts, names, sizeof(names)), stderr);
+	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
+		summary_print_lines(&summary, stderr);
 	if (opts->verbose)
 		summary_print_ends(&summary, stderr);
 	if (ret || more)

@@ -56,6 +56,13 @@ void summary_make(const struct session_stats *stats, const struct prof *prof, st
 	size_t i;
 
 	*out = (struct summary){.stats = *stats, .prof = prof, .resolved = prof_samples(prof)};
+	for (i = 0; i < prof_nrows(prof); i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		if (row.labels.vmstate == 'N')
+			out->compiled += row.count;
+	}
 	for (i = 0; i < prof_nlosses(prof); i++) {
 		struct prof_loss loss;
 
@@ -184,6 +191,20 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 			"luabpf: most samples in Lua could not be walked: a VM that was patched? "
 			"The rest may be wrong, too; luabpf doctor -p PID shows what was "
 			"measured\n");
+}
+
+/* Compiled code of which lines are told: from this part of the samples on. */
+#define COMPILED_TOLD 0.1
+
+void summary_print_lines(const struct summary *s, FILE *to)
+{
+	if (!s->resolved || (double)s->compiled < COMPILED_TOLD * (double)s->resolved)
+		return;
+	fprintf(to,
+		"luabpf: %.0f %% of the samples are compiled code, where a line is that of the "
+		"last "
+		"guard before: luabpf(1), COMPILED CODE\n",
+		percent(s->compiled, s->resolved));
 }
 
 void summary_print_ends(const struct summary *s, FILE *to)

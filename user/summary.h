@@ -14,6 +14,7 @@ struct summary {
 	struct session_stats stats;
 	const struct prof *prof; /* borrowed */
 	uint64_t resolved;	 /* in the profile */
+	uint64_t compiled;	 /* of these, in compiled code */
 	uint64_t outside;	 /* their thread ran no Lua */
 	uint64_t lost;		 /* all others */
 };
@@ -25,6 +26,9 @@ uint64_t summary_lost_ppm(const struct summary *s);
 
 /* Human text, a few lines. written: the files that were written, or NULL. */
 void summary_print(const struct summary *s, const char *written, FILE *to);
+
+/* Of a report that shows lines: what a line of compiled code is, where there is much of it. */
+void summary_print_lines(const struct summary *s, FILE *to);
 
 /* For -v: how samples ended in the kernel, before their names were looked up. */
 void summary_print_ends(const struct summary *s, FILE *to);

@@ -61,6 +61,12 @@ struct jitp_options {
  */
 int jitp_options(const char *text, struct jitp_options *out, struct error *err);
 
+/* Do reports with these options name lines? */
+static inline bool jitp_shows_lines(const struct jitp_options *o)
+{
+	return o->stack == 'l' || o->split == JITP_LINE || o->annotate != JITP_NO_SOURCE;
+}
+
 /*
  * Renders. `source` is needed with annotate; a file that it cannot open is told in the text. 0,
  * -ENOMEM or what writing gave.
