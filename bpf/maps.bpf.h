@@ -47,8 +47,8 @@ __u32 doubled;
 
 /*
  * Of so many events on a CPU one is a sample; user space sets it before the program is loaded. A
- * thread's first event comes after a period of its own CPU time: at a period of 10 ms none that
- * runs for less would ever show, and all others would have half a sample too few.
+ * thread's first event comes after a period of its own CPU time: were each a sample, one in 10 ms,
+ * none that runs for less would ever show, and all others would have half a sample too few.
  */
 const volatile __u32 events_per_sample = 1;
 

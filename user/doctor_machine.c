@@ -112,9 +112,10 @@ static void check_events(const struct doctor *d)
 
 static void check_bpf(const struct doctor *d)
 {
+	const struct loader_options options = {.families = LB_FAMILIES, .period_ns = PERIOD_NS};
 	struct loader *loader __cleanup(loader_free) = NULL;
 	struct error err;
-	int r = loader_open(false, LB_FAMILIES, PERIOD_NS, &loader, &err);
+	int r = loader_open(&options, &loader, &err);
 
 	if (r == -EMFILE)
 		error_remedy(&err, 0, "raise the limit of open files: ulimit -n 4096");

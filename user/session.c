@@ -30,6 +30,11 @@
 
 #define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
 #define LAST_NS 1000000000ULL /* ditto, of a target that has ended */
+/*
+ * What a command starts may be over in no time: of a thread or process that runs for so long there
+ * are samples. Not with -p: a server's workers stay, and each event costs them something.
+ */
+#define SHORT_NS 1000000
 
 struct session {
 	struct loader *loader;
@@ -292,12 +297,19 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.task = on_task,
 		.arg = s,
 	};
+	struct loader_options options;
 	int r = scan_new(&s->scan);
 
 	if (r)
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
 	s->targets.families = families_of(s, o);
-	r = loader_open(o->cost, s->targets.families, o->period_ns, &s->loader, err);
+	options = (struct loader_options){
+		.cost = o->cost,
+		.families = s->targets.families,
+		.period_ns = o->period_ns,
+		.event_ns = o->command ? SHORT_NS : o->period_ns,
+	};
+	r = loader_open(&options, &s->loader, err);
 	if (r)
 		return r;
 	r = open_descriptors(s);
@@ -542,6 +554,7 @@ void session_stats(const struct session *s, struct session_stats *stats)
 	*stats = (struct session_stats){
 		.end = s->end,
 		.period_ns = s->period_ns,
+		.event_ns = loader_event_ns(s->loader),
 		.wall_ns = s->stopped_ns - s->started_ns,
 		.samples = prof_samples(s->prof),
 		.bad_records = s->bad_records + ring_bad(s->ring),

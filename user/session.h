@@ -46,6 +46,7 @@ enum session_end {
 struct session_stats {
 	enum session_end end;
 	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
+	uint64_t event_ns;		     /* CPU time between two events of a thread */
 	uint64_t ends[LB_END__MAX];	     /* as BPF counted them */
 	uint64_t samples;		     /* in the profile */
 	uint64_t bad_records;		     /* of the ring, refused */

@@ -44,7 +44,7 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
  */
 #define MISSING_TOLD 0.3
 #define MISSING_PERIODS 20
-#define MISSING_PERIOD_NS 1000000 /* of an event, at least: bpf/loader.c, EVENT_NS */
+#define MISSING_EVENT_NS 1000000
 
 static bool is_outside(const char *key)
 {
@@ -159,13 +159,13 @@ static void print_missing(const struct summary *s, FILE *to)
 	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
 
 	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
-	    s->stats.period_ns < MISSING_PERIOD_NS || missing < MISSING_TOLD)
+	    s->stats.event_ns < MISSING_EVENT_NS || missing < MISSING_TOLD)
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the CPU time has no samples: threads and processes that ran "
-		"for less than a millisecond, mostly, of which none can be taken; -F 10000 would "
-		"show them\n",
-		100 * missing);
+		"for less than %.1f ms, mostly, of which none can be taken; -F %.0f would show "
+		"them\n",
+		100 * missing, (double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
 }
 
 void summary_print(const struct summary *s, const char *written, FILE *to)

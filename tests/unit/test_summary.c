@@ -154,7 +154,7 @@ Test(summary, missing)
 		struct summary s;
 
 		st.cpu_ns = cases[i].cpu_ns;
-		st.period_ns = cases[i].period_ns;
+		st.event_ns = st.period_ns = cases[i].period_ns;
 		summary_make(&st, prof, &s);
 		text = text_of(&s, NULL);
 		cr_expect_eq(strstr(text, "of the CPU time has no samples") != NULL, cases[i].told,

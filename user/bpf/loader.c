@@ -149,18 +149,21 @@ static void choose_program(struct loader *l, uint32_t families)
 		bpf_program__set_autoload(program, program == l->program);
 }
 
-/*
- * Events come more often than samples where these are far apart, see events_per_sample: for a
- * millisecond of a thread's CPU time there is one at least.
- */
-#define EVENT_NS 1000000
 #define EVENTS_MOST 1000000 /* for a sample */
 
-int loader_open(bool cost, uint32_t families, uint64_t period_ns, struct loader **out,
-		struct error *err)
+/* Events come more often than samples where these are further apart, see events_per_sample. */
+static void choose_events(struct loader *l, const struct loader_options *o)
+{
+	uint64_t n = o->event_ns ? o->period_ns / o->event_ns : 1;
+
+	n = n < 1 ? 1 : n > EVENTS_MOST ? EVENTS_MOST : n;
+	l->event_ns = o->period_ns / n;
+	l->skel->rodata->events_per_sample = (uint32_t)n;
+}
+
+int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
 	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
-	uint64_t events;
 	int r;
 
 	if (!l)
@@ -176,20 +179,16 @@ int loader_open(bool cost, uint32_t families, uint64_t period_ns, struct loader 
 	r = libbpf_num_possible_cpus();
 	if (r < 0)
 		return error_set(err, r, "number of CPUs: %s", strerror(-r));
-	if (families & LB_FAMILY_BIT(LJ))
+	if (o->families & LB_FAMILY_BIT(LJ))
 		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)r);
-	if (families & LB_FAMILY_BIT(PUC))
+	if (o->families & LB_FAMILY_BIT(PUC))
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)r);
-	choose_program(l, families);
-	events = period_ns >= 2 * EVENT_NS ? period_ns / EVENT_NS : 1;
-	if (events > EVENTS_MOST)
-		events = EVENTS_MOST;
-	l->event_ns = period_ns / events;
-	l->skel->rodata->events_per_sample = (uint32_t)events;
+	choose_program(l, o->families);
+	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
 	if (r)
 		return explain_load(r, err);
-	if (cost)
+	if (o->cost)
 		l->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*out = TAKE_PTR(l);
 	return 0;
@@ -291,7 +290,7 @@ static int explain_attach(int r, pid_t tid, struct error *err)
 int loader_check_events(struct error *err)
 {
 	struct loader_attach how = {};
-	int fd __close = open_event(&how, EVENT_NS);
+	int fd __close = open_event(&how, 1000000);
 
 	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
 }
@@ -323,6 +322,11 @@ int loader_attach(struct loader *l, const struct loader_attach *how, struct erro
 	}
 	l->attached[l->nattached++] = a;
 	return 0;
+}
+
+uint64_t loader_event_ns(const struct loader *l)
+{
+	return l->event_ns;
 }
 
 uint64_t loader_cpu_time(const struct loader *l)

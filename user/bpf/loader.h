@@ -16,13 +16,19 @@
 
 struct loader;
 
-/*
- * cost: have the kernel measure BPF programs' run time (all of them, while this is open). families:
- * LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as other-family.
- * period_ns: CPU time between two samples.
- */
-int loader_open(bool cost, uint32_t families, uint64_t period_ns, struct loader **out,
-		struct error *err);
+struct loader_options {
+	/* Have the kernel measure BPF programs' run time (all of them, while this is open). */
+	bool cost;
+	/* LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as
+	 * other-family. */
+	uint32_t families;
+	uint64_t period_ns; /* CPU time between two samples */
+	/* Between two events at most. A thread that runs for less has none; each costs the target a
+	 * timer's interrupt. */
+	uint64_t event_ns;
+};
+
+int loader_open(const struct loader_options *options, struct loader **out, struct error *err);
 void loader_free(struct loader **loader);
 
 /* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
@@ -48,6 +54,9 @@ struct loader_attach {
 	bool doubled; /* the thread may have inherited an event already */
 };
 int loader_attach(struct loader *loader, const struct loader_attach *how, struct error *err);
+
+/* CPU time in ns between two events. */
+uint64_t loader_event_ns(const struct loader *loader);
 
 /* CPU time in ns that the threads were sampled for; known once they are detached. */
 uint64_t loader_cpu_time(const struct loader *loader);
