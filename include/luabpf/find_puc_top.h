@@ -155,20 +155,6 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 }
 
 /*
- * Is the topmost CallInfo to be passed over? While a call is being set up, or a tail call moves the
- * callee down over the caller, there is no function in its slot.
- */
-static __always_inline int puc_pop(struct puc_walk *w)
-{
-	if (w->popped || w->fault || !puc_is_pointer(w->previous) || w->previous == w->t.base_ci)
-		return 0;
-	w->popped = 1;
-	w->ci = w->previous;
-	w->looked = 0;
-	return 1;
-}
-
-/*
  * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
  * first result over it before the CallInfo is left, and that may be a function, too.
  */

@@ -82,7 +82,6 @@ struct lb_walk {
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
 	__u64 name, name_print;
 	__u32 name_sample; /* the sample in which that was */
-	__u32 pad_name;
 	struct lb_fresh fresh[LB_FRESH];
 
 	struct lb_regs regs;	  /* the caller's place for them */
@@ -113,6 +112,21 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 	if (lb_ready(mem, cache, addr, size))
 		return lb_bytes(cache, addr);
 	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+}
+
+/*
+ * The functions of a chunk stand together on a stack: its name is read once for them. Returns 1
+ * when w->name_print has to be set for this name, 0 when it is that of the last.
+ */
+static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cache *cache,
+					  __u64 name)
+{
+	if (w->name == name && w->name_sample == cache->sample)
+		return 0;
+	w->name = name;
+	w->name_sample = cache->sample;
+	w->name_print = 0;
+	return 1;
 }
 
 /* As lb_need(), in place as lb_maybe(). */

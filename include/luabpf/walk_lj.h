@@ -159,17 +159,16 @@ static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_
 	return lb_maybe(mem, lj_common(w), &w->cache, addr, size);
 }
 
-/* Which string a chunk's name is. That of one chunk's functions is read once. */
+/* Which string a chunk's name is. */
 static __always_inline __u64 lj_name_print(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
 {
 	const __u8 *bytes;
 
-	if (w->name == name && w->name_sample == w->cache.sample)
-		return w->name_print;
-	bytes = name & 7 ? 0 : lj_maybe(mem, w, name, LJ_STR_SIZE);
-	w->name = name;
-	w->name_sample = w->cache.sample;
-	w->name_print = bytes ? lj_print_str(bytes) : 0;
+	if (lb_is_new_name(lj_common(w), &w->cache, name) && !(name & 7)) {
+		bytes = lj_maybe(mem, w, name, LJ_STR_SIZE);
+		if (bytes)
+			w->name_print = lj_print_str(bytes);
+	}
 	return w->name_print;
 }
 

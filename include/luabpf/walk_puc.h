@@ -248,18 +248,17 @@ static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct pu
 	return lb_maybe(mem, puc_common(w), &w->cache, addr, size);
 }
 
-/* Which string a chunk's name is. That of one chunk's functions is read once. */
+/* Which string a chunk's name is. */
 static __always_inline __u64 puc_name_print(const struct lb_mem *mem, struct puc_walk *w,
 					    __u64 name)
 {
 	const __u8 *bytes;
 
-	if (w->name == name && w->name_sample == w->cache.sample)
-		return w->name_print;
-	bytes = puc_is_pointer(name) ? puc_maybe(mem, w, name, PUC_PRINT_NAME) : 0;
-	w->name = name;
-	w->name_sample = w->cache.sample;
-	w->name_print = bytes ? puc_print_name(bytes, &w->puc) : 0;
+	if (lb_is_new_name(puc_common(w), &w->cache, name) && puc_is_pointer(name)) {
+		bytes = puc_maybe(mem, w, name, PUC_PRINT_NAME);
+		if (bytes)
+			w->name_print = puc_print_name(bytes, &w->puc);
+	}
 	return w->name_print;
 }
 
@@ -580,6 +579,20 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 }
 
 /*
+ * Is the CallInfo in hand to be passed over, as there is no function in its slot? Of the topmost
+ * that is so while a call is being set up, or a tail call moves the callee down over the caller.
+ */
+static __always_inline int puc_pop(struct puc_walk *w)
+{
+	if (w->popped || w->fault || !puc_is_pointer(w->previous) || w->previous == w->t.base_ci)
+		return 0;
+	w->popped = 1;
+	w->ci = w->previous;
+	w->looked = 0;
+	return 1;
+}
+
+/*
  * A function's slot below the topmost has none. Before 5.4 that is so while a C function's pcall
  * deals with an error: luaD_pcall puts what was thrown there, before it drops the CallInfos of what
  * had failed. They run no more: goes on with the C function, on top. Returns 0 when this is not so.
@@ -588,16 +601,12 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 {
 	int index;
 
-	if (w->fault || w->child || w->popped || !w->rec.stack.n || puc_in_vm(w, w->regs.ip) ||
-	    w->func <= w->t.stack || w->func >= w->above || !puc_is_pointer(w->previous) ||
-	    w->previous == w->t.base_ci)
+	if (w->child || !w->rec.stack.n || puc_in_vm(w, w->regs.ip) || w->func <= w->t.stack ||
+	    w->func >= w->above || !puc_pop(w))
 		return 0;
-	w->ci = w->previous;
-	w->looked = 0;
 	index = puc_look(mem, w);
 	if (index == PUC_NOT || puc_is_lua(w, index))
 		return 0;
-	w->popped = 1;
 	w->rec.stack.n = 0;
 	w->flags = LB_FRAME_THREAD;
 	w->phase = PUC_PHASE_TOP;
