@@ -13,27 +13,20 @@
  */
 #define GAP 1024
 
-static const struct mem_vec *piece_at(const struct mem_gather *g, uint64_t addr)
+static int beyond(const void *addr, const void *piece)
 {
-	size_t lo = 0, hi = g->npieces;
+	const struct mem_vec *v = piece;
+	uint64_t a = *(const uint64_t *)addr;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->piece[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &g->piece[lo - 1] : NULL;
+	return a < v->addr ? -1 : a - v->addr >= v->size;
 }
 
 static int gather_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	const struct mem_gather *g = (const struct mem_gather *)mem;
-	const struct mem_vec *v = piece_at(g, addr);
+	const struct mem_vec *v = bsearch(&addr, g->piece, g->npieces, sizeof(*v), beyond);
 
-	if (!v || v->err || addr - v->addr > v->size || v->size - (addr - v->addr) < size)
+	if (!v || v->err || v->size - (addr - v->addr) < size)
 		return mem_read(g->under, dst, size, addr);
 	memcpy(dst, (const uint8_t *)v->dst + (addr - v->addr), size);
 	return 0;
