@@ -14,7 +14,6 @@
 #include "target/process.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
-#define PERIOD_NS 1000000 /* any will do: nothing is attached */
 
 static void ok(const struct doctor *d, const char *object, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -112,7 +111,7 @@ static void check_events(const struct doctor *d)
 
 static void check_bpf(const struct doctor *d)
 {
-	const struct loader_options options = {.families = LB_FAMILIES, .period_ns = PERIOD_NS};
+	const struct loader_options options = {.families = LB_FAMILIES};
 	struct loader *loader __cleanup(loader_free) = NULL;
 	struct error err;
 	int r = loader_open(&options, &loader, &err);

@@ -307,7 +307,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.cost = o->cost,
 		.families = s->targets.families,
 		.period_ns = o->period_ns,
-		.event_ns = o->command ? SHORT_NS : o->period_ns,
+		.event_ns = o->command ? SHORT_NS : 0,
 	};
 	r = loader_open(&options, &s->loader, err);
 	if (r)

@@ -107,14 +107,9 @@ static int tell(struct targets *ts, const struct target *t, struct error *err)
 	r = symbolizer_process(ts->symbolizer, t->pid, t->proc.epoch);
 	if (!r)
 		r = loader_set_proc(ts->loader, t->pid, &t->proc);
-	if (r == -E2BIG) {
-		error_set(&ts->unsampled, r,
-			  "pid %d: not sampled: more than %d processes at a time", (int)t->pid,
-			  LB_PROCS);
-		if (err)
-			*err = ts->unsampled;
-		return r;
-	}
+	if (r == -E2BIG)
+		return error_set(err, r, "pid %d: not sampled: more than %d processes at a time",
+				 (int)t->pid, LB_PROCS);
 	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
 }
 
@@ -127,7 +122,7 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 
 int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
 {
-	struct error unknown = {};
+	struct error unknown = {}, refused = {};
 	int r, r2;
 
 	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
@@ -147,7 +142,11 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 			  "pid %d: not sampled since it called exec: it runs a Lua of another "
 			  "family now; begin again to sample it",
 			  (int)t->pid);
-	r2 = tell(ts, t, err);
+	r2 = tell(ts, t, &refused);
+	if (r2 && err)
+		*err = refused;
+	else
+		note_unsampled(ts, r2, &refused);
 	if (r2)
 		return r2;
 	t->told = true;

@@ -154,9 +154,12 @@ static void choose_program(struct loader *l, uint32_t families)
 /* Events come more often than samples where these are further apart, see events_per_sample. */
 static void choose_events(struct loader *l, const struct loader_options *o)
 {
-	uint64_t n = o->event_ns ? o->period_ns / o->event_ns : 1;
+	uint64_t n = 1;
 
-	n = n < 1 ? 1 : n > EVENTS_MOST ? EVENTS_MOST : n;
+	if (o->event_ns && o->period_ns > o->event_ns)
+		n = o->period_ns / o->event_ns;
+	if (n > EVENTS_MOST)
+		n = EVENTS_MOST;
 	l->event_ns = o->period_ns / n;
 	l->skel->rodata->events_per_sample = (uint32_t)n;
 }
@@ -289,8 +292,8 @@ static int explain_attach(int r, pid_t tid, struct error *err)
 
 int loader_check_events(struct error *err)
 {
-	struct loader_attach how = {};
-	int fd __close = open_event(&how, 1000000);
+	struct loader_attach self = {};
+	int fd __close = open_event(&self, 1000000); /* it is closed before the first */
 
 	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
 }

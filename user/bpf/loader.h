@@ -23,8 +23,8 @@ struct loader_options {
 	 * other-family. */
 	uint32_t families;
 	uint64_t period_ns; /* CPU time between two samples */
-	/* Between two events at most. A thread that runs for less has none; each costs the target a
-	 * timer's interrupt. */
+	/* Between two events at most; 0: each event is a sample. A thread that runs for less has
+	 * none; each costs the target a timer's interrupt. */
 	uint64_t event_ns;
 };
 
