@@ -150,7 +150,7 @@ static void losses_text(const struct summary *s, struct text *out)
 		struct prof_loss loss;
 
 		prof_loss(s->prof, i, &loss);
-		if (strcmp(loss.reason, "outside-lua"))
+		if (!prof_is_outside(loss.reason))
 			text_printf(out, "; lost %" PRIu64 " (%s): %s", loss.count, loss.reason,
 				    summary_sentence(loss.reason));
 	}

@@ -46,11 +46,6 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
 #define MISSING_PERIODS 20
 #define MISSING_EVENT_NS 1000000
 
-static bool is_outside(const char *key)
-{
-	return !strcmp(key, "outside-lua");
-}
-
 void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out)
 {
 	size_t i;
@@ -67,7 +62,7 @@ void summary_make(const struct session_stats *stats, const struct prof *prof, st
 		struct prof_loss loss;
 
 		prof_loss(prof, i, &loss);
-		if (is_outside(loss.reason))
+		if (prof_is_outside(loss.reason))
 			out->outside += loss.count;
 		else
 			out->lost += loss.count;
@@ -115,7 +110,7 @@ static void print_losses(const struct summary *s, FILE *to)
 		struct prof_loss loss;
 
 		prof_loss(s->prof, i, &loss);
-		if (!is_outside(loss.reason))
+		if (!prof_is_outside(loss.reason))
 			fprintf(to, "luabpf: lost %" PRIu64 " (%s): %s\n", loss.count, loss.reason,
 				summary_sentence(loss.reason));
 	}
@@ -202,8 +197,7 @@ void summary_print_lines(const struct summary *s, FILE *to)
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the samples are compiled code, where a line is that of the "
-		"last "
-		"guard before: luabpf(1), COMPILED CODE\n",
+		"last guard before: luabpf(1), COMPILED CODE\n",
 		percent(s->compiled, s->resolved));
 }
 
@@ -235,7 +229,7 @@ static cJSON *losses_json(const struct summary *s)
 		struct prof_loss loss;
 
 		prof_loss(s->prof, i, &loss);
-		if (!is_outside(loss.reason))
+		if (!prof_is_outside(loss.reason))
 			cJSON_AddNumberToObject(object, loss.reason, (double)loss.count);
 	}
 	return object;

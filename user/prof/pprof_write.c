@@ -368,7 +368,7 @@ static void put_losses(struct writer *w)
 		prof_loss(w->prof, i, &loss);
 		text_clear(&w->text);
 		text_printf(&w->text, "luabpf: %s %" PRIu64 " samples: ",
-			    strcmp(loss.reason, "outside-lua") ? "lost" : "left out", loss.count);
+			    prof_is_outside(loss.reason) ? "left out" : "lost", loss.count);
 		for (const char *p = loss.reason; *p; p++) {
 			if (*p == '\\')
 				text_puts(&w->text, "\\x5c");

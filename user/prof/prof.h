@@ -8,8 +8,10 @@
 #ifndef PROF_H
 #define PROF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct prof;
 
@@ -91,6 +93,11 @@ struct prof_loss {
 	const char *reason;
 	uint64_t count;
 };
+/* Not lost, though it is counted with the losses: the thread ran no Lua. */
+static inline bool prof_is_outside(const char *reason)
+{
+	return !strcmp(reason, "outside-lua");
+}
 uint64_t prof_samples(const struct prof *prof); /* sum of all rows' counts */
 size_t prof_nrows(const struct prof *prof);
 void prof_row(const struct prof *prof, size_t i, struct prof_row *row);
