@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "file_bytes.h"
 #include "target/elf.h"
 #include "target/lj_sites.h"
 #include "target/process.h"
@@ -215,34 +216,26 @@ Test(scan, this_process)
 /* A file that is mapped as a process that executes it would have it mapped. */
 struct image {
 	char path[32];
-	uint8_t *bytes;
-	size_t len;
+	struct file_bytes file;
 	void *text;
 };
 
 static void image_read(struct image *f, const char *path)
 {
-	FILE *in __fclose = fopen(path, "re");
-
-	if (!in)
-		cr_skip_test("no %s", path);
-	fseek(in, 0, SEEK_END);
-	f->len = (size_t)ftell(in);
-	rewind(in);
-	f->bytes = malloc(f->len);
-	cr_assert(f->bytes && fread(f->bytes, 1, f->len, in) == f->len);
+	if (!file_bytes_read(path, &f->file))
+		cr_skip_test("%s is not installed", path);
 }
 
 static Elf64_Phdr *image_segment(struct image *f, uint32_t type, uint32_t flags)
 {
-	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)f->bytes;
-	Elf64_Phdr *ph = (Elf64_Phdr *)(f->bytes + eh->e_phoff);
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)f->file.bytes;
+	Elf64_Phdr *ph = (Elf64_Phdr *)(f->file.bytes + eh->e_phoff);
 	uint16_t i;
 
 	for (i = 0; i < eh->e_phnum; i++)
 		if (ph[i].p_type == type && (ph[i].p_flags & flags) == flags)
 			return &ph[i];
-	cr_skip_test("no such segment");
+	cr_assert_fail("no segment of type %u", type);
 	return NULL;
 }
 
@@ -253,7 +246,7 @@ static void image_map(struct image *f)
 
 	snprintf(f->path, sizeof(f->path), "/tmp/scan-XXXXXX");
 	fd = mkostemp(f->path, O_CLOEXEC);
-	cr_assert(fd >= 0 && write(fd, f->bytes, f->len) == (ssize_t)f->len);
+	cr_assert(fd >= 0 && write(fd, f->file.bytes, f->file.len) == (ssize_t)f->file.len);
 	f->text = mmap(NULL, text->p_filesz, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
 		       (off_t)text->p_offset & ~4095);
 	cr_assert_neq(f->text, MAP_FAILED);
@@ -291,7 +284,7 @@ Test(scan, text_in_a_shared_page)
 	cr_expect_eq(proc.module[0].vm_start - (uint64_t)f.text, b->start - text->p_vaddr);
 	cr_expect_eq(proc.module[0].gc_lo - (uint64_t)f.text, b->gc_lo - text->p_vaddr);
 	image_unmap(&f);
-	free(f.bytes);
+	free(f.file.bytes);
 }
 
 /* The file's n-th variant: what follows some calls of its VM is no instruction. */
@@ -303,14 +296,14 @@ static void vary(const struct image *f, unsigned n)
 	uint64_t at = 0;
 	size_t nsites = 0, i;
 
-	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
+	cr_assert_eq(elf_open_bytes(f->file.bytes, f->file.len, &elf), 0);
 	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
 	cr_assert_eq(elf_offset(elf, vm.start, &at), 0);
 	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &nsites), 0);
 	for (i = 0; n; i++, n >>= 1) {
 		cr_assert_lt(i, nsites);
 		if (n & 1)
-			f->bytes[at + sites[i]] = 0x06;
+			f->file.bytes[at + sites[i]] = 0x06;
 	}
 	elf_close(&elf);
 }
@@ -333,7 +326,7 @@ Test(scan, too_many_builds, .timeout = 60)
 		cr_assert_eq(proc.nmodules, 1);
 		cr_assert_eq(proc.module[0].build, i);
 		image_unmap(&f);
-		free(f.bytes);
+		free(f.file.bytes);
 	}
 	image_read(&f, LUAJIT);
 	vary(&f, i);
@@ -347,5 +340,5 @@ Test(scan, too_many_builds, .timeout = 60)
 		cr_expect_not_null(strstr(err.what, f.path), "%s", err.what);
 	}
 	image_unmap(&f);
-	free(f.bytes);
+	free(f.file.bytes);
 }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "file_bytes.h"
 #include "target/puc_api.h"
 #include "vm/puc_recognise.h"
 
@@ -83,26 +84,13 @@ Test(puc_recognise, facts_of_loops_and_nonsense)
 
 /* ---- installed files ---- */
 
-struct file {
-	uint8_t *bytes;
-	size_t len;
-};
-
-static void file_read(const char *path, struct file *f)
+static void file_read(const char *path, struct file_bytes *f)
 {
-	FILE *in = fopen(path, "rb");
-
-	if (!in)
+	if (!file_bytes_read(path, f))
 		cr_skip_test("%s is not installed", path);
-	fseek(in, 0, SEEK_END);
-	f->len = (size_t)ftell(in);
-	rewind(in);
-	f->bytes = malloc(f->len);
-	cr_assert(f->bytes && fread(f->bytes, 1, f->len, in) == f->len);
-	fclose(in);
 }
 
-static int recognise(const struct file *f, struct vm_build *b, struct error *err)
+static int recognise(const struct file_bytes *f, struct vm_build *b, struct error *err)
 {
 	struct elf_file *elf;
 	int r;
@@ -129,7 +117,7 @@ static bool is_plain(const struct vm_build *b, uint64_t function)
 }
 
 /* What the dynamic linker writes to an address: the file's relocations, found by their look. */
-static uint64_t relocated(const struct file *f, uint64_t at)
+static uint64_t relocated(const struct file_bytes *f, uint64_t at)
 {
 	size_t i;
 
@@ -143,7 +131,7 @@ static uint64_t relocated(const struct file *f, uint64_t at)
 }
 
 /* Of the library functions of this name (luaL_Reg tables), how many are plain? The last of them. */
-static unsigned plain_ones(const struct file *f, const struct vm_build *b, const char *name,
+static unsigned plain_ones(const struct file_bytes *f, const struct vm_build *b, const char *name,
 			   uint64_t *last)
 {
 	size_t len = strlen(name) + 1, i;
@@ -165,7 +153,7 @@ static unsigned plain_ones(const struct file *f, const struct vm_build *b, const
 	return n;
 }
 
-static void expect_own(const char *path, const struct file *f, const struct vm_build *b)
+static void expect_own(const char *path, const struct file_bytes *f, const struct vm_build *b)
 {
 	static const char *const plain[] = {"format", "gsub", "concat", "sort",
 					    "floor",  "next", "print",	"tostring"};
@@ -187,7 +175,7 @@ static void expect_own(const char *path, const struct file *f, const struct vm_b
 static void expect_build(const char *path, const char *name, unsigned pc_reg)
 {
 	static struct vm_build b;
-	struct file f;
+	struct file_bytes f;
 	struct error err;
 
 	file_read(path, &f);
@@ -228,7 +216,7 @@ Test(puc_recognise, luaC_step_of_lua52)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 	unsigned n = 0;
 	uint64_t i;
 
@@ -249,7 +237,7 @@ Test(puc_recognise, luaC_step_of_lua52)
 static void expect_none(const char *path)
 {
 	static struct vm_build b;
-	struct file f;
+	struct file_bytes f;
 	struct error err;
 
 	file_read(path, &f);
@@ -290,7 +278,7 @@ Test(puc_recognise, none_in_this_program)
 #define LUA54 LIB "liblua5.4.so.0"
 
 /* Replaces bytes in the whole file; returns how often. */
-static unsigned replace(struct file *f, const void *old, const void *new, size_t len)
+static unsigned replace(struct file_bytes *f, const void *old, const void *new, size_t len)
 {
 	uint8_t *at = f->bytes, *end = f->bytes + f->len;
 	unsigned n = 0;
@@ -304,7 +292,7 @@ static unsigned replace(struct file *f, const void *old, const void *new, size_t
 }
 
 /* A function's bytes in the file. */
-static uint8_t *function(struct file *f, const char *name)
+static uint8_t *function(struct file_bytes *f, const char *name)
 {
 	uint64_t vaddr, size, at;
 	struct elf_file *elf;
@@ -316,7 +304,7 @@ static uint8_t *function(struct file *f, const char *name)
 	return f->bytes + vaddr;
 }
 
-static void expect_refused(struct file *f, const char *what)
+static void expect_refused(struct file_bytes *f, const char *what)
 {
 	static struct vm_build b;
 	struct error err;
@@ -328,7 +316,7 @@ static void expect_refused(struct file *f, const char *what)
 
 Test(puc_recognise, another_lua_State)
 {
-	struct file f;
+	struct file_bytes f;
 	uint8_t *code;
 
 	file_read(LUA54, &f);
@@ -342,7 +330,7 @@ Test(puc_recognise, another_lua_State)
 
 Test(puc_recognise, another_global_State)
 {
-	struct file f;
+	struct file_bytes f;
 	uint8_t *code;
 
 	file_read(LUA54, &f);
@@ -356,7 +344,7 @@ Test(puc_recognise, another_global_State)
 
 Test(puc_recognise, another_CallInfo)
 {
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	/* mov %r13,0x20(%rbp), how luaV_execute saves pc */
@@ -368,7 +356,7 @@ Test(puc_recognise, another_CallInfo)
 
 Test(puc_recognise, a_release_that_it_is_not)
 {
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	cr_assert_eq(replace(&f, "Lua 5.4.4  ", "Lua 5.4.0  ", 11), 1);
@@ -385,7 +373,7 @@ Test(puc_recognise, a_release_to_come)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	cr_assert_eq(replace(&f, "Lua 5.4.4  ", "Lua 5.4.77 ", 11), 1);
@@ -400,7 +388,7 @@ Test(puc_recognise, no_ident)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	cr_assert_eq(replace(&f, "$LuaVersion", "$xuaVersion", 11), 1);
@@ -418,7 +406,7 @@ Test(puc_recognise, no_symbols)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	cr_assert_gt(replace(&f, "lua_", "xua_", 4), 50);
@@ -437,7 +425,7 @@ Test(puc_recognise, no_frame_table)
 {
 	static struct vm_build whole, b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 	uint8_t *type;
 
 	file_read(LUA54, &f);
@@ -454,7 +442,7 @@ Test(puc_recognise, no_frame_table)
 /* Two layouts have the same offsets wherever code was looked at. */
 Test(puc_recognise, undecided)
 {
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LIB "liblua5.2.so.0", &f);
 	cr_assert_eq(replace(&f, "$LuaVersion", "$xuaVersion", 11), 1);
@@ -466,7 +454,7 @@ Test(puc_recognise, no_luaV_execute)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 
 	file_read(LUA54, &f);
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
@@ -480,7 +468,7 @@ Test(puc_recognise, cut_short)
 {
 	static struct vm_build b;
 	struct error err;
-	struct file f;
+	struct file_bytes f;
 	size_t whole;
 
 	file_read(LUA54, &f);
@@ -500,7 +488,7 @@ Test(puc_recognise, too_large)
 	struct elf_file *elf = NULL;
 	static struct vm_build b;
 	struct error err = {};
-	struct file f;
+	struct file_bytes f;
 	Elf64_Phdr *ph;
 	uint16_t i;
 	int fd = memfd_create("large", MFD_CLOEXEC);
