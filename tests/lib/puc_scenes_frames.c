@@ -284,16 +284,21 @@ static void error_or_moved(struct puc_scene *s)
 	s->lost = true;
 }
 
+/* The function on top was entered by so many tail calls, which 5.1 counts. */
+static void tail_calls(struct puc_scene *s, uint32_t n)
+{
+	pui_callstatus(&s->img, &s->st, s->img.puc.version == 51 ? n : s->img.puc.cist_tail);
+}
+
 /* f was called by a tail call from a function that is gone. */
 static void tail_call(struct puc_scene *s)
 {
-	uint32_t bits = s->img.puc.version == 51 ? 3 : s->img.puc.cist_tail;
 	struct pui_fn f;
 
 	ps_begin(s);
 	f = ps_func(s, 10);
 	pui_call(&s->img, &s->st, 5, f);
-	pui_callstatus(&s->img, &s->st, bits);
+	tail_calls(s, 3);
 	ps_in_vm(s, 3);
 	ps_want_lua(s, f, 3, THREAD | TAIL);
 	ps_want_lua(s, s->main, 5, 0);
@@ -305,14 +310,13 @@ static void tail_call(struct puc_scene *s)
  */
 static void tail_calls_left_over(struct puc_scene *s)
 {
-	bool old = s->img.puc.version == 51;
 	struct pui_fn f;
 
 	ps_begin(s);
 	f = ps_func(s, 10);
 	pui_call(&s->img, &s->st, 5, f);
-	if (old)
-		pui_callstatus(&s->img, &s->st, 2);
+	if (s->img.puc.version == 51)
+		tail_calls(s, 2);
 	pui_pc(&s->img, s->main, 5);
 	ps_sample(s, PS_HELPER);
 	ps_want_lua(s, f, 0, THREAD);
@@ -321,13 +325,12 @@ static void tail_calls_left_over(struct puc_scene *s)
 
 static void tail_called_at_the_first(struct puc_scene *s)
 {
-	uint32_t bits = s->img.puc.version == 51 ? 1 : s->img.puc.cist_tail;
 	struct pui_fn f;
 
 	ps_begin(s);
 	f = ps_func(s, 10);
 	pui_call(&s->img, &s->st, 5, f);
-	pui_callstatus(&s->img, &s->st, bits);
+	tail_calls(s, 1);
 	pui_pc(&s->img, f, 0);
 	pui_enter(&s->img, PS_SITE, 4);
 	ps_sample(s, PS_HELPER);
@@ -337,14 +340,13 @@ static void tail_called_at_the_first(struct puc_scene *s)
 
 static void tail_call_below(struct puc_scene *s)
 {
-	uint32_t bits = s->img.puc.version == 51 ? 1 : s->img.puc.cist_tail;
 	struct pui_fn f, g;
 
 	ps_begin(s);
 	f = ps_func(s, 10);
 	g = ps_func(s, 30);
 	pui_call(&s->img, &s->st, 5, f);
-	pui_callstatus(&s->img, &s->st, bits);
+	tail_calls(s, 1);
 	pui_call(&s->img, &s->st, 6, g);
 	ps_in_vm(s, 3);
 	ps_want_lua(s, g, 3, THREAD);

@@ -7,20 +7,20 @@
 local seconds = tonumber(arg[1])
 local template = [[
 local spin = ...
-NEWLINES local function innerXXXX(n)
+NEWLINES local function innerNNNN(n)
   local s = 0
   for i = 1, n do s = s + i % 7 end
   return s
 end
-function globalXXXX(n)
-  local s = innerXXXX(n)
+function globalNNNN(n)
+  local s = innerNNNN(n)
   return s + 1
 end
-local function outerXXXX(n)
-  local s = globalXXXX(n)
+local function outerNNNN(n)
+  local s = globalNNNN(n)
   return s + 1
 end
-return outerXXXX]]
+return outerNNNN]]
 print("ready")
 io.stdout:flush()
 io.read()
@@ -34,7 +34,7 @@ end
 while os.clock() - start < seconds do
   id = id + 1
   local number = ("%04d"):format(id % 10000)
-  local code = template:gsub("XXXX", number):gsub("NEWLINES", ("\n"):rep(math.floor(id / 7) % 2))
+  local code = template:gsub("NNNN", number):gsub("NEWLINES", ("\n"):rep(math.floor(id / 7) % 2))
   local outer = assert((loadstring or load)(code, "=reused"))()
   once(outer)
   outer, code = nil, nil
