@@ -557,6 +557,7 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.event_ns = loader_event_ns(s->loader),
 		.wall_ns = s->stopped_ns - s->started_ns,
 		.samples = prof_samples(s->prof),
+		.coarse = symbolizer_coarse(s->symbolizer),
 		.bad_records = s->bad_records + ring_bad(s->ring),
 		.first_sample_ns = first ? first - s->opened_ns : 0,
 		.command_ended = s->command_ended,

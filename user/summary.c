@@ -188,17 +188,18 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 			"measured\n");
 }
 
-/* Compiled code of which lines are told: from this part of the samples on. */
-#define COMPILED_TOLD 0.1
+/* Compiled code of which lines are guesses is told from this part of the samples on. */
+#define COARSE_TOLD 0.01
 
 void summary_print_lines(const struct summary *s, FILE *to)
 {
-	if (!s->resolved || (double)s->compiled < COMPILED_TOLD * (double)s->resolved)
+	if (!s->resolved || (double)s->stats.coarse < COARSE_TOLD * (double)s->resolved)
 		return;
 	fprintf(to,
-		"luabpf: %.0f %% of the samples are compiled code, where a line is that of the "
-		"last guard before: luabpf(1), COMPILED CODE\n",
-		percent(s->compiled, s->resolved));
+		"luabpf: %.0f %% of the samples are compiled code that could not be followed: a "
+		"line "
+		"there is that of the last guard before: luabpf(1), COMPILED CODE\n",
+		percent(s->stats.coarse, s->resolved));
 }
 
 void summary_print_ends(const struct summary *s, FILE *to)
@@ -246,6 +247,7 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "outside_lua", (double)s->outside);
 	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
 	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
+	cJSON_AddNumberToObject(root, "compiled_by_guard", (double)st->coarse);
 	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
 	cJSON_AddNumberToObject(root, "asked_hz", asked_hz(s));
 	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));

@@ -88,6 +88,13 @@ struct lb_rec_sample {
 	__u32 epoch;   /* of the process, see struct lb_proc */
 	__u32 build;   /* index into `builds` */
 	char comm[LB_COMM];
+	/* LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
+	 * which
+	 */
+	__u32 traceno;	   /* 0: none */
+	__u32 mcofs;	   /* offset of that place */
+	__u32 trace_print; /* tells the trace from others that had or will have its number */
+	__u32 pad;
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \
@@ -239,7 +246,7 @@ struct lb_thread {
 };
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
-_Static_assert(LB_SAMPLE_SIZE(0) == 80, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 96, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
 

@@ -32,7 +32,9 @@ struct lj_layout {
 	__u8 bc_funcf;
 	__u8 bc_funcc;
 	__u8 bc_call;
-	__u8 pad[4];
+	/* 1: its intermediate code is user/vm/lj_ir.def's */
+	__u8 ir;
+	__u8 pad[3];
 };
 
 /* lua_State */
@@ -130,6 +132,7 @@ enum {
 enum {
 	LJ_TRACE_GCT = 9,
 	LJ_TRACE_NSNAP = 10,
+	LJ_TRACE_NINS = 12,
 	LJ_TRACE_IR = 32,
 	LJ_TRACE_NK = 40,
 	LJ_TRACE_NSNAPMAP = 44,
@@ -140,6 +143,7 @@ enum {
 	LJ_TRACE_STARTINS = 80,
 	LJ_TRACE_SZMCODE = 84,
 	LJ_TRACE_MCODE = 88,
+	LJ_TRACE_MCLOOP = 96,
 	LJ_TRACE_SPADJUST = 102,
 	LJ_TRACE_TRACENO = 104,
 	LJ_TRACE_LINK = 106,
@@ -153,6 +157,8 @@ enum {
 	LJ_SNAP_SIZE = 12,
 };
 #define LJ_SNAP_FRAME 0x010000u /* the slot holds a frame link */
+#define LJ_IRT_PROTO 7
+#define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
 
 /* The VM's frame on the C stack, x86-64 GC64 with external unwinding (lj_frame.h CFRAME_*) */
 enum {

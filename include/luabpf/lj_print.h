@@ -90,6 +90,22 @@ static __always_inline __u64 lj_print_str(const void *str)
 	return lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32;
 }
 
+/*
+ * Fingerprint of a trace: its first LJ_TRACE_READ bytes. Numbers of traces that were flushed are
+ * given again. Where its parts and its machine code lie, and how large they are, tells it from
+ * others.
+ */
+static __always_inline __u32 lj_print_trace(const void *head)
+{
+	__u64 sum = lb_print_word(0, 0, lb_word(head, LJ_TRACE_IR));
+
+	sum = lb_print_word(sum, 1, lb_word(head, LJ_TRACE_NK));
+	sum = lb_print_word(sum, 2, lb_half(head, LJ_TRACE_NINS));
+	sum = lb_print_word(sum, 3, lb_word(head, LJ_TRACE_MCODE));
+	sum = lb_print_word(sum, 4, lb_word(head, LJ_TRACE_STARTINS)); /* and szmcode */
+	return lb_print_end(sum);
+}
+
 /* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
 static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 size)
 {

@@ -51,12 +51,10 @@ struct lj_seen {
 	__u32 kind;   /* enum lb_frame_kind */
 };
 
-#define LJ_SEEN 64 /* power of two */
-#define LJ_IRT_PROTO 7
-#define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
-#define LJ_SNAPMAP 256	    /* nent is one byte; one more for the pc */
-#define LJ_SEARCH 512	    /* words of C stack searched for a cframe */
-#define LJ_BLOCK 64	    /* of which are read at once, and the length of a cframe more */
+#define LJ_SEEN 64     /* power of two */
+#define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
+#define LJ_SEARCH 512  /* words of C stack searched for a cframe */
+#define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
 
 struct lj_walk {
 	struct lb_walk; /* what all walkers have */
@@ -84,6 +82,8 @@ struct lj_walk {
 	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
 	__u32 trace;		   /* 0: none was found */
 	__u32 trace_mcofs;
+	__u32 trace_print; /* of the trace read last */
+	__u32 pad3;
 
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc;	   /* the snapshot's pc */

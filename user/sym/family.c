@@ -4,6 +4,7 @@
 #include "family.h"
 #include "lj_ffnames.h"
 #include "lj_proto.h"
+#include "lj_traces.h"
 #include "puc_cnames.h"
 #include "puc_proto.h"
 
@@ -89,6 +90,22 @@ static const char *lj_cfunction(const struct names *names, uint64_t addr)
 	return lj_cfunc_name((const struct lj_ffnames *)names, addr);
 }
 
+static int lj_compiled_new(const struct lb_mem *mem, struct compiled **out)
+{
+	return lj_traces_new(mem, (struct lj_traces **)out);
+}
+
+static void lj_compiled_free(struct compiled **compiled)
+{
+	lj_traces_free((struct lj_traces **)compiled);
+}
+
+static int lj_refine(struct compiled *compiled, const struct lb_build *build,
+		     struct lb_rec_sample *rec)
+{
+	return rec->traceno ? lj_traces_refine((struct lj_traces *)compiled, &build->lj, rec) : 0;
+}
+
 static const struct sym_family lj_family = {
 	.read = lj_read,
 	.free = lj_free,
@@ -105,6 +122,9 @@ static const struct sym_family lj_family = {
 	.names_free = lj_names_free,
 	.builtin = lj_builtin,
 	.cfunction = lj_cfunction,
+	.compiled_new = lj_compiled_new,
+	.compiled_free = lj_compiled_free,
+	.refine = lj_refine,
 };
 
 /* ---- PUC Lua

@@ -17,6 +17,7 @@
 
 struct proto;
 struct names;
+struct compiled;
 
 /* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. */
 struct sym_family {
@@ -39,6 +40,14 @@ struct sym_family {
 	void (*names_free)(struct names **names);
 	const char *(*builtin)(const struct names *names, uint64_t number);
 	const char *(*cfunction)(const struct names *names, uint64_t addr);
+	/*
+	 * What machine code was made from, of one process: the topmost frames of a sample that
+	 * stands in it are put there (lj_traces.h). NULL: the family compiles nothing.
+	 */
+	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);
+	void (*compiled_free)(struct compiled **compiled);
+	int (*refine)(struct compiled *compiled, const struct lb_build *build,
+		      struct lb_rec_sample *rec);
 	/* C functions: the name in the loaded libraries before the ELF symbol */
 	bool libraries_first;
 	/* a C function may be known by its slot on the Lua stack alone, over which its results are

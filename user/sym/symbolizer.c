@@ -44,6 +44,8 @@ struct process {
 	struct protos *protos;
 	struct cached_frame *frames;
 	struct vm_names *vms;
+	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
+	const struct sym_family *compiled_by;
 	uint32_t maps_round; /* in which the mappings were read */
 	uint64_t maps;	     /* native_maps_id() then */
 	UT_hash_handle hh;
@@ -54,6 +56,7 @@ struct symbolizer {
 	struct native *native;
 	struct process *processes;
 	uint32_t round;
+	uint64_t coarse;
 };
 
 /* A program that makes functions without end must not make us keep them without end. */
@@ -99,6 +102,8 @@ static void process_free(struct process *p)
 	forget_frames(p);
 	protos_free(&p->protos);
 	forget_vms(p);
+	if (p->compiled)
+		p->compiled_by->compiled_free(&p->compiled);
 	free(p);
 }
 
@@ -469,20 +474,48 @@ static int pseudo_frame(struct symbolizer *s, enum prof_kind kind, uint32_t *id)
 	return prof_frame_id(s->prof, &frame, id);
 }
 
-int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
+uint64_t symbolizer_coarse(const struct symbolizer *s)
+{
+	return s->coarse;
+}
+
+/* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
+static int refine(struct symbolizer *s, struct process *p, const struct lb_build *build,
+		  struct lb_rec_sample *rec)
+{
+	const struct sym_family *family = sym_family(build->family);
+	int r = 0;
+
+	if (!family->refine || !rec->traceno)
+		return 0;
+	if (!p->compiled) {
+		r = family->compiled_new(&p->remote.mem, &p->compiled);
+		p->compiled_by = family;
+	}
+	if (!r)
+		r = family->refine(p->compiled, build, rec);
+	if (r == -ENOENT) {
+		s->coarse++;
+		r = 0;
+	}
+	return r;
+}
+
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *shipped,
 		      const struct lb_build *build)
 {
+	struct lb_rec_sample copy, *rec = &copy;
 	struct frame_ctx c = {
 		.s = s,
-		.p = process_of(s, (pid_t)rec->pid, rec->epoch),
+		.p = process_of(s, (pid_t)shipped->pid, shipped->epoch),
 		.rec = rec,
 		.build = build,
 		.family = sym_family(build->family),
 	};
 	struct prof_labels labels = {
-		.vmstate = (char)rec->state,
-		.pid = rec->pid,
-		.tid = rec->tid,
+		.vmstate = (char)shipped->state,
+		.pid = shipped->pid,
+		.tid = shipped->tid,
 	};
 	uint32_t ids[2 * LB_MAX_FRAMES + 1], i, first, n = 0;
 	uint64_t below[LB_MAX_FRAMES + 1];
@@ -495,6 +528,10 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
 	}
+	memcpy(&copy, shipped, LB_SAMPLE_SIZE(shipped->stack.n));
+	r = refine(s, c.p, build, rec);
+	if (r)
+		return r;
 	below_of(rec, below);
 	first = is_returning(&c);
 	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&

@@ -37,6 +37,10 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		      const struct lb_build *build);
 
+/* Samples of compiled code so far whose lines and inlined functions are those of its guards only.
+ */
+uint64_t symbolizer_coarse(const struct symbolizer *s);
+
 /* A new round: what is known is checked against the live processes at its next use. */
 void symbolizer_round(struct symbolizer *s);
 

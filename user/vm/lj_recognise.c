@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "lj_ir.h"
 #include "lj_recognise.h"
 #include "target/lj_sites.h"
 
@@ -157,6 +158,28 @@ static void mark_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, str
 			build->rbp_site[sites[i] >> 3] |= 1 << (sites[i] & 7);
 }
 
+/*
+ * Is the VM's intermediate code the one that we know? Its table lj_ir_mode is among the constants.
+ * That MIN and MAX are commutative was put right in 2023.
+ */
+static bool has_ir(struct elf_file *elf)
+{
+	uint64_t at = 0;
+
+	for (;; at++) {
+		uint8_t mode[LJ_IR__MAX];
+
+		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_MIN, &at))
+			return false;
+		if (elf_read(elf, at, mode, sizeof(mode)))
+			continue;
+		mode[LJ_IR_MIN] |= LJ_IRK_C;
+		mode[LJ_IR_MAX] |= LJ_IRK_C;
+		if (!memcmp(mode, lj_ir_mode, sizeof(mode)))
+			return true;
+	}
+}
+
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 {
 	const struct lj_row *row;
@@ -186,6 +209,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.size = vm.size;
 	b.build.family = LB_FAMILY_LJ;
 	b.build.lj.lj = row->lj;
+	b.build.lj.lj.ir = has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
 	snprintf(b.evidence, sizeof(b.evidence),
 		 "its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u",

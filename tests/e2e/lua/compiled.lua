@@ -1,0 +1,100 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- usage: compiled.lua WORKLOAD SECONDS, under LuaJIT with its JIT compiler on
+-- Loops whose time is known by their divisions: each waits for the one before, and all take the same
+-- time. There is no guard between the lines: what tells them apart is not in the snapshots.
+-- "--= N": divisions that a line has; "--@ NAME": the function that it belongs to.
+local two, six, twelve
+
+function two(x) --@ two
+  return 2 / (3 / x) --= 2
+end
+function six(x) --@ six
+  return 2 / (3 / (5 / (3 / (2 / (5 / x))))) --= 6
+end
+function twelve(x) --@ twelve
+  return 2 / (3 / (5 / (3 / (2 / (5 / (7 / (11 / (13 / (11 / (7 / (13 / x))))))))))) --= 12
+end
+
+local function sink(x) assert(x == x) end
+
+local W = {}
+
+function W.lines(n)
+  local x = 1.5
+  for i = 1, n do
+    x = 2 / (3 / x) --= 2
+    x = 3 / (2 / (5 / (3 / (2 / (5 / x))))) --= 6
+    x = 2 / (3 / (5 / (3 / (2 / (5 / (7 / (11 / (13 / (11 / (7 / (13 / x))))))))))) --= 12
+    x = x * 1.5
+  end
+  sink(x)
+end
+
+-- inlined: the trace knows them by name only when it begins
+local f2, f6, f12 = two, six, twelve
+function W.functions(n)
+  local x = 1.5
+  for i = 1, n do
+    x = f2(x)
+    x = f6(x)
+    x = f12(x) * 1.5
+  end
+  sink(x)
+end
+
+local object = {}
+object.__index = object
+function object:two() self.x = 2 / (3 / self.x) end --= 2
+function object:six() self.x = 3 / (2 / (5 / (3 / (2 / (5 / self.x))))) end --= 6
+function object.__add(a, b) --@ add
+  a.x = b / (3 / (5 / (3 / (b / (5 / (7 / (11 / (13 / (11 / (7 / (13 / a.x))))))))))) * 1.5 --= 12
+  return a
+end
+function W.objects(n)
+  local o = setmetatable({x = 1.5}, object)
+  for i = 1, n do
+    o:two()
+    o:six()
+    o = o + 2
+  end
+  sink(o.x)
+end
+
+-- a guarded branch: its snapshot stands where it does not go
+function W.branches(n)
+  local x = 1.5
+  for i = 1, n do
+    if i % 2 == 0 then
+      x = 2 / (2 / (5 / (5 / (3 / (3 / (7 / (7 / (2 / (2 / (3 / (3 / x))))))))))) --= 12
+    else
+      x = 3 / (3 / (5 / (5 / (2 / (2 / x))))) --= 6
+    end
+  end
+  sink(x)
+end
+
+local ok, ffi = pcall(require, "ffi")
+if ok then
+  local p = ffi.new("struct { double a, b; float c; }[16]")
+  for i = 0, 15 do p[i].a, p[i].b = 1.5, 1.5 end
+  local function first(q) q.a = 2 / (2 / q.a) end --= 2
+  local function second(q)
+    q.b = 5 / (5 / (2 / (2 / (3 / (3 / q.a))))) --= 6
+    q.a = 2 / (2 / (5 / (5 / (7 / (7 / (11 / (11 / (13 / (13 / (3 / (3 / q.b))))))))))) --= 12
+  end
+  function W.ffi(n)
+    for i = 1, n do
+      local q = p[3]
+      first(q)
+      second(q)
+    end
+    sink(p[3].a)
+  end
+end
+
+local work, seconds = W[arg[1]], tonumber(arg[2])
+print("ready")
+io.stdout:flush()
+io.read()
+local start = os.clock()
+repeat work(1000000) until os.clock() - start > seconds

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compiled code of known splits (lua/compiled.lua): whose line and function, where no guard tells."""
+import collections
+import re
+from pathlib import Path
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+SCRIPT = vms.LUA / "compiled.lua"
+SECONDS = 1.5
+HZ = 4000
+WORKLOADS = ["lines", "functions", "objects", "branches", "ffi"]
+
+
+def divisions():
+    """line -> how many it has."""
+    return {number: int(m[1]) for number, text in enumerate(SCRIPT.read_text().splitlines(), 1)
+            if (m := re.search(r"--= (\d+)$", text))}
+
+
+def names():
+    """line of a definition -> name of the function."""
+    return {number: m[1] for number, text in enumerate(SCRIPT.read_text().splitlines(), 1)
+            if (m := re.search(r"--@ (\w+)", text) or re.match(r"function object:(\w+)", text)
+                or re.search(r"local function (first|second)", text))}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
+def test_known_splits(tmp_path, luajit2, vm, workload):
+    """Each line has its part of the divisions, and its function and callers are its own."""
+    vm = vms.VMS[vm]
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([*vm.argv, SCRIPT, workload, SECONDS], vm.env) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
+        t.go()
+        r = tool.done()
+    assert r.code == 0, r
+    lines, owners, wrong, total = collections.Counter(), names(), collections.Counter(), 0
+    for s in pprof.Profile(saved).samples:
+        top = s.stack[-1]
+        if s.labels.get("vmstate") != "Compiled" or Path(top.file).name != SCRIPT.name:
+            continue
+        total += s.count
+        lines[top.line] += s.count
+        # the function's first line, and below it the function that calls it
+        inlined = owners.get(top.start)
+        below = s.stack[-2] if len(s.stack) > 1 else None
+        if inlined and not (below and below.start and below.start not in owners and inlined in
+                            SCRIPT.read_text().splitlines()[below.line - 1].replace("f2", "two")
+                            .replace("f6", "six").replace("f12", "twelve").replace("o + 2", "add")):
+            wrong[f"{inlined} called from {below}"] += s.count
+    want = {line: n for line, n in divisions().items() if lines[line] > 0.01 * total}
+    per_turn = sum(want.values()) / (2 if workload == "branches" else 1)
+    assert sorted(want.values()) == ([6, 12] if workload == "branches" else [2, 6, 12]), (lines, total)
+    assert total > 0.8 * SECONDS * HZ
+    # The processor is interrupted at the instruction after the one that it waits for: a division that ends a line
+    # counts for the next.
+    skid = 1.3 / per_turn
+    assert sum(lines[line] for line in want) > (0.94 - skid) * total, lines.most_common(8)
+    in_lines = sum(lines[line] for line in want)
+    for line, n in want.items():
+        true = n / sum(want.values())
+        assert abs(lines[line] / in_lines - true) < skid + truth.bound(true, in_lines), (line, true, lines)
+    assert sum(wrong.values()) <= truth.allowed(total), wrong.most_common(4)

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Copying a trace and the prototypes that it runs out of the target. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/lj_print.h>
+
+#include "base/cleanup.h"
+#include "sym/foreign.h"
+#include "sym/lj_proto.h"
+#include "sym/lj_trace_priv.h"
+#include "vm/lj_bc.h"
+
+#define INS_MAX 10000 /* LuaJIT's own limits: maxrecord, maxirconst, maxsnap */
+#define SNAPS_MAX 4000
+#define MAP_MAX (1 << 20)
+#define MCODE_MAX 65535
+#define CODES_MAX 64
+#define PARENTS_MAX 16
+#define BC_MAX (1 << 20)
+
+static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
+{
+	uint64_t traces, trace;
+	int r;
+
+	r = mem_read(mem, &traces, sizeof(traces), g + lj->g2trace);
+	if (!r)
+		r = mem_read(mem, &trace, sizeof(trace), traces + 8ULL * traceno);
+	if (!r && !foreign_plausible(trace))
+		r = -EBADMSG;
+	if (!r)
+		r = mem_read(mem, head, LJ_TRACE_READ, trace);
+	if (!r && (lb_byte(head, LJ_TRACE_GCT) != LJ_GCT_TRACE ||
+		   lb_short(head, LJ_TRACE_TRACENO) != traceno))
+		r = -EBADMSG;
+	return r;
+}
+
+/* Reads n elements of size bytes at addr into new memory. */
+static int read_array(const struct lb_mem *mem, uint64_t addr, size_t n, size_t size, void *out)
+{
+	void *p = calloc(n ? n : 1, size);
+	int r = p ? 0 : -ENOMEM;
+
+	if (!r && n)
+		r = mem_read(mem, p, (uint32_t)(n * size), addr);
+	if (r) {
+		free(p);
+		return r;
+	}
+	memcpy(out, &p, sizeof(p));
+	return 0;
+}
+
+uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
+{
+	uint64_t v = 0;
+
+	if (ref >= t->nk && ref + 1 < LJ_REF_BIAS)
+		memcpy(&v, lj_ins_at(t, ref + 1), sizeof(v));
+	return v;
+}
+
+int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		uint64_t at = pc - t->codes[i].proto - LJ_PROTO_SIZE;
+
+		if (!(at & 3) && at / 4 < t->codes[i].sizebc) {
+			*bcpos = (uint32_t)(at / 4);
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+struct reader {
+	const struct lb_mem *mem;
+	const struct lj_layout *lj;
+	uint64_t g;
+	struct lj_trace *t;
+};
+
+/* A trace that begins at an instruction replaces it (JFORL and the like); its number is the
+ * operand. */
+static void put_back(const struct reader *rd, uint32_t *ins)
+{
+	uint8_t head[LJ_TRACE_READ];
+	uint8_t op = lj_bc_op(*ins);
+
+	if ((op == LJ_BC_JFORL || op == LJ_BC_JITERL || op == LJ_BC_JLOOP) &&
+	    !read_head(rd->mem, rd->lj, rd->g, lj_bc_d(*ins), head))
+		*ins = lb_half(head, LJ_TRACE_STARTINS);
+}
+
+/* Objects lie below K, the last one first; numbers above, integers among them. */
+static int read_constants(const struct lb_mem *mem, const uint8_t *head, struct lj_code *code)
+{
+	uint32_t nkgc = lb_half(head, LJ_PROTO_SIZEKGC), nkn = lb_half(head, LJ_PROTO_SIZEKN), i;
+	uint64_t k = lb_word(head, LJ_PROTO_K);
+	int r;
+
+	if (nkgc > BC_MAX || nkn > BC_MAX)
+		return -EBADMSG;
+	r = read_array(mem, k - 8ULL * nkgc, nkgc, 8, &code->kgc);
+	if (!r) {
+		code->nkgc = nkgc;
+		r = read_array(mem, k, nkn, 8, &code->kn);
+	}
+	if (r)
+		return r;
+	code->nkn = nkn;
+	for (i = 0; i < nkgc / 2; i++) {
+		uint64_t tmp = code->kgc[i];
+
+		code->kgc[i] = code->kgc[nkgc - 1 - i];
+		code->kgc[nkgc - 1 - i] = tmp;
+	}
+	return 0;
+}
+
+static int add_code(const struct reader *rd, uint64_t proto)
+{
+	struct lj_trace *t = rd->t;
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	uint8_t head[LJ_PROTO_SIZE];
+	struct lj_code *code;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < t->ncodes; i++)
+		if (t->codes[i].proto == proto)
+			return 0;
+	if (t->ncodes == CODES_MAX || !foreign_plausible(proto))
+		return 0;
+	r = mem_read(rd->mem, head, sizeof(head), proto);
+	if (r || lb_byte(head, LJ_PROTO_GCT) != LJ_GCT_PROTO)
+		return r ? r : -EBADMSG;
+	code = &t->codes[t->ncodes];
+	code->proto = proto;
+	code->sizebc = lb_half(head, LJ_PROTO_SIZEBC);
+	code->numparams = lb_byte(head, LJ_PROTO_NUMPARAMS);
+	code->vararg = lb_byte(head, LJ_PROTO_FLAGS) & 2; /* PROTO_VARARG */
+	r = lj_proto_read(rd->mem, proto, &p);
+	if (r)
+		return r;
+	code->print = lj_proto_fingerprint(p);
+	if (!code->sizebc || code->sizebc > BC_MAX)
+		return -EBADMSG;
+	r = read_array(rd->mem, proto + LJ_PROTO_SIZE, code->sizebc, 4, &code->bc);
+	if (r)
+		return r;
+	t->ncodes++;
+	r = read_constants(rd->mem, head, code);
+	if (r)
+		return r;
+	for (i = 0; i < code->sizebc; i++)
+		put_back(rd, &code->bc[i]);
+	return 0;
+}
+
+/* The prototypes among a trace's constants, and those of the functions there. */
+static int add_codes(const struct reader *rd, const struct lj_ins *ir, uint32_t n)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i + 1 < n && !r; i++) {
+		uint8_t func[LJ_FUNC_READ];
+		uint64_t v;
+
+		if (ir[i].o != LJ_IR_KGC)
+			continue;
+		memcpy(&v, &ir[i + 1], sizeof(v));
+		if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_FUNC && foreign_plausible(v) &&
+		    !mem_read(rd->mem, func, sizeof(func), v) && !lb_byte(func, LJ_FUNC_FFID))
+			r = add_code(rd, lb_word(func, LJ_FUNC_PC) - LJ_PROTO_SIZE);
+		else if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_PROTO)
+			r = add_code(rd, v);
+		i++; /* the value itself */
+	}
+	return r;
+}
+
+/* Of the traces that this one grew from, too: what they are specialized to is not said again. */
+static int add_parents(const struct reader *rd)
+{
+	const struct lj_trace *t = rd->t;
+	uint32_t parent = lj_ins_at(t, LJ_REF_BIAS)->op1, i, nk;
+	uint8_t head[LJ_TRACE_READ];
+	int r = 0;
+
+	for (i = 0; i < PARENTS_MAX && parent && !r; i++) {
+		struct lj_ins *ir __cleanup(cleanup_free) = NULL;
+
+		if (read_head(rd->mem, rd->lj, rd->g, parent, head))
+			return 0;
+		r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
+		nk = lb_half(head, LJ_TRACE_NK);
+		if (r || nk > LJ_REF_BIAS || LJ_REF_BIAS - nk > INS_MAX)
+			return r;
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * nk,
+			       LJ_REF_BIAS + 1 - nk, sizeof(*ir), &ir);
+		if (!r)
+			r = add_codes(rd, ir, LJ_REF_BIAS - nk);
+		if (!r)
+			parent = ir[LJ_REF_BIAS - nk].op1;
+	}
+	return r;
+}
+
+static int read_snaps(const struct reader *rd, const uint8_t *head)
+{
+	uint32_t nmap = lb_half(head, LJ_TRACE_NSNAPMAP), i;
+	uint8_t *snaps __cleanup(cleanup_free) = NULL;
+	struct lj_trace *t = rd->t;
+	int r;
+
+	t->nsnap = lb_short(head, LJ_TRACE_NSNAP);
+	if (!t->nsnap || t->nsnap > SNAPS_MAX || nmap > MAP_MAX)
+		return -EBADMSG;
+	r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAP), t->nsnap, LJ_SNAP_SIZE, &snaps);
+	if (!r)
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAPMAP), nmap, 4, &t->map);
+	if (r)
+		return r;
+	t->snap = calloc(t->nsnap, sizeof(*t->snap));
+	if (!t->snap)
+		return -ENOMEM;
+	for (i = 0; i < t->nsnap; i++) {
+		const uint8_t *p = snaps + (size_t)LJ_SNAP_SIZE * i;
+		struct lj_tsnap *s = &t->snap[i];
+		uint32_t ofs = lb_half(p, LJ_SNAP_MAPOFS);
+		uint64_t pc;
+
+		s->nent = lb_byte(p, LJ_SNAP_NENT);
+		s->ref = lb_short(p, LJ_SNAP_REF);
+		s->mcofs = lb_short(p, LJ_SNAP_MCOFS);
+		s->step = s->frame = -1;
+		if ((uint64_t)ofs + s->nent + 2 > nmap || s->ref < LJ_REF_BIAS ||
+		    s->ref > t->nins || (i && s->ref < s[-1].ref) || (i && s->mcofs < s[-1].mcofs))
+			return -EBADMSG;
+		s->map = t->map + ofs;
+		pc = (uint64_t)s->map[s->nent] | (uint64_t)s->map[s->nent + 1] << 32;
+		s->slot = (int32_t)(pc & 0xff);
+		s->pc = pc >> 8;
+	}
+	return 0;
+}
+
+/* Operands come before what uses them: all that follows references relies on it. */
+static bool is_in_order(const struct lj_trace *t)
+{
+	uint32_t ref;
+
+	for (ref = LJ_REF_BIAS + 1; ref < t->nins; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->o >= LJ_IR__MAX ||
+		    (lj_ir_op1_is_ref(ir->o) && (ir->op1 < t->nk || ir->op1 >= ref)) ||
+		    (lj_ir_op2_is_ref(ir->o) && (ir->op2 < t->nk || ir->op2 >= ref)))
+			return false;
+	}
+	return lj_ins_at(t, LJ_REF_BIAS)->o == LJ_IR_BASE;
+}
+
+static int read_trace(const struct reader *rd, uint32_t traceno)
+{
+	struct lj_trace *t = rd->t;
+	uint8_t head[LJ_TRACE_READ];
+	uint32_t ref;
+	int r;
+
+	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
+	if (r)
+		return r;
+	t->traceno = traceno;
+	t->print = lj_print_trace(head);
+	t->nins = lb_half(head, LJ_TRACE_NINS);
+	t->nk = lb_half(head, LJ_TRACE_NK);
+	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
+	t->mcode = lb_word(head, LJ_TRACE_MCODE);
+	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
+	t->startpt = lb_word(head, LJ_TRACE_STARTPT);
+	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
+	t->ir_at = lb_word(head, LJ_TRACE_IR);
+	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
+	    !t->szmcode || t->szmcode > MCODE_MAX)
+		return -EBADMSG;
+	r = read_array(rd->mem, t->ir_at + 8ULL * t->nk, t->nins - t->nk, sizeof(*t->ir), &t->ir);
+	if (!r)
+		r = read_array(rd->mem, t->mcode, t->szmcode, 1, &t->code_bytes);
+	if (!r)
+		r = read_snaps(rd, head);
+	if (r)
+		return r;
+	if (!is_in_order(t))
+		return -EBADMSG;
+	for (ref = LJ_REF_BIAS + 1; ref < t->nins && !t->loopref; ref++)
+		if (lj_ins_at(t, ref)->o == LJ_IR_LOOP)
+			t->loopref = ref;
+	for (t->npre = 0; t->npre < t->nsnap; t->npre++)
+		if (t->loopref && t->snap[t->npre].ref > t->loopref)
+			break;
+	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
+	if (!t->codes)
+		return -ENOMEM;
+	r = add_code(rd, t->startpt);
+	if (!r)
+		r = add_codes(rd, t->ir, LJ_REF_BIAS - t->nk);
+	if (!r)
+		r = add_parents(rd);
+	if (!r) /* it may have been flushed meanwhile, and its memory be another's */
+		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
+	return r ? r : lj_print_trace(head) == t->print ? 0 : -EAGAIN;
+}
+
+void lj_trace_free(struct lj_trace **tp)
+{
+	struct lj_trace *t = *tp;
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->ncodes; i++) {
+		free(t->codes[i].bc);
+		free(t->codes[i].kgc);
+		free(t->codes[i].kn);
+	}
+	free(t->codes);
+	free(t->ir);
+	free(t->snap);
+	free(t->map);
+	free(t->code_bytes);
+	free(t->frames);
+	free(t->steps);
+	free(t->label);
+	free(t->places);
+	free(t);
+	*tp = NULL;
+}
+
+uint32_t lj_trace_print(const struct lj_trace *t)
+{
+	return t->print;
+}
+
+int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+		  uint32_t traceno, struct lj_trace **out)
+{
+	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
+	struct reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = read_trace(&rd, traceno);
+	if (!r)
+		r = lj_trace_path(t, mem);
+	if (!r)
+		r = lj_trace_label(t);
+	if (!r)
+		r = lj_trace_assign(t);
+	if (r)
+		return r;
+	*out = TAKE_PTR(t);
+	return 0;
+}
+
+/* The rightmost snapshot at or left of a place in the machine code, as the walk takes it. */
+static const struct lj_tsnap *snapshot_of(const struct lj_trace *t, uint32_t mcofs)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < t->nsnap && t->snap[i + 1].mcofs <= mcofs)
+		i++;
+	return &t->snap[i];
+}
+
+/* In which frame a snapshot stands: those of a loop's body are copies of recorded ones. -1: not
+ * known. */
+static int frame_of(const struct lj_trace *t, const struct lj_tsnap *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->npre; i++)
+		if (t->snap[i].step >= 0 && t->snap[i].pc == s->pc && t->snap[i].slot == s->slot &&
+		    (s == &t->snap[i] || s >= &t->snap[t->npre]))
+			return t->snap[i].frame;
+	return -1;
+}
+
+/* The frames from this one down. 0: too many. */
+static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
+		      struct lj_trace_frame out[LJ_TRACE_FRAMES])
+{
+	uint32_t n = 0;
+
+	for (; frame >= 0 && n < LJ_TRACE_FRAMES; n++) {
+		const struct lj_tframe *f = &t->frames[frame];
+
+		out[n].proto = t->codes[f->code].proto;
+		out[n].print = t->codes[f->code].print;
+		out[n].pc = pc;
+		out[n].tail = f->tail;
+		pc = f->callpc;
+		frame = f->parent;
+	}
+	return frame < 0 ? n : 0;
+}
+
+int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
+		    struct lj_trace_frame is[LJ_TRACE_FRAMES],
+		    struct lj_trace_frame was[LJ_TRACE_FRAMES], uint32_t *nwas)
+{
+	const struct lj_tsnap *s = snapshot_of(t, mcofs);
+	uint32_t lo = 0, hi = t->nplaces, pc, n;
+	int32_t step;
+	int frame;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (t->places[mid].mcofs <= mcofs)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	step = lo ? t->places[lo - 1].step : -1;
+	frame = frame_of(t, s);
+	if (step < 0 || step >= (int32_t)t->nsteps || frame < 0 || lj_trace_code(t, s->pc, &pc) < 0)
+		return -ENOENT;
+	*nwas = chain(t, frame, pc, was);
+	n = chain(t, (int)t->steps[step].frame, t->steps[step].pc, is);
+	/* both stand on the same frame at last */
+	if (!n || !*nwas || is[n - 1].proto != was[*nwas - 1].proto)
+		return -ENOENT;
+	return (int)n;
+}

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which bytecode a trace was recorded from. Its snapshots tell points of the way, in order; between
+ * two of them control flows as the bytecode says. Where that says two things (a branch, a call
+ * whose callee is not in the bytecode), both are tried, until all snapshots lie on the way.
+ *
+ * A branch that was guarded has a snapshot of its own: its position is where the branch did not go
+ * (rec_comp_fixup, rec_for), as that is where execution goes on when the guard fails.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sym/lj_trace_priv.h"
+#include "vm/lj_bc.h"
+
+#define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
+#define FRAMES_MAX 2000
+#define TRIES_MAX 20000 /* steps in all, those of ways that led nowhere, too */
+#define FUNCS_MAX 256
+#define METAMETHOD_MAX 12
+#define CHOICES_MAX 1500 /* on the way: each is a call of walk() */
+
+/* A function that the trace has for a constant. */
+struct func {
+	uint64_t addr; /* GCfunc; 0: only its prototype is known */
+	int code;      /* index; -1: no Lua function */
+};
+
+/* A guard that a call's function is this one (rec_call_specialize). */
+struct func_guard {
+	uint32_t ref;
+	struct func func;
+	uint64_t key;		 /* GCstr under which a table had it; 0: not known */
+	char mm[METAMETHOD_MAX]; /* "__add": it was found as a metamethod; else empty */
+};
+
+/* GCfuncL, GCupval (lj_obj.h) */
+enum {
+	FUNC_UVPTR = 40,
+	UPVAL_IMMUTABLE = 11,
+	UPVAL_V = 32,
+	UPVAL_READ = 40,
+};
+
+struct path {
+	struct lj_trace *t;
+	const struct lb_mem *mem;
+	uint32_t tries, choices;
+	bool strict; /* the guards are met in order, each by a call */
+	struct func_guard guards[FUNCS_MAX];
+	uint32_t nguards;
+};
+
+/* bc_j: distance from the next instruction. */
+static uint32_t target(uint32_t pc, uint32_t ins)
+{
+	return pc + 1 + lj_bc_d(ins) - 0x8000u;
+}
+
+static int new_frame(struct path *p, struct lj_tframe frame)
+{
+	struct lj_trace *t = p->t;
+
+	if (t->nframes == FRAMES_MAX)
+		return -1;
+	t->frames[t->nframes] = frame;
+	return (int)t->nframes++;
+}
+
+static bool is_call(uint32_t ins)
+{
+	return !strcmp(lj_bc_mm(ins), "call");
+}
+
+static uint32_t entry_at(const struct lj_tsnap *s, int32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++)
+		if ((int32_t)(s->map[i] >> 24) == slot)
+			return s->map[i];
+	return 0;
+}
+
+/* What a constant tells of a function. */
+static bool func_of(const struct path *p, uint32_t ref, struct func *out)
+{
+	const struct lj_trace *t = p->t;
+	uint8_t func[LJ_FUNC_READ];
+	const struct lj_ins *ir;
+	uint32_t pos;
+
+	*out = (struct func){.code = -1};
+	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(t, ref);
+	if (ir->o == LJ_IR_KPTR || ir->o == LJ_IR_KKPTR) {
+		out->code = lj_trace_code(t, lj_trace_const(t, ref), &pos);
+		return out->code >= 0 && !pos;
+	}
+	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
+		return false;
+	out->addr = lj_trace_const(t, ref);
+	if (mem_read(p->mem, func, sizeof(func), out->addr))
+		return false;
+	if (!lb_byte(func, LJ_FUNC_FFID))
+		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+/*
+ * The frames on which a trace begins, as its first snapshot has them: from the innermost down, as
+ * far as links tell. Returns the innermost, or -1.
+ */
+static int first_frames(struct path *p)
+{
+	struct lj_trace *t = p->t;
+	const struct lj_tsnap *s = &t->snap[0];
+	int32_t slot = s->slot;
+	struct func func;
+	uint32_t pos, ref;
+	int code = lj_trace_code(t, s->pc, &pos), first, f;
+
+	if (code < 0)
+		return -1;
+	first = f = new_frame(
+		p, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
+	while (slot > 0 && f >= 0) {
+		uint64_t link = lj_trace_const(t, entry_at(s, slot + 1) & 0xffff);
+		uint32_t ins;
+		int parent;
+
+		if (func_of(p, entry_at(s, slot) & 0xffff, &func))
+			t->frames[f].func = func.addr;
+		if ((link & 7) == LJ_FRAME_VARG) {
+			slot -= (int32_t)(link >> 3);
+			continue;
+		}
+		code = lj_trace_code(t, link, &pos);
+		if (link & 3 || code < 0 || !pos)
+			break;
+		ins = t->codes[code].bc[pos - 1];
+		if (!is_call(ins))
+			break;
+		slot -= 2 + lj_bc_a(ins);
+		parent = new_frame(
+			p, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
+		if (parent < 0 || slot < 0)
+			break;
+		t->frames[f].parent = parent;
+		t->frames[f].callpc = pos - 1;
+		f = parent;
+	}
+	/* the trace's own function is a constant once its upvalues are used */
+	for (ref = LJ_REF_BIAS - 4; ref >= t->nk && f >= 0 && !t->frames[f].func; ref--)
+		if (func_of(p, ref, &func) && func.code == (int)t->frames[f].code)
+			t->frames[f].func = func.addr;
+	return first;
+}
+
+struct at {
+	uint32_t pc;
+	int frame;
+	uint32_t snap;	/* the next to be met */
+	uint32_t since; /* step at which the last one was */
+	uint32_t retf;	/* reference from which the next return to a lower frame is searched */
+	uint32_t guard; /* the next of guards[] */
+};
+
+static bool walk(struct path *p, struct at a);
+
+static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
+{
+	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
+}
+
+static bool is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
+{
+	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
+
+	return s->pc == c->proto + LJ_PROTO_SIZE + 4ULL * pc && same_slot(p->t, frame, s);
+}
+
+/*
+ * Between two snapshots control goes round once at most: a loop has a guard. And it does not go
+ * further than what it left in the intermediate code lets expect.
+ */
+static bool goes_astray(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t from = a.snap ? t->snap[a.snap - 1].ref : LJ_REF_BIAS, i, n = 0;
+	uint32_t to = a.snap < t->npre ? t->snap[a.snap].ref : t->nins;
+
+	if (t->nsteps - a.since > 64 + 4 * (to - from))
+		return true;
+	for (i = t->nsteps; i-- > a.since;)
+		n += t->steps[i].pc == a.pc && t->steps[i].frame == (uint32_t)a.frame;
+	return n > 1;
+}
+
+static bool try_way(struct path *p, struct at a, uint32_t pc, int frame)
+{
+	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
+
+	if (p->tries >= TRIES_MAX || p->choices >= CHOICES_MAX)
+		return false;
+	a.pc = pc;
+	a.frame = frame;
+	p->choices++;
+	if (walk(p, a))
+		return true;
+	p->choices--;
+	p->t->nsteps = nsteps;
+	p->t->nframes = nframes;
+	return false;
+}
+
+static bool is_store(uint8_t op)
+{
+	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE;
+}
+
+/* Did step i call a Lua function? */
+static bool enters(const struct lj_trace *t, uint32_t i)
+{
+	return t->steps[i + 1].frame != t->steps[i].frame && !t->steps[i + 1].pc;
+}
+
+/*
+ * Could the next snapshot be met now? Not when more was stored since the last one than the bytecode
+ * on the way says. What a C function stores is not in it.
+ */
+static bool is_likely(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t stores = 0, ref, i;
+
+	if (!a.snap) /* before it lies what the side exit left undone */
+		return true;
+	if (p->strict && (a.guard < p->nguards && p->guards[a.guard].ref < t->snap[a.snap].ref))
+		return false;
+	if (p->strict && a.guard && p->guards[a.guard - 1].ref >= t->snap[a.snap].ref)
+		return false;
+
+	for (ref = a.snap ? t->snap[a.snap - 1].ref : LJ_REF_BIAS + 1; ref < t->snap[a.snap].ref;
+	     ref++)
+		stores += is_store(lj_ins_at(t, ref)->o);
+	for (i = a.since; i < t->nsteps; i++) {
+		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
+		uint8_t op = lj_bc_op(ins);
+
+		if (is_call(ins) && (i + 1 == t->nsteps || !enters(t, i)))
+			return true;
+		if (stores && (!strcmp(lj_bc_mm(ins), "__newindex") || op == LJ_BC_FNEW ||
+			       op == LJ_BC_TDUP || (op >= LJ_BC_USETV && op <= LJ_BC_USETP)))
+			stores--;
+	}
+	return !stores;
+}
+
+/* Is the guard after this snapshot a comparison? */
+static bool guards_comparison(const struct lj_trace *t, const struct lj_tsnap *s)
+{
+	uint32_t ref;
+
+	for (ref = s->ref; ref < t->nins; ref++)
+		if (lj_ins_at(t, ref)->t & LJ_IRT_GUARD)
+			return lj_ins_at(t, ref)->o <= LJ_IR_NE;
+	return false;
+}
+
+/* A guarded branch's snapshot is where the branch did not go. */
+static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other)
+{
+	struct lj_trace *t = p->t;
+	struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
+	struct at past = a;
+	uint32_t i;
+
+	if (s && t->nsteps && guards_comparison(t, s) && is_likely(p, a)) {
+		past.snap++;
+		past.since = t->nsteps - 1;
+		s->step = (int32_t)t->nsteps - 1;
+		s->inside = true;
+		s->frame = a.frame;
+		for (i = 0; i < 2; i++)
+			if (is_at(p, s, a.frame, i ? one : other) &&
+			    try_way(p, past, i ? other : one, a.frame))
+				return true;
+		s->inside = false;
+		s->step = -1;
+	}
+	return try_way(p, a, one, a.frame) || (one != other && try_way(p, a, other, a.frame));
+}
+
+/* Into a Lua function. */
+static bool enter(struct path *p, struct at a, const struct func *func, uint32_t ins, bool tail)
+{
+	struct lj_trace *t = p->t;
+	const struct lj_tframe *f = &t->frames[a.frame];
+	uint32_t nframes = t->nframes;
+	struct lj_tframe to = {
+		.parent = tail ? f->parent : a.frame,
+		.slot = -1,
+		.code = (uint32_t)func->code,
+		.callpc = tail ? f->callpc : a.pc,
+		.tail = tail,
+		.func = func->addr,
+	};
+	int frame;
+
+	if (!t->codes[func->code].vararg && f->slot >= 0) {
+		if (is_call(ins))
+			to.slot = tail ? f->slot : f->slot + 2 + lj_bc_a(ins);
+		else if (strcmp(lj_bc_mm(ins), "__concat") !=
+			 0) /* rec_mm_prep: a continuation below it */
+			to.slot = f->slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
+	}
+	frame = new_frame(p, to);
+	if (frame >= 0 && try_way(p, a, 0, frame))
+		return true;
+	t->nframes = nframes;
+	return false;
+}
+
+/* A closure's upvalue, when it never changes and is a function. */
+static bool upvalue(const struct path *p, uint64_t closure, uint32_t idx, struct func *out)
+{
+	uint8_t func[LJ_FUNC_READ], uv[UPVAL_READ];
+	uint64_t at, v;
+	uint32_t pos;
+
+	*out = (struct func){.code = -1};
+	if (!closure || mem_read(p->mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ||
+	    mem_read(p->mem, uv, sizeof(uv), at) || !lb_byte(uv, UPVAL_IMMUTABLE) ||
+	    mem_read(p->mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC ||
+	    mem_read(p->mem, func, sizeof(func), LJ_TV_GCPTR(v)))
+		return false;
+	out->addr = LJ_TV_GCPTR(v);
+	if (!lb_byte(func, LJ_FUNC_FFID))
+		out->code = lj_trace_code(p->t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+/*
+ * What the call in hand calls, when the instruction that fetched it tells; or under which key it
+ * was in a table (GCstr, 0: not known).
+ */
+static bool fetched(const struct path *p, struct at a, uint32_t slot, struct func *out,
+		    uint64_t *key)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_tframe *f = &t->frames[a.frame];
+	const struct lj_code *c;
+	uint32_t i;
+
+	*key = 0;
+	for (i = t->nsteps - 1; i-- > 0;) {
+		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
+
+		if (t->steps[i].frame != (uint32_t)a.frame)
+			continue;
+		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= slot)
+			return false;
+		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != slot)
+			continue;
+		if (lj_bc_op(ins) == LJ_BC_MOV) {
+			slot = lj_bc_d(ins);
+			continue;
+		}
+		c = &t->codes[f->code];
+		i = lj_bc_op(ins) == LJ_BC_TGETS  ? lj_bc_c(ins)
+		    : lj_bc_op(ins) == LJ_BC_GGET ? lj_bc_d(ins)
+						  : c->nkgc;
+		if (i < c->nkgc)
+			*key = c->kgc[i];
+		return lj_bc_op(ins) == LJ_BC_UGET && upvalue(p, f->func, lj_bc_d(ins), out);
+	}
+	return false;
+}
+
+/* Which function a call at this place entered before on the way, if any. */
+static bool called_before(const struct path *p, struct at a, struct func *out)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t code = t->frames[a.frame].code, i;
+
+	for (i = 0; i + 1 < t->nsteps; i++) {
+		const struct lj_tframe *f = &t->frames[t->steps[i].frame],
+				       *g = &t->frames[t->steps[i + 1].frame];
+
+		if (f->code != code || t->steps[i].pc != a.pc)
+			continue;
+		*out = (struct func){.addr = g->func, .code = (int)g->code};
+		return g != f && !t->steps[i + 1].pc;
+	}
+	return false;
+}
+
+/* To the caller; below the trace's own frames, to where a RETF says. */
+static bool leave(struct path *p, struct at a)
+{
+	struct lj_trace *t = p->t;
+	struct lj_tframe *f = &t->frames[a.frame];
+	uint32_t ref, pos;
+	int code, frame;
+
+	if (f->parent >= 0)
+		return try_way(p, a, f->callpc + 1, f->parent);
+	for (ref = a.retf; ref < t->nins; ref++)
+		if (lj_ins_at(t, ref)->o == LJ_IR_RETF)
+			break;
+	if (ref >= t->nins || (a.snap < t->npre && ref >= t->snap[a.snap].ref))
+		return false;
+	code = lj_trace_code(t, lj_trace_const(t, lj_ins_at(t, ref)->op2), &pos);
+	if (code < 0 || !pos)
+		return false;
+	frame = new_frame(p, (struct lj_tframe){.parent = -1, .code = (uint32_t)code});
+	if (frame < 0)
+		return false;
+	a.retf = ref + 1;
+	f->parent = frame;
+	f->callpc = pos - 1;
+	if (try_way(p, a, pos, frame))
+		return true;
+	f->parent = -1;
+	return false;
+}
+
+static bool call_this(struct path *p, struct at a, const struct func *func, uint32_t ins,
+		      uint32_t next, bool tail)
+{
+	if (func->code >= 0)
+		return enter(p, a, func, ins, tail);
+	return tail ? leave(p, a) : try_way(p, a, next, a.frame);
+}
+
+/* Could the guard be for the function that this instruction calls? */
+static bool is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
+{
+	if (!is_call(ins))
+		return !strcmp(g->mm, lj_bc_mm(ins));
+	return key && g->key ? key == g->key : !*g->mm;
+}
+
+/*
+ * A call: what is called is not in the bytecode. It may be in an upvalue that never changes. Else
+ * the trace has a guard for it when it is the first call of that value; or it was called at this
+ * place before.
+ */
+static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
+{
+	struct lj_trace *t = p->t;
+	const struct lj_tframe *f = &t->frames[a.frame];
+	const struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
+	bool is_plain = is_call(ins);
+	uint64_t key = 0;
+	struct func func;
+	uint32_t i;
+
+	if (s && is_plain && f->slot >= 0 && s->slot == f->slot + 2 + (int)lj_bc_a(ins) &&
+	    lj_trace_code(t, s->pc, &i) < 0 && a.snap + 1 == t->npre) {
+		t->snap[a.snap].step =
+			(int32_t)t->nsteps; /* the trace ends by calling a C function */
+		return true;
+	}
+	if (is_plain && lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN &&
+	    fetched(p, a, lj_bc_a(ins), &func, &key))
+		return call_this(p, a, &func, ins, next, tail);
+	if (called_before(p, a, &func) && enter(p, a, &func, ins, tail))
+		return true;
+	if (a.guard < p->nguards && (!s || p->guards[a.guard].ref < s->ref) &&
+	    is_for(&p->guards[a.guard], ins, key)) {
+		struct at b = a;
+
+		b.guard++;
+		func = p->guards[a.guard].func;
+		if ((is_plain || func.code >= 0) && call_this(p, b, &func, ins, next, tail))
+			return true;
+	}
+	if (!is_plain) {
+		if (try_way(p, a, next, a.frame))
+			return true;
+		for (i = a.guard; i-- > 0;)
+			if (is_for(&p->guards[i], ins, key) && p->guards[i].func.code >= 0 &&
+			    enter(p, a, &p->guards[i].func, ins, tail))
+				return true;
+		return false;
+	}
+	for (i = a.guard; i-- > 0 && key;) /* the same method again */
+		if (p->guards[i].key == key && call_this(p, a, &p->guards[i].func, ins, next, tail))
+			return true;
+	if (call_this(p, a, &(struct func){.code = -1}, ins, next, tail))
+		return true;
+	for (i = a.guard; i-- > 0;) /* one that the trace is sure of already */
+		if (p->guards[i].func.code >= 0 && is_for(&p->guards[i], ins, key) &&
+		    enter(p, a, &p->guards[i].func, ins, tail))
+			return true;
+	/* one of the traces that this one grew from was */
+	func = (struct func){.code = -1};
+	if (s && f->slot >= 0 && s->slot == f->slot + (tail ? 0 : 2 + (int)lj_bc_a(ins)))
+		func.code = lj_trace_code(t, s->pc, &i);
+	return func.code >= 0 && enter(p, a, &func, ins, tail);
+}
+
+/* The next snapshot stands here. */
+static bool meet(struct path *p, struct at a)
+{
+	struct lj_tframe *f = &p->t->frames[a.frame];
+	struct lj_tsnap *s = &p->t->snap[a.snap];
+	int32_t slot = f->slot;
+
+	if (!is_likely(p, a))
+		return false;
+	f->slot = s->slot;
+	s->step = (int32_t)p->t->nsteps;
+	s->frame = a.frame;
+	s->inside = false;
+	a.snap++;
+	a.since = p->t->nsteps;
+	if (try_way(p, a, a.pc, a.frame))
+		return true;
+	f->slot = slot;
+	s->step = -1;
+	return false;
+}
+
+/* Has the trace a guard for any metamethod of this instruction? */
+static bool has_metamethod(const struct path *p, uint32_t ins)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nguards; i++)
+		if (is_for(&p->guards[i], ins, 0))
+			return true;
+	return false;
+}
+
+/* From here on until nothing is left to be met. */
+static bool walk(struct path *p, struct at a)
+{
+	struct lj_trace *t = p->t;
+
+	for (;;) {
+		const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+		uint32_t ins;
+
+		if (a.snap < t->npre && is_at(p, &t->snap[a.snap], a.frame, a.pc) && meet(p, a))
+			return true;
+		if (a.snap == t->npre)
+			return true;
+		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX || p->tries++ >= TRIES_MAX ||
+		    goes_astray(p, a))
+			return false;
+		ins = c->bc[a.pc];
+		t->steps[t->nsteps++] = (struct lj_step){.pc = a.pc, .frame = (uint32_t)a.frame};
+		switch (lj_bc_op(ins)) {
+		case LJ_BC_ISLT ... LJ_BC_ISF:
+			if (a.pc + 1 >= c->sizebc || lj_bc_op(c->bc[a.pc + 1]) != LJ_BC_JMP)
+				return false;
+			return branch(p, a, a.pc + 2, target(a.pc + 1, c->bc[a.pc + 1]));
+		case LJ_BC_FORI:
+		case LJ_BC_JFORI:
+		case LJ_BC_FORL:
+		case LJ_BC_IFORL:
+		case LJ_BC_ITERL:
+		case LJ_BC_IITERL:
+			return branch(p, a, a.pc + 1, target(a.pc, ins));
+		case LJ_BC_JMP:
+		case LJ_BC_UCLO:
+		case LJ_BC_ISNEXT:
+			a.pc = target(a.pc, ins);
+			break;
+		case LJ_BC_CALL:
+		case LJ_BC_CALLM:
+		case LJ_BC_ITERC:
+		case LJ_BC_ITERN:
+			return call(p, a, ins, a.pc + 1, false);
+		case LJ_BC_CALLT:
+		case LJ_BC_CALLMT:
+			return call(p, a, ins, 0, true);
+		case LJ_BC_RETM:
+		case LJ_BC_RET:
+		case LJ_BC_RET0:
+		case LJ_BC_RET1:
+			return leave(p, a);
+		default:
+			if (*lj_bc_mm(ins) == '_' && has_metamethod(p, ins))
+				return call(p, a, ins, a.pc + 1, false);
+			a.pc++;
+		}
+	}
+}
+
+/* The key under which a guarded function was loaded from a table. */
+static void read_key(const struct path *p, uint32_t ref, struct func_guard *g)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+	char text[METAMETHOD_MAX];
+
+	g->key = 0;
+	*g->mm = 0;
+	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
+		return;
+	ir = lj_ins_at(t, ir->op1);
+	if ((ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF) || !lj_ref_ok(t, ir->op2))
+		return;
+	ref = ir->op2;
+	if (lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
+		ref = lj_ins_at(t, ref)->op1;
+	g->key = lj_trace_const(t, ref);
+	if (!mem_read(p->mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
+	    memchr(text, 0, sizeof(text)) && strcmp(text, "__call") != 0)
+		memcpy(g->mm, text, sizeof(text));
+}
+
+static void list_guards(struct path *p)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t ref, end = t->loopref ? t->loopref : t->nins;
+
+	for (ref = LJ_REF_BIAS + 1; ref < end && p->nguards < FUNCS_MAX; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		/* not that of a frame's own function, which is no call */
+		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
+		    !(lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1) &&
+		    func_of(p, ir->op2, &p->guards[p->nguards].func)) {
+			read_key(p, ir->op1, &p->guards[p->nguards]);
+			p->guards[p->nguards++].ref = ref;
+		}
+	}
+}
+
+static int go(struct path *p, bool strict)
+{
+	struct at a = {.retf = LJ_REF_BIAS + 1};
+	struct lj_trace *t = p->t;
+
+	t->nframes = t->nsteps = 0;
+	p->tries = p->choices = 0;
+	p->strict = strict;
+	a.frame = first_frames(p);
+	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
+		return -EBADMSG;
+	return walk(p, a) ? 0 : -EBADMSG;
+}
+
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem)
+{
+	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
+	int r;
+
+	t->frames = calloc(FRAMES_MAX, sizeof(*t->frames));
+	t->steps = calloc(STEPS_MAX, sizeof(*t->steps));
+	if (!p || !t->frames || !t->steps)
+		return -ENOMEM;
+	p->t = t;
+	p->mem = mem;
+	list_guards(p);
+	r = go(p, true);
+	return r ? go(p, false) : 0;
+}

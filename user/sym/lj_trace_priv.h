@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of struct lj_trace: for lj_trace*.c only. */
+#ifndef SYM_LJ_TRACE_PRIV_H
+#define SYM_LJ_TRACE_PRIV_H
+
+#include <luabpf/layout.h>
+
+#include "vm/lj_ir.h"
+#include "sym/lj_trace.h"
+
+/* A prototype that the trace runs. */
+struct lj_code {
+	uint64_t proto;
+	uint32_t print; /* fingerprint (lj_print.h) */
+	uint32_t *bc;	/* with the instructions that traces replaced put back */
+	uint32_t sizebc;
+	uint64_t *kgc; /* [i]: address of the object that operand D = i means */
+	double *kn;    /* [i]: number */
+	uint32_t nkgc, nkn;
+	uint8_t numparams;
+	bool vararg;
+};
+
+/* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
+ * the function at the trace's own base, a frame's first local is at slot + 2. */
+struct lj_tframe {
+	int32_t parent; /* index; -1: not known */
+	int32_t slot;	/* -1: not known */
+	uint32_t code;
+	uint32_t callpc; /* the parent's instruction that called */
+	bool tail;
+	uint64_t func; /* its GCfunc; 0: not known */
+};
+
+/* One instruction that was recorded, in order. */
+struct lj_step {
+	uint32_t pc;
+	uint32_t frame : 31;
+	uint32_t folded : 1; /* its result was known when it was recorded: it left nothing */
+};
+
+struct lj_tsnap {
+	uint16_t ref; /* of the first instruction after it */
+	uint16_t mcofs;
+	uint16_t nent;
+	uint64_t pc;
+	int32_t slot;
+	const uint32_t *map;
+	int32_t step;  /* index of the step that it stands before, or in; -1: not known */
+	bool inside;   /* stands in a branching instruction; pc is where that did not go */
+	int32_t frame; /* -1: not known */
+};
+
+struct lj_place {
+	uint32_t mcofs;
+	int32_t step; /* -1: not known */
+};
+
+struct lj_trace {
+	uint32_t print; /* lj_print_trace() */
+	uint32_t traceno, nins, nk, nsnap, npre, mcloop, szmcode;
+	uint32_t loopref; /* of LOOP; 0: none */
+	uint64_t mcode, startpt, startpc, ir_at;
+	struct lj_ins *ir; /* [0] is reference nk */
+	struct lj_tsnap *snap;
+	uint32_t *map;
+	uint8_t *code_bytes; /* machine code */
+
+	struct lj_code *codes;
+	uint32_t ncodes;
+	struct lj_tframe *frames;
+	uint32_t nframes;
+	struct lj_step *steps;
+	uint32_t nsteps;
+	int32_t *label; /* [ref - LJ_REF_BIAS]: step that it was recorded for; -1: not known */
+	struct lj_place *places;
+	uint32_t nplaces;
+};
+
+/* Instruction ref, which is in [nk, nins). */
+static inline const struct lj_ins *lj_ins_at(const struct lj_trace *t, uint32_t ref)
+{
+	return &t->ir[ref - t->nk];
+}
+static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
+{
+	return ref >= t->nk && ref < t->nins;
+}
+
+/* The 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
+uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
+
+/* Index of the prototype whose bytecode holds this address, and where in it; -1. */
+int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
+
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem);
+int lj_trace_label(struct lj_trace *t);
+int lj_trace_assign(struct lj_trace *t);
+
+#endif
