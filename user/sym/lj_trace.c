@@ -395,7 +395,7 @@ static int frame_of(const struct lj_trace *t, const struct lj_tsnap *s)
 	return -1;
 }
 
-/* The frames from this one down. 0: too many. */
+/* The frames from this one down. 0: too many, or one is not Lua's. */
 static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 		      struct lj_trace_frame out[LJ_TRACE_FRAMES])
 {
@@ -404,6 +404,8 @@ static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 	for (; frame >= 0 && n < LJ_TRACE_FRAMES; n++) {
 		const struct lj_tframe *f = &t->frames[frame];
 
+		if (f->protected)
+			return 0;
 		out[n].proto = t->codes[f->code].proto;
 		out[n].print = t->codes[f->code].print;
 		out[n].pc = pc;

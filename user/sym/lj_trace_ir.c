@@ -129,9 +129,8 @@ static void range_of(const struct lj_trace *t, int32_t step, uint32_t *lo, uint3
 	for (i = 0; i < t->npre; i++) {
 		const struct lj_tsnap *s = &t->snap[i];
 
-		if (s->inside)
-			continue;
-		if (s->step <= step && s->ref > *lo)
+		/* one that stands in a step: what it guards is that step's */
+		if (s->step < step + !s->inside && s->ref > *lo)
 			*lo = s->ref;
 		if (s->step > step && s->ref < *hi)
 			*hi = s->ref;
@@ -328,6 +327,9 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	ref = find(l, is_one_of, arith_ops[which], b, c);
+	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) /* x + x */
+		ref = find(l, is_one_of, OPS(ADD), b->kind == VALUE_NUM ? c : b,
+			   b->kind == VALUE_NUM ? c : b);
 	if (!ref) {
 		forget(l, dst);
 		return;
@@ -502,6 +504,21 @@ static void load_slot(struct labels *l, struct value *v)
 		set(v, ref);
 }
 
+/* What a call takes, its function among it. */
+static void load_arguments(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), n = lj_bc_c(ins), i;
+
+	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN) {
+		for (i = 3; i && a >= 3; i--)
+			load_slot(l, slot_of(l, f, a - i));
+		return;
+	}
+	load_slot(l, slot_of(l, f, a));
+	for (i = 0; i + 1 < n && i < 16; i++)
+		load_slot(l, slot_of(l, f, a + 2 + i));
+}
+
 static void step_one(struct labels *l)
 {
 	struct lj_trace *t = l->t;
@@ -627,6 +644,7 @@ static void step_one(struct labels *l)
 	case LJ_BC_CALLM:
 	case LJ_BC_ITERC:
 	case LJ_BC_ITERN:
+		load_arguments(l, f, ins);
 		if (entered(l))
 			break; /* into a Lua function: it finds its arguments where they are */
 		if (va->kind != VALUE_NONE) /* the trace is specialized to the function */
@@ -718,7 +736,7 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	case LJ_BC_CALLM:
 	case LJ_BC_CALLT:
 	case LJ_BC_CALLMT:
-		return BUILTIN | OPS(FSTORE);
+		return BUILTIN | STORES | LOADS | OPS(ALEN);
 	case LJ_BC_FORL:
 	case LJ_BC_IFORL:
 		return OPS(ADD) | OPS(ADDOV);
@@ -729,6 +747,16 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 
 #define GAP_MAX 400 /* on both sides */
 
+/* What a match of step and instruction is worth: 0 when it made no such. */
+static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
+{
+	uint32_t ins = code_of(t, step)->bc[t->steps[step].pc];
+
+	/* a built-in function may become anything */
+	*many = !strcmp(lj_bc_mm(ins), "call");
+	return made_by(t, step) >> lj_ins_at(t, ref)->o & 1 ? *many ? 1 : 2 : 0;
+}
+
 /*
  * Between two settled ones, steps and instructions that are not yet settled are in one order: as
  * many are matched as can be, by what they do alone.
@@ -736,7 +764,8 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t first, int32_t last)
 {
 	uint32_t n = to - from, m = (uint32_t)(last - first), i, j;
-	uint16_t *best __cleanup(cleanup_free) = NULL;
+	uint16_t *best __cleanup(cleanup_free) = NULL, w;
+	bool many;
 
 	if (from >= to || first >= last || n > GAP_MAX || m > GAP_MAX)
 		return 0;
@@ -750,19 +779,21 @@ static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t fir
 
 			if (BEST(i, j + 1) > b)
 				b = BEST(i, j + 1);
-			if (made_by(t, first + (int32_t)j) >> lj_ins_at(t, from + i)->o & 1 &&
-			    BEST(i + 1, j + 1) + 1 > b)
-				b = BEST(i + 1, j + 1) + 1;
+			w = worth(t, first + (int32_t)j, from + i, &many);
+			if (w && BEST(i + 1, j + !many) + w > b)
+				b = BEST(i + 1, j + !many) + w;
 			BEST(i, j) = b;
 		}
 	for (i = j = 0; i < n && j < m;) {
-		if (made_by(t, first + (int32_t)j) >> lj_ins_at(t, from + i)->o & 1 &&
-		    BEST(i, j) == BEST(i + 1, j + 1) + 1)
-			*label_of(t, from + i++) = first + (int32_t)j++;
-		else if (BEST(i, j) == BEST(i + 1, j))
+		w = worth(t, first + (int32_t)j, from + i, &many);
+		if (w && BEST(i, j) == BEST(i + 1, j + !many) + w) {
+			*label_of(t, from + i++) = first + (int32_t)j;
+			j += !many;
+		} else if (BEST(i, j) == BEST(i + 1, j)) {
 			i++;
-		else
+		} else {
 			j++;
+		}
 	}
 #undef BEST
 	return 0;
@@ -805,18 +836,18 @@ static int match_gaps(struct lj_trace *t)
 /* What lies between two that are settled belongs to the second: operands come first. */
 static void fill(struct lj_trace *t, uint32_t from, uint32_t to)
 {
-	uint32_t ref = to, i;
+	uint32_t ref = to;
 	int32_t next = -1;
 
 	while (ref-- > from) {
+		uint8_t o = lj_ins_at(t, ref)->o;
 		int32_t *label = label_of(t, ref);
 
 		if (*label >= 0)
 			next = *label;
-		else if (next >= 0)
+		else if (next >= 0 && (o < LJ_IR_TBAR || o > LJ_IR_XBAR)) /* barriers come after */
 			*label = next;
 	}
-	(void)i;
 	for (ref = from + 1; ref < to; ref++)
 		if (*label_of(t, ref) < 0)
 			*label_of(t, ref) = *label_of(t, ref - 1);
@@ -981,7 +1012,10 @@ static int label_loop(struct lj_trace *t)
 		subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
 	}
 	fill(t, t->loopref + 1, t->nins);
-	*label_of(t, t->loopref) = *label_of(t, t->loopref + (t->loopref + 1 < t->nins));
+	/* a loop's turn: of its end */
+	for (ref = t->loopref; ref < t->nins; ref++)
+		if (ref == t->loopref || lj_ins_at(t, ref)->o == LJ_IR_PHI)
+			*label_of(t, ref) = (int32_t)t->nsteps - 1;
 	return 0;
 }
 

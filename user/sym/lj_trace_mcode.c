@@ -28,8 +28,9 @@ enum {
 	COMPARE = 30,
 	LACKS_OWN = -60,
 	LACKS_JUMP = -40,
-	BEFORE_OWN = 1, /* operands are set up before the work */
-	SPILL_AFTER = 3,
+	BEFORE_OWN = 2, /* operands are set up before the work */
+	TURN = 3,	/* what a loop's turn moves */
+	SPILL_AFTER = 6,
 	UNTAG = 10,
 };
 
@@ -344,7 +345,8 @@ static bool makes_code(const struct lj_ins *ir)
 	if (ir->o <= LJ_IR_RETF)
 		return true;
 	if (ir->o < LJ_IR_BNOT)
-		return ir->o == LJ_IR_GCSTEP || ir->o == LJ_IR_PROF || ir->o == LJ_IR_HIOP;
+		return ir->o == LJ_IR_GCSTEP || ir->o == LJ_IR_PROF || ir->o == LJ_IR_HIOP ||
+		       ir->o == LJ_IR_LOOP || ir->o == LJ_IR_PHI;
 	return ir->o != LJ_IR_CARG;
 }
 
@@ -373,6 +375,8 @@ static bool is_done(const struct source *s, unsigned state)
 static int fits(const struct source *s, unsigned state, const struct machine *m, unsigned *then)
 {
 	*then = state;
+	if (s->ir->o == LJ_IR_LOOP || s->ir->o == LJ_IR_PHI)
+		return m->work == W_NONE || m->work == W_SPILL ? TURN : FOREIGN;
 	switch (m->work) {
 	case W_NONE:
 		if (is_done(s, state))
@@ -563,7 +567,7 @@ int lj_trace_assign(struct lj_trace *t)
 		    t->mcloop <= to) {
 			r = assign_piece(t, from, t->mcloop, first, t->loopref);
 			from = t->mcloop;
-			first = t->loopref + 1;
+			first = t->loopref;
 		}
 		if (to > t->szmcode || to <= from || r)
 			continue;

@@ -24,8 +24,9 @@
 
 /* A function that the trace has for a constant. */
 struct func {
-	uint64_t addr; /* GCfunc; 0: only its prototype is known */
-	int code;      /* index; -1: no Lua function */
+	uint64_t addr;	/* GCfunc; 0: only its prototype is known */
+	int code;	/* index; -1: no Lua function */
+	bool protected; /* pcall() calls it */
 };
 
 /* A guard that a call's function is this one (rec_call_specialize). */
@@ -222,6 +223,32 @@ static bool is_store(uint8_t op)
 	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE;
 }
 
+/* Arithmetic with numbers. */
+static bool is_sum(const struct lj_ins *ir)
+{
+	return ir->o >= LJ_IR_ADD && ir->o <= LJ_IR_DIV && (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM;
+}
+
+/* How many of either an instruction may become, at most. */
+static uint32_t stores_of(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return !strcmp(lj_bc_mm(ins), "__newindex") || op == LJ_BC_FNEW || op == LJ_BC_TDUP ||
+	       (op >= LJ_BC_USETV && op <= LJ_BC_USETP);
+}
+
+static uint32_t sums_of(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	if (op >= LJ_BC_ADDVN && op <= LJ_BC_MODVV)
+		return (op - LJ_BC_ADDVN) % 5 == 4 ? 3 : 1; /* a - floor(a/b)*b */
+	if (op == LJ_BC_POW)
+		return 16;
+	return op == LJ_BC_FORL || op == LJ_BC_IFORL || op == LJ_BC_UNM;
+}
+
 /* Did step i call a Lua function? */
 static bool enters(const struct lj_trace *t, uint32_t i)
 {
@@ -235,7 +262,7 @@ static bool enters(const struct lj_trace *t, uint32_t i)
 static bool is_likely(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
-	uint32_t stores = 0, ref, i;
+	uint32_t stores = 0, sums = 0, may_store = 0, may_sum = 0, ref, i;
 
 	if (!a.snap) /* before it lies what the side exit left undone */
 		return true;
@@ -244,20 +271,19 @@ static bool is_likely(const struct path *p, struct at a)
 	if (p->strict && a.guard && p->guards[a.guard - 1].ref >= t->snap[a.snap].ref)
 		return false;
 
-	for (ref = a.snap ? t->snap[a.snap - 1].ref : LJ_REF_BIAS + 1; ref < t->snap[a.snap].ref;
-	     ref++)
+	for (ref = t->snap[a.snap - 1].ref; ref < t->snap[a.snap].ref; ref++) {
 		stores += is_store(lj_ins_at(t, ref)->o);
+		sums += is_sum(lj_ins_at(t, ref));
+	}
 	for (i = a.since; i < t->nsteps; i++) {
 		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
-		uint8_t op = lj_bc_op(ins);
 
 		if (is_call(ins) && (i + 1 == t->nsteps || !enters(t, i)))
 			return true;
-		if (stores && (!strcmp(lj_bc_mm(ins), "__newindex") || op == LJ_BC_FNEW ||
-			       op == LJ_BC_TDUP || (op >= LJ_BC_USETV && op <= LJ_BC_USETP)))
-			stores--;
+		may_store += stores_of(ins);
+		may_sum += sums_of(ins);
 	}
-	return !stores;
+	return stores <= may_store && sums <= may_sum;
 }
 
 /* Is the guard after this snapshot a comparison? */
@@ -308,11 +334,14 @@ static bool enter(struct path *p, struct at a, const struct func *func, uint32_t
 		.callpc = tail ? f->callpc : a.pc,
 		.tail = tail,
 		.func = func->addr,
+		.protected = func->protected,
 	};
 	int frame;
 
 	if (!t->codes[func->code].vararg && f->slot >= 0) {
-		if (is_call(ins))
+		if (func->protected)
+			to.slot = f->slot + 4 + lj_bc_a(ins);
+		else if (is_call(ins))
 			to.slot = tail ? f->slot : f->slot + 2 + lj_bc_a(ins);
 		else if (strcmp(lj_bc_mm(ins), "__concat") !=
 			 0) /* rec_mm_prep: a continuation below it */
@@ -429,12 +458,32 @@ static bool leave(struct path *p, struct at a)
 	return false;
 }
 
+/* By pcall(): the next snapshot stands on a frame above pcall()'s. */
+static bool enter_protected(struct path *p, struct at a, uint32_t ins)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_tframe *f = &t->frames[a.frame];
+	const struct lj_tsnap *s = &t->snap[a.snap];
+	struct func func = {.protected = true};
+	uint32_t pos;
+
+	if (a.snap >= t->npre || f->slot < 0 || s->slot != f->slot + 4 + (int)lj_bc_a(ins))
+		return false;
+	func.code = lj_trace_code(t, s->pc, &pos);
+	if (func.code < 0)
+		return false;
+	if (a.guard < p->nguards && p->guards[a.guard].func.code == func.code &&
+	    p->guards[a.guard].ref < s->ref)
+		a.guard++;
+	return enter(p, a, &func, ins, false);
+}
+
 static bool call_this(struct path *p, struct at a, const struct func *func, uint32_t ins,
 		      uint32_t next, bool tail)
 {
 	if (func->code >= 0)
 		return enter(p, a, func, ins, tail);
-	return tail ? leave(p, a) : try_way(p, a, next, a.frame);
+	return tail ? leave(p, a) : enter_protected(p, a, ins) || try_way(p, a, next, a.frame);
 }
 
 /* Could the guard be for the function that this instruction calls? */
@@ -443,6 +492,23 @@ static bool is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 	if (!is_call(ins))
 		return !strcmp(g->mm, lj_bc_mm(ins));
 	return key && g->key ? key == g->key : !*g->mm;
+}
+
+#define STITCH_SLOTS 3 /* of a continuation's frame, that some calls make first */
+
+/* Does the trace end by this call of a C function? Its last snapshot stands on that function's
+ * frame. */
+static bool ends_here(const struct path *p, struct at a, uint32_t ins)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_tsnap *s = &t->snap[a.snap];
+	int32_t slot = t->frames[a.frame].slot;
+	uint32_t pos;
+
+	if (a.snap + 1 != t->npre || slot < 0 || lj_trace_code(t, s->pc, &pos) >= 0)
+		return false;
+	slot += 2 + lj_bc_a(ins);
+	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS;
 }
 
 /*
@@ -460,10 +526,8 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 	struct func func;
 	uint32_t i;
 
-	if (s && is_plain && f->slot >= 0 && s->slot == f->slot + 2 + (int)lj_bc_a(ins) &&
-	    lj_trace_code(t, s->pc, &i) < 0 && a.snap + 1 == t->npre) {
-		t->snap[a.snap].step =
-			(int32_t)t->nsteps; /* the trace ends by calling a C function */
+	if (is_plain && ends_here(p, a, ins)) {
+		t->snap[a.snap].step = (int32_t)t->nsteps;
 		return true;
 	}
 	if (is_plain && lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN &&

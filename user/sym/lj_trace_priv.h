@@ -29,7 +29,8 @@ struct lj_tframe {
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */
 	bool tail;
-	uint64_t func; /* its GCfunc; 0: not known */
+	bool protected; /* pcall() lies between it and the parent */
+	uint64_t func;	/* its GCfunc; 0: not known */
 };
 
 /* One instruction that was recorded, in order. */
