@@ -243,7 +243,8 @@ static int read_snaps(const struct reader *rd, const uint8_t *head)
 		s->mcofs = lb_short(p, LJ_SNAP_MCOFS);
 		s->step = s->frame = -1;
 		if ((uint64_t)ofs + s->nent + 2 > nmap || s->ref < LJ_REF_BIAS ||
-		    s->ref > t->nins || (i && s->ref < s[-1].ref) || (i && s->mcofs < s[-1].mcofs))
+		    s->ref > t->nins || (i && s->ref < s[-1].ref) ||
+		    (i && s->mcofs < s[-1].mcofs) || s->mcofs > t->szmcode)
 			return -EBADMSG;
 		s->map = t->map + ofs;
 		pc = (uint64_t)s->map[s->nent] | (uint64_t)s->map[s->nent + 1] << 32;
@@ -290,7 +291,7 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
 	t->ir_at = lb_word(head, LJ_TRACE_IR);
 	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
-	    !t->szmcode || t->szmcode > MCODE_MAX)
+	    !t->szmcode || t->szmcode > MCODE_MAX || t->mcloop >= t->szmcode)
 		return -EBADMSG;
 	r = read_array(rd->mem, t->ir_at + 8ULL * t->nk, t->nins - t->nk, sizeof(*t->ir), &t->ir);
 	if (!r)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Traces, damaged: input chooses one (lj_traced.h), then changes bytes of its objects. Reading it
+ * and asking about each place of its machine code must end, and tell frames that there could be.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz_sym.h"
+#include "fuzz_walk.h"
+#include "lj_traced.h"
+#include "sym/lj_trace.h"
+
+static void damage(struct lj_traced *t, struct fuzz_input *in)
+{
+	uint64_t op = fuzz_take(in, 1), at = fuzz_take(in, 3), value;
+	size_t size = (size_t)1 << (op >> 1 & 3);
+	unsigned n = (at & 0xff) % t->arena->n;
+	uint64_t object = t->arena->objects[n].addr;
+	uint32_t len = t->arena->objects[n].size;
+
+	if (len < size)
+		return;
+	if (op & 1) { /* a pointer to another object */
+		value = t->arena->objects[fuzz_take(in, 1) % t->arena->n].addr;
+		size = len < 8 ? len : 8;
+	} else {
+		value = fuzz_take(in, size);
+	}
+	memcpy(arena_at(t->arena, object + fuzz_offset((uint32_t)(at >> 8), len, size), size),
+	       &value, size);
+}
+
+static void ask(const struct lj_trace *trace)
+{
+	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	uint32_t ofs, nwas = 0;
+
+	for (ofs = 0; ofs < 300; ofs++) {
+		int n = lj_trace_frames(trace, ofs, is, was, &nwas);
+
+		if (n > LJ_TRACE_FRAMES || (n > 0 && (!nwas || nwas > LJ_TRACE_FRAMES)) || !n)
+			abort();
+		if (n > 0 && (!is[n - 1].proto || is[n - 1].proto != was[nwas - 1].proto))
+			abort();
+	}
+	lj_trace_frames(trace, UINT32_MAX, is, was, &nwas);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = {.p = data, .left = size};
+	struct lj_trace *trace = NULL;
+	struct lj_traced t;
+	unsigned reads = 0;
+
+	lj_traced_init(&t, &lj_traced_rows[fuzz_take(&in, 1) % lj_traced_count]);
+	while (in.left)
+		damage(&t, &in);
+	struct counted mem = {
+		.mem.read = counted_read, .under = arena_mem(t.arena), .reads = &reads};
+
+	if (!lj_trace_read(&mem.mem, &t.build.lj, t.g, LJ_TRACED_NO, &trace))
+		ask(trace);
+	lj_trace_free(&trace);
+	lj_traced_free(&t);
+	return 0;
+}

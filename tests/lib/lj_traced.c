@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <stdlib.h>
+#include <string.h>
+
+#include <luabpf/layout.h>
+
+#include "lj_traced.h"
+#include "vm/lj_bc.h"
+#include "vm/lj_ir.h"
+#include "vm/lj_recognise.h"
+
+#define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
+#define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))
+#define JUMP(op, a, from, to) AD(op, a, 0x8000 + (to) - (from)-1)
+#define HEADER(framesize) (0x59u | (framesize) << 8) /* FUNCF */
+
+enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128, MCODE_AT = 128 };
+enum { SLOAD_TYPECHECK = 4, NUM = LJ_IRT_NUM, INT = LJ_IRT_INT, GUARD = LJ_IRT_GUARD };
+
+/* Registers that the assembler gave: general ones, XMM from 16 on, none. */
+enum { EBP = 5, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
+
+static uint64_t string(struct arena *a, const char *text)
+{
+	uint32_t len = (uint32_t)strlen(text);
+	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
+
+	arena_put8(a, s + LJ_STR_GCT, LJ_GCT_STR);
+	arena_put32(a, s + LJ_STR_LEN, len);
+	arena_put(a, s + LJ_STR_SIZE, text, len + 1);
+	return s;
+}
+
+/* Without line information: positions are all that is asked for. */
+static uint64_t prototype(struct arena *a, const uint32_t *bc, uint32_t nbc, double number)
+{
+	uint32_t size = LJ_PROTO_SIZE + 4 * ((nbc + 1) & ~1u) + 8;
+	uint64_t chunk = string(a, "=traced"), pt = arena_take(a, size);
+
+	arena_put8(a, pt + LJ_PROTO_GCT, LJ_GCT_PROTO);
+	arena_put32(a, pt + LJ_PROTO_SIZEBC, nbc);
+	arena_put64(a, pt + LJ_PROTO_K, pt + size - 8);
+	arena_put32(a, pt + LJ_PROTO_SIZEKN, 1);
+	arena_put32(a, pt + LJ_PROTO_SIZEPT, size);
+	arena_put64(a, pt + LJ_PROTO_CHUNKNAME, chunk);
+	arena_put32(a, pt + LJ_PROTO_FIRSTLINE, 1);
+	arena_put32(a, pt + LJ_PROTO_NUMLINE, 9);
+	arena_put(a, pt + LJ_PROTO_SIZE, bc, 4ULL * nbc);
+	arena_put(a, pt + size - 8, &number, 8);
+	return pt;
+}
+
+/* With room for one upvalue. */
+static uint64_t closure(struct arena *a, uint64_t pt)
+{
+	uint64_t fn = arena_take(a, LJ_FUNC_READ);
+
+	arena_put8(a, fn + LJ_FUNC_GCT, LJ_GCT_FUNC);
+	arena_put64(a, fn + LJ_FUNC_PC, pt + LJ_PROTO_SIZE);
+	return fn;
+}
+
+/* fn's upvalue is `value` for ever. */
+static void set_upvalue(struct arena *a, uint64_t fn, uint64_t value)
+{
+	uint64_t uv = arena_take(a, 48);
+
+	arena_put8(a, uv + 11, 1); /* immutable */
+	arena_put64(a, uv + 16, (uint64_t)(int64_t)LJ_TFUNC << 47 | value);
+	arena_put64(a, uv + 32, uv + 16); /* v */
+	arena_put64(a, fn + 40, uv);	  /* uvptr[0] */
+}
+
+/* ---- the trace ---------------------------------------------------------------------------------
+ */
+
+static void put16(struct lj_traced *t, uint64_t at, uint16_t v)
+{
+	arena_put(t->arena, at, &v, 2);
+}
+
+static void put_ins(struct lj_traced *t, uint32_t ref, const struct lj_ins *ins)
+{
+	arena_put(t->arena, t->ir + 8ULL * ref, ins, sizeof(*ins));
+}
+
+void lj_traced_set_ins(struct lj_traced *t, uint32_t ref, uint8_t o, uint16_t op1, uint16_t op2)
+{
+	put_ins(t, ref, &(struct lj_ins){.op1 = op1, .op2 = op2, .o = o, .t = NUM, .r = NO_REG});
+}
+
+static uint16_t constant(struct lj_traced *t, uint8_t o, uint8_t type, uint64_t value)
+{
+	t->nk -= 2;
+	put_ins(t, t->nk, &(struct lj_ins){.o = o, .t = type});
+	arena_put64(t->arena, t->ir + 8ULL * t->nk + 8, value);
+	arena_put32(t->arena, t->trace + LJ_TRACE_NK, t->nk);
+	return (uint16_t)t->nk;
+}
+
+static uint16_t number(struct lj_traced *t, double d)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &d, sizeof(bits));
+	return constant(t, LJ_IR_KNUM, NUM, bits);
+}
+
+static uint16_t integer(struct lj_traced *t, int16_t i)
+{
+	t->nk--;
+	put_ins(t, t->nk,
+		&(struct lj_ins){
+			.op1 = (uint16_t)i, .op2 = i < 0 ? 0xffff : 0, .o = LJ_IR_KINT, .t = INT});
+	arena_put32(t->arena, t->trace + LJ_TRACE_NK, t->nk);
+	return (uint16_t)t->nk;
+}
+
+static uint16_t ins(struct lj_traced *t, uint8_t o, uint8_t type, uint16_t op1, uint16_t op2,
+		    uint8_t r)
+{
+	put_ins(t, t->nins, &(struct lj_ins){.op1 = op1, .op2 = op2, .t = type, .o = o, .r = r});
+	arena_put32(t->arena, t->trace + LJ_TRACE_NINS, t->nins + 1);
+	return (uint16_t)t->nins++;
+}
+
+struct slot {
+	uint8_t slot;
+	uint16_t ref;
+};
+
+/* A snapshot before the next instruction, on main's frame. */
+static void snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct slot *slots,
+		     uint32_t n)
+{
+	struct arena *a = t->arena;
+	uint64_t head = t->trace + LJ_TRACE_NSNAP, at = t->main + LJ_PROTO_SIZE + 4ULL * pc;
+	uint16_t nsnap;
+	uint32_t nmap, i;
+	uint64_t snap, map;
+
+	memcpy(&nsnap, arena_at(a, head, 2), 2);
+	memcpy(&nmap, arena_at(a, t->trace + LJ_TRACE_NSNAPMAP, 4), 4);
+	snap = arena_get64(a, t->trace + LJ_TRACE_SNAP) + (uint64_t)LJ_SNAP_SIZE * nsnap;
+	map = arena_get64(a, t->trace + LJ_TRACE_SNAPMAP) + 4ULL * nmap;
+	arena_put32(a, snap + LJ_SNAP_MAPOFS, nmap);
+	put16(t, snap + LJ_SNAP_REF, (uint16_t)t->nins);
+	put16(t, snap + LJ_SNAP_MCOFS, mcofs);
+	arena_put8(a, snap + LJ_SNAP_NENT, (uint8_t)n);
+	for (i = 0; i < n; i++)
+		arena_put32(a, map + 4ULL * i, (uint32_t)slots[i].slot << 24 | slots[i].ref);
+	arena_put64(a, map + 4ULL * n, at << 8);
+	put16(t, head, nsnap + 1);
+	arena_put32(a, t->trace + LJ_TRACE_NSNAPMAP, nmap + n + 2);
+}
+
+static void machine_code(struct lj_traced *t, const uint8_t *code, uint32_t size, uint32_t loop)
+{
+	uint64_t at = arena_take(t->arena, size);
+
+	arena_put(t->arena, at, code, size);
+	arena_put64(t->arena, t->trace + LJ_TRACE_MCODE, at);
+	arena_put32(t->arena, t->trace + LJ_TRACE_SZMCODE, size);
+	arena_put32(t->arena, t->trace + LJ_TRACE_MCLOOP, loop);
+}
+
+static void begins_at(struct lj_traced *t, uint32_t pc)
+{
+	arena_put64(t->arena, t->trace + LJ_TRACE_STARTPT, t->main);
+	arena_put64(t->arena, t->trace + LJ_TRACE_STARTPC, t->main + LJ_PROTO_SIZE + 4ULL * pc);
+}
+
+static void is(struct lj_traced *t, uint32_t mcofs, uint32_t pc, uint32_t callpc, uint32_t snap_pc)
+{
+	t->place[t->nplaces].mcofs = mcofs;
+	t->place[t->nplaces].pc = pc;
+	t->place[t->nplaces].callpc = callpc;
+	t->place[t->nplaces++].snap_pc = snap_pc;
+}
+
+static void trace(struct lj_traced *t)
+{
+	struct arena *a = t->arena;
+	uint64_t traces;
+
+	t->g = arena_take(a, 2048);
+	traces = arena_take(a, 64);
+	t->trace = arena_take(a, 128);
+	t->ir = arena_take(a, 8 * (CONSTS + INS)) + 8 * CONSTS - 8ULL * LJ_REF_BIAS;
+	arena_put64(a, t->g + t->build.lj.g2trace, traces);
+	arena_put64(a, traces + 8 * LJ_TRACED_NO, t->trace);
+	arena_put8(a, t->trace + LJ_TRACE_GCT, LJ_GCT_TRACE);
+	arena_put32(a, t->trace + LJ_TRACE_TRACENO, LJ_TRACED_NO);
+	arena_put64(a, t->trace + LJ_TRACE_IR, t->ir);
+	arena_put64(a, t->trace + LJ_TRACE_SNAP, arena_take(a, SNAPS * LJ_SNAP_SIZE));
+	arena_put64(a, t->trace + LJ_TRACE_SNAPMAP, arena_take(a, 4 * MAP));
+	t->nk = LJ_REF_BIAS - 3;
+	t->nins = LJ_REF_BIAS;
+	ins(t, LJ_IR_BASE, 0, 0, 0, NO_REG);
+}
+
+void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
+{
+	const char *name;
+
+	memset(t, 0, sizeof(*t));
+	t->arena = arena_new(NULL);
+	t->build.lj = *lj_layout_row(0, &name);
+	t->build.lj.ir = 1;
+	trace(t);
+	row->make(t);
+}
+
+void lj_traced_free(struct lj_traced *t)
+{
+	arena_free(&t->arena);
+}
+
+/* ---- what they were made from ------------------------------------------------------------------
+ */
+
+/*
+ *	for i = ... do
+ *	  x = x + 1	--- ADDVN at 2
+ *	  y = y / 1.5	--- DIVVN at 3
+ *	end		--- FORL at 4
+ * No guard but the loop's own.
+ */
+static void lines(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x10,		    /*  0 mov ebp, [rdx+16]: i */
+		0xf2, 0x0f, 0x10, 0x3a,		    /*  3 movsd xmm7, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x58, 0x7e, 0x08, /*  7 addsd xmm7, [r14+8] */
+		0xf2, 0x0f, 0x10, 0x72, 0x08,	    /* 13 movsd xmm6, [rdx+8]: y */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 18 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 24 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 27 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 30 jg exit */
+		0xf2, 0x41, 0x0f, 0x58, 0x7e, 0x08, /* 36 addsd xmm7, [r14+8] */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 42 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 48 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 51 cmp ebp, 100 */
+		0x7e, 0xec,			    /* 54 jle 36 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 56 jmp exit */
+	};
+	static const uint32_t bc[] = {
+		HEADER(6),	     JUMP(FORI, 2, 1, 5), ABC(ADDVN, 0, 0, 0),
+		ABC(DIVVN, 1, 1, 0), JUMP(FORL, 2, 4, 2), AD(RET0, 0, 1),
+	};
+	uint16_t one, dividend, step, stop, i, x, y;
+
+	t->main = prototype(t->arena, bc, 6, 1.5);
+	begins_at(t, 4);
+	one = dividend = number(t, 1.5);
+	step = integer(t, 1);
+	stop = integer(t, 100);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBP);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM7);
+	x = ins(t, LJ_IR_ADD, NUM, x, one, XMM7);
+	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM6);
+	y = ins(t, LJ_IR_DIV, NUM, y, dividend, XMM6);
+	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
+	snapshot(t, 27, 5, (struct slot[]){{2, x}, {3, y}}, 2);
+	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	snapshot(t, 36, 2, (struct slot[]){{2, x}, {3, y}, {4, i}}, 3);
+	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
+	x = ins(t, LJ_IR_ADD, NUM, x, one, XMM7);
+	y = ins(t, LJ_IR_DIV, NUM, y, dividend, XMM6);
+	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
+	snapshot(t, 51, 5, (struct slot[]){{2, x}, {3, y}}, 2);
+	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	ins(t, LJ_IR_PHI, NUM, (uint16_t)(x - 8), x, NO_REG);
+	machine_code(t, code, sizeof(code), 36);
+	is(t, 3, 2, LB_NO_PC, 2);
+	is(t, 13, 3, LB_NO_PC, 2);
+	is(t, 24, 4, LB_NO_PC, 2);
+	is(t, 27, 4, LB_NO_PC, 5);
+	is(t, 36, 2, LB_NO_PC, 2);
+	is(t, 42, 3, LB_NO_PC, 2);
+	is(t, 48, 4, LB_NO_PC, 2);
+	is(t, 51, 4, LB_NO_PC, 5);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	local function f(x) return x / 1.5 end	--- DIVVN at 1
+ *	for i = ... do
+ *	  x = f(x)				--- UGET at 2, CALL at 4
+ *	end					--- FORL at 6
+ * f never changes: nothing of the call is left in the intermediate code.
+ */
+static void inlined(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x08,		    /*  0 mov ebp, [rdx+8]: i */
+		0xf2, 0x0f, 0x10, 0x32,		    /*  3 movsd xmm6, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /*  7 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 13 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 16 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 19 jg exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 25 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 31 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 34 cmp ebp, 100 */
+		0x7e, 0xf2,			    /* 37 jle 25 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 39 jmp exit */
+	};
+	static const uint32_t bc[] = {
+		HEADER(8),	    JUMP(FORI, 1, 1, 7), AD(UGET, 5, 0),      AD(MOV, 7, 0),
+		ABC(CALL, 5, 2, 2), AD(MOV, 0, 5),	 JUMP(FORL, 1, 6, 2), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(2), ABC(DIVVN, 1, 0, 0), AD(RET1, 1, 2)};
+	uint16_t dividend, step, stop, i, x;
+	uint64_t fn;
+
+	t->main = prototype(t->arena, bc, 8, 0);
+	t->callee = prototype(t->arena, callee, 3, 1.5);
+	begins_at(t, 6);
+	fn = closure(t->arena, t->main);
+	set_upvalue(t->arena, fn, closure(t->arena, t->callee));
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC,
+		 arena_get64(t->arena, arena_get64(t->arena, fn + 40) + 16) & ((1ULL << 47) - 1));
+	dividend = number(t, 1.5);
+	step = integer(t, 1);
+	stop = integer(t, 100);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBP);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
+	snapshot(t, 16, 7, (struct slot[]){{2, x}}, 1);
+	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	snapshot(t, 25, 2, (struct slot[]){{2, x}, {3, i}}, 2);
+	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
+	snapshot(t, 34, 7, (struct slot[]){{2, x}}, 1);
+	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	machine_code(t, code, sizeof(code), 25);
+	is(t, 7, 1, 4, 2);
+	is(t, 13, 6, LB_NO_PC, 2);
+	is(t, 16, 6, LB_NO_PC, 7);
+	is(t, 25, 1, 4, 2);
+	is(t, 31, 6, LB_NO_PC, 2);
+	is(t, 34, 6, LB_NO_PC, 7);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	if x < y then	--- ISGE at 1, JMP
+ *	  x = x + 1.5	--- ADDVN at 3
+ *	end
+ *	return		--- RET0 at 4
+ * A side trace: one guard, whose snapshot is where the branch does not go.
+ */
+static void branch(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0xf2, 0x0f, 0x10, 0x3a,		    /*  0 movsd xmm7, [rdx]: x */
+		0xf2, 0x0f, 0x10, 0x72, 0x08,	    /*  4 movsd xmm6, [rdx+8]: y */
+		0x66, 0x0f, 0x2e, 0xf7,		    /*  9 ucomisd xmm6, xmm7 */
+		0x0f, 0x86, 0x00, 0x10, 0x00, 0x00, /* 13 jbe exit */
+		0xf2, 0x41, 0x0f, 0x58, 0x7e, 0x08, /* 19 addsd xmm7, [r14+8] */
+		0xf2, 0x0f, 0x11, 0x3a,		    /* 25 movsd [rdx], xmm7 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 29 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(2), AD(ISGE, 0, 1), JUMP(JMP, 2, 2, 4), ABC(ADDVN, 0, 0, 0), AD(RET0, 0, 1),
+	};
+	uint16_t x, y, k;
+
+	t->main = prototype(t->arena, bc, 5, 1.5);
+	begins_at(t, 1);
+	k = number(t, 1.5);
+	snapshot(t, 0, 1, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM7);
+	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM6);
+	snapshot(t, 9, 4, NULL, 0);
+	ins(t, LJ_IR_LT, NUM | GUARD, x, y, NO_REG);
+	snapshot(t, 19, 3, NULL, 0);
+	x = ins(t, LJ_IR_ADD, NUM, x, k, XMM7);
+	snapshot(t, 25, 4, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 1);
+	is(t, 9, 1, LB_NO_PC, 4);
+	is(t, 19, 3, LB_NO_PC, 3);
+	is(t, 25, 3, LB_NO_PC, 4);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+const struct lj_traced_row lj_traced_rows[] = {
+	{"lines", lines},
+	{"inlined", inlined},
+	{"branch", branch},
+};
+const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Traces built whole (lj_traced.h): which bytecode each place in their machine code was made from;
+ * and what becomes of a sample that stands there. That it holds for what LuaJIT itself makes is for
+ * tests/e2e/test_compiled.py to show.
+ */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "lj_traced.h"
+#include "sym/lj_proto.h"
+#include "sym/lj_trace.h"
+#include "sym/lj_traces.h"
+#include "vm/lj_ir.h"
+
+TestSuite(lj_trace, .timeout = 20);
+
+static struct criterion_test_params every_row(void)
+{
+	static size_t numbers[16];
+	size_t i;
+
+	for (i = 0; i < lj_traced_count; i++)
+		numbers[i] = i;
+	return cr_make_param_array(size_t, numbers, lj_traced_count);
+}
+
+static int read_it(struct lj_traced *t, const struct lb_mem *mem, struct lj_trace **out)
+{
+	return lj_trace_read(mem, &t->build.lj, t->g, LJ_TRACED_NO, out);
+}
+
+ParameterizedTestParameters(lj_trace, places)
+{
+	return every_row();
+}
+
+/* Each byte of the machine code, and the frames that its snapshot says. */
+ParameterizedTest(size_t *index, lj_trace, places)
+{
+	const struct lj_traced_row *row = &lj_traced_rows[*index];
+	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+	struct lj_traced t;
+	uint32_t i, ofs, nwas;
+
+	lj_traced_init(&t, row);
+	cr_assert_eq(read_it(&t, arena_mem(t.arena), &trace), 0, "%s", row->name);
+	for (i = 0; i + 1 < t.nplaces; i++)
+		for (ofs = t.place[i].mcofs; ofs < t.place[i + 1].mcofs; ofs++) {
+			bool inside = t.place[i].callpc != LB_NO_PC;
+			int n = lj_trace_frames(trace, ofs, is, was, &nwas);
+
+			cr_assert_eq(n, 1 + inside, "%s at %u: %d", row->name, ofs, n);
+			cr_expect_eq(is[0].proto, inside ? t.callee : t.main, "%s at %u", row->name,
+				     ofs);
+			cr_expect_eq(is[0].pc, t.place[i].pc, "%s at %u: %u", row->name, ofs,
+				     is[0].pc);
+			if (inside) {
+				cr_expect_eq(is[1].proto, t.main);
+				cr_expect_eq(is[1].pc, t.place[i].callpc);
+			}
+			cr_expect_eq(nwas, 1);
+			cr_expect_eq(was[0].proto, t.main);
+			cr_expect_eq(was[0].pc, t.place[i].snap_pc, "%s at %u: %u", row->name, ofs,
+				     was[0].pc);
+		}
+	lj_traced_free(&t);
+}
+
+ParameterizedTestParameters(lj_trace, reads_that_fail)
+{
+	return every_row();
+}
+
+/* Whichever read fails: an error, or a trace of which less is known; never another answer. */
+ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
+{
+	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lj_traced t;
+	uint32_t k, i, nwas;
+	unsigned all;
+
+	lj_traced_init(&t, &lj_traced_rows[*index]);
+	for (all = 0; all < 2; all++)
+		for (k = 0;; k++) {
+			struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+			struct arena_failing f;
+			int r;
+
+			arena_failing_init(&f, arena_mem(t.arena), k, all);
+			r = read_it(&t, &f.mem, &trace);
+			if (f.reads <= k)
+				break;
+			cr_assert(r <= 0);
+			cr_assert_eq(!r, !!trace);
+			for (i = 0; trace && i + 1 < t.nplaces; i++) {
+				int n = lj_trace_frames(trace, t.place[i].mcofs, is, was, &nwas);
+
+				/* a function that cannot be read is not entered: its caller's call
+				 * is told */
+				if (n > 0)
+					cr_expect(is[0].pc == t.place[i].pc || t.callee,
+						  "read %u: %u at %u", k, is[0].pc,
+						  t.place[i].mcofs);
+			}
+		}
+	lj_traced_free(&t);
+}
+
+/* Bytes that are no trace, or none that could be. */
+Test(lj_trace, refused)
+{
+	struct lj_trace *trace = NULL;
+	struct lj_traced t;
+
+	lj_traced_init(&t, &lj_traced_rows[0]);
+	cr_expect_eq(lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO + 1, &trace),
+		     -EBADMSG, "no such trace");
+	arena_put32(t.arena, t.trace + LJ_TRACE_SZMCODE, 50);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG,
+		     "a snapshot beyond the machine code");
+	arena_put32(t.arena, t.trace + LJ_TRACE_SZMCODE, 61);
+	arena_put32(t.arena, t.trace + LJ_TRACE_MCLOOP, 61);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG,
+		     "a loop beyond the machine code");
+	arena_put32(t.arena, t.trace + LJ_TRACE_MCLOOP, 36);
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR_ADD, LJ_REF_BIAS + 3, LJ_REF_BIAS + 2);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG, "an operand of itself");
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR_ADD, LJ_REF_BIAS + 2, LJ_REF_BIAS + 4);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG,
+		     "an operand that comes later");
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR_ADD, LJ_REF_BIAS + 2, 100);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG, "below all constants");
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR__MAX, 0, 0);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG, "no such operation");
+	lj_traced_set_ins(&t, LJ_REF_BIAS, LJ_IR_ADD, LJ_REF_BIAS - 1, LJ_REF_BIAS - 1);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG, "no BASE");
+	cr_expect_null(trace);
+	lj_traced_free(&t);
+}
+
+/* The bytecode is not what the snapshots were made from: there is no way from one to the next. */
+Test(lj_trace, no_way)
+{
+	struct lj_trace *trace = NULL;
+	struct lj_traced t;
+
+	lj_traced_init(&t, &lj_traced_rows[0]);
+	arena_put32(t.arena, t.main + LJ_PROTO_SIZE + 4 * 3, 0x4c); /* DIVVN becomes a return */
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG);
+	cr_expect_null(trace);
+	lj_traced_free(&t);
+}
+
+/* ---- samples -----------------------------------------------------------------------------------
+ */
+
+struct sampled {
+	struct lj_traced t;
+	struct lj_traces *traces;
+	struct lb_rec_sample rec;
+	uint32_t main_print, callee_print;
+};
+
+static uint32_t print_of(struct lj_traced *t, uint64_t proto)
+{
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+
+	cr_assert_eq(lj_proto_read(arena_mem(t->arena), proto, &p), 0);
+	return lj_proto_fingerprint(p);
+}
+
+/* A sample of "inlined" at mcofs, with `below` more frames below main's. */
+static void sample(struct sampled *s, uint32_t mcofs, uint32_t below)
+{
+	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+	const struct lb_mem *mem;
+	uint32_t i;
+
+	memset(s, 0, sizeof(*s));
+	lj_traced_init(&s->t, &lj_traced_rows[1]);
+	s->main_print = print_of(&s->t, s->t.main);
+	s->callee_print = print_of(&s->t, s->t.callee);
+	mem = arena_mem(s->t.arena);
+	cr_assert_eq(read_it(&s->t, mem, &trace), 0);
+	cr_assert_eq(lj_traces_new(mem, &s->traces), 0);
+	s->rec.vm = s->t.g;
+	s->rec.traceno = LJ_TRACED_NO;
+	s->rec.trace_print = lj_trace_print(trace);
+	s->rec.mcofs = mcofs;
+	s->rec.stack.n = 1 + below;
+	s->rec.stack.frame[0] = (struct lb_frame){
+		.word = LB_FRAME_WORD(LB_FRAME_LUA,
+				      LB_FRAME_THREAD | LB_FRAME_TRACE | LB_FRAME_TAIL, s->t.main),
+		.pc = 2,
+		.print = s->main_print,
+	};
+	for (i = 0; i < below; i++)
+		s->rec.stack.frame[1 + i] =
+			(struct lb_frame){.word = LB_FRAME_WORD(LB_FRAME_C, 0, 0x1000 + i)};
+}
+
+static void unsample(struct sampled *s)
+{
+	lj_traces_free(&s->traces);
+	lj_traced_free(&s->t);
+}
+
+/* The inlined function comes on top; what is true of a stack's top and of main's frame stays so. */
+Test(lj_trace, refined)
+{
+	struct lb_stack *stack;
+	struct sampled s;
+
+	sample(&s, 7, 2);
+	stack = &s.rec.stack;
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), 0);
+	cr_assert_eq(stack->n, 4);
+	cr_expect_eq(stack->frame[0].word,
+		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_THREAD | LB_FRAME_TRACE, s.t.callee));
+	cr_expect_eq(stack->frame[0].pc, 1);
+	cr_expect_eq(stack->frame[0].print, s.callee_print);
+	cr_expect_eq(stack->frame[1].word,
+		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_TRACE | LB_FRAME_TAIL, s.t.main));
+	cr_expect_eq(stack->frame[1].pc, 4);
+	cr_expect_eq(stack->frame[1].print, s.main_print);
+	cr_expect_eq(LB_FRAME_PTR(&stack->frame[3]), 0x1001);
+	unsample(&s);
+}
+
+/* A stack that is full loses its lowest frame, and says so. */
+Test(lj_trace, refined_full)
+{
+	struct sampled s;
+
+	sample(&s, 7, LB_MAX_FRAMES - 1);
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), 0);
+	cr_expect_eq(s.rec.stack.n, LB_MAX_FRAMES);
+	cr_expect_eq(s.rec.stack.flags, LB_SAMPLE_CUT);
+	cr_expect_eq(LB_FRAME_PTR(&s.rec.stack.frame[LB_MAX_FRAMES - 1]),
+		     0x1000 + LB_MAX_FRAMES - 3);
+	unsample(&s);
+}
+
+static void stays(struct sampled *s, const char *why)
+{
+	struct lb_rec_sample before = s->rec;
+
+	cr_expect_eq(lj_traces_refine(s->traces, &s->t.build, &s->rec), -ENOENT, "%s", why);
+	cr_expect_eq(memcmp(&before, &s->rec, sizeof(before)), 0, "%s", why);
+	unsample(s);
+}
+
+/* What does not fit together stays as it was sampled. */
+Test(lj_trace, not_refined)
+{
+	struct sampled s;
+
+	sample(&s, 7, 1);
+	s.rec.trace_print ^= 1;
+	stays(&s, "another trace had the number");
+	sample(&s, 7, 1);
+	s.rec.stack.frame[0].pc = 3;
+	stays(&s, "another snapshot");
+	sample(&s, 7, 1);
+	s.rec.stack.frame[0].print ^= 1;
+	stays(&s, "another prototype");
+	sample(&s, 7, 1);
+	s.rec.stack.n = 0;
+	stays(&s, "no stack");
+	sample(&s, 7, 1);
+	s.rec.traceno = 5;
+	stays(&s, "no such trace");
+	sample(&s, 7, 1);
+	s.t.build.lj.ir = 0;
+	stays(&s, "intermediate code that is not known");
+}
