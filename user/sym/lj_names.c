@@ -228,7 +228,7 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 
 	if (!lj_proto_has_ins(p, bcpos) || !*mm)
 		return LJ_NAME_NONE;
-	if (strcmp(mm, "call") != 0)
+	if (!lj_bc_is_call(ins))
 		return named(LJ_NAME_METAMETHOD, mm, name);
 	/*
 	 * ITERN runs next() without a frame. If a frame stands on one, the VM has since turned it

@@ -12,45 +12,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sym/lj_trace_priv.h"
+#include "sym/lj_trace_func.h"
 #include "vm/lj_bc.h"
 
 #define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
 #define FRAMES_MAX 2000
-#define TRIES_MAX 20000 /* steps in all, those of ways that led nowhere, too */
-#define FUNCS_MAX 256
-#define METAMETHOD_MAX 12
+#define TRIES_MAX 20000	 /* steps in all, those of ways that led nowhere, too */
 #define CHOICES_MAX 1500 /* on the way: each is a call of walk() */
-
-/* A function that the trace has for a constant. */
-struct func {
-	uint64_t addr;	/* GCfunc; 0: only its prototype is known */
-	int code;	/* index; -1: no Lua function */
-	bool protected; /* pcall() calls it */
-};
-
-/* A guard that a call's function is this one (rec_call_specialize). */
-struct func_guard {
-	uint32_t ref;
-	struct func func;
-	uint64_t key;		 /* GCstr under which a table had it; 0: not known */
-	char mm[METAMETHOD_MAX]; /* "__add": it was found as a metamethod; else empty */
-};
-
-/* GCfuncL, GCupval (lj_obj.h) */
-enum {
-	FUNC_UVPTR = 40,
-	UPVAL_IMMUTABLE = 11,
-	UPVAL_V = 32,
-	UPVAL_READ = 40,
-};
 
 struct path {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	uint32_t tries, choices;
 	bool strict; /* the guards are met in order, each by a call */
-	struct func_guard guards[FUNCS_MAX];
+	struct func_guard guards[LJ_FUNC_GUARDS];
 	uint32_t nguards;
 };
 
@@ -70,11 +45,6 @@ static int new_frame(struct path *p, struct lj_tframe frame)
 	return (int)t->nframes++;
 }
 
-static bool is_call(uint32_t ins)
-{
-	return !strcmp(lj_bc_mm(ins), "call");
-}
-
 static uint32_t entry_at(const struct lj_tsnap *s, int32_t slot)
 {
 	uint32_t i;
@@ -83,32 +53,6 @@ static uint32_t entry_at(const struct lj_tsnap *s, int32_t slot)
 		if ((int32_t)(s->map[i] >> 24) == slot)
 			return s->map[i];
 	return 0;
-}
-
-/* What a constant tells of a function. */
-static bool func_of(const struct path *p, uint32_t ref, struct func *out)
-{
-	const struct lj_trace *t = p->t;
-	uint8_t func[LJ_FUNC_READ];
-	const struct lj_ins *ir;
-	uint32_t pos;
-
-	*out = (struct func){.code = -1};
-	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
-		return false;
-	ir = lj_ins_at(t, ref);
-	if (ir->o == LJ_IR_KPTR || ir->o == LJ_IR_KKPTR) {
-		out->code = lj_trace_code(t, lj_trace_const(t, ref), &pos);
-		return out->code >= 0 && !pos;
-	}
-	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
-		return false;
-	out->addr = lj_trace_const(t, ref);
-	if (mem_read(p->mem, func, sizeof(func), out->addr))
-		return false;
-	if (!lb_byte(func, LJ_FUNC_FFID))
-		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
-	return true;
 }
 
 /*
@@ -133,7 +77,7 @@ static int first_frames(struct path *p)
 		uint32_t ins;
 		int parent;
 
-		if (func_of(p, entry_at(s, slot) & 0xffff, &func))
+		if (lj_func_of(p->t, p->mem, entry_at(s, slot) & 0xffff, &func))
 			t->frames[f].func = func.addr;
 		if ((link & 7) == LJ_FRAME_VARG) {
 			slot -= (int32_t)(link >> 3);
@@ -143,7 +87,7 @@ static int first_frames(struct path *p)
 		if (link & 3 || code < 0 || !pos)
 			break;
 		ins = t->codes[code].bc[pos - 1];
-		if (!is_call(ins))
+		if (!lj_bc_is_call(ins))
 			break;
 		slot -= 2 + lj_bc_a(ins);
 		parent = new_frame(
@@ -156,7 +100,7 @@ static int first_frames(struct path *p)
 	}
 	/* the trace's own function is a constant once its upvalues are used */
 	for (ref = LJ_REF_BIAS - 4; ref >= t->nk && f >= 0 && !t->frames[f].func; ref--)
-		if (func_of(p, ref, &func) && func.code == (int)t->frames[f].code)
+		if (lj_func_of(p->t, p->mem, ref, &func) && func.code == (int)t->frames[f].code)
 			t->frames[f].func = func.addr;
 	return first;
 }
@@ -249,12 +193,6 @@ static uint32_t sums_of(uint32_t ins)
 	return op == LJ_BC_FORL || op == LJ_BC_IFORL || op == LJ_BC_UNM;
 }
 
-/* Did step i call a Lua function? */
-static bool enters(const struct lj_trace *t, uint32_t i)
-{
-	return t->steps[i + 1].frame != t->steps[i].frame && !t->steps[i + 1].pc;
-}
-
 /*
  * Could the next snapshot be met now? Not when more was stored since the last one than the bytecode
  * on the way says. What a C function stores is not in it.
@@ -278,7 +216,7 @@ static bool is_likely(const struct path *p, struct at a)
 	for (i = a.since; i < t->nsteps; i++) {
 		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
 
-		if (is_call(ins) && (i + 1 == t->nsteps || !enters(t, i)))
+		if (lj_bc_is_call(ins) && !lj_step_enters(t, i))
 			return true;
 		may_store += stores_of(ins);
 		may_sum += sums_of(ins);
@@ -341,7 +279,7 @@ static bool enter(struct path *p, struct at a, const struct func *func, uint32_t
 	if (!t->codes[func->code].vararg && f->slot >= 0) {
 		if (func->protected)
 			to.slot = f->slot + 4 + lj_bc_a(ins);
-		else if (is_call(ins))
+		else if (lj_bc_is_call(ins))
 			to.slot = tail ? f->slot : f->slot + 2 + lj_bc_a(ins);
 		else if (strcmp(lj_bc_mm(ins), "__concat") !=
 			 0) /* rec_mm_prep: a continuation below it */
@@ -352,25 +290,6 @@ static bool enter(struct path *p, struct at a, const struct func *func, uint32_t
 		return true;
 	t->nframes = nframes;
 	return false;
-}
-
-/* A closure's upvalue, when it never changes and is a function. */
-static bool upvalue(const struct path *p, uint64_t closure, uint32_t idx, struct func *out)
-{
-	uint8_t func[LJ_FUNC_READ], uv[UPVAL_READ];
-	uint64_t at, v;
-	uint32_t pos;
-
-	*out = (struct func){.code = -1};
-	if (!closure || mem_read(p->mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ||
-	    mem_read(p->mem, uv, sizeof(uv), at) || !lb_byte(uv, UPVAL_IMMUTABLE) ||
-	    mem_read(p->mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC ||
-	    mem_read(p->mem, func, sizeof(func), LJ_TV_GCPTR(v)))
-		return false;
-	out->addr = LJ_TV_GCPTR(v);
-	if (!lb_byte(func, LJ_FUNC_FFID))
-		out->code = lj_trace_code(p->t, lb_word(func, LJ_FUNC_PC), &pos);
-	return true;
 }
 
 /*
@@ -405,7 +324,8 @@ static bool fetched(const struct path *p, struct at a, uint32_t slot, struct fun
 						  : c->nkgc;
 		if (i < c->nkgc)
 			*key = c->kgc[i];
-		return lj_bc_op(ins) == LJ_BC_UGET && upvalue(p, f->func, lj_bc_d(ins), out);
+		return lj_bc_op(ins) == LJ_BC_UGET &&
+		       lj_func_upvalue(t, p->mem, f->func, lj_bc_d(ins), out);
 	}
 	return false;
 }
@@ -486,14 +406,6 @@ static bool call_this(struct path *p, struct at a, const struct func *func, uint
 	return tail ? leave(p, a) : enter_protected(p, a, ins) || try_way(p, a, next, a.frame);
 }
 
-/* Could the guard be for the function that this instruction calls? */
-static bool is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
-{
-	if (!is_call(ins))
-		return !strcmp(g->mm, lj_bc_mm(ins));
-	return key && g->key ? key == g->key : !*g->mm;
-}
-
 #define STITCH_SLOTS 3 /* of a continuation's frame, that some calls make first */
 
 /* Does the trace end by this call of a C function? Its last snapshot stands on that function's
@@ -521,7 +433,7 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 	struct lj_trace *t = p->t;
 	const struct lj_tframe *f = &t->frames[a.frame];
 	const struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
-	bool is_plain = is_call(ins);
+	bool is_plain = lj_bc_is_call(ins);
 	uint64_t key = 0;
 	struct func func;
 	uint32_t i;
@@ -536,7 +448,7 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 	if (called_before(p, a, &func) && enter(p, a, &func, ins, tail))
 		return true;
 	if (a.guard < p->nguards && (!s || p->guards[a.guard].ref < s->ref) &&
-	    is_for(&p->guards[a.guard], ins, key)) {
+	    lj_func_is_for(&p->guards[a.guard], ins, key)) {
 		struct at b = a;
 
 		b.guard++;
@@ -548,7 +460,8 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 		if (try_way(p, a, next, a.frame))
 			return true;
 		for (i = a.guard; i-- > 0;)
-			if (is_for(&p->guards[i], ins, key) && p->guards[i].func.code >= 0 &&
+			if (lj_func_is_for(&p->guards[i], ins, key) &&
+			    p->guards[i].func.code >= 0 &&
 			    enter(p, a, &p->guards[i].func, ins, tail))
 				return true;
 		return false;
@@ -559,7 +472,7 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 	if (call_this(p, a, &(struct func){.code = -1}, ins, next, tail))
 		return true;
 	for (i = a.guard; i-- > 0;) /* one that the trace is sure of already */
-		if (p->guards[i].func.code >= 0 && is_for(&p->guards[i], ins, key) &&
+		if (p->guards[i].func.code >= 0 && lj_func_is_for(&p->guards[i], ins, key) &&
 		    enter(p, a, &p->guards[i].func, ins, tail))
 			return true;
 	/* one of the traces that this one grew from was */
@@ -597,7 +510,7 @@ static bool has_metamethod(const struct path *p, uint32_t ins)
 	uint32_t i;
 
 	for (i = 0; i < p->nguards; i++)
-		if (is_for(&p->guards[i], ins, 0))
+		if (lj_func_is_for(&p->guards[i], ins, 0))
 			return true;
 	return false;
 }
@@ -658,47 +571,6 @@ static bool walk(struct path *p, struct at a)
 	}
 }
 
-/* The key under which a guarded function was loaded from a table. */
-static void read_key(const struct path *p, uint32_t ref, struct func_guard *g)
-{
-	const struct lj_trace *t = p->t;
-	const struct lj_ins *ir = lj_ins_at(t, ref);
-	char text[METAMETHOD_MAX];
-
-	g->key = 0;
-	*g->mm = 0;
-	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
-		return;
-	ir = lj_ins_at(t, ir->op1);
-	if ((ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF) || !lj_ref_ok(t, ir->op2))
-		return;
-	ref = ir->op2;
-	if (lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
-		ref = lj_ins_at(t, ref)->op1;
-	g->key = lj_trace_const(t, ref);
-	if (!mem_read(p->mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
-	    memchr(text, 0, sizeof(text)) && strcmp(text, "__call") != 0)
-		memcpy(g->mm, text, sizeof(text));
-}
-
-static void list_guards(struct path *p)
-{
-	const struct lj_trace *t = p->t;
-	uint32_t ref, end = t->loopref ? t->loopref : t->nins;
-
-	for (ref = LJ_REF_BIAS + 1; ref < end && p->nguards < FUNCS_MAX; ref++) {
-		const struct lj_ins *ir = lj_ins_at(t, ref);
-
-		/* not that of a frame's own function, which is no call */
-		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
-		    !(lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1) &&
-		    func_of(p, ir->op2, &p->guards[p->nguards].func)) {
-			read_key(p, ir->op1, &p->guards[p->nguards]);
-			p->guards[p->nguards++].ref = ref;
-		}
-	}
-}
-
 static int go(struct path *p, bool strict)
 {
 	struct at a = {.retf = LJ_REF_BIAS + 1};
@@ -724,7 +596,7 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem)
 		return -ENOMEM;
 	p->t = t;
 	p->mem = mem;
-	list_guards(p);
+	p->nguards = lj_func_guards(t, mem, p->guards);
 	r = go(p, true);
 	return r ? go(p, false) : 0;
 }

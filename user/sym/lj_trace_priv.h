@@ -94,8 +94,36 @@ uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
 /* Index of the prototype whose bytecode holds this address, and where in it; -1. */
 int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
 
+/* The step for which instruction ref was recorded. */
+static inline int32_t *lj_label_of(struct lj_trace *t, uint32_t ref)
+{
+	return &t->label[ref - LJ_REF_BIAS];
+}
+static inline const struct lj_code *lj_code_of(const struct lj_trace *t, int32_t step)
+{
+	return &t->codes[t->frames[t->steps[step].frame].code];
+}
+
+/* Does step call a Lua function? */
+static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
+{
+	const struct lj_step *next = &t->steps[step + 1];
+
+	return step + 1 < t->nsteps && !next->pc && next->frame != t->steps[step].frame;
+}
+
+/* The parts of the work, in this order. 0, -EBADMSG: it cannot be followed, -ENOMEM. */
 int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem);
 int lj_trace_label(struct lj_trace *t);
 int lj_trace_assign(struct lj_trace *t);
+
+/* Parts of lj_trace_label(): what was recorded and is not settled yet; the loop's copies of it. */
+int lj_trace_match_gaps(struct lj_trace *t);
+void lj_trace_fill_recorded(struct lj_trace *t);
+int lj_trace_label_loop(struct lj_trace *t);
+
+/* What lies between two in [from, to) that are settled belongs to the second: operands come first.
+ */
+void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to);
 
 #endif

@@ -3,7 +3,9 @@
 #ifndef VM_LJ_BC_H
 #define VM_LJ_BC_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum lj_bc {
 #define LJ_BC(name, a, mm) LJ_BC_##name,
@@ -59,6 +61,11 @@ static inline const char *lj_bc_mm(uint32_t ins)
 	uint8_t op = lj_bc_op(ins);
 
 	return op < LJ_BC__LISTED ? lj_bc_rows[op].mm : "";
+}
+
+static inline bool lj_bc_is_call(uint32_t ins)
+{
+	return !strcmp(lj_bc_mm(ins), "call");
 }
 
 #endif

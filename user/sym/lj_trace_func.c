@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sym/lj_trace_func.h"
+
+#include <string.h>
+
+#include "vm/lj_bc.h"
+
+/* GCfuncL, GCupval (lj_obj.h) */
+enum {
+	FUNC_UVPTR = 40,
+	UPVAL_IMMUTABLE = 11,
+	UPVAL_V = 32,
+	UPVAL_READ = 40,
+};
+
+bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref, struct func *out)
+{
+	uint8_t func[LJ_FUNC_READ];
+	const struct lj_ins *ir;
+	uint32_t pos;
+
+	*out = (struct func){.code = -1};
+	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(t, ref);
+	if (ir->o == LJ_IR_KPTR || ir->o == LJ_IR_KKPTR) {
+		out->code = lj_trace_code(t, lj_trace_const(t, ref), &pos);
+		return out->code >= 0 && !pos;
+	}
+	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
+		return false;
+	out->addr = lj_trace_const(t, ref);
+	if (mem_read(mem, func, sizeof(func), out->addr))
+		return false;
+	if (!lb_byte(func, LJ_FUNC_FFID))
+		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+		     uint32_t idx, struct func *out)
+{
+	uint8_t func[LJ_FUNC_READ], uv[UPVAL_READ];
+	uint64_t at, v;
+	uint32_t pos;
+
+	*out = (struct func){.code = -1};
+	if (!closure || mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ||
+	    mem_read(mem, uv, sizeof(uv), at) || !lb_byte(uv, UPVAL_IMMUTABLE) ||
+	    mem_read(mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC ||
+	    mem_read(mem, func, sizeof(func), LJ_TV_GCPTR(v)))
+		return false;
+	out->addr = LJ_TV_GCPTR(v);
+	if (!lb_byte(func, LJ_FUNC_FFID))
+		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
+{
+	if (!lj_bc_is_call(ins))
+		return !strcmp(g->mm, lj_bc_mm(ins));
+	return key && g->key ? key == g->key : !*g->mm;
+}
+
+/* The key under which a guarded function was loaded from a table. */
+static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
+		     struct func_guard *g)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+	char text[LJ_METAMETHOD_MAX];
+
+	g->key = 0;
+	*g->mm = 0;
+	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
+		return;
+	ir = lj_ins_at(t, ir->op1);
+	if ((ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF) || !lj_ref_ok(t, ir->op2))
+		return;
+	ref = ir->op2;
+	if (lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
+		ref = lj_ins_at(t, ref)->op1;
+	g->key = lj_trace_const(t, ref);
+	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
+	    memchr(text, 0, sizeof(text)) && strcmp(text, "__call") != 0)
+		memcpy(g->mm, text, sizeof(text));
+}
+
+uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
+			struct func_guard guards[LJ_FUNC_GUARDS])
+{
+	uint32_t ref, end = t->loopref ? t->loopref : t->nins, n = 0;
+
+	for (ref = LJ_REF_BIAS + 1; ref < end && n < LJ_FUNC_GUARDS; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		/* not that of a frame's own function, which is no call */
+		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
+		    !(lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1) &&
+		    lj_func_of(t, mem, ir->op2, &guards[n].func)) {
+			read_key(t, mem, ir->op1, &guards[n]);
+			guards[n++].ref = ref;
+		}
+	}
+	return n;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The body of a loop: the recorded intermediate code once more, a turn later.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "sym/lj_trace_priv.h"
+
+/* The reference that a slot has in a snapshot; 0: none. */
+static uint32_t in_snapshot(const struct lj_tsnap *s, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++)
+		if (s->map[i] >> 24 == slot)
+			return s->map[i] & 0xffff;
+	return 0;
+}
+
+#define NOT_KNOWN 0xffffu
+#define COPY_AHEAD 64 /* instructions that may have been folded into others in between */
+
+/* How well instruction ref could be one with these operands; 0: not at all. */
+static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins *want)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+	bool swapped = false;
+	int n;
+
+	if (ir->o != want->o) {
+		swapped = ir->o <= LJ_IR_UGT && ir->o == (want->o ^ 3); /* a > b is b < a */
+		if (!swapped)
+			return 0;
+	}
+	/* a literal says little */
+	n = (ir->op1 == want->op1 && lj_ir_op1_is_ref(ir->o)) +
+	    (ir->op2 == want->op2 && lj_ir_op2_is_ref(ir->o));
+	if (!swapped && (ir->op1 == want->op1 || want->op1 == NOT_KNOWN) &&
+	    (ir->op2 == want->op2 || want->op2 == NOT_KNOWN))
+		return 1 + n;
+	n = (ir->op1 == want->op2) + (ir->op2 == want->op1);
+	if ((swapped || lj_ir_mode[ir->o] & LJ_IRK_C) &&
+	    (ir->op1 == want->op2 || want->op2 == NOT_KNOWN) &&
+	    (ir->op2 == want->op1 || want->op1 == NOT_KNOWN))
+		return 1 + n;
+	return 0;
+}
+
+/* The best of [from, to); the first of equals. At least `least`. 0: none. */
+static uint32_t find_like(const struct lj_trace *t, uint32_t from, uint32_t to,
+			  const struct lj_ins *want, int least)
+{
+	uint32_t best = 0, ref;
+
+	for (ref = from; ref < to && ref < t->nins && lj_ins_at(t, ref)->o != LJ_IR_PHI; ref++) {
+		int n = likeness(t, ref, want);
+
+		if (n >= least) {
+			best = ref;
+			least = n + 1;
+		}
+	}
+	return best;
+}
+
+/* A load that is not there: its value is that of the last store to the same place. 0: there is
+ * none. */
+static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const struct lj_ins *load)
+{
+	uint32_t ref;
+
+	if (load->o < LJ_IR_ALOAD || load->o > LJ_IR_XLOAD)
+		return 0;
+	for (ref = before; ref-- > LJ_REF_BIAS + 1;) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->o == load->o + (LJ_IR_ASTORE - LJ_IR_ALOAD) && ir->op1 == load->op1)
+			return ir->op2;
+	}
+	return 0;
+}
+
+/*
+ * The body of a loop is what was recorded once more, with references to the turn before in place of
+ * those to before the loop (lj_opt_loop.c): found by going along both.
+ */
+int lj_trace_label_loop(struct lj_trace *t)
+{
+	uint32_t n = t->loopref - LJ_REF_BIAS, ref, next = t->loopref + 1;
+	uint16_t *subst __cleanup(cleanup_free) = calloc(n + 1, sizeof(*subst));
+	const struct lj_tsnap *last = &t->snap[t->npre - 1];
+
+	if (!subst)
+		return -ENOMEM;
+	subst[0] = LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < t->loopref; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+		struct lj_ins want = *ir;
+		bool same, normal = lj_ir_kind(ir->o) == LJ_IRK_N;
+		uint32_t to = 0;
+		int all;
+
+		if (lj_ir_op1_is_ref(ir->o) && want.op1 >= LJ_REF_BIAS && want.op1 < ref)
+			want.op1 = subst[want.op1 - LJ_REF_BIAS];
+		if (lj_ir_op2_is_ref(ir->o) && want.op2 >= LJ_REF_BIAS && want.op2 < ref)
+			want.op2 = subst[want.op2 - LJ_REF_BIAS];
+		same = want.op1 == ir->op1 && want.op2 == ir->op2;
+		if (ir->o == LJ_IR_NOP || (normal && same)) {
+			subst[ref - LJ_REF_BIAS] = (uint16_t)ref;
+			continue;
+		}
+		/* what does not depend on memory and was there already is not computed again */
+		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
+		if (normal)
+			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
+		if (!to) {
+			to = find_like(t, next, next + COPY_AHEAD, &want, 2);
+			if (!to)
+				to = find_like(t, next, next + 2, &want, 1);
+			if (to) {
+				*lj_label_of(t, to) = *lj_label_of(t, ref);
+				next = to + 1;
+			}
+		}
+		if (!to)
+			to = stored_last(t, next, &want);
+		if (!to && ir->o == LJ_IR_SLOAD) {
+			to = in_snapshot(last, ir->op1);
+			if (!to)
+				to = ref;
+		}
+		if (!to && same && lj_ir_kind(ir->o) != LJ_IRK_S)
+			to = ref;
+		if (!to)
+			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
+		subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
+	}
+	lj_trace_fill(t, t->loopref + 1, t->nins);
+	/* a loop's turn: of its end */
+	for (ref = t->loopref; ref < t->nins; ref++)
+		if (ref == t->loopref || lj_ins_at(t, ref)->o == LJ_IR_PHI)
+			*lj_label_of(t, ref) = (int32_t)t->nsteps - 1;
+	return 0;
+}
