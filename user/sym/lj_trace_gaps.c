@@ -122,7 +122,7 @@ static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t fir
 /* The gaps of what was recorded. Snapshots are settled, too. */
 int lj_trace_match_gaps(struct lj_trace *t)
 {
-	uint32_t from = LJ_REF_BIAS + 1, end = t->loopref ? t->loopref : t->nins, ref, k = 0, next;
+	uint32_t from = LJ_REF_BIAS + 1, end = t->loopref ? t->loopref : t->nins, ref, k = 0;
 	int32_t step = 0;
 	int r = 0;
 
@@ -137,13 +137,8 @@ int lj_trace_match_gaps(struct lj_trace *t)
 			}
 			k++;
 		}
-		for (next = k; next < t->npre && t->snap[next].inside;)
-			next++;
-		/* what a loop's entry checks was put to the loop's end */
-		if (at < 0 || r || (next < t->npre && at > t->snap[next].step)) {
-			from += ref == from && at >= 0;
+		if (at < 0 || r)
 			continue;
-		}
 		if (at >= step) {
 			r = match_gap(t, from, ref, step, at);
 			step = at + 1;

@@ -50,6 +50,14 @@ static uint32_t find_through(struct labels *l, op_set ops, uint32_t ref, struct 
 	return lj_value_find(l, is_one_of, ops, &through, stored);
 }
 
+/* What a product by 2 becomes. */
+static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_ADD && ir->op1 == ir->op2;
+}
+
 static double folded(uint32_t which, double b, double c)
 {
 	switch (which) {
@@ -77,10 +85,14 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 			.kind = VALUE_NUM, .num = folded(which, b->num, c->num), .by = -1};
 		return;
 	}
+	l->divides = which == 3;
 	ref = lj_value_find(l, is_one_of, lj_trace_arith[which], b, c);
-	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) /* x + x */
-		ref = lj_value_find(l, is_one_of, OPS(ADD), b->kind == VALUE_NUM ? c : b,
-				    b->kind == VALUE_NUM ? c : b);
+	l->divides = false;
+	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
+		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
+		if (ref)
+			lj_value_learn(l, b->kind == VALUE_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
+	}
 	if (!ref) {
 		lj_value_forget(l, dst);
 		return;
@@ -419,7 +431,7 @@ static void label_recorded(struct labels *l)
 	struct lj_trace *t = l->t;
 	uint32_t k = 0, i, r;
 
-	for (l->step = 0; l->step < (int32_t)t->nsteps; l->step++) {
+	for (l->step = t->snap[0].step; l->step < (int32_t)t->nsteps; l->step++) {
 		while (k < t->npre && t->snap[k].step <= l->step) {
 			if (!t->snap[k].inside)
 				meet_snapshot(l, &t->snap[k]);
@@ -446,25 +458,21 @@ static void label_recorded(struct labels *l)
  */
 static void label_entry(struct lj_trace *t)
 {
-	int32_t last = (int32_t)t->nsteps - 1;
+	uint32_t end = t->loopref ? t->loopref : t->nins, ins, ref, slot;
 	const struct lj_tframe *f;
-	uint32_t ins, ref, slot;
 
-	if (!t->loopref || last < 0)
+	if (!t->nsteps || !t->snap[0].step) /* it begins with what its first snapshot says */
 		return;
-	f = &t->frames[t->steps[last].frame];
-	ins = lj_code_of(t, last)->bc[t->steps[last].pc];
-	if ((lj_bc_op(ins) != LJ_BC_FORL && lj_bc_op(ins) != LJ_BC_IFORL) || f->slot < 0)
-		return;
+	f = &t->frames[t->steps[0].frame];
+	ins = lj_code_of(t, 0)->bc[t->steps[0].pc];
 	slot = (uint32_t)f->slot + 2 + lj_bc_a(ins);
-	for (ref = LJ_REF_BIAS + 1; ref < t->loopref; ref++) {
+	for (ref = LJ_REF_BIAS + 1; ref < end; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
-		if (ir->o == LJ_IR_SLOAD
-			    ? ir->op1 < slot || ir->op1 > slot + 2
-			    : ir->o > LJ_IR_GT || (ir->op1 >= LJ_REF_BIAS && ir->op1 >= ref))
+		if (ir->o == LJ_IR_SLOAD ? ir->op1 < slot || ir->op1 > slot + 2
+					 : ir->o > LJ_IR_GT || ir->op1 >= ref)
 			break;
-		*lj_label_of(t, ref) = last;
+		*lj_label_of(t, ref) = 0;
 	}
 }
 

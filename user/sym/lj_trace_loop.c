@@ -34,6 +34,9 @@ static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins 
 		if (!swapped)
 			return 0;
 	}
+	/* the hint where a table may end is another each turn (lj_opt_loop.c) */
+	if (ir->o == LJ_IR_ALEN)
+		return ir->op1 == want->op1 ? 3 : 0;
 	/* a literal says little */
 	n = (ir->op1 == want->op1 && lj_ir_op1_is_ref(ir->o)) +
 	    (ir->op2 == want->op2 && lj_ir_op2_is_ref(ir->o));
@@ -80,6 +83,18 @@ static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const str
 			return ir->op2;
 	}
 	return 0;
+}
+
+/* The step of the instruction that makes it a loop. */
+static int32_t turn_of(const struct lj_trace *t)
+{
+	uint32_t i = t->nsteps, pos;
+	int code = lj_trace_code(t, t->startpc, &pos);
+
+	while (i-- > 0)
+		if (t->steps[i].pc == pos && (int)t->frames[t->steps[i].frame].code == code)
+			return (int32_t)i;
+	return (int32_t)t->nsteps - 1;
 }
 
 /*
@@ -138,9 +153,9 @@ int lj_trace_label_loop(struct lj_trace *t)
 		subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
 	}
 	lj_trace_fill(t, t->loopref + 1, t->nins);
-	/* a loop's turn: of its end */
+	/* a loop's turn */
 	for (ref = t->loopref; ref < t->nins; ref++)
 		if (ref == t->loopref || lj_ins_at(t, ref)->o == LJ_IR_PHI)
-			*lj_label_of(t, ref) = (int32_t)t->nsteps - 1;
+			*lj_label_of(t, ref) = turn_of(t);
 	return 0;
 }

@@ -55,6 +55,19 @@ static uint32_t entry_at(const struct lj_tsnap *s, int32_t slot)
 	return 0;
 }
 
+/* A frame's own function is a constant once its upvalues are used. 0: it is none. */
+static uint64_t own_func(const struct path *p, uint32_t code)
+{
+	const struct lj_trace *t = p->t;
+	struct func func;
+	uint32_t ref;
+
+	for (ref = LJ_REF_BIAS - 4; ref >= t->nk; ref--)
+		if (lj_func_of(t, p->mem, ref, &func) && func.code == (int)code && func.addr)
+			return func.addr;
+	return 0;
+}
+
 /*
  * The frames on which a trace begins, as its first snapshot has them: from the innermost down, as
  * far as links tell. Returns the innermost, or -1.
@@ -65,7 +78,7 @@ static int first_frames(struct path *p)
 	const struct lj_tsnap *s = &t->snap[0];
 	int32_t slot = s->slot;
 	struct func func;
-	uint32_t pos, ref;
+	uint32_t pos;
 	int code = lj_trace_code(t, s->pc, &pos), first, f;
 
 	if (code < 0)
@@ -98,10 +111,8 @@ static int first_frames(struct path *p)
 		t->frames[f].callpc = pos - 1;
 		f = parent;
 	}
-	/* the trace's own function is a constant once its upvalues are used */
-	for (ref = LJ_REF_BIAS - 4; ref >= t->nk && f >= 0 && !t->frames[f].func; ref--)
-		if (lj_func_of(p->t, p->mem, ref, &func) && func.code == (int)t->frames[f].code)
-			t->frames[f].func = func.addr;
+	if (f >= 0 && !t->frames[f].func)
+		t->frames[f].func = own_func(p, t->frames[f].code);
 	return first;
 }
 
@@ -366,7 +377,9 @@ static bool leave(struct path *p, struct at a)
 	code = lj_trace_code(t, lj_trace_const(t, lj_ins_at(t, ref)->op2), &pos);
 	if (code < 0 || !pos)
 		return false;
-	frame = new_frame(p, (struct lj_tframe){.parent = -1, .code = (uint32_t)code});
+	frame = new_frame(p, (struct lj_tframe){.parent = -1,
+						.code = (uint32_t)code,
+						.func = own_func(p, (uint32_t)code)});
 	if (frame < 0)
 		return false;
 	a.retf = ref + 1;
@@ -571,6 +584,19 @@ static bool walk(struct path *p, struct at a)
 	}
 }
 
+/* A trace that begins at a loop's end records that first, then the loop's body. */
+static void begin_at_loop(struct path *p, struct at a)
+{
+	struct lj_trace *t = p->t;
+	uint32_t pos;
+	int code = lj_trace_code(t, t->startpc, &pos);
+
+	if (lj_ins_at(t, LJ_REF_BIAS)->op1 || code != (int)t->frames[a.frame].code || pos == a.pc)
+		return;
+	if (lj_bc_op(t->codes[code].bc[pos]) == LJ_BC_FORL)
+		t->steps[t->nsteps++] = (struct lj_step){.pc = pos, .frame = (uint32_t)a.frame};
+}
+
 static int go(struct path *p, bool strict)
 {
 	struct at a = {.retf = LJ_REF_BIAS + 1};
@@ -582,6 +608,7 @@ static int go(struct path *p, bool strict)
 	a.frame = first_frames(p);
 	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
 		return -EBADMSG;
+	begin_at_loop(p, a);
 	return walk(p, a) ? 0 : -EBADMSG;
 }
 

@@ -22,7 +22,7 @@ static uint32_t unconverted(const struct lj_trace *t, uint32_t ref)
 	return ref;
 }
 
-static bool constant_is(const struct lj_trace *t, uint32_t ref, double num)
+static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool divisor)
 {
 	const struct lj_ins *ir;
 	int32_t i;
@@ -40,7 +40,7 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num)
 		return false;
 	bits = lj_trace_const(t, ref);
 	memcpy(&d, &bits, sizeof(d));
-	return d == num || d == -num || d * num == 1.0;
+	return d == num || d == -num || (divisor && d * num == 1.0);
 }
 
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
@@ -55,7 +55,7 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 			       ? MATCH_YES
 			       : MATCH_NO;
 	case VALUE_NUM:
-		return constant_is(l->t, ref, v->num) ? MATCH_YES : MATCH_NO;
+		return constant_is(l->t, ref, v->num, l->divides) ? MATCH_YES : MATCH_NO;
 	case VALUE_NONE:
 		return MATCH_MAYBE;
 	default:

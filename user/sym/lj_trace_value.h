@@ -31,6 +31,7 @@ struct labels {
 	int32_t step;		/* in hand */
 	uint32_t lo, hi;	/* references that it may have made */
 	uint32_t cur;		/* all below are settled */
+	bool divides;		/* a product by the reciprocal will do */
 	bool keyed;		/* a string tells an access: its table need not be known */
 };
 
