@@ -279,3 +279,21 @@ Test(lj_trace, not_refined)
 	s.t.build.lj.ir = 0;
 	stays(&s, "intermediate code that is not known");
 }
+
+/* A trace that cannot be read just now is read at its next sample. */
+Test(lj_trace, refined_later)
+{
+	struct lb_rec_sample again;
+	struct arena_failing f;
+	struct sampled s;
+
+	sample(&s, 7, 1);
+	again = s.rec;
+	arena_failing_init(&f, arena_mem(s.t.arena), 0, false);
+	lj_traces_free(&s.traces);
+	cr_assert_eq(lj_traces_new(&f.mem, &s.traces), 0);
+	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), -ENOENT);
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &again), 0);
+	cr_expect_eq(again.stack.n, 3);
+	unsample(&s);
+}

@@ -77,9 +77,9 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 			return -ENOMEM;
 		k->key = probe.key;
 		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, &k->trace);
-		if (r == -ENOMEM) {
+		if (r && r != -EBADMSG) { /* it may be there the next time */
 			free(k);
-			return r;
+			return r == -ENOMEM ? r : -ENOENT;
 		}
 		if (!r &&
 		    lj_trace_print(k->trace) != rec->trace_print) /* another has its number now */
