@@ -143,6 +143,25 @@ Test(lj_trace, refused)
 	lj_traced_free(&t);
 }
 
+/* All snapshots lie behind the loop's beginning: nothing was recorded before it. */
+Test(lj_trace, no_snapshot_before_the_loop)
+{
+	struct lj_trace *trace = NULL;
+	struct lj_traced t;
+	uint64_t snaps;
+	uint16_t ref;
+	uint32_t i;
+
+	lj_traced_init(&t, &lj_traced_rows[0]);
+	snaps = arena_get64(t.arena, t.trace + LJ_TRACE_SNAP);
+	ref = (uint16_t)t.nins;
+	for (i = 0; i < 4; i++)
+		arena_put(t.arena, snaps + i * LJ_SNAP_SIZE + LJ_SNAP_REF, &ref, 2);
+	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG);
+	cr_expect_null(trace);
+	lj_traced_free(&t);
+}
+
 /* The bytecode is not what the snapshots were made from: there is no way from one to the next. */
 Test(lj_trace, no_way)
 {

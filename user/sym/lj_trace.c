@@ -18,7 +18,7 @@
 #define MCODE_MAX 65535
 #define CODES_MAX 64
 #define PARENTS_MAX 16
-#define BC_MAX (1 << 20)
+#define BC_MAX (1 << 17)
 
 static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
@@ -308,6 +308,8 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	for (t->npre = 0; t->npre < t->nsnap; t->npre++)
 		if (t->loopref && t->snap[t->npre].ref > t->loopref)
 			break;
+	if (!t->npre) /* a loop that was not recorded */
+		return -EBADMSG;
 	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
 	if (!t->codes)
 		return -ENOMEM;
@@ -346,6 +348,45 @@ void lj_trace_free(struct lj_trace **tp)
 	*tp = NULL;
 }
 
+static void shrink(void *array, size_t n, size_t size)
+{
+	void *p, *smaller;
+
+	memcpy(&p, array, sizeof(p));
+	smaller = realloc(p, n ? n * size : size);
+	if (smaller)
+		memcpy(array, &smaller, sizeof(smaller));
+}
+
+/* Thousands of traces are kept: of each only what lj_trace_frames() looks at. */
+static void keep_little(struct lj_trace *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		free(t->codes[i].bc);
+		free(t->codes[i].kgc);
+		free(t->codes[i].kn);
+		t->codes[i].bc = NULL;
+		t->codes[i].kgc = NULL;
+		t->codes[i].kn = NULL;
+	}
+	for (i = 0; i < t->nsnap; i++)
+		t->snap[i].map = NULL;
+	free(t->map);
+	free(t->ir);
+	free(t->code_bytes);
+	free(t->label);
+	t->map = NULL;
+	t->ir = NULL;
+	t->code_bytes = NULL;
+	t->label = NULL;
+	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
+	shrink(&t->frames, t->nframes, sizeof(*t->frames));
+	shrink(&t->steps, t->nsteps, sizeof(*t->steps));
+	shrink(&t->places, t->nplaces, sizeof(*t->places));
+}
+
 uint32_t lj_trace_print(const struct lj_trace *t)
 {
 	return t->print;
@@ -369,6 +410,7 @@ int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		r = lj_trace_assign(t);
 	if (r)
 		return r;
+	keep_little(t);
 	*out = TAKE_PTR(t);
 	return 0;
 }

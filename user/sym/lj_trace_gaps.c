@@ -14,7 +14,7 @@
 const op_set lj_trace_arith[5] = {
 	OPS(ADD) | OPS(SUB) | OPS(ADDOV) | OPS(SUBOV),
 	OPS(SUB) | OPS(ADD) | OPS(ADDOV) | OPS(SUBOV),
-	OPS(MUL) | OPS(MULOV) | OPS(ADD) | OPS(BSHL),
+	OPS(MUL) | OPS(MULOV) | OPS(BSHL),
 	OPS(DIV) | OPS(MUL) | CALLS,
 	OPS(MOD) | OPS(BAND) | CALLS | OPS(DIV) | OPS(MUL),
 };

@@ -92,7 +92,7 @@ static int first_frames(struct path *p)
 
 		if (lj_func_of(p->t, p->mem, entry_at(s, slot) & 0xffff, &func))
 			t->frames[f].func = func.addr;
-		if ((link & 7) == LJ_FRAME_VARG) {
+		if ((link & 7) == LJ_FRAME_VARG && link >> 3 && link >> 3 <= (uint64_t)slot) {
 			slot -= (int32_t)(link >> 3);
 			continue;
 		}
@@ -341,6 +341,49 @@ static bool fetched(const struct path *p, struct at a, uint32_t slot, struct fun
 	return false;
 }
 
+/* The local from which step i of a frame fetched what is in slot; -1: from elsewhere. */
+static int local_of(const struct lj_trace *t, uint32_t i, uint32_t slot)
+{
+	uint32_t frame = t->steps[i].frame;
+
+	while (i-- > 0) {
+		uint32_t ins = lj_code_of(t, (int32_t)i)->bc[t->steps[i].pc];
+
+		if (t->steps[i].frame != frame)
+			continue;
+		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= slot)
+			return -1;
+		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != slot)
+			continue;
+		if (lj_bc_op(ins) != LJ_BC_MOV)
+			return -1;
+		slot = lj_bc_d(ins);
+	}
+	return (int)slot;
+}
+
+/* A local that was called on the way is called again: as it was then. */
+static bool called_local(const struct path *p, struct at a, uint32_t slot, struct func *out)
+{
+	const struct lj_trace *t = p->t;
+	int local = local_of(t, t->nsteps - 1, slot);
+	uint32_t i;
+
+	for (i = 0; i + 1 < t->nsteps && local >= 0; i++) {
+		uint32_t ins = lj_code_of(t, (int32_t)i)->bc[t->steps[i].pc];
+		const struct lj_tframe *g = &t->frames[t->steps[i + 1].frame];
+
+		if (t->steps[i].frame != (uint32_t)a.frame || lj_bc_op(ins) != LJ_BC_CALL ||
+		    local_of(t, i, lj_bc_a(ins)) != local)
+			continue;
+		*out = (struct func){.code = -1};
+		if (lj_step_enters(t, i))
+			*out = (struct func){.addr = g->func, .code = (int)g->code};
+		return true;
+	}
+	return false;
+}
+
 /* Which function a call at this place entered before on the way, if any. */
 static bool called_before(const struct path *p, struct at a, struct func *out)
 {
@@ -460,6 +503,9 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 		return call_this(p, a, &func, ins, next, tail);
 	if (called_before(p, a, &func) && enter(p, a, &func, ins, tail))
 		return true;
+	if (lj_bc_op(ins) == LJ_BC_CALL && called_local(p, a, lj_bc_a(ins), &func) &&
+	    call_this(p, a, &func, ins, next, tail))
+		return true;
 	if (a.guard < p->nguards && (!s || p->guards[a.guard].ref < s->ref) &&
 	    lj_func_is_for(&p->guards[a.guard], ins, key)) {
 		struct at b = a;
@@ -513,7 +559,7 @@ static bool meet(struct path *p, struct at a)
 	if (try_way(p, a, a.pc, a.frame))
 		return true;
 	f->slot = slot;
-	s->step = -1;
+	s->step = s->frame = -1;
 	return false;
 }
 

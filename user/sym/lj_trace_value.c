@@ -13,10 +13,14 @@ struct value *lj_value_slot(struct labels *l, const struct lj_tframe *f, uint32_
 	return &l->elsewhere;
 }
 
+#define CONVERSIONS 4 /* in a row */
+
 /* A conversion of a value stands for it. */
 static uint32_t unconverted(const struct lj_trace *t, uint32_t ref)
 {
-	while (ref > LJ_REF_BIAS && ref < t->nins &&
+	uint32_t n = CONVERSIONS;
+
+	while (n-- && ref > LJ_REF_BIAS && ref < t->nins &&
 	       (lj_ins_at(t, ref)->o == LJ_IR_CONV || lj_ins_at(t, ref)->o == LJ_IR_TOBIT))
 		ref = lj_ins_at(t, ref)->op1;
 	return ref;
