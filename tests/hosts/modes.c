@@ -82,7 +82,10 @@ static lua_State *vm_with(const char *name)
 	return L;
 }
 
-/* Never the same number, lest the profiler's timer fall in step with the work. */
+/*
+ * Drawn anew each time, and `more` is to be most of it: the profiler's timer falls in step with
+ * rounds that are about as long as each other.
+ */
 static int uneven(int least, int more)
 {
 	static _Thread_local unsigned int random = 1;
@@ -91,11 +94,11 @@ static int uneven(int least, int more)
 	return least + (int)(random >> 16) % more;
 }
 
-/* Calls the function on top of the stack for a millisecond or so. */
+/* Calls the function on top of the stack for half a millisecond or so. */
 static void call(lua_State *L)
 {
 	lua_pushvalue(L, -1);
-	lua_pushinteger(L, uneven(15000, 10000));
+	lua_pushinteger(L, uneven(1, 40000));
 	lua_call(L, 1, 0);
 }
 
