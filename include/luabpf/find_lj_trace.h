@@ -18,7 +18,6 @@ static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_wal
 	w->nk = lb_half(w->scratch, LJ_TRACE_NK);
 	w->snaps = lb_word(w->scratch, LJ_TRACE_SNAP);
 	w->maps = lb_word(w->scratch, LJ_TRACE_SNAPMAP);
-	w->trace_print = lj_print_trace(w->scratch);
 	return w->snaps & 3 ? -1 : 0; /* no snapshots */
 }
 
@@ -213,7 +212,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		return lj_end(w, LB_END_BAD_TRACE);
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = w->mcofs;
-	w->rec.trace_print = w->trace_print;
+	w->rec.trace_print = lj_print_trace(w->scratch); /* its head still */
 	return LB_MORE;
 }
 

@@ -82,8 +82,6 @@ struct lj_walk {
 	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
 	__u32 trace;		   /* 0: none was found */
 	__u32 trace_mcofs;
-	__u32 trace_print; /* of the trace read last */
-	__u32 pad3;
 
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc;	   /* the snapshot's pc */
