@@ -42,6 +42,7 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
         r = tool.done()
     assert r.code == 0, r
     lines, owners, wrong, total = collections.Counter(), names(), collections.Counter(), 0
+    source = SCRIPT.read_text().splitlines()
     for s in pprof.Profile(saved).samples:
         top = s.stack[-1]
         if s.labels.get("vmstate") != "Compiled" or Path(top.file).name != SCRIPT.name:
@@ -52,7 +53,7 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
         inlined = owners.get(top.start)
         below = s.stack[-2] if len(s.stack) > 1 else None
         if inlined and not (below and below.start and below.start not in owners and inlined in
-                            SCRIPT.read_text().splitlines()[below.line - 1].replace("f2", "two")
+                            source[below.line - 1].replace("f2", "two")
                             .replace("f6", "six").replace("f12", "twelve").replace("o + 2", "add")):
             wrong[f"{inlined} called from {below}"] += s.count
     want = {line: n for line, n in divisions().items() if lines[line] > 0.01 * total}

@@ -106,12 +106,20 @@ static uint16_t number(struct lj_traced *t, double d)
 	return constant(t, LJ_IR_KNUM, NUM, bits);
 }
 
+/* The same constant again where there is one, as LuaJIT does. */
 static uint16_t integer(struct lj_traced *t, int16_t i)
 {
+	const struct lj_ins k = {
+		.op1 = (uint16_t)i, .op2 = i < 0 ? 0xffff : 0, .o = LJ_IR_KINT, .t = INT};
+	uint64_t bits;
+	uint32_t ref;
+
+	memcpy(&bits, &k, sizeof(bits));
+	for (ref = t->nk; ref < LJ_REF_BIAS; ref++)
+		if (arena_get64(t->arena, t->ir + 8ULL * ref) == bits)
+			return (uint16_t)ref;
 	t->nk--;
-	put_ins(t, t->nk,
-		&(struct lj_ins){
-			.op1 = (uint16_t)i, .op2 = i < 0 ? 0xffff : 0, .o = LJ_IR_KINT, .t = INT});
+	put_ins(t, t->nk, &k);
 	arena_put32(t->arena, t->trace + LJ_TRACE_NK, t->nk);
 	return (uint16_t)t->nk;
 }
@@ -219,6 +227,17 @@ void lj_traced_free(struct lj_traced *t)
 /* ---- what they were made from ------------------------------------------------------------------
  */
 
+/* `for i = ..., 100`: adds 1 to i, and a guard at mcofs that leaves to pc when it is past the end.
+ */
+static uint16_t next_turn(struct lj_traced *t, uint16_t i, uint32_t mcofs, uint32_t pc,
+			  const struct slot *slots, uint32_t n)
+{
+	i = ins(t, LJ_IR_ADD, INT, i, integer(t, 1), EBP);
+	snapshot(t, mcofs, pc, slots, n);
+	ins(t, LJ_IR_LE, INT | GUARD, i, integer(t, 100), NO_REG);
+	return i;
+}
+
 /*
  *	for i = ... do
  *	  x = x + 1	--- ADDVN at 2
@@ -248,29 +267,23 @@ static void lines(struct lj_traced *t)
 		HEADER(6),	     JUMP(FORI, 2, 1, 5), ABC(ADDVN, 0, 0, 0),
 		ABC(DIVVN, 1, 1, 0), JUMP(FORL, 2, 4, 2), AD(RET0, 0, 1),
 	};
-	uint16_t one, dividend, step, stop, i, x, y;
+	uint16_t one, dividend, i, x, y;
 
 	t->main = prototype(t->arena, bc, 6, 1.5);
 	begins_at(t, 4);
 	one = dividend = number(t, 1.5);
-	step = integer(t, 1);
-	stop = integer(t, 100);
 	snapshot(t, 0, 2, NULL, 0);
 	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBP);
 	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM7);
 	x = ins(t, LJ_IR_ADD, NUM, x, one, XMM7);
 	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM6);
 	y = ins(t, LJ_IR_DIV, NUM, y, dividend, XMM6);
-	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
-	snapshot(t, 27, 5, (struct slot[]){{2, x}, {3, y}}, 2);
-	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	i = next_turn(t, i, 27, 5, (struct slot[]){{2, x}, {3, y}}, 2);
 	snapshot(t, 36, 2, (struct slot[]){{2, x}, {3, y}, {4, i}}, 3);
 	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
 	x = ins(t, LJ_IR_ADD, NUM, x, one, XMM7);
 	y = ins(t, LJ_IR_DIV, NUM, y, dividend, XMM6);
-	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
-	snapshot(t, 51, 5, (struct slot[]){{2, x}, {3, y}}, 2);
-	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	i = next_turn(t, i, 51, 5, (struct slot[]){{2, x}, {3, y}}, 2);
 	ins(t, LJ_IR_PHI, NUM, (uint16_t)(x - 8), x, NO_REG);
 	machine_code(t, code, sizeof(code), 36);
 	is(t, 3, 2, LB_NO_PC, 2);
@@ -311,7 +324,7 @@ static void inlined(struct lj_traced *t)
 		ABC(CALL, 5, 2, 2), AD(MOV, 0, 5),	 JUMP(FORL, 1, 6, 2), AD(RET0, 0, 1),
 	};
 	static const uint32_t callee[] = {HEADER(2), ABC(DIVVN, 1, 0, 0), AD(RET1, 1, 2)};
-	uint16_t dividend, step, stop, i, x;
+	uint16_t dividend, i, x;
 	uint64_t fn;
 
 	t->main = prototype(t->arena, bc, 8, 0);
@@ -323,21 +336,15 @@ static void inlined(struct lj_traced *t)
 	constant(t, LJ_IR_KGC, LJ_IRT_FUNC,
 		 arena_get64(t->arena, arena_get64(t->arena, fn + 40) + 16) & ((1ULL << 47) - 1));
 	dividend = number(t, 1.5);
-	step = integer(t, 1);
-	stop = integer(t, 100);
 	snapshot(t, 0, 2, NULL, 0);
 	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBP);
 	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
-	snapshot(t, 16, 7, (struct slot[]){{2, x}}, 1);
-	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	i = next_turn(t, i, 16, 7, (struct slot[]){{2, x}}, 1);
 	snapshot(t, 25, 2, (struct slot[]){{2, x}, {3, i}}, 2);
 	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
 	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = ins(t, LJ_IR_ADD, INT, i, step, EBP);
-	snapshot(t, 34, 7, (struct slot[]){{2, x}}, 1);
-	ins(t, LJ_IR_LE, INT | GUARD, i, stop, NO_REG);
+	i = next_turn(t, i, 34, 7, (struct slot[]){{2, x}}, 1);
 	machine_code(t, code, sizeof(code), 25);
 	is(t, 7, 1, 4, 2);
 	is(t, 13, 6, LB_NO_PC, 2);
