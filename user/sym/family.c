@@ -103,7 +103,7 @@ static void lj_compiled_free(struct compiled **compiled)
 static int lj_refine(struct compiled *compiled, const struct lb_build *build,
 		     struct lb_rec_sample *rec)
 {
-	return rec->traceno ? lj_traces_refine((struct lj_traces *)compiled, &build->lj, rec) : 0;
+	return lj_traces_refine((struct lj_traces *)compiled, &build->lj, rec);
 }
 
 static const struct sym_family lj_family = {

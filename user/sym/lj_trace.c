@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "sym/foreign.h"
-#include "sym/lj_proto.h"
+#include "sym/lj_proto_priv.h"
 #include "sym/lj_trace_priv.h"
 #include "vm/lj_bc.h"
 
@@ -19,6 +19,7 @@
 #define CODES_MAX 64
 #define PARENTS_MAX 16
 #define BC_MAX (1 << 17)
+#define PROTO_VARARG 2 /* lj_obj.h */
 
 static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
@@ -64,6 +65,15 @@ uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
 	return v;
 }
 
+uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	uint32_t ref = ir->op2;
+
+	if (lj_ref_ok(t, ref) && lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
+		ref = lj_ins_at(t, ref)->op1;
+	return lj_trace_const(t, ref);
+}
+
 int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
 {
 	uint32_t i;
@@ -98,29 +108,26 @@ static void put_back(const struct reader *rd, uint32_t *ins)
 		*ins = lb_half(head, LJ_TRACE_STARTINS);
 }
 
-/* Objects lie below K, the last one first; numbers above, integers among them. */
-static int read_constants(const struct lb_mem *mem, const uint8_t *head, struct lj_code *code)
+/* Numbers lie above K, within the prototype's allocation. */
+static int copy_code(struct lj_code *code, const struct lj_proto *p)
 {
-	uint32_t nkgc = lb_half(head, LJ_PROTO_SIZEKGC), nkn = lb_half(head, LJ_PROTO_SIZEKN), i;
-	uint64_t k = lb_word(head, LJ_PROTO_K);
-	int r;
+	uint32_t nkn = lb_half(p->bytes, LJ_PROTO_SIZEKN), i;
+	uint64_t kn = lb_word(p->bytes, LJ_PROTO_K) - p->addr;
 
-	if (nkgc > BC_MAX || nkn > BC_MAX)
+	if (p->sizebc > BC_MAX || p->nkgc > BC_MAX || kn > p->size || nkn > (p->size - kn) / 8)
 		return -EBADMSG;
-	r = read_array(mem, k - 8ULL * nkgc, nkgc, 8, &code->kgc);
-	if (!r) {
-		code->nkgc = nkgc;
-		r = read_array(mem, k, nkn, 8, &code->kn);
-	}
-	if (r)
-		return r;
+	code->bc = malloc(4ULL * p->sizebc);
+	code->kgc = calloc(p->nkgc + 1, sizeof(*code->kgc));
+	code->kn = calloc(nkn + 1, sizeof(*code->kn));
+	if (!code->bc || !code->kgc || !code->kn)
+		return -ENOMEM;
+	code->sizebc = p->sizebc;
+	code->nkgc = p->nkgc;
 	code->nkn = nkn;
-	for (i = 0; i < nkgc / 2; i++) {
-		uint64_t tmp = code->kgc[i];
-
-		code->kgc[i] = code->kgc[nkgc - 1 - i];
-		code->kgc[nkgc - 1 - i] = tmp;
-	}
+	memcpy(code->bc, p->bc.p, 4ULL * p->sizebc);
+	memcpy(code->kn, p->bytes + kn, 8ULL * nkn);
+	for (i = 0; i < p->nkgc; i++)
+		code->kgc[i] = p->kgc[i].ref;
 	return 0;
 }
 
@@ -128,7 +135,6 @@ static int add_code(const struct reader *rd, uint64_t proto)
 {
 	struct lj_trace *t = rd->t;
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
-	uint8_t head[LJ_PROTO_SIZE];
 	struct lj_code *code;
 	uint32_t i;
 	int r;
@@ -138,25 +144,16 @@ static int add_code(const struct reader *rd, uint64_t proto)
 			return 0;
 	if (t->ncodes == CODES_MAX || !foreign_plausible(proto))
 		return 0;
-	r = mem_read(rd->mem, head, sizeof(head), proto);
-	if (r || lb_byte(head, LJ_PROTO_GCT) != LJ_GCT_PROTO)
-		return r ? r : -EBADMSG;
-	code = &t->codes[t->ncodes];
-	code->proto = proto;
-	code->sizebc = lb_half(head, LJ_PROTO_SIZEBC);
-	code->numparams = lb_byte(head, LJ_PROTO_NUMPARAMS);
-	code->vararg = lb_byte(head, LJ_PROTO_FLAGS) & 2; /* PROTO_VARARG */
 	r = lj_proto_read(rd->mem, proto, &p);
+	if (!r && !p->complete)
+		r = -EFAULT;
 	if (r)
 		return r;
+	code = &t->codes[t->ncodes++];
+	code->proto = proto;
 	code->print = lj_proto_fingerprint(p);
-	if (!code->sizebc || code->sizebc > BC_MAX)
-		return -EBADMSG;
-	r = read_array(rd->mem, proto + LJ_PROTO_SIZE, code->sizebc, 4, &code->bc);
-	if (r)
-		return r;
-	t->ncodes++;
-	r = read_constants(rd->mem, head, code);
+	code->vararg = lb_byte(p->bytes, LJ_PROTO_FLAGS) & PROTO_VARARG;
+	r = copy_code(code, p);
 	if (r)
 		return r;
 	for (i = 0; i < code->sizebc; i++)
@@ -280,22 +277,20 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
 	if (r)
 		return r;
-	t->traceno = traceno;
 	t->print = lj_print_trace(head);
 	t->nins = lb_half(head, LJ_TRACE_NINS);
 	t->nk = lb_half(head, LJ_TRACE_NK);
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
-	t->mcode = lb_word(head, LJ_TRACE_MCODE);
 	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
-	t->startpt = lb_word(head, LJ_TRACE_STARTPT);
 	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
-	t->ir_at = lb_word(head, LJ_TRACE_IR);
 	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
 	    !t->szmcode || t->szmcode > MCODE_MAX || t->mcloop >= t->szmcode)
 		return -EBADMSG;
-	r = read_array(rd->mem, t->ir_at + 8ULL * t->nk, t->nins - t->nk, sizeof(*t->ir), &t->ir);
+	r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * t->nk, t->nins - t->nk,
+		       sizeof(*t->ir), &t->ir);
 	if (!r)
-		r = read_array(rd->mem, t->mcode, t->szmcode, 1, &t->code_bytes);
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_MCODE), t->szmcode, 1,
+			       &t->code_bytes);
 	if (!r)
 		r = read_snaps(rd, head);
 	if (r)
@@ -313,7 +308,7 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
 	if (!t->codes)
 		return -ENOMEM;
-	r = add_code(rd, t->startpt);
+	r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
 	if (!r)
 		r = add_codes(rd, t->ir, LJ_REF_BIAS - t->nk);
 	if (!r)
@@ -323,26 +318,40 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	return r ? r : lj_print_trace(head) == t->print ? 0 : -EAGAIN;
 }
 
-void lj_trace_free(struct lj_trace **tp)
+/* What is looked at only while it is worked out. */
+static void free_work(struct lj_trace *t)
 {
-	struct lj_trace *t = *tp;
 	uint32_t i;
 
-	if (!t)
-		return;
 	for (i = 0; i < t->ncodes; i++) {
 		free(t->codes[i].bc);
 		free(t->codes[i].kgc);
 		free(t->codes[i].kn);
+		t->codes[i].bc = NULL;
+		t->codes[i].kgc = NULL;
+		t->codes[i].kn = NULL;
 	}
-	free(t->codes);
+	free(t->map); /* the snapshots' entries */
 	free(t->ir);
-	free(t->snap);
-	free(t->map);
 	free(t->code_bytes);
+	free(t->label);
+	t->map = NULL;
+	t->ir = NULL;
+	t->code_bytes = NULL;
+	t->label = NULL;
+}
+
+void lj_trace_free(struct lj_trace **tp)
+{
+	struct lj_trace *t = *tp;
+
+	if (!t)
+		return;
+	free_work(t);
+	free(t->codes);
+	free(t->snap);
 	free(t->frames);
 	free(t->steps);
-	free(t->label);
 	free(t->places);
 	free(t);
 	*tp = NULL;
@@ -361,26 +370,7 @@ static void shrink(void *array, size_t n, size_t size)
 /* Thousands of traces are kept: of each only what lj_trace_frames() looks at. */
 static void keep_little(struct lj_trace *t)
 {
-	uint32_t i;
-
-	for (i = 0; i < t->ncodes; i++) {
-		free(t->codes[i].bc);
-		free(t->codes[i].kgc);
-		free(t->codes[i].kn);
-		t->codes[i].bc = NULL;
-		t->codes[i].kgc = NULL;
-		t->codes[i].kn = NULL;
-	}
-	for (i = 0; i < t->nsnap; i++)
-		t->snap[i].map = NULL;
-	free(t->map);
-	free(t->ir);
-	free(t->code_bytes);
-	free(t->label);
-	t->map = NULL;
-	t->ir = NULL;
-	t->code_bytes = NULL;
-	t->label = NULL;
+	free_work(t);
 	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
 	shrink(&t->frames, t->nframes, sizeof(*t->frames));
 	shrink(&t->steps, t->nsteps, sizeof(*t->steps));

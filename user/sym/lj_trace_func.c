@@ -13,9 +13,23 @@ enum {
 	UPVAL_READ = 40,
 };
 
-bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref, struct func *out)
+/* The GCfunc at addr. */
+static bool func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr,
+		    struct func *out)
 {
 	uint8_t func[LJ_FUNC_READ];
+	uint32_t pos;
+
+	if (mem_read(mem, func, sizeof(func), addr))
+		return false;
+	out->addr = addr;
+	if (!lb_byte(func, LJ_FUNC_FFID))
+		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref, struct func *out)
+{
 	const struct lj_ins *ir;
 	uint32_t pos;
 
@@ -29,31 +43,21 @@ bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref
 	}
 	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
 		return false;
-	out->addr = lj_trace_const(t, ref);
-	if (mem_read(mem, func, sizeof(func), out->addr))
-		return false;
-	if (!lb_byte(func, LJ_FUNC_FFID))
-		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
-	return true;
+	return func_at(t, mem, lj_trace_const(t, ref), out);
 }
 
 bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
 		     uint32_t idx, struct func *out)
 {
-	uint8_t func[LJ_FUNC_READ], uv[UPVAL_READ];
+	uint8_t uv[UPVAL_READ];
 	uint64_t at, v;
-	uint32_t pos;
 
 	*out = (struct func){.code = -1};
 	if (!closure || mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ||
 	    mem_read(mem, uv, sizeof(uv), at) || !lb_byte(uv, UPVAL_IMMUTABLE) ||
-	    mem_read(mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC ||
-	    mem_read(mem, func, sizeof(func), LJ_TV_GCPTR(v)))
+	    mem_read(mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC)
 		return false;
-	out->addr = LJ_TV_GCPTR(v);
-	if (!lb_byte(func, LJ_FUNC_FFID))
-		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
-	return true;
+	return func_at(t, mem, LJ_TV_GCPTR(v), out);
 }
 
 bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
@@ -75,12 +79,9 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
 		return;
 	ir = lj_ins_at(t, ir->op1);
-	if ((ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF) || !lj_ref_ok(t, ir->op2))
+	if (ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF)
 		return;
-	ref = ir->op2;
-	if (lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
-		ref = lj_ins_at(t, ref)->op1;
-	g->key = lj_trace_const(t, ref);
+	g->key = lj_trace_key(t, ir);
 	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
 	    memchr(text, 0, sizeof(text)) && strcmp(text, "__call") != 0)
 		memcpy(g->mm, text, sizeof(text));
@@ -89,7 +90,7 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
 			struct func_guard guards[LJ_FUNC_GUARDS])
 {
-	uint32_t ref, end = t->loopref ? t->loopref : t->nins, n = 0;
+	uint32_t ref, end = lj_recorded_end(t), n = 0;
 
 	for (ref = LJ_REF_BIAS + 1; ref < end && n < LJ_FUNC_GUARDS; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);

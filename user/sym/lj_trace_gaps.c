@@ -22,7 +22,7 @@ const op_set lj_trace_arith[5] = {
 /* Which instructions a step may have made, when nothing is known of its operands. */
 static op_set made_by(const struct lj_trace *t, int32_t step)
 {
-	uint32_t ins = lj_code_of(t, step)->bc[t->steps[step].pc];
+	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 	uint8_t op = lj_bc_op(ins);
 
 	if (t->steps[step].folded)
@@ -70,7 +70,7 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 /* What a match of step and instruction is worth: 0 when it made no such. */
 static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
 {
-	uint32_t ins = lj_code_of(t, step)->bc[t->steps[step].pc];
+	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 
 	/* a built-in function may become anything */
 	*many = lj_bc_is_call(ins);
@@ -122,7 +122,7 @@ static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t fir
 /* The gaps of what was recorded. Snapshots are settled, too. */
 int lj_trace_match_gaps(struct lj_trace *t)
 {
-	uint32_t from = LJ_REF_BIAS + 1, end = t->loopref ? t->loopref : t->nins, ref, k = 0;
+	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), ref, k = 0;
 	int32_t step = 0;
 	int r = 0;
 
@@ -170,7 +170,7 @@ void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to)
 /* Snapshots bound what may be taken from a neighbour. */
 void lj_trace_fill_recorded(struct lj_trace *t)
 {
-	uint32_t from = LJ_REF_BIAS + 1, end = t->loopref ? t->loopref : t->nins, i;
+	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), i;
 	int32_t first = 0;
 
 	for (i = 0; i <= t->npre; i++) {

@@ -22,17 +22,10 @@ static bool is_one_of(const struct lj_trace *t, const struct lj_ins *ir, op_set 
 	return ir->o < LJ_IR__MAX && set >> ir->o & 1;
 }
 
-static bool is_string(const struct lj_trace *t, uint32_t ref, uint64_t gcstr)
-{
-	if (lj_ref_ok(t, ref) && ref < LJ_REF_BIAS && lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
-		ref = lj_ins_at(t, ref)->op1;
-	return lj_trace_const(t, ref) == gcstr;
-}
-
 static bool is_keyed(const struct lj_trace *t, const struct lj_ins *ir, op_set gcstr)
 {
 	return (ir->o == LJ_IR_HREFK || ir->o == LJ_IR_HREF || ir->o == LJ_IR_NEWREF) &&
-	       is_string(t, ir->op2, gcstr);
+	       lj_trace_key(t, ir) == gcstr;
 }
 
 /* Upvalue number `what`. */
@@ -402,7 +395,7 @@ static void step_one(struct labels *l)
 {
 	const struct lj_trace *t = l->t;
 	const struct lj_tframe *f = &t->frames[t->steps[l->step].frame];
-	uint32_t ins = lj_code_of(t, l->step)->bc[t->steps[l->step].pc];
+	uint32_t ins = lj_step_ins(t, (uint32_t)l->step);
 
 	if (*lj_bc_mm(ins) == '_')
 		step_metamethod(l, f, ins);
@@ -458,13 +451,13 @@ static void label_recorded(struct labels *l)
  */
 static void label_entry(struct lj_trace *t)
 {
-	uint32_t end = t->loopref ? t->loopref : t->nins, ins, ref, slot;
+	uint32_t end = lj_recorded_end(t), ins, ref, slot;
 	const struct lj_tframe *f;
 
 	if (!t->nsteps || !t->snap[0].step) /* it begins with what its first snapshot says */
 		return;
 	f = &t->frames[t->steps[0].frame];
-	ins = lj_code_of(t, 0)->bc[t->steps[0].pc];
+	ins = lj_step_ins(t, 0);
 	slot = (uint32_t)f->slot + 2 + lj_bc_a(ins);
 	for (ref = LJ_REF_BIAS + 1; ref < end; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);

@@ -8,17 +8,6 @@
 #include "base/cleanup.h"
 #include "sym/lj_trace_priv.h"
 
-/* The reference that a slot has in a snapshot; 0: none. */
-static uint32_t in_snapshot(const struct lj_tsnap *s, uint32_t slot)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->nent; i++)
-		if (s->map[i] >> 24 == slot)
-			return s->map[i] & 0xffff;
-	return 0;
-}
-
 #define NOT_KNOWN 0xffffu
 #define COPY_AHEAD 64 /* instructions that may have been folded into others in between */
 
@@ -106,6 +95,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 	uint32_t n = t->loopref - LJ_REF_BIAS, ref, next = t->loopref + 1;
 	uint16_t *subst __cleanup(cleanup_free) = calloc(n + 1, sizeof(*subst));
 	const struct lj_tsnap *last = &t->snap[t->npre - 1];
+	int32_t turn = turn_of(t);
 
 	if (!subst)
 		return -ENOMEM;
@@ -142,7 +132,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 		if (!to)
 			to = stored_last(t, next, &want);
 		if (!to && ir->o == LJ_IR_SLOAD) {
-			to = in_snapshot(last, ir->op1);
+			to = lj_snap_entry(last, ir->op1) & 0xffff;
 			if (!to)
 				to = ref;
 		}
@@ -156,6 +146,6 @@ int lj_trace_label_loop(struct lj_trace *t)
 	/* a loop's turn */
 	for (ref = t->loopref; ref < t->nins; ref++)
 		if (ref == t->loopref || lj_ins_at(t, ref)->o == LJ_IR_PHI)
-			*lj_label_of(t, ref) = turn_of(t);
+			*lj_label_of(t, ref) = turn;
 	return 0;
 }

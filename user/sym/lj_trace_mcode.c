@@ -198,14 +198,13 @@ static int divide(const struct source *s, uint32_t ns, const struct machine *m, 
 	return 0;
 }
 
-static int add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
+static void add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
 {
 	if (t->nplaces && t->places[t->nplaces - 1].step == step)
-		return 0;
+		return;
 	if (t->nplaces && t->places[t->nplaces - 1].mcofs == mcofs)
 		t->nplaces--;
 	t->places[t->nplaces++] = (struct lj_place){mcofs, step};
-	return 0;
 }
 
 /* Machine code [from, to) was assembled from references [first, end). */
@@ -229,8 +228,10 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	if (!ns &&
 	    first > LJ_REF_BIAS + 1) /* the trace ends: it stores what it kept in registers */
 		source_of(t, first - 1, &s[ns++]);
-	if (one)
-		return add_place(t, from, ns ? s[0].step : -1);
+	if (one) {
+		add_place(t, from, ns ? s[0].step : -1);
+		return 0;
+	}
 	for (at = from; at < to;) {
 		struct x86_insn in;
 
@@ -242,12 +243,14 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 		at += in.len;
 	}
 	r = divide(s, ns, m, nm, owner);
-	if (r == -E2BIG)
-		return add_place(t, from, -1);
+	if (r == -E2BIG) {
+		add_place(t, from, -1);
+		return 0;
+	}
 	for (j = 0; j < nm && !r; j++)
-		r = add_place(t, m[j].ofs, s[owner[j]].step);
+		add_place(t, m[j].ofs, s[owner[j]].step);
 	if (!r && at < to)
-		r = add_place(t, at, -1); /* machine code that we cannot read */
+		add_place(t, at, -1); /* machine code that we cannot read */
 	return r;
 }
 

@@ -45,16 +45,6 @@ static int new_frame(struct path *p, struct lj_tframe frame)
 	return (int)t->nframes++;
 }
 
-static uint32_t entry_at(const struct lj_tsnap *s, int32_t slot)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->nent; i++)
-		if ((int32_t)(s->map[i] >> 24) == slot)
-			return s->map[i];
-	return 0;
-}
-
 /* A frame's own function is a constant once its upvalues are used. 0: it is none. */
 static uint64_t own_func(const struct path *p, uint32_t code)
 {
@@ -86,11 +76,11 @@ static int first_frames(struct path *p)
 	first = f = new_frame(
 		p, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
 	while (slot > 0 && f >= 0) {
-		uint64_t link = lj_trace_const(t, entry_at(s, slot + 1) & 0xffff);
+		uint64_t link = lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot + 1) & 0xffff);
 		uint32_t ins;
 		int parent;
 
-		if (lj_func_of(p->t, p->mem, entry_at(s, slot) & 0xffff, &func))
+		if (lj_func_of(p->t, p->mem, lj_snap_entry(s, (uint32_t)slot) & 0xffff, &func))
 			t->frames[f].func = func.addr;
 		if ((link & 7) == LJ_FRAME_VARG && link >> 3 && link >> 3 <= (uint64_t)slot) {
 			slot -= (int32_t)(link >> 3);
@@ -225,7 +215,7 @@ static bool is_likely(const struct path *p, struct at a)
 		sums += is_sum(lj_ins_at(t, ref));
 	}
 	for (i = a.since; i < t->nsteps; i++) {
-		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
+		uint32_t ins = lj_step_ins(t, i);
 
 		if (lj_bc_is_call(ins) && !lj_step_enters(t, i))
 			return true;
@@ -246,6 +236,20 @@ static bool guards_comparison(const struct lj_trace *t, const struct lj_tsnap *s
 	return false;
 }
 
+/* Snapshot s stands before this step of a frame, or inside it. */
+static void place(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
+{
+	s->step = (int32_t)step;
+	s->frame = frame;
+	s->inside = inside;
+}
+
+static void unplace(struct lj_tsnap *s)
+{
+	s->step = s->frame = -1;
+	s->inside = false;
+}
+
 /* A guarded branch's snapshot is where the branch did not go. */
 static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other)
 {
@@ -257,15 +261,12 @@ static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other)
 	if (s && t->nsteps && guards_comparison(t, s) && is_likely(p, a)) {
 		past.snap++;
 		past.since = t->nsteps - 1;
-		s->step = (int32_t)t->nsteps - 1;
-		s->inside = true;
-		s->frame = a.frame;
+		place(s, t->nsteps - 1, a.frame, true);
 		for (i = 0; i < 2; i++)
 			if (is_at(p, s, a.frame, i ? one : other) &&
 			    try_way(p, past, i ? other : one, a.frame))
 				return true;
-		s->inside = false;
-		s->step = -1;
+		unplace(s);
 	}
 	return try_way(p, a, one, a.frame) || (one != other && try_way(p, a, other, a.frame));
 }
@@ -303,6 +304,36 @@ static bool enter(struct path *p, struct at a, const struct func *func, uint32_t
 	return false;
 }
 
+#define NO_STEP UINT32_MAX
+
+/*
+ * The step that fetched what is in *slot before step i of the same frame, and is no copy: copies
+ * are followed, and *slot becomes the one that was copied from. NO_STEP: it has been there since
+ * the frame began, or (*slot is NO_SLOT) nothing tells.
+ */
+#define NO_SLOT UINT32_MAX
+static uint32_t fetched_by(const struct lj_trace *t, uint32_t i, uint32_t *slot)
+{
+	uint32_t frame = t->steps[i].frame;
+
+	while (i-- > 0) {
+		uint32_t ins = lj_step_ins(t, i);
+
+		if (t->steps[i].frame != frame)
+			continue;
+		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= *slot) {
+			*slot = NO_SLOT;
+			return NO_STEP;
+		}
+		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != *slot)
+			continue;
+		if (lj_bc_op(ins) != LJ_BC_MOV)
+			return i;
+		*slot = lj_bc_d(ins);
+	}
+	return NO_STEP;
+}
+
 /*
  * What the call in hand calls, when the instruction that fetched it tells; or under which key it
  * was in a table (GCstr, 0: not known).
@@ -312,73 +343,49 @@ static bool fetched(const struct path *p, struct at a, uint32_t slot, struct fun
 {
 	const struct lj_trace *t = p->t;
 	const struct lj_tframe *f = &t->frames[a.frame];
-	const struct lj_code *c;
-	uint32_t i;
+	const struct lj_code *c = &t->codes[f->code];
+	uint32_t i = fetched_by(t, t->nsteps - 1, &slot), ins, k;
 
 	*key = 0;
-	for (i = t->nsteps - 1; i-- > 0;) {
-		uint32_t ins = t->codes[t->frames[t->steps[i].frame].code].bc[t->steps[i].pc];
-
-		if (t->steps[i].frame != (uint32_t)a.frame)
-			continue;
-		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= slot)
-			return false;
-		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != slot)
-			continue;
-		if (lj_bc_op(ins) == LJ_BC_MOV) {
-			slot = lj_bc_d(ins);
-			continue;
-		}
-		c = &t->codes[f->code];
-		i = lj_bc_op(ins) == LJ_BC_TGETS  ? lj_bc_c(ins)
-		    : lj_bc_op(ins) == LJ_BC_GGET ? lj_bc_d(ins)
-						  : c->nkgc;
-		if (i < c->nkgc)
-			*key = c->kgc[i];
-		return lj_bc_op(ins) == LJ_BC_UGET &&
-		       lj_func_upvalue(t, p->mem, f->func, lj_bc_d(ins), out);
-	}
-	return false;
+	if (i == NO_STEP)
+		return false;
+	ins = lj_step_ins(t, i);
+	k = lj_bc_op(ins) == LJ_BC_TGETS  ? lj_bc_c(ins)
+	    : lj_bc_op(ins) == LJ_BC_GGET ? lj_bc_d(ins)
+					  : c->nkgc;
+	if (k < c->nkgc)
+		*key = c->kgc[k];
+	return lj_bc_op(ins) == LJ_BC_UGET &&
+	       lj_func_upvalue(t, p->mem, f->func, lj_bc_d(ins), out);
 }
 
-/* The local from which step i of a frame fetched what is in slot; -1: from elsewhere. */
-static int local_of(const struct lj_trace *t, uint32_t i, uint32_t slot)
+/* What step i called; not Lua's, when it entered nothing. */
+static struct func called_by(const struct lj_trace *t, uint32_t i)
 {
-	uint32_t frame = t->steps[i].frame;
+	const struct lj_tframe *f = &t->frames[t->steps[i + 1].frame];
 
-	while (i-- > 0) {
-		uint32_t ins = lj_code_of(t, (int32_t)i)->bc[t->steps[i].pc];
-
-		if (t->steps[i].frame != frame)
-			continue;
-		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= slot)
-			return -1;
-		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != slot)
-			continue;
-		if (lj_bc_op(ins) != LJ_BC_MOV)
-			return -1;
-		slot = lj_bc_d(ins);
-	}
-	return (int)slot;
+	if (!lj_step_enters(t, i))
+		return (struct func){.code = -1};
+	return (struct func){.addr = f->func, .code = (int)f->code};
 }
 
 /* A local that was called on the way is called again: as it was then. */
 static bool called_local(const struct path *p, struct at a, uint32_t slot, struct func *out)
 {
 	const struct lj_trace *t = p->t;
-	int local = local_of(t, t->nsteps - 1, slot);
-	uint32_t i;
+	uint32_t i, other;
 
-	for (i = 0; i + 1 < t->nsteps && local >= 0; i++) {
-		uint32_t ins = lj_code_of(t, (int32_t)i)->bc[t->steps[i].pc];
-		const struct lj_tframe *g = &t->frames[t->steps[i + 1].frame];
+	if (fetched_by(t, t->nsteps - 1, &slot) != NO_STEP || slot == NO_SLOT)
+		return false;
+	for (i = 0; i + 1 < t->nsteps; i++) {
+		uint32_t ins = lj_step_ins(t, i);
 
-		if (t->steps[i].frame != (uint32_t)a.frame || lj_bc_op(ins) != LJ_BC_CALL ||
-		    local_of(t, i, lj_bc_a(ins)) != local)
+		if (t->steps[i].frame != (uint32_t)a.frame || lj_bc_op(ins) != LJ_BC_CALL)
 			continue;
-		*out = (struct func){.code = -1};
-		if (lj_step_enters(t, i))
-			*out = (struct func){.addr = g->func, .code = (int)g->code};
+		other = lj_bc_a(ins);
+		if (fetched_by(t, i, &other) != NO_STEP || other != slot)
+			continue;
+		*out = called_by(t, i);
 		return true;
 	}
 	return false;
@@ -390,15 +397,11 @@ static bool called_before(const struct path *p, struct at a, struct func *out)
 	const struct lj_trace *t = p->t;
 	uint32_t code = t->frames[a.frame].code, i;
 
-	for (i = 0; i + 1 < t->nsteps; i++) {
-		const struct lj_tframe *f = &t->frames[t->steps[i].frame],
-				       *g = &t->frames[t->steps[i + 1].frame];
-
-		if (f->code != code || t->steps[i].pc != a.pc)
-			continue;
-		*out = (struct func){.addr = g->func, .code = (int)g->code};
-		return g != f && !t->steps[i + 1].pc;
-	}
+	for (i = 0; i + 1 < t->nsteps; i++)
+		if (t->frames[t->steps[i].frame].code == code && t->steps[i].pc == a.pc) {
+			*out = called_by(t, i);
+			return out->code >= 0;
+		}
 	return false;
 }
 
@@ -495,7 +498,7 @@ static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool 
 	uint32_t i;
 
 	if (is_plain && ends_here(p, a, ins)) {
-		t->snap[a.snap].step = (int32_t)t->nsteps;
+		place(&t->snap[a.snap], t->nsteps, -1, false); /* on a frame of C's */
 		return true;
 	}
 	if (is_plain && lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN &&
@@ -551,15 +554,13 @@ static bool meet(struct path *p, struct at a)
 	if (!is_likely(p, a))
 		return false;
 	f->slot = s->slot;
-	s->step = (int32_t)p->t->nsteps;
-	s->frame = a.frame;
-	s->inside = false;
+	place(s, p->t->nsteps, a.frame, false);
 	a.snap++;
 	a.since = p->t->nsteps;
 	if (try_way(p, a, a.pc, a.frame))
 		return true;
 	f->slot = slot;
-	s->step = s->frame = -1;
+	unplace(s);
 	return false;
 }
 

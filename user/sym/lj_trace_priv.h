@@ -5,8 +5,8 @@
 
 #include <luabpf/layout.h>
 
-#include "vm/lj_ir.h"
 #include "sym/lj_trace.h"
+#include "vm/lj_ir.h"
 
 /* A prototype that the trace runs. */
 struct lj_code {
@@ -17,7 +17,6 @@ struct lj_code {
 	uint64_t *kgc; /* [i]: address of the object that operand D = i means */
 	double *kn;    /* [i]: number */
 	uint32_t nkgc, nkn;
-	uint8_t numparams;
 	bool vararg;
 };
 
@@ -59,9 +58,9 @@ struct lj_place {
 
 struct lj_trace {
 	uint32_t print; /* lj_print_trace() */
-	uint32_t traceno, nins, nk, nsnap, npre, mcloop, szmcode;
+	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
 	uint32_t loopref; /* of LOOP; 0: none */
-	uint64_t mcode, startpt, startpc, ir_at;
+	uint64_t startpc;
 	struct lj_ins *ir; /* [0] is reference nk */
 	struct lj_tsnap *snap;
 	uint32_t *map;
@@ -88,8 +87,29 @@ static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
 	return ref >= t->nk && ref < t->nins;
 }
 
+/* The end of what was recorded: behind it lie a loop's copies of that. */
+static inline uint32_t lj_recorded_end(const struct lj_trace *t)
+{
+	return t->loopref ? t->loopref : t->nins;
+}
+
+/* The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.
+ */
+static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++)
+		if (s->map[i] >> 24 == slot)
+			return s->map[i];
+	return 0;
+}
+
 /* The 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
 uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
+
+/* The string (GCstr) with which an instruction looks something up in a table: its operand 2. */
+uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);
 
 /* Index of the prototype whose bytecode holds this address, and where in it; -1. */
 int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
@@ -102,6 +122,12 @@ static inline int32_t *lj_label_of(struct lj_trace *t, uint32_t ref)
 static inline const struct lj_code *lj_code_of(const struct lj_trace *t, int32_t step)
 {
 	return &t->codes[t->frames[t->steps[step].frame].code];
+}
+
+/* The bytecode instruction of a step. */
+static inline uint32_t lj_step_ins(const struct lj_trace *t, uint32_t step)
+{
+	return lj_code_of(t, (int32_t)step)->bc[t->steps[step].pc];
 }
 
 /* Does step call a Lua function? */

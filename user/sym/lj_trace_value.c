@@ -79,7 +79,7 @@ void lj_value_range(const struct lj_trace *t, int32_t step, uint32_t *lo, uint32
 	uint32_t i;
 
 	*lo = LJ_REF_BIAS + 1;
-	*hi = t->loopref ? t->loopref : t->nins;
+	*hi = lj_recorded_end(t);
 	for (i = 0; i < t->npre; i++) {
 		const struct lj_tsnap *s = &t->snap[i];
 

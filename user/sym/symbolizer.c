@@ -486,7 +486,7 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 	const struct sym_family *family = sym_family(build->family);
 	int r = 0;
 
-	if (!family->refine || !rec->traceno)
+	if (!family->refine)
 		return 0;
 	if (!p->compiled) {
 		r = family->compiled_new(&p->remote.mem, &p->compiled);
@@ -501,21 +501,21 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 	return r;
 }
 
-int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *shipped,
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		      const struct lb_build *build)
 {
-	struct lb_rec_sample copy, *rec = &copy;
+	struct lb_rec_sample refined;
 	struct frame_ctx c = {
 		.s = s,
-		.p = process_of(s, (pid_t)shipped->pid, shipped->epoch),
+		.p = process_of(s, (pid_t)rec->pid, rec->epoch),
 		.rec = rec,
 		.build = build,
 		.family = sym_family(build->family),
 	};
 	struct prof_labels labels = {
-		.vmstate = (char)shipped->state,
-		.pid = shipped->pid,
-		.tid = shipped->tid,
+		.vmstate = (char)rec->state,
+		.pid = rec->pid,
+		.tid = rec->tid,
 	};
 	uint32_t ids[2 * LB_MAX_FRAMES + 1], i, first, n = 0;
 	uint64_t below[LB_MAX_FRAMES + 1];
@@ -528,10 +528,13 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *shipped,
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
 	}
-	memcpy(&copy, shipped, LB_SAMPLE_SIZE(shipped->stack.n));
-	r = refine(s, c.p, build, rec);
-	if (r)
-		return r;
+	if (rec->traceno) {
+		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
+		c.rec = rec = &refined;
+		r = refine(s, c.p, build, &refined);
+		if (r)
+			return r;
+	}
 	below_of(rec, below);
 	first = is_returning(&c);
 	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
