@@ -13,26 +13,14 @@
 
 #include "base/cleanup.h"
 #include "sym/foreign.h"
+#include "sym/lj_table.h"
 #include "sym/modules.h"
 
-#define MAX_NODES 65536 /* of one table */
-#define FIRST_READ 56	/* of a string: head and text of most names */
-#define CHUNK 256	/* nodes per read */
+#define FIRST_READ 56 /* of a string: head and text of most names */
 
 enum {
 	GCT = 9,	  /* gct byte of each GCobj */
 	LJ_FUNC_ENV = 16, /* environment table of a GCfunc (lj_obj.h, GCfuncHeader) */
-	LJ_GCT_TAB = ~LJ_TTAB,
-};
-
-struct node {
-	uint64_t val, key, next;
-};
-_Static_assert(sizeof(struct node) == LJ_NODE_SIZE, "Node");
-
-struct table {
-	uint64_t node;
-	uint32_t nnodes;
 };
 
 struct walk {
@@ -73,23 +61,8 @@ static int read_name(const struct lb_mem *mem, uint64_t ref, char name[MODULES_M
 	return strlen(name) == len ? 0 : -EBADMSG;
 }
 
-static int read_table(const struct lb_mem *mem, uint64_t ref, struct table *t)
-{
-	uint8_t head[LJ_TAB_SIZE];
-	uint32_t hmask;
-
-	if (!foreign_plausible(ref) || mem_read(mem, head, sizeof(head), ref))
-		return -EFAULT;
-	hmask = foreign_half(head, LJ_TAB_HMASK);
-	if (head[GCT] != LJ_GCT_TAB || hmask & (hmask + 1) || hmask >= MAX_NODES)
-		return -EBADMSG;
-	t->node = foreign_word(head, LJ_TAB_NODE);
-	t->nnodes = hmask + 1;
-	return 0;
-}
-
 /* A function or a table under a string. Counts tables. */
-static bool wanted(const struct walk *w, const struct node *node, uint32_t *tables)
+static bool wanted(const struct walk *w, const struct lj_node *node, uint32_t *tables)
 {
 	if (LJ_TV_TYPE(node->key) != LJ_TSTR)
 		return false;
@@ -98,16 +71,15 @@ static bool wanted(const struct walk *w, const struct node *node, uint32_t *tabl
 	return LJ_TV_TYPE(node->val) == LJ_TFUNC;
 }
 
-static int each_node(struct walk *w, const struct table *t, node_fn fn, void *arg)
+static int each_node(struct walk *w, const struct lj_table *t, node_fn fn, void *arg)
 {
-	struct node nodes[CHUNK];
-	uint32_t first, i, inner = 0;
+	struct lj_node nodes[LJ_TABLE_CHUNK];
+	uint32_t first, inner = 0;
+	int n, i;
 
-	for (first = 0; first < t->nnodes; first += CHUNK) {
-		uint32_t n = t->nnodes - first < CHUNK ? t->nnodes - first : CHUNK;
-
-		if (mem_read(w->mem, nodes, n * (uint32_t)sizeof(*nodes),
-			     t->node + (uint64_t)first * sizeof(*nodes)))
+	for (first = 0; first < t->nnodes; first += LJ_TABLE_CHUNK) {
+		n = lj_table_nodes(w->mem, t, first, nodes);
+		if (n < 0)
 			return 0;
 		for (i = 0; i < n; i++) {
 			char key[MODULES_MAX_NAME];
@@ -143,15 +115,15 @@ static int find_node(struct walk *w, const char *key, uint64_t val, void *arg)
 }
 
 /* A table in a table; false when there is none. */
-static bool get_table(struct walk *w, const struct table *t, const char *key, struct table *sub,
-		      uint64_t *ref)
+static bool get_table(struct walk *w, const struct lj_table *t, const char *key,
+		      struct lj_table *sub, uint64_t *ref)
 {
 	struct find f = {.key = key};
 
 	if (each_node(w, t, find_node, &f) != 1 || LJ_TV_TYPE(f.val) != LJ_TTAB)
 		return false;
 	*ref = LJ_TV_GCPTR(f.val);
-	return !read_table(w->mem, *ref, sub);
+	return !lj_table_read(w->mem, *ref, sub);
 }
 
 /*
@@ -241,10 +213,10 @@ static int walk_modules(struct walk *w)
 	struct module *m;
 
 	for (m = w->modules; m; m = m->hh.next) {
-		struct table t;
+		struct lj_table t;
 		int stop;
 
-		if (read_table(w->mem, m->ref, &t))
+		if (lj_table_read(w->mem, m->ref, &t))
 			continue;
 		stop = each_node(w, &t, module_node, m);
 		if (stop)
@@ -253,9 +225,9 @@ static int walk_modules(struct walk *w)
 	return 0;
 }
 
-static int open_loaded(struct walk *w, uint64_t registrytv, struct table *loaded)
+static int open_loaded(struct walk *w, uint64_t registrytv, struct lj_table *loaded)
 {
-	struct table registry, globals;
+	struct lj_table registry, globals;
 	uint64_t tv, ref;
 	int err;
 
@@ -264,7 +236,7 @@ static int open_loaded(struct walk *w, uint64_t registrytv, struct table *loaded
 		return err;
 	if (LJ_TV_TYPE(tv) != LJ_TTAB)
 		return -EBADMSG;
-	err = read_table(w->mem, LJ_TV_GCPTR(tv), &registry);
+	err = lj_table_read(w->mem, LJ_TV_GCPTR(tv), &registry);
 	if (err)
 		return err;
 	if (!get_table(w, &registry, "_LOADED", loaded, &ref))
@@ -278,7 +250,7 @@ int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uin
 		   lj_loaded_fn fn, void *arg)
 {
 	struct walk w = {.mem = mem, .fn = fn, .arg = arg, .max_inner = UINT32_MAX};
-	struct table loaded;
+	struct lj_table loaded;
 	int err;
 
 	err = open_loaded(&w, g + layout->registrytv, &loaded);
