@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct counted mem = {
 		.mem.read = counted_read, .under = arena_mem(t.arena), .reads = &reads};
 
-	if (!lj_trace_read(&mem.mem, &t.build.lj, t.g, LJ_TRACED_NO, &trace))
+	if (!lj_trace_read(&mem.mem, &t.build.lj, t.g, LJ_TRACED_NO, NULL, &trace))
 		ask(trace);
 	lj_trace_free(&trace);
 	lj_traced_free(&t);

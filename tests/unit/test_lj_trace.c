@@ -30,7 +30,7 @@ static struct criterion_test_params every_row(void)
 
 static int read_it(struct lj_traced *t, const struct lb_mem *mem, struct lj_trace **out)
 {
-	return lj_trace_read(mem, &t->build.lj, t->g, LJ_TRACED_NO, out);
+	return lj_trace_read(mem, &t->build.lj, t->g, LJ_TRACED_NO, NULL, out);
 }
 
 ParameterizedTestParameters(lj_trace, places)
@@ -118,8 +118,9 @@ Test(lj_trace, refused)
 	struct lj_traced t;
 
 	lj_traced_init(&t, &lj_traced_rows[0]);
-	cr_expect_eq(lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO + 1, &trace),
-		     -EBADMSG, "no such trace");
+	cr_expect_eq(
+		lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO + 1, NULL, &trace),
+		-EBADMSG, "no such trace");
 	arena_put32(t.arena, t.trace + LJ_TRACE_SZMCODE, 50);
 	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG,
 		     "a snapshot beyond the machine code");
@@ -237,7 +238,7 @@ Test(lj_trace, refined)
 
 	sample(&s, 7, 2);
 	stack = &s.rec.stack;
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), 0);
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), 0);
 	cr_assert_eq(stack->n, 4);
 	cr_expect_eq(stack->frame[0].word,
 		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_THREAD | LB_FRAME_TRACE, s.t.callee));
@@ -257,7 +258,7 @@ Test(lj_trace, refined_full)
 	struct sampled s;
 
 	sample(&s, 7, LB_MAX_FRAMES - 1);
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), 0);
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), 0);
 	cr_expect_eq(s.rec.stack.n, LB_MAX_FRAMES);
 	cr_expect_eq(s.rec.stack.flags, LB_SAMPLE_CUT);
 	cr_expect_eq(LB_FRAME_PTR(&s.rec.stack.frame[LB_MAX_FRAMES - 1]),
@@ -269,7 +270,7 @@ static void stays(struct sampled *s, const char *why)
 {
 	struct lb_rec_sample before = s->rec;
 
-	cr_expect_eq(lj_traces_refine(s->traces, &s->t.build, &s->rec), -ENOENT, "%s", why);
+	cr_expect_eq(lj_traces_refine(s->traces, &s->t.build, NULL, &s->rec), -ENOENT, "%s", why);
 	cr_expect_eq(memcmp(&before, &s->rec, sizeof(before)), 0, "%s", why);
 	unsample(s);
 }
@@ -311,8 +312,8 @@ Test(lj_trace, refined_later)
 	arena_failing_init(&f, arena_mem(s.t.arena), 0, false);
 	lj_traces_free(&s.traces);
 	cr_assert_eq(lj_traces_new(&f.mem, &s.traces), 0);
-	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, &s.rec), -ENOENT);
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, &again), 0);
+	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &again), 0);
 	cr_expect_eq(again.stack.n, 3);
 	unsample(&s);
 }

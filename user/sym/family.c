@@ -101,9 +101,10 @@ static void lj_compiled_free(struct compiled **compiled)
 }
 
 static int lj_refine(struct compiled *compiled, const struct lb_build *build,
-		     struct lb_rec_sample *rec)
+		     const struct names *names, struct lb_rec_sample *rec)
 {
-	return lj_traces_refine((struct lj_traces *)compiled, &build->lj, rec);
+	return lj_traces_refine((struct lj_traces *)compiled, &build->lj,
+				(const struct lj_ffnames *)names, rec);
 }
 
 static const struct sym_family lj_family = {

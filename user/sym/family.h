@@ -47,7 +47,7 @@ struct sym_family {
 	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);
 	void (*compiled_free)(struct compiled **compiled);
 	int (*refine)(struct compiled *compiled, const struct lb_build *build,
-		      struct lb_rec_sample *rec);
+		      const struct names *names, struct lb_rec_sample *rec);
 	/* C functions: the name in the loaded libraries before the ELF symbol */
 	bool libraries_first;
 	/* a C function may be known by its slot on the Lua stack alone, over which its results are

@@ -152,6 +152,7 @@ static int add_code(const struct reader *rd, uint64_t proto)
 	code = &t->codes[t->ncodes++];
 	code->proto = proto;
 	code->print = lj_proto_fingerprint(p);
+	code->numparams = lb_byte(p->bytes, LJ_PROTO_NUMPARAMS);
 	code->vararg = lb_byte(p->bytes, LJ_PROTO_FLAGS) & PROTO_VARARG;
 	r = copy_code(code, p);
 	if (r)
@@ -383,7 +384,7 @@ uint32_t lj_trace_print(const struct lj_trace *t)
 }
 
 int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
-		  uint32_t traceno, struct lj_trace **out)
+		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out)
 {
 	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
 	struct reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
@@ -393,9 +394,7 @@ int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		return -ENOMEM;
 	r = read_trace(&rd, traceno);
 	if (!r)
-		r = lj_trace_path(t, mem);
-	if (!r)
-		r = lj_trace_label(t);
+		r = lj_trace_path(t, mem, lj, g, names);
 	if (!r)
 		r = lj_trace_assign(t);
 	if (r)
@@ -437,12 +436,19 @@ static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 	for (; frame >= 0 && n < LJ_TRACE_FRAMES; n++) {
 		const struct lj_tframe *f = &t->frames[frame];
 
-		if (f->protected)
-			return 0;
-		out[n].proto = t->codes[f->code].proto;
-		out[n].print = t->codes[f->code].print;
-		out[n].pc = pc;
-		out[n].tail = f->tail;
+		out[n] = (struct lj_trace_frame){
+			.proto = t->codes[f->code].proto,
+			.print = t->codes[f->code].print,
+			.pc = pc,
+			.tail = f->tail && !f->through,
+		};
+		if (f->through && ++n < LJ_TRACE_FRAMES)
+			out[n] = (struct lj_trace_frame){
+				.proto = f->through,
+				.fast = true,
+				.pc = f->through,
+				.tail = f->tail,
+			};
 		pc = f->callpc;
 		frame = f->parent;
 	}

@@ -6,11 +6,13 @@
  * that do not change out of loops, and arithmetic has none: much machine code lies between two of
  * them, made from many lines, and of functions that were inlined. No record tells which; but
  * bytecode, intermediate code and machine code of the trace are all there, and in the same order.
- * So (one file each):
+ * So (docs/compiled.md):
  *
  *  1. lj_trace_path.c: which bytecode was recorded, from snapshot to snapshot;
- *  2. lj_trace_ir.c: which of it each instruction of the intermediate code comes from;
+ *  2. lj_trace_label.c: which of it each instruction of the intermediate code comes from;
  *  3. lj_trace_mcode.c: which of these each machine instruction was assembled from.
+ *
+ * The first two go hand in hand: what was made so far tells where the way goes on.
  */
 #ifndef SYM_LJ_TRACE_H
 #define SYM_LJ_TRACE_H
@@ -22,14 +24,16 @@
 #include <luabpf/layout.h>
 #include <luabpf/mem.h>
 
+struct lj_ffnames;
 struct lj_trace;
 
 /*
  * Reads trace traceno of the VM whose global_State is g, and works it out. -EBADMSG: these bytes
- * are no trace, or none whose bytecode could be followed; errors of mem_read(); -ENOMEM.
+ * are no trace, or none whose bytecode could be followed; errors of mem_read(); -ENOMEM. names: of
+ * the VM's functions; NULL: they are not known, nor what pcall() calls.
  */
 int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
-		  uint32_t traceno, struct lj_trace **out);
+		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out);
 void lj_trace_free(struct lj_trace **t);
 
 /* lj_print_trace() of what was read. */
@@ -38,7 +42,8 @@ uint32_t lj_trace_print(const struct lj_trace *t);
 /* A function that the machine code runs in, and where: bytecode position; of callers, of the call.
  */
 struct lj_trace_frame {
-	uint64_t proto;
+	uint64_t proto; /* of pcall() and xpcall(): their ffid */
+	bool fast;	/* it is one of these; pc is that number, too, print 0 */
 	uint32_t pc;
 	uint32_t print; /* fingerprint of the prototype (lj_print.h) */
 	bool tail;	/* entered by a tail call */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sym/lj_trace_func.h"
+#include "sym/lj_trace_value.h"
 
 #include <string.h>
 
@@ -13,17 +14,16 @@ enum {
 	UPVAL_READ = 40,
 };
 
-/* The GCfunc at addr. */
-static bool func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr,
-		    struct func *out)
+bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr, struct func *out)
 {
 	uint8_t func[LJ_FUNC_READ];
 	uint32_t pos;
 
-	if (mem_read(mem, func, sizeof(func), addr))
+	*out = (struct func){.addr = addr, .code = -1};
+	if (mem_read(mem, func, sizeof(func), addr) || lb_byte(func, LJ_FUNC_GCT) != LJ_GCT_FUNC)
 		return false;
-	out->addr = addr;
-	if (!lb_byte(func, LJ_FUNC_FFID))
+	out->ffid = lb_byte(func, LJ_FUNC_FFID);
+	if (!out->ffid)
 		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
 	return true;
 }
@@ -43,28 +43,39 @@ bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref
 	}
 	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
 		return false;
-	return func_at(t, mem, lj_trace_const(t, ref), out);
+	return lj_func_at(t, mem, lj_trace_const(t, ref), out);
 }
 
-bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
-		     uint32_t idx, struct func *out)
+uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+{
+	uint64_t at;
+
+	return closure && !mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ? at
+											     : 0;
+}
+
+bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out)
 {
 	uint8_t uv[UPVAL_READ];
-	uint64_t at, v;
+	uint64_t at = lj_func_uv(mem, closure, idx);
 
-	*out = (struct func){.code = -1};
-	if (!closure || mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ||
-	    mem_read(mem, uv, sizeof(uv), at) || !lb_byte(uv, UPVAL_IMMUTABLE) ||
-	    mem_read(mem, &v, sizeof(v), lb_word(uv, UPVAL_V)) || LJ_TV_TYPE(v) != LJ_TFUNC)
-		return false;
-	return func_at(t, mem, LJ_TV_GCPTR(v), out);
+	return at && !mem_read(mem, uv, sizeof(uv), at) && lb_byte(uv, UPVAL_IMMUTABLE) &&
+	       !mem_read(mem, out, sizeof(*out), lb_word(uv, UPVAL_V));
 }
 
 bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 {
 	if (!lj_bc_is_call(ins))
 		return !strcmp(g->mm, lj_bc_mm(ins));
-	return key && g->key ? key == g->key : !*g->mm;
+	return key && g->key ? key == g->key : !*g->mm || !strcmp(g->mm, "__call");
+}
+
+bool lj_func_is_key(const struct lb_mem *mem, uint64_t gcstr, const char *name)
+{
+	char text[LJ_METAMETHOD_MAX];
+
+	return gcstr && !mem_read(mem, text, sizeof(text), gcstr + LJ_STR_SIZE) &&
+	       memchr(text, 0, sizeof(text)) && !strcmp(text, name);
 }
 
 /* The key under which a guarded function was loaded from a table. */
@@ -75,15 +86,18 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 	char text[LJ_METAMETHOD_MAX];
 
 	g->key = 0;
+	g->table = 0;
 	*g->mm = 0;
+	g->on = lj_ins_at(t, ref)->o == LJ_IR_FLOAD ? lj_ins_at(t, ref)->op1 : ref; /* its pc */
 	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
 		return;
 	ir = lj_ins_at(t, ir->op1);
 	if (ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF)
 		return;
 	g->key = lj_trace_key(t, ir);
+	g->table = lj_value_table(t, ir);
 	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
-	    memchr(text, 0, sizeof(text)) && strcmp(text, "__call") != 0)
+	    memchr(text, 0, sizeof(text)))
 		memcpy(g->mm, text, sizeof(text));
 }
 

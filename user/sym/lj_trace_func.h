@@ -11,25 +11,36 @@
 
 /* A function that the trace has for a constant. */
 struct func {
-	uint64_t addr;	/* GCfunc; 0: only its prototype is known */
-	int code;	/* index; -1: no Lua function */
-	bool protected; /* pcall() calls it */
+	uint64_t addr; /* GCfunc; 0: only its prototype is known */
+	int code;      /* index; -1: no Lua function, or not one of the trace's */
+	uint8_t ffid;  /* of a fast function; 0: of Lua's, or not known */
 };
 
 /* A guard that a call's function is this one (rec_call_specialize). */
 struct func_guard {
 	uint32_t ref;
 	struct func func;
+	uint32_t on;		    /* reference of the value that has to be it */
 	uint64_t key;		    /* GCstr under which a table had it; 0: not known */
+	uint32_t table;		    /* that table; 0: not known */
 	char mm[LJ_METAMETHOD_MAX]; /* "__add": it was found as a metamethod; else empty */
 };
 
 /* The function that constant ref is, or whose bytecode it points to. */
 bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref, struct func *out);
 
-/* A closure's upvalue, when it never changes and is a function. */
-bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
-		     uint32_t idx, struct func *out);
+/* The GCfunc at addr. False: it cannot be read. */
+bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr,
+		struct func *out);
+
+/* Address of a closure's GCupval, which closures share; 0: it cannot be read. */
+uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx);
+
+/* The TValue of a closure's upvalue, when it never changes. */
+bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out);
+
+/* Is this GCstr a name of less than LJ_METAMETHOD_MAX characters? */
+bool lj_func_is_key(const struct lb_mem *mem, uint64_t gcstr, const char *name);
 
 /* Fills in the guards of what was recorded, in order; returns how many. */
 uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,

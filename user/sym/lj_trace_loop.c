@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "sym/lj_trace_priv.h"
+#include "vm/lj_bc.h"
 
 #define NOT_KNOWN 0xffffu
 #define COPY_AHEAD 64 /* instructions that may have been folded into others in between */
@@ -74,13 +75,29 @@ static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const str
 	return 0;
 }
 
-/* The step of the instruction that makes it a loop. */
+/* The last that is equal to load `ref`, and was recorded after it; 0: none. */
+static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
+{
+	const struct lj_ins *load = lj_ins_at(t, ref);
+	uint32_t i;
+
+	for (i = t->loopref; i-- > ref + 1;) {
+		const struct lj_ins *ir = lj_ins_at(t, i);
+
+		if (ir->o == load->o && ir->op1 == load->op1 && ir->op2 == load->op2)
+			return i;
+	}
+	return 0;
+}
+
+/* The step of the instruction that makes it a loop: the last one, or that which it began with. */
 static int32_t turn_of(const struct lj_trace *t)
 {
 	uint32_t i = t->nsteps, pos;
 	int code = lj_trace_code(t, t->startpc, &pos);
+	uint8_t last = lj_bc_op(lj_step_ins(t, i - 1));
 
-	while (i-- > 0)
+	while (i-- > 0 && (last < LJ_BC_FORL || last > LJ_BC_JMP))
 		if (t->steps[i].pc == pos && (int)t->frames[t->steps[i].frame].code == code)
 			return (int32_t)i;
 	return (int32_t)t->nsteps - 1;
@@ -120,6 +137,8 @@ int lj_trace_label_loop(struct lj_trace *t)
 		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
 		if (normal)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
+		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L && !likeness(t, next, &want))
+			to = loaded_again(t, ref);
 		if (!to) {
 			to = find_like(t, next, next + COPY_AHEAD, &want, 2);
 			if (!to)

@@ -12,98 +12,31 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sym/lj_trace_func.h"
+#include "sym/lj_cdata.h"
+#include "sym/lj_trace_call.h"
+#include "sym/lj_trace_frames.h"
+#include "sym/lj_trace_label.h"
 #include "vm/lj_bc.h"
 
-#define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
-#define FRAMES_MAX 2000
-#define TRIES_MAX 20000	 /* steps in all, those of ways that led nowhere, too */
+#define STEPS_MAX 16000	 /* on the way: LuaJIT records no more than maxrecord instructions */
+#define TRIES_MAX 4000	 /* steps on ways that led nowhere */
 #define CHOICES_MAX 1500 /* on the way: each is a call of walk() */
+#define TURNS_MAX 16	 /* of a loop whose bounds are constant (loopunroll) */
+#define NO_INS 0xffu	 /* no instruction that branches */
 
 struct path {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	uint32_t tries, choices;
-	bool strict; /* the guards are met in order, each by a call */
-	struct func_guard guards[LJ_FUNC_GUARDS];
-	uint32_t nguards;
+	bool strict; /* the guards are met in order, each by a call; and values do not mislead */
+	bool failed; /* out of memory */
+	struct calls calls;
 };
 
 /* bc_j: distance from the next instruction. */
 static uint32_t target(uint32_t pc, uint32_t ins)
 {
 	return pc + 1 + lj_bc_d(ins) - 0x8000u;
-}
-
-static int new_frame(struct path *p, struct lj_tframe frame)
-{
-	struct lj_trace *t = p->t;
-
-	if (t->nframes == FRAMES_MAX)
-		return -1;
-	t->frames[t->nframes] = frame;
-	return (int)t->nframes++;
-}
-
-/* A frame's own function is a constant once its upvalues are used. 0: it is none. */
-static uint64_t own_func(const struct path *p, uint32_t code)
-{
-	const struct lj_trace *t = p->t;
-	struct func func;
-	uint32_t ref;
-
-	for (ref = LJ_REF_BIAS - 4; ref >= t->nk; ref--)
-		if (lj_func_of(t, p->mem, ref, &func) && func.code == (int)code && func.addr)
-			return func.addr;
-	return 0;
-}
-
-/*
- * The frames on which a trace begins, as its first snapshot has them: from the innermost down, as
- * far as links tell. Returns the innermost, or -1.
- */
-static int first_frames(struct path *p)
-{
-	struct lj_trace *t = p->t;
-	const struct lj_tsnap *s = &t->snap[0];
-	int32_t slot = s->slot;
-	struct func func;
-	uint32_t pos;
-	int code = lj_trace_code(t, s->pc, &pos), first, f;
-
-	if (code < 0)
-		return -1;
-	first = f = new_frame(
-		p, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
-	while (slot > 0 && f >= 0) {
-		uint64_t link = lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot + 1) & 0xffff);
-		uint32_t ins;
-		int parent;
-
-		if (lj_func_of(p->t, p->mem, lj_snap_entry(s, (uint32_t)slot) & 0xffff, &func))
-			t->frames[f].func = func.addr;
-		if ((link & 7) == LJ_FRAME_VARG && link >> 3 && link >> 3 <= (uint64_t)slot) {
-			slot -= (int32_t)(link >> 3);
-			continue;
-		}
-		code = lj_trace_code(t, link, &pos);
-		if (link & 3 || code < 0 || !pos)
-			break;
-		ins = t->codes[code].bc[pos - 1];
-		if (!lj_bc_is_call(ins))
-			break;
-		slot -= 2 + lj_bc_a(ins);
-		parent = new_frame(
-			p, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
-		if (parent < 0 || slot < 0)
-			break;
-		t->frames[f].parent = parent;
-		t->frames[f].callpc = pos - 1;
-		f = parent;
-	}
-	if (f >= 0 && !t->frames[f].func)
-		t->frames[f].func = own_func(p, t->frames[f].code);
-	return first;
 }
 
 struct at {
@@ -130,7 +63,8 @@ static bool is_at(const struct path *p, const struct lj_tsnap *s, int frame, uin
 }
 
 /*
- * Between two snapshots control goes round once at most: a loop has a guard. And it does not go
+ * Between two snapshots control goes round once at most: a loop has a guard, unless all that it
+ * depends on is constant. And it does not go
  * further than what it left in the intermediate code lets expect.
  */
 static bool goes_astray(const struct path *p, struct at a)
@@ -143,29 +77,36 @@ static bool goes_astray(const struct path *p, struct at a)
 		return true;
 	for (i = t->nsteps; i-- > a.since;)
 		n += t->steps[i].pc == a.pc && t->steps[i].frame == (uint32_t)a.frame;
-	return n > 1;
+	return n > (p->strict ? TURNS_MAX : 1);
 }
 
 static bool try_way(struct path *p, struct at a, uint32_t pc, int frame)
 {
 	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
+	struct label_mark mark;
 
-	if (p->tries >= TRIES_MAX || p->choices >= CHOICES_MAX)
+	if (p->failed || p->tries >= p->t->nsteps + TRIES_MAX || p->choices >= CHOICES_MAX)
 		return false;
+	if (lj_labels_mark(p->calls.l, &mark)) {
+		p->failed = true;
+		return false;
+	}
 	a.pc = pc;
 	a.frame = frame;
 	p->choices++;
 	if (walk(p, a))
 		return true;
 	p->choices--;
+	lj_labels_back(p->calls.l, &mark);
 	p->t->nsteps = nsteps;
 	p->t->nframes = nframes;
 	return false;
 }
 
+/* Not FSTORE: metatables, and that a table has no negative cache of metamethods any more. */
 static bool is_store(uint8_t op)
 {
-	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE;
+	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE && op != LJ_IR_FSTORE;
 }
 
 /* Arithmetic with numbers. */
@@ -205,9 +146,10 @@ static bool is_likely(const struct path *p, struct at a)
 
 	if (!a.snap) /* before it lies what the side exit left undone */
 		return true;
-	if (p->strict && (a.guard < p->nguards && p->guards[a.guard].ref < t->snap[a.snap].ref))
+	if (p->strict && a.guard < p->calls.nguards &&
+	    p->calls.guards[a.guard].ref < t->snap[a.snap].ref)
 		return false;
-	if (p->strict && a.guard && p->guards[a.guard - 1].ref >= t->snap[a.snap].ref)
+	if (p->strict && a.guard && p->calls.guards[a.guard - 1].ref >= t->snap[a.snap].ref)
 		return false;
 
 	for (ref = t->snap[a.snap - 1].ref; ref < t->snap[a.snap].ref; ref++) {
@@ -250,159 +192,120 @@ static void unplace(struct lj_tsnap *s)
 	s->inside = false;
 }
 
-/* A guarded branch's snapshot is where the branch did not go. */
-static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other)
+static bool may_go(const struct path *p, enum branch_to to, bool jumps)
 {
+	return !p->strict || to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
+}
+
+/*
+ * A branch to one or the other. When it was guarded its snapshot is where it did not go. By values
+ * or a guard that was met before it may be known where it goes.
+ */
+static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins)
+{
+	enum branch_to to = lj_branches(p->calls.l, &p->t->frames[a.frame], ins);
 	struct lj_trace *t = p->t;
 	struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
 	struct at past = a;
-	uint32_t i;
+	uint32_t i, first;
 
-	if (s && t->nsteps && guards_comparison(t, s) && is_likely(p, a)) {
+	/* that of a loop which is entered for sure guards nothing (rec_for) */
+	if (s && t->nsteps && is_likely(p, a) &&
+	    (guards_comparison(t, s) || (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
 		past.snap++;
 		past.since = t->nsteps - 1;
 		place(s, t->nsteps - 1, a.frame, true);
+		p->calls.l->met = past.snap;
 		for (i = 0; i < 2; i++)
-			if (is_at(p, s, a.frame, i ? one : other) &&
+			if (is_at(p, s, a.frame, i ? one : other) && may_go(p, to, i) &&
 			    try_way(p, past, i ? other : one, a.frame))
 				return true;
 		unplace(s);
+		p->calls.l->met = a.snap;
 	}
-	return try_way(p, a, one, a.frame) || (one != other && try_way(p, a, other, a.frame));
+	/* an iterator's end is rarer than its next turn */
+	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
+	for (i = 0; i < 2; i++)
+		if (may_go(p, to, first ^ i) && try_way(p, a, first ^ i ? other : one, a.frame))
+			return true;
+	return false;
+}
+
+/* How many arguments a function gets that this instruction calls; -1: not known. */
+static int arguments(const struct path *p, uint32_t ins, const struct callee *callee)
+{
+	int n;
+
+	if (!lj_bc_is_call(ins))
+		return !strcmp(lj_bc_mm(ins), "__newindex") ? 3 : 2;
+	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
+		return 2;
+	n = lj_calls_arguments(p->calls.l, ins);
+	if (n < 0)
+		return -1;
+	n += callee->called - (callee->above ? callee->above - 1 : 0);
+	return n < 0 ? 0 : n;
+}
+
+/* The slot of the frame that a function gets which this instruction calls; -1: not known. */
+static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint32_t ins,
+		       const struct callee *callee, bool tail)
+{
+	int32_t slot = f->slot;
+
+	if (slot < 0)
+		return -1;
+	if (tail)
+		return slot < f->copied ? -1 : slot - f->copied + callee->above;
+	if (lj_bc_is_call(ins))
+		return slot + 2 + lj_bc_a(ins) + callee->above;
+	/* a continuation lies below a metamethod (rec_mm_prep) */
+	return !strcmp(lj_bc_mm(ins), "__concat")
+		       ? -1
+		       : slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
 }
 
 /* Into a Lua function. */
-static bool enter(struct path *p, struct at a, const struct func *func, uint32_t ins, bool tail)
+static bool enter(struct path *p, struct at a, const struct callee *callee, uint32_t ins, bool tail)
 {
 	struct lj_trace *t = p->t;
 	const struct lj_tframe *f = &t->frames[a.frame];
 	uint32_t nframes = t->nframes;
 	struct lj_tframe to = {
 		.parent = tail ? f->parent : a.frame,
-		.slot = -1,
-		.code = (uint32_t)func->code,
+		.slot = slot_of(t, f, ins, callee, tail),
+		.code = (uint32_t)callee->func.code,
 		.callpc = tail ? f->callpc : a.pc,
 		.tail = tail,
-		.func = func->addr,
-		.protected = func->protected,
+		.func = callee->func.addr,
+		.through = callee->through,
+		.called = callee->called,
 	};
-	int frame;
+	int frame, n = arguments(p, ins, callee);
 
-	if (!t->codes[func->code].vararg && f->slot >= 0) {
-		if (func->protected)
-			to.slot = f->slot + 4 + lj_bc_a(ins);
-		else if (lj_bc_is_call(ins))
-			to.slot = tail ? f->slot : f->slot + 2 + lj_bc_a(ins);
-		else if (strcmp(lj_bc_mm(ins), "__concat") !=
-			 0) /* rec_mm_prep: a continuation below it */
-			to.slot = f->slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
+	if (t->codes[callee->func.code].vararg) { /* copied to above what it was called with */
+		to.copied = n < 0 ? 0 : n + 2;
+		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
 	}
-	frame = new_frame(p, to);
+	if (callee->guard > a.guard)
+		a.guard = callee->guard;
+	frame = lj_frames_add(t, to);
 	if (frame >= 0 && try_way(p, a, 0, frame))
 		return true;
 	t->nframes = nframes;
 	return false;
 }
 
-#define NO_STEP UINT32_MAX
-
-/*
- * The step that fetched what is in *slot before step i of the same frame, and is no copy: copies
- * are followed, and *slot becomes the one that was copied from. NO_STEP: it has been there since
- * the frame began, or (*slot is NO_SLOT) nothing tells.
+/* To the instruction after a call; after a comparison that called a metamethod, to where it goes.
  */
-#define NO_SLOT UINT32_MAX
-static uint32_t fetched_by(const struct lj_trace *t, uint32_t i, uint32_t *slot)
+static bool come_back(struct path *p, struct at a, uint32_t pc, int frame)
 {
-	uint32_t frame = t->steps[i].frame;
+	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
 
-	while (i-- > 0) {
-		uint32_t ins = lj_step_ins(t, i);
-
-		if (t->steps[i].frame != frame)
-			continue;
-		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= *slot) {
-			*slot = NO_SLOT;
-			return NO_STEP;
-		}
-		if (lj_bc_mode_a(ins) != LJ_BCM_DST || lj_bc_a(ins) != *slot)
-			continue;
-		if (lj_bc_op(ins) != LJ_BC_MOV)
-			return i;
-		*slot = lj_bc_d(ins);
-	}
-	return NO_STEP;
-}
-
-/*
- * What the call in hand calls, when the instruction that fetched it tells; or under which key it
- * was in a table (GCstr, 0: not known).
- */
-static bool fetched(const struct path *p, struct at a, uint32_t slot, struct func *out,
-		    uint64_t *key)
-{
-	const struct lj_trace *t = p->t;
-	const struct lj_tframe *f = &t->frames[a.frame];
-	const struct lj_code *c = &t->codes[f->code];
-	uint32_t i = fetched_by(t, t->nsteps - 1, &slot), ins, k;
-
-	*key = 0;
-	if (i == NO_STEP)
-		return false;
-	ins = lj_step_ins(t, i);
-	k = lj_bc_op(ins) == LJ_BC_TGETS  ? lj_bc_c(ins)
-	    : lj_bc_op(ins) == LJ_BC_GGET ? lj_bc_d(ins)
-					  : c->nkgc;
-	if (k < c->nkgc)
-		*key = c->kgc[k];
-	return lj_bc_op(ins) == LJ_BC_UGET &&
-	       lj_func_upvalue(t, p->mem, f->func, lj_bc_d(ins), out);
-}
-
-/* What step i called; not Lua's, when it entered nothing. */
-static struct func called_by(const struct lj_trace *t, uint32_t i)
-{
-	const struct lj_tframe *f = &t->frames[t->steps[i + 1].frame];
-
-	if (!lj_step_enters(t, i))
-		return (struct func){.code = -1};
-	return (struct func){.addr = f->func, .code = (int)f->code};
-}
-
-/* A local that was called on the way is called again: as it was then. */
-static bool called_local(const struct path *p, struct at a, uint32_t slot, struct func *out)
-{
-	const struct lj_trace *t = p->t;
-	uint32_t i, other;
-
-	if (fetched_by(t, t->nsteps - 1, &slot) != NO_STEP || slot == NO_SLOT)
-		return false;
-	for (i = 0; i + 1 < t->nsteps; i++) {
-		uint32_t ins = lj_step_ins(t, i);
-
-		if (t->steps[i].frame != (uint32_t)a.frame || lj_bc_op(ins) != LJ_BC_CALL)
-			continue;
-		other = lj_bc_a(ins);
-		if (fetched_by(t, i, &other) != NO_STEP || other != slot)
-			continue;
-		*out = called_by(t, i);
-		return true;
-	}
-	return false;
-}
-
-/* Which function a call at this place entered before on the way, if any. */
-static bool called_before(const struct path *p, struct at a, struct func *out)
-{
-	const struct lj_trace *t = p->t;
-	uint32_t code = t->frames[a.frame].code, i;
-
-	for (i = 0; i + 1 < t->nsteps; i++)
-		if (t->frames[t->steps[i].frame].code == code && t->steps[i].pc == a.pc) {
-			*out = called_by(t, i);
-			return out->code >= 0;
-		}
-	return false;
+	if (lj_bc_op(c->bc[pc]) > LJ_BC_ISNEP || pc + 1 >= c->sizebc)
+		return try_way(p, a, pc + 1, frame);
+	a.frame = frame;
+	return branch(p, a, pc + 2, target(pc + 1, c->bc[pc + 1]), NO_INS);
 }
 
 /* To the caller; below the trace's own frames, to where a RETF says. */
@@ -414,7 +317,7 @@ static bool leave(struct path *p, struct at a)
 	int code, frame;
 
 	if (f->parent >= 0)
-		return try_way(p, a, f->callpc + 1, f->parent);
+		return come_back(p, a, f->callpc, f->parent);
 	for (ref = a.retf; ref < t->nins; ref++)
 		if (lj_ins_at(t, ref)->o == LJ_IR_RETF)
 			break;
@@ -423,9 +326,10 @@ static bool leave(struct path *p, struct at a)
 	code = lj_trace_code(t, lj_trace_const(t, lj_ins_at(t, ref)->op2), &pos);
 	if (code < 0 || !pos)
 		return false;
-	frame = new_frame(p, (struct lj_tframe){.parent = -1,
-						.code = (uint32_t)code,
-						.func = own_func(p, (uint32_t)code)});
+	frame = lj_frames_add(t,
+			      (struct lj_tframe){.parent = -1,
+						 .code = (uint32_t)code,
+						 .func = lj_frames_own(t, p->mem, (uint32_t)code)});
 	if (frame < 0)
 		return false;
 	a.retf = ref + 1;
@@ -437,32 +341,14 @@ static bool leave(struct path *p, struct at a)
 	return false;
 }
 
-/* By pcall(): the next snapshot stands on a frame above pcall()'s. */
-static bool enter_protected(struct path *p, struct at a, uint32_t ins)
-{
-	const struct lj_trace *t = p->t;
-	const struct lj_tframe *f = &t->frames[a.frame];
-	const struct lj_tsnap *s = &t->snap[a.snap];
-	struct func func = {.protected = true};
-	uint32_t pos;
-
-	if (a.snap >= t->npre || f->slot < 0 || s->slot != f->slot + 4 + (int)lj_bc_a(ins))
-		return false;
-	func.code = lj_trace_code(t, s->pc, &pos);
-	if (func.code < 0)
-		return false;
-	if (a.guard < p->nguards && p->guards[a.guard].func.code == func.code &&
-	    p->guards[a.guard].ref < s->ref)
-		a.guard++;
-	return enter(p, a, &func, ins, false);
-}
-
-static bool call_this(struct path *p, struct at a, const struct func *func, uint32_t ins,
+static bool call_this(struct path *p, struct at a, const struct callee *callee, uint32_t ins,
 		      uint32_t next, bool tail)
 {
-	if (func->code >= 0)
-		return enter(p, a, func, ins, tail);
-	return tail ? leave(p, a) : enter_protected(p, a, ins) || try_way(p, a, next, a.frame);
+	if (callee->func.code >= 0)
+		return enter(p, a, callee, ins, tail);
+	if (callee->guard > a.guard)
+		a.guard = callee->guard;
+	return tail ? leave(p, a) : try_way(p, a, next, a.frame);
 }
 
 #define STITCH_SLOTS 3 /* of a continuation's frame, that some calls make first */
@@ -482,66 +368,110 @@ static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS;
 }
 
-/*
- * A call: what is called is not in the bytecode. It may be in an upvalue that never changes. Else
- * the trace has a guard for it when it is the first call of that value; or it was called at this
- * place before.
- */
-static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
+/* By a guard of the trace, which is met or was. */
+static bool call_guarded(struct path *p, struct at a, uint32_t i, uint32_t ins, uint32_t next,
+			 bool tail)
 {
+	return call_this(p, a, &(struct callee){.func = p->calls.guards[i].func, .guard = i + 1},
+			 ins, next, tail);
+}
+
+/*
+ * The values do not tell what is called. The trace has a guard for it when it is the first call of
+ * that value; or it was called at this place before.
+ */
+static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
+{
+	const struct func_guard *guards = p->calls.guards;
 	struct lj_trace *t = p->t;
 	const struct lj_tframe *f = &t->frames[a.frame];
 	const struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
-	bool is_plain = lj_bc_is_call(ins);
-	uint64_t key = 0;
-	struct func func;
+	bool is_plain = lj_bc_is_call(ins), iterates = lj_bc_op(ins) == LJ_BC_ITERC;
+	uint64_t key = is_plain && !iterates ? lj_frames_key(t, lj_bc_a(ins)) : 0;
+	struct callee callee = {.func.code = -1};
 	uint32_t i;
 
-	if (is_plain && ends_here(p, a, ins)) {
+	if (lj_frames_called(t, &callee.func) && enter(p, a, &callee, ins, tail))
+		return true;
+	if (a.guard < p->calls.nguards && (!s || guards[a.guard].ref < s->ref) &&
+	    lj_func_is_for(&guards[a.guard], ins, key) &&
+	    (is_plain || guards[a.guard].func.code >= 0) &&
+	    call_guarded(p, a, a.guard, ins, next, tail))
+		return true;
+	if (!is_plain && try_way(p, a, next, a.frame))
+		return true;
+	for (i = a.guard; i-- > 0 && key;) /* the same method again */
+		if (guards[i].key == key && call_guarded(p, a, i, ins, next, tail))
+			return true;
+	callee = (struct callee){.func.code = -1};
+	if (is_plain && call_this(p, a, &callee, ins, next, tail))
+		return true;
+	for (i = a.guard; i-- > 0;) /* one that the trace is sure of already */
+		if (guards[i].func.code >= 0 && lj_func_is_for(&guards[i], ins, key) &&
+		    call_guarded(p, a, i, ins, next, tail))
+			return true;
+	/* one of the traces that this one grew from was */
+	if (is_plain && s && f->slot >= 0 && s->slot == slot_of(t, f, ins, &callee, tail))
+		callee.func.code = lj_trace_code(t, s->pc, &i);
+	return callee.func.code >= 0 && enter(p, a, &callee, ins, tail);
+}
+
+/* A call; or an instruction that may call a metamethod, and goes on at next if it does not. */
+static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
+{
+	struct lj_trace *t = p->t;
+	struct callee callee;
+
+	if (lj_bc_is_call(ins) && ends_here(p, a, ins)) {
 		place(&t->snap[a.snap], t->nsteps, -1, false); /* on a frame of C's */
 		return true;
 	}
-	if (is_plain && lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN &&
-	    fetched(p, a, lj_bc_a(ins), &func, &key))
-		return call_this(p, a, &func, ins, next, tail);
-	if (called_before(p, a, &func) && enter(p, a, &func, ins, tail))
-		return true;
-	if (lj_bc_op(ins) == LJ_BC_CALL && called_local(p, a, lj_bc_a(ins), &func) &&
-	    call_this(p, a, &func, ins, next, tail))
-		return true;
-	if (a.guard < p->nguards && (!s || p->guards[a.guard].ref < s->ref) &&
-	    lj_func_is_for(&p->guards[a.guard], ins, key)) {
-		struct at b = a;
-
-		b.guard++;
-		func = p->guards[a.guard].func;
-		if ((is_plain || func.code >= 0) && call_this(p, b, &func, ins, next, tail))
+	switch (lj_calls(&p->calls, &t->frames[a.frame], ins, &callee)) {
+	case CALLS_THIS:
+		if (call_this(p, a, &callee, ins, next, tail))
 			return true;
-	}
-	if (!is_plain) {
+		break;
+	case CALLS_NOTHING:
 		if (try_way(p, a, next, a.frame))
 			return true;
-		for (i = a.guard; i-- > 0;)
-			if (lj_func_is_for(&p->guards[i], ins, key) &&
-			    p->guards[i].func.code >= 0 &&
-			    enter(p, a, &p->guards[i].func, ins, tail))
-				return true;
-		return false;
+		break;
+	case CALLS_UNKNOWN:
+		return guess_call(p, a, ins, next, tail);
 	}
-	for (i = a.guard; i-- > 0 && key;) /* the same method again */
-		if (p->guards[i].key == key && call_this(p, a, &p->guards[i].func, ins, next, tail))
-			return true;
-	if (call_this(p, a, &(struct func){.code = -1}, ins, next, tail))
+	return !p->strict && guess_call(p, a, ins, next, tail);
+}
+
+/* Does this instruction call a metamethod, or could it for all that is known? */
+static bool may_call(const struct path *p, struct at a, uint32_t ins)
+{
+	struct callee callee;
+	bool guarded = false;
+	uint32_t i;
+
+	for (i = 0; i < p->calls.nguards && !guarded; i++)
+		guarded = lj_func_is_for(&p->calls.guards[i], ins, 0);
+	if (!guarded && !p->calls.l->cdata)
+		return false;
+	switch (lj_calls(&p->calls, &p->t->frames[a.frame], ins, &callee)) {
+	case CALLS_THIS:
 		return true;
-	for (i = a.guard; i-- > 0;) /* one that the trace is sure of already */
-		if (p->guards[i].func.code >= 0 && lj_func_is_for(&p->guards[i], ins, key) &&
-		    enter(p, a, &p->guards[i].func, ins, tail))
-			return true;
-	/* one of the traces that this one grew from was */
-	func = (struct func){.code = -1};
-	if (s && f->slot >= 0 && s->slot == f->slot + (tail ? 0 : 2 + (int)lj_bc_a(ins)))
-		func.code = lj_trace_code(t, s->pc, &i);
-	return func.code >= 0 && enter(p, a, &func, ins, tail);
+	case CALLS_NOTHING:
+		return guarded && !p->strict;
+	default:
+		return guarded;
+	}
+}
+
+/* A comparison may call a metamethod, too. */
+static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
+{
+	struct callee callee;
+
+	if (may_call(p, a, ins) &&
+	    lj_calls(&p->calls, &p->t->frames[a.frame], ins, &callee) == CALLS_THIS &&
+	    callee.func.code >= 0 && enter(p, a, &callee, ins, false))
+		return true;
+	return branch(p, a, a.pc + 2, target(a.pc + 1, jump), ins);
 }
 
 /* The next snapshot stands here. */
@@ -550,28 +480,21 @@ static bool meet(struct path *p, struct at a)
 	struct lj_tframe *f = &p->t->frames[a.frame];
 	struct lj_tsnap *s = &p->t->snap[a.snap];
 	int32_t slot = f->slot;
+	struct label_mark mark;
 
-	if (!is_likely(p, a))
+	if (!is_likely(p, a) || lj_labels_mark(p->calls.l, &mark))
 		return false;
 	f->slot = s->slot;
 	place(s, p->t->nsteps, a.frame, false);
 	a.snap++;
 	a.since = p->t->nsteps;
+	p->calls.l->met = a.snap;
+	lj_label_snapshot(p->calls.l, s);
 	if (try_way(p, a, a.pc, a.frame))
 		return true;
+	lj_labels_back(p->calls.l, &mark);
 	f->slot = slot;
 	unplace(s);
-	return false;
-}
-
-/* Has the trace a guard for any metamethod of this instruction? */
-static bool has_metamethod(const struct path *p, uint32_t ins)
-{
-	uint32_t i;
-
-	for (i = 0; i < p->nguards; i++)
-		if (lj_func_is_for(&p->guards[i], ins, 0))
-			return true;
 	return false;
 }
 
@@ -584,12 +507,14 @@ static bool walk(struct path *p, struct at a)
 		const struct lj_code *c = &t->codes[t->frames[a.frame].code];
 		uint32_t ins;
 
+		if (p->calls.l->done < t->nsteps)
+			lj_label_step(p->calls.l, a.frame, a.pc);
 		if (a.snap < t->npre && is_at(p, &t->snap[a.snap], a.frame, a.pc) && meet(p, a))
 			return true;
 		if (a.snap == t->npre)
 			return true;
-		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX || p->tries++ >= TRIES_MAX ||
-		    goes_astray(p, a))
+		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX ||
+		    p->tries++ >= t->nsteps + TRIES_MAX || goes_astray(p, a))
 			return false;
 		ins = c->bc[a.pc];
 		t->steps[t->nsteps++] = (struct lj_step){.pc = a.pc, .frame = (uint32_t)a.frame};
@@ -597,14 +522,14 @@ static bool walk(struct path *p, struct at a)
 		case LJ_BC_ISLT ... LJ_BC_ISF:
 			if (a.pc + 1 >= c->sizebc || lj_bc_op(c->bc[a.pc + 1]) != LJ_BC_JMP)
 				return false;
-			return branch(p, a, a.pc + 2, target(a.pc + 1, c->bc[a.pc + 1]));
+			return compare(p, a, ins, c->bc[a.pc + 1]);
 		case LJ_BC_FORI:
 		case LJ_BC_JFORI:
 		case LJ_BC_FORL:
 		case LJ_BC_IFORL:
 		case LJ_BC_ITERL:
 		case LJ_BC_IITERL:
-			return branch(p, a, a.pc + 1, target(a.pc, ins));
+			return branch(p, a, a.pc + 1, target(a.pc, ins), ins);
 		case LJ_BC_JMP:
 		case LJ_BC_UCLO:
 		case LJ_BC_ISNEXT:
@@ -624,7 +549,7 @@ static bool walk(struct path *p, struct at a)
 		case LJ_BC_RET1:
 			return leave(p, a);
 		default:
-			if (*lj_bc_mm(ins) == '_' && has_metamethod(p, ins))
+			if (*lj_bc_mm(ins) == '_' && may_call(p, a, ins))
 				return call(p, a, ins, a.pc + 1, false);
 			a.pc++;
 		}
@@ -647,30 +572,45 @@ static void begin_at_loop(struct path *p, struct at a)
 static int go(struct path *p, bool strict)
 {
 	struct at a = {.retf = LJ_REF_BIAS + 1};
+	struct labels *l = p->calls.l;
 	struct lj_trace *t = p->t;
+	bool found;
 
 	t->nframes = t->nsteps = 0;
 	p->tries = p->choices = 0;
 	p->strict = strict;
-	a.frame = first_frames(p);
+	a.frame = lj_frames_first(t, p->mem);
 	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
 		return -EBADMSG;
 	begin_at_loop(p, a);
-	return walk(p, a) ? 0 : -EBADMSG;
+	lj_labels_begin(l);
+	found = walk(p, a);
+	while (found && l->done < t->nsteps)
+		lj_label_step(l, -1, 0);
+	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
 }
 
-int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem)
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, const struct lj_ffnames *names)
 {
+	struct lj_cdata cdata;
 	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
-	int r;
+	struct labels *l __cleanup(lj_labels_free) = NULL;
+	int r = lj_labels_new(t, mem, &l);
 
-	t->frames = calloc(FRAMES_MAX, sizeof(*t->frames));
+	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
 	t->steps = calloc(STEPS_MAX, sizeof(*t->steps));
-	if (!p || !t->frames || !t->steps)
+	if (!p || r || !t->frames || !t->steps)
 		return -ENOMEM;
 	p->t = t;
 	p->mem = mem;
-	p->nguards = lj_func_guards(t, mem, p->guards);
+	p->calls.l = l;
+	l->calls = &p->calls;
+	l->cdata = lj_cdata_open(mem, lj, g, &cdata) ? NULL : &cdata;
+	p->calls.names = names;
+	p->calls.nguards = lj_func_guards(t, mem, p->calls.guards);
 	r = go(p, true);
-	return r ? go(p, false) : 0;
+	if (r == -EBADMSG)
+		r = go(p, false);
+	return r ? r : lj_labels_finish(l);
 }

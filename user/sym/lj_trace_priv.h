@@ -18,6 +18,7 @@ struct lj_code {
 	double *kn;    /* [i]: number */
 	uint32_t nkgc, nkn;
 	bool vararg;
+	uint8_t numparams;
 };
 
 /* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
@@ -25,11 +26,13 @@ struct lj_code {
 struct lj_tframe {
 	int32_t parent; /* index; -1: not known */
 	int32_t slot;	/* -1: not known */
+	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */
 	bool tail;
-	bool protected; /* pcall() lies between it and the parent */
-	uint64_t func;	/* its GCfunc; 0: not known */
+	bool called;	 /* the parent called a table or userdata, which has this for __call */
+	uint8_t through; /* ffid of pcall() or xpcall() between it and the parent; 0: none */
+	uint64_t func;	 /* its GCfunc; 0: not known */
 };
 
 /* One instruction that was recorded, in order. */
@@ -50,6 +53,8 @@ struct lj_tsnap {
 	bool inside;   /* stands in a branching instruction; pc is where that did not go */
 	int32_t frame; /* -1: not known */
 };
+
+struct lj_ffnames;
 
 struct lj_place {
 	uint32_t mcofs;
@@ -138,12 +143,16 @@ static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
 	return step + 1 < t->nsteps && !next->pc && next->frame != t->steps[step].frame;
 }
 
-/* The parts of the work, in this order. 0, -EBADMSG: it cannot be followed, -ENOMEM. */
-int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem);
-int lj_trace_label(struct lj_trace *t);
+/*
+ * The parts of the work, in this order: path and labels; places. 0, -EBADMSG: it cannot be
+ * followed, -ENOMEM. g: global_State; names: of its functions; NULL: they could not be read.
+ */
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, const struct lj_ffnames *names);
 int lj_trace_assign(struct lj_trace *t);
 
-/* Parts of lj_trace_label(): what was recorded and is not settled yet; the loop's copies of it. */
+/* Parts of lj_labels_finish(): what was recorded and is not settled yet; the loop's copies of it.
+ */
 int lj_trace_match_gaps(struct lj_trace *t);
 void lj_trace_fill_recorded(struct lj_trace *t);
 int lj_trace_label_loop(struct lj_trace *t);

@@ -1,69 +1,205 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sym/lj_trace_value.h"
 
+#include "sym/lj_cdata.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+int lj_labels_mark(struct labels *l, struct label_mark *mark)
+{
+	if (l->nsaved + l->top > l->maxsaved) {
+		size_t max = 2 * (l->nsaved + l->top);
+		struct value *more = reallocarray(l->saved, max, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		l->saved = more;
+		l->maxsaved = max;
+	}
+	*mark = (struct label_mark){
+		.top = l->top,
+		.done = l->done,
+		.met = l->met,
+		.cur = l->cur,
+		.nsettled = l->nsettled,
+		.saved = l->nsaved,
+		.multres = l->multres,
+		.nstores = l->nstores,
+	};
+	if (l->top)
+		memcpy(l->saved + l->nsaved, l->slot, l->top * sizeof(*l->slot));
+	l->nsaved += l->top;
+	return 0;
+}
+
+static struct value unset(uint32_t slot)
+{
+	return (struct value){.kind = VALUE_UNSET, .ref = slot, .by = -1};
+}
+
+void lj_labels_back(struct labels *l, const struct label_mark *mark)
+{
+	if (mark->top)
+		memcpy(l->slot, l->saved + mark->saved, mark->top * sizeof(*l->slot));
+	while (l->top > mark->top) {
+		l->top--;
+		l->slot[l->top] = unset(l->top);
+	}
+	while (l->nsettled > mark->nsettled)
+		*lj_label_of(l->t, l->settled[--l->nsettled]) = -1;
+	l->done = mark->done;
+	l->met = mark->met;
+	l->cur = mark->cur;
+	l->nsaved = mark->saved;
+	l->multres = mark->multres;
+	l->nstores = mark->nstores;
+}
+
+struct value lj_value_number(double num)
+{
+	return (struct value){.kind = VALUE_NUM, .num = num, .by = -1};
+}
+
+struct value lj_value_object(uint64_t addr, uint8_t type)
+{
+	return (struct value){.kind = VALUE_OBJ, .obj = addr, .type = type, .by = -1};
+}
+
+struct value lj_value_const(const struct lj_code *code, uint32_t idx)
+{
+	return lj_value_number(idx < code->nkn ? code->kn[idx] : 0);
+}
+
+struct value lj_value_string(const struct lj_code *code, uint32_t idx)
+{
+	return lj_value_object(idx < code->nkgc ? code->kgc[idx] : 0, LJ_IRT_STR);
+}
+
+void lj_value_unset(struct labels *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < SLOTS; i++)
+		l->slot[i] = unset(i);
+}
+
+void lj_value_store(struct labels *l, uint32_t at, const struct value *v)
+{
+	if (at && l->nstores < l->maxstores)
+		l->stores[l->nstores++] = (struct stored){at, *v};
+}
+
+const struct value *lj_value_stored(const struct labels *l, uint32_t at)
+{
+	uint32_t i;
+
+	for (i = l->nstores; i-- > 0;)
+		if (l->stores[i].at == at)
+			return &l->stores[i].v;
+	return NULL;
+}
+
+struct value *lj_value_at(struct labels *l, uint32_t slot)
+{
+	if (slot >= l->top)
+		l->top = slot + 1;
+	return &l->slot[slot];
+}
 
 struct value *lj_value_slot(struct labels *l, const struct lj_tframe *f, uint32_t local)
 {
 	uint32_t i = (uint32_t)f->slot + 2 + local;
 
 	if (f->slot >= 0 && i < SLOTS)
-		return &l->slot[i];
+		return lj_value_at(l, i);
 	l->elsewhere = (struct value){.kind = VALUE_NONE, .by = -1};
 	return &l->elsewhere;
 }
 
 #define CONVERSIONS 4 /* in a row */
 
-/* A conversion of a value stands for it. */
-static uint32_t unconverted(const struct lj_trace *t, uint32_t ref)
+#define CONV_INDEX 2 /* lj_ir.h, IRCONV_INDEX: mode of a conversion of a table's index */
+
+static bool converts_index(const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_CONV && ir->op2 >> 12 == CONV_INDEX;
+}
+
+/* A conversion of a value stands for it; one of a table's index only where that is looked up. */
+static uint32_t unconverted(const struct lj_trace *t, uint32_t ref, bool index)
 {
 	uint32_t n = CONVERSIONS;
 
 	while (n-- && ref > LJ_REF_BIAS && ref < t->nins &&
-	       (lj_ins_at(t, ref)->o == LJ_IR_CONV || lj_ins_at(t, ref)->o == LJ_IR_TOBIT))
+	       (lj_ins_at(t, ref)->o == LJ_IR_CONV || lj_ins_at(t, ref)->o == LJ_IR_TOBIT) &&
+	       (index || !converts_index(lj_ins_at(t, ref))))
 		ref = lj_ins_at(t, ref)->op1;
 	return ref;
+}
+
+int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref)
+{
+	const struct lj_ins *ir;
+
+	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
+		return 0;
+	ir = lj_ins_at(t, ref);
+	return ir->o == LJ_IR_KINT     ? (int32_t)(ir->op1 | (uint32_t)ir->op2 << 16)
+	       : ir->o == LJ_IR_KINT64 ? (int64_t)lj_trace_const(t, ref)
+				       : 0;
 }
 
 static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool divisor)
 {
 	const struct lj_ins *ir;
-	int32_t i;
+	int64_t i;
 	double d;
 	uint64_t bits;
 
 	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
 		return false;
 	ir = lj_ins_at(t, ref);
-	if (ir->o == LJ_IR_KINT) {
-		i = (int32_t)(ir->op1 | (uint32_t)ir->op2 << 16);
-		return i == num || -(double)i == num;
+	if (ir->o == LJ_IR_KINT || ir->o == LJ_IR_KINT64) {
+		i = lj_value_integer(t, ref);
+		return (double)i == num;
 	}
 	if (ir->o != LJ_IR_KNUM)
 		return false;
 	bits = lj_trace_const(t, ref);
 	memcpy(&d, &bits, sizeof(d));
-	return d == num || d == -num || (divisor && d * num == 1.0);
+	return d == num || (divisor && d * num == 1.0);
 }
 
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
 
-static enum match matches(const struct labels *l, const struct value *v, uint32_t ref)
+static enum match matches(const struct labels *l, const struct value *v, uint32_t ref, bool index)
 {
 	const struct lj_ins *ir;
 
 	switch (v->kind) {
 	case VALUE_REF:
-		return ref == v->ref || unconverted(l->t, ref) == unconverted(l->t, v->ref)
+		return ref == v->ref || unconverted(l->t, ref, index) ==
+						unconverted(l->t, v->ref, index)
 			       ? MATCH_YES
 			       : MATCH_NO;
+	case VALUE_OBJ:
+		if (lj_ref_ok(l->t, ref) && lj_ins_at(l->t, ref)->o == LJ_IR_KSLOT)
+			ref = lj_ins_at(l->t, ref)->op1;
+		if (!lj_ref_ok(l->t, ref) || ref >= LJ_REF_BIAS ||
+		    (lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE) != v->type)
+			return MATCH_NO;
+		return lj_trace_const(l->t, ref) == v->obj ? MATCH_YES : MATCH_NO;
 	case VALUE_NUM:
 		return constant_is(l->t, ref, v->num, l->divides) ? MATCH_YES : MATCH_NO;
+	case VALUE_TYPENAME:
+	case VALUE_PLACE:
+		return MATCH_NO;
 	case VALUE_NONE:
 		return MATCH_MAYBE;
 	default:
-		ref = unconverted(l->t, ref);
+		ref = unconverted(l->t, ref, index);
 		if (ref <= LJ_REF_BIAS || ref >= l->t->nins)
 			return MATCH_MAYBE;
 		ir = lj_ins_at(l->t, ref);
@@ -74,21 +210,134 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 	}
 }
 
-void lj_value_range(const struct lj_trace *t, int32_t step, uint32_t *lo, uint32_t *hi)
+void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi)
 {
+	const struct lj_trace *t = l->t;
 	uint32_t i;
 
 	*lo = LJ_REF_BIAS + 1;
-	*hi = lj_recorded_end(t);
-	for (i = 0; i < t->npre; i++) {
+	*hi = l->met < t->npre ? t->snap[l->met].ref : lj_recorded_end(t);
+	for (i = l->met; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 
 		/* one that stands in a step: what it guards is that step's */
-		if (s->step < step + !s->inside && s->ref > *lo)
+		if (s->step < step + !s->inside) {
 			*lo = s->ref;
-		if (s->step > step && s->ref < *hi)
+			break;
+		}
+		if (s->step > step)
 			*hi = s->ref;
 	}
+}
+
+uint32_t lj_value_ref(const struct labels *l, const struct value *v)
+{
+	uint32_t ref;
+
+	if (v->kind == VALUE_REF)
+		return v->ref;
+	if (v->kind != VALUE_UNSET)
+		return 0;
+	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(l->t); ref++)
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_SLOAD && lj_ins_at(l->t, ref)->op1 == v->ref)
+			return ref;
+	return 0;
+}
+
+uint8_t lj_value_type(const struct labels *l, const struct value *v)
+{
+	uint32_t ref;
+
+	if (v->kind == VALUE_NUM)
+		return LJ_IRT_NUM;
+	if (v->kind == VALUE_OBJ)
+		return v->type;
+	if (v->kind == VALUE_TYPENAME)
+		return LJ_IRT_STR;
+	if (v->kind == VALUE_PLACE)
+		return LJ_IRT_CDATA;
+	ref = lj_value_ref(l, v);
+	return lj_ref_ok(l->t, ref) ? lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE : LJ_IRT_UNKNOWN;
+}
+
+/* The constant that the trace makes sure a field of this type of cdata `ref` is (argv2cdata). */
+static uint32_t guarded_field(const struct lj_trace *t, uint32_t ref, uint8_t type)
+{
+	uint32_t i;
+
+	for (i = LJ_REF_BIAS + 1; i < lj_recorded_end(t); i++) {
+		const struct lj_ins *ir = lj_ins_at(t, i), *of;
+
+		if (ir->o != LJ_IR_EQ || !lj_ref_ok(t, ir->op1))
+			continue;
+		of = lj_ins_at(t, ir->op1);
+		if (of->o == LJ_IR_FLOAD && of->op1 == ref && (of->t & LJ_IRT_TYPE) == type)
+			return (uint32_t)lj_value_integer(t, ir->op2);
+	}
+	return 0;
+}
+
+uint32_t lj_value_ctype(const struct labels *l, const struct value *v)
+{
+	uint32_t ref = lj_value_ref(l, v);
+	const struct lj_ins *ir;
+
+	if (v->kind == VALUE_PLACE)
+		return v->ctype;
+	if (v->kind == VALUE_OBJ)
+		return lj_cdata_type(l->mem, v->obj);
+	if (!lj_ref_ok(l->t, ref))
+		return 0;
+	ir = lj_ins_at(l->t, ref);
+	if (ir->o == LJ_IR_KGC)
+		return lj_cdata_type(l->mem, lj_trace_const(l->t, ref));
+	if (ir->o == LJ_IR_CNEW || ir->o == LJ_IR_CNEWI)
+		return (uint32_t)lj_value_integer(l->t, ir->op1);
+	return guarded_field(l->t, ref, LJ_IRT_U16);
+}
+
+uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v)
+{
+	uint32_t ref = lj_value_ref(l, v);
+
+	if (v->kind == VALUE_OBJ)
+		return l->cdata ? lj_cdata_named(l->cdata, v->obj) : 0;
+	if (!lj_ref_ok(l->t, ref))
+		return 0;
+	if (lj_ins_at(l->t, ref)->o == LJ_IR_KGC)
+		return l->cdata ? lj_cdata_named(l->cdata, lj_trace_const(l->t, ref)) : 0;
+	return guarded_field(l->t, ref, LJ_IRT_INT);
+}
+
+static void settle(struct labels *l, uint32_t ref, int32_t step)
+{
+	*lj_label_of(l->t, ref) = step;
+	l->settled[l->nsettled++] = ref;
+}
+
+/*
+ * An index is made an integer where it is used; and additions that made the number are made once
+ * more from that (lj_opt_narrow.c). Theirs are instructions of the step in hand.
+ */
+static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
+{
+	uint32_t n, at = ref;
+	const struct lj_ins *ir;
+
+	for (n = 0; n < CONVERSIONS && at > LJ_REF_BIAS && at < l->t->nins; n++) {
+		ir = lj_ins_at(l->t, at);
+		if (converts_index(ir)) {
+			for (; n--; ref = lj_ins_at(l->t, ref)->op1)
+				lj_value_settle(l, ref);
+			lj_value_settle(l, at);
+			return ir->op1;
+		}
+		if (ir->o != LJ_IR_ADD && ir->o != LJ_IR_SUB && ir->o != LJ_IR_ADDOV &&
+		    ir->o != LJ_IR_SUBOV)
+			break;
+		at = ir->op1;
+	}
+	return ref;
 }
 
 void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
@@ -97,14 +346,18 @@ void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 
 	if (v->kind != VALUE_NONE)
 		return;
+	if (settle_narrowed(l, ref) != ref) {
+		*v = (struct value){.kind = VALUE_REF, .ref = ref, .by = -1};
+		return;
+	}
 	if (v->by >= 0) {
 		uint32_t r = ref;
 
-		lj_value_range(l->t, v->by, &lo, &hi);
+		lj_value_range(l, v->by, &lo, &hi);
 		for (;; r = lj_ins_at(l->t, r)->op1) {
 			if (r >= lo && r < hi && *lj_label_of(l->t, r) < 0)
-				*lj_label_of(l->t, r) = v->by;
-			if (r == unconverted(l->t, r))
+				settle(l, r, v->by);
+			if (r == unconverted(l->t, r, true))
 				break;
 		}
 	}
@@ -115,7 +368,7 @@ void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 void lj_value_settle(struct labels *l, uint32_t ref)
 {
 	if (ref >= l->lo && ref < l->hi && *lj_label_of(l->t, ref) < 0) {
-		*lj_label_of(l->t, ref) = l->step;
+		settle(l, ref, l->step);
 		if (ref >= l->cur)
 			l->cur = ref + 1;
 	}
@@ -131,8 +384,12 @@ void lj_value_forget(struct labels *l, struct value *v)
 	*v = (struct value){.kind = VALUE_NONE, .by = l->step};
 }
 
-/* What an instruction works on: of a place in a table, the table. */
-static uint32_t first_operand(const struct lj_trace *t, const struct lj_ins *ir)
+bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref)
+{
+	return matches(l, v, ref, true) == MATCH_YES;
+}
+
+uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir)
 {
 	if ((ir->o == LJ_IR_HREFK || ir->o == LJ_IR_AREF) && lj_ref_ok(t, ir->op1) &&
 	    lj_ins_at(t, ir->op1)->o == LJ_IR_FLOAD)
@@ -144,8 +401,8 @@ static uint32_t first_operand(const struct lj_trace *t, const struct lj_ins *ir)
 static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct value *a,
 			 struct value *b, bool sure)
 {
-	enum match ma = a ? matches(l, a, op1) : MATCH_YES;
-	enum match mb = b ? matches(l, b, op2) : MATCH_YES;
+	enum match ma = a ? matches(l, a, op1, l->index) : MATCH_YES;
+	enum match mb = b ? matches(l, b, op2, l->index) : MATCH_YES;
 
 	/* what is known of one operand has to speak for it */
 	if (ma == MATCH_NO || mb == MATCH_NO || (sure && (ma != MATCH_YES || mb != MATCH_YES)) ||
@@ -162,32 +419,55 @@ static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct va
 static bool has_operands(struct labels *l, const struct lj_ins *ir, struct value *a,
 			 struct value *b, bool sure)
 {
-	uint32_t op1 = first_operand(l->t, ir);
+	uint32_t op1 = lj_value_table(l->t, ir);
 
 	return are_operands(l, op1, ir->op2, a, b, sure) ||
 	       (a && (b || lj_ir_mode[ir->o] & LJ_IRK_C) &&
 		are_operands(l, ir->op2, op1, a, b, sure));
 }
 
+struct range {
+	uint32_t from, to;
+	bool known;  /* both operands are; not only one of them */
+	bool common; /* subexpressions only */
+};
+
+static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wanted, op_set what,
+			struct value *a, struct value *b)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref;
+
+	for (ref = r->from; ref < r->to; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (!wanted(t, ir, what) ||
+		    (r->common &&
+		     (lj_ir_kind(ir->o) != LJ_IRK_N || (!b && lj_ir_op2_is_ref(ir->o)))) ||
+		    (!r->known && *lj_label_of(l->t, ref) >= 0) ||
+		    !has_operands(l, ir, a, b, r->known))
+			continue;
+		lj_value_settle(l, ref);
+		return ref;
+	}
+	return 0;
+}
+
 uint32_t lj_value_find(struct labels *l, wanted_fn wanted, op_set what, struct value *a,
 		       struct value *b)
 {
-	struct lj_trace *t = l->t;
-	uint32_t pass, ref;
+	uint32_t now = l->cur > l->lo ? l->cur : l->lo, ref, i;
+	/* what depends on its operands only is never made a second time */
+	const struct range ranges[] = {
+		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, true},
+		{now, l->hi, false, false},
+		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, false},
+	};
 
-	for (pass = 0; pass < 2; pass++) {
-		uint32_t from = pass ? LJ_REF_BIAS + 1 : l->cur > l->lo ? l->cur : l->lo;
-		uint32_t to = pass ? l->cur < l->hi ? l->cur : l->hi : l->hi;
-
-		for (ref = from; ref < to; ref++) {
-			const struct lj_ins *ir = lj_ins_at(t, ref);
-
-			if (!wanted(t, ir, what) || (!pass && *lj_label_of(t, ref) >= 0) ||
-			    !has_operands(l, ir, a, b, pass))
-				continue;
-			lj_value_settle(l, ref);
+	for (i = 0; i < 3; i++) {
+		ref = find_in(l, &ranges[i], wanted, what, a, b);
+		if (ref)
 			return ref;
-		}
 	}
 	return 0;
 }

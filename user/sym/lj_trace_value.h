@@ -14,7 +14,10 @@ enum value_kind {
 	VALUE_UNSET, /* what slot `ref` held when the trace began: an SLOAD */
 	VALUE_NONE,  /* not known; made by step `by` */
 	VALUE_REF,
-	VALUE_NUM, /* a number that the bytecode has */
+	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
+	VALUE_TYPENAME, /* what type() makes of a value of `type` */
+	VALUE_PLACE,	/* a struct or array inside a cdata: `ofs` bytes behind pointer `ref` */
+	VALUE_OBJ,	/* an object that either has; nil, false, true: address 0 */
 };
 
 struct value {
@@ -22,24 +25,103 @@ struct value {
 	uint32_t ref;
 	int32_t by; /* -1: not known */
 	double num;
+	uint64_t obj; /* address */
+	uint8_t type; /* of the object: LJ_IRT_* */
+	uint32_t ctype, ofs;
 };
+
+/* What the step put to the place that reference `at` is. */
+struct stored {
+	uint32_t at;
+	struct value v;
+};
+
+struct calls;
 
 struct labels {
 	struct lj_trace *t;
-	struct value slot[SLOTS];
+	const struct lb_mem *mem;
+	const struct calls *calls;
+	struct lj_cdata *cdata;	  /* NULL: the VM uses no C types */
+	struct value slot[SLOTS]; /* those from `top` on are unset */
+	uint32_t top;
 	struct value elsewhere; /* a slot that is not known */
+	uint32_t done;		/* steps that were gone */
+	uint32_t met;		/* snapshots that were met */
 	int32_t step;		/* in hand */
+	int multres;		/* results that the next CALLM takes; -1: not known */
+	int next_frame;		/* the step after it stands on this frame; -1: there is none */
+	bool enters;		/* it is the first of that */
 	uint32_t lo, hi;	/* references that it may have made */
 	uint32_t cur;		/* all below are settled */
 	bool divides;		/* a product by the reciprocal will do */
+	bool index;		/* it is looked up in a table */
 	bool keyed;		/* a string tells an access: its table need not be known */
+
+	struct stored *stores; /* in order: a store that another one follows may be gone */
+	uint32_t nstores, maxstores;
+	uint32_t *settled; /* references, in the order in which they were labelled */
+	uint32_t nsettled;
+	struct value *saved; /* what slots held at the marks, one mark after the other */
+	size_t nsaved, maxsaved;
 };
+
+/* A point of the way to which it can be taken back. */
+struct label_mark {
+	uint32_t top, done, met, cur, nsettled, nstores;
+	int multres;
+	size_t saved;
+};
+
+/* 0 or -ENOMEM: nothing was changed. */
+int lj_labels_mark(struct labels *l, struct label_mark *mark);
+/* As it was at the mark; later marks are void. */
+void lj_labels_back(struct labels *l, const struct label_mark *mark);
+
+/* Keeps what is stored; the last value that was, NULL: none. */
+void lj_value_store(struct labels *l, uint32_t at, const struct value *v);
+const struct value *lj_value_stored(const struct labels *l, uint32_t at);
+
+/* Values that bytecode tells: a number, an object of this type (LJ_IRT_*); code's number or string
+ * idx. */
+struct value lj_value_number(double num);
+struct value lj_value_object(uint64_t addr, uint8_t type);
+struct value lj_value_const(const struct lj_code *code, uint32_t idx);
+struct value lj_value_string(const struct lj_code *code, uint32_t idx);
+
+/* The integer constant that reference ref is; 0: it is none. */
+int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
+
+/* Is the value reference ref for sure? */
+bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref);
+
+/* The table that an instruction looks up in; of others operand 1. */
+uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir);
+
+/* All slots are as the trace found them. */
+void lj_value_unset(struct labels *l);
+
+/* A slot below SLOTS. */
+struct value *lj_value_at(struct labels *l, uint32_t slot);
 
 /* A frame's local; one that is not known where the frame's place is not. */
 struct value *lj_value_slot(struct labels *l, const struct lj_tframe *f, uint32_t local);
 
+/* The reference that a value is, also that of a slot that was loaded already. 0: none is known. */
+uint32_t lj_value_ref(const struct labels *l, const struct value *v);
+
+/* LJ_IRT_*; LJ_IRT_UNKNOWN. */
+#define LJ_IRT_UNKNOWN 0xff
+uint8_t lj_value_type(const struct labels *l, const struct value *v);
+
+/* The C type of a value that is a cdata; 0: not known. */
+uint32_t lj_value_ctype(const struct labels *l, const struct value *v);
+
+/* The type that a value stands for (ffi.typeof()); 0: not known, or it is none. */
+uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v);
+
 /* References that step made lie in [*lo, *hi): those between the snapshots before and after it. */
-void lj_value_range(const struct lj_trace *t, int32_t step, uint32_t *lo, uint32_t *hi);
+void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi);
 
 /* v turns out to be reference ref: what made it made that. */
 void lj_value_learn(struct labels *l, struct value *v, uint32_t ref);

@@ -60,7 +60,8 @@ void lj_traces_free(struct lj_traces **traces)
 }
 
 static int known_of(struct lj_traces *traces, const struct lj_build *build,
-		    const struct lb_rec_sample *rec, const struct lj_trace **out)
+		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
+		    const struct lj_trace **out)
 {
 	struct known *k, probe = {};
 	int r;
@@ -76,7 +77,7 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 		if (!k)
 			return -ENOMEM;
 		k->key = probe.key;
-		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, &k->trace);
+		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, names, &k->trace);
 		if (r && r != -EBADMSG) { /* it may be there the next time */
 			free(k);
 			return r == -ENOMEM ? r : -ENOENT;
@@ -95,6 +96,11 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 	return k->trace ? 0 : -ENOENT;
 }
 
+static uint8_t kind_of(const struct lj_trace_frame *f)
+{
+	return f->fast ? LB_FRAME_FF : LB_FRAME_LUA;
+}
+
 /* Is the sample's stack, from the top, the one that the trace expects there? */
 static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_frame *was, uint32_t n)
 {
@@ -105,7 +111,7 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 	for (i = 0; i < n; i++) {
 		const struct lb_frame *f = &rec->stack.frame[i];
 
-		if (LB_FRAME_KIND(f) != LB_FRAME_LUA || LB_FRAME_PTR(f) != was[i].proto ||
+		if (LB_FRAME_KIND(f) != kind_of(&was[i]) || LB_FRAME_PTR(f) != was[i].proto ||
 		    f->print != was[i].print || f->pc != was[i].pc)
 			return false;
 	}
@@ -113,7 +119,7 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 }
 
 int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
-		     struct lb_rec_sample *rec)
+		     const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
 	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
 	struct lb_stack *stack = &rec->stack;
@@ -124,7 +130,7 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 
 	if (!build->lj.ir)
 		return -ENOENT;
-	r = known_of(traces, build, rec, &trace);
+	r = known_of(traces, build, names, rec, &trace);
 	if (r)
 		return r;
 	r = lj_trace_frames(trace, rec->mcofs, is, was, &nwas);
@@ -146,7 +152,7 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 			i + 1 == n ? low : LB_FRAME_TRACE | (is[i].tail ? LB_FRAME_TAIL : 0);
 
 		stack->frame[i] = (struct lb_frame){
-			.word = LB_FRAME_WORD(LB_FRAME_LUA, flags | (i ? 0 : top), is[i].proto),
+			.word = LB_FRAME_WORD(kind_of(&is[i]), flags | (i ? 0 : top), is[i].proto),
 			.pc = is[i].pc,
 			.print = is[i].print,
 		};

@@ -12,6 +12,7 @@
 #include <luabpf/abi.h>
 #include <luabpf/mem.h>
 
+struct lj_ffnames;
 struct lj_traces;
 
 /* mem is the live process, and outlives the traces. */
@@ -20,10 +21,10 @@ void lj_traces_free(struct lj_traces **traces);
 
 /*
  * Puts the topmost frames of a sample that stands on a trace's snapshot where its machine code was
- * made from. Returns 0; -ENOENT: nothing finer is known than the snapshot, and the stack was left
- * as it is; or -ENOMEM.
+ * made from. names: of the VM's functions; NULL: not known. Returns 0; -ENOENT: nothing finer is
+ * known than the snapshot, and the stack was left as it is; or -ENOMEM.
  */
 int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
-		     struct lb_rec_sample *rec);
+		     const struct lj_ffnames *names, struct lb_rec_sample *rec);
 
 #endif

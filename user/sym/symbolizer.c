@@ -493,7 +493,7 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 		p->compiled_by = family;
 	}
 	if (!r)
-		r = family->refine(p->compiled, build, rec);
+		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
 	if (r == -ENOENT) {
 		s->coarse++;
 		r = 0;

@@ -25,10 +25,18 @@ struct lj_ins {
 _Static_assert(sizeof(struct lj_ins) == 8, "IRIns");
 
 enum {
+	LJ_IRT_NIL = 0,
+	LJ_IRT_FALSE = 1,
+	LJ_IRT_TRUE = 2,
 	LJ_IRT_STR = 4,
 	LJ_IRT_FUNC = 8,
-	LJ_IRT_FLOAT = 13,
+	LJ_IRT_P64 = 9,
+	LJ_IRT_CDATA = 10,
+	LJ_IRT_TAB = 11,
+	LJ_IRT_UDATA = 12,
+	LJ_IRT_FLOAT = 13, /* from here on: numbers */
 	LJ_IRT_NUM = 14,
+	LJ_IRT_U16 = 18,
 	LJ_IRT_INT = 19,
 	LJ_IRT_TYPE = 0x1f,
 	LJ_IRT_ISPHI = 0x40,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls of functions that are not Lua's: they become code, or nothing at all. */
+#include <string.h>
+
+#include "sym/lj_trace_call.h"
+#include "sym/lj_trace_step.h"
+#include "vm/lj_bc.h"
+
+/* select(): the number of arguments after the first, or one of them. */
+static struct value selected(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	struct value *which = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	int n = lj_calls_arguments(l, ins);
+
+	if (n > 0 && which->kind == VALUE_OBJ && lj_func_is_key(l->mem, which->obj, "#"))
+		return lj_value_number(n - 1);
+	if (n > 0 && which->kind == VALUE_NUM && which->num >= 1 && which->num < n &&
+	    n <= ARGUMENTS)
+		return *lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)which->num);
+	return (struct value){.kind = VALUE_NONE, .by = l->step};
+}
+
+/* What a built-in function that becomes code makes; 0: not known. */
+static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			     struct value *arg)
+{
+	uint32_t ref =
+		arg->kind == VALUE_NONE ? 0 : lj_value_find(l, lj_step_is, BUILTIN, arg, NULL);
+	int n = lj_calls_arguments(l, ins), i;
+	uint32_t of;
+	uint8_t o;
+
+	if (!ref)
+		return 0;
+	o = lj_ins_at(l->t, ref)->o;
+	if (o == LJ_IR_STRREF) { /* a string's byte, or a part of it */
+		of = lj_step_through(l, OPS(XLOAD) | OPS(SNEW), ref, NULL);
+		return of ? of : ref;
+	}
+	for (i = 2; i < n && o >= LJ_IR_BAND && o <= LJ_IR_BXOR; i++) { /* of many arguments */
+		of = lj_step_through(l, (op_set)1 << o, ref,
+				     lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i));
+		ref = of ? of : ref;
+	}
+	return ref;
+}
+
+/*
+ * What a call makes of its first argument that is not of a Lua function: one instruction, often; or
+ * just an argument.
+ */
+struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), ref;
+	struct value *arg = lj_value_slot(l, f, a + 2), made = {.kind = VALUE_NONE, .by = l->step};
+	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
+
+	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
+		return made;
+	if (name && (!strcmp(name, "setmetatable") || !strcmp(name, "assert")))
+		return *arg;
+	if (name && !strcmp(name, "type") && lj_value_type(l, arg) != LJ_IRT_UNKNOWN)
+		return (struct value){
+			.kind = VALUE_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
+	if (name && !strcmp(name, "select"))
+		return selected(l, f, ins);
+	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||
+	    (name && !strcmp(name, "ffi.new")))
+		ref = lj_step_new_cdata(l);
+	else
+		ref = find_builtin(l, f, ins, arg);
+	if (ref)
+		lj_value_set(&made, ref);
+	return made;
+}
+
+/* An array's next element: its index and value; nil at the end. False: it is another iterator. */
+static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), ref, at;
+	struct value *control = lj_value_slot(l, f, a - 1), next, element, one = lj_value_number(1);
+	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a - 3));
+
+	if (!name || strcmp(name, "ipairs_aux") != 0)
+		return false;
+	next = (struct value){.kind = VALUE_NONE, .by = l->step};
+	ref = control->kind == VALUE_NUM
+		      ? 0
+		      : lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), control, &one);
+	if (control->kind == VALUE_NUM)
+		next = lj_value_number(control->num + 1);
+	else if (ref)
+		lj_value_set(&next, ref);
+	at = next.kind == VALUE_NONE ? 0
+				     : lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF),
+						     lj_value_slot(l, f, a - 2), &next);
+	element = lj_step_loaded(l, at);
+	if (lj_bc_b(ins) > 2)
+		*lj_value_slot(l, f, a + 1) = element;
+	if (element.kind != VALUE_NONE && lj_value_type(l, &element) == LJ_IRT_NIL)
+		next = lj_value_object(0, LJ_IRT_NIL);
+	*lj_value_slot(l, f, a) = next;
+	return true;
+}
+
+void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), i;
+	struct value made = {.kind = VALUE_NONE, .by = l->step};
+
+	if (lj_bc_op(ins) == LJ_BC_ITERC && step_ipairs(l, f, ins))
+		return;
+	if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN)
+		made = lj_step_made(l, f, ins);
+	for (i = 0; i < RESULTS && i + 1 < lj_bc_b(ins); i++)
+		lj_value_forget(l, lj_value_slot(l, f, a + i));
+	if (lj_bc_b(ins) != 1)
+		*lj_value_slot(l, f, a) = made;
+	if (!lj_bc_b(ins))
+		l->multres = made.kind == VALUE_NONE ? -1 : 1;
+}

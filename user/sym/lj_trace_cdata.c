@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Fields and elements of cdata: what a step that accesses them made. */
+#include "sym/lj_cdata.h"
+#include "sym/lj_trace_call.h"
+#include "sym/lj_trace_step.h"
+#include "vm/lj_bc.h"
+
+/* Where the data of a cdata are: `ofs` bytes behind pointer `ref`, of this C type. */
+struct place {
+	uint32_t ref, ofs, type;
+};
+
+/* The pointer that a cdata holds. */
+static bool is_pointer(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_P64;
+}
+
+/* The type of a cdata. */
+static bool is_type(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_U16;
+}
+
+/* A new cdata: with what it is filled with at once. 0: none. */
+uint32_t lj_step_new_cdata(struct labels *l)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref = lj_value_find(l, lj_step_is, OPS(CNEW) | OPS(CNEWI), NULL, NULL), r;
+
+	for (r = ref + 1; ref && r < l->hi; r++) {
+		const struct lj_ins *ir = lj_ins_at(t, r);
+		bool field = ir->o == LJ_IR_ADD && ir->op1 == ref;
+		bool store = ir->o == LJ_IR_XSTORE && lj_ref_ok(t, ir->op1) &&
+			     lj_ins_at(t, ir->op1)->op1 == ref;
+
+		if (!field && !store && ir->o != LJ_IR_CONV)
+			break;
+		lj_value_settle(l, r);
+	}
+	return ref;
+}
+
+static bool place_of(struct labels *l, struct value *cdata, struct place *p)
+{
+	uint32_t ref = lj_value_ref(l, cdata);
+	const struct lj_ins *ir;
+
+	*p = (struct place){.ref = ref, .type = lj_value_ctype(l, cdata)};
+	if (!p->type || !l->cdata)
+		return false;
+	if (cdata->kind == VALUE_PLACE) {
+		p->ref = cdata->ref;
+		p->ofs = cdata->ofs;
+		return true;
+	}
+	if (ref <= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(l->t, ref);
+	if (ir->o == LJ_IR_CNEWI)
+		p->ref = ir->op2;
+	else if (lj_cdata_is_pointer(l->cdata, p->type))
+		p->ref = lj_value_find(l, is_pointer, 0, cdata, NULL);
+	else
+		p->ofs = LJ_CDATA_SIZE;
+	if (p->ref <= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(l->t, p->ref);
+	if (!p->ofs && ir->o == LJ_IR_ADD && lj_value_integer(l->t, ir->op2)) {
+		p->ofs = (uint32_t)lj_value_integer(l->t, ir->op2); /* moves add up */
+		p->ref = ir->op1;
+	}
+	return true;
+}
+
+/* Both operands are no constants. */
+static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_ADD && ir->op1 > LJ_REF_BIAS && ir->op2 > LJ_REF_BIAS;
+}
+
+/* The pointer to a place; 0: the trace has none. */
+static uint32_t find_place(struct labels *l, const struct place *p)
+{
+	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
+	struct value by = lj_value_number(p->ofs);
+
+	return p->ofs ? lj_value_find(l, lj_step_is, OPS(ADD), &from, &by) : p->ref;
+}
+
+/* A field, or an element, of the place that *p is. */
+static bool go_inside(struct labels *l, uint32_t ins, struct place *p)
+{
+	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
+	uint8_t op = lj_bc_op(ins);
+	uint32_t ofs;
+
+	if (op == LJ_BC_TGETS || op == LJ_BC_TSETS) {
+		if (!lj_cdata_field(l->cdata, p->type, lj_step_string(l->t, l->step, lj_bc_c(ins)),
+				    &ofs, &p->type))
+			return false;
+		p->ofs += ofs;
+		return true;
+	}
+	p->type = lj_cdata_element(l->cdata, p->type);
+	p->ref = lj_value_find(l, is_indexed, 0, &from, NULL);
+	return p->type && p->ref;
+}
+
+/* A field or an element of a cdata, or a method of its type. False: none of these. */
+bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst)
+{
+	uint32_t at;
+	struct place p;
+	struct value ptr;
+
+	at = lj_value_find(l, is_type, 0, cdata, NULL); /* it is guarded */
+	if (at)
+		lj_step_through(l, OPS(EQ), at, NULL);
+	if (lj_bc_op(ins) == LJ_BC_TGETS &&
+	    lj_calls_method(l, cdata, lj_step_string(l->t, l->step, lj_bc_c(ins)), dst)) {
+		l->t->steps[l->step].folded = true;
+		return true;
+	}
+	if (!place_of(l, cdata, &p) || !go_inside(l, ins, &p))
+		return false;
+	at = find_place(l, &p);
+	if (!strcmp(lj_bc_mm(ins), "__newindex")) {
+		lj_step_stored(l, at, dst);
+		return true;
+	}
+	if (lj_cdata_is_aggregate(l->cdata, p.type)) {
+		lj_value_set(&ptr, at);
+		if (at)
+			lj_value_find(l, lj_step_is, OPS(CNEWI), NULL, &ptr);
+		*dst = (struct value){
+			.kind = VALUE_PLACE, .ref = p.ref, .ofs = p.ofs, .ctype = p.type, .by = -1};
+		return true;
+	}
+	*dst = lj_step_loaded(l, at);
+	return true;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls, returns and loops: where values go, and what guards they made. */
+#include <string.h>
+
+#include "sym/lj_trace_call.h"
+#include "sym/lj_trace_step.h"
+#include "vm/lj_bc.h"
+
+/* A guard that a function is this one. */
+static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_set func)
+{
+	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
+}
+
+/* A guard that what is called is what was called: the function, or one of its prototype. */
+static void find_guard(struct labels *l, struct value *called)
+{
+	uint32_t pc;
+
+	if (called->kind == VALUE_NONE || lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
+		return;
+	pc = lj_value_find(l, lj_step_is, OPS(FLOAD), called, NULL);
+	if (pc)
+		lj_step_through(l, OPS(EQ), pc, NULL);
+}
+
+/* The frame of the Lua function that the step in hand enters; NULL: none. */
+static const struct lj_tframe *entered(struct labels *l)
+{
+	const struct lj_tframe *to;
+
+	if (!l->enters)
+		return NULL;
+	to = &l->t->frames[l->next_frame];
+	if (to->func)
+		lj_value_find(l, is_guard_for, to->func, NULL, NULL);
+	return to;
+}
+
+/* A metamethod's arguments are the operands. Those that are no slots are not known. */
+void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	const struct lj_tframe *to = entered(l);
+	struct value arg[3];
+	uint32_t i, n;
+
+	if (!to)
+		return;
+	n = lj_operands(l, f, ins, arg);
+	for (i = 0; i < n; i++)
+		*lj_value_slot(l, to, i) = arg[i];
+}
+
+/* A frame's results go to where its caller's instruction wants them. */
+static void deliver(struct labels *l, const struct lj_tframe *f, const struct value *results,
+		    uint32_t n, bool below)
+{
+	const struct lj_tframe *to;
+	uint32_t call, a, wanted, i;
+
+	if (l->next_frame < 0)
+		return;
+	to = &l->t->frames[l->next_frame];
+	if (f->parent < 0 || &l->t->frames[f->parent] != to)
+		return;
+	call = l->t->codes[to->code].bc[f->callpc];
+	a = lj_bc_a(call);
+	wanted = lj_bc_is_call(call) ? lj_bc_b(call) : lj_bc_mode_a(call) == LJ_BCM_DST ? 2 : 0;
+	if (below) /* slots are counted from the caller's base from now on */
+		lj_value_unset(l);
+	if (f->through && wanted > 1) { /* pcall() returns true first */
+		*lj_value_slot(l, to, a++) = lj_value_object(0, LJ_IRT_TRUE);
+		wanted--;
+	}
+	if (lj_bc_is_call(call) && !wanted) { /* all of them */
+		wanted = n + 1;
+		l->multres = n < RESULTS ? (int)n + !!f->through : -1;
+	}
+	for (i = 0; i < RESULTS && i + 1 < wanted; i++) {
+		if (i < n)
+			*lj_value_slot(l, to, a + i) = results[i];
+		else
+			lj_value_forget(l, lj_value_slot(l, to, a + i));
+	}
+}
+
+static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i;
+	bool below = lj_value_find(l, lj_step_is, OPS(RETF), NULL, NULL);
+	struct value results[RESULTS];
+
+	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++)
+		results[i] = *lj_value_slot(l, f, lj_bc_a(ins) + i);
+	deliver(l, f, results, i, below);
+}
+
+/* How many slots a call's arguments may take: all that are followed, when it is not known. */
+uint32_t lj_step_arguments(const struct labels *l, uint32_t ins)
+{
+	int n = lj_calls_arguments(l, ins);
+
+	return n < 0 || n > ARGUMENTS ? ARGUMENTS : (uint32_t)n;
+}
+
+/* What a call takes, its function among it. */
+static void load_arguments(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+
+	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN) {
+		for (i = 3; i && a >= 3; i--) {
+			lj_step_load(l, lj_value_slot(l, f, a - i));
+			*lj_value_slot(l, f, i == 3 ? a : a + 4 - i) = *lj_value_slot(l, f, a - i);
+		}
+		return;
+	}
+	lj_step_load(l, lj_value_slot(l, f, a));
+	for (i = 0; i < n; i++)
+		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
+}
+
+/* A vararg function's frame takes what it was called with, from number `first` on, to `local`. */
+static void take_copies(struct labels *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
+{
+	uint32_t n = (uint32_t)f->copied - 2, i;
+
+	for (i = 0; first + i < n && i < ARGUMENTS; i++)
+		*lj_value_slot(l, f, local + i) =
+			*lj_value_slot(l, f, first + i - (uint32_t)f->copied);
+}
+
+/*
+ * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
+ * __call() that takes what was called for its first argument: these move them up.
+ */
+static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	const struct lj_tframe *to = entered(l);
+	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
+
+	if (!to)
+		return false;
+	if (to->copied)
+		take_copies(l, to, 0, 0);
+	if (!to->through && !to->called)
+		return true;
+	while (i-- > 0)
+		*lj_value_slot(l, to, i) = *lj_value_slot(l, to, i - 1u);
+	if (to->called)
+		*lj_value_slot(l, to, 0) = *lj_value_slot(l, f, lj_bc_a(ins));
+	return true;
+}
+
+/* A Lua function takes the caller's place. Another one's results are the caller's. */
+static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+	struct value args[ARGUMENTS], called, made;
+	const struct lj_tframe *to;
+
+	lj_step_load(l, lj_value_slot(l, f, a));
+	called = *lj_value_slot(l, f, a);
+	for (i = 0; i < n; i++) {
+		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
+		args[i] = *lj_value_slot(l, f, a + 2 + i);
+	}
+	find_guard(l, &called);
+	to = entered(l);
+	if (!to) {
+		made = lj_step_made(l, f, ins);
+		deliver(l, f, &made, 1, false);
+		return;
+	}
+	for (i = 0; !to->through && !to->called && i < n; i++)
+		*lj_value_slot(l, to, i - (uint32_t)to->copied) = args[i];
+	if (to->copied)
+		take_copies(l, to, 0, 0);
+}
+
+/* How many arguments a vararg function has beyond those that it names. */
+static int varargs(const struct labels *l, const struct lj_tframe *f)
+{
+	int n = f->copied - 2 - l->t->codes[f->code].numparams;
+
+	return n > 0 ? n : 0;
+}
+
+/* Loops, calls, returns; and what else writes slots. */
+void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins);
+	struct value *va = lj_value_slot(l, f, a), *by;
+
+	switch (lj_bc_op(ins)) {
+	case LJ_BC_FORI:
+	case LJ_BC_JFORI:
+		*lj_value_slot(l, f, a + 3) = *va;
+		break;
+	case LJ_BC_FORL:
+	case LJ_BC_IFORL: /* the index grows */
+		by = lj_value_slot(l, f, a + 2);
+		if (va->kind == VALUE_NUM && by->kind == VALUE_NUM)
+			va->num += by->num;
+		else
+			lj_step_result(l, va,
+				       lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), va,
+						     by->kind == VALUE_NUM ? by : NULL));
+		*lj_value_slot(l, f, a + 3) = *va;
+		break;
+	case LJ_BC_ITERL:
+	case LJ_BC_IITERL: /* the first result is the next turn's control variable */
+		*lj_value_slot(l, f, a - 1) = *va;
+		break;
+	case LJ_BC_RET:
+	case LJ_BC_RET1:
+	case LJ_BC_RET0:
+	case LJ_BC_RETM:
+		step_return(l, f, ins);
+		break;
+	case LJ_BC_CALLT:
+	case LJ_BC_CALLMT:
+		step_tailcall(l, f, ins);
+		break;
+	case LJ_BC_CALL:
+	case LJ_BC_CALLM:
+	case LJ_BC_ITERC:
+	case LJ_BC_ITERN:
+		load_arguments(l, f, ins);
+		if (lj_bc_op(ins) == LJ_BC_CALL || lj_bc_op(ins) == LJ_BC_CALLM)
+			find_guard(l, va);
+		if (step_enters(l, f, ins))
+			break;
+		lj_step_builtin(l, f, ins);
+		break;
+	case LJ_BC_VARG:
+		if (!lj_bc_b(ins))
+			l->multres = f->copied ? varargs(l, f) : -1;
+		if (f->copied)
+			take_copies(l, f, l->t->codes[f->code].numparams, a);
+		else
+			lj_value_forget(l, va);
+		break;
+	default:
+		if (lj_bc_mode_a(ins) != LJ_BCM_OTHER)
+			lj_value_forget(l, va);
+	}
+}

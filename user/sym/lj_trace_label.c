@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which bytecode each instruction of the intermediate code was recorded for. The recorder emits it
+ * in the order of the bytecode, so one that is certain bounds all others: these are found by going
+ * the way with references for values. A slot's value is known where an instruction was
+ * found that has the operation and the operands that the bytecode asks for; a value that nothing
+ * tells is known from the instruction that uses it, or from the next snapshot, which has all live
+ * slots.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sym/lj_trace_label.h"
+#include "sym/lj_trace_step.h"
+#include "vm/lj_bc.h"
+
+/* What a product by 2 becomes. */
+static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_ADD && ir->op1 == ir->op2;
+}
+
+static double folded(uint32_t which, double b, double c)
+{
+	switch (which) {
+	case 0:
+		return b + c;
+	case 1:
+		return b - c;
+	case 2:
+		return b * c;
+	case 3:
+		return b / c;
+	default:
+		return b - floor(b / c) * c;
+	}
+}
+
+static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
+		       uint32_t which)
+{
+	uint32_t ref, r;
+
+	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
+		l->t->steps[l->step].folded = true;
+		*dst = (struct value){
+			.kind = VALUE_NUM, .num = folded(which, b->num, c->num), .by = -1};
+		return;
+	}
+	l->divides = which == 3;
+	ref = lj_value_find(l, lj_step_is, lj_trace_arith[which], b, c);
+	l->divides = false;
+	if (!ref && which == 1 && c->kind == VALUE_NUM) {
+		struct value negative = lj_value_number(-c->num);
+
+		ref = lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), b, &negative);
+	}
+	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
+		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
+		if (ref)
+			lj_value_learn(l, b->kind == VALUE_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
+	}
+	if (!ref && which == 4 && c->kind == VALUE_NUM) { /* by a power of 2 */
+		struct value mask = lj_value_number(c->num - 1);
+
+		ref = lj_value_find(l, lj_step_is, OPS(BAND), b, &mask);
+	}
+	if (!ref && !which && (b->kind == VALUE_NUM ? b : c)->kind == VALUE_NUM &&
+	    (b->kind == VALUE_NUM ? b : c)->num == 0) { /* an integer is itself then */
+		l->t->steps[l->step].folded = true;
+		*dst = b->kind == VALUE_NUM ? *c : *b;
+		return;
+	}
+	if (!ref) {
+		lj_value_forget(l, dst);
+		return;
+	}
+	/* a - floor(a/b)*b */
+	if (which == 4 && lj_ins_at(l->t, ref)->o != LJ_IR_BAND && ref >= l->lo && ref < l->hi)
+		for (r = ref + 1; r < l->hi && r < ref + 4; r++)
+			if (lj_ins_at(l->t, r)->o == LJ_IR_SUB) {
+				lj_value_settle(l, r);
+				ref = r;
+				break;
+			}
+	lj_value_set(dst, ref);
+}
+
+/* Constants, copies, arithmetic: what takes slots and makes one. False: none of these. */
+static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)),
+		     *vd = lj_value_slot(l, f, lj_bc_d(ins));
+	struct value *vb = lj_value_slot(l, f, lj_bc_b(ins)),
+		     *vc = lj_value_slot(l, f, lj_bc_c(ins));
+	struct value num = lj_value_const(lj_code_of(l->t, l->step), lj_bc_c(ins));
+	uint8_t op = lj_bc_op(ins);
+
+	switch (op) {
+	case LJ_BC_MOV:
+		lj_step_load(l, vd);
+		*va = *vd;
+		return true;
+	case LJ_BC_ISTC:
+	case LJ_BC_ISFC:
+		*va = *vd;
+		return true;
+	case LJ_BC_KSTR:
+		*va = lj_value_string(lj_code_of(l->t, l->step), lj_bc_d(ins));
+		return true;
+	case LJ_BC_KPRI:
+		*va = lj_value_object(0, (uint8_t)lj_bc_d(ins));
+		return true;
+	case LJ_BC_KSHORT:
+		*va = lj_value_number((int16_t)lj_bc_d(ins));
+		return true;
+	case LJ_BC_KNUM:
+		*va = lj_value_const(lj_code_of(l->t, l->step), lj_bc_d(ins));
+		return true;
+	case LJ_BC_UNM:
+		lj_step_result(l, va,
+			       lj_value_find(l, lj_step_is,
+					     OPS(NEG) | OPS(BXOR) | OPS(SUB) | OPS(SUBOV), vd,
+					     NULL));
+		return true;
+	case LJ_BC_LEN:
+		lj_step_result(
+			l, va,
+			lj_value_find(l, lj_step_is, OPS(ALEN) | OPS(FLOAD) | CALLS, vd, NULL));
+		return true;
+	case LJ_BC_ADDVN ... LJ_BC_MODVN:
+		step_arith(l, va, vb, &num, op - LJ_BC_ADDVN);
+		return true;
+	case LJ_BC_ADDNV ... LJ_BC_MODNV:
+		step_arith(l, va, &num, vb, op - LJ_BC_ADDNV);
+		return true;
+	case LJ_BC_ADDVV ... LJ_BC_MODVV:
+		step_arith(l, va, vb, vc, op - LJ_BC_ADDVV);
+		return true;
+	case LJ_BC_POW:
+		lj_step_result(l, va,
+			       lj_value_find(l, lj_step_is,
+					     OPS(POW) | OPS(MUL) | OPS(FPMATH) | CALLS, vb, NULL));
+		return true;
+	case LJ_BC_TNEW:
+	case LJ_BC_TDUP:
+		lj_step_result(l, va,
+			       lj_value_find(l, lj_step_is, OPS(TNEW) | OPS(TDUP), NULL, NULL));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Operands are loaded before an instruction is looked at, in this order (lj_record_ins). */
+static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+	bool a = op <= LJ_BC_ISNEP || (op >= LJ_BC_TSETV && op <= LJ_BC_TSETB);
+	bool b = (op >= LJ_BC_ADDVN && op <= LJ_BC_POW) ||
+		 (op >= LJ_BC_TGETV && op <= LJ_BC_TGETB) ||
+		 (op >= LJ_BC_TSETV && op <= LJ_BC_TSETB);
+	bool c = (op >= LJ_BC_ADDVV && op <= LJ_BC_POW) || op == LJ_BC_TGETV || op == LJ_BC_TSETV;
+	bool d = op <= LJ_BC_ISNEV || (op >= LJ_BC_ISTC && op <= LJ_BC_LEN) || op == LJ_BC_USETV;
+
+	if (a)
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_a(ins)));
+	if (b)
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_b(ins)));
+	if (c)
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_c(ins)));
+	if (d)
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_d(ins)));
+}
+
+static void step_one(struct labels *l)
+{
+	const struct lj_trace *t = l->t;
+	const struct lj_tframe *f = &t->frames[t->steps[l->step].frame];
+	uint32_t ins = lj_step_ins(t, (uint32_t)l->step);
+
+	load_operands(l, f, ins);
+	if (*lj_bc_mm(ins) == '_')
+		lj_step_metamethod(l, f, ins);
+	if (!step_value(l, f, ins) && !lj_step_place(l, f, ins))
+		lj_step_control(l, f, ins);
+}
+
+/* All that is live is in a snapshot. */
+void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++) {
+		uint32_t slot = s->map[i] >> 24, ref = s->map[i] & 0xffff;
+
+		if (slot >= SLOTS || (s->map[i] & LJ_SNAP_FRAME) || !lj_ref_ok(l->t, ref))
+			continue;
+		if (ref > LJ_REF_BIAS)
+			lj_value_learn(l, lj_value_at(l, slot), ref);
+		lj_value_set(lj_value_at(l, slot), ref);
+	}
+}
+
+void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc)
+{
+	const struct lj_trace *t = l->t;
+
+	l->step = (int32_t)l->done++;
+	l->next_frame = next_frame;
+	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->steps[l->step].frame;
+	lj_value_range(l, l->step, &l->lo, &l->hi);
+	step_one(l);
+}
+
+/*
+ * A trace that begins at a loop's end begins with that: whether the loop's numbers are as they were
+ * (rec_for_loop), before the first instruction of its body.
+ */
+static void label_entry(struct lj_trace *t)
+{
+	const struct lj_tframe *f = &t->frames[t->steps[0].frame];
+	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + 2 + lj_bc_a(ins), ref;
+
+	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t); ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->o == LJ_IR_SLOAD ? ir->op1 < slot || ir->op1 > slot + 2
+					 : ir->o > LJ_IR_GT || ir->op1 >= ref)
+			break;
+		*lj_label_of(t, ref) = 0;
+	}
+}
+
+void lj_labels_begin(struct labels *l)
+{
+	struct lj_trace *t = l->t;
+	uint32_t i;
+
+	for (i = 0; i < t->nins - LJ_REF_BIAS; i++)
+		t->label[i] = -1;
+	lj_value_unset(l);
+	l->top = l->nsettled = l->nstores = l->met = 0;
+	l->nsaved = 0;
+	l->multres = -1;
+	l->cur = LJ_REF_BIAS + 1;
+	l->done = t->nsteps;
+	if (t->nsteps)
+		label_entry(t);
+}
+
+int lj_labels_finish(struct labels *l)
+{
+	struct lj_trace *t = l->t;
+	uint32_t i, ref;
+	int r;
+
+	/* from a guarded branch's snapshot to the guard: the branch's own */
+	for (i = 0; i < t->npre; i++)
+		for (ref = t->snap[i].ref; t->snap[i].inside && ref < t->nins; ref++) {
+			*lj_label_of(t, ref) = t->snap[i].step;
+			if (lj_ins_at(t, ref)->t & LJ_IRT_GUARD)
+				break;
+		}
+	r = lj_trace_match_gaps(t);
+	if (r)
+		return r;
+	lj_trace_fill_recorded(t);
+	return t->loopref ? lj_trace_label_loop(t) : 0;
+}
+
+void lj_labels_free(struct labels **lp)
+{
+	if (!*lp)
+		return;
+	free((*lp)->settled);
+	free((*lp)->stores);
+	free((*lp)->saved);
+	free(*lp);
+	*lp = NULL;
+}
+
+int lj_labels_new(struct lj_trace *t, const struct lb_mem *mem, struct labels **out)
+{
+	struct labels *l __cleanup(lj_labels_free) = calloc(1, sizeof(*l));
+
+	t->label = calloc(t->nins - LJ_REF_BIAS, sizeof(*t->label));
+	if (!l || !t->label)
+		return -ENOMEM;
+	l->settled = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->settled));
+	l->maxstores = t->nins - LJ_REF_BIAS; /* those that are gone left a NOP */
+	l->stores = calloc(l->maxstores, sizeof(*l->stores));
+	if (!l->settled || !l->stores)
+		return -ENOMEM;
+	l->t = t;
+	l->mem = mem;
+	*out = TAKE_PTR(l);
+	return 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Upvalues and tables: what a step that accesses them made. */
+#include "sym/lj_trace_call.h"
+#include "sym/lj_trace_step.h"
+#include "vm/lj_bc.h"
+
+#define UPVALUE(func, idx) ((op_set)(func) << 8 | (idx))
+
+static bool is_keyed(const struct lj_trace *t, const struct lj_ins *ir, op_set gcstr)
+{
+	return (ir->o == LJ_IR_HREFK || ir->o == LJ_IR_HREF || ir->o == LJ_IR_NEWREF) &&
+	       lj_trace_key(t, ir) == gcstr;
+}
+
+/* An upvalue of a function: that is a constant, or what the trace found in slot 0. */
+static bool is_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set what)
+{
+	uint64_t func = (uint64_t)(what >> 8);
+
+	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op2 >> 8 == (what & 0xff) &&
+	       (!func || ir->op1 >= LJ_REF_BIAS || lj_trace_const(t, ir->op1) == func);
+}
+
+/* A guard that the function at the trace's base is the one that it was recorded for. */
+static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)unused;
+	return ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
+	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
+}
+
+/* An upvalue that never changes: the trace has numbers, functions and strings for constants; some
+ * cdata, too. */
+static bool constant_upvalue(struct labels *l, uint64_t closure, uint32_t idx, bool cdata,
+			     struct value *out)
+{
+	uint64_t v;
+	uint8_t type;
+	double num;
+
+	if (!lj_func_upvalue(l->mem, closure, idx, &v))
+		return false;
+	if (LJ_TV_TYPE(v) >= 0 || LJ_TV_TYPE(v) < LJ_TUDATA) {
+		memcpy(&num, &v, sizeof(num));
+		*out = lj_value_number(num);
+		return true;
+	}
+	type = (uint8_t)~LJ_TV_TYPE(v);
+	if (cdata ? type != LJ_IRT_CDATA : type != LJ_IRT_FUNC && type != LJ_IRT_STR)
+		return false;
+	*out = lj_value_object(LJ_TV_GCPTR(v), type);
+	return true;
+}
+
+/* The place of a function's upvalue, also when another function that shares it made it. 0: none. */
+static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
+{
+	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
+	uint64_t uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
+
+	if (!uv)
+		return ref;
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if ((ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op1 < LJ_REF_BIAS &&
+		    lj_func_uv(l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
+			return ref;
+	}
+	return 0;
+}
+
+/*
+ * An upvalue that is still open may be a slot that the trace has: it makes sure of that
+ * (rec_upvalue), and accesses the slot. NULL: not this one.
+ */
+static struct value *open_upvalue(struct labels *l, uint32_t ref)
+{
+	struct value base = {.kind = VALUE_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
+	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0, slot = 2;
+
+	at = (struct value){.kind = VALUE_REF, .ref = add ? add : ref, .by = -1};
+	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base))
+		return NULL;
+	if (add)
+		slot -= (uint32_t)(lj_value_integer(l->t, lj_ins_at(l->t, add)->op2) / 8);
+	if (slot >= SLOTS)
+		return NULL;
+	lj_step_load(l, lj_value_at(l, slot));
+	return lj_value_at(l, slot);
+}
+
+/* Where a string's value is in a table; when it is not in that, in the one that its metatable has
+ * for it. */
+static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table, bool load)
+{
+	uint32_t obj = lj_value_ref(l, table), place, n;
+
+	l->keyed = true;
+	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
+	l->keyed = false;
+	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
+		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
+		uint32_t at = lj_value_find(l, is_keyed, gcstr, &in, NULL);
+
+		if (at) {
+			struct value v = lj_step_loaded(l, at);
+
+			if (v.kind != VALUE_NONE && lj_value_type(l, &v) != LJ_IRT_NIL)
+				return at;
+		}
+		obj = lj_calls_index_table(l, obj);
+	}
+	return place;
+}
+
+/* Upvalues and tables. False: neither. */
+bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), *open,
+		     *vb = lj_value_slot(l, f, lj_bc_b(ins));
+	struct value *vc = lj_value_slot(l, f, lj_bc_c(ins)), byte = lj_value_number(lj_bc_c(ins));
+	uint64_t global = lj_step_string(l->t, l->step, lj_bc_d(ins));
+	uint8_t op = lj_bc_op(ins);
+	bool load = op == LJ_BC_UGET || !strcmp(lj_bc_mm(ins), "__index");
+	uint32_t ref;
+
+	if (op >= LJ_BC_TGETV && op <= LJ_BC_TSETB && lj_value_type(l, vb) == LJ_IRT_CDATA &&
+	    lj_step_cdata(l, ins, vb, va))
+		return true;
+	switch (op) {
+	case LJ_BC_UGET:
+		if (constant_upvalue(l, f->func, lj_bc_d(ins), false, va)) {
+			lj_value_find(l, is_own_guard, 0, NULL, NULL);
+			l->t->steps[l->step].folded = true;
+			return true;
+		}
+		ref = find_upvalue(l, f->func, lj_bc_d(ins));
+		open = open_upvalue(l, ref);
+		if (open) {
+			*va = *open;
+			return true;
+		}
+		if (!ref && constant_upvalue(l, f->func, lj_bc_d(ins), true, va))
+			return true;
+		break;
+	case LJ_BC_USETV:
+		ref = find_upvalue(l, f->func, lj_bc_a(ins));
+		va = lj_value_slot(l, f, lj_bc_d(ins));
+		open = open_upvalue(l, ref);
+		if (open) {
+			*open = *va;
+			return true;
+		}
+		break;
+	case LJ_BC_GGET:
+	case LJ_BC_GSET:
+		ref = lj_value_find(l, is_keyed, global, NULL, NULL);
+		break;
+	case LJ_BC_TGETS:
+	case LJ_BC_TSETS:
+		ref = find_keyed(l, lj_step_string(l->t, l->step, lj_bc_c(ins)), vb,
+				 op == LJ_BC_TGETS);
+		break;
+	case LJ_BC_TGETB:
+	case LJ_BC_TSETB:
+		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF), vb, &byte);
+		break;
+	case LJ_BC_TGETV:
+	case LJ_BC_TSETV:
+	case LJ_BC_TGETR:
+	case LJ_BC_TSETR:
+		l->index = true;
+		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | OPS(HREFK), vb, vc);
+		l->index = false;
+		if (!ref) /* an element of an array that is no table (FFI) */
+			lj_value_find(l, lj_step_is, OPS(MUL) | OPS(BSHL) | OPS(ADD), vc, NULL);
+		break;
+	default:
+		return false;
+	}
+	if (!load) {
+		lj_step_stored(l, ref, va);
+		return true;
+	}
+	*va = lj_step_loaded(l, ref);
+	if (ref && va->kind == VALUE_NONE && op != LJ_BC_UGET &&
+	    lj_step_through(l, OPS(EQ), ref, NULL)) /* there is no such key */
+		*va = lj_value_object(0, LJ_IRT_NIL);
+	return true;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sym/lj_trace_step.h"
+
+#include "vm/lj_bc.h"
+
+bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	(void)t;
+	return ir->o < LJ_IR__MAX && set >> ir->o & 1;
+}
+
+/* What goes through reference `ref`: a load or a store. */
+uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct value *stored)
+{
+	struct value through = {.kind = VALUE_REF, .ref = ref, .by = -1};
+
+	return lj_value_find(l, lj_step_is, ops, &through, stored);
+}
+
+/* By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
+ */
+struct value lj_step_loaded(struct labels *l, uint32_t at)
+{
+	uint32_t from = l->cur > l->lo ? l->cur : l->lo, ref;
+	struct value v = {.kind = VALUE_NONE, .by = l->step};
+	const struct value *stored;
+
+	ref = at ? lj_step_through(l, LOADS, at, NULL) : 0;
+	if (ref >= from) {
+		lj_value_set(&v, ref);
+		return v;
+	}
+	stored = lj_value_stored(l, at);
+	if (stored)
+		return *stored;
+	for (ref = from; at && ref-- > LJ_REF_BIAS + 1;) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if (ir->op1 != at)
+			continue;
+		if (lj_step_is(l->t, ir, STORES | LOADS)) {
+			lj_value_set(&v, lj_step_is(l->t, ir, STORES) ? ir->op2 : ref);
+			break;
+		}
+	}
+	return v;
+}
+
+void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
+{
+	if (!at || !lj_step_through(l, STORES, at, v))
+		lj_value_find(l, lj_step_is, STORES, NULL, v);
+	lj_value_store(l, at, v);
+}
+
+uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
+{
+	const struct lj_code *c = lj_code_of(t, step);
+
+	return i < c->nkgc ? c->kgc[i] : 0;
+}
+
+/* The step's result is ref, when there is one. */
+void lj_step_result(struct labels *l, struct value *v, uint32_t ref)
+{
+	if (ref)
+		lj_value_set(v, ref);
+	else
+		lj_value_forget(l, v);
+}
+
+static bool is_load_of(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
+{
+	(void)t;
+	return ir->o == LJ_IR_SLOAD && ir->op1 == slot;
+}
+
+/* A slot is loaded when it is used first. */
+void lj_step_load(struct labels *l, struct value *v)
+{
+	uint32_t ref =
+		v->kind == VALUE_UNSET ? lj_value_find(l, is_load_of, v->ref, NULL, NULL) : 0;
+
+	if (ref)
+		lj_value_set(v, ref);
+}

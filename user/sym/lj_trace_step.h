@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A step of the way: which instructions it made, and what it put into slots. Which of these files
+ * does which bytecode: lj_trace_label.c (lj_label_step()). For lj_trace*.c only.
+ */
+#ifndef SYM_LJ_TRACE_STEP_H
+#define SYM_LJ_TRACE_STEP_H
+
+#include "sym/lj_trace_value.h"
+
+enum {
+	ARGUMENTS = 16, /* of a call that are followed */
+	RESULTS = 8,
+};
+
+/* One of a set of operations (a wanted_fn). */
+bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set);
+
+/* What goes through reference `ref`: a load or a store. 0: none. */
+uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct value *stored);
+
+/* What is loaded from a place (a reference); not known, when that is 0. */
+struct value lj_step_loaded(struct labels *l, uint32_t at);
+
+/* v is stored to a place; 0: it is not known. */
+void lj_step_stored(struct labels *l, uint32_t at, struct value *v);
+
+/* The string (GCstr) that the step in hand has for operand i; 0: none. */
+uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i);
+
+/* The step's result is ref, when there is one. */
+void lj_step_result(struct labels *l, struct value *v, uint32_t ref);
+
+/* A slot is loaded when it is used first. */
+void lj_step_load(struct labels *l, struct value *v);
+
+/* How many slots a call's arguments may take, up to ARGUMENTS. */
+uint32_t lj_step_arguments(const struct labels *l, uint32_t ins);
+
+/* What a call of a function that is not Lua's makes. */
+struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+
+/* A new cdata; 0: none. */
+uint32_t lj_step_new_cdata(struct labels *l);
+
+/* A field or an element of a cdata, or a method of its type. False: none of these. */
+bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst);
+
+/* Upvalues and tables. False: neither. */
+bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+
+/* What takes a metamethod's frame its arguments. */
+void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+
+/* Loops, calls, returns; and what else writes slots. */
+void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+
+#endif
