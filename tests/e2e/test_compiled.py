@@ -13,19 +13,19 @@ import vms
 SCRIPT = vms.LUA / "compiled.lua"
 SECONDS = 1.5
 HZ = 4000
-WORKLOADS = ["lines", "functions", "objects", "branches", "ffi"]
+WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "varargs", "branches", "ffi", "metatype"]
 
 
 def divisions():
     """line -> how many it has."""
     return {number: int(m[1]) for number, text in enumerate(SCRIPT.read_text().splitlines(), 1)
-            if (m := re.search(r"--= (\d+)$", text))}
+            if (m := re.search(r"--= (\d+)", text))}
 
 
 def names():
     """line of a definition -> name of the function."""
     return {number: m[1] for number, text in enumerate(SCRIPT.read_text().splitlines(), 1)
-            if (m := re.search(r"--@ (\w+)", text) or re.match(r"function object:(\w+)", text)
+            if (m := re.search(r"--@ (\w+)", text) or re.match(r" *function (?:object|methods):(\w+)", text)
                 or re.search(r"local function (first|second)", text))}
 
 
@@ -51,7 +51,7 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
         lines[top.line] += s.count
         # the function's first line, and below it the function that calls it
         inlined = owners.get(top.start)
-        below = s.stack[-2] if len(s.stack) > 1 else None
+        below = next((f for f in s.stack[-2::-1] if f.kind == pprof.LUA), None)  # pcall() is in between
         if inlined and not (below and below.start and below.start not in owners and inlined in
                             source[below.line - 1].replace("f2", "two")
                             .replace("f6", "six").replace("f12", "twelve").replace("o + 2", "add")):

@@ -18,7 +18,7 @@ enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128, MCODE_AT = 128 };
 enum { SLOAD_TYPECHECK = 4, NUM = LJ_IRT_NUM, INT = LJ_IRT_INT, GUARD = LJ_IRT_GUARD };
 
 /* Registers that the assembler gave: general ones, XMM from 16 on, none. */
-enum { EBP = 5, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
+enum { ECX = 1, EBX = 3, EBP = 5, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
 
 static uint64_t string(struct arena *a, const char *text)
 {
@@ -31,23 +31,48 @@ static uint64_t string(struct arena *a, const char *text)
 	return s;
 }
 
-/* Without line information: positions are all that is asked for. */
-static uint64_t prototype(struct arena *a, const uint32_t *bc, uint32_t nbc, double number)
+/* Without line information: positions are all that is asked for. object: its constant; 0: none. */
+static uint64_t prototype_with(struct arena *a, const uint32_t *bc, uint32_t nbc, double number,
+			       uint64_t object)
 {
-	uint32_t size = LJ_PROTO_SIZE + 4 * ((nbc + 1) & ~1u) + 8;
+	uint32_t size = LJ_PROTO_SIZE + 4 * ((nbc + 1) & ~1u) + 16;
 	uint64_t chunk = string(a, "=traced"), pt = arena_take(a, size);
 
 	arena_put8(a, pt + LJ_PROTO_GCT, LJ_GCT_PROTO);
 	arena_put32(a, pt + LJ_PROTO_SIZEBC, nbc);
 	arena_put64(a, pt + LJ_PROTO_K, pt + size - 8);
 	arena_put32(a, pt + LJ_PROTO_SIZEKN, 1);
+	arena_put32(a, pt + LJ_PROTO_SIZEKGC, object != 0);
 	arena_put32(a, pt + LJ_PROTO_SIZEPT, size);
 	arena_put64(a, pt + LJ_PROTO_CHUNKNAME, chunk);
 	arena_put32(a, pt + LJ_PROTO_FIRSTLINE, 1);
 	arena_put32(a, pt + LJ_PROTO_NUMLINE, 9);
 	arena_put(a, pt + LJ_PROTO_SIZE, bc, 4ULL * nbc);
+	arena_put64(a, pt + size - 16, object);
 	arena_put(a, pt + size - 8, &number, 8);
 	return pt;
+}
+
+static uint64_t prototype(struct arena *a, const uint32_t *bc, uint32_t nbc, double number)
+{
+	return prototype_with(a, bc, nbc, number, 0);
+}
+
+static uint64_t tv(int32_t type, uint64_t object)
+{
+	return (uint64_t)(int64_t)type << 47 | object;
+}
+
+/* A table with one key. */
+static uint64_t table(struct arena *a, uint64_t key, uint64_t value)
+{
+	uint64_t node = arena_take(a, LJ_NODE_SIZE), t = arena_take(a, LJ_TAB_SIZE);
+
+	arena_put64(a, node + LJ_NODE_VAL, value);
+	arena_put64(a, node + LJ_NODE_KEY, key);
+	arena_put8(a, t + 9, (uint8_t)~LJ_TTAB);
+	arena_put64(a, t + LJ_TAB_NODE, node);
+	return t;
 }
 
 /* With room for one upvalue. */
@@ -66,7 +91,7 @@ static void set_upvalue(struct arena *a, uint64_t fn, uint64_t value)
 	uint64_t uv = arena_take(a, 48);
 
 	arena_put8(a, uv + 11, 1); /* immutable */
-	arena_put64(a, uv + 16, (uint64_t)(int64_t)LJ_TFUNC << 47 | value);
+	arena_put64(a, uv + 16, tv(LJ_TFUNC, value));
 	arena_put64(a, uv + 32, uv + 16); /* v */
 	arena_put64(a, fn + 40, uv);	  /* uvptr[0] */
 }
@@ -397,9 +422,171 @@ static void branch(struct lj_traced *t)
 	is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
 
+/*
+ *	function mt.__add(o, x) return x / 1.5 end	--- DIVVN at 1
+ *	for i = ... do
+ *	  x = o + x					--- ADDVV at 2
+ *	  x = o + x					--- ADDVV at 3
+ *	end						--- FORL at 4
+ * The second time all that led to the metamethod is there already.
+ */
+static void metamethods(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x10,		    /*  0 mov ebp, [rdx+16]: i */
+		0x8b, 0x5a, 0x08,		    /*  3 mov ebx, [rdx+8]: o */
+		0xf2, 0x0f, 0x10, 0x32,		    /*  6 movsd xmm6, [rdx]: x */
+		0x8b, 0x4b, 0x20,		    /* 10 mov ecx, [rbx+32]: mt */
+		0x85, 0xc9,			    /* 13 test ecx, ecx */
+		0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, /* 15 je exit */
+		0x8b, 0x49, 0x28,		    /* 21 mov ecx, [rcx+40] */
+		0x8b, 0x59, 0x08,		    /* 24 mov ebx, [rcx+8]: mt.__add */
+		0x81, 0xfb, 0x00, 0x10, 0x00, 0x00, /* 27 cmp ebx, function */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /* 33 jne exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 39 divsd xmm6, [r14+16] */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 45 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 51 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 54 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 57 jg exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 63 divsd xmm6, [r14+16] */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 69 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 75 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 78 cmp ebp, 100 */
+		0x7e, 0xec,			    /* 81 jle 63 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 83 jmp exit */
+	};
+	static const uint32_t bc[] = {
+		HEADER(6),	     JUMP(FORI, 2, 1, 5), ABC(ADDVV, 0, 1, 0),
+		ABC(ADDVV, 0, 1, 0), JUMP(FORL, 2, 4, 2), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
+	uint16_t dividend, add, key, null, i, o, x, mt, node, found;
+
+	t->main = prototype(t->arena, bc, 6, 0);
+	t->callee = prototype(t->arena, callee, 3, 1.5);
+	begins_at(t, 4);
+	add = constant(t, LJ_IR_KGC, LJ_IRT_FUNC, closure(t->arena, t->callee));
+	key = constant(t, LJ_IR_KGC, LJ_IRT_STR, string(t->arena, "__add"));
+	null = constant(t, LJ_IR_KNULL, LJ_IRT_TAB, 0);
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBP);
+	o = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB | GUARD, 3, SLOAD_TYPECHECK, EBX);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	mt = ins(t, LJ_IR_FLOAD, LJ_IRT_TAB, o, 5, ECX);
+	ins(t, LJ_IR_NE, LJ_IRT_TAB | GUARD, mt, null, NO_REG);
+	node = ins(t, LJ_IR_FLOAD, LJ_IRT_P64, mt, 7, ECX);
+	node = ins(t, LJ_IR_HREFK, LJ_IRT_P64 | GUARD, node, key, NO_REG);
+	found = ins(t, LJ_IR_HLOAD, LJ_IRT_FUNC | GUARD, node, 0, EBX);
+	ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, found, add, NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = next_turn(t, i, 54, 5, (struct slot[]){{2, x}}, 1);
+	snapshot(t, 63, 2, (struct slot[]){{2, x}, {4, i}}, 2);
+	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = next_turn(t, i, 78, 5, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 63);
+	is(t, 3, 2, LB_NO_PC, 2);
+	is(t, 39, 1, 2, 2);
+	is(t, 45, 1, 3, 2);
+	is(t, 51, 4, LB_NO_PC, 2);
+	is(t, 54, 4, LB_NO_PC, 5);
+	is(t, 63, 1, 2, 2);
+	is(t, 69, 1, 3, 2);
+	is(t, 75, 4, LB_NO_PC, 2);
+	is(t, 78, 4, LB_NO_PC, 5);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/* The VM has one C type, a struct of no fields, number 1, whose method `name` is fn. */
+static void c_type(struct lj_traced *t, uint64_t name, uint64_t fn)
+{
+	struct arena *a = t->arena;
+	uint64_t cts = arena_take(a, 48), types = arena_take(a, 48);
+	uint64_t index = table(a, tv(LJ_TSTR, name), tv(LJ_TFUNC, fn));
+	uint64_t mt = table(a, tv(LJ_TSTR, string(a, "__index")), tv(LJ_TTAB, index)), key;
+	double id = -1;
+
+	memcpy(&key, &id, sizeof(key));
+	arena_put64(a, t->g + t->build.lj.jit_base + 8, cts); /* ctype_state */
+	arena_put64(a, cts, types);
+	arena_put32(a, cts + 8, 2);
+	arena_put64(a, cts + 24, t->g);
+	arena_put64(a, cts + 40, table(a, key, tv(LJ_TTAB, mt))); /* miscmap */
+	arena_put32(a, types + 24, 1u << 28);			  /* CT_STRUCT */
+}
+
+/*
+ *	function methods:half(x) return x / 1.5 end	--- DIVVN at 1
+ *	for i = ... do
+ *	  x = q:half(x)					--- TGETS at 2, CALL at 5
+ *	end						--- FORL at 7
+ * q is a cdata: all that is left of the call is that it is one of this type.
+ */
+static void metatype(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x10,		    /*  0 mov ebp, [rdx+16]: i */
+		0x8b, 0x5a, 0x08,		    /*  3 mov ebx, [rdx+8]: q */
+		0x0f, 0xb7, 0x4b, 0x0a,		    /*  6 movzx ecx, word [rbx+10]: its type */
+		0x83, 0xf9, 0x01,		    /* 10 cmp ecx, 1 */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /* 13 jne exit */
+		0xf2, 0x0f, 0x10, 0x32,		    /* 19 movsd xmm6, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 23 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 29 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 32 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 35 jg exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 41 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 47 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 50 cmp ebp, 100 */
+		0x7e, 0xf2,			    /* 53 jle 41 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 55 jmp exit */
+	};
+	static const uint32_t bc[] = {
+		HEADER(10),    JUMP(FORI, 2, 1, 8), ABC(TGETS, 6, 1, 0),
+		AD(MOV, 8, 1), AD(MOV, 9, 0),	    ABC(CALL, 6, 2, 3),
+		AD(MOV, 0, 6), JUMP(FORL, 2, 7, 2), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
+	uint64_t name = string(t->arena, "half"), fn;
+	uint16_t dividend, i, q, x, type;
+
+	t->main = prototype_with(t->arena, bc, 9, 0, name);
+	t->callee = prototype(t->arena, callee, 3, 1.5);
+	begins_at(t, 7);
+	fn = closure(t->arena, t->callee);
+	c_type(t, name, fn);
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBP);
+	q = ins(t, LJ_IR_SLOAD, LJ_IRT_CDATA | GUARD, 3, SLOAD_TYPECHECK, EBX);
+	type = ins(t, LJ_IR_FLOAD, LJ_IRT_U16, q, 20, ECX);
+	ins(t, LJ_IR_EQ, INT | GUARD, type, integer(t, 1), NO_REG);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = next_turn(t, i, 32, 8, (struct slot[]){{2, x}}, 1);
+	snapshot(t, 41, 2, (struct slot[]){{2, x}, {4, i}}, 2);
+	ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = next_turn(t, i, 50, 8, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 41);
+	is(t, 3, 2, LB_NO_PC, 2);
+	is(t, 19, 4, LB_NO_PC, 2);
+	is(t, 23, 1, 5, 2);
+	is(t, 29, 7, LB_NO_PC, 2);
+	is(t, 32, 7, LB_NO_PC, 8);
+	is(t, 41, 1, 5, 2);
+	is(t, 47, 7, LB_NO_PC, 2);
+	is(t, 50, 7, LB_NO_PC, 8);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
 const struct lj_traced_row lj_traced_rows[] = {
-	{"lines", lines},
-	{"inlined", inlined},
-	{"branch", branch},
+	{"lines", lines},	{"inlined", inlined},
+	{"branch", branch},	{"metamethods", metamethods},
+	{"metatype", metatype},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

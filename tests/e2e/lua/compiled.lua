@@ -2,7 +2,8 @@
 -- usage: compiled.lua WORKLOAD SECONDS, under LuaJIT with its JIT compiler on
 -- Loops whose time is known by their divisions: each waits for the one before, and all take the same
 -- time. There is no guard between the lines: what tells them apart is not in the snapshots.
--- "--= N": divisions that a line has; "--@ NAME": the function that it belongs to.
+-- "--= N": divisions that a line has; "--@ NAME": the function that it belongs to, which is named where it is
+-- called.
 local two, six, twelve
 
 function two(x) --@ two
@@ -60,6 +61,63 @@ function W.objects(n)
   sink(o.x)
 end
 
+-- the same once more, of other objects: found in the same metatable
+local vector = {}
+function vector.__sub(a, b) --@ minus
+  a.x = b / (3 / (b / a.x)) * 4 --= 6, of two calls
+  return a
+end
+function vector.__lt(a, b) --@ less
+  a.x = 2 / (3 / (5 / (3 / (2 / (5 / (7 / (11 / (13 / (11 / (7 / (13 / a.x))))))))))) * 1.5 --= 12
+  return b
+end
+function vector.__unm(a) --@ negative
+  a.x = 2 / (3 / a.x) --= 2
+  return a
+end
+function W.metamethods(n)
+  local o, p = setmetatable({x = 1.5}, vector), setmetatable({x = 1.5}, vector)
+  for i = 1, n do
+    o = o - 2 -- minus
+    p.x = o.x
+    p = p - 2 -- minus
+    o.x = p.x
+    if o < p then -- less
+      o = -o -- negative
+    end
+  end
+  sink(o.x)
+end
+
+function W.protected(n)
+  local x, ok = 1.5
+  for i = 1, n do
+    ok, x = pcall(f2, x)
+    ok, x = xpcall(f6, print, x)
+    ok, x = pcall(f12, x)
+    x = x * 1.5
+  end
+  sink(x)
+end
+
+local function pass(f, ...)
+  return f(...)
+end
+local function last(...)
+  local x
+  for i = 1, select("#", ...) do x = select(i, ...) end
+  return x
+end
+function W.varargs(n)
+  local x = 1.5
+  for i = 1, n do
+    x = pass(f2, last(i, x))
+    x = pass(f6, x)
+    x = pass(f12, x) * 1.5
+  end
+  sink(x)
+end
+
 -- a guarded branch: its snapshot stands where it does not go
 function W.branches(n)
   local x = 1.5
@@ -89,6 +147,24 @@ if ok then
       second(q)
     end
     sink(p[3].a)
+  end
+
+  local methods = {}
+  function methods:two() self.x = 2 / (3 / self.x) end --= 2
+  function methods:six() self.x = 3 / (2 / (5 / (3 / (2 / (5 / self.x))))) end --= 6
+  local function plus(a, b) --@ plus
+    a.x = b / (3 / (5 / (3 / (b / (5 / (7 / (11 / (13 / (11 / (7 / (13 / a.x))))))))))) * 1.5 --= 12
+    return a
+  end
+  local point = ffi.metatype("struct { double x; }", {__index = methods, __add = plus})
+  function W.metatype(n)
+    local q = point(1.5)
+    for i = 1, n do
+      q:two()
+      q:six()
+      q = q + 2 -- plus
+    end
+    sink(q.x)
   end
 end
 
