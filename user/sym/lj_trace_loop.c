@@ -95,7 +95,7 @@ static int32_t turn_of(const struct lj_trace *t)
 {
 	uint32_t i = t->nsteps, pos;
 	int code = lj_trace_code(t, t->startpc, &pos);
-	uint8_t last = lj_bc_op(lj_step_ins(t, i - 1));
+	uint8_t last = i ? lj_bc_op(lj_step_ins(t, i - 1)) : 0;
 
 	while (i-- > 0 && (last < LJ_BC_FORL || last > LJ_BC_JMP))
 		if (t->steps[i].pc == pos && (int)t->frames[t->steps[i].frame].code == code)
