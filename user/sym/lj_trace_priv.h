@@ -120,7 +120,7 @@ uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);
 int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
 
 /* The step for which instruction ref was recorded. */
-static inline int32_t *lj_label_of(struct lj_trace *t, uint32_t ref)
+static inline int32_t *lj_label_of(const struct lj_trace *t, uint32_t ref)
 {
 	return &t->label[ref - LJ_REF_BIAS];
 }

@@ -365,13 +365,42 @@ void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 	v->ref = ref;
 }
 
+/* A field of the table; or a guard that a field of it is what it was. */
+static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	if (ir->o <= LJ_IR_ABC && lj_ref_ok(t, ir->op1))
+		ir = lj_ins_at(t, ir->op1);
+	return ir->o == LJ_IR_FLOAD && ir->op1 == table;
+}
+
+/* A place in a table was found: so was what it takes to look there. The table of globals, too, is
+ * loaded from the function that asks for one. */
+static void settle_lookup(struct labels *l, uint32_t place)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t table = lj_value_table(t, lj_ins_at(t, place)), ref;
+
+	for (ref = l->lo; ref < place; ref++)
+		if (*lj_label_of(t, ref) < 0 &&
+		    (is_of_table(t, ref, table) ||
+		     (ref == table && lj_ins_at(t, ref)->o == LJ_IR_FLOAD)))
+			settle(l, ref, l->step);
+}
+
 void lj_value_settle(struct labels *l, uint32_t ref)
 {
-	if (ref >= l->lo && ref < l->hi && *lj_label_of(l->t, ref) < 0) {
-		settle(l, ref, l->step);
-		if (ref >= l->cur)
-			l->cur = ref + 1;
-	}
+	uint8_t o;
+
+	if (ref < l->lo || ref >= l->hi || *lj_label_of(l->t, ref) >= 0)
+		return;
+	settle(l, ref, l->step);
+	if (ref >= l->cur)
+		l->cur = ref + 1;
+	o = lj_ins_at(l->t, ref)->o;
+	if (o == LJ_IR_HREFK || o == LJ_IR_HREF || o == LJ_IR_AREF)
+		settle_lookup(l, ref);
 }
 
 void lj_value_set(struct value *v, uint32_t ref)
