@@ -18,7 +18,7 @@ enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128, MCODE_AT = 128 };
 enum { SLOAD_TYPECHECK = 4, NUM = LJ_IRT_NUM, INT = LJ_IRT_INT, GUARD = LJ_IRT_GUARD };
 
 /* Registers that the assembler gave: general ones, XMM from 16 on, none. */
-enum { ECX = 1, EBX = 3, EBP = 5, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
+enum { EAX = 0, ECX = 1, EBX = 3, EBP = 5, ESI = 6, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
 
 static uint64_t string(struct arena *a, const char *text)
 {
@@ -584,9 +584,68 @@ static void metatype(struct lj_traced *t)
 	is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
 
+/*
+ *	y = t[k]	--- TGETV at 1
+ *	if y < x then	--- ISGE at 2, JMP
+ *	  x = x / 1.5	--- DIVVN at 4
+ *	end
+ *	return		--- RET0 at 5
+ * A side trace. The key is searched in line: by jumps that are no guards.
+ */
+static void search(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x72, 0x10,			  /*  0 mov esi, [rdx+16]: t */
+		0x8b, 0x42, 0x18,			  /*  3 mov eax, [rdx+24]: k */
+		0x8b, 0x5e, 0x34,			  /*  6 mov ebx, [rsi+52] */
+		0x23, 0x58, 0x0c,			  /*  9 and ebx, [rax+12] */
+		0x3b, 0x43, 0x08,			  /* 12 cmp eax, [rbx+8] */
+		0x74, 0x07,				  /* 15 je 24 */
+		0x8b, 0x5b, 0x10,			  /* 17 mov ebx, [rbx+16] */
+		0x85, 0xdb,				  /* 20 test ebx, ebx */
+		0x75, 0xf4,				  /* 22 jne 12 */
+		0x81, 0x7b, 0x04, 0,	0,    0xf9, 0xff, /* 24 cmp dword [rbx+4], number */
+		0x0f, 0x83, 0x00, 0x10, 0x00, 0x00,	  /* 31 jae exit */
+		0xf2, 0x0f, 0x10, 0x3b,			  /* 37 movsd xmm7, [rbx]: y */
+		0xf2, 0x0f, 0x10, 0x32,			  /* 41 movsd xmm6, [rdx]: x */
+		0x66, 0x0f, 0x2e, 0xf7,			  /* 45 ucomisd xmm6, xmm7 */
+		0x0f, 0x86, 0x00, 0x10, 0x00, 0x00,	  /* 49 jbe exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10,	  /* 55 divsd xmm6, [r14+16] */
+		0xf2, 0x0f, 0x11, 0x32,			  /* 61 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,		  /* 65 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(4),	    ABC(TGETV, 1, 2, 3), AD(ISGE, 1, 0),
+		JUMP(JMP, 4, 3, 5), ABC(DIVVN, 0, 0, 0), AD(RET0, 0, 1),
+	};
+	uint16_t dividend, table_ref, k, x, y;
+
+	t->main = prototype(t->arena, bc, 6, 1.5);
+	begins_at(t, 1);
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 1, NULL, 0);
+	table_ref = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, ESI);
+	k = ins(t, LJ_IR_SLOAD, LJ_IRT_STR, 5, SLOAD_TYPECHECK, EAX);
+	y = ins(t, LJ_IR_HREF, LJ_IRT_P64, table_ref, k, EBX);
+	y = ins(t, LJ_IR_HLOAD, NUM | GUARD, y, 0, XMM7);
+	x = ins(t, LJ_IR_SLOAD, NUM, 2, SLOAD_TYPECHECK, XMM6);
+	snapshot(t, 45, 5, (struct slot[]){{3, y}}, 1);
+	ins(t, LJ_IR_LT, NUM | GUARD, y, x, NO_REG);
+	snapshot(t, 55, 4, (struct slot[]){{3, y}}, 1);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	snapshot(t, 61, 5, (struct slot[]){{2, x}, {3, y}}, 2);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 1);
+	is(t, 41, 2, LB_NO_PC, 1);
+	is(t, 45, 2, LB_NO_PC, 5);
+	is(t, 55, 4, LB_NO_PC, 4);
+	is(t, 61, 4, LB_NO_PC, 5);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
 const struct lj_traced_row lj_traced_rows[] = {
 	{"lines", lines},	{"inlined", inlined},
 	{"branch", branch},	{"metamethods", metamethods},
-	{"metatype", metatype},
+	{"metatype", metatype}, {"search", search},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

@@ -16,6 +16,7 @@
 #include "target/x86_insn.h"
 
 #define CELLS_MAX (2u << 20)
+#define NEAR 512 /* bytes that one instruction jumps over, at most */
 
 /* Weights of a division. What matters is their order. */
 enum {
@@ -86,6 +87,8 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 		return s->has_reg && m->reg == s->ir->r ? 2 * BEFORE_OWN : BEFORE_OWN;
 	case W_SPILL:
 		return is_done(s, state) ? SPILL_AFTER : 0;
+	case W_INSIDE:
+		return lj_work_is_manifold(s->ir->o) ? JUMP_AGAIN : FOREIGN;
 	case W_JUMP:
 		*then = state | HAS_JUMP;
 		if (s->guard)
@@ -155,7 +158,7 @@ static int divide(const struct source *s, uint32_t ns, const struct machine *m, 
 				cell[st] = INT32_MIN / 2;
 			if (!i && !j)
 				cell[0] = 0;
-			for (st = 0; i && st < STATES; st++) {
+			for (st = 0; i && (j == nm || !m[j].glued) && st < STATES; st++) {
 				int w = above[(size_t)j * STATES + st] + lacks(&s[i - 1], st);
 
 				if (w > cell[0]) {
@@ -207,6 +210,42 @@ static void add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
 	t->places[t->nplaces++] = (struct lj_place){mcofs, step};
 }
 
+/* What is jumped over, or jumped back over, was made of one instruction. */
+static void glue(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
+{
+	uint32_t j;
+
+	m[jump].work = W_INSIDE;
+	for (j = jump + 1; j < nm && m[j].ofs < to; j++)
+		m[j].glued = true;
+	for (j = jump; m[j].ofs > to; j--)
+		m[j].glued = true;
+}
+
+/* Reads machine code [from, to); returns where it could not any more. jumps: room, zeroed. */
+static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t to,
+			     struct machine *m, uint32_t *nm, uint32_t *jumps)
+{
+	struct x86_insn in;
+	uint32_t at, i;
+
+	*nm = 0;
+	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
+		int64_t target = (int64_t)at + in.len + in.imm;
+
+		if (x86_is_jcc_rel(&in) && target > from && target < to && target != t->mcloop &&
+		    in.imm > -NEAR && in.imm < NEAR)
+			jumps[*nm] = (uint32_t)target;
+		m[*nm].ofs = at;
+		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
+		++*nm;
+	}
+	for (i = 0; i < *nm; i++)
+		if (jumps[i])
+			glue(m, *nm, i, jumps[i]);
+	return at;
+}
+
 /* Machine code [from, to) was assembled from references [first, end). */
 static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t first,
 			uint32_t end)
@@ -214,11 +253,12 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	struct machine *m __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*m));
 	struct source *s __cleanup(cleanup_free) = calloc(end - first + 1, sizeof(*s));
 	uint32_t *owner __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*owner));
+	uint32_t *jumps __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*jumps));
 	uint32_t nm = 0, ns = 0, at, ref, j;
 	bool one = true;
 	int r;
 
-	if (!m || !s || !owner)
+	if (!m || !s || !owner || !jumps)
 		return -ENOMEM;
 	for (ref = first; ref < end; ref++)
 		if (makes_code(lj_ins_at(t, ref)))
@@ -232,16 +272,7 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 		add_place(t, from, ns ? s[0].step : -1);
 		return 0;
 	}
-	for (at = from; at < to;) {
-		struct x86_insn in;
-
-		if (!x86_decode(t->code_bytes + at, to - at, &in))
-			break;
-		m[nm].ofs = at;
-		m[nm].work = lj_work_of(&in, &m[nm].reg);
-		nm++;
-		at += in.len;
-	}
+	at = read_machine(t, from, to, m, &nm, jumps);
 	r = divide(s, ns, m, nm, owner);
 	if (r == -E2BIG) {
 		add_place(t, from, -1);

@@ -34,7 +34,8 @@ enum work {
 	W_LOAD,
 	W_STORE,
 	W_COMPARE,
-	W_JUMP, /* conditional */
+	W_JUMP,	  /* conditional, to an exit */
+	W_INSIDE, /* the same, to a place nearby: a search, a call that is left out */
 	W_CALL,
 	W_SPILL, /* to the C stack */
 };
@@ -43,6 +44,7 @@ struct machine {
 	uint32_t ofs;
 	enum work work;
 	uint8_t reg; /* that it writes, XMM registers from 16 on; 0xff: not known */
+	bool glued;  /* of the same instruction as the one before it */
 };
 
 /* reg: the register that it writes, XMM registers from 16 on; 0xff: not known. */
