@@ -440,14 +440,12 @@ static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 			.proto = t->codes[f->code].proto,
 			.print = t->codes[f->code].print,
 			.pc = pc,
-			.tail = f->tail && !f->through,
 		};
 		if (f->through && ++n < LJ_TRACE_FRAMES)
 			out[n] = (struct lj_trace_frame){
 				.proto = f->through,
 				.fast = true,
 				.pc = f->through,
-				.tail = f->tail,
 			};
 		pc = f->callpc;
 		frame = f->parent;

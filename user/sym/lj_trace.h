@@ -46,7 +46,6 @@ struct lj_trace_frame {
 	bool fast;	/* it is one of these; pc is that number, too, print 0 */
 	uint32_t pc;
 	uint32_t print; /* fingerprint of the prototype (lj_print.h) */
-	bool tail;	/* entered by a tail call */
 };
 
 /* Deepest nesting of inlined functions that is told. */

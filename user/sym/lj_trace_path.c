@@ -276,7 +276,6 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 		.slot = slot_of(t, f, ins, callee, tail),
 		.code = (uint32_t)callee->func.code,
 		.callpc = tail ? f->callpc : a.pc,
-		.tail = tail,
 		.func = callee->func.addr,
 		.through = callee->through,
 		.called = callee->called,

@@ -29,7 +29,6 @@ struct lj_tframe {
 	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */
-	bool tail;
 	bool called;	 /* the parent called a table or userdata, which has this for __call */
 	uint8_t through; /* ffid of pcall() or xpcall() between it and the parent; 0: none */
 	uint64_t func;	 /* its GCfunc; 0: not known */

@@ -148,8 +148,8 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 	memmove(&stack->frame[n], &stack->frame[nwas], (stack->n - nwas) * sizeof(stack->frame[0]));
 	stack->n += n - nwas;
 	for (i = 0; i < n; i++) {
-		uint8_t flags =
-			i + 1 == n ? low : LB_FRAME_TRACE | (is[i].tail ? LB_FRAME_TAIL : 0);
+		/* a tail call leaves no mark here, as it leaves none in the interpreter */
+		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
 
 		stack->frame[i] = (struct lb_frame){
 			.word = LB_FRAME_WORD(kind_of(&is[i]), flags | (i ? 0 : top), is[i].proto),
