@@ -24,7 +24,6 @@ enum {
 	HOPS_MAX = 16,
 	FIELDS_MAX = 1024,
 	NAME_MAX_LEN = 16,
-	READS_MAX = 20000,
 };
 
 struct ctype {
@@ -49,7 +48,6 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 	if (!foreign_plausible(at) || mem_read(mem, cts, sizeof(cts), at))
 		return -EFAULT;
 	out->mem = mem;
-	out->reads = READS_MAX;
 	out->tab = foreign_word(cts, CTSTATE_TAB);
 	out->ntypes = foreign_half(cts, CTSTATE_TOP);
 	if (foreign_word(cts, CTSTATE_G) != g || out->ntypes > TYPES_MAX)
@@ -65,23 +63,14 @@ uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr)
 	return mem_read(mem, &id, sizeof(id), addr + CDATA_TYPE) ? 0 : id;
 }
 
-/* A hostile target's tables and types are without end. */
-static bool may_read(struct lj_cdata *c, uint32_t reads)
+static bool type_of(const struct lj_cdata *c, uint32_t id, struct ctype *ct)
 {
-	if (c->reads < reads)
-		return false;
-	c->reads -= reads;
-	return true;
-}
-
-static bool type_of(struct lj_cdata *c, uint32_t id, struct ctype *ct)
-{
-	return id < c->ntypes && may_read(c, 1) &&
+	return id < c->ntypes &&
 	       !mem_read(c->mem, ct, sizeof(*ct), c->tab + (uint64_t)id * sizeof(*ct));
 }
 
 /* A qualified type without that; a reference or a pointer too: what it is of. 0: none. */
-static uint32_t raw(struct lj_cdata *c, uint32_t id, bool follow, struct ctype *ct)
+static uint32_t raw(const struct lj_cdata *c, uint32_t id, bool follow, struct ctype *ct)
 {
 	uint32_t n;
 
@@ -93,7 +82,7 @@ static uint32_t raw(struct lj_cdata *c, uint32_t id, bool follow, struct ctype *
 	return 0;
 }
 
-uint32_t lj_cdata_element(struct lj_cdata *c, uint32_t id)
+uint32_t lj_cdata_element(const struct lj_cdata *c, uint32_t id)
 {
 	struct ctype ct;
 
@@ -102,21 +91,21 @@ uint32_t lj_cdata_element(struct lj_cdata *c, uint32_t id)
 	return ct.info & 0xffff;
 }
 
-bool lj_cdata_is_aggregate(struct lj_cdata *c, uint32_t id)
+bool lj_cdata_is_aggregate(const struct lj_cdata *c, uint32_t id)
 {
 	struct ctype ct;
 
 	return raw(c, id, false, &ct) && (ct.info >> 28 == CT_STRUCT || ct.info >> 28 == CT_ARRAY);
 }
 
-bool lj_cdata_is_pointer(struct lj_cdata *c, uint32_t id)
+bool lj_cdata_is_pointer(const struct lj_cdata *c, uint32_t id)
 {
 	struct ctype ct;
 
 	return raw(c, id, false, &ct) && ct.info >> 28 == CT_PTR;
 }
 
-uint32_t lj_cdata_named(struct lj_cdata *c, uint64_t addr)
+uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr)
 {
 	struct ctype ct;
 	uint32_t id;
@@ -128,7 +117,7 @@ uint32_t lj_cdata_named(struct lj_cdata *c, uint64_t addr)
 }
 
 /* The value under a name in the hash part. */
-static bool named_value(struct lj_cdata *c, uint64_t table, const char *name, uint64_t *val)
+static bool named_value(const struct lj_cdata *c, uint64_t table, const char *name, uint64_t *val)
 {
 	struct lj_node nodes[LJ_TABLE_CHUNK];
 	char text[NAME_MAX_LEN];
@@ -140,7 +129,6 @@ static bool named_value(struct lj_cdata *c, uint64_t table, const char *name, ui
 	n = lj_table_nodes(c->mem, &t, 0, nodes); /* no metatable has more */
 	for (i = 0; i < n; i++) {
 		if (LJ_TV_TYPE(nodes[i].key) != LJ_TSTR || nodes[i].val == (uint64_t)LJ_TNIL ||
-		    !may_read(c, 1) ||
 		    mem_read(c->mem, text, sizeof(text), LJ_TV_GCPTR(nodes[i].key) + LJ_STR_SIZE) ||
 		    strncmp(text, name, sizeof(text)) != 0)
 			continue;
@@ -150,7 +138,7 @@ static bool named_value(struct lj_cdata *c, uint64_t table, const char *name, ui
 	return false;
 }
 
-bool lj_cdata_meta(struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val)
+bool lj_cdata_meta(const struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val)
 {
 	struct ctype ct;
 	uint64_t key, mt;
@@ -159,28 +147,27 @@ bool lj_cdata_meta(struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *va
 	id = raw(c, id, true, &ct);
 	number = -(double)id;
 	memcpy(&key, &number, sizeof(key));
-	return id && may_read(c, c->miscmap.nnodes / LJ_TABLE_CHUNK + 1) &&
-	       !lj_table_get(c->mem, &c->miscmap, key, &mt) && LJ_TV_TYPE(mt) == LJ_TTAB &&
+	return id && !lj_table_get(c->mem, &c->miscmap, key, &mt) && LJ_TV_TYPE(mt) == LJ_TTAB &&
 	       named_value(c, LJ_TV_GCPTR(mt), mm, val);
 }
 
-bool lj_cdata_method(struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val)
+bool lj_cdata_method(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val)
 {
 	struct lj_table index;
 	uint32_t ofs, type;
 
 	return !lj_cdata_field(c, id, gcstr, &ofs, &type) && lj_cdata_meta(c, id, "__index", val) &&
 	       LJ_TV_TYPE(*val) == LJ_TTAB && !lj_table_read(c->mem, LJ_TV_GCPTR(*val), &index) &&
-	       may_read(c, index.nnodes / LJ_TABLE_CHUNK + 1) &&
 	       !lj_table_get(c->mem, &index, (uint64_t)(int64_t)LJ_TSTR << 47 | gcstr, val);
 }
 
-bool lj_cdata_field(struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs, uint32_t *type)
+bool lj_cdata_field(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs,
+		    uint32_t *type)
 {
 	struct ctype ct;
 	uint32_t n;
 
-	if (!raw(c, id, true, &ct) || ct.info >> 28 != CT_STRUCT)
+	if (!gcstr || !raw(c, id, true, &ct) || ct.info >> 28 != CT_STRUCT)
 		return false;
 	for (n = 0; ct.sib && n < FIELDS_MAX; n++) {
 		if (!type_of(c, ct.sib, &ct))

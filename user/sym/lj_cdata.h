@@ -16,8 +16,7 @@
 
 struct lj_cdata {
 	const struct lb_mem *mem;
-	uint32_t reads; /* that may be done yet: what is asked is not known any more after that */
-	uint64_t tab;	/* CType[ntypes] */
+	uint64_t tab; /* CType[ntypes] */
 	uint32_t ntypes;
 	struct lj_table miscmap; /* metatables by -CTypeID */
 };
@@ -31,25 +30,26 @@ uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr);
 
 /* The type that a GCcdata is, which itself stands for a type (ffi.typeof()); 0: it stands for none.
  */
-uint32_t lj_cdata_named(struct lj_cdata *c, uint64_t addr);
+uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr);
 
 /* The metamethod (TValue) of a type, or of the one that it points to. False: it has none. */
-bool lj_cdata_meta(struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val);
+bool lj_cdata_meta(const struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val);
 
 enum { LJ_CDATA_SIZE = 16 }; /* GCcdata: a struct follows it */
 
 /* What its metatable has under a string (GCstr) in the table that is __index, and is no field. */
-bool lj_cdata_method(struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val);
+bool lj_cdata_method(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val);
 
 /* Where a struct, or what the type points to, has the field of this name (GCstr), and the field's
  * type. False: nowhere. */
-bool lj_cdata_field(struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs, uint32_t *type);
+bool lj_cdata_field(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs,
+		    uint32_t *type);
 
 /* The type of the elements of an array or what a pointer points to; 0: it is neither. */
-uint32_t lj_cdata_element(struct lj_cdata *c, uint32_t id);
+uint32_t lj_cdata_element(const struct lj_cdata *c, uint32_t id);
 
 /* Is it a struct or an array, which are referred to, not loaded? Is it a pointer? */
-bool lj_cdata_is_aggregate(struct lj_cdata *c, uint32_t id);
-bool lj_cdata_is_pointer(struct lj_cdata *c, uint32_t id);
+bool lj_cdata_is_aggregate(const struct lj_cdata *c, uint32_t id);
+bool lj_cdata_is_pointer(const struct lj_cdata *c, uint32_t id);
 
 #endif

@@ -450,7 +450,7 @@ static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 		pc = f->callpc;
 		frame = f->parent;
 	}
-	return frame < 0 ? n : 0;
+	return frame < 0 && n <= LJ_TRACE_FRAMES ? n : 0;
 }
 
 int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,

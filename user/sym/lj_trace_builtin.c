@@ -37,7 +37,8 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 		of = lj_step_through(l, OPS(XLOAD) | OPS(SNEW), ref, NULL);
 		return of ? of : ref;
 	}
-	for (i = 2; i < n && o >= LJ_IR_BAND && o <= LJ_IR_BXOR; i++) { /* of many arguments */
+	for (i = 2; i < n && i < ARGUMENTS && o >= LJ_IR_BAND && o <= LJ_IR_BXOR;
+	     i++) { /* of many arguments */
 		of = lj_step_through(l, (op_set)1 << o, ref,
 				     lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i));
 		ref = of ? of : ref;

@@ -357,16 +357,12 @@ enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint3
 
 int lj_calls_arguments(const struct labels *l, uint32_t ins)
 {
-	switch (lj_bc_op(ins)) {
-	case LJ_BC_CALL:
-		return lj_bc_c(ins) - 1;
-	case LJ_BC_CALLT:
-		return lj_bc_d(ins) - 1;
-	case LJ_BC_CALLM:
-		return l->multres < 0 ? -1 : lj_bc_c(ins) + l->multres;
-	case LJ_BC_CALLMT:
-		return l->multres < 0 ? -1 : lj_bc_d(ins) + l->multres;
-	default:
+	uint8_t op = lj_bc_op(ins);
+	bool multiple = op == LJ_BC_CALLM || op == LJ_BC_CALLMT;
+	int n = op == LJ_BC_CALL || op == LJ_BC_CALLM ? lj_bc_c(ins) : (int)lj_bc_d(ins);
+
+	if (op < LJ_BC_CALLM || op > LJ_BC_CALLT || (multiple && l->multres < 0))
 		return -1;
-	}
+	n += multiple ? l->multres : -1;
+	return n < SLOTS ? n : -1;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Calls, returns and loops: where values go, and what guards they made. */
-#include <string.h>
-
 #include "sym/lj_trace_call.h"
 #include "sym/lj_trace_step.h"
 #include "vm/lj_bc.h"
@@ -53,7 +51,7 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 
 /* A frame's results go to where its caller's instruction wants them. */
 static void deliver(struct labels *l, const struct lj_tframe *f, const struct value *results,
-		    uint32_t n, bool below)
+		    uint32_t n, uint32_t retf)
 {
 	const struct lj_tframe *to;
 	uint32_t call, a, wanted, i;
@@ -66,8 +64,10 @@ static void deliver(struct labels *l, const struct lj_tframe *f, const struct va
 	call = l->t->codes[to->code].bc[f->callpc];
 	a = lj_bc_a(call);
 	wanted = lj_bc_is_call(call) ? lj_bc_b(call) : lj_bc_mode_a(call) == LJ_BCM_DST ? 2 : 0;
-	if (below) /* slots are counted from the caller's base from now on */
+	if (retf) { /* slots are counted from the caller's base from now on */
 		lj_value_unset(l);
+		l->retf = retf;
+	}
 	if (f->through && wanted > 1) { /* pcall() returns true first */
 		*lj_value_slot(l, to, a++) = lj_value_object(0, LJ_IRT_TRUE);
 		wanted--;
@@ -88,12 +88,14 @@ static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t in
 {
 	uint8_t op = lj_bc_op(ins);
 	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i;
-	bool below = lj_value_find(l, lj_step_is, OPS(RETF), NULL, NULL);
-	struct value results[RESULTS];
+	uint32_t retf = lj_value_find(l, lj_step_is, OPS(RETF), NULL, NULL);
+	struct value results[RESULTS] = {};
 
 	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++)
 		results[i] = *lj_value_slot(l, f, lj_bc_a(ins) + i);
-	deliver(l, f, results, i, below);
+	deliver(l, f, results, i, retf);
+	if (op == LJ_BC_RETM)
+		l->multres = -1;
 }
 
 /* How many slots a call's arguments may take: all that are followed, when it is not known. */
@@ -131,6 +133,19 @@ static void take_copies(struct labels *l, const struct lj_tframe *f, uint32_t fi
 			*lj_value_slot(l, f, first + i - (uint32_t)f->copied);
 }
 
+/* A function's parameters from number n on are nil; with n < 0 its arguments are not known. */
+static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
+{
+	int i, end = n < 0 ? ARGUMENTS : l->t->codes[to->code].numparams;
+
+	for (i = n < 0 ? 0 : n; i < end; i++) {
+		if (n < 0)
+			lj_value_forget(l, lj_value_slot(l, to, (uint32_t)i));
+		else
+			*lj_value_slot(l, to, (uint32_t)i) = lj_value_object(0, LJ_IRT_NIL);
+	}
+}
+
 /*
  * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
  * __call() that takes what was called for its first argument: these move them up.
@@ -139,17 +154,23 @@ static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t in
 {
 	const struct lj_tframe *to = entered(l);
 	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
+	int n = lj_calls_arguments(l, ins);
 
 	if (!to)
 		return false;
+	if (to->copied && (to->through || to->called)) {
+		no_arguments(l, to, -1);
+		return true;
+	}
 	if (to->copied)
 		take_copies(l, to, 0, 0);
-	if (!to->through && !to->called)
-		return true;
-	while (i-- > 0)
+	while ((to->through || to->called) && i-- > 0)
 		*lj_value_slot(l, to, i) = *lj_value_slot(l, to, i - 1u);
 	if (to->called)
 		*lj_value_slot(l, to, 0) = *lj_value_slot(l, f, lj_bc_a(ins));
+	n += to->called - !!to->through;
+	if (lj_calls_arguments(l, ins) >= 0 && n >= 0)
+		no_arguments(l, to, n);
 	return true;
 }
 
@@ -170,10 +191,16 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 	to = entered(l);
 	if (!to) {
 		made = lj_step_made(l, f, ins);
-		deliver(l, f, &made, 1, false);
+		deliver(l, f, &made, 1, 0);
 		return;
 	}
-	for (i = 0; !to->through && !to->called && i < n; i++)
+	if (to->through || to->called) {
+		no_arguments(l, to, -1);
+		return;
+	}
+	if (lj_calls_arguments(l, ins) >= 0 && !to->copied)
+		no_arguments(l, to, lj_calls_arguments(l, ins));
+	for (i = 0; i < n; i++)
 		*lj_value_slot(l, to, i - (uint32_t)to->copied) = args[i];
 	if (to->copied)
 		take_copies(l, to, 0, 0);
@@ -190,7 +217,7 @@ static int varargs(const struct labels *l, const struct lj_tframe *f)
 /* Loops, calls, returns; and what else writes slots. */
 void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint32_t a = lj_bc_a(ins);
+	uint32_t a = lj_bc_a(ins), i;
 	struct value *va = lj_value_slot(l, f, a), *by;
 
 	switch (lj_bc_op(ins)) {
@@ -240,7 +267,12 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		if (f->copied)
 			take_copies(l, f, l->t->codes[f->code].numparams, a);
 		else
-			lj_value_forget(l, va);
+			for (i = 0; i < (lj_bc_b(ins) ? lj_bc_b(ins) - 1u : ARGUMENTS); i++)
+				lj_value_forget(l, lj_value_slot(l, f, a + i));
+		break;
+	case LJ_BC_KNIL:
+		for (i = a; i <= lj_bc_d(ins) && i < SLOTS; i++)
+			*lj_value_slot(l, f, i) = lj_value_object(0, LJ_IRT_NIL);
 		break;
 	default:
 		if (lj_bc_mode_a(ins) != LJ_BCM_OTHER)

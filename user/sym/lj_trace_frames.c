@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sym/lj_trace_frames.h"
 
-#include "sym/lj_trace_func.h"
 #include "vm/lj_bc.h"
 
 int lj_frames_add(struct lj_trace *t, struct lj_tframe frame)
@@ -51,6 +50,8 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 		kind = link & 7;
 		if (kind & 3 && (!delta || delta > (uint64_t)slot))
 			break;
+		if (kind == LJ_FRAME_VARG)
+			t->frames[f].copied = (int32_t)delta;
 		if (kind == LJ_FRAME_VARG || (kind & 6) == LJ_FRAME_PCALL) {
 			slot -= (int32_t)delta;
 			continue;

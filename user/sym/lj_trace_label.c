@@ -214,6 +214,7 @@ void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc)
 	l->step = (int32_t)l->done++;
 	l->next_frame = next_frame;
 	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->steps[l->step].frame;
+	l->t->steps[l->step].folded = 0;
 	lj_value_range(l, l->step, &l->lo, &l->hi);
 	step_one(l);
 }
@@ -248,6 +249,8 @@ void lj_labels_begin(struct labels *l)
 	l->top = l->nsettled = l->nstores = l->met = 0;
 	l->nsaved = 0;
 	l->multres = -1;
+	l->retf = LJ_REF_BIAS;
+	l->visits = 0;
 	l->cur = LJ_REF_BIAS + 1;
 	l->done = t->nsteps;
 	if (t->nsteps)

@@ -93,7 +93,7 @@ static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 /* The step of the instruction that makes it a loop: the last one, or that which it began with. */
 static int32_t turn_of(const struct lj_trace *t)
 {
-	uint32_t i = t->nsteps, pos;
+	uint32_t i = t->nsteps, pos = 0;
 	int code = lj_trace_code(t, t->startpc, &pos);
 	uint8_t last = i ? lj_bc_op(lj_step_ins(t, i - 1)) : 0;
 
@@ -137,7 +137,8 @@ int lj_trace_label_loop(struct lj_trace *t)
 		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
 		if (normal)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
-		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L && !likeness(t, next, &want))
+		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L &&
+		    (next >= t->nins || !likeness(t, next, &want)))
 			to = loaded_again(t, ref);
 		if (!to) {
 			to = find_like(t, next, next + COPY_AHEAD, &want, 2);

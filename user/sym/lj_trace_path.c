@@ -18,11 +18,13 @@
 #include "sym/lj_trace_label.h"
 #include "vm/lj_bc.h"
 
-#define STEPS_MAX 16000	 /* on the way: LuaJIT records no more than maxrecord instructions */
-#define TRIES_MAX 4000	 /* steps on ways that led nowhere */
-#define CHOICES_MAX 1500 /* on the way: each is a call of walk() */
-#define TURNS_MAX 16	 /* of a loop whose bounds are constant (loopunroll) */
-#define NO_INS 0xffu	 /* no instruction that branches */
+#define STEPS_MAX 16000		/* on the way: LuaJIT records no more than maxrecord instructions */
+#define TRIES_MAX 4000		/* steps on ways that led nowhere */
+#define CHOICES_MAX 1500	/* on the way: each is a call of walk() */
+#define READS_MAX 20000		/* of foreign memory, for one trace */
+#define VISITS_MAX (100u << 20) /* of instructions, in searches */
+#define TURNS_MAX 16		/* of a loop whose bounds are constant (loopunroll) */
+#define NO_INS 0xffu		/* no instruction that branches */
 
 struct path {
 	struct lj_trace *t;
@@ -85,7 +87,8 @@ static bool try_way(struct path *p, struct at a, uint32_t pc, int frame)
 	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
 	struct label_mark mark;
 
-	if (p->failed || p->tries >= p->t->nsteps + TRIES_MAX || p->choices >= CHOICES_MAX)
+	if (p->failed || p->calls.l->visits > VISITS_MAX || p->tries >= p->t->nsteps + TRIES_MAX ||
+	    p->choices >= CHOICES_MAX)
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;
@@ -286,6 +289,8 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 		to.copied = n < 0 ? 0 : n + 2;
 		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
 	}
+	if (to.slot >= SLOTS)
+		to.slot = -1;
 	if (callee->guard > a.guard)
 		a.guard = callee->guard;
 	frame = lj_frames_add(t, to);
@@ -449,7 +454,7 @@ static bool may_call(const struct path *p, struct at a, uint32_t ins)
 
 	for (i = 0; i < p->calls.nguards && !guarded; i++)
 		guarded = lj_func_is_for(&p->calls.guards[i], ins, 0);
-	if (!guarded && !p->calls.l->cdata)
+	if (*lj_bc_mm(ins) != '_' || (!guarded && !p->calls.l->cdata))
 		return false;
 	switch (lj_calls(&p->calls, &p->t->frames[a.frame], ins, &callee)) {
 	case CALLS_THIS:
@@ -481,8 +486,12 @@ static bool meet(struct path *p, struct at a)
 	int32_t slot = f->slot;
 	struct label_mark mark;
 
-	if (!is_likely(p, a) || lj_labels_mark(p->calls.l, &mark))
+	if (!is_likely(p, a))
 		return false;
+	if (lj_labels_mark(p->calls.l, &mark)) {
+		p->failed = true;
+		return false;
+	}
 	f->slot = s->slot;
 	place(s, p->t->nsteps, a.frame, false);
 	a.snap++;
@@ -583,33 +592,53 @@ static int go(struct path *p, bool strict)
 		return -EBADMSG;
 	begin_at_loop(p, a);
 	lj_labels_begin(l);
-	found = walk(p, a);
+	found = walk(p, a) && l->visits <= VISITS_MAX;
 	while (found && l->done < t->nsteps)
 		lj_label_step(l, -1, 0);
 	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
 }
 
+/* Memory of which no more than so much is read. */
+struct limited {
+	struct lb_mem mem;
+	const struct lb_mem *under;
+	uint32_t left;
+};
+
+static int limited_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	struct limited *limited = (struct limited *)(uintptr_t)mem;
+
+	if (!limited->left)
+		return -EFAULT;
+	limited->left--;
+	return mem_read(limited->under, dst, size, addr);
+}
+
 int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
 		  uint64_t g, const struct lj_ffnames *names)
 {
+	struct limited limited = {.mem.read = limited_read, .under = mem, .left = READS_MAX};
 	struct lj_cdata cdata;
 	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
 	struct labels *l __cleanup(lj_labels_free) = NULL;
-	int r = lj_labels_new(t, mem, &l);
+	int r = lj_labels_new(t, &limited.mem, &l);
 
 	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
 	t->steps = calloc(STEPS_MAX, sizeof(*t->steps));
 	if (!p || r || !t->frames || !t->steps)
 		return -ENOMEM;
 	p->t = t;
-	p->mem = mem;
+	p->mem = &limited.mem;
 	p->calls.l = l;
 	l->calls = &p->calls;
-	l->cdata = lj_cdata_open(mem, lj, g, &cdata) ? NULL : &cdata;
+	l->cdata = lj_cdata_open(&limited.mem, lj, g, &cdata) ? NULL : &cdata;
 	p->calls.names = names;
-	p->calls.nguards = lj_func_guards(t, mem, p->calls.guards);
+	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
 	r = go(p, true);
 	if (r == -EBADMSG)
 		r = go(p, false);
+	if (!r && !limited.left) /* what could not be read was taken for not known */
+		r = -EBADMSG;
 	return r ? r : lj_labels_finish(l);
 }

@@ -81,6 +81,6 @@ void lj_step_load(struct labels *l, struct value *v)
 	uint32_t ref =
 		v->kind == VALUE_UNSET ? lj_value_find(l, is_load_of, v->ref, NULL, NULL) : 0;
 
-	if (ref)
+	if (ref > l->retf)
 		lj_value_set(v, ref);
 }

@@ -27,6 +27,7 @@ int lj_labels_mark(struct labels *l, struct label_mark *mark)
 		.saved = l->nsaved,
 		.multres = l->multres,
 		.nstores = l->nstores,
+		.retf = l->retf,
 	};
 	if (l->top)
 		memcpy(l->saved + l->nsaved, l->slot, l->top * sizeof(*l->slot));
@@ -55,6 +56,7 @@ void lj_labels_back(struct labels *l, const struct label_mark *mark)
 	l->nsaved = mark->saved;
 	l->multres = mark->multres;
 	l->nstores = mark->nstores;
+	l->retf = mark->retf;
 }
 
 struct value lj_value_number(double num)
@@ -202,6 +204,8 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 		ref = unconverted(l->t, ref, index);
 		if (ref <= LJ_REF_BIAS || ref >= l->t->nins)
 			return MATCH_MAYBE;
+		if (ref <= l->retf)
+			return MATCH_NO;
 		ir = lj_ins_at(l->t, ref);
 		/* a loop's variable is loaded from where the loop keeps its index */
 		return ir->o == LJ_IR_SLOAD && (ir->op1 == v->ref || ir->op1 + 3u == v->ref)
@@ -238,7 +242,7 @@ uint32_t lj_value_ref(const struct labels *l, const struct value *v)
 		return v->ref;
 	if (v->kind != VALUE_UNSET)
 		return 0;
-	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(l->t); ref++)
+	for (ref = l->retf + 1; ref < lj_recorded_end(l->t); ref++)
 		if (lj_ins_at(l->t, ref)->o == LJ_IR_SLOAD && lj_ins_at(l->t, ref)->op1 == v->ref)
 			return ref;
 	return 0;
@@ -467,6 +471,8 @@ static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wante
 	const struct lj_trace *t = l->t;
 	uint32_t ref;
 
+	if (r->from < r->to)
+		l->visits += r->to - r->from;
 	for (ref = r->from; ref < r->to; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 

@@ -42,13 +42,15 @@ struct labels {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	const struct calls *calls;
-	struct lj_cdata *cdata;	  /* NULL: the VM uses no C types */
-	struct value slot[SLOTS]; /* those from `top` on are unset */
+	const struct lj_cdata *cdata; /* NULL: the VM uses no C types */
+	struct value slot[SLOTS];     /* those from `top` on are unset */
 	uint32_t top;
 	struct value elsewhere; /* a slot that is not known */
 	uint32_t done;		/* steps that were gone */
 	uint32_t met;		/* snapshots that were met */
 	int32_t step;		/* in hand */
+	uint32_t retf;		/* the last RETF: slots are counted from another base since */
+	uint32_t visits;	/* of instructions, in searches */
 	int multres;		/* results that the next CALLM takes; -1: not known */
 	int next_frame;		/* the step after it stands on this frame; -1: there is none */
 	bool enters;		/* it is the first of that */
@@ -68,7 +70,7 @@ struct labels {
 
 /* A point of the way to which it can be taken back. */
 struct label_mark {
-	uint32_t top, done, met, cur, nsettled, nstores;
+	uint32_t top, done, met, cur, nsettled, nstores, retf;
 	int multres;
 	size_t saved;
 };
