@@ -2,7 +2,8 @@
 /*
  * Which bytecode a trace was recorded from. Its snapshots tell points of the way, in order; between
  * two of them control flows as the bytecode says. Where that says two things (a branch, a call
- * whose callee is not in the bytecode), both are tried, until all snapshots lie on the way.
+ * whose callee is not in the bytecode), the values tell that the recorder had (lj_trace_call.h);
+ * where they do not, both are tried, until all snapshots lie on the way.
  *
  * A branch that was guarded has a snapshot of its own: its position is where the branch did not go
  * (rec_comp_fixup, rec_for), as that is where execution goes on when the guard fails.
@@ -66,8 +67,8 @@ static bool is_at(const struct path *p, const struct lj_tsnap *s, int frame, uin
 
 /*
  * Between two snapshots control goes round once at most: a loop has a guard, unless all that it
- * depends on is constant. And it does not go
- * further than what it left in the intermediate code lets expect.
+ * depends on is constant. And it does not go further than what it left in the intermediate code
+ * lets expect.
  */
 static bool goes_astray(const struct path *p, struct at a)
 {

@@ -77,7 +77,7 @@ struct label_mark {
 
 /* 0 or -ENOMEM: nothing was changed. */
 int lj_labels_mark(struct labels *l, struct label_mark *mark);
-/* As it was at the mark; later marks are void. */
+/* As it was at the mark; later marks are void. The step in hand is told anew. */
 void lj_labels_back(struct labels *l, const struct label_mark *mark);
 
 /* Keeps what is stored; the last value that was, NULL: none. */
@@ -128,8 +128,10 @@ void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t
 /* v turns out to be reference ref: what made it made that. */
 void lj_value_learn(struct labels *l, struct value *v, uint32_t ref);
 
-/* v is reference ref; or is whatever the step in hand made of it. */
+/* v is reference ref. */
 void lj_value_set(struct value *v, uint32_t ref);
+
+/* v is what the step in hand made; which reference that is, is not known. */
 void lj_value_forget(struct labels *l, struct value *v);
 
 /* The step in hand made ref. */
