@@ -23,7 +23,6 @@ enum {
 	TYPES_MAX = 65536,
 	HOPS_MAX = 16,
 	FIELDS_MAX = 1024,
-	NAME_MAX_LEN = 16,
 };
 
 struct ctype {
@@ -120,7 +119,6 @@ uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr)
 static bool named_value(const struct lj_cdata *c, uint64_t table, const char *name, uint64_t *val)
 {
 	struct lj_node nodes[LJ_TABLE_CHUNK];
-	char text[NAME_MAX_LEN];
 	struct lj_table t;
 	int n, i;
 
@@ -129,8 +127,7 @@ static bool named_value(const struct lj_cdata *c, uint64_t table, const char *na
 	n = lj_table_nodes(c->mem, &t, 0, nodes); /* no metatable has more */
 	for (i = 0; i < n; i++) {
 		if (LJ_TV_TYPE(nodes[i].key) != LJ_TSTR || nodes[i].val == (uint64_t)LJ_TNIL ||
-		    mem_read(c->mem, text, sizeof(text), LJ_TV_GCPTR(nodes[i].key) + LJ_STR_SIZE) ||
-		    strncmp(text, name, sizeof(text)) != 0)
+		    !lj_string_is(c->mem, LJ_TV_GCPTR(nodes[i].key), name))
 			continue;
 		*val = nodes[i].val;
 		return true;

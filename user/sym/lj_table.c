@@ -2,6 +2,7 @@
 #include "sym/lj_table.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "sym/foreign.h"
 
@@ -55,4 +56,13 @@ int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t ke
 			}
 	}
 	return -ENOENT;
+}
+
+bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name)
+{
+	char text[32];
+	uint32_t size = (uint32_t)strlen(name) + 1;
+
+	return gcstr && size <= sizeof(text) && !mem_read(mem, text, size, gcstr + LJ_STR_SIZE) &&
+	       !memcmp(text, name, size);
 }

@@ -4,6 +4,7 @@
 #ifndef SYM_LJ_TABLE_H
 #define SYM_LJ_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <luabpf/layout.h>
@@ -31,5 +32,8 @@ int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t 
 
 /* What is under a key: the TValue of a number or an interned string. -ENOENT, -EFAULT. */
 int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t key, uint64_t *val);
+
+/* Is this GCstr the string of this name, of less than 32 characters? */
+bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "sym/lj_table.h"
 #include "sym/lj_trace_call.h"
 #include "vm/lj_bc.h"
 
@@ -150,7 +151,7 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 	if (a.kind == VALUE_TYPENAME && b.kind == VALUE_OBJ && op >= LJ_BC_ISEQV) {
 		const char *name = type_names[lua_type(a.type)];
 
-		return name ? jumps_if(lj_func_is_key(l->mem, b.obj, name) ==
+		return name ? jumps_if(lj_string_is(l->mem, b.obj, name) ==
 				       !((op - LJ_BC_ISEQV) & 1))
 			    : BRANCH_UNKNOWN;
 	}

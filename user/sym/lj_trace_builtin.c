@@ -2,6 +2,7 @@
 /* Calls of functions that are not Lua's: they become code, or nothing at all. */
 #include <string.h>
 
+#include "sym/lj_table.h"
 #include "sym/lj_trace_call.h"
 #include "sym/lj_trace_step.h"
 #include "vm/lj_bc.h"
@@ -12,7 +13,7 @@ static struct value selected(struct labels *l, const struct lj_tframe *f, uint32
 	struct value *which = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
 	int n = lj_calls_arguments(l, ins);
 
-	if (n > 0 && which->kind == VALUE_OBJ && lj_func_is_key(l->mem, which->obj, "#"))
+	if (n > 0 && which->kind == VALUE_OBJ && lj_string_is(l->mem, which->obj, "#"))
 		return lj_value_number(n - 1);
 	if (n > 0 && which->kind == VALUE_NUM && which->num >= 1 && which->num < n &&
 	    n <= ARGUMENTS)

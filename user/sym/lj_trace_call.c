@@ -61,19 +61,13 @@ uint32_t lj_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins, 
 	}
 }
 
-/* Where the next snapshot is: what the step in hand may have made lies below. */
-static uint32_t bound(const struct labels *l)
-{
-	return l->met < l->t->npre ? l->t->snap[l->met].ref : lj_recorded_end(l->t);
-}
-
 /* The metatable of the object that reference obj is: stored last, or loaded. 0: not known. */
 static uint32_t metatable_of(const struct labels *l, uint32_t obj)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref, loaded = 0;
 
-	for (ref = bound(l); ref-- > LJ_REF_BIAS + 1;) {
+	for (ref = lj_value_bound(l); ref-- > LJ_REF_BIAS + 1;) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
 		/* no other field is a table */
@@ -100,7 +94,7 @@ uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj)
 			continue;
 		at = lj_ins_at(t, ir->op1);
 		if ((at->o == LJ_IR_HREFK || at->o == LJ_IR_HREF) && lj_value_table(t, at) == mt &&
-		    lj_func_is_key(l->mem, lj_trace_key(t, at), "__index"))
+		    lj_string_is(l->mem, lj_trace_key(t, at), "__index"))
 			return ref;
 	}
 	return 0;

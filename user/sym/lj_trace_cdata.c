@@ -10,20 +10,11 @@ struct place {
 	uint32_t ref, ofs, type;
 };
 
-/* The pointer that a cdata holds. */
-static bool is_pointer(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+/* A field of a cdata, of this type (LJ_IRT_*): its pointer, its C type. */
+static bool is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set type)
 {
 	(void)t;
-	(void)unused;
-	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_P64;
-}
-
-/* The type of a cdata. */
-static bool is_type(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
-{
-	(void)t;
-	(void)unused;
-	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_U16;
+	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == type;
 }
 
 /* A new cdata: with what it is filled with at once. 0: none. */
@@ -64,7 +55,7 @@ static bool place_of(struct labels *l, struct value *cdata, struct place *p)
 	if (ir->o == LJ_IR_CNEWI)
 		p->ref = ir->op2;
 	else if (lj_cdata_is_pointer(l->cdata, p->type))
-		p->ref = lj_value_find(l, is_pointer, 0, cdata, NULL);
+		p->ref = lj_value_find(l, is_field, LJ_IRT_P64, cdata, NULL);
 	else
 		p->ofs = LJ_CDATA_SIZE;
 	if (p->ref <= LJ_REF_BIAS)
@@ -120,7 +111,7 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct v
 	struct place p;
 	struct value ptr;
 
-	at = lj_value_find(l, is_type, 0, cdata, NULL); /* it is guarded */
+	at = lj_value_find(l, is_field, LJ_IRT_U16, cdata, NULL); /* it is guarded */
 	if (at)
 		lj_step_through(l, OPS(EQ), at, NULL);
 	if (lj_bc_op(ins) == LJ_BC_TGETS &&

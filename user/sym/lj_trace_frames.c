@@ -113,7 +113,7 @@ uint64_t lj_frames_key(const struct lj_trace *t, uint32_t local)
 	k = lj_bc_op(ins) == LJ_BC_TGETS  ? lj_bc_c(ins)
 	    : lj_bc_op(ins) == LJ_BC_GGET ? lj_bc_d(ins)
 					  : c->nkgc;
-	return k < c->nkgc ? c->kgc[k] : 0;
+	return lj_code_kgc(c, k);
 }
 
 /* What step i called; not Lua's, when it entered nothing. */

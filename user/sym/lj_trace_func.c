@@ -70,14 +70,6 @@ bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 	return key && g->key ? key == g->key : !*g->mm || !strcmp(g->mm, "__call");
 }
 
-bool lj_func_is_key(const struct lb_mem *mem, uint64_t gcstr, const char *name)
-{
-	char text[LJ_METAMETHOD_MAX];
-
-	return gcstr && !mem_read(mem, text, sizeof(text), gcstr + LJ_STR_SIZE) &&
-	       memchr(text, 0, sizeof(text)) && !strcmp(text, name);
-}
-
 /* The key under which a guarded function was loaded from a table. */
 static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
 		     struct func_guard *g)
@@ -110,8 +102,7 @@ uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
 		/* not that of a frame's own function, which is no call */
-		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
-		    !(lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1) &&
+		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) && !lj_guards_own(t, ir) &&
 		    lj_func_of(t, mem, ir->op2, &guards[n].func)) {
 			read_key(t, mem, ir->op1, &guards[n]);
 			guards[n++].ref = ref;

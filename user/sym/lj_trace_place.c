@@ -21,12 +21,10 @@ static bool is_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set
 	       (!func || ir->op1 >= LJ_REF_BIAS || lj_trace_const(t, ir->op1) == func);
 }
 
-/* A guard that the function at the trace's base is the one that it was recorded for. */
 static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
 	(void)unused;
-	return ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
-	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
+	return lj_guards_own(t, ir);
 }
 
 /* An upvalue that never changes: the trace has numbers, functions and strings for constants; some

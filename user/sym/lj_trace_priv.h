@@ -21,6 +21,12 @@ struct lj_code {
 	uint8_t numparams;
 };
 
+/* The object (address) that operand i means; 0: there is none. */
+static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
+{
+	return i < code->nkgc ? code->kgc[i] : 0;
+}
+
 /* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
  * the function at the trace's own base, a frame's first local is at slot + 2. */
 struct lj_tframe {
@@ -95,6 +101,13 @@ static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
 static inline uint32_t lj_recorded_end(const struct lj_trace *t)
 {
 	return t->loopref ? t->loopref : t->nins;
+}
+
+/* A guard that the function at the trace's base is the one that it was recorded for? */
+static inline bool lj_guards_own(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
+	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
 }
 
 /* The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.

@@ -55,9 +55,7 @@ void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
 
 uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
 {
-	const struct lj_code *c = lj_code_of(t, step);
-
-	return i < c->nkgc ? c->kgc[i] : 0;
+	return lj_code_kgc(lj_code_of(t, step), i);
 }
 
 /* The step's result is ref, when there is one. */

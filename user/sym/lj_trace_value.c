@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sym/lj_trace_value.h"
 
-#include "sym/lj_cdata.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sym/lj_cdata.h"
 
 int lj_labels_mark(struct labels *l, struct label_mark *mark)
 {
@@ -76,7 +76,7 @@ struct value lj_value_const(const struct lj_code *code, uint32_t idx)
 
 struct value lj_value_string(const struct lj_code *code, uint32_t idx)
 {
-	return lj_value_object(idx < code->nkgc ? code->kgc[idx] : 0, LJ_IRT_STR);
+	return lj_value_object(lj_code_kgc(code, idx), LJ_IRT_STR);
 }
 
 void lj_value_unset(struct labels *l)
@@ -214,13 +214,18 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 	}
 }
 
+uint32_t lj_value_bound(const struct labels *l)
+{
+	return l->met < l->t->npre ? l->t->snap[l->met].ref : lj_recorded_end(l->t);
+}
+
 void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t i;
 
 	*lo = LJ_REF_BIAS + 1;
-	*hi = l->met < t->npre ? t->snap[l->met].ref : lj_recorded_end(t);
+	*hi = lj_value_bound(l);
 	for (i = l->met; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 

@@ -122,6 +122,9 @@ uint32_t lj_value_ctype(const struct labels *l, const struct value *v);
 /* The type that a value stands for (ffi.typeof()); 0: not known, or it is none. */
 uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v);
 
+/* Where the next snapshot is: what the step in hand may have made lies below. */
+uint32_t lj_value_bound(const struct labels *l);
+
 /* References that step made lie in [*lo, *hi): those between the snapshots before and after it. */
 void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi);
 
