@@ -421,60 +421,62 @@ static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next,
 	return callee.func.code >= 0 && enter(p, a, &callee, ins, tail);
 }
 
-/* A call; or an instruction that may call a metamethod, and goes on at next if it does not. */
+/* What is called is this, as far as it is known; goes on at next if it is nothing. */
+static bool call_what(struct path *p, struct at a, enum calls_what what,
+		      const struct callee *callee, uint32_t ins, uint32_t next, bool tail)
+{
+	if (what == CALLS_THIS && call_this(p, a, callee, ins, next, tail))
+		return true;
+	if (what == CALLS_NOTHING && try_way(p, a, next, a.frame))
+		return true;
+	return (what == CALLS_UNKNOWN || !p->strict) && guess_call(p, a, ins, next, tail);
+}
+
 static bool call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
 {
 	struct lj_trace *t = p->t;
 	struct callee callee;
+	enum calls_what what;
 
-	if (lj_bc_is_call(ins) && ends_here(p, a, ins)) {
+	if (ends_here(p, a, ins)) {
 		place(&t->snap[a.snap], t->nsteps, -1, false); /* on a frame of C's */
 		return true;
 	}
-	switch (lj_calls(&p->calls, &t->frames[a.frame], ins, &callee)) {
-	case CALLS_THIS:
-		if (call_this(p, a, &callee, ins, next, tail))
-			return true;
-		break;
-	case CALLS_NOTHING:
-		if (try_way(p, a, next, a.frame))
-			return true;
-		break;
-	case CALLS_UNKNOWN:
-		return guess_call(p, a, ins, next, tail);
-	}
-	return !p->strict && guess_call(p, a, ins, next, tail);
+	what = lj_calls(&p->calls, &t->frames[a.frame], ins, &callee);
+	return call_what(p, a, what, &callee, ins, next, tail);
 }
 
-/* Does this instruction call a metamethod, or could it for all that is known? */
-static bool may_call(const struct path *p, struct at a, uint32_t ins)
+/* Has the trace a guard for a metamethod of this instruction? */
+static bool is_guarded(const struct path *p, uint32_t ins)
 {
-	struct callee callee;
-	bool guarded = false;
 	uint32_t i;
 
-	for (i = 0; i < p->calls.nguards && !guarded; i++)
-		guarded = lj_func_is_for(&p->calls.guards[i], ins, 0);
+	for (i = 0; i < p->calls.nguards; i++)
+		if (lj_func_is_for(&p->calls.guards[i], ins, 0))
+			return true;
+	return false;
+}
+
+/* Does this instruction call a metamethod, or could it for all that is known? Which: *what. */
+static bool may_call(const struct path *p, struct at a, uint32_t ins, enum calls_what *what,
+		     struct callee *callee)
+{
+	bool guarded = *lj_bc_mm(ins) == '_' && is_guarded(p, ins);
+
 	if (*lj_bc_mm(ins) != '_' || (!guarded && !p->calls.l->cdata))
 		return false;
-	switch (lj_calls(&p->calls, &p->t->frames[a.frame], ins, &callee)) {
-	case CALLS_THIS:
-		return true;
-	case CALLS_NOTHING:
-		return guarded && !p->strict;
-	default:
-		return guarded;
-	}
+	*what = lj_calls(&p->calls, &p->t->frames[a.frame], ins, callee);
+	return *what == CALLS_THIS || (guarded && (*what == CALLS_UNKNOWN || !p->strict));
 }
 
 /* A comparison may call a metamethod, too. */
 static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
 {
 	struct callee callee;
+	enum calls_what what;
 
-	if (may_call(p, a, ins) &&
-	    lj_calls(&p->calls, &p->t->frames[a.frame], ins, &callee) == CALLS_THIS &&
-	    callee.func.code >= 0 && enter(p, a, &callee, ins, false))
+	if (may_call(p, a, ins, &what, &callee) && what == CALLS_THIS && callee.func.code >= 0 &&
+	    enter(p, a, &callee, ins, false))
 		return true;
 	return branch(p, a, a.pc + 2, target(a.pc + 1, jump), ins);
 }
@@ -514,6 +516,8 @@ static bool walk(struct path *p, struct at a)
 
 	for (;;) {
 		const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+		struct callee callee;
+		enum calls_what what;
 		uint32_t ins;
 
 		if (p->calls.l->done < t->nsteps)
@@ -558,8 +562,8 @@ static bool walk(struct path *p, struct at a)
 		case LJ_BC_RET1:
 			return leave(p, a);
 		default:
-			if (*lj_bc_mm(ins) == '_' && may_call(p, a, ins))
-				return call(p, a, ins, a.pc + 1, false);
+			if (may_call(p, a, ins, &what, &callee))
+				return call_what(p, a, what, &callee, ins, a.pc + 1, false);
 			a.pc++;
 		}
 	}
