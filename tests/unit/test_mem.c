@@ -10,6 +10,7 @@
 
 #include "base/mem_gather.h"
 #include "base/mem_image.h"
+#include "base/mem_limited.h"
 #include "base/mem_remote.h"
 #include "base/mem_vec.h"
 
@@ -214,4 +215,21 @@ Test(mem, gather_has_bounds)
 	cr_assert_eq(mem_gather_read(&g), 0);
 	cr_expect_leq(g.npieces, MEM_GATHER_MAX);
 	mem_gather_clear(&g);
+}
+
+Test(mem, limited)
+{
+	struct mem_limited limited;
+	struct mem_image img;
+	char c = 0;
+
+	mem_image_init(&img);
+	cr_assert_eq(mem_image_add(&img, 0x1000, "ab", 2), 0);
+	mem_limited_init(&limited, &img.mem, 2);
+	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x1001), 0);
+	cr_expect_eq(c, 'b');
+	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x2000), -EFAULT, "counts, too");
+	cr_expect_eq(limited.left, 0);
+	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x1000), -EFAULT);
+	mem_image_clear(&img);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem_limited.h"
 #include "sym/lj_cdata.h"
 #include "sym/lj_trace_call.h"
 #include "sym/lj_trace_frames.h"
@@ -603,32 +604,17 @@ static int go(struct path *p, bool strict)
 	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
 }
 
-/* Memory of which no more than so much is read. */
-struct limited {
-	struct lb_mem mem;
-	const struct lb_mem *under;
-	uint32_t left;
-};
-
-static int limited_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
-{
-	struct limited *limited = (struct limited *)(uintptr_t)mem;
-
-	if (!limited->left)
-		return -EFAULT;
-	limited->left--;
-	return mem_read(limited->under, dst, size, addr);
-}
-
 int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
 		  uint64_t g, const struct lj_ffnames *names)
 {
-	struct limited limited = {.mem.read = limited_read, .under = mem, .left = READS_MAX};
+	struct mem_limited limited;
 	struct lj_cdata cdata;
 	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
 	struct labels *l __cleanup(lj_labels_free) = NULL;
-	int r = lj_labels_new(t, &limited.mem, &l);
+	int r;
 
+	mem_limited_init(&limited, mem, READS_MAX);
+	r = lj_labels_new(t, &limited.mem, &l);
 	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
 	t->steps = calloc(STEPS_MAX, sizeof(*t->steps));
 	if (!p || r || !t->frames || !t->steps)
