@@ -42,9 +42,9 @@ static __always_inline enum lb_end sample(struct task_struct *task, struct lb_pr
 					  __u64 exec_id, __u32 families)
 {
 	struct lb_thread *thread = thread_of(task->pid, exec_id);
-	struct lj_find lj = {.proc = proc, .thread = thread};
 	struct puc_sample puc = {.proc = proc, .thread = thread};
 	enum lb_end lj_end = LB_END_OUTSIDE, puc_end = LB_END_OUTSIDE;
+	struct lj_walk *lj = 0;
 
 	if (!thread)
 		return LB_END_FAULT;
@@ -53,13 +53,13 @@ static __always_inline enum lb_end sample(struct task_struct *task, struct lb_pr
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
 		puc_end = puc_sample(&puc, task);
 	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_end = lj_begin(&lj, task);
+		lj_end = lj_begin(&lj, task, proc, thread);
 	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
-	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj.w->cframe))
+	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj->cframe))
 		return send(puc_common(puc.w), thread, task, puc_end);
 	if (!(families & LB_FAMILY_BIT(LJ)) || lj_end != LB_END_RESOLVED)
 		return lj_end;
-	return send(lj_common(lj.w), thread, task, lj_finish(&lj));
+	return send(lj_common(lj), thread, task, lj_finish(lj, thread));
 }
 
 /*

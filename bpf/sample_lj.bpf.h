@@ -7,38 +7,35 @@
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 
-/* Makes the walk one for this module's build. */
-static __always_inline struct lj_build *lj_module(struct lj_walk *w, const struct lb_proc *proc,
-						  __u32 i)
+/* Makes the walk one for this module's build. Returns 0, or -1 when that is another family's. */
+static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *proc, __u32 i)
 {
 	const struct lb_module *module;
-	struct lb_build *any;
-	struct lj_build *build;
+	struct lb_build *build;
 	__u32 key;
 
 	if (i >= LB_MODULES)
-		return 0;
+		return -1;
 	module = &proc->module[i];
 	key = module->build;
-	any = bpf_map_lookup_elem(&builds, &key);
-	if (!any || any->family != LB_FAMILY_LJ)
-		return 0;
-	build = &any->lj;
-	w->lj = build->lj;
+	build = bpf_map_lookup_elem(&builds, &key);
+	if (!build || build->family != LB_FAMILY_LJ)
+		return -1;
+	w->lj = build->lj.lj;
 	w->vm_start = module->vm_start;
 	w->vm_end = module->vm_end;
 	w->text_lo = module->text_lo;
 	w->text_hi = module->text_hi;
 	w->rec.build = key;
-	return build;
+	return 0;
 }
 
+/* Looks for the VM that runs on this thread. The walk is about the module that was tried last. */
 struct lj_find {
 	struct lj_walk *w;
-	struct lb_proc *proc;
+	const struct lb_proc *proc;
 	struct lb_thread *thread;
-	struct lj_build *build;
-	__u32 module;
+	__u32 module; /* where it was found */
 };
 
 /* The instruction pointer is in a VM's text: its global_State is in a register. */
@@ -53,9 +50,9 @@ static __always_inline int lj_find_by_text(struct lj_find *f)
 			break;
 		if (f->w->regs.ip - module->vm_start >= module->vm_end - module->vm_start)
 			continue;
-		f->build = lj_module(f->w, f->proc, i);
 		f->module = i;
-		if (f->build && !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
+		if (!lj_module(f->w, f->proc, i) &&
+		    !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
 			return 0;
 	}
 	return -1;
@@ -70,8 +67,8 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	for (i = 0; i < LB_THREAD_VMS; i++) {
 		if (!f->thread->g[i])
 			break;
-		f->build = lj_module(f->w, f->proc, f->thread->module[i]);
-		if (!f->build || lj_find_vm(0, f->w, &f->w->regs, f->thread->g[i]))
+		if (lj_module(f->w, f->proc, f->thread->module[i]) ||
+		    lj_find_vm(0, f->w, &f->w->regs, f->thread->g[i]))
 			continue;
 		last = i;
 		if (f->w->cframe < best) {
@@ -84,8 +81,9 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	f->module = f->thread->module[at];
 	if (at == i - 1 && at == last)
 		return 0;
-	f->build = lj_module(f->w, f->proc, f->module);
-	return f->build ? lj_find_vm(0, f->w, &f->w->regs, f->thread->g[at]) : -1;
+	if (lj_module(f->w, f->proc, f->module))
+		return -1;
+	return lj_find_vm(0, f->w, &f->w->regs, f->thread->g[at]);
 }
 
 /*
@@ -118,9 +116,9 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 	for (i = 0; i < LB_MODULES; i++) {
 		if (i >= f->proc->nmodules)
 			break;
-		f->build = lj_module(f->w, f->proc, i);
 		f->module = i;
-		if (f->build && !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
+		if (!lj_module(f->w, f->proc, i) &&
+		    !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
 			return 0;
 	}
 	return -1;
@@ -143,9 +141,8 @@ static __always_inline int lj_find_by_stack(struct lj_find *f)
 	for (i = 0; i < LB_MODULES; i++) {
 		if (i >= f->proc->nmodules)
 			break;
-		f->build = lj_module(w, f->proc, i);
 		f->module = i;
-		if (!f->build)
+		if (lj_module(w, f->proc, i))
 			continue;
 		w->g = 0;
 		w->L = 0;
@@ -161,42 +158,56 @@ static __always_inline int lj_find_by_stack(struct lj_find *f)
 	return -1;
 }
 
-/* 0: a VM runs on this thread, and f->w is about it. Else an enum lb_end. */
-static __always_inline enum lb_end lj_begin(struct lj_find *f, struct task_struct *task)
+/* Returns 0 when a VM runs on this thread: w is about it. */
+LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_thread *thread)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
+	struct lj_find f = {.w = w, .proc = proc, .thread = thread};
 
-	f->w = bpf_map_lookup_elem(&walks, &cpu);
-	if (!f->w || regs_read(&f->w->regs, task))
-		return LB_END_NO_REGS;
-	f->w->stack_hi = thread_stack(f->thread, task, f->w->regs.sp);
-	if (!f->w->stack_hi)
-		return LB_END_NO_STACK;
-	f->w->cache.sample++;
-	thread_walk(lj_common(f->w), task, f->proc);
-	f->w->family = LB_FAMILY_LJ;
-	f->w->exact = 0;
-	if (lj_find_by_text(f) && (lj_find_known(f) || lj_find_inner(f)) &&
-	    lj_find_by_register(f) && lj_find_by_stack(f))
-		return LB_END_OUTSIDE;
-	thread_remember(f->thread, f->w->g, f->module);
-	return LB_END_RESOLVED;
+	if (!w || !proc || !thread ||
+	    (lj_find_by_text(&f) && (lj_find_known(&f) || lj_find_inner(&f)) &&
+	     lj_find_by_register(&f) && lj_find_by_stack(&f)))
+		return -1;
+	thread_remember(thread, w->g, f.module);
+	return 0;
 }
 
-static __always_inline enum lb_end lj_finish(struct lj_find *f)
+/*
+ * Returns LB_END_RESOLVED when a VM runs on this thread, and *walk is about it; or how the sample
+ * ends.
+ */
+static __always_inline enum lb_end lj_begin(struct lj_walk **walk, struct task_struct *task,
+					    const struct lb_proc *proc, struct lb_thread *thread)
 {
-	struct lj_walk *w = f->w;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
+
+	*walk = w;
+	if (!w || regs_read(&w->regs, task))
+		return LB_END_NO_REGS;
+	w->stack_hi = thread_stack(thread, task, w->regs.sp);
+	if (!w->stack_hi)
+		return LB_END_NO_STACK;
+	w->cache.sample++;
+	thread_walk(lj_common(w), task, proc);
+	w->family = LB_FAMILY_LJ;
+	w->exact = 0;
+	return lj_find(w, proc, thread) ? LB_END_OUTSIDE : LB_END_RESOLVED;
+}
+
+static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread *thread)
+{
+	struct lb_build *build = bpf_map_lookup_elem(&builds, &w->rec.build);
 	__u64 base;
 
 	w->end = LB_END_TORN;
-	if (lj_find_top(0, w, f->build, &f->w->regs, f->thread->traceno))
+	if (!build || lj_find_top(0, w, &build->lj, &w->regs, thread->traceno))
 		return w->end;
 	base = w->base;
 	w->end = LB_END_LOOP;
 	bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
 	if (w->trace)
-		f->thread->traceno = w->trace;
-	if (w->end == LB_END_TORN && !lj_find_again(0, w, &f->w->regs, base)) {
+		thread->traceno = w->trace;
+	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base)) {
 		w->end = LB_END_LOOP;
 		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
 	}

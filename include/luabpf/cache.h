@@ -31,10 +31,22 @@ struct lb_tag {
 	__u16 lo, hi; /* the window, offsets in the page; 0, 0: the page cannot be read */
 };
 
+/*
+ * A window that is likely to have what is asked for next, in a loop that asks for two kinds of
+ * things. It is good until another page takes its page's place: lb_aim() tells the other hand, and
+ * after any other read both begin anew.
+ */
+struct lb_hand {
+	__u64 start; /* address of its first byte */
+	__u32 room;  /* so far behind it may the bytes begin that are asked for; 0: it holds none */
+	__u32 index; /* of its page */
+};
+
 /* At the end of what it belongs to: it is large. */
 struct lb_cache {
 	__u32 sample; /* counts samples, never 0 */
 	__u32 pad;
+	struct lb_hand hand[2];
 	struct lb_tag tag[LB_PAGES];
 	/* a page more: so far the verifier sees a read reach, which is never made */
 	__u8 bytes[LB_PAGES * LB_STRIDE + LB_PAGE];
@@ -83,47 +95,62 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	return 1;
 }
 
-/* Are the bytes at addr in hand now? Not when they do not lie in one page that can be read. */
+/*
+ * Are the bytes at addr in hand now? Not when they do not lie in one page that can be read. One
+ * branch for all conditions: this is everywhere, and the verifier follows each way on.
+ */
 static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *cache, __u64 addr,
 				    __u32 size)
 {
 	const struct lb_tag *t = &cache->tag[lb_page_index(addr)];
-	__u32 at = addr & (LB_PAGE - 1);
+	__u32 at = addr & (LB_PAGE - 1), outside = ((at - t->lo) | (t->hi - at - size)) >> 31;
 
-	if (t->addr == addr - at && t->sample == cache->sample && at >= t->lo && at + size <= t->hi)
+	if (!((t->addr ^ (addr - at)) | (t->sample ^ cache->sample) | outside))
 		return 1;
 	return lb_fetch(mem, cache, addr, size);
 }
 
-/*
- * A window that is likely to have what is asked for next, in a loop that asks for two kinds of
- * things. It is good until another page takes its page's place: lb_hold() tells the other hand, and
- * after any other read both begin anew.
- */
-struct lb_hand {
-	__u64 start; /* address of its first byte */
-	__u32 room;  /* its bytes; 0: none is held */
-	__u32 index; /* of its page */
-};
-
-/* Where the bytes at addr are; 0 as lb_ready(). size is a constant, at most LB_LINE. */
-static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_cache *cache,
-					   struct lb_hand *hand, struct lb_hand *other, __u64 addr,
-					   __u32 size)
+/* Moves a hand to a window that has these bytes. Returns 1, or 0 as lb_ready(). */
+LB_SUBPROG int lb_aim(const struct lb_mem *mem, struct lb_cache *cache, __u32 h, __u64 addr,
+		      __u32 size)
 {
+	struct lb_hand *hand, *other;
 	const struct lb_tag *t;
 
-	if (!hand->room || addr - hand->start > hand->room - size) {
-		hand->room = 0;
-		if (!lb_ready(mem, cache, addr, size))
-			return 0;
-		hand->index = lb_page_index(addr);
-		t = &cache->tag[hand->index];
-		hand->start = t->addr + t->lo;
-		hand->room = t->hi - t->lo;
-		if (other->index == hand->index && (other->start ^ addr) >= LB_PAGE)
-			other->room = 0;
-	}
+	if (!cache)
+		return 0;
+	hand = &cache->hand[h & 1];
+	other = &cache->hand[~h & 1];
+	hand->room = 0;
+	if (!lb_ready(mem, cache, addr, size))
+		return 0;
+	hand->index = lb_page_index(addr);
+	t = &cache->tag[hand->index & (LB_PAGES - 1)];
+	hand->start = t->addr + t->lo;
+	hand->room = t->hi - t->lo - size + 1;
+	if (other->index == hand->index && (other->start ^ addr) >= LB_PAGE)
+		other->room = 0;
+	return 1;
+}
+
+/* Both hands hold nothing: before a loop, and after any other read in it. */
+static __always_inline void lb_open_hands(struct lb_cache *cache)
+{
+	cache->hand[0].room = 0;
+	cache->hand[1].room = 0;
+}
+
+/*
+ * Where the bytes at addr are; 0 as lb_ready(). h is the hand, 0 or 1; size the same constant
+ * whenever it is asked for something, at most LB_LINE.
+ */
+static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_cache *cache,
+					   __u32 h, __u64 addr, __u32 size)
+{
+	const struct lb_hand *hand = &cache->hand[h];
+
+	if (addr - hand->start >= hand->room && !lb_aim(mem, cache, h, addr, size))
+		return 0;
 	return cache->bytes + (hand->index & (LB_PAGES - 1)) * LB_STRIDE + (addr & (LB_PAGE - 1));
 }
 

@@ -153,12 +153,12 @@ static __always_inline int lj_top_linked(const struct lb_mem *mem, struct lj_wal
 }
 
 /* Does the link in the slot of a C function's frame lead to a frame? */
-static __always_inline int lj_link_leads(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+LB_SUBPROG int lj_link_leads(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	__u64 link;
 	__u32 distance;
 
-	if (lj_read(mem, w, &link, sizeof(link), base - 8))
+	if (!w || lj_read(mem, w, &link, sizeof(link), base - 8))
 		return 0;
 	if (link & 3)
 		return (link & ~7ULL) > 0 && (link & ~7ULL) < base - w->stack;

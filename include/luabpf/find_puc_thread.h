@@ -14,7 +14,8 @@
 
 static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
 {
-	return ip - w->gc_lo < w->gc_hi - w->gc_lo && ip - w->gc_lo - w->gc_skip >= w->gc_skip_size;
+	return (int)(lb_within(ip, w->gc_lo, w->gc_hi - w->gc_lo) &
+		     ~lb_within(ip, w->gc_lo + w->gc_skip, w->gc_skip_size));
 }
 
 /* The main thread of the VM g; 0 when g is none. own: a thread whose l_G it is. */

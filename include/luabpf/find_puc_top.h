@@ -131,7 +131,7 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
  */
 LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 {
-	volatile __u64 *rets;
+	__u64 rets = 0;
 	__u32 i, words;
 
 	if (!w)
@@ -142,16 +142,16 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 		return 0;
 	words = puc_read_block(mem, w) / 8;
 	w->fault |= !words;
-	rets = &w->gc_rets;
 	LB_ROLLED
 	for (i = 0; i < PUC_GC_NEAR; i++) {
 		__u64 word = w->block[i & (PUC_BLOCK - 1)];
 
-		if (i >= words || puc_in_vm(w, word))
+		if (((words - 1 - i) >> 31) | (__u32)puc_in_vm(w, word))
 			break;
-		*rets += puc_in_gc(w, word);
+		rets |= puc_in_gc(w, word);
 	}
-	return w->gc_rets != 0;
+	w->gc_rets = rets;
+	return rets != 0;
 }
 
 /*

@@ -129,6 +129,17 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 	return 1;
 }
 
+/*
+ * 1 when addr lies in [lo, lo + size), else 0. Without a branch: of those in a loop the verifier
+ * follows both ways, in each turn. size is below 2^63.
+ */
+static __always_inline __u64 lb_within(__u64 addr, __u64 lo, __u64 size)
+{
+	__u64 at = addr - lo;
+
+	return ~(at | (size - 1 - at)) >> 63;
+}
+
 /* As lb_need(), in place as lb_maybe(). */
 static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
 				      struct lb_cache *cache, const __u8 **bytes, __u32 size,

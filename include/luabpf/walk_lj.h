@@ -347,11 +347,11 @@ LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int in
  * Distance in slots from a frame to the one below, by a FRAME_LUA link, the pc after a call
  * instruction (BC_CALLM .. BC_ITERN): its A. 0 when there is no call.
  */
-static __always_inline __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
+LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
 {
 	__u32 ins;
 
-	if (pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
+	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
 		return 0;
 	if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
 		return 0;
@@ -364,11 +364,11 @@ static __always_inline __u32 lj_call_distance(const struct lb_mem *mem, struct l
  * debug_framepc): returns 1 when it is such a one and `frame` lies below that mark, 0 when it
  * counts, < 0 on failure.
  */
-static __always_inline int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
+LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
 {
 	__s32 nres;
 
-	if (!w->cframe || lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, w->cframe))
+	if (!w || !w->cframe || lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, w->cframe))
 		return -1;
 	nres = (__s32)lb_half(w->scratch, LJ_CFRAME_NRES);
 	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
@@ -492,9 +492,12 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
  * lj_step_frame(). Returns 1 when there may be more of them.
  */
 #define LJ_RUN 8
+enum {
+	LJ_HAND_SLOTS,
+	LJ_HAND_CODE,
+};
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
-	struct lb_hand slots = {0}, code = {0};
 	__u64 base, pc;
 	__u32 n, flags, i;
 
@@ -507,6 +510,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
 	    base > w->maxstack + 8 * 64 || base & 7 || pc & 3)
 		return 0;
+	lb_open_hands(&w->cache);
 	LB_ROLLED
 	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
 		const struct lj_seen *seen;
@@ -515,7 +519,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		__u64 func, link, offset;
 		__u32 ins;
 
-		bytes = lb_hold(mem, &w->cache, &slots, &code, base - 16, 16);
+		bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
 		if (!bytes)
 			break;
 		func = lb_word(bytes, 0);
@@ -525,15 +529,14 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
 		if (seen->func != func || seen->sample != w->cache.sample) {
-			slots.room = 0;
-			code.room = 0;
+			lb_open_hands(&w->cache);
 			if (lj_func(mem, w, func) < 0)
 				break;
 		}
 		offset = pc - seen->bc;
 		if (seen->kind != LB_FRAME_LUA || offset > 4ULL * seen->sizebc)
 			break;
-		bytes = lb_hold(mem, &w->cache, &code, &slots, link - 4, 4);
+		bytes = lb_hold(mem, &w->cache, LJ_HAND_CODE, link - 4, 4);
 		if (!bytes)
 			break;
 		ins = lb_half(bytes, 0);
@@ -672,10 +675,9 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 
 /* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills scratch with its
  * head. */
-static __always_inline int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L,
-					  __u64 cframe)
+LB_SUBPROG int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
 {
-	if (L & 7 || !L || L >> 47 || lj_guess(mem, w, w->scratch, LJ_L_READ, L))
+	if (!w || L & 7 || !L || L >> 47 || lj_guess(mem, w, w->scratch, LJ_L_READ, L))
 		return 0;
 	return lb_byte(w->scratch, LJ_L_GCT) == LJ_GCT_THREAD &&
 	       (!w->g || lb_word(w->scratch, LJ_L_GLREF) == w->g) &&

@@ -101,11 +101,11 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 }
 
 /* Fills scratch with the head of trace traceno. */
-static __always_inline int lj_trace_head(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+LB_SUBPROG int lj_trace_head(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
 	__u64 traces, trace;
 
-	if (!traceno || traceno > 0xffff ||
+	if (!w || !traceno || traceno > 0xffff ||
 	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
 	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
 	    lj_read(mem, w, w->scratch, LJ_TRACE_READ, trace))

@@ -466,7 +466,7 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 
 static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
 {
-	return ip - w->vm_start < w->vm_end - w->vm_start;
+	return (int)lb_within(ip, w->vm_start, w->vm_end - w->vm_start);
 }
 
 /*
