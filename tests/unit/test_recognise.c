@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "file_bytes.h"
 #include "vm/lj_recognise.h"
 
 struct text {
@@ -152,17 +153,18 @@ Test(recognise, rows_differ)
 		}
 }
 
+static const char installed[] = "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2";
+
 /* The library that this machine has, whichever it is. */
 Test(recognise, installed)
 {
-	static const char path[] = "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2";
 	static struct vm_build build;
 	struct elf_file *elf;
 	struct error err = {};
 	unsigned int sites = 0;
 	size_t i;
 
-	if (elf_open(path, &elf))
+	if (elf_open(installed, &elf))
 		cr_skip_test("no libluajit-5.1.so.2 is installed");
 	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
 	cr_expect(build.build.lj.lj.g2disp == 3968 || build.build.lj.lj.g2disp == 4008);
@@ -183,4 +185,43 @@ Test(recognise, no_luajit)
 	cr_assert_eq(elf_open("/proc/self/exe", &elf), 0);
 	cr_expect_eq(lj_recognise(elf, &build, &err), -ENOENT);
 	elf_close(&elf);
+}
+
+static void overwrite(struct file_bytes *f, const char *old, const char *new)
+{
+	size_t len = strlen(old);
+	uint8_t *at = f->bytes;
+
+	while ((at = memmem(at, (size_t)(f->bytes + f->len - at), old, len)))
+		memcpy(at, new, len);
+}
+
+static int recognise(const struct file_bytes *f, struct error *err)
+{
+	static struct vm_build build;
+	struct elf_file *elf;
+	int r;
+
+	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
+	r = lj_recognise(elf, &build, err);
+	elf_close(&elf);
+	return r;
+}
+
+/* A fork whose VM does other things; and a library of something else, with such a frame. */
+Test(recognise, vm_of_others)
+{
+	struct file_bytes lib;
+	struct error err = {};
+
+	if (!file_bytes_read(installed, &lib))
+		cr_skip_test("no libluajit-5.1.so.2 is installed");
+	overwrite(&lib, "\x49\x81\xc6", "\x49\x81\xc7");
+	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
+	cr_expect_str_eq(err.what,
+			 "unknown LuaJIT build: measured GG_G2DISP 0, vmstate 0, cur_L 0 (of 0), "
+			 "jit_base 0 (of 0)");
+	overwrite(&lib, "LuaJIT ", "Others ");
+	cr_expect_eq(recognise(&lib, &err), -ENOENT);
+	free(lib.bytes);
 }

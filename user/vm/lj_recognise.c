@@ -180,6 +180,18 @@ static bool has_ir(struct elf_file *elf)
 	}
 }
 
+/*
+ * Frames as the VM's are described by hand in other assembler code, too (libavfilter). LuaJIT's
+ * library has the name of its version among its constants, for jit.version.
+ */
+static bool says_luajit(struct elf_file *elf)
+{
+	static const char name[] = "LuaJIT ";
+	uint64_t at;
+
+	return !elf_find_bytes(elf, 0, name, sizeof(name) - 1, &at);
+}
+
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 {
 	const struct lj_row *row;
@@ -197,6 +209,8 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 		return -ENOENT;
 	lj_measure(text, vm.size, &m);
 	row = row_for(&m);
+	if (!row && !m.g2disp && !says_luajit(elf))
+		return -ENOENT;
 	if (!row)
 		return error_set(
 			err, -ENOTSUP,
