@@ -11,7 +11,12 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct mm_struct {
+	unsigned long start_stack; /* sp when the program began */
+};
+
 struct task_struct {
+	struct mm_struct *mm;
 	int pid;
 	int tgid;
 	unsigned int flags;

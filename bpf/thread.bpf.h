@@ -11,8 +11,13 @@ struct bounds {
 
 static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struct bounds *bounds)
 {
+	__u64 main = task->mm->start_stack;
+
 	bounds->lo = vma->vm_start;
 	bounds->hi = vma->vm_end;
+	/* above it are arguments and environment, behind a gap that nobody has touched */
+	if (main > bounds->lo && main < bounds->hi)
+		bounds->hi = main;
 	return 0;
 }
 
@@ -31,9 +36,9 @@ static __noinline struct lb_thread *thread_of(__u32 tid, __u64 exec_id)
 }
 
 /*
- * The end of the mapping that holds the C stack; asked for again only when sp has left it. The
- * kernel does not answer while the address space is being changed. Then a distance is taken that no
- * two threads' stacks are likely to share, for this sample only.
+ * The end of the mapping that holds the C stack, or of what is a stack in it; asked for again only
+ * when sp has left it. The kernel does not answer while the address space is being changed. Then a
+ * distance is taken that no two threads' stacks are likely to share, for this sample only.
  */
 #define STACK_GUESS (64 << 10)
 

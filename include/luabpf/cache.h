@@ -23,6 +23,7 @@
 #define LB_FORGET 256	 /* samples; power of two */
 #define LB_READ_MOST 128 /* no read is longer */
 #define LB_PAGES 64	 /* power of two */
+#define LB_EFAULT 14	 /* errno.h is none of BPF's */
 
 /* What is in hand of a page. Apart from the bytes: a few cache lines hold them all. */
 struct lb_tag {
@@ -154,6 +155,15 @@ static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_c
 	return cache->bytes + (hand->index & (LB_PAGES - 1)) * LB_STRIDE + (addr & (LB_PAGE - 1));
 }
 
+/* Reads what was not to be had by lb_ready(). To try in vain is dear: it costs a page fault. */
+static __always_inline int lb_read_apart(const struct lb_mem *mem, void *dst, __u32 size,
+					 __u64 addr)
+{
+	if (mem_has_pages(mem) && (addr & (LB_PAGE - 1)) + size <= LB_PAGE)
+		return -LB_EFAULT;
+	return mem_read(mem, dst, size, addr);
+}
+
 /* As mem_read(). size is a constant, at most LB_READ_MOST: 2, or a multiple of 4. */
 static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *cache, void *dst,
 				   __u32 size, __u64 addr)
@@ -162,7 +172,7 @@ static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *ca
 	__u32 i;
 
 	if (!lb_ready(mem, cache, addr, size))
-		return mem_read(mem, dst, size, addr);
+		return lb_read_apart(mem, dst, size, addr);
 #ifdef __bpf__
 	LB_UNROLLED
 	for (i = 0; i + 8 <= size; i += 8)

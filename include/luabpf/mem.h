@@ -79,6 +79,12 @@ static __always_inline int mem_is_uncached(const struct lb_mem *mem)
 	return 0;
 }
 
+/* Is of a page that cannot be read not a single byte to be had? */
+static __always_inline int mem_has_pages(const struct lb_mem *mem)
+{
+	return 1;
+}
+
 static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	return bpf_probe_read_user(dst, size, (const void *)addr);
@@ -103,6 +109,12 @@ static inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u6
 static inline int mem_is_uncached(const struct lb_mem *mem)
 {
 	return mem->uncached;
+}
+
+static inline int mem_has_pages(const struct lb_mem *mem)
+{
+	(void)mem;
+	return 0;
 }
 
 #endif

@@ -111,7 +111,7 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 {
 	if (lb_ready(mem, cache, addr, size))
 		return lb_bytes(cache, addr);
-	return mem_read(mem, w->scratch, size, addr) ? 0 : w->scratch;
+	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : w->scratch;
 }
 
 /*

@@ -53,7 +53,7 @@ struct lj_seen {
 
 #define LJ_SEEN 64     /* power of two */
 #define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
-#define LJ_SEARCH 512  /* words of C stack searched for a cframe */
+#define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
 
 struct lj_walk {
@@ -715,7 +715,8 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 
 /*
  * L's frames are done. Its outermost cframe (PREV is 0) stands directly below the resumer's when
- * the VM itself resumed it; else C code lies between, and the stack above is searched.
+ * the VM itself resumed it, as its return address tells; else C code lies between, and the stack
+ * above is searched.
  */
 static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -735,43 +736,83 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 	cframe += LJ_CFRAME_SIZE;
 	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
 		return lj_end(w, LB_END_RESOLVED);
-	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8) ||
-	    lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
+	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
 		return lj_end(w, LB_END_FAULT);
-	if (L != w->L && lj_owns_cframe(mem, w, L, cframe)) {
+	if (ret - w->vm_start < w->vm_end - w->vm_start) {
+		if (lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
+			return lj_end(w, LB_END_FAULT);
+		if (L == w->L || !lj_owns_cframe(mem, w, L, cframe))
+			return lj_end(w, LB_END_TORN);
 		lj_enter_L(w, L, cframe);
 		return LB_MORE;
 	}
-	if (ret - w->vm_start < w->vm_end - w->vm_start)
-		return lj_end(w, LB_END_TORN);
 	lj_search_from(w, cframe);
 	return LB_MORE;
 }
 
 /*
- * One place on the C stack: does a cframe begin here? Its return address leads into the library's
- * text, and its SAVE_L to a lua_State that names it. Words are fetched in blocks.
+ * Where in the block may a cframe begin, whose return address leads into the library's text? The
+ * number of its first word; LJ_BLOCK: nowhere.
+ */
+LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LJ_BLOCK;
+	LB_ROLLED
+	for (i = 0; i < LJ_BLOCK; i++)
+		if (lb_within(w->block[i + LJ_CFRAME_SIZE / 8 - 1], w->text_lo,
+			      w->text_hi - w->text_lo))
+			break;
+	return i;
+}
+
+/* No cframe was found; cut: there may be one where it was not looked. */
+static __always_inline enum lb_more lj_search_ends(struct lj_walk *w, int cut)
+{
+	if (cut)
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+	return lj_end(w, LB_END_RESOLVED);
+}
+
+/* What a cframe says of the next outer one: there is none, or it lies further up. */
+static __always_inline int lj_is_prev(const struct lj_walk *w, __u64 cframe, __u64 prev)
+{
+	prev &= LJ_CFRAME_RAWMASK;
+	return !prev || (prev > cframe && prev < w->stack_hi);
+}
+
+/*
+ * A block of the C stack: does a cframe begin in it? Its return address leads into the library's
+ * text, and its SAVE_L to a lua_State that names it; what is no address would cost a page fault.
  */
 static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u32 i = w->searched & (LJ_BLOCK - 1);
-	__u64 L, ret, cframe = w->search + 8ULL * w->searched, child = w->L;
+	__u64 L, cframe = w->search, left = w->stack_hi - cframe, child = w->L;
+	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block), words, i;
 
-	if (w->searched >= LJ_SEARCH || cframe + LJ_CFRAME_SIZE > w->stack_hi)
-		return lj_end(w, LB_END_RESOLVED);
-	if (!i && mem_read(mem, w->block, sizeof(w->block), cframe)) {
-		/* the mapping's end, or a page of it that was never touched: no resumer can be seen
-		 */
-		if (cframe + sizeof(w->block) <= w->stack_hi)
-			w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return lj_end(w, LB_END_RESOLVED);
-	}
-	w->searched++;
-	ret = w->block[i + LJ_CFRAME_SIZE / 8 - 1];
-	if (ret - w->text_lo >= w->text_hi - w->text_lo)
+	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_search_ends(w, 0);
+	/* the mask is for the verifier */
+	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, cframe))
+		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
+	words = (size - LJ_CFRAME_SIZE) / 8 + 1;
+	if (words > LJ_BLOCK)
+		words = LJ_BLOCK;
+	i = lj_search_block(w);
+	if (i >= words) { /* what lies behind is of a block before */
+		w->search += 8ULL * words;
+		w->searched += words;
 		return LB_MORE;
+	}
+	w->search += 8ULL * (i + 1);
+	w->searched += i + 1;
+	cframe += 8ULL * i;
+	i &= LJ_BLOCK - 1;
 	L = w->block[i + LJ_CFRAME_L / 8];
-	if (L != child && lj_owns_cframe(mem, w, L, cframe)) {
+	if (L != child && lj_is_prev(w, cframe, w->block[i + LJ_CFRAME_PREV / 8]) &&
+	    lj_owns_cframe(mem, w, L, cframe)) {
 		lj_enter_L(w, L, cframe);
 		if (!child) /* it was the running one that was sought: lj_find_top goes on */
 			return lj_end(w, LB_END_OUTSIDE);

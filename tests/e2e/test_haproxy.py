@@ -2,22 +2,21 @@
 """haproxy with a service in Lua 5.3: a stripped host with the library, that runs each request in a coroutine of its
 own, resumed from C, and yields from it by force (haproxy.lua, haproxy.cfg)."""
 import collections
-import json
 import re
-import socket
 import threading
 from pathlib import Path
 
 import pytest
 
 import pprof
+import service
 import truth
 import vms
 
 pytestmark = pytest.mark.usefixtures("root")
 HZ = 4000
 SERVICE = vms.HERE / "haproxy.lua"
-LINES = {m[1]: n for n, text in enumerate(SERVICE.read_text().splitlines(), 1) if (m := re.search(r" -- (\w+)$", text))}
+LINES = service.lines(SERVICE)
 
 
 class Haproxy(vms.Target):
@@ -29,18 +28,7 @@ class Haproxy(vms.Target):
         vms.wait_until(lambda: self.path.exists() and self.ask())
 
     def ask(self):
-        """One request; what the service says each part took since the start."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(20)
-            try:
-                s.connect(str(self.path))
-            except ConnectionRefusedError:
-                return None
-            s.sendall(b"GET / HTTP/1.1\r\nHost: busy\r\nConnection: close\r\n\r\n")
-            answer = b"".join(iter(lambda: s.recv(4096), b""))
-        head, _, body = answer.partition(b"\r\n\r\n")
-        assert b" 200 " in head, answer
-        return json.loads(body)
+        return service.ask(self.path)
 
     def ask_for(self, requests):
         for _ in range(requests):
@@ -73,14 +61,6 @@ def run(request, root, tmp_path_factory):
     return Run(tmp_path_factory.mktemp("haproxy"), request.param, 18 if request.param == 1 else 12)
 
 
-def part_of(sample):
-    lines = [f.line for f in sample.stack if f.kind == pprof.LUA]
-    for part in ("spin", "text", "headers"):
-        if LINES[part] in lines:
-            return part
-    return None
-
-
 def test_losses(run):
     profile, done = run.profile, run.done
     assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
@@ -89,9 +69,7 @@ def test_losses(run):
 
 def test_shares(run):
     """By the service's own clock, which does not know that it yields."""
-    counts = collections.Counter()
-    for s in run.profile.samples:
-        counts[part_of(s)] += s.count
+    counts = service.count(run.profile.samples, LINES)
     if run.took["spin"] + run.took["text"] + run.took["headers"] > run.took["all"]:
         assert all(counts.values()), counts  # requests at the same time measure each other
         return
@@ -104,8 +82,7 @@ def test_stacks(run):
     """Each begins with the service's function, on a line of it, in a coroutine of its own: busy, measure, part, C function."""
     profile, done = run.profile, run.done
     wrong, total = collections.Counter(), 0
-    first = {name: n for n, t in enumerate(SERVICE.read_text().splitlines(), 1)
-             if (m := re.match(r"local function (\w+)", t)) for name in [m[1]]}
+    first = service.starts(SERVICE)
     for s in profile.samples:
         total += s.count
         stack = [f for f in s.stack if f.name != truth.TAIL_CALLS]
@@ -113,7 +90,7 @@ def test_stacks(run):
         shown = ";".join(f"{f.name}:{f.line}" for f in stack)
         if not lua or Path(lua[0].file).name != SERVICE.name:
             wrong["root: " + shown] += s.count
-        part = part_of(s)
+        part = service.part_of(s, LINES)
         if part and ([f.start for f in stack[:3]] != [first["busy"], first["measure"], first[part]] or
                      [f.name for f in stack[3:]] not in ([], ["string.format"])):
             wrong["stack: " + shown] += s.count

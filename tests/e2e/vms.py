@@ -18,6 +18,7 @@ LUA = HERE / "lua"
 HOSTS = OUT / "tests/hosts"
 LUAJIT2 = OUT / "luajit2/usr"
 HAPROXY = OUT / "haproxy/usr"
+NGINX = OUT / "nginx/usr"
 MULTIARCH = "lib/x86_64-linux-gnu"
 
 
@@ -74,6 +75,13 @@ def fetch_haproxy():
         return installed, {}
     fetch(HAPROXY.parent, "haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1")
     return HAPROXY / "sbin/haproxy", {"LD_LIBRARY_PATH": f"{HAPROXY}/{MULTIARCH}"}
+
+
+def fetch_nginx():
+    """The directory that has nginx, its lua module and what these need."""
+    fetch(NGINX.parent, "nginx", "libnginx-mod-http-lua", "libnginx-mod-http-ndk", "lua-resty-core", "lua-resty-lrucache",
+          "libluajit2-5.1-2")
+    return NGINX
 
 
 class Target:

@@ -410,8 +410,8 @@ static void coroutine_with_c(struct lj_scene *s)
 	want_lua(s, s->main, 5, 0);
 }
 
-/* lua_resume by a C function, `words` of C stack away. */
-static void resumed_by_c(struct lj_scene *s, uint32_t words)
+/* lua_resume by a C function, `words` of C stack away; seen: not too far to be found. */
+static void resumed_by_c(struct lj_scene *s, uint32_t words, bool seen)
 {
 	uint64_t f, co;
 
@@ -429,18 +429,27 @@ static void resumed_by_c(struct lj_scene *s, uint32_t words)
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
 	want_lua(s, f, 2, THREAD);
 	s->resumer_is_guess = true;
+	if (!seen) {
+		s->flags = LB_SAMPLE_CUT;
+		return;
+	}
 	want_c(s, SC_CFUNC, THREAD);
 	want_lua(s, s->main, 5, 0);
 }
 
 static void coroutine_by_c(struct lj_scene *s)
 {
-	resumed_by_c(s, 33);
+	resumed_by_c(s, 33, true);
 }
 
 static void coroutine_by_c_far(struct lj_scene *s)
 {
-	resumed_by_c(s, 480);
+	resumed_by_c(s, LJ_SEARCH - 16, true);
+}
+
+static void coroutine_by_c_too_far(struct lj_scene *s)
+{
+	resumed_by_c(s, LJ_SEARCH + LJ_BLOCK, false);
 }
 
 /* A host that resumes threads from its main loop: nothing runs below. */
@@ -518,6 +527,7 @@ const struct lj_scene_row lj_scenes_frames[] = {
 	{"coroutine_with_c", coroutine_with_c},
 	{"coroutine_by_c", coroutine_by_c},
 	{"coroutine_by_c_far", coroutine_by_c_far},
+	{"coroutine_by_c_too_far", coroutine_by_c_too_far},
 	{"coroutine_by_host", coroutine_by_host},
 	{"main_is_the_bottom", main_is_the_bottom},
 	{"pc_in_trace", pc_in_trace},

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""nginx with Debian's lua module on OpenResty's LuaJIT, stripped: two workers, each request a coroutine that C resumes,
+light threads beside it, regular expressions by FFI, the JIT compiler on (nginx.lua, nginx.conf)."""
+import collections
+import threading
+from pathlib import Path
+from string import Template
+
+import pytest
+
+import pprof
+import service
+import truth
+import vms
+
+pytestmark = pytest.mark.usefixtures("root")
+HZ = 4000
+SERVICE = vms.HERE / "nginx.lua"
+LINES, FIRST = service.lines(SERVICE), service.starts(SERVICE)
+CLIENTS, REQUESTS = 2, 20
+
+
+class Nginx(vms.Target):
+    def __init__(self, tmp):
+        usr = vms.fetch_nginx()
+        self.path = tmp / "nginx.sock"
+        conf = tmp / "nginx.conf"
+        conf.write_text(Template((vms.HERE / "nginx.conf").read_text()).substitute(
+            DIR=tmp, MODULES=usr / "lib/nginx/modules", LUA=f"{usr}/share/lua/5.1/?.lua;{vms.HERE}/?.lua;;"))
+        super().__init__([usr / "sbin/nginx", "-p", tmp, "-c", conf, "-e", "stderr"],
+                         {"LD_LIBRARY_PATH": f"{usr}/{vms.MULTIARCH}"})
+        vms.wait_until(lambda: service.ask(self.path))
+        self.workers = [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        assert len(self.workers) == 2, self.workers
+
+    def __exit__(self, *exc):
+        self.p.terminate()  # the master ends its workers
+        self.p.wait(20)
+        super().__exit__(*exc)
+
+
+class Run:
+    """What each part took in each worker, the profile, and what luabpf left."""
+
+    def __init__(self, tmp):
+        with Nginx(tmp) as server:
+            before, after = {}, {}
+            while len(before) < 2:  # whoever is there takes a request
+                self.ask(server, before)
+            tool = vms.Luabpf("-p", ",".join(map(str, server.workers)), "-F", HZ, "-o", tmp / "p.pb.gz",
+                              f"-jp=vl,{tmp}/vl").wait_banner()
+            threads = [threading.Thread(target=lambda: [self.ask(server, after) for _ in range(REQUESTS)])
+                       for _ in range(CLIENTS)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            tool.signal()
+            self.done = tool.done()
+            self.workers = server.workers
+        assert self.done.code == 0, self.done
+        assert set(after) == set(before) == set(self.workers), (before, after)
+        self.took = {pid: {part: after[pid][part] - before[pid][part] for part in LINES} for pid in after}
+        self.profile, self.vl = pprof.Profile(tmp / "p.pb.gz"), (tmp / "vl").read_text()
+
+    @staticmethod
+    def ask(server, answers):
+        """Keeps each worker's last answer: its sums only grow."""
+        answer = service.ask(server.path)
+        known = answers.setdefault(answer["pid"], answer)
+        if sum(answer[part] for part in LINES) > sum(known[part] for part in LINES):
+            answers[answer["pid"]] = answer
+
+
+@pytest.fixture(scope="module")
+def run(root, tmp_path_factory):
+    return Run(tmp_path_factory.mktemp("nginx"))
+
+
+def test_losses(run):
+    profile, done = run.profile, run.done
+    assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
+    assert profile.total > 0.5 * HZ, done
+
+
+def test_shares(run):
+    """Of each worker, by the service's own clock."""
+    for pid in run.workers:
+        counts = service.count([s for s in run.profile.samples if s.labels["pid"] == pid], LINES)
+        for part, seconds in run.took[pid].items():
+            assert run.done.fits(counts[part], seconds, ends=0.02), (pid, part, run.took, counts, run.done)
+
+
+def test_stacks(run):
+    """Each begins where nginx resumed a coroutine: the request's own, or a light thread's."""
+    wrong, total = collections.Counter(), 0
+    for s in run.profile.samples:
+        part = service.part_of(s, LINES)
+        if not part:
+            continue
+        total += s.count
+        lua = [f for f in s.stack if f.kind == pprof.LUA and Path(f.file).name == SERVICE.name]
+        above = [f.start for f in lua[-2:]]
+        if above != [FIRST["measure"], FIRST[part]]:
+            wrong[";".join(f"{f.name}:{f.line}" for f in s.stack)] += s.count
+        root = s.stack[0]
+        if root.start != FIRST["light"] if part == "thread" else not root.name.startswith("content_by_lua("):
+            wrong["root: " + ";".join(f"{f.name}:{f.line}" for f in s.stack)] += s.count
+    assert sum(wrong.values()) <= truth.allowed(total), (wrong.most_common(8), run.done)
+
+
+def test_view(run):
+    assert "Compiled" in run.vl and f"nginx.lua:{LINES['spin']}" in run.vl, run.vl
