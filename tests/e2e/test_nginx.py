@@ -86,7 +86,7 @@ def test_losses(run):
 def test_shares(run):
     """Of each worker, by the service's own clock."""
     for pid in run.workers:
-        counts = service.count([s for s in run.profile.samples if s.labels["pid"] == pid], LINES)
+        counts = service.count([s for s in run.profile.samples if int(s.labels["pid"]) == pid], LINES)
         for part, seconds in run.took[pid].items():
             assert run.done.fits(counts[part], seconds, ends=0.02), (pid, part, run.took, counts, run.done)
 
