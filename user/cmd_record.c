@@ -2,6 +2,7 @@
 /* record: opens the outputs, samples until it is over, writes them, tells what became of the
  * samples. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -12,6 +13,7 @@
 #include "doctor.h"
 #include "session.h"
 #include "summary.h"
+#include "target/process.h"
 #include "target/source.h"
 
 static void banner(const struct options *opts, const struct session *session)
@@ -28,6 +30,36 @@ static void banner(const struct options *opts, const struct session *session)
 		fprintf(stderr, " for %g s\n", (double)opts->duration_ns / 1e9);
 	else
 		fprintf(stderr, "; Ctrl-C stops\n");
+}
+
+/* Is one of these, numbers with commas between, among the targets? */
+static bool any_named(const struct options *opts, const char *pids)
+{
+	for (; pids; pids = strchr(pids, ',')) {
+		pid_t pid;
+
+		pids += *pids == ',';
+		pid = (pid_t)strtol(pids, NULL, 10);
+		for (size_t i = 0; i < opts->npids; i++)
+			if (opts->pids[i] == pid)
+				return true;
+	}
+	return false;
+}
+
+/* A server's master was named, and its workers, which do the work, were not. */
+static void tell_workers(const struct options *opts)
+{
+	for (size_t i = 0; i < opts->npids; i++) {
+		__text struct text workers = {0};
+
+		if (process_workers(opts->pids[i], &workers) &&
+		    !any_named(opts, text_str(&workers)))
+			fprintf(stderr,
+				"luabpf: process %d has children that run the same program and "
+				"are not sampled: -p %s\n",
+				(int)opts->pids[i], text_str(&workers));
+	}
 }
 
 /* On standard error, as one line. Paths are the target's: they may hold anything. */
@@ -160,6 +192,8 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	}
 	if (!opts->quiet)
 		banner(opts, session);
+	if (!opts->quiet)
+		tell_workers(opts);
 	if (opts->verbose)
 		tell_modules(opts, session);
 	ret = session_run(session, err);

@@ -109,17 +109,18 @@ static void tell_module(void *arg, const struct doctor_module *module)
 /* Is there a VM? */
 static bool check_modules(const struct doctor *d, pid_t pid)
 {
+	__text struct text remedy = {0};
 	struct told told = {.d = d};
 	struct error err = {};
-
 	int r = doctor_modules(pid, tell_module, &told, &err);
 
 	/* Beside a known build there may be one that is not. */
 	if (r || *err.what)
 		d->tell(d->arg, told.n ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
-	else if (!told.n)
-		d->tell(d->arg, DOCTOR_FAIL, "VM", "no Lua in this process",
-			"a server's master may have none, its workers do: name their pids");
+	else if (!told.n) {
+		process_no_lua(pid, &remedy);
+		d->tell(d->arg, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
+	}
 	return told.n;
 }
 
@@ -191,6 +192,19 @@ void doctor_judge(const struct doctor *d, const struct summary *s)
 	d->tell(d->arg, verdict, "proof", text_str(&line), remedy);
 }
 
+/* A master that is idle has its Lua from before it made its workers. */
+static void check_workers(const struct doctor *d, pid_t pid)
+{
+	__text struct text workers = {0}, what = {0};
+	size_t n = process_workers(pid, &workers);
+
+	if (!n)
+		return;
+	text_printf(&what, "%zu %s the same program, each a process of its own: -p %s", n,
+		    n == 1 ? "child runs" : "children run", text_str(&workers));
+	d->tell(d->arg, DOCTOR_OK, "workers", text_str(&what), "");
+}
+
 static void prove(const struct doctor *d, pid_t pid)
 {
 	struct session *session __cleanup(session_free) = NULL;
@@ -229,6 +243,8 @@ void doctor_process(const struct doctor *d, pid_t pid)
 	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)pid, threads,
 		 threads == 1 ? "" : "s", *exe ? exe : "no executable (a thread of the kernel)");
 	d->tell(d->arg, DOCTOR_OK, "process", what, "");
-	if (check_modules(d, pid))
-		prove(d, pid);
+	if (!check_modules(d, pid))
+		return;
+	check_workers(d, pid);
+	prove(d, pid);
 }

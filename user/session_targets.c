@@ -64,12 +64,13 @@ int targets_add(struct targets *ts, pid_t pid, struct target **out)
 
 static int explain_no_vm(pid_t pid, struct error *err)
 {
+	__text struct text remedy = {0};
 	char exe[256];
 
 	process_exe(pid, exe, sizeof(exe));
+	process_no_lua(pid, &remedy);
 	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
-	return error_remedy(err, -ENODATA,
-			    "a server's master may have none, its workers do: name their pids");
+	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
 
 static int add_mapping(void *arg, const struct process_mapping *m)

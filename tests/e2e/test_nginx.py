@@ -72,6 +72,19 @@ class Run:
             answers[answer["pid"]] = answer
 
 
+def test_master(root, tmp_path):
+    """It has the VM, and does nothing: who names it is told of its workers."""
+    with Nginx(tmp_path) as server:
+        pids = ",".join(map(str, server.workers))
+        alone = vms.luabpf("-p", server.pid, "-d", "0.2")
+        doctor = vms.luabpf("doctor", "-p", server.pid, stats=False)
+        everybody = vms.luabpf("-p", f"{server.pid},{pids}", "-d", "0.2")
+    hint = "children that run the same program"
+    assert f"process {server.pid} has {hint} and are not sampled: -p {pids}\n" in alone.err, alone
+    assert f"-p {pids}" in doctor.out, doctor
+    assert hint not in everybody.err, everybody
+
+
 @pytest.fixture(scope="module")
 def run(root, tmp_path_factory):
     return Run(tmp_path_factory.mktemp("nginx"))

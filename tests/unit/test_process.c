@@ -342,3 +342,40 @@ Test(scan, too_many_builds, .timeout = 60)
 	image_unmap(&f);
 	free(f.file.bytes);
 }
+
+/* Of two children one runs another program. */
+Test(process, workers)
+{
+	__text struct text workers = {0}, remedy = {0}, want = {0};
+	pid_t worker = fork(), other;
+
+	if (!worker) {
+		pause();
+		_exit(0);
+	}
+	cr_assert_gt(worker, 0);
+	other = fork();
+	if (!other) {
+		execlp("sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	cr_assert_gt(other, 0);
+	while (process_workers(getpid(), &workers) != 1) { /* the other has called exec by then */
+		usleep(1000);
+		text_clear(&workers);
+	}
+	text_printf(&want, "%d", (int)worker);
+	cr_expect_str_eq(text_str(&workers), text_str(&want));
+	process_no_lua(getpid(), &remedy);
+	cr_expect(strstr(text_str(&remedy), text_str(&want)), "%s", text_str(&remedy));
+	kill(worker, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(worker, NULL, 0);
+	waitpid(other, NULL, 0);
+	text_clear(&remedy);
+	cr_expect_eq(process_workers(getpid(), &remedy), 0);
+	process_no_lua(getpid(), &remedy);
+	cr_expect_str_eq(text_str(&remedy),
+			 "a server's master may have none, its workers do: name their pids");
+	cr_expect_eq(process_workers(NO_PID, &remedy), 0);
+}

@@ -230,3 +230,64 @@ void process_exe(pid_t pid, char *buf, size_t size)
 	n = readlink(path, buf, size - 1);
 	buf[n > 0 ? n : 0] = '\0';
 }
+
+/* ---- workers -----------------------------------------------------------------------------------
+ */
+
+#define WORKERS_MOST 256
+
+struct workers {
+	struct stat exe; /* the master's */
+	struct text *out;
+	pid_t pid;
+	size_t n;
+};
+
+static int exe_stat(pid_t pid, struct stat *st)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat(path, st);
+}
+
+/* The children of one thread: the kernel lists them by whom they were forked. */
+static int workers_of_thread(void *arg, pid_t tid)
+{
+	struct workers *w = arg;
+	FILE *list __fclose;
+	char path[96];
+	struct stat st;
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)w->pid, (int)tid);
+	list = fopen(path, "re");
+	while (list && w->n < WORKERS_MOST && fscanf(list, "%d", &child) == 1) {
+		if (exe_stat(child, &st) || st.st_dev != w->exe.st_dev ||
+		    st.st_ino != w->exe.st_ino)
+			continue;
+		text_printf(w->out, "%s%d", w->n ? "," : "", child);
+		w->n++;
+	}
+	return 0;
+}
+
+size_t process_workers(pid_t pid, struct text *out)
+{
+	struct workers w = {.out = out, .pid = pid};
+
+	if (!exe_stat(pid, &w.exe))
+		process_threads(pid, workers_of_thread, &w);
+	return w.n;
+}
+
+void process_no_lua(pid_t pid, struct text *remedy)
+{
+	__text struct text workers = {0};
+
+	text_puts(remedy, "a server's master may have none, its workers do: ");
+	if (process_workers(pid, &workers))
+		text_printf(remedy, "-p %s", text_str(&workers));
+	else
+		text_puts(remedy, "name their pids");
+}

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 /* Calls fn for each thread. A nonzero return ends it and is returned. -ESRCH: no such process. */
 int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
@@ -47,6 +48,15 @@ struct process_file {
  */
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out);
 int process_open_mapping(pid_t pid, const struct process_mapping *m);
+
+/*
+ * The children that run the same program: a server's workers, and its master is pid. Puts their
+ * ids, with commas between, as many as fit a line; returns how many were put.
+ */
+size_t process_workers(pid_t pid, struct text *out);
+
+/* For a process that has no Lua: what to do about it. */
+void process_no_lua(pid_t pid, struct text *remedy);
 
 /* Name of the executable, for messages. */
 void process_exe(pid_t pid, char *buf, size_t size);
