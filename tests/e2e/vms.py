@@ -19,6 +19,7 @@ HOSTS = OUT / "tests/hosts"
 LUAJIT2 = OUT / "luajit2/usr"
 HAPROXY = OUT / "haproxy/usr"
 NGINX = OUT / "nginx/usr"
+NEOVIM = OUT / "neovim/usr"
 MULTIARCH = "lib/x86_64-linux-gnu"
 
 
@@ -82,6 +83,13 @@ def fetch_nginx():
     fetch(NGINX.parent, "nginx", "libnginx-mod-http-lua", "libnginx-mod-http-ndk", "lua-resty-core", "lua-resty-lrucache",
           "libluajit2-5.1-2")
     return NGINX
+
+
+def fetch_neovim():
+    """nvim's path and environment."""
+    fetch(NEOVIM.parent, "neovim", "neovim-runtime", "libluajit-5.1-2", "libmsgpackc2", "libtermkey1", "libtree-sitter0",
+          "libunibilium4", "libuv1", "libvterm0", "lua-luv")
+    return NEOVIM / "bin/nvim", {"LD_LIBRARY_PATH": f"{NEOVIM}/{MULTIARCH}", "VIMRUNTIME": f"{NEOVIM}/share/nvim/runtime"}
 
 
 class Target:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Neovim: LuaJIT as a library of a stripped host, Lua on top of its own functions and of Vim script's, coroutines, and
+callbacks from libuv's event loop, which Lua runs itself (neovim.lua)."""
+import collections
+import json
+from pathlib import Path
+
+import pytest
+
+import pprof
+import service
+import truth
+import vms
+
+pytestmark = pytest.mark.usefixtures("root")
+HZ = 4000
+SCRIPT = vms.HERE / "neovim.lua"
+LINES, FIRST = service.lines(SCRIPT), service.starts(SCRIPT)
+PARTS = {part: line for part, line in LINES.items() if part != "loop"}
+
+
+class Run:
+    """What each part took, the profile and what luabpf left."""
+
+    def __init__(self, tmp):
+        nvim, env = vms.fetch_neovim()
+        with vms.Target([nvim, "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", f"luafile {SCRIPT}"],
+                        {**env, "SECONDS": "1.5", "HOME": str(tmp)}).ready() as editor:
+            tool = vms.Luabpf("-p", editor.pid, "-F", HZ, "-o", tmp / "p.pb.gz").wait_banner()
+            editor.go()
+            self.took = json.loads(editor.line())
+            self.done = tool.done()
+        assert self.done.code == 0, self.done
+        self.profile = pprof.Profile(tmp / "p.pb.gz")
+
+
+@pytest.fixture(scope="module")
+def run(root, tmp_path_factory):
+    return Run(tmp_path_factory.mktemp("neovim"))
+
+
+def test_losses(run):
+    profile, done = run.profile, run.done
+    assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
+    assert profile.total > HZ, done
+
+
+def test_shares(run):
+    counts = service.count(run.profile.samples, PARTS)
+    for part in PARTS:
+        assert run.done.fits(counts[part], run.took[part], ends=0.02), (part, run.took, counts, run.done)
+
+
+def test_stacks(run):
+    """Each from the script's main chunk down to its part; a callback's runs above the loop that Lua runs."""
+    wrong, total = collections.Counter(), 0
+    between = {"spin": [], "buffer": [], "call": [], "thread": [], "timer": ["tick"]}
+    for s in run.profile.samples:
+        part = service.part_of(s, PARTS)
+        if not part:
+            continue
+        total += s.count
+        starts = [f.start for f in s.stack if f.kind == pprof.LUA and Path(f.file).name == SCRIPT.name]
+        want = [FIRST["busy"], *(FIRST[name] for name in between[part]), FIRST["measure"], FIRST[part]]
+        lines = [f.line for f in s.stack if f.kind == pprof.LUA and f.start == FIRST["busy"]]
+        if starts[1:] != want or (part == "timer") != (lines == [LINES["loop"]]):
+            wrong[";".join(f"{f.name}:{f.line}" for f in s.stack)] += s.count
+    assert sum(wrong.values()) <= truth.allowed(total), (wrong.most_common(8), run.done)
