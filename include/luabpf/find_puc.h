@@ -124,7 +124,7 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		w->unowned = 0;
 		puc_consider_regs(mem, w, w->vm_ret);
 	}
-	if (w->key == ~0ULL && !w->tested) {
+	if (w->key == ~0ULL && !w->tested && puc_may_run(w)) {
 		w->tested = 1; /* luaV_execute was not called: by C functions alone? */
 		puc_scan_again(w, w->scan_from, w->scan_from + 8 * PUC_SCAN_NEAR);
 		w->scan_end = w->near < w->scan_end ? w->near : w->scan_end;

@@ -56,6 +56,7 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->in_block = 0;
 	w->gc_rets = 0;
 	w->pushed = 0;
+	w->in_text = 0;
 	puc_forget_tried(w);
 	w->phase = PUC_PHASE_SCAN;
 }
@@ -259,6 +260,7 @@ static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_wal
 			w->hidden = 1;
 		return 0;
 	}
+	w->in_text += (__u32)lb_within(word, w->text_lo, w->text_hi - w->text_lo);
 	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
 	    addr >= puc_scan_slowly(w))
 		return 0;
@@ -303,6 +305,18 @@ static __always_inline int puc_scan_enough(const struct puc_walk *w)
 	return w->proved ||
 	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
 				    (w->vm_ret && w->scan > w->vm_ret + 8 * PUC_SCAN_ENOUGH)));
+}
+
+/*
+ * May Lua's C functions run a lua_State here, although luaV_execute does not? Then the C stack has
+ * return addresses into the library. Above a coroutine there is that into lua_resume, and when a
+ * host's main loop called that, it is the only one.
+ */
+static __always_inline int puc_may_run(const struct puc_walk *w)
+{
+	if (w->child)
+		return w->in_text > 1;
+	return w->in_text || lb_within(w->regs.ip, w->text_lo, w->text_hi - w->text_lo);
 }
 
 /* The C stack cannot be read on. What runs is not known then; what resumed it, perhaps. */

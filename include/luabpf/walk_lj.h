@@ -101,8 +101,9 @@ struct lj_walk {
 	__u32 parents;	    /* ... how many traces above this one */
 	__u32 pad2;
 
-	__u64 search; /* next word of the C stack */
-	__u32 searched;
+	__u64 search;	/* next word of the C stack, where the block begins */
+	__u32 searched; /* words so far */
+	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
 
 	struct lj_seen seen[LJ_SEEN];
 	__u32 snapmap[LJ_SNAPMAP + 2];
@@ -710,6 +711,7 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 {
 	w->search = addr;
 	w->searched = 0;
+	w->in_block = 0;
 	w->phase = LJ_PHASE_SEARCH;
 }
 
@@ -783,33 +785,44 @@ static __always_inline int lj_is_prev(const struct lj_walk *w, __u64 cframe, __u
 	return !prev || (prev > cframe && prev < w->stack_hi);
 }
 
+/* Reads the next block of the C stack; or ends the search. */
+static __always_inline enum lb_more lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 left = w->stack_hi - w->search;
+	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
+
+	if (w->search + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_search_ends(w, 0);
+	/* the mask is for the verifier */
+	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
+		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
+	w->in_block = (size - LJ_CFRAME_SIZE) / 8 + 1;
+	if (w->in_block > LJ_BLOCK)
+		w->in_block = LJ_BLOCK;
+	return LB_MORE;
+}
+
 /*
  * A block of the C stack: does a cframe begin in it? Its return address leads into the library's
  * text, and its SAVE_L to a lua_State that names it; what is no address would cost a page fault.
  */
 static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 L, cframe = w->search, left = w->stack_hi - cframe, child = w->L;
-	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block), words, i;
+	__u64 L, cframe, child = w->L;
+	__u32 i;
 
-	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
-		return lj_search_ends(w, 0);
-	/* the mask is for the verifier */
-	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, cframe))
-		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
-	words = (size - LJ_CFRAME_SIZE) / 8 + 1;
-	if (words > LJ_BLOCK)
-		words = LJ_BLOCK;
+	if (!w->in_block && lj_read_block(mem, w))
+		return LB_STOP;
 	i = lj_search_block(w);
-	if (i >= words) { /* what lies behind is of a block before */
-		w->search += 8ULL * words;
-		w->searched += words;
+	if (i >= w->in_block) { /* what lies behind is of a block before */
+		w->search += 8ULL * w->in_block;
+		w->searched += w->in_block;
+		w->in_block = 0;
 		return LB_MORE;
 	}
-	w->search += 8ULL * (i + 1);
-	w->searched += i + 1;
-	cframe += 8ULL * i;
 	i &= LJ_BLOCK - 1;
+	w->block[i + LJ_CFRAME_SIZE / 8 - 1] = 0; /* not again */
+	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
 	if (L != child && lj_is_prev(w, cframe, w->block[i + LJ_CFRAME_PREV / 8]) &&
 	    lj_owns_cframe(mem, w, L, cframe)) {

@@ -141,6 +141,8 @@ struct puc_walk {
 	__u64 vm_ret_last; /* where the one seen last lies */
 	__u64 gc_rets;	   /* return addresses into the collector, nearer than that */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
+	__u32 in_text;	   /* words that were seen which lead into the module's text */
+	__u32 pad3;
 
 	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN];

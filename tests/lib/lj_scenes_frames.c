@@ -469,6 +469,28 @@ static void coroutine_by_host(struct lj_scene *s)
 	want_lua(s, f, 2, THREAD);
 }
 
+/* Ditto, with words above it of which a cframe could be made: a return address, and garbage. */
+static void coroutine_by_host_loop(struct lj_scene *s)
+{
+	uint64_t f = sc_func(s, 10), co = lji_thread(&s->img);
+	uint32_t i;
+
+	for (i = 0; i < 20; i++) {
+		lji_c_code(&s->img, 9);
+		lji_put64(&s->img, s->img.sp, LJI_TEXT + 0x40000);
+		lji_c_code(&s->img, LJ_CFRAME_SIZE / 8);
+		lji_put64(&s->img, s->img.sp + LJ_CFRAME_L, 0x10700000000);
+		lji_put64(&s->img, s->img.sp + LJ_CFRAME_PREV, i + 1);
+	}
+	lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
+	s->st = lji_stack(&s->img, co);
+	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);
+	lji_run(&s->img, co);
+	lji_vmstate(&s->img, LJ_VMST_INTERP);
+	sc_in_helper(s, lji_bc(&s->img, f, 3));
+	want_lua(s, f, 2, THREAD);
+}
+
 /* Another thread's cframe above the main thread's: nobody resumes the main thread. */
 static void main_is_the_bottom(struct lj_scene *s)
 {
@@ -529,6 +551,7 @@ const struct lj_scene_row lj_scenes_frames[] = {
 	{"coroutine_by_c_far", coroutine_by_c_far},
 	{"coroutine_by_c_too_far", coroutine_by_c_too_far},
 	{"coroutine_by_host", coroutine_by_host},
+	{"coroutine_by_host_loop", coroutine_by_host_loop},
 	{"main_is_the_bottom", main_is_the_bottom},
 	{"pc_in_trace", pc_in_trace},
 	{NULL, NULL},

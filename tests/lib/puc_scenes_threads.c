@@ -202,16 +202,38 @@ static void coroutine_of_c(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-/* A host that resumes threads from its main loop: nothing runs below. */
-static void coroutine_by_host(struct puc_scene *s)
+/* lua_resume by a host's main loop, which is none of Lua's functions: nothing runs below. */
+static void resumed_by_host(struct puc_scene *s)
 {
 	struct pui_fn f = ps_func(s, 10);
 
-	s->img.gprs.r[PUI_RBX] = s->img.main_L;
+	s->L = pui_thread(&s->img);
 	pui_enter(&s->img, PUI_LIBC + 0x200, 40);
-	ps_resume_lua(s, pui_thread(&s->img), f);
+	pui_enter(&s->img, PUI_LIBC + 0x300, 7); /* lua_resume */
+	pui_protect(&s->img, s->L);
+	s->st = pui_stack(&s->img, s->L);
+	pui_push(&s->img, &s->st, f);
+	pui_execute(&s->img, &s->st);
 	ps_in_vm(s, 3);
 	ps_want_lua(s, f, 3, THREAD);
+}
+
+static void coroutine_by_host(struct puc_scene *s)
+{
+	s->img.gprs.r[PUI_RBX] = s->img.main_L;
+	resumed_by_host(s);
+}
+
+/* Ditto, with much on its stack that looks like pointers, and is none to a lua_State. */
+static void coroutine_by_host_loop(struct puc_scene *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < 40; i++) {
+		pui_word(&s->img, 0x10700000000 + i); /* two numbers */
+		pui_word(&s->img, PUI_HEAP + 64 * i);
+	}
+	resumed_by_host(s);
 }
 
 /* Nobody protects the main thread's call: its errorJmp is NULL although it is active. */
@@ -545,6 +567,7 @@ const struct puc_scene_row puc_scenes_threads[] = {
 	{"coroutine_in_pcall", coroutine_in_pcall},
 	{"coroutine_of_c", coroutine_of_c},
 	{"coroutine_by_host", coroutine_by_host},
+	{"coroutine_by_host_loop", coroutine_by_host_loop},
 	{"coroutine_of_unprotected", coroutine_of_unprotected},
 	{"unprotected", unprotected},
 	{"unprotected_in_c", unprotected_in_c},

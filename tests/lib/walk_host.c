@@ -96,3 +96,22 @@ void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fa
 	*reads = 0;
 	*where = 0;
 }
+
+static int counting_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	const struct mem_counting *c = (const struct mem_counting *)mem;
+	int r = mem_read(c->under, dst, size, addr);
+
+	++*c->reads;
+	*c->failed += r != 0;
+	return r;
+}
+
+void mem_counting_init(struct mem_counting *c, const struct lb_mem *under, uint32_t *reads,
+		       uint32_t *failed)
+{
+	*c = (struct mem_counting){
+		.mem.read = counting_read, .under = under, .reads = reads, .failed = failed};
+	*reads = 0;
+	*failed = 0;
+}

@@ -36,4 +36,14 @@ struct mem_failing {
 void mem_failing_init(struct mem_failing *f, const struct lb_mem *under, enum fail_mode mode,
 		      bool uncached, uint32_t nth, uint32_t *reads, uint64_t *where);
 
+/* Counts what is read, and in vain: in the kernel that costs a page fault. */
+struct mem_counting {
+	struct lb_mem mem; /* hand &mem to mem_read() */
+	const struct lb_mem *under;
+	uint32_t *reads, *failed; /* borrowed; set to 0 */
+};
+
+void mem_counting_init(struct mem_counting *c, const struct lb_mem *under, uint32_t *reads,
+		       uint32_t *failed);
+
 #endif

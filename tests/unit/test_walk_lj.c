@@ -55,6 +55,31 @@ ParameterizedTest(size_t *index, walk_lj, scene)
 	}
 }
 
+/* A host's main loop is no resumer: words on its stack are not followed. */
+Test(walk_lj, reads_for_a_host)
+{
+	const struct lj_layout *lj;
+	const char *layout;
+	size_t i, row = 0;
+
+	while (strcmp(lj_scene_at(row)->name, "coroutine_by_host_loop"))
+		row++;
+	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+		static struct lj_walk walk;
+		struct mem_counting counting;
+		uint32_t reads, failed;
+		struct lj_scene s;
+
+		lj_scene_init(&s, lj_scene_at(row), lj);
+		mem_counting_init(&counting, &s.img.mem.mem, &reads, &failed);
+		walk_host(&counting.mem, &s.in, &walk);
+		cr_expect_eq(walk.end, LB_END_RESOLVED);
+		cr_expect_eq(failed, 0, "%s: %u of %u reads fail", layout, failed, reads);
+		cr_expect_leq(reads, 48, "%s: %u reads", layout, reads);
+		lj_scene_free(&s);
+	}
+}
+
 /* Each fingerprint is that which user space makes of the same memory. */
 ParameterizedTestParameters(walk_lj, user_space_has_the_same_fingerprints)
 {

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <string.h>
 
 #include <luabpf/walk_puc.h>
 
@@ -81,6 +82,32 @@ ParameterizedTest(size_t *index, walk_puc, scene)
 
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
 		every_hint(puc_scene_at(*index), puc, layout);
+}
+
+/* A host's main loop is no resumer: words on its stack are not followed. */
+Test(walk_puc, reads_for_a_host)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i, row = 0;
+
+	while (strcmp(puc_scene_at(row)->name, "coroutine_by_host_loop"))
+		row++;
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
+		static struct puc_walk walk;
+		struct mem_counting counting;
+		uint32_t reads, failed;
+		struct puc_scene s;
+
+		puc_scene_init(&s, puc_scene_at(row), puc);
+		puc_scene_hint(&s, 1);
+		mem_counting_init(&counting, &s.img.mem.mem, &reads, &failed);
+		walk_host_puc(&counting.mem, &s.in, &walk);
+		cr_expect_eq(walk.end, LB_END_RESOLVED);
+		cr_expect_eq(failed, 0, "%s: %u of %u reads fail", layout, failed, reads);
+		cr_expect_leq(reads, 16, "%s: %u reads", layout, reads);
+		puc_scene_free(&s);
+	}
 }
 
 /* Fingerprints belong to the prototype, not to the address of its function or to the sample. */
