@@ -11,11 +11,11 @@ struct bounds {
 
 static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struct bounds *bounds)
 {
-	__u64 main = task->mm->start_stack;
+	__u64 main = (task->mm->start_stack | (LB_PAGE - 1)) + 1;
 
 	bounds->lo = vma->vm_start;
 	bounds->hi = vma->vm_end;
-	/* above it are arguments and environment, behind a gap that nobody has touched */
+	/* above its page are arguments and environment, behind a gap that nobody has touched */
 	if (main > bounds->lo && main < bounds->hi)
 		bounds->hi = main;
 	return 0;

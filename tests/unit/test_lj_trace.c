@@ -317,3 +317,23 @@ Test(lj_trace, refined_later)
 	cr_expect_eq(again.stack.n, 3);
 	unsample(&s);
 }
+
+/* What cannot be read at all does not cost an attempt at each sample. */
+Test(lj_trace, given_up)
+{
+	struct arena_failing f;
+	struct sampled s;
+	unsigned before;
+	int i;
+
+	sample(&s, 7, 1);
+	arena_failing_init(&f, arena_mem(s.t.arena), 0, true);
+	lj_traces_free(&s.traces);
+	cr_assert_eq(lj_traces_new(&f.mem, &s.traces), 0);
+	for (i = 0; i < 100; i++)
+		cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+	before = f.reads;
+	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+	cr_expect_eq(f.reads, before);
+	unsample(&s);
+}

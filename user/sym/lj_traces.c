@@ -13,6 +13,10 @@
  * at a time by default (maxtrace). */
 #define KNOWN_MAX 4000
 
+/* To read a trace that a busy target changes meanwhile. It takes milliseconds, so not at each of
+ * its samples. */
+#define TRIES_MAX 8
+
 struct known {
 	struct {
 		uint64_t g;
@@ -20,6 +24,7 @@ struct known {
 		uint32_t print;
 	} key;
 	struct lj_trace *trace; /* NULL: it could not be read, or followed */
+	int left;		/* so many times it is tried yet */
 	UT_hash_handle hh;
 };
 
@@ -59,38 +64,47 @@ void lj_traces_free(struct lj_traces **traces)
 	*traces = NULL;
 }
 
-static int known_of(struct lj_traces *traces, const struct lj_build *build,
-		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
-		    const struct lj_trace **out)
+static struct known *find(struct lj_traces *traces, const struct lb_rec_sample *rec)
 {
 	struct known *k, probe = {};
-	int r;
 
 	probe.key.g = rec->vm;
 	probe.key.traceno = rec->traceno;
 	probe.key.print = rec->trace_print;
 	HASH_FIND(hh, traces->known, &probe.key, sizeof(probe.key), k);
-	if (!k) {
-		if (HASH_COUNT(traces->known) >= KNOWN_MAX)
-			forget(traces);
-		k = calloc(1, sizeof(*k));
-		if (!k)
-			return -ENOMEM;
-		k->key = probe.key;
+	if (k)
+		return k;
+	if (HASH_COUNT(traces->known) >= KNOWN_MAX)
+		forget(traces);
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->key = probe.key;
+	k->left = TRIES_MAX;
+	HASH_ADD(hh, traces->known, key, sizeof(k->key), k);
+	if (k->hh.tbl)
+		return k;
+	free(k);
+	return NULL;
+}
+
+/* The trace of a sample. -ENOENT: it cannot be read, or is another's by now, or followed. */
+static int known_of(struct lj_traces *traces, const struct lj_build *build,
+		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
+		    const struct lj_trace **out)
+{
+	struct known *k = find(traces, rec);
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	if (k->left) {
 		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, names, &k->trace);
-		if (r && r != -EBADMSG) { /* it may be there the next time */
-			free(k);
-			return r == -ENOMEM ? r : -ENOENT;
-		}
-		if (!r &&
-		    lj_trace_print(k->trace) != rec->trace_print) /* another has its number now */
-			lj_trace_free(&k->trace);
-		HASH_ADD(hh, traces->known, key, sizeof(k->key), k);
-		if (!k->hh.tbl) {
-			lj_trace_free(&k->trace);
-			free(k);
-			return -ENOMEM;
-		}
+		if (r == -ENOMEM)
+			return r;
+		k->left = r && r != -EBADMSG ? k->left - 1 : 0;
+		if (!r && lj_trace_print(k->trace) != rec->trace_print)
+			lj_trace_free(&k->trace); /* another has its number now */
 	}
 	*out = k->trace;
 	return k->trace ? 0 : -ENOENT;
