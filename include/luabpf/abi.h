@@ -180,7 +180,8 @@ struct lb_rec_task {
 struct lj_build {
 	struct lj_layout lj;
 	/* One bit for each offset in the VM's text: set where a call returns to after which the VM
-	 * takes BASE back from rbp, as L->base was not stored. */
+	 * takes BASE back from rbp, as L->base was not stored; and for each instruction until then.
+	 */
 	__u8 rbp_site[LB_VM_TEXT / 8];
 };
 

@@ -25,7 +25,7 @@ static void ask(struct elf_file *elf)
 	uint8_t id[ELF_BUILD_ID_MAX];
 	const char *name = NULL;
 	struct elf_lj_vm vm;
-	uint16_t sites[96];
+	struct lj_site sites[96];
 	unsigned flags;
 	size_t n;
 

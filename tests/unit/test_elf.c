@@ -71,9 +71,9 @@ Test(elf, luajit_vm_and_call_sites)
 {
 	struct elf_file *elf = NULL;
 	struct elf_lj_vm vm = {0};
-	uint16_t sites[96];
+	struct lj_site sites[96];
 	size_t n = 0, i;
-	unsigned flags = 0;
+	unsigned flags = 0, longest = 0;
 	uint8_t id[ELF_BUILD_ID_MAX];
 
 	if (access(LUAJIT, R_OK))
@@ -89,8 +89,12 @@ Test(elf, luajit_vm_and_call_sites)
 	cr_assert_eq(vm.ffi_start, vm.start + vm.size);
 	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &n), 0);
 	cr_assert(n >= 20 && n <= 40, "%zu", n);
-	for (i = 1; i < n; i++)
-		cr_assert_lt(sites[i - 1], sites[i]);
+	for (i = 0; i < n; i++) {
+		cr_assert(!i || sites[i - 1].ret < sites[i].ret);
+		cr_assert_eq(sites[i].back[0], sites[i].ret);
+		longest = sites[i].nback > longest ? sites[i].nback : longest;
+	}
+	cr_assert_gt(longest, 1, "BC_LEN: what is returned is converted first");
 	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, n - 1, &n), -E2BIG);
 	elf_close(&elf);
 }

@@ -292,7 +292,7 @@ static void vary(const struct image *f, unsigned n)
 {
 	struct elf_file *elf = NULL;
 	struct elf_lj_vm vm;
-	uint16_t sites[96];
+	struct lj_site sites[96];
 	uint64_t at = 0;
 	size_t nsites = 0, i;
 
@@ -303,7 +303,7 @@ static void vary(const struct image *f, unsigned n)
 	for (i = 0; n; i++, n >>= 1) {
 		cr_assert_lt(i, nsites);
 		if (n & 1)
-			f->file.bytes[at + sites[i]] = 0x06;
+			f->file.bytes[at + sites[i].ret] = 0x06;
 	}
 	elf_close(&elf);
 }

@@ -21,7 +21,6 @@
 #include "base/cleanup.h"
 #include "target/x86_insn.h"
 
-#define LOOK_AHEAD 12 /* instructions */
 #define MAX_VM (1u << 20)
 #define MAX_SITES 4096
 
@@ -45,16 +44,17 @@ static bool is_load_base(const struct x86_insn *in)
 	       !in->sib && in->disp == LJ_L_BASE;
 }
 
-static enum lj_site_class classify(const struct text *t, size_t at)
+static enum lj_site_class classify(const struct text *t, struct lj_site *site)
 {
 	bool rbp_kept = true;
-	int i;
+	size_t at = site->ret;
 
-	for (i = 0; i < LOOK_AHEAD && at < t->size; i++) {
+	for (site->nback = 0; site->nback < LJ_SITE_BACK && at < t->size;) {
 		struct x86_insn in;
 
 		if (!x86_decode(t->p + at, t->size - at, &in))
 			break;
+		site->back[site->nback++] = (uint32_t)at;
 		at += in.len;
 		if (is_mov_rdx_rbp(&in))
 			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
@@ -88,18 +88,19 @@ int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_si
 			continue;
 		if (found == max)
 			return -E2BIG;
-		sites[found++] = (struct lj_site){
+		sites[found] = (struct lj_site){
 			.ret = (uint32_t)at,
 			.callee = in.op == 0xe8 ? vaddr + at + (uint64_t)in.imm : 0,
-			.class = (uint8_t)classify(&t, at),
 		};
+		sites[found].class = (uint8_t)classify(&t, &sites[found]);
+		found++;
 	}
 	*n = found;
 	return 0;
 }
 
-int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, uint16_t *sites, size_t max,
-		     size_t *n)
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_site *sites,
+		     size_t max, size_t *n)
 {
 	struct lj_site *all __free = calloc(MAX_SITES, sizeof(*all));
 	uint8_t *text __free = NULL;
@@ -117,11 +118,11 @@ int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, uint16_t 
 	if (err)
 		return err;
 	for (i = 0; i < nall; i++) {
-		if (all[i].class != LJ_SITE_RBP || all[i].ret > UINT16_MAX)
+		if (all[i].class != LJ_SITE_RBP)
 			continue;
 		if (kept == max)
 			return -E2BIG;
-		sites[kept++] = (uint16_t)all[i].ret;
+		sites[kept++] = all[i];
 	}
 	*n = kept;
 	return 0;

@@ -20,18 +20,25 @@ enum lj_site_class {
 	LJ_SITE_UNKNOWN, /* neither was seen */
 };
 
+#define LJ_SITE_BACK 12 /* instructions that are looked at behind a call */
+
+/* Places are counted from the start of the VM. */
 struct lj_site {
-	uint32_t ret;	 /* return address - start of the VM */
+	uint32_t ret;	 /* return address */
 	uint64_t callee; /* address of the file; 0: indirect */
 	uint8_t class;	 /* enum lj_site_class */
+	/* Where instructions begin that are executed before BASE is back: from ret up to that which
+	 * takes it back. */
+	uint8_t nback;
+	uint32_t back[LJ_SITE_BACK];
 };
 
 /* All call sites of VM code, in order of address. `max` bounds them: -E2BIG when there are more. */
 int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
 		  size_t max, size_t *n);
 
-/* Offsets of the LJ_SITE_RBP class, sorted. -E2BIG: more than max. */
-int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, uint16_t *sites, size_t max,
-		     size_t *n);
+/* Those of the LJ_SITE_RBP class, of a file's VM. -E2BIG: more than max. */
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_site *sites,
+		     size_t max, size_t *n);
 
 #endif

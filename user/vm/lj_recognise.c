@@ -146,16 +146,20 @@ static const struct lj_row *row_for(const struct lj_measured *m)
 	return NULL;
 }
 
+#define RBP_SITES_MAX 256
+
 static void mark_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_build *build)
 {
-	uint16_t sites[256];
-	size_t i, n = 0;
+	struct lj_site *sites __free = calloc(RBP_SITES_MAX, sizeof(*sites));
+	size_t n = 0, i, k;
 
-	if (elf_lj_rbp_sites(elf, vm, sites, sizeof(sites) / sizeof(sites[0]), &n))
+	if (!sites || elf_lj_rbp_sites(elf, vm, sites, RBP_SITES_MAX, &n))
 		return;
 	for (i = 0; i < n; i++)
-		if (sites[i] < LB_VM_TEXT)
-			build->rbp_site[sites[i] >> 3] |= 1 << (sites[i] & 7);
+		for (k = 0; k < sites[i].nback; k++)
+			if (sites[i].back[k] < LB_VM_TEXT)
+				build->rbp_site[sites[i].back[k] >> 3] |= 1
+									  << (sites[i].back[k] & 7);
 }
 
 /*
