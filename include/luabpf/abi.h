@@ -179,9 +179,9 @@ struct lb_rec_task {
 
 struct lj_build {
 	struct lj_layout lj;
-	/* One bit for each offset in the VM's text: set where a call returns to after which the VM
-	 * takes BASE back from rbp, as L->base was not stored; and for each instruction until then.
-	 */
+	/* One bit for each offset in the VM's text: set where a call returns to before which BASE
+	 * was put into rbp only, as L->base was not stored; and for the instructions around it at
+	 * which rdx may hold something else. */
 	__u8 rbp_site[LB_VM_TEXT / 8];
 };
 

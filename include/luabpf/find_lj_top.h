@@ -175,21 +175,26 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 					const struct lb_regs *regs, int fit)
 {
 	__u64 base = regs->base, pc = regs->pc, delta = pc & ~7ULL, link, contpc, saved;
+	const __u8 *cont;
 
 	if (pc >= 1 << 20 || lj_read(mem, w, &link, sizeof(link), base - 8))
 		return -1;
-	/* cont_dispatch: BASE is the caller's again, RB still that of the metamethod */
-	if (regs->rb - pc == base && !(pc & 7) &&
-	    !lj_read(mem, w, &contpc, sizeof(contpc), regs->rb - 24) &&
-	    lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
-		return lj_top_is(w, base, contpc);
+	/* cont_dispatch: BASE is the caller's again, RB still that of the metamethod; or that of
+	 * the dummy which calls another function in a C function's place */
+	if (pc && regs->rb - pc == base && !(pc & 7) && !lj_at(mem, w, &cont, 16, regs->rb - 32)) {
+		contpc = lb_word(cont, 8);
+		if (lb_word(cont, 0) == LJ_CONT_TAILCALL)
+			return lj_top_is(w, regs->rb, 0);
+		if (lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
+			return lj_top_is(w, base, contpc);
+	}
 	/* a call of a metamethod is being set up: BASE is still the caller's */
 	if ((pc & 7) == LJ_FRAME_CONT && fit == LJ_FIT_OTHER &&
 	    !lj_read(mem, w, &contpc, sizeof(contpc), base + delta - 24) &&
 	    lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
 		return lj_top_is(w, base, contpc);
-	/* a return: with the link, or what vm_return or BC_CALLT has made of it */
-	if (link == pc || link == (pc ^ 1) || link == pc + LJ_FRAME_VARG) {
+	/* a return: with the link, or what vm_return, BC_CALLT or vm_returnp has made of it */
+	if (link == pc || link == (pc ^ 1) || (!(pc & 7) && link - pc < 8)) {
 		w->skip = 1;
 		return lj_top_is(w, base, 0);
 	}
@@ -298,6 +303,22 @@ static __always_inline int lj_rbp_site(const struct lj_build *build, __u64 offse
 }
 
 /*
+ * A helper was called with BASE kept in rbp. Or it has written its results over a fast function's
+ * own frame, as lj_tab_next() does, whose link is PC still: the caller is on top.
+ */
+static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+				       __u64 pc)
+{
+	int fit = lj_fit(mem, w, base, pc);
+
+	if (lj_fits(fit))
+		return lj_top_is(w, base, pc);
+	return fit == LJ_FIT_NOT && base > w->stack && base <= w->maxstack
+		       ? lj_top_linked(mem, w, base, pc, fit)
+		       : -1;
+}
+
+/*
  * In the assembler VM. BASE and PC are right when they fit each other; when not, one of them has
  * already changed (calls, returns), or BASE's register holds an argument for C or what C left in
  * it.
@@ -309,10 +330,10 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 
 	if (fit == LJ_FIT_C_OWN || (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs)))
 		return lj_top_is(w, regs->base, regs->pc);
-	/* back from a helper before which BASE went to rbp only */
+	/* around the call of a helper before which BASE went to rbp only */
 	if (fit != LJ_FIT_LUA && lj_rbp_site(build, regs->ip - w->vm_start) &&
-	    lj_fits(lj_fit(mem, w, regs->rb, regs->pc)))
-		return lj_top_is(w, regs->rb, regs->pc);
+	    !lj_top_kept(mem, w, regs->rb, regs->pc))
+		return 0;
 	stored = lj_fit(mem, w, w->base, regs->pc);
 	if (lj_fits(stored) && fit != LJ_FIT_LUA && lj_just_returned(mem, w, regs))
 		return lj_top_is(w, w->base, regs->pc);
@@ -364,18 +385,15 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base = w->block[w->leaf_base & 15], pc = w->block[LJ_BLOCK + (w->leaf_pc & 7)];
-	int fit;
 
 	if (w->leaf_base > LJ_LEAF_WORDS) {
 		lj_top_stored(mem, w);
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	fit = lj_fit(mem, w, base, pc);
-	if (lj_fits(fit)) {
-		lj_top_is(w, base, pc);
+	if (!lj_top_kept(mem, w, base, pc)) {
 		w->phase = LJ_PHASE_FRAME;
-	} else if (fit == LJ_FIT_OTHER && w->leaf_pc < LJ_LEAF_WORDS - 1) {
+	} else if (base > w->stack && base <= w->maxstack && w->leaf_pc < LJ_LEAF_WORDS - 1) {
 		w->leaf_pc++;
 	} else {
 		w->leaf_base++;

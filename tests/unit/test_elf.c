@@ -73,7 +73,7 @@ Test(elf, luajit_vm_and_call_sites)
 	struct elf_lj_vm vm = {0};
 	struct lj_site sites[96];
 	size_t n = 0, i;
-	unsigned flags = 0, longest = 0;
+	unsigned flags = 0, before = 0, behind = 0;
 	uint8_t id[ELF_BUILD_ID_MAX];
 
 	if (access(LUAJIT, R_OK))
@@ -91,10 +91,12 @@ Test(elf, luajit_vm_and_call_sites)
 	cr_assert(n >= 20 && n <= 40, "%zu", n);
 	for (i = 0; i < n; i++) {
 		cr_assert(!i || sites[i - 1].ret < sites[i].ret);
-		cr_assert_eq(sites[i].back[0], sites[i].ret);
-		longest = sites[i].nback > longest ? sites[i].nback : longest;
+		cr_assert_eq(sites[i].behind[0], sites[i].ret);
+		behind = sites[i].nbehind > behind ? sites[i].nbehind : behind;
+		before = sites[i].nbefore > before ? sites[i].nbefore : before;
 	}
-	cr_assert_gt(longest, 1, "BC_LEN: what is returned is converted first");
+	cr_assert_gt(behind, 1, "BC_LEN: what is returned is converted first");
+	cr_assert_gt(before, 1, "next: BASE's register takes an argument");
 	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, n - 1, &n), -E2BIG);
 	elf_close(&elf);
 }

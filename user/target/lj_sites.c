@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <luabpf/layout.h>
 
@@ -37,6 +38,14 @@ static bool is_mov_rdx_rbp(const struct x86_insn *in)
 	       (in->op == 0x89 && in->rm == X86_RDX && in->reg == X86_RBP);
 }
 
+static bool is_mov_rbp_rdx(const struct x86_insn *in)
+{
+	if (in->map || !in->wide || in->mod != 3)
+		return false;
+	return (in->op == 0x8b && in->reg == X86_RBP && in->rm == X86_RDX) ||
+	       (in->op == 0x89 && in->rm == X86_RBP && in->reg == X86_RDX);
+}
+
 /* mov rdx, [reg + 0x20] */
 static bool is_load_base(const struct x86_insn *in)
 {
@@ -49,12 +58,12 @@ static enum lj_site_class classify(const struct text *t, struct lj_site *site)
 	bool rbp_kept = true;
 	size_t at = site->ret;
 
-	for (site->nback = 0; site->nback < LJ_SITE_BACK && at < t->size;) {
+	while (site->nbehind < LJ_SITE_AROUND && at < t->size) {
 		struct x86_insn in;
 
 		if (!x86_decode(t->p + at, t->size - at, &in))
 			break;
-		site->back[site->nback++] = (uint32_t)at;
+		site->behind[site->nbehind++] = (uint32_t)at;
 		at += in.len;
 		if (is_mov_rdx_rbp(&in))
 			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
@@ -70,10 +79,44 @@ static enum lj_site_class classify(const struct text *t, struct lj_site *site)
 	return LJ_SITE_UNKNOWN;
 }
 
+/* Instructions since BASE was put into rbp. */
+struct kept {
+	bool is; /* it is there still */
+	uint8_t n;
+	uint32_t at[LJ_SITE_AROUND];
+};
+
+static void keep(struct kept *k, const struct x86_insn *in, size_t at)
+{
+	if (is_mov_rbp_rdx(in)) {
+		*k = (struct kept){.is = true};
+		return;
+	}
+	if (x86_writes(in, X86_RBP) || x86_ends(in) || x86_is_jmp_rel(in) || k->n == LJ_SITE_AROUND)
+		k->is = false;
+	if (k->is)
+		k->at[k->n++] = (uint32_t)at;
+}
+
+static void put_site(const struct text *t, const struct x86_insn *in, size_t ret, uint64_t vaddr,
+		     const struct kept *k, struct lj_site *site)
+{
+	*site = (struct lj_site){
+		.ret = (uint32_t)ret,
+		.callee = in->op == 0xe8 ? vaddr + ret + (uint64_t)in->imm : 0,
+	};
+	if (k->is) {
+		memcpy(site->before, k->at, sizeof(site->before));
+		site->nbefore = k->n;
+	}
+	site->class = (uint8_t)classify(t, site);
+}
+
 int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
 		  size_t max, size_t *n)
 {
 	const struct text t = {text, size};
+	struct kept kept = {};
 	size_t at = 0, found = 0;
 
 	while (at < size) {
@@ -81,19 +124,16 @@ int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_si
 
 		if (!x86_decode(text + at, size - at, &in)) {
 			at++; /* data, or an unknown instruction: find back into step */
+			kept.is = false;
 			continue;
 		}
+		keep(&kept, &in, at);
 		at += in.len;
 		if (!x86_is_call(&in))
 			continue;
 		if (found == max)
 			return -E2BIG;
-		sites[found] = (struct lj_site){
-			.ret = (uint32_t)at,
-			.callee = in.op == 0xe8 ? vaddr + at + (uint64_t)in.imm : 0,
-		};
-		sites[found].class = (uint8_t)classify(&t, &sites[found]);
-		found++;
+		put_site(&t, &in, at, vaddr, &kept, &sites[found++]);
 	}
 	*n = found;
 	return 0;

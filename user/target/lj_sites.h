@@ -20,17 +20,17 @@ enum lj_site_class {
 	LJ_SITE_UNKNOWN, /* neither was seen */
 };
 
-#define LJ_SITE_BACK 12 /* instructions that are looked at behind a call */
+#define LJ_SITE_AROUND 12 /* instructions that are looked at before and behind a call */
 
 /* Places are counted from the start of the VM. */
 struct lj_site {
 	uint32_t ret;	 /* return address */
 	uint64_t callee; /* address of the file; 0: indirect */
 	uint8_t class;	 /* enum lj_site_class */
-	/* Where instructions begin that are executed before BASE is back: from ret up to that which
-	 * takes it back. */
-	uint8_t nback;
-	uint32_t back[LJ_SITE_BACK];
+	/* Where instructions begin at which BASE may be in rbp only: those between the one that
+	 * puts it there and the call; those behind it, up to the one that takes it back. */
+	uint8_t nbefore, nbehind;
+	uint32_t before[LJ_SITE_AROUND], behind[LJ_SITE_AROUND];
 };
 
 /* All call sites of VM code, in order of address. `max` bounds them: -E2BIG when there are more. */

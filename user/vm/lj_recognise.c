@@ -148,18 +148,24 @@ static const struct lj_row *row_for(const struct lj_measured *m)
 
 #define RBP_SITES_MAX 256
 
+static void mark(struct lj_build *build, const uint32_t *offsets, size_t n)
+{
+	while (n-- > 0)
+		if (offsets[n] < LB_VM_TEXT)
+			build->rbp_site[offsets[n] >> 3] |= 1 << (offsets[n] & 7);
+}
+
 static void mark_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_build *build)
 {
 	struct lj_site *sites __free = calloc(RBP_SITES_MAX, sizeof(*sites));
-	size_t n = 0, i, k;
+	size_t n = 0, i;
 
 	if (!sites || elf_lj_rbp_sites(elf, vm, sites, RBP_SITES_MAX, &n))
 		return;
-	for (i = 0; i < n; i++)
-		for (k = 0; k < sites[i].nback; k++)
-			if (sites[i].back[k] < LB_VM_TEXT)
-				build->rbp_site[sites[i].back[k] >> 3] |= 1
-									  << (sites[i].back[k] & 7);
+	for (i = 0; i < n; i++) {
+		mark(build, sites[i].before, sites[i].nbefore);
+		mark(build, sites[i].behind, sites[i].nbehind);
+	}
 }
 
 /*
