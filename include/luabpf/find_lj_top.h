@@ -89,9 +89,19 @@ LB_SUBPROG __u64 lj_saved_pc(const struct lb_mem *mem, struct lj_walk *w, __u64 
 	return pc;
 }
 
+/* The function at base is done; what its slots hold is not its link, which is this. */
+static __always_inline int lj_top_done(struct lj_walk *w, __u64 base, __u64 link)
+{
+	w->link = link;
+	w->link_known = 1;
+	w->skip = 1;
+	return lj_top_is(w, base, 0);
+}
+
 /*
  * What was stored before C was called. A fast function that is done has overwritten its own
- * function slot with its result (FFH_RES): its caller is on top, at the pc that was stored.
+ * function slot with its result (FFH_RES): its caller is on top, at the pc that was stored; or what
+ * the link leads to that was stored, when no Lua function has called it.
  */
 static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -100,6 +110,8 @@ static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_wal
 
 	if (lj_fit(mem, w, w->base, pc) != LJ_FIT_NOT)
 		return lj_top_is(w, w->base, pc);
+	if (pc & 3 && pc < 1 << 20)
+		return lj_top_done(w, w->base, pc);
 	distance = lj_call_distance(mem, w, pc);
 	caller = w->base - 8ULL * distance;
 	if (distance && lj_fit(mem, w, caller, pc) == LJ_FIT_LUA)
@@ -201,26 +213,23 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	/* ditto, of a fast function whose results lie on its link, which it had stored as the pc */
 	saved = lj_saved_pc(mem, w, base);
 	if (pc & 7 && (saved == pc || saved == (pc ^ 1)) && !lj_link_leads(mem, w, base)) {
-		w->link = saved;
-		w->link_known = 1;
-		w->skip = 1;
-		return lj_top_is(w, base, 0);
+		return lj_top_done(w, base, saved);
 	}
 	/* a return of a vararg function: BASE is that of the frame proper already */
 	if ((pc & 7) == LJ_FRAME_VARG && regs->rb == delta) {
 		w->skip = 1;
 		return lj_top_is(w, base, 0);
 	}
-	/* a call: BASE is the callee's already; what does it stand on? */
-	if (delta && delta < base - w->stack &&
-	    ((lj_fit(mem, w, base - delta, 0) >= LJ_FIT_C && lj_link_leads(mem, w, base - delta)) ||
-	     ((pc & 7) == LJ_FRAME_CONT && !lj_read(mem, w, &contpc, sizeof(contpc), base - 24) &&
-	      lj_fit(mem, w, base - delta, contpc) == LJ_FIT_LUA))) {
-		w->link = pc;
-		w->link_known = 1;
-		w->skip = 1;
-		return lj_top_is(w, base, 0);
-	}
+	/* a call: BASE is the callee's already. Or a return of a fast function whose results lie on
+	 * its link, and PC without its type, or with another. What does it stand on? */
+	if (!delta || delta >= base - w->stack)
+		return -1;
+	if (lj_fit(mem, w, base - delta, 0) >= LJ_FIT_C && lj_link_leads(mem, w, base - delta))
+		return lj_top_done(w, base, pc & 7 ? pc : delta | LJ_FRAME_PCALL);
+	if (((pc & 7) >> 1 == LJ_FRAME_CONT >> 1 || !(pc & 7)) &&
+	    !lj_read(mem, w, &contpc, sizeof(contpc), base - 24) &&
+	    lj_fit(mem, w, base - delta, contpc) == LJ_FIT_LUA)
+		return lj_top_done(w, base, delta | LJ_FRAME_CONT);
 	return -1;
 }
 
