@@ -20,6 +20,7 @@ OPERATIONS = {  # name: (set-up, operation)
     "pcall_error": ("", "pcall(error, 'x')"),
     "xpcall": ("local function f() end", "xpcall(f, f)"),
     "metamethod": ("local t = setmetatable({}, {__add = function() return 1 end})", "local x = t + t"),
+    "tail_call": ("local function f(n) if n == 0 then return 0 end return f(n - 1) end", "local x = f(10)"),
     "wrap": ("local c = coroutine.wrap(function() while true do coroutine.yield() end end)", "c()"),
     "tostring": ("local t = {}", "local x = tostring(t)"),
     "tonumber": ("", "local x = tonumber('ff', 16)"),

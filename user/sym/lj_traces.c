@@ -151,8 +151,14 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 	if (r < 0)
 		return r;
 	n = (uint32_t)r;
-	if (!stands_on(rec, was, nwas))
-		return -ENOENT;
+	if (!stands_on(rec, was, nwas)) {
+		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, and the
+		 * snapshot's function stands in its place until the next snapshot. */
+		if (n >= nwas || is[n - 1].proto != was[nwas - 1].proto ||
+		    !stands_on(rec, was, nwas - 1))
+			return -ENOENT;
+		nwas--;
+	}
 	top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
 	low = LB_FRAME_FLAGS(&stack->frame[nwas - 1]) & (uint8_t)~LB_FRAME_THREAD;
 	if (stack->n - nwas + n > LB_MAX_FRAMES) {
