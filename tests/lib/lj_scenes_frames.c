@@ -452,14 +452,11 @@ static void coroutine_by_c_too_far(struct lj_scene *s)
 	resumed_by_c(s, LJ_SEARCH + LJ_BLOCK, false);
 }
 
-/* A host that resumes threads from its main loop: nothing runs below. */
-static void coroutine_by_host(struct lj_scene *s)
+/* lua_resume by a host's main loop: nothing runs below. */
+static void resumed_by_host(struct lj_scene *s)
 {
-	uint64_t f, co;
+	uint64_t f = sc_func(s, 10), co = lji_thread(&s->img);
 
-	f = sc_func(s, 10);
-	co = lji_thread(&s->img);
-	lji_c_code(&s->img, 400);
 	lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
 	s->st = lji_stack(&s->img, co);
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);
@@ -469,10 +466,15 @@ static void coroutine_by_host(struct lj_scene *s)
 	want_lua(s, f, 2, THREAD);
 }
 
+static void coroutine_by_host(struct lj_scene *s)
+{
+	lji_c_code(&s->img, 400);
+	resumed_by_host(s);
+}
+
 /* Ditto, with words above it of which a cframe could be made: a return address, and garbage. */
 static void coroutine_by_host_loop(struct lj_scene *s)
 {
-	uint64_t f = sc_func(s, 10), co = lji_thread(&s->img);
 	uint32_t i;
 
 	for (i = 0; i < 20; i++) {
@@ -482,13 +484,7 @@ static void coroutine_by_host_loop(struct lj_scene *s)
 		lji_put64(&s->img, s->img.sp + LJ_CFRAME_L, 0x10700000000);
 		lji_put64(&s->img, s->img.sp + LJ_CFRAME_PREV, i + 1);
 	}
-	lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
-	s->st = lji_stack(&s->img, co);
-	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);
-	lji_run(&s->img, co);
-	lji_vmstate(&s->img, LJ_VMST_INTERP);
-	sc_in_helper(s, lji_bc(&s->img, f, 3));
-	want_lua(s, f, 2, THREAD);
+	resumed_by_host(s);
 }
 
 /* Another thread's cframe above the main thread's: nobody resumes the main thread. */
