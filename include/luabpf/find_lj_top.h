@@ -110,7 +110,7 @@ static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_wal
 
 	if (lj_fit(mem, w, w->base, pc) != LJ_FIT_NOT)
 		return lj_top_is(w, w->base, pc);
-	if (pc & 3 && pc < 1 << 20)
+	if (pc & 3 && pc < 1 << 20 && lj_fit(mem, w, w->base - (pc & ~7ULL), 0) != LJ_FIT_NOT)
 		return lj_top_done(w, w->base, pc);
 	distance = lj_call_distance(mem, w, pc);
 	caller = w->base - 8ULL * distance;

@@ -773,16 +773,16 @@ LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
 /* No cframe was found; cut: there may be one where it was not looked. */
 static __always_inline enum lb_more lj_search_ends(struct lj_walk *w, int cut)
 {
-	if (cut)
+	if (cut && w->L) /* else what runs is sought still, elsewhere */
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 	return lj_end(w, LB_END_RESOLVED);
 }
 
-/* What a cframe says of the next outer one: there is none, or it lies further up. */
-static __always_inline int lj_is_prev(const struct lj_walk *w, __u64 cframe, __u64 prev)
+/* What a cframe says of the next outer one: there is none, or an address, if of another stack. */
+static __always_inline int lj_is_prev(__u64 prev)
 {
 	prev &= LJ_CFRAME_RAWMASK;
-	return !prev || (prev > cframe && prev < w->stack_hi);
+	return !prev || !(prev & 7 || prev >> 47 || prev < 1 << 16);
 }
 
 /* Reads the next block of the C stack; or ends the search. */
@@ -824,7 +824,7 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 	w->block[i + LJ_CFRAME_SIZE / 8 - 1] = 0; /* not again */
 	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
-	if (L != child && lj_is_prev(w, cframe, w->block[i + LJ_CFRAME_PREV / 8]) &&
+	if (L != child && lj_is_prev(w->block[i + LJ_CFRAME_PREV / 8]) &&
 	    lj_owns_cframe(mem, w, L, cframe)) {
 		lj_enter_L(w, L, cframe);
 		if (!child) /* it was the running one that was sought: lj_find_top goes on */

@@ -439,6 +439,7 @@ static uint32_t chain(const struct lj_trace *t, int frame, uint32_t pc,
 		out[n] = (struct lj_trace_frame){
 			.proto = t->codes[f->code].proto,
 			.print = t->codes[f->code].print,
+			.returned = f->returned,
 			.pc = pc,
 		};
 		if (f->through && ++n < LJ_TRACE_FRAMES)

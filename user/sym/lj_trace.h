@@ -44,6 +44,7 @@ uint32_t lj_trace_print(const struct lj_trace *t);
 struct lj_trace_frame {
 	uint64_t proto; /* of pcall() and xpcall(): their ffid */
 	bool fast;	/* it is one of these; pc is that number, too, print 0 */
+	bool returned;	/* the trace returns to it, below the frames that it began on */
 	uint32_t pc;
 	uint32_t print; /* fingerprint of the prototype (lj_print.h) */
 };

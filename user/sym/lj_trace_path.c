@@ -334,6 +334,7 @@ static bool leave(struct path *p, struct at a)
 		return false;
 	frame = lj_frames_add(t,
 			      (struct lj_tframe){.parent = -1,
+						 .returned = true,
 						 .code = (uint32_t)code,
 						 .func = lj_frames_own(t, p->mem, (uint32_t)code)});
 	if (frame < 0)

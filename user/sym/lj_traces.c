@@ -154,8 +154,7 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 	if (!stands_on(rec, was, nwas)) {
 		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, and the
 		 * snapshot's function stands in its place until the next snapshot. */
-		if (n >= nwas || is[n - 1].proto != was[nwas - 1].proto ||
-		    !stands_on(rec, was, nwas - 1))
+		if (n >= nwas || !was[nwas - 1].returned || !stands_on(rec, was, nwas - 1))
 			return -ENOENT;
 		nwas--;
 	}

@@ -199,7 +199,7 @@ static bool says_luajit(struct elf_file *elf)
 	static const char name[] = "LuaJIT ";
 	uint64_t at;
 
-	return !elf_find_bytes(elf, 0, name, sizeof(name) - 1, &at);
+	return elf_find_bytes(elf, 0, name, sizeof(name) - 1, &at) != -ENOENT;
 }
 
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
