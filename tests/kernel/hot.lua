@@ -1,23 +1,26 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Spends 70 % of SECONDS of CPU time in heavy() and 30 % in light(), then ends.
+-- Spends 70 % of SECONDS of CPU time in heavy() and 30 % in light(), then ends. Each round has another length: one as
+-- long as the time between two samples would be hit at the same place each time.
 -- usage: hot.lua SECONDS
 
 local clock = os.clock
 
-local function heavy()
+local function heavy(n)
   local x = 0
-  for i = 1, 70000 do x = (x * 3 + i) % 65537 end
+  for i = 1, 7 * n do x = (x * 3 + i) % 65537 end
   return x
 end
 
-local function light()
+local function light(n)
   local x = 0
-  for i = 1, 30000 do x = (x * 3 + i) % 65537 end
+  for i = 1, 3 * n do x = (x * 3 + i) % 65537 end
   return x
 end
 
-local finish = clock() + tonumber(arg[1])
+local finish, seed = clock() + tonumber(arg[1]), 1
 repeat
-  heavy()
-  light()
+  seed = seed * 16807 % 2147483647
+  local n = 1 + seed % 20000
+  heavy(n)
+  light(n)
 until clock() >= finish
