@@ -11,13 +11,13 @@ struct bounds {
 
 static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struct bounds *bounds)
 {
-	__u64 main = (task->mm->start_stack | (LB_PAGE - 1)) + 1;
+	__u64 end = (task->mm->start_stack | (LB_PAGE - 1)) + 1;
 
 	bounds->lo = vma->vm_start;
 	bounds->hi = vma->vm_end;
 	/* above its page are arguments and environment, behind a gap that nobody has touched */
-	if (main > bounds->lo && main < bounds->hi)
-		bounds->hi = main;
+	if (end > bounds->lo && end < bounds->hi)
+		bounds->hi = end;
 	return 0;
 }
 

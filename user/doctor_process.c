@@ -118,7 +118,7 @@ static bool check_modules(const struct doctor *d, pid_t pid)
 	if (r || *err.what)
 		d->tell(d->arg, told.n ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
 	else if (!told.n) {
-		process_no_lua(pid, &remedy);
+		process_no_lua_remedy(pid, &remedy);
 		d->tell(d->arg, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
 	}
 	return told.n;

@@ -68,7 +68,7 @@ static int explain_no_vm(pid_t pid, struct error *err)
 	char exe[256];
 
 	process_exe(pid, exe, sizeof(exe));
-	process_no_lua(pid, &remedy);
+	process_no_lua_remedy(pid, &remedy);
 	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
 	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }

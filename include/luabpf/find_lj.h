@@ -18,6 +18,7 @@
 #define LUABPF_FIND_LJ_H
 
 #include "find_lj_trace.h"
+#include "walk_lj_resume.h"
 
 static __always_inline __u8 lj_state_letter(__s32 vmstate)
 {

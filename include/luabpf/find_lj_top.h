@@ -311,6 +311,11 @@ static __always_inline int lj_rbp_site(const struct lj_build *build, __u64 offse
 	       build->rbp_site[offset >> 3 & (LB_VM_TEXT / 8 - 1)] >> (offset & 7) & 1;
 }
 
+static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)
+{
+	return base > w->stack && base <= w->maxstack;
+}
+
 /*
  * A helper was called with BASE kept in rbp. Or it has written its results over a fast function's
  * own frame, as lj_tab_next() does, whose link is PC still: the caller is on top.
@@ -322,9 +327,8 @@ static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk 
 
 	if (lj_fits(fit))
 		return lj_top_is(w, base, pc);
-	return fit == LJ_FIT_NOT && base > w->stack && base <= w->maxstack
-		       ? lj_top_linked(mem, w, base, pc, fit)
-		       : -1;
+	return fit == LJ_FIT_NOT && lj_on_stack(w, base) ? lj_top_linked(mem, w, base, pc, fit)
+							 : -1;
 }
 
 /*
@@ -402,7 +406,7 @@ static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struc
 	}
 	if (!lj_top_kept(mem, w, base, pc)) {
 		w->phase = LJ_PHASE_FRAME;
-	} else if (base > w->stack && base <= w->maxstack && w->leaf_pc < LJ_LEAF_WORDS - 1) {
+	} else if (lj_on_stack(w, base) && w->leaf_pc < LJ_LEAF_WORDS - 1) {
 		w->leaf_pc++;
 	} else {
 		w->leaf_base++;

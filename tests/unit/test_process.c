@@ -366,7 +366,7 @@ Test(process, workers)
 	}
 	text_printf(&want, "%d", (int)worker);
 	cr_expect_str_eq(text_str(&workers), text_str(&want));
-	process_no_lua(getpid(), &remedy);
+	process_no_lua_remedy(getpid(), &remedy);
 	cr_expect(strstr(text_str(&remedy), text_str(&want)), "%s", text_str(&remedy));
 	kill(worker, SIGKILL);
 	kill(other, SIGKILL);
@@ -374,7 +374,7 @@ Test(process, workers)
 	waitpid(other, NULL, 0);
 	text_clear(&remedy);
 	cr_expect_eq(process_workers(getpid(), &remedy), 0);
-	process_no_lua(getpid(), &remedy);
+	process_no_lua_remedy(getpid(), &remedy);
 	cr_expect_str_eq(text_str(&remedy),
 			 "a server's master may have none, its workers do: name their pids");
 	cr_expect_eq(process_workers(NO_PID, &remedy), 0);

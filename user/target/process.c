@@ -281,7 +281,7 @@ size_t process_workers(pid_t pid, struct text *out)
 	return w.n;
 }
 
-void process_no_lua(pid_t pid, struct text *remedy)
+void process_no_lua_remedy(pid_t pid, struct text *remedy)
 {
 	__text struct text workers = {0};
 

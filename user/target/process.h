@@ -56,7 +56,7 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m);
 size_t process_workers(pid_t pid, struct text *out);
 
 /* For a process that has no Lua: what to do about it. */
-void process_no_lua(pid_t pid, struct text *remedy);
+void process_no_lua_remedy(pid_t pid, struct text *remedy);
 
 /* Name of the executable, for messages. */
 void process_exe(pid_t pid, char *buf, size_t size);

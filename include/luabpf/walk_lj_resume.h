@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * From a coroutine to the thread that resumed it, by their cframes on the C stack; and the search
+ * for a cframe there, which also finds a VM of which nothing is known yet.
+ */
+#ifndef LUABPF_WALK_LJ_RESUME_H
+#define LUABPF_WALK_LJ_RESUME_H
+
+#include "walk_lj.h"
+
+/* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills scratch with its
+ * head. */
+LB_SUBPROG int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
+{
+	if (!w || L & 7 || !L || L >> 47 || lj_guess(mem, w, w->scratch, LJ_L_READ, L))
+		return 0;
+	return lb_byte(w->scratch, LJ_L_GCT) == LJ_GCT_THREAD &&
+	       (!w->g || lb_word(w->scratch, LJ_L_GLREF) == w->g) &&
+	       (lb_word(w->scratch, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK) == cframe;
+}
+
+/* Makes L, whose head is in w->scratch, the thread in hand. */
+static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
+{
+	w->g = lb_word(w->scratch, LJ_L_GLREF);
+	w->L = L;
+	w->cframe = cframe;
+	w->stack = lb_word(w->scratch, LJ_L_STACK);
+	w->maxstack = lb_word(w->scratch, LJ_L_MAXSTACK);
+	w->base = lb_word(w->scratch, LJ_L_BASE);
+	w->flags = LB_FRAME_THREAD;
+	w->base_func = 0;
+	w->link_known = 0;
+	w->linked = 0;
+	w->boundary = 0;
+	w->skip = 0;
+	w->joint = 0;
+	w->exact = 0;
+	w->pc = 0;
+	w->phase = LJ_PHASE_FRAME;
+}
+
+/* Starts a search for a cframe, upwards on the C stack. */
+static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
+{
+	w->search = addr;
+	w->searched = 0;
+	w->in_block = 0;
+	w->phase = LJ_PHASE_SEARCH;
+}
+
+/*
+ * L's frames are done. Its outermost cframe (PREV is 0) stands directly below the resumer's when
+ * the VM itself resumed it, as its return address tells; else C code lies between, and the stack
+ * above is searched.
+ */
+static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 cframe = w->cframe, prev, ret, L;
+
+	if (!cframe || lj_is_main(w)) /* nobody resumes the main thread */
+		return lj_end(w, LB_END_RESOLVED);
+	if (lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, cframe))
+		return lj_end(w, LB_END_FAULT);
+	prev = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	if (prev) {
+		if (prev <= cframe || prev >= w->stack_hi)
+			return lj_end(w, LB_END_TORN);
+		w->cframe = prev;
+		return LB_MORE;
+	}
+	cframe += LJ_CFRAME_SIZE;
+	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_end(w, LB_END_RESOLVED);
+	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
+		return lj_end(w, LB_END_FAULT);
+	if (ret - w->vm_start < w->vm_end - w->vm_start) {
+		if (lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
+			return lj_end(w, LB_END_FAULT);
+		if (L == w->L || !lj_owns_cframe(mem, w, L, cframe))
+			return lj_end(w, LB_END_TORN);
+		lj_enter_L(w, L, cframe);
+		return LB_MORE;
+	}
+	lj_search_from(w, cframe);
+	return LB_MORE;
+}
+
+/*
+ * Where in the block may a cframe begin, whose return address leads into the library's text? The
+ * number of its first word; LJ_BLOCK: nowhere.
+ */
+LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LJ_BLOCK;
+	LB_ROLLED
+	for (i = 0; i < LJ_BLOCK; i++)
+		if (lb_within(w->block[i + LJ_CFRAME_SIZE / 8 - 1], w->text_lo,
+			      w->text_hi - w->text_lo))
+			break;
+	return i;
+}
+
+/* No cframe was found; cut: there may be one where it was not looked. */
+static __always_inline enum lb_more lj_search_ends(struct lj_walk *w, int cut)
+{
+	if (cut && w->L) /* else what runs is sought still, elsewhere */
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+	return lj_end(w, LB_END_RESOLVED);
+}
+
+/* What a cframe says of the next outer one: there is none, or an address, if of another stack. */
+static __always_inline int lj_is_prev(__u64 prev)
+{
+	prev &= LJ_CFRAME_RAWMASK;
+	return !prev || !(prev & 7 || prev >> 47 || prev < 1 << 16);
+}
+
+/* Reads the next block of the C stack; or ends the search. */
+static __always_inline enum lb_more lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 left = w->stack_hi - w->search;
+	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
+
+	if (w->search + LJ_CFRAME_SIZE > w->stack_hi)
+		return lj_search_ends(w, 0);
+	/* the mask is for the verifier */
+	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
+		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
+	w->in_block = (size - LJ_CFRAME_SIZE) / 8 + 1;
+	if (w->in_block > LJ_BLOCK)
+		w->in_block = LJ_BLOCK;
+	return LB_MORE;
+}
+
+/*
+ * A block of the C stack: does a cframe begin in it? Its return address leads into the library's
+ * text, and its SAVE_L to a lua_State that names it; what is no address would cost a page fault.
+ */
+static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 L, cframe, child = w->L;
+	__u32 i;
+
+	if (!w->in_block && lj_read_block(mem, w))
+		return LB_STOP;
+	i = lj_search_block(w);
+	if (i >= w->in_block) { /* what lies behind is of a block before */
+		w->search += 8ULL * w->in_block;
+		w->searched += w->in_block;
+		w->in_block = 0;
+		return LB_MORE;
+	}
+	i &= LJ_BLOCK - 1;
+	w->block[i + LJ_CFRAME_SIZE / 8 - 1] = 0; /* not again */
+	cframe = w->search + 8ULL * i;
+	L = w->block[i + LJ_CFRAME_L / 8];
+	if (L != child && lj_is_prev(w->block[i + LJ_CFRAME_PREV / 8]) &&
+	    lj_owns_cframe(mem, w, L, cframe)) {
+		lj_enter_L(w, L, cframe);
+		if (!child) /* it was the running one that was sought: lj_find_top goes on */
+			return lj_end(w, LB_END_OUTSIDE);
+	}
+	return LB_MORE;
+}
+
+#endif
