@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers that run a Lua service: asked over a Unix socket, they answer in JSON how much CPU time each part of the service
-has taken so far. The parts' lines end in "-- NAME"."""
+"""Hosts that run a Lua script which tells in JSON how much CPU time each of its parts has taken so far (parts.lua). The parts'
+lines end in "-- NAME". A place is (name of the file, line)."""
 import collections
 import json
 import re
@@ -8,21 +8,41 @@ import socket
 from pathlib import Path
 
 import pprof
+import truth
+
+COMMON = Path(__file__).resolve().parent / "parts.lua"
 
 
-def lines(path):
-    """{part: line} of a service."""
-    return {m[1]: n for n, text in enumerate(Path(path).read_text().splitlines(), 1) if (m := re.search(r" -- (\w+)$", text))}
+def places(script, pattern):
+    """{name: place} of the lines that match, of the script and what it has in common with others."""
+    return {m[1]: (path.name, n) for path in (COMMON, Path(script))
+            for n, text in enumerate(path.read_text().splitlines(), 1) if (m := re.search(pattern, text))}
 
 
-def starts(path):
-    """{name: line} of its local functions."""
-    return {m[1]: n for n, text in enumerate(Path(path).read_text().splitlines(), 1)
-            if (m := re.match(r"local function (\w+)", text))}
+def lines(script):
+    """{part: place} of the line that takes its time."""
+    return places(script, r" -- (\w+)$")
+
+
+def starts(script):
+    """{name: place} where functions begin."""
+    return places(script, r"^(?:local )?function (?:\w+\.)?(\w+)")
+
+
+def at(frame):
+    return Path(frame.file).name, frame.line
+
+
+def start(frame):
+    return Path(frame.file).name, frame.start
+
+
+def shown(sample):
+    return ";".join(f"{f.name}:{f.line}" for f in sample.stack)
 
 
 def ask(path):
-    """One request; what the service says, None while nobody listens."""
+    """One request over a Unix socket; what the script says, None while nobody listens."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(20)
         try:
@@ -38,9 +58,9 @@ def ask(path):
 
 
 def part_of(sample, parts):
-    """Whose line is on the stack; parts: lines() of the service."""
-    shown = [f.line for f in sample.stack if f.kind == pprof.LUA]
-    return next((part for part, line in parts.items() if line in shown), None)
+    """Whose line is on the stack; parts: lines(), or some of them."""
+    on_stack = [at(f) for f in sample.stack if f.kind == pprof.LUA]
+    return next((part for part, place in parts.items() if place in on_stack), None)
 
 
 def count(samples, parts):
@@ -49,3 +69,8 @@ def count(samples, parts):
     for s in samples:
         counts[part_of(s, parts)] += s.count
     return counts
+
+
+def check_losses(done, profile, least):
+    assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
+    assert profile.total > least, done

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("root")
 HZ = 4000
 SCRIPT = vms.HERE / "neovim.lua"
 LINES, FIRST = service.lines(SCRIPT), service.starts(SCRIPT)
-PARTS = {part: line for part, line in LINES.items() if part != "loop"}
+PARTS = {part: LINES[part] for part in ("spin", "buffer", "call", "thread", "wave")}
 
 
 class Run:
@@ -25,7 +25,7 @@ class Run:
     def __init__(self, tmp):
         nvim, env = vms.fetch_neovim()
         with vms.Target([nvim, "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", f"luafile {SCRIPT}"],
-                        {**env, "SECONDS": "1.5", "HOME": str(tmp)}).ready() as editor:
+                        {**env, "SECONDS": "1.5", "HOME": str(tmp), "LUA_PATH": f"{vms.HERE}/?.lua;;"}).ready() as editor:
             tool = vms.Luabpf("-p", editor.pid, "-F", HZ, "-o", tmp / "p.pb.gz").wait_banner()
             editor.go()
             self.took = json.loads(editor.line())
@@ -40,9 +40,7 @@ def run(root, tmp_path_factory):
 
 
 def test_losses(run):
-    profile, done = run.profile, run.done
-    assert done.stats["lost"] <= truth.allowed(done.stats["resolved"] + done.stats["lost"]), done
-    assert profile.total > HZ, done
+    service.check_losses(run.done, run.profile, HZ)
 
 
 def test_shares(run):
@@ -54,15 +52,15 @@ def test_shares(run):
 def test_stacks(run):
     """Each from the script's main chunk down to its part; a callback's runs above the loop that Lua runs."""
     wrong, total = collections.Counter(), 0
-    between = {"spin": [], "buffer": [], "call": [], "thread": [], "timer": ["tick"]}
+    main = (SCRIPT.name, 0)
     for s in run.profile.samples:
         part = service.part_of(s, PARTS)
         if not part:
             continue
         total += s.count
-        starts = [f.start for f in s.stack if f.kind == pprof.LUA and Path(f.file).name == SCRIPT.name]
-        want = [FIRST["busy"], *(FIRST[name] for name in between[part]), FIRST["measure"], FIRST[part]]
-        lines = [f.line for f in s.stack if f.kind == pprof.LUA and f.start == FIRST["busy"]]
-        if starts[1:] != want or (part == "timer") != (lines == [LINES["loop"]]):
-            wrong[";".join(f"{f.name}:{f.line}" for f in s.stack)] += s.count
+        own = [f for f in s.stack if f.kind == pprof.LUA and Path(f.file).name in (SCRIPT.name, service.COMMON.name)]
+        want = [main, FIRST["busy"], *([FIRST["tick"]] if part == "wave" else []), FIRST["measure"], FIRST[part]]
+        busy = [service.at(f) for f in own if service.start(f) == FIRST["busy"]]
+        if [service.start(f) for f in own] != want or (part == "wave") != (busy == [LINES["loop"]]):
+            wrong[service.shown(s)] += s.count
     assert sum(wrong.values()) <= truth.allowed(total), (wrong.most_common(8), run.done)
