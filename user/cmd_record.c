@@ -2,7 +2,6 @@
 /* record: opens the outputs, samples until it is over, writes them, tells what became of the
  * samples. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -32,34 +31,30 @@ static void banner(const struct options *opts, const struct session *session)
 		fprintf(stderr, "; Ctrl-C stops\n");
 }
 
-/* Is one of these, numbers with commas between, among the targets? */
-static bool any_named(const struct options *opts, const char *pids)
+static bool is_named(const struct options *opts, pid_t pid)
 {
-	for (; pids; pids = strchr(pids, ',')) {
-		pid_t pid;
-
-		pids += *pids == ',';
-		pid = (pid_t)strtol(pids, NULL, 10);
-		for (size_t i = 0; i < opts->npids; i++)
-			if (opts->pids[i] == pid)
-				return true;
-	}
+	for (size_t i = 0; i < opts->npids; i++)
+		if (opts->pids[i] == pid)
+			return true;
 	return false;
 }
 
-/* A server's master was named, and its workers, which do the work, were not. */
-static void tell_workers(const struct options *opts)
+/* A server's master was named, and of its workers, which do the work, some were not. */
+static void tell_workers(const struct options *opts, pid_t master)
 {
-	for (size_t i = 0; i < opts->npids; i++) {
-		__text struct text workers = {0};
+	pid_t workers[PROCESS_WORKERS];
+	size_t all = process_workers(master, workers, PROCESS_WORKERS), n = 0;
+	__text struct text pids = {0};
 
-		if (process_workers(opts->pids[i], &workers) &&
-		    !any_named(opts, text_str(&workers)))
-			fprintf(stderr,
-				"luabpf: process %d has children that run the same program and "
-				"are not sampled: -p %s\n",
-				(int)opts->pids[i], text_str(&workers));
-	}
+	for (size_t i = 0; i < all; i++)
+		if (!is_named(opts, workers[i]))
+			workers[n++] = workers[i];
+	process_put_pids(&pids, workers, n);
+	if (n)
+		fprintf(stderr,
+			"luabpf: process %d has children that run the same program and are not "
+			"sampled: -p %s\n",
+			(int)master, text_str(&pids));
 }
 
 /* On standard error, as one line. Paths are the target's: they may hold anything. */
@@ -192,8 +187,8 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	}
 	if (!opts->quiet)
 		banner(opts, session);
-	if (!opts->quiet)
-		tell_workers(opts);
+	for (size_t i = 0; i < opts->npids && !opts->quiet; i++)
+		tell_workers(opts, opts->pids[i]);
 	if (opts->verbose)
 		tell_modules(opts, session);
 	ret = session_run(session, err);

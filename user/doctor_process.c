@@ -195,13 +195,15 @@ void doctor_judge(const struct doctor *d, const struct summary *s)
 /* A master that is idle has its Lua from before it made its workers. */
 static void check_workers(const struct doctor *d, pid_t pid)
 {
-	__text struct text workers = {0}, what = {0};
-	size_t n = process_workers(pid, &workers);
+	pid_t workers[PROCESS_WORKERS];
+	size_t n = process_workers(pid, workers, PROCESS_WORKERS);
+	__text struct text what = {0};
 
 	if (!n)
 		return;
-	text_printf(&what, "%zu %s the same program, each a process of its own: -p %s", n,
-		    n == 1 ? "child runs" : "children run", text_str(&workers));
+	text_printf(&what, "%zu %s the same program, each a process of its own: -p ", n,
+		    n == 1 ? "child runs" : "children run");
+	process_put_pids(&what, workers, n);
 	d->tell(d->arg, DOCTOR_OK, "workers", text_str(&what), "");
 }
 

@@ -193,9 +193,11 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 		return -1;
 	/* cont_dispatch: BASE is the caller's again, RB still that of the metamethod; or that of
 	 * the dummy which calls another function in a C function's place */
-	if (pc && regs->rb - pc == base && !(pc & 7) && !lj_at(mem, w, &cont, 16, regs->rb - 32)) {
+	if (pc && regs->rb - pc == base && !(pc & 7) && !lj_at(mem, w, &cont, 32, regs->rb - 32)) {
 		contpc = lb_word(cont, 8);
-		if (lb_word(cont, 0) == LJ_CONT_TAILCALL)
+		if (lb_word(cont, 0) == LJ_CONT_TAILCALL &&
+		    LJ_TV_GCPTR(lb_word(cont, 16)) == w->L &&
+		    lb_word(cont, 24) == (pc | LJ_FRAME_CONT))
 			return lj_top_is(w, regs->rb, 0);
 		if (lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
 			return lj_top_is(w, base, contpc);

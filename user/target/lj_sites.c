@@ -30,20 +30,12 @@ struct text {
 	size_t size;
 };
 
-static bool is_mov_rdx_rbp(const struct x86_insn *in)
+static bool is_mov(const struct x86_insn *in, uint8_t to, uint8_t from)
 {
 	if (in->map || !in->wide || in->mod != 3)
 		return false;
-	return (in->op == 0x8b && in->reg == X86_RDX && in->rm == X86_RBP) ||
-	       (in->op == 0x89 && in->rm == X86_RDX && in->reg == X86_RBP);
-}
-
-static bool is_mov_rbp_rdx(const struct x86_insn *in)
-{
-	if (in->map || !in->wide || in->mod != 3)
-		return false;
-	return (in->op == 0x8b && in->reg == X86_RBP && in->rm == X86_RDX) ||
-	       (in->op == 0x89 && in->rm == X86_RBP && in->reg == X86_RDX);
+	return (in->op == 0x8b && in->reg == to && in->rm == from) ||
+	       (in->op == 0x89 && in->rm == to && in->reg == from);
 }
 
 /* mov rdx, [reg + 0x20] */
@@ -65,7 +57,7 @@ static enum lj_site_class classify(const struct text *t, struct lj_site *site)
 			break;
 		site->behind[site->nbehind++] = (uint32_t)at;
 		at += in.len;
-		if (is_mov_rdx_rbp(&in))
+		if (is_mov(&in, X86_RDX, X86_RBP))
 			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
 		if (is_load_base(&in))
 			return LJ_SITE_LBASE;
@@ -88,7 +80,7 @@ struct kept {
 
 static void keep(struct kept *k, const struct x86_insn *in, size_t at)
 {
-	if (is_mov_rbp_rdx(in)) {
+	if (is_mov(in, X86_RBP, X86_RDX)) {
 		*k = (struct kept){.is = true};
 		return;
 	}

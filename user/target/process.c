@@ -234,13 +234,10 @@ void process_exe(pid_t pid, char *buf, size_t size)
 /* ---- workers -----------------------------------------------------------------------------------
  */
 
-#define WORKERS_MOST 256
-
 struct workers {
 	struct stat exe; /* the master's */
-	struct text *out;
-	pid_t pid;
-	size_t n;
+	pid_t pid, *out;
+	size_t n, max;
 };
 
 static int exe_stat(pid_t pid, struct stat *st)
@@ -262,32 +259,36 @@ static int workers_of_thread(void *arg, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)w->pid, (int)tid);
 	list = fopen(path, "re");
-	while (list && w->n < WORKERS_MOST && fscanf(list, "%d", &child) == 1) {
-		if (exe_stat(child, &st) || st.st_dev != w->exe.st_dev ||
-		    st.st_ino != w->exe.st_ino)
-			continue;
-		text_printf(w->out, "%s%d", w->n ? "," : "", child);
-		w->n++;
-	}
+	while (list && w->n < w->max && fscanf(list, "%d", &child) == 1)
+		if (!exe_stat(child, &st) && st.st_dev == w->exe.st_dev &&
+		    st.st_ino == w->exe.st_ino)
+			w->out[w->n++] = child;
 	return 0;
 }
 
-size_t process_workers(pid_t pid, struct text *out)
+size_t process_workers(pid_t pid, pid_t *out, size_t max)
 {
-	struct workers w = {.out = out, .pid = pid};
+	struct workers w = {.pid = pid, .out = out, .max = max};
 
 	if (!exe_stat(pid, &w.exe))
 		process_threads(pid, workers_of_thread, &w);
 	return w.n;
 }
 
+void process_put_pids(struct text *out, const pid_t *pids, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		text_printf(out, "%s%d", i ? "," : "", (int)pids[i]);
+}
+
 void process_no_lua_remedy(pid_t pid, struct text *remedy)
 {
-	__text struct text workers = {0};
+	pid_t workers[PROCESS_WORKERS];
+	size_t n = process_workers(pid, workers, PROCESS_WORKERS);
 
 	text_puts(remedy, "a server's master may have none, its workers do: ");
-	if (process_workers(pid, &workers))
-		text_printf(remedy, "-p %s", text_str(&workers));
-	else
-		text_puts(remedy, "name their pids");
+	text_puts(remedy, n ? "-p " : "name their pids");
+	process_put_pids(remedy, workers, n);
 }

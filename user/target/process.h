@@ -50,10 +50,14 @@ int process_file(pid_t pid, const struct process_mapping *m, struct process_file
 int process_open_mapping(pid_t pid, const struct process_mapping *m);
 
 /*
- * The children that run the same program: a server's workers, and its master is pid. Puts their
- * ids, with commas between, as many as fit a line; returns how many were put.
+ * The children that run the same program: a server's workers, and its master is pid. Returns how
+ * many there are, at most max.
  */
-size_t process_workers(pid_t pid, struct text *out);
+#define PROCESS_WORKERS 256 /* that a message names */
+size_t process_workers(pid_t pid, pid_t *out, size_t max);
+
+/* Puts process ids as -p takes them. */
+void process_put_pids(struct text *out, const pid_t *pids, size_t n);
 
 /* For a process that has no Lua: what to do about it. */
 void process_no_lua_remedy(pid_t pid, struct text *remedy);
