@@ -86,19 +86,22 @@ static __always_inline int is_duplicate(void *ctx, struct lb_thread *thread)
 	return thread->root != root;
 }
 
-/* Begins anywhere: what is short may come in any CPU's first events. */
+/*
+ * One of each run of events, drawn: a program that works in step with the samples would show the
+ * same of its parts each time. And what is short may come in any CPU's first events.
+ */
 static __always_inline int is_sample(void)
 {
-	__u32 zero = 0, *left = bpf_map_lookup_elem(&countdown, &zero);
+	__u32 zero = 0;
+	struct lb_draw *draw = bpf_map_lookup_elem(&draws, &zero);
 
-	if (!left)
+	if (!draw)
 		return 0;
-	if (!*left)
-		*left = 1 + bpf_get_prandom_u32() % events_per_sample;
-	if (--*left)
-		return 0;
-	*left = events_per_sample;
-	return 1;
+	if (!draw->left) {
+		draw->left = events_per_sample;
+		draw->at = bpf_get_prandom_u32() % events_per_sample;
+	}
+	return --draw->left == draw->at;
 }
 
 static __always_inline int on_event(void *ctx, __u32 families)

@@ -52,13 +52,18 @@ __u32 doubled;
  */
 const volatile __u32 events_per_sample = 1;
 
-/* Events until the next sample. BPF alone. */
+/* The run of events of which one is the sample: how many are left, and how many when it comes. */
+struct lb_draw {
+	__u32 left, at;
+};
+
+/* BPF alone. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
-} countdown SEC(".maps");
+	__type(value, struct lb_draw);
+} draws SEC(".maps");
 
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
  * a clock's reading is too dear to have one in each sample. */

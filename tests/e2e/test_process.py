@@ -360,6 +360,26 @@ def test_processes_shorter_than_a_period(tmp_path):
     assert "has no samples" not in r.err, r
 
 
+IN_STEP = """
+local clock = os.clock
+local function first(stop) while clock() < stop do end end
+local function second(stop) while clock() < stop do end end
+local t = clock()
+for i = 1, 400 do t = t + 0.01; first(t - 0.003) second(t) end
+"""
+
+
+def test_work_in_step_with_the_samples(tmp_path):
+    """A loop that takes just as long as it is from sample to sample: each of its parts is seen as long as it takes."""
+    r = vms.luabpf("-F", 100, "-o", tmp_path / "p.pb.gz", "--", "taskset", "-c", min(os.sched_getaffinity(0)),
+                   "luajit", "-joff", script(tmp_path, IN_STEP))
+    by = collections.Counter()
+    for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+        by.update({name: s.count for name in ("first", "second") if any(f.name == name for f in s.stack)})
+    # 7 of the 10 milliseconds at which events come, one more or less; 400 samples, 5 standard deviations
+    assert sum(by.values()) > 350 and 0.48 < by["first"] / sum(by.values()) < 0.9, (by, r)
+
+
 def test_children_without_lua_are_outside(tmp_path):
     """What a script runs by os.execute() is no Lua: samples of it that came before that was known are not lost."""
     path = script(tmp_path, "for i = 1, 40 do os.execute('i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done') end")
