@@ -109,7 +109,7 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 		return lj_top_helper(mem, w, build, regs);
 	}
 	if (w->vmstate == LJ_VMST_C && in_vm)
-		return lj_top_return_to_c(mem, w, regs);
+		return lj_top_return_to_c(mem, w, build, regs);
 	if (w->vmstate == LJ_VMST_C)
 		return lj_top_helper(mem, w, build, regs);
 	return lj_top_stored(mem, w);
@@ -189,6 +189,7 @@ LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 	w->rec.traceno = 0;
 	w->skip = 0;
 	w->linked = 0;
+	w->exact = 0;
 	w->boundary = 0;
 	w->link_known = 0;
 	w->flags = LB_FRAME_THREAD;

@@ -275,6 +275,37 @@ static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk 
 	return lj_top_interrupted(mem, w, base);
 }
 
+static __always_inline int lj_site(const __u8 site[LB_VM_TEXT / 8], __u64 offset)
+{
+	return offset < LB_VM_TEXT && site[offset >> 3 & (LB_VM_TEXT / 8 - 1)] >> (offset & 7) & 1;
+}
+
+/*
+ * A jump is made, and the instruction that it leads to is not fetched yet: PC is that one's. Where
+ * a branch that was not taken comes by, too, the instruction before PC tells: it is the branch.
+ */
+static __always_inline int lj_has_jumped(const struct lb_mem *mem, struct lj_walk *w,
+					 const struct lj_build *build, const struct lb_regs *regs)
+{
+	__u32 before[2], op;
+
+	if (!lj_site(build->jump_site, regs->ip - w->vm_start) ||
+	    lj_read(mem, w, before, sizeof(before), regs->pc - sizeof(before)))
+		return 0;
+	op = before[1] & 0xff;
+	if (op == LJ_OP_JMP)
+		return (before[0] & 0xff) >= LJ_OP_COMPARES;
+	return op - LJ_OP_FORI > LJ_OP_JITERL - LJ_OP_FORI;
+}
+
+/* The Lua function at BASE runs, PC is one of its own. */
+static __always_inline int lj_top_runs(const struct lb_mem *mem, struct lj_walk *w,
+				       const struct lj_build *build, const struct lb_regs *regs)
+{
+	w->exact = (__u8)lj_has_jumped(mem, w, build, regs);
+	return lj_top_is(w, regs->base, regs->pc);
+}
+
 /*
  * The state is C already. BC_FUNCC calls, or was returned to: L->base is right, PC the function's
  * own. Or the VM returns to C (vm_return): L->base is not stored yet, and may be that of any frame
@@ -282,6 +313,7 @@ static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk 
  * C enters the VM or leaves it by an error: L->base is right, PC anything.
  */
 static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct lj_walk *w,
+					      const struct lj_build *build,
 					      const struct lb_regs *regs)
 {
 	__u64 pc = regs->pc;
@@ -290,7 +322,7 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	/* once a hook has run the state stays C until the next C function, although the VM goes on
 	 */
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
-		return lj_top_is(w, regs->base, pc);
+		return lj_top_runs(mem, w, build, regs);
 	/* the VM's own frame is not made yet, or no more: registers are the host's */
 	if (w->cframe - regs->sp > 16 && lj_is_c_base(mem, w, w->base))
 		return lj_top_is(w, w->base, 0);
@@ -305,12 +337,6 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	if (pc < (1 << 20) && !lj_top_left(mem, w, regs->base - (pc & ~7ULL)))
 		return 0;
 	return lj_top_left(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
-}
-
-static __always_inline int lj_rbp_site(const struct lj_build *build, __u64 offset)
-{
-	return offset < LB_VM_TEXT &&
-	       build->rbp_site[offset >> 3 & (LB_VM_TEXT / 8 - 1)] >> (offset & 7) & 1;
 }
 
 static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)
@@ -343,10 +369,12 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 {
 	int fit = lj_fit(mem, w, regs->base, regs->pc), stored;
 
-	if (fit == LJ_FIT_C_OWN || (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs)))
+	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
+		return lj_top_runs(mem, w, build, regs);
+	if (fit == LJ_FIT_C_OWN)
 		return lj_top_is(w, regs->base, regs->pc);
 	/* around the call of a helper before which BASE went to rbp only */
-	if (fit != LJ_FIT_LUA && lj_rbp_site(build, regs->ip - w->vm_start) &&
+	if (fit != LJ_FIT_LUA && lj_site(build->rbp_site, regs->ip - w->vm_start) &&
 	    !lj_top_kept(mem, w, regs->rb, regs->pc))
 		return 0;
 	stored = lj_fit(mem, w, w->base, regs->pc);
@@ -424,7 +452,7 @@ static __always_inline int lj_top_helper(const struct lb_mem *mem, struct lj_wal
 
 	if (lj_read(mem, w, &ret, sizeof(ret), w->cframe - 8) || !lj_in_vm(w, ret))
 		return lj_top_stored(mem, w);
-	if (lj_rbp_site(build, ret - w->vm_start) && !lj_top_leaf(mem, w, regs))
+	if (lj_site(build->rbp_site, ret - w->vm_start) && !lj_top_leaf(mem, w, regs))
 		return 0;
 	/* PC was passed as an argument: lj_dispatch_ins stores it by itself, a little later */
 	if (lj_fit(mem, w, w->base, lj_saved_pc(mem, w, w->base)) == LJ_FIT_OTHER &&

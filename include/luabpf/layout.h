@@ -37,6 +37,15 @@ struct lj_layout {
 	__u8 pad[3];
 };
 
+/* Bytecode that branches, but for the JMP that follows a comparison (lj_bc.h; the same in all builds
+ * of 2.1). */
+enum {
+	LJ_OP_COMPARES = 16, /* those below are comparisons */
+	LJ_OP_FORI = 77,
+	LJ_OP_JITERL = 84, /* the last of the loops' */
+	LJ_OP_JMP = 88,
+};
+
 /* lua_State */
 enum {
 	LJ_L_GCT = 9,

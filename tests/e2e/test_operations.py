@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Single operations of LuaJIT in loops of their own. What takes a few instructions of the VM is a small share of any real
 program, and most of one of these: no sample is lost in them, and each has its main chunk at the bottom."""
+import collections
+
 import pytest
 
 import pprof
@@ -46,3 +48,28 @@ def test_nothing_is_lost(luajit2, tmp_path, vm, name):
     rootless = sum(s.count for s in profile.samples if not any(f.name == "x.lua:0" for f in s.stack))
     assert total > HZ * SECONDS / 4, done
     assert done.stats["lost"] + rootless <= truth.allowed(total), (rootless, done)
+
+
+LOOPS = {
+    "while": "while j < 5000 do\nj = j + 1\nend",
+    "repeat": "repeat\nj = j + 1\nuntil j > 5000",
+    "else": "while j < 5000 do\nj = j + 1 if j % 2 == 0 then\nk = k + 1\nelse\nk = k - 1\nend\nend",
+    "goto": "::again::\nj = j + 1\nif j < 5000 then goto again end",
+    "in": "for n, v in pairs(t) do\nk = v\nend",
+}
+
+
+@pytest.mark.parametrize("vm", ["luajit-joff", "luajit2-joff"])
+@pytest.mark.parametrize("name", LOOPS)
+def test_line_before_a_loop(luajit2, tmp_path, vm, name):
+    """It runs once in 5000 turns, and is not seen each time the VM goes back to the loop's beginning."""
+    script, how = tmp_path / "x.lua", vms.VMS[vm]
+    script.write_text("io.write('ready\\n') io.flush() local t = {} for i = 1, 5000 do t[i] = i end\n"
+                      f"local function f() local j, k\nj, k = 0, 0\n{LOOPS[name]}\nend\nwhile true do f() end\n")
+    with vms.Target([*how.argv, script], how.env).ready() as t:
+        done = vms.luabpf("-p", t.pid, "-F", 2 * HZ, "-d", 1, "-o", tmp_path / "p.pb.gz")
+    lines = collections.Counter()
+    for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+        lines.update({f.line: s.count for f in s.stack if f.name == "f"})
+    assert lines.total() > HZ / 2, done
+    assert lines[3] <= truth.allowed(lines.total()), lines

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/elf.h"
+#include "target/lj_jumps.h"
 #include "target/lj_sites.h"
 
 static int on_fde(void *arg, const struct elf_fde *fde)
@@ -50,7 +51,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct lj_site sites[4096];
 	struct elf_file *elf = NULL;
+	uint8_t *jumps = calloc(size / 8 + 1, 1);
 	size_t n;
+
+	if (jumps)
+		lj_jumps_scan(data, size, jumps);
+	free(jumps);
 
 	lj_sites_scan(data, size, 0, sites, 4096, &n);
 	if (!elf_open_bytes(data, size, &elf))

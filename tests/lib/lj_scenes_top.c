@@ -18,6 +18,48 @@ static void interpreter(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
+/* The VM fetches the instruction at 12, to which a jump or a branch that was not taken has set PC;
+ * what stands at 10 and 11 tells. */
+static void fetches(struct lj_scene *s, uint8_t before, uint8_t op, uint32_t shown)
+{
+	uint64_t f = sc_begin_call(s);
+
+	lji_call(&s->img, &s->st, s->main, 5, 3, f);
+	lji_ins(&s->img, f, 10, before, 0);
+	lji_ins(&s->img, f, 11, op, 0);
+	sc_in_vm(s, s->st.base, lji_bc(&s->img, f, 12));
+	s->in.regs.ip = SC_IP_JUMP;
+	want_lua(s, f, shown, THREAD);
+	want_main_at_call(s);
+}
+
+/* branchPC, ins_NEXT: PC is the target's, and what stands before that did not run. */
+static void jumped(struct lj_scene *s)
+{
+	fetches(s, LJ_OP_COMPARES + 2, LJ_OP_COMPARES + 3, 12);
+}
+
+static void jumped_behind_jump(struct lj_scene *s)
+{
+	fetches(s, LJ_OP_COMPARES, LJ_OP_JMP, 12);
+}
+
+/* BC_ISLT and the like, BC_FORL: the branch was not taken. */
+static void compared(struct lj_scene *s)
+{
+	fetches(s, LJ_OP_COMPARES - 1, LJ_OP_JMP, 11);
+}
+
+static void loop_done(struct lj_scene *s)
+{
+	fetches(s, LJ_OP_COMPARES + 2, LJ_OP_FORI + 2, 11);
+}
+
+static void iteration_done(struct lj_scene *s)
+{
+	fetches(s, LJ_OP_COMPARES + 2, LJ_OP_JITERL, 11);
+}
+
 /* The VM has called into itself (vm_floor, vm_mod): sp is a word or two below the cframe. */
 static void interpreter_sub(struct lj_scene *s)
 {
@@ -569,6 +611,11 @@ static void yield_returned(struct lj_scene *s)
 
 const struct lj_scene_row lj_scenes_top[] = {
 	{"interpreter", interpreter},
+	{"jumped", jumped},
+	{"jumped_behind_jump", jumped_behind_jump},
+	{"compared", compared},
+	{"loop_done", loop_done},
+	{"iteration_done", iteration_done},
 	{"interpreter_sub", interpreter_sub},
 	{"call_before_link", call_before_link},
 	{"call_after_link", call_after_link},

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "target/elf.h"
+#include "target/lj_jumps.h"
 #include "target/lj_sites.h"
 #include "target/x86_insn.h"
 
@@ -289,6 +290,40 @@ static enum lj_site_class class_of(const char *after, size_t n)
 	cr_assert_eq(sites[0].ret, 5);
 	cr_assert_eq(sites[0].callee, 0x1005);
 	return (enum lj_site_class)sites[0].class;
+}
+
+/* Offsets at which PC may be a jump's target, as a set of bits. */
+static uint64_t jumps(const char *text, size_t n)
+{
+	uint8_t sites[8] = {};
+	uint64_t bits;
+
+	cr_assert_leq(n, 64);
+	lj_jumps_scan((const uint8_t *)text, n, sites);
+	memcpy(&bits, sites, sizeof(bits));
+	return bits;
+}
+
+#define JUMPS(bytes) jumps(bytes, sizeof(bytes) - 1)
+#define BRANCH_PC "\x48\x8d\x9c\x83\x00\x00\xfe\xff"
+#define NEXT "\x8b\x03\x0f\xb6\xcc\x0f\xb6\xe8\x48\x83\xc3\x04\xc1\xe8\x10"
+
+Test(elf, jumps)
+{
+	cr_expect_eq(JUMPS(BRANCH_PC NEXT), 1 << 8 | 1 << 10 | 1 << 13 | 1 << 16);
+	cr_expect_eq(JUMPS(NEXT NEXT), 0, "without a jump");
+	cr_expect_eq(JUMPS("\x48\x8d\x9c\x83\x00\x00\xfe\x7f" NEXT), 0, "another distance");
+	cr_expect_eq(JUMPS("\x48\x8d\x9b\x00\x00\xfe\xff" NEXT), 0, "no operand");
+	cr_expect_eq(JUMPS("\x48\x8d\x84\x83\x00\x00\xfe\xff" NEXT), 0, "not PC");
+	cr_expect_eq(JUMPS(BRANCH_PC "\x48\x8b\x6c\x24\x10" NEXT),
+		     1 << 8 | 1 << 13 | 1 << 15 | 1 << 18 | 1 << 21, "something between");
+	cr_expect_eq(JUMPS(BRANCH_PC "\xe8\x00\x00\x00\x00" NEXT), 1 << 8, "a call");
+	cr_expect_eq(JUMPS(BRANCH_PC "\xeb\x00" NEXT), 1 << 8, "a jump of the VM's own");
+	cr_expect_eq(JUMPS(BRANCH_PC "\xff\x24\xee" NEXT), 1 << 8, "no way on");
+	cr_expect_eq(JUMPS(BRANCH_PC), 0, "the end");
+	cr_expect_eq(JUMPS(BRANCH_PC "\x8b"), 0, "half an instruction");
+	cr_expect_eq(JUMPS("\x06" BRANCH_PC NEXT), 2 * (1 << 8 | 1 << 10 | 1 << 13 | 1 << 16),
+		     "behind data");
 }
 
 #define CLASS(bytes) class_of(bytes, sizeof(bytes) - 1)

@@ -112,16 +112,16 @@ Test(find_lj, fit, .fini = done)
 	cr_expect_eq(lj_fit(mem, &w, w.maxstack + 8 * 65, pc), LJ_FIT_NOT);
 }
 
-Test(find_lj, rbp_sites)
+Test(find_lj, sites)
 {
 	static struct lj_build build;
 
 	build.rbp_site[0] = 1 << 3;
 	build.rbp_site[LB_VM_TEXT / 8 - 1] = 1 << 7;
-	cr_expect(lj_rbp_site(&build, 3));
-	cr_expect_not(lj_rbp_site(&build, 2));
-	cr_expect_not(lj_rbp_site(&build, 4));
-	cr_expect(lj_rbp_site(&build, LB_VM_TEXT - 1));
-	cr_expect_not(lj_rbp_site(&build, LB_VM_TEXT + 3));
-	cr_expect_not(lj_rbp_site(&build, -1ULL));
+	cr_expect(lj_site(build.rbp_site, 3));
+	cr_expect_not(lj_site(build.rbp_site, 2));
+	cr_expect_not(lj_site(build.rbp_site, 4));
+	cr_expect(lj_site(build.rbp_site, LB_VM_TEXT - 1));
+	cr_expect_not(lj_site(build.rbp_site, LB_VM_TEXT + 3));
+	cr_expect_not(lj_site(build.rbp_site, -1ULL));
 }

@@ -161,7 +161,7 @@ Test(recognise, installed)
 	static struct vm_build build;
 	struct elf_file *elf;
 	struct error err = {};
-	unsigned int sites = 0;
+	unsigned int sites = 0, jumps = 0;
 	size_t i;
 
 	if (elf_open(installed, &elf))
@@ -169,9 +169,12 @@ Test(recognise, installed)
 	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
 	cr_expect(build.build.lj.lj.g2disp == 3968 || build.build.lj.lj.g2disp == 4008);
 	cr_expect_not_null(build.name);
-	for (i = 0; i < sizeof(build.build.lj.rbp_site); i++)
+	for (i = 0; i < sizeof(build.build.lj.rbp_site); i++) {
 		sites += (unsigned int)__builtin_popcount(build.build.lj.rbp_site[i]);
+		jumps += (unsigned int)__builtin_popcount(build.build.lj.jump_site[i]);
+	}
 	cr_expect_gt(sites, 8, "%u sites", sites);
+	cr_expect_gt(jumps, 80, "%u instructions behind jumps", jumps);
 	elf_close(&elf);
 }
 

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "lj_ir.h"
 #include "lj_recognise.h"
+#include "target/lj_jumps.h"
 #include "target/lj_sites.h"
 
 struct lj_row {
@@ -235,6 +236,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.build.lj.lj = row->lj;
 	b.build.lj.lj.ir = has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
+	lj_jumps_scan(text, vm.size, b.build.lj.jump_site);
 	snprintf(b.evidence, sizeof(b.evidence),
 		 "its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u",
 		 m.g2disp, m.vmstate, row->lj.cur_L, row->lj.jit_base, row->lj.g2trace);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vm_x64.dasc, branchPC and ins_NEXT:
+ *
+ *     lea PC, [PC + RD*4 - BCBIAS_J*4]
+ *     mov RCd, [PC]
+ *     movzx RAd, RCH
+ *     movzx OP, RCL
+ *     add PC, 4
+ *
+ * PC is rbx. Some jumps do other things between the two.
+ */
+#include "target/lj_jumps.h"
+
+#include <stdbool.h>
+
+#include "target/x86_insn.h"
+
+#define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
+#define JUMP_AROUND 12		/* instructions behind the jump that are looked at */
+
+static bool is_branch_pc(const struct x86_insn *in)
+{
+	return !in->map && in->wide && in->op == 0x8d && in->reg == X86_RBX && x86_is_mem(in) &&
+	       in->base == X86_RBX && in->index != X86_NONE && in->disp == JUMP_BIAS;
+}
+
+/* Those behind a jump, up to the one that ends the fetch. */
+static void mark_fetch(const uint8_t *text, size_t size, size_t at, uint8_t *sites)
+{
+	unsigned int i;
+
+	for (i = 0; i < JUMP_AROUND; i++) {
+		struct x86_insn in;
+
+		if (at >= size || !x86_decode(text + at, size - at, &in))
+			return;
+		sites[at >> 3] |= (uint8_t)(1 << (at & 7));
+		at += in.len;
+		if (x86_writes(&in, X86_RBX) || x86_is_call(&in) || x86_ends(&in) ||
+		    x86_is_jmp_rel(&in))
+			return;
+	}
+}
+
+void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		struct x86_insn in;
+
+		if (!x86_decode(text + at, size - at, &in)) {
+			at++; /* data, or an unknown instruction: find back into step */
+			continue;
+		}
+		at += in.len;
+		if (is_branch_pc(&in))
+			mark_fetch(text, size, at, sites);
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Jumps in LuaJIT's assembler VM (x86-64): between the instruction that sets PC to a jump's target
+ * and the end of the fetch from there, PC is the address of the instruction that comes, while else
+ * it is that behind the one that runs.
+ */
+#ifndef TARGET_LJ_JUMPS_H
+#define TARGET_LJ_JUMPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Sets the bits of all instructions of VM code at which PC may be a jump's target, by their
+ * offsets: sites has a bit for each byte of text, the lowest of each byte first.
+ */
+void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
+
+#endif
