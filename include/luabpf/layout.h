@@ -37,8 +37,8 @@ struct lj_layout {
 	__u8 pad[3];
 };
 
-/* Bytecode that branches, but for the JMP that follows a comparison (lj_bc.h; the same in all builds
- * of 2.1). */
+/* Bytecode that branches, but for the JMP that follows a comparison (lj_bc.h; the same in all
+ * builds of 2.1). */
 enum {
 	LJ_OP_COMPARES = 16, /* those below are comparisons */
 	LJ_OP_FORI = 77,
