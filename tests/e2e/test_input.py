@@ -193,6 +193,17 @@ def test_full_disk_on_stdout(loop):
     assert r.code == 1 and "standard output: No space left on device" in r.err, r
 
 
+def test_file_size_limit(loop, tmp_path):
+    """ulimit -f 0: no file can be written, and reports go to a pipe all the same."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+    r = vms.luabpf("-p", loop.pid, "-d", 0.2, "-F", 1000, "-jp=f", stats=False, preexec_fn=limit)
+    assert r.code == 0 and "100%" in r.out, r
+    r = vms.luabpf("-p", loop.pid, "-d", 0.2, "-F", 1000, "-o", tmp_path / "p.pb.gz", stats=False, preexec_fn=limit)
+    assert r.code == 1 and "File too large" in r.err, r
+
+
 def test_closed_pipe(loop):
     read, write = os.pipe()
     tool = vms.Luabpf("-p", loop.pid, "-d", 0.3, "-F", 1000, stdout=write, stats=False).wait_banner()

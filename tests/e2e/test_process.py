@@ -271,7 +271,7 @@ def test_command_has_its_own_streams(tmp_path):
 
 
 def unusual_signals():
-    for sig in (signal.SIGINT, signal.SIGPIPE, signal.SIGCHLD):
+    for sig in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
         signal.signal(sig, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
 

@@ -7,7 +7,7 @@
 
 static struct {
 	bool taken;
-	struct sigaction pipe, child;
+	struct sigaction pipe, limit, child;
 	sigset_t mask;
 } given;
 
@@ -17,6 +17,7 @@ void signals_take(void)
 
 	sigprocmask(SIG_SETMASK, NULL, &given.mask);
 	sigaction(SIGPIPE, &ignore, &given.pipe);
+	sigaction(SIGXFSZ, &ignore, &given.limit);
 	sigaction(SIGCHLD, &usual, &given.child);
 	given.taken = true;
 }
@@ -33,6 +34,7 @@ void signals_give_back(void)
 	if (!given.taken)
 		return;
 	sigaction(SIGPIPE, &given.pipe, NULL);
+	sigaction(SIGXFSZ, &given.limit, NULL);
 	sigaction(SIGCHLD, &given.child, NULL);
 	sigprocmask(SIG_SETMASK, &given.mask, NULL);
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * At the program's start: remembers what was given. From then on a closed pipe is an error of a
- * write, and ended children can be waited for.
+ * At the program's start: remembers what was given. From then on a closed pipe and a file that
+ * becomes larger than it may are errors of a write, and ended children can be waited for.
  */
 void signals_take(void);
 
