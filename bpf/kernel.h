@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The few kernel structures that we read, with the fields that we read. CO-RE relocates them to
- * those of the running kernel, so neither kernel headers nor a generated vmlinux.h is needed.
+ * those of the running kernel, so neither kernel headers nor a generated vmlinux.h is needed. The
+ * loader names them, too (kernel_structs).
+ *
+ * A pointer in them is followed by BPF_CORE_READ() where that is seldom. Of one that is loaded
+ * directly, which is faster, the verifier wants to know whether it may be trusted: it searches all
+ * of the kernel's types for the answer, more than once, which takes it a millisecond and more.
  */
 #ifndef LUABPF_KERNEL_H
 #define LUABPF_KERNEL_H

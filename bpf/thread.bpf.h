@@ -11,7 +11,7 @@ struct bounds {
 
 static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struct bounds *bounds)
 {
-	__u64 end = (task->mm->start_stack | (LB_PAGE - 1)) + 1;
+	__u64 end = (BPF_CORE_READ(task, mm, start_stack) | (LB_PAGE - 1)) + 1;
 
 	bounds->lo = vma->vm_start;
 	bounds->hi = vma->vm_end;

@@ -20,6 +20,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "kernel_btf.h"
 #include "luabpf.skel.h"
 #include "loader.h"
 
@@ -164,9 +165,28 @@ static void choose_events(struct loader *l, const struct loader_options *o)
 	l->skel->rodata->events_per_sample = (uint32_t)n;
 }
 
+/* All of kernel.h and regs.bpf.h: a program that reads another one is not loaded. */
+static const char *const kernel_structs[] = {
+	"task_struct", "mm_struct", "vm_area_struct", "perf_event", "bpf_perf_event_data_kern",
+	"pt_regs",
+};
+
+/* btf_fd: the BTF to relocate by, read when it is loaded. -1: libbpf takes all of the kernel's. */
+static struct luabpf_bpf *open_skeleton(int btf_fd)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", btf_fd);
+	if (btf_fd >= 0)
+		opts.btf_custom_path = path;
+	return luabpf_bpf__open_opts(&opts);
+}
+
 int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
 	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
+	int btf_fd __close = -1;
 	int r;
 
 	if (!l)
@@ -176,7 +196,9 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	if (r)
 		return r;
 	libbpf_set_print(silent);
-	l->skel = luabpf_bpf__open();
+	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]),
+			&btf_fd);
+	l->skel = open_skeleton(btf_fd);
 	if (!l->skel)
 		return error_set(err, -errno, "BPF object: %s", strerror(errno));
 	r = libbpf_num_possible_cpus();
