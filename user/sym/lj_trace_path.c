@@ -278,6 +278,7 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 	uint32_t nframes = t->nframes;
 	struct lj_tframe to = {
 		.parent = tail ? f->parent : a.frame,
+		.instead_of = tail ? a.frame + 1 : 0,
 		.slot = slot_of(t, f, ins, callee, tail),
 		.code = (uint32_t)callee->func.code,
 		.callpc = tail ? f->callpc : a.pc,

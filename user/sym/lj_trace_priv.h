@@ -30,8 +30,9 @@ static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
 /* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
  * the function at the trace's own base, a frame's first local is at slot + 2. */
 struct lj_tframe {
-	int32_t parent; /* index; -1: not known */
-	int32_t slot;	/* -1: not known */
+	int32_t parent;	    /* index; -1: not known */
+	int32_t instead_of; /* index + 1 of the frame whose place it took by a tail call; 0: none */
+	int32_t slot;	    /* -1: not known */
 	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* On which frames a place in a trace stands, where the trace does not know all of them. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "sym/lj_trace_priv.h"
+
+#define PLACE 10 /* bytes of machine code made from each step */
+
+/* A trace that began in frame 0, which runs code 0; frame i runs code i. Step i is made in frame i,
+ * at pc 10 + i. */
+static struct {
+	struct lj_trace t;
+	struct lj_code codes[4];
+	struct lj_tframe frames[4];
+	struct lj_step steps[4];
+	struct lj_place places[4];
+	struct lj_tsnap snap;
+	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	uint32_t nwas;
+} s;
+
+static uint64_t proto(uint32_t i)
+{
+	return 0x10000 + 0x1000 * i;
+}
+
+static void start(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		s.codes[i] =
+			(struct lj_code){.proto = proto(i), .print = 70 + i, .sizebc = 100};
+		s.frames[i] = (struct lj_tframe){.parent = -1, .code = i};
+		s.steps[i] = (struct lj_step){.pc = 10 + i, .frame = i};
+		s.places[i] = (struct lj_place){.mcofs = PLACE * i, .step = (int32_t)i};
+	}
+	s.snap = (struct lj_tsnap){.pc = proto(0) + LJ_PROTO_SIZE + 4 * 9, .step = 0, .frame = 0};
+	s.t = (struct lj_trace){
+		.codes = s.codes,
+		.ncodes = 4,
+		.frames = s.frames,
+		.nframes = 4,
+		.steps = s.steps,
+		.nsteps = 4,
+		.places = s.places,
+		.nplaces = 4,
+		.snap = &s.snap,
+		.nsnap = 1,
+		.npre = 1,
+	};
+}
+
+/* Frame f returns to frame to, which the trace did not begin on. */
+static void returns(uint32_t f, uint32_t to)
+{
+	s.frames[f].parent = (int32_t)to;
+	s.frames[f].callpc = 40;
+	s.frames[to].returned = true;
+}
+
+static int look(uint32_t step)
+{
+	return lj_trace_frames(&s.t, PLACE * step + 1, s.is, s.was, &s.nwas);
+}
+
+Test(lj_trace_lookup, in_the_frame_of_the_snapshot, .init = start)
+{
+	cr_assert_eq(look(0), 1);
+	cr_assert_eq(s.nwas, 1);
+	cr_expect_eq(s.is[0].proto, proto(0));
+	cr_expect_eq(s.is[0].print, 70);
+	cr_expect_eq(s.is[0].pc, 10);
+	cr_expect_eq(s.was[0].proto, proto(0));
+	cr_expect_eq(s.was[0].pc, 9);
+}
+
+Test(lj_trace_lookup, in_an_inlined_function, .init = start)
+{
+	s.frames[1].parent = 0;
+	s.frames[1].callpc = 30;
+	cr_assert_eq(look(1), 2);
+	cr_assert_eq(s.nwas, 1);
+	cr_expect_eq(s.is[0].proto, proto(1));
+	cr_expect_eq(s.is[1].proto, proto(0));
+	cr_expect_eq(s.is[1].pc, 30);
+}
+
+/* Before the trace has seen that it was called from there, it may have been called from anywhere. */
+Test(lj_trace_lookup, before_it_returns, .init = start)
+{
+	returns(0, 1);
+	cr_assert_eq(look(0), 1);
+	cr_expect_eq(s.nwas, 1);
+	cr_expect_eq(s.was[0].proto, proto(0));
+}
+
+Test(lj_trace_lookup, after_it_has_returned, .init = start)
+{
+	returns(0, 1);
+	cr_assert_eq(look(1), 1);
+	cr_assert_eq(s.nwas, 2);
+	cr_expect_eq(s.is[0].proto, proto(1));
+	cr_expect_eq(s.was[1].proto, proto(1));
+	cr_expect_eq(s.was[1].pc, 40);
+	cr_expect(s.was[1].returned);
+}
+
+/* What was returned to calls: frame 2. And returns, to 3: that is not known before, either. */
+Test(lj_trace_lookup, in_what_is_called_behind_a_return, .init = start)
+{
+	returns(0, 1);
+	s.frames[2].parent = 1;
+	returns(1, 3);
+	cr_assert_eq(look(2), 2);
+	cr_assert_eq(s.nwas, 2);
+	cr_expect_eq(s.is[0].proto, proto(2));
+	cr_expect_eq(s.is[1].proto, proto(1));
+	cr_assert_eq(look(3), 1);
+	cr_assert_eq(s.nwas, 3);
+	cr_expect_eq(s.was[2].proto, proto(3));
+}
+
+/* Frame 1 has taken the place of the lowest one, and frame 2 that of frame 1. */
+Test(lj_trace_lookup, in_what_the_lowest_frame_calls_in_its_place, .init = start)
+{
+	s.frames[1].instead_of = 1;
+	s.frames[2].instead_of = 2;
+	cr_assert_eq(look(1), 1);
+	cr_assert_eq(s.nwas, 1);
+	cr_expect_eq(s.is[0].proto, proto(1));
+	cr_expect_eq(s.was[0].proto, proto(0));
+	returns(2, 3);
+	cr_assert_eq(look(2), 1);
+	cr_assert_eq(s.nwas, 1);
+	cr_expect_eq(s.is[0].proto, proto(2));
+	/* behind the return the snapshot's frame is not known to stand on what is returned to */
+	cr_expect_eq(look(3), -ENOENT);
+}
+
+/* pcall() between a frame and the one below is cut off with it. */
+Test(lj_trace_lookup, through_pcall, .init = start)
+{
+	s.frames[0].through = 20;
+	returns(0, 1);
+	cr_assert_eq(look(0), 2);
+	cr_assert_eq(s.nwas, 2);
+	cr_expect(s.is[1].fast);
+	cr_expect_eq(s.is[1].proto, 20);
+	cr_expect(s.was[1].fast);
+}
+
+Test(lj_trace_lookup, nothing_in_common, .init = start)
+{
+	cr_expect_eq(look(1), -ENOENT);
+	s.places[0].step = -1;
+	cr_expect_eq(look(0), -ENOENT, "not known");
+	s.places[0].step = 4;
+	cr_expect_eq(look(0), -ENOENT, "no such step");
+	s.places[0].step = 0;
+	s.snap.step = -1;
+	cr_expect_eq(look(0), -ENOENT, "a snapshot that was not met");
+	s.snap.step = 0;
+	s.snap.pc = 1;
+	cr_expect_eq(look(0), -ENOENT, "no bytecode");
+}
