@@ -31,8 +31,7 @@ static void start(void)
 	uint32_t i;
 
 	for (i = 0; i < 4; i++) {
-		s.codes[i] =
-			(struct lj_code){.proto = proto(i), .print = 70 + i, .sizebc = 100};
+		s.codes[i] = (struct lj_code){.proto = proto(i), .print = 70 + i, .sizebc = 100};
 		s.frames[i] = (struct lj_tframe){.parent = -1, .code = i};
 		s.steps[i] = (struct lj_step){.pc = 10 + i, .frame = i};
 		s.places[i] = (struct lj_place){.mcofs = PLACE * i, .step = (int32_t)i};
@@ -88,7 +87,8 @@ Test(lj_trace_lookup, in_an_inlined_function, .init = start)
 	cr_expect_eq(s.is[1].pc, 30);
 }
 
-/* Before the trace has seen that it was called from there, it may have been called from anywhere. */
+/* Before the trace has seen that it was called from there, it may have been called from anywhere.
+ */
 Test(lj_trace_lookup, before_it_returns, .init = start)
 {
 	returns(0, 1);
