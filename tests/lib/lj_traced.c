@@ -643,9 +643,54 @@ static void search(struct lj_traced *t)
 	is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
 
+/*
+ *	for i = ... do	--- JFORI at 1
+ *	  x = x / 1.5	--- DIVVN at 2
+ *	end		--- FORL at 3
+ * It grew from the first exit of a loop's trace: it begins with what the loop begins with.
+ */
+static void first_exit(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x10,		    /*  0 mov ebp, [rdx+16]: i */
+		0x83, 0xfd, 0x64,		    /*  3 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /*  6 jg exit */
+		0xf2, 0x0f, 0x10, 0x32,		    /* 12 movsd xmm6, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 16 divsd xmm6, [r14+16] */
+		0x83, 0xc5, 0x01,		    /* 22 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 25 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 28 jg exit */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 34 jmp to the loop's trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(6),	     JUMP(JFORI, 2, 1, 4), ABC(DIVVN, 0, 0, 0),
+		JUMP(FORL, 2, 3, 2), AD(RET0, 0, 1),
+	};
+	uint16_t dividend, i, x;
+
+	t->main = prototype(t->arena, bc, 5, 1.5);
+	begins_at(t, 2);
+	put_ins(t, LJ_REF_BIAS, &(struct lj_ins){.op1 = LJ_TRACED_NO - 1, .o = LJ_IR_BASE});
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBP);
+	ins(t, LJ_IR_LE, INT | GUARD, i, integer(t, 100), NO_REG);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	i = next_turn(t, i, 25, 4, (struct slot[]){{2, x}}, 1);
+	snapshot(t, 34, 2, (struct slot[]){{2, x}, {4, i}}, 2);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 2);
+	is(t, 12, 2, LB_NO_PC, 2);
+	is(t, 22, 3, LB_NO_PC, 2);
+	is(t, 25, 3, LB_NO_PC, 4);
+	is(t, 34, 0, 0, 0);
+}
+
 const struct lj_traced_row lj_traced_rows[] = {
-	{"lines", lines},	{"inlined", inlined},
-	{"branch", branch},	{"metamethods", metamethods},
-	{"metatype", metatype}, {"search", search},
+	{"lines", lines},	    {"inlined", inlined},
+	{"branch", branch},	    {"metamethods", metamethods},
+	{"metatype", metatype},	    {"search", search},
+	{"first_exit", first_exit},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

@@ -223,6 +223,8 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	switch (lj_bc_op(ins)) {
 	case LJ_BC_FORI:
 	case LJ_BC_JFORI:
+		for (i = 0; i < 3; i++) /* index, end, step */
+			lj_step_load(l, lj_value_slot(l, f, a + i));
 		*lj_value_slot(l, f, a + 3) = *va;
 		break;
 	case LJ_BC_FORL:

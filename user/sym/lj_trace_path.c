@@ -572,16 +572,26 @@ static bool walk(struct path *p, struct at a)
 	}
 }
 
-/* A trace that begins at a loop's end records that first, then the loop's body. */
+/*
+ * A trace that begins at a loop's end records that first, then the loop's body. One that grew from
+ * the first exit of such a trace, where nothing has changed yet, records the loop's beginning first
+ * (lj_record_setup).
+ */
 static void begin_at_loop(struct path *p, struct at a)
 {
+	const struct lj_ins *base = lj_ins_at(p->t, LJ_REF_BIAS);
 	struct lj_trace *t = p->t;
-	uint32_t pos;
-	int code = lj_trace_code(t, t->startpc, &pos);
+	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+	uint32_t pos = a.pc;
+	bool grew = base->op1;
 
-	if (lj_ins_at(t, LJ_REF_BIAS)->op1 || code != (int)t->frames[a.frame].code || pos == a.pc)
+	if (grew && !base->op2 && !t->snap[0].nent && pos &&
+	    lj_bc_op(c->bc[pos - 1]) == LJ_BC_JFORI)
+		pos--;
+	else if (grew || lj_trace_code(t, t->startpc, &pos) != (int)t->frames[a.frame].code ||
+		 lj_bc_op(c->bc[pos]) != LJ_BC_FORL)
 		return;
-	if (lj_bc_op(t->codes[code].bc[pos]) == LJ_BC_FORL)
+	if (pos != a.pc)
 		t->steps[t->nsteps++] = (struct lj_step){.pc = pos, .frame = (uint32_t)a.frame};
 }
 
