@@ -687,10 +687,67 @@ static void first_exit(struct lj_traced *t)
 	is(t, 34, 0, 0, 0);
 }
 
+/*
+ *	for i = ... do
+ *	  s = a .. b	--- CAT at 2
+ *	  t[i] = s	--- TSETV at 3, a key that t does not have
+ *	end		--- FORL at 4
+ */
+static void new_key(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x30,		    /*  0 mov ebp, [rdx+48]: i */
+		0x48, 0x8b, 0x32,		    /*  3 mov rsi, [rdx]: a */
+		0x48, 0x8b, 0x5a, 0x08,		    /*  6 mov rbx, [rdx+8]: b */
+		0x49, 0x8d, 0x7e, 0x20,		    /* 10 lea rdi, [r14+32]: the buffer */
+		0xe8, 0x00, 0x10, 0x00, 0x00,	    /* 14 call lj_buf_putstr */
+		0x48, 0x89, 0xde,		    /* 19 mov rsi, rbx */
+		0xe8, 0x00, 0x10, 0x00, 0x00,	    /* 22 call lj_buf_putstr */
+		0xe8, 0x00, 0x20, 0x00, 0x00,	    /* 27 call lj_buf_tostr */
+		0x48, 0x89, 0xc3,		    /* 32 mov rbx, rax */
+		0x48, 0x8b, 0x72, 0x10,		    /* 35 mov rsi, [rdx+16]: t */
+		0xf2, 0x0f, 0x2a, 0xfd,		    /* 39 cvtsi2sd xmm7, ebp */
+		0xe8, 0x00, 0x30, 0x00, 0x00,	    /* 43 call lj_tab_newkey */
+		0x48, 0x89, 0x18,		    /* 48 mov [rax], rbx */
+		0x83, 0xc5, 0x01,		    /* 51 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 54 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 57 jg exit */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 63 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(10),	     JUMP(FORI, 6, 1, 5), ABC(CAT, 4, 0, 1),
+		ABC(TSETV, 4, 2, 9), JUMP(FORL, 6, 4, 2), AD(RET0, 0, 1),
+	};
+	uint16_t i, a, b, hdr, s, tab, key;
+
+	t->main = prototype(t->arena, bc, 6, 1.5);
+	begins_at(t, 4);
+	snapshot(t, 0, 2, NULL, 0);
+	i = ins(t, LJ_IR_SLOAD, INT | GUARD, 8, SLOAD_TYPECHECK, EBP);
+	a = ins(t, LJ_IR_SLOAD, LJ_IRT_STR | GUARD, 2, SLOAD_TYPECHECK, ESI);
+	b = ins(t, LJ_IR_SLOAD, LJ_IRT_STR | GUARD, 3, SLOAD_TYPECHECK, EBX);
+	hdr = ins(t, LJ_IR_BUFHDR, LJ_IRT_P64, constant(t, LJ_IR_KPTR, LJ_IRT_P64, 0x1000), 0, 7);
+	s = ins(t, LJ_IR_BUFPUT, LJ_IRT_P64, hdr, a, EAX);
+	s = ins(t, LJ_IR_BUFPUT, LJ_IRT_P64, s, b, EAX);
+	s = ins(t, LJ_IR_BUFSTR, LJ_IRT_STR, s, hdr, EBX);
+	tab = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB | GUARD, 4, SLOAD_TYPECHECK, ESI);
+	key = ins(t, LJ_IR_CONV, NUM, i, LJ_IRT_NUM << 5 | INT, XMM7);
+	key = ins(t, LJ_IR_NEWREF, LJ_IRT_P64, tab, key, EAX);
+	ins(t, LJ_IR_HSTORE, LJ_IRT_STR, key, s, NO_REG);
+	i = next_turn(t, i, 54, 5, (struct slot[]){{6, s}}, 1);
+	snapshot(t, 63, 2, (struct slot[]){{6, s}, {8, i}}, 2);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 3, 2, LB_NO_PC, 2);
+	is(t, 35, 3, LB_NO_PC, 2);
+	is(t, 51, 4, LB_NO_PC, 2);
+	is(t, 54, 4, LB_NO_PC, 5);
+	is(t, 63, 0, 0, 0);
+}
+
 const struct lj_traced_row lj_traced_rows[] = {
 	{"lines", lines},	    {"inlined", inlined},
 	{"branch", branch},	    {"metamethods", metamethods},
 	{"metatype", metatype},	    {"search", search},
-	{"first_exit", first_exit},
+	{"first_exit", first_exit}, {"new_key", new_key},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

@@ -21,16 +21,56 @@ static struct value selected(struct labels *l, const struct lj_tframe *f, uint32
 	return (struct value){.kind = VALUE_NONE, .by = l->step};
 }
 
+/* What a function of bit becomes; other functions: anything of BUILTIN. */
+static op_set ops_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		op_set ops;
+	} bits[] = {
+		{"bit.tobit", OPS(TOBIT)},
+		{"bit.bnot", OPS(BNOT) | OPS(BXOR)},
+		{"bit.bswap", OPS(BSWAP)},
+		{"bit.lshift", OPS(BSHL)},
+		{"bit.rshift", OPS(BSHR)},
+		{"bit.arshift", OPS(BSAR)},
+		{"bit.rol", OPS(BROL) | OPS(BROR)},
+		{"bit.ror", OPS(BROL) | OPS(BROR)},
+		{"bit.band", OPS(BAND)},
+		{"bit.bor", OPS(BOR)},
+		{"bit.bxor", OPS(BXOR)},
+	};
+	size_t i;
+
+	for (i = 0; name && i < sizeof(bits) / sizeof(bits[0]); i++)
+		if (!strcmp(name, bits[i].name))
+			return bits[i].ops;
+	return BUILTIN;
+}
+
+/* A shift to the left by 1 becomes a sum. */
+static bool is_doubling(struct labels *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
+{
+	const struct value *by = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
+
+	return ops == OPS(BSHL) && lj_calls_arguments(l, ins) == 2 && by->kind == VALUE_NUM &&
+	       by->num == 1;
+}
+
 /* What a built-in function that becomes code makes; 0: not known. */
 static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
-			     struct value *arg)
+			     struct value *arg, op_set ops)
 {
-	uint32_t ref =
-		arg->kind == VALUE_NONE ? 0 : lj_value_find(l, lj_step_is, BUILTIN, arg, NULL);
+	uint32_t ref = 0, of;
 	int n = lj_calls_arguments(l, ins), i;
-	uint32_t of;
 	uint8_t o;
 
+	if (arg->kind == VALUE_NONE)
+		return 0;
+	if (is_doubling(l, f, ins, ops))
+		ref = lj_value_find(l, lj_step_is, OPS(ADD), arg, arg);
+	if (!ref)
+		ref = lj_value_find(l, lj_step_is, ops, arg, NULL);
 	if (!ref)
 		return 0;
 	o = lj_ins_at(l->t, ref)->o;
@@ -45,6 +85,28 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 		ref = of ? of : ref;
 	}
 	return ref;
+}
+
+/* What bit.tobit() is given is an integer already, or was made one when it was computed. */
+static struct value not_converted(struct labels *l, const struct value *arg)
+{
+	if (!lj_value_find(l, lj_step_is, OPS(TOBIT), NULL, NULL))
+		l->t->steps[l->step].folded = true;
+	if (lj_value_type(l, arg) == LJ_IRT_INT)
+		return *arg;
+	return (struct value){.kind = VALUE_NONE, .by = l->step};
+}
+
+static bool makes_in_buffer(const char *name)
+{
+	static const char *const names[] = {"string.upper",  "string.lower", "string.reverse",
+					    "string.format", "string.rep",   "table.concat"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
 }
 
 /*
@@ -66,13 +128,21 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 			.kind = VALUE_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
 	if (name && !strcmp(name, "select"))
 		return selected(l, f, ins);
+	if (name && makes_in_buffer(name)) {
+		ref = lj_step_buffer(l, NULL);
+		if (ref)
+			lj_value_set(&made, ref);
+		return made;
+	}
 	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||
 	    (name && !strcmp(name, "ffi.new")))
 		ref = lj_step_new_cdata(l);
 	else
-		ref = find_builtin(l, f, ins, arg);
+		ref = find_builtin(l, f, ins, arg, ops_of(name));
 	if (ref)
 		lj_value_set(&made, ref);
+	else if (ops_of(name) == OPS(TOBIT))
+		return not_converted(l, arg);
 	return made;
 }
 

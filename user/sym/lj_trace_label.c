@@ -147,6 +147,9 @@ static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins
 			       lj_value_find(l, lj_step_is,
 					     OPS(POW) | OPS(MUL) | OPS(FPMATH) | CALLS, vb, NULL));
 		return true;
+	case LJ_BC_CAT:
+		lj_step_result(l, va, lj_step_buffer(l, vc));
+		return true;
 	case LJ_BC_TNEW:
 	case LJ_BC_TDUP:
 		lj_step_result(l, va,

@@ -162,14 +162,17 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		break;
 	case LJ_BC_TGETB:
 	case LJ_BC_TSETB:
-		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF), vb, &byte);
+		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | (load ? 0 : OPS(NEWREF)),
+				    vb, &byte);
 		break;
 	case LJ_BC_TGETV:
 	case LJ_BC_TSETV:
 	case LJ_BC_TGETR:
 	case LJ_BC_TSETR:
 		l->index = true;
-		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | OPS(HREFK), vb, vc);
+		ref = lj_value_find(l, lj_step_is,
+				    OPS(AREF) | OPS(HREF) | OPS(HREFK) | (load ? 0 : OPS(NEWREF)),
+				    vb, vc);
 		l->index = false;
 		if (!ref) /* an element of an array that is no table (FFI) */
 			lj_value_find(l, lj_step_is, OPS(MUL) | OPS(BSHL) | OPS(ADD), vc, NULL);

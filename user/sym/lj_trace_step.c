@@ -53,6 +53,38 @@ void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
 	lj_value_store(l, at, v);
 }
 
+/* Is v put into the buffer last that a string is made of? Of constants nothing is made at all. */
+static bool is_put_last(const struct labels *l, const struct lj_ins *str, const struct value *v)
+{
+	const struct lj_trace *t = l->t;
+	const struct lj_ins *put;
+
+	if (!lj_ref_ok(t, str->op1) || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
+		return false;
+	put = lj_ins_at(t, str->op1);
+	return v->kind == VALUE_NONE
+		       ? put->op2 > LJ_REF_BIAS
+		       : lj_value_is(l, v, put->op2) || (put->op2 > LJ_REF_BIAS &&
+							 lj_ins_at(t, put->op2)->o == LJ_IR_TOSTR);
+}
+
+/* From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
+ */
+uint32_t lj_step_buffer(struct labels *l, const struct value *last)
+{
+	uint32_t from = l->cur > l->lo ? l->cur : l->lo, str, ref;
+
+	for (str = from; str < l->hi; str++)
+		if (lj_ins_at(l->t, str)->o == LJ_IR_BUFSTR && *lj_label_of(l->t, str) < 0)
+			break;
+	if (str >= l->hi || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
+		return 0;
+	for (ref = lj_ins_at(l->t, str)->op2; ref <= str; ref++)
+		if (ref >= l->lo)
+			lj_value_settle(l, ref);
+	return str;
+}
+
 uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
 {
 	return lj_code_kgc(lj_code_of(t, step), i);

@@ -41,6 +41,10 @@ uint32_t lj_step_arguments(const struct labels *l, uint32_t ins);
 struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 
+/* A string that is made in a buffer, into which this was put last; NULL: whatever it was. 0: none.
+ */
+uint32_t lj_step_buffer(struct labels *l, const struct value *last);
+
 /* A new cdata; 0: none. */
 uint32_t lj_step_new_cdata(struct labels *l);
 

@@ -408,7 +408,7 @@ void lj_value_settle(struct labels *l, uint32_t ref)
 	if (ref >= l->cur)
 		l->cur = ref + 1;
 	o = lj_ins_at(l->t, ref)->o;
-	if (o == LJ_IR_HREFK || o == LJ_IR_HREF || o == LJ_IR_AREF)
+	if (o == LJ_IR_HREFK || o == LJ_IR_HREF || o == LJ_IR_AREF || o == LJ_IR_NEWREF)
 		settle_lookup(l, ref);
 }
 
