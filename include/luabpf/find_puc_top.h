@@ -96,6 +96,32 @@ static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct pu
 	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
 }
 
+/* Does fetch_reg tell the instruction? */
+static __always_inline int puc_fetches(const struct puc_walk *w)
+{
+	__u64 found = 0;
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < PUC_FETCHES; i++)
+		found |= lb_within(w->regs.ip, w->vm_start + w->fetch[i].at, w->fetch[i].size);
+	return found != 0;
+}
+
+/*
+ * "Next instruction" by the registers that were learned; 0: by none. Where luaV_execute is about to
+ * fetch an instruction, that is the one it stands at: after a jump, pc's register has what stands
+ * before it in the text, or what would have come without, until it is stepped.
+ */
+static __always_inline __u64 puc_register_pc(const struct puc_walk *w)
+{
+	__u64 at = w->gprs.r[w->fetch_reg & (LB_GPRS - 1)];
+
+	if (lb_within(at, w->code_lo, w->code_size) & !(at & 3) && puc_fetches(w))
+		return at + 4;
+	return w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
+}
+
 /*
  * Where the topmost Lua function stands: by the register that holds pc in luaV_execute, which what
  * that called has left alone, or pushed. Where neither points into the code, the function is being
@@ -110,14 +136,15 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
 		return 0;
 	if (w->popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
 		return 0;
-	pc = w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
+	pc = puc_register_pc(w);
 	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
 		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
 			return 0;
 		pc = puc_any_pc(w); /* the code of some instructions moves it */
+		/* fetch_reg may still have the instruction itself: one behind what was pushed */
+		if (w->noted && (!pc || (w->fetch[0].size && w->pushed > pc)))
+			pc = w->pushed;
 	}
-	if (!pc && w->noted)
-		pc = w->pushed;
 	if (!pc)
 		return -1;
 	w->pc = pc;

@@ -134,12 +134,25 @@ struct puc_print {
 	__u64 factor[PUC_PROTO_HEAD / 8];
 };
 
+/* Text of luaV_execute: bytes, from its start. */
+struct puc_text {
+	__u32 at, size;
+};
+
+#define PUC_FETCHES 8
+
 /* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
 struct puc_build {
 	struct puc_layout puc;
 	/* The general register that holds pc in luaV_execute, by its number in an instruction's
 	 * encoding (struct lb_gprs); PUC_NO_REG: none was found, any that points into the code. */
 	__u32 pc_reg;
+	/* The general register (as pc_reg) by which luaV_execute fetches; and where that tells the
+	 * instruction, not pc_reg: it has the address of the one that comes, or in the text on the
+	 * way from a jump, of that which jumps. The first is the fetch itself, up to the step of
+	 * pc_reg; size 0: no (more) such text. */
+	__u32 fetch_reg;
+	struct puc_text fetch[PUC_FETCHES];
 	/* luaC_newobj may lie among the collector's functions, but collects nothing: text from
 	 * gc_lo + gc_skip on, of gc_skip_size bytes (struct lb_module); 0, 0: it does not. */
 	__u32 gc_skip, gc_skip_size;

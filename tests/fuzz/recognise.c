@@ -151,6 +151,20 @@ static void ask_calls(struct elf_file *elf, size_t text)
 	call_graph_free(&calls);
 }
 
+static void check_registers(const struct vm_build *b)
+{
+	const struct puc_build *puc = &b->build.puc;
+	uint32_t i;
+
+	if (puc->pc_reg > 15 && puc->pc_reg != PUC_NO_REG)
+		abort();
+	if (puc->fetch_reg > 15)
+		abort();
+	for (i = 0; i < PUC_FETCHES; i++)
+		if (puc->fetch[i].at > b->size || puc->fetch[i].size > b->size - puc->fetch[i].at)
+			abort();
+}
+
 static void ask(struct elf_file *elf, size_t text)
 {
 	static struct vm_build b;
@@ -161,8 +175,7 @@ static void ask(struct elf_file *elf, size_t text)
 		abort();
 	if (!r && text) {
 		check_text(b.start, b.start + b.size, text);
-		if (b.build.puc.pc_reg > 15 && b.build.puc.pc_reg != PUC_NO_REG)
-			abort();
+		check_registers(&b);
 		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
 			abort();
 	}

@@ -25,6 +25,14 @@ size_t puc_scene_count(void)
 	return n;
 }
 
+static void set_pc(struct puc_build *build)
+{
+	build->pc_reg = PUI_PC_REG;
+	build->fetch_reg = PS_FETCH_REG;
+	build->fetch[0] = (struct puc_text){PS_FETCH - PUI_VM, PS_FETCH_SIZE};
+	build->fetch[PUC_FETCHES - 1] = (struct puc_text){PS_JUMP - PUI_VM, PS_JUMP_SIZE};
+}
+
 void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 		    const struct puc_layout *puc)
 {
@@ -35,7 +43,9 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->in.build.puc = *puc;
 	puc_print_factors(&s->in.build.print, puc);
 	s->in.build.jmp_marked = 1;
-	s->in.build.pc_reg = puc->flags & PUC_SAVEDPC_EXACT ? PUC_NO_REG : PUI_PC_REG;
+	s->in.build.pc_reg = PUC_NO_REG;
+	if (!(puc->flags & PUC_SAVEDPC_EXACT))
+		set_pc(&s->in.build);
 	s->in.vm_start = PUI_VM;
 	s->in.vm_end = PUI_VM + PUI_VM_SIZE;
 	s->in.text_lo = PUI_TEXT;

@@ -80,6 +80,11 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *
 #define PS_WRAP (PUI_TEXT + 0x3400)   /* what coroutine.wrap returns */
 #define PS_LIBC (PUI_LIBC + 0x100)
 #define PS_IP (PUI_VM + 0x1000)
+#define PS_FETCH (PUI_VM + 0x1400) /* the fetch's block, in versions that keep pc in a register */
+#define PS_FETCH_SIZE 8
+#define PS_JUMP (PUI_VM + 0x1600) /* on the way from a jump to the fetch */
+#define PS_JUMP_SIZE 12
+#define PS_FETCH_REG PUI_R14 /* has the address of the instruction that comes, there */
 #define PS_SITE (PUI_VM + 0x500)
 #define PS_SITE_GC (PUI_VM + 0x600) /* a call of luaC_step */
 #define PS_IP_GC (PUI_GC + 0x80)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where the topmost function stands, and in which state the VM is. */
+#include <string.h>
+
 #include "puc_scene.h"
 
 #define THREAD LB_FRAME_THREAD
@@ -114,6 +116,95 @@ static void register_unaligned(struct puc_scene *s)
 	s->img.gprs.r[PUI_PC_REG] = pui_code(&s->img, s->main, 9) + 2;
 	ps_sample(s, PS_IP);
 	want_main(s, 3);
+}
+
+/* At ip, pc's register is as after 40, and the fetch's register has an address in main's code. */
+static void fetch(struct puc_scene *s, uint64_t ip, int64_t offset)
+{
+	needs_register(s);
+	begin(s);
+	pui_pc(&s->img, s->main, 40);
+	s->img.gprs.r[PS_FETCH_REG] = pui_code(&s->img, s->main, 0) + (uint64_t)offset;
+	ps_sample(s, ip);
+}
+
+/* A jump back to 7: what stands before that did not run. */
+static void fetches(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH, 4 * 7);
+	want_main(s, 7);
+}
+
+static void fetches_the_first(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH + PS_FETCH_SIZE - 1, 0);
+	want_main(s, 0);
+}
+
+static void fetches_the_last(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH + 4, 4 * (PUI_CODE - 1));
+	want_main(s, PUI_CODE - 1);
+}
+
+/* Entered, and the register of pc is the caller's: what was saved is older than the fetch. */
+static void fetches_the_callee(struct puc_scene *s)
+{
+	struct pui_fn f;
+
+	needs_register(s);
+	begin(s);
+	f = ps_func(s, 30);
+	pui_pc(&s->img, s->main, 5);
+	pui_call(&s->img, &s->st, 5, f);
+	s->img.gprs.r[PS_FETCH_REG] = pui_code(&s->img, f, 2);
+	ps_sample(s, PS_FETCH);
+	ps_want_lua(s, f, 2, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* pc's register is one before the target of the jump. */
+static void jumps(struct puc_scene *s)
+{
+	fetch(s, PS_JUMP + PS_JUMP_SIZE - 1, 4 * 7);
+	want_main(s, 7);
+}
+
+static void before_the_fetch(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH - 1, 4 * 7);
+	want_main(s, 40);
+}
+
+static void after_the_fetch(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH + PS_FETCH_SIZE, 4 * 7);
+	want_main(s, 40);
+}
+
+static void fetches_beyond(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH, 4 * PUI_CODE);
+	want_main(s, 40);
+}
+
+static void fetches_before(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH, -4);
+	want_main(s, 40);
+}
+
+static void fetches_unaligned(struct puc_scene *s)
+{
+	fetch(s, PS_FETCH, 4 * 7 + 2);
+	want_main(s, 40);
+}
+
+static void no_fetch_known(struct puc_scene *s)
+{
+	memset(s->in.build.fetch, 0, sizeof(s->in.build.fetch));
+	fetch(s, PUI_VM, 4 * 7);
+	want_main(s, 40);
 }
 
 /* The call is made, the register is still the caller's. */
@@ -234,6 +325,14 @@ static void helper_pushes_register(struct puc_scene *s)
 	s->img.gprs.r[PUI_PC_REG] = 0x14;
 	ps_sample(s, PS_HELPER);
 	want_main(s, 40);
+}
+
+/* Ditto; of the instruction, the register that it was fetched by is left alone. */
+static void helper_pushes_only_pc(struct puc_scene *s)
+{
+	helper_pushes_register(s);
+	s->img.gprs.r[PS_FETCH_REG] = pui_code(&s->img, s->main, 40);
+	ps_sample(s, PS_HELPER);
 }
 
 /* And calls another, in another library. */
@@ -570,6 +669,17 @@ const struct puc_scene_row puc_scenes_top[] = {
 	{"register_beyond", register_beyond},
 	{"register_before", register_before},
 	{"register_unaligned", register_unaligned},
+	{"fetches", fetches},
+	{"fetches_the_first", fetches_the_first},
+	{"fetches_the_last", fetches_the_last},
+	{"fetches_the_callee", fetches_the_callee},
+	{"jumps", jumps},
+	{"before_the_fetch", before_the_fetch},
+	{"after_the_fetch", after_the_fetch},
+	{"fetches_beyond", fetches_beyond},
+	{"fetches_before", fetches_before},
+	{"fetches_unaligned", fetches_unaligned},
+	{"no_fetch_known", no_fetch_known},
 	{"just_called", just_called},
 	{"call_under_way", call_under_way},
 	{"about_to_execute", about_to_execute},
@@ -578,6 +688,7 @@ const struct puc_scene_row puc_scenes_top[] = {
 	{"returned_before_savedpc", returned_before_savedpc},
 	{"helper_leaves_register", helper_leaves_register},
 	{"helper_pushes_register", helper_pushes_register},
+	{"helper_pushes_only_pc", helper_pushes_only_pc},
 	{"pushed_further_up", pushed_further_up},
 	{"pushed_found_by_stack", pushed_found_by_stack},
 	{"pc_saved_only", pc_saved_only},

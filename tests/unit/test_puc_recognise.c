@@ -172,6 +172,22 @@ static void expect_own(const char *path, const struct file_bytes *f, const struc
 	cr_expect_neq(b->build.own.wrap, b->build.own.resume, "%s", path);
 }
 
+/* 5.1 has a `switch`, and so one fetch. */
+static void expect_fetch(const char *path, const struct vm_build *b)
+{
+	const struct puc_build *puc = &b->build.puc;
+
+	if (puc->puc.version != 51) {
+		cr_expect_eq(puc->fetch[0].size, 0, "%s", path);
+		return;
+	}
+	cr_expect(puc->fetch[0].size > 4 && puc->fetch[0].size < 40, "%s: %u", path,
+		  puc->fetch[0].size);
+	cr_expect(puc->fetch[0].at && puc->fetch[0].at + puc->fetch[0].size < b->size, "%s", path);
+	cr_expect(puc->fetch[1].size && puc->fetch[2].size, "%s: jumps", path);
+	cr_expect(puc->fetch_reg < 16 && puc->fetch_reg != puc->pc_reg, "%s", path);
+}
+
 static void expect_build(const char *path, const char *name, unsigned pc_reg)
 {
 	static struct vm_build b;
@@ -183,6 +199,7 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	cr_expect_str_eq(b.name, name, "%s", path);
 	cr_expect_eq(b.build.family, LB_FAMILY_PUC);
 	cr_expect_eq(b.build.puc.pc_reg, pc_reg, "%s: %u", path, b.build.puc.pc_reg);
+	expect_fetch(path, &b);
 	cr_expect(b.size > 4000 && b.size < 20000, "%s: %zu bytes", path, (size_t)b.size);
 	cr_expect(b.gc_lo && b.gc_hi > b.gc_lo + 5000 && b.gc_hi < b.gc_lo + 13000, "%s", path);
 	cr_expect(b.build.puc.gc_skip + b.build.puc.gc_skip_size < b.gc_hi - b.gc_lo, "%s", path);
@@ -417,6 +434,71 @@ Test(puc_recognise, no_symbols)
 	cr_expect_eq(b.gc_hi, 0);
 	cr_expect_not_null(strstr(b.evidence, "its text says 5.4.4; 1 offsets agree: savedpc 32"),
 			   "%s", b.evidence);
+	free(f.bytes);
+}
+
+/*
+ * The fetch of lua5.1, at its block's beginning:
+ *
+ *	0f b6 45 64	movzbl 0x64(%rbp),%eax
+ *	41 8b 1e	mov    (%r14),%ebx
+ *	4d 8d 6e 04	lea    4(%r14),%r13
+ */
+#define FETCH_LEN 11
+static const struct made_fetch {
+	const char *code, *what;
+	uint8_t reg, at, size; /* at: from the block's beginning */
+} made_fetches[] = {
+	{"\x0f\xb6\x45\x64\x41\x8b\x1e\x4d\x8d\x6e\x04", "as it is", 14, 0, 8},
+	{"\x0f\xb6\x45\x64\x4d\x8d\x6e\x04\x41\x8b\x1e", "lea first", 14, 0, 5},
+	{"\x41\x8b\x5d\x00\x49\x83\xc5\x04\x0f\x1f\x00", "add to pc", 13, 0, 5},
+	{"\x49\x83\xc5\x04\x41\x8b\x5d\xfc\x0f\x1f\x00", "add first", 13, 0, 1},
+	{"\x4d\x8d\x75\x04\x41\x8b\x1e\x4d\x8d\x6e\x04", "base from pc", 14, 4, 4},
+	{"\xc3\x90\x90\x90\x41\x8b\x1e\x4d\x8d\x6e\x04", "after a return", 14, 4, 4},
+	{"\x41\x8b\x1e\xeb\x02\x90\x90\x4d\x8d\x6e\x04", "jump between", 0, 0, 0},
+	{"\x45\x8b\x36\x90\x90\x90\x90\x4d\x8d\x6e\x04", "base is lost", 0, 0, 0},
+	{"\x0f\xb6\x45\x64\x41\x8b\x1e\x49\x83\xc6\x04", "not to pc", 0, 0, 0},
+};
+
+Test(puc_recognise, made_fetches)
+{
+	static struct vm_build b;
+	const struct made_fetch *m = made_fetches;
+	struct file_bytes f;
+	struct error err;
+	uint64_t block;
+	size_t i;
+
+	file_read("/usr/bin/lua5.1", &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	block = b.start + b.build.puc.fetch[0].at;
+	cr_assert_eq(memcmp(f.bytes + block, m->code, FETCH_LEN), 0);
+	for (i = 0; i < sizeof(made_fetches) / sizeof(made_fetches[0]); i++, m++) {
+		memcpy(f.bytes + block, m->code, FETCH_LEN);
+		cr_assert_eq(recognise(&f, &b, &err), 0, "%s: %s", m->what, err.what);
+		cr_expect_eq(b.build.puc.pc_reg, 13, "%s", m->what);
+		cr_expect_eq(b.build.puc.fetch_reg, m->reg, "%s", m->what);
+		cr_expect_eq(b.build.puc.fetch[0].size, m->size, "%s", m->what);
+		cr_expect(!m->size || b.start + b.build.puc.fetch[0].at == block + m->at, "%s",
+			  m->what);
+	}
+	free(f.bytes);
+}
+
+/* Which of two would be asked in each turn? */
+Test(puc_recognise, two_fetches)
+{
+	static struct vm_build b;
+	struct file_bytes f;
+	struct error err;
+
+	file_read("/usr/bin/lua5.1", &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	memset(f.bytes + b.start + b.size - 32, 0x90, 32);
+	memcpy(f.bytes + b.start + b.size - 7, "\x41\x8b\x1e\x4d\x8d\x6e\x04", 7);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_eq(b.build.puc.pc_reg, 13);
+	cr_expect_eq(b.build.puc.fetch[0].size, 0);
 	free(f.bytes);
 }
 

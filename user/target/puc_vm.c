@@ -10,6 +10,23 @@
  *
  * Other functions look at opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
  * through it, or are small. The register that most fetches step and most stores save holds pc.
+ *
+ * A `switch` may have one fetch for all instructions, which is come to with the next one's address
+ * in another register; pc's own is that of the instruction before until the step. After a jump that
+ * is one which does not run:
+ *
+ *	lea  -0x7fffc(%r13,%rax,4),%r14
+ *	jmp  top
+ *   top: movzbl 0x64(%rbp),%eax	in 5.1, is there a hook?
+ *	mov  (%r14),%ebx	fetch,
+ *	lea  4(%r14),%r13	and the step
+ *
+ * Or the jump's own address goes to pc first, one before what comes, and the other register has
+ * that of the instruction that jumps:
+ *
+ *	lea  -0x7fffc(%r13,%rax,4),%r13
+ *	lea  4(%r13),%r14
+ *	jmp  top
  */
 #include "target/puc_vm.h"
 
@@ -26,10 +43,12 @@
 #define MAX_SIZE (64u << 10)
 #define STEP_NEAR 6  /* instructions between a fetch and its step */
 #define JUMP_NEAR 24 /* instructions from the opcode to the jump */
+#define BLOCK_NEAR 8 /* instructions from the beginning of the fetch's block to the fetch */
 #define INSN_SIZE 4  /* sizeof(Instruction) */
 
 struct code {
 	struct x86_insn *in;
+	uint32_t *at; /* where each begins, from the function's start */
 	size_t n;
 };
 
@@ -59,8 +78,8 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 			at++; /* padding, or an unknown instruction: find back into step */
 			continue;
 		}
+		code->at[code->n++] = (uint32_t)at;
 		at += in->len;
-		code->n++;
 	}
 }
 
@@ -200,6 +219,152 @@ static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
 	return best;
 }
 
+/* Does instruction i + 1 follow i in the file, and always when i has run, but for a branch? */
+static bool goes_on(const struct code *c, size_t i)
+{
+	const struct x86_insn *in = &c->in[i];
+
+	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !x86_is_call(in) &&
+	       !x86_is_jmp_rel(in) && !x86_ends(in);
+}
+
+/* The step of the fetch `at`, to pc_reg, behind it. The fetch's base is the same until then. */
+static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
+{
+	uint8_t base = c->in[at].base;
+	size_t i;
+
+	if (c->in[at].disp)
+		return false;
+	for (i = at; i < at + STEP_NEAR && goes_on(c, i) && !x86_writes(&c->in[i], base); i++)
+		if (stepped(&c->in[i + 1], base) == pc_reg) {
+			*step = i + 1;
+			return true;
+		}
+	return false;
+}
+
+/* Ditto, before it: then the fetch is from -4, or the step goes to another register. */
+static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
+{
+	const struct x86_insn *fetch = &c->in[at];
+	size_t i;
+
+	if ((fetch->disp != 0) != (fetch->base == pc_reg))
+		return false;
+	for (i = at; i && at - i < STEP_NEAR && goes_on(c, i - 1); i--)
+		if (stepped(&c->in[i - 1], fetch->base) == pc_reg) {
+			*step = i - 1;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Where the block that ends with a fetch begins: the last place before it that jumps lead to, from
+ * which on base is the same; or with the fetch itself.
+ */
+static size_t block_begins(const struct code *c, size_t first, uint8_t base)
+{
+	uint32_t begin = 0;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+		uint32_t target = c->at[i] + in->len + (uint32_t)in->imm;
+
+		if ((x86_is_jcc_rel(in) || x86_is_jmp_rel(in)) && target <= c->at[first] &&
+		    target > begin)
+			begin = target;
+	}
+	for (i = first; c->at[i] != begin; i--)
+		if (!i || first - i == BLOCK_NEAR || !goes_on(c, i - 1) ||
+		    x86_writes(&c->in[i - 1], base))
+			return first;
+	return i;
+}
+
+/* lea -0x7fffc(pc,Bx,4),pc: one before what comes */
+static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
+{
+	return !in->map && in->op == 0x8d && in->wide && x86_is_mem(in) && in->base == pc_reg &&
+	       in->index != X86_NONE && in->reg == pc_reg;
+}
+
+/* The instruction that runs after i, branches not taken; c->n: not known. */
+static size_t next_run(const struct code *c, size_t i)
+{
+	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
+
+	if (!x86_is_jmp_rel(&c->in[i]))
+		return goes_on(c, i) ? i + 1 : c->n;
+	for (i = 0; i < c->n && c->at[i] != target;)
+		i++;
+	return i;
+}
+
+static bool begins_one(const struct puc_text *text, size_t n, uint32_t at)
+{
+	while (n--)
+		if (text[n].at == at)
+			return true;
+	return false;
+}
+
+/*
+ * Adds the text that runs from behind instruction i to one of the n that are known, the fetch's own
+ * or another way to it. Returns how many there are then: none is added where there is no short way,
+ * or no room.
+ */
+static size_t add_way(const struct code *c, size_t i, struct puc_text *text, size_t n)
+{
+	size_t known = n, left;
+
+	for (left = BLOCK_NEAR; left; left--) {
+		size_t next = next_run(c, i);
+
+		if (next == c->n)
+			break;
+		if (begins_one(text, known, c->at[next]))
+			return n;
+		if (n == known || next != i + 1) {
+			if (n == PUC_FETCHES)
+				break;
+			text[n++] = (struct puc_text){c->at[next], 0};
+		}
+		text[n - 1].size += c->in[next].len;
+		i = next;
+	}
+	memset(text + known, 0, (n - known) * sizeof(*text));
+	return known;
+}
+
+/*
+ * Of a single fetch: where its base tells the instruction that comes. Those that do not step in the
+ * same block do not count: 5.1's OP_CLOSURE reads what follows it in a loop.
+ */
+static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
+{
+	size_t i, at = 0, step = 0, fetches = 0, begin, n = 1;
+
+	for (i = 0; i < c->n; i++)
+		if (is_fetch(&c->in[i]) && (step_behind(c, i, vm->pc_reg, &step) ||
+					    step_before(c, i, vm->pc_reg, &step))) {
+			fetches++;
+			at = i;
+		}
+	if (fetches != 1)
+		return;
+	begin = block_begins(c, step < at ? step : at, c->in[at].base);
+	vm->fetch_reg = c->in[at].base;
+	vm->fetch[0] = (struct puc_text){c->at[begin], c->at[step] - c->at[begin] + 1};
+	if (vm->fetch_reg == vm->pc_reg)
+		return;
+	for (i = 0; i < c->n; i++)
+		if (jumps_pc(&c->in[i], vm->pc_reg))
+			n = add_way(c, i, vm->fetch, n);
+}
+
 static void measure(const struct code *c, const struct puc_vm_wanted *w, struct elf_puc_vm *vm)
 {
 	struct votes v = {};
@@ -231,6 +396,8 @@ static void measure(const struct code *c, const struct puc_vm_wanted *w, struct 
 		vm->elsewhere = saved_elsewhere(c, &v);
 	if (!vm->elsewhere)
 		vm->saves = v.address;
+	if (vm->pc_reg != PUC_NO_REG)
+		find_fetch(c, vm);
 }
 
 static bool better(const struct elf_puc_vm *a, const struct elf_puc_vm *b)
@@ -272,10 +439,12 @@ int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted, st
 {
 	uint8_t *text __free = malloc(MAX_SIZE);
 	struct x86_insn *insns __free = malloc(MAX_SIZE * sizeof(*insns));
-	struct search s = {.elf = elf, .wanted = wanted, .text = text, .code.in = insns};
+	uint32_t *at __free = malloc(MAX_SIZE * sizeof(*at));
+	struct search s = {
+		.elf = elf, .wanted = wanted, .text = text, .code = {.in = insns, .at = at}};
 	int err;
 
-	if (!text || !insns)
+	if (!text || !insns || !at)
 		return -ENOMEM;
 	err = elf_fdes(elf, look_at, &s);
 	if (err)

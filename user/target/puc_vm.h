@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include <luabpf/layout_puc.h>
+
 #include "target/elf.h"
 
 /* What the shape depends on. */
@@ -18,10 +20,12 @@ struct puc_vm_wanted {
 
 struct elf_puc_vm {
 	uint64_t start, size;
-	uint8_t pc_reg;	    /* holds pc, the next instruction's address; PUC_NO_REG: none does */
-	uint16_t fetches;   /* loads of an instruction with the step to the next */
-	uint16_t jumps;	    /* indirect jumps by opcode */
-	uint16_t saves;	    /* stores of pc at `savedpc` of some struct */
+	uint8_t pc_reg;	   /* holds pc, the next instruction's address; PUC_NO_REG: none does */
+	uint16_t fetches;  /* loads of an instruction with the step to the next */
+	uint16_t jumps;	   /* indirect jumps by opcode */
+	uint16_t saves;	   /* stores of pc at `savedpc` of some struct */
+	uint8_t fetch_reg; /* as in struct puc_build, as the next */
+	struct puc_text fetch[PUC_FETCHES];
 	uint16_t elsewhere; /* the offset that has most stores of pc; 0xffff: none */
 };
 

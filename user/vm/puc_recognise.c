@@ -331,6 +331,13 @@ static bool wants_glibc_setjmp(struct elf_file *elf)
 	return elf_wants(elf, "_setjmp") && !elf_find_bytes(elf, 0, glibc, sizeof(glibc) - 1, &at);
 }
 
+static void set_pc(const struct elf_puc_vm *vm, struct puc_build *build)
+{
+	build->pc_reg = vm->pc_reg;
+	build->fetch_reg = vm->fetch_reg;
+	memcpy(build->fetch, vm->fetch, sizeof(build->fetch));
+}
+
 static int find_vm(struct evidence *e, struct vm_build *b)
 {
 	const char *field = e->puc->version == 51 ? "L_savedpc" : "ci_savedpc";
@@ -346,7 +353,9 @@ static int find_vm(struct evidence *e, struct vm_build *b)
 		note(e, "luaV_execute", field, vm.elsewhere, w.savedpc);
 	b->start = vm.start;
 	b->size = vm.size;
-	b->build.puc.pc_reg = e->puc->flags & PUC_SAVEDPC_EXACT ? PUC_NO_REG : vm.pc_reg;
+	b->build.puc.pc_reg = PUC_NO_REG;
+	if (!(e->puc->flags & PUC_SAVEDPC_EXACT))
+		set_pc(&vm, &b->build.puc);
 	return 0;
 }
 
