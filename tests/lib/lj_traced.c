@@ -228,6 +228,7 @@ static void trace(struct lj_traced *t)
 	arena_put64(a, t->trace + LJ_TRACE_SNAP, arena_take(a, SNAPS * LJ_SNAP_SIZE));
 	arena_put64(a, t->trace + LJ_TRACE_SNAPMAP, arena_take(a, 4 * MAP));
 	t->nk = LJ_REF_BIAS - 3;
+	arena_put32(a, t->trace + LJ_TRACE_NK, t->nk);
 	t->nins = LJ_REF_BIAS;
 	ins(t, LJ_IR_BASE, 0, 0, 0, NO_REG);
 }
@@ -500,13 +501,12 @@ static void metamethods(struct lj_traced *t)
 	is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
 
-/* The VM has one C type, a struct of no fields, number 1, whose method `name` is fn. */
-static void c_type(struct lj_traced *t, uint64_t name, uint64_t fn)
+/* The VM has one C type, a struct of no fields, number 1, with this metatable. */
+static void c_type(struct lj_traced *t, uint64_t mt)
 {
 	struct arena *a = t->arena;
 	uint64_t cts = arena_take(a, 48), types = arena_take(a, 48);
-	uint64_t index = table(a, tv(LJ_TSTR, name), tv(LJ_TFUNC, fn));
-	uint64_t mt = table(a, tv(LJ_TSTR, string(a, "__index")), tv(LJ_TTAB, index)), key;
+	uint64_t key;
 	double id = -1;
 
 	memcpy(&key, &id, sizeof(key));
@@ -550,14 +550,15 @@ static void metatype(struct lj_traced *t)
 		AD(MOV, 0, 6), JUMP(FORL, 2, 7, 2), AD(RET0, 0, 1),
 	};
 	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
-	uint64_t name = string(t->arena, "half"), fn;
+	uint64_t name = string(t->arena, "half"), fn, index;
 	uint16_t dividend, i, q, x, type;
 
 	t->main = prototype_with(t->arena, bc, 9, 0, name);
 	t->callee = prototype(t->arena, callee, 3, 1.5);
 	begins_at(t, 7);
 	fn = closure(t->arena, t->callee);
-	c_type(t, name, fn);
+	index = table(t->arena, tv(LJ_TSTR, name), tv(LJ_TFUNC, fn));
+	c_type(t, table(t->arena, tv(LJ_TSTR, string(t->arena, "__index")), tv(LJ_TTAB, index)));
 	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	dividend = number(t, 1.5);
 	snapshot(t, 0, 2, NULL, 0);
@@ -640,6 +641,443 @@ static void search(struct lj_traced *t)
 	is(t, 45, 2, LB_NO_PC, 5);
 	is(t, 55, 4, LB_NO_PC, 4);
 	is(t, 61, 4, LB_NO_PC, 5);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	if x and x >= y and x >= y and y >= z then	--- ISF at 1, ISLT at 3, 5 and 7
+ *	  ...						--- RET0 at 9
+ * A side trace. All jump to one place: the test leaves no guard, nor does what was compared before.
+ */
+static void comparisons(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0xf2, 0x0f, 0x10, 0x3a,		    /*  0 movsd xmm7, [rdx]: x */
+		0xf2, 0x0f, 0x10, 0x72, 0x08,	    /*  4 movsd xmm6, [rdx+8]: y */
+		0x66, 0x0f, 0x2e, 0xfe,		    /*  9 ucomisd xmm7, xmm6 */
+		0x0f, 0x82, 0x00, 0x10, 0x00, 0x00, /* 13 jb exit */
+		0xf2, 0x0f, 0x10, 0x7a, 0x10,	    /* 19 movsd xmm7, [rdx+16]: z */
+		0x66, 0x0f, 0x2e, 0xf7,		    /* 24 ucomisd xmm6, xmm7 */
+		0x0f, 0x82, 0x00, 0x10, 0x00, 0x00, /* 28 jb exit */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 34 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(4),	     AD(ISF, 0, 0),  JUMP(JMP, 4, 2, 10), AD(ISLT, 0, 1),
+		JUMP(JMP, 4, 4, 10), AD(ISLT, 0, 1), JUMP(JMP, 4, 6, 10), AD(ISLT, 1, 2),
+		JUMP(JMP, 4, 8, 10), AD(RET0, 0, 1), AD(RET0, 0, 1),
+	};
+	uint16_t x, y, z;
+
+	t->main = prototype(t->arena, bc, 11, 0);
+	begins_at(t, 1);
+	snapshot(t, 0, 1, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM7);
+	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM6);
+	snapshot(t, 9, 10, NULL, 0);
+	ins(t, LJ_IR_GE, NUM | GUARD, x, y, NO_REG);
+	snapshot(t, 19, 5, NULL, 0);
+	z = ins(t, LJ_IR_SLOAD, NUM | GUARD, 4, SLOAD_TYPECHECK, XMM7);
+	snapshot(t, 24, 10, NULL, 0);
+	ins(t, LJ_IR_GE, NUM | GUARD, y, z, NO_REG);
+	snapshot(t, 34, 9, NULL, 0);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 9, 3, LB_NO_PC, 10);
+	is(t, 19, 7, LB_NO_PC, 5);
+	is(t, 24, 7, LB_NO_PC, 10);
+	is(t, 34, 7, LB_NO_PC, 9);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/* What two ways through main become, one like the other: x = x / y. */
+static void one_division(struct lj_traced *t, uint32_t pc, uint32_t end)
+{
+	static const uint8_t code[] = {
+		0xf2, 0x0f, 0x10, 0x32,	      /*  0 movsd xmm6, [rdx]: x */
+		0xf2, 0x0f, 0x10, 0x7a, 0x08, /*  4 movsd xmm7, [rdx+8]: y */
+		0xf2, 0x0f, 0x5e, 0xf7,	      /*  9 divsd xmm6, xmm7 */
+		0xf2, 0x0f, 0x11, 0x32,	      /* 13 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00, /* 17 jmp to another trace */
+	};
+	uint16_t x, y;
+
+	begins_at(t, 1);
+	snapshot(t, 0, 1, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM7);
+	x = ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
+	snapshot(t, 13, end, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 9, pc, LB_NO_PC, 1);
+	is(t, 13, pc, LB_NO_PC, end);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	if up ~= 1.5 and x < y then	--- ISEQN at 2, ISGE at 4
+ *	  x = x / y			--- DIVVV at 6
+ *	else
+ *	  x = x / y			--- DIVVV at 8
+ *	end
+ * What up is, is not known. x and y were not compared: it did not go where they are.
+ */
+static void not_compared(struct lj_traced *t)
+{
+	static const uint32_t bc[] = {
+		HEADER(5),	     AD(UGET, 4, 0),	 AD(ISEQN, 4, 0),     JUMP(JMP, 4, 3, 8),
+		AD(ISGE, 0, 1),	     JUMP(JMP, 4, 5, 8), ABC(DIVVV, 0, 0, 1), JUMP(JMP, 4, 7, 9),
+		ABC(DIVVV, 0, 0, 1), AD(RET0, 0, 1),
+	};
+
+	t->main = prototype(t->arena, bc, 10, 1.5);
+	one_division(t, 8, 9);
+}
+
+/*
+ *	if #"k" == 1.5 then	--- LEN at 2, ISNEN at 3
+ *	  x = x / y		--- DIVVV at 6
+ *	elseif not x then	--- NOT at 8, ISF at 9
+ *	  x = x / y		--- DIVVV at 11
+ *	else
+ *	  x = x / y		--- DIVVV at 13
+ *	end
+ * The length is known, and that x is a number: neither leaves a guard.
+ */
+static void known(struct lj_traced *t)
+{
+	static const uint32_t bc[] = {
+		HEADER(5),
+		AD(KSTR, 3, 0),
+		AD(LEN, 3, 3),
+		AD(ISNEN, 3, 0),
+		JUMP(JMP, 4, 4, 8),
+		JUMP(JMP, 4, 5, 6),
+		ABC(DIVVV, 0, 0, 1),
+		JUMP(JMP, 4, 7, 14),
+		AD(NOT, 3, 0),
+		AD(ISF, 3, 3),
+		JUMP(JMP, 4, 10, 13),
+		ABC(DIVVV, 0, 0, 1),
+		JUMP(JMP, 4, 12, 14),
+		ABC(DIVVV, 0, 0, 1),
+		AD(RET0, 0, 1),
+	};
+	uint64_t key = string(t->arena, "k");
+
+	t->main = prototype_with(t->arena, bc, 15, 1.5, key);
+	t->decides = true;
+	one_division(t, 13, 14);
+}
+
+/*
+ *	c, d, e = byte(s, 1), byte(s, 2), byte(s, 2)	--- CALL at 4, 8, 12
+ *	local _ = c / 1.5				--- DIVVN at 13, which nothing is left of
+ *	x = e / 1.5					--- DIVVN at 14
+ * The third is what the second was.
+ */
+static void characters(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x72, 0x08,		    /*  0 mov esi, [rdx+8]: s */
+		0x0f, 0xb6, 0x5e, 0x18,		    /*  3 movzx ebx, byte [rsi+24]: c */
+		0x0f, 0xb6, 0x6e, 0x19,		    /*  7 movzx ebp, byte [rsi+25]: d */
+		0xf2, 0x0f, 0x2a, 0xf5,		    /* 11 cvtsi2sd xmm6, ebp */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 15 divsd xmm6, [r14+16] */
+		0xf2, 0x0f, 0x11, 0x32,		    /* 21 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 25 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(12),	    AD(UGET, 3, 0),	 AD(MOV, 5, 1),	      AD(KSHORT, 6, 1),
+		ABC(CALL, 3, 2, 3), AD(UGET, 4, 0),	 AD(MOV, 6, 1),	      AD(KSHORT, 7, 2),
+		ABC(CALL, 4, 2, 3), AD(UGET, 5, 0),	 AD(MOV, 7, 1),	      AD(KSHORT, 8, 2),
+		ABC(CALL, 5, 2, 3), ABC(DIVVN, 6, 3, 0), ABC(DIVVN, 0, 5, 0), AD(RET0, 0, 1),
+	};
+	uint16_t k, s, c, d, x;
+
+	t->main = prototype(t->arena, bc, 16, 1.5);
+	begins_at(t, 1);
+	k = number(t, 1.5);
+	snapshot(t, 0, 1, NULL, 0);
+	s = ins(t, LJ_IR_SLOAD, LJ_IRT_STR, 3, SLOAD_TYPECHECK, ESI);
+	c = ins(t, LJ_IR_STRREF, LJ_IRT_P64, s, integer(t, 0), NO_REG);
+	c = ins(t, LJ_IR_XLOAD, INT, c, 1, EBX);
+	d = ins(t, LJ_IR_STRREF, LJ_IRT_P64, s, integer(t, 1), NO_REG);
+	d = ins(t, LJ_IR_XLOAD, INT, d, 1, EBP);
+	x = ins(t, LJ_IR_CONV, NUM, d, 467, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, k, XMM6);
+	snapshot(t, 21, 15, (struct slot[]){{5, c}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 3, 4, LB_NO_PC, 1);
+	is(t, 7, 8, LB_NO_PC, 1);
+	is(t, 11, 14, LB_NO_PC, 1);
+	is(t, 21, 14, LB_NO_PC, 15);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	return x			--- RET1 at 1: to below the trace's own frame
+ *	f()				--- CALL at 2: this; behind it
+ *	x = x / y			--- DIVVV at 3
+ *	g()				--- CALL at 5
+ *	local _ = y / y			--- DIVVV at 6, which nothing is left of
+ *	x = x / y			--- DIVVV at 7
+ * g's return is within the trace: x is what it was before.
+ */
+static void returned(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x48, 0x81, 0x7a, 0xf8, 0x00, 0x10, 0, 0, /*  0 cmp qword [rdx-8], pc */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00,	  /*  8 jne exit */
+		0xf2, 0x0f, 0x10, 0x32,			  /* 14 movsd xmm6, [rdx]: x */
+		0xf2, 0x0f, 0x10, 0x7a, 0x08,		  /* 18 movsd xmm7, [rdx+8]: y */
+		0xf2, 0x0f, 0x5e, 0xf7,			  /* 23 divsd xmm6, xmm7 */
+		0xf2, 0x0f, 0x5e, 0xf7,			  /* 27 divsd xmm6, xmm7 */
+		0xf2, 0x0f, 0x11, 0x32,			  /* 31 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,		  /* 35 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(8),	     AD(RET1, 0, 2),	  ABC(CALL, 5, 1, 1),
+		ABC(DIVVV, 0, 0, 1), AD(UGET, 4, 0),	  ABC(CALL, 4, 1, 1),
+		ABC(DIVVV, 3, 1, 1), ABC(DIVVV, 0, 0, 1), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(1), AD(RET0, 0, 1)};
+	uint16_t proto, pc, x, y;
+	uint64_t fn, g;
+
+	t->main = prototype(t->arena, bc, 9, 0);
+	t->callee = prototype(t->arena, callee, 2, 0);
+	begins_at(t, 1);
+	g = closure(t->arena, t->callee);
+	fn = closure(t->arena, t->main);
+	set_upvalue(t->arena, fn, g);
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, g);
+	proto = constant(t, LJ_IR_KGC, LJ_IRT_PROTO, t->main);
+	pc = constant(t, LJ_IR_KPTR, LJ_IRT_P64, t->main + LJ_PROTO_SIZE + 4 * 3);
+	snapshot(t, 0, 1, NULL, 0);
+	ins(t, LJ_IR_RETF, LJ_IRT_P64 | GUARD, proto, pc, NO_REG);
+	snapshot(t, 14, 3, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	y = ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM7);
+	x = ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
+	snapshot(t, 31, 8, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 14, 3, LB_NO_PC, 3);
+	is(t, 27, 7, LB_NO_PC, 3);
+	is(t, 31, 7, LB_NO_PC, 8);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	x = t.k(x)	--- TGETS at 1, CALL at 3: function f(x) return x / 1.5 end
+ *	u[w] = x	--- TSETV at 5
+ *	t.k()		--- TGETS at 6, CALL at 7: a function of C's
+ *	x = x / 1.5	--- DIVVN at 8
+ * The store may have changed t: the trace looks again.
+ */
+static void looked_up_again(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x72, 0x08,		    /*  0 mov esi, [rdx+8]: t */
+		0x8b, 0x4e, 0x28,		    /*  3 mov ecx, [rsi+40] */
+		0x8b, 0x59, 0x08,		    /*  6 mov ebx, [rcx+8]: t.k */
+		0x81, 0xfb, 0x00, 0x10, 0x00, 0x00, /*  9 cmp ebx, function */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /* 15 jne exit */
+		0xf2, 0x0f, 0x10, 0x32,		    /* 21 movsd xmm6, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 25 divsd xmm6, [r14+16] */
+		0x8b, 0x6a, 0x10,		    /* 31 mov ebp, [rdx+16]: u */
+		0x8b, 0x5a, 0x18,		    /* 34 mov ebx, [rdx+24]: w */
+		0xe8, 0x00, 0x10, 0x00, 0x00,	    /* 37 call lj_tab_newkey */
+		0xf2, 0x0f, 0x11, 0x30,		    /* 42 movsd [rax], xmm6 */
+		0x8b, 0x4e, 0x28,		    /* 46 mov ecx, [rsi+40] */
+		0x8b, 0x59, 0x08,		    /* 49 mov ebx, [rcx+8]: t.k */
+		0x81, 0xfb, 0x00, 0x10, 0x00, 0x00, /* 52 cmp ebx, function */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /* 58 jne exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 64 divsd xmm6, [r14+16] */
+		0xf2, 0x0f, 0x11, 0x32,		    /* 70 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 74 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(8),	     ABC(TGETS, 4, 1, 0), AD(MOV, 6, 0),       ABC(CALL, 4, 2, 2),
+		AD(MOV, 0, 4),	     ABC(TSETV, 0, 2, 3), ABC(TGETS, 4, 1, 0), ABC(CALL, 4, 1, 1),
+		ABC(DIVVN, 0, 0, 0), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(2), ABC(DIVVN, 1, 0, 0), AD(RET1, 1, 2)};
+	uint64_t name = string(t->arena, "k"), c;
+	uint16_t dividend, f, g, key, tab, node, found, x, u, w;
+
+	t->main = prototype_with(t->arena, bc, 10, 1.5, name);
+	t->callee = prototype(t->arena, callee, 3, 1.5);
+	begins_at(t, 1);
+	c = closure(t->arena, t->callee);
+	arena_put8(t->arena, c + LJ_FUNC_FFID, 1);
+	f = constant(t, LJ_IR_KGC, LJ_IRT_FUNC, closure(t->arena, t->callee));
+	g = constant(t, LJ_IR_KGC, LJ_IRT_FUNC, c);
+	key = constant(t, LJ_IR_KGC, LJ_IRT_STR, name);
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 1, NULL, 0);
+	tab = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 3, SLOAD_TYPECHECK, ESI);
+	node = ins(t, LJ_IR_FLOAD, LJ_IRT_P64, tab, 7, ECX);
+	node = ins(t, LJ_IR_HREFK, LJ_IRT_P64, node, key, NO_REG);
+	found = ins(t, LJ_IR_HLOAD, LJ_IRT_FUNC, node, 0, EBX);
+	ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, found, f, NO_REG);
+	x = ins(t, LJ_IR_SLOAD, NUM, 2, SLOAD_TYPECHECK, XMM6);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	u = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, EBP);
+	w = ins(t, LJ_IR_SLOAD, LJ_IRT_STR, 5, SLOAD_TYPECHECK, EBX);
+	u = ins(t, LJ_IR_NEWREF, LJ_IRT_P64, u, w, EAX);
+	ins(t, LJ_IR_HSTORE, NUM, u, x, NO_REG);
+	node = ins(t, LJ_IR_FLOAD, LJ_IRT_P64, tab, 7, ECX);
+	node = ins(t, LJ_IR_HREFK, LJ_IRT_P64, node, key, NO_REG);
+	found = ins(t, LJ_IR_HLOAD, LJ_IRT_FUNC, node, 0, EBX);
+	ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, found, g, NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	snapshot(t, 70, 9, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 25, 1, 3, 1);
+	is(t, 31, 5, LB_NO_PC, 1);
+	is(t, 46, 6, LB_NO_PC, 1);
+	is(t, 52, 7, LB_NO_PC, 1);
+	is(t, 64, 8, LB_NO_PC, 1);
+	is(t, 70, 8, LB_NO_PC, 9);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	function mt.__add(o, x) return x / 1.5 end	--- DIVVN at 1
+ *	x = q + x					--- ADDVV at 1
+ * q is a cdata: that it is one of this type is made sure of before the call.
+ */
+static void operators(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x5a, 0x08,		    /*  0 mov ebx, [rdx+8]: q */
+		0x66, 0x83, 0x7b, 0x0a, 0x01,	    /*  3 cmp word [rbx+10], 1: its type */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /*  8 jne exit */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /* 14 divsd xmm6, [r14+16] */
+		0xf2, 0x0f, 0x11, 0x32,		    /* 20 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 24 jmp to another trace */
+	};
+	static const uint32_t bc[] = {HEADER(4), ABC(ADDVV, 0, 1, 0), AD(RET0, 0, 1)};
+	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
+	uint16_t dividend, q, x, type;
+	uint64_t fn;
+
+	t->main = prototype(t->arena, bc, 3, 0);
+	t->callee = prototype(t->arena, callee, 3, 1.5);
+	begins_at(t, 1);
+	fn = closure(t->arena, t->callee);
+	c_type(t, table(t->arena, tv(LJ_TSTR, string(t->arena, "__add")), tv(LJ_TFUNC, fn)));
+	constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
+	dividend = number(t, 1.5);
+	snapshot(t, 0, 1, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, NUM, 2, 2, XMM6); /* the parent trace left it there */
+	q = ins(t, LJ_IR_SLOAD, LJ_IRT_CDATA, 3, SLOAD_TYPECHECK, EBX);
+	type = ins(t, LJ_IR_FLOAD, LJ_IRT_U16, q, 20, NO_REG);
+	ins(t, LJ_IR_EQ, INT | GUARD, type, integer(t, 1), NO_REG);
+	x = ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
+	snapshot(t, 20, 2, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 1);
+	is(t, 14, 1, 1, 1);
+	is(t, 20, 1, 1, 2);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	local function f() return up / up end	--- UGET at 1, DIVVV at 2
+ *	x = f()					--- UGET at 1, CALL at 2
+ * f never changes: the trace makes sure that main is the function which has it. up does change; it
+ * lies where f, which is a constant then, has it.
+ */
+static void upvalues(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0xc4, 0xe3, 0xfb, 0xf0, 0x42, 0xf0, 0x2f, /*  0 rorx rax, [rdx-16], 47: main */
+		0x48, 0xc1, 0xe8, 0x11,			  /*  7 shr rax, 17 */
+		0x48, 0x3b, 0xc1,			  /* 11 cmp rax, rcx */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00,	  /* 14 jne exit */
+		0x49, 0x8b, 0x86, 0x00, 0x10, 0x00, 0x00, /* 20 mov rax, [r14+...] */
+		0x81, 0x78, 0x04, 0,	0,    0xf9, 0xff, /* 27 cmp dword [rax+4], number */
+		0x0f, 0x83, 0x00, 0x10, 0x00, 0x00,	  /* 34 jae exit */
+		0xf2, 0x0f, 0x10, 0x38,			  /* 40 movsd xmm7, [rax]: up */
+		0xf2, 0x0f, 0x5e, 0xff,			  /* 44 divsd xmm7, xmm7 */
+		0xf2, 0x0f, 0x11, 0x3a,			  /* 48 movsd [rdx], xmm7 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,		  /* 52 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(8), AD(UGET, 5, 0), ABC(CALL, 5, 2, 1), AD(MOV, 0, 5), AD(RET0, 0, 1),
+	};
+	static const uint32_t callee[] = {HEADER(2), AD(UGET, 0, 0), ABC(DIVVV, 0, 0, 0),
+					  AD(RET1, 0, 2)};
+	uint16_t own, f, x;
+	uint64_t fn, called;
+
+	t->main = prototype(t->arena, bc, 5, 0);
+	t->callee = prototype(t->arena, callee, 4, 0);
+	begins_at(t, 1);
+	called = closure(t->arena, t->callee);
+	set_upvalue(t->arena, called, called);
+	arena_put8(t->arena, arena_get64(t->arena, called + 40) + 11, 0); /* mutable */
+	fn = closure(t->arena, t->main);
+	set_upvalue(t->arena, fn, called);
+	own = constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
+	f = constant(t, LJ_IR_KGC, LJ_IRT_FUNC, called);
+	snapshot(t, 0, 1, NULL, 0);
+	x = ins(t, LJ_IR_SLOAD, LJ_IRT_FUNC, 0, 16, EAX);
+	ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, x, own, NO_REG);
+	x = ins(t, LJ_IR_UREFO, LJ_IRT_P64 | GUARD, f, 0, EAX);
+	x = ins(t, LJ_IR_ULOAD, NUM | GUARD, x, 0, XMM7);
+	x = ins(t, LJ_IR_DIV, NUM, x, x, XMM7);
+	snapshot(t, 48, 4, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 1);
+	is(t, 20, 1, 2, 1);
+	is(t, 44, 2, 2, 1);
+	is(t, 48, 2, 2, 4);
+	is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	if t.k then	--- TGETS at 1, ISF at 2
+ *	  x = x / y	--- DIVVV at 4
+ *	else
+ *	  x = x / y	--- DIVVV at 6
+ *	end
+ * t has no keys at all: it is not looked for.
+ */
+static void no_keys(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x72, 0x10,		    /*  0 mov esi, [rdx+16]: t */
+		0x83, 0x7e, 0x34, 0x00,		    /*  3 cmp dword [rsi+52], 0 */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /*  7 jne exit */
+		0xf2, 0x0f, 0x10, 0x32,		    /* 13 movsd xmm6, [rdx]: x */
+		0xf2, 0x0f, 0x10, 0x7a, 0x08,	    /* 17 movsd xmm7, [rdx+8]: y */
+		0xf2, 0x0f, 0x5e, 0xf7,		    /* 22 divsd xmm6, xmm7 */
+		0xf2, 0x0f, 0x11, 0x32,		    /* 26 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 30 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(5),	     ABC(TGETS, 3, 2, 0), AD(ISF, 0, 3),       JUMP(JMP, 4, 3, 6),
+		ABC(DIVVV, 0, 0, 1), JUMP(JMP, 4, 5, 7),  ABC(DIVVV, 0, 0, 1), AD(RET0, 0, 1),
+	};
+	uint16_t tab, mask, x, y;
+
+	t->main = prototype_with(t->arena, bc, 8, 0, string(t->arena, "k"));
+	begins_at(t, 1);
+	snapshot(t, 0, 1, NULL, 0);
+	tab = ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, ESI);
+	mask = ins(t, LJ_IR_FLOAD, INT, tab, 9, NO_REG);
+	ins(t, LJ_IR_EQ, INT | GUARD, mask, integer(t, 0), NO_REG);
+	x = ins(t, LJ_IR_SLOAD, NUM, 2, SLOAD_TYPECHECK, XMM6);
+	y = ins(t, LJ_IR_SLOAD, NUM, 3, SLOAD_TYPECHECK, XMM7);
+	x = ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
+	snapshot(t, 26, 7, (struct slot[]){{2, x}}, 1);
+	machine_code(t, code, sizeof(code), 0);
+	is(t, 0, 1, LB_NO_PC, 1);
+	is(t, 13, 6, LB_NO_PC, 1);
+	is(t, 26, 6, LB_NO_PC, 7);
 	is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
 
@@ -745,9 +1183,22 @@ static void new_key(struct lj_traced *t)
 }
 
 const struct lj_traced_row lj_traced_rows[] = {
-	{"lines", lines},	    {"inlined", inlined},
-	{"branch", branch},	    {"metamethods", metamethods},
-	{"metatype", metatype},	    {"search", search},
-	{"first_exit", first_exit}, {"new_key", new_key},
+	{"lines", lines},
+	{"inlined", inlined},
+	{"branch", branch},
+	{"metamethods", metamethods},
+	{"metatype", metatype},
+	{"search", search},
+	{"comparisons", comparisons},
+	{"not_compared", not_compared},
+	{"known", known},
+	{"characters", characters},
+	{"returned", returned},
+	{"looked_up_again", looked_up_again},
+	{"operator", operators},
+	{"upvalues", upvalues},
+	{"no_keys", no_keys},
+	{"first_exit", first_exit},
+	{"new_key", new_key},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

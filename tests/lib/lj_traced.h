@@ -24,6 +24,7 @@ struct lj_traced {
 	uint64_t g, trace, ir; /* ir: address of reference 0 */
 	uint64_t main, callee; /* prototypes; callee 0: none */
 	uint32_t nk, nins;
+	bool decides; /* what is read of objects decides on a branch */
 	/* what is true of it: from `mcofs` on, up to the next, the machine code was made from this
 	 */
 	struct {

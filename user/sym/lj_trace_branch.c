@@ -14,8 +14,9 @@ static enum branch_to jumps_if(bool condition)
 	return condition ? BRANCH_JUMP : BRANCH_NEXT;
 }
 
-/* The comparison of two values that the trace has; LJ_IR__MAX: none. */
-static uint8_t comparison_of(const struct labels *l, const struct value *a, const struct value *b)
+/* The comparison of two values that the trace has, before reference `end`; LJ_IR__MAX: none. */
+static uint8_t comparison_of(const struct labels *l, const struct value *a, const struct value *b,
+			     uint32_t end)
 {
 	static const uint8_t mirrored[] = {
 		[LJ_IR_LT] = LJ_IR_GT,	 [LJ_IR_GE] = LJ_IR_LE,	  [LJ_IR_LE] = LJ_IR_GE,
@@ -24,7 +25,7 @@ static uint8_t comparison_of(const struct labels *l, const struct value *a, cons
 		[LJ_IR_NE] = LJ_IR_NE,
 	};
 	const struct lj_trace *t = l->t;
-	uint32_t ref, end = lj_recorded_end(t);
+	uint32_t ref;
 
 	if (a->kind == VALUE_NONE || b->kind == VALUE_NONE)
 		return LJ_IR__MAX;
@@ -107,23 +108,89 @@ static enum branch_to loop_branches(struct labels *l, const struct lj_tframe *f,
 	return jumps_if(enters == (op == LJ_BC_FORL || op == LJ_BC_IFORL));
 }
 
+/* The operands of a comparison of two values; false: it is none. */
+static bool compared(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
+		     struct value *b)
+{
+	const struct lj_code *code = &l->t->codes[f->code];
+	uint8_t op = lj_bc_op(ins);
+
+	if (op > LJ_BC_ISNEN)
+		return false;
+	*a = *lj_value_slot(l, f, lj_bc_a(ins));
+	*b = op <= LJ_BC_ISNEV			      ? *lj_value_slot(l, f, lj_bc_d(ins))
+	     : op == LJ_BC_ISEQS || op == LJ_BC_ISNES ? lj_value_string(code, lj_bc_d(ins))
+						      : lj_value_const(code, lj_bc_d(ins));
+	return true;
+}
+
+static bool is_number(const struct labels *l, const struct value *v)
+{
+	return lua_type(lj_value_type(l, v)) == LJ_IRT_NUM;
+}
+
+/* A loop's index that is compared, and its end. False: the index is not known. */
+static bool loop_compared(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			  struct value *idx, struct value *stop)
+{
+	const struct lj_trace *t = l->t;
+	const struct value *step = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	uint32_t ref;
+
+	*idx = *lj_value_slot(l, f, lj_bc_a(ins));
+	*stop = *lj_value_slot(l, f, lj_bc_a(ins) + 1u);
+	if (lj_bc_op(ins) == LJ_BC_FORI || lj_bc_op(ins) == LJ_BC_JFORI)
+		return true;
+	if (idx->kind == VALUE_NUM && step->kind == VALUE_NUM) {
+		idx->num += step->num;
+		return true;
+	}
+	l->visits += lj_value_bound(l) - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < lj_value_bound(l); ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if ((ir->o == LJ_IR_ADD || ir->o == LJ_IR_ADDOV) && lj_value_is(l, idx, ir->op1) &&
+		    lj_value_is(l, step, ir->op2)) {
+			lj_value_set(idx, ref);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+	struct value a, b;
+
+	if (!(op == LJ_BC_FORI || op == LJ_BC_JFORI || op == LJ_BC_FORL || op == LJ_BC_IFORL
+		      ? loop_compared(l, f, ins, &a, &b)
+		      : compared(l, f, ins, &a, &b)))
+		return false;
+	return is_number(l, &a) && is_number(l, &b) &&
+	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
+	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
+}
+
+bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			 const struct lj_ins *guard)
+{
+	struct value a, b;
+
+	if (!compared(l, f, ins, &a, &b) || !is_number(l, &a) || !is_number(l, &b))
+		return true;
+	return (lj_value_may_be(l, &a, guard->op1) && lj_value_may_be(l, &b, guard->op2)) ||
+	       (lj_value_may_be(l, &a, guard->op2) && lj_value_may_be(l, &b, guard->op1));
+}
+
 enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins), type, other;
 	struct value a, b;
 
 	switch (op) {
-	case LJ_BC_ISLT ... LJ_BC_ISNEV:
-	case LJ_BC_ISEQN:
-	case LJ_BC_ISNEN:
-		a = *lj_value_slot(l, f, lj_bc_a(ins));
-		b = op <= LJ_BC_ISNEV ? *lj_value_slot(l, f, lj_bc_d(ins))
-				      : lj_value_const(&l->t->codes[f->code], lj_bc_d(ins));
-		break;
-	case LJ_BC_ISEQS:
-	case LJ_BC_ISNES:
-		a = *lj_value_slot(l, f, lj_bc_a(ins));
-		b = lj_value_string(&l->t->codes[f->code], lj_bc_d(ins));
+	case LJ_BC_ISLT ... LJ_BC_ISNEN:
+		compared(l, f, ins, &a, &b);
 		break;
 	case LJ_BC_ISEQP:
 	case LJ_BC_ISNEP:
@@ -164,5 +231,5 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 	if (op >= LJ_BC_ISEQV && type != other && type != LJ_IRT_UNKNOWN &&
 	    other != LJ_IRT_UNKNOWN && type != LJ_IRT_CDATA && other != LJ_IRT_CDATA)
 		return jumps_if((op - LJ_BC_ISEQV) & 1);
-	return by_guard(op, comparison_of(l, &a, &b));
+	return by_guard(op, comparison_of(l, &a, &b, lj_recorded_end(l->t)));
 }

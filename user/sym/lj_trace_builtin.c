@@ -57,17 +57,93 @@ static bool is_doubling(struct labels *l, const struct lj_tframe *f, uint32_t in
 	       by->num == 1;
 }
 
+/* rawget(): what a table has under a key. */
+static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins) + 2u;
+
+	return lj_step_loaded(l, lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | OPS(HREFK),
+					       lj_value_slot(l, f, a), lj_value_slot(l, f, a + 1)));
+}
+
+/* `ofs` behind what reference `base` is; 0: behind nothing. */
+struct sum {
+	uint32_t base;
+	double ofs;
+};
+
+#define SUMS_MAX 16 /* in a row */
+
+/* What additions of constants make of a reference; integers of numbers are the same. */
+static struct sum sum_of(const struct lj_trace *t, uint32_t ref)
+{
+	struct sum s = {.base = ref};
+	struct value c;
+	uint32_t n;
+
+	for (n = 0; n < SUMS_MAX && lj_ref_ok(t, s.base); n++) {
+		const struct lj_ins *ir = lj_ins_at(t, s.base);
+
+		if (lj_value_constant(t, s.base, &c) && c.kind == VALUE_NUM) {
+			s.ofs += c.num;
+			s.base = 0;
+			break;
+		}
+		if (ir->o != LJ_IR_CONV) {
+			bool adds = ir->o == LJ_IR_ADD || ir->o == LJ_IR_ADDOV;
+
+			if ((!adds && ir->o != LJ_IR_SUB && ir->o != LJ_IR_SUBOV) ||
+			    !lj_value_constant(t, ir->op2, &c) || c.kind != VALUE_NUM)
+				break;
+			s.ofs += adds ? c.num : -c.num;
+		}
+		s.base = ir->op1;
+	}
+	return s;
+}
+
+/* The place of a string's character number `index`, which string.byte() and sub() begin at. 0: the
+ * trace has none, or it is not known. */
+static uint32_t find_character(struct labels *l, const struct value *str, const struct value *index)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref = lj_value_ref(l, index);
+	struct sum want = {.ofs = index->num}, is;
+
+	if (ref)
+		want = sum_of(t, ref);
+	else if (index->kind != VALUE_NUM)
+		return 0;
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = l->hi; ref-- > LJ_REF_BIAS + 1;) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->o != LJ_IR_STRREF || !lj_value_is(l, str, ir->op1))
+			continue;
+		is = sum_of(t, ir->op2);
+		if (is.base == want.base && is.ofs == want.ofs - 1) {
+			lj_value_settle(l, ref);
+			return ref;
+		}
+	}
+	return 0;
+}
+
 /* What a built-in function that becomes code makes; 0: not known. */
 static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 			     struct value *arg, op_set ops)
 {
-	uint32_t ref = 0, of;
 	int n = lj_calls_arguments(l, ins), i;
+	struct value first = lj_value_number(1);
+	uint32_t of, ref = 0;
 	uint8_t o;
 
-	if (arg->kind == VALUE_NONE)
+	if (lj_value_type(l, arg) == LJ_IRT_STR)
+		ref = find_character(l, arg,
+				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first);
+	if (!ref && arg->kind == VALUE_NONE)
 		return 0;
-	if (is_doubling(l, f, ins, ops))
+	if (!ref && is_doubling(l, f, ins, ops))
 		ref = lj_value_find(l, lj_step_is, OPS(ADD), arg, arg);
 	if (!ref)
 		ref = lj_value_find(l, lj_step_is, ops, arg, NULL);
@@ -134,6 +210,8 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 			lj_value_set(&made, ref);
 		return made;
 	}
+	if (name && !strcmp(name, "rawget"))
+		return raw_value(l, f, ins);
 	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||
 	    (name && !strcmp(name, "ffi.new")))
 		ref = lj_step_new_cdata(l);
@@ -169,8 +247,11 @@ static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	element = lj_step_loaded(l, at);
 	if (lj_bc_b(ins) > 2)
 		*lj_value_slot(l, f, a + 1) = element;
-	if (element.kind != VALUE_NONE && lj_value_type(l, &element) == LJ_IRT_NIL)
+	if ((element.kind != VALUE_NONE && lj_value_type(l, &element) == LJ_IRT_NIL) ||
+	    (!at && lj_step_beyond(l, lj_value_slot(l, f, a - 2), &next)))
 		next = lj_value_object(0, LJ_IRT_NIL);
+	else if (!at) /* it may be the end */
+		lj_value_forget(l, &next);
 	*lj_value_slot(l, f, a) = next;
 	return true;
 }

@@ -81,19 +81,27 @@ static uint32_t metatable_of(const struct labels *l, uint32_t obj)
 	return loaded;
 }
 
+/* All strings have one metatable, which the VM's state has (lj_ir_ggfload). */
+static bool is_of_strings(const struct lj_trace *t, uint32_t table)
+{
+	return lj_ref_ok(t, table) && lj_ins_at(t, table)->o == LJ_IR_FLOAD &&
+	       lj_ins_at(t, table)->op1 == LJ_REF_BIAS - 1; /* REF_NIL */
+}
+
 uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj)
 {
 	const struct lj_trace *t = l->t;
-	uint32_t ref, mt = metatable_of(l, obj);
+	uint32_t ref, mt = obj ? metatable_of(l, obj) : 0;
 
-	for (ref = LJ_REF_BIAS + 1; mt && ref < lj_recorded_end(t); ref++) {
+	for (ref = LJ_REF_BIAS + 1; (mt || !obj) && ref < lj_recorded_end(t); ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref), *at;
 
 		if (ir->o != LJ_IR_HLOAD || (ir->t & LJ_IRT_TYPE) != LJ_IRT_TAB ||
 		    !lj_ref_ok(t, ir->op1))
 			continue;
 		at = lj_ins_at(t, ir->op1);
-		if ((at->o == LJ_IR_HREFK || at->o == LJ_IR_HREF) && lj_value_table(t, at) == mt &&
+		if ((at->o == LJ_IR_HREFK || at->o == LJ_IR_HREF) &&
+		    (obj ? lj_value_table(t, at) == mt : is_of_strings(t, lj_value_table(t, at))) &&
 		    lj_string_is(l->mem, lj_trace_key(t, at), "__index"))
 			return ref;
 	}

@@ -39,7 +39,8 @@ int lj_calls_arguments(const struct labels *l, uint32_t ins);
 
 #define LJ_CHAIN_MAX 8 /* tables that are each other's __index */
 
-/* The table that an object's metatable has for __index (references); 0: none that is known. */
+/* The table that an object's metatable has for __index (references); obj 0: that of strings. 0:
+ * none that is known. */
 uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj);
 
 /* The function that a cdata's C type has under a string in its __index table. */
@@ -54,6 +55,14 @@ enum branch_to { BRANCH_UNKNOWN, BRANCH_NEXT, BRANCH_JUMP };
 /* Where an instruction goes that goes to either of two, as far as the values on which that depends
  * tell: their types, a guard that was met before. */
 enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins);
+
+/* May this guard be one that a comparison left? Not when it compares other numbers. */
+bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			 const struct lj_ins *guard);
+
+/* Would it have left a guard, which the trace does not have before its next snapshot? It compares
+ * numbers, then, that are not both constant. */
+bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 
 /* The operands of an instruction as its metamethod takes them; returns how many. */
 uint32_t lj_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins,

@@ -104,6 +104,14 @@ static bool go_inside(struct labels *l, uint32_t ins, struct place *p)
 	return p->type && p->ref;
 }
 
+void lj_step_ctype(struct labels *l, struct value *cdata)
+{
+	uint32_t at = lj_value_find(l, is_field, LJ_IRT_U16, cdata, NULL);
+
+	if (at)
+		lj_step_through(l, OPS(EQ), at, NULL);
+}
+
 /* A field or an element of a cdata, or a method of its type. False: none of these. */
 bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst)
 {
@@ -111,9 +119,7 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct v
 	struct place p;
 	struct value ptr;
 
-	at = lj_value_find(l, is_field, LJ_IRT_U16, cdata, NULL); /* it is guarded */
-	if (at)
-		lj_step_through(l, OPS(EQ), at, NULL);
+	lj_step_ctype(l, cdata);
 	if (lj_bc_op(ins) == LJ_BC_TGETS &&
 	    lj_calls_method(l, cdata, lj_step_string(l->t, l->step, lj_bc_c(ins)), dst)) {
 		l->t->steps[l->step].folded = true;

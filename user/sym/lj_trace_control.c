@@ -35,17 +35,18 @@ static const struct lj_tframe *entered(struct labels *l)
 	return to;
 }
 
-/* A metamethod's arguments are the operands. Those that are no slots are not known. */
+/* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
+ * cdata has its C type tells, before it is called. */
 void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	const struct lj_tframe *to = entered(l);
 	struct value arg[3];
-	uint32_t i, n;
+	uint32_t i, n = lj_operands(l, f, ins, arg);
 
-	if (!to)
-		return;
-	n = lj_operands(l, f, ins, arg);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && i < 2; i++)
+		if (lj_value_type(l, &arg[i]) == LJ_IRT_CDATA)
+			lj_step_ctype(l, &arg[i]);
+	for (i = 0; i < n && to; i++)
 		*lj_value_slot(l, to, i) = arg[i];
 }
 
@@ -84,11 +85,28 @@ static void deliver(struct labels *l, const struct lj_tframe *f, const struct va
 	}
 }
 
+/* The RETF of a return to below the trace's own frames: to one that it came upon by that. 0: this
+ * is none. */
+static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
+{
+	const struct lj_tframe *to = f->parent < 0 ? NULL : &l->t->frames[f->parent];
+	uint32_t ref;
+
+	if (!to || !to->returned || to < f)
+		return 0;
+	for (ref = l->retf + 1; ref < l->hi; ref++)
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_RETF) {
+			lj_value_settle(l, ref);
+			return ref;
+		}
+	return 0;
+}
+
 static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i;
-	uint32_t retf = lj_value_find(l, lj_step_is, OPS(RETF), NULL, NULL);
+	uint32_t retf = find_retf(l, f);
 	struct value results[RESULTS] = {};
 
 	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++)

@@ -91,6 +91,40 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 	lj_value_set(dst, ref);
 }
 
+/* The length of a string that is a constant is one, too. */
+static bool constant_length(const struct labels *l, const struct value *v, struct value *out)
+{
+	uint32_t len;
+
+	if (v->kind != VALUE_OBJ || v->type != LJ_IRT_STR ||
+	    mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN))
+		return false;
+	*out = lj_value_number(len);
+	return true;
+}
+
+static void step_length(struct labels *l, struct value *dst, struct value *of)
+{
+	if (constant_length(l, of, dst))
+		l->t->steps[l->step].folded = true;
+	else
+		lj_step_result(
+			l, dst,
+			lj_value_find(l, lj_step_is, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
+}
+
+/* The type of a value tells whether it is true. */
+static void step_not(struct labels *l, struct value *dst, const struct value *of)
+{
+	uint8_t type = lj_value_type(l, of);
+
+	if (type == LJ_IRT_UNKNOWN)
+		lj_value_forget(l, dst);
+	else
+		*dst = lj_value_object(
+			0, type == LJ_IRT_NIL || type == LJ_IRT_FALSE ? LJ_IRT_TRUE : LJ_IRT_FALSE);
+}
+
 /* Constants, copies, arithmetic: what takes slots and makes one. False: none of these. */
 static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
@@ -129,9 +163,10 @@ static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins
 					     NULL));
 		return true;
 	case LJ_BC_LEN:
-		lj_step_result(
-			l, va,
-			lj_value_find(l, lj_step_is, OPS(ALEN) | OPS(FLOAD) | CALLS, vd, NULL));
+		step_length(l, va, vd);
+		return true;
+	case LJ_BC_NOT:
+		step_not(l, va, vd);
 		return true;
 	case LJ_BC_ADDVN ... LJ_BC_MODVN:
 		step_arith(l, va, vb, &num, op - LJ_BC_ADDVN);
@@ -194,6 +229,18 @@ static void step_one(struct labels *l)
 		lj_step_control(l, f, ins);
 }
 
+/* What a slot holds by a snapshot: numbers and strings that are constant are known as the
+ * bytecode's are. */
+static struct value snapshot_value(const struct labels *l, uint32_t ref)
+{
+	struct value v = {};
+
+	if (lj_value_constant(l->t, ref, &v))
+		return v;
+	lj_value_set(&v, ref);
+	return v;
+}
+
 /* All that is live is in a snapshot. */
 void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 {
@@ -206,7 +253,7 @@ void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 			continue;
 		if (ref > LJ_REF_BIAS)
 			lj_value_learn(l, lj_value_at(l, slot), ref);
-		lj_value_set(lj_value_at(l, slot), ref);
+		*lj_value_at(l, slot) = snapshot_value(l, ref);
 	}
 }
 

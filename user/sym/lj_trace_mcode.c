@@ -52,15 +52,29 @@ static bool makes_code(const struct lj_ins *ir)
 	return ir->o != LJ_IR_CARG;
 }
 
+/* A constant function's upvalue is where it is: no more than the address is loaded, from the VM's
+ * own data (asm_uref). */
+static bool is_constant_place(const struct lj_ins *ir)
+{
+	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op1 < LJ_REF_BIAS;
+}
+
+static bool jumps_to_exit(const struct lj_ins *ir)
+{
+	if (ir->o == LJ_IR_UREFO || is_constant_place(ir)) /* a guard by its type only */
+		return false;
+	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
+}
+
 static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
 
 	s->ir = ir;
 	s->step = t->label[ref - LJ_REF_BIAS];
-	s->own = lj_work_own(ir);
+	s->own = is_constant_place(ir) ? 0 : lj_work_own(ir);
 	s->has_reg = !(ir->r & 0x80);
-	s->guard = ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
+	s->guard = jumps_to_exit(ir);
 	s->needs_own = s->own && (s->has_reg || lj_ir_kind(ir->o) == LJ_IRK_S) &&
 		       ir->o != LJ_IR_CONV && ir->o != LJ_IR_SLOAD;
 }
@@ -81,9 +95,9 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 		return m->work == W_NONE || m->work == W_SPILL ? TURN : FOREIGN;
 	switch (m->work) {
 	case W_NONE:
-		if (is_done(s, state))
+		if (is_done(s, state) && !is_constant_place(s->ir))
 			return 0;
-		/* an operand is moved to where the result will be */
+		/* an operand is moved to where the result will be; or the result itself */
 		return s->has_reg && m->reg == s->ir->r ? 2 * BEFORE_OWN : BEFORE_OWN;
 	case W_SPILL:
 		return is_done(s, state) ? SPILL_AFTER : 0;

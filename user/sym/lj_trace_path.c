@@ -172,14 +172,20 @@ static bool is_likely(const struct path *p, struct at a)
 	return stores <= may_store && sums <= may_sum;
 }
 
-/* Is the guard after this snapshot a comparison? */
-static bool guards_comparison(const struct lj_trace *t, const struct lj_tsnap *s)
+/* Is the guard after this snapshot a comparison, which a branch may have left? */
+static bool guards_comparison(const struct path *p, struct at a, uint32_t ins)
 {
+	const struct lj_trace *t = p->t;
 	uint32_t ref;
 
-	for (ref = s->ref; ref < t->nins; ref++)
-		if (lj_ins_at(t, ref)->t & LJ_IRT_GUARD)
-			return lj_ins_at(t, ref)->o <= LJ_IR_NE;
+	for (ref = t->snap[a.snap].ref; ref < t->nins; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->t & LJ_IRT_GUARD)
+			return ir->o <= LJ_IR_NE &&
+			       (!p->strict ||
+				lj_branch_may_guard(p->calls.l, &t->frames[a.frame], ins, ir));
+	}
 	return false;
 }
 
@@ -195,6 +201,12 @@ static void unplace(struct lj_tsnap *s)
 {
 	s->step = s->frame = -1;
 	s->inside = false;
+}
+
+/* Is a value true? That has no guard of its own: the type which it was loaded with tells. */
+static bool is_test(uint32_t ins)
+{
+	return lj_bc_op(ins) >= LJ_BC_ISTC && lj_bc_op(ins) <= LJ_BC_ISF;
 }
 
 static bool may_go(const struct path *p, enum branch_to to, bool jumps)
@@ -214,9 +226,11 @@ static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other, ui
 	struct at past = a;
 	uint32_t i, first;
 
-	/* that of a loop which is entered for sure guards nothing (rec_for) */
-	if (s && t->nsteps && is_likely(p, a) &&
-	    (guards_comparison(t, s) || (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
+	/* a test's operand has the type that tells; that of a loop which is entered for sure guards
+	 * nothing (rec_for) */
+	if (s && t->nsteps && !is_test(ins) && is_likely(p, a) &&
+	    (guards_comparison(p, a, ins) ||
+	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
 		past.snap++;
 		past.since = t->nsteps - 1;
 		place(s, t->nsteps - 1, a.frame, true);
@@ -228,6 +242,8 @@ static bool branch(struct path *p, struct at a, uint32_t one, uint32_t other, ui
 		unplace(s);
 		p->calls.l->met = a.snap;
 	}
+	if (p->strict && lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
+		return false;
 	/* an iterator's end is rarer than its next turn */
 	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
 	for (i = 0; i < 2; i++)

@@ -12,13 +12,23 @@ static bool is_keyed(const struct lj_trace *t, const struct lj_ins *ir, op_set g
 	       lj_trace_key(t, ir) == gcstr;
 }
 
-/* An upvalue of a function: that is a constant, or what the trace found in slot 0. */
+static bool has_upvalue(const struct lj_ins *ir, op_set what)
+{
+	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op2 >> 8 == (what & 0xff);
+}
+
+/* An upvalue of a function that is a constant. */
 static bool is_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set what)
 {
-	uint64_t func = (uint64_t)(what >> 8);
+	return has_upvalue(ir, what) && ir->op1 < LJ_REF_BIAS &&
+	       lj_trace_const(t, ir->op1) == (uint64_t)(what >> 8);
+}
 
-	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op2 >> 8 == (what & 0xff) &&
-	       (!func || ir->op1 >= LJ_REF_BIAS || lj_trace_const(t, ir->op1) == func);
+/* Of one that is not: what the trace found in slot 0, mostly. Of any, when it is not known. */
+static bool is_own_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set what)
+{
+	(void)t;
+	return has_upvalue(ir, what) && (ir->op1 >= LJ_REF_BIAS || !(uint64_t)(what >> 8));
 }
 
 static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
@@ -54,8 +64,11 @@ static bool constant_upvalue(struct labels *l, uint64_t closure, uint32_t idx, b
 static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
 {
 	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
-	uint64_t uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
+	uint64_t uv;
 
+	if (!ref)
+		ref = lj_value_find(l, is_own_upvalue, UPVALUE(func, idx), NULL, NULL);
+	uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
 	if (!uv)
 		return ref;
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
@@ -94,12 +107,16 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 {
 	uint32_t obj = lj_value_ref(l, table), place, n;
 
+	if (load && lj_value_type(l, table) == LJ_IRT_STR)
+		obj = lj_calls_index_table(l, 0);
 	l->keyed = true;
 	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
 	l->keyed = false;
 	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
 		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
-		uint32_t at = lj_value_find(l, is_keyed, gcstr, &in, NULL);
+		uint32_t at = place && lj_value_table(l->t, lj_ins_at(l->t, place)) == obj
+				      ? place
+				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
 
 		if (at) {
 			struct value v = lj_step_loaded(l, at);
@@ -112,6 +129,30 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 	return place;
 }
 
+/* Did the trace find that a table has no keys but those of its array (rec_idx_key)? */
+static bool has_no_keys(struct labels *l, const struct value *table)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t obj = lj_value_ref(l, table), ref;
+	struct value zero = lj_value_number(0);
+
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; obj && ref < l->hi; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref), *mask;
+
+		if (ir->o != LJ_IR_EQ || ir->op1 <= LJ_REF_BIAS)
+			continue;
+		mask = lj_ins_at(t, ir->op1);
+		if (mask->o == LJ_IR_FLOAD && mask->op1 == obj &&
+		    (mask->t & LJ_IRT_TYPE) == LJ_IRT_INT && lj_value_is(l, &zero, ir->op2)) {
+			lj_value_settle(l, ir->op1);
+			lj_value_settle(l, ref);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Upvalues and tables. False: neither. */
 bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
@@ -119,6 +160,7 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		     *vb = lj_value_slot(l, f, lj_bc_b(ins));
 	struct value *vc = lj_value_slot(l, f, lj_bc_c(ins)), byte = lj_value_number(lj_bc_c(ins));
 	uint64_t global = lj_step_string(l->t, l->step, lj_bc_d(ins));
+	struct value in;
 	uint8_t op = lj_bc_op(ins);
 	bool load = op == LJ_BC_UGET || !strcmp(lj_bc_mm(ins), "__index");
 	uint32_t ref;
@@ -129,7 +171,9 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	switch (op) {
 	case LJ_BC_UGET:
 		if (constant_upvalue(l, f->func, lj_bc_d(ins), false, va)) {
-			lj_value_find(l, is_own_guard, 0, NULL, NULL);
+			if (!f->slot) /* another frame's function was made sure of when it was
+					 called */
+				lj_value_find(l, is_own_guard, 0, NULL, NULL);
 			l->t->steps[l->step].folded = true;
 			return true;
 		}
@@ -184,7 +228,10 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		lj_step_stored(l, ref, va);
 		return true;
 	}
+	in = *vb;
 	*va = lj_step_loaded(l, ref);
+	if (!ref && op == LJ_BC_TGETS && has_no_keys(l, &in))
+		*va = lj_value_object(0, LJ_IRT_NIL);
 	if (ref && va->kind == VALUE_NONE && op != LJ_BC_UGET &&
 	    lj_step_through(l, OPS(EQ), ref, NULL)) /* there is no such key */
 		*va = lj_value_object(0, LJ_IRT_NIL);

@@ -46,6 +46,28 @@ struct value lj_step_loaded(struct labels *l, uint32_t at)
 	return v;
 }
 
+/* Did the trace find that a table's array ends before an index (rec_idx_key)? */
+bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref;
+
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi && index->kind != VALUE_NONE; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref), *size;
+
+		if (ir->o != LJ_IR_ULE || ir->op1 <= LJ_REF_BIAS)
+			continue;
+		size = lj_ins_at(t, ir->op1);
+		if (size->o == LJ_IR_FLOAD && lj_value_is(l, table, size->op1) &&
+		    lj_value_is(l, index, ir->op2)) {
+			lj_value_settle(l, ref);
+			return true;
+		}
+	}
+	return false;
+}
+
 void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
 {
 	if (!at || !lj_step_through(l, STORES, at, v))

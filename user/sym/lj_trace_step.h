@@ -22,6 +22,9 @@ uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct valu
 /* What is loaded from a place (a reference); not known, when that is 0. */
 struct value lj_step_loaded(struct labels *l, uint32_t at);
 
+/* Did the trace find that a table's array ends before an index? */
+bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index);
+
 /* v is stored to a place; 0: it is not known. */
 void lj_step_stored(struct labels *l, uint32_t at, struct value *v);
 
@@ -47,6 +50,9 @@ uint32_t lj_step_buffer(struct labels *l, const struct value *last);
 
 /* A new cdata; 0: none. */
 uint32_t lj_step_new_cdata(struct labels *l);
+
+/* The guard of a cdata's C type (argv2cdata). */
+void lj_step_ctype(struct labels *l, struct value *cdata);
 
 /* A field or an element of a cdata, or a method of its type. False: none of these. */
 bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst);

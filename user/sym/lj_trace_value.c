@@ -174,6 +174,34 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool
 	return d == num || (divisor && d * num == 1.0);
 }
 
+bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out)
+{
+	const struct lj_ins *ir;
+	uint64_t bits;
+	double num;
+
+	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(t, ref);
+	switch (ir->o) {
+	case LJ_IR_KINT:
+		*out = lj_value_number((double)lj_value_integer(t, ref));
+		return true;
+	case LJ_IR_KNUM:
+		bits = lj_trace_const(t, ref);
+		memcpy(&num, &bits, sizeof(num));
+		*out = lj_value_number(num);
+		return true;
+	case LJ_IR_KGC:
+		if ((ir->t & LJ_IRT_TYPE) != LJ_IRT_STR)
+			return false;
+		*out = lj_value_object(lj_trace_const(t, ref), LJ_IRT_STR);
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
 
 static enum match matches(const struct labels *l, const struct value *v, uint32_t ref, bool index)
@@ -427,6 +455,11 @@ bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref)
 	return matches(l, v, ref, true) == MATCH_YES;
 }
 
+bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref)
+{
+	return matches(l, v, ref, true) != MATCH_NO;
+}
+
 uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir)
 {
 	if ((ir->o == LJ_IR_HREFK || ir->o == LJ_IR_AREF) && lj_ref_ok(t, ir->op1) &&
@@ -464,10 +497,44 @@ static bool has_operands(struct labels *l, const struct lj_ins *ir, struct value
 		are_operands(l, ir->op2, op1, a, b, sure));
 }
 
+/* Looking a key up in a table; what is in it tells where. */
+static bool is_lookup(uint8_t o)
+{
+	return o == LJ_IR_HREF || o == LJ_IR_HREFK || o == LJ_IR_AREF;
+}
+
+/* Tables that the trace made itself are not each other. */
+static bool is_other_table(const struct lj_trace *t, uint32_t a, uint32_t b)
+{
+	return a != b && lj_ins_at(t, a)->o >= LJ_IR_TNEW && lj_ins_at(t, a)->o <= LJ_IR_TDUP &&
+	       lj_ins_at(t, b)->o >= LJ_IR_TNEW && lj_ins_at(t, b)->o <= LJ_IR_TDUP;
+}
+
+/* Has a table got a new key since it was looked up in, so that the trace has to look again
+ * (lj_opt_fwd_tptr)? */
+static bool is_outdated(struct labels *l, uint32_t lookup, uint32_t now)
+{
+	const struct lj_trace *t = l->t;
+	const struct lj_ins *ir = lj_ins_at(t, lookup);
+	uint32_t table = lj_value_table(t, ir), from = lookup;
+
+	if (!is_lookup(ir->o) || !lj_ref_ok(t, table))
+		return false;
+	if (table != ir->op1)
+		from = ir->op1; /* where its array or its hash is was loaded */
+	l->visits += now > from ? now - from : 0;
+	for (; from < now; from++)
+		if (lj_ins_at(t, from)->o == LJ_IR_NEWREF &&
+		    !is_other_table(t, table, lj_ins_at(t, from)->op1))
+			return true;
+	return false;
+}
+
 struct range {
 	uint32_t from, to;
 	bool known;  /* both operands are; not only one of them */
 	bool common; /* subexpressions only */
+	bool valid;  /* not those that are outdated */
 };
 
 static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wanted, op_set what,
@@ -485,6 +552,7 @@ static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wante
 		    (r->common &&
 		     (lj_ir_kind(ir->o) != LJ_IRK_N || (!b && lj_ir_op2_is_ref(ir->o)))) ||
 		    (!r->known && *lj_label_of(l->t, ref) >= 0) ||
+		    (r->valid && is_outdated(l, ref, r->to)) ||
 		    !has_operands(l, ir, a, b, r->known))
 			continue;
 		lj_value_settle(l, ref);
@@ -499,12 +567,13 @@ uint32_t lj_value_find(struct labels *l, wanted_fn wanted, op_set what, struct v
 	uint32_t now = l->cur > l->lo ? l->cur : l->lo, ref, i;
 	/* what depends on its operands only is never made a second time */
 	const struct range ranges[] = {
-		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, true},
-		{now, l->hi, false, false},
-		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, false},
+		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, true, true},
+		{now, l->hi, false, false, false},
+		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, false, true},
+		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, false, false},
 	};
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
 		ref = find_in(l, &ranges[i], wanted, what, a, b);
 		if (ref)
 			return ref;

@@ -94,8 +94,14 @@ struct value lj_value_string(const struct lj_code *code, uint32_t idx);
 /* The integer constant that reference ref is; 0: it is none. */
 int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
 
+/* The number or string that constant ref is. False: neither. */
+bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out);
+
 /* Is the value reference ref for sure? */
 bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref);
+
+/* Could it be, for all that is known? */
+bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref);
 
 /* The table that an instruction looks up in; of others operand 1. */
 uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir);
