@@ -1202,3 +1202,4 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"new_key", new_key},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);
+_Static_assert(sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]) <= LJ_TRACED_ROWS, "rows");

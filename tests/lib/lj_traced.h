@@ -40,6 +40,7 @@ struct lj_traced_row {
 	const char *name;
 	void (*make)(struct lj_traced *t);
 };
+#define LJ_TRACED_ROWS 64 /* at most */
 extern const struct lj_traced_row lj_traced_rows[];
 extern const size_t lj_traced_count;
 

@@ -20,7 +20,7 @@ TestSuite(lj_trace, .timeout = 20);
 
 static struct criterion_test_params every_row(void)
 {
-	static size_t numbers[16];
+	static size_t numbers[LJ_TRACED_ROWS];
 	size_t i;
 
 	for (i = 0; i < lj_traced_count; i++)

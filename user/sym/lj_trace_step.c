@@ -96,14 +96,15 @@ uint32_t lj_step_buffer(struct labels *l, const struct value *last)
 {
 	uint32_t from = l->cur > l->lo ? l->cur : l->lo, str, ref;
 
+	l->visits += l->hi > l->lo ? l->hi - l->lo : 0;
 	for (str = from; str < l->hi; str++)
 		if (lj_ins_at(l->t, str)->o == LJ_IR_BUFSTR && *lj_label_of(l->t, str) < 0)
 			break;
 	if (str >= l->hi || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
 		return 0;
-	for (ref = lj_ins_at(l->t, str)->op2; ref <= str; ref++)
-		if (ref >= l->lo)
-			lj_value_settle(l, ref);
+	ref = lj_ins_at(l->t, str)->op2;
+	for (ref = ref > l->lo ? ref : l->lo; ref <= str; ref++)
+		lj_value_settle(l, ref);
 	return str;
 }
 
