@@ -163,6 +163,36 @@ Test(lj_trace, no_snapshot_before_the_loop)
 	lj_traced_free(&t);
 }
 
+static void init_named(struct lj_traced *t, const char *name)
+{
+	size_t i;
+
+	for (i = 0; strcmp(lj_traced_rows[i].name, name) != 0;)
+		cr_assert_lt(++i, lj_traced_count, "%s", name);
+	lj_traced_init(t, &lj_traced_rows[i]);
+}
+
+/* A constant's bytes may look like any instruction, whose operands nobody has checked. */
+Test(lj_trace, constants_like_instructions)
+{
+	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+	struct lj_traced t;
+
+	init_named(&t, "new_key");
+	lj_traced_set_ins(&t, t.nk, LJ_IR_BUFPUT, 0, 0xffff);
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 7, LJ_IR_BUFSTR, (uint16_t)t.nk, LJ_REF_BIAS + 4);
+	cr_expect_leq(read_it(&t, arena_mem(t.arena), &trace), 0);
+	lj_trace_free(&trace);
+	lj_traced_free(&t);
+	init_named(&t, "search");
+	lj_traced_set_ins(&t, t.nk, LJ_IR_FLOAD, LJ_REF_BIAS + 1, 0);
+	lj_traced_set_ins(&t, t.nk + 1, LJ_IR_NEWREF, 0, 0);
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 1, LJ_IR_TNEW, 0, 0);
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR_AREF, (uint16_t)t.nk, LJ_REF_BIAS + 2);
+	cr_expect_leq(read_it(&t, arena_mem(t.arena), &trace), 0);
+	lj_traced_free(&t);
+}
+
 /* The bytecode is not what the snapshots were made from: there is no way from one to the next. */
 Test(lj_trace, no_way)
 {

@@ -124,8 +124,12 @@ static struct btf *load_kernels(void)
 	struct stat st;
 	void *p;
 
-	if (fd < 0 || fstat(fd, &st) || st.st_size > UINT32_MAX)
+	if (fd < 0 || fstat(fd, &st))
 		return NULL;
+	if (st.st_size > UINT32_MAX) {
+		errno = EFBIG;
+		return NULL;
+	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		return btf__parse(VMLINUX, NULL);

@@ -168,6 +168,7 @@ bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t
 		      : compared(l, f, ins, &a, &b)))
 		return false;
 	return is_number(l, &a) && is_number(l, &b) &&
+	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer is itself */
 	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
 	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
 }
@@ -200,7 +201,7 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 			       : jumps_if((type == lj_bc_d(ins)) == (op == LJ_BC_ISEQP));
 	case LJ_BC_ISTC ... LJ_BC_ISF:
 		type = lj_value_type(l, lj_value_slot(l, f, lj_bc_d(ins)));
-		return type == LJ_IRT_UNKNOWN
+		return !lj_value_tells_truth(type)
 			       ? BRANCH_UNKNOWN
 			       : jumps_if(is_true(type) == (op == LJ_BC_ISTC || op == LJ_BC_IST));
 	case LJ_BC_ITERL:

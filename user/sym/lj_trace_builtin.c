@@ -129,16 +129,23 @@ static uint32_t find_character(struct labels *l, const struct value *str, const 
 	return 0;
 }
 
+/* NULL: it may. */
+static bool begins_at_character(const char *name)
+{
+	return !name || !strcmp(name, "string.byte") || !strcmp(name, "string.sub");
+}
+
 /* What a built-in function that becomes code makes; 0: not known. */
 static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
-			     struct value *arg, op_set ops)
+			     struct value *arg, const char *name)
 {
+	op_set ops = ops_of(name);
 	int n = lj_calls_arguments(l, ins), i;
 	struct value first = lj_value_number(1);
 	uint32_t of, ref = 0;
 	uint8_t o;
 
-	if (lj_value_type(l, arg) == LJ_IRT_STR)
+	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
 		ref = find_character(l, arg,
 				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first);
 	if (!ref && arg->kind == VALUE_NONE)
@@ -166,7 +173,15 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 /* What bit.tobit() is given is an integer already, or was made one when it was computed. */
 static struct value not_converted(struct labels *l, const struct value *arg)
 {
-	if (!lj_value_find(l, lj_step_is, OPS(TOBIT), NULL, NULL))
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+
+	l->visits += l->hi > ref ? l->hi - ref : 0;
+	while (ref < l->hi &&
+	       (lj_ins_at(l->t, ref)->o != LJ_IR_TOBIT || *lj_label_of(l->t, ref) >= 0))
+		ref++;
+	if (ref < l->hi)
+		lj_value_settle(l, ref);
+	else
 		l->t->steps[l->step].folded = true;
 	if (lj_value_type(l, arg) == LJ_IRT_INT)
 		return *arg;
@@ -216,7 +231,7 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 	    (name && !strcmp(name, "ffi.new")))
 		ref = lj_step_new_cdata(l);
 	else
-		ref = find_builtin(l, f, ins, arg, ops_of(name));
+		ref = find_builtin(l, f, ins, arg, name);
 	if (ref)
 		lj_value_set(&made, ref);
 	else if (ops_of(name) == OPS(TOBIT))

@@ -118,7 +118,7 @@ static void step_not(struct labels *l, struct value *dst, const struct value *of
 {
 	uint8_t type = lj_value_type(l, of);
 
-	if (type == LJ_IRT_UNKNOWN)
+	if (!lj_value_tells_truth(type))
 		lj_value_forget(l, dst);
 	else
 		*dst = lj_value_object(
@@ -333,6 +333,7 @@ void lj_labels_free(struct labels **lp)
 		return;
 	free((*lp)->settled);
 	free((*lp)->stores);
+	free((*lp)->newrefs);
 	free((*lp)->saved);
 	free(*lp);
 	*lp = NULL;
@@ -341,6 +342,7 @@ void lj_labels_free(struct labels **lp)
 int lj_labels_new(struct lj_trace *t, const struct lb_mem *mem, struct labels **out)
 {
 	struct labels *l __cleanup(lj_labels_free) = calloc(1, sizeof(*l));
+	uint32_t ref;
 
 	t->label = calloc(t->nins - LJ_REF_BIAS, sizeof(*t->label));
 	if (!l || !t->label)
@@ -348,8 +350,12 @@ int lj_labels_new(struct lj_trace *t, const struct lb_mem *mem, struct labels **
 	l->settled = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->settled));
 	l->maxstores = t->nins - LJ_REF_BIAS; /* those that are gone left a NOP */
 	l->stores = calloc(l->maxstores, sizeof(*l->stores));
-	if (!l->settled || !l->stores)
+	l->newrefs = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->newrefs));
+	if (!l->settled || !l->stores || !l->newrefs)
 		return -ENOMEM;
+	for (ref = LJ_REF_BIAS + 1; ref < t->nins; ref++)
+		if (lj_ins_at(t, ref)->o == LJ_IR_NEWREF)
+			l->newrefs[l->nnewrefs++] = ref;
 	l->t = t;
 	l->mem = mem;
 	*out = TAKE_PTR(l);

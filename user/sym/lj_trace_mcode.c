@@ -39,7 +39,7 @@ struct source {
 	const struct lj_ins *ir;
 	int32_t step;
 	uint32_t own;
-	bool has_reg, guard, needs_own;
+	bool has_reg, guard, may_guard, needs_own;
 };
 
 static bool makes_code(const struct lj_ins *ir)
@@ -59,9 +59,16 @@ static bool is_constant_place(const struct lj_ins *ir)
 	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op1 < LJ_REF_BIAS;
 }
 
+/* A guard by its type, which jumps in newer builds only: those see whether the upvalue is open. */
+static bool may_jump_to_exit(const struct lj_ins *ir)
+{
+	return (ir->o == LJ_IR_UREFO || is_constant_place(ir)) && ir->t & LJ_IRT_GUARD &&
+	       (ir->t & LJ_IRT_TYPE) == LJ_IRT_P64;
+}
+
 static bool jumps_to_exit(const struct lj_ins *ir)
 {
-	if (ir->o == LJ_IR_UREFO || is_constant_place(ir)) /* a guard by its type only */
+	if (ir->o == LJ_IR_UREFO || is_constant_place(ir))
 		return false;
 	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
 }
@@ -75,6 +82,7 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 	s->own = is_constant_place(ir) ? 0 : lj_work_own(ir);
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
+	s->may_guard = may_jump_to_exit(ir);
 	s->needs_own = s->own && (s->has_reg || lj_ir_kind(ir->o) == LJ_IRK_S) &&
 		       ir->o != LJ_IR_CONV && ir->o != LJ_IR_SLOAD;
 }
@@ -107,7 +115,7 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 		*then = state | HAS_JUMP;
 		if (s->guard)
 			return state & HAS_JUMP ? JUMP_AGAIN : JUMP;
-		return lj_work_is_manifold(s->ir->o) ? 0 : FOREIGN;
+		return lj_work_is_manifold(s->ir->o) || s->may_guard ? 0 : FOREIGN;
 	default:
 		if (s->own >> m->work & 1) {
 			int w = state & HAS_OWN ? OWN_AGAIN : OWN;
@@ -119,6 +127,8 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 		}
 		if (m->work == W_COMPARE && s->guard)
 			return state & HAS_JUMP ? 0 : COMPARE;
+		if (m->work == W_COMPARE && s->may_guard)
+			return 0;
 		if (s->has_reg && m->reg == s->ir->r && m->work == W_SHIFT && state & HAS_OWN)
 			return UNTAG; /* a tagged pointer that was loaded */
 		if (lj_work_is_manifold(s->ir->o))

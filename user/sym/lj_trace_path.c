@@ -546,7 +546,8 @@ static bool walk(struct path *p, struct at a)
 		if (a.snap == t->npre)
 			return true;
 		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX ||
-		    p->tries++ >= t->nsteps + TRIES_MAX || goes_astray(p, a))
+		    p->calls.l->visits > VISITS_MAX || p->tries++ >= t->nsteps + TRIES_MAX ||
+		    goes_astray(p, a))
 			return false;
 		ins = c->bc[a.pc];
 		t->steps[t->nsteps++] = (struct lj_step){.pc = a.pc, .frame = (uint32_t)a.frame};
@@ -591,7 +592,7 @@ static bool walk(struct path *p, struct at a)
 /*
  * A trace that begins at a loop's end records that first, then the loop's body. One that grew from
  * the first exit of such a trace, where nothing has changed yet, records the loop's beginning first
- * (lj_record_setup).
+ * (lj_record_setup); that the loop is of the trace which this one's root is, is not looked at.
  */
 static void begin_at_loop(struct path *p, struct at a)
 {

@@ -81,7 +81,7 @@ static bool is_put_last(const struct labels *l, const struct lj_ins *str, const 
 	const struct lj_trace *t = l->t;
 	const struct lj_ins *put;
 
-	if (!lj_ref_ok(t, str->op1) || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
+	if (str->op1 <= LJ_REF_BIAS || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
 		return false;
 	put = lj_ins_at(t, str->op1);
 	return v->kind == VALUE_NONE

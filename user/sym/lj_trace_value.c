@@ -516,16 +516,15 @@ static bool is_outdated(struct labels *l, uint32_t lookup, uint32_t now)
 {
 	const struct lj_trace *t = l->t;
 	const struct lj_ins *ir = lj_ins_at(t, lookup);
-	uint32_t table = lj_value_table(t, ir), from = lookup;
+	uint32_t table = lj_value_table(t, ir), from = lookup, i;
 
 	if (!is_lookup(ir->o) || !lj_ref_ok(t, table))
 		return false;
 	if (table != ir->op1)
 		from = ir->op1; /* where its array or its hash is was loaded */
-	l->visits += now > from ? now - from : 0;
-	for (; from < now; from++)
-		if (lj_ins_at(t, from)->o == LJ_IR_NEWREF &&
-		    !is_other_table(t, table, lj_ins_at(t, from)->op1))
+	for (i = l->nnewrefs; i-- > 0 && l->newrefs[i] >= from; l->visits++)
+		if (l->newrefs[i] < now &&
+		    !is_other_table(t, table, lj_ins_at(t, l->newrefs[i])->op1))
 			return true;
 	return false;
 }

@@ -60,6 +60,8 @@ struct labels {
 	bool index;		/* it is looked up in a table */
 	bool keyed;		/* a string tells an access: its table need not be known */
 
+	uint32_t *newrefs; /* all NEWREFs, in order */
+	uint32_t nnewrefs;
 	struct stored *stores; /* in order: a store that another one follows may be gone */
 	uint32_t nstores, maxstores;
 	uint32_t *settled; /* references, in the order in which they were labelled */
@@ -90,6 +92,15 @@ struct value lj_value_number(double num);
 struct value lj_value_object(uint64_t addr, uint8_t type);
 struct value lj_value_const(const struct lj_code *code, uint32_t idx);
 struct value lj_value_string(const struct lj_code *code, uint32_t idx);
+
+/* Is a value of this type of the intermediate code's true, or not, by that? Not a pointer, nor a
+ * byte: these stand for other values. */
+static inline bool lj_value_tells_truth(uint8_t type)
+{
+	return type < LJ_IRT_P64 ? type != 5 /* P32 */ && type != 7 /* PROTO */
+				 : (type > LJ_IRT_P64 && type <= LJ_IRT_UDATA) ||
+					   type == LJ_IRT_NUM || type == LJ_IRT_INT;
+}
 
 /* The integer constant that reference ref is; 0: it is none. */
 int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
