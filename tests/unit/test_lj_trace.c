@@ -185,10 +185,10 @@ Test(lj_trace, constants_like_instructions)
 	lj_trace_free(&trace);
 	lj_traced_free(&t);
 	init_named(&t, "search");
-	lj_traced_set_ins(&t, t.nk, LJ_IR_FLOAD, LJ_REF_BIAS + 1, 0);
+	lj_traced_set_ins(&t, t.nk, LJ_IR_FLOAD, LJ_REF_BIAS - 2, 0);
 	lj_traced_set_ins(&t, t.nk + 1, LJ_IR_NEWREF, 0, 0);
-	lj_traced_set_ins(&t, LJ_REF_BIAS + 1, LJ_IR_TNEW, 0, 0);
-	lj_traced_set_ins(&t, LJ_REF_BIAS + 3, LJ_IR_AREF, (uint16_t)t.nk, LJ_REF_BIAS + 2);
+	lj_traced_set_ins(&t, LJ_REF_BIAS - 2, LJ_IR_TNEW, 0, 0);
+	lj_traced_set_ins(&t, LJ_REF_BIAS + 1, LJ_IR_AREF, (uint16_t)t.nk, (uint16_t)t.nk);
 	cr_expect_leq(read_it(&t, arena_mem(t.arena), &trace), 0);
 	lj_traced_free(&t);
 }
