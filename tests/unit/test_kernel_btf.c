@@ -99,8 +99,10 @@ Test(kernel_btf, of_this_kernel)
 	struct btf *b;
 	int fd;
 
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		cr_skip_test("no BTF of the kernel");
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		cr_assert_lt(kernel_btf_open(names, 2, &fd), 0);
+		return;
+	}
 	cr_assert_eq(kernel_btf_open(names, 2, &fd), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	b = btf__parse(path, NULL);

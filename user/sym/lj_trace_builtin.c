@@ -173,13 +173,9 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 /* What bit.tobit() is given is an integer already, or was made one when it was computed. */
 static struct value not_converted(struct labels *l, const struct value *arg)
 {
-	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+	uint32_t ref = lj_step_next(l, LJ_IR_TOBIT);
 
-	l->visits += l->hi > ref ? l->hi - ref : 0;
-	while (ref < l->hi &&
-	       (lj_ins_at(l->t, ref)->o != LJ_IR_TOBIT || *lj_label_of(l->t, ref) >= 0))
-		ref++;
-	if (ref < l->hi)
+	if (ref)
 		lj_value_settle(l, ref);
 	else
 		l->t->steps[l->step].folded = true;

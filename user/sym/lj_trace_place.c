@@ -12,9 +12,14 @@ static bool is_keyed(const struct lj_trace *t, const struct lj_ins *ir, op_set g
 	       lj_trace_key(t, ir) == gcstr;
 }
 
+static bool is_upvalue_place(const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
+}
+
 static bool has_upvalue(const struct lj_ins *ir, op_set what)
 {
-	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op2 >> 8 == (what & 0xff);
+	return is_upvalue_place(ir) && ir->op2 >> 8 == (what & 0xff);
 }
 
 /* An upvalue of a function that is a constant. */
@@ -74,7 +79,7 @@ static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
-		if ((ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op1 < LJ_REF_BIAS &&
+		if (is_upvalue_place(ir) && ir->op1 < LJ_REF_BIAS &&
 		    lj_func_uv(l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
 			return ref;
 	}
@@ -153,87 +158,115 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 	return false;
 }
 
-/* Upvalues and tables. False: neither. */
-bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
 {
-	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), *open,
-		     *vb = lj_value_slot(l, f, lj_bc_b(ins));
-	struct value *vc = lj_value_slot(l, f, lj_bc_c(ins)), byte = lj_value_number(lj_bc_c(ins));
-	uint64_t global = lj_step_string(l->t, l->step, lj_bc_d(ins));
-	struct value in;
-	uint8_t op = lj_bc_op(ins);
-	bool load = op == LJ_BC_UGET || !strcmp(lj_bc_mm(ins), "__index");
+	uint32_t ref;
+	struct value *open;
+
+	if (constant_upvalue(l, f->func, lj_bc_d(ins), false, dst)) {
+		if (!f->slot) /* another frame's function was made sure of when it was called */
+			lj_value_find(l, is_own_guard, 0, NULL, NULL);
+		l->t->steps[l->step].folded = true;
+		return;
+	}
+	ref = find_upvalue(l, f->func, lj_bc_d(ins));
+	open = open_upvalue(l, ref);
+	if (open)
+		*dst = *open;
+	else if (ref || !constant_upvalue(l, f->func, lj_bc_d(ins), true, dst))
+		*dst = lj_step_loaded(l, ref);
+}
+
+static void step_usetv(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t ref = find_upvalue(l, f->func, lj_bc_a(ins));
+	struct value *v = lj_value_slot(l, f, lj_bc_d(ins)), *open = open_upvalue(l, ref);
+
+	if (open)
+		*open = *v;
+	else
+		lj_step_stored(l, ref, v);
+}
+
+/* Where a key that is no string's name is in a table; to store there it may be made. */
+static uint32_t find_indexed(struct labels *l, struct value *table, struct value *key, bool load)
+{
 	uint32_t ref;
 
-	if (op >= LJ_BC_TGETV && op <= LJ_BC_TSETB && lj_value_type(l, vb) == LJ_IRT_CDATA &&
-	    lj_step_cdata(l, ins, vb, va))
-		return true;
-	switch (op) {
-	case LJ_BC_UGET:
-		if (constant_upvalue(l, f->func, lj_bc_d(ins), false, va)) {
-			if (!f->slot) /* another frame's function was made sure of when it was
-					 called */
-				lj_value_find(l, is_own_guard, 0, NULL, NULL);
-			l->t->steps[l->step].folded = true;
-			return true;
-		}
-		ref = find_upvalue(l, f->func, lj_bc_d(ins));
-		open = open_upvalue(l, ref);
-		if (open) {
-			*va = *open;
-			return true;
-		}
-		if (!ref && constant_upvalue(l, f->func, lj_bc_d(ins), true, va))
-			return true;
-		break;
-	case LJ_BC_USETV:
-		ref = find_upvalue(l, f->func, lj_bc_a(ins));
-		va = lj_value_slot(l, f, lj_bc_d(ins));
-		open = open_upvalue(l, ref);
-		if (open) {
-			*open = *va;
-			return true;
-		}
-		break;
+	l->index = true;
+	ref = lj_value_find(l, lj_step_is,
+			    OPS(AREF) | OPS(HREF) | OPS(HREFK) | (load ? 0 : OPS(NEWREF)), table,
+			    key);
+	l->index = false;
+	if (!ref) /* an element of an array that is no table (FFI) */
+		lj_value_find(l, lj_step_is, OPS(MUL) | OPS(BSHL) | OPS(ADD), key, NULL);
+	return ref;
+}
+
+/* Where a table's value is that an instruction loads or stores. False: it does neither. */
+static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool load,
+		       uint32_t *ref)
+{
+	struct value *table = lj_value_slot(l, f, lj_bc_b(ins)), byte;
+
+	switch (lj_bc_op(ins)) {
 	case LJ_BC_GGET:
 	case LJ_BC_GSET:
-		ref = lj_value_find(l, is_keyed, global, NULL, NULL);
-		break;
+		*ref = lj_value_find(l, is_keyed, lj_step_string(l->t, l->step, lj_bc_d(ins)), NULL,
+				     NULL);
+		return true;
 	case LJ_BC_TGETS:
 	case LJ_BC_TSETS:
-		ref = find_keyed(l, lj_step_string(l->t, l->step, lj_bc_c(ins)), vb,
-				 op == LJ_BC_TGETS);
-		break;
+		*ref = find_keyed(l, lj_step_string(l->t, l->step, lj_bc_c(ins)), table, load);
+		return true;
 	case LJ_BC_TGETB:
 	case LJ_BC_TSETB:
-		ref = lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | (load ? 0 : OPS(NEWREF)),
-				    vb, &byte);
-		break;
+		byte = lj_value_number(lj_bc_c(ins));
+		*ref = lj_value_find(l, lj_step_is,
+				     OPS(AREF) | OPS(HREF) | (load ? 0 : OPS(NEWREF)), table,
+				     &byte);
+		return true;
 	case LJ_BC_TGETV:
 	case LJ_BC_TSETV:
 	case LJ_BC_TGETR:
 	case LJ_BC_TSETR:
-		l->index = true;
-		ref = lj_value_find(l, lj_step_is,
-				    OPS(AREF) | OPS(HREF) | OPS(HREFK) | (load ? 0 : OPS(NEWREF)),
-				    vb, vc);
-		l->index = false;
-		if (!ref) /* an element of an array that is no table (FFI) */
-			lj_value_find(l, lj_step_is, OPS(MUL) | OPS(BSHL) | OPS(ADD), vc, NULL);
-		break;
+		*ref = find_indexed(l, table, lj_value_slot(l, f, lj_bc_c(ins)), load);
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* Upvalues and tables. False: neither. */
+bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table;
+	bool load = !strcmp(lj_bc_mm(ins), "__index");
+	uint8_t op = lj_bc_op(ins);
+	uint32_t ref;
+
+	table = *lj_value_slot(l, f, lj_bc_b(ins));
+	if (op >= LJ_BC_TGETV && op <= LJ_BC_TSETB && lj_value_type(l, &table) == LJ_IRT_CDATA &&
+	    lj_step_cdata(l, ins, lj_value_slot(l, f, lj_bc_b(ins)), va))
+		return true;
+	if (op == LJ_BC_UGET) {
+		step_uget(l, f, ins, va);
+		return true;
+	}
+	if (op == LJ_BC_USETV) {
+		step_usetv(l, f, ins);
+		return true;
+	}
+	if (!find_place(l, f, ins, load, &ref))
+		return false;
 	if (!load) {
 		lj_step_stored(l, ref, va);
 		return true;
 	}
-	in = *vb;
+	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* va may be the same */
 	*va = lj_step_loaded(l, ref);
-	if (!ref && op == LJ_BC_TGETS && has_no_keys(l, &in))
-		*va = lj_value_object(0, LJ_IRT_NIL);
-	if (ref && va->kind == VALUE_NONE && op != LJ_BC_UGET &&
-	    lj_step_through(l, OPS(EQ), ref, NULL)) /* there is no such key */
+	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
+		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */
 		*va = lj_value_object(0, LJ_IRT_NIL);
 	return true;
 }

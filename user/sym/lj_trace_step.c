@@ -90,17 +90,24 @@ static bool is_put_last(const struct labels *l, const struct lj_ins *str, const 
 							 lj_ins_at(t, put->op2)->o == LJ_IR_TOSTR);
 }
 
+uint32_t lj_step_next(struct labels *l, uint8_t o)
+{
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+
+	l->visits += l->hi > ref ? l->hi - ref : 0;
+	for (; ref < l->hi; ref++)
+		if (lj_ins_at(l->t, ref)->o == o && *lj_label_of(l->t, ref) < 0)
+			return ref;
+	return 0;
+}
+
 /* From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
  */
 uint32_t lj_step_buffer(struct labels *l, const struct value *last)
 {
-	uint32_t from = l->cur > l->lo ? l->cur : l->lo, str, ref;
+	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), ref;
 
-	l->visits += l->hi > l->lo ? l->hi - l->lo : 0;
-	for (str = from; str < l->hi; str++)
-		if (lj_ins_at(l->t, str)->o == LJ_IR_BUFSTR && *lj_label_of(l->t, str) < 0)
-			break;
-	if (str >= l->hi || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
+	if (!str || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
 		return 0;
 	ref = lj_ins_at(l->t, str)->op2;
 	for (ref = ref > l->lo ? ref : l->lo; ref <= str; ref++)

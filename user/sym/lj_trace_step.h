@@ -44,6 +44,9 @@ uint32_t lj_step_arguments(const struct labels *l, uint32_t ins);
 struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 
+/* The step's next instruction of this operation that is nobody's yet; 0: none. */
+uint32_t lj_step_next(struct labels *l, uint8_t o);
+
 /* A string that is made in a buffer, into which this was put last; NULL: whatever it was. 0: none.
  */
 uint32_t lj_step_buffer(struct labels *l, const struct value *last);

@@ -153,27 +153,6 @@ int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref)
 				       : 0;
 }
 
-static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool divisor)
-{
-	const struct lj_ins *ir;
-	int64_t i;
-	double d;
-	uint64_t bits;
-
-	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
-		return false;
-	ir = lj_ins_at(t, ref);
-	if (ir->o == LJ_IR_KINT || ir->o == LJ_IR_KINT64) {
-		i = lj_value_integer(t, ref);
-		return (double)i == num;
-	}
-	if (ir->o != LJ_IR_KNUM)
-		return false;
-	bits = lj_trace_const(t, ref);
-	memcpy(&d, &bits, sizeof(d));
-	return d == num || (divisor && d * num == 1.0);
-}
-
 bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out)
 {
 	const struct lj_ins *ir;
@@ -185,6 +164,7 @@ bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out
 	ir = lj_ins_at(t, ref);
 	switch (ir->o) {
 	case LJ_IR_KINT:
+	case LJ_IR_KINT64:
 		*out = lj_value_number((double)lj_value_integer(t, ref));
 		return true;
 	case LJ_IR_KNUM:
@@ -200,6 +180,16 @@ bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out
 	default:
 		return false;
 	}
+}
+
+static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool divisor)
+{
+	struct value c;
+
+	if (!lj_value_constant(t, ref, &c) || c.kind != VALUE_NUM)
+		return false;
+	return c.num == num ||
+	       (divisor && lj_ins_at(t, ref)->o == LJ_IR_KNUM && c.num * num == 1.0);
 }
 
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
