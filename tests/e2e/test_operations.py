@@ -59,12 +59,10 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("vm", ["luajit-joff", "luajit2-joff", "lua5.1", "lua5.4"])
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("vm,name", [(vm, name) for vm in ("luajit-joff", "luajit2-joff", "lua5.1", "lua5.4")
+                                     for name in LOOPS if (vm, name) != ("lua5.1", "goto")])  # which 5.1 does not have
 def test_line_before_a_loop(luajit2, tmp_path, vm, name):
     """It runs once in 5000 turns, and is not seen each time the VM goes back to the loop's beginning."""
-    if name == "goto" and vm == "lua5.1":
-        pytest.skip("5.1 has no goto")
     script, how = tmp_path / "x.lua", vms.VMS[vm]
     script.write_text("io.write('ready\\n') io.flush() local t = {} for i = 1, 5000 do t[i] = i end\n"
                       f"local function f() local j, k\nj, k = 0, 0\n{LOOPS[name]}\nend\nwhile true do f() end\n")

@@ -56,7 +56,7 @@ static bool makes_code(const struct lj_ins *ir)
  * own data (asm_uref). */
 static bool is_constant_place(const struct lj_ins *ir)
 {
-	return (ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC) && ir->op1 < LJ_REF_BIAS;
+	return lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS;
 }
 
 /* A guard by its type, which jumps in newer builds only: those see whether the upvalue is open. */

@@ -12,14 +12,9 @@ static bool is_keyed(const struct lj_trace *t, const struct lj_ins *ir, op_set g
 	       lj_trace_key(t, ir) == gcstr;
 }
 
-static bool is_upvalue_place(const struct lj_ins *ir)
-{
-	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
-}
-
 static bool has_upvalue(const struct lj_ins *ir, op_set what)
 {
-	return is_upvalue_place(ir) && ir->op2 >> 8 == (what & 0xff);
+	return lj_is_uref(ir) && ir->op2 >> 8 == (what & 0xff);
 }
 
 /* An upvalue of a function that is a constant. */
@@ -79,7 +74,7 @@ static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
-		if (is_upvalue_place(ir) && ir->op1 < LJ_REF_BIAS &&
+		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
 		    lj_func_uv(l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
 			return ref;
 	}

@@ -99,6 +99,12 @@ static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
 	return ref >= t->nk && ref < t->nins;
 }
 
+/* The place of an upvalue? */
+static inline bool lj_is_uref(const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
+}
+
 /* The end of what was recorded: behind it lie a loop's copies of that. */
 static inline uint32_t lj_recorded_end(const struct lj_trace *t)
 {
