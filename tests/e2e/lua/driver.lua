@@ -53,7 +53,7 @@ for i = 1, #sections, 2 do size[i] = 1 end
 if nowait ~= "nowait" then
   print("ready")
   io.stdout:flush()
-  io.read()
+  io.read() --> io.read
 end
 local start = clock() --> os.clock
 rounds(start) --> rounds
