@@ -66,52 +66,16 @@ static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint3
 					       lj_value_slot(l, f, a), lj_value_slot(l, f, a + 1)));
 }
 
-/* `ofs` behind what reference `base` is; 0: behind nothing. */
-struct sum {
-	uint32_t base;
-	double ofs;
-};
-
-#define SUMS_MAX 16 /* in a row */
-
-/* What additions of constants make of a reference; integers of numbers are the same. */
-static struct sum sum_of(const struct lj_trace *t, uint32_t ref)
-{
-	struct sum s = {.base = ref};
-	struct value c;
-	uint32_t n;
-
-	for (n = 0; n < SUMS_MAX && lj_ref_ok(t, s.base); n++) {
-		const struct lj_ins *ir = lj_ins_at(t, s.base);
-
-		if (lj_value_constant(t, s.base, &c) && c.kind == VALUE_NUM) {
-			s.ofs += c.num;
-			s.base = 0;
-			break;
-		}
-		if (ir->o != LJ_IR_CONV) {
-			bool adds = ir->o == LJ_IR_ADD || ir->o == LJ_IR_ADDOV;
-
-			if ((!adds && ir->o != LJ_IR_SUB && ir->o != LJ_IR_SUBOV) ||
-			    !lj_value_constant(t, ir->op2, &c) || c.kind != VALUE_NUM)
-				break;
-			s.ofs += adds ? c.num : -c.num;
-		}
-		s.base = ir->op1;
-	}
-	return s;
-}
-
 /* The place of a string's character number `index`, which string.byte() and sub() begin at. 0: the
  * trace has none, or it is not known. */
 static uint32_t find_character(struct labels *l, const struct value *str, const struct value *index)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref = lj_value_ref(l, index);
-	struct sum want = {.ofs = index->num}, is;
+	struct lj_sum want = {.ofs = index->num}, is;
 
 	if (ref)
-		want = sum_of(t, ref);
+		want = lj_value_sum(t, ref);
 	else if (index->kind != VALUE_NUM)
 		return 0;
 	l->visits += l->hi - LJ_REF_BIAS;
@@ -120,7 +84,7 @@ static uint32_t find_character(struct labels *l, const struct value *str, const 
 
 		if (ir->o != LJ_IR_STRREF || !lj_value_is(l, str, ir->op1))
 			continue;
-		is = sum_of(t, ir->op2);
+		is = lj_value_sum(t, ir->op2);
 		if (is.base == want.base && is.ofs == want.ofs - 1) {
 			lj_value_settle(l, ref);
 			return ref;

@@ -10,14 +10,25 @@ static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
 }
 
+/* The pc of a function; its other field that traces load is a table, of globals. */
+static bool is_pc_of(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) != LJ_IRT_TAB;
+}
+
 /* A guard that what is called is what was called: the function, or one of its prototype. */
 static void find_guard(struct labels *l, struct value *called)
 {
+	uint8_t type = lj_value_type(l, called);
 	uint32_t pc;
 
+	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
+		lj_step_metatable(l, lj_value_ref(l, called));
 	if (called->kind == VALUE_NONE || lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
 		return;
-	pc = lj_value_find(l, lj_step_is, OPS(FLOAD), called, NULL);
+	pc = lj_value_find(l, is_pc_of, 0, called, NULL);
 	if (pc)
 		lj_step_through(l, OPS(EQ), pc, NULL);
 }
@@ -39,13 +50,19 @@ static const struct lj_tframe *entered(struct labels *l)
  * cdata has its C type tells, before it is called. */
 void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
-	const struct lj_tframe *to = entered(l);
+	const struct lj_tframe *to;
 	struct value arg[3];
-	uint32_t i, n = lj_operands(l, f, ins, arg);
+	uint32_t i, n = lj_operands(l, f, ins, arg), cur;
 
-	for (i = 0; i < n && i < 2; i++)
+	for (i = 0; i < n && i < 2; i++) {
 		if (lj_value_type(l, &arg[i]) == LJ_IRT_CDATA)
 			lj_step_ctype(l, &arg[i]);
+		else if (l->enters && lj_bc_is_sum(ins))
+			lj_step_metatable(l, lj_value_ref(l, &arg[i]));
+	}
+	cur = l->cur;
+	to = entered(l);
+	l->cur = cur; /* what an index was looked up in comes before the guard */
 	for (i = 0; i < n && to; i++)
 		*lj_value_slot(l, to, i) = arg[i];
 }

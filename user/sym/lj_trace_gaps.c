@@ -25,7 +25,7 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 	uint8_t op = lj_bc_op(ins);
 
-	if (t->steps[step].folded)
+	if (t->steps[step].folded || (lj_bc_is_sum(ins) && lj_step_enters(t, (uint32_t)step)))
 		return 0;
 	switch (op) {
 	case LJ_BC_ISLT ... LJ_BC_ISNEP:

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "sym/lj_trace_call.h"
 #include "sym/lj_trace_label.h"
 #include "sym/lj_trace_step.h"
 #include "vm/lj_bc.h"
@@ -23,6 +24,37 @@ static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set
 	(void)t;
 	(void)unused;
 	return ir->o == LJ_IR_ADD && ir->op1 == ir->op2;
+}
+
+/*
+ * An integer and a number, where the trace has their sum from another addition to what the integer
+ * is a sum of (reassoc_intarith_k in lj_opt_fold.c). 0: it does not.
+ */
+static uint32_t find_sum(struct labels *l, const struct value *b, double c)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t of = b->kind == VALUE_REF && lj_value_type(l, b) == LJ_IRT_INT ? b->ref : 0, ref;
+	struct lj_sum sum;
+
+	if (!lj_ref_ok(t, of) || of <= LJ_REF_BIAS)
+		return 0;
+	sum = lj_value_sum(t, of);
+	sum.ofs += c;
+	if (!sum.ofs)
+		return sum.base;
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
+		struct lj_sum is;
+
+		if (lj_ins_at(t, ref)->o != LJ_IR_ADD)
+			continue;
+		is = lj_value_sum(t, ref);
+		if (is.base == sum.base && is.ofs == sum.ofs) {
+			lj_value_settle(l, ref);
+			return ref;
+		}
+	}
+	return 0;
 }
 
 static double folded(uint32_t which, double b, double c)
@@ -60,6 +92,8 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 
 		ref = lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), b, &negative);
 	}
+	if (!ref && which < 2 && c->kind == VALUE_NUM)
+		ref = find_sum(l, b, which ? -c->num : c->num);
 	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
 		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
 		if (ref)
@@ -216,6 +250,20 @@ static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t 
 		lj_step_load(l, lj_value_slot(l, f, lj_bc_d(ins)));
 }
 
+static bool is_known(const struct value *v)
+{
+	return v->kind == VALUE_NUM || v->kind == VALUE_OBJ;
+}
+
+/* A comparison of what is known needs no guard. */
+static void step_comparison(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	struct value arg[3];
+
+	if (lj_operands(l, f, ins, arg) == 2 && is_known(&arg[0]) && is_known(&arg[1]))
+		l->t->steps[l->step].folded = true;
+}
+
 static void step_one(struct labels *l)
 {
 	const struct lj_trace *t = l->t;
@@ -225,6 +273,10 @@ static void step_one(struct labels *l)
 	load_operands(l, f, ins);
 	if (*lj_bc_mm(ins) == '_')
 		lj_step_metamethod(l, f, ins);
+	if (l->enters && lj_bc_is_sum(ins))
+		return; /* the metamethod makes its value */
+	if (lj_bc_op(ins) <= LJ_BC_ISNEP)
+		step_comparison(l, f, ins);
 	if (!step_value(l, f, ins) && !lj_step_place(l, f, ins))
 		lj_step_control(l, f, ins);
 }

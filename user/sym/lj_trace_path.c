@@ -59,11 +59,25 @@ static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap
 	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
 }
 
+/* Does the snapshot have this frame be called from where it was? A function may be called twice, at
+ * the same slot. */
+static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
+{
+	const struct lj_tframe *f = &t->frames[frame];
+	uint32_t ref = lj_snap_entry(s, (uint32_t)s->slot + 1) & 0xffff, pos;
+	uint64_t link = lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
+	int code = link & 3 ? -1 : lj_trace_code(t, link, &pos);
+
+	return f->parent < 0 || code < 0 ||
+	       (code == (int)t->frames[f->parent].code && pos == f->callpc + 1);
+}
+
 static bool is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
 
-	return s->pc == c->proto + LJ_PROTO_SIZE + 4ULL * pc && same_slot(p->t, frame, s);
+	return s->pc == c->proto + LJ_PROTO_SIZE + 4ULL * pc && same_slot(p->t, frame, s) &&
+	       same_caller(p->t, frame, s);
 }
 
 /*

@@ -61,11 +61,14 @@ static bool constant_upvalue(struct labels *l, uint64_t closure, uint32_t idx, b
 }
 
 /* The place of a function's upvalue, also when another function that shares it made it. 0: none. */
-static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
+static uint32_t find_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t idx)
 {
+	uint64_t func = f->func, uv;
 	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
-	uint64_t uv;
 
+	if (!ref && f->slot >= 0) /* of the closure that was called */
+		ref = lj_value_find(l, is_own_upvalue, UPVALUE(0, idx),
+				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
 		ref = lj_value_find(l, is_own_upvalue, UPVALUE(func, idx), NULL, NULL);
 	uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
@@ -81,6 +84,17 @@ static uint32_t find_upvalue(struct labels *l, uint64_t func, uint32_t idx)
 	return 0;
 }
 
+/* One that was open is made sure of not to be a slot of the trace (rec_upvalue). */
+static void settle_open(struct labels *l, uint32_t ref)
+{
+	uint32_t at = ref && lj_ins_at(l->t, ref)->o == LJ_IR_UREFO
+			      ? lj_step_through(l, OPS(SUB), ref, NULL)
+			      : 0;
+
+	if (at)
+		lj_step_through(l, OPS(UGT), at, NULL);
+}
+
 /*
  * An upvalue that is still open may be a slot that the trace has: it makes sure of that
  * (rec_upvalue), and accesses the slot. NULL: not this one.
@@ -91,8 +105,10 @@ static struct value *open_upvalue(struct labels *l, uint32_t ref)
 	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0, slot = 2;
 
 	at = (struct value){.kind = VALUE_REF, .ref = add ? add : ref, .by = -1};
-	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base))
+	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base)) {
+		settle_open(l, ref);
 		return NULL;
+	}
 	if (add)
 		slot -= (uint32_t)(lj_value_integer(l->t, lj_ins_at(l->t, add)->op2) / 8);
 	if (slot >= SLOTS)
@@ -124,6 +140,7 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 			if (v.kind != VALUE_NONE && lj_value_type(l, &v) != LJ_IRT_NIL)
 				return at;
 		}
+		lj_step_metatable(l, obj);
 		obj = lj_calls_index_table(l, obj);
 	}
 	return place;
@@ -153,6 +170,15 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 	return false;
 }
 
+/* What another step loaded or stored is not loaded again. */
+static void note_forwarded(struct labels *l, const struct value *v)
+{
+	if (v->kind == VALUE_REF ? v->ref > LJ_REF_BIAS && *lj_label_of(l->t, v->ref) >= 0 &&
+					   *lj_label_of(l->t, v->ref) != l->step
+				 : v->kind != VALUE_NONE)
+		l->t->steps[l->step].folded = true;
+}
+
 static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
 {
 	uint32_t ref;
@@ -164,17 +190,18 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 		l->t->steps[l->step].folded = true;
 		return;
 	}
-	ref = find_upvalue(l, f->func, lj_bc_d(ins));
+	ref = find_upvalue(l, f, lj_bc_d(ins));
 	open = open_upvalue(l, ref);
 	if (open)
 		*dst = *open;
 	else if (ref || !constant_upvalue(l, f->func, lj_bc_d(ins), true, dst))
 		*dst = lj_step_loaded(l, ref);
+	note_forwarded(l, dst);
 }
 
 static void step_usetv(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint32_t ref = find_upvalue(l, f->func, lj_bc_a(ins));
+	uint32_t ref = find_upvalue(l, f, lj_bc_a(ins));
 	struct value *v = lj_value_slot(l, f, lj_bc_d(ins)), *open = open_upvalue(l, ref);
 
 	if (open)
@@ -255,6 +282,7 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	if (!find_place(l, f, ins, load, &ref))
 		return false;
 	if (!load) {
+		lj_step_metatable(l, lj_value_ref(l, &table));
 		lj_step_stored(l, ref, va);
 		return true;
 	}
@@ -263,5 +291,8 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
 		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */
 		*va = lj_value_object(0, LJ_IRT_NIL);
+	if (op != LJ_BC_TGETS && lj_value_type(l, va) == LJ_IRT_NIL)
+		lj_step_metatable(l, lj_value_ref(l, &table));
+	note_forwarded(l, va);
 	return true;
 }

@@ -46,6 +46,22 @@ struct value lj_step_loaded(struct labels *l, uint32_t at)
 	return v;
 }
 
+static bool is_metatable_of(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_TAB;
+}
+
+void lj_step_metatable(struct labels *l, uint32_t obj)
+{
+	struct value table = {.kind = VALUE_REF, .ref = obj, .by = -1};
+	uint32_t ref = obj ? lj_value_find(l, is_metatable_of, 0, &table, NULL) : 0;
+
+	if (ref >= l->lo && *lj_label_of(l->t, ref) == l->step)
+		lj_step_through(l, OPS(EQ) | OPS(NE), ref, NULL);
+}
+
 /* Did the trace find that a table's array ends before an index (rec_idx_key)? */
 bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index)
 {

@@ -25,6 +25,10 @@ struct value lj_step_loaded(struct labels *l, uint32_t at);
 /* Did the trace find that a table's array ends before an index? */
 bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index);
 
+/* What an object (a reference; 0: not known) does not have may be its metatable's: whether it has
+ * one is made sure of, whatever comes of that (lj_record_mm_lookup). */
+void lj_step_metatable(struct labels *l, uint32_t obj);
+
 /* v is stored to a place; 0: it is not known. */
 void lj_step_stored(struct labels *l, uint32_t at, struct value *v);
 

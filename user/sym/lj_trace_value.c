@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sym/lj_cdata.h"
+#include "vm/lj_bc.h"
 
 int lj_labels_mark(struct labels *l, struct label_mark *mark)
 {
@@ -192,6 +193,43 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool
 	       (divisor && lj_ins_at(t, ref)->o == LJ_IR_KNUM && c.num * num == 1.0);
 }
 
+#define SUMS_MAX 16 /* in a row */
+
+struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
+{
+	struct lj_sum s = {.base = ref};
+	struct value c;
+	uint32_t n;
+
+	for (n = 0; n < SUMS_MAX && lj_ref_ok(t, s.base); n++) {
+		const struct lj_ins *ir = lj_ins_at(t, s.base);
+
+		if (lj_value_constant(t, s.base, &c) && c.kind == VALUE_NUM) {
+			s.ofs += c.num;
+			s.base = 0;
+			break;
+		}
+		if (ir->o != LJ_IR_CONV) {
+			bool adds = ir->o == LJ_IR_ADD || ir->o == LJ_IR_ADDOV;
+
+			if ((!adds && ir->o != LJ_IR_SUB && ir->o != LJ_IR_SUBOV) ||
+			    !lj_value_constant(t, ir->op2, &c) || c.kind != VALUE_NUM)
+				break;
+			s.ofs += adds ? c.num : -c.num;
+		}
+		s.base = ir->op1;
+	}
+	return s;
+}
+
+/* Is a table's index this value, made of what that was made of (lj_opt_narrow.c)? */
+static bool is_same_sum(const struct lj_trace *t, uint32_t a, uint32_t b)
+{
+	struct lj_sum sa = lj_value_sum(t, a), sb = lj_value_sum(t, b);
+
+	return sa.base && sa.base == sb.base && sa.ofs == sb.ofs;
+}
+
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
 
 static enum match matches(const struct labels *l, const struct value *v, uint32_t ref, bool index)
@@ -200,8 +238,10 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 
 	switch (v->kind) {
 	case VALUE_REF:
-		return ref == v->ref || unconverted(l->t, ref, index) ==
-						unconverted(l->t, v->ref, index)
+		return ref == v->ref ||
+				       unconverted(l->t, ref, index) ==
+					       unconverted(l->t, v->ref, index) ||
+				       (index && is_same_sum(l->t, ref, v->ref))
 			       ? MATCH_YES
 			       : MATCH_NO;
 	case VALUE_OBJ:
@@ -240,6 +280,7 @@ uint32_t lj_value_bound(const struct labels *l)
 void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi)
 {
 	const struct lj_trace *t = l->t;
+	bool loads = lj_bc_op(lj_step_ins(t, (uint32_t)step)) <= LJ_BC_ISNEP;
 	uint32_t i;
 
 	*lo = LJ_REF_BIAS + 1;
@@ -247,6 +288,11 @@ void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t
 	for (i = l->met; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 
+		/* a comparison's is taken when its operands were loaded (rec_comp_prep) */
+		if (s->step == step && !s->inside && loads) {
+			loads = false;
+			continue;
+		}
 		/* one that stands in a step: what it guards is that step's */
 		if (s->step < step + !s->inside) {
 			*lo = s->ref;
@@ -370,10 +416,13 @@ static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
 void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 {
 	uint32_t lo, hi;
+	bool narrowed = false;
 
+	if (v->kind == VALUE_NONE || ref >= l->cur)
+		narrowed = settle_narrowed(l, ref) != ref;
 	if (v->kind != VALUE_NONE)
 		return;
-	if (settle_narrowed(l, ref) != ref) {
+	if (narrowed) {
 		*v = (struct value){.kind = VALUE_REF, .ref = ref, .by = -1};
 		return;
 	}

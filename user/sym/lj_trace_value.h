@@ -108,6 +108,15 @@ int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
 /* The number or string that constant ref is. False: neither. */
 bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out);
 
+/* `ofs` behind what reference `base` is; 0: behind nothing. */
+struct lj_sum {
+	uint32_t base;
+	double ofs;
+};
+
+/* What additions of constants make of a reference; integers of numbers are the same. */
+struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref);
+
 /* Is the value reference ref for sure? */
 bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref);
 

@@ -68,4 +68,10 @@ static inline bool lj_bc_is_call(uint32_t ins)
 	return !strcmp(lj_bc_mm(ins), "call");
 }
 
+/* Does it make a value of its operands, which a metamethod of theirs may do for it? */
+static inline bool lj_bc_is_sum(uint32_t ins)
+{
+	return lj_bc_op(ins) >= LJ_BC_UNM && lj_bc_op(ins) <= LJ_BC_CAT;
+}
+
 #endif
