@@ -32,6 +32,7 @@ enum {
 	BEFORE_OWN = 2, /* operands are set up before the work */
 	TURN = 3,	/* what a loop's turn moves */
 	SPILL_AFTER = 6,
+	RELOAD_AFTER = 6, /* what an instruction, a call mostly, took the registers from */
 	UNTAG = 10,
 };
 
@@ -42,6 +43,7 @@ struct source {
 	bool has_reg, guard, may_guard, needs_own;
 };
 
+/* Not what nobody uses, nor an operand of the instruction that does (ra_used). */
 static bool makes_code(const struct lj_ins *ir)
 {
 	if (ir->o <= LJ_IR_RETF)
@@ -49,7 +51,8 @@ static bool makes_code(const struct lj_ins *ir)
 	if (ir->o < LJ_IR_BNOT)
 		return ir->o == LJ_IR_GCSTEP || ir->o == LJ_IR_PROF || ir->o == LJ_IR_HIOP ||
 		       ir->o == LJ_IR_LOOP || ir->o == LJ_IR_PHI;
-	return ir->o != LJ_IR_CARG;
+	return ir->o != LJ_IR_CARG &&
+	       (ir->t & LJ_IRT_GUARD || lj_ir_kind(ir->o) == LJ_IRK_S || !(ir->r & 0x80) || ir->s);
 }
 
 /* A constant function's upvalue is where it is: no more than the address is loaded, from the VM's
@@ -102,7 +105,17 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 	if (s->ir->o == LJ_IR_LOOP || s->ir->o == LJ_IR_PHI)
 		return m->work == W_NONE || m->work == W_SPILL ? TURN : FOREIGN;
 	switch (m->work) {
+	case W_GC:
+		return 0;
+	case W_RELOAD:
+		return is_done(s, state) && state & HAS_OWN ? RELOAD_AFTER : 0;
+	case W_FCONST:
+		if (s->own >> W_CALL & 1 && is_done(s, state))
+			return RELOAD_AFTER;
+		[[fallthrough]];
 	case W_NONE:
+		if (s->own >> W_CALL & 1 && is_done(s, state) && s->has_reg && m->reg == s->ir->r)
+			return RELOAD_AFTER;
 		if (is_done(s, state) && !is_constant_place(s->ir))
 			return 0;
 		/* an operand is moved to where the result will be; or the result itself */
@@ -234,6 +247,23 @@ static void add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
 	t->places[t->nplaces++] = (struct lj_place){mcofs, step};
 }
 
+/*
+ * The check whether the collector has to run, before what may allocate (asm_gc_check): the limit is
+ * compared with a field of the VM, and a call jumped over. It belongs to none.
+ */
+static void mark_gc_check(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
+{
+	uint32_t j, last = jump;
+
+	for (j = jump + 1; j < nm && m[j].ofs < to; j++)
+		if (m[j].work == W_CALL)
+			last = j;
+	if (!jump || m[jump - 1].work != W_COMPARE || !m[jump - 1].of_vm || last == jump)
+		return;
+	for (j = jump - 1; j < nm && m[j].ofs < to; j++)
+		m[j].work = W_GC;
+}
+
 /* What is jumped over, or jumped back over, was made of one instruction. */
 static void glue(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 {
@@ -262,11 +292,14 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 			jumps[*nm] = (uint32_t)target;
 		m[*nm].ofs = at;
 		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
+		m[*nm].of_vm = x86_is_mem(&in) && in.base == 14;
 		++*nm;
 	}
 	for (i = 0; i < *nm; i++)
-		if (jumps[i])
+		if (jumps[i]) {
 			glue(m, *nm, i, jumps[i]);
+			mark_gc_check(m, *nm, i, jumps[i]);
+		}
 	return at;
 }
 

@@ -15,7 +15,7 @@ static enum work move_work(const struct x86_insn *in, bool store)
 	if (!x86_is_mem(in))
 		return W_NONE;
 	if ((in->base & 15) == X86_RSP && in->base != X86_RIP && in->base != X86_NONE)
-		return store ? W_SPILL : W_NONE;
+		return store ? W_SPILL : W_RELOAD;
 	if (in->base == X86_RIP || in->base == X86_NONE || in->base == 14)
 		return W_NONE; /* a constant; r14: of the VM */
 	return store ? W_STORE : W_LOAD;
@@ -94,10 +94,14 @@ static enum work one_byte(const struct x86_insn *in, uint8_t *reg)
 
 static enum work two_byte(const struct x86_insn *in, uint8_t *reg)
 {
+	enum work move;
+
 	*reg = in->reg + 16;
 	switch (in->op) {
 	case 0x10:
 	case 0x12:
+		move = move_work(in, false);
+		return x86_is_mem(in) && move == W_NONE ? W_FCONST : move;
 	case 0x6e:
 		return move_work(in, false);
 	case 0x11:
@@ -126,7 +130,7 @@ static enum work two_byte(const struct x86_insn *in, uint8_t *reg)
 	case 0x54:
 		return W_FAND;
 	case 0x57:
-		return !x86_is_mem(in) && in->reg == in->rm ? W_NONE : W_FXOR;
+		return !x86_is_mem(in) && in->reg == in->rm ? W_FCONST : W_FXOR;
 	case 0x58:
 		return W_FADD;
 	case 0x59:
@@ -237,17 +241,22 @@ uint32_t lj_work_own(const struct lj_ins *ir)
 		return W(LOAD) | (ir->o == LJ_IR_SLOAD || ir->o == LJ_IR_XLOAD ? W(CVT) : 0);
 	case LJ_IR_ASTORE ... LJ_IR_XSTORE:
 		return W(STORE);
+	case LJ_IR_BUFHDR:
+	case LJ_IR_RETF:
+		return W(STORE);
 	case LJ_IR_MOD:
 	case LJ_IR_POW:
 	case LJ_IR_LDEXP:
 	case LJ_IR_NEWREF:
-	case LJ_IR_ALEN:
-	case LJ_IR_SNEW ... LJ_IR_BUFSTR:
+	case LJ_IR_SNEW ... LJ_IR_CNEWI:
+	case LJ_IR_BUFPUT:
+	case LJ_IR_BUFSTR:
 	case LJ_IR_TOSTR:
 	case LJ_IR_STRTO:
 	case LJ_IR_CALLN ... LJ_IR_CALLXS:
+		return W(CALL);
+	case LJ_IR_ALEN:
 	case LJ_IR_GCSTEP:
-	case LJ_IR_RETF:
 		return W(CALL) | W(STORE);
 	default:
 		return 0;

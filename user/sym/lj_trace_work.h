@@ -37,13 +37,17 @@ enum work {
 	W_JUMP,	  /* conditional, to an exit */
 	W_INSIDE, /* the same, to a place nearby: a search, a call that is left out */
 	W_CALL,
-	W_SPILL, /* to the C stack */
+	W_SPILL,  /* to the C stack */
+	W_RELOAD, /* from there */
+	W_FCONST, /* a number that is constant, into a register */
+	W_GC,	  /* does the collector have to run now? */
 };
 
 struct machine {
 	uint32_t ofs;
 	enum work work;
 	uint8_t reg; /* that it writes, XMM registers from 16 on; 0xff: not known */
+	bool of_vm;  /* its operand in memory is the VM's own (r14) */
 	bool glued;  /* of the same instruction as the one before it */
 };
 
