@@ -23,21 +23,31 @@ static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_wal
 
 #define LJ_NO_EXIT 0xffffffffu
 
+/* test eax, eax; jnz rel32: behind the call of the collector, and of no other, the trace is left
+ * when it says so (asm_gc_check). */
+#define LJ_GC_CALLED 0x850fc085u
+
 /*
  * Offset into the machine code of the trace in scratch from which it has called C; LJ_NO_EXIT when
  * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
- * trace spadjust.
+ * trace spadjust. Where the collector runs another trace may have called it, and a word of an
+ * earlier call of this one's be left.
  */
 static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 mcode = lb_word(w->scratch, LJ_TRACE_MCODE), ret;
+	__u64 mcode = lb_word(w->scratch, LJ_TRACE_MCODE), word, offset;
 	__u32 size = lb_half(w->scratch, LJ_TRACE_SZMCODE);
 	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
 
-	if (!lj_read(mem, w, &ret, sizeof(ret), w->cframe - 16 - spadjust - 8) &&
-	    ret - mcode - 1 < size)
-		return (__u32)(ret - mcode - 1);
-	return LJ_NO_EXIT;
+	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - spadjust - 8))
+		return LJ_NO_EXIT;
+	offset = word - mcode - 1;
+	if (offset >= size)
+		return LJ_NO_EXIT;
+	if (w->vmstate == LJ_VMST_GC && (lj_read(mem, w, &word, sizeof(word), mcode + offset + 1) ||
+					 (__u32)word != LJ_GC_CALLED))
+		return LJ_NO_EXIT;
+	return (__u32)offset;
 }
 
 /* Ditto, at which this sample stands. */

@@ -35,6 +35,8 @@ void *lji_at(struct lj_image *img, uint64_t addr, size_t size)
 		return img->cstack + (addr - LJI_CSTACK);
 	if (addr - LJI_VM < LJI_VM_SIZE && addr - LJI_VM + size <= LJI_VM_SIZE)
 		return img->vm + (addr - LJI_VM);
+	if (addr - LJI_MCODE < LJI_MCODE_SIZE && addr - LJI_MCODE + size <= LJI_MCODE_SIZE)
+		return img->mcode + (addr - LJI_MCODE);
 	fprintf(stderr, "lj_image: %#llx is in no range\n", (unsigned long long)addr);
 	abort();
 }
@@ -117,6 +119,7 @@ void lji_init(struct lj_image *img, const struct lj_layout *lj)
 	img->heap = add_range(img, LJI_HEAP, LJI_HEAP_SIZE);
 	img->cstack = add_range(img, LJI_CSTACK, LJI_CSTACK_SIZE);
 	img->vm = add_range(img, LJI_VM, LJI_VM_SIZE);
+	img->mcode = add_range(img, LJI_MCODE, LJI_MCODE_SIZE);
 	img->sp = LJI_CSTACK_END;
 	lji_c_code(img, 128); /* environment, main() */
 	lji_new_vm(img);

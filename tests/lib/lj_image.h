@@ -7,7 +7,7 @@
  *	LJI_HEAP	objects, in order of creation, the first being GG_State
  *	LJI_CSTACK	the C stack; grows down from its end
  *	LJI_TEXT	the library's text; only the assembler VM's, at LJI_VM, has bytes
- *	LJI_MCODE	machine code of traces; no bytes there
+ *	LJI_MCODE	machine code of traces; zeros
  *
  * All state is in one struct. Running out of the heap aborts: a scene's size is known.
  */
@@ -32,13 +32,14 @@
 #define LJI_VM_SIZE 0x4000u
 #define LJI_LIBC 0x200028000000ULL /* text of another library */
 #define LJI_MCODE 0x200030000000ULL
+#define LJI_MCODE_SIZE 0x10000u
 
 #define LJI_OBJECTS 512
 
 struct lj_image {
 	struct mem_image mem; /* hand &mem.mem to mem_read() */
 	struct lj_layout lj;
-	uint8_t *heap, *cstack, *vm; /* the bytes, owned by mem */
+	uint8_t *heap, *cstack, *vm, *mcode; /* the bytes, owned by mem */
 	size_t used;		     /* of the heap */
 	uint64_t g, main_L;
 	uint64_t sp; /* of the C stack */

@@ -379,10 +379,17 @@ static void exit_restored_flat(struct lj_scene *s)
 	want_lua(s, s->main, 5, 0);
 }
 
+/* The collector's answer is tested behind its call: test eax, eax; jnz. */
+static void calls_gc(struct lj_scene *s, uint64_t ret)
+{
+	lji_put64(&s->img, ret, 0x12345678850fc085);
+}
+
 /* A collector step called from the trace hides its number: the thread's last one is given. */
 static void trace_collector(struct lj_scene *s)
 {
 	helper(s, 0x70, 1);
+	calls_gc(s, lji_get64(&s->img, s->cframe - 16 - SPADJUST - 8));
 	lji_vmstate(&s->img, LJ_VMST_GC);
 	lji_sync(&s->img, &s->st);
 	s->in.traceno = 3;
@@ -420,13 +427,26 @@ static void trace_collector_sought_among(struct lj_scene *s)
  */
 static void trace_collector_one_of_two(struct lj_scene *s)
 {
+	uint64_t ret;
+
 	trace_collector_sought(s);
-	lji_put64(&s->img, s->cframe - 16 - SPADJUST - 8 - 8, another_trace(s, 9, 1) + 0x30);
+	ret = another_trace(s, 9, 1) + 0x30;
+	calls_gc(s, ret);
+	lji_put64(&s->img, s->cframe - 16 - SPADJUST - 8 - 8, ret);
 	s->want[0] = s->want[1];
 	s->want[0].word ^= (uint64_t)(THREAD ^ TRACE) << 48;
 	s->want[0].pc = LB_NO_PC;
 	s->want[1] = s->want[2];
 	s->nwant--;
+}
+
+/* ... and the earlier call, by the trace that the thread was seen in last, was of something else.
+ */
+static void trace_collector_not_the_last(struct lj_scene *s)
+{
+	trace_collector(s);
+	s->in.traceno = 9;
+	lji_put64(&s->img, s->cframe - 16 - SPADJUST - 8 - 8, another_trace(s, 9, 1) + 0x30);
 }
 
 /* The first instruction of a trace: jit_base is set, the state is not. */
@@ -490,6 +510,7 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"trace_collector_sought", trace_collector_sought},
 	{"trace_collector_sought_among", trace_collector_sought_among},
 	{"trace_collector_one_of_two", trace_collector_one_of_two},
+	{"trace_collector_not_the_last", trace_collector_not_the_last},
 	{"trace_head", trace_head},
 	{"no_such_trace", no_such_trace},
 	{"trace_of_other_number", trace_of_other_number},

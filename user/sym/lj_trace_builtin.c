@@ -99,6 +99,12 @@ static bool begins_at_character(const char *name)
 	return !name || !strcmp(name, "string.byte") || !strcmp(name, "string.sub");
 }
 
+/* Of more than two arguments a chain is made. */
+static bool takes_many(uint8_t o)
+{
+	return (o >= LJ_IR_BAND && o <= LJ_IR_BXOR) || o == LJ_IR_MIN || o == LJ_IR_MAX;
+}
+
 /* What a built-in function that becomes code makes; 0: not known. */
 static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 			     struct value *arg, const char *name)
@@ -125,8 +131,7 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 		of = lj_step_through(l, OPS(XLOAD) | OPS(SNEW), ref, NULL);
 		return of ? of : ref;
 	}
-	for (i = 2; i < n && i < ARGUMENTS && o >= LJ_IR_BAND && o <= LJ_IR_BXOR;
-	     i++) { /* of many arguments */
+	for (i = 2; i < n && i < ARGUMENTS && takes_many(o); i++) { /* of many arguments */
 		of = lj_step_through(l, (op_set)1 << o, ref,
 				     lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i));
 		ref = of ? of : ref;

@@ -76,6 +76,7 @@ static double folded(uint32_t which, double b, double c)
 static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
 		       uint32_t which)
 {
+	static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 	uint32_t ref, r;
 
 	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
@@ -85,12 +86,14 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	l->divides = which == 3;
-	ref = lj_value_find(l, lj_step_is, lj_trace_arith[which], b, c);
+	ref = lj_value_find(l, lj_step_is,
+			    which < 2 && c->kind == VALUE_NUM ? sums[which] : lj_trace_arith[which],
+			    b, c);
 	l->divides = false;
-	if (!ref && which == 1 && c->kind == VALUE_NUM) {
+	if (!ref && which < 2 && c->kind == VALUE_NUM) {
 		struct value negative = lj_value_number(-c->num);
 
-		ref = lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), b, &negative);
+		ref = lj_value_find(l, lj_step_is, sums[!which], b, &negative);
 	}
 	if (!ref && which < 2 && c->kind == VALUE_NUM)
 		ref = find_sum(l, b, which ? -c->num : c->num);
