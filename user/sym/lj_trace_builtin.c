@@ -66,9 +66,10 @@ static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint3
 					       lj_value_slot(l, f, a), lj_value_slot(l, f, a + 1)));
 }
 
-/* The place of a string's character number `index`, which string.byte() and sub() begin at. 0: the
- * trace has none, or it is not known. */
-static uint32_t find_character(struct labels *l, const struct value *str, const struct value *index)
+/* The place of a string's character number `index` + ahead, which string.byte() and sub() begin at.
+ * 0: the trace has none, or it is not known. */
+static uint32_t find_character(struct labels *l, const struct value *str, const struct value *index,
+			       uint32_t ahead)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref = lj_value_ref(l, index);
@@ -78,6 +79,7 @@ static uint32_t find_character(struct labels *l, const struct value *str, const 
 		want = lj_value_sum(t, ref);
 	else if (index->kind != VALUE_NUM)
 		return 0;
+	want.ofs += ahead;
 	l->visits += l->hi - LJ_REF_BIAS;
 	for (ref = l->hi; ref-- > LJ_REF_BIAS + 1;) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -117,7 +119,7 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 
 	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
 		ref = find_character(l, arg,
-				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first);
+				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first, 0);
 	if (!ref && arg->kind == VALUE_NONE)
 		return 0;
 	if (!ref && is_doubling(l, f, ins, ops))
@@ -153,16 +155,32 @@ static struct value not_converted(struct labels *l, const struct value *arg)
 	return (struct value){.kind = VALUE_NONE, .by = l->step};
 }
 
-static bool makes_in_buffer(const char *name)
+static bool makes_in_buffer(const char *name, int arguments)
 {
 	static const char *const names[] = {"string.upper",  "string.lower", "string.reverse",
-					    "string.format", "string.rep",   "table.concat"};
+					    "string.format", "string.rep",   "table.concat",
+					    "bit.tohex"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return false;
+	return !strcmp(name, "string.char") && arguments > 1;
+}
+
+/* Strings that are made of constants are constants: which ones is not worked out. */
+static bool is_folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name)
+{
+	int n = lj_calls_arguments(l, ins), i;
+
+	if (n < 1 || n > ARGUMENTS ||
+	    (strcmp(name, "string.sub") != 0 && !makes_in_buffer(name, n)))
+		return false;
+	for (i = 0; i < n; i++)
+		if (!lj_value_is_known(lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i)))
+			return false;
+	l->t->steps[l->step].folded = true;
+	return true;
 }
 
 /*
@@ -184,7 +202,9 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 			.kind = VALUE_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
 	if (name && !strcmp(name, "select"))
 		return selected(l, f, ins);
-	if (name && makes_in_buffer(name)) {
+	if (name && is_folded(l, f, ins, name))
+		return lj_value_object(0, LJ_IRT_STR);
+	if (name && makes_in_buffer(name, lj_calls_arguments(l, ins))) {
 		ref = lj_step_buffer(l, NULL);
 		if (ref)
 			lj_value_set(&made, ref);
@@ -236,19 +256,39 @@ static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	return true;
 }
 
+/* string.byte(): the second character and those after it are results, too. */
+static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+		       struct value results[RESULTS])
+{
+	uint32_t a = lj_bc_a(ins), i, ref;
+	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
+
+	if (!name || strcmp(name, "string.byte") != 0 || lj_calls_arguments(l, ins) < 3)
+		return;
+	for (i = 1; i < RESULTS && i + 1 < lj_bc_b(ins); i++) {
+		ref = find_character(l, lj_value_slot(l, f, a + 2), lj_value_slot(l, f, a + 3), i);
+		if (ref)
+			lj_step_result(l, &results[i], lj_step_through(l, OPS(XLOAD), ref, NULL));
+	}
+}
+
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
-	struct value made = {.kind = VALUE_NONE, .by = l->step};
+	struct value results[RESULTS];
 
 	if (lj_bc_op(ins) == LJ_BC_ITERC && step_ipairs(l, f, ins))
 		return;
-	if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN)
-		made = lj_step_made(l, f, ins);
+	for (i = 0; i < RESULTS; i++)
+		lj_value_forget(l, &results[i]);
+	if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN) {
+		results[0] = lj_step_made(l, f, ins);
+		find_bytes(l, f, ins, results);
+	}
 	for (i = 0; i < RESULTS && i + 1 < lj_bc_b(ins); i++)
-		lj_value_forget(l, lj_value_slot(l, f, a + i));
-	if (lj_bc_b(ins) != 1)
-		*lj_value_slot(l, f, a) = made;
-	if (!lj_bc_b(ins))
-		l->multres = made.kind == VALUE_NONE ? -1 : 1;
+		*lj_value_slot(l, f, a + i) = results[i];
+	if (!lj_bc_b(ins)) {
+		*lj_value_slot(l, f, a) = results[0];
+		l->multres = results[0].kind == VALUE_NONE ? -1 : 1;
+	}
 }

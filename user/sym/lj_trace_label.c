@@ -150,6 +150,22 @@ static void step_length(struct labels *l, struct value *dst, struct value *of)
 			lj_value_find(l, lj_step_is, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
 }
 
+/* Strings and numbers that are constants make a constant. */
+static void step_concat(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			struct value *dst)
+{
+	uint32_t i = lj_bc_b(ins);
+
+	while (i <= lj_bc_c(ins) && lj_value_is_known(lj_value_slot(l, f, i)))
+		i++;
+	if (i > lj_bc_c(ins)) {
+		l->t->steps[l->step].folded = true;
+		*dst = lj_value_object(0, LJ_IRT_STR);
+	} else {
+		lj_step_result(l, dst, lj_step_buffer(l, lj_value_slot(l, f, lj_bc_c(ins))));
+	}
+}
+
 /* The type of a value tells whether it is true. */
 static void step_not(struct labels *l, struct value *dst, const struct value *of)
 {
@@ -220,7 +236,7 @@ static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins
 					     OPS(POW) | OPS(MUL) | OPS(FPMATH) | CALLS, vb, NULL));
 		return true;
 	case LJ_BC_CAT:
-		lj_step_result(l, va, lj_step_buffer(l, vc));
+		step_concat(l, f, ins, va);
 		return true;
 	case LJ_BC_TNEW:
 	case LJ_BC_TDUP:
@@ -253,17 +269,13 @@ static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t 
 		lj_step_load(l, lj_value_slot(l, f, lj_bc_d(ins)));
 }
 
-static bool is_known(const struct value *v)
-{
-	return v->kind == VALUE_NUM || v->kind == VALUE_OBJ;
-}
-
 /* A comparison of what is known needs no guard. */
 static void step_comparison(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value arg[3];
 
-	if (lj_operands(l, f, ins, arg) == 2 && is_known(&arg[0]) && is_known(&arg[1]))
+	if (lj_operands(l, f, ins, arg) == 2 && lj_value_is_known(&arg[0]) &&
+	    lj_value_is_known(&arg[1]))
 		l->t->steps[l->step].folded = true;
 }
 

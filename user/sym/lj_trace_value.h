@@ -17,7 +17,8 @@ enum value_kind {
 	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
 	VALUE_TYPENAME, /* what type() makes of a value of `type` */
 	VALUE_PLACE,	/* a struct or array inside a cdata: `ofs` bytes behind pointer `ref` */
-	VALUE_OBJ,	/* an object that either has; nil, false, true: address 0 */
+	VALUE_OBJ,	/* an object that either has; nil, false, true, and a string that was made
+			   of such: address 0 */
 };
 
 struct value {
@@ -100,6 +101,12 @@ static inline bool lj_value_tells_truth(uint8_t type)
 	return type < LJ_IRT_P64 ? type != 5 /* P32 */ && type != 7 /* PROTO */
 				 : (type > LJ_IRT_P64 && type <= LJ_IRT_UDATA) ||
 					   type == LJ_IRT_NUM || type == LJ_IRT_INT;
+}
+
+/* A constant, if not always which one? */
+static inline bool lj_value_is_known(const struct value *v)
+{
+	return v->kind == VALUE_NUM || v->kind == VALUE_OBJ;
 }
 
 /* The integer constant that reference ref is; 0: it is none. */
