@@ -256,6 +256,15 @@ static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	return true;
 }
 
+/* Does it return just one value, whichever? */
+static bool returns_one(const char *name, int arguments)
+{
+	if (!strncmp(name, "math.", 5))
+		return strcmp(name, "math.modf") != 0 && strcmp(name, "math.frexp") != 0;
+	return !strncmp(name, "bit.", 4) || !strcmp(name, "string.sub") ||
+	       !strcmp(name, "string.char") || makes_in_buffer(name, arguments);
+}
+
 /* string.byte(): the second character and those after it are results, too. */
 static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 		       struct value results[RESULTS])
@@ -288,7 +297,10 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	for (i = 0; i < RESULTS && i + 1 < lj_bc_b(ins); i++)
 		*lj_value_slot(l, f, a + i) = results[i];
 	if (!lj_bc_b(ins)) {
+		const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
+		bool one = name && returns_one(name, lj_calls_arguments(l, ins));
+
 		*lj_value_slot(l, f, a) = results[0];
-		l->multres = results[0].kind == VALUE_NONE ? -1 : 1;
+		l->multres = results[0].kind == VALUE_NONE && !one ? -1 : 1;
 	}
 }

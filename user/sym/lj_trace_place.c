@@ -84,29 +84,40 @@ static uint32_t find_upvalue(struct labels *l, const struct lj_tframe *f, uint32
 	return 0;
 }
 
-/* One that was open is made sure of not to be a slot of the trace (rec_upvalue). */
-static void settle_open(struct labels *l, uint32_t ref)
+/* A guard that something lies beyond this slot: or one more, as that may be what is in use. */
+static bool is_beyond(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
+{
+	int64_t ofs = ir->o == LJ_IR_UGT ? lj_value_integer(t, ir->op2) : 0;
+
+	return ofs && (ofs == (int64_t)slot * 8 || ofs == (int64_t)slot * 8 + 8);
+}
+
+/* One that was open is made sure of to lie beyond the slots in use (rec_upvalue). */
+static void settle_open(struct labels *l, const struct lj_tframe *f, uint32_t ref)
 {
 	uint32_t at = ref && lj_ins_at(l->t, ref)->o == LJ_IR_UREFO
 			      ? lj_step_through(l, OPS(SUB), ref, NULL)
 			      : 0;
+	struct value distance = {.kind = VALUE_REF, .ref = at, .by = -1};
 
-	if (at)
-		lj_step_through(l, OPS(UGT), at, NULL);
+	if (at && f->slot >= 0)
+		lj_value_find(l, is_beyond,
+			      (op_set)f->slot + 2 + lj_bc_a(lj_step_ins(l->t, (uint32_t)l->step)),
+			      &distance, NULL);
 }
 
 /*
  * An upvalue that is still open may be a slot that the trace has: it makes sure of that
  * (rec_upvalue), and accesses the slot. NULL: not this one.
  */
-static struct value *open_upvalue(struct labels *l, uint32_t ref)
+static struct value *open_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t ref)
 {
 	struct value base = {.kind = VALUE_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
 	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0, slot = 2;
 
 	at = (struct value){.kind = VALUE_REF, .ref = add ? add : ref, .by = -1};
 	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base)) {
-		settle_open(l, ref);
+		settle_open(l, f, ref);
 		return NULL;
 	}
 	if (add)
@@ -191,7 +202,7 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 		return;
 	}
 	ref = find_upvalue(l, f, lj_bc_d(ins));
-	open = open_upvalue(l, ref);
+	open = open_upvalue(l, f, ref);
 	if (open)
 		*dst = *open;
 	else if (ref || !constant_upvalue(l, f->func, lj_bc_d(ins), true, dst))
@@ -202,7 +213,7 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 static void step_usetv(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t ref = find_upvalue(l, f, lj_bc_a(ins));
-	struct value *v = lj_value_slot(l, f, lj_bc_d(ins)), *open = open_upvalue(l, ref);
+	struct value *v = lj_value_slot(l, f, lj_bc_d(ins)), *open = open_upvalue(l, f, ref);
 
 	if (open)
 		*open = *v;
