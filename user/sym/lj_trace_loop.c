@@ -90,6 +90,30 @@ static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 	return 0;
 }
 
+/* How many of [from, to) are like this one to the operand. */
+static uint32_t count_same(const struct lj_trace *t, uint32_t from, uint32_t to,
+			   const struct lj_ins *ir)
+{
+	uint32_t n = 0, ref;
+
+	for (ref = from; ref < to && lj_ins_at(t, ref)->o != LJ_IR_PHI; ref++) {
+		const struct lj_ins *other = lj_ins_at(t, ref);
+
+		n += other->o == ir->o && other->op1 == ir->op1 && other->op2 == ir->op2;
+	}
+	return n;
+}
+
+/* Of stores of one value to one place the loop has the last ones: others are gone where one
+ * follows (lj_opt_dse). */
+static bool is_stored_again(const struct lj_trace *t, uint32_t ref, uint32_t next)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	return ir->o >= LJ_IR_ASTORE && ir->o <= LJ_IR_XSTORE &&
+	       count_same(t, ref, t->loopref, ir) > count_same(t, next, t->nins, ir);
+}
+
 /* The step of the instruction that makes it a loop: the last one, or that which it began with. */
 static int32_t turn_of(const struct lj_trace *t)
 {
@@ -140,6 +164,8 @@ int lj_trace_label_loop(struct lj_trace *t)
 		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L &&
 		    (next >= t->nins || !likeness(t, next, &want)))
 			to = loaded_again(t, ref);
+		if (same && is_stored_again(t, ref, next))
+			continue; /* it has no result */
 		if (!to) {
 			to = find_like(t, next, next + COPY_AHEAD, &want, 2);
 			if (!to)

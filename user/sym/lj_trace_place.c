@@ -84,12 +84,13 @@ static uint32_t find_upvalue(struct labels *l, const struct lj_tframe *f, uint32
 	return 0;
 }
 
-/* A guard that something lies beyond this slot: or one more, as that may be what is in use. */
+/* A guard that something lies beyond this slot; or one less: where a call's frame is set up a slot
+ * between the function and its arguments is not in use. */
 static bool is_beyond(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
 {
 	int64_t ofs = ir->o == LJ_IR_UGT ? lj_value_integer(t, ir->op2) : 0;
 
-	return ofs && (ofs == (int64_t)slot * 8 || ofs == (int64_t)slot * 8 + 8);
+	return ofs && (ofs == (int64_t)slot * 8 || ofs == (int64_t)slot * 8 - 8);
 }
 
 /* One that was open is made sure of to lie beyond the slots in use (rec_upvalue). */
@@ -270,6 +271,23 @@ static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins
 	}
 }
 
+/* A table forgets which metamethods it has not when a string's value is stored (lj_record_idx). */
+static bool is_nomm(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+{
+	(void)t;
+	(void)unused;
+	return ir->o == LJ_IR_FSTORE && (ir->t & LJ_IRT_TYPE) != LJ_IRT_TAB;
+}
+
+static void settle_nomm(struct labels *l, struct value *table)
+{
+	struct value field = {.kind = VALUE_REF, .by = -1};
+
+	field.ref = lj_value_find(l, lj_step_is, OPS(FREF), table, NULL);
+	if (field.ref)
+		lj_value_find(l, is_nomm, 0, &field, NULL);
+}
+
 /* Upvalues and tables. False: neither. */
 bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
@@ -295,6 +313,7 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	if (!load) {
 		lj_step_metatable(l, lj_value_ref(l, &table));
 		lj_step_stored(l, ref, va);
+		settle_nomm(l, &table);
 		return true;
 	}
 	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* va may be the same */
