@@ -427,15 +427,14 @@ void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 		return;
 	}
 	if (v->by >= 0) {
-		uint32_t r = ref;
+		uint32_t made = unconverted(l->t, ref, true), r;
 
+		/* it is converted where it is used */
+		for (r = ref; r != made; r = lj_ins_at(l->t, r)->op1)
+			lj_value_settle(l, r);
 		lj_value_range(l, v->by, &lo, &hi);
-		for (;; r = lj_ins_at(l->t, r)->op1) {
-			if (r >= lo && r < hi && *lj_label_of(l->t, r) < 0)
-				settle(l, r, v->by);
-			if (r == unconverted(l->t, r, true))
-				break;
-		}
+		if (made >= lo && made < hi && *lj_label_of(l->t, made) < 0)
+			settle(l, made, v->by);
 	}
 	v->kind = VALUE_REF;
 	v->ref = ref;
