@@ -226,7 +226,7 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 	to = entered(l);
 	if (!to) {
 		made = lj_step_made(l, f, ins);
-		deliver(l, f, &made, 1, 0);
+		deliver(l, f, &made, 1, find_retf(l, f));
 		return;
 	}
 	if (to->through || to->called) {

@@ -114,7 +114,9 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 			return RELOAD_AFTER;
 		[[fallthrough]];
 	case W_NONE:
-		if (s->own >> W_CALL & 1 && is_done(s, state) && s->has_reg && m->reg == s->ir->r)
+		/* what a call returns, or a number's lowest bits, is moved to where it is wanted */
+		if ((s->own >> W_CALL & 1 || s->ir->o == LJ_IR_TOBIT) && is_done(s, state) &&
+		    s->has_reg && m->reg == s->ir->r)
 			return RELOAD_AFTER;
 		if (is_done(s, state) && !is_constant_place(s->ir))
 			return 0;

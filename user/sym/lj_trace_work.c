@@ -107,8 +107,8 @@ static enum work two_byte(const struct x86_insn *in, uint8_t *reg)
 	case 0x11:
 	case 0x13:
 	case 0x7e:
-	case 0xd6:
-		*reg = 0xff;
+	case 0xd6: /* movd, 7e with 66: to a general register or memory */
+		*reg = in->op == 0x7e && in->word && !x86_is_mem(in) ? in->rm : 0xff;
 		return move_work(in, true);
 	case 0x2a:
 		return W_CVT;

@@ -132,6 +132,13 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 	return true;
 }
 
+/* Is a frame this function's, at no position? */
+static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame *function)
+{
+	return LB_FRAME_KIND(f) == kind_of(function) && LB_FRAME_PTR(f) == function->proto &&
+	       f->print == function->print && f->pc == LB_NO_PC;
+}
+
 int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		     const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
@@ -152,11 +159,17 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		return r;
 	n = (uint32_t)r;
 	if (!stands_on(rec, was, nwas)) {
-		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, and the
-		 * snapshot's function stands in its place until the next snapshot. */
-		if (n >= nwas || !was[nwas - 1].returned || !stands_on(rec, was, nwas - 1))
+		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, until
+		 * the next snapshot: the snapshot's function stands in its place; or it is that
+		 * frame's own, of which the snapshot does not say where it stands. */
+		if (!was[nwas - 1].returned)
 			return -ENOENT;
-		nwas--;
+		if (n < nwas && stands_on(rec, was, nwas - 1))
+			nwas--;
+		else if (is_without_pc(&stack->frame[0], &was[nwas - 1]))
+			nwas = 1;
+		else
+			return -ENOENT;
 	}
 	top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
 	low = LB_FRAME_FLAGS(&stack->frame[nwas - 1]) & (uint8_t)~LB_FRAME_THREAD;
