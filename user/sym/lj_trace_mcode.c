@@ -40,7 +40,7 @@ struct source {
 	const struct lj_ins *ir;
 	int32_t step;
 	uint32_t own;
-	bool has_reg, guard, may_guard, needs_own;
+	bool has_reg, guard, may_guard, needs_own, manifold;
 };
 
 /* Not what nobody uses, nor an operand of the instruction that does (ra_used). */
@@ -76,13 +76,24 @@ static bool jumps_to_exit(const struct lj_ins *ir)
 	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
 }
 
+/* A guard that a key is in a table, or not: it searches itself (asm_href). */
+static bool is_merged_search(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	return (ir->o == LJ_IR_EQ || ir->o == LJ_IR_NE) && ir->op1 >= LJ_REF_BIAS &&
+	       lj_ref_ok(t, ir->op1) && lj_ins_at(t, ir->op1)->o == LJ_IR_HREF &&
+	       !makes_code(lj_ins_at(t, ir->op1));
+}
+
 static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
 
+	bool searches = is_merged_search(t, ir);
+
 	s->ir = ir;
 	s->step = t->label[ref - LJ_REF_BIAS];
-	s->own = is_constant_place(ir) ? 0 : lj_work_own(ir);
+	s->own = is_constant_place(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
+	s->manifold = searches || lj_work_is_manifold(ir->o);
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
 	s->may_guard = may_jump_to_exit(ir);
@@ -125,12 +136,12 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 	case W_SPILL:
 		return is_done(s, state) ? SPILL_AFTER : 0;
 	case W_INSIDE:
-		return lj_work_is_manifold(s->ir->o) ? JUMP_AGAIN : FOREIGN;
+		return s->manifold ? JUMP_AGAIN : FOREIGN;
 	case W_JUMP:
 		*then = state | HAS_JUMP;
 		if (s->guard)
 			return state & HAS_JUMP ? JUMP_AGAIN : JUMP;
-		return lj_work_is_manifold(s->ir->o) || s->may_guard ? 0 : FOREIGN;
+		return s->manifold || s->may_guard ? 0 : FOREIGN;
 	default:
 		if (s->own >> m->work & 1) {
 			int w = state & HAS_OWN ? OWN_AGAIN : OWN;
@@ -146,7 +157,7 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 			return 0;
 		if (s->has_reg && m->reg == s->ir->r && m->work == W_SHIFT && state & HAS_OWN)
 			return UNTAG; /* a tagged pointer that was loaded */
-		if (lj_work_is_manifold(s->ir->o))
+		if (s->manifold)
 			return 0;
 		/* arithmetic on addresses and types */
 		if (m->work >= W_ADD && m->work <= W_SHIFT && !s->own)

@@ -237,7 +237,11 @@ uint32_t lj_work_own(const struct lj_ins *ir)
 	case LJ_IR_UREFO:
 	case LJ_IR_UREFC:
 		return W(LOAD) | W(LEA) | W(ADD);
+	case LJ_IR_HREF: /* the size of the hash, first */
+		return W(LOAD);
 	case LJ_IR_ALOAD ... LJ_IR_VLOAD:
+		if (ir->o == LJ_IR_SLOAD && ir->op2 & LJ_IRSLOAD_PARENT)
+			return 0; /* where the trace that this one grew from has it */
 		return W(LOAD) | (ir->o == LJ_IR_SLOAD || ir->o == LJ_IR_XLOAD ? W(CVT) : 0);
 	case LJ_IR_ASTORE ... LJ_IR_XSTORE:
 		return W(STORE);

@@ -57,6 +57,8 @@ enum lj_ir_kind {
 };
 enum lj_ir_operand { LJ_IRM_ref, LJ_IRM_lit, LJ_IRM_cst, LJ_IRM_none };
 
+#define LJ_IRSLOAD_PARENT 1 /* flag in operand 2 of SLOAD */
+
 /* As lj_ir_mode in the VM: operands, kind (enum lj_ir_kind), the weak flag inverted. */
 extern const uint8_t lj_ir_mode[LJ_IR__MAX];
 
