@@ -46,6 +46,14 @@ static const struct lj_tframe *entered(struct labels *l)
 	return to;
 }
 
+/* Which closure a frame's function is; NULL: not known. Its upvalues are its own. */
+static void set_function(struct labels *l, const struct lj_tframe *to, const struct value *closure)
+{
+	if (to->slot >= 0)
+		*lj_value_at(l, (uint32_t)to->slot) =
+			closure ? *closure : (struct value){.kind = VALUE_NONE, .by = -1};
+}
+
 /* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
  * cdata has its C type tells, before it is called. */
 void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
@@ -63,6 +71,8 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 	cur = l->cur;
 	to = entered(l);
 	l->cur = cur; /* what an index was looked up in comes before the guard */
+	if (to)
+		set_function(l, to, NULL);
 	for (i = 0; i < n && to; i++)
 		*lj_value_slot(l, to, i) = arg[i];
 }
@@ -187,12 +197,17 @@ static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
  */
 static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
+	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
 	const struct lj_tframe *to = entered(l);
 	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
 	int n = lj_calls_arguments(l, ins);
 
 	if (!to)
 		return false;
+	if (to->through || to->called)
+		set_function(l, to, NULL);
+	else
+		set_function(l, to, &called);
 	if (to->copied && (to->through || to->called)) {
 		no_arguments(l, to, -1);
 		return true;
@@ -230,9 +245,11 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 		return;
 	}
 	if (to->through || to->called) {
+		set_function(l, to, NULL);
 		no_arguments(l, to, -1);
 		return;
 	}
+	set_function(l, to, &called);
 	if (lj_calls_arguments(l, ins) >= 0 && !to->copied)
 		no_arguments(l, to, lj_calls_arguments(l, ins));
 	for (i = 0; i < n; i++)
