@@ -85,7 +85,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 			.kind = VALUE_NUM, .num = folded(which, b->num, c->num), .by = -1};
 		return;
 	}
-	l->divides = which == 3;
+	l->divides = which >= 3;
 	ref = lj_value_find(l, lj_step_is,
 			    which < 2 && c->kind == VALUE_NUM ? sums[which] : lj_trace_arith[which],
 			    b, c);

@@ -514,6 +514,24 @@ static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
 	return branch(p, a, a.pc + 2, target(a.pc + 1, jump), ins);
 }
 
+/*
+ * Was something recorded since the last snapshot, although no step was made? Then a loop is gone
+ * round first. But a comparison has a second one behind its operands (rec_comp_prep).
+ */
+static bool is_next_turn(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+	uint32_t ref = a.snap ? t->snap[a.snap - 1].ref : t->snap[a.snap].ref;
+
+	if (a.since != t->nsteps || lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP)
+		return false;
+	while (ref < t->snap[a.snap].ref &&
+	       (lj_ins_at(t, ref)->o == LJ_IR_NOP || lj_ins_at(t, ref)->o == LJ_IR_SLOAD))
+		ref++;
+	return ref < t->snap[a.snap].ref;
+}
+
 /* The next snapshot stands here. */
 static bool meet(struct path *p, struct at a)
 {
@@ -522,7 +540,7 @@ static bool meet(struct path *p, struct at a)
 	int32_t slot = f->slot;
 	struct label_mark mark;
 
-	if (!is_likely(p, a))
+	if (!is_likely(p, a) || is_next_turn(p, a))
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;
