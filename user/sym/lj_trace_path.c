@@ -300,6 +300,23 @@ static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint
 		       : slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
 }
 
+/*
+ * This is called: its guard is behind us. Where what was loaded before is taken for what is called,
+ * as a value, the recorder may have loaded it again, and guarded that: it is the next guard then.
+ */
+static void pass_guard(const struct path *p, struct at *a, const struct callee *callee)
+{
+	const struct func_guard *next = &p->calls.guards[a->guard];
+
+	if (callee->guard > a->guard)
+		a->guard = callee->guard;
+	else if (callee->guard && a->guard < p->calls.nguards && a->snap < p->t->npre &&
+		 next->ref < p->t->snap[a->snap].ref && next->key &&
+		 next->key == p->calls.guards[callee->guard - 1].key &&
+		 next->func.addr == callee->func.addr && next->func.code == callee->func.code)
+		a->guard++;
+}
+
 /* Into a Lua function. */
 static bool enter(struct path *p, struct at a, const struct callee *callee, uint32_t ins, bool tail)
 {
@@ -324,8 +341,7 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 	}
 	if (to.slot >= SLOTS)
 		to.slot = -1;
-	if (callee->guard > a.guard)
-		a.guard = callee->guard;
+	pass_guard(p, &a, callee);
 	frame = lj_frames_add(t, to);
 	if (frame >= 0 && try_way(p, a, 0, frame))
 		return true;
@@ -384,8 +400,7 @@ static bool call_this(struct path *p, struct at a, const struct callee *callee, 
 {
 	if (callee->func.code >= 0)
 		return enter(p, a, callee, ins, tail);
-	if (callee->guard > a.guard)
-		a.guard = callee->guard;
+	pass_guard(p, &a, callee);
 	return tail ? leave(p, a) : try_way(p, a, next, a.frame);
 }
 
