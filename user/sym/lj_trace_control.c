@@ -244,7 +244,8 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 		deliver(l, f, &made, 1, find_retf(l, f));
 		return;
 	}
-	if (to->through || to->called) {
+	/* pcall() is called now, not only still below */
+	if ((to->through && !f->through) || to->called) {
 		set_function(l, to, NULL);
 		no_arguments(l, to, -1);
 		return;

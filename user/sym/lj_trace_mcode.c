@@ -109,6 +109,16 @@ static bool is_done(const struct source *s, unsigned state)
 	return (state & HAS_OWN || !s->own) && (state & HAS_JUMP || !s->guard);
 }
 
+/* Behind a call: its result is moved to where it is wanted, and constants are loaded again that it
+ * took the registers from; behind TOBIT, the number's lowest bits are moved. */
+static bool is_left_behind(const struct source *s, const struct machine *m)
+{
+	bool calls = s->own >> W_CALL & 1;
+
+	return (calls && m->work == W_FCONST) ||
+	       ((calls || s->ir->o == LJ_IR_TOBIT) && s->has_reg && m->reg == s->ir->r);
+}
+
 /* How well m fits to s, of which `state` was seen; and what of it is seen with m. */
 static int fits(const struct source *s, unsigned state, const struct machine *m, unsigned *then)
 {
@@ -121,13 +131,8 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 	case W_RELOAD:
 		return is_done(s, state) && state & HAS_OWN ? RELOAD_AFTER : 0;
 	case W_FCONST:
-		if (s->own >> W_CALL & 1 && is_done(s, state))
-			return RELOAD_AFTER;
-		[[fallthrough]];
 	case W_NONE:
-		/* what a call returns, or a number's lowest bits, is moved to where it is wanted */
-		if ((s->own >> W_CALL & 1 || s->ir->o == LJ_IR_TOBIT) && is_done(s, state) &&
-		    s->has_reg && m->reg == s->ir->r)
+		if (is_done(s, state) && is_left_behind(s, m))
 			return RELOAD_AFTER;
 		if (is_done(s, state) && !is_constant_place(s->ir))
 			return 0;

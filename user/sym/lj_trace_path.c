@@ -330,7 +330,9 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 		.code = (uint32_t)callee->func.code,
 		.callpc = tail ? f->callpc : a.pc,
 		.func = callee->func.addr,
-		.through = callee->through,
+		.through = callee->through ? callee->through
+			   : tail	   ? f->through
+					   : 0,
 		.called = callee->called,
 	};
 	int frame, n = arguments(p, ins, callee);
@@ -341,6 +343,8 @@ static bool enter(struct path *p, struct at a, const struct callee *callee, uint
 	}
 	if (to.slot >= SLOTS)
 		to.slot = -1;
+	if (tail && f->through && callee->through) /* one in the other's place: not told */
+		return false;
 	pass_guard(p, &a, callee);
 	frame = lj_frames_add(t, to);
 	if (frame >= 0 && try_way(p, a, 0, frame))
