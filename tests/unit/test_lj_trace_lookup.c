@@ -160,9 +160,9 @@ Test(lj_trace_lookup, nothing_in_common, .init = start)
 	s.places[0].step = 4;
 	cr_expect_eq(look(0), -ENOENT, "no such step");
 	s.places[0].step = 0;
-	s.snap.step = -1;
+	s.snap.step = s.snap.frame = -1;
 	cr_expect_eq(look(0), -ENOENT, "a snapshot that was not met");
-	s.snap.step = 0;
+	s.snap.step = s.snap.frame = 0;
 	s.snap.pc = 1;
 	cr_expect_eq(look(0), -ENOENT, "no bytecode");
 }

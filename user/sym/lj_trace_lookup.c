@@ -15,19 +15,6 @@ static const struct lj_tsnap *snapshot_of(const struct lj_trace *t, uint32_t mco
 	return &t->snap[i];
 }
 
-/* In which frame a snapshot stands: those of a loop's body are copies of recorded ones. -1: not
- * known. */
-static int frame_of(const struct lj_trace *t, const struct lj_tsnap *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < t->npre; i++)
-		if (t->snap[i].step >= 0 && t->snap[i].pc == s->pc && t->snap[i].slot == s->slot &&
-		    (s == &t->snap[i] || s >= &t->snap[t->npre]))
-			return t->snap[i].frame;
-	return -1;
-}
-
 /* Frames from one down, as they are told, and which of the trace's each is. */
 struct chain {
 	struct lj_trace_frame *out;
@@ -110,7 +97,6 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 	struct chain here = {.out = is}, below = {.out = was};
 	uint32_t lo = 0, hi = t->nplaces, pc, i;
 	int32_t step;
-	int frame;
 
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
@@ -121,10 +107,10 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 			hi = mid;
 	}
 	step = lo ? t->places[lo - 1].step : -1;
-	frame = frame_of(t, s);
-	if (step < 0 || step >= (int32_t)t->nsteps || frame < 0 || lj_trace_code(t, s->pc, &pc) < 0)
+	if (step < 0 || step >= (int32_t)t->nsteps || s->frame < 0 ||
+	    lj_trace_code(t, s->pc, &pc) < 0)
 		return -ENOENT;
-	follow(t, frame, pc, &below);
+	follow(t, s->frame, pc, &below);
 	follow(t, (int)t->steps[step].frame, t->steps[step].pc, &here);
 	/* both stand on the same frame at last */
 	for (i = 0; i < below.n; i++) {

@@ -58,24 +58,27 @@ static uint32_t find_like(const struct lj_trace *t, uint32_t from, uint32_t to,
 	return best;
 }
 
+/* Does it store what this load would have? */
+static bool is_store_of(const struct lj_ins *ir, const struct lj_ins *load)
+{
+	return load->o >= LJ_IR_ALOAD && load->o <= LJ_IR_XLOAD &&
+	       ir->o == load->o + (LJ_IR_ASTORE - LJ_IR_ALOAD) && ir->op1 == load->op1;
+}
+
 /* A load that is not there: its value is that of the last store to the same place. 0: there is
  * none. */
 static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const struct lj_ins *load)
 {
 	uint32_t ref;
 
-	if (load->o < LJ_IR_ALOAD || load->o > LJ_IR_XLOAD)
-		return 0;
-	for (ref = before; ref-- > LJ_REF_BIAS + 1;) {
-		const struct lj_ins *ir = lj_ins_at(t, ref);
-
-		if (ir->o == load->o + (LJ_IR_ASTORE - LJ_IR_ALOAD) && ir->op1 == load->op1)
-			return ir->op2;
-	}
+	for (ref = before; ref-- > LJ_REF_BIAS + 1;)
+		if (is_store_of(lj_ins_at(t, ref), load))
+			return lj_ins_at(t, ref)->op2;
 	return 0;
 }
 
-/* The last that is equal to load `ref`, and was recorded after it; 0: none. */
+/* The last that is equal to load `ref`, and was recorded after it; 0: none, or what it loads is
+ * stored anew behind it. */
 static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 {
 	const struct lj_ins *load = lj_ins_at(t, ref);
@@ -86,6 +89,8 @@ static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 
 		if (ir->o == load->o && ir->op1 == load->op1 && ir->op2 == load->op2)
 			return i;
+		if (is_store_of(ir, load))
+			return 0;
 	}
 	return 0;
 }
@@ -104,13 +109,16 @@ static uint32_t count_same(const struct lj_trace *t, uint32_t from, uint32_t to,
 	return n;
 }
 
-/* Of stores of one value to one place the loop has the last ones: others are gone where one
- * follows (lj_opt_dse). */
-static bool is_stored_again(const struct lj_trace *t, uint32_t ref, uint32_t next)
+/*
+ * Of stores of one value to one place the loop has the last ones: others are gone where one follows
+ * (lj_opt_dse). Of loads from one place, too: the first has what the turn before stored there.
+ */
+static bool is_gone(const struct lj_trace *t, uint32_t ref, uint32_t next)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
+	bool stores = ir->o >= LJ_IR_ASTORE && ir->o <= LJ_IR_XSTORE;
 
-	return ir->o >= LJ_IR_ASTORE && ir->o <= LJ_IR_XSTORE &&
+	return (stores || stored_last(t, next, ir)) &&
 	       count_same(t, ref, t->loopref, ir) > count_same(t, next, t->nins, ir);
 }
 
@@ -161,11 +169,14 @@ int lj_trace_label_loop(struct lj_trace *t)
 		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
 		if (normal)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
+		if (same && is_gone(t, ref, next)) {
+			to = stored_last(t, next, &want);
+			subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
+			continue;
+		}
 		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L &&
 		    (next >= t->nins || !likeness(t, next, &want)))
 			to = loaded_again(t, ref);
-		if (same && is_stored_again(t, ref, next))
-			continue; /* it has no result */
 		if (!to) {
 			to = find_like(t, next, next + COPY_AHEAD, &want, 2);
 			if (!to)

@@ -59,13 +59,21 @@ static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap
 	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
 }
 
+/* The link of the frame on which a snapshot stands; 0: it is on the stack. */
+static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
+{
+	uint32_t ref = lj_snap_entry(s, (uint32_t)s->slot + 1) & 0xffff;
+
+	return lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
+}
+
 /* Does the snapshot have this frame be called from where it was? A function may be called twice, at
  * the same slot. */
 static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
 {
 	const struct lj_tframe *f = &t->frames[frame];
-	uint32_t ref = lj_snap_entry(s, (uint32_t)s->slot + 1) & 0xffff, pos;
-	uint64_t link = lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
+	uint64_t link = link_of(t, s);
+	uint32_t pos;
 	int code = link & 3 ? -1 : lj_trace_code(t, link, &pos);
 
 	return f->parent < 0 || code < 0 ||
@@ -684,6 +692,18 @@ static int go(struct path *p, bool strict)
 	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
 }
 
+/* The snapshots of a loop's body are copies of recorded ones: they stand on the same frames. */
+static void place_copies(struct lj_trace *t)
+{
+	uint32_t i, k;
+
+	for (i = t->npre; i < t->nsnap; i++)
+		for (k = 0; k < t->npre && t->snap[i].frame < 0; k++)
+			if (t->snap[k].pc == t->snap[i].pc && t->snap[k].slot == t->snap[i].slot &&
+			    link_of(t, &t->snap[k]) == link_of(t, &t->snap[i]))
+				t->snap[i].frame = t->snap[k].frame;
+}
+
 int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
 		  uint64_t g, const struct lj_ffnames *names)
 {
@@ -711,5 +731,8 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 		r = go(p, false);
 	if (!r && !limited.left) /* what could not be read was taken for not known */
 		r = -EBADMSG;
-	return r ? r : lj_labels_finish(l);
+	if (r)
+		return r;
+	place_copies(t);
+	return lj_labels_finish(l);
 }

@@ -100,6 +100,34 @@ function W.protected(n)
   sink(x)
 end
 
+-- a method that is looked up again, behind a store which may have been to its place; and one in another's place,
+-- still below pcall()
+local machine, keys = {}, {"even", "odd"}
+machine.__index = machine
+function machine:half() --@ half
+  self.x = 2 / (3 / (5 / self.x)) --= 6, of two calls
+end
+function machine:double() --@ double
+  self.x = 2 / (3 / self.x) --= 2
+end
+function machine:rest() --@ rest
+  self.x = 2 / (3 / (5 / (3 / (2 / (5 / (7 / (11 / (13 / (11 / (7 / (13 / self.x))))))))))) * 1.5 --= 12
+end
+function machine:step(key)
+  self:half()
+  self.seen[key] = self.x
+  self:half()
+  return self:rest()
+end
+function W.tailed(n)
+  local m = setmetatable({x = 1.5, seen = {}}, machine)
+  for i = 1, n do
+    pcall(m.step, m, keys[i % 2 + 1]) -- rest
+    m:double()
+  end
+  sink(m.x)
+end
+
 local function pass(f, ...)
   return f(...)
 end
