@@ -256,6 +256,9 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"no_keys", tr_no_keys},
 	{"first_exit", tr_first_exit},
 	{"new_key", tr_new_key},
+	{"left_behind", tr_left_behind},
+	{"gc_check", tr_gc_check},
+	{"index_sum", tr_index_sum},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);
 _Static_assert(sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]) <= LJ_TRACED_ROWS, "rows");

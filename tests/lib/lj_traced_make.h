@@ -88,5 +88,8 @@ void tr_characters(struct lj_traced *t);
 void tr_looked_up_again(struct lj_traced *t);
 void tr_no_keys(struct lj_traced *t);
 void tr_new_key(struct lj_traced *t);
+void tr_left_behind(struct lj_traced *t);
+void tr_gc_check(struct lj_traced *t);
+void tr_index_sum(struct lj_traced *t);
 
 #endif
