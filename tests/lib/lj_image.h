@@ -40,7 +40,7 @@ struct lj_image {
 	struct mem_image mem; /* hand &mem.mem to mem_read() */
 	struct lj_layout lj;
 	uint8_t *heap, *cstack, *vm, *mcode; /* the bytes, owned by mem */
-	size_t used;		     /* of the heap */
+	size_t used;			     /* of the heap */
 	uint64_t g, main_L;
 	uint64_t sp; /* of the C stack */
 	uint64_t traces;

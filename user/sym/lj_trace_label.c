@@ -41,8 +41,8 @@ static uint32_t find_sum(struct labels *l, const struct value *b, double c)
 	sum = lj_value_sum(t, of);
 	sum.ofs += c;
 	if (!sum.ofs)
-		return sum.base;
-	l->visits += l->hi - LJ_REF_BIAS;
+		return sum.base > LJ_REF_BIAS && lj_ref_ok(t, sum.base) ? sum.base : 0;
+	l->visits += SUM_VISITS * (l->hi - LJ_REF_BIAS);
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
 		struct lj_sum is;
 

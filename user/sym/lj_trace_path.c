@@ -551,7 +551,7 @@ static bool is_next_turn(const struct path *p, struct at a)
 	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
 	uint32_t ref = a.snap ? t->snap[a.snap - 1].ref : t->snap[a.snap].ref;
 
-	if (a.since != t->nsteps || lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP)
+	if (a.since != t->nsteps || a.pc >= c->sizebc || lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP)
 		return false;
 	while (ref < t->snap[a.snap].ref &&
 	       (lj_ins_at(t, ref)->o == LJ_IR_NOP || lj_ins_at(t, ref)->o == LJ_IR_SLOAD))

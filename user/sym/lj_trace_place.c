@@ -185,7 +185,8 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 /* What another step loaded or stored is not loaded again. */
 static void note_forwarded(struct labels *l, const struct value *v)
 {
-	if (v->kind == VALUE_REF ? v->ref > LJ_REF_BIAS && *lj_label_of(l->t, v->ref) >= 0 &&
+	if (v->kind == VALUE_REF ? v->ref > LJ_REF_BIAS && lj_ref_ok(l->t, v->ref) &&
+					   *lj_label_of(l->t, v->ref) >= 0 &&
 					   *lj_label_of(l->t, v->ref) != l->step
 				 : v->kind != VALUE_NONE)
 		l->t->steps[l->step].folded = true;

@@ -581,7 +581,7 @@ static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wante
 	uint32_t ref;
 
 	if (r->from < r->to)
-		l->visits += r->to - r->from;
+		l->visits += (r->to - r->from) * (l->index ? SUM_VISITS : 1);
 	for (ref = r->from; ref < r->to; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 

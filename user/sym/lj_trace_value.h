@@ -121,6 +121,8 @@ struct lj_sum {
 	double ofs;
 };
 
+#define SUM_VISITS 4 /* what it takes to look at one, as instructions that are looked at */
+
 /* What additions of constants make of a reference; integers of numbers are the same. */
 struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref);
 
