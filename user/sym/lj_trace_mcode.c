@@ -87,7 +87,6 @@ static bool is_merged_search(const struct lj_trace *t, const struct lj_ins *ir)
 static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
-
 	bool searches = is_merged_search(t, ir);
 
 	s->ir = ir;
