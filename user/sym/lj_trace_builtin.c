@@ -270,10 +270,7 @@ static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins
 		       struct value results[RESULTS])
 {
 	uint32_t a = lj_bc_a(ins), i, ref;
-	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 
-	if (!name || strcmp(name, "string.byte") != 0 || lj_calls_arguments(l, ins) < 3)
-		return;
 	for (i = 1; i < RESULTS && i + 1 < lj_bc_b(ins); i++) {
 		ref = find_character(l, lj_value_slot(l, f, a + 2), lj_value_slot(l, f, a + 3), i);
 		if (ref)
@@ -284,6 +281,7 @@ static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
+	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 	struct value results[RESULTS];
 
 	if (lj_bc_op(ins) == LJ_BC_ITERC && step_ipairs(l, f, ins))
@@ -292,12 +290,12 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		lj_value_forget(l, &results[i]);
 	if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN) {
 		results[0] = lj_step_made(l, f, ins);
-		find_bytes(l, f, ins, results);
+		if (name && !strcmp(name, "string.byte") && lj_calls_arguments(l, ins) >= 3)
+			find_bytes(l, f, ins, results);
 	}
 	for (i = 0; i < RESULTS && i + 1 < lj_bc_b(ins); i++)
 		*lj_value_slot(l, f, a + i) = results[i];
 	if (!lj_bc_b(ins)) {
-		const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 		bool one = name && returns_one(name, lj_calls_arguments(l, ins));
 
 		*lj_value_slot(l, f, a) = results[0];

@@ -10,14 +10,6 @@ static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
 }
 
-/* The pc of a function; its other field that traces load is a table, of globals. */
-static bool is_pc_of(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
-{
-	(void)t;
-	(void)unused;
-	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) != LJ_IRT_TAB;
-}
-
 /* A guard that what is called is what was called: the function, or one of its prototype. */
 static void find_guard(struct labels *l, struct value *called)
 {
@@ -28,7 +20,7 @@ static void find_guard(struct labels *l, struct value *called)
 		lj_step_metatable(l, lj_value_ref(l, called));
 	if (called->kind == VALUE_NONE || lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
 		return;
-	pc = lj_value_find(l, is_pc_of, 0, called, NULL);
+	pc = lj_value_find(l, lj_step_is_field, false, called, NULL);
 	if (pc)
 		lj_step_through(l, OPS(EQ), pc, NULL);
 }
@@ -204,10 +196,7 @@ static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t in
 
 	if (!to)
 		return false;
-	if (to->through || to->called)
-		set_function(l, to, NULL);
-	else
-		set_function(l, to, &called);
+	set_function(l, to, to->through || to->called ? NULL : &called);
 	if (to->copied && (to->through || to->called)) {
 		no_arguments(l, to, -1);
 		return true;

@@ -57,6 +57,19 @@ static uint32_t find_sum(struct labels *l, const struct value *b, double c)
 	return 0;
 }
 
+/* A constant is added, or subtracted: or its opposite the other way round. */
+static uint32_t find_constant_sum(struct labels *l, struct value *b, struct value *c,
+				  bool subtracts)
+{
+	static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
+	struct value negative = lj_value_number(-c->num);
+	uint32_t ref = lj_value_find(l, lj_step_is, sums[subtracts], b, c);
+
+	if (!ref)
+		ref = lj_value_find(l, lj_step_is, sums[!subtracts], b, &negative);
+	return ref ? ref : find_sum(l, b, subtracts ? -c->num : c->num);
+}
+
 static double folded(uint32_t which, double b, double c)
 {
 	switch (which) {
@@ -76,7 +89,6 @@ static double folded(uint32_t which, double b, double c)
 static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
 		       uint32_t which)
 {
-	static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 	uint32_t ref, r;
 
 	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
@@ -86,17 +98,10 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	l->divides = which >= 3;
-	ref = lj_value_find(l, lj_step_is,
-			    which < 2 && c->kind == VALUE_NUM ? sums[which] : lj_trace_arith[which],
-			    b, c);
+	ref = which < 2 && c->kind == VALUE_NUM
+		      ? find_constant_sum(l, b, c, which)
+		      : lj_value_find(l, lj_step_is, lj_trace_arith[which], b, c);
 	l->divides = false;
-	if (!ref && which < 2 && c->kind == VALUE_NUM) {
-		struct value negative = lj_value_number(-c->num);
-
-		ref = lj_value_find(l, lj_step_is, sums[!which], b, &negative);
-	}
-	if (!ref && which < 2 && c->kind == VALUE_NUM)
-		ref = find_sum(l, b, which ? -c->num : c->num);
 	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
 		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
 		if (ref)

@@ -46,17 +46,16 @@ struct value lj_step_loaded(struct labels *l, uint32_t at)
 	return v;
 }
 
-static bool is_metatable_of(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
+bool lj_step_is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set is_table)
 {
 	(void)t;
-	(void)unused;
-	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == LJ_IRT_TAB;
+	return ir->o == LJ_IR_FLOAD && ((ir->t & LJ_IRT_TYPE) == LJ_IRT_TAB) == !!is_table;
 }
 
 void lj_step_metatable(struct labels *l, uint32_t obj)
 {
 	struct value table = {.kind = VALUE_REF, .ref = obj, .by = -1};
-	uint32_t ref = obj ? lj_value_find(l, is_metatable_of, 0, &table, NULL) : 0;
+	uint32_t ref = obj ? lj_value_find(l, lj_step_is_field, true, &table, NULL) : 0;
 
 	if (ref >= l->lo && *lj_label_of(l->t, ref) == l->step)
 		lj_step_through(l, OPS(EQ) | OPS(NE), ref, NULL);

@@ -16,6 +16,10 @@ enum {
 /* One of a set of operations (a wanted_fn). */
 bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set);
 
+/* An object's field is loaded that is a table, or one that is none (a wanted_fn): of a table its
+ * metatable, of a function its globals; or its pc. */
+bool lj_step_is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set is_table);
+
 /* What goes through reference `ref`: a load or a store. 0: none. */
 uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct value *stored);
 
