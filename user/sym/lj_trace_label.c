@@ -313,6 +313,25 @@ static struct value snapshot_value(const struct labels *l, uint32_t ref)
 	return v;
 }
 
+bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++) {
+		uint32_t slot = s->map[i] >> 24, ref = s->map[i] & 0xffff;
+		const struct value *v;
+		struct value c;
+
+		if (slot >= l->top || s->map[i] & LJ_SNAP_FRAME)
+			continue;
+		v = &l->slot[slot];
+		if (v->kind == VALUE_NUM && lj_value_constant(l->t, ref, &c) &&
+		    c.kind == VALUE_NUM && c.num != v->num && c.num == c.num)
+			return true;
+	}
+	return false;
+}
+
 /* All that is live is in a snapshot. */
 void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 {
@@ -385,9 +404,12 @@ int lj_labels_finish(struct labels *l)
 	uint32_t i, ref;
 	int r;
 
-	/* from a guarded branch's snapshot to the guard: the branch's own */
+	/* from a guarded branch's snapshot to the guard: the branch's own; one whose bounds are
+	 * constant has no guard */
 	for (i = 0; i < t->npre; i++)
 		for (ref = t->snap[i].ref; t->snap[i].inside && ref < t->nins; ref++) {
+			if (*lj_label_of(t, ref) > t->snap[i].step)
+				break;
 			*lj_label_of(t, ref) = t->snap[i].step;
 			if (lj_ins_at(t, ref)->t & LJ_IRT_GUARD)
 				break;

@@ -16,6 +16,10 @@ void lj_labels_begin(struct labels *l);
 /* Goes the next step. The one after it is instruction next_pc of next_frame; -1: there is none. */
 void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc);
 
+/* Has the snapshot a slot's number, and it is another? Then it does not stand here: it was taken in
+ * another turn of a loop. */
+bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s);
+
 /* Takes the values that a snapshot has, which stands before the next step. */
 void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s);
 

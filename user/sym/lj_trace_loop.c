@@ -58,6 +58,28 @@ static uint32_t find_like(const struct lj_trace *t, uint32_t from, uint32_t to,
 	return best;
 }
 
+/* Stores, allocations and their like are copied one by one. */
+static bool has_effect(const struct lj_ins *ir)
+{
+	return lj_ir_kind(ir->o) == LJ_IRK_S || lj_ir_kind(ir->o) == LJ_IRK_A;
+}
+
+/*
+ * The copy of an instruction, at `next` or behind it; 0: it has none. In between are what others
+ * were folded into, but nothing that has an effect: that would be the copy of one that comes first.
+ */
+static uint32_t find_copy(const struct lj_trace *t, uint32_t next, const struct lj_ins *want)
+{
+	uint32_t end = next, ahead = next + COPY_AHEAD, to;
+
+	while (end < ahead && end < t->nins && !has_effect(lj_ins_at(t, end)))
+		end++;
+	to = find_like(t, next, end + 1, want, 2);
+	if (!to && has_effect(want))
+		to = find_like(t, end, ahead, want, 2);
+	return to ? to : find_like(t, next, next + 2, want, 1);
+}
+
 /* Does it store what this load would have? */
 static bool is_store_of(const struct lj_ins *ir, const struct lj_ins *load)
 {
@@ -178,9 +200,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 		    (next >= t->nins || !likeness(t, next, &want)))
 			to = loaded_again(t, ref);
 		if (!to) {
-			to = find_like(t, next, next + COPY_AHEAD, &want, 2);
-			if (!to)
-				to = find_like(t, next, next + 2, &want, 1);
+			to = find_copy(t, next, &want);
 			if (to) {
 				*lj_label_of(t, to) = *lj_label_of(t, ref);
 				next = to + 1;

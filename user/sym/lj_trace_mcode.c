@@ -76,18 +76,20 @@ static bool jumps_to_exit(const struct lj_ins *ir)
 	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
 }
 
-/* A guard that a key is in a table, or not: it searches itself (asm_href). */
-static bool is_merged_search(const struct lj_trace *t, const struct lj_ins *ir)
+/* A guard that a key is in a table, or not, directly behind the search: it searches itself, and the
+ * other makes no code (asm_fuseequal). */
+static bool is_merged_search(const struct lj_trace *t, uint32_t ref)
 {
-	return (ir->o == LJ_IR_EQ || ir->o == LJ_IR_NE) && ir->op1 >= LJ_REF_BIAS &&
-	       lj_ref_ok(t, ir->op1) && lj_ins_at(t, ir->op1)->o == LJ_IR_HREF &&
-	       !makes_code(lj_ins_at(t, ir->op1));
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	return (ir->o == LJ_IR_EQ || ir->o == LJ_IR_NE) && ref > LJ_REF_BIAS + 1 &&
+	       ir->op1 == ref - 1 && lj_ins_at(t, ref - 1)->o == LJ_IR_HREF;
 }
 
 static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
-	bool searches = is_merged_search(t, ir);
+	bool searches = is_merged_search(t, ref);
 
 	s->ir = ir;
 	s->step = t->label[ref - LJ_REF_BIAS];
@@ -335,7 +337,8 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	if (!m || !s || !owner || !jumps)
 		return -ENOMEM;
 	for (ref = first; ref < end; ref++)
-		if (makes_code(lj_ins_at(t, ref)))
+		if (makes_code(lj_ins_at(t, ref)) &&
+		    !(ref + 1 < t->nins && is_merged_search(t, ref + 1)))
 			source_of(t, ref, &s[ns++]);
 	for (j = 1; j < ns; j++)
 		one = one && s[j].step == s[0].step;

@@ -567,7 +567,8 @@ static bool meet(struct path *p, struct at a)
 	int32_t slot = f->slot;
 	struct label_mark mark;
 
-	if (!is_likely(p, a) || is_next_turn(p, a))
+	if (!is_likely(p, a) || is_next_turn(p, a) ||
+	    (p->strict && lj_label_contradicts(p->calls.l, s)))
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;
