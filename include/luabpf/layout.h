@@ -166,6 +166,7 @@ enum {
 	LJ_SNAP_SIZE = 12,
 };
 #define LJ_SNAP_FRAME 0x010000u /* the slot holds a frame link */
+#define LJ_SNAP_CONT 0x020000u	/* ... a continuation, or its pc */
 #define LJ_IRT_PROTO 7
 #define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
 

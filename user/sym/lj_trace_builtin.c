@@ -145,13 +145,16 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 static struct value not_converted(struct labels *l, const struct value *arg)
 {
 	uint32_t ref = lj_step_next(l, LJ_IR_TOBIT);
+	struct value number = *arg;
 
 	if (ref)
 		lj_value_settle(l, ref);
 	else
 		l->t->steps[l->step].folded = true;
-	if (lj_value_type(l, arg) == LJ_IRT_INT)
-		return *arg;
+	if (lj_value_type(l, arg) == LJ_IRT_INT) {
+		lj_value_learn(l, &number, lj_value_ref(l, arg));
+		return number;
+	}
 	return (struct value){.kind = VALUE_NONE, .by = l->step};
 }
 

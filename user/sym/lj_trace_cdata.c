@@ -112,6 +112,18 @@ void lj_step_ctype(struct labels *l, struct value *cdata)
 		lj_step_through(l, OPS(EQ), at, NULL);
 }
 
+/* What is loaded as one of these is made a number at once (crec_tv_ct). */
+static void made_number(struct labels *l, struct value *v)
+{
+	uint8_t type = lj_value_type(l, v);
+	uint32_t ref = 0;
+
+	if (v->kind == VALUE_REF && (type == LJ_IRT_FLOAT || type == LJ_IRT_U32))
+		ref = lj_step_through(l, OPS(CONV), v->ref, NULL);
+	if (ref)
+		lj_value_set(v, ref);
+}
+
 /* A field or an element of a cdata, or a method of its type. False: none of these. */
 bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst)
 {
@@ -141,5 +153,6 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct v
 		return true;
 	}
 	*dst = lj_step_loaded(l, at);
+	made_number(l, dst);
 	return true;
 }

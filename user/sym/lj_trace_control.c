@@ -272,7 +272,8 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	case LJ_BC_FORL:
 	case LJ_BC_IFORL: /* the index grows */
 		by = lj_value_slot(l, f, a + 2);
-		if (va->kind == VALUE_NUM && by->kind == VALUE_NUM)
+		l->t->steps[l->step].folded = va->kind == VALUE_NUM && by->kind == VALUE_NUM;
+		if (l->t->steps[l->step].folded)
 			va->num += by->num;
 		else
 			lj_step_result(l, va,

@@ -74,6 +74,8 @@ static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool
 
 	/* a built-in function may become anything */
 	*many = lj_bc_is_call(ins);
+	if (lj_bc_is_sum(ins) && lj_is_narrowed(lj_ins_at(t, ref)))
+		return 0;
 	return made_by(t, step) >> lj_ins_at(t, ref)->o & 1 ? *many ? 1 : 2 : 0;
 }
 

@@ -57,17 +57,49 @@ static uint32_t find_sum(struct labels *l, const struct value *b, double c)
 	return 0;
 }
 
+/*
+ * Arithmetic is done with numbers, or with integers that are checked for overflow. Integers that
+ * are not are what an index, or an operand of bit operations, is made of where it is used
+ * (lj_opt_narrow.c).
+ */
+static bool is_arith(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	return lj_step_is(t, ir, set) && !lj_is_narrowed(ir);
+}
+
 /* A constant is added, or subtracted: or its opposite the other way round. */
-static uint32_t find_constant_sum(struct labels *l, struct value *b, struct value *c,
-				  bool subtracts)
+static uint32_t find_constant_sum(struct labels *l, wanted_fn wanted, struct value *b,
+				  struct value *c, bool subtracts)
 {
 	static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 	struct value negative = lj_value_number(-c->num);
-	uint32_t ref = lj_value_find(l, lj_step_is, sums[subtracts], b, c);
+	uint32_t ref = lj_value_find(l, wanted, sums[subtracts], b, c);
 
-	if (!ref)
-		ref = lj_value_find(l, lj_step_is, sums[!subtracts], b, &negative);
-	return ref ? ref : find_sum(l, b, subtracts ? -c->num : c->num);
+	return ref ? ref : lj_value_find(l, wanted, sums[!subtracts], b, &negative);
+}
+
+/* The sum or the product, as far as the trace has it. */
+static uint32_t find_arith(struct labels *l, wanted_fn wanted, struct value *b, struct value *c,
+			   uint32_t which)
+{
+	return which < 2 && c->kind == VALUE_NUM
+		       ? find_constant_sum(l, wanted, b, c, which)
+		       : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
+}
+
+/* What will be used of it, where only what was made of it by narrowing is left. That belongs to its
+ * use. */
+static uint32_t find_narrowed(struct labels *l, struct value *b, struct value *c, uint32_t which)
+{
+	uint32_t ref = 0;
+
+	l->peeks = true;
+	if (which < 2 && b->kind != VALUE_NONE && c->kind != VALUE_NONE)
+		ref = find_arith(l, lj_step_is, b, c, which);
+	if (!ref && which < 2 && c->kind == VALUE_NUM)
+		ref = find_sum(l, b, which ? -c->num : c->num);
+	l->peeks = false;
+	return ref;
 }
 
 static double folded(uint32_t which, double b, double c)
@@ -98,10 +130,10 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	l->divides = which >= 3;
-	ref = which < 2 && c->kind == VALUE_NUM
-		      ? find_constant_sum(l, b, c, which)
-		      : lj_value_find(l, lj_step_is, lj_trace_arith[which], b, c);
+	ref = find_arith(l, is_arith, b, c, which);
 	l->divides = false;
+	if (!ref)
+		ref = find_narrowed(l, b, c, which);
 	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
 		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
 		if (ref)
@@ -313,6 +345,8 @@ static struct value snapshot_value(const struct labels *l, uint32_t ref)
 	return v;
 }
 
+#define LINKS (LJ_SNAP_FRAME | LJ_SNAP_CONT) /* slots that hold no values */
+
 bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
 {
 	uint32_t i;
@@ -322,7 +356,7 @@ bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
 		const struct value *v;
 		struct value c;
 
-		if (slot >= l->top || s->map[i] & LJ_SNAP_FRAME)
+		if (slot >= l->top || s->map[i] & LINKS)
 			continue;
 		v = &l->slot[slot];
 		if (v->kind == VALUE_NUM && lj_value_constant(l->t, ref, &c) &&
@@ -340,7 +374,7 @@ void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 	for (i = 0; i < s->nent; i++) {
 		uint32_t slot = s->map[i] >> 24, ref = s->map[i] & 0xffff;
 
-		if (slot >= SLOTS || (s->map[i] & LJ_SNAP_FRAME) || !lj_ref_ok(l->t, ref))
+		if (slot >= SLOTS || (s->map[i] & LINKS) || !lj_ref_ok(l->t, ref))
 			continue;
 		if (ref > LJ_REF_BIAS)
 			lj_value_learn(l, lj_value_at(l, slot), ref);

@@ -125,7 +125,7 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 {
 	*then = state;
 	if (s->ir->o == LJ_IR_LOOP || s->ir->o == LJ_IR_PHI)
-		return m->work == W_NONE || m->work == W_SPILL ? TURN : FOREIGN;
+		return m->turns || m->work == W_SPILL ? TURN : m->work == W_NONE ? 0 : FOREIGN;
 	switch (m->work) {
 	case W_GC:
 		return 0;
@@ -301,6 +301,7 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 {
 	struct x86_insn in;
 	uint32_t at, i;
+	uint8_t moved = 0xff, before = 0xff;
 
 	*nm = 0;
 	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
@@ -312,6 +313,10 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 		m[*nm].ofs = at;
 		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
 		m[*nm].of_vm = x86_is_mem(&in) && in.base == 14;
+		m[*nm].turns = lj_work_moves(&in, &moved);
+		if (*nm && m[*nm - 1].turns && m[*nm].reg == before && !m[*nm].turns)
+			m[*nm - 1].turns = false;
+		before = moved;
 		++*nm;
 	}
 	for (i = 0; i < *nm; i++)

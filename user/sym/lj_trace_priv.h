@@ -106,6 +106,12 @@ static inline bool lj_is_uref(const struct lj_ins *ir)
 	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
 }
 
+/* An addition or subtraction of integers that is not checked for overflow. */
+static inline bool lj_is_narrowed(const struct lj_ins *ir)
+{
+	return (ir->o == LJ_IR_ADD || ir->o == LJ_IR_SUB) && (ir->t & LJ_IRT_TYPE) == LJ_IRT_INT;
+}
+
 /* The end of what was recorded: behind it lie a loop's copies of that. */
 static inline uint32_t lj_recorded_end(const struct lj_trace *t)
 {

@@ -410,6 +410,9 @@ static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
 			break;
 		at = ir->op1;
 	}
+	for (at = ref; n-- > 0 && lj_is_narrowed(lj_ins_at(l->t, at));
+	     at = lj_ins_at(l->t, at)->op1)
+		lj_value_settle(l, at);
 	return ref;
 }
 
@@ -468,7 +471,7 @@ void lj_value_settle(struct labels *l, uint32_t ref)
 {
 	uint8_t o;
 
-	if (ref < l->lo || ref >= l->hi || *lj_label_of(l->t, ref) >= 0)
+	if (l->peeks || ref < l->lo || ref >= l->hi || *lj_label_of(l->t, ref) >= 0)
 		return;
 	settle(l, ref, l->step);
 	if (ref >= l->cur)

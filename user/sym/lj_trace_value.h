@@ -59,6 +59,7 @@ struct labels {
 	uint32_t cur;		/* all below are settled */
 	bool divides;		/* a product by the reciprocal will do */
 	bool index;		/* it is looked up in a table */
+	bool peeks;		/* what is found stays nobody's */
 	bool keyed;		/* a string tells an access: its table need not be known */
 
 	uint32_t *newrefs; /* all NEWREFs, in order */

@@ -183,6 +183,14 @@ enum work lj_work_of(const struct x86_insn *in, uint8_t *reg)
 	}
 }
 
+bool lj_work_moves(const struct x86_insn *in, uint8_t *from)
+{
+	if (x86_is_mem(in))
+		return false;
+	*from = in->map == 1 ? in->rm + 16 : in->op == 0x89 ? in->reg : in->rm;
+	return in->map ? in->map == 1 && in->op == 0x28 : in->op == 0x89 || in->op == 0x8b;
+}
+
 #define W(name) (1u << W_##name)
 
 uint32_t lj_work_own(const struct lj_ins *ir)

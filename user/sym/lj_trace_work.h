@@ -49,10 +49,15 @@ struct machine {
 	uint8_t reg; /* that it writes, XMM registers from 16 on; 0xff: not known */
 	bool of_vm;  /* its operand in memory is the VM's own (r14) */
 	bool glued;  /* of the same instruction as the one before it */
+	bool turns;  /* moves a register's contents to another, and does not save them from the
+			next, which overwrites them */
 };
 
 /* reg: the register that it writes, XMM registers from 16 on; 0xff: not known. */
 enum work lj_work_of(const struct x86_insn *in, uint8_t *reg);
+
+/* Is it a move between registers? From *from. */
+bool lj_work_moves(const struct x86_insn *in, uint8_t *from);
 
 /* The work that may be an instruction's own, as bits 1 << enum work; 0: it has none. */
 uint32_t lj_work_own(const struct lj_ins *ir);
