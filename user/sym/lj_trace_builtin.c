@@ -198,7 +198,8 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 
 	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
 		return made;
-	if (name && (!strcmp(name, "setmetatable") || !strcmp(name, "assert")))
+	if (name && (!strcmp(name, "setmetatable") || !strcmp(name, "assert") ||
+		     (!strcmp(name, "tostring") && lj_value_type(l, arg) == LJ_IRT_STR)))
 		return *arg;
 	if (name && !strcmp(name, "type") && lj_value_type(l, arg) != LJ_IRT_UNKNOWN)
 		return (struct value){
@@ -281,6 +282,34 @@ static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins
 	}
 }
 
+/*
+ * string.find() of a plain string: a search, the guard whether it found it, and from the place
+ * where it did the two results (recff_string_find).
+ */
+static void step_string_find(struct labels *l, struct value results[RESULTS])
+{
+	uint32_t found = lj_step_next(l, LJ_IR_CALLN), guard, at, from;
+	struct value pos, one = lj_value_number(1);
+
+	if (!found)
+		return;
+	lj_value_settle(l, found);
+	guard = lj_step_through(l, OPS(EQ) | OPS(NE), found, NULL);
+	if (guard && lj_ins_at(l->t, guard)->o == LJ_IR_EQ) {
+		results[0] = lj_value_object(0, LJ_IRT_NIL);
+		return;
+	}
+	at = lj_step_through(l, OPS(SUB), found, NULL);
+	from = at ? lj_step_through(l, OPS(ADD), at, NULL) : 0;
+	if (from && lj_ins_at(l->t, from)->op2 > LJ_REF_BIAS) /* not searched from its beginning */
+		at = from;
+	if (!at)
+		return;
+	lj_value_set(&pos, at);
+	lj_step_result(l, &results[0], lj_value_find(l, lj_step_is, OPS(ADD), &pos, &one));
+	lj_step_result(l, &results[1], lj_step_through(l, OPS(ADD), at, NULL));
+}
+
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
@@ -291,7 +320,9 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		return;
 	for (i = 0; i < RESULTS; i++)
 		lj_value_forget(l, &results[i]);
-	if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN) {
+	if (name && !strcmp(name, "string.find")) {
+		step_string_find(l, results);
+	} else if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN) {
 		results[0] = lj_step_made(l, f, ins);
 		if (name && !strcmp(name, "string.byte") && lj_calls_arguments(l, ins) >= 3)
 			find_bytes(l, f, ins, results);

@@ -67,11 +67,12 @@ static bool is_arith(const struct lj_trace *t, const struct lj_ins *ir, op_set s
 	return lj_step_is(t, ir, set) && !lj_is_narrowed(ir);
 }
 
+static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
+
 /* A constant is added, or subtracted: or its opposite the other way round. */
 static uint32_t find_constant_sum(struct labels *l, wanted_fn wanted, struct value *b,
 				  struct value *c, bool subtracts)
 {
-	static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 	struct value negative = lj_value_number(-c->num);
 	uint32_t ref = lj_value_find(l, wanted, sums[subtracts], b, c);
 
@@ -82,9 +83,13 @@ static uint32_t find_constant_sum(struct labels *l, wanted_fn wanted, struct val
 static uint32_t find_arith(struct labels *l, wanted_fn wanted, struct value *b, struct value *c,
 			   uint32_t which)
 {
-	return which < 2 && c->kind == VALUE_NUM
-		       ? find_constant_sum(l, wanted, b, c, which)
-		       : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
+	uint32_t ref = 0;
+
+	if (which < 2 && c->kind == VALUE_NUM)
+		return find_constant_sum(l, wanted, b, c, which);
+	if (which < 2)
+		ref = lj_value_find(l, wanted, sums[which], b, c);
+	return ref ? ref : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
 }
 
 /* What will be used of it, where only what was made of it by narrowing is left. That belongs to its
