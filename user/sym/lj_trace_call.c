@@ -259,16 +259,35 @@ static enum calls_what operator_calls(const struct calls *c, uint32_t n, const s
 	return first == LJ_IRT_UNKNOWN || second == LJ_IRT_UNKNOWN ? CALLS_UNKNOWN : CALLS_NOTHING;
 }
 
+/* A closure's prototype may be guarded, although the closure is constant. */
+static void find_own_guard(const struct calls *c, uint64_t addr, struct callee *out)
+{
+	const struct lj_trace *t = c->l->t;
+	uint32_t i, on;
+
+	for (i = 0; i < c->nguards; i++) {
+		on = c->guards[i].on;
+		if (on < LJ_REF_BIAS && lj_ref_ok(t, on) && lj_ins_at(t, on)->o == LJ_IR_KGC &&
+		    lj_trace_const(t, on) == addr) {
+			out->guard = i + 1;
+			return;
+		}
+	}
+}
+
 /* The function that a value is. */
 static bool function_of(const struct calls *c, const struct value *v, struct callee *out)
 {
 	const struct lj_trace *t = c->l->t;
 	uint32_t ref = lj_value_ref(c->l, v), i;
 
-	if (v->kind == VALUE_OBJ)
-		return lj_func_at(t, c->l->mem, v->obj, &out->func);
-	if (ref && ref < LJ_REF_BIAS)
-		return lj_func_of(t, c->l->mem, ref, &out->func);
+	if (v->kind == VALUE_OBJ || (ref && ref < LJ_REF_BIAS)) {
+		if (v->kind == VALUE_OBJ ? !lj_func_at(t, c->l->mem, v->obj, &out->func)
+					 : !lj_func_of(t, c->l->mem, ref, &out->func))
+			return false;
+		find_own_guard(c, out->func.addr, out);
+		return true;
+	}
 	for (i = 0; i < c->nguards; i++)
 		if (ref && c->guards[i].on == ref) {
 			this_one(c, &c->guards[i], out);
