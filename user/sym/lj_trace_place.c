@@ -233,7 +233,7 @@ static uint32_t find_indexed(struct labels *l, struct value *table, struct value
 			    OPS(AREF) | OPS(HREF) | OPS(HREFK) | (load ? 0 : OPS(NEWREF)), table,
 			    key);
 	l->index = false;
-	if (!ref) /* an element of an array that is no table (FFI) */
+	if (!ref && lj_value_type(l, table) != LJ_IRT_TAB) /* an element of an array (FFI) */
 		lj_value_find(l, lj_step_is, OPS(MUL) | OPS(BSHL) | OPS(ADD), key, NULL);
 	return ref;
 }
@@ -272,6 +272,34 @@ static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins
 	}
 }
 
+/*
+ * What a table does not have under a key that is no string's name may be in the one that its
+ * metatable has for it, and so on: how far the trace went for it.
+ */
+static void search_further(struct labels *l, const struct value *table, struct value *key,
+			   struct value *dst)
+{
+	uint32_t obj = lj_value_ref(l, table), place, n;
+
+	for (n = 0; obj && n < LJ_CHAIN_MAX; n++) {
+		struct value in;
+
+		lj_step_metatable(l, obj);
+		obj = lj_calls_index_table(l, obj);
+		in = (struct value){.kind = VALUE_REF, .ref = obj, .by = -1};
+		if (!obj)
+			break;
+		lj_step_beyond(l, &in, key);
+		has_no_keys(l, &in);
+		place = find_indexed(l, &in, key, true);
+		*dst = lj_step_loaded(l, place);
+		if (place && dst->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), place, NULL))
+			*dst = lj_value_object(0, LJ_IRT_NIL);
+		if (dst->kind != VALUE_NONE && lj_value_type(l, dst) != LJ_IRT_NIL)
+			return;
+	}
+}
+
 /* A table forgets which metamethods it has not when a string's value is stored (lj_record_idx). */
 static bool is_nomm(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
@@ -292,7 +320,7 @@ static void settle_nomm(struct labels *l, struct value *table)
 /* Upvalues and tables. False: neither. */
 bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
-	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table;
+	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
 	bool load = !strcmp(lj_bc_mm(ins), "__index");
 	uint8_t op = lj_bc_op(ins);
 	uint32_t ref;
@@ -318,12 +346,17 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		return true;
 	}
 	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* va may be the same */
+	key = op == LJ_BC_TGETB ? lj_value_number(lj_bc_c(ins))
+				: *lj_value_slot(l, f, lj_bc_c(ins));
 	*va = lj_step_loaded(l, ref);
 	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
 		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */
 		*va = lj_value_object(0, LJ_IRT_NIL);
-	if (op != LJ_BC_TGETS && lj_value_type(l, va) == LJ_IRT_NIL)
-		lj_step_metatable(l, lj_value_ref(l, &table));
+	if (op != LJ_BC_TGETS && op != LJ_BC_GGET &&
+	    (lj_value_type(l, va) == LJ_IRT_NIL || (!ref && lj_step_beyond(l, &table, &key)))) {
+		has_no_keys(l, &table);
+		search_further(l, &table, &key, va);
+	}
 	note_forwarded(l, va);
 	return true;
 }
