@@ -90,6 +90,13 @@ uint32_t lj_cdata_element(const struct lj_cdata *c, uint32_t id)
 	return ct.info & 0xffff;
 }
 
+uint32_t lj_cdata_size(const struct lj_cdata *c, uint32_t id)
+{
+	struct ctype ct;
+
+	return raw(c, id, false, &ct) ? ct.size : 0;
+}
+
 bool lj_cdata_is_aggregate(const struct lj_cdata *c, uint32_t id)
 {
 	struct ctype ct;

@@ -48,6 +48,9 @@ bool lj_cdata_field(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint3
 /* The type of the elements of an array or what a pointer points to; 0: it is neither. */
 uint32_t lj_cdata_element(const struct lj_cdata *c, uint32_t id);
 
+/* Its size in bytes; 0: not known. */
+uint32_t lj_cdata_size(const struct lj_cdata *c, uint32_t id);
+
 /* Is it a struct or an array, which are referred to, not loaded? Is it a pointer? */
 bool lj_cdata_is_aggregate(const struct lj_cdata *c, uint32_t id);
 bool lj_cdata_is_pointer(const struct lj_cdata *c, uint32_t id);

@@ -124,11 +124,6 @@ static bool compared(struct labels *l, const struct lj_tframe *f, uint32_t ins, 
 	return true;
 }
 
-static bool is_number(const struct labels *l, const struct value *v)
-{
-	return lua_type(lj_value_type(l, v)) == LJ_IRT_NUM;
-}
-
 /* A loop's index that is compared, and its end. False: the index is not known. */
 static bool loop_compared(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 			  struct value *idx, struct value *stop)
@@ -167,7 +162,7 @@ bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t
 		      ? loop_compared(l, f, ins, &a, &b)
 		      : compared(l, f, ins, &a, &b)))
 		return false;
-	return is_number(l, &a) && is_number(l, &b) &&
+	return lj_value_is_number(l, &a) && lj_value_is_number(l, &b) &&
 	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer is itself */
 	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
 	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
@@ -178,7 +173,8 @@ bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t i
 {
 	struct value a, b;
 
-	if (!compared(l, f, ins, &a, &b) || !is_number(l, &a) || !is_number(l, &b))
+	if (!compared(l, f, ins, &a, &b) || !lj_value_is_number(l, &a) ||
+	    !lj_value_is_number(l, &b))
 		return true;
 	return (lj_value_may_be(l, &a, guard->op1) && lj_value_may_be(l, &b, guard->op2)) ||
 	       (lj_value_may_be(l, &a, guard->op2) && lj_value_may_be(l, &b, guard->op1));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Fields and elements of cdata: what a step that accesses them made. */
+#include <math.h>
+#include <string.h>
+
 #include "sym/lj_cdata.h"
 #include "sym/lj_trace_call.h"
 #include "sym/lj_trace_step.h"
@@ -68,6 +71,129 @@ static bool place_of(struct labels *l, struct value *cdata, struct place *p)
 	return true;
 }
 
+#define TERMS 4
+#define INDEX_MAX 65536.0 /* by which constant an index is larger or smaller, at most */
+#define ELEMENT_MAX ((int64_t)1 << 31) /* bytes */
+
+/* What an integer is the sum of: references, in order, and a constant. */
+struct terms {
+	uint32_t ref[TERMS], n;
+	double ofs;
+};
+
+static bool insert_term(struct terms *s, uint32_t ref)
+{
+	uint32_t i = s->n++;
+
+	if (i == TERMS)
+		return false;
+	for (; i && s->ref[i - 1] > ref; i--)
+		s->ref[i] = s->ref[i - 1];
+	s->ref[i] = ref;
+	return true;
+}
+
+/* False: of too many, or this is no sum that the compiler would make. */
+static bool terms_of(const struct lj_trace *t, uint32_t ref, struct terms *out)
+{
+	uint32_t todo[TERMS] = {ref}, n = 1, hops;
+
+	for (hops = 0; n && hops < 2 * TERMS; hops++) {
+		struct lj_sum sum = lj_value_sum(t, todo[--n]);
+		const struct lj_ins *ir;
+
+		out->ofs += sum.ofs;
+		if (!sum.base)
+			continue;
+		if (!lj_ref_ok(t, sum.base))
+			return false;
+		ir = lj_ins_at(t, sum.base);
+		if (ir->o != LJ_IR_ADD && ir->o != LJ_IR_ADDOV) {
+			if (!insert_term(out, sum.base))
+				return false;
+			continue;
+		}
+		if (n + 2 > TERMS)
+			return false;
+		todo[n++] = ir->op1;
+		todo[n++] = ir->op2;
+	}
+	return !n;
+}
+
+/* The same of a value, also of one that the trace does not have. */
+static bool terms_of_value(const struct labels *l, const struct value *v, struct terms *out)
+{
+	uint32_t ref = v->kind == VALUE_NONE ? v->ref : lj_value_ref(l, v);
+
+	*out = (struct terms){.ofs = v->kind == VALUE_NONE ? v->num : 0};
+	return ref && terms_of(l->t, ref, out);
+}
+
+/* What is multiplied by the size of an element; and that. */
+static uint32_t unscaled(const struct lj_trace *t, uint32_t ref, int64_t *size)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	*size = 1;
+	if (ir->o == LJ_IR_MUL)
+		*size = lj_value_integer(t, ir->op2);
+	else if (ir->o == LJ_IR_BSHL && ir->op2 < LJ_REF_BIAS)
+		*size <<= lj_value_integer(t, ir->op2) & 31;
+	else
+		return ref;
+	if (*size > 0 && *size <= ELEMENT_MAX)
+		return ir->op1;
+	*size = 1;
+	return ref;
+}
+
+/* Does ir add the element's distance to the pointer, and by a constant less than it is? */
+static bool adds_index(const struct lj_trace *t, const struct lj_ins *ir, uint32_t ptr,
+		       const struct terms *index, int64_t *rest)
+{
+	uint32_t by = ir->op1 == ptr ? ir->op2 : ir->op1;
+	struct terms is = {0};
+	int64_t size;
+
+	if (ir->o != LJ_IR_ADD || (ir->op1 != ptr && ir->op2 != ptr) || by <= LJ_REF_BIAS ||
+	    !lj_ref_ok(t, by) || !terms_of(t, unscaled(t, by, &size), &is) || is.n != index->n ||
+	    memcmp(is.ref, index->ref, is.n * sizeof(*is.ref)) != 0 ||
+	    !(fabs(index->ofs - is.ofs) < INDEX_MAX))
+		return false;
+	*rest = size * (int64_t)(index->ofs - is.ofs);
+	return true;
+}
+
+/*
+ * To the element of this index: constants that are added to it are added to the pointer instead
+ * (lj_opt_fold.c, reassociation). False: the trace does not show it.
+ */
+static bool go_to_element(struct labels *l, const struct value *index, struct place *p)
+{
+	uint32_t size = lj_cdata_size(l->cdata, p->type), ref;
+	struct terms want;
+	int64_t rest;
+
+	if (index->kind == VALUE_NUM) {
+		if (!size || !(fabs(index->num) < INDEX_MAX))
+			return false;
+		p->ofs += (uint32_t)((int64_t)index->num * size);
+		return true;
+	}
+	if (!terms_of_value(l, index, &want))
+		return false;
+	l->visits += SUM_VISITS * (l->hi - LJ_REF_BIAS);
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++)
+		if (adds_index(l->t, lj_ins_at(l->t, ref), p->ref, &want, &rest)) {
+			lj_value_settle(l, ref);
+			p->ref = ref;
+			p->ofs += (uint32_t)rest;
+			return true;
+		}
+	return false;
+}
+
 /* Both operands are no constants. */
 static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
@@ -80,13 +206,13 @@ static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set
 static uint32_t find_place(struct labels *l, const struct place *p)
 {
 	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
-	struct value by = lj_value_number(p->ofs);
+	struct value by = lj_value_number((int32_t)p->ofs);
 
 	return p->ofs ? lj_value_find(l, lj_step_is, OPS(ADD), &from, &by) : p->ref;
 }
 
 /* A field, or an element, of the place that *p is. */
-static bool go_inside(struct labels *l, uint32_t ins, struct place *p)
+static bool go_inside(struct labels *l, const struct value *index, uint32_t ins, struct place *p)
 {
 	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
 	uint8_t op = lj_bc_op(ins);
@@ -100,6 +226,8 @@ static bool go_inside(struct labels *l, uint32_t ins, struct place *p)
 		return true;
 	}
 	p->type = lj_cdata_element(l->cdata, p->type);
+	if (p->type && go_to_element(l, index, p))
+		return true;
 	p->ref = lj_value_find(l, is_indexed, 0, &from, NULL);
 	return p->type && p->ref;
 }
@@ -125,7 +253,8 @@ static void made_number(struct labels *l, struct value *v)
 }
 
 /* A field or an element of a cdata, or a method of its type. False: none of these. */
-bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst)
+bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, const struct value *index,
+		   struct value *dst)
 {
 	uint32_t at;
 	struct place p;
@@ -137,7 +266,7 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct v
 		l->t->steps[l->step].folded = true;
 		return true;
 	}
-	if (!place_of(l, cdata, &p) || !go_inside(l, ins, &p))
+	if (!place_of(l, cdata, &p) || !go_inside(l, index, ins, &p))
 		return false;
 	at = find_place(l, &p);
 	if (!strcmp(lj_bc_mm(ins), "__newindex")) {

@@ -60,11 +60,18 @@ static uint32_t find_sum(struct labels *l, const struct value *b, double c)
 /*
  * Arithmetic is done with numbers, or with integers that are checked for overflow. Integers that
  * are not are what an index, or an operand of bit operations, is made of where it is used
- * (lj_opt_narrow.c).
+ * (lj_opt_narrow.c); and those of 64 bits, where there is no cdata.
  */
 static bool is_arith(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 {
 	return lj_step_is(t, ir, set) && !lj_is_narrowed(ir);
+}
+
+static bool is_number_arith(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	uint8_t type = ir->t & LJ_IRT_TYPE;
+
+	return is_arith(t, ir, set) && type != LJ_IRT_I64 && type != LJ_IRT_P64;
 }
 
 static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
@@ -123,9 +130,28 @@ static double folded(uint32_t which, double b, double c)
 	}
 }
 
+/* A sum that the trace does not have: an element's address may be made of it. */
+static void forget_sum(struct labels *l, struct value *dst, const struct value *b,
+		       const struct value *c, uint32_t which)
+{
+	const struct value *of = c->kind == VALUE_NUM ? b : c, *num = of == b ? c : b;
+	uint32_t ref = of->kind == VALUE_NONE ? of->ref : lj_value_ref(l, of);
+	double ofs = of->kind == VALUE_NONE ? of->num : 0;
+	bool adds = num->kind == VALUE_NUM && (!which || (which == 1 && of == b));
+
+	ofs += which ? -num->num : num->num;
+	lj_value_forget(l, dst);
+	if (adds && ref) {
+		dst->ref = ref;
+		dst->num = ofs;
+	}
+}
+
 static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
 		       uint32_t which)
 {
+	bool cdata = lj_value_type(l, b) == LJ_IRT_CDATA || lj_value_type(l, c) == LJ_IRT_CDATA;
+	bool numbers = !cdata && (lj_value_is_number(l, b) || lj_value_is_number(l, c));
 	uint32_t ref, r;
 
 	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
@@ -135,7 +161,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	l->divides = which >= 3;
-	ref = find_arith(l, is_arith, b, c, which);
+	ref = find_arith(l, numbers ? is_number_arith : is_arith, b, c, which);
 	l->divides = false;
 	if (!ref)
 		ref = find_narrowed(l, b, c, which);
@@ -156,7 +182,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	if (!ref) {
-		lj_value_forget(l, dst);
+		forget_sum(l, dst, b, c, which);
 		return;
 	}
 	/* a - floor(a/b)*b */

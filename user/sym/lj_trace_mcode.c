@@ -43,11 +43,17 @@ struct source {
 	bool has_reg, guard, may_guard, needs_own, manifold;
 };
 
+#define RID_SINK                                                                                   \
+	0xfe /* lj_target.h: allocated when the trace is left only, as is what it stores           \
+	      */
+
 /* Not what nobody uses, nor an operand of the instruction that does (ra_used). */
 static bool makes_code(const struct lj_ins *ir)
 {
 	if (ir->o <= LJ_IR_RETF)
 		return true;
+	if (ir->r == RID_SINK)
+		return false;
 	if (ir->o < LJ_IR_BNOT)
 		return ir->o == LJ_IR_GCSTEP || ir->o == LJ_IR_PROF || ir->o == LJ_IR_HIOP ||
 		       ir->o == LJ_IR_LOOP || ir->o == LJ_IR_PHI;

@@ -326,8 +326,10 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	uint32_t ref;
 
 	table = *lj_value_slot(l, f, lj_bc_b(ins));
+	key = op == LJ_BC_TGETB || op == LJ_BC_TSETB ? lj_value_number(lj_bc_c(ins))
+						     : *lj_value_slot(l, f, lj_bc_c(ins));
 	if (op >= LJ_BC_TGETV && op <= LJ_BC_TSETB && lj_value_type(l, &table) == LJ_IRT_CDATA &&
-	    lj_step_cdata(l, ins, lj_value_slot(l, f, lj_bc_b(ins)), va))
+	    lj_step_cdata(l, ins, lj_value_slot(l, f, lj_bc_b(ins)), &key, va))
 		return true;
 	if (op == LJ_BC_UGET) {
 		step_uget(l, f, ins, va);
@@ -346,8 +348,6 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		return true;
 	}
 	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* va may be the same */
-	key = op == LJ_BC_TGETB ? lj_value_number(lj_bc_c(ins))
-				: *lj_value_slot(l, f, lj_bc_c(ins));
 	*va = lj_step_loaded(l, ref);
 	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
 		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */

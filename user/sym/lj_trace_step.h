@@ -65,8 +65,9 @@ uint32_t lj_step_new_cdata(struct labels *l);
 /* The guard of a cdata's C type (argv2cdata). */
 void lj_step_ctype(struct labels *l, struct value *cdata);
 
-/* A field or an element of a cdata, or a method of its type. False: none of these. */
-bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, struct value *dst);
+/* A field or an element (its index) of a cdata, or a method of its type. False: none of these. */
+bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, const struct value *index,
+		   struct value *dst);
 
 /* Upvalues and tables. False: neither. */
 bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins);

@@ -333,6 +333,13 @@ uint8_t lj_value_type(const struct labels *l, const struct value *v)
 	return lj_ref_ok(l->t, ref) ? lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE : LJ_IRT_UNKNOWN;
 }
 
+bool lj_value_is_number(const struct labels *l, const struct value *v)
+{
+	uint8_t type = lj_value_type(l, v);
+
+	return type != LJ_IRT_UNKNOWN && type >= LJ_IRT_FLOAT;
+}
+
 /* The constant that the trace makes sure a field of this type of cdata `ref` is (argv2cdata). */
 static uint32_t guarded_field(const struct lj_trace *t, uint32_t ref, uint8_t type)
 {

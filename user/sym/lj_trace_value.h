@@ -12,7 +12,7 @@
 
 enum value_kind {
 	VALUE_UNSET, /* what slot `ref` held when the trace began: an SLOAD */
-	VALUE_NONE,  /* not known; made by step `by` */
+	VALUE_NONE,  /* not known; made by step `by`. ref: it is `num` more than that, at least */
 	VALUE_REF,
 	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
 	VALUE_TYPENAME, /* what type() makes of a value of `type` */
@@ -151,6 +151,9 @@ uint32_t lj_value_ref(const struct labels *l, const struct value *v);
 /* LJ_IRT_*; LJ_IRT_UNKNOWN. */
 #define LJ_IRT_UNKNOWN 0xff
 uint8_t lj_value_type(const struct labels *l, const struct value *v);
+
+/* Is it one for sure? */
+bool lj_value_is_number(const struct labels *l, const struct value *v);
 
 /* The C type of a value that is a cdata; 0: not known. */
 uint32_t lj_value_ctype(const struct labels *l, const struct value *v);
