@@ -18,7 +18,9 @@ static void find_guard(struct labels *l, struct value *called)
 
 	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
 		lj_step_metatable(l, lj_value_ref(l, called));
-	if (called->kind == VALUE_NONE || lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
+	/* a constant needs none; that of its prototype it may have */
+	if (called->kind == VALUE_NONE ||
+	    (called->kind != VALUE_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL)))
 		return;
 	pc = lj_value_find(l, lj_step_is_field, false, called, NULL);
 	if (pc)
@@ -124,12 +126,14 @@ static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
 static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
-	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i;
-	uint32_t retf = find_retf(l, f);
+	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i, retf;
 	struct value results[RESULTS] = {};
 
-	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++)
+	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++) {
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_a(ins) + i));
 		results[i] = *lj_value_slot(l, f, lj_bc_a(ins) + i);
+	}
+	retf = find_retf(l, f);
 	deliver(l, f, results, i, retf);
 	if (op == LJ_BC_RETM)
 		l->multres = -1;

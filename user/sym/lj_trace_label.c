@@ -208,6 +208,13 @@ static bool constant_length(const struct labels *l, const struct value *v, struc
 	return true;
 }
 
+/* An array's length, near where something was stored: what is not stored yet does not count. */
+static bool is_length(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	return lj_step_is(t, ir, set) && !(ir->o == LJ_IR_ALEN && ir->op2 > LJ_REF_BIAS &&
+					   lj_ref_ok(t, ir->op2) && *lj_label_of(t, ir->op2) < 0);
+}
+
 static void step_length(struct labels *l, struct value *dst, struct value *of)
 {
 	if (constant_length(l, of, dst))
@@ -215,7 +222,7 @@ static void step_length(struct labels *l, struct value *dst, struct value *of)
 	else
 		lj_step_result(
 			l, dst,
-			lj_value_find(l, lj_step_is, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
+			lj_value_find(l, is_length, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
 }
 
 /* Strings and numbers that are constants make a constant. */

@@ -129,35 +129,6 @@ static struct value *open_upvalue(struct labels *l, const struct lj_tframe *f, u
 	return lj_value_at(l, slot);
 }
 
-/* Where a string's value is in a table; when it is not in that, in the one that its metatable has
- * for it. */
-static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table, bool load)
-{
-	uint32_t obj = lj_value_ref(l, table), place, n;
-
-	if (load && lj_value_type(l, table) == LJ_IRT_STR)
-		obj = lj_calls_index_table(l, 0);
-	l->keyed = true;
-	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
-	l->keyed = false;
-	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
-		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
-		uint32_t at = place && lj_value_table(l->t, lj_ins_at(l->t, place)) == obj
-				      ? place
-				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
-
-		if (at) {
-			struct value v = lj_step_loaded(l, at);
-
-			if (v.kind != VALUE_NONE && lj_value_type(l, &v) != LJ_IRT_NIL)
-				return at;
-		}
-		lj_step_metatable(l, obj);
-		obj = lj_calls_index_table(l, obj);
-	}
-	return place;
-}
-
 /* Did the trace find that a table has no keys but those of its array (rec_idx_key)? */
 static bool has_no_keys(struct labels *l, const struct value *table)
 {
@@ -180,6 +151,37 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 		}
 	}
 	return false;
+}
+
+/* Where a string's value is in a table; when it is not in that, in the one that its metatable has
+ * for it. */
+static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table, bool load)
+{
+	uint32_t obj = lj_value_ref(l, table), place, n;
+
+	if (load && lj_value_type(l, table) == LJ_IRT_STR)
+		obj = lj_calls_index_table(l, 0);
+	l->keyed = true;
+	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
+	l->keyed = false;
+	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
+		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
+		uint32_t at = place && lj_value_table(l->t, lj_ins_at(l->t, place)) == obj
+				      ? place
+				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
+
+		if (at) {
+			struct value v = lj_step_loaded(l, at);
+
+			if (v.kind != VALUE_NONE && lj_value_type(l, &v) != LJ_IRT_NIL)
+				return at;
+		} else {
+			has_no_keys(l, &in);
+		}
+		lj_step_metatable(l, obj);
+		obj = lj_calls_index_table(l, obj);
+	}
+	return place;
 }
 
 /* What another step loaded or stored is not loaded again. */

@@ -280,7 +280,8 @@ uint32_t lj_value_bound(const struct labels *l)
 void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi)
 {
 	const struct lj_trace *t = l->t;
-	bool loads = lj_bc_op(lj_step_ins(t, (uint32_t)step)) <= LJ_BC_ISNEP;
+	uint8_t op = lj_bc_op(lj_step_ins(t, (uint32_t)step));
+	bool loads = op <= LJ_BC_ISNEP || (op >= LJ_BC_RETM && op <= LJ_BC_RET1);
 	uint32_t i;
 
 	*lo = LJ_REF_BIAS + 1;
@@ -288,7 +289,8 @@ void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t
 	for (i = l->met; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 
-		/* a comparison's is taken when its operands were loaded (rec_comp_prep) */
+		/* a comparison's is taken when its operands were loaded (rec_comp_prep), that of a
+		 * return to below the trace when the results were (lj_record_ret) */
 		if (s->step == step && !s->inside && loads) {
 			loads = false;
 			continue;
