@@ -310,12 +310,29 @@ static void step_string_find(struct labels *l, struct value results[RESULTS])
 	lj_step_result(l, &results[1], lj_step_through(l, OPS(ADD), at, NULL));
 }
 
+/* Does it leave all that is in memory as it is, its own results apart? */
+static bool stores_nothing(const char *name)
+{
+	static const char *const names[] = {"ipairs", "ipairs_aux", "type",	"tostring",
+					    "select", "rawget",	    "tonumber", "assert"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "math.", 5) || !strncmp(name, "bit.", 4) ||
+	       !strncmp(name, "string.", 7);
+}
+
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 	struct value results[RESULTS];
 
+	if (lj_bc_op(ins) == LJ_BC_ITERC)
+		name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a - 3));
+	l->t->steps[l->step].pure = name && stores_nothing(name);
 	if (lj_bc_op(ins) == LJ_BC_ITERC && step_ipairs(l, f, ins))
 		return;
 	for (i = 0; i < RESULTS; i++)

@@ -428,6 +428,7 @@ void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc)
 	l->next_frame = next_frame;
 	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->steps[l->step].frame;
 	l->t->steps[l->step].folded = 0;
+	l->t->steps[l->step].pure = 0;
 	lj_value_range(l, l->step, &l->lo, &l->hi);
 	step_one(l);
 }

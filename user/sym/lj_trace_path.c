@@ -186,7 +186,7 @@ static bool is_likely(const struct path *p, struct at a)
 	for (i = a.since; i < t->nsteps; i++) {
 		uint32_t ins = lj_step_ins(t, i);
 
-		if (lj_bc_is_call(ins) && !lj_step_enters(t, i))
+		if (lj_bc_is_call(ins) && !lj_step_enters(t, i) && !t->steps[i].pure)
 			return true;
 		may_store += stores_of(ins);
 		may_sum += sums_of(ins);

@@ -46,8 +46,9 @@ struct lj_tframe {
 /* One instruction that was recorded, in order. */
 struct lj_step {
 	uint32_t pc;
-	uint32_t frame : 31;
+	uint32_t frame : 30;
 	uint32_t folded : 1; /* its result was known when it was recorded: it left nothing */
+	uint32_t pure : 1;   /* it calls a function that is not Lua's and stores nothing */
 };
 
 struct lj_tsnap {
