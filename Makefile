@@ -198,7 +198,7 @@ endef
 $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 
 # Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
-FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option \
+FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
 $(O)/fuzzobj/%.o: %.c Makefile | $(GEN)
 	$(call say,FUZZCC,$@)

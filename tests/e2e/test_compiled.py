@@ -13,7 +13,7 @@ import vms
 SCRIPT = vms.LUA / "compiled.lua"
 SECONDS = 1.5
 HZ = 4000
-WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "metatype"]
+WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "unrolled", "metatype"]
 
 
 def divisions():

@@ -258,6 +258,8 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"new_key", tr_new_key},
 	{"left_behind", tr_left_behind},
 	{"gc_check", tr_gc_check},
+	{"merged_search", tr_merged_search},
+	{"turns", tr_turns},
 	{"index_sum", tr_index_sum},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);

@@ -90,6 +90,8 @@ void tr_no_keys(struct lj_traced *t);
 void tr_new_key(struct lj_traced *t);
 void tr_left_behind(struct lj_traced *t);
 void tr_gc_check(struct lj_traced *t);
+void tr_merged_search(struct lj_traced *t);
+void tr_turns(struct lj_traced *t);
 void tr_index_sum(struct lj_traced *t);
 
 #endif

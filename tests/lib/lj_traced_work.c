@@ -158,3 +158,124 @@ void tr_index_sum(struct lj_traced *t)
 	tr_is(t, 60, 4, LB_NO_PC, 5);
 	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
+
+/*
+ *	x = t[k]	--- TGETV at 1
+ *	y = {}		--- TNEW at 2
+ *	return		--- RET0 at 3
+ * A side trace. t has no k: the search itself leaves when it finds one, and goes round by a jump
+ * back. It is asked for by two: the one that searches got a register, and makes no code.
+ */
+void tr_merged_search(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x48, 0x8b, 0x72, 0x10,		    /*   0 mov rsi, [rdx+16]: t */
+		0xf2, 0x0f, 0x10, 0x7a, 0x18,	    /*   4 movsd xmm7, [rdx+24]: k */
+		0xf2, 0x0f, 0x2c, 0xdf,		    /*   9 cvttsd2si ebx, xmm7 */
+		0x0f, 0x57, 0xf6,		    /*  13 xorps xmm6, xmm6 */
+		0xf2, 0x0f, 0x2a, 0xf3,		    /*  16 cvtsi2sd xmm6, ebx */
+		0x66, 0x0f, 0x2e, 0xfe,		    /*  20 ucomisd xmm7, xmm6 */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /*  24 jne exit */
+		0x0f, 0x8a, 0x00, 0x10, 0x00, 0x00, /*  30 jp exit */
+		0x3b, 0x5e, 0x30,		    /*  36 cmp ebx, [rsi+48]: t's size */
+		0x0f, 0x82, 0x00, 0x10, 0x00, 0x00, /*  39 jb exit */
+		0x66, 0x48, 0x0f, 0x7e, 0xf9,	    /*  45 movq rcx, xmm7 */
+		0x8b, 0xd9,			    /*  50 mov ebx, ecx */
+		0x48, 0xc1, 0xe9, 0x20,		    /*  52 shr rcx, 32 */
+		0x31, 0xcb,			    /*  56 xor ebx, ecx */
+		0x23, 0x4e, 0x34,		    /*  58 and ecx, [rsi+52] */
+		0x8d, 0x0c, 0x49,		    /*  61 lea ecx, [rcx+rcx*2] */
+		0xc1, 0xe1, 0x03,		    /*  64 shl ecx, 3 */
+		0x48, 0x03, 0x4e, 0x28,		    /*  67 add rcx, [rsi+40] */
+		0x83, 0x79, 0x0c, 0xf2,		    /*  71 cmp dword [rcx+12], -14 */
+		0x73, 0x0d,			    /*  75 jae 90 */
+		0x66, 0x0f, 0x2e, 0x79, 0x08,	    /*  77 ucomisd xmm7, [rcx+8] */
+		0x7a, 0x06,			    /*  82 jp 90 */
+		0x0f, 0x84, 0x00, 0x10, 0x00, 0x00, /*  84 je exit */
+		0x48, 0x8b, 0x49, 0x10,		    /*  90 mov rcx, [rcx+16] */
+		0x48, 0x85, 0xc9,		    /*  94 test rcx, rcx */
+		0x75, 0xe4,			    /*  97 jne 71 */
+		0x31, 0xf6,			    /*  99 xor esi, esi */
+		0xe8, 0x00, 0x20, 0x00, 0x00,	    /* 101 call lj_tab_new1 */
+		0x48, 0x89, 0x02,		    /* 106 mov [rdx], rax */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 109 jmp to another trace */
+	};
+	static const uint32_t bc[] = {HEADER(6), ABC(TGETV, 0, 2, 3), AD(TNEW, 1, 0),
+				      AD(RET0, 0, 1)};
+	uint16_t tab, k, index, size, at, y;
+
+	t->main = tr_prototype(t->arena, bc, 4, 1.5);
+	tr_begins_at(t, 1);
+	tr_snapshot(t, 0, 1, NULL, 0);
+	tab = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, ESI);
+	k = tr_ins(t, LJ_IR_SLOAD, NUM, 5, SLOAD_TYPECHECK, XMM7);
+	index = tr_ins(t, LJ_IR_CONV, INT | GUARD, k, 2 << 12 | INT << 5 | NUM, EBX);
+	size = tr_ins(t, LJ_IR_FLOAD, INT, tab, 8, NO_REG);
+	tr_ins(t, LJ_IR_ULE, INT | GUARD, size, index, NO_REG);
+	at = tr_ins(t, LJ_IR_HREF, LJ_IRT_P64, tab, k, ECX);
+	tr_ins(t, LJ_IR_EQ, LJ_IRT_P64 | GUARD, at, tr_constant(t, LJ_IR_KKPTR, LJ_IRT_P64, 0x1000),
+	       NO_REG);
+	y = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EAX);
+	tr_snapshot(t, 106, 3, (struct slot[]){{3, y}}, 1);
+	tr_machine_code(t, code, sizeof(code), 0);
+	tr_is(t, 0, 1, LB_NO_PC, 1);
+	tr_is(t, 71, 1, LB_NO_PC, 1);
+	tr_is(t, 90, 1, LB_NO_PC, 1);
+	tr_is(t, 99, 2, LB_NO_PC, 1);
+	tr_is(t, 106, 2, LB_NO_PC, 3);
+	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	for j = 1, 2 do		--- KSHORT at 1, 2, 3; FORI at 4
+ *	  x = x + y		--- ADDVV at 5
+ *	  z = x - y		--- SUBVV at 6
+ *	end			--- FORL at 7
+ *	return			--- RET0 at 8
+ * A side trace. The loop has no guard; the second turn begins with a snapshot, which stands where
+ * the first one does, and by which j is 2.
+ */
+void tr_turns(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x10,		    /*  0 mov ebp, [rdx+16]: x */
+		0x8b, 0x5a, 0x18,		    /*  3 mov ebx, [rdx+24]: y */
+		0x03, 0xeb,			    /*  6 add ebp, ebx */
+		0x0f, 0x80, 0x00, 0x10, 0x00, 0x00, /*  8 jo exit */
+		0x8b, 0xcd,			    /* 14 mov ecx, ebp */
+		0x2b, 0xcb,			    /* 16 sub ecx, ebx */
+		0x0f, 0x80, 0x00, 0x10, 0x00, 0x00, /* 18 jo exit */
+		0x03, 0xeb,			    /* 24 add ebp, ebx */
+		0x0f, 0x80, 0x00, 0x10, 0x00, 0x00, /* 26 jo exit */
+		0x8b, 0xcd,			    /* 32 mov ecx, ebp */
+		0x2b, 0xcb,			    /* 34 sub ecx, ebx */
+		0x0f, 0x80, 0x00, 0x10, 0x00, 0x00, /* 36 jo exit */
+		0x89, 0x4a, 0x20,		    /* 42 mov [rdx+32], ecx */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 45 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(8),	     AD(KSHORT, 3, 1),	  AD(KSHORT, 4, 2),
+		AD(KSHORT, 5, 1),    JUMP(FORI, 3, 4, 8), ABC(ADDVV, 0, 0, 1),
+		ABC(SUBVV, 2, 0, 1), JUMP(FORL, 3, 7, 5), AD(RET0, 0, 1),
+	};
+	uint16_t x, y, z, two = tr_integer(t, 2);
+
+	t->main = tr_prototype(t->arena, bc, 9, 1.5);
+	tr_begins_at(t, 1);
+	tr_snapshot(t, 0, 1, NULL, 0);
+	x = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 2, SLOAD_TYPECHECK, EBP);
+	y = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBX);
+	x = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, x, y, EBP);
+	z = tr_ins(t, LJ_IR_SUBOV, INT | GUARD, x, y, ECX);
+	tr_snapshot(t, 24, 5, (struct slot[]){{2, x}, {4, z}, {5, two}, {8, two}}, 4);
+	x = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, x, y, EBP);
+	z = tr_ins(t, LJ_IR_SUBOV, INT | GUARD, x, y, ECX);
+	tr_snapshot(t, 42, 8, (struct slot[]){{2, x}, {4, z}}, 2);
+	tr_machine_code(t, code, sizeof(code), 0);
+	tr_is(t, 0, 5, LB_NO_PC, 1);
+	tr_is(t, 14, 6, LB_NO_PC, 1);
+	tr_is(t, 24, 5, LB_NO_PC, 5);
+	tr_is(t, 32, 6, LB_NO_PC, 5);
+	tr_is(t, 42, 6, LB_NO_PC, 8);
+	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}

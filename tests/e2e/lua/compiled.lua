@@ -177,6 +177,22 @@ if ok then
     sink(p[3].a)
   end
 
+  -- the inner loops' bounds are constant: they have no guards, and the trace has all their turns
+  function W.unrolled(n)
+    local x = 1.5
+    for i = 1, n do
+      for dy = -1, 1 do
+        for dx = -1, 1 do
+          local q = p[(1 + dy) * 4 + dx + i % 4 + 2]
+          x = 2 / (2 / (x + q.a)) - 1.5 --= 2
+          x = 5 / (5 / (2 / (2 / (3 / (3 / (x + q.b)))))) - 1.5 --= 6
+          x = 2 / (2 / (5 / (5 / (7 / (7 / (11 / (11 / (13 / (13 / (3 / (3 / x))))))))))) --= 12
+        end
+      end
+    end
+    sink(x)
+  end
+
   local methods = {}
   function methods:two() self.x = 2 / (3 / self.x) end --= 2
   function methods:six() self.x = 3 / (2 / (5 / (3 / (2 / (5 / self.x))))) end --= 6
