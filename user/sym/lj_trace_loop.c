@@ -144,6 +144,24 @@ static bool is_gone(const struct lj_trace *t, uint32_t ref, uint32_t next)
 	       count_same(t, ref, t->loopref, ir) > count_same(t, next, t->nins, ir);
 }
 
+/*
+ * What slot `sload` holds a turn later. A number that was made an integer is made a number again:
+ * that is in the loop only, and is the first use's as the load was.
+ */
+static uint32_t loaded_next(struct lj_trace *t, uint32_t sload, const struct lj_tsnap *last,
+			    uint32_t *next)
+{
+	const struct lj_ins *ir = lj_ins_at(t, sload);
+	uint32_t to = lj_snap_entry(last, ir->op1) & 0xffff;
+
+	if (!to || (ir->t & LJ_IRT_TYPE) != LJ_IRT_NUM || !lj_ref_ok(t, to) ||
+	    (lj_ins_at(t, to)->t & LJ_IRT_TYPE) != LJ_IRT_INT || *next >= t->nins ||
+	    lj_ins_at(t, *next)->o != LJ_IR_CONV || lj_ins_at(t, *next)->op1 != to)
+		return to;
+	*lj_label_of(t, *next) = *lj_label_of(t, sload);
+	return (*next)++;
+}
+
 /* The step of the instruction that makes it a loop: the last one, or that which it began with. */
 static int32_t turn_of(const struct lj_trace *t)
 {
@@ -209,7 +227,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 		if (!to)
 			to = stored_last(t, next, &want);
 		if (!to && ir->o == LJ_IR_SLOAD) {
-			to = lj_snap_entry(last, ir->op1) & 0xffff;
+			to = loaded_next(t, ref, last, &next);
 			if (!to)
 				to = ref;
 		}

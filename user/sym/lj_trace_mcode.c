@@ -34,13 +34,14 @@ enum {
 	SPILL_AFTER = 6,
 	RELOAD_AFTER = 6, /* what an instruction, a call mostly, took the registers from */
 	UNTAG = 10,
+	WAY_THERE = 40, /* the load of what the work is done with */
 };
 
 struct source {
 	const struct lj_ins *ir;
 	int32_t step;
 	uint32_t own;
-	bool has_reg, guard, may_guard, needs_own, manifold;
+	bool has_reg, guard, may_guard, needs_own, manifold, two_loads;
 };
 
 #define RID_SINK                                                                                   \
@@ -101,6 +102,8 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 	s->step = t->label[ref - LJ_REF_BIAS];
 	s->own = is_constant_place(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
 	s->manifold = searches || lj_work_is_manifold(ir->o);
+	s->two_loads =
+		lj_is_uref(ir) && !is_constant_place(ir); /* the upvalue, where its value is */
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
 	s->may_guard = may_jump_to_exit(ir);
@@ -113,7 +116,8 @@ enum { HAS_OWN = 1, HAS_JUMP = 2, STATES = 4 };
 /* All that s needs was seen: what comes now sets up the next. */
 static bool is_done(const struct source *s, unsigned state)
 {
-	return (state & HAS_OWN || !s->own) && (state & HAS_JUMP || !s->guard);
+	return (state & HAS_OWN || !s->own || (s->guard && !s->needs_own)) &&
+	       (state & HAS_JUMP || !s->guard);
 }
 
 /* Behind a call: its result is moved to where it is wanted, and constants are loaded again that it
@@ -155,6 +159,9 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 			return state & HAS_JUMP ? JUMP_AGAIN : JUMP;
 		return s->manifold || s->may_guard ? 0 : FOREIGN;
 	default:
+		if (s->two_loads && m->work == W_LOAD && !(state & HAS_OWN) && s->has_reg &&
+		    m->reg != s->ir->r)
+			return WAY_THERE;
 		if (s->own >> m->work & 1) {
 			int w = state & HAS_OWN ? OWN_AGAIN : OWN;
 

@@ -85,7 +85,9 @@ bool lj_step_beyond(struct labels *l, const struct value *table, const struct va
 
 void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
 {
-	if (!at || !lj_step_through(l, STORES, at, v))
+	/* what is stored to cdata is converted to its type first */
+	if (!at ||
+	    (!lj_step_through(l, STORES, at, v) && !lj_step_through(l, OPS(XSTORE), at, NULL)))
 		lj_value_find(l, lj_step_is, STORES, NULL, v);
 	lj_value_store(l, at, v);
 }
