@@ -313,8 +313,8 @@ static void step_string_find(struct labels *l, struct value results[RESULTS])
 /* Does it leave all that is in memory as it is, its own results apart? */
 static bool stores_nothing(const char *name)
 {
-	static const char *const names[] = {"ipairs", "ipairs_aux", "type",	"tostring",
-					    "select", "rawget",	    "tonumber", "assert"};
+	static const char *const names[] = {"ipairs", "ipairs_aux", "type",  "select",
+					    "rawget", "tonumber",   "assert"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

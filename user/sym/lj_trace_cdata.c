@@ -72,6 +72,7 @@ static bool place_of(struct labels *l, struct value *cdata, struct place *p)
 }
 
 #define TERMS 4
+#define TERMS_VISITS 128  /* what it takes to find them, as instructions that are looked at */
 #define INDEX_MAX 65536.0 /* by which constant an index is larger or smaller, at most */
 #define ELEMENT_MAX ((int64_t)1 << 31) /* bytes */
 
@@ -149,15 +150,19 @@ static uint32_t unscaled(const struct lj_trace *t, uint32_t ref, int64_t *size)
 }
 
 /* Does ir add the element's distance to the pointer, and by a constant less than it is? */
-static bool adds_index(const struct lj_trace *t, const struct lj_ins *ir, uint32_t ptr,
+static bool adds_index(struct labels *l, const struct lj_ins *ir, uint32_t ptr,
 		       const struct terms *index, int64_t *rest)
 {
+	const struct lj_trace *t = l->t;
 	uint32_t by = ir->op1 == ptr ? ir->op2 : ir->op1;
 	struct terms is = {0};
 	int64_t size;
 
 	if (ir->o != LJ_IR_ADD || (ir->op1 != ptr && ir->op2 != ptr) || by <= LJ_REF_BIAS ||
-	    !lj_ref_ok(t, by) || !terms_of(t, unscaled(t, by, &size), &is) || is.n != index->n ||
+	    !lj_ref_ok(t, by))
+		return false;
+	l->visits += TERMS_VISITS;
+	if (!terms_of(t, unscaled(t, by, &size), &is) || is.n != index->n ||
 	    memcmp(is.ref, index->ref, is.n * sizeof(*is.ref)) != 0 ||
 	    !(fabs(index->ofs - is.ofs) < INDEX_MAX))
 		return false;
@@ -183,9 +188,9 @@ static bool go_to_element(struct labels *l, const struct value *index, struct pl
 	}
 	if (!terms_of_value(l, index, &want))
 		return false;
-	l->visits += SUM_VISITS * (l->hi - LJ_REF_BIAS);
+	l->visits += l->hi - LJ_REF_BIAS;
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++)
-		if (adds_index(l->t, lj_ins_at(l->t, ref), p->ref, &want, &rest)) {
+		if (adds_index(l, lj_ins_at(l->t, ref), p->ref, &want, &rest)) {
 			lj_value_settle(l, ref);
 			p->ref = ref;
 			p->ofs += (uint32_t)rest;

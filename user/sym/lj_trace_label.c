@@ -151,6 +151,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		       uint32_t which)
 {
 	bool cdata = lj_value_type(l, b) == LJ_IRT_CDATA || lj_value_type(l, c) == LJ_IRT_CDATA;
+	const struct value *constant = b->kind == VALUE_NUM ? b : c;
 	bool numbers = !cdata && (lj_value_is_number(l, b) || lj_value_is_number(l, c));
 	uint32_t ref, r;
 
@@ -165,7 +166,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 	l->divides = false;
 	if (!ref)
 		ref = find_narrowed(l, b, c, which);
-	if (!ref && which == 2 && (b->kind == VALUE_NUM ? b : c)->num == 2) {
+	if (!ref && which == 2 && constant->kind == VALUE_NUM && constant->num == 2) {
 		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
 		if (ref)
 			lj_value_learn(l, b->kind == VALUE_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
@@ -175,8 +176,8 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 
 		ref = lj_value_find(l, lj_step_is, OPS(BAND), b, &mask);
 	}
-	if (!ref && !which && (b->kind == VALUE_NUM ? b : c)->kind == VALUE_NUM &&
-	    (b->kind == VALUE_NUM ? b : c)->num == 0) { /* an integer is itself then */
+	if (!ref && !which && constant->kind == VALUE_NUM &&
+	    constant->num == 0) { /* an integer is itself then */
 		l->t->steps[l->step].folded = true;
 		*dst = b->kind == VALUE_NUM ? *c : *b;
 		return;

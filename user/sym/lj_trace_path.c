@@ -138,7 +138,7 @@ static bool meet(struct path *p, struct at a)
 	struct label_mark mark;
 
 	if (!lj_meet_is_likely(p, a) || lj_meet_is_next_turn(p, a) ||
-	    (p->strict && lj_label_contradicts(p->calls.l, s)))
+	    (p->strict && slot >= 0 && lj_label_contradicts(p->calls.l, s)))
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;

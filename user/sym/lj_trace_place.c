@@ -214,11 +214,26 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 	note_forwarded(l, dst);
 }
 
-static void step_usetv(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+/* The constant that an instruction stores to an upvalue. */
+static struct value constant_stored(const struct labels *l, uint32_t ins)
+{
+	const struct lj_code *code = lj_code_of(l->t, l->step);
+
+	return lj_bc_op(ins) == LJ_BC_USETS   ? lj_value_string(code, lj_bc_d(ins))
+	       : lj_bc_op(ins) == LJ_BC_USETN ? lj_value_const(code, lj_bc_d(ins))
+					      : lj_value_object(0, (uint8_t)lj_bc_d(ins));
+}
+
+static void step_uset(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t ref = find_upvalue(l, f, lj_bc_a(ins));
-	struct value *v = lj_value_slot(l, f, lj_bc_d(ins)), *open = open_upvalue(l, f, ref);
+	struct value constant, *open = open_upvalue(l, f, ref);
+	struct value *v = &constant;
 
+	if (lj_bc_op(ins) == LJ_BC_USETV)
+		v = lj_value_slot(l, f, lj_bc_d(ins));
+	else
+		constant = constant_stored(l, ins);
 	if (open)
 		*open = *v;
 	else
@@ -337,8 +352,8 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		step_uget(l, f, ins, va);
 		return true;
 	}
-	if (op == LJ_BC_USETV) {
-		step_usetv(l, f, ins);
+	if (op >= LJ_BC_USETV && op <= LJ_BC_USETP) {
+		step_uset(l, f, ins);
 		return true;
 	}
 	if (!find_place(l, f, ins, load, &ref))
@@ -349,7 +364,9 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		settle_nomm(l, &table);
 		return true;
 	}
-	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* va may be the same */
+	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* it was learned; and va may be the same */
+	if (op == LJ_BC_TGETV || op == LJ_BC_TGETR)
+		key = *lj_value_slot(l, f, lj_bc_c(ins));
 	*va = lj_step_loaded(l, ref);
 	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
 		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */

@@ -290,7 +290,7 @@ void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t
 		const struct lj_tsnap *s = &t->snap[i];
 
 		/* a comparison's is taken when its operands were loaded (rec_comp_prep), that of a
-		 * return to below the trace when the results were (lj_record_ret) */
+		 * return when its results were (lj_record_ret) */
 		if (s->step == step && !s->inside && loads) {
 			loads = false;
 			continue;
