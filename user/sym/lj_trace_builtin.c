@@ -228,15 +228,12 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 	return made;
 }
 
-/* An array's next element: its index and value; nil at the end. False: it is another iterator. */
-static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+/* An array's next element: its index and value; nil at the end. */
+static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref, at;
 	struct value *control = lj_value_slot(l, f, a - 1), next, element, one = lj_value_number(1);
-	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a - 3));
 
-	if (!name || strcmp(name, "ipairs_aux") != 0)
-		return false;
 	next = (struct value){.kind = VALUE_NONE, .by = l->step};
 	ref = control->kind == VALUE_NUM
 		      ? 0
@@ -257,7 +254,6 @@ static bool step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	else if (!at) /* it may be the end */
 		lj_value_forget(l, &next);
 	*lj_value_slot(l, f, a) = next;
-	return true;
 }
 
 /* Does it return just one value, whichever? */
@@ -326,20 +322,21 @@ static bool stores_nothing(const char *name)
 
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
+	bool iterates = lj_bc_op(ins) == LJ_BC_ITERC;
 	uint32_t a = lj_bc_a(ins), i;
-	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
+	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, iterates ? a - 3 : a));
 	struct value results[RESULTS];
 
-	if (lj_bc_op(ins) == LJ_BC_ITERC)
-		name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a - 3));
 	l->t->steps[l->step].pure = name && stores_nothing(name);
-	if (lj_bc_op(ins) == LJ_BC_ITERC && step_ipairs(l, f, ins))
+	if (iterates && name && !strcmp(name, "ipairs_aux")) {
+		step_ipairs(l, f, ins);
 		return;
+	}
 	for (i = 0; i < RESULTS; i++)
 		lj_value_forget(l, &results[i]);
 	if (name && !strcmp(name, "string.find")) {
 		step_string_find(l, results);
-	} else if (lj_bc_op(ins) != LJ_BC_ITERC && lj_bc_op(ins) != LJ_BC_ITERN) {
+	} else if (!iterates && lj_bc_op(ins) != LJ_BC_ITERN) {
 		results[0] = lj_step_made(l, f, ins);
 		if (name && !strcmp(name, "string.byte") && lj_calls_arguments(l, ins) >= 3)
 			find_bytes(l, f, ins, results);

@@ -176,11 +176,12 @@ static bool adds_index(struct labels *l, const struct lj_ins *ir, uint32_t ptr,
  */
 static bool go_to_element(struct labels *l, const struct value *index, struct place *p)
 {
-	uint32_t size = lj_cdata_size(l->cdata, p->type), ref;
 	struct terms want;
+	uint32_t ref, size;
 	int64_t rest;
 
 	if (index->kind == VALUE_NUM) {
+		size = lj_cdata_size(l->cdata, p->type);
 		if (!size || !(fabs(index->num) < INDEX_MAX))
 			return false;
 		p->ofs += (uint32_t)((int64_t)index->num * size);

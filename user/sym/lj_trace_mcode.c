@@ -44,9 +44,8 @@ struct source {
 	bool has_reg, guard, may_guard, needs_own, manifold, two_loads;
 };
 
-#define RID_SINK                                                                                   \
-	0xfe /* lj_target.h: allocated when the trace is left only, as is what it stores           \
-	      */
+/* lj_target.h: allocated when the trace is left only, as is what it stores. */
+#define RID_SINK 0xfe
 
 /* Not what nobody uses, nor an operand of the instruction that does (ra_used). */
 static bool makes_code(const struct lj_ins *ir)
@@ -102,8 +101,8 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 	s->step = t->label[ref - LJ_REF_BIAS];
 	s->own = is_constant_place(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
 	s->manifold = searches || lj_work_is_manifold(ir->o);
-	s->two_loads =
-		lj_is_uref(ir) && !is_constant_place(ir); /* the upvalue, where its value is */
+	/* the upvalue, and then where its value is */
+	s->two_loads = lj_is_uref(ir) && !is_constant_place(ir);
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
 	s->may_guard = may_jump_to_exit(ir);
@@ -314,7 +313,8 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 {
 	struct x86_insn in;
 	uint32_t at, i;
-	uint8_t moved = 0xff, before = 0xff;
+	bool saved;
+	uint8_t moved = 0xff; /* from there, by the move before */
 
 	*nm = 0;
 	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
@@ -326,10 +326,10 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 		m[*nm].ofs = at;
 		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
 		m[*nm].of_vm = x86_is_mem(&in) && in.base == 14;
+		saved = *nm && m[*nm - 1].turns && m[*nm].reg == moved;
 		m[*nm].turns = lj_work_moves(&in, &moved);
-		if (*nm && m[*nm - 1].turns && m[*nm].reg == before && !m[*nm].turns)
+		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;
-		before = moved;
 		++*nm;
 	}
 	for (i = 0; i < *nm; i++)

@@ -289,6 +289,16 @@ static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins
 	}
 }
 
+/* The value at a place in a table; not known when the place is not, or is not loaded from. */
+static struct value value_at(struct labels *l, uint32_t place)
+{
+	struct value v = lj_step_loaded(l, place);
+
+	if (place && v.kind == VALUE_NONE && lj_step_through(l, OPS(EQ), place, NULL))
+		return lj_value_object(0, LJ_IRT_NIL); /* there is no such key */
+	return v;
+}
+
 /*
  * What a table does not have under a key that is no string's name may be in the one that its
  * metatable has for it, and so on: how far the trace went for it.
@@ -296,7 +306,7 @@ static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins
 static void search_further(struct labels *l, const struct value *table, struct value *key,
 			   struct value *dst)
 {
-	uint32_t obj = lj_value_ref(l, table), place, n;
+	uint32_t obj = lj_value_ref(l, table), n;
 
 	for (n = 0; obj && n < LJ_CHAIN_MAX; n++) {
 		struct value in;
@@ -308,10 +318,7 @@ static void search_further(struct labels *l, const struct value *table, struct v
 			break;
 		lj_step_beyond(l, &in, key);
 		has_no_keys(l, &in);
-		place = find_indexed(l, &in, key, true);
-		*dst = lj_step_loaded(l, place);
-		if (place && dst->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), place, NULL))
-			*dst = lj_value_object(0, LJ_IRT_NIL);
+		*dst = value_at(l, find_indexed(l, &in, key, true));
 		if (dst->kind != VALUE_NONE && lj_value_type(l, dst) != LJ_IRT_NIL)
 			return;
 	}
@@ -334,6 +341,14 @@ static void settle_nomm(struct labels *l, struct value *table)
 		lj_value_find(l, is_nomm, 0, &field, NULL);
 }
 
+/* What an instruction looks up that has the key in a slot or is it: not TGETS and its like. */
+static struct value key_of(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	return lj_bc_op(ins) == LJ_BC_TGETB || lj_bc_op(ins) == LJ_BC_TSETB
+		       ? lj_value_number(lj_bc_c(ins))
+		       : *lj_value_slot(l, f, lj_bc_c(ins));
+}
+
 /* Upvalues and tables. False: neither. */
 bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
@@ -343,8 +358,7 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	uint32_t ref;
 
 	table = *lj_value_slot(l, f, lj_bc_b(ins));
-	key = op == LJ_BC_TGETB || op == LJ_BC_TSETB ? lj_value_number(lj_bc_c(ins))
-						     : *lj_value_slot(l, f, lj_bc_c(ins));
+	key = key_of(l, f, ins);
 	if (op >= LJ_BC_TGETV && op <= LJ_BC_TSETB && lj_value_type(l, &table) == LJ_IRT_CDATA &&
 	    lj_step_cdata(l, ins, lj_value_slot(l, f, lj_bc_b(ins)), &key, va))
 		return true;
@@ -365,11 +379,9 @@ bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		return true;
 	}
 	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* it was learned; and va may be the same */
-	if (op == LJ_BC_TGETV || op == LJ_BC_TGETR)
-		key = *lj_value_slot(l, f, lj_bc_c(ins));
-	*va = lj_step_loaded(l, ref);
-	if (ref ? va->kind == VALUE_NONE && lj_step_through(l, OPS(EQ), ref, NULL) != 0
-		: op == LJ_BC_TGETS && has_no_keys(l, &table)) /* there is no such key */
+	key = key_of(l, f, ins);
+	*va = value_at(l, ref);
+	if (!ref && op == LJ_BC_TGETS && has_no_keys(l, &table))
 		*va = lj_value_object(0, LJ_IRT_NIL);
 	if (op != LJ_BC_TGETS && op != LJ_BC_GGET &&
 	    (lj_value_type(l, va) == LJ_IRT_NIL || (!ref && lj_step_beyond(l, &table, &key)))) {

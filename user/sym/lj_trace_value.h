@@ -12,7 +12,7 @@
 
 enum value_kind {
 	VALUE_UNSET, /* what slot `ref` held when the trace began: an SLOAD */
-	VALUE_NONE,  /* not known; made by step `by`. ref: it is `num` more than that, at least */
+	VALUE_NONE,  /* not known; made by step `by`. Where ref is set: `num` more than that */
 	VALUE_REF,
 	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
 	VALUE_TYPENAME, /* what type() makes of a value of `type` */
