@@ -99,6 +99,23 @@ static __always_inline int lj_top_done(struct lj_walk *w, __u64 base, __u64 link
 }
 
 /*
+ * A fast function that a trace was stitched around has a continuation's frame, and PC is its own:
+ * the link in its slot tells what called it.
+ */
+static __always_inline int lj_top_stitched(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+{
+	__u64 link, contpc, delta;
+
+	if (lj_read(mem, w, &link, sizeof(link), base - 8) || (link & 7) != LJ_FRAME_CONT)
+		return -1;
+	delta = link & ~7ULL;
+	if (delta >= base - w->stack || lj_read(mem, w, &contpc, sizeof(contpc), base - 24) ||
+	    lj_fit(mem, w, base - delta, contpc) != LJ_FIT_LUA)
+		return -1;
+	return lj_top_done(w, base, link);
+}
+
+/*
  * What was stored before C was called. A fast function that is done has overwritten its own
  * function slot with its result (FFH_RES): its caller is on top, at the pc that was stored; or what
  * the link leads to that was stored, when no Lua function has called it.
@@ -346,7 +363,7 @@ static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)
 
 /*
  * A helper was called with BASE kept in rbp. Or it has written its results over a fast function's
- * own frame, as lj_tab_next() does, whose link is PC still: the caller is on top.
+ * own frame, as modf() and lj_tab_next() do, whose link is PC still: the caller is on top.
  */
 static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
 				       __u64 pc)
@@ -355,8 +372,9 @@ static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk 
 
 	if (lj_fits(fit))
 		return lj_top_is(w, base, pc);
-	return fit == LJ_FIT_NOT && lj_on_stack(w, base) ? lj_top_linked(mem, w, base, pc, fit)
-							 : -1;
+	if (fit != LJ_FIT_NOT || !lj_on_stack(w, base))
+		return -1;
+	return lj_top_linked(mem, w, base, pc, fit) ? lj_top_stitched(mem, w, base) : 0;
 }
 
 /*
@@ -461,7 +479,7 @@ static __always_inline int lj_top_helper(const struct lb_mem *mem, struct lj_wal
 		w->block[LJ_LEAF_WORDS] = w->base;
 		return 0;
 	}
-	return lj_top_stored(mem, w);
+	return lj_top_stored(mem, w) ? lj_top_stitched(mem, w, w->base) : 0;
 }
 
 #endif

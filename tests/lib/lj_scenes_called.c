@@ -92,6 +92,32 @@ static void helper_rbp_ff(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
+/* Ditto, of one that a trace was stitched around: its result lies on its function, PC is its own.
+ */
+static void helper_rbp_stitched(struct lj_scene *s)
+{
+	sc_begin_call(s);
+	lji_cont(&s->img, &s->st, lji_ff(&s->img, FF_FLOOR), 20, LJI_VM + 0x700,
+		 lji_bc(&s->img, s->main, 15));
+	lji_vm_calls(&s->img, SC_SITE_RBP);
+	lji_put64(&s->img, s->st.base - 16, 0x4014000000000000);
+	s->in.regs = (struct lb_regs){
+		.ip = SC_HELPER, .sp = s->img.sp, .pc = s->img.g + 0x100, .rb = s->st.base};
+	want_lua(s, s->main, 14, THREAD);
+}
+
+/* ... of one that runs in C, before which BASE and PC were stored. */
+static void helper_stitched(struct lj_scene *s)
+{
+	helper_rbp_stitched(s);
+	s->img.sp += 8;
+	lji_sync(&s->img, &s->st);
+	lji_set_pc(&s->img, s->cframe, s->in.regs.pc);
+	lji_vm_calls(&s->img, SC_SITE);
+	s->in.regs.pc = 0x55;
+	s->in.regs.rb = 0x40;
+}
+
 /* A hook is about to be called: L->base is stored, PC in its register or pushed only. */
 static void dispatch_ins(struct lj_scene *s)
 {
@@ -238,6 +264,8 @@ const struct lj_scene_row lj_scenes_called[] = {
 	{"helper_rbp_pushed", helper_rbp_pushed},
 	{"helper_rbp_frame_pointer", helper_rbp_frame_pointer},
 	{"helper_rbp_ff", helper_rbp_ff},
+	{"helper_rbp_stitched", helper_rbp_stitched},
+	{"helper_stitched", helper_stitched},
 	{"helper_rbp_lost", helper_rbp_lost},
 	{"dispatch_ins", dispatch_ins},
 	{"dispatch_ins_pushed", dispatch_ins_pushed},
