@@ -16,7 +16,15 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+	struct {
+		__s64 counter;
+	} tlb_gen; /* counts what needs processors to forget where pages are */
+} mm_context_t;
+
 struct mm_struct {
+	mm_context_t context;
+	void *pgd;		   /* the root of the page tables */
 	unsigned long start_stack; /* sp when the program began */
 };
 

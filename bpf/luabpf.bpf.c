@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include "regs.bpf.h"
 #include "maps.bpf.h"
+#include "prove.bpf.h"
 #include "thread.bpf.h"
 #include "sample_lj.bpf.h"
 #include "sample_puc.bpf.h"

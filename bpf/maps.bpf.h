@@ -9,8 +9,8 @@
 #include <luabpf/walk_puc.h>
 
 /*
- * Samples, prototypes and task events, to user space. The size is set by the loader: it has to hold
- * what comes between two reads (50 ms) at the highest rate, deep stacks included.
+ * Samples, prototypes and task events, to user space. It has to hold what comes between two reads
+ * (50 ms) at the highest rate, deep stacks included.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

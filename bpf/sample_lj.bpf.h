@@ -124,51 +124,54 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 	return -1;
 }
 
-/*
- * The last resort: search the C stack for the VM's frame. Threads that never run Lua would pay for
- * it at each sample, so the pauses between two searches double, up to 64 samples.
- */
-static __always_inline int lj_find_by_stack(struct lj_find *f)
-{
-	struct lj_walk *w = f->w;
-	__u32 i;
-
-	if (f->thread->scan_wait) {
-		f->thread->scan_wait--;
-		return -1;
-	}
-	LB_UNROLLED /* 6.1 sees no end of it */
-	for (i = 0; i < LB_MODULES; i++) {
-		if (i >= f->proc->nmodules)
-			break;
-		f->module = i;
-		if (lj_module(w, f->proc, i))
-			continue;
-		w->g = 0;
-		w->L = 0;
-		lj_search_from(w, (f->w->regs.sp + 7) & ~7ULL);
-		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
-		if (w->g && !lj_find_vm(0, w, &f->w->regs, w->g))
-			return 0;
-	}
-	f->thread->scan_pause = f->thread->scan_pause ? f->thread->scan_pause * 2 : 1;
-	if (f->thread->scan_pause > 64)
-		f->thread->scan_pause = 64;
-	f->thread->scan_wait = f->thread->scan_pause;
-	return -1;
-}
-
-/* Returns 0 when a VM runs on this thread: w is about it. */
+/* Returns 0 when a VM runs on this thread by what is known of it: w is about it. */
 LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_thread *thread)
 {
 	struct lj_find f = {.w = w, .proc = proc, .thread = thread};
 
 	if (!w || !proc || !thread ||
 	    (lj_find_by_text(&f) && (lj_find_known(&f) || lj_find_inner(&f)) &&
-	     lj_find_by_register(&f) && lj_find_by_stack(&f)))
+	     lj_find_by_register(&f)))
 		return -1;
 	thread_remember(thread, w->g, f.module);
 	return 0;
+}
+
+/*
+ * The last resort: search the C stack for the VM's frame. Threads that never run Lua would pay for
+ * it at each sample, so the pauses between two searches double, up to 64 samples.
+ */
+LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
+				struct lb_thread *thread)
+{
+	__u32 i;
+
+	if (!w || !proc || !thread)
+		return -1;
+	if (thread->scan_wait) {
+		thread->scan_wait--;
+		return -1;
+	}
+	LB_UNROLLED /* 6.1 sees no end of it */
+	for (i = 0; i < LB_MODULES; i++) {
+		if (i >= proc->nmodules)
+			break;
+		if (lj_module(w, proc, i))
+			continue;
+		w->g = 0;
+		w->L = 0;
+		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
+		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
+		if (w->g && !lj_find_vm(0, w, &w->regs, w->g)) {
+			thread_remember(thread, w->g, i);
+			return 0;
+		}
+	}
+	thread->scan_pause = thread->scan_pause ? thread->scan_pause * 2 : 1;
+	if (thread->scan_pause > 64)
+		thread->scan_pause = 64;
+	thread->scan_wait = thread->scan_pause;
+	return -1;
 }
 
 /*
@@ -187,11 +190,13 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk, struct task_s
 	w->stack_hi = thread_stack(thread, task, w->regs.sp);
 	if (!w->stack_hi)
 		return LB_END_NO_STACK;
-	w->cache.sample++;
+	lb_begin(0, &w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
 	w->family = LB_FAMILY_LJ;
 	w->exact = 0;
-	return lj_find(w, proc, thread) ? LB_END_OUTSIDE : LB_END_RESOLVED;
+	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
+		return LB_END_OUTSIDE;
+	return LB_END_RESOLVED;
 }
 
 static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread *thread)
@@ -211,7 +216,7 @@ static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread
 		w->end = LB_END_LOOP;
 		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
 	}
-	return w->end;
+	return w->end != LB_END_RESOLVED || lb_unmoved(0, &w->cache) ? w->end : LB_END_FAULT;
 }
 
 #endif

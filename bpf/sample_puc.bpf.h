@@ -56,7 +56,8 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
 
 	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
 		return LB_END_OUTSIDE;
-	w->cache.sample++; /* what was seen by another build's layout is stale */
+	/* what was seen by another build's layout is stale */
+	lb_begin(0, &w->cache, w->cache.sample + 1);
 	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
@@ -97,6 +98,8 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		return LB_END_OUTSIDE;
 	if (at != last)
 		end = puc_walk_module(s, at);
+	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))
+		end = LB_END_FAULT;
 	s->thread->puc_L = s->w->L;
 	s->thread->puc_module = at;
 	return end;

@@ -10,6 +10,9 @@
  * grows when that was not enough. Now and then it is forgotten, as it never shrinks else.
  *
  * What does not lie in one page as a whole is read by itself: the next one may not be there.
+ *
+ * Where the door has whole pages in place (mem_is_direct()), nothing is copied: a page's window is
+ * all of it, and what is kept of a page is its place.
  */
 #ifndef LUABPF_CACHE_H
 #define LUABPF_CACHE_H
@@ -28,6 +31,7 @@
 /* What is in hand of a page. Apart from the bytes: a few cache lines hold them all. */
 struct lb_tag {
 	__u64 addr;
+	__u64 place;  /* of the page, where mem_is_direct() */
 	__u32 sample; /* cache->sample when this was read; anything else is stale */
 	__u16 lo, hi; /* the window, offsets in the page; 0, 0: the page cannot be read */
 };
@@ -47,6 +51,8 @@ struct lb_hand {
 struct lb_cache {
 	__u32 sample; /* counts samples, never 0 */
 	__u32 pad;
+	__u64 space; /* mem_space() */
+	__u64 moves; /* mem_moves() when the sample began */
 	struct lb_hand hand[2];
 	struct lb_tag tag[LB_PAGES];
 	/* a page more: so far the verifier sees a read reach, which is never made */
@@ -59,10 +65,68 @@ static __always_inline __u32 lb_page_index(__u64 addr)
 	return (__u32)(addr >> 12 ^ addr >> 18) & (LB_PAGES - 1);
 }
 
-/* Where the bytes at addr are, once lb_ready(). */
-static __always_inline __u8 *lb_bytes(struct lb_cache *cache, __u64 addr)
+/* A new sample begins: what was read before is stale. */
+static __always_inline void lb_begin(const struct lb_mem *mem, struct lb_cache *cache, __u32 sample)
 {
-	return cache->bytes + lb_page_index(addr) * LB_STRIDE + (addr & (LB_PAGE - 1));
+	cache->sample = sample;
+	if (mem_is_direct(mem)) {
+		cache->space = mem_space(mem);
+		cache->moves = mem_moves(mem, cache->space);
+	}
+}
+
+/* Where the copy of addr's byte is. */
+static __always_inline __u8 *lb_copy(struct lb_cache *cache, __u32 i, __u64 addr)
+{
+	return cache->bytes + (i & (LB_PAGES - 1)) * LB_STRIDE + (addr & (LB_PAGE - 1));
+}
+
+/* The bytes at addr, which is in the page that has tag i in hand. */
+static __always_inline const __u8 *lb_in_page(const struct lb_mem *mem, struct lb_cache *cache,
+					      __u32 i, __u64 addr)
+{
+	if (mem_is_direct(mem))
+		return mem_place(cache->tag[i & (LB_PAGES - 1)].place + (addr & (LB_PAGE - 1)));
+	return lb_copy(cache, i, addr);
+}
+
+/* Where the bytes at addr are, once lb_ready(). */
+static __always_inline const __u8 *lb_bytes(const struct lb_mem *mem, struct lb_cache *cache,
+					    __u64 addr)
+{
+	return lb_in_page(mem, cache, lb_page_index(addr), addr);
+}
+
+/*
+ * The bytes that begin so far behind others, which may be in a place: the verifier wants to know of
+ * a place's offset when it is made.
+ */
+static __always_inline const __u8 *lb_offset(const struct lb_mem *mem, const __u8 *bytes,
+					     __u32 offset)
+{
+	return mem_is_direct(mem) ? mem_place((__u64)(bytes + offset)) : bytes + offset;
+}
+
+/*
+ * Finds the place of a page: where the kernel has it, or a copy that it makes of it. Returns 1 when
+ * there is one, else 0.
+ */
+static __always_inline int lb_fetch_place(const struct lb_mem *mem, struct lb_cache *cache, __u32 i,
+					  __u64 page)
+{
+	struct lb_tag *t = &cache->tag[i & (LB_PAGES - 1)];
+	__u8 *copy = lb_copy(cache, i, 0);
+
+	if (t->addr == page && t->sample == cache->sample) /* was tried */
+		return 0;
+	t->addr = page;
+	t->sample = cache->sample;
+	t->place = mem_page(mem, cache->space, page);
+	if (t->place == LB_PLACE_ASK)
+		t->place = mem_read(mem, copy, LB_PAGE, page) ? 0 : (__u64)copy;
+	t->lo = 0;
+	t->hi = t->place ? LB_PAGE : 0;
+	return t->hi != 0;
 }
 
 /* Reads a window that has these bytes. Returns 1 when they are in hand, else 0. */
@@ -74,6 +138,8 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	if (!cache || size > LB_READ_MOST || at + size > LB_PAGE || mem_is_uncached(mem))
 		return 0;
 	t = &cache->tag[i];
+	if (mem_is_direct(mem))
+		return lb_fetch_place(mem, cache, i, addr - at);
 	lo = at & ~(LB_LINE - 1);
 	hi = (at + size + LB_LINE - 1) & ~(LB_LINE - 1);
 	if (t->addr == addr - at &&
@@ -89,7 +155,7 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	t->sample = cache->sample;
 	t->lo = 0;
 	t->hi = 0;
-	if (len > LB_PAGE || mem_read(mem, lb_bytes(cache, t->addr + lo), len, t->addr + lo))
+	if (len > LB_PAGE || mem_read(mem, lb_copy(cache, i, lo), len, t->addr + lo))
 		return 0;
 	t->lo = (__u16)lo;
 	t->hi = (__u16)hi;
@@ -152,7 +218,7 @@ static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_c
 
 	if (addr - hand->start >= hand->room && !lb_aim(mem, cache, h, addr, size))
 		return 0;
-	return cache->bytes + (hand->index & (LB_PAGES - 1)) * LB_STRIDE + (addr & (LB_PAGE - 1));
+	return lb_in_page(mem, cache, hand->index, addr);
 }
 
 /* Reads what was not to be had by lb_ready(). To try in vain is dear: it costs a page fault. */
@@ -168,24 +234,72 @@ static __always_inline int lb_read_apart(const struct lb_mem *mem, void *dst, __
 static __always_inline int lb_read(const struct lb_mem *mem, struct lb_cache *cache, void *dst,
 				   __u32 size, __u64 addr)
 {
-	const __u8 *bytes = lb_bytes(cache, addr);
+	const __u8 *bytes;
 	__u32 i;
 
 	if (!lb_ready(mem, cache, addr, size))
 		return lb_read_apart(mem, dst, size, addr);
+	bytes = lb_bytes(mem, cache, addr);
 #ifdef __bpf__
 	LB_UNROLLED
 	for (i = 0; i + 8 <= size; i += 8)
-		*(lb_u64 *)((__u8 *)dst + i) = *(const lb_u64 *)(bytes + i);
+		*(lb_u64 *)((__u8 *)dst + i) = lb_word(bytes, i);
 	if (size & 4)
-		*(lb_u32 *)((__u8 *)dst + i) = *(const lb_u32 *)(bytes + i);
+		*(lb_u32 *)((__u8 *)dst + i) = lb_half(bytes, i);
 	if (size & 2)
-		*(lb_u16 *)dst = *(const lb_u16 *)bytes;
+		*(lb_u16 *)dst = lb_short(bytes, 0);
 #else
 	for (i = 0; i < size; i++)
 		((__u8 *)dst)[i] = bytes[i];
 #endif
 	return 0;
+}
+
+/* As mem_read(), of what is larger, or whose size is no constant, and is read but once. */
+static __always_inline int lb_read_much(const struct lb_mem *mem, struct lb_cache *cache, void *dst,
+					__u32 size, __u64 addr)
+{
+	__u32 at = addr & (LB_PAGE - 1);
+
+	if (!mem_is_direct(mem) || at + size > LB_PAGE)
+		return mem_read(mem, dst, size, addr);
+	if (!lb_ready(mem, cache, addr, 1))
+		return -LB_EFAULT;
+	return mem_copy(dst, size, cache->tag[lb_page_index(addr)].place + at);
+}
+
+/* Is the page that has tag i where it was found? */
+LB_SUBPROG int lb_stands(const struct lb_mem *mem, const struct lb_cache *cache, __u32 i)
+{
+	const struct lb_tag *t;
+	__u64 place;
+
+	if (!cache || !mem_is_direct(mem)) /* by itself, for the verifier */
+		return 0;
+	t = &cache->tag[i & (LB_PAGES - 1)];
+	if (t->sample != cache->sample || !t->hi)
+		return 1;
+	place = mem_page(mem, cache->space, t->addr);
+	return place == t->place || place == LB_PLACE_ASK;
+}
+
+/*
+ * At a sample's end: was all that it has read in place still the target's? Else it may be anything.
+ * Other threads may change the address space all the time, and seldom what this one uses.
+ */
+LB_SUBPROG int lb_unmoved(const struct lb_mem *mem, const struct lb_cache *cache)
+{
+	int stand = 1;
+	__u32 i;
+
+	if (!cache)
+		return 0;
+	if (!mem_is_direct(mem) || mem_moves(mem, cache->space) == cache->moves)
+		return 1;
+	LB_ROLLED
+	for (i = 0; i < LB_PAGES; i++)
+		stand &= lb_stands(mem, cache, i);
+	return stand;
 }
 
 #endif

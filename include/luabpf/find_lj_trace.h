@@ -87,8 +87,8 @@ static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj
 	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
 	nent = lb_byte(head, LJ_SNAP_NENT);
-	if (mem_read(mem, w->snapmap, 4 * (nent + 2),
-		     w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS)))
+	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2),
+			 w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS)))
 		return -1;
 	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
 	w->slot = (__s32)(w->pc & 0xff);

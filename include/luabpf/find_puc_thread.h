@@ -50,17 +50,17 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	t = &w->try;
 	head = puc_maybe(mem, w, L, PUC_L_HEAD);
 	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
-	    lb_byte(head, w->puc.L_status & 15))
+	    puc_byte(mem, head, w->puc.L_status, 16))
 		return 0;
 	t->L = L;
-	t->g = puc_word(head, w->puc.L_l_G);
-	t->ci = puc_word(head, w->puc.L_ci);
-	t->stack = puc_word(head, w->puc.L_stack);
-	t->stack_last = puc_word(head, w->puc.L_stack_last);
-	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(head, w->puc.L_base_ci)
+	t->g = puc_word(mem, head, w->puc.L_l_G);
+	t->ci = puc_word(mem, head, w->puc.L_ci);
+	t->stack = puc_word(mem, head, w->puc.L_stack);
+	t->stack_last = puc_word(mem, head, w->puc.L_stack_last);
+	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(mem, head, w->puc.L_base_ci)
 						 : L + w->puc.L_base_ci;
-	t->savedpc = puc_word(head, w->puc.L_savedpc);
-	t->hooked = w->puc.L_allowhook && !lb_byte(head, w->puc.L_allowhook & (PUC_L_HEAD - 1));
+	t->savedpc = puc_word(mem, head, w->puc.L_savedpc);
+	t->hooked = w->puc.L_allowhook && !puc_byte(mem, head, w->puc.L_allowhook, PUC_L_HEAD);
 	if (!puc_is_pointer(t->g) || (w->g && t->g != w->g) || !puc_is_pointer(t->ci) ||
 	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || t->stack_last <= t->stack ||
 	    t->stack_last >> 47 || puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
@@ -220,7 +220,7 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	w->fault = fault;
 	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
 		return 0;
-	w->key = key;
+	w->key = w->try.key;
 	w->best = w->try;
 	if (w->child && puc_has_resumed(mem, w, index))
 		w->proved = 1;

@@ -202,13 +202,13 @@ static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_
 	const __u8 *bytes;
 
 	lj_print_parts(head, proto, &parts);
+	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, name));
 	if (parts.ndebug) {
 		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
 		if (bytes)
 			sum = lj_print_debug(sum, bytes, parts.ndebug);
 	}
-	sum = lj_print_constants(mem, w, sum, parts.kgc, parts.nkgc);
-	return lb_print_end(lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, name)));
+	return lb_print_end(lj_print_constants(mem, w, sum, parts.kgc, parts.nkgc));
 }
 
 /* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is
@@ -597,6 +597,21 @@ static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct 
 	       lb_word(cont, 0) == LJ_CONT_FFI_CALLBACK;
 }
 
+/* Has the walk come to the bottom of this thread's stack? */
+static __always_inline int lj_at_bottom(const struct lj_walk *w)
+{
+	return w->base == w->stack + 16;
+}
+
+/* Then it goes on in the thread that resumed this one; nobody resumes the main thread. */
+static __always_inline enum lb_more lj_bottom(struct lj_walk *w)
+{
+	if (lj_is_main(w))
+		return lj_end(w, LB_END_RESOLVED);
+	w->phase = LJ_PHASE_PARENT;
+	return LB_MORE;
+}
+
 static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
 {
 	const __u8 *bytes;
@@ -607,10 +622,8 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	if (lj_run_frames(mem, w))
 		return LB_MORE;
 	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
-	if (w->base == w->stack + 16) {
-		w->phase = LJ_PHASE_PARENT;
-		return LB_MORE;
-	}
+	if (lj_at_bottom(w))
+		return lj_bottom(w);
 	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
 	    w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_end(w, LB_END_TORN);
@@ -671,7 +684,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	if (!delta || delta > w->base - w->stack)
 		return lj_end(w, LB_END_TORN);
 	w->base -= delta;
-	return LB_MORE;
+	return lj_at_bottom(w) ? lj_bottom(w) : LB_MORE;
 }
 
 #endif

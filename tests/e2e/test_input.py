@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bad input that needs a target or root: each time a clear message and the right exit code."""
 import ctypes
+import json
 import os
 import resource
 import shutil
@@ -130,6 +131,19 @@ def test_ptrace_capability_missing(loop):
     r = subprocess.run(["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", vms.LUABPF, "-p", str(loop.pid)],
                        capture_output=True, text=True, timeout=30)
     assert r.returncode == 1 and "lacks CAP_SYS_PTRACE" in r.stderr, r
+
+
+def test_pages_cannot_be_read_in_place(loop, tmp_path):
+    """Where physical addresses are not told (CAP_SYS_ADMIN), copies are read: the profile is the same."""
+    got = {}
+    for before in [], ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]:
+        r = subprocess.run([*before, vms.LUABPF, "-p", str(loop.pid), "-d", "0.5", "-F", "500", "-jp=fm0", "--stats", tmp_path / "s"],
+                           capture_output=True, text=True, timeout=30)
+        assert r.returncode == 0 and r.stdout, r
+        stats = json.loads((tmp_path / "s").read_text())
+        assert stats["lost"] == 0, stats
+        got[stats["pages_in_place"]] = sorted(line.split("%")[1].strip() for line in r.stdout.splitlines())
+    assert got[False] == got[True]
 
 
 def limited(soft, hard, *args):

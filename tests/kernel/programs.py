@@ -28,7 +28,9 @@ def objects():
 
 @functools.lru_cache(maxsize=None)
 def measure(kernel):
-    """{"object/program": {"verified_insns", "insns", "jited_len"}}; vm.Error: one does not load."""
+    """{"object/program": {"verified_insns", "insns", "jited_len"}}; vm.Error: one does not load.
+
+    An object is there twice where the kernel can read pages in place (include/luabpf/pages.h)."""
     files = [LOAD, *objects()]
     r = vm.run(kernel, shlex.join(map(str, files)) + " 2>log >out; s=$?; cat out; "
                        "[ $s -eq 0 ] || { tail -c 6000 log; exit $s; }", files)

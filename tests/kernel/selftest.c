@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Walks in the kernel against walks in user space, over the same images: each scene of each family
- * of VMs for each of its layouts, and again with each page of the image out of reach. Prints
+ * of VMs for each of its layouts, and again with each page of the image out of reach. All of it
+ * with copies, and once more with pages read in place where the kernel can. Prints
  * "N passed, N failed"; exits with 0 when all are equal.
  */
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <bpf/bpf.h>
 #include <luabpf/walk_puc.h>
 
+#include "bpf/direct.h"
 #include "lj_scene.h"
 #include "puc_scene.h"
 #include "selftest.skel.h"
@@ -47,7 +49,7 @@ struct program {
 };
 
 struct family {
-	int (*load)(struct program *p);
+	int (*load)(struct program *p, bool direct);
 	const void *(*layout)(size_t i, const char **name);
 	/* Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
 	 */
@@ -64,12 +66,19 @@ struct family {
 
 static struct lj_scene lj;
 
-static int lj_load(struct program *p)
+static int lj_load(struct program *p, bool direct)
 {
-	struct selftest_bpf *skel = selftest_bpf__open_and_load();
+	struct selftest_bpf *skel = selftest_bpf__open();
+	int r;
 
 	if (!skel)
 		return -errno;
+	skel->rodata->lb_direct = direct;
+	r = selftest_bpf__load(skel);
+	if (r)
+		return r;
+	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
+		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -122,12 +131,19 @@ static void lj_done(void)
 
 static struct puc_scene puc;
 
-static int puc_load(struct program *p)
+static int puc_load(struct program *p, bool direct)
 {
-	struct selftest_puc_bpf *skel = selftest_puc_bpf__open_and_load();
+	struct selftest_puc_bpf *skel = selftest_puc_bpf__open();
+	int r;
 
 	if (!skel)
 		return -errno;
+	skel->rodata->lb_direct = direct;
+	r = selftest_puc_bpf__load(skel);
+	if (r)
+		return r;
+	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
+		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest_puc);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -328,22 +344,22 @@ static int map_at(uint64_t addr, size_t size)
 }
 
 /* The images of a family have the same ranges. */
-static int map_ranges(struct test *t)
+static int map_ranges(const struct family *family)
 {
-	const struct mem_image *mem;
+	struct moment first;
+	const char *layout;
 	int err = 0;
 	size_t i;
 
-	if (t->family->begin(0, t->family->layout(0, &t->layout), &t->now))
+	if (family->begin(0, family->layout(0, &layout), &first))
 		return -1;
-	mem = t->now.mem;
-	for (i = 0; i < mem->n && !err; i++)
-		err = map_at(mem->ranges[i].addr, mem->ranges[i].len);
-	t->family->end();
+	for (i = 0; i < first.mem->n && !err; i++)
+		err = map_at(first.mem->ranges[i].addr, first.mem->ranges[i].len);
+	family->end();
 	return err;
 }
 
-static int run_family(const struct family *family)
+static int run_family(const struct family *family, bool direct)
 {
 	static struct test t;
 	const void *layout;
@@ -351,11 +367,10 @@ static int run_family(const struct family *family)
 	int err;
 
 	t.family = family;
-	if (map_ranges(&t))
-		return -1;
-	err = family->load(&t.program);
+	err = family->load(&t.program, direct);
 	if (err) {
-		fprintf(stderr, "selftest: the program does not load: %s\n", strerror(-err));
+		fprintf(stderr, "selftest: the program does not load, or is not proved: %s\n",
+			strerror(-err));
 		return -1;
 	}
 	for (l = 0; (layout = family->layout(l, &t.layout)); l++)
@@ -366,11 +381,17 @@ static int run_family(const struct family *family)
 
 int main(void)
 {
+	struct kernel_cast cast;
 	size_t i;
 
-	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (run_family(&families[i]))
+	kernel_btf_open(NULL, 0, NULL, &cast);
+	if (direct_set_cast(&cast))
+		return 1;
+	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		if (map_ranges(&families[i]) || run_family(&families[i], false) ||
+		    (cast.function && run_family(&families[i], true)))
 			return 1;
+	}
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed || !passed;
 }

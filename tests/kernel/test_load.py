@@ -9,7 +9,8 @@ def test_programs_load_within_budget(kernel):
     budget = json.loads(programs.BUDGET.read_text())
     costs = programs.measure(kernel)
     assert costs, "no BPF programs were found"
-    assert sorted(costs) == sorted(budget), "budget.json does not match: see programs.py"
+    assert sorted(costs) == sorted(name for name in budget if kernel in budget[name]), \
+        "budget.json does not match: see programs.py"
     over = {name: f"{cost['verified_insns']} instructions verified, budget {budget[name][kernel]}"
             for name, cost in costs.items() if cost["verified_insns"] > budget[name][kernel]}
     assert not over

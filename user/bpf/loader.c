@@ -20,6 +20,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "direct.h"
 #include "kernel_btf.h"
 #include "luabpf.skel.h"
 #include "loader.h"
@@ -139,15 +140,17 @@ static int check_descriptors(struct error *err)
 	return r;
 }
 
-static void choose_program(struct loader *l, uint32_t families)
+static void choose_programs(struct loader *l, uint32_t families, bool in_place)
 {
 	struct bpf_program *program;
 
 	l->program = families == LB_FAMILY_BIT(LJ)    ? l->skel->progs.luabpf_lj
 		     : families == LB_FAMILY_BIT(PUC) ? l->skel->progs.luabpf_puc
 						      : l->skel->progs.luabpf_any;
-	bpf_object__for_each_program(program, l->skel->obj)
-		bpf_program__set_autoload(program, program == l->program);
+	bpf_object__for_each_program (program, l->skel->obj)
+		bpf_program__set_autoload(
+			program, program == l->program ||
+					 (in_place && program == l->skel->progs.luabpf_prove));
 }
 
 #define EVENTS_MOST 1000000 /* for a sample */
@@ -171,22 +174,52 @@ static const char *const kernel_structs[] = {
 	"pt_regs",
 };
 
-/* btf_fd: the BTF to relocate by, read when it is loaded. -1: libbpf takes all of the kernel's. */
-static struct luabpf_bpf *open_skeleton(int btf_fd)
+/* What an object is relocated by. */
+struct kernel {
+	int btf; /* of kernel_structs, read when it is loaded. -1: libbpf takes all BTF */
+	struct kernel_cast cast;
+};
+
+static struct luabpf_bpf *open_skeleton(const struct kernel *kernel)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", btf_fd);
-	if (btf_fd >= 0)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", kernel->btf);
+	if (kernel->btf >= 0)
 		opts.btf_custom_path = path;
 	return luabpf_bpf__open_opts(&opts);
+}
+
+static int load(struct loader *l, const struct loader_options *o, const struct kernel *kernel,
+		struct error *err)
+{
+	int cpus = libbpf_num_possible_cpus(), r = direct_set_cast(&kernel->cast);
+	bool in_place = kernel->cast.function != 0;
+
+	if (r)
+		return error_set(err, r, "BPF object: %s", strerror(-r));
+	l->skel = open_skeleton(kernel);
+	if (!l->skel)
+		return error_set(err, -errno, "BPF object: %s", strerror(errno));
+	if (cpus < 0)
+		return error_set(err, cpus, "number of CPUs: %s", strerror(-cpus));
+	if (o->families & LB_FAMILY_BIT(LJ))
+		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
+	if (o->families & LB_FAMILY_BIT(PUC))
+		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
+	choose_programs(l, o->families, in_place);
+	choose_events(l, o);
+	l->skel->rodata->lb_direct = in_place;
+	r = luabpf_bpf__load(l->skel);
+	return r ? explain_load(r, err) : 0;
 }
 
 int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
 	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
 	int btf_fd __close = -1;
+	struct kernel kernel = {};
 	int r;
 
 	if (!l)
@@ -196,23 +229,21 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	if (r)
 		return r;
 	libbpf_set_print(silent);
-	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]),
-			&btf_fd);
-	l->skel = open_skeleton(btf_fd);
-	if (!l->skel)
-		return error_set(err, -errno, "BPF object: %s", strerror(errno));
-	r = libbpf_num_possible_cpus();
-	if (r < 0)
-		return error_set(err, r, "number of CPUs: %s", strerror(-r));
-	if (o->families & LB_FAMILY_BIT(LJ))
-		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)r);
-	if (o->families & LB_FAMILY_BIT(PUC))
-		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)r);
-	choose_program(l, o->families);
-	choose_events(l, o);
-	r = luabpf_bpf__load(l->skel);
+	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]), &btf_fd,
+			&kernel.cast);
+	kernel.btf = btf_fd;
+	if (!direct_is_possible())
+		kernel.cast = (struct kernel_cast){};
+	r = load(l, o, &kernel, err);
+	if (kernel.cast.function &&
+	    (r || !direct_prove(bpf_program__fd(l->skel->progs.luabpf_prove)))) {
+		luabpf_bpf__destroy(l->skel);
+		l->skel = NULL;
+		kernel.cast = (struct kernel_cast){};
+		r = load(l, o, &kernel, err);
+	}
 	if (r)
-		return explain_load(r, err);
+		return r;
 	if (o->cost)
 		l->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*out = TAKE_PTR(l);
@@ -250,6 +281,11 @@ void loader_free(struct loader **loader)
 	luabpf_bpf__destroy(l->skel);
 	free(l);
 	*loader = NULL;
+}
+
+bool loader_reads_in_place(const struct loader *l)
+{
+	return l->skel->rodata->lb_direct;
 }
 
 int loader_ring_fd(const struct loader *l)

@@ -34,6 +34,9 @@ void loader_free(struct loader **loader);
 /* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
 int loader_check_events(struct error *err);
 
+/* Are pages of the targets read in place (direct.h)? Else they are copied. */
+bool loader_reads_in_place(const struct loader *loader);
+
 /* The ring buffer map, for ring_open(). */
 int loader_ring_fd(const struct loader *loader);
 
