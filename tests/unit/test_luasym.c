@@ -333,21 +333,19 @@ Test(luasym, freed)
 	cr_expect(is_complete(a, pt));
 }
 
-/* A collected prototype whose memory is still there, but the allocator wrote into a string. */
-Test(luasym, damaged_strings_are_the_same_strings)
+/* A collected prototype whose memory is still there, but the allocator wrote into the string whose
+ * address is at ref. */
+static void damage(struct arena *a, uint64_t pt, uint64_t ref)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
-	uint64_t pt = sample_proto(a, 20), ref;
-	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
 	struct lj_proto *p[3] = {NULL};
+	uint64_t str = arena_get64(a, ref);
 	int i;
 
-	ref = arena_get64(a, pt + k - 8);
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
-			arena_put8(a, ref + LJ_STR_SIZE, 0x30);
+			arena_put8(a, str + LJ_STR_SIZE, 0x30);
 		if (i == 2)
-			arena_put32(a, ref + LJ_STR_SID, 77);
+			arena_put32(a, str + LJ_STR_SID, 77);
 		p[i] = read_proto(a, pt);
 	}
 	cr_expect_neq(lj_proto_hash(p[0]), lj_proto_hash(p[1]));
@@ -355,6 +353,16 @@ Test(luasym, damaged_strings_are_the_same_strings)
 	cr_expect_not(lj_proto_same(p[1], p[2]));
 	for (i = 0; i < 3; i++)
 		lj_proto_free(&p[i]);
+}
+
+Test(luasym, damaged_strings_are_the_same_strings)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	uint64_t pt = sample_proto(a, 20);
+	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
+
+	damage(a, pt, pt + k - 8);
+	damage(a, pt, pt + LJ_PROTO_CHUNKNAME);
 }
 
 /* What a change of one part of a prototype, or of what it refers to, does to both. */

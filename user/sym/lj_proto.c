@@ -158,8 +158,7 @@ static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t ma
 static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
 {
 	char text[PROTO_MAX_CHUNKNAME + 1];
-	uint64_t id;
-	int err = read_str(mem, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen, &id, &p->cut);
+	int err = read_str(mem, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen, &p->chunkid, &p->cut);
 
 	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
 }
@@ -354,7 +353,10 @@ static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 	h = proto_hash_bytes(h, &p->firstline, sizeof(p->firstline));
 	h = proto_hash_bytes(h, &p->numline, sizeof(p->numline));
 	h = proto_hash_bytes(h, &p->sizebc, sizeof(p->sizebc));
-	h = proto_hash_bytes(h, p->chunkname, p->chunklen + 1);
+	if (by_id)
+		h = proto_hash_bytes(h, &p->chunkid, sizeof(p->chunkid));
+	else
+		h = proto_hash_bytes(h, p->chunkname, p->chunklen + 1);
 	for (i = 0; lj_proto_has_ins(p, i); i++) {
 		uint32_t ins = lj_proto_ins(p, i);
 

@@ -38,6 +38,7 @@ struct lj_proto {
 	struct proto_texts names; /* of all kgc[].str */
 	char *chunkname;
 	size_t chunklen;
+	uint64_t chunkid; /* as lj_kgc.id */
 };
 
 /* Instruction at bcpos; 0 (ISLT of slot 0) when it is not known. */
