@@ -17,6 +17,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
+	__u64 ctx_id; /* of the address space: never given again */
 	struct {
 		__s64 counter;
 	} tlb_gen; /* counts what needs processors to forget where pages are */

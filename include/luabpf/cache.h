@@ -12,7 +12,9 @@
  * What does not lie in one page as a whole is read by itself: the next one may not be there.
  *
  * Where the door has whole pages in place (mem_is_direct()), nothing is copied: a page's window is
- * all of it, and what is kept of a page is its place.
+ * all of it, and what is kept of a page is its place. That stays good for the samples that follow,
+ * by the rule by which the kernel keeps a processor's translations over a switch of processes: as
+ * long as the address space is the same and counts no flush.
  */
 #ifndef LUABPF_CACHE_H
 #define LUABPF_CACHE_H
@@ -32,7 +34,7 @@
 struct lb_tag {
 	__u64 addr;
 	__u64 place;  /* of the page, where mem_is_direct() */
-	__u32 sample; /* cache->sample when this was read; anything else is stale */
+	__u32 since;  /* cache->since when this was read; anything else is stale */
 	__u16 lo, hi; /* the window, offsets in the page; 0, 0: the page cannot be read */
 };
 
@@ -50,9 +52,11 @@ struct lb_hand {
 /* At the end of what it belongs to: it is large. */
 struct lb_cache {
 	__u32 sample; /* counts samples, never 0 */
-	__u32 pad;
-	__u64 space; /* mem_space() */
-	__u64 moves; /* mem_moves() when the sample began */
+	__u32 since;  /* the sample since which what was read is good: this one, or in place an
+			 earlier one */
+	__u64 space;  /* mem_space() */
+	__u64 id;     /* mem_space_id() */
+	__u64 moves;  /* mem_moves() when the sample began */
 	struct lb_hand hand[2];
 	struct lb_tag tag[LB_PAGES];
 	/* a page more: so far the verifier sees a read reach, which is never made */
@@ -65,14 +69,22 @@ static __always_inline __u32 lb_page_index(__u64 addr)
 	return (__u32)(addr >> 12 ^ addr >> 18) & (LB_PAGES - 1);
 }
 
-/* A new sample begins: what was read before is stale. */
+/* A new sample begins: what was read before is stale, but for places that are the same still. */
 static __always_inline void lb_begin(const struct lb_mem *mem, struct lb_cache *cache, __u32 sample)
 {
+	__u64 id, moves;
+
 	cache->sample = sample;
 	if (mem_is_direct(mem)) {
 		cache->space = mem_space(mem);
-		cache->moves = mem_moves(mem, cache->space);
+		id = mem_space_id(mem, cache->space);
+		moves = mem_moves(mem, cache->space);
+		if (cache->since && cache->id == id && cache->moves == moves)
+			return;
+		cache->id = id;
+		cache->moves = moves;
 	}
+	cache->since = sample;
 }
 
 /* Where the copy of addr's byte is. */
@@ -117,16 +129,19 @@ static __always_inline int lb_fetch_place(const struct lb_mem *mem, struct lb_ca
 	struct lb_tag *t = &cache->tag[i & (LB_PAGES - 1)];
 	__u8 *copy = lb_copy(cache, i, 0);
 
-	if (t->addr == page && t->sample == cache->sample) /* was tried */
-		return 0;
 	t->addr = page;
-	t->sample = cache->sample;
+	t->since = 0;
 	t->place = mem_page(mem, cache->space, page);
-	if (t->place == LB_PLACE_ASK)
+	if (t->place == LB_PLACE_ASK) {
 		t->place = mem_read(mem, copy, LB_PAGE, page) ? 0 : (__u64)copy;
+		cache->id = 0; /* a copy is good for this sample only */
+	}
+	if (!t->place) /* it may be there for the next */
+		return 0;
+	t->since = cache->since;
 	t->lo = 0;
-	t->hi = t->place ? LB_PAGE : 0;
-	return t->hi != 0;
+	t->hi = LB_PAGE;
+	return 1;
 }
 
 /* Reads a window that has these bytes. Returns 1 when they are in hand, else 0. */
@@ -143,7 +158,7 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	lo = at & ~(LB_LINE - 1);
 	hi = (at + size + LB_LINE - 1) & ~(LB_LINE - 1);
 	if (t->addr == addr - at &&
-	    (t->sample == cache->sample || (t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
+	    (t->since == cache->since || (t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
 		if (!t->hi) /* was tried */
 			return 0;
 		lo = lo < t->lo ? lo : t->lo;
@@ -152,7 +167,7 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	lo &= LB_PAGE - LB_LINE;
 	len = hi - lo;
 	t->addr = addr - at;
-	t->sample = cache->sample;
+	t->since = cache->since;
 	t->lo = 0;
 	t->hi = 0;
 	if (len > LB_PAGE || mem_read(mem, lb_copy(cache, i, lo), len, t->addr + lo))
@@ -172,7 +187,7 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 	const struct lb_tag *t = &cache->tag[lb_page_index(addr)];
 	__u32 at = addr & (LB_PAGE - 1), outside = ((at - t->lo) | (t->hi - at - size)) >> 31;
 
-	if (!((t->addr ^ (addr - at)) | (t->sample ^ cache->sample) | outside))
+	if (!((t->addr ^ (addr - at)) | (t->since ^ cache->since) | outside))
 		return 1;
 	return lb_fetch(mem, cache, addr, size);
 }
@@ -277,7 +292,7 @@ LB_SUBPROG int lb_stands(const struct lb_mem *mem, const struct lb_cache *cache,
 	if (!cache || !mem_is_direct(mem)) /* by itself, for the verifier */
 		return 0;
 	t = &cache->tag[i & (LB_PAGES - 1)];
-	if (t->sample != cache->sample || !t->hi)
+	if (t->since != cache->since)
 		return 1;
 	place = mem_page(mem, cache->space, t->addr);
 	return place == t->place || place == LB_PLACE_ASK;

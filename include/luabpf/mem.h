@@ -120,6 +120,12 @@ static __always_inline __u64 mem_space(const struct lb_mem *mem)
 	return lb_load(bpf_get_current_task() + bpf_core_field_offset(struct task_struct, mm));
 }
 
+/* Which address space that is: none before it had this number. */
+static __always_inline __u64 mem_space_id(const struct lb_mem *mem, __u64 space)
+{
+	return lb_load(space + bpf_core_field_offset(struct mm_struct, context.ctx_id));
+}
+
 /* Differs from what it was when pages of the address space may have been moved since. */
 static __always_inline __u64 mem_moves(const struct lb_mem *mem, __u64 space)
 {
@@ -190,6 +196,12 @@ static inline __u64 mem_space(const struct lb_mem *mem)
 {
 	(void)mem;
 	return 0;
+}
+
+static inline __u64 mem_space_id(const struct lb_mem *mem, __u64 space)
+{
+	(void)mem;
+	return space;
 }
 
 static inline __u64 mem_moves(const struct lb_mem *mem, __u64 space)

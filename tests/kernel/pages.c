@@ -6,6 +6,7 @@
  * equal.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -86,9 +88,59 @@ static void anonymous(const struct door *door)
 	expect(door, "unmapped", (uintptr_t)p + PAGE);
 	madvise(p, PAGE, MADV_DONTNEED);
 	expect(door, "given back", (uintptr_t)p);
+	memcpy(p, &(uint64_t){WORD + 7}, 8);
+	expect(door, "another in its place", (uintptr_t)p);
 	expect(door, "untouched", (uintptr_t)untouched);
 	(void)*(volatile char *)untouched;
 	expect(door, "page of zeros", (uintptr_t)untouched);
+}
+
+/* A child with a page of its own at addr, of the parent's age, which stops with it in hand. */
+static pid_t child_with(const struct door *door, char *p, uint64_t word)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	memcpy(p, &word, 8);
+	failed = passed = 0;
+	expect(door, "a child's own", (uintptr_t)p);
+	raise(SIGSTOP);
+	_exit(failed || !passed);
+}
+
+/* What was read before may be elsewhere now, or another's. */
+static void moved(const struct door *door)
+{
+	char *p = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1), *other;
+	uint64_t addr = (uintptr_t)p;
+	pid_t child[3];
+
+	if (!p)
+		exit(1);
+	expect(door, "before", addr);
+	for (size_t i = 0; i < 3; i++) { /* the same addresses, and as many flushes */
+		child[i] = child_with(door, p, WORD + 21 + i);
+		if (child[i] < 0 || waitpid(child[i], NULL, WUNTRACED) != child[i])
+			exit(1);
+	}
+	memcpy(p, &(uint64_t){WORD + 11}, 8);
+	expect(door, "written after a fork", addr);
+	for (size_t i = 0; i < 3; i++) {
+		int status;
+
+		if (kill(child[i], SIGCONT) || waitpid(child[i], &status, 0) != child[i])
+			exit(1);
+		passed += !status;
+		failed += !!status;
+	}
+	memcpy(p, &(uint64_t){WORD + 12}, 8);
+	expect(door, "alone again", addr);
+	other = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!other || mremap(other + PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p) != p)
+		exit(1);
+	expect(door, "moved here", addr);
+	expect(door, "moved away", (uintptr_t)other + PAGE);
 }
 
 static void huge(const struct door *door)
@@ -104,6 +156,11 @@ static void huge(const struct door *door)
 	for (size_t i = 0; i < HUGE; i += 8)
 		memcpy(at + i, &(uint64_t){WORD + i}, 8);
 	expect(door, "huge page", (uintptr_t)at + 300 * PAGE + 80);
+	madvise(at + 300 * PAGE, PAGE, MADV_DONTNEED);
+	expect(door, "a hole in it", (uintptr_t)at + 300 * PAGE + 80);
+	memcpy(at + 300 * PAGE + 80, &(uint64_t){WORD + 9}, 8);
+	expect(door, "filled", (uintptr_t)at + 300 * PAGE + 80);
+	expect(door, "beside it", (uintptr_t)at + 301 * PAGE + 80);
 	munmap(p, 2 * HUGE);
 }
 
@@ -122,8 +179,11 @@ static void files(const struct door *door)
 	expect(door, "shared", (uintptr_t)p + PAGE);
 	/* the kernel has it not mapped: in place, it would be zeros */
 	if (secret >= 0 && !ftruncate(secret, 3 * PAGE) &&
-	    (p = map(PROT_READ | PROT_WRITE, MAP_SHARED, secret)))
+	    (p = map(PROT_READ | PROT_WRITE, MAP_SHARED, secret))) {
 		expect(door, "secret", (uintptr_t)p + PAGE);
+		memcpy(p + PAGE, &(uint64_t){WORD + 5}, 8);
+		expect(door, "secret, written again", (uintptr_t)p + PAGE);
+	}
 }
 
 static void nowhere(const struct door *door)
@@ -166,6 +226,7 @@ static int run(bool direct)
 	door.prog = bpf_program__fd(skel->progs.luabpf_selftest_read);
 	door.reads = bpf_map__fd(skel->maps.reads);
 	anonymous(&door);
+	moved(&door);
 	huge(&door);
 	files(&door);
 	nowhere(&door);
@@ -177,6 +238,7 @@ int main(void)
 {
 	struct kernel_cast cast;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* children print, too */
 	kernel_btf_open(NULL, 0, NULL, &cast);
 	if (direct_set_cast(&cast) || run(false) || (cast.function && run(true)))
 		return 1;
