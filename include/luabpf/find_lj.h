@@ -43,7 +43,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 			  __u64 g)
 {
 	__u64 L, cframe;
-	int i;
+	int r, i;
 
 	if (!w || !regs)
 		return -1;
@@ -52,11 +52,11 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->fault = 0; /* another VM that was tried before may be closed */
 	if (g & 7 || !g || g >> 47 || lj_read(mem, w, &L, sizeof(L), g + w->lj.cur_L))
 		return -1;
-	if (L & 7 || !L || L >> 47 || lj_read(mem, w, w->scratch, LJ_L_READ, L) ||
-	    lb_byte(w->scratch, LJ_L_GCT) != LJ_GCT_THREAD || lb_word(w->scratch, LJ_L_GLREF) != g)
+	r = lj_read_thread(mem, w, L);
+	w->fault |= r < 0;
+	if (r || w->head.g != g)
 		return -1;
-	cframe = lb_word(w->scratch, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK;
-	w->g = g;
+	cframe = w->head.cframe;
 	lj_enter_L(w, L, cframe);
 	if (lj_read(mem, w, &w->vmstate, sizeof(w->vmstate), g + w->lj.vmstate) ||
 	    lj_read(mem, w, &w->jit_base, sizeof(w->jit_base), g + w->lj.jit_base))
@@ -162,8 +162,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
 	/* a coroutine that is just being started or ended has no frame: its resumer is on top */
-	if (w->vmstate < 0 && !lj_is_main(w) && !lj_read_cframe(mem, w, ~0ULL) &&
-	    !lb_word(w->scratch, LJ_CFRAME_PREV)) {
+	if (w->vmstate < 0 && !lj_is_main(w) && !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
 		w->phase = LJ_PHASE_PARENT;
 		return 0;
 	}

@@ -80,10 +80,10 @@ LB_SUBPROG __u64 lj_saved_pc(const struct lb_mem *mem, struct lj_walk *w, __u64 
 		if (r < 0)
 			break;
 		if (!r) {
-			pc = lb_word(w->scratch, LJ_CFRAME_PC);
+			pc = w->saved.pc;
 			break;
 		}
-		w->cframe = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+		w->cframe = w->saved.prev;
 	}
 	w->cframe = keep;
 	return pc;
@@ -151,7 +151,7 @@ LB_SUBPROG int lj_top_interrupted(const struct lb_mem *mem, struct lj_walk *w, _
 	if (lj_fit(mem, w, base, lj_saved_pc(mem, w, base)) != LJ_FIT_OTHER ||
 	    lj_read_cframe(mem, w, ~0ULL) < 0)
 		return -1;
-	w->cframe = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	w->cframe = w->saved.prev;
 	if (w->cframe > keep && w->cframe < w->stack_hi) {
 		pc = lj_saved_pc(mem, w, base);
 		if (lj_fit(mem, w, base, pc) == LJ_FIT_LUA)

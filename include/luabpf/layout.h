@@ -68,9 +68,12 @@ enum {
 	LJ_GCT_TRACE = 9,
 	LJ_GCT_UDATA = 12, /* the last */
 };
+/* The word in which an object tells what it is, and the type in it. */
+#define LJ_KIND_GCT(kind) ((kind) >> 8 & 0xff)
 
 /* GCfunc: GCfuncL and GCfuncC share the head */
 enum {
+	LJ_FUNC_KIND = 8,
 	LJ_FUNC_GCT = 9,
 	LJ_FUNC_FFID = 10, /* 0 Lua, 1 C, above: fast function number */
 	LJ_FUNC_PC = 32,   /* Lua: first bytecode = GCproto + LJ_PROTO_SIZE */
@@ -80,6 +83,7 @@ enum {
 
 /* GCproto, its bytecode follows at LJ_PROTO_SIZE */
 enum {
+	LJ_PROTO_KIND = 8,
 	LJ_PROTO_GCT = 9,
 	LJ_PROTO_NUMPARAMS = 10,
 	LJ_PROTO_FRAMESIZE = 11,
@@ -103,6 +107,7 @@ enum {
 
 /* GCstr since 2020-06-23; the text follows, NUL-terminated */
 enum {
+	LJ_STR_KIND = 8,
 	LJ_STR_GCT = 9,
 	LJ_STR_SID = 12,
 	LJ_STR_HASH = 16,

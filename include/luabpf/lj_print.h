@@ -30,40 +30,42 @@ enum {
 };
 _Static_assert(LJ_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
 
-static __always_inline __u64 lj_print_head(const void *head, __u64 proto)
-{
-	__u64 sum = lb_print_word(0, 0, lb_word(head, 8) >> 16); /* numparams .. sizebc */
-
-	sum = lb_print_word(sum, 1, lb_word(head, LJ_PROTO_K) - proto);
-	sum = lb_print_word(sum, 2, lb_word(head, LJ_PROTO_SIZEKGC));
-	sum = lb_print_word(sum, 3, lb_half(head, LJ_PROTO_SIZEPT));
-	sum = lb_print_word(sum, 4, lb_word(head, LJ_PROTO_CHUNKNAME));
-	sum = lb_print_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE));
-	sum = lb_print_word(sum, 6, lb_word(head, LJ_PROTO_UVINFO) - proto);
-	return lb_print_word(sum, 7, lb_word(head, LJ_PROTO_VARINFO) - proto);
-}
-
 /* What else is to be read. */
 struct lj_print_parts {
+	__u64 name;   /* address of the chunk's name */
 	__u64 kgc;    /* address of LJ_PRINT_KGC bytes, the references to the first constants */
 	__u64 debug;  /* address of debug information, aligned to 8 */
 	__u32 nkgc;   /* constants that there are */
 	__u32 ndebug; /* bytes of debug information, at most LJ_PRINT_DEBUG */
 };
 
-static __always_inline void lj_print_parts(const void *head, __u64 proto, struct lj_print_parts *p)
+/*
+ * kind: the word at LJ_PROTO_KIND. Each word is loaded once: what a load in place costs BPF is not
+ * the load, but the check of its address before it.
+ */
+static __always_inline __u64 lj_print_head(const void *head, __u64 kind, __u64 proto,
+					   struct lj_print_parts *p)
 {
-	__u64 end = proto + lb_half(head, LJ_PROTO_SIZEPT), at = lb_word(head, LJ_PROTO_UVINFO);
+	__u64 k = lb_word(head, LJ_PROTO_K), sizekgc = lb_word(head, LJ_PROTO_SIZEKGC);
+	__u64 uvinfo = lb_word(head, LJ_PROTO_UVINFO), varinfo = lb_word(head, LJ_PROTO_VARINFO);
+	__u64 sizept = lb_half(head, LJ_PROTO_SIZEPT), end = proto + sizept, sum;
 
-	if (!at)
-		at = lb_word(head, LJ_PROTO_VARINFO);
-	at &= ~7ULL; /* the end of the line table is as good */
-	p->kgc = lb_word(head, LJ_PROTO_K) - LJ_PRINT_KGC;
-	p->nkgc = lb_half(head, LJ_PROTO_SIZEKGC);
-	p->debug = at;
+	p->name = lb_word(head, LJ_PROTO_CHUNKNAME);
+	p->kgc = k - LJ_PRINT_KGC;
+	p->nkgc = (__u32)sizekgc;
+	p->debug = (uvinfo ? uvinfo : varinfo) & ~7ULL; /* the end of the line table is as good */
 	p->ndebug = 0;
-	if (at > proto && at < end)
-		p->ndebug = end - at < LJ_PRINT_DEBUG ? (__u32)(end - at) : LJ_PRINT_DEBUG;
+	if (p->debug > proto && p->debug < end)
+		p->ndebug =
+			end - p->debug < LJ_PRINT_DEBUG ? (__u32)(end - p->debug) : LJ_PRINT_DEBUG;
+	sum = lb_print_word(0, 0, kind >> 16); /* numparams .. sizebc */
+	sum = lb_print_word(sum, 1, k - proto);
+	sum = lb_print_word(sum, 2, sizekgc); /* and sizekn */
+	sum = lb_print_word(sum, 3, sizept);
+	sum = lb_print_word(sum, 4, p->name);
+	sum = lb_print_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE)); /* and numline */
+	sum = lb_print_word(sum, 6, uvinfo - proto);
+	return lb_print_word(sum, 7, varinfo - proto);
 }
 
 /* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
@@ -85,9 +87,11 @@ static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkg
  */
 static __always_inline __u64 lj_print_str(const void *str)
 {
-	if (lb_byte(str, LJ_STR_GCT) != LJ_GCT_STR)
+	__u64 kind = lb_word(str, LJ_STR_KIND);
+
+	if (LJ_KIND_GCT(kind) != LJ_GCT_STR)
 		return 0;
-	return lb_half(str, LJ_STR_SID) | (__u64)lb_half(str, LJ_STR_HASH) << 32;
+	return kind >> 32 | (__u64)lb_half(str, LJ_STR_HASH) << 32;
 }
 
 /*

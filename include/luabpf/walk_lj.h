@@ -51,6 +51,18 @@ struct lj_seen {
 	__u32 kind;   /* enum lb_frame_kind */
 };
 
+/* What a lua_State says of itself. */
+struct lj_thread {
+	__u64 g, base, stack, maxstack;
+	__u64 cframe; /* raw */
+};
+
+/* What a cframe has saved. */
+struct lj_cframe {
+	__u64 pc;
+	__u64 prev; /* raw */
+};
+
 #define LJ_SEEN 64     /* power of two */
 #define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
 #define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
@@ -60,8 +72,10 @@ struct lj_walk {
 	struct lb_walk; /* what all walkers have */
 
 	struct lj_layout lj;
-	__u64 stack;	/* of L */
-	__u64 maxstack; /* of L */
+	struct lj_thread head;	/* of the lua_State that was read last */
+	struct lj_cframe saved; /* of the cframe that was read last */
+	__u64 stack;		/* of L */
+	__u64 maxstack;		/* of L */
 	__u64 base;
 	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
@@ -195,14 +209,13 @@ static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct
  * known.
  */
 static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
-					    const __u8 *head, __u64 proto)
+					    const __u8 *head, __u64 kind, __u64 proto)
 {
-	__u64 sum = lj_print_head(head, proto), name = lb_word(head, LJ_PROTO_CHUNKNAME);
 	struct lj_print_parts parts;
+	__u64 sum = lj_print_head(head, kind, proto, &parts);
 	const __u8 *bytes;
 
-	lj_print_parts(head, proto, &parts);
-	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, name));
+	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts.name));
 	if (parts.ndebug) {
 		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
 		if (bytes)
@@ -218,16 +231,17 @@ static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_wa
 {
 	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
 	const __u8 *head;
+	__u64 kind;
 
 	seen->bc = bc;
 	seen->ptr = bc - LJ_PROTO_SIZE;
-	if (bc & 7 || bc >> 47)
+	if (bc & 7 || bc >> 47 || lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr))
 		return -1;
-	if (lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr) ||
-	    lb_byte(head, LJ_PROTO_GCT) != LJ_GCT_PROTO)
+	kind = lb_word(head, LJ_PROTO_KIND);
+	if (LJ_KIND_GCT(kind) != LJ_GCT_PROTO)
 		return -1;
-	seen->sizebc = lb_half(head, LJ_PROTO_SIZEBC);
-	seen->print = lj_proto_print(mem, w, head, seen->ptr);
+	seen->sizebc = (__u32)(kind >> 32);
+	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
 	seen->kind = LB_FRAME_LUA;
 	lb_note_fresh(lj_common(w), seen->ptr, seen->print);
 	return (int)i;
@@ -271,7 +285,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	__u32 i = lj_seen_index(func);
 	struct lj_seen *seen;
 	const __u8 *head;
-	__u64 pc;
+	__u64 kind, pc;
 	__u8 ffid;
 
 	if (!w)
@@ -282,9 +296,12 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	lj_forget(w, i, func);
 	if (func & 7) /* no object */
 		return -1;
-	if (lj_at(mem, w, &head, LJ_FUNC_READ, func) || lb_byte(head, LJ_FUNC_GCT) != LJ_GCT_FUNC)
+	if (lj_at(mem, w, &head, LJ_FUNC_READ, func))
 		return -1;
-	ffid = lb_byte(head, LJ_FUNC_FFID);
+	kind = lb_word(head, LJ_FUNC_KIND);
+	if (LJ_KIND_GCT(kind) != LJ_GCT_FUNC)
+		return -1;
+	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
 	pc = lb_word(head, LJ_FUNC_PC);
 	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
 	seen->sizebc = 1;
@@ -360,18 +377,21 @@ LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, _
 }
 
 /*
- * Reads a cframe up to its PREV into w->scratch. A frame that lua_cpcall made has no frame on the
- * Lua stack; its SAVE_NRES is negative and tells how high the stack was (lj_debug.c,
- * debug_framepc): returns 1 when it is such a one and `frame` lies below that mark, 0 when it
- * counts, < 0 on failure.
+ * Reads what the cframe in hand has saved. A frame that lua_cpcall made has no frame on the Lua
+ * stack; its SAVE_NRES is negative and tells how high the stack was (lj_debug.c, debug_framepc):
+ * returns 1 when it is such a one and `frame` lies below that mark, 0 when it counts, < 0 on
+ * failure.
  */
 LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
 {
+	const __u8 *bytes;
 	__s32 nres;
 
-	if (!w || !w->cframe || lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, w->cframe))
+	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_SAVED, w->cframe))
 		return -1;
-	nres = (__s32)lb_half(w->scratch, LJ_CFRAME_NRES);
+	w->saved.pc = lb_word(bytes, LJ_CFRAME_PC);
+	w->saved.prev = lb_word(bytes, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	nres = (__s32)lb_half(bytes, LJ_CFRAME_NRES);
 	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
 }
 
@@ -390,21 +410,18 @@ LB_SUBPROG int lj_cross_c(const struct lb_mem *mem, struct lj_walk *w, __u64 fra
 		return -1;
 	w->pc = 0;
 	for (i = 0; i < LJ_MAX_CPCALLS; i++) {
-		__u64 prev;
-
 		r = lj_read_cframe(mem, w, crossed ? below : frame);
 		if (r < 0)
 			return -1;
 		if (!r && crossed) {
-			w->pc = lb_word(w->scratch, LJ_CFRAME_PC);
+			w->pc = w->saved.pc;
 			return 0;
 		}
 		if (!r)
 			crossed = 1;
-		prev = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
-		if (!prev) /* the outermost: LJ_PHASE_PARENT goes on from it */
+		if (!w->saved.prev) /* the outermost: LJ_PHASE_PARENT goes on from it */
 			return 0;
-		w->cframe = prev;
+		w->cframe = w->saved.prev;
 	}
 	return -1;
 }

@@ -8,26 +8,42 @@
 
 #include "walk_lj.h"
 
-/* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills scratch with its
- * head. */
-LB_SUBPROG int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
+/* Fills w->head. Returns 1 when L is no lua_State, < 0 when it cannot be read. */
+static __always_inline int lj_read_thread(const struct lb_mem *mem, struct lj_walk *w, __u64 L)
 {
-	if (!w || L & 7 || !L || L >> 47 || lj_guess(mem, w, w->scratch, LJ_L_READ, L))
-		return 0;
-	return lb_byte(w->scratch, LJ_L_GCT) == LJ_GCT_THREAD &&
-	       (!w->g || lb_word(w->scratch, LJ_L_GLREF) == w->g) &&
-	       (lb_word(w->scratch, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK) == cframe;
+	const __u8 *bytes;
+
+	if (L & 7 || !L || L >> 47)
+		return 1;
+	bytes = lj_maybe(mem, w, L, LJ_L_READ);
+	if (!bytes)
+		return -1;
+	if (lb_byte(bytes, LJ_L_GCT) != LJ_GCT_THREAD)
+		return 1;
+	w->head.g = lb_word(bytes, LJ_L_GLREF);
+	w->head.base = lb_word(bytes, LJ_L_BASE);
+	w->head.stack = lb_word(bytes, LJ_L_STACK);
+	w->head.maxstack = lb_word(bytes, LJ_L_MAXSTACK);
+	w->head.cframe = lb_word(bytes, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK;
+	return 0;
 }
 
-/* Makes L, whose head is in w->scratch, the thread in hand. */
+/* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills w->head. */
+LB_SUBPROG int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
+{
+	return w && !lj_read_thread(mem, w, L) && (!w->g || w->head.g == w->g) &&
+	       w->head.cframe == cframe;
+}
+
+/* Makes L, whose head was just read, the thread in hand. */
 static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 {
-	w->g = lb_word(w->scratch, LJ_L_GLREF);
+	w->g = w->head.g;
 	w->L = L;
 	w->cframe = cframe;
-	w->stack = lb_word(w->scratch, LJ_L_STACK);
-	w->maxstack = lb_word(w->scratch, LJ_L_MAXSTACK);
-	w->base = lb_word(w->scratch, LJ_L_BASE);
+	w->stack = w->head.stack;
+	w->maxstack = w->head.maxstack;
+	w->base = w->head.base;
 	w->flags = LB_FRAME_THREAD;
 	w->base_func = 0;
 	w->link_known = 0;
@@ -57,12 +73,13 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 cframe = w->cframe, prev, ret, L;
+	const __u8 *bytes;
 
 	if (!cframe || lj_is_main(w)) /* nobody resumes the main thread */
 		return lj_end(w, LB_END_RESOLVED);
-	if (lj_read(mem, w, w->scratch, LJ_CFRAME_SAVED, cframe))
+	if (lj_at(mem, w, &bytes, LJ_CFRAME_SAVED, cframe))
 		return lj_end(w, LB_END_FAULT);
-	prev = lb_word(w->scratch, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	prev = lb_word(bytes, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
 	if (prev) {
 		if (prev <= cframe || prev >= w->stack_hi)
 			return lj_end(w, LB_END_TORN);

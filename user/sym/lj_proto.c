@@ -236,11 +236,10 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
 {
 	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
-	uint64_t h = lj_print_head(head, pt);
 	struct lj_print_parts parts;
+	uint64_t h = lj_print_head(head, foreign_word(head, LJ_PROTO_KIND), pt, &parts);
 
-	lj_print_parts(head, pt, &parts);
-	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(head, LJ_PROTO_CHUNKNAME)))
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, parts.name))
 		h = lb_print_word(h, LJ_PRINT_FACTOR_NAME, lj_print_str(bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_print_debug(h, bytes, parts.ndebug);
