@@ -37,6 +37,7 @@ struct row_key {
 struct row {
 	UT_hash_handle hh;
 	uint64_t count;
+	size_t id; /* its index in rows[] */
 	size_t nframes;
 	struct row_key key;
 };
@@ -249,34 +250,47 @@ static int add_row(struct prof *prof, size_t n, size_t keylen, struct row **out)
 	HASH_ADD(hh, prof->row_hash, key, keylen, row);
 	if (!row->hh.tbl)
 		return -ENOMEM;
+	row->id = prof->nrows;
 	*out = row;
 	prof->rows[prof->nrows++] = TAKE_PTR(row);
 	return 0;
 }
 
-int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,
-	     uint64_t count)
+int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
+		const struct prof_labels *labels, size_t *id)
 {
 	struct row *row;
 	size_t keylen;
-	uint64_t before;
-	int err;
+	int err = row_key(prof, frames, n, labels, &keylen);
 
-	if (!count)
-		return 0;
-	err = row_key(prof, frames, n, labels, &keylen);
 	if (err)
 		return err;
 	HASH_FIND(hh, prof->row_hash, prof->scratch, keylen, row);
-	if (!row) {
+	if (!row)
 		err = add_row(prof, n, keylen, &row);
-		if (err)
-			return err;
-	}
-	before = row->count;
+	if (!err)
+		*id = row->id;
+	return err;
+}
+
+void prof_count(struct prof *prof, size_t id, uint64_t count)
+{
+	struct row *row = prof->rows[id];
+	uint64_t before = row->count;
+
 	row->count = add_to(before, count, INT64_MAX);
 	prof->samples = add_to(prof->samples, row->count - before, UINT64_MAX);
-	return 0;
+}
+
+int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,
+	     uint64_t count)
+{
+	size_t id;
+	int err = count ? prof_row_id(prof, frames, n, labels, &id) : 0;
+
+	if (count && !err)
+		prof_count(prof, id, count);
+	return err;
 }
 
 int prof_lose(struct prof *prof, const char *reason, uint64_t count)

@@ -66,10 +66,16 @@ void prof_free(struct prof **prof);
 int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id);
 
 /*
- * Adds `count` samples of a stack, leaf first. n may be 0 (in Lua, but no frame known). Equal
- * stacks with equal labels are one row; rows stay in the order in which they first appeared. A row
- * counts to INT64_MAX.
+ * The row of a stack, leaf first. n may be 0 (in Lua, but no frame known). Equal stacks with equal
+ * labels are one row; rows stay in the order in which they first appeared, and their ids the same.
  */
+int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
+		const struct prof_labels *labels, size_t *id);
+
+/* Adds `count` samples to a row, which counts to INT64_MAX. */
+void prof_count(struct prof *prof, size_t id, uint64_t count);
+
+/* Both. */
 int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,
 	     uint64_t count);
 

@@ -37,8 +37,16 @@ struct vm_names {
 	UT_hash_handle hh;
 };
 
+/* The row of a sample that was added in this round. */
+struct recent {
+	uint64_t key; /* its sum, and where in compiled code it stands */
+	size_t row;
+	uint32_t since; /* symbolizer.since then */
+};
+
 struct process {
 	pid_t pid;
+	uint32_t *since; /* the symbolizer's */
 	uint32_t epoch;
 	struct mem_remote remote;
 	struct protos *protos;
@@ -56,7 +64,9 @@ struct symbolizer {
 	struct native *native;
 	struct process *processes;
 	uint32_t round;
+	uint32_t since; /* counts what may give the same sample another row, rounds among it */
 	uint64_t coarse;
+	struct recent recent[LB_STACKS];
 };
 
 /* A program that makes functions without end must not make us keep them without end. */
@@ -80,6 +90,7 @@ static void forget_frames(void *arg)
 	struct process *p = arg;
 	struct cached_frame *f, *tmp;
 
+	++*p->since;
 	HASH_ITER (hh, p->frames, f, tmp) {
 		HASH_DEL(p->frames, f);
 		free(f);
@@ -116,6 +127,7 @@ int symbolizer_new(struct prof *prof, struct symbolizer **out)
 		return -ENOMEM;
 	s->prof = prof;
 	s->round = 1;
+	s->since = 1;
 	r = native_new(&s->native);
 	if (r)
 		return r;
@@ -142,6 +154,7 @@ void symbolizer_free(struct symbolizer **sp)
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;
+	s->since++;
 }
 
 void symbolizer_end(struct symbolizer *s, pid_t pid)
@@ -169,6 +182,7 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 	if (!p)
 		return -ENOMEM;
 	p->pid = pid;
+	p->since = &s->since;
 	p->epoch = epoch;
 	mem_remote_init(&p->remote, pid);
 	r = protos_new(&p->remote.mem, forget_frames, p, &p->protos);
@@ -235,6 +249,7 @@ static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t 
 		if (!family->names_read(&p->remote.mem, build, g, &names)) {
 			family->names_free(&v->names);
 			v->names = names;
+			s->since++;
 		}
 	}
 	return v->names;
@@ -501,6 +516,63 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 	return r;
 }
 
+/* The frames of a sample from `first` on, as the profile's. Returns how many, or -errno. */
+static int frames_of(const struct frame_ctx *c, uint32_t first, uint32_t ids[2 * LB_MAX_FRAMES + 1])
+{
+	const struct lb_rec_sample *rec = c->rec;
+	uint64_t below[LB_MAX_FRAMES + 1];
+	int r, n = 0;
+	uint32_t i;
+
+	below_of(rec, below);
+	for (i = first; i < rec->stack.n; i++) {
+		r = frame_id(c, i, below[i], &ids[n++]);
+		if (!r && LB_FRAME_FLAGS(&rec->stack.frame[i]) & LB_FRAME_TAIL)
+			r = pseudo_frame(c->s, PROF_TAIL, &ids[n++]);
+		if (r)
+			return r;
+	}
+	if (rec->stack.flags & LB_SAMPLE_CUT) {
+		r = pseudo_frame(c->s, PROF_CUT, &ids[n++]);
+		if (r)
+			return r;
+	}
+	return n;
+}
+
+/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more. */
+static int row_of(const struct frame_ctx *c, size_t *row)
+{
+	const struct lb_rec_sample *rec = c->rec;
+	uint32_t ids[2 * LB_MAX_FRAMES + 1], first = is_returning(c);
+	char comm[LB_COMM + 1] = {};
+	struct prof_labels labels = {
+		.vmstate = (char)rec->state,
+		.pid = rec->pid,
+		.tid = rec->tid,
+		.comm = comm,
+	};
+	int n;
+
+	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
+	    labels.vmstate == 'C')
+		labels.vmstate = 'I';
+	n = frames_of(c, first, ids);
+	if (n < 0)
+		return n;
+	memcpy(comm, rec->comm, LB_COMM);
+	return prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
+}
+
+/* What is known of a sample like this one, when it was added before: else another's entry. */
+static struct recent *recent_of(struct symbolizer *s, const struct lb_rec_sample *rec,
+				uint64_t *key)
+{
+	/* in compiled code the place counts, too */
+	*key = rec->traceno ? rec->sum ^ rec->mcofs * 0x9e3779b97f4a7c15ULL : rec->sum;
+	return &s->recent[LB_STACK_PLACE(*key)];
+}
+
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		      const struct lb_build *build)
 {
@@ -512,16 +584,15 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		.build = build,
 		.family = sym_family(build->family),
 	};
-	struct prof_labels labels = {
-		.vmstate = (char)rec->state,
-		.pid = rec->pid,
-		.tid = rec->tid,
-	};
-	uint32_t ids[2 * LB_MAX_FRAMES + 1], i, first, n = 0;
-	uint64_t below[LB_MAX_FRAMES + 1];
-	char comm[LB_COMM + 1] = {};
-	int r;
+	uint64_t key, coarse = s->coarse;
+	struct recent *recent = recent_of(s, rec, &key);
+	size_t row;
+	int r = 0;
 
+	if (recent->key == key && recent->since == s->since) {
+		prof_count(s->prof, recent->row, 1);
+		return 0;
+	}
 	if (!c.p)
 		return lose(s, -ENOENT);
 	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
@@ -530,31 +601,17 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 	}
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
-		c.rec = rec = &refined;
+		c.rec = &refined;
 		r = refine(s, c.p, build, &refined);
-		if (r)
-			return r;
 	}
-	below_of(rec, below);
-	first = is_returning(&c);
-	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
-	    labels.vmstate == 'C')
-		labels.vmstate = 'I';
-	for (i = first; i < rec->stack.n; i++) {
-		r = frame_id(&c, i, below[i], &ids[n++]);
-		if (!r && LB_FRAME_FLAGS(&rec->stack.frame[i]) & LB_FRAME_TAIL)
-			r = pseudo_frame(s, PROF_TAIL, &ids[n++]);
-		if (r == -ENOMEM)
-			return r;
-		if (r)
-			return lose(s, r);
-	}
-	if (rec->stack.flags & LB_SAMPLE_CUT) {
-		r = pseudo_frame(s, PROF_CUT, &ids[n++]);
-		if (r)
-			return r;
-	}
-	memcpy(comm, rec->comm, LB_COMM);
-	labels.comm = comm;
-	return prof_add(s->prof, ids, n, &labels, 1);
+	if (!r)
+		r = row_of(&c, &row);
+	if (r == -ENOENT || r == -ESTALE)
+		return lose(s, r);
+	if (r)
+		return r;
+	prof_count(s->prof, row, 1);
+	if (coarse == s->coarse) /* each that is gets counted */
+		*recent = (struct recent){.key = key, .row = row, .since = s->since};
+	return 0;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The samples that BPF may refer to: it sends each stack once, and names it afterwards (struct
+ * lb_rec_again).
+ */
+#ifndef BPF_STACKS_H
+#define BPF_STACKS_H
+
+#include <luabpf/abi.h>
+
+struct stacks;
+
+/* 0 or -ENOMEM. */
+int stacks_new(struct stacks **out);
+void stacks_free(struct stacks **stacks);
+
+/* Takes a copy of a sample that was checked, in place of another of the same place. Without memory
+ * the place stays empty. */
+void stacks_keep(struct stacks *stacks, const struct lb_rec_sample *sample);
+
+/* The sample that is meant, valid until the next call; NULL: it is not there any more. */
+const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_rec_again *again);
+
+#endif
