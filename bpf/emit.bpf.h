@@ -72,25 +72,66 @@ static long emit_fresh_one(__u32 i, struct lb_walk **ctx)
 	return 0;
 }
 
-/*
- * Returns how many were shipped. A thread whose stack shows the same prototypes as in its last
- * sample has nothing to ship.
- */
+/* A thread whose stack shows the same prototypes as in its last sample has nothing to ship. */
+static __always_inline int is_shipped(const struct lb_walk *w, const struct lb_thread *thread)
+{
+	return thread->fresh_sum == (w->fresh_sum ^ w->rec.epoch);
+}
+
+/* Returns how many were shipped. */
 static __always_inline __u32 emit_fresh(struct lb_walk *w, struct lb_thread *thread)
 {
-	__u32 sum = w->fresh_sum ^ w->rec.epoch;
-
-	if (thread->fresh_sum == sum)
+	if (is_shipped(w, thread))
 		return 0;
 	w->shipped = 0; /* in memory, where the verifier does not follow its value */
 	bpf_loop(w->nfresh, emit_fresh_one, &w, 0);
 	if (w->shipped == ~0U) /* no room: the rest with the next sample */
 		return 1;
-	thread->fresh_sum = sum;
+	thread->fresh_sum = w->fresh_sum ^ w->rec.epoch;
 	return w->shipped;
 }
 
-static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
+/* Two words into a sum. The second waits for nothing, so that the next two wait for one product. */
+static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
+{
+	sum = (sum ^ word[0]) * 0x9e3779b97f4a7c15ULL;
+	return (sum ^ sum >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
+}
+
+#define SUM_FROM __builtin_offsetof(struct lb_rec_sample, pid)
+#define SUM_HEAD (__builtin_offsetof(struct lb_rec_sample, stack.frame) - SUM_FROM)
+_Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
+
+/* Never 0. */
+static __noinline __u64 sample_sum(const struct lb_rec_sample *rec)
+{
+	const __u64 *head = (const void *)((const char *)rec + SUM_FROM);
+	__u32 i, n = rec->stack.n;
+	__u64 sum = 0;
+
+	LB_UNROLLED
+	for (i = 0; i < SUM_HEAD / 8; i += 2)
+		sum = sum_words(sum, head + i);
+	LB_ROLLED
+	for (i = 0; i < LB_MAX_FRAMES && i < n; i++)
+		sum = sum_words(sum, (const void *)&rec->stack.frame[i]);
+	sum ^= sum >> 32;
+	return sum + !sum;
+}
+
+/* Not inlined: its stack is not to add to that of the walks. */
+static __noinline int emit_again(struct lb_walk *w)
+{
+	struct lb_rec_again again = {
+		.head = {.type = LB_REC_AGAIN, .size = sizeof(again)},
+		.sum = w->rec.sum,
+		.mcofs = w->rec.mcofs,
+	};
+
+	return bpf_ringbuf_output(&ring, &again, sizeof(again), ring_wakeup(0, w->sent++));
+}
+
+static __always_inline int emit_whole(struct lb_walk *w, struct lb_thread *thread)
 {
 	__u32 n = w->rec.stack.n;
 	__u32 fresh = emit_fresh(w, thread);
@@ -100,6 +141,22 @@ static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thre
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n), ring_wakeup(fresh, w->sent++));
+}
+
+/* What was sent with all its prototypes is only named the next time. */
+static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
+{
+	__u64 *last;
+	int r;
+
+	w->rec.sum = sample_sum(&w->rec);
+	last = &sent[LB_STACK_PLACE(w->rec.sum)];
+	if (*last == w->rec.sum)
+		return emit_again(w);
+	r = emit_whole(w, thread);
+	if (!r && is_shipped(w, thread))
+		*last = w->rec.sum;
+	return r;
 }
 
 #endif

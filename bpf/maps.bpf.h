@@ -104,4 +104,8 @@ struct {
 #define SHIPPED (1 << 16)
 __u32 shipped[SHIPPED];
 
+/* The sum of the sample that was sent last, of each place that sums can have (struct lb_rec_again).
+ * BPF alone. */
+__u64 sent[LB_STACKS];
+
 #endif

@@ -83,7 +83,6 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.pid = task->tgid;
 	w->rec.tid = task->pid;
 	w->rec.epoch = proc->epoch;
-	w->rec.ip = w->regs.ip;
 }
 
 /* Fills what the walk knows into its record. */
@@ -92,7 +91,6 @@ static __always_inline void thread_describe(struct lb_walk *w, struct task_struc
 	if (!first_sample)
 		first_sample = bpf_ktime_get_ns();
 	w->rec.vm = w->g;
-	w->rec.L = w->L;
 	w->rec.vmstate = w->vmstate;
 	w->rec.state = w->state;
 	__builtin_memcpy(w->rec.comm, task->comm, sizeof(w->rec.comm));

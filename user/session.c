@@ -496,6 +496,8 @@ static int count_losses(struct session *s, struct error *err)
 			r = prof_lose(s->prof, keys[i], ends[i]);
 	if (!r && s->bad_records + ring_bad(s->ring))
 		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
+	if (!r && ring_replaced(s->ring))
+		r = prof_lose(s->prof, "replaced", ring_replaced(s->ring));
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
 }
 
@@ -558,7 +560,6 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.wall_ns = s->stopped_ns - s->started_ns,
 		.samples = prof_samples(s->prof),
 		.coarse = symbolizer_coarse(s->symbolizer),
-		.bad_records = s->bad_records + ring_bad(s->ring),
 		.first_sample_ns = first ? first - s->opened_ns : 0,
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,

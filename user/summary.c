@@ -19,6 +19,8 @@ static const struct reason {
 	{"reused", "another prototype took the address before the name was checked"},
 	{"gone",
 	 "the function was collected, or its process had ended, before its names were read"},
+	{"replaced",
+	 "its stack was sent before, but another took its place in the table of stacks"},
 	{"bad-record", "a record of the ring buffer was malformed"},
 };
 

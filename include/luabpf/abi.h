@@ -29,7 +29,8 @@ enum lb_rec_type {
 	LB_REC_SAMPLE = 1,
 	LB_REC_PROTO =
 		2, /* a prototype seen for the first time; comes before the sample that shows it */
-	LB_REC_TASK = 3, /* a process that user space has to recognise */
+	LB_REC_TASK = 3,  /* a process that user space has to recognise */
+	LB_REC_AGAIN = 4, /* a sample that is as one before was */
 };
 
 struct lb_rec_head {
@@ -78,11 +79,13 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
+	__u64 sum; /* of the words from pid to the end: two that differ have not the same */
+	/* LuaJIT: where in the machine code of the trace below it stands; changes all the time */
+	__u32 mcofs;
+	__u32 pad;
 	__u32 pid; /* in the root pid namespace */
 	__u32 tid;
-	__u64 vm; /* global_State */
-	__u64 L;
-	__u64 ip;
+	__u64 vm;      /* global_State */
 	__s32 vmstate; /* LuaJIT's as it is stored: ~LJ_VMST_*, or the trace number; else 0 */
 	__u32 state;   /* jit.p's letter: N I C G J */
 	__u32 epoch;   /* of the process, see struct lb_proc */
@@ -91,14 +94,27 @@ struct lb_rec_sample {
 	/* LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
 	 * which
 	 */
-	__u32 traceno;	   /* 0: none */
-	__u32 mcofs;	   /* offset of that place */
-	__u32 trace_print; /* tells the trace from others that had or will have its number */
-	__u32 pad;
+	__u32 traceno;	       /* 0: none */
+	__u32 trace_print;     /* tells the trace from others that had or will have its number */
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \
 	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
+
+/*
+ * A sample as one that was sent before, but for mcofs. Most of a large record's price is that the
+ * ring's memory was last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader
+ * keeps the last sample of each place, LB_STACK_PLACE(sum), and so knows which is meant; where
+ * another CPU has just sent one of the same place, the reader has that, and this one is lost.
+ */
+struct lb_rec_again {
+	struct lb_rec_head head;
+	__u64 sum; /* of struct lb_rec_sample */
+	__u32 mcofs;
+	__u32 pad;
+};
+#define LB_STACKS 4096 /* power of two */
+#define LB_STACK_PLACE(sum) ((sum) & (LB_STACKS - 1))
 
 /* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
  * read. */
@@ -266,7 +282,8 @@ struct lb_prove {
 };
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
-_Static_assert(LB_SAMPLE_SIZE(0) == 96, "ring ABI");
+_Static_assert(sizeof(struct lb_rec_again) == 24, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
 

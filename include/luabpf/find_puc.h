@@ -58,7 +58,6 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 	}
 	w->L = w->best.L;
 	w->inner = w->key;
-	w->rec.L = w->L;
 	w->phase = PUC_PHASE_TOP;
 	return 0;
 }

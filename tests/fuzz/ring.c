@@ -43,6 +43,7 @@ static void on_task(void *arg, const struct lb_rec_task *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct stacks *stacks; /* what came before is referred to */
 	struct seen seen = {};
 	struct ring_callbacks cb = {
 		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
@@ -52,12 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *bytes = calloc(1, size + extra + !(size + extra));
 	int err;
 
-	if (!bytes)
+	if (!bytes || (!stacks && stacks_new(&stacks)))
 		return 0;
 	if (size > 1)
 		memcpy(bytes, data + 1, size - 1);
 	size = size ? size - 1 + extra : 0;
-	err = ring_record(&cb, bytes, size);
+	err = ring_record(&cb, stacks, bytes, size);
 	if (err ? seen.calls : !seen.calls)
 		abort();
 	free(bytes);

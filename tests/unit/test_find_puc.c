@@ -72,7 +72,7 @@ Test(find_puc, remembered, .fini = done)
 	memset(&w.gprs, 0, sizeof(w.gprs));
 	cr_assert_eq(find(), 0);
 	cr_expect_eq(w.L, s.img.main_L);
-	cr_expect_eq(w.rec.L, s.img.main_L);
+	cr_expect_eq(w.L, s.img.main_L);
 	cr_expect_eq(w.g, s.img.g);
 }
 

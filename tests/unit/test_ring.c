@@ -9,12 +9,17 @@
 
 struct seen {
 	int samples, protos, tasks;
+	struct lb_rec_sample sample; /* the last one */
 };
+
+static struct stacks *stacks;
 
 static void on_sample(void *arg, const struct lb_rec_sample *s)
 {
-	(void)s;
-	((struct seen *)arg)->samples++;
+	struct seen *seen = arg;
+
+	seen->samples++;
+	memcpy(&seen->sample, s, LB_SAMPLE_SIZE(s->stack.n));
 }
 
 static void on_proto(void *arg, const struct lb_rec_proto *p)
@@ -37,9 +42,10 @@ static int record(struct seen *seen, const void *bytes, size_t size)
 	void *copy = malloc(size + !size);
 	int err;
 
+	cr_assert(stacks || !stacks_new(&stacks));
 	memcpy(copy, bytes, size);
 	*seen = (struct seen){};
-	err = ring_record(&cb, copy, size);
+	err = ring_record(&cb, stacks, copy, size);
 	free(copy);
 	return err;
 }
@@ -111,11 +117,54 @@ Test(ring, head)
 		refused(&head, i, "no more than a head");
 	memcpy(bytes, &head, sizeof(head));
 	for (head.type = 0; head.type < 300; head.type++) {
-		if (head.type >= LB_REC_SAMPLE && head.type <= LB_REC_TASK)
+		if (head.type >= LB_REC_SAMPLE && head.type <= LB_REC_AGAIN)
 			continue;
 		memcpy(bytes, &head, sizeof(head));
 		refused(bytes, sizeof(bytes), "an unknown type");
 	}
+}
+
+static struct lb_rec_again again(uint64_t sum, uint32_t mcofs)
+{
+	return (struct lb_rec_again){
+		.head = {.type = LB_REC_AGAIN, .size = sizeof(struct lb_rec_again)},
+		.sum = sum,
+		.mcofs = mcofs};
+}
+
+/* What a sample refers to is what was sent last in its place, or it is lost. */
+Test(ring, again)
+{
+	struct lb_rec_again a = again(7, 11);
+	struct lb_rec_sample s = sample(2);
+	struct seen seen;
+
+	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT, "nothing was sent yet");
+	s.sum = 7;
+	s.tid = 70;
+	s.mcofs = 3;
+	s.stack.frame[1].pc = 5;
+	cr_expect_eq(record(&seen, &s, s.head.size), 0);
+	cr_expect_eq(seen.sample.mcofs, 3);
+	s.sum = 8;
+	s.tid = 80;
+	cr_expect_eq(record(&seen, &s, s.head.size), 0);
+	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
+	cr_expect_eq(seen.samples, 1);
+	cr_expect_eq(seen.sample.tid, 70);
+	cr_expect_eq(seen.sample.mcofs, 11);
+	cr_expect_eq(seen.sample.stack.n, 2);
+	cr_expect_eq(seen.sample.stack.frame[1].pc, 5);
+	refused(&a, sizeof(a) - 1, "a byte short");
+
+	s = sample(1); /* another of the same place */
+	s.sum = 7 + LB_STACKS;
+	cr_expect_eq(record(&seen, &s, s.head.size), 0);
+	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT);
+	cr_expect_eq(seen.samples, 0);
+	a.sum = s.sum;
+	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
+	cr_expect_eq(seen.sample.stack.n, 1);
 }
 
 Test(ring, task)

@@ -11,7 +11,8 @@
 struct ring {
 	struct ring_buffer *rb;
 	struct ring_callbacks callbacks;
-	uint64_t bad;
+	struct stacks *stacks;
+	uint64_t bad, replaced;
 	uint64_t began_ns, most_ns; /* the drain in hand */
 };
 
@@ -39,7 +40,19 @@ static int check_proto(const struct lb_rec_proto *p, size_t size)
 	return 0;
 }
 
-int ring_record(const struct ring_callbacks *cb, const void *bytes, size_t size)
+static int repeat_sample(const struct ring_callbacks *cb, struct stacks *stacks,
+			 const struct lb_rec_again *again)
+{
+	const struct lb_rec_sample *sample = stacks_find(stacks, again);
+
+	if (!sample)
+		return -ENOENT;
+	cb->sample(cb->arg, sample);
+	return 0;
+}
+
+int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const void *bytes,
+		size_t size)
 {
 	const struct lb_rec_head *head = bytes;
 
@@ -49,8 +62,13 @@ int ring_record(const struct ring_callbacks *cb, const void *bytes, size_t size)
 	case LB_REC_SAMPLE:
 		if (check_sample(bytes, size))
 			return -EBADMSG;
+		stacks_keep(stacks, bytes);
 		cb->sample(cb->arg, bytes);
 		return 0;
+	case LB_REC_AGAIN:
+		if (size < sizeof(struct lb_rec_again))
+			return -EBADMSG;
+		return repeat_sample(cb, stacks, bytes);
 	case LB_REC_PROTO:
 		if (check_proto(bytes, size))
 			return -EBADMSG;
@@ -68,9 +86,10 @@ int ring_record(const struct ring_callbacks *cb, const void *bytes, size_t size)
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
+	int r = ring_record(&ring->callbacks, ring->stacks, data, size);
 
-	if (ring_record(&ring->callbacks, data, size))
-		ring->bad++;
+	ring->bad += r == -EBADMSG;
+	ring->replaced += r == -ENOENT;
 	return clock_ns(CLOCK_MONOTONIC) - ring->began_ns < ring->most_ns ? 0 : -EAGAIN;
 }
 
@@ -78,7 +97,7 @@ int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **
 {
 	struct ring *ring __cleanup(ring_free) = calloc(1, sizeof(*ring));
 
-	if (!ring)
+	if (!ring || stacks_new(&ring->stacks))
 		return -ENOMEM;
 	ring->callbacks = *callbacks;
 	ring->rb = ring_buffer__new(map_fd, on_record, ring, NULL);
@@ -93,6 +112,7 @@ void ring_free(struct ring **ring)
 	if (!*ring)
 		return;
 	ring_buffer__free((*ring)->rb);
+	stacks_free(&(*ring)->stacks);
 	free(*ring);
 	*ring = NULL;
 }
@@ -115,4 +135,9 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 uint64_t ring_bad(const struct ring *ring)
 {
 	return ring->bad;
+}
+
+uint64_t ring_replaced(const struct ring *ring)
+{
+	return ring->replaced;
 }

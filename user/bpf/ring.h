@@ -11,6 +11,8 @@
 
 #include <luabpf/abi.h>
 
+#include "stacks.h"
+
 struct ring_callbacks {
 	void (*sample)(void *arg, const struct lb_rec_sample *sample);
 	void (*proto)(void *arg, const struct lb_rec_proto *proto);
@@ -36,8 +38,12 @@ int ring_drain(struct ring *ring, uint64_t most_ns);
 /* Records that were refused as malformed. */
 uint64_t ring_bad(const struct ring *ring);
 
-/* Checks one record and dispatches it; -EBADMSG when it is malformed. The seam for tests and
- * fuzzers. */
-int ring_record(const struct ring_callbacks *callbacks, const void *bytes, size_t size);
+/* Samples that were lost, as the stack that they name was replaced by another's. */
+uint64_t ring_replaced(const struct ring *ring);
+
+/* Checks one record and dispatches it; -EBADMSG when it is malformed, -ENOENT when the sample that
+ * it names is not kept. The seam for tests and fuzzers. */
+int ring_record(const struct ring_callbacks *callbacks, struct stacks *stacks, const void *bytes,
+		size_t size);
 
 #endif
