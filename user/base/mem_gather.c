@@ -24,8 +24,10 @@ static int beyond(const void *addr, const void *piece)
 static int gather_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	const struct mem_gather *g = (const struct mem_gather *)mem;
-	const struct mem_vec *v = bsearch(&addr, g->piece, g->npieces, sizeof(*v), beyond);
+	const struct mem_vec *v = NULL;
 
+	if (g->npieces)
+		v = bsearch(&addr, g->piece, g->npieces, sizeof(*v), beyond);
 	if (!v || v->err || v->size - (addr - v->addr) < size)
 		return mem_read(g->under, dst, size, addr);
 	memcpy(dst, (const uint8_t *)v->dst + (addr - v->addr), size);
@@ -34,27 +36,49 @@ static int gather_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 ad
 
 void mem_gather_init(struct mem_gather *g, const struct lb_mem *under)
 {
-	g->mem = (struct lb_mem){.read = gather_read, .uncached = under->uncached};
-	g->under = under;
-	g->nwants = g->npieces = 0;
-	g->bytes = NULL;
+	*g = (struct mem_gather){
+		.mem = {.read = gather_read, .uncached = under->uncached},
+		.under = under,
+	};
 }
 
 void mem_gather_clear(struct mem_gather *g)
 {
+	free(g->want);
+	free(g->piece);
 	free(g->bytes);
-	mem_gather_init(g, g->under);
+	*g = (struct mem_gather){.mem = g->mem, .under = g->under};
+}
+
+void mem_gather_want_all(struct mem_gather *g, uint64_t addr, uint32_t size)
+{
+	if (g->nwants == g->cap) {
+		size_t cap = g->cap ? 2 * g->cap : 64;
+		struct mem_extent *more =
+			cap > MEM_GATHER_MAX ? NULL : realloc(g->want, cap * sizeof(*more));
+
+		if (!more)
+			return;
+		g->want = more;
+		g->cap = cap;
+	}
+	if (!size || addr + size < addr || size > MEM_GATHER_BYTES - g->bytes_wanted)
+		return;
+	g->want[g->nwants++] = (struct mem_extent){addr, size};
+	g->bytes_wanted += size;
 }
 
 void mem_gather_want(struct mem_gather *g, uint64_t addr)
 {
-	if (g->nwants < MEM_GATHER_MAX)
-		g->want[g->nwants++] = addr;
+	uint32_t left = PAGE - addr % PAGE;
+
+	mem_gather_want_all(g, addr, left < OBJECT ? left : OBJECT);
 }
 
 static int by_address(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	uint64_t x = ((const struct mem_extent *)a)->addr;
+	uint64_t y = ((const struct mem_extent *)b)->addr;
 
 	return (x > y) - (x < y);
 }
@@ -65,30 +89,37 @@ static size_t plan(struct mem_gather *g)
 	struct mem_vec *v = NULL;
 	size_t i, bytes = 0;
 
-	g->npieces = 0;
-	qsort(g->want, g->nwants, sizeof(g->want[0]), by_address);
+	if (g->nwants)
+		qsort(g->want, g->nwants, sizeof(g->want[0]), by_address);
 	for (i = 0; i < g->nwants; i++) {
-		uint64_t addr = g->want[i], left = PAGE - addr % PAGE;
-		uint64_t end = addr + (left < OBJECT ? left : OBJECT);
+		uint64_t addr = g->want[i].addr, end = addr + g->want[i].size;
 
-		if (end < addr)
-			break;
 		if (!v || addr - v->addr > v->size + GAP) {
 			v = &g->piece[g->npieces++];
 			*v = (struct mem_vec){.addr = addr, .err = -EFAULT};
 		}
+		if (end - v->addr <= v->size) /* lies in it */
+			continue;
 		bytes += end - v->addr - v->size;
 		v->size = (uint32_t)(end - v->addr);
 	}
 	g->nwants = 0;
+	g->bytes_wanted = 0;
 	return bytes;
 }
 
 int mem_gather_read(struct mem_gather *g)
 {
-	size_t bytes = plan(g), at = 0, i;
+	size_t bytes, at = 0, i;
 
+	free(g->piece);
 	free(g->bytes);
+	g->bytes = NULL;
+	g->npieces = 0;
+	g->piece = calloc(g->nwants + !g->nwants, sizeof(*g->piece));
+	if (!g->piece)
+		return -ENOMEM;
+	bytes = plan(g);
 	g->bytes = malloc(bytes + !bytes);
 	if (!g->bytes) {
 		g->npieces = 0;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/mem_image.h"
+#include "base/mem_noted.h"
 
 /* A child prototype's name, where its parent's bytecode stores it. */
 struct definition {
@@ -27,16 +28,23 @@ struct known {
 	struct protos_entry entry; /* what others see of it */
 	uint64_t hash;
 	struct definition *definitions; /* of its children */
-	uint32_t checked;		/* round in which it was compared with the live process */
-	uint32_t bad;			/* round in which it turned out to be two different ones */
-	bool shown;			/* others have seen it, and may have made something of it */
-	bool defined;			/* definitions are there */
+	struct mem_extent *extents;	/* what it was read from in the live process */
+	size_t nextents;
+	struct known *next; /* in protos.recent */
+	bool recent;	    /* is in it */
+	uint32_t checked;   /* round in which it was compared with the live process */
+	uint32_t bad;	    /* round in which it turned out to be two different ones */
+	bool shown;	    /* others have seen it, and may have made something of it */
+	bool defined;	    /* definitions are there */
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
 };
 
 struct protos {
 	const struct lb_mem *mem; /* of the live process */
+	struct known *recent;	  /* those that were looked at in the last rounds */
+	struct mem_gather near;	  /* all that these consist of, as it was at the round's begin */
+	uint32_t gathered;	  /* which round that is */
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
@@ -49,6 +57,7 @@ int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, 
 	if (!p)
 		return -ENOMEM;
 	p->mem = mem;
+	mem_gather_init(&p->near, mem);
 	p->changed = changed;
 	p->arg = arg;
 	*out = p;
@@ -71,10 +80,12 @@ void protos_clear(struct protos *p)
 {
 	struct known *k, *tmp;
 
+	p->recent = NULL;
 	HASH_ITER (hh, p->known, k, tmp) {
 		HASH_DEL(p->known, k);
 		drop_definitions(k);
 		k->entry.family->free(&k->entry.proto);
+		free(k->extents);
 		free(k);
 	}
 }
@@ -84,6 +95,7 @@ void protos_free(struct protos **protos)
 	if (!*protos)
 		return;
 	protos_clear(*protos);
+	mem_gather_clear(&(*protos)->near);
 	free(*protos);
 	*protos = NULL;
 }
@@ -180,13 +192,13 @@ static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *b
 	return r;
 }
 
-/* Reads it out of the live process, if it is still the one that BPF saw. */
-static int read_live(const struct protos *p, const struct lb_build *build, uint64_t addr,
+/* Reads it out of a live process's memory, if it is still the one that BPF saw. */
+static int read_live(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		     uint32_t print, struct proto **out)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *live = NULL;
-	int r = family->read(p->mem, build, addr, &live);
+	int r = family->read(mem, build, addr, &live);
 
 	if (r)
 		return r;
@@ -213,7 +225,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	/* what was too large to ship is read now, and what was shipped kept when that is too late
 	 */
 	if ((!proto || !family->complete(proto)) &&
-	    !read_live(p, build, rec->proto, rec->print, &live)) {
+	    !read_live(p->mem, build, rec->proto, rec->print, &live)) {
 		family->free(&proto);
 		proto = live;
 	}
@@ -236,6 +248,51 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	return 0;
 }
 
+/* Reads k out of the live process, and notes where it lies there. */
+static int read_known(struct known *k, const struct lb_mem *mem, struct proto **live)
+{
+	struct mem_noted noted;
+	int r;
+
+	mem_noted_init(&noted, mem);
+	r = read_live(&noted.mem, k->build, k->key.addr, k->key.print, live);
+	if (!r) {
+		free(k->extents);
+		k->nextents = noted.n;
+		k->extents = TAKE_PTR(noted.extent);
+	}
+	mem_noted_clear(&noted);
+	return r;
+}
+
+/* How many rounds a prototype that no sample shows is still gathered. */
+#define RECENT 4
+
+/*
+ * Reads together what the prototypes consist of that are likely to be looked at in this round: by
+ * itself each takes ten system calls, which is most of what user space does.
+ */
+static void gather_recent(struct protos *p, uint32_t round)
+{
+	struct known *k, **at = &p->recent;
+	size_t i;
+
+	if (p->gathered == round)
+		return;
+	p->gathered = round;
+	while ((k = *at)) {
+		if (round - k->checked > RECENT) {
+			k->recent = false;
+			*at = k->next;
+			continue;
+		}
+		for (i = 0; i < k->nextents; i++)
+			mem_gather_want_all(&p->near, k->extents[i].addr, k->extents[i].size);
+		at = &k->next;
+	}
+	mem_gather_read(&p->near); /* what it could not is read when it is looked at */
+}
+
 static bool is_known(const struct known *k, const struct proto *p)
 {
 	const struct sym_family *family = k->entry.family;
@@ -243,6 +300,30 @@ static bool is_known(const struct known *k, const struct proto *p)
 	if (k->hash == family->hash(p))
 		return true;
 	return family->same && family->complete(k->entry.proto) && family->same(k->entry.proto, p);
+}
+
+/*
+ * Is it in the bytes that were gathered what it was? They were read one after the other, as the
+ * process ran, and so may show what never was at any time. But when they say that nothing is
+ * another, each was as it was known when it was read, and so was all of it when the first was.
+ */
+static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
+{
+	struct proto *live = NULL;
+	bool same;
+
+	gather_recent(p, round);
+	k->checked = round;
+	if (!k->recent) {
+		k->recent = true;
+		k->next = p->recent;
+		p->recent = k;
+	}
+	if (!k->entry.proto || !k->nextents || read_known(k, &p->near.mem, &live))
+		return false;
+	same = k->entry.family->complete(live) && is_known(k, live);
+	k->entry.family->free(&live);
+	return same;
 }
 
 /*
@@ -262,9 +343,10 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 
 	if (k->checked == round)
 		return;
-	k->checked = round;
+	if (is_as_gathered(p, k, round))
+		return;
 	/* gone, or another took the address: what is known came with the sample's fingerprint */
-	if (read_live(p, k->build, k->key.addr, k->key.print, &live)) {
+	if (read_known(k, p->mem, &live)) {
 		if (k->twofold)
 			k->bad = round;
 		return;
@@ -285,7 +367,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	if (!is_known(k, live)) {
 		/* it may have been caught while the VM patched it: once more */
 		k->entry.family->free(&live);
-		if (read_live(p, k->build, k->key.addr, k->key.print, &live))
+		if (read_known(k, p->mem, &live))
 			return;
 	}
 	if (is_known(k, live)) {

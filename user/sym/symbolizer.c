@@ -75,11 +75,11 @@ struct symbolizer {
 #define VMS_MAX 64
 
 /*
- * Rounds between two attempts to read a VM's names when one is missing: modules come and go. A
- * program that begins loads its libraries now: the first attempts wait for one round only.
+ * Rounds between two attempts to read a VM's names when one is missing, at most: modules come and
+ * go. A program that begins loads its libraries now: the first attempts wait for one round only.
  */
 #define NAMES_RETRY 20
-#define NAMES_EAGER 20
+#define NAMES_EAGER 4
 
 /*
  * Also when one prototype turns out to be another: its content is in the frames that show it, in
@@ -214,6 +214,14 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 	return p ? protos_ship(p->protos, rec, build) : 0; /* its samples will be lost */
 }
 
+/* Some names are never found, as a function of a stripped host's: each attempt waits for longer. */
+static uint32_t names_wait(const struct vm_names *v)
+{
+	if (v->tries <= NAMES_EAGER)
+		return 1;
+	return v->tries - NAMES_EAGER < NAMES_RETRY ? v->tries - NAMES_EAGER : NAMES_RETRY;
+}
+
 static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t g,
 			      const struct lb_build *build, bool again)
 {
@@ -240,7 +248,7 @@ static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t 
 			return NULL;
 		}
 		again = true;
-	} else if (again && s->round - v->tried < (v->tries < NAMES_EAGER ? 1 : NAMES_RETRY)) {
+	} else if (again && s->round - v->tried < names_wait(v)) {
 		again = false;
 	}
 	if (again) {
