@@ -25,6 +25,11 @@ enum {
 };
 _Static_assert(PUC_PARTS <= LB_PARTS, "parts of a prototype");
 
+static __always_inline __u64 puc_head_word(const struct lb_rec_puc_proto *r, __u16 offset)
+{
+	return lb_word(r->head, offset & (PUC_PROTO_HEAD - 8));
+}
+
 static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u16 offset)
 {
 	return lb_half(r->head, offset & (PUC_PROTO_HEAD - 4));
@@ -33,7 +38,7 @@ static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u
 /* An array of the prototype: n elements of `size` bytes, as many of them as have room. */
 #define EMIT_PUC_ARRAY(r, part, member, pointer, n, size)                                          \
 	do {                                                                                       \
-		__u64 addr_ = puc_print_word((r)->head, pointer);                                  \
+		__u64 addr_ = puc_head_word(r, pointer);                                           \
 		__u32 len_ = (n);                                                                  \
                                                                                                    \
 		if (len_ > sizeof((r)->member) / (size))                                           \
@@ -115,7 +120,7 @@ static __always_inline void emit_puc_lines(struct lb_rec_puc_proto *r, const str
 static __always_inline void emit_puc_source(struct lb_rec_puc_proto *r,
 					    const struct puc_layout *puc)
 {
-	__u64 str = puc_print_word(r->head, puc->p_source);
+	__u64 str = puc_head_word(r, puc->p_source);
 
 	if (!bpf_probe_read_user(r->source, LB_PUC_STR_BYTES, (void *)str))
 		emit_part(&r->rec, PUC_PART_SOURCE, str, PART_AT(r, source), LB_PUC_STR_BYTES);

@@ -189,7 +189,7 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 
 	if (!((t->addr ^ (addr - at)) | (t->since ^ cache->since) | outside))
 		return 1;
-	return lb_fetch(mem, cache, addr, size);
+	return lb_fetch(mem_door(mem), cache, addr, size);
 }
 
 /* Moves a hand to a window that has these bytes. Returns 1, or 0 as lb_ready(). */
@@ -231,7 +231,7 @@ static __always_inline const __u8 *lb_hold(const struct lb_mem *mem, struct lb_c
 {
 	const struct lb_hand *hand = &cache->hand[h];
 
-	if (addr - hand->start >= hand->room && !lb_aim(mem, cache, h, addr, size))
+	if (addr - hand->start >= hand->room && !lb_aim(mem_door(mem), cache, h, addr, size))
 		return 0;
 	return lb_in_page(mem, cache, hand->index, addr);
 }

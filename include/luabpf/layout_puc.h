@@ -129,11 +129,6 @@ static inline __u32 puc_own_index(__s32 function)
 /* As long as the longest Proto, and as far as the verifier has to see that an offset goes. */
 #define PUC_PROTO_HEAD 128
 
-/* How a Proto's fingerprint is made: see puc_print.h. */
-struct puc_print {
-	__u64 factor[PUC_PROTO_HEAD / 8];
-};
-
 /* Text of luaV_execute: bytes, from its start. */
 struct puc_text {
 	__u32 at, size;
@@ -159,7 +154,6 @@ struct puc_build {
 	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
 	 * it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
-	struct puc_print print; /* by puc_print_factors() */
 };
 #define PUC_NO_REG 0xff
 

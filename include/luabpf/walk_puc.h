@@ -215,13 +215,7 @@ static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, 
 	return lb_need_at(mem, puc_common(w), &w->cache, bytes, size, addr);
 }
 
-/* A word at an offset that a layout gives, in a head of at most 128 bytes. */
-static __always_inline __u64 puc_word(const struct lb_mem *mem, const __u8 *bytes, __u16 offset)
-{
-	return lb_word(lb_offset(mem, bytes, offset & 0x78), 0);
-}
-
-/* Ditto, of 4 bytes; what is read of a shorter field is masked by the caller. */
+/* As puc_word(), of 4 bytes; what is read of a shorter field is masked by the caller. */
 static __always_inline __u32 puc_half(const struct lb_mem *mem, const __u8 *bytes, __u16 offset)
 {
 	return lb_half(lb_offset(mem, bytes, offset & 0x7c), 0) >> 8 * (offset & 3);
@@ -301,9 +295,9 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 {
 	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
 	__u32 size = w->puc.p_size;
+	struct puc_print_head h;
 	const __u8 *head;
-	__u64 print, k, name;
-	__u32 sizek;
+	__u64 print;
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
@@ -316,16 +310,13 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
 		return -1;
 	seen->ptr = proto;
-	seen->code = puc_word(mem, head, w->puc.p_code);
-	seen->sizecode = puc_half(mem, head, w->puc.p_sizecode);
+	print = puc_print_head(mem, head, &w->puc, &h);
+	seen->code = h.code;
+	seen->sizecode = h.sizecode;
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
-	print = puc_print_head(head, &w->print);
-	name = puc_word(mem, head, w->puc.p_source);
-	k = puc_word(mem, head, w->puc.p_k);
-	sizek = puc_half(mem, head, w->puc.p_sizek);
-	print = puc_print_more(mem, w, print, k, sizek);
-	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, name));
+	print = puc_print_more(mem, w, print, h.k, h.sizek);
+	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, h.source));
 	seen->print = lb_print_end(print);
 	seen->kind = LB_FRAME_LUA;
 	lb_note_fresh(puc_common(w), proto, seen->print);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <luabpf/puc_print.h>
+
 #include "puc_code.h"
 
 /* ---- instructions ------------------------------------------------------------------------------
@@ -289,4 +291,11 @@ uint64_t puc_code_proto(struct arena *a, const struct puc_code_source *s)
 		arena_put32(a, p + puc->p_sizep, s->nchildren);
 	}
 	return p;
+}
+
+uint64_t puc_code_print(const uint8_t *head, const struct puc_layout *puc)
+{
+	struct puc_print_head h;
+
+	return puc_print_head(NULL, head, puc, &h);
 }

@@ -92,4 +92,7 @@ struct puc_code_source {
 uint64_t puc_code_proto(struct arena *a, const struct puc_code_source *s);
 int32_t puc_code_line(uint32_t pc);
 
+/* What a Proto's head counts for in its fingerprint. */
+uint64_t puc_code_print(const uint8_t *head, const struct puc_layout *puc);
+
 #endif

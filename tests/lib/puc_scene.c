@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <luabpf/puc_print.h>
 #include <luabpf/walk_puc.h>
 
 #include "puc_scene.h"
@@ -41,7 +40,6 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->end = LB_END_RESOLVED;
 	s->state = 'I';
 	s->in.build.puc = *puc;
-	puc_print_factors(&s->in.build.print, puc);
 	s->in.build.jmp_marked = 1;
 	s->in.build.pc_reg = PUC_NO_REG;
 	if (!(puc->flags & PUC_SAVEDPC_EXACT))

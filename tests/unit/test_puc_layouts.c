@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "puc_code.h"
 #include "vm/puc_recognise.h"
 
 /* Offsets of 64-bit builds, each found in a running interpreter of that release. */
@@ -51,6 +52,23 @@ Test(puc_layouts, known)
 		cr_expect_eq(p->ci_callstatus, k->callstatus, "%s", k->release);
 		cr_expect_eq(p->p_code, k->code, "%s", k->release);
 		cr_expect_eq(p->p_lineinfo, k->lineinfo, "%s", k->release);
+	}
+}
+
+/* What puc_print.h takes for granted. */
+Test(puc_layouts, numbers_of_a_prototype)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		cr_expect_eq(puc->p_sizeupvalues % 8, 0, "%s", row);
+		cr_expect_eq(puc->p_sizek, puc->p_sizeupvalues + 4, "%s", row);
+		cr_expect_eq(puc->p_sizecode, puc->p_sizeupvalues + 8, "%s", row);
+		cr_expect_geq(puc->p_linedefined, puc->p_sizeupvalues, "%s", row);
+		cr_expect_leq(puc->p_linedefined, puc->p_sizeupvalues + 28, "%s", row);
 	}
 }
 

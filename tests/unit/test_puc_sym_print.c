@@ -19,7 +19,6 @@ Test(puc_sym, fingerprint_spares_what_changes)
 		{"5.3.6", 96},	{"5.3.6", 112}, {"5.4.4", 120}, {"5.5.0", 120},
 	};
 	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
-	struct puc_print print;
 	const char *row;
 	size_t i;
 
@@ -28,10 +27,9 @@ Test(puc_sym, fingerprint_spares_what_changes)
 		uint64_t sum;
 
 		cr_assert_not_null(puc);
-		puc_print_factors(&print, puc);
-		sum = puc_print_head(head, &print);
+		sum = puc_code_print(head, puc);
 		memset(head + changing[i].offset, 0x5a, 8);
-		cr_assert_eq(puc_print_head(head, &print), sum, "%s", changing[i].release);
+		cr_assert_eq(puc_code_print(head, puc), sum, "%s", changing[i].release);
 		memset(head, 0, sizeof(head));
 	}
 }

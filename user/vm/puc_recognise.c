@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/puc_print.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -448,7 +447,6 @@ static int try_row(struct evidence *e, const struct puc_row *row, struct vm_buil
 	*b = (struct vm_build){.name = row->name};
 	b->build.family = LB_FAMILY_PUC;
 	b->build.puc.puc = row->puc;
-	puc_print_factors(&b->build.puc.print, &row->puc);
 	e->puc = &row->puc;
 	err = find_vm(e, b);
 	check_claims(e);
