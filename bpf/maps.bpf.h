@@ -9,8 +9,8 @@
 #include <luabpf/walk_puc.h>
 
 /*
- * Samples, prototypes and task events, to user space. It has to hold what comes between two reads
- * (50 ms) at the highest rate, deep stacks included.
+ * Samples, prototypes and task events, to user space, which reads now and then (50 to 200 ms), and
+ * is woken at a quarter: the rest has to hold what comes until it does.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

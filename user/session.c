@@ -31,6 +31,13 @@
 #define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
 #define LAST_NS 1000000000ULL /* ditto, of a target that has ended */
 /*
+ * Each drain begins a round, in which what samples show is read again in the targets: their
+ * processors have to fetch it anew then. When for so many rounds no function and no program was
+ * new, rounds are longer.
+ */
+#define CALM_ROUNDS 40
+#define CALM_NS 200000000ULL
+/*
  * What a command starts may be over in no time: of a thread or process that runs for so long there
  * are samples. Not with -p: a server's workers stay, and each event costs them something.
  */
@@ -48,6 +55,8 @@ struct session {
 	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
 	pid_t command;	  /* 0: none */
 	bool held;
+	bool news;     /* in the round in hand */
+	uint32_t calm; /* rounds without */
 	int command_status;
 	bool command_ended;
 	enum session_end end;
@@ -88,6 +97,7 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 	const struct vm_build *build = scan_build(s->scan, rec->build);
 	int r;
 
+	s->news = true;
 	if (!build) {
 		s->bad_records++;
 		return;
@@ -126,6 +136,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct target *t = targets_find(&s->targets, (pid_t)rec->pid);
 	bool known = t && t->told && t->proc.exec_id == rec->exec_id;
 
+	s->news = true;
 	if (!known && t && t->proc.epoch != rec->epoch && rec->epoch)
 		return; /* of an image that it had before */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
@@ -239,12 +250,18 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	return attach(s, s->command, true, err);
 }
 
-static int open_descriptors(struct session *s)
+static int drain_each(struct session *s, uint64_t ns)
 {
 	struct itimerspec drain = {
-		.it_interval.tv_nsec = DRAIN_NS,
-		.it_value.tv_nsec = DRAIN_NS,
+		.it_interval.tv_nsec = (long)ns,
+		.it_value.tv_nsec = (long)ns,
 	};
+
+	return timerfd_settime(s->drain_timer, 0, &drain, NULL) ? -errno : 0;
+}
+
+static int open_descriptors(struct session *s)
+{
 	sigset_t mask;
 	int r;
 
@@ -260,7 +277,7 @@ static int open_descriptors(struct session *s)
 	s->drain_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->duration_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->signals < 0 || s->drain_timer < 0 || s->duration_timer < 0 ||
-	    timerfd_settime(s->drain_timer, 0, &drain, NULL))
+	    drain_each(s, DRAIN_NS))
 		return -errno;
 	r = watch(s, s->signals, WAKE_SIGNAL, 0);
 	if (!r)
@@ -443,6 +460,17 @@ static void eat_timer(int fd)
 		return;
 }
 
+/* Chooses how long the rounds are that follow. As it was, when that cannot be set. */
+static void pace(struct session *s)
+{
+	if (s->news && s->calm >= CALM_ROUNDS)
+		drain_each(s, DRAIN_NS);
+	s->calm = s->news ? 0 : s->calm + 1;
+	s->news = false;
+	if (s->calm == CALM_ROUNDS)
+		drain_each(s, CALM_NS);
+}
+
 /* Handles one wake-up. Returns true when the recording is over. */
 static bool handle(struct session *s, const struct epoll_event *ev)
 {
@@ -454,6 +482,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		eat_timer(s->drain_timer);
 		drain(s, DRAIN_NS); /* first: of images that a look may replace */
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
+		pace(s);
 		return false;
 	case WAKE_SIGNAL:
 		s->end = SESSION_SIGNAL;

@@ -18,7 +18,7 @@
 
 #define MS 1000000ULL
 #define YOUNG_NS (2000 * MS)
-#define LOOK_NS (250 * MS) /* between two looks at one that is not young */
+#define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
 
 struct target *targets_find(struct targets *ts, pid_t pid)
 {

@@ -26,6 +26,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HZ = 1000
+CALM = 2.5  # s; until a recording of what does not change is as it will be
 JIT, NO_JIT = ["luajit"], ["luajit", "-joff"]
 PUC = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 
@@ -122,15 +123,17 @@ def program_cost(pid):
 
 
 def steady_cost(child, warm_up, seconds):
-    """ns per sample of a running profiler, after `warm_up` samples."""
+    """ns per sample of a running profiler, `warm_up` seconds after its first samples."""
     deadline = time.monotonic() + 5
     while True:
         cost = program_cost(child.pid)
-        if cost and cost[1] >= warm_up:
+        if cost and cost[1] >= 30:
             break
         if child.poll() is not None or time.monotonic() > deadline:
             raise Unmeasured(f"{child.args[0]}: takes no samples")
         time.sleep(0.01)
+    time.sleep(warm_up)
+    cost = program_cost(child.pid)
     time.sleep(seconds)
     ns, runs = program_cost(child.pid)
     if runs - cost[1] < 10:
@@ -166,9 +169,9 @@ def bpf(bench, report):
         with running([*interpreter, HERE / "frames.lua", depth, shape], ready="ready") as lua:
             for _ in range(bench.rounds):
                 with running(bench.profiler(lua.pid, "--stats", stats)) as child:
-                    ours.append(steady_cost(child, 30, 0.3))
+                    ours.append(steady_cost(child, CALM, 0.5))
                 with running(bench.counter(lua.pid, "stats")) as child:
-                    theirs.append(steady_cost(child, 30, 0.3))
+                    theirs.append(steady_cost(child, 0, 0.5))
         ratios = [a / b for a, b in zip(ours, theirs)]
         ratio = median(ratios)
         least = min(ours) / min(theirs)
