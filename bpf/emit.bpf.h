@@ -143,7 +143,11 @@ static __always_inline int emit_whole(struct lb_walk *w, struct lb_thread *threa
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n), ring_wakeup(fresh, w->sent++));
 }
 
-/* What was sent with all its prototypes is only named the next time. */
+/*
+ * What was sent with all its prototypes is only named the next time. Now and then it is sent all
+ * the same: the reader may have another in its place, which another CPU sent in the same moment.
+ */
+#define NAMED_MOST 256 /* power of two */
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
 {
 	__u64 *last;
@@ -151,11 +155,11 @@ static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thre
 
 	w->rec.sum = sample_sum(&w->rec);
 	last = &sent[LB_STACK_PLACE(w->rec.sum)];
-	if (*last == w->rec.sum)
+	if (*last == w->rec.sum && w->sent & (NAMED_MOST - 1))
 		return emit_again(w);
 	r = emit_whole(w, thread);
-	if (!r && is_shipped(w, thread))
-		*last = w->rec.sum;
+	if (!r)
+		*last = is_shipped(w, thread) ? w->rec.sum : 0;
 	return r;
 }
 

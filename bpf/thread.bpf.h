@@ -78,6 +78,7 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->rec.traceno = 0;
+	w->rec.trace_print = 0;
 	w->nfresh = 0;
 	w->fresh_sum = 0;
 	w->rec.pid = task->tgid;

@@ -55,8 +55,9 @@ struct session {
 	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
 	pid_t command;	  /* 0: none */
 	bool held;
-	bool news;     /* in the round in hand */
-	uint32_t calm; /* rounds without */
+	uint64_t changes; /* symbolizer_changes() and symbolizer_coarse(), when last asked */
+	bool news;	  /* in the round in hand */
+	uint32_t calm;	  /* rounds without */
 	int command_status;
 	bool command_ended;
 	enum session_end end;
@@ -460,14 +461,26 @@ static void eat_timer(int fd)
 		return;
 }
 
-/* Chooses how long the rounds are that follow. As it was, when that cannot be set. */
+/* Are there news? Then the rounds that follow are short. As they were, when that cannot be set. */
+static bool hurry(struct session *s)
+{
+	/* what is coarse: a trace was gone before it was read, perhaps */
+	uint64_t changes = symbolizer_changes(s->symbolizer) + symbolizer_coarse(s->symbolizer);
+	bool news = s->news || changes != s->changes;
+
+	s->news = false;
+	s->changes = changes;
+	if (news && s->calm >= CALM_ROUNDS)
+		drain_each(s, DRAIN_NS);
+	if (news)
+		s->calm = 0;
+	return news;
+}
+
+/* A round is over: chooses how long those are that follow. */
 static void pace(struct session *s)
 {
-	if (s->news && s->calm >= CALM_ROUNDS)
-		drain_each(s, DRAIN_NS);
-	s->calm = s->news ? 0 : s->calm + 1;
-	s->news = false;
-	if (s->calm == CALM_ROUNDS)
+	if (!hurry(s) && ++s->calm == CALM_ROUNDS)
 		drain_each(s, CALM_NS);
 }
 
@@ -477,6 +490,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	switch ((enum wake)(uint32_t)ev->data.u64) {
 	case WAKE_RING:
 		drain(s, DRAIN_NS);
+		hurry(s);
 		return false;
 	case WAKE_DRAIN:
 		eat_timer(s->drain_timer);

@@ -104,8 +104,9 @@ struct lb_rec_sample {
 /*
  * A sample as one that was sent before, but for mcofs. Most of a large record's price is that the
  * ring's memory was last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader
- * keeps the last sample of each place, LB_STACK_PLACE(sum), and so knows which is meant; where
- * another CPU has just sent one of the same place, the reader has that, and this one is lost.
+ * keeps the last sample of each place, LB_STACK_PLACE(sum), and so knows which is meant. Where
+ * another CPU has sent one of the same place in the same moment, the reader may have that: then
+ * those that name the other are lost, until it is sent again.
  */
 struct lb_rec_again {
 	struct lb_rec_head head;

@@ -74,6 +74,7 @@ static __always_inline void lb_begin(const struct lb_mem *mem, struct lb_cache *
 {
 	__u64 id, moves;
 
+	sample += !sample;
 	cache->sample = sample;
 	if (mem_is_direct(mem)) {
 		cache->space = mem_space(mem);
@@ -299,8 +300,9 @@ LB_SUBPROG int lb_stands(const struct lb_mem *mem, const struct lb_cache *cache,
 }
 
 /*
- * At a sample's end: was all that it has read in place still the target's? Else it may be anything.
- * Other threads may change the address space all the time, and seldom what this one uses.
+ * At a sample's end: was all that is in hand, and so all that it has read in place, still the
+ * target's? Else it may be anything. Other threads may change the address space all the time, and
+ * seldom what samples read.
  */
 LB_SUBPROG int lb_unmoved(const struct lb_mem *mem, const struct lb_cache *cache)
 {

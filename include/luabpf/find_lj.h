@@ -186,6 +186,7 @@ LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 		return -1;
 	w->rec.stack.n = 0;
 	w->rec.traceno = 0;
+	w->rec.trace_print = 0;
 	w->skip = 0;
 	w->linked = 0;
 	w->exact = 0;

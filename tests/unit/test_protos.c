@@ -135,12 +135,12 @@ static void show(const struct scene *s)
 	memcpy(at, s->a->bytes, ARENA_SIZE);
 }
 
-/* child 0, called by a function that the parent called. */
-static void sample(const struct scene *s, struct symbolizer *sym)
+/* child 0, called by a function that the parent called; in the round in hand. */
+static void sample_again(const struct scene *s, struct symbolizer *sym)
 {
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
 	const uint32_t pc[] = {1, 0, CALL_AT};
-	struct lb_rec_sample rec = {.pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
+	struct lb_rec_sample rec = {.sum = 7, .pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
 	uint32_t i;
 
 	show(s);
@@ -150,8 +150,13 @@ static void sample(const struct scene *s, struct symbolizer *sym)
 					  .pc = pc[i],
 					  .print = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
-	symbolizer_round(sym);
 	cr_assert_eq(symbolizer_sample(sym, &rec, &s->build), 0);
+}
+
+static void sample(const struct scene *s, struct symbolizer *sym)
+{
+	symbolizer_round(sym);
+	sample_again(s, sym);
 }
 
 static const char *last_leaf(const struct prof *prof)
@@ -198,9 +203,15 @@ Test(protos, names_go_with_the_parent)
 		cases[i].change(&s);
 		sample(&s, sym);
 		cr_expect_eq(prof_samples(prof), 1, "which of the two was it?");
+		sample_again(&s, sym);
+		cr_expect_eq(prof_samples(prof), 1, "in this round");
+		cr_expect_gt(symbolizer_changes(sym), 0);
 		sample(&s, sym);
 		cr_expect_eq(prof_samples(prof), 2);
 		cr_expect_str_eq(last_leaf(prof), cases[i].name);
+		sample_again(&s, sym);
+		cr_expect_eq(prof_samples(prof), 3);
+		cr_expect_eq(prof_nrows(prof), 2);
 		arena_free(&s.a);
 	}
 }

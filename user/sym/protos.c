@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem_image.h"
 #include "base/mem_noted.h"
@@ -45,6 +46,7 @@ struct protos {
 	struct known *recent;	  /* those that were looked at in the last rounds */
 	struct mem_gather near;	  /* all that these consist of, as it was at the round's begin */
 	uint32_t gathered;	  /* which round that is */
+	uint64_t gathered_ns;	  /* when that was */
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
@@ -267,6 +269,8 @@ static int read_known(struct known *k, const struct lb_mem *mem, struct proto **
 
 /* How many rounds a prototype that no sample shows is still gathered. */
 #define RECENT 4
+/* So long the bytes are used: a sample that was taken after them may show what came after them. */
+#define GATHERED_NS 5000000
 
 /*
  * Reads together what the prototypes consist of that are likely to be looked at in this round: by
@@ -280,6 +284,7 @@ static void gather_recent(struct protos *p, uint32_t round)
 	if (p->gathered == round)
 		return;
 	p->gathered = round;
+	p->gathered_ns = clock_ns(CLOCK_MONOTONIC);
 	while ((k = *at)) {
 		if (round - k->checked > RECENT) {
 			k->recent = false;
@@ -305,7 +310,8 @@ static bool is_known(const struct known *k, const struct proto *p)
 /*
  * Is it in the bytes that were gathered what it was? They were read one after the other, as the
  * process ran, and so may show what never was at any time. But when they say that nothing is
- * another, each was as it was known when it was read, and so was all of it when the first was.
+ * another, each was as it was known when it was read, and so was all of it when the first was; and
+ * in all samples that were taken before.
  */
 static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 {
@@ -319,7 +325,9 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 		k->next = p->recent;
 		p->recent = k;
 	}
-	if (!k->entry.proto || !k->nextents || read_known(k, &p->near.mem, &live))
+	if (!k->entry.proto || !k->nextents ||
+	    clock_ns(CLOCK_MONOTONIC) - p->gathered_ns > GATHERED_NS ||
+	    read_known(k, &p->near.mem, &live))
 		return false;
 	same = k->entry.family->complete(live) && is_known(k, live);
 	k->entry.family->free(&live);

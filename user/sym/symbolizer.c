@@ -46,7 +46,7 @@ struct recent {
 
 struct process {
 	pid_t pid;
-	uint32_t *since; /* the symbolizer's */
+	struct symbolizer *owner;
 	uint32_t epoch;
 	struct mem_remote remote;
 	struct protos *protos;
@@ -65,6 +65,7 @@ struct symbolizer {
 	struct process *processes;
 	uint32_t round;
 	uint32_t since; /* counts what may give the same sample another row, rounds among it */
+	uint64_t changes;
 	uint64_t coarse;
 	struct recent recent[LB_STACKS];
 };
@@ -90,7 +91,8 @@ static void forget_frames(void *arg)
 	struct process *p = arg;
 	struct cached_frame *f, *tmp;
 
-	++*p->since;
+	p->owner->since++;
+	p->owner->changes++;
 	HASH_ITER (hh, p->frames, f, tmp) {
 		HASH_DEL(p->frames, f);
 		free(f);
@@ -182,7 +184,7 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 	if (!p)
 		return -ENOMEM;
 	p->pid = pid;
-	p->since = &s->since;
+	p->owner = s;
 	p->epoch = epoch;
 	mem_remote_init(&p->remote, pid);
 	r = protos_new(&p->remote.mem, forget_frames, p, &p->protos);
@@ -497,6 +499,11 @@ static int pseudo_frame(struct symbolizer *s, enum prof_kind kind, uint32_t *id)
 	return prof_frame_id(s->prof, &frame, id);
 }
 
+uint64_t symbolizer_changes(const struct symbolizer *s)
+{
+	return s->changes;
+}
+
 uint64_t symbolizer_coarse(const struct symbolizer *s)
 {
 	return s->coarse;
@@ -593,6 +600,7 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		.family = sym_family(build->family),
 	};
 	uint64_t key, coarse = s->coarse;
+	uint32_t since;
 	struct recent *recent = recent_of(s, rec, &key);
 	size_t row;
 	int r = 0;
@@ -607,19 +615,21 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
 	}
+	since = s->since;
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
 		r = refine(s, c.p, build, &refined);
+		if (r)
+			return r;
 	}
-	if (!r)
-		r = row_of(&c, &row);
-	if (r == -ENOENT || r == -ESTALE)
-		return lose(s, r);
+	r = row_of(&c, &row);
 	if (r)
-		return r;
+		return r == -ENOMEM ? r : lose(s, r);
 	prof_count(s->prof, row, 1);
-	if (coarse == s->coarse) /* each that is gets counted */
-		*recent = (struct recent){.key = key, .row = row, .since = s->since};
+	/* not when a frame was named by what has turned out to be another since; and each that is
+	 * coarse gets counted */
+	if (since == s->since && coarse == s->coarse)
+		*recent = (struct recent){.key = key, .row = row, .since = since};
 	return 0;
 }

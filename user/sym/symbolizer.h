@@ -41,6 +41,9 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
  */
 uint64_t symbolizer_coarse(const struct symbolizer *s);
 
+/* How often what was known turned out to be another, or was forgotten. */
+uint64_t symbolizer_changes(const struct symbolizer *s);
+
 /* A new round: what is known is checked against the live processes at its next use. */
 void symbolizer_round(struct symbolizer *s);
 

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/puc_api.h"
