@@ -45,12 +45,6 @@ struct puc_print_head {
 	__u32 sizecode, sizek;
 };
 
-static __always_inline __u64 puc_print_field(const struct lb_mem *mem, __u64 sum, __u32 factor,
-					     const __u8 *head, __u16 offset)
-{
-	return lb_print_word(sum, factor, puc_word(mem, head, offset));
-}
-
 /* head: of p_size bytes. Each word is loaded once: see lj_print_head(). */
 static __always_inline __u64 puc_print_head(const struct lb_mem *mem, const __u8 *head,
 					    const struct puc_layout *puc, struct puc_print_head *h)
@@ -74,8 +68,8 @@ static __always_inline __u64 puc_print_head(const struct lb_mem *mem, const __u8
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_CODE, h->code);
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_K_AT, h->k);
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_SOURCE, h->source);
-	sum = puc_print_field(mem, sum, PUC_PRINT_FACTOR_LINEINFO, head, puc->p_lineinfo);
-	return puc_print_field(mem, sum, PUC_PRINT_FACTOR_UPVALUES, head, puc->p_upvalues);
+	sum = lb_print_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(mem, head, puc->p_lineinfo));
+	return lb_print_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(mem, head, puc->p_upvalues));
 }
 
 /*

@@ -73,13 +73,12 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 cframe = w->cframe, prev, ret, L;
-	const __u8 *bytes;
 
-	if (!cframe || lj_is_main(w)) /* nobody resumes the main thread */
+	if (!cframe)
 		return lj_end(w, LB_END_RESOLVED);
-	if (lj_at(mem, w, &bytes, LJ_CFRAME_SAVED, cframe))
+	if (lj_read_cframe(mem, w, ~0ULL) < 0)
 		return lj_end(w, LB_END_FAULT);
-	prev = lb_word(bytes, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	prev = w->saved.prev;
 	if (prev) {
 		if (prev <= cframe || prev >= w->stack_hi)
 			return lj_end(w, LB_END_TORN);
