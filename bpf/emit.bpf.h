@@ -49,21 +49,23 @@ static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Ships one of the prototypes that this sample read, unless that was done before. */
-static long emit_fresh_one(__u32 i, struct lb_walk **ctx)
+/* Ships the prototype of one of a sample's frames, unless that was done before. */
+static long emit_proto(__u32 i, struct lb_walk **ctx)
 {
 	struct lb_walk *w = *ctx;
-	const struct lb_fresh *fresh = &w->fresh[i & (LB_FRESH - 1)];
-	__u32 slot = (__u32)(fresh->proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
-	__u32 tag =
-		fresh->print ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(fresh->proto >> 3) ^ w->rec.epoch;
+	const struct lb_frame *f = &w->rec.stack.frame[i & LB_MAX_FRAMES];
+	__u64 proto = LB_FRAME_PTR(f);
+	__u32 slot = (__u32)(proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
+	__u32 tag = f->print ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(proto >> 3) ^ w->rec.epoch;
 
+	if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
+		return 0;
 	slot &= SHIPPED - 1;
 	tag += !tag; /* 0 is an empty slot */
 	if (shipped[slot] == tag)
 		return 0;
-	if (w->family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, fresh->proto, fresh->print)
-				       : emit_lj_proto(&w->rec, fresh->proto, fresh->print)) {
+	if (w->family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, proto, f->print)
+				       : emit_lj_proto(&w->rec, proto, f->print)) {
 		w->shipped = ~0U;
 		return 1;
 	}
@@ -72,23 +74,37 @@ static long emit_fresh_one(__u32 i, struct lb_walk **ctx)
 	return 0;
 }
 
-/* A thread whose stack shows the same prototypes as in its last sample has nothing to ship. */
-static __always_inline int is_shipped(const struct lb_walk *w, const struct lb_thread *thread)
+/* Which functions a stack shows, wherever each of them stands. */
+static __noinline __u32 functions_sum(const struct lb_rec_sample *rec)
 {
-	return thread->fresh_sum == (w->fresh_sum ^ w->rec.epoch);
+	__u32 i, n = rec->stack.n, sum = rec->epoch;
+
+	LB_ROLLED
+	for (i = 0; i < LB_MAX_FRAMES && i < n; i++) {
+		const struct lb_frame *f = &rec->stack.frame[i];
+
+		sum = sum * 31 + f->print + (__u32)(f->word >> 3);
+	}
+	return sum;
 }
 
-/* Returns how many were shipped. */
-static __always_inline __u32 emit_fresh(struct lb_walk *w, struct lb_thread *thread)
+/*
+ * Ships what a sample's functions are, each once. Returns how many were shipped, or -1 when there
+ * was no room for all of them: the rest comes with the next sample. Not inlined, as emit_again().
+ */
+static __noinline int emit_protos(struct lb_walk *w, struct lb_thread *thread)
 {
-	if (is_shipped(w, thread))
+	__u32 sum = functions_sum(&w->rec);
+
+	/* as in the thread's sample before, often: there is nothing to ship */
+	if (thread->functions == sum)
 		return 0;
 	w->shipped = 0; /* in memory, where the verifier does not follow its value */
-	bpf_loop(w->nfresh, emit_fresh_one, &w, 0);
-	if (w->shipped == ~0U) /* no room: the rest with the next sample */
-		return 1;
-	thread->fresh_sum = w->fresh_sum ^ w->rec.epoch;
-	return w->shipped;
+	bpf_loop(w->rec.stack.n, emit_proto, &w, 0);
+	if (w->shipped == ~0U)
+		return -1;
+	thread->functions = sum;
+	return (int)w->shipped;
 }
 
 /* Two words into a sum. The second waits for nothing, so that the next two wait for one product. */
@@ -131,16 +147,16 @@ static __noinline int emit_again(struct lb_walk *w)
 	return bpf_ringbuf_output(&ring, &again, sizeof(again), ring_wakeup(0, w->sent++));
 }
 
-static __always_inline int emit_whole(struct lb_walk *w, struct lb_thread *thread)
+static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 {
 	__u32 n = w->rec.stack.n;
-	__u32 fresh = emit_fresh(w, thread);
 
 	if (n > LB_MAX_FRAMES)
 		n = LB_MAX_FRAMES;
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
-	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n), ring_wakeup(fresh, w->sent++));
+	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
+				  ring_wakeup(shipped, w->sent++));
 }
 
 /*
@@ -151,15 +167,16 @@ static __always_inline int emit_whole(struct lb_walk *w, struct lb_thread *threa
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
 {
 	__u64 *last;
-	int r;
+	int shipped, r;
 
 	w->rec.sum = sample_sum(&w->rec);
 	last = &sent[LB_STACK_PLACE(w->rec.sum)];
 	if (*last == w->rec.sum && w->sent & (NAMED_MOST - 1))
 		return emit_again(w);
-	r = emit_whole(w, thread);
+	shipped = emit_protos(w, thread);
+	r = emit_whole(w, shipped);
 	if (!r)
-		*last = is_shipped(w, thread) ? w->rec.sum : 0;
+		*last = shipped < 0 ? 0 : w->rec.sum;
 	return r;
 }
 

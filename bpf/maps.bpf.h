@@ -65,6 +65,10 @@ struct {
 	__type(value, struct lb_draw);
 } draws SEC(".maps");
 
+/* Does what was proved of a prototype count in later samples? See thread_trust(). User space sets
+ * it, BPF reads. */
+__u32 trusted;
+
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
  * a clock's reading is too dear to have one in each sample. */
 __u64 first_sample;

@@ -33,7 +33,8 @@
 /*
  * Each drain begins a round, in which what samples show is read again in the targets: their
  * processors have to fetch it anew then. When for so many rounds no function and no program was
- * new, rounds are longer.
+ * new, rounds are longer, and what a sample has proved of a function may count in the next
+ * (bpf/thread.bpf.h).
  */
 #define CALM_ROUNDS 40
 #define CALM_NS 200000000ULL
@@ -55,9 +56,11 @@ struct session {
 	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
 	pid_t command;	  /* 0: none */
 	bool held;
-	uint64_t changes; /* symbolizer_changes() and symbolizer_coarse(), when last asked */
+	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
+	uint64_t coarse;
 	bool news;	  /* in the round in hand */
 	uint32_t calm;	  /* rounds without */
+	uint32_t settled; /* rounds without a new function */
 	int command_status;
 	bool command_ended;
 	enum session_end end;
@@ -461,25 +464,45 @@ static void eat_timer(int fd)
 		return;
 }
 
+/*
+ * BPF may trust what is settled, while no address was seen to be used again. A program that does
+ * that does it all the time, and not with the same functions twice.
+ */
+static void choose_trust(struct session *s)
+{
+	bool on = s->settled >= CALM_ROUNDS && !symbolizer_reused(s->symbolizer);
+
+	loader_trust(s->loader, on);
+	if (on)
+		symbolizer_trust(s->symbolizer);
+}
+
 /* Are there news? Then the rounds that follow are short. As they were, when that cannot be set. */
 static bool hurry(struct session *s)
 {
+	uint64_t changes = symbolizer_changes(s->symbolizer);
+	uint64_t coarse = symbolizer_coarse(s->symbolizer);
+	bool unsettled = s->news || changes != s->changes;
 	/* what is coarse: a trace was gone before it was read, perhaps */
-	uint64_t changes = symbolizer_changes(s->symbolizer) + symbolizer_coarse(s->symbolizer);
-	bool news = s->news || changes != s->changes;
+	bool news = unsettled || coarse != s->coarse;
 
 	s->news = false;
 	s->changes = changes;
+	s->coarse = coarse;
 	if (news && s->calm >= CALM_ROUNDS)
 		drain_each(s, DRAIN_NS);
 	if (news)
 		s->calm = 0;
+	if (unsettled)
+		s->settled = 0;
+	choose_trust(s);
 	return news;
 }
 
 /* A round is over: chooses how long those are that follow. */
 static void pace(struct session *s)
 {
+	s->settled++;
 	if (!hurry(s) && ++s->calm == CALM_ROUNDS)
 		drain_each(s, CALM_NS);
 }

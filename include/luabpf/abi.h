@@ -259,10 +259,19 @@ struct lb_thread {
 	__u32 next;	  /* slot of g[] to replace */
 	__u32 scan_wait;  /* samples until the stack is searched again for a VM */
 	__u32 scan_pause; /* the wait doubles while nothing is found */
-	__u32 fresh_sum;  /* of the prototypes in the last sample that was sent */
+	__u32 functions;  /* which ones the last sample that was sent as a whole showed */
 	__u32 traceno; /* trace seen last: a collector step called from a trace hides its number */
 	__u32 puc_module;
 	__u64 puc_L; /* the lua_State that ran last; 0: none */
+	__u64 puc_g; /* its global_State */
+
+	/* What was proved of prototypes holds while these are as they were: thread_trust(). */
+	__u64 trust_vm;
+	__u64 collector;
+	__u32 trust_cpu;
+	__u32 trust;	  /* number of that time, one of the CPU's own */
+	__u32 trust_left; /* samples until all is proved again */
+	__u32 pad;
 };
 
 /* ---- pages in place (pages.h) -----------------------------------------------------------------

@@ -29,6 +29,25 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 						  : 'J';
 }
 
+/*
+ * A word that is another one once the collector of the VM in hand has freed anything. Each step of
+ * a sweep takes what it has freed off gc.estimate, and frees only what the last turn of
+ * gc.currentwhite left behind: when both are as they were, nothing was freed, or the white has
+ * turned twice, and what was kept is the same to the byte (lj_gc.c). 0: it cannot be told.
+ */
+static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_walk *w)
+{
+	const __u8 *gc = lj_maybe(mem, w, w->g + LJ_G_GC, LJ_GC_READ);
+	__u8 white;
+
+	if (!gc)
+		return 0;
+	white = lb_byte(gc, LJ_GC_CURRENTWHITE);
+	if (white != (LJ_GC_WHITE0 | LJ_GC_FIXED) && white != (LJ_GC_WHITE1 | LJ_GC_FIXED))
+		return 0;
+	return lb_word(gc, LJ_GC_ESTIMATE) << 8 | white;
+}
+
 /* Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
  */
 #define LJ_SWITCH 16

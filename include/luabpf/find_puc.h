@@ -41,6 +41,24 @@
 
 #include "find_puc_top.h"
 
+/*
+ * A word that is another one once the collector of a VM has freed anything (lj_collector() tells
+ * why); 0: it cannot be told.
+ */
+LB_SUBPROG __u64 puc_collector(const struct lb_mem *mem, struct puc_walk *w, __u64 g)
+{
+	__u64 bytes;
+	__u32 white;
+
+	if (!w || !g || puc_guess(mem, w, &bytes, sizeof(bytes), g + w->puc.g_bytes) ||
+	    puc_guess(mem, w, &white, sizeof(white), g + (w->puc.g_currentwhite & ~3u)))
+		return 0;
+	white = white >> 8 * (w->puc.g_currentwhite & 3) & 0xff & ~PUC_GC_FIXED;
+	if (!white || white & (white - 1)) /* one of two bits */
+		return 0;
+	return bytes << 8 | white;
+}
+
 /* The search is over: goes on with the best. */
 static __always_inline int puc_take_best(struct puc_walk *w)
 {

@@ -35,6 +35,9 @@ struct puc_layout {
 	/* global_State */
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
 	__u16 g_registry;   /* TValue */
+	__u16 g_currentwhite;
+	__u16 g_bytes; /* another number after each step of the collector that freed something: 5.1
+			  estimate, later totalbytes, which is not how many there are (lstate.h) */
 
 	/* CallInfo */
 	__u16 ci_func;
@@ -101,6 +104,7 @@ enum {
 	PUC_GC_NEXT = 0,
 	PUC_GC_TT = 8,
 	PUC_TT_THREAD = 8,
+	PUC_GC_FIXED = 0x20, /* of currentwhite, in 5.1 */
 	PUC_TT_MASK = 0x3f,
 	PUC_TV_VALUE = 0,
 	PUC_TV_TT = 8,

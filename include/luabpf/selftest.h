@@ -17,6 +17,8 @@ struct lb_selftest {
 	__u64 known[LB_THREAD_VMS]; /* global_States that ran on this thread; 0 ends the list */
 	__u32 traceno;
 	__u32 sample; /* differs from that of the sample before */
+	__u32 trust;  /* lb_walk.trust */
+	__u32 pad;
 };
 
 /* A word of the caller's memory, by the walkers' door and by the kernel's own helper. */

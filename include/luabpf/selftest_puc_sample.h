@@ -36,10 +36,9 @@ static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct 
 	for (i = 0; i < PUC_SELFTEST_CHILDREN; i++)
 		puc_note_resumed(w, in->child[i], in->resumer);
 	lb_begin(mem, &w->cache, in->sample);
+	w->trust = in->trust;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
-	w->nfresh = 0;
-	w->fresh_sum = 0;
 }
 
 /* Takes the sample; the frames are in w->rec.stack, why it ended in w->end. */

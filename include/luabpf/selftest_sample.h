@@ -25,8 +25,8 @@ static __always_inline void lb_selftest_reset(const struct lb_mem *mem, struct l
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->rec.traceno = 0;
-	w->nfresh = 0;
 	w->exact = 0;
+	w->trust = in->trust;
 	w->g = 0;
 }
 

@@ -47,15 +47,6 @@ struct lb_gprs {
 	__u64 r[LB_GPRS];
 };
 
-/* A prototype that was read in this sample: the caller may want to ship it. */
-struct lb_fresh {
-	__u64 proto;
-	__u32 print;
-	__u32 pad;
-};
-
-#define LB_FRESH 128 /* power of two: as many as a stack can show */
-
 /*
  * What every walker has: the first member of its own struct, without a name (-fms-extensions, as
  * the kernel builds itself since 6.19), so that its fields read as the walker's own.
@@ -76,13 +67,16 @@ struct lb_walk {
 	__u32 shipped; /* prototypes that were sent */
 	__u32 sent;    /* samples that were sent */
 
-	__u32 nfresh;
-	__u32 fresh_sum; /* to know them by */
+	/*
+	 * What an earlier sample has proved of a prototype counts in this one when that was done
+	 * under the same number. 0: nothing counts. The caller's (bpf/thread.bpf.h), as the next.
+	 */
+	__u32 trust;
+	__u32 trusts; /* the number that was given last */
 
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
 	__u64 name, name_print;
 	__u32 name_sample; /* the sample in which that was */
-	struct lb_fresh fresh[LB_FRESH];
 
 	struct lb_regs regs;	  /* the caller's place for them */
 	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
@@ -129,6 +123,11 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 	return 1;
 }
 
+static __always_inline int lb_is_trusted(const struct lb_walk *w, __u32 trust)
+{
+	return w->trust && w->trust == trust;
+}
+
 /*
  * 1 when addr lies in [lo, lo + size), else 0. Without a branch: of those in a loop the verifier
  * follows both ways, in each turn. size is below 2^63.
@@ -150,19 +149,6 @@ static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *
 		return 0;
 	w->fault = 1;
 	return -1;
-}
-
-static __always_inline void lb_note_fresh(struct lb_walk *w, __u64 proto, __u32 print)
-{
-	struct lb_fresh *fresh;
-
-	if (w->nfresh >= LB_FRESH)
-		return;
-	fresh = &w->fresh[w->nfresh & (LB_FRESH - 1)];
-	fresh->proto = proto;
-	fresh->print = print;
-	w->nfresh++;
-	w->fresh_sum = w->fresh_sum * 31 + print + (__u32)(proto >> 3);
 }
 
 #endif

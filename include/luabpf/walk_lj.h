@@ -40,15 +40,22 @@ enum lj_phase {
 	LJ_PHASE_SEARCH, /* ditto, when C code lies between them */
 };
 
-/* What is known of a function within one sample: the target stands still, so it stays true. */
+/*
+ * What is known of a function. Within one sample the target stands still, and so it stays true.
+ * What was proved of its prototype may stay true for longer: lb_is_trusted().
+ */
 struct lj_seen {
 	__u64 func;
 	__u64 ptr; /* prototype, C function or ffid */
 	__u64 bc;  /* first instruction */
 	__u32 sizebc;
 	__u32 print;
-	__u32 sample; /* cache.sample when this was read; anything else is stale */
-	__u32 kind;   /* enum lb_frame_kind */
+	__u32 sample;	/* cache.sample when this was read; anything else is stale */
+	__u32 kind;	/* enum lb_frame_kind */
+	__u32 trust;	/* of a prototype: lb_walk.trust when print was made */
+	__u32 distance; /* in slots to the frame below, of a frame with this link */
+	__u64 link;
+	__u64 pad[2]; /* to a line of the processor's cache */
 };
 
 /* What a lua_State says of itself. */
@@ -63,7 +70,8 @@ struct lj_cframe {
 	__u64 prev; /* raw */
 };
 
-#define LJ_SEEN 64     /* power of two */
+#define LJ_SEEN_BITS 10
+#define LJ_SEEN (1 << LJ_SEEN_BITS)
 #define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
 #define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
@@ -243,7 +251,7 @@ static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_wa
 	seen->sizebc = (__u32)(kind >> 32);
 	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
 	seen->kind = LB_FRAME_LUA;
-	lb_note_fresh(lj_common(w), seen->ptr, seen->print);
+	seen->trust = w->trust;
 	return (int)i;
 }
 
@@ -257,21 +265,27 @@ static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u
 	seen->kind = 0;
 	seen->bc = 0;
 	seen->print = 0;
+	seen->trust = 0;
+	seen->link = 0;
 	return seen;
 }
 
 static __always_inline __u32 lj_seen_index(__u64 key)
 {
-	return (__u32)(key >> 4 ^ key >> 10) & (LJ_SEEN - 1);
+	return (__u32)(key >> 3) * 0x9e3779b1u >> (32 - LJ_SEEN_BITS);
 }
 
 /* As lj_func(), for a prototype whose closure is not known. */
 LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto)
 {
 	__u32 i = lj_seen_index(proto);
+	const struct lj_seen *seen;
 
 	if (!w)
 		return -1;
+	seen = &w->seen[i];
+	if (seen->func == proto && lb_is_trusted(lj_common(w), seen->trust))
+		return (int)i;
 	lj_forget(w, i, proto);
 	return lj_learn_proto(mem, w, i, proto + LJ_PROTO_SIZE);
 }
@@ -285,7 +299,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	__u32 i = lj_seen_index(func);
 	struct lj_seen *seen;
 	const __u8 *head;
-	__u64 kind, pc;
+	__u64 kind, pc, was;
 	__u8 ffid;
 
 	if (!w)
@@ -293,7 +307,9 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	seen = &w->seen[i];
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
-	lj_forget(w, i, func);
+	was = seen->func == func && lb_is_trusted(lj_common(w), seen->trust) ? seen->bc : 0;
+	if (!was)
+		lj_forget(w, i, func);
 	if (func & 7) /* no object */
 		return -1;
 	if (lj_at(mem, w, &head, LJ_FUNC_READ, func))
@@ -303,6 +319,13 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 		return -1;
 	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
 	pc = lb_word(head, LJ_FUNC_PC);
+	if (was) { /* the prototype was proved: is this its closure still? */
+		if (!ffid && pc == was) {
+			seen->sample = w->cache.sample;
+			return (int)i;
+		}
+		lj_forget(w, i, func);
+	}
 	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
 	seen->sizebc = 1;
 	if (ffid == 1) {
@@ -531,11 +554,10 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	lb_open_hands(&w->cache);
 	LB_ROLLED
 	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
-		const struct lj_seen *seen;
+		struct lj_seen *seen;
 		const __u8 *bytes;
 		struct lb_frame *f;
 		__u64 func, link, offset;
-		__u32 ins;
 
 		bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
 		if (!bytes)
@@ -546,7 +568,9 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 			break;
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
-		if (seen->func != func || seen->sample != w->cache.sample) {
+		/* of a closure that took another's address pc is not inside */
+		if (seen->func != func || (seen->sample != w->cache.sample &&
+					   !lb_is_trusted(lj_common(w), seen->trust))) {
 			lb_open_hands(&w->cache);
 			if (lj_func(mem, w, func) < 0)
 				break;
@@ -554,12 +578,18 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		offset = pc - seen->bc;
 		if (seen->kind != LB_FRAME_LUA || offset > 4ULL * seen->sizebc)
 			break;
-		bytes = lb_hold(mem, &w->cache, LJ_HAND_CODE, link - 4, 4);
-		if (!bytes)
-			break;
-		ins = lb_half(bytes, 0);
-		if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
-			break;
+		if (seen->link != link) {
+			__u32 ins;
+
+			bytes = lb_hold(mem, &w->cache, LJ_HAND_CODE, link - 4, 4);
+			if (!bytes)
+				break;
+			ins = lb_half(bytes, 0);
+			if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
+				break;
+			seen->link = link;
+			seen->distance = 2 + (ins >> 8 & 0xff);
+		}
 		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
 		f->print = seen->print;
@@ -567,7 +597,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		n++;
 		flags = 0;
 		pc = link;
-		base -= 16 + 8ULL * (ins >> 8 & 0xff);
+		base -= 8ULL * seen->distance;
 	}
 	if (n == w->rec.stack.n)
 		return 0;

@@ -41,7 +41,10 @@ enum puc_phase {
 	PUC_PHASE_JMP,	 /* to the outermost lua_longjmp of a coroutine */
 };
 
-/* What is known of a closure within one sample: the target stands still, so it stays true. */
+/*
+ * What is known of a closure. Within one sample the target stands still, and so it stays true. What
+ * was proved of its prototype may stay true for longer: lb_is_trusted().
+ */
 struct puc_seen {
 	__u64 func; /* address of the closure */
 	__u64 ptr;  /* Proto, C function */
@@ -50,6 +53,8 @@ struct puc_seen {
 	__u32 print;
 	__u32 sample; /* cache.sample when this was read; anything else is stale */
 	__u32 kind;   /* enum lb_frame_kind */
+	__u32 trust;  /* of a prototype: lb_walk.trust when print was made */
+	__u32 pad[5]; /* to a line of the processor's cache */
 };
 
 /* A lua_State that was looked at. */
@@ -74,7 +79,8 @@ struct puc_resumed {
 	__u64 child, by;
 };
 
-#define PUC_SEEN 64	/* power of two */
+#define PUC_SEEN_BITS 10
+#define PUC_SEEN (1 << PUC_SEEN_BITS)
 #define PUC_RESUMED 256 /* power of two */
 #define PUC_TRIED 16	/* power of two */
 #define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
@@ -301,6 +307,14 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
+	if (seen->ptr == proto && lb_is_trusted(puc_common(w), seen->trust)) {
+		seen->kind = LB_FRAME_LUA;
+		return (int)i;
+	}
+	seen->code = 0;
+	seen->sizecode = 0;
+	seen->print = 0;
+	seen->trust = 0;
 	if (!puc_is_pointer(proto))
 		return -1;
 	if (puc_at(mem, w, &head, size, proto)) {
@@ -319,7 +333,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, h.source));
 	seen->print = lb_print_end(print);
 	seen->kind = LB_FRAME_LUA;
-	lb_note_fresh(puc_common(w), proto, seen->print);
+	seen->trust = w->trust;
 	return (int)i;
 }
 
@@ -329,13 +343,18 @@ static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
 	return w->puc.closure_p & 0x20 ? 32 : 24;
 }
 
+static __always_inline __u32 puc_seen_index(__u64 func)
+{
+	return (__u32)(func >> 3) * 0x9e3779b1u >> (32 - PUC_SEEN_BITS);
+}
+
 /*
  * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
  * read once. lua: its type says that it is a Lua function; 5.1 has one type for both.
  */
 LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
 {
-	__u32 i = (__u32)(func >> 4 ^ func >> 10) & (PUC_SEEN - 1);
+	__u32 i = puc_seen_index(func);
 	struct puc_seen *seen;
 	const __u8 *head;
 	__u64 ptr;
@@ -345,12 +364,11 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	seen = &w->seen[i];
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
+	if (seen->func != func)
+		seen->trust = 0;
 	seen->func = func;
 	seen->sample = w->cache.sample;
 	seen->kind = 0;
-	seen->code = 0;
-	seen->sizecode = 0;
-	seen->print = 0;
 	if (!puc_is_pointer(func))
 		return -1;
 	if (puc_at(mem, w, &head, PUC_CLOSURE_HEAD, func)) {
@@ -366,6 +384,10 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 		return puc_learn_proto(mem, w, i, ptr);
 	if (!ptr || ptr >> 47)
 		return -1;
+	seen->code = 0;
+	seen->sizecode = 0;
+	seen->print = 0;
+	seen->trust = 0;
 	seen->ptr = ptr;
 	seen->kind = LB_FRAME_C;
 	return (int)i;
@@ -376,6 +398,26 @@ enum {
 	PUC_LIGHT = PUC_SEEN, /* a light C function, its address in w->fn */
 	PUC_NOT = -1,	      /* no function */
 };
+
+/* Is pc, a "next instruction" pointer, one of this code's? Entry counts, too. */
+static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
+{
+	return !(pc & 3) && pc >= code && pc - code <= bytes;
+}
+
+/*
+ * Is what was proved of the closure at func good for a frame below the topmost? There savedpc is
+ * the function's own: inside of its code it tells that this is no other closure at the same
+ * address.
+ */
+static __always_inline int puc_is_standing(struct puc_walk *w, __u64 func)
+{
+	const struct puc_seen *seen = &w->seen[puc_seen_index(func)];
+
+	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
+	       lb_is_trusted(puc_common(w), seen->trust) &&
+	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc);
+}
 
 static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -400,7 +442,8 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 	value = lb_word(bytes, PUC_TV_VALUE);
 	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
 	if (tt == w->puc.tt_lcl)
-		return puc_closure(mem, w, value, 1);
+		return puc_is_standing(w, value) ? (int)puc_seen_index(value)
+						 : puc_closure(mem, w, value, 1);
 	if (tt == w->puc.tt_ccl)
 		return puc_closure(mem, w, value, 0);
 	/* luaD_poscall writes a result over the function, its value before its type */
@@ -429,12 +472,6 @@ static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
 {
 	return index >= 0 && index < PUC_SEEN &&
 	       w->seen[index & (PUC_SEEN - 1)].kind == LB_FRAME_LUA;
-}
-
-/* Is pc, a "next instruction" pointer, one of this code's? Entry counts, too. */
-static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
-{
-	return !(pc & 3) && pc >= code && pc - code <= bytes;
 }
 
 /* The instruction before pc, by its number in a Lua function's code; LB_NO_PC. */

@@ -11,12 +11,17 @@ import truth
 import vms
 
 
+CALM = 3.5  # s; what is settled for so long is trusted
+
+
+@pytest.mark.parametrize("calm", [0, CALM])
 @pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
-def test_addresses_that_are_used_again(tmp_path, luajit2, vm):
-    """Each stack's names and lines belong to one and the same of the functions that came and went."""
+def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm):
+    """Each stack's names and lines belong to one and the same of the functions that came and went: from the first,
+    and from when all of them were trusted."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, calm], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
         t.go()
@@ -50,7 +55,8 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm):
     assert total >= 0.6 * r.stats["resolved"], r  # the rest loads, compiles and collects them
     assert len(seen) > 0.9 * many, (len(seen), many, r)
     lua = r.stats["resolved"] + r.stats["lost"]
-    assert r.stats["lost"] <= truth.allowed(lua), r
+    # of the first, when its address was used again, those of a round
+    assert r.stats["lost"] <= truth.allowed(lua) + (0.25 * 2000 if calm else 0), r
 
 
 CHUNKS = """

@@ -41,8 +41,6 @@ void fuzz_check_walk(const struct lb_walk *w, uint32_t kinds, uint32_t flags)
 		abort();
 	if (w->end == LB_END_RESOLVED && !stack->n)
 		abort();
-	if (w->nfresh > LB_FRESH)
-		abort();
 	for (i = 0; i < stack->n; i++) {
 		uint8_t kind = LB_FRAME_KIND(&stack->frame[i]);
 

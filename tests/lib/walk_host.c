@@ -26,14 +26,20 @@ static void lb_selftest_run(const struct lb_mem *mem, struct lj_walk *w)
 	}
 }
 
-uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk)
+uint32_t walk_host_next(const struct lb_mem *mem, const struct lb_selftest *in,
+			struct lj_walk *walk)
 {
-	static const struct lj_walk none;
-	struct counted c = {.walk = none};
+	struct counted c = {.walk = *walk};
 
 	lb_selftest_sample(mem, &c.walk, in);
 	*walk = c.walk;
 	return c.steps;
+}
+
+uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk)
+{
+	memset(walk, 0, sizeof(*walk));
+	return walk_host_next(mem, in, walk);
 }
 
 struct puc_counted {
@@ -53,15 +59,21 @@ static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w)
 	}
 }
 
-uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
-		       struct puc_walk *walk)
+uint32_t walk_host_puc_next(const struct lb_mem *mem, const struct puc_selftest *in,
+			    struct puc_walk *walk)
 {
-	static const struct puc_walk none;
-	struct puc_counted c = {.walk = none};
+	struct puc_counted c = {.walk = *walk};
 
 	puc_selftest_sample(mem, &c.walk, in);
 	*walk = c.walk;
 	return c.steps;
+}
+
+uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
+		       struct puc_walk *walk)
+{
+	memset(walk, 0, sizeof(*walk));
+	return walk_host_puc_next(mem, in, walk);
 }
 
 static bool touches(uint64_t addr, uint32_t size, uint64_t hole, uint64_t len)

@@ -209,7 +209,6 @@ Test(find_puc, any_pc)
 static int walk(void)
 {
 	w.rec.stack.n = 0;
-	w.nfresh = 0;
 	find();
 	return steps();
 }

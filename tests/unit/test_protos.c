@@ -120,6 +120,76 @@ Test(protos, changed_is_what_was_shown)
 	arena_free(&s.a);
 }
 
+/* An address that has another prototype than before: until then BPF may trust it, and so it is in
+ * doubt. */
+Test(protos, trust_is_for_addresses_that_are_not_used_again)
+{
+	enum { KEPT, ANOTHER, GONE, SAME_PRINT, CASES };
+	int i;
+
+	for (i = 0; i < 2 * CASES; i++) {
+		struct protos *p __cleanup(protos_free) = NULL;
+		const struct protos_entry *entry;
+		bool trusted = i >= CASES;
+		unsigned changes = 0;
+		struct scene s;
+		uint32_t print;
+
+		scene_init(&s);
+		print = print_of(&s, s.parent);
+		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+		cr_assert_not_null(protos_get(p, &s.build, s.parent, print, 1));
+		if (trusted)
+			protos_trust(p, 1);
+		cr_expect_not(protos_reused(p));
+		switch (i % CASES) {
+		case ANOTHER:
+			arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+			break;
+		case GONE:
+			arena_put(s.a, s.parent + PUC_GC_TT, "", 1);
+			break;
+		case SAME_PRINT:
+			arena_put(s.a, s.one, "uno", 3);
+			break;
+		}
+		arena_mem(s.a);
+		entry = protos_get(p, &s.build, s.parent, print, 2);
+		cr_assert_not_null(entry);
+		cr_expect_eq(entry->doubtful,
+			     i % CASES == SAME_PRINT || (trusted && i % CASES == ANOTHER),
+			     "case %d", i);
+		cr_expect_eq(protos_reused(p), i % CASES == ANOTHER || i % CASES == SAME_PRINT,
+			     "case %d", i);
+		/* long after BPF has stopped to trust */
+		entry = protos_get(p, &s.build, s.parent, print, 9);
+		cr_expect_not(entry->doubtful, "case %d", i);
+		arena_free(&s.a);
+	}
+}
+
+/* Two fingerprints at one address are two prototypes. */
+Test(protos, reused_by_fingerprint)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	unsigned changes = 0;
+	struct scene s;
+	uint32_t print;
+
+	scene_init(&s);
+	print = print_of(&s, s.parent);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	protos_get(p, &s.build, s.parent, print, 1);
+	protos_get(p, &s.build, s.between, print_of(&s, s.between), 1);
+	protos_get(p, &s.build, s.parent, print, 2);
+	cr_expect_not(protos_reused(p));
+	protos_get(p, &s.build, s.parent, print + 1, 2);
+	cr_expect(protos_reused(p));
+	protos_clear(p);
+	cr_expect(protos_reused(p), "what is forgotten has been so");
+	arena_free(&s.a);
+}
+
 /* ---- of samples --------------------------------------------------------------------------------
  */
 

@@ -142,6 +142,114 @@ Test(walk_lj, fingerprints)
 	lj_scene_free(&s);
 }
 
+/* ---- what an earlier sample has proved ---------------------------------------------------------
+ */
+
+ParameterizedTestParameters(walk_lj, trusted)
+{
+	return every_scene();
+}
+
+/* The same, and so no frame is another. */
+ParameterizedTest(size_t *index, walk_lj, trusted)
+{
+	const struct lj_scene_row *row = lj_scene_at(*index);
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *layout;
+	char why[2048];
+	size_t i, again;
+
+	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+		lj_scene_init(&s, row, lj);
+		s.in.trust = 7;
+		walk_host(&s.img.mem.mem, &s.in, &walk);
+		for (again = 0; again < 2; again++) {
+			s.in.sample++;
+			walk_host_next(&s.img.mem.mem, &s.in, &walk);
+			cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s",
+				  row->name, layout, why);
+		}
+		lj_scene_free(&s);
+	}
+}
+
+struct trusting {
+	struct lj_scene s;
+	struct lb_frame before[3];
+};
+
+/* calls(): three Lua functions, seen twice. */
+static void trust_begin(struct trusting *t, struct lj_walk *walk)
+{
+	const struct lj_layout *lj;
+	const char *name;
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&t->s, &lj_scenes_frames[3], lj);
+	t->s.in.trust = 7;
+	walk_host(&t->s.img.mem.mem, &t->s.in, walk);
+	cr_assert_eq(walk->rec.stack.n, 3);
+	memcpy(t->before, walk->rec.stack.frame, sizeof(t->before));
+}
+
+static void trust_next(struct trusting *t, struct lj_walk *walk)
+{
+	t->s.in.sample++;
+	walk_host_next(&t->s.img.mem.mem, &t->s.in, walk);
+	cr_expect_eq(walk->end, LB_END_RESOLVED);
+	cr_assert_eq(walk->rec.stack.n, 3);
+}
+
+/* A fingerprint counts under the number under which it was made, and under no other. */
+Test(walk_lj, trust_ends)
+{
+	static struct lj_walk walk;
+	struct trusting t;
+	uint32_t i;
+
+	trust_begin(&t, &walk);
+	for (i = 0; i < 3; i++)
+		lji_put32(&t.s.img, LB_FRAME_PTR(&t.before[i]) + LJ_PROTO_FIRSTLINE, 77 + (int)i);
+	trust_next(&t, &walk);
+	cr_expect_arr_eq(walk.rec.stack.frame, t.before, sizeof(t.before));
+	t.s.in.trust = 8;
+	trust_next(&t, &walk);
+	for (i = 0; i < 3; i++)
+		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
+	t.s.in.trust = 0;
+	for (i = 0; i < 3; i++)
+		lji_put32(&t.s.img, LB_FRAME_PTR(&t.before[i]) + LJ_PROTO_FIRSTLINE, 7 + (int)i);
+	memcpy(t.before, walk.rec.stack.frame, sizeof(t.before));
+	trust_next(&t, &walk);
+	for (i = 0; i < 3; i++)
+		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
+	lj_scene_free(&t.s);
+}
+
+/* Closures come and go at the same addresses all the time: which prototype they have is not
+ * trusted. */
+Test(walk_lj, another_closure_is_no_matter_of_trust)
+{
+	static struct lj_walk walk, fresh;
+	uint64_t closure, other;
+	struct trusting t;
+
+	trust_begin(&t, &walk);
+	/* of the function in the middle, which calls the topmost at 7, from its slot 9 */
+	other = lji_function(&t.s.img, 50);
+	lji_ins(&t.s.img, other, 7, t.s.img.lj.bc_call, 9);
+	closure = LJ_TV_GCPTR(lji_get64(&t.s.img, t.s.st.base - 8 * (2 + 9) - 16));
+	lji_put64(&t.s.img, closure + LJ_FUNC_PC, lji_bc(&t.s.img, other, 0));
+	lji_put64(&t.s.img, t.s.st.base - 8, lji_bc(&t.s.img, other, 8));
+	trust_next(&t, &walk);
+	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[1]), lji_proto_of(&t.s.img, other));
+	walk_host(&t.s.img.mem.mem, &t.s.in, &fresh);
+	cr_expect_arr_eq(walk.rec.stack.frame, fresh.rec.stack.frame, sizeof(t.before));
+	lj_scene_free(&t.s);
+}
+
 static const struct lj_scene_row *scene_called(const char *name)
 {
 	const struct lj_scene_row *row;

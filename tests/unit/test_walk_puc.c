@@ -148,21 +148,137 @@ Test(walk_puc, fingerprints)
 		fingerprints(puc);
 }
 
-/* Each Lua function of a stack is told once, so that its prototype can be shipped. */
-Test(walk_puc, fresh_prototypes)
-{
-	static struct puc_walk w;
-	const struct puc_layout *puc;
-	struct puc_scene s;
-	const char *layout;
+/* ---- what an earlier sample has proved ---------------------------------------------------------
+ */
 
-	puc = puc_layout_row(0, &layout);
-	puc_scene_init(&s, &puc_scenes_frames[1], puc);
-	walk_host_puc(&s.img.mem.mem, &s.in, &w);
-	cr_assert_eq(w.nfresh, 3);
-	cr_expect_eq(w.fresh[0].proto, LB_FRAME_PTR(&s.want[0]));
-	cr_expect_eq(w.fresh[0].print, w.rec.stack.frame[0].print);
+/* Each scene comes out the same. */
+Test(walk_puc, trusted)
+{
+	static struct puc_walk walk;
+	const struct puc_layout *puc;
+	const struct puc_scene_row *row;
+	const char *layout;
+	struct puc_scene s;
+	char why[2048];
+	size_t i, n, again;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
+		for (n = 0; (row = puc_scene_at(n)); n++) {
+			puc_scene_init(&s, row, puc);
+			s.in.trust = 7;
+			walk_host_puc(&s.img.mem.mem, &s.in, &walk);
+			for (again = 0; again < 2; again++) {
+				s.in.sample++;
+				walk_host_puc_next(&s.img.mem.mem, &s.in, &walk);
+				cr_expect(s.absent || puc_scene_check(&s, &walk, why, sizeof(why)),
+					  "%s (%s): %s", row->name, layout, why);
+			}
+			puc_scene_free(&s);
+		}
+	}
+}
+
+/* calls(): three Lua functions. */
+static void trust_begin(struct puc_scene *s, const struct puc_layout *puc, struct puc_walk *walk)
+{
+	puc_scene_init(s, &puc_scenes_frames[1], puc);
+	s->in.trust = 7;
+	walk_host_puc(&s->img.mem.mem, &s->in, walk);
+	cr_assert_eq(walk->rec.stack.n, 3);
+}
+
+static void trust_next(struct puc_scene *s, struct puc_walk *walk)
+{
+	s->in.sample++;
+	walk_host_puc_next(&s->img.mem.mem, &s->in, walk);
+	cr_expect_eq(walk->end, LB_END_RESOLVED);
+	cr_assert_eq(walk->rec.stack.n, 3);
+}
+
+/* A fingerprint counts under the number under which it was made, and under no other. */
+static void trust_ends(const struct puc_layout *puc)
+{
+	static struct puc_walk walk;
+	struct lb_frame before[3];
+	struct puc_scene s;
+	uint32_t i;
+
+	trust_begin(&s, puc, &walk);
+	memcpy(before, walk.rec.stack.frame, sizeof(before));
+	for (i = 0; i < 3; i++)
+		pui_put(&s.img, LB_FRAME_PTR(&before[i]) + puc->p_linedefined, 4, 77 + i);
+	trust_next(&s, &walk);
+	cr_expect_arr_eq(walk.rec.stack.frame, before, sizeof(before));
+	s.in.trust = 8;
+	trust_next(&s, &walk);
+	for (i = 0; i < 3; i++)
+		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
+	s.in.trust = 0;
+	for (i = 0; i < 3; i++)
+		pui_put(&s.img, LB_FRAME_PTR(&before[i]) + puc->p_linedefined, 4, 7 + i);
+	memcpy(before, walk.rec.stack.frame, sizeof(before));
+	trust_next(&s, &walk);
+	for (i = 0; i < 3; i++)
+		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
 	puc_scene_free(&s);
+}
+
+static uint64_t previous(struct puc_scene *s, uint64_t ci)
+{
+	const struct puc_layout *puc = &s->img.puc;
+
+	return puc->flags & PUC_CI_ARRAY ? ci - puc->ci_size
+					 : pui_get(&s->img, ci + puc->ci_previous, 8);
+}
+
+static uint64_t closure_of(struct puc_scene *s, uint64_t ci)
+{
+	return pui_get(&s->img, pui_get(&s->img, ci + s->img.puc.ci_func, 8), 8);
+}
+
+static void swap(struct puc_scene *s, uint64_t a, uint64_t b)
+{
+	uint64_t word = pui_get(&s->img, a, 8);
+
+	pui_put(&s->img, a, 8, pui_get(&s->img, b, 8));
+	pui_put(&s->img, b, 8, word);
+}
+
+/* Closures come and go at the same addresses all the time: which prototype they have is not
+ * trusted. */
+static void another_closure(const struct puc_layout *puc)
+{
+	static struct puc_walk walk, fresh;
+	uint64_t ci[3], proto[3];
+	struct puc_scene s;
+	uint32_t i;
+
+	trust_begin(&s, puc, &walk);
+	for (i = 0; i < 3; i++) {
+		ci[i] = i ? previous(&s, ci[i - 1]) : s.st.ci;
+		proto[i] = LB_FRAME_PTR(&walk.rec.stack.frame[i]);
+	}
+	/* each of the two below gets the other's prototype, and stands in its code */
+	swap(&s, closure_of(&s, ci[1]) + puc->closure_p, closure_of(&s, ci[2]) + puc->closure_p);
+	swap(&s, ci[1] + puc->ci_savedpc, ci[2] + puc->ci_savedpc);
+	trust_next(&s, &walk);
+	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[1]), proto[2]);
+	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[2]), proto[1]);
+	walk_host_puc(&s.img.mem.mem, &s.in, &fresh);
+	cr_expect_arr_eq(walk.rec.stack.frame, fresh.rec.stack.frame, 3 * sizeof(struct lb_frame));
+	puc_scene_free(&s);
+}
+
+Test(walk_puc, trust)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	size_t i;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
+		trust_ends(puc);
+		another_closure(puc);
+	}
 }
 
 /* ---- failing reads -----------------------------------------------------------------------------

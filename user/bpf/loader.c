@@ -395,6 +395,11 @@ uint64_t loader_cpu_time(const struct loader *l)
 	return l->cpu_ns;
 }
 
+void loader_trust(struct loader *l, bool on)
+{
+	l->skel->bss->trusted = on;
+}
+
 uint64_t loader_first_sample(const struct loader *l)
 {
 	return *(const volatile __u64 *)&l->skel->bss->first_sample;

@@ -64,6 +64,9 @@ uint64_t loader_event_ns(const struct loader *loader);
 /* CPU time in ns that the threads were sampled for; known once they are detached. */
 uint64_t loader_cpu_time(const struct loader *loader);
 
+/* Says whether what a sample has proved of a prototype counts in later ones: bpf/thread.bpf.h. */
+void loader_trust(struct loader *loader, bool on);
+
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. */
 uint64_t loader_first_sample(const struct loader *loader);
 

@@ -39,6 +39,7 @@ struct known {
 	bool defined;	    /* definitions are there */
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
+	UT_hash_handle place; /* of the first at an address */
 };
 
 struct protos {
@@ -50,7 +51,13 @@ struct protos {
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
+	struct known *places; /* by address alone */
+	bool reused;
+	uint32_t trusted; /* round */
 };
+
+/* What BPF sends may wait for so many rounds. */
+#define TRUST_ROUNDS 2
 
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, struct protos **out)
 {
@@ -83,6 +90,7 @@ void protos_clear(struct protos *p)
 	struct known *k, *tmp;
 
 	p->recent = NULL;
+	HASH_CLEAR(place, p->places);
 	HASH_ITER (hh, p->known, k, tmp) {
 		HASH_DEL(p->known, k);
 		drop_definitions(k);
@@ -115,6 +123,17 @@ static struct known *find_known(struct protos *p, uint64_t addr, uint32_t print)
 	return k;
 }
 
+static void note_place(struct protos *p, struct known *k)
+{
+	struct known *first;
+
+	HASH_FIND(place, p->places, &k->key.addr, sizeof(k->key.addr), first);
+	if (!first)
+		HASH_ADD(place, p->places, key.addr, sizeof(k->key.addr), k);
+	/* when there is no memory for it, it cannot be told of the next */
+	p->reused |= first || !k->place.tbl;
+}
+
 static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
 			       uint32_t print)
 {
@@ -131,6 +150,7 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 		free(k);
 		return NULL;
 	}
+	note_place(p, k);
 	return k;
 }
 
@@ -242,6 +262,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	}
 	if (!k->entry.proto || k->hash != family->hash(proto)) {
 		k->twofold |= k->entry.proto && family->complete(k->entry.proto);
+		p->reused |= k->twofold;
 		replace_proto(p, k, proto);
 	} else {
 		family->free(&proto);
@@ -298,6 +319,11 @@ static void gather_recent(struct protos *p, uint32_t round)
 	mem_gather_read(&p->near); /* what it could not is read when it is looked at */
 }
 
+static bool may_be_trusted(const struct protos *p, uint32_t round)
+{
+	return p->trusted && round - p->trusted <= TRUST_ROUNDS;
+}
+
 static bool is_known(const struct known *k, const struct proto *p)
 {
 	const struct sym_family *family = k->entry.family;
@@ -348,14 +374,18 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 static void check_known(struct protos *p, struct known *k, uint32_t round)
 {
 	struct proto *live = NULL;
+	int r;
 
 	if (k->checked == round)
 		return;
 	if (is_as_gathered(p, k, round))
 		return;
-	/* gone, or another took the address: what is known came with the sample's fingerprint */
-	if (read_known(k, p->mem, &live)) {
-		if (k->twofold)
+	/* gone, or another took the address: what is known came with the sample's fingerprint, when
+	 * that was the sample's own */
+	r = read_known(k, p->mem, &live);
+	if (r) {
+		p->reused |= r == -ESTALE;
+		if (k->twofold || (r == -ESTALE && may_be_trusted(p, round)))
 			k->bad = round;
 		return;
 	}
@@ -385,6 +415,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	if (k->entry.family->complete(k->entry.proto)) {
 		k->bad = round; /* which of the two did this round's samples show? */
 		k->twofold = true;
+		p->reused = true;
 	}
 	replace_proto(p, k, live);
 }
@@ -403,6 +434,16 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	k->shown = true;
 	k->entry.doubtful = k->bad == round;
 	return &k->entry;
+}
+
+void protos_trust(struct protos *p, uint32_t round)
+{
+	p->trusted = round;
+}
+
+bool protos_reused(const struct protos *p)
+{
+	return p->reused;
 }
 
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)

@@ -6,7 +6,8 @@
  * fingerprint that BPF took with the sample, comes from the bytes that BPF shipped when it saw it
  * for the first time (or from the live process, where these do not reach), and is compared with the
  * live process once in each round: a prototype that was replaced by another with the same
- * fingerprint is doubtful for the round, and whoever shows it loses his samples.
+ * fingerprint is doubtful for the round, and whoever shows it loses his samples. In a round in
+ * which BPF may have trusted an earlier fingerprint (protos_trust()), with any other.
  */
 #ifndef SYM_PROTOS_H
 #define SYM_PROTOS_H
@@ -47,6 +48,12 @@ int protos_ship(struct protos *protos, const struct lb_rec_proto *rec,
  */
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
 				      uint64_t addr, uint32_t print, uint32_t round);
+
+/* In this round BPF may take what an earlier sample has proved for proved. */
+void protos_trust(struct protos *protos, uint32_t round);
+
+/* Was there an address, at any time, that had one prototype and then another? */
+bool protos_reused(const struct protos *protos);
 
 /* The name under which parent's bytecode stores the closures of a child prototype; NULL. */
 const char *protos_definition(const struct protos_entry *parent, uint64_t child);

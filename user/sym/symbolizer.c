@@ -159,6 +159,24 @@ void symbolizer_round(struct symbolizer *s)
 	s->since++;
 }
 
+bool symbolizer_reused(const struct symbolizer *s)
+{
+	const struct process *p;
+
+	for (p = s->processes; p; p = p->hh.next)
+		if (protos_reused(p->protos))
+			return true;
+	return false;
+}
+
+void symbolizer_trust(struct symbolizer *s)
+{
+	struct process *p;
+
+	for (p = s->processes; p; p = p->hh.next)
+		protos_trust(p->protos, s->round);
+}
+
 void symbolizer_end(struct symbolizer *s, pid_t pid)
 {
 	struct process *p;

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- usage: reuse.lua SECONDS, under LuaJIT or PUC Lua
+-- usage: reuse.lua SECONDS [CALM], under LuaJIT or PUC Lua
 -- Functions that come and go at the same addresses: same code, same size, same chunk name, names of the
 -- same length, most of them at the same lines as the one before. The outer one, the inner one and
 -- the global that it calls carry the same number. Whoever mixes up two of them shows two numbers in
--- one stack, or the numbers of a few only.
-local seconds = tonumber(arg[1])
+-- one stack, or the numbers of a few only. For the first CALM seconds nothing comes and goes.
+local seconds, calm = tonumber(arg[1]), tonumber(arg[2] or 0)
 local template = [[
 local spin = ...
 NEWLINES local function innerNNNN(n)
@@ -25,18 +25,18 @@ print("ready")
 io.stdout:flush()
 io.read()
 local start, id = os.clock(), 0
-local function once(outer)
+local function once(outer, least)
   local t = os.clock()
   repeat
     local s = outer(3000)
-  until os.clock() - t > 0.002
+  until os.clock() - t > least
 end
-while os.clock() - start < seconds do
+while os.clock() - start < seconds + calm do
   id = id + 1
   local number = ("%04d"):format(id % 10000)
   local code = template:gsub("NNNN", number):gsub("NEWLINES", ("\n"):rep(math.floor(id / 7) % 2))
   local outer = assert((loadstring or load)(code, "=reused"))()
-  once(outer)
+  once(outer, id == 1 and calm or 0.002)
   outer, code = nil, nil
   _G["global" .. number] = nil
   collectgarbage()

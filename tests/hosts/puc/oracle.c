@@ -103,7 +103,6 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 	lb_begin(&mem, &w->cache, w->cache.sample + 1);
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
-	w->nfresh = 0;
 }
 
 /* ---- the other rules, over all registers and the whole C stack ---- */
