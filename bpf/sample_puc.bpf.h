@@ -57,6 +57,7 @@ static __noinline void puc_expect(struct puc_walk *w, struct lb_thread *thread, 
 {
 	w->L_hint = 0;
 	w->trust = 0;
+	w->trusted = 0;
 	if (thread->puc_module != module)
 		return;
 	w->L_hint = thread->puc_L;

@@ -75,34 +75,37 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
  * Of prototypes nothing less than reading them proves that they are what they were: the collector
  * may have given their addresses to others. It frees none without a trace, though: `collector` is
  * made of what it writes then, and 0 where that is not known. So what one sample has proved may
- * count in the next of the same thread, while that says nothing was freed. What it says may be
- * the same after several collections, when each finds just as much to keep. So user space allows it
- * only where no address was ever seen to have another prototype than before, and nothing
- * new has come for a while; and all is proved again after a number of samples that is drawn.
+ * count in the next of the same thread, while that says nothing was freed. What it says may be the
+ * same after several collections, when each finds just as much to keep. So user space allows it
+ * only where no address was ever seen to have another prototype than before, and nothing new has
+ * come for a while; and of so many samples one is drawn in which nothing counts.
+ *
+ * Not inlined: its stack is not to add to that of the walks.
  */
 #define TRUST_MEAN 16
-/* Not inlined: its stack is not to add to that of the walks. */
 static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
 				    __u64 collector)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	w->trust = 0;
+	w->trusted = 0;
 	if (!trusted || !collector)
 		return;
-	if (thread->trust_left && thread->collector == collector && thread->trust_vm == vm &&
-	    thread->trust_cpu == cpu) {
-		thread->trust_left--;
-		w->trust = thread->trust;
-		return;
+	if (thread->collector != collector || thread->trust_vm != vm || thread->trust_cpu != cpu) {
+		w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
+		thread->trust = w->trusts;
+		thread->trust_vm = vm;
+		thread->collector = collector;
+		thread->trust_cpu = cpu;
 	}
-	w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
-	w->trust = w->trusts;
-	thread->trust_vm = vm;
-	thread->collector = collector;
-	thread->trust_cpu = cpu;
-	thread->trust = w->trust;
-	thread->trust_left = bpf_get_prandom_u32() % (2 * TRUST_MEAN);
+	w->trust = thread->trust;
+	if (thread->trust_left) {
+		thread->trust_left--;
+		w->trusted = w->trust;
+	} else {
+		thread->trust_left = bpf_get_prandom_u32() % (2 * TRUST_MEAN);
+	}
 }
 
 /* Begins a walk of this thread; its cache is the caller's matter. */

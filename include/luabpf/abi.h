@@ -265,12 +265,12 @@ struct lb_thread {
 	__u64 puc_L; /* the lua_State that ran last; 0: none */
 	__u64 puc_g; /* its global_State */
 
-	/* What was proved of prototypes holds while these are as they were: thread_trust(). */
+	/* While these are as they were, what was proved of prototypes counts: thread_trust(). */
 	__u64 trust_vm;
 	__u64 collector;
 	__u32 trust_cpu;
-	__u32 trust;	  /* number of that time, one of the CPU's own */
-	__u32 trust_left; /* samples until all is proved again */
+	__u32 trust;	  /* number under which it is kept, one of the CPU's own */
+	__u32 trust_left; /* samples until one in which nothing counts */
 	__u32 pad;
 };
 

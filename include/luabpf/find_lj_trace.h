@@ -77,18 +77,22 @@ static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_
 	return lb_byte(words, 8) | (__u32)lb_byte(words, 0) << 8;
 }
 
-/* Sets the walk on the frames of a snapshot of the trace read last, which began at w->base. */
+/* Sets the walk on the frames of a snapshot of the trace in scratch, which began at w->base. */
 static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w,
 					     __u32 snapno)
 {
 	const __u8 *head;
 	__u32 nent;
+	__u64 map;
 
+	w->map = 0;
 	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
 	nent = lb_byte(head, LJ_SNAP_NENT);
-	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2),
-			 w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS)))
+	map = w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
+	if (!lj_take_virtual(w, map))
+		return 0;
+	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2), map))
 		return -1;
 	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
 	w->slot = (__s32)(w->pc & 0xff);
@@ -103,7 +107,42 @@ static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj
 	w->skip = 0;
 	w->flags |= LB_FRAME_TRACE;
 	w->phase = w->slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;
+	if (!w->slot)
+		lj_keep_virtual(w);
 	return 0;
+}
+
+static __always_inline struct lj_left *lj_left(struct lj_walk *w)
+{
+	return &w->left[(w->mcofs ^ w->trace_print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
+}
+
+static __always_inline void lj_keep_left(struct lj_walk *w)
+{
+	struct lj_left *left = lj_left(w);
+
+	left->map = w->map;
+	left->mcofs = w->mcofs;
+	left->print = w->trace_print;
+	left->trust = w->map ? w->trust : 0;
+}
+
+/* Sets the walk on a place in the machine code of the trace in hand. */
+static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
+{
+	const struct lj_left *left;
+
+	w->mcofs = mcofs;
+	w->rec.traceno = w->trace;
+	w->rec.mcofs = mcofs;
+	w->rec.trace_print = w->trace_print;
+	left = lj_left(w);
+	if (left->mcofs == mcofs && left->print == w->trace_print &&
+	    lb_is_trusted(lj_common(w), left->trust) && !lj_take_virtual(w, left->map))
+		return;
+	w->lo = 0;
+	w->hi = nsnap;
+	w->phase = LJ_PHASE_MCODE;
 }
 
 static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w,
@@ -119,14 +158,12 @@ static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk
 		return -1;
 	w->trace = traceno;
 	w->base = w->jit_base;
+	w->trace_print = lj_print_trace(w->scratch);
 	if (offset == LJ_NO_EXIT) {
 		snapno = lj_exit_number(mem, w, regs);
 		return lj_enter_snapshot(mem, w, snapno < nsnap ? snapno : 0);
 	}
-	w->mcofs = offset;
-	w->lo = 0;
-	w->hi = nsnap;
-	w->phase = LJ_PHASE_MCODE;
+	lj_enter_mcode(w, offset, nsnap);
 	return 0;
 }
 
@@ -159,10 +196,8 @@ static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem,
 	if (lj_read_trace(mem, w, w->trace))
 		return lj_end(w, LB_END_BAD_TRACE);
 	w->base = w->jit_base;
-	w->mcofs = w->trace_mcofs;
-	w->lo = 0;
-	w->hi = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
-	w->phase = LJ_PHASE_MCODE;
+	w->trace_print = lj_print_trace(w->scratch);
+	lj_enter_mcode(w, w->trace_mcofs, lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16);
 	return LB_MORE;
 }
 
@@ -220,9 +255,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		return LB_MORE;
 	if (lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
 		return lj_end(w, LB_END_BAD_TRACE);
-	w->rec.traceno = w->trace;
-	w->rec.mcofs = w->mcofs;
-	w->rec.trace_print = lj_print_trace(w->scratch); /* its head still */
+	lj_keep_left(w);
 	return LB_MORE;
 }
 
@@ -249,6 +282,7 @@ static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk 
 	nsnap = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
 	if (exitno >= nsnap)
 		return lj_top_stored(mem, w);
+	w->trace_print = lj_print_trace(w->scratch);
 	return lj_enter_snapshot(mem, w, exitno);
 }
 

@@ -17,7 +17,7 @@ struct lb_selftest {
 	__u64 known[LB_THREAD_VMS]; /* global_States that ran on this thread; 0 ends the list */
 	__u32 traceno;
 	__u32 sample; /* differs from that of the sample before */
-	__u32 trust;  /* lb_walk.trust */
+	__u32 trust;  /* lb_walk.trust, lb_walk.trusted */
 	__u32 pad;
 };
 

@@ -23,7 +23,7 @@ struct puc_selftest {
 	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; when they were seen last, ... */
 	__u64 resumer;			    /* ... this had resumed them */
 	__u32 sample;			    /* differs from that of the sample before */
-	__u32 trust;			    /* lb_walk.trust */
+	__u32 trust;			    /* lb_walk.trust, lb_walk.trusted */
 };
 
 #endif

@@ -37,6 +37,7 @@ static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct 
 		puc_note_resumed(w, in->child[i], in->resumer);
 	lb_begin(mem, &w->cache, in->sample);
 	w->trust = in->trust;
+	w->trusted = in->trust;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }

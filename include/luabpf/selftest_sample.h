@@ -27,6 +27,7 @@ static __always_inline void lb_selftest_reset(const struct lb_mem *mem, struct l
 	w->rec.traceno = 0;
 	w->exact = 0;
 	w->trust = in->trust;
+	w->trusted = in->trust;
 	w->g = 0;
 }
 

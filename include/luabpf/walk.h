@@ -68,10 +68,10 @@ struct lb_walk {
 	__u32 sent;    /* samples that were sent */
 
 	/*
-	 * What an earlier sample has proved of a prototype counts in this one when that was done
-	 * under the same number. 0: nothing counts. The caller's (bpf/thread.bpf.h), as the next.
+	 * What this sample proves of a prototype is kept under a number, and what was kept under
+	 * the other counts in it. 0: none. The caller's (bpf/thread.bpf.h), as the next.
 	 */
-	__u32 trust;
+	__u32 trust, trusted;
 	__u32 trusts; /* the number that was given last */
 
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
@@ -125,7 +125,7 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 
 static __always_inline int lb_is_trusted(const struct lb_walk *w, __u32 trust)
 {
-	return w->trust && w->trust == trust;
+	return w->trusted && w->trusted == trust;
 }
 
 /*

@@ -73,8 +73,37 @@ struct lj_cframe {
 #define LJ_SEEN_BITS 10
 #define LJ_SEEN (1 << LJ_SEEN_BITS)
 #define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
+#define LJ_VIRTUAL_BITS 5
+#define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
+#define LJ_LEFT_BITS 8
+#define LJ_LEFTS (1 << LJ_LEFT_BITS)
 #define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
+
+/*
+ * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
+ * was told by the trace's constants, which are as they were while the trace lives: it may stay true
+ * for as long as a prototype's fingerprint, lb_is_trusted().
+ */
+#define LJ_VIRTUAL_FRAMES 24
+struct lj_virtual {
+	__u64 map; /* address of the snapshot's entries */
+	__u64 pc, snap_pc, base_func;
+	__u32 print; /* of the trace */
+	__u32 trust;
+	__u32 n; /* frames */
+	__u8 flags, skip, exact, joint;
+	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
+};
+
+/* Which snapshot is left of a place in a trace's machine code: as above. */
+struct lj_left {
+	__u64 map; /* address of the snapshot's entries */
+	__u32 mcofs;
+	__u32 print; /* of the trace */
+	__u32 trust;
+	__u32 pad;
+};
 
 struct lj_walk {
 	struct lb_walk; /* what all walkers have */
@@ -121,13 +150,16 @@ struct lj_walk {
 	__u32 nk, constant; /* IR references of the trace's first constant, and of that in hand */
 	__u64 consts;	    /* IR of the trace whose constants are looked through */
 	__u32 parents;	    /* ... how many traces above this one */
-	__u32 pad2;
+	__u32 trace_print;  /* of the trace in hand */
+	__u64 map;	    /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
 	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
 
 	struct lj_seen seen[LJ_SEEN];
+	struct lj_virtual virtual[LJ_VIRTUALS];
+	struct lj_left left[LJ_LEFTS];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
 	struct lb_cache cache;

@@ -29,6 +29,7 @@ static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_wal
 
 	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
 		return lj_read(mem, w, value, sizeof(*value), w->ir + 8ULL * ref + 8);
+	w->map = 0; /* another time it may be another */
 	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
 }
 
@@ -66,6 +67,60 @@ static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struc
 	return LB_MORE;
 }
 
+static __always_inline struct lj_virtual *lj_virtual(struct lj_walk *w, __u64 map)
+{
+	return &w->virtual[(__u32)(map >> 2) * 0x9e3779b1u >> (32 - LJ_VIRTUAL_BITS)];
+}
+
+/* The walk has come through the virtual frames of the snapshot in hand. */
+static __always_inline void lj_keep_virtual(struct lj_walk *w)
+{
+	struct lj_virtual *v = lj_virtual(w, w->map);
+	__u32 i, n = w->rec.stack.n;
+
+	if (!w->trust || !w->map || n > LJ_VIRTUAL_FRAMES)
+		return;
+	v->map = w->map;
+	v->pc = w->pc;
+	v->snap_pc = w->snap_pc;
+	v->base_func = w->base_func;
+	v->print = w->trace_print;
+	v->trust = w->trust;
+	v->n = n;
+	v->flags = w->flags;
+	v->skip = w->skip;
+	v->exact = w->exact;
+	v->joint = w->joint;
+	LB_ROLLED
+	for (i = 0; i < LJ_VIRTUAL_FRAMES && i < n; i++)
+		v->frame[i] = w->rec.stack.frame[i];
+}
+
+/* Returns 0 when the frames are known, and takes them. They begin the stack. */
+static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
+{
+	const struct lj_virtual *v = lj_virtual(w, map);
+	__u32 i, n = v->n;
+
+	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
+	if (!w->map || v->map != map || v->print != w->trace_print ||
+	    !lb_is_trusted(lj_common(w), v->trust))
+		return -1;
+	w->pc = v->pc;
+	w->snap_pc = v->snap_pc;
+	w->base_func = v->base_func;
+	w->flags = v->flags;
+	w->skip = v->skip;
+	w->exact = v->exact;
+	w->joint = v->joint;
+	LB_ROLLED
+	for (i = 0; i < LJ_VIRTUAL_FRAMES && i < n; i++)
+		w->rec.stack.frame[i] = v->frame[i];
+	w->rec.stack.n = n;
+	w->phase = LJ_PHASE_FRAME;
+	return 0;
+}
+
 /* On to the virtual frame below, which stands at pc. */
 static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 {
@@ -78,6 +133,7 @@ static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 	w->flags |= LB_FRAME_TRACE;
 	w->joint = 1;
 	w->phase = LJ_PHASE_FRAME;
+	lj_keep_virtual(w);
 	return LB_MORE;
 }
 
