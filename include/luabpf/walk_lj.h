@@ -561,17 +561,26 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
 }
 
 /*
- * A run of plain frames: Lua functions that Lua functions called. What is not so plain is left to
- * lj_step_frame(). Returns 1 when there may be more of them.
+ * A run of plain frames: Lua functions that Lua functions called, and one at the end that C code
+ * did. What is not so plain is left to lj_step_frame(). Returns 1 when there may be more of them.
  */
 #define LJ_RUN 8
+
+/* LUA, a pc; or C or CP, a distance. */
+static __always_inline int lj_is_plain_link(const struct lj_walk *w, __u64 base, __u64 link)
+{
+	if (link & 1)
+		return !(link & 2) && link >= 8 && link <= base - w->stack;
+	return !(link & 2) && link >= 1 << 20 && !(link >> 47);
+}
+
 enum {
 	LJ_HAND_SLOTS,
 	LJ_HAND_CODE,
 };
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 base, pc;
+	__u64 base, pc, delta = 0;
 	__u32 n, flags, i;
 
 	if (!w)
@@ -596,7 +605,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 			break;
 		func = lb_word(bytes, 0);
 		link = lb_word(bytes, 8);
-		if (!lj_is_func(func) || link & 3 || link < 1 << 20 || link >> 47)
+		if (!lj_is_func(func) || !lj_is_plain_link(w, base, link))
 			break;
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
@@ -610,7 +619,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		offset = pc - seen->bc;
 		if (seen->kind != LB_FRAME_LUA || offset > 4ULL * seen->sizebc)
 			break;
-		if (seen->link != link) {
+		if (seen->link != link && !(link & 1)) {
 			__u32 ins;
 
 			bytes = lb_hold(mem, &w->cache, LJ_HAND_CODE, link - 4, 4);
@@ -628,6 +637,10 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		f->pc = (__u32)(offset >> 2) - (offset != 0);
 		n++;
 		flags = 0;
+		if (link & 1) {
+			delta = link & ~7ULL;
+			break;
+		}
 		pc = link;
 		base -= 8ULL * seen->distance;
 	}
@@ -636,8 +649,12 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	w->rec.stack.n = n;
 	w->base = base;
 	w->pc = pc;
-	w->linked = 1;
 	w->flags = 0;
+	w->linked = !delta;
+	if (delta) {
+		lj_boundary(mem, w, delta);
+		w->base -= delta;
+	}
 	return i == LJ_RUN;
 }
 
