@@ -10,12 +10,17 @@
 #include "emit_puc.bpf.h"
 #include "maps.bpf.h"
 
-static __always_inline void count_end(__u32 end)
+static __always_inline void count_ends(__u32 end, __u32 count)
 {
 	__u64 *n = bpf_map_lookup_elem(&ends, &end);
 
 	if (n)
-		(*n)++;
+		*n += count;
+}
+
+static __always_inline void count_end(__u32 end)
+{
+	count_ends(end, 1);
 }
 
 /* The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
@@ -118,7 +123,7 @@ static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
 #define SUM_HEAD (__builtin_offsetof(struct lb_rec_sample, stack.frame) - SUM_FROM)
 _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
 
-/* Never 0. */
+/* Never less than LB_STACKS. */
 static __noinline __u64 sample_sum(const struct lb_rec_sample *rec)
 {
 	const __u64 *head = (const void *)((const char *)rec + SUM_FROM);
@@ -132,16 +137,17 @@ static __noinline __u64 sample_sum(const struct lb_rec_sample *rec)
 	for (i = 0; i < LB_MAX_FRAMES && i < n; i++)
 		sum = sum_words(sum, (const void *)&rec->stack.frame[i]);
 	sum ^= sum >> 32;
-	return sum + !sum;
+	return sum + (LB_STACK_TAG(sum) ? 0 : LB_STACKS);
 }
 
 /* Not inlined: its stack is not to add to that of the walks. */
-static __noinline int emit_again(struct lb_walk *w)
+static __noinline int emit_again(struct lb_walk *w, __u64 sum, __u32 count)
 {
 	struct lb_rec_again again = {
 		.head = {.type = LB_REC_AGAIN, .size = sizeof(again)},
-		.sum = w->rec.sum,
+		.sum = sum,
 		.mcofs = w->rec.mcofs,
+		.count = count,
 	};
 
 	return bpf_ringbuf_output(&ring, &again, sizeof(again), ring_wakeup(0, w->sent++));
@@ -159,24 +165,50 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 				  ring_wakeup(shipped, w->sent++));
 }
 
+/* Counts a sample as the stack of a word in sent[]. Returns 0, or -1 when it has to be sent. */
+static __always_inline int count_again(struct lb_walk *w, __u64 *word, __u64 was)
+{
+	/* in compiled code mcofs tells them apart */
+	if (w->rec.traceno || LB_STACK_COUNT(was + 1) == 0 ||
+	    __sync_val_compare_and_swap(word, was, was + 1) != was)
+		return -1;
+	w->sent++;
+	return 0;
+}
+
+/* Another stack is about to be sent in place of that of a word in sent[]: sends what was counted.
+ */
+static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
+{
+	__u64 was = __sync_lock_test_and_set(word, 0);
+	__u32 count = LB_STACK_COUNT(was);
+
+	if (count && emit_again(w, LB_STACK_TAG(was) | LB_STACK_PLACE(w->rec.sum), count))
+		count_ends(LB_END_RING_FULL, count);
+}
+
 /*
- * What was sent with all its prototypes is only named the next time. Now and then it is sent all
- * the same: the reader may have another in its place, which another CPU sent in the same moment.
+ * What was sent with all its prototypes is only counted, or named, the next time. Now and then it
+ * is sent all the same: the reader may have another in its place, which another CPU sent in the
+ * same moment.
  */
 #define NAMED_MOST 256 /* power of two */
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
 {
-	__u64 *last;
+	__u64 *word, was;
 	int shipped, r;
 
 	w->rec.sum = sample_sum(&w->rec);
-	last = &sent[LB_STACK_PLACE(w->rec.sum)];
-	if (*last == w->rec.sum && w->sent & (NAMED_MOST - 1))
-		return emit_again(w);
+	word = &sent[LB_STACK_PLACE(w->rec.sum)];
+	was = *(volatile __u64 *)word;
+	if (LB_STACK_TAG(was) == LB_STACK_TAG(w->rec.sum) && w->sent & (NAMED_MOST - 1))
+		return count_again(w, word, was) ? emit_again(w, w->rec.sum, 1) : 0;
+	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum))
+		leave_stack(w, word);
 	shipped = emit_protos(w, thread);
 	r = emit_whole(w, shipped);
-	if (!r)
-		*last = shipped < 0 ? 0 : w->rec.sum;
+	if (!r && shipped >= 0)
+		__sync_val_compare_and_swap(word, 0, LB_STACK_TAG(w->rec.sum));
 	return r;
 }
 

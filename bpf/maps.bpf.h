@@ -108,8 +108,8 @@ struct {
 #define SHIPPED (1 << 16)
 __u32 shipped[SHIPPED];
 
-/* The sum of the sample that was sent last, of each place that sums can have (struct lb_rec_again).
- * BPF alone. */
+/* Which stack was sent last, of each place, and how many samples were the same since: see
+ * LB_STACK_COUNT(). BPF and user space. */
 __u64 sent[LB_STACKS];
 
 #endif

@@ -80,17 +80,17 @@ enum wake {
 /* ---- ring callbacks ----------------------------------------------------------------------------
  */
 
-static void on_sample(void *arg, const struct lb_rec_sample *rec)
+static void on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
 {
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
 	int r;
 
 	if (!build) {
-		s->bad_records++;
+		s->bad_records += count;
 		return;
 	}
-	r = symbolizer_sample(s->symbolizer, rec, &build->build);
+	r = symbolizer_sample(s->symbolizer, rec, count, &build->build);
 	if (r && !s->error)
 		s->error = r;
 }
@@ -335,7 +335,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		return r;
 	r = open_descriptors(s);
 	if (!r)
-		r = ring_open(loader_ring_fd(s->loader), &callbacks, &s->ring);
+		r = ring_open(loader_ring_fd(s->loader), loader_sent(s->loader), &callbacks,
+			      &s->ring);
 	if (!r)
 		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
 	if (!r)

@@ -102,7 +102,7 @@ struct lb_rec_sample {
 	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
 
 /*
- * A sample as one that was sent before, but for mcofs. Most of a large record's price is that the
+ * Samples as one that was sent before, but for mcofs. Most of a large record's price is that the
  * ring's memory was last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader
  * keeps the last sample of each place, LB_STACK_PLACE(sum), and so knows which is meant. Where
  * another CPU has sent one of the same place in the same moment, the reader may have that: then
@@ -110,12 +110,21 @@ struct lb_rec_sample {
  */
 struct lb_rec_again {
 	struct lb_rec_head head;
-	__u64 sum; /* of struct lb_rec_sample */
+	__u64 sum; /* of struct lb_rec_sample; not less than LB_STACKS */
 	__u32 mcofs;
-	__u32 pad;
+	__u32 count;
 };
 #define LB_STACKS 4096 /* power of two */
 #define LB_STACK_PLACE(sum) ((sum) & (LB_STACKS - 1))
+
+/*
+ * Most samples are not sent at all, but counted, in a table of LB_STACKS words that both sides
+ * write: a word has the sum of the stack that was sent last of its place, and instead of the bits
+ * that tell the place, how many samples came since that are the same in all, mcofs included. So a
+ * word is changed as one, by compare and swap, and no sample is counted for another stack.
+ */
+#define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
+#define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))
 
 /* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
  * read. */

@@ -19,9 +19,9 @@ static void touch(struct seen *seen, const void *bytes, size_t size)
 		seen->sum += *p++;
 }
 
-static void on_sample(void *arg, const struct lb_rec_sample *s)
+static void on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
 {
-	if (s->stack.n > LB_MAX_FRAMES || s->build >= LB_BUILDS)
+	if (s->stack.n > LB_MAX_FRAMES || s->build >= LB_BUILDS || count >= LB_STACKS)
 		abort();
 	touch(arg, s, LB_SAMPLE_SIZE(s->stack.n));
 }
@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct stacks *stacks; /* what came before is referred to */
 	struct seen seen = {};
+	uint64_t lost;
 	struct ring_callbacks cb = {
 		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
 	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen.
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 1)
 		memcpy(bytes, data + 1, size - 1);
 	size = size ? size - 1 + extra : 0;
-	err = ring_record(&cb, stacks, bytes, size);
+	err = ring_record(&cb, stacks, bytes, size, &lost);
 	if (err ? seen.calls : !seen.calls)
 		abort();
 	free(bytes);

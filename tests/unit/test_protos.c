@@ -220,7 +220,7 @@ static void sample_again(const struct scene *s, struct symbolizer *sym)
 					  .pc = pc[i],
 					  .print = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
-	cr_assert_eq(symbolizer_sample(sym, &rec, &s->build), 0);
+	cr_assert_eq(symbolizer_sample(sym, &rec, 1, &s->build), 0);
 }
 
 static void sample(const struct scene *s, struct symbolizer *sym)

@@ -2,23 +2,27 @@
 /* Records of the ring buffer: what is malformed never reaches a callback. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "bpf/ring.h"
 
 struct seen {
 	int samples, protos, tasks;
+	uint64_t lost;
 	struct lb_rec_sample sample; /* the last one */
 };
 
 static struct stacks *stacks;
 
-static void on_sample(void *arg, const struct lb_rec_sample *s)
+static void on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
 {
 	struct seen *seen = arg;
 
-	seen->samples++;
+	seen->samples += (int)count;
 	memcpy(&seen->sample, s, LB_SAMPLE_SIZE(s->stack.n));
 }
 
@@ -45,7 +49,7 @@ static int record(struct seen *seen, const void *bytes, size_t size)
 	cr_assert(stacks || !stacks_new(&stacks));
 	memcpy(copy, bytes, size);
 	*seen = (struct seen){};
-	err = ring_record(&cb, stacks, copy, size);
+	err = ring_record(&cb, stacks, copy, size, &seen->lost);
 	free(copy);
 	return err;
 }
@@ -129,7 +133,8 @@ static struct lb_rec_again again(uint64_t sum, uint32_t mcofs)
 	return (struct lb_rec_again){
 		.head = {.type = LB_REC_AGAIN, .size = sizeof(struct lb_rec_again)},
 		.sum = sum,
-		.mcofs = mcofs};
+		.mcofs = mcofs,
+		.count = 1};
 }
 
 /* What a sample refers to is what was sent last in its place, or it is lost. */
@@ -165,6 +170,100 @@ Test(ring, again)
 	a.sum = s.sum;
 	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
 	cr_expect_eq(seen.sample.stack.n, 1);
+}
+
+/* Several at once; none are none. What is lost is told. */
+Test(ring, again_and_again)
+{
+	struct lb_rec_again a = again(LB_STACKS + 9, 0);
+	struct lb_rec_sample s = sample(1);
+	struct seen seen;
+
+	a.count = 41;
+	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT);
+	cr_expect_eq(seen.lost, 41);
+	s.sum = a.sum;
+	cr_expect_eq(record(&seen, &s, s.head.size), 0);
+	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
+	cr_expect_eq(seen.samples, 41);
+	a.count = LB_STACKS;
+	refused(&a, sizeof(a), "more than a word can count");
+}
+
+/* What was counted is taken once, for the stack that it was counted for, and for no other. */
+Test(ring, counted)
+{
+	enum { PLACE = 77 };
+	const uint64_t tag = 5 * LB_STACKS, other = 6 * LB_STACKS;
+	struct stacks *kept __cleanup(stacks_free) = NULL;
+	static __u64 sent[LB_STACKS];
+	struct lb_rec_sample s = sample(2);
+	const struct lb_rec_sample *of;
+	uint32_t count;
+
+	cr_assert_eq(stacks_new(&kept), 0);
+	sent[PLACE] = tag + 3;
+	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "it is under way");
+	s.sum = tag + PLACE;
+	stacks_keep(kept, &s);
+	of = stacks_take(kept, sent, PLACE, &count);
+	cr_assert_not_null(of);
+	cr_expect_eq(of->sum, s.sum);
+	cr_expect_eq(count, 3);
+	cr_expect_eq(sent[PLACE], tag, "what comes next is counted from 0");
+	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "once");
+	sent[PLACE] = other + 4;
+	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "of another");
+	cr_expect_eq(sent[PLACE], other + 4, "which may come");
+	sent[PLACE] = tag + LB_STACKS - 1;
+	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
+	cr_expect_eq(count, LB_STACKS - 1);
+}
+
+struct counting {
+	__u64 *word;
+	uint64_t tag;
+};
+
+/* As BPF does. */
+static void *count_on(void *arg)
+{
+	const struct counting *c = arg;
+	int i;
+
+	for (i = 0; i < 1000000; i++) {
+		uint64_t was = __atomic_load_n(c->word, __ATOMIC_RELAXED);
+
+		if (LB_STACK_COUNT(was + 1) == 0 ||
+		    !__atomic_compare_exchange_n(c->word, &was, was + 1, false, __ATOMIC_RELAXED,
+						 __ATOMIC_RELAXED))
+			i--;
+	}
+	return NULL;
+}
+
+/* BPF counts on while it is taken: none is lost, none comes twice. */
+Test(ring, counted_meanwhile, .timeout = 60)
+{
+	struct stacks *kept __cleanup(stacks_free) = NULL;
+	static __u64 sent[LB_STACKS];
+	struct counting c = {.word = &sent[1], .tag = 9 * LB_STACKS};
+	struct lb_rec_sample s = sample(1);
+	uint64_t sum = 0;
+	uint32_t count;
+	pthread_t thread;
+
+	cr_assert_eq(stacks_new(&kept), 0);
+	s.sum = c.tag + 1;
+	stacks_keep(kept, &s);
+	sent[1] = c.tag;
+	cr_assert_eq(pthread_create(&thread, NULL, count_on, &c), 0);
+	while (sum < 1000000)
+		if (stacks_take(kept, sent, 1, &count))
+			sum += count;
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_expect_eq(sum, 1000000);
+	cr_expect_eq(sent[1], c.tag);
 }
 
 Test(ring, task)

@@ -395,6 +395,11 @@ uint64_t loader_cpu_time(const struct loader *l)
 	return l->cpu_ns;
 }
 
+__u64 *loader_sent(const struct loader *l)
+{
+	return l->skel->bss->sent;
+}
+
 void loader_trust(struct loader *l, bool on)
 {
 	l->skel->bss->trusted = on;

@@ -37,6 +37,9 @@ int loader_check_events(struct error *err);
 /* Are pages of the targets read in place (direct.h)? Else they are copied. */
 bool loader_reads_in_place(const struct loader *loader);
 
+/* The table in which BPF counts, for ring_open(): as long as the loader lives. */
+__u64 *loader_sent(const struct loader *loader);
+
 /* The ring buffer map, for ring_open(). */
 int loader_ring_fd(const struct loader *loader);
 

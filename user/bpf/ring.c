@@ -12,6 +12,7 @@ struct ring {
 	struct ring_buffer *rb;
 	struct ring_callbacks callbacks;
 	struct stacks *stacks;
+	__u64 *sent;
 	uint64_t bad, replaced;
 	uint64_t began_ns, most_ns; /* the drain in hand */
 };
@@ -47,13 +48,14 @@ static int repeat_sample(const struct ring_callbacks *cb, struct stacks *stacks,
 
 	if (!sample)
 		return -ENOENT;
-	cb->sample(cb->arg, sample);
+	cb->sample(cb->arg, sample, again->count);
 	return 0;
 }
 
 int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const void *bytes,
-		size_t size)
+		size_t size, uint64_t *lost)
 {
+	const struct lb_rec_again *again = bytes;
 	const struct lb_rec_head *head = bytes;
 
 	if (size < sizeof(*head) || head->size > size)
@@ -63,12 +65,13 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 		if (check_sample(bytes, size))
 			return -EBADMSG;
 		stacks_keep(stacks, bytes);
-		cb->sample(cb->arg, bytes);
+		cb->sample(cb->arg, bytes, 1);
 		return 0;
 	case LB_REC_AGAIN:
-		if (size < sizeof(struct lb_rec_again))
+		if (size < sizeof(*again) || again->count >= LB_STACKS)
 			return -EBADMSG;
-		return repeat_sample(cb, stacks, bytes);
+		*lost = again->count;
+		return repeat_sample(cb, stacks, again);
 	case LB_REC_PROTO:
 		if (check_proto(bytes, size))
 			return -EBADMSG;
@@ -86,20 +89,22 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 static int on_record(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
-	int r = ring_record(&ring->callbacks, ring->stacks, data, size);
+	uint64_t lost = 0;
+	int r = ring_record(&ring->callbacks, ring->stacks, data, size, &lost);
 
 	ring->bad += r == -EBADMSG;
-	ring->replaced += r == -ENOENT;
+	ring->replaced += r == -ENOENT ? lost : 0;
 	return clock_ns(CLOCK_MONOTONIC) - ring->began_ns < ring->most_ns ? 0 : -EAGAIN;
 }
 
-int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **out)
+int ring_open(int map_fd, __u64 *sent, const struct ring_callbacks *callbacks, struct ring **out)
 {
 	struct ring *ring __cleanup(ring_free) = calloc(1, sizeof(*ring));
 
 	if (!ring || stacks_new(&ring->stacks))
 		return -ENOMEM;
 	ring->callbacks = *callbacks;
+	ring->sent = sent;
 	ring->rb = ring_buffer__new(map_fd, on_record, ring, NULL);
 	if (!ring->rb)
 		return -errno;
@@ -122,6 +127,21 @@ int ring_epoll_fd(const struct ring *ring)
 	return ring_buffer__epoll_fd(ring->rb);
 }
 
+/* After what is in the ring: a stack is sent before it is counted. */
+static void take_counts(struct ring *ring)
+{
+	const struct ring_callbacks *cb = &ring->callbacks;
+	uint32_t place, count;
+
+	for (place = 0; place < LB_STACKS; place++) {
+		const struct lb_rec_sample *sample =
+			stacks_take(ring->stacks, ring->sent, place, &count);
+
+		if (sample)
+			cb->sample(cb->arg, sample, count);
+	}
+}
+
 int ring_drain(struct ring *ring, uint64_t most_ns)
 {
 	int r;
@@ -129,6 +149,8 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 	ring->began_ns = clock_ns(CLOCK_MONOTONIC);
 	ring->most_ns = most_ns;
 	r = ring_buffer__consume(ring->rb); /* the record that ends it was read, too */
+	if (r != -EAGAIN)		    /* the rest comes next time */
+		take_counts(ring);
 	return r < 0 && r != -EAGAIN ? r : 0;
 }
 
@@ -139,5 +161,10 @@ uint64_t ring_bad(const struct ring *ring)
 
 uint64_t ring_replaced(const struct ring *ring)
 {
-	return ring->replaced;
+	uint64_t replaced = ring->replaced;
+	uint32_t place;
+
+	for (place = 0; place < LB_STACKS; place++)
+		replaced += LB_STACK_COUNT(ring->sent[place]);
+	return replaced;
 }

@@ -14,7 +14,8 @@
 #include "stacks.h"
 
 struct ring_callbacks {
-	void (*sample)(void *arg, const struct lb_rec_sample *sample);
+	/* so many, that are the same */
+	void (*sample)(void *arg, const struct lb_rec_sample *sample, uint32_t count);
 	void (*proto)(void *arg, const struct lb_rec_proto *proto);
 	void (*task)(void *arg, const struct lb_rec_task *task);
 	void *arg;
@@ -22,7 +23,8 @@ struct ring_callbacks {
 
 struct ring;
 
-int ring_open(int map_fd, const struct ring_callbacks *callbacks, struct ring **out);
+/* sent: the table of LB_STACKS words that BPF counts in (abi.h). It outlives the ring. */
+int ring_open(int map_fd, __u64 *sent, const struct ring_callbacks *callbacks, struct ring **out);
 void ring_free(struct ring **ring);
 
 /* A descriptor that polls readable when BPF wakes the reader. */
@@ -38,12 +40,15 @@ int ring_drain(struct ring *ring, uint64_t most_ns);
 /* Records that were refused as malformed. */
 uint64_t ring_bad(const struct ring *ring);
 
-/* Samples that were lost, as the stack that they name was replaced by another's. */
+/*
+ * Samples that were lost, as the stack that they name was replaced by another's. Those that were
+ * counted for a stack which is not here count, too: asked for when all was drained.
+ */
 uint64_t ring_replaced(const struct ring *ring);
 
 /* Checks one record and dispatches it; -EBADMSG when it is malformed, -ENOENT when the sample that
- * it names is not kept. The seam for tests and fuzzers. */
+ * it names is not kept: then *lost says how many there were. The seam for tests and fuzzers. */
 int ring_record(const struct ring_callbacks *callbacks, struct stacks *stacks, const void *bytes,
-		size_t size);
+		size_t size, uint64_t *lost);
 
 #endif

@@ -2,6 +2,7 @@
 #include "stacks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,5 +45,20 @@ const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_r
 	if (!last || last->sum != again->sum)
 		return NULL;
 	last->mcofs = again->mcofs;
+	return last;
+}
+
+const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,
+					uint32_t *count)
+{
+	const struct lb_rec_sample *last = stacks->last[place];
+	__u64 word = __atomic_load_n(&sent[place], __ATOMIC_RELAXED);
+
+	do {
+		*count = LB_STACK_COUNT(word);
+		if (!*count || !last || LB_STACK_TAG(word) != LB_STACK_TAG(last->sum))
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&sent[place], &word, LB_STACK_TAG(word), false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return last;
 }

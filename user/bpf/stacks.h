@@ -6,6 +6,8 @@
 #ifndef BPF_STACKS_H
 #define BPF_STACKS_H
 
+#include <stdint.h>
+
 #include <luabpf/abi.h>
 
 struct stacks;
@@ -20,5 +22,13 @@ void stacks_keep(struct stacks *stacks, const struct lb_rec_sample *sample);
 
 /* The sample that is meant, valid until the next call; NULL: it is not there any more. */
 const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_rec_again *again);
+
+/*
+ * Takes what BPF has counted in a place of `sent`, when it is for the sample that is kept there.
+ * Returns that, valid until the next call, and *count; NULL: nothing was, or for another one, which
+ * may be under way.
+ */
+const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,
+					uint32_t *count);
 
 #endif

@@ -491,9 +491,9 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 	}
 }
 
-static int lose(struct symbolizer *s, int why)
+static int lose(struct symbolizer *s, int why, uint32_t count)
 {
-	return prof_lose(s->prof, why == -ESTALE ? "reused" : "gone", 1);
+	return prof_lose(s->prof, why == -ESTALE ? "reused" : "gone", count);
 }
 
 /*
@@ -606,7 +606,7 @@ static struct recent *recent_of(struct symbolizer *s, const struct lb_rec_sample
 	return &s->recent[LB_STACK_PLACE(*key)];
 }
 
-int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build)
 {
 	struct lb_rec_sample refined;
@@ -624,11 +624,11 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 	int r = 0;
 
 	if (recent->key == key && recent->since == s->since) {
-		prof_count(s->prof, recent->row, 1);
+		prof_count(s->prof, recent->row, count);
 		return 0;
 	}
 	if (!c.p)
-		return lose(s, -ENOENT);
+		return lose(s, -ENOENT, count);
 	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
@@ -643,8 +643,8 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
 	}
 	r = row_of(&c, &row);
 	if (r)
-		return r == -ENOMEM ? r : lose(s, r);
-	prof_count(s->prof, row, 1);
+		return r == -ENOMEM ? r : lose(s, r, count);
+	prof_count(s->prof, row, count);
 	/* not when a frame was named by what has turned out to be another since; and each that is
 	 * coarse gets counted */
 	if (since == s->since && coarse == s->coarse)

@@ -32,10 +32,11 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);
 
 /*
- * Adds a sample to the profile, or, when its names cannot be known any more, to its losses. build
- * is what the record names, and outlives the symbolizer. Returns 0, also for a loss, or -ENOMEM.
+ * Adds samples that are the same to the profile, or, when their names cannot be known any more, to
+ * its losses. build is what the record names, and outlives the symbolizer. Returns 0, also for a
+ * loss, or -ENOMEM.
  */
-int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec,
+int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build);
 
 /* Samples of compiled code so far whose lines and inlined functions are those of its guards only.
