@@ -80,9 +80,14 @@ static long emit_proto(__u32 i, struct lb_walk **ctx)
 }
 
 /* Which functions a stack shows, wherever each of them stands. */
-static __noinline __u32 functions_sum(const struct lb_rec_sample *rec)
+LB_SUBPROG __u32 functions_sum(const struct lb_rec_sample *rec)
 {
-	__u32 i, n = rec->stack.n, sum = rec->epoch;
+	__u32 i, n, sum;
+
+	if (!rec)
+		return 0;
+	n = rec->stack.n;
+	sum = rec->epoch;
 
 	LB_ROLLED
 	for (i = 0; i < LB_MAX_FRAMES && i < n; i++) {
@@ -124,11 +129,16 @@ static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
 _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
 
 /* Never less than LB_STACKS. */
-static __noinline __u64 sample_sum(const struct lb_rec_sample *rec)
+LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
 {
-	const __u64 *head = (const void *)((const char *)rec + SUM_FROM);
-	__u32 i, n = rec->stack.n;
+	const __u64 *head;
 	__u64 sum = 0;
+	__u32 i, n;
+
+	if (!rec)
+		return 0;
+	head = (const void *)((const char *)rec + SUM_FROM);
+	n = rec->stack.n;
 
 	LB_UNROLLED
 	for (i = 0; i < SUM_HEAD / 8; i += 2)

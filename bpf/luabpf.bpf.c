@@ -29,8 +29,10 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
 					struct task_struct *task, enum lb_end end)
 {
-	if (end != LB_END_RESOLVED)
+	if (end != LB_END_RESOLVED) {
+		thread_mistrust(thread);
 		return end;
+	}
 	thread_describe(w, task);
 	return emit_sample(w, thread) ? LB_END_RING_FULL : LB_END_RESOLVED;
 }

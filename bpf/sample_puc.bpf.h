@@ -116,8 +116,10 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		end = its;
 		at = i;
 	}
-	if (at >= LB_MODULES)
+	if (at >= LB_MODULES) {
+		thread_mistrust(s->thread);
 		return LB_END_OUTSIDE;
+	}
 	if (at != last)
 		end = puc_walk_module(s, at);
 	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))

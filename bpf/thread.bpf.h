@@ -108,6 +108,15 @@ static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread,
 	}
 }
 
+/*
+ * What a sample has kept that was lost, or was none, does not count: it may have read what was not
+ * the target's any more.
+ */
+static __always_inline void thread_mistrust(struct lb_thread *thread)
+{
+	thread->collector = 0;
+}
+
 /* Begins a walk of this thread; its cache is the caller's matter. */
 static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *task,
 					const struct lb_proc *proc)

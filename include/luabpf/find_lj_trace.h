@@ -78,13 +78,14 @@ static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_
 }
 
 /* Sets the walk on the frames of a snapshot of the trace in scratch, which began at w->base. */
-static __always_inline int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w,
-					     __u32 snapno)
+LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
 {
 	const __u8 *head;
 	__u32 nent;
 	__u64 map;
 
+	if (!w)
+		return -1;
 	w->map = 0;
 	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
@@ -128,10 +129,12 @@ static __always_inline void lj_keep_left(struct lj_walk *w)
 }
 
 /* Sets the walk on a place in the machine code of the trace in hand. */
-static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
+LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
 {
 	const struct lj_left *left;
 
+	if (!w)
+		return 0;
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
@@ -139,10 +142,11 @@ static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32
 	left = lj_left(w);
 	if (left->mcofs == mcofs && left->print == w->trace_print &&
 	    lb_is_trusted(lj_common(w), left->trust) && !lj_take_virtual(w, left->map))
-		return;
+		return 0;
 	w->lo = 0;
 	w->hi = nsnap;
 	w->phase = LJ_PHASE_MCODE;
+	return 0;
 }
 
 static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w,

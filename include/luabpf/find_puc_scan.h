@@ -189,12 +189,13 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 }
 
 /* Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. */
-static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w)
+static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w,
+					    __u32 most)
 {
 	__u64 from = w->scan, size = w->scan_end - from;
 
-	if (size > sizeof(w->block))
-		size = sizeof(w->block);
+	if (size > most)
+		size = most;
 	if (lb_read_much(mem, &w->cache, w->block, (__u32)size, from)) {
 		size = LB_PAGE - (from & (LB_PAGE - 1)); /* the mapping ends before it */
 		if (size > sizeof(w->block) ||
@@ -231,7 +232,7 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 	if (!w)
 		return -1;
 	w->block_at = w->scan;
-	words = puc_read_block(mem, w) / 8;
+	words = puc_read_block(mem, w, sizeof(w->block)) / 8;
 	if (!words)
 		return -1;
 	w->block_to = w->block_at + 8 * words;

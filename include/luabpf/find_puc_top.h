@@ -153,6 +153,24 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
 }
 
 /*
+ * Leads any of the words near sp, which were just read, into the collector? Seldom one does. There
+ * is nothing else in this loop, and its outcome is in memory, where the verifier does not follow
+ * it.
+ */
+static __always_inline int puc_may_collect(struct puc_walk *w)
+{
+	__u64 lo = w->gc_lo, size = w->gc_hi - lo;
+	__u32 i;
+
+	w->gc_rets = 0;
+	LB_ROLLED
+	for (i = 0; i < PUC_GC_NEAR; i++)
+		if (w->block[i & (PUC_BLOCK - 1)] - lo < size)
+			w->gc_rets = 1;
+	return w->gc_rets != 0;
+}
+
+/*
  * The collector's steps that a C function makes. What the search has passed tells; where it was not
  * needed, the words next to sp are looked at now.
  */
@@ -167,8 +185,10 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 		return 1;
 	if (!w->gc_lo || w->seen_to > w->scan_from)
 		return 0;
-	words = puc_read_block(mem, w) / 8;
+	words = puc_read_block(mem, w, 8 * PUC_GC_NEAR) / 8;
 	w->fault |= !words;
+	if (!puc_may_collect(w))
+		return 0;
 	LB_ROLLED
 	for (i = 0; i < PUC_GC_NEAR; i++) {
 		__u64 word = w->block[i & (PUC_BLOCK - 1)];

@@ -118,6 +118,8 @@ struct lj_walk {
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
 	__u64 jit_base;
 	__u64 link;	 /* of the frame at base, when link_known */
+	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
+			    below   lies; or 0 */
 	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
 			    a tail call; 0: the slot has it */
 	__u64 boundary,
@@ -651,10 +653,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	w->pc = pc;
 	w->flags = 0;
 	w->linked = !delta;
-	if (delta) {
-		lj_boundary(mem, w, delta);
-		w->base -= delta;
-	}
+	w->entered = delta;
 	return i == LJ_RUN;
 }
 
@@ -715,8 +714,13 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	__u32 distance;
 	int index;
 
+	w->entered = 0;
 	if (lj_run_frames(mem, w))
 		return LB_MORE;
+	if (w->entered) {
+		lj_boundary(mem, w, w->entered);
+		w->base -= w->entered;
+	}
 	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
 	if (lj_at_bottom(w))
 		return lj_bottom(w);

@@ -72,14 +72,17 @@ static __always_inline struct lj_virtual *lj_virtual(struct lj_walk *w, __u64 ma
 	return &w->virtual[(__u32)(map >> 2) * 0x9e3779b1u >> (32 - LJ_VIRTUAL_BITS)];
 }
 
-/* The walk has come through the virtual frames of the snapshot in hand. */
-static __always_inline void lj_keep_virtual(struct lj_walk *w)
+/* The walk has come through the virtual frames of the snapshot in hand. Returns 0 when they are
+ * kept. */
+LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 {
-	struct lj_virtual *v = lj_virtual(w, w->map);
-	__u32 i, n = w->rec.stack.n;
+	struct lj_virtual *v;
+	__u32 i, n;
 
-	if (!w->trust || !w->map || n > LJ_VIRTUAL_FRAMES)
-		return;
+	if (!w || !w->trust || !w->map || w->rec.stack.n > LJ_VIRTUAL_FRAMES)
+		return -1;
+	v = lj_virtual(w, w->map);
+	n = w->rec.stack.n;
 	v->map = w->map;
 	v->pc = w->pc;
 	v->snap_pc = w->snap_pc;
@@ -94,14 +97,19 @@ static __always_inline void lj_keep_virtual(struct lj_walk *w)
 	LB_ROLLED
 	for (i = 0; i < LJ_VIRTUAL_FRAMES && i < n; i++)
 		v->frame[i] = w->rec.stack.frame[i];
+	return 0;
 }
 
 /* Returns 0 when the frames are known, and takes them. They begin the stack. */
-static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
+LB_SUBPROG int lj_take_virtual(struct lj_walk *w, __u64 map)
 {
-	const struct lj_virtual *v = lj_virtual(w, map);
-	__u32 i, n = v->n;
+	const struct lj_virtual *v;
+	__u32 i, n;
 
+	if (!w)
+		return -1;
+	v = lj_virtual(w, map);
+	n = v->n;
 	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
 	if (!w->map || v->map != map || v->print != w->trace_print ||
 	    !lb_is_trusted(lj_common(w), v->trust))

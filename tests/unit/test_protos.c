@@ -183,7 +183,11 @@ Test(protos, reused_by_fingerprint)
 	protos_get(p, &s.build, s.between, print_of(&s, s.between), 1);
 	protos_get(p, &s.build, s.parent, print, 2);
 	cr_expect_not(protos_reused(p));
-	protos_get(p, &s.build, s.parent, print + 1, 2);
+	arena_put(s.a, s.parent + PUC_GC_TT, "", 1); /* there is nothing any more */
+	arena_mem(s.a);
+	protos_get(p, &s.build, s.parent, print, 3);
+	cr_expect_not(protos_reused(p));
+	protos_get(p, &s.build, s.parent, print + 1, 3);
 	cr_expect(protos_reused(p));
 	protos_clear(p);
 	cr_expect(protos_reused(p), "what is forgotten has been so");

@@ -261,6 +261,54 @@ static const struct lj_scene_row *scene_called(const char *name)
 	return row;
 }
 
+/* Virtual frames of a snapshot that are kept under the number 7. */
+static struct lj_virtual *kept(struct lj_walk *walk)
+{
+	size_t i;
+
+	for (i = 0; i < LJ_VIRTUALS; i++)
+		if (walk->virtual[i].trust == 7)
+			return &walk->virtual[i];
+	return NULL;
+}
+
+/* Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
+ */
+Test(walk_lj, virtual_frames_are_kept)
+{
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	uint64_t trace;
+	struct lj_scene s;
+	const char *name;
+	char why[2048];
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&s, scene_called("mcode_slots_on_stack"), lj);
+	s.in.trust = 7;
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
+	cr_expect_null(kept(&walk));
+	lj_scene_free(&s);
+
+	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	s.in.trust = 7;
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	cr_assert_not_null(kept(&walk));
+	cr_assert_gt(kept(&walk)->n, 0);
+	kept(&walk)->n--; /* so that its use shows */
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect_not(lj_scene_check(&s, &walk, why, sizeof(why)), "it was not used");
+	trace = lji_get64(&s.img, s.img.traces + 8ULL * walk.trace);
+	lji_put64(&s.img, trace + LJ_TRACE_STARTINS,
+		  lji_get64(&s.img, trace + LJ_TRACE_STARTINS) + 1);
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "of another trace: %s", why);
+	lj_scene_free(&s);
+}
+
 /* How the walk of a scene ends with a word of it changed by so much. */
 static enum lb_end end_with(const char *scene, uint64_t (*word)(struct lj_scene *s), uint64_t by)
 {
