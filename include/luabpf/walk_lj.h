@@ -73,9 +73,9 @@ struct lj_cframe {
 #define LJ_SEEN_BITS 10
 #define LJ_SEEN (1 << LJ_SEEN_BITS)
 #define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
-#define LJ_VIRTUAL_BITS 5
+#define LJ_VIRTUAL_BITS 7
 #define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
-#define LJ_LEFT_BITS 8
+#define LJ_LEFT_BITS 10
 #define LJ_LEFTS (1 << LJ_LEFT_BITS)
 #define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
