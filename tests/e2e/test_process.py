@@ -325,7 +325,7 @@ while os.clock() - t < 0.15 do later_a() later_b() end
         names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
         assert names == {"x.lua:0", "at_once", "later_a", "later_b"}, (n, names, r)
         builtin = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.BUILTIN}
-        assert builtin <= {"os.clock"}, (n, builtin)
+        assert builtin <= {"os.clock", "io.method.__gc"}, (n, builtin)  # at its end the VM closes its files
         assert r.stats["lost"] <= 1, (n, r)
         assert r.stats["outside_lua"] < 0.1 * r.stats["samples"], (n, r)
 
