@@ -120,13 +120,14 @@ def test_states(results, vm):
 pucs = pytest.mark.parametrize("vm", [name for name in vms.PUCS if name not in HALF])
 
 
-def collector_shares(gc):
-    """Of each section of the gc workload; but for finalizers, which the collector calls in any of them."""
+def collector_samples(gc):
+    """(in the collector, in all) of each section of the gc workload; but for finalizers, which the collector calls in
+    any of them."""
     states = collections.defaultdict(collections.Counter)
     for s in gc.profile.samples:
         if not any(gc.judge.name(f) == "finalizer" for f in s.stack):
             states[gc.section(s)][s.labels["vmstate"]] += s.count
-    return {name: n["Garbage Collector"] / sum(n.values()) for name, n in states.items()}
+    return {name: (n["Garbage Collector"], sum(n.values())) for name, n in states.items()}
 
 
 @pucs
@@ -140,13 +141,15 @@ def test_states_of_puc_lua(results, vm):
         if workload == "arith":
             assert r.states["Garbage Collector"] <= 0.01 * r.profile.total, r.summary()
     gc = results[vm, "gc"]
-    share = collector_shares(gc)
-    print(share)
+    samples = collector_samples(gc)
+    share = {name: n / of for name, (n, of) in samples.items()}
+    print(samples)
     # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly;
     # "collects" makes what it collects. Measured, at the least of 24 runs: 0.946 and 0.762
     assert share["full"] > 0.9 and share["collects"] > 0.65, (share, gc.summary())
-    # what links a new object into the collector's list lies in its text, too
-    assert share["stopped"] < 0.05, (share, gc.summary())
+    # what links a new object into the collector's list lies in its text, too. Measured: 3.7 % (5.1) and 2.2 % of some
+    # 790 samples, as means of 60 runs, 7.4 % in one of them
+    assert samples["stopped"][0] <= truth.allowed(samples["stopped"][1], 0.06), (share, gc.summary())
     strings = results[vm, "strings"]
     lines = [s for s in strings.profile.samples if strings.section(s) == "lines" and s.stack[-1].name == "string.format"]
     c = sum(s.count for s in lines if s.labels["vmstate"] == "C code")

@@ -253,8 +253,8 @@ def bound(p, n):
 
 
 def allowed(n, rate=0.001):
-    """The most of n samples that may be lost or wrong, if the true rate is at most 0.1 %: it is exceeded by chance
-    once in a million (Poisson)."""
+    """The most of n samples that may be lost or wrong, if the true rate is at most this: exceeded by chance once in a
+    million (Poisson)."""
     mean, k = n * rate, 0
     p = left = math.exp(-mean)
     while 1 - left > 1e-6:
