@@ -132,12 +132,13 @@ _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
 LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
 {
 	const __u64 *head;
-	__u64 sum = 0;
+	__u64 sum;
 	__u32 i, n;
 
 	if (!rec)
 		return 0;
 	head = (const void *)((const char *)rec + SUM_FROM);
+	sum = rec->mcofs * 0xc4ceb9fe1a85ec53ULL;
 	n = rec->stack.n;
 
 	LB_UNROLLED
@@ -156,7 +157,6 @@ static __noinline int emit_again(struct lb_walk *w, __u64 sum, __u32 count)
 	struct lb_rec_again again = {
 		.head = {.type = LB_REC_AGAIN, .size = sizeof(again)},
 		.sum = sum,
-		.mcofs = w->rec.mcofs,
 		.count = count,
 	};
 
@@ -178,8 +178,7 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 /* Counts a sample as the stack of a word in sent[]. Returns 0, or -1 when it has to be sent. */
 static __always_inline int count_again(struct lb_walk *w, __u64 *word, __u64 was)
 {
-	/* in compiled code mcofs tells them apart */
-	if (w->rec.traceno || LB_STACK_COUNT(was + 1) == 0 ||
+	if (LB_STACK_COUNT(was + 1) == 0 ||
 	    __sync_val_compare_and_swap(word, was, was + 1) != was)
 		return -1;
 	w->sent++;

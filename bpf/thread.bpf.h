@@ -123,6 +123,7 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 {
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
+	w->rec.mcofs = 0;
 	w->rec.traceno = 0;
 	w->rec.trace_print = 0;
 	w->rec.pid = task->tgid;

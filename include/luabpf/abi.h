@@ -79,8 +79,8 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
-	__u64 sum; /* of the words from pid to the end: two that differ have not the same */
-	/* LuaJIT: where in the machine code of the trace below it stands; changes all the time */
+	__u64 sum; /* of all that follows: two that differ have not the same */
+	/* LuaJIT: where in the machine code of the trace below it stands; 0 without one */
 	__u32 mcofs;
 	__u32 pad;
 	__u32 pid; /* in the root pid namespace */
@@ -102,17 +102,17 @@ struct lb_rec_sample {
 	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
 
 /*
- * Samples as one that was sent before, but for mcofs. Most of a large record's price is that the
- * ring's memory was last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader
- * keeps the last sample of each place, LB_STACK_PLACE(sum), and so knows which is meant. Where
- * another CPU has sent one of the same place in the same moment, the reader may have that: then
- * those that name the other are lost, until it is sent again.
+ * Samples as one that was sent before. Most of a large record's price is that the ring's memory was
+ * last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader keeps the last
+ * sample of each place, LB_STACK_PLACE(sum), and so knows which is meant. Where another CPU has
+ * sent one of the same place in the same moment, the reader may have that: then those that name
+ * the other are lost, until it is sent again.
  */
 struct lb_rec_again {
 	struct lb_rec_head head;
 	__u64 sum; /* of struct lb_rec_sample; not less than LB_STACKS */
-	__u32 mcofs;
 	__u32 count;
+	__u32 pad;
 };
 #define LB_STACKS 4096 /* power of two */
 #define LB_STACK_PLACE(sum) ((sum) & (LB_STACKS - 1))
@@ -120,8 +120,8 @@ struct lb_rec_again {
 /*
  * Most samples are not sent at all, but counted, in a table of LB_STACKS words that both sides
  * write: a word has the sum of the stack that was sent last of its place, and instead of the bits
- * that tell the place, how many samples came since that are the same in all, mcofs included. So a
- * word is changed as one, by compare and swap, and no sample is counted for another stack.
+ * that tell the place, how many samples came since. So a word is changed as one, by compare and
+ * swap, and no sample is counted for another stack.
  */
 #define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
 #define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))

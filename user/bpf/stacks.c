@@ -40,12 +40,9 @@ void stacks_keep(struct stacks *stacks, const struct lb_rec_sample *sample)
 
 const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_rec_again *again)
 {
-	struct lb_rec_sample *last = stacks->last[LB_STACK_PLACE(again->sum)];
+	const struct lb_rec_sample *last = stacks->last[LB_STACK_PLACE(again->sum)];
 
-	if (!last || last->sum != again->sum)
-		return NULL;
-	last->mcofs = again->mcofs;
-	return last;
+	return last && last->sum == again->sum ? last : NULL;
 }
 
 const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,

@@ -39,7 +39,7 @@ struct vm_names {
 
 /* The row of a sample that was added in this round. */
 struct recent {
-	uint64_t key; /* its sum, and where in compiled code it stands */
+	uint64_t sum; /* the sample's */
 	size_t row;
 	uint32_t since; /* symbolizer.since then */
 };
@@ -529,7 +529,7 @@ uint64_t symbolizer_coarse(const struct symbolizer *s)
 
 /* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
 static int refine(struct symbolizer *s, struct process *p, const struct lb_build *build,
-		  struct lb_rec_sample *rec)
+		  struct lb_rec_sample *rec, uint32_t count)
 {
 	const struct sym_family *family = sym_family(build->family);
 	int r = 0;
@@ -543,7 +543,7 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 	if (!r)
 		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
 	if (r == -ENOENT) {
-		s->coarse++;
+		s->coarse += count;
 		r = 0;
 	}
 	return r;
@@ -598,12 +598,9 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 }
 
 /* What is known of a sample like this one, when it was added before: else another's entry. */
-static struct recent *recent_of(struct symbolizer *s, const struct lb_rec_sample *rec,
-				uint64_t *key)
+static struct recent *recent_of(struct symbolizer *s, const struct lb_rec_sample *rec)
 {
-	/* in compiled code the place counts, too */
-	*key = rec->traceno ? rec->sum ^ rec->mcofs * 0x9e3779b97f4a7c15ULL : rec->sum;
-	return &s->recent[LB_STACK_PLACE(*key)];
+	return &s->recent[LB_STACK_PLACE(rec->sum)];
 }
 
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
@@ -617,13 +614,13 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 		.build = build,
 		.family = sym_family(build->family),
 	};
-	uint64_t key, coarse = s->coarse;
+	struct recent *recent = recent_of(s, rec);
+	uint64_t coarse = s->coarse;
 	uint32_t since;
-	struct recent *recent = recent_of(s, rec, &key);
 	size_t row;
 	int r = 0;
 
-	if (recent->key == key && recent->since == s->since) {
+	if (recent->sum == rec->sum && recent->since == s->since) {
 		prof_count(s->prof, recent->row, count);
 		return 0;
 	}
@@ -637,7 +634,7 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
-		r = refine(s, c.p, build, &refined);
+		r = refine(s, c.p, build, &refined, count);
 		if (r)
 			return r;
 	}
@@ -648,6 +645,6 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 	/* not when a frame was named by what has turned out to be another since; and each that is
 	 * coarse gets counted */
 	if (since == s->since && coarse == s->coarse)
-		*recent = (struct recent){.key = key, .row = row, .since = since};
+		*recent = (struct recent){.sum = rec->sum, .row = row, .since = since};
 	return 0;
 }
