@@ -33,7 +33,9 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
  * A word that is another one once the collector of the VM in hand has freed anything. Each step of
  * a sweep takes what it has freed off gc.estimate, and frees only what the last turn of
  * gc.currentwhite left behind: when both are as they were, nothing was freed, or the white has
- * turned twice, and what was kept is the same to the byte (lj_gc.c). 0: it cannot be told.
+ * turned twice, and what was kept is the same to the byte (lj_gc.c). In a VM at the address of one
+ * that was closed all may be the same, but not what its strings are hashed with, which is drawn
+ * (lj_str.c). 0: it cannot be told.
  */
 static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -45,7 +47,7 @@ static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_wa
 	white = lb_byte(gc, LJ_GC_CURRENTWHITE);
 	if (white != (LJ_GC_WHITE0 | LJ_GC_FIXED) && white != (LJ_GC_WHITE1 | LJ_GC_FIXED))
 		return 0;
-	return lb_word(gc, LJ_GC_ESTIMATE) << 8 | white;
+	return w->seed ^ (lb_word(gc, LJ_GC_ESTIMATE) << 8 | white);
 }
 
 /* Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
@@ -61,7 +63,8 @@ static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_wa
 LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
 			  __u64 g)
 {
-	__u64 L, cframe;
+	const __u8 *bytes;
+	__u64 L, cframe, jit_base;
 	int r, i;
 
 	if (!w || !regs)
@@ -69,17 +72,21 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->g = 0;
 	w->trace = 0;
 	w->fault = 0; /* another VM that was tried before may be closed */
-	if (g & 7 || !g || g >> 47 || lj_read(mem, w, &L, sizeof(L), g + w->lj.cur_L))
+	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 16, g + w->lj.cur_L))
 		return -1;
+	L = lb_word(bytes, 0);
+	jit_base = lb_word(bytes, 8);
 	r = lj_read_thread(mem, w, L);
 	w->fault |= r < 0;
 	if (r || w->head.g != g)
 		return -1;
 	cframe = w->head.cframe;
 	lj_enter_L(w, L, cframe);
-	if (lj_read(mem, w, &w->vmstate, sizeof(w->vmstate), g + w->lj.vmstate) ||
-	    lj_read(mem, w, &w->jit_base, sizeof(w->jit_base), g + w->lj.jit_base))
+	w->jit_base = jit_base;
+	if (lj_at(mem, w, &bytes, 16, g + w->lj.vmstate - LJ_G_SEED_SIZE))
 		return -1;
+	w->seed = lb_word(bytes, 0);
+	w->vmstate = (__s32)lb_half(bytes, LJ_G_SEED_SIZE);
 	w->state = lj_state_letter(w->vmstate);
 	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
 		if (lb_read_much(mem, &w->cache, w->block, 8 * LJ_SWITCH, regs->sp)) {
@@ -204,6 +211,7 @@ LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 	    w->rec.stack.n > 2)
 		return -1;
 	w->rec.stack.n = 0;
+	w->rec.mcofs = 0;
 	w->rec.traceno = 0;
 	w->rec.trace_print = 0;
 	w->skip = 0;

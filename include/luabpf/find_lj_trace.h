@@ -9,16 +9,15 @@
 #include "find_lj_top.h"
 #include "walk_lj_snap.h"
 
-/* Makes trace traceno, whose head is in scratch afterwards, the one in hand. */
-static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+/* Makes trace traceno the one in hand. */
+static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
-	if (lj_trace_head(mem, w, traceno))
+	int i = lj_traced(mem, w, traceno);
+
+	if (i < 0)
 		return -1;
-	w->ir = lb_word(w->scratch, LJ_TRACE_IR);
-	w->nk = lb_half(w->scratch, LJ_TRACE_NK);
-	w->snaps = lb_word(w->scratch, LJ_TRACE_SNAP);
-	w->maps = lb_word(w->scratch, LJ_TRACE_SNAPMAP);
-	return w->snaps & 3 ? -1 : 0; /* no snapshots */
+	w->traced = w->traceds[i & (LJ_TRACEDS - 1)];
+	return w->traced.snaps & 3 ? -1 : 0; /* no snapshots */
 }
 
 #define LJ_NO_EXIT 0xffffffffu
@@ -28,24 +27,23 @@ static __always_inline int lj_read_trace(const struct lb_mem *mem, struct lj_wal
 #define LJ_GC_CALLED 0x850fc085u
 
 /*
- * Offset into the machine code of the trace in scratch from which it has called C; LJ_NO_EXIT when
+ * Offset into the machine code of the trace in hand from which it has called C; LJ_NO_EXIT when
  * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
  * trace spadjust. Where the collector runs another trace may have called it, and a word of an
  * earlier call of this one's be left.
  */
 static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 mcode = lb_word(w->scratch, LJ_TRACE_MCODE), word, offset;
-	__u32 size = lb_half(w->scratch, LJ_TRACE_SZMCODE);
-	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
+	__u64 word, offset;
 
-	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - spadjust - 8))
+	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - w->traced.spadjust - 8))
 		return LJ_NO_EXIT;
-	offset = word - mcode - 1;
-	if (offset >= size)
+	offset = word - w->traced.mcode - 1;
+	if (offset >= w->traced.szmcode)
 		return LJ_NO_EXIT;
-	if (w->vmstate == LJ_VMST_GC && (lj_read(mem, w, &word, sizeof(word), mcode + offset + 1) ||
-					 (__u32)word != LJ_GC_CALLED))
+	if (w->vmstate == LJ_VMST_GC &&
+	    (lj_read(mem, w, &word, sizeof(word), w->traced.mcode + offset + 1) ||
+	     (__u32)word != LJ_GC_CALLED))
 		return LJ_NO_EXIT;
 	return (__u32)offset;
 }
@@ -54,9 +52,9 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
 static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
 					     const struct lb_regs *regs)
 {
-	__u64 offset = regs->ip - lb_word(w->scratch, LJ_TRACE_MCODE);
+	__u64 offset = regs->ip - w->traced.mcode;
 
-	if (offset < lb_half(w->scratch, LJ_TRACE_SZMCODE))
+	if (offset < w->traced.szmcode)
 		return (__u32)offset;
 	return lj_mcode_called(mem, w);
 }
@@ -68,8 +66,7 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
 					    const struct lb_regs *regs)
 {
-	__u32 spadjust = lb_half(w->scratch, LJ_TRACE_SPADJUST - 2) >> 16;
-	__u64 top = w->cframe - 16 - spadjust;
+	__u64 top = w->cframe - 16 - w->traced.spadjust;
 	const __u8 *words;
 
 	if (regs->sp != top - 16 || lj_at(mem, w, &words, 16, top - 16))
@@ -77,7 +74,7 @@ static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_
 	return lb_byte(words, 8) | (__u32)lb_byte(words, 0) << 8;
 }
 
-/* Sets the walk on the frames of a snapshot of the trace in scratch, which began at w->base. */
+/* Sets the walk on the frames of a snapshot of the trace in hand, which began at w->base. */
 LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
 {
 	const __u8 *head;
@@ -87,10 +84,10 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	if (!w)
 		return -1;
 	w->map = 0;
-	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->snaps + (__u64)LJ_SNAP_SIZE * snapno))
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->traced.snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
 	nent = lb_byte(head, LJ_SNAP_NENT);
-	map = w->maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
+	map = w->traced.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
 	if (!lj_take_virtual(w, map))
 		return 0;
 	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2), map))
@@ -115,7 +112,7 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 
 static __always_inline struct lj_left *lj_left(struct lj_walk *w)
 {
-	return &w->left[(w->mcofs ^ w->trace_print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
+	return &w->left[(w->mcofs ^ w->traced.print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
 }
 
 static __always_inline void lj_keep_left(struct lj_walk *w)
@@ -124,12 +121,12 @@ static __always_inline void lj_keep_left(struct lj_walk *w)
 
 	left->map = w->map;
 	left->mcofs = w->mcofs;
-	left->print = w->trace_print;
+	left->print = w->traced.print;
 	left->trust = w->map ? w->trust : 0;
 }
 
 /* Sets the walk on a place in the machine code of the trace in hand. */
-LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
+LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
 	const struct lj_left *left;
 
@@ -138,13 +135,13 @@ LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
-	w->rec.trace_print = w->trace_print;
+	w->rec.trace_print = w->traced.print;
 	left = lj_left(w);
-	if (left->mcofs == mcofs && left->print == w->trace_print &&
+	if (left->mcofs == mcofs && left->print == w->traced.print &&
 	    lb_is_trusted(lj_common(w), left->trust) && !lj_take_virtual(w, left->map))
 		return 0;
 	w->lo = 0;
-	w->hi = nsnap;
+	w->hi = w->traced.nsnap;
 	w->phase = LJ_PHASE_MCODE;
 	return 0;
 }
@@ -152,22 +149,20 @@ LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs, __u32 nsnap)
 static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w,
 					const struct lb_regs *regs, __u32 traceno)
 {
-	__u32 offset, nsnap, snapno;
+	__u32 offset, snapno;
 
-	if (lj_read_trace(mem, w, traceno))
+	if (lj_take_trace(mem, w, traceno))
 		return -1;
-	nsnap = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)
 		return -1;
 	w->trace = traceno;
 	w->base = w->jit_base;
-	w->trace_print = lj_print_trace(w->scratch);
 	if (offset == LJ_NO_EXIT) {
 		snapno = lj_exit_number(mem, w, regs);
-		return lj_enter_snapshot(mem, w, snapno < nsnap ? snapno : 0);
+		return lj_enter_snapshot(mem, w, snapno < w->traced.nsnap ? snapno : 0);
 	}
-	lj_enter_mcode(w, offset, nsnap);
+	lj_enter_mcode(w, offset);
 	return 0;
 }
 
@@ -197,11 +192,10 @@ static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem,
 			return lj_end(w, LB_END_TORN);
 		return LB_MORE;
 	}
-	if (lj_read_trace(mem, w, w->trace))
+	if (lj_take_trace(mem, w, w->trace))
 		return lj_end(w, LB_END_BAD_TRACE);
 	w->base = w->jit_base;
-	w->trace_print = lj_print_trace(w->scratch);
-	lj_enter_mcode(w, w->trace_mcofs, lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16);
+	lj_enter_mcode(w, w->trace_mcofs);
 	return LB_MORE;
 }
 
@@ -218,7 +212,7 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 		if (no >= w->ntraces)
 			return lj_traces_searched(mem, w);
 		w->next_trace = no + 1;
-		if (lj_read_trace(mem, w, no))
+		if (lj_take_trace(mem, w, no))
 			continue;
 		offset = lj_mcode_called(mem, w);
 		if (offset == LJ_NO_EXIT)
@@ -248,7 +242,8 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		__u32 mid = (w->lo + w->hi) >> 1;
 		const __u8 *at;
 
-		if (lj_at(mem, w, &at, 2, w->snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+		if (lj_at(mem, w, &at, 2,
+			  w->traced.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
 			return lj_end(w, LB_END_FAULT);
 		if (w->mcofs < lb_short(at, 0))
 			w->hi = mid;
@@ -269,7 +264,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
  */
 static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u32 parent, exitno, nsnap;
+	__u32 parent, exitno;
 
 	if (!w->jit_base) {
 		__u64 pc = lj_saved_pc(mem, w, w->base);
@@ -281,12 +276,10 @@ static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk 
 	}
 	if (lj_read(mem, w, &parent, sizeof(parent), w->g + w->lj.g2trace + w->lj.j_parent) ||
 	    lj_read(mem, w, &exitno, sizeof(exitno), w->g + w->lj.g2trace + w->lj.j_exitno) ||
-	    lj_read_trace(mem, w, parent))
+	    lj_take_trace(mem, w, parent))
 		return lj_top_stored(mem, w);
-	nsnap = lb_half(w->scratch, LJ_TRACE_NSNAP - 2) >> 16;
-	if (exitno >= nsnap)
+	if (exitno >= w->traced.nsnap)
 		return lj_top_stored(mem, w);
-	w->trace_print = lj_print_trace(w->scratch);
 	return lj_enter_snapshot(mem, w, exitno);
 }
 

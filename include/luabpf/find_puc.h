@@ -43,20 +43,29 @@
 
 /*
  * A word that is another one once the collector of a VM has freed anything (lj_collector() tells
- * why); 0: it cannot be told.
+ * why); 0: it cannot be told. Before the collector has come through for the first time there is
+ * nothing to tell one VM by from the next at its address: `seed` is made of the time, in seconds.
  */
 LB_SUBPROG __u64 puc_collector(const struct lb_mem *mem, struct puc_walk *w, __u64 g)
 {
-	__u64 bytes;
-	__u32 white;
+	const __u8 *gc;
+	__u64 sum, white;
 
-	if (!w || !g || puc_guess(mem, w, &bytes, sizeof(bytes), g + w->puc.g_bytes) ||
-	    puc_guess(mem, w, &white, sizeof(white), g + (w->puc.g_currentwhite & ~3u)))
+	if (!w || !g)
 		return 0;
-	white = white >> 8 * (w->puc.g_currentwhite & 3) & 0xff & ~PUC_GC_FIXED;
+	gc = lb_maybe(mem, puc_common(w), &w->cache, g + PUC_G_GC, PUC_G_GC_READ);
+	if (!gc)
+		return 0;
+	white = puc_half(mem, gc, w->puc.g_currentwhite - PUC_G_GC) & 0xff & ~PUC_GC_FIXED;
 	if (!white || white & (white - 1)) /* one of two bits */
 		return 0;
-	return bytes << 8 | white;
+	sum = puc_word(mem, gc, w->puc.g_estimate - PUC_G_GC);
+	if (!sum)
+		return 0;
+	sum = lb_print_word(sum, 0, puc_word(mem, gc, w->puc.g_bytes - PUC_G_GC));
+	if (w->puc.g_seed)
+		white |= (__u64)puc_half(mem, gc, w->puc.g_seed - PUC_G_GC) << 8;
+	return lb_print_word(sum, 1, white);
 }
 
 /* The search is over: goes on with the best. */

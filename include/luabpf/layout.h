@@ -19,10 +19,10 @@ struct lj_layout {
 	__u16 g2trace; /* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
 	__u16 sizeof_L; /* sizeof(lua_State): g = main lua_State + sizeof_L */
 	/* global_State (lj_obj.h) */
-	__u16 vmstate;
+	__u16 vmstate; /* directly behind str.seed */
 	__u16 mainthref;
 	__u16 cur_L;
-	__u16 jit_base;
+	__u16 jit_base; /* directly behind cur_L */
 	__u16 registrytv;
 	/* jit_State, counted from &J.trace */
 	__u16 j_parent; /* traceno of the last exit */
@@ -48,6 +48,7 @@ enum {
 
 /* GCState, in global_State behind the allocator; and marks in currentwhite */
 enum {
+	LJ_G_SEED_SIZE = 8,
 	LJ_G_GC = 16,
 	LJ_GC_CURRENTWHITE = 16, /* one of the two whites, and LJ_GC_FIXED */
 	LJ_GC_ESTIMATE = 80,

@@ -96,6 +96,25 @@ struct lj_virtual {
 	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
 };
 
+/*
+ * What the head of a trace says. The number of one that was flushed may be given to another at any
+ * time, its address not before the collector has freed it: it may stay true while the number leads
+ * to the same address, and as above.
+ */
+#define LJ_TRACED_BITS 6
+#define LJ_TRACEDS (1 << LJ_TRACED_BITS)
+struct lj_traced {
+	__u64 trace; /* address of the GCtrace */
+	__u64 ir;
+	__u64 snaps, maps; /* snapshots and snapmap */
+	__u64 mcode;
+	__u32 szmcode;
+	__u32 nk; /* IR reference of the first constant */
+	__u32 print;
+	__u32 trust;
+	__u32 nsnap, spadjust;
+};
+
 /* Which snapshot is left of a place in a trace's machine code: as above. */
 struct lj_left {
 	__u64 map; /* address of the snapshot's entries */
@@ -117,6 +136,7 @@ struct lj_walk {
 	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
 	__u64 jit_base;
+	__u64 seed;	 /* of g's strings */
 	__u64 link;	 /* of the frame at base, when link_known */
 	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
 			    below   lies; or 0 */
@@ -137,23 +157,21 @@ struct lj_walk {
 	__u32 trace_mcofs;
 
 	/* PHASE_MCODE: binary search over snapshots */
-	__u64 snap_pc;	   /* the snapshot's pc */
-	__u64 snaps, maps; /* the trace's snapshots and snapmap */
+	__u64 snap_pc; /* the snapshot's pc */
 	__u32 lo, hi;
 	__u32 mcofs;
 	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
 
 	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
-	__u64 ir;
-	__s32 entry;	    /* index into snapmap, counts down */
-	__s32 slot;	    /* of the function of the virtual frame in hand */
-	__s32 distance;	    /* slots to the next one, once its link was seen */
-	__u32 want;	    /* enum lj_want */
-	__u32 nk, constant; /* IR references of the trace's first constant, and of that in hand */
-	__u64 consts;	    /* IR of the trace whose constants are looked through */
-	__u32 parents;	    /* ... how many traces above this one */
-	__u32 trace_print;  /* of the trace in hand */
-	__u64 map;	    /* of the snapshot in hand, which is to be kept; 0: it is not */
+	__s32 entry;		 /* index into snapmap, counts down */
+	__s32 slot;		 /* of the function of the virtual frame in hand */
+	__s32 distance;		 /* slots to the next one, once its link was seen */
+	__u32 want;		 /* enum lj_want */
+	__u32 constant;		 /* IR reference of that in hand */
+	__u64 consts;		 /* IR of the trace whose constants are looked through */
+	__u32 parents;		 /* ... how many traces above this one */
+	struct lj_traced traced; /* the trace in hand */
+	__u64 map;		 /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
@@ -162,6 +180,7 @@ struct lj_walk {
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
+	struct lj_traced traceds[LJ_TRACEDS];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
 	struct lb_cache cache;
@@ -582,8 +601,8 @@ enum {
 };
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 base, pc, delta = 0;
-	__u32 n, flags, i;
+	__u64 base, pc, other, delta = 0;
+	__u32 n, flags, exact, i;
 
 	if (!w)
 		return 0;
@@ -591,8 +610,10 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	flags = w->flags;
 	base = w->base;
 	pc = w->pc;
-	if (w->skip | w->link_known | w->exact | w->joint || (w->boundary && !w->linked) ||
-	    base > w->maxstack + 8 * 64 || base & 7 || pc & 3)
+	exact = w->exact;
+	other = w->base_func;
+	if (w->skip | w->link_known || (w->boundary && !w->linked) || base > w->maxstack + 8 * 64 ||
+	    base & 7 || pc & 3)
 		return 0;
 	lb_open_hands(&w->cache);
 	LB_ROLLED
@@ -611,7 +632,8 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 			break;
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
-		/* of a closure that took another's address pc is not inside */
+		/* of a closure that took another's address pc is not inside: where two codes
+		 * overlap, user space allows no trust */
 		if (seen->func != func || (seen->sample != w->cache.sample &&
 					   !lb_is_trusted(lj_common(w), seen->trust))) {
 			lb_open_hands(&w->cache);
@@ -619,7 +641,8 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 				break;
 		}
 		offset = pc - seen->bc;
-		if (seen->kind != LB_FRAME_LUA || offset > 4ULL * seen->sizebc)
+		if (seen->kind != LB_FRAME_LUA || offset + 4 * exact > 4ULL * seen->sizebc ||
+		    (other && other != func))
 			break;
 		if (seen->link != link && !(link & 1)) {
 			__u32 ins;
@@ -636,9 +659,11 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
 		f->print = seen->print;
-		f->pc = (__u32)(offset >> 2) - (offset != 0);
+		f->pc = (__u32)(offset >> 2) - (offset != 0 && !exact);
 		n++;
 		flags = 0;
+		exact = 0;
+		other = 0;
 		if (link & 1) {
 			delta = link & ~7ULL;
 			break;
@@ -652,6 +677,9 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	w->base = base;
 	w->pc = pc;
 	w->flags = 0;
+	w->exact = 0;
+	w->joint = 0;
+	w->base_func = 0;
 	w->linked = !delta;
 	w->entered = delta;
 	return i == LJ_RUN;

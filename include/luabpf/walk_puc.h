@@ -408,7 +408,7 @@ static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
 /*
  * Is what was proved of the closure at func good for a frame below the topmost? There savedpc is
  * the function's own: inside of its code it tells that this is no other closure at the same
- * address.
+ * address. Where two codes overlap, user space allows no trust.
  */
 static __always_inline int puc_is_standing(struct puc_walk *w, __u64 func)
 {

@@ -153,6 +153,17 @@ Test(recognise, rows_differ)
 		}
 }
 
+/* They are read at once. */
+Test(recognise, jit_base_follows_cur_L)
+{
+	const struct lj_layout *lj;
+	const char *name;
+	size_t i;
+
+	for (i = 0; (lj = lj_layout_row(i, &name)); i++)
+		cr_expect_eq(lj->jit_base, lj->cur_L + 8, "%s", name);
+}
+
 static const char installed[] = "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2";
 
 /* The library that this machine has, whichever it is. */

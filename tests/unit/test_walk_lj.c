@@ -261,6 +261,52 @@ static const struct lj_scene_row *scene_called(const char *name)
 	return row;
 }
 
+/* The word by which samples tell that nothing was freed, with a byte of the target's changed. */
+static uint64_t collector_with(struct lj_scene *s, uint64_t addr, uint8_t change)
+{
+	uint8_t *byte = lji_at(&s->img, addr, 1);
+	static struct lj_walk walk;
+	uint64_t word;
+
+	*byte ^= change;
+	walk_host(&s->img.mem.mem, &s->in, &walk);
+	cr_assert_eq(walk.end, LB_END_RESOLVED);
+	word = walk_host_collector(&s->img.mem.mem, &walk);
+	*byte ^= change;
+	return word;
+}
+
+/* It tells what the collector has freed, and another VM at the same address. */
+Test(walk_lj, collector)
+{
+	const struct lj_layout *lj;
+	uint64_t gc, seed, white, words[6];
+	struct lj_scene s;
+	const char *name;
+	size_t i, k;
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	gc = s.img.g + LJ_G_GC;
+	white = gc + LJ_GC_CURRENTWHITE;
+	seed = s.img.g + lj->vmstate - LJ_G_SEED_SIZE;
+	lji_put64(&s.img, gc + LJ_GC_ESTIMATE, 20000);
+	lji_put8(&s.img, white, LJ_GC_WHITE0 | LJ_GC_FIXED);
+	words[0] = collector_with(&s, white, 0);
+	words[1] = collector_with(&s, white, LJ_GC_WHITE0 | LJ_GC_WHITE1);
+	words[2] = collector_with(&s, gc + LJ_GC_ESTIMATE, 1);
+	words[3] = collector_with(&s, gc + LJ_GC_ESTIMATE + 6, 0x80);
+	words[4] = collector_with(&s, seed, 1);
+	words[5] = collector_with(&s, seed + 7, 0x40);
+	for (i = 0; i < 6; i++)
+		for (k = 0; k <= i; k++)
+			cr_expect(i == k ? words[i] != 0 : words[i] != words[k], "%zu, %zu", i, k);
+	cr_expect_eq(collector_with(&s, white, LJ_GC_WHITE0), 0, "no white");
+	cr_expect_eq(collector_with(&s, white, LJ_GC_WHITE1), 0, "both");
+	cr_expect_eq(collector_with(&s, white, LJ_GC_FIXED), 0, "not what LuaJIT has there");
+	lj_scene_free(&s);
+}
+
 /* Virtual frames of a snapshot that are kept under the number 7. */
 static struct lj_virtual *kept(struct lj_walk *walk)
 {
@@ -272,13 +318,26 @@ static struct lj_virtual *kept(struct lj_walk *walk)
 	return NULL;
 }
 
+/* Gives a trace's number to another one, the like of it. */
+static void number_of_another(struct lj_scene *s, uint32_t no)
+{
+	uint64_t at = s->img.traces + 8ULL * no, trace = lji_get64(&s->img, at);
+	uint64_t other = lji_alloc(&s->img, LJ_TRACE_READ);
+	int i;
+
+	for (i = 0; i < LJ_TRACE_READ; i += 8)
+		lji_put64(&s->img, other + i, lji_get64(&s->img, trace + i));
+	lji_put64(&s->img, other + LJ_TRACE_STARTINS,
+		  lji_get64(&s->img, other + LJ_TRACE_STARTINS) + 1);
+	lji_put64(&s->img, at, other);
+}
+
 /* Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
  */
 Test(walk_lj, virtual_frames_are_kept)
 {
 	static struct lj_walk walk;
 	const struct lj_layout *lj;
-	uint64_t trace;
 	struct lj_scene s;
 	const char *name;
 	char why[2048];
@@ -300,12 +359,53 @@ Test(walk_lj, virtual_frames_are_kept)
 	s.in.sample++;
 	walk_host_next(&s.img.mem.mem, &s.in, &walk);
 	cr_expect_not(lj_scene_check(&s, &walk, why, sizeof(why)), "it was not used");
-	trace = lji_get64(&s.img, s.img.traces + 8ULL * walk.trace);
-	lji_put64(&s.img, trace + LJ_TRACE_STARTINS,
-		  lji_get64(&s.img, trace + LJ_TRACE_STARTINS) + 1);
+	number_of_another(&s, walk.trace);
 	s.in.sample++;
 	walk_host_next(&s.img.mem.mem, &s.in, &walk);
 	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "of another trace: %s", why);
+	lj_scene_free(&s);
+}
+
+/* What a trace's head says is kept, for as long as the trace's number leads to it. */
+Test(walk_lj, heads_of_traces_are_kept)
+{
+	static struct lj_walk walk;
+	const struct lj_layout *lj;
+	struct lj_scene s;
+	const char *name;
+	char why[2048];
+	uint32_t print;
+	uint64_t trace;
+
+	lj = lj_layout_row(0, &name);
+	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	s.in.trust = 7;
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	print = walk.rec.trace_print;
+	trace = lji_get64(&s.img, s.img.traces + 8ULL * walk.trace);
+	lji_put8(&s.img, trace + LJ_TRACE_GCT, 0); /* what is not read does not matter */
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
+	cr_expect_eq(walk.rec.trace_print, print);
+	s.in.trust++;
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect_eq(walk.end, LB_END_BAD_TRACE, "it is read again");
+
+	lji_put8(&s.img, trace + LJ_TRACE_GCT, LJ_GCT_TRACE);
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect_eq(walk.rec.trace_print, print);
+	number_of_another(&s, walk.trace);
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "of another: %s", why);
+	cr_expect_neq(walk.rec.trace_print, print);
+	lji_put64(&s.img, s.img.traces + 8ULL * walk.trace, 0);
+	s.in.sample++;
+	walk_host_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect_eq(walk.end, LB_END_BAD_TRACE, "it was flushed");
 	lj_scene_free(&s);
 }
 

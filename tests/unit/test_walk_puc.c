@@ -178,6 +178,60 @@ Test(walk_puc, trusted)
 	}
 }
 
+/* The word by which samples tell that nothing was freed, with a field of the target's changed. */
+static uint64_t collector_with(struct puc_scene *s, uint16_t field, uint32_t size, uint64_t value)
+{
+	uint64_t addr = s->img.g + field, was = 0;
+	static struct puc_walk walk;
+	uint64_t word;
+
+	memcpy(&was, pui_at(&s->img, addr, size), size);
+	pui_put(&s->img, addr, size, value);
+	walk_host_puc(&s->img.mem.mem, &s->in, &walk);
+	cr_assert_eq(walk.end, LB_END_RESOLVED);
+	word = walk_host_puc_collector(&s->img.mem.mem, &walk);
+	pui_put(&s->img, addr, size, was);
+	return word;
+}
+
+/* It tells what the collector has freed and, where there is a seed, another VM at the address. */
+Test(walk_puc, collector)
+{
+	const struct puc_layout *puc;
+	const char *layout;
+	int i;
+
+	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
+		uint32_t fixed = puc->version == 51 ? PUC_GC_FIXED : 0;
+		uint32_t w0 = puc->version == 51 ? 1 : 8, w1 = 2 * w0; /* WHITE0BIT: lgc.h */
+		uint64_t words[5];
+		struct puc_scene s;
+		int n = 0, k, m;
+
+		puc_scene_init(&s, &puc_scenes_frames[1], puc);
+		pui_put(&s.img, s.img.g + puc->g_estimate, 8, 20000);
+		pui_put(&s.img, s.img.g + puc->g_bytes, 8, 40000);
+		pui_put(&s.img, s.img.g + puc->g_currentwhite, 1, fixed | w0);
+		if (puc->g_seed)
+			pui_put(&s.img, s.img.g + puc->g_seed, 4, 0x12345678);
+		words[n++] = collector_with(&s, puc->g_bytes, 8, 40000);
+		words[n++] = collector_with(&s, puc->g_bytes, 8, 40001);
+		words[n++] = collector_with(&s, puc->g_currentwhite, 1, fixed | w1);
+		if (puc->g_estimate != puc->g_bytes)
+			words[n++] = collector_with(&s, puc->g_estimate, 8, 20001);
+		if (puc->g_seed)
+			words[n++] = collector_with(&s, puc->g_seed, 4, 0x92345678);
+		for (k = 0; k < n; k++)
+			for (m = 0; m <= k; m++)
+				cr_expect(m == k ? words[m] != 0 : words[m] != words[k],
+					  "%s: %d, %d", layout, m, k);
+		cr_expect_eq(collector_with(&s, puc->g_currentwhite, 1, fixed), 0, "%s", layout);
+		cr_expect_eq(collector_with(&s, puc->g_currentwhite, 1, w0 | w1), 0, "%s", layout);
+		cr_expect_eq(collector_with(&s, puc->g_estimate, 8, 0), 0, "%s: none yet", layout);
+		puc_scene_free(&s);
+	}
+}
+
 /* calls(): three Lua functions. */
 static void trust_begin(struct puc_scene *s, const struct puc_layout *puc, struct puc_walk *walk)
 {
