@@ -10,7 +10,7 @@
 #include "emit_puc.bpf.h"
 #include "maps.bpf.h"
 
-static __always_inline void count_ends(__u32 end, __u32 count)
+static __always_inline void count_ends(__u32 end, __s64 count)
 {
 	__u64 *n = bpf_map_lookup_elem(&ends, &end);
 
@@ -178,8 +178,7 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 /* Counts a sample as the stack of a word in sent[]. Returns 0, or -1 when it has to be sent. */
 static __always_inline int count_again(struct lb_walk *w, __u64 *word, __u64 was)
 {
-	if (LB_STACK_COUNT(was + 1) == 0 ||
-	    __sync_val_compare_and_swap(word, was, was + 1) != was)
+	if (LB_STACK_COUNT(was + 1) == 0 || __sync_val_compare_and_swap(word, was, was + 1) != was)
 		return -1;
 	w->sent++;
 	return 0;
@@ -192,8 +191,10 @@ static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
 	__u64 was = __sync_lock_test_and_set(word, 0);
 	__u32 count = LB_STACK_COUNT(was);
 
-	if (count && emit_again(w, LB_STACK_TAG(was) | LB_STACK_PLACE(w->rec.sum), count))
+	if (count && emit_again(w, LB_STACK_TAG(was) | LB_STACK_PLACE(w->rec.sum), count)) {
 		count_ends(LB_END_RING_FULL, count);
+		count_ends(LB_END_RESOLVED, -(__s64)count);
+	}
 }
 
 /*

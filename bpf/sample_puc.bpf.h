@@ -66,8 +66,10 @@ static __noinline void puc_expect(struct puc_walk *w, struct lb_thread *thread, 
 
 /* Not inlined: as thread_trust(). */
 static __noinline void puc_remember(struct lb_thread *thread, const struct puc_walk *w,
-				    __u32 module)
+				    __u32 module, enum lb_end end)
 {
+	if (end != LB_END_RESOLVED) /* the sample may be LuaJIT's in the end */
+		thread_mistrust(thread);
 	thread->puc_L = w->L;
 	thread->puc_g = w->g;
 	thread->puc_module = module;
@@ -124,7 +126,7 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		end = puc_walk_module(s, at);
 	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))
 		end = LB_END_FAULT;
-	puc_remember(s->thread, s->w, at);
+	puc_remember(s->thread, s->w, at, end);
 	return end;
 }
 

@@ -72,13 +72,23 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
 }
 
 /*
+ * What this sample and those before it have kept does not count: it was lost, or was none, and may
+ * have read what was not the target's any more; or nothing tells what comes next.
+ */
+static __always_inline void thread_mistrust(struct lb_thread *thread)
+{
+	thread->collector = 0;
+}
+
+/*
  * Of prototypes nothing less than reading them proves that they are what they were: the collector
  * may have given their addresses to others. It frees none without a trace, though: `collector` is
- * made of what it writes then, and 0 where that is not known. So what one sample has proved may
- * count in the next of the same thread, while that says nothing was freed. What it says may be the
- * same after several collections, when each finds just as much to keep. So user space allows it
- * only where no address was ever seen to have another prototype than before, and nothing new has
- * come for a while; and of so many samples one is drawn in which nothing counts.
+ * made of what it writes then, and of what tells this VM from the next at its address where there
+ * is such a thing; 0 where it is not known. So what one sample has proved may count in the next of
+ * the same thread, while that says nothing was freed. What it says may be the same after several
+ * collections, when each finds just as much to keep. So user space allows it only where no address
+ * was ever seen to have another prototype, or other code, than before, and nothing new has come for
+ * a while; and of so many samples one is drawn in which nothing counts.
  *
  * Not inlined: its stack is not to add to that of the walks.
  */
@@ -90,8 +100,10 @@ static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread,
 
 	w->trust = 0;
 	w->trusted = 0;
-	if (!trusted || !collector)
+	if (!trusted || !collector) {
+		thread_mistrust(thread);
 		return;
+	}
 	if (thread->collector != collector || thread->trust_vm != vm || thread->trust_cpu != cpu) {
 		w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
 		thread->trust = w->trusts;
@@ -106,15 +118,6 @@ static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread,
 	} else {
 		thread->trust_left = bpf_get_prandom_u32() % (2 * TRUST_MEAN);
 	}
-}
-
-/*
- * What a sample has kept that was lost, or was none, does not count: it may have read what was not
- * the target's any more.
- */
-static __always_inline void thread_mistrust(struct lb_thread *thread)
-{
-	thread->collector = 0;
 }
 
 /* Begins a walk of this thread; its cache is the caller's matter. */
