@@ -409,6 +409,8 @@ static void drain(struct session *s, uint64_t most_ns)
 
 	symbolizer_round(s->symbolizer);
 	r = ring_drain(s->ring, most_ns);
+	if (r > 0)
+		symbolizer_behind(s->symbolizer);
 	if (r < 0 && !s->error)
 		s->error = r;
 }
@@ -465,10 +467,7 @@ static void eat_timer(int fd)
 		return;
 }
 
-/*
- * BPF may trust what is settled, while no address was seen to be used again. A program that does
- * that does it all the time, and not with the same functions twice.
- */
+/* BPF may trust what is settled, while no address was seen to be used again. */
 static void choose_trust(struct session *s)
 {
 	bool on = s->settled >= CALM_ROUNDS && !symbolizer_reused(s->symbolizer);

@@ -143,6 +143,25 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
     assert r.stats["lost"] <= 100, r  # from exec to recognition
 
 
+def test_exec_of_what_is_settled(tmp_path):
+    """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
+    second = script(tmp_path, "local t = os.clock() while os.clock() - t < 0.5 do end", "second.lua")
+    first = script(tmp_path, f"""
+local ffi = require("ffi")
+ffi.cdef "int execvp(const char *, const char *const *);"
+io.read()
+local function first_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
+local t = os.clock()
+while os.clock() - t < 4 do first_work() end
+ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
+    with vms.Target(["luajit", "-joff", first]) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        t.go()
+        r = tool.done(20)
+        assert t.p.wait() == 0
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+
+
 @pytest.mark.parametrize("before", [0, 0.2])
 def test_exec_of_another_family(tmp_path, before):
     """A LuaJIT process becomes a PUC Lua one, whose BPF program was not loaded: lost for that reason, and told."""

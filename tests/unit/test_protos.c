@@ -4,6 +4,7 @@
  * target is this process: an arena at its own addresses.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -102,7 +103,7 @@ Test(protos, changed_is_what_was_shown)
 	cr_assert_not_null(protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), 1));
 	rec.proto = s.parent;
 	rec.print = print;
-	cr_assert_eq(protos_ship(p, &rec, &s.build), 0);
+	cr_assert_eq(protos_ship(p, &rec, &s.build, 1), 0);
 	entry = protos_get(p, &s.build, s.parent, print, 1);
 	cr_assert_not_null(entry);
 	cr_assert_str_eq(protos_definition(entry, s.child[0]), "one");
@@ -120,24 +121,40 @@ Test(protos, changed_is_what_was_shown)
 	arena_free(&s.a);
 }
 
-/* An address that has another prototype than before: until then BPF may trust it, and so it is in
- * doubt. */
+/* Memory that may be unmapped. */
+struct mapping {
+	struct lb_mem mem;
+	const struct lb_mem *under;
+	bool gone;
+};
+
+static int read_mapping(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	const struct mapping *m = (const struct mapping *)mem;
+
+	return m->gone ? -EFAULT : mem_read(m->under, dst, size, addr);
+}
+
+/* An address that has another prototype than before, or what may be any's: until then BPF may trust
+ * it, and so it is in doubt. */
 Test(protos, trust_is_for_addresses_that_are_not_used_again)
 {
-	enum { KEPT, ANOTHER, GONE, SAME_PRINT, CASES };
+	enum { KEPT, ANOTHER, GONE, SAME_PRINT, UNMAPPED, CASES };
 	int i;
 
 	for (i = 0; i < 2 * CASES; i++) {
 		struct protos *p __cleanup(protos_free) = NULL;
 		const struct protos_entry *entry;
 		bool trusted = i >= CASES;
+		struct mapping map = {.mem.read = read_mapping};
 		unsigned changes = 0;
 		struct scene s;
 		uint32_t print;
 
 		scene_init(&s);
 		print = print_of(&s, s.parent);
-		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+		map.under = arena_mem(s.a);
+		cr_assert_eq(protos_new(&map.mem, on_change, &changes, &p), 0);
 		cr_assert_not_null(protos_get(p, &s.build, s.parent, print, 1));
 		if (trusted)
 			protos_trust(p, 1);
@@ -152,14 +169,20 @@ Test(protos, trust_is_for_addresses_that_are_not_used_again)
 		case SAME_PRINT:
 			arena_put(s.a, s.one, "uno", 3);
 			break;
+		case UNMAPPED:
+			map.gone = true;
+			break;
 		}
 		arena_mem(s.a);
 		entry = protos_get(p, &s.build, s.parent, print, 2);
 		cr_assert_not_null(entry);
 		cr_expect_eq(entry->doubtful,
-			     i % CASES == SAME_PRINT || (trusted && i % CASES == ANOTHER),
+			     i % CASES == SAME_PRINT ||
+				     (trusted && (i % CASES == ANOTHER || i % CASES == GONE)),
 			     "case %d", i);
-		cr_expect_eq(protos_reused(p), i % CASES == ANOTHER || i % CASES == SAME_PRINT,
+		cr_expect_eq(protos_reused(p),
+			     i % CASES == ANOTHER || i % CASES == SAME_PRINT ||
+				     (trusted && i % CASES == GONE),
 			     "case %d", i);
 		/* long after BPF has stopped to trust */
 		entry = protos_get(p, &s.build, s.parent, print, 9);
@@ -191,6 +214,89 @@ Test(protos, reused_by_fingerprint)
 	cr_expect(protos_reused(p));
 	protos_clear(p);
 	cr_expect(protos_reused(p), "what is forgotten has been so");
+	arena_free(&s.a);
+}
+
+/* One whose code lies where another's was, at an address of its own: pc may be in both. */
+Test(protos, reused_by_code)
+{
+	const int64_t moved[] = {-4, 0, 4, 4 * (int64_t)LENGTH(main_code), -8};
+	size_t i;
+
+	for (i = 0; i < LENGTH(moved); i++) {
+		struct protos *p __cleanup(protos_free) = NULL;
+		unsigned changes = 0;
+		struct scene s;
+		uint64_t code;
+
+		scene_init(&s);
+		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+		protos_get(p, &s.build, s.parent, print_of(&s, s.parent), 1);
+		code = arena_get64(s.a, s.parent + s.a->puc->p_code);
+		arena_put64(s.a, s.between + s.a->puc->p_code, code + (uint64_t)moved[i]);
+		arena_mem(s.a);
+		protos_get(p, &s.build, s.between, print_of(&s, s.between), 1);
+		cr_expect_eq(protos_reused(p), i < 3, "%zu", i); /* it has two instructions */
+		arena_free(&s.a);
+	}
+}
+
+/*
+ * What BPF ships while it may trust what was there before: samples of both are in doubt, and
+ * whoever has seen the first is told.
+ */
+Test(protos, reused_while_trusted)
+{
+	int trusted;
+
+	for (trusted = 0; trusted < 2; trusted++) {
+		struct protos *p __cleanup(protos_free) = NULL;
+		struct lb_rec_proto rec = {0};
+		unsigned changes = 0;
+		uint32_t was, is;
+		struct scene s;
+
+		scene_init(&s);
+		was = print_of(&s, s.parent);
+		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+		protos_get(p, &s.build, s.parent, was, 1);
+		if (trusted)
+			protos_trust(p, 1);
+		protos_get(p, &s.build, s.parent, was, 2);
+		arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+		arena_mem(s.a);
+		is = print_of(&s, s.parent);
+		rec.proto = s.parent;
+		rec.print = is;
+		cr_assert_eq(protos_ship(p, &rec, &s.build, 2), 0);
+		cr_expect(protos_reused(p));
+		cr_expect_eq(changes, trusted);
+		cr_expect_eq(protos_get(p, &s.build, s.parent, was, 2)->doubtful, trusted);
+		cr_expect_eq(protos_get(p, &s.build, s.parent, is, 2)->doubtful, trusted);
+		cr_expect_not(protos_get(p, &s.build, s.parent, is, 9)->doubtful);
+		arena_free(&s.a);
+	}
+}
+
+/* As long as not all is read that was sent while BPF trusted, it counts as trusted. */
+Test(protos, trust_lasts_until_all_is_read)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	unsigned changes = 0;
+	struct scene s;
+	uint32_t print, round;
+
+	scene_init(&s);
+	print = print_of(&s, s.parent);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	protos_get(p, &s.build, s.parent, print, 1);
+	protos_behind(p, 1); /* it was not trusted */
+	protos_trust(p, 1);
+	for (round = 2; round < 9; round++)
+		protos_behind(p, round);
+	arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+	arena_mem(s.a);
+	cr_expect(protos_get(p, &s.build, s.parent, print, 9)->doubtful);
 	arena_free(&s.a);
 }
 

@@ -86,12 +86,31 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 	return -EBADMSG;
 }
 
+/* After what was in the ring before: a stack is sent before it is counted. */
+static void take_counts(struct ring *ring)
+{
+	const struct ring_callbacks *cb = &ring->callbacks;
+	uint32_t place, count;
+
+	for (place = 0; place < LB_STACKS; place++) {
+		const struct lb_rec_sample *sample =
+			stacks_take(ring->stacks, ring->sent, place, &count);
+
+		if (sample)
+			cb->sample(cb->arg, sample, count);
+	}
+}
+
 static int on_record(void *ctx, void *data, size_t size)
 {
+	const struct lb_rec_head *head = data;
 	struct ring *ring = ctx;
 	uint64_t lost = 0;
-	int r = ring_record(&ring->callbacks, ring->stacks, data, size, &lost);
+	int r;
 
+	if (size >= sizeof(*head) && head->type == LB_REC_TASK)
+		take_counts(ring); /* of what this ends */
+	r = ring_record(&ring->callbacks, ring->stacks, data, size, &lost);
 	ring->bad += r == -EBADMSG;
 	ring->replaced += r == -ENOENT ? lost : 0;
 	return clock_ns(CLOCK_MONOTONIC) - ring->began_ns < ring->most_ns ? 0 : -EAGAIN;
@@ -127,21 +146,6 @@ int ring_epoll_fd(const struct ring *ring)
 	return ring_buffer__epoll_fd(ring->rb);
 }
 
-/* After what is in the ring: a stack is sent before it is counted. */
-static void take_counts(struct ring *ring)
-{
-	const struct ring_callbacks *cb = &ring->callbacks;
-	uint32_t place, count;
-
-	for (place = 0; place < LB_STACKS; place++) {
-		const struct lb_rec_sample *sample =
-			stacks_take(ring->stacks, ring->sent, place, &count);
-
-		if (sample)
-			cb->sample(cb->arg, sample, count);
-	}
-}
-
 int ring_drain(struct ring *ring, uint64_t most_ns)
 {
 	int r;
@@ -149,9 +153,10 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 	ring->began_ns = clock_ns(CLOCK_MONOTONIC);
 	ring->most_ns = most_ns;
 	r = ring_buffer__consume(ring->rb); /* the record that ends it was read, too */
-	if (r != -EAGAIN)		    /* the rest comes next time */
-		take_counts(ring);
-	return r < 0 && r != -EAGAIN ? r : 0;
+	if (r == -EAGAIN)
+		return 1;
+	take_counts(ring);
+	return r < 0 ? r : 0;
 }
 
 uint64_t ring_bad(const struct ring *ring)

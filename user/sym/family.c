@@ -44,6 +44,12 @@ static bool lj_complete(const struct proto *p)
 	return lj_proto_complete((const struct lj_proto *)p);
 }
 
+static void lj_code(const struct proto *p, uint64_t *lo, uint64_t *hi)
+{
+	*lo = lj_proto_addr((const struct lj_proto *)p) + LJ_PROTO_SIZE;
+	*hi = *lo + 4ULL * lj_proto_sizebc((const struct lj_proto *)p);
+}
+
 static const char *lj_chunkname(const struct proto *p, size_t *len)
 {
 	return lj_proto_chunkname((const struct lj_proto *)p, len);
@@ -114,6 +120,7 @@ static const struct sym_family lj_family = {
 	.hash = lj_hash,
 	.same = lj_same,
 	.complete = lj_complete,
+	.code = lj_code,
 	.chunkname = lj_chunkname,
 	.firstline = lj_firstline,
 	.line = lj_line,
@@ -156,6 +163,12 @@ static uint64_t puc_hash(const struct proto *p)
 static bool puc_complete(const struct proto *p)
 {
 	return puc_proto_complete((const struct puc_proto *)p);
+}
+
+static void puc_code(const struct proto *p, uint64_t *lo, uint64_t *hi)
+{
+	*lo = puc_proto_code((const struct puc_proto *)p);
+	*hi = *lo + 4ULL * puc_proto_sizecode((const struct puc_proto *)p);
 }
 
 static const char *puc_chunkname(const struct proto *p, size_t *len)
@@ -213,6 +226,7 @@ static const struct sym_family puc_family = {
 	.fingerprint = puc_fingerprint,
 	.hash = puc_hash,
 	.complete = puc_complete,
+	.code = puc_code,
 	.chunkname = puc_chunkname,
 	.firstline = puc_firstline,
 	.line = puc_line,

@@ -39,7 +39,12 @@ struct known {
 	bool defined;	    /* definitions are there */
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
-	UT_hash_handle place; /* of the first at an address */
+};
+
+/* Addresses [lo, hi) by which BPF tells a prototype. */
+struct place {
+	uint64_t lo, hi;
+	struct known *known;
 };
 
 struct protos {
@@ -51,7 +56,8 @@ struct protos {
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
-	struct known *places; /* by address alone */
+	struct place *places; /* by address: none is another's, too, as long as nothing is reused */
+	size_t nplaces, cap;
 	bool reused;
 	uint32_t trusted; /* round */
 };
@@ -85,12 +91,23 @@ static void drop_definitions(struct known *k)
 	k->defined = false;
 }
 
+static void forget_places(struct protos *p)
+{
+	/* of those that come next it cannot be told any more whether they are in the place of one
+	 */
+	p->reused |= p->nplaces > 0;
+	free(p->places);
+	p->places = NULL;
+	p->nplaces = 0;
+	p->cap = 0;
+}
+
 void protos_clear(struct protos *p)
 {
 	struct known *k, *tmp;
 
 	p->recent = NULL;
-	HASH_CLEAR(place, p->places);
+	forget_places(p);
 	HASH_ITER (hh, p->known, k, tmp) {
 		HASH_DEL(p->known, k);
 		drop_definitions(k);
@@ -123,19 +140,82 @@ static struct known *find_known(struct protos *p, uint64_t addr, uint32_t print)
 	return k;
 }
 
-static void note_place(struct protos *p, struct known *k)
+static bool may_be_trusted(const struct protos *p, uint32_t round)
 {
-	struct known *first;
+	return p->trusted && round - p->trusted <= TRUST_ROUNDS;
+}
 
-	HASH_FIND(place, p->places, &k->key.addr, sizeof(k->key.addr), first);
-	if (!first)
-		HASH_ADD(place, p->places, key.addr, sizeof(k->key.addr), k);
-	/* when there is no memory for it, it cannot be told of the next */
-	p->reused |= first || !k->place.tbl;
+/* Two had one place, one after the other. What BPF trusted, it may have shown for the other. */
+static void reuse(struct protos *p, struct known *one, struct known *other, uint32_t round)
+{
+	if (may_be_trusted(p, round)) {
+		one->bad = round;
+		other->bad = round;
+		p->changed(p->arg);
+	}
+	p->reused = true;
+	forget_places(p);
+}
+
+/* Of the places, how many lie below addr. */
+static size_t places_below(const struct protos *p, uint64_t addr)
+{
+	size_t lo = 0, hi = p->nplaces;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->places[mid].lo < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool grow_places(struct protos *p)
+{
+	size_t cap = p->cap ? 2 * p->cap : 64;
+	struct place *places;
+
+	if (p->nplaces < p->cap)
+		return true;
+	places = reallocarray(p->places, cap, sizeof(*places));
+	if (!places)
+		return false;
+	p->places = places;
+	p->cap = cap;
+	return true;
+}
+
+/* BPF tells k by [lo, hi). Was that another's? */
+static void note_place(struct protos *p, struct known *k, uint64_t lo, uint64_t hi, uint32_t round)
+{
+	size_t at = places_below(p, lo), i;
+
+	if (p->reused || lo >= hi)
+		return;
+	for (i = at ? at - 1 : 0; i < p->nplaces && p->places[i].lo < hi; i++) {
+		const struct place *is = &p->places[i];
+
+		if (is->hi <= lo)
+			continue;
+		if (is->known != k)
+			reuse(p, is->known, k, round);
+		return;
+	}
+	if (!grow_places(p)) {
+		p->reused = true; /* it cannot be told of the next */
+		forget_places(p);
+		return;
+	}
+	memmove(&p->places[at + 1], &p->places[at], (p->nplaces - at) * sizeof(*p->places));
+	p->places[at] = (struct place){lo, hi, k};
+	p->nplaces++;
 }
 
 static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
-			       uint32_t print)
+			       uint32_t print, uint32_t round)
 {
 	struct known *k = calloc(1, sizeof(*k));
 
@@ -150,18 +230,22 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 		free(k);
 		return NULL;
 	}
-	note_place(p, k);
+	note_place(p, k, addr, addr + 1, round);
 	return k;
 }
 
-static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
+static void replace_proto(struct protos *p, struct known *k, struct proto *proto, uint32_t round)
 {
+	uint64_t lo, hi;
+
 	if (k->shown)
 		p->changed(p->arg);
 	drop_definitions(k);
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
+	k->entry.family->code(proto, &lo, &hi);
+	note_place(p, k, lo, hi, round);
 }
 
 static int define(void *arg, uint64_t child, const char *name)
@@ -232,7 +316,8 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 	return 0;
 }
 
-int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct lb_build *build)
+int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct lb_build *build,
+		uint32_t round)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *proto = NULL, *live = NULL;
@@ -255,7 +340,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 		return 0;
 	k = find_known(p, rec->proto, rec->print);
 	if (!k)
-		k = add_known(p, build, rec->proto, rec->print);
+		k = add_known(p, build, rec->proto, rec->print, round);
 	if (!k) {
 		family->free(&proto);
 		return -ENOMEM;
@@ -263,7 +348,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	if (!k->entry.proto || k->hash != family->hash(proto)) {
 		k->twofold |= k->entry.proto && family->complete(k->entry.proto);
 		p->reused |= k->twofold;
-		replace_proto(p, k, proto);
+		replace_proto(p, k, proto, round);
 	} else {
 		family->free(&proto);
 	}
@@ -319,11 +404,6 @@ static void gather_recent(struct protos *p, uint32_t round)
 	mem_gather_read(&p->near); /* what it could not is read when it is looked at */
 }
 
-static bool may_be_trusted(const struct protos *p, uint32_t round)
-{
-	return p->trusted && round - p->trusted <= TRUST_ROUNDS;
-}
-
 static bool is_known(const struct known *k, const struct proto *p)
 {
 	const struct sym_family *family = k->entry.family;
@@ -361,6 +441,20 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 }
 
 /*
+ * It is not there any more. What is known of it came with the sample's fingerprint, when that was
+ * the sample's own. Where BPF trusted an earlier one, others may have been in its place since.
+ */
+static void lose_known(struct protos *p, struct known *k, int r, uint32_t round)
+{
+	bool replaced = r == -ESTALE || r == -EBADMSG || r == -EAGAIN;
+	bool may_be_others = replaced && may_be_trusted(p, round);
+
+	p->reused |= r == -ESTALE || may_be_others || !k->entry.proto;
+	if (k->twofold || may_be_others)
+		k->bad = round;
+}
+
+/*
  * Compares with the live process, once a round. What can be read and is another changes what is
  * known.
  *
@@ -380,17 +474,13 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 		return;
 	if (is_as_gathered(p, k, round))
 		return;
-	/* gone, or another took the address: what is known came with the sample's fingerprint, when
-	 * that was the sample's own */
 	r = read_known(k, p->mem, &live);
 	if (r) {
-		p->reused |= r == -ESTALE;
-		if (k->twofold || (r == -ESTALE && may_be_trusted(p, round)))
-			k->bad = round;
+		lose_known(p, k, r, round);
 		return;
 	}
 	if (!k->entry.proto) {
-		replace_proto(p, k, live);
+		replace_proto(p, k, live, round);
 		return;
 	}
 	if (!k->entry.family->complete(live)) {
@@ -417,7 +507,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 		k->twofold = true;
 		p->reused = true;
 	}
-	replace_proto(p, k, live);
+	replace_proto(p, k, live, round);
 }
 
 const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
@@ -426,7 +516,7 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	struct known *k = find_known(p, addr, print);
 
 	if (!k)
-		k = add_known(p, build, addr, print);
+		k = add_known(p, build, addr, print, round);
 	if (!k)
 		return NULL;
 	check_known(p, k, round);
@@ -439,6 +529,12 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 void protos_trust(struct protos *p, uint32_t round)
 {
 	p->trusted = round;
+}
+
+void protos_behind(struct protos *p, uint32_t round)
+{
+	if (may_be_trusted(p, round))
+		p->trusted = round;
 }
 
 bool protos_reused(const struct protos *p)

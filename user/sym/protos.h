@@ -7,7 +7,8 @@
  * for the first time (or from the live process, where these do not reach), and is compared with the
  * live process once in each round: a prototype that was replaced by another with the same
  * fingerprint is doubtful for the round, and whoever shows it loses his samples. In a round in
- * which BPF may have trusted an earlier fingerprint (protos_trust()), with any other.
+ * which BPF may have trusted an earlier fingerprint (protos_trust()), so is one in whose place
+ * there is anything else, or was.
  */
 #ifndef SYM_PROTOS_H
 #define SYM_PROTOS_H
@@ -40,9 +41,12 @@ void protos_free(struct protos **protos);
 void protos_clear(struct protos *protos);
 size_t protos_count(const struct protos *protos);
 
-/* Keeps what BPF shipped. build is what the record names, and outlives protos. 0 or -ENOMEM. */
-int protos_ship(struct protos *protos, const struct lb_rec_proto *rec,
-		const struct lb_build *build);
+/*
+ * Keeps what BPF shipped in this round. build is what the record names, and outlives protos. 0 or
+ * -ENOMEM.
+ */
+int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const struct lb_build *build,
+		uint32_t round);
 
 /* NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
  */
@@ -51,8 +55,13 @@ const struct protos_entry *protos_get(struct protos *protos, const struct lb_bui
 
 /* In this round BPF may take what an earlier sample has proved for proved. */
 void protos_trust(struct protos *protos, uint32_t round);
+/* What BPF has sent in this round and before is not all read: the rest is no younger. */
+void protos_behind(struct protos *protos, uint32_t round);
 
-/* Was there an address, at any time, that had one prototype and then another? */
+/*
+ * Was there an address, at any time, that had one prototype and then another, as its own or as that
+ * of its code? Or can it not be told?
+ */
 bool protos_reused(const struct protos *protos);
 
 /* The name under which parent's bytecode stores the closures of a child prototype; NULL. */

@@ -37,6 +37,7 @@ struct puc_proto {
 	unsigned version;
 	int32_t linedefined, lastlinedefined;
 	uint32_t sizecode;
+	uint64_t code_addr;
 	bool complete;
 	bool has_lines;
 

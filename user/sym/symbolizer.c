@@ -177,6 +177,14 @@ void symbolizer_trust(struct symbolizer *s)
 		protos_trust(p->protos, s->round);
 }
 
+void symbolizer_behind(struct symbolizer *s)
+{
+	struct process *p;
+
+	for (p = s->processes; p; p = p->hh.next)
+		protos_behind(p->protos, s->round);
+}
+
 void symbolizer_end(struct symbolizer *s, pid_t pid)
 {
 	struct process *p;
@@ -231,7 +239,7 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 {
 	struct process *p = process_of(s, (pid_t)rec->pid, rec->epoch);
 
-	return p ? protos_ship(p->protos, rec, build) : 0; /* its samples will be lost */
+	return p ? protos_ship(p->protos, rec, build, s->round) : 0; /* its samples will be lost */
 }
 
 /* Some names are never found, as a function of a stripped host's: each attempt waits for longer. */

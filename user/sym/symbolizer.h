@@ -46,12 +46,14 @@ uint64_t symbolizer_coarse(const struct symbolizer *s);
 /* How often what was known turned out to be another, or was forgotten. */
 uint64_t symbolizer_changes(const struct symbolizer *s);
 
-/* Has an address had one prototype and then another, in a process that lives? */
+/* protos_reused(), in a process that lives. */
 bool symbolizer_reused(const struct symbolizer *s);
 
 /* From now on, in this round and the next, BPF may take for proved what an earlier sample has
  * proved. */
 void symbolizer_trust(struct symbolizer *s);
+/* What was sent in this round is not all read. */
+void symbolizer_behind(struct symbolizer *s);
 
 /* A new round: what is known is checked against the live processes at its next use. */
 void symbolizer_round(struct symbolizer *s);
