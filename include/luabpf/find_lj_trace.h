@@ -146,12 +146,12 @@ LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	return 0;
 }
 
-static __always_inline int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w,
-					const struct lb_regs *regs, __u32 traceno)
+LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
+			    __u32 traceno)
 {
 	__u32 offset, snapno;
 
-	if (lj_take_trace(mem, w, traceno))
+	if (!w || !regs || lj_take_trace(mem, w, traceno))
 		return -1;
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)

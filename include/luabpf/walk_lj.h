@@ -582,8 +582,9 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
 }
 
 /*
- * A run of plain frames: Lua functions that Lua functions called, and one at the end that C code
- * did. What is not so plain is left to lj_step_frame(). Returns 1 when there may be more of them.
+ * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
+ * one at the end that C code did. What is not so plain is left to lj_step_frame(). Returns 1 when
+ * there may be more of them.
  */
 #define LJ_RUN 8
 
@@ -601,7 +602,7 @@ enum {
 };
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 base, pc, other, delta = 0;
+	__u64 base, proper, pc, other, delta = 0;
 	__u32 n, flags, exact, i;
 
 	if (!w)
@@ -628,7 +629,15 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 			break;
 		func = lb_word(bytes, 0);
 		link = lb_word(bytes, 8);
-		if (!lj_is_func(func) || !lj_is_plain_link(w, base, link))
+		proper = base;
+		if ((link & 7) == LJ_FRAME_VARG && link < base - w->stack - 16) {
+			proper -= link & ~7ULL;
+			bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, proper - 16, 16);
+			if (!bytes)
+				break;
+			link = lb_word(bytes, 8);
+		}
+		if (!lj_is_func(func) || !lj_is_plain_link(w, proper, link))
 			break;
 		func = LJ_TV_GCPTR(func);
 		seen = &w->seen[lj_seen_index(func)];
@@ -664,6 +673,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 		flags = 0;
 		exact = 0;
 		other = 0;
+		base = proper;
 		if (link & 1) {
 			delta = link & ~7ULL;
 			break;
