@@ -12,12 +12,12 @@
 /* Makes trace traceno the one in hand. */
 static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
-	int i = lj_traced(mem, w, traceno);
+	int i = lj_gctrace(mem, w, traceno);
 
 	if (i < 0)
 		return -1;
-	w->traced = w->traceds[i & (LJ_TRACEDS - 1)];
-	return w->traced.snaps & 3 ? -1 : 0; /* no snapshots */
+	w->gctrace = w->gctraces[i & (LJ_GCTRACES - 1)];
+	return w->gctrace.snaps & 3 ? -1 : 0; /* no snapshots */
 }
 
 #define LJ_NO_EXIT 0xffffffffu
@@ -36,13 +36,13 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
 {
 	__u64 word, offset;
 
-	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - w->traced.spadjust - 8))
+	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - w->gctrace.spadjust - 8))
 		return LJ_NO_EXIT;
-	offset = word - w->traced.mcode - 1;
-	if (offset >= w->traced.szmcode)
+	offset = word - w->gctrace.mcode - 1;
+	if (offset >= w->gctrace.szmcode)
 		return LJ_NO_EXIT;
 	if (w->vmstate == LJ_VMST_GC &&
-	    (lj_read(mem, w, &word, sizeof(word), w->traced.mcode + offset + 1) ||
+	    (lj_read(mem, w, &word, sizeof(word), w->gctrace.mcode + offset + 1) ||
 	     (__u32)word != LJ_GC_CALLED))
 		return LJ_NO_EXIT;
 	return (__u32)offset;
@@ -52,9 +52,9 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
 static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
 					     const struct lb_regs *regs)
 {
-	__u64 offset = regs->ip - w->traced.mcode;
+	__u64 offset = regs->ip - w->gctrace.mcode;
 
-	if (offset < w->traced.szmcode)
+	if (offset < w->gctrace.szmcode)
 		return (__u32)offset;
 	return lj_mcode_called(mem, w);
 }
@@ -66,7 +66,7 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
 					    const struct lb_regs *regs)
 {
-	__u64 top = w->cframe - 16 - w->traced.spadjust;
+	__u64 top = w->cframe - 16 - w->gctrace.spadjust;
 	const __u8 *words;
 
 	if (regs->sp != top - 16 || lj_at(mem, w, &words, 16, top - 16))
@@ -84,10 +84,10 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	if (!w)
 		return -1;
 	w->map = 0;
-	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->traced.snaps + (__u64)LJ_SNAP_SIZE * snapno))
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * snapno))
 		return -1;
 	nent = lb_byte(head, LJ_SNAP_NENT);
-	map = w->traced.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
+	map = w->gctrace.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
 	if (!lj_take_virtual(w, map))
 		return 0;
 	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2), map))
@@ -112,7 +112,7 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 
 static __always_inline struct lj_left *lj_left(struct lj_walk *w)
 {
-	return &w->left[(w->mcofs ^ w->traced.print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
+	return &w->left[(w->mcofs ^ w->gctrace.print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
 }
 
 static __always_inline void lj_keep_left(struct lj_walk *w)
@@ -121,7 +121,7 @@ static __always_inline void lj_keep_left(struct lj_walk *w)
 
 	left->map = w->map;
 	left->mcofs = w->mcofs;
-	left->print = w->traced.print;
+	left->print = w->gctrace.print;
 	left->trust = w->map ? w->trust : 0;
 }
 
@@ -135,13 +135,13 @@ LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
-	w->rec.trace_print = w->traced.print;
+	w->rec.trace_print = w->gctrace.print;
 	left = lj_left(w);
-	if (left->mcofs == mcofs && left->print == w->traced.print &&
+	if (left->mcofs == mcofs && left->print == w->gctrace.print &&
 	    lb_is_trusted(lj_common(w), left->trust) && !lj_take_virtual(w, left->map))
 		return 0;
 	w->lo = 0;
-	w->hi = w->traced.nsnap;
+	w->hi = w->gctrace.nsnap;
 	w->phase = LJ_PHASE_MCODE;
 	return 0;
 }
@@ -160,7 +160,7 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 	w->base = w->jit_base;
 	if (offset == LJ_NO_EXIT) {
 		snapno = lj_exit_number(mem, w, regs);
-		return lj_enter_snapshot(mem, w, snapno < w->traced.nsnap ? snapno : 0);
+		return lj_enter_snapshot(mem, w, snapno < w->gctrace.nsnap ? snapno : 0);
 	}
 	lj_enter_mcode(w, offset);
 	return 0;
@@ -243,7 +243,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		const __u8 *at;
 
 		if (lj_at(mem, w, &at, 2,
-			  w->traced.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+			  w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
 			return lj_end(w, LB_END_FAULT);
 		if (w->mcofs < lb_short(at, 0))
 			w->hi = mid;
@@ -278,7 +278,7 @@ static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk 
 	    lj_read(mem, w, &exitno, sizeof(exitno), w->g + w->lj.g2trace + w->lj.j_exitno) ||
 	    lj_take_trace(mem, w, parent))
 		return lj_top_stored(mem, w);
-	if (exitno >= w->traced.nsnap)
+	if (exitno >= w->gctrace.nsnap)
 		return lj_top_stored(mem, w);
 	return lj_enter_snapshot(mem, w, exitno);
 }

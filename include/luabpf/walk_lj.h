@@ -101,9 +101,9 @@ struct lj_virtual {
  * time, its address not before the collector has freed it: it may stay true while the number leads
  * to the same address, and as above.
  */
-#define LJ_TRACED_BITS 6
-#define LJ_TRACEDS (1 << LJ_TRACED_BITS)
-struct lj_traced {
+#define LJ_GCTRACE_BITS 6
+#define LJ_GCTRACES (1 << LJ_GCTRACE_BITS)
+struct lj_gctrace {
 	__u64 trace; /* address of the GCtrace */
 	__u64 ir;
 	__u64 snaps, maps; /* snapshots and snapmap */
@@ -163,15 +163,15 @@ struct lj_walk {
 	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
 
 	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
-	__s32 entry;		 /* index into snapmap, counts down */
-	__s32 slot;		 /* of the function of the virtual frame in hand */
-	__s32 distance;		 /* slots to the next one, once its link was seen */
-	__u32 want;		 /* enum lj_want */
-	__u32 constant;		 /* IR reference of that in hand */
-	__u64 consts;		 /* IR of the trace whose constants are looked through */
-	__u32 parents;		 /* ... how many traces above this one */
-	struct lj_traced traced; /* the trace in hand */
-	__u64 map;		 /* of the snapshot in hand, which is to be kept; 0: it is not */
+	__s32 entry;		   /* index into snapmap, counts down */
+	__s32 slot;		   /* of the function of the virtual frame in hand */
+	__s32 distance;		   /* slots to the next one, once its link was seen */
+	__u32 want;		   /* enum lj_want */
+	__u32 constant;		   /* IR reference of that in hand */
+	__u64 consts;		   /* IR of the trace whose constants are looked through */
+	__u32 parents;		   /* ... how many traces above this one */
+	struct lj_gctrace gctrace; /* the trace in hand */
+	__u64 map;		   /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
@@ -180,7 +180,7 @@ struct lj_walk {
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
-	struct lj_traced traceds[LJ_TRACEDS];
+	struct lj_gctrace gctraces[LJ_GCTRACES];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
 	struct lb_cache cache;

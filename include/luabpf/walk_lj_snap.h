@@ -28,7 +28,7 @@ static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_wal
 	__u32 ref = entry & 0xffff;
 
 	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
-		return lj_read(mem, w, value, sizeof(*value), w->traced.ir + 8ULL * ref + 8);
+		return lj_read(mem, w, value, sizeof(*value), w->gctrace.ir + 8ULL * ref + 8);
 	w->map = 0; /* another time it may be another */
 	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
 }
@@ -87,7 +87,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 	v->pc = w->pc;
 	v->snap_pc = w->snap_pc;
 	v->base_func = w->base_func;
-	v->print = w->traced.print;
+	v->print = w->gctrace.print;
 	v->trust = w->trust;
 	v->n = n;
 	v->flags = w->flags;
@@ -111,7 +111,7 @@ LB_SUBPROG int lj_take_virtual(struct lj_walk *w, __u64 map)
 	v = lj_virtual(w, map);
 	n = v->n;
 	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
-	if (!w->map || v->map != map || v->print != w->traced.print ||
+	if (!w->map || v->map != map || v->print != w->gctrace.print ||
 	    !lb_is_trusted(lj_common(w), v->trust))
 		return -1;
 	w->pc = v->pc;
@@ -164,10 +164,10 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
 }
 
-/* Looks trace traceno up. Returns its index in traceds[], or -1 when there is none. */
-LB_SUBPROG int lj_traced(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+/* Looks trace traceno up. Returns its index in gctraces[], or -1 when there is none. */
+LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
-	struct lj_traced *t;
+	struct lj_gctrace *t;
 	__u64 traces, trace;
 	const __u8 *head;
 	__u32 i;
@@ -176,8 +176,8 @@ LB_SUBPROG int lj_traced(const struct lb_mem *mem, struct lj_walk *w, __u32 trac
 	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
 	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace)
 		return -1;
-	i = (__u32)(trace >> 3) * 0x9e3779b1u >> (32 - LJ_TRACED_BITS);
-	t = &w->traceds[i];
+	i = (__u32)(trace >> 3) * 0x9e3779b1u >> (32 - LJ_GCTRACE_BITS);
+	t = &w->gctraces[i];
 	if (t->trace == trace && lb_is_trusted(lj_common(w), t->trust))
 		return (int)i;
 	t->trace = 0;
@@ -204,17 +204,17 @@ LB_SUBPROG int lj_traced(const struct lb_mem *mem, struct lj_walk *w, __u32 trac
 /* On to the constants of the trace that this one grew from: IR_BASE names it (lj_record_setup). */
 static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
-	const struct lj_traced *parent;
+	const struct lj_gctrace *parent;
 	__u64 ins;
 	int i;
 
 	if (w->parents >= LJ_MAX_PARENTS ||
 	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS))
 		return -1;
-	i = lj_traced(mem, w, ins & 0xffff);
+	i = lj_gctrace(mem, w, ins & 0xffff);
 	if (i < 0)
 		return -1;
-	parent = &w->traceds[i & (LJ_TRACEDS - 1)];
+	parent = &w->gctraces[i & (LJ_GCTRACES - 1)];
 	w->parents++;
 	w->consts = parent->ir;
 	w->constant = parent->nk;
@@ -272,8 +272,8 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 	}
 	if (w->want == LJ_WANT_FUNC && (__s32)(entry >> 24) == slot &&
 	    (entry & 0xffff) >= LJ_REF_BIAS) {
-		w->constant = w->traced.nk;
-		w->consts = w->traced.ir;
+		w->constant = w->gctrace.nk;
+		w->consts = w->gctrace.ir;
 		w->parents = 0;
 		w->want = LJ_WANT_PROTO;
 		return LB_MORE;
