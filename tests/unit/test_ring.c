@@ -218,6 +218,39 @@ Test(ring, counted)
 	cr_expect_eq(count, LB_STACKS - 1);
 }
 
+/* A stack that another one took the place of, so that nobody knows what was counted for it. */
+Test(ring, counted_in_vain)
+{
+	enum { PLACE = 77 };
+	const uint64_t tag = 5 * LB_STACKS, other = 6 * LB_STACKS;
+	struct stacks *kept __cleanup(stacks_free) = NULL;
+	static __u64 sent[LB_STACKS];
+	struct lb_rec_sample s = sample(2);
+	uint32_t count;
+
+	cr_assert_eq(stacks_new(&kept), 0);
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "nothing was sent");
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
+	sent[PLACE] = tag + 3;
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "it may be under way");
+	s.sum = tag + PLACE;
+	stacks_keep(kept, &s);
+	sent[PLACE]++;
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "it is there");
+	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
+	cr_expect_eq(count, 4);
+
+	sent[PLACE] = other + 5;
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
+	sent[PLACE] = other + 6;
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 6);
+	cr_expect_eq(sent[PLACE], 0, "it is to be sent again");
+	sent[PLACE] = tag + 1;
+	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
+	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
+	cr_expect_eq(count, 1);
+}
+
 struct counting {
 	__u64 *word;
 	uint64_t tag;

@@ -148,6 +148,7 @@ int ring_epoll_fd(const struct ring *ring)
 
 int ring_drain(struct ring *ring, uint64_t most_ns)
 {
+	uint32_t place;
 	int r;
 
 	ring->began_ns = clock_ns(CLOCK_MONOTONIC);
@@ -156,6 +157,8 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 	if (r == -EAGAIN)
 		return 1;
 	take_counts(ring);
+	for (place = 0; place < LB_STACKS; place++)
+		ring->replaced += stacks_lose(ring->stacks, ring->sent, place);
 	return r < 0 ? r : 0;
 }
 

@@ -31,4 +31,11 @@ const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_r
 const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,
 					uint32_t *count);
 
+/*
+ * To be called when all that was sent has been kept. Returns how many samples were counted in a
+ * place for a stack that was not there at the last call, either: another took its place, and BPF is
+ * made to send it anew.
+ */
+uint32_t stacks_lose(struct stacks *stacks, __u64 *sent, uint32_t place);
+
 #endif
