@@ -68,7 +68,7 @@ class Result:
         self.status, self.output, self.seconds, self.console = status, output, seconds, console
 
 
-def run(kernel, script, files=(), timeout=120):
+def run(kernel, script, files=(), timeout=400):
     """Runs `script` (sh) as root in an empty directory; stdout and stderr together are its output.
 
     files: programs, data and whole folders (absolute paths) that it uses; put into a guest.
