@@ -14,14 +14,14 @@ import vms
 CALM = 3.5  # s; what is settled for so long is trusted
 
 
-@pytest.mark.parametrize("calm", [0, CALM])
+@pytest.mark.parametrize("calm,turns", [(0, 1), (CALM, 1), (CALM, 2)])
 @pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
-def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm):
+def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm, turns):
     """Each stack's names and lines belong to one and the same of the functions that came and went: from the first,
     and from when all of them were trusted."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, calm], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, calm, turns], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
         t.go()
