@@ -410,7 +410,7 @@ static void drain(struct session *s, uint64_t most_ns)
 	symbolizer_round(s->symbolizer);
 	r = ring_drain(s->ring, most_ns);
 	if (r > 0)
-		symbolizer_behind(s->symbolizer);
+		symbolizer_left(s->symbolizer);
 	if (r < 0 && !s->error)
 		s->error = r;
 }

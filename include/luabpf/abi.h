@@ -79,7 +79,7 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
-	__u64 sum; /* of all that follows: two that differ have not the same */
+	__u64 sum; /* of all that follows but pad: two that differ have not the same */
 	/* LuaJIT: where in the machine code of the trace below it stands; 0 without one */
 	__u32 mcofs;
 	__u32 pad;

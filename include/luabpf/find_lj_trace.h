@@ -12,11 +12,8 @@
 /* Makes trace traceno the one in hand. */
 static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
-	int i = lj_gctrace(mem, w, traceno);
-
-	if (i < 0)
+	if (lj_gctrace(mem, w, &w->gctrace, traceno))
 		return -1;
-	w->gctrace = w->gctraces[i & (LJ_GCTRACES - 1)];
 	return w->gctrace.snaps & 3 ? -1 : 0; /* no snapshots */
 }
 

@@ -43,8 +43,9 @@
 
 /*
  * A word that is another one once the collector of a VM has freed anything (lj_collector() tells
- * why); 0: it cannot be told. Before the collector has come through for the first time there is
- * nothing to tell one VM by from the next at its address: `seed` is made of the time, in seconds.
+ * why); 0: it cannot be told. In 5.2 and 5.3 the estimate is 0 until the collector has come through
+ * for the first time: till then there is nothing to tell one VM by from the next at its address, as
+ * `seed` is made of the time, in seconds.
  */
 LB_SUBPROG __u64 puc_collector(const struct lb_mem *mem, struct puc_walk *w, __u64 g)
 {

@@ -36,7 +36,7 @@ struct puc_layout {
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
 	__u16 g_registry;   /* TValue */
 	__u16 g_currentwhite;
-	/* others after steps of the collector that freed something (lgc.c) */
+	/* of all one is another after a step of the collector that freed something (lgc.c) */
 	__u16 g_bytes;	  /* 5.1: none, as g_estimate; later totalbytes, which is not how many there
 			     are (lstate.h) */
 	__u16 g_estimate; /* 5.2.0: none, as g_bytes; 5.5: GCmarked */

@@ -97,22 +97,18 @@ struct lj_virtual {
 };
 
 /*
- * What the head of a trace says. The number of one that was flushed may be given to another at any
- * time, its address not before the collector has freed it: it may stay true while the number leads
- * to the same address, and as above.
+ * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
+ * collections another may lie at its address, and have its number, with machine code elsewhere.
  */
-#define LJ_GCTRACE_BITS 6
-#define LJ_GCTRACES (1 << LJ_GCTRACE_BITS)
 struct lj_gctrace {
-	__u64 trace; /* address of the GCtrace */
 	__u64 ir;
 	__u64 snaps, maps; /* snapshots and snapmap */
 	__u64 mcode;
 	__u32 szmcode;
 	__u32 nk; /* IR reference of the first constant */
 	__u32 print;
-	__u32 trust;
 	__u32 nsnap, spadjust;
+	__u32 pad;
 };
 
 /* Which snapshot is left of a place in a trace's machine code: as above. */
@@ -171,6 +167,7 @@ struct lj_walk {
 	__u64 consts;		   /* IR of the trace whose constants are looked through */
 	__u32 parents;		   /* ... how many traces above this one */
 	struct lj_gctrace gctrace; /* the trace in hand */
+	struct lj_gctrace parent;  /* ... that the one in hand grew from */
 	__u64 map;		   /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
@@ -180,7 +177,6 @@ struct lj_walk {
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
-	struct lj_gctrace gctraces[LJ_GCTRACES];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
 	struct lb_cache cache;
@@ -650,7 +646,7 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 				break;
 		}
 		offset = pc - seen->bc;
-		if (seen->kind != LB_FRAME_LUA || offset + 4 * exact > 4ULL * seen->sizebc ||
+		if (seen->kind != LB_FRAME_LUA || offset >= 4ULL * seen->sizebc + !exact ||
 		    (other && other != func))
 			break;
 		if (seen->link != link && !(link & 1)) {

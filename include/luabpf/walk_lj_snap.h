@@ -164,24 +164,17 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
 }
 
-/* Looks trace traceno up. Returns its index in gctraces[], or -1 when there is none. */
-LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+/* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
+LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, struct lj_gctrace *t,
+			  __u32 traceno)
 {
-	struct lj_gctrace *t;
 	__u64 traces, trace;
 	const __u8 *head;
-	__u32 i;
 
-	if (!w || !traceno || traceno > 0xffff ||
+	if (!w || !t || !traceno || traceno > 0xffff ||
 	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
-	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace)
-		return -1;
-	i = (__u32)(trace >> 3) * 0x9e3779b1u >> (32 - LJ_GCTRACE_BITS);
-	t = &w->gctraces[i];
-	if (t->trace == trace && lb_is_trusted(lj_common(w), t->trust))
-		return (int)i;
-	t->trace = 0;
-	if (lj_at(mem, w, &head, LJ_TRACE_READ, trace) ||
+	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
+	    lj_at(mem, w, &head, LJ_TRACE_READ, trace) ||
 	    lb_byte(head, LJ_TRACE_GCT) != LJ_GCT_TRACE ||
 	    lb_short(head, LJ_TRACE_TRACENO) != traceno)
 		return -1;
@@ -194,9 +187,7 @@ LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, __u32 tra
 	t->nsnap = lb_short(head, LJ_TRACE_NSNAP);
 	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
 	t->print = lj_print_trace(head);
-	t->trust = w->trust;
-	t->trace = trace;
-	return (int)i;
+	return 0;
 }
 
 #define LJ_MAX_PARENTS 8
@@ -204,20 +195,15 @@ LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, __u32 tra
 /* On to the constants of the trace that this one grew from: IR_BASE names it (lj_record_setup). */
 static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
-	const struct lj_gctrace *parent;
 	__u64 ins;
-	int i;
 
 	if (w->parents >= LJ_MAX_PARENTS ||
-	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS))
+	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS) ||
+	    lj_gctrace(mem, w, &w->parent, ins & 0xffff))
 		return -1;
-	i = lj_gctrace(mem, w, ins & 0xffff);
-	if (i < 0)
-		return -1;
-	parent = &w->gctraces[i & (LJ_GCTRACES - 1)];
 	w->parents++;
-	w->consts = parent->ir;
-	w->constant = parent->nk;
+	w->consts = w->parent.ir;
+	w->constant = w->parent.nk;
 	return 0;
 }
 

@@ -177,8 +177,7 @@ Test(protos, trust_is_for_addresses_that_are_not_used_again)
 		entry = protos_get(p, &s.build, s.parent, print, 2);
 		cr_assert_not_null(entry);
 		cr_expect_eq(entry->doubtful,
-			     i % CASES == SAME_PRINT ||
-				     (trusted && (i % CASES == ANOTHER || i % CASES == GONE)),
+			     i % CASES == SAME_PRINT || (trusted && i % CASES == ANOTHER),
 			     "case %d", i);
 		cr_expect_eq(protos_reused(p),
 			     i % CASES == ANOTHER || i % CASES == SAME_PRINT ||
@@ -278,6 +277,40 @@ Test(protos, reused_while_trusted)
 	}
 }
 
+/* What was counted may be read in a later round than what showed that it is in doubt. */
+Test(protos, doubt_lasts_until_all_is_read)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	struct lb_rec_proto rec = {0};
+	unsigned changes = 0;
+	uint32_t was, round;
+	struct scene s;
+	uint8_t line;
+
+	scene_init(&s);
+	was = print_of(&s, s.parent);
+	line = *(uint8_t *)arena_at(s.a, s.parent + s.a->puc->p_linedefined, 1);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	protos_get(p, &s.build, s.parent, was, 1);
+	protos_trust(p, 1);
+	protos_left(p, 1);
+	arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+	arena_mem(s.a);
+	rec.proto = s.parent;
+	rec.print = print_of(&s, s.parent);
+	cr_assert_eq(protos_ship(p, &rec, &s.build, 2), 0);
+	arena_put(s.a, s.parent + s.a->puc->p_linedefined, &line, 1); /* the first is back */
+	arena_mem(s.a);
+	cr_assert_eq(print_of(&s, s.parent), was);
+	for (round = 2; round < 9; round++) {
+		cr_expect(protos_get(p, &s.build, s.parent, was, round)->doubtful, "%u", round);
+		protos_left(p, round);
+	}
+	cr_expect(protos_get(p, &s.build, s.parent, was, 9)->doubtful);
+	cr_expect_not(protos_get(p, &s.build, s.parent, was, 10)->doubtful);
+	arena_free(&s.a);
+}
+
 /* As long as not all is read that was sent while BPF trusted, it counts as trusted. */
 Test(protos, trust_lasts_until_all_is_read)
 {
@@ -290,10 +323,10 @@ Test(protos, trust_lasts_until_all_is_read)
 	print = print_of(&s, s.parent);
 	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
 	protos_get(p, &s.build, s.parent, print, 1);
-	protos_behind(p, 1); /* it was not trusted */
+	protos_left(p, 1); /* it was not trusted */
 	protos_trust(p, 1);
 	for (round = 2; round < 9; round++)
-		protos_behind(p, round);
+		protos_left(p, round);
 	arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
 	arena_mem(s.a);
 	cr_expect(protos_get(p, &s.build, s.parent, print, 9)->doubtful);

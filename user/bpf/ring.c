@@ -103,13 +103,13 @@ static void take_counts(struct ring *ring)
 
 static int on_record(void *ctx, void *data, size_t size)
 {
-	const struct lb_rec_head *head = data;
+	const struct lb_rec_task *task = data;
 	struct ring *ring = ctx;
 	uint64_t lost = 0;
 	int r;
 
-	if (size >= sizeof(*head) && head->type == LB_REC_TASK)
-		take_counts(ring); /* of what this ends */
+	if (size >= sizeof(*task) && task->head.type == LB_REC_TASK && task->epoch)
+		take_counts(ring); /* of the image that this ends */
 	r = ring_record(&ring->callbacks, ring->stacks, data, size, &lost);
 	ring->bad += r == -EBADMSG;
 	ring->replaced += r == -ENOENT ? lost : 0;

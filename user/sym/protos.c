@@ -60,6 +60,8 @@ struct protos {
 	size_t nplaces, cap;
 	bool reused;
 	uint32_t trusted; /* round */
+	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
+	uint32_t open, left;
 };
 
 /* What BPF sends may wait for so many rounds. */
@@ -200,6 +202,7 @@ static void note_place(struct protos *p, struct known *k, uint64_t lo, uint64_t 
 
 		if (is->hi <= lo)
 			continue;
+		/* k's own place may be longer than it was: the next look at it is the same */
 		if (is->known != k)
 			reuse(p, is->known, k, round);
 		return;
@@ -442,15 +445,17 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 
 /*
  * It is not there any more. What is known of it came with the sample's fingerprint, when that was
- * the sample's own. Where BPF trusted an earlier one, others may have been in its place since.
+ * the sample's own. Where BPF trusted an earlier one, the samples may be of what is there now, when
+ * that is a prototype. When it is none, this one was freed, as all are when a VM is closed, after
+ * its last sample: nearly always, and others may come in its place that are not seen.
  */
 static void lose_known(struct protos *p, struct known *k, int r, uint32_t round)
 {
-	bool replaced = r == -ESTALE || r == -EBADMSG || r == -EAGAIN;
-	bool may_be_others = replaced && may_be_trusted(p, round);
+	bool freed = r == -EBADMSG || r == -EAGAIN;
+	bool trusted = may_be_trusted(p, round);
 
-	p->reused |= r == -ESTALE || may_be_others || !k->entry.proto;
-	if (k->twofold || may_be_others)
+	p->reused |= r == -ESTALE || (freed && trusted) || !k->entry.proto;
+	if (k->twofold || (r == -ESTALE && trusted))
 		k->bad = round;
 }
 
@@ -510,6 +515,12 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	replace_proto(p, k, live, round);
 }
 
+static bool is_doubtful(const struct protos *p, const struct known *k, uint32_t round)
+{
+	return k->bad == round ||
+	       (p->left && p->left + 1 == round && k->bad >= p->open && k->bad <= p->left);
+}
+
 const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
 				      uint32_t print, uint32_t round)
 {
@@ -522,7 +533,7 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	check_known(p, k, round);
 	learn_definitions(k);
 	k->shown = true;
-	k->entry.doubtful = k->bad == round;
+	k->entry.doubtful = is_doubtful(p, k, round);
 	return &k->entry;
 }
 
@@ -531,8 +542,11 @@ void protos_trust(struct protos *p, uint32_t round)
 	p->trusted = round;
 }
 
-void protos_behind(struct protos *p, uint32_t round)
+void protos_left(struct protos *p, uint32_t round)
 {
+	if (p->left + 1 != round)
+		p->open = round;
+	p->left = round;
 	if (may_be_trusted(p, round))
 		p->trusted = round;
 }

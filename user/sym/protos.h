@@ -8,7 +8,7 @@
  * live process once in each round: a prototype that was replaced by another with the same
  * fingerprint is doubtful for the round, and whoever shows it loses his samples. In a round in
  * which BPF may have trusted an earlier fingerprint (protos_trust()), so is one in whose place
- * there is anything else, or was.
+ * there is another, or was.
  */
 #ifndef SYM_PROTOS_H
 #define SYM_PROTOS_H
@@ -55,12 +55,13 @@ const struct protos_entry *protos_get(struct protos *protos, const struct lb_bui
 
 /* In this round BPF may take what an earlier sample has proved for proved. */
 void protos_trust(struct protos *protos, uint32_t round);
-/* What BPF has sent in this round and before is not all read: the rest is no younger. */
-void protos_behind(struct protos *protos, uint32_t round);
+/* In this round not all was read that BPF has sent: what was trusted or in doubt in it is so in the
+ * next one, too. */
+void protos_left(struct protos *protos, uint32_t round);
 
 /*
  * Was there an address, at any time, that had one prototype and then another, as its own or as that
- * of its code? Or can it not be told?
+ * of its code? Was one freed that may have been trusted? Or can it not be told?
  */
 bool protos_reused(const struct protos *protos);
 

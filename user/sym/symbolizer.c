@@ -177,12 +177,12 @@ void symbolizer_trust(struct symbolizer *s)
 		protos_trust(p->protos, s->round);
 }
 
-void symbolizer_behind(struct symbolizer *s)
+void symbolizer_left(struct symbolizer *s)
 {
 	struct process *p;
 
 	for (p = s->processes; p; p = p->hh.next)
-		protos_behind(p->protos, s->round);
+		protos_left(p->protos, s->round);
 }
 
 void symbolizer_end(struct symbolizer *s, pid_t pid)

@@ -53,7 +53,7 @@ bool symbolizer_reused(const struct symbolizer *s);
  * proved. */
 void symbolizer_trust(struct symbolizer *s);
 /* What was sent in this round is not all read. */
-void symbolizer_behind(struct symbolizer *s);
+void symbolizer_left(struct symbolizer *s);
 
 /* A new round: what is known is checked against the live processes at its next use. */
 void symbolizer_round(struct symbolizer *s);
