@@ -59,6 +59,35 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm, turns):
     assert r.stats["lost"] <= truth.allowed(lua) + (0.25 * 2000 if calm else 0), r
 
 
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon"])
+def test_traces_that_are_flushed(tmp_path, luajit2, vm):
+    """Another trace at the address of one, with its number: no function shows under the other's caller, and each
+    has its time."""
+    vm, saved = vms.VMS[vm], tmp_path / "p.pb.gz"
+    with vms.Target([*vm.argv, vms.LUA / "flush.lua", 3, CALM], vm.env) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
+        t.go()
+        r = tool.done()
+    assert r.code == 0, r
+    calls, top = collections.Counter(), collections.Counter()
+    for s in pprof.Profile(saved).samples:
+        ours = [f for f in s.stack if f.name in ("outer1", "outer2", "inner1", "inner2")]
+        if ours:
+            calls[" > ".join(f.name for f in ours)] += s.count
+            top[ours[-1].name, ours[-1].line == ours[-1].start] += s.count
+    print(calls, top, r.stats)
+    total = sum(calls.values())
+    mixed = sum(n for stack, n in calls.items() if len({name[-1] for name in stack.split(" > ")}) > 1)
+    assert not mixed, (calls, r)
+    for number in "12":
+        assert sum(n for stack, n in calls.items() if number in stack) > 0.4 * total, (calls, r)
+    # not on the functions' own lines: a trace that is told by another's head has no line
+    starts = sum(n for (_, is_start), n in top.items() if is_start)
+    assert starts <= truth.allowed(total, 0.01), (top, r)
+    assert r.stats["lost"] <= truth.allowed(total), r
+
+
 CHUNKS = """
 local load, seconds, k = loadstring or load, ..., 0
 local start = os.clock()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import pprof
+import truth
 import vms
 
 pytestmark = pytest.mark.usefixtures("root")
@@ -141,6 +142,20 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
     assert sum(n for stack, n in by.items() if "first.lua" in stack) > 550, (by, r)
     assert sum(n for stack, n in by.items() if "second.lua" in stack) > 550, (by, r)
     assert r.stats["lost"] <= 100, r  # from exec to recognition
+
+
+@pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.1"], ["lua5.4"]])
+def test_end_of_what_is_settled(tmp_path, interpreter):
+    """The VM is closed, code first, and takes its time for what else there is: what was sampled before stays."""
+    path = script(tmp_path, """
+local data = {}
+for i = 1, 2500000 do data[i] = { i } end
+local work = (loadstring or load)("local x = 0 for i = 1, 1e5 do x = x + i % 7 end", "=work")
+local start = os.clock()
+while os.clock() - start < 3.5 do work() end""")
+    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", *interpreter, path)
+    assert r.code == 0, r
+    assert r.stats["lost"] <= truth.allowed(r.stats["resolved"]), r
 
 
 def test_exec_of_what_is_settled(tmp_path):
