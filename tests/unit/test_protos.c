@@ -242,37 +242,44 @@ Test(protos, reused_by_code)
 
 /*
  * What BPF ships while it may trust what was there before: samples of both are in doubt, and
- * whoever has seen the first is told.
+ * whoever has seen the first is told. But not when the first was seen for the last time long ago.
  */
 Test(protos, reused_while_trusted)
 {
-	int trusted;
+	static const struct {
+		uint32_t trusted; /* round, 0: none */
+		uint32_t shipped; /* round; the first was shown in round 2 */
+		bool doubtful;
+	} cases[] = {{0, 2, false}, {1, 2, true}, {2, 4, true}, {4, 5, false}, {50, 50, false}};
+	size_t i;
 
-	for (trusted = 0; trusted < 2; trusted++) {
+	for (i = 0; i < LENGTH(cases); i++) {
+		uint32_t round = cases[i].shipped, was, is;
 		struct protos *p __cleanup(protos_free) = NULL;
 		struct lb_rec_proto rec = {0};
 		unsigned changes = 0;
-		uint32_t was, is;
 		struct scene s;
 
 		scene_init(&s);
 		was = print_of(&s, s.parent);
 		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
-		protos_get(p, &s.build, s.parent, was, 1);
-		if (trusted)
-			protos_trust(p, 1);
 		protos_get(p, &s.build, s.parent, was, 2);
+		if (cases[i].trusted)
+			protos_trust(p, cases[i].trusted);
 		arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
 		arena_mem(s.a);
 		is = print_of(&s, s.parent);
 		rec.proto = s.parent;
 		rec.print = is;
-		cr_assert_eq(protos_ship(p, &rec, &s.build, 2), 0);
+		cr_assert_eq(protos_ship(p, &rec, &s.build, round), 0);
 		cr_expect(protos_reused(p));
-		cr_expect_eq(changes, trusted);
-		cr_expect_eq(protos_get(p, &s.build, s.parent, was, 2)->doubtful, trusted);
-		cr_expect_eq(protos_get(p, &s.build, s.parent, is, 2)->doubtful, trusted);
-		cr_expect_not(protos_get(p, &s.build, s.parent, is, 9)->doubtful);
+		cr_expect_eq(changes, cases[i].doubtful, "%zu", i);
+		cr_expect_eq(protos_get(p, &s.build, s.parent, is, round)->doubtful,
+			     cases[i].doubtful, "%zu", i);
+		/* it is not there any more */
+		cr_expect_eq(protos_get(p, &s.build, s.parent, was, round)->doubtful,
+			     cases[i].trusted != 0, "%zu", i);
+		cr_expect_not(protos_get(p, &s.build, s.parent, is, round + 7)->doubtful);
 		arena_free(&s.a);
 	}
 }

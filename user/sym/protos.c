@@ -147,12 +147,15 @@ static bool may_be_trusted(const struct protos *p, uint32_t round)
 	return p->trusted && round - p->trusted <= TRUST_ROUNDS;
 }
 
-/* Two had one place, one after the other. What BPF trusted, it may have shown for the other. */
-static void reuse(struct protos *p, struct known *one, struct known *other, uint32_t round)
+/*
+ * Two had one place, one after the other. What BPF trusted, it may have shown for the other: but
+ * not when the first was seen for the last time before the rounds that may have been trusted.
+ */
+static void reuse(struct protos *p, struct known *first, struct known *next, uint32_t round)
 {
-	if (may_be_trusted(p, round)) {
-		one->bad = round;
-		other->bad = round;
+	if (may_be_trusted(p, round) && round - first->checked <= TRUST_ROUNDS) {
+		first->bad = round;
+		next->bad = round;
 		p->changed(p->arg);
 	}
 	p->reused = true;
