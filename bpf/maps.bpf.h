@@ -5,7 +5,7 @@
 #define LUABPF_MAPS_BPF_H
 
 #include <luabpf/abi.h>
-#include <luabpf/walk_lj.h>
+#include <luabpf/walk_lj_state.h>
 #include <luabpf/walk_puc.h>
 
 /*

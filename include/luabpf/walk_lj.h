@@ -26,426 +26,25 @@
 #ifndef LUABPF_WALK_LJ_H
 #define LUABPF_WALK_LJ_H
 
-#include "layout.h"
-#include "lj_print.h"
-#include "walk.h"
-
-enum lj_phase {
-	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
-	LJ_PHASE_TRACES, /* which trace has called the collector? */
-	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
-	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
-	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
-	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
-	LJ_PHASE_SEARCH, /* ditto, when C code lies between them */
-};
+#include "walk_lj_func.h"
 
 /*
- * What is known of a function. Within one sample the target stands still, and so it stays true.
- * What was proved of its prototype may stay true for longer: lb_is_trusted().
+ * Distance in slots from a frame to the one below, by the instruction before the pc that is its
+ * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
  */
-struct lj_seen {
-	__u64 func;
-	__u64 ptr; /* prototype, C function or ffid */
-	__u64 bc;  /* first instruction */
-	__u32 sizebc;
-	__u32 print;
-	__u32 sample;	/* cache.sample when this was read; anything else is stale */
-	__u32 kind;	/* enum lb_frame_kind */
-	__u32 trust;	/* of a prototype: lb_walk.trust when print was made */
-	__u32 distance; /* in slots to the frame below, of a frame with this link */
-	__u64 link;
-	__u64 pad[2]; /* to a line of the processor's cache */
-};
-
-/* What a lua_State says of itself. */
-struct lj_thread {
-	__u64 g, base, stack, maxstack;
-	__u64 cframe; /* raw */
-};
-
-/* What a cframe has saved. */
-struct lj_cframe {
-	__u64 pc;
-	__u64 prev; /* raw */
-};
-
-#define LJ_SEEN_BITS 10
-#define LJ_SEEN (1 << LJ_SEEN_BITS)
-#define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
-#define LJ_VIRTUAL_BITS 7
-#define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
-#define LJ_LEFT_BITS 10
-#define LJ_LEFTS (1 << LJ_LEFT_BITS)
-#define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
-#define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
-
-/*
- * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
- * was told by the trace's constants, which are as they were while the trace lives: it may stay true
- * for as long as a prototype's fingerprint, lb_is_trusted().
- */
-#define LJ_VIRTUAL_FRAMES 24
-struct lj_virtual {
-	__u64 map; /* address of the snapshot's entries */
-	__u64 pc, snap_pc, base_func;
-	__u32 print; /* of the trace */
-	__u32 trust;
-	__u32 n; /* frames */
-	__u8 flags, skip, exact, joint;
-	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
-};
-
-/*
- * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
- * collections another may lie at its address, and have its number, with machine code elsewhere.
- */
-struct lj_gctrace {
-	__u64 ir;
-	__u64 snaps, maps; /* snapshots and snapmap */
-	__u64 mcode;
-	__u32 szmcode;
-	__u32 nk; /* IR reference of the first constant */
-	__u32 print;
-	__u32 nsnap, spadjust;
-	__u32 pad;
-};
-
-/* Which snapshot is left of a place in a trace's machine code: as above. */
-struct lj_left {
-	__u64 map; /* address of the snapshot's entries */
-	__u32 mcofs;
-	__u32 print; /* of the trace */
-	__u32 trust;
-	__u32 pad;
-};
-
-struct lj_walk {
-	struct lb_walk; /* what all walkers have */
-
-	struct lj_layout lj;
-	struct lj_thread head;	/* of the lua_State that was read last */
-	struct lj_cframe saved; /* of the cframe that was read last */
-	__u64 stack;		/* of L */
-	__u64 maxstack;		/* of L */
-	__u64 base;
-	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
-	__u64 cframe; /* raw, of the C frame that runs the frame at base */
-	__u64 jit_base;
-	__u64 seed;	 /* of g's strings */
-	__u64 link;	 /* of the frame at base, when link_known */
-	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
-			    below   lies; or 0 */
-	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
-			    a tail call; 0: the slot has it */
-	__u64 boundary,
-		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
-	__u8 phase;
-	__u8 link_known; /* link is in a register: the slot does not hold it yet, or not any more */
-	__u8 skip;	 /* pass over this frame: it is below a vararg frame */
-	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
-	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
-	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
-
-	/* PHASE_TRACES: of all traces, the only one that can have called. Then that which runs. */
-	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
-	__u32 trace;		   /* 0: none was found */
-	__u32 trace_mcofs;
-
-	/* PHASE_MCODE: binary search over snapshots */
-	__u64 snap_pc; /* the snapshot's pc */
-	__u32 lo, hi;
-	__u32 mcofs;
-	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
-
-	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
-	__s32 entry;		   /* index into snapmap, counts down */
-	__s32 slot;		   /* of the function of the virtual frame in hand */
-	__s32 distance;		   /* slots to the next one, once its link was seen */
-	__u32 want;		   /* enum lj_want */
-	__u32 constant;		   /* IR reference of that in hand */
-	__u64 consts;		   /* IR of the trace whose constants are looked through */
-	__u32 parents;		   /* ... how many traces above this one */
-	struct lj_gctrace gctrace; /* the trace in hand */
-	struct lj_gctrace parent;  /* ... that the one in hand grew from */
-	__u64 map;		   /* of the snapshot in hand, which is to be kept; 0: it is not */
-
-	__u64 search;	/* next word of the C stack, where the block begins */
-	__u32 searched; /* words so far */
-	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
-
-	struct lj_seen seen[LJ_SEEN];
-	struct lj_virtual virtual[LJ_VIRTUALS];
-	struct lj_left left[LJ_LEFTS];
-	__u32 snapmap[LJ_SNAPMAP + 2];
-	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
-	struct lb_cache cache;
-};
-
-static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
+static __always_inline __u32 lj_distance(const struct lj_walk *w, __u32 ins)
 {
-	return (struct lb_walk *)w; /* its first member */
+	return (ins & 0xff) + 1 - w->lj.bc_call > 5 ? 0 : 2 + (ins >> 8 & 0xff);
 }
 
-/*
- * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
- * lb_need() and lb_need_at() of walk.h.
- */
-static __always_inline int lj_guess(const struct lb_mem *mem, struct lj_walk *w, void *dst,
-				    __u32 size, __u64 addr)
-{
-	return lb_read(mem, &w->cache, dst, size, addr);
-}
-
-static __always_inline int lj_read(const struct lb_mem *mem, struct lj_walk *w, void *dst,
-				   __u32 size, __u64 addr)
-{
-	return lb_need(mem, lj_common(w), &w->cache, dst, size, addr);
-}
-
-static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, const __u8 **bytes,
-				 __u32 size, __u64 addr)
-{
-	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
-}
-
-static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
-{
-	if (end == LB_END_RESOLVED && !w->rec.stack.n) /* the VM is about to return to its host */
-		end = LB_END_OUTSIDE;
-	if (w->fault)
-		end = LB_END_FAULT;
-	if (end == LB_END_RESOLVED && !w->rec.stack.n)
-		end = LB_END_TORN; /* a VM that runs has a frame */
-	w->end = end;
-	return LB_STOP;
-}
-
-/* Bytes at addr that may be missing, in place: valid until the next read. size is at most
- * LB_READ_MOST. */
-static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
-					    __u32 size)
-{
-	return lb_maybe(mem, lj_common(w), &w->cache, addr, size);
-}
-
-/* Which string a chunk's name is. */
-static __always_inline __u64 lj_name_print(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
-{
-	const __u8 *bytes;
-
-	if (lb_is_new_name(lj_common(w), &w->cache, name) && !(name & 7)) {
-		bytes = lj_maybe(mem, w, name, LJ_STR_SIZE);
-		if (bytes)
-			w->name_print = lj_print_str(bytes);
-	}
-	return w->name_print;
-}
-
-/* Takes the first constants into a fingerprint. */
-static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct lj_walk *w,
-						__u64 sum, __u64 kgc, __u32 nkgc)
-{
-	const __u8 *bytes;
-	__u64 str;
-
-	if (!nkgc || kgc & 7)
-		return sum;
-	bytes = lj_maybe(mem, w, kgc, LJ_PRINT_KGC);
-	if (!bytes)
-		return sum;
-	sum = lj_print_kgc(sum, bytes, nkgc);
-	str = lb_word(bytes, LJ_PRINT_KGC - 8);
-	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
-	return bytes ? lb_print_word(sum, LJ_PRINT_FACTOR_STR, lj_print_str(bytes)) : sum;
-}
-
-/*
- * Fingerprint of a prototype. Its name, constants and debug information may have been paged out:
- * then it agrees with none that user space reads, and what was shipped with it is all that is
- * known.
- */
-static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
-					    const __u8 *head, __u64 kind, __u64 proto)
-{
-	struct lj_print_parts parts;
-	__u64 sum = lj_print_head(head, kind, proto, &parts);
-	const __u8 *bytes;
-
-	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts.name));
-	if (parts.ndebug) {
-		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
-		if (bytes)
-			sum = lj_print_debug(sum, bytes, parts.ndebug);
-	}
-	return lb_print_end(lj_print_constants(mem, w, sum, parts.kgc, parts.nkgc));
-}
-
-/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is
- * none. */
-static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i,
-					  __u64 bc)
-{
-	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
-	const __u8 *head;
-	__u64 kind;
-
-	seen->bc = bc;
-	seen->ptr = bc - LJ_PROTO_SIZE;
-	if (bc & 7 || bc >> 47 || lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr))
-		return -1;
-	kind = lb_word(head, LJ_PROTO_KIND);
-	if (LJ_KIND_GCT(kind) != LJ_GCT_PROTO)
-		return -1;
-	seen->sizebc = (__u32)(kind >> 32);
-	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
-	seen->kind = LB_FRAME_LUA;
-	seen->trust = w->trust;
-	return (int)i;
-}
-
-/* Begins anew with an entry of seen[]. */
-static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u64 key)
-{
-	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
-
-	seen->func = key;
-	seen->sample = w->cache.sample;
-	seen->kind = 0;
-	seen->bc = 0;
-	seen->print = 0;
-	seen->trust = 0;
-	seen->link = 0;
-	return seen;
-}
-
-static __always_inline __u32 lj_seen_index(__u64 key)
-{
-	return (__u32)(key >> 3) * 0x9e3779b1u >> (32 - LJ_SEEN_BITS);
-}
-
-/* As lj_func(), for a prototype whose closure is not known. */
-LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto)
-{
-	__u32 i = lj_seen_index(proto);
-	const struct lj_seen *seen;
-
-	if (!w)
-		return -1;
-	seen = &w->seen[i];
-	if (seen->func == proto && lb_is_trusted(lj_common(w), seen->trust))
-		return (int)i;
-	lj_forget(w, i, proto);
-	return lj_learn_proto(mem, w, i, proto + LJ_PROTO_SIZE);
-}
-
-/*
- * Looks a GCfunc up. Returns its index in seen[], or -1 when there is no function at func.
- * Within one sample each function is read once.
- */
-LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
-{
-	__u32 i = lj_seen_index(func);
-	struct lj_seen *seen;
-	const __u8 *head;
-	__u64 kind, pc, was;
-	__u8 ffid;
-
-	if (!w)
-		return -1;
-	seen = &w->seen[i];
-	if (seen->func == func && seen->sample == w->cache.sample)
-		return seen->kind ? (int)i : -1;
-	was = seen->func == func && lb_is_trusted(lj_common(w), seen->trust) ? seen->bc : 0;
-	if (!was)
-		lj_forget(w, i, func);
-	if (func & 7) /* no object */
-		return -1;
-	if (lj_at(mem, w, &head, LJ_FUNC_READ, func))
-		return -1;
-	kind = lb_word(head, LJ_FUNC_KIND);
-	if (LJ_KIND_GCT(kind) != LJ_GCT_FUNC)
-		return -1;
-	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
-	pc = lb_word(head, LJ_FUNC_PC);
-	if (was) { /* the prototype was proved: is this its closure still? */
-		if (!ffid && pc == was) {
-			seen->sample = w->cache.sample;
-			return (int)i;
-		}
-		lj_forget(w, i, func);
-	}
-	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
-	seen->sizebc = 1;
-	if (ffid == 1) {
-		seen->ptr = lb_word(head, LJ_FUNC_F) & ((1ULL << 48) - 1);
-		seen->kind = LB_FRAME_C;
-		return (int)i;
-	}
-	if (ffid) {
-		seen->ptr = ffid;
-		seen->kind = LB_FRAME_FF;
-		return (int)i;
-	}
-	return lj_learn_proto(mem, w, i, pc);
-}
-
-/* The slot's value is a function's address with its type, as frames hold it. */
-static __always_inline int lj_is_func(__u64 tv)
-{
-	return LJ_TV_TYPE(tv) == LJ_TFUNC;
-}
-
-/* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */
-static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
-{
-	return seen->bc && !(pc & 3) && pc >= seen->bc && pc - seen->bc <= 4ULL * seen->sizebc;
-}
-
-/*
- * Bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched loop header pc may
- * point behind GCtrace.startins, the copy of the instruction that the patch replaced.
- */
-LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
-{
-	const struct lj_seen *seen;
-	__u64 exact, start, trace;
-
-	if (!w)
-		return LB_NO_PC;
-	seen = &w->seen[index & (LJ_SEEN - 1)];
-	exact = w->exact;
-	if (lj_pc_inside(seen, pc)) {
-		__u32 pos = (__u32)((pc - seen->bc) >> 2);
-
-		if (exact)
-			return pos < seen->sizebc ? pos : LB_NO_PC;
-		return pos ? pos - 1 : 0;
-	}
-	if (!pc || pc & 3 || pc >> 47)
-		return LB_NO_PC;
-	trace = pc - 4 - LJ_TRACE_STARTINS;
-	if (lj_guess(mem, w, w->scratch, LJ_TRACE_READ, trace))
-		return LB_NO_PC;
-	start = lb_word(w->scratch, LJ_TRACE_STARTPC);
-	if (lb_byte(w->scratch, LJ_TRACE_GCT) != LJ_GCT_TRACE || !lj_pc_inside(seen, start))
-		return LB_NO_PC;
-	return (__u32)((start - seen->bc) >> 2);
-}
-
-/*
- * Distance in slots from a frame to the one below, by a FRAME_LUA link, the pc after a call
- * instruction (BC_CALLM .. BC_ITERN): its A. 0 when there is no call.
- */
+/* Ditto, by the link. */
 LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
 {
 	__u32 ins;
 
 	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
 		return 0;
-	if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
-		return 0;
-	return 2 + (ins >> 8 & 0xff);
+	return lj_distance(w, ins);
 }
 
 /*
@@ -577,13 +176,6 @@ static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
 	return 1;
 }
 
-/*
- * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
- * one at the end that C code did. What is not so plain is left to lj_step_frame(). Returns 1 when
- * there may be more of them.
- */
-#define LJ_RUN 8
-
 /* LUA, a pc; or C or CP, a distance. */
 static __always_inline int lj_is_plain_link(const struct lj_walk *w, __u64 base, __u64 link)
 {
@@ -596,9 +188,85 @@ enum {
 	LJ_HAND_SLOTS,
 	LJ_HAND_CODE,
 };
+
+/* A plain frame of a run. */
+struct lj_plain {
+	__u64 base; /* of a vararg function: of the frame proper, which lies below */
+	__u64 link;
+	__u64 func;
+	__u64 offset; /* of pc, in bytes from the first instruction */
+};
+
+/* Reads the slots of the frame at f->base. Returns 0 when it is plain. */
+static __always_inline int lj_read_plain(const struct lb_mem *mem, struct lj_walk *w,
+					 struct lj_plain *f)
+{
+	const __u8 *bytes;
+	__u64 func;
+
+	bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, f->base - 16, 16);
+	if (!bytes)
+		return -1;
+	func = lb_word(bytes, 0);
+	f->link = lb_word(bytes, 8);
+	if ((f->link & 7) == LJ_FRAME_VARG && f->link < f->base - w->stack - 16) {
+		f->base -= f->link & ~7ULL;
+		bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, f->base - 16, 16);
+		if (!bytes)
+			return -1;
+		f->link = lb_word(bytes, 8);
+	}
+	f->func = LJ_TV_GCPTR(func);
+	return lj_is_func(func) && lj_is_plain_link(w, f->base, f->link) ? 0 : -1;
+}
+
+/* Looks its function up. Returns 0 when that is a Lua function which has pc. */
+static __always_inline int lj_prove_plain(const struct lb_mem *mem, struct lj_walk *w,
+					  struct lj_plain *f, __u64 pc, __u32 exact)
+{
+	const struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
+
+	/* of a closure that took another's address pc is not inside: where two codes overlap, user
+	 * space allows no trust */
+	if (seen->func != f->func ||
+	    (seen->sample != w->cache.sample && !lb_is_trusted(lj_common(w), seen->trust))) {
+		lb_open_hands(&w->cache);
+		if (lj_func(mem, w, f->func) < 0)
+			return -1;
+	}
+	f->offset = pc - seen->bc;
+	return seen->kind == LB_FRAME_LUA && f->offset < 4ULL * seen->sizebc + !exact ? 0 : -1;
+}
+
+/* How far below its base that of its caller lies is in seen->distance, then. Returns 0, or -1 when
+ * its link is no call's. */
+static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_walk *w,
+					    const struct lj_plain *f)
+{
+	struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
+	const __u8 *ins;
+	__u32 distance;
+
+	if (seen->link == f->link)
+		return 0;
+	ins = lb_hold(mem, &w->cache, LJ_HAND_CODE, f->link - 4, 4);
+	distance = ins ? lj_distance(w, lb_half(ins, 0)) : 0;
+	if (!distance)
+		return -1;
+	seen->link = f->link;
+	seen->distance = distance;
+	return 0;
+}
+
+/*
+ * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
+ * one at the end that C code did. What is not so plain is left to lj_step_frame(). Returns 1 when
+ * there may be more of them.
+ */
+#define LJ_RUN 8
 LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 base, proper, pc, other, delta = 0;
+	__u64 base, pc, other, delta = 0;
 	__u32 n, flags, exact, i;
 
 	if (!w)
@@ -615,66 +283,29 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	lb_open_hands(&w->cache);
 	LB_ROLLED
 	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
-		struct lj_seen *seen;
-		const __u8 *bytes;
+		struct lj_plain plain = {.base = base};
+		const struct lj_seen *seen;
 		struct lb_frame *f;
-		__u64 func, link, offset;
 
-		bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
-		if (!bytes)
+		if (lj_read_plain(mem, w, &plain) || (other && other != plain.func) ||
+		    lj_prove_plain(mem, w, &plain, pc, exact) ||
+		    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
 			break;
-		func = lb_word(bytes, 0);
-		link = lb_word(bytes, 8);
-		proper = base;
-		if ((link & 7) == LJ_FRAME_VARG && link < base - w->stack - 16) {
-			proper -= link & ~7ULL;
-			bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, proper - 16, 16);
-			if (!bytes)
-				break;
-			link = lb_word(bytes, 8);
-		}
-		if (!lj_is_func(func) || !lj_is_plain_link(w, proper, link))
-			break;
-		func = LJ_TV_GCPTR(func);
-		seen = &w->seen[lj_seen_index(func)];
-		/* of a closure that took another's address pc is not inside: where two codes
-		 * overlap, user space allows no trust */
-		if (seen->func != func || (seen->sample != w->cache.sample &&
-					   !lb_is_trusted(lj_common(w), seen->trust))) {
-			lb_open_hands(&w->cache);
-			if (lj_func(mem, w, func) < 0)
-				break;
-		}
-		offset = pc - seen->bc;
-		if (seen->kind != LB_FRAME_LUA || offset >= 4ULL * seen->sizebc + !exact ||
-		    (other && other != func))
-			break;
-		if (seen->link != link && !(link & 1)) {
-			__u32 ins;
-
-			bytes = lb_hold(mem, &w->cache, LJ_HAND_CODE, link - 4, 4);
-			if (!bytes)
-				break;
-			ins = lb_half(bytes, 0);
-			if ((ins & 0xff) + 1 - w->lj.bc_call > 5)
-				break;
-			seen->link = link;
-			seen->distance = 2 + (ins >> 8 & 0xff);
-		}
+		seen = &w->seen[lj_seen_index(plain.func)];
 		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
 		f->print = seen->print;
-		f->pc = (__u32)(offset >> 2) - (offset != 0 && !exact);
+		f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
 		n++;
 		flags = 0;
 		exact = 0;
 		other = 0;
-		base = proper;
-		if (link & 1) {
-			delta = link & ~7ULL;
+		base = plain.base;
+		if (plain.link & 1) {
+			delta = plain.link & ~7ULL;
 			break;
 		}
-		pc = link;
+		pc = plain.link;
 		base -= 8ULL * seen->distance;
 	}
 	if (n == w->rec.stack.n)

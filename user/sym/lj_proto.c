@@ -232,7 +232,7 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 	return err;
 }
 
-/* lj_proto_print() of walk_lj.h, from the same bytes. */
+/* lj_proto_print() of walk_lj_func.h, from the same bytes. */
 static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
 {
 	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
