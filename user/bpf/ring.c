@@ -86,8 +86,9 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 	return -EBADMSG;
 }
 
-/* After what was in the ring before: a stack is sent before it is counted. */
-static void take_counts(struct ring *ring)
+/* After what was in the ring before: a stack is sent before it is counted. all_kept: that is all.
+ */
+static void take_counts(struct ring *ring, bool all_kept)
 {
 	const struct ring_callbacks *cb = &ring->callbacks;
 	uint32_t place, count;
@@ -98,6 +99,8 @@ static void take_counts(struct ring *ring)
 
 		if (sample)
 			cb->sample(cb->arg, sample, count);
+		if (all_kept)
+			ring->replaced += stacks_lose(ring->stacks, ring->sent, place);
 	}
 }
 
@@ -109,7 +112,7 @@ static int on_record(void *ctx, void *data, size_t size)
 	int r;
 
 	if (size >= sizeof(*task) && task->head.type == LB_REC_TASK && task->epoch)
-		take_counts(ring); /* of the image that this ends */
+		take_counts(ring, false); /* of the image that this ends */
 	r = ring_record(&ring->callbacks, ring->stacks, data, size, &lost);
 	ring->bad += r == -EBADMSG;
 	ring->replaced += r == -ENOENT ? lost : 0;
@@ -148,7 +151,6 @@ int ring_epoll_fd(const struct ring *ring)
 
 int ring_drain(struct ring *ring, uint64_t most_ns)
 {
-	uint32_t place;
 	int r;
 
 	ring->began_ns = clock_ns(CLOCK_MONOTONIC);
@@ -156,9 +158,7 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 	r = ring_buffer__consume(ring->rb); /* the record that ends it was read, too */
 	if (r == -EAGAIN)
 		return 1;
-	take_counts(ring);
-	for (place = 0; place < LB_STACKS; place++)
-		ring->replaced += stacks_lose(ring->stacks, ring->sent, place);
+	take_counts(ring, true);
 	return r < 0 ? r : 0;
 }
 
