@@ -120,8 +120,8 @@ print(wrong)"""
         assert t.p.wait() == 0
 
 
-def test_exec_in_target(tmp_path):
-    """The first script becomes another one: each with its own names, and nothing of one in the other."""
+def run_exec(tmp_path, seconds):
+    """Profiles a script that becomes another one after so many seconds of CPU time, and that for 0.7 s."""
     second = script(tmp_path, "local function second_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
                     "local t = os.clock() while os.clock() - t < 0.7 do second_work() end", "second.lua")
     first = script(tmp_path, f"""
@@ -130,18 +130,30 @@ ffi.cdef "int execvp(const char *, const char *const *);"
 io.read()
 local function first_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
 local t = os.clock()
-while os.clock() - t < 0.7 do first_work() end
+while os.clock() - t < {seconds} do first_work() end
 ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
     with vms.Target(["luajit", "-joff", first]) as t:
         tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
         t.go()
         r = tool.done(20)
         assert t.p.wait() == 0
+    return r
+
+
+def test_exec_in_target(tmp_path):
+    """The first script becomes another one: each with its own names, and nothing of one in the other."""
+    r = run_exec(tmp_path, 0.7)
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert all(len(set(stack)) <= 1 for stack in by), by
     assert sum(n for stack, n in by.items() if "first.lua" in stack) > 550, (by, r)
     assert sum(n for stack, n in by.items() if "second.lua" in stack) > 550, (by, r)
     assert r.stats["lost"] <= 100, r  # from exec to recognition
+
+
+def test_exec_of_what_is_settled(tmp_path):
+    """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
+    r = run_exec(tmp_path, 4)
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
 
 
 @pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.1"], ["lua5.4"]])
@@ -156,25 +168,6 @@ while os.clock() - start < 3.5 do work() end""")
     r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", *interpreter, path)
     assert r.code == 0, r
     assert r.stats["lost"] <= truth.allowed(r.stats["resolved"]), r
-
-
-def test_exec_of_what_is_settled(tmp_path):
-    """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
-    second = script(tmp_path, "local t = os.clock() while os.clock() - t < 0.5 do end", "second.lua")
-    first = script(tmp_path, f"""
-local ffi = require("ffi")
-ffi.cdef "int execvp(const char *, const char *const *);"
-io.read()
-local function first_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
-local t = os.clock()
-while os.clock() - t < 4 do first_work() end
-ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
-    with vms.Target(["luajit", "-joff", first]) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
-        t.go()
-        r = tool.done(20)
-        assert t.p.wait() == 0
-    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
 
 
 @pytest.mark.parametrize("before", [0, 0.2])

@@ -55,6 +55,14 @@ ParameterizedTest(size_t *index, walk_lj, scene)
 	}
 }
 
+/* Sets a scene up for the first layout. */
+static void open_scene(struct lj_scene *s, const struct lj_scene_row *row)
+{
+	const char *layout;
+
+	lj_scene_init(s, row, lj_layout_row(0, &layout));
+}
+
 /* A host's main loop is no resumer: words on its stack are not followed. */
 Test(walk_lj, reads_for_a_host)
 {
@@ -116,13 +124,10 @@ ParameterizedTest(size_t *index, walk_lj, user_space_has_the_same_fingerprints)
 Test(walk_lj, fingerprints)
 {
 	static struct lj_walk a, b;
-	const struct lj_layout *lj;
 	struct lj_scene s;
-	const char *name;
 	uint64_t name_of;
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&s, &lj_scenes_frames[3], lj);
+	open_scene(&s, &lj_scenes_frames[3]);
 	walk_host(&s.img.mem.mem, &s.in, &a);
 	s.in.sample++;
 	walk_host(&s.img.mem.mem, &s.in, &b);
@@ -183,11 +188,8 @@ struct trusting {
 /* calls(): three Lua functions, seen twice. */
 static void trust_begin(struct trusting *t, struct lj_walk *walk)
 {
-	const struct lj_layout *lj;
-	const char *name;
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&t->s, &lj_scenes_frames[3], lj);
+	open_scene(&t->s, &lj_scenes_frames[3]);
 	t->s.in.trust = 7;
 	walk_host(&t->s.img.mem.mem, &t->s.in, walk);
 	cr_assert_eq(walk->rec.stack.n, 3);
@@ -279,17 +281,14 @@ static uint64_t collector_with(struct lj_scene *s, uint64_t addr, uint8_t change
 /* It tells what the collector has freed, and another VM at the same address. */
 Test(walk_lj, collector)
 {
-	const struct lj_layout *lj;
 	uint64_t gc, seed, white, words[6];
 	struct lj_scene s;
-	const char *name;
 	size_t i, k;
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	open_scene(&s, scene_called("mcode_inlined"));
 	gc = s.img.g + LJ_G_GC;
 	white = gc + LJ_GC_CURRENTWHITE;
-	seed = s.img.g + lj->vmstate - LJ_G_SEED_SIZE;
+	seed = s.img.g + s.img.lj.vmstate - LJ_G_SEED_SIZE;
 	lji_put64(&s.img, gc + LJ_GC_ESTIMATE, 20000);
 	lji_put8(&s.img, white, LJ_GC_WHITE0 | LJ_GC_FIXED);
 	words[0] = collector_with(&s, white, 0);
@@ -337,20 +336,17 @@ static void number_of_another(struct lj_scene *s, uint32_t no)
 Test(walk_lj, virtual_frames_are_kept)
 {
 	static struct lj_walk walk;
-	const struct lj_layout *lj;
 	struct lj_scene s;
-	const char *name;
 	char why[2048];
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&s, scene_called("mcode_slots_on_stack"), lj);
+	open_scene(&s, scene_called("mcode_slots_on_stack"));
 	s.in.trust = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
 	cr_expect_null(kept(&walk));
 	lj_scene_free(&s);
 
-	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	open_scene(&s, scene_called("mcode_inlined"));
 	s.in.trust = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_assert_not_null(kept(&walk));
@@ -371,15 +367,12 @@ Test(walk_lj, virtual_frames_are_kept)
 Test(walk_lj, another_trace_in_its_place)
 {
 	static struct lj_walk walk;
-	const struct lj_layout *lj;
 	struct lj_scene s;
-	const char *name;
 	char why[2048];
 	uint32_t print;
 	uint64_t trace;
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&s, scene_called("mcode_inlined"), lj);
+	open_scene(&s, scene_called("mcode_inlined"));
 	s.in.trust = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_assert_not_null(kept(&walk));
@@ -404,13 +397,10 @@ Test(walk_lj, another_trace_in_its_place)
 static enum lb_end end_with(const char *scene, uint64_t (*word)(struct lj_scene *s), uint64_t by)
 {
 	static struct lj_walk walk;
-	const struct lj_layout *lj;
 	struct lj_scene s;
-	const char *name;
 	uint64_t addr;
 
-	lj = lj_layout_row(0, &name);
-	lj_scene_init(&s, scene_called(scene), lj);
+	open_scene(&s, scene_called(scene));
 	addr = word(&s);
 	lji_put64(&s.img, addr, lji_get64(&s.img, addr) + by);
 	walk_host(&s.img.mem.mem, &s.in, &walk);
