@@ -72,6 +72,15 @@ struct lj_virtual {
 	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
 };
 
+/* Which snapshot is left of a place in a trace's machine code: as above. */
+struct lj_left {
+	__u64 map; /* address of the snapshot's entries */
+	__u32 mcofs;
+	__u32 print; /* of the trace */
+	__u32 trust;
+	__u32 pad;
+};
+
 /*
  * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
  * collections another may lie at its address, and have its number, with machine code elsewhere.
@@ -84,15 +93,6 @@ struct lj_gctrace {
 	__u32 nk; /* IR reference of the first constant */
 	__u32 print;
 	__u32 nsnap, spadjust;
-	__u32 pad;
-};
-
-/* Which snapshot is left of a place in a trace's machine code: as above. */
-struct lj_left {
-	__u64 map; /* address of the snapshot's entries */
-	__u32 mcofs;
-	__u32 print; /* of the trace */
-	__u32 trust;
 	__u32 pad;
 };
 
@@ -111,7 +111,7 @@ struct lj_walk {
 	__u64 seed;	 /* of g's strings */
 	__u64 link;	 /* of the frame at base, when link_known */
 	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
-			    below   lies; or 0 */
+			    below lies; or 0 */
 	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
 			    a tail call; 0: the slot has it */
 	__u64 boundary,
