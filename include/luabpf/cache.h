@@ -40,8 +40,7 @@ struct lb_tag {
 
 /*
  * A window that is likely to have what is asked for next, in a loop that asks for two kinds of
- * things. It is good until another page takes its page's place: lb_aim() tells the other hand, and
- * after any other read both begin anew.
+ * things. It is good until another page takes its page's place, or its window is read anew.
  */
 struct lb_hand {
 	__u64 start; /* address of its first byte */
@@ -69,6 +68,15 @@ static __always_inline __u32 lb_page_index(__u64 addr)
 	return (__u32)(addr >> 12 ^ addr >> 18) & (LB_PAGES - 1);
 }
 
+/* Hands that hold the page of this index let it go. */
+static __always_inline void lb_let_go(struct lb_cache *cache, __u32 i)
+{
+	if (cache->hand[0].index == i)
+		cache->hand[0].room = 0;
+	if (cache->hand[1].index == i)
+		cache->hand[1].room = 0;
+}
+
 /* A new sample begins: what was read before is stale, but for places that are the same still. */
 static __always_inline void lb_begin(const struct lb_mem *mem, struct lb_cache *cache, __u32 sample)
 {
@@ -86,6 +94,8 @@ static __always_inline void lb_begin(const struct lb_mem *mem, struct lb_cache *
 		cache->moves = moves;
 	}
 	cache->since = sample;
+	cache->hand[0].room = 0;
+	cache->hand[1].room = 0;
 }
 
 /* Where the copy of addr's byte is. */
@@ -154,6 +164,7 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	if (!cache || size > LB_READ_MOST || at + size > LB_PAGE || mem_is_uncached(mem))
 		return 0;
 	t = &cache->tag[i];
+	lb_let_go(cache, i);
 	if (mem_is_direct(mem))
 		return lb_fetch_place(mem, cache, i, addr - at);
 	lo = at & ~(LB_LINE - 1);
@@ -197,30 +208,19 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 LB_SUBPROG int lb_aim(const struct lb_mem *mem, struct lb_cache *cache, __u32 h, __u64 addr,
 		      __u32 size)
 {
-	struct lb_hand *hand, *other;
+	struct lb_hand *hand;
 	const struct lb_tag *t;
 
 	if (!cache)
 		return 0;
 	hand = &cache->hand[h & 1];
-	other = &cache->hand[~h & 1];
-	hand->room = 0;
 	if (!lb_ready(mem, cache, addr, size))
 		return 0;
 	hand->index = lb_page_index(addr);
 	t = &cache->tag[hand->index & (LB_PAGES - 1)];
 	hand->start = t->addr + t->lo;
 	hand->room = t->hi - t->lo - size + 1;
-	if (other->index == hand->index && (other->start ^ addr) >= LB_PAGE)
-		other->room = 0;
 	return 1;
-}
-
-/* Both hands hold nothing: before a loop, and after any other read in it. */
-static __always_inline void lb_open_hands(struct lb_cache *cache)
-{
-	cache->hand[0].room = 0;
-	cache->hand[1].room = 0;
 }
 
 /*

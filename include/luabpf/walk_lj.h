@@ -228,12 +228,10 @@ static __always_inline int lj_prove_plain(const struct lb_mem *mem, struct lj_wa
 
 	/* of a closure that took another's address pc is not inside: where two codes overlap, user
 	 * space allows no trust */
-	if (seen->func != f->func ||
-	    (seen->sample != w->cache.sample && !lb_is_trusted(lj_common(w), seen->trust))) {
-		lb_open_hands(&w->cache);
-		if (lj_func(mem, w, f->func) < 0)
-			return -1;
-	}
+	if ((seen->func != f->func ||
+	     (seen->sample != w->cache.sample && !lb_is_trusted(lj_common(w), seen->trust))) &&
+	    lj_func(mem, w, f->func) < 0)
+		return -1;
 	f->offset = pc - seen->bc;
 	return seen->kind == LB_FRAME_LUA && f->offset < 4ULL * seen->sizebc + !exact ? 0 : -1;
 }
@@ -280,7 +278,6 @@ LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 	if (w->skip | w->link_known || (w->boundary && !w->linked) || base > w->maxstack + 8 * 64 ||
 	    base & 7 || pc & 3)
 		return 0;
-	lb_open_hands(&w->cache);
 	LB_ROLLED
 	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
 		struct lj_plain plain = {.base = base};

@@ -139,7 +139,8 @@ Test(cache, any_order, .init = start)
 	cr_expect_lt(target.reads, i);
 }
 
-/* Two hands in a target of many pages, of which now and then two share a place in the cache. */
+/* Two hands in a target of many pages, of which now and then two share a place in the cache; and
+ * reads without a hand, of pages that share theirs. */
 Test(cache, hands, .init = start)
 {
 	static uint64_t words[4 * LB_PAGES * LB_PAGE / 8];
@@ -162,6 +163,12 @@ Test(cache, hands, .init = start)
 			     shared && lb_page_index(BASE + jump) != lb_page_index(BASE + at[!h]);)
 				jump = (jump + LB_PAGE) % sizeof(words);
 			at[h] = jump % sizeof(words);
+		}
+		if (!(seed >> 16 & 7)) {
+			for (jump = seed >> 13 << 3;
+			     lb_page_index(BASE + jump) != lb_page_index(BASE + at[h]);)
+				jump = (jump + LB_PAGE) % sizeof(words);
+			cr_assert_eq(lb_ready(&img.mem, &cache, BASE + jump % sizeof(words), 8), 1);
 		}
 		bytes = lb_hold(&img.mem, &cache, h, BASE + at[h], 8);
 		cr_assert_not_null(bytes);
