@@ -76,11 +76,13 @@ __u64 first_sample;
 /*
  * The walk in hand, one for each CPU: the loader sets their number. BPF alone: too large for its
  * stack, and for a per-CPU map, which has a limit of 32 KiB. A perf_event program does not nest on
- * a CPU.
+ * a CPU. Mappable, although nobody maps it: so it begins with a page, and what is made to fit into
+ * a line of the processor's cache does.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct lj_walk);
 } walks SEC(".maps");

@@ -36,6 +36,7 @@ struct lb_tag {
 	__u64 place;  /* of the page, where mem_is_direct() */
 	__u32 since;  /* cache->since when this was read; anything else is stale */
 	__u16 lo, hi; /* the window, offsets in the page; 0, 0: the page cannot be read */
+	__u64 pad;    /* none lies in two lines of the processor's cache */
 };
 
 /*

@@ -107,19 +107,30 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	return 0;
 }
 
+/* The first of the two entries that the place in hand may have. */
 static __always_inline struct lj_left *lj_left(struct lj_walk *w)
 {
-	return &w->left[(w->mcofs ^ w->gctrace.print) * 0x9e3779b1u >> (32 - LJ_LEFT_BITS)];
+	__u32 i = (w->gctrace.print >> 8) + w->mcofs / LJ_LEFT_PLACES;
+
+	return &w->left[i * 2 & (LJ_LEFTS - 2)];
 }
 
 static __always_inline void lj_keep_left(struct lj_walk *w)
 {
-	struct lj_left *left = lj_left(w);
+	struct lj_left *left = lj_left(w) + (w->lo & 1); /* neighbours keep both */
 
-	left->map = w->map;
-	left->mcofs = w->mcofs;
+	if (!w->map || w->mcofs >= LJ_LEFT_MOST)
+		return;
 	left->print = w->gctrace.print;
-	left->trust = w->map ? w->trust : 0;
+	left->trust = w->trust;
+	left->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
+	left->lo = (__u16)w->lo_mcofs;
+	left->hi = (__u16)w->hi_mcofs;
+}
+
+static __always_inline int lj_is_left(const struct lj_walk *w, const struct lj_left *left)
+{
+	return w->mcofs >= left->lo && w->mcofs < left->hi && left->print == w->gctrace.print;
 }
 
 /* Sets the walk on a place in the machine code of the trace in hand. */
@@ -134,11 +145,14 @@ LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->rec.mcofs = mcofs;
 	w->rec.trace_print = w->gctrace.print;
 	left = lj_left(w);
-	if (left->mcofs == mcofs && left->print == w->gctrace.print &&
-	    lb_is_trusted(lj_common(w), left->trust) && !lj_take_virtual(w, left->map))
+	left += !lj_is_left(w, left);
+	if (lj_is_left(w, left) && lb_is_trusted(lj_common(w), left->trust) &&
+	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
 		return 0;
 	w->lo = 0;
 	w->hi = w->gctrace.nsnap;
+	w->lo_mcofs = 0;
+	w->hi_mcofs = LJ_LEFT_MOST;
 	w->phase = LJ_PHASE_MCODE;
 	return 0;
 }
@@ -236,16 +250,20 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 
 	LB_ROLLED
 	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
-		__u32 mid = (w->lo + w->hi) >> 1;
+		__u32 mid = (w->lo + w->hi) >> 1, mcofs;
 		const __u8 *at;
 
 		if (lj_at(mem, w, &at, 2,
 			  w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
 			return lj_end(w, LB_END_FAULT);
-		if (w->mcofs < lb_short(at, 0))
+		mcofs = lb_short(at, 0);
+		if (w->mcofs < mcofs) {
 			w->hi = mid;
-		else
+			w->hi_mcofs = mcofs;
+		} else {
 			w->lo = mid + 1;
+			w->lo_mcofs = mcofs;
+		}
 	}
 	if (w->lo < w->hi)
 		return LB_MORE;

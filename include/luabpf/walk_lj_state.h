@@ -31,8 +31,9 @@ struct lj_seen {
 	__u32 trust;	/* of a prototype: lb_walk.trust when print was made */
 	__u32 distance; /* in slots to the frame below, of a frame with this link */
 	__u64 link;
-	__u64 pad[2]; /* to a line of the processor's cache */
+	__u64 pad;
 };
+_Static_assert(sizeof(struct lj_seen) == LB_LINE, "in one line of the processor's cache");
 
 /* What a lua_State says of itself. */
 struct lj_thread {
@@ -70,16 +71,22 @@ struct lj_virtual {
 	__u32 n; /* frames */
 	__u8 flags, skip, exact, joint;
 	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
+	__u64 pad[2];
 };
+_Static_assert(sizeof(struct lj_virtual) % LB_LINE == 0, "begins with a line");
 
-/* Which snapshot is left of a place in a trace's machine code: as above. */
+/*
+ * Which snapshot is left of a place in a trace's machine code: as above. Of places side by side the
+ * entries are, too, so that a loop's are in a few lines of the processor's cache.
+ */
 struct lj_left {
-	__u64 map; /* address of the snapshot's entries */
-	__u32 mcofs;
 	__u32 print; /* of the trace */
 	__u32 trust;
-	__u32 pad;
+	__u32 mapofs; /* of the snapshot's entries */
+	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
 };
+#define LJ_LEFT_PLACES 32    /* side by side, bytes of machine code, have two entries */
+#define LJ_LEFT_MOST 0xffffu /* SnapShot.mcofs cannot say more */
 
 /*
  * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
@@ -131,6 +138,7 @@ struct lj_walk {
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc; /* the snapshot's pc */
 	__u32 lo, hi;
+	__u32 lo_mcofs, hi_mcofs; /* where the snapshots before lo and at hi begin */
 	__u32 mcofs;
 	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
 
@@ -150,13 +158,21 @@ struct lj_walk {
 	__u32 searched; /* words so far */
 	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
 
+	__u64 pad_seen[4]; /* tables and the cache begin with lines of the processor's cache */
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
+	__u64 pad_cache[5];
 	struct lb_cache cache;
 };
+_Static_assert(__builtin_offsetof(struct lj_walk, seen) % LB_LINE == 0 &&
+		       __builtin_offsetof(struct lj_walk, virtual) % LB_LINE == 0 &&
+		       __builtin_offsetof(struct lj_walk, left) % LB_LINE == 0 &&
+		       __builtin_offsetof(struct lj_walk, cache) % LB_LINE == 0 &&
+		       sizeof(struct lj_walk) % LB_LINE == 0,
+	       "lines of the processor's cache");
 
 static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
 {
