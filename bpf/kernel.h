@@ -29,7 +29,12 @@ struct mm_struct {
 	unsigned long start_stack; /* sp when the program began */
 };
 
+struct sched_entity {
+	__u64 nr_migrations; /* from CPU to CPU */
+};
+
 struct task_struct {
+	struct sched_entity se;
 	struct mm_struct *mm;
 	int pid;
 	int tgid;

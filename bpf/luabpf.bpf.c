@@ -42,15 +42,12 @@ static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thr
  * other, the innermost is the one.
  */
 static __always_inline enum lb_end sample(struct task_struct *task, struct lb_proc *proc,
-					  __u64 exec_id, __u32 families)
+					  struct lb_thread *thread, __u32 families)
 {
-	struct lb_thread *thread = thread_of(task->pid, exec_id);
 	struct puc_sample puc = {.proc = proc, .thread = thread};
 	enum lb_end lj_end = LB_END_OUTSIDE, puc_end = LB_END_OUTSIDE;
 	struct lj_walk *lj = 0;
 
-	if (!thread)
-		return LB_END_FAULT;
 	if (task->flags & PF_EXITING)
 		return LB_END_NO_REGS;
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
@@ -72,59 +69,84 @@ static __always_inline enum lb_end sample(struct task_struct *task, struct lb_pr
  * swaps whole contexts of related threads, so that the event at hand, and its cookie, may have been
  * another's.)
  */
-static __always_inline int is_duplicate(void *ctx, struct lb_thread *thread)
+static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
 {
 	struct bpf_perf_event_data_kern *data = ctx;
 	struct perf_event *event = 0, *parent = 0;
-	__u64 root;
+	struct lb_root *known, root = {.exec_id = exec_id};
 
 	if (bpf_probe_read_kernel(&event, sizeof(event),
 				  __builtin_preserve_access_index(&data->event)) ||
 	    bpf_probe_read_kernel(&parent, sizeof(parent),
 				  __builtin_preserve_access_index(&event->parent)))
 		return 0;
-	root = (__u64)(parent ? parent : event);
-	if (!thread->root)
-		thread->root = root;
-	return thread->root != root;
+	root.event = (__u64)(parent ? parent : event);
+	known = bpf_map_lookup_elem(&roots, &tid);
+	if (known && known->exec_id == exec_id)
+		return known->event != root.event;
+	bpf_map_update_elem(&roots, &tid, &root, BPF_ANY);
+	return 0;
 }
 
 /*
  * One of each run of events, drawn: a program that works in step with the samples would show the
  * same of its parts each time. And what is short may come in any CPU's first events.
  */
-static __always_inline int is_sample(void)
+static __always_inline int is_sample(struct lb_cpu *cpu)
 {
-	__u32 zero = 0;
-	struct lb_draw *draw = bpf_map_lookup_elem(&draws, &zero);
-
-	if (!draw)
-		return 0;
-	if (!draw->left) {
-		draw->left = events_per_sample;
-		draw->at = bpf_get_prandom_u32() % events_per_sample;
+	if (!cpu->draw_left) {
+		cpu->draw_left = events_per_sample;
+		cpu->draw_at = bpf_get_prandom_u32() % events_per_sample;
 	}
-	return --draw->left == draw->at;
+	return --cpu->draw_left == cpu->draw_at;
+}
+
+/* Takes a process out of procs. Returns 0, or -1 when it is no target. */
+static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exec_id)
+{
+	__u32 version = *(volatile __u32 *)&procs_version; /* before procs is looked into */
+	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
+
+	target->pid = 0;
+	if (!proc)
+		return -1;
+	/* a process without a VM may have called exec since it was looked at: a shell's way */
+	if (!proc->exec_id && proc->nmodules)
+		proc->exec_id = exec_id;
+	target->proc = *proc;
+	target->version = version;
+	target->pid = pid;
+	return 0;
+}
+
+/* The process that runs, in this CPU's hand; NULL when it is no target. */
+static __always_inline struct lb_proc *target_of(struct lb_cpu *cpu, __u32 pid, __u64 exec_id)
+{
+	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
+
+	if ((target->pid != pid || target->version != procs_version) &&
+	    target_take(target, pid, exec_id))
+		return 0;
+	return &target->proc;
 }
 
 static __always_inline int on_event(void *ctx, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 pid = task->tgid;
-	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
 	__u64 exec_id = task_exec_id(task);
+	struct lb_cpu *cpu = this_cpu();
+	__u32 pid = task->tgid;
+	struct lb_proc *proc;
 	int taken;
 
-	if (doubled) {
-		struct lb_thread *thread = thread_of(task->pid, exec_id);
-
-		if (thread && is_duplicate(ctx, thread))
-			return 0;
+	if (!cpu) { /* there is one for each that is possible */
+		count_end(LB_END_FAULT);
+		return 0;
 	}
-	/* a process without a VM may have called exec since it was looked at: a shell's way */
-	if (proc && !proc->exec_id && proc->nmodules)
-		proc->exec_id = exec_id;
-	taken = events_per_sample == 1 || is_sample();
+	if (doubled && is_duplicate(ctx, task->pid, exec_id))
+		return 0;
+	taken = events_per_sample == 1 || is_sample(cpu);
+	proc = target_of(cpu, pid, exec_id);
 	if (!proc || proc->exec_id != exec_id) {
 		emit_task(pid, proc ? proc->epoch : 0, exec_id, taken);
 		if (taken)
@@ -136,7 +158,9 @@ static __always_inline int on_event(void *ctx, __u32 families)
 	if (proc->families & ~families) /* since an exec */
 		count_end(LB_END_OTHER_FAMILY);
 	else
-		count_end(proc->nmodules ? sample(task, proc, exec_id, families) : LB_END_OUTSIDE);
+		count_end(proc->nmodules
+				  ? sample(task, proc, thread_of(cpu, task, exec_id), families)
+				  : LB_END_OUTSIDE);
 	return 0;
 }
 

@@ -34,13 +34,52 @@ struct {
 	__type(value, struct lb_build);
 } builds SEC(".maps");
 
-/* What is known of a thread. BPF alone; a lost entry is learned again from the next sample. */
+/*
+ * What a CPU has in hand: of processes and threads that it has sampled. Each sample asks for both,
+ * and this is found without a call, which a lookup in a hash table is not. As no other CPU uses it,
+ * one whose number has the same place just takes that: what is lost is learned again.
+ */
+#define CPU_TARGETS 16	/* power of two */
+#define CPU_THREADS 512 /* ditto */
+struct lb_target {
+	__u32 pid;     /* 0: it is nobody's */
+	__u32 version; /* procs_version when this was taken out of procs */
+	struct lb_proc proc;
+};
+struct lb_cpu {
+	struct lb_target target[CPU_TARGETS];
+	struct lb_thread thread[CPU_THREADS];
+	/* the run of events of which one is the sample: how many are left, and how many when it
+	 * comes */
+	__u32 draw_left, draw_at;
+	__u64 pad[7];
+};
+_Static_assert(sizeof(struct lb_target) % LB_LINE == 0 && sizeof(struct lb_cpu) % LB_LINE == 0,
+	       "lines of the processor's cache");
+
+/* One for each CPU: the loader sets their number. BPF alone. Mappable as `walks`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct lb_cpu);
+} cpus SEC(".maps");
+
+/* Counts the changes of procs: user space raises it after each. BPF reads. */
+__u32 procs_version;
+
+/* The event that a thread's samples come from. BPF alone; of a lost entry it is the next one's. */
+struct lb_root {
+	__u64 exec_id;
+	__u64 event;
+};
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u32);
-	__type(value, struct lb_thread);
-} threads SEC(".maps");
+	__type(value, struct lb_root);
+} roots SEC(".maps");
 
 /* Some thread may have two events: see is_duplicate(). User space sets it, BPF reads. */
 __u32 doubled;
@@ -51,19 +90,6 @@ __u32 doubled;
  * none that runs for less would ever show, and all others would have half a sample too few.
  */
 const volatile __u32 events_per_sample = 1;
-
-/* The run of events of which one is the sample: how many are left, and how many when it comes. */
-struct lb_draw {
-	__u32 left, at;
-};
-
-/* BPF alone. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct lb_draw);
-} draws SEC(".maps");
 
 /* Does what was proved of a prototype count in later samples? See thread_trust(). User space sets
  * it, BPF reads. */

@@ -21,54 +21,11 @@ static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struc
 	return 0;
 }
 
-static __noinline struct lb_thread *thread_of(__u32 tid, __u64 exec_id)
+static __always_inline struct lb_cpu *this_cpu(void)
 {
-	struct lb_thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	static const struct lb_thread none;
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	if (thread && thread->exec_id == exec_id)
-		return thread;
-	bpf_map_update_elem(&threads, &tid, &none, BPF_ANY);
-	thread = bpf_map_lookup_elem(&threads, &tid);
-	if (thread)
-		thread->exec_id = exec_id;
-	return thread;
-}
-
-/*
- * The end of the mapping that holds the C stack, or of what is a stack in it; asked for again only
- * when sp has left it. The kernel does not answer while the address space is being changed. Then a
- * distance is taken that no two threads' stacks are likely to share, for this sample only.
- */
-#define STACK_GUESS (64 << 10)
-
-/* Not inlined: its stack is not to add to that of the walks. */
-static __noinline __u64 thread_stack(struct lb_thread *thread, struct task_struct *task, __u64 sp)
-{
-	struct bounds bounds = {};
-
-	if (sp >= thread->stack_lo && sp < thread->stack_hi)
-		return thread->stack_hi;
-	if (bpf_find_vma(task, sp, stack_of, &bounds, 0))
-		return sp + STACK_GUESS;
-	if (sp >= bounds.hi)
-		return 0;
-	thread->stack_lo = bounds.lo;
-	thread->stack_hi = bounds.hi;
-	return bounds.hi;
-}
-
-static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, __u32 module)
-{
-	__u32 i;
-
-	for (i = 0; i < LB_THREAD_VMS; i++)
-		if (thread->g[i] == g)
-			return;
-	i = thread->next++ & (LB_THREAD_VMS - 1);
-	thread->g[i] = g;
-	thread->module[i] = module;
-	thread->scan_pause = 0;
+	return bpf_map_lookup_elem(&cpus, &cpu);
 }
 
 /*
@@ -80,6 +37,67 @@ static __always_inline void thread_mistrust(struct lb_thread *thread)
 	thread->collector = 0;
 }
 
+static __always_inline struct lb_thread *thread_of(struct lb_cpu *cpu, struct task_struct *task,
+						   __u64 exec_id)
+{
+	struct lb_thread *thread = &cpu->thread[task->pid & (CPU_THREADS - 1)];
+	__u32 tid = task->pid, migrations = (__u32)task->se.nr_migrations;
+
+	if (thread->tid != tid || thread->exec_id != exec_id) {
+		__builtin_memset(thread, 0, sizeof(*thread));
+		thread->tid = tid;
+		thread->exec_id = exec_id;
+	}
+	if (thread->migrations != migrations) { /* it was on another CPU since */
+		thread_mistrust(thread);
+		thread->migrations = migrations;
+	}
+	return thread;
+}
+
+/*
+ * The end of the mapping that holds the C stack, or of what is a stack in it; asked for again only
+ * when sp has left it. The kernel does not answer while the address space is being changed. Then a
+ * distance is taken that no two threads' stacks are likely to share, for this sample only.
+ */
+#define STACK_GUESS (64 << 10)
+
+/* Not inlined: its stack is not to add to that of the walks. */
+static __noinline __u64 thread_find_stack(struct lb_thread *thread, struct task_struct *task,
+					  __u64 sp)
+{
+	struct bounds bounds = {};
+
+	if (bpf_find_vma(task, sp, stack_of, &bounds, 0))
+		return sp + STACK_GUESS;
+	if (sp >= bounds.hi)
+		return 0;
+	thread->stack_lo = bounds.lo;
+	thread->stack_hi = bounds.hi;
+	return bounds.hi;
+}
+
+static __always_inline __u64 thread_stack(struct lb_thread *thread, struct task_struct *task,
+					  __u64 sp)
+{
+	if (sp >= thread->stack_lo && sp < thread->stack_hi)
+		return thread->stack_hi;
+	return thread_find_stack(thread, task, sp);
+}
+
+static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, __u32 module)
+{
+	__u32 i;
+
+	for (i = 0; i < LB_THREAD_VMS; i++)
+		if (thread->g[i] == g)
+			return;
+	i = thread->next++ & (LB_THREAD_VMS - 1);
+	thread->g[i] = g;
+	thread->module[i] = (__u8)module;
+	thread->scan_pause = 0;
+}
+
 /*
  * Of prototypes nothing less than reading them proves that they are what they were: the collector
  * may have given their addresses to others. It frees none without a trace, though: `collector` is
@@ -89,27 +107,24 @@ static __always_inline void thread_mistrust(struct lb_thread *thread)
  * collections, when each finds just as much to keep. So user space allows it only where no address
  * was ever seen to have another prototype, or other code, than before, and nothing new has come for
  * a while; and of so many samples one is drawn in which nothing counts.
- *
- * Not inlined: its stack is not to add to that of the walks.
  */
 #define TRUST_MEAN 16
-static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
-				    __u64 collector)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
 
+/* Not inlined: its stack is not to add to that of the walks. */
+static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
+					 __u64 collector)
+{
 	w->trust = 0;
 	w->trusted = 0;
 	if (!trusted || !collector) {
 		thread_mistrust(thread);
 		return;
 	}
-	if (thread->collector != collector || thread->trust_vm != vm || thread->trust_cpu != cpu) {
+	if (thread->collector != collector || thread->trust_vm != vm) {
 		w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
 		thread->trust = w->trusts;
 		thread->trust_vm = vm;
 		thread->collector = collector;
-		thread->trust_cpu = cpu;
 	}
 	w->trust = thread->trust;
 	if (thread->trust_left) {
@@ -118,6 +133,19 @@ static __noinline void thread_trust(struct lb_walk *w, struct lb_thread *thread,
 	} else {
 		thread->trust_left = bpf_get_prandom_u32() % (2 * TRUST_MEAN);
 	}
+}
+
+static __always_inline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
+					 __u64 collector)
+{
+	if (!trusted || !thread->trust_left || !collector || thread->collector != collector ||
+	    thread->trust_vm != vm) {
+		thread_draw_trust(w, thread, vm, collector);
+		return;
+	}
+	thread->trust_left--;
+	w->trust = thread->trust;
+	w->trusted = thread->trust;
 }
 
 /* Begins a walk of this thread; its cache is the caller's matter. */

@@ -65,6 +65,22 @@ Test(kernel_btf, picks_what_is_asked_for)
 	btf__free(from);
 }
 
+/* A structure with a name is left out of another, but for one that is asked for, too. */
+Test(kernel_btf, picks_what_is_in_another)
+{
+	static const char *const both[] = {"task", "other"};
+	struct btf *from = example(), *to = NULL;
+	const struct btf_type *t;
+
+	cr_assert_eq(kernel_btf_pick(from, both, 2, &to), 0);
+	t = btf__type_by_id(to, (uint32_t)btf__find_by_name(to, "task"));
+	t = btf__type_by_id(to, btf_members(t)[2].type);
+	cr_assert(btf_is_struct(t) && t->size == 4 && btf_vlen(t) == 1);
+	cr_assert_str_eq(btf__name_by_offset(to, btf_members(t)[0].name_off), "x");
+	btf__free(to);
+	btf__free(from);
+}
+
 Test(kernel_btf, nothing_is_there)
 {
 	struct btf *from = btf__new_empty(), *to = NULL;

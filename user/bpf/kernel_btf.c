@@ -21,6 +21,8 @@
 struct pick {
 	const struct btf *from;
 	struct btf *out;
+	const char *const *names;
+	size_t n;
 };
 
 static const char *name_of(const struct pick *p, uint32_t at)
@@ -28,6 +30,14 @@ static const char *name_of(const struct pick *p, uint32_t at)
 	const char *name = btf__name_by_offset(p->from, at);
 
 	return name ? name : "";
+}
+
+static bool is_wanted(const struct pick *p, const struct btf_type *t)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(name_of(p, t->name_off), p->names[i]))
+			return true;
+	return false;
 }
 
 /* Without const, volatile, typedef. */
@@ -63,7 +73,7 @@ static int add_type(struct pick *p, uint32_t id, int depth)
 		return r < 0 ? r : btf__add_array(p->out, r, r, btf_array(t)->nelems);
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
-		return t->name_off ? 0 : add_struct(p, t, depth);
+		return t->name_off && !is_wanted(p, t) ? 0 : add_struct(p, t, depth);
 	}
 	return 0;
 }
@@ -90,24 +100,16 @@ static int add_struct(struct pick *p, const struct btf_type *t, int depth)
 	return r ? r : id;
 }
 
-static bool is_wanted(const char *name, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
 int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out)
 {
-	struct pick p = {.from = from, .out = btf__new_empty()};
+	struct pick p = {.from = from, .out = btf__new_empty(), .names = names, .n = n};
 	uint32_t id, end = btf__type_cnt(from);
 	int r = p.out ? 0 : -errno;
 
 	for (id = 1; id < end && r >= 0; id++) {
 		const struct btf_type *t = btf__type_by_id(from, id);
 
-		if (btf_is_struct(t) && is_wanted(name_of(&p, t->name_off), names, n))
+		if (btf_is_struct(t) && is_wanted(&p, t))
 			r = add_struct(&p, t, 0);
 	}
 	if (r < 0)

@@ -14,7 +14,7 @@ struct btf;
 
 /*
  * The structures of these names, as many as there are. What their members point to, and structures
- * in them that have a name, are left out. The caller frees it: btf__free(). Returns -errno.
+ * in them that have another name, are left out. The caller frees it: btf__free(). Returns -errno.
  */
 int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out);
 

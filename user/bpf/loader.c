@@ -170,7 +170,8 @@ static void choose_events(struct loader *l, const struct loader_options *o)
 
 /* All of kernel.h and regs.bpf.h: a program that reads another one is not loaded. */
 static const char *const kernel_structs[] = {
-	"task_struct", "mm_struct", "vm_area_struct", "perf_event", "bpf_perf_event_data_kern",
+	"task_struct",	  "sched_entity", "mm_struct",
+	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
 	"pt_regs",
 };
 
@@ -204,6 +205,7 @@ static int load(struct loader *l, const struct loader_options *o, const struct k
 		return error_set(err, -errno, "BPF object: %s", strerror(errno));
 	if (cpus < 0)
 		return error_set(err, cpus, "number of CPUs: %s", strerror(-cpus));
+	bpf_map__set_max_entries(l->skel->maps.cpus, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(LJ))
 		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(PUC))
@@ -299,12 +301,19 @@ int loader_set_build(struct loader *l, uint32_t index, const struct lb_build *bu
 				    sizeof(*build), BPF_ANY);
 }
 
+/* BPF has copies of them. */
+static int procs_changed(struct loader *l, int r)
+{
+	__atomic_add_fetch(&l->skel->bss->procs_version, 1, __ATOMIC_RELEASE);
+	return r;
+}
+
 int loader_set_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map__update_elem(l->skel->maps.procs, &key, sizeof(key), proc, sizeof(*proc),
-				    BPF_ANY);
+	return procs_changed(l, bpf_map__update_elem(l->skel->maps.procs, &key, sizeof(key), proc,
+						     sizeof(*proc), BPF_ANY));
 }
 
 int loader_get_proc(struct loader *l, pid_t pid, struct lb_proc *proc)
@@ -318,7 +327,7 @@ int loader_drop_proc(struct loader *l, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0);
+	return procs_changed(l, bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0));
 }
 
 static int open_event(const struct loader_attach *how, uint64_t period_ns)
