@@ -133,7 +133,7 @@ _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
  * most of those that a program shows in a while: they have places side by side, so that their words
  * are in a few lines of the processor's cache.
  */
-LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
+static __always_inline __u64 sample_sum(const struct lb_rec_sample *rec)
 {
 	const struct lb_frame *top;
 	__u64 sum, words[2];

@@ -18,10 +18,15 @@ static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *pr
 		return -1;
 	module = &proc->module[i];
 	key = module->build;
-	build = bpf_map_lookup_elem(&builds, &key);
-	if (!build || build->family != LB_FAMILY_LJ)
+	if (module->family != LB_FAMILY_LJ)
 		return -1;
-	w->lj = build->lj.lj;
+	if (w->build_of != key + 1) {
+		build = bpf_map_lookup_elem(&builds, &key);
+		if (!build)
+			return -1;
+		w->lj = build->lj.lj;
+		w->build_of = key + 1;
+	}
 	w->vm_start = module->vm_start;
 	w->vm_end = module->vm_end;
 	w->text_lo = module->text_lo;
@@ -125,7 +130,8 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 }
 
 /* Returns 0 when a VM runs on this thread by what is known of it: w is about it. */
-LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_thread *thread)
+static __always_inline int lj_find(struct lj_walk *w, const struct lb_proc *proc,
+				   struct lb_thread *thread)
 {
 	struct lj_find f = {.w = w, .proc = proc, .thread = thread};
 
@@ -200,6 +206,14 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk, struct task_s
 	return LB_END_RESOLVED;
 }
 
+/* Most walks are one step: that is called directly. */
+static __always_inline void lj_walk_all(struct lj_walk *w)
+{
+	w->end = LB_END_LOOP;
+	if (lj_step(0, w) == LB_MORE)
+		bpf_loop(LB_MAX_STEPS - 1, lj_walk_step, &w, 0);
+}
+
 static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread *thread)
 {
 	struct lb_build *build = bpf_map_lookup_elem(&builds, &w->rec.build);
@@ -209,14 +223,11 @@ static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread
 	if (!build || lj_find_top(0, w, &build->lj, &w->regs, thread->traceno))
 		return w->end;
 	base = w->base;
-	w->end = LB_END_LOOP;
-	bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
+	lj_walk_all(w);
 	if (w->trace)
 		thread->traceno = w->trace;
-	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base)) {
-		w->end = LB_END_LOOP;
-		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
-	}
+	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base))
+		lj_walk_all(w);
 	return w->end != LB_END_RESOLVED || lb_unmoved(0, &w->cache) ? w->end : LB_END_FAULT;
 }
 

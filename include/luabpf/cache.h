@@ -300,24 +300,28 @@ LB_SUBPROG int lb_stands(const struct lb_mem *mem, const struct lb_cache *cache,
 	return place == t->place || place == LB_PLACE_ASK;
 }
 
-/*
- * At a sample's end: was all that is in hand, and so all that it has read in place, still the
- * target's? Else it may be anything. Other threads may change the address space all the time, and
- * seldom what samples read.
- */
-LB_SUBPROG int lb_unmoved(const struct lb_mem *mem, const struct lb_cache *cache)
+LB_SUBPROG int lb_all_stand(const struct lb_mem *mem, const struct lb_cache *cache)
 {
 	int stand = 1;
 	__u32 i;
 
 	if (!cache)
 		return 0;
-	if (!mem_is_direct(mem) || mem_moves(mem, cache->space) == cache->moves)
-		return 1;
 	LB_ROLLED
 	for (i = 0; i < LB_PAGES; i++)
 		stand &= lb_stands(mem, cache, i);
 	return stand;
+}
+
+/*
+ * At a sample's end: was all that is in hand, and so all that it has read in place, still the
+ * target's? Else it may be anything. Other threads may change the address space all the time, and
+ * seldom what samples read.
+ */
+static __always_inline int lb_unmoved(const struct lb_mem *mem, const struct lb_cache *cache)
+{
+	return !mem_is_direct(mem) || mem_moves(mem, cache->space) == cache->moves ||
+	       lb_all_stand(mem, cache);
 }
 
 #endif

@@ -38,6 +38,26 @@ static __always_inline int lj_fits(int fit)
 	return fit >= LJ_FIT_LUA;
 }
 
+/*
+ * Is LJ_FIT_LUA known of base and pc without a look at the function? What was proved of one whose
+ * address is in the slot counts, and pc is inside of it.
+ */
+static __always_inline int lj_is_known_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					   __u64 pc)
+{
+	const struct lj_seen *seen;
+	const __u8 *slots;
+	__u64 func;
+
+	if (!w->trusted || base & 7 || base <= w->stack + 8 || base > w->maxstack + 8 * 64)
+		return 0;
+	slots = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
+	func = slots ? lb_word(slots, 0) : 0;
+	seen = &w->seen[lj_seen_index(LJ_TV_GCPTR(func))];
+	return lj_is_func(func) && seen->func == LJ_TV_GCPTR(func) && seen->kind == LB_FRAME_LUA &&
+	       lb_is_trusted(lj_common(w), seen->trust) && lj_pc_inside(seen, pc);
+}
+
 /* What stands at base, and does pc fit it? */
 LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, __u64 pc)
 {
@@ -273,8 +293,8 @@ static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_w
 {
 	__u32 ins;
 
-	return lj_call_distance(mem, w, regs->pc) &&
-	       !lj_read(mem, w, &ins, sizeof(ins), regs->ip) && ins == LJ_STORE_LINK;
+	return !lj_read(mem, w, &ins, sizeof(ins), regs->ip) && ins == LJ_STORE_LINK &&
+	       lj_call_distance(mem, w, regs->pc);
 }
 
 /* A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
@@ -385,8 +405,10 @@ static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk 
 static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lj_build *build, const struct lb_regs *regs)
 {
-	int fit = lj_fit(mem, w, regs->base, regs->pc), stored;
+	int fit, stored;
 
+	fit = lj_is_known_fit(mem, w, regs->base, regs->pc) ? LJ_FIT_LUA
+							    : lj_fit(mem, w, regs->base, regs->pc);
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
 		return lj_top_runs(mem, w, build, regs);
 	if (fit == LJ_FIT_C_OWN)

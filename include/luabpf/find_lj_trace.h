@@ -134,7 +134,7 @@ static __always_inline int lj_is_left(const struct lj_walk *w, const struct lj_l
 }
 
 /* Sets the walk on a place in the machine code of the trace in hand. */
-LB_SUBPROG int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
+static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
 	const struct lj_left *left;
 
@@ -162,7 +162,7 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 {
 	__u32 offset, snapno;
 
-	if (!w || !regs || lj_take_trace(mem, w, traceno))
+	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || w->gctrace.snaps & 3)
 		return -1;
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)

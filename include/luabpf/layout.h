@@ -156,6 +156,7 @@ enum {
 
 /* GCtrace and SnapShot (lj_jit.h), since 2021-03-23 (mcofs) */
 enum {
+	LJ_TRACE_KIND = 8,
 	LJ_TRACE_GCT = 9,
 	LJ_TRACE_NSNAP = 10,
 	LJ_TRACE_NINS = 12,

@@ -94,19 +94,39 @@ static __always_inline __u64 lj_print_str(const void *str)
 	return kind >> 32 | (__u64)lb_half(str, LJ_STR_HASH) << 32;
 }
 
-/*
- * Fingerprint of a trace: its first LJ_TRACE_READ bytes. Numbers of traces that were flushed are
- * given again. Where its parts and its machine code lie, and how large they are, tells it from
- * others.
- */
-static __always_inline __u32 lj_print_trace(const void *head)
-{
-	__u64 sum = lb_print_word(0, 0, lb_word(head, LJ_TRACE_IR));
+/* The words of a GCtrace that its fingerprint is made of, each with its neighbours. */
+struct lj_trace_words {
+	__u64 kind; /* gct, nsnap, nins */
+	__u64 ir;
+	__u64 nk;    /* and nsnapmap */
+	__u64 start; /* startins, szmcode */
+	__u64 mcode;
+};
 
-	sum = lb_print_word(sum, 1, lb_word(head, LJ_TRACE_NK));
-	sum = lb_print_word(sum, 2, lb_half(head, LJ_TRACE_NINS));
-	sum = lb_print_word(sum, 3, lb_word(head, LJ_TRACE_MCODE));
-	sum = lb_print_word(sum, 4, lb_word(head, LJ_TRACE_STARTINS)); /* and szmcode */
+/* head: the first LJ_TRACE_READ bytes of a trace. */
+static __always_inline struct lj_trace_words lj_trace_words(const void *head)
+{
+	return (struct lj_trace_words){
+		.kind = lb_word(head, LJ_TRACE_KIND),
+		.ir = lb_word(head, LJ_TRACE_IR),
+		.nk = lb_word(head, LJ_TRACE_NK),
+		.start = lb_word(head, LJ_TRACE_STARTINS),
+		.mcode = lb_word(head, LJ_TRACE_MCODE),
+	};
+}
+
+/*
+ * Fingerprint of a trace. Numbers of traces that were flushed are given again. Where its parts and
+ * its machine code lie, and how large they are, tells it from others.
+ */
+static __always_inline __u32 lj_print_trace(const struct lj_trace_words *t)
+{
+	__u64 sum = lb_print_word(0, 0, t->ir);
+
+	sum = lb_print_word(sum, 1, t->nk);
+	sum = lb_print_word(sum, 2, t->kind >> 32);
+	sum = lb_print_word(sum, 3, t->mcode);
+	sum = lb_print_word(sum, 4, t->start);
 	return lb_print_end(sum);
 }
 

@@ -262,7 +262,7 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
  * there may be more of them.
  */
 #define LJ_RUN 8
-LB_SUBPROG int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
+static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base, pc, other, delta = 0;
 	__u32 n, flags, exact, i;

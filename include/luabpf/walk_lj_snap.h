@@ -101,7 +101,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 }
 
 /* Returns 0 when the frames are known, and takes them. They begin the stack. */
-LB_SUBPROG int lj_take_virtual(struct lj_walk *w, __u64 map)
+static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 {
 	const struct lj_virtual *v;
 	__u32 i, n;
@@ -165,29 +165,37 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 }
 
 /* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
-LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, struct lj_gctrace *t,
-			  __u32 traceno)
+static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_walk *w,
+					   struct lj_gctrace *t, __u32 traceno)
 {
+	struct lj_trace_words words;
 	__u64 traces, trace;
 	const __u8 *head;
 
-	if (!w || !t || !traceno || traceno > 0xffff ||
+	if (!traceno || traceno > 0xffff ||
 	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
 	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
-	    lj_at(mem, w, &head, LJ_TRACE_READ, trace) ||
-	    lb_byte(head, LJ_TRACE_GCT) != LJ_GCT_TRACE ||
-	    lb_short(head, LJ_TRACE_TRACENO) != traceno)
+	    lj_at(mem, w, &head, LJ_TRACE_READ, trace))
 		return -1;
-	t->ir = lb_word(head, LJ_TRACE_IR);
+	words = lj_trace_words(head);
+	if (LJ_KIND_GCT(words.kind) != LJ_GCT_TRACE || lb_short(head, LJ_TRACE_TRACENO) != traceno)
+		return -1;
+	t->ir = words.ir;
 	t->snaps = lb_word(head, LJ_TRACE_SNAP);
 	t->maps = lb_word(head, LJ_TRACE_SNAPMAP);
-	t->mcode = lb_word(head, LJ_TRACE_MCODE);
-	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
-	t->nk = lb_half(head, LJ_TRACE_NK);
-	t->nsnap = lb_short(head, LJ_TRACE_NSNAP);
+	t->mcode = words.mcode;
+	t->szmcode = (__u32)(words.start >> 32);
+	t->nk = (__u32)words.nk;
+	t->nsnap = (__u16)(words.kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
 	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
-	t->print = lj_print_trace(head);
+	t->print = lj_print_trace(&words);
 	return 0;
+}
+
+LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, struct lj_gctrace *t,
+			  __u32 traceno)
+{
+	return w && t ? lj_read_gctrace(mem, w, t, traceno) : -1;
 }
 
 #define LJ_MAX_PARENTS 8

@@ -107,6 +107,7 @@ struct lj_walk {
 	struct lb_walk; /* what all walkers have */
 
 	struct lj_layout lj;
+	__u32 build_of;		/* whose this is: the caller's to know */
 	struct lj_thread head;	/* of the lua_State that was read last */
 	struct lj_cframe saved; /* of the cframe that was read last */
 	__u64 stack;		/* of L */

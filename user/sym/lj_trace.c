@@ -268,6 +268,13 @@ static bool is_in_order(const struct lj_trace *t)
 	return lj_ins_at(t, LJ_REF_BIAS)->o == LJ_IR_BASE;
 }
 
+static uint32_t print_head(const uint8_t head[LJ_TRACE_READ])
+{
+	struct lj_trace_words words = lj_trace_words(head);
+
+	return lj_print_trace(&words);
+}
+
 static int read_trace(const struct reader *rd, uint32_t traceno)
 {
 	struct lj_trace *t = rd->t;
@@ -278,7 +285,7 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
 	if (r)
 		return r;
-	t->print = lj_print_trace(head);
+	t->print = print_head(head);
 	t->nins = lb_half(head, LJ_TRACE_NINS);
 	t->nk = lb_half(head, LJ_TRACE_NK);
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
@@ -316,7 +323,7 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 		r = add_parents(rd);
 	if (!r) /* it may have been flushed meanwhile, and its memory be another's */
 		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
-	return r ? r : lj_print_trace(head) == t->print ? 0 : -EAGAIN;
+	return r ? r : print_head(head) == t->print ? 0 : -EAGAIN;
 }
 
 /* What is looked at only while it is worked out. */
