@@ -41,7 +41,8 @@ static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thr
  * families: those that this program knows, a constant. Of VMs of both on one thread, nested in each
  * other, the innermost is the one.
  */
-static __always_inline enum lb_end sample(struct task_struct *task, struct lb_proc *proc,
+static __always_inline enum lb_end sample(const struct bpf_perf_event_data *event,
+					  struct task_struct *task, struct lb_proc *proc,
 					  struct lb_thread *thread, __u32 families)
 {
 	struct puc_sample puc = {.proc = proc, .thread = thread};
@@ -51,9 +52,9 @@ static __always_inline enum lb_end sample(struct task_struct *task, struct lb_pr
 	if (task->flags & PF_EXITING)
 		return LB_END_NO_REGS;
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
-		puc_end = puc_sample(&puc, task);
+		puc_end = puc_sample(&puc, event, task);
 	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_end = lj_begin(&lj, task, proc, thread);
+		lj_end = lj_begin(&lj, event, task, proc, thread);
 	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
 	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj->cframe))
 		return send(puc_common(puc.w), thread, task, puc_end);
@@ -130,7 +131,7 @@ static __always_inline struct lb_proc *target_of(struct lb_cpu *cpu, __u32 pid, 
 	return &target->proc;
 }
 
-static __always_inline int on_event(void *ctx, __u32 families)
+static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 exec_id = task_exec_id(task);
@@ -143,7 +144,7 @@ static __always_inline int on_event(void *ctx, __u32 families)
 		count_end(LB_END_FAULT);
 		return 0;
 	}
-	if (doubled && is_duplicate(ctx, task->pid, exec_id))
+	if (doubled && is_duplicate(event, task->pid, exec_id))
 		return 0;
 	taken = events_per_sample == 1 || is_sample(cpu);
 	proc = target_of(cpu, pid, exec_id);
@@ -158,28 +159,28 @@ static __always_inline int on_event(void *ctx, __u32 families)
 	if (proc->families & ~families) /* since an exec */
 		count_end(LB_END_OTHER_FAMILY);
 	else
-		count_end(proc->nmodules
-				  ? sample(task, proc, thread_of(cpu, task, exec_id), families)
-				  : LB_END_OUTSIDE);
+		count_end(proc->nmodules ? sample(event, task, proc, thread_of(cpu, task, exec_id),
+						  families)
+					 : LB_END_OUTSIDE);
 	return 0;
 }
 
 /* One of these is loaded: that of the targets' families, as the verifier takes its time. */
 
 SEC("perf_event")
-int luabpf_lj(void *ctx)
+int luabpf_lj(struct bpf_perf_event_data *ctx)
 {
 	return on_event(ctx, LB_FAMILY_BIT(LJ));
 }
 
 SEC("perf_event")
-int luabpf_puc(void *ctx)
+int luabpf_puc(struct bpf_perf_event_data *ctx)
 {
 	return on_event(ctx, LB_FAMILY_BIT(PUC));
 }
 
 SEC("perf_event")
-int luabpf_any(void *ctx)
+int luabpf_any(struct bpf_perf_event_data *ctx)
 {
 	return on_event(ctx, LB_FAMILIES);
 }

@@ -6,58 +6,74 @@
 #ifndef LUABPF_REGS_BPF_H
 #define LUABPF_REGS_BPF_H
 
+#include <linux/bpf_perf_event.h>
 #include <luabpf/walk.h>
 
 #ifndef __TARGET_ARCH_x86
 #error "no register roles for this architecture"
 #endif
 
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, sp;
-} __attribute__((preserve_access_index));
+#define USER_MODE 3 /* in cs: the level at which code ran */
 
 /*
- * The user registers lie at the top of the task's kernel stack, whether the timer hit in user space
- * or in the kernel. NULL for a task that has none.
+ * A sample's registers, each read by itself: `from` is a pointer into a program's context, or one
+ * to memory of the kernel's, and the verifier wants to see one kind of them at an instruction.
  */
-static __always_inline int regs_read(struct lb_regs *out, struct task_struct *task)
-{
-	const struct pt_regs *r = (const void *)bpf_task_pt_regs(task);
+#define REGS_ROLES(out, from)                                                                      \
+	do {                                                                                       \
+		(out)->ip = (from)->rip;                                                           \
+		(out)->sp = (from)->rsp;                                                           \
+		(out)->base = (from)->rdx;                                                         \
+		(out)->pc = (from)->rbx;                                                           \
+		(out)->rb = (from)->rbp;                                                           \
+		(out)->gl = (from)->r14;                                                           \
+	} while (0)
 
-	if (!r)
+#define REGS_ALL(out, from)                                                                        \
+	do {                                                                                       \
+		(out)->r[0] = (from)->rax;                                                         \
+		(out)->r[1] = (from)->rcx;                                                         \
+		(out)->r[2] = (from)->rdx;                                                         \
+		(out)->r[3] = (from)->rbx;                                                         \
+		(out)->r[4] = (from)->rsp;                                                         \
+		(out)->r[5] = (from)->rbp;                                                         \
+		(out)->r[6] = (from)->rsi;                                                         \
+		(out)->r[7] = (from)->rdi;                                                         \
+		(out)->r[8] = (from)->r8;                                                          \
+		(out)->r[9] = (from)->r9;                                                          \
+		(out)->r[10] = (from)->r10;                                                        \
+		(out)->r[11] = (from)->r11;                                                        \
+		(out)->r[12] = (from)->r12;                                                        \
+		(out)->r[13] = (from)->r13;                                                        \
+		(out)->r[14] = (from)->r14;                                                        \
+		(out)->r[15] = (from)->r15;                                                        \
+	} while (0)
+
+/*
+ * The user registers: those that the timer has interrupted, where it hit in user space; else they
+ * lie at the top of the task's kernel stack. all: NULL, or the place for all of them. Returns -1
+ * for a task that has none.
+ */
+static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
+				     const struct bpf_perf_event_data *event,
+				     struct task_struct *task)
+{
+	const volatile struct pt_regs *hit = &event->regs;
+	const struct pt_regs *saved;
+
+	if ((hit->cs & USER_MODE) == USER_MODE) {
+		REGS_ROLES(roles, hit);
+		if (all)
+			REGS_ALL(all, hit);
+		return 0;
+	}
+	saved = (const void *)bpf_task_pt_regs(task);
+	if (!saved)
 		return -1;
-	out->ip = r->ip;
-	out->sp = r->sp;
-	out->base = r->dx;
-	out->pc = r->bx;
-	out->rb = r->bp;
-	out->gl = r->r14;
+	REGS_ROLES(roles, saved);
+	if (all)
+		REGS_ALL(all, saved);
 	return 0;
-}
-
-/* All of them, after regs_read(). */
-static __always_inline void regs_read_all(struct lb_gprs *out, struct task_struct *task)
-{
-	const struct pt_regs *r = (const void *)bpf_task_pt_regs(task);
-
-	if (!r)
-		return;
-	out->r[0] = r->ax;
-	out->r[1] = r->cx;
-	out->r[2] = r->dx;
-	out->r[3] = r->bx;
-	out->r[4] = r->sp;
-	out->r[5] = r->bp;
-	out->r[6] = r->si;
-	out->r[7] = r->di;
-	out->r[8] = r->r8;
-	out->r[9] = r->r9;
-	out->r[10] = r->r10;
-	out->r[11] = r->r11;
-	out->r[12] = r->r12;
-	out->r[13] = r->r13;
-	out->r[14] = r->r14;
-	out->r[15] = r->r15;
 }
 
 #endif

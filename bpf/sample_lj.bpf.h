@@ -184,14 +184,16 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
  * Returns LB_END_RESOLVED when a VM runs on this thread, and *walk is about it; or how the sample
  * ends.
  */
-static __always_inline enum lb_end lj_begin(struct lj_walk **walk, struct task_struct *task,
-					    const struct lb_proc *proc, struct lb_thread *thread)
+static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
+					    const struct bpf_perf_event_data *event,
+					    struct task_struct *task, const struct lb_proc *proc,
+					    struct lb_thread *thread)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
 
 	*walk = w;
-	if (!w || regs_read(&w->regs, task))
+	if (!w || regs_read(&w->regs, 0, event, task))
 		return LB_END_NO_REGS;
 	w->stack_hi = thread_stack(thread, task, w->regs.sp);
 	if (!w->stack_hi)

@@ -130,14 +130,14 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	return end;
 }
 
-static __always_inline enum lb_end puc_sample(struct puc_sample *s, struct task_struct *task)
+static __always_inline enum lb_end
+puc_sample(struct puc_sample *s, const struct bpf_perf_event_data *event, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	s->w = bpf_map_lookup_elem(&puc_walks, &cpu);
-	if (!s->w || regs_read(&s->w->regs, task))
+	if (!s->w || regs_read(&s->w->regs, &s->w->gprs, event, task))
 		return LB_END_NO_REGS;
-	regs_read_all(&s->w->gprs, task);
 	s->w->stack_hi = thread_stack(s->thread, task, s->w->regs.sp);
 	if (!s->w->stack_hi)
 		return LB_END_NO_STACK;

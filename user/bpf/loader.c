@@ -168,11 +168,10 @@ static void choose_events(struct loader *l, const struct loader_options *o)
 	l->skel->rodata->events_per_sample = (uint32_t)n;
 }
 
-/* All of kernel.h and regs.bpf.h: a program that reads another one is not loaded. */
+/* All of kernel.h: a program that reads another one is not loaded. */
 static const char *const kernel_structs[] = {
 	"task_struct",	  "sched_entity", "mm_struct",
 	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
-	"pt_regs",
 };
 
 /* What an object is relocated by. */
