@@ -181,8 +181,7 @@ static __always_inline int lj_top_dummy(const struct lb_mem *mem, struct lj_walk
  * Returns 0, or -1 with w->end set.
  */
 LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
-				       const struct lj_build *build, const struct lb_regs *regs,
-				       __u32 traceno)
+			   const struct lj_build *build, const struct lb_regs *regs, __u32 traceno)
 {
 	if (!w || !build || !regs)
 		return -1;

@@ -123,6 +123,16 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 	return 1;
 }
 
+/*
+ * An object's place in a table of 2^bits entries. Objects that lie side by side, as those do that
+ * were made one after the other, have places side by side: in few pages, and the processor keeps
+ * translations for no more.
+ */
+static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
+{
+	return (__u32)(addr >> 4 ^ addr >> (5 + bits)) & ((1u << bits) - 1);
+}
+
 static __always_inline int lb_is_trusted(const struct lb_walk *w, __u32 trust)
 {
 	return w->trusted && w->trusted == trust;

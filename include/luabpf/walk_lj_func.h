@@ -101,7 +101,7 @@ static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u
 
 static __always_inline __u32 lj_seen_index(__u64 key)
 {
-	return (__u32)(key >> 3) * 0x9e3779b1u >> (32 - LJ_SEEN_BITS);
+	return lb_table_index(key, LJ_SEEN_BITS);
 }
 
 /* As lj_func(), for a prototype whose closure is not known. */

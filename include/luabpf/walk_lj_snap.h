@@ -69,7 +69,7 @@ static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struc
 
 static __always_inline struct lj_virtual *lj_virtual(struct lj_walk *w, __u64 map)
 {
-	return &w->virtual[(__u32)(map >> 2) * 0x9e3779b1u >> (32 - LJ_VIRTUAL_BITS)];
+	return &w->virtual[lb_table_index(map << 1, LJ_VIRTUAL_BITS)]; /* 8 bytes at the least */
 }
 
 /* The walk has come through the virtual frames of the snapshot in hand. Returns 0 when they are

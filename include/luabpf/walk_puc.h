@@ -158,8 +158,14 @@ struct puc_walk {
 	__u32 in_block;		  /* not all of it was looked at yet */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
+	__u64 pad_cache[4]; /* tables and the cache begin with lines of the processor's cache */
 	struct lb_cache cache;
 };
+_Static_assert(sizeof(struct puc_seen) == LB_LINE &&
+		       __builtin_offsetof(struct puc_walk, seen) % LB_LINE == 0 &&
+		       __builtin_offsetof(struct puc_walk, cache) % LB_LINE == 0 &&
+		       sizeof(struct puc_walk) % LB_LINE == 0,
+	       "lines of the processor's cache");
 
 /* A pair of places: the first has what was noted later. */
 static __always_inline struct puc_resumed *puc_resumed(struct puc_walk *w, __u64 child)
@@ -345,7 +351,7 @@ static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
 
 static __always_inline __u32 puc_seen_index(__u64 func)
 {
-	return (__u32)(func >> 3) * 0x9e3779b1u >> (32 - PUC_SEEN_BITS);
+	return lb_table_index(func, PUC_SEEN_BITS);
 }
 
 /*
