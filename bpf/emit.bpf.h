@@ -133,7 +133,7 @@ _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
  * most of those that a program shows in a while: they have places side by side, so that their words
  * are in a few lines of the processor's cache.
  */
-static __always_inline __u64 sample_sum(const struct lb_rec_sample *rec)
+LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
 {
 	const struct lb_frame *top;
 	__u64 sum, words[2];
@@ -210,6 +210,21 @@ static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
 	}
 }
 
+/* Sends a sample as a whole, and what its functions are. Not inlined: as emit_again(). */
+static __noinline int emit_stack(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
+				 __u64 was)
+{
+	int shipped, r;
+
+	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum))
+		leave_stack(w, word);
+	shipped = emit_protos(w, thread);
+	r = emit_whole(w, shipped);
+	if (!r && shipped >= 0)
+		__sync_val_compare_and_swap(word, 0, LB_STACK_TAG(w->rec.sum));
+	return r;
+}
+
 /*
  * What was sent with all its prototypes is only counted, or named, the next time. Now and then it
  * is sent all the same: the reader may have another in its place, which another CPU sent in the
@@ -219,20 +234,13 @@ static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
 {
 	__u64 *word, was;
-	int shipped, r;
 
 	w->rec.sum = sample_sum(&w->rec);
 	word = &sent[LB_STACK_PLACE(w->rec.sum)];
 	was = *(volatile __u64 *)word;
-	if (LB_STACK_TAG(was) == LB_STACK_TAG(w->rec.sum) && w->sent & (NAMED_MOST - 1))
-		return count_again(w, word, was) ? emit_again(w, w->rec.sum, 1) : 0;
-	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum))
-		leave_stack(w, word);
-	shipped = emit_protos(w, thread);
-	r = emit_whole(w, shipped);
-	if (!r && shipped >= 0)
-		__sync_val_compare_and_swap(word, 0, LB_STACK_TAG(w->rec.sum));
-	return r;
+	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum) || !(w->sent & (NAMED_MOST - 1)))
+		return emit_stack(w, thread, word, was);
+	return count_again(w, word, was) ? emit_again(w, w->rec.sum, 1) : 0;
 }
 
 #endif

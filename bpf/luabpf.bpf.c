@@ -27,13 +27,13 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 }
 
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
-					struct task_struct *task, enum lb_end end)
+					enum lb_end end)
 {
 	if (end != LB_END_RESOLVED) {
 		thread_mistrust(thread);
 		return end;
 	}
-	thread_describe(w, task);
+	thread_describe(w);
 	return emit_sample(w, thread) ? LB_END_RING_FULL : LB_END_RESOLVED;
 }
 
@@ -42,25 +42,25 @@ static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thr
  * other, the innermost is the one.
  */
 static __always_inline enum lb_end sample(const struct bpf_perf_event_data *event,
-					  struct task_struct *task, struct lb_proc *proc,
-					  struct lb_thread *thread, __u32 families)
+					  struct lb_proc *proc, struct lb_thread *thread,
+					  __u32 families)
 {
 	struct puc_sample puc = {.proc = proc, .thread = thread};
 	enum lb_end lj_end = LB_END_OUTSIDE, puc_end = LB_END_OUTSIDE;
 	struct lj_walk *lj = 0;
 
-	if (task->flags & PF_EXITING)
+	if (bpf_get_current_task_btf()->flags & PF_EXITING)
 		return LB_END_NO_REGS;
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
-		puc_end = puc_sample(&puc, event, task);
+		puc_end = puc_sample(&puc, event);
 	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_end = lj_begin(&lj, event, task, proc, thread);
+		lj_end = lj_begin(&lj, event, proc, thread);
 	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
 	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj->cframe))
-		return send(puc_common(puc.w), thread, task, puc_end);
+		return send(puc_common(puc.w), thread, puc_end);
 	if (!(families & LB_FAMILY_BIT(LJ)) || lj_end != LB_END_RESOLVED)
 		return lj_end;
-	return send(lj_common(lj), thread, task, lj_finish(lj, thread));
+	return send(lj_common(lj), thread, lj_finish(lj, thread));
 }
 
 /*
@@ -159,9 +159,9 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	if (proc->families & ~families) /* since an exec */
 		count_end(LB_END_OTHER_FAMILY);
 	else
-		count_end(proc->nmodules ? sample(event, task, proc, thread_of(cpu, task, exec_id),
-						  families)
-					 : LB_END_OUTSIDE);
+		count_end(proc->nmodules
+				  ? sample(event, proc, thread_of(cpu, task, exec_id), families)
+				  : LB_END_OUTSIDE);
 	return 0;
 }
 

@@ -130,8 +130,7 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 }
 
 /* Returns 0 when a VM runs on this thread by what is known of it: w is about it. */
-static __always_inline int lj_find(struct lj_walk *w, const struct lb_proc *proc,
-				   struct lb_thread *thread)
+LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_thread *thread)
 {
 	struct lj_find f = {.w = w, .proc = proc, .thread = thread};
 
@@ -141,6 +140,12 @@ static __always_inline int lj_find(struct lj_walk *w, const struct lb_proc *proc
 		return -1;
 	thread_remember(thread, w->g, f.module);
 	return 0;
+}
+
+/* Not lj_walk_step(): what that may call would be below all this on BPF's stack. */
+static long lj_search_step(__u32 i, struct lj_walk **w)
+{
+	return lj_step_search(0, *w) != LB_MORE;
 }
 
 /*
@@ -167,7 +172,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		w->g = 0;
 		w->L = 0;
 		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
-		bpf_loop(LB_MAX_STEPS, lj_walk_step, &w, 0);
+		bpf_loop(LB_MAX_STEPS, lj_search_step, &w, 0);
 		if (w->g && !lj_find_vm(0, w, &w->regs, w->g)) {
 			thread_remember(thread, w->g, i);
 			return 0;
@@ -186,9 +191,9 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
  */
 static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 					    const struct bpf_perf_event_data *event,
-					    struct task_struct *task, const struct lb_proc *proc,
-					    struct lb_thread *thread)
+					    const struct lb_proc *proc, struct lb_thread *thread)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
 

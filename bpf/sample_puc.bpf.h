@@ -99,9 +99,8 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
  */
 static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 {
-	__u32 i, at = LB_MODULES, last = LB_MODULES;
+	__u32 i, at = LB_MODULES;
 	enum lb_end end = LB_END_OUTSIDE;
-	__u64 inner = ~0ULL;
 
 	for (i = 0; i < LB_MODULES; i++) {
 		enum lb_end its;
@@ -109,12 +108,11 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		if (i >= s->proc->nmodules)
 			break;
 		its = puc_walk_module(s, i);
-		last = i; /* the walk is about this one now, whatever came of it */
 		if (its == LB_END_OUTSIDE)
 			continue;
-		if (at < LB_MODULES && s->w->inner >= inner)
+		if (at < LB_MODULES && s->w->inner >= s->w->innermost)
 			continue;
-		inner = s->w->inner;
+		s->w->innermost = s->w->inner;
 		end = its;
 		at = i;
 	}
@@ -122,7 +120,7 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		thread_mistrust(s->thread);
 		return LB_END_OUTSIDE;
 	}
-	if (at != last)
+	if (at != i - 1) /* the walk is about the last, whatever came of it */
 		end = puc_walk_module(s, at);
 	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))
 		end = LB_END_FAULT;
@@ -130,9 +128,10 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	return end;
 }
 
-static __always_inline enum lb_end
-puc_sample(struct puc_sample *s, const struct bpf_perf_event_data *event, struct task_struct *task)
+static __always_inline enum lb_end puc_sample(struct puc_sample *s,
+					      const struct bpf_perf_event_data *event)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	s->w = bpf_map_lookup_elem(&puc_walks, &cpu);

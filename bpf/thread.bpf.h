@@ -162,9 +162,12 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.epoch = proc->epoch;
 }
 
-/* Fills what the walk knows into its record. */
-static __always_inline void thread_describe(struct lb_walk *w, struct task_struct *task)
+/* Fills what the walk knows into its record. The task is asked for anew, which is one load: over a
+ * walk it would be kept on BPF's stack. */
+static __always_inline void thread_describe(struct lb_walk *w)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	if (!first_sample)
 		first_sample = bpf_ktime_get_ns();
 	w->rec.vm = w->g;

@@ -241,6 +241,8 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 	switch (w->phase) {
 	case LJ_PHASE_LEAF:
 		return lj_step_leaf(mem, w);
+	case LJ_PHASE_STORED:
+		return lj_step_stored(mem, w);
 	case LJ_PHASE_TRACES:
 		return lj_step_traces(mem, w);
 	case LJ_PHASE_MCODE:

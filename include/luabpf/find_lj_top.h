@@ -466,6 +466,12 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 	return 0;
 }
 
+static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, struct lj_walk *w)
+{
+	w->phase = LJ_PHASE_FRAME;
+	return lj_top_stored(mem, w) ? lj_end(w, LB_END_TORN) : LB_MORE;
+}
+
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base = w->block[w->leaf_base & 15], pc = w->block[LJ_BLOCK + (w->leaf_pc & 7)];

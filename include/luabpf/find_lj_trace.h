@@ -197,12 +197,9 @@ static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_
 
 static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem, struct lj_walk *w)
 {
-	w->phase = LJ_PHASE_FRAME;
-	if (!w->trace) {
-		if (lj_top_stored(mem, w))
-			return lj_end(w, LB_END_TORN);
+	w->phase = w->trace ? LJ_PHASE_FRAME : LJ_PHASE_STORED;
+	if (!w->trace)
 		return LB_MORE;
-	}
 	if (lj_take_trace(mem, w, w->trace))
 		return lj_end(w, LB_END_BAD_TRACE);
 	w->base = w->jit_base;

@@ -223,7 +223,8 @@ static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_wa
  */
 static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 ins[2];
+	const __u8 *ins;
+	__u64 proto;
 	int index;
 
 	if (w->constant >= LJ_REF_BIAS - 3) {
@@ -236,12 +237,13 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 		w->want = LJ_WANT_CONTPC;
 		return LB_MORE;
 	}
-	if (lj_read(mem, w, ins, sizeof(ins), w->consts + 8ULL * w->constant))
+	if (lj_at(mem, w, &ins, 16, w->consts + 8ULL * w->constant))
 		return lj_end(w, LB_END_FAULT);
 	w->constant++;
-	if ((ins[0] >> 32 & 0x1f) != LJ_IRT_PROTO || w->pc - ins[1] - LJ_PROTO_SIZE >= 1 << 24)
+	proto = lb_word(ins, 8);
+	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO || w->pc - proto - LJ_PROTO_SIZE >= 1 << 24)
 		return LB_MORE;
-	index = lj_proto(mem, w, ins[1]);
+	index = lj_proto(mem, w, proto);
 	if (index < 0 || !lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc))
 		return LB_MORE;
 	return lj_snap_func(mem, w, index);

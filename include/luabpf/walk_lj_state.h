@@ -8,6 +8,7 @@
 
 enum lj_phase {
 	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
+	LJ_PHASE_STORED, /* where was the VM when it called C? */
 	LJ_PHASE_TRACES, /* which trace has called the collector? */
 	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
 	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */

@@ -158,7 +158,8 @@ struct puc_walk {
 	__u32 in_block;		  /* not all of it was looked at yet */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
-	__u64 pad_cache[4]; /* tables and the cache begin with lines of the processor's cache */
+	__u64 innermost;	  /* inner of the best VM so far, of several: the caller's */
+	__u64 pad_cache[3]; /* tables and the cache begin with lines of the processor's cache */
 	struct lb_cache cache;
 };
 _Static_assert(sizeof(struct puc_seen) == LB_LINE &&
