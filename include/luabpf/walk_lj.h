@@ -265,15 +265,14 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
 static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base, pc, other, delta = 0;
-	__u32 n, flags, exact, i;
+	__u32 n, i, top; /* of the topmost frame only: flags, and exact above them */
 
 	if (!w)
 		return 0;
 	n = w->rec.stack.n;
-	flags = w->flags;
 	base = w->base;
 	pc = w->pc;
-	exact = w->exact;
+	top = w->flags | (__u32)w->exact << 8;
 	other = w->base_func;
 	if (w->skip | w->link_known || (w->boundary && !w->linked) || base > w->maxstack + 8 * 64 ||
 	    base & 7 || pc & 3)
@@ -285,17 +284,16 @@ static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_wal
 		struct lb_frame *f;
 
 		if (lj_read_plain(mem, w, &plain) || (other && other != plain.func) ||
-		    lj_prove_plain(mem, w, &plain, pc, exact) ||
+		    lj_prove_plain(mem, w, &plain, pc, top >> 8) ||
 		    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
 			break;
 		seen = &w->seen[lj_seen_index(plain.func)];
 		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
-		f->word = LB_FRAME_WORD(LB_FRAME_LUA, flags, seen->ptr);
+		f->word = LB_FRAME_WORD(LB_FRAME_LUA, (__u8)top, seen->ptr);
 		f->print = seen->print;
-		f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
+		f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !(top >> 8));
 		n++;
-		flags = 0;
-		exact = 0;
+		top = 0;
 		other = 0;
 		base = plain.base;
 		if (plain.link & 1) {

@@ -6,7 +6,6 @@
 #ifndef LUABPF_WALK_LJ_FUNC_H
 #define LUABPF_WALK_LJ_FUNC_H
 
-#include "lj_print.h"
 #include "walk_lj_state.h"
 
 /* Which string a chunk's name is. */
@@ -48,28 +47,30 @@ static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct
 static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
 					    const __u8 *head, __u64 kind, __u64 proto)
 {
-	struct lj_print_parts parts;
-	__u64 sum = lj_print_head(head, kind, proto, &parts);
+	struct lj_print_parts *parts = &w->parts; /* not on BPF's stack */
+	__u64 sum = lj_print_head(head, kind, proto, parts);
 	const __u8 *bytes;
 
-	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts.name));
-	if (parts.ndebug) {
-		bytes = lj_maybe(mem, w, parts.debug, (parts.ndebug + 7) & ~7u & 127);
+	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts->name));
+	if (parts->ndebug) {
+		bytes = lj_maybe(mem, w, parts->debug, (parts->ndebug + 7) & ~7u & 127);
 		if (bytes)
-			sum = lj_print_debug(sum, bytes, parts.ndebug);
+			sum = lj_print_debug(sum, bytes, parts->ndebug);
 	}
-	return lb_print_end(lj_print_constants(mem, w, sum, parts.kgc, parts.nkgc));
+	return lb_print_end(lj_print_constants(mem, w, sum, parts->kgc, parts->nkgc));
 }
 
-/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns i, or -1 when there is
+/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1 when there is
  * none. */
-static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i,
-					  __u64 bc)
+LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i, __u64 bc)
 {
-	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
+	struct lj_seen *seen;
 	const __u8 *head;
 	__u64 kind;
 
+	if (!w)
+		return -1;
+	seen = &w->seen[i & (LJ_SEEN - 1)];
 	seen->bc = bc;
 	seen->ptr = bc - LJ_PROTO_SIZE;
 	if (bc & 7 || bc >> 47 || lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr))
@@ -81,7 +82,7 @@ static __always_inline int lj_learn_proto(const struct lb_mem *mem, struct lj_wa
 	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
 	seen->kind = LB_FRAME_LUA;
 	seen->trust = w->trust;
-	return (int)i;
+	return 0;
 }
 
 /* Begins anew with an entry of seen[]. */
@@ -116,7 +117,7 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 	if (seen->func == proto && lb_is_trusted(lj_common(w), seen->trust))
 		return (int)i;
 	lj_forget(w, i, proto);
-	return lj_learn_proto(mem, w, i, proto + LJ_PROTO_SIZE);
+	return lj_learn_proto(mem_door(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
 }
 
 /*
@@ -167,7 +168,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 		seen->kind = LB_FRAME_FF;
 		return (int)i;
 	}
-	return lj_learn_proto(mem, w, i, pc);
+	return lj_learn_proto(mem_door(mem), w, i, pc) ? -1 : (int)i;
 }
 
 /* The slot's value is a function's address with its type, as frames hold it. */

@@ -285,7 +285,7 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 
 /* A run of them: what a step costs beside its work is more than an entry. */
 #define LJ_SNAP_RUN 4
-LB_SUBPROG int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+static __always_inline int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i;
 

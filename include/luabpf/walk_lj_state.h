@@ -4,6 +4,7 @@
 #define LUABPF_WALK_LJ_STATE_H
 
 #include "layout.h"
+#include "lj_print.h"
 #include "walk.h"
 
 enum lj_phase {
@@ -160,7 +161,9 @@ struct lj_walk {
 	__u32 searched; /* words so far */
 	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
 
-	__u64 pad_seen[4]; /* tables and the cache begin with lines of the processor's cache */
+	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
+
+	/* tables and the cache begin with lines of the processor's cache */
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
