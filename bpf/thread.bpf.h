@@ -108,7 +108,7 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
  * was ever seen to have another prototype, or other code, than before, and nothing new has come for
  * a while; and of so many samples one is drawn in which nothing counts.
  */
-#define TRUST_MEAN 16
+#define TRUST_MEAN 32
 
 /* Not inlined: its stack is not to add to that of the walks. */
 static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
