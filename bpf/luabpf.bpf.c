@@ -12,6 +12,7 @@
 #include "regs.bpf.h"
 #include "maps.bpf.h"
 #include "prove.bpf.h"
+#include "target.bpf.h"
 #include "thread.bpf.h"
 #include "sample_lj.bpf.h"
 #include "sample_puc.bpf.h"
@@ -100,35 +101,6 @@ static __always_inline int is_sample(struct lb_cpu *cpu)
 		cpu->draw_at = bpf_get_prandom_u32() % events_per_sample;
 	}
 	return --cpu->draw_left == cpu->draw_at;
-}
-
-/* Takes a process out of procs. Returns 0, or -1 when it is no target. */
-static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exec_id)
-{
-	__u32 version = *(volatile __u32 *)&procs_version; /* before procs is looked into */
-	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
-
-	target->pid = 0;
-	if (!proc)
-		return -1;
-	/* a process without a VM may have called exec since it was looked at: a shell's way */
-	if (!proc->exec_id && proc->nmodules)
-		proc->exec_id = exec_id;
-	target->proc = *proc;
-	target->version = version;
-	target->pid = pid;
-	return 0;
-}
-
-/* The process that runs, in this CPU's hand; NULL when it is no target. */
-static __always_inline struct lb_proc *target_of(struct lb_cpu *cpu, __u32 pid, __u64 exec_id)
-{
-	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
-
-	if ((target->pid != pid || target->version != procs_version) &&
-	    target_take(target, pid, exec_id))
-		return 0;
-	return &target->proc;
 }
 
 static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)

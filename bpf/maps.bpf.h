@@ -34,10 +34,55 @@ struct {
 	__type(value, struct lb_build);
 } builds SEC(".maps");
 
+/* The VMs that ran on a thread, as long as there is no more than one for each place. */
+struct lb_vms {
+	__u64 exec_id; /* whose thread it is */
+	__u64 g[LB_THREAD_VMS];
+	__u8 module[LB_THREAD_VMS];
+	__u32 next; /* place of g[] to replace */
+};
+
+/*
+ * Ditto, of all threads: nothing else may tell of a VM whose C function runs deep in the C stack.
+ * Written when a VM is new on its thread, read when a CPU has not seen the thread, or when it was
+ * on another since. BPF alone.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct lb_vms);
+} vms SEC(".maps");
+
+/* What a CPU remembers of a thread that it has sampled. Two lines of the processor's cache. */
+struct lb_thread {
+	struct lb_vms vms;
+	__u32 tid;		  /* 0: it is nobody's */
+	__u32 functions;	  /* which ones the last sample that was sent as a whole showed */
+	__u64 stack_lo, stack_hi; /* the mapping that holds the C stack */
+	__u32 migrations;	  /* of the thread, from CPU to CPU */
+	__u8 scan_wait;		  /* samples until the stack is searched again for a VM */
+	__u8 scan_pause;	  /* the wait doubles while nothing is found */
+	__u8 trust_left;	  /* samples until one in which nothing counts */
+	__u8 pad;
+
+	/* of the sample before, where the thread has not moved since */
+	__u32 traceno; /* seen last: a collector step called from a trace hides its number */
+	__u32 puc_module;
+	__u64 puc_L; /* the lua_State that ran; 0: none */
+	__u64 puc_g; /* its global_State */
+
+	/* While these are as they were, what was proved of prototypes counts: thread_trust(). */
+	__u64 trust_vm;
+	__u64 collector;
+	__u64 trust; /* number under which it is kept, one of the CPU's own */
+};
+_Static_assert(sizeof(struct lb_thread) == 2 * LB_LINE, "lines of the processor's cache");
+
 /*
  * What a CPU has in hand: of processes and threads that it has sampled. Each sample asks for both,
- * and this is found without a call, which a lookup in a hash table is not. As no other CPU uses it,
- * one whose number has the same place just takes that: what is lost is learned again.
+ * and this is found without a call, which a lookup in a hash table is not. No other CPU uses it, so
+ * that one whose number has the same place just takes that.
  */
 #define CPU_TARGETS 16	/* power of two */
 #define CPU_THREADS 512 /* ditto */

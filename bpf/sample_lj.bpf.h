@@ -70,10 +70,10 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	__u32 i, at = LB_THREAD_VMS, last = LB_THREAD_VMS;
 
 	for (i = 0; i < LB_THREAD_VMS; i++) {
-		if (!f->thread->g[i])
+		if (!f->thread->vms.g[i])
 			break;
-		if (lj_module(f->w, f->proc, f->thread->module[i]) ||
-		    lj_find_vm(0, f->w, &f->w->regs, f->thread->g[i]))
+		if (lj_module(f->w, f->proc, f->thread->vms.module[i]) ||
+		    lj_find_vm(0, f->w, &f->w->regs, f->thread->vms.g[i]))
 			continue;
 		last = i;
 		if (f->w->cframe < best) {
@@ -83,12 +83,12 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	}
 	if (at >= LB_THREAD_VMS)
 		return -1;
-	f->module = f->thread->module[at];
+	f->module = f->thread->vms.module[at];
 	if (at == i - 1 && at == last)
 		return 0;
 	if (lj_module(f->w, f->proc, f->module))
 		return -1;
-	return lj_find_vm(0, f->w, &f->w->regs, f->thread->g[at]);
+	return lj_find_vm(0, f->w, &f->w->regs, f->thread->vms.g[at]);
 }
 
 /*

@@ -51,7 +51,7 @@ static long puc_walk_step(__u32 i, struct puc_walk **w)
 
 /*
  * Which lua_State ran last, if it was this module's, and may what was proved of its functions
- * count? Not inlined: as thread_trust().
+ * count? Not inlined: as thread_draw_trust().
  */
 static __noinline void puc_expect(struct puc_walk *w, struct lb_thread *thread, __u32 module)
 {
@@ -64,7 +64,7 @@ static __noinline void puc_expect(struct puc_walk *w, struct lb_thread *thread, 
 	thread_trust(puc_common(w), thread, thread->puc_g, puc_collector(0, w, thread->puc_g));
 }
 
-/* Not inlined: as thread_trust(). */
+/* Not inlined: as thread_draw_trust(). */
 static __noinline void puc_remember(struct lb_thread *thread, const struct puc_walk *w,
 				    __u32 module, enum lb_end end)
 {

@@ -21,13 +21,6 @@ static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struc
 	return 0;
 }
 
-static __always_inline struct lb_cpu *this_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&cpus, &cpu);
-}
-
 /*
  * What this sample and those before it have kept does not count: it was lost, or was none, and may
  * have read what was not the target's any more; or nothing tells what comes next.
@@ -37,21 +30,35 @@ static __always_inline void thread_mistrust(struct lb_thread *thread)
 	thread->collector = 0;
 }
 
+/* A thread that this CPU has not seen, or that was on another since. Not inlined: it is seldom. */
+static __noinline void thread_meet(struct lb_thread *thread, __u32 tid, __u64 exec_id,
+				   __u32 migrations)
+{
+	const struct lb_vms *known = bpf_map_lookup_elem(&vms, &tid);
+
+	if (thread->tid != tid || thread->vms.exec_id != exec_id) {
+		__builtin_memset(thread, 0, sizeof(*thread));
+		thread->tid = tid;
+		thread->vms.exec_id = exec_id;
+	}
+	if (known && known->exec_id == exec_id)
+		thread->vms = *known;
+	thread->migrations = migrations;
+	thread->traceno = 0;
+	thread->puc_L = 0;
+	thread->puc_g = 0;
+	thread_mistrust(thread);
+}
+
 static __always_inline struct lb_thread *thread_of(struct lb_cpu *cpu, struct task_struct *task,
 						   __u64 exec_id)
 {
 	struct lb_thread *thread = &cpu->thread[task->pid & (CPU_THREADS - 1)];
 	__u32 tid = task->pid, migrations = (__u32)task->se.nr_migrations;
 
-	if (thread->tid != tid || thread->exec_id != exec_id) {
-		__builtin_memset(thread, 0, sizeof(*thread));
-		thread->tid = tid;
-		thread->exec_id = exec_id;
-	}
-	if (thread->migrations != migrations) { /* it was on another CPU since */
-		thread_mistrust(thread);
-		thread->migrations = migrations;
-	}
+	if (thread->tid != tid || thread->vms.exec_id != exec_id ||
+	    thread->migrations != migrations)
+		thread_meet(thread, tid, exec_id, migrations);
 	return thread;
 }
 
@@ -85,32 +92,33 @@ static __always_inline __u64 thread_stack(struct lb_thread *thread, struct task_
 	return thread_find_stack(thread, task, sp);
 }
 
+/* Not inlined: as thread_meet(), and for its stack. */
+static __noinline void thread_add_vm(struct lb_thread *thread, __u64 g, __u32 module)
+{
+	__u32 tid = thread->tid, i = thread->vms.next++ & (LB_THREAD_VMS - 1);
+	struct lb_vms all;
+
+	thread->vms.g[i] = g;
+	thread->vms.module[i] = (__u8)module;
+	thread->scan_pause = 0;
+	all = thread->vms;
+	bpf_map_update_elem(&vms, &tid, &all, BPF_ANY);
+}
+
 static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, __u32 module)
 {
 	__u32 i;
 
 	for (i = 0; i < LB_THREAD_VMS; i++)
-		if (thread->g[i] == g)
+		if (thread->vms.g[i] == g)
 			return;
-	i = thread->next++ & (LB_THREAD_VMS - 1);
-	thread->g[i] = g;
-	thread->module[i] = (__u8)module;
-	thread->scan_pause = 0;
+	thread_add_vm(thread, g, module);
 }
 
-/*
- * Of prototypes nothing less than reading them proves that they are what they were: the collector
- * may have given their addresses to others. It frees none without a trace, though: `collector` is
- * made of what it writes then, and of what tells this VM from the next at its address where there
- * is such a thing; 0 where it is not known. So what one sample has proved may count in the next of
- * the same thread, while that says nothing was freed. What it says may be the same after several
- * collections, when each finds just as much to keep. So user space allows it only where no address
- * was ever seen to have another prototype, or other code, than before, and nothing new has come for
- * a while; and of so many samples one is drawn in which nothing counts.
- */
 #define TRUST_MEAN 32
 
-/* Not inlined: its stack is not to add to that of the walks. */
+/* thread_trust(), where it is more than one sample more. Not inlined: its stack is not to add to
+ * that of the walks. */
 static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
 					 __u64 collector)
 {
@@ -126,7 +134,7 @@ static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *th
 		thread->trust_vm = vm;
 		thread->collector = collector;
 	}
-	w->trust = thread->trust;
+	w->trust = (__u32)thread->trust;
 	if (thread->trust_left) {
 		thread->trust_left--;
 		w->trusted = w->trust;
@@ -135,6 +143,16 @@ static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *th
 	}
 }
 
+/*
+ * Of prototypes nothing less than reading them proves that they are what they were: the collector
+ * may have given their addresses to others. It frees none without a trace, though: `collector` is
+ * made of what it writes then, and of what tells this VM from the next at its address where there
+ * is such a thing; 0 where it is not known. So what one sample has proved may count in the next of
+ * the same thread, while that says nothing was freed. What it says may be the same after several
+ * collections, when each finds just as much to keep. So user space allows it only where no address
+ * was ever seen to have another prototype, or other code, than before, and nothing new has come for
+ * a while; and of so many samples one is drawn in which nothing counts.
+ */
 static __always_inline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
 					 __u64 collector)
 {
@@ -144,8 +162,8 @@ static __always_inline void thread_trust(struct lb_walk *w, struct lb_thread *th
 		return;
 	}
 	thread->trust_left--;
-	w->trust = thread->trust;
-	w->trusted = thread->trust;
+	w->trust = (__u32)thread->trust;
+	w->trusted = (__u32)thread->trust;
 }
 
 /* Begins a walk of this thread; its cache is the caller's matter. */

@@ -256,36 +256,7 @@ struct lb_proc {
 	struct lb_module module[LB_MODULES];
 };
 
-#define LB_THREAD_VMS 4
-
-/*
- * What a CPU remembers of a thread that it has sampled. Only BPF uses it. Two lines of the
- * processor's cache.
- */
-struct lb_thread {
-	__u64 exec_id;
-	__u32 tid;		  /* 0: it is nobody's */
-	__u32 functions;	  /* which ones the last sample that was sent as a whole showed */
-	__u64 stack_lo, stack_hi; /* the mapping that holds the C stack */
-	__u64 g[LB_THREAD_VMS];	  /* VMs that ran on this thread */
-
-	__u8 module[LB_THREAD_VMS];
-	__u8 next;	 /* slot of g[] to replace */
-	__u8 scan_wait;	 /* samples until the stack is searched again for a VM */
-	__u8 scan_pause; /* the wait doubles while nothing is found */
-	__u8 trust_left; /* samples until one in which nothing counts */
-	__u32 traceno;	 /* seen last: a collector step called from a trace hides its number */
-	__u32 puc_module;
-	__u64 puc_L; /* the lua_State that ran last; 0: none */
-	__u64 puc_g; /* its global_State */
-
-	/* While these are as they were, what was proved of prototypes counts: thread_trust(). */
-	__u64 trust_vm;
-	__u64 collector;
-	__u32 migrations; /* of the thread, from CPU to CPU */
-	__u32 trust;	  /* number under which it is kept, one of the CPU's own */
-	__u64 pad;
-};
+#define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
 
 /* ---- pages in place (pages.h) -----------------------------------------------------------------
  */
@@ -309,6 +280,5 @@ _Static_assert(sizeof(struct lb_rec_again) == 24, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
-_Static_assert(sizeof(struct lb_thread) == 128, "lines of the processor's cache");
 
 #endif

@@ -41,7 +41,8 @@ struct lb_tag {
 
 /*
  * A window that is likely to have what is asked for next, in a loop that asks for two kinds of
- * things. It is good until another page takes its page's place, or its window is read anew.
+ * things. It is good until another page takes its page's place, or its window is read anew, or
+ * lb_begin() finds what was read stale.
  */
 struct lb_hand {
 	__u64 start; /* address of its first byte */

@@ -9,12 +9,15 @@
 #include "find_lj_top.h"
 #include "walk_lj_snap.h"
 
+static __always_inline int lj_has_snaps(const struct lj_walk *w)
+{
+	return !(w->gctrace.snaps & 3);
+}
+
 /* Makes trace traceno the one in hand. */
 static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
-	if (lj_gctrace(mem, w, &w->gctrace, traceno))
-		return -1;
-	return w->gctrace.snaps & 3 ? -1 : 0; /* no snapshots */
+	return lj_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w) ? -1 : 0;
 }
 
 #define LJ_NO_EXIT 0xffffffffu
@@ -162,7 +165,7 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 {
 	__u32 offset, snapno;
 
-	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || w->gctrace.snaps & 3)
+	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w))
 		return -1;
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Several VMs, several threads: who is charged for what? (tests/hosts/modes.c, puc/modes.c, two.c)"""
+"""Several VMs, several threads: who is charged for what? (tests/hosts/modes.c, puc/modes.c, two.c, hidden.c)"""
 import collections
 import itertools
 import math
+import os
 import re
 import time
 
@@ -221,3 +222,24 @@ def test_libraries_inside_each_other(tmp_path, root, names):
         by[stack[-1]] += n
     for name in names:
         assert r.done.fits(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a thread has nowhere to move to")
+def test_vm_in_a_vm_on_another_cpu(tmp_path, root):
+    """Nothing but that it was seen on this thread tells of the inner VM, and that was on another CPU."""
+    r = Run(tmp_path, (vms.HOSTS / "hidden", {}), "moves", 1.5)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (_, stack), n in r.names().items():
+        by[stack] += n
+    assert set(by) <= {("outer",), ("inner",)}, by
+    for name in "outer", "inner":
+        assert r.done.fits(by[name,], r.seconds[name]), (by, r.seconds, r.done)
+
+
+def test_threads_of_one_place(tmp_path, root):
+    """Two threads by turns on one CPU, whose numbers are such that each may take what is known of the other's place."""
+    r = Run(tmp_path, (vms.HOSTS / "hidden", {}), "places", 1)
+    r.few_are_lost()
+    assert len({tid for tid, _ in r.names()}) == 2, r.names()
+    assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]), r.done

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Is the process that runs a target? */
+#ifndef LUABPF_TARGET_BPF_H
+#define LUABPF_TARGET_BPF_H
+
+#include "maps.bpf.h"
+
+static __always_inline struct lb_cpu *this_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&cpus, &cpu);
+}
+
+/* Takes a process out of procs. Returns 0, or -1 when it is no target. */
+static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exec_id)
+{
+	__u32 version = *(volatile __u32 *)&procs_version; /* before procs is looked into */
+	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
+
+	target->pid = 0;
+	if (!proc)
+		return -1;
+	/* a process without a VM may have called exec since it was looked at: a shell's way */
+	if (!proc->exec_id && proc->nmodules)
+		proc->exec_id = exec_id;
+	target->proc = *proc;
+	target->version = version;
+	target->pid = pid;
+	return 0;
+}
+
+/* The process that runs, in this CPU's hand; NULL when it is no target. */
+static __always_inline struct lb_proc *target_of(struct lb_cpu *cpu, __u32 pid, __u64 exec_id)
+{
+	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
+
+	if ((target->pid != pid || target->version != procs_version) &&
+	    target_take(target, pid, exec_id))
+		return 0;
+	return &target->proc;
+}
+
+#endif
