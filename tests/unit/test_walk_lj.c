@@ -306,6 +306,47 @@ Test(walk_lj, collector)
 	lj_scene_free(&s);
 }
 
+/* Takes samples all over the machine code, with what was kept of those before and without. */
+static void compare_places(struct lj_scene *s, struct lj_walk *walk, uint64_t mcode)
+{
+	static struct lj_walk fresh;
+	uint32_t i, at;
+
+	for (i = 0; i < 2000; i++) {
+		at = i * 37 % 0x160;
+		s->in.regs.ip = mcode + at;
+		s->in.sample++;
+		walk_host_next(&s->img.mem.mem, &s->in, walk);
+		walk_host(&s->img.mem.mem, &s->in, &fresh);
+		cr_assert_eq(walk->end, fresh.end, "%#x", at);
+		cr_assert_eq(walk->rec.stack.n, fresh.rec.stack.n, "%#x", at);
+		cr_assert_arr_eq(walk->rec.stack.frame, fresh.rec.stack.frame,
+				 fresh.rec.stack.n * sizeof(struct lb_frame), "%#x", at);
+	}
+}
+
+/* Which snapshot is left of a place is kept for all places up to the next. */
+Test(walk_lj, places_in_machine_code)
+{
+	static struct lj_walk walk;
+	struct lj_scene s;
+	uint64_t mcode;
+	uint32_t i;
+
+	open_scene(&s, scene_called("mcode_inlined"));
+	mcode = s.in.regs.ip - 0x60;
+	s.in.trust = 7;
+	walk_host(&s.img.mem.mem, &s.in, &walk);
+	compare_places(&s, &walk, mcode);
+	/* snapshots that begin within places that share entries; two at one place */
+	for (i = 0; i < walk.gctrace.nsnap; i++)
+		lji_put8(&s.img, walk.gctrace.snaps + LJ_SNAP_SIZE * i + LJ_SNAP_MCOFS,
+			 (uint8_t)(i < 2 ? 0x25 : 0x27 + 7 * i));
+	s.in.trust = 8;
+	compare_places(&s, &walk, mcode);
+	lj_scene_free(&s);
+}
+
 /* Virtual frames of a snapshot that are kept under the number 7. */
 static struct lj_virtual *kept(struct lj_walk *walk)
 {
