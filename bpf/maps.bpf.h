@@ -75,7 +75,8 @@ struct lb_thread {
 	/* While these are as they were, what was proved of prototypes counts: thread_trust(). */
 	__u64 trust_vm;
 	__u64 collector;
-	__u64 trust; /* number under which it is kept, one of the CPU's own */
+	__u32 trust; /* number under which it is kept, one of the CPU's own */
+	__u32 pad_trust;
 };
 _Static_assert(sizeof(struct lb_thread) == 2 * LB_LINE, "lines of the processor's cache");
 

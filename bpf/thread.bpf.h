@@ -117,6 +117,13 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
 
 #define TRUST_MEAN 32
 
+/* Is what was proved before kept under a number, and nothing freed since? */
+static __always_inline int thread_has_kept(const struct lb_thread *thread, __u64 vm,
+					   __u64 collector)
+{
+	return thread->collector == collector && thread->trust_vm == vm;
+}
+
 /* thread_trust(), where it is more than one sample more. Not inlined: its stack is not to add to
  * that of the walks. */
 static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
@@ -128,13 +135,13 @@ static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *th
 		thread_mistrust(thread);
 		return;
 	}
-	if (thread->collector != collector || thread->trust_vm != vm) {
+	if (!thread_has_kept(thread, vm, collector)) {
 		w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
 		thread->trust = w->trusts;
 		thread->trust_vm = vm;
 		thread->collector = collector;
 	}
-	w->trust = (__u32)thread->trust;
+	w->trust = thread->trust;
 	if (thread->trust_left) {
 		thread->trust_left--;
 		w->trusted = w->trust;
@@ -156,14 +163,14 @@ static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *th
 static __always_inline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
 					 __u64 collector)
 {
-	if (!trusted || !thread->trust_left || !collector || thread->collector != collector ||
-	    thread->trust_vm != vm) {
+	if (!trusted || !thread->trust_left || !collector ||
+	    !thread_has_kept(thread, vm, collector)) {
 		thread_draw_trust(w, thread, vm, collector);
 		return;
 	}
 	thread->trust_left--;
-	w->trust = (__u32)thread->trust;
-	w->trusted = (__u32)thread->trust;
+	w->trust = thread->trust;
+	w->trusted = thread->trust;
 }
 
 /* Begins a walk of this thread; its cache is the caller's matter. */

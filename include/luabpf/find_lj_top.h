@@ -38,6 +38,12 @@ static __always_inline int lj_fits(int fit)
 	return fit >= LJ_FIT_LUA;
 }
 
+/* May a frame begin at base? maxstack is not the end: errors and metamethods may use some more. */
+static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
+{
+	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
+}
+
 /*
  * Is LJ_FIT_LUA known of base and pc without a look at the function? What was proved of one whose
  * address is in the slot counts, and pc is inside of it.
@@ -49,7 +55,7 @@ static __always_inline int lj_is_known_fit(const struct lb_mem *mem, struct lj_w
 	const __u8 *slots;
 	__u64 func;
 
-	if (!w->trusted || base & 7 || base <= w->stack + 8 || base > w->maxstack + 8 * 64)
+	if (!w->trusted || !lj_may_be_base(w, base))
 		return 0;
 	slots = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
 	func = slots ? lb_word(slots, 0) : 0;
@@ -65,8 +71,8 @@ LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, _
 	__u64 func;
 	int index;
 
-	if (!w || base & 7 || base <= w->stack + 8 || base > w->maxstack + 8 * 64 ||
-	    lj_read(mem, w, &func, sizeof(func), base - 16) || !lj_is_func(func))
+	if (!w || !lj_may_be_base(w, base) || lj_read(mem, w, &func, sizeof(func), base - 16) ||
+	    !lj_is_func(func))
 		return LJ_FIT_NOT;
 	index = lj_func(mem, w, LJ_TV_GCPTR(func));
 	if (index < 0)
