@@ -48,7 +48,7 @@ static __noinline int proves(const struct lb_prove *p, __u64 map)
 SEC("syscall")
 int luabpf_prove(struct lb_prove *p)
 {
-	if (!lb_direct)
+	if (!mem_is_direct(0))
 		return 0;
 	return proves(p, physical_base()) || proves(p, PHYSICAL_L4) || proves(p, PHYSICAL_L5);
 }

@@ -114,10 +114,10 @@ static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 s
 	return bpf_probe_read_user(dst, size, (const void *)addr);
 }
 
-/* Are pages read in place? A constant when the program is loaded. */
+/* Are pages read in place? A constant. */
 static __always_inline int mem_is_direct(const struct lb_mem *mem)
 {
-	return lb_direct;
+	return LB_DIRECT;
 }
 
 /* The address space that is read, a struct mm_struct; 0: there is none. */

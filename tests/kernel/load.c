@@ -6,12 +6,12 @@
  *
  *	{"luabpf": {"luabpf_sample": {"verified_insns": 123, "insns": 45, "jited_len": 678}}}
  *
- * each as it reads copies, and where the kernel can, once more as it reads pages in place, under
- * "luabpf, in place".
+ * "luabpf, in place" for luabpf.direct.bpf.o, which is left out where the kernel cannot read pages
+ *in place.
  *
  * Programs are loaded one by one, optional ones (SEC("?...")) too, so that a failure names its
- *program; the others are still measured. libbpf puts the verifier's log on stderr. Takes object
- *files, not skeletons, so that it needs no change when an object is added.
+ * program; the others are still measured. libbpf puts the verifier's log on stderr. Takes object
+ * files, not skeletons, so that it needs no change when an object is added.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "bpf/direct.h"
@@ -45,43 +44,8 @@ static int put_info(cJSON *programs, const struct bpf_program *prog)
 	return 0;
 }
 
-/* A constant of the object's, before it is loaded. */
-static int set_constant(struct bpf_object *obj, const char *name, const void *value, size_t size)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
-	const struct btf *btf = bpf_object__btf(obj);
-	const struct btf_type *section;
-	size_t room, i;
-	const void *now;
-	char *data;
-	int id, r = -ENOENT;
-
-	now = map ? bpf_map__initial_value(map, &room) : NULL;
-	id = btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC);
-	if (!now || id < 0)
-		return -ENOENT;
-	data = malloc(room);
-	if (!data)
-		return -ENOMEM;
-	memcpy(data, now, room);
-	section = btf__type_by_id(btf, (__u32)id);
-	for (i = 0; i < btf_vlen(section); i++) {
-		const struct btf_var_secinfo *var = btf_var_secinfos(section) + i;
-		const struct btf_type *t = btf__type_by_id(btf, var->type);
-
-		if (strcmp(btf__name_by_offset(btf, t->name_off), name) || var->size != size ||
-		    var->offset + size > room)
-			continue;
-		memcpy(data + var->offset, value, size);
-		r = bpf_map__set_initial_value(map, data, room);
-		break;
-	}
-	free(data);
-	return r;
-}
-
 /* The index-th program of the file, alone. -ENOENT: there are fewer. */
-static int load_one(const char *path, int index, __u8 direct, cJSON *programs)
+static int load_one(const char *path, int index, cJSON *programs)
 {
 	struct bpf_program *prog, *chosen = NULL;
 	struct bpf_object *obj;
@@ -95,9 +59,7 @@ static int load_one(const char *path, int index, __u8 direct, cJSON *programs)
 		if (i++ == index)
 			chosen = prog;
 	}
-	err = chosen ? set_constant(obj, "lb_direct", &direct, sizeof(direct)) : -ENOENT;
-	if (!err)
-		err = bpf_object__load(obj);
+	err = chosen ? bpf_object__load(obj) : -ENOENT;
 	if (!err)
 		err = put_info(programs, chosen);
 	else if (chosen)
@@ -107,17 +69,21 @@ static int load_one(const char *path, int index, __u8 direct, cJSON *programs)
 	return err == -ENOENT && chosen ? -EINVAL : err;
 }
 
-static int load_all(const char *path, __u8 direct, cJSON *objects)
+static int load_all(const char *path, bool can_direct, cJSON *objects)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	bool direct = strstr(base, ".direct.");
 	cJSON *programs;
 	char name[64];
 	int i, err, failed = 0;
 
+	if (direct && !can_direct)
+		return 0;
+
 	snprintf(name, sizeof(name), "%.*s%s", (int)strcspn(base, "."), base,
 		 direct ? ", in place" : "");
 	programs = cJSON_AddObjectToObject(objects, name);
-	for (i = 0; (err = load_one(path, i, direct, programs)) != -ENOENT; i++)
+	for (i = 0; (err = load_one(path, i, programs)) != -ENOENT; i++)
 		failed |= err;
 	if (!i)
 		fprintf(stderr, "%s: no programs in it, or no such file\n", path);
@@ -134,11 +100,8 @@ int main(int argc, char **argv)
 	libbpf_set_print(print_warnings);
 	kernel_btf_open(NULL, 0, NULL, &cast);
 	failed |= direct_set_cast(&cast) < 0;
-	for (int i = 1; i < argc; i++) {
-		failed |= load_all(argv[i], 0, objects) != 0;
-		if (cast.function)
-			failed |= load_all(argv[i], 1, objects) != 0;
-	}
+	for (int i = 1; i < argc; i++)
+		failed |= load_all(argv[i], cast.function != 0, objects) != 0;
 	text = cJSON_PrintUnformatted(objects);
 	puts(text);
 	free(text);

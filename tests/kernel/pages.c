@@ -21,6 +21,7 @@
 #include <luabpf/selftest.h>
 
 #include "bpf/direct.h"
+#include "selftest.direct.skel.h"
 #include "selftest.skel.h"
 
 #define PAGE 4096u
@@ -212,12 +213,11 @@ static void nowhere(const struct door *door)
 
 static int run(bool direct)
 {
-	struct selftest_bpf *skel = selftest_bpf__open();
+	struct selftest_bpf *skel = DIRECT_OPEN(selftest, direct, NULL);
 	struct door door = {.direct = direct};
 
 	if (!skel)
 		return -1;
-	skel->rodata->lb_direct = direct;
 	if (selftest_bpf__load(skel) ||
 	    (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))) {
 		fprintf(stderr, "pages: the program does not load, or is not proved\n");

@@ -23,7 +23,8 @@ HARD_LIMIT = 1_000_000  # instructions that the verifier looks at before it give
 def objects():
     """The objects of today's sources: no left-over of an old build is measured."""
     sources = sorted((vm.HERE.parent.parent / "bpf").glob("*.bpf.c"))
-    return [vm.O / "bpf" / f"{s.name[:-2]}.o" for s in sources]
+    return [vm.O / "bpf" / s.name.replace(".bpf.c", kind) for s in sources
+            for kind in (".bpf.o", ".direct.bpf.o")]
 
 
 @functools.lru_cache(maxsize=None)

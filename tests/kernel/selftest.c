@@ -17,7 +17,9 @@
 #include "bpf/direct.h"
 #include "lj_scene.h"
 #include "puc_scene.h"
+#include "selftest.direct.skel.h"
 #include "selftest.skel.h"
+#include "selftest_puc.direct.skel.h"
 #include "selftest_puc.skel.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
@@ -68,12 +70,11 @@ static struct lj_scene lj;
 
 static int lj_load(struct program *p, bool direct)
 {
-	struct selftest_bpf *skel = selftest_bpf__open();
+	struct selftest_bpf *skel = DIRECT_OPEN(selftest, direct, NULL);
 	int r;
 
 	if (!skel)
 		return -errno;
-	skel->rodata->lb_direct = direct;
 	r = selftest_bpf__load(skel);
 	if (r)
 		return r;
@@ -134,12 +135,11 @@ static struct puc_scene puc;
 
 static int puc_load(struct program *p, bool direct)
 {
-	struct selftest_puc_bpf *skel = selftest_puc_bpf__open();
+	struct selftest_puc_bpf *skel = DIRECT_OPEN(selftest_puc, direct, NULL);
 	int r;
 
 	if (!skel)
 		return -errno;
-	skel->rodata->lb_direct = direct;
 	r = selftest_puc_bpf__load(skel);
 	if (r)
 		return r;

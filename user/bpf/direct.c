@@ -31,8 +31,6 @@ static int put_number(struct bpf_insn *insn)
 	if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg && insn->imm == LB_CAST_CALL) {
 		insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
 		insn->imm = (int32_t)now.function;
-		if (!now.function) /* it is never come to, and has to be an instruction */
-			*insn = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K};
 		return 1;
 	}
 	if ((class == BPF_ALU || class == BPF_ALU64) && BPF_OP(insn->code) == BPF_MOV &&
@@ -56,7 +54,7 @@ static int put_numbers(struct bpf_program *prog, struct bpf_prog_load_opts *opts
 	memcpy(insns, bpf_program__insns(prog), n * sizeof(*insns));
 	for (i = 0; i < n; i++)
 		left += put_number(&insns[i]);
-	if (left && now.function) /* the compiler has not made them what we know */
+	if (left) /* the compiler has not made them what we know */
 		return -EINVAL;
 	return bpf_program__set_insns(prog, insns, n);
 }

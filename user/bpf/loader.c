@@ -22,8 +22,16 @@
 #include "base/cleanup.h"
 #include "direct.h"
 #include "kernel_btf.h"
+#include "luabpf.direct.skel.h"
 #include "luabpf.skel.h"
 #include "loader.h"
+
+DIRECT_SAME(luabpf, rodata, events_per_sample);
+DIRECT_SAME(luabpf, bss, procs_version);
+DIRECT_SAME(luabpf, bss, doubled);
+DIRECT_SAME(luabpf, bss, trusted);
+DIRECT_SAME(luabpf, bss, first_sample);
+DIRECT_SAME(luabpf, bss, sent);
 
 struct attached {
 	int event;
@@ -34,6 +42,7 @@ struct attached {
 struct loader {
 	struct luabpf_bpf *skel;
 	struct bpf_program *program; /* of the skeleton, the one that is loaded */
+	bool in_place;
 	struct attached *attached;
 	size_t nattached, cap;
 	uint64_t event_ns; /* CPU time between two events */
@@ -180,7 +189,7 @@ struct kernel {
 	struct kernel_cast cast;
 };
 
-static struct luabpf_bpf *open_skeleton(const struct kernel *kernel)
+static struct luabpf_bpf *open_skeleton(const struct kernel *kernel, bool in_place)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	char path[32];
@@ -188,7 +197,7 @@ static struct luabpf_bpf *open_skeleton(const struct kernel *kernel)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", kernel->btf);
 	if (kernel->btf >= 0)
 		opts.btf_custom_path = path;
-	return luabpf_bpf__open_opts(&opts);
+	return DIRECT_OPEN(luabpf, in_place, &opts);
 }
 
 static int load(struct loader *l, const struct loader_options *o, const struct kernel *kernel,
@@ -199,7 +208,8 @@ static int load(struct loader *l, const struct loader_options *o, const struct k
 
 	if (r)
 		return error_set(err, r, "BPF object: %s", strerror(-r));
-	l->skel = open_skeleton(kernel);
+	l->in_place = in_place;
+	l->skel = open_skeleton(kernel, in_place);
 	if (!l->skel)
 		return error_set(err, -errno, "BPF object: %s", strerror(errno));
 	if (cpus < 0)
@@ -211,7 +221,6 @@ static int load(struct loader *l, const struct loader_options *o, const struct k
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
 	choose_programs(l, o->families, in_place);
 	choose_events(l, o);
-	l->skel->rodata->lb_direct = in_place;
 	r = luabpf_bpf__load(l->skel);
 	return r ? explain_load(r, err) : 0;
 }
@@ -286,7 +295,7 @@ void loader_free(struct loader **loader)
 
 bool loader_reads_in_place(const struct loader *l)
 {
-	return l->skel->rodata->lb_direct;
+	return l->in_place;
 }
 
 int loader_ring_fd(const struct loader *l)
