@@ -54,10 +54,10 @@ static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Ships the prototype of one of a sample's frames, unless that was done before. */
-static long emit_proto(__u32 i, struct lb_walk **ctx)
+/* Ships the prototype of one of a sample's frames, unless that was done before. family: a constant,
+ * as in what follows: no program is to hold what it has no use for. */
+static __always_inline long emit_proto(struct lb_walk *w, __u32 i, enum lb_family family)
 {
-	struct lb_walk *w = *ctx;
 	const struct lb_frame *f = &w->rec.stack.frame[i & LB_MAX_FRAMES];
 	__u64 proto = LB_FRAME_PTR(f);
 	__u32 slot = (__u32)(proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
@@ -69,8 +69,8 @@ static long emit_proto(__u32 i, struct lb_walk **ctx)
 	tag += !tag; /* 0 is an empty slot */
 	if (shipped[slot] == tag)
 		return 0;
-	if (w->family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, proto, f->print)
-				       : emit_lj_proto(&w->rec, proto, f->print)) {
+	if (family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, proto, f->print)
+				    : emit_lj_proto(&w->rec, proto, f->print)) {
 		w->shipped = ~0U;
 		return 1;
 	}
@@ -79,30 +79,44 @@ static long emit_proto(__u32 i, struct lb_walk **ctx)
 	return 0;
 }
 
-/* Which functions a stack shows, wherever each of them stands. */
-LB_SUBPROG __u32 functions_sum(const struct lb_rec_sample *rec)
+static long emit_step_lj(__u32 i, struct lb_walk **w)
 {
-	__u32 i, n, sum;
+	return emit_proto(*w, i, LB_FAMILY_LJ);
+}
 
-	if (!rec)
-		return 0;
-	n = rec->stack.n;
-	sum = rec->epoch;
+static long emit_step_puc(__u32 i, struct lb_walk **w)
+{
+	return emit_proto(*w, i, LB_FAMILY_PUC);
+}
 
-	LB_ROLLED
-	for (i = 0; i < LB_MAX_FRAMES && i < n; i++) {
-		const struct lb_frame *f = &rec->stack.frame[i];
+struct sum_ctx {
+	const struct lb_rec_sample *rec;
+	__u64 sum;
+};
 
-		sum = sum * 31 + f->print + (__u32)(f->word >> 3);
-	}
-	return sum;
+static long functions_step(__u32 i, struct sum_ctx *c)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i & LB_MAX_FRAMES];
+
+	c->sum = (__u32)c->sum * 31 + f->print + (__u32)(f->word >> 3);
+	return 0;
+}
+
+/* Which functions a stack shows, wherever each of them stands. */
+static __always_inline __u32 functions_sum(const struct lb_rec_sample *rec)
+{
+	struct sum_ctx c = {.rec = rec, .sum = rec->epoch};
+
+	bpf_loop(rec->stack.n, functions_step, &c, 0);
+	return (__u32)c.sum;
 }
 
 /*
  * Ships what a sample's functions are, each once. Returns how many were shipped, or -1 when there
- * was no room for all of them: the rest comes with the next sample. Not inlined, as emit_again().
+ * was no room for all of them: the rest comes with the next sample.
  */
-static __noinline int emit_protos(struct lb_walk *w, struct lb_thread *thread)
+static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thread,
+				       enum lb_family family)
 {
 	__u32 sum = functions_sum(&w->rec);
 
@@ -110,7 +124,10 @@ static __noinline int emit_protos(struct lb_walk *w, struct lb_thread *thread)
 	if (thread->functions == sum)
 		return 0;
 	w->shipped = 0; /* in memory, where the verifier does not follow its value */
-	bpf_loop(w->rec.stack.n, emit_proto, &w, 0);
+	if (family == LB_FAMILY_PUC)
+		bpf_loop(w->rec.stack.n, emit_step_puc, &w, 0);
+	else
+		bpf_loop(w->rec.stack.n, emit_step_lj, &w, 0);
 	if (w->shipped == ~0U)
 		return -1;
 	thread->functions = sum;
@@ -122,6 +139,26 @@ static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
 {
 	sum = (sum ^ word[0]) * 0x9e3779b97f4a7c15ULL;
 	return (sum ^ sum >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
+}
+
+/* So many frames at once: of a loop the verifier follows each turn. Frames behind the stack's n are
+ * none. */
+#define SUM_RUN 16
+
+static __always_inline __u64 sum_frames(const struct lb_rec_sample *rec, __u32 from, __u64 sum)
+{
+	__u32 n = rec->stack.n, i;
+
+	LB_ROLLED
+	for (i = 0; i < SUM_RUN && from + i < n; i++)
+		sum = sum_words(sum, (const void *)&rec->stack.frame[(from + i) & LB_MAX_FRAMES]);
+	return sum;
+}
+
+static long sum_step(__u32 i, struct sum_ctx *c)
+{
+	c->sum = sum_frames(c->rec, 1 + (i + 1) * SUM_RUN, c->sum);
+	return 0;
 }
 
 #define SUM_FROM __builtin_offsetof(struct lb_rec_sample, pid)
@@ -136,9 +173,10 @@ _Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
 LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
 {
 	const struct lb_frame *top;
+	struct sum_ctx rest;
 	__u64 sum, words[2];
 	const __u64 *head;
-	__u32 i, n, place;
+	__u32 i, place;
 
 	if (!rec)
 		return 0;
@@ -147,14 +185,17 @@ LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
 	words[0] = top->word;
 	words[1] = top->print;
 	sum = 0;
-	n = rec->stack.n;
 
 	LB_UNROLLED
 	for (i = 0; i < SUM_HEAD / 8; i += 2)
 		sum = sum_words(sum, head + i);
-	LB_ROLLED
-	for (i = 1; i < LB_MAX_FRAMES && i < n; i++)
-		sum = sum_words(sum, (const void *)&rec->stack.frame[i]);
+	sum = sum_frames(rec, 1, sum);
+	if (rec->stack.n > 1 + SUM_RUN) {
+		rest.rec = rec;
+		rest.sum = sum;
+		bpf_loop((rec->stack.n - 2) / SUM_RUN, sum_step, &rest, 0);
+		sum = rest.sum;
+	}
 	sum = sum_words(sum, words);
 	sum ^= sum >> 32;
 	place = LB_STACK_PLACE((__u32)sum + top->pc + rec->mcofs / 2);
@@ -210,19 +251,32 @@ static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
 	}
 }
 
-/* Sends a sample as a whole, and what its functions are. Not inlined: as emit_again(). */
-static __noinline int emit_stack(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
-				 __u64 was)
+/* Sends a sample as a whole, and what its functions are. */
+static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
+				      __u64 was, enum lb_family family)
 {
 	int shipped, r;
 
 	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum))
 		leave_stack(w, word);
-	shipped = emit_protos(w, thread);
+	shipped = emit_protos(w, thread, family);
 	r = emit_whole(w, shipped);
 	if (!r && shipped >= 0)
 		__sync_val_compare_and_swap(word, 0, LB_STACK_TAG(w->rec.sum));
 	return r;
+}
+
+/* Not inlined: as emit_again(). */
+static __noinline int emit_stack_lj(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
+				    __u64 was)
+{
+	return emit_stack(w, thread, word, was, LB_FAMILY_LJ);
+}
+
+static __noinline int emit_stack_puc(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
+				     __u64 was)
+{
+	return emit_stack(w, thread, word, was, LB_FAMILY_PUC);
 }
 
 /*
@@ -231,7 +285,8 @@ static __noinline int emit_stack(struct lb_walk *w, struct lb_thread *thread, __
  * same moment.
  */
 #define NAMED_MOST 256 /* power of two */
-static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread)
+static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread,
+				       enum lb_family family)
 {
 	__u64 *word, was;
 
@@ -239,7 +294,8 @@ static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thre
 	word = &sent[LB_STACK_PLACE(w->rec.sum)];
 	was = *(volatile __u64 *)word;
 	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum) || !(w->sent & (NAMED_MOST - 1)))
-		return emit_stack(w, thread, word, was);
+		return family == LB_FAMILY_PUC ? emit_stack_puc(w, thread, word, was)
+					       : emit_stack_lj(w, thread, word, was);
 	return count_again(w, word, was) ? emit_again(w, w->rec.sum, 1) : 0;
 }
 

@@ -4,9 +4,10 @@
  * those of the running kernel, so neither kernel headers nor a generated vmlinux.h is needed. The
  * loader names them, too (kernel_structs).
  *
- * A pointer in them is followed by BPF_CORE_READ() where that is seldom. Of one that is loaded
- * directly, which is faster, the verifier wants to know whether it may be trusted: it searches all
- * of the kernel's types for the answer, more than once, which takes it a millisecond and more.
+ * A pointer in them is followed by BPF_CORE_READ() where that is seldom, and by lb_load() where
+ * there is such a thing (pages.h). Of one that is loaded directly, which is as fast, the verifier
+ * wants to know whether it may be trusted: it searches all of the kernel's types for the answer,
+ * more than once, which takes it a millisecond and more.
  */
 #ifndef LUABPF_KERNEL_H
 #define LUABPF_KERNEL_H

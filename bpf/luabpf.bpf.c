@@ -20,22 +20,32 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* When the task's process began. kernel.h tells why not always by the pointer. */
+static __always_inline __u64 task_born(struct task_struct *task)
+{
+	if (!mem_is_direct(0))
+		return task->group_leader->start_boottime;
+	return lb_load(
+		lb_load((__u64)task + bpf_core_field_offset(struct task_struct, group_leader)) +
+		bpf_core_field_offset(struct task_struct, start_boottime));
+}
+
 /* An image of a process: differs after an exec, and from that of an earlier process of the same
  * pid. */
 static __always_inline __u64 task_exec_id(struct task_struct *task)
 {
-	return task->group_leader->start_boottime << 8 ^ (__u64)task->self_exec_id << 1 ^ 1;
+	return task_born(task) << 8 ^ (__u64)task->self_exec_id << 1 ^ 1;
 }
 
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
-					enum lb_end end)
+					enum lb_end end, enum lb_family family)
 {
 	if (end != LB_END_RESOLVED) {
 		thread_mistrust(thread);
 		return end;
 	}
 	thread_describe(w);
-	return emit_sample(w, thread) ? LB_END_RING_FULL : LB_END_RESOLVED;
+	return emit_sample(w, thread, family) ? LB_END_RING_FULL : LB_END_RESOLVED;
 }
 
 /*
@@ -58,10 +68,10 @@ static __always_inline enum lb_end sample(const struct bpf_perf_event_data *even
 		lj_end = lj_begin(&lj, event, proc, thread);
 	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
 	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj->cframe))
-		return send(puc_common(puc.w), thread, puc_end);
+		return send(puc_common(puc.w), thread, puc_end, LB_FAMILY_PUC);
 	if (!(families & LB_FAMILY_BIT(LJ)) || lj_end != LB_END_RESOLVED)
 		return lj_end;
-	return send(lj_common(lj), thread, lj_finish(lj, thread));
+	return send(lj_common(lj), thread, lj_finish(lj, thread), LB_FAMILY_LJ);
 }
 
 /*

@@ -205,7 +205,6 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 		return LB_END_NO_STACK;
 	lb_begin(0, &w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
-	w->family = LB_FAMILY_LJ;
 	w->exact = 0;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
 		return LB_END_OUTSIDE;

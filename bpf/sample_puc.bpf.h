@@ -141,7 +141,6 @@ static __always_inline enum lb_end puc_sample(struct puc_sample *s,
 	if (!s->w->stack_hi)
 		return LB_END_NO_STACK;
 	thread_walk(puc_common(s->w), task, s->proc);
-	s->w->family = LB_FAMILY_PUC;
 	return puc_walk_innermost(s);
 }
 

@@ -123,7 +123,8 @@ static __always_inline int mem_is_direct(const struct lb_mem *mem)
 /* The address space that is read, a struct mm_struct; 0: there is none. */
 static __always_inline __u64 mem_space(const struct lb_mem *mem)
 {
-	return (__u64)bpf_get_current_task_btf()->mm;
+	return lb_load((__u64)bpf_get_current_task_btf() +
+		       bpf_core_field_offset(struct task_struct, mm));
 }
 
 /* Which address space that is: none before it had this number. */

@@ -63,8 +63,7 @@ struct lb_walk {
 	__u8 state;    /* jit.p's letter */
 	__u8 flags;    /* LB_FRAME_* for the next frame */
 	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
-	__u32 family;  /* enum lb_family, the caller's, as the next */
-	__u32 shipped; /* prototypes that were sent */
+	__u32 shipped; /* prototypes that were sent; the caller's, as the next */
 	__u32 sent;    /* samples that were sent */
 
 	/*

@@ -261,7 +261,7 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
  * one at the end that C code did. What is not so plain is left to lj_step_frame(). Returns 1 when
  * there may be more of them.
  */
-#define LJ_RUN 8
+#define LJ_RUN 5
 static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base, pc, other, delta = 0;

@@ -164,6 +164,7 @@ struct lj_walk {
 	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
 
 	/* tables and the cache begin with lines of the processor's cache */
+	__u64 pad_seen;
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];
