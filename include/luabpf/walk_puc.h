@@ -148,7 +148,7 @@ struct puc_walk {
 	__u64 gc_rets;	   /* return addresses into the collector, nearer than that */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
-	__u32 pad3[3]; /* seen[] begins with a line of the processor's cache */
+	__u32 pad3[3];	   /* seen[] begins with a line of the processor's cache */
 
 	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN];
