@@ -6,8 +6,8 @@
  *
  *	{"luabpf": {"luabpf_sample": {"verified_insns": 123, "insns": 45, "jited_len": 678}}}
  *
- * "luabpf, in place" for luabpf.direct.bpf.o, which is left out where the kernel cannot read pages
- *in place.
+ * What is in luabpf.direct.bpf.o stands under "luabpf, in place", and is left out where the kernel
+ * cannot read pages in place.
  *
  * Programs are loaded one by one, optional ones (SEC("?...")) too, so that a failure names its
  * program; the others are still measured. libbpf puts the verifier's log on stderr. Takes object
