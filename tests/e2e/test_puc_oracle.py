@@ -12,9 +12,6 @@ from vms import HOSTS
 FOUND = 0.999
 COROUTINE = 0.995
 LINE = 0.99
-# With ip in what luaV_execute called. Of 5.1 a whole run has 0.965 to 0.996, and not by chance of
-# its samples alone: why is not known.
-CALLED_LINE = {"5.1": 0.95, "5.2": 0.98, "5.3": 0.98, "5.4": 0.98}
 SECONDS = 0.5  # for each of some two dozen workloads
 
 
@@ -41,7 +38,7 @@ def test_the_walker_is_right(version):
     assert r["walk"] >= COROUTINE * r["lua"]
     assert r["chains_right"] >= 0.99 * r["chains"]
     assert r["vm_lines_right"] >= LINE * r["vm_lines"]
-    assert r["lines_right"] >= CALLED_LINE[version] * r["lines"]
+    assert r["lines_right"] >= 0.98 * r["lines"]  # ip in what luaV_execute called
     assert r["funcs_right"] >= 0.99 * r["funcs"]
     assert r["states_right"] >= 0.97 * r["chains"]
     assert r["phantom"] == 0, "an idle VM was charged"

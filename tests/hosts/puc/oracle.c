@@ -538,10 +538,17 @@ static double now(void)
 
 static void start_timer(void)
 {
-	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	static char own_stack[1 << 18] __attribute__((aligned(64)));
+	/* BPF leaves nothing on the stack that it samples: a pc that this walker had in hand there
+	 * would be taken for one that Lua's callees have pushed */
+	stack_t alternate = {.ss_sp = own_stack, .ss_size = sizeof(own_stack)};
+	struct sigaction sa = {.sa_sigaction = on_signal,
+			       .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
 
 	ev._sigev_un._tid = (int)syscall(SYS_gettid);
+	if (sigaltstack(&alternate, NULL))
+		abort();
 	sigaction(SIGPROF, &sa, NULL);
 	if (timer_create(CLOCK_MONOTONIC, &ev, &timer)) {
 		perror("oracle: timer");
