@@ -13,7 +13,7 @@
  *
  * A page that is not present, or not the process's, is none: that is known without the page fault
  * that a read in vain costs. Where physical memory is mapped is proved before the first sample
- * (bpf/prove.bpf.h); while it is not known, and on older kernels, reads are copies.
+ * (bpf/prove.bpf.h); where it is not, and on older kernels, programs are loaded that copy.
  */
 #ifndef LUABPF_PAGES_H
 #define LUABPF_PAGES_H

@@ -9,8 +9,8 @@
  *
  *     places  two threads on one CPU, each with a VM "host"; their numbers differ by a multiple of
  *             512, so that what is known of them may have the same place
- *     moves   a VM "outer" calls C code that runs a VM "inner" on another CPU, whose C function
- * goes back to the first one, where "inner" was never seen
+ *     moves   a VM "outer" calls C code that runs a VM "inner" on another CPU, whose C
+ *             function goes back to the first one, where "inner" was never seen
  */
 #include <alloca.h>
 #include <lauxlib.h>
