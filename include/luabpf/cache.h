@@ -286,6 +286,20 @@ static __always_inline int lb_read_much(const struct lb_mem *mem, struct lb_cach
 	return mem_copy(dst, size, cache->tag[lb_page_index(addr)].place + at);
 }
 
+/*
+ * Where all of what is larger lies, for who goes through it but once; 0: read it by lb_read_much(),
+ * as it is in no one place.
+ */
+static __always_inline __u64 lb_place_of(const struct lb_mem *mem, struct lb_cache *cache,
+					 __u32 size, __u64 addr)
+{
+	__u32 at = addr & (LB_PAGE - 1);
+
+	if (!mem_is_direct(mem) || at + size > LB_PAGE || !lb_ready(mem, cache, addr, 1))
+		return 0;
+	return cache->tag[lb_page_index(addr)].place + at;
+}
+
 /* Is the page that has tag i where it was found? */
 LB_SUBPROG int lb_stands(const struct lb_mem *mem, const struct lb_cache *cache, __u32 i)
 {

@@ -171,6 +171,28 @@ static __always_inline int puc_may_collect(struct puc_walk *w)
 }
 
 /*
+ * Does none, as can be seen where they lie? Most often so: then they need not be copied. As above,
+ * there is nothing else in the loop.
+ */
+static __always_inline int puc_none_collects(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 lo = w->gc_lo, size = w->gc_hi - lo, place;
+	__u32 i;
+
+	if (w->scan_end - w->scan < 8 * PUC_GC_NEAR)
+		return 0;
+	place = lb_place_of(mem, &w->cache, 8 * PUC_GC_NEAR, w->scan);
+	if (!place)
+		return 0;
+	w->gc_rets = 0;
+	LB_ROLLED
+	for (i = 0; i < PUC_GC_NEAR; i++)
+		if (lb_word(mem_place(place + 8 * i), 0) - lo < size)
+			w->gc_rets = 1;
+	return !w->gc_rets;
+}
+
+/*
  * The collector's steps that a C function makes. What the search has passed tells; where it was not
  * needed, the words next to sp are looked at now.
  */
@@ -184,6 +206,8 @@ LB_SUBPROG int puc_c_collects(const struct lb_mem *mem, struct puc_walk *w)
 	if (puc_in_gc(w, w->regs.ip) || w->gc_rets)
 		return 1;
 	if (!w->gc_lo || w->seen_to > w->scan_from)
+		return 0;
+	if (puc_none_collects(mem, w))
 		return 0;
 	words = puc_read_block(mem, w, 8 * PUC_GC_NEAR) / 8;
 	w->fault |= !words;
