@@ -11,16 +11,21 @@
 #define MAX_FUNCTIONS 8192
 #define MAX_EDGES (256u << 10)
 #define MAX_TEXT (128u << 10) /* of one function */
+#define MAX_LINKED 4096
+#define PLT_ENTRY 16
 
 struct build {
 	struct call_graph *g;
 	uint64_t near, window;
 	uint8_t *text;
+	struct elf_pointer *linked; /* sorted by slot */
+	size_t nlinked;
 };
 
 static void build_free(struct build *b)
 {
 	free(b->text);
+	free(b->linked);
 }
 
 void call_graph_free(struct call_graph *g)
@@ -82,13 +87,87 @@ static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_k
 	return 0;
 }
 
+static int add_linked(void *arg, const struct elf_pointer *p)
+{
+	struct build *b = arg;
+
+	if (b->nlinked < MAX_LINKED)
+		b->linked[b->nlinked++] = *p;
+	return 0;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct elf_pointer *x = a, *y = b;
+
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* A call of, or a jump to, what the word at slot points to. */
+static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
+{
+	const struct elf_pointer key = {.slot = slot};
+	const struct elf_pointer *p = bsearch(&key, b->linked, b->nlinked, sizeof(key), by_slot);
+
+	return p ? add_edge(b, from, p->value, CALL_LINKED) : 0;
+}
+
+enum { CALL = 2, JMP = 4, PUSH = 6 }; /* ff /n */
+
+static bool is_by_slot(const struct x86_insn *in, int reg)
+{
+	return !in->map && in->op == 0xff && in->reg == reg && in->base == X86_RIP;
+}
+
+/* The first instruction, or that after endbr64. Returns where it ends, 0: it is none. */
+static size_t first_insn(const uint8_t *text, size_t size, struct x86_insn *in)
+{
+	size_t at = size > 4 && !memcmp(text, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+
+	return x86_decode(text + at, size - at, in) ? at + in->len : 0;
+}
+
+/* To text that is no function: the procedure linkage table jumps on. */
+static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
+{
+	uint8_t text[PLT_ENTRY];
+	struct x86_insn in;
+	size_t end;
+
+	if (!b->nlinked || elf_read(b->g->elf, target, text, sizeof(text)))
+		return 0;
+	end = first_insn(text, sizeof(text), &in);
+	if (!end || !is_by_slot(&in, JMP))
+		return 0;
+	return add_by_slot(b, from, target + end + (uint64_t)(int64_t)in.disp);
+}
+
+/* The table itself has call frame information, too. */
+static bool is_plt(const uint8_t *text, size_t size)
+{
+	struct x86_insn in;
+
+	return first_insn(text, size, &in) && (is_by_slot(&in, JMP) || is_by_slot(&in, PUSH));
+}
+
+static int add_branch(struct build *b, uint32_t from, uint64_t target, enum call_kind kind)
+{
+	uint32_t to = call_graph_find(b->g, target);
+
+	if (to == from)
+		return 0;
+	if (to != b->g->n && b->g->fn[to].start == target)
+		return add_edge(b, from, target, kind);
+	return add_by_plt(b, from, target);
+}
+
 static int edges_of(struct build *b, uint32_t from)
 {
 	struct call_function *f = &b->g->fn[from];
 	size_t at = 0;
 	int err = 0;
 
-	if (elf_read(b->g->elf, f->start, b->text, f->size))
+	if (elf_read(b->g->elf, f->start, b->text, f->size) || is_plt(b->text, f->size))
 		return 0;
 	while (!err && at < f->size) {
 		struct x86_insn in;
@@ -103,9 +182,11 @@ static int edges_of(struct build *b, uint32_t from)
 		if (!in.map && in.op == 0xff && (in.reg & 6) == 2)
 			f->indirect = true;
 		if (!in.map && in.op == 0xe8)
-			err = add_edge(b, from, next + (uint64_t)in.imm, CALL_CALL);
+			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_CALL);
 		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
-			err = add_edge(b, from, next + (uint64_t)in.imm, CALL_JUMP);
+			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_JUMP);
+		else if (is_by_slot(&in, CALL) || is_by_slot(&in, JMP))
+			err = add_by_slot(b, from, next + (uint64_t)(int64_t)in.disp);
 		else if (!in.map && in.op == 0x8d && in.base == X86_RIP)
 			err = add_edge(b, from, next + (uint64_t)(int64_t)in.disp, CALL_REFERENCE);
 		else if (!in.map && ((in.op >= 0xb8 && in.op <= 0xbf) || in.op == 0xc7))
@@ -122,8 +203,11 @@ int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struc
 
 	*g = (struct call_graph){.elf = elf, .fn = calloc(MAX_FUNCTIONS, sizeof(*g->fn))};
 	b.text = malloc(MAX_TEXT);
-	if (!g->fn || !b.text)
+	b.linked = calloc(MAX_LINKED, sizeof(*b.linked));
+	if (!g->fn || !b.text || !b.linked)
 		return -ENOMEM;
+	elf_linked(elf, add_linked, &b);
+	qsort(b.linked, b.nlinked, sizeof(*b.linked), by_slot);
 	err = elf_fdes(elf, add_function, &b);
 	for (i = 0; !err && i < g->n; i++)
 		err = edges_of(&b, i);

@@ -21,6 +21,7 @@ enum call_kind {
 	CALL_CALL,
 	CALL_JUMP,	/* to the first instruction of another function */
 	CALL_REFERENCE, /* the address is taken, or something else is at that number */
+	CALL_LINKED,	/* by a word that the dynamic linker sets, and it might be another file's */
 };
 
 /* Indices of functions. */
@@ -38,9 +39,8 @@ struct call_graph {
 };
 
 /*
- * The functions that lie within `window` bytes of an address of the file. Calls through the
- * procedure linkage table are not seen. 0, -ENOMEM, or what elf_fdes() returns. call_graph_free()
- * in any case.
+ * The functions that lie within `window` bytes of an address of the file. 0, -ENOMEM, or what
+ * elf_fdes() returns. call_graph_free() in any case.
  */
 int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struct call_graph *g);
 void call_graph_free(struct call_graph *g);

@@ -73,6 +73,13 @@ struct elf_pointer {
 int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 		 void *arg);
 
+/*
+ * Ditto, for each word of data that the dynamic linker sets to a symbol which this file defines:
+ * the procedure linkage table jumps by these. (Another file may define it, too, and come first.)
+ */
+int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
+	       void *arg);
+
 /* Is there a Lua in this file, by what it defines or wants. */
 enum elf_lua {
 	ELF_LUA_DEFINES = 1, /* defines lua_newstate */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the dynamic linker writes into a file's data: addresses of the file itself. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,34 @@
 #define MAX_DATA (16u << 20) /* bytes of a writable segment that are looked through */
 
 struct pointers {
+	/* Is it a relocation of this kind? Then the word's value. */
+	bool (*value)(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value);
 	int (*fn)(void *arg, const struct elf_pointer *pointer);
 	void *arg;
 	bool any;
 };
 
-static int relocs_in(Elf_Data *data, struct pointers *p)
+static bool relative(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value)
+{
+	(void)symbols;
+	*value = (uint64_t)rela->r_addend;
+	return GELF_R_TYPE(rela->r_info) == R_X86_64_RELATIVE;
+}
+
+static bool linked(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value)
+{
+	uint64_t type = GELF_R_TYPE(rela->r_info), symbol = GELF_R_SYM(rela->r_info);
+	GElf_Sym sym;
+
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols ||
+	    symbol > INT_MAX || !gelf_getsym(symbols, (int)symbol, &sym) ||
+	    sym.st_shndx == SHN_UNDEF)
+		return false;
+	*value = sym.st_value;
+	return true;
+}
+
+static int relocs_in(Elf_Data *data, Elf_Data *symbols, struct pointers *p)
 {
 	size_t n = data->d_size / sizeof(Elf64_Rela), i;
 	int stop = 0;
@@ -28,11 +51,10 @@ static int relocs_in(Elf_Data *data, struct pointers *p)
 		struct elf_pointer pointer;
 		GElf_Rela rela;
 
-		if (!gelf_getrela(data, (int)i, &rela) ||
-		    GELF_R_TYPE(rela.r_info) != R_X86_64_RELATIVE)
+		if (!gelf_getrela(data, (int)i, &rela) || !p->value(symbols, &rela, &pointer.value))
 			continue;
 		p->any = true;
-		pointer = (struct elf_pointer){rela.r_offset, (uint64_t)rela.r_addend};
+		pointer.slot = rela.r_offset;
 		stop = p->fn(p->arg, &pointer);
 	}
 	return stop;
@@ -45,13 +67,15 @@ static int each_reloc(struct elf_file *elf, struct pointers *p)
 	int stop = 0;
 
 	while (!stop && (scn = elf_nextscn(elf->elf, scn))) {
+		Elf_Scn *symbols;
 		Elf_Data *data;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
 			continue;
+		symbols = sh.sh_link ? elf_getscn(elf->elf, sh.sh_link) : NULL;
 		data = elf_getdata(scn, NULL);
 		if (data && data->d_buf)
-			stop = relocs_in(data, p);
+			stop = relocs_in(data, symbols ? elf_getdata(symbols, NULL) : NULL, p);
 	}
 	return stop;
 }
@@ -99,7 +123,7 @@ static bool has_packed(struct elf_file *elf)
 int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 		 void *arg)
 {
-	struct pointers p = {.fn = fn, .arg = arg};
+	struct pointers p = {.value = relative, .fn = fn, .arg = arg};
 	int r = has_packed(elf) ? 0 : each_reloc(elf, &p);
 	size_t i;
 
@@ -107,4 +131,12 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 		if (elf->loads[i].write)
 			r = pointers_in(elf, &elf->loads[i], &p);
 	return r;
+}
+
+int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
+	       void *arg)
+{
+	struct pointers p = {.value = linked, .fn = fn, .arg = arg};
+
+	return each_reloc(elf, &p);
 }

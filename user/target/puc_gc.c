@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "target/puc_clients.h"
 
 #define REACH 48 /* functions on each side of a seed: lgc.c has up to 90 */
 #define MAX_SEEDS 8
@@ -104,28 +105,19 @@ static void drop_dead(struct graph *g, const uint8_t *entered)
 	g->nedges = kept;
 }
 
-static bool is_exported(struct elf_file *elf, uint64_t start)
-{
-	const char *name;
-	uint64_t at;
-
-	return !elf_symbol(elf, start, &name, &at) && at == start &&
-	       (!strncmp(name, "lua_", 4) || !strncmp(name, "luaL_", 5));
-}
-
 static int build(struct graph *g)
 {
 	uint32_t *jumper __free = calloc(g->calls->n + 1, sizeof(*jumper)), i;
 	uint8_t *called __free = calloc(g->calls->n + 1, 1);
 
 	g->n = g->calls->n;
-	g->nedges = g->calls->nedges;
 	g->fn = calloc(g->n + 1, sizeof(*g->fn));
-	g->edge = calloc(g->nedges + 1, sizeof(*g->edge));
+	g->edge = calloc(g->calls->nedges + 1, sizeof(*g->edge));
 	if (!g->fn || !g->edge || !jumper || !called)
 		return -ENOMEM;
-	for (i = 0; i < g->nedges; i++)
-		g->edge[i] = g->calls->edge[i];
+	for (i = 0; i < g->calls->nedges; i++)
+		if (g->calls->edge[i].kind != CALL_LINKED) /* never inside of the core */
+			g->edge[g->nedges++] = g->calls->edge[i];
 	for (i = 0; i < g->n; i++) {
 		const struct call_function *f = &g->calls->fn[i];
 
@@ -134,7 +126,7 @@ static int build(struct graph *g)
 			.size = f->size,
 			.owner = i,
 			.indirect = f->indirect,
-			.exported = f->start == g->lua_gc || is_exported(g->calls->elf, f->start),
+			.exported = f->start == g->lua_gc || puc_is_api(g->calls->elf, f->start),
 		};
 	}
 	skip_trampolines(g);
