@@ -221,6 +221,8 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 		if (puc_step_top(mem, w))
 			return LB_STOP;
 		return w->phase == PUC_PHASE_FRAME ? puc_step_frames(mem, w) : LB_MORE;
+	case PUC_PHASE_COLLECTS:
+		return puc_step_collects(mem, w);
 	case PUC_PHASE_FRAME:
 		return puc_step_frames(mem, w);
 	default:

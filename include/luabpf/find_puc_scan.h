@@ -20,6 +20,8 @@
 #define PUC_SCAN_OVERLAP 8   /* words of a block that the next one begins with */
 #define PUC_JMP_BUF 72	     /* bytes of lua_longjmp up to the end of saved registers */
 #define PUC_GC_NEAR 64	     /* a live return address into the collector is so near sp */
+#define PUC_GC_HITS 4	     /* words looked at for it in one step */
+#define PUC_GC_CALLEE 4096   /* bytes of a function that it calls */
 
 static __always_inline void puc_forget_tried(struct puc_walk *w)
 {
@@ -54,7 +56,6 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->vm_ret = 0;
 	w->vm_ret_last = 0;
 	w->in_block = 0;
-	w->gc_rets = 0;
 	w->pushed = 0;
 	w->in_text = 0;
 	puc_forget_tried(w);
@@ -163,9 +164,6 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 		return puc_unowned(w);
 	if (puc_in_vm(w, word))
 		return puc_note_vm_ret(mem, w, addr, word);
-	if (!w->vm_ret && addr >= w->seen_to && addr - w->regs.sp < 8 * PUC_GC_NEAR &&
-	    puc_in_gc(w, word))
-		w->gc_rets++;
 	if (w->phase != PUC_PHASE_SCAN) {
 		puc_note_pc(w, addr, word);
 		return 0;
@@ -212,11 +210,7 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 /* Words below this address have to be looked at one by one, not only for what marks a place. */
 static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 {
-	__u64 near_sp = w->regs.sp + 8 * PUC_GC_NEAR;
-
-	if (w->phase != PUC_PHASE_SCAN)
-		return ~0ULL;
-	return !w->vm_ret && near_sp > w->near ? near_sp : w->near;
+	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
 }
 
 /*

@@ -117,14 +117,23 @@ enum {
 	PUC_LONGJMP_PREVIOUS = 0,
 };
 
+/* Text of the module: bytes from luaV_execute's start, before it when negative. */
+struct puc_stretch {
+	__s32 at;
+	__u32 size;
+};
+
 /*
  * C functions of PUC Lua's own libraries, relative to luaV_execute: those that run no lua_State but
  * the one that called them, as a hash table with linear probing, 0 where it is empty; and the two
- * that resume a coroutine, 0: not known.
+ * that resume a coroutine, 0: not known. And the text of the C API and all that calls it, which the
+ * collector does not call; size 0: no (more) such text.
  */
 #define PUC_OWN 256 /* power of two */
 #define PUC_OWN_PROBES 8
+#define PUC_CLIENTS 32
 struct puc_own {
+	struct puc_stretch client[PUC_CLIENTS];
 	__s32 plain[PUC_OWN];
 	__s32 resume; /* coroutine.resume: which is its first argument */
 	__s32 wrap;   /* what coroutine.wrap returns: which is its first upvalue */

@@ -21,6 +21,8 @@ static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct 
 	puc_set_build(w, &in->build);
 	for (i = 0; i < PUC_OWN; i++)
 		w->own.plain[i] = in->own.plain[i];
+	for (i = 0; i < PUC_CLIENTS; i++)
+		w->own.client[i] = in->own.client[i];
 	w->own.resume = in->own.resume;
 	w->own.wrap = in->own.wrap;
 	w->regs = in->regs;

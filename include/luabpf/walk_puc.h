@@ -34,11 +34,12 @@
 #include "walk.h"
 
 enum puc_phase {
-	PUC_PHASE_SCAN,	 /* search the C stack for the lua_State that runs */
-	PUC_PHASE_NOTE,	 /* look through the C stack below luaV_execute's frame */
-	PUC_PHASE_TOP,	 /* where does the topmost function stand? */
-	PUC_PHASE_FRAME, /* frames */
-	PUC_PHASE_JMP,	 /* to the outermost lua_longjmp of a coroutine */
+	PUC_PHASE_SCAN,	    /* search the C stack for the lua_State that runs */
+	PUC_PHASE_NOTE,	    /* look through the C stack below luaV_execute's frame */
+	PUC_PHASE_TOP,	    /* where does the topmost function stand? */
+	PUC_PHASE_COLLECTS, /* does the collector run, which a C function has called? */
+	PUC_PHASE_FRAME,    /* frames */
+	PUC_PHASE_JMP,	    /* to the outermost lua_longjmp of a coroutine */
 };
 
 /*
@@ -145,10 +146,12 @@ struct puc_walk {
 	__u64 vm_ret;	/* where the innermost return address into luaV_execute lies; 0: not seen */
 	__u64 vm_ret_to;   /* that address */
 	__u64 vm_ret_last; /* where the one seen last lies */
-	__u64 gc_rets;	   /* return addresses into the collector, nearer than that */
+	__u64 collects;	   /* a word near sp leads into the collector */
+	__u64 gc_inner;	   /* what it called, and that called, as far as it was seen; 0: nothing */
+	__u64 gc_within;   /* the return address into it that was seen last */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
-	__u32 pad3[3];	   /* seen[] begins with a line of the processor's cache */
+	__u32 pad3[15];	   /* seen[] begins with a line of the processor's cache */
 
 	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN];

@@ -40,8 +40,11 @@ def test_the_walker_is_right(version):
     assert r["vm_lines_right"] >= LINE * r["vm_lines"]
     assert r["lines_right"] >= 0.98 * r["lines"]  # ip in what luaV_execute called
     assert r["funcs_right"] >= 0.99 * r["funcs"]
-    assert r["states_right"] >= 0.97 * r["chains"]
+    assert r["states_right"] >= 0.99 * r["chains"]
     assert r["phantom"] == 0, "an idle VM was charged"
+    for name, row in rows.items():  # 1 % wrong at the most: of 500 over 4 % once in 1e7
+        if row["chains"] >= 500:
+            assert row["states_right"] >= 0.96 * row["chains"], name
 
 
 @pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])

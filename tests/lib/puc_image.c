@@ -16,6 +16,8 @@ enum {
 	COLLECTABLE = 0x40,
 	SLOTS_OF_A_CALL = 6,
 	OK = 0,
+	CALL_REL32 = 0xe8,
+	CALL_RAX = 0xd0ff,
 };
 
 static void *need(void *p)
@@ -41,8 +43,8 @@ void *pui_at(struct puc_image *img, uint64_t addr, size_t size)
 		return img->heap + (addr - PUI_HEAP);
 	if (addr - PUI_CSTACK < PUI_CSTACK_SIZE && addr - PUI_CSTACK + size <= PUI_CSTACK_SIZE)
 		return img->cstack + (addr - PUI_CSTACK);
-	if (addr - PUI_VM < PUI_VM_SIZE && addr - PUI_VM + size <= PUI_VM_SIZE)
-		return img->vm + (addr - PUI_VM);
+	if (addr - PUI_TEXT < PUI_TEXT_USED && addr - PUI_TEXT + size <= PUI_TEXT_USED)
+		return img->text + (addr - PUI_TEXT);
 	fprintf(stderr, "puc_image: %#llx is in no range\n", (unsigned long long)addr);
 	abort();
 }
@@ -245,7 +247,7 @@ void pui_init(struct puc_image *img, const struct puc_layout *puc)
 	img->puc = *puc;
 	img->heap = add_range(img, PUI_HEAP, PUI_HEAP_SIZE);
 	img->cstack = add_range(img, PUI_CSTACK, PUI_CSTACK_SIZE);
-	img->vm = add_range(img, PUI_VM, PUI_VM_SIZE);
+	img->text = add_range(img, PUI_TEXT, PUI_TEXT_USED);
 	img->sp = PUI_CSTACK_END;
 	pui_c_code(img, 128); /* environment, main() */
 	pui_new_vm(img);
@@ -379,11 +381,19 @@ void pui_c_code(struct puc_image *img, uint32_t words)
 		pui_word(img, i % 8 == 7 ? PUI_LIBC + 0x4000 + i : i * 3);
 }
 
+/* The bytes before a return address are a call: by pointer, where no other was put there. */
+static void put_call(struct puc_image *img, uint64_t ret)
+{
+	if (ret - PUI_TEXT < PUI_TEXT_USED && pui_get(img, ret - 5, 1) != CALL_REL32)
+		pui_put(img, ret - 2, 2, CALL_RAX);
+}
+
 void pui_enter(struct puc_image *img, uint64_t ret, uint32_t words)
 {
 	static const uint8_t kept[] = {PUI_RBP, PUI_R15, PUI_R14, PUI_R13, PUI_R12, PUI_RBX};
 	size_t i;
 
+	put_call(img, ret);
 	pui_word(img, ret);
 	for (i = 0; i < sizeof(kept); i++)
 		pui_word(img, img->gprs.r[kept[i]]);
@@ -404,7 +414,7 @@ static void put_jmp_buf(struct puc_image *img, uint64_t at)
 	const __u64 *r = img->gprs.r;
 	const uint64_t words[] = {
 		r[PUI_RBX], mangled(r[PUI_RBP]), r[PUI_R12],  r[PUI_R13],
-		r[PUI_R14], r[PUI_R15],		 mangled(at), mangled(PUI_TEXT + 0x3010)};
+		r[PUI_R14], r[PUI_R15],		 mangled(at), mangled(PUI_TEXT + 0x4010)};
 	uint32_t i;
 
 	for (i = 0; i < JMP_BUF / 8; i++)
@@ -415,7 +425,7 @@ uint64_t pui_protect(struct puc_image *img, uint64_t L)
 {
 	uint64_t lj;
 
-	pui_enter(img, PUI_TEXT + 0x3000, 2);
+	pui_enter(img, PUI_TEXT + 0x4000, 2);
 	img->sp -= PUC_LONGJMP_PREVIOUS + 8 + JMP_BUF + 8;
 	lj = img->sp;
 	pui_put(img, lj + PUC_LONGJMP_PREVIOUS, 8, pui_get(img, L + img->puc.L_errorJmp, 8));
@@ -429,7 +439,7 @@ uint64_t pui_protect(struct puc_image *img, uint64_t L)
 
 void pui_call_site(struct puc_image *img, uint64_t ret, uint64_t to)
 {
-	pui_put(img, ret - 5, 1, 0xe8); /* call rel32 */
+	pui_put(img, ret - 5, 1, CALL_REL32);
 	pui_put(img, ret - 4, 4, to - ret);
 }
 

@@ -7,8 +7,8 @@
  *
  *	PUI_HEAP	objects, in order of creation
  *	PUI_CSTACK	the C stack; grows down from its end
- *	PUI_TEXT	the library's text: luaV_execute at PUI_VM, the collector at PUI_GC; only
- *the former has bytes, and of these only calls
+ *	PUI_TEXT	the library's text: luaV_execute at PUI_VM, the collector at PUI_GC; of its
+ *			bytes only calls
  *
  * The addresses are fixed, so that the image can also be mapped there and walked by the kernel.
  * All state is in one struct. Running out of room aborts: a scene's size is known.
@@ -34,6 +34,7 @@
 #define PUI_TEXT_SIZE 0x40000u
 #define PUI_VM (PUI_TEXT + 0x10000)
 #define PUI_VM_SIZE 0x2000u
+#define PUI_TEXT_USED 0x12000u /* up to luaV_execute's end: has bytes */
 #define PUI_GC (PUI_TEXT + 0x8000)
 #define PUI_GC_SIZE 0x2000u
 #define PUI_LIBC 0x210028000000ULL /* text of another library */
@@ -58,8 +59,8 @@ enum {
 struct puc_image {
 	struct mem_image mem; /* hand &mem.mem to mem_read() */
 	struct puc_layout puc;
-	uint8_t *heap, *cstack, *vm; /* the bytes, owned by mem */
-	size_t used;		     /* of the heap */
+	uint8_t *heap, *cstack, *text; /* the bytes, owned by mem */
+	size_t used;		       /* of the heap */
 	uint64_t g, main_L;
 	uint64_t sp;	     /* of the C stack */
 	struct lb_gprs gprs; /* of the C code that runs; r[PUI_RSP] is not kept: see sp */

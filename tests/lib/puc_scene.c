@@ -32,6 +32,11 @@ static void set_pc(struct puc_build *build)
 	build->fetch[PUC_FETCHES - 1] = (struct puc_text){PS_JUMP - PUI_VM, PS_JUMP_SIZE};
 }
 
+static struct puc_stretch stretch(uint64_t at, uint32_t size)
+{
+	return (struct puc_stretch){(int32_t)(at - PUI_VM), size};
+}
+
 void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 		    const struct puc_layout *puc)
 {
@@ -55,10 +60,17 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->in.own.plain[puc_own_index((int32_t)(PS_OWN - PUI_VM))] = (int32_t)(PS_OWN - PUI_VM);
 	s->in.own.resume = (int32_t)(PS_RESUME - PUI_VM);
 	s->in.own.wrap = (int32_t)(PS_WRAP - PUI_VM);
+	s->in.own.client[0] = stretch(PS_OWN, PS_OWN_SIZE);
+	s->in.own.client[PUC_CLIENTS - 1] = stretch(PS_API, PS_API_SIZE);
 	s->in.stack_hi = PUI_CSTACK_END;
 	s->in.sample = 1;
 	pui_call_site(&s->img, PS_SITE, PS_HELPER);
 	pui_call_site(&s->img, PS_SITE_GC, PUI_GC + 0x200);
+	pui_call_site(&s->img, PS_GC_SITE, PS_GC_CALLEE - 0x40);
+	pui_call_site(&s->img, PS_API_CORE, PS_CORE);
+	pui_call_site(&s->img, PS_PRECALL_GC, PUI_GC + 0x200);
+	pui_call_site(&s->img, PS_API_GC, PUI_GC + 0x200);
+	pui_call_site(&s->img, PS_API_NEW, PS_NEWOBJ);
 	row->make(s);
 	if (!s->nhints) {
 		ps_hint(s, s->st.L);

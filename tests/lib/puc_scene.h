@@ -78,6 +78,15 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *
 #define PS_OWN (PUI_TEXT + 0x3000)    /* of Lua's own libraries, as are the next */
 #define PS_RESUME (PUI_TEXT + 0x3200) /* coroutine.resume */
 #define PS_WRAP (PUI_TEXT + 0x3400)   /* what coroutine.wrap returns */
+#define PS_OWN_SITE (PUI_TEXT + 0x3080)
+#define PS_OWN_SIZE 0x1000u
+#define PS_API (PUI_TEXT + 0xd000) /* the C API */
+#define PS_API_SIZE 0x1000u
+#define PS_API_GC (PUI_TEXT + 0xd100)	/* a call of luaC_step in it */
+#define PS_API_NEW (PUI_TEXT + 0xd200)	/* and of luaC_newobj, */
+#define PS_API_CORE (PUI_TEXT + 0xd300) /* and of another function of the core */
+#define PS_CORE (PUI_TEXT + 0xb800)
+#define PS_PRECALL_GC (PUI_TEXT + 0x6100) /* luaD_precall of 5.2 calls luaC_step */
 #define PS_LIBC (PUI_LIBC + 0x100)
 #define PS_IP (PUI_VM + 0x1000)
 #define PS_FETCH (PUI_VM + 0x1400) /* the fetch's block, in versions that keep pc in a register */
@@ -88,8 +97,9 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *
 #define PS_SITE (PUI_VM + 0x500)
 #define PS_SITE_GC (PUI_VM + 0x600) /* a call of luaC_step */
 #define PS_IP_GC (PUI_GC + 0x80)
-#define PS_GC_SITE (PUI_GC + 0x300) /* a call in the collector */
-#define PS_NEWOBJ (PUI_GC + 0x1000) /* luaC_newobj, which lies among the collector's functions */
+#define PS_GC_SITE (PUI_GC + 0x300)   /* a call in the collector, of one of its functions */
+#define PS_GC_CALLEE (PUI_GC + 0x400) /* a call in that, by pointer */
+#define PS_NEWOBJ (PUI_GC + 0x1000)   /* luaC_newobj, which lies among the collector's functions */
 #define PS_NEWOBJ_SIZE 0x80
 
 /* The host has called the main chunk by lua_pcall, or by lua_call, and it runs. */

@@ -98,13 +98,98 @@ static void own_function_in_coroutine(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
+static void collect(struct puc_scene *s)
+{
+	pui_enter(&s->img, PS_GC_SITE, 4);
+	pui_enter(&s->img, PS_GC_CALLEE, 4);
+	own_in_c(s);
+	s->state = 'G';
+}
+
+/* It calls the API, that calls luaC_step, that calls on, */
 static void own_function_collects(struct puc_scene *s)
 {
 	ps_begin(s);
 	ps_call_c(s, 5, PS_OWN);
-	pui_enter(&s->img, PS_GC_SITE, 4);
-	own_in_c(s);
-	s->state = 'G';
+	pui_enter(&s->img, PS_OWN_SITE, 4);
+	pui_enter(&s->img, PS_API_GC, 3);
+	collect(s);
+}
+
+/* or jumps to it. */
+static void own_function_collects_by_jump(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_OWN);
+	pui_enter(&s->img, PS_OWN_SITE, 4);
+	collect(s);
+}
+
+/* luaL_Buffer begins with what the collector's call left there. */
+static void begin_with_remains(struct puc_scene *s, uint64_t f)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, f);
+	pui_word(&s->img, PS_API_GC);
+	pui_c_code(&s->img, 5);
+	pui_word(&s->img, PS_GC_SITE);
+	pui_word(&s->img, PS_GC_CALLEE);
+}
+
+static void own_in(struct puc_scene *s, uint64_t f, uint64_t ip)
+{
+	ps_sample(s, ip);
+	s->state = 'C';
+	ps_want_c(s, f, THREAD);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* Then the function itself runs, */
+static void own_function_after_collecting(struct puc_scene *s)
+{
+	begin_with_remains(s, PS_OWN);
+	own_in(s, PS_OWN, PS_OWN_SITE + 4);
+}
+
+/* or something that it called: memcpy(). */
+static void own_function_calls_after_collecting(struct puc_scene *s)
+{
+	begin_with_remains(s, PS_OWN);
+	pui_enter(&s->img, PS_OWN_SITE, 3);
+	own_in(s, PS_OWN, PS_LIBC);
+}
+
+/* A host's function: the call that entered the collector was overwritten. */
+static void function_calls_after_collecting(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_CFUNC);
+	pui_word(&s->img, PS_GC_SITE);
+	pui_word(&s->img, PS_GC_CALLEE);
+	pui_c_code(&s->img, 5);
+	own_in(s, PS_CFUNC, PS_LIBC);
+}
+
+/* A function of the core has a frame in which the collector's call has left something. */
+static void core_after_collecting(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_OWN);
+	pui_enter(&s->img, PS_OWN_SITE, 4);
+	pui_enter(&s->img, PS_API_CORE, 3);
+	pui_word(&s->img, PS_GC_SITE);
+	pui_enter(&s->img, PS_CORE + 0x20, 3);
+	own_in(s, PS_OWN, PS_HELPER);
+}
+
+/* Numbers that lead into the collector's text, where no call returns to. */
+static void numbers_like_text(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 5, PS_CFUNC);
+	pui_word(&s->img, PS_API_GC);
+	pui_word(&s->img, PS_GC_SITE + 0x44);
+	own_in(s, PS_CFUNC, PS_LIBC);
 }
 
 /* A return address into the collector, far up: it returned long ago. */
@@ -253,7 +338,13 @@ const struct puc_scene_row puc_scenes_own[] = {
 	{"own_function_remains", own_function_remains},
 	{"own_function_in_coroutine", own_function_in_coroutine},
 	{"own_function_collects", own_function_collects},
+	{"own_function_collects_by_jump", own_function_collects_by_jump},
 	{"own_function_has_collected", own_function_has_collected},
+	{"own_function_after_collecting", own_function_after_collecting},
+	{"own_function_calls_after_collecting", own_function_calls_after_collecting},
+	{"function_calls_after_collecting", function_calls_after_collecting},
+	{"core_after_collecting", core_after_collecting},
+	{"numbers_like_text", numbers_like_text},
 	{"resumed_by_argument", resumed_by_argument},
 	{"resumed_by_upvalue", resumed_by_upvalue},
 	{"argument_of_another", argument_of_another},

@@ -534,7 +534,7 @@ static void collector_in_libc(struct puc_scene *s)
 {
 	ps_begin(s);
 	ps_collect(s, 15);
-	pui_enter(&s->img, PS_GC_SITE + 0x100, 4);
+	pui_enter(&s->img, PS_GC_CALLEE, 4);
 	pui_enter(&s->img, PUI_TEXT + 0xc000, 9);
 	ps_sample(s, PS_LIBC);
 	s->state = 'G';
@@ -546,13 +546,24 @@ static void collector_from_c(struct puc_scene *s)
 {
 	ps_begin(s);
 	ps_call_c(s, 5, PS_CFUNC);
-	pui_enter(&s->img, PUI_TEXT + 0xd000, 3);
+	pui_enter(&s->img, PS_API_GC, 3);
 	pui_enter(&s->img, PS_GC_SITE, 4);
-	pui_enter(&s->img, PS_GC_SITE + 0x100, 4);
+	pui_enter(&s->img, PS_GC_CALLEE, 4);
 	ps_sample(s, PS_LIBC);
 	s->state = 'G';
 	ps_want_c(s, PS_CFUNC, THREAD);
 	ps_want_lua(s, s->main, 5, 0);
+}
+
+/* A function was called, and luaD_precall collects before luaV_execute begins. */
+static void collector_from_precall(struct puc_scene *s)
+{
+	about_to_execute(s);
+	pui_enter(&s->img, PS_PRECALL_GC, 3);
+	pui_enter(&s->img, PS_GC_SITE, 4);
+	pui_enter(&s->img, PS_GC_CALLEE, 4);
+	ps_sample(s, PS_LIBC);
+	s->state = 'G';
 }
 
 static void collector_in_coroutine(struct puc_scene *s)
@@ -593,7 +604,7 @@ static void allocates_from_c(struct puc_scene *s)
 {
 	ps_begin(s);
 	ps_call_c(s, 5, PS_CFUNC);
-	pui_enter(&s->img, PUI_TEXT + 0xd000, 3); /* lua_newuserdata */
+	pui_enter(&s->img, PS_API_NEW, 3); /* lua_newuserdata */
 	pui_enter(&s->img, PS_NEWOBJ + 8, 2);
 	ps_sample(s, PS_LIBC);
 	s->state = 'C';
@@ -705,6 +716,7 @@ const struct puc_scene_row puc_scenes_top[] = {
 	{"collector_entry", collector_entry},
 	{"collector_in_libc", collector_in_libc},
 	{"collector_from_c", collector_from_c},
+	{"collector_from_precall", collector_from_precall},
 	{"collector_in_coroutine", collector_in_coroutine},
 	{"allocates", allocates},
 	{"allocates_in_libc", allocates_in_libc},

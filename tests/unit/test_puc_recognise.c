@@ -172,6 +172,47 @@ static void expect_own(const char *path, const struct file_bytes *f, const struc
 	cr_expect_neq(b->build.own.wrap, b->build.own.resume, "%s", path);
 }
 
+static bool is_client(const struct vm_build *b, uint64_t at)
+{
+	size_t i;
+
+	for (i = 0; i < PUC_CLIENTS; i++) {
+		const struct puc_stretch *text = &b->build.own.client[i];
+
+		if (at - b->start - (uint64_t)(int64_t)text->at < text->size)
+			return true;
+	}
+	return false;
+}
+
+/* The libraries and the API are, from the first byte to the last; the core is not. */
+static void expect_clients(const char *path, const struct file_bytes *f, const struct vm_build *b)
+{
+	static const char *const libraries[] = {"format", "gsub", "concat", "resume"};
+	static const char *const api[] = {"lua_newstate",   "lua_callk",      "lua_call",
+					  "lua_gc",	    "lua_pushstring", "lua_concat",
+					  "luaL_addlstring"};
+	uint64_t at, size;
+	struct elf_file *elf;
+	size_t i;
+
+	for (i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		plain_ones(f, b, libraries[i], &at);
+		cr_expect(is_client(b, at), "%s: %s", path, libraries[i]);
+	}
+	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
+	for (i = 0; i < sizeof(api) / sizeof(api[0]); i++)
+		if (!elf_lookup(elf, api[i], &at, &size))
+			cr_expect(is_client(b, at) && is_client(b, at + size - 1), "%s: %s", path,
+				  api[i]);
+	elf_close(&elf);
+	for (at = b->start; at < b->start + b->size; at++)
+		cr_assert(!is_client(b, at), "%s: luaV_execute", path);
+	for (at = b->gc_lo; at < b->gc_hi; at++)
+		cr_assert(!is_client(b, at), "%s: the collector at %#llx", path,
+			  (unsigned long long)at);
+}
+
 /* 5.1 has a `switch`, and so one fetch. */
 static void expect_fetch(const char *path, const struct vm_build *b)
 {
@@ -209,6 +250,7 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	cr_expect(b.gc_hi <= b.start || b.gc_lo >= b.start + b.size, "%s", path);
 	cr_expect_not_null(strstr(b.evidence, "offsets agree"), "%s", b.evidence);
 	expect_own(path, &f, &b);
+	expect_clients(path, &f, &b);
 	free(f.bytes);
 }
 

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "target/puc_api.h"
+#include "target/puc_clients.h"
 #include "target/puc_gc.h"
 #include "target/puc_lib.h"
 #include "target/puc_vm.h"
@@ -400,6 +401,20 @@ static void find_library(const struct call_graph *calls, struct vm_build *b)
 	b->build.own.wrap = lib->wrap ? (int32_t)(lib->wrap - b->start) : 0;
 }
 
+static void find_clients(const struct call_graph *calls, struct vm_build *b)
+{
+	struct elf_text text[PUC_CLIENTS];
+	size_t n, i;
+
+	if (elf_puc_clients(calls, text, PUC_CLIENTS, &n))
+		return;
+	for (i = 0; i < n; i++)
+		b->build.own.client[i] = (struct puc_stretch){
+			(int32_t)(text[i].start - b->start),
+			(uint32_t)text[i].size,
+		};
+}
+
 /* A file that does not tell these can be profiled, too. */
 static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 {
@@ -409,6 +424,7 @@ static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 		return;
 	find_collector(&calls, b);
 	find_library(&calls, b);
+	find_clients(&calls, b);
 }
 
 static void describe(const struct release *r, char text[32])

@@ -49,6 +49,7 @@
 static struct puc_walk walk, tries;
 static struct vm_build build;
 static uint64_t bias;
+static uint64_t text_lo, text_hi; /* of the library */
 static uint64_t stack_hi;
 static struct oracle_sample *samples;
 static size_t nsamples;
@@ -93,8 +94,8 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 	w->vm_end = w->vm_start + build.size;
 	w->gc_lo = build.gc_lo ? bias + build.gc_lo : 0;
 	w->gc_hi = build.gc_lo ? bias + build.gc_hi : 0;
-	w->text_lo = w->gc_lo && w->gc_lo < w->vm_start ? w->gc_lo : w->vm_start;
-	w->text_hi = w->gc_hi > w->vm_end ? w->gc_hi : w->vm_end;
+	w->text_lo = text_lo;
+	w->text_hi = text_hi;
 	w->stack_hi = stack_hi;
 	for (i = 0; i < LB_GPRS; i++)
 		w->gprs.r[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
@@ -185,7 +186,7 @@ static bool collects(void)
 }
 
 /* luaC_step: of the collector's functions that luaV_execute calls, the one with the most calls. */
-static void find_gc_step(uint64_t text_lo, uint64_t text_hi)
+static void find_gc_step(void)
 {
 	uint64_t lo = bias + build.gc_lo, size = build.gc_hi - build.gc_lo, at;
 	uint32_t best = 0, *calls = calloc(size + 1, sizeof(*calls));
@@ -435,9 +436,12 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *arg)
 	for (i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 
-		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X)
-			find_gc_step(bias + ph->p_vaddr, bias + ph->p_vaddr + ph->p_memsz);
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X) {
+			text_lo = bias + ph->p_vaddr;
+			text_hi = text_lo + ph->p_memsz;
+		}
 	}
+	find_gc_step();
 	return 1;
 }
 
@@ -614,6 +618,7 @@ static const struct {
 	{"deep", "deep", PROTECTED},
 	{"tail", "tail", PROTECTED},
 	{"strings", "strings", PROTECTED},
+	{"buffers", "buffers", PROTECTED},
 	{"conly", "conly", PROTECTED},
 	{"vms", "vms", PROTECTED},
 	{"close", "close", PROTECTED},

@@ -119,6 +119,15 @@ function W.strings()
   end
 end
 
+-- gsub's buffer is on the C stack, above what the collector left there when it was called from
+-- there before.
+function W.buffers()
+  local t = {}
+  for i = 1, 200 do t[i] = string.rep('ab', 100 + i) end
+  local s = table.concat(t)
+  s:gsub('a', function(c) return c:upper() end)
+end
+
 function W.conly()
   for i = 1, 20 do
     if not setfenv then
