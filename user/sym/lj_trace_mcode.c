@@ -33,6 +33,7 @@ enum {
 	TURN = 3,	/* what a loop's turn moves */
 	SPILL_AFTER = 6,
 	RELOAD_AFTER = 6, /* what an instruction, a call mostly, took the registers from */
+	LOAD_AFTER = -5,
 	UNTAG = 10,
 	WAY_THERE = 40, /* the load of what the work is done with */
 };
@@ -133,6 +134,8 @@ static bool is_left_behind(const struct source *s, const struct machine *m)
 static int fits(const struct source *s, unsigned state, const struct machine *m, unsigned *then)
 {
 	*then = state;
+	if (s->ir->o == LJ_IR_LOOP && m->work == W_GC)
+		return TURN;
 	if (s->ir->o == LJ_IR_LOOP || s->ir->o == LJ_IR_PHI)
 		return m->turns || m->work == W_SPILL ? TURN : m->work == W_NONE ? 0 : FOREIGN;
 	switch (m->work) {
@@ -162,7 +165,7 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 		    m->reg != s->ir->r)
 			return WAY_THERE;
 		if (s->own >> m->work & 1) {
-			int w = state & HAS_OWN ? OWN_AGAIN : OWN;
+			int w = !(state & HAS_OWN) ? OWN : s->manifold ? 0 : OWN_AGAIN;
 
 			*then = state | HAS_OWN;
 			if (s->has_reg && m->reg != 0xff)
@@ -175,8 +178,10 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 			return 0;
 		if (s->has_reg && m->reg == s->ir->r && m->work == W_SHIFT && state & HAS_OWN)
 			return UNTAG; /* a tagged pointer that was loaded */
-		if (s->manifold)
-			return 0;
+		if (s->manifold)      /* what is loaded behind a call is the next one's */
+			return m->work == W_LOAD && s->own >> W_CALL & 1 && state & HAS_OWN
+				       ? LOAD_AFTER
+				       : 0;
 		/* arithmetic on addresses and types */
 		if (m->work >= W_ADD && m->work <= W_SHIFT && !s->own)
 			return state & HAS_OWN ? 0 : BEFORE_OWN;
@@ -278,6 +283,11 @@ static void add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
 	t->places[t->nplaces++] = (struct lj_place){mcofs, step};
 }
 
+static bool is_reload(const struct machine *m)
+{
+	return m->work == W_RELOAD || m->work == W_FCONST || (m->work == W_NONE && m->of_vm);
+}
+
 /*
  * The check whether the collector has to run, before what may allocate (asm_gc_check): the limit is
  * compared with a field of the VM, and a call jumped over. It belongs to none.
@@ -292,6 +302,8 @@ static void mark_gc_check(struct machine *m, uint32_t nm, uint32_t jump, uint32_
 	if (!jump || m[jump - 1].work != W_COMPARE || !m[jump - 1].of_vm || last == jump)
 		return;
 	for (j = jump - 1; j < nm && m[j].ofs < to; j++)
+		m[j].work = W_GC;
+	for (; j < nm && is_reload(&m[j]); j++) /* the call took the registers */
 		m[j].work = W_GC;
 }
 
@@ -330,6 +342,8 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 		m[*nm].turns = lj_work_moves(&in, &moved);
 		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;
+		if (x86_is_jmp_rel(&in)) /* back to the loop's beginning */
+			m[*nm].turns = true;
 		++*nm;
 	}
 	for (i = 0; i < *nm; i++)
@@ -380,14 +394,28 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	return r;
 }
 
+/* A trace begins with what is none of its instructions' (asm_head_root, asm_head_side): the VM is
+ * told its number, and the base is loaded. Returns where that ends. */
+static uint32_t head_end(const struct lj_trace *t)
+{
+	struct x86_insn in;
+	uint32_t at = 0;
+
+	while (x86_decode(t->code_bytes + at, t->szmcode - at, &in) && x86_is_mem(&in) &&
+	       in.base == 14 && (in.op == 0xc7 || (in.op == 0x8b && in.reg == X86_RDX)) && !in.map)
+		at += in.len;
+	return at;
+}
+
 int lj_trace_assign(struct lj_trace *t)
 {
-	uint32_t from = 0, first = LJ_REF_BIAS + 1, i;
+	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
 	int r = 0;
 
 	t->places = calloc(t->szmcode + 2, sizeof(*t->places));
 	if (!t->places)
 		return -ENOMEM;
+	add_place(t, 0, t->nsteps ? 0 : -1);
 	for (i = 0; i <= t->nsnap && !r; i++) {
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
 		uint32_t end = i < t->nsnap ? t->snap[i].ref : t->nins;
