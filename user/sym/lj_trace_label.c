@@ -384,7 +384,14 @@ static struct value snapshot_value(const struct labels *l, uint32_t ref)
 	return v;
 }
 
-#define LINKS (LJ_SNAP_FRAME | LJ_SNAP_CONT) /* slots that hold no values */
+#define LINKS (LJ_SNAP_FRAME | LJ_SNAP_CONT)
+
+/* A link, or the function of a continuation, which lies below a link of its own: no value. */
+static bool is_link(const struct lj_tsnap *s, uint32_t i)
+{
+	return s->map[i] & LINKS || (i + 1 < s->nent && s->map[i + 1] & LJ_SNAP_CONT &&
+				     s->map[i + 1] >> 24 == (s->map[i] >> 24) + 1);
+}
 
 bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
 {
@@ -395,7 +402,7 @@ bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
 		const struct value *v;
 		struct value c;
 
-		if (slot >= l->top || s->map[i] & LINKS)
+		if (slot >= l->top || is_link(s, i))
 			continue;
 		v = &l->slot[slot];
 		if (v->kind == VALUE_NUM && lj_value_constant(l->t, ref, &c) &&
@@ -413,7 +420,7 @@ void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 	for (i = 0; i < s->nent; i++) {
 		uint32_t slot = s->map[i] >> 24, ref = s->map[i] & 0xffff;
 
-		if (slot >= SLOTS || (s->map[i] & LINKS) || !lj_ref_ok(l->t, ref))
+		if (slot >= SLOTS || is_link(s, i) || !lj_ref_ok(l->t, ref))
 			continue;
 		if (ref > LJ_REF_BIAS)
 			lj_value_learn(l, lj_value_at(l, slot), ref);

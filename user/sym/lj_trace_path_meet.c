@@ -9,12 +9,21 @@ static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap
 	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
 }
 
-/* The link of the frame on which a snapshot stands; 0: it is on the stack. */
-static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
+static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, uint32_t slot)
 {
-	uint32_t ref = lj_snap_entry(s, (uint32_t)s->slot + 1) & 0xffff;
+	uint32_t ref = lj_snap_entry(s, slot) & 0xffff;
 
 	return lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
+}
+
+/* The link of the frame on which a snapshot stands, a metamethod's from below it: to where it was
+ * called. 0: it is on the stack. */
+static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
+{
+	uint64_t link = constant_in(t, s, (uint32_t)s->slot + 1);
+
+	return (link & 7) == LJ_FRAME_CONT && s->slot > 0 ? constant_in(t, s, (uint32_t)s->slot - 1)
+							  : link;
 }
 
 /* Does the snapshot have this frame be called from where it was? A function may be called twice, at
