@@ -92,8 +92,8 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 	uint32_t i, first;
 
 	/* a test's operand has the type that tells; that of a loop which is entered for sure guards
-	 * nothing (rec_for) */
-	if (s && t->nsteps && !is_test(ins) && lj_meet_is_likely(p, a) &&
+	 * nothing (rec_for); nor does what a metamethod returned: its type tells, too */
+	if (s && t->nsteps && !is_test(ins) && ins != LJ_NO_INS && lj_meet_is_likely(p, a) &&
 	    (lj_meet_guards_comparison(p, a, ins) ||
 	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
 		past.snap++;

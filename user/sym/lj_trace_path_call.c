@@ -94,16 +94,50 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 	return false;
 }
 
+/* The type of what the instruction at hand returns. */
+static uint8_t type_returned(const struct path *p, struct at a)
+{
+	const struct lj_tframe *f = &p->t->frames[a.frame];
+	uint32_t ins = p->t->codes[f->code].bc[a.pc];
+	uint8_t op = lj_bc_op(ins);
+
+	if (op == LJ_BC_RET0)
+		return LJ_IRT_NIL;
+	if ((op != LJ_BC_RET && op != LJ_BC_RET1) || lj_bc_d(ins) < 2)
+		return LJ_IRT_UNKNOWN;
+	return lj_value_type(p->calls.l, lj_value_slot(p->calls.l, f, lj_bc_a(ins)));
+}
+
+/* Where a comparison goes by what its metamethod returns: the type of that is all that the trace
+ * made sure of. */
+static enum branch_to returned_branches(const struct path *p, struct at a, uint32_t ins)
+{
+	uint8_t type = type_returned(p, a), op = lj_bc_op(ins);
+	bool is, if_not = op == LJ_BC_ISGE || op == LJ_BC_ISNEV;
+
+	/* a <= b may be not b < a: then it goes where the other does not */
+	if (!lj_value_tells_truth(type) || (!if_not && op != LJ_BC_ISLT && op != LJ_BC_ISEQV))
+		return BRANCH_UNKNOWN;
+	is = type != LJ_IRT_NIL && type != LJ_IRT_FALSE;
+	return is != if_not ? BRANCH_JUMP : BRANCH_NEXT;
+}
+
 /* To the instruction after a call; after a comparison that called a metamethod, to where it goes.
  */
 static bool come_back(struct path *p, struct at a, uint32_t pc, int frame)
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
+	enum branch_to to;
+	uint32_t target;
 
 	if (lj_bc_op(c->bc[pc]) > LJ_BC_ISNEP || pc + 1 >= c->sizebc)
 		return lj_path_try(p, a, pc + 1, frame);
+	to = p->strict ? returned_branches(p, a, c->bc[pc]) : BRANCH_UNKNOWN;
+	target = lj_path_target(pc + 1, c->bc[pc + 1]);
+	if (to != BRANCH_UNKNOWN)
+		return lj_path_try(p, a, to == BRANCH_JUMP ? target : pc + 2, frame);
 	a.frame = frame;
-	return lj_path_branch(p, a, pc + 2, lj_path_target(pc + 1, c->bc[pc + 1]), LJ_NO_INS);
+	return lj_path_branch(p, a, pc + 2, target, LJ_NO_INS);
 }
 
 bool lj_path_leave(struct path *p, struct at a)
