@@ -38,6 +38,12 @@ uint32_t lj_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins, 
 		arg[0] = lj_value_const(code, c);
 		arg[1] = *lj_value_slot(l, f, b);
 		return 2;
+	case LJ_BC_CAT:
+		if (b + 1 != c) /* of more, strings may be joined first */
+			return 0;
+		arg[0] = *lj_value_slot(l, f, b);
+		arg[1] = *lj_value_slot(l, f, c);
+		return 2;
 	case LJ_BC_ADDVV ... LJ_BC_POW:
 		arg[0] = *lj_value_slot(l, f, b);
 		arg[1] = *lj_value_slot(l, f, c);

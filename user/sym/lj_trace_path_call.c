@@ -35,10 +35,11 @@ static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint
 		return slot < f->copied ? -1 : slot - f->copied + callee->above;
 	if (lj_bc_is_call(ins))
 		return slot + 2 + lj_bc_a(ins) + callee->above;
-	/* a continuation lies below a metamethod (rec_mm_prep) */
-	return !strcmp(lj_bc_mm(ins), "__concat")
-		       ? -1
-		       : slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
+	/* a continuation lies below a metamethod (rec_mm_prep); that of the last two that are
+	 * joined lies where the second was (rec_cat) */
+	if (lj_bc_op(ins) == LJ_BC_CAT)
+		return lj_bc_b(ins) + 1 == lj_bc_c(ins) ? slot + 4 + lj_bc_b(ins) : -1;
+	return slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
 }
 
 /*
