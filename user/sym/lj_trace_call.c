@@ -232,11 +232,27 @@ static enum calls_what access_calls(const struct calls *c, uint32_t n, const str
 	return has_key(c->l, obj, &arg[1]) ? CALLS_NOTHING : this_one(c, g, out);
 }
 
+static const struct func_guard *method_of_operand(const struct calls *c, const struct value *arg,
+						  const char *mm)
+{
+	uint32_t obj = has_methods(lj_value_type(c->l, arg)) ? lj_value_ref(c->l, arg) : 0;
+	const struct func_guard *g = obj ? method_of(c, obj, mm) : NULL;
+
+	if (obj && !g && !strcmp(mm, "__le")) /* a <= b: not b < a */
+		g = method_of(c, obj, "__lt");
+	return g;
+}
+
+bool lj_calls_of(const struct calls *c, const struct value *operand, const char *mm)
+{
+	return method_of_operand(c, operand, mm);
+}
+
 /* Arithmetic, comparisons: the first operand's metamethod before the second's. */
 static enum calls_what operator_calls(const struct calls *c, uint32_t n, const struct value arg[3],
 				      const char *mm, struct callee *out)
 {
-	uint8_t first = lj_value_type(c->l, &arg[0]), second = lj_value_type(c->l, &arg[1]), type;
+	uint8_t first = lj_value_type(c->l, &arg[0]), second = lj_value_type(c->l, &arg[1]);
 	bool is_eq = !strcmp(mm, "__eq");
 	const struct func_guard *g;
 	enum calls_what what;
@@ -255,10 +271,7 @@ static enum calls_what operator_calls(const struct calls *c, uint32_t n, const s
 	if (is_eq && first != second && first != LJ_IRT_UNKNOWN && second != LJ_IRT_UNKNOWN)
 		return CALLS_NOTHING;
 	for (i = 0; i < n; i++) {
-		type = i ? second : first;
-		g = has_methods(type) ? method_of(c, lj_value_ref(c->l, &arg[i]), mm) : NULL;
-		if (!g && has_methods(type) && !strcmp(mm, "__le")) /* a <= b: not b < a */
-			g = method_of(c, lj_value_ref(c->l, &arg[i]), "__lt");
+		g = method_of_operand(c, &arg[i], mm);
 		if (g)
 			return this_one(c, g, out);
 	}

@@ -34,6 +34,9 @@ enum calls_what {
 enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint32_t ins,
 			 struct callee *out);
 
+/* Does the trace find metamethod mm in an operand's metatable? */
+bool lj_calls_of(const struct calls *c, const struct value *operand, const char *mm);
+
 /* How many arguments a call is written with; -1: not known. Not an iterator's. */
 int lj_calls_arguments(const struct labels *l, uint32_t ins);
 

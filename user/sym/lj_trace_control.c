@@ -48,6 +48,15 @@ static void set_function(struct labels *l, const struct lj_tframe *to, const str
 			closure ? *closure : (struct value){.kind = VALUE_NONE, .by = -1};
 }
 
+/* Is operand i's metatable looked at? Of a sum the second's is when the first one's has not what is
+ * called (rec_mm_arith); comparisons make sure that both have one. */
+static bool is_looked_up(struct labels *l, const struct value arg[3], uint32_t i, uint32_t ins)
+{
+	if (lj_bc_is_sum(ins))
+		return !i || !lj_calls_of(l->calls, &arg[0], lj_bc_mm(ins));
+	return lj_bc_op(ins) <= LJ_BC_ISNEV;
+}
+
 /* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
  * cdata has its C type tells, before it is called. */
 void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
@@ -59,7 +68,7 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 	for (i = 0; i < n && i < 2; i++) {
 		if (lj_value_type(l, &arg[i]) == LJ_IRT_CDATA)
 			lj_step_ctype(l, &arg[i]);
-		else if (l->enters && lj_bc_is_sum(ins))
+		else if (l->enters && is_looked_up(l, arg, i, ins))
 			lj_step_metatable(l, lj_value_ref(l, &arg[i]));
 	}
 	cur = l->cur;

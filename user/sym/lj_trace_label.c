@@ -345,14 +345,29 @@ static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t 
 		lj_step_load(l, lj_value_slot(l, f, lj_bc_d(ins)));
 }
 
+/* Two objects that are not one may be equal by their metatables: these are looked at behind the
+ * guard that they are two (rec_mm_equal). */
+static void step_equality(struct labels *l, struct value *a, struct value *b)
+{
+	uint8_t type = lj_value_type(l, a);
+
+	if ((type != LJ_IRT_TAB && type != LJ_IRT_UDATA) || lj_value_type(l, b) != type)
+		return;
+	lj_value_find(l, lj_step_is, OPS(EQ) | OPS(NE), a, b);
+	lj_step_metatable(l, lj_value_ref(l, a));
+}
+
 /* A comparison of what is known needs no guard. */
 static void step_comparison(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value arg[3];
 
-	if (lj_operands(l, f, ins, arg) == 2 && lj_value_is_known(&arg[0]) &&
-	    lj_value_is_known(&arg[1]))
+	if (lj_operands(l, f, ins, arg) != 2)
+		return;
+	if (lj_value_is_known(&arg[0]) && lj_value_is_known(&arg[1]))
 		l->t->steps[l->step].folded = true;
+	else if (lj_bc_op(ins) == LJ_BC_ISEQV || lj_bc_op(ins) == LJ_BC_ISNEV)
+		step_equality(l, &arg[0], &arg[1]);
 }
 
 static void step_one(struct labels *l)
@@ -362,12 +377,12 @@ static void step_one(struct labels *l)
 	uint32_t ins = lj_step_ins(t, (uint32_t)l->step);
 
 	load_operands(l, f, ins);
+	if (lj_bc_op(ins) <= LJ_BC_ISNEP)
+		step_comparison(l, f, ins);
 	if (*lj_bc_mm(ins) == '_')
 		lj_step_metamethod(l, f, ins);
 	if (l->enters && lj_bc_is_sum(ins))
 		return; /* the metamethod makes its value */
-	if (lj_bc_op(ins) <= LJ_BC_ISNEP)
-		step_comparison(l, f, ins);
 	if (!step_value(l, f, ins) && !lj_step_place(l, f, ins))
 		lj_step_control(l, f, ins);
 }
