@@ -10,8 +10,9 @@ static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
 }
 
-/* A guard that what is called is what was called: the function, or one of its prototype. */
-static void find_guard(struct labels *l, struct value *called)
+/* A guard that what is called is what was called: the function, or one of its prototype. False:
+ * there is none, or it is a metamethod's. */
+static bool find_guard(struct labels *l, struct value *called)
 {
 	uint8_t type = lj_value_type(l, called);
 	uint32_t pc;
@@ -19,23 +20,24 @@ static void find_guard(struct labels *l, struct value *called)
 	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
 		lj_step_metatable(l, lj_value_ref(l, called));
 	/* a constant needs none; that of its prototype it may have */
-	if (called->kind == VALUE_NONE ||
-	    (called->kind != VALUE_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL)))
-		return;
+	if (called->kind == VALUE_NONE)
+		return false;
+	if (called->kind != VALUE_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
+		return type == LJ_IRT_FUNC;
 	pc = lj_value_find(l, lj_step_is_field, false, called, NULL);
-	if (pc)
-		lj_step_through(l, OPS(EQ), pc, NULL);
+	return pc && lj_step_through(l, OPS(EQ), pc, NULL);
 }
 
-/* The frame of the Lua function that the step in hand enters; NULL: none. */
-static const struct lj_tframe *entered(struct labels *l)
+/* The frame of the Lua function that the step in hand enters; NULL: none. Its guard may be known
+ * already. */
+static const struct lj_tframe *entered(struct labels *l, bool guarded)
 {
 	const struct lj_tframe *to;
 
 	if (!l->enters)
 		return NULL;
 	to = &l->t->frames[l->next_frame];
-	if (to->func)
+	if (to->func && !guarded)
 		lj_value_find(l, is_guard_for, to->func, NULL, NULL);
 	return to;
 }
@@ -72,7 +74,7 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 			lj_step_metatable(l, lj_value_ref(l, &arg[i]));
 	}
 	cur = l->cur;
-	to = entered(l);
+	to = entered(l, false);
 	l->cur = cur; /* what an index was looked up in comes before the guard */
 	if (to)
 		set_function(l, to, NULL);
@@ -200,10 +202,10 @@ static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
  * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
  * __call() that takes what was called for its first argument: these move them up.
  */
-static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool guarded)
 {
 	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
-	const struct lj_tframe *to = entered(l);
+	const struct lj_tframe *to = entered(l, guarded);
 	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
 	int n = lj_calls_arguments(l, ins);
 
@@ -239,8 +241,7 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
 		args[i] = *lj_value_slot(l, f, a + 2 + i);
 	}
-	find_guard(l, &called);
-	to = entered(l);
+	to = entered(l, find_guard(l, &called));
 	if (!to) {
 		made = lj_step_made(l, f, ins);
 		deliver(l, f, &made, 1, find_retf(l, f));
@@ -274,6 +275,7 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
 	struct value *va = lj_value_slot(l, f, a), *by;
+	bool calls;
 
 	switch (lj_bc_op(ins)) {
 	case LJ_BC_FORI:
@@ -313,9 +315,8 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	case LJ_BC_ITERC:
 	case LJ_BC_ITERN:
 		load_arguments(l, f, ins);
-		if (lj_bc_op(ins) == LJ_BC_CALL || lj_bc_op(ins) == LJ_BC_CALLM)
-			find_guard(l, va);
-		if (step_enters(l, f, ins))
+		calls = lj_bc_op(ins) == LJ_BC_CALL || lj_bc_op(ins) == LJ_BC_CALLM;
+		if (step_enters(l, f, ins, calls && find_guard(l, va)))
 			break;
 		lj_step_builtin(l, f, ins);
 		break;
