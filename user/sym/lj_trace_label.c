@@ -456,23 +456,30 @@ void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc)
 	step_one(l);
 }
 
+/* Of a loop whose index, end and step are slots from `slot` on. */
+static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	if (ir->o == LJ_IR_SLOAD)
+		return ir->op1 >= slot && ir->op1 <= slot + 2;
+	if (ir->o == LJ_IR_ADDOV)
+		return ref + 1 < t->nins && lj_ins_at(t, ref + 1)->o == LJ_IR_USE;
+	return ir->o == LJ_IR_USE || ir->o <= LJ_IR_GT;
+}
+
 /*
  * A trace that begins at a loop's end begins with that: whether the loop's numbers are as they were
- * (rec_for_loop), before the first instruction of its body.
+ * (rec_for_loop), before the first instruction of its body; and whether its end and a step that is
+ * no constant make a sum that is an integer (rec_for_check).
  */
 static void label_entry(struct lj_trace *t)
 {
 	const struct lj_tframe *f = &t->frames[t->steps[0].frame];
 	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + 2 + lj_bc_a(ins), ref;
 
-	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t); ref++) {
-		const struct lj_ins *ir = lj_ins_at(t, ref);
-
-		if (ir->o == LJ_IR_SLOAD ? ir->op1 < slot || ir->op1 > slot + 2
-					 : ir->o > LJ_IR_GT || ir->op1 >= ref)
-			break;
+	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t) && is_of_entry(t, ref, slot); ref++)
 		*lj_label_of(t, ref) = 0;
-	}
 }
 
 void lj_labels_begin(struct labels *l)

@@ -250,6 +250,8 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 		if (!lj_ref_ok(l->t, ref) || ref >= LJ_REF_BIAS ||
 		    (lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE) != v->type)
 			return MATCH_NO;
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_KPRI) /* its type is all that it is */
+			return MATCH_YES;
 		return lj_trace_const(l->t, ref) == v->obj ? MATCH_YES : MATCH_NO;
 	case VALUE_NUM:
 		return constant_is(l->t, ref, v->num, l->divides) ? MATCH_YES : MATCH_NO;
