@@ -501,11 +501,38 @@ void lj_labels_begin(struct labels *l)
 		label_entry(t);
 }
 
+static bool converts_integer(const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_CONV && ir->op2 == (LJ_IRT_NUM << 5 | LJ_IRT_INT);
+}
+
+/*
+ * Where a trace goes on as another, integers are made numbers (canonicalize_slots): by what ends
+ * it, which is a loop's instruction, or the one that the last snapshot stands before.
+ */
+static void label_end(struct lj_trace *t)
+{
+	const struct lj_tsnap *last = &t->snap[t->nsnap - 1];
+	uint32_t i = t->nsteps - 1, pc, ref;
+	uint8_t op = lj_bc_op(lj_step_ins(t, i));
+	bool loops = op >= LJ_BC_FORI && op < LJ_BC_JMP;
+
+	if (!loops && last->frame >= 0 && lj_trace_code(t, last->pc, &pc) >= 0)
+		t->steps[++i] = (struct lj_step){.pc = pc, .frame = (uint32_t)last->frame};
+	for (ref = last->ref; ref-- > LJ_REF_BIAS + 1 && converts_integer(lj_ins_at(t, ref));)
+		if (*lj_label_of(t, ref) < 0)
+			*lj_label_of(t, ref) = (int32_t)i;
+	t->nsteps = i + 1;
+}
+
 int lj_labels_finish(struct labels *l)
 {
 	struct lj_trace *t = l->t;
 	uint32_t i, ref;
 	int r;
+
+	if (!t->loopref && t->nsteps)
+		label_end(t);
 
 	/* from a guarded branch's snapshot to the guard: the branch's own; one whose bounds are
 	 * constant has no guard */

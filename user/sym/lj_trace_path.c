@@ -276,7 +276,7 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	mem_limited_init(&limited, mem, READS_MAX);
 	r = lj_labels_new(t, &limited.mem, &l);
 	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
-	t->steps = calloc(STEPS_MAX, sizeof(*t->steps));
+	t->steps = calloc(STEPS_MAX + 1, sizeof(*t->steps)); /* lj_labels_finish() adds one */
 	if (!p || r || !t->frames || !t->steps)
 		return -ENOMEM;
 	p->t = t;
