@@ -321,6 +321,15 @@ uint32_t lj_value_ref(const struct labels *l, const struct value *v)
 	return 0;
 }
 
+/* A string's byte: a number, other than a byte of cdata, which may be a boolean. */
+static bool is_character(const struct lj_trace *t, uint32_t ref)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+
+	return ir->o == LJ_IR_XLOAD && lj_ref_ok(t, ir->op1) &&
+	       lj_ins_at(t, ir->op1)->o == LJ_IR_STRREF;
+}
+
 uint8_t lj_value_type(const struct labels *l, const struct value *v)
 {
 	uint32_t ref;
@@ -334,7 +343,9 @@ uint8_t lj_value_type(const struct labels *l, const struct value *v)
 	if (v->kind == VALUE_PLACE)
 		return LJ_IRT_CDATA;
 	ref = lj_value_ref(l, v);
-	return lj_ref_ok(l->t, ref) ? lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE : LJ_IRT_UNKNOWN;
+	if (!lj_ref_ok(l->t, ref))
+		return LJ_IRT_UNKNOWN;
+	return is_character(l->t, ref) ? LJ_IRT_INT : lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE;
 }
 
 bool lj_value_is_number(const struct labels *l, const struct value *v)
