@@ -48,15 +48,6 @@ static op_set ops_of(const char *name)
 	return BUILTIN;
 }
 
-/* A shift to the left by 1 becomes a sum. */
-static bool is_doubling(struct labels *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
-{
-	const struct value *by = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
-
-	return ops == OPS(BSHL) && lj_calls_arguments(l, ins) == 2 && by->kind == VALUE_NUM &&
-	       by->num == 1;
-}
-
 /* rawget(): what a table has under a key. */
 static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
@@ -120,11 +111,9 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
 		ref = find_character(l, arg,
 				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first, 0);
-	if (!ref && arg->kind == VALUE_NONE)
-		return 0;
-	if (!ref && is_doubling(l, f, ins, ops))
-		ref = lj_value_find(l, lj_step_is, OPS(ADD), arg, arg);
-	if (!ref)
+	if (!ref && ops != BUILTIN && n >= 2)
+		ref = lj_step_bits(l, f, ins, ops);
+	else if (!ref && arg->kind != VALUE_NONE)
 		ref = lj_value_find(l, lj_step_is, ops, arg, NULL);
 	if (!ref)
 		return 0;
@@ -206,6 +195,8 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 			.kind = VALUE_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
 	if (name && !strcmp(name, "select"))
 		return selected(l, f, ins);
+	if (name && lj_step_folds(l, f, ins, name, &made))
+		return made;
 	if (name && is_folded(l, f, ins, name))
 		return lj_value_object(0, LJ_IRT_STR);
 	if (name && makes_in_buffer(name, lj_calls_arguments(l, ins))) {
@@ -225,6 +216,9 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 		lj_value_set(&made, ref);
 	else if (ops_of(name) == OPS(TOBIT))
 		return not_converted(l, arg);
+	else if (ops_of(name) == OPS(BAND))
+		made.bits_of =
+			lj_value_ref(l, arg->kind == VALUE_NUM ? lj_value_slot(l, f, a + 3) : arg);
 	return made;
 }
 

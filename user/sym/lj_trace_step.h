@@ -48,6 +48,13 @@ void lj_step_load(struct labels *l, struct value *v);
 /* How many slots a call's arguments may take, up to ARGUMENTS. */
 uint32_t lj_step_arguments(const struct labels *l, uint32_t ins);
 
+/* Is what a function of math makes known, or its argument? */
+bool lj_step_folds(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+		   struct value *out);
+
+/* A bit operation of two, or of the first two of many. 0: not known. */
+uint32_t lj_step_bits(struct labels *l, const struct lj_tframe *f, uint32_t ins, op_set ops);
+
 /* What a call of a function that is not Lua's makes. */
 struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins);

@@ -12,7 +12,8 @@
 
 enum value_kind {
 	VALUE_UNSET, /* what slot `ref` held when the trace began: an SLOAD */
-	VALUE_NONE,  /* not known; made by step `by`. Where ref is set: `num` more than that */
+	VALUE_NONE,  /* not known; made by step `by`. Where ref is set: `num` more than that; where
+			bits_of is: some bits of that */
 	VALUE_REF,
 	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
 	VALUE_TYPENAME, /* what type() makes of a value of `type` */
@@ -29,6 +30,7 @@ struct value {
 	uint64_t obj; /* address */
 	uint8_t type; /* of the object: LJ_IRT_* */
 	uint32_t ctype, ofs;
+	uint32_t bits_of; /* reference; 0: none */
 };
 
 /* What the step put to the place that reference `at` is. */
