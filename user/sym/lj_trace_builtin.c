@@ -250,6 +250,32 @@ static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	*lj_value_slot(l, f, a) = next;
 }
 
+/*
+ * A table's next key and value: a search, the next index, and what is loaded from what it found
+ * (rec_itern, lj_record_next).
+ */
+static void step_next(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), found = lj_step_next(l, LJ_IR_CALLL), ref;
+	struct value *loaded[2] = {lj_value_slot(l, f, a + 1), lj_value_slot(l, f, a)};
+
+	lj_value_forget(l, lj_value_slot(l, f, a - 1));
+	lj_value_forget(l, loaded[0]);
+	lj_value_forget(l, loaded[1]);
+	if (!found)
+		return;
+	lj_value_settle(l, found);
+	for (ref = found + 1; ref < l->hi && lj_ins_at(l->t, ref)->op1 == found; ref++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		lj_value_settle(l, ref);
+		if (ir->o == LJ_IR_HIOP)
+			lj_value_set(lj_value_slot(l, f, a - 1), ref);
+		else if (ir->o == LJ_IR_VLOAD && ir->op2 < 2)
+			lj_value_set(loaded[ir->op2], ref);
+	}
+}
+
 /* Does it return just one value, whichever? */
 static bool returns_one(const char *name, int arguments)
 {
@@ -326,11 +352,15 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		step_ipairs(l, f, ins);
 		return;
 	}
+	if (lj_bc_op(ins) == LJ_BC_ITERN) {
+		step_next(l, f, ins);
+		return;
+	}
 	for (i = 0; i < RESULTS; i++)
 		lj_value_forget(l, &results[i]);
 	if (name && !strcmp(name, "string.find")) {
 		step_string_find(l, results);
-	} else if (!iterates && lj_bc_op(ins) != LJ_BC_ITERN) {
+	} else if (!iterates) {
 		results[0] = lj_step_made(l, f, ins);
 		if (name && !strcmp(name, "string.byte") && lj_calls_arguments(l, ins) >= 3)
 			find_bytes(l, f, ins, results);
