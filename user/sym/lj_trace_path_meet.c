@@ -136,16 +136,29 @@ void lj_meet_unplace(struct lj_tsnap *s)
 	s->inside = false;
 }
 
+/* Was it recorded for more than a comparison's operands; or at all? */
+static bool is_of_turn(const struct lj_ins *ir, bool compares)
+{
+	if (compares) /* cdata's types are guarded as operands */
+		return ir->o <= LJ_IR_NE && ir->t & LJ_IRT_GUARD &&
+		       (ir->t & LJ_IRT_TYPE) != LJ_IRT_U16;
+	/* a side trace that allocates first what its parent did not, checks for the collector then
+	 * (lj_snap_replay) */
+	return ir->o != LJ_IR_NOP && ir->o != LJ_IR_SLOAD && ir->o != LJ_IR_GCSTEP;
+}
+
 bool lj_meet_is_next_turn(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
 	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
 	uint32_t ref = a.snap ? t->snap[a.snap - 1].ref : t->snap[a.snap].ref;
 
-	if (a.since != t->nsteps || a.pc >= c->sizebc || lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP)
+	bool compares;
+
+	if (a.since != t->nsteps || a.pc >= c->sizebc)
 		return false;
-	while (ref < t->snap[a.snap].ref &&
-	       (lj_ins_at(t, ref)->o == LJ_IR_NOP || lj_ins_at(t, ref)->o == LJ_IR_SLOAD))
+	compares = lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP;
+	while (ref < t->snap[a.snap].ref && !is_of_turn(lj_ins_at(t, ref), compares))
 		ref++;
 	return ref < t->snap[a.snap].ref;
 }
