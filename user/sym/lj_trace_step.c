@@ -76,6 +76,10 @@ bool lj_step_beyond(struct labels *l, const struct value *table, const struct va
 		size = lj_ins_at(t, ir->op1);
 		if (size->o == LJ_IR_FLOAD && lj_value_is(l, table, size->op1) &&
 		    lj_value_is(l, index, ir->op2)) {
+			struct value made = *index; /* an integer, for this */
+
+			lj_value_learn(l, &made, ir->op2);
+			lj_value_settle(l, ir->op1);
 			lj_value_settle(l, ref);
 			return true;
 		}
