@@ -27,6 +27,9 @@ static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins 
 	/* the hint where a table may end is another each turn (lj_opt_loop.c) */
 	if (ir->o == LJ_IR_ALEN)
 		return ir->op1 == want->op1 ? 3 : 0;
+	/* what begins with the turn before's is put behind that, in the same buffer */
+	if (ir->o == LJ_IR_BUFSTR && ir->op1 == want->op1)
+		return 3;
 	/* a literal says little */
 	n = (ir->op1 == want->op1 && lj_ir_op1_is_ref(ir->o)) +
 	    (ir->op2 == want->op2 && lj_ir_op2_is_ref(ir->o));
