@@ -261,6 +261,11 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"merged_search", tr_merged_search},
 	{"turns", tr_turns},
 	{"index_sum", tr_index_sum},
+	{"stepped", tr_stepped},
+	{"gc_turn", tr_gc_turn},
+	{"converted", tr_converted},
+	{"equality", tr_equality},
+	{"character", tr_character},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);
 _Static_assert(sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]) <= LJ_TRACED_ROWS, "rows");

@@ -205,3 +205,132 @@ void tr_first_exit(struct lj_traced *t)
 	tr_is(t, 25, 3, LB_NO_PC, 4);
 	tr_is(t, 34, 0, 0, 0);
 }
+
+/*
+ *	for i = ..., ..., s do
+ *	  t[i] = true	--- KPRI at 2, TSETV at 3, a key that t does not have
+ *	end		--- FORL at 4
+ * The step is none that is known: whether the end plus that is an integer is made sure of first.
+ */
+void tr_stepped(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x5a, 0x10,			  /*  0 mov ebx, [rdx+16]: the end */
+		0x8b, 0x4a, 0x18,			  /*  3 mov ecx, [rdx+24]: s */
+		0x85, 0xc9,				  /*  6 test ecx, ecx */
+		0x0f, 0x8c, 0x00, 0x10, 0x00, 0x00,	  /*  8 jl exit */
+		0x8b, 0xf1,				  /* 14 mov esi, ecx */
+		0x03, 0xf3,				  /* 16 add esi, ebx */
+		0x0f, 0x80, 0x00, 0x10, 0x00, 0x00,	  /* 18 jo exit */
+		0x8b, 0x6a, 0x08,			  /* 24 mov ebp, [rdx+8]: i */
+		0x48, 0x8b, 0x3a,			  /* 27 mov rdi, [rdx]: t */
+		0x3b, 0x6f, 0x30,			  /* 30 cmp ebp, [rdi+48]: t's size */
+		0x0f, 0x82, 0x00, 0x10, 0x00, 0x00,	  /* 33 jb exit */
+		0x83, 0x7f, 0x34, 0x00,			  /* 39 cmp dword [rdi+52], 0 */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00,	  /* 43 jne exit */
+		0xf2, 0x0f, 0x2a, 0xf5,			  /* 49 cvtsi2sd xmm6, ebp */
+		0xe8, 0x00, 0x30, 0x00, 0x00,		  /* 53 call lj_tab_newkey */
+		0x48, 0xc7, 0x00, 0xff, 0xff, 0xff, 0xff, /* 58 mov qword [rax], true */
+		0x03, 0xe9,				  /* 65 add ebp, ecx */
+		0x3b, 0xeb,				  /* 67 cmp ebp, ebx */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00,	  /* 69 jg exit */
+		0xe9, 0x00, 0x10, 0x00, 0x00,		  /* 75 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(6),	     JUMP(FORI, 1, 1, 5), AD(KPRI, 5, LJ_IRT_TRUE),
+		ABC(TSETV, 5, 0, 4), JUMP(FORL, 1, 4, 2), AD(RET0, 0, 1),
+	};
+	const uint16_t yes = LJ_REF_BIAS - 3;
+	uint16_t end, step, i, tab, at, key;
+
+	t->main = tr_prototype(t->arena, bc, 6, 1.5);
+	tr_begins_at(t, 4);
+	tr_put_ins(t, yes, &(struct lj_ins){.o = LJ_IR_KPRI, .t = LJ_IRT_TRUE});
+	tr_snapshot(t, 0, 2, NULL, 0);
+	end = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 4, SLOAD_TYPECHECK, EBX);
+	step = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 5, SLOAD_TYPECHECK, ECX);
+	tr_ins(t, LJ_IR_GE, INT | GUARD, step, tr_integer(t, 0), NO_REG);
+	i = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, step, end, ESI);
+	tr_ins(t, LJ_IR_USE, INT, i, 0, NO_REG);
+	i = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBP);
+	tab = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_TAB | GUARD, 2, SLOAD_TYPECHECK, EDI);
+	at = tr_ins(t, LJ_IR_FLOAD, INT, tab, 8, NO_REG);
+	tr_ins(t, LJ_IR_ULE, INT | GUARD, at, i, NO_REG);
+	at = tr_ins(t, LJ_IR_FLOAD, INT, tab, 9, NO_REG);
+	tr_ins(t, LJ_IR_EQ, INT | GUARD, at, tr_integer(t, 0), NO_REG);
+	key = tr_ins(t, LJ_IR_CONV, NUM, i, 467, XMM6);
+	at = tr_ins(t, LJ_IR_NEWREF, LJ_IRT_P64, tab, key, EAX);
+	tr_ins(t, LJ_IR_HSTORE, LJ_IRT_TRUE, at, yes, NO_REG);
+	i = tr_ins(t, LJ_IR_ADD, INT, i, step, EBP);
+	tr_snapshot(t, 67, 5, NULL, 0);
+	tr_ins(t, LJ_IR_LE, INT | GUARD, i, end, NO_REG);
+	tr_snapshot(t, 75, 2, (struct slot[]){{3, i}}, 1);
+	tr_machine_code(t, code, sizeof(code), 0);
+	tr_is(t, 0, 4, LB_NO_PC, 2);
+	tr_is(t, 27, 3, LB_NO_PC, 2);
+	tr_is(t, 65, 4, LB_NO_PC, 2);
+	tr_is(t, 67, 4, LB_NO_PC, 5);
+	tr_is(t, 75, 4, LB_NO_PC, 2);
+	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}
+
+/*
+ *	for i = ... do
+ *	  x = {}	--- TNEW at 2
+ *	end		--- FORL at 3
+ * Each turn begins with the question whether the collector has to run: the loop's, as is what is
+ * loaded again behind the call.
+ */
+void tr_gc_turn(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0x8b, 0x6a, 0x08,		    /*  0 mov ebp, [rdx+8]: i */
+		0x31, 0xf6,			    /*  3 xor esi, esi */
+		0xe8, 0x00, 0x20, 0x00, 0x00,	    /*  5 call lj_tab_new1 */
+		0x48, 0x89, 0xc3,		    /* 10 mov rbx, rax */
+		0x83, 0xc5, 0x01,		    /* 13 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 16 cmp ebp, 100 */
+		0x0f, 0x8f, 0x00, 0x10, 0x00, 0x00, /* 19 jg exit */
+		0x49, 0x8b, 0x7e, 0x30,		    /* 25 mov rdi, [r14+48]: gc.total */
+		0x49, 0x3b, 0x7e, 0x38,		    /* 29 cmp rdi, [r14+56]: gc.threshold */
+		0x72, 0x16,			    /* 33 jb 57 */
+		0xbe, 0x02, 0x00, 0x00, 0x00,	    /* 35 mov esi, 2 */
+		0x49, 0x8d, 0x7e, 0x20,		    /* 40 lea rdi, [r14+32] */
+		0xe8, 0x00, 0x10, 0x00, 0x00,	    /* 44 call lj_gc_step_jit */
+		0x85, 0xc0,			    /* 49 test eax, eax */
+		0x0f, 0x85, 0x00, 0x10, 0x00, 0x00, /* 51 jne exit */
+		0x8b, 0x4c, 0x24, 0x30,		    /* 57 mov ecx, [rsp+48] */
+		0x31, 0xf6,			    /* 61 xor esi, esi */
+		0xe8, 0x00, 0x20, 0x00, 0x00,	    /* 63 call lj_tab_new1 */
+		0x48, 0x89, 0xc3,		    /* 68 mov rbx, rax */
+		0x83, 0xc5, 0x01,		    /* 71 add ebp, 1 */
+		0x83, 0xfd, 0x64,		    /* 74 cmp ebp, 100 */
+		0x7e, 0xca,			    /* 77 jle 25 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 79 jmp exit */
+	};
+	static const uint32_t bc[] = {
+		HEADER(6), JUMP(FORI, 1, 1, 4), AD(TNEW, 0, 0), JUMP(FORL, 1, 3, 2), AD(RET0, 0, 1),
+	};
+	uint16_t i, x;
+
+	t->main = tr_prototype(t->arena, bc, 5, 1.5);
+	tr_begins_at(t, 3);
+	tr_snapshot(t, 0, 2, NULL, 0);
+	i = tr_ins(t, LJ_IR_SLOAD, INT, 3, SLOAD_TYPECHECK, EBP);
+	x = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EBX);
+	i = tr_next_turn(t, i, 16, 4, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 25, 2, (struct slot[]){{2, x}, {3, i}}, 2);
+	tr_ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
+	x = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EBX);
+	i = tr_next_turn(t, i, 74, 4, (struct slot[]){{2, x}}, 1);
+	tr_ins(t, LJ_IR_PHI, INT, (uint16_t)(i - 4), i, EBP);
+	tr_machine_code(t, code, sizeof(code), 25);
+	tr_is(t, 3, 2, LB_NO_PC, 2);
+	tr_is(t, 13, 3, LB_NO_PC, 2);
+	tr_is(t, 16, 3, LB_NO_PC, 4);
+	tr_is(t, 25, 3, LB_NO_PC, 2);
+	tr_is(t, 61, 2, LB_NO_PC, 2);
+	tr_is(t, 71, 3, LB_NO_PC, 2);
+	tr_is(t, 74, 3, LB_NO_PC, 4);
+	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}

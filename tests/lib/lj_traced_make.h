@@ -17,7 +17,7 @@
 enum { SLOAD_TYPECHECK = 4, NUM = LJ_IRT_NUM, INT = LJ_IRT_INT, GUARD = LJ_IRT_GUARD };
 
 /* Registers that the assembler gave: general ones, XMM from 16 on, none. */
-enum { EAX = 0, ECX = 1, EBX = 3, EBP = 5, ESI = 6, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
+enum { EAX = 0, ECX = 1, EBX = 3, EBP = 5, ESI = 6, EDI = 7, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
 
 struct slot {
 	uint8_t slot;
@@ -93,5 +93,10 @@ void tr_gc_check(struct lj_traced *t);
 void tr_merged_search(struct lj_traced *t);
 void tr_turns(struct lj_traced *t);
 void tr_index_sum(struct lj_traced *t);
+void tr_stepped(struct lj_traced *t);
+void tr_gc_turn(struct lj_traced *t);
+void tr_converted(struct lj_traced *t);
+void tr_equality(struct lj_traced *t);
+void tr_character(struct lj_traced *t);
 
 #endif
