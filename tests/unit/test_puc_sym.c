@@ -207,6 +207,66 @@ Test(puc_sym, stripped)
 	}
 }
 
+/* Closures as arguments. In 5.1 the words after CLOSURE list two upvalues each, as MOVE 0. */
+static const struct puc_code_ins closures[] = {
+	{I_GLOBAL, 0, 0, 0}, {I_CLOSURE, 1, 0, 0}, {I_DATA, 0, 5, 0}, {I_DATA, 0, 6, 0},
+	{I_CALL, 0, 0, 0}, /* 4: global g */
+	{I_GLOBAL, 1, 1, 0}, {I_CLOSURE, 2, 1, 0}, {I_DATA, 0, 5, 0}, {I_DATA, 0, 6, 0},
+	{I_CALL, 1, 0, 0}, /* 9: global m, whatever the words are */
+	{I_GLOBAL, 0, 0, 0}, {I_CLOSURE, 1, 0, 0}, {I_DATA, 0, 5, 0}, {I_DATA, 0, 6, 0},
+	{I_UPVAL, 0, 1, 0},  {I_CALL, 0, 0, 0}, /* 15: upvalue up, not the words' part */
+	{I_GLOBAL, 0, 0, 0}, {I_CLOSURE, 1, 0, 0}, {I_DATA, 0, 5, 0}, {I_DATA, 0, 6, 0},
+	{I_GLOBAL, 0, 1, 0}, {I_CALL, 0, 0, 0}, /* 21: global m, set after all of them */
+	{I_RETURN, 0, 0, 0},
+};
+static const struct expected called_with_closures[] = {
+	{4, PUC_NAME_GLOBAL, "g"},
+	{9, PUC_NAME_GLOBAL, "m"},
+	{15, PUC_NAME_UPVALUE, "up"},
+	{21, PUC_NAME_GLOBAL, "m"},
+};
+
+static uint64_t sample_closures(struct arena *a, uint64_t children[2])
+{
+	children[0] = puc_code_empty(a, 100);
+	children[1] = puc_code_empty(a, 200);
+	return puc_code_proto(a, &(struct puc_code_source){
+					 .code = closures,
+					 .ncode = LENGTH(closures),
+					 .k = call_k,
+					 .children = children,
+					 .nchildren = 2,
+				 });
+}
+
+Test(puc_sym, calls_with_closures)
+{
+	const struct puc_layout *puc;
+	const char *row, *name;
+	size_t i;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+		uint64_t children[2], addr = sample_closures(a, children);
+
+		p = read_proto(a, addr, row);
+		check_list(p, called_with_closures, LENGTH(called_with_closures), true);
+		if (puc->version != 51)
+			continue;
+		puc_proto_free(&p);
+		/* how many words there are is not known: what they cannot change is */
+		arena_put64(a, children[0], 0);
+		arena_put64(a, addr + puc->p_sizep, 0);
+		p = read_proto(a, addr, row);
+		cr_expect_eq(puc_proto_callname(p, 4, &name), PUC_NAME_NONE);
+		cr_expect_eq(puc_proto_callname(p, 15, &name), PUC_NAME_NONE);
+		check_list(p, &called_with_closures[1], 1, true);
+		check_list(p, &called_with_closures[3], 1, true);
+	}
+}
+
 /* So many copies from a global to the call, each down one register, after 20,000 instructions. */
 static enum puc_namewhat name_through_copies(const struct puc_layout *puc, int ncopies)
 {

@@ -43,19 +43,13 @@ static bool set_usable(struct def_name *n, const char *name)
 	return usable(name) && def_name_set(n, name);
 }
 
-/* How many words after the instruction at pc belong to it: 5.1 lists a closure's upvalues behind
- * CLOSURE, and a large number behind SETLIST. */
+/* Not known: nothing is told of what follows. */
 static uint32_t data_words(const struct puc_proto *p, uint32_t pc)
 {
 	struct puc_ins i = puc_proto_ins(p, pc);
+	uint32_t n;
 
-	if (i.op == PUC_BC_SETLIST)
-		return !i.c;
-	if (i.op != PUC_BC_CLOSURE)
-		return 0;
-	if (i.bx >= p->nchildren || p->children[i.bx].nups < 0)
-		return p->ncode; /* not known: nothing is told of what follows */
-	return (uint32_t)p->children[i.bx].nups;
+	return puc_proto_data_words(p, &i, &n) ? n : p->ncode;
 }
 
 /* Sets *data when there may be any. */

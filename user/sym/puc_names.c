@@ -53,6 +53,19 @@ struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc)
 	return puc_bc_decode(p->version, p->code[pc]);
 }
 
+bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, uint32_t *n)
+{
+	*n = 0;
+	if (i->op == PUC_BC_SETLIST)
+		*n = !i->c;
+	if (i->op != PUC_BC_CLOSURE)
+		return true;
+	if (i->bx >= p->nchildren || p->children[i->bx].nups < 0)
+		return false;
+	*n = (uint32_t)p->children[i->bx].nups;
+	return true;
+}
+
 int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 {
 	int32_t line;
@@ -112,47 +125,67 @@ static enum puc_namewhat named(enum puc_namewhat what, const char *text, const c
 /* ---- which instruction set a register ----------------------------------------------------------
  */
 
-/* symbexec() of 5.1: forward jumps are followed, so what lies in the branch not taken is passed
- * over. */
+static bool changes_51(const struct puc_ins *i, uint32_t reg)
+{
+	switch (i->op) {
+	case PUC_BC_LOADNIL:
+		return i->a <= reg && reg <= i->b;
+	case PUC_BC_SELF:
+		return reg == i->a || reg == i->a + 1;
+	case PUC_BC_TFORCALL:
+		return reg >= i->a + 2;
+	case PUC_BC_CALL:
+	case PUC_BC_TAILCALL:
+		return reg >= i->a;
+	default:
+		return i->writes_a && reg == i->a;
+	}
+}
+
+/* What may list a closure's upvalues behind pc: lparser.c gives those words operand A 0. */
+static uint32_t maybe_data(const struct puc_proto *p, uint32_t pc)
+{
+	uint32_t n = 0;
+
+	for (;; n++) {
+		struct puc_ins i = puc_proto_ins(p, pc + 1 + n);
+
+		if ((i.op != PUC_BC_MOVE && i.op != PUC_BC_GETUPVAL) || i.a)
+			return n;
+	}
+}
+
+/*
+ * symbexec() of 5.1: forward jumps are followed, so what lies in the branch not taken is passed
+ * over, and so are words that are no instructions. Where their number is not known, those that may
+ * be some set register 0, or do not: no other.
+ */
 static bool find_set_51(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
 	bool found = false;
-	uint32_t pc;
+	uint32_t pc, words;
 
 	for (pc = 0; pc < lastpc; pc++) {
 		struct puc_ins i = puc_proto_ins(p, pc);
-		bool change = i.writes_a && i.a == reg;
-		uint32_t at = pc;
 
+		if (changes_51(&i, reg)) {
+			*set = pc;
+			found = true;
+		}
 		switch (i.op) {
-		case PUC_BC_LOADNIL:
-			change |= i.a <= reg && reg <= i.b;
-			break;
-		case PUC_BC_SELF:
-			change |= reg == i.a + 1;
-			break;
-		case PUC_BC_TFORCALL:
-			change |= reg >= i.a + 2;
-			break;
-		case PUC_BC_CALL:
-		case PUC_BC_TAILCALL:
-			change |= reg >= i.a;
-			break;
 		case PUC_BC_JMP:
 		case PUC_BC_FORPREP:
 		case PUC_BC_FORLOOP:
 			if (i.sj >= 0 && (uint64_t)pc + 1 + (uint32_t)i.sj <= lastpc)
 				pc += (uint32_t)i.sj;
 			break;
-		case PUC_BC_SETLIST:
-			pc += !i.c;
-			break;
 		default:
+			if (!puc_proto_data_words(p, &i, &words)) {
+				words = maybe_data(p, pc);
+				found &= reg || !words;
+			}
+			pc += words;
 			break;
-		}
-		if (change) {
-			*set = at;
-			found = true;
 		}
 	}
 	return found;

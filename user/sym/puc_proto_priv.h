@@ -68,6 +68,10 @@ static inline bool puc_proto_has_ins(const struct puc_proto *p, uint32_t pc)
 /* PUC_BC_OTHER when it is not known. */
 struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc);
 
+/* 5.1: how many words after this instruction are none, but belong to it: CLOSURE lists the upvalues
+ * of the new function, SETLIST a large number. False: that is not known. */
+bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, uint32_t *n);
+
 /* Name of an upvalue, "?" when it has none, NULL when that is not known. */
 const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx);
 
