@@ -58,7 +58,7 @@ struct puc_layout {
 
 	/* Closure: LClosure.p and CClosure.f are at the same place */
 	__u16 closure_p;
-	__u16 closure_isC; /* 5.1 only: byte */
+	__u16 closure_isC; /* 5.1, 5.2.0: byte; the GC header of both has tt_lcl there */
 
 	/* Proto */
 	__u16 p_code, p_sizecode;

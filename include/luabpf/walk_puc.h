@@ -360,13 +360,15 @@ static __always_inline __u32 puc_seen_index(__u64 func)
 
 /*
  * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
- * read once. lua: its type says that it is a Lua function; 5.1 has one type for both.
+ * read once. lua: its type says that it is a Lua function; 5.1 has one type for both, 5.2.0 in the
+ * closure itself.
  */
 LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
 {
 	__u32 i = puc_seen_index(func);
 	struct puc_seen *seen;
 	const __u8 *head;
+	int one_type;
 	__u64 ptr;
 
 	if (!w)
@@ -385,10 +387,12 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 		seen->sample--; /* when it is asked for again, this has to be told again */
 		return -1;
 	}
-	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != (lua ? w->puc.tt_lcl : w->puc.tt_ccl))
+	one_type = w->puc.closure_isC != PUC_NONE;
+	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) !=
+	    (lua || one_type ? w->puc.tt_lcl : w->puc.tt_ccl))
 		return -1;
 	ptr = puc_word(mem, head, (__u16)puc_closure_p(w));
-	if (w->puc.closure_isC != PUC_NONE)
+	if (one_type)
 		lua = !puc_byte(mem, head, w->puc.closure_isC, 16);
 	if (lua)
 		return puc_learn_proto(mem, w, i, ptr);

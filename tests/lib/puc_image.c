@@ -111,7 +111,8 @@ static uint64_t new_closure(struct puc_image *img, uint8_t tt, uint8_t is_c, uin
 {
 	uint64_t c = pui_alloc(img, img->puc.closure_p + 16u);
 
-	put_tt(img, c, tt);
+	/* where the header has isC, it has one type for both kinds */
+	put_tt(img, c, img->puc.closure_isC == PUC_NONE ? tt : img->puc.tt_lcl);
 	if (img->puc.closure_isC != PUC_NONE)
 		pui_put(img, c + img->puc.closure_isC, 1, is_c);
 	pui_put(img, c + img->puc.closure_p, 8, p);

@@ -159,7 +159,8 @@ static void check_proto(const struct puc_layout *p, const char *name)
 	cr_expect_eq(used[p->p_numparams] + used[p->p_is_vararg], 0, "%s", name);
 	cr_expect_eq(p->p_abslineinfo == PUC_NONE, p->version < 54, "%s", name);
 	cr_expect_eq(p->upvaldesc_size, p->version == 51 ? 8 : 16, "%s", name);
-	cr_expect_eq(p->closure_isC == PUC_NONE, p->version != 51, "%s", name);
+	cr_expect_eq(p->closure_isC == PUC_NONE,
+		     p->version != 51 && !!strcmp(name, "PUC Lua 5.2.0"), "%s", name);
 }
 
 static void check_table(const struct puc_layout *p, const char *name)

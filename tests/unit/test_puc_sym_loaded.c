@@ -66,7 +66,8 @@ static struct value closure(struct arena *a, bool is_c, uint64_t target)
 	const struct puc_layout *puc = a->puc;
 	uint64_t c = arena_take(a, puc->closure_p + 8);
 
-	arena_put8(a, c + PUC_GC_TT, is_c ? puc->tt_ccl : puc->tt_lcl);
+	arena_put8(a, c + PUC_GC_TT,
+		   is_c && puc->closure_isC == PUC_NONE ? puc->tt_ccl : puc->tt_lcl);
 	if (puc->closure_isC != PUC_NONE)
 		arena_put8(a, c + puc->closure_isC, is_c);
 	arena_put64(a, c + puc->closure_p, target);
