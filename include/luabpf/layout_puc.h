@@ -29,6 +29,7 @@ struct puc_layout {
 	__u16 L_errorJmp; /* struct lua_longjmp (ldo.c), its first word is `previous` */
 	__u16 L_nCcalls;
 	__u16 L_savedpc;   /* 5.1: pc of the running function; later in CallInfo */
+	__u16 L_hookmask;  /* 5.1: byte; which release it is can be told by it */
 	__u16 L_allowhook; /* 5.1: byte, 0 while a hook or a finalizer runs; 0: see callstatus */
 	__u16 L_size;	   /* sizeof(lua_State): all of these lie below */
 

@@ -259,12 +259,12 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	{                                                                                          \
 		expect_build(path, name, pc_reg);                                                  \
 	}
-INSTALLED(lua51, "/usr/bin/lua5.1", "PUC Lua 5.1", 13)
+INSTALLED(lua51, "/usr/bin/lua5.1", "PUC Lua 5.1.3 to 5.1.5", 13)
 INSTALLED(lua52, "/usr/bin/lua5.2", "PUC Lua 5.2.4", PUC_NO_REG)
 INSTALLED(lua53, "/usr/bin/lua5.3", "PUC Lua 5.3.4 to 5.3.6", PUC_NO_REG)
 INSTALLED(lua54, "/usr/bin/lua5.4", "PUC Lua 5.4.3 to 5.4.8", 13)
-INSTALLED(liblua51, LIB "liblua5.1.so.0", "PUC Lua 5.1", 13)
-INSTALLED(liblua51cxx, LIB "liblua5.1-c++.so.0", "PUC Lua 5.1", 13)
+INSTALLED(liblua51, LIB "liblua5.1.so.0", "PUC Lua 5.1.3 to 5.1.5", 13)
+INSTALLED(liblua51cxx, LIB "liblua5.1-c++.so.0", "PUC Lua 5.1.3 to 5.1.5", 13)
 INSTALLED(liblua52, LIB "liblua5.2.so.0", "PUC Lua 5.2.4", PUC_NO_REG)
 INSTALLED(liblua53, LIB "liblua5.3.so.0", "PUC Lua 5.3.4 to 5.3.6", PUC_NO_REG)
 INSTALLED(liblua54, LIB "liblua5.4.so.0", "PUC Lua 5.4.3 to 5.4.8", 13)
@@ -439,6 +439,23 @@ Test(puc_recognise, a_release_to_come)
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_not_null(strstr(b.evidence, "5.4.77, newer than known; 13 offsets agree"), "%s",
 			   b.evidence);
+	free(f.bytes);
+}
+
+/* Releases of 5.1 differ in where the hook's fields are. */
+Test(puc_recognise, release_of_lua51)
+{
+	static struct vm_build b;
+	struct file_bytes f;
+	struct error err;
+
+	file_read("/usr/bin/lua5.1", &f);
+	cr_assert_gt(replace(&f, "Lua 5.1.5 ", "Lua 5.1.2 ", 10), 0);
+	expect_refused(&f, "PUC Lua 5.1.2 (lua_ident) of an unknown layout: lua_gethookmask uses "
+			   "100 where L_hookmask is 98");
+	cr_assert_gt(replace(&f, "Lua: Lua 5.1", "xua: Lua 5.1", 12), 0);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_str_eq(b.name, "PUC Lua 5.1.3 to 5.1.5");
 	free(f.bytes);
 }
 

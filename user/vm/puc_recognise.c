@@ -213,6 +213,7 @@ static const struct claim claims[] = {
 	{"lua_pushthread", 51, 54, OF_G, FIELD(g_mainthread), 8},
 	{"lua_pushthread", 55, 55, OF_G, FIELD(g_mainthread), PUC_ADDRESS},
 	{"lua_checkstack", 51, 55, OF_L, FIELD(L_stack_last), 8},
+	{"lua_gethookmask", 51, 51, OF_L, FIELD(L_hookmask), 1},
 	{"lua_resume", 51, 53, OF_L, FIELD(L_nCcalls), 2},
 	{"lua_resume", 54, 55, OF_L, FIELD(L_nCcalls), 4},
 	{"lua_getmetatable", 51, 55, OF_G, FIELD(g_registry), PUC_ADDRESS},
