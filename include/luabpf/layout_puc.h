@@ -101,6 +101,7 @@ enum {
 	PUC_MAIN_EMBEDDED = 2,	/* 5.5: global_State holds the main lua_State */
 	PUC_SAVEDPC_EXACT = 4,	/* 5.2, 5.3: each instruction stores savedpc */
 	PUC_TABLE_READONLY = 8, /* Redis: Table has a field `readonly` */
+	PUC_ORDER = 16,		/* 5.4.0 to 5.4.2: metamethods of comparisons are named "order" */
 };
 
 /* the same in all versions */

@@ -51,6 +51,8 @@ static const uint8_t opcodes[][5] = {
 	[I_INDEX] = BY_VERSION(GETTABLE, GETTABLE, GETTABLE, GETI, GETI),
 	[I_LOADK] = ALL(LOADK),
 	[I_ADDING] = BY_VERSION(ADD, ADD, ADD, MMBIN, MMBIN),
+	[I_LT] = ALL(LT),
+	[I_LE] = ALL(LE),
 	[I_FORCALL] = BY_VERSION(TFORLOOP, TFORCALL, TFORCALL, TFORCALL, TFORCALL),
 	[I_TEST] = ALL(TEST),
 	[I_JMP] = ALL(JMP),
@@ -120,6 +122,8 @@ static uint32_t encode(unsigned v, const struct puc_code_ins *i)
 		return puc_code_abc(v, op, i->a, 0, 1, 0);
 	case I_TEST:
 	case I_NEWTABLE:
+	case I_LT:
+	case I_LE:
 		return puc_code_abc(v, op, i->a, 0, 0, 0);
 	case I_JMP:
 		return puc_code_jump(v, i->a);

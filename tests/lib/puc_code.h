@@ -35,6 +35,8 @@ enum puc_code_op {
 	I_INDEX,     /* a b K: not a string */
 	I_LOADK,     /* a K */
 	I_ADDING,    /* the instruction that calls __add */
+	I_LT,	     /* a: the instruction that calls __lt */
+	I_LE,	     /* a */
 	I_FORCALL,   /* a */
 	I_TEST,	     /* a */
 	I_JMP,	     /* how far */

@@ -267,6 +267,32 @@ Test(puc_sym, calls_with_closures)
 	}
 }
 
+/* Up to 5.4.2 5.4 does not tell `<` from `<=`. */
+Test(puc_sym, comparisons)
+{
+	static const struct puc_code_ins code[] = {
+		{I_LT, 0, 0, 0}, {I_LE, 0, 0, 0}, {I_RETURN, 0, 0, 0}};
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		bool order = !strcmp(row, "PUC Lua 5.4.0") || !strcmp(row, "PUC Lua 5.4.1") ||
+			     !strcmp(row, "PUC Lua 5.4.2");
+		enum puc_namewhat what = puc->version == 51 ? PUC_NAME_NONE : PUC_NAME_METAMETHOD;
+		const struct expected calls[] = {{0, what, order ? "order" : "__lt"},
+						 {1, what, order ? "order" : "__le"}};
+		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+		uint64_t addr = puc_code_proto(
+			a, &(struct puc_code_source){.code = code, .ncode = 3, .k = call_k});
+
+		p = read_proto(a, addr, row);
+		check_list(p, calls, LENGTH(calls), true);
+	}
+}
+
 /* So many copies from a global to the call, each down one register, after 20,000 instructions. */
 static enum puc_namewhat name_through_copies(const struct puc_layout *puc, int ncopies)
 {

@@ -430,6 +430,8 @@ enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, con
 	default:
 		break;
 	}
+	if (p->order && (!strcmp(i.mm, "__lt") || !strcmp(i.mm, "__le")))
+		i.mm = "order";
 	return *i.mm ? named(PUC_NAME_METAMETHOD, i.mm, name) : PUC_NAME_NONE;
 }
 

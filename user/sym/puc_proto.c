@@ -479,6 +479,7 @@ static int read_all(struct reader *r)
 
 	p->fingerprint = fingerprint(r, r->head);
 	p->version = r->puc->version;
+	p->order = r->puc->flags & PUC_ORDER;
 	p->linedefined = (int32_t)head_size(r, r->puc->p_linedefined);
 	p->lastlinedefined = (int32_t)head_size(r, r->puc->p_lastlinedefined);
 	p->sizecode = head_size(r, r->puc->p_sizecode);

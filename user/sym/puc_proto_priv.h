@@ -40,6 +40,7 @@ struct puc_proto {
 	uint64_t code_addr;
 	bool complete;
 	bool has_lines;
+	bool order; /* PUC_ORDER */
 
 	uint32_t *code;
 	uint32_t ncode;
