@@ -151,6 +151,18 @@ static void ask_calls(struct elf_file *elf, size_t text)
 	call_graph_free(&calls);
 }
 
+static void ask_deep(struct elf_file *elf)
+{
+	struct puc_fact facts[PUC_DEEP_FACTS];
+	size_t n = puc_api_deep_facts(elf, TEXT, facts), i;
+
+	if (n > PUC_DEEP_FACTS)
+		abort();
+	for (i = 0; i < n; i++)
+		if (facts[i].path.depth < PUC_DEEP || facts[i].path.depth > PUC_PATH + 1)
+			abort();
+}
+
 static void check_registers(const struct vm_build *b)
 {
 	const struct puc_build *puc = &b->build.puc;
@@ -179,8 +191,10 @@ static void ask(struct elf_file *elf, size_t text)
 		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
 			abort();
 	}
-	if (text)
+	if (text) {
 		ask_calls(elf, text);
+		ask_deep(elf);
+	}
 	elf_close(&elf);
 }
 

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "file_bytes.h"
 #include "target/puc_api.h"
 #include "vm/puc_recognise.h"
+#include "vm/puc_structs.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 
@@ -22,8 +24,8 @@
 static void expect_fact(const struct puc_fact *f, unsigned depth, unsigned d1, unsigned at,
 			unsigned width)
 {
-	cr_expect_eq(f->path.depth, depth);
-	cr_expect_eq(f->path.d1, d1);
+	cr_expect_eq(f->path.depth, (int)depth);
+	cr_expect_eq(f->path.d[0], (int)d1);
 	cr_expect_eq(f->at, at);
 	cr_expect_eq(f->width, width);
 }
@@ -399,6 +401,125 @@ Test(puc_recognise, another_global_State)
 	code[0] = 0x10;
 	expect_refused(&f, "lua_pushthread uses 272 where g_mainthread is 264");
 	free(f.bytes);
+}
+
+Test(puc_recognise, another_LClosure)
+{
+	struct file_bytes f;
+	uint8_t *code;
+
+	file_read(LUA54, &f);
+	code = function(&f, "lua_dump");
+	code = memmem(code, 48, "\x48\x8b\x40\x18", 4); /* mov 0x18(%rax),%rax */
+	cr_assert_not_null(code);
+	code[3] = 0x20;
+	expect_refused(&f, "PUC Lua 5.4.4 (lua_ident) of an unknown layout: lua_dump uses 8 bytes "
+			   "at 32 of LClosure, where no field is known; what agrees: savedpc 32");
+	free(f.bytes);
+}
+
+/* What code shows of functions, strings and tables, by layouts that are not the file's. */
+struct uses {
+	unsigned known, unknown;
+	char last[32];
+};
+
+static void count_use(void *arg, const struct puc_struct_use *use)
+{
+	struct uses *u = arg;
+
+	u->known += use->known;
+	u->unknown += !use->known;
+	if (!use->known)
+		snprintf(u->last, sizeof(u->last), "%s %u:%u", use->name, use->at, use->width);
+}
+
+static struct uses uses_of(struct elf_file *elf, const struct puc_layout *puc)
+{
+	struct uses u = {0};
+
+	puc_structs_used(elf, puc, count_use, &u);
+	return u;
+}
+
+/* What nothing explains any more when one field is elsewhere. */
+static unsigned unknown_uses(struct elf_file *elf, const struct puc_layout *puc, size_t field)
+{
+	struct puc_layout other = *puc;
+	uint16_t at;
+
+	memcpy(&at, (uint8_t *)&other + field, sizeof(at));
+	at += 200;
+	memcpy((uint8_t *)&other + field, &at, sizeof(at));
+	return uses_of(elf, &other).unknown;
+}
+
+#define F(f) offsetof(struct puc_layout, f)
+static const struct {
+	size_t offset;
+	unsigned from; /* version */
+} shown[] = {
+	{F(closure_p), 51},
+	{F(p_k), 51},
+	{F(p_code), 51},
+	{F(p_p), 51},
+	{F(p_lineinfo), 51},
+	{F(p_abslineinfo), 54},
+	{F(p_locvars), 51},
+	{F(p_upvalues), 51},
+	{F(p_source), 51},
+	{F(p_sizek), 51},
+	{F(p_sizecode), 51},
+	{F(p_sizep), 51},
+	{F(p_sizelineinfo), 51},
+	{F(p_sizelocvars), 51},
+	{F(p_sizeupvalues), 51},
+	{F(p_linedefined), 51},
+	{F(p_lastlinedefined), 51},
+	{F(p_sizeabslineinfo), 54},
+	{F(s_len), 53},
+	{F(s_text), 53},
+	{F(t_node), 52},
+};
+#undef F
+
+static void expect_structs(const char *path, const char *release)
+{
+	const char *row;
+	const struct puc_layout *puc = puc_layout_of(release, &row);
+	struct elf_file *elf = NULL;
+	struct file_bytes f;
+	struct uses u;
+	size_t i;
+
+	file_read(path, &f);
+	cr_assert_eq(elf_open_bytes(f.bytes, f.len, &elf), 0);
+	u = uses_of(elf, puc);
+	cr_expect_eq(u.unknown, 0, "%s: %s", path, u.last);
+	cr_expect_geq(u.known, 16, "%s: %u", path, u.known);
+	for (i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		if (shown[i].from <= puc->version)
+			cr_expect_gt(unknown_uses(elf, puc, shown[i].offset), 0, "%s: field %zu",
+				     path, i);
+	elf_close(&elf);
+	free(f.bytes);
+}
+
+Test(puc_recognise, structs_of_lua51)
+{
+	expect_structs("/usr/bin/lua5.1", "5.1.5");
+}
+Test(puc_recognise, structs_of_lua52)
+{
+	expect_structs("/usr/bin/lua5.2", "5.2.4");
+}
+Test(puc_recognise, structs_of_lua53)
+{
+	expect_structs("/usr/bin/lua5.3", "5.3.6");
+}
+Test(puc_recognise, structs_of_lua54)
+{
+	expect_structs(LUA54, "5.4.4");
 }
 
 Test(puc_recognise, another_CallInfo)

@@ -10,10 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* L itself: depth 1; what [L + d1] holds: depth 2; what [[L + d1] + d2] holds: depth 3. */
+#include "target/elf.h"
+
+#define PUC_PATH 4
+
+/* L itself: depth 1; what [L + d[0]] holds: depth 2; what [[L + d[0]] + d[1]] holds: depth 3. */
 struct puc_path {
-	uint8_t depth; /* 0: anything else */
-	uint16_t d1, d2;
+	int16_t depth; /* 0: anything else */
+	int16_t d[PUC_PATH];
 };
 
 /* One access: `width` bytes at path + at. PUC_ADDRESS: no access, the address is computed. */
@@ -29,5 +33,14 @@ enum { PUC_ADDRESS = 0 };
 
 /* Facts of a function's text, each once, at most PUC_FACTS; returns how many. */
 size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS]);
+
+/*
+ * Facts of what lies deeper, in the function at `start` of a file and in those that it hands such
+ * on to, from depth PUC_DEEP to PUC_PATH + 1. Each once, at most PUC_DEEP_FACTS; returns how many.
+ */
+#define PUC_DEEP 3
+#define PUC_DEEP_FACTS 128
+size_t puc_api_deep_facts(struct elf_file *elf, uint64_t start,
+			  struct puc_fact facts[PUC_DEEP_FACTS]);
 
 #endif

@@ -3,9 +3,10 @@
  * Recognising a PUC Lua build. lua_ident (lapi.c) holds the release; it is exported, else its text
  * is found among the constants. The release chooses the row of puc_layouts.def. Then code is read
  * against it: API functions that the file exports are small, and the offsets in their instructions
- * are those of the fields they use. A row that the code contradicts is not taken: somebody has
- * changed the structs. Where the release is not to be found (5.1 compiled as C++ has no lua_ident),
- * _VERSION tells the version, and the row is that which alone agrees with the code.
+ * are those of the fields they use; two of them lead on into prototypes, strings and tables. A row
+ * that the code contradicts is not taken: somebody has changed the structs. Where the release is
+ * not to be found (5.1 compiled as C++ has no lua_ident), _VERSION tells the version, and the row
+ * is that which alone agrees with the code.
  */
 #include "puc_recognise.h"
 
@@ -22,6 +23,7 @@
 #include "target/puc_gc.h"
 #include "target/puc_lib.h"
 #include "target/puc_vm.h"
+#include "vm/puc_structs.h"
 
 struct puc_row {
 	const char *name;
@@ -230,6 +232,7 @@ struct evidence {
 	struct elf_file *elf;
 	const struct puc_layout *puc;
 	unsigned agree, differ;
+	unsigned inside; /* what agrees in structs that no API function shows by itself */
 	struct text found, wrong;
 };
 
@@ -254,7 +257,7 @@ static bool concerns(const struct evidence *e, const struct puc_fact *f, const s
 		return false;
 	if (c->of == OF_L)
 		return f->path.depth == 1;
-	return f->path.depth == 2 && f->path.d1 == (c->of == OF_G ? e->puc->L_l_G : e->puc->L_ci);
+	return f->path.depth == 2 && f->path.d[0] == (c->of == OF_G ? e->puc->L_l_G : e->puc->L_ci);
 }
 
 static void note(struct evidence *e, const char *function, const char *field, uint16_t is,
@@ -307,6 +310,20 @@ static void check_claims(struct evidence *e)
 	for (i = 0; i < NCLAIMS; i++)
 		if (claims[i].from <= e->puc->version && e->puc->version <= claims[i].to)
 			check(e, &claims[i]);
+}
+
+static void check_use(void *arg, const struct puc_struct_use *use)
+{
+	struct evidence *e = arg;
+
+	if (use->known) {
+		e->inside++;
+		return;
+	}
+	text_printf(&e->wrong, "%s%s uses ", e->differ++ ? "; " : "", use->function);
+	if (use->width)
+		text_printf(&e->wrong, "%u bytes at ", use->width);
+	text_printf(&e->wrong, "%u of %s, where no field is known", use->at, use->name);
 }
 
 /* ---- luaV_execute, the collector ---- */
@@ -466,6 +483,9 @@ static int try_row(struct evidence *e, const struct puc_row *row, struct vm_buil
 	e->puc = &row->puc;
 	err = find_vm(e, b);
 	check_claims(e);
+	puc_structs_used(e->elf, e->puc, check_use, e);
+	if (e->inside)
+		text_printf(&e->found, "; %u more in functions, strings and tables", e->inside);
 	if (text_err(&e->found) || text_err(&e->wrong))
 		return -ENOMEM;
 	return err ? err : e->differ != 0;
