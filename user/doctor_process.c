@@ -179,9 +179,10 @@ void doctor_judge(const struct doctor *d, const struct summary *s)
 		return;
 	}
 	text_printf(&line,
-		    "proved on the live target: %" PRIu64 " of %" PRIu64
+		    "%sproved on the live target: %" PRIu64 " of %" PRIu64
 		    " walks came to their end; %" PRIu64 " samples outside Lua",
-		    s->resolved, s->resolved + s->lost, s->outside);
+		    s->lost > s->resolved ? "not " : "", s->resolved, s->resolved + s->lost,
+		    s->outside);
 	losses_text(s, &line);
 	if (summary_lost_ppm(s) > TOLERABLE_PPM)
 		verdict = DOCTOR_WARN;

@@ -21,6 +21,12 @@ static const struct reason {
 	 "the function was collected, or its process had ended, before its names were read"},
 	{"replaced",
 	 "its stack was sent before, but another took its place in the table of stacks"},
+	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
+	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
+	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "
+			    "was patched"},
+	{"layout-constants", "most functions have constants of no type: a VM that was patched"},
+	{"layout-code", "most functions do not end with a return: a VM that was patched"},
 	{"bad-record", "a record of the ring buffer was malformed"},
 };
 
@@ -143,7 +149,8 @@ static uint64_t lost_to_layout(const struct summary *s)
 		struct prof_loss loss;
 
 		prof_loss(s->prof, i, &loss);
-		if (!strcmp(loss.reason, "torn") || !strcmp(loss.reason, "fault") ||
+		if (!strncmp(loss.reason, "layout-", strlen("layout-")) ||
+		    !strcmp(loss.reason, "torn") || !strcmp(loss.reason, "fault") ||
 		    !strcmp(loss.reason, "bad-trace"))
 			n += loss.count;
 	}

@@ -61,6 +61,7 @@ Test(doctor, proof)
 	judge(100, 100, 150, SESSION_DURATION);
 	cr_expect_eq(verdict, DOCTOR_FAIL);
 	cr_expect_not_null(strstr(said, "patched"));
+	cr_expect_not_null(strstr(said, "not proved"));
 }
 
 /* Nothing to prove is no failure. */

@@ -340,6 +340,44 @@ Test(protos, trust_lasts_until_all_is_read)
 	arena_free(&s.a);
 }
 
+static void put_line(const struct scene *s, uint64_t proto, uint32_t line)
+{
+	arena_put32(s->a, proto + s->a->puc->p_linedefined, line);
+}
+
+static const char *misfit_with(struct protos *p, const struct scene *s, uint64_t proto,
+			       uint32_t round)
+{
+	cr_assert_not_null(protos_get(p, &s->build, proto, print_of(s, proto), round));
+	return protos_misfit(p, &s->build);
+}
+
+/* Where most prototypes are none, the layout is another; where few are, it is theirs. */
+Test(protos, most_tell_the_layout)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	struct lb_build other = {0};
+	unsigned changes = 0;
+	struct scene s;
+	uint32_t round;
+
+	scene_init(&s);
+	put_line(&s, s.child[0], 0); /* but it ends at 2000 */
+	put_line(&s, s.child[1], 0);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	cr_expect_null(protos_misfit(p, &s.build));
+	cr_expect_null(misfit_with(p, &s, s.parent, 1));
+	for (round = 1; round < 4; round++) /* each counts once */
+		cr_expect_null(misfit_with(p, &s, s.child[0], round));
+	cr_expect_eq(changes, 0);
+	cr_expect_str_eq(misfit_with(p, &s, s.child[1], 4), "layout-lines");
+	cr_expect_eq(changes, 1);
+	cr_expect_null(protos_misfit(p, &other));
+	cr_expect_null(misfit_with(p, &s, s.between, 5));
+	cr_expect_eq(changes, 2);
+	arena_free(&s.a);
+}
+
 /* ---- of samples --------------------------------------------------------------------------------
  */
 
@@ -434,4 +472,30 @@ Test(protos, names_go_with_the_parent)
 		cr_expect_eq(prof_nrows(prof), 2);
 		arena_free(&s.a);
 	}
+}
+
+/* Samples of a VM of another layout are lost, whatever they show. */
+Test(protos, no_samples_of_another_layout)
+{
+	struct prof *prof __cleanup(prof_free) = NULL;
+	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+	struct prof_loss loss;
+	struct scene s;
+
+	scene_init(&s);
+	put_line(&s, s.child[0], 0);
+	put_line(&s, s.between, 0);
+	cr_assert_eq(prof_new(&prof), 0);
+	cr_assert_eq(symbolizer_new(prof, &sym), 0);
+	cr_assert_eq(symbolizer_process(sym, getpid(), 1), 0);
+	sample(&s, sym);
+	sample_again(&s, sym);
+	sample(&s, sym);
+	cr_expect_eq(prof_samples(prof), 0);
+	cr_expect_eq(prof_nrows(prof), 0);
+	cr_assert_eq(prof_nlosses(prof), 1);
+	prof_loss(prof, 0, &loss);
+	cr_expect_str_eq(loss.reason, "layout-lines");
+	cr_expect_eq(loss.count, 3);
+	arena_free(&s.a);
 }

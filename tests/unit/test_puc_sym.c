@@ -558,8 +558,6 @@ Test(puc_sym, heads_that_lie)
 			{puc->p_sizelineinfo, 4, 0xffffffff},
 			{puc->p_code, 8, 0},
 			{puc->p_code, 8, 1ULL << 47},
-			{puc->p_source, 8, ARENA_BASE + 3},
-			{puc->p_source, 8, 1ULL << 48},
 		};
 
 		for (k = 0; k < LENGTH(lies); k++) {
@@ -572,6 +570,80 @@ Test(puc_sym, heads_that_lie)
 				     "%s: lie %zu", row, k);
 			cr_assert_eq(p, (void *)1, "untouched on failure");
 		}
+	}
+}
+
+/* A head that may be one, but what it says is so of no prototype. Names and lines are not asked. */
+Test(puc_sym, what_no_prototype_is)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i, k;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		const struct {
+			uint16_t field;
+			unsigned size;
+			uint64_t value;
+			const char *misfit;
+		} lies[] = {
+			{puc->p_linedefined, 4, 10, NULL},
+			{puc->p_linedefined, 4, 2000, NULL}, /* all on one line */
+			{puc->p_source, 8, 0, NULL},
+			{puc->p_source, 8, ARENA_BASE + 3, "layout-source"},
+			{puc->p_source, 8, 1ULL << 48, "layout-source"},
+			{puc->p_linedefined, 4, 2001, "layout-lines"},
+			{puc->p_linedefined, 4, 0, "layout-lines"},
+			{puc->p_linedefined, 4, 0xffffffff, "layout-lines"},
+			{puc->p_lastlinedefined, 4, 0x80000000, "layout-lines"},
+			{puc->p_sizelineinfo, 4, NCALLS - 1, "layout-lineinfo"},
+			{puc->p_sizelineinfo, 4, 0, NULL},
+			{puc->p_sizecode, 4, NCALLS - 1, "layout-lineinfo"},
+		};
+
+		for (k = 0; k < LENGTH(lies); k++) {
+			struct arena *a __cleanup(arena_free) = arena_new(puc);
+			struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+			uint64_t addr = sample_proto(a, false);
+
+			arena_put(a, addr + lies[k].field, &lies[k].value, lies[k].size);
+			p = read_proto(a, addr, row);
+			if (!lies[k].misfit)
+				cr_expect_null(puc_proto_misfit(p), "%s: %zu", row, k);
+			else
+				cr_expect_str_eq(puc_proto_misfit(p), lies[k].misfit, "%s: %zu",
+						 row, k);
+		}
+	}
+}
+
+Test(puc_sym, parts_of_no_prototype)
+{
+	static const uint8_t types[] = {2, 5, 6, 7, 8, 9, 15};
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i, k;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		uint64_t addr = sample_proto(a, true), at;
+		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
+
+		cr_expect_null(puc_proto_misfit(p), "%s: stripped", row);
+		puc_proto_free(&p);
+		at = arena_get64(a, addr + puc->p_k) + PUC_TV_SIZE + PUC_TV_TT;
+		for (k = 0; k < LENGTH(types); k++) {
+			arena_put8(a, at, types[k]);
+			p = read_proto(a, addr, row);
+			cr_expect_str_eq(puc_proto_misfit(p), "layout-constants", "%s", row);
+			puc_proto_free(&p);
+		}
+		arena_put8(a, at, 0);
+		arena_put32(a, arena_get64(a, addr + puc->p_code) + 4 * (NCALLS - 1), 0);
+		p = read_proto(a, addr, row);
+		cr_expect_str_eq(puc_proto_misfit(p), "layout-code", "%s", row);
 	}
 }
 

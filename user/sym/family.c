@@ -165,6 +165,11 @@ static bool puc_complete(const struct proto *p)
 	return puc_proto_complete((const struct puc_proto *)p);
 }
 
+static const char *puc_misfit(const struct proto *p)
+{
+	return puc_proto_misfit((const struct puc_proto *)p);
+}
+
 static void puc_code(const struct proto *p, uint64_t *lo, uint64_t *hi)
 {
 	*lo = puc_proto_code((const struct puc_proto *)p);
@@ -226,6 +231,7 @@ static const struct sym_family puc_family = {
 	.fingerprint = puc_fingerprint,
 	.hash = puc_hash,
 	.complete = puc_complete,
+	.misfit = puc_misfit,
 	.code = puc_code,
 	.chunkname = puc_chunkname,
 	.firstline = puc_firstline,

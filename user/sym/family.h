@@ -29,6 +29,8 @@ struct sym_family {
 	/* may be NULL: only what has the same hash is the same */
 	bool (*same)(const struct proto *a, const struct proto *b);
 	bool (*complete)(const struct proto *p);
+	/* may be NULL: all that can be read is one */
+	const char *(*misfit)(const struct proto *p);
 	/* where its bytecode lies: [lo, hi) */
 	void (*code)(const struct proto *p, uint64_t *lo, uint64_t *hi);
 	const char *(*chunkname)(const struct proto *p, size_t *len);

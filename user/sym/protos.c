@@ -37,8 +37,17 @@ struct known {
 	uint32_t bad;	    /* round in which it turned out to be two different ones */
 	bool shown;	    /* others have seen it, and may have made something of it */
 	bool defined;	    /* definitions are there */
+	bool voted;
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
+};
+
+/* How many of a build's prototypes are what they are read as, and how many are not. */
+struct vote {
+	const struct lb_build *build;
+	uint32_t fit, misfit;
+	const char *why; /* the first that is not */
+	struct vote *next;
 };
 
 /* Addresses [lo, hi) by which BPF tells a prototype. */
@@ -58,6 +67,7 @@ struct protos {
 	struct known *known;
 	struct place *places; /* by address: none is another's, too, as long as nothing is reused */
 	size_t nplaces, cap;
+	struct vote *votes;
 	bool reused;
 	uint32_t trusted; /* round */
 	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
@@ -121,9 +131,15 @@ void protos_clear(struct protos *p)
 
 void protos_free(struct protos **protos)
 {
+	struct vote *v;
+
 	if (!*protos)
 		return;
 	protos_clear(*protos);
+	while ((v = (*protos)->votes)) {
+		(*protos)->votes = v->next;
+		free(v);
+	}
 	mem_gather_clear(&(*protos)->near);
 	free(*protos);
 	*protos = NULL;
@@ -240,6 +256,53 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 	return k;
 }
 
+static struct vote *find_vote(const struct protos *p, const struct lb_build *build)
+{
+	struct vote *v = p->votes;
+
+	while (v && v->build != build)
+		v = v->next;
+	return v;
+}
+
+static const char *misfit_of(const struct known *k)
+{
+	return k->entry.family->misfit ? k->entry.family->misfit(k->entry.proto) : NULL;
+}
+
+const char *protos_misfit(const struct protos *p, const struct lb_build *build)
+{
+	const struct vote *v = find_vote(p, build);
+
+	return v && v->misfit > v->fit ? v->why : NULL;
+}
+
+/* Each votes once, when all of it is known or enough to tell. */
+static void vote(struct protos *p, struct known *k)
+{
+	const char *misfit = misfit_of(k), *before;
+	struct vote *v = find_vote(p, k->build);
+
+	if (k->voted || (!misfit && !k->entry.family->complete(k->entry.proto)))
+		return;
+	if (!v) {
+		v = calloc(1, sizeof(*v));
+		if (!v)
+			return; /* another one will */
+		v->build = k->build;
+		v->next = p->votes;
+		p->votes = v;
+	}
+	before = protos_misfit(p, k->build);
+	k->voted = true;
+	v->fit += !misfit;
+	v->misfit += misfit != NULL;
+	if (!v->why)
+		v->why = misfit;
+	if (before != protos_misfit(p, k->build))
+		p->changed(p->arg);
+}
+
 static void replace_proto(struct protos *p, struct known *k, struct proto *proto, uint32_t round)
 {
 	uint64_t lo, hi;
@@ -250,6 +313,7 @@ static void replace_proto(struct protos *p, struct known *k, struct proto *proto
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
+	vote(p, k);
 	k->entry.family->code(proto, &lo, &hi);
 	note_place(p, k, lo, hi, round);
 }
@@ -315,8 +379,10 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 	if (r)
 		return r;
 	if (family->fingerprint(live) != print) {
+		/* what was freed is no prototype any more, nor another */
+		r = family->misfit && family->misfit(live) ? -EBADMSG : -ESTALE;
 		family->free(&live);
-		return -ESTALE;
+		return r;
 	}
 	*out = live;
 	return 0;

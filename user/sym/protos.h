@@ -53,6 +53,12 @@ int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const str
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
 				      uint64_t addr, uint32_t print, uint32_t round);
 
+/*
+ * Why most of the build's prototypes that were seen in this process cannot be what they are read
+ * as, as a reason of losses: its layout is another. NULL: they can.
+ */
+const char *protos_misfit(const struct protos *protos, const struct lb_build *build);
+
 /* In this round BPF may take what an earlier sample has proved for proved. */
 void protos_trust(struct protos *protos, uint32_t round);
 /* In this round not all was read that BPF has sent: what was trusted or in doubt in it is so in the

@@ -41,6 +41,9 @@ struct abs_line_info {
 };
 #define ABSLINEINFO (-0x80) /* ldebug.h: the line is in abslineinfo */
 #define TT_BASIC 0x0f	    /* type of a TValue without its variant */
+#define LUA_TNIL 0
+#define LUA_TBOOLEAN 1
+#define LUA_TNUMBER 3
 #define LUA_TSTRING 4
 
 struct reader {
@@ -249,6 +252,19 @@ static int read_lines(struct reader *r)
 	return 0;
 }
 
+static bool may_be_constant(const uint8_t *tv)
+{
+	switch (tv[PUC_TV_TT] & TT_BASIC) {
+	case LUA_TNIL:
+	case LUA_TBOOLEAN:
+	case LUA_TNUMBER:
+	case LUA_TSTRING:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int read_constants(struct reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
@@ -266,6 +282,8 @@ static int read_constants(struct reader *r)
 		const uint8_t *tv = part.bytes + (size_t)i * PUC_TV_SIZE;
 
 		err = gather(r, &part, PUC_TV_SIZE, string_constant, i);
+		if (!may_be_constant(tv))
+			p->misfit = "layout-constants";
 		p->k[i].is_str = (tv[PUC_TV_TT] & TT_BASIC) == LUA_TSTRING;
 		if (p->k[i].is_str)
 			p->k[i].str = read_name(r, first_word(tv + PUC_TV_VALUE));
@@ -396,10 +414,12 @@ static int read_chunkname(struct reader *r)
 	if (ref) {
 		err = puc_str_read(r->mem, r->puc, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen,
 				   &cut);
-		if (err)
+		if (err == -EBADMSG)
+			p->misfit = "layout-source";
+		else if (err)
 			return err;
 	}
-	if (cut)
+	if (cut || p->misfit)
 		p->complete = false;
 	return proto_text_dup(text, p->chunklen, &p->chunkname);
 }
@@ -456,6 +476,24 @@ static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
 	return lb_print_end(print_constants(r, sum));
 }
 
+/*
+ * What holds of each prototype, whatever it was compiled from, and be it stripped: in a VM whose
+ * structs are others it does not, of most.
+ */
+static void check_sense(const struct reader *r)
+{
+	uint32_t sizelineinfo = head_size(r, r->puc->p_sizelineinfo);
+	struct puc_proto *p = r->p;
+
+	if (p->linedefined < 0 || p->lastlinedefined < p->linedefined ||
+	    (!p->linedefined && p->lastlinedefined)) /* a main chunk's are 0 and 0 */
+		p->misfit = "layout-lines";
+	else if (sizelineinfo && sizelineinfo != p->sizecode)
+		p->misfit = "layout-lineinfo";
+	else if (p->ncode == p->sizecode && puc_proto_ins(p, p->ncode - 1).op != PUC_BC_RETURN)
+		p->misfit = "layout-code";
+}
+
 /* The target runs meanwhile: is it still the same prototype that lies there? */
 static int check_again(const struct reader *r)
 {
@@ -490,6 +528,7 @@ static int read_all(struct reader *r)
 		if (err)
 			return err;
 	}
+	check_sense(r);
 	return check_again(r);
 }
 
@@ -579,6 +618,11 @@ uint64_t puc_proto_code(const struct puc_proto *p)
 uint32_t puc_proto_fingerprint(const struct puc_proto *p)
 {
 	return p->fingerprint;
+}
+
+const char *puc_proto_misfit(const struct puc_proto *p)
+{
+	return p->misfit;
 }
 
 bool puc_proto_complete(const struct puc_proto *p)

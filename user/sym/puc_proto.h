@@ -40,6 +40,13 @@ uint32_t puc_proto_fingerprint(const struct puc_proto *p);
  * definitions give names. */
 uint64_t puc_proto_hash(const struct puc_proto *p);
 
+/*
+ * What of it cannot be so in any prototype of this layout, as a reason of losses (docs/stats.md);
+ * NULL: nothing. Then it is none, or the layout is another. Where its chunk's name is no string, it
+ * is called "=?".
+ */
+const char *puc_proto_misfit(const struct puc_proto *p);
+
 bool puc_proto_complete(const struct puc_proto *p); /* false: some parts could not be read */
 uint64_t puc_proto_addr(const struct puc_proto *p);
 uint32_t puc_proto_sizecode(const struct puc_proto *p);

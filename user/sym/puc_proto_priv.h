@@ -39,6 +39,7 @@ struct puc_proto {
 	uint32_t sizecode;
 	uint64_t code_addr;
 	bool complete;
+	const char *misfit; /* puc_proto_misfit() */
 	bool has_lines;
 	bool order; /* PUC_ORDER */
 

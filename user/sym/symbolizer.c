@@ -370,7 +370,7 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, struct prof_frame
 		return -ENOMEM;
 	if (k->doubtful)
 		return -ESTALE;
-	if (!k->proto)
+	if (!k->proto || (k->family->misfit && k->family->misfit(k->proto)))
 		return -ENOENT;
 	out->kind = PROF_LUA;
 	out->chunk = k->family->chunkname(k->proto, &len);
@@ -499,9 +499,13 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 	}
 }
 
-static int lose(struct symbolizer *s, int why, uint32_t count)
+static int lose(const struct frame_ctx *c, int why, uint32_t count)
 {
-	return prof_lose(s->prof, why == -ESTALE ? "reused" : "gone", count);
+	const char *reason = why == -ESTALE ? "reused" : "gone";
+
+	if (why == -EPROTO)
+		reason = protos_misfit(c->p->protos, c->build);
+	return prof_lose(c->s->prof, reason, count);
 }
 
 /*
@@ -581,7 +585,8 @@ static int frames_of(const struct frame_ctx *c, uint32_t first, uint32_t ids[2 *
 	return n;
 }
 
-/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more. */
+/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more; -EPROTO: nor those of
+ * others, as the layout is another. */
 static int row_of(const struct frame_ctx *c, size_t *row)
 {
 	const struct lb_rec_sample *rec = c->rec;
@@ -599,6 +604,8 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	    labels.vmstate == 'C')
 		labels.vmstate = 'I';
 	n = frames_of(c, first, ids);
+	if (n != -ENOMEM && protos_misfit(c->p->protos, c->build))
+		return -EPROTO;
 	if (n < 0)
 		return n;
 	memcpy(comm, rec->comm, LB_COMM);
@@ -633,7 +640,7 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 		return 0;
 	}
 	if (!c.p)
-		return lose(s, -ENOENT, count);
+		return lose(&c, -ENOENT, count);
 	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
@@ -648,7 +655,7 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 	}
 	r = row_of(&c, &row);
 	if (r)
-		return r == -ENOMEM ? r : lose(s, r, count);
+		return r == -ENOMEM ? r : lose(&c, r, count);
 	prof_count(s->prof, row, count);
 	/* not when a frame was named by what has turned out to be another since; and each that is
 	 * coarse gets counted */
