@@ -6,8 +6,9 @@
  *
  * What is not known (a part that could not be read) gives no name, where a guess might be wrong.
  *
- * Within a version releases differ where the rule changed: up to 5.2.2 jumps were followed as in
- * 5.1, and up to 5.4.6 any name "_ENV" made a global. The later rules are taken, which name less.
+ * Within a version releases differ where the rule changed: 5.1.0 and 5.1.1 take the words behind
+ * CLOSURE for instructions, up to 5.2.2 jumps were followed as in 5.1, and up to 5.4.6 any name
+ * "_ENV" made a global. The later rules are taken, which name less, or what is so.
  */
 #include "sym/puc_proto_priv.h"
 
