@@ -211,6 +211,8 @@ struct lj_build {
 	__u8 rbp_site[LB_VM_TEXT / 8];
 	/* Ditto, at which PC may be a jump's target, whose instruction is not fetched yet. */
 	__u8 jump_site[LB_VM_TEXT / 8];
+	/* Of these, where it is, as a trace was left: [lo, hi), offsets; 0, 0: not found. */
+	__u32 exit_lo, exit_hi;
 };
 
 enum lb_family {

@@ -326,14 +326,19 @@ static __always_inline int lj_site(const __u8 site[LB_VM_TEXT / 8], __u64 offset
 /*
  * A jump is made, and the instruction that it leads to is not fetched yet: PC is that one's. Where
  * a branch that was not taken comes by, too, the instruction before PC tells: it is the branch.
+ * Where a trace was left there is none.
  */
 static __always_inline int lj_has_jumped(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lj_build *build, const struct lb_regs *regs)
 {
+	__u64 at = regs->ip - w->vm_start;
 	__u32 before[2], op;
 
-	if (!lj_site(build->jump_site, regs->ip - w->vm_start) ||
-	    lj_read(mem, w, before, sizeof(before), regs->pc - sizeof(before)))
+	if (!lj_site(build->jump_site, at))
+		return 0;
+	if (at - build->exit_lo < build->exit_hi - build->exit_lo)
+		return 1;
+	if (lj_read(mem, w, before, sizeof(before), regs->pc - sizeof(before)))
 		return 0;
 	op = before[1] & 0xff;
 	if (op == LJ_OP_JMP)

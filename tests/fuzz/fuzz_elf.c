@@ -52,11 +52,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct lj_site sites[4096];
 	struct elf_file *elf = NULL;
 	uint8_t *jumps = calloc(size / 8 + 1, 1);
+	uint32_t lo, hi;
 	size_t n;
 
 	if (jumps)
 		lj_jumps_scan(data, size, jumps);
 	free(jumps);
+	lj_exit_scan(data, size, &lo, &hi);
 
 	lj_sites_scan(data, size, 0, sites, 4096, &n);
 	if (!elf_open_bytes(data, size, &elf))

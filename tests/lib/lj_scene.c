@@ -29,6 +29,10 @@ void lj_scene_init(struct lj_scene *s, const struct lj_scene_row *row, const str
 	s->in.build.lj = *lj;
 	s->in.build.rbp_site[SC_SITE_RBP / 8] = 1 << SC_SITE_RBP % 8;
 	s->in.build.jump_site[(SC_IP_JUMP - LJI_VM) / 8] = 1 << (SC_IP_JUMP - LJI_VM) % 8;
+	s->in.build.jump_site[(SC_IP_EXIT - LJI_VM) / 8] = 0xff;
+	s->in.build.jump_site[(SC_IP_EXIT - LJI_VM) / 8 + 1] = 0x0f;
+	s->in.build.exit_lo = SC_IP_EXIT - LJI_VM;
+	s->in.build.exit_hi = SC_IP_EXIT - LJI_VM + 12;
 	s->in.vm_start = LJI_VM;
 	s->in.vm_end = LJI_VM + LJI_VM_SIZE;
 	s->in.text_lo = LJI_TEXT;

@@ -58,6 +58,7 @@ bool lj_scene_check(const struct lj_scene *s, const struct lj_walk *w, char *why
 #define SC_IP (LJI_VM + 0x1000)
 #define SC_IP_LINK (LJI_VM + 0x1100) /* mov [BASE-8], PC: a call stores its link */
 #define SC_IP_JUMP (LJI_VM + 0x1200) /* fetches from where a jump leads to */
+#define SC_IP_EXIT (LJI_VM + 0x1300) /* fetches where a trace was left */
 #define SC_SITE 0x500u		     /* in the VM: a call before which L->base and PC were stored */
 #define SC_SITE_RBP 0x600u	     /* one before which BASE went to rbp only */
 enum { FF_PCALL = 20, FF_RESUME = 34, FF_FLOOR = 50, FF_CALLBACK = 90 };

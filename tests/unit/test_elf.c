@@ -308,6 +308,31 @@ static uint64_t jumps(const char *text, size_t n)
 #define BRANCH_PC "\x48\x8d\x9c\x83\x00\x00\xfe\xff"
 #define NEXT "\x8b\x03\x0f\xb6\xcc\x0f\xb6\xe8\x48\x83\xc3\x04\xc1\xe8\x10"
 
+#define SET_INTERP "\x41\xc7\x86\x38\xf1\xff\xff\xff\xff\xff\xff"
+#define EXIT(bytes) exit_fetch(bytes, sizeof(bytes) - 1)
+
+/* [lo, hi), as lo << 8 | hi. */
+static uint32_t exit_fetch(const char *text, size_t n)
+{
+	uint32_t lo, hi;
+
+	lj_exit_scan((const uint8_t *)text, n, &lo, &hi);
+	return lo << 8 | hi;
+}
+
+Test(elf, exit_fetch)
+{
+	cr_expect_eq(EXIT(SET_INTERP NEXT), 11 << 8 | 23);
+	cr_expect_eq(EXIT("\x90" SET_INTERP "\x90" SET_INTERP NEXT), 24 << 8 | 36);
+	cr_expect_eq(EXIT(NEXT NEXT), 0, "no state is set");
+	cr_expect_eq(EXIT(SET_INTERP "\x90" NEXT), 0, "something between");
+	cr_expect_eq(EXIT("\x41\xc7\x86\x38\xf1\xff\xff\xfe\xff\xff\xff" NEXT), 0, "C");
+	cr_expect_eq(EXIT(SET_INTERP), 0, "the end");
+	cr_expect_eq(EXIT(SET_INTERP "\x8b\x03"), 0, "PC stays");
+	cr_expect_eq(EXIT(SET_INTERP "\x8b\x03\x06" NEXT), 0, "no instruction");
+	cr_expect_eq(EXIT(""), 0);
+}
+
 Test(elf, jumps)
 {
 	cr_expect_eq(JUMPS(BRANCH_PC NEXT), 1 << 8 | 1 << 10 | 1 << 13 | 1 << 16);

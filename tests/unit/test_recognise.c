@@ -186,6 +186,8 @@ Test(recognise, installed)
 	}
 	cr_expect_gt(sites, 8, "%u sites", sites);
 	cr_expect_gt(jumps, 80, "%u instructions behind jumps", jumps);
+	cr_expect_gt(build.build.lj.exit_lo, 0);
+	cr_expect_eq(build.build.lj.exit_hi - build.build.lj.exit_lo, 12);
 	elf_close(&elf);
 }
 

@@ -8,11 +8,16 @@
  *     movzx OP, RCL
  *     add PC, 4
  *
- * PC is rbx. Some jumps do other things between the two.
+ * PC is rbx. Some jumps do other things between the two. vm_exit_interp has no jump:
+ *
+ *     mov dword [DISPATCH + vmstate], ~INTERP
+ *     mov RCd, [PC]
+ *     ...
  */
 #include "target/lj_jumps.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "target/x86_insn.h"
 
@@ -57,5 +62,37 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
 		at += in.len;
 		if (is_branch_pc(&in))
 			mark_fetch(text, size, at, sites);
+	}
+}
+
+/* mov dword [r14 + disp32], -1; mov eax, [rbx] */
+static bool is_exit_fetch(const uint8_t *p)
+{
+	static const uint8_t set[] = {0x41, 0xc7, 0x86};
+	static const uint8_t fetch[] = {0xff, 0xff, 0xff, 0xff, 0x8b, 0x03};
+
+	return !memcmp(p, set, sizeof(set)) && !memcmp(p + sizeof(set) + 4, fetch, sizeof(fetch));
+}
+
+void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
+{
+	struct x86_insn in;
+	size_t begin = 0, at;
+	unsigned int i;
+
+	*lo = 0;
+	*hi = 0;
+	while (begin + 13 <= size && !is_exit_fetch(text + begin))
+		begin++;
+	begin += 11;
+	for (at = begin, i = 0; i < JUMP_AROUND; i++) {
+		if (at >= size || !x86_decode(text + at, size - at, &in))
+			return;
+		at += in.len;
+		if (!x86_writes(&in, X86_RBX))
+			continue;
+		*lo = (uint32_t)begin;
+		*hi = (uint32_t)at;
+		return;
 	}
 }

@@ -16,4 +16,10 @@
  */
 void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
 
+/*
+ * Where vm_exit_interp fetches the instruction at which a trace was left: offsets [lo, hi) at which
+ * PC is that instruction's, and the state set already. Both 0 when it is not found.
+ */
+void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi);
+
 #endif

@@ -169,6 +169,15 @@ static void mark_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, str
 	}
 }
 
+static void mark_exit_fetch(const uint8_t *text, size_t size, struct lj_build *build)
+{
+	uint32_t at;
+
+	lj_exit_scan(text, size, &build->exit_lo, &build->exit_hi);
+	for (at = build->exit_lo; at < build->exit_hi; at++)
+		build->jump_site[at >> 3] |= 1 << (at & 7);
+}
+
 /*
  * Is the VM's intermediate code the one that we know? Its table lj_ir_mode is among the constants.
  * That MIN and MAX are commutative was put right in 2023.
@@ -237,6 +246,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.build.lj.lj.ir = has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
 	lj_jumps_scan(text, vm.size, b.build.lj.jump_site);
+	mark_exit_fetch(text, vm.size, &b.build.lj);
 	snprintf(b.evidence, sizeof(b.evidence),
 		 "its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u",
 		 m.g2disp, m.vmstate, row->lj.cur_L, row->lj.jit_base, row->lj.g2trace);
