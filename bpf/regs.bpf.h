@@ -27,6 +27,8 @@
 		(out)->pc = (from)->rbx;                                                           \
 		(out)->rb = (from)->rbp;                                                           \
 		(out)->gl = (from)->r14;                                                           \
+		(out)->rd = (from)->rax;                                                           \
+		(out)->ra = (from)->rcx;                                                           \
 	} while (0)
 
 #define REGS_ALL(out, from)                                                                        \

@@ -9,7 +9,8 @@
  * - helper in C: L->base and SAVE_PC were stored before the call; or, at some call sites, BASE was
  *   only kept in rbp
  * - C function, collector: L->base
- * - compiled code: jit_base and the snapshot left of the instruction pointer (find_lj_trace.h)
+ * - compiled code: jit_base and the snapshot left of the instruction pointer (find_lj_trace.h); or
+ *   the exit's, where it is being left (find_lj_exit.h)
  *
  * lj_find_vm() says whether VM g runs on this thread, lj_find_top() sets the walk on its topmost
  * frame.
@@ -17,7 +18,7 @@
 #ifndef LUABPF_FIND_LJ_H
 #define LUABPF_FIND_LJ_H
 
-#include "find_lj_trace.h"
+#include "find_lj_exit.h"
 #include "walk_lj_resume.h"
 
 static __always_inline __u8 lj_state_letter(__s32 vmstate)
@@ -112,17 +113,15 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 	int in_vm = lj_in_vm(w, regs->ip);
 
 	if (w->vmstate > 0) {
-		/* vm_exit_interp: back in the VM, its registers are set, the state is not yet */
-		if (in_vm && w->cframe - regs->sp <= 16 &&
-		    lj_fit(mem, w, regs->base, regs->pc) == LJ_FIT_LUA)
-			return lj_top_is(w, regs->base, regs->pc);
+		if (in_vm && w->cframe - regs->sp <= 16 && !lj_top_trace_ended(mem, w, regs))
+			return 0;
 		if (!lj_top_trace(mem, w, regs, (__u32)w->vmstate))
 			return 0;
 		w->end = LB_END_BAD_TRACE;
 		return -1;
 	}
 	if (w->vmstate == LJ_VMST_EXIT)
-		return lj_top_exit(mem, w);
+		return lj_top_exit(mem, w, regs);
 	if (w->vmstate == LJ_VMST_GC && w->jit_base &&
 	    (!lj_top_trace(mem, w, regs, traceno) || !lj_search_traces(mem, w)))
 		return 0;
@@ -245,6 +244,8 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 		return lj_step_stored(mem, w);
 	case LJ_PHASE_TRACES:
 		return lj_step_traces(mem, w);
+	case LJ_PHASE_HEADS:
+		return lj_step_heads(mem, w);
 	case LJ_PHASE_MCODE:
 		return lj_step_mcode(mem, w);
 	case LJ_PHASE_SNAP:

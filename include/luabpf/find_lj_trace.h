@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost frame in compiled code, or left or called from there: which trace, which of its
- * snapshots.
+ * The topmost frame in compiled code, or called from there: which trace, which of its snapshots.
  */
 #ifndef LUABPF_FIND_LJ_TRACE_H
 #define LUABPF_FIND_LJ_TRACE_H
@@ -57,21 +56,6 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 	if (offset < w->gctrace.szmcode)
 		return (__u32)offset;
 	return lj_mcode_called(mem, w);
-}
-
-/*
- * An exit stub has pushed the exit's number, as two bytes, where a call would have its return
- * address (lj_target_x86.h, exitstub).
- */
-static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
-					    const struct lb_regs *regs)
-{
-	__u64 top = w->cframe - 16 - w->gctrace.spadjust;
-	const __u8 *words;
-
-	if (regs->sp != top - 16 || lj_at(mem, w, &words, 16, top - 16))
-		return LJ_NO_EXIT;
-	return lb_byte(words, 8) | (__u32)lb_byte(words, 0) << 8;
 }
 
 /* Sets the walk on the frames of a snapshot of the trace in hand, which began at w->base. */
@@ -157,26 +141,6 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->lo_mcofs = 0;
 	w->hi_mcofs = LJ_LEFT_MOST;
 	w->phase = LJ_PHASE_MCODE;
-	return 0;
-}
-
-LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
-			    __u32 traceno)
-{
-	__u32 offset, snapno;
-
-	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w))
-		return -1;
-	offset = lj_mcode_offset(mem, w, regs);
-	if (offset == LJ_NO_EXIT && w->vmstate < 0)
-		return -1;
-	w->trace = traceno;
-	w->base = w->jit_base;
-	if (offset == LJ_NO_EXIT) {
-		snapno = lj_exit_number(mem, w, regs);
-		return lj_enter_snapshot(mem, w, snapno < w->gctrace.nsnap ? snapno : 0);
-	}
-	lj_enter_mcode(w, offset);
 	return 0;
 }
 
@@ -271,31 +235,6 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		return lj_end(w, LB_END_BAD_TRACE);
 	lj_keep_left(w);
 	return LB_MORE;
-}
-
-/*
- * Leaving a trace: J.parent and J.exitno name the snapshot. lj_snap_restore makes its frames real
- * and moves L->base up to them; the pc stored in the cframe tells when that is done.
- */
-static __always_inline int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w)
-{
-	__u32 parent, exitno;
-
-	if (!w->jit_base) {
-		__u64 pc = lj_saved_pc(mem, w, w->base);
-
-		if (lj_fit(mem, w, w->base, pc) == LJ_FIT_LUA)
-			return lj_top_is(w, w->base, pc);
-	} else {
-		w->base = w->jit_base;
-	}
-	if (lj_read(mem, w, &parent, sizeof(parent), w->g + w->lj.g2trace + w->lj.j_parent) ||
-	    lj_read(mem, w, &exitno, sizeof(exitno), w->g + w->lj.g2trace + w->lj.j_exitno) ||
-	    lj_take_trace(mem, w, parent))
-		return lj_top_stored(mem, w);
-	if (exitno >= w->gctrace.nsnap)
-		return lj_top_stored(mem, w);
-	return lj_enter_snapshot(mem, w, exitno);
 }
 
 #endif

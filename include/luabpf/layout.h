@@ -176,6 +176,8 @@ enum {
 	LJ_TRACE_LINK = 106,
 	LJ_TRACE_ROOT = 108,
 	LJ_TRACE_READ = 112,
+	LJ_TRACE_NEXTSIDE = 112,
+	LJ_TRACE_KIN_READ = 40, /* from startins on */
 
 	LJ_SNAP_MAPOFS = 0,
 	LJ_SNAP_REF = 4,

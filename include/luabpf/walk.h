@@ -36,6 +36,8 @@ struct lb_regs {
 	__u64 pc;   /* PC in the VM (rbx) */
 	__u64 rb;   /* RB, to which the VM saves BASE across some calls (rbp) */
 	__u64 gl;   /* DISPATCH in the VM and in compiled code (r14) */
+	__u64 rd;   /* RD: an exit's number in vm_exit_handler (rax) */
+	__u64 ra;   /* RA: ditto, its trace's (rcx) */
 };
 
 /*
@@ -77,7 +79,8 @@ struct lb_walk {
 	__u64 name, name_print;
 	__u32 name_sample; /* the sample in which that was */
 
-	struct lb_regs regs;	  /* the caller's place for them */
+	struct lb_regs regs; /* the caller's place for them */
+	__u64 pad[6];	     /* the walkers' tables begin with lines of the processor's cache */
 	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
 	__u8 scratch[LB_READ_MOST];
 };

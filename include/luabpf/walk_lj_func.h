@@ -185,7 +185,7 @@ static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
 
 /*
  * Bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched loop header pc may
- * point behind GCtrace.startins, the copy of the instruction that the patch replaced.
+ * point at or behind GCtrace.startins, the copy of the instruction that the patch replaced.
  */
 LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
 {
@@ -205,7 +205,7 @@ LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int in
 	}
 	if (!pc || pc & 3 || pc >> 47)
 		return LB_NO_PC;
-	trace = pc - 4 - LJ_TRACE_STARTINS;
+	trace = pc - (exact ? 0 : 4) - LJ_TRACE_STARTINS;
 	if (lj_guess(mem, w, w->scratch, LJ_TRACE_READ, trace))
 		return LB_NO_PC;
 	start = lb_word(w->scratch, LJ_TRACE_STARTPC);

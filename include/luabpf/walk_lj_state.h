@@ -11,6 +11,7 @@ enum lj_phase {
 	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
 	LJ_PHASE_STORED, /* where was the VM when it called C? */
 	LJ_PHASE_TRACES, /* which trace has called the collector? */
+	LJ_PHASE_HEADS,	 /* which trace is being entered? */
 	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
 	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
@@ -132,11 +133,14 @@ struct lj_walk {
 	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
 	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
 	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
+	__u16 next_side; /* PHASE_HEADS: where to go on after next_trace; 0: it is a side trace */
 
 	/* PHASE_TRACES: of all traces, the only one that can have called. Then that which runs. */
 	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
 	__u32 trace;		   /* 0: none was found */
 	__u32 trace_mcofs;
+
+	__u64 head_ip; /* PHASE_HEADS, which has next_trace, too, and ntraces that it may look at */
 
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc; /* the snapshot's pc */
@@ -164,7 +168,6 @@ struct lj_walk {
 	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
 
 	/* tables and the cache begin with lines of the processor's cache */
-	__u64 pad_seen;
 	struct lj_seen seen[LJ_SEEN];
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS];

@@ -69,3 +69,33 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
         true = n / sum(want.values())
         assert abs(lines[line] / in_lines - true) < skid + truth.bound(true, in_lines), (line, true, lines)
     assert sum(wrong.values()) <= truth.allowed(total), wrong.most_common(4)
+
+
+LEFT = vms.LUA / "left.lua"
+
+
+@pytest.mark.parametrize("workload", ["stitched", "coroutines", "exits", "recursion", "loops"])
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
+def test_traces_that_are_left(tmp_path, luajit2, vm, workload):
+    """Each Lua frame has a line, and an exit is charged to the one that it leaves from."""
+    vm = vms.VMS[vm]
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([*vm.argv, LEFT, workload, SECONDS], vm.env) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
+        t.go()
+        r = tool.done()
+    assert r.code == 0, r
+    leaves = next(i for i, text in enumerate(LEFT.read_text().splitlines(), 1) if "--= leaves" in text)
+    bad, total, exits = collections.Counter(), 0, collections.Counter()
+    for s in pprof.Profile(saved).samples:
+        total += s.count
+        if any(f.kind == pprof.LUA and not f.line for f in s.stack):
+            bad[str(s.stack)] += s.count
+        if s.labels.get("vmstate") == "JIT Compiler":
+            exits[s.stack[-1].line] += s.count
+    assert total > 0.8 * SECONDS * HZ
+    assert sum(bad.values()) <= 0.001 * total, bad.most_common(4)
+    if workload == "exits":
+        assert exits.total() > 0.05 * total
+        assert exits[leaves] > 0.95 * exits.total(), exits

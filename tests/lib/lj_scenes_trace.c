@@ -306,7 +306,90 @@ static void exit_stub_bad(struct lj_scene *s)
 	want_snapshot(s, &c, 0);
 }
 
-/* vm_exit_handler: J.parent and J.exitno are set, jit_base not cleared. */
+/*
+ * At the first instruction of a stub, the third of four (there are 32):
+ *
+ *	push 0; jmp +10; push 1; jmp +6; push 2; jmp +2; push 3; push hi; jmp vm_exit_handler
+ */
+#define STUBS (LJI_MCODE + 0x3800)
+static struct compiled stub(struct lj_scene *s, uint8_t hi)
+{
+	struct compiled c = begin(s);
+
+	lji_put64(&s->img, STUBS, 0x06eb016a0aeb006a);
+	lji_put64(&s->img, STUBS + 8, 0x006a036a02eb026a | (uint64_t)hi << 56);
+	lji_put64(&s->img, STUBS + 16, 0xe9);
+	s->in.regs.ip = STUBS + 8;
+	return c;
+}
+
+static void exit_stub_begins(struct lj_scene *s)
+{
+	struct compiled c = stub(s, 0);
+
+	want_snapshot(s, &c, 2);
+}
+
+/* The last one of its group needs no jump. */
+static void exit_stub_last(struct lj_scene *s)
+{
+	struct compiled c = stub(s, 0);
+
+	s->in.regs.ip = STUBS + 12;
+	want_snapshot(s, &c, 3);
+}
+
+/* There is no exit 0x102. */
+static void exit_stub_of_others(struct lj_scene *s)
+{
+	struct compiled c = stub(s, 1);
+
+	want_snapshot(s, &c, 0);
+}
+
+/* It has pushed the lower byte, and is to jump; or is there. */
+static struct compiled stub_pushed(struct lj_scene *s, uint64_t at)
+{
+	struct compiled c = stub(s, 0);
+
+	s->img.sp -= 8;
+	lji_put64(&s->img, s->img.sp, 2);
+	s->in.regs.ip = at;
+	s->in.regs.sp = s->img.sp;
+	want_snapshot(s, &c, 2);
+	return c;
+}
+
+static void exit_stub_jumps(struct lj_scene *s)
+{
+	stub_pushed(s, STUBS + 10);
+}
+
+static void exit_stub_has_jumped(struct lj_scene *s)
+{
+	stub_pushed(s, STUBS + 14);
+}
+
+/* vm_exit_handler pushes registers: the state is not set yet. */
+static void exit_handler_pushes(struct lj_scene *s)
+{
+	exit_stub(s);
+	lji_c_code(&s->img, 5);
+	sc_in_vm(s, 0x4, 0x5);
+}
+
+/* ... it has put others where the number was. */
+static void exit_handler_has_number(struct lj_scene *s)
+{
+	exit_stub(s);
+	lji_put64(&s->img, s->img.sp + 8, 0x7f0012345678);
+	lji_put64(&s->img, s->img.sp, s->in.regs.gl);
+	lji_c_code(&s->img, 14);
+	sc_in_vm(s, 0x4, 0x5);
+	s->in.regs.rd = 2;
+}
+
+/* vm_exit_handler: the state is set; J.parent and J.exitno are an older exit's, or not. */
 static struct compiled exits(struct lj_scene *s)
 {
 	struct compiled c = begin(s);
@@ -316,6 +399,8 @@ static struct compiled exits(struct lj_scene *s)
 	lji_sync(&s->img, &s->st);
 	s->img.sp -= 264;
 	sc_in_vm(s, 0x4, 0x5);
+	s->in.regs.ra = 3;
+	s->in.regs.rd = 2;
 	s->state = 'J';
 	want_snapshot(s, &c, 2);
 	return c;
@@ -324,6 +409,12 @@ static struct compiled exits(struct lj_scene *s)
 static void exit_handler(struct lj_scene *s)
 {
 	exits(s);
+}
+
+static void exit_handler_begins(struct lj_scene *s)
+{
+	exits(s);
+	lji_exit(&s->img, 1, 1);
 }
 
 /* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC nobody's. */
@@ -343,26 +434,36 @@ static void exit_before_restore(struct lj_scene *s)
 	exits_in_c(s);
 }
 
-/* lj_snap_restore: the pc is stored first, the frames are not there yet. */
-static void exit_restoring(struct lj_scene *s)
+/* ... nor when it is another one of the same function. */
+static void exit_stale_pc(struct lj_scene *s)
 {
 	struct compiled c = exits_in_c(s);
 
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 4));
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 31));
 }
 
-/* ... the frames are real, L->base is h's. */
+/* lj_snap_restore is done: the frames are real, L->base is h's, the pc is stored. */
 static void exit_restored(struct lj_scene *s)
 {
 	struct compiled c = exits_in_c(s);
 
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 4));
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 3));
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
 	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
 	lji_sync(&s->img, &s->st);
-	/* J.exitno is of no matter any more */
-	lji_exit(&s->img, 3, 0);
 	s->want[0].word &= ~((uint64_t)TRACE << 48);
+	s->want[1].word &= ~((uint64_t)TRACE << 48);
+	s->want[2].word &= ~((uint64_t)TRACE << 48);
+}
+
+/* ... the pc is not stored yet. */
+static void exit_restoring(struct lj_scene *s)
+{
+	struct compiled c = exits_in_c(s);
+
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
+	lji_sync(&s->img, &s->st);
 	s->want[1].word &= ~((uint64_t)TRACE << 48);
 	s->want[2].word &= ~((uint64_t)TRACE << 48);
 }
@@ -373,9 +474,9 @@ static void exit_restored_flat(struct lj_scene *s)
 	struct compiled c = exits_in_c(s);
 
 	s->nwant = 0;
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 31));
+	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 10));
 	lji_exit(&s->img, 3, 0);
-	want_lua(s, c.f, 30, THREAD);
+	want_lua(s, c.f, 10, THREAD);
 	want_lua(s, s->main, 5, 0);
 }
 
@@ -465,6 +566,161 @@ static void trace_head(struct lj_scene *s)
 	want_lua(s, s->main, 5, 0);
 }
 
+/* Trace `no` begins in f, at 10. */
+static struct lji_trace other_trace(struct lj_scene *s, const struct compiled *c, uint32_t no)
+{
+	struct lji_trace t = lji_trace(&s->img, no, lji_proto_of(&s->img, c->f),
+				       lji_bc(&s->img, c->f, 10), SZMCODE, SPADJUST);
+
+	lji_snap(&s->img, &t, 0x20, lji_bc(&s->img, c->f, 14), 0, NULL, 0);
+	return t;
+}
+
+static void put_kin(struct lj_scene *s, const struct lji_trace *t, uint32_t field, uint16_t no)
+{
+	lji_put16(&s->img, t->addr + field, no);
+}
+
+/* Another trace's first instructions: the state is that of the one that has jumped there. */
+static void at_head(struct lj_scene *s, const struct compiled *c, const struct lji_trace *t)
+{
+	s->in.regs.ip = t->mcode + 4;
+	want_lua(s, c->f, 14, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void head_of_link(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace t = other_trace(s, &c, 4);
+
+	put_kin(s, &c.t, LJ_TRACE_LINK, 4);
+	at_head(s, &c, &t);
+}
+
+static void head_of_side(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace link = other_trace(s, &c, 4), side = other_trace(s, &c, 5);
+	struct lji_trace t = other_trace(s, &c, 6);
+
+	put_kin(s, &c.t, LJ_TRACE_LINK, 4);
+	put_kin(s, &link, LJ_TRACE_NEXTSIDE, 6); /* of another root */
+	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 5);
+	put_kin(s, &side, LJ_TRACE_NEXTSIDE, 6);
+	at_head(s, &c, &t);
+}
+
+/* A side trace has jumped to another one. */
+static void head_of_sibling(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace root = other_trace(s, &c, 4), t = other_trace(s, &c, 5);
+
+	put_kin(s, &c.t, LJ_TRACE_ROOT, 4);
+	put_kin(s, &root, LJ_TRACE_NEXTSIDE, 3);
+	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 5);
+	at_head(s, &c, &t);
+}
+
+static void head_of_nobody(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+	struct lji_trace t = other_trace(s, &c, 4);
+
+	put_kin(s, &c.t, LJ_TRACE_LINK, 3); /* a loop */
+	s->in.regs.ip = t.mcode + 4;
+	want_snapshot(s, &c, 0);
+}
+
+/* Side traces do not go round. */
+static void head_in_circle(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 3);
+	s->in.regs.ip = LJI_MCODE + 0x9000;
+	want_snapshot(s, &c, 0);
+}
+
+/* vm_exit_interp: g is on top, and PC that of the instruction which comes. The state is not set. */
+static struct compiled ends(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	s->img.sp = s->cframe - 16;
+	sc_in_vm(s, 0, 0);
+	return c;
+}
+
+static void trace_ends(struct lj_scene *s)
+{
+	struct compiled c = ends(s);
+
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	s->in.regs.base = s->st.base;
+	s->in.regs.pc = lji_bc(&s->img, c.g, 8);
+	want_lua(s, c.g, 8, THREAD);
+	want_lua(s, c.f, 12, 0);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* ... the function's header. */
+static void trace_ends_at_header(struct lj_scene *s)
+{
+	struct compiled c = ends(s);
+
+	s->in.regs.base = s->st.base;
+	s->in.regs.pc = lji_bc(&s->img, c.f, 0);
+	want_lua(s, c.f, 0, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* Around a C function, which has a continuation's frame. PC is the function's own. */
+static void trace_ends_stitched(struct lj_scene *s)
+{
+	struct compiled c = ends(s);
+	uint64_t floor = lji_ff(&s->img, FF_FLOOR);
+
+	lji_cont(&s->img, &s->st, floor, 10, LJI_VM + 0x700, lji_bc(&s->img, c.f, 13));
+	s->in.regs.base = s->st.base;
+	s->in.regs.pc = lji_get64(&s->img, floor + LJ_FUNC_PC);
+	want_ff(s, FF_FLOOR, THREAD);
+	want_lua(s, c.f, 12, 0);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* In place of the instruction is a JLOOP; PC is that of its copy in a trace. */
+static void trace_ends_at_copy(struct lj_scene *s)
+{
+	struct compiled c = ends(s);
+	struct lji_trace t = other_trace(s, &c, 4);
+
+	s->in.regs.base = s->st.base;
+	s->in.regs.pc = t.addr + LJ_TRACE_STARTINS;
+	want_lua(s, c.f, 10, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* The state is set, the instruction not fetched. */
+static void trace_has_ended(struct lj_scene *s)
+{
+	trace_ends(s);
+	lji_vmstate(&s->img, LJ_VMST_INTERP);
+	lji_jit_base(&s->img, 0);
+	lji_sync(&s->img, &s->st);
+	s->in.regs.ip = SC_IP_EXIT + 9;
+	s->state = 'I';
+}
+
+/* ... it is. */
+static void trace_has_ended_and_fetched(struct lj_scene *s)
+{
+	trace_has_ended(s);
+	s->in.regs.ip = SC_IP_EXIT + 12;
+	s->in.regs.pc += 4;
+}
+
 static void no_such_trace(struct lj_scene *s)
 {
 	in_mcode(s, 0x60, 1);
@@ -501,10 +757,19 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"trace_helper_at_end", trace_helper_at_end},
 	{"exit_stub", exit_stub},
 	{"exit_stub_bad", exit_stub_bad},
+	{"exit_stub_begins", exit_stub_begins},
+	{"exit_stub_last", exit_stub_last},
+	{"exit_stub_of_others", exit_stub_of_others},
+	{"exit_stub_jumps", exit_stub_jumps},
+	{"exit_stub_has_jumped", exit_stub_has_jumped},
+	{"exit_handler_pushes", exit_handler_pushes},
+	{"exit_handler_has_number", exit_handler_has_number},
 	{"exit_handler", exit_handler},
+	{"exit_handler_begins", exit_handler_begins},
 	{"exit_before_restore", exit_before_restore},
-	{"exit_restoring", exit_restoring},
+	{"exit_stale_pc", exit_stale_pc},
 	{"exit_restored", exit_restored},
+	{"exit_restoring", exit_restoring},
 	{"exit_restored_flat", exit_restored_flat},
 	{"trace_collector", trace_collector},
 	{"trace_collector_sought", trace_collector_sought},
@@ -512,6 +777,17 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"trace_collector_one_of_two", trace_collector_one_of_two},
 	{"trace_collector_not_the_last", trace_collector_not_the_last},
 	{"trace_head", trace_head},
+	{"head_of_link", head_of_link},
+	{"head_of_side", head_of_side},
+	{"head_of_sibling", head_of_sibling},
+	{"head_of_nobody", head_of_nobody},
+	{"head_in_circle", head_in_circle},
+	{"trace_ends", trace_ends},
+	{"trace_ends_at_header", trace_ends_at_header},
+	{"trace_ends_stitched", trace_ends_stitched},
+	{"trace_ends_at_copy", trace_ends_at_copy},
+	{"trace_has_ended", trace_has_ended},
+	{"trace_has_ended_and_fetched", trace_has_ended_and_fetched},
 	{"no_such_trace", no_such_trace},
 	{"trace_of_other_number", trace_of_other_number},
 	{NULL, NULL},
