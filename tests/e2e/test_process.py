@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -402,6 +403,28 @@ def test_shell_that_starts_interpreters(tmp_path):
             counts[f] += s.count
     assert {f: len(p) for f, p in pids.items()} == {"one.lua": 2, "two.lua": 1, "three.lua": 1}, (pids, r)
     assert counts["one.lua"] > 650 and counts["two.lua"] > 320 and counts["three.lua"] > 320, (counts, r)
+
+
+# execve(argv[1], &argv[1], environ); exit(127)
+WRAPPER32 = bytes.fromhex("8b5c2408 8d4c2408 8b0424 8d548408 b80b000000 cd80 bb7f000000 b801000000 cd80")
+
+
+def test_command_of_32_bits(tmp_path):
+    """It starts the program that is sampled."""
+    head, at = 52 + 32, 0x10000
+    elf = struct.pack("<4s5B7x2H5I6H", b"\x7fELF", 1, 1, 1, 0, 0, 2, 3, 1, at + head, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    load = struct.pack("<8I", 1, 0, at, at, head + len(WRAPPER32), head + len(WRAPPER32), 5, 0x1000)
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_bytes(elf + load + WRAPPER32)
+    wrapper.chmod(0o755)
+    try:
+        subprocess.run([wrapper, "true"], check=False)
+    except OSError:
+        pytest.skip("this kernel runs no programs of 32 bits")
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 1000, "-o", saved, "--", wrapper, shutil.which("luajit"), script(tmp_path, SPIN % 0.5))
+    assert r.code == 0, r
+    assert sum(s.count for s in pprof.Profile(saved).samples) > 350, r
 
 
 def test_processes_shorter_than_a_period(tmp_path):

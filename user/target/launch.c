@@ -91,23 +91,52 @@ static int wait_stop(pid_t pid)
 	return WIFSTOPPED(status) ? WSTOPSIG(status) : -ESRCH;
 }
 
+/* EI_CLASS of the program that runs; 0: it cannot be told. */
+static int exe_class(pid_t pid)
+{
+	unsigned char ident[EI_NIDENT];
+	int fd __close = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, ident, sizeof(ident)) != sizeof(ident))
+		return 0;
+	return ident[EI_CLASS];
+}
+
+/* One entry of an auxiliary vector. Returns 1, or 0 at its end. */
+static int next_aux(int fd, int class, Elf64_auxv_t *out)
+{
+	Elf32_auxv_t aux;
+
+	if (class != ELFCLASS32)
+		return read(fd, out, sizeof(*out)) == sizeof(*out);
+	if (read(fd, &aux, sizeof(aux)) != sizeof(aux))
+		return 0;
+	out->a_type = aux.a_type;
+	out->a_un.a_val = aux.a_un.a_val;
+	return 1;
+}
+
+/* -ENOEXEC: the vector does not tell. */
 static int entry_point(pid_t pid, uint64_t *entry)
 {
+	int fd __close = -1, class = exe_class(pid);
 	Elf64_auxv_t aux;
-	int fd __close = -1;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (read(fd, &aux, sizeof(aux)) == sizeof(aux)) {
+	while (next_aux(fd, class, &aux)) {
 		if (aux.a_type != AT_ENTRY)
 			continue;
 		*entry = aux.a_un.a_val;
 		return 0;
 	}
-	return -ENOENT;
+	return -ENOEXEC;
 }
 
 /*
