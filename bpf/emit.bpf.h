@@ -37,21 +37,34 @@ static __always_inline __u64 ring_wakeup(int now, __u32 sample)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* Asks user space to look at a process. */
-static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample)
+static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample,
+					__u32 origin)
 {
 	struct lb_rec_task *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 
 	if (!rec)
-		return;
+		return -1;
 	rec->head.type = LB_REC_TASK;
 	rec->head.size = sizeof(*rec);
 	rec->pid = pid;
 	rec->epoch = epoch;
 	rec->exec_id = exec_id;
 	rec->sample = sample;
-	rec->pad = 0;
+	rec->origin = origin;
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/* Asks user space to look at a process. */
+static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample)
+{
+	emit_process(pid, epoch, exec_id, sample, 0);
+}
+
+/* Tells of a process that BPF knows by its parent. Returns 0, or -1 when the ring is full. */
+static __always_inline int emit_forked(__u32 pid, __u64 exec_id, __u32 origin)
+{
+	return emit_process(pid, 0, exec_id, 0, origin);
 }
 
 /* Ships the prototype of one of a sample's frames, unless that was done before. family: a constant,

@@ -43,6 +43,7 @@ struct task_struct {
 	__u32 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	char comm[16];
 };
 

@@ -17,6 +17,7 @@
 #include "sample_lj.bpf.h"
 #include "sample_puc.bpf.h"
 #include "emit.bpf.h"
+#include "fork.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -30,11 +31,9 @@ static __always_inline __u64 task_born(struct task_struct *task)
 		bpf_core_field_offset(struct task_struct, start_boottime));
 }
 
-/* An image of a process: differs after an exec, and from that of an earlier process of the same
- * pid. */
 static __always_inline __u64 task_exec_id(struct task_struct *task)
 {
-	return task_born(task) << 8 ^ (__u64)task->self_exec_id << 1 ^ 1;
+	return EXEC_ID(task_born(task), task->self_exec_id);
 }
 
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
@@ -130,6 +129,8 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		return 0;
 	taken = events_per_sample == 1 || is_sample(cpu);
 	proc = target_of(cpu, pid, exec_id);
+	if (!proc)
+		proc = fork_adopt(cpu, pid, exec_id);
 	if (!proc || proc->exec_id != exec_id) {
 		emit_task(pid, proc ? proc->epoch : 0, exec_id, taken);
 		if (taken)

@@ -17,8 +17,8 @@ struct {
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
 
-/* Target processes. User space writes; BPF reads, and adopts exec_id at a process's first sample.
- */
+/* Target processes. User space writes; BPF reads, adopts exec_id at a process's first sample, and
+ * adds the children that a target forks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LB_PROCS);

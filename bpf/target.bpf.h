@@ -5,6 +5,10 @@
 
 #include "maps.bpf.h"
 
+/* An image of a process: differs after an exec, and from that of an earlier process of the same
+ * pid. born: its leader's start_boottime. */
+#define EXEC_ID(born, self_exec_id) ((born) << 8 ^ (__u64)(self_exec_id) << 1 ^ 1)
+
 static __always_inline struct lb_cpu *this_cpu(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();

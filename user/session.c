@@ -130,6 +130,16 @@ static int add_target(struct session *s, pid_t pid, struct target **out)
 	return r;
 }
 
+/* A child of a target, which BPF knows already. It may have ended. */
+static void adopt_child(struct session *s, const struct lb_rec_task *rec)
+{
+	struct target *t = NULL;
+
+	if (!targets_adopt(&s->targets, rec, &t) && t->pidfd >= 0 &&
+	    watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
+		targets_end(&s->targets, t);
+}
+
 /*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
  * record for each event on it until it is known.
@@ -141,6 +151,11 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	bool known = t && t->told && t->proc.exec_id == rec->exec_id;
 
 	s->news = true;
+	if (rec->origin) {
+		if (!t)
+			adopt_child(s, rec);
+		return;
+	}
 	if (!known && t && t->proc.epoch != rec->epoch && rec->epoch)
 		return; /* of an image that it had before */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))

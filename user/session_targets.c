@@ -62,6 +62,32 @@ int targets_add(struct targets *ts, pid_t pid, struct target **out)
 	return 0;
 }
 
+int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct target **out)
+{
+	pid_t pid = (pid_t)rec->pid;
+	int fd __close = -1, r;
+	struct lb_proc proc;
+	struct target *t;
+
+	r = loader_get_proc(ts->loader, pid, &proc);
+	if (r)
+		return r;
+	if (proc.exec_id != rec->exec_id) /* it has called exec since */
+		return -ESTALE;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0 && errno != ESRCH)
+		return -errno;
+	t = free_target(ts);
+	if (!t)
+		return -ENOMEM;
+	r = symbolizer_fork(ts->symbolizer, pid, proc.epoch, (pid_t)rec->origin);
+	if (r)
+		return r;
+	*t = (struct target){.pid = pid, .pidfd = TAKE_FD(fd), .told = true, .proc = proc};
+	*out = t;
+	return 0;
+}
+
 static int explain_no_vm(pid_t pid, struct error *err)
 {
 	__text struct text remedy = {0};
@@ -235,6 +261,10 @@ void targets_look(struct targets *ts, uint64_t now)
 
 		if (t->ended || now < t->look_ns)
 			continue;
+		if (t->pidfd < 0) { /* its samples were read before this round */
+			targets_end(ts, t);
+			continue;
+		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
 		look(ts, t);
 	}

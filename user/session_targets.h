@@ -46,6 +46,12 @@ struct targets {
 /* Adds a process, to be recognised. Its pidfd is open; -ESRCH: it has ended. */
 int targets_add(struct targets *targets, pid_t pid, struct target **out);
 
+/*
+ * Adds a child of a target, which BPF has put beside its parent. Its pidfd is open, or -1 when it
+ * has ended: then the next look ends it here. -ENOENT, -ESTALE: BPF does not know this image.
+ */
+int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct target **out);
+
 /* One that has not ended; NULL. */
 struct target *targets_find(struct targets *targets, pid_t pid);
 

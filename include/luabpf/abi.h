@@ -192,7 +192,7 @@ struct lb_rec_task {
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
 	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
-	__u32 pad;
+	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
 };
 
 /* ---- maps --------------------------------------------------------------------------------------

@@ -405,6 +405,69 @@ def test_shell_that_starts_interpreters(tmp_path):
     assert counts["one.lua"] > 650 and counts["two.lua"] > 320 and counts["three.lua"] > 320, (counts, r)
 
 
+FORKS = """
+local ffi = require("ffi")
+ffi.cdef("int fork(void); int wait(int *); int usleep(unsigned); void _exit(int); int dup2(int, int);")
+local function spin(seconds) local t = os.clock() while os.clock() - t < seconds do for i = 1, 1000 do end end end
+local function child() spin(0.006) end
+local function grandchild() spin(0.006) end
+for i = 1, 100 do
+  if ffi.C.fork() == 0 then
+    if i % 4 == 0 and ffi.C.fork() == 0 then grandchild() ffi.C._exit(0) end
+    if i % 4 ~= 0 then child() end
+    if i % 4 == 0 then ffi.C.wait(nil) end
+    ffi.C._exit(0)
+  end
+  ffi.C.wait(nil)
+end
+"""
+
+
+def test_forked_children_are_known_at_once(tmp_path):
+    """What a process has forked has its VM: no sample waits until it was looked at."""
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 1000, "-o", saved, "--", "luajit", script(tmp_path, FORKS))
+    assert r.code == 0, r
+    pids, total = collections.defaultdict(set), 0
+    for s in pprof.Profile(saved).samples:
+        total += s.count
+        for f in s.stack:
+            pids[f.name].add(s.labels["pid"])
+    assert total > 400, r
+    assert r.stats["lost_by_reason"].get("unrecognised", 0) <= 0.01 * total, r
+    assert len(pids["child"]) > 60 and len(pids["grandchild"]) > 20, (pids, r)
+
+
+def test_exec_of_forked_children(tmp_path):
+    """Who calls exec is not what it was forked from any more."""
+    other = script(tmp_path, SPIN % 0.3, "other.lua")
+    text = f"""
+local ffi = require("ffi")
+ffi.cdef("int fork(void); int wait(int *); int execlp(const char *, const char *, ...);")
+local function spin(seconds) local t = os.clock() while os.clock() - t < seconds do end end
+spin(0.1)
+for i = 1, 5 do
+  if ffi.C.fork() == 0 then
+    spin(0.02)
+    ffi.C.execlp("luajit", "luajit", "{other}", nil)
+  end
+  ffi.C.wait(nil)
+end
+"""
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 1000, "-o", saved, "--", "luajit", script(tmp_path, text))
+    assert r.code == 0, r
+    by, pids = collections.Counter(), collections.defaultdict(set)
+    for s in pprof.Profile(saved).samples:
+        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        assert len(files) <= 1, s
+        for f in files:
+            by[f] += s.count
+            pids[f].add(s.labels["pid"])
+    assert len(pids["other.lua"]) == 5 and by["other.lua"] > 1200, (by, pids, r)
+    assert len(pids["x.lua"]) == 6, (by, pids, r)
+
+
 # execve(argv[1], &argv[1], environ); exit(127)
 WRAPPER32 = bytes.fromhex("8b5c2408 8d4c2408 8b0424 8d548408 b80b000000 cd80 bb7f000000 b801000000 cd80")
 

@@ -298,3 +298,29 @@ Test(native, code_of_no_file)
 	native_free(&native);
 	munmap((void *)data, n * page);
 }
+
+/* What a process has forked has the same mappings, though it may have ended already. */
+Test(native, fork)
+{
+	const uint64_t addr = (uintptr_t)native_test_function;
+	struct native *n = NULL;
+	const char *name = NULL;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	cr_assert_gt(child, 0);
+	cr_assert_eq(waitpid(child, NULL, 0), child);
+	cr_assert_eq(native_new(&n), 0);
+	cr_expect_eq(native_fork(n, child, getpid()), -ESRCH, "nothing is known of either");
+	cr_expect_eq(native_symbol(n, child, addr, &name), -ESRCH);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_assert_eq(native_fork(n, child, getpid()), 0);
+	cr_assert_eq(native_fork(n, child, getpid()), 0, "again");
+	cr_expect_eq(native_maps_id(n, child), native_maps_id(n, getpid()));
+	native_forget(n, getpid());
+	cr_assert_eq(native_symbol(n, child, addr, &name), 0);
+	cr_assert_str_eq(name, "native_test_function");
+	native_forget(n, child);
+	native_free(&n);
+}

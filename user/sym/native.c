@@ -304,6 +304,35 @@ int native_learn(struct native *n, pid_t pid)
 	return read_maps(n, pid);
 }
 
+int native_fork(struct native *n, pid_t pid, pid_t parent)
+{
+	struct proc *fresh __cleanup(free_proc) = NULL;
+	struct proc *p, *known;
+	size_t i;
+
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), known);
+	HASH_FIND(hh, n->procs, &parent, sizeof(parent), p);
+	if (known || !p)
+		return known ? 0 : -ESRCH;
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return -ENOMEM;
+	*fresh = (struct proc){.native = n, .pid = pid, .id = p->id, .read_ns = p->read_ns};
+	fresh->maps = calloc(p->nmaps, sizeof(*p->maps));
+	if (!fresh->maps)
+		return -ENOMEM;
+	for (i = 0; i < p->nmaps; i++) {
+		fresh->maps[i] = p->maps[i];
+		hold(n, fresh->maps[i].file);
+	}
+	fresh->nmaps = p->nmaps;
+	HASH_ADD(hh, n->procs, pid, sizeof(fresh->pid), fresh);
+	if (!fresh->hh.tbl)
+		return -ENOMEM;
+	fresh = NULL;
+	return 0;
+}
+
 uint64_t native_maps_id(struct native *n, pid_t pid)
 {
 	struct proc *p;

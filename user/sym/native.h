@@ -29,6 +29,9 @@ bool native_is_code(struct native *n, pid_t pid, uint64_t addr);
 /* Reads the mappings of pid now, while it lives; else the first lookup does. */
 int native_learn(struct native *n, pid_t pid);
 
+/* pid, unless it was read itself, has the mappings that its parent has. */
+int native_fork(struct native *n, pid_t pid, pid_t parent);
+
 /* Tells one set of mappings of files from another: what addresses meant may have changed when this
  * has. */
 uint64_t native_maps_id(struct native *n, pid_t pid);

@@ -226,6 +226,15 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 	return 0;
 }
 
+int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origin)
+{
+	int r = symbolizer_process(s, pid, epoch);
+
+	if (!r)
+		native_fork(s->native, pid, origin);
+	return r;
+}
+
 static struct process *process_of(struct symbolizer *s, pid_t pid, uint32_t epoch)
 {
 	struct process *p;

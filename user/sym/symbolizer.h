@@ -24,6 +24,9 @@ void symbolizer_free(struct symbolizer **s);
 /* A process image begins: forgets what was known of the pid under another epoch. */
 int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch);
 
+/* Ditto, of what origin has forked: it has the same mapped, though it may have ended already. */
+int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origin);
+
 /* The process has ended and its samples were read: forgets it. */
 void symbolizer_end(struct symbolizer *s, pid_t pid);
 
