@@ -174,7 +174,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		  int *code, struct error *err)
 {
 	__cleanup(target_source_free) struct target_source *target = NULL;
-	struct source source = source_plain;
+	struct source source = {0}; /* none is opened but for annotations */
 	int ret;
 
 	/* Taken hold of while the target lives: annotations show what it may read. */

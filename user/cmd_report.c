@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* report: renders a saved profile as a recording would have. */
+/*
+ * report: renders a saved profile as a recording would have.
+ *
+ * A profile may come from anywhere, and the names of chunks in it from a program that is no friend
+ * of who reads it. So root opens no source file as root: it does as the user who called sudo, and
+ * as the user whose process it was, and both must be able to; when there is neither, as nobody.
+ * What the file says of that user can only take rights away from the one who called sudo, and
+ * gives root those of an ordinary user at most: root's own are never taken at the file's word.
+ */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/sudo.h"
 #include "cmd.h"
 #include "cmd_output.h"
 #include "prof/pprof.h"
+#include "target/source.h"
 
 static void prof_cleanup(struct prof **prof)
 {
@@ -36,6 +47,39 @@ static int load(const char *path, struct prof **prof, struct error *err)
 	return load_stream(file, path, prof, err);
 }
 
+/* As whom source files are opened; none: as whoever we are. */
+static size_t readers(const struct prof_meta *meta, uid_t uids[SOURCE_USERS])
+{
+	uint32_t uid = getuid(), gid;
+	size_t n = 0;
+
+	if (geteuid())
+		return 0;
+	if (uid || (sudo_caller(&uid, &gid) && uid))
+		uids[n++] = uid;
+	if (meta->has_uid && meta->uid)
+		uids[n++] = meta->uid;
+	if (!n)
+		uids[n++] = SOURCE_NOBODY;
+	return n;
+}
+
+static int write_outputs(const struct options *opts, struct outputs *out, const struct prof *prof,
+			 struct error *err)
+{
+	__cleanup(target_source_free) struct target_source *files = NULL;
+	struct source source = {.open = target_source_open};
+	uid_t uids[SOURCE_USERS];
+	int ret = 0;
+
+	if (opts->jitp && opts->jitp_options.annotate)
+		ret = target_source_of_users(uids, readers(prof_meta_of(prof), uids), &files);
+	if (ret)
+		return error_set(err, ret, "-jp: source files: %s", strerror(-ret));
+	source.ctx = files;
+	return outputs_write(opts, out, prof, &source, err);
+}
+
 static int run(const struct options *opts, struct error *err)
 {
 	__cleanup(prof_cleanup) struct prof *prof = NULL;
@@ -47,7 +91,7 @@ static int run(const struct options *opts, struct error *err)
 	if (!ret)
 		ret = load(opts->input, &prof, err);
 	if (!ret)
-		ret = outputs_write(opts, &out, prof, &source_plain, err);
+		ret = write_outputs(opts, &out, prof, err);
 	return ret;
 }
 

@@ -364,6 +364,30 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
+/*
+ * As whom files are opened for it: the one user whose processes all of them are, as far as they
+ * live. A server may change its user as it starts.
+ */
+static void note_user(struct session *s)
+{
+	struct prof_meta *meta = prof_meta(s->prof);
+	bool seen = false, differ = false;
+	uid_t uid, first = 0;
+	size_t i;
+
+	for (i = 0; i < s->targets.nroots; i++) {
+		if (process_uid(s->targets.all[i].pid, &uid))
+			continue;
+		differ |= seen && uid != first;
+		first = uid;
+		seen = true;
+	}
+	if (!seen)
+		return;
+	meta->has_uid = !differ;
+	meta->uid = differ ? 0 : first;
+}
+
 int session_open(const struct session_options *o, struct session **out, struct error *err)
 {
 	struct session *s __cleanup(session_free) = calloc(1, sizeof(*s));
@@ -384,6 +408,7 @@ int session_open(const struct session_options *o, struct session **out, struct e
 		return r;
 	prof_meta(s->prof)->period_ns = o->period_ns;
 	prof_meta(s->prof)->time_ns = clock_ns(CLOCK_REALTIME);
+	note_user(s);
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = TAKE_PTR(s);
 	return 0;
@@ -620,6 +645,7 @@ int session_run(struct session *s, struct error *err)
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	loader_detach(s->loader);
 	drain(s, RING_ALL);
+	note_user(s);
 	reap_command(s);
 	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
 	if (s->error)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is saved: `report` renders the live text from it, and other tools read it."""
+import os
 import re
 import shutil
 import subprocess
@@ -16,18 +17,19 @@ OPTIONS = ["", "f", "F", "l", "3si1m1", "-2s", "vf", "fv", "vl", "lv", "fl", "lf
 
 
 @pytest.fixture(scope="module")
-def live(root, tmp_path_factory):
+def live(root):
     """One live run cannot print all reports: each option has one of its own, which also saves."""
-    tmp = tmp_path_factory.mktemp("live")
-
     def run(options):
         saved, text = tmp / "x.pb.gz", tmp / "live.txt"
         interval = [] if "i" in options else ["-F", 1000]
-        r = vms.luabpf(*interval, "-o", saved, f"-jp={options},{text}", "--", "luajit", vms.LUA / "driver.lua",
-                       WORK, 0.15, "nowait")
+        r = vms.luabpf(*interval, "-o", saved, f"-jp={options},{text}", "--", "luajit", tmp / "driver.lua",
+                       tmp / WORK.name, 0.15, "nowait")
         assert r.code == 0, r
         return saved, text.read_text()
-    return run
+    with vms.public_dir() as tmp:  # of root's files a report shows those that all can read
+        for name in ("driver.lua", WORK.name):
+            shutil.copy(vms.LUA / name, tmp)
+        yield run
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -39,6 +41,82 @@ def test_report_is_the_live_text(live, options):
     assert text.strip() or options == "vs"  # jit.p shows no row for it either
     again = vms.luabpf("report", saved, f"-jp={options}", stats=False)
     assert again.out == text
+
+
+SECRET = "local function secret()\n  local x = 0\n  for i = 1, 1e5 do\n    x = x + i % 7\n  end\nend\n"
+
+
+@pytest.fixture
+def public():
+    with vms.public_dir() as path:
+        yield path
+
+
+def annotate(path, user=None, **env):
+    """Of a saved profile, as root, or as another user."""
+    before = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"] if user else []
+    tool = os.open(vms.LUABPF, os.O_RDONLY)  # others may not be able to open the path
+    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=30,
+                       env=vms.clean_env(env), pass_fds=[tool])
+    os.close(tool)
+    assert r.returncode == 0, r
+    return r.stdout
+
+
+def profile_of(chunk, saved, *before):
+    """Who names a chunk is its program: that it is a path proves nothing. Returns the live report, too."""
+    code = f"""local f = loadstring([[{SECRET} while true do secret() end]], '@{chunk}') f()"""
+    with vms.Target([*before, "luajit", "-joff", "-e", code], cwd="/") as t:
+        vms.wait_until(lambda: t.cpu() > 0.02)
+        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.3, "-jp=A", "-o", saved)
+        assert r.code == 0, r
+    saved.chmod(0o644)
+    return r.out
+
+
+AS_USER = ["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups"]
+
+
+@pytest.mark.parametrize("chunk", ["/etc/shadow", "/proc/self/environ", "/proc/self/status", "/sys/kernel/uevent_seqnum", "/dev/zero"])
+def test_a_chunk_that_calls_itself_a_secret(root, public, chunk):
+    """Root that reads a saved profile shows no more than the live run did."""
+    live = profile_of(chunk, public / "x.pb.gz", *AS_USER)
+    assert live.startswith("====== ERROR: " + chunk), live
+    for env in {}, {"SUDO_UID": "4711", "SUDO_GID": "4711"}, {"SUDO_UID": "4712", "SUDO_GID": "4712"}, {"SUDO_UID": "0", "SUDO_GID": "0"}:
+        text = annotate(public / "x.pb.gz", **env)
+        assert text.startswith("====== ERROR: " + chunk) and len(text.splitlines()) == 1, text
+    assert annotate(public / "x.pb.gz", SUDO_UID="4711", SUDO_GID="4711") == live
+
+
+def test_a_profile_gives_no_rights(root, public):
+    """Whatever a file says of the user whose process it was: root's own rights are never taken."""
+    profile_of("/etc/shadow", public / "x.pb.gz")
+    for env in {}, {"SUDO_UID": "4711", "SUDO_GID": "4711"}, {"SUDO_UID": "x", "SUDO_GID": "0"}:
+        text = annotate(public / "x.pb.gz", **env)
+        assert text == "====== ERROR: /etc/shadow: /etc/shadow: Permission denied\n", (env, text)
+
+
+def test_whose_source_files(root, public):
+    """As the process's user and as the one who called sudo; else as nobody; and not root, as whoever it is."""
+    script = public / "s.lua"
+    script.write_text(SECRET)
+    os.chown(script, 4711, 4711)
+    script.chmod(0o600)
+    saved, roots = public / "x.pb.gz", public / "root.pb.gz"
+    live = profile_of(script, saved, *AS_USER)
+    assert "x = x + i % 7" in live, live
+    assert profile_of(script, roots) == live or "x = x + i % 7" in live
+    refused = f"====== ERROR: {script}: {script}: Permission denied\n"
+    assert annotate(saved) == live
+    assert annotate(saved, SUDO_UID="4711", SUDO_GID="4711") == live
+    assert annotate(saved, SUDO_UID="4712", SUDO_GID="4712") == refused
+    assert annotate(saved, user=4711) == live
+    assert annotate(saved, user=4712) == refused
+    assert annotate(roots) == refused
+    assert "x = x + i % 7" in annotate(roots, SUDO_UID="4711", SUDO_GID="4711")
+    script.chmod(0o644)
+    assert "x = x + i % 7" in annotate(roots)
+    assert annotate(saved, SUDO_UID="4712", SUDO_GID="4712") == live
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The tool, the interpreters it is tried on, and how both are run. For the end-to-end tests."""
+import contextlib
 import json
 import math
 import os
@@ -56,6 +57,14 @@ PUCS = [name for name, vm in VMS.items() if vm.puc]
 def clean_env(extra=None):
     drop = ("LUAJIT_PROFILEFILE", "SUDO_UID", "SUDO_GID", "SUDO_USER", "LUA_PATH", "LUA_INIT")
     return {**{k: v for k, v in os.environ.items() if k not in drop}, **(extra or {})}
+
+
+@contextlib.contextmanager
+def public_dir():
+    """A directory that everyone may search; pytest's own are root's."""
+    with tempfile.TemporaryDirectory(prefix="luabpf-test-") as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
 
 
 def fetch(where, *packages):

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "out/jitp.h"
+#include "source_plain.h"
 
 static struct prof *small_profile(void)
 {

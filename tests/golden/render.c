@@ -25,6 +25,7 @@
 #include "out/folded.h"
 #include "out/jitp.h"
 #include "prof/pprof.h"
+#include "source_plain.h"
 
 #define MAX_FRAMES 65536
 

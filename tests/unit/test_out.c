@@ -14,6 +14,7 @@
 #include "out/out.h"
 #include "out/tally.h"
 #include "prof/pprof.h"
+#include "source_plain.h"
 
 TestSuite(out);
 

@@ -179,3 +179,89 @@ Test(source, no_such_process)
 	cr_expect_eq(target_source_new(0x7ffffff0, &source), -ESRCH);
 	cr_expect_null(source);
 }
+
+/* ---- users of this machine ----------------------------------------------------------- */
+
+static struct target_source *of_users(size_t n, uid_t first, uid_t second)
+{
+	const uid_t uids[SOURCE_USERS] = {first, second};
+	struct target_source *source = NULL;
+
+	cr_assert_eq(target_source_of_users(uids, n, &source), 0);
+	return source;
+}
+
+Test(source, shows_what_all_users_can_read, .init = setup, .fini = teardown)
+{
+	struct target_source *source;
+	char line[64];
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	write_file("one.lua", "of one\n", 0600);
+	write_file("group.lua", "of root's group\n", 0640);
+	cr_assert_eq(chown("one.lua", 4711, 4711), 0);
+	source = of_users(1, SOURCE_NOBODY, 0);
+	expect_line(source, "all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "group.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "/etc/shadow", line), -EACCES);
+	cr_expect_eq(first_line(source, "/proc/self/environ", line), -EACCES);
+	cr_expect_eq(first_line(source, "/proc/self/status", line), -EINVAL);
+	cr_expect_eq(first_line(source, "/sys/kernel/mm/transparent_hugepage/enabled", line),
+		     -EINVAL);
+	cr_expect_eq(first_line(source, "/dev/null", line), -EINVAL);
+	cr_expect_eq(first_line(source, "fifo", line), -EINVAL);
+	target_source_free(&source);
+	source = of_users(1, 4711, 0);
+	expect_line(source, "one.lua", "of one\n");
+	cr_expect_eq(first_line(source, "group.lua", line), -EACCES);
+	target_source_free(&source);
+	source = of_users(2, 4711, 4712);
+	expect_line(source, "all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	target_source_free(&source);
+	source = of_users(2, 4712, 4711);
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "/etc/shadow", line), -EACCES);
+	target_source_free(&source);
+}
+
+Test(source, is_never_root)
+{
+	struct target_source *source = NULL;
+
+	cr_expect_eq(target_source_of_users((uid_t[]){0}, 1, &source), -EINVAL);
+	cr_expect_eq(target_source_of_users((uid_t[]){4711, 0}, 2, &source), -EINVAL);
+	cr_expect_eq(target_source_of_users((uid_t[]){(uid_t)-1}, 1, &source), -EINVAL);
+	cr_expect_null(source);
+}
+
+/* 0 when all is as it should be: an exit code. */
+static int read_unprivileged(void)
+{
+	struct target_source *source;
+	char line[64] = "";
+	int bad = 0;
+
+	if (!geteuid() && (setgroups(0, NULL) || setgid(4711) || setuid(4711)))
+		return 1;
+	source = of_users(0, 0, 0);
+	bad |= (first_line(source, "all.lua", line) || strcmp(line, "for all\n")) << 1;
+	bad |= (first_line(source, "/etc/shadow", line) != -EACCES) << 2;
+	bad |= (first_line(source, "/proc/self/status", line) != -EINVAL) << 3;
+	target_source_free(&source);
+	return bad;
+}
+
+Test(source, who_is_not_root_reads_as_they_are, .init = setup, .fini = teardown)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(read_unprivileged());
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0);
+}

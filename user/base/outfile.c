@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include "base/outfile.h"
+#include "base/sudo.h"
 
 enum mode { STAGED, INPLACE, STREAM };
 
@@ -69,23 +70,6 @@ static ssize_t outfile_write(void *cookie, const char *buf, size_t size)
 	return done; /* less than size is an error, 0 included */
 }
 
-/* A number from the environment: sudo wrote it, but anyone can set it. */
-static bool env_id(const char *name, uint32_t *id)
-{
-	const char *text = getenv(name);
-	unsigned long value;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value >= UINT32_MAX)
-		return false;
-	*id = value;
-	return true;
-}
-
 /*
  * Gives the new file what the old one had, or the owner of a file that the user made without sudo.
  * A file system without owners is no reason to lose a profile: errors are ignored.
@@ -98,7 +82,7 @@ static void adopt(int fd, const struct stat *old)
 	if (old) {
 		ignored = fchown(fd, old->st_uid, old->st_gid);
 		ignored = fchmod(fd, old->st_mode & 0777);
-	} else if (geteuid() == 0 && env_id("SUDO_UID", &uid) && env_id("SUDO_GID", &gid)) {
+	} else if (geteuid() == 0 && sudo_caller(&uid, &gid)) {
 		ignored = fchown(fd, uid, gid);
 	} else {
 		return;

@@ -2,8 +2,8 @@
 /*
  * Where annotations get source files from. A chunk's name is foreign: whoever made it must not be
  * shown what they could not read themselves, so the one that opens is chosen by the command: for a
- * live target one that opens as the target would (target/source.h), for a saved profile the plain
- * one.
+ * live target one that opens as the target would, for a saved profile one that opens as ordinary
+ * users (target/source.h).
  */
 #ifndef OUT_SOURCE_H
 #define OUT_SOURCE_H
@@ -15,12 +15,5 @@ struct source {
 	int (*open)(void *ctx, const char *path, FILE **out);
 	void *ctx;
 };
-
-/*
- * Opens as the caller. Only regular files: a FIFO would block and a device do worse. A path that
- * ends nowhere is -ENOENT, a directory -EISDIR, something else -EINVAL.
- */
-int source_open_plain(void *ctx, const char *path, FILE **out);
-extern const struct source source_plain;
 
 #endif

@@ -200,6 +200,8 @@ static int read_meta(struct reader *r)
 	}
 	meta->period_ns = is ? r->in->period : 0;
 	meta->time_ns = r->in->time_nanos > 0 ? r->in->time_nanos : 0;
+	meta->has_uid = r->in->has_target_uid && r->in->target_uid != UINT32_MAX;
+	meta->uid = r->in->target_uid;
 	meta->duration_ns = r->in->duration_nanos > 0 ? r->in->duration_nanos : 0;
 	return 0;
 }

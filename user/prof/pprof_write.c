@@ -335,6 +335,8 @@ static void put_head(struct writer *w)
 	part.duration_nanos = clamp(meta->duration_ns);
 	part.has_luabpf_format = true;
 	part.luabpf_format = PPROF_FORMAT;
+	part.has_target_uid = meta->has_uid;
+	part.target_uid = meta->uid;
 	/* Tools look for symbols in a mapping that does not say that it has them. */
 	mapping.has_id = true;
 	mapping.id = 1;

@@ -57,6 +57,13 @@ struct prof_meta {
 	uint64_t period_ns;   /* CPU time between two samples */
 	uint64_t time_ns;     /* wall clock of the start, since the epoch */
 	uint64_t duration_ns; /* how long it ran */
+
+	/*
+	 * Whose process it was. Of a loaded profile it is no more than what the file says: it may
+	 * take rights to read files away, never give some.
+	 */
+	bool has_uid;
+	uint32_t uid;
 };
 
 int prof_new(struct prof **out);

@@ -114,6 +114,19 @@ int process_check(pid_t pid, struct error *err)
 	return check_access(pid, err);
 }
 
+int process_uid(pid_t pid, uid_t *uid)
+{
+	FILE *f __fclose = NULL;
+	char path[64], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Uid: %*u %*u %*u %u", uid) == 1)
+			return 0;
+	return -ESRCH;
+}
+
 /* "55d0c0a00000-55d0c0a2a000 r-xp 00007000 fe:00 11305939   /usr/bin/lua5.4" */
 static bool parse_mapping(char *line, struct process_mapping *m)
 {

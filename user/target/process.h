@@ -20,6 +20,9 @@ int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
  */
 int process_check(pid_t pid, struct error *err);
 
+/* The user that its files are opened as. -ESRCH. */
+int process_uid(pid_t pid, uid_t *uid);
+
 /* -ENOTSUP: process numbers here are not those that the kernel's BPF sees. */
 int process_check_namespace(struct error *err);
 

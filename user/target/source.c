@@ -5,6 +5,9 @@
  * file system, which may be a FUSE mount that never answers; the parent therefore waits with a
  * limit and never reads the file itself.
  *
+ * Of a saved profile there is no target: the child opens the file as each of some users of this
+ * machine, from its own root and current directory, and what it finds must be one file.
+ *
  * The child calls nothing but the kernel, as the parent may have threads. It uses raw system calls
  * for credentials: those of libc would try to change all threads.
  */
@@ -15,6 +18,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -31,6 +35,7 @@
 #define TIMEOUT_MS 2000
 #define MAX_GROUPS 65536 /* NGROUPS_MAX of the kernel */
 #define FEW_GROUPS 64
+#define NO_ID ((uint32_t)-1) /* means "as it is" to the kernel */
 
 struct creds {
 	uid_t uid;
@@ -44,6 +49,10 @@ struct target_source {
 	int proc; /* /proc/PID: names this process only, even when its number is used again */
 	int root, cwd;
 	struct creds creds;
+
+	bool users; /* no target, but: */
+	struct creds user[SOURCE_USERS];
+	size_t nusers;
 };
 
 /* ---- credentials of the target ------------------------------------------------------- */
@@ -185,8 +194,51 @@ void target_source_free(struct target_source **source)
 	cleanup_fd(&s->root);
 	cleanup_fd(&s->cwd);
 	free(s->creds.groups);
+	for (size_t i = 0; i < s->nusers; i++)
+		free(s->user[i].groups);
 	free(s);
 	*source = NULL;
+}
+
+/* ---- users of this machine ----------------------------------------------------------- */
+
+/* Groups are those that this machine gives the user: nobody else's word counts. */
+static int user_creds(uid_t uid, struct creds *creds)
+{
+	const struct passwd *pw = getpwuid(uid);
+	int n = FEW_GROUPS;
+
+	creds->uid = uid;
+	creds->gid = pw ? pw->pw_gid : SOURCE_NOBODY;
+	creds->groups = calloc(FEW_GROUPS, sizeof(*creds->groups));
+	if (!creds->groups)
+		return -ENOMEM;
+	if (pw && getgrouplist(pw->pw_name, pw->pw_gid, creds->groups, &n) >= 0)
+		creds->ngroups = (size_t)n;
+	return 0;
+}
+
+int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out)
+{
+	__cleanup(target_source_free) struct target_source *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->proc = s->root = s->cwd = -1;
+	s->users = true;
+	if (n > SOURCE_USERS)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (!uids[i] || uids[i] == NO_ID)
+			return -EINVAL;
+		s->nusers++;
+		err = user_creds(uids[i], &s->user[i]);
+		if (err)
+			return err;
+	}
+	*out = TAKE_PTR(s);
+	return 0;
 }
 
 /* ---- the child: only system calls, and errors as exit codes -------------------------- */
@@ -230,6 +282,19 @@ static int limit_capabilities(uint64_t allowed)
 	return syscall(SYS_capset, &head, caps) ? -errno : 0;
 }
 
+/* For now only: they come back with root. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps))
+		return -errno;
+	caps[0].effective = caps[1].effective = 0;
+	head.pid = 0;
+	return syscall(SYS_capset, &head, caps) ? -errno : 0;
+}
+
 static int take_creds(const struct creds *creds)
 {
 	int err = take_groups(creds);
@@ -261,6 +326,12 @@ static int open_beside(int root, int cwd, bool rooted, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+static const uint32_t no_disks[] = {
+	PROC_SUPER_MAGIC, SYSFS_MAGIC,	      DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
+	SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+	EFIVARFS_MAGIC,	  PSTOREFS_MAGIC,     SELINUX_MAGIC,	   SMACK_MAGIC,
+};
+
 /* A source file is a file on a disk; what /proc shows as one may block or change the system. */
 static int check_file(int fd)
 {
@@ -271,8 +342,9 @@ static int check_file(int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC)
-		return -EINVAL;
+	for (size_t i = 0; i < sizeof(no_disks) / sizeof(no_disks[0]); i++)
+		if ((uint32_t)fs.f_type == no_disks[i])
+			return -EINVAL;
 	return st.st_size > MAX_SOURCE ? -EFBIG : 0;
 }
 
@@ -307,6 +379,65 @@ static int copy_as_target(const struct target_source *s, const char *path, int t
 		return fd;
 	err = check_file(fd);
 	return err ? err : copy_file(fd, to);
+}
+
+/* Root's user and group are kept as the saved ones, to come back to. */
+static int become(const struct creds *user)
+{
+	if (syscall(SYS_setresgid, NO_ID, user->gid, NO_ID) ||
+	    syscall(SYS_setgroups, user->ngroups, user->groups) ||
+	    syscall(SYS_setresuid, NO_ID, user->uid, NO_ID) || drop_capabilities())
+		return -EPERM;
+	return syscall(SYS_geteuid) == (long)user->uid ? 0 : -EPERM;
+}
+
+static int come_back(void)
+{
+	return syscall(SYS_setresuid, NO_ID, 0, NO_ID) || syscall(SYS_setresgid, NO_ID, 0, NO_ID)
+		       ? -EPERM
+		       : 0;
+}
+
+static int open_as_user(const struct creds *user, const char *path)
+{
+	int fd, err = become(user);
+
+	if (err)
+		return err;
+	fd = open_beside(AT_FDCWD, AT_FDCWD, true, path);
+	err = fd < 0 ? fd : check_file(fd);
+	if (!err)
+		err = come_back();
+	return err ? err : fd;
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat first, second;
+
+	return !fstat(a, &first) && !fstat(b, &second) && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static int copy_as_users(const struct target_source *s, const char *path, int to)
+{
+	int fd = -1, next, err;
+
+	for (size_t i = 0; i < s->nusers; i++, fd = next) {
+		next = open_as_user(&s->user[i], path);
+		if (next < 0)
+			return next;
+		if (fd >= 0 && !same_file(fd, next)) /* a link that was changed meanwhile */
+			return -EACCES;
+	}
+	if (!s->nusers) {
+		err = limit_capabilities(0);
+		fd = err ? err : open_beside(AT_FDCWD, AT_FDCWD, true, path);
+		err = fd < 0 ? fd : check_file(fd);
+		if (err)
+			return err;
+	}
+	return copy_file(fd, to);
 }
 
 /* ---- the parent ---------------------------------------------------------------------- */
@@ -346,13 +477,13 @@ int target_source_open(void *ctx, const char *path, FILE **out)
 
 	if (fd < 0)
 		return -errno;
-	read_creds(s->proc,
-		   &s->creds); /* they may have changed; keeps the old ones of a dead process */
+	if (!s->users) /* they may have changed; keeps the old ones of a dead process */
+		read_creds(s->proc, &s->creds);
 	child = fork();
 	if (child < 0)
 		return -errno;
 	if (!child)
-		_exit(-copy_as_target(s, path, fd));
+		_exit(-(s->users ? copy_as_users(s, path, fd) : copy_as_target(s, path, fd)));
 	err = wait_for(child);
 	if (err)
 		return err;

@@ -3,6 +3,8 @@
  * Source files as a target would open them: in its mount namespace and root, from its current
  * directory, with its user, groups and no capability that it lacks. So a chunk that calls itself
  * @/etc/shadow shows nothing that the target could not have read by itself.
+ *
+ * For a saved profile: as users of this machine would open them.
  */
 #ifndef TARGET_SOURCE_H
 #define TARGET_SOURCE_H
@@ -18,6 +20,16 @@ struct target_source;
  */
 int target_source_new(pid_t pid, struct target_source **out);
 void target_source_free(struct target_source **source); /* takes NULL */
+
+#define SOURCE_USERS 2
+#define SOURCE_NOBODY 65534
+
+/*
+ * Files that each of n users (at most SOURCE_USERS, never root) can read, with the groups that this
+ * machine gives them and no capability; the caller is root. n is 0: what the caller can read, less
+ * what its capabilities allow. -EINVAL, -ENOMEM.
+ */
+int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out);
 
 /*
  * Reads a regular file of at most 16 MiB into memory and gives it as a stream. `ctx` is a struct

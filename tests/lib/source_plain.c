@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "source.h"
+#include "source_plain.h"
 
 #define MAX_SOURCE (64L << 20) /* a line is held in memory, and it may be all of a file */
 
