@@ -286,8 +286,42 @@ def test_folded(saved):
     rows = [line.rsplit(" ", 1) for line in text.splitlines()]
     assert sum(int(n) for _, n in rows) == saved[1].stats["resolved"]
     # the chunk that defines them has run before: they have the names of their calls, or none
-    assert any(re.search(r";run;f;string\.format$", stack) for stack, _ in rows), text
-    assert any(re.search(r";run;f;string\.gsub;strings\.lua:\d+(;|$)", stack) for stack, _ in rows), text
+    assert any(re.search(r";run \(\S+/driver\.lua:\d+\);f \(\S+/strings\.lua:\d+\);string\.format$", stack) for stack, _ in rows), text
+    assert any(re.search(r";f \(\S+\);string\.gsub;/\S+/strings\.lua:\d+(;|$)", stack) for stack, _ in rows), text
+
+
+TABLE = """
+local fs = {}
+for i = 1, 8 do
+  fs[i] = load("local n = ... local x = 0 for i = 1, n do x = x + i % 7 end return x", "@mods/" .. i .. ".lua")
+end
+for i = 9, 12 do
+  fs[i] = load("local function g(n) local x = 0\\n for i = 1, n do x = x + i % 7 end return x end local n = ... g(n)\\n-- " .. i)
+end
+for _ = 1, 1200 do
+  for i = 1, #fs do fs[i](4000) end
+end
+"""
+
+
+@pytest.mark.parametrize("v", ["luajit", *VERSIONS])
+def test_functions_without_a_name_and_of_one_name(tmp_path, v):
+    """fs[i](n) has no name at its call, and each of some chunks has a g: definitions tell them apart."""
+    saved = tmp_path / "x.pb.gz"
+    vm = ["luajit", "-joff", "-e", "load = loadstring"] if v == "luajit" else [f"lua{v}"] + ["-e", "load = loadstring or load"]
+    r = vms.luabpf("-F", 1000, "-o", saved, "--", *vm, script(tmp_path, TABLE))
+    assert r.code == 0, r
+    leaves, names = collections.Counter(), collections.Counter()
+    for line in vms.luabpf("report", saved, "-f", "folded", stats=False).out.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        assert "?" not in stack.split(";"), line
+        leaves[stack.rsplit(";", 1)[-1]] += int(count)
+    assert {f"mods/{i}.lua:0" for i in range(1, 9)} <= set(leaves), leaves
+    assert sum(re.fullmatch(r'g \(\[string "local function g\(n\) local x = 0\.\.\." [0-9a-f]{8}\]:1\)', leaf) is not None
+               for leaf in leaves) == 4, leaves
+    for s in pprof.Profile(saved).samples:
+        names[s.stack[-1].name] += s.count
+    assert "?" not in names and {f"mods/{i}.lua:0" for i in range(1, 9)} <= set(names), names
 
 
 def test_annotated_source(saved):

@@ -178,6 +178,59 @@ Test(prof, stable_name_prefers_the_definition)
 	cr_expect_str_eq(text_str(&out), "sym");
 }
 
+static void expect_unique(struct prof_frame frame, const char *stable, const char *unique)
+{
+	__text struct text out = {0};
+
+	name_stable(&out, &frame);
+	cr_expect_str_eq(text_str(&out), stable);
+	text_clear(&out);
+	name_unique(&out, &frame);
+	cr_expect_str_eq(text_str(&out), unique);
+}
+
+Test(prof, functions_that_differ_are_told_apart)
+{
+	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
+	struct prof_frame c = {.kind = PROF_C, .addr = 0x12345678, .callname = "?"};
+
+	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "?";
+	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "";
+	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "f";
+	lua.defname = "?";
+	expect_unique(lua, "f", "f (a/b.lua:3)");
+	lua.defname = "M.f";
+	expect_unique(lua, "M.f", "M.f (a/b.lua:3)");
+	lua.chunk = NULL;
+	expect_unique(lua, "M.f", "M.f (?:3)");
+	lua.chunk = "=stdin";
+	expect_unique(lua, "M.f", "M.f (stdin:3)");
+	lua.chunk = "return 1";
+	expect_unique(lua, "M.f", "M.f ([string \"return 1\"]:3)");
+	lua.defname = lua.callname = NULL;
+	expect_unique(lua, "[string \"return 1\"]:3", "[string \"return 1\"]:3");
+	lua.chunk = "return 1\n, 2";
+	expect_unique(lua, "[string \"return 1...\" 022557dc]:3",
+		      "[string \"return 1...\" 022557dc]:3");
+	lua.chunk = "return 1\n, 3";
+	expect_unique(lua, "[string \"return 1...\" 0325596f]:3",
+		      "[string \"return 1...\" 0325596f]:3");
+	lua.chunk = "123456789 123456789 123456789 12345678\xc3\xa4\xc3\xa4";
+	expect_unique(lua,
+		      "[string \"123456789 123456789 123456789 12345678\xc3\xa4...\" 658c91ec]:3",
+		      "[string \"123456789 123456789 123456789 12345678\xc3\xa4...\" 658c91ec]:3");
+	lua = (struct prof_frame){.kind = PROF_LUA, .chunk = "table", .firstline = -1};
+	expect_unique(lua, "[builtin:table]", "[builtin:table]");
+	lua.callname = "foreach";
+	expect_unique(lua, "foreach", "foreach ([builtin:table])");
+	expect_unique(c, "@0x12345678", "@0x12345678");
+	c.callname = "sleep";
+	expect_unique(c, "sleep", "sleep");
+}
+
 static void expect_clean(const char *raw, const char *clean, const char *utf8)
 {
 	__text struct text a = {0}, b = {0};

@@ -36,7 +36,7 @@ static void put_frame(struct text *out, const struct prof_frame *frame, struct t
 	size_t start = out->len;
 
 	text_clear(raw);
-	name_stable(raw, frame);
+	name_unique(raw, frame);
 	for (char *p = raw->data; p && *p; p++) {
 		if (*p == ';')
 			*p = ':';

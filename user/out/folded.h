@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Folded stacks: "root;...;leaf COUNT", for flame graph tools. A frame has its stable name; labels
+ * Folded stacks: "root;...;leaf COUNT", for flame graph tools. A frame has its unique name; labels
  * are left out, so rows that differ in nothing else are one line. Lines come by count, the largest
  * first.
  */

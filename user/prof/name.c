@@ -7,6 +7,8 @@
 
 #include "name.h"
 
+#define SHOWN_SOURCE 40 /* bytes of a chunk's text */
+
 static const struct {
 	char letter;
 	const char *word;
@@ -142,16 +144,79 @@ void name_jitp(struct text *out, const struct prof_frame *frame, char what, unsi
 	text_puts(out, frame->callname);
 }
 
-void name_stable(struct text *out, const struct prof_frame *frame)
+/* A name that says nothing is none: luaG_* has "?" for what it cannot tell. */
+static bool is_name(const char *name)
+{
+	return name && *name && strcmp(name, "?") != 0;
+}
+
+/*
+ * Source text as luaO_chunkid() shows it: how it begins. Another text may begin alike: what was
+ * left out is told by a number (FNV-1a).
+ */
+static void put_source(struct text *out, const char *source)
+{
+	size_t all = strlen(source), len = strcspn(source, "\r\n");
+	uint32_t hash = 2166136261U;
+
+	if (len > SHOWN_SOURCE) {
+		len = SHOWN_SOURCE;
+		while (len && ((unsigned char)source[len] & 0xc0) == 0x80)
+			len--; /* not within a character */
+	}
+	text_puts(out, "[string \"");
+	text_put(out, source, len);
+	if (len == all) {
+		text_puts(out, "\"]");
+		return;
+	}
+	for (size_t i = 0; i < all; i++)
+		hash = (hash ^ (unsigned char)source[i]) * 16777619U;
+	text_printf(out, "...\" %08" PRIx32 "]", hash);
+}
+
+/* Where a Lua function is defined, told from all others. */
+static void put_definition(struct text *out, const struct prof_frame *frame)
+{
+	const char *chunk = chunk_of(frame);
+
+	if (is_bytecode_builtin(frame) || *chunk == '=' || *chunk == '@')
+		put_chunk(out, frame, true);
+	else
+		put_source(out, chunk);
+	if (!is_bytecode_builtin(frame))
+		text_printf(out, ":%" PRId32, frame->firstline);
+}
+
+static const char *stable(const struct prof_frame *frame)
 {
 	if (is_pseudo(frame))
-		put_place(out, frame, false, 0);
-	else if (frame->defname)
-		text_puts(out, frame->defname);
-	else if (frame->kind != PROF_LUA && frame->symbol)
-		text_puts(out, frame->symbol);
-	else if (frame->callname)
-		text_puts(out, frame->callname);
+		return NULL;
+	if (is_name(frame->defname))
+		return frame->defname;
+	if (frame->kind != PROF_LUA && frame->symbol)
+		return frame->symbol;
+	return is_name(frame->callname) ? frame->callname : NULL;
+}
+
+void name_stable(struct text *out, const struct prof_frame *frame)
+{
+	const char *name = stable(frame);
+
+	if (name)
+		text_puts(out, name);
+	else if (frame->kind == PROF_LUA)
+		put_definition(out, frame);
 	else
 		put_place(out, frame, false, 0);
+}
+
+void name_unique(struct text *out, const struct prof_frame *frame)
+{
+	name_stable(out, frame);
+	if (frame->kind != PROF_LUA || !stable(frame))
+		return;
+	text_puts(out, " (");
+	put_definition(out, frame);
+	text_putc(out, ')');
 }

@@ -2,7 +2,7 @@
 /*
  * How a frame is called. Two kinds of names: the one that jit.p derives at the call site (jit.p
  * text and pprof's system_name), and the one that stays the same wherever the function is called
- * from (pprof, folded). All of them append raw bytes; who writes them out filters them.
+ * from (pprof's name, folded). All of them append raw bytes; who writes them out filters them.
  */
 #ifndef PROF_NAME_H
 #define PROF_NAME_H
@@ -23,9 +23,15 @@ enum {
  */
 void name_jitp(struct text *out, const struct prof_frame *frame, char what, unsigned int flags);
 
-/* Definition's name, else call site's, else chunk:firstline; for C and fast functions the symbol
- * first. */
+/*
+ * Definition's name, else call site's, else chunk:firstline; for C and fast functions the symbol
+ * first. The chunk with its whole path, or how its text begins, and a number that tells texts that
+ * begin alike. "?" is no name.
+ */
 void name_stable(struct text *out, const struct prof_frame *frame);
+
+/* The same, with "(chunk:firstline)" behind the name: functions of one name are told apart. */
+void name_unique(struct text *out, const struct prof_frame *frame);
 
 /* jit.p's word for a VM state letter ("Interpreted"), NULL for a letter that it does not know. */
 const char *name_vmstate(char letter);
