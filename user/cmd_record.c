@@ -67,8 +67,15 @@ static void tell_module(void *arg, const struct doctor_module *module)
 	fprintf(stderr, "%s\n", text_str(&line));
 }
 
+static void tell_seen(void *arg, pid_t pid, const struct vm_build *build,
+		      const struct lb_module *at)
+{
+	(void)arg;
+	doctor_module(pid, build, at, tell_module, &pid);
+}
+
 /* -v: which VM was seen where, and by what. */
-static void tell_modules(const struct options *opts, const struct session *session)
+static void tell_modules(const struct options *opts, struct session *session)
 {
 	const pid_t command = session_pid(session);
 	const pid_t *pids = opts->npids ? opts->pids : &command;
@@ -81,6 +88,7 @@ static void tell_modules(const struct options *opts, const struct session *sessi
 		if (r && r != -ESRCH) /* it has ended meanwhile */
 			cmd_error(r, &err);
 	}
+	session_watch(session, tell_seen, NULL);
 }
 
 static void tell_limits(const struct session *session)

@@ -44,11 +44,16 @@ struct doctor_module {
 	const char *path;	    /* as the process sees it: foreign; "" when it is not known */
 };
 
-/* Calls fn for each. Errors are those of scan_process(); err must come empty. */
-int doctor_modules(pid_t pid, void (*fn)(void *arg, const struct doctor_module *module), void *arg,
-		   struct error *err);
+typedef void doctor_show(void *arg, const struct doctor_module *module);
 
-/* "PATH: ROW; interpreter 0x..-0x..; ...": one line, without control characters. */
+/* Calls fn, once. The path is found, as long as the process lives. */
+void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_module *at,
+		   doctor_show *fn, void *arg);
+
+/* Calls fn for each. Errors are those of scan_process(); err must come empty. */
+int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err);
+
+/* "[PATH: ]ROW; interpreter 0x..-0x..; ...": one line, without control characters. */
 void doctor_module_text(const struct doctor_module *module, struct text *out);
 
 #endif

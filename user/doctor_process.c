@@ -36,8 +36,17 @@ static int match_path(void *arg, const struct process_mapping *m)
 	return 1;
 }
 
-int doctor_modules(pid_t pid, void (*fn)(void *arg, const struct doctor_module *module), void *arg,
-		   struct error *err)
+void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_module *at,
+		   doctor_show *fn, void *arg)
+{
+	struct find_path f = {.addr = at->vm_start};
+	struct doctor_module m = {.build = build, .at = at, .path = f.path};
+
+	process_mappings(pid, match_path, &f);
+	fn(arg, &m);
+}
+
+int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err)
 {
 	struct scan *scan __cleanup(scan_free) = NULL;
 	struct lb_proc proc = {};
@@ -46,17 +55,9 @@ int doctor_modules(pid_t pid, void (*fn)(void *arg, const struct doctor_module *
 	if (r)
 		return error_set(err, r, "out of memory");
 	r = scan_process(scan, pid, &proc, err);
-	for (uint32_t i = 0; i < proc.nmodules; i++) {
-		struct find_path f = {.addr = proc.module[i].vm_start};
-		struct doctor_module m = {
-			.build = scan_build(scan, proc.module[i].build),
-			.at = &proc.module[i],
-			.path = f.path,
-		};
-
-		process_mappings(pid, match_path, &f);
-		fn(arg, &m);
-	}
+	for (uint32_t i = 0; i < proc.nmodules; i++)
+		doctor_module(pid, scan_build(scan, proc.module[i].build), &proc.module[i], fn,
+			      arg);
 	return r;
 }
 
@@ -82,8 +83,8 @@ void doctor_module_text(const struct doctor_module *m, struct text *out)
 	const char *evidence = m->build->evidence;
 
 	text_put_clean(out, m->path, strlen(m->path));
-	text_printf(out, ": %s; interpreter 0x%" PRIx64 "-0x%" PRIx64, m->build->name,
-		    (uint64_t)m->at->vm_start, (uint64_t)m->at->vm_end);
+	text_printf(out, "%s%s; interpreter 0x%" PRIx64 "-0x%" PRIx64, *m->path ? ": " : "",
+		    m->build->name, (uint64_t)m->at->vm_start, (uint64_t)m->at->vm_end);
 	if (m->at->family == LB_FAMILY_PUC)
 		puc_text(m, out);
 	if (*evidence)

@@ -439,6 +439,12 @@ void session_free(struct session **sp)
 	*sp = NULL;
 }
 
+void session_watch(struct session *s, session_seen *fn, void *arg)
+{
+	s->targets.seen = fn;
+	s->targets.seen_arg = arg;
+}
+
 /* ---- running -----------------------------------------------------------------------------------
  */
 

@@ -14,6 +14,7 @@
 #include "prof/prof.h"
 
 struct session;
+struct vm_build;
 
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
@@ -30,6 +31,13 @@ struct session_options {
  */
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
+
+/* A VM that was recognised in a process: a child's, one that exec or a library brought. */
+typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
+			  const struct lb_module *at);
+
+/* Calls fn for each from now on, within session_run(). */
+void session_watch(struct session *session, session_seen *fn, void *arg);
 
 /*
  * Samples until the duration is over, the targets have ended, or SIGINT or SIGTERM came. A second

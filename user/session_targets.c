@@ -147,9 +147,30 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 		ts->unsampled = *why;
 }
 
+static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < proc->nmodules; i++)
+		if (!memcmp(&proc->module[i], m, sizeof(*m)))
+			return true;
+	return false;
+}
+
+static void show(const struct targets *ts, const struct target *t, const struct lb_proc *before)
+{
+	uint32_t i;
+
+	for (i = 0; ts->seen && i < t->proc.nmodules; i++)
+		if (!has_module(before, &t->proc.module[i]))
+			ts->seen(ts->seen_arg, t->pid,
+				 scan_build(ts->scan, t->proc.module[i].build), &t->proc.module[i]);
+}
+
 int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
 {
 	struct error unknown = {}, refused = {};
+	struct lb_proc before = t->proc;
 	int r, r2;
 
 	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
@@ -177,6 +198,7 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 	if (r2)
 		return r2;
 	t->told = true;
+	show(ts, t, &before);
 	return !r && !t->proc.nmodules ? explain_no_vm(t->pid, err) : r;
 }
 
@@ -215,18 +237,17 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
  */
 static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
 {
-	uint32_t i, j;
+	uint32_t i;
 
 	for (i = 0; i < old->nmodules; i++)
-		for (j = 0; j < now->nmodules; j++)
-			if (!memcmp(&old->module[i], &now->module[j], sizeof(now->module[j])))
-				return false;
+		if (has_module(now, &old->module[i]))
+			return false;
 	return old->nmodules;
 }
 
 static void look(struct targets *ts, struct target *t)
 {
-	struct lb_proc now = {}, told;
+	struct lb_proc now = {}, told, before = t->proc;
 	uint64_t mapped = mappings_of(t->pid);
 	struct error unknown = {};
 	bool news = false;
@@ -248,8 +269,8 @@ static void look(struct targets *ts, struct target *t)
 	t->proc.exec_id = told.exec_id;
 	for (i = 0; i < now.nmodules; i++)
 		news |= add_module(ts, t, &now.module[i]);
-	if (news)
-		tell(ts, t, NULL);
+	if (news && !tell(ts, t, NULL))
+		show(ts, t, &before);
 }
 
 void targets_look(struct targets *ts, uint64_t now)

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "bpf/loader.h"
+#include "session.h"
 #include "sym/symbolizer.h"
 #include "vm/scan.h"
 
@@ -35,7 +36,9 @@ struct targets {
 	struct scan *scan;
 	struct loader *loader;
 	struct symbolizer *symbolizer;
-	uint32_t families; /* that the BPF program knows */
+	uint32_t families;  /* that the BPF program knows */
+	session_seen *seen; /* each VM that is recognised; NULL */
+	void *seen_arg;
 
 	struct target *all;
 	size_t n, nroots;	/* roots: the first of them, never replaced by others */

@@ -146,6 +146,16 @@ def test_verbose_of_a_command():
     assert r.code == 0 and re.search(r"^luabpf: pid \d+: /.*luajit.*: LuaJIT 2.1.*interpreter 0x", r.err, re.M), r.err
 
 
+def test_verbose_names_what_came_later():
+    """Each VM once: of a command's children, and after each exec."""
+    busy = "local t = os.clock() while os.clock() - t < 0.3 do end"
+    r = vms.luabpf("-v", "-F", 500, "--", "sh", "-c", f"lua5.4 -e '{busy}'; exec luajit -e '{busy}'", stats=False)
+    lines = re.findall(r"^luabpf: pid (\d+): (/\S+): (.*); interpreter 0x", r.err, re.M)
+    assert r.code == 0 and len(lines) == 2 and len({pid for pid, _, _ in lines}) == 2, r.err
+    assert "lua5.4" in lines[0][1] and "PUC Lua 5.4" in lines[0][2], r.err
+    assert "luajit" in lines[1][1] and "LuaJIT 2.1" in lines[1][2], r.err
+
+
 def test_idle():
     """Idle is no failure, but nothing is proved."""
     with vms.Target(["luajit", "-e", "io.read()"]) as t:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -190,6 +191,18 @@ def late_enough(r, names):
 def test_library_that_comes_late(tmp_path, luajit2, names):
     """Loaded by a process that is sampled already."""
     late_enough(two(tmp_path, "late", 1, names), names)
+
+
+@pytest.mark.parametrize("names", [("lua51", "lua53"), ("luajit", "luajit2")], ids="-".join)
+def test_library_that_comes_late_is_named(tmp_path, luajit2, names):
+    """-v: each once, of a command whose executable has none."""
+    (tmp_path / "go").write_text("go\n")
+    r = vms.luabpf("-v", "-F", 500, "--", vms.HOSTS / "two", "late", 0.5, *itertools.chain(*((LIBRARIES[n], n) for n in names)),
+                   stats=False, stdin=open(tmp_path / "go"))
+    found = re.findall(r"^luabpf: pid \d+: (/\S+): .*; interpreter 0x", r.err, re.M)
+    assert r.code == 0 and len(found) == 2, r.err
+    for name, path in zip(names, found):
+        assert Path(path).name.startswith(Path(LIBRARIES[name]).name), r.err
 
 
 def test_library_of_another_family_that_comes_late(tmp_path, root):
