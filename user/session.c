@@ -130,14 +130,43 @@ static int add_target(struct session *s, pid_t pid, struct target **out)
 	return r;
 }
 
+struct keep_ctx {
+	struct loader *loader;
+	pid_t pid;
+};
+
+static int keep_time_of(void *arg, pid_t tid)
+{
+	const struct keep_ctx *c = arg;
+
+	loader_keep_time(c->loader, c->pid, tid);
+	return 0;
+}
+
+/*
+ * A child's threads, when it is met; once, as exec keeps events. The roots' are kept as they are
+ * attached.
+ */
+static void keep_time(struct session *s, struct target *t)
+{
+	struct keep_ctx c = {s->loader, t->pid};
+
+	if (!t->keeps_time && t >= s->targets.all + s->targets.nroots)
+		process_threads(t->pid, keep_time_of, &c);
+	t->keeps_time = true;
+}
+
 /* A child of a target, which BPF knows already. It may have ended. */
 static void adopt_child(struct session *s, const struct lb_rec_task *rec)
 {
 	struct target *t = NULL;
 
-	if (!targets_adopt(&s->targets, rec, &t) && t->pidfd >= 0 &&
-	    watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
+	if (targets_adopt(&s->targets, rec, &t) || t->pidfd < 0)
+		return;
+	if (watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
 		targets_end(&s->targets, t);
+	else
+		keep_time(s, t);
 }
 
 /*
@@ -162,6 +191,8 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
+	if (t->proc.nmodules)
+		keep_time(s, t);
 	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
 }
 
@@ -170,6 +201,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 
 struct attach_ctx {
 	struct session *s;
+	pid_t pid;
 	struct loader_attach how;
 	pid_t *tids;
 	size_t n, cap;
@@ -198,6 +230,7 @@ static int attach_thread(void *arg, pid_t tid)
 	c->tids[c->n++] = tid;
 	c->grew = true;
 	c->how.tid = tid;
+	loader_keep_time(c->s->loader, c->pid, tid);
 	r = loader_attach(c->s->loader, &c->how, c->err);
 	return r == -ESRCH ? 0 : r; /* this thread has ended meanwhile */
 }
@@ -207,6 +240,7 @@ static int attach(struct session *s, pid_t pid, bool children, struct error *err
 {
 	struct attach_ctx c = {
 		.s = s,
+		.pid = pid,
 		.how = {.children = children},
 		.grew = true,
 		.err = err,

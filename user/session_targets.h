@@ -25,6 +25,7 @@ struct target {
 	int pidfd;
 	bool ended;
 	bool told;	     /* BPF knows proc */
+	bool keeps_time;     /* see loader_keep_time() */
 	struct lb_proc proc; /* what BPF was told; proc.exec_id may be adopted since */
 	uint64_t mapped;     /* tells the executable mappings that were looked at last */
 	uint64_t look_ns;    /* when they are looked at again, CLOCK_MONOTONIC */

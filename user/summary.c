@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,11 +49,12 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
 
 /*
  * What is told of samples that were not taken: this part of them, of so many periods. A kernel that
- * is busy drops some; at short periods, many.
+ * is busy drops some; at short periods, many, and these are not told from threads that were short.
  */
 #define MISSING_TOLD 0.3
+#define MISSING_TOLD_OF_MANY 0.6
 #define MISSING_PERIODS 20
-#define MISSING_EVENT_NS 1000000
+#define MISSING_EVENT_NS 900000
 
 void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out)
 {
@@ -157,19 +159,29 @@ static uint64_t lost_to_layout(const struct summary *s)
 	return n;
 }
 
-/* Each thread's first event comes after a period of its own CPU time. */
+/*
+ * Each thread's first event comes after a period of its own CPU time. And one that starts such
+ * threads may lose what it has used to them, see loader_keep_time().
+ */
 static void print_missing(const struct summary *s, FILE *to)
 {
 	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
+	bool many = s->stats.event_ns < MISSING_EVENT_NS;
 
 	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
-	    s->stats.event_ns < MISSING_EVENT_NS || missing < MISSING_TOLD)
+	    missing < (many ? MISSING_TOLD_OF_MANY : MISSING_TOLD))
 		return;
-	fprintf(to,
-		"luabpf: %.0f %% of the CPU time has no samples: threads and processes that ran "
-		"for less than %.1f ms, mostly, of which none can be taken; -F %.0f would show "
-		"them\n",
-		100 * missing, (double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
+	fprintf(to, "luabpf: %.0f %% of the CPU time has no samples: ", 100 * missing);
+	if (many)
+		fprintf(to,
+			"the kernel dropped them, or it was used by threads and processes that ran "
+			"for less than %.2f ms, and by those that start them\n",
+			(double)s->stats.event_ns / 1e6);
+	else
+		fprintf(to,
+			"that of threads and processes that ran for less than %.1f ms, mostly, and "
+			"of threads that start them; -F %.0f would show more\n",
+			(double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
 }
 
 void summary_print(const struct summary *s, const char *written, FILE *to)

@@ -362,6 +362,39 @@ def test_command_runs_as_the_caller_of_sudo(tmp_path):
     assert (saved.stat().st_uid, saved.stat().st_gid) == (NOBODY, NOBODY)
 
 
+SHORT_THREADS = """
+local ffi = require "ffi"
+ffi.cdef "int pthread_create(uint64_t *id, void *attr, void *(*start)(void *), void *arg); int pthread_join(uint64_t id, void **); int getpid(void);"
+local id, start = ffi.new "uint64_t[1]", ffi.cast("void *(*)(void *)", ffi.C.getpid)
+local function busy() local x = 0 for i = 1, 2e4 do x = x + i % 7 end end
+local t = os.clock()
+while os.clock() - t < 0.03 do busy() end  -- a child is met by its first event
+while os.clock() - t < 0.6 do
+  busy()
+  assert(ffi.C.pthread_create(id, nil, start, nil) == 0 and ffi.C.pthread_join(id[0], nil) == 0)
+end
+"""
+
+
+@pytest.mark.parametrize("hz", [200, 1001])
+@pytest.mark.parametrize("how", ["command", "shell", "pid"])
+def test_a_thread_that_starts_short_ones(tmp_path, how, hz):
+    """The kernel swaps a thread's events with those of one that it started: they must not end with that one."""
+    path = tmp_path / "x.lua"
+    path.write_text(SHORT_THREADS)
+    run = ["luajit", "-joff", path]
+    if how == "pid":
+        with vms.Target(["sh", "-c", f"read go; exec luajit -joff {path}"]) as t:
+            t.go()
+            vms.wait_until(lambda: "luajit" in os.readlink(f"/proc/{t.pid}/exe") and t.cpu() > 0.03)
+            r = vms.luabpf("-F", hz, "-p", t.pid)
+    else:
+        r = vms.luabpf("-F", hz, "--", *(run if how == "command" else ["sh", "-c", f"luajit -joff {path}; true"]))
+    assert r.code == 0 and r.stats["cpu_seconds"] > 0.3, r
+    assert r.missing < 0.3, r
+    assert "has no samples" not in r.err, r
+
+
 def test_from_the_first_instruction(tmp_path):
     """A script of 200 ms has all its names; and its first function is there, which runs once, at once."""
     text = """

@@ -142,10 +142,15 @@ Test(summary, missing)
 		uint64_t cpu_ns, period_ns;
 		bool told;
 	} cases[] = {
-		{2000000000, 10000000, false}, {2800000000, 10000000, false},
-		{3000000000, 10000000, true},  {300000000, 1000000, true},
+		{2000000000, 10000000, false},
+		{2800000000, 10000000, false},
+		{3000000000, 10000000, true},
+		{300000000, 1000000, true},
+		{300000000, 999000, true},
 		{150000000, 500000, false}, /* as may be of so many */
-		{10000000, 1000000, false},    {0, 10000000, false},
+		{300000000, 500000, true},
+		{10000000, 1000000, false},
+		{0, 10000000, false},
 	};
 	struct prof *prof __cleanup(prof_free) = profile(180, 15, 3, 2);
 	size_t i;

@@ -23,7 +23,7 @@ const char *caps_names(unsigned which, char *buf, size_t size);
 /* In a user namespace of its own, as in a rootless container: what BPF asks for is not there. */
 bool caps_in_container(void);
 
-/* As many open files as the hard limit allows: each thread of a target takes two. */
+/* As many open files as the hard limit allows: each thread of a target takes up to three. */
 void caps_more_files(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,16 +40,34 @@ struct attached {
 	struct bpf_link *link;
 };
 
+/* See loader_keep_time(). */
+struct keeper {
+	pid_t pid;
+	int event;
+};
+
 struct loader {
 	struct luabpf_bpf *skel;
 	struct bpf_program *program; /* of the skeleton, the one that is loaded */
 	bool in_place;
 	struct attached *attached;
 	size_t nattached, cap;
+	struct keeper *keepers;
+	size_t nkeepers;
+	bool few_files;	   /* no keepers */
 	uint64_t event_ns; /* CPU time between two events */
 	uint64_t cpu_ns;   /* that detached events had counted */
 	int stats_fd;	   /* keeps the kernel's run-time counting on */
 };
+
+/* They are a help; what samples and what user space opens come first. */
+static void give_up_keepers(struct loader *l)
+{
+	for (size_t i = 0; i < l->nkeepers; i++)
+		close(l->keepers[i].event);
+	l->nkeepers = 0;
+	l->few_files = true;
+}
 
 static int silent(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -286,6 +305,8 @@ void loader_free(struct loader **loader)
 		return;
 	loader_detach(l);
 	free(l->attached);
+	give_up_keepers(l);
+	free(l->keepers);
 	if (l->stats_fd >= 0)
 		close(l->stats_fd);
 	luabpf_bpf__destroy(l->skel);
@@ -331,10 +352,24 @@ int loader_get_proc(struct loader *l, pid_t pid, struct lb_proc *proc)
 	return bpf_map__lookup_elem(l->skel->maps.procs, &key, sizeof(key), proc, sizeof(*proc), 0);
 }
 
+static void drop_keepers(struct loader *l, pid_t pid)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->nkeepers; i++) {
+		if (l->keepers[i].pid == pid)
+			close(l->keepers[i].event);
+		else
+			l->keepers[n++] = l->keepers[i];
+	}
+	l->nkeepers = n;
+}
+
 int loader_drop_proc(struct loader *l, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
+	drop_keepers(l, pid);
 	return procs_changed(l, bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0));
 }
 
@@ -373,7 +408,38 @@ int loader_check_events(struct error *err)
 	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
 }
 
-int loader_attach(struct loader *l, const struct loader_attach *how, struct error *err)
+#define SPARE 64 /* descriptors for what else is opened */
+
+static bool is_spare(int fd)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + SPARE < limit.rlim_cur;
+}
+
+void loader_keep_time(struct loader *l, pid_t pid, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+		.exclude_hv = 1,
+	};
+	struct keeper *p;
+	int fd __close =
+		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 || l->few_files || !is_spare(fd))
+		return;
+	p = realloc(l->keepers, (l->nkeepers + 1) * sizeof(*p));
+	if (!p)
+		return;
+	l->keepers = p;
+	p[l->nkeepers++] = (struct keeper){pid, TAKE_FD(fd)};
+}
+
+static int attach(struct loader *l, const struct loader_attach *how, struct error *err)
 {
 	struct attached a = {.doubled = how->doubled};
 
@@ -399,7 +465,19 @@ int loader_attach(struct loader *l, const struct loader_attach *how, struct erro
 		return explain_attach(r, how->tid, err);
 	}
 	l->attached[l->nattached++] = a;
+	if (l->nkeepers && !is_spare(a.event))
+		give_up_keepers(l);
 	return 0;
+}
+
+int loader_attach(struct loader *l, const struct loader_attach *how, struct error *err)
+{
+	int r = attach(l, how, err);
+
+	if (r != -EMFILE || !l->nkeepers)
+		return r;
+	give_up_keepers(l);
+	return attach(l, how, err);
 }
 
 uint64_t loader_event_ns(const struct loader *l)

@@ -47,7 +47,7 @@ int loader_set_build(struct loader *loader, uint32_t index, const struct lb_buil
 int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
 /* As it is now: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);
-int loader_drop_proc(struct loader *loader, pid_t pid);
+int loader_drop_proc(struct loader *loader, pid_t pid); /* it has ended */
 
 /*
  * Samples a thread from now on, or from its next exec, every period_ns of its CPU time, and all
@@ -60,6 +60,18 @@ struct loader_attach {
 	bool doubled; /* the thread may have inherited an event already */
 };
 int loader_attach(struct loader *loader, const struct loader_attach *how, struct error *err);
+
+/*
+ * Lets a thread that is sampled keep its time. When the kernel switches from a thread to one that
+ * it started, it may swap what they have counted instead of stopping and starting each: then what a
+ * thread has used since its last event is lost with the child, when that ends. A thread that starts
+ * a short one every so often had no samples at all. With an event that is not inherited - a dummy,
+ * never enabled - the two are not alike, and nothing is swapped (perf_event_context_sched_out() of
+ * kernel/events/core.c). To be called before the thread is attached: a child that it starts while
+ * it is has an event without a program, which a swap would leave it with. As long as there are
+ * descriptors to spare.
+ */
+void loader_keep_time(struct loader *loader, pid_t pid, pid_t tid);
 
 /* CPU time in ns between two events. */
 uint64_t loader_event_ns(const struct loader *loader);
