@@ -107,6 +107,14 @@ static void tell_module(void *arg, const struct doctor_module *module)
 	t->d->tell(t->d->arg, DOCTOR_OK, "VM", text_str(&line), "");
 }
 
+static void put_no_lua_remedy(pid_t pid, struct text *remedy)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+
+	if (!scan_new(&scan))
+		scan_no_lua_remedy(scan, pid, remedy);
+}
+
 /* Is there a VM? */
 static bool check_modules(const struct doctor *d, pid_t pid)
 {
@@ -119,7 +127,7 @@ static bool check_modules(const struct doctor *d, pid_t pid)
 	if (r || *err.what)
 		d->tell(d->arg, told.n ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
 	else if (!told.n) {
-		process_no_lua_remedy(pid, &remedy);
+		put_no_lua_remedy(pid, &remedy);
 		d->tell(d->arg, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
 	}
 	return told.n;
@@ -245,7 +253,7 @@ void doctor_process(const struct doctor *d, pid_t pid)
 	process_exe(pid, exe, sizeof(exe));
 	process_threads(pid, count, &threads);
 	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)pid, threads,
-		 threads == 1 ? "" : "s", *exe ? exe : "no executable (a thread of the kernel)");
+		 threads == 1 ? "" : "s", *exe ? exe : "no executable");
 	d->tell(d->arg, DOCTOR_OK, "process", what, "");
 	if (!check_modules(d, pid))
 		return;

@@ -88,13 +88,13 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct targ
 	return 0;
 }
 
-static int explain_no_vm(pid_t pid, struct error *err)
+static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 {
 	__text struct text remedy = {0};
 	char exe[256];
 
 	process_exe(pid, exe, sizeof(exe));
-	process_no_lua_remedy(pid, &remedy);
+	scan_no_lua_remedy(scan, pid, &remedy);
 	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
 	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
@@ -199,7 +199,7 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 		return r2;
 	t->told = true;
 	show(ts, t, &before);
-	return !r && !t->proc.nmodules ? explain_no_vm(t->pid, err) : r;
+	return !r && !t->proc.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
 }
 
 static bool overlaps(const struct lb_module *a, const struct lb_module *b)

@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import threading
@@ -51,7 +52,33 @@ def test_thread_instead_of_process():
 
 def test_not_a_lua_process():
     with vms.Target(["sleep", "30"]) as t:
-        refused(vms.luabpf("-p", t.pid, stats=False), str(t.pid), "Lua")
+        refused(vms.luabpf("-p", t.pid, stats=False), str(t.pid), "no Lua in this process\n  name the process that runs it\n")
+
+
+def children(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_parent_of_a_lua_process():
+    """A shell: its child with Lua is offered, and no other."""
+    for command, offered in ("luajit -e 'os.execute(\"sleep 30\")' & sleep 30 & (sleep 30; :) & wait", 1), ("sleep 30 & (sleep 30; :) & wait", 0):
+        with vms.Target(["sh", "-c", command], start_new_session=True) as t:
+            try:
+                vms.wait_until(lambda: len(children(t.pid)) == 2 + offered)
+                if offered:
+                    lua = children(t.pid)[0]
+                    vms.wait_until(lambda: "liblua" in Path(f"/proc/{lua}/maps").read_text() or "luajit" in os.readlink(f"/proc/{lua}/exe"))
+                for r in vms.luabpf("-p", t.pid, stats=False).err, vms.luabpf("doctor", "-p", t.pid, stats=False).out:
+                    wanted = f"a child of it has: -p {lua}\n" if offered else "nor in its children: name the process that runs it\n"
+                    assert wanted in r, r
+            finally:
+                os.killpg(t.pid, signal.SIGKILL)
+
+
+def test_no_proc():
+    r = subprocess.run(["unshare", "-m", "sh", "-c", 'umount -l /proc && exec "$@"', "sh", vms.LUABPF, "-p", "1"],
+                       capture_output=True, text=True, timeout=30)
+    assert r.returncode == 1 and r.stderr == "luabpf: /proc: not mounted: luabpf looks into processes there\n  mount -t proc proc /proc\n", r
 
 
 def test_zombie():
@@ -71,7 +98,7 @@ def test_path_with_terminal_codes(tmp_path):
 
 
 def test_kernel_thread():
-    refused(vms.luabpf("-p", 2, stats=False), "2")
+    refused(vms.luabpf("-p", 2, stats=False), "pid 2: a thread of the kernel")
 
 
 def test_one_bad_pid_among_good(loop):

@@ -44,6 +44,10 @@ int process_check_namespace(struct error *err)
 {
 	struct stat st;
 
+	if (stat("/proc/self", &st)) {
+		error_set(err, -ENOENT, "/proc: not mounted: luabpf looks into processes there");
+		return error_remedy(err, -ENOENT, "mount -t proc proc /proc");
+	}
 	if (stat("/proc/self/ns/pid", &st) || st.st_ino == ROOT_PID_NAMESPACE)
 		return 0;
 	error_set(err, -ENOTSUP,
@@ -88,6 +92,25 @@ static int check_access(pid_t pid, struct error *err)
 	return 0;
 }
 
+/* include/linux/sched.h; in /proc/PID/stat, an ABI: proc_pid_stat(5), flags */
+#define PF_KTHREAD 0x00200000
+
+static bool is_kernel_thread(pid_t pid)
+{
+	FILE *f __fclose = NULL;
+	char path[64], line[512];
+	const char *rest;
+	unsigned flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(line, sizeof(line), f))
+		return false;
+	rest = strrchr(line, ')'); /* its name may hold anything */
+	return rest && sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & PF_KTHREAD;
+}
+
 int process_check(pid_t pid, struct error *err)
 {
 	FILE *f __fclose = NULL;
@@ -111,6 +134,9 @@ int process_check(pid_t pid, struct error *err)
 	if (zombie)
 		return error_set(err, -ESRCH, "pid %d: the process, or its main thread, has ended",
 				 (int)pid);
+	if (is_kernel_thread(pid))
+		return error_set(err, -ENODATA,
+				 "pid %d: a thread of the kernel: it runs no program", (int)pid);
 	return check_access(pid, err);
 }
 
@@ -247,8 +273,9 @@ void process_exe(pid_t pid, char *buf, size_t size)
 /* ---- workers -----------------------------------------------------------------------------------
  */
 
-struct workers {
-	struct stat exe; /* the master's */
+struct children {
+	bool workers;	 /* those of the same program only */
+	struct stat exe; /* that of their parent */
 	pid_t pid, *out;
 	size_t n, max;
 };
@@ -261,31 +288,45 @@ static int exe_stat(pid_t pid, struct stat *st)
 	return stat(path, st);
 }
 
-/* The children of one thread: the kernel lists them by whom they were forked. */
-static int workers_of_thread(void *arg, pid_t tid)
+static bool is_wanted(const struct children *c, pid_t child)
 {
-	struct workers *w = arg;
+	struct stat st;
+
+	return !c->workers ||
+	       (!exe_stat(child, &st) && st.st_dev == c->exe.st_dev && st.st_ino == c->exe.st_ino);
+}
+
+/* The children of one thread: the kernel lists them by whom they were forked. */
+static int children_of_thread(void *arg, pid_t tid)
+{
+	struct children *c = arg;
 	FILE *list __fclose;
 	char path[96];
-	struct stat st;
 	int child;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)w->pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)c->pid, (int)tid);
 	list = fopen(path, "re");
-	while (list && w->n < w->max && fscanf(list, "%d", &child) == 1)
-		if (!exe_stat(child, &st) && st.st_dev == w->exe.st_dev &&
-		    st.st_ino == w->exe.st_ino)
-			w->out[w->n++] = child;
+	while (list && c->n < c->max && fscanf(list, "%d", &child) == 1)
+		if (is_wanted(c, child))
+			c->out[c->n++] = child;
 	return 0;
 }
 
 size_t process_workers(pid_t pid, pid_t *out, size_t max)
 {
-	struct workers w = {.pid = pid, .out = out, .max = max};
+	struct children c = {.workers = true, .pid = pid, .out = out, .max = max};
 
-	if (!exe_stat(pid, &w.exe))
-		process_threads(pid, workers_of_thread, &w);
-	return w.n;
+	if (!exe_stat(pid, &c.exe))
+		process_threads(pid, children_of_thread, &c);
+	return c.n;
+}
+
+size_t process_children(pid_t pid, pid_t *out, size_t max)
+{
+	struct children c = {.pid = pid, .out = out, .max = max};
+
+	process_threads(pid, children_of_thread, &c);
+	return c.n;
 }
 
 void process_put_pids(struct text *out, const pid_t *pids, size_t n)
@@ -294,14 +335,4 @@ void process_put_pids(struct text *out, const pid_t *pids, size_t n)
 
 	for (i = 0; i < n; i++)
 		text_printf(out, "%s%d", i ? "," : "", (int)pids[i]);
-}
-
-void process_no_lua_remedy(pid_t pid, struct text *remedy)
-{
-	pid_t workers[PROCESS_WORKERS];
-	size_t n = process_workers(pid, workers, PROCESS_WORKERS);
-
-	text_puts(remedy, "a server's master may have none, its workers do: ");
-	text_puts(remedy, n ? "-p " : "name their pids");
-	process_put_pids(remedy, workers, n);
 }

@@ -16,14 +16,17 @@ int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
 
 /*
  * Is this the id of a process (not of another thread of one, which -ENOTUNIQ tells), and may we
- * look into it? -ESRCH, -EPERM.
+ * look into it? -ESRCH, -EPERM; -ENODATA: the kernel's own.
  */
 int process_check(pid_t pid, struct error *err);
 
 /* The user that its files are opened as. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 
-/* -ENOTSUP: process numbers here are not those that the kernel's BPF sees. */
+/*
+ * -ENOTSUP: process numbers here are not those that the kernel's BPF sees. -ENOENT: /proc, which
+ * they are looked up in, is not mounted.
+ */
 int process_check_namespace(struct error *err);
 
 /* An executable mapping. */
@@ -58,12 +61,10 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m);
  */
 #define PROCESS_WORKERS 256 /* that a message names */
 size_t process_workers(pid_t pid, pid_t *out, size_t max);
+size_t process_children(pid_t pid, pid_t *out, size_t max); /* all of them */
 
 /* Puts process ids as -p takes them. */
 void process_put_pids(struct text *out, const pid_t *pids, size_t n);
-
-/* For a process that has no Lua: what to do about it. */
-void process_no_lua_remedy(pid_t pid, struct text *remedy);
 
 /* Name of the executable, for messages. */
 void process_exe(pid_t pid, char *buf, size_t size);

@@ -220,3 +220,28 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	}
 	return 0;
 }
+
+static bool has_lua(struct scan *s, pid_t pid)
+{
+	struct lb_proc proc = {};
+	struct error ignored = {};
+
+	return !scan_process(s, pid, &proc, &ignored) && proc.nmodules;
+}
+
+void scan_no_lua_remedy(struct scan *s, pid_t pid, struct text *remedy)
+{
+	pid_t children[PROCESS_WORKERS];
+	size_t all = process_children(pid, children, PROCESS_WORKERS), n = 0;
+
+	for (size_t i = 0; i < all; i++)
+		if (has_lua(s, children[i]))
+			children[n++] = children[i];
+	if (!n) {
+		text_puts(remedy, all ? "nor in its children: " : "");
+		text_puts(remedy, "name the process that runs it");
+		return;
+	}
+	text_puts(remedy, n == 1 ? "a child of it has: -p " : "children of it have: -p ");
+	process_put_pids(remedy, children, n);
+}

@@ -11,6 +11,7 @@
 #include <luabpf/abi.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "build.h"
 
 struct scan;
@@ -25,6 +26,9 @@ void scan_free(struct scan **scan);
  * no other, -ENOTSUP. -ESRCH: it has ended.
  */
 int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
+
+/* For a process that has no Lua: what to do about it. */
+void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
 
 /* Builds seen so far; NULL beyond the last. */
 const struct vm_build *scan_build(const struct scan *scan, uint32_t index);
