@@ -136,6 +136,34 @@ Test(outfile, a_link_stays_a_link)
 	cr_assert(S_ISLNK(st.st_mode));
 }
 
+Test(outfile, a_link_to_no_file_yet_stays_a_link)
+{
+	char link[PATH_MAX + 8], next[PATH_MAX + 8];
+	struct outfile *f = NULL;
+	struct error err;
+	struct stat st;
+
+	snprintf(link, sizeof(link), "%s.link", path);
+	snprintf(next, sizeof(next), "%s.next", path);
+	cr_assert_eq(symlink("out.next", link), 0);
+	cr_assert_eq(symlink(path, next), 0);
+	cr_assert_eq(outfile_open(link, &f, &err), 0);
+	outfile_abort(&f);
+	cr_assert_eq(lstat(path, &st), -1);
+	cr_assert_eq(write_out(link, "new"), 0);
+	cr_assert_str_eq(content(path), "new");
+	cr_assert(!lstat(link, &st) && S_ISLNK(st.st_mode));
+	cr_assert(!lstat(next, &st) && S_ISLNK(st.st_mode));
+	cr_assert_eq(entries(), 3);
+	unlink(path);
+	unlink(next);
+	cr_assert_eq(symlink("no/such/directory", next), 0);
+	cr_assert_eq(outfile_open(link, &f, &err), -ENOENT);
+	unlink(next);
+	cr_assert_eq(symlink("out.link", next), 0);
+	cr_assert_eq(outfile_open(link, &f, &err), -ELOOP);
+}
+
 Test(outfile, unwritable_is_told_when_opened)
 {
 	struct outfile *f = (struct outfile *)1;

@@ -138,14 +138,40 @@ static int make_by_link(struct outfile *f, const char *name)
 	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
+#define MAX_LINKS 40 /* as the kernel follows */
+
+/*
+ * What a link that leads to no file would be the name of; other paths stay what they are. stat()
+ * has found that we may follow it.
+ */
+static char *end_of_links(const char *path)
+{
+	__free char *at = strdup(path);
+
+	for (int i = 0; at && i < MAX_LINKS; i++) {
+		char to[PATH_MAX];
+		ssize_t n = readlink(at, to, sizeof(to) - 1);
+		char *next;
+
+		if (n < 0) /* nothing is there, or no link */
+			return TAKE_PTR(at);
+		to[n] = '\0';
+		next = *to == '/' ? strdup(to) : beside(at, to);
+		free(at);
+		at = next;
+	}
+	errno = at ? ELOOP : ENOMEM;
+	return NULL;
+}
+
 static int open_staged(struct outfile *f, const struct stat *old)
 {
 	__free char *dir = NULL;
 	int ret = 0;
 
 	f->mode = STAGED;
-	/* A link to a file stays a link. One that leads nowhere is replaced. */
-	f->place = old ? realpath(f->path, NULL) : strdup(f->path);
+	/* A link stays a link, whether there is a file yet or not. */
+	f->place = old ? realpath(f->path, NULL) : end_of_links(f->path);
 	if (!f->place)
 		return -errno;
 	dir = beside(f->place, NULL);
