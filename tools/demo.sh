@@ -3,8 +3,8 @@
 # make demo: profiles a workload that it starts, and shows what comes out.
 set -eu
 
-luabpf=${O:-build}/luabpf
-here=$(dirname "$0")
+luabpf=$(realpath "${O:-build}/luabpf")
+workload=$(realpath "$(dirname "$0")/demo.lua")
 seconds=5
 
 if [ "$(id -u)" -ne 0 ]; then
@@ -17,22 +17,23 @@ drop=
 if [ -n "${SUDO_UID:-}" ] && [ "$SUDO_UID" != 0 ]; then
     drop="setpriv --reuid $SUDO_UID --regid $SUDO_GID --clear-groups --"
 fi
-$drop luajit "$here/demo.lua" 60 &
+$drop luajit "$workload" 60 &
 pid=$!
-saved=$(mktemp --suffix=.pb.gz)
-trap 'kill $pid 2>/dev/null || true; rm -f "$saved"' EXIT
+saved=$(mktemp -d)
+trap 'kill $pid 2>/dev/null || true; rm -rf "$saved"' EXIT
 trap 'exit 130' INT TERM
 
 show() {
     printf '\n\033[1m$ %s\033[0m\n' "$1" | { [ -t 1 ] && cat || sed 's/\x1b\[[0-9]*m//g'; }
 }
 
-echo "A LuaJIT process is running: pid $pid, $here/demo.lua."
+echo "A LuaJIT process is running: pid $pid, $workload."
+cd "$saved"
 show "luabpf -p $pid -d $seconds -F 1000 -jp=f -o demo.pb.gz"
-"$luabpf" -p "$pid" -d "$seconds" -F 1000 -jp=f -o "$saved"
+"$luabpf" -p "$pid" -d "$seconds" -F 1000 -jp=f -o demo.pb.gz
 
 show "luabpf report demo.pb.gz -jp=2sm1        # the same samples: functions, split by their callers"
-"$luabpf" report "$saved" -jp=2sm1
+"$luabpf" report demo.pb.gz -jp=2sm1
 
 show "luabpf report demo.pb.gz -jp=vf          # what the VM was doing"
-"$luabpf" report "$saved" -jp=vf
+"$luabpf" report demo.pb.gz -jp=vf
