@@ -65,7 +65,7 @@ struct session {
 	bool command_ended;
 	enum session_end end;
 	int epoll, signals, drain_timer, duration_timer;
-	sigset_t old_mask;
+	sigset_t mask, old_mask;
 	int error; /* first -errno from a ring callback */
 };
 
@@ -258,6 +258,32 @@ static int attach(struct session *s, pid_t pid, bool children, struct error *err
 	return r;
 }
 
+/* Those that end a recording; and SIGCHLD. */
+static void block_signals(struct session *s)
+{
+	sigemptyset(&s->mask);
+	sigaddset(&s->mask, SIGINT);
+	sigaddset(&s->mask, SIGTERM);
+	sigaddset(&s->mask, SIGCHLD);
+	if (!signals_ignored(SIGHUP)) /* the terminal is gone; not after nohup */
+		sigaddset(&s->mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &s->mask, &s->old_mask);
+}
+
+/* -EINTR when one came that ends the recording, before it has begun. */
+static int check_signals(const struct session *s, struct error *err)
+{
+	const struct timespec now = {};
+	sigset_t mask = s->mask;
+	int sig;
+
+	sigdelset(&mask, SIGCHLD);
+	sig = sigtimedwait(&mask, NULL, &now);
+	return sig < 0 ? 0
+		       : error_set(err, -EINTR, "ended by SIG%s before sampling began",
+				   sigabbrev_np(sig));
+}
+
 static int open_running(struct session *s, const struct session_options *o, struct error *err)
 {
 	struct target *t;
@@ -265,7 +291,9 @@ static int open_running(struct session *s, const struct session_options *o, stru
 	int r;
 
 	for (i = 0; i < o->npids; i++) {
-		r = process_check(o->pids[i], err);
+		r = check_signals(s, err);
+		if (!r)
+			r = process_check(o->pids[i], err);
 		if (r)
 			return r;
 		r = add_target(s, o->pids[i], &t);
@@ -315,18 +343,10 @@ static int drain_each(struct session *s, uint64_t ns)
 
 static int open_descriptors(struct session *s)
 {
-	sigset_t mask;
 	int r;
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGCHLD);
-	if (!signals_ignored(SIGHUP)) /* the terminal is gone; not after nohup */
-		sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	s->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signals = signalfd(-1, &s->mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->drain_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->duration_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->signals < 0 || s->drain_timer < 0 || s->duration_timer < 0 ||
@@ -433,11 +453,16 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
+	block_signals(s);
 	r = process_check_namespace(err);
 	if (!r)
 		r = open_parts(s, o, err);
 	if (!r)
+		r = check_signals(s, err);
+	if (!r)
 		r = o->command ? open_command(s, o, err) : open_running(s, o, err);
+	if (!r)
+		r = check_signals(s, err);
 	if (r)
 		return r;
 	prof_meta(s->prof)->period_ns = o->period_ns;
@@ -629,8 +654,12 @@ static int read_ends(const struct session *s, uint64_t ends[LB_END__MAX])
 /* What BPF counted as lost goes into the profile: a report of it tells, too. */
 static int count_losses(struct session *s, struct error *err)
 {
-	static const char *const keys[LB_END__MAX] = {
-#define LB_END(id, class, key, sentence) [LB_END_##id] = key,
+	enum class { RESOLVED, OUTSIDE, LOST };
+	static const struct {
+		enum class class;
+		const char *key;
+	} all[LB_END__MAX] = {
+#define LB_END(id, class, key, sentence) [LB_END_##id] = {class, key},
 #include <luabpf/ends.def>
 #undef LB_END
 	};
@@ -638,8 +667,10 @@ static int count_losses(struct session *s, struct error *err)
 	int i, r = read_ends(s, ends);
 
 	for (i = 0; i < LB_END__MAX && !r; i++)
-		if (i != LB_END_RESOLVED && ends[i])
-			r = prof_lose(s->prof, keys[i], ends[i]);
+		if (all[i].class != RESOLVED && ends[i])
+			r = prof_lose(s->prof,
+				      all[all[i].class == OUTSIDE ? LB_END_OUTSIDE : i].key,
+				      ends[i]);
 	if (!r && s->bad_records + ring_bad(s->ring))
 		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
 	if (!r && ring_replaced(s->ring))

@@ -107,6 +107,11 @@ static double bpf_ns_per_sample(const struct summary *s)
 	return all ? (double)s->stats.bpf_ns / all : 0;
 }
 
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static double percent(uint64_t part, uint64_t all)
 {
 	return all ? 100.0 * (double)part / (double)all : 0;
@@ -188,9 +193,10 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 {
 	uint64_t all = s->resolved + s->outside + s->lost;
 
-	fprintf(to, "luabpf: %s%s%" PRIu64 " samples, %zu stacks, %.1f s of CPU time in %.1f s",
-		written ? written : "", written ? ": " : "", s->resolved, prof_nrows(s->prof),
-		(double)s->stats.cpu_ns / 1e9, (double)s->stats.wall_ns / 1e9);
+	fprintf(to, "luabpf: %s%s%" PRIu64 " sample%s, %zu stack%s, %.1f s of CPU time in %.1f s",
+		written ? written : "", written ? ": " : "", s->resolved, plural(s->resolved),
+		prof_nrows(s->prof), plural(prof_nrows(s->prof)), (double)s->stats.cpu_ns / 1e9,
+		(double)s->stats.wall_ns / 1e9);
 	fprintf(to, " at %.1f of %.1f Hz; outside Lua %.1f %%; lost %" PRIu64, achieved_hz(s),
 		asked_hz(s), percent(s->outside, all), s->lost);
 	if (s->lost)
@@ -236,8 +242,8 @@ void summary_print_ends(const struct summary *s, FILE *to)
 		if (s->stats.ends[i])
 			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
 	}
-	fprintf(to, " %" PRIu64 " runs of BPF, which read %s", s->stats.bpf_runs,
-		s->stats.in_place ? "pages in place" : "copies");
+	fprintf(to, " %" PRIu64 " run%s of BPF, which read %s", s->stats.bpf_runs,
+		plural(s->stats.bpf_runs), s->stats.in_place ? "pages in place" : "copies");
 	if (s->stats.first_sample_ns)
 		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
 	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);

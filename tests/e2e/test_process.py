@@ -266,6 +266,43 @@ def test_sleeping_target(tmp_path):
 
 # ---- stopping ----
 
+def test_a_thread_that_exits_is_outside_lua():
+    """Its samples are no lost ones of Lua."""
+    code = "local t = {} for i = 1, 1e5 do t[i] = {} end os.exit(0, false)"
+    for _ in range(40):  # not each run has one
+        r = vms.luabpf("-F", 20000, "-v", "--", "lua5.4", "-e", code)
+        assert r.code == 0 and "no-regs" not in r.stats["lost_by_reason"], r
+        if n := re.search(r"(\d+) no-regs\b", r.err):
+            others = re.search(r"(\d+) outside-lua\b", r.err)
+            assert r.stats["outside_lua"] == int(n[1]) + (int(others[1]) if others else 0), r
+            return
+    raise AssertionError("none was met")
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_signal_before_it_samples(tmp_path, sig):
+    """It says so, begins nothing and leaves no file; later it is the end of a recording."""
+    early = 0
+    for wait in [0.01 * i for i in range(1, 13)]:
+        ran = tmp_path / f"ran{wait}"
+        p = subprocess.Popen([vms.LUABPF, "-o", tmp_path / "x.pb.gz", "--", "sh", "-c", f"touch {ran}; exec sleep 0.1"],
+                             stderr=subprocess.PIPE, text=True, env=vms.clean_env())
+        time.sleep(wait)
+        p.send_signal(sig)
+        err = p.communicate(timeout=20)[1]
+        if p.returncode == -sig:
+            continue  # it had not come to main() yet
+        assert err.startswith("luabpf: "), (wait, p.returncode, err)
+        if "before sampling began" in err:
+            early += 1
+            assert err == f"luabpf: ended by {sig.name} before sampling began\n" and p.returncode == 1, err
+            assert not ran.exists() and not list(tmp_path.glob("x.*")), err
+        else:
+            assert "CPU time" in err, err
+            (tmp_path / "x.pb.gz").unlink()
+    assert early
+
+
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_signal_writes_the_report(tmp_path, sig):
     with looping(tmp_path) as t:
@@ -412,7 +449,7 @@ while os.clock() - t < 0.15 do later_a() later_b() end
         assert r.code == 0, r
         profile = pprof.Profile(saved)
         names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
-        assert names == {"x.lua:0", "at_once", "later_a", "later_b"}, (n, names, r)
+        assert names == {f"{path}:0", "at_once", "later_a", "later_b"}, (n, names, r)
         builtin = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.BUILTIN}
         assert builtin <= {"os.clock", "io.method.__gc"}, (n, builtin)  # at its end the VM closes its files
         assert r.stats["lost"] <= 1, (n, r)

@@ -196,7 +196,7 @@ end
         assert r.code == 0, r
         profile = pprof.Profile(saved)
         names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
-        assert names == {"x.lua:0", "at_once", "later_a", "later_b"}, (n, names, r)
+        assert names == {f"{path}:0", "at_once", "later_a", "later_b"}, (n, names, r)
         lines = {(f.name, f.line) for s in profile.samples for f in s.stack
                  if f.kind == pprof.LUA and f.start and f.known}
         assert lines == {("at_once", 2), ("later_a", 4), ("later_b", 5)}, (n, lines)
@@ -358,4 +358,4 @@ def test_endless_recursion(tmp_path, v):
     assert r.code == 0 and r.out.split() == ["overflow"] * 3, r
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
         assert len(s.stack) <= 128
-        assert {f.name for f in s.stack if f.kind == pprof.LUA} <= {"x.lua:0", "x.lua:1", "down"}, s
+        assert {f.name for f in s.stack if f.kind == pprof.LUA} <= {f"{path}:0", f"{path}:1", "down"}, s

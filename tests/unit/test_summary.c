@@ -202,7 +202,7 @@ Test(summary, text)
 
 	summary_make(&stats, prof, &s);
 	text = text_of(&s, "out.pb.gz");
-	cr_expect_not_null(strstr(text, "luabpf: out.pb.gz: 180 samples, 1 stacks, 2.0 s of CPU"));
+	cr_expect_not_null(strstr(text, "luabpf: out.pb.gz: 180 samples, 1 stack, 2.0 s of CPU"));
 	cr_expect_not_null(
 		strstr(text, "at 100.0 of 100.0 Hz; outside Lua 7.5 %; lost 5 (2.70 %)"));
 	cr_expect_not_null(strstr(text, "; 2000 ns in BPF per sample\n"));
