@@ -9,11 +9,11 @@
 #include "base/text.h"
 #include "cmd.h"
 #include "cmd_output.h"
+#include "cmd_source.h"
 #include "doctor.h"
 #include "session.h"
 #include "summary.h"
 #include "target/process.h"
-#include "target/source.h"
 
 static void banner(const struct options *opts, const struct session *session)
 {
@@ -67,15 +67,24 @@ static void tell_module(void *arg, const struct doctor_module *module)
 	fprintf(stderr, "%s\n", text_str(&line));
 }
 
-static void tell_seen(void *arg, pid_t pid, const struct vm_build *build,
-		      const struct lb_module *at)
+/* What is done as a VM is recognised in a process. */
+struct seen {
+	bool tell;
+	struct process_sources *sources; /* NULL: no annotation */
+};
+
+static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const struct lb_module *at)
 {
-	(void)arg;
-	doctor_module(pid, build, at, tell_module, &pid);
+	const struct seen *seen = arg;
+
+	if (seen->sources)
+		process_sources_add(seen->sources, pid);
+	if (seen->tell)
+		doctor_module(pid, build, at, tell_module, &pid);
 }
 
 /* -v: which VM was seen where, and by what. */
-static void tell_modules(const struct options *opts, struct session *session)
+static void tell_modules(const struct options *opts, const struct session *session)
 {
 	const pid_t command = session_pid(session);
 	const pid_t *pids = opts->npids ? opts->pids : &command;
@@ -88,7 +97,6 @@ static void tell_modules(const struct options *opts, struct session *session)
 		if (r && r != -ESRCH) /* it has ended meanwhile */
 			cmd_error(r, &err);
 	}
-	session_watch(session, tell_seen, NULL);
 }
 
 static void tell_limits(const struct session *session)
@@ -178,20 +186,38 @@ static int finish(const struct options *opts, struct session *session, struct ou
 	return 0;
 }
 
+/* Taken hold of while they live: annotations show what they may read. */
+static int hold_sources(const struct options *opts, const struct session *session,
+			struct process_sources *sources, struct error *err)
+{
+	const pid_t command = session_pid(session);
+	const pid_t *pids = opts->npids ? opts->pids : &command;
+	size_t n = opts->npids ? opts->npids : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		int ret = process_sources_add(sources, pids[i]);
+
+		if (ret)
+			return error_set(err, ret, "-jp: the files of process %d: %s", pids[i],
+					 strerror(-ret));
+	}
+	return 0;
+}
+
 static int sample(const struct options *opts, struct session *session, struct outputs *out,
 		  int *code, struct error *err)
 {
-	__cleanup(target_source_free) struct target_source *target = NULL;
-	struct source source = {0}; /* none is opened but for annotations */
+	__cleanup(process_sources_free) struct process_sources sources = {
+		.prof = session_prof(session)};
+	const struct source source = {.open = process_sources_open, .ctx = &sources};
+	struct seen seen = {.tell = opts->verbose};
 	int ret;
 
-	/* Taken hold of while the target lives: annotations show what it may read. */
 	if (opts->jitp && opts->jitp_options.annotate) {
-		ret = target_source_new(session_pid(session), &target);
+		seen.sources = &sources;
+		ret = hold_sources(opts, session, &sources, err);
 		if (ret)
-			return error_set(err, ret, "-jp: the files of process %d: %s",
-					 session_pid(session), strerror(-ret));
-		source = (struct source){.open = target_source_open, .ctx = target};
+			return ret;
 	}
 	if (!opts->quiet)
 		banner(opts, session);
@@ -199,6 +225,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		tell_workers(opts, opts->pids[i]);
 	if (opts->verbose)
 		tell_modules(opts, session);
+	session_watch(session, on_seen, &seen);
 	ret = session_run(session, err);
 	return ret ? ret : finish(opts, session, out, &source, code, err);
 }

@@ -2,6 +2,7 @@
 """What is saved: `report` renders the live text from it, and other tools read it."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -86,6 +87,27 @@ def test_a_chunk_that_calls_itself_a_secret(root, public, chunk):
         text = annotate(public / "x.pb.gz", **env)
         assert text.startswith("====== ERROR: " + chunk) and len(text.splitlines()) == 1, text
     assert annotate(public / "x.pb.gz", SUDO_UID="4711", SUDO_GID="4711") == live
+
+
+def test_each_process_has_its_own_rights(root, public):
+    """Of two that are sampled together, and of a child: whose chunk it is, as that one it is read."""
+    busy = "local t = os.clock() while os.clock() - t < 0.6 do secret() end"
+    own = public / "own.lua"
+    own.write_text(SECRET)
+    own.chmod(0o600)
+
+    def code(chunk):
+        return f"loadstring([[{SECRET} {busy}]], '@{chunk}')()"
+    one = ["luajit", "-joff", "-e", code(own)]
+    with vms.Target(one) as a, vms.Target([*AS_USER, "luajit", "-joff", "-e", code("/etc/shadow")]) as b:
+        vms.wait_until(lambda: a.cpu() > 0.02 and b.cpu() > 0.02)
+        r = vms.luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-jp=A")
+    assert r.code == 0 and r.out.startswith("====== ERROR: /etc/shadow: /etc/shadow: Permission denied"), r
+    bad = shlex.join([*AS_USER, "luajit", "-joff", "-e", code("/etc/shadow")])
+    r = vms.luabpf("-F", 1000, "-jp=A", "--", "sh", "-c", bad + "; exit 0")
+    assert r.code == 0 and r.out.startswith("====== ERROR: /etc/shadow: /etc/shadow: Permission denied"), r
+    r = vms.luabpf("-F", 1000, "-jp=A", "--", "sh", "-c", shlex.join(one) + "; exit 0")
+    assert r.code == 0 and "x = x + i % 7" in r.out, r
 
 
 def test_a_profile_gives_no_rights(root, public):
