@@ -147,13 +147,40 @@ static void forget_sum(struct labels *l, struct value *dst, const struct value *
 	}
 }
 
+/* The instruction of this operation that has a reference for an operand; 0: none. */
+static uint32_t next_of(const struct labels *l, uint32_t ref, uint8_t o, bool second)
+{
+	uint32_t r;
+
+	for (r = ref + 1; ref && r < l->hi; r++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, r);
+
+		if (ir->o == o && (second ? ir->op2 : ir->op1) == ref)
+			return r;
+	}
+	return 0;
+}
+
+/* a - floor(a/b)*b, from a/b on, which may be there for the second time. 0: it is just that. */
+static uint32_t remainder_of(struct labels *l, uint32_t quotient)
+{
+	uint32_t whole = next_of(l, quotient, LJ_IR_FPMATH, false);
+	uint32_t product = next_of(l, whole, LJ_IR_MUL, false);
+	uint32_t ref = next_of(l, product, LJ_IR_SUB, true);
+
+	l->visits += l->hi - LJ_REF_BIAS;
+	if (ref)
+		lj_value_settle(l, ref);
+	return ref;
+}
+
 static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
 		       uint32_t which)
 {
 	bool cdata = lj_value_type(l, b) == LJ_IRT_CDATA || lj_value_type(l, c) == LJ_IRT_CDATA;
 	const struct value *constant = b->kind == VALUE_NUM ? b : c;
 	bool numbers = !cdata && (lj_value_is_number(l, b) || lj_value_is_number(l, c));
-	uint32_t ref, r;
+	uint32_t ref;
 
 	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
 		l->t->steps[l->step].folded = true;
@@ -186,15 +213,10 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		forget_sum(l, dst, b, c, which);
 		return;
 	}
-	/* a - floor(a/b)*b */
-	if (which == 4 && lj_ins_at(l->t, ref)->o != LJ_IR_BAND && ref >= l->lo && ref < l->hi)
-		for (r = ref + 1; r < l->hi && r < ref + 4; r++)
-			if (lj_ins_at(l->t, r)->o == LJ_IR_SUB) {
-				lj_value_settle(l, r);
-				ref = r;
-				break;
-			}
-	lj_value_set(dst, ref);
+	if (which == 4 &&
+	    (lj_ins_at(l->t, ref)->o == LJ_IR_DIV || lj_ins_at(l->t, ref)->o == LJ_IR_MUL))
+		ref = remainder_of(l, ref);
+	lj_step_result(l, dst, ref);
 }
 
 /* The length of a string that is a constant is one, too. */
@@ -492,6 +514,7 @@ void lj_labels_begin(struct labels *l)
 	lj_value_unset(l);
 	l->top = l->nsettled = l->nstores = l->met = 0;
 	l->nsaved = 0;
+	l->astray = false;
 	l->multres = -1;
 	l->retf = LJ_REF_BIAS;
 	l->visits = 0;
