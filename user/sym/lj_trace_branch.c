@@ -91,23 +91,6 @@ static enum branch_to constants_branch(uint8_t op, double a, double b)
 	}
 }
 
-/* A loop's index, its end, and its step are three slots. */
-static enum branch_to loop_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
-{
-	struct value idx = *lj_value_slot(l, f, lj_bc_a(ins));
-	struct value stop = *lj_value_slot(l, f, lj_bc_a(ins) + 1u);
-	struct value step = *lj_value_slot(l, f, lj_bc_a(ins) + 2u);
-	uint8_t op = lj_bc_op(ins);
-	bool enters;
-
-	if (idx.kind != VALUE_NUM || stop.kind != VALUE_NUM || step.kind != VALUE_NUM)
-		return BRANCH_UNKNOWN;
-	if (op == LJ_BC_FORL || op == LJ_BC_IFORL)
-		idx.num += step.num;
-	enters = step.num >= 0 ? idx.num <= stop.num : idx.num >= stop.num;
-	return jumps_if(enters == (op == LJ_BC_FORL || op == LJ_BC_IFORL));
-}
-
 /* The operands of a comparison of two values; false: it is none. */
 static bool compared(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
 		     struct value *b)
@@ -151,6 +134,34 @@ static bool loop_compared(struct labels *l, const struct lj_tframe *f, uint32_t 
 		}
 	}
 	return false;
+}
+
+/* Does a loop go on whose index compares like this to its end? */
+static enum branch_to loop_enters(uint8_t guard, bool up)
+{
+	if (guard == (up ? LJ_IR_LE : LJ_IR_GE) || guard == (up ? LJ_IR_LT : LJ_IR_GT))
+		return BRANCH_JUMP;
+	return guard == (up ? LJ_IR_GT : LJ_IR_LT) ? BRANCH_NEXT : BRANCH_UNKNOWN;
+}
+
+/* By its numbers, or by the same comparison, which another loop left: it has one guard for both. */
+static enum branch_to loop_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	const struct value *step = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	uint8_t op = lj_bc_op(ins);
+	struct value idx, stop;
+	enum branch_to to;
+
+	if (step->kind != VALUE_NUM || !loop_compared(l, f, ins, &idx, &stop))
+		return BRANCH_UNKNOWN;
+	if (idx.kind == VALUE_NUM && stop.kind == VALUE_NUM)
+		to = jumps_if(step->num >= 0 ? idx.num <= stop.num : idx.num >= stop.num);
+	else
+		to = loop_enters(comparison_of(l, &idx, &stop, lj_recorded_end(l->t)),
+				 step->num >= 0);
+	if (to == BRANCH_UNKNOWN || op == LJ_BC_FORL || op == LJ_BC_IFORL)
+		return to;
+	return to == BRANCH_JUMP ? BRANCH_NEXT : BRANCH_JUMP;
 }
 
 bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins)
