@@ -63,6 +63,14 @@ bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, u
 	       !mem_read(mem, out, sizeof(*out), lb_word(uv, UPVAL_V));
 }
 
+bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+{
+	uint8_t uv[UPVAL_READ];
+	uint64_t at = lj_func_uv(mem, closure, idx);
+
+	return at && !mem_read(mem, uv, sizeof(uv), at) && !lb_byte(uv, UPVAL_IMMUTABLE);
+}
+
 bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 {
 	if (!lj_bc_is_call(ins))

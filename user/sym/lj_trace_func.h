@@ -39,6 +39,9 @@ uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx);
 /* The TValue of a closure's upvalue, when it never changes. */
 bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out);
 
+/* Is it one that may change, for sure? */
+bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_t idx);
+
 /* Fills in the guards of what was recorded, in order; returns how many. */
 uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
 			struct func_guard guards[LJ_FUNC_GUARDS]);

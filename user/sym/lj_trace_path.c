@@ -171,6 +171,8 @@ static bool walk(struct path *p, struct at a)
 
 		if (p->calls.l->done < t->nsteps)
 			lj_label_step(p->calls.l, a.frame, a.pc);
+		if (p->strict && p->calls.l->astray)
+			return false;
 		if (a.snap < t->npre && lj_meet_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
 		    meet(p, a))
 			return true;

@@ -31,6 +31,41 @@ static bool is_own_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op
 	return has_upvalue(ir, what) && (ir->op1 >= LJ_REF_BIAS || !(uint64_t)(what >> 8));
 }
 
+/* Could the closure that reference `ref` is be the one which a frame runs? */
+static bool may_run(const struct labels *l, const struct lj_tframe *f, uint32_t ref)
+{
+	const struct lj_trace *t = l->t;
+	const struct calls *c = l->calls;
+	struct func is;
+	uint32_t i;
+
+	if (ref < LJ_REF_BIAS)
+		return lj_func_of(t, l->mem, ref, &is) && is.code == (int)f->code;
+	if (lj_ins_at(t, ref)->o == LJ_IR_SLOAD) /* a frame's own, that the trace found there */
+		return f->slot < 0 || lj_ins_at(t, ref)->op1 == (uint32_t)f->slot;
+	for (i = 0; i < c->nguards; i++)
+		if (c->guards[i].on == ref)
+			return c->guards[i].func.code == (int)f->code;
+	return true;
+}
+
+/* The place of upvalue idx of a closure that may be the frame's; 0: none. */
+static uint32_t find_own_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t idx)
+{
+	uint32_t ref;
+
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = l->hi; ref-- > LJ_REF_BIAS + 1;) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if (is_own_upvalue(l->t, ir, UPVALUE(f->func, idx)) && may_run(l, f, ir->op1)) {
+			lj_value_settle(l, ref);
+			return ref;
+		}
+	}
+	return 0;
+}
+
 static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
 	(void)unused;
@@ -70,7 +105,7 @@ static uint32_t find_upvalue(struct labels *l, const struct lj_tframe *f, uint32
 		ref = lj_value_find(l, is_own_upvalue, UPVALUE(0, idx),
 				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
-		ref = lj_value_find(l, is_own_upvalue, UPVALUE(func, idx), NULL, NULL);
+		ref = find_own_upvalue(l, f, idx);
 	uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
 	if (!uv)
 		return ref;
@@ -206,6 +241,7 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 		return;
 	}
 	ref = find_upvalue(l, f, lj_bc_d(ins));
+	l->astray |= !ref && lj_func_upvalue_changes(l->mem, f->func, lj_bc_d(ins));
 	open = open_upvalue(l, f, ref);
 	if (open)
 		*dst = *open;

@@ -58,6 +58,7 @@ void lj_labels_back(struct labels *l, const struct label_mark *mark)
 	l->multres = mark->multres;
 	l->nstores = mark->nstores;
 	l->retf = mark->retf;
+	l->astray = false;
 }
 
 struct value lj_value_number(double num)

@@ -63,6 +63,7 @@ struct labels {
 	bool index;		/* it is looked up in a table */
 	bool peeks;		/* what is found stays nobody's */
 	bool keyed;		/* a string tells an access: its table need not be known */
+	bool astray;		/* a step was gone that would have left what is not there */
 
 	uint32_t *newrefs; /* all NEWREFs, in order */
 	uint32_t nnewrefs;
