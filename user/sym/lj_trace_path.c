@@ -41,7 +41,7 @@ static bool goes_astray(const struct path *p, struct at a)
 		return true;
 	for (i = t->nsteps; i-- > a.since;)
 		n += t->steps[i].pc == a.pc && t->steps[i].frame == (uint32_t)a.frame;
-	return n > (p->strict ? TURNS_MAX : 1);
+	return n > TURNS_MAX;
 }
 
 bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
@@ -74,9 +74,9 @@ static bool is_test(uint32_t ins)
 	return lj_bc_op(ins) >= LJ_BC_ISTC && lj_bc_op(ins) <= LJ_BC_ISF;
 }
 
-static bool may_go(const struct path *p, enum branch_to to, bool jumps)
+static bool may_go(enum branch_to to, bool jumps)
 {
-	return !p->strict || to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
+	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
 }
 
 /*
@@ -101,18 +101,18 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 		lj_meet_place(s, t->nsteps - 1, a.frame, true);
 		p->calls.l->met = past.snap;
 		for (i = 0; i < 2; i++)
-			if (lj_meet_is_at(p, s, a.frame, i ? one : other) && may_go(p, to, i) &&
+			if (lj_meet_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
 			    lj_path_try(p, past, i ? other : one, a.frame))
 				return true;
 		lj_meet_unplace(s);
 		p->calls.l->met = a.snap;
 	}
-	if (p->strict && lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
+	if (lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
 		return false;
 	/* an iterator's end is rarer than its next turn */
 	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
 	for (i = 0; i < 2; i++)
-		if (may_go(p, to, first ^ i) && lj_path_try(p, a, first ^ i ? other : one, a.frame))
+		if (may_go(to, first ^ i) && lj_path_try(p, a, first ^ i ? other : one, a.frame))
 			return true;
 	return false;
 }
@@ -138,7 +138,7 @@ static bool meet(struct path *p, struct at a)
 	struct label_mark mark;
 
 	if (!lj_meet_is_likely(p, a) || lj_meet_is_next_turn(p, a) ||
-	    (p->strict && slot >= 0 && lj_label_contradicts(p->calls.l, s)))
+	    (slot >= 0 && lj_label_contradicts(p->calls.l, s)))
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;
@@ -171,7 +171,7 @@ static bool walk(struct path *p, struct at a)
 
 		if (p->calls.l->done < t->nsteps)
 			lj_label_step(p->calls.l, a.frame, a.pc);
-		if (p->strict && p->calls.l->astray)
+		if (p->calls.l->astray)
 			return false;
 		if (a.snap < t->npre && lj_meet_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
 		    meet(p, a))
@@ -245,7 +245,7 @@ static void begin_at_loop(struct path *p, struct at a)
 		t->steps[t->nsteps++] = (struct lj_step){.pc = pos, .frame = (uint32_t)a.frame};
 }
 
-static int go(struct path *p, bool strict)
+static int go(struct path *p)
 {
 	struct at a = {.retf = LJ_REF_BIAS + 1};
 	struct labels *l = p->calls.l;
@@ -254,7 +254,6 @@ static int go(struct path *p, bool strict)
 
 	t->nframes = t->nsteps = 0;
 	p->tries = p->choices = 0;
-	p->strict = strict;
 	a.frame = lj_frames_first(t, p->mem);
 	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
 		return -EBADMSG;
@@ -288,9 +287,7 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	l->cdata = lj_cdata_open(&limited.mem, lj, g, &cdata) ? NULL : &cdata;
 	p->calls.names = names;
 	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
-	r = go(p, true);
-	if (r == -EBADMSG)
-		r = go(p, false);
+	r = go(p);
 	if (!r && !limited.left) /* what could not be read was taken for not known */
 		r = -EBADMSG;
 	if (r)

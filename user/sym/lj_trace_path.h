@@ -16,7 +16,6 @@ struct path {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	uint32_t tries, choices;
-	bool strict; /* the guards are met in order, each by a call; and values do not mislead */
 	bool failed; /* out of memory */
 	struct calls calls;
 };

@@ -133,7 +133,7 @@ static bool come_back(struct path *p, struct at a, uint32_t pc, int frame)
 
 	if (lj_bc_op(c->bc[pc]) > LJ_BC_ISNEP || pc + 1 >= c->sizebc)
 		return lj_path_try(p, a, pc + 1, frame);
-	to = p->strict ? returned_branches(p, a, c->bc[pc]) : BRANCH_UNKNOWN;
+	to = returned_branches(p, a, c->bc[pc]);
 	target = lj_path_target(pc + 1, c->bc[pc + 1]);
 	if (to != BRANCH_UNKNOWN)
 		return lj_path_try(p, a, to == BRANCH_JUMP ? target : pc + 2, frame);
@@ -255,7 +255,7 @@ bool lj_path_call_what(struct path *p, struct at a, enum calls_what what,
 		return true;
 	if (what == CALLS_NOTHING && lj_path_try(p, a, next, a.frame))
 		return true;
-	return (what == CALLS_UNKNOWN || !p->strict) && guess_call(p, a, ins, next, tail);
+	return what == CALLS_UNKNOWN && guess_call(p, a, ins, next, tail);
 }
 
 bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
@@ -291,5 +291,5 @@ bool lj_path_may_call(const struct path *p, struct at a, uint32_t ins, enum call
 	if (*lj_bc_mm(ins) != '_' || (!guarded && !p->calls.l->cdata))
 		return false;
 	*what = lj_calls(&p->calls, &p->t->frames[a.frame], ins, callee);
-	return *what == CALLS_THIS || (guarded && (*what == CALLS_UNKNOWN || !p->strict));
+	return *what == CALLS_THIS || (guarded && *what == CALLS_UNKNOWN);
 }

@@ -86,10 +86,9 @@ bool lj_meet_is_likely(const struct path *p, struct at a)
 
 	if (!a.snap) /* before it lies what the side exit left undone */
 		return true;
-	if (p->strict && a.guard < p->calls.nguards &&
-	    p->calls.guards[a.guard].ref < t->snap[a.snap].ref)
+	if (a.guard < p->calls.nguards && p->calls.guards[a.guard].ref < t->snap[a.snap].ref)
 		return false;
-	if (p->strict && a.guard && p->calls.guards[a.guard - 1].ref >= t->snap[a.snap].ref)
+	if (a.guard && p->calls.guards[a.guard - 1].ref >= t->snap[a.snap].ref)
 		return false;
 
 	for (ref = t->snap[a.snap - 1].ref; ref < t->snap[a.snap].ref; ref++) {
@@ -117,8 +116,7 @@ bool lj_meet_guards_comparison(const struct path *p, struct at a, uint32_t ins)
 
 		if (ir->t & LJ_IRT_GUARD)
 			return ir->o <= LJ_IR_NE &&
-			       (!p->strict ||
-				lj_branch_may_guard(p->calls.l, &t->frames[a.frame], ins, ir));
+			       lj_branch_may_guard(p->calls.l, &t->frames[a.frame], ins, ir);
 	}
 	return false;
 }
