@@ -82,9 +82,10 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 		*lj_value_slot(l, to, i) = arg[i];
 }
 
-/* A frame's results go to where its caller's instruction wants them. */
+/* A frame's results go to where its caller's instruction wants them. What it wants beyond is nil;
+ * or not known, when there may be `more`. */
 static void deliver(struct labels *l, const struct lj_tframe *f, const struct value *results,
-		    uint32_t n, uint32_t retf)
+		    uint32_t n, bool more, uint32_t retf)
 {
 	const struct lj_tframe *to;
 	uint32_t call, a, wanted, i;
@@ -107,13 +108,15 @@ static void deliver(struct labels *l, const struct lj_tframe *f, const struct va
 	}
 	if (lj_bc_is_call(call) && !wanted) { /* all of them */
 		wanted = n + 1;
-		l->multres = n < RESULTS ? (int)n + !!f->through : -1;
+		l->multres = n < RESULTS && !more ? (int)n + !!f->through : -1;
 	}
 	for (i = 0; i < RESULTS && i + 1 < wanted; i++) {
 		if (i < n)
 			*lj_value_slot(l, to, a + i) = results[i];
-		else
+		else if (more)
 			lj_value_forget(l, lj_value_slot(l, to, a + i));
+		else
+			*lj_value_slot(l, to, a + i) = lj_value_object(0, LJ_IRT_NIL);
 	}
 }
 
@@ -136,18 +139,19 @@ static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
 
 static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint8_t op = lj_bc_op(ins);
-	uint32_t n = op == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - 1, i, retf;
+	bool many = lj_bc_op(ins) == LJ_BC_RETM, more = many && l->multres < 0;
+	uint32_t n = lj_bc_op(ins) == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - !many;
 	struct value results[RESULTS] = {};
+	uint32_t i, retf;
 
-	for (i = 0; i < RESULTS && i < n && op != LJ_BC_RETM; i++) {
+	if (many && !more)
+		n += (uint32_t)l->multres;
+	for (i = 0; i < RESULTS && i < n; i++) {
 		lj_step_load(l, lj_value_slot(l, f, lj_bc_a(ins) + i));
 		results[i] = *lj_value_slot(l, f, lj_bc_a(ins) + i);
 	}
 	retf = find_retf(l, f);
-	deliver(l, f, results, i, retf);
-	if (op == LJ_BC_RETM)
-		l->multres = -1;
+	deliver(l, f, results, i, more || i < n, retf);
 }
 
 /* How many slots a call's arguments may take: all that are followed, when it is not known. */
@@ -244,7 +248,7 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 	to = entered(l, find_guard(l, &called));
 	if (!to) {
 		made = lj_step_made(l, f, ins);
-		deliver(l, f, &made, 1, find_retf(l, f));
+		deliver(l, f, &made, 1, true, find_retf(l, f));
 		return;
 	}
 	/* pcall() is called now, not only still below */
