@@ -118,7 +118,11 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 	if (!ref)
 		return 0;
 	o = lj_ins_at(l->t, ref)->o;
-	if (o == LJ_IR_STRREF) { /* a string's byte, or a part of it */
+	/* A part of a string; that of one character which is only compared is not made: the
+	 * comparison loads its byte. */
+	if (o == LJ_IR_STRREF && name && !strcmp(name, "string.sub"))
+		return lj_step_through(l, OPS(SNEW), ref, NULL);
+	if (o == LJ_IR_STRREF) { /* a string's byte */
 		of = lj_step_through(l, OPS(XLOAD) | OPS(SNEW), ref, NULL);
 		return of ? of : ref;
 	}
