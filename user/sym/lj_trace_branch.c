@@ -173,7 +173,8 @@ bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t
 		      ? loop_compared(l, f, ins, &a, &b)
 		      : compared(l, f, ins, &a, &b)))
 		return false;
-	return lj_value_is_number(l, &a) && lj_value_is_number(l, &b) &&
+	return a.kind != VALUE_NONE && b.kind != VALUE_NONE && lj_value_is_number(l, &a) &&
+	       lj_value_is_number(l, &b) &&
 	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer is itself */
 	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
 	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
@@ -189,6 +190,22 @@ bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t i
 		return true;
 	return (lj_value_may_be(l, &a, guard->op1) && lj_value_may_be(l, &b, guard->op2)) ||
 	       (lj_value_may_be(l, &a, guard->op2) && lj_value_may_be(l, &b, guard->op1));
+}
+
+/* Does the trace make sure anywhere that something equals itself, or does not? */
+static bool compares_itself(struct labels *l)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref;
+
+	l->visits += lj_recorded_end(t) - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t); ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if ((ir->o == LJ_IR_EQ || ir->o == LJ_IR_NE) && ir->op1 == ir->op2)
+			return true;
+	}
+	return false;
 }
 
 enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
@@ -234,10 +251,18 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 	other = lua_type(lj_value_type(l, &b));
 	if (a.kind == VALUE_NUM && b.kind == VALUE_NUM)
 		return constants_branch(op, a.num, b.num);
+	/* a string that was made of constants may be any */
+	if (a.kind == VALUE_OBJ && b.kind == VALUE_OBJ && a.type == LJ_IRT_STR &&
+	    b.type == LJ_IRT_STR && (!a.obj || !b.obj))
+		return BRANCH_UNKNOWN;
 	if (a.kind == VALUE_OBJ && b.kind == VALUE_OBJ && op >= LJ_BC_ISEQV)
 		return jumps_if((a.obj == b.obj && a.type == b.type) == !((op - LJ_BC_ISEQV) & 1));
 	if (op >= LJ_BC_ISEQV && type != other && type != LJ_IRT_UNKNOWN &&
 	    other != LJ_IRT_UNKNOWN && type != LJ_IRT_CDATA && other != LJ_IRT_CDATA)
 		return jumps_if((op - LJ_BC_ISEQV) & 1);
+	/* a constant, when nothing made sure of it, which equals itself */
+	if ((op == LJ_BC_ISEQV || op == LJ_BC_ISNEV) && lj_bc_a(ins) == lj_bc_d(ins) &&
+	    a.kind == VALUE_NONE && !compares_itself(l))
+		return jumps_if(op == LJ_BC_ISEQV);
 	return by_guard(op, comparison_of(l, &a, &b, lj_recorded_end(l->t)));
 }

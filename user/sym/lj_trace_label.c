@@ -132,7 +132,7 @@ static double folded(uint32_t which, double b, double c)
 
 /* A sum that the trace does not have: an element's address may be made of it. */
 static void forget_sum(struct labels *l, struct value *dst, const struct value *b,
-		       const struct value *c, uint32_t which)
+		       const struct value *c, uint32_t which, bool number)
 {
 	const struct value *of = c->kind == VALUE_NUM ? b : c, *num = of == b ? c : b;
 	uint32_t ref = of->kind == VALUE_NONE ? of->ref : lj_value_ref(l, of);
@@ -141,6 +141,7 @@ static void forget_sum(struct labels *l, struct value *dst, const struct value *
 
 	ofs += which ? -num->num : num->num;
 	lj_value_forget(l, dst);
+	dst->number = number;
 	if (adds && ref) {
 		dst->ref = ref;
 		dst->num = ofs;
@@ -210,7 +211,7 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		return;
 	}
 	if (!ref) {
-		forget_sum(l, dst, b, c, which);
+		forget_sum(l, dst, b, c, which, numbers || (!cdata && !l->cdata));
 		return;
 	}
 	if (which == 4 &&

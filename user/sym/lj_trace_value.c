@@ -253,6 +253,8 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 			return MATCH_NO;
 		if (lj_ins_at(l->t, ref)->o == LJ_IR_KPRI) /* its type is all that it is */
 			return MATCH_YES;
+		if (!v->obj && v->type == LJ_IRT_STR) /* which one is not worked out */
+			return MATCH_MAYBE;
 		return lj_trace_const(l->t, ref) == v->obj ? MATCH_YES : MATCH_NO;
 	case VALUE_NUM:
 		return constant_is(l->t, ref, v->num, l->divides) ? MATCH_YES : MATCH_NO;
@@ -335,7 +337,7 @@ uint8_t lj_value_type(const struct labels *l, const struct value *v)
 {
 	uint32_t ref;
 
-	if (v->kind == VALUE_NUM)
+	if (v->kind == VALUE_NUM || (v->kind == VALUE_NONE && v->number))
 		return LJ_IRT_NUM;
 	if (v->kind == VALUE_OBJ)
 		return v->type;

@@ -31,6 +31,7 @@ struct value {
 	uint8_t type; /* of the object: LJ_IRT_* */
 	uint32_t ctype, ofs;
 	uint32_t bits_of; /* reference; 0: none */
+	bool number;	  /* of VALUE_NONE: it is a number, whichever */
 };
 
 /* What the step put to the place that reference `at` is. */
