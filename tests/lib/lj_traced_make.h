@@ -98,5 +98,9 @@ void tr_gc_turn(struct lj_traced *t);
 void tr_converted(struct lj_traced *t);
 void tr_equality(struct lj_traced *t);
 void tr_character(struct lj_traced *t);
+void tr_remainder(struct lj_traced *t);
+void tr_not_fetched(struct lj_traced *t);
+void tr_nothing_returned(struct lj_traced *t);
+void tr_same_end(struct lj_traced *t);
 
 #endif
