@@ -115,26 +115,3 @@ uint64_t lj_frames_key(const struct lj_trace *t, uint32_t local)
 					  : c->nkgc;
 	return lj_code_kgc(c, k);
 }
-
-/* What step i called; not Lua's, when it entered nothing. */
-static struct func called_by(const struct lj_trace *t, uint32_t i)
-{
-	const struct lj_tframe *f = &t->frames[t->steps[i + 1].frame];
-
-	if (!lj_step_enters(t, i))
-		return (struct func){.code = -1};
-	return (struct func){.addr = f->func, .code = (int)f->code};
-}
-
-bool lj_frames_called(const struct lj_trace *t, struct func *out)
-{
-	const struct lj_step *last = &t->steps[t->nsteps - 1];
-	uint32_t code = t->frames[last->frame].code, i;
-
-	for (i = 0; i + 1 < t->nsteps; i++)
-		if (t->frames[t->steps[i].frame].code == code && t->steps[i].pc == last->pc) {
-			*out = called_by(t, i);
-			return out->code >= 0;
-		}
-	return false;
-}

@@ -24,7 +24,4 @@ uint64_t lj_frames_own(const struct lj_trace *t, const struct lb_mem *mem, uint3
  * local. 0: not known. */
 uint64_t lj_frames_key(const struct lj_trace *t, uint32_t local);
 
-/* Which function the last step's instruction entered before on the way, if any. */
-bool lj_frames_called(const struct lj_trace *t, struct func *out);
-
 #endif

@@ -208,9 +208,20 @@ static bool call_guarded(struct path *p, struct at a, uint32_t i, uint32_t ins, 
 			 ins, next, tail);
 }
 
+/* Could what this calls be what a guard is on, for all that is known? */
+static bool may_be_guarded(const struct path *p, const struct lj_tframe *f, uint32_t ins,
+			   const struct func_guard *guard)
+{
+	const struct value *called = lj_value_slot(p->calls.l, f, lj_bc_a(ins));
+	uint8_t type = lj_value_type(p->calls.l, called);
+
+	return type != LJ_IRT_FUNC || lj_value_may_be(p->calls.l, called, guard->on);
+}
+
 /*
- * The values do not tell what is called. The trace has a guard for it when it is the first call of
- * that value; or it was called at this place before.
+ * The values do not tell what is called. The trace has a guard for it, then, which is the next; or
+ * it is none of Lua's; or the next snapshot stands in it. None that the trace is sure of already:
+ * the value would be known.
  */
 static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
 {
@@ -223,25 +234,16 @@ static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next,
 	struct callee callee = {.func.code = -1};
 	uint32_t i;
 
-	if (lj_frames_called(t, &callee.func) && lj_path_enter(p, a, &callee, ins, tail))
-		return true;
 	if (a.guard < p->calls.nguards && (!s || guards[a.guard].ref < s->ref) &&
 	    lj_func_is_for(&guards[a.guard], ins, key) &&
+	    (!is_plain || iterates || may_be_guarded(p, f, ins, &guards[a.guard])) &&
 	    (is_plain || guards[a.guard].func.code >= 0) &&
 	    call_guarded(p, a, a.guard, ins, next, tail))
 		return true;
 	if (!is_plain && lj_path_try(p, a, next, a.frame))
 		return true;
-	for (i = a.guard; i-- > 0 && key;) /* the same method again */
-		if (guards[i].key == key && call_guarded(p, a, i, ins, next, tail))
-			return true;
-	callee = (struct callee){.func.code = -1};
 	if (is_plain && call_this(p, a, &callee, ins, next, tail))
 		return true;
-	for (i = a.guard; i-- > 0;) /* one that the trace is sure of already */
-		if (guards[i].func.code >= 0 && lj_func_is_for(&guards[i], ins, key) &&
-		    call_guarded(p, a, i, ins, next, tail))
-			return true;
 	/* one of the traces that this one grew from was */
 	if (is_plain && s && f->slot >= 0 && s->slot == slot_of(t, f, ins, &callee, tail))
 		callee.func.code = lj_trace_code(t, s->pc, &i);
