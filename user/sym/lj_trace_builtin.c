@@ -226,10 +226,36 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 	return made;
 }
 
+/*
+ * An element of a new table that is a copy of a constant one: the trace does not load it, nor make
+ * sure of where the array ends. False: the table is none, or it cannot be read.
+ */
+static bool copied_element(const struct labels *l, const struct value *table, double idx,
+			   struct value *out)
+{
+	uint32_t ref = lj_value_ref(l, table), asize;
+	uint64_t from, array, v = ~0ULL; /* nil */
+
+	if (!lj_ref_ok(l->t, ref) || lj_ins_at(l->t, ref)->o != LJ_IR_TDUP || !(idx >= 0))
+		return false;
+	from = lj_trace_const(l->t, lj_ins_at(l->t, ref)->op1);
+	if (mem_read(l->mem, &array, sizeof(array), from + LJ_TAB_ARRAY) ||
+	    mem_read(l->mem, &asize, sizeof(asize), from + LJ_TAB_ASIZE) ||
+	    (idx < asize && mem_read(l->mem, &v, sizeof(v), array + 8 * (uint64_t)idx)))
+		return false;
+	*out = LJ_TV_TYPE(v) < 0 && LJ_TV_TYPE(v) >= LJ_TUDATA
+		       ? lj_value_object(LJ_TV_GCPTR(v), (uint8_t)~LJ_TV_TYPE(v))
+		       : lj_value_number(0);
+	if (out->kind == VALUE_NUM)
+		memcpy(&out->num, &v, sizeof(v));
+	return true;
+}
+
 /* An array's next element: its index and value; nil at the end. */
 static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref, at;
+	bool known;
 	struct value *control = lj_value_slot(l, f, a - 1), next, element, one = lj_value_number(1);
 
 	next = (struct value){.kind = VALUE_NONE, .by = l->step};
@@ -244,12 +270,15 @@ static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 				     : lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF),
 						     lj_value_slot(l, f, a - 2), &next);
 	element = lj_step_loaded(l, at);
+	known = element.kind != VALUE_NONE ||
+		(next.kind == VALUE_NUM &&
+		 copied_element(l, lj_value_slot(l, f, a - 2), next.num, &element));
 	if (lj_bc_b(ins) > 2)
 		*lj_value_slot(l, f, a + 1) = element;
-	if ((element.kind != VALUE_NONE && lj_value_type(l, &element) == LJ_IRT_NIL) ||
-	    (!at && lj_step_beyond(l, lj_value_slot(l, f, a - 2), &next)))
+	if ((known && lj_value_type(l, &element) == LJ_IRT_NIL) ||
+	    (!at && !known && lj_step_beyond(l, lj_value_slot(l, f, a - 2), &next)))
 		next = lj_value_object(0, LJ_IRT_NIL);
-	else if (!at) /* it may be the end */
+	else if (!at && !known) /* it may be the end */
 		lj_value_forget(l, &next);
 	*lj_value_slot(l, f, a) = next;
 }
@@ -278,6 +307,23 @@ static void step_next(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		else if (ir->o == LJ_IR_VLOAD && ir->op2 < 2)
 			lj_value_set(loaded[ir->op2], ref);
 	}
+}
+
+#define FUNC_UPVALUE 48 /* GCfuncC (lj_obj.h) */
+
+/* ipairs(): its iterator, which is its own upvalue; the table; 0 (recff_ipairs). */
+static void step_ipairs_begin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+			      struct value results[RESULTS])
+{
+	uint32_t a = lj_bc_a(ins);
+	uint64_t fn = lj_calls_function(l->calls, lj_value_slot(l, f, a)), v;
+
+	if (!fn || lj_value_type(l, lj_value_slot(l, f, a + 2)) != LJ_IRT_TAB ||
+	    mem_read(l->mem, &v, sizeof(v), fn + FUNC_UPVALUE) || LJ_TV_TYPE(v) != LJ_TFUNC)
+		return;
+	results[0] = lj_value_object(LJ_TV_GCPTR(v), LJ_IRT_FUNC);
+	results[1] = *lj_value_slot(l, f, a + 2);
+	results[2] = lj_value_number(0);
 }
 
 /* Does it return just one value, whichever? */
@@ -364,6 +410,8 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		lj_value_forget(l, &results[i]);
 	if (name && !strcmp(name, "string.find")) {
 		step_string_find(l, results);
+	} else if (name && !strcmp(name, "ipairs")) {
+		step_ipairs_begin(l, f, ins, results);
 	} else if (!iterates) {
 		results[0] = lj_step_made(l, f, ins);
 		if (name && !strcmp(name, "string.byte") && lj_calls_arguments(l, ins) >= 3)

@@ -315,6 +315,13 @@ static bool function_of(const struct calls *c, const struct value *v, struct cal
 	return false;
 }
 
+uint64_t lj_calls_function(const struct calls *c, const struct value *v)
+{
+	struct callee is;
+
+	return function_of(c, v, &is) ? is.func.addr : 0;
+}
+
 const char *lj_calls_builtin(const struct calls *c, const struct value *v)
 {
 	struct callee is;

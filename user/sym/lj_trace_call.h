@@ -50,6 +50,9 @@ uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj);
 bool lj_calls_method(const struct labels *l, const struct value *cdata, uint64_t gcstr,
 		     struct value *out);
 
+/* The GCfunc that a value is; 0: not known. */
+uint64_t lj_calls_function(const struct calls *c, const struct value *v);
+
 /* The name of a value that is a built-in function; NULL: it is none, or not known. */
 const char *lj_calls_builtin(const struct calls *c, const struct value *v);
 
