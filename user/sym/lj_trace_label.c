@@ -210,6 +210,12 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 		*dst = b->kind == VALUE_NUM ? *c : *b;
 		return;
 	}
+	if (!ref && which == 4 && c->kind == VALUE_NUM && c->num == 1 &&
+	    lj_value_type(l, b) == LJ_IRT_INT) { /* nothing is left of an integer */
+		l->t->steps[l->step].folded = true;
+		*dst = lj_value_number(0);
+		return;
+	}
 	if (!ref) {
 		forget_sum(l, dst, b, c, which, numbers || (!cdata && !l->cdata));
 		return;
