@@ -270,6 +270,7 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"not_fetched", tr_not_fetched},
 	{"nothing_returned", tr_nothing_returned},
 	{"same_end", tr_same_end},
+	{"doubtful", tr_doubtful},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);
 _Static_assert(sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]) <= LJ_TRACED_ROWS, "rows");

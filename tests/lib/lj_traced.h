@@ -29,7 +29,7 @@ struct lj_traced {
 	 */
 	struct {
 		uint32_t mcofs;
-		uint32_t pc;	  /* in main, or in callee */
+		uint32_t pc;	  /* in main, or in callee; LB_NO_PC: nothing finer is known */
 		uint32_t callpc;  /* in main, when it is in callee; else LB_NO_PC */
 		uint32_t snap_pc; /* what the snapshot says, in main */
 	} place[LJ_TRACED_PLACES];

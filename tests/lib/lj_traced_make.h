@@ -102,5 +102,6 @@ void tr_remainder(struct lj_traced *t);
 void tr_not_fetched(struct lj_traced *t);
 void tr_nothing_returned(struct lj_traced *t);
 void tr_same_end(struct lj_traced *t);
+void tr_doubtful(struct lj_traced *t);
 
 #endif

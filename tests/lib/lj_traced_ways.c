@@ -232,3 +232,44 @@ void tr_same_end(struct lj_traced *t)
 	tr_is(t, 77, 14, LB_NO_PC, 15);
 	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
 }
+
+/*
+ *	if 1 < -1 then	--- ISGE at 3
+ *	  x = x / 1.5	--- DIVVN at 5
+ *	else
+ *	  x = x / 1.5	--- DIVVN at 7
+ *	end
+ *	x = x * 1.5	--- MULVN at 8
+ * What is compared is constant, and not known here: the quotient may be of either.
+ */
+void tr_doubtful(struct lj_traced *t)
+{
+	static const uint8_t code[] = {
+		0xf2, 0x0f, 0x10, 0x32,		    /*  0 movsd xmm6, [rdx]: x */
+		0xf2, 0x41, 0x0f, 0x5e, 0x76, 0x10, /*  4 divsd xmm6, [r14+16] */
+		0xf2, 0x41, 0x0f, 0x59, 0x76, 0x10, /* 10 mulsd xmm6, [r14+16] */
+		0xf2, 0x0f, 0x11, 0x32,		    /* 16 movsd [rdx], xmm6 */
+		0xe9, 0x00, 0x10, 0x00, 0x00,	    /* 20 jmp to another trace */
+	};
+	static const uint32_t bc[] = {
+		HEADER(5),	     AD(KSHORT, 1, 1),	  AD(UNM, 2, 1),      AD(ISGE, 1, 2),
+		JUMP(JMP, 3, 4, 7),  ABC(DIVVN, 0, 0, 0), JUMP(JMP, 3, 6, 8), ABC(DIVVN, 0, 0, 0),
+		ABC(MULVN, 0, 0, 0), AD(RET0, 0, 1),
+	};
+	uint16_t number, x;
+
+	t->main = tr_prototype(t->arena, bc, 10, 1.5);
+	t->decides = true;
+	tr_begins_at(t, 1);
+	number = tr_number(t, 1.5);
+	tr_snapshot(t, 0, 1, NULL, 0);
+	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
+	x = tr_ins(t, LJ_IR_DIV, NUM, x, number, XMM6);
+	x = tr_ins(t, LJ_IR_MUL, NUM, x, number, XMM6);
+	tr_snapshot(t, 16, 9, (struct slot[]){{2, x}}, 1);
+	tr_machine_code(t, code, sizeof(code), 0);
+	tr_is(t, 0, LB_NO_PC, LB_NO_PC, 1);
+	tr_is(t, 10, 8, LB_NO_PC, 1);
+	tr_is(t, 16, 8, LB_NO_PC, 9);
+	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);
+}

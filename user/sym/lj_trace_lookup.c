@@ -107,7 +107,7 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 			hi = mid;
 	}
 	step = lo ? t->places[lo - 1].step : -1;
-	if (step < 0 || step >= (int32_t)t->nsteps || s->frame < 0 ||
+	if (step < 0 || step >= (int32_t)t->nsteps || t->steps[step].doubtful || s->frame < 0 ||
 	    lj_trace_code(t, s->pc, &pc) < 0)
 		return -ENOENT;
 	follow(t, s->frame, pc, &below);

@@ -49,8 +49,8 @@ bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
 	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
 	struct label_mark mark;
 
-	if (p->failed || p->calls.l->visits > VISITS_MAX || p->tries >= p->t->nsteps + TRIES_MAX ||
-	    p->choices >= CHOICES_MAX)
+	if (p->failed || p->alt.found || p->calls.l->visits > VISITS_MAX ||
+	    p->tries >= p->t->nsteps + TRIES_MAX || p->choices >= CHOICES_MAX)
 		return false;
 	if (lj_labels_mark(p->calls.l, &mark)) {
 		p->failed = true;
@@ -68,6 +68,58 @@ bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
 	return false;
 }
 
+bool lj_path_found_alternative(struct path *p)
+{
+	const struct lj_trace *t = p->t;
+	struct alternative *alt = &p->alt;
+	uint32_t i = alt->from;
+
+	if (t->nsteps > LJ_ALTERNATIVE && i < t->nsteps - LJ_ALTERNATIVE)
+		i = t->nsteps - LJ_ALTERNATIVE;
+	alt->found = true;
+	for (alt->nsteps = 0; i < t->nsteps; i++) {
+		alt->step[alt->nsteps].pc = t->steps[i].pc;
+		alt->step[alt->nsteps++].code = t->frames[t->steps[i].frame].code;
+	}
+	return false;
+}
+
+/* Could the way go there as well, up to the next snapshot? All is as it was. */
+static bool is_alternative(struct path *p, struct at a, uint32_t pc)
+{
+	uint32_t tries = p->tries, choices = p->choices;
+	bool found;
+
+	if (p->alt.goal || p->alt.tries > TRIES_MAX)
+		return false;
+	p->alt.goal = a.snap + 1;
+	p->alt.from = p->t->nsteps;
+	lj_path_try(p, a, pc, a.frame);
+	found = p->alt.found;
+	p->alt.found = false;
+	p->alt.goal = 0;
+	p->alt.tries += p->tries - tries;
+	p->tries = tries;
+	p->choices = choices;
+	return found;
+}
+
+/* The way goes from step `from` on to this snapshot, and so does another: where it differs it is
+ * doubtful. */
+static void doubt(struct lj_trace *t, uint32_t from, const struct lj_tsnap *s,
+		  const struct alternative *alt)
+{
+	uint32_t n = alt->nsteps, to = s->step < 0 ? from : (uint32_t)s->step + s->inside;
+
+	while (to > from && n > 0 && alt->step[n - 1].pc == t->steps[to - 1].pc &&
+	       alt->step[n - 1].code == t->frames[t->steps[to - 1].frame].code) {
+		to--;
+		n--;
+	}
+	while (from < to && from < t->nsteps)
+		t->steps[from++].doubtful = true;
+}
+
 /* Is a value true? That has no guard of its own: the type which it was loaded with tells. */
 static bool is_test(uint32_t ins)
 {
@@ -77,6 +129,25 @@ static bool is_test(uint32_t ins)
 static bool may_go(enum branch_to to, bool jumps)
 {
 	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
+}
+
+/* Nothing tells where: to the likelier; both lead to the next snapshot, maybe. */
+static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
+{
+	struct alternative *alt = NULL;
+	uint32_t from = p->t->nsteps;
+	bool found = false;
+
+	if (a.snap < p->t->npre && is_alternative(p, a, other)) {
+		alt = malloc(sizeof(*alt));
+		if (alt)
+			*alt = p->alt;
+	}
+	found = lj_path_try(p, a, likelier, a.frame);
+	if (found && alt)
+		doubt(p->t, from, &p->t->snap[a.snap], alt);
+	free(alt);
+	return found || lj_path_try(p, a, other, a.frame);
 }
 
 /*
@@ -111,10 +182,9 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 		return false;
 	/* an iterator's end is rarer than its next turn */
 	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
-	for (i = 0; i < 2; i++)
-		if (may_go(to, first ^ i) && lj_path_try(p, a, first ^ i ? other : one, a.frame))
-			return true;
-	return false;
+	if (to != BRANCH_UNKNOWN)
+		return lj_path_try(p, a, to == BRANCH_JUMP ? other : one, a.frame);
+	return either(p, a, first ? other : one, first ? one : other);
 }
 
 /* A comparison may call a metamethod, too. */
@@ -176,6 +246,8 @@ static bool walk(struct path *p, struct at a)
 		if (a.snap < t->npre && lj_meet_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
 		    meet(p, a))
 			return true;
+		if (p->alt.goal && a.snap >= p->alt.goal)
+			return lj_path_found_alternative(p);
 		if (a.snap == t->npre)
 			return true;
 		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX ||

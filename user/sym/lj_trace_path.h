@@ -12,12 +12,27 @@
 #include "sym/lj_trace_label.h"
 #include "vm/lj_bc.h"
 
+#define LJ_ALTERNATIVE 256 /* steps of another way that are looked at */
+
+/* Another way than that which is gone: it is sought up to the next snapshot. */
+struct alternative {
+	uint32_t goal; /* snapshots that are met then; 0: none is sought */
+	uint32_t from; /* the step that it begins at */
+	bool found;
+	uint32_t tries; /* of all that were sought */
+	uint32_t nsteps;
+	struct {
+		uint32_t pc, code;
+	} step[LJ_ALTERNATIVE];
+};
+
 struct path {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	uint32_t tries, choices;
 	bool failed; /* out of memory */
 	struct calls calls;
+	struct alternative alt;
 };
 
 struct at {
@@ -37,6 +52,11 @@ static inline uint32_t lj_path_target(uint32_t pc, uint32_t ins)
 
 /* Goes on from there. False: that leads nowhere, and all is as it was. */
 bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame);
+
+/* An alternative that was sought leads to the next snapshot. Returns false, for all to be taken
+ * back.
+ */
+bool lj_path_found_alternative(struct path *p);
 
 #define LJ_NO_INS 0xffu /* no instruction that branches */
 

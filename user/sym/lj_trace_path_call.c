@@ -267,6 +267,8 @@ bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool
 	enum calls_what what;
 
 	if (ends_here(p, a, ins)) {
+		if (p->alt.goal)
+			return lj_path_found_alternative(p);
 		lj_meet_place(&t->snap[a.snap], t->nsteps, -1, false); /* on a frame of C's */
 		return true;
 	}

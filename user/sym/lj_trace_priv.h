@@ -46,9 +46,10 @@ struct lj_tframe {
 /* One instruction that was recorded, in order. */
 struct lj_step {
 	uint32_t pc;
-	uint32_t frame : 30;
-	uint32_t folded : 1; /* its result was known when it was recorded: it left nothing */
-	uint32_t pure : 1;   /* it calls a function that is not Lua's and stores nothing */
+	uint32_t frame : 29;
+	uint32_t folded : 1;   /* its result was known when it was recorded: it left nothing */
+	uint32_t pure : 1;     /* it calls a function that is not Lua's and stores nothing */
+	uint32_t doubtful : 1; /* another way to the next snapshot is as likely */
 };
 
 struct lj_tsnap {
