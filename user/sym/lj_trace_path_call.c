@@ -77,8 +77,11 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 					   : 0,
 		.called = callee->called,
 	};
+	const char *mm = callee->guard ? p->calls.guards[callee->guard - 1].mm : "";
 	int frame, n = arguments(p, ins, callee);
 
+	if (!strcmp(mm, "__lt") || !strcmp(mm, "__le"))
+		to.compares = mm[3];
 	if (t->codes[callee->func.code].vararg) { /* copied to above what it was called with */
 		to.copied = n < 0 ? 0 : n + 2;
 		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
@@ -114,11 +117,15 @@ static uint8_t type_returned(const struct path *p, struct at a)
 static enum branch_to returned_branches(const struct path *p, struct at a, uint32_t ins)
 {
 	uint8_t type = type_returned(p, a), op = lj_bc_op(ins);
-	bool is, if_not = op == LJ_BC_ISGE || op == LJ_BC_ISNEV;
+	bool is, if_not = op == LJ_BC_ISGE || op == LJ_BC_ISNEV || op == LJ_BC_ISGT;
+	bool is_le = op == LJ_BC_ISLE || op == LJ_BC_ISGT;
+	char by = p->t->frames[a.frame].compares;
 
 	/* a <= b may be not b < a: then it goes where the other does not */
-	if (!lj_value_tells_truth(type) || (!if_not && op != LJ_BC_ISLT && op != LJ_BC_ISEQV))
+	if (!lj_value_tells_truth(type) || (is_le && !by) || op > LJ_BC_ISNEV)
 		return BRANCH_UNKNOWN;
+	if (is_le && by == 't')
+		if_not = !if_not;
 	is = type != LJ_IRT_NIL && type != LJ_IRT_FALSE;
 	return is != if_not ? BRANCH_JUMP : BRANCH_NEXT;
 }

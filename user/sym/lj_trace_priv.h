@@ -38,6 +38,7 @@ struct lj_tframe {
 	uint32_t callpc; /* the parent's instruction that called */
 	bool returned;	 /* the trace returned to it, below its own frames (RETF) */
 	bool called;	 /* the parent called a table or userdata, which has this for __call */
+	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: not known, or neither */
 	uint8_t through; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
 			    call leaves it there */
 	uint64_t func;	 /* its GCfunc; 0: not known */
