@@ -22,6 +22,7 @@
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "session.h"
+#include "session_attach.h"
 #include "sym/symbolizer.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -130,29 +131,11 @@ static int add_target(struct session *s, pid_t pid, struct target **out)
 	return r;
 }
 
-struct keep_ctx {
-	struct loader *loader;
-	pid_t pid;
-};
-
-static int keep_time_of(void *arg, pid_t tid)
-{
-	const struct keep_ctx *c = arg;
-
-	loader_keep_time(c->loader, c->pid, tid);
-	return 0;
-}
-
-/*
- * A child's threads, when it is met; once, as exec keeps events. The roots' are kept as they are
- * attached.
- */
+/* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
 static void keep_time(struct session *s, struct target *t)
 {
-	struct keep_ctx c = {s->loader, t->pid};
-
 	if (!t->keeps_time && t >= s->targets.all + s->targets.nroots)
-		process_threads(t->pid, keep_time_of, &c);
+		attach_keep_time(s->loader, t->pid);
 	t->keeps_time = true;
 }
 
@@ -198,65 +181,6 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 
 /* ---- opening -----------------------------------------------------------------------------------
  */
-
-struct attach_ctx {
-	struct session *s;
-	pid_t pid;
-	struct loader_attach how;
-	pid_t *tids;
-	size_t n, cap;
-	bool grew;
-	struct error *err;
-};
-
-static int attach_thread(void *arg, pid_t tid)
-{
-	struct attach_ctx *c = arg;
-	size_t i;
-	int r;
-
-	for (i = 0; i < c->n; i++)
-		if (c->tids[i] == tid)
-			return 0;
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 64;
-		pid_t *p = realloc(c->tids, cap * sizeof(*p));
-
-		if (!p)
-			return error_set(c->err, -ENOMEM, "out of memory");
-		c->tids = p;
-		c->cap = cap;
-	}
-	c->tids[c->n++] = tid;
-	c->grew = true;
-	c->how.tid = tid;
-	loader_keep_time(c->s->loader, c->pid, tid);
-	r = loader_attach(c->s->loader, &c->how, c->err);
-	return r == -ESRCH ? 0 : r; /* this thread has ended meanwhile */
-}
-
-/* Opens an event for each thread; threads that begin meanwhile are found by looking again. */
-static int attach(struct session *s, pid_t pid, bool children, struct error *err)
-{
-	struct attach_ctx c = {
-		.s = s,
-		.pid = pid,
-		.how = {.children = children},
-		.grew = true,
-		.err = err,
-	};
-	int r = 0;
-
-	while (c.grew && !r) {
-		c.grew = false;
-		r = process_threads(pid, attach_thread, &c);
-		c.how.doubled = true;
-	}
-	free(c.tids);
-	if (r == -ESRCH)
-		error_set(err, r, "pid %d: the process has ended", (int)pid);
-	return r;
-}
 
 /* Those that end a recording; and SIGCHLD. */
 static void block_signals(struct session *s)
@@ -305,7 +229,7 @@ static int open_running(struct session *s, const struct session_options *o, stru
 	}
 	s->targets.nroots = s->targets.n;
 	for (i = 0; i < o->npids; i++) {
-		r = attach(s, o->pids[i], false, err);
+		r = attach_process(s->loader, o->pids[i], false, err);
 		if (r)
 			return r;
 	}
@@ -328,7 +252,7 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
 		return r;
-	return attach(s, s->command, true, err);
+	return attach_process(s->loader, s->command, true, err);
 }
 
 static int drain_each(struct session *s, uint64_t ns)
