@@ -49,10 +49,13 @@ def test_the_walker_is_right(version):
 
 @pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
 def test_the_rule_is_the_best_of_those_that_were_thought_of(version):
-    """With coroutines only, protected as hosts run them; see find_puc.h."""
-    rows = ask(version, 0.3)
+    """
+    With coroutines only, protected as hosts run them; see find_puc.h. What lies on the stack where the
+    first hit is found is drawn as a process begins, and stays: so a workload has several of its own. At
+    such a draw the first hit is right in all workloads once in twelve (5.2, of thirty; else never).
+    """
     names = ["nested", "wrap", "fromc", "errors", "many", "nested-idle"]
-    total = {k: sum(rows[n][k] for n in names) for k in ("lua", "walk", "nCcalls", "first")}
+    rows = [ask(version, 0.05, name)[name] for name in names for _ in range(6)]
+    total = {k: sum(row[k] for row in rows) for k in ("lua", "walk", "nCcalls", "first")}
     assert total["walk"] >= COROUTINE * total["lua"]
-    # in 5.3 the first hit is wrong in one of 800 only: within that, either may win a run
-    assert total["first"] <= total["walk"] + 0.003 * total["lua"]
+    assert total["first"] < total["walk"], "the first hit is often another coroutine's"
