@@ -3,10 +3,10 @@
  * report: renders a saved profile as a recording would have.
  *
  * A profile may come from anywhere, and the names of chunks in it from a program that is no friend
- * of who reads it. So root opens no source file as root: it does as the user who called sudo, and
- * as the user whose process it was, and both must be able to; when there is neither, as nobody.
- * What the file says of that user can only take rights away from the one who called sudo, and
- * gives root those of an ordinary user at most: root's own are never taken at the file's word.
+ * of who reads it. So root opens a source file as the user who called sudo, and as the user whose
+ * process it was, and both must be able to; when neither is an ordinary user, only files that all
+ * may read are shown. What the profile says of that user can only take rights away from the one who
+ * called sudo, and gives root those of an ordinary user at most.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,21 +47,19 @@ static int load(const char *path, struct prof **prof, struct error *err)
 	return load_stream(file, path, prof, err);
 }
 
-/* As whom source files are opened; none: as whoever we are. */
-static size_t readers(const struct prof_meta *meta, uid_t uids[SOURCE_USERS])
+static int open_sources(const struct prof_meta *meta, struct target_source **out)
 {
 	uint32_t uid = getuid(), gid;
+	uid_t uids[SOURCE_USERS];
 	size_t n = 0;
 
-	if (geteuid())
-		return 0;
+	if (geteuid()) /* as whoever we are */
+		return target_source_of_users(uids, 0, out);
 	if (uid || (sudo_caller(&uid, &gid) && uid))
 		uids[n++] = uid;
 	if (meta->has_uid && meta->uid)
 		uids[n++] = meta->uid;
-	if (!n)
-		uids[n++] = SOURCE_NOBODY;
-	return n;
+	return n ? target_source_of_users(uids, n, out) : target_source_of_all(out);
 }
 
 static int write_outputs(const struct options *opts, struct outputs *out, const struct prof *prof,
@@ -69,11 +67,10 @@ static int write_outputs(const struct options *opts, struct outputs *out, const 
 {
 	__cleanup(target_source_free) struct target_source *files = NULL;
 	struct source source = {.open = target_source_open};
-	uid_t uids[SOURCE_USERS];
 	int ret = 0;
 
 	if (opts->jitp && opts->jitp_options.annotate)
-		ret = target_source_of_users(uids, readers(prof_meta_of(prof), uids), &files);
+		ret = open_sources(prof_meta_of(prof), &files);
 	if (ret)
 		return error_set(err, ret, "-jp: source files: %s", strerror(-ret));
 	source.ctx = files;

@@ -68,7 +68,7 @@ static int open_of_others(struct process_sources *s, const char *path, FILE **ou
 	if (geteuid() || (meta->has_uid && meta->uid))
 		return s->n ? target_source_open(s->all[0].files, path, out) : -ESRCH;
 	if (!s->others)
-		err = target_source_of_users((uid_t[]){SOURCE_NOBODY}, 1, &s->others);
+		err = target_source_of_all(&s->others);
 	return err ? err : target_source_open(s->others, path, out);
 }
 

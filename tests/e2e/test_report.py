@@ -18,19 +18,18 @@ OPTIONS = ["", "f", "F", "l", "3si1m1", "-2s", "vf", "fv", "vl", "lv", "fl", "lf
 
 
 @pytest.fixture(scope="module")
-def live(root):
+def live(root, tmp_path_factory):
     """One live run cannot print all reports: each option has one of its own, which also saves."""
+    tmp = tmp_path_factory.mktemp("live")
+
     def run(options):
         saved, text = tmp / "x.pb.gz", tmp / "live.txt"
         interval = [] if "i" in options else ["-F", 1000]
-        r = vms.luabpf(*interval, "-o", saved, f"-jp={options},{text}", "--", "luajit", tmp / "driver.lua",
-                       tmp / WORK.name, 0.15, "nowait")
+        r = vms.luabpf(*interval, "-o", saved, f"-jp={options},{text}", "--", "luajit", vms.LUA / "driver.lua",
+                       WORK, 0.15, "nowait")
         assert r.code == 0, r
         return saved, text.read_text()
-    with vms.public_dir() as tmp:  # of root's files a report shows those that all can read
-        for name in ("driver.lua", WORK.name):
-            shutil.copy(vms.LUA / name, tmp)
-        yield run
+    return run
 
 
 @pytest.mark.parametrize("options", OPTIONS)

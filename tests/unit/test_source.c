@@ -201,8 +201,11 @@ Test(source, shows_what_all_users_can_read, .init = setup, .fini = teardown)
 	write_file("one.lua", "of one\n", 0600);
 	write_file("group.lua", "of root's group\n", 0640);
 	cr_assert_eq(chown("one.lua", 4711, 4711), 0);
-	source = of_users(1, SOURCE_NOBODY, 0);
+	cr_assert_eq(mkdir("private", 0700), 0);
+	write_file("private/all.lua", "for all, in a directory of root's\n", 0644);
+	cr_assert_eq(target_source_of_all(&source), 0);
 	expect_line(source, "all.lua", "for all\n");
+	expect_line(source, "private/all.lua", "for all, in a directory of root's\n");
 	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "group.lua", line), -EACCES);
@@ -217,6 +220,7 @@ Test(source, shows_what_all_users_can_read, .init = setup, .fini = teardown)
 	source = of_users(1, 4711, 0);
 	expect_line(source, "one.lua", "of one\n");
 	cr_expect_eq(first_line(source, "group.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "private/all.lua", line), -EACCES);
 	target_source_free(&source);
 	source = of_users(2, 4711, 4712);
 	expect_line(source, "all.lua", "for all\n");

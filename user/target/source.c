@@ -6,7 +6,8 @@
  * limit and never reads the file itself.
  *
  * Of a saved profile there is no target: the child opens the file as each of some users of this
- * machine, from its own root and current directory, and what it finds must be one file.
+ * machine, from its own root and current directory, and what it finds must be one file. Or, where
+ * it is not known who they are, as root, and only what the file's own mode lets all read.
  *
  * The child calls nothing but the kernel, as the parent may have threads. It uses raw system calls
  * for credentials: those of libc would try to change all threads.
@@ -36,6 +37,7 @@
 #define MAX_GROUPS 65536 /* NGROUPS_MAX of the kernel */
 #define FEW_GROUPS 64
 #define NO_ID ((uint32_t)-1) /* means "as it is" to the kernel */
+#define NOGROUP 65534
 
 struct creds {
 	uid_t uid;
@@ -50,8 +52,8 @@ struct target_source {
 	int root, cwd;
 	struct creds creds;
 
-	bool users; /* no target, but: */
-	struct creds user[SOURCE_USERS];
+	enum { OF_TARGET, OF_USERS, OF_ALL } whose;
+	struct creds user[SOURCE_USERS]; /* OF_USERS */
 	size_t nusers;
 };
 
@@ -209,7 +211,7 @@ static int user_creds(uid_t uid, struct creds *creds)
 	int n = FEW_GROUPS;
 
 	creds->uid = uid;
-	creds->gid = pw ? pw->pw_gid : SOURCE_NOBODY;
+	creds->gid = pw ? pw->pw_gid : NOGROUP;
 	creds->groups = calloc(FEW_GROUPS, sizeof(*creds->groups));
 	if (!creds->groups)
 		return -ENOMEM;
@@ -218,15 +220,25 @@ static int user_creds(uid_t uid, struct creds *creds)
 	return 0;
 }
 
-int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out)
+static int new_without_target(struct target_source **out)
 {
-	__cleanup(target_source_free) struct target_source *s = calloc(1, sizeof(*s));
-	int err;
+	struct target_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->proc = s->root = s->cwd = -1;
-	s->users = true;
+	*out = s;
+	return 0;
+}
+
+int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out)
+{
+	__cleanup(target_source_free) struct target_source *s = NULL;
+	int err = new_without_target(&s);
+
+	if (err)
+		return err;
+	s->whose = OF_USERS;
 	if (n > SOURCE_USERS)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
@@ -239,6 +251,15 @@ int target_source_of_users(const uid_t *uids, size_t n, struct target_source **o
 	}
 	*out = TAKE_PTR(s);
 	return 0;
+}
+
+int target_source_of_all(struct target_source **out)
+{
+	int err = new_without_target(out);
+
+	if (!err)
+		(*out)->whose = OF_ALL;
+	return err;
 }
 
 /* ---- the child: only system calls, and errors as exit codes -------------------------- */
@@ -366,19 +387,41 @@ static int copy_file(int from, int to)
 	}
 }
 
+static int copy_checked(int fd, int to)
+{
+	int err = fd < 0 ? fd : check_file(fd);
+
+	return err ? err : copy_file(fd, to);
+}
+
 static int copy_as_target(const struct target_source *s, const char *path, int to)
 {
 	bool rooted = !fchdir(s->root) && !chroot(".") && !fchdir(s->cwd);
 	int err = take_creds(&s->creds);
-	int fd;
 
-	if (err)
-		return err;
-	fd = open_beside(s->root, s->cwd, rooted, path);
-	if (fd < 0)
-		return fd;
-	err = check_file(fd);
-	return err ? err : copy_file(fd, to);
+	return err ? err : copy_checked(open_beside(s->root, s->cwd, rooted, path), to);
+}
+
+static int open_here(const char *path)
+{
+	return open_beside(AT_FDCWD, AT_FDCWD, true, path);
+}
+
+static int copy_as_anyone(const char *path, int to)
+{
+	int fd = open_here(path);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) || !(st.st_mode & S_IROTH)))
+		return -EACCES;
+	return copy_checked(fd, to);
+}
+
+static int copy_as_caller(const char *path, int to)
+{
+	int err = limit_capabilities(0);
+
+	return err ? err : copy_checked(open_here(path), to);
 }
 
 /* Root's user and group are kept as the saved ones, to come back to. */
@@ -404,7 +447,7 @@ static int open_as_user(const struct creds *user, const char *path)
 
 	if (err)
 		return err;
-	fd = open_beside(AT_FDCWD, AT_FDCWD, true, path);
+	fd = open_here(path);
 	err = fd < 0 ? fd : check_file(fd);
 	if (!err)
 		err = come_back();
@@ -421,7 +464,7 @@ static bool same_file(int a, int b)
 
 static int copy_as_users(const struct target_source *s, const char *path, int to)
 {
-	int fd = -1, next, err;
+	int fd = -1, next;
 
 	for (size_t i = 0; i < s->nusers; i++, fd = next) {
 		next = open_as_user(&s->user[i], path);
@@ -430,14 +473,16 @@ static int copy_as_users(const struct target_source *s, const char *path, int to
 		if (fd >= 0 && !same_file(fd, next)) /* a link that was changed meanwhile */
 			return -EACCES;
 	}
-	if (!s->nusers) {
-		err = limit_capabilities(0);
-		fd = err ? err : open_beside(AT_FDCWD, AT_FDCWD, true, path);
-		err = fd < 0 ? fd : check_file(fd);
-		if (err)
-			return err;
-	}
 	return copy_file(fd, to);
+}
+
+static int copy(const struct target_source *s, const char *path, int to)
+{
+	if (s->whose == OF_TARGET)
+		return copy_as_target(s, path, to);
+	if (s->whose == OF_ALL)
+		return copy_as_anyone(path, to);
+	return s->nusers ? copy_as_users(s, path, to) : copy_as_caller(path, to);
 }
 
 /* ---- the parent ---------------------------------------------------------------------- */
@@ -477,13 +522,13 @@ int target_source_open(void *ctx, const char *path, FILE **out)
 
 	if (fd < 0)
 		return -errno;
-	if (!s->users) /* they may have changed; keeps the old ones of a dead process */
+	if (s->whose == OF_TARGET) /* they may have changed; keeps the old ones of a dead process */
 		read_creds(s->proc, &s->creds);
 	child = fork();
 	if (child < 0)
 		return -errno;
 	if (!child)
-		_exit(-(s->users ? copy_as_users(s, path, fd) : copy_as_target(s, path, fd)));
+		_exit(-copy(s, path, fd));
 	err = wait_for(child);
 	if (err)
 		return err;

@@ -22,7 +22,6 @@ int target_source_new(pid_t pid, struct target_source **out);
 void target_source_free(struct target_source **source); /* takes NULL */
 
 #define SOURCE_USERS 2
-#define SOURCE_NOBODY 65534
 
 /*
  * Files that each of n users (at most SOURCE_USERS, never root) can read, with the groups that this
@@ -30,6 +29,12 @@ void target_source_free(struct target_source **source); /* takes NULL */
  * what its capabilities allow. -EINVAL, -ENOMEM.
  */
 int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out);
+
+/*
+ * Files whose own mode lets all read, wherever they lie; the caller is root. So root finds a script
+ * in a directory of root's, and no secret. -ENOMEM.
+ */
+int target_source_of_all(struct target_source **out);
 
 /*
  * Reads a regular file of at most 16 MiB into memory and gives it as a stream. `ctx` is a struct
