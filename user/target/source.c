@@ -52,7 +52,7 @@ struct target_source {
 	int root, cwd;
 	struct creds creds;
 
-	enum { OF_TARGET, OF_USERS, OF_ALL } whose;
+	enum { OF_TARGET, OF_USERS, OF_CALLER, OF_ALL } whose;
 	struct creds user[SOURCE_USERS]; /* OF_USERS */
 	size_t nusers;
 };
@@ -238,7 +238,7 @@ int target_source_of_users(const uid_t *uids, size_t n, struct target_source **o
 
 	if (err)
 		return err;
-	s->whose = OF_USERS;
+	s->whose = n ? OF_USERS : OF_CALLER;
 	if (n > SOURCE_USERS)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
@@ -464,25 +464,30 @@ static bool same_file(int a, int b)
 
 static int copy_as_users(const struct target_source *s, const char *path, int to)
 {
-	int fd = -1, next;
+	int fd = open_as_user(&s->user[0], path), next;
 
-	for (size_t i = 0; i < s->nusers; i++, fd = next) {
+	for (size_t i = 1; fd >= 0 && i < s->nusers; i++) {
 		next = open_as_user(&s->user[i], path);
 		if (next < 0)
 			return next;
-		if (fd >= 0 && !same_file(fd, next)) /* a link that was changed meanwhile */
+		if (!same_file(fd, next)) /* a link that was changed meanwhile */
 			return -EACCES;
 	}
-	return copy_file(fd, to);
+	return fd < 0 ? fd : copy_file(fd, to);
 }
 
 static int copy(const struct target_source *s, const char *path, int to)
 {
-	if (s->whose == OF_TARGET)
+	switch (s->whose) {
+	case OF_TARGET:
 		return copy_as_target(s, path, to);
-	if (s->whose == OF_ALL)
+	case OF_USERS:
+		return copy_as_users(s, path, to);
+	case OF_CALLER:
+		return copy_as_caller(path, to);
+	default:
 		return copy_as_anyone(path, to);
-	return s->nusers ? copy_as_users(s, path, to) : copy_as_caller(path, to);
+	}
 }
 
 /* ---- the parent ---------------------------------------------------------------------- */
