@@ -590,11 +590,12 @@ static int count_losses(struct session *s, struct error *err)
 	uint64_t ends[LB_END__MAX];
 	int i, r = read_ends(s, ends);
 
-	for (i = 0; i < LB_END__MAX && !r; i++)
+	for (i = 0; i < LB_END__MAX && !r; i++) {
+		int as = all[i].class == OUTSIDE ? LB_END_OUTSIDE : i;
+
 		if (all[i].class != RESOLVED && ends[i])
-			r = prof_lose(s->prof,
-				      all[all[i].class == OUTSIDE ? LB_END_OUTSIDE : i].key,
-				      ends[i]);
+			r = prof_lose(s->prof, all[as].key, ends[i]);
+	}
 	if (!r && s->bad_records + ring_bad(s->ring))
 		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
 	if (!r && ring_replaced(s->ring))

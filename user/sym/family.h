@@ -30,7 +30,7 @@ struct sym_family {
 	bool (*same)(const struct proto *a, const struct proto *b);
 	bool (*complete)(const struct proto *p);
 	/* may be NULL: all that can be read is one */
-	const char *(*misfit)(const struct proto *p);
+	const char *(*misfit)(const struct proto *p); /* family_misfit() */
 	/* where its bytecode lies: [lo, hi) */
 	void (*code)(const struct proto *p, uint64_t *lo, uint64_t *hi);
 	const char *(*chunkname)(const struct proto *p, size_t *len);
@@ -61,5 +61,11 @@ struct sym_family {
 
 /* NULL: no such family (enum lb_family). */
 const struct sym_family *sym_family(uint32_t family);
+
+/* What of it cannot be so in any prototype of its layout, as a reason of losses; NULL: nothing. */
+static inline const char *family_misfit(const struct sym_family *family, const struct proto *p)
+{
+	return family->misfit ? family->misfit(p) : NULL;
+}
 
 #endif

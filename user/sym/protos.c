@@ -265,22 +265,22 @@ static struct vote *find_vote(const struct protos *p, const struct lb_build *bui
 	return v;
 }
 
-static const char *misfit_of(const struct known *k)
+static const char *verdict(const struct vote *v)
 {
-	return k->entry.family->misfit ? k->entry.family->misfit(k->entry.proto) : NULL;
+	return v->misfit > v->fit ? v->why : NULL;
 }
 
 const char *protos_misfit(const struct protos *p, const struct lb_build *build)
 {
 	const struct vote *v = find_vote(p, build);
 
-	return v && v->misfit > v->fit ? v->why : NULL;
+	return v ? verdict(v) : NULL;
 }
 
 /* Each votes once, when all of it is known or enough to tell. */
 static void vote(struct protos *p, struct known *k)
 {
-	const char *misfit = misfit_of(k), *before;
+	const char *misfit = family_misfit(k->entry.family, k->entry.proto), *before;
 	struct vote *v = find_vote(p, k->build);
 
 	if (k->voted || (!misfit && !k->entry.family->complete(k->entry.proto)))
@@ -293,13 +293,13 @@ static void vote(struct protos *p, struct known *k)
 		v->next = p->votes;
 		p->votes = v;
 	}
-	before = protos_misfit(p, k->build);
+	before = verdict(v);
 	k->voted = true;
 	v->fit += !misfit;
 	v->misfit += misfit != NULL;
 	if (!v->why)
 		v->why = misfit;
-	if (before != protos_misfit(p, k->build))
+	if (before != verdict(v))
 		p->changed(p->arg);
 }
 
@@ -380,7 +380,7 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 		return r;
 	if (family->fingerprint(live) != print) {
 		/* what was freed is no prototype any more, nor another */
-		r = family->misfit && family->misfit(live) ? -EBADMSG : -ESTALE;
+		r = family_misfit(family, live) ? -EBADMSG : -ESTALE;
 		family->free(&live);
 		return r;
 	}

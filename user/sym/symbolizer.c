@@ -379,7 +379,7 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, struct prof_frame
 		return -ENOMEM;
 	if (k->doubtful)
 		return -ESTALE;
-	if (!k->proto || (k->family->misfit && k->family->misfit(k->proto)))
+	if (!k->proto || family_misfit(k->family, k->proto))
 		return -ENOENT;
 	out->kind = PROF_LUA;
 	out->chunk = k->family->chunkname(k->proto, &len);

@@ -66,12 +66,17 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
 }
 
 /* mov dword [r14 + disp32], -1; mov eax, [rbx] */
-static bool is_exit_fetch(const uint8_t *p)
-{
-	static const uint8_t set[] = {0x41, 0xc7, 0x86};
-	static const uint8_t fetch[] = {0xff, 0xff, 0xff, 0xff, 0x8b, 0x03};
+#define EXIT_SET 11
+#define EXIT_FETCH 2
 
-	return !memcmp(p, set, sizeof(set)) && !memcmp(p + sizeof(set) + 4, fetch, sizeof(fetch));
+static bool is_exit(const uint8_t *p)
+{
+	static const uint8_t set[] = {0x41, 0xc7, 0x86}, interp[] = {0xff, 0xff, 0xff, 0xff};
+	static const uint8_t fetch[EXIT_FETCH] = {0x8b, 0x03};
+
+	return !memcmp(p, set, sizeof(set)) &&
+	       !memcmp(p + EXIT_SET - sizeof(interp), interp, sizeof(interp)) &&
+	       !memcmp(p + EXIT_SET, fetch, sizeof(fetch));
 }
 
 void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
@@ -82,9 +87,9 @@ void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
 
 	*lo = 0;
 	*hi = 0;
-	while (begin + 13 <= size && !is_exit_fetch(text + begin))
+	while (begin + EXIT_SET + EXIT_FETCH <= size && !is_exit(text + begin))
 		begin++;
-	begin += 11;
+	begin += EXIT_SET;
 	for (at = begin, i = 0; i < JUMP_AROUND; i++) {
 		if (at >= size || !x86_decode(text + at, size - at, &in))
 			return;
