@@ -29,21 +29,27 @@ def names():
                 or re.search(r"local function (first|second)", text))}
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
-def test_known_splits(tmp_path, luajit2, vm, workload):
-    """Each line has its part of the divisions, and its function and callers are its own."""
+def recorded(tmp_path, vm, script, workload):
+    """The profile of a whole workload, from its first turn on."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, SCRIPT, workload, SECONDS], vm.env) as t:
+    with vms.Target([*vm.argv, script, workload, SECONDS], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
         t.go()
         r = tool.done()
     assert r.code == 0, r
+    return pprof.Profile(saved)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
+def test_known_splits(tmp_path, luajit2, vm, workload):
+    """Each line has its part of the divisions, and its function and callers are its own."""
+    profile = recorded(tmp_path, vm, SCRIPT, workload)
     lines, owners, wrong, total = collections.Counter(), names(), collections.Counter(), 0
     source = SCRIPT.read_text().splitlines()
-    for s in pprof.Profile(saved).samples:
+    for s in profile.samples:
         top = s.stack[-1]
         if s.labels.get("vmstate") != "Compiled" or Path(top.file).name != SCRIPT.name:
             continue
@@ -78,17 +84,10 @@ LEFT = vms.LUA / "left.lua"
 @pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
 def test_traces_that_are_left(tmp_path, luajit2, vm, workload):
     """Each Lua frame has a line, and an exit is charged to the one that it leaves from."""
-    vm = vms.VMS[vm]
-    saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, LEFT, workload, SECONDS], vm.env) as t:
-        t.ready()
-        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
-        t.go()
-        r = tool.done()
-    assert r.code == 0, r
+    profile = recorded(tmp_path, vm, LEFT, workload)
     leaves = next(i for i, text in enumerate(LEFT.read_text().splitlines(), 1) if "--= leaves" in text)
     bad, total, exits = collections.Counter(), 0, collections.Counter()
-    for s in pprof.Profile(saved).samples:
+    for s in profile.samples:
         total += s.count
         if any(f.kind == pprof.LUA and not f.line for f in s.stack):
             bad[str(s.stack)] += s.count
