@@ -146,9 +146,9 @@ struct puc_walk {
 	__u64 vm_ret;	/* where the innermost return address into luaV_execute lies; 0: not seen */
 	__u64 vm_ret_to;   /* that address */
 	__u64 vm_ret_last; /* where the one seen last lies */
-	__u64 collects;	   /* a word near sp leads into the collector */
-	__u64 gc_inner;	   /* what it called, and that called, as far as it was seen; 0: nothing */
-	__u64 gc_within;   /* the return address into it that was seen last */
+	__u64 collects;	   /* a word near sp leads into the collector; PHASE_COLLECTS: it runs */
+	__u64 gc_inner;	   /* PHASE_COLLECTS: the return address that was seen last; 0: none */
+	__u64 gc_within;   /* ditto, of those into the collector */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
 	__u32 pad3[15];	   /* seen[] begins with a line of the processor's cache */
