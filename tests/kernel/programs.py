@@ -15,7 +15,7 @@ import sys
 import vm
 
 BUDGET = vm.HERE / "budget.json"
-LOAD = vm.O / "tests/kernel/load"
+LOAD = vm.needs(vm.O / "tests/kernel/load")
 HEADROOM = 1.2
 HARD_LIMIT = 1_000_000  # instructions that the verifier looks at before it gives up
 
@@ -25,6 +25,10 @@ def objects():
     sources = sorted((vm.HERE.parent.parent / "bpf").glob("*.bpf.c"))
     return [vm.O / "bpf" / s.name.replace(".bpf.c", kind) for s in sources
             for kind in (".bpf.o", ".direct.bpf.o")]
+
+
+for obj in objects():
+    vm.needs(obj)
 
 
 @functools.lru_cache(maxsize=None)

@@ -7,9 +7,10 @@ import pytest
 
 import vm
 
-LUABPF = vm.O / "luabpf"
-LUAJIT = Path("/usr/bin/luajit")
-HOT = vm.HERE / "hot.lua"
+LUABPF = vm.needs(vm.O / "luabpf")
+HOT = vm.needs(vm.HERE / "hot.lua")
+LUAJIT = vm.needs(Path("/usr/bin/luajit"))
+PUC = [vm.needs(Path(f"/usr/bin/lua{version}")) for version in ("5.1", "5.2", "5.3", "5.4")]
 
 STATES = "Compiled|Interpreted|C code|Garbage Collector|JIT Compiler"
 
@@ -48,6 +49,6 @@ def test_luajit(kernel, mode):
     check(kernel, [LUAJIT, mode], "Interpreted" if mode == "-joff" else "Compiled")
 
 
-@pytest.mark.parametrize("lua", ["lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+@pytest.mark.parametrize("lua", PUC, ids=lambda path: path.name)
 def test_puc_lua(kernel, lua):
-    check(kernel, [Path("/usr/bin") / lua], "Interpreted")
+    check(kernel, [lua], "Interpreted")

@@ -2,8 +2,8 @@
 """What the kernel reads and walks is what is read and walked elsewhere."""
 import vm
 
-SELFTEST = vm.O / "tests/kernel/selftest"
-PAGES = vm.O / "tests/kernel/pages"
+SELFTEST = vm.needs(vm.O / "tests/kernel/selftest")
+PAGES = vm.needs(vm.O / "tests/kernel/pages")
 
 
 def test_kernel_walks_like_the_host(kernel):

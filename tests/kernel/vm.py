@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a shell script on a kernel: the running one, or one that is booted for it in qemu.
+"""Runs shell scripts on a kernel: the running one, or one that is booted in qemu.
 
-    result = vm.run("6.1", "luabpf doctor", files=[LUABPF])
-    result.status, result.output, result.seconds
+    LUABPF = vm.needs(vm.O / "luabpf")             # at the top of a test file
+    result = vm.run("6.1", f"{LUABPF} doctor", files=[LUABPF])
+    result.status, result.output
 
 or, by hand: python3 tests/kernel/vm.py 6.1 "$PWD/build/luabpf doctor" $PWD/build/luabpf
 
 A guest consists of the kernel's image and an initramfs: busybox, the files named, under the same
 absolute paths as here, and the libraries that their programs need. So one script with one set of
-paths serves every kernel. There is no disk and no network, and nothing survives the run.
+paths serves every kernel. There is no disk and no network.
+
+A kernel's guest is booted by the first script for it, with all files that needs() has named, and
+runs the next ones, too: each in a new empty directory, and no process of it outlives it. A script
+that hangs or ends its guest raises Error, and the next one gets a new guest.
 
 Guests are emulated (tcg), not virtualised: /dev/kvm cannot be relied on where tests run. Expect a
-few seconds for the boot and code to run many times slower than here.
+few seconds for the boot and code to run many times slower than here. So nothing is limited by its
+time: what says nothing for SILENCE seconds hangs, and is ended.
 """
+import atexit
+import base64
 import functools
 import os
 import re
+import secrets
+import select
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -36,8 +46,11 @@ ALL = [RUNNING, *GUESTS]
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio",
           "ldd": "libc-bin"}
 
-# The guest's first process. The console (ttyS0) is the kernel's, ttyS1 is the script's alone, so
-# that no kernel message gets in between. ttyS1 is closed, and with that drained, before the end.
+SILENCE = 600  # seconds: no script here is silent for as long, on the slowest machine
+
+# The guest's first process. The console (ttyS0) is the kernel's, ttyS1 is for scripts alone, so that
+# no kernel message gets in between. After "@ready" a line from there is a mark and a script in
+# base64. What the script says comes back between two lines with its mark, the last with its status.
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /root /run /sbin /usr/bin /usr/sbin
 /bin/busybox mount -t devtmpfs dev /dev
@@ -49,14 +62,23 @@ exec >/dev/console 2>&1 </dev/null
 /bin/busybox mount -t tracefs trace /sys/kernel/tracing
 /bin/busybox --install -s
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
+exec 3<>/dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
-mkdir /run/script && cd /run/script
-(sh /script; printf '\\n@exit %d\\n' $?) >/dev/ttyS1 2>&1
+printf '@ready\\n' >&3
+while read -r mark script <&3; do
+    mkdir "/run/$mark" && cd "/run/$mark"
+    echo "$script" | base64 -d >/run/script
+    printf '\\n@begin %s\\n' "$mark" >&3
+    sh /run/script >&3 2>&3 3>&-
+    status=$?
+    kill -9 -1
+    printf '\\n@exit %s %d\\n' "$mark" $status >&3
+    cd / && rm -rf "/run/$mark"
+done
 poweroff -f
 """
 # An oops ends the guest, and with -no-reboot qemu, rather than pass unseen.
 CMDLINE = "console=ttyS0 quiet panic=-1 oops=panic"
-END = re.compile(r"\n@exit (\d+)\n\Z")
 
 
 class Error(Exception):
@@ -64,59 +86,129 @@ class Error(Exception):
 
 
 class Result:
-    def __init__(self, status, output, seconds, console=""):
-        self.status, self.output, self.seconds, self.console = status, output, seconds, console
+    def __init__(self, status, output):
+        self.status, self.output = status, output
 
 
-def run(kernel, script, files=(), timeout=400):
+wanted = set()  # files that guests hold from the start
+guests = {}  # by kernel, those that run
+
+
+def needs(path):
+    """Has each guest hold a file or folder, so that no script has to boot another guest for it."""
+    wanted.add(Path(path))
+    return path
+
+
+def run(kernel, script, files=(), silence=SILENCE):
     """Runs `script` (sh) as root in an empty directory; stdout and stderr together are its output.
 
     files: programs, data and whole folders (absolute paths) that it uses; put into a guest.
-    timeout: seconds, a guest's boot included; then it is ended and Error raised.
+    silence: after so many seconds without output it is ended and Error raised.
     """
     if os.geteuid() != 0:
         raise Error("the kernel tests need root, as BPF does: sudo make kernel")
+    files = {Path(f) for f in files}
     for path in files:
-        if not Path(path).exists():
+        if not path.exists():
             raise Error(f"{path} is not there: make tests-build")
     if kernel == RUNNING:
-        return run_here(script, timeout)
-    return run_guest(kernel, script, files, timeout)
+        return run_here(script, silence)
+    if kernel in guests and not files <= guests[kernel].files:
+        wanted.update(files)
+        guests.pop(kernel).end()
+    if kernel not in guests:
+        guests[kernel] = Guest(kernel, wanted | files)
+    try:
+        return guests[kernel].run(script, silence)
+    except BaseException:
+        guests.pop(kernel).end()
+        raise
 
 
-def run_here(script, timeout):
-    start = time.monotonic()
+@atexit.register
+def end_guests():
+    while guests:
+        guests.popitem()[1].end()
+
+
+def read_more(pipe, silence):
+    """The next bytes; b"": the other end has closed it; None: nothing came for `silence` seconds."""
+    ready, _, _ = select.select([pipe], [], [], silence)
+    return os.read(pipe.fileno(), 1 << 16) if ready else None
+
+
+def run_here(script, silence):
     with tempfile.TemporaryDirectory() as cwd:
-        # timeout(1) ends what the script started, too.
-        p = subprocess.run(["timeout", "-k", "2", str(timeout), "sh", "-c", script], cwd=cwd,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, env={**os.environ, "LC_ALL": "C"},
-                           check=False)
-    output = p.stdout.decode(errors="replace")
-    if p.returncode == 124:
-        raise Error(f"running kernel: not done after {timeout} s; output so far:\n{output}")
-    return Result(p.returncode, output, time.monotonic() - start)
+        p = subprocess.Popen(["sh", "-c", script], cwd=cwd, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env={**os.environ, "LC_ALL": "C"}, start_new_session=True)
+        output = b""
+        try:
+            while more := read_more(p.stdout, silence):
+                output += more
+            if more is None:
+                raise Error(f"running kernel: no output for {silence} s; output so far:\n"
+                            f"{output.decode(errors='replace')}")
+            return Result(p.wait(), output.decode(errors="replace"))
+        finally:
+            try:  # what the script started, too
+                os.killpg(p.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            p.wait()
 
 
-def run_guest(kernel, script, files, timeout):
-    image = kernel_image(kernel)
-    missing = [pkg for cmd, pkg in NEEDED.items() if not shutil.which(cmd)]
-    if missing:
-        raise Error(f"guests need packages that `make deps` installs: {' '.join(missing)}")
-    with tempfile.TemporaryDirectory(prefix="luabpf-vm.") as tmp:
-        tmp = Path(tmp)
-        initrd = build_initramfs(tmp, script, files)
-        start = time.monotonic()
-        why = boot(image, initrd, tmp, timeout)
-        seconds = time.monotonic() - start
-        output, console = (read(tmp / name) for name in ("output", "console"))
-        end = END.search(output)
-        if not why and end:
-            return Result(int(end[1]), output[:end.start()], seconds, console)
-        kept = keep_console(kernel, console)
-        raise Error(f"{kernel} guest: {why or 'ended before its script did'}; "
-                    f"output so far:\n{output[-4000:]}\n"
-                    f"end of the console ({kept}):\n{console[-4000:]}")
+class Guest:
+    def __init__(self, kernel, files):
+        image = kernel_image(kernel)
+        missing = [pkg for cmd, pkg in NEEDED.items() if not shutil.which(cmd)]
+        if missing:
+            raise Error(f"guests need packages that `make deps` installs: {' '.join(missing)}")
+        self.kernel, self.ready = kernel, False
+        self.files = frozenset(f for f in files if f.exists())
+        self.tmp = Path(tempfile.mkdtemp(prefix="luabpf-vm."))
+        try:
+            self.qemu = boot(image, build_initramfs(self.tmp, self.files), self.tmp)
+        except BaseException:
+            shutil.rmtree(self.tmp)
+            raise
+
+    def run(self, script, silence):
+        """A guest that has raised Error can only be ended."""
+        if not self.ready:
+            self.receive(rb"@ready\n", SILENCE)
+            self.ready = True
+        mark = secrets.token_hex(8)
+        try:
+            self.qemu.stdin.write(f"{mark} {base64.b64encode(script.encode()).decode()}\n".encode())
+            self.qemu.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended, finds receive()
+        said, status = self.receive(rb"\n@exit %s (\d+)\n" % mark.encode(), silence)
+        return Result(int(status[1]), said.partition(f"\n@begin {mark}\n")[2])
+
+    def receive(self, end, silence):
+        """What comes before `end`, a pattern, and its match."""
+        end, said = re.compile(end + rb"\Z"), b""
+        while not (found := end.search(said, max(0, len(said) - 64))):
+            more = read_more(self.qemu.stdout, silence)
+            if not more:
+                why = f"no output for {silence} s" if more is None else "ended before its script did"
+                raise Error(f"{self.kernel} guest: {why}; output so far:\n"
+                            f"{said[-4000:].decode(errors='replace')}\n{self.console()}")
+            said += more
+        return said[:found.start()].decode(errors="replace"), found
+
+    def console(self):
+        text = read(self.tmp / "console")
+        return (f"end of the console ({keep_console(self.kernel, text)}):\n{text[-4000:]}\n"
+                f"qemu says: {read(self.tmp / 'qemu')}")
+
+    def end(self):
+        self.qemu.kill()
+        self.qemu.wait()
+        shutil.rmtree(self.tmp)
 
 
 def kernel_image(kernel):
@@ -129,28 +221,19 @@ def kernel_image(kernel):
     return image
 
 
-def boot(image, initrd, tmp, timeout):
-    """One thread emulates both processors: with one each, a kernel that patches its own code while it boots
-    sometimes runs an instruction that is half patched.
+def boot(image, initrd, tmp):
+    """The qemu process: scripts go in and out by its standard streams.
 
-    Returns None if the guest powered off, else why not. Serial ports go to files in tmp."""
-    qemu = subprocess.Popen(
-        ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-smp", "2",
-         "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none", "-nic", "none",
-         "-no-reboot", "-kernel", image, "-initrd", initrd, "-append", CMDLINE,
-         "-serial", f"file:{tmp}/console", "-serial", f"file:{tmp}/output"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        said, _ = qemu.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return f"not done after {timeout} s"
-    finally:  # whatever ends this test, a KeyboardInterrupt too, ends its guest
-        if qemu.poll() is None:
-            qemu.kill()
-            qemu.wait()
-    if qemu.returncode:
-        return f"qemu: exit code {qemu.returncode}: {said.decode(errors='replace')}"
-    return None
+    One thread emulates both processors: with one each, a kernel that patches its own code while it
+    boots sometimes runs an instruction that is half patched."""
+    with open(tmp / "qemu", "wb") as errors:
+        return subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-smp", "2",
+             "-m", "512M", "-nodefaults", "-no-user-config", "-display", "none", "-nic", "none",
+             "-no-reboot", "-kernel", image, "-initrd", initrd, "-append", CMDLINE,
+             "-serial", f"file:{tmp}/console", "-chardev", "stdio,id=scripts,signal=off",
+             "-serial", "chardev:scripts"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
 
 
 def read(path):
@@ -165,12 +248,11 @@ def keep_console(kernel, console):
     return path
 
 
-def build_initramfs(tmp, script, files):
+def build_initramfs(tmp, files):
     root = tmp / "root"
     (root / "bin").mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin/busybox")
     (root / "bin/sh").symlink_to("busybox")
-    (root / "script").write_text(script)
     (root / "init").write_text(INIT)
     (root / "init").chmod(0o755)
     for path in closure(files):
