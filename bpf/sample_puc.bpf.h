@@ -83,7 +83,7 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
 	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
 		return LB_END_OUTSIDE;
 	/* what was seen by another build's layout is stale */
-	lb_begin(0, &w->cache, w->cache.sample + 1);
+	lb_begin(&w->cache, w->cache.sample + 1);
 	puc_expect(w, s->thread, i);
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
@@ -122,8 +122,6 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	}
 	if (at != i - 1) /* the walk is about the last, whatever came of it */
 		end = puc_walk_module(s, at);
-	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))
-		end = LB_END_FAULT;
 	puc_remember(s->thread, s->w, at, end);
 	return end;
 }

@@ -670,7 +670,6 @@ void session_stats(const struct session *s, struct session_stats *stats)
 	stats->cpu_ns = loader_cpu_time(s->loader);
 	read_ends(s, stats->ends);
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
-	stats->in_place = loader_reads_in_place(s->loader);
 }
 
 struct prof *session_prof(struct session *s)

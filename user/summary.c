@@ -242,8 +242,7 @@ void summary_print_ends(const struct summary *s, FILE *to)
 		if (s->stats.ends[i])
 			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
 	}
-	fprintf(to, " %" PRIu64 " run%s of BPF, which read %s", s->stats.bpf_runs,
-		plural(s->stats.bpf_runs), s->stats.in_place ? "pages in place" : "copies");
+	fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs, plural(s->stats.bpf_runs));
 	if (s->stats.first_sample_ns)
 		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
 	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);
@@ -284,7 +283,6 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
 	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
 	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
-	cJSON_AddBoolToObject(root, "pages_in_place", st->in_place);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
 	text = cJSON_Print(root);
 	cJSON_Delete(root);

@@ -260,23 +260,6 @@ struct lb_proc {
 
 #define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
 
-/* ---- pages in place (pages.h) -----------------------------------------------------------------
- */
-
-#define LB_PLACE 128 /* bytes that a program may load from a place */
-/* In an object file's instructions, for the kernel's numbers of bpf_rdonly_cast() and of a type of
- * LB_PLACE bytes of words at least, struct pt_regs. */
-#define LB_CAST_CALL 0x6c756162
-#define LB_CAST_TYPE 0x70665f6a
-#define LB_PROVE_WORDS 8
-
-/* A page of the caller's, for luabpf_prove: its context. */
-struct lb_prove {
-	__u64 addr;		    /* as the caller has it, aligned to a page */
-	__u64 physical;		    /* by the page map of the caller */
-	__u64 word[LB_PROVE_WORDS]; /* that it begins with, random */
-};
-
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_again) == 24, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");

@@ -90,7 +90,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->vmstate = (__s32)lb_half(bytes, LJ_G_SEED_SIZE);
 	w->state = lj_state_letter(w->vmstate);
 	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
-		if (lb_read_much(mem, &w->cache, w->block, 8 * LJ_SWITCH, regs->sp)) {
+		if (mem_read(mem, w->block, 8 * LJ_SWITCH, regs->sp)) {
 			w->fault = 1;
 			return -1;
 		}

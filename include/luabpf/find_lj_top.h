@@ -459,8 +459,7 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 	__u64 *words = w->block + LJ_BLOCK / 2; /* too large for BPF's stack */
 	int i;
 
-	if (lb_read_much(mem, &w->cache, words, 8 * LJ_LEAF_WORDS,
-			 w->cframe - 8 - 8 * LJ_LEAF_WORDS)) {
+	if (mem_read(mem, words, 8 * LJ_LEAF_WORDS, w->cframe - 8 - 8 * LJ_LEAF_WORDS)) {
 		w->fault = 1;
 		return -1;
 	}

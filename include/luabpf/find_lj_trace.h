@@ -74,7 +74,7 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	map = w->gctrace.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
 	if (!lj_take_virtual(w, map))
 		return 0;
-	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2), map))
+	if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
 		return -1;
 	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
 	w->slot = (__s32)(w->pc & 0xff);

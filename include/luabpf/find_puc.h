@@ -57,15 +57,15 @@ LB_SUBPROG __u64 puc_collector(const struct lb_mem *mem, struct puc_walk *w, __u
 	gc = lb_maybe(mem, puc_common(w), &w->cache, g + PUC_G_GC, PUC_G_GC_READ);
 	if (!gc)
 		return 0;
-	white = puc_half(mem, gc, w->puc.g_currentwhite - PUC_G_GC) & 0xff & ~PUC_GC_FIXED;
+	white = puc_half(gc, w->puc.g_currentwhite - PUC_G_GC) & 0xff & ~PUC_GC_FIXED;
 	if (!white || white & (white - 1)) /* one of two bits */
 		return 0;
-	sum = puc_word(mem, gc, w->puc.g_estimate - PUC_G_GC);
+	sum = puc_word(gc, w->puc.g_estimate - PUC_G_GC);
 	if (!sum)
 		return 0;
-	sum = lb_print_word(sum, 0, puc_word(mem, gc, w->puc.g_bytes - PUC_G_GC));
+	sum = lb_print_word(sum, 0, puc_word(gc, w->puc.g_bytes - PUC_G_GC));
 	if (w->puc.g_seed)
-		white |= (__u64)puc_half(mem, gc, w->puc.g_seed - PUC_G_GC) << 8;
+		white |= (__u64)puc_half(gc, w->puc.g_seed - PUC_G_GC) << 8;
 	return lb_print_word(sum, 1, white);
 }
 

@@ -21,11 +21,4 @@ struct lb_selftest {
 	__u32 pad;
 };
 
-/* A word of the caller's memory, by the walkers' door and by the kernel's own helper. */
-struct lb_selftest_read {
-	__u64 addr;
-	__u64 word[2];
-	__s32 error[2]; /* 0, or a negative errno: the word is none */
-};
-
 #endif

@@ -106,8 +106,8 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 					    struct lb_cache *cache, __u64 addr, __u32 size)
 {
 	if (lb_ready(mem, cache, addr, size))
-		return lb_bytes(mem, cache, addr);
-	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : lb_offset(mem, w->scratch, 0);
+		return lb_bytes(cache, addr);
+	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : w->scratch;
 }
 
 /*

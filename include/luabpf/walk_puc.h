@@ -232,16 +232,15 @@ static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, 
 }
 
 /* As puc_word(), of 4 bytes; what is read of a shorter field is masked by the caller. */
-static __always_inline __u32 puc_half(const struct lb_mem *mem, const __u8 *bytes, __u16 offset)
+static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
 {
-	return lb_half(lb_offset(mem, bytes, offset & 0x7c), 0) >> 8 * (offset & 3);
+	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
 }
 
 /* Ditto, of one byte, in a head of at most `most` bytes, a power of two. */
-static __always_inline __u8 puc_byte(const struct lb_mem *mem, const __u8 *bytes, __u16 offset,
-				     __u32 most)
+static __always_inline __u8 puc_byte(const __u8 *bytes, __u16 offset, __u32 most)
 {
-	return lb_byte(lb_offset(mem, bytes, offset & (most - 1)), 0);
+	return lb_byte(bytes + (offset & (most - 1)), 0);
 }
 
 /* Could an object of Lua's lie here? */
@@ -334,7 +333,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
 		return -1;
 	seen->ptr = proto;
-	print = puc_print_head(mem, head, &w->puc, &h);
+	print = puc_print_head(head, &w->puc, &h);
 	seen->code = h.code;
 	seen->sizecode = h.sizecode;
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
@@ -391,9 +390,9 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) !=
 	    (lua || one_type ? w->puc.tt_lcl : w->puc.tt_ccl))
 		return -1;
-	ptr = puc_word(mem, head, (__u16)puc_closure_p(w));
+	ptr = puc_word(head, (__u16)puc_closure_p(w));
 	if (one_type)
-		lua = !puc_byte(mem, head, w->puc.closure_isC, 16);
+		lua = !puc_byte(head, w->puc.closure_isC, 16);
 	if (lua)
 		return puc_learn_proto(mem, w, i, ptr);
 	if (!ptr || ptr >> 47)
@@ -444,11 +443,11 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 		size = sizeof(w->scratch);
 	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
 		return PUC_NOT;
-	w->func = puc_word(mem, bytes, w->puc.ci_func);
-	w->savedpc = puc_word(mem, bytes, w->puc.ci_savedpc);
-	w->status = puc_half(mem, bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->func = puc_word(bytes, w->puc.ci_func);
+	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
-						  : puc_word(mem, bytes, w->puc.ci_previous);
+						  : puc_word(bytes, w->puc.ci_previous);
 	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)
 		return PUC_NOT;
 	if (puc_at(mem, w, &bytes, PUC_TV_SIZE, w->func))
@@ -596,9 +595,9 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 		size = sizeof(w->scratch);
 	if (puc_at(mem, w, &bytes, size, w->ci))
 		return puc_end(w, LB_END_FAULT);
-	if (puc_word(mem, bytes, w->puc.ci_func) != w->t.stack)
+	if (puc_word(bytes, w->puc.ci_func) != w->t.stack)
 		return puc_end(w, LB_END_TORN);
-	w->status = puc_half(mem, bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
 	if (w->t.main) /* nobody resumes the main thread */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Walks in the kernel against walks in user space, over the same images: each scene of each family
- * of VMs for each of its layouts, and again with each page of the image out of reach. All of it
- * with copies, and once more with pages read in place where the kernel can. Prints
+ * of VMs for each of its layouts, and again with each page of the image out of reach. Prints
  * "N passed, N failed"; exits with 0 when all are equal.
  */
 #include <errno.h>
@@ -14,12 +13,9 @@
 #include <bpf/bpf.h>
 #include <luabpf/walk_puc.h>
 
-#include "bpf/direct.h"
 #include "lj_scene.h"
 #include "puc_scene.h"
-#include "selftest.direct.skel.h"
 #include "selftest.skel.h"
-#include "selftest_puc.direct.skel.h"
 #include "selftest_puc.skel.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
@@ -51,7 +47,7 @@ struct program {
 };
 
 struct family {
-	int (*load)(struct program *p, bool direct);
+	int (*load)(struct program *p);
 	const void *(*layout)(size_t i, const char **name);
 	/* Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
 	 */
@@ -68,9 +64,9 @@ struct family {
 
 static struct lj_scene lj;
 
-static int lj_load(struct program *p, bool direct)
+static int lj_load(struct program *p)
 {
-	struct selftest_bpf *skel = DIRECT_OPEN(selftest, direct, NULL);
+	struct selftest_bpf *skel = selftest_bpf__open();
 	int r;
 
 	if (!skel)
@@ -78,8 +74,6 @@ static int lj_load(struct program *p, bool direct)
 	r = selftest_bpf__load(skel);
 	if (r)
 		return r;
-	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
-		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -133,9 +127,9 @@ static void lj_done(void)
 
 static struct puc_scene puc;
 
-static int puc_load(struct program *p, bool direct)
+static int puc_load(struct program *p)
 {
-	struct selftest_puc_bpf *skel = DIRECT_OPEN(selftest_puc, direct, NULL);
+	struct selftest_puc_bpf *skel = selftest_puc_bpf__open();
 	int r;
 
 	if (!skel)
@@ -143,8 +137,6 @@ static int puc_load(struct program *p, bool direct)
 	r = selftest_puc_bpf__load(skel);
 	if (r)
 		return r;
-	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
-		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest_puc);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -373,7 +365,7 @@ static int map_ranges(const struct family *family)
 	return err;
 }
 
-static int run_family(const struct family *family, bool direct)
+static int run_family(const struct family *family)
 {
 	static struct test t;
 	const void *layout;
@@ -381,10 +373,9 @@ static int run_family(const struct family *family, bool direct)
 	int err;
 
 	t.family = family;
-	err = family->load(&t.program, direct);
+	err = family->load(&t.program);
 	if (err) {
-		fprintf(stderr, "selftest: the program does not load, or is not proved: %s\n",
-			strerror(-err));
+		fprintf(stderr, "selftest: the program does not load: %s\n", strerror(-err));
 		return -1;
 	}
 	for (l = 0; (layout = family->layout(l, &t.layout)); l++)
@@ -395,15 +386,10 @@ static int run_family(const struct family *family, bool direct)
 
 int main(void)
 {
-	struct kernel_cast cast;
 	size_t i;
 
-	kernel_btf_open(NULL, 0, NULL, &cast);
-	if (direct_set_cast(&cast))
-		return 1;
 	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		if (map_ranges(&families[i]) || run_family(&families[i], false) ||
-		    (cast.function && run_family(&families[i], true)))
+		if (map_ranges(&families[i]) || run_family(&families[i]))
 			return 1;
 	}
 	printf("%u passed, %u failed\n", passed, failed);

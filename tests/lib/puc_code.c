@@ -301,5 +301,5 @@ uint64_t puc_code_print(const uint8_t *head, const struct puc_layout *puc)
 {
 	struct puc_print_head h;
 
-	return puc_print_head(NULL, head, puc, &h);
+	return puc_print_head(head, puc, &h);
 }

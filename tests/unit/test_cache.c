@@ -41,7 +41,7 @@ static void start(void)
 	target.mem.read = target_read;
 	for (i = 0; i < sizeof(target.bytes); i++)
 		target.bytes[i] = (uint8_t)(i * 7 + (i >> 8));
-	lb_begin(&target.mem, &cache, 1);
+	lb_begin(&cache, 1);
 }
 
 /* Reads a word; returns how many reads of the target that took. */
@@ -59,7 +59,7 @@ static unsigned word(uint64_t offset)
 static void next_sample(void)
 {
 	do
-		lb_begin(&target.mem, &cache, cache.sample + 1);
+		lb_begin(&cache, cache.sample + 1);
 	while (!((cache.sample ^ lb_page_index(BASE)) & (LB_FORGET - 1)));
 }
 
@@ -83,7 +83,7 @@ Test(cache, learns_how_wide_a_window_has_to_be, .init = start)
 	cr_expect_eq(word(8), 0);
 	cr_expect_lt(target.last, LB_PAGE);
 	while ((cache.sample ^ lb_page_index(BASE)) & (LB_FORGET - 1))
-		lb_begin(&target.mem, &cache, cache.sample + 1);
+		lb_begin(&cache, cache.sample + 1);
 	cr_expect_eq(word(3000), 1);
 	cr_expect_eq(target.last, LB_LINE);
 }
@@ -132,7 +132,7 @@ Test(cache, any_order, .init = start)
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 1664525 + 1013904223;
 		if (!(seed >> 28))
-			lb_begin(&target.mem, &cache, cache.sample + 1);
+			lb_begin(&cache, cache.sample + 1);
 		target.bytes[seed >> 8 & 1 ? 0 : 5000] ^= seed >> 28 ? 0 : 1;
 		word((seed >> 9) % (sizeof(target.bytes) - 8));
 	}

@@ -69,7 +69,6 @@ static const struct session_stats stats = {
 	.cpu_ns = 2000000000,
 	.bpf_ns = 400000,
 	.bpf_runs = 2000, /* events: ten for a sample */
-	.in_place = true,
 	.first_sample_ns = 30000000,
 };
 
@@ -106,7 +105,6 @@ Test(summary, json)
 	cr_expect_float_eq(number(json, "first_sample_seconds"), 0.03, 1e-9);
 	cr_expect_eq(number(json, "bpf_ns_per_sample"), 2000);
 	cr_expect_eq(number(json, "bpf_runs"), 2000);
-	cr_expect(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "pages_in_place")));
 	by = cJSON_GetObjectItemCaseSensitive(json, "lost_by_reason");
 	cr_expect_eq(cJSON_GetArraySize(by), 2);
 	cr_expect_eq(number(by, "torn"), 3);

@@ -34,9 +34,6 @@ void loader_free(struct loader **loader);
 /* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
 int loader_check_events(struct error *err);
 
-/* Are pages of the targets read in place (direct.h)? Else they are copied. */
-bool loader_reads_in_place(const struct loader *loader);
-
 /* The table in which BPF counts, for ring_open(): as long as the loader lives. */
 __u64 *loader_sent(const struct loader *loader);
 

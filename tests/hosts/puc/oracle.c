@@ -101,7 +101,7 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 		w->gprs.r[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
 	w->regs.ip = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
 	w->regs.sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
-	lb_begin(&mem, &w->cache, w->cache.sample + 1);
+	lb_begin(&w->cache, w->cache.sample + 1);
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }
