@@ -28,10 +28,8 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
 					enum lb_end end, enum lb_family family)
 {
-	if (end != LB_END_RESOLVED) {
-		thread_mistrust(thread);
+	if (end != LB_END_RESOLVED)
 		return end;
-	}
 	thread_describe(w);
 	return emit_sample(w, thread, family) ? LB_END_RING_FULL : LB_END_RESOLVED;
 }

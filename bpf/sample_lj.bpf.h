@@ -208,7 +208,6 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 	w->exact = 0;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
 		return LB_END_OUTSIDE;
-	thread_trust(lj_common(w), thread, w->g, lj_collector(0, w));
 	return LB_END_RESOLVED;
 }
 

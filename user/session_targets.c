@@ -291,6 +291,23 @@ void targets_look(struct targets *ts, uint64_t now)
 	}
 }
 
+void targets_note_reuse(struct targets *ts)
+{
+	struct lb_proc told;
+	size_t i;
+
+	for (i = 0; i < ts->n; i++) {
+		struct target *t = &ts->all[i];
+
+		if (t->ended || t->proc.reuses || !symbolizer_reuses(ts->symbolizer, t->pid) ||
+		    loader_get_proc(ts->loader, t->pid, &told) || told.epoch != t->proc.epoch)
+			continue;
+		t->proc.reuses = 1;
+		told.reuses = 1; /* with the exec_id that BPF may have adopted */
+		loader_set_proc(ts->loader, t->pid, &told);
+	}
+}
+
 void targets_end(struct targets *ts, struct target *t)
 {
 	t->ended = true;

@@ -17,11 +17,9 @@ static const struct reason {
 #define LB_END(id, class, key, sentence) {key, sentence},
 #include <luabpf/ends.def>
 #undef LB_END
-	{"reused", "another prototype took the address before the name was checked"},
+	{"proto-ambiguous", "another prototype took the address before the name was checked"},
 	{"gone",
 	 "the function was collected, or its process had ended, before its names were read"},
-	{"replaced",
-	 "its stack was sent before, but another took its place in the table of stacks"},
 	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
 	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
 	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "

@@ -46,18 +46,6 @@ enum {
 	LJ_OP_JMP = 88,
 };
 
-/* GCState, in global_State behind the allocator; and marks in currentwhite */
-enum {
-	LJ_G_SEED_SIZE = 8,
-	LJ_G_GC = 16,
-	LJ_GC_CURRENTWHITE = 16, /* one of the two whites, and LJ_GC_FIXED */
-	LJ_GC_ESTIMATE = 80,
-	LJ_GC_READ = 88, /* bytes that cover both */
-	LJ_GC_WHITE0 = 0x01,
-	LJ_GC_WHITE1 = 0x02,
-	LJ_GC_FIXED = 0x20,
-};
-
 /* lua_State */
 enum {
 	LJ_L_GCT = 9,

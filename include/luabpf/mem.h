@@ -31,6 +31,10 @@
 #define LB_SUBPROG static __attribute__((noinline, unused))
 #endif
 
+/* A cache line. Tables begin with one, and their entries do not straddle two. */
+#define LB_LINE 64
+#define LB_LINE_ALIGNED __attribute__((aligned(LB_LINE)))
+
 /*
  * Of a loop in BPF: it stays one, so that the verifier sees its body once for each turn, and the
  * processor one copy; or it becomes as many copies, in which the turn's number is a constant.

@@ -15,10 +15,9 @@ struct lb_selftest {
 	__u64 text_lo, text_hi;
 	__u64 stack_hi;
 	__u64 known[LB_THREAD_VMS]; /* global_States that ran on this thread; 0 ends the list */
+	__u64 epoch;		    /* lb_walk.epoch */
 	__u32 traceno;
 	__u32 sample; /* differs from that of the sample before */
-	__u32 trust;  /* lb_walk.trust, lb_walk.trusted */
-	__u32 pad;
 };
 
 #endif

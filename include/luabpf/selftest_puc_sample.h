@@ -37,8 +37,8 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	for (i = 0; i < PUC_SELFTEST_CHILDREN; i++)
 		puc_note_resumed(w, in->child[i], in->resumer);
 	lb_begin(&w->cache, in->sample);
-	w->trust = in->trust;
-	w->trusted = in->trust;
+	w->epoch = in->epoch;
+	w->prove = 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }

@@ -25,8 +25,8 @@ static __always_inline void lb_selftest_reset(struct lj_walk *w, const struct lb
 	w->rec.stack.flags = 0;
 	w->rec.traceno = 0;
 	w->exact = 0;
-	w->trust = in->trust;
-	w->trusted = in->trust;
+	w->epoch = in->epoch;
+	w->prove = 0;
 	w->g = 0;
 }
 

@@ -2,13 +2,10 @@
 /* What cache.h keeps of the target's memory, and for how long. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <luabpf/cache.h>
-
-#include "base/mem_image.h"
 
 #define BASE 0x200000000000ULL
 #define PAGES 2 /* after which there is nothing */
@@ -137,42 +134,4 @@ Test(cache, any_order, .init = start)
 		word((seed >> 9) % (sizeof(target.bytes) - 8));
 	}
 	cr_expect_lt(target.reads, i);
-}
-
-/* Two hands in a target of many pages, of which now and then two share a place in the cache; and
- * reads without a hand, of pages that share theirs. */
-Test(cache, hands, .init = start)
-{
-	static uint64_t words[4 * LB_PAGES * LB_PAGE / 8];
-	struct mem_image img;
-	uint64_t at[2] = {0}, jump;
-	uint32_t seed = 1, i;
-
-	for (i = 0; i < sizeof(words) / 8; i++)
-		words[i] = i * 0x9e3779b97f4a7c15;
-	mem_image_init(&img);
-	cr_assert_eq(mem_image_add(&img, BASE, words, sizeof(words)), 0);
-	for (i = 0; i < 20000; i++) {
-		uint32_t h = (seed = seed * 1664525 + 1013904223) >> 31;
-		bool shared = seed >> 12 & 1;
-		const __u8 *bytes;
-
-		at[h] = (at[h] + 24) % sizeof(words);
-		if (!(seed >> 8 & 7)) {
-			for (jump = seed >> 13 << 3;
-			     shared && lb_page_index(BASE + jump) != lb_page_index(BASE + at[!h]);)
-				jump = (jump + LB_PAGE) % sizeof(words);
-			at[h] = jump % sizeof(words);
-		}
-		if (!(seed >> 16 & 7)) {
-			for (jump = seed >> 13 << 3;
-			     lb_page_index(BASE + jump) != lb_page_index(BASE + at[h]);)
-				jump = (jump + LB_PAGE) % sizeof(words);
-			cr_assert_eq(lb_ready(&img.mem, &cache, BASE + jump % sizeof(words), 8), 1);
-		}
-		bytes = lb_hold(&img.mem, &cache, h, BASE + at[h], 8);
-		cr_assert_not_null(bytes);
-		cr_assert_eq(lb_word(bytes, 0), words[at[h] / 8], "turn %u", i);
-	}
-	mem_image_clear(&img);
 }

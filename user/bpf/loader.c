@@ -451,14 +451,17 @@ uint64_t loader_cpu_time(const struct loader *l)
 	return l->cpu_ns;
 }
 
-__u64 *loader_sent(const struct loader *l)
+__u64 *loader_stack_counts(const struct loader *l)
 {
-	return l->skel->bss->sent;
+	return l->skel->bss->stack_counts;
 }
 
-void loader_trust(struct loader *l, bool on)
+void loader_next_epoch(struct loader *l)
 {
-	l->skel->bss->trusted = on;
+	volatile __u32 *epoch = &l->skel->data->proof_epoch;
+	__u32 next = *epoch + 1;
+
+	__atomic_store_n(epoch, next + !next, __ATOMIC_RELEASE);
 }
 
 uint64_t loader_first_sample(const struct loader *l)
