@@ -23,7 +23,8 @@ static __always_inline void count_end(__u32 end)
 	count_ends(end, 1);
 }
 
-/* The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
+/*
+ * The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
  */
 #define RING_ASK 64
 
@@ -251,7 +252,8 @@ static __always_inline int count_again(struct lb_walk *w, __u64 *word, __u64 was
 	return 0;
 }
 
-/* Another stack is about to be sent in place of that of a word in sent[]: sends what was counted.
+/*
+ * Another stack is about to be sent in place of that of a word in sent[]: sends what was counted.
  */
 static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
 {

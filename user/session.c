@@ -78,8 +78,7 @@ enum wake {
 	WAKE_TARGET, /* data.u32 of the index follows */
 };
 
-/* ---- ring callbacks ----------------------------------------------------------------------------
- */
+/* ---- ring callbacks -------------------------------------------------------------------------- */
 
 static void on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
 {
@@ -179,8 +178,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Those that end a recording; and SIGCHLD. */
 static void block_signals(struct session *s)
@@ -428,8 +426,7 @@ void session_watch(struct session *s, session_seen *fn, void *arg)
 	s->targets.seen_arg = arg;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
 static void drain(struct session *s, uint64_t most_ns)
@@ -649,8 +646,7 @@ int session_run(struct session *s, struct error *err)
 	return count_losses(s, err);
 }
 
-/* ---- what came of it ---------------------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 void session_stats(const struct session *s, struct session_stats *stats)
 {

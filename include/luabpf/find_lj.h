@@ -51,7 +51,8 @@ static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_wa
 	return w->seed ^ (lb_word(gc, LJ_GC_ESTIMATE) << 8 | white);
 }
 
-/* Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
+/*
+ * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
  */
 #define LJ_SWITCH 16
 

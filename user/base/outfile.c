@@ -2,8 +2,8 @@
 /*
  * Three ways to write a file:
  *   STAGED   a nameless file (O_TMPFILE) in the directory of the path, linked and renamed at the
- * end: nothing is left behind, however the process dies. Where the file system cannot do that, a
- *            file with a name of its own.
+ *            end: nothing is left behind, however the process dies. Where the file system cannot
+ *            do that, a file with a name of its own.
  *   INPLACE  an existing regular file in a directory that lets us create nothing: truncated by the
  *            first call of outfile_stream().
  *   STREAM   standard output, a device, a FIFO.
@@ -274,7 +274,8 @@ static int close_checked(struct outfile *f)
 	return fd >= 0 && close(fd) ? -errno : 0;
 }
 
-/* The last resort for a place that cannot be renamed to: a mount point, a file of others in /tmp.
+/*
+ * The last resort for a place that cannot be renamed to: a mount point, a file of others in /tmp.
  */
 static int copy_into_place(struct outfile *f)
 {

@@ -86,7 +86,8 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 	return -EBADMSG;
 }
 
-/* After what was in the ring before: a stack is sent before it is counted. all_kept: that is all.
+/*
+ * After what was in the ring before: a stack is sent before it is counted. all_kept: that is all.
  */
 static void take_counts(struct ring *ring, bool all_kept)
 {

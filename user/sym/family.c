@@ -8,9 +8,7 @@
 #include "puc_cnames.h"
 #include "puc_proto.h"
 
-/* ---- LuaJIT
- * ------------------------------------------------------------------------------------
- */
+/* ---- LuaJIT ---------------------------------------------------------------------------------- */
 
 static int lj_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		   struct proto **out)
@@ -135,9 +133,7 @@ static const struct sym_family lj_family = {
 	.refine = lj_refine,
 };
 
-/* ---- PUC Lua
- * -----------------------------------------------------------------------------------
- */
+/* ---- PUC Lua --------------------------------------------------------------------------------- */
 
 static int puc_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		    struct proto **out)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
+/*
+ * Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +15,8 @@
 #include "protos.h"
 #include "symbolizer.h"
 
-/* A frame that was symbolized before: what it is, who called it, and which functions it stood on.
+/*
+ * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
  */
 struct cached_frame {
 	struct {
@@ -313,7 +315,8 @@ static const struct protos_entry *prototype(const struct frame_ctx *c, const str
 	return protos_get(c->p->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
 }
 
-/* A function's name in the loaded libraries. A library that came later is found by looking again.
+/*
+ * A function's name in the loaded libraries. A library that came later is found by looking again.
  */
 static const char *library_name(const struct frame_ctx *c, const struct lb_frame *f)
 {
