@@ -55,9 +55,8 @@ struct process {
 	struct cached_frame *frames;
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
-	const struct sym_family *compiled_by;
-	uint32_t maps_round; /* in which the mappings were read */
-	uint64_t maps;	     /* native_maps_id() then */
+	uint32_t maps_round;	   /* in which the mappings were read */
+	uint64_t maps;		   /* native_maps_id() then */
 	UT_hash_handle hh;
 };
 
@@ -118,7 +117,7 @@ static void process_free(struct process *p)
 	protos_free(&p->protos);
 	forget_vms(p);
 	if (p->compiled)
-		p->compiled_by->compiled_free(&p->compiled);
+		p->compiled->family->compiled_free(&p->compiled);
 	free(p);
 }
 
@@ -560,10 +559,8 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 
 	if (!family->refine)
 		return 0;
-	if (!p->compiled) {
+	if (!p->compiled)
 		r = family->compiled_new(&p->remote.mem, &p->compiled);
-		p->compiled_by = family;
-	}
 	if (!r)
 		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
 	if (r == -ENOENT) {
