@@ -340,7 +340,11 @@ def bystander(bench, report, row):
         states = {"nothing": under_nothing, "luabpf": luabpf_on_another}
         with Worker(True) as worker:
             turns = measure_turns(bench, worker, states, bench.rounds or 12)
-    slowdown_row(report, turns, row, row.label, "luabpf", "nothing", row.limit)
+    cpu, wall = (slowdowns(turns, "luabpf", "nothing", clock) for clock in (CPU, WALL))
+    low, high = quartiles(cpu)
+    report.row([row.name, row.label, f"{median(cpu):+.2f} %", spread(cpu, "{:+.2f}"),
+                f"{median(wall):+.2f} %", "", "in the noise"],
+               low <= 0 <= high or median(cpu) < 0)
 
 
 # ---- user space ---------------------------------------------------------------------------------
@@ -432,7 +436,7 @@ PARTS = [  # title, columns, rows
      ["", "under", "CPU time", "spread", "wall", "", "limit"],
      [Row("slowdown-interpreted", "the target, JIT compiler off", slowdown, 1, (False,)),
       Row("slowdown-compiled", "the target, JIT compiler on", slowdown, 1, (True,)),
-      Row("slowdown-bystander", "luabpf -p of another process", bystander, 1)]),
+      Row("slowdown-bystander", "luabpf -p of another process", bystander, 0)]),
     (f"luabpf's own process at {HZ} Hz, 10 s", ["", "", "measured", "", "", "", "limit"],
      [Row("user", "CPU time and memory of luabpf", user, 1)]),
     ("From start to first sample", ["", "", "median", "spread", "", "", "limit"],
@@ -458,7 +462,7 @@ class Report:
     @staticmethod
     def _line(cells):
         name, label, *rest = cells
-        print(f"  {name:<21}{label:<42}" + "".join(f"{c:>13}" for c in rest[:5]) +
+        print(f"  {name:<21}{label:<42}" + "".join(f" {c:>13}" for c in rest[:5]) +
               "".join(f"  {c}" for c in rest[5:]), flush=True)
 
 
