@@ -247,7 +247,7 @@ lint: ## style, include edges, licences, static analysis
 fuzz: ## each fuzzer for FUZZ_TIME=600 seconds
 	$(Q)FUZZ_TIME=$(or $(FUZZ_TIME),600) $(RUN) fuzz
 bench: all tests-build ## measure the cost in the kernel, on the target and in user space (root)
-	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py
+	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py $(ARGS)
 demo: deps ## install what is missing, build, profile a demo workload (root)
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)O=$(abspath $(O)) sh tools/demo.sh

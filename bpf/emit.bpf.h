@@ -23,7 +23,8 @@ static __always_inline void count_end(__u32 end)
 	count_ends(end, 1);
 }
 
-/* The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
+/*
+ * The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
  */
 #define RING_ASK 64
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
+/*
+ * Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
  */
 #ifndef LUABPF_MAPS_BPF_H
 #define LUABPF_MAPS_BPF_H

@@ -77,8 +77,7 @@ enum wake {
 	WAKE_TARGET, /* data.u32 of the index follows */
 };
 
-/* ---- ring callbacks ----------------------------------------------------------------------------
- */
+/* ---- ring callbacks -------------------------------------------------------------------------- */
 
 static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
 {
@@ -185,8 +184,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Those that end a recording; and SIGCHLD. */
 static void block_signals(struct session *s)
@@ -434,8 +432,7 @@ void session_watch(struct session *s, session_seen *fn, void *arg)
 	s->targets.seen_arg = arg;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
 static void drain(struct session *s, uint64_t most_ns)
@@ -641,8 +638,7 @@ int session_run(struct session *s, struct error *err)
 	return count_losses(s, err);
 }
 
-/* ---- what came of it ---------------------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 void session_stats(const struct session *s, struct session_stats *stats)
 {

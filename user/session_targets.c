@@ -233,7 +233,8 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
 	return true;
 }
 
-/* Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
+/*
+ * Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
  */
 static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
 {

@@ -22,8 +22,7 @@ enum lb_end {
 	LB_END__MAX,
 };
 
-/* ---- ring buffer records ----------------------------------------------------------------------
- */
+/* ---- ring buffer records --------------------------------------------------------------------- */
 
 enum lb_rec_type {
 	LB_REC_SAMPLE = 1,
@@ -90,7 +89,8 @@ struct lb_rec_sample {
 	__u32 epoch;   /* of the process, see struct lb_proc */
 	__u32 build;   /* index into `builds` */
 	char comm[LB_COMM];
-	/* LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
+	/*
+	 * LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
 	 * which
 	 */
 	__u32 traceno;	       /* 0: none */
@@ -184,8 +184,7 @@ struct lb_rec_task {
 	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
 };
 
-/* ---- maps --------------------------------------------------------------------------------------
- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 #define LB_PROCS 4096 /* at a time */
 #define LB_MODULES 4
@@ -238,8 +237,7 @@ struct lb_module {
 
 /* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
 struct lb_proc {
-	__u64 exec_id; /* task's self_exec_id and start time: another image or process has another
-			*/
+	__u64 exec_id; /* task's self_exec_id and start time: differs in each image and process */
 	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;
 	__u32 families; /* LB_FAMILY_BIT() of each that a module has */

@@ -30,7 +30,8 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 						  : 'J';
 }
 
-/* Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
+/*
+ * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
  */
 #define LJ_SWITCH 16
 

@@ -283,7 +283,8 @@ static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_w
 	       lj_call_distance(mem, w, regs->pc);
 }
 
-/* A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
+/*
+ * A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
  */
 static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
@@ -347,7 +348,8 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	__u64 pc = regs->pc;
 	int fit = lj_fit(mem, w, regs->base, pc);
 
-	/* once a hook has run the state stays C until the next C function, although the VM goes on
+	/*
+	 * once a hook has run the state stays C until the next C function, although the VM goes on
 	 */
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
 		return lj_top_runs(mem, w, build, regs);

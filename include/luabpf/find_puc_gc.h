@@ -2,7 +2,7 @@
 /*
  * Does PUC Lua's collector run? Its text is known (user/target/puc_gc.c), and so is some that it
  * never calls (puc_clients.c). The C stack is not unwound; what leads there from near sp has to
- *look like calls that are under way, of each other:
+ * look like calls that are under way, of each other:
  *
  *	sp      ...                    free()'s frame, with whatever was left in it
  *		l_alloc's call         of free()

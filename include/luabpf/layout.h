@@ -14,9 +14,9 @@
 
 struct lj_layout {
 	/* GG_State (lj_dispatch.h) */
-	__u16 g2disp;  /* GG_G2DISP: dispatch table - global_State; r14 = g + g2disp in VM and mcode
-			*/
-	__u16 g2trace; /* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
+	/* GG_G2DISP: dispatch table - global_State; r14 = g + g2disp in VM and mcode */
+	__u16 g2disp;
+	__u16 g2trace;	/* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
 	__u16 sizeof_L; /* sizeof(lua_State): g = main lua_State + sizeof_L */
 	/* global_State (lj_obj.h) */
 	__u16 vmstate; /* directly behind str.seed */

@@ -50,7 +50,8 @@ struct program {
 struct family {
 	int (*load)(struct program *p);
 	const void *(*layout)(size_t i, const char **name);
-	/* Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
+	/*
+	 * Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
 	 */
 	int (*begin)(size_t i, const void *layout, struct moment *m);
 	/* Changes the sample that is taken of it; false: there are no more ways. */
@@ -60,8 +61,7 @@ struct family {
 	void (*end)(void);
 };
 
-/* ---- LuaJIT ------------------------------------------------------------------------------------
- */
+/* ---- LuaJIT ---------------------------------------------------------------------------------- */
 
 static struct lj_scene lj;
 
@@ -123,8 +123,7 @@ static void lj_done(void)
 	lj_scene_free(&lj);
 }
 
-/* ---- PUC Lua -----------------------------------------------------------------------------------
- */
+/* ---- PUC Lua --------------------------------------------------------------------------------- */
 
 static struct puc_scene puc;
 
@@ -191,8 +190,7 @@ static const struct family families[] = {
 	{puc_load, puc_layout, puc_begin, puc_vary, puc_walk_here, puc_check, puc_done},
 };
 
-/* ---- the comparison ----------------------------------------------------------------------------
- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 struct test {
 	const struct family *family;

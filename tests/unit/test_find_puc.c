@@ -254,7 +254,7 @@ Test(find_puc, resumed)
 	cr_expect_eq(puc_resumed_by(&w, third), 5);
 }
 
-/* ---- a lua_State and its VM in pages that share a place in the cache ---- */
+/* ---- a lua_State and its VM in pages that share a place in the cache ------------------------- */
 
 #define PAGE_L 0x210000000000ULL
 #define PAGE_G (PAGE_L + 65ULL * LB_PAGE)

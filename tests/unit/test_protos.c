@@ -321,8 +321,7 @@ Test(protos, most_tell_the_layout)
 	arena_free(&s.a);
 }
 
-/* ---- of samples --------------------------------------------------------------------------------
- */
+/* ---- of samples ------------------------------------------------------------------------------ */
 
 /* The arena as it is now, where its pointers say that it lies. */
 static void show(const struct scene *s)

@@ -147,8 +147,7 @@ Test(walk_lj, fingerprints)
 	lj_scene_free(&s);
 }
 
-/* ---- what an earlier sample has proved ---------------------------------------------------------
- */
+/* ---- what an earlier sample has proved ------------------------------------------------------- */
 
 ParameterizedTestParameters(walk_lj, proved)
 {
@@ -328,7 +327,8 @@ static void number_of_another(struct lj_scene *s, uint32_t no)
 	lji_put64(&s->img, at, other);
 }
 
-/* Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
+/*
+ * Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
  */
 Test(walk_lj, virtual_frames_are_kept)
 {
@@ -451,8 +451,7 @@ Test(walk_lj, not_aligned)
 	}
 }
 
-/* ---- failing reads -----------------------------------------------------------------------------
- */
+/* ---- failing reads --------------------------------------------------------------------------- */
 
 static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			 const struct lj_walk *intact)

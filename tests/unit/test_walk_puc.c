@@ -148,8 +148,7 @@ Test(walk_puc, fingerprints)
 		fingerprints(puc);
 }
 
-/* ---- what an earlier sample has proved ---------------------------------------------------------
- */
+/* ---- what an earlier sample has proved ------------------------------------------------------- */
 
 /* Each scene comes out the same. */
 Test(walk_puc, proved)
@@ -280,8 +279,7 @@ Test(walk_puc, epoch)
 	}
 }
 
-/* ---- failing reads -----------------------------------------------------------------------------
- */
+/* ---- failing reads --------------------------------------------------------------------------- */
 
 /* The length of the frames of one lua_State. */
 static uint32_t segment(const struct lb_frame *f, uint32_t n)

@@ -50,7 +50,8 @@ size_t protos_count(const struct protos *protos);
 int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const struct lb_build *build,
 		uint32_t round);
 
-/* NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
+/*
+ * NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
  */
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
 				      uint64_t addr, uint32_t print, uint32_t round);

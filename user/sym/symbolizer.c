@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
+/*
+ * Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +15,8 @@
 #include "protos.h"
 #include "symbolizer.h"
 
-/* A frame that was symbolized before: what it is, who called it, and which functions it stood on.
+/*
+ * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
  */
 struct cached_frame {
 	struct {
@@ -46,9 +48,8 @@ struct process {
 	struct cached_frame *frames;
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
-	const struct sym_family *compiled_by;
-	uint32_t maps_round; /* in which the mappings were read */
-	uint64_t maps;	     /* native_maps_id() then */
+	uint32_t maps_round;	   /* in which the mappings were read */
+	uint64_t maps;		   /* native_maps_id() then */
 	UT_hash_handle hh;
 };
 
@@ -106,7 +107,7 @@ static void process_free(struct process *p)
 	protos_free(&p->protos);
 	forget_vms(p);
 	if (p->compiled)
-		p->compiled_by->compiled_free(&p->compiled);
+		p->compiled->family->compiled_free(&p->compiled);
 	free(p);
 }
 
@@ -298,7 +299,8 @@ static const struct protos_entry *prototype(const struct frame_ctx *c, const str
 	return protos_get(c->p->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
 }
 
-/* A function's name in the loaded libraries. A library that came later is found by looking again.
+/*
+ * A function's name in the loaded libraries. A library that came later is found by looking again.
  */
 static const char *library_name(const struct frame_ctx *c, const struct lb_frame *f)
 {
@@ -544,10 +546,8 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 
 	if (!family->refine)
 		return 0;
-	if (!p->compiled) {
+	if (!p->compiled)
 		r = family->compiled_new(&p->remote.mem, &p->compiled);
-		p->compiled_by = family;
-	}
 	if (!r)
 		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
 	if (r == -ENOENT) {

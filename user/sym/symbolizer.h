@@ -46,7 +46,8 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build);
 
-/* Samples of compiled code so far whose lines and inlined functions are those of its guards only.
+/*
+ * Samples of compiled code so far whose lines and inlined functions are those of its guards only.
  */
 uint64_t symbolizer_coarse(const struct symbolizer *s);
 
