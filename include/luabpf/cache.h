@@ -74,8 +74,8 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	addr -= at;
 	lo = at & ~(LB_LINE - 1);
 	hi = (at + size + LB_LINE - 1) & ~(LB_LINE - 1);
-	if (t->addr == addr && (t->sample == cache->sample ||
-				(t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
+	if (t->addr == addr &&
+	    (t->sample == cache->sample || (t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
 		if (!t->hi) /* was tried */
 			return 0;
 		lo = lo < t->lo ? lo : t->lo;

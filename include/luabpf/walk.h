@@ -68,8 +68,8 @@ struct lb_walk {
 	__u32 shipped; /* prototypes that were sent; the caller's, as the next */
 	__u32 samples; /* of this CPU, so far */
 
-	__u64 epoch;   /* of the process, differs from that of others; 0: none */
-	__u8 prove;    /* this sample proves all that it shows: lb_is_proved() */
+	__u64 epoch; /* of the process, differs from that of others; 0: none */
+	__u8 prove;  /* this sample proves all that it shows: lb_is_proved() */
 
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
 	__u64 name, name_print;

@@ -81,8 +81,8 @@ struct lj_virtual {
  * entries are, too, so that a loop's are in a few lines of the processor's cache.
  */
 struct lj_left {
-	__u64 epoch; /* lb_walk.epoch when this was made */
-	__u32 print; /* of the trace */
+	__u64 epoch;  /* lb_walk.epoch when this was made */
+	__u32 print;  /* of the trace */
 	__u32 mapofs; /* of the snapshot's entries */
 	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
 };
@@ -157,7 +157,7 @@ struct lj_walk {
 	struct lj_gctrace gctrace; /* the trace in hand */
 	struct lj_gctrace parent;  /* ... that the one in hand grew from */
 
-	__u64 map;		   /* of the snapshot in hand, which is to be kept; 0: it is not */
+	__u64 map; /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */

@@ -38,8 +38,8 @@ struct moment {
 	const struct mem_image *mem;
 	uint64_t heap; /* the range of which only `used` bytes hold anything */
 	size_t used;
-	const void *in;	       /* the map's value */
-	__u32 *sample; /* its fields */
+	const void *in; /* the map's value */
+	__u32 *sample;	/* its fields */
 	__u64 *epoch;
 };
 

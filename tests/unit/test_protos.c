@@ -255,7 +255,11 @@ Test(protos, samples_of_an_epoch)
 	static const struct {
 		uint32_t found, left, shown; /* rounds */
 		bool doubtful;
-	} cases[] = {{2, 0, 3, true}, {2, 0, 4, true}, {2, 0, 5, false}, {2, 4, 6, true}, {2, 4, 7, false}};
+	} cases[] = {{2, 0, 3, true},
+		     {2, 0, 4, true},
+		     {2, 0, 5, false},
+		     {2, 4, 6, true},
+		     {2, 4, 7, false}};
 	size_t i;
 
 	for (i = 0; i < LENGTH(cases); i++) {

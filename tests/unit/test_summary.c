@@ -240,10 +240,8 @@ Test(summary, ends_in_the_kernel)
 	summary_make(&st, prof, &s);
 	summary_print_ends(&s, f);
 	fclose(f);
-	cr_expect_str_eq(
-		text,
-		"luabpf: in the kernel: 180 resolved, 15 outside-lua, 2000 runs of "
-		"BPF; first sample after 30.0 ms; ended by signal\n");
+	cr_expect_str_eq(text, "luabpf: in the kernel: 180 resolved, 15 outside-lua, 2000 runs of "
+			       "BPF; first sample after 30.0 ms; ended by signal\n");
 }
 
 Test(summary, sentences)

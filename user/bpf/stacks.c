@@ -113,7 +113,8 @@ void stacks_commit(struct stacks *s, stacks_sample_fn *fn, void *arg)
 		while ((k = *at)) {
 			if (k->count && fn(arg, &k->sample, k->count))
 				k->count = 0;
-			if (k->count || LB_STACK_TAG(slot_word(s, slot)) == LB_STACK_TAG(k->sample.hash)) {
+			if (k->count ||
+			    LB_STACK_TAG(slot_word(s, slot)) == LB_STACK_TAG(k->sample.hash)) {
 				at = &k->next;
 				continue;
 			}

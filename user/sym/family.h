@@ -41,8 +41,6 @@ struct sym_family {
 	bool (*complete)(const struct proto *p);
 	/* may be NULL: all that can be read is one */
 	const char *(*misfit)(const struct proto *p); /* family_misfit() */
-	/* where its bytecode lies: [lo, hi) */
-	void (*code)(const struct proto *p, uint64_t *lo, uint64_t *hi);
 	const char *(*chunkname)(const struct proto *p, size_t *len);
 	int32_t (*firstline)(const struct proto *p);
 	int32_t (*line)(const struct proto *p, uint32_t pc);

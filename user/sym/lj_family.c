@@ -59,12 +59,6 @@ static bool lj_same(const struct proto *a, const struct proto *b)
 	return lj_proto_same(lj_of(a), lj_of(b));
 }
 
-static void lj_code(const struct proto *p, uint64_t *lo, uint64_t *hi)
-{
-	*lo = lj_proto_addr(lj_of(p)) + LJ_PROTO_SIZE;
-	*hi = *lo + 4ULL * lj_proto_sizebc(lj_of(p));
-}
-
 static const char *lj_chunkname(const struct proto *p, size_t *len)
 {
 	return lj_proto_chunkname(lj_of(p), len);
@@ -191,7 +185,6 @@ const struct sym_family lj_family = {
 	.hash = lj_hash,
 	.same = lj_same,
 	.complete = lj_complete,
-	.code = lj_code,
 	.chunkname = lj_chunkname,
 	.firstline = lj_firstline,
 	.line = lj_line,

@@ -57,12 +57,6 @@ static const char *puc_misfit(const struct proto *p)
 	return puc_proto_misfit(puc_of(p));
 }
 
-static void puc_code(const struct proto *p, uint64_t *lo, uint64_t *hi)
-{
-	*lo = puc_proto_code(puc_of(p));
-	*hi = *lo + 4ULL * puc_proto_sizecode(puc_of(p));
-}
-
 static const char *puc_chunkname(const struct proto *p, size_t *len)
 {
 	return puc_proto_chunkname(puc_of(p), len);
@@ -148,7 +142,6 @@ const struct sym_family puc_family = {
 	.hash = puc_hash,
 	.complete = puc_complete,
 	.misfit = puc_misfit,
-	.code = puc_code,
 	.chunkname = puc_chunkname,
 	.firstline = puc_firstline,
 	.line = puc_line,
