@@ -77,8 +77,7 @@ BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(DIALECT) -Wall -Werror -Wno-microsof
 # ---- what there is -------------------------------------------------------------------------------
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
-# Each object twice: with the target's pages copied, and read in place (include/luabpf/pages.h).
-SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h) $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.direct.skel.h)
+SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
 PROTO := $(wildcard user/prof/*.proto)
 PROTO_C := $(PROTO:user/prof/%.proto=$(O)/gen/%.pb-c.c)
 PROTO_H := $(PROTO_C:.c=.h)
@@ -120,16 +119,11 @@ FORCE:
 
 # ---- BPF -----------------------------------------------------------------------------------------
 
-define bpf_object
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -DLB_DIRECT=$(1) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 	$(if $(LLVM_STRIP),$(Q)$(LLVM_STRIP) -g $@)
-endef
-$(O)/bpf/%.direct.bpf.o: bpf/%.bpf.c Makefile
-	$(call bpf_object,1)
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
-	$(call bpf_object,0)
 
 $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
@@ -253,7 +247,7 @@ lint: ## style, include edges, licences, static analysis
 fuzz: ## each fuzzer for FUZZ_TIME=600 seconds
 	$(Q)FUZZ_TIME=$(or $(FUZZ_TIME),600) $(RUN) fuzz
 bench: all tests-build ## measure the cost in the kernel, on the target and in user space (root)
-	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py
+	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py $(ARGS)
 demo: deps ## install what is missing, build, profile a demo workload (root)
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)O=$(abspath $(O)) sh tools/demo.sh

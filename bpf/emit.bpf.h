@@ -23,7 +23,8 @@ static __always_inline void count_end(__u32 end)
 	count_ends(end, 1);
 }
 
-/* The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
+/*
+ * The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
  */
 #define RING_ASK 64
 
@@ -102,12 +103,12 @@ static long emit_step_puc(__u32 i, struct lb_walk **w)
 	return emit_proto(*w, i, LB_FAMILY_PUC);
 }
 
-struct sum_ctx {
+struct hash_ctx {
 	const struct lb_rec_sample *rec;
 	__u64 sum;
 };
 
-static long functions_step(__u32 i, struct sum_ctx *c)
+static long functions_step(__u32 i, struct hash_ctx *c)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[i & LB_MAX_FRAMES];
 
@@ -116,9 +117,9 @@ static long functions_step(__u32 i, struct sum_ctx *c)
 }
 
 /* Which functions a stack shows, wherever each of them stands. */
-static __always_inline __u32 functions_sum(const struct lb_rec_sample *rec)
+static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 {
-	struct sum_ctx c = {.rec = rec, .sum = rec->epoch};
+	struct hash_ctx c = {.rec = rec, .sum = rec->epoch};
 
 	bpf_loop(rec->stack.n, functions_step, &c, 0);
 	return (__u32)c.sum;
@@ -131,7 +132,7 @@ static __always_inline __u32 functions_sum(const struct lb_rec_sample *rec)
 static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thread,
 				       enum lb_family family)
 {
-	__u32 sum = functions_sum(&w->rec);
+	__u32 sum = functions_hash(&w->rec);
 
 	/* as in the thread's sample before, often: there is nothing to ship */
 	if (thread->functions == sum)
@@ -147,8 +148,8 @@ static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thre
 	return (int)w->shipped;
 }
 
-/* Two words into a sum. The second waits for nothing, so that the next two wait for one product. */
-static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
+/* Hashes two words. The second waits for nothing, so that the next two wait for one product. */
+static __always_inline __u64 hash_words(__u64 sum, const __u64 word[2])
 {
 	sum = (sum ^ word[0]) * 0x9e3779b97f4a7c15ULL;
 	return (sum ^ sum >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
@@ -156,78 +157,66 @@ static __always_inline __u64 sum_words(__u64 sum, const __u64 word[2])
 
 /* So many frames at once: of a loop the verifier follows each turn. Frames behind the stack's n are
  * none. */
-#define SUM_RUN 16
+#define HASH_RUN 16
 
-static __always_inline __u64 sum_frames(const struct lb_rec_sample *rec, __u32 from, __u64 sum)
+static __always_inline __u64 hash_frames(const struct lb_rec_sample *rec, __u32 from, __u64 sum)
 {
 	__u32 n = rec->stack.n, i;
 
 	LB_ROLLED
-	for (i = 0; i < SUM_RUN && from + i < n; i++)
-		sum = sum_words(sum, (const void *)&rec->stack.frame[(from + i) & LB_MAX_FRAMES]);
+	for (i = 0; i < HASH_RUN && from + i < n; i++)
+		sum = hash_words(sum, (const void *)&rec->stack.frame[(from + i) & LB_MAX_FRAMES]);
 	return sum;
 }
 
-static long sum_step(__u32 i, struct sum_ctx *c)
+static long hash_step(__u32 i, struct hash_ctx *c)
 {
-	c->sum = sum_frames(c->rec, 1 + (i + 1) * SUM_RUN, c->sum);
+	c->sum = hash_frames(c->rec, 1 + (i + 1) * HASH_RUN, c->sum);
 	return 0;
 }
 
-#define SUM_FROM __builtin_offsetof(struct lb_rec_sample, pid)
-#define SUM_HEAD (__builtin_offsetof(struct lb_rec_sample, stack.frame) - SUM_FROM)
-_Static_assert(SUM_FROM % 8 == 0 && SUM_HEAD % 16 == 0, "pairs of words");
+#define HASH_FROM __builtin_offsetof(struct lb_rec_sample, pid)
+#define HASH_HEAD (__builtin_offsetof(struct lb_rec_sample, stack.frame) - HASH_FROM)
+_Static_assert(HASH_FROM % 8 == 0 && HASH_HEAD % 16 == 0, "pairs of words");
 
 /*
  * Never less than LB_STACKS. Stacks that differ only in where their topmost function stands are
  * most of those that a program shows in a while: they have places side by side, so that their words
  * are in a few lines of the processor's cache.
  */
-LB_SUBPROG __u64 sample_sum(const struct lb_rec_sample *rec)
+LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 {
 	const struct lb_frame *top;
-	struct sum_ctx rest;
+	struct hash_ctx rest;
 	__u64 sum, words[2];
 	const __u64 *head;
-	__u32 i, place;
+	__u32 i, slot;
 
 	if (!rec)
 		return 0;
-	head = (const void *)((const char *)rec + SUM_FROM);
+	head = (const void *)((const char *)rec + HASH_FROM);
 	top = &rec->stack.frame[0];
 	words[0] = top->word;
 	words[1] = top->print;
 	sum = 0;
 
 	LB_UNROLLED
-	for (i = 0; i < SUM_HEAD / 8; i += 2)
-		sum = sum_words(sum, head + i);
-	sum = sum_frames(rec, 1, sum);
-	if (rec->stack.n > 1 + SUM_RUN) {
+	for (i = 0; i < HASH_HEAD / 8; i += 2)
+		sum = hash_words(sum, head + i);
+	sum = hash_frames(rec, 1, sum);
+	if (rec->stack.n > 1 + HASH_RUN) {
 		rest.rec = rec;
 		rest.sum = sum;
-		bpf_loop((rec->stack.n - 2) / SUM_RUN, sum_step, &rest, 0);
+		bpf_loop((rec->stack.n - 2) / HASH_RUN, hash_step, &rest, 0);
 		sum = rest.sum;
 	}
-	sum = sum_words(sum, words);
+	sum = hash_words(sum, words);
 	sum ^= sum >> 32;
-	place = LB_STACK_PLACE((__u32)sum + top->pc + rec->mcofs / 2);
+	slot = LB_STACK_SLOT((__u32)sum + top->pc + rec->mcofs / 2);
 	words[0] = top->pc;
 	words[1] = rec->mcofs;
-	sum = LB_STACK_TAG(sum_words(sum, words));
-	return (sum ? sum : LB_STACKS) | place;
-}
-
-/* Not inlined: its stack is not to add to that of the walks. */
-static __noinline int emit_again(struct lb_walk *w, __u64 sum, __u32 count)
-{
-	struct lb_rec_again again = {
-		.head = {.type = LB_REC_AGAIN, .size = sizeof(again)},
-		.sum = sum,
-		.count = count,
-	};
-
-	return bpf_ringbuf_output(&ring, &again, sizeof(again), ring_wakeup(0, w->sent++));
+	sum = LB_STACK_TAG(hash_words(sum, words));
+	return (sum ? sum : LB_STACKS) | slot;
 }
 
 static __always_inline int emit_whole(struct lb_walk *w, int shipped)
@@ -239,77 +228,67 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
-				  ring_wakeup(shipped, w->sent++));
+				  ring_wakeup(shipped, w->samples));
 }
 
-/* Counts a sample as the stack of a word in sent[]. Returns 0, or -1 when it has to be sent. */
-static __always_inline int count_again(struct lb_walk *w, __u64 *word, __u64 was)
+/* Sends a sample whole, after the prototypes of its functions. Returns 0, 1 when the ring had no
+ * room for some of these, or -1 when it had none for the sample. */
+static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread,
+				      enum lb_family family)
 {
-	if (LB_STACK_COUNT(was + 1) == 0 || __sync_val_compare_and_swap(word, was, was + 1) != was)
+	int shipped = emit_protos(w, thread, family);
+
+	return emit_whole(w, shipped) ? -1 : shipped < 0;
+}
+
+/* Not inlined: its stack is not to add to that of the walks. */
+static __noinline int emit_stack_lj(struct lb_walk *w, struct lb_thread *thread)
+{
+	return emit_stack(w, thread, LB_FAMILY_LJ);
+}
+
+static __noinline int emit_stack_puc(struct lb_walk *w, struct lb_thread *thread)
+{
+	return emit_stack(w, thread, LB_FAMILY_PUC);
+}
+
+/* Counts a sample in the slot of its stack. Returns 0, or -1 when the slot is another stack's, is
+ * full, or was just changed by another CPU. */
+static __always_inline int count_stack(__u64 *slot, __u64 was, __u64 hash)
+{
+	if (LB_STACK_TAG(was) != LB_STACK_TAG(hash) || !LB_STACK_COUNT(was + 1))
 		return -1;
-	w->sent++;
-	return 0;
+	return __sync_val_compare_and_swap(slot, was, was + 1) == was ? 0 : -1;
 }
 
-/* Another stack is about to be sent in place of that of a word in sent[]: sends what was counted.
- */
-static __always_inline void leave_stack(struct lb_walk *w, __u64 *word)
+/* A stack that was not sent with all its prototypes is not counted: it is sent again. What another
+ * CPU has counted of it meanwhile is lost. */
+static __always_inline void release_slot(__u64 *slot)
 {
-	__u64 was = __sync_lock_test_and_set(word, 0);
-	__u32 count = LB_STACK_COUNT(was);
+	__u32 count = LB_STACK_COUNT(__sync_lock_test_and_set(slot, 0));
 
-	if (count && emit_again(w, LB_STACK_TAG(was) | LB_STACK_PLACE(w->rec.sum), count)) {
-		count_ends(LB_END_RING_FULL, count);
-		count_ends(LB_END_RESOLVED, -(__s64)count);
-	}
+	count_ends(LB_END_RING_FULL, count);
+	count_ends(LB_END_RESOLVED, -(__s64)count);
 }
 
-/* Sends a sample as a whole, and what its functions are. */
-static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
-				      __u64 was, enum lb_family family)
-{
-	int shipped, r;
-
-	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum))
-		leave_stack(w, word);
-	shipped = emit_protos(w, thread, family);
-	r = emit_whole(w, shipped);
-	if (!r && shipped >= 0)
-		__sync_val_compare_and_swap(word, 0, LB_STACK_TAG(w->rec.sum));
-	return r;
-}
-
-/* Not inlined: as emit_again(). */
-static __noinline int emit_stack_lj(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
-				    __u64 was)
-{
-	return emit_stack(w, thread, word, was, LB_FAMILY_LJ);
-}
-
-static __noinline int emit_stack_puc(struct lb_walk *w, struct lb_thread *thread, __u64 *word,
-				     __u64 was)
-{
-	return emit_stack(w, thread, word, was, LB_FAMILY_PUC);
-}
-
-/*
- * What was sent with all its prototypes is only counted, or named, the next time. Now and then it
- * is sent all the same: the reader may have another in its place, which another CPU sent in the
- * same moment.
- */
-#define NAMED_MOST 256 /* power of two */
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread,
 				       enum lb_family family)
 {
-	__u64 *word, was;
+	__u64 *slot, was;
+	int taken, r;
 
-	w->rec.sum = sample_sum(&w->rec);
-	word = &sent[LB_STACK_PLACE(w->rec.sum)];
-	was = *(volatile __u64 *)word;
-	if (LB_STACK_TAG(was) != LB_STACK_TAG(w->rec.sum) || !(w->sent & (NAMED_MOST - 1)))
-		return family == LB_FAMILY_PUC ? emit_stack_puc(w, thread, word, was)
-					       : emit_stack_lj(w, thread, word, was);
-	return count_again(w, word, was) ? emit_again(w, w->rec.sum, 1) : 0;
+	w->rec.hash = sample_hash(&w->rec);
+	slot = &stack_counts[LB_STACK_SLOT(w->rec.hash)];
+	was = *(volatile __u64 *)slot;
+	w->samples++;
+	if (!count_stack(slot, was, w->rec.hash))
+		return 0;
+	/* before it is sent: user space forgets a stack that has no slot */
+	taken = !was && !__sync_val_compare_and_swap(slot, 0, LB_STACK_TAG(w->rec.hash));
+	r = family == LB_FAMILY_PUC ? emit_stack_puc(w, thread) : emit_stack_lj(w, thread);
+	if (r && taken)
+		release_slot(slot);
+	return r < 0 ? -1 : 0;
 }
 
 #endif

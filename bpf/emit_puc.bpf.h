@@ -48,7 +48,8 @@ static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u
 			emit_part(&(r)->rec, part, addr_, PART_AT(r, member), len_);               \
 	} while (0)
 
-/* Of a TString as much as has room: the text of one that is longer is read from the live process.
+/*
+ * Of a TString as much as has room: the text of one that is longer is read from the live process.
  */
 static __always_inline void emit_puc_str(struct lb_rec_puc_proto *r, __u32 i, __u64 str)
 {

@@ -3,11 +3,6 @@
  * The few kernel structures that we read, with the fields that we read. CO-RE relocates them to
  * those of the running kernel, so neither kernel headers nor a generated vmlinux.h is needed. The
  * loader names them, too (kernel_structs).
- *
- * A pointer in them is followed by BPF_CORE_READ() where that is seldom, and by lb_load() where
- * there is such a thing (pages.h). Of one that is loaded directly, which is as fast, the verifier
- * wants to know whether it may be trusted: it searches all of the kernel's types for the answer,
- * more than once, which takes it a millisecond and more.
  */
 #ifndef LUABPF_KERNEL_H
 #define LUABPF_KERNEL_H
@@ -17,16 +12,7 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-typedef struct {
-	__u64 ctx_id; /* of the address space: never given again */
-	struct {
-		__s64 counter;
-	} tlb_gen; /* counts what needs processors to forget where pages are */
-} mm_context_t;
-
 struct mm_struct {
-	mm_context_t context;
-	void *pgd;		   /* the root of the page tables */
 	unsigned long start_stack; /* sp when the program began */
 };
 

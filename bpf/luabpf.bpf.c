@@ -11,7 +11,6 @@
 #include <bpf/bpf_core_read.h>
 #include "regs.bpf.h"
 #include "maps.bpf.h"
-#include "prove.bpf.h"
 #include "target.bpf.h"
 #include "thread.bpf.h"
 #include "sample_lj.bpf.h"
@@ -21,28 +20,16 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* When the task's process began. kernel.h tells why not always by the pointer. */
-static __always_inline __u64 task_born(struct task_struct *task)
-{
-	if (!mem_is_direct(0))
-		return task->group_leader->start_boottime;
-	return lb_load(
-		lb_load((__u64)task + bpf_core_field_offset(struct task_struct, group_leader)) +
-		bpf_core_field_offset(struct task_struct, start_boottime));
-}
-
 static __always_inline __u64 task_exec_id(struct task_struct *task)
 {
-	return EXEC_ID(task_born(task), task->self_exec_id);
+	return EXEC_ID(task->group_leader->start_boottime, task->self_exec_id);
 }
 
 static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
 					enum lb_end end, enum lb_family family)
 {
-	if (end != LB_END_RESOLVED) {
-		thread_mistrust(thread);
+	if (end != LB_END_RESOLVED)
 		return end;
-	}
 	thread_describe(w);
 	return emit_sample(w, thread, family) ? LB_END_RING_FULL : LB_END_RESOLVED;
 }

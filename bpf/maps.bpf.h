@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
+/*
+ * Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
  */
 #ifndef LUABPF_MAPS_BPF_H
 #define LUABPF_MAPS_BPF_H
@@ -54,7 +55,7 @@ struct {
 	__type(value, struct lb_vms);
 } vms SEC(".maps");
 
-/* What a CPU remembers of a thread that it has sampled. Two lines of the processor's cache. */
+/* What a CPU remembers of a thread that it has sampled. */
 struct lb_thread {
 	struct lb_vms vms;
 	__u32 tid;		  /* 0: it is nobody's */
@@ -63,22 +64,12 @@ struct lb_thread {
 	__u32 migrations;	  /* of the thread, from CPU to CPU */
 	__u8 scan_wait;		  /* samples until the stack is searched again for a VM */
 	__u8 scan_pause;	  /* the wait doubles while nothing is found */
-	__u8 trust_left;	  /* samples until one in which nothing counts */
-	__u8 pad;
 
 	/* of the sample before, where the thread has not moved since */
 	__u32 traceno; /* seen last: a collector step called from a trace hides its number */
 	__u32 puc_module;
 	__u64 puc_L; /* the lua_State that ran; 0: none */
-	__u64 puc_g; /* its global_State */
-
-	/* While these are as they were, what was proved of prototypes counts: thread_trust(). */
-	__u64 trust_vm;
-	__u64 collector;
-	__u32 trust; /* number under which it is kept, one of the CPU's own */
-	__u32 pad_trust;
-};
-_Static_assert(sizeof(struct lb_thread) == 2 * LB_LINE, "lines of the processor's cache");
+} LB_LINE_ALIGNED;
 
 /*
  * What a CPU has in hand: of processes and threads that it has sampled. Each sample asks for both,
@@ -91,17 +82,14 @@ struct lb_target {
 	__u32 pid;     /* 0: it is nobody's */
 	__u32 version; /* procs_version when this was taken out of procs */
 	struct lb_proc proc;
-};
+} LB_LINE_ALIGNED;
 struct lb_cpu {
 	struct lb_target target[CPU_TARGETS];
 	struct lb_thread thread[CPU_THREADS];
 	/* the run of events of which one is the sample: how many are left, and how many when it
 	 * comes */
 	__u32 draw_left, draw_at;
-	__u64 pad[7];
 };
-_Static_assert(sizeof(struct lb_target) % LB_LINE == 0 && sizeof(struct lb_cpu) % LB_LINE == 0,
-	       "lines of the processor's cache");
 
 /* One for each CPU: the loader sets their number. BPF alone. Mappable as `walks`. */
 struct {
@@ -137,9 +125,8 @@ __u32 doubled;
  */
 const volatile __u32 events_per_sample = 1;
 
-/* Does what was proved of a prototype count in later samples? See thread_trust(). User space sets
- * it, BPF reads. */
-__u32 trusted;
+/* The epoch that runs, never 0: see lb_is_proved(). User space raises it, BPF reads. */
+volatile __u32 proof_epoch = 1;
 
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
  * a clock's reading is too dear to have one in each sample. */
@@ -183,8 +170,7 @@ struct {
 #define SHIPPED (1 << 16)
 __u32 shipped[SHIPPED];
 
-/* Which stack was sent last, of each place, and how many samples were the same since: see
- * LB_STACK_COUNT(). BPF and user space. */
-__u64 sent[LB_STACKS];
+/* Slots of stacks: see LB_STACKS. BPF and user space. */
+__u64 stack_counts[LB_STACKS];
 
 #endif

@@ -203,12 +203,11 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 	w->stack_hi = thread_stack(thread, task, w->regs.sp);
 	if (!w->stack_hi)
 		return LB_END_NO_STACK;
-	lb_begin(0, &w->cache, w->cache.sample + 1);
+	lb_begin(&w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
 	w->exact = 0;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
 		return LB_END_OUTSIDE;
-	thread_trust(lj_common(w), thread, w->g, lj_collector(0, w));
 	return LB_END_RESOLVED;
 }
 
@@ -234,7 +233,7 @@ static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread
 		thread->traceno = w->trace;
 	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base))
 		lj_walk_all(w);
-	return w->end != LB_END_RESOLVED || lb_unmoved(0, &w->cache) ? w->end : LB_END_FAULT;
+	return w->end;
 }
 
 #endif

@@ -49,32 +49,6 @@ static long puc_walk_step(__u32 i, struct puc_walk **w)
 	return puc_step(0, *w) != LB_MORE;
 }
 
-/*
- * Which lua_State ran last, if it was this module's, and may what was proved of its functions
- * count? Not inlined: as thread_draw_trust().
- */
-static __noinline void puc_expect(struct puc_walk *w, struct lb_thread *thread, __u32 module)
-{
-	w->L_hint = 0;
-	w->trust = 0;
-	w->trusted = 0;
-	if (thread->puc_module != module)
-		return;
-	w->L_hint = thread->puc_L;
-	thread_trust(puc_common(w), thread, thread->puc_g, puc_collector(0, w, thread->puc_g));
-}
-
-/* Not inlined: as thread_draw_trust(). */
-static __noinline void puc_remember(struct lb_thread *thread, const struct puc_walk *w,
-				    __u32 module, enum lb_end end)
-{
-	if (end != LB_END_RESOLVED) /* the sample may be LuaJIT's in the end */
-		thread_mistrust(thread);
-	thread->puc_L = w->L;
-	thread->puc_g = w->g;
-	thread->puc_module = module;
-}
-
 /* Walks what this module's VM runs on the thread. */
 static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i)
 {
@@ -83,8 +57,8 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
 	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
 		return LB_END_OUTSIDE;
 	/* what was seen by another build's layout is stale */
-	lb_begin(0, &w->cache, w->cache.sample + 1);
-	puc_expect(w, s->thread, i);
+	lb_begin(&w->cache, w->cache.sample + 1);
+	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0; /* it ran last */
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	puc_find(0, w);
@@ -116,15 +90,12 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		end = its;
 		at = i;
 	}
-	if (at >= LB_MODULES) {
-		thread_mistrust(s->thread);
+	if (at >= LB_MODULES)
 		return LB_END_OUTSIDE;
-	}
 	if (at != i - 1) /* the walk is about the last, whatever came of it */
 		end = puc_walk_module(s, at);
-	if (end == LB_END_RESOLVED && !lb_unmoved(0, &s->w->cache))
-		end = LB_END_FAULT;
-	puc_remember(s->thread, s->w, at, end);
+	s->thread->puc_L = s->w->L;
+	s->thread->puc_module = at;
 	return end;
 }
 

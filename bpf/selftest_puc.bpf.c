@@ -7,7 +7,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <luabpf/selftest_puc_sample.h>
-#include "prove.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -21,15 +21,6 @@ static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struc
 	return 0;
 }
 
-/*
- * What this sample and those before it have kept does not count: it was lost, or was none, and may
- * have read what was not the target's any more; or nothing tells what comes next.
- */
-static __always_inline void thread_mistrust(struct lb_thread *thread)
-{
-	thread->collector = 0;
-}
-
 /* A thread that this CPU has not seen, or that was on another since. Not inlined: it is seldom. */
 static __noinline void thread_meet(struct lb_thread *thread, __u32 tid, __u64 exec_id,
 				   __u32 migrations)
@@ -46,8 +37,6 @@ static __noinline void thread_meet(struct lb_thread *thread, __u32 tid, __u64 ex
 	thread->migrations = migrations;
 	thread->traceno = 0;
 	thread->puc_L = 0;
-	thread->puc_g = 0;
-	thread_mistrust(thread);
 }
 
 static __always_inline struct lb_thread *thread_of(struct lb_cpu *cpu, struct task_struct *task,
@@ -115,63 +104,7 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
 	thread_add_vm(thread, g, module);
 }
 
-#define TRUST_MEAN 32
-
-/* Is what was proved before kept under a number, and nothing freed since? */
-static __always_inline int thread_has_kept(const struct lb_thread *thread, __u64 vm,
-					   __u64 collector)
-{
-	return thread->collector == collector && thread->trust_vm == vm;
-}
-
-/* thread_trust(), where it is more than one sample more. Not inlined: its stack is not to add to
- * that of the walks. */
-static __noinline void thread_draw_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
-					 __u64 collector)
-{
-	w->trust = 0;
-	w->trusted = 0;
-	if (!trusted || !collector) {
-		thread_mistrust(thread);
-		return;
-	}
-	if (!thread_has_kept(thread, vm, collector)) {
-		w->trusts += 1 + (w->trusts == ~0U); /* not 0 */
-		thread->trust = w->trusts;
-		thread->trust_vm = vm;
-		thread->collector = collector;
-	}
-	w->trust = thread->trust;
-	if (thread->trust_left) {
-		thread->trust_left--;
-		w->trusted = w->trust;
-	} else {
-		thread->trust_left = bpf_get_prandom_u32() % (2 * TRUST_MEAN);
-	}
-}
-
-/*
- * Of prototypes nothing less than reading them proves that they are what they were: the collector
- * may have given their addresses to others. It frees none without a trace, though: `collector` is
- * made of what it writes then, and of what tells this VM from the next at its address where there
- * is such a thing; 0 where it is not known. So what one sample has proved may count in the next of
- * the same thread, while that says nothing was freed. What it says may be the same after several
- * collections, when each finds just as much to keep. So user space allows it only where no address
- * was ever seen to have another prototype, or other code, than before, and nothing new has come for
- * a while; and of so many samples one is drawn in which nothing counts.
- */
-static __always_inline void thread_trust(struct lb_walk *w, struct lb_thread *thread, __u64 vm,
-					 __u64 collector)
-{
-	if (!trusted || !thread->trust_left || !collector ||
-	    !thread_has_kept(thread, vm, collector)) {
-		thread_draw_trust(w, thread, vm, collector);
-		return;
-	}
-	thread->trust_left--;
-	w->trust = thread->trust;
-	w->trusted = thread->trust;
-}
+#define LB_PROVE_EACH 32
 
 /* Begins a walk of this thread; its cache is the caller's matter. */
 static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *task,
@@ -185,6 +118,8 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.pid = task->tgid;
 	w->rec.tid = task->pid;
 	w->rec.epoch = proc->epoch;
+	w->epoch = (__u64)proof_epoch << 32 | w->rec.pid;
+	w->prove = proc->reuses || !(bpf_get_prandom_u32() % LB_PROVE_EACH);
 }
 
 /* Fills what the walk knows into its record. The task is asked for anew, which is one load: over a

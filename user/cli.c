@@ -33,7 +33,8 @@ static void spell(const struct option_row *row, char *buf, size_t size)
 		snprintf(buf, size, "--%s", row->name);
 }
 
-/* Long options return 256 + their row, so that they cannot be mistaken for a letter or '?' or ':'.
+/*
+ * Long options return 256 + their row, so that they cannot be mistaken for a letter or '?' or ':'.
  */
 static void fill_getopt(struct option *longs, char *shorts)
 {

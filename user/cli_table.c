@@ -19,7 +19,8 @@ static int set_pids(struct options *opts, const char *value, struct error *err)
 	return ret;
 }
 
-/* jit.p's arguments come as LuaJIT splits them: "OPTIONS,OUTPUT"; an empty one is as good as none.
+/*
+ * jit.p's arguments come as LuaJIT splits them: "OPTIONS,OUTPUT"; an empty one is as good as none.
  */
 static int set_jitp(struct options *opts, const char *value, struct error *err)
 {

@@ -47,19 +47,22 @@ static int load(const char *path, struct prof **prof, struct error *err)
 	return load_stream(file, path, prof, err);
 }
 
-static int open_sources(const struct prof_meta *meta, struct target_source **out)
+static int open_sources(const struct prof_meta *meta, struct target_source **out, struct error *err)
 {
-	uint32_t uid = getuid(), gid;
+	struct sudo_caller caller = {.uid = getuid()};
 	uid_t uids[SOURCE_USERS];
 	size_t n = 0;
+	bool root = !geteuid(); /* others open files as whoever they are */
+	int ret = caller.uid ? 0 : sudo_caller(&caller, err);
 
-	if (geteuid()) /* as whoever we are */
-		return target_source_of_users(uids, 0, out);
-	if (uid || (sudo_caller(&uid, &gid) && uid))
-		uids[n++] = uid;
-	if (meta->has_uid && meta->uid)
+	if (ret < 0)
+		return ret;
+	if (root && caller.uid)
+		uids[n++] = caller.uid;
+	if (root && meta->has_uid && meta->uid)
 		uids[n++] = meta->uid;
-	return n ? target_source_of_users(uids, n, out) : target_source_of_all(out);
+	ret = n || !root ? target_source_of_users(uids, n, out) : target_source_of_all(out);
+	return ret ? error_set(err, ret, "-jp: source files: %s", strerror(-ret)) : 0;
 }
 
 static int write_outputs(const struct options *opts, struct outputs *out, const struct prof *prof,
@@ -70,9 +73,9 @@ static int write_outputs(const struct options *opts, struct outputs *out, const 
 	int ret = 0;
 
 	if (opts->jitp && opts->jitp_options.annotate)
-		ret = open_sources(prof_meta_of(prof), &files);
+		ret = open_sources(prof_meta_of(prof), &files, err);
 	if (ret)
-		return error_set(err, ret, "-jp: source files: %s", strerror(-ret));
+		return ret;
 	source.ctx = files;
 	return outputs_write(opts, out, prof, &source, err);
 }

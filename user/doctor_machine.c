@@ -124,8 +124,7 @@ static void check_bpf(const struct doctor *d)
 		ok(d, "BPF", "the sampling program loads (bpf_loop, bpf_find_vma, ring buffer)");
 }
 
-/* ---- settings: those that hinder are told with the capability that lifts them ------------------
- */
+/* ---- settings: those that hinder are told with the capability that lifts them ---------------- */
 
 static bool read_line(const char *path, char *buf, size_t size)
 {

@@ -18,8 +18,7 @@
 static const char *const gprs[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 				   "r8",  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15"};
 
-/* ---- modules -----------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 struct find_path {
 	uint64_t addr;
@@ -133,8 +132,7 @@ static bool check_modules(const struct doctor *d, pid_t pid)
 	return told.n;
 }
 
-/* ---- the proof ---------------------------------------------------------------------------------
- */
+/* ---- the proof ------------------------------------------------------------------------------- */
 
 static int sample(pid_t pid, struct session **session, struct error *err)
 {

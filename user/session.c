@@ -23,6 +23,7 @@
 #include "bpf/ring.h"
 #include "session.h"
 #include "session_attach.h"
+#include "sym/protos.h"
 #include "sym/symbolizer.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -34,8 +35,7 @@
 /*
  * Each drain begins a round, in which what samples show is read again in the targets: their
  * processors have to fetch it anew then. When for so many rounds no function and no program was
- * new, rounds are longer, and what a sample has proved of a function may count in the next
- * (bpf/thread.bpf.h).
+ * new, rounds are longer.
  */
 #define CALM_ROUNDS 40
 #define CALM_NS 200000000ULL
@@ -59,9 +59,8 @@ struct session {
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t coarse;
-	bool news;	  /* in the round in hand */
-	uint32_t calm;	  /* rounds without */
-	uint32_t settled; /* rounds without a new function */
+	bool news;     /* in the round in hand */
+	uint32_t calm; /* rounds without */
 	int command_status;
 	bool command_ended;
 	enum session_end end;
@@ -78,10 +77,9 @@ enum wake {
 	WAKE_TARGET, /* data.u32 of the index follows */
 };
 
-/* ---- ring callbacks ----------------------------------------------------------------------------
- */
+/* ---- ring callbacks -------------------------------------------------------------------------- */
 
-static void on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
+static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
 {
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
@@ -89,11 +87,14 @@ static void on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 
 	if (!build) {
 		s->bad_records += count;
-		return;
+		return true;
 	}
 	r = symbolizer_sample(s->symbolizer, rec, count, &build->build);
+	if (r == -EAGAIN)
+		return false;
 	if (r && !s->error)
 		s->error = r;
+	return true;
 }
 
 static void on_proto(void *arg, const struct lb_rec_proto *rec)
@@ -163,6 +164,10 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	bool known = t && t->told && t->proc.exec_id == rec->exec_id;
 
 	s->news = true;
+	if (rec->epoch) { /* samples of the image that this ends */
+		symbolizer_image_ended(s->symbolizer, (pid_t)rec->pid, rec->epoch);
+		ring_commit(s->ring);
+	}
 	if (rec->origin) {
 		if (!t)
 			adopt_child(s, rec);
@@ -179,8 +184,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* Those that end a recording; and SIGCHLD. */
 static void block_signals(struct session *s)
@@ -328,7 +332,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		return r;
 	r = open_descriptors(s);
 	if (!r)
-		r = ring_open(loader_ring_fd(s->loader), loader_sent(s->loader), &callbacks,
+		r = ring_open(loader_ring_fd(s->loader), loader_stack_counts(s->loader), &callbacks,
 			      &s->ring);
 	if (!r)
 		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
@@ -428,8 +432,7 @@ void session_watch(struct session *s, session_seen *fn, void *arg)
 	s->targets.seen_arg = arg;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
 static void drain(struct session *s, uint64_t most_ns)
@@ -437,9 +440,11 @@ static void drain(struct session *s, uint64_t most_ns)
 	int r;
 
 	symbolizer_round(s->symbolizer);
+	loader_next_epoch(s->loader);
 	r = ring_drain(s->ring, most_ns);
 	if (r > 0)
 		symbolizer_left(s->symbolizer);
+	targets_note_reuse(&s->targets);
 	if (r < 0 && !s->error)
 		s->error = r;
 }
@@ -496,24 +501,13 @@ static void eat_timer(int fd)
 		return;
 }
 
-/* BPF may trust what is settled, while no address was seen to be used again. */
-static void choose_trust(struct session *s)
-{
-	bool on = s->settled >= CALM_ROUNDS && !symbolizer_reused(s->symbolizer);
-
-	loader_trust(s->loader, on);
-	if (on)
-		symbolizer_trust(s->symbolizer);
-}
-
 /* Are there news? Then the rounds that follow are short. As they were, when that cannot be set. */
 static bool hurry(struct session *s)
 {
 	uint64_t changes = symbolizer_changes(s->symbolizer);
 	uint64_t coarse = symbolizer_coarse(s->symbolizer);
-	bool unsettled = s->news || changes != s->changes;
 	/* what is coarse: a trace was gone before it was read, perhaps */
-	bool news = unsettled || coarse != s->coarse;
+	bool news = s->news || changes != s->changes || coarse != s->coarse;
 
 	s->news = false;
 	s->changes = changes;
@@ -522,16 +516,12 @@ static bool hurry(struct session *s)
 		drain_each(s, DRAIN_NS);
 	if (news)
 		s->calm = 0;
-	if (unsettled)
-		s->settled = 0;
-	choose_trust(s);
 	return news;
 }
 
 /* A round is over: chooses how long those are that follow. */
 static void pace(struct session *s)
 {
-	s->settled++;
 	if (!hurry(s) && ++s->calm == CALM_ROUNDS)
 		drain_each(s, CALM_NS);
 }
@@ -598,8 +588,6 @@ static int count_losses(struct session *s, struct error *err)
 	}
 	if (!r && s->bad_records + ring_bad(s->ring))
 		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
-	if (!r && ring_replaced(s->ring))
-		r = prof_lose(s->prof, "replaced", ring_replaced(s->ring));
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
 }
 
@@ -640,7 +628,9 @@ int session_run(struct session *s, struct error *err)
 	}
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	loader_detach(s->loader);
-	drain(s, RING_ALL);
+	for (i = 0; i <= PROTOS_WAIT;
+	     i++) /* the later ones decide on samples that were kept back */
+		drain(s, RING_ALL);
 	note_user(s);
 	reap_command(s);
 	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
@@ -649,8 +639,7 @@ int session_run(struct session *s, struct error *err)
 	return count_losses(s, err);
 }
 
-/* ---- what came of it ---------------------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 void session_stats(const struct session *s, struct session_stats *stats)
 {
@@ -670,7 +659,6 @@ void session_stats(const struct session *s, struct session_stats *stats)
 	stats->cpu_ns = loader_cpu_time(s->loader);
 	read_ends(s, stats->ends);
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
-	stats->in_place = loader_reads_in_place(s->loader);
 }
 
 struct prof *session_prof(struct session *s)

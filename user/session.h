@@ -59,7 +59,6 @@ struct session_stats {
 	uint64_t samples;		     /* in the profile */
 	uint64_t coarse;		     /* of these, see symbolizer_coarse() */
 	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
-	bool in_place;			     /* BPF read pages in place, see loader.h */
 	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
 	bool command_ended;
 	int command_status; /* as waitpid() gives it */

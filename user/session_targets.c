@@ -233,7 +233,8 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
 	return true;
 }
 
-/* Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
+/*
+ * Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
  */
 static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
 {
@@ -288,6 +289,23 @@ void targets_look(struct targets *ts, uint64_t now)
 		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
 		look(ts, t);
+	}
+}
+
+void targets_note_reuse(struct targets *ts)
+{
+	struct lb_proc told;
+	size_t i;
+
+	for (i = 0; i < ts->n; i++) {
+		struct target *t = &ts->all[i];
+
+		if (t->ended || t->proc.reuses || !symbolizer_reuses(ts->symbolizer, t->pid) ||
+		    loader_get_proc(ts->loader, t->pid, &told) || told.epoch != t->proc.epoch)
+			continue;
+		t->proc.reuses = 1;
+		told.reuses = 1; /* with the exec_id that BPF may have adopted */
+		loader_set_proc(ts->loader, t->pid, &told);
 	}
 }
 

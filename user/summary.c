@@ -17,11 +17,9 @@ static const struct reason {
 #define LB_END(id, class, key, sentence) {key, sentence},
 #include <luabpf/ends.def>
 #undef LB_END
-	{"reused", "another prototype took the address before the name was checked"},
+	{"proto-ambiguous", "another prototype took the address before the name was checked"},
 	{"gone",
 	 "the function was collected, or its process had ended, before its names were read"},
-	{"replaced",
-	 "its stack was sent before, but another took its place in the table of stacks"},
 	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
 	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
 	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "
@@ -242,8 +240,7 @@ void summary_print_ends(const struct summary *s, FILE *to)
 		if (s->stats.ends[i])
 			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
 	}
-	fprintf(to, " %" PRIu64 " run%s of BPF, which read %s", s->stats.bpf_runs,
-		plural(s->stats.bpf_runs), s->stats.in_place ? "pages in place" : "copies");
+	fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs, plural(s->stats.bpf_runs));
 	if (s->stats.first_sample_ns)
 		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
 	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);
@@ -284,7 +281,6 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
 	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
 	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
-	cJSON_AddBoolToObject(root, "pages_in_place", st->in_place);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
 	text = cJSON_Print(root);
 	cJSON_Delete(root);

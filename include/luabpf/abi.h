@@ -22,15 +22,13 @@ enum lb_end {
 	LB_END__MAX,
 };
 
-/* ---- ring buffer records ----------------------------------------------------------------------
- */
+/* ---- ring buffer records --------------------------------------------------------------------- */
 
 enum lb_rec_type {
 	LB_REC_SAMPLE = 1,
 	LB_REC_PROTO =
 		2, /* a prototype seen for the first time; comes before the sample that shows it */
-	LB_REC_TASK = 3,  /* a process that user space has to recognise */
-	LB_REC_AGAIN = 4, /* a sample that is as one before was */
+	LB_REC_TASK = 3, /* a process that user space has to recognise */
 };
 
 struct lb_rec_head {
@@ -79,7 +77,7 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
-	__u64 sum; /* of all that follows but pad: two that differ have not the same */
+	__u64 hash; /* of all that follows but pad; identifies the stack */
 	/* LuaJIT: where in the machine code of the trace below it stands; 0 without one */
 	__u32 mcofs;
 	__u32 pad;
@@ -91,7 +89,8 @@ struct lb_rec_sample {
 	__u32 epoch;   /* of the process, see struct lb_proc */
 	__u32 build;   /* index into `builds` */
 	char comm[LB_COMM];
-	/* LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
+	/*
+	 * LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
 	 * which
 	 */
 	__u32 traceno;	       /* 0: none */
@@ -102,29 +101,19 @@ struct lb_rec_sample {
 	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
 
 /*
- * Samples as one that was sent before. Most of a large record's price is that the ring's memory was
- * last used by the reader, on another CPU: 50 ns for each 64 bytes. The reader keeps the last
- * sample of each place, LB_STACK_PLACE(sum), and so knows which is meant. Where another CPU has
- * sent one of the same place in the same moment, the reader may have that: then those that name
- * the other are lost, until it is sent again.
+ * Most samples are not sent, but counted, in a table of LB_STACKS words that both sides write. A
+ * stack takes its slot when it is empty, is sent whole, and is counted there from then on; a stack
+ * whose slot is another's is sent whole each time. Only user space empties slots.
+ *
+ *	63                      12 11            0
+ *	| hash without its slot   | count         |     0: the slot is empty
+ *
+ * A word is changed as one, by compare and swap: no sample is counted for another stack.
  */
-struct lb_rec_again {
-	struct lb_rec_head head;
-	__u64 sum; /* of struct lb_rec_sample; not less than LB_STACKS */
-	__u32 count;
-	__u32 pad;
-};
 #define LB_STACKS 4096 /* power of two */
-#define LB_STACK_PLACE(sum) ((sum) & (LB_STACKS - 1))
-
-/*
- * Most samples are not sent at all, but counted, in a table of LB_STACKS words that both sides
- * write: a word has the sum of the stack that was sent last of its place, and instead of the bits
- * that tell the place, how many samples came since. So a word is changed as one, by compare and
- * swap, and no sample is counted for another stack.
- */
-#define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
+#define LB_STACK_SLOT(hash) ((hash) & (LB_STACKS - 1))
 #define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))
+#define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
 
 /* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
  * read. */
@@ -195,8 +184,7 @@ struct lb_rec_task {
 	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
 };
 
-/* ---- maps --------------------------------------------------------------------------------------
- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 #define LB_PROCS 4096 /* at a time */
 #define LB_MODULES 4
@@ -249,36 +237,17 @@ struct lb_module {
 
 /* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
 struct lb_proc {
-	__u64 exec_id; /* task's self_exec_id and start time: another image or process has another
-			*/
+	__u64 exec_id; /* task's self_exec_id and start time: differs in each image and process */
 	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;
 	__u32 families; /* LB_FAMILY_BIT() of each that a module has */
-	__u32 pad;
+	__u32 reuses;	/* 1: an address was used again, each sample proves all that it shows */
 	struct lb_module module[LB_MODULES];
 };
 
 #define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
 
-/* ---- pages in place (pages.h) -----------------------------------------------------------------
- */
-
-#define LB_PLACE 128 /* bytes that a program may load from a place */
-/* In an object file's instructions, for the kernel's numbers of bpf_rdonly_cast() and of a type of
- * LB_PLACE bytes of words at least, struct pt_regs. */
-#define LB_CAST_CALL 0x6c756162
-#define LB_CAST_TYPE 0x70665f6a
-#define LB_PROVE_WORDS 8
-
-/* A page of the caller's, for luabpf_prove: its context. */
-struct lb_prove {
-	__u64 addr;		    /* as the caller has it, aligned to a page */
-	__u64 physical;		    /* by the page map of the caller */
-	__u64 word[LB_PROVE_WORDS]; /* that it begins with, random */
-};
-
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
-_Static_assert(sizeof(struct lb_rec_again) == 24, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");

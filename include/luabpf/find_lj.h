@@ -31,27 +31,7 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 }
 
 /*
- * A word that is another one once the collector of the VM in hand has freed anything. Each step of
- * a sweep takes what it has freed off gc.estimate, and frees only what the last turn of
- * gc.currentwhite left behind: when both are as they were, nothing was freed, or the white has
- * turned twice, and what was kept is the same to the byte (lj_gc.c). In a VM at the address of one
- * that was closed all may be the same, but not what its strings are hashed with, which is drawn
- * (lj_str.c). 0: it cannot be told.
- */
-static __always_inline __u64 lj_collector(const struct lb_mem *mem, struct lj_walk *w)
-{
-	const __u8 *gc = lj_maybe(mem, w, w->g + LJ_G_GC, LJ_GC_READ);
-	__u8 white;
-
-	if (!gc)
-		return 0;
-	white = lb_byte(gc, LJ_GC_CURRENTWHITE);
-	if (white != (LJ_GC_WHITE0 | LJ_GC_FIXED) && white != (LJ_GC_WHITE1 | LJ_GC_FIXED))
-		return 0;
-	return w->seed ^ (lb_word(gc, LJ_GC_ESTIMATE) << 8 | white);
-}
-
-/* Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
+ * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
  */
 #define LJ_SWITCH 16
 
@@ -84,13 +64,12 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	cframe = w->head.cframe;
 	lj_enter_L(w, L, cframe);
 	w->jit_base = jit_base;
-	if (lj_at(mem, w, &bytes, 16, g + w->lj.vmstate - LJ_G_SEED_SIZE))
+	if (lj_at(mem, w, &bytes, 4, g + w->lj.vmstate))
 		return -1;
-	w->seed = lb_word(bytes, 0);
-	w->vmstate = (__s32)lb_half(bytes, LJ_G_SEED_SIZE);
+	w->vmstate = (__s32)lb_half(bytes, 0);
 	w->state = lj_state_letter(w->vmstate);
 	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
-		if (lb_read_much(mem, &w->cache, w->block, 8 * LJ_SWITCH, regs->sp)) {
+		if (mem_read(mem, w->block, 8 * LJ_SWITCH, regs->sp)) {
 			w->fault = 1;
 			return -1;
 		}

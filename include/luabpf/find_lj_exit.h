@@ -18,8 +18,8 @@
 
 #include "find_lj_trace.h"
 
-#define LJ_EXIT_PUSHED                                                                             \
-	16 /* words that vm_exit_handler has below a trace's stack, the number's first */
+/* words that vm_exit_handler has below a trace's stack, the number's first */
+#define LJ_EXIT_PUSHED 16
 
 /* push imm8; jmp rel8 */
 enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };

@@ -44,26 +44,6 @@ static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
 	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
 }
 
-/*
- * Is LJ_FIT_LUA known of base and pc without a look at the function? What was proved of one whose
- * address is in the slot counts, and pc is inside of it.
- */
-static __always_inline int lj_is_known_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
-					   __u64 pc)
-{
-	const struct lj_seen *seen;
-	const __u8 *slots;
-	__u64 func;
-
-	if (!w->trusted || !lj_may_be_base(w, base))
-		return 0;
-	slots = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, base - 16, 16);
-	func = slots ? lb_word(slots, 0) : 0;
-	seen = &w->seen[lj_seen_index(LJ_TV_GCPTR(func))];
-	return lj_is_func(func) && seen->func == LJ_TV_GCPTR(func) && seen->kind == LB_FRAME_LUA &&
-	       lb_is_trusted(lj_common(w), seen->trust) && lj_pc_inside(seen, pc);
-}
-
 /* What stands at base, and does pc fit it? */
 LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, __u64 pc)
 {
@@ -74,7 +54,7 @@ LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, _
 	if (!w || !lj_may_be_base(w, base) || lj_read(mem, w, &func, sizeof(func), base - 16) ||
 	    !lj_is_func(func))
 		return LJ_FIT_NOT;
-	index = lj_func(mem, w, LJ_TV_GCPTR(func));
+	index = lj_func_at(mem, w, LJ_TV_GCPTR(func), pc);
 	if (index < 0)
 		return LJ_FIT_NOT;
 	seen = &w->seen[index & (LJ_SEEN - 1)];
@@ -303,7 +283,8 @@ static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_w
 	       lj_call_distance(mem, w, regs->pc);
 }
 
-/* A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
+/*
+ * A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
  */
 static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
@@ -367,7 +348,8 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	__u64 pc = regs->pc;
 	int fit = lj_fit(mem, w, regs->base, pc);
 
-	/* once a hook has run the state stays C until the next C function, although the VM goes on
+	/*
+	 * once a hook has run the state stays C until the next C function, although the VM goes on
 	 */
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
 		return lj_top_runs(mem, w, build, regs);
@@ -418,8 +400,7 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 {
 	int fit, stored;
 
-	fit = lj_is_known_fit(mem, w, regs->base, regs->pc) ? LJ_FIT_LUA
-							    : lj_fit(mem, w, regs->base, regs->pc);
+	fit = lj_fit(mem, w, regs->base, regs->pc);
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
 		return lj_top_runs(mem, w, build, regs);
 	if (fit == LJ_FIT_C_OWN)
@@ -459,8 +440,7 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 	__u64 *words = w->block + LJ_BLOCK / 2; /* too large for BPF's stack */
 	int i;
 
-	if (lb_read_much(mem, &w->cache, words, 8 * LJ_LEAF_WORDS,
-			 w->cframe - 8 - 8 * LJ_LEAF_WORDS)) {
+	if (mem_read(mem, words, 8 * LJ_LEAF_WORDS, w->cframe - 8 - 8 * LJ_LEAF_WORDS)) {
 		w->fault = 1;
 		return -1;
 	}

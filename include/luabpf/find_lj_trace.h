@@ -74,7 +74,7 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	map = w->gctrace.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
 	if (!lj_take_virtual(w, map))
 		return 0;
-	if (lb_read_much(mem, &w->cache, w->snapmap, 4 * (nent + 2), map))
+	if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
 		return -1;
 	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
 	w->slot = (__s32)(w->pc & 0xff);
@@ -109,7 +109,7 @@ static __always_inline void lj_keep_left(struct lj_walk *w)
 	if (!w->map || w->mcofs >= LJ_LEFT_MOST)
 		return;
 	left->print = w->gctrace.print;
-	left->trust = w->trust;
+	left->epoch = w->epoch;
 	left->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
 	left->lo = (__u16)w->lo_mcofs;
 	left->hi = (__u16)w->hi_mcofs;
@@ -133,7 +133,7 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->rec.trace_print = w->gctrace.print;
 	left = lj_left(w);
 	left += !lj_is_left(w, left);
-	if (lj_is_left(w, left) && lb_is_trusted(lj_common(w), left->trust) &&
+	if (lj_is_left(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
 	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
 		return 0;
 	w->lo = 0;

@@ -41,34 +41,6 @@
 
 #include "find_puc_top.h"
 
-/*
- * A word that is another one once the collector of a VM has freed anything (lj_collector() tells
- * why); 0: it cannot be told. In 5.2 and 5.3 the estimate is 0 until the collector has come through
- * for the first time: till then there is nothing to tell one VM by from the next at its address, as
- * `seed` is made of the time, in seconds.
- */
-LB_SUBPROG __u64 puc_collector(const struct lb_mem *mem, struct puc_walk *w, __u64 g)
-{
-	const __u8 *gc;
-	__u64 sum, white;
-
-	if (!w || !g)
-		return 0;
-	gc = lb_maybe(mem, puc_common(w), &w->cache, g + PUC_G_GC, PUC_G_GC_READ);
-	if (!gc)
-		return 0;
-	white = puc_half(mem, gc, w->puc.g_currentwhite - PUC_G_GC) & 0xff & ~PUC_GC_FIXED;
-	if (!white || white & (white - 1)) /* one of two bits */
-		return 0;
-	sum = puc_word(mem, gc, w->puc.g_estimate - PUC_G_GC);
-	if (!sum)
-		return 0;
-	sum = lb_print_word(sum, 0, puc_word(mem, gc, w->puc.g_bytes - PUC_G_GC));
-	if (w->puc.g_seed)
-		white |= (__u64)puc_half(mem, gc, w->puc.g_seed - PUC_G_GC) << 8;
-	return lb_print_word(sum, 1, white);
-}
-
 /* The search is over: goes on with the best. */
 static __always_inline int puc_take_best(struct puc_walk *w)
 {

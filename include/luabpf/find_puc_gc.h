@@ -2,7 +2,7 @@
 /*
  * Does PUC Lua's collector run? Its text is known (user/target/puc_gc.c), and so is some that it
  * never calls (puc_clients.c). The C stack is not unwound; what leads there from near sp has to
- *look like calls that are under way, of each other:
+ * look like calls that are under way, of each other:
  *
  *	sp      ...                    free()'s frame, with whatever was left in it
  *		l_alloc's call         of free()
@@ -33,28 +33,6 @@ static __always_inline int puc_may_collect(struct puc_walk *w)
 		if (w->block[i & (PUC_BLOCK - 1)] - lo < size)
 			w->collects = 1;
 	return w->collects != 0;
-}
-
-/*
- * Does none, as can be seen where they lie? Most often so: then they need not be copied. As above,
- * there is nothing else in the loop.
- */
-static __always_inline int puc_none_collects(const struct lb_mem *mem, struct puc_walk *w)
-{
-	__u64 lo = w->gc_lo, size = w->gc_hi - lo, place;
-	__u32 i;
-
-	if (w->scan_end - w->scan < 8 * PUC_GC_NEAR)
-		return 0;
-	place = lb_place_of(mem, &w->cache, 8 * PUC_GC_NEAR, w->scan);
-	if (!place)
-		return 0;
-	w->collects = 0;
-	LB_ROLLED
-	for (i = 0; i < PUC_GC_NEAR; i++)
-		if (lb_word(mem_place(place + 8 * i), 0) - lo < size)
-			w->collects = 1;
-	return !w->collects;
 }
 
 /* Does a word lead to text that the collector never calls? No branch for each, as below. */
@@ -174,8 +152,6 @@ LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 	if (!w || !w->gc_lo)
 		return 0;
 	w->scan = w->scan_from;
-	if (puc_none_collects(mem, w))
-		return 0;
 	if (puc_scan_read(mem, w)) {
 		w->fault = 1;
 		return 0;

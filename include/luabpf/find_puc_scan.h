@@ -194,10 +194,9 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 
 	if (size > most)
 		size = most;
-	if (lb_read_much(mem, &w->cache, w->block, (__u32)size, from)) {
+	if (mem_read(mem, w->block, (__u32)size, from)) {
 		size = LB_PAGE - (from & (LB_PAGE - 1)); /* the mapping ends before it */
-		if (size > sizeof(w->block) ||
-		    lb_read_much(mem, &w->cache, w->block, (__u32)size, from))
+		if (size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from))
 			return 0;
 		w->scan_end = from + size;
 	}

@@ -50,17 +50,17 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	t = &w->try;
 	head = puc_maybe(mem, w, L, PUC_L_HEAD);
 	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
-	    puc_byte(mem, head, w->puc.L_status, 16))
+	    puc_byte(head, w->puc.L_status, 16))
 		return 0;
 	t->L = L;
-	t->g = puc_word(mem, head, w->puc.L_l_G);
-	t->ci = puc_word(mem, head, w->puc.L_ci);
-	t->stack = puc_word(mem, head, w->puc.L_stack);
-	t->stack_last = puc_word(mem, head, w->puc.L_stack_last);
-	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(mem, head, w->puc.L_base_ci)
+	t->g = puc_word(head, w->puc.L_l_G);
+	t->ci = puc_word(head, w->puc.L_ci);
+	t->stack = puc_word(head, w->puc.L_stack);
+	t->stack_last = puc_word(head, w->puc.L_stack_last);
+	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(head, w->puc.L_base_ci)
 						 : L + w->puc.L_base_ci;
-	t->savedpc = puc_word(mem, head, w->puc.L_savedpc);
-	t->hooked = w->puc.L_allowhook && !puc_byte(mem, head, w->puc.L_allowhook, PUC_L_HEAD);
+	t->savedpc = puc_word(head, w->puc.L_savedpc);
+	t->hooked = w->puc.L_allowhook && !puc_byte(head, w->puc.L_allowhook, PUC_L_HEAD);
 	if (!puc_is_pointer(t->g) || (w->g && t->g != w->g) || !puc_is_pointer(t->ci) ||
 	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || t->stack_last <= t->stack ||
 	    t->stack_last >> 47 || puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))

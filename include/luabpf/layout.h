@@ -14,9 +14,9 @@
 
 struct lj_layout {
 	/* GG_State (lj_dispatch.h) */
-	__u16 g2disp;  /* GG_G2DISP: dispatch table - global_State; r14 = g + g2disp in VM and mcode
-			*/
-	__u16 g2trace; /* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
+	/* GG_G2DISP: dispatch table - global_State; r14 = g + g2disp in VM and mcode */
+	__u16 g2disp;
+	__u16 g2trace;	/* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
 	__u16 sizeof_L; /* sizeof(lua_State): g = main lua_State + sizeof_L */
 	/* global_State (lj_obj.h) */
 	__u16 vmstate; /* directly behind str.seed */
@@ -44,18 +44,6 @@ enum {
 	LJ_OP_FORI = 77,
 	LJ_OP_JITERL = 84, /* the last of the loops' */
 	LJ_OP_JMP = 88,
-};
-
-/* GCState, in global_State behind the allocator; and marks in currentwhite */
-enum {
-	LJ_G_SEED_SIZE = 8,
-	LJ_G_GC = 16,
-	LJ_GC_CURRENTWHITE = 16, /* one of the two whites, and LJ_GC_FIXED */
-	LJ_GC_ESTIMATE = 80,
-	LJ_GC_READ = 88, /* bytes that cover both */
-	LJ_GC_WHITE0 = 0x01,
-	LJ_GC_WHITE1 = 0x02,
-	LJ_GC_FIXED = 0x20,
 };
 
 /* lua_State */

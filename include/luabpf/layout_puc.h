@@ -36,12 +36,6 @@ struct puc_layout {
 	/* global_State */
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
 	__u16 g_registry;   /* TValue */
-	__u16 g_currentwhite;
-	/* of all one is another after a step of the collector that freed something (lgc.c) */
-	__u16 g_bytes;	  /* 5.1: none, as g_estimate; later totalbytes, which is not how many there
-			     are (lstate.h) */
-	__u16 g_estimate; /* 5.2.0: none, as g_bytes; 5.5: GCmarked */
-	__u16 g_seed;	  /* 5.2.1 on, u32; 0: none */
 
 	/* CallInfo */
 	__u16 ci_func;
@@ -109,9 +103,6 @@ enum {
 	PUC_GC_NEXT = 0,
 	PUC_GC_TT = 8,
 	PUC_TT_THREAD = 8,
-	PUC_GC_FIXED = 0x20, /* of currentwhite, in 5.1 */
-	PUC_G_GC = 16,	     /* of global_State: so many bytes hold g_bytes and the like */
-	PUC_G_GC_READ = 128,
 	PUC_TT_MASK = 0x3f,
 	PUC_TV_VALUE = 0,
 	PUC_TV_TT = 8,

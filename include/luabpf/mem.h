@@ -5,8 +5,7 @@
  * Everything that follows a target's pointers (find.h, walk*.h, user/vm, user/sym) reads through
  * mem_read(). In the kernel that is bpf_probe_read_user() on the current task; in user space it is
  * whatever `struct lb_mem` stands for: a live process (base/mem_remote), bytes that BPF shipped or
- * a test built (base/mem_image), or a fuzzer. Where mem_is_direct(), the kernel has whole pages in
- * place, too: mem_page().
+ * a test built (base/mem_image), or a fuzzer.
  *
  * mem_read() returns 0 when all `size` bytes at `addr` were read, or a negative errno. On failure
  * the contents of `dst` are undefined. It never reads in part.
@@ -31,6 +30,10 @@
 #else
 #define LB_SUBPROG static __attribute__((noinline, unused))
 #endif
+
+/* A cache line. Tables begin with one, and their entries do not straddle two. */
+#define LB_LINE 64
+#define LB_LINE_ALIGNED __attribute__((aligned(LB_LINE)))
 
 /*
  * Of a loop in BPF: it stays one, so that the verifier sees its body once for each turn, and the
@@ -81,12 +84,7 @@ static __always_inline __u8 lb_byte(const void *bytes, __u32 offset)
 	return (__u8)lb_loaded(*((const __u8 *)bytes + offset));
 }
 
-/* Instead of a page's place: it is there, but whether the kernel has it mapped is not known. */
-#define LB_PLACE_ASK 1
-
 #ifdef __bpf__
-
-#include "pages.h"
 
 struct lb_mem {
 	char unused; /* the kernel reads the current task: there is nothing to hold */
@@ -112,58 +110,6 @@ static __always_inline int mem_has_pages(const struct lb_mem *mem)
 static __always_inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	return bpf_probe_read_user(dst, size, (const void *)addr);
-}
-
-/* Are pages read in place? A constant. */
-static __always_inline int mem_is_direct(const struct lb_mem *mem)
-{
-	return LB_DIRECT;
-}
-
-/* The address space that is read, a struct mm_struct; 0: there is none. */
-static __always_inline __u64 mem_space(const struct lb_mem *mem)
-{
-	return lb_load((__u64)bpf_get_current_task_btf() +
-		       bpf_core_field_offset(struct task_struct, mm));
-}
-
-/* Which address space that is: none before it had this number. */
-static __always_inline __u64 mem_space_id(const struct lb_mem *mem, __u64 space)
-{
-	return lb_load(space + bpf_core_field_offset(struct mm_struct, context.ctx_id));
-}
-
-/* Differs from what it was when pages of the address space may have been moved since. */
-static __always_inline __u64 mem_moves(const struct lb_mem *mem, __u64 space)
-{
-	return lb_load(space + bpf_core_field_offset(struct mm_struct, context.tlb_gen));
-}
-
-/*
- * The place of the page that holds addr; 0: it cannot be read; LB_PLACE_ASK: perhaps by mem_read().
- * What the kernel has not mapped reads as zeros, so that a zero is asked for once more.
- */
-static __always_inline __u64 mem_page(const struct lb_mem *mem, __u64 space, __u64 addr)
-{
-	__u64 tables = lb_load(space + bpf_core_field_offset(struct mm_struct, pgd));
-	__u64 place = lb_page_place(tables, addr), word;
-
-	if (place <= LB_PLACE_ASK || lb_load(place))
-		return place;
-	return bpf_probe_read_kernel(&word, sizeof(word), (const void *)place) ? LB_PLACE_ASK
-									       : place;
-}
-
-/* As mem_read(), of bytes that lie at a place, all of them in one page. */
-static __always_inline int mem_copy(void *dst, __u32 size, __u64 place)
-{
-	return bpf_probe_read_kernel(dst, size, (const void *)place);
-}
-
-/* What lies at a place, LB_PLACE bytes at most, all of them in one page. */
-static __always_inline const __u8 *mem_place(__u64 place)
-{
-	return lb_place(place);
 }
 
 #else
@@ -195,51 +141,6 @@ static inline int mem_is_uncached(const struct lb_mem *mem)
 static inline int mem_has_pages(const struct lb_mem *mem)
 {
 	(void)mem;
-	return 0;
-}
-
-static inline int mem_is_direct(const struct lb_mem *mem)
-{
-	(void)mem;
-	return 0;
-}
-
-static inline __u64 mem_space(const struct lb_mem *mem)
-{
-	(void)mem;
-	return 0;
-}
-
-static inline __u64 mem_space_id(const struct lb_mem *mem, __u64 space)
-{
-	(void)mem;
-	return space;
-}
-
-static inline __u64 mem_moves(const struct lb_mem *mem, __u64 space)
-{
-	(void)mem;
-	return space;
-}
-
-static inline __u64 mem_page(const struct lb_mem *mem, __u64 space, __u64 addr)
-{
-	(void)mem;
-	(void)addr;
-	return space;
-}
-
-static inline int mem_copy(void *dst, __u32 size, __u64 place)
-{
-	(void)dst;
-	(void)size;
-	(void)place;
-	return -1;
-}
-
-static inline const __u8 *mem_place(__u64 place)
-{
-	(void)place;
 	return 0;
 }
 

@@ -17,9 +17,9 @@
 #include "print.h"
 
 /* A word at an offset that a layout gives, in a head of at most 128 bytes. */
-static __always_inline __u64 puc_word(const struct lb_mem *mem, const __u8 *bytes, __u16 offset)
+static __always_inline __u64 puc_word(const __u8 *bytes, __u16 offset)
 {
-	return lb_word(lb_offset(mem, bytes, offset & 0x78), 0);
+	return lb_word(bytes + (offset & 0x78), 0);
 }
 
 /*
@@ -46,10 +46,10 @@ struct puc_print_head {
 };
 
 /* head: of p_size bytes. Each word is loaded once: see lj_print_head(). */
-static __always_inline __u64 puc_print_head(const struct lb_mem *mem, const __u8 *head,
-					    const struct puc_layout *puc, struct puc_print_head *h)
+static __always_inline __u64 puc_print_head(const __u8 *head, const struct puc_layout *puc,
+					    struct puc_print_head *h)
 {
-	const __u8 *numbers = lb_offset(mem, head, puc->p_sizeupvalues & 0x78);
+	const __u8 *numbers = head + (puc->p_sizeupvalues & 0x78);
 	__u64 number, sum = 0;
 	__u32 i;
 
@@ -62,14 +62,14 @@ static __always_inline __u64 puc_print_head(const struct lb_mem *mem, const __u8
 		if (i == 1)
 			h->sizecode = (__u32)number;
 	}
-	h->code = puc_word(mem, head, puc->p_code);
-	h->k = puc_word(mem, head, puc->p_k);
-	h->source = puc_word(mem, head, puc->p_source);
+	h->code = puc_word(head, puc->p_code);
+	h->k = puc_word(head, puc->p_k);
+	h->source = puc_word(head, puc->p_source);
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_CODE, h->code);
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_K_AT, h->k);
 	sum = lb_print_word(sum, PUC_PRINT_FACTOR_SOURCE, h->source);
-	sum = lb_print_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(mem, head, puc->p_lineinfo));
-	return lb_print_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(mem, head, puc->p_upvalues));
+	sum = lb_print_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
+	return lb_print_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
 }
 
 /*

@@ -15,17 +15,9 @@ struct lb_selftest {
 	__u64 text_lo, text_hi;
 	__u64 stack_hi;
 	__u64 known[LB_THREAD_VMS]; /* global_States that ran on this thread; 0 ends the list */
+	__u64 epoch;		    /* lb_walk.epoch */
 	__u32 traceno;
 	__u32 sample; /* differs from that of the sample before */
-	__u32 trust;  /* lb_walk.trust, lb_walk.trusted */
-	__u32 pad;
-};
-
-/* A word of the caller's memory, by the walkers' door and by the kernel's own helper. */
-struct lb_selftest_read {
-	__u64 addr;
-	__u64 word[2];
-	__s32 error[2]; /* 0, or a negative errno: the word is none */
 };
 
 #endif

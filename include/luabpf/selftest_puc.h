@@ -22,8 +22,9 @@ struct puc_selftest {
 	__u64 L; /* that ran on this thread when it was last looked at; 0: none is known */
 	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; when they were seen last, ... */
 	__u64 resumer;			    /* ... this had resumed them */
+	__u64 epoch;			    /* lb_walk.epoch */
 	__u32 sample;			    /* differs from that of the sample before */
-	__u32 trust;			    /* lb_walk.trust, lb_walk.trusted */
+	__u32 pad;
 };
 
 #endif

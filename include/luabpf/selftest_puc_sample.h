@@ -13,8 +13,7 @@
 /* Steps the walk until it stops, or LB_MAX_STEPS were made. */
 static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
 
-static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct puc_walk *w,
-					       const struct puc_selftest *in)
+static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
 {
 	__u32 i;
 
@@ -37,9 +36,9 @@ static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct 
 	w->L_hint = in->L;
 	for (i = 0; i < PUC_SELFTEST_CHILDREN; i++)
 		puc_note_resumed(w, in->child[i], in->resumer);
-	lb_begin(mem, &w->cache, in->sample);
-	w->trust = in->trust;
-	w->trusted = in->trust;
+	lb_begin(&w->cache, in->sample);
+	w->epoch = in->epoch;
+	w->prove = 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }
@@ -48,7 +47,7 @@ static __always_inline void puc_selftest_reset(const struct lb_mem *mem, struct 
 static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct puc_walk *w,
 						const struct puc_selftest *in)
 {
-	puc_selftest_reset(mem, w, in);
+	puc_selftest_reset(w, in);
 	puc_find(mem, w);
 	w->end = LB_END_LOOP;
 	puc_selftest_run(mem, w);

@@ -12,8 +12,7 @@
 /* Steps the walk until it stops, or LB_MAX_STEPS were made. */
 static void lb_selftest_run(const struct lb_mem *mem, struct lj_walk *w);
 
-static __always_inline void lb_selftest_reset(const struct lb_mem *mem, struct lj_walk *w,
-					      const struct lb_selftest *in)
+static __always_inline void lb_selftest_reset(struct lj_walk *w, const struct lb_selftest *in)
 {
 	w->lj = in->build.lj;
 	w->vm_start = in->vm_start;
@@ -21,13 +20,13 @@ static __always_inline void lb_selftest_reset(const struct lb_mem *mem, struct l
 	w->text_lo = in->text_lo;
 	w->text_hi = in->text_hi;
 	w->stack_hi = in->stack_hi;
-	lb_begin(mem, &w->cache, in->sample);
+	lb_begin(&w->cache, in->sample);
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->rec.traceno = 0;
 	w->exact = 0;
-	w->trust = in->trust;
-	w->trusted = in->trust;
+	w->epoch = in->epoch;
+	w->prove = 0;
 	w->g = 0;
 }
 
@@ -74,7 +73,7 @@ static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct 
 {
 	__u64 base;
 
-	lb_selftest_reset(mem, w, in);
+	lb_selftest_reset(w, in);
 	if (lb_selftest_find(mem, w, in)) {
 		w->end = LB_END_OUTSIDE;
 		return;

@@ -66,21 +66,16 @@ struct lb_walk {
 	__u8 flags;    /* LB_FRAME_* for the next frame */
 	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
 	__u32 shipped; /* prototypes that were sent; the caller's, as the next */
-	__u32 sent;    /* samples that were sent */
+	__u32 samples; /* of this CPU, so far */
 
-	/*
-	 * What this sample proves of a prototype is kept under a number, and what was kept under
-	 * the other counts in it. 0: none. The caller's (bpf/thread.bpf.h), as the next.
-	 */
-	__u32 trust, trusted;
-	__u32 trusts; /* the number that was given last */
+	__u64 epoch; /* of the process, differs from that of others; 0: none */
+	__u8 prove;  /* this sample proves all that it shows: lb_is_proved() */
 
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
 	__u64 name, name_print;
 	__u32 name_sample; /* the sample in which that was */
 
-	struct lb_regs regs; /* the caller's place for them */
-	__u64 pad[6];	     /* the walkers' tables begin with lines of the processor's cache */
+	struct lb_regs regs;	  /* the caller's place for them */
 	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
 	__u8 scratch[LB_READ_MOST];
 };
@@ -106,8 +101,8 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 					    struct lb_cache *cache, __u64 addr, __u32 size)
 {
 	if (lb_ready(mem, cache, addr, size))
-		return lb_bytes(mem, cache, addr);
-	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : lb_offset(mem, w->scratch, 0);
+		return lb_bytes(cache, addr);
+	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : w->scratch;
 }
 
 /*
@@ -135,9 +130,17 @@ static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
 	return (__u32)(addr >> 4 ^ addr >> (5 + bits)) & ((1u << bits) - 1);
 }
 
-static __always_inline int lb_is_trusted(const struct lb_walk *w, __u32 trust)
+/*
+ * Does a table's entry, made in an earlier sample, still count? The fingerprint of a prototype is
+ * made once in an epoch of a process: user space begins an epoch with each drain of the ring. After
+ * the drain it reads all prototypes that were shown again, and loses the samples of those that
+ * changed. So what was shown was that prototype both before the sample, when its fingerprint was
+ * made, and after it. One sample in LB_PROVE_EACH, drawn, and all of a process in which an address
+ * was once used again, take nothing from the table.
+ */
+static __always_inline int lb_is_proved(const struct lb_walk *w, __u64 epoch)
 {
-	return w->trusted && w->trusted == trust;
+	return epoch && epoch == w->epoch && !w->prove;
 }
 
 /*

@@ -184,11 +184,6 @@ static __always_inline int lj_is_plain_link(const struct lj_walk *w, __u64 base,
 	return !(link & 2) && link >= 1 << 20 && !(link >> 47);
 }
 
-enum {
-	LJ_HAND_SLOTS,
-	LJ_HAND_CODE,
-};
-
 /* A plain frame of a run. */
 struct lj_plain {
 	__u64 base; /* of a vararg function: of the frame proper, which lies below */
@@ -204,14 +199,14 @@ static __always_inline int lj_read_plain(const struct lb_mem *mem, struct lj_wal
 	const __u8 *bytes;
 	__u64 func;
 
-	bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, f->base - 16, 16);
+	bytes = lj_guess_at(mem, w, 16, f->base - 16);
 	if (!bytes)
 		return -1;
 	func = lb_word(bytes, 0);
 	f->link = lb_word(bytes, 8);
 	if ((f->link & 7) == LJ_FRAME_VARG && f->link < f->base - w->stack - 16) {
 		f->base -= f->link & ~7ULL;
-		bytes = lb_hold(mem, &w->cache, LJ_HAND_SLOTS, f->base - 16, 16);
+		bytes = lj_guess_at(mem, w, 16, f->base - 16);
 		if (!bytes)
 			return -1;
 		f->link = lb_word(bytes, 8);
@@ -226,11 +221,8 @@ static __always_inline int lj_prove_plain(const struct lb_mem *mem, struct lj_wa
 {
 	const struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
 
-	/* of a closure that took another's address pc is not inside: where two codes overlap, user
-	 * space allows no trust */
-	if ((seen->func != f->func ||
-	     (seen->sample != w->cache.sample && !lb_is_trusted(lj_common(w), seen->trust))) &&
-	    lj_func(mem, w, f->func) < 0)
+	if ((seen->func != f->func || seen->sample != w->cache.sample) &&
+	    !lj_is_proved(w, f->func, pc) && lj_func(mem, w, f->func) < 0)
 		return -1;
 	f->offset = pc - seen->bc;
 	return seen->kind == LB_FRAME_LUA && f->offset < 4ULL * seen->sizebc + !exact ? 0 : -1;
@@ -247,7 +239,7 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
 
 	if (seen->link == f->link)
 		return 0;
-	ins = lb_hold(mem, &w->cache, LJ_HAND_CODE, f->link - 4, 4);
+	ins = lj_guess_at(mem, w, 4, f->link - 4);
 	distance = ins ? lj_distance(w, lb_half(ins, 0)) : 0;
 	if (!distance)
 		return -1;
@@ -324,7 +316,7 @@ static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_wal
 static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 {
 	__u64 other = w->base_func;
-	int index = lj_func(mem, w, func);
+	int index = lj_func_at(mem, w, func, w->pc);
 	int instead;
 
 	w->base_func = 0;

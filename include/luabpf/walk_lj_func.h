@@ -81,7 +81,7 @@ LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32
 	seen->sizebc = (__u32)(kind >> 32);
 	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
 	seen->kind = LB_FRAME_LUA;
-	seen->trust = w->trust;
+	seen->epoch = w->epoch;
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u
 	seen->kind = 0;
 	seen->bc = 0;
 	seen->print = 0;
-	seen->trust = 0;
+	seen->epoch = 0;
 	seen->link = 0;
 	return seen;
 }
@@ -114,8 +114,9 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 	if (!w)
 		return -1;
 	seen = &w->seen[i];
-	if (seen->func == proto && lb_is_trusted(lj_common(w), seen->trust))
-		return (int)i;
+	if (seen->func == proto &&
+	    (seen->sample == w->cache.sample || lb_is_proved(lj_common(w), seen->epoch)))
+		return seen->kind ? (int)i : -1;
 	lj_forget(w, i, proto);
 	return lj_learn_proto(mem_door(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
 }
@@ -137,7 +138,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	seen = &w->seen[i];
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
-	was = seen->func == func && lb_is_trusted(lj_common(w), seen->trust) ? seen->bc : 0;
+	was = seen->func == func && lb_is_proved(lj_common(w), seen->epoch) ? seen->bc : 0;
 	if (!was)
 		lj_forget(w, i, func);
 	if (func & 7) /* no object */
@@ -171,16 +172,36 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	return lj_learn_proto(mem_door(mem), w, i, pc) ? -1 : (int)i;
 }
 
-/* The slot's value is a function's address with its type, as frames hold it. */
-static __always_inline int lj_is_func(__u64 tv)
-{
-	return LJ_TV_TYPE(tv) == LJ_TFUNC;
-}
-
 /* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */
 static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
 {
 	return seen->bc && !(pc & 3) && pc >= seen->bc && pc - seen->bc <= 4ULL * seen->sizebc;
+}
+
+/*
+ * Is the function at func, in which pc stands, proved in this epoch to be a Lua function? The
+ * closure is not read: of another one at its address, whose prototype is another, pc would not be
+ * inside, as the prototype that is proved still has its memory (lb_is_proved()).
+ */
+static __always_inline int lj_is_proved(const struct lj_walk *w, __u64 func, __u64 pc)
+{
+	const struct lj_seen *seen = &w->seen[lj_seen_index(func)];
+
+	return seen->func == func && seen->kind == LB_FRAME_LUA && lj_pc_inside(seen, pc) &&
+	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
+}
+
+/* As lj_func(), of a function in which pc stands when it is a Lua function. */
+static __always_inline int lj_func_at(const struct lb_mem *mem, struct lj_walk *w, __u64 func,
+				      __u64 pc)
+{
+	return lj_is_proved(w, func, pc) ? (int)lj_seen_index(func) : lj_func(mem, w, func);
+}
+
+/* The slot's value is a function's address with its type, as frames hold it. */
+static __always_inline int lj_is_func(__u64 tv)
+{
+	return LJ_TV_TYPE(tv) == LJ_TFUNC;
 }
 
 /*

@@ -144,8 +144,7 @@ static __always_inline enum lb_more lj_read_block(const struct lb_mem *mem, stru
 	if (w->search + LJ_CFRAME_SIZE > w->stack_hi)
 		return lj_search_ends(w, 0);
 	/* the mask is for the verifier */
-	if (w->searched >= LJ_SEARCH ||
-	    lb_read_much(mem, &w->cache, w->block, size & 1023, w->search))
+	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
 		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
 	w->in_block = (size - LJ_CFRAME_SIZE) / 8 + 1;
 	if (w->in_block > LJ_BLOCK)

@@ -79,7 +79,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 	struct lj_virtual *v;
 	__u32 i, n;
 
-	if (!w || !w->trust || !w->map || w->rec.stack.n > LJ_VIRTUAL_FRAMES)
+	if (!w || !w->map || w->rec.stack.n > LJ_VIRTUAL_FRAMES)
 		return -1;
 	v = lj_virtual(w, w->map);
 	n = w->rec.stack.n;
@@ -88,7 +88,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 	v->snap_pc = w->snap_pc;
 	v->base_func = w->base_func;
 	v->print = w->gctrace.print;
-	v->trust = w->trust;
+	v->epoch = w->epoch;
 	v->n = n;
 	v->flags = w->flags;
 	v->skip = w->skip;
@@ -112,7 +112,7 @@ static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 	n = v->n;
 	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
 	if (!w->map || v->map != map || v->print != w->gctrace.print ||
-	    !lb_is_trusted(lj_common(w), v->trust))
+	    !lb_is_proved(lj_common(w), v->epoch))
 		return -1;
 	w->pc = v->pc;
 	w->snap_pc = v->snap_pc;
@@ -279,7 +279,7 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 	if (w->want == LJ_WANT_LINK)
 		return lj_snap_link(mem, w, value);
 	if (w->want == LJ_WANT_FUNC)
-		return lj_snap_func(mem, w, lj_func(mem, w, LJ_TV_GCPTR(value)));
+		return lj_snap_func(mem, w, lj_func_at(mem, w, LJ_TV_GCPTR(value), w->pc));
 	return lj_snap_next(w, value);
 }
 

@@ -21,7 +21,7 @@ enum lj_phase {
 
 /*
  * What is known of a function. Within one sample the target stands still, and so it stays true.
- * What was proved of its prototype may stay true for longer: lb_is_trusted().
+ * What was proved of its prototype may count in later samples: lb_is_proved().
  */
 struct lj_seen {
 	__u64 func;
@@ -31,10 +31,10 @@ struct lj_seen {
 	__u32 print;
 	__u32 sample;	/* cache.sample when this was read; anything else is stale */
 	__u32 kind;	/* enum lb_frame_kind */
-	__u32 trust;	/* of a prototype: lb_walk.trust when print was made */
 	__u32 distance; /* in slots to the frame below, of a frame with this link */
+	__u32 pad;
 	__u64 link;
-	__u64 pad;
+	__u64 epoch; /* of a prototype: lb_walk.epoch when print was made */
 };
 _Static_assert(sizeof(struct lj_seen) == LB_LINE, "in one line of the processor's cache");
 
@@ -63,28 +63,26 @@ struct lj_cframe {
 /*
  * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
  * was told by the trace's constants, which are as they were while the trace lives: it may stay true
- * for as long as a prototype's fingerprint, lb_is_trusted().
+ * for as long as a prototype's fingerprint, lb_is_proved().
  */
 #define LJ_VIRTUAL_FRAMES 24
 struct lj_virtual {
 	__u64 map; /* address of the snapshot's entries */
 	__u64 pc, snap_pc, base_func;
+	__u64 epoch; /* lb_walk.epoch when this was made */
 	__u32 print; /* of the trace */
-	__u32 trust;
-	__u32 n; /* frames */
+	__u32 n;     /* frames */
 	__u8 flags, skip, exact, joint;
 	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
-	__u64 pad[2];
-};
-_Static_assert(sizeof(struct lj_virtual) % LB_LINE == 0, "begins with a line");
+} LB_LINE_ALIGNED;
 
 /*
  * Which snapshot is left of a place in a trace's machine code: as above. Of places side by side the
  * entries are, too, so that a loop's are in a few lines of the processor's cache.
  */
 struct lj_left {
-	__u32 print; /* of the trace */
-	__u32 trust;
+	__u64 epoch;  /* lb_walk.epoch when this was made */
+	__u32 print;  /* of the trace */
 	__u32 mapofs; /* of the snapshot's entries */
 	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
 };
@@ -119,7 +117,6 @@ struct lj_walk {
 	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
 	__u64 jit_base;
-	__u64 seed;	 /* of g's strings */
 	__u64 link;	 /* of the frame at base, when link_known */
 	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
 			    below lies; or 0 */
@@ -159,7 +156,8 @@ struct lj_walk {
 	__u32 parents;		   /* ... how many traces above this one */
 	struct lj_gctrace gctrace; /* the trace in hand */
 	struct lj_gctrace parent;  /* ... that the one in hand grew from */
-	__u64 map;		   /* of the snapshot in hand, which is to be kept; 0: it is not */
+
+	__u64 map; /* of the snapshot in hand, which is to be kept; 0: it is not */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
@@ -167,22 +165,13 @@ struct lj_walk {
 
 	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
 
-	/* tables and the cache begin with lines of the processor's cache */
-	struct lj_seen seen[LJ_SEEN];
+	struct lj_seen seen[LJ_SEEN] LB_LINE_ALIGNED;
 	struct lj_virtual virtual[LJ_VIRTUALS];
-	struct lj_left left[LJ_LEFTS];
+	struct lj_left left[LJ_LEFTS] LB_LINE_ALIGNED;
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
-	__u64 pad_cache[5];
 	struct lb_cache cache;
 };
-_Static_assert(__builtin_offsetof(struct lj_walk, seen) % LB_LINE == 0 &&
-		       __builtin_offsetof(struct lj_walk, virtual) % LB_LINE == 0 &&
-		       __builtin_offsetof(struct lj_walk, left) % LB_LINE == 0 &&
-		       __builtin_offsetof(struct lj_walk, cache) % LB_LINE == 0 &&
-		       sizeof(struct lj_walk) % LB_LINE == 0,
-	       "lines of the processor's cache");
-
 static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
 {
 	return (struct lb_walk *)w; /* its first member */
@@ -208,6 +197,13 @@ static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, co
 				 __u32 size, __u64 addr)
 {
 	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
+}
+
+/* Ditto, in place; 0: they are not in the cache. Valid until the next read. */
+static __always_inline const __u8 *lj_guess_at(const struct lb_mem *mem, struct lj_walk *w,
+					       __u32 size, __u64 addr)
+{
+	return lb_ready(mem, &w->cache, addr, size) ? lb_bytes(&w->cache, addr) : 0;
 }
 
 static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)

@@ -44,7 +44,7 @@ enum puc_phase {
 
 /*
  * What is known of a closure. Within one sample the target stands still, and so it stays true. What
- * was proved of its prototype may stay true for longer: lb_is_trusted().
+ * was proved of its prototype may count in later samples: lb_is_proved().
  */
 struct puc_seen {
 	__u64 func; /* address of the closure */
@@ -54,9 +54,8 @@ struct puc_seen {
 	__u32 print;
 	__u32 sample; /* cache.sample when this was read; anything else is stale */
 	__u32 kind;   /* enum lb_frame_kind */
-	__u32 trust;  /* of a prototype: lb_walk.trust when print was made */
-	__u32 pad[5]; /* to a line of the processor's cache */
-};
+	__u64 epoch;  /* of a prototype: lb_walk.epoch when print was made */
+} LB_LINE_ALIGNED;
 
 /* A lua_State that was looked at. */
 struct puc_thread {
@@ -151,10 +150,9 @@ struct puc_walk {
 	__u64 gc_within;   /* ditto, of those into the collector */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
-	__u32 pad3[15];	   /* seen[] begins with a line of the processor's cache */
 
 	__u64 tried[PUC_TRIED];
-	struct puc_seen seen[PUC_SEEN];
+	struct puc_seen seen[PUC_SEEN] LB_LINE_ALIGNED;
 	struct puc_resumed resumed[PUC_RESUMED];
 	__u64 block[PUC_BLOCK];
 	__u64 block_at, block_to; /* it holds [block_at, block_to) */
@@ -162,15 +160,8 @@ struct puc_walk {
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
 	__u64 innermost;	  /* inner of the best VM so far, of several: the caller's */
-	__u64 pad_cache[3]; /* tables and the cache begin with lines of the processor's cache */
 	struct lb_cache cache;
 };
-_Static_assert(sizeof(struct puc_seen) == LB_LINE &&
-		       __builtin_offsetof(struct puc_walk, seen) % LB_LINE == 0 &&
-		       __builtin_offsetof(struct puc_walk, cache) % LB_LINE == 0 &&
-		       sizeof(struct puc_walk) % LB_LINE == 0,
-	       "lines of the processor's cache");
-
 /* A pair of places: the first has what was noted later. */
 static __always_inline struct puc_resumed *puc_resumed(struct puc_walk *w, __u64 child)
 {
@@ -232,16 +223,15 @@ static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, 
 }
 
 /* As puc_word(), of 4 bytes; what is read of a shorter field is masked by the caller. */
-static __always_inline __u32 puc_half(const struct lb_mem *mem, const __u8 *bytes, __u16 offset)
+static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
 {
-	return lb_half(lb_offset(mem, bytes, offset & 0x7c), 0) >> 8 * (offset & 3);
+	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
 }
 
 /* Ditto, of one byte, in a head of at most `most` bytes, a power of two. */
-static __always_inline __u8 puc_byte(const struct lb_mem *mem, const __u8 *bytes, __u16 offset,
-				     __u32 most)
+static __always_inline __u8 puc_byte(const __u8 *bytes, __u16 offset, __u32 most)
 {
-	return lb_byte(lb_offset(mem, bytes, offset & (most - 1)), 0);
+	return lb_byte(bytes + (offset & (most - 1)), 0);
 }
 
 /* Could an object of Lua's lie here? */
@@ -317,14 +307,14 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
-	if (seen->ptr == proto && lb_is_trusted(puc_common(w), seen->trust)) {
+	if (seen->ptr == proto && lb_is_proved(puc_common(w), seen->epoch)) {
 		seen->kind = LB_FRAME_LUA;
 		return (int)i;
 	}
 	seen->code = 0;
 	seen->sizecode = 0;
 	seen->print = 0;
-	seen->trust = 0;
+	seen->epoch = 0;
 	if (!puc_is_pointer(proto))
 		return -1;
 	if (puc_at(mem, w, &head, size, proto)) {
@@ -334,7 +324,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
 		return -1;
 	seen->ptr = proto;
-	print = puc_print_head(mem, head, &w->puc, &h);
+	print = puc_print_head(head, &w->puc, &h);
 	seen->code = h.code;
 	seen->sizecode = h.sizecode;
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
@@ -343,7 +333,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, h.source));
 	seen->print = lb_print_end(print);
 	seen->kind = LB_FRAME_LUA;
-	seen->trust = w->trust;
+	seen->epoch = w->epoch;
 	return (int)i;
 }
 
@@ -377,7 +367,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
 	if (seen->func != func)
-		seen->trust = 0;
+		seen->epoch = 0;
 	seen->func = func;
 	seen->sample = w->cache.sample;
 	seen->kind = 0;
@@ -391,9 +381,9 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) !=
 	    (lua || one_type ? w->puc.tt_lcl : w->puc.tt_ccl))
 		return -1;
-	ptr = puc_word(mem, head, (__u16)puc_closure_p(w));
+	ptr = puc_word(head, (__u16)puc_closure_p(w));
 	if (one_type)
-		lua = !puc_byte(mem, head, w->puc.closure_isC, 16);
+		lua = !puc_byte(head, w->puc.closure_isC, 16);
 	if (lua)
 		return puc_learn_proto(mem, w, i, ptr);
 	if (!ptr || ptr >> 47)
@@ -401,7 +391,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	seen->code = 0;
 	seen->sizecode = 0;
 	seen->print = 0;
-	seen->trust = 0;
+	seen->epoch = 0;
 	seen->ptr = ptr;
 	seen->kind = LB_FRAME_C;
 	return (int)i;
@@ -420,17 +410,17 @@ static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
 }
 
 /*
- * Is what was proved of the closure at func good for a frame below the topmost? There savedpc is
- * the function's own: inside of its code it tells that this is no other closure at the same
- * address. Where two codes overlap, user space allows no trust.
+ * Is the closure at func, of a frame below the topmost, proved in this epoch to be a Lua function's?
+ * It is not read: of another one at its address, whose prototype is another, savedpc would not be
+ * inside, as the prototype that is proved still has its memory (lb_is_proved()).
  */
-static __always_inline int puc_is_standing(struct puc_walk *w, __u64 func)
+static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
 {
 	const struct puc_seen *seen = &w->seen[puc_seen_index(func)];
 
 	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
-	       lb_is_trusted(puc_common(w), seen->trust) &&
-	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc);
+	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc) &&
+	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
 }
 
 static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
@@ -444,11 +434,11 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 		size = sizeof(w->scratch);
 	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
 		return PUC_NOT;
-	w->func = puc_word(mem, bytes, w->puc.ci_func);
-	w->savedpc = puc_word(mem, bytes, w->puc.ci_savedpc);
-	w->status = puc_half(mem, bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->func = puc_word(bytes, w->puc.ci_func);
+	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
-						  : puc_word(mem, bytes, w->puc.ci_previous);
+						  : puc_word(bytes, w->puc.ci_previous);
 	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)
 		return PUC_NOT;
 	if (puc_at(mem, w, &bytes, PUC_TV_SIZE, w->func))
@@ -456,8 +446,8 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 	value = lb_word(bytes, PUC_TV_VALUE);
 	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
 	if (tt == w->puc.tt_lcl)
-		return puc_is_standing(w, value) ? (int)puc_seen_index(value)
-						 : puc_closure(mem, w, value, 1);
+		return puc_is_proved(w, value) ? (int)puc_seen_index(value)
+					       : puc_closure(mem, w, value, 1);
 	if (tt == w->puc.tt_ccl)
 		return puc_closure(mem, w, value, 0);
 	/* luaD_poscall writes a result over the function, its value before its type */
@@ -596,9 +586,9 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 		size = sizeof(w->scratch);
 	if (puc_at(mem, w, &bytes, size, w->ci))
 		return puc_end(w, LB_END_FAULT);
-	if (puc_word(mem, bytes, w->puc.ci_func) != w->t.stack)
+	if (puc_word(bytes, w->puc.ci_func) != w->t.stack)
 		return puc_end(w, LB_END_TORN);
-	w->status = puc_half(mem, bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
 	if (w->t.main) /* nobody resumes the main thread */

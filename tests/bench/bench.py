@@ -1,17 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What luabpf costs: in the kernel, on its target, in user space, on everybody else.
+"""The cost of luabpf: in the kernel, on its target, in user space, on other processes.
 
-usage: bench.py [--only PART[,PART]] [--build DIR] [--rounds N]
+usage: bench.py [--list] [--against LUABPF] [--build DIR] [--rounds N] [NAME ...]
 
-Every number is a ratio, or a difference, of things measured in turns within this one run, and is
-printed beside the limit that the project has set itself. Nothing here is a test: the exit code is 0
-whatever the numbers, and 1 only when something could not be measured.
+Measures all rows, or those that are named (shell patterns): each alone gives the same figures.
 
-Other load on the machine disturbs all turns alike; medians are printed, and the spread of the
-middle half of the turns, so that a difference within the noise can be told from one that is not.
+Every figure is a ratio, or a difference, of things measured in this one run, and is printed beside
+the limit that the project has set itself, as "ok" or "OVER". Nothing here is a test: the exit code
+is 0 whatever the figures, and 1 only when something could not be measured.
+
+Medians are printed, and the spread of the middle half of the rounds, so that a difference within
+the noise can be seen for what it is.
 """
 import argparse
+import fnmatch
 import json
 import os
 import shutil
@@ -21,12 +24,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Callable, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 HZ = 1000
-CALM = 2.5  # s; until a recording of what does not change is as it will be
 JIT, NO_JIT = ["luajit"], ["luajit", "-joff"]
 PUC = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 
@@ -82,23 +85,21 @@ def running(argv, ready=None, sig=signal.SIGTERM, **options):
 
 
 class Bench:
-    def __init__(self, build, rounds):
+    def __init__(self, build, rounds=None, against=()):
         self.build, self.rounds = build, rounds
         self.tmp = tempfile.TemporaryDirectory(prefix="luabpf-bench-")
         self.dir = Path(self.tmp.name)
         self.luabpf = build / "luabpf"
+        self.against = against
         self.count = build / "tests/bench/count"
         self.object = build / "tests/bench/count.bpf.o"
 
-    def profiler(self, pid, *options, output="/dev/null"):
-        return [self.luabpf, "-q", "-p", pid, "-F", HZ, "-f", "folded", "-o", output, *options]
+    def profiler(self, pid, *options, output="/dev/null", luabpf=None):
+        return [luabpf or self.luabpf, "-q", "-p", pid, "-F", HZ, "-f", "folded", "-o", output,
+                *options]
 
     def counter(self, pid, *options):
         return [self.count, self.object, pid, 10**9 // HZ, *options]
-
-
-def target(script, *args, jit=True):
-    return [*(JIT if jit else NO_JIT), HERE / script, *args]
 
 
 def spare_cpu():
@@ -107,77 +108,92 @@ def spare_cpu():
     return cpus[-1] if len(cpus) > 1 else None
 
 
+def bound(argv):
+    """On the spare CPU: what luabpf and this script do meanwhile is not to move the target."""
+    cpu = spare_cpu()
+    return argv if cpu is None else ["taskset", "-c", cpu, *argv]
+
+
+def target(script, *args, jit=True):
+    return bound([*(JIT if jit else NO_JIT), HERE / script, *args])
+
+
 # ---- time in BPF --------------------------------------------------------------------------------
 
+WINDOW, WARM_UP, MIN_RUNS = 0.1, 0.5, 30  # s, s, runs in a window
+
+
 def program_cost(pid):
-    """(ns, runs) of the perf_event program that a process holds."""
+    """(ns, runs) of the perf_event program that a process holds and that runs most; or None."""
+    best = None
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
             text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
         except OSError:
             continue
         info = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-        if info.get("prog_type", "").strip() == "7":  # BPF_PROG_TYPE_PERF_EVENT
-            return int(info["run_time_ns"]), int(info["run_cnt"])
-    return None
+        if info.get("prog_type", "").strip() != "7":  # BPF_PROG_TYPE_PERF_EVENT
+            continue
+        cost = int(info["run_time_ns"]), int(info["run_cnt"])
+        if best is None or cost[1] > best[1]:
+            best = cost
+    return best
 
 
-def steady_cost(child, warm_up, seconds):
-    """ns per sample of a running profiler, `warm_up` seconds after its first samples."""
-    deadline = time.monotonic() + 5
+def wait_for_samples(child, runs):
+    deadline = time.monotonic() + 10
     while True:
-        cost = program_cost(child.pid)
-        if cost and cost[1] >= 30:
-            break
+        cost = program_cost(child.pid) if child.poll() is None else None
+        if cost and cost[1] >= runs:
+            return
         if child.poll() is not None or time.monotonic() > deadline:
             raise Unmeasured(f"{child.args[0]}: takes no samples")
-        time.sleep(0.01)
-    time.sleep(warm_up)
-    cost = program_cost(child.pid)
-    time.sleep(seconds)
-    ns, runs = program_cost(child.pid)
-    if runs - cost[1] < 10:
-        raise Unmeasured(f"{child.args[0]}: takes no samples")
-    return (ns - cost[0]) / (runs - cost[1])
+        time.sleep(0.001)
 
 
-SHAPES = [  # label, depth, shape, interpreter, limit
-    ("8 frames, one recursive function", 8, "rec", NO_JIT, 6),
-    ("8 frames, distinct functions", 8, "chain", NO_JIT, 6),
-    ("8 frames, inlined in a trace", 8, "trace", JIT, 6),
-    ("50 frames, one recursive function", 50, "rec", NO_JIT, 15),
-    ("50 frames, distinct functions", 50, "chain", NO_JIT, 15),
-    *((f"{lua}, 8 frames, distinct functions", 8, "chain", [lua], 10) for lua in PUC),
-    *((f"{lua}, 8 frames, C function on top", 7, "C", [lua], 10) for lua in PUC),
-    *((f"{lua}, 8 frames, in a coroutine", 8, "co", [lua], 10) for lua in PUC),
-    *((f"{lua}, 50 frames, distinct functions", 50, "chain", [lua], None) for lua in PUC),
-]
+def windows(children, n):
+    """[ns per sample of each child] of n windows in which every one took its samples."""
+    costs, last = [], [program_cost(c.pid) for c in children]
+    for _ in range(10 * n):
+        time.sleep(WINDOW)
+        now = [program_cost(c.pid) for c in children]
+        if min(b[1] - a[1] for a, b in zip(last, now)) >= MIN_RUNS:
+            costs.append([(b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(last, now)])
+            last = now
+        if len(costs) == n:
+            return costs
+    raise Unmeasured("too few samples: is the target's CPU busy with others?")
 
 
-def bpf(bench, report):
-    """Time in BPF per sample, relative to a program that only counts."""
-    # Interference makes the short program's time grow by more than the long one's: the ratio of the
-    # least times is that of an idle machine.
-    report.title("Time in BPF per sample, over that of a program that only counts",
-                 ["stack", "counting", "luabpf", "ratio", "spread", "of the least", "limit"])
-    stats = bench.dir / "stats.json"
-    for label, depth, shape, interpreter, limit in SHAPES:
-        if not shutil.which(interpreter[0]):
-            report.note(f"{label}: not measured, as {interpreter[0]} is not installed")
-            continue
-        ours, theirs = [], []
-        with running([*interpreter, HERE / "frames.lua", depth, shape], ready="ready") as lua:
-            for _ in range(bench.rounds):
-                with running(bench.profiler(lua.pid, "--stats", stats)) as child:
-                    ours.append(steady_cost(child, CALM, 0.5))
-                with running(bench.counter(lua.pid, "stats")) as child:
-                    theirs.append(steady_cost(child, 0, 0.5))
-        ratios = [a / b for a, b in zip(ours, theirs)]
+def bpf_row(bench, report, row):
+    """
+    Time in BPF per sample, relative to a program that only counts. All programs are attached to one
+    target at once: load, a hypervisor and the CPU's clock disturb them alike, and the ratio within
+    a window of 0.1 s is steady where the times are not.
+    """
+    depth, shape, interpreter = row.args
+    if not shutil.which(interpreter[0]):
+        report.note(f"{row.name}: not measured, as {interpreter[0]} is not installed")
+        return
+    argv = bound([*interpreter, HERE / "frames.lua", depth, shape])
+    with ExitStack() as stack:
+        lua = stack.enter_context(running(argv, ready="ready"))
+        children = [stack.enter_context(running(bench.counter(lua.pid, "stats"), ready="attached"))]
+        for i, luabpf in enumerate((bench.luabpf, *bench.against)):
+            options = "--stats", bench.dir / f"stats-{i}.json"
+            children.append(stack.enter_context(
+                running(bench.profiler(lua.pid, *options, luabpf=luabpf))))
+        for child in children:
+            wait_for_samples(child, MIN_RUNS)
+        time.sleep(WARM_UP)
+        costs = windows(children, bench.rounds or 40)
+    count, *others = zip(*costs)
+    for i, ours in enumerate(others):
+        ratios = [a / b for a, b in zip(ours, count)]
         ratio = median(ratios)
-        least = min(ours) / min(theirs)
-        report.row([label, f"{median(theirs):.0f} ns", f"{median(ours):.0f} ns", f"{ratio:.1f}",
-                    spread(ratios, "{:.1f}"), f"{least:.1f}", f"<= {limit}" if limit else ""],
-                   least <= limit if limit else None)
+        report.row([row.name if i == 0 else f"  against {i}", row.label if i == 0 else "",
+                    f"{median(count):.0f} ns", f"{median(ours):.0f} ns", f"{ratio:.1f}",
+                    spread(ratios, "{:.1f}"), f"<= {row.limit}"], ratio <= row.limit)
 
 
 # ---- slowdown of the target ---------------------------------------------------------------------
@@ -186,12 +202,10 @@ CPU, WALL = 0, 1  # of a turn
 
 
 class Worker:
-    """work.lua: does units of work and tells their CPU and wall-clock time."""
+    """work.lua: does units of work and answers with their CPU and wall-clock time."""
 
-    def __init__(self, cpu, jit):
+    def __init__(self, jit):
         argv = target("work.lua", jit=jit)
-        if cpu is not None:
-            argv = ["taskset", "-c", str(cpu), *argv]
         self.child = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True, bufsize=1)
         self.pid = self.child.pid
@@ -206,7 +220,7 @@ class Worker:
         end(self.child)
         self.child.stdout.close()
 
-    def tell(self, command):
+    def ask(self, command):
         self.child.stdin.write(command + "\n")
         answer = self.child.stdout.readline()
         if not answer:
@@ -218,7 +232,7 @@ class Worker:
         The least (cpu, wall) of some units, after two that get caches and traces warm. Samples come
         evenly, so that even the least disturbed unit has its full share of them.
         """
-        took = [[float(x) for x in self.tell("unit")] for _ in range(units + 2)][2:]
+        took = [[float(x) for x in self.ask("unit")] for _ in range(units + 2)][2:]
         return min(t[CPU] for t in took), min(t[WALL] for t in took)
 
 
@@ -245,9 +259,9 @@ def under_luabpf(bench, worker):
 
 @contextmanager
 def under_jp(bench, worker):
-    worker.tell("jp")
+    worker.ask("jp")
     yield
-    worker.tell("nojp")
+    worker.ask("nojp")
 
 
 @contextmanager
@@ -275,10 +289,11 @@ def slowdowns(turns, state, base, clock):
     return [100 * (a[clock] / b[clock] - 1) for a, b in zip(turns[state], turns[base])]
 
 
-def slowdown_row(report, turns, label, state, base, limit=None):
+def slowdown_row(report, turns, row, label, state, base, limit=None):
     cpu, wall = (slowdowns(turns, state, base, clock) for clock in (CPU, WALL))
-    report.row([label, f"{median(cpu):+.2f} %", spread(cpu, "{:+.2f}"), f"{median(wall):+.2f} %",
-                f"<= {limit} %" if limit else ""], median(cpu) <= limit if limit else None)
+    report.row([row.name, label, f"{median(cpu):+.2f} %", spread(cpu, "{:+.2f}"),
+                f"{median(wall):+.2f} %", "", f"<= {limit} %" if limit else ""],
+               median(cpu) <= limit if limit else None)
 
 
 def jp_rate():
@@ -293,35 +308,29 @@ print(n / (os.clock() - start))"""
     return float(done.stdout)
 
 
-def slowdown(bench, report):
+def slowdown(bench, report, row):
     """What a CPU-bound target loses at 1000 Hz."""
     states = {"nothing": under_nothing, "count": under_count, "luabpf": under_luabpf}
     if shutil.which("perf"):
         states["perf"] = under_perf
-    for jit in (False, True):
-        report.title(f"Slowdown of a CPU-bound target at {HZ} Hz, JIT compiler "
-                     f"{'on' if jit else 'off'}", ["under", "CPU time", "spread", "wall", "limit"])
-        with Worker(spare_cpu(), jit) as worker:
-            turns = measure_turns(bench, worker, states, 2 * bench.rounds)
-            # Apart, as starting and stopping it flushes all traces: that touches later turns.
-            jp = measure_turns(bench, worker, {"nothing": under_nothing, "jp": under_jp},
-                               bench.rounds)
-        slowdown_row(report, turns, "counting program", "count", "nothing")
-        slowdown_row(report, turns, "luabpf", "luabpf", "nothing")
-        slowdown_row(report, turns, "luabpf over the counting program", "luabpf", "count", limit=1)
-        slowdown_row(report, jp, "luajit -jp=i1", "jp", "nothing")
-        if "perf" in turns:
-            slowdown_row(report, turns, "perf record -g", "perf", "nothing")
-        low, high = quartiles([t[CPU] for t in turns["nothing"]])
-        report.note(f"noise: the middle half of the turns under nothing spans "
-                    f"{100 * (high / low - 1):.2f} %")
-    report.note(f"-jp=i1 takes {jp_rate():.0f} samples a second here, the others {HZ}")
+    rounds = bench.rounds or 12
+    with Worker(*row.args) as worker:
+        turns = measure_turns(bench, worker, states, rounds)
+        # Apart, as starting and stopping it flushes all traces: that touches later turns.
+        jp = measure_turns(bench, worker, {"nothing": under_nothing, "jp": under_jp}, rounds // 2)
+    slowdown_row(report, turns, row, "counting program", "count", "nothing")
+    slowdown_row(report, turns, row, "luabpf", "luabpf", "nothing")
+    slowdown_row(report, turns, row, "luabpf over counting program", "luabpf", "count", row.limit)
+    slowdown_row(report, jp, row, f"-jp=i1, {jp_rate():.0f} samples/s", "jp", "nothing")
+    if "perf" in turns:
+        slowdown_row(report, turns, row, "perf record -g", "perf", "nothing")
+    low, high = quartiles([t[CPU] for t in turns["nothing"]])
+    report.note(f"noise: the middle half of the turns under nothing spans "
+                f"{100 * (high / low - 1):.2f} %")
 
 
-def others(bench, report):
+def bystander(bench, report, row):
     """What a process loses that is not the target, while luabpf samples another."""
-    report.title("Slowdown of a busy process that is no target", ["under", "CPU time", "spread",
-                                                                  "wall", "limit"])
     with running(target("frames.lua", 8, "chain", jit=False), ready="ready") as lua:
         @contextmanager
         def luabpf_on_another(bench, worker):
@@ -329,12 +338,13 @@ def others(bench, report):
                 yield
 
         states = {"nothing": under_nothing, "luabpf": luabpf_on_another}
-        with Worker(spare_cpu(), True) as worker:
-            turns = measure_turns(bench, worker, states, 2 * bench.rounds)
+        with Worker(True) as worker:
+            turns = measure_turns(bench, worker, states, bench.rounds or 12)
     cpu, wall = (slowdowns(turns, "luabpf", "nothing", clock) for clock in (CPU, WALL))
     low, high = quartiles(cpu)
-    report.row(["luabpf -p of another process", f"{median(cpu):+.2f} %", spread(cpu, "{:+.2f}"),
-                f"{median(wall):+.2f} %", "in the noise"], low <= 0 <= high or median(cpu) < 0)
+    report.row([row.name, row.label, f"{median(cpu):+.2f} %", spread(cpu, "{:+.2f}"),
+                f"{median(wall):+.2f} %", "", "in the noise"],
+               low <= 0 <= high or median(cpu) < 0)
 
 
 # ---- user space ---------------------------------------------------------------------------------
@@ -351,54 +361,87 @@ def status_kib(pid, key):
     raise Unmeasured(f"/proc/{pid}/status has no {key}")
 
 
-def user(bench, report):
+def user(bench, report, row):
     """CPU time and memory of the luabpf process."""
     seconds, stats = 10, bench.dir / "stats.json"
-    report.title(f"luabpf's own process, {seconds} s at {HZ} Hz", ["", "measured", "limit"])
     with running(target("stacks.lua", jit=False), ready="ready") as lua:
         with running(bench.profiler(lua.pid, "--stats", stats)) as child:
+            wait_for_samples(child, 1)
             time.sleep(1)
             start, at = cpu_seconds(child.pid), time.monotonic()
             time.sleep(seconds)
             cpu = 100 * (cpu_seconds(child.pid) - start) / (time.monotonic() - at)
             rss = status_kib(child.pid, "VmHWM") / 1024
-    told = json.loads(stats.read_text())
-    if told["samples"] < HZ * seconds / 4:
-        raise Unmeasured(f"only {told['samples']} samples in {seconds} s")
-    report.row(["CPU, once started", f"{cpu:.2f} %", "< 2 %"], cpu < 2)
-    report.row(["CPU until started", f"{start:.2f} s", ""])
-    report.row(["peak resident memory", f"{rss:.1f} MiB", "< 32 MiB"], rss < 32)
-    report.note(f"{told['samples']:.0f} samples, {told['stacks']:.0f} distinct stacks, "
-                f"{told['lost']:.0f} lost")
+    counts = json.loads(stats.read_text())
+    if counts["samples"] < HZ * seconds / 4:
+        raise Unmeasured(f"only {counts['samples']} samples in {seconds} s")
+    report.row([row.name, "CPU, once started", f"{cpu:.2f} %", "", "", "", "<= 1 %"], cpu <= 1)
+    report.row([row.name, "CPU until started", f"{start:.2f} s", "", "", "", ""])
+    report.row([row.name, "peak resident memory", f"{rss:.1f} MiB", "", "", "", "<= 16 MiB"],
+               rss <= 16)
+    report.note(f"{counts['samples']:.0f} samples, {counts['stacks']:.0f} distinct stacks, "
+                f"{counts['lost']:.0f} lost")
 
 
 def first_sample(bench, pid):
-    """(from exec to the first run of the program, from session start as luabpf tells), in ms."""
+    """(from exec to the first run of the program, from session start by luabpf's count), in ms."""
     stats = bench.dir / "stats.json"
     begin = time.monotonic()
     with running(bench.profiler(pid, "--stats", stats)) as child:
-        while True:
-            cost = program_cost(child.pid)
-            took = time.monotonic() - begin
-            if cost and cost[1]:
-                break
-            if child.poll() is not None or took > 5:
-                raise Unmeasured("luabpf took no sample")
-            time.sleep(0.001)
+        wait_for_samples(child, 1)
+        took = time.monotonic() - begin
         time.sleep(0.1)
     return 1e3 * took, 1e3 * json.loads(stats.read_text())["first_sample_seconds"]
 
 
-def attach(bench, report):
+def attach(bench, report, row):
     """From the start of luabpf to its first sample."""
-    report.title("From start to first sample", ["", "median", "spread", "least", "limit"])
     with running(target("stacks.lua", jit=False), ready="ready") as lua:
-        times = [first_sample(bench, lua.pid) for _ in range(20)]
-    for label, values in zip(("from exec", "from the session's start (--stats)"),
-                             zip(*times)):
-        report.row([label, f"{median(values):.0f} ms", spread(values, "{:.0f}"),
-                    f"{min(values):.0f} ms", "< 100 ms"],
-                   median(values) < 100)
+        times = [first_sample(bench, lua.pid) for _ in range(bench.rounds or 20)]
+    for label, values in zip(("from exec", "from the session's start"), zip(*times)):
+        report.row([row.name, label, f"{median(values):.0f} ms", spread(values, "{:.0f}"),
+                    f"least {min(values):.0f}", "", f"<= {row.limit} ms"],
+                   median(values) <= row.limit)
+
+
+# ---- the rows -----------------------------------------------------------------------------------
+
+class Row(NamedTuple):
+    name: str
+    label: str
+    measure: Callable
+    limit: float
+    args: tuple = ()
+
+
+def bpf_rows():
+    yield "lj-8-recursive", "LuaJIT, 8 frames, one recursive function", 6, (8, "rec", NO_JIT)
+    yield "lj-8", "LuaJIT, 8 frames, distinct functions", 6, (8, "chain", NO_JIT)
+    yield "lj-8-inlined", "LuaJIT, 8 frames, inlined in a trace", 6, (8, "trace", JIT)
+    yield "lj-50-recursive", "LuaJIT, 50 frames, one recursive function", 12, (50, "rec", NO_JIT)
+    yield "lj-50", "LuaJIT, 50 frames, distinct functions", 12, (50, "chain", NO_JIT)
+    for lua in PUC:
+        name = "puc-" + lua[3:]
+        yield f"{name}-8", f"{lua}, 8 frames, distinct functions", 8, (8, "chain", [lua])
+        yield f"{name}-c-on-top", f"{lua}, 8 frames, C function on top", 8, (7, "C", [lua])
+        yield f"{name}-coroutine", f"{lua}, 8 frames, in a coroutine", 8, (8, "co", [lua])
+        yield f"{name}-50", f"{lua}, 50 frames, distinct functions", 15, (50, "chain", [lua])
+
+
+PARTS = [  # title, columns, rows
+    ("Time in BPF per sample, over that of a program that only counts",
+     ["", "", "counting", "luabpf", "ratio", "spread", "limit"],
+     [Row(name, label, bpf_row, limit, args) for name, label, limit, args in bpf_rows()]),
+    (f"Slowdown of a CPU-bound process at {HZ} Hz",
+     ["", "under", "CPU time", "spread", "wall", "", "limit"],
+     [Row("slowdown-interpreted", "the target, JIT compiler off", slowdown, 1, (False,)),
+      Row("slowdown-compiled", "the target, JIT compiler on", slowdown, 1, (True,)),
+      Row("slowdown-bystander", "luabpf -p of another process", bystander, 0)]),
+    (f"luabpf's own process at {HZ} Hz, 10 s", ["", "", "measured", "", "", "", "limit"],
+     [Row("user", "CPU time and memory of luabpf", user, 1)]),
+    ("From start to first sample", ["", "", "median", "spread", "", "", "limit"],
+     [Row("attach", "from the start of luabpf to its first sample", attach, 100)]),
+]
 
 
 # ---- the report ---------------------------------------------------------------------------------
@@ -407,24 +450,20 @@ class Report:
     """Tables on standard output, a row as soon as it is known."""
 
     def title(self, text, columns):
-        self.columns = columns
         print(f"\n{text}", flush=True)
         self._line(columns)
 
     def row(self, cells, within=None):
-        mark = "" if within is None else "  ok" if within else "  OVER"
-        self._line(cells, mark)
+        self._line([*cells, "" if within is None else "ok" if within else "OVER"])
 
     def note(self, text):
         print(f"  {text}", flush=True)
 
     @staticmethod
-    def _line(cells, mark=""):
-        first, *rest = cells
-        print("  " + f"{first:<38}" + "".join(f"{c:>13}" for c in rest) + mark, flush=True)
-
-
-PARTS = {"bpf": bpf, "slowdown": slowdown, "user": user, "attach": attach, "others": others}
+    def _line(cells):
+        name, label, *rest = cells
+        print(f"  {name:<21}{label:<42}" + "".join(f" {c:>13}" for c in rest[:5]) +
+              "".join(f"  {c}" for c in rest[5:]), flush=True)
 
 
 def compile_counter(bench):
@@ -436,38 +475,59 @@ def compile_counter(bench):
                     HERE / "bpf/count.bpf.c", "-o", bench.object], check=True)
 
 
+def chosen(patterns):
+    """PARTS with the rows that a pattern matches; all without one. None: a pattern has no row."""
+    names = [row.name for _, _, rows in PARTS for row in rows]
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            print(f"bench: no row is named {pattern}: see --list", file=sys.stderr)
+            return None
+    return [(title, columns, [row for row in rows if not patterns or
+                              any(fnmatch.fnmatch(row.name, p) for p in patterns)])
+            for title, columns, rows in PARTS]
+
+
 def parse():
     root = HERE.parent.parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", help=f"parts to measure: {','.join(PARTS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows to measure (default: all)")
+    parser.add_argument("--list", action="store_true", help="print the rows' names")
+    parser.add_argument("--against", type=Path, action="append", default=[], metavar="LUABPF",
+                        help="another build, measured at once in the rows of time in BPF")
     parser.add_argument("--build", type=Path, default=Path(os.environ.get("O", root / "build")))
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each (default: 7)")
-    args = parser.parse_args()
-    args.parts = args.only.split(",") if args.only else list(PARTS)
-    unknown = set(args.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    return args
+    parser.add_argument("--rounds", type=int, help="windows or turns of each row")
+    return parser.parse_args()
 
 
 def main():
     args = parse()
+    parts = chosen(args.names)
+    if parts is None:
+        return 1
+    if args.list:
+        for _, _, rows in parts:
+            for row in rows:
+                print(f"{row.name:<22}{row.label}")
+        return 0
     if os.geteuid() != 0:
         print("bench: needs root, as BPF programs are loaded: sudo make bench", file=sys.stderr)
         return 1
-    bench, report = Bench(args.build.resolve(), args.rounds), Report()
-    for path in (bench.luabpf, bench.count):
+    bench = Bench(args.build.resolve(), args.rounds, args.against)
+    for path in (bench.luabpf, bench.count, *bench.against):
         if not path.exists():
             print(f"bench: {path} is missing: make all tests-build", file=sys.stderr)
             return 1
     compile_counter(bench)
-    failed = 0
-    for part in args.parts:
-        try:
-            PARTS[part](bench, report)
-        except (Unmeasured, OSError, subprocess.SubprocessError) as problem:
-            report.note(f"NOT MEASURED ({part}): {problem}")
-            failed = 1
+    report, failed = Report(), 0
+    for title, columns, rows in parts:
+        if rows:
+            report.title(title, columns)
+        for row in rows:
+            try:
+                row.measure(bench, report, row)
+            except (Unmeasured, OSError, subprocess.SubprocessError) as problem:
+                report.note(f"{row.name}: NOT MEASURED: {problem}")
+                failed = 1
     return failed
 
 

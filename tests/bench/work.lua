@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- A target that does a fixed amount of CPU-bound work when it is told to, and says what it took.
+-- A target that does a fixed amount of CPU-bound work on request, and answers with the time it took.
 -- usage: luajit work.lua; commands, a line each:
 --   unit    work; answers "CPU WALL" in seconds
 --   jp      starts LuaJIT's own profiler (-jp=i1), nojp stops it; answers "ok"

@@ -11,17 +11,13 @@ import truth
 import vms
 
 
-CALM = 3.5  # s; what is settled for so long is trusted
-
-
-@pytest.mark.parametrize("calm,turns", [(0, 1), (CALM, 1), (CALM, 2)])
+@pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
-def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm, turns):
-    """Each stack's names and lines belong to one and the same of the functions that came and went: from the first,
-    and from when all of them were trusted."""
+def test_addresses_that_are_used_again(tmp_path, luajit2, vm, turns):
+    """Each stack's names and lines belong to one and the same of the functions that came and went."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, calm, turns], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, 0, turns], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
         t.go()
@@ -55,8 +51,8 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm, calm, turns):
     assert total >= 0.6 * r.stats["resolved"], r  # the rest loads, compiles and collects them
     assert len(seen) > 0.9 * many, (len(seen), many, r)
     lua = r.stats["resolved"] + r.stats["lost"]
-    # of the first, when its address was used again, those of a round
-    assert r.stats["lost"] <= truth.allowed(lua) + (0.25 * 2000 if calm else 0), r
+    # and those of the rounds until BPF proves each sample
+    assert r.stats["lost"] <= truth.allowed(lua) + 0.25 * 2000, r
 
 
 @pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon"])
@@ -64,7 +60,7 @@ def test_traces_that_are_flushed(tmp_path, luajit2, vm):
     """Another trace at the address of one, with its number: no function shows under the other's caller, and each
     has its time."""
     vm, saved = vms.VMS[vm], tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "flush.lua", 3, CALM], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "flush.lua", 3, 0], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
         t.go()
@@ -85,7 +81,7 @@ def test_traces_that_are_flushed(tmp_path, luajit2, vm):
     # not on the functions' own lines: a trace that is told by another's head has no line
     starts = sum(n for (_, is_start), n in top.items() if is_start)
     assert starts <= truth.allowed(total, 0.01), (top, r)
-    assert r.stats["lost"] <= truth.allowed(total), r
+    assert r.stats["lost"] <= truth.allowed(total) + 0.25 * 2000, r
 
 
 CHUNKS = """
@@ -121,7 +117,7 @@ def test_chunks_whose_addresses_are_used_again(tmp_path, luajit2, vm):
     lua = r.stats["resolved"] + r.stats["lost"]
     assert total > 0.5 * lua, (total, r)
     # one that lives for less than it takes to look at it may be lost
-    assert r.stats["lost"] <= truth.allowed(lua, 0.01), r
+    assert r.stats["lost"] <= truth.allowed(lua, 0.01) + 0.25 * 4000, r
 
 
 def shares(text):

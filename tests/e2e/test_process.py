@@ -399,6 +399,18 @@ def test_command_runs_as_the_caller_of_sudo(tmp_path):
     assert (saved.stat().st_uid, saved.stat().st_gid) == (NOBODY, NOBODY)
 
 
+@pytest.mark.parametrize("uid, gid, which", [("-1", "-1", "SUDO_UID"), ("4294967295", "0", "SUDO_UID"), ("1000", "-1", "SUDO_GID"), ("", "", "SUDO_UID"),
+                                             ("x", "1000", "SUDO_UID"), ("1000", None, "SUDO_GID")])
+def test_command_of_a_caller_that_cannot_be(tmp_path, uid, gid, which):
+    """Where SUDO_UID or SUDO_GID names nobody, the command would keep root: it is not started, and no file is written."""
+    ran, saved = tmp_path / "ran", tmp_path / "p.pb.gz"
+    env = {"SUDO_UID": uid, **({"SUDO_GID": gid} if gid is not None else {})}
+    for output in [], ["-o", saved]:
+        r = vms.luabpf("-q", *output, "--", "sh", "-c", 'id -u > "$0"', ran, env=env, stats=False)
+        assert r.code == 1 and f"{which}: " in r.err and "unset SUDO_UID and SUDO_GID" in r.err, r
+        assert not ran.exists() and not saved.exists(), r
+
+
 SHORT_THREADS = """
 local ffi = require "ffi"
 ffi.cdef "int pthread_create(uint64_t *id, void *attr, void *(*start)(void *), void *arg); int pthread_join(uint64_t id, void **); int getpid(void);"

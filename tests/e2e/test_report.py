@@ -112,9 +112,12 @@ def test_each_process_has_its_own_rights(root, public):
 def test_a_profile_gives_no_rights(root, public):
     """Whatever a file says of the user whose process it was: root's own rights are never taken."""
     profile_of("/etc/shadow", public / "x.pb.gz")
-    for env in {}, {"SUDO_UID": "4711", "SUDO_GID": "4711"}, {"SUDO_UID": "x", "SUDO_GID": "0"}:
+    for env in {}, {"SUDO_UID": "4711", "SUDO_GID": "4711"}:
         text = annotate(public / "x.pb.gz", **env)
         assert text == "====== ERROR: /etc/shadow: /etc/shadow: Permission denied\n", (env, text)
+    for uid in "x", "-1":
+        r = vms.luabpf("report", public / "x.pb.gz", "-jp=A", env={"SUDO_UID": uid, "SUDO_GID": "0"}, stats=False)
+        assert (r.code, r.out) == (1, "") and f'SUDO_UID: "{uid}"' in r.err, r
 
 
 def test_whose_source_files(root, public):

@@ -19,11 +19,12 @@ static void touch(struct seen *seen, const void *bytes, size_t size)
 		seen->sum += *p++;
 }
 
-static void on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
+static bool on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
 {
-	if (s->stack.n > LB_MAX_FRAMES || s->build >= LB_BUILDS || count >= LB_STACKS)
+	if (s->stack.n > LB_MAX_FRAMES || s->build >= LB_BUILDS || count != 1)
 		abort();
 	touch(arg, s, LB_SAMPLE_SIZE(s->stack.n));
+	return true;
 }
 
 static void on_proto(void *arg, const struct lb_rec_proto *p)
@@ -43,9 +44,9 @@ static void on_task(void *arg, const struct lb_rec_task *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct stacks *stacks; /* what came before is referred to */
+	static struct stacks *stacks;
+	static __u64 slots[LB_STACKS];
 	struct seen seen = {};
-	uint64_t lost;
 	struct ring_callbacks cb = {
 		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
 	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen.
@@ -54,12 +55,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *bytes = calloc(1, size + extra + !(size + extra));
 	int err;
 
-	if (!bytes || (!stacks && stacks_new(&stacks)))
+	if (!bytes || (!stacks && stacks_new(slots, &stacks)))
 		return 0;
 	if (size > 1)
 		memcpy(bytes, data + 1, size - 1);
 	size = size ? size - 1 + extra : 0;
-	err = ring_record(&cb, stacks, bytes, size, &lost);
+	err = ring_record(&cb, stacks, bytes, size);
+	stacks_commit(stacks, on_sample, &seen);
 	if (err ? seen.calls : !seen.calls)
 		abort();
 	free(bytes);

@@ -3,8 +3,9 @@
  * Renders a profile that a test wrote down as text. Usage:
  *
  *   render SAMPLES direct|pprof    for each line of stdin, an option string of -jp (or "!folded"):
- * the report as "LENGTH\n" and that many bytes; "pprof" saves and loads the profile first render
- * SAMPLES save FILE       writes it as pprof
+ *                                  the report as "LENGTH\n" and that many bytes; "pprof" saves
+ *                                  and loads the profile first
+ *   render SAMPLES save FILE       writes it as pprof
  *
  * SAMPLES has one thing per line, words separated by one space. Strings have %XX for what is not a
  * letter, digit or one of "_.-"; a string that is not known is the single character ~.

@@ -111,7 +111,7 @@ static double call_until(lua_State *L, double until)
 	return cpu() - start;
 }
 
-/* ---- threads ---- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *worker(void *arg)
 {
@@ -136,7 +136,7 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 }
 
-/* ---- nested ---- */
+/* ---- nested ---------------------------------------------------------------------------------- */
 
 static lua_State *inner_vm;
 static double inner_time;
@@ -174,7 +174,7 @@ static void nested(void)
 	tell("outer_work", all - inner_time);
 }
 
-/* ---- turns ---- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static lua_State *shared;
@@ -217,7 +217,7 @@ static void turns(void)
 		pthread_join(t[i], NULL);
 }
 
-/* ---- idle ---- */
+/* ---- idle ------------------------------------------------------------------------------------ */
 
 static void idle(void)
 {
@@ -267,7 +267,7 @@ static void idle(void)
 	tell("c", c);
 }
 
-/* ---- fork ---- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 static void forks(void)
 {
@@ -284,7 +284,7 @@ static void forks(void)
 	waitpid(child, NULL, 0);
 }
 
-/* ---- burn ---- */
+/* ---- burn ------------------------------------------------------------------------------------ */
 
 static void *burner(void *arg)
 {
@@ -304,7 +304,7 @@ static void burns(void)
 	pthread_join(t, NULL);
 }
 
-/* ---- many ---- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void many(void)
 {

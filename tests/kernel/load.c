@@ -6,9 +6,6 @@
  *
  *	{"luabpf": {"luabpf_sample": {"verified_insns": 123, "insns": 45, "jited_len": 678}}}
  *
- * What is in luabpf.direct.bpf.o stands under "luabpf, in place", and is left out where the kernel
- * cannot read pages in place.
- *
  * Programs are loaded one by one, optional ones (SEC("?...")) too, so that a failure names its
  * program; the others are still measured. libbpf puts the verifier's log on stderr. Takes object
  * files, not skeletons, so that it needs no change when an object is added.
@@ -21,8 +18,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-
-#include "bpf/direct.h"
 
 static int print_warnings(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -69,19 +64,14 @@ static int load_one(const char *path, int index, cJSON *programs)
 	return err == -ENOENT && chosen ? -EINVAL : err;
 }
 
-static int load_all(const char *path, bool can_direct, cJSON *objects)
+static int load_all(const char *path, cJSON *objects)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	bool direct = strstr(base, ".direct.");
 	cJSON *programs;
 	char name[64];
 	int i, err, failed = 0;
 
-	if (direct && !can_direct)
-		return 0;
-
-	snprintf(name, sizeof(name), "%.*s%s", (int)strcspn(base, "."), base,
-		 direct ? ", in place" : "");
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
 	programs = cJSON_AddObjectToObject(objects, name);
 	for (i = 0; (err = load_one(path, i, programs)) != -ENOENT; i++)
 		failed |= err;
@@ -94,14 +84,11 @@ int main(int argc, char **argv)
 {
 	cJSON *objects = cJSON_CreateObject();
 	int failed = argc < 2;
-	struct kernel_cast cast;
 	char *text;
 
 	libbpf_set_print(print_warnings);
-	kernel_btf_open(NULL, 0, NULL, &cast);
-	failed |= direct_set_cast(&cast) < 0;
 	for (int i = 1; i < argc; i++)
-		failed |= load_all(argv[i], cast.function != 0, objects) != 0;
+		failed |= load_all(argv[i], objects) != 0;
 	text = cJSON_PrintUnformatted(objects);
 	puts(text);
 	free(text);

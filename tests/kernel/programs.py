@@ -23,8 +23,7 @@ HARD_LIMIT = 1_000_000  # instructions that the verifier looks at before it give
 def objects():
     """The objects of today's sources: no left-over of an old build is measured."""
     sources = sorted((vm.HERE.parent.parent / "bpf").glob("*.bpf.c"))
-    return [vm.O / "bpf" / s.name.replace(".bpf.c", kind) for s in sources
-            for kind in (".bpf.o", ".direct.bpf.o")]
+    return [vm.O / "bpf" / s.name.replace(".bpf.c", ".bpf.o") for s in sources]
 
 
 for obj in objects():
@@ -33,9 +32,7 @@ for obj in objects():
 
 @functools.lru_cache(maxsize=None)
 def measure(kernel):
-    """{"object/program": {"verified_insns", "insns", "jited_len"}}; vm.Error: one does not load.
-
-    An object is there twice where the kernel can read pages in place (include/luabpf/pages.h)."""
+    """{"object/program": {"verified_insns", "insns", "jited_len"}}; vm.Error: one does not load."""
     files = [LOAD, *objects()]
     r = vm.run(kernel, shlex.join(map(str, files)) + " 2>log >out; s=$?; cat out; "
                        "[ $s -eq 0 ] || { tail -c 6000 log; exit $s; }", files)

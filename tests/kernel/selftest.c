@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Walks in the kernel against walks in user space, over the same images: each scene of each family
- * of VMs for each of its layouts, and again with each page of the image out of reach. All of it
- * with copies, and once more with pages read in place where the kernel can. Prints
+ * of VMs for each of its layouts, and again with each page of the image out of reach. Prints
  * "N passed, N failed"; exits with 0 when all are equal.
  */
 #include <errno.h>
@@ -14,12 +13,9 @@
 #include <bpf/bpf.h>
 #include <luabpf/walk_puc.h>
 
-#include "bpf/direct.h"
 #include "lj_scene.h"
 #include "puc_scene.h"
-#include "selftest.direct.skel.h"
 #include "selftest.skel.h"
-#include "selftest_puc.direct.skel.h"
 #include "selftest_puc.skel.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
@@ -42,8 +38,9 @@ struct moment {
 	const struct mem_image *mem;
 	uint64_t heap; /* the range of which only `used` bytes hold anything */
 	size_t used;
-	const void *in;	       /* the map's value */
-	__u32 *sample, *trust; /* its fields */
+	const void *in; /* the map's value */
+	__u32 *sample;	/* its fields */
+	__u64 *epoch;
 };
 
 struct program {
@@ -51,9 +48,10 @@ struct program {
 };
 
 struct family {
-	int (*load)(struct program *p, bool direct);
+	int (*load)(struct program *p);
 	const void *(*layout)(size_t i, const char **name);
-	/* Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
+	/*
+	 * Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
 	 */
 	int (*begin)(size_t i, const void *layout, struct moment *m);
 	/* Changes the sample that is taken of it; false: there are no more ways. */
@@ -63,14 +61,13 @@ struct family {
 	void (*end)(void);
 };
 
-/* ---- LuaJIT ------------------------------------------------------------------------------------
- */
+/* ---- LuaJIT ---------------------------------------------------------------------------------- */
 
 static struct lj_scene lj;
 
-static int lj_load(struct program *p, bool direct)
+static int lj_load(struct program *p)
 {
-	struct selftest_bpf *skel = DIRECT_OPEN(selftest, direct, NULL);
+	struct selftest_bpf *skel = selftest_bpf__open();
 	int r;
 
 	if (!skel)
@@ -78,8 +75,6 @@ static int lj_load(struct program *p, bool direct)
 	r = selftest_bpf__load(skel);
 	if (r)
 		return r;
-	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
-		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -104,7 +99,7 @@ static int lj_begin(size_t i, const void *layout, struct moment *m)
 			     .used = lj.img.used,
 			     .in = &lj.in,
 			     .sample = &lj.in.sample,
-			     .trust = &lj.in.trust};
+			     .epoch = &lj.in.epoch};
 	return 0;
 }
 
@@ -128,14 +123,13 @@ static void lj_done(void)
 	lj_scene_free(&lj);
 }
 
-/* ---- PUC Lua -----------------------------------------------------------------------------------
- */
+/* ---- PUC Lua --------------------------------------------------------------------------------- */
 
 static struct puc_scene puc;
 
-static int puc_load(struct program *p, bool direct)
+static int puc_load(struct program *p)
 {
-	struct selftest_puc_bpf *skel = DIRECT_OPEN(selftest_puc, direct, NULL);
+	struct selftest_puc_bpf *skel = selftest_puc_bpf__open();
 	int r;
 
 	if (!skel)
@@ -143,8 +137,6 @@ static int puc_load(struct program *p, bool direct)
 	r = selftest_puc_bpf__load(skel);
 	if (r)
 		return r;
-	if (direct && !direct_prove(bpf_program__fd(skel->progs.luabpf_prove)))
-		return -ENOTSUP;
 	p->prog = bpf_program__fd(skel->progs.luabpf_selftest_puc);
 	p->samples = bpf_map__fd(skel->maps.samples);
 	p->outcome = bpf_map__fd(skel->maps.outcome);
@@ -169,7 +161,7 @@ static int puc_begin(size_t i, const void *layout, struct moment *m)
 			     .used = puc.img.used,
 			     .in = &puc.in,
 			     .sample = &puc.in.sample,
-			     .trust = &puc.in.trust};
+			     .epoch = &puc.in.epoch};
 	return puc.absent ? -ENOTSUP : 0;
 }
 
@@ -198,8 +190,7 @@ static const struct family families[] = {
 	{puc_load, puc_layout, puc_begin, puc_vary, puc_walk_here, puc_check, puc_done},
 };
 
-/* ---- the comparison ----------------------------------------------------------------------------
- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 struct test {
 	const struct family *family;
@@ -314,19 +305,19 @@ static void compare_and_check(struct test *t)
 	printf("%s\n", why);
 }
 
-/* Twice each, so that the second time what the first has proved is trusted; and not at all. */
+/* Twice each, so that what the first has proved counts in the second; and with nothing that counts. */
 static void run_scene(struct test *t)
 {
-	static __u32 trust;
+	static __u64 epoch;
 	uint32_t i;
 
 	place(t->now.mem);
-	*t->now.trust = ++trust;
+	*t->now.epoch = ++epoch;
 	for (i = 0; t->family->vary(i); i++) {
 		compare_and_check(t);
 		compare_and_check(t);
 	}
-	*t->now.trust = 0;
+	*t->now.epoch = 0;
 	for (i = 0; t->family->vary(i); i++)
 		compare_and_check(t);
 	t->family->vary(0);
@@ -373,7 +364,7 @@ static int map_ranges(const struct family *family)
 	return err;
 }
 
-static int run_family(const struct family *family, bool direct)
+static int run_family(const struct family *family)
 {
 	static struct test t;
 	const void *layout;
@@ -381,10 +372,9 @@ static int run_family(const struct family *family, bool direct)
 	int err;
 
 	t.family = family;
-	err = family->load(&t.program, direct);
+	err = family->load(&t.program);
 	if (err) {
-		fprintf(stderr, "selftest: the program does not load, or is not proved: %s\n",
-			strerror(-err));
+		fprintf(stderr, "selftest: the program does not load: %s\n", strerror(-err));
 		return -1;
 	}
 	for (l = 0; (layout = family->layout(l, &t.layout)); l++)
@@ -395,15 +385,10 @@ static int run_family(const struct family *family, bool direct)
 
 int main(void)
 {
-	struct kernel_cast cast;
 	size_t i;
 
-	kernel_btf_open(NULL, 0, NULL, &cast);
-	if (direct_set_cast(&cast))
-		return 1;
 	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		if (map_ranges(&families[i]) || run_family(&families[i], false) ||
-		    (cast.function && run_family(&families[i], true)))
+		if (map_ranges(&families[i]) || run_family(&families[i]))
 			return 1;
 	}
 	printf("%u passed, %u failed\n", passed, failed);

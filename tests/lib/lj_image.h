@@ -64,8 +64,7 @@ void lji_put16(struct lj_image *img, uint64_t addr, uint16_t value);
 void lji_put8(struct lj_image *img, uint64_t addr, uint8_t value);
 uint64_t lji_get64(struct lj_image *img, uint64_t addr);
 
-/* ---- objects -----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 #define LJI_TV(type, ptr) ((uint64_t)(int64_t)(type) << 47 | (ptr))
 
@@ -83,8 +82,7 @@ uint64_t lji_proto_of(struct lj_image *img, uint64_t func);
 uint64_t lji_bc(struct lj_image *img, uint64_t func, uint32_t pos);
 uint64_t lji_ins(struct lj_image *img, uint64_t func, uint32_t pos, uint8_t op, uint8_t a);
 
-/* ---- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define LJI_SLOTS 1600
 
@@ -120,8 +118,7 @@ void lji_vararg(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32
 /* L->base = base in hand. */
 void lji_sync(struct lj_image *img, const struct lji_stack *s);
 
-/* ---- the C stack -------------------------------------------------------------------------------
- */
+/* ---- the C stack ----------------------------------------------------------------------------- */
 
 /* Frames of C code: words that hold nothing of ours. */
 void lji_c_code(struct lj_image *img, uint32_t words);
@@ -139,15 +136,13 @@ void lji_vm_calls(struct lj_image *img, uint32_t site);
 
 void lji_set_pc(struct lj_image *img, uint64_t cframe, uint64_t pc);
 
-/* ---- the VM ------------------------------------------------------------------------------------
- */
+/* ---- the VM ---------------------------------------------------------------------------------- */
 
 void lji_run(struct lj_image *img, uint64_t L); /* cur_L */
 void lji_vmstate(struct lj_image *img, int32_t state);
 void lji_jit_base(struct lj_image *img, uint64_t base);
 
-/* ---- traces ------------------------------------------------------------------------------------
- */
+/* ---- traces ---------------------------------------------------------------------------------- */
 
 #define LJI_SNAPS 16
 

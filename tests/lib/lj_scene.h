@@ -49,8 +49,7 @@ void lj_scene_free(struct lj_scene *s);
 /* Is this walk's outcome the expected one? Else why says how it differs. */
 bool lj_scene_check(const struct lj_scene *s, const struct lj_walk *w, char *why, size_t size);
 
-/* ---- for the scenes' makers
- * --------------------------------------------------------------------- */
+/* ---- for the scenes' makers ------------------------------------------------------------------ */
 
 /* The library's C code, a fast function's number, a C function's address. */
 #define SC_HELPER (LJI_TEXT + 0x50000)
@@ -70,7 +69,8 @@ uint64_t sc_func(struct lj_scene *s, int firstline);
 /* main calls f at 5; main's base in s->st, f's is 5 slots above. L->base is stale: an older g's. */
 uint64_t sc_begin_call(struct lj_scene *s);
 uint64_t sc_pc_of_call(struct lj_scene *s);
-/* C code that main has called at 5 through the FFI calls back: the callback's function is on top.
+/*
+ * C code that main has called at 5 through the FFI calls back: the callback's function is on top.
  */
 uint64_t sc_begin_callback(struct lj_scene *s);
 /* The instruction pointer is in the assembler VM. */

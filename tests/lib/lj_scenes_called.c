@@ -92,7 +92,8 @@ static void helper_rbp_ff(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
-/* Ditto, of one that a trace was stitched around: its result lies on its function, PC is its own.
+/*
+ * Ditto, of one that a trace was stitched around: its result lies on its function, PC is its own.
  */
 static void helper_rbp_stitched(struct lj_scene *s)
 {

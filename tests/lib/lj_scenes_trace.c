@@ -541,7 +541,8 @@ static void trace_collector_one_of_two(struct lj_scene *s)
 	s->nwant--;
 }
 
-/* ... and the earlier call, by the trace that the thread was seen in last, was of something else.
+/*
+ * ... and the earlier call, by the trace that the thread was seen in last, was of something else.
  */
 static void trace_collector_not_the_last(struct lj_scene *s)
 {

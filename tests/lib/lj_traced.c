@@ -83,8 +83,7 @@ void tr_set_upvalue(struct arena *a, uint64_t fn, uint64_t value)
 	arena_put64(a, fn + 40, uv);	  /* uvptr[0] */
 }
 
-/* ---- the trace ---------------------------------------------------------------------------------
- */
+/* ---- the trace ------------------------------------------------------------------------------- */
 
 static void tr_put16(struct lj_traced *t, uint64_t at, uint16_t v)
 {

@@ -25,7 +25,8 @@ struct lj_traced {
 	uint64_t main, callee; /* prototypes; callee 0: none */
 	uint32_t nk, nins;
 	bool decides; /* what is read of objects decides on a branch */
-	/* what is true of it: from `mcofs` on, up to the next, the machine code was made from this
+	/*
+	 * what is true of it: from `mcofs` on, up to the next, the machine code was made from this
 	 */
 	struct {
 		uint32_t mcofs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls: metamethods, C types' operators, returns to below the trace, upvalues of which function.
+/*
+ * Calls: metamethods, C types' operators, returns to below the trace, upvalues of which function.
  */
 #include "lj_traced_make.h"
 

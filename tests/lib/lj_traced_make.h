@@ -65,7 +65,8 @@ void tr_begins_at(struct lj_traced *t, uint32_t pc);
 
 void tr_is(struct lj_traced *t, uint32_t mcofs, uint32_t pc, uint32_t callpc, uint32_t snap_pc);
 
-/* `for i = ..., 100`: adds 1 to i, and a guard at mcofs that leaves to pc when it is past the end.
+/*
+ * `for i = ..., 100`: adds 1 to i, and a guard at mcofs that leaves to pc when it is past the end.
  */
 uint16_t tr_next_turn(struct lj_traced *t, uint16_t i, uint32_t mcofs, uint32_t pc,
 		      const struct slot *slots, uint32_t n);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ways that look right and are not: branches that were not taken, which nothing of their own tells.
+/*
+ * Ways that look right and are not: branches that were not taken, which nothing of their own tells.
  */
 #include "lj_traced_make.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose a machine instruction is where the intermediate code does not say: around calls, searches.
+/*
+ * Whose a machine instruction is where the intermediate code does not say: around calls, searches.
  */
 #include "lj_traced_make.h"
 

@@ -46,7 +46,7 @@ static unsigned long ip_of(const struct oracle_judge *j, const struct oracle_sam
 	return (unsigned long)(s->ip - j->bias);
 }
 
-/* ---- which lua_State runs ---- */
+/* ---- which lua_State runs -------------------------------------------------------------------- */
 
 /* Is there more to judge? */
 static bool judge_walk(const struct oracle_judge *j, const char *workload,
@@ -90,7 +90,7 @@ static void judge_chain(const struct oracle_judge *j, const char *workload,
 		printf("  %s: state %c, gc %d ip %#lx\n", workload, s->state, s->gc, ip_of(j, s));
 }
 
-/* ---- the line ---- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 static bool line_right(const struct oracle_sample *s, const struct puc_proto *p, uint32_t last_line)
 {
@@ -124,7 +124,7 @@ static void judge_line(struct oracle_judge *j, const char *workload, const struc
 		       ip_of(j, s));
 }
 
-/* ---- the function ---- */
+/* ---- the function ---------------------------------------------------------------------------- */
 
 static uint32_t func_of(struct oracle_judge *j, const struct oracle_sample *s, uint32_t i)
 {
@@ -182,7 +182,7 @@ void oracle_judge(struct oracle_judge *j, const char *workload, const struct ora
 	judge_func(j, workload, s, r);
 }
 
-/* ---- the sum ---- */
+/* ---- the sum --------------------------------------------------------------------------------- */
 
 void oracle_add(struct oracle_result *to, const struct oracle_result *from)
 {

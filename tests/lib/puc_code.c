@@ -6,8 +6,7 @@
 
 #include "puc_code.h"
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 #define PUC_BC(name, kind, writes, mm) OP51_##name,
 enum {
@@ -143,8 +142,7 @@ static uint32_t encode(unsigned v, const struct puc_code_ins *i)
 	abort();
 }
 
-/* ---- objects -----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 uint64_t puc_code_lstr(struct arena *a, const char *text, uint32_t len, bool is_short)
 {
@@ -301,5 +299,5 @@ uint64_t puc_code_print(const uint8_t *head, const struct puc_layout *puc)
 {
 	struct puc_print_head h;
 
-	return puc_print_head(NULL, head, puc, &h);
+	return puc_print_head(head, puc, &h);
 }

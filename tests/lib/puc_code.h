@@ -21,8 +21,7 @@
 /* Each row of the table of layouts, with its name. */
 #define EACH_PUC_LAYOUT(puc, name, i) for (i = 0; ((puc) = puc_layout_row(i, &(name))) != NULL; i++)
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* One language for all versions: what they say in different ways. K is a constant's index. */
 enum puc_code_op {
@@ -61,8 +60,7 @@ uint32_t puc_code_abc(unsigned version, int op, int a, int b, int c, int k);
 uint32_t puc_code_abx(unsigned version, int op, int a, int bx);
 uint32_t puc_code_jump(unsigned version, int distance);
 
-/* ---- objects -----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 #define PUC_SHORT_STRING 40 /* the longest: LUAI_MAXSHORTLEN */
 #define PUC_LONG_NAME "a_name_that_is_longer_than_the_forty_bytes_of_a_short_string"

@@ -90,8 +90,7 @@ static void put_tt(struct puc_image *img, uint64_t gc, uint8_t tt)
 	pui_put(img, gc + PUC_GC_TT, 1, tt);
 }
 
-/* ---- objects -----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 uint64_t pui_proto(struct puc_image *img, int linedefined, uint32_t sizecode)
 {
@@ -164,8 +163,7 @@ static bool is_lua(const struct puc_image *img, const struct pui_stack *st)
 	return !img->heap[st->fn.value + l->closure_isC - PUI_HEAP];
 }
 
-/* ---- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 uint64_t pui_base_ci(struct puc_image *img, uint64_t L)
 {
@@ -364,8 +362,7 @@ void pui_status(struct puc_image *img, uint64_t L, uint8_t status)
 	pui_put(img, L + img->puc.L_status, 1, status);
 }
 
-/* ---- the C stack -------------------------------------------------------------------------------
- */
+/* ---- the C stack ----------------------------------------------------------------------------- */
 
 void pui_word(struct puc_image *img, uint64_t word)
 {

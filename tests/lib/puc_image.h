@@ -82,8 +82,7 @@ void *pui_at(struct puc_image *img, uint64_t addr, size_t size);
 void pui_put(struct puc_image *img, uint64_t addr, uint32_t size, uint64_t value);
 uint64_t pui_get(struct puc_image *img, uint64_t addr, uint32_t size);
 
-/* ---- objects -----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 #define PUI_CODE 64 /* instructions of a function */
 
@@ -102,8 +101,7 @@ uint64_t pui_proto_of(struct puc_image *img, struct pui_fn fn);
 /* Address of instruction pos. */
 uint64_t pui_code(struct puc_image *img, struct pui_fn fn, uint32_t pos);
 
-/* ---- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define PUI_SLOTS 160
 #define PUI_CALLS 24
@@ -146,8 +144,7 @@ void pui_callstatus(struct puc_image *img, struct pui_stack *st, uint32_t bits);
 
 void pui_status(struct puc_image *img, uint64_t L, uint8_t status);
 
-/* ---- the C stack -------------------------------------------------------------------------------
- */
+/* ---- the C stack ----------------------------------------------------------------------------- */
 
 void pui_word(struct puc_image *img, uint64_t word);
 

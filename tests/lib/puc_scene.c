@@ -117,8 +117,7 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *walk, cha
 	return false;
 }
 
-/* ---- for the scenes' makers --------------------------------------------------------------------
- */
+/* ---- for the scenes' makers ------------------------------------------------------------------ */
 
 static void call_main(struct puc_scene *s)
 {

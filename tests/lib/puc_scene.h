@@ -68,8 +68,7 @@ bool puc_scene_hint(struct puc_scene *s, uint32_t i);
 /* Is this walk's outcome the expected one? Else why says how it differs. */
 bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *why, size_t size);
 
-/* ---- for the scenes' makers --------------------------------------------------------------------
- */
+/* ---- for the scenes' makers ------------------------------------------------------------------ */
 
 /* The library's C code, a C function's address, the interpreter's loop, a call in it. */
 #define PS_HELPER (PUI_TEXT + 0x20000)
@@ -115,7 +114,8 @@ void ps_call_c(struct puc_scene *s, uint32_t pos, uint64_t f);
 /* A C function, or the VM's C code, calls a Lua function. */
 void ps_call_lua(struct puc_scene *s, struct pui_fn fn);
 
-/* luaV_execute executes instruction pos, and calls C code of the VM, which has `words` of locals.
+/*
+ * luaV_execute executes instruction pos, and calls C code of the VM, which has `words` of locals.
  */
 void ps_helper(struct puc_scene *s, uint32_t pos, uint32_t words);
 

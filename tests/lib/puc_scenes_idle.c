@@ -175,8 +175,7 @@ static void closed(struct puc_scene *s)
 	outside(s);
 }
 
-/* ---- broken ------------------------------------------------------------------------------------
- */
+/* ---- broken ---------------------------------------------------------------------------------- */
 
 /*
  * main calls f, which calls g, which runs. What is broken is f: of the topmost call one might think

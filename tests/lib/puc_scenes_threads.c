@@ -316,7 +316,8 @@ static void recovering(struct puc_scene *s)
 	pui_enter(&s->img, PS_HELPER, 4); /* luaF_close */
 	ps_sample(s, PS_HELPER + 64);
 	s->absent = s->img.puc.version == 51; /* there pcall has a lua_longjmp of its own */
-	/* Not tried with main remembered: the walk then begins there, until errorJmp is set again.
+	/*
+	 * Not tried with main remembered: the walk then begins there, until errorJmp is set again.
 	 */
 	ps_hint(s, s->L);
 	ps_hint(s, 0);
@@ -342,9 +343,7 @@ static void about_to_call(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-/* ---- lua_States that the C stack holds nearer than the running one, and that do not run
- * -----------
- */
+/* ---- lua_States that the C stack holds nearer than the running one, and that do not run ------ */
 
 /* A thread that called fn and stands at pos in it, by whichever way it came to a stop. */
 static uint64_t stopped(struct puc_scene *s, uint8_t status)
@@ -444,8 +443,7 @@ static void beside_other_vm(struct puc_scene *s)
 	pui_put(&s->img, other + s->img.puc.L_errorJmp, 8, s->img.sp + 24);
 }
 
-/* ---- where it lies -----------------------------------------------------------------------------
- */
+/* ---- where it lies --------------------------------------------------------------------------- */
 
 /* The code that runs keeps no lua_State in a register; the C stack has it, some way up. */
 static void found_by_stack(struct puc_scene *s)
@@ -469,9 +467,7 @@ static void behind_a_buffer(struct puc_scene *s)
 	ps_want_lua(s, s->main, 8, 0);
 }
 
-/* ---- two VMs on a thread
- * -------------------------------------------------------------------------
- */
+/* ---- two VMs on a thread --------------------------------------------------------------------- */
 
 static void innermost_vm(struct puc_scene *s)
 {

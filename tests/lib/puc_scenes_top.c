@@ -507,8 +507,7 @@ static void caller_pc_nowhere(struct puc_scene *s)
 	ps_want_lua(s, s->main, LB_NO_PC, 0);
 }
 
-/* ---- states ------------------------------------------------------------------------------------
- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static void collector(struct puc_scene *s)
 {

@@ -76,16 +76,6 @@ uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
 	return walk_host_puc_next(mem, in, walk);
 }
 
-uint64_t walk_host_collector(const struct lb_mem *mem, struct lj_walk *walk)
-{
-	return lj_collector(mem, walk);
-}
-
-uint64_t walk_host_puc_collector(const struct lb_mem *mem, struct puc_walk *walk)
-{
-	return puc_collector(mem, walk, walk->g);
-}
-
 static bool touches(uint64_t addr, uint32_t size, uint64_t hole, uint64_t len)
 {
 	return addr < hole + len && hole < addr + size;

@@ -23,10 +23,6 @@ uint32_t walk_host_next(const struct lb_mem *mem, const struct lb_selftest *in,
 uint32_t walk_host_puc_next(const struct lb_mem *mem, const struct puc_selftest *in,
 			    struct puc_walk *walk);
 
-/* What tells whether the collector of the VM that was just walked has freed anything since. */
-uint64_t walk_host_collector(const struct lb_mem *mem, struct lj_walk *walk);
-uint64_t walk_host_puc_collector(const struct lb_mem *mem, struct puc_walk *walk);
-
 enum fail_mode {
 	FAIL_NEVER,
 	FAIL_ONCE,  /* the nth read fails */

@@ -2,13 +2,10 @@
 /* What cache.h keeps of the target's memory, and for how long. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include <luabpf/cache.h>
-
-#include "base/mem_image.h"
 
 #define BASE 0x200000000000ULL
 #define PAGES 2 /* after which there is nothing */
@@ -41,7 +38,7 @@ static void start(void)
 	target.mem.read = target_read;
 	for (i = 0; i < sizeof(target.bytes); i++)
 		target.bytes[i] = (uint8_t)(i * 7 + (i >> 8));
-	lb_begin(&target.mem, &cache, 1);
+	lb_begin(&cache, 1);
 }
 
 /* Reads a word; returns how many reads of the target that took. */
@@ -59,7 +56,7 @@ static unsigned word(uint64_t offset)
 static void next_sample(void)
 {
 	do
-		lb_begin(&target.mem, &cache, cache.sample + 1);
+		lb_begin(&cache, cache.sample + 1);
 	while (!((cache.sample ^ lb_page_index(BASE)) & (LB_FORGET - 1)));
 }
 
@@ -83,7 +80,7 @@ Test(cache, learns_how_wide_a_window_has_to_be, .init = start)
 	cr_expect_eq(word(8), 0);
 	cr_expect_lt(target.last, LB_PAGE);
 	while ((cache.sample ^ lb_page_index(BASE)) & (LB_FORGET - 1))
-		lb_begin(&target.mem, &cache, cache.sample + 1);
+		lb_begin(&cache, cache.sample + 1);
 	cr_expect_eq(word(3000), 1);
 	cr_expect_eq(target.last, LB_LINE);
 }
@@ -132,47 +129,9 @@ Test(cache, any_order, .init = start)
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 1664525 + 1013904223;
 		if (!(seed >> 28))
-			lb_begin(&target.mem, &cache, cache.sample + 1);
+			lb_begin(&cache, cache.sample + 1);
 		target.bytes[seed >> 8 & 1 ? 0 : 5000] ^= seed >> 28 ? 0 : 1;
 		word((seed >> 9) % (sizeof(target.bytes) - 8));
 	}
 	cr_expect_lt(target.reads, i);
-}
-
-/* Two hands in a target of many pages, of which now and then two share a place in the cache; and
- * reads without a hand, of pages that share theirs. */
-Test(cache, hands, .init = start)
-{
-	static uint64_t words[4 * LB_PAGES * LB_PAGE / 8];
-	struct mem_image img;
-	uint64_t at[2] = {0}, jump;
-	uint32_t seed = 1, i;
-
-	for (i = 0; i < sizeof(words) / 8; i++)
-		words[i] = i * 0x9e3779b97f4a7c15;
-	mem_image_init(&img);
-	cr_assert_eq(mem_image_add(&img, BASE, words, sizeof(words)), 0);
-	for (i = 0; i < 20000; i++) {
-		uint32_t h = (seed = seed * 1664525 + 1013904223) >> 31;
-		bool shared = seed >> 12 & 1;
-		const __u8 *bytes;
-
-		at[h] = (at[h] + 24) % sizeof(words);
-		if (!(seed >> 8 & 7)) {
-			for (jump = seed >> 13 << 3;
-			     shared && lb_page_index(BASE + jump) != lb_page_index(BASE + at[!h]);)
-				jump = (jump + LB_PAGE) % sizeof(words);
-			at[h] = jump % sizeof(words);
-		}
-		if (!(seed >> 16 & 7)) {
-			for (jump = seed >> 13 << 3;
-			     lb_page_index(BASE + jump) != lb_page_index(BASE + at[h]);)
-				jump = (jump + LB_PAGE) % sizeof(words);
-			cr_assert_eq(lb_ready(&img.mem, &cache, BASE + jump % sizeof(words), 8), 1);
-		}
-		bytes = lb_hold(&img.mem, &cache, h, BASE + at[h], 8);
-		cr_assert_not_null(bytes);
-		cr_assert_eq(lb_word(bytes, 0), words[at[h] / 8], "turn %u", i);
-	}
-	mem_image_clear(&img);
 }

@@ -184,7 +184,8 @@ static struct elf_file *with_segments(const Elf64_Phdr *ph, uint16_t n)
 	return elf;
 }
 
-/* Old linkers let two segments share a page of the file: it is mapped twice, at different places.
+/*
+ * Old linkers let two segments share a page of the file: it is mapped twice, at different places.
  */
 Test(elf, bias_of_a_shared_page)
 {

@@ -24,7 +24,7 @@ static void scene(const char *name)
 	w.vm_start = s.in.vm_start;
 	w.vm_end = s.in.vm_end;
 	w.stack_hi = s.in.stack_hi;
-	lb_begin(&s.img.mem.mem, &w.cache, 1);
+	lb_begin(&w.cache, 1);
 }
 
 static void done(void)
@@ -34,7 +34,7 @@ static void done(void)
 
 static int find(uint64_t g)
 {
-	lb_begin(&s.img.mem.mem, &w.cache, w.cache.sample + 1);
+	lb_begin(&w.cache, w.cache.sample + 1);
 	return lj_find_vm(&s.img.mem.mem, &w, &s.in.regs, g);
 }
 

@@ -45,7 +45,7 @@ static void done(void)
 /* Takes the sample up to where it is known which lua_State runs. */
 static int find(void)
 {
-	lb_begin(&s.img.mem.mem, &w.cache, w.cache.sample + 1);
+	lb_begin(&w.cache, w.cache.sample + 1);
 	return puc_find(&s.img.mem.mem, &w);
 }
 
@@ -254,7 +254,7 @@ Test(find_puc, resumed)
 	cr_expect_eq(puc_resumed_by(&w, third), 5);
 }
 
-/* ---- a lua_State and its VM in pages that share a place in the cache ---- */
+/* ---- a lua_State and its VM in pages that share a place in the cache ------------------------- */
 
 #define PAGE_L 0x210000000000ULL
 #define PAGE_G (PAGE_L + 65ULL * LB_PAGE)
@@ -295,7 +295,7 @@ Test(find_puc, head_before_its_window_is_lost)
 		memset(page_L, 0xff, sizeof(page_L)); /* allowhook, too */
 		memset(page_g, 0, sizeof(page_g));
 		w.puc = *l;
-		lb_begin(&mem, &w.cache, 1);
+		lb_begin(&w.cache, 1);
 		w.floor = C_STACK;
 		w.stack_hi = C_STACK + LB_PAGE;
 		main_L = PAGE_G + at;

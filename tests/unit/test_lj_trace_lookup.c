@@ -87,7 +87,8 @@ Test(lj_trace_lookup, in_an_inlined_function, .init = start)
 	cr_expect_eq(s.is[1].pc, 30);
 }
 
-/* Before the trace has seen that it was called from there, it may have been called from anywhere.
+/*
+ * Before the trace has seen that it was called from there, it may have been called from anywhere.
  */
 Test(lj_trace_lookup, before_it_returns, .init = start)
 {

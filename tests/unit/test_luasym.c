@@ -560,8 +560,7 @@ Test(luasym, not_an_address)
 	cr_assert_eq(lj_proto_read(&img.mem, ARENA_BASE, &p), -EFAULT);
 }
 
-/* ---- loaded libraries --------------------------------------------------------------------------
- */
+/* ---- loaded libraries ------------------------------------------------------------------------ */
 
 #define TV(type, ptr) ((uint64_t)(int64_t)(type) << 47 | (ptr))
 

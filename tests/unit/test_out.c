@@ -128,7 +128,7 @@ Test(out, no_samples)
 	prof_free(&prof);
 }
 
-/* ---- options ------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 Test(out, z_is_refused)
 {
@@ -166,7 +166,7 @@ Test(out, unknown_letters_are_told_once)
 	cr_expect(o.shows_nothing);
 }
 
-/* ---- annotation ---------------------------------------------------------------------- */
+/* ---- annotation ------------------------------------------------------------------------------ */
 
 static int open_text(void *ctx, const char *path, FILE **out)
 {
@@ -235,7 +235,7 @@ Test(out, the_plain_source_opens_regular_files_only)
 	fclose(file);
 }
 
-/* ---- folded, tally, formats ---------------------------------------------------------- */
+/* ---- folded, tally, formats ------------------------------------------------------------------ */
 
 Test(out, folded_names_keep_the_format)
 {

@@ -124,7 +124,7 @@ Test(prof, losses_add_up)
 	prof_free(&prof);
 }
 
-/* ---- names --------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void expect_jitp(struct prof_frame frame, char what, unsigned int flags, const char *text)
 {

@@ -184,7 +184,7 @@ Test(prof_pprof, a_full_disk_is_told)
 	prof_free(&prof);
 }
 
-/* ---- damage -------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static int load(const void *data, size_t len, struct error *err)
 {
@@ -260,7 +260,7 @@ Test(prof_pprof, a_bomb_is_not_unpacked, .timeout = 60)
 	free(bomb);
 }
 
-/* ---- files of other tools ------------------------------------------------------------ */
+/* ---- files of other tools -------------------------------------------------------------------- */
 
 struct other {
 	Pprof__Profile profile;

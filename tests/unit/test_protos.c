@@ -125,28 +125,80 @@ Test(protos, changed_is_what_was_shown)
 struct mapping {
 	struct lb_mem mem;
 	const struct lb_mem *under;
-	bool gone;
+	int gone; /* -errno of each read; 0: it is there */
 };
 
 static int read_mapping(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
 	const struct mapping *m = (const struct mapping *)mem;
 
-	return m->gone ? -EFAULT : mem_read(m->under, dst, size, addr);
+	return m->gone ? m->gone : mem_read(m->under, dst, size, addr);
 }
 
-/* An address that has another prototype than before, or what may be any's: until then BPF may trust
- * it, and so it is in doubt. */
-Test(protos, trust_is_for_addresses_that_are_not_used_again)
+/* An image in which an address was used again: until BPF proves all samples, it is ambiguous. */
+Test(protos, addresses_that_are_used_again)
 {
-	enum { KEPT, ANOTHER, GONE, SAME_PRINT, UNMAPPED, CASES };
+	enum { KEPT, ANOTHER, FREED, SAME_PRINT, UNMAPPED, CASES };
 	int i;
 
-	for (i = 0; i < 2 * CASES; i++) {
+	for (i = 0; i < CASES; i++) {
 		struct protos *p __cleanup(protos_free) = NULL;
-		const struct protos_entry *entry;
-		bool trusted = i >= CASES;
 		struct mapping map = {.mem.read = read_mapping};
+		const struct protos_entry *entry;
+		bool freed = i == FREED || i == UNMAPPED;
+		unsigned changes = 0;
+		uint32_t print, round;
+		struct scene s;
+
+		scene_init(&s);
+		print = print_of(&s, s.parent);
+		map.under = arena_mem(s.a);
+		cr_assert_eq(protos_new(&map.mem, on_change, &changes, &p), 0);
+		cr_assert_not_null(protos_get(p, &s.build, s.parent, print, 1));
+		cr_expect_not(protos_reused(p));
+		switch (i) {
+		case ANOTHER:
+			arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+			break;
+		case FREED:
+			arena_put(s.a, s.parent + PUC_GC_TT, "", 1);
+			break;
+		case SAME_PRINT:
+			arena_put(s.a, s.one, "uno", 3);
+			break;
+		case UNMAPPED:
+			map.gone = -EFAULT;
+			break;
+		}
+		arena_mem(s.a);
+		entry = protos_get(p, &s.build, s.parent, print, 2);
+		cr_assert_not_null(entry);
+		cr_expect_eq(entry->doubtful, i == SAME_PRINT || i == ANOTHER, "case %d", i);
+		cr_expect_eq(entry->waits, freed, "case %d", i);
+		cr_expect_eq(protos_reused(p), i != KEPT, "case %d", i);
+		for (round = 3; round < 2 + PROTOS_WAIT; round++)
+			cr_expect_eq(protos_get(p, &s.build, s.parent, print, round)->waits, freed,
+				     "case %d", i);
+		entry = protos_get(p, &s.build, s.parent, print, 2 + PROTOS_WAIT);
+		cr_expect_not(entry->waits, "case %d", i);
+		cr_expect_eq(entry->doubtful, freed, "case %d: the process lives on", i);
+		/* each sample is proved by now */
+		entry = protos_get(p, &s.build, s.parent, print, 9);
+		cr_expect_not(entry->doubtful, "case %d", i);
+		cr_expect_not(entry->waits, "case %d", i);
+		arena_free(&s.a);
+	}
+}
+
+/* What is known of a process that has ended, or of an image that has, counts. */
+Test(protos, of_what_has_ended)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct protos *p __cleanup(protos_free) = NULL;
+		struct mapping map = {.mem.read = read_mapping};
+		const struct protos_entry *entry;
 		unsigned changes = 0;
 		struct scene s;
 		uint32_t print;
@@ -156,159 +208,38 @@ Test(protos, trust_is_for_addresses_that_are_not_used_again)
 		map.under = arena_mem(s.a);
 		cr_assert_eq(protos_new(&map.mem, on_change, &changes, &p), 0);
 		cr_assert_not_null(protos_get(p, &s.build, s.parent, print, 1));
-		if (trusted)
-			protos_trust(p, 1);
-		cr_expect_not(protos_reused(p));
-		switch (i % CASES) {
-		case ANOTHER:
-			arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
-			break;
-		case GONE:
-			arena_put(s.a, s.parent + PUC_GC_TT, "", 1);
-			break;
-		case SAME_PRINT:
-			arena_put(s.a, s.one, "uno", 3);
-			break;
-		case UNMAPPED:
-			map.gone = true;
-			break;
+		if (i) { /* first its VM was closed */
+			map.gone = -EFAULT;
+			cr_expect(protos_get(p, &s.build, s.parent, print, 2)->waits);
 		}
-		arena_mem(s.a);
-		entry = protos_get(p, &s.build, s.parent, print, 2);
-		cr_assert_not_null(entry);
-		cr_expect_eq(entry->doubtful,
-			     i % CASES == SAME_PRINT || (trusted && i % CASES == ANOTHER),
-			     "case %d", i);
-		cr_expect_eq(protos_reused(p),
-			     i % CASES == ANOTHER || i % CASES == SAME_PRINT ||
-				     (trusted && i % CASES == GONE),
-			     "case %d", i);
-		/* long after BPF has stopped to trust */
-		entry = protos_get(p, &s.build, s.parent, print, 9);
-		cr_expect_not(entry->doubtful, "case %d", i);
+		if (i < 2)
+			map.gone = -ESRCH;
+		else
+			protos_end(p);
+		entry = protos_get(p, &s.build, s.parent, print, 3);
+		cr_assert_not_null(entry->proto);
+		cr_expect_not(entry->waits, "%d", i);
+		cr_expect_not(entry->doubtful, "%d", i);
+		entry = protos_get(p, &s.build, s.parent, print, 2 + PROTOS_WAIT);
+		cr_expect_not(entry->doubtful, "%d", i);
 		arena_free(&s.a);
 	}
 }
 
-/* Two fingerprints at one address are two prototypes. */
-Test(protos, reused_by_fingerprint)
-{
-	struct protos *p __cleanup(protos_free) = NULL;
-	unsigned changes = 0;
-	struct scene s;
-	uint32_t print;
-
-	scene_init(&s);
-	print = print_of(&s, s.parent);
-	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
-	protos_get(p, &s.build, s.parent, print, 1);
-	protos_get(p, &s.build, s.between, print_of(&s, s.between), 1);
-	protos_get(p, &s.build, s.parent, print, 2);
-	cr_expect_not(protos_reused(p));
-	arena_put(s.a, s.parent + PUC_GC_TT, "", 1); /* there is nothing any more */
-	arena_mem(s.a);
-	protos_get(p, &s.build, s.parent, print, 3);
-	cr_expect_not(protos_reused(p));
-	protos_get(p, &s.build, s.parent, print + 1, 3);
-	cr_expect(protos_reused(p));
-	protos_clear(p);
-	cr_expect(protos_reused(p), "what is forgotten has been so");
-	arena_free(&s.a);
-}
-
-/* One whose code lies where another's was, at an address of its own: pc may be in both. */
-Test(protos, reused_by_code)
-{
-	const int64_t moved[] = {-4, 0, 4, 4 * (int64_t)LENGTH(main_code), -8};
-	size_t i;
-
-	for (i = 0; i < LENGTH(moved); i++) {
-		struct protos *p __cleanup(protos_free) = NULL;
-		unsigned changes = 0;
-		struct scene s;
-		uint64_t code;
-
-		scene_init(&s);
-		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
-		protos_get(p, &s.build, s.parent, print_of(&s, s.parent), 1);
-		code = arena_get64(s.a, s.parent + s.a->puc->p_code);
-		arena_put64(s.a, s.between + s.a->puc->p_code, code + (uint64_t)moved[i]);
-		arena_mem(s.a);
-		protos_get(p, &s.build, s.between, print_of(&s, s.between), 1);
-		cr_expect_eq(protos_reused(p), i < 3, "%zu", i); /* it has two instructions */
-		arena_free(&s.a);
-	}
-}
-
-/*
- * What BPF ships while it may trust what was there before: samples of both are in doubt, and
- * whoever has seen the first is told. But not when the first was seen for the last time long ago.
- */
-Test(protos, reused_while_trusted)
-{
-	static const struct {
-		uint32_t trusted; /* round, 0: none */
-		uint32_t shipped; /* round; the first was shown in round 2 */
-		bool doubtful;
-	} cases[] = {{0, 2, false}, {1, 2, true}, {2, 4, true}, {4, 5, false}, {50, 50, false}};
-	size_t i;
-
-	for (i = 0; i < LENGTH(cases); i++) {
-		uint32_t round = cases[i].shipped, was, is;
-		struct protos *p __cleanup(protos_free) = NULL;
-		struct lb_rec_proto rec = {0};
-		unsigned changes = 0;
-		struct scene s;
-
-		scene_init(&s);
-		was = print_of(&s, s.parent);
-		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
-		protos_get(p, &s.build, s.parent, was, 2);
-		if (cases[i].trusted)
-			protos_trust(p, cases[i].trusted);
-		arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
-		arena_mem(s.a);
-		is = print_of(&s, s.parent);
-		rec.proto = s.parent;
-		rec.print = is;
-		cr_assert_eq(protos_ship(p, &rec, &s.build, round), 0);
-		cr_expect(protos_reused(p));
-		cr_expect_eq(changes, cases[i].doubtful, "%zu", i);
-		cr_expect_eq(protos_get(p, &s.build, s.parent, is, round)->doubtful,
-			     cases[i].doubtful, "%zu", i);
-		/* it is not there any more */
-		cr_expect_eq(protos_get(p, &s.build, s.parent, was, round)->doubtful,
-			     cases[i].trusted != 0, "%zu", i);
-		cr_expect_not(protos_get(p, &s.build, s.parent, is, round + 7)->doubtful);
-		arena_free(&s.a);
-	}
-}
-
-/* What was counted may be read in a later round than what showed that it is in doubt. */
+/* What is ambiguous in a round is so in the next ones until all that BPF had sent by then is read. */
 Test(protos, doubt_lasts_until_all_is_read)
 {
 	struct protos *p __cleanup(protos_free) = NULL;
-	struct lb_rec_proto rec = {0};
 	unsigned changes = 0;
 	uint32_t was, round;
 	struct scene s;
-	uint8_t line;
 
 	scene_init(&s);
 	was = print_of(&s, s.parent);
-	line = *(uint8_t *)arena_at(s.a, s.parent + s.a->puc->p_linedefined, 1);
 	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
 	protos_get(p, &s.build, s.parent, was, 1);
-	protos_trust(p, 1);
-	protos_left(p, 1);
-	arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+	arena_put(s.a, s.one, "uno", 3); /* another one of the same fingerprint */
 	arena_mem(s.a);
-	rec.proto = s.parent;
-	rec.print = print_of(&s, s.parent);
-	cr_assert_eq(protos_ship(p, &rec, &s.build, 2), 0);
-	arena_put(s.a, s.parent + s.a->puc->p_linedefined, &line, 1); /* the first is back */
-	arena_mem(s.a);
-	cr_assert_eq(print_of(&s, s.parent), was);
 	for (round = 2; round < 9; round++) {
 		cr_expect(protos_get(p, &s.build, s.parent, was, round)->doubtful, "%u", round);
 		protos_left(p, round);
@@ -318,26 +249,42 @@ Test(protos, doubt_lasts_until_all_is_read)
 	arena_free(&s.a);
 }
 
-/* As long as not all is read that was sent while BPF trusted, it counts as trusted. */
-Test(protos, trust_lasts_until_all_is_read)
+/* BPF is made to prove all samples a while after the first address was used again. */
+Test(protos, samples_of_an_epoch)
 {
-	struct protos *p __cleanup(protos_free) = NULL;
-	unsigned changes = 0;
-	struct scene s;
-	uint32_t print, round;
+	static const struct {
+		uint32_t found, left, shown; /* rounds */
+		bool doubtful;
+	} cases[] = {{2, 0, 3, true},
+		     {2, 0, 4, true},
+		     {2, 0, 5, false},
+		     {2, 4, 6, true},
+		     {2, 4, 7, false}};
+	size_t i;
 
-	scene_init(&s);
-	print = print_of(&s, s.parent);
-	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
-	protos_get(p, &s.build, s.parent, print, 1);
-	protos_left(p, 1); /* it was not trusted */
-	protos_trust(p, 1);
-	for (round = 2; round < 9; round++)
-		protos_left(p, round);
-	arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
-	arena_mem(s.a);
-	cr_expect(protos_get(p, &s.build, s.parent, print, 9)->doubtful);
-	arena_free(&s.a);
+	for (i = 0; i < LENGTH(cases); i++) {
+		struct protos *p __cleanup(protos_free) = NULL;
+		uint32_t parent, between, round;
+		unsigned changes = 0;
+		struct scene s;
+
+		scene_init(&s);
+		parent = print_of(&s, s.parent);
+		between = print_of(&s, s.between);
+		cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+		protos_get(p, &s.build, s.parent, parent, 1);
+		protos_get(p, &s.build, s.between, between, 1);
+		arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
+		arena_mem(s.a);
+		cr_expect(protos_get(p, &s.build, s.parent, parent, cases[i].found)->doubtful);
+		for (round = 2; round <= cases[i].left; round++)
+			protos_left(p, round);
+		arena_put(s.a, s.between + s.a->puc->p_linedefined, "\x4e", 1);
+		arena_mem(s.a);
+		cr_expect_eq(protos_get(p, &s.build, s.between, between, cases[i].shown)->doubtful,
+			     cases[i].doubtful, "%zu", i);
+		arena_free(&s.a);
+	}
 }
 
 static void put_line(const struct scene *s, uint64_t proto, uint32_t line)
@@ -378,8 +325,7 @@ Test(protos, most_tell_the_layout)
 	arena_free(&s.a);
 }
 
-/* ---- of samples --------------------------------------------------------------------------------
- */
+/* ---- of samples ------------------------------------------------------------------------------ */
 
 /* The arena as it is now, where its pointers say that it lies. */
 static void show(const struct scene *s)
@@ -398,7 +344,7 @@ static void sample_again(const struct scene *s, struct symbolizer *sym)
 {
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
 	const uint32_t pc[] = {1, 0, CALL_AT};
-	struct lb_rec_sample rec = {.sum = 7, .pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
+	struct lb_rec_sample rec = {.hash = 7, .pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
 	uint32_t i;
 
 	show(s);

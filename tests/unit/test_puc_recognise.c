@@ -17,7 +17,7 @@
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 
-/* ---- code of API functions ---- */
+/* ---- code of API functions ------------------------------------------------------------------- */
 
 #define FACTS(facts, code) puc_api_facts((const uint8_t *)(code), sizeof(code) - 1, facts)
 
@@ -84,7 +84,7 @@ Test(puc_recognise, facts_of_loops_and_nonsense)
 	cr_expect_eq(puc_api_facts(code, sizeof(code), f), 0);
 }
 
-/* ---- installed files ---- */
+/* ---- installed files ------------------------------------------------------------------------- */
 
 static void file_read(const char *path, struct file_bytes *f)
 {
@@ -334,7 +334,7 @@ Test(puc_recognise, none_in_this_program)
 	elf_close(&elf);
 }
 
-/* ---- damaged copies ---- */
+/* ---- damaged copies -------------------------------------------------------------------------- */
 
 #define LUA54 LIB "liblua5.4.so.0"
 

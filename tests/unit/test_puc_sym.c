@@ -531,8 +531,7 @@ Test(puc_sym, hash_and_fingerprint)
 	}
 }
 
-/* ---- hostile prototypes ------------------------------------------------------------------------
- */
+/* ---- hostile prototypes ---------------------------------------------------------------------- */
 
 /* Each field of the head that sizes and places depend on, set to what does not fit. */
 Test(puc_sym, heads_that_lie)

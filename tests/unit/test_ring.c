@@ -12,18 +12,19 @@
 
 struct seen {
 	int samples, protos, tasks;
-	uint64_t lost;
 	struct lb_rec_sample sample; /* the last one */
 };
 
 static struct stacks *stacks;
+static __u64 slots[LB_STACKS];
 
-static void on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
+static bool on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
 {
 	struct seen *seen = arg;
 
 	seen->samples += (int)count;
 	memcpy(&seen->sample, s, LB_SAMPLE_SIZE(s->stack.n));
+	return true;
 }
 
 static void on_proto(void *arg, const struct lb_rec_proto *p)
@@ -46,10 +47,11 @@ static int record(struct seen *seen, const void *bytes, size_t size)
 	void *copy = malloc(size + !size);
 	int err;
 
-	cr_assert(stacks || !stacks_new(&stacks));
+	cr_assert(stacks || !stacks_new(slots, &stacks));
 	memcpy(copy, bytes, size);
 	*seen = (struct seen){};
-	err = ring_record(&cb, stacks, copy, size, &seen->lost);
+	err = ring_record(&cb, stacks, copy, size);
+	stacks_commit(stacks, on_sample, seen);
 	free(copy);
 	return err;
 }
@@ -121,180 +123,130 @@ Test(ring, head)
 		refused(&head, i, "no more than a head");
 	memcpy(bytes, &head, sizeof(head));
 	for (head.type = 0; head.type < 300; head.type++) {
-		if (head.type >= LB_REC_SAMPLE && head.type <= LB_REC_AGAIN)
+		if (head.type >= LB_REC_SAMPLE && head.type <= LB_REC_TASK)
 			continue;
 		memcpy(bytes, &head, sizeof(head));
 		refused(bytes, sizeof(bytes), "an unknown type");
 	}
 }
 
-static struct lb_rec_again again(uint64_t sum)
+/* A stack that came again: one of its samples whole, the others in its slot. */
+Test(stacks, counted)
 {
-	return (struct lb_rec_again){
-		.head = {.type = LB_REC_AGAIN, .size = sizeof(struct lb_rec_again)},
-		.sum = sum,
-		.count = 1};
-}
-
-/* What a sample refers to is what was sent last in its place, or it is lost. */
-Test(ring, again)
-{
-	struct lb_rec_again a = again(7);
+	enum { SLOT = 77 };
+	const uint64_t tag = 5 * LB_STACKS, other = 6 * LB_STACKS;
+	struct stacks *kept __cleanup(stacks_free) = NULL;
+	static __u64 words[LB_STACKS];
 	struct lb_rec_sample s = sample(2);
-	struct seen seen;
+	struct seen seen = {};
 
-	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT, "nothing was sent yet");
-	s.sum = 7;
+	cr_assert_eq(stacks_new(words, &kept), 0);
+	words[SLOT] = tag + 3;
+	stacks_collect(kept);
+	cr_expect_eq(words[SLOT], tag + 3, "its record is still in the ring");
+	cr_expect_eq(stacks_unknown(kept), 3);
+	s.hash = tag + SLOT;
 	s.tid = 70;
-	s.mcofs = 3;
-	s.stack.frame[1].pc = 5;
-	cr_expect_eq(record(&seen, &s, s.head.size), 0);
-	s.sum = 8;
+	cr_assert_eq(stacks_add(kept, &s), 0);
+	cr_assert_eq(stacks_add(kept, &s), 0);
+	s.hash = other + SLOT; /* its slot is taken: it comes whole each time */
 	s.tid = 80;
-	cr_expect_eq(record(&seen, &s, s.head.size), 0);
-	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
-	cr_expect_eq(seen.samples, 1);
+	cr_assert_eq(stacks_add(kept, &s), 0);
+	stacks_collect(kept);
+	cr_expect_eq(words[SLOT], tag, "what comes next is counted from 0");
+	cr_expect_eq(stacks_unknown(kept), 0);
+	stacks_commit(kept, on_sample, &seen);
+	cr_expect_eq(seen.samples, 6);
+	stacks_commit(kept, on_sample, &seen);
+	cr_expect_eq(seen.samples, 6, "once");
+	words[SLOT] = tag + LB_STACKS - 1;
+	stacks_collect(kept);
+	seen = (struct seen){};
+	stacks_commit(kept, on_sample, &seen);
+	cr_expect_eq(seen.samples, LB_STACKS - 1, "it was kept as long as it had the slot");
 	cr_expect_eq(seen.sample.tid, 70);
-	cr_expect_eq(seen.sample.mcofs, 3);
 	cr_expect_eq(seen.sample.stack.n, 2);
-	cr_expect_eq(seen.sample.stack.frame[1].pc, 5);
-	refused(&a, sizeof(a) - 1, "a byte short");
-
-	s = sample(1); /* another of the same place */
-	s.sum = 7 + LB_STACKS;
-	cr_expect_eq(record(&seen, &s, s.head.size), 0);
-	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT);
-	cr_expect_eq(seen.samples, 0);
-	a.sum = s.sum;
-	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
-	cr_expect_eq(seen.sample.stack.n, 1);
+	stacks_collect(kept);
+	cr_expect_eq(words[SLOT], 0, "one that does not come any more leaves its slot");
+	stacks_commit(kept, on_sample, &seen);
+	words[SLOT] = tag + 1;
+	cr_expect_eq(stacks_unknown(kept), 1, "and is forgotten");
 }
 
-/* Several at once; none are none. What is lost is told. */
-Test(ring, again_and_again)
+static bool not_yet(void *arg, const struct lb_rec_sample *s, uint32_t count)
 {
-	struct lb_rec_again a = again(LB_STACKS + 9);
-	struct lb_rec_sample s = sample(1);
-	struct seen seen;
-
-	a.count = 41;
-	cr_expect_eq(record(&seen, &a, sizeof(a)), -ENOENT);
-	cr_expect_eq(seen.lost, 41);
-	s.sum = a.sum;
-	cr_expect_eq(record(&seen, &s, s.head.size), 0);
-	cr_expect_eq(record(&seen, &a, sizeof(a)), 0);
-	cr_expect_eq(seen.samples, 41);
-	a.count = LB_STACKS;
-	refused(&a, sizeof(a), "more than a word can count");
+	((struct seen *)arg)->samples = (int)count;
+	(void)s;
+	return false;
 }
 
-/* What was counted is taken once, for the stack that it was counted for, and for no other. */
-Test(ring, counted)
+/* What is not taken is handed on again, with what came since. */
+Test(stacks, not_taken)
 {
-	enum { PLACE = 77 };
-	const uint64_t tag = 5 * LB_STACKS, other = 6 * LB_STACKS;
 	struct stacks *kept __cleanup(stacks_free) = NULL;
-	static __u64 sent[LB_STACKS];
+	static __u64 words[LB_STACKS];
 	struct lb_rec_sample s = sample(2);
-	const struct lb_rec_sample *of;
-	uint32_t count;
+	struct seen seen = {};
 
-	cr_assert_eq(stacks_new(&kept), 0);
-	sent[PLACE] = tag + 3;
-	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "it is under way");
-	s.sum = tag + PLACE;
-	stacks_keep(kept, &s);
-	of = stacks_take(kept, sent, PLACE, &count);
-	cr_assert_not_null(of);
-	cr_expect_eq(of->sum, s.sum);
-	cr_expect_eq(count, 3);
-	cr_expect_eq(sent[PLACE], tag, "what comes next is counted from 0");
-	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "once");
-	sent[PLACE] = other + 4;
-	cr_expect_null(stacks_take(kept, sent, PLACE, &count), "of another");
-	cr_expect_eq(sent[PLACE], other + 4, "which may come");
-	sent[PLACE] = tag + LB_STACKS - 1;
-	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
-	cr_expect_eq(count, LB_STACKS - 1);
+	cr_assert_eq(stacks_new(words, &kept), 0);
+	s.hash = 9 * LB_STACKS + 1;
+	cr_assert_eq(stacks_add(kept, &s), 0);
+	stacks_commit(kept, not_yet, &seen);
+	cr_expect_eq(seen.samples, 1);
+	cr_assert_eq(stacks_add(kept, &s), 0);
+	stacks_commit(kept, not_yet, &seen);
+	cr_expect_eq(seen.samples, 2);
+	seen = (struct seen){};
+	stacks_commit(kept, on_sample, &seen);
+	stacks_commit(kept, on_sample, &seen);
+	cr_expect_eq(seen.samples, 2);
 }
 
-/* A stack that another one took the place of, so that nobody knows what was counted for it. */
-Test(ring, counted_in_vain)
-{
-	enum { PLACE = 77 };
-	const uint64_t tag = 5 * LB_STACKS, other = 6 * LB_STACKS;
-	struct stacks *kept __cleanup(stacks_free) = NULL;
-	static __u64 sent[LB_STACKS];
-	struct lb_rec_sample s = sample(2);
-	uint32_t count;
+#define MEANWHILE 1000000
 
-	cr_assert_eq(stacks_new(&kept), 0);
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "nothing was sent");
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
-	sent[PLACE] = tag + 3;
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "it may be under way");
-	s.sum = tag + PLACE;
-	stacks_keep(kept, &s);
-	sent[PLACE]++;
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0, "it is there");
-	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
-	cr_expect_eq(count, 4);
-
-	sent[PLACE] = other + 5;
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
-	sent[PLACE] = other + 6;
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 6);
-	cr_expect_eq(sent[PLACE], 0, "it is to be sent again");
-	sent[PLACE] = tag + 1;
-	cr_expect_eq(stacks_lose(kept, sent, PLACE), 0);
-	cr_expect_not_null(stacks_take(kept, sent, PLACE, &count));
-	cr_expect_eq(count, 1);
-}
-
-struct counting {
-	__u64 *word;
-	uint64_t tag;
-};
-
-/* As BPF does. */
+/* As BPF does: takes the slot when it is empty, and counts. */
 static void *count_on(void *arg)
 {
-	const struct counting *c = arg;
+	__u64 *word = arg;
 	int i;
 
-	for (i = 0; i < 1000000; i++) {
-		uint64_t was = __atomic_load_n(c->word, __ATOMIC_RELAXED);
+	for (i = 0; i < MEANWHILE; i++) {
+		uint64_t was = __atomic_load_n(word, __ATOMIC_RELAXED);
+		uint64_t next = (was ? was : 9 * LB_STACKS) + 1;
 
-		if (LB_STACK_COUNT(was + 1) == 0 ||
-		    !__atomic_compare_exchange_n(c->word, &was, was + 1, false, __ATOMIC_RELAXED,
+		if (!LB_STACK_COUNT(next) ||
+		    !__atomic_compare_exchange_n(word, &was, next, false, __ATOMIC_RELAXED,
 						 __ATOMIC_RELAXED))
 			i--;
 	}
 	return NULL;
 }
 
-/* BPF counts on while it is taken: none is lost, none comes twice. */
-Test(ring, counted_meanwhile, .timeout = 60)
+/* BPF counts on while counts are taken and slots emptied: none is lost, none comes twice. */
+Test(stacks, counted_meanwhile, .timeout = 600)
 {
 	struct stacks *kept __cleanup(stacks_free) = NULL;
-	static __u64 sent[LB_STACKS];
-	struct counting c = {.word = &sent[1], .tag = 9 * LB_STACKS};
+	static __u64 words[LB_STACKS];
 	struct lb_rec_sample s = sample(1);
-	uint64_t sum = 0;
-	uint32_t count;
+	struct seen seen = {};
 	pthread_t thread;
+	int added = 0;
 
-	cr_assert_eq(stacks_new(&kept), 0);
-	s.sum = c.tag + 1;
-	stacks_keep(kept, &s);
-	sent[1] = c.tag;
-	cr_assert_eq(pthread_create(&thread, NULL, count_on, &c), 0);
-	while (sum < 1000000)
-		if (stacks_take(kept, sent, 1, &count))
-			sum += count;
+	cr_assert_eq(stacks_new(words, &kept), 0);
+	s.hash = 9 * LB_STACKS + 1;
+	cr_assert_eq(pthread_create(&thread, NULL, count_on, &words[1]), 0);
+	while (seen.samples < MEANWHILE + added) {
+		if (stacks_unknown(kept)) { /* its record comes behind it */
+			cr_assert_eq(stacks_add(kept, &s), 0);
+			added++;
+		}
+		stacks_collect(kept);
+		stacks_commit(kept, on_sample, &seen);
+	}
 	cr_assert_eq(pthread_join(thread, NULL), 0);
-	cr_expect_eq(sum, 1000000);
-	cr_expect_eq(sent[1], c.tag);
+	stacks_collect(kept);
+	stacks_commit(kept, on_sample, &seen);
+	cr_expect_eq(seen.samples, MEANWHILE + added);
 }
 
 Test(ring, task)

@@ -180,7 +180,7 @@ Test(source, no_such_process)
 	cr_expect_null(source);
 }
 
-/* ---- users of this machine ----------------------------------------------------------- */
+/* ---- users of this machine ------------------------------------------------------------------- */
 
 static struct target_source *of_users(size_t n, uid_t first, uid_t second)
 {

@@ -147,16 +147,15 @@ Test(walk_lj, fingerprints)
 	lj_scene_free(&s);
 }
 
-/* ---- what an earlier sample has proved ---------------------------------------------------------
- */
+/* ---- what an earlier sample has proved ------------------------------------------------------- */
 
-ParameterizedTestParameters(walk_lj, trusted)
+ParameterizedTestParameters(walk_lj, proved)
 {
 	return every_scene();
 }
 
 /* The same, and so no frame is another. */
-ParameterizedTest(size_t *index, walk_lj, trusted)
+ParameterizedTest(size_t *index, walk_lj, proved)
 {
 	const struct lj_scene_row *row = lj_scene_at(*index);
 	static struct lj_walk walk;
@@ -168,7 +167,7 @@ ParameterizedTest(size_t *index, walk_lj, trusted)
 
 	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
 		lj_scene_init(&s, row, lj);
-		s.in.trust = 7;
+		s.in.epoch = 7;
 		walk_host(&s.img.mem.mem, &s.in, &walk);
 		for (again = 0; again < 2; again++) {
 			s.in.sample++;
@@ -180,23 +179,23 @@ ParameterizedTest(size_t *index, walk_lj, trusted)
 	}
 }
 
-struct trusting {
+struct proving {
 	struct lj_scene s;
 	struct lb_frame before[3];
 };
 
 /* calls(): three Lua functions, seen twice. */
-static void trust_begin(struct trusting *t, struct lj_walk *walk)
+static void prove_begin(struct proving *t, struct lj_walk *walk)
 {
 
 	open_scene(&t->s, &lj_scenes_frames[3]);
-	t->s.in.trust = 7;
+	t->s.in.epoch = 7;
 	walk_host(&t->s.img.mem.mem, &t->s.in, walk);
 	cr_assert_eq(walk->rec.stack.n, 3);
 	memcpy(t->before, walk->rec.stack.frame, sizeof(t->before));
 }
 
-static void trust_next(struct trusting *t, struct lj_walk *walk)
+static void prove_next(struct proving *t, struct lj_walk *walk)
 {
 	t->s.in.sample++;
 	walk_host_next(&t->s.img.mem.mem, &t->s.in, walk);
@@ -204,48 +203,47 @@ static void trust_next(struct trusting *t, struct lj_walk *walk)
 	cr_assert_eq(walk->rec.stack.n, 3);
 }
 
-/* A fingerprint counts under the number under which it was made, and under no other. */
-Test(walk_lj, trust_ends)
+/* A fingerprint counts in the epoch in which it was made, and in no other. */
+Test(walk_lj, epoch_ends)
 {
 	static struct lj_walk walk;
-	struct trusting t;
+	struct proving t;
 	uint32_t i;
 
-	trust_begin(&t, &walk);
+	prove_begin(&t, &walk);
 	for (i = 0; i < 3; i++)
 		lji_put32(&t.s.img, LB_FRAME_PTR(&t.before[i]) + LJ_PROTO_FIRSTLINE, 77 + (int)i);
-	trust_next(&t, &walk);
+	prove_next(&t, &walk);
 	cr_expect_arr_eq(walk.rec.stack.frame, t.before, sizeof(t.before));
-	t.s.in.trust = 8;
-	trust_next(&t, &walk);
+	t.s.in.epoch = 8;
+	prove_next(&t, &walk);
 	for (i = 0; i < 3; i++)
 		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
-	t.s.in.trust = 0;
+	t.s.in.epoch = 0;
 	for (i = 0; i < 3; i++)
 		lji_put32(&t.s.img, LB_FRAME_PTR(&t.before[i]) + LJ_PROTO_FIRSTLINE, 7 + (int)i);
 	memcpy(t.before, walk.rec.stack.frame, sizeof(t.before));
-	trust_next(&t, &walk);
+	prove_next(&t, &walk);
 	for (i = 0; i < 3; i++)
 		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
 	lj_scene_free(&t.s);
 }
 
-/* Closures come and go at the same addresses all the time: which prototype they have is not
- * trusted. */
-Test(walk_lj, another_closure_is_no_matter_of_trust)
+/* Closures come and go at the same addresses all the time: of another one, pc tells. */
+Test(walk_lj, another_closure)
 {
 	static struct lj_walk walk, fresh;
 	uint64_t closure, other;
-	struct trusting t;
+	struct proving t;
 
-	trust_begin(&t, &walk);
+	prove_begin(&t, &walk);
 	/* of the function in the middle, which calls the topmost at 7, from its slot 9 */
 	other = lji_function(&t.s.img, 50);
 	lji_ins(&t.s.img, other, 7, t.s.img.lj.bc_call, 9);
 	closure = LJ_TV_GCPTR(lji_get64(&t.s.img, t.s.st.base - 8 * (2 + 9) - 16));
 	lji_put64(&t.s.img, closure + LJ_FUNC_PC, lji_bc(&t.s.img, other, 0));
 	lji_put64(&t.s.img, t.s.st.base - 8, lji_bc(&t.s.img, other, 8));
-	trust_next(&t, &walk);
+	prove_next(&t, &walk);
 	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[1]), lji_proto_of(&t.s.img, other));
 	walk_host(&t.s.img.mem.mem, &t.s.in, &fresh);
 	cr_expect_arr_eq(walk.rec.stack.frame, fresh.rec.stack.frame, sizeof(t.before));
@@ -261,49 +259,6 @@ static const struct lj_scene_row *scene_called(const char *name)
 		;
 	cr_assert_not_null(row, "%s", name);
 	return row;
-}
-
-/* The word by which samples tell that nothing was freed, with a byte of the target's changed. */
-static uint64_t collector_with(struct lj_scene *s, uint64_t addr, uint8_t change)
-{
-	uint8_t *byte = lji_at(&s->img, addr, 1);
-	static struct lj_walk walk;
-	uint64_t word;
-
-	*byte ^= change;
-	walk_host(&s->img.mem.mem, &s->in, &walk);
-	cr_assert_eq(walk.end, LB_END_RESOLVED);
-	word = walk_host_collector(&s->img.mem.mem, &walk);
-	*byte ^= change;
-	return word;
-}
-
-/* It tells what the collector has freed, and another VM at the same address. */
-Test(walk_lj, collector)
-{
-	uint64_t gc, seed, white, words[6];
-	struct lj_scene s;
-	size_t i, k;
-
-	open_scene(&s, scene_called("mcode_inlined"));
-	gc = s.img.g + LJ_G_GC;
-	white = gc + LJ_GC_CURRENTWHITE;
-	seed = s.img.g + s.img.lj.vmstate - LJ_G_SEED_SIZE;
-	lji_put64(&s.img, gc + LJ_GC_ESTIMATE, 20000);
-	lji_put8(&s.img, white, LJ_GC_WHITE0 | LJ_GC_FIXED);
-	words[0] = collector_with(&s, white, 0);
-	words[1] = collector_with(&s, white, LJ_GC_WHITE0 | LJ_GC_WHITE1);
-	words[2] = collector_with(&s, gc + LJ_GC_ESTIMATE, 1);
-	words[3] = collector_with(&s, gc + LJ_GC_ESTIMATE + 6, 0x80);
-	words[4] = collector_with(&s, seed, 1);
-	words[5] = collector_with(&s, seed + 7, 0x40);
-	for (i = 0; i < 6; i++)
-		for (k = 0; k <= i; k++)
-			cr_expect(i == k ? words[i] != 0 : words[i] != words[k], "%zu, %zu", i, k);
-	cr_expect_eq(collector_with(&s, white, LJ_GC_WHITE0), 0, "no white");
-	cr_expect_eq(collector_with(&s, white, LJ_GC_WHITE1), 0, "both");
-	cr_expect_eq(collector_with(&s, white, LJ_GC_FIXED), 0, "not what LuaJIT has there");
-	lj_scene_free(&s);
 }
 
 /* Takes samples all over the machine code, with what was kept of those before and without. */
@@ -335,25 +290,25 @@ Test(walk_lj, places_in_machine_code)
 
 	open_scene(&s, scene_called("mcode_inlined"));
 	mcode = s.in.regs.ip - 0x60;
-	s.in.trust = 7;
+	s.in.epoch = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	compare_places(&s, &walk, mcode);
 	/* snapshots that begin within places that share entries; two at one place */
 	for (i = 0; i < walk.gctrace.nsnap; i++)
 		lji_put8(&s.img, walk.gctrace.snaps + LJ_SNAP_SIZE * i + LJ_SNAP_MCOFS,
 			 (uint8_t)(i < 2 ? 0x25 : 0x27 + 7 * i));
-	s.in.trust = 8;
+	s.in.epoch = 8;
 	compare_places(&s, &walk, mcode);
 	lj_scene_free(&s);
 }
 
-/* Virtual frames of a snapshot that are kept under the number 7. */
+/* Virtual frames of a snapshot that are kept in epoch 7. */
 static struct lj_virtual *kept(struct lj_walk *walk)
 {
 	size_t i;
 
 	for (i = 0; i < LJ_VIRTUALS; i++)
-		if (walk->virtual[i].trust == 7)
+		if (walk->virtual[i].epoch == 7)
 			return &walk->virtual[i];
 	return NULL;
 }
@@ -372,7 +327,8 @@ static void number_of_another(struct lj_scene *s, uint32_t no)
 	lji_put64(&s->img, at, other);
 }
 
-/* Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
+/*
+ * Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
  */
 Test(walk_lj, virtual_frames_are_kept)
 {
@@ -381,14 +337,14 @@ Test(walk_lj, virtual_frames_are_kept)
 	char why[2048];
 
 	open_scene(&s, scene_called("mcode_slots_on_stack"));
-	s.in.trust = 7;
+	s.in.epoch = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
 	cr_expect_null(kept(&walk));
 	lj_scene_free(&s);
 
 	open_scene(&s, scene_called("mcode_inlined"));
-	s.in.trust = 7;
+	s.in.epoch = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_assert_not_null(kept(&walk));
 	cr_assert_gt(kept(&walk)->n, 0);
@@ -414,7 +370,7 @@ Test(walk_lj, another_trace_in_its_place)
 	uint64_t trace;
 
 	open_scene(&s, scene_called("mcode_inlined"));
-	s.in.trust = 7;
+	s.in.epoch = 7;
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_assert_not_null(kept(&walk));
 	kept(&walk)->n--; /* so that its use shows */
@@ -495,8 +451,7 @@ Test(walk_lj, not_aligned)
 	}
 }
 
-/* ---- failing reads -----------------------------------------------------------------------------
- */
+/* ---- failing reads --------------------------------------------------------------------------- */
 
 static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			 const struct lj_walk *intact)

@@ -148,11 +148,10 @@ Test(walk_puc, fingerprints)
 		fingerprints(puc);
 }
 
-/* ---- what an earlier sample has proved ---------------------------------------------------------
- */
+/* ---- what an earlier sample has proved ------------------------------------------------------- */
 
 /* Each scene comes out the same. */
-Test(walk_puc, trusted)
+Test(walk_puc, proved)
 {
 	static struct puc_walk walk;
 	const struct puc_layout *puc;
@@ -165,7 +164,7 @@ Test(walk_puc, trusted)
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
 		for (n = 0; (row = puc_scene_at(n)); n++) {
 			puc_scene_init(&s, row, puc);
-			s.in.trust = 7;
+			s.in.epoch = 7;
 			walk_host_puc(&s.img.mem.mem, &s.in, &walk);
 			for (again = 0; again < 2; again++) {
 				s.in.sample++;
@@ -178,70 +177,16 @@ Test(walk_puc, trusted)
 	}
 }
 
-/* The word by which samples tell that nothing was freed, with a field of the target's changed. */
-static uint64_t collector_with(struct puc_scene *s, uint16_t field, uint32_t size, uint64_t value)
-{
-	uint64_t addr = s->img.g + field, was = 0;
-	static struct puc_walk walk;
-	uint64_t word;
-
-	memcpy(&was, pui_at(&s->img, addr, size), size);
-	pui_put(&s->img, addr, size, value);
-	walk_host_puc(&s->img.mem.mem, &s->in, &walk);
-	cr_assert_eq(walk.end, LB_END_RESOLVED);
-	word = walk_host_puc_collector(&s->img.mem.mem, &walk);
-	pui_put(&s->img, addr, size, was);
-	return word;
-}
-
-/* It tells what the collector has freed and, where there is a seed, another VM at the address. */
-Test(walk_puc, collector)
-{
-	const struct puc_layout *puc;
-	const char *layout;
-	int i;
-
-	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
-		uint32_t fixed = puc->version == 51 ? PUC_GC_FIXED : 0;
-		uint32_t w0 = puc->version == 51 ? 1 : 8, w1 = 2 * w0; /* WHITE0BIT: lgc.h */
-		uint64_t words[5];
-		struct puc_scene s;
-		int n = 0, k, m;
-
-		puc_scene_init(&s, &puc_scenes_frames[1], puc);
-		pui_put(&s.img, s.img.g + puc->g_estimate, 8, 20000);
-		pui_put(&s.img, s.img.g + puc->g_bytes, 8, 40000);
-		pui_put(&s.img, s.img.g + puc->g_currentwhite, 1, fixed | w0);
-		if (puc->g_seed)
-			pui_put(&s.img, s.img.g + puc->g_seed, 4, 0x12345678);
-		words[n++] = collector_with(&s, puc->g_bytes, 8, 40000);
-		words[n++] = collector_with(&s, puc->g_bytes, 8, 40001);
-		words[n++] = collector_with(&s, puc->g_currentwhite, 1, fixed | w1);
-		if (puc->g_estimate != puc->g_bytes)
-			words[n++] = collector_with(&s, puc->g_estimate, 8, 20001);
-		if (puc->g_seed)
-			words[n++] = collector_with(&s, puc->g_seed, 4, 0x92345678);
-		for (k = 0; k < n; k++)
-			for (m = 0; m <= k; m++)
-				cr_expect(m == k ? words[m] != 0 : words[m] != words[k],
-					  "%s: %d, %d", layout, m, k);
-		cr_expect_eq(collector_with(&s, puc->g_currentwhite, 1, fixed), 0, "%s", layout);
-		cr_expect_eq(collector_with(&s, puc->g_currentwhite, 1, w0 | w1), 0, "%s", layout);
-		cr_expect_eq(collector_with(&s, puc->g_estimate, 8, 0), 0, "%s: none yet", layout);
-		puc_scene_free(&s);
-	}
-}
-
 /* calls(): three Lua functions. */
-static void trust_begin(struct puc_scene *s, const struct puc_layout *puc, struct puc_walk *walk)
+static void prove_begin(struct puc_scene *s, const struct puc_layout *puc, struct puc_walk *walk)
 {
 	puc_scene_init(s, &puc_scenes_frames[1], puc);
-	s->in.trust = 7;
+	s->in.epoch = 7;
 	walk_host_puc(&s->img.mem.mem, &s->in, walk);
 	cr_assert_eq(walk->rec.stack.n, 3);
 }
 
-static void trust_next(struct puc_scene *s, struct puc_walk *walk)
+static void prove_next(struct puc_scene *s, struct puc_walk *walk)
 {
 	s->in.sample++;
 	walk_host_puc_next(&s->img.mem.mem, &s->in, walk);
@@ -249,29 +194,29 @@ static void trust_next(struct puc_scene *s, struct puc_walk *walk)
 	cr_assert_eq(walk->rec.stack.n, 3);
 }
 
-/* A fingerprint counts under the number under which it was made, and under no other. */
-static void trust_ends(const struct puc_layout *puc)
+/* A fingerprint counts in the epoch in which it was made, and in no other. */
+static void epoch_ends(const struct puc_layout *puc)
 {
 	static struct puc_walk walk;
 	struct lb_frame before[3];
 	struct puc_scene s;
 	uint32_t i;
 
-	trust_begin(&s, puc, &walk);
+	prove_begin(&s, puc, &walk);
 	memcpy(before, walk.rec.stack.frame, sizeof(before));
 	for (i = 0; i < 3; i++)
 		pui_put(&s.img, LB_FRAME_PTR(&before[i]) + puc->p_linedefined, 4, 77 + i);
-	trust_next(&s, &walk);
+	prove_next(&s, &walk);
 	cr_expect_arr_eq(walk.rec.stack.frame, before, sizeof(before));
-	s.in.trust = 8;
-	trust_next(&s, &walk);
+	s.in.epoch = 8;
+	prove_next(&s, &walk);
 	for (i = 0; i < 3; i++)
 		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
-	s.in.trust = 0;
+	s.in.epoch = 0;
 	for (i = 0; i < 3; i++)
 		pui_put(&s.img, LB_FRAME_PTR(&before[i]) + puc->p_linedefined, 4, 7 + i);
 	memcpy(before, walk.rec.stack.frame, sizeof(before));
-	trust_next(&s, &walk);
+	prove_next(&s, &walk);
 	for (i = 0; i < 3; i++)
 		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
 	puc_scene_free(&s);
@@ -298,8 +243,7 @@ static void swap(struct puc_scene *s, uint64_t a, uint64_t b)
 	pui_put(&s->img, b, 8, word);
 }
 
-/* Closures come and go at the same addresses all the time: which prototype they have is not
- * trusted. */
+/* Closures come and go at the same addresses all the time: of another one, savedpc tells. */
 static void another_closure(const struct puc_layout *puc)
 {
 	static struct puc_walk walk, fresh;
@@ -307,7 +251,7 @@ static void another_closure(const struct puc_layout *puc)
 	struct puc_scene s;
 	uint32_t i;
 
-	trust_begin(&s, puc, &walk);
+	prove_begin(&s, puc, &walk);
 	for (i = 0; i < 3; i++) {
 		ci[i] = i ? previous(&s, ci[i - 1]) : s.st.ci;
 		proto[i] = LB_FRAME_PTR(&walk.rec.stack.frame[i]);
@@ -315,7 +259,7 @@ static void another_closure(const struct puc_layout *puc)
 	/* each of the two below gets the other's prototype, and stands in its code */
 	swap(&s, closure_of(&s, ci[1]) + puc->closure_p, closure_of(&s, ci[2]) + puc->closure_p);
 	swap(&s, ci[1] + puc->ci_savedpc, ci[2] + puc->ci_savedpc);
-	trust_next(&s, &walk);
+	prove_next(&s, &walk);
 	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[1]), proto[2]);
 	cr_expect_eq(LB_FRAME_PTR(&walk.rec.stack.frame[2]), proto[1]);
 	walk_host_puc(&s.img.mem.mem, &s.in, &fresh);
@@ -323,20 +267,19 @@ static void another_closure(const struct puc_layout *puc)
 	puc_scene_free(&s);
 }
 
-Test(walk_puc, trust)
+Test(walk_puc, epoch)
 {
 	const struct puc_layout *puc;
 	const char *layout;
 	size_t i;
 
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
-		trust_ends(puc);
+		epoch_ends(puc);
 		another_closure(puc);
 	}
 }
 
-/* ---- failing reads -----------------------------------------------------------------------------
- */
+/* ---- failing reads --------------------------------------------------------------------------- */
 
 /* The length of the frames of one lua_State. */
 static uint32_t segment(const struct lb_frame *f, uint32_t n)

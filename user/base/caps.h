@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this process may do: capabilities, whether they count outside its own container, open files.
+/*
+ * What this process may do: capabilities, whether they count outside its own container, open files.
  */
 #ifndef BASE_CAPS_H
 #define BASE_CAPS_H

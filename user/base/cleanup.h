@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ownership that one can prove locally: __cleanup variables and TAKE_*, in the manner of systemd.
+/*
+ * Ownership that one can prove locally: __cleanup variables and TAKE_*, in the manner of systemd.
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H

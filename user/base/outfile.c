@@ -2,8 +2,8 @@
 /*
  * Three ways to write a file:
  *   STAGED   a nameless file (O_TMPFILE) in the directory of the path, linked and renamed at the
- * end: nothing is left behind, however the process dies. Where the file system cannot do that, a
- *            file with a name of its own.
+ *            end: nothing is left behind, however the process dies. Where the file system cannot
+ *            do that, a file with a name of its own.
  *   INPLACE  an existing regular file in a directory that lets us create nothing: truncated by the
  *            first call of outfile_stream().
  *   STREAM   standard output, a device, a FIFO.
@@ -32,6 +32,8 @@ struct outfile {
 	int error;     /* first errno of a write */
 	bool borrowed; /* standard output: stays open */
 	bool touched;  /* INPLACE: truncated */
+	bool by_sudo;  /* a new file is the caller's */
+	struct sudo_caller caller;
 	FILE *stream;
 };
 
@@ -74,16 +76,15 @@ static ssize_t outfile_write(void *cookie, const char *buf, size_t size)
  * Gives the new file what the old one had, or the owner of a file that the user made without sudo.
  * A file system without owners is no reason to lose a profile: errors are ignored.
  */
-static void adopt(int fd, const struct stat *old)
+static void adopt(struct outfile *f, const struct stat *old)
 {
-	uint32_t uid, gid;
 	int ignored;
 
 	if (old) {
-		ignored = fchown(fd, old->st_uid, old->st_gid);
-		ignored = fchmod(fd, old->st_mode & 0777);
-	} else if (geteuid() == 0 && sudo_caller(&uid, &gid)) {
-		ignored = fchown(fd, uid, gid);
+		ignored = fchown(f->fd, old->st_uid, old->st_gid);
+		ignored = fchmod(f->fd, old->st_mode & 0777);
+	} else if (f->by_sudo) {
+		ignored = fchown(f->fd, f->caller.uid, f->caller.gid);
 	} else {
 		return;
 	}
@@ -183,7 +184,7 @@ static int open_staged(struct outfile *f, const struct stat *old)
 	else if (f->fd < 0)
 		ret = -errno;
 	if (!ret)
-		adopt(f->fd, old);
+		adopt(f, old);
 	return ret;
 }
 
@@ -228,6 +229,10 @@ int outfile_open(const char *path, struct outfile **out, struct error *err)
 	if (!f)
 		return error_set(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
 	f->fd = -1;
+	ret = strcmp(path, "-") ? sudo_caller(&f->caller, err) : 0;
+	if (ret < 0)
+		return ret;
+	f->by_sudo = ret;
 	f->path = strdup(path);
 	ret = f->path ? open_path(f) : -ENOMEM;
 	if (!ret) {
@@ -274,7 +279,8 @@ static int close_checked(struct outfile *f)
 	return fd >= 0 && close(fd) ? -errno : 0;
 }
 
-/* The last resort for a place that cannot be renamed to: a mount point, a file of others in /tmp.
+/*
+ * The last resort for a place that cannot be renamed to: a mount point, a file of others in /tmp.
  */
 static int copy_into_place(struct outfile *f)
 {

@@ -19,6 +19,7 @@ struct outfile;
 
 /*
  * `path` is copied. Errors: whatever open(2) says, -EISDIR for a directory; `err` names the path.
+ * -EINVAL: the caller of sudo is not to be known (base/sudo.h).
  * Opening a FIFO waits for its reader.
  */
 int outfile_open(const char *path, struct outfile **out, struct error *err);

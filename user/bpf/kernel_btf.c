@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <bpf/btf.h>
-#include <luabpf/abi.h>
 
 #include "base/cleanup.h"
 #include "kernel_btf.h"
@@ -158,29 +157,12 @@ static int write_file(const struct btf *btf, int *out)
 	return 0;
 }
 
-static void find_cast(const struct btf *btf, struct kernel_cast *cast)
-{
-	int type = btf__find_by_name_kind(btf, "pt_regs", BTF_KIND_STRUCT);
-	int function = btf__find_by_name_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC);
-
-	if (type < 0 || function < 0 || btf__type_by_id(btf, (uint32_t)type)->size < LB_PLACE)
-		return;
-	cast->function = (uint32_t)function;
-	cast->type = (uint32_t)type;
-}
-
-int kernel_btf_open(const char *const *names, size_t n, int *fd, struct kernel_cast *cast)
+int kernel_btf_open(const char *const *names, size_t n, int *fd)
 {
 	struct btf *all = load_kernels(), *btf = NULL;
-	int r = all ? 0 : -errno;
+	int r = all ? kernel_btf_pick(all, names, n, &btf) : -errno;
 
-	if (cast)
-		*cast = (struct kernel_cast){};
-	if (!r && cast)
-		find_cast(all, cast);
-	if (!r && fd)
-		r = kernel_btf_pick(all, names, n, &btf);
-	if (!r && fd)
+	if (!r)
 		r = write_file(btf, fd);
 	btf__free(btf);
 	btf__free(all);

@@ -18,14 +18,7 @@ struct btf;
  */
 int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out);
 
-/* What bpf_rdonly_cast() is called by (luabpf/pages.h); 0, 0 when the kernel has none. */
-struct kernel_cast {
-	uint32_t function; /* its number in the kernel's BTF */
-	uint32_t type;	   /* and that of struct pt_regs, which is words */
-};
-
-/* kernel_btf_pick() of the running kernel, in a memory file; and its numbers. Either may be NULL.
- */
-int kernel_btf_open(const char *const *names, size_t n, int *fd, struct kernel_cast *cast);
+/* kernel_btf_pick() of the running kernel, in a memory file. Returns -errno. */
+int kernel_btf_open(const char *const *names, size_t n, int *fd);
 
 #endif

@@ -21,18 +21,9 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
-#include "direct.h"
 #include "kernel_btf.h"
-#include "luabpf.direct.skel.h"
 #include "luabpf.skel.h"
 #include "loader.h"
-
-DIRECT_SAME(luabpf, rodata, events_per_sample);
-DIRECT_SAME(luabpf, bss, procs_version);
-DIRECT_SAME(luabpf, bss, doubled);
-DIRECT_SAME(luabpf, bss, trusted);
-DIRECT_SAME(luabpf, bss, first_sample);
-DIRECT_SAME(luabpf, bss, sent);
 
 struct attached {
 	int event;
@@ -49,7 +40,6 @@ struct keeper {
 struct loader {
 	struct luabpf_bpf *skel;
 	struct bpf_program *program; /* of the skeleton, the one that is loaded */
-	bool in_place;
 	struct attached *attached;
 	size_t nattached, cap;
 	struct keeper *keepers;
@@ -168,7 +158,7 @@ static int check_descriptors(struct error *err)
 	return r;
 }
 
-static void choose_programs(struct loader *l, uint32_t families, bool in_place)
+static void choose_program(struct loader *l, uint32_t families)
 {
 	struct bpf_program *program;
 
@@ -176,9 +166,7 @@ static void choose_programs(struct loader *l, uint32_t families, bool in_place)
 		     : families == LB_FAMILY_BIT(PUC) ? l->skel->progs.luabpf_puc
 						      : l->skel->progs.luabpf_any;
 	bpf_object__for_each_program (program, l->skel->obj)
-		bpf_program__set_autoload(
-			program, program == l->program ||
-					 (in_place && program == l->skel->progs.luabpf_prove));
+		bpf_program__set_autoload(program, program == l->program);
 }
 
 #define EVENTS_MOST 1000000 /* for a sample */
@@ -202,33 +190,25 @@ static const char *const kernel_structs[] = {
 	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
 };
 
-/* What an object is relocated by. */
-struct kernel {
-	int btf; /* of kernel_structs, read when it is loaded. -1: libbpf takes all BTF */
-	struct kernel_cast cast;
-};
-
-static struct luabpf_bpf *open_skeleton(const struct kernel *kernel, bool in_place)
+/* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads all of
+ * the kernel's. */
+static struct luabpf_bpf *open_skeleton(int btf)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", kernel->btf);
-	if (kernel->btf >= 0)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", btf);
+	if (btf >= 0)
 		opts.btf_custom_path = path;
-	return DIRECT_OPEN(luabpf, in_place, &opts);
+	return luabpf_bpf__open_opts(&opts);
 }
 
-static int load(struct loader *l, const struct loader_options *o, const struct kernel *kernel,
-		struct error *err)
+static int load(struct loader *l, const struct loader_options *o, struct error *err)
 {
-	int cpus = libbpf_num_possible_cpus(), r = direct_set_cast(&kernel->cast);
-	bool in_place = kernel->cast.function != 0;
+	int cpus = libbpf_num_possible_cpus(), btf __close = -1, r;
 
-	if (r)
-		return error_set(err, r, "BPF object: %s", strerror(-r));
-	l->in_place = in_place;
-	l->skel = open_skeleton(kernel, in_place);
+	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]), &btf);
+	l->skel = open_skeleton(btf);
 	if (!l->skel)
 		return error_set(err, -errno, "BPF object: %s", strerror(errno));
 	if (cpus < 0)
@@ -238,7 +218,7 @@ static int load(struct loader *l, const struct loader_options *o, const struct k
 		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(PUC))
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
-	choose_programs(l, o->families, in_place);
+	choose_program(l, o->families);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
 	return r ? explain_load(r, err) : 0;
@@ -247,8 +227,6 @@ static int load(struct loader *l, const struct loader_options *o, const struct k
 int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
 	struct loader *l __cleanup(loader_free) = calloc(1, sizeof(*l));
-	int btf_fd __close = -1;
-	struct kernel kernel = {};
 	int r;
 
 	if (!l)
@@ -258,19 +236,7 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	if (r)
 		return r;
 	libbpf_set_print(silent);
-	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]), &btf_fd,
-			&kernel.cast);
-	kernel.btf = btf_fd;
-	if (!direct_is_possible())
-		kernel.cast = (struct kernel_cast){};
-	r = load(l, o, &kernel, err);
-	if (kernel.cast.function &&
-	    (r || !direct_prove(bpf_program__fd(l->skel->progs.luabpf_prove)))) {
-		luabpf_bpf__destroy(l->skel);
-		l->skel = NULL;
-		kernel.cast = (struct kernel_cast){};
-		r = load(l, o, &kernel, err);
-	}
+	r = load(l, o, err);
 	if (r)
 		return r;
 	if (o->cost)
@@ -312,11 +278,6 @@ void loader_free(struct loader **loader)
 	luabpf_bpf__destroy(l->skel);
 	free(l);
 	*loader = NULL;
-}
-
-bool loader_reads_in_place(const struct loader *l)
-{
-	return l->in_place;
 }
 
 int loader_ring_fd(const struct loader *l)
@@ -490,14 +451,17 @@ uint64_t loader_cpu_time(const struct loader *l)
 	return l->cpu_ns;
 }
 
-__u64 *loader_sent(const struct loader *l)
+__u64 *loader_stack_counts(const struct loader *l)
 {
-	return l->skel->bss->sent;
+	return l->skel->bss->stack_counts;
 }
 
-void loader_trust(struct loader *l, bool on)
+void loader_next_epoch(struct loader *l)
 {
-	l->skel->bss->trusted = on;
+	volatile __u32 *epoch = &l->skel->data->proof_epoch;
+	__u32 next = *epoch + 1;
+
+	__atomic_store_n(epoch, next + !next, __ATOMIC_RELEASE);
 }
 
 uint64_t loader_first_sample(const struct loader *l)

@@ -34,11 +34,8 @@ void loader_free(struct loader **loader);
 /* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
 int loader_check_events(struct error *err);
 
-/* Are pages of the targets read in place (direct.h)? Else they are copied. */
-bool loader_reads_in_place(const struct loader *loader);
-
-/* The table in which BPF counts, for ring_open(): as long as the loader lives. */
-__u64 *loader_sent(const struct loader *loader);
+/* The LB_STACKS words in which BPF counts, for ring_open(): valid as long as the loader lives. */
+__u64 *loader_stack_counts(const struct loader *loader);
 
 /* The ring buffer map, for ring_open(). */
 int loader_ring_fd(const struct loader *loader);
@@ -79,8 +76,9 @@ uint64_t loader_event_ns(const struct loader *loader);
 /* CPU time in ns that the threads were sampled for; known once they are detached. */
 uint64_t loader_cpu_time(const struct loader *loader);
 
-/* Says whether what a sample has proved of a prototype counts in later ones: bpf/thread.bpf.h. */
-void loader_trust(struct loader *loader, bool on);
+/* Begins an epoch: BPF makes the fingerprint of each prototype again (lb_is_proved() in walk.h). To
+ * be called before each drain of the ring. */
+void loader_next_epoch(struct loader *loader);
 
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. */
 uint64_t loader_first_sample(const struct loader *loader);

@@ -3,82 +3,137 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct stacks {
-	struct lb_rec_sample *last[LB_STACKS]; /* only as long as it has frames */
-	uint64_t missed[LB_STACKS]; /* tag in sent[] that was another than that of the last; or 0 */
+struct stack {
+	struct stack *next; /* of the same slot: at most one of them has it */
+	uint32_t count;
+	struct lb_rec_sample sample; /* only as long as it has frames */
 };
 
-int stacks_new(struct stacks **out)
+struct stacks {
+	__u64 *slots;
+	struct stack *first[LB_STACKS]; /* by LB_STACK_SLOT() */
+};
+
+int stacks_new(__u64 *slots, struct stacks **out)
 {
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	struct stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->slots = slots;
+	*out = s;
+	return 0;
 }
 
 void stacks_free(struct stacks **stacks)
 {
+	struct stack *k;
 	size_t i;
 
 	if (!*stacks)
 		return;
-	for (i = 0; i < LB_STACKS; i++)
-		free((*stacks)->last[i]);
+	for (i = 0; i < LB_STACKS; i++) {
+		while ((k = (*stacks)->first[i])) {
+			(*stacks)->first[i] = k->next;
+			free(k);
+		}
+	}
 	free(*stacks);
 	*stacks = NULL;
 }
 
-void stacks_keep(struct stacks *stacks, const struct lb_rec_sample *sample)
+static struct stack *find(const struct stacks *s, uint32_t slot, uint64_t tag)
 {
-	struct lb_rec_sample **last = &stacks->last[LB_STACK_PLACE(sample->sum)];
+	struct stack *k = s->first[slot];
 
-	free(*last);
-	*last = malloc(LB_SAMPLE_SIZE(sample->stack.n));
-	if (*last)
-		memcpy(*last, sample, LB_SAMPLE_SIZE(sample->stack.n));
+	while (k && LB_STACK_TAG(k->sample.hash) != tag)
+		k = k->next;
+	return k;
 }
 
-const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_rec_again *again)
+int stacks_add(struct stacks *s, const struct lb_rec_sample *sample)
 {
-	const struct lb_rec_sample *last = stacks->last[LB_STACK_PLACE(again->sum)];
+	uint32_t slot = LB_STACK_SLOT(sample->hash);
+	size_t size = LB_SAMPLE_SIZE(sample->stack.n);
+	struct stack *k = find(s, slot, LB_STACK_TAG(sample->hash));
 
-	return last && last->sum == again->sum ? last : NULL;
+	if (!k) {
+		k = malloc(offsetof(struct stack, sample) + size);
+		if (!k)
+			return -ENOMEM;
+		k->count = 0;
+		memcpy(&k->sample, sample, size);
+		k->next = s->first[slot];
+		s->first[slot] = k;
+	}
+	k->count++;
+	return 0;
 }
 
-/* Takes the count off a word that BPF counts in, and leaves `to`; 0 when it is not this stack's. */
-static uint32_t take_count(__u64 *word, uint64_t tag, uint64_t to)
+static uint64_t slot_word(const struct stacks *s, uint32_t slot)
 {
-	__u64 was = __atomic_load_n(word, __ATOMIC_RELAXED);
-
-	do {
-		if (LB_STACK_TAG(was) != tag || !LB_STACK_COUNT(was))
-			return 0;
-	} while (!__atomic_compare_exchange_n(word, &was, to, false, __ATOMIC_RELAXED,
-					      __ATOMIC_RELAXED));
-	return LB_STACK_COUNT(was);
+	return __atomic_load_n(&s->slots[slot], __ATOMIC_RELAXED);
 }
 
-static uint64_t tag_of(const struct lb_rec_sample *last)
+/* Takes the count out of a slot of k, which BPF goes on to count in, or empties it. */
+static void collect(struct stacks *s, uint32_t slot, struct stack *k, uint64_t word)
 {
-	return last ? LB_STACK_TAG(last->sum) : 0;
+	while (!__atomic_compare_exchange_n(&s->slots[slot], &word,
+					    LB_STACK_COUNT(word) ? LB_STACK_TAG(word) : 0, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		; /* BPF has counted one more */
+	k->count += LB_STACK_COUNT(word);
 }
 
-const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,
-					uint32_t *count)
+void stacks_collect(struct stacks *s)
 {
-	const struct lb_rec_sample *last = stacks->last[place];
-	uint64_t tag = tag_of(last);
+	uint32_t slot;
 
-	*count = tag ? take_count(&sent[place], tag, tag) : 0;
-	return *count ? last : NULL;
+	for (slot = 0; slot < LB_STACKS; slot++) {
+		uint64_t word = slot_word(s, slot);
+		/* NULL: its record is still in the ring */
+		struct stack *k = word ? find(s, slot, LB_STACK_TAG(word)) : NULL;
+
+		if (k)
+			collect(s, slot, k, word);
+	}
 }
 
-uint32_t stacks_lose(struct stacks *stacks, __u64 *sent, uint32_t place)
+void stacks_commit(struct stacks *s, stacks_sample_fn *fn, void *arg)
 {
-	uint64_t tag = LB_STACK_TAG(__atomic_load_n(&sent[place], __ATOMIC_RELAXED));
-	uint64_t missed = stacks->missed[place];
+	uint32_t slot;
 
-	stacks->missed[place] = tag == tag_of(stacks->last[place]) ? 0 : tag;
-	return tag && tag == missed && stacks->missed[place] ? take_count(&sent[place], tag, 0) : 0;
+	for (slot = 0; slot < LB_STACKS; slot++) {
+		struct stack **at = &s->first[slot], *k;
+
+		while ((k = *at)) {
+			if (k->count && fn(arg, &k->sample, k->count))
+				k->count = 0;
+			if (k->count ||
+			    LB_STACK_TAG(slot_word(s, slot)) == LB_STACK_TAG(k->sample.hash)) {
+				at = &k->next;
+				continue;
+			}
+			*at = k->next;
+			free(k);
+		}
+	}
+}
+
+uint64_t stacks_unknown(const struct stacks *s)
+{
+	uint64_t unknown = 0;
+	uint32_t slot;
+
+	for (slot = 0; slot < LB_STACKS; slot++) {
+		uint64_t word = slot_word(s, slot);
+
+		if (!find(s, slot, LB_STACK_TAG(word)))
+			unknown += LB_STACK_COUNT(word);
+	}
+	return unknown;
 }

@@ -1,41 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The samples that BPF may refer to: it sends each stack once, and names it afterwards (struct
- * lb_rec_again).
+ * The stacks that BPF sent, and how many samples were taken of each since the last
+ * stacks_commit(). BPF sends a stack whole, and then counts it in a slot of its own as long as the
+ * slot is not another stack's (LB_STACKS in abi.h).
  */
 #ifndef BPF_STACKS_H
 #define BPF_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <luabpf/abi.h>
 
 struct stacks;
 
-/* 0 or -ENOMEM. */
-int stacks_new(struct stacks **out);
+/* slots: the LB_STACKS words that BPF counts in; they outlive the object. 0 or -ENOMEM. */
+int stacks_new(__u64 *slots, struct stacks **out);
 void stacks_free(struct stacks **stacks);
 
-/* Takes a copy of a sample that was checked, in place of another of the same place. Without memory
- * the place stays empty. */
-void stacks_keep(struct stacks *stacks, const struct lb_rec_sample *sample);
-
-/* The sample that is meant, valid until the next call; NULL: it is not there any more. */
-const struct lb_rec_sample *stacks_find(struct stacks *stacks, const struct lb_rec_again *again);
+/* Adds one sample, whose record was checked; copies it when its stack is new. 0 or -ENOMEM. */
+int stacks_add(struct stacks *stacks, const struct lb_rec_sample *sample);
 
 /*
- * Takes what BPF has counted in a place of `sent`, when it is for the sample that is kept there.
- * Returns that, valid until the next call, and *count; NULL: nothing was, or for another one, which
- * may be under way.
+ * Takes the counts out of the slots of all stacks that were added, and empties each slot that had
+ * none since the last call: another stack can take it. To be called when the ring was read.
  */
-const struct lb_rec_sample *stacks_take(struct stacks *stacks, __u64 *sent, uint32_t place,
-					uint32_t *count);
+void stacks_collect(struct stacks *stacks);
 
-/*
- * To be called when all that was sent has been kept. Returns how many samples were counted in a
- * place for a stack that was not there at the last call, either: another took its place, and BPF is
- * made to send it anew.
- */
-uint32_t stacks_lose(struct stacks *stacks, __u64 *sent, uint32_t place);
+/* Takes samples that are the same, or returns false: they are handed on again at the next commit. */
+typedef bool stacks_sample_fn(void *arg, const struct lb_rec_sample *sample, uint32_t count);
+
+/* Hands on each stack that has samples. Forgets those that have neither samples nor a slot. */
+void stacks_commit(struct stacks *stacks, stacks_sample_fn *fn, void *arg);
+
+/* Samples that BPF counted for stacks that were never added: their records were refused. */
+uint64_t stacks_unknown(const struct stacks *stacks);
 
 #endif

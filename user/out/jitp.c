@@ -223,7 +223,8 @@ static void put_row(const struct tally *t, int percent, const char *indent,
 		fwrite(line->data, 1, line->len, out);
 }
 
-/* `indent` is that of the rows of `table`; "" in the first level, the only one that has a second.
+/*
+ * `indent` is that of the rows of `table`; "" in the first level, the only one that has a second.
  */
 static void put_top(const struct tally *table, uint64_t samples, const char *indent,
 		    const struct jitp_options *o, struct text *line, FILE *out)

@@ -3,15 +3,16 @@
  * The reports of LuaJIT's jit/p.lua, byte for byte, from a profile. Rows of equal counts stand in
  * the order in which they first appeared (jit.p leaves that to a hash table). What differs on
  * purpose:
+ *
  * - a C function that has a symbol shows it in place of @0x...;
  * - a stack that was cut ends in a frame [cut]; the raw dump (G) always shows it, other views when
- * they reach that deep;
+ *   they reach that deep;
  * - control characters in names and source lines are written as \xNN (see text_put_clean()); the CR
- * of a line that ends in CR LF stays;
+ *   of a line that ends in CR LF stays;
  * - annotated source counts the line of the topmost Lua frame, also when a C function runs on top
- * of it: jit.p's own samples always stand in Lua code;
+ *   of it: jit.p's own samples always stand in Lua code;
  * - annotating with `a` works where jit/p.lua stops with an error in its own code: at a file whose
- * first counted line is 2 or 3 and whose line 4 has no samples.
+ *   first counted line is 2 or 3 and whose line 4 has no samples.
  */
 #ifndef OUT_JITP_H
 #define OUT_JITP_H

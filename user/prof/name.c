@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* References: LuaJIT 2.1, lj_debug.c (lj_debug_dumpstack), lj_strfmt.c (lj_strfmt_wptr), jit/p.lua.
+/*
+ * References: LuaJIT 2.1, lj_debug.c (lj_debug_dumpstack), lj_strfmt.c (lj_strfmt_wptr), jit/p.lua.
  */
 #include <inttypes.h>
 #include <stdbool.h>

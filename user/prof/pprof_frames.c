@@ -36,7 +36,7 @@ static int32_t line_number(int64_t line)
 	return line > INT32_MAX ? INT32_MAX : line < -1 ? -1 : (int32_t)line;
 }
 
-/* ---- frames -------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The strings of one frame, while it is handed to prof. */
 struct strings {
@@ -217,7 +217,7 @@ static int bare_frame(struct reader *r, const Pprof__Location *location, uint32_
 	return add_frame(r, &frame, &none, id);
 }
 
-/* ---- tables -------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static int add_entry(struct reader *r, struct entry **table, const char *what, uint64_t id,
 		     struct entry **out)

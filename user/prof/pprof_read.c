@@ -26,7 +26,7 @@
 #define COMMENT_LEFT_OUT "luabpf: left out "
 #define COMMENT_REASON " samples: "
 
-/* ---- samples ------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static int read_stack(struct reader *r, const Pprof__Sample *sample, size_t *n)
 {
@@ -135,7 +135,7 @@ static int read_sample(struct reader *r, const Pprof__Sample *sample)
 	return rc == -ENOMEM ? reader_no_memory(r) : rc;
 }
 
-/* ---- the rest ------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int type_is(struct reader *r, const Pprof__ValueType *type, const char *name,
 		   const char *unit, bool *is)

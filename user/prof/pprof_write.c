@@ -44,7 +44,7 @@ static int64_t multiply(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : clamp(product);
 }
 
-/* ---- functions and locations --------------------------------------------------------- */
+/* ---- functions and locations ----------------------------------------------------------------- */
 
 static ProtobufCBinaryData bytes_of(const char *str)
 {
@@ -227,7 +227,7 @@ static void put_locations(struct writer *w)
 	put_empty_stack(w, n + 1);
 }
 
-/* ---- samples ------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static void fill_label(struct writer *w, Pprof__Label *label, const char *key, const char *value)
 {
@@ -301,7 +301,7 @@ static void put_row(struct writer *w, const struct prof_row *row)
 	stream_put(w, &part);
 }
 
-/* ---- the rest ------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void fill_type(struct writer *w, Pprof__ValueType *type, const char *name, const char *unit)
 {

@@ -74,8 +74,7 @@ struct defs {
 /* Calls fn for each definition (definition.h). d->vm is set. Returns 0, fn's value, or -ENOMEM. */
 int defs_each(struct defs *d, sym_definition_fn fn, void *arg);
 
-/* ---- for the functions of struct defs_vm -------------------------------------------------------
- */
+/* ---- for the functions of struct defs_vm ----------------------------------------------------- */
 
 /* "prefix.text", or "text" without a prefix. */
 void def_name_join(struct def_name *n, const char *prefix, const char *text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the symbolizer asks of a family of VMs. Prototypes and names are the family's own structs
- * (lj_proto, puc_proto; lj_ffnames, puc_cnames), seen from here as opaque ones.
+ * What the symbolizer asks of a family of VMs: a table of functions for each (lj_family.c,
+ * puc_family.c). The structs below are what it sees of the family's own (lj_proto, puc_proto;
+ * lj_ffnames, puc_cnames; lj_traces), in which they lie.
  */
 #ifndef SYM_FAMILY_H
 #define SYM_FAMILY_H
@@ -15,11 +16,20 @@
 
 #include "sym/definition.h"
 
-struct proto;
-struct names;
-struct compiled;
+struct sym_family;
 
-/* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. */
+/* Whose functions take it; no others may. */
+struct proto {
+	const struct sym_family *family;
+};
+struct names {
+	const struct sym_family *family;
+};
+struct compiled {
+	const struct sym_family *family;
+};
+
+/* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. free functions take NULL. */
 struct sym_family {
 	int (*read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		    struct proto **out);
@@ -31,8 +41,6 @@ struct sym_family {
 	bool (*complete)(const struct proto *p);
 	/* may be NULL: all that can be read is one */
 	const char *(*misfit)(const struct proto *p); /* family_misfit() */
-	/* where its bytecode lies: [lo, hi) */
-	void (*code)(const struct proto *p, uint64_t *lo, uint64_t *hi);
 	const char *(*chunkname)(const struct proto *p, size_t *len);
 	int32_t (*firstline)(const struct proto *p);
 	int32_t (*line)(const struct proto *p, uint32_t pc);
@@ -58,6 +66,8 @@ struct sym_family {
 	 * written as it returns */
 	bool slots_change;
 };
+
+extern const struct sym_family lj_family, puc_family;
 
 /* NULL: no such family (enum lb_family). */
 const struct sym_family *sym_family(uint32_t family);

@@ -28,7 +28,8 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 /* The CTypeID of the GCcdata at addr; 0: it cannot be read. */
 uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr);
 
-/* The type that a GCcdata is, which itself stands for a type (ffi.typeof()); 0: it stands for none.
+/*
+ * The type that a GCcdata is, which itself stands for a type (ffi.typeof()); 0: it stands for none.
  */
 uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr);
 

@@ -141,7 +141,8 @@ static int place(const struct found *f, const struct list *list, int ffid, int c
 	return 0;
 }
 
-/* Which shift between number and place does a name of ffid ask for that a neighbour asks for, too?
+/*
+ * Which shift between number and place does a name of ffid ask for that a neighbour asks for, too?
  */
 static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
 {

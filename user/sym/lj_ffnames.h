@@ -27,7 +27,8 @@ void lj_ffnames_free(struct lj_ffnames **names);
  * read). 0 and 1 are no fast functions: NULL. */
 const char *lj_ffname(const struct lj_ffnames *names, uint8_t ffid);
 
-/* "cjson.encode" for the lua_CFunction at addr, NULL when it is in no loaded module, or names is.
+/*
+ * "cjson.encode" for the lua_CFunction at addr, NULL when it is in no loaded module, or names is.
  */
 const char *lj_cfunc_name(const struct lj_ffnames *names, uint64_t addr);
 

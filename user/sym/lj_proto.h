@@ -50,11 +50,13 @@ int32_t lj_proto_firstline(const struct lj_proto *p); /* -1: bytecode of a built
 int32_t lj_proto_lastline(const struct lj_proto *p);
 bool lj_proto_stripped(const struct lj_proto *p); /* no line information */
 
-/* As the VM holds it ("@path", "=name" or source text), cut after 8 KiB. May hold NULs before len.
+/*
+ * As the VM holds it ("@path", "=name" or source text), cut after 8 KiB. May hold NULs before len.
  */
 const char *lj_proto_chunkname(const struct lj_proto *p, size_t *len);
 
-/* Line of a bytecode position as lj_debug_line() tells it; 0: no line information; -1: not known.
+/*
+ * Line of a bytecode position as lj_debug_line() tells it; 0: no line information; -1: not known.
  */
 int32_t lj_proto_line(const struct lj_proto *p, uint32_t bcpos);
 

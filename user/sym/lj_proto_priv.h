@@ -3,6 +3,7 @@
 #ifndef SYM_LJ_PROTO_PRIV_H
 #define SYM_LJ_PROTO_PRIV_H
 
+#include "sym/family.h"
 #include "sym/lj_proto.h"
 #include "sym/proto_text.h"
 
@@ -21,6 +22,7 @@ struct lj_kgc {
 };
 
 struct lj_proto {
+	struct proto base;
 	uint64_t addr;
 	uint32_t fingerprint;
 	uint32_t sizebc;

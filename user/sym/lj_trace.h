@@ -39,7 +39,8 @@ void lj_trace_free(struct lj_trace **t);
 /* lj_print_trace() of what was read. */
 uint32_t lj_trace_print(const struct lj_trace *t);
 
-/* A function that the machine code runs in, and where: bytecode position; of callers, of the call.
+/*
+ * A function that the machine code runs in, and where: bytecode position; of callers, of the call.
  */
 struct lj_trace_frame {
 	uint64_t proto; /* of pcall() and xpcall(): their ffid */

@@ -53,7 +53,8 @@ static inline uint32_t lj_path_target(uint32_t pc, uint32_t ins)
 /* Goes on from there. False: that leads nowhere, and all is as it was. */
 bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame);
 
-/* An alternative that was sought leads to the next snapshot. Returns false, for all to be taken
+/*
+ * An alternative that was sought leads to the next snapshot. Returns false, for all to be taken
  * back.
  */
 bool lj_path_found_alternative(struct path *p);

@@ -130,7 +130,8 @@ static enum branch_to returned_branches(const struct path *p, struct at a, uint3
 	return is != if_not ? BRANCH_JUMP : BRANCH_NEXT;
 }
 
-/* To the instruction after a call; after a comparison that called a metamethod, to where it goes.
+/*
+ * To the instruction after a call; after a comparison that called a metamethod, to where it goes.
  */
 static bool come_back(struct path *p, struct at a, uint32_t pc, int frame)
 {

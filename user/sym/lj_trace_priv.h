@@ -128,7 +128,8 @@ static inline bool lj_guards_own(const struct lj_trace *t, const struct lj_ins *
 	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
 }
 
-/* The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.
+/*
+ * The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.
  */
 static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
 {
@@ -181,13 +182,15 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 		  uint64_t g, const struct lj_ffnames *names);
 int lj_trace_assign(struct lj_trace *t);
 
-/* Parts of lj_labels_finish(): what was recorded and is not settled yet; the loop's copies of it.
+/*
+ * Parts of lj_labels_finish(): what was recorded and is not settled yet; the loop's copies of it.
  */
 int lj_trace_match_gaps(struct lj_trace *t);
 void lj_trace_fill_recorded(struct lj_trace *t);
 int lj_trace_label_loop(struct lj_trace *t);
 
-/* What lies between two in [from, to) that are settled belongs to the second: operands come first.
+/*
+ * What lies between two in [from, to) that are settled belongs to the second: operands come first.
  */
 void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to);
 

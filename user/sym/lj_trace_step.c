@@ -17,7 +17,8 @@ uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct valu
 	return lj_value_find(l, lj_step_is, ops, &through, stored);
 }
 
-/* By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
+/*
+ * By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
  */
 struct value lj_step_loaded(struct labels *l, uint32_t at)
 {
@@ -122,7 +123,8 @@ uint32_t lj_step_next(struct labels *l, uint8_t o)
 	return 0;
 }
 
-/* From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
+/*
+ * From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
  */
 uint32_t lj_step_buffer(struct labels *l, const struct value *last)
 {

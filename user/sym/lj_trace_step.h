@@ -62,7 +62,8 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins);
 /* The step's next instruction of this operation that is nobody's yet; 0: none. */
 uint32_t lj_step_next(struct labels *l, uint8_t o);
 
-/* A string that is made in a buffer, into which this was put last; NULL: whatever it was. 0: none.
+/*
+ * A string that is made in a buffer, into which this was put last; NULL: whatever it was. 0: none.
  */
 uint32_t lj_step_buffer(struct labels *l, const struct value *last);
 

@@ -34,7 +34,8 @@ struct known {
 	struct known *next; /* in protos.recent */
 	bool recent;	    /* is in it */
 	uint32_t checked;   /* round in which it was compared with the live process */
-	uint32_t bad;	    /* round in which it turned out to be two different ones */
+	uint32_t bad;	    /* round whose samples may be of another one */
+	uint32_t freed;	    /* round in which it was found to be freed; 0: it was not */
 	bool shown;	    /* others have seen it, and may have made something of it */
 	bool defined;	    /* definitions are there */
 	bool voted;
@@ -50,12 +51,6 @@ struct vote {
 	struct vote *next;
 };
 
-/* Addresses [lo, hi) by which BPF tells a prototype. */
-struct place {
-	uint64_t lo, hi;
-	struct known *known;
-};
-
 struct protos {
 	const struct lb_mem *mem; /* of the live process */
 	struct known *recent;	  /* those that were looked at in the last rounds */
@@ -65,17 +60,17 @@ struct protos {
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
-	struct place *places; /* by address: none is another's, too, as long as nothing is reused */
-	size_t nplaces, cap;
 	struct vote *votes;
-	bool reused;
-	uint32_t trusted; /* round */
+	uint32_t reused; /* the round in which an address was found to be used again; 0: none was */
+	bool ended;	 /* the image is no more */
 	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
 	uint32_t open, left;
 };
 
-/* What BPF sends may wait for so many rounds. */
-#define TRUST_ROUNDS 2
+/* So many rounds later BPF has been made to prove all that it shows, and what it sent before is
+ * read.
+ */
+#define REUSE_ROUNDS 2
 
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, struct protos **out)
 {
@@ -103,23 +98,11 @@ static void drop_definitions(struct known *k)
 	k->defined = false;
 }
 
-static void forget_places(struct protos *p)
-{
-	/* of those that come next it cannot be told any more whether they are in the place of one
-	 */
-	p->reused |= p->nplaces > 0;
-	free(p->places);
-	p->places = NULL;
-	p->nplaces = 0;
-	p->cap = 0;
-}
-
 void protos_clear(struct protos *p)
 {
 	struct known *k, *tmp;
 
 	p->recent = NULL;
-	forget_places(p);
 	HASH_ITER (hh, p->known, k, tmp) {
 		HASH_DEL(p->known, k);
 		drop_definitions(k);
@@ -158,86 +141,20 @@ static struct known *find_known(struct protos *p, uint64_t addr, uint32_t print)
 	return k;
 }
 
-static bool may_be_trusted(const struct protos *p, uint32_t round)
+static void note_reuse(struct protos *p, uint32_t round)
 {
-	return p->trusted && round - p->trusted <= TRUST_ROUNDS;
+	if (!p->reused)
+		p->reused = round;
 }
 
-/*
- * Two had one place, one after the other. What BPF trusted, it may have shown for the other: but
- * not when the first was seen for the last time before the rounds that may have been trusted.
- */
-static void reuse(struct protos *p, struct known *first, struct known *next, uint32_t round)
+/* May a sample of this round show a fingerprint that an earlier sample of its epoch has made? */
+static bool may_be_of_epoch(const struct protos *p, uint32_t round)
 {
-	if (may_be_trusted(p, round) && round - first->checked <= TRUST_ROUNDS) {
-		first->bad = round;
-		next->bad = round;
-		p->changed(p->arg);
-	}
-	p->reused = true;
-	forget_places(p);
-}
-
-/* Of the places, how many lie below addr. */
-static size_t places_below(const struct protos *p, uint64_t addr)
-{
-	size_t lo = 0, hi = p->nplaces;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->places[mid].lo < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static bool grow_places(struct protos *p)
-{
-	size_t cap = p->cap ? 2 * p->cap : 64;
-	struct place *places;
-
-	if (p->nplaces < p->cap)
-		return true;
-	places = reallocarray(p->places, cap, sizeof(*places));
-	if (!places)
-		return false;
-	p->places = places;
-	p->cap = cap;
-	return true;
-}
-
-/* BPF tells k by [lo, hi). Was that another's? */
-static void note_place(struct protos *p, struct known *k, uint64_t lo, uint64_t hi, uint32_t round)
-{
-	size_t at = places_below(p, lo), i;
-
-	if (p->reused || lo >= hi)
-		return;
-	for (i = at ? at - 1 : 0; i < p->nplaces && p->places[i].lo < hi; i++) {
-		const struct place *is = &p->places[i];
-
-		if (is->hi <= lo)
-			continue;
-		/* k's own place may be longer than it was: the next look at it is the same */
-		if (is->known != k)
-			reuse(p, is->known, k, round);
-		return;
-	}
-	if (!grow_places(p)) {
-		p->reused = true; /* it cannot be told of the next */
-		forget_places(p);
-		return;
-	}
-	memmove(&p->places[at + 1], &p->places[at], (p->nplaces - at) * sizeof(*p->places));
-	p->places[at] = (struct place){lo, hi, k};
-	p->nplaces++;
+	return !p->reused || round - p->reused <= REUSE_ROUNDS;
 }
 
 static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
-			       uint32_t print, uint32_t round)
+			       uint32_t print)
 {
 	struct known *k = calloc(1, sizeof(*k));
 
@@ -252,7 +169,6 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 		free(k);
 		return NULL;
 	}
-	note_place(p, k, addr, addr + 1, round);
 	return k;
 }
 
@@ -303,10 +219,8 @@ static void vote(struct protos *p, struct known *k)
 		p->changed(p->arg);
 }
 
-static void replace_proto(struct protos *p, struct known *k, struct proto *proto, uint32_t round)
+static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
 {
-	uint64_t lo, hi;
-
 	if (k->shown)
 		p->changed(p->arg);
 	drop_definitions(k);
@@ -314,8 +228,6 @@ static void replace_proto(struct protos *p, struct known *k, struct proto *proto
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
 	vote(p, k);
-	k->entry.family->code(proto, &lo, &hi);
-	note_place(p, k, lo, hi, round);
 }
 
 static int define(void *arg, uint64_t child, const char *name)
@@ -412,15 +324,16 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 		return 0;
 	k = find_known(p, rec->proto, rec->print);
 	if (!k)
-		k = add_known(p, build, rec->proto, rec->print, round);
+		k = add_known(p, build, rec->proto, rec->print);
 	if (!k) {
 		family->free(&proto);
 		return -ENOMEM;
 	}
 	if (!k->entry.proto || k->hash != family->hash(proto)) {
 		k->twofold |= k->entry.proto && family->complete(k->entry.proto);
-		p->reused |= k->twofold;
-		replace_proto(p, k, proto, round);
+		if (k->twofold)
+			note_reuse(p, round);
+		replace_proto(p, k, proto);
 	} else {
 		family->free(&proto);
 	}
@@ -513,19 +426,24 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
 }
 
 /*
- * It is not there any more. What is known of it came with the sample's fingerprint, when that was
- * the sample's own. Where BPF trusted an earlier one, the samples may be of what is there now, when
- * that is a prototype. When it is none, this one was freed, as all are when a VM is closed, after
- * its last sample: nearly always, and others may come in its place that are not seen.
+ * It is not there any more: another prototype is (-ESTALE), or the process has ended (-ESRCH), or
+ * it was freed. Its fingerprint may be that of an earlier sample in the epoch: then the round's
+ * samples may be of the other one, or of one that was there and freed, too. But all prototypes are
+ * freed when a VM is closed, and the process ends then, mostly: that is waited for.
  */
 static void lose_known(struct protos *p, struct known *k, int r, uint32_t round)
 {
-	bool freed = r == -EBADMSG || r == -EAGAIN;
-	bool trusted = may_be_trusted(p, round);
-
-	p->reused |= r == -ESTALE || (freed && trusted) || !k->entry.proto;
-	if (k->twofold || (r == -ESTALE && trusted))
+	if (r == -ESRCH) {
+		k->freed = 0;
+		return;
+	}
+	if (k->twofold || (r == -ESTALE && may_be_of_epoch(p, round)))
 		k->bad = round;
+	else if (r != -ESTALE && !k->freed && may_be_of_epoch(p, round))
+		k->freed = round;
+	if (k->freed && round - k->freed == PROTOS_WAIT)
+		k->bad = round;
+	note_reuse(p, round);
 }
 
 /*
@@ -544,7 +462,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	struct proto *live = NULL;
 	int r;
 
-	if (k->checked == round)
+	if (k->checked == round || p->ended)
 		return;
 	if (is_as_gathered(p, k, round))
 		return;
@@ -554,7 +472,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 		return;
 	}
 	if (!k->entry.proto) {
-		replace_proto(p, k, live, round);
+		replace_proto(p, k, live);
 		return;
 	}
 	if (!k->entry.family->complete(live)) {
@@ -579,9 +497,9 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	if (k->entry.family->complete(k->entry.proto)) {
 		k->bad = round; /* which of the two did this round's samples show? */
 		k->twofold = true;
-		p->reused = true;
+		note_reuse(p, round);
 	}
-	replace_proto(p, k, live, round);
+	replace_proto(p, k, live);
 }
 
 static bool is_doubtful(const struct protos *p, const struct known *k, uint32_t round)
@@ -596,19 +514,15 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	struct known *k = find_known(p, addr, print);
 
 	if (!k)
-		k = add_known(p, build, addr, print, round);
+		k = add_known(p, build, addr, print);
 	if (!k)
 		return NULL;
 	check_known(p, k, round);
 	learn_definitions(k);
 	k->shown = true;
 	k->entry.doubtful = is_doubtful(p, k, round);
+	k->entry.waits = k->freed && round - k->freed < PROTOS_WAIT && !p->ended;
 	return &k->entry;
-}
-
-void protos_trust(struct protos *p, uint32_t round)
-{
-	p->trusted = round;
 }
 
 void protos_left(struct protos *p, uint32_t round)
@@ -616,13 +530,18 @@ void protos_left(struct protos *p, uint32_t round)
 	if (p->left + 1 != round)
 		p->open = round;
 	p->left = round;
-	if (may_be_trusted(p, round))
-		p->trusted = round;
+	if (p->reused && may_be_of_epoch(p, round))
+		p->reused = round;
+}
+
+void protos_end(struct protos *p)
+{
+	p->ended = true;
 }
 
 bool protos_reused(const struct protos *p)
 {
-	return p->reused;
+	return p->reused != 0;
 }
 
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)

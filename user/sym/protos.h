@@ -2,13 +2,11 @@
 /*
  * The prototypes of one process that samples showed.
  *
- * An address is never trusted twice. What is known of a prototype is keyed by its address and the
- * fingerprint that BPF took with the sample, comes from the bytes that BPF shipped when it saw it
- * for the first time (or from the live process, where these do not reach), and is compared with the
- * live process once in each round: a prototype that was replaced by another with the same
- * fingerprint is doubtful for the round, and whoever shows it loses his samples. In a round in
- * which BPF may have trusted an earlier fingerprint (protos_trust()), so is one in whose place
- * there is another, or was.
+ * What is known of a prototype is keyed by its address and the fingerprint that BPF made, once in
+ * each epoch (lb_is_proved() in walk.h). It comes from the bytes that BPF sent when it saw the
+ * prototype for the first time, or from the live process, where these do not reach. It is compared
+ * with the live process once a round, when all samples of the round have been taken: a prototype
+ * that was replaced by another is ambiguous for the round, and the samples that show it are lost.
  */
 #ifndef SYM_PROTOS_H
 #define SYM_PROTOS_H
@@ -27,7 +25,11 @@ struct protos_entry {
 	const struct sym_family *family;
 	struct proto *proto; /* NULL: it could not be read */
 	bool doubtful;	     /* may be one of two in this round */
+	bool waits;	     /* was freed: its samples count if the process ends now */
 };
+
+/* So many rounds are samples kept back that show what was freed. */
+#define PROTOS_WAIT 4
 
 /*
  * mem is the live process, and outlives protos. changed is called when what protos_get() gave of a
@@ -48,7 +50,8 @@ size_t protos_count(const struct protos *protos);
 int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const struct lb_build *build,
 		uint32_t round);
 
-/* NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
+/*
+ * NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
  */
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
 				      uint64_t addr, uint32_t print, uint32_t round);
@@ -59,16 +62,14 @@ const struct protos_entry *protos_get(struct protos *protos, const struct lb_bui
  */
 const char *protos_misfit(const struct protos *protos, const struct lb_build *build);
 
-/* In this round BPF may take what an earlier sample has proved for proved. */
-void protos_trust(struct protos *protos, uint32_t round);
-/* In this round not all was read that BPF has sent: what was trusted or in doubt in it is so in the
- * next one, too. */
+/* In this round not all was read that BPF has sent: what is ambiguous in it is so in the next one,
+ * too. */
 void protos_left(struct protos *protos, uint32_t round);
 
-/*
- * Was there an address, at any time, that had one prototype and then another, as its own or as that
- * of its code? Was one freed that may have been trusted? Or can it not be told?
- */
+/* The image has ended: what is known counts, and is not compared with anything any more. */
+void protos_end(struct protos *protos);
+
+/* True if a prototype that samples showed was freed, or replaced by another at its address. */
 bool protos_reused(const struct protos *protos);
 
 /* The name under which parent's bytecode stores the closures of a child prototype; NULL. */

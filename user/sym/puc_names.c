@@ -123,8 +123,7 @@ static enum puc_namewhat named(enum puc_namewhat what, const char *text, const c
 	return what;
 }
 
-/* ---- which instruction set a register ----------------------------------------------------------
- */
+/* ---- which instruction set a register -------------------------------------------------------- */
 
 static bool changes_51(const struct puc_ins *i, uint32_t reg)
 {
@@ -245,8 +244,7 @@ static bool find_set(struct search *s, uint32_t lastpc, uint32_t reg, uint32_t *
 				   : find_set_52(s->p, lastpc, reg, set);
 }
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static struct origin name_of(enum puc_namewhat what, const char *name)
 {

@@ -471,7 +471,7 @@ static uint64_t print_name(const struct reader *r, uint64_t print, const uint8_t
 static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
 {
 	struct puc_print_head h;
-	uint64_t sum = print_name(r, puc_print_head(NULL, head, r->puc, &h), head);
+	uint64_t sum = print_name(r, puc_print_head(head, r->puc, &h), head);
 
 	return lb_print_end(print_constants(r, sum));
 }

@@ -80,8 +80,8 @@ enum puc_namewhat {
  * The name of the function that the instruction at pc calls, as the version's own ldebug.c derives
  * it for debug.getinfo(..., "n"), except that metamethods are always "__index", "__lt", ... (5.4
  * writes "index"). That the call was a tail call, or none but a hook or a finalizer, is the
- * caller's to know. No name when it would take too long
- * to find. It belongs to p, and is not set with PUC_NAME_NONE.
+ * caller's to know. No name when it would take too long to find. It belongs to p, and is not set
+ * with PUC_NAME_NONE.
  */
 enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, const char **name);
 

@@ -4,6 +4,7 @@
 #define SYM_PUC_PROTO_PRIV_H
 
 #include "sym/proto_text.h"
+#include "sym/family.h"
 #include "sym/puc_proto.h"
 #include "vm/puc_bc.h"
 
@@ -32,6 +33,7 @@ struct puc_child {
  * complete is false: what is not found in them may be there yet.
  */
 struct puc_proto {
+	struct proto base;
 	uint64_t addr;
 	uint32_t fingerprint;
 	unsigned version;

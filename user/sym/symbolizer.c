@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
+/*
+ * Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +15,8 @@
 #include "protos.h"
 #include "symbolizer.h"
 
-/* A frame that was symbolized before: what it is, who called it, and which functions it stood on.
+/*
+ * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
  */
 struct cached_frame {
 	struct {
@@ -37,13 +39,6 @@ struct vm_names {
 	UT_hash_handle hh;
 };
 
-/* The row of a sample that was added in this round. */
-struct recent {
-	uint64_t sum; /* the sample's */
-	size_t row;
-	uint32_t since; /* symbolizer.since then */
-};
-
 struct process {
 	pid_t pid;
 	struct symbolizer *owner;
@@ -53,9 +48,8 @@ struct process {
 	struct cached_frame *frames;
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
-	const struct sym_family *compiled_by;
-	uint32_t maps_round; /* in which the mappings were read */
-	uint64_t maps;	     /* native_maps_id() then */
+	uint32_t maps_round;	   /* in which the mappings were read */
+	uint64_t maps;		   /* native_maps_id() then */
 	UT_hash_handle hh;
 };
 
@@ -64,10 +58,8 @@ struct symbolizer {
 	struct native *native;
 	struct process *processes;
 	uint32_t round;
-	uint32_t since; /* counts what may give the same sample another row, rounds among it */
 	uint64_t changes;
 	uint64_t coarse;
-	struct recent recent[LB_STACKS];
 };
 
 /* A program that makes functions without end must not make us keep them without end. */
@@ -91,7 +83,6 @@ static void forget_frames(void *arg)
 	struct process *p = arg;
 	struct cached_frame *f, *tmp;
 
-	p->owner->since++;
 	p->owner->changes++;
 	HASH_ITER (hh, p->frames, f, tmp) {
 		HASH_DEL(p->frames, f);
@@ -116,7 +107,7 @@ static void process_free(struct process *p)
 	protos_free(&p->protos);
 	forget_vms(p);
 	if (p->compiled)
-		p->compiled_by->compiled_free(&p->compiled);
+		p->compiled->family->compiled_free(&p->compiled);
 	free(p);
 }
 
@@ -129,7 +120,6 @@ int symbolizer_new(struct prof *prof, struct symbolizer **out)
 		return -ENOMEM;
 	s->prof = prof;
 	s->round = 1;
-	s->since = 1;
 	r = native_new(&s->native);
 	if (r)
 		return r;
@@ -156,25 +146,14 @@ void symbolizer_free(struct symbolizer **sp)
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;
-	s->since++;
 }
 
-bool symbolizer_reused(const struct symbolizer *s)
+bool symbolizer_reuses(const struct symbolizer *s, pid_t pid)
 {
 	const struct process *p;
 
-	for (p = s->processes; p; p = p->hh.next)
-		if (protos_reused(p->protos))
-			return true;
-	return false;
-}
-
-void symbolizer_trust(struct symbolizer *s)
-{
-	struct process *p;
-
-	for (p = s->processes; p; p = p->hh.next)
-		protos_trust(p->protos, s->round);
+	HASH_FIND_INT(s->processes, &pid, p);
+	return p && protos_reused(p->protos);
 }
 
 void symbolizer_left(struct symbolizer *s)
@@ -183,6 +162,22 @@ void symbolizer_left(struct symbolizer *s)
 
 	for (p = s->processes; p; p = p->hh.next)
 		protos_left(p->protos, s->round);
+}
+
+static struct process *process_of(struct symbolizer *s, pid_t pid, uint32_t epoch)
+{
+	struct process *p;
+
+	HASH_FIND_INT(s->processes, &pid, p);
+	return p && p->epoch == epoch ? p : NULL;
+}
+
+void symbolizer_image_ended(struct symbolizer *s, pid_t pid, uint32_t epoch)
+{
+	struct process *p = process_of(s, pid, epoch);
+
+	if (p)
+		protos_end(p->protos);
 }
 
 void symbolizer_end(struct symbolizer *s, pid_t pid)
@@ -233,14 +228,6 @@ int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origi
 	if (!r)
 		native_fork(s->native, pid, origin);
 	return r;
-}
-
-static struct process *process_of(struct symbolizer *s, pid_t pid, uint32_t epoch)
-{
-	struct process *p;
-
-	HASH_FIND_INT(s->processes, &pid, p);
-	return p && p->epoch == epoch ? p : NULL;
 }
 
 int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
@@ -294,7 +281,6 @@ static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t 
 		if (!family->names_read(&p->remote.mem, build, g, &names)) {
 			family->names_free(&v->names);
 			v->names = names;
-			s->since++;
 		}
 	}
 	return v->names;
@@ -313,7 +299,8 @@ static const struct protos_entry *prototype(const struct frame_ctx *c, const str
 	return protos_get(c->p->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
 }
 
-/* A function's name in the loaded libraries. A library that came later is found by looking again.
+/*
+ * A function's name in the loaded libraries. A library that came later is found by looking again.
  */
 static const char *library_name(const struct frame_ctx *c, const struct lb_frame *f)
 {
@@ -461,6 +448,8 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 
 		if (k && k->doubtful)
 			return -ESTALE;
+		if (k && k->waits)
+			return -EAGAIN;
 	}
 	probe.key.word = f->word & ~((uint64_t)(LB_FRAME_THREAD | LB_FRAME_TRACE) << 48);
 	probe.key.pc = f->pc;
@@ -510,7 +499,7 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 
 static int lose(const struct frame_ctx *c, int why, uint32_t count)
 {
-	const char *reason = why == -ESTALE ? "reused" : "gone";
+	const char *reason = why == -ESTALE ? "proto-ambiguous" : "gone";
 
 	if (why == -EPROTO)
 		reason = protos_misfit(c->p->protos, c->build);
@@ -557,10 +546,8 @@ static int refine(struct symbolizer *s, struct process *p, const struct lb_build
 
 	if (!family->refine)
 		return 0;
-	if (!p->compiled) {
+	if (!p->compiled)
 		r = family->compiled_new(&p->remote.mem, &p->compiled);
-		p->compiled_by = family;
-	}
 	if (!r)
 		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
 	if (r == -ENOENT) {
@@ -621,12 +608,6 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	return prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
 }
 
-/* What is known of a sample like this one, when it was added before: else another's entry. */
-static struct recent *recent_of(struct symbolizer *s, const struct lb_rec_sample *rec)
-{
-	return &s->recent[LB_STACK_PLACE(rec->sum)];
-}
-
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build)
 {
@@ -638,23 +619,15 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 		.build = build,
 		.family = sym_family(build->family),
 	};
-	struct recent *recent = recent_of(s, rec);
-	uint64_t coarse = s->coarse;
-	uint32_t since;
 	size_t row;
 	int r = 0;
 
-	if (recent->sum == rec->sum && recent->since == s->since) {
-		prof_count(s->prof, recent->row, count);
-		return 0;
-	}
 	if (!c.p)
 		return lose(&c, -ENOENT, count);
 	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
 		forget_frames(c.p);
 		protos_clear(c.p->protos);
 	}
-	since = s->since;
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
@@ -664,11 +637,7 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 	}
 	r = row_of(&c, &row);
 	if (r)
-		return r == -ENOMEM ? r : lose(&c, r, count);
+		return r == -ENOMEM || r == -EAGAIN ? r : lose(&c, r, count);
 	prof_count(s->prof, row, count);
-	/* not when a frame was named by what has turned out to be another since; and each that is
-	 * coarse gets counted */
-	if (since == s->since && coarse == s->coarse)
-		*recent = (struct recent){.sum = rec->sum, .row = row, .since = since};
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * From raw samples to the frames of a profile: joins the records of BPF with the target's memory.
  * Which prototype an address means is protos.h's matter; a sample that shows a doubtful one is lost
- * ("reused"), and never gets a wrong name.
+ * ("proto-ambiguous"), and never gets a wrong name.
  */
 #ifndef SYM_SYMBOLIZER_H
 #define SYM_SYMBOLIZER_H
@@ -27,6 +27,10 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch);
 /* Ditto, of what origin has forked: it has the same mapped, though it may have ended already. */
 int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origin);
 
+/* The process runs another image by now: what is known of this one counts for the rest of its samples.
+ */
+void symbolizer_image_ended(struct symbolizer *s, pid_t pid, uint32_t epoch);
+
 /* The process has ended and its samples were read: forgets it. */
 void symbolizer_end(struct symbolizer *s, pid_t pid);
 
@@ -37,24 +41,22 @@ int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
 /*
  * Adds samples that are the same to the profile, or, when their names cannot be known any more, to
  * its losses. build is what the record names, and outlives the symbolizer. Returns 0, also for a
- * loss, or -ENOMEM.
+ * loss, -EAGAIN when it takes another round to decide on them (PROTOS_WAIT at most), or -ENOMEM.
  */
 int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build);
 
-/* Samples of compiled code so far whose lines and inlined functions are those of its guards only.
+/*
+ * Samples of compiled code so far whose lines and inlined functions are those of its guards only.
  */
 uint64_t symbolizer_coarse(const struct symbolizer *s);
 
 /* How often what was known turned out to be another, or was forgotten. */
 uint64_t symbolizer_changes(const struct symbolizer *s);
 
-/* protos_reused(), in a process that lives. */
-bool symbolizer_reused(const struct symbolizer *s);
+/* protos_reused(), of a process that lives. */
+bool symbolizer_reuses(const struct symbolizer *s, pid_t pid);
 
-/* From now on, in this round and the next, BPF may take for proved what an earlier sample has
- * proved. */
-void symbolizer_trust(struct symbolizer *s);
 /* What was sent in this round is not all read. */
 void symbolizer_left(struct symbolizer *s);
 

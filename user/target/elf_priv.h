@@ -38,7 +38,8 @@ struct elf_file {
 /* Bytes of the file; whole reads only. */
 int elf_pread(const struct elf_file *elf, void *dst, size_t size, uint64_t offset);
 
-/* All that is in the file from vaddr to the end of its segment, `max` bytes at most. Caller frees.
+/*
+ * All that is in the file from vaddr to the end of its segment, `max` bytes at most. Caller frees.
  */
 int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len);
 

@@ -21,36 +21,37 @@
 
 #include "base/cleanup.h"
 #include "base/signals.h"
+#include "base/sudo.h"
 #include "launch.h"
 
-/* The user who called sudo; 0 when nobody did. */
-static int sudo_user(uid_t *uid, gid_t *gid)
+/* Each ID and its saved copy are read back: a command that keeps root has more than it should. */
+static int take_ids(uid_t uid, gid_t gid)
 {
-	const char *u = getenv("SUDO_UID"), *g = getenv("SUDO_GID");
-	char *end;
+	uid_t u[3];
+	gid_t g[3];
+	int i;
 
-	if (geteuid() || !u || !g)
-		return 0;
-	*uid = (uid_t)strtoul(u, &end, 10);
-	if (*end || !*u)
-		return 0;
-	*gid = (gid_t)strtoul(g, &end, 10);
-	return !*end && *g;
-}
-
-static int become_sudo_user(void)
-{
-	struct passwd *pw;
-	uid_t uid;
-	gid_t gid;
-
-	if (!sudo_user(&uid, &gid))
-		return 0;
-	pw = getpwuid(uid);
-	if (pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid))
-		return -errno;
 	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
 		return -errno;
+	if (getresuid(&u[0], &u[1], &u[2]) || getresgid(&g[0], &g[1], &g[2]))
+		return -errno;
+	for (i = 0; i < 3; i++)
+		if (u[i] != uid || g[i] != gid)
+			return -EPERM;
+	return 0;
+}
+
+static int become(const struct sudo_caller *caller)
+{
+	struct passwd *pw = getpwuid(caller->uid);
+	gid_t gid = caller->gid;
+	int r;
+
+	if (pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid))
+		return -errno;
+	r = take_ids(caller->uid, gid);
+	if (r)
+		return r;
 	if (pw) {
 		setenv("HOME", pw->pw_dir, 1);
 		setenv("USER", pw->pw_name, 1);
@@ -63,13 +64,16 @@ static int become_sudo_user(void)
 	return 0;
 }
 
-/* In the child: never returns. An errno that the parent should know goes into the pipe. */
-static void run_child(char *const argv[], int report)
+/*
+ * In the child: never returns. An errno that the parent should know goes into the pipe. caller:
+ * NULL when nobody called sudo.
+ */
+static void run_child(char *const argv[], const struct sudo_caller *caller, int report)
 {
 	int r;
 
 	signals_give_back();
-	r = become_sudo_user();
+	r = caller ? become(caller) : 0;
 	if (!r && ptrace(PTRACE_TRACEME, 0, 0, 0))
 		r = -errno;
 	if (!r) {
@@ -179,9 +183,13 @@ static int run_to_entry(pid_t pid)
 
 int launch_start(char *const argv[], pid_t *pid, struct error *err)
 {
-	int report[2], r = 0;
+	int report[2], r, by_sudo;
+	struct sudo_caller caller;
 	pid_t child;
 
+	by_sudo = sudo_caller(&caller, err);
+	if (by_sudo < 0)
+		return by_sudo;
 	if (pipe2(report, O_CLOEXEC))
 		return error_set(err, -errno, "pipe: %s", strerror(errno));
 	fflush(NULL);
@@ -194,7 +202,7 @@ int launch_start(char *const argv[], pid_t *pid, struct error *err)
 	}
 	if (!child) {
 		close(report[0]);
-		run_child(argv, report[1]);
+		run_child(argv, by_sudo ? &caller : NULL, report[1]);
 	}
 	close(report[1]);
 	if (read(report[0], &r, sizeof(r)) != sizeof(r))

@@ -11,8 +11,10 @@
 
 #include "base/error.h"
 
-/* Starts argv, with our stdin, stdout and stderr, and holds it. -ENOENT and others: it cannot be
- * run. */
+/*
+ * Starts argv, with our stdin, stdout and stderr, and holds it. -ENOENT and others: it cannot be
+ * run; -EINVAL: the caller of sudo is not to be known (base/sudo.h), and it was not started.
+ */
 int launch_start(char *const argv[], pid_t *pid, struct error *err);
 
 /* Lets it go; nothing of the holding remains in it. */

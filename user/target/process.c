@@ -270,8 +270,7 @@ void process_exe(pid_t pid, char *buf, size_t size)
 	buf[n > 0 ? n : 0] = '\0';
 }
 
-/* ---- workers -----------------------------------------------------------------------------------
- */
+/* ---- workers --------------------------------------------------------------------------------- */
 
 struct children {
 	bool workers;	 /* those of the same program only */

@@ -40,7 +40,8 @@ struct process_mapping {
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
-/* Which content a file has, as far as its inode tells: one that is written to in place has another
+/*
+ * Which content a file has, as far as its inode tells: one that is written to in place has another
  * time.
  */
 struct process_file {

@@ -57,7 +57,7 @@ struct target_source {
 	size_t nusers;
 };
 
-/* ---- credentials of the target ------------------------------------------------------- */
+/* ---- credentials of the target --------------------------------------------------------------- */
 
 static bool field(const char *line, const char *name, const char **value)
 {
@@ -202,7 +202,7 @@ void target_source_free(struct target_source **source)
 	*source = NULL;
 }
 
-/* ---- users of this machine ----------------------------------------------------------- */
+/* ---- users of this machine ------------------------------------------------------------------- */
 
 /* Groups are those that this machine gives the user: nobody else's word counts. */
 static int user_creds(uid_t uid, struct creds *creds)
@@ -262,7 +262,7 @@ int target_source_of_all(struct target_source **out)
 	return err;
 }
 
-/* ---- the child: only system calls, and errors as exit codes -------------------------- */
+/* ---- the child: only system calls, and errors as exit codes ---------------------------------- */
 
 /* Without CAP_SETGID groups cannot be set, but they may be the right ones. */
 static int take_groups(const struct creds *creds)
@@ -490,7 +490,7 @@ static int copy(const struct target_source *s, const char *path, int to)
 	}
 }
 
-/* ---- the parent ---------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 /* Ends the child when it takes too long. Its exit code is an errno. */
 static int wait_for(pid_t child)

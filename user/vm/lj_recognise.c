@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Measuring a LuaJIT build. The VM's text (vm_x64.dasc) addresses global_State relative to r14,
- *which is g + GG_G2DISP, in a handful of forms:
+ * which is g + GG_G2DISP, in a handful of forms:
  *
- *	49 81 c6 imm32			add r14, GG_G2DISP		vm_call and the other
- *entries 41 c7 86 disp32 ff ff ff ff	mov dword [r14+d], ~INTERP	set_vmstate 49 89 ae disp32
- *mov [r14+d], rbp		cur_L, and tmpbuf.L
+ *	49 81 c6 imm32			add r14, GG_G2DISP		entries: vm_call, ...
+ *	41 c7 86 disp32 ff ff ff ff	mov dword [r14+d], ~INTERP	set_vmstate
+ *	49 89 ae disp32			mov [r14+d], rbp		cur_L, and tmpbuf.L
  *	49 89 96 disp32			mov [r14+d], rdx		jit_base
  *	49 8b 8e disp32			mov rcx, [r14+d]		J.trace, and gc fields
  *

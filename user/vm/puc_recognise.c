@@ -68,7 +68,7 @@ const struct puc_layout *puc_layout_of(const char *release, const char **name)
 	return NULL;
 }
 
-/* ---- the release ---- */
+/* ---- the release ----------------------------------------------------------------------------- */
 
 struct release {
 	unsigned version;   /* 51 .. 55 */
@@ -76,9 +76,8 @@ struct release {
 	const char *source; /* what says so */
 };
 #define ANY_PATCH UINT32_MAX
-#define PUC_WINDOW                                                                                 \
-	(320u << 10) /* bytes on each side of luaV_execute: PUC Lua has about 250 KiB              \
-		      */
+/* bytes on each side of luaV_execute: PUC Lua has about 250 KiB */
+#define PUC_WINDOW (320u << 10)
 
 /* "$Lua: Lua 5.1.5 Copyright", "$LuaVersion: Lua 5.4.4  Copyright" */
 static bool parse_ident(const char *ident, struct release *r)
@@ -192,7 +191,7 @@ static bool may_be(const struct puc_row *row, const struct release *r, unsigned 
 	return patch == ANY_PATCH || (row->first <= patch && patch <= row->last);
 }
 
-/* ---- what code says ---- */
+/* ---- what code says -------------------------------------------------------------------------- */
 
 /* An API function that uses a field, in releases of `from` to `to`. */
 struct claim {
@@ -326,7 +325,7 @@ static void check_use(void *arg, const struct puc_struct_use *use)
 	text_printf(&e->wrong, "%u of %s, where no field is known", use->at, use->name);
 }
 
-/* ---- luaV_execute, the collector ---- */
+/* ---- luaV_execute, the collector ------------------------------------------------------------- */
 
 static struct puc_vm_wanted wanted(const struct puc_layout *puc)
 {

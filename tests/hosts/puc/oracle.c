@@ -44,7 +44,7 @@
 
 #define MAX_SAMPLES (1 << 20)
 
-/* ---- what the handler sees ---- */
+/* ---- what the handler sees ------------------------------------------------------------------- */
 
 static struct puc_walk walk, tries;
 static struct vm_build build;
@@ -101,12 +101,12 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 		w->gprs.r[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
 	w->regs.ip = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
 	w->regs.sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
-	lb_begin(&mem, &w->cache, w->cache.sample + 1);
+	lb_begin(&w->cache, w->cache.sample + 1);
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }
 
-/* ---- the other rules, over all registers and the whole C stack ---- */
+/* ---- the other rules, over all registers and the whole C stack ------------------------------- */
 
 struct pick {
 	uint64_t L, key;
@@ -148,7 +148,7 @@ static void other_rules(const ucontext_t *uc, struct pick picks[RULES])
 	}
 }
 
-/* ---- the sample ---- */
+/* ---- the sample ------------------------------------------------------------------------------ */
 
 static bool has_function(lua_State *L)
 {
@@ -276,7 +276,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	arm();
 }
 
-/* ---- who runs ---- */
+/* ---- who runs -------------------------------------------------------------------------------- */
 
 static void begins(lua_State *L)
 {
@@ -367,7 +367,7 @@ static int resume_any(lua_State *L, lua_State *from, int nargs)
 #endif
 }
 
-/* ---- workloads ---- */
+/* ---- workloads ------------------------------------------------------------------------------- */
 
 /* resumed(co): resumes a coroutine from C until it is done. */
 static int l_resumed(lua_State *L)
@@ -422,7 +422,7 @@ static const char *const chunks[] = {
 #include "oracle_others.lua.h"
 };
 
-/* ---- set-up ---- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int find_module(struct dl_phdr_info *info, size_t size, void *arg)
 {

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_CONTAINER_H
+#define BASE_CONTAINER_H
+
+#include <stddef.h>
+
+/* The struct whose `member` ptr points to. As with strchr(3), a const of the pointee is dropped. */
+#define container_of(ptr, type, member) ((type *)((const char *)(ptr)-offsetof(type, member)))
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* PUC Lua behind the table of functions that the symbolizer uses (family.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/container.h"
+#include "family.h"
+#include "puc_cnames.h"
+#include "puc_proto_priv.h"
+
+/* ---- prototypes ------------------------------------------------------------------------------ */
+
+static struct puc_proto *puc_of(const struct proto *p)
+{
+	return container_of(p, struct puc_proto, base);
+}
+
+static int puc_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		    struct proto **out)
+{
+	struct puc_proto *p = NULL;
+	int r = puc_proto_read(mem, &build->puc.puc, addr, &p);
+
+	if (r)
+		return r;
+	p->base.family = &puc_family;
+	*out = &p->base;
+	return 0;
+}
+
+static void puc_free(struct proto **p)
+{
+	struct puc_proto *own = *p ? puc_of(*p) : NULL;
+
+	puc_proto_free(&own);
+	*p = NULL;
+}
+
+static uint32_t puc_fingerprint(const struct proto *p)
+{
+	return puc_proto_fingerprint(puc_of(p));
+}
+
+static uint64_t puc_hash(const struct proto *p)
+{
+	return puc_proto_hash(puc_of(p));
+}
+
+static bool puc_complete(const struct proto *p)
+{
+	return puc_proto_complete(puc_of(p));
+}
+
+static const char *puc_misfit(const struct proto *p)
+{
+	return puc_proto_misfit(puc_of(p));
+}
+
+static const char *puc_chunkname(const struct proto *p, size_t *len)
+{
+	return puc_proto_chunkname(puc_of(p), len);
+}
+
+static int32_t puc_firstline(const struct proto *p)
+{
+	return puc_proto_firstline(puc_of(p));
+}
+
+static int32_t puc_line(const struct proto *p, uint32_t pc)
+{
+	return puc_proto_line(puc_of(p), pc);
+}
+
+static void puc_callname(const struct proto *p, uint32_t pc, const char **name)
+{
+	puc_proto_callname(puc_of(p), pc, name);
+}
+
+static int puc_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
+{
+	return puc_proto_definitions(puc_of(p), fn, arg);
+}
+
+/* ---- names of built-in and C functions ------------------------------------------------------- */
+
+struct puc_names {
+	struct names base;
+	struct puc_cnames *names;
+};
+
+static const struct puc_cnames *puc_names_of(const struct names *names)
+{
+	return names ? container_of(names, struct puc_names, base)->names : NULL;
+}
+
+static void puc_names_free(struct names **names)
+{
+	struct puc_names *own = *names ? container_of(*names, struct puc_names, base) : NULL;
+
+	if (own)
+		puc_cnames_free(&own->names);
+	free(own);
+	*names = NULL;
+}
+
+static int puc_names_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+			  struct names **out)
+{
+	__free struct puc_names *own = calloc(1, sizeof(*own));
+	int r;
+
+	if (!own)
+		return -ENOMEM;
+	r = puc_cnames_read(mem, &build->puc.puc, g, &own->names);
+	if (r)
+		return r;
+	own->base.family = &puc_family;
+	*out = &TAKE_PTR(own)->base;
+	return 0;
+}
+
+/* All built-in functions are C functions. */
+static const char *puc_builtin(const struct names *names, uint64_t number)
+{
+	(void)names;
+	(void)number;
+	return NULL;
+}
+
+static const char *puc_cfunction(const struct names *names, uint64_t addr)
+{
+	return puc_cname(puc_names_of(names), addr);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const struct sym_family puc_family = {
+	.read = puc_read,
+	.free = puc_free,
+	.fingerprint = puc_fingerprint,
+	.hash = puc_hash,
+	.complete = puc_complete,
+	.misfit = puc_misfit,
+	.chunkname = puc_chunkname,
+	.firstline = puc_firstline,
+	.line = puc_line,
+	.callname = puc_callname,
+	.definitions = puc_definitions,
+	.names_read = puc_names_read,
+	.names_free = puc_names_free,
+	.builtin = puc_builtin,
+	.cfunction = puc_cfunction,
+	.libraries_first = true,
+	.slots_change = true,
+};
