@@ -19,9 +19,10 @@ struct {
 	__type(value, struct lb_selftest);
 } samples SEC(".maps");
 
-/* What came of it. User space reads. */
+/* What came of it. User space reads, and maps it: a copy would cost more than the walk. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct lj_walk);
