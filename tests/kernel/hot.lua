@@ -2,6 +2,7 @@
 -- Spends 70 % of SECONDS of CPU time in heavy() and 30 % in light(), then ends. Each round has another length: one as
 -- long as the time between two samples would be hit at the same place each time.
 -- usage: hot.lua SECONDS
+-- Says "ready" first, and begins when its standard input ends.
 
 local clock = os.clock
 
@@ -16,6 +17,10 @@ local function light(n)
   for i = 1, 3 * n do x = (x * 3 + i) % 65537 end
   return x
 end
+
+print("ready")
+io.stdout:flush()
+io.read("*a")
 
 local finish, seed = clock() + tonumber(arg[1]), 1
 repeat

@@ -6,7 +6,6 @@ usage: programs.py        (as root) measures on every kernel and rewrites budget
 The budget is what was measured plus a fifth. A program that outgrows it is not broken, but near
 to the day when some kernel refuses it: look at why, then rewrite the budget in the same commit.
 """
-import functools
 import json
 import math
 import shlex
@@ -30,7 +29,7 @@ for obj in objects():
     vm.needs(obj)
 
 
-@functools.lru_cache(maxsize=None)
+@vm.once
 def measure(kernel):
     """{"object/program": {"verified_insns", "insns", "jited_len"}}; vm.Error: one does not load."""
     files = [LOAD, *objects()]

@@ -132,6 +132,24 @@ def end_guests():
         guests.popitem()[1].end()
 
 
+def once(of_kernel):
+    """A function of a kernel, called once for each: what it has found or raised is kept."""
+    kept = {}
+
+    @functools.wraps(of_kernel)
+    def ask(kernel):
+        if kernel not in kept:
+            try:
+                kept[kernel] = of_kernel(kernel), None
+            except (Error, AssertionError) as e:
+                kept[kernel] = None, e
+        found, error = kept[kernel]
+        if error:
+            raise error
+        return found
+    return ask
+
+
 def read_more(pipe, silence):
     """The next bytes; b"": the other end has closed it; None: nothing came for `silence` seconds."""
     ready, _, _ = select.select([pipe], [], [], silence)
