@@ -86,12 +86,12 @@ const void *scene_row(const void *const *tables, size_t row_size, size_t i)
 	return NULL;
 }
 
-size_t *scene_numbers(void)
+size_t *scene_shares(void)
 {
-	static size_t numbers[SCENES_MAX];
+	static size_t shares[SCENE_SHARES];
 	size_t i;
 
-	for (i = 0; i < SCENES_MAX; i++)
-		numbers[i] = i;
-	return numbers;
+	for (i = 0; i < SCENE_SHARES; i++)
+		shares[i] = i;
+	return shares;
 }

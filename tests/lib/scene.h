@@ -45,9 +45,11 @@ bool scene_is_true(const struct lb_frame *got, const struct lb_frame *intact);
  */
 const void *scene_row(const void *const *tables, size_t row_size, size_t i);
 
-#define SCENES_MAX 256
-
-/* 0, 1, 2 ... SCENES_MAX - 1: the scenes as parameters of a test. */
-size_t *scene_numbers(void);
+/*
+ * The scenes as parameters of a test, 0 to SCENE_SHARES - 1: that with parameter k runs scenes k,
+ * k + SCENE_SHARES ... A process for each scene would cost more than most scenes.
+ */
+#define SCENE_SHARES 8
+size_t *scene_shares(void);
 
 #endif

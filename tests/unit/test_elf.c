@@ -16,8 +16,6 @@
 #include "target/lj_sites.h"
 #include "target/x86_insn.h"
 
-TestSuite(elf, .timeout = 30);
-
 #define LUAJIT "/usr/bin/luajit"
 
 __attribute__((noinline)) int elf_test_function(int x)

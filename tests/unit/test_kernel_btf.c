@@ -10,8 +10,6 @@
 
 #include "bpf/kernel_btf.h"
 
-TestSuite(kernel_btf, .timeout = 30);
-
 static const char *const wanted[] = {"task", "missing"};
 
 /* struct other { int x; };

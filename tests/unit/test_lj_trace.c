@@ -16,8 +16,6 @@
 #include "sym/lj_traces.h"
 #include "vm/lj_ir.h"
 
-TestSuite(lj_trace, .timeout = 20);
-
 static struct criterion_test_params every_row(void)
 {
 	static size_t numbers[LJ_TRACED_ROWS];

@@ -20,8 +20,6 @@
 #include "sym/lj_proto.h"
 #include "vm/lj_bc.h"
 
-TestSuite(luasym, .timeout = 20);
-
 #define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
 #define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))
 

@@ -14,8 +14,6 @@
 #include "base/mem_remote.h"
 #include "base/mem_vec.h"
 
-TestSuite(mem, .timeout = 10);
-
 Test(mem, image_reads_whole_or_not)
 {
 	struct mem_image img;

@@ -19,8 +19,6 @@
 #include "sym/native.h"
 #include "target/elf.h"
 
-TestSuite(native, .timeout = 20);
-
 #define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
 
 __attribute__((noinline)) int native_test_function(int x)
@@ -74,6 +72,20 @@ static void copy_file(const char *from, const char *to)
 	cr_assert_eq(system(cmd), 0);
 }
 
+/* Has pid, which was forked to run exe, got as far as to sleep? */
+static bool sleeps(pid_t pid, const char *exe)
+{
+	char path[64], was[256] = "", state = 0;
+	FILE *f __fclose = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, was, sizeof(was) - 1) < 0 || !strstr(was, exe))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	return f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'S';
+}
+
 /* A process that sleeps, with a library preloaded. */
 static pid_t start(const char *exe, const char *lib)
 {
@@ -82,10 +94,11 @@ static pid_t start(const char *exe, const char *lib)
 	if (!pid) {
 		if (lib)
 			setenv("LD_PRELOAD", lib, 1);
-		execl(exe, exe, "60", (char *)NULL);
+		execl(exe, exe, "600", (char *)NULL);
 		_exit(127);
 	}
-	usleep(300000);
+	while (!sleeps(pid, exe))
+		usleep(1000);
 	return pid;
 }
 

@@ -309,7 +309,7 @@ static void vary(const struct image *f, unsigned n)
 }
 
 /* A program that is built again and again, while it is recorded. */
-Test(scan, too_many_builds, .timeout = 60)
+Test(scan, too_many_builds)
 {
 	struct scan *scan __cleanup(scan_free) = NULL;
 	struct lb_proc proc = {};
@@ -355,7 +355,7 @@ Test(process, workers)
 	cr_assert_gt(worker, 0);
 	other = fork();
 	if (!other) {
-		execlp("sleep", "sleep", "60", NULL);
+		execlp("sleep", "sleep", "600", NULL);
 		_exit(1);
 	}
 	cr_assert_gt(other, 0);

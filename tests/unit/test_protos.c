@@ -16,8 +16,6 @@
 #include "sym/puc_proto.h"
 #include "sym/symbolizer.h"
 
-TestSuite(protos, .timeout = 20);
-
 /* function one() end function two() end: names that the fingerprint does not reach */
 static const struct puc_code_ins main_code[] = {
 	{I_CLOSURE, 0, 0, 0}, {I_DATA, 0, 0, 0},   {I_DATA, 0, 0, 0}, {I_SETGLOBAL, 4, 0, 0},

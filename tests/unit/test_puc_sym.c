@@ -19,8 +19,6 @@
 #include "puc_code.h"
 #include "sym/puc_proto.h"
 
-TestSuite(puc_sym, .timeout = 60); /* all of it, in all files */
-
 static const struct puc_code_ins calls[] = {
 	{I_LOADNIL, 0, 0, 0},			 /* 0: local f begins, in register 0 */
 	{I_MOVE, 1, 0, 0},    {I_CALL, 1, 0, 0}, /* 2: local f */

@@ -223,7 +223,7 @@ static void *count_on(void *arg)
 }
 
 /* BPF counts on while counts are taken and slots emptied: none is lost, none comes twice. */
-Test(stacks, counted_meanwhile, .timeout = 600)
+Test(stacks, counted_meanwhile)
 {
 	struct stacks *kept __cleanup(stacks_free) = NULL;
 	static __u64 words[LB_STACKS];

@@ -13,30 +13,31 @@
 #include "vm/lj_recognise.h"
 #include "walk_host.h"
 
-static struct criterion_test_params every_scene(void)
+static struct criterion_test_params scenes(void)
 {
-	size_t n = lj_scene_count();
-
-	return cr_make_param_array(size_t, scene_numbers(), n < SCENES_MAX ? n : SCENES_MAX);
+	return cr_make_param_array(size_t, scene_shares(), SCENE_SHARES);
 }
 
-Test(walk_lj, every_scene_is_run)
+static void each_scene(size_t share, void (*run)(const struct lj_scene_row *row))
+{
+	const struct lj_scene_row *row;
+	size_t i;
+
+	for (i = share; (row = lj_scene_at(i)); i += SCENE_SHARES)
+		run(row);
+}
+
+Test(walk_lj, every_share_has_scenes)
 {
 	const char *name;
 
-	cr_assert_lt(lj_scene_count(), SCENES_MAX);
+	cr_assert_not_null(lj_scene_at(SCENE_SHARES - 1));
 	cr_assert_not_null(lj_layout_row(1, &name));
 	cr_assert_null(lj_layout_row(1000, &name));
 }
 
-ParameterizedTestParameters(walk_lj, scene)
+static void as_expected(const struct lj_scene_row *row)
 {
-	return every_scene();
-}
-
-ParameterizedTest(size_t *index, walk_lj, scene)
-{
-	const struct lj_scene_row *row = lj_scene_at(*index);
 	static struct lj_walk walk;
 	const struct lj_layout *lj;
 	struct lj_scene s;
@@ -50,9 +51,19 @@ ParameterizedTest(size_t *index, walk_lj, scene)
 		steps = walk_host(&s.img.mem.mem, &s.in, &walk);
 		cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s", row->name,
 			  layout, why);
-		cr_expect_leq(steps, 2 * LB_MAX_STEPS);
+		cr_expect_leq(steps, 2 * LB_MAX_STEPS, "%s", row->name);
 		lj_scene_free(&s);
 	}
+}
+
+ParameterizedTestParameters(walk_lj, scene)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_lj, scene)
+{
+	each_scene(*share, as_expected);
 }
 
 /* Sets a scene up for the first layout. */
@@ -89,14 +100,8 @@ Test(walk_lj, reads_for_a_host)
 }
 
 /* Each fingerprint is that which user space makes of the same memory. */
-ParameterizedTestParameters(walk_lj, user_space_has_the_same_fingerprints)
+static void same_fingerprints(const struct lj_scene_row *row)
 {
-	return every_scene();
-}
-
-ParameterizedTest(size_t *index, walk_lj, user_space_has_the_same_fingerprints)
-{
-	const struct lj_scene_row *row = lj_scene_at(*index);
 	static struct lj_walk walk;
 	const struct lj_layout *lj;
 	struct lj_scene s;
@@ -118,6 +123,16 @@ ParameterizedTest(size_t *index, walk_lj, user_space_has_the_same_fingerprints)
 		lj_proto_free(&p);
 	}
 	lj_scene_free(&s);
+}
+
+ParameterizedTestParameters(walk_lj, user_space_has_the_same_fingerprints)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_lj, user_space_has_the_same_fingerprints)
+{
+	each_scene(*share, same_fingerprints);
 }
 
 /* Fingerprints belong to the prototype, not to the address of its function or to the sample. */
@@ -149,15 +164,9 @@ Test(walk_lj, fingerprints)
 
 /* ---- what an earlier sample has proved ------------------------------------------------------- */
 
-ParameterizedTestParameters(walk_lj, proved)
-{
-	return every_scene();
-}
-
 /* The same, and so no frame is another. */
-ParameterizedTest(size_t *index, walk_lj, proved)
+static void proved_again(const struct lj_scene_row *row)
 {
-	const struct lj_scene_row *row = lj_scene_at(*index);
 	static struct lj_walk walk;
 	const struct lj_layout *lj;
 	struct lj_scene s;
@@ -177,6 +186,16 @@ ParameterizedTest(size_t *index, walk_lj, proved)
 		}
 		lj_scene_free(&s);
 	}
+}
+
+ParameterizedTestParameters(walk_lj, proved)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_lj, proved)
+{
+	each_scene(*share, proved_again);
 }
 
 struct proving {
@@ -493,22 +512,27 @@ static void every_failure(const struct lj_scene_row *row, const struct lj_layout
 			lj_scene_check(&s, &walk, got, sizeof(got));
 		cr_expect_null(why, "%s, %s: %s: %s", row->name,
 			       fail_each_tell(&f, where, sizeof(where)), why, got);
-		cr_expect_leq(steps, 2 * LB_MAX_STEPS);
+		cr_expect_leq(steps, 2 * LB_MAX_STEPS, "%s", row->name);
 	}
 	lj_scene_free(&s);
 }
 
-ParameterizedTestParameters(walk_lj, kth_read_fails)
-{
-	return every_scene();
-}
-
-ParameterizedTest(size_t *index, walk_lj, kth_read_fails)
+static void kth_fails(const struct lj_scene_row *row)
 {
 	const struct lj_layout *lj;
 	const char *layout;
 	size_t i;
 
 	for (i = 0; (lj = lj_layout_row(i, &layout)); i++)
-		every_failure(lj_scene_at(*index), lj);
+		every_failure(row, lj);
+}
+
+ParameterizedTestParameters(walk_lj, kth_read_fails)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_lj, kth_read_fails)
+{
+	each_scene(*share, kth_fails);
 }

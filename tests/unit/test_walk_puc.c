@@ -14,29 +14,31 @@
 #include "vm/puc_recognise.h"
 #include "walk_host.h"
 
-static struct criterion_test_params every_scene(void)
+static struct criterion_test_params scenes(void)
 {
-	size_t n = puc_scene_count();
-
-	return cr_make_param_array(size_t, scene_numbers(), n < SCENES_MAX ? n : SCENES_MAX);
+	return cr_make_param_array(size_t, scene_shares(), SCENE_SHARES);
 }
 
-Test(walk_puc, every_scene_is_run)
+static void each_scene(size_t share, void (*run)(const struct puc_scene_row *row))
+{
+	const struct puc_scene_row *row;
+	size_t i;
+
+	for (i = share; (row = puc_scene_at(i)); i += SCENE_SHARES)
+		run(row);
+}
+
+Test(walk_puc, every_share_has_scenes)
 {
 	const char *name;
 
-	cr_assert_lt(puc_scene_count(), SCENES_MAX);
+	cr_assert_not_null(puc_scene_at(SCENE_SHARES - 1));
 	cr_assert_not_null(puc_layout_row(1, &name));
 	cr_assert_null(puc_layout_row(1000, &name));
 }
 
 /* A scene that no version has would test nothing. */
-ParameterizedTestParameters(walk_puc, exists)
-{
-	return every_scene();
-}
-
-ParameterizedTest(size_t *index, walk_puc, exists)
+static void some_version_has(const struct puc_scene_row *row)
 {
 	const struct puc_layout *puc;
 	struct puc_scene s;
@@ -44,16 +46,21 @@ ParameterizedTest(size_t *index, walk_puc, exists)
 	size_t i, n = 0;
 
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
-		puc_scene_init(&s, puc_scene_at(*index), puc);
+		puc_scene_init(&s, row, puc);
 		n += !s.absent;
 		puc_scene_free(&s);
 	}
-	cr_expect_gt(n, 0, "%s", puc_scene_at(*index)->name);
+	cr_expect_gt(n, 0, "%s", row->name);
 }
 
-ParameterizedTestParameters(walk_puc, scene)
+ParameterizedTestParameters(walk_puc, exists)
 {
-	return every_scene();
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_puc, exists)
+{
+	each_scene(*share, some_version_has);
 }
 
 static void every_hint(const struct puc_scene_row *row, const struct puc_layout *puc,
@@ -69,19 +76,29 @@ static void every_hint(const struct puc_scene_row *row, const struct puc_layout 
 		steps = walk_host_puc(&s.img.mem.mem, &s.in, &walk);
 		cr_expect(puc_scene_check(&s, &walk, why, sizeof(why)), "%s (%s), hint %u: %s",
 			  row->name, layout, i, why);
-		cr_expect_leq(steps, LB_MAX_STEPS);
+		cr_expect_leq(steps, LB_MAX_STEPS, "%s", row->name);
 	}
 	puc_scene_free(&s);
 }
 
-ParameterizedTest(size_t *index, walk_puc, scene)
+static void every_layout(const struct puc_scene_row *row)
 {
 	const struct puc_layout *puc;
 	const char *layout;
 	size_t i;
 
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
-		every_hint(puc_scene_at(*index), puc, layout);
+		every_hint(row, puc, layout);
+}
+
+ParameterizedTestParameters(walk_puc, scene)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_puc, scene)
+{
+	each_scene(*share, every_layout);
 }
 
 /* A host's main loop is no resumer: words on its stack are not followed. */
@@ -346,7 +363,7 @@ static void with_failing_reads(struct puc_scene *s, const char *name)
 			puc_scene_check(s, &walk, got, sizeof(got));
 		cr_expect_null(why, "%s (%u), %s: %s: %s", name, s->img.puc.version,
 			       fail_each_tell(&f, where, sizeof(where)), why, got);
-		cr_expect_leq(steps, LB_MAX_STEPS);
+		cr_expect_leq(steps, LB_MAX_STEPS, "%s", name);
 	}
 }
 
@@ -361,11 +378,6 @@ static void every_failure(const struct puc_scene_row *row, const struct puc_layo
 	puc_scene_free(&s);
 }
 
-ParameterizedTestParameters(walk_puc, kth_read_fails)
-{
-	return every_scene();
-}
-
 /* The walker's ways differ by version, not by layout. */
 static bool is_last_of_version(size_t i)
 {
@@ -377,7 +389,7 @@ static bool is_last_of_version(size_t i)
 	return !next || next->version != puc->version;
 }
 
-ParameterizedTest(size_t *index, walk_puc, kth_read_fails)
+static void kth_fails(const struct puc_scene_row *row)
 {
 	const struct puc_layout *puc;
 	const char *layout;
@@ -385,5 +397,15 @@ ParameterizedTest(size_t *index, walk_puc, kth_read_fails)
 
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++)
 		if (is_last_of_version(i))
-			every_failure(puc_scene_at(*index), puc);
+			every_failure(row, puc);
+}
+
+ParameterizedTestParameters(walk_puc, kth_read_fails)
+{
+	return scenes();
+}
+
+ParameterizedTest(size_t *share, walk_puc, kth_read_fails)
+{
+	each_scene(*share, kth_fails);
 }
