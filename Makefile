@@ -8,11 +8,13 @@
 #   V=1         show each command
 #   SAN=1       AddressSanitizer and UBSan in all user-space code
 #   COVERAGE=1  gcov counters in all user-space code
+#   GEN=DIR     where generated files and BPF objects are, no flags matter to these (default: O)
 #   PREFIX=/usr/local, DESTDIR=  where install puts things
 # A change of flags rebuilds what it concerns, so SAN=1 may share O with a plain build; giving it
 # its own O just saves the rebuild.
 
 O ?= build
+GEN ?= $(O)
 V ?= 0
 SAN ?= 0
 COVERAGE ?= 0
@@ -52,7 +54,7 @@ ARCH := $(shell uname -m)
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 
 WARN := -Wall -Wextra -Werror
-INCLUDES := -Iinclude -Iuser -I$(O) -I$(O)/gen
+INCLUDES := -Iinclude -Iuser -I$(GEN)/gen
 CPPFLAGS_ALL := $(INCLUDES) -D_GNU_SOURCE -DLUABPF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 # -fms-extensions: a struct may begin with another that has no name (walk.h).
@@ -77,14 +79,14 @@ BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(DIALECT) -Wall -Werror -Wno-microsof
 # ---- what there is -------------------------------------------------------------------------------
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
-SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
+SKEL := $(BPF_SRC:bpf/%.bpf.c=$(GEN)/gen/%.skel.h)
 PROTO := $(wildcard user/prof/*.proto)
-PROTO_C := $(PROTO:user/prof/%.proto=$(O)/gen/%.pb-c.c)
+PROTO_C := $(PROTO:user/prof/%.proto=$(GEN)/gen/%.pb-c.c)
 PROTO_H := $(PROTO_C:.c=.h)
-GEN := $(SKEL) $(PROTO_H)
+GENERATED := $(SKEL) $(PROTO_H)
 
 LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:.c=.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(GEN)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
 
 # tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
@@ -100,7 +102,7 @@ HOSTS := $(HOST_SRC:%.c=$(O)/%)
 # tests/hosts/puc/*.c: a program for each PUC Lua whose headers are installed, linked with the library.
 PUC_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
 PUC_HOSTS := $(foreach v,$(PUC_VERSIONS),$(patsubst %.c,$(O)/%-$(v),$(wildcard tests/hosts/puc/*.c)))
-PUC_LUA := $(patsubst tests/hosts/puc/%,$(O)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
+PUC_LUA := $(patsubst tests/hosts/puc/%,$(GEN)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
@@ -119,29 +121,30 @@ FORCE:
 
 # ---- BPF -----------------------------------------------------------------------------------------
 
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+$(GEN)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 	$(if $(LLVM_STRIP),$(Q)$(LLVM_STRIP) -g $@)
 
-$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
+$(GEN)/gen/%.skel.h: $(GEN)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf >$@
 
 # ---- user space ----------------------------------------------------------------------------------
 
-$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: user/prof/%.proto
+$(GEN)/gen/%.pb-c.c $(GEN)/gen/%.pb-c.h &: user/prof/%.proto
 	$(call say,PROTOC,$@)
-	@mkdir -p $(O)/gen
-	$(Q)$(PROTOC_C) --c_out=$(O)/gen -Iuser/prof $<
+	@mkdir -p $(GEN)/gen
+	$(Q)$(PROTOC_C) --c_out=$(GEN)/gen -Iuser/prof $<
 
-$(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c $(O)/flags
+$(O)/obj/gen/%.o: $(GEN)/gen/%.c $(O)/flags
 	$(call say,CC,$@)
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
 
-$(O)/obj/%.o: %.c $(O)/flags Makefile | $(GEN)
+$(O)/obj/%.o: %.c $(O)/flags Makefile | $(GENERATED)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(CFLAGS_ALL) \
@@ -178,14 +181,14 @@ $(HOSTS): $(O)/%: %.c Makefile
 		-o $@ $< $$($(PKG_CONFIG) --libs luajit) -lpthread -ldl -lm
 
 # Lua code of a host is compiled in, as a string literal.
-$(O)/gen/%.lua.h: tests/hosts/puc/%.lua Makefile
+$(GEN)/gen/%.lua.h: tests/hosts/puc/%.lua Makefile
 	$(call say,LUA,$@)
 	@mkdir -p $(@D)
 	$(Q)sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $< >$@
 
 # PUC Lua's headers differ by version, its library is taken as it is shipped: shared and stripped.
 define puc_host
-$(O)/obj/tests/hosts/puc/%-$(1).o: tests/hosts/puc/%.c $(O)/flags Makefile | $(GEN) $(PUC_LUA)
+$(O)/obj/tests/hosts/puc/%-$(1).o: tests/hosts/puc/%.c $(O)/flags Makefile | $(GENERATED) $(PUC_LUA)
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) -Itests -Itests/lib -isystem /usr/include/lua$(1) $(CFLAGS_ALL) \
@@ -200,17 +203,17 @@ $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 # Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
 FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
-$(O)/fuzzobj/%.o: %.c Makefile | $(GEN)
+$(O)/fuzzobj/%.o: %.c Makefile | $(GENERATED)
 	$(call say,FUZZCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_CFLAGS) \
 		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
-$(O)/fuzzobj/gen/%.o: $(O)/gen/%.c Makefile
+$(O)/fuzzobj/gen/%.o: $(GEN)/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
 
 FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(O)/fuzzobj/%.o) $(TLIB_SRC:%.c=$(O)/fuzzobj/%.o) \
-	$(PROTO_C:$(O)/gen/%.c=$(O)/fuzzobj/gen/%.o)
+	$(PROTO_C:$(GEN)/gen/%.c=$(O)/fuzzobj/gen/%.o)
 $(O)/libfuzzed.a: $(FUZZ_LIB_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(FUZZERS): $(O)/%: $(O)/fuzzobj/%.o $(O)/libfuzzed.a
@@ -218,18 +221,22 @@ $(FUZZERS): $(O)/%: $(O)/fuzzobj/%.o $(O)/libfuzzed.a
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
-.PHONY: tests-build bpf
+.PHONY: tests-build fuzz-build golden-build kernel-build bpf
 tests-build: $(O)/luabpf $(if $(UNIT_OBJ),$(O)/tests/unit/unit) $(TOOLS) $(HOSTS) $(PUC_HOSTS) $(SKEL) ## build the tests, without running them
 fuzz-build: $(FUZZERS)
+golden-build: $(filter $(O)/tests/golden/%,$(TOOLS))
+kernel-build: $(O)/luabpf $(filter $(O)/tests/kernel/%,$(TOOLS)) $(SKEL)
 bpf: $(SKEL) ## build the BPF objects and their skeletons only
 
 # ---- running -------------------------------------------------------------------------------------
 
 RUN := O=$(abspath $(O)) MAKE="$(MAKE)" $(PYTHON) tests/run
 
-.PHONY: check unit unit-san golden fuzz-short kernel e2e lint fuzz bench demo deps
+.PHONY: check quick unit unit-san golden fuzz-short kernel e2e lint fuzz bench demo deps
 check: deps ## install what is missing, build, run every test (as root: kernel and e2e need it)
 	$(Q)$(RUN) check
+quick: ## after a small change: unit, golden, lint
+	$(Q)$(RUN) quick
 unit: ## unit tests (Criterion)
 	$(Q)$(RUN) unit
 unit-san: ## unit tests under ASan and UBSan
@@ -278,7 +285,7 @@ help: ## this list
 	@printf 'Variables: O=DIR V=1 SAN=1 COVERAGE=1 PREFIX=%s DESTDIR=\n' '$(PREFIX)'
 
 # The dependency files; a missing one means that its object is yet to be built.
--include $(wildcard $(LIB_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(O)/obj/user/main.d $(O)/obj/tests/hosts/puc/*.d $(O)/bpf/*.d \
+-include $(wildcard $(LIB_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(O)/obj/user/main.d $(O)/obj/tests/hosts/puc/*.d $(GEN)/bpf/*.d \
 	$(FUZZ_LIB_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(O)/fuzzobj/%.d))
 
 # Keep objects that only a pattern rule mentions.
