@@ -5,8 +5,8 @@
 # When all are there it says nothing and needs neither network nor root.
 set -eu
 
-build="gcc make libc6-dev pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
-    libprotobuf-c-dev protobuf-c-compiler libcjson-dev uthash-dev libcap-dev"
+build="gcc make libc6-dev pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev
+    zlib1g-dev libprotobuf-c-dev protobuf-c-compiler libcjson-dev uthash-dev libcap-dev"
 demo="luajit"
 tests="libcriterion-dev libclang-rt-dev clang-format cppcheck python3 python3-pytest mandoc
     libluajit-5.1-dev lua5.1 lua5.2 lua5.3 lua5.4 liblua5.1-0-dev liblua5.2-dev liblua5.3-dev

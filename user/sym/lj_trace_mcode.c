@@ -326,7 +326,7 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 	struct x86_insn in;
 	uint32_t at, i;
 	bool saved;
-	uint8_t moved = 0xff; /* from there, by the move before */
+	uint8_t moved = X86_NONE; /* from there, by the move before */
 
 	*nm = 0;
 	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
@@ -337,9 +337,10 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 			jumps[*nm] = (uint32_t)target;
 		m[*nm].ofs = at;
 		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
-		m[*nm].of_vm = x86_is_mem(&in) && in.base == 14;
-		saved = *nm && m[*nm - 1].turns && m[*nm].reg == moved;
-		m[*nm].turns = lj_work_moves(&in, &moved);
+		m[*nm].of_vm = in.base == X86_R14;
+		saved = moved != X86_NONE && m[*nm].reg == moved;
+		moved = lj_work_moved(&in);
+		m[*nm].turns = moved != X86_NONE;
 		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;
 		if (x86_is_jmp_rel(&in)) /* back to the loop's beginning */
@@ -401,8 +402,8 @@ static uint32_t head_end(const struct lj_trace *t)
 	struct x86_insn in;
 	uint32_t at = 0;
 
-	while (x86_decode(t->code_bytes + at, t->szmcode - at, &in) && x86_is_mem(&in) &&
-	       in.base == 14 && (in.op == 0xc7 || (in.op == 0x8b && in.reg == X86_RDX)) && !in.map)
+	while (x86_decode(t->code_bytes + at, t->szmcode - at, &in) && in.base == X86_R14 &&
+	       in.mnemonic == ZYDIS_MNEMONIC_MOV && (in.has_imm || in.reg[0] == X86_RDX))
 		at += in.len;
 	return at;
 }

@@ -1,194 +1,159 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sym/lj_trace_work.h"
 
-/* Groups of the first opcode map: add or adc sbb and sub xor cmp. */
-static enum work group_work(uint8_t n)
+static enum work move_work(const struct x86_insn *in)
 {
-	static const uint8_t works[8] = {W_ADD, W_OR,  W_NONE, W_NONE,
-					 W_AND, W_SUB, W_XOR,  W_COMPARE};
+	bool store = in->reg[0] == X86_NONE;
 
-	return (enum work)works[n & 7];
-}
-
-static enum work move_work(const struct x86_insn *in, bool store)
-{
-	if (!x86_is_mem(in))
+	if (!in->has_mem)
 		return W_NONE;
-	if ((in->base & 15) == X86_RSP && in->base != X86_RIP && in->base != X86_NONE)
+	if (in->base == X86_RSP)
 		return store ? W_SPILL : W_RELOAD;
-	if (in->base == X86_RIP || in->base == X86_NONE || in->base == 14)
+	if (in->base == X86_RIP || in->base == X86_NONE || in->base == X86_R14)
 		return W_NONE; /* a constant; r14: of the VM */
 	return store ? W_STORE : W_LOAD;
 }
 
-static enum work one_byte(const struct x86_insn *in, uint8_t *reg)
+/* To or from an XMM register. */
+static enum work xmm_move_work(const struct x86_insn *in)
 {
-	uint8_t op = in->op;
+	enum work move = move_work(in);
 
-	if (op < 0x40 && (op & 7) < 4) {
-		*reg = op & 2 ? in->reg : x86_is_mem(in) ? 0xff : in->rm;
-		if (op >> 3 == 6 && !x86_is_mem(in) && in->reg == in->rm)
-			return W_NONE; /* xor r, r: a zero */
-		return group_work(op >> 3);
-	}
-	if (op < 0x40 && ((op & 7) == 4 || (op & 7) == 5)) {
-		*reg = X86_RAX;
-		return group_work(op >> 3);
-	}
-	if (op >= 0x70 && op <= 0x7f)
-		return W_JUMP;
-	*reg = x86_is_mem(in) ? 0xff : in->rm;
-	switch (op) {
-	case 0x63:
-		*reg = in->reg;
-		return move_work(in, false);
-	case 0x69:
-	case 0x6b:
-		*reg = in->reg;
-		return W_MUL;
-	case 0x80:
-	case 0x81:
-	case 0x83:
-		return group_work(in->reg);
-	case 0x84:
-	case 0x85:
-	case 0xa8:
-	case 0xa9:
+	return in->has_mem && in->reg[0] != X86_NONE && move == W_NONE ? W_FCONST : move;
+}
+
+/* The exclusive or of a register with itself is a zero. */
+static bool is_zero(const struct x86_insn *in)
+{
+	return !in->has_mem && in->reg[0] == in->reg[1];
+}
+
+static enum work integer_work(const struct x86_insn *in)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_MOVZX:
+		return move_work(in);
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_INC:
+		return W_ADD;
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_DEC:
+		return W_SUB;
+	case ZYDIS_MNEMONIC_AND:
+		return W_AND;
+	case ZYDIS_MNEMONIC_OR:
+		return W_OR;
+	case ZYDIS_MNEMONIC_XOR:
+		return is_zero(in) ? W_NONE : W_XOR;
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
 		return W_COMPARE;
-	case 0x88:
-	case 0x89:
-	case 0xc6:
-	case 0xc7:
-		return move_work(in, true);
-	case 0x8a:
-	case 0x8b:
-		*reg = in->reg;
-		return move_work(in, false);
-	case 0x8d:
-		*reg = in->reg;
+	case ZYDIS_MNEMONIC_LEA:
 		return W_LEA;
-	case 0xc0:
-	case 0xc1:
-	case 0xd0:
-	case 0xd1:
-	case 0xd2:
-	case 0xd3:
+	case ZYDIS_MNEMONIC_MUL:
+	case ZYDIS_MNEMONIC_IMUL:
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+		return W_MUL;
+	case ZYDIS_MNEMONIC_RORX: /* how tagged pointers are loaded */
+		return in->has_mem ? move_work(in) : W_SHIFT;
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_ROR:
+	case ZYDIS_MNEMONIC_SHLX:
+	case ZYDIS_MNEMONIC_SHRX:
+	case ZYDIS_MNEMONIC_SARX:
 		return W_SHIFT;
-	case 0xe8:
-		return W_CALL;
-	case 0xf6:
-	case 0xf7:
-		return (in->reg & 7) < 2    ? W_COMPARE
-		       : (in->reg & 7) == 2 ? W_NOT
-		       : (in->reg & 7) == 3 ? W_NEG
-					    : W_MUL;
-	case 0xff:
-		return (in->reg & 7) == 2   ? W_CALL
-		       : (in->reg & 7) == 0 ? W_ADD
-		       : (in->reg & 7) == 1 ? W_SUB
-					    : W_NONE;
+	case ZYDIS_MNEMONIC_NOT:
+		return W_NOT;
+	case ZYDIS_MNEMONIC_NEG:
+		return W_NEG;
+	case ZYDIS_MNEMONIC_BSWAP:
+		return W_BSWAP;
 	default:
 		return W_NONE;
 	}
 }
 
-static enum work two_byte(const struct x86_insn *in, uint8_t *reg)
+/* Single and double precision. LuaJIT uses a few instructions on vectors, for one number. */
+static enum work number_work(const struct x86_insn *in)
 {
-	enum work move;
-
-	*reg = in->reg + 16;
-	switch (in->op) {
-	case 0x10:
-	case 0x12:
-		move = move_work(in, false);
-		return x86_is_mem(in) && move == W_NONE ? W_FCONST : move;
-	case 0x6e:
-		return move_work(in, false);
-	case 0x11:
-	case 0x13:
-	case 0x7e:
-	case 0xd6: /* movd, 7e with 66: to a general register or memory */
-		*reg = in->op == 0x7e && in->word && !x86_is_mem(in) ? in->rm : 0xff;
-		return move_work(in, true);
-	case 0x2a:
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOVSS:
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_MOVLPD:
+	case ZYDIS_MNEMONIC_MOVUPS:
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_MOVQ:
+		return xmm_move_work(in);
+	case ZYDIS_MNEMONIC_CVTSI2SS:
+	case ZYDIS_MNEMONIC_CVTSI2SD:
+	case ZYDIS_MNEMONIC_CVTSS2SI:
+	case ZYDIS_MNEMONIC_CVTSD2SI:
+	case ZYDIS_MNEMONIC_CVTTSS2SI:
+	case ZYDIS_MNEMONIC_CVTTSD2SI:
+	case ZYDIS_MNEMONIC_CVTSS2SD:
+	case ZYDIS_MNEMONIC_CVTSD2SS:
+	case ZYDIS_MNEMONIC_CVTPS2PD:
+	case ZYDIS_MNEMONIC_CVTPD2PS:
+	case ZYDIS_MNEMONIC_CVTDQ2PD:
 		return W_CVT;
-	case 0x2c:
-	case 0x2d:
-		*reg = in->reg;
-		return W_CVT;
-	case 0x5a:
-	case 0x5b:
-	case 0xe6:
-		return W_CVT;
-	case 0x2e:
-	case 0x2f:
+	case ZYDIS_MNEMONIC_UCOMISS:
+	case ZYDIS_MNEMONIC_UCOMISD:
 		return W_COMPARE;
-	case 0x28:
-		return W_NONE;
-	case 0x51:
-		return W_FSQRT;
-	case 0x54:
-		return W_FAND;
-	case 0x57:
-		return !x86_is_mem(in) && in->reg == in->rm ? W_FCONST : W_FXOR;
-	case 0x58:
+	case ZYDIS_MNEMONIC_ADDSS:
+	case ZYDIS_MNEMONIC_ADDSD:
 		return W_FADD;
-	case 0x59:
-		return W_FMUL;
-	case 0x5c:
+	case ZYDIS_MNEMONIC_SUBSS:
+	case ZYDIS_MNEMONIC_SUBSD:
 		return W_FSUB;
-	case 0x5d:
-		return W_FMIN;
-	case 0x5e:
+	case ZYDIS_MNEMONIC_MULSD:
+		return W_FMUL;
+	case ZYDIS_MNEMONIC_DIVSD:
 		return W_FDIV;
-	case 0x5f:
+	case ZYDIS_MNEMONIC_MINSD:
+		return W_FMIN;
+	case ZYDIS_MNEMONIC_MAXSD:
 		return W_FMAX;
-	case 0xaf:
-		*reg = in->reg;
-		return W_MUL;
-	case 0xb6:
-	case 0xb7:
-	case 0xbe:
-	case 0xbf:
-		*reg = in->reg;
-		return move_work(in, false);
+	case ZYDIS_MNEMONIC_SQRTSD:
+		return W_FSQRT;
+	case ZYDIS_MNEMONIC_ROUNDSD:
+		return W_ROUND;
+	case ZYDIS_MNEMONIC_ANDPS:
+	case ZYDIS_MNEMONIC_ANDPD:
+		return W_FAND;
+	case ZYDIS_MNEMONIC_XORPS:
+	case ZYDIS_MNEMONIC_XORPD:
+		return is_zero(in) ? W_FCONST : W_FXOR;
 	default:
-		if (in->op >= 0x80 && in->op <= 0x8f)
-			return W_JUMP;
-		*reg = 0xff;
-		return in->op >= 0xc8 && in->op <= 0xcf ? W_BSWAP : W_NONE;
+		return W_NONE;
 	}
 }
 
 enum work lj_work_of(const struct x86_insn *in, uint8_t *reg)
 {
-	*reg = 0xff;
-	switch (in->map) {
-	case 0:
-		return one_byte(in, reg);
-	case 1:
-		return two_byte(in, reg);
-	case 3:
-		if (in->op == 0x0a || in->op == 0x0b) {
-			*reg = in->reg + 16;
-			return W_ROUND;
-		}
-		if (in->op == 0xf0) { /* rorx: how tagged pointers are loaded */
-			*reg = in->reg;
-			return x86_is_mem(in) ? move_work(in, false) : W_SHIFT;
-		}
-		return W_SHIFT;
-	default:
-		return W_SHIFT;
+	enum work work = integer_work(in);
+
+	*reg = in->reg[0];
+	if (x86_is_jcc_rel(in))
+		return W_JUMP;
+	if (x86_is_call(in)) {
+		*reg = X86_RAX;
+		return W_CALL;
 	}
+	return work == W_NONE ? number_work(in) : work;
 }
 
-bool lj_work_moves(const struct x86_insn *in, uint8_t *from)
+uint8_t lj_work_moved(const struct x86_insn *in)
 {
-	if (x86_is_mem(in))
-		return false;
-	*from = in->map == 1 ? in->rm + 16 : in->op == 0x89 ? in->reg : in->rm;
-	return in->map ? in->map == 1 && in->op == 0x28 : in->op == 0x89 || in->op == 0x8b;
+	bool move = in->mnemonic == ZYDIS_MNEMONIC_MOV || in->mnemonic == ZYDIS_MNEMONIC_MOVAPS;
+
+	return move && in->reg[0] != X86_NONE ? in->reg[1] : X86_NONE;
 }
 
 #define W(name) (1u << W_##name)

@@ -56,8 +56,8 @@ struct machine {
 /* reg: the register that it writes, XMM registers from 16 on; 0xff: not known. */
 enum work lj_work_of(const struct x86_insn *in, uint8_t *reg);
 
-/* Is it a move between registers? From *from. */
-bool lj_work_moves(const struct x86_insn *in, uint8_t *from);
+/* The register that it copies to another; 0xff: it is no such move. */
+uint8_t lj_work_moved(const struct x86_insn *in);
 
 /* The work that may be an instruction's own, as bits 1 << enum work; 0: it has none. */
 uint32_t lj_work_own(const struct lj_ins *ir);

@@ -112,11 +112,9 @@ static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
 	return p ? add_edge(b, from, p->value, CALL_LINKED) : 0;
 }
 
-enum { CALL = 2, JMP = 4, PUSH = 6 }; /* ff /n */
-
-static bool is_by_slot(const struct x86_insn *in, int reg)
+static bool is_by_slot(const struct x86_insn *in, ZydisMnemonic mnemonic)
 {
-	return !in->map && in->op == 0xff && in->reg == reg && in->base == X86_RIP;
+	return in->mnemonic == mnemonic && in->base == X86_RIP;
 }
 
 /* The first instruction, or that after endbr64. Returns where it ends, 0: it is none. */
@@ -137,7 +135,7 @@ static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
 	if (!b->nlinked || elf_read(b->g->elf, target, text, sizeof(text)))
 		return 0;
 	end = first_insn(text, sizeof(text), &in);
-	if (!end || !is_by_slot(&in, JMP))
+	if (!end || !is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
 		return 0;
 	return add_by_slot(b, from, target + end + (uint64_t)(int64_t)in.disp);
 }
@@ -147,7 +145,8 @@ static bool is_plt(const uint8_t *text, size_t size)
 {
 	struct x86_insn in;
 
-	return first_insn(text, size, &in) && (is_by_slot(&in, JMP) || is_by_slot(&in, PUSH));
+	return first_insn(text, size, &in) &&
+	       (is_by_slot(&in, ZYDIS_MNEMONIC_JMP) || is_by_slot(&in, ZYDIS_MNEMONIC_PUSH));
 }
 
 static int add_branch(struct build *b, uint32_t from, uint64_t target, enum call_kind kind)
@@ -179,17 +178,18 @@ static int edges_of(struct build *b, uint32_t from)
 		}
 		at += in.len;
 		next = f->start + at;
-		if (!in.map && in.op == 0xff && (in.reg & 6) == 2)
+		if (x86_is_call(&in) && !in.relative)
 			f->indirect = true;
-		if (!in.map && in.op == 0xe8)
+		if (x86_is_call(&in) && in.relative)
 			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_CALL);
 		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
 			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_JUMP);
-		else if (is_by_slot(&in, CALL) || is_by_slot(&in, JMP))
+		else if (is_by_slot(&in, ZYDIS_MNEMONIC_CALL) ||
+			 is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
 			err = add_by_slot(b, from, next + (uint64_t)(int64_t)in.disp);
-		else if (!in.map && in.op == 0x8d && in.base == X86_RIP)
+		else if (is_by_slot(&in, ZYDIS_MNEMONIC_LEA))
 			err = add_edge(b, from, next + (uint64_t)(int64_t)in.disp, CALL_REFERENCE);
-		else if (!in.map && ((in.op >= 0xb8 && in.op <= 0xbf) || in.op == 0xc7))
+		else if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.has_imm)
 			err = add_edge(b, from, (uint64_t)in.imm, CALL_REFERENCE);
 	}
 	return err;

@@ -9,6 +9,14 @@
  *     CFA = rsp + 80; rbp at CFA-16, rbx at CFA-24, r15 at CFA-32, r14 at CFA-40
  *
  * No compiler says that of 16 KiB of code.
+ *
+ * Why not libdw (0.188)? It does not say where a function begins and ends: dwarf_frame_info() has
+ * the range of one row of a frame. And files are hostile. dwarf_cfi_addrframe() makes room for as
+ * many registers as the largest number says, for each remembered state anew: 258 MiB for a file of
+ * 8 KiB that names register 33,000,000, 12 GiB with 64 times DW_CFA_remember_state. What is left,
+ * dwarf_next_cfi(), reads a CIE again for each FDE, however long: 21 s for 8 MiB with two CIEs and
+ * 4000 FDEs, and four times that for twice the size. For a file that is as it should be
+ * (libLLVM-14, 95,000 FDEs), 69 ms instead of 15, and the addresses are still to be decoded here.
  */
 #include "target/elf_priv.h"
 

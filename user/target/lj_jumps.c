@@ -26,7 +26,7 @@
 
 static bool is_branch_pc(const struct x86_insn *in)
 {
-	return !in->map && in->wide && in->op == 0x8d && in->reg == X86_RBX && x86_is_mem(in) &&
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->reg[0] == X86_RBX &&
 	       in->base == X86_RBX && in->index != X86_NONE && in->disp == JUMP_BIAS;
 }
 

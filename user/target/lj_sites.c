@@ -32,17 +32,15 @@ struct text {
 
 static bool is_mov(const struct x86_insn *in, uint8_t to, uint8_t from)
 {
-	if (in->map || !in->wide || in->mod != 3)
-		return false;
-	return (in->op == 0x8b && in->reg == to && in->rm == from) ||
-	       (in->op == 0x89 && in->rm == to && in->reg == from);
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[0] == to &&
+	       in->reg[1] == from;
 }
 
 /* mov rdx, [reg + 0x20] */
 static bool is_load_base(const struct x86_insn *in)
 {
-	return !in->map && in->wide && in->op == 0x8b && in->reg == X86_RDX && in->mod == 1 &&
-	       !in->sib && in->disp == LJ_L_BASE;
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[0] == X86_RDX &&
+	       x86_is_field(in) && in->disp == LJ_L_BASE;
 }
 
 static enum lj_site_class classify(const struct text *t, struct lj_site *site)
@@ -95,7 +93,7 @@ static void put_site(const struct text *t, const struct x86_insn *in, size_t ret
 {
 	*site = (struct lj_site){
 		.ret = (uint32_t)ret,
-		.callee = in->op == 0xe8 ? vaddr + ret + (uint64_t)in->imm : 0,
+		.callee = in->relative ? vaddr + ret + (uint64_t)in->imm : 0,
 	};
 	if (k->is) {
 		memcpy(site->before, k->at, sizeof(site->before));

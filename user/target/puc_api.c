@@ -68,25 +68,12 @@ static void note(struct walk *w, const struct value *v, int64_t disp, uint8_t wi
 	w->facts[w->nfacts++] = f;
 }
 
-/* Bytes that an instruction's memory operand has; 0: not one that matters. */
-static uint8_t width_of(const struct x86_insn *in)
+/* Is it an access of a single field? SSE moves whole values, or fields that lie side by side. */
+static bool accesses(const struct x86_insn *in)
 {
-	uint8_t full = in->wide ? 8 : in->word ? 2 : 4, op = in->op;
-
-	if (in->map == 1)
-		return op == 0xb6 || op == 0xbe ? 1 : op == 0xb7 || op == 0xbf ? 2 : 0;
-	if (in->map)
-		return 0;
-	if (op < 0x40 || (op >= 0x84 && op <= 0x8b) || op == 0xc6 || op == 0xc7 || op == 0xf6 ||
-	    op == 0xf7 || op == 0xfe)
-		return op & 1 ? full : 1;
-	if (op == 0x63)
-		return 4;
-	if (op == 0x80)
-		return 1;
-	if (op == 0xff) /* push, call and jmp are of 64 bits */
-		return (in->reg & 7) >= 2 ? 8 : full;
-	return op == 0x81 || op == 0x83 || op == 0x69 || op == 0x6b ? full : 0;
+	return in->mem_size && in->mem_size <= 8 && in->index == X86_NONE && in->base < X86_REGS &&
+	       (in->reg[0] == X86_NONE || in->reg[0] < X86_XMM) &&
+	       (in->reg[1] == X86_NONE || in->reg[1] < X86_XMM);
 }
 
 static struct value loaded(const struct walk *w, const struct value *base, int64_t disp)
@@ -116,43 +103,35 @@ static void moved(struct value *v, int64_t by)
 /* add and sub of a constant: true when the instruction is one */
 static bool add_constant(const struct x86_insn *in, int64_t *by)
 {
-	if (in->map || !in->wide || in->mod != 3 || (in->op != 0x81 && in->op != 0x83))
-		return false;
-	*by = (in->reg & 7) == 5 ? -in->imm : in->imm;
-	return (in->reg & 7) == 0 || (in->reg & 7) == 5;
+	*by = in->mnemonic == ZYDIS_MNEMONIC_SUB ? -in->imm : in->imm;
+	return in->size == 8 && in->reg[0] < X86_REGS && in->has_imm &&
+	       (in->mnemonic == ZYDIS_MNEMONIC_ADD || in->mnemonic == ZYDIS_MNEMONIC_SUB);
 }
 
 /* The register that an instruction gives a value we know of, and that value. */
 static bool gives(const struct walk *w, const struct state *s, const struct x86_insn *in,
 		  uint8_t *reg, struct value *v)
 {
-	bool indexed = x86_is_mem(in) && (in->index != X86_NONE || in->base >= X86_REGS);
+	bool direct = in->has_mem && in->index == X86_NONE && in->base < X86_REGS;
 	int64_t by;
 
-	if (add_constant(in, &by)) {
-		*reg = in->rm;
-		*v = s->reg[in->rm];
-		moved(v, by);
-		return true;
-	}
-	if (in->map || !in->wide || indexed)
+	*reg = in->reg[0];
+	if (in->size != 8 || *reg >= X86_REGS)
 		return false;
-	if (in->op == 0x89 && in->mod == 3) {
-		*reg = in->rm;
-		*v = s->reg[in->reg];
-		return true;
-	}
-	*reg = in->reg;
-	if (in->op == 0x8b) {
-		*v = in->mod == 3 ? s->reg[in->rm] : loaded(w, &s->reg[in->base], in->disp);
-		return true;
-	}
-	if (in->op == 0x8d && in->mod != 3) {
+	if (add_constant(in, &by)) {
+		*v = s->reg[*reg];
+		moved(v, by);
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && in->reg[1] < X86_REGS) {
+		*v = s->reg[in->reg[1]];
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && direct) {
+		*v = loaded(w, &s->reg[in->base], in->disp);
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEA && direct) {
 		*v = s->reg[in->base];
 		moved(v, in->disp);
-		return true;
+	} else {
+		return false;
 	}
-	return false;
+	return true;
 }
 
 static void step(struct walk *w, struct state *s, const struct x86_insn *in)
@@ -163,8 +142,8 @@ static void step(struct walk *w, struct state *s, const struct x86_insn *in)
 
 	if (known && v.add && v.path.depth)
 		note(w, &v, 0, PUC_ADDRESS);
-	else if (x86_is_mem(in) && in->index == X86_NONE && in->base < X86_REGS && width_of(in))
-		note(w, &s->reg[in->base], in->disp, width_of(in));
+	else if (accesses(in))
+		note(w, &s->reg[in->base], in->disp, (uint8_t)in->mem_size);
 	for (r = 0; r < X86_REGS; r++)
 		if (x86_writes(in, r))
 			s->reg[r] = (struct value){};
@@ -223,7 +202,7 @@ static void follow(struct walk *w, size_t at, struct state s)
 		at += in.len;
 		if (x86_is_jcc_rel(&in))
 			later(w, at + (size_t)in.imm, &s); /* leaves the text: beyond size */
-		if (!in.map && in.op == 0xe8)
+		if (x86_is_call(&in) && in.relative)
 			leave(w, at + (size_t)in.imm, &s);
 		step(w, &s, &in);
 		if (x86_is_jmp_rel(&in))

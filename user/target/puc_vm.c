@@ -83,30 +83,22 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 	}
 }
 
-/* An operand that is [register + disp]; not on the C stack. */
-static bool is_field(const struct x86_insn *in)
-{
-	return x86_is_mem(in) && in->index == X86_NONE && in->base < X86_REGS &&
-	       in->base != X86_RSP;
-}
-
 static bool is_fetch(const struct x86_insn *in)
 {
-	return !in->map && in->op == 0x8b && !in->wide && !in->word && is_field(in) &&
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == INSN_SIZE &&
+	       in->reg[0] != X86_NONE && x86_is_field(in) &&
 	       (in->disp == 0 || in->disp == -INSN_SIZE);
 }
 
 /* add r, 4; lea r, [from + 4]: the register that then points to the next instruction */
 static uint8_t stepped(const struct x86_insn *in, uint8_t from)
 {
-	if (in->map || !in->wide)
-		return X86_NONE;
-	if (in->op == 0x83 && in->mod == 3 && (in->reg & 7) == 0 && in->imm == INSN_SIZE &&
-	    in->rm == from)
-		return from;
-	if (in->op == 0x8d && is_field(in) && in->base == from && in->disp == INSN_SIZE)
-		return in->reg;
-	return X86_NONE;
+	bool adds =
+		in->mnemonic == ZYDIS_MNEMONIC_ADD && in->reg[0] == from && in->imm == INSN_SIZE;
+	bool leads = in->mnemonic == ZYDIS_MNEMONIC_LEA && x86_is_field(in) && in->base == from &&
+		     in->disp == INSN_SIZE;
+
+	return in->size == 8 && (adds || leads) ? in->reg[0] : X86_NONE;
 }
 
 static uint8_t fetch_steps(const struct code *c, size_t at)
@@ -123,21 +115,17 @@ static uint8_t fetch_steps(const struct code *c, size_t at)
 	return reg;
 }
 
-static bool is_indirect_jump(const struct x86_insn *in)
-{
-	return !in->map && in->op == 0xff && (in->reg & 7) == 4;
-}
-
 /* The comparison with the number of cases that a `switch` begins with. */
 static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
 {
-	return !in->map && in->op == 0x83 && (in->reg & 7) == 7 && in->mod == 3 &&
-	       in->rm == opcode && (in->imm > limit || in->imm < limit - 3);
+	return in->mnemonic == ZYDIS_MNEMONIC_CMP && in->reg[0] == opcode && in->has_imm &&
+	       (in->imm > limit || in->imm < limit - 3);
 }
 
 static bool is_opcode(const struct x86_insn *in, uint8_t mask)
 {
-	return !in->map && in->op == 0x83 && (in->reg & 7) == 4 && in->mod == 3 && in->imm == mask;
+	return in->mnemonic == ZYDIS_MNEMONIC_AND && in->size >= 4 && in->reg[0] != X86_NONE &&
+	       in->imm == mask;
 }
 
 static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
@@ -149,9 +137,10 @@ static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm
 	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
 		const struct x86_insn *in = &c->in[i];
 
-		if (is_indirect_jump(in))
+		if (x86_is_jmp_indirect(in))
 			return true;
-		if (x86_is_call(in) || x86_ends(in) || refutes(in, c->in[at].rm, w->opcode_limit))
+		if (x86_is_call(in) || x86_ends(in) ||
+		    refutes(in, c->in[at].reg[0], w->opcode_limit))
 			return false;
 	}
 	return false;
@@ -159,7 +148,8 @@ static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm
 
 static bool is_save(const struct x86_insn *in, uint16_t field)
 {
-	return !in->map && in->op == 0x89 && in->wide && is_field(in) && in->disp == field;
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[1] != X86_NONE &&
+	       x86_is_field(in) && in->disp == field;
 }
 
 /* Stores to one struct: that which most of them go to. */
@@ -209,7 +199,7 @@ static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
 		const struct x86_insn *in = &c->in[i];
 
 		if (in->disp < 0 || in->disp > 255 || !is_save(in, (uint16_t)in->disp) ||
-		    !v->fetch[in->reg])
+		    !v->fetch[in->reg[1]])
 			continue;
 		if (++count[in->disp] > most) {
 			most = count[in->disp];
@@ -287,8 +277,8 @@ static size_t block_begins(const struct code *c, size_t first, uint8_t base)
 /* lea -0x7fffc(pc,Bx,4),pc: one before what comes */
 static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
 {
-	return !in->map && in->op == 0x8d && in->wide && x86_is_mem(in) && in->base == pc_reg &&
-	       in->index != X86_NONE && in->reg == pc_reg;
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->base == pc_reg &&
+	       in->index != X86_NONE && in->reg[0] == pc_reg;
 }
 
 /* The instruction that runs after i, branches not taken; c->n: not known. */
@@ -381,8 +371,8 @@ static void measure(const struct code *c, const struct puc_vm_wanted *w, struct 
 			vm->fetches++;
 		}
 		if (is_save(in, w->savedpc))
-			v.save[in->base][in->reg]++;
-		if (in->op == 0x8d && !in->map && in->wide && is_field(in) &&
+			v.save[in->base][in->reg[1]]++;
+		if (in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && x86_is_field(in) &&
 		    in->disp == w->savedpc)
 			v.address++;
 		vm->jumps += jumps_by_opcode(c, i, w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lengths of x86-64 instructions, and which general register each may write: as much as it takes to
- * follow a few instructions of compiled or assembled user code. Not a disassembler.
+ * One x86-64 instruction as Zydis decodes it, in 32 bytes instead of the kilobyte of Zydis's own
+ * records: all instructions of a function are kept at once (puc_vm.c).
  */
 #ifndef TARGET_X86_INSN_H
 #define TARGET_X86_INSN_H
@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <Zydis/Zydis.h>
 
 enum {
 	X86_RAX = 0,
@@ -19,60 +21,69 @@ enum {
 	X86_RBP = 5,
 	X86_RSI = 6,
 	X86_RDI = 7,
+	X86_R14 = 14,
 	X86_REGS = 16,
-	X86_RIP = 16,	/* as a base */
-	X86_NONE = 0xff /* no base, no index */
+	X86_RIP = 16, /* as a base */
+	X86_XMM = 16, /* as an operand: XMM0 and those behind it */
+	X86_NONE = 0xff
 };
 
 struct x86_insn {
+	uint16_t mnemonic; /* ZydisMnemonic */
+	uint8_t category;  /* ZydisInstructionCategory */
 	uint8_t len;
-	uint8_t map; /* 0: one-byte opcodes, 1: 0F, 2: 0F 38, 3: 0F 3A or VEX */
-	uint8_t op;
-	bool modrm;
-	bool wide;	  /* REX.W */
-	bool word;	  /* prefix 66: operands of 16 bits */
-	uint8_t mod, reg; /* reg: with REX.R */
-	uint8_t rm;	  /* with REX.B */
-	bool sib;
-	uint8_t base, index; /* of a memory operand; mod is not 3 */
+	uint8_t size;	     /* bytes of the first operand */
+	uint8_t reg[2];	     /* the first two operands, where they are registers; X86_NONE */
+	bool has_mem;	     /* an operand is in memory */
+	uint16_t mem_size;   /* bytes; 0 of lea, nop, prefetch, which do not access it */
+	uint8_t base, index; /* X86_NONE */
+	bool has_imm;
+	bool relative;	 /* imm is a distance from the instruction's end: jumps, calls */
+	uint16_t writes; /* bit r: may write general register r; not what a call's callee does */
 	int32_t disp;
-	int64_t imm; /* sign-extended; of jumps and calls, the distance from the end */
+	int64_t imm;
 };
 
-/* False when the bytes are no instruction that this knows, or end before it does. */
+/* False when the bytes are no instruction, or end before it does. */
 bool x86_decode(const uint8_t *p, size_t n, struct x86_insn *in);
 
-/* May the instruction write general register r? True when in doubt. What a call's callee does is
- * not told. */
-bool x86_writes(const struct x86_insn *in, uint8_t r);
+static inline bool x86_writes(const struct x86_insn *in, uint8_t r)
+{
+	return in->writes >> r & 1;
+}
 
 static inline bool x86_is_call(const struct x86_insn *in)
 {
-	return in->map == 0 && (in->op == 0xe8 || (in->op == 0xff && (in->reg & 7) == 2));
+	return in->category == ZYDIS_CATEGORY_CALL;
 }
 
-static inline bool x86_is_mem(const struct x86_insn *in)
+/* An operand that is [register + disp]; not on the C stack. */
+static inline bool x86_is_field(const struct x86_insn *in)
 {
-	return in->modrm && in->mod != 3;
+	return in->has_mem && in->index == X86_NONE && in->base < X86_REGS && in->base != X86_RSP;
 }
 
 static inline bool x86_is_jcc_rel(const struct x86_insn *in)
 {
-	return (in->map == 0 && in->op >= 0x70 && in->op <= 0x7f) ||
-	       (in->map == 1 && in->op >= 0x80 && in->op <= 0x8f);
+	return in->category == ZYDIS_CATEGORY_COND_BR;
 }
 
 static inline bool x86_is_jmp_rel(const struct x86_insn *in)
 {
-	return in->map == 0 && (in->op == 0xe9 || in->op == 0xeb);
+	return in->mnemonic == ZYDIS_MNEMONIC_JMP && in->relative;
 }
 
-/* Control does not go on at the next instruction, nor at a place that the bytes tell. */
+static inline bool x86_is_jmp_indirect(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_JMP && !in->relative;
+}
+
+/* Control does not go on at the next instruction, nor at a place that the bytes say. */
 static inline bool x86_ends(const struct x86_insn *in)
 {
-	return in->map == 0 &&
-	       (in->op == 0xc3 || in->op == 0xc2 || in->op == 0xcc || in->op == 0xf4 ||
-		(in->op == 0xff && (in->reg & 7) >= 4 && (in->reg & 7) <= 5));
+	return in->category == ZYDIS_CATEGORY_RET || in->mnemonic == ZYDIS_MNEMONIC_INT3 ||
+	       in->mnemonic == ZYDIS_MNEMONIC_HLT || in->mnemonic == ZYDIS_MNEMONIC_UD2 ||
+	       x86_is_jmp_indirect(in);
 }
 
 #endif
