@@ -204,13 +204,17 @@ endef
 $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 
 # Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
-FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
+FUZZ_CFLAGS := $(DIALECT) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
+# Decoding instructions and searching traces compare so much that half of the time would go into
+# recording the operands.
+$(O)/fuzzobj/user/sym/lj_trace%.o $(O)/fuzzobj/user/target/x86_%.o $(O)/fuzzobj/user/target/lj_%.o: \
+	FUZZ_CFLAGS += -fno-sanitize-coverage=trace-cmp
 $(O)/fuzzobj/%.o: %.c Makefile | $(GEN)
 	$(call say,FUZZCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_CFLAGS) \
-		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) -fsanitize=fuzzer-no-link \
+		$(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
 $(O)/fuzzobj/gen/%.o: $(O)/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
