@@ -201,13 +201,23 @@ endef
 $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 
 # Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
-FUZZ_CFLAGS := $(DIALECT) -O1 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
+FUZZ_CFLAGS := $(DIALECT) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_COVERAGE := -fsanitize=fuzzer-no-link
+# Decoding instructions and searching traces compare so much that half of the time would go into
+# recording the operands.
+$(O)/fuzzobj/user/sym/lj_trace%.o $(O)/fuzzobj/user/target/x86_%.o $(O)/fuzzobj/user/target/lj_%.o \
+	$(O)/fuzzobj/user/vm/puc_bc.o $(O)/fuzzobj/user/sym/puc_names.o: \
+	FUZZ_COVERAGE += -fno-sanitize-coverage=trace-cmp
+$(O)/fuzzobj/user/sym/lj_trace_path.o: FUZZ_CFLAGS += -DTRIES_MAX=250
+# What builds an image is no code under test, and an image is built for the first of its inputs only.
+$(O)/fuzzobj/tests/lib/lj_%.o $(O)/fuzzobj/tests/lib/puc_%.o $(O)/fuzzobj/tests/lib/scene.o \
+	$(O)/fuzzobj/tests/lib/arena.o: FUZZ_COVERAGE :=
 $(O)/fuzzobj/%.o: %.c Makefile | $(GENERATED)
 	$(call say,FUZZCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_CFLAGS) \
-		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_COVERAGE) \
+		$(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
 $(O)/fuzzobj/gen/%.o: $(GEN)/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@

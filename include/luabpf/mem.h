@@ -47,10 +47,19 @@
 #define LB_UNROLLED
 #endif
 
-/* Words inside bytes that were read: these may alias anything. */
-typedef __u64 __attribute__((may_alias)) lb_u64;
-typedef __u32 __attribute__((may_alias)) lb_u32;
-typedef __u16 __attribute__((may_alias)) lb_u16;
+/*
+ * Words inside bytes that were read: these may alias anything. A damaged target's pointers have any
+ * alignment, and so have the bytes read through them. BPF loads them all the same, but clang would
+ * emit loads of single bytes there for a type that is aligned to 1.
+ */
+#ifdef __bpf__
+#define LB_WORD __attribute__((may_alias))
+#else
+#define LB_WORD __attribute__((may_alias, aligned(1)))
+#endif
+typedef __u64 LB_WORD lb_u64;
+typedef __u32 LB_WORD lb_u32;
+typedef __u16 LB_WORD lb_u16;
 
 /*
  * Of BPF: loaded here, and not where what was read is used, which may have come from elsewhere. The

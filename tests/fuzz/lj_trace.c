@@ -11,7 +11,7 @@
 #include "lj_traced.h"
 #include "sym/lj_trace.h"
 
-static void damage(struct lj_traced *t, struct fuzz_input *in)
+static void damage(struct lj_traced *t, struct fuzz_undo *undo, struct fuzz_input *in)
 {
 	uint64_t op = fuzz_take(in, 1), at = fuzz_take(in, 3), value;
 	size_t size = (size_t)1 << (op >> 1 & 3);
@@ -27,8 +27,8 @@ static void damage(struct lj_traced *t, struct fuzz_input *in)
 	} else {
 		value = fuzz_take(in, size);
 	}
-	memcpy(arena_at(t->arena, object + fuzz_offset((uint32_t)(at >> 8), len, size), size),
-	       &value, size);
+	object += fuzz_offset((uint32_t)(at >> 8), len, size) - ARENA_BASE;
+	fuzz_change(undo, t->arena->img.ranges[0].bytes + object, value, size);
 }
 
 static void ask(const struct lj_trace *trace)
@@ -36,7 +36,7 @@ static void ask(const struct lj_trace *trace)
 	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
 	uint32_t ofs, nwas = 0;
 
-	for (ofs = 0; ofs < 300; ofs++) {
+	for (ofs = 0; ofs < 300; ofs += 5) {
 		int n = lj_trace_frames(trace, ofs, is, was, &nwas);
 
 		if (n > LJ_TRACE_FRAMES || (n > 0 && (!nwas || nwas > LJ_TRACE_FRAMES)) || !n)
@@ -47,22 +47,37 @@ static void ask(const struct lj_trace *trace)
 	lj_trace_frames(trace, UINT32_MAX, is, was, &nwas);
 }
 
+/* Built when it is first asked for, and kept: what is damaged is what arena_mem() shows. */
+static struct lj_traced *traced(size_t i)
+{
+	static struct lj_traced *built[LJ_TRACED_ROWS];
+
+	i %= lj_traced_count;
+	if (!built[i]) {
+		built[i] = malloc(sizeof(*built[i]));
+		if (!built[i])
+			abort();
+		lj_traced_init(built[i], &lj_traced_rows[i]);
+		arena_mem(built[i]->arena);
+	}
+	return built[i];
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {.p = data, .left = size};
+	struct lj_traced *t = traced(fuzz_take(&in, 1));
 	struct lj_trace *trace = NULL;
-	struct lj_traced t;
+	static struct fuzz_undo undo;
 	unsigned reads = 0;
-
-	lj_traced_init(&t, &lj_traced_rows[fuzz_take(&in, 1) % lj_traced_count]);
-	while (in.left)
-		damage(&t, &in);
 	struct counted mem = {
-		.mem.read = counted_read, .under = arena_mem(t.arena), .reads = &reads};
+		.mem.read = counted_read, .under = &t->arena->img.mem, .reads = &reads};
 
-	if (!lj_trace_read(&mem.mem, &t.build.lj, t.g, LJ_TRACED_NO, NULL, &trace))
+	while (in.left)
+		damage(t, &undo, &in);
+	if (!lj_trace_read(&mem.mem, &t->build.lj, t->g, LJ_TRACED_NO, NULL, &trace))
 		ask(trace);
 	lj_trace_free(&trace);
-	lj_traced_free(&t);
+	fuzz_undo(&undo);
 	return 0;
 }

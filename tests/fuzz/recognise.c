@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What any bytes are recognised as: as a file, as the text of LuaJIT's VM, and as the functions of
- * a file that says it is PUC Lua.
+ * What any bytes are recognised as: the text of LuaJIT's VM, a function of Lua's API, a file, or
+ * the functions of a file that says it is PUC Lua. The first byte chooses one of these four.
  */
 #include <elf.h>
 #include <errno.h>
@@ -177,7 +177,7 @@ static void check_registers(const struct vm_build *b)
 			abort();
 }
 
-static void ask(struct elf_file *elf, size_t text)
+static void ask_recognise(struct elf_file *elf, size_t text)
 {
 	static struct vm_build b;
 	struct error err;
@@ -191,22 +191,30 @@ static void ask(struct elf_file *elf, size_t text)
 		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
 			abort();
 	}
-	if (text) {
-		ask_calls(elf, text);
-		ask_deep(elf);
-	}
-	elf_close(&elf);
 }
 
-static void recognise_file(const void *bytes, size_t size, size_t text)
+enum question { ASK_RECOGNISE, ASK_CALLS, ASK_DEEP };
+
+/* text: how long the functions of image are; 0: the file is another */
+static void ask_file(enum question q, const void *bytes, size_t size, size_t text)
 {
 	struct elf_file *elf = NULL;
 
-	if (!elf_open_bytes(bytes, size, &elf))
-		ask(elf, text);
+	if (elf_open_bytes(bytes, size, &elf))
+		return;
+	if (q == ASK_RECOGNISE)
+		ask_recognise(elf, text);
+	else if (q == ASK_CALLS)
+		ask_calls(elf, text);
+	else
+		ask_deep(elf);
+	elf_close(&elf);
 }
 
-/* The first byte tells the release, the second the number of functions; the others are text. */
+/*
+ * The low bits of the first byte choose the release; the low bits of the second the number of
+ * functions, its high bits the question; the others are text.
+ */
 static void recognise_functions(const uint8_t *data, size_t size)
 {
 	static const char releases[][8] = {"5.1.5", "5.2.4", "5.3.6", "5.4.4",
@@ -217,20 +225,32 @@ static void recognise_functions(const uint8_t *data, size_t size)
 		return;
 	n = data[1] % FUNCTIONS + 1;
 	text = size - 2 < TEXT_MAX ? size - 2 : TEXT_MAX;
-	memset(image, 0, sizeof(image));
+	memset(image, 0, TEXT);
 	put_headers(text);
 	strcpy((char *)image + IDENT, data[0] % 8 ? "$LuaVersion: Lua " : "$Lua: Lua ");
 	strcat((char *)image + IDENT, releases[data[0] % 8]);
 	put_frames(n, text / n ? text / n : 1);
 	memcpy(image + TEXT, data + 2, text);
-	recognise_file(image, TEXT + text, text);
+	ask_file(data[1] / FUNCTIONS % (ASK_DEEP + 1), image, TEXT + text, text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	measure_luajit(data, size);
-	read_api(data, size);
-	recognise_file(data, size, 0);
-	recognise_functions(data, size);
+	if (!size)
+		return 0;
+	switch (data[0] >> 3 & 3) {
+	case 0:
+		recognise_functions(data, size);
+		break;
+	case 1:
+		measure_luajit(data + 1, size - 1);
+		break;
+	case 2:
+		read_api(data + 1, size - 1);
+		break;
+	case 3:
+		ask_file(ASK_RECOGNISE, data + 1, size - 1, 0);
+		break;
+	}
 	return 0;
 }

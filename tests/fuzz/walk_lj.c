@@ -12,6 +12,8 @@
 #include "vm/lj_recognise.h"
 #include "walk_host.h"
 
+#define ROWS 2 /* of layouts */
+
 static void damage_regs(struct lb_regs *regs, uint64_t at, uint64_t value)
 {
 	uint64_t *word = (uint64_t *)regs + at % (sizeof(*regs) / 8);
@@ -28,7 +30,8 @@ static uint8_t *place_in_heap(struct lj_image *img, uint64_t at, size_t size)
 	       fuzz_offset((uint32_t)(at >> 8), img->objects[n].size, size);
 }
 
-static void damage(struct lj_scene *s, struct fuzz_input *in)
+static void damage(struct lj_scene *s, struct lb_selftest *sample, struct fuzz_undo *undo,
+		   struct fuzz_input *in)
 {
 	uint64_t op = fuzz_take(in, 1), at = fuzz_take(in, 3), value;
 	size_t size = (size_t)1 << (op >> 2 & 3);
@@ -36,22 +39,22 @@ static void damage(struct lj_scene *s, struct fuzz_input *in)
 
 	switch (op & 3) {
 	case 0:
-		damage_regs(&s->in.regs, at, fuzz_take(in, 8));
+		damage_regs(&sample->regs, at, fuzz_take(in, 8));
 		break;
 	case 1:
 		value = fuzz_take(in, 8);
 		if (LJI_CSTACK_END - s->img.sp > offset + 8)
-			lji_put64(&s->img, s->img.sp + offset, value);
+			fuzz_change(undo, lji_at(&s->img, s->img.sp + offset, 8), value, 8);
 		break;
 	case 2:
 		value = fuzz_take(in, size);
-		memcpy(place_in_heap(&s->img, at, size), &value, size);
+		fuzz_change(undo, place_in_heap(&s->img, at, size), value, size);
 		break;
 	case 3: /* a pointer to another object */
 		value = LJI_HEAP + s->img.objects[fuzz_take(in, 1) % s->img.nobjects].offset;
 		if (op & 16)
 			value = LJI_TV(LJ_TFUNC, value);
-		memcpy(place_in_heap(&s->img, at & ~(7ULL << 8), 8), &value, 8);
+		fuzz_change(undo, place_in_heap(&s->img, at & ~(7ULL << 8), 8), value, 8);
 		break;
 	}
 }
@@ -64,23 +67,47 @@ static void check(struct lj_walk *w, uint32_t steps)
 			LB_FRAME_THREAD | LB_FRAME_TRACE);
 }
 
+/* Built when it is first asked for, and kept. */
+static struct lj_scene *scene(size_t row, size_t i)
+{
+	static struct lj_scene *built[ROWS][SCENES_MAX];
+	static size_t count;
+	struct lj_scene **s;
+	const char *name;
+
+	if (!count)
+		count = lj_scene_count();
+	i %= count;
+	s = &built[row % ROWS][i];
+	if (!*s) {
+		*s = malloc(sizeof(**s));
+		if (!*s)
+			abort();
+		lj_scene_init(*s, lj_scene_at(i), lj_layout_row(row % ROWS, &name));
+		fuzz_trim(&(*s)->img.mem, &(*s)->img.heap, (*s)->img.used);
+	}
+	return *s;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {.p = data, .left = size};
+	static struct fuzz_undo undo;
 	static struct lj_walk walk;
-	const struct lj_layout *lj;
+	struct lb_selftest sample;
 	struct fuzz_mem mem;
+	struct lj_scene *s;
+	size_t row;
 	uint32_t fail;
-	struct lj_scene s;
-	const char *name;
 
-	lj = lj_layout_row(fuzz_take(&in, 1) & 1, &name);
-	lj_scene_init(&s, lj_scene_at(fuzz_take(&in, 1) % lj_scene_count()), lj);
+	row = fuzz_take(&in, 1);
+	s = scene(row, fuzz_take(&in, 1));
 	fail = (uint32_t)fuzz_take(&in, 1);
+	sample = s->in;
 	while (in.left)
-		damage(&s, &in);
-	fuzz_mem_init(&mem, &s.img.mem.mem, fail);
-	check(&walk, walk_host(&mem.mem.mem, &s.in, &walk));
-	lj_scene_free(&s);
+		damage(s, &sample, &undo, &in);
+	fuzz_mem_init(&mem, &s->img.mem.mem, fail);
+	check(&walk, walk_host(&mem.mem.mem, &sample, &walk));
+	fuzz_undo(&undo);
 	return 0;
 }

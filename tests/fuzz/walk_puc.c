@@ -14,6 +14,8 @@
 #include "vm/puc_recognise.h"
 #include "walk_host.h"
 
+#define ROWS_MAX 32 /* of layouts */
+
 /* ip, sp, the general registers, and the bounds of what is mapped. */
 static void damage_regs(struct puc_selftest *in, uint64_t at, uint64_t value)
 {
@@ -35,7 +37,8 @@ static uint8_t *place_in_heap(struct puc_image *img, uint64_t at, size_t size)
 	       fuzz_offset((uint32_t)(at >> 8), img->objects[n].size, size);
 }
 
-static void damage(struct puc_scene *s, struct fuzz_input *in)
+static void damage(struct puc_scene *s, struct puc_selftest *sample, struct fuzz_undo *undo,
+		   struct fuzz_input *in)
 {
 	uint64_t op = fuzz_take(in, 1), at = fuzz_take(in, 3), value;
 	size_t size = (size_t)1 << (op >> 2 & 3);
@@ -43,24 +46,24 @@ static void damage(struct puc_scene *s, struct fuzz_input *in)
 
 	switch (op & 3) {
 	case 0:
-		damage_regs(&s->in, at, fuzz_take(in, 8));
+		damage_regs(sample, at, fuzz_take(in, 8));
 		break;
 	case 1:
 		value = fuzz_take(in, 8);
 		if (op & 16) /* a layout that was measured wrongly */
-			((uint8_t *)&s->in.build)[at % sizeof(s->in.build)] = (uint8_t)value;
+			((uint8_t *)&sample->build)[at % sizeof(sample->build)] = (uint8_t)value;
 		else if (PUI_CSTACK_END - s->img.sp > offset + 8)
-			pui_put(&s->img, s->img.sp + offset, 8, value);
+			fuzz_change(undo, pui_at(&s->img, s->img.sp + offset, 8), value, 8);
 		break;
 	case 2:
 		value = fuzz_take(in, size);
-		memcpy(place_in_heap(&s->img, at, size), &value, size);
+		fuzz_change(undo, place_in_heap(&s->img, at, size), value, size);
 		break;
 	case 3: /* a pointer to another object, or into the C stack */
 		value = PUI_HEAP + s->img.objects[fuzz_take(in, 1) % s->img.nobjects].offset;
 		if (op & 16)
 			value = s->img.sp + 8 * fuzz_take(in, 2);
-		memcpy(place_in_heap(&s->img, at & ~(7ULL << 8), 8), &value, 8);
+		fuzz_change(undo, place_in_heap(&s->img, at & ~(7ULL << 8), 8), value, 8);
 		break;
 	}
 }
@@ -89,27 +92,69 @@ static void check(struct puc_walk *w, uint32_t steps)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static struct puc_scene *build(size_t row, size_t i)
 {
-	struct fuzz_input in = {.p = data, .left = size};
-	static struct puc_walk walk;
-	const struct puc_layout *puc;
-	struct fuzz_mem mem;
-	uint32_t fail;
-	struct puc_scene s;
+	static uint8_t *text; /* the same in nearly all scenes: one copy */
+	struct puc_scene *s = malloc(sizeof(*s));
+	struct mem_range *range;
 	const char *name;
-	size_t rows = 0;
+
+	if (!s)
+		abort();
+	puc_scene_init(s, puc_scene_at(i), puc_layout_row(row, &name));
+	fuzz_trim(&s->img.mem, &s->img.heap, s->img.used);
+	if (!text)
+		text = s->img.text;
+	for (range = s->img.mem.ranges; range->bytes != s->img.text; range++)
+		;
+	if (text != s->img.text && !memcmp(text, s->img.text, PUI_TEXT_USED)) {
+		free(s->img.text);
+		s->img.text = range->bytes = text;
+	}
+	return s;
+}
+
+/* Built when it is first asked for, and kept. */
+static struct puc_scene *scene(size_t row, size_t i)
+{
+	static struct puc_scene *built[ROWS_MAX][SCENES_MAX];
+	static size_t rows, count;
+	const char *name;
 
 	while (puc_layout_row(rows, &name))
 		rows++;
-	puc = puc_layout_row(fuzz_take(&in, 1) % rows, &name);
-	puc_scene_init(&s, puc_scene_at(fuzz_take(&in, 1) % puc_scene_count()), puc);
+	if (!count)
+		count = puc_scene_count();
+	if (rows > ROWS_MAX)
+		abort();
+	row %= rows;
+	i %= count;
+	if (!built[row][i])
+		built[row][i] = build(row, i);
+	return built[row][i];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = {.p = data, .left = size};
+	static struct fuzz_undo undo;
+	static struct puc_walk walk;
+	struct puc_selftest sample;
+	struct puc_scene *s;
+	struct fuzz_mem mem;
+	uint32_t fail;
+	size_t row;
+
+	row = fuzz_take(&in, 1);
+	s = scene(row, fuzz_take(&in, 1));
 	fail = (uint32_t)fuzz_take(&in, 1);
-	puc_scene_hint(&s, fail & 3);
+	puc_scene_hint(s, 0);
+	puc_scene_hint(s, fail & 3); /* if the scene has as many */
+	sample = s->in;
 	while (in.left)
-		damage(&s, &in);
-	fuzz_mem_init(&mem, &s.img.mem.mem, fail);
-	check(&walk, walk_host_puc(&mem.mem.mem, &s.in, &walk));
-	puc_scene_free(&s);
+		damage(s, &sample, &undo, &in);
+	fuzz_mem_init(&mem, &s->img.mem.mem, fail);
+	check(&walk, walk_host_puc(&mem.mem.mem, &sample, &walk));
+	fuzz_undo(&undo);
 	return 0;
 }

@@ -24,6 +24,40 @@ uint32_t fuzz_offset(uint32_t at, uint32_t len, size_t size)
 	return offset + size > len ? 0 : offset;
 }
 
+void fuzz_change(struct fuzz_undo *undo, void *at, uint64_t value, size_t size)
+{
+	size_t n = undo->n;
+
+	if (n == FUZZ_CHANGES)
+		return;
+	undo->change[n].at = at;
+	undo->change[n].size = size;
+	memcpy(&undo->change[n].was, at, size);
+	memcpy(at, &value, size);
+	undo->n++;
+}
+
+void fuzz_undo(struct fuzz_undo *undo)
+{
+	while (undo->n--)
+		memcpy(undo->change[undo->n].at, &undo->change[undo->n].was,
+		       undo->change[undo->n].size);
+	undo->n = 0;
+}
+
+void fuzz_trim(struct mem_image *img, uint8_t **bytes, size_t used)
+{
+	size_t i;
+
+	for (i = 0; i < img->n && img->ranges[i].bytes != *bytes; i++)
+		;
+	*bytes = realloc(*bytes, used);
+	if (i == img->n || !*bytes)
+		abort();
+	img->ranges[i].bytes = *bytes;
+	img->ranges[i].len = used;
+}
+
 void fuzz_mem_init(struct fuzz_mem *m, const struct lb_mem *under, uint32_t choice)
 {
 	mem_failing_init(&m->mem, under, choice < 128 ? FAIL_NEVER : FAIL_THERE, false,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the fuzzers of all walkers have: the input, and what holds of any walk. */
+/* Shared by the fuzzers over built images: the input, damage and its undoing, checks of a walk. */
 #ifndef LIB_FUZZ_WALK_H
 #define LIB_FUZZ_WALK_H
 
@@ -8,6 +8,7 @@
 
 #include <luabpf/walk.h>
 
+#include "base/mem_image.h"
 #include "walk_host.h"
 
 struct fuzz_input {
@@ -23,6 +24,32 @@ uint64_t fuzz_take(struct fuzz_input *in, size_t size);
  * are reached in words.
  */
 uint32_t fuzz_offset(uint32_t at, uint32_t len, size_t size);
+
+/*
+ * The bytes that an input changed in an image. They are put back after the run, so that an image is
+ * built once and not for each input.
+ */
+#define FUZZ_CHANGES 1024 /* more than an input of libFuzzer's default length can ask for */
+struct fuzz_undo {
+	struct {
+		uint8_t *at;
+		uint64_t was;
+		size_t size;
+	} change[FUZZ_CHANGES];
+	size_t n;
+};
+
+/* Writes the low size bytes of value, at most 8, unless the log is full. */
+void fuzz_change(struct fuzz_undo *undo, void *at, uint64_t value, size_t size);
+
+/* Takes all changes back, the last one first. */
+void fuzz_undo(struct fuzz_undo *undo);
+
+/*
+ * Keeps the first `used` bytes of the range of img whose bytes are *bytes, which may move. A built
+ * image that is kept for all inputs takes no more memory than its objects.
+ */
+void fuzz_trim(struct mem_image *img, uint8_t **bytes, size_t used);
 
 /* Memory of which nothing fails, or all from a read on that touches a place: `choice`, a byte. */
 struct fuzz_mem {

@@ -8,20 +8,37 @@
 
 #include "walk_host.h"
 
-/* Steps made so far are kept beside the walk: the contract's loop has no room for them. */
-struct counted {
-	struct lj_walk walk;
-	uint32_t steps;
+/*
+ * The contract's loop has room for the memory and the walk only, and the walk is too large to be
+ * copied into a struct with a counter: the steps are counted beside the memory.
+ */
+struct counting_steps {
+	struct lb_mem mem;
+	const struct lb_mem *under;
+	uint32_t *steps;
 };
+
+static int steps_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	return mem_read(((const struct counting_steps *)mem)->under, dst, size, addr);
+}
+
+static struct counting_steps counting_steps(const struct lb_mem *under, uint32_t *steps)
+{
+	return (struct counting_steps){.mem.read = steps_read,
+				       .mem.uncached = under->uncached,
+				       .under = under,
+				       .steps = steps};
+}
 
 static void lb_selftest_run(const struct lb_mem *mem, struct lj_walk *w)
 {
-	struct counted *c = (struct counted *)w;
+	const struct counting_steps *c = (const struct counting_steps *)mem;
 	int i;
 
 	for (i = 0; i < LB_MAX_STEPS; i++) {
-		c->steps++;
-		if (lj_step(mem, w) != LB_MORE)
+		++*c->steps;
+		if (lj_step(c->under, w) != LB_MORE)
 			return;
 	}
 }
@@ -29,11 +46,11 @@ static void lb_selftest_run(const struct lb_mem *mem, struct lj_walk *w)
 uint32_t walk_host_next(const struct lb_mem *mem, const struct lb_selftest *in,
 			struct lj_walk *walk)
 {
-	struct counted c = {.walk = *walk};
+	uint32_t steps = 0;
+	struct counting_steps c = counting_steps(mem, &steps);
 
-	lb_selftest_sample(mem, &c.walk, in);
-	*walk = c.walk;
-	return c.steps;
+	lb_selftest_sample(&c.mem, walk, in);
+	return steps;
 }
 
 uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk)
@@ -42,19 +59,14 @@ uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struc
 	return walk_host_next(mem, in, walk);
 }
 
-struct puc_counted {
-	struct puc_walk walk;
-	uint32_t steps;
-};
-
 static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w)
 {
-	struct puc_counted *c = (struct puc_counted *)w;
+	const struct counting_steps *c = (const struct counting_steps *)mem;
 	int i;
 
 	for (i = 0; i < LB_MAX_STEPS; i++) {
-		c->steps++;
-		if (puc_step(mem, w) != LB_MORE)
+		++*c->steps;
+		if (puc_step(c->under, w) != LB_MORE)
 			return;
 	}
 }
@@ -62,11 +74,11 @@ static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w)
 uint32_t walk_host_puc_next(const struct lb_mem *mem, const struct puc_selftest *in,
 			    struct puc_walk *walk)
 {
-	struct puc_counted c = {.walk = *walk};
+	uint32_t steps = 0;
+	struct counting_steps c = counting_steps(mem, &steps);
 
-	puc_selftest_sample(mem, &c.walk, in);
-	*walk = c.walk;
-	return c.steps;
+	puc_selftest_sample(&c.mem, walk, in);
+	return steps;
 }
 
 uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,

@@ -17,8 +17,10 @@
 #include "sym/lj_cdata.h"
 #include "sym/lj_trace_path.h"
 
-#define STEPS_MAX 16000		/* on the way: LuaJIT records no more than maxrecord instructions */
-#define TRIES_MAX 4000		/* steps on ways that led nowhere */
+#define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
+#ifndef TRIES_MAX	/* fuzzers have less: they try more traces instead */
+#define TRIES_MAX 4000	/* steps on ways that led nowhere */
+#endif
 #define CHOICES_MAX 1500	/* on the way: each is a call of walk() */
 #define READS_MAX 20000		/* of foreign memory, for one trace */
 #define VISITS_MAX (100u << 20) /* of instructions, in searches */

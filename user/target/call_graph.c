@@ -38,15 +38,20 @@ static int add_function(void *arg, const struct elf_fde *fde)
 {
 	struct build *b = arg;
 	struct call_graph *g = b->g;
-	struct call_function *f = &g->fn[g->n];
+	struct call_function *last = g->n ? &g->fn[g->n - 1] : NULL, *grown;
 
 	if (fde->start + b->window < b->near || fde->start > b->near + b->window || !fde->size ||
 	    fde->size > MAX_TEXT || g->n == MAX_FUNCTIONS)
 		return 0;
-	if (g->n && fde->start < f[-1].start + f[-1].size)
-		return 0; /* out of order, or one inside the other */
-	*f = (struct call_function){.start = fde->start, .size = fde->size};
-	g->n++;
+	if (last && fde->start < last->start + last->size)
+		return 0;	    /* out of order, or one inside the other */
+	if (!(g->n & (g->n - 1))) { /* grows at each power of two */
+		grown = reallocarray(g->fn, g->n ? 2 * g->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		g->fn = grown;
+	}
+	g->fn[g->n++] = (struct call_function){.start = fde->start, .size = fde->size};
 	return 0;
 }
 
@@ -90,9 +95,18 @@ static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_k
 static int add_linked(void *arg, const struct elf_pointer *p)
 {
 	struct build *b = arg;
+	size_t n = b->nlinked;
 
-	if (b->nlinked < MAX_LINKED)
-		b->linked[b->nlinked++] = *p;
+	if (n == MAX_LINKED)
+		return 0;
+	if (!(n & (n - 1))) { /* grows at each power of two */
+		struct elf_pointer *grown = reallocarray(b->linked, n ? 2 * n : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->linked = grown;
+	}
+	b->linked[b->nlinked++] = *p;
 	return 0;
 }
 
@@ -107,8 +121,10 @@ static int by_slot(const void *a, const void *b)
 static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
 {
 	const struct elf_pointer key = {.slot = slot};
-	const struct elf_pointer *p = bsearch(&key, b->linked, b->nlinked, sizeof(key), by_slot);
+	const struct elf_pointer *p = NULL;
 
+	if (b->nlinked)
+		p = bsearch(&key, b->linked, b->nlinked, sizeof(key), by_slot);
 	return p ? add_edge(b, from, p->value, CALL_LINKED) : 0;
 }
 
@@ -201,13 +217,14 @@ int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struc
 	uint32_t i;
 	int err;
 
-	*g = (struct call_graph){.elf = elf, .fn = calloc(MAX_FUNCTIONS, sizeof(*g->fn))};
+	*g = (struct call_graph){.elf = elf};
 	b.text = malloc(MAX_TEXT);
-	b.linked = calloc(MAX_LINKED, sizeof(*b.linked));
-	if (!g->fn || !b.text || !b.linked)
+	if (!b.text)
 		return -ENOMEM;
-	elf_linked(elf, add_linked, &b);
-	qsort(b.linked, b.nlinked, sizeof(*b.linked), by_slot);
+	if (elf_linked(elf, add_linked, &b) == -ENOMEM)
+		return -ENOMEM;
+	if (b.nlinked)
+		qsort(b.linked, b.nlinked, sizeof(*b.linked), by_slot);
 	err = elf_fdes(elf, add_function, &b);
 	for (i = 0; !err && i < g->n; i++)
 		err = edges_of(&b, i);

@@ -14,7 +14,8 @@ struct find {
 	struct elf_file *elf;
 	const uint8_t *bytes;
 	size_t len;
-	uint8_t *buf; /* CHUNK */
+	uint8_t *buf; /* of `size` bytes */
+	size_t size;
 };
 
 /* memmem() for bytes that begin with a rare one */
@@ -34,7 +35,7 @@ static int find_in(const struct find *f, const struct elf_load *l, uint64_t vadd
 	uint64_t end = l->vaddr + l->filesz;
 
 	while (end - vaddr >= f->len) {
-		size_t n = end - vaddr < CHUNK ? (size_t)(end - vaddr) : CHUNK;
+		size_t n = end - vaddr < f->size ? (size_t)(end - vaddr) : f->size;
 		const uint8_t *at;
 
 		if (f->elf->searched + n > ELF_SEARCH_MAX)
@@ -52,11 +53,24 @@ static int find_in(const struct find *f, const struct elf_load *l, uint64_t vadd
 	return -ENOENT;
 }
 
+/* Holds the largest segment, or CHUNK bytes of it. */
+static size_t chunk_size(const struct elf_file *elf)
+{
+	uint64_t size = 0;
+	size_t i;
+
+	for (i = 0; i < elf->nloads; i++)
+		if (elf->loads[i].filesz > size)
+			size = elf->loads[i].filesz;
+	return size < CHUNK ? (size_t)size : CHUNK;
+}
+
 int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_t len,
 		   uint64_t *vaddr)
 {
-	uint8_t *buf __free = malloc(CHUNK);
-	struct find f = {elf, bytes, len, buf};
+	size_t size = chunk_size(elf);
+	uint8_t *buf __free = malloc(size + !size);
+	struct find f = {elf, bytes, len, buf, size};
 	uint64_t best = UINT64_MAX;
 	int r, err = -ENOENT;
 	size_t i;

@@ -58,9 +58,16 @@ static void table_free(struct table *t)
 static int add_pointer(void *arg, const struct elf_pointer *p)
 {
 	struct table *t = arg;
+	struct elf_pointer *grown;
 
 	if (t->n == MAX_POINTERS)
-		return -ENOENT; /* so many: no time for all of them */
+		return -ENOENT;	    /* so many: no time for all of them */
+	if (!(t->n & (t->n - 1))) { /* grows at each power of two */
+		grown = reallocarray(t->all, t->n ? 2 * t->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		t->all = grown;
+	}
 	t->all[t->n++] = *p;
 	return 0;
 }
@@ -190,13 +197,13 @@ int elf_puc_library(const struct call_graph *g, struct elf_puc_lib *out)
 	int r;
 
 	*out = (struct elf_puc_lib){};
-	t.all = calloc(MAX_POINTERS, sizeof(*t.all));
-	if (!t.all || !e)
+	if (!e)
 		return -ENOMEM;
 	r = elf_pointers(g->elf, add_pointer, &t);
 	if (r)
 		return r;
-	qsort(t.all, t.n, sizeof(*t.all), by_slot);
+	if (t.n)
+		qsort(t.all, t.n, sizeof(*t.all), by_slot);
 	for (i = 0; i < t.n; i++) {
 		uint64_t slot = t.all[i].slot;
 		char name[MAX_NAME];

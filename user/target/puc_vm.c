@@ -49,8 +49,26 @@
 struct code {
 	struct x86_insn *in;
 	uint32_t *at; /* where each begins, from the function's start */
-	size_t n;
+	size_t n, room;
 };
+
+static void code_free(struct code *code)
+{
+	free(code->in);
+	free(code->at);
+}
+
+/* Room for a function of size bytes, whose instructions may have one each. */
+static int code_reserve(struct code *code, size_t size)
+{
+	if (size <= code->room)
+		return 0;
+	code_free(code);
+	code->in = calloc(size, sizeof(*code->in));
+	code->at = calloc(size, sizeof(*code->at));
+	code->room = code->in && code->at ? size : 0;
+	return code->room ? 0 : -ENOMEM;
+}
 
 struct votes {
 	uint16_t fetch[X86_REGS];
@@ -418,6 +436,8 @@ static int look_at(void *arg, const struct elf_fde *fde)
 	    elf_read(s->elf, fde->start, s->text, fde->size) ||
 	    !has_opcode(s->text, fde->size, s->wanted->opcode_mask))
 		return 0;
+	if (code_reserve(&s->code, fde->size))
+		return -ENOMEM;
 	decode(&s->code, s->text, fde->size);
 	measure(&s->code, s->wanted, &vm);
 	if (vm.fetches && vm.jumps && better(&vm, &s->best))
@@ -425,16 +445,18 @@ static int look_at(void *arg, const struct elf_fde *fde)
 	return 0;
 }
 
+static void search_free(struct search *s)
+{
+	code_free(&s->code);
+}
+
 int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted, struct elf_puc_vm *vm)
 {
 	uint8_t *text __free = malloc(MAX_SIZE);
-	struct x86_insn *insns __free = malloc(MAX_SIZE * sizeof(*insns));
-	uint32_t *at __free = malloc(MAX_SIZE * sizeof(*at));
-	struct search s = {
-		.elf = elf, .wanted = wanted, .text = text, .code = {.in = insns, .at = at}};
+	struct search s __cleanup(search_free) = {.elf = elf, .wanted = wanted, .text = text};
 	int err;
 
-	if (!text || !insns || !at)
+	if (!text)
 		return -ENOMEM;
 	err = elf_fdes(elf, look_at, &s);
 	if (err)
