@@ -40,7 +40,7 @@ class Chart:
 
 def doctor(*args, before=(), tool=None, **kw):
     argv = [*map(str, before), str(tool or vms.LUABPF), "doctor", *map(str, args)]
-    return Chart(subprocess.run(argv, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
+    return Chart(subprocess.run(argv, capture_output=True, text=True, timeout=vms.HANG, stdin=subprocess.DEVNULL,
                                 env=vms.clean_env(), **kw))
 
 
@@ -235,5 +235,5 @@ def test_terminal_codes_in_a_path(tmp_path):
 
 def test_full_disk():
     with open("/dev/full", "w") as full:
-        r = subprocess.run([vms.LUABPF, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        r = subprocess.run([vms.LUABPF, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=vms.HANG)
     assert r.returncode == 1 and r.stderr == "luabpf: standard output: No space left on device\n"

@@ -142,7 +142,7 @@ def test_same_names_as_jit_p(tmp_path, luajit2, vm, workload):
     build = vms.VMS[f"{vm}-joff"]
     argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.7, "nowait"]
     theirs = subprocess.run([*build.argv, f"-jp=fi1m1,{tmp_path}/jitp", *map(str, argv)],
-                            env=vms.clean_env(build.env), capture_output=True, text=True, timeout=30)
+                            env=vms.clean_env(build.env), capture_output=True, text=True, timeout=vms.HANG)
     assert theirs.returncode == 0, theirs
     theirs = shares((tmp_path / "jitp").read_text())
     saved = tmp_path / "p.pb.gz"

@@ -35,7 +35,7 @@ class Nginx(vms.Target):
 
     def __exit__(self, *exc):
         self.p.terminate()  # the master ends its workers
-        self.p.wait(20)
+        self.p.wait(vms.HANG)
         super().__exit__(*exc)
 
 

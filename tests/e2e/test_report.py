@@ -56,7 +56,7 @@ def annotate(path, user=None, **env):
     """Of a saved profile, as root, or as another user."""
     before = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"] if user else []
     tool = os.open(vms.LUABPF, os.O_RDONLY)  # others may not be able to open the path
-    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=30,
+    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=vms.HANG,
                        env=vms.clean_env(env), pass_fds=[tool])
     os.close(tool)
     assert r.returncode == 0, r
@@ -180,7 +180,7 @@ needs_go = pytest.mark.skipif(not shutil.which("go"), reason="no go tool")
 
 
 def go_pprof(*args):
-    r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=60,
+    r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=vms.HANG,
                        env={**vms.clean_env(), "GOFLAGS": "-mod=mod", "HOME": "/tmp"})
     assert r.returncode == 0, r
     return r.stdout
