@@ -17,8 +17,10 @@ def pytest_collection_modifyitems(items):
     shared = {}
     for item in items:
         names = [name for name, defs in item._fixtureinfo.name2fixturedefs.items() if defs[-1].scope == "module"]
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "results" in item.fixturenames:  # of test_truth.py: runs of one interpreter
+            names, params = ["results", "vm"], {"vm": params["vm"]}
         if names:
-            params = item.callspec.params if hasattr(item, "callspec") else {}
             group = "-".join([item.module.__name__, *names, *(str(params[n]) for n in names if n in params)])
             item.add_marker(pytest.mark.xdist_group(group))
             shared[item] = True

@@ -29,7 +29,7 @@ import vms
 DRIVER = "driver.lua"
 TAIL_CALLS = "(...tail calls...)"
 WORKLOADS = ["arith", "calls", "tables", "strings", "errors", "coros", "meta", "ffi", "gc", "compile",
-             "exits", "hooks"]
+             "exits", "hooks", "states"]
 PUC_WORKLOADS = ["arith", "calls", "tables", "strings", "errors", "coros", "meta", "gc", "compile", "hooks",
                  "deep", "nests", "chunks"]
 
