@@ -108,7 +108,7 @@ def test_chunks_whose_addresses_are_used_again(tmp_path, luajit2, vm):
     vm = vms.VMS[vm]
     script, saved = tmp_path / "chunks.lua", tmp_path / "p.pb.gz"
     script.write_text(CHUNKS)
-    r = vms.luabpf("-F", 4000, "-o", saved, "--", *vm.argv, script, 3, env=vm.env)
+    r = vms.luabpf("-F", 10000, "-o", saved, "--", *vm.argv, script, 1.2, env=vm.env)
     assert r.code == 0, r
     mixed, total = collections.Counter(), 0
     for s in pprof.Profile(saved).samples:
@@ -140,13 +140,13 @@ def test_same_names_as_jit_p(tmp_path, luajit2, vm, workload):
     So what it shows on top may be a caller with us, and names are compared, not shares.
     """
     build = vms.VMS[f"{vm}-joff"]
-    argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.7, "nowait"]
+    argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.5, "nowait"]
     theirs = subprocess.run([*build.argv, f"-jp=fi1m1,{tmp_path}/jitp", *map(str, argv)],
                             env=vms.clean_env(build.env), capture_output=True, text=True, timeout=vms.HANG)
     assert theirs.returncode == 0, theirs
     theirs = shares((tmp_path / "jitp").read_text())
     saved = tmp_path / "p.pb.gz"
-    r = vms.luabpf("-F", 1000, "-o", saved, f"-jp=fm1,{tmp_path}/ours", "--", *build.argv, *argv, env=build.env)
+    r = vms.luabpf("-F", 2000, "-o", saved, f"-jp=fm1,{tmp_path}/ours", "--", *build.argv, *argv, env=build.env)
     assert r.code == 0, r
     profile = pprof.Profile(saved)
     ours = shares((tmp_path / "ours").read_text())

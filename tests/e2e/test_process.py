@@ -278,8 +278,7 @@ while os.clock() - t < 1.2 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) e
 def test_sleeping_target(tmp_path):
     """No CPU time, no samples; and it says so."""
     with vms.Target(["luajit", script(tmp_path, "print('ready') io.stdout:flush() io.read()")]) as t:
-        t.ready()
-        vms.wait_until(lambda: Path(f"/proc/{t.pid}/stat").read_text().rsplit(") ", 1)[1][0] == "S")
+        t.ready().sleeps()
         r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.1)
     assert r.code == 0 and r.stats["samples"] == 0, r
     assert "no samples" in r.err, r
@@ -699,14 +698,14 @@ def test_interrupt_reaches_command_and_report_is_written(tmp_path):
 
 
 def test_duration_leaves_command_running(tmp_path):
-    """-d with a command: the report comes while the command runs; that is not killed and its end is not awaited."""
+    """-d with a command: the report comes while the command runs, which is not killed."""
     path = script(tmp_path, f"repeat for i = 1, 1e5 do end until io.open('{tmp_path}/reported')")
-    done = tmp_path / "done"
-    r = vms.luabpf("-F", 1000, "-d", 0.3, "-jp=f,-", "--", "sh", "-c",
-                   f"exec 2>/dev/null; luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}.new; mv {done}.new {done}",
-                   stdout=open(tmp_path / "out", "w"))
-    assert r.code == 0 and r.stats["ended_by"] == "duration", r
+    done, report = tmp_path / "done", tmp_path / "report"
+    tool = vms.Luabpf("-F", 1000, "-d", 0.3, f"-jp=f,{report}", "--", "sh", "-c",
+                      f"luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}")
+    vms.wait_until(lambda: report.exists() and "%" in report.read_text())
     assert not done.exists()
     (tmp_path / "reported").touch()
-    vms.wait_until(done.exists)
+    r = tool.done()
+    assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert done.read_text() == "0\n"

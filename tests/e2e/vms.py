@@ -134,6 +134,11 @@ class Target:
         wait_until(lambda: self.p.poll() is not None or self.cpu() >= end)
         return self
 
+    def sleeps(self):
+        """Returns when it waits for something."""
+        wait_until(lambda: Path(f"/proc/{self.pid}/stat").read_text().rsplit(") ", 1)[1][0] == "S")
+        return self
+
     def __enter__(self):
         return self
 
