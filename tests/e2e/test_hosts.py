@@ -40,7 +40,7 @@ class Run:
             for library in late:  # is named when it is known
                 tool.wait_for(rf"pid {host.pid}: \S*{library}.*interpreter 0x")
                 host.go()
-            self.said = [line.split() for line in host.p.stdout.read().splitlines()]
+            self.said = [line.split() for line in host.rest().splitlines()]
             self.done = tool.done()
         assert self.done.code == 0, self.done
         self.pid = host.pid
@@ -100,7 +100,7 @@ def test_nested_vms_when_attached_late(tmp_path, host):
             assert r.code == 0, r
             runs.append((r, pprof.Profile(saved)))
         t.p.send_signal(signal.SIGUSR1)
-        seconds = {name: float(s) for name, _, s in map(str.split, t.p.stdout.read().splitlines())}
+        seconds = {name: float(s) for name, _, s in map(str.split, t.rest().splitlines())}
     share = seconds["inner_work"] / sum(seconds.values())
     for r, profile in runs:
         inner = sum(s.count for s in profile.samples if any(f.file == "=inner_work" for f in s.stack))
@@ -203,7 +203,7 @@ class LateCommand:
     def __init__(self, tmp_path, names, seconds):
         saved = tmp_path / "x.pb.gz"
         tool = vms.Luabpf("-v", "-F", HZ, "-o", saved, "--", vms.HOSTS / "two", "late", seconds,
-                          *itertools.chain(*((LIBRARIES[n], n) for n in names)), stdin=subprocess.PIPE)
+                          *itertools.chain(*((LIBRARIES[n], n) for n in names)), stdin=subprocess.PIPE, start_new_session=True)
         for name in names:
             tool.wait_for(rf"pid \d+: \S*{file_of(name)}.*interpreter 0x")
             tool.p.stdin.write("go\n")

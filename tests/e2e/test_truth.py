@@ -152,7 +152,7 @@ def test_states(results, vm):
     # interpreter, which runs what is recorded
     n, p = r.profile.total, r.truth["known"]["recording"] / r.truth["total"]
     assert (p > 0.02) == on, r.truth
-    assert 0.5 * p - truth.bound(p, n) <= r.states["JIT Compiler"] / n <= p + truth.bound(p, n), (p, r.summary())
+    assert 0.7 * p - truth.bound(p, n) <= r.states["JIT Compiler"] / n <= p + truth.bound(p, n), (p, r.summary())
 
 
 pucs = pytest.mark.parametrize("vm", [name for name in vms.PUCS if name not in HALF])

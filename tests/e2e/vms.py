@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -103,6 +104,22 @@ def fetch_neovim():
     return NEOVIM / "bin/nvim", {"LD_LIBRARY_PATH": f"{NEOVIM}/{MULTIARCH}", "VIMRUNTIME": f"{NEOVIM}/share/nvim/runtime"}
 
 
+@contextlib.contextmanager
+def no_hang(process):
+    """Kills a process that says nothing for too long, and its session if it leads one: the reader gets an end of file."""
+    def kill():
+        if os.getsid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    timer = threading.Timer(HANG, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Target:
     """A process of ours; killed at the end, by its pid."""
 
@@ -113,7 +130,13 @@ class Target:
         self.pid = self.p.pid
 
     def line(self):
-        return self.p.stdout.readline().rstrip("\n")
+        with no_hang(self.p):
+            return self.p.stdout.readline().rstrip("\n")
+
+    def rest(self):
+        """All that it prints until it ends."""
+        with no_hang(self.p):
+            return self.p.stdout.read()
 
     def ready(self):
         got = self.line()
@@ -196,10 +219,11 @@ class Luabpf:
 
     def wait_for(self, pattern):
         """Returns when it has printed a line like this on standard error."""
-        for line in self.p.stderr:
-            self.err += line
-            if re.search(pattern, line):
-                return self
+        with no_hang(self.p):
+            for line in self.p.stderr:
+                self.err += line
+                if re.search(pattern, line):
+                    return self
         raise AssertionError(f"luabpf did not print {pattern}: exit {self.p.wait()}: {self.err}")
 
     def wait_banner(self):
