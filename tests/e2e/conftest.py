@@ -10,6 +10,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import vms  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Under pytest-xdist (--dist loadgroup) tests that share a recording, a fixture of their module, run in one process.
+    The others go to whichever process is free, so they come last."""
+    shared = {}
+    for item in items:
+        names = [name for name, defs in item._fixtureinfo.name2fixturedefs.items() if defs[-1].scope == "module"]
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "results" in item.fixturenames:  # of test_truth.py: runs of one interpreter
+            names, params = ["results", "vm"], {"vm": params["vm"]}
+        if names:
+            group = "-".join([item.module.__name__, *names, *(str(params[n]) for n in names if n in params)])
+            item.add_marker(pytest.mark.xdist_group(group))
+            shared[item] = True
+    items.sort(key=lambda item: item not in shared)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def built():
     if not vms.LUABPF.exists():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pprof
 import truth
+import vms
 
 COMMON = Path(__file__).resolve().parent / "parts.lua"
 
@@ -44,7 +45,7 @@ def shown(sample):
 def ask(path):
     """One request over a Unix socket; what the script says, None while nobody listens."""
     with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(20)
+        s.settimeout(vms.HANG)
         try:
             s.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):

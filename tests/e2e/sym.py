@@ -41,8 +41,8 @@ class Target:
     def close(self):
         self.probe.stdin.close()
         self.lua.stdin.close()
-        self.lua.wait(10)
-        assert self.probe.wait(10) == 0
+        self.lua.wait(vms.HANG)
+        assert self.probe.wait(vms.HANG) == 0
 
 
 def wrong_call_names(target):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+HANG = 300  # s
 LUABPF = Path(os.environ.get("O", ROOT / "build")).resolve() / "luabpf"
 
 
@@ -15,7 +16,7 @@ def luabpf(*args, **kw):
     env = {k: v for k, v in os.environ.items() if k not in ("LUAJIT_PROFILEFILE", "SUDO_UID")}
     env.update(kw.pop("env", {}))
     return subprocess.run([LUABPF, *map(str, args)], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                          text=True, timeout=30, env=env, **kw)
+                          text=True, timeout=HANG, env=env, **kw)
 
 
 USAGE = [
@@ -103,7 +104,7 @@ def test_closed_pipe():
 
 
 def test_closed_stdout():
-    r = subprocess.run(["sh", "-c", f"{LUABPF} --help >&-"], stderr=subprocess.PIPE, text=True, timeout=30)
+    r = subprocess.run(["sh", "-c", f"{LUABPF} --help >&-"], stderr=subprocess.PIPE, text=True, timeout=HANG)
     assert r.returncode == 1
     assert "standard output: Bad file descriptor" in r.stderr
 
@@ -129,14 +130,14 @@ def test_report_of_empty_file(tmp_path, stdin):
     path = tmp_path / "x.pb.gz"
     path.touch()
     r = subprocess.run([LUABPF, "report", "-" if stdin else path], capture_output=True, text=True,
-                       stdin=open(path), timeout=30)
+                       stdin=open(path), timeout=HANG)
     name = "standard input" if stdin else str(path)
     assert (r.returncode, r.stdout, r.stderr) == (1, "", f"luabpf: {name}: empty: there is no profile in it\n")
 
 
 def test_report_from_a_pipe(tmp_path):
     """What looks for the end of an empty file must not eat the first byte of a full one."""
-    r = subprocess.run([LUABPF, "report", "-"], capture_output=True, input=b"\x1f\x8b", timeout=30)
+    r = subprocess.run([LUABPF, "report", "-"], capture_output=True, input=b"\x1f\x8b", timeout=HANG)
     assert r.returncode == 1 and b"standard input: damaged: its gzip data" in r.stderr
 
 

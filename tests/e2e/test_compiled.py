@@ -11,8 +11,8 @@ import truth
 import vms
 
 SCRIPT = vms.LUA / "compiled.lua"
-SECONDS = 1.5
-HZ = 4000
+SECONDS = 0.6  # of CPU time: 6000 samples; bounds are five standard deviations of these (truth.py)
+HZ = 10000
 WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "unrolled", "metatype"]
 
 
@@ -30,7 +30,7 @@ def names():
 
 
 def recorded(tmp_path, vm, script, workload):
-    """The profile of a whole workload, from its first turn on."""
+    """The profile of a whole workload, from its first turn on, and the share of samples that the timer missed."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
     with vms.Target([*vm.argv, script, workload, SECONDS], vm.env) as t:
@@ -39,14 +39,14 @@ def recorded(tmp_path, vm, script, workload):
         t.go()
         r = tool.done()
     assert r.code == 0, r
-    return pprof.Profile(saved)
+    return pprof.Profile(saved), r.missing
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
 def test_known_splits(tmp_path, luajit2, vm, workload):
     """Each line has its part of the divisions, and its function and callers are its own."""
-    profile = recorded(tmp_path, vm, SCRIPT, workload)
+    profile, missing = recorded(tmp_path, vm, SCRIPT, workload)
     lines, owners, wrong, total = collections.Counter(), names(), collections.Counter(), 0
     source = SCRIPT.read_text().splitlines()
     for s in profile.samples:
@@ -65,7 +65,7 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
     want = {line: n for line, n in divisions().items() if lines[line] > 0.01 * total}
     per_turn = sum(want.values()) / (2 if workload == "branches" else 1)
     assert sorted(want.values()) == ([6, 12] if workload == "branches" else [2, 6, 12]), (lines, total)
-    assert total > 0.8 * SECONDS * HZ
+    assert total > (0.8 - missing) * SECONDS * HZ
     # The processor is interrupted at the instruction after the one that it waits for: a division that ends a line
     # counts for the next.
     skid = 1.3 / per_turn
@@ -84,7 +84,7 @@ LEFT = vms.LUA / "left.lua"
 @pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon", "host-jon"])
 def test_traces_that_are_left(tmp_path, luajit2, vm, workload):
     """Each Lua frame has a line, and an exit is charged to the one that it leaves from."""
-    profile = recorded(tmp_path, vm, LEFT, workload)
+    profile, missing = recorded(tmp_path, vm, LEFT, workload)
     leaves = next(i for i, text in enumerate(LEFT.read_text().splitlines(), 1) if "--= leaves" in text)
     bad, total, exits = collections.Counter(), 0, collections.Counter()
     for s in profile.samples:
@@ -93,8 +93,8 @@ def test_traces_that_are_left(tmp_path, luajit2, vm, workload):
             bad[str(s.stack)] += s.count
         if s.labels.get("vmstate") == "JIT Compiler":
             exits[s.stack[-1].line] += s.count
-    assert total > 0.8 * SECONDS * HZ
-    assert sum(bad.values()) <= 0.001 * total, bad.most_common(4)
+    assert total > (0.8 - missing) * SECONDS * HZ
+    assert sum(bad.values()) <= truth.allowed(total, 0.0001), bad.most_common(4)
     if workload == "exits":
         assert exits.total() > 0.05 * total
         assert exits[leaves] > 0.95 * exits.total(), exits

@@ -5,7 +5,6 @@ import re
 import resource
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -40,14 +39,12 @@ class Chart:
 
 def doctor(*args, before=(), tool=None, **kw):
     argv = [*map(str, before), str(tool or vms.LUABPF), "doctor", *map(str, args)]
-    return Chart(subprocess.run(argv, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL,
+    return Chart(subprocess.run(argv, capture_output=True, text=True, timeout=vms.HANG, stdin=subprocess.DEVNULL,
                                 env=vms.clean_env(), **kw))
 
 
 def busy(argv):
-    t = vms.Target(argv)
-    vms.wait_until(lambda: t.cpu() > 0.02)
-    return t
+    return vms.Target(argv).spend(0.02)
 
 
 @pytest.fixture
@@ -94,7 +91,7 @@ def test_luajit(loop):
     assert check_addresses(text, loop.pid, exe) == 1
     verdict, text = c.of("proof")
     done, tried = map(int, re.search(r"proved on the live target: (\d+) of (\d+) walks came to their end", text).groups())
-    assert verdict == "ok" and 20 < done <= tried < 400 and tried - done <= 1, text
+    assert verdict == "ok" and 0 < done <= tried < 400 and tried - done <= 1, text
     assert loop.p.poll() is None
 
 
@@ -132,12 +129,12 @@ def test_unknown_build(tmp_path):
 
 
 def test_verbose_names_the_modules(loop):
-    r = vms.luabpf("-v", "-p", loop.pid, "-d", 0.2, stats=False)
+    r = vms.record(loop, 0.1, "-v", stats=False)
     assert r.code == 0
     line = next(x for x in r.err.splitlines() if x.startswith(f"luabpf: pid {loop.pid}: "))
     assert "LuaJIT 2.1" in line and "vmstate" in line
     assert check_addresses(line, loop.pid, Path(f"/proc/{loop.pid}/exe").readlink()) == 1
-    assert re.search(r"^luabpf: in the kernel: \d+ resolved, .*ended by duration$", r.err, re.M), r.err
+    assert re.search(r"^luabpf: in the kernel: \d+ resolved, .*ended by signal$", r.err, re.M), r.err
     assert "interpreter" not in vms.luabpf("-p", loop.pid, "-d", 0.1, stats=False).err
 
 
@@ -148,7 +145,7 @@ def test_verbose_of_a_command():
 
 def test_verbose_names_what_came_later():
     """Each VM once: of a command's children, and after each exec."""
-    busy = "local t = os.clock() while os.clock() - t < 0.3 do end"
+    busy = "local t = os.clock() while os.clock() - t < 0.15 do end"
     r = vms.luabpf("-v", "-F", 500, "--", "sh", "-c", f"lua5.4 -e '{busy}'; exec luajit -e '{busy}'", stats=False)
     lines = re.findall(r"^luabpf: pid (\d+): (/\S+): (.*); interpreter 0x", r.err, re.M)
     assert r.code == 0 and len(lines) == 2 and len({pid for pid, _, _ in lines}) == 2, r.err
@@ -158,8 +155,8 @@ def test_verbose_names_what_came_later():
 
 def test_idle():
     """Idle is no failure, but nothing is proved."""
-    with vms.Target(["luajit", "-e", "io.read()"]) as t:
-        time.sleep(0.2)
+    with vms.Target(["luajit", "-e", "print('ready') io.stdout:flush() io.read()"]) as t:
+        t.ready().sleeps()
         c = doctor("-p", t.pid)
         assert c.code == 0 and c.of("VM")[0] == "ok"
         verdict, text = c.of("proof")
@@ -235,5 +232,5 @@ def test_terminal_codes_in_a_path(tmp_path):
 
 def test_full_disk():
     with open("/dev/full", "w") as full:
-        r = subprocess.run([vms.LUABPF, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        r = subprocess.run([vms.LUABPF, "doctor"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=vms.HANG)
     assert r.returncode == 1 and r.stderr == "luabpf: standard output: No space left on device\n"

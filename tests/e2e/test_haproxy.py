@@ -14,7 +14,7 @@ import truth
 import vms
 
 pytestmark = pytest.mark.usefixtures("root")
-HZ = 4000
+HZ = 10000
 SERVICE = vms.HERE / "haproxy.lua"
 LINES = {part: place for part, place in service.lines(SERVICE).items() if part in ("spin", "text", "headers")}
 
@@ -58,7 +58,7 @@ class Run:
 @pytest.fixture(scope="module", params=[1, 3], ids=["alone", "together"])
 def run(request, root, tmp_path_factory):
     """Clients at the same time: their coroutines alternate."""
-    return Run(tmp_path_factory.mktemp("haproxy"), request.param, 18 if request.param == 1 else 12)
+    return Run(tmp_path_factory.mktemp("haproxy"), request.param, 10 if request.param == 1 else 6)
 
 
 def test_losses(run):

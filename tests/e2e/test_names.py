@@ -11,6 +11,14 @@ import truth
 import vms
 
 
+def check_lost(r, lua, allowed):
+    """No more than allowed; but for those of the first rounds, until BPF proves each sample: how long these are depends on
+    how soon luabpf gets a CPU."""
+    ambiguous = r.stats["lost_by_reason"].get("proto-ambiguous", 0)
+    assert r.stats["lost"] - ambiguous <= allowed, r
+    assert ambiguous <= 0.3 * lua, r
+
+
 @pytest.mark.parametrize("turns", [1, 2])
 @pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
 def test_addresses_that_are_used_again(tmp_path, luajit2, vm, turns):
@@ -51,8 +59,7 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm, turns):
     assert total >= 0.6 * r.stats["resolved"], r  # the rest loads, compiles and collects them
     assert len(seen) > 0.9 * many, (len(seen), many, r)
     lua = r.stats["resolved"] + r.stats["lost"]
-    # and those of the rounds until BPF proves each sample
-    assert r.stats["lost"] <= truth.allowed(lua) + 0.25 * 2000, r
+    check_lost(r, lua, truth.allowed(lua))
 
 
 @pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon"])
@@ -81,7 +88,7 @@ def test_traces_that_are_flushed(tmp_path, luajit2, vm):
     # not on the functions' own lines: a trace that is told by another's head has no line
     starts = sum(n for (_, is_start), n in top.items() if is_start)
     assert starts <= truth.allowed(total, 0.01), (top, r)
-    assert r.stats["lost"] <= truth.allowed(total) + 0.25 * 2000, r
+    check_lost(r, total, truth.allowed(total))
 
 
 CHUNKS = """
@@ -104,7 +111,7 @@ def test_chunks_whose_addresses_are_used_again(tmp_path, luajit2, vm):
     vm = vms.VMS[vm]
     script, saved = tmp_path / "chunks.lua", tmp_path / "p.pb.gz"
     script.write_text(CHUNKS)
-    r = vms.luabpf("-F", 4000, "-o", saved, "--", *vm.argv, script, 3, env=vm.env)
+    r = vms.luabpf("-F", 10000, "-o", saved, "--", *vm.argv, script, 1.2, env=vm.env)
     assert r.code == 0, r
     mixed, total = collections.Counter(), 0
     for s in pprof.Profile(saved).samples:
@@ -117,7 +124,7 @@ def test_chunks_whose_addresses_are_used_again(tmp_path, luajit2, vm):
     lua = r.stats["resolved"] + r.stats["lost"]
     assert total > 0.5 * lua, (total, r)
     # one that lives for less than it takes to look at it may be lost
-    assert r.stats["lost"] <= truth.allowed(lua, 0.01) + 0.25 * 4000, r
+    check_lost(r, lua, truth.allowed(lua, 0.01))
 
 
 def shares(text):
@@ -136,13 +143,13 @@ def test_same_names_as_jit_p(tmp_path, luajit2, vm, workload):
     So what it shows on top may be a caller with us, and names are compared, not shares.
     """
     build = vms.VMS[f"{vm}-joff"]
-    argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.7, "nowait"]
+    argv = [vms.LUA / "driver.lua", vms.LUA / f"{workload}.lua", 0.5, "nowait"]
     theirs = subprocess.run([*build.argv, f"-jp=fi1m1,{tmp_path}/jitp", *map(str, argv)],
-                            env=vms.clean_env(build.env), capture_output=True, text=True, timeout=30)
+                            env=vms.clean_env(build.env), capture_output=True, text=True, timeout=vms.HANG)
     assert theirs.returncode == 0, theirs
     theirs = shares((tmp_path / "jitp").read_text())
     saved = tmp_path / "p.pb.gz"
-    r = vms.luabpf("-F", 1000, "-o", saved, f"-jp=fm1,{tmp_path}/ours", "--", *build.argv, *argv, env=build.env)
+    r = vms.luabpf("-F", 2000, "-o", saved, f"-jp=fm1,{tmp_path}/ours", "--", *build.argv, *argv, env=build.env)
     assert r.code == 0, r
     profile = pprof.Profile(saved)
     ours = shares((tmp_path / "ours").read_text())

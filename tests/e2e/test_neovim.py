@@ -13,7 +13,7 @@ import truth
 import vms
 
 pytestmark = pytest.mark.usefixtures("root")
-HZ = 4000
+HZ = 10000
 SCRIPT = vms.HERE / "neovim.lua"
 LINES, FIRST = service.lines(SCRIPT), service.starts(SCRIPT)
 PARTS = {part: LINES[part] for part in ("spin", "buffer", "call", "thread", "wave")}
@@ -25,7 +25,7 @@ class Run:
     def __init__(self, tmp):
         nvim, env = vms.fetch_neovim()
         with vms.Target([nvim, "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", f"luafile {SCRIPT}"],
-                        {**env, "SECONDS": "1.5", "HOME": str(tmp), "LUA_PATH": f"{vms.HERE}/?.lua;;"}).ready() as editor:
+                        {**env, "SECONDS": "0.8", "HOME": str(tmp), "LUA_PATH": f"{vms.HERE}/?.lua;;"}).ready() as editor:
             tool = vms.Luabpf("-p", editor.pid, "-F", HZ, "-o", tmp / "p.pb.gz").wait_banner()
             editor.go()
             self.took = json.loads(editor.line())
@@ -40,7 +40,7 @@ def run(root, tmp_path_factory):
 
 
 def test_losses(run):
-    service.check_losses(run.done, run.profile, HZ)
+    service.check_losses(run.done, run.profile, 0.4 * HZ)
 
 
 def test_shares(run):

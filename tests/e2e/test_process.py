@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes: attach, launch, exec, fork, exit, signals, stacks that are too deep."""
 import collections
+import contextlib
+import fcntl
 import os
 import re
 import shlex
@@ -9,7 +11,7 @@ import signal
 import stat
 import struct
 import subprocess
-import time
+import termios
 from pathlib import Path
 
 import pytest
@@ -40,9 +42,7 @@ def chunks(profile):
 
 
 def looping(tmp_path, name="x.lua", text=LOOP, **kw):
-    target = vms.Target(["luajit", "-joff", script(tmp_path, text, name)], **kw)
-    vms.wait_until(lambda: target.cpu() > 0.02)
-    return target
+    return vms.Target(["luajit", "-joff", script(tmp_path, text, name)], **kw).spend(0.02)
 
 
 def children_of(pid):
@@ -53,7 +53,7 @@ def children_of(pid):
 
 def test_several_pids(tmp_path):
     with looping(tmp_path, "a.lua") as a, looping(tmp_path, "b.lua") as b, looping(tmp_path, "other.lua"):
-        r = vms.luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-d", 1, "-o", tmp_path / "p.pb.gz")
+        r = vms.record([a, b], 0.15, "-F", 1000, "-o", tmp_path / "p.pb.gz")
         assert r.code == 0, r
         by = collections.Counter()
         for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
@@ -64,22 +64,28 @@ def test_several_pids(tmp_path):
 
 def test_one_of_several_ends(tmp_path):
     with looping(tmp_path, "a.lua") as a, looping(tmp_path, "b.lua") as b:
-        tool = vms.Luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-d", 1.2).wait_banner()
-        time.sleep(0.3)
+        tool = vms.Luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        a.spend(0.05)
         os.kill(a.pid, signal.SIGKILL)
         a.p.wait()
+        b.spend(0.15)
+        assert tool.p.poll() is None
+        tool.signal()
         r = tool.done()
-        assert r.code == 0 and r.stats["ended_by"] == "duration", r
-        assert 1.1 < r.stats["wall_seconds"] < 1.6
+        assert r.code == 0 and r.stats["ended_by"] == "signal", r
+        by = collections.Counter()
+        for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+            by[s.labels["pid"]] += s.count
+        assert by[str(a.pid)] > 30 and by[str(b.pid)] > 100, (by, r)
 
 
 def test_target_is_killed(tmp_path):
     with looping(tmp_path) as t:
         tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
-        time.sleep(0.5)
+        t.spend(0.15)
         os.kill(t.pid, signal.SIGKILL)
         t.p.wait()
-        r = tool.done(5)
+        r = tool.done()
         assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
         assert r.stats["resolved"] > 100 and "x.lua:0" in r.out, r
 
@@ -87,10 +93,10 @@ def test_target_is_killed(tmp_path):
 def test_target_ends(tmp_path):
     """The usual case for a batch job: what was sampled is reported, with names."""
     with vms.Target(["luajit", "-joff", script(tmp_path, "io.read() local x = 0 "
-                                               "for i = 1, 4e7 do x = x + i % 7 end")]) as t:
+                                               "for i = 1, 2e7 do x = x + i % 7 end")]) as t:
         tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
         t.go()
-        r = tool.done(20)
+        r = tool.done()
         assert t.p.wait() == 0
         assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
         assert "x.lua:0" in r.out and r.stats["lost"] <= 1, r
@@ -112,7 +118,7 @@ print(wrong)"""
         before = os.listdir(f"/proc/{t.pid}/fd")
         t.go()
         for _ in range(5):
-            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.2)
+            r = vms.record(t, 0.03, "-F", 2000)
             assert r.code == 0 and r.stats["samples"] > 20, r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
         assert os.listdir(f"/proc/{t.pid}/fd") == before
@@ -122,9 +128,12 @@ print(wrong)"""
 
 
 def run_exec(tmp_path, seconds):
-    """Profiles a script that becomes another one after so many seconds of CPU time, and that for 0.7 s."""
-    second = script(tmp_path, "local function second_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
-                    "local t = os.clock() while os.clock() - t < 0.7 do second_work() end", "second.lua")
+    """Profiles a script that becomes another one after so many seconds of CPU time, and that for 0.2 s once it is known."""
+    second = script(tmp_path, f"""
+local function second_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
+repeat second_work() until io.open("{tmp_path}/known")
+local t = os.clock()
+while os.clock() - t < 0.2 do second_work() end""", "second.lua")
     first = script(tmp_path, f"""
 local ffi = require("ffi")
 ffi.cdef "int execvp(const char *, const char *const *);"
@@ -134,21 +143,24 @@ local t = os.clock()
 while os.clock() - t < {seconds} do first_work() end
 ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
     with vms.Target(["luajit", "-joff", first]) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        tool = vms.Luabpf("-v", "-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz").wait_banner()
         t.go()
-        r = tool.done(20)
+        tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
+        (tmp_path / "known").touch()
+        r = tool.done()
         assert t.p.wait() == 0
     return r
 
 
 def test_exec_in_target(tmp_path):
-    """The first script becomes another one: each with its own names, and nothing of one in the other."""
-    r = run_exec(tmp_path, 0.7)
+    """The first script becomes another one: each with its own names, and nothing of one in the other. What is lost is
+    what comes from exec to recognition."""
+    r = run_exec(tmp_path, 0.2)
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert all(len(set(stack)) <= 1 for stack in by), by
-    assert sum(n for stack, n in by.items() if "first.lua" in stack) > 550, (by, r)
-    assert sum(n for stack, n in by.items() if "second.lua" in stack) > 550, (by, r)
-    assert r.stats["lost"] <= 100, r  # from exec to recognition
+    assert sum(n for stack, n in by.items() if "first.lua" in stack) > 650, (by, r)  # of 800
+    assert sum(n for stack, n in by.items() if "second.lua" in stack) > 650, (by, r)
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
 
 
 def test_exec_of_what_is_settled(tmp_path):
@@ -171,7 +183,7 @@ while os.clock() - start < 3.5 do work() end""")
     assert r.stats["lost"] <= truth.allowed(r.stats["resolved"]), r
 
 
-@pytest.mark.parametrize("before", [0, 0.2])
+@pytest.mark.parametrize("before", [0, 0.1])
 def test_exec_of_another_family(tmp_path, before):
     """A LuaJIT process becomes a PUC Lua one, whose BPF program was not loaded: lost for that reason, and told."""
     path = script(tmp_path, f"""
@@ -181,13 +193,15 @@ io.read()
 local t = os.clock()
 while os.clock() - t < {before} do end
 ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
-  "local t = os.clock() while os.clock() - t < 1 do end", nil}}))""")
+  "repeat for i = 1, 1e5 do end until io.open('{tmp_path}/known') local t = os.clock() while os.clock() - t < 0.2 do end", nil}}))""")
     with vms.Target(["luajit", "-joff", path]) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        tool = vms.Luabpf("-v", "-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz").wait_banner()
         t.go()
-        r = tool.done(20)
-    assert r.stats["lost_by_reason"].get("other-family", 0) > 0.5 * 1000, r
-    assert r.stats["resolved"] >= 0.8 * 1000 * before, r
+        tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
+        (tmp_path / "known").touch()
+        r = tool.done()
+    assert r.stats["lost_by_reason"].get("other-family", 0) > 650, r  # of 800
+    assert r.stats["resolved"] >= 0.8 * 4000 * before, r
     assert "another family" in r.err and "begin again" in r.err, r
 
 
@@ -198,15 +212,15 @@ ffi.cdef "int fork(void); int getpid(void); void _exit(int);"
 io.read()
 local child = ffi.C.fork() == 0
 local t = os.clock()
-while os.clock() - t < 0.5 do local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
+while os.clock() - t < 0.2 do local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
 if child then ffi.C._exit(0) end"""
     with vms.Target(["luajit", "-joff", script(tmp_path, text)]) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz").wait_banner()
         t.go()
-        r = tool.done(20)
+        r = tool.done()
     profile = pprof.Profile(tmp_path / "p.pb.gz")
     assert {s.labels["pid"] for s in profile.samples} == {str(t.pid)}
-    assert 400 < r.stats["samples"] < 600, r
+    assert 640 < r.stats["samples"] < 960, r  # 800 each
 
 
 def test_deep_stacks_are_cut_and_marked(tmp_path):
@@ -216,15 +230,18 @@ local function down(n) if n == 0 then return spin() end local r = down(n - 1) re
 local function levels(n) local r = down(n) return r end
 while true do levels(DEPTH) end"""
     # pmain, main chunk, levels, down(n) .. down(1), spin in place of down(0)
-    for depth, frames, cut in (300, 127, True), (123, 127, False), (124, 127, True):
-        with looping(tmp_path, text=text.replace("DEPTH", str(depth))) as t:
-            r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.4, "-o", tmp_path / "p.pb.gz")
-            assert r.code == 0, r
-        deepest = max(pprof.Profile(tmp_path / "p.pb.gz").samples, key=lambda s: s.count)
+    cases = [(300, 127, True), (123, 127, False), (124, 127, True)]  # depth, frames, whether they are cut
+    with contextlib.ExitStack() as stack:
+        targets = [stack.enter_context(looping(tmp_path, f"{depth}.lua", text.replace("DEPTH", str(depth))))
+                   for depth, _, _ in cases]
+        r = vms.record(targets, 0.1, "-F", 1000, "-o", tmp_path / "p.pb.gz")
+    assert r.code == 0 and r.stats["lost"] <= 1, r
+    samples = pprof.Profile(tmp_path / "p.pb.gz").samples
+    for t, (depth, frames, cut) in zip(targets, cases):
+        deepest = max((s for s in samples if s.labels["pid"] == str(t.pid)), key=lambda s: s.count)
         assert (deepest.stack[0].kind == pprof.CUT) == cut, (depth, deepest.stack[:2])
         assert len(deepest.stack) == frames + cut
         assert deepest.stack[-1].start == 2 and deepest.stack[-2].start == 3
-        assert r.stats["lost"] <= 1, r
 
 
 @pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.4"]])
@@ -235,13 +252,16 @@ local function spin() local x = 0 for i = 1, 20000 do x = x + i % 7 end return x
 local function down(n) local r if n == 0 then r = spin() else r = down(n - 1) end return r end
 local function once(n) local r = down(n) return r end
 local function thrice(n) local r = down(n) r = down(n) r = down(n) return r end
-while os.clock() < 3 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) end end"""
+io.read()
+local t = os.clock()
+while os.clock() - t < 1.2 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) end end"""
     # the frame that differs is n + 2 below the top
     depths = [0, 14, 15, 16, 32, 122]
     path = script(tmp_path, text.replace("DEPTHS", ", ".join(map(str, depths))))
     with vms.Target([*interpreter, path]) as t:
-        vms.wait_until(lambda: t.cpu() > 0.02)
-        r = vms.luabpf("-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz")
+        tool = vms.Luabpf("-p", t.pid, "-F", 10000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        t.go()
+        r = tool.done()
         assert r.code == 0, r
     by = collections.Counter()
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
@@ -250,16 +270,16 @@ while os.clock() < 3 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) end end
             by[n, s.stack[-3 - n].start] += s.count
     for n in depths:
         of, once = by[n, 4] + by[n, 5], by[n, 4]
-        # a quarter; of 1000 samples 0.08 is near six standard deviations: for all depths of both
+        # a quarter; of 1000 samples (2000 are due) 0.08 is near six standard deviations: for all depths of both
         # interpreters this is wrong in less than one of a million runs
         assert of >= 1000 and abs(once / of - 0.25) < 0.08, (n, by)
 
 
 def test_sleeping_target(tmp_path):
     """No CPU time, no samples; and it says so."""
-    with vms.Target(["luajit", script(tmp_path, "io.read()")]) as t:
-        time.sleep(0.1)
-        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.3)
+    with vms.Target(["luajit", script(tmp_path, "print('ready') io.stdout:flush() io.read()")]) as t:
+        t.ready().sleeps()
+        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.1)
     assert r.code == 0 and r.stats["samples"] == 0, r
     assert "no samples" in r.err, r
 
@@ -269,7 +289,7 @@ def test_sleeping_target(tmp_path):
 def test_a_thread_that_exits_is_outside_lua():
     """Its samples are no lost ones of Lua."""
     code = "local t = {} for i = 1, 1e5 do t[i] = {} end os.exit(0, false)"
-    for _ in range(40):  # not each run has one
+    for _ in range(400):  # not each run has one: measured, one in three to ten
         r = vms.luabpf("-F", 20000, "-v", "--", "lua5.4", "-e", code)
         assert r.code == 0 and "no-regs" not in r.stats["lost_by_reason"], r
         if n := re.search(r"(\d+) no-regs\b", r.err):
@@ -279,40 +299,49 @@ def test_a_thread_that_exits_is_outside_lua():
     raise AssertionError("none was met")
 
 
+def waits_for(pid, sig):
+    """Has it blocked this signal, to read it from a descriptor?"""
+    return int(re.search(r"^SigBlk:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.M)[1], 16) >> sig - 1 & 1
+
+
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_signal_before_it_samples(tmp_path, sig):
     """It says so, begins nothing and leaves no file; later it is the end of a recording."""
-    early = 0
-    for wait in [0.01 * i for i in range(1, 13)]:
-        ran = tmp_path / f"ran{wait}"
+    for _ in range(100):  # until one came early enough
+        ran = tmp_path / "ran"
         p = subprocess.Popen([vms.LUABPF, "-o", tmp_path / "x.pb.gz", "--", "sh", "-c", f"touch {ran}; exec sleep 0.1"],
                              stderr=subprocess.PIPE, text=True, env=vms.clean_env())
-        time.sleep(wait)
+        while p.poll() is None and not waits_for(p.pid, sig):
+            pass
         p.send_signal(sig)
-        err = p.communicate(timeout=20)[1]
-        if p.returncode == -sig:
-            continue  # it had not come to main() yet
-        assert err.startswith("luabpf: "), (wait, p.returncode, err)
+        err = p.communicate(timeout=vms.HANG)[1]
+        assert err.startswith("luabpf: "), (p.returncode, err)
         if "before sampling began" in err:
-            early += 1
             assert err == f"luabpf: ended by {sig.name} before sampling began\n" and p.returncode == 1, err
             assert not ran.exists() and not list(tmp_path.glob("x.*")), err
-        else:
-            assert "CPU time" in err, err
-            (tmp_path / "x.pb.gz").unlink()
-    assert early
+            return
+        assert "CPU time" in err, err
+        (tmp_path / "x.pb.gz").unlink()
+        ran.unlink(missing_ok=True)
+    raise AssertionError("none was early")
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_signal_writes_the_report(tmp_path, sig):
     with looping(tmp_path) as t:
         tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
-        time.sleep(0.4)
+        t.spend(0.1)
         tool.signal(sig)
-        r = tool.done(5)
+        r = tool.done()
         assert r.code == 0 and r.stats["ended_by"] == "signal", r
         assert "100%  x.lua:0" in r.out and r.stats["samples"] > 60, r
         assert t.p.poll() is None
+
+
+def stuck(pid, pipe):
+    """Does it sleep, with something in the pipe that nobody reads?"""
+    held = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) != bytes(4)
+    return held and Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] == "S"
 
 
 def test_second_interrupt_ends_at_once(tmp_path):
@@ -320,30 +349,25 @@ def test_second_interrupt_ends_at_once(tmp_path):
     text = "".join(f"local function f{i}() local x = 0 for i = 1, 50 do x = x + i end end " for i in range(150))
     text += "while true do " + " ".join(f"f{i}()" for i in range(150)) + " end"
     read, write = os.pipe()
-    import fcntl
     fcntl.fcntl(write, 1031, 4096)  # F_SETPIPE_SZ
     with looping(tmp_path, text=text) as t:
         tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-jp=A", "-v", stdout=write, stats=False).wait_banner()
         os.close(write)
-        time.sleep(1)
+        t.spend(0.3)
         tool.signal()
-        time.sleep(0.5)
-        if tool.p.poll() is None:
-            tool.signal()
-            assert tool.p.wait(2) in (-signal.SIGINT, 130)
-        else:
-            pytest.fail("the report fitted into the pipe: this test tests nothing")
+        vms.wait_until(lambda: tool.p.poll() is not None or stuck(tool.p.pid, read))
+        assert tool.p.poll() is None, "the report fitted into the pipe: this test tests nothing"
+        tool.signal()
+        assert tool.p.wait(vms.HANG) in (-signal.SIGINT, 130)
         os.close(read)
         tool.done()
 
 
 def test_duration(tmp_path):
     with looping(tmp_path) as t:
-        start = time.monotonic()
-        r = vms.luabpf("-p", t.pid, "-d", 0.5)
-        took = time.monotonic() - start
-    assert r.code == 0 and r.stats["ended_by"] == "duration", r
-    assert 0.5 <= r.stats["wall_seconds"] < 0.7 and took < 2.5, (took, r)
+        r = vms.luabpf("-p", t.pid, "-d", 0.3)
+        assert t.p.poll() is None
+    assert r.code == 0 and r.stats["ended_by"] == "duration" and r.stats["wall_seconds"] >= 0.3, r
 
 
 # ---- launch ----
@@ -359,7 +383,7 @@ def test_exit_code_is_handed_on(tmp_path, how, code):
 def test_command_has_its_own_streams(tmp_path):
     path = script(tmp_path, "local s = io.read('*a') io.stdout:write('out:', s) io.stderr:write('err:', s)")
     tool = vms.Luabpf("-q", "-o", tmp_path / "p.pb.gz", "--", "luajit", path, stdin=subprocess.PIPE)
-    out, err = tool.p.communicate("hello\n", timeout=20)
+    out, err = tool.p.communicate("hello\n", timeout=vms.HANG)
     assert (out, err, tool.p.returncode) == ("out:hello\n", "err:hello\n", 0)
 
 
@@ -411,11 +435,18 @@ def test_command_of_a_caller_that_cannot_be(tmp_path, uid, gid, which):
         assert not ran.exists() and not saved.exists(), r
 
 
+def unrecognised(r):
+    """Samples that came before their image was known: how many depends on how soon luabpf gets a CPU."""
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+    return r.stats["lost"]
+
+
 SHORT_THREADS = """
 local ffi = require "ffi"
 ffi.cdef "int pthread_create(uint64_t *id, void *attr, void *(*start)(void *), void *arg); int pthread_join(uint64_t id, void **); int getpid(void);"
 local id, start = ffi.new "uint64_t[1]", ffi.cast("void *(*)(void *)", ffi.C.getpid)
 local function busy() local x = 0 for i = 1, 2e4 do x = x + i % 7 end end
+if ... then print(...) io.stdout:flush() io.read() end
 local t = os.clock()
 while os.clock() - t < 0.03 do busy() end  -- a child is met by its first event
 while os.clock() - t < 0.6 do
@@ -433,10 +464,10 @@ def test_a_thread_that_starts_short_ones(tmp_path, how, hz):
     path.write_text(SHORT_THREADS)
     run = ["luajit", "-joff", path]
     if how == "pid":
-        with vms.Target(["sh", "-c", f"read go; exec luajit -joff {path}"]) as t:
+        with vms.Target([*run, "ready"]).ready() as t:
+            tool = vms.Luabpf("-F", hz, "-p", t.pid).wait_banner()
             t.go()
-            vms.wait_until(lambda: "luajit" in os.readlink(f"/proc/{t.pid}/exe") and t.cpu() > 0.03)
-            r = vms.luabpf("-F", hz, "-p", t.pid)
+            r = tool.done()
     else:
         r = vms.luabpf("-F", hz, "--", *(run if how == "command" else ["sh", "-c", f"luajit -joff {path}; true"]))
     assert r.code == 0 and r.stats["cpu_seconds"] > 0.3, r
@@ -455,7 +486,7 @@ local t = os.clock()
 while os.clock() - t < 0.15 do later_a() later_b() end
 """
     path = script(tmp_path, text)
-    for n in range(20):
+    for n in range(12):
         saved = tmp_path / f"{n}.pb.gz"
         r = vms.luabpf("-F", 1000, "-o", saved, "--", "luajit", "-joff", path)
         assert r.code == 0, r
@@ -472,9 +503,9 @@ def test_shell_that_starts_interpreters(tmp_path):
     """The command is a shell; Lua runs in its children, one after the other and two at a time."""
     for name in ("one", "two", "three"):
         script(tmp_path, f"local function work_{name}() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
-               f"local t = os.clock() while os.clock() - t < 0.4 do work_{name}() end", f"{name}.lua")
+               f"local t = os.clock() while os.clock() - t < 0.2 do work_{name}() end", f"{name}.lua")
     command = f"cd {shlex.quote(str(tmp_path))}; luajit -joff one.lua; luajit one.lua & luajit -joff two.lua; wait; exec luajit three.lua"
-    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    r = vms.luabpf("-F", 4000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
     assert r.code == 0, r
     pids, counts = collections.defaultdict(set), collections.Counter()
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
@@ -484,7 +515,10 @@ def test_shell_that_starts_interpreters(tmp_path):
             pids[f].add(s.labels["pid"])
             counts[f] += s.count
     assert {f: len(p) for f, p in pids.items()} == {"one.lua": 2, "two.lua": 1, "three.lua": 1}, (pids, r)
-    assert counts["one.lua"] > 650 and counts["two.lua"] > 320 and counts["three.lua"] > 320, (counts, r)
+    # 1600, 800 and 800; some are lost before each is known
+    missed = unrecognised(r)
+    assert min(counts["one.lua"] / 2, counts["two.lua"], counts["three.lua"]) + missed > 650, (counts, r)
+    assert counts.total() + missed > 2800, (counts, r)
 
 
 FORKS = """
@@ -522,7 +556,7 @@ def test_forked_children_are_known_at_once(tmp_path):
 
 def test_exec_of_forked_children(tmp_path):
     """Who calls exec is not what it was forked from any more."""
-    other = script(tmp_path, SPIN % 0.3, "other.lua")
+    other = script(tmp_path, SPIN % 0.15, "other.lua")
     text = f"""
 local ffi = require("ffi")
 ffi.cdef("int fork(void); int wait(int *); int execlp(const char *, const char *, ...);")
@@ -537,7 +571,7 @@ for i = 1, 5 do
 end
 """
     saved = tmp_path / "p.pb.gz"
-    r = vms.luabpf("-F", 1000, "-o", saved, "--", "luajit", script(tmp_path, text))
+    r = vms.luabpf("-F", 2000, "-o", saved, "--", "luajit", script(tmp_path, text))
     assert r.code == 0, r
     by, pids = collections.Counter(), collections.defaultdict(set)
     for s in pprof.Profile(saved).samples:
@@ -546,7 +580,7 @@ end
         for f in files:
             by[f] += s.count
             pids[f].add(s.labels["pid"])
-    assert len(pids["other.lua"]) == 5 and by["other.lua"] > 1200, (by, pids, r)
+    assert len(pids["other.lua"]) == 5 and by["other.lua"] + r.stats["lost"] > 1200, (by, pids, r)  # of 1500
     assert len(pids["x.lua"]) == 6, (by, pids, r)
 
 
@@ -567,9 +601,9 @@ def test_command_of_32_bits(tmp_path):
     except OSError:
         pytest.skip("this kernel runs no programs of 32 bits")
     saved = tmp_path / "p.pb.gz"
-    r = vms.luabpf("-F", 1000, "-o", saved, "--", wrapper, shutil.which("luajit"), script(tmp_path, SPIN % 0.5))
+    r = vms.luabpf("-F", 1000, "-o", saved, "--", wrapper, shutil.which("luajit"), script(tmp_path, SPIN % 0.2))
     assert r.code == 0, r
-    assert sum(s.count for s in pprof.Profile(saved).samples) > 350, r
+    assert sum(s.count for s in pprof.Profile(saved).samples) + r.stats["lost"] > 150, r
 
 
 def test_processes_shorter_than_a_period(tmp_path):
@@ -618,12 +652,16 @@ def test_hangup(tmp_path, ignored):
     def nohup():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with looping(tmp_path) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-d", 1, "-jp=f", preexec_fn=nohup if ignored else None).wait_banner()
-        time.sleep(0.3)
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f", preexec_fn=nohup if ignored else None).wait_banner()
+        t.spend(0.1)
         tool.signal(signal.SIGHUP)
-        r = tool.done(20)
-    assert r.code == 0 and "x.lua:0" in r.out, r
-    assert r.stats["ended_by"] == ("duration" if ignored else "signal"), r
+        if ignored:
+            t.spend(0.1)
+            assert tool.p.poll() is None
+            tool.signal(signal.SIGINT)
+        r = tool.done()
+    assert r.code == 0 and "x.lua:0" in r.out and r.stats["ended_by"] == "signal", r
+    assert not ignored or r.stats["samples"] > 150, r
 
 
 def test_new_processes_are_looked_at_once(tmp_path):
@@ -640,11 +678,12 @@ def test_duration_holds_while_samples_flood_in(tmp_path):
     path = script(tmp_path, f"local F = {{}}\n{functions}local t = os.clock() while os.clock() - t < 60 do "
                   "for i = 0, #F do F[i](300) end end")
     with vms.Target(["lua5.4", path]) as t:
-        vms.wait_until(lambda: t.cpu() > 0.3)
+        t.spend(0.3)
         r = vms.luabpf("-p", t.pid, "-F", 5000, "-d", 1, "-o", tmp_path / "p.pb.gz")
         assert t.p.poll() is None, r
     assert r.code == 0 and r.stats["ended_by"] == "duration", r
-    assert r.stats["samples"] == r.stats["resolved"] + r.stats["outside_lua"] + r.stats["lost"] > 1000, r
+    assert r.stats["samples"] == r.stats["resolved"] + r.stats["outside_lua"] + r.stats["lost"], r
+    assert r.stats["samples"] > 0.5 * 5000 * r.stats["cpu_seconds"] > 0, r
 
 
 def test_child_with_a_vm_that_is_not_known(tmp_path):
@@ -652,33 +691,33 @@ def test_child_with_a_vm_that_is_not_known(tmp_path):
     of_later = tmp_path / "lua5.6"
     of_later.write_bytes(Path(shutil.which("lua5.4")).read_bytes().replace(b"$LuaVersion: Lua 5.4.", b"$LuaVersion: Lua 5.6."))
     of_later.chmod(0o755)
-    text = "local t = os.clock() while os.clock() - t < 0.4 do end"
-    r = vms.luabpf("-F", 1000, "--", "sh", "-c", f"{of_later} -e '{text}'; lua5.4 -e '{text}'; exit 0")
+    text = "local t = os.clock() while os.clock() - t < 0.2 do end"
+    r = vms.luabpf("-F", 2000, "--", "sh", "-c", f"{of_later} -e '{text}'; lua5.4 -e '{text}'; exit 0")
     assert r.code == 0, r
-    assert r.stats["resolved"] > 300 and r.stats["outside_lua"] > 300, r
+    assert r.stats["resolved"] > 0 and r.stats["resolved"] + unrecognised(r) > 300 and r.stats["outside_lua"] > 300, r
     assert re.search(rf"{of_later} \(in pid \d+\): PUC Lua 5\.6\.\d+ \(lua_ident\): this release is not known", r.err), r
 
 
 def test_interrupt_reaches_command_and_report_is_written(tmp_path):
     """Ctrl-C in a terminal goes to both: the command ends as it likes, the report is written."""
-    path = script(tmp_path, LOOP)
+    path = script(tmp_path, f"{SPIN % 0.15} io.open('{tmp_path}/worked', 'w'):close() {LOOP}")
     tool = vms.Luabpf("-F", 1000, "-jp=f", "--", "luajit", "-joff", path, start_new_session=True).wait_banner()
-    time.sleep(0.5)
+    vms.wait_until((tmp_path / "worked").exists)
     os.killpg(tool.p.pid, signal.SIGINT)
-    r = tool.done(10)
+    r = tool.done()
     assert "x.lua:0" in r.out and r.stats["samples"] > 60, r
     assert r.code in (0, 130, 1), r
 
 
 def test_duration_leaves_command_running(tmp_path):
-    """-d with a command: the report comes in time; the command is not killed and its end is not awaited."""
-    path = script(tmp_path, "print('pid') io.stdout:flush() local t = os.clock() while os.clock() - t < 1 do end")
-    done = tmp_path / "done"
-    start = time.monotonic()
-    r = vms.luabpf("-F", 1000, "-d", 0.3, "-jp=f,-", "--", "sh", "-c",
-                   f"luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}", stdout=open(tmp_path / "out", "w"))
-    assert r.code == 0, r
-    assert time.monotonic() - start < 5
-    vms.wait_until(done.exists, 5)
-    time.sleep(0.05)
+    """-d with a command: the report comes while the command runs, which is not killed."""
+    path = script(tmp_path, f"repeat for i = 1, 1e5 do end until io.open('{tmp_path}/reported') or os.clock() > {vms.HANG}")
+    done, report = tmp_path / "done", tmp_path / "report"
+    tool = vms.Luabpf("-F", 1000, "-d", 0.3, f"-jp=f,{report}", "--", "sh", "-c",
+                      f"luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}")
+    vms.wait_until(lambda: report.exists() and "%" in report.read_text())
+    assert not done.exists()
+    (tmp_path / "reported").touch()
+    r = tool.done()
+    assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert done.read_text() == "0\n"

@@ -3,7 +3,6 @@
 import collections
 import re
 import shlex
-import time
 from pathlib import Path
 
 import pytest
@@ -36,12 +35,12 @@ class Named:
         saved = tmp_path / "p.pb.gz"
         self.calls = collections.defaultdict(set)
         self.tail = next(n for n, t in enumerate(NAMES.read_text().splitlines(), 1) if "function tailed" in t)
-        with vms.Target([f"lua{v}", NAMES, 2]) as t:
+        with vms.Target([f"lua{v}", NAMES, 0.8]) as t:
             while (row := t.line()) != "ready":
                 _, line, first, name = row.split(" ", 3)
                 self.calls[int(line), int(first)].add(name)
             self.jitp = tmp_path / "jitp"
-            tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-o", saved, f"-jp=-2fm0,{self.jitp}").wait_banner()
+            tool = vms.Luabpf("-p", t.pid, "-F", 10000, "-o", saved, f"-jp=-2fm0,{self.jitp}").wait_banner()
             t.go()
             self.done = tool.done()
         assert self.done.code == 0, self.done
@@ -165,7 +164,7 @@ print(wrong)"""
     with vms.Target([f"lua{v}", script(tmp_path, text)]) as t:
         t.go()
         for _ in range(5):
-            r = vms.luabpf("-p", t.pid, "-F", 2000, "-d", 0.2, "-jp=l")
+            r = vms.record(t, 0.03, "-F", 2000, "-jp=l")
             assert r.code == 0 and r.stats["samples"] > 20, r
             assert re.search(r"\d+%  x\.lua:6$", r.out, re.M), r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
@@ -223,10 +222,10 @@ def test_interpreters_in_a_shell(tmp_path):
     for v in [*VERSIONS, "jit"]:
         name = "work" + v.replace(".", "")
         script(tmp_path, f"local function {name}() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end "
-               f"local t = os.clock() while os.clock() - t < 0.4 do {name}() end", f"{name}.lua")
+               f"local t = os.clock() while os.clock() - t < 0.2 do {name}() end", f"{name}.lua")
     command = f"cd {shlex.quote(str(tmp_path))}; lua5.1 work51.lua & lua5.2 work52.lua; wait; " \
               "luajit workjit.lua & lua5.3 work53.lua; wait; exec lua5.4 work54.lua"
-    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
+    r = vms.luabpf("-F", 2000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
     assert r.code == 0, r
     counts, pids = collections.Counter(), collections.defaultdict(set)
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
@@ -237,7 +236,9 @@ def test_interpreters_in_a_shell(tmp_path):
             assert names <= {f.removesuffix(".lua")}, s
             counts[f] += s.count
             pids[f].add(s.labels["pid"])
-    assert len(counts) == 5 and min(counts.values()) > 300, (counts, r)
+    # 400 each; what comes before one is known is lost
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+    assert len(counts) == 5 and min(counts.values()) + r.stats["lost"] > 300, (counts, r)
     assert all(len(p) == 1 for p in pids.values()), pids
 
 
@@ -340,9 +341,9 @@ def test_process_labels(saved):
 
 
 def test_sleeping_interpreter(tmp_path):
-    with vms.Target(["lua5.4", script(tmp_path, "io.read()")]) as t:
-        time.sleep(0.1)
-        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.3)
+    with vms.Target(["lua5.4", script(tmp_path, "print('ready') io.stdout:flush() io.read()")]) as t:
+        t.ready().sleeps()
+        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.1)
     assert r.code == 0 and r.stats["samples"] == 0 and "no samples" in r.err, r
 
 

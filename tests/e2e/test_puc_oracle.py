@@ -1,39 +1,53 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The walker of PUC Lua, asked at random instructions by a process that knows the answer: which
 lua_State runs, what resumed it, which function and line it stands at, whether the collector runs
-(tests/hosts/puc/oracle.c). In liblua5.x as the distribution ships it."""
+(tests/hosts/puc/oracle.c). In liblua5.x as the distribution ships it.
+
+Addresses and what lies on the C stack are drawn as a process begins, and stay: samples of one
+process are not independent. So each version has several processes, and the bounds hold for their
+sum. Of 38 processes of each version (150,000 samples) at the most 0.027 % were not found and 0.16 %
+had another state; in 33,000 samples, as here, FOUND fails by chance once in 1e9 then, the state's
+bound never.
+"""
+import collections
 import subprocess
 
 import pytest
 
-from vms import HOSTS
+from vms import HANG, HOSTS
 
 # What the issue demands. The rest is what was measured, with some room.
 FOUND = 0.999
 COROUTINE = 0.995
 LINE = 0.99
-SECONDS = 0.5  # for each of some two dozen workloads
+PROCESSES, SAMPLES = 8, 170  # samples of each of two dozen workloads in each process
+VERSIONS = ["5.1", "5.2", "5.3", "5.4"]
 
 
-def ask(version, *args):
+def ask(version):
     host = HOSTS / f"puc/oracle-{version}"
     if not host.exists():
         pytest.skip(f"no Lua {version} to build {host.name} with")
-    r = subprocess.run([host, *map(str, args)], capture_output=True, text=True, timeout=300)
-    assert r.returncode == 0, r.stdout + r.stderr
-    rows = {}
-    for line in r.stdout.splitlines():
-        row = dict(field.split("=", 1) for field in line.split())
-        rows[row["workload"]] = {k: int(v) for k, v in row.items() if v.isdigit()}
+    rows = collections.defaultdict(collections.Counter)
+    for _ in range(PROCESSES):
+        r = subprocess.run([host, str(SAMPLES)], capture_output=True, text=True, timeout=HANG)
+        assert r.returncode == 0, r.stdout + r.stderr
+        for line in r.stdout.splitlines():
+            row = dict(field.split("=", 1) for field in line.split())
+            rows[row["workload"]].update({k: int(v) for k, v in row.items() if v.isdigit()})
+    print("\n".join(f"{k} {dict(v)}" for k, v in rows.items()))
     return rows
 
 
-@pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
-def test_the_walker_is_right(version):
-    rows = ask(version, SECONDS)
-    print("\n".join(f"{k} {v}" for k, v in rows.items()))
+@pytest.fixture(scope="module", params=VERSIONS)
+def rows(request):
+    """{workload: {what: count}}, of all processes."""
+    return ask(request.param)
+
+
+def test_the_walker_is_right(rows):
     r = rows["all"]
-    assert r["lua"] > 5000 and r["vm_lines"] > 200 and r["lines"] > 200 and r["funcs"] > 200
+    assert r["lua"] > 20000 and r["vm_lines"] > 1000 and r["lines"] > 1000 and r["funcs"] > 1000
     assert r["found"] >= FOUND * r["lua"]
     assert r["walk"] >= COROUTINE * r["lua"]
     assert r["chains_right"] >= 0.99 * r["chains"]
@@ -47,15 +61,13 @@ def test_the_walker_is_right(version):
             assert row["states_right"] >= 0.96 * row["chains"], name
 
 
-@pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
-def test_the_rule_is_the_best_of_those_that_were_thought_of(version):
+def test_the_rule_is_the_best_of_those_that_were_thought_of(rows):
     """
-    With coroutines only, protected as hosts run them; see find_puc.h. What lies on the stack where the
-    first hit is found is drawn as a process begins, and stays: so a workload has several of its own. At
-    such a draw the first hit is right in all workloads once in twelve (5.2, of thirty; else never).
+    With coroutines only, protected as hosts run them; see find_puc.h. At a draw of what lies on the
+    stack the first hit is right in all workloads once in twelve (5.2, of thirty; else never): in all
+    eight once in 4e8.
     """
     names = ["nested", "wrap", "fromc", "errors", "many", "nested-idle"]
-    rows = [ask(version, 0.05, name)[name] for name in names for _ in range(6)]
-    total = {k: sum(row[k] for row in rows) for k in ("lua", "walk", "nCcalls", "first")}
+    total = {k: sum(rows[name][k] for name in names) for k in ("lua", "walk", "nCcalls", "first")}
     assert total["walk"] >= COROUTINE * total["lua"]
     assert total["first"] < total["walk"], "the first hit is often another coroutine's"

@@ -11,12 +11,13 @@ from collections import defaultdict
 import pytest
 
 import sym
+import vms
 
 LUAS = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", *filter(None, [os.environ.get("PUCSYM_LUA")])]
 
 
 def release(exe):
-    r = subprocess.run([exe, "-v"], capture_output=True, text=True, timeout=10)
+    r = subprocess.run([exe, "-v"], capture_output=True, text=True, timeout=vms.HANG)
     return re.match(r"Lua (\d\.\d\.\d)", r.stdout + r.stderr)[1]
 
 

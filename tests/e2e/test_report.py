@@ -56,7 +56,7 @@ def annotate(path, user=None, **env):
     """Of a saved profile, as root, or as another user."""
     before = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"] if user else []
     tool = os.open(vms.LUABPF, os.O_RDONLY)  # others may not be able to open the path
-    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=30,
+    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=vms.HANG,
                        env=vms.clean_env(env), pass_fds=[tool])
     os.close(tool)
     assert r.returncode == 0, r
@@ -67,8 +67,7 @@ def profile_of(chunk, saved, *before):
     """Who names a chunk is its program: that it is a path proves nothing. Returns the live report, too."""
     code = f"""local f = loadstring([[{SECRET} while true do secret() end]], '@{chunk}') f()"""
     with vms.Target([*before, "luajit", "-joff", "-e", code], cwd="/") as t:
-        vms.wait_until(lambda: t.cpu() > 0.02)
-        r = vms.luabpf("-p", t.pid, "-F", 1000, "-d", 0.3, "-jp=A", "-o", saved)
+        r = vms.record(t.spend(0.02), 0.1, "-F", 1000, "-jp=A", "-o", saved)
         assert r.code == 0, r
     saved.chmod(0o644)
     return r.out
@@ -90,17 +89,19 @@ def test_a_chunk_that_calls_itself_a_secret(root, public, chunk):
 
 def test_each_process_has_its_own_rights(root, public):
     """Of two that are sampled together, and of a child: whose chunk it is, as that one it is read."""
-    busy = "local t = os.clock() while os.clock() - t < 0.6 do secret() end"
+    busy = "local t = os.clock() while os.clock() - t < SECONDS do secret() end"
     own = public / "own.lua"
     own.write_text(SECRET)
     own.chmod(0o600)
 
-    def code(chunk):
-        return f"loadstring([[{SECRET} {busy}]], '@{chunk}')()"
+    def code(chunk, seconds=0.2):
+        text = busy.replace("SECONDS", f"{seconds}")
+        return f"loadstring([[{SECRET} {text}]], '@{chunk}')()"
     one = ["luajit", "-joff", "-e", code(own)]
-    with vms.Target(one) as a, vms.Target([*AS_USER, "luajit", "-joff", "-e", code("/etc/shadow")]) as b:
+    forever = ["luajit", "-joff", "-e", code(own, 1e9)]
+    with vms.Target(forever) as a, vms.Target([*AS_USER, "luajit", "-joff", "-e", code("/etc/shadow", 1e9)]) as b:
         vms.wait_until(lambda: a.cpu() > 0.02 and b.cpu() > 0.02)
-        r = vms.luabpf("-p", f"{a.pid},{b.pid}", "-F", 1000, "-jp=A")
+        r = vms.record([a, b], 0.2, "-F", 1000, "-jp=A")
     assert r.code == 0 and r.out.startswith("====== ERROR: /etc/shadow: /etc/shadow: Permission denied"), r
     bad = shlex.join([*AS_USER, "luajit", "-joff", "-e", code("/etc/shadow")])
     r = vms.luabpf("-F", 1000, "-jp=A", "--", "sh", "-c", bad + "; exit 0")
@@ -146,7 +147,7 @@ def test_whose_source_files(root, public):
 @pytest.fixture(scope="module")
 def saved(root, tmp_path_factory):
     tmp = tmp_path_factory.mktemp("saved")
-    r = vms.luabpf("-F", 1000, "-o", tmp / "x.pb.gz", "--", "luajit", "-joff", vms.LUA / "driver.lua", WORK, 0.5, "nowait")
+    r = vms.luabpf("-F", 2000, "-o", tmp / "x.pb.gz", "--", "luajit", "-joff", vms.LUA / "driver.lua", WORK, 0.25, "nowait")
     assert r.code == 0, r
     return tmp / "x.pb.gz", r
 
@@ -183,7 +184,7 @@ needs_go = pytest.mark.skipif(not shutil.which("go"), reason="no go tool")
 
 
 def go_pprof(*args):
-    r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=60,
+    r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=vms.HANG,
                        env={**vms.clean_env(), "GOFLAGS": "-mod=mod", "HOME": "/tmp"})
     assert r.returncode == 0, r
     return r.stdout

@@ -29,7 +29,7 @@ import vms
 DRIVER = "driver.lua"
 TAIL_CALLS = "(...tail calls...)"
 WORKLOADS = ["arith", "calls", "tables", "strings", "errors", "coros", "meta", "ffi", "gc", "compile",
-             "exits", "hooks"]
+             "exits", "hooks", "states"]
 PUC_WORKLOADS = ["arith", "calls", "tables", "strings", "errors", "coros", "meta", "gc", "compile", "hooks",
                  "deep", "nests", "chunks"]
 
@@ -271,7 +271,7 @@ def run(vm, workload, seconds, hz, *more):
         target.ready()
         tool = vms.Luabpf("-p", target.pid, "-F", hz, "-o", saved, *more).wait_banner()
         target.go()
-        truth = json.loads(target.p.stdout.read())
+        truth = json.loads(target.rest())
         done = tool.done()
         assert done.code == 0, done
         return Result(vm, workload, done, pprof.Profile(saved), truth)

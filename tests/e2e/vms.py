@@ -4,10 +4,12 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ HAPROXY = OUT / "haproxy/usr"
 NGINX = OUT / "nginx/usr"
 NEOVIM = OUT / "neovim/usr"
 MULTIARCH = "lib/x86_64-linux-gnu"
+HANG = 300  # s; what takes longer hangs: how fast or busy the machine is must not matter
 
 
 class VM:
@@ -69,7 +72,7 @@ def public_dir():
 
 def fetch(where, *packages):
     """Debian packages that cannot be installed beside others, or that would start a service."""
-    r = subprocess.run([HERE / "fetch", where, *packages], capture_output=True, text=True, timeout=300)
+    r = subprocess.run([HERE / "fetch", where, *packages], capture_output=True, text=True, timeout=2 * HANG)
     if r.returncode:
         raise RuntimeError(r.stderr)
 
@@ -101,6 +104,22 @@ def fetch_neovim():
     return NEOVIM / "bin/nvim", {"LD_LIBRARY_PATH": f"{NEOVIM}/{MULTIARCH}", "VIMRUNTIME": f"{NEOVIM}/share/nvim/runtime"}
 
 
+@contextlib.contextmanager
+def no_hang(process):
+    """Kills a process that says nothing for too long, and its session if it leads one: the reader gets an end of file."""
+    def kill():
+        if os.getsid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    timer = threading.Timer(HANG, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Target:
     """A process of ours; killed at the end, by its pid."""
 
@@ -111,7 +130,13 @@ class Target:
         self.pid = self.p.pid
 
     def line(self):
-        return self.p.stdout.readline().rstrip("\n")
+        with no_hang(self.p):
+            return self.p.stdout.readline().rstrip("\n")
+
+    def rest(self):
+        """All that it prints until it ends."""
+        with no_hang(self.p):
+            return self.p.stdout.read()
 
     def ready(self):
         got = self.line()
@@ -123,9 +148,19 @@ class Target:
         self.p.stdin.flush()
 
     def cpu(self):
-        """CPU time used so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """CPU time in seconds that its threads used so far."""
+        return time.clock_gettime(~self.pid << 3 | 2)  # clock_getcpuclockid(3)
+
+    def spend(self, seconds):
+        """Returns when it has used so many seconds of CPU time more, or has ended."""
+        end = self.cpu() + seconds
+        wait_until(lambda: self.p.poll() is not None or self.cpu() >= end)
+        return self
+
+    def sleeps(self):
+        """Returns when it waits for something."""
+        wait_until(lambda: Path(f"/proc/{self.pid}/stat").read_text().rsplit(") ", 1)[1][0] == "S")
+        return self
 
     def __enter__(self):
         return self
@@ -182,17 +217,22 @@ class Luabpf:
                                   env=clean_env(env), **kw)
         self.err = ""
 
+    def wait_for(self, pattern):
+        """Returns when it has printed a line like this on standard error."""
+        with no_hang(self.p):
+            for line in self.p.stderr:
+                self.err += line
+                if re.search(pattern, line):
+                    return self
+        raise AssertionError(f"luabpf did not print {pattern}: exit {self.p.wait()}: {self.err}")
+
     def wait_banner(self):
-        for line in self.p.stderr:
-            self.err += line
-            if "sampling" in line:
-                return self
-        raise AssertionError(f"luabpf did not begin: exit {self.p.wait()}: {self.err}")
+        return self.wait_for("sampling")
 
     def signal(self, sig=signal.SIGINT):
         self.p.send_signal(sig)
 
-    def done(self, timeout=60):
+    def done(self, timeout=HANG):
         try:
             out, err = self.p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -206,11 +246,21 @@ class Luabpf:
         return Done(self.p.returncode, out or "", self.err + err, stats)
 
 
-def luabpf(*args, timeout=60, **kw):
-    return Luabpf(*args, **kw).done(timeout)
+def luabpf(*args, **kw):
+    return Luabpf(*args, **kw).done()
 
 
-def wait_until(test, seconds=10):
+def record(targets, seconds, *args, **kw):
+    """Samples running targets until each has used so many seconds of CPU time since, or has ended."""
+    targets = [targets] if isinstance(targets, Target) else targets
+    tool = Luabpf("-p", ",".join(str(t.pid) for t in targets), *args, **kw).wait_banner()
+    for t in targets:
+        t.spend(seconds)
+    tool.signal()
+    return tool.done()
+
+
+def wait_until(test, seconds=HANG):
     end = time.monotonic() + seconds
     while not test():
         if time.monotonic() > end:

@@ -4,7 +4,7 @@
  *
  * A program that uses Lua (LuaJIT; in puc/modes.c PUC Lua) in ways that only hosts can. It says
  * "ready", waits for a line on stdin, works for SECONDS of CPU time (per thread), and prints what
- * each part took: "NAME TID SECONDS".
+ * each part took: "NAME TID SECONDS". SIGUSR1 ends it early.
  *
  *     threads  four threads, each with a VM of its own; thread k runs lua function worker_k
  *     nested   one thread, two VMs: a C function that the outer one calls runs the inner one
@@ -19,6 +19,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 #endif
 
 static double seconds = 1;
+static volatile sig_atomic_t stop;
 static volatile double sink;
 
 static double cpu(void)
@@ -106,7 +108,7 @@ static double call_until(lua_State *L, double until)
 {
 	double start = cpu();
 
-	while (cpu() < until)
+	while (!stop && cpu() < until)
 		call(L);
 	return cpu() - start;
 }
@@ -327,6 +329,12 @@ static void many(void)
 	}
 }
 
+static void on_stop(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -343,6 +351,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 2)
 		seconds = atof(argv[2]);
+	signal(SIGUSR1, on_stop);
 	printf("ready\n");
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))

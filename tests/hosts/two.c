@@ -10,11 +10,13 @@
  *     turns    one thread runs all of them by turns
  *     threads  a thread for each
  *     late     one thread runs one after the other for SECONDS each; all but the first are loaded
- *              when their turn comes
+ *              when their turn comes, and run a function "warm" of a chunk =warm until there is
+ *              another line on stdin
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
  *              runs the third
  */
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,13 +190,30 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 }
 
+/* In another VM of the library, until there is a line on stdin. */
+static void warm_up(const char *library)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct vm warm = {};
+	char line[16];
+
+	open_vm(&warm, library, "warm", NULL);
+	do
+		work(&warm);
+	while (poll(&input, 1, 0) <= 0);
+	if (!fgets(line, sizeof(line), stdin))
+		exit(1);
+}
+
 static void late(char **libraries)
 {
 	int i;
 
 	for (i = 0; i < nvms; i++) {
-		if (i)
+		if (i) {
+			warm_up(libraries[2 * i]);
 			open_vm(&vms[i], libraries[2 * i], libraries[2 * i + 1], NULL);
+		}
 		worker(&vms[i]);
 	}
 }
@@ -225,6 +244,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < at_once; i++)
 		open_vm(&vms[i], argv[3 + 2 * i], argv[4 + 2 * i],
 			nest && i + 1 < nvms ? inner[i] : NULL);
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all that was not read */
 	printf("ready\n");
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: luajit driver.lua WORKLOAD.lua SECONDS [nowait]
 -- Runs the sections of a workload in turn for SECONDS of CPU time; then prints, as JSON, how much
--- CPU time each section took, and each line that calls lap().
+-- CPU time each section took, and each line that calls lap(), and what the workload put into `known`.
 -- A workload returns { name, function, name, function, ... }; each function takes the size of its
 -- work, which is adapted to take a millisecond or three, never the same, lest the timer fall in
 -- step with it.
@@ -14,6 +14,7 @@ local clock = os.clock
 local spent, size, random = {}, {}, 1
 local byline = {}
 local since = 0
+known = {}
 
 function mark()
   since = clock() --> os.clock
@@ -64,4 +65,4 @@ local function json(t)
   for k, v in pairs(t) do out[#out + 1] = ("%q:%.6f"):format(k, v) end --> string.format, pairs, next
   return "{" .. table.concat(out, ",") .. "}" --> table.concat
 end
-print('{"total":' .. total .. ',"sections":' .. json(spent) .. ',"lines":' .. json(byline) .. "}") --> json, print
+print('{"total":' .. total .. ',"sections":' .. json(spent) .. ',"lines":' .. json(byline) .. ',"known":' .. json(known) .. "}") --> json, print

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * usage: [VERBOSE=1] oracle [SECONDS [WORKLOAD]]
+ * usage: [VERBOSE=1] oracle [SAMPLES [WORKLOAD]]
  *
  * Asks the walker of PUC Lua and knows the answer. Lua code runs in this process, in the shared
  * library as it is shipped, and a signal interrupts it at any instruction. The handler runs
@@ -16,7 +16,7 @@
  * A lua_State that has no function yet, has none any more, or has yielded is on its way in or out:
  * then it and its resumer are both right ("edge"). A line whose store is being executed may show
  * the line before it in T[1]. tests/lib/oracle_judge.h judges. Prints a line of key=value for each
- * workload.
+ * workload, which runs until it has been interrupted SAMPLES times.
  */
 #include <errno.h>
 #include <lauxlib.h>
@@ -52,7 +52,7 @@ static uint64_t bias;
 static uint64_t text_lo, text_hi; /* of the library */
 static uint64_t stack_hi;
 static struct oracle_sample *samples;
-static size_t nsamples;
+static volatile size_t nsamples;
 static const char *slots; /* T's array */
 
 /* The lua_States that run, the outermost first. */
@@ -580,9 +580,9 @@ enum how {
 	IDLE,	     /* in between, the thread works in C */
 };
 
-static void run(lua_State *L, const char *name, enum how how, double until)
+static void run(lua_State *L, const char *name, enum how how, size_t wanted)
 {
-	while (now() < until && is_lua_function(L, name)) {
+	while (nsamples < wanted && is_lua_function(L, name)) {
 		begins(L);
 		if (how == UNPROTECTED)
 			lua_call(L, 0, 0);
@@ -630,7 +630,7 @@ static const struct {
 	{"lines-idle", "lines", IDLE},
 };
 
-static void run_workload(lua_State *L, size_t w, double seconds, struct oracle_judge *judge,
+static void run_workload(lua_State *L, size_t w, size_t wanted, struct oracle_judge *judge,
 			 struct oracle_result *all)
 {
 	struct oracle_result r = {0};
@@ -646,7 +646,7 @@ static void run_workload(lua_State *L, size_t w, double seconds, struct oracle_j
 	if (luaL_dostring(L, "T_[1] = 0 T_[2] = 0")) /* they say nothing yet */
 		exit(1);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	run(L, workloads[w].function, workloads[w].how, now() + seconds);
+	run(L, workloads[w].function, workloads[w].how, wanted);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (i = 0; i < nsamples; i++)
 		oracle_judge(judge, workloads[w].name, &samples[i], &r);
@@ -657,7 +657,7 @@ static void run_workload(lua_State *L, size_t w, double seconds, struct oracle_j
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 0.3;
+	size_t wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 500; /* of each workload */
 	struct oracle_judge judge = {.mem = &mem, .puc = &build.build.puc.puc};
 	struct oracle_result all = {0};
 	sigset_t set;
@@ -672,6 +672,8 @@ int main(int argc, char **argv)
 	lua_pop(L, 1);
 	judge.bias = bias;
 	judge.verbose = getenv("VERBOSE") != NULL;
+	if (wanted > MAX_SAMPLES)
+		return 2;
 	samples = calloc(MAX_SAMPLES, sizeof(*samples));
 	sigemptyset(&set);
 	sigaddset(&set, SIGPROF);
@@ -679,7 +681,7 @@ int main(int argc, char **argv)
 	start_timer();
 	for (w = 0; w < sizeof(workloads) / sizeof(workloads[0]); w++)
 		if (argc < 3 || !strcmp(argv[2], workloads[w].name))
-			run_workload(L, w, seconds, &judge, &all);
+			run_workload(L, w, wanted, &judge, &all);
 	timer_delete(timer);
 	oracle_tell("all", &all);
 	return 0;
