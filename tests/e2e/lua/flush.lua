@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- usage: flush.lua SECONDS CALM, under LuaJIT with the JIT compiler on
+-- usage: flush.lua SECONDS, under LuaJIT with the JIT compiler on
 -- Two functions, each with one that it calls, take turns. All compiled code is flushed before each turn and collected, so
--- that the traces of the one lie where the other's were, under the same numbers. For the first CALM seconds nothing is.
-local seconds, calm = tonumber(arg[1]), tonumber(arg[2])
+-- that the traces of the one lie where the other's were, under the same numbers.
+local seconds = tonumber(arg[1])
 local clock = os.clock
 
 local function inner1(s, i)
@@ -50,11 +50,7 @@ print("ready")
 io.stdout:flush()
 io.read()
 local start = clock()
-while clock() - start < calm do
-  turn(outer1, 0.01)
-  turn(outer2, 0.01)
-end
-while clock() - start < calm + seconds do
+while clock() - start < seconds do
   flush()
   turn(outer1, 0.006)
   flush()

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- usage: reuse.lua SECONDS [CALM [TURNS]], under LuaJIT or PUC Lua
+-- usage: reuse.lua SECONDS [TURNS], under LuaJIT or PUC Lua
 -- Functions that come and go at the same addresses: same code, same size, same chunk name, names of the
 -- same length, most of them at the same lines as the one before. The outer one, the inner one and
 -- the global that it calls carry the same number. Whoever mixes up two of them shows two numbers in
--- one stack, or the numbers of a few only. For the first CALM seconds nothing comes and goes. After TURNS (1)
--- of the collector the next function comes: of two, the colour that it marks with is the same again.
-local seconds, calm, turns = tonumber(arg[1]), tonumber(arg[2] or 0), tonumber(arg[3] or 1)
+-- one stack, or the numbers of a few only. After TURNS (1) of the collector the next function comes: of two, the
+-- colour that it marks with is the same again.
+local seconds, turns = tonumber(arg[1]), tonumber(arg[2] or 1)
 local template = [[
 local spin = ...
 NEWLINES local function innerNNNN(n)
@@ -32,12 +32,12 @@ local function once(outer, least)
     local s = outer(3000)
   until os.clock() - t > least
 end
-while os.clock() - start < seconds + calm do
+while os.clock() - start < seconds do
   id = id + 1
   local number = ("%04d"):format(id % 10000)
   local code = template:gsub("NNNN", number):gsub("NEWLINES", ("\n"):rep(math.floor(id / 7) % 2))
   local outer = assert((loadstring or load)(code, "=reused"))()
-  once(outer, id == 1 and calm or 0.002)
+  once(outer, 0.002)
   outer, code = nil, nil
   _G["global" .. number] = nil
   for _ = 1, turns do collectgarbage() end
