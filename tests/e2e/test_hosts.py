@@ -113,8 +113,9 @@ def test_vm_that_moves_between_threads(tmp_path, host):
     r.few_are_lost()
     runs = {tid: {name} for name, tid in r.tids.items()}
     runs[str(r.pid)] = {"unused", *r.tids}  # the main thread makes the functions, which takes a moment
-    for (tid, stack), n in r.names().items():
-        assert set(stack) <= runs.get(tid, set()), r.names()
+    wrong = collections.Counter({key: n for key, n in r.names().items() if not set(key[1]) <= runs.get(key[0], set())})
+    # PUC Lua takes a CallInfo again and sets its function an instruction later: met once in some 100,000 samples
+    assert wrong.total() <= truth.allowed(r.stats["resolved"], 0.0001), (wrong, r.names())
     for name, tid in r.tids.items():
         assert r.done.fits(sum(n for (t, _), n in r.names().items() if t == tid), r.seconds[name]), r.done
 
