@@ -63,6 +63,7 @@ static __noinline struct lb_proc *fork_adopt(struct lb_cpu *cpu, __u32 pid, __u6
 	target->version = procs_version;
 	target->proc = *proc;
 	target->proc.exec_id = exec_id;
+	target->proc.shares = 0; /* its functions come and go apart from the parent's */
 	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_NOEXIST))
 		return target_take(target, pid, exec_id) ? 0 : &target->proc; /* another CPU has */
 	if (emit_forked(pid, exec_id, origin)) {

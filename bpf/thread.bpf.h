@@ -119,7 +119,7 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.tid = task->pid;
 	w->rec.epoch = proc->epoch;
 	w->epoch = (__u64)proof_epoch << 32 | w->rec.pid;
-	w->prove = proc->reuses || !(bpf_get_prandom_u32() % LB_PROVE_EACH);
+	w->prove = !proc->shares || !(bpf_get_prandom_u32() % LB_PROVE_EACH);
 }
 
 /* Fills what the walk knows into its record. The task is asked for anew, which is one load: over a

@@ -444,7 +444,7 @@ static void drain(struct session *s, uint64_t most_ns)
 	r = ring_drain(s->ring, most_ns);
 	if (r > 0)
 		symbolizer_left(s->symbolizer);
-	targets_note_reuse(&s->targets);
+	targets_share(&s->targets);
 	if (r < 0 && !s->error)
 		s->error = r;
 }

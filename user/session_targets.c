@@ -292,20 +292,24 @@ void targets_look(struct targets *ts, uint64_t now)
 	}
 }
 
-void targets_note_reuse(struct targets *ts)
+void targets_share(struct targets *ts)
 {
-	struct lb_proc told;
+	struct lb_proc known;
 	size_t i;
 
 	for (i = 0; i < ts->n; i++) {
 		struct target *t = &ts->all[i];
+		uint32_t shares;
 
-		if (t->ended || t->proc.reuses || !symbolizer_reuses(ts->symbolizer, t->pid) ||
-		    loader_get_proc(ts->loader, t->pid, &told) || told.epoch != t->proc.epoch)
+		if (t->ended)
 			continue;
-		t->proc.reuses = 1;
-		told.reuses = 1; /* with the exec_id that BPF may have adopted */
-		loader_set_proc(ts->loader, t->pid, &told);
+		shares = symbolizer_share(ts->symbolizer, t->pid);
+		if (shares == t->proc.shares || loader_get_proc(ts->loader, t->pid, &known) ||
+		    known.epoch != t->proc.epoch)
+			continue;
+		t->proc.shares = shares;
+		known.shares = shares; /* with the exec_id that BPF may have adopted */
+		loader_set_proc(ts->loader, t->pid, &known);
 	}
 }
 

@@ -69,8 +69,8 @@ int targets_recognise(struct targets *targets, struct target *target, uint64_t e
 /* Looks for libraries that were loaded since. Cheap when there are none; now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
 
-/* Has BPF prove all that samples show of a process in which an address was used again. */
-void targets_note_reuse(struct targets *targets);
+/* Says for each process whether BPF makes the fingerprint of a prototype once in an epoch. */
+void targets_share(struct targets *targets);
 
 /* The process has ended. */
 void targets_end(struct targets *targets, struct target *target);

@@ -241,7 +241,7 @@ struct lb_proc {
 	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;
 	__u32 families; /* LB_FAMILY_BIT() of each that a module has */
-	__u32 reuses;	/* 1: an address was used again, each sample proves all that it shows */
+	__u32 shares;	/* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
 	struct lb_module module[LB_MODULES];
 };
 

@@ -77,6 +77,8 @@ static struct lj_scene *scene(size_t row, size_t i)
 
 	if (!count)
 		count = lj_scene_count();
+	if (count > SCENES_MAX)
+		abort();
 	i %= count;
 	s = &built[row % ROWS][i];
 	if (!*s) {

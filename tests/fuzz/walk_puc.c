@@ -125,6 +125,8 @@ static struct puc_scene *scene(size_t row, size_t i)
 		rows++;
 	if (!count)
 		count = puc_scene_count();
+	if (count > SCENES_MAX)
+		abort();
 	if (rows > ROWS_MAX)
 		abort();
 	row %= rows;

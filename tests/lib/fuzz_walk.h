@@ -39,6 +39,8 @@ struct fuzz_undo {
 	size_t n;
 };
 
+#define SCENES_MAX 512 /* of a walker; a fuzzer aborts when there are more */
+
 /* Writes the low size bytes of value, at most 8, unless the log is full. */
 void fuzz_change(struct fuzz_undo *undo, void *at, uint64_t value, size_t size);
 

@@ -62,7 +62,9 @@ struct protos {
 	struct known *known;
 	struct vote *votes;
 	uint32_t reused; /* the round in which an address was found to be used again; 0: none was */
-	bool ended;	 /* the image is no more */
+	uint32_t first; /* round in which a sample showed one for the first time; 0: none did yet */
+	bool shared;	/* BPF was allowed to make a fingerprint once in an epoch */
+	bool ended;	/* the image is no more */
 	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
 	uint32_t open, left;
 };
@@ -71,6 +73,9 @@ struct protos {
  * read.
  */
 #define REUSE_ROUNDS 2
+/* So many rounds without reuse let BPF make a fingerprint once in an epoch: a program that loads code
+ * all the time is known by then, and loses nothing. */
+#define STEADY_ROUNDS 4
 
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, struct protos **out)
 {
@@ -150,7 +155,7 @@ static void note_reuse(struct protos *p, uint32_t round)
 /* May a sample of this round show a fingerprint that an earlier sample of its epoch has made? */
 static bool may_be_of_epoch(const struct protos *p, uint32_t round)
 {
-	return !p->reused || round - p->reused <= REUSE_ROUNDS;
+	return p->shared && (!p->reused || round - p->reused <= REUSE_ROUNDS);
 }
 
 static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
@@ -517,6 +522,8 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 		k = add_known(p, build, addr, print);
 	if (!k)
 		return NULL;
+	if (!p->first)
+		p->first = round;
 	check_known(p, k, round);
 	learn_definitions(k);
 	k->shown = true;
@@ -539,9 +546,11 @@ void protos_end(struct protos *p)
 	p->ended = true;
 }
 
-bool protos_reused(const struct protos *p)
+bool protos_share(struct protos *p, uint32_t round)
 {
-	return p->reused != 0;
+	if (p->first && round - p->first >= STEADY_ROUNDS && !p->reused)
+		p->shared = true;
+	return p->shared && !p->reused;
 }
 
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)

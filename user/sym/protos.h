@@ -69,8 +69,12 @@ void protos_left(struct protos *protos, uint32_t round);
 /* The image has ended: what is known counts, and is not compared with anything any more. */
 void protos_end(struct protos *protos);
 
-/* True if a prototype that samples showed was freed, or replaced by another at its address. */
-bool protos_reused(const struct protos *protos);
+/*
+ * May BPF make the fingerprint of a prototype once in an epoch from now on? Once true, samples are judged
+ * as such. False for good when a prototype that samples showed was freed, or replaced by another at
+ * its address.
+ */
+bool protos_share(struct protos *protos, uint32_t round);
 
 /* The name under which parent's bytecode stores the closures of a child prototype; NULL. */
 const char *protos_definition(const struct protos_entry *parent, uint64_t child);

@@ -148,12 +148,12 @@ void symbolizer_round(struct symbolizer *s)
 	s->round++;
 }
 
-bool symbolizer_reuses(const struct symbolizer *s, pid_t pid)
+bool symbolizer_share(struct symbolizer *s, pid_t pid)
 {
-	const struct process *p;
+	struct process *p;
 
 	HASH_FIND_INT(s->processes, &pid, p);
-	return p && protos_reused(p->protos);
+	return p && protos_share(p->protos, s->round);
 }
 
 void symbolizer_left(struct symbolizer *s)

@@ -54,8 +54,8 @@ uint64_t symbolizer_coarse(const struct symbolizer *s);
 /* How often what was known turned out to be another, or was forgotten. */
 uint64_t symbolizer_changes(const struct symbolizer *s);
 
-/* protos_reused(), of a process that lives. */
-bool symbolizer_reuses(const struct symbolizer *s, pid_t pid);
+/* protos_share(), of a process that lives. */
+bool symbolizer_share(struct symbolizer *s, pid_t pid);
 
 /* What was sent in this round is not all read. */
 void symbolizer_left(struct symbolizer *s);
