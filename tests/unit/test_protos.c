@@ -191,7 +191,7 @@ Test(protos, addresses_that_are_used_again)
 		cr_expect_not(entry->waits, "case %d", i);
 		cr_expect_eq(entry->doubtful, freed, "case %d: the process lives on", i);
 		/* each sample is proved by now */
-		entry = protos_get(p, &s.build, s.parent, print, 20);
+		entry = protos_get(p, &s.build, s.parent, print, 9 + PROTOS_WAIT + 5);
 		cr_expect_not(entry->doubtful, "case %d", i);
 		cr_expect_not(entry->waits, "case %d", i);
 		arena_free(&s.a);

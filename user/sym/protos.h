@@ -29,7 +29,7 @@ struct protos_entry {
 };
 
 /* So many rounds are samples kept back that show what was freed. */
-#define PROTOS_WAIT 4
+#define PROTOS_WAIT 40
 
 /*
  * mem is the live process, and outlives protos. changed is called when what protos_get() gave of a
