@@ -219,11 +219,18 @@ class Luabpf:
 
     def wait_for(self, pattern):
         """Returns when it has printed a line like this on standard error."""
+        line = b""
         with no_hang(self.p):
-            for line in self.p.stderr:
-                self.err += line
-                if re.search(pattern, line):
+            # byte by byte: what a buffer reads ahead, communicate() in done() does not see
+            while byte := os.read(self.p.stderr.fileno(), 1):
+                line += byte
+                if byte != b"\n":
+                    continue
+                text, line = line.decode(errors="replace"), b""
+                self.err += text
+                if re.search(pattern, text):
                     return self
+        self.err += line.decode(errors="replace")
         raise AssertionError(f"luabpf did not print {pattern}: exit {self.p.wait()}: {self.err}")
 
     def wait_banner(self):
