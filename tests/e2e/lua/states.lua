@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- For LuaJIT: sections that run in one state of the VM each, by what the program knows of itself. known.compiled is 1
--- while the loop of "compiled" has a trace, known.recording how long traces were recorded and assembled, in seconds.
+-- if the loop of "compiled" had a trace each time, known.recording how long traces were recorded and assembled, in seconds.
 local clock, find, load = os.clock, string.find, loadstring
-local begun
+local begun, has_trace
 
 local function loop(n)
   local s = 0
@@ -18,18 +18,19 @@ local function event(what, _, func) --* > event
     begun = nil
   end
   if what == "stop" and func == loop then
-    known.compiled = 1
-  elseif what == "flush" then
-    known.compiled = 0
+    has_trace = true
+  elseif what == "flush" then -- there are too many traces: all go
+    has_trace = false
   end
 end
 
 local function compiled(n)
   if jit.status() then --> jit.status
     for i = 1, 1000 do
-      if known.compiled == 1 then break end
+      if has_trace then break end
       loop(100) --> loop
     end
+    if not has_trace then known.compiled = 0 end
   end
   local s = loop(20 * n) --> loop
   return s
@@ -65,7 +66,7 @@ local function recorded(n)
   end
 end
 
-known.compiled, known.recording = 0, 0
+known.compiled, known.recording = jit.status() and 1 or 0, 0 --> jit.status
 jit.attach(event, "trace")
 
 return { "compiled", compiled, "interpreted", interpreted, "native", native, "collected", collected, "recorded", recorded }
