@@ -296,8 +296,8 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 	if (r)
 		return r;
 	if (family->fingerprint(live) != print) {
-		/* what was freed is no prototype any more, nor another */
-		r = family_misfit(family, live) ? -EBADMSG : -ESTALE;
+		/* what was freed is no prototype any more, nor another as a whole */
+		r = family_misfit(family, live) || !family->complete(live) ? -EBADMSG : -ESTALE;
 		family->free(&live);
 		return r;
 	}
