@@ -628,8 +628,8 @@ int session_run(struct session *s, struct error *err)
 	}
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	loader_detach(s->loader);
-	for (i = 0; i <= PROTOS_WAIT;
-	     i++) /* the later ones decide on samples that were kept back */
+	/* the later rounds decide on samples that were kept back */
+	for (i = 0; i <= PROTOS_WAIT; i++)
 		drain(s, RING_ALL);
 	note_user(s);
 	reap_command(s);

@@ -89,11 +89,8 @@ struct lb_rec_sample {
 	__u32 epoch;   /* of the process, see struct lb_proc */
 	__u32 build;   /* index into `builds` */
 	char comm[LB_COMM];
-	/*
-	 * LuaJIT: whose snapshot the topmost frames are, when a place in its machine code tells
-	 * which
-	 */
-	__u32 traceno;	       /* 0: none */
+	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
+	__u32 traceno;
 	__u32 trace_print;     /* tells the trace from others that had or will have its number */
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };

@@ -131,12 +131,11 @@ static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
 }
 
 /*
- * Does a table's entry, made in an earlier sample, still count? The fingerprint of a prototype is
- * made once in an epoch of a process: user space begins an epoch with each drain of the ring. After
- * the drain it reads all prototypes that were shown again, and loses the samples of those that
- * changed. So what was shown was that prototype both before the sample, when its fingerprint was
- * made, and after it. One sample in LB_PROVE_EACH, drawn, and all of a process in which an address
- * was once used again, take nothing from the table.
+ * True if a table's entry of an earlier sample counts in this one. User space begins an epoch with
+ * each drain of the ring; the fingerprint of a prototype is made once in an epoch. After the drain
+ * user space reads all prototypes that were shown again, and loses the samples of those that
+ * changed. Samples of a process that is not steady (lb_proc.shares), and one sample in
+ * LB_PROVE_EACH, drawn, take nothing from the table.
  */
 static __always_inline int lb_is_proved(const struct lb_walk *w, __u64 epoch)
 {

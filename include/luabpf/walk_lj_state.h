@@ -157,7 +157,7 @@ struct lj_walk {
 	struct lj_gctrace gctrace; /* the trace in hand */
 	struct lj_gctrace parent;  /* ... that the one in hand grew from */
 
-	__u64 map; /* of the snapshot in hand, which is to be kept; 0: it is not */
+	__u64 map; /* entries of the current snapshot, if its frames can be kept for an epoch; else 0 */
 
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
@@ -199,7 +199,7 @@ static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, co
 	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
 }
 
-/* Ditto, in place; 0: they are not in the cache. Valid until the next read. */
+/* Returns the bytes at addr, valid until the next read; NULL if they cannot be read at once. */
 static __always_inline const __u8 *lj_guess_at(const struct lb_mem *mem, struct lj_walk *w,
 					       __u32 size, __u64 addr)
 {

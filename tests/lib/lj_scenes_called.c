@@ -92,9 +92,7 @@ static void helper_rbp_ff(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
-/*
- * Ditto, of one that a trace was stitched around: its result lies on its function, PC is its own.
- */
+/* As helper_rbp(), of a function that a trace was stitched around: its result has replaced it. */
 static void helper_rbp_stitched(struct lj_scene *s)
 {
 	sc_begin_call(s);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Ways that look right and are not: branches that were not taken, which nothing of their own tells.
- */
+/* Dead ends that look right: branches that were not taken, without an instruction of their own. */
 #include "lj_traced_make.h"
 
 /*

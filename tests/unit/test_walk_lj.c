@@ -248,7 +248,7 @@ Test(walk_lj, epoch_ends)
 	lj_scene_free(&t.s);
 }
 
-/* Closures come and go at the same addresses all the time: of another one, pc tells. */
+/* A closure at the address of another one is recognised by pc. */
 Test(walk_lj, another_closure)
 {
 	static struct lj_walk walk, fresh;
@@ -346,9 +346,7 @@ static void number_of_another(struct lj_scene *s, uint32_t no)
 	lji_put64(&s->img, at, other);
 }
 
-/*
- * Of virtual frames those are kept which the trace's constants tell, and no stack; for that trace.
- */
+/* Virtual frames are kept for their trace, if all of them are constants of the trace. */
 Test(walk_lj, virtual_frames_are_kept)
 {
 	static struct lj_walk walk;

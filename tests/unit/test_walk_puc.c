@@ -260,7 +260,7 @@ static void swap(struct puc_scene *s, uint64_t a, uint64_t b)
 	pui_put(&s->img, b, 8, word);
 }
 
-/* Closures come and go at the same addresses all the time: of another one, savedpc tells. */
+/* A closure at the address of another one is recognised by savedpc. */
 static void another_closure(const struct puc_layout *puc)
 {
 	static struct puc_walk walk, fresh;

@@ -391,11 +391,6 @@ bool lj_proto_complete(const struct lj_proto *p)
 	return p->complete && !p->cut;
 }
 
-uint64_t lj_proto_addr(const struct lj_proto *p)
-{
-	return p->addr;
-}
-
 uint32_t lj_proto_sizebc(const struct lj_proto *p)
 {
 	return p->sizebc;
@@ -404,11 +399,6 @@ uint32_t lj_proto_sizebc(const struct lj_proto *p)
 int32_t lj_proto_firstline(const struct lj_proto *p)
 {
 	return p->firstline;
-}
-
-int32_t lj_proto_lastline(const struct lj_proto *p)
-{
-	return (int32_t)((uint32_t)p->firstline + p->numline);
 }
 
 bool lj_proto_stripped(const struct lj_proto *p)

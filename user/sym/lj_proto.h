@@ -44,11 +44,9 @@ uint64_t lj_proto_hash(const struct lj_proto *p);
 bool lj_proto_same(const struct lj_proto *a, const struct lj_proto *b);
 
 bool lj_proto_complete(const struct lj_proto *p); /* false: some bytes could not be read */
-uint64_t lj_proto_addr(const struct lj_proto *p);
 uint32_t lj_proto_sizebc(const struct lj_proto *p);
 int32_t lj_proto_firstline(const struct lj_proto *p); /* -1: bytecode of a built-in library */
-int32_t lj_proto_lastline(const struct lj_proto *p);
-bool lj_proto_stripped(const struct lj_proto *p); /* no line information */
+bool lj_proto_stripped(const struct lj_proto *p);     /* no line information */
 
 /*
  * As the VM holds it ("@path", "=name" or source text), cut after 8 KiB. May hold NULs before len.

@@ -521,7 +521,6 @@ static int read_all(struct reader *r)
 	p->linedefined = (int32_t)head_size(r, r->puc->p_linedefined);
 	p->lastlinedefined = (int32_t)head_size(r, r->puc->p_lastlinedefined);
 	p->sizecode = head_size(r, r->puc->p_sizecode);
-	p->code_addr = head_ptr(r, r->puc->p_code);
 	p->complete = true;
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		err = parts[i](r);
@@ -608,11 +607,6 @@ uint64_t puc_proto_hash(const struct puc_proto *p)
 	for (i = 0; i < p->nchildren; i++)
 		h = proto_hash_bytes(h, &p->children[i].proto, sizeof(p->children[i].proto));
 	return h;
-}
-
-uint64_t puc_proto_code(const struct puc_proto *p)
-{
-	return p->code_addr;
 }
 
 uint32_t puc_proto_fingerprint(const struct puc_proto *p)

@@ -50,7 +50,6 @@ const char *puc_proto_misfit(const struct puc_proto *p);
 bool puc_proto_complete(const struct puc_proto *p); /* false: some parts could not be read */
 uint64_t puc_proto_addr(const struct puc_proto *p);
 uint32_t puc_proto_sizecode(const struct puc_proto *p);
-uint64_t puc_proto_code(const struct puc_proto *p);	/* where the bytecode lay */
 int32_t puc_proto_firstline(const struct puc_proto *p); /* linedefined; 0: a main chunk */
 int32_t puc_proto_lastline(const struct puc_proto *p);
 bool puc_proto_stripped(const struct puc_proto *p); /* no line information */

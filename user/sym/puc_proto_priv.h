@@ -39,7 +39,6 @@ struct puc_proto {
 	unsigned version;
 	int32_t linedefined, lastlinedefined;
 	uint32_t sizecode;
-	uint64_t code_addr;
 	bool complete;
 	const char *misfit; /* puc_proto_misfit() */
 	bool has_lines;
