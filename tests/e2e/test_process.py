@@ -166,7 +166,9 @@ def test_exec_in_target(tmp_path):
 def test_exec_of_what_is_settled(tmp_path):
     """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
     r = run_exec(tmp_path, 4)
-    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+    lost = r.stats["lost_by_reason"]
+    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "gone"}, r
+    assert lost.get("gone", 0) <= truth.allowed(r.stats["resolved"]), r
 
 
 @pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.1"], ["lua5.4"]])
@@ -437,7 +439,9 @@ def test_command_of_a_caller_that_cannot_be(tmp_path, uid, gid, which):
 
 def unrecognised(r):
     """Samples that came before their image was known: how many depends on how soon luabpf gets a CPU."""
-    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+    lost = r.stats["lost_by_reason"]
+    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "torn"}, r
+    assert lost.get("torn", 0) <= truth.allowed(r.stats["samples"]), r
     return r.stats["lost"]
 
 
