@@ -194,6 +194,8 @@ struct lj_build {
 	 * was put into rbp only, as L->base was not stored; and for the instructions around it at
 	 * which rdx may hold something else. */
 	__u8 rbp_site[LB_VM_TEXT / 8];
+	/* Ditto, at which a call stores its link. */
+	__u8 link_site[LB_VM_TEXT / 8];
 	/* Ditto, at which PC may be a jump's target, whose instruction is not fetched yet. */
 	__u8 jump_site[LB_VM_TEXT / 8];
 	/* Of these, where it is, as a trace was left: [lo, hi), offsets; 0, 0: not found. */

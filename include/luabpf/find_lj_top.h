@@ -270,20 +270,6 @@ static __always_inline int lj_just_returned(const struct lb_mem *mem, struct lj_
 }
 
 /*
- * mov [BASE-8], PC: the instruction by which a call stores its link. BASE is the callee's already,
- * PC behind the instruction that calls.
- */
-#define LJ_STORE_LINK 0xf85a8948u
-static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_walk *w,
-					   const struct lb_regs *regs)
-{
-	__u32 ins;
-
-	return !lj_read(mem, w, &ins, sizeof(ins), regs->ip) && ins == LJ_STORE_LINK &&
-	       lj_call_distance(mem, w, regs->pc);
-}
-
-/*
  * A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
  */
 static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
@@ -302,6 +288,17 @@ static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk 
 static __always_inline int lj_site(const __u8 site[LB_VM_TEXT / 8], __u64 offset)
 {
 	return offset < LB_VM_TEXT && site[offset >> 3 & (LB_VM_TEXT / 8 - 1)] >> (offset & 7) & 1;
+}
+
+/*
+ * At the instruction by which a call stores its link, BASE is the callee's already, PC behind the
+ * instruction that calls.
+ */
+static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_walk *w,
+					   const struct lj_build *build, const struct lb_regs *regs)
+{
+	return lj_site(build->link_site, regs->ip - w->vm_start) &&
+	       lj_call_distance(mem, w, regs->pc);
 }
 
 /*
@@ -351,7 +348,7 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	/*
 	 * once a hook has run the state stays C until the next C function, although the VM goes on
 	 */
-	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
+	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, build, regs))
 		return lj_top_runs(mem, w, build, regs);
 	/* the VM's own frame is not made yet, or no more: registers are the host's */
 	if (w->cframe - regs->sp > 16 && lj_is_c_base(mem, w, w->base))
@@ -401,7 +398,7 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 	int fit, stored;
 
 	fit = lj_fit(mem, w, regs->base, regs->pc);
-	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, regs))
+	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, build, regs))
 		return lj_top_runs(mem, w, build, regs);
 	if (fit == LJ_FIT_C_OWN)
 		return lj_top_is(w, regs->base, regs->pc);

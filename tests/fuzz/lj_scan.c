@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!jumps)
 		return 0;
 	lj_jumps_scan(data, size, jumps);
+	lj_links_scan(data, size, jumps);
 	free(jumps);
 	lj_exit_scan(data, size, &lo, &hi);
 	if (lo > hi || hi > size)

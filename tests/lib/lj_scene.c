@@ -41,7 +41,7 @@ void lj_scene_init(struct lj_scene *s, const struct lj_scene_row *row, const str
 	s->in.sample = 1;
 	s->in.known[0] = s->img.g;
 	s->in.regs.gl = s->img.g + lj->g2disp;
-	lji_put32(&s->img, SC_IP_LINK, 0xf85a8948); /* 48 89 5a f8 */
+	s->in.build.link_site[(SC_IP_LINK - LJI_VM) / 8] = 1 << (SC_IP_LINK - LJI_VM) % 8;
 	row->make(s);
 }
 

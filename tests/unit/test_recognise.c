@@ -172,7 +172,7 @@ Test(recognise, installed)
 	static struct vm_build build;
 	struct elf_file *elf;
 	struct error err = {};
-	unsigned int sites = 0, jumps = 0;
+	unsigned int sites = 0, jumps = 0, links = 0;
 	size_t i;
 
 	if (elf_open(installed, &elf))
@@ -183,9 +183,11 @@ Test(recognise, installed)
 	for (i = 0; i < sizeof(build.build.lj.rbp_site); i++) {
 		sites += (unsigned int)__builtin_popcount(build.build.lj.rbp_site[i]);
 		jumps += (unsigned int)__builtin_popcount(build.build.lj.jump_site[i]);
+		links += (unsigned int)__builtin_popcount(build.build.lj.link_site[i]);
 	}
 	cr_expect_gt(sites, 8, "%u sites", sites);
 	cr_expect_gt(jumps, 80, "%u instructions behind jumps", jumps);
+	cr_expect_gt(links, 2, "%u instructions that store links", links);
 	cr_expect_gt(build.build.lj.exit_lo, 0);
 	cr_expect_eq(build.build.lj.exit_hi - build.build.lj.exit_lo, 12);
 	elf_close(&elf);

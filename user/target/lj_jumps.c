@@ -65,6 +65,16 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
 	}
 }
 
+void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites)
+{
+	static const uint8_t store[] = {0x48, 0x89, 0x5a, 0xf8}; /* mov [rdx-8], rbx */
+	size_t at;
+
+	for (at = 0; at + sizeof(store) <= size; at++)
+		if (!memcmp(text + at, store, sizeof(store)))
+			sites[at >> 3] |= (uint8_t)(1 << (at & 7));
+}
+
 /* mov dword [r14 + disp32], -1; mov eax, [rbx] */
 #define EXIT_SET 11
 #define EXIT_FETCH 2

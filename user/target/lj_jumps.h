@@ -16,6 +16,9 @@
  */
 void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
 
+/* Sets the bits of the instructions by which calls store their links, mov [BASE-8], PC. */
+void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites);
+
 /*
  * Where vm_exit_interp fetches the instruction at which a trace was left: offsets [lo, hi) at which
  * PC is that instruction's, and the state set already. Both 0 when it is not found.

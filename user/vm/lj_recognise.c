@@ -246,6 +246,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.build.lj.lj.ir = has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
 	lj_jumps_scan(text, vm.size, b.build.lj.jump_site);
+	lj_links_scan(text, vm.size, b.build.lj.link_site);
 	mark_exit_fetch(text, vm.size, &b.build.lj);
 	snprintf(b.evidence, sizeof(b.evidence),
 		 "its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u",
