@@ -65,6 +65,7 @@ static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
 
 	if ((hit->cs & USER_MODE) == USER_MODE) {
 		REGS_ROLES(roles, hit);
+		roles->behind = 1;
 		if (all)
 			REGS_ALL(all, hit);
 		return 0;
@@ -73,6 +74,7 @@ static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
 	if (!saved)
 		return -1;
 	REGS_ROLES(roles, saved);
+	roles->behind = 0;
 	if (all)
 		REGS_ALL(all, saved);
 	return 0;

@@ -47,6 +47,21 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
 	return (__u32)offset;
 }
 
+/*
+ * Offset of the instruction that the processor waited for. An interrupt is taken when the oldest
+ * instruction retires, and ip is that of the next: what takes long is the one before. The last
+ * byte of that is as good as its first. At the head of a loop it is the jump back, the last
+ * instruction of the trace; a loop that was entered just now shows so, too. What comes before the
+ * first instruction of a trace is none of its own.
+ */
+static __always_inline __u32 lj_mcode_waited(const struct lj_walk *w, const struct lb_regs *regs,
+					     __u32 offset)
+{
+	if (!regs->behind || !offset)
+		return offset;
+	return (offset == w->gctrace.mcloop ? w->gctrace.szmcode : offset) - 1;
+}
+
 /* Ditto, at which this sample stands. */
 static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
 					     const struct lb_regs *regs)
@@ -54,7 +69,7 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 	__u64 offset = regs->ip - w->gctrace.mcode;
 
 	if (offset < w->gctrace.szmcode)
-		return (__u32)offset;
+		return lj_mcode_waited(w, regs, (__u32)offset);
 	return lj_mcode_called(mem, w);
 }
 

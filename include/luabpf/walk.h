@@ -38,6 +38,10 @@ struct lb_regs {
 	__u64 gl;   /* DISPATCH in the VM and in compiled code (r14) */
 	__u64 rd;   /* RD: an exit's number in vm_exit_handler (rax) */
 	__u64 ra;   /* RA: ditto, its trace's (rcx) */
+	/* 1: an interrupt came in user mode, ip is behind the instruction that the processor waited
+	 * for; 0: the kernel runs on behalf of the instruction at ip or, of a system call, before
+	 * it */
+	__u64 behind;
 };
 
 /*

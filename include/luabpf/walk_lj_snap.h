@@ -188,6 +188,7 @@ static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_w
 	t->nk = (__u32)words.nk;
 	t->nsnap = (__u16)(words.kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
 	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
+	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
 	t->print = lj_print_trace(&words);
 	return 0;
 }

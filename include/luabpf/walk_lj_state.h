@@ -101,7 +101,7 @@ struct lj_gctrace {
 	__u32 nk; /* IR reference of the first constant */
 	__u32 print;
 	__u32 nsnap, spadjust;
-	__u32 pad;
+	__u32 mcloop; /* where the loop begins in the machine code; 0: there is none */
 };
 
 struct lj_walk {

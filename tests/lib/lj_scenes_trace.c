@@ -142,6 +142,40 @@ static void mcode_inlined_metamethod(struct lj_scene *s)
 	in_mcode(s, 0x17f, 4);
 }
 
+/* An interrupt came behind the instruction that the processor waited for, the last of a snapshot. */
+static void mcode_waited(struct lj_scene *s)
+{
+	in_mcode(s, 0x60, 0);
+	s->in.regs.behind = 1;
+}
+
+static void mcode_waited_for_first(struct lj_scene *s)
+{
+	in_mcode(s, 0, 0);
+	s->in.regs.behind = 1;
+}
+
+/* ... which was the jump back to the head of the loop. */
+static void mcode_waited_for_jump(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
+	s->in.regs.ip = c.t.mcode + 0x60;
+	s->in.regs.behind = 1;
+	want_snapshot(s, &c, 4);
+}
+
+/* A page fault of the same instruction. */
+static void mcode_loop_faults(struct lj_scene *s)
+{
+	struct compiled c = begin(s);
+
+	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
+	s->in.regs.ip = c.t.mcode + 0x60;
+	want_snapshot(s, &c, 1);
+}
+
 /*
  * Frames that the trace did not make are still on the stack: the function and the link of a slot
  * that its snapshot does not have, or that it loaded from there.
@@ -745,6 +779,10 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"mcode_inlined_twice", mcode_inlined_twice},
 	{"mcode_inlined_vararg", mcode_inlined_vararg},
 	{"mcode_inlined_metamethod", mcode_inlined_metamethod},
+	{"mcode_waited", mcode_waited},
+	{"mcode_waited_for_first", mcode_waited_for_first},
+	{"mcode_waited_for_jump", mcode_waited_for_jump},
+	{"mcode_loop_faults", mcode_loop_faults},
 	{"mcode_slots_on_stack", mcode_slots_on_stack},
 	{"mcode_tail_called", mcode_tail_called},
 	{"mcode_base_has_moved", mcode_base_has_moved},
