@@ -82,7 +82,7 @@ Test(outfile, appears_only_at_commit)
 	__outfile struct outfile *f = NULL;
 	struct stat st;
 
-	umask(022);
+	umask(0);
 	cr_assert_eq(outfile_open(path, &f, NULL), 0);
 	fputs("hello\n", outfile_stream(f));
 	fflush(outfile_stream(f));
@@ -92,7 +92,7 @@ Test(outfile, appears_only_at_commit)
 	cr_assert_str_eq(content(path), "hello\n");
 	cr_assert_eq(entries(), 1);
 	cr_assert_eq(stat(path, &st), 0);
-	cr_assert_eq(st.st_mode & 0777, 0644);
+	cr_assert_eq(st.st_mode & 0777, 0600);
 }
 
 Test(outfile, abort_keeps_the_old)
@@ -114,11 +114,11 @@ Test(outfile, replaces_and_keeps_mode)
 	struct stat st;
 
 	put(path, "something longer");
-	chmod(path, 0600);
+	chmod(path, 0640);
 	cr_assert_eq(write_out(path, "new"), 0);
 	cr_assert_str_eq(content(path), "new");
 	cr_assert_eq(stat(path, &st), 0);
-	cr_assert_eq(st.st_mode & 0777, 0600);
+	cr_assert_eq(st.st_mode & 0777, 0640);
 	cr_assert_eq(entries(), 1);
 }
 
@@ -235,15 +235,21 @@ Test(outfile, belongs_to_who_called_sudo)
 		cr_skip("needs root");
 	setenv("SUDO_UID", "1234", 1);
 	setenv("SUDO_GID", "4321", 1);
+	cr_assert_eq(write_out(path, "x"), -EACCES, "root's directory");
+	cr_assert_eq(chown(dir, 1234, 4321), 0);
 	cr_assert_eq(write_out(path, "x"), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_assert_eq(st.st_uid, 1234);
 	cr_assert_eq(st.st_gid, 4321);
-	/* An existing file keeps its owner. */
 	setenv("SUDO_UID", "77", 1);
-	cr_assert_eq(write_out(path, "y"), 0);
-	cr_assert_eq(stat(path, &st), 0);
-	cr_assert_eq(st.st_uid, 1234);
+	chmod(dir, 01777);
+	chmod(path, 0666);
+	cr_assert_eq(write_out(path, "y"), -EPERM, "another user's file");
+	cr_assert_str_eq(content(path), "x");
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	cr_assert_eq(write_out(path, "y"), -EPERM, "another user's file");
+	setenv("SUDO_GID", "4321", 1);
 	unlink(path);
 	setenv("SUDO_UID", "-1", 1);
 	cr_assert_eq(write_out(path, "y"), -EINVAL);
@@ -298,4 +304,77 @@ Test(outfile, place_that_cannot_be_renamed_to)
 	cr_assert_eq(ret, 0);
 	cr_assert_str_eq(content(path), "new");
 	cr_assert_eq(entries(), 2);
+}
+
+/* Whoever else may make names in a directory may choose which file of ours is there. */
+Test(outfile, mode_of_a_file_that_others_chose)
+{
+	char other[PATH_MAX + 8];
+	struct stat st;
+
+	put(path, "old");
+	chmod(path, 0644);
+	chmod(dir, 01777);
+	cr_assert_eq(write_out(path, "new"), 0);
+	cr_assert(!stat(path, &st) && (st.st_mode & 0777) == 0600);
+	chmod(dir, 0700);
+	chmod(path, 0644);
+	snprintf(other, sizeof(other), "%s.other", path);
+	cr_assert_eq(link(path, other), 0);
+	cr_assert_eq(write_out(other, "newer"), 0);
+	cr_assert(!stat(other, &st) && (st.st_mode & 0777) == 0600);
+	cr_assert_str_eq(content(path), "new", "the other name keeps its file");
+}
+
+Test(outfile, name_that_was_taken_keeps_what_was_written)
+{
+	char kept[PATH_MAX + 64];
+	struct outfile *f = NULL;
+	struct error err = {};
+	const char *name;
+
+	cr_assert_eq(outfile_open(path, &f, &err), 0);
+	fputs("text", outfile_stream(f));
+	cr_assert_eq(mkdir(path, 0700), 0);
+	cr_assert_eq(outfile_commit(&f, &err), -EISDIR);
+	name = strstr(err.remedy, ".luabpf-");
+	cr_assert(name);
+	snprintf(kept, sizeof(kept), "%s/%.*s", dir, (int)strcspn(name, " "), name);
+	cr_assert_str_eq(content(kept), "text");
+	cr_assert_eq(entries(), 2);
+}
+
+/* The directory is another one by the time that the file is put there. */
+Test(outfile, directory_is_looked_up_once)
+{
+	char old[PATH_MAX + 8], moved[PATH_MAX + 16];
+	struct outfile *f = NULL;
+
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(old, sizeof(old), "%s/file", path);
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	cr_assert_eq(outfile_open(old, &f, NULL), 0);
+	cr_assert_eq(rename(path, moved), 0);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	fputs("text", outfile_stream(f));
+	cr_assert_eq(outfile_commit(&f, NULL), 0);
+	cr_assert_null(content(old));
+	strcat(moved, "/file");
+	cr_assert_str_eq(content(moved), "text");
+}
+
+Test(outfile, same_file_by_two_names)
+{
+	__outfile struct outfile *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+	char other[PATH_MAX + 8];
+
+	snprintf(other, sizeof(other), "%s/./out", dir);
+	cr_assert_eq(outfile_open(path, &a, NULL), 0);
+	cr_assert_eq(outfile_open(other, &b, NULL), 0);
+	cr_assert(outfile_same(a, b));
+	strcat(other, "2");
+	cr_assert_eq(outfile_open(other, &c, NULL), 0);
+	cr_assert(!outfile_same(a, c));
+	cr_assert_eq(outfile_open("/dev/null", &d, NULL), 0);
+	cr_assert(!outfile_same(d, d) && !outfile_same(a, d));
 }

@@ -4,36 +4,43 @@
  *   STAGED   a nameless file (O_TMPFILE) in the directory of the path, linked and renamed at the
  *            end: nothing is left behind, however the process dies. Where the file system cannot
  *            do that, a file with a name of its own.
- *   INPLACE  an existing regular file in a directory that lets us create nothing: truncated by the
- *            first call of outfile_stream().
+ *   INPLACE  an existing regular file that cannot be replaced by one like it: in a directory that
+ *            lets us create nothing, of root's that we may write to, a mount point. Truncated by
+ *            the first call of outfile_stream().
  *   STREAM   standard output, a device, a FIFO.
  * All go through one stdio stream with our own write function, as stdio alone forgets the errno of
  * a write that failed in the middle.
+ *
+ * Whatever is opened or made is named by descriptors that outpath_walk() returned, and with the
+ * file-system IDs of who called sudo: another user who changes names meanwhile moves nothing, and
+ * root gives the caller no more than he has.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/fsids.h"
 #include "base/outfile.h"
+#include "base/outpath.h"
 #include "base/sudo.h"
 
 enum mode { STAGED, INPLACE, STREAM };
 
 struct outfile {
 	enum mode mode;
-	char *path;    /* as given */
-	char *place;   /* STAGED: what to rename to: links resolved */
-	char *temp;    /* STAGED: name beside it, NULL while the file has none */
-	int fd;	       /* -1: closed */
-	int error;     /* first errno of a write */
-	bool borrowed; /* standard output: stays open */
-	bool touched;  /* INPLACE: truncated */
-	bool by_sudo;  /* a new file is the caller's */
-	struct sudo_caller caller;
+	char *path;	   /* as given */
+	struct outpath at; /* STAGED: where to rename to */
+	char temp[40];	   /* STAGED: name in the same directory, empty while the file has none */
+	int fd;		   /* -1: closed */
+	int error;	   /* first errno of a write */
+	bool borrowed;	   /* standard output: stays open */
+	bool touched;	   /* INPLACE: truncated */
+	struct fsids *ids; /* whose files these are; NULL: our own */
 	FILE *stream;
 };
 
@@ -47,9 +54,9 @@ static void outfile_free(struct outfile **file)
 		fclose(f->stream);
 	if (f->fd >= 0 && !f->borrowed)
 		close(f->fd);
+	outpath_close(&f->at);
 	free(f->path);
-	free(f->place);
-	free(f->temp);
+	free(f->ids);
 	free(f);
 	*file = NULL;
 }
@@ -72,54 +79,38 @@ static ssize_t outfile_write(void *cookie, const char *buf, size_t size)
 	return done; /* less than size is an error, 0 included */
 }
 
-/*
- * Gives the new file what the old one had, or the owner of a file that the user made without sudo.
- * A file system without owners is no reason to lose a profile: errors are ignored.
- */
-static void adopt(struct outfile *f, const struct stat *old)
+/* Through /proc, as a descriptor of O_PATH can be opened in no other way. */
+static void name_of_fd(int fd, char name[64])
 {
-	int ignored;
-
-	if (old) {
-		ignored = fchown(f->fd, old->st_uid, old->st_gid);
-		ignored = fchmod(f->fd, old->st_mode & 0777);
-	} else if (f->by_sudo) {
-		ignored = fchown(f->fd, f->caller.uid, f->caller.gid);
-	} else {
-		return;
-	}
-	(void)ignored;
+	snprintf(name, 64, "/proc/self/fd/%d", fd);
 }
 
-/* The directory of a path, "." if it names none; with a name in it when `name` is given. */
-static char *beside(const char *path, const char *name)
+static int open_existing(struct outfile *f, enum mode mode)
 {
-	const char *slash = strrchr(path, '/');
-	int len = slash ? (int)(slash - path) + 1 : 0;
-	char *out;
+	char name[64];
 
-	if (asprintf(&out, "%.*s%s", len, path, name ? name : ".") < 0)
-		return NULL;
-	return out;
+	name_of_fd(f->at.fd, name);
+	f->mode = mode;
+	f->fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	return f->fd < 0 ? -errno : 0;
 }
 
-/* Calls `make` with fresh names beside the place until one is not taken. */
+/* Calls `make` with random names until one is not taken. */
 static int with_temp_name(struct outfile *f, int (*make)(struct outfile *f, const char *name))
 {
 	for (int i = 0; i < 100; i++) {
-		__free char *name = NULL;
-		char base[64];
+		char name[sizeof(f->temp)];
+		uint64_t random;
 		int ret;
 
-		snprintf(base, sizeof(base), ".luabpf-%ld-%d", (long)getpid(), i);
-		name = beside(f->place, base);
-		if (!name)
-			return -ENOMEM;
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return -EAGAIN;
+		snprintf(name, sizeof(name), ".luabpf-%016" PRIx64, random);
 		ret = make(f, name);
 		if (ret == -EEXIST)
 			continue;
 		if (!ret)
-			f->temp = TAKE_PTR(name);
+			strcpy(f->temp, name);
 		return ret;
 	}
 	return -EEXIST;
@@ -127,7 +118,7 @@ static int with_temp_name(struct outfile *f, int (*make)(struct outfile *f, cons
 
 static int make_by_open(struct outfile *f, const char *name)
 {
-	f->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	f->fd = openat(f->at.dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return f->fd < 0 ? -errno : 0;
 }
 
@@ -135,89 +126,159 @@ static int make_by_link(struct outfile *f, const char *name)
 {
 	char self[64];
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", f->fd);
-	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+	name_of_fd(f->fd, self);
+	return linkat(AT_FDCWD, self, f->at.dir, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
-#define MAX_LINKS 40 /* as the kernel follows */
+static int open_staged(struct outfile *f)
+{
+	f->mode = STAGED;
+	f->fd = openat(f->at.dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (f->fd >= 0)
+		return 0;
+	if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+		return with_temp_name(f, make_by_open);
+	return -errno;
+}
 
 /*
- * What a link that leads to no file would be the name of; other paths stay what they are. stat()
- * has found that we may follow it.
+ * Gives the new file the group and the mode of the old one, unless somebody else may have chosen
+ * which file is here: by a hard link, or by moving it. A mode that is for another group is none.
  */
-static char *end_of_links(const char *path)
+static void adopt(const struct outfile *f)
 {
-	__free char *at = strdup(path);
+	const struct stat *old = &f->at.st;
+	mode_t mode = old->st_mode & 0777;
 
-	for (int i = 0; at && i < MAX_LINKS; i++) {
-		char to[PATH_MAX];
-		ssize_t n = readlink(at, to, sizeof(to) - 1);
-		char *next;
+	if (f->at.kind != OUTPATH_OWN || old->st_nlink > 1)
+		return;
+	if (fchown(f->fd, -1, old->st_gid))
+		mode &= ~S_IRWXG;
+	if (fchmod(f->fd, mode))
+		return; /* it stays 0600 */
+}
 
-		if (n < 0) /* nothing is there, or no link */
-			return TAKE_PTR(at);
-		to[n] = '\0';
-		next = *to == '/' ? strdup(to) : beside(at, to);
-		free(at);
-		at = next;
+/* Would a rename lose something, or fail? */
+static bool replaceable(const struct outpath *at, uid_t uid)
+{
+	struct statx stx;
+
+	return at->st.st_uid == uid && !statx(at->fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) &&
+	       !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* Opened in either case: a rename would not ask whether the file may be written to. */
+static int open_regular(struct outfile *f, uid_t uid, struct error *err)
+{
+	__close int old = -1;
+	int ret = open_existing(f, INPLACE);
+
+	if (ret)
+		return ret;
+	old = TAKE_FD(f->fd);
+	if (replaceable(&f->at, uid)) {
+		ret = open_staged(f);
+		if (!ret)
+			adopt(f);
+		if (ret != -EACCES && ret != -EPERM)
+			return ret;
 	}
-	errno = at ? ELOOP : ENOMEM;
-	return NULL;
+	ret = outpath_writable(&f->at, f->path, err);
+	if (ret)
+		return ret;
+	f->mode = INPLACE;
+	f->fd = TAKE_FD(old);
+	return 0;
 }
 
-static int open_staged(struct outfile *f, const struct stat *old)
+static int open_descriptor(struct outfile *f, int fd)
 {
-	__free char *dir = NULL;
-	int ret = 0;
+	int flags = fcntl(fd, F_GETFL);
 
-	f->mode = STAGED;
-	/* A link stays a link, whether there is a file yet or not. */
-	f->place = old ? realpath(f->path, NULL) : end_of_links(f->path);
-	if (!f->place)
-		return -errno;
-	dir = beside(f->place, NULL);
-	if (!dir)
-		return -ENOMEM;
-	f->fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-	if (f->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-		ret = with_temp_name(f, make_by_open);
-	else if (f->fd < 0)
-		ret = -errno;
-	if (!ret)
-		adopt(f, old);
-	return ret;
-}
-
-static int open_existing(struct outfile *f, enum mode mode)
-{
-	f->mode = mode;
-	f->fd = open(f->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return flags < 0 ? -errno : -EBADF;
+	f->mode = STREAM;
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return f->fd < 0 ? -errno : 0;
 }
 
-static int open_path(struct outfile *f)
+/* 0, or an error that `err` may not have yet. */
+static int open_path(struct outfile *f, struct error *err)
 {
-	struct stat st;
-	int ret;
+	uid_t uid = f->ids ? f->ids->uid : geteuid();
+	int ret = outpath_walk(f->path, uid, &f->at, err);
 
-	if (!strcmp(f->path, "-")) {
-		f->mode = STREAM;
-		f->fd = STDOUT_FILENO;
-		f->borrowed = true;
-		return fcntl(f->fd, F_GETFL) < 0 ? -errno : 0;
-	}
-	if (!*f->path || f->path[strlen(f->path) - 1] == '/')
-		return *f->path ? -EISDIR : -ENOENT;
-	if (stat(f->path, &st))
-		return errno == ENOENT ? open_staged(f, NULL) : -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!S_ISREG(st.st_mode))
-		return open_existing(f, STREAM);
-	if (access(f->path, W_OK)) /* a rename would not ask */
-		return -errno;
-	ret = open_staged(f, &st);
-	return ret == -EACCES || ret == -EPERM ? open_existing(f, INPLACE) : ret;
+	if (ret)
+		return ret;
+	if (f->at.own_fd >= 0)
+		return open_descriptor(f, f->at.own_fd);
+	if (f->at.fd < 0)
+		return open_staged(f);
+	if (S_ISREG(f->at.st.st_mode))
+		return open_regular(f, uid, err);
+	if (S_ISBLK(f->at.st.st_mode))
+		return error_set(err, -EINVAL, "%s: is a block device", f->path);
+	ret = outpath_writable(&f->at, f->path, err);
+	return ret ? ret : open_existing(f, STREAM);
+}
+
+static int open_stdout(struct outfile *f)
+{
+	f->mode = STREAM;
+	f->fd = STDOUT_FILENO;
+	f->borrowed = true;
+	return fcntl(f->fd, F_GETFL) < 0 ? -errno : 0;
+}
+
+/* `ids` stays NULL when nobody called sudo. */
+static int ids_of_caller(const char *path, struct fsids **ids, struct error *err)
+{
+	struct sudo_caller caller;
+	int ret = sudo_caller(&caller, err);
+
+	if (ret <= 0)
+		return ret;
+	ret = fsids_of_user(caller.uid, caller.gid, ids);
+	if (ret)
+		return error_set(err, ret, "%s: the groups of user %u: %s", path, caller.uid,
+				 strerror(-ret));
+	return 0;
+}
+
+static void add_remedy(const struct outfile *f, int ret, struct error *err)
+{
+	if (ret == -ENOENT && f->at.dir < 0)
+		error_remedy(err, ret, "its directory does not exist: make it first");
+	else if (f->ids && f->ids->uid && (ret == -EACCES || ret == -EROFS))
+		error_remedy(err, ret,
+			     "under sudo, files are written with the rights of user %u: name one "
+			     "that this user may write, or unset SUDO_UID and SUDO_GID",
+			     f->ids->uid);
+}
+
+/* As the caller of sudo, if there is one. */
+static int open_file(struct outfile *f, struct error *err)
+{
+	__fsids struct fsids *own = NULL;
+	struct error why = {};
+	int ret = ids_of_caller(f->path, &f->ids, err);
+
+	if (ret)
+		return ret;
+	ret = fsids_enter(f->ids, &own);
+	if (ret)
+		return error_set(err, ret, "%s: as user %u: %s", f->path, f->ids->uid,
+				 strerror(-ret));
+	ret = open_path(f, &why);
+	if (!ret)
+		return 0;
+	if (!*why.what)
+		error_set(&why, ret, "%s: %s", f->path, strerror(-ret));
+	if (!*why.remedy)
+		add_remedy(f, ret, &why);
+	if (err)
+		*err = why;
+	return ret;
 }
 
 int outfile_open(const char *path, struct outfile **out, struct error *err)
@@ -228,24 +289,20 @@ int outfile_open(const char *path, struct outfile **out, struct error *err)
 
 	if (!f)
 		return error_set(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
-	f->fd = -1;
-	ret = strcmp(path, "-") ? sudo_caller(&f->caller, err) : 0;
-	if (ret < 0)
-		return ret;
-	f->by_sudo = ret;
+	f->fd = f->at.dir = f->at.fd = -1;
 	f->path = strdup(path);
-	ret = f->path ? open_path(f) : -ENOMEM;
-	if (!ret) {
-		f->stream = fopencookie(f, "w", io);
-		ret = f->stream ? 0 : -ENOMEM;
+	if (!strcmp(path, "-")) {
+		ret = open_stdout(f);
+		if (ret)
+			return error_set(err, ret, "standard output: %s", strerror(-ret));
+	} else if (f->path) {
+		ret = open_file(f, err);
+		if (ret)
+			return ret;
 	}
-	if (ret) {
-		error_set(err, ret, "%s: %s", f->borrowed ? "standard output" : path,
-			  strerror(-ret));
-		if (ret == -ENOENT)
-			error_remedy(err, ret, "its directory does not exist: make it first");
-		return ret;
-	}
+	f->stream = fopencookie(f, "w", io);
+	if (!f->path || !f->stream)
+		return error_set(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
 	*out = TAKE_PTR(f);
 	return 0;
 }
@@ -258,6 +315,23 @@ FILE *outfile_stream(struct outfile *f)
 		f->touched = true;
 	}
 	return f->stream;
+}
+
+static bool same_inode(int a, int b)
+{
+	struct stat st_a, st_b;
+
+	return !fstat(a, &st_a) && !fstat(b, &st_b) && st_a.st_dev == st_b.st_dev &&
+	       st_a.st_ino == st_b.st_ino;
+}
+
+bool outfile_same(const struct outfile *a, const struct outfile *b)
+{
+	if (a->mode == STREAM || b->mode == STREAM)
+		return false;
+	if (a->mode == INPLACE && b->mode == INPLACE)
+		return same_inode(a->fd, b->fd);
+	return same_inode(a->at.dir, b->at.dir) && !strcmp(a->at.name, b->at.name);
 }
 
 int outfile_error(const struct outfile *f)
@@ -279,66 +353,54 @@ static int close_checked(struct outfile *f)
 	return fd >= 0 && close(fd) ? -errno : 0;
 }
 
-/*
- * The last resort for a place that cannot be renamed to: a mount point, a file of others in /tmp.
- */
-static int copy_into_place(struct outfile *f)
+/* Where the name was taken meanwhile by what a file cannot replace, the file keeps its temporary
+ * one: nothing is lost. */
+static int move_into_place(struct outfile *f, struct error *err)
 {
-	__close int to = open(f->place, O_WRONLY | O_CLOEXEC | O_TRUNC);
-	__close int from = TAKE_FD(f->fd);
-	char buf[16384];
-	off_t at = 0;
-	ssize_t n;
+	char temp[sizeof(f->temp)];
+	int ret;
 
-	if (to < 0)
-		return -errno;
-	f->fd = to;
-	while (!f->error && (n = pread(from, buf, sizeof(buf), at)) != 0) {
-		if (n < 0)
-			f->error = errno;
-		else
-			at += outfile_write(f, buf, n);
-	}
-	f->fd = -1;
-	return -f->error;
-}
-
-static int move_into_place(struct outfile *f)
-{
-	if (!rename(f->temp, f->place)) {
-		free(TAKE_PTR(f->temp));
+	if (!renameat(f->at.dir, f->temp, f->at.dir, f->at.name)) {
+		f->temp[0] = '\0';
 		return 0;
 	}
-	if (errno == EBUSY || errno == EPERM || errno == EACCES || errno == EXDEV)
-		return copy_into_place(f);
-	return -errno;
+	ret = -errno;
+	strcpy(temp, f->temp);
+	f->temp[0] = '\0';
+	error_set(err, ret, "%s: %s", f->path, strerror(-ret));
+	return error_remedy(err, ret, "what was written is %s in the same directory", temp);
 }
 
-static int put_in_place(struct outfile *f)
+static int put_in_place(struct outfile *f, struct error *err)
 {
-	int ret = 0;
+	__fsids struct fsids *own = NULL;
+	int ret;
 
 	outfile_stream(f); /* INPLACE: nothing written is an empty file, not the old one */
 	if (fflush(f->stream) && !f->error)
 		f->error = errno;
 	if (f->error)
 		return -f->error;
-	if (f->mode == STAGED && !f->temp)
+	ret = fsids_enter(f->ids, &own);
+	if (!ret && f->mode == STAGED && !*f->temp)
 		ret = with_temp_name(f, make_by_link);
 	if (!ret)
 		ret = close_checked(f);
 	if (!ret && f->mode == STAGED)
-		ret = move_into_place(f);
+		ret = move_into_place(f, err);
 	return ret;
 }
 
 int outfile_commit(struct outfile **file, struct error *err)
 {
 	struct outfile *f = *file;
-	int ret = put_in_place(f);
+	struct error why = {};
+	int ret = put_in_place(f, &why);
 
-	if (ret)
-		error_set(err, ret, "%s: %s", outfile_name(f), strerror(-ret));
+	if (ret && !*why.what)
+		error_set(&why, ret, "%s: %s", outfile_name(f), strerror(-ret));
+	if (ret && err)
+		*err = why;
 	outfile_abort(file);
 	return ret;
 }
@@ -346,12 +408,13 @@ int outfile_commit(struct outfile **file, struct error *err)
 void outfile_abort(struct outfile **file)
 {
 	struct outfile *f = *file;
+	__fsids struct fsids *own = NULL;
 
 	if (!f)
 		return;
 	if (!f->error)
 		f->error = ECANCELED; /* so that fclose() writes nothing more */
-	if (f->temp)
-		unlink(f->temp);
+	if (*f->temp && !fsids_enter(f->ids, &own))
+		unlinkat(f->at.dir, f->temp, 0);
 	outfile_free(file);
 }
