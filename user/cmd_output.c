@@ -4,6 +4,25 @@
 
 #include "cmd_output.h"
 
+/* Two names of one file: what is written first would be lost. */
+static int check_distinct(const struct outputs *o, struct error *err)
+{
+	const struct {
+		const char *name;
+		const struct outfile *file;
+	} outs[] = {{"the -jp report", o->jitp}, {"-o", o->file}, {"--stats", o->stats}};
+	const size_t n = sizeof(outs) / sizeof(*outs);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			if (outs[i].file && outs[j].file &&
+			    outfile_same(outs[i].file, outs[j].file))
+				return error_set(err, -EINVAL, "%s and %s would both go to %s",
+						 outs[i].name, outs[j].name,
+						 outfile_name(outs[i].file));
+	return 0;
+}
+
 int outputs_open(const struct options *opts, struct outputs *out, struct error *err)
 {
 	__outputs struct outputs o = {};
@@ -20,6 +39,8 @@ int outputs_open(const struct options *opts, struct outputs *out, struct error *
 		ret = outfile_open(opts->output, &o.file, err);
 	if (!ret && opts->stats)
 		ret = outfile_open(opts->stats, &o.stats, err);
+	if (!ret)
+		ret = check_distinct(&o, err);
 	if (ret)
 		return ret;
 	*out = o;

@@ -224,3 +224,10 @@ def test_streams(saved, at, uid):
     with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE, text=True) as cat:
         r = report(saved, fifo, uid)
         assert r.code == 0 and cat.communicate()[0] == text, r
+
+
+def test_one_file_by_two_names(saved, at):
+    """What would be written first would be lost."""
+    r = vms.luabpf("report", saved, "-jp=f," + str(at.safe / "x"), "-f", "folded", "-o", f"{at.safe}/../safe/x", stats=False)
+    assert r.code == 1 and f"the -jp report and -o would both go to {at.safe}/x" in r.err, r
+    at.check()
