@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Keys that collide in uthash's own hash function, HASH_JEN, are computed: its state is three words
+ * to which each 12 bytes are added before a mixing that can be undone, so that for any first 12
+ * bytes the next 12 that lead to a given state are a subtraction.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "out/tally.h"
+
+TestSuite(hash);
+
+Test(hash, is_siphash_1_3)
+{
+	/* of CPython 3.11, which hashes bytes with it, the key being 0 for PYTHONHASHSEED=0 */
+	static const struct {
+		const char *data;
+		uint64_t hash;
+	} known[] = {
+		{"a", 0x407448d2b89b1813},
+		{"luabpf", 0xe49a1211b83bad20},
+		{"12345678", 0x3489982430560a87},
+		{"a name of more than two words", 0x1ada0cf3fee4f525},
+	};
+	static const uint64_t key[2];
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		cr_expect_eq(hash_sip(key, known[i].data, strlen(known[i].data)), known[i].hash,
+			     "%s", known[i].data);
+}
+
+enum { NAMES = 4096, LENGTH = 24 };
+
+static unsigned int jen(const char *name)
+{
+	unsigned int hash;
+
+	HASH_JEN(name, LENGTH, hash);
+	return hash;
+}
+
+/* The state after the first 12 bytes. */
+static void jen_state(const char *name, unsigned int state[3])
+{
+	state[0] = state[1] = 0x9e3779b9;
+	state[2] = 0xfeedbeef;
+	for (size_t i = 0; i < 12; i++)
+		state[i / 4] += (unsigned int)(unsigned char)name[i] << (i % 4 * 8);
+	HASH_JEN_MIX(state[0], state[1], state[2]);
+}
+
+/* One that begins with these 12 bytes; false when a byte of it is 0. */
+static bool collide(const char *head, char name[LENGTH + 1])
+{
+	unsigned int state[3];
+
+	memset(name, 0, LENGTH + 1);
+	memcpy(name, head, 12);
+	jen_state(name, state);
+	for (size_t i = 0; i < 12; i++)
+		name[12 + i] = (char)((0x12345678 - state[i / 4]) >> (i % 4 * 8));
+	return strlen(name) == LENGTH;
+}
+
+Test(hash, names_that_were_made_to_collide_do_not)
+{
+	struct tally *table = NULL;
+	unsigned int n = 0, longest = 0, hash = 0;
+
+	for (unsigned int i = 0; n < NAMES; i++) {
+		char head[13], name[LENGTH + 1];
+
+		snprintf(head, sizeof(head), "%012u", i);
+		if (!collide(head, name))
+			continue;
+		if (!n++)
+			hash = jen(name);
+		cr_assert_eq(jen(name), hash, "the names must collide without a key");
+		cr_assert_eq(tally_add(&table, name, NULL, 1), 0);
+	}
+	for (unsigned int i = 0; i < table->hh.tbl->num_buckets; i++) {
+		if (table->hh.tbl->buckets[i].count > longest)
+			longest = table->hh.tbl->buckets[i].count;
+	}
+	/* a bucket's mean is 10 at most; 60 by chance: once in 10^25 runs */
+	cr_expect_lt(longest, 60, "%u of %u names in one bucket", longest, n);
+	tally_free(&table);
+}
