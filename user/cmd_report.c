@@ -16,6 +16,7 @@
 #include "cmd.h"
 #include "cmd_output.h"
 #include "prof/pprof.h"
+#include "summary.h"
 #include "target/source.h"
 
 static void prof_cleanup(struct prof **prof)
@@ -90,6 +91,8 @@ static int run(const struct options *opts, struct error *err)
 	ret = outputs_open(opts, &out, err);
 	if (!ret)
 		ret = load(opts->input, &prof, err);
+	if (!ret)
+		summary_print_other(prof_other(prof), stderr);
 	if (!ret)
 		ret = write_outputs(opts, &out, prof, err);
 	return ret;

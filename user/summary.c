@@ -59,6 +59,7 @@ void summary_make(const struct session_stats *stats, const struct prof *prof, st
 	size_t i;
 
 	*out = (struct summary){.stats = *stats, .prof = prof, .resolved = prof_samples(prof)};
+	out->other = prof_other(prof);
 	for (i = 0; i < prof_nrows(prof); i++) {
 		struct prof_row row;
 
@@ -127,6 +128,15 @@ static void print_losses(const struct summary *s, FILE *to)
 			fprintf(to, "luabpf: lost %" PRIu64 " (%s): %s\n", loss.count, loss.reason,
 				summary_sentence(loss.reason));
 	}
+}
+
+void summary_print_other(uint64_t n, FILE *to)
+{
+	if (n)
+		fprintf(to,
+			"luabpf: %" PRIu64 " sample%s with (other) in the stack: the profile had "
+			"no room for more functions (%lu MiB) or stacks (%lu MiB)\n",
+			n, plural(n), PROF_MAX_FRAMES >> 20, PROF_MAX_ROWS >> 20);
 }
 
 /* Why is there nothing to see? */
@@ -203,6 +213,7 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 		fprintf(to, "; %.0f ns in BPF per sample", bpf_ns_per_sample(s));
 	fprintf(to, "\n");
 	print_losses(s, to);
+	summary_print_other(s->other, to);
 	if (!s->resolved)
 		print_nothing(s, to);
 	print_missing(s, to);
@@ -273,6 +284,7 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
 	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
 	cJSON_AddNumberToObject(root, "compiled_by_guard", (double)st->coarse);
+	cJSON_AddNumberToObject(root, "other", (double)s->other);
 	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
 	cJSON_AddNumberToObject(root, "asked_hz", asked_hz(s));
 	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));

@@ -15,6 +15,7 @@ struct summary {
 	const struct prof *prof; /* borrowed */
 	uint64_t resolved;	 /* in the profile */
 	uint64_t compiled;	 /* of these, in compiled code */
+	uint64_t other;		 /* of these, with functions that the profile had no room for */
 	uint64_t outside;	 /* their thread ran no Lua */
 	uint64_t lost;		 /* all others */
 };
@@ -26,6 +27,9 @@ uint64_t summary_lost_ppm(const struct summary *s);
 
 /* Human text, a few lines. written: the files that were written, or NULL. */
 void summary_print(const struct summary *s, const char *written, FILE *to);
+
+/* Samples with functions that the profile had no room for; nothing when n is 0. */
+void summary_print_other(uint64_t n, FILE *to);
 
 /* Of a report that shows lines: what a line of compiled code is, where there is much of it. */
 void summary_print_lines(const struct summary *s, FILE *to);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -87,6 +88,85 @@ Test(prof, refuses_a_frame_that_is_not_there)
 
 	cr_expect_eq(prof_add(prof, &id, 1, &labels, 1), -EINVAL);
 	cr_expect_eq(prof_nrows(prof), 0);
+	prof_free(&prof);
+}
+
+Test(prof, names_are_cut)
+{
+	struct prof *prof = new_prof();
+	char *name = calloc(1, 1 << 20);
+	struct prof_frame frame = {
+		.callname = name, .defname = name, .chunk = name, .symbol = name};
+	struct prof_labels labels_of = {.comm = name};
+	struct prof_row row;
+	uint32_t id;
+
+	memset(name, 'x', (1 << 20) - 1);
+	cr_assert_eq(prof_frame_id(prof, &frame, &id), 0);
+	cr_assert_eq(prof_add(prof, &id, 1, &labels_of, 1), 0);
+	prof_row(prof, 0, &row);
+	cr_expect_eq(strlen(prof_frame(prof, id)->callname), PROF_MAX_NAME);
+	cr_expect_eq(strlen(prof_frame(prof, id)->defname), PROF_MAX_NAME);
+	cr_expect_eq(strlen(prof_frame(prof, id)->symbol), PROF_MAX_NAME);
+	cr_expect_eq(strlen(prof_frame(prof, id)->chunk), PROF_MAX_CHUNK);
+	cr_expect_eq(strlen(row.labels.comm), PROF_MAX_NAME);
+	free(name);
+	prof_free(&prof);
+}
+
+Test(prof, frames_beyond_the_bound_are_other)
+{
+	struct prof *prof = new_prof();
+	struct prof_frame frame = {.kind = PROF_C, .addr = 1, .line = -1};
+	uint32_t first, ids[4];
+	struct prof_row row;
+
+	prof_limit(prof, 1000, 1 << 20); /* room for two */
+	cr_assert_eq(prof_frame_id(prof, &frame, &first), 0);
+	for (size_t i = 0; i < 4; i++) {
+		frame.addr = i + 2;
+		cr_assert_eq(prof_frame_id(prof, &frame, &ids[i]), 0);
+	}
+	cr_expect_eq(prof_nframes(prof), 3);
+	cr_expect_eq(prof_frame(prof, ids[0])->addr, 2);
+	cr_expect_eq(prof_frame(prof, ids[3])->kind, PROF_OTHER);
+	frame.addr = 1;
+	cr_assert_eq(prof_frame_id(prof, &frame, &ids[0]), 0);
+	cr_expect_eq(ids[0], first, "one that is there stays");
+	cr_assert_eq(prof_add(prof, ids, 4, &labels, 3), 0);
+	cr_assert_eq(prof_add(prof, &first, 1, &labels, 4), 0);
+	prof_row(prof, 0, &row);
+	cr_expect_eq(row.nframes, 2, "others that follow one another are one");
+	cr_expect_eq(prof_samples(prof), 7);
+	cr_expect_eq(prof_other(prof), 3);
+	prof_free(&prof);
+}
+
+Test(prof, rows_beyond_the_bound_are_other)
+{
+	struct prof *prof = new_prof();
+	struct prof_frame frame = {.kind = PROF_C, .addr = 1};
+	struct prof_labels labels_of = labels;
+	struct prof_row row;
+	uint32_t id;
+
+	prof_limit(prof, 1 << 20, 1000);
+	cr_assert_eq(prof_frame_id(prof, &frame, &id), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		labels_of.tid = i + 1;
+		labels_of.vmstate = i % 2 ? 'N' : 'I';
+		cr_assert_eq(prof_add(prof, &id, 1, &labels_of, 2), 0);
+	}
+	cr_expect_eq(prof_nrows(prof), 4 + 2, "%zu", prof_nrows(prof));
+	prof_row(prof, 4, &row);
+	cr_expect_eq(prof_frame(prof, row.frames[0])->kind, PROF_OTHER);
+	cr_expect_eq(row.labels.vmstate, 'I');
+	cr_expect_eq(row.labels.pid, 0);
+	cr_expect_eq(row.labels.tid, 0);
+	cr_expect_str_eq(row.labels.comm, "");
+	cr_expect_eq(row.count, 96);
+	cr_expect_eq(prof_samples(prof), 200);
+	cr_expect_eq(prof_other(prof), 192);
 	prof_free(&prof);
 }
 

@@ -52,6 +52,7 @@ static const struct prof_frame frames[] = {
 	{.kind = PROF_C, .addr = 0},
 	{.kind = PROF_TAIL},
 	{.kind = PROF_CUT},
+	{.kind = PROF_OTHER, .line = -1},
 };
 enum { NFRAMES = sizeof(frames) / sizeof(frames[0]) };
 
@@ -157,6 +158,117 @@ Test(prof_pprof, what_is_saved_is_loaded)
 	free(again.data);
 	prof_free(&prof);
 	prof_free(&loaded);
+}
+
+/* What the reader takes for the message tree, with budget_alloc() of unpack.c in mind. */
+static void *count_alloc(void *data, size_t size)
+{
+	*(size_t *)data += size;
+	return malloc(size);
+}
+
+static void count_free(void *data, void *pointer)
+{
+	(void)data;
+	free(pointer);
+}
+
+/* The file without gzip, and the tree, of what took `bytes` of a profile's bounds. */
+static void expect_within(const struct prof *prof, size_t bytes, const char *what)
+{
+	struct saved s = save(prof);
+	size_t size = 64 << 20, tree = 0;
+	__free uint8_t *file = malloc(size);
+	z_stream zip = {
+		.next_in = (void *)s.data, .avail_in = s.len, .next_out = file, .avail_out = size};
+	ProtobufCAllocator allocator = {count_alloc, count_free, &tree};
+	Pprof__Profile *profile;
+
+	cr_assert_eq(inflateInit2(&zip, 31), Z_OK);
+	cr_assert_eq(inflate(&zip, Z_FINISH), Z_STREAM_END);
+	size -= zip.avail_out;
+	inflateEnd(&zip);
+	profile = pprof__profile__unpack(&allocator, size, file);
+	cr_assert_not_null(profile);
+	pprof__profile__free_unpacked(profile, &allocator);
+	cr_expect_leq(size, bytes + 1000, "%s: %zu bytes for %zu", what, size, bytes);
+	cr_expect_leq(tree, 4 * bytes + 20000, "%s: a tree of %zu bytes for %zu", what, tree,
+		      bytes);
+	free(s.data);
+}
+
+/* Adds frames until the bound is reached: the profile is saved, and loaded as it is. */
+static void fill_frames(struct prof_frame frame, char *changes, const char *what)
+{
+	size_t bytes = 2 << 20, n = 0;
+	struct prof *prof = NULL;
+	uint32_t id;
+
+	cr_assert_eq(prof_new(&prof), 0);
+	prof_limit(prof, bytes, 0);
+	do {
+		char digits[13];
+
+		snprintf(digits, sizeof(digits), "%012zu", ++n);
+		if (changes)
+			memcpy(changes, digits, 12);
+		frame.addr = UINT64_MAX - n;
+		cr_assert_eq(prof_frame_id(prof, &frame, &id), 0);
+	} while (prof_frame(prof, id)->kind != PROF_OTHER);
+	expect_within(prof, bytes, what);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, what_a_full_profile_takes_the_reader_accepts)
+{
+	char name[PROF_MAX_NAME + 1] = {0}, chunk[PROF_MAX_CHUNK + 1] = {0};
+	struct prof_frame frame = {.kind = PROF_C, .firstline = INT32_MAX, .line = INT32_MIN};
+
+	memset(name, 0xff, sizeof(name) - 1);
+	memset(chunk, 0xff, sizeof(chunk) - 1);
+	fill_frames(frame, NULL, "addresses");
+	frame.symbol = name;
+	fill_frames(frame, name, "symbols");
+	frame.callname = frame.defname = frame.symbol = name + 500;
+	fill_frames(frame, name + 500, "three names");
+	frame = (struct prof_frame){
+		.kind = PROF_LUA, .firstline = INT32_MAX, .line = INT32_MIN, .chunk = chunk};
+	fill_frames(frame, NULL, "one text");
+	fill_frames(frame, chunk, "texts");
+	chunk[0] = '@';
+	fill_frames(frame, chunk + 1, "paths");
+	frame.firstline = -1;
+	fill_frames(frame, chunk + 1, "libraries");
+}
+
+Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
+{
+	static const size_t depths[] = {0, 1, 8, 127, 5000};
+	char comm[64];
+
+	memset(comm, 0xff, sizeof(comm));
+	for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
+		uint32_t ids[5000], tid = 0;
+		struct prof *prof = NULL;
+		size_t before;
+
+		cr_assert_eq(prof_new(&prof), 0);
+		prof_limit(prof, 2 << 20, 2 << 20);
+		for (size_t i = 0; i < 5000; i++) {
+			struct prof_frame frame = {.kind = PROF_C, .addr = i};
+
+			cr_assert_eq(prof_frame_id(prof, &frame, &ids[i]), 0);
+		}
+		do {
+			struct prof_labels l = {(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid, comm};
+
+			snprintf(comm + 40, 24, "%u", tid);
+			before = prof_other(prof);
+			cr_assert_eq(prof_add(prof, ids, depths[d], &l, INT64_MAX / 100000), 0);
+		} while (prof_other(prof) == before);
+		expect_within(prof, 4 << 20, "rows");
+		prof_free(&prof);
+	}
 }
 
 Test(prof_pprof, an_empty_profile_too)

@@ -123,13 +123,16 @@ static void put_place(struct text *out, const struct prof_frame *frame, bool cur
 	case PROF_TAIL:
 		text_puts(out, "(...tail calls...)"); /* as luaL_traceback() says it */
 		break;
+	case PROF_OTHER:
+		text_puts(out, NAME_OTHER);
+		break;
 	}
 }
 
 /* Stands for what is not there: a name that a file gives it means nothing. */
 static bool is_pseudo(const struct prof_frame *frame)
 {
-	return frame->kind == PROF_CUT || frame->kind == PROF_TAIL;
+	return frame->kind == PROF_CUT || frame->kind == PROF_TAIL || frame->kind == PROF_OTHER;
 }
 
 void name_jitp(struct text *out, const struct prof_frame *frame, char what, unsigned int flags)

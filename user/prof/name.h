@@ -16,6 +16,9 @@ enum {
 		2, /* a fast function without a name is [builtin#N], though its name is known */
 };
 
+/* What there was no room for: PROF_OTHER, and the lines of a report beyond its bounds. */
+#define NAME_OTHER "(other)"
+
 /*
  * One frame as LuaJIT's lj_debug_dumpstack() puts it for the format letter 'f', 'F' or 'l', with
  * two differences: a C function that has a symbol shows it in place of its address, and a fast

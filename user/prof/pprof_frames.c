@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/cleanup.h"
+#include "name.h"
 #include "pprof_reader.h"
 
 #define NO_FRAME UINT32_MAX /* a line that stands for an empty stack */
@@ -55,7 +57,7 @@ static int copy_bytes(struct reader *r, bool has, ProtobufCBinaryData from, char
 {
 	if (!has)
 		return 0;
-	*to = from.len ? strndup((const char *)from.data, from.len) : strdup("");
+	*to = from.len ? strndup((const char *)from.data, MIN(from.len, MAX_STRING)) : strdup("");
 	return *to ? 0 : reader_no_memory(r);
 }
 
@@ -77,15 +79,36 @@ static int kind_from(struct reader *r, int32_t kind, enum prof_kind *out)
 	case PPROF__LUA_FUNCTION__KIND__TAIL:
 		*out = PROF_TAIL;
 		return 0;
+	case PPROF__LUA_FUNCTION__KIND__OTHER:
+		*out = PROF_OTHER;
+		return 0;
 	}
 	return refuse(r, -EINVAL, "has a function of unknown kind %" PRId32, kind);
+}
+
+/* A few bytes can name a long string again and again. */
+static int count_bytes(struct reader *r, const struct strings *s)
+{
+	const char *const all[] = {s->callname, s->defname, s->chunk, s->symbol};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		size_t len = all[i] ? strlen(all[i]) : 0;
+
+		if (len > r->name_bytes_left)
+			return refuse(r, -E2BIG, "has more than %lu MiB of names in its lines",
+				      MAX_NAME_BYTES >> 20);
+		r->name_bytes_left -= len;
+	}
+	return 0;
 }
 
 static int add_frame(struct reader *r, struct prof_frame *frame, const struct strings *strings,
 		     uint32_t *id)
 {
-	int rc;
+	int rc = count_bytes(r, strings);
 
+	if (rc)
+		return rc;
 	frame->callname = strings->callname;
 	frame->defname = strings->defname;
 	frame->chunk = strings->chunk;
@@ -143,6 +166,8 @@ static void pseudo_from(const char *name, enum prof_kind *kind)
 		*kind = PROF_CUT;
 	else if (!strcmp(name, "(...tail calls...)"))
 		*kind = PROF_TAIL;
+	else if (!strcmp(name, NAME_OTHER))
+		*kind = PROF_OTHER;
 }
 
 /* A function as pprof knows it: with a file it is taken for Lua, else for C. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * pprof to struct prof. Each index is checked where it is used; the work is bounded by the input's
- * size and by MAX_DEPTH and MAX_FRAMES, as a few bytes can name a location of many inlined lines
- * again and again.
+ * size and by MAX_DEPTH, MAX_FRAMES, MAX_STRING and MAX_NAME_BYTES, as a few bytes can name a
+ * location of many inlined lines, or a long string, again and again. What the profile in memory
+ * takes is bounded by prof.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,8 +56,8 @@ static uint32_t number_of(const Pprof__Label *label, const char *value)
 {
 	unsigned long long number = label->num < 0 ? 0 : (unsigned long long)label->num;
 
-	if (label->str)
-		number = strtoull(value, NULL, 10);
+	if (label->str) /* a number, not thousands of zeros for each of many labels */
+		number = strnlen(value, 21) > 20 ? 0 : strtoull(value, NULL, 10);
 	return number > UINT32_MAX ? 0 : (uint32_t)number;
 }
 
@@ -298,11 +299,19 @@ int pprof_read(const void *buf, size_t len, const char *name, struct prof **out,
 {
 	__attribute__((cleanup(unpack_free))) Pprof__Profile *profile = NULL;
 	__attribute__((cleanup(reader_free))) struct reader r = {
-		.name = name, .err = err, .frames_left = MAX_FRAMES};
+		.name = name,
+		.err = err,
+		.frames_left = MAX_FRAMES,
+		.name_bytes_left = MAX_NAME_BYTES,
+	};
 	int rc = unpack_profile(buf, len, name, &profile, err);
 
 	if (rc)
 		return rc;
+	for (size_t i = 0; i < profile->n_string_table; i++) {
+		if (strnlen(profile->string_table[i], MAX_STRING + 1) > MAX_STRING)
+			profile->string_table[i][MAX_STRING] = '\0';
+	}
 	r.in = profile;
 	r.stack = calloc(MAX_DEPTH, sizeof(*r.stack));
 	if (!r.stack || prof_new(&r.prof))

@@ -12,6 +12,11 @@
 #include "prof.h"
 #include "profile.pb-c.h"
 
+/* Strings are cut to what a file of luabpf has at most: a chunk in `[string "..."]`. */
+#define MAX_STRING (PROF_MAX_CHUNK + 16UL)
+/* Of the strings of all frames that lines name. luabpf writes PROF_MAX_FRAMES at most. */
+#define MAX_NAME_BYTES (512UL << 20)
+
 struct entry {
 	UT_hash_handle hh;
 	uint64_t id;
@@ -33,7 +38,7 @@ struct reader {
 	uint64_t divisor; /* what one sample adds to it */
 	uint32_t *stack;  /* MAX_DEPTH */
 	struct text comm, scratch;
-	size_t frames_left;
+	size_t frames_left, name_bytes_left;
 };
 
 #define refuse(r, code, fmt, ...) error_set((r)->err, code, "%s: " fmt, (r)->name, ##__VA_ARGS__)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The profile in memory. Three tables that only grow: strings, frames (strings by pointer, so that
- * a frame is compared as plain bytes) and rows (frames by id, so that a row is, too). Numbers
- * saturate.
+ * a frame is compared as plain bytes) and rows (frames by id, so that a row is, too), up to the
+ * bounds in prof.h. Numbers saturate.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,8 +48,12 @@ struct loss {
 	uint64_t count;
 };
 
+#define NO_ID UINT32_MAX
+
 struct prof {
 	struct prof_meta meta;
+	size_t frames_left, rows_left; /* of the bounds */
+	uint32_t other;		       /* id of PROF_OTHER; NO_ID: there is none */
 	struct string *strings;
 	struct frame *frame_hash;
 	struct frame **frames;
@@ -91,8 +96,16 @@ int prof_new(struct prof **out)
 
 	if (!prof)
 		return -ENOMEM;
+	prof->other = NO_ID;
+	prof_limit(prof, PROF_MAX_FRAMES, PROF_MAX_ROWS);
 	*out = prof;
 	return 0;
+}
+
+void prof_limit(struct prof *prof, size_t frames, size_t rows)
+{
+	prof->frames_left = frames;
+	prof->rows_left = rows;
 }
 
 void prof_free(struct prof **pp)
@@ -120,8 +133,50 @@ void prof_free(struct prof **pp)
 	*pp = NULL;
 }
 
-/* *out is NULL for NULL. */
-static int intern(struct prof *prof, const char *str, const char **out)
+/* ---- what the file takes --------------------------------------------------------------------- */
+
+/*
+ * Upper bounds of what pprof_write() makes of a frame or a row beyond its strings. The reader's
+ * message tree takes at most four times as much.
+ */
+#define FRAME_BYTES 384
+#define ROW_BYTES 192
+#define ID_BYTES 3
+
+static_assert(PROF_MAX_FRAMES / FRAME_BYTES < 1UL << (7 * ID_BYTES), "a varint of an id");
+
+/* In the string table, where what is not ASCII may be escaped (text_put_utf8()). */
+static size_t readable_bytes(const char *str, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < max && str[i]; i++)
+		n += str[i] >= 0x20 && str[i] < 0x7f ? 1 : 4;
+	return n;
+}
+
+/* The string itself and `readable` forms of it. */
+static size_t string_bytes(const char *str, size_t max, size_t readable)
+{
+	return str ? strnlen(str, max) + readable * readable_bytes(str, max) : 0;
+}
+
+/* A path is the file, and may be a part of both names as well; of source text these show 40 bytes. */
+static size_t frame_bytes(const struct prof_frame *frame)
+{
+	const char *chunk = frame->chunk ? frame->chunk : "";
+	bool named = *chunk == '@' || *chunk == '=' || frame->firstline == -1;
+
+	return FRAME_BYTES + string_bytes(frame->callname, PROF_MAX_NAME, 1) +
+	       string_bytes(frame->defname, PROF_MAX_NAME, 1) +
+	       string_bytes(frame->symbol, PROF_MAX_NAME, 1) +
+	       string_bytes(chunk, PROF_MAX_CHUNK, named ? 3 : 1);
+}
+
+/* ---- strings and frames ---------------------------------------------------------------------- */
+
+/* *out is NULL for NULL. -ENOENT: it is new, and `add` is false. */
+static int intern(struct prof *prof, const char *str, size_t max, bool add, const char **out)
 {
 	struct string *s;
 	size_t len;
@@ -130,9 +185,11 @@ static int intern(struct prof *prof, const char *str, const char **out)
 		*out = NULL;
 		return 0;
 	}
-	len = strlen(str);
+	len = strnlen(str, max);
 	HASH_FIND(hh, prof->strings, str, len, s);
 	if (!s) {
+		if (!add)
+			return -ENOENT;
 		s = calloc(1, sizeof(*s) + len + 1);
 		if (!s)
 			return -ENOMEM;
@@ -147,7 +204,8 @@ static int intern(struct prof *prof, const char *str, const char **out)
 	return 0;
 }
 
-static int intern_frame(struct prof *prof, const struct prof_frame *from, struct prof_frame *to)
+static int intern_frame(struct prof *prof, const struct prof_frame *from, bool add,
+			struct prof_frame *to)
 {
 	int err;
 
@@ -156,42 +214,30 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, struct
 	to->addr = from->addr;
 	to->firstline = from->firstline;
 	to->line = from->line;
-	err = intern(prof, from->callname, &to->callname);
+	err = intern(prof, from->callname, PROF_MAX_NAME, add, &to->callname);
 	if (!err)
-		err = intern(prof, from->defname, &to->defname);
+		err = intern(prof, from->defname, PROF_MAX_NAME, add, &to->defname);
 	if (!err)
-		err = intern(prof, from->chunk, &to->chunk);
+		err = intern(prof, from->chunk, PROF_MAX_CHUNK, add, &to->chunk);
 	if (!err)
-		err = intern(prof, from->symbol, &to->symbol);
+		err = intern(prof, from->symbol, PROF_MAX_NAME, add, &to->symbol);
 	return err;
 }
 
-int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id)
+/* The key is in zeroed memory, see struct frame. */
+static int add_frame(struct prof *prof, const struct prof_frame *key, uint32_t *id)
 {
 	__free struct frame *f = NULL;
-	struct frame *found;
-	struct prof_frame key;
-	int err;
+	int err = grow(&prof->frames, prof->nframes, &prof->frames_cap, sizeof(*prof->frames));
 
-	err = intern_frame(prof, frame, &key);
-	if (err)
-		return err;
-	HASH_FIND(hh, prof->frame_hash, &key, sizeof(key), found);
-	if (found) {
-		*id = found->id;
-		return 0;
-	}
-	if (prof->nframes >= UINT32_MAX)
-		return -EOVERFLOW;
-	err = grow(&prof->frames, prof->nframes, &prof->frames_cap, sizeof(*prof->frames));
 	if (err)
 		return err;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	memcpy(&f->frame, &key, sizeof(key));
+	memcpy(&f->frame, key, sizeof(*key));
 	f->id = prof->nframes;
-	HASH_ADD(hh, prof->frame_hash, frame, sizeof(key), f);
+	HASH_ADD(hh, prof->frame_hash, frame, sizeof(*key), f);
 	if (!f->hh.tbl)
 		return -ENOMEM;
 	*id = f->id;
@@ -199,20 +245,61 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 	return 0;
 }
 
-/* Builds the key in prof->scratch. */
-static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
-		   const struct prof_labels *labels, size_t *len)
+/* The one frame that stands for all that there is no room for; it takes none of the bound. */
+static int other_frame(struct prof *prof, uint32_t *id)
 {
-	size_t need;
-	struct row_key *key;
+	struct prof_frame key;
+	int err = 0;
+
+	memset(&key, 0, sizeof(key));
+	key.kind = PROF_OTHER;
+	key.line = -1;
+	if (prof->other == NO_ID)
+		err = add_frame(prof, &key, &prof->other);
+	if (!err)
+		*id = prof->other;
+	return err;
+}
+
+int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id)
+{
+	struct frame *found;
+	struct prof_frame key;
+	size_t bytes;
 	int err;
 
-	if (n > SIZE_MAX / sizeof(*frames) / 2)
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		if (frames[i] >= prof->nframes)
-			return -EINVAL;
+	if (frame->kind == PROF_OTHER)
+		return other_frame(prof, id);
+	err = intern_frame(prof, frame, false, &key);
+	if (!err) {
+		HASH_FIND(hh, prof->frame_hash, &key, sizeof(key), found);
+		if (found) {
+			*id = found->id;
+			return 0;
+		}
 	}
+	bytes = frame_bytes(frame);
+	if (bytes > prof->frames_left)
+		return other_frame(prof, id);
+	err = intern_frame(prof, frame, true, &key);
+	if (!err)
+		err = add_frame(prof, &key, id);
+	if (!err)
+		prof->frames_left -= bytes;
+	return err;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Builds the key in prof->scratch, with `comm`; PROF_OTHERs that follow one another are one. */
+static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
+		   const struct prof_labels *labels, const char *comm, size_t *depth)
+{
+	size_t need, kept = 0;
+	struct row_key *key;
+
+	if (n > SIZE_MAX / sizeof(*frames) / 4)
+		return -EINVAL;
 	need = sizeof(*key) + n * sizeof(*frames);
 	if (need > prof->scratch_cap) {
 		key = realloc(prof->scratch, need * 2);
@@ -223,21 +310,37 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	}
 	key = prof->scratch;
 	memset(key, 0, sizeof(*key));
-	err = intern(prof, labels->comm ? labels->comm : "", &key->comm);
-	if (err)
-		return err;
+	key->comm = comm;
 	key->pid = labels->pid;
 	key->tid = labels->tid;
 	key->vmstate = (unsigned char)labels->vmstate;
-	if (n)
-		memcpy(key->frames, frames, n * sizeof(*frames));
-	*len = offsetof(struct row_key, frames) + n * sizeof(*frames);
+	for (size_t i = 0; i < n; i++) {
+		if (frames[i] >= prof->nframes)
+			return -EINVAL;
+		if (!kept || frames[i] != prof->other || key->frames[kept - 1] != prof->other)
+			key->frames[kept++] = frames[i];
+	}
+	*depth = kept;
 	return 0;
 }
 
-static int add_row(struct prof *prof, size_t n, size_t keylen, struct row **out)
+static size_t key_bytes(size_t depth)
+{
+	return offsetof(struct row_key, frames) + depth * sizeof(uint32_t);
+}
+
+static struct row *find_row(const struct prof *prof, size_t depth)
+{
+	struct row *row;
+
+	HASH_FIND(hh, prof->row_hash, prof->scratch, key_bytes(depth), row);
+	return row;
+}
+
+static int add_row(struct prof *prof, size_t depth, size_t *id)
 {
 	__free struct row *row = NULL;
+	size_t keylen = key_bytes(depth);
 	int err = grow(&prof->rows, prof->nrows, &prof->rows_cap, sizeof(*prof->rows));
 
 	if (err)
@@ -245,31 +348,76 @@ static int add_row(struct prof *prof, size_t n, size_t keylen, struct row **out)
 	row = calloc(1, sizeof(*row) + keylen);
 	if (!row)
 		return -ENOMEM;
-	row->nframes = n;
+	row->nframes = depth;
 	memcpy(&row->key, prof->scratch, keylen);
 	HASH_ADD(hh, prof->row_hash, key, keylen, row);
 	if (!row->hh.tbl)
 		return -ENOMEM;
-	row->id = prof->nrows;
-	*out = row;
+	*id = row->id = prof->nrows;
 	prof->rows[prof->nrows++] = TAKE_PTR(row);
 	return 0;
+}
+
+/* The row of a state's stacks that there is no room for; it takes none of the bound. */
+static int other_row(struct prof *prof, char vmstate, size_t *id)
+{
+	struct prof_labels labels = {.vmstate = vmstate};
+	const char *none = NULL;
+	struct row *row;
+	uint32_t frame;
+	size_t depth;
+	int err = other_frame(prof, &frame);
+
+	if (!err)
+		err = intern(prof, "", 0, true, &none);
+	if (!err)
+		err = row_key(prof, &frame, 1, &labels, none, &depth);
+	if (err)
+		return err;
+	row = find_row(prof, depth);
+	if (!row)
+		return add_row(prof, depth, id);
+	*id = row->id;
+	return 0;
+}
+
+/* Is the key in prof->scratch that of an other_row()? */
+static bool is_other(const struct prof *prof, size_t depth)
+{
+	const struct row_key *key = prof->scratch;
+
+	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
+	       (!key->comm || !*key->comm);
 }
 
 int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 		const struct prof_labels *labels, size_t *id)
 {
-	struct row *row;
-	size_t keylen;
-	int err = row_key(prof, frames, n, labels, &keylen);
+	const char *name = labels->comm ? labels->comm : "", *comm = NULL;
+	size_t depth, bytes;
+	struct row *row = NULL;
+	int err = intern(prof, name, PROF_MAX_NAME, false, &comm);
+	bool known = !err;
 
+	err = row_key(prof, frames, n, labels, comm, &depth);
 	if (err)
 		return err;
-	HASH_FIND(hh, prof->row_hash, prof->scratch, keylen, row);
-	if (!row)
-		err = add_row(prof, n, keylen, &row);
-	if (!err)
+	if (known)
+		row = find_row(prof, depth);
+	if (row) {
 		*id = row->id;
+		return 0;
+	}
+	bytes = ROW_BYTES + depth * ID_BYTES + string_bytes(name, PROF_MAX_NAME, 1);
+	if (bytes > prof->rows_left || is_other(prof, depth))
+		return other_row(prof, labels->vmstate, id);
+	err = intern(prof, name, PROF_MAX_NAME, true, &comm);
+	if (err)
+		return err;
+	prof->scratch->comm = comm;
+	err = add_row(prof, depth, id);
+	if (!err)
+		prof->rows_left -= bytes;
 	return err;
 }
 
@@ -296,7 +444,7 @@ int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct p
 int prof_lose(struct prof *prof, const char *reason, uint64_t count)
 {
 	const char *name;
-	int err = intern(prof, reason ? reason : "", &name);
+	int err = intern(prof, reason ? reason : "", PROF_MAX_NAME, true, &name);
 
 	if (err)
 		return err;
@@ -326,6 +474,22 @@ const struct prof_meta *prof_meta_of(const struct prof *prof)
 uint64_t prof_samples(const struct prof *prof)
 {
 	return prof->samples;
+}
+
+uint64_t prof_other(const struct prof *prof)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < prof->nrows && prof->other != NO_ID; i++) {
+		const struct row *row = prof->rows[i];
+		size_t f = 0;
+
+		while (f < row->nframes && row->key.frames[f] != prof->other)
+			f++;
+		if (f < row->nframes)
+			n = add_to(n, row->count, UINT64_MAX);
+	}
+	return n;
 }
 
 size_t prof_nrows(const struct prof *prof)

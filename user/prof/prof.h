@@ -21,7 +21,19 @@ enum prof_kind {
 	PROF_BUILTIN, /* fast function of LuaJIT's libraries */
 	PROF_CUT,     /* pseudo frame, root end only: the stack was deeper than was recorded */
 	PROF_TAIL,    /* pseudo frame: calls that tail calls replaced */
+	PROF_OTHER,   /* pseudo frame: one or more functions, or a stack, beyond the bounds below */
 };
+
+/* Longer strings are cut, as the symbolizers cut those of a live process. */
+enum { PROF_MAX_NAME = 1023, PROF_MAX_CHUNK = 8191 };
+
+/*
+ * Bounds of all frames, with their strings, and of all rows, in bytes of the file that pprof_write()
+ * makes of them. A profile in memory takes about as much. A frame that would exceed its bound
+ * becomes PROF_OTHER, a row becomes one of PROF_OTHER without pid, tid and comm: no sample is lost.
+ */
+#define PROF_MAX_FRAMES (120UL << 20)
+#define PROF_MAX_ROWS (128UL << 20)
 
 /*
  * One frame as the symbolizer describes it. Strings are borrowed for the call; NULL means "not
@@ -67,6 +79,9 @@ struct prof_meta {
 };
 
 int prof_new(struct prof **out);
+
+/* Smaller bounds, for tests; before anything is added. */
+void prof_limit(struct prof *prof, size_t frames, size_t rows);
 void prof_free(struct prof **prof);
 
 /* Interns a frame; equal frames get equal ids. */
@@ -112,6 +127,7 @@ static inline bool prof_is_outside(const char *reason)
 	return !strcmp(reason, "outside-lua");
 }
 uint64_t prof_samples(const struct prof *prof); /* sum of all rows' counts */
+uint64_t prof_other(const struct prof *prof);	/* of these, with a PROF_OTHER in their stack */
 size_t prof_nrows(const struct prof *prof);
 void prof_row(const struct prof *prof, size_t i, struct prof_row *row);
 size_t prof_nframes(const struct prof *prof); /* distinct frames: ids are 0 .. n-1 */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,7 +7,12 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "prof.h"
 #include "unpack.h"
+
+/* luabpf can read what it writes: PROF_MAX_* with 8 MiB for the head and the losses, and the tree. */
+static_assert(PROF_MAX_FRAMES + PROF_MAX_ROWS + (8UL << 20) <= UNPACK_MAX_BYTES, "reader's bound");
+static_assert(4 * UNPACK_MAX_BYTES <= UNPACK_MAX_MEMORY, "reader's bound");
 
 #define WBITS_GZIP (15 + 16)
 
