@@ -13,6 +13,7 @@
 #include "out/jitp.h"
 #include "out/out.h"
 #include "out/tally.h"
+#include "prof/name.h"
 #include "prof/pprof.h"
 #include "source_plain.h"
 
@@ -274,14 +275,63 @@ Test(out, writing_to_a_full_disk_is_told)
 
 Test(out, tally_saturates)
 {
-	struct tally *table = NULL;
+	struct tallies table = {0};
 
 	cr_assert_eq(tally_add(&table, "a", "b", UINT64_MAX), 0);
 	cr_assert_eq(tally_add(&table, "a", "b", 1), 0);
-	cr_expect_eq(table->count, UINT64_MAX);
-	cr_expect_eq(table->sub->count, UINT64_MAX);
+	cr_expect_eq(table.first->count, UINT64_MAX);
+	cr_expect_eq(table.first->sub->count, UINT64_MAX);
 	tally_free(&table);
-	cr_expect_null(table);
+	cr_expect_null(table.first);
+}
+
+Test(out, keys_beyond_the_bounds_are_other)
+{
+	struct tallies table = {0};
+	const struct tally *other;
+
+	cr_assert_eq(tally_add(&table, "a", NULL, 1), 0);
+	table.kept = TALLY_MAX_KEPT;
+	for (const char *key = "bcd"; *key; key++)
+		cr_assert_eq(tally_add(&table, (char[]){*key, 0}, NULL, 2), 0);
+	cr_assert_eq(tally_add(&table, "a", NULL, 1), 0, "one that is there counts as before");
+	tally_sort(&table);
+	other = table.first;
+	cr_expect_str_eq(other->key, NAME_OTHER);
+	cr_expect_eq(other->count, 6);
+	other = other->hh.next;
+	cr_expect_str_eq(other->key, "a");
+	cr_expect_eq(other->count, 2);
+	cr_expect_null(other->hh.next);
+	table.made = TALLY_MAX_MADE;
+	cr_expect(tally_is_full(&table));
+	tally_free(&table);
+}
+
+Test(out, a_line_has_a_bound)
+{
+	static uint32_t ids[16384];
+	char name[PROF_MAX_NAME + 1] = {0};
+	struct prof *prof = NULL;
+	struct prof_frame frame = {.kind = PROF_LUA, .callname = name, .chunk = "@x"};
+	__free char *folded = NULL, *raw = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&folded, &len);
+
+	memset(name, 'n', sizeof(name) - 1);
+	cr_assert_eq(prof_new(&prof), 0);
+	cr_assert_eq(prof_frame_id(prof, &frame, ids), 0);
+	for (size_t i = 1; i < 16384; i++)
+		ids[i] = ids[0];
+	cr_assert_eq(prof_add(prof, ids, 16384, &labels, 7), 0);
+	cr_assert_eq(folded_write(prof, out), 0);
+	fclose(out);
+	raw = render(prof, "99999fm0", &source_plain);
+	cr_expect_leq(len, TALLY_MAX_KEY + 2048);
+	cr_expect_leq(strlen(raw), TALLY_MAX_KEY + 2048);
+	cr_expect_not_null(strstr(folded, ";(other) 7\n"));
+	cr_expect_not_null(strstr(raw, " < (other)\n"));
+	prof_free(&prof);
 }
 
 Test(out, formats_by_name_and_by_file)

@@ -13,6 +13,7 @@
 #include "annotate.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "prof/name.h"
 
 #define CONTEXT 3 /* lines shown around one with samples */
 #define ESC 27
@@ -148,9 +149,12 @@ static int collect(struct annotator *a, const struct tally *table, uint64_t samp
 	return 0;
 }
 
+/* NAME_OTHER is no file and would end the report: it is the last. */
 static int by_name(const struct file *a, const struct file *b)
 {
-	return strcmp(a->name, b->name);
+	bool a_other = !strcmp(a->name, NAME_OTHER), b_other = !strcmp(b->name, NAME_OTHER);
+
+	return a_other != b_other ? a_other - b_other : strcmp(a->name, b->name);
 }
 
 /* The line without its newline. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -33,9 +34,8 @@ static void part_number(char *name, size_t len)
 
 static void put_frame(struct text *out, const struct prof_frame *frame, struct text *raw)
 {
-	size_t start = out->len;
-
 	text_clear(raw);
+	text_clear(out);
 	name_unique(raw, frame);
 	for (char *p = raw->data; p && *p; p++) {
 		if (*p == ';')
@@ -48,35 +48,78 @@ static void put_frame(struct text *out, const struct prof_frame *frame, struct t
 	else
 		text_putc(out, '?');
 	if (!text_err(out))
-		part_number(out->data + start, out->len - start);
+		part_number(out->data, out->len);
 }
 
-static int put_row(struct text *line, struct text *raw, const struct prof *prof,
-		   const struct prof_row *row)
+struct fold {
+	const struct prof *prof;
+	char **names; /* of each frame, NULL until it is needed */
+	struct tallies table;
+	struct text line, name, raw;
+};
+
+static void fold_free(struct fold *f)
 {
+	for (size_t i = 0; f->names && i < prof_nframes(f->prof); i++)
+		free(f->names[i]);
+	free(f->names);
+	tally_free(&f->table);
+	text_free(&f->line);
+	text_free(&f->name);
+	text_free(&f->raw);
+}
+
+/* NULL: out of memory. */
+static const char *name_of(struct fold *f, uint32_t frame)
+{
+	char **name = &f->names[frame];
+
+	if (!*name) {
+		put_frame(&f->name, prof_frame(f->prof, frame), &f->raw);
+		if (!text_err(&f->name) && !text_err(&f->raw))
+			*name = strdup(text_str(&f->name));
+	}
+	return *name;
+}
+
+static int put_row(struct fold *f, const struct prof_row *row)
+{
+	struct text *line = &f->line;
+
 	text_clear(line);
 	for (size_t i = row->nframes; i > 0; i--) {
+		bool full = line->len > TALLY_MAX_KEY;
+		const char *name = full ? NAME_OTHER : name_of(f, row->frames[i - 1]);
+
+		if (!name)
+			return -ENOMEM;
 		if (i < row->nframes)
 			text_putc(line, ';');
-		put_frame(line, prof_frame(prof, row->frames[i - 1]), raw);
+		text_puts(line, name);
+		if (full)
+			break;
 	}
 	if (!row->nframes)
 		text_puts(line, "[no frame]");
-	return text_err(line) ? text_err(line) : text_err(raw);
+	return text_err(line);
 }
 
-static int fold(const struct prof *prof, struct tally **table)
+static int fold(struct fold *f)
 {
-	__text struct text line = {0}, raw = {0};
-
-	for (size_t i = 0; i < prof_nrows(prof); i++) {
+	/* one more, as calloc(0) may be NULL */
+	f->names = calloc(prof_nframes(f->prof) + 1, sizeof(*f->names));
+	if (!f->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < prof_nrows(f->prof); i++) {
+		bool full = tally_is_full(&f->table);
 		struct prof_row row;
 		int err;
 
-		prof_row(prof, i, &row);
-		err = put_row(&line, &raw, prof, &row);
+		prof_row(f->prof, i, &row);
+		err = full ? 0 : put_row(f, &row);
 		if (!err)
-			err = tally_add(table, text_str(&line), NULL, row.count);
+			err = tally_add(&f->table, full ? NAME_OTHER : text_str(&f->line), NULL,
+					row.count);
 		if (err)
 			return err;
 	}
@@ -85,14 +128,14 @@ static int fold(const struct prof *prof, struct tally **table)
 
 int folded_write(const struct prof *prof, FILE *out)
 {
-	__cleanup(tally_free) struct tally *table = NULL;
-	int err = fold(prof, &table);
+	__cleanup(fold_free) struct fold f = {.prof = prof};
+	int err = fold(&f);
 
 	if (err)
 		return err;
 	errno = 0;
-	tally_sort(&table);
-	for (const struct tally *t = table; t; t = t->hh.next)
+	tally_sort(&f.table);
+	for (const struct tally *t = f.table.first; t; t = t->hh.next)
 		fprintf(out, "%s %" PRIu64 "\n", t->key, t->count);
 	if (fflush(out))
 		return -errno;

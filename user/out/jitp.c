@@ -61,6 +61,11 @@ static void dump_stack(struct dump *d, const struct prof *prof, const struct pro
 	for (size_t i = 0; i < n; i++) {
 		size_t level = depth < 0 ? n - 1 - i : i;
 
+		if (d->out->len > TALLY_MAX_KEY) {
+			text_puts(d->out, d->separator);
+			text_puts(d->out, NAME_OTHER);
+			return;
+		}
 		put_level(d, prof_frame(prof, row->frames[level]));
 	}
 }
@@ -181,19 +186,20 @@ static void skip_to_lua(const struct prof *prof, struct prof_row *row)
 	row->nframes -= i;
 }
 
-static int count_rows(const struct prof *prof, const struct jitp_options *o, struct tally **table)
+static int count_rows(const struct prof *prof, const struct jitp_options *o, struct tallies *table)
 {
 	__cleanup(keys_free) struct keys keys = {0};
 
 	for (size_t i = 0; i < prof_nrows(prof); i++) {
-		const char *k1, *k2;
+		const char *k1 = NAME_OTHER, *k2 = NULL;
 		struct prof_row row;
-		int err;
+		int err = 0;
 
 		prof_row(prof, i, &row);
 		if (o->annotate)
 			skip_to_lua(prof, &row);
-		err = make_keys(&keys, prof, &row, o, &k1, &k2);
+		if (!tally_is_full(table))
+			err = make_keys(&keys, prof, &row, o, &k1, &k2);
 		if (!err && k1)
 			err = tally_add(table, k1, k2, row.count);
 		if (err)
@@ -247,16 +253,16 @@ static void put_top(const struct tally *table, uint64_t samples, const char *ind
 static int render(const struct prof *prof, const struct jitp_options *o,
 		  const struct source *source, FILE *out)
 {
-	__cleanup(tally_free) struct tally *table = NULL;
+	__cleanup(tally_free) struct tallies table = {0};
 	__text struct text line = {0};
 	int err = count_rows(prof, o, &table);
 
 	if (err)
 		return err;
 	if (o->annotate)
-		return annotate_render(table, prof_samples(prof), o, source, out);
+		return annotate_render(table.first, prof_samples(prof), o, source, out);
 	tally_sort(&table);
-	put_top(table, prof_samples(prof), "", o, &line, out);
+	put_top(table.first, prof_samples(prof), "", o, &line, out);
 	return text_err(&line);
 }
 
