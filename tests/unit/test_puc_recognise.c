@@ -743,10 +743,11 @@ Test(puc_recognise, cut_short)
 	free(f.bytes);
 }
 
-/* A file whose constants have no end, without Lua as far as one can see. */
+/* A file with more constants than may be searched, without Lua as far as one can see. */
 Test(puc_recognise, too_large)
 {
-	const off_t large = ELF_SEARCH_MAX + (64u << 20);
+	const off_t large = 12 << 20;
+	struct budget all = {.left = 8 << 20, .of_what = "all files"};
 	struct elf_file *elf = NULL;
 	static struct vm_build b;
 	struct error err = {};
@@ -765,8 +766,10 @@ Test(puc_recognise, too_large)
 	cr_assert_eq(write(fd, f.bytes, f.len), (ssize_t)f.len);
 	cr_assert_eq(ftruncate(fd, large), 0);
 	cr_assert_eq(elf_open_fd(fd, &elf), 0);
+	elf_charge(elf, &all);
 	cr_expect_eq(puc_recognise(elf, &b, &err), -ENOTSUP);
 	cr_expect_not_null(strstr(err.what, "too large to be searched"), "%s", err.what);
+	cr_expect_not_null(strstr(err.what, "all files"), "%s", err.what);
 	elf_close(&elf);
 	close(fd);
 	free(f.bytes);

@@ -10,16 +10,56 @@
 
 #include "base/cleanup.h"
 
-#define MAX_PHDRS 512
+#define MAX_SEGMENTS 512
+#define MAX_SECTIONS 8192
 #define PAGE 4096u
+#define PIECE (64u << 10)
+#define MAX_NOTES (64u << 10) /* of one segment */
+#define READ_STEPS 256	      /* what a system call costs, as bytes */
 
-int elf_pread(const struct elf_file *elf, void *dst, size_t size, uint64_t offset)
+/*
+ * A file of which nearly all is holes has no use but to make its reader work. Files that a file
+ * system has compressed have some blocks missing, and some file systems count none.
+ */
+#define SPARSE_MIN (16u << 20)
+#define SPARSE_RATIO 16
+
+bool elf_spend(struct elf_file *elf, uint64_t steps)
+{
+	return budget_spend(&elf->work, steps);
+}
+
+void elf_charge(struct elf_file *elf, struct budget *of)
+{
+	elf->work.of = of;
+}
+
+const char *elf_exceeded(const struct elf_file *elf)
+{
+	return budget_used_up(&elf->work);
+}
+
+const char *elf_refused(int err)
+{
+	switch (err) {
+	case -EFBIG:
+		return "nearly all of it is holes (a sparse file)";
+	case -E2BIG:
+		return "it has more than 8192 sections";
+	default:
+		return NULL;
+	}
+}
+
+int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
 {
 	uint8_t *to = dst;
 
-	if (elf->fd < 0) {
-		if (offset > elf->len || size > elf->len - offset)
-			return -EIO;
+	if (offset > elf->len || size > elf->len - offset)
+		return -EIO;
+	if (!elf_spend(elf, size + READ_STEPS))
+		return -EDQUOT;
+	if (elf->bytes) {
 		memcpy(dst, elf->bytes + offset, size);
 		return 0;
 	}
@@ -28,7 +68,7 @@ int elf_pread(const struct elf_file *elf, void *dst, size_t size, uint64_t offse
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n <= 0) /* it may have been cut since it was opened */
 			return n < 0 ? -errno : -EIO;
 		to += n;
 		offset += (uint64_t)n;
@@ -37,7 +77,7 @@ int elf_pread(const struct elf_file *elf, void *dst, size_t size, uint64_t offse
 	return 0;
 }
 
-static void note_phdr(struct elf_file *elf, const GElf_Phdr *ph)
+static void note_segment(struct elf_file *elf, const Elf64_Phdr *ph)
 {
 	switch (ph->p_type) {
 	case PT_LOAD:
@@ -61,41 +101,66 @@ static void note_phdr(struct elf_file *elf, const GElf_Phdr *ph)
 	}
 }
 
-static int read_headers(struct elf_file *elf)
+static int read_segments(struct elf_file *elf, const Elf64_Ehdr *eh)
 {
-	GElf_Ehdr eh;
-	size_t n, i;
+	size_t n = eh->e_phnum < MAX_SEGMENTS ? eh->e_phnum : MAX_SEGMENTS, i;
 
-	if (elf_kind(elf->elf) != ELF_K_ELF || gelf_getclass(elf->elf) != ELFCLASS64 ||
-	    !gelf_getehdr(elf->elf, &eh) || eh.e_ident[EI_DATA] != ELFDATA2LSB)
-		return -ENOEXEC;
-	elf->type = eh.e_type;
-	if (elf_getphdrnum(elf->elf, &n))
-		return -ENOEXEC;
-	if (n > MAX_PHDRS)
-		n = MAX_PHDRS;
-	elf->loads = calloc(n ? n : 1, sizeof(*elf->loads));
-	if (!elf->loads)
+	elf->segments = calloc(n + 1, sizeof(*elf->segments));
+	elf->loads = calloc(n + 1, sizeof(*elf->loads));
+	if (!elf->segments || !elf->loads)
 		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		GElf_Phdr ph;
-
-		if (gelf_getphdr(elf->elf, (int)i, &ph))
-			note_phdr(elf, &ph);
-	}
+	if (!n)
+		return 0;
+	if (eh->e_phentsize != sizeof(*elf->segments) ||
+	    elf_pread(elf, elf->segments, n * sizeof(*elf->segments), eh->e_phoff))
+		return -ENOEXEC;
+	elf->nsegments = n;
+	for (i = 0; i < n; i++)
+		note_segment(elf, &elf->segments[i]);
 	return 0;
 }
 
-static int open_common(struct elf_file *elf, struct elf_file **out)
+/* Programs work without section headers: a file whose table is cut has none. */
+static int read_sections(struct elf_file *elf, const Elf64_Ehdr *eh)
 {
+	uint64_t n = eh->e_shnum;
+	Elf64_Shdr first;
+
+	if (!eh->e_shoff || eh->e_shentsize != sizeof(first) ||
+	    elf_pread(elf, &first, sizeof(first), eh->e_shoff))
+		return 0;
+	if (!n)
+		n = first.sh_size; /* gABI: more than fit into e_shnum */
+	if (n > MAX_SECTIONS)
+		return -E2BIG;
+	elf->sections = calloc(n + 1, sizeof(*elf->sections));
+	if (!elf->sections)
+		return -ENOMEM;
+	if (elf_pread(elf, elf->sections, n * sizeof(*elf->sections), eh->e_shoff))
+		return 0;
+	elf->nsections = n;
+	elf->section_names = eh->e_shstrndx == SHN_XINDEX ? first.sh_link : eh->e_shstrndx;
+	return 0;
+}
+
+static int read_headers(struct elf_file *elf)
+{
+	Elf64_Ehdr eh;
 	int err;
 
-	if (!elf->elf)
+	elf->work = (struct budget){.left = ELF_WORK, .of_what = "this file"};
+	if (elf_pread(elf, &eh, sizeof(eh), 0) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
-	err = read_headers(elf);
-	if (!err)
-		*out = elf;
-	return err;
+	elf->type = eh.e_type;
+	err = read_segments(elf, &eh);
+	return err ? err : read_sections(elf, &eh);
+}
+
+static bool is_sparse(const struct stat *st)
+{
+	return st->st_size >= SPARSE_MIN && st->st_blocks &&
+	       st->st_blocks < st->st_size / SPARSE_RATIO / 512;
 }
 
 int elf_open_fd(int fd, struct elf_file **out)
@@ -111,12 +176,14 @@ int elf_open_fd(int fd, struct elf_file **out)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	elf_version(EV_CURRENT);
-	elf->elf = elf_begin(elf->fd, ELF_C_READ, NULL);
-	err = open_common(elf, out);
-	if (!err)
-		elf = NULL;
-	return err;
+	elf->len = (uint64_t)st.st_size;
+	err = read_headers(elf);
+	if (!err && is_sparse(&st))
+		err = -EFBIG;
+	if (err)
+		return err;
+	*out = TAKE_PTR(elf);
+	return 0;
 }
 
 int elf_open(const char *path, struct elf_file **out)
@@ -141,24 +208,51 @@ int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out)
 	memcpy(elf->owned, bytes, len);
 	elf->bytes = elf->owned;
 	elf->len = len;
-	elf_version(EV_CURRENT);
-	elf->elf = elf_memory(elf->owned, len);
-	err = open_common(elf, out);
-	if (!err)
-		elf = NULL;
+	err = read_headers(elf);
+	if (err)
+		return err;
+	*out = TAKE_PTR(elf);
+	return 0;
+}
+
+/* From here on there is nothing to read. */
+static void close_file(struct elf_file *elf)
+{
+	if (elf->fd >= 0)
+		close(elf->fd);
+	elf->fd = -1;
+	free(elf->owned);
+	elf->owned = NULL;
+	elf->bytes = NULL;
+	elf->len = 0;
+}
+
+int elf_keep_symbols(struct elf_file *elf)
+{
+	int err = elf_load_symbols(elf);
+
+	close_file(elf);
 	return err;
+}
+
+uint64_t elf_kept_bytes(const struct elf_file *elf)
+{
+	return sizeof(*elf) + elf->nsegments * (sizeof(*elf->segments) + sizeof(*elf->loads)) +
+	       elf->nsections * sizeof(*elf->sections) + elf->nsyms * sizeof(*elf->syms) +
+	       elf->names_size;
 }
 
 void elf_close(struct elf_file **elf)
 {
 	if (!*elf)
 		return;
-	elf_end((*elf)->elf);
-	if ((*elf)->fd >= 0)
-		close((*elf)->fd);
-	free((*elf)->owned);
+	close_file(*elf);
+	free((*elf)->segments);
+	free((*elf)->sections);
 	free((*elf)->loads);
 	free((*elf)->syms);
+	free((*elf)->names);
+	free((*elf)->lua_sym);
 	free(*elf);
 	*elf = NULL;
 }
@@ -192,37 +286,21 @@ int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
 	return 0;
 }
 
-static int file_size(const struct elf_file *elf, uint64_t *size)
-{
-	struct stat st;
-
-	if (elf->fd < 0) {
-		*size = elf->len;
-		return 0;
-	}
-	if (fstat(elf->fd, &st))
-		return -errno;
-	*size = (uint64_t)st.st_size;
-	return 0;
-}
-
 int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len)
 {
 	const struct elf_load *l = load_at(elf, vaddr);
 	uint8_t *buf __free = NULL;
-	uint64_t size = 0, n, offset;
-	int err = file_size(elf, &size);
+	uint64_t n, offset;
+	int err;
 
-	if (err)
-		return err;
 	if (!l)
 		return -EFAULT;
 	offset = l->offset + (vaddr - l->vaddr);
 	n = l->filesz - (vaddr - l->vaddr);
-	if (offset >= size)
+	if (offset >= elf->len)
 		return -EIO;
-	if (n > size - offset)
-		n = size - offset;
+	if (n > elf->len - offset)
+		n = elf->len - offset;
 	if (n > max)
 		n = max;
 	buf = malloc(n);
@@ -268,41 +346,102 @@ bool elf_is_executable(struct elf_file *elf)
 	return elf->interp || elf->type == ET_EXEC;
 }
 
-static int find_note(Elf_Data *data, uint8_t *id, size_t *len)
+const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from)
 {
-	size_t at = 0, next, name, desc;
-	GElf_Nhdr nh;
+	const Elf64_Shdr *sh = from ? from : elf->sections;
 
-	while (at < data->d_size && (next = gelf_getnote(data, at, &nh, &name, &desc)) > 0) {
-		const char *bytes = data->d_buf;
+	for (; sh && sh < elf->sections + elf->nsections; sh++)
+		if (sh->sh_type == type)
+			return sh;
+	return NULL;
+}
 
+/* How much of a section is in the file. */
+static uint64_t section_size(const struct elf_file *elf, const Elf64_Shdr *sh)
+{
+	if (sh->sh_type == SHT_NOBITS || sh->sh_offset >= elf->len)
+		return 0;
+	return sh->sh_size < elf->len - sh->sh_offset ? sh->sh_size : elf->len - sh->sh_offset;
+}
+
+int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,
+		   int (*fn)(void *arg, const void *entry), void *arg)
+{
+	uint64_t left = section_size(elf, sh) / size * size, at = sh->sh_offset;
+	size_t piece = left < PIECE ? (size_t)left : PIECE / size * size, i;
+	uint8_t *buf __free = malloc(piece + 1);
+	int r = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	for (; left && !r; left -= piece, at += piece) {
+		if (piece > left)
+			piece = (size_t)left;
+		r = elf_pread(elf, buf, piece, at);
+		for (i = 0; i < piece && !r; i += size)
+			r = fn(arg, buf + i);
+	}
+	return r;
+}
+
+int elf_read_section(struct elf_file *elf, const Elf64_Shdr *sh, size_t max, char **bytes,
+		     size_t *len)
+{
+	uint64_t n = section_size(elf, sh);
+	char *buf __free = NULL;
+	int err;
+
+	if (n > max)
+		return -E2BIG;
+	buf = malloc(n + 1);
+	if (!buf)
+		return -ENOMEM;
+	err = elf_pread(elf, buf, n, sh->sh_offset);
+	if (err)
+		return err;
+	buf[n] = '\0';
+	*bytes = TAKE_PTR(buf);
+	*len = n;
+	return 0;
+}
+
+/* gABI: name and description are padded, to 4 bytes or, in a segment that asks for it, to 8. */
+static int find_note(const uint8_t *bytes, uint64_t size, uint64_t align, uint8_t *id, size_t *len)
+{
+	uint64_t at = 0, name, desc;
+	Elf64_Nhdr nh;
+
+	while (at + sizeof(nh) <= size) {
+		memcpy(&nh, bytes + at, sizeof(nh));
+		name = at + sizeof(nh);
+		desc = (name + nh.n_namesz + align - 1) & ~(align - 1);
+		at = (desc + nh.n_descsz + align - 1) & ~(align - 1);
+		if (desc + nh.n_descsz > size)
+			break;
 		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
 		    !memcmp(bytes + name, "GNU", 4)) {
 			*len = nh.n_descsz < ELF_BUILD_ID_MAX ? nh.n_descsz : ELF_BUILD_ID_MAX;
 			memcpy(id, bytes + desc, *len);
 			return 0;
 		}
-		at = next;
 	}
 	return -ENOENT;
 }
 
 int elf_build_id(struct elf_file *elf, uint8_t id[ELF_BUILD_ID_MAX], size_t *len)
 {
-	size_t n, i;
+	uint8_t *notes __free = malloc(MAX_NOTES);
+	size_t i;
 
-	if (elf_getphdrnum(elf->elf, &n))
-		return -ENOEXEC;
-	for (i = 0; i < n && i < MAX_PHDRS; i++) {
-		GElf_Phdr ph;
-		Elf_Data *data;
+	if (!notes)
+		return -ENOMEM;
+	for (i = 0; i < elf->nsegments; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
 
-		if (!gelf_getphdr(elf->elf, (int)i, &ph) || ph.p_type != PT_NOTE ||
-		    ph.p_filesz > PAGE * 16)
+		if (ph->p_type != PT_NOTE || ph->p_filesz > MAX_NOTES ||
+		    elf_pread(elf, notes, ph->p_filesz, ph->p_offset))
 			continue;
-		data = elf_getdata_rawchunk(elf->elf, (int64_t)ph.p_offset, ph.p_filesz,
-					    ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-		if (data && data->d_buf && !find_note(data, id, len))
+		if (!find_note(notes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, id, len))
 			return 0;
 	}
 	return -ENOENT;

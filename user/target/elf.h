@@ -2,7 +2,11 @@
 /*
  * ELF files of targets: symbols, build id, is there a Lua in it, where is LuaJIT's assembler VM.
  * 64-bit little-endian files only. Files are foreign: read by pread, never mapped (a
- * truncated mapping kills the reader), everything bounded.
+ * truncated mapping kills the reader). All work on one file has a budget, ELF_WORK, and may be
+ * charged to a larger one as well; no more than 256 MiB of a file are in memory at a time.
+ *
+ * Why not libelf (0.188)? It allocates for each section that a header claims: 2.7 GB for a file of
+ * 8 KB. It keeps each table that it has read: 190 MiB for each section that names the same hole.
  *
  * All addresses are the file's own (st_value, p_vaddr); elf_bias() converts them.
  */
@@ -13,13 +17,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
+
 struct elf_file;
 
-/* -ENOEXEC: no ELF file, or not of this kind. elf_open_fd() duplicates fd. */
+/*
+ * -ENOEXEC: no ELF file, or not of this kind. -EFBIG, -E2BIG: it is refused, and elf_refused() says
+ * why (NULL for other errors). elf_open_fd() duplicates fd.
+ */
 int elf_open(const char *path, struct elf_file **out);
 int elf_open_fd(int fd, struct elf_file **out);
 int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out); /* copies them */
 void elf_close(struct elf_file **elf);
+const char *elf_refused(int err);
+
+/* What reading a file and looking through it may take: bytes and steps. */
+#define ELF_WORK (512u << 20)
+void elf_charge(struct elf_file *elf, struct budget *of);
+/* Takes steps beyond those of reading. False: the budget is used up. */
+bool elf_spend(struct elf_file *elf, uint64_t steps);
+/* Answers may be missing: the budget of this (of_what) is used up. NULL: it is not. */
+const char *elf_exceeded(const struct elf_file *elf);
 
 /* GNU build id; -ENOENT when there is none. At most `max` bytes are stored. */
 #define ELF_BUILD_ID_MAX 64
@@ -30,10 +48,9 @@ int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size);
 
 /*
  * The lowest address from `from` on at which the file's constants hold these bytes (at most 64);
- * -ENOENT. Text is searched only in files that keep their constants there. -EFBIG: not found in
- * what all searches of this file together may look through. A file can be larger than any disk.
+ * -ENOENT. Text is searched only in files that keep their constants there. -EFBIG: not found before
+ * the budget was used up.
  */
-#define ELF_SEARCH_MAX (512u << 20)
 int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_t len,
 		   uint64_t *vaddr);
 
@@ -50,10 +67,20 @@ int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint
 int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset);
 
 /*
- * The function symbol that covers vaddr, of .symtab, else of .dynsym. The name belongs to elf. At
- * equal addresses: global before local, then the shorter name. -ENOENT: none covers it.
+ * The function symbol that covers vaddr, of .symtab, else of .dynsym. The name belongs to elf until
+ * the next one is asked for; it is cut at ELF_NAME_MAX. At equal addresses: global before local,
+ * then the shorter name. -ENOENT: none covers it.
  */
+#define ELF_NAME_MAX 1024
 int elf_symbol(struct elf_file *elf, uint64_t vaddr, const char **name, uint64_t *start);
+
+/*
+ * Reads the symbols that elf_symbol() needs. elf_keep_symbols() then closes the file: nothing but
+ * elf_symbol() and elf_bias() has an answer after it, however it ended.
+ */
+int elf_load_symbols(struct elf_file *elf);
+int elf_keep_symbols(struct elf_file *elf);
+uint64_t elf_kept_bytes(const struct elf_file *elf); /* bytes, but for the file's own */
 
 /* Address of a defined symbol by name in .dynsym, or .symtab; -ENOENT. */
 int elf_lookup(struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t *size);

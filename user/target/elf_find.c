@@ -38,11 +38,8 @@ static int find_in(const struct find *f, const struct elf_load *l, uint64_t vadd
 		size_t n = end - vaddr < f->size ? (size_t)(end - vaddr) : f->size;
 		const uint8_t *at;
 
-		if (f->elf->searched + n > ELF_SEARCH_MAX)
-			return -EFBIG;
-		f->elf->searched += n;
 		if (elf_pread(f->elf, f->buf, n, l->offset + (vaddr - l->vaddr)))
-			return -ENOENT;
+			return elf_exceeded(f->elf) ? -EFBIG : -ENOENT;
 		at = find_bytes(f->buf, n, f->bytes, f->len);
 		if (at) {
 			*found = vaddr + (uint64_t)(at - f->buf);

@@ -26,8 +26,10 @@
 
 #include "base/cleanup.h"
 
-#define MAX_EH_FRAME (256u << 20)
-#define MAX_FDES (4u << 20)
+#define MAX_EH_FRAME (128u << 20)
+#define MAX_FDES (2u << 20) /* libLLVM 15 has 100,000 */
+#define MAX_RULES 512	    /* bytes of instructions before the first that changes a frame */
+#define FDE_STEPS 64
 #define MIN_VM 8192 /* bytes of code */
 
 enum { /* DW_EH_PE_* */
@@ -52,18 +54,29 @@ struct cursor {
 	const uint8_t *p, *end;
 };
 
-/* .eh_frame, from its beginning to the end of its segment */
-struct frames {
-	uint8_t *bytes;
-	size_t len;
-	uint64_t vaddr;
+/* Where registers are when nothing changes from the first instruction to the last. */
+struct rules {
+	uint64_t cfa_reg, cfa_offset;
+	uint64_t at[17]; /* register saved at CFA - this; 0: not saved */
 };
 
 struct cie {
 	uint8_t encoding; /* of addresses in FDEs */
 	bool augmented;
+	bool constant; /* its rules are all that it says */
 	int64_t data_align;
-	struct cursor instructions;
+	struct rules rules;
+};
+
+/* .eh_frame, from its beginning to the end of its segment */
+struct frames {
+	struct elf_file *elf;
+	uint8_t *bytes;
+	size_t len;
+	uint64_t vaddr;
+	uint64_t cie_at; /* the CIE that was parsed last: each file has few, one after the other */
+	struct cie cie;
+	bool have_cie, bad_cie;
 };
 
 static bool take(struct cursor *c, void *dst, size_t n)
@@ -194,39 +207,6 @@ static bool parse_augmentation(struct cursor *c, const char *letters, struct cie
 	return true;
 }
 
-static bool parse_cie(const struct frames *f, uint64_t offset, struct cie *cie)
-{
-	char letters[8] = "";
-	uint64_t code_align, ra;
-	struct cursor c;
-	uint8_t version, ra1;
-	uint32_t id;
-	size_t i = 0;
-
-	*cie = (struct cie){.encoding = PE_ABSPTR};
-	if (!entry_at(f, offset, &c) || !take(&c, &id, 4) || id || !take_u8(&c, &version))
-		return false;
-	do {
-		if (i >= sizeof(letters) || !take(&c, &letters[i], 1))
-			return false;
-	} while (letters[i++]);
-	if (!take_uleb(&c, &code_align) || !take_sleb(&c, &cie->data_align))
-		return false;
-	if (version == 1 ? !take_u8(&c, &ra1) : !take_uleb(&c, &ra))
-		return false;
-	if (*letters && !parse_augmentation(&c, letters, cie))
-		return false;
-	cie->instructions = c;
-	return true;
-}
-
-/* Where registers are when nothing changes from the first instruction to the last. */
-struct rules {
-	uint64_t cfa_reg, cfa_offset;
-	uint64_t at[17]; /* register saved at CFA - this; 0: not saved */
-	bool constant;
-};
-
 static bool set_saved(struct rules *r, uint64_t reg, uint64_t factored, int64_t align)
 {
 	uint64_t below = factored * (0 - (uint64_t)align);
@@ -262,21 +242,66 @@ static bool run_one(struct cursor *c, const struct cie *cie, struct rules *r)
 	}
 }
 
+/*
+ * False: the frame changes. Compilers have some tens of bytes before the first instruction that
+ * changes it; where none of MAX_RULES does, it is taken to change.
+ */
 static bool run(struct cursor c, const struct cie *cie, struct rules *r)
 {
+	const uint8_t *end = c.end;
+
+	if (c.end - c.p > MAX_RULES)
+		c.end = c.p + MAX_RULES;
 	while (c.p < c.end)
 		if (!run_one(&c, cie, r))
 			return false;
+	return c.end == end;
+}
+
+static bool parse_cie(const struct frames *f, uint64_t offset, struct cie *cie)
+{
+	char letters[8] = "";
+	uint64_t code_align, ra;
+	struct cursor c;
+	uint8_t version, ra1;
+	uint32_t id;
+	size_t i = 0;
+
+	*cie = (struct cie){.encoding = PE_ABSPTR};
+	if (!entry_at(f, offset, &c) || !take(&c, &id, 4) || id || !take_u8(&c, &version))
+		return false;
+	do {
+		if (i >= sizeof(letters) || !take(&c, &letters[i], 1))
+			return false;
+	} while (letters[i++]);
+	if (!take_uleb(&c, &code_align) || !take_sleb(&c, &cie->data_align))
+		return false;
+	if (version == 1 ? !take_u8(&c, &ra1) : !take_uleb(&c, &ra))
+		return false;
+	if (*letters && !parse_augmentation(&c, letters, cie))
+		return false;
+	cie->constant = run(c, cie, &cie->rules);
 	return true;
+}
+
+/* Parses a CIE once for all the FDEs in a row that name it. */
+static const struct cie *cie_at(struct frames *f, uint64_t offset)
+{
+	if (!f->have_cie || f->cie_at != offset) {
+		f->have_cie = true;
+		f->cie_at = offset;
+		f->bad_cie = !parse_cie(f, offset, &f->cie);
+	}
+	return f->bad_cie ? NULL : &f->cie;
 }
 
 static void describe(const struct cie *cie, struct cursor instructions, struct elf_fde *fde)
 {
-	struct rules r = {0};
+	struct rules r = cie->rules;
 	unsigned i;
 
-	if (!run(cie->instructions, cie, &r) || !run(instructions, cie, &r) ||
-	    r.cfa_reg != REG_RSP || r.cfa_offset > UINT32_MAX)
+	if (!cie->constant || !run(instructions, cie, &r) || r.cfa_reg != REG_RSP ||
+	    r.cfa_offset > UINT32_MAX)
 		return;
 	fde->cfa_offset = (uint32_t)r.cfa_offset;
 	for (i = 0; i < 17; i++)
@@ -284,31 +309,34 @@ static void describe(const struct cie *cie, struct cursor instructions, struct e
 			fde->saved |= 1u << i;
 }
 
-static bool parse_fde(const struct frames *f, uint64_t offset, struct elf_fde *fde)
+static bool parse_fde(struct frames *f, uint64_t offset, struct elf_fde *fde)
 {
+	const struct cie *cie;
 	uint64_t at, back_at, len;
 	uint32_t back;
 	struct cursor c;
-	struct cie cie;
 
 	*fde = (struct elf_fde){0};
 	if (!entry_at(f, offset, &c))
 		return false;
 	back_at = (uint64_t)(c.p - f->bytes);
-	if (!take(&c, &back, 4) || !back || back > back_at || !parse_cie(f, back_at - back, &cie))
+	if (!take(&c, &back, 4) || !back || back > back_at)
+		return false;
+	cie = cie_at(f, back_at - back);
+	if (!cie)
 		return false;
 	at = f->vaddr + (uint64_t)(c.p - f->bytes);
-	if (!take_encoded(&c, cie.encoding, &fde->start) ||
-	    !take_encoded(&c, cie.encoding & 7, &fde->size))
+	if (!take_encoded(&c, cie->encoding, &fde->start) ||
+	    !take_encoded(&c, cie->encoding & 7, &fde->size))
 		return false;
-	if ((cie.encoding & 0x70) == PE_PCREL)
+	if ((cie->encoding & 0x70) == PE_PCREL)
 		fde->start += at;
-	if (cie.augmented) {
+	if (cie->augmented) {
 		if (!take_uleb(&c, &len) || len > (size_t)(c.end - c.p))
 			return false;
 		c.p += len;
 	}
-	describe(&cie, c, fde);
+	describe(cie, c, fde);
 	return true;
 }
 
@@ -319,57 +347,63 @@ struct table {
 	uint64_t eh_frame;
 };
 
+#define TABLE_HEAD 32 /* version, three encodings, two values */
+
 static int read_table(struct elf_file *elf, struct table *t)
 {
 	uint64_t base = elf->eh_frame_hdr, at, n;
-	uint8_t head[4], *bytes __free = NULL;
+	uint8_t head[4], *first __free = NULL, *bytes __free = NULL;
 	struct cursor c;
 	size_t len;
 	int err;
 
 	if (!base)
 		return -ENOENT;
-	err = elf_read_rest(elf, base, MAX_FDES * 8 + 64, &bytes, &len);
+	err = elf_read_rest(elf, base, TABLE_HEAD, &first, &len);
 	if (err)
 		return err;
-	c = (struct cursor){bytes, bytes + len};
+	c = (struct cursor){first, first + len};
 	if (!take(&c, head, 4) || head[0] != 1 || head[3] != (PE_DATAREL | PE_SDATA4))
 		return -ENOTSUP;
-	at = base + (uint64_t)(c.p - bytes);
+	at = base + (uint64_t)(c.p - first);
 	if (!take_encoded(&c, head[1], &t->eh_frame) || !take_encoded(&c, head[2], &n))
 		return -ENOTSUP;
 	if ((head[1] & 0x70) == PE_PCREL)
 		t->eh_frame += at;
 	else if ((head[1] & 0x70) == PE_DATAREL)
 		t->eh_frame += base;
-	if (n > (size_t)(c.end - c.p) / 8)
-		n = (size_t)(c.end - c.p) / 8;
-	t->entries = malloc(n * 8 + 1);
-	if (!t->entries)
-		return -ENOMEM;
-	memcpy(t->entries, c.p, n * 8);
-	t->n = n;
+	if (!n)
+		return 0;
+	err = elf_read_rest(elf, base + (uint64_t)(c.p - first),
+			    (n < MAX_FDES ? n : MAX_FDES) * sizeof(*t->entries), &bytes, &len);
+	if (err)
+		return err;
+	t->entries = (void *)TAKE_PTR(bytes);
+	t->n = len / sizeof(*t->entries);
 	return 0;
 }
 
-/* Static programs have no table, but their section headers tell where .eh_frame is. */
+static bool is_named(struct elf_file *elf, const Elf64_Shdr *sh, const char *name)
+{
+	const Elf64_Shdr *names = &elf->sections[elf->section_names];
+	size_t size = strlen(name) + 1;
+	char is[16];
+
+	return sh->sh_name < names->sh_size && size <= sizeof(is) &&
+	       !elf_pread(elf, is, size, names->sh_offset + sh->sh_name) && !memcmp(is, name, size);
+}
+
+/* Static programs have no table, but a section header says where .eh_frame is. */
 static int find_section(struct elf_file *elf, uint64_t *vaddr, uint64_t *size)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-	size_t names;
+	size_t i;
 
-	if (elf_getshdrstrndx(elf->elf, &names))
-		return -ENOENT;
-	while ((scn = elf_nextscn(elf->elf, scn))) {
-		const char *name;
+	for (i = 0; i < elf->nsections && elf->section_names < elf->nsections; i++) {
+		const Elf64_Shdr *sh = &elf->sections[i];
 
-		if (!gelf_getshdr(scn, &sh) || !(sh.sh_flags & SHF_ALLOC))
-			continue;
-		name = elf_strptr(elf->elf, names, sh.sh_name);
-		if (name && !strcmp(name, ".eh_frame")) {
-			*vaddr = sh.sh_addr;
-			*size = sh.sh_size;
+		if (sh->sh_flags & SHF_ALLOC && is_named(elf, sh, ".eh_frame")) {
+			*vaddr = sh->sh_addr;
+			*size = sh->sh_size;
 			return 0;
 		}
 	}
@@ -384,7 +418,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* All FDEs of a section, one after the other; sorted. */
-static int read_section(const struct frames *f, struct elf_fde **fdes, size_t *n)
+static int read_section(struct frames *f, struct elf_fde **fdes, size_t *n)
 {
 	struct elf_fde *all __free = NULL;
 	uint64_t at = 0, len;
@@ -393,6 +427,8 @@ static int read_section(const struct frames *f, struct elf_fde **fdes, size_t *n
 
 	for (; entry_at(f, at, &c) && count < MAX_FDES; at += 4 + len) {
 		len = (uint64_t)(c.end - (f->bytes + at)) - 4;
+		if (!elf_spend(f->elf, FDE_STEPS))
+			return -EDQUOT;
 		if (!(count & (count - 1))) { /* grows at each power of two */
 			struct elf_fde *grown =
 				reallocarray(all, count ? 2 * count : 1, sizeof(*all));
@@ -416,7 +452,7 @@ static int fdes_of_section(struct elf_file *elf, int (*fn)(void *arg, const stru
 {
 	struct elf_fde *fdes __free = NULL;
 	uint8_t *bytes __free = NULL;
-	struct frames f = {0};
+	struct frames f = {.elf = elf};
 	uint64_t size;
 	size_t i, n;
 	int err = find_section(elf, &f.vaddr, &size);
@@ -438,37 +474,44 @@ static int fdes_of_section(struct elf_file *elf, int (*fn)(void *arg, const stru
 	return 0;
 }
 
-int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fde), void *arg)
+static int fdes_of_table(struct frames *f, const struct table *t,
+			 int (*fn)(void *arg, const struct elf_fde *fde), void *arg)
 {
-	struct frames f = {0};
-	void *entries __free = NULL;
-	uint8_t *bytes __free = NULL;
-	struct table t = {0};
 	size_t i;
-	int err;
 
-	if (!elf->eh_frame_hdr)
-		return fdes_of_section(elf, fn, arg);
-	err = read_table(elf, &t);
-	entries = t.entries;
-	if (!err)
-		err = elf_read_rest(elf, t.eh_frame, MAX_EH_FRAME, &f.bytes, &f.len);
-	bytes = f.bytes;
-	if (err)
-		return err;
-	f.vaddr = t.eh_frame;
-	for (i = 0; i < t.n; i++) {
-		uint64_t at = elf->eh_frame_hdr + (uint64_t)(int64_t)t.entries[i][1];
+	for (i = 0; i < t->n; i++) {
+		uint64_t at = f->elf->eh_frame_hdr + (uint64_t)(int64_t)t->entries[i][1];
 		struct elf_fde fde;
 		int stop;
 
-		if (!parse_fde(&f, at - f.vaddr, &fde))
+		if (!elf_spend(f->elf, FDE_STEPS))
+			return -EDQUOT;
+		if (!parse_fde(f, at - f->vaddr, &fde))
 			continue;
 		stop = fn(arg, &fde);
 		if (stop)
 			return stop;
 	}
 	return 0;
+}
+
+int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fde), void *arg)
+{
+	struct frames f = {.elf = elf};
+	void *entries __free = NULL;
+	uint8_t *bytes __free = NULL;
+	struct table t = {0};
+	int err;
+
+	if (!elf->eh_frame_hdr)
+		return fdes_of_section(elf, fn, arg);
+	err = read_table(elf, &t);
+	entries = t.entries;
+	if (!err && t.n)
+		err = elf_read_rest(elf, t.eh_frame, MAX_EH_FRAME, &f.bytes, &f.len);
+	bytes = f.bytes;
+	f.vaddr = t.eh_frame;
+	return err ? err : fdes_of_table(&f, &t, fn, arg);
 }
 
 static int look_for_vm(void *arg, const struct elf_fde *fde)

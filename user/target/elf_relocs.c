@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the dynamic linker writes into a file's data: addresses of the file itself. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,71 +10,76 @@
 #ifndef SHT_RELR
 #define SHT_RELR 19
 #endif
-#define MAX_RELOCS (8u << 20)
-#define MAX_DATA (16u << 20) /* bytes of a writable segment that are looked through */
+#define MAX_SYMBOLS (32u << 20) /* bytes of a symbol table */
+#define MAX_DATA (16u << 20)	/* bytes of a writable segment that are looked through */
+
+struct symbols {
+	const char *bytes;
+	size_t size;
+};
 
 struct pointers {
 	/* Is it a relocation of this kind? Then the word's value. */
-	bool (*value)(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value);
+	bool (*value)(const struct symbols *symbols, const Elf64_Rela *rela, uint64_t *value);
+	bool by_symbol;
+	struct symbols symbols;
 	int (*fn)(void *arg, const struct elf_pointer *pointer);
 	void *arg;
 	bool any;
 };
 
-static bool relative(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value)
+static bool relative(const struct symbols *symbols, const Elf64_Rela *rela, uint64_t *value)
 {
 	(void)symbols;
 	*value = (uint64_t)rela->r_addend;
-	return GELF_R_TYPE(rela->r_info) == R_X86_64_RELATIVE;
+	return ELF64_R_TYPE(rela->r_info) == R_X86_64_RELATIVE;
 }
 
-static bool linked(Elf_Data *symbols, const GElf_Rela *rela, uint64_t *value)
+static bool linked(const struct symbols *symbols, const Elf64_Rela *rela, uint64_t *value)
 {
-	uint64_t type = GELF_R_TYPE(rela->r_info), symbol = GELF_R_SYM(rela->r_info);
-	GElf_Sym sym;
+	uint64_t type = ELF64_R_TYPE(rela->r_info), symbol = ELF64_R_SYM(rela->r_info);
+	Elf64_Sym sym;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || !symbols ||
-	    symbol > INT_MAX || !gelf_getsym(symbols, (int)symbol, &sym) ||
-	    sym.st_shndx == SHN_UNDEF)
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
+	    symbol >= symbols->size / sizeof(sym))
 		return false;
+	memcpy(&sym, symbols->bytes + symbol * sizeof(sym), sizeof(sym));
 	*value = sym.st_value;
-	return true;
+	return sym.st_shndx != SHN_UNDEF;
 }
 
-static int relocs_in(Elf_Data *data, Elf_Data *symbols, struct pointers *p)
+static int on_reloc(void *arg, const void *entry)
 {
-	size_t n = data->d_size / sizeof(Elf64_Rela), i;
-	int stop = 0;
+	const Elf64_Rela *rela = entry;
+	struct pointers *p = arg;
+	struct elf_pointer pointer = {.slot = rela->r_offset};
 
-	for (i = 0; i < n && i < MAX_RELOCS && !stop; i++) {
-		struct elf_pointer pointer;
-		GElf_Rela rela;
+	if (!p->value(&p->symbols, rela, &pointer.value))
+		return 0;
+	p->any = true;
+	return p->fn(p->arg, &pointer);
+}
 
-		if (!gelf_getrela(data, (int)i, &rela) || !p->value(symbols, &rela, &pointer.value))
-			continue;
-		p->any = true;
-		pointer.slot = rela.r_offset;
-		stop = p->fn(p->arg, &pointer);
-	}
-	return stop;
+static int relocs_in(struct elf_file *elf, const Elf64_Shdr *sh, struct pointers *p)
+{
+	char *bytes __free = NULL;
+
+	p->symbols = (struct symbols){0};
+	if (p->by_symbol && sh->sh_link && sh->sh_link < elf->nsections &&
+	    !elf_read_section(elf, &elf->sections[sh->sh_link], MAX_SYMBOLS, &bytes,
+			      &p->symbols.size))
+		p->symbols.bytes = bytes;
+	return elf_each_entry(elf, sh, sizeof(Elf64_Rela), on_reloc, p);
 }
 
 static int each_reloc(struct elf_file *elf, struct pointers *p)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
+	const Elf64_Shdr *sh = NULL;
 	int stop = 0;
 
-	while (!stop && (scn = elf_nextscn(elf->elf, scn))) {
-		Elf_Scn *symbols;
-		Elf_Data *data;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_RELA)
-			continue;
-		symbols = sh.sh_link ? elf_getscn(elf->elf, sh.sh_link) : NULL;
-		data = elf_getdata(scn, NULL);
-		if (data && data->d_buf)
-			stop = relocs_in(data, symbols ? elf_getdata(symbols, NULL) : NULL, p);
+	while (!stop && (sh = elf_section(elf, SHT_RELA, sh))) {
+		stop = relocs_in(elf, sh, p);
+		sh++;
 	}
 	return stop;
 }
@@ -109,15 +113,9 @@ static int pointers_in(struct elf_file *elf, const struct elf_load *load, struct
 }
 
 /* Packed relocations (DT_RELR) leave the addresses in the data. */
-static bool has_packed(struct elf_file *elf)
+static bool has_packed(const struct elf_file *elf)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr sh;
-
-	while ((scn = elf_nextscn(elf->elf, scn)))
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELR)
-			return true;
-	return false;
+	return elf_section(elf, SHT_RELR, NULL);
 }
 
 int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
@@ -136,7 +134,7 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 	       void *arg)
 {
-	struct pointers p = {.value = linked, .fn = fn, .arg = arg};
+	struct pointers p = {.value = linked, .by_symbol = true, .fn = fn, .arg = arg};
 
 	return each_reloc(elf, &p);
 }

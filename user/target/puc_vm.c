@@ -41,10 +41,11 @@
 
 #define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
 #define MAX_SIZE (64u << 10)
-#define STEP_NEAR 6  /* instructions between a fetch and its step */
-#define JUMP_NEAR 24 /* instructions from the opcode to the jump */
-#define BLOCK_NEAR 8 /* instructions from the beginning of the fetch's block to the fetch */
-#define INSN_SIZE 4  /* sizeof(Instruction) */
+#define DECODE_STEPS 8 /* for a byte */
+#define STEP_NEAR 6	/* instructions between a fetch and its step */
+#define JUMP_NEAR 24	/* instructions from the opcode to the jump */
+#define BLOCK_NEAR 8	/* instructions from the beginning of the fetch's block to the fetch */
+#define INSN_SIZE 4	/* sizeof(Instruction) */
 
 struct code {
 	struct x86_insn *in;
@@ -436,6 +437,8 @@ static int look_at(void *arg, const struct elf_fde *fde)
 	    elf_read(s->elf, fde->start, s->text, fde->size) ||
 	    !has_opcode(s->text, fde->size, s->wanted->opcode_mask))
 		return 0;
+	if (!elf_spend(s->elf, fde->size * DECODE_STEPS)) /* FDEs may overlap */
+		return -EDQUOT;
 	if (code_reserve(&s->code, fde->size))
 		return -ENOMEM;
 	decode(&s->code, s->text, fde->size);

@@ -527,8 +527,8 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	if (failed == -EFBIG)
 		return error_set(err, -ENOTSUP,
 				 "whether it holds a PUC Lua is not known: it is too large to be "
-				 "searched (more than %u MiB)",
-				 ELF_SEARCH_MAX >> 20);
+				 "searched (the bound on work for %s is reached)",
+				 elf_exceeded(elf));
 	if (failed)
 		return -ENOENT;
 	readonly = r.version == 51 && has_readonly_tables(elf) ? PUC_TABLE_READONLY : 0;

@@ -23,7 +23,25 @@ struct scanned {
 	UT_hash_handle hh;
 };
 
+/*
+ * Work for the files of one process, and for all. A file that was looked into is known, so that a
+ * process which maps new ones in turn is the only one that comes near. Each file has a part of
+ * OPEN_STEPS, so that their number is bounded, too.
+ */
+#define PROCESS_WORK (2ULL << 30)
+#define ALL_WORK (16ULL << 30)
+#define OPEN_STEPS (256u << 10)
+#define MAX_MAPPINGS 8192 /* of files, in one process */
+
+struct spender {
+	pid_t pid;
+	struct budget work;
+	UT_hash_handle hh;
+};
+
 struct scan {
+	struct budget work;
+	struct spender *spenders;
 	struct scanned *files;
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
@@ -35,6 +53,7 @@ int scan_new(struct scan **out)
 
 	if (!s)
 		return -ENOMEM;
+	s->work = (struct budget){.left = ALL_WORK, .of_what = "the files of all processes"};
 	*out = s;
 	return 0;
 }
@@ -42,11 +61,16 @@ int scan_new(struct scan **out)
 void scan_free(struct scan **scan)
 {
 	struct scan *s = *scan;
+	struct spender *p, *next;
 	struct scanned *f, *tmp;
 	uint32_t i;
 
 	if (!s)
 		return;
+	HASH_ITER (hh, s->spenders, p, next) {
+		HASH_DEL(s->spenders, p);
+		free(p);
+	}
 	HASH_ITER (hh, s->files, f, tmp) {
 		HASH_DEL(s->files, f);
 		free(f);
@@ -85,96 +109,167 @@ static int add_build(struct scan *s, const struct vm_build *b, struct error *err
 	return (int)s->nbuilds++;
 }
 
-/* -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. */
-static int look_into(struct scan *s, int fd, struct scanned *f)
+/* Processes that map no new file have none. NULL: no memory. */
+static struct budget *budget_of(struct scan *s, pid_t pid)
+{
+	struct spender *p;
+
+	HASH_FIND_INT(s->spenders, &pid, p);
+	if (p)
+		return &p->work;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->work = (struct budget){PROCESS_WORK, &s->work, "the files of this process"};
+	HASH_ADD_INT(s->spenders, pid, p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
+	return &p->work;
+}
+
+static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f)
+{
+	struct vm_build b;
+	int r = lj_recognise(elf, &b, &f->err);
+
+	if (r == -ENOENT)
+		r = puc_recognise(elf, &b, &f->err);
+	if (r == -ENOTSUP)
+		f->build = UNSAMPLED_BUILD;
+	if (!r && !elf_offset(elf, b.start, &b.offset))
+		f->build = add_build(s, &b, &f->err);
+}
+
+/*
+ * -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. Nor does
+ * -EDQUOT: the process, or all together, may have no more work done.
+ */
+static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
-	struct vm_build b;
+	const char *why;
 	int r;
 
 	f->build = NO_BUILD;
 	r = elf_open_fd(fd, &elf);
 	if (r == -EMFILE || r == -ENFILE)
 		return r;
-	if (r)
-		return 0;
-	r = lj_recognise(elf, &b, &f->err);
-	if (r == -ENOENT)
-		r = puc_recognise(elf, &b, &f->err);
-	if (r == -ENOTSUP)
+	if (!r) {
+		elf_charge(elf, work);
+		recognise(s, elf, f);
+		if (f->build != NO_BUILD || !elf_exceeded(elf))
+			return 0;
+		if (budget_used_up(work))
+			return -EDQUOT;
+	}
+	why = r ? elf_refused(r) : "looking through it takes more work than is done for one file";
+	if (why) {
 		f->build = UNSAMPLED_BUILD;
-	if (r || elf_offset(elf, b.start, &b.offset))
-		return 0;
-	f->build = add_build(s, &b, &f->err);
+		error_set(&f->err, -ENOTSUP, "whether it holds a Lua is not known: %s", why);
+	}
 	return 0;
-}
-
-static struct scanned *scan_file(struct scan *s, pid_t pid, const struct process_mapping *m,
-				 int *error)
-{
-	struct process_file key;
-	struct scanned *f;
-	int fd __close = -1;
-	int r;
-
-	if (process_file(pid, m, &key))
-		return NULL;
-	HASH_FIND(hh, s->files, &key, sizeof(key), f);
-	if (f)
-		return f;
-	fd = process_open_mapping(pid, m);
-	if (fd == -EMFILE || fd == -ENFILE)
-		*error = fd;
-	if (fd < 0)
-		return NULL;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return NULL;
-	f->key = key;
-	r = look_into(s, fd, f);
-	if (r) {
-		*error = r;
-		free(f);
-		return NULL;
-	}
-	HASH_ADD(hh, s->files, key, sizeof(f->key), f);
-	if (!f->hh.tbl) {
-		free(f);
-		return NULL;
-	}
-	return f;
 }
 
 struct scan_ctx {
 	struct scan *scan;
 	pid_t pid;
 	struct lb_proc *proc;
+	uint32_t mappings;
 	const struct error *unknown;
-	struct error crowded;
-	int error; /* that hinders all files, not one */
+	struct error left_out; /* not for what the file holds */
+	int error;	       /* that hinders all files, not one */
 	char unknown_path[256];
 };
+
+static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
+			const struct error *why)
+{
+	c->unknown = why;
+	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
+}
+
+static int add_file(struct scan_ctx *c, const struct process_mapping *m,
+		    const struct process_file *key, struct budget *work, struct scanned **out)
+{
+	struct scanned *f __free = NULL;
+	int fd __close = -1;
+	int r;
+
+	if (!work)
+		return -ENOMEM;
+	if (!budget_spend(work, OPEN_STEPS))
+		return -EDQUOT;
+	fd = process_open_mapping(c->pid, m);
+	if (fd < 0)
+		return fd;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->key = *key;
+	r = look_into(c->scan, fd, work, f);
+	if (r)
+		return r;
+	HASH_ADD(hh, c->scan->files, key, sizeof(f->key), f);
+	if (!f->hh.tbl)
+		return -ENOMEM;
+	*out = TAKE_PTR(f);
+	return 0;
+}
+
+static struct scanned *scan_file(struct scan_ctx *c, const struct process_mapping *m)
+{
+	struct process_file key;
+	struct budget *work;
+	struct scanned *f;
+	int r;
+
+	if (process_file(c->pid, m, &key))
+		return NULL;
+	HASH_FIND(hh, c->scan->files, &key, sizeof(key), f);
+	if (f)
+		return f;
+	work = budget_of(c->scan, c->pid);
+	r = add_file(c, m, &key, work, &f);
+	if (r == -EMFILE || r == -ENFILE)
+		c->error = r;
+	if (r == -EDQUOT) {
+		error_set(&c->left_out, r,
+			  "whether it holds a Lua is not known: no more work is done for %s",
+			  budget_used_up(work));
+		set_unknown(c, m, &c->left_out);
+	}
+	return r ? NULL : f;
+}
 
 static int scan_mapping(void *arg, const struct process_mapping *m)
 {
 	struct scan_ctx *c = arg;
-	struct scanned *f = scan_file(c->scan, c->pid, m, &c->error);
 	struct lb_module *module;
 	const struct vm_build *b;
+	struct scanned *f;
 	uint64_t vm;
 
+	if (c->mappings++ == MAX_MAPPINGS) {
+		error_set(&c->left_out, -E2BIG,
+			  "whether it holds a Lua is not known: %d other mappings come before it",
+			  MAX_MAPPINGS);
+		set_unknown(c, m, &c->left_out);
+		return 1;
+	}
+	f = scan_file(c, m);
 	if (!f || f->build == NO_BUILD)
 		return 0;
 	if (c->proc->nmodules == LB_MODULES) {
-		error_set(&c->crowded, -ENOSPC, "it is not sampled: %d other files hold a VM",
+		error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM",
 			  LB_MODULES);
-		c->unknown = &c->crowded;
-		snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
+		set_unknown(c, m, &c->left_out);
 		return 0;
 	}
 	if (f->build == UNSAMPLED_BUILD) {
-		c->unknown = &f->err;
-		snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
+		set_unknown(c, m, &f->err);
 		return 0;
 	}
 	b = c->scan->builds[f->build];
@@ -205,7 +300,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	r = process_mappings(pid, scan_mapping, &c);
 	if (r == -ESRCH)
 		return error_set(err, r, "pid %d: no such process", (int)pid);
-	if (r) {
+	if (r < 0) {
 		error_set(err, r, "pid %d: cannot read its mappings: %s", (int)pid, strerror(-r));
 		return error_remedy(err, r, "run as root, or with CAP_SYS_PTRACE");
 	}

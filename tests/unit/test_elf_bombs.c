@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The budgets of foreign files: work is counted, not timed. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/budget.h"
+#include "target/elf.h"
+
+#define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
+
+TestSuite(elf_bombs, .timeout = 30);
+
+Test(elf_bombs, budgets)
+{
+	struct budget all = {100, NULL, "all"}, part = {60, &all, "part"},
+		      other = {60, &all, "other"};
+
+	cr_expect(budget_spend(&part, 60));
+	cr_expect_null(budget_used_up(&other));
+	cr_expect_eq(all.left, 40);
+	cr_expect(!budget_spend(&part, 1));
+	cr_expect_str_eq(budget_used_up(&part), "part");
+	cr_expect_eq(all.left, 40, "what is refused takes nothing");
+	cr_expect(!budget_spend(&other, 41));
+	cr_expect_eq(other.left, 60);
+	cr_expect_str_eq(budget_used_up(&other), "all");
+}
+
+static int count(void *arg, const struct elf_fde *fde)
+{
+	(void)fde;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+Test(elf_bombs, a_file_takes_its_work_from_the_budget_of_its_process)
+{
+	struct budget process = {64 << 20, NULL, "process"}, poor = {1000, NULL, "poor"};
+	uint64_t at, left = process.left;
+	struct elf_file *elf = NULL;
+	unsigned fdes = 0, few = 0;
+
+	if (access(LIBZ, R_OK))
+		cr_skip_test("no " LIBZ);
+	cr_assert_eq(elf_open(LIBZ, &elf), 0);
+	elf_charge(elf, &process);
+	cr_expect_eq(elf_fdes(elf, count, &fdes), 0);
+	cr_expect_gt(fdes, 50);
+	cr_expect_lt(process.left, left - fdes);
+	left = process.left;
+	cr_expect_eq(elf_lookup(elf, "lua_ident", &at, NULL), -ENOENT);
+	cr_expect_lt(process.left, left);
+	left = process.left;
+	cr_expect_eq(elf_lookup(elf, "lua_newstate", &at, NULL), -ENOENT);
+	cr_expect_eq(process.left, left, "one pass finds all names of Lua");
+	cr_expect_null(elf_exceeded(elf));
+	elf_charge(elf, &poor);
+	cr_expect_eq(elf_fdes(elf, count, &few), -EDQUOT);
+	cr_expect_eq(few, 0);
+	cr_expect_str_eq(elf_exceeded(elf), "poor");
+	elf_close(&elf);
+}

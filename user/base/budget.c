@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/budget.h"
+
+#include <stddef.h>
+
+bool budget_spend(struct budget *b, uint64_t n)
+{
+	struct budget *i;
+
+	for (i = b; i; i = i->of)
+		if (!i->left || i->left < n) {
+			i->left = 0;
+			return false;
+		}
+	for (i = b; i; i = i->of)
+		i->left -= n;
+	return true;
+}
+
+const char *budget_used_up(const struct budget *b)
+{
+	for (; b; b = b->of)
+		if (!b->left)
+			return b->of_what;
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bound on the work that foreign input may cause: bytes read and steps taken, never time, so that
+ * a slow or busy machine gives the same answers. A budget may be part of a larger one: that of a
+ * file is part of its process's, which is part of that of the whole run.
+ */
+#ifndef BASE_BUDGET_H
+#define BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct budget {
+	uint64_t left;
+	struct budget *of; /* NULL: part of none */
+	const char *of_what;
+};
+
+/*
+ * Takes n from this budget and from all that it is part of. False: one of them has less; it is used
+ * up from then on, and nothing was taken from the others.
+ */
+bool budget_spend(struct budget *b, uint64_t n);
+
+/* What is used up: of_what of the smallest such budget. NULL: none is. */
+const char *budget_used_up(const struct budget *b);
+
+#endif
