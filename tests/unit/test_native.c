@@ -337,3 +337,28 @@ Test(native, fork)
 	native_forget(n, child);
 	native_free(&n);
 }
+
+/* A process may map thousands of small files to run them. */
+Test(native, many_mapped_files)
+{
+	size_t before = open_files(), n = 1100, i;
+	void **at = calloc(n, sizeof(*at));
+	struct native *native = NULL;
+
+	for (i = 0; i < n; i++) {
+		int fd = memfd_create("small", MFD_CLOEXEC);
+
+		cr_assert(fd >= 0 && !ftruncate(fd, 4096));
+		cr_assert_eq(pwrite(fd, "\177ELF\2\1\1", 7, 0), 7);
+		at[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		cr_assert_neq(at[i], MAP_FAILED);
+		close(fd);
+	}
+	cr_assert_eq(native_new(&native), 0);
+	cr_assert_eq(native_learn(native, getpid()), 0);
+	cr_expect_leq(open_files(), before + 1024, "%zu, then %zu", before, open_files());
+	native_free(&native);
+	for (i = 0; i < n; i++)
+		munmap(at[i], 4096);
+	free(at);
+}

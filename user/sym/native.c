@@ -25,7 +25,9 @@
 
 #define REREAD_NS 1000000000ULL
 #define MAX_MAPS 65536
-#define IDLE_FILES 64 /* kept open for the next process */
+#define MAX_FILES 1024 /* mappings of files that are looked at, of one process */
+#define MAX_OPEN 2048  /* files, of all processes */
+#define IDLE_FILES 64  /* kept open for the next process */
 #define VDSO_SIZE 8192
 #define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
 
@@ -167,6 +169,7 @@ static struct file *add_file(struct native *n, const struct process_file *key,
 struct reading {
 	struct proc *p;
 	size_t cap;
+	size_t files; /* mappings of some */
 };
 
 /* A JIT has many mappings side by side, and adds to them all the time. */
@@ -214,7 +217,7 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 	if (process_file(pid, m, &key))
 		return 0;
 	*file = find_file(n, &key);
-	if (*file)
+	if (*file || HASH_COUNT(n->files) >= MAX_OPEN)
 		return 0;
 	fd = process_open_mapping(pid, m);
 	if (fd < 0)
@@ -263,9 +266,9 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 	struct file *file = NULL;
 	int err = 0;
 
-	if (m->ino)
+	if (m->ino && r->files++ < MAX_FILES) /* beyond, functions have no names */
 		err = find_or_open(r->p->native, r->p->pid, m, &file);
-	else if (!strcmp(m->path, "[vdso]"))
+	else if (!m->ino && !strcmp(m->path, "[vdso]"))
 		err = find_or_read_vdso(r->p->native, r->p->pid, m, &file);
 	if (err)
 		return err;
@@ -392,5 +395,6 @@ int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 	if (!map || !map->file || !map->file->elf ||
 	    elf_bias(map->file->elf, map->start, map->offset, &bias))
 		return -ENOENT;
-	return elf_symbol(map->file->elf, addr - bias, name, NULL);
+	err = elf_keep_symbols(map->file->elf); /* its descriptor is of no more use */
+	return err ? err : elf_symbol(map->file->elf, addr - bias, name, NULL);
 }

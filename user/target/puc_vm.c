@@ -42,10 +42,10 @@
 #define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
 #define MAX_SIZE (64u << 10)
 #define DECODE_STEPS 8 /* for a byte */
-#define STEP_NEAR 6	/* instructions between a fetch and its step */
-#define JUMP_NEAR 24	/* instructions from the opcode to the jump */
-#define BLOCK_NEAR 8	/* instructions from the beginning of the fetch's block to the fetch */
-#define INSN_SIZE 4	/* sizeof(Instruction) */
+#define STEP_NEAR 6    /* instructions between a fetch and its step */
+#define JUMP_NEAR 24   /* instructions from the opcode to the jump */
+#define BLOCK_NEAR 8   /* instructions from the beginning of the fetch's block to the fetch */
+#define INSN_SIZE 4    /* sizeof(Instruction) */
 
 struct code {
 	struct x86_insn *in;
