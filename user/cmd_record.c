@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/caps.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cmd.h"
 #include "cmd_output.h"
@@ -211,7 +212,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		.prof = session_prof(session)};
 	const struct source source = {.open = process_sources_open, .ctx = &sources};
 	struct seen seen = {.tell = opts->verbose};
-	int ret;
+	int ret, stop;
 
 	if (opts->jitp && opts->jitp_options.annotate) {
 		seen.sources = &sources;
@@ -219,14 +220,17 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		if (ret)
 			return ret;
 	}
+	if (opts->verbose)
+		tell_modules(opts, session);
+	ret = signals_catch(&stop); /* before the banner: who has read it may stop us */
+	if (ret)
+		return error_set(err, ret, "signals: %s", strerror(-ret));
 	if (!opts->quiet)
 		banner(opts, session);
 	for (size_t i = 0; i < opts->npids && !opts->quiet; i++)
 		tell_workers(opts, opts->pids[i]);
-	if (opts->verbose)
-		tell_modules(opts, session);
 	session_watch(session, on_seen, &seen);
-	ret = session_run(session, err);
+	ret = session_run(session, stop, err);
 	return ret ? ret : finish(opts, session, out, &source, code, err);
 }
 

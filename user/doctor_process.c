@@ -146,7 +146,7 @@ static int sample(pid_t pid, struct session **session, struct error *err)
 	int r = session_open(&what, &s, err);
 
 	if (!r)
-		r = session_run(s, err);
+		r = session_run(s, -1, err);
 	if (!r)
 		*session = TAKE_PTR(s);
 	return r;

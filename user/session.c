@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -64,8 +63,7 @@ struct session {
 	int command_status;
 	bool command_ended;
 	enum session_end end;
-	int epoll, signals, drain_timer, duration_timer;
-	sigset_t mask, old_mask;
+	int epoll, drain_timer, duration_timer;
 	int error; /* first -errno from a ring callback */
 };
 
@@ -186,32 +184,6 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Those that end a recording; and SIGCHLD. */
-static void block_signals(struct session *s)
-{
-	sigemptyset(&s->mask);
-	sigaddset(&s->mask, SIGINT);
-	sigaddset(&s->mask, SIGTERM);
-	sigaddset(&s->mask, SIGCHLD);
-	if (!signals_ignored(SIGHUP)) /* the terminal is gone; not after nohup */
-		sigaddset(&s->mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &s->mask, &s->old_mask);
-}
-
-/* -EINTR when one came that ends the recording, before it has begun. */
-static int check_signals(const struct session *s, struct error *err)
-{
-	const struct timespec now = {};
-	sigset_t mask = s->mask;
-	int sig;
-
-	sigdelset(&mask, SIGCHLD);
-	sig = sigtimedwait(&mask, NULL, &now);
-	return sig < 0 ? 0
-		       : error_set(err, -EINTR, "ended by SIG%s before sampling began",
-				   sigabbrev_np(sig));
-}
-
 static int open_running(struct session *s, const struct session_options *o, struct error *err)
 {
 	struct target *t;
@@ -219,9 +191,7 @@ static int open_running(struct session *s, const struct session_options *o, stru
 	int r;
 
 	for (i = 0; i < o->npids; i++) {
-		r = check_signals(s, err);
-		if (!r)
-			r = process_check(o->pids[i], err);
+		r = process_check(o->pids[i], err);
 		if (r)
 			return r;
 		r = add_target(s, o->pids[i], &t);
@@ -274,15 +244,11 @@ static int open_descriptors(struct session *s)
 	int r;
 
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	s->signals = signalfd(-1, &s->mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->drain_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	s->duration_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (s->epoll < 0 || s->signals < 0 || s->drain_timer < 0 || s->duration_timer < 0 ||
-	    drain_each(s, DRAIN_NS))
+	if (s->epoll < 0 || s->drain_timer < 0 || s->duration_timer < 0 || drain_each(s, DRAIN_NS))
 		return -errno;
-	r = watch(s, s->signals, WAKE_SIGNAL, 0);
-	if (!r)
-		r = watch(s, s->drain_timer, WAKE_DRAIN, 0);
+	r = watch(s, s->drain_timer, WAKE_DRAIN, 0);
 	if (!r)
 		r = watch(s, s->duration_timer, WAKE_DURATION, 0);
 	return r;
@@ -377,20 +343,15 @@ int session_open(const struct session_options *o, struct session **out, struct e
 
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
-	s->epoll = s->signals = s->drain_timer = s->duration_timer = -1;
+	s->epoll = s->drain_timer = s->duration_timer = -1;
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
-	block_signals(s);
 	r = process_check_namespace(err);
 	if (!r)
 		r = open_parts(s, o, err);
 	if (!r)
-		r = check_signals(s, err);
-	if (!r)
 		r = o->command ? open_command(s, o, err) : open_running(s, o, err);
-	if (!r)
-		r = check_signals(s, err);
 	if (r)
 		return r;
 	prof_meta(s->prof)->period_ns = o->period_ns;
@@ -418,10 +379,8 @@ void session_free(struct session **sp)
 	prof_free(&s->prof);
 	targets_free(&s->targets);
 	cleanup_fd(&s->epoll);
-	cleanup_fd(&s->signals);
 	cleanup_fd(&s->drain_timer);
 	cleanup_fd(&s->duration_timer);
-	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	free(s);
 	*sp = NULL;
 }
@@ -454,29 +413,6 @@ static void reap_command(struct session *s)
 	if (s->command && !s->command_ended &&
 	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
 		s->command_ended = true;
-}
-
-/* True when a signal asks to stop. A second SIGINT finds its default action restored. */
-static bool on_signal(struct session *s)
-{
-	struct signalfd_siginfo info;
-	bool stop = false;
-	sigset_t mask;
-
-	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD) {
-			reap_command(s);
-			continue;
-		}
-		if (info.ssi_signo == SIGTERM && s->command && !s->command_ended)
-			kill(s->command, SIGTERM);
-		stop = true;
-		sigemptyset(&mask);
-		sigaddset(&mask, SIGINT);
-		signal(SIGINT, SIG_DFL);
-		sigprocmask(SIG_UNBLOCK, &mask, NULL);
-	}
-	return stop;
 }
 
 static bool on_target_end(struct session *s, uint32_t index)
@@ -542,7 +478,9 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return false;
 	case WAKE_SIGNAL:
 		s->end = SESSION_SIGNAL;
-		return on_signal(s);
+		if (signals_caught() == SIGTERM && s->command)
+			kill(s->command, SIGTERM);
+		return true;
 	case WAKE_DURATION:
 		s->end = SESSION_DURATION;
 		return true;
@@ -611,12 +549,18 @@ static int start(struct session *s, struct error *err)
 	return 0;
 }
 
-int session_run(struct session *s, struct error *err)
+int session_run(struct session *s, int stop, struct error *err)
 {
 	struct epoll_event ev[16];
 	bool over = false;
-	int i, n, r = start(s, err);
+	int i, n, r = 0;
 
+	if (stop >= 0 && watch(s, stop, WAKE_SIGNAL, 0))
+		return error_set(err, -errno, "epoll: %s", strerror(errno));
+	if (s->held && stop >= 0 && signals_caught())
+		return error_set(err, -EINTR, "ended by SIG%s before the command began",
+				 sigabbrev_np(signals_caught()));
+	r = start(s, err);
 	if (r)
 		return r;
 	while (!over && !s->error) {
@@ -626,6 +570,7 @@ int session_run(struct session *s, struct error *err)
 		for (i = 0; i < n && !over; i++)
 			over = handle(s, &ev[i]);
 	}
+	signals_release();
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	loader_detach(s->loader);
 	/* the later rounds decide on samples that were kept back */
@@ -707,7 +652,6 @@ pid_t session_pid(const struct session *s)
 
 int session_wait_command(struct session *s)
 {
-	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	if (s->command && !s->command_ended) {
 		while (waitpid(s->command, &s->command_status, 0) < 0)
 			if (errno != EINTR)

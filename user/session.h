@@ -26,8 +26,8 @@ struct session_options {
 };
 
 /*
- * Loads the BPF side, recognises the targets, attaches. A command is started, and held. Blocks
- * SIGINT, SIGTERM and SIGCHLD in the calling thread: session_run() takes them.
+ * Loads the BPF side, recognises the targets, attaches. A command is started, and held: until
+ * session_run() it ends when we do, however we end.
  */
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
@@ -40,10 +40,11 @@ typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
 void session_watch(struct session *session, session_seen *fn, void *arg);
 
 /*
- * Samples until the duration is over, the targets have ended, or SIGINT or SIGTERM came. A second
- * SIGINT ends the process at once (exit 130).
+ * Samples until the duration is over, the targets have ended, or stop becomes readable; -1: none. That
+ * is of signals_catch(), and from the end of the sampling on it catches no more
+ * (signals_release()).
  */
-int session_run(struct session *session, struct error *err);
+int session_run(struct session *session, int stop, struct error *err);
 
 enum session_end {
 	SESSION_DURATION,

@@ -301,33 +301,6 @@ def test_a_thread_that_exits_is_outside_lua():
     raise AssertionError("none was met")
 
 
-def waits_for(pid, sig):
-    """Has it blocked this signal, to read it from a descriptor?"""
-    return int(re.search(r"^SigBlk:\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.M)[1], 16) >> sig - 1 & 1
-
-
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_signal_before_it_samples(tmp_path, sig):
-    """It says so, begins nothing and leaves no file; later it is the end of a recording."""
-    for _ in range(100):  # until one came early enough
-        ran = tmp_path / "ran"
-        p = subprocess.Popen([vms.LUABPF, "-o", tmp_path / "x.pb.gz", "--", "sh", "-c", f"touch {ran}; exec sleep 0.1"],
-                             stderr=subprocess.PIPE, text=True, env=vms.clean_env())
-        while p.poll() is None and not waits_for(p.pid, sig):
-            pass
-        p.send_signal(sig)
-        err = p.communicate(timeout=vms.HANG)[1]
-        assert err.startswith("luabpf: "), (p.returncode, err)
-        if "before sampling began" in err:
-            assert err == f"luabpf: ended by {sig.name} before sampling began\n" and p.returncode == 1, err
-            assert not ran.exists() and not list(tmp_path.glob("x.*")), err
-            return
-        assert "CPU time" in err, err
-        (tmp_path / "x.pb.gz").unlink()
-        ran.unlink(missing_ok=True)
-    raise AssertionError("none was early")
-
-
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_signal_writes_the_report(tmp_path, sig):
     with looping(tmp_path) as t:

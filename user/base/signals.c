@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "signals.h"
 
+/* Those that end a recording. */
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+#define NSTOPS (sizeof(stops) / sizeof(stops[0]))
+
 static struct {
 	bool taken;
-	struct sigaction pipe, limit, child;
+	struct sigaction pipe, limit, child, stop[NSTOPS];
 	sigset_t mask;
 } given;
 
-void signals_take(void)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
+static volatile sig_atomic_t caught;
+static int caught_fd = -1;
 
-	sigprocmask(SIG_SETMASK, NULL, &given.mask);
-	sigaction(SIGPIPE, &ignore, &given.pipe);
-	sigaction(SIGXFSZ, &ignore, &given.limit);
-	sigaction(SIGCHLD, &usual, &given.child);
-	given.taken = true;
-}
+static const struct sigaction ignore = {.sa_handler = SIG_IGN};
+static const struct sigaction usual = {.sa_handler = SIG_DFL};
 
 bool signals_ignored(int signal)
 {
@@ -29,12 +32,89 @@ bool signals_ignored(int signal)
 	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
+void signals_take(void)
+{
+	sigset_t mask;
+	size_t i;
+
+	sigprocmask(SIG_SETMASK, NULL, &given.mask);
+	sigaction(SIGPIPE, &ignore, &given.pipe);
+	sigaction(SIGXFSZ, &ignore, &given.limit);
+	sigaction(SIGCHLD, &usual, &given.child);
+	sigemptyset(&mask);
+	for (i = 0; i < NSTOPS; i++) {
+		sigaddset(&mask, stops[i]);
+		sigaction(stops[i], NULL, &given.stop[i]);
+		if (stops[i] != SIGHUP || !signals_ignored(SIGHUP)) /* nohup */
+			sigaction(stops[i], &usual, NULL);
+	}
+	sigprocmask(SIG_UNBLOCK, &mask, NULL);
+	given.taken = true;
+}
+
 void signals_give_back(void)
 {
+	size_t i;
+
 	if (!given.taken)
 		return;
 	sigaction(SIGPIPE, &given.pipe, NULL);
 	sigaction(SIGXFSZ, &given.limit, NULL);
 	sigaction(SIGCHLD, &given.child, NULL);
+	for (i = 0; i < NSTOPS; i++)
+		sigaction(stops[i], &given.stop[i], NULL);
 	sigprocmask(SIG_SETMASK, &given.mask, NULL);
+}
+
+/* The default action for those that are not ignored. A closed terminal hangs up twice: the kernel
+ * does, and the shell does. */
+static void let_end(int after)
+{
+	size_t i;
+
+	for (i = 0; i < NSTOPS; i++)
+		if (!signals_ignored(stops[i]))
+			sigaction(stops[i],
+				  after == SIGHUP && stops[i] == SIGHUP ? &ignore : &usual, NULL);
+}
+
+static void on_stop(int signal)
+{
+	const uint64_t one = 1;
+	int error = errno;
+	ssize_t ignored;
+
+	caught = signal;
+	let_end(signal);
+	ignored = write(caught_fd, &one, sizeof(one));
+	(void)ignored;
+	errno = error;
+}
+
+int signals_catch(int *fd)
+{
+	struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+	size_t i;
+
+	if (caught_fd < 0)
+		caught_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (caught_fd < 0)
+		return -errno;
+	for (i = 0; i < NSTOPS; i++)
+		sigaddset(&action.sa_mask, stops[i]);
+	for (i = 0; i < NSTOPS; i++)
+		if (!signals_ignored(stops[i]))
+			sigaction(stops[i], &action, NULL);
+	*fd = caught_fd;
+	return 0;
+}
+
+int signals_caught(void)
+{
+	return caught;
+}
+
+void signals_release(void)
+{
+	let_end(caught);
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The child asks to be traced and calls exec; it stops there. Where its program begins is in the
- * auxiliary vector (AT_ENTRY): a breakpoint there holds it once the dynamic linker is done. Then
- * the instruction is put back, and the tracing ends.
+ * The child is seized before it calls exec, and stops there. Where its program begins is in the
+ * auxiliary vector (AT_ENTRY). A hardware breakpoint there holds it once the dynamic linker is done:
+ * nothing is written into its memory, and what a constructor forks does not inherit it. Then the
+ * tracing ends.
+ *
+ * The kernel leaves a breakpoint in the debug registers when the tracer dies, and the command would
+ * die of SIGTRAP in the middle of its start. So PTRACE_O_EXITKILL ends it together with luabpf:
+ * until it is let go, no instruction of its program has run.
  */
 #include <elf.h>
 #include <errno.h>
@@ -10,6 +15,8 @@
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,35 +71,41 @@ static int become(const struct sudo_caller *caller)
 	return 0;
 }
 
-/*
- * In the child: never returns. An errno that the parent should know goes into the pipe. caller:
- * NULL when nobody called sudo.
- */
-static void run_child(char *const argv[], const struct sudo_caller *caller, int report)
-{
-	int r;
+struct pipes {
+	int go[2];     /* a byte for the child: it is seized */
+	int report[2]; /* the errno for which the child cannot call exec */
+};
 
+static void pipes_close(struct pipes *p)
+{
+	cleanup_fd(&p->go[0]);
+	cleanup_fd(&p->go[1]);
+	cleanup_fd(&p->report[0]);
+	cleanup_fd(&p->report[1]);
+}
+
+/*
+ * In the child: never returns. caller: NULL when nobody called sudo. Nothing is run when the parent
+ * has died, or could not seize it.
+ */
+static void run_child(char *const argv[], const struct sudo_caller *caller, const struct pipes *p)
+{
+	char seized;
+	int r = 0;
+
+	close(p->go[1]);
+	if (read(p->go[0], &seized, 1) != 1)
+		_exit(127);
 	signals_give_back();
-	r = caller ? become(caller) : 0;
-	if (!r && ptrace(PTRACE_TRACEME, 0, 0, 0))
-		r = -errno;
+	if (caller)
+		r = become(caller);
 	if (!r) {
 		execvp(argv[0], argv);
 		r = -errno;
 	}
-	if (write(report, &r, sizeof(r)) < 0)
+	if (write(p->report[1], &r, sizeof(r)) < 0)
 		_exit(127);
 	_exit(127);
-}
-
-static int wait_stop(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFSTOPPED(status) ? WSTOPSIG(status) : -ESRCH;
 }
 
 /* EI_CLASS of the program that runs; 0: it cannot be told. */
@@ -143,83 +156,125 @@ static int entry_point(pid_t pid, uint64_t *entry)
 	return -ENOEXEC;
 }
 
-/*
- * Runs the child, stopped after its exec, up to its entry point. Signals that arrive on the way are
- * passed on. Returns 0 when it stands there, -ESRCH when it ended before.
- */
-static int run_to_entry(pid_t pid)
+#define DEBUG_REGISTER(n) (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
+#define DR7_L0 1L /* DR0 is on for this thread: one byte, when it is executed */
+
+/* The breakpoint; 0: none. -ENOSPC: others have taken all debug registers. */
+static int break_at(pid_t pid, uint64_t addr)
+{
+	if (addr && ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), addr))
+		return -errno;
+	return ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), addr ? DR7_L0 : 0) ? -errno : 0;
+}
+
+/* A stopped child goes on; it gets the signal that it was stopped for. */
+static int go_on(pid_t pid, int status)
+{
+	int event = status >> 16, sig = WSTOPSIG(status);
+
+	if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* it stays stopped, until SIGCONT */
+		return ptrace(PTRACE_LISTEN, pid, 0, 0) ? -errno : 0;
+	return ptrace(PTRACE_CONT, pid, 0, event ? 0 : sig) ? -errno : 0;
+}
+
+static int wait_change(pid_t pid, int *status)
+{
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static bool stands_at(pid_t pid, uint64_t addr)
 {
 	struct user_regs_struct regs;
-	uint64_t entry = 0;
-	long word;
-	int r = entry_point(pid, &entry), sig = 0;
 
-	if (r)
-		return r;
-	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, pid, entry, 0);
-	if (errno)
-		return -errno;
-	if (ptrace(PTRACE_POKETEXT, pid, entry, (word & ~0xffL) | 0xcc)) /* int3 */
-		return -errno;
+	return !ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.rip == addr;
+}
+
+/*
+ * Runs the child up to its entry point; a constructor may call exec once more. Returns 0 when it
+ * stands there, or where it has called exec when there is no breakpoint to be had: then its
+ * libraries are found later. -ECHILD: it has ended before, with this status.
+ */
+static int run_to_entry(pid_t pid, int *status)
+{
+	uint64_t entry = 0;
+	int r;
+
 	for (;;) {
-		if (ptrace(PTRACE_CONT, pid, 0, sig))
-			return -errno;
-		sig = wait_stop(pid);
-		if (sig < 0)
-			return sig;
-		if (sig != SIGTRAP)
-			continue;
-		if (ptrace(PTRACE_GETREGS, pid, 0, &regs))
-			return -errno;
-		if (regs.rip == entry + 1)
-			break;
+		r = wait_change(pid, status);
+		if (r)
+			return r;
+		if (!WIFSTOPPED(*status))
+			return -ECHILD;
+		if (*status >> 16 == PTRACE_EVENT_EXEC) {
+			r = entry_point(pid, &entry);
+			if (!r)
+				r = break_at(pid, entry);
+			if (r)
+				return r == -ENOSPC ? 0 : r;
+		} else if (WSTOPSIG(*status) == SIGTRAP && entry && stands_at(pid, entry)) {
+			return break_at(pid, 0);
+		}
+		r = go_on(pid, *status);
+		if (r)
+			return r;
 	}
-	regs.rip = entry;
-	if (ptrace(PTRACE_POKETEXT, pid, entry, word) || ptrace(PTRACE_SETREGS, pid, 0, &regs))
-		return -errno;
-	return 0;
+}
+
+/* The child was seized; it is held when this returns 0. */
+static int hold(pid_t pid, struct pipes *p, const char *name, struct error *err)
+{
+	int status, refused, r = 0;
+
+	if (write(p->go[1], "", 1) != 1)
+		r = -errno;
+	if (!r)
+		r = run_to_entry(pid, &status);
+	if (!r)
+		return 0;
+	cleanup_fd(&p->report[1]);
+	if (r != -ECHILD)
+		return error_set(err, r, "%s: cannot hold it at its start: %s", name, strerror(-r));
+	if (read(p->report[0], &refused, sizeof(refused)) == sizeof(refused))
+		return error_set(err, refused, "%s: cannot run it: %s", name, strerror(-refused));
+	if (WIFSIGNALED(status))
+		return error_set(err, r, "%s: ended before its program began, by SIG%s", name,
+				 sigabbrev_np(WTERMSIG(status)));
+	return error_set(err, r, "%s: ended before its program began, with exit status %d", name,
+			 WEXITSTATUS(status));
 }
 
 int launch_start(char *const argv[], pid_t *pid, struct error *err)
 {
-	int report[2], r, by_sudo;
+	struct pipes pipes __cleanup(pipes_close) = {{-1, -1}, {-1, -1}};
 	struct sudo_caller caller;
+	int r, by_sudo;
 	pid_t child;
 
 	by_sudo = sudo_caller(&caller, err);
 	if (by_sudo < 0)
 		return by_sudo;
-	if (pipe2(report, O_CLOEXEC))
+	if (pipe2(pipes.go, O_CLOEXEC) || pipe2(pipes.report, O_CLOEXEC))
 		return error_set(err, -errno, "pipe: %s", strerror(errno));
 	fflush(NULL);
 	child = fork();
-	if (child < 0) {
-		r = -errno;
-		close(report[0]);
-		close(report[1]);
-		return error_set(err, r, "fork: %s", strerror(-r));
-	}
-	if (!child) {
-		close(report[0]);
-		run_child(argv, by_sudo ? &caller : NULL, report[1]);
-	}
-	close(report[1]);
-	if (read(report[0], &r, sizeof(r)) != sizeof(r))
-		r = 0; /* closed by exec */
-	close(report[0]);
+	if (child < 0)
+		return error_set(err, -errno, "fork: %s", strerror(errno));
+	if (!child)
+		run_child(argv, by_sudo ? &caller : NULL, &pipes);
+	if (ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
+		r = error_set(err, -errno, "%s: cannot hold it at its start: %s", argv[0],
+			      strerror(errno));
+	else
+		r = hold(child, &pipes, argv[0], err);
 	if (r) {
-		waitpid(child, NULL, 0);
-		return error_set(err, r, "%s: cannot run it: %s", argv[0], strerror(-r));
-	}
-	r = wait_stop(child);
-	if (r >= 0)
-		r = run_to_entry(child);
-	if (r < 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-		return error_set(err, r, "%s: cannot hold it at its start: %s", argv[0],
-				 strerror(-r));
+		if (r != -ECHILD) {
+			kill(child, SIGKILL);
+			waitpid(child, NULL, 0);
+		}
+		return r;
 	}
 	*pid = child;
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/signals.h"
 #include "target/elf.h"
 #include "target/process.h"
 #include "lj_recognise.h"
@@ -252,6 +253,8 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	struct scanned *f;
 	uint64_t vm;
 
+	if (signals_caught()) /* a file may take a second, a process has many */
+		return -EINTR;
 	if (c->mappings++ == MAX_MAPPINGS) {
 		error_set(&c->left_out, -E2BIG,
 			  "whether it holds a Lua is not known: %d other mappings come before it",
@@ -298,6 +301,8 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	proc->nmodules = 0;
 	proc->families = 0;
 	r = process_mappings(pid, scan_mapping, &c);
+	if (r == -EINTR)
+		return r;
 	if (r == -ESRCH)
 		return error_set(err, r, "pid %d: no such process", (int)pid);
 	if (r < 0) {

@@ -23,7 +23,8 @@ void scan_free(struct scan **scan);
  * Fills proc->module[]. New builds are appended to the scan's table: the index is what
  * lb_module.build holds. Returns 0 also when the process has no VM (nmodules is 0). When it has one
  * of an unknown build, err says what was measured, and of one too many, that it is; and when it has
- * no other, -ENOTSUP. -ESRCH: it has ended.
+ * no other, -ENOTSUP. -ESRCH: it has ended. -EINTR, without a word: a signal was caught
+ * (base/signals.h).
  */
 int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
 

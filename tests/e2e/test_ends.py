@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""luabpf ends when it is asked to, in each phase, and leaves nothing in the command that it holds. Each test brings it into
+the phase by something that waits for good: a FIFO, a constructor, a stopped process."""
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+import vms
+
+pytestmark = pytest.mark.usefixtures("root")
+LOOP = "local x = 0 while true do for i = 1, 1e5 do x = x + i % 7 end end"
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+# Runs before the program's entry, in the program that $HOLD names only: not in luabpf.
+CONSTRUCTOR = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((constructor)) static void hold(int argc, char **argv)
+{
+	const char *name = getenv("HOLD"), *how = getenv("HOW"), *fifo = getenv("FIFO");
+
+	(void)argc;
+	if (!name || strcmp(name, program_invocation_short_name))
+		return;
+	unsetenv("HOLD");
+	close(open(getenv("HERE"), O_CREAT | O_WRONLY, 0666));
+	if (!strcmp(how, "wait"))
+		close(open(fifo, O_RDONLY));
+	else if (!strcmp(how, "exit"))
+		_exit(7);
+	else if (!strcmp(how, "die"))
+		raise(SIGSEGV);
+	else if (!strcmp(how, "exec"))
+		execvp(argv[0], argv);
+	else if (!strcmp(how, "fork")) {
+		int status;
+		if (fork())
+			wait(&status), setenv("STATUS", status ? "bad" : "good", 1);
+	} else if (!strcmp(how, "stop"))
+		raise(SIGSTOP);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def preload(tmp_path_factory):
+    path = tmp_path_factory.mktemp("preload")
+    (path / "hold.c").write_text(CONSTRUCTOR)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", path / "hold.so", path / "hold.c"], check=True)
+    return path / "hold.so"
+
+
+class Held:
+    """luabpf, with a command whose constructor does something."""
+
+    def __init__(self, preload, tmp_path, how, *command, **kw):
+        self.here, self.fifo, name = tmp_path / "here", tmp_path / "fifo", Path(command[0]).name
+        if not self.fifo.exists():
+            os.mkfifo(self.fifo)
+        self.tool = vms.Luabpf("-o", tmp_path / "p.pb.gz", "--", *command, stats=False, **kw,
+                               env={"LD_PRELOAD": preload, "HOLD": name, "HOW": how, "HERE": self.here, "FIFO": self.fifo})
+
+    def wait(self):
+        """Returns the command, once it waits in its constructor."""
+        vms.wait_until(self.here.exists)
+        pid, = Path(f"/proc/{self.tool.p.pid}/task/{self.tool.p.pid}/children").read_text().split()
+        return int(pid)
+
+
+def gone(pid):
+    try:
+        return state(pid) in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def ignored():
+    """As a background job of a script is started."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+@pytest.mark.parametrize("sig,given", [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGHUP, None), (signal.SIGKILL, None),
+                                       (signal.SIGINT, ignored), (signal.SIGTERM, ignored)])
+def test_while_it_holds_a_command(preload, tmp_path, sig, given):
+    """It ends, and the command with it: none of its program has run, no breakpoint is left to run into, and no file."""
+    held = Held(preload, tmp_path, "wait", "sh", "-c", f"touch {tmp_path}/ran", preexec_fn=given)
+    command = held.wait()
+    held.tool.signal(sig)
+    assert held.tool.done().code == -sig
+    vms.wait_until(lambda: gone(command))
+    assert {f.name for f in tmp_path.iterdir()} == {"here", "fifo"}
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+
+
+def test_a_command_that_is_stopped_before_its_entry(preload, tmp_path):
+    """And continued: it is held at its entry after that."""
+    held = Held(preload, tmp_path, "stop", "sh", "-c", "echo ran")
+    command = held.wait()
+    vms.wait_until(lambda: state(command) in "tT")
+    os.kill(command, signal.SIGCONT)
+    r = held.tool.done()
+    assert (r.code, r.out) == (0, "ran\n"), r
+
+
+def test_what_a_constructor_does(preload, tmp_path):
+    """It forks: the child, which nobody traces, runs into no breakpoint. It calls exec: the command is held once more."""
+    r = Held(preload, tmp_path, "fork", "sh", "-c", "echo ran $STATUS").tool.done()
+    assert (r.code, r.out) == (0, "ran\nran good\n"), r
+    r = Held(preload, tmp_path, "exec", "sh", "-c", "echo ran").tool.done()
+    assert (r.code, r.out) == (0, "ran\n"), r
+
+
+@pytest.mark.parametrize("how,said", [("exit", "with exit status 7"), ("die", "by SIGSEGV")])
+def test_a_command_that_ends_before_its_entry(preload, tmp_path, how, said):
+    r = Held(preload, tmp_path, how, "sh", "-c", "echo ran").tool.done()
+    assert r.code == 1 and not r.out and f"sh: ended before its program began, {said}" in r.err, r
+
+
+@pytest.mark.parametrize("sig", SIGNALS)
+def test_while_it_opens_an_output(tmp_path, sig):
+    os.mkfifo(tmp_path / "fifo")
+    with vms.Target(["luajit", "-e", LOOP]).spend(0.02) as t:
+        tool = vms.Luabpf("-p", t.pid, f"-jp=,{tmp_path}/fifo", stats=False)
+        vms.wait_until(lambda: Path(f"/proc/{tool.p.pid}/syscall").read_text().split()[0] in ("2", "257"))  # open, openat
+        tool.signal(sig)
+        assert tool.done().code == -sig
+        assert t.p.poll() is None
+
+
+MANY = "".join(f"local function f{i}() local x = 0 for i = 1, 50 do x = x + i end end " for i in range(150)) + \
+    "while true do " + " ".join(f"f{i}()" for i in range(150)) + " end"
+
+
+def syscall(pid):
+    """The number of the one that it waits in."""
+    return Path(f"/proc/{pid}/syscall").read_text().split()[0]
+
+
+@pytest.mark.parametrize("sig", SIGNALS)
+def test_while_it_writes(tmp_path, sig):
+    """To a FIFO that nobody reads, after -d."""
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, 1031, 4096)  # F_SETPIPE_SZ
+    (tmp_path / "many.lua").write_text(MANY)
+    with vms.Target(["luajit", "-joff", tmp_path / "many.lua"]).spend(0.02) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 4000, f"-jp=G,{tmp_path}/fifo", stats=False).wait_banner()
+        t.spend(0.3)
+        t.p.kill()  # it ends without a signal
+        vms.wait_until(lambda: tool.p.poll() is not None or syscall(tool.p.pid) == "1" and
+                       struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, bytes(4)))[0] == 4096)
+        assert tool.p.poll() is None, "the report fitted into the pipe: this test tests nothing"
+        tool.signal(sig)
+        assert tool.done().code == -sig
+    os.close(reader)
+
+
+def test_doctor_while_it_writes(tmp_path):
+    read, write = os.pipe()
+    fcntl.fcntl(write, 1031, 4096)
+    os.write(write, bytes(4096))
+    for sig in SIGNALS:
+        p = subprocess.Popen([vms.LUABPF, "doctor"], stdout=write, env=vms.clean_env())
+        vms.wait_until(lambda: syscall(p.pid) == "1")
+        p.send_signal(sig)
+        assert p.wait(vms.HANG) == -sig
+    os.close(read)
+    os.close(write)
+
+
+def test_closed_terminal_after_a_hangup(tmp_path):
+    """The shell hangs up, and so does the kernel when the shell has ended: the report is written all the same."""
+    report = tmp_path / "report"
+    with vms.Target(["luajit", "-joff", "-e", LOOP]).spend(0.02) as t:
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, f"-jp=f,{report}",
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)).wait_banner()
+        t.spend(0.1)
+        os.kill(t.pid, signal.SIGSTOP)
+        for _ in range(20):
+            tool.signal(signal.SIGHUP)
+        r = tool.done()
+    assert r.code == 0 and r.stats["ended_by"] == "signal" and "%" in report.read_text(), r
