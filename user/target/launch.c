@@ -30,6 +30,7 @@
 #include "base/signals.h"
 #include "base/sudo.h"
 #include "launch.h"
+#include "terminal.h"
 
 /* Each ID and its saved copy are read back: a command that keeps root has more than it should. */
 static int take_ids(uid_t uid, gid_t gid)
@@ -98,6 +99,8 @@ static void run_child(char *const argv[], const struct sudo_caller *caller, cons
 		_exit(127);
 	signals_give_back();
 	if (caller)
+		r = terminal_guard(caller->uid);
+	if (!r && caller)
 		r = become(caller);
 	if (!r) {
 		execvp(argv[0], argv);
