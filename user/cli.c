@@ -69,6 +69,21 @@ static const struct option_row *find_row(int code)
 	return NULL;
 }
 
+/* value: what stands in its place, an option; NULL: nothing. */
+static int needs_value(const struct option_row *row, const char *value, struct error *err)
+{
+	char name[32];
+
+	if (row->letter == 'p')
+		return cli_no_pid(err);
+	spell(row, name, sizeof(name));
+	if (!value)
+		return error_set(err, -EINVAL, "%s needs a value", name);
+	if (!strncmp(value, "--jp", 4) && (!value[4] || value[4] == '=')) /* copy_args() */
+		value++;
+	return error_set(err, -EINVAL, "%s needs a value, not %s", name, value);
+}
+
 static int apply(struct options *opts, const struct option_row *row, const char *value,
 		 struct error *err)
 {
@@ -83,7 +98,7 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 		return error_set(err, -EINVAL, "%s is given twice", name);
 	/* "-o -jp": the name of a file was forgotten. "./-jp" can be said. */
 	if (value && value[0] == '-' && value[1] && strcmp(row->name, "jp"))
-		return error_set(err, -EINVAL, "%s needs a value, not %s", name, value);
+		return needs_value(row, value, err);
 	opts->seen |= bit;
 	return row->set(opts, value, err);
 }
@@ -107,13 +122,10 @@ static int scan(struct options *opts, int argc, struct error *err)
 	optind = 0; /* glibc: start anew */
 	while ((code = getopt_long(argc, opts->args, shorts, longs, NULL)) != -1) {
 		const struct option_row *row = code == '?' || code == ':' ? NULL : find_row(code);
-		char name[32];
 		int ret;
 
-		if (code == ':') {
-			spell(find_row(optopt), name, sizeof(name));
-			return error_set(err, -EINVAL, "%s needs a value", name);
-		}
+		if (code == ':')
+			return needs_value(find_row(optopt), NULL, err);
 		if (!row && optopt >= 256)
 			return error_set(err, -EINVAL, "%s takes no value", opts->args[optind - 1]);
 		if (!row && optopt)

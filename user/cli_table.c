@@ -10,10 +10,19 @@
 #define MAX_HZ 100000
 #define MAX_SECONDS (1000ULL * 366 * 86400)
 
+int cli_no_pid(struct error *err)
+{
+	error_set(err, -EINVAL, "-p: no process id was given");
+	return error_remedy(err, -EINVAL,
+			    "$(pidof NAME) and the like are empty when no such process runs");
+}
+
 static int set_pids(struct options *opts, const char *value, struct error *err)
 {
 	int ret = cli_pids(value, &opts->pids, &opts->npids);
 
+	if (!value[strspn(value, " \t\n")])
+		return cli_no_pid(err);
 	if (ret == -EINVAL)
 		return error_set(err, ret, "-p %s: not a list of process ids", value);
 	return ret;

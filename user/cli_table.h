@@ -40,4 +40,7 @@ struct option_row {
 
 extern const struct option_row cli_rows[CLI_NROWS];
 
+/* -p without a value: -EINVAL. */
+int cli_no_pid(struct error *err);
+
 #endif

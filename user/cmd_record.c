@@ -16,14 +16,23 @@
 #include "summary.h"
 #include "target/process.h"
 
+#define BANNER_PIDS 8 /* that the first line names */
+
 static void banner(const struct options *opts, const struct session *session)
 {
+	__text struct text what = {0};
 	char builds[256];
 
 	session_describe(session, builds, sizeof(builds));
-	fprintf(stderr, "luabpf: sampling %s", opts->command ? opts->command[0] : "process");
-	for (size_t i = 0; i < opts->npids; i++)
-		fprintf(stderr, "%s%d", i ? "," : " ", opts->pids[i]);
+	if (opts->command)
+		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
+	else if (opts->npids > BANNER_PIDS)
+		text_printf(&what, "%zu processes", opts->npids);
+	else
+		text_puts(&what, opts->npids > 1 ? "processes " : "process ");
+	if (opts->npids <= BANNER_PIDS)
+		process_put_pids(&what, opts->pids, opts->npids);
+	fprintf(stderr, "luabpf: sampling %s", text_str(&what));
 	fprintf(stderr, "%s%s%s", *builds ? " (" : "", builds, *builds ? ")" : "");
 	fprintf(stderr, " at %g Hz of CPU time", 1e9 / (double)opts->period_ns);
 	if (opts->duration_ns)

@@ -240,7 +240,7 @@ static int count(void *arg, pid_t tid)
 
 void doctor_process(const struct doctor *d, pid_t pid)
 {
-	char exe[4096], what[4200];
+	char name[PROCESS_NAME], what[PROCESS_NAME + 64];
 	struct error err = {};
 	size_t threads = 0;
 
@@ -248,10 +248,10 @@ void doctor_process(const struct doctor *d, pid_t pid)
 		d->tell(d->arg, DOCTOR_FAIL, "process", err.what, err.remedy);
 		return;
 	}
-	process_exe(pid, exe, sizeof(exe));
+	process_name(pid, name, sizeof(name));
 	process_threads(pid, count, &threads);
 	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)pid, threads,
-		 threads == 1 ? "" : "s", *exe ? exe : "no executable");
+		 threads == 1 ? "" : "s", *name ? name : "no executable");
 	d->tell(d->arg, DOCTOR_OK, "process", what, "");
 	if (!check_modules(d, pid))
 		return;

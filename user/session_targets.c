@@ -91,11 +91,11 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct targ
 static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 {
 	__text struct text remedy = {0};
-	char exe[256];
+	char name[256];
 
-	process_exe(pid, exe, sizeof(exe));
+	process_name(pid, name, sizeof(name));
 	scan_no_lua_remedy(scan, pid, &remedy);
-	error_set(err, -ENODATA, "pid %d (%s): no Lua in this process", (int)pid, exe);
+	error_set(err, -ENODATA, "pid %d, %s: no Lua in this process", (int)pid, name);
 	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
 

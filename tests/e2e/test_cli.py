@@ -22,7 +22,10 @@ def luabpf(*args, **kw):
 USAGE = [
     ([], "nothing to profile"),
     (["-v"], "nothing to profile"),
-    (["-p"], "-p needs a value"),
+    (["-p"], "-p: no process id was given"),
+    (["-p", "-jp=f"], "-p: no process id was given"),
+    (["-p", " "], "-p: no process id was given"),
+    (["-p1", "-o", "-jp=f"], "-o needs a value, not -jp=f"),
     (["-p", "abc"], "-p abc: not a list of process ids"),
     (["-p", "0"], "-p 0: not a list"),
     (["-p", "99999999999999999999"], "not a list of process ids"),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -160,12 +161,16 @@ Test(process, exe)
 {
 	char name[8] = "xxxxxxx", path[512], want[512] = "";
 
-	process_exe(getpid(), path, sizeof(path));
 	cr_expect_gt(readlink("/proc/self/exe", want, sizeof(want) - 1), 0);
+	prctl(PR_SET_NAME, strrchr(want, '/') + 1);
+	process_name(getpid(), path, sizeof(path));
 	cr_expect_str_eq(path, want);
-	process_exe(getpid(), name, sizeof(name));
+	prctl(PR_SET_NAME, "other");
+	process_name(getpid(), path, sizeof(path));
+	cr_expect_eq(strncmp(path, "other (/", 8), 0, "%s", path);
+	process_name(getpid(), name, sizeof(name));
 	cr_expect_eq(strlen(name), 7, "cut, and terminated");
-	process_exe(NO_PID, name, sizeof(name));
+	process_name(NO_PID, name, sizeof(name));
 	cr_expect_str_empty(name);
 }
 

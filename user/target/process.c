@@ -260,7 +260,7 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m)
 	return fd >= 0 ? fd : -errno;
 }
 
-void process_exe(pid_t pid, char *buf, size_t size)
+static void read_exe(pid_t pid, char *buf, size_t size)
 {
 	char path[64];
 	ssize_t n;
@@ -268,6 +268,35 @@ void process_exe(pid_t pid, char *buf, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	n = readlink(path, buf, size - 1);
 	buf[n > 0 ? n : 0] = '\0';
+}
+
+#define COMM_MAX 15 /* include/linux/sched.h: TASK_COMM_LEN, an ABI */
+
+static void read_comm(pid_t pid, char comm[COMM_MAX + 2])
+{
+	FILE *f __fclose = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f)
+		n = fread(comm, 1, COMM_MAX + 1, f); /* it may hold line feeds */
+	comm[n ? n - 1 : 0] = '\0';
+}
+
+void process_name(pid_t pid, char *buf, size_t size)
+{
+	char exe[PROCESS_NAME - COMM_MAX - 4], comm[COMM_MAX + 2];
+	const char *base;
+
+	read_exe(pid, exe, sizeof(exe));
+	read_comm(pid, comm);
+	base = strrchr(exe, '/');
+	if (!*exe || !*comm || !strncmp(base ? base + 1 : exe, comm, COMM_MAX))
+		snprintf(buf, size, "%s", *exe ? exe : comm);
+	else
+		snprintf(buf, size, "%s (%s)", comm, exe);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */

@@ -67,7 +67,11 @@ size_t process_children(pid_t pid, pid_t *out, size_t max); /* all of them */
 /* Puts process ids as -p takes them. */
 void process_put_pids(struct text *out, const pid_t *pids, size_t n);
 
-/* Name of the executable, for messages. */
-void process_exe(pid_t pid, char *buf, size_t size);
+/*
+ * For messages, and foreign: the executable, before it the name that it was started by where that is
+ * another, "redis-server (/usr/bin/redis-check-rdb)"; "" when it has ended.
+ */
+#define PROCESS_NAME 4200 /* bytes that hold any */
+void process_name(pid_t pid, char *buf, size_t size);
 
 #endif
