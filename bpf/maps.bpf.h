@@ -69,6 +69,7 @@ struct lb_thread {
 	__u32 traceno; /* seen last: a collector step called from a trace hides its number */
 	__u32 puc_module;
 	__u64 puc_L; /* the lua_State that ran; 0: none */
+	__u64 lj_L;  /* the outermost lua_State on its stack; 0: none */
 } LB_LINE_ALIGNED;
 
 /*

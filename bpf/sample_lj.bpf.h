@@ -173,6 +173,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		w->L = 0;
 		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
 		bpf_loop(LB_MAX_STEPS, lj_search_step, &w, 0);
+		w->L_hint = w->L;
 		if (w->g && !lj_find_vm(0, w, &w->regs, w->g)) {
 			thread_remember(thread, w->g, i);
 			return 0;
@@ -206,6 +207,7 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 	lb_begin(&w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
 	w->exact = 0;
+	w->L_hint = thread->lj_L;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
 		return LB_END_OUTSIDE;
 	return LB_END_RESOLVED;
@@ -229,6 +231,7 @@ static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread
 		return w->end;
 	base = w->base;
 	lj_walk_all(w);
+	thread->lj_L = w->L;
 	if (w->trace)
 		thread->traceno = w->trace;
 	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base))

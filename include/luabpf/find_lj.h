@@ -35,18 +35,48 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
  */
 #define LJ_SWITCH 16
 
+static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_regs *regs,
+				       __u64 cframe)
+{
+	return cframe >= regs->sp && cframe + LJ_CFRAME_SIZE <= w->stack_hi;
+}
+
+/* Does L, a thread of VM g, run code of this C stack? Makes it the one in hand, then. */
+LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lb_regs *regs, __u64 g, __u64 L)
+{
+	if (!w || !regs || lj_read_thread(mem, w, L) || w->head.g != g ||
+	    !lj_is_above(w, regs, w->head.cframe))
+		return -1;
+	lj_enter_L(w, L, w->head.cframe);
+	w->fault = 0;
+	return 0;
+}
+
+/* cur_L runs nothing here. Does another thread of VM g, which called it and goes on in C? */
+static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk *w,
+					const struct lb_regs *regs, __u64 g)
+{
+	if (w->vmstate > 0 || lj_in_vm(w, regs->ip))
+		return -1;
+	if (w->L_hint && !lj_find_outer(mem, w, regs, g, w->L_hint))
+		return 0;
+	return lj_find_outer(mem, w, regs, g, g - w->lj.sizeof_L);
+}
+
 /*
  * Is g a VM that runs on this C stack? Its running thread's cframe lies above sp, in the same
  * mapping. While the assembler VM switches coroutines cur_L is behind; then the cframe at sp, or
- * the few words above that its epilogue is about to pop, tells. Returns 0 and sets L, cframe,
- * vmstate, base.
+ * the few words above that its epilogue is about to pop, tells. In C code cur_L may be a thread
+ * that is done (lj_find_nearer()): then it is a thread that runs further out. Returns 0 and sets L,
+ * cframe, vmstate, base.
  */
 LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
 			  __u64 g)
 {
 	const __u8 *bytes;
 	__u64 L, cframe, jit_base;
-	int r, i;
+	int r, i, freed;
 
 	if (!w || !regs)
 		return -1;
@@ -57,6 +87,9 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 		return -1;
 	L = lb_word(bytes, 0);
 	jit_base = lb_word(bytes, 8);
+	freed = !L;
+	if (freed)
+		L = g - w->lj.sizeof_L;
 	r = lj_read_thread(mem, w, L);
 	w->fault |= r < 0;
 	if (r || w->head.g != g)
@@ -68,6 +101,8 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 		return -1;
 	w->vmstate = (__s32)lb_half(bytes, 0);
 	w->state = lj_state_letter(w->vmstate);
+	if (freed && w->state != 'C')
+		return -1;
 	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
 		if (mem_read(mem, w->block, 8 * LJ_SWITCH, regs->sp)) {
 			w->fault = 1;
@@ -80,9 +115,10 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 				return 0;
 			}
 		}
-		cframe = w->cframe;
 	}
-	return cframe >= regs->sp && cframe + LJ_CFRAME_SIZE <= w->stack_hi ? 0 : -1;
+	if (lj_is_above(w, regs, w->cframe))
+		return 0;
+	return lj_find_main(mem, w, regs, g);
 }
 
 static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_walk *w,
@@ -163,6 +199,8 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 {
 	if (!w || !build || !regs)
 		return -1;
+	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip))
+		lj_find_nearer(mem, w, regs->sp);
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
 	/* a coroutine that is just being started or ended has no frame: its resumer is on top */

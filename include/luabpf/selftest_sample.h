@@ -28,6 +28,8 @@ static __always_inline void lb_selftest_reset(struct lj_walk *w, const struct lb
 	w->epoch = in->epoch;
 	w->prove = 0;
 	w->g = 0;
+	w->L_hint = 0;
+	w->regs = in->regs;
 }
 
 static __always_inline int lb_selftest_known(const struct lb_mem *mem, struct lj_walk *w,
@@ -52,6 +54,7 @@ static __always_inline int lb_selftest_search(const struct lb_mem *mem, struct l
 	w->L = 0;
 	lj_search_from(w, (in->regs.sp + 7) & ~7ULL);
 	lb_selftest_run(mem, w);
+	w->L_hint = w->L;
 	return w->g ? lj_find_vm(mem, w, &in->regs, w->g) : -1;
 }
 

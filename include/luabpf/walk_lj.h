@@ -124,6 +124,9 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 			return lj_end(w, LB_END_TORN);
 	} else if (w->linked) {
 		return lj_end(w, LB_END_TORN); /* C functions make no calls by a pc */
+	} else if (!n && seen->kind == LB_FRAME_C && w->state == 'I' &&
+		   w->regs.ip - w->vm_start >= w->vm_end - w->vm_start) {
+		w->state = 'C'; /* what it called has returned, and left the state of its own */
 	}
 	w->linked = 0;
 	w->flags = 0;

@@ -120,14 +120,6 @@ LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
 	return i;
 }
 
-/* No cframe was found; cut: there may be one where it was not looked. */
-static __always_inline enum lb_more lj_search_ends(struct lj_walk *w, int cut)
-{
-	if (cut && w->L) /* else what runs is sought still, elsewhere */
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-	return lj_end(w, LB_END_RESOLVED);
-}
-
 /* What a cframe says of the next outer one: there is none, or an address, if of another stack. */
 static __always_inline int lj_is_prev(__u64 prev)
 {
@@ -135,52 +127,110 @@ static __always_inline int lj_is_prev(__u64 prev)
 	return !prev || !(prev & 7 || prev >> 47 || prev < 1 << 16);
 }
 
-/* Reads the next block of the C stack; or ends the search. */
-static __always_inline enum lb_more lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
+enum lj_search {
+	LJ_SEARCH_ON,	 /* nothing so far */
+	LJ_SEARCH_FOUND, /* a cframe at found_cframe, of found_L, whose head was read */
+	LJ_SEARCH_OVER,	 /* the end of the stack */
+	LJ_SEARCH_CUT,	 /* too far, or a page that was never touched: there may be one behind */
+};
+
+/* Reads the next block of the C stack. */
+static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 left = w->stack_hi - w->search;
 	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
 
 	if (w->search + LJ_CFRAME_SIZE > w->stack_hi)
-		return lj_search_ends(w, 0);
+		return LJ_SEARCH_OVER;
 	/* the mask is for the verifier */
 	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
-		return lj_search_ends(w, 1); /* too far, or a page that was never touched */
+		return LJ_SEARCH_CUT;
 	w->in_block = (size - LJ_CFRAME_SIZE) / 8 + 1;
 	if (w->in_block > LJ_BLOCK)
 		w->in_block = LJ_BLOCK;
-	return LB_MORE;
+	return LJ_SEARCH_ON;
 }
 
 /*
- * A block of the C stack: does a cframe begin in it? Its return address leads into the library's
- * text, and its SAVE_L to a lua_State that names it; what is no address would cost a page fault.
+ * A block of the C stack: does a cframe begin in it, of another thread than the one in hand? Its
+ * return address leads into the library's text, and its SAVE_L to a lua_State that names it; what
+ * is no address would cost a page fault.
  */
-static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
+LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 L, cframe, child = w->L;
+	enum lj_search r;
+	__u64 L, cframe;
 	__u32 i;
 
-	if (!w->in_block && lj_read_block(mem, w))
-		return LB_STOP;
+	if (!w)
+		return LJ_SEARCH_OVER;
+	if (!w->in_block) {
+		r = lj_read_block(mem, w);
+		if (r)
+			return r;
+	}
 	i = lj_search_block(w);
 	if (i >= w->in_block) { /* what lies behind is of a block before */
 		w->search += 8ULL * w->in_block;
 		w->searched += w->in_block;
 		w->in_block = 0;
-		return LB_MORE;
+		return LJ_SEARCH_ON;
 	}
 	i &= LJ_BLOCK - 1;
 	w->block[i + LJ_CFRAME_SIZE / 8 - 1] = 0; /* not again */
 	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
-	if (L != child && lj_is_prev(w->block[i + LJ_CFRAME_PREV / 8]) &&
-	    lj_owns_cframe(mem, w, L, cframe)) {
-		lj_enter_L(w, L, cframe);
-		if (!child) /* it was the running one that was sought: lj_find_top goes on */
-			return lj_end(w, LB_END_OUTSIDE);
+	if (L == w->L || !lj_is_prev(w->block[i + LJ_CFRAME_PREV / 8]) ||
+	    !lj_owns_cframe(mem, w, L, cframe))
+		return LJ_SEARCH_ON;
+	w->found_L = L;
+	w->found_cframe = cframe;
+	return LJ_SEARCH_FOUND;
+}
+
+static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
+{
+	int is_resumer = w->L != 0;
+
+	switch ((enum lj_search)lj_search_on(mem, w)) {
+	case LJ_SEARCH_ON:
+		return LB_MORE;
+	case LJ_SEARCH_FOUND:
+		lj_enter_L(w, w->found_L, w->found_cframe);
+		/* it was the running one that was sought: lj_find_top goes on */
+		return is_resumer ? LB_MORE : lj_end(w, LB_END_OUTSIDE);
+	case LJ_SEARCH_CUT:
+		if (is_resumer)
+			w->rec.stack.flags |= LB_SAMPLE_CUT;
+		break;
+	case LJ_SEARCH_OVER:
+		break;
 	}
-	return LB_MORE;
+	return lj_end(w, LB_END_RESOLVED);
+}
+
+/*
+ * C code that has called or resumed another thread of its VM goes on when that is done, but cur_L
+ * is that other thread still. So of all threads the one runs whose cframe is the nearest to sp:
+ * is there one nearer than the one in hand? Makes it that.
+ */
+#define LJ_NEARER 24 /* blocks and cframes */
+
+LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
+{
+	int r = LJ_SEARCH_ON;
+	__u32 i;
+
+	if (!w)
+		return 0;
+	lj_search_from(w, (sp + 7) & ~7ULL);
+	w->phase = LJ_PHASE_FRAME;
+	LB_ROLLED
+	for (i = 0; i < LJ_NEARER && r == LJ_SEARCH_ON && w->search < w->cframe; i++)
+		r = lj_search_on(mem, w);
+	if (r == LJ_SEARCH_FOUND && w->found_cframe < w->cframe)
+		lj_enter_L(w, w->found_L, w->found_cframe);
+	return 0;
 }
 
 #endif

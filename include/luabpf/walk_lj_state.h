@@ -109,6 +109,7 @@ struct lj_walk {
 
 	struct lj_layout lj;
 	__u32 build_of;		/* whose this is: the caller's to know */
+	__u64 L_hint;		/* outermost lua_State of the sample before; 0: none */
 	struct lj_thread head;	/* of the lua_State that was read last */
 	struct lj_cframe saved; /* of the cframe that was read last */
 	__u64 stack;		/* of L */
@@ -162,6 +163,7 @@ struct lj_walk {
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
 	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
+	__u64 found_L, found_cframe; /* what it has found */
 
 	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
 
