@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- usage: resumes.lua HOW SECONDS [joff], in a host of tests/hosts/resumes.c
+-- caller() runs other() in another thread, and then C code of run() goes on. Prints the CPU time of
+-- all, and that of the C code. How "main" needs that it is called in a coroutine.
+local how, seconds_of_all, joff = ...
+if joff == "joff" then jit.off() end
+local clock = os.clock
+
+local function busy() local x = 0 for i = 1, 3000 do x = x + i % 7 end return x end
+
+local others = {
+  yields = function() while true do busy() coroutine.yield() end end,
+  hooked = function() while true do busy() end end,
+  fails = function() busy() error("as it should") end,
+}
+local other = others[how] or busy
+
+local function caller() run(other, how) return nil end
+
+local function turns()
+  local start, before = clock(), seconds()
+  repeat caller() until clock() - start > tonumber(seconds_of_all)
+  print(clock() - start, seconds() - before)
+end
+
+print "ready"
+io.stdout:flush()
+io.read()
+if how == "main" then coroutine.wrap(turns)() else turns() end

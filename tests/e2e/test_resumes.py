@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""C code that goes on after it resumed or called another thread (hosts/resumes.c) is its own caller's."""
+import math
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+SCRIPT = vms.LUA / "resumes.lua"
+HOWS = ["yields", "ends", "fails", "calls", "main", "hooked"]
+HZ, SECONDS = 10000, 0.3
+HOSTS = {
+    "luajit-jon": ([vms.HOSTS / "resumes"], []),
+    "luajit-joff": ([vms.HOSTS / "resumes"], ["joff"]),
+    **{f"lua{v}": ([vms.HOSTS / f"puc/resumes-{v}"], []) for v in ("5.1", "5.2", "5.3", "5.4")},
+}
+
+
+@pytest.mark.parametrize("host,how", [
+    (host, how) for host in HOSTS for how in HOWS
+    if not (how == "hooked" and host != "luajit-joff")])  # of PUC Lua and of compiled code: hooks are another matter
+def test_c_code_goes_on(tmp_path, host, how):
+    """Its share is what it measured itself: 6 standard deviations of 3000 samples, and a hundredth for what is at its
+    ends. It is called by caller(). All of the time is in Lua."""
+    argv, more = HOSTS[host]
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([*argv, SCRIPT, how, SECONDS, *more]) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
+        t.go()
+        everything, in_c = map(float, t.line().split())
+        r = tool.done()
+    assert r.code == 0, r
+    total = worked = astray = 0  # run() makes threads, too, for which the collector works
+    for s in pprof.Profile(saved).samples:
+        total += s.count
+        if s.stack[-1].kind == pprof.C and s.stack[-1].name == "run":
+            worked += s.count * (s.labels["vmstate"] != "Garbage Collector")
+            astray += s.count * (s.stack[-2].name != "caller" or s.labels["vmstate"] not in ("C code", "Garbage Collector"))
+    share = in_c / everything
+    assert abs(worked / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01, (worked, total, share, r)
+    assert astray <= truth.allowed(total), (astray, r)
+    assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 10, r  # it starts and ends in C
+    assert r.stats["lost"] <= truth.allowed(r.stats["samples"]), r
