@@ -333,3 +333,46 @@ Test(prof, text_is_filtered)
 	expect_clean("\xc0\xaf", "\xc0\xaf", "\\xc0\\xaf");		  /* too long a form */
 	expect_clean("\xc5", "\xc5", "\\xc5");
 }
+
+static void expect_escaped(uint32_t c, bool escaped)
+{
+	const char utf8[] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)),
+			     (char)(0x80 | (c >> 6 & 0x3f)), (char)(0x80 | (c & 0x3f))};
+	char two[] = {(char)(0xc0 | c >> 6), utf8[3]};
+	char three[] = {(char)(0xe0 | c >> 12), utf8[2], utf8[3]};
+	const char *bytes = c < 0x800 ? two : c < 0x10000 ? three : utf8;
+	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	__text struct text text = {0};
+
+	text_put_clean(&text, bytes, n);
+	cr_expect_eq(text.len, escaped ? 4 * n : n, "U+%04X", c);
+}
+
+/* All of categories Cf, Zl and Zp, and what stands beside them. */
+Test(prof, text_has_no_format_characters)
+{
+	static const uint32_t ranges[][2] = {
+		{0xad, 0xad},	    {0x600, 0x605},	{0x61c, 0x61c},	    {0x6dd, 0x6dd},
+		{0x70f, 0x70f},	    {0x890, 0x891},	{0x8e2, 0x8e2},	    {0x180e, 0x180e},
+		{0x200b, 0x200f},   {0x2028, 0x202e},	{0x2060, 0x2064},   {0x2066, 0x206f},
+		{0xfeff, 0xfeff},   {0xfff9, 0xfffb},	{0x110bd, 0x110bd}, {0x110cd, 0x110cd},
+		{0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0001, 0xe0001},
+		{0xe0020, 0xe007f},
+	};
+	static const uint32_t passes[] = {
+		0xa0,	 0xac,	  0xae,	   0x5ff,   0x606,   0x61b,   0x61d,   0x6dc,	0x6de,
+		0x70e,	 0x710,	  0x88f,   0x892,   0x8e1,   0x8e3,   0x180d,  0x180f,	0x200a,
+		0x2010,	 0x2027,  0x202f,  0x205f,  0x2070,  0xfe0f,  0xfefe,  0xff00,	0xffef,
+		0xfffc,	 0xfffd,  0x110bc, 0x110be, 0x110cc, 0x110ce, 0x1342f, 0x13440, 0x1bc9f,
+		0x1bca4, 0x1d172, 0x1d17b, 0xdffff, 0xe0100, 0x1f600,
+	};
+
+	expect_clean("a\xe2\x80\xae"
+		     "b",
+		     "a\\xe2\\x80\\xaeb", "a\\xe2\\x80\\xaeb");
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		for (uint32_t c = ranges[i][0]; c <= ranges[i][1]; c++)
+			expect_escaped(c, true);
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
+		expect_escaped(passes[i], false);
+}

@@ -106,29 +106,58 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
 	return n;
 }
 
+/*
+ * Controls from U+0080 on: C1, the line and paragraph separators, and all of category Cf of Unicode
+ * 15.1 (bidirectional and other format characters, tags). Code points between these that have no
+ * character are taken along.
+ */
+static bool is_control(uint32_t c)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0x80, 0x9f},	    {0xad, 0xad},	{0x600, 0x605},	    {0x61c, 0x61c},
+		{0x6dd, 0x6dd},	    {0x70f, 0x70f},	{0x890, 0x891},	    {0x8e2, 0x8e2},
+		{0x180e, 0x180e},   {0x200b, 0x200f},	{0x2028, 0x202e},   {0x2060, 0x206f},
+		{0xfeff, 0xfeff},   {0xfff0, 0xfffb},	{0x110bd, 0x110bd}, {0x110cd, 0x110cd},
+		{0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe007f},
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+/* What a sequence of n bytes stands for, as utf8_sequence() found it. */
+static uint32_t code_point(const unsigned char *p, size_t n)
+{
+	uint32_t c = p[0] & (0x7f >> n);
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
 static void put_filtered(struct text *text, const char *data, size_t len, bool strict)
 {
 	const unsigned char *p = (const unsigned char *)data;
 
-	for (size_t i = 0; i < len;) {
-		size_t n = p[i] < 0x80 ? 0 : utf8_sequence(p + i, len - i);
-		bool c1 = n == 2 && p[i] == 0xc2 && p[i + 1] < 0xa0;
+	for (size_t i = 0, n; i < len; i += n) {
 		bool plain;
 
-		if (n && !c1) {
-			text_put(text, data + i, n);
-			i += n;
-			continue;
-		}
-		if (p[i] < 0x80)
+		n = p[i] < 0x80 ? 0 : utf8_sequence(p + i, len - i);
+		if (n)
+			plain = !is_control(code_point(p + i, n));
+		else if (p[i] < 0x80)
 			plain = (p[i] >= 0x20 && p[i] != 0x7f) || (p[i] == '\t' && !strict);
 		else
-			plain = p[i] >= 0xa0 && !c1 && !strict;
+			plain = p[i] >= 0xa0 && !strict;
+		n = n ? n : 1;
 		if (plain)
-			text_putc(text, data[i]);
-		else
-			text_printf(text, "\\x%02x", p[i]);
-		i++;
+			text_put(text, data + i, n);
+		for (size_t k = i; !plain && k < i + n; k++)
+			text_printf(text, "\\x%02x", p[k]);
 	}
 }
 

@@ -20,9 +20,11 @@ void text_putc(struct text *text, char c);
 void text_printf(struct text *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Puts foreign bytes so that they cannot steer a terminal: control characters become \xNN. These
- * are C0 but for the tab, DEL, and C1 both as U+0080..U+009F and as a byte that belongs to no UTF-8
- * sequence. All else passes as it is, other bytes that are not UTF-8 included.
+ * Puts foreign bytes so that they cannot steer a terminal or change the order in which text is
+ * read: each byte of a control character becomes \xNN. These are C0 but for the tab, DEL, C1 both
+ * as U+0080..U+009F and as a byte that belongs to no UTF-8 sequence, the format characters of
+ * Unicode (category Cf, such as U+202E), U+2028 and U+2029. All else passes as it is, other bytes
+ * that are not UTF-8 included.
  */
 void text_put_clean(struct text *text, const char *data, size_t len);
 
