@@ -92,8 +92,11 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 
 	spell(row, name, sizeof(name));
 	if (!(row->flags & (1U << opts->verb)) && opts->verb < VERB_HELP)
-		return error_set(err, -EINVAL, "%s does not go with %s: it is for recording", name,
-				 opts->verb == VERB_REPORT ? "report" : "doctor");
+		return error_set(err, -EINVAL, "%s does not go with %s: it is for %s", name,
+				 opts->verb == VERB_REPORT   ? "report"
+				 : opts->verb == VERB_DOCTOR ? "doctor"
+							     : "recording",
+				 row->flags & CLI_RECORD ? "recording" : "report");
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
 	/* "-o -jp": the name of a file was forgotten. "./-jp" can be said. */

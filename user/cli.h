@@ -31,6 +31,8 @@ struct options {
 	size_t npids;
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
+	bool has_source_user; /* report: as whom root opens source files */
+	uid_t source_user;
 
 	/* What is written where; "-" is standard output. No two of them are the same. */
 	bool jitp;			  /* write a jit.p report */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The options: a row each, and how its value is checked and stored. */
 #include <errno.h>
+#include <pwd.h>
 #include <string.h>
 
 #include "cli_table.h"
@@ -110,6 +111,18 @@ static int set_max_lost(struct options *opts, const char *value, struct error *e
 	return 0;
 }
 
+static int set_source_user(struct options *opts, const char *value, struct error *err)
+{
+	const struct passwd *pw = getpwnam(value);
+	uint64_t uid = 0;
+
+	if (!pw && (strchr(value, '.') || cli_decimal(value, 0, UINT32_MAX - 1, &uid)))
+		return error_set(err, -EINVAL, "--source-user %s: no such user", value);
+	opts->source_user = pw ? pw->pw_uid : (uid_t)uid;
+	opts->has_source_user = true;
+	return 0;
+}
+
 static int set_verbose(struct options *opts, const char *value, struct error *err)
 {
 	(void)value, (void)err;
@@ -155,6 +168,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	 "write counts of samples and losses, rates and cost as JSON"},
 	{"max-lost", 0, "PCT", CLI_RECORD, set_max_lost,
 	 "exit with 3 if more than PCT % of the samples were lost (default: never)"},
+	[CLI_SOURCE_USER] = {"source-user", 0, "USER", CLI_REPORT, set_source_user,
+			     "report as root: open the source files that USER can read (default: "
+			     "that all can)"},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT, set_verbose, "tell more on standard error"},
 	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "tell errors and warnings only"},
 	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,

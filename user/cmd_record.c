@@ -79,6 +79,7 @@ static void tell_module(void *arg, const struct doctor_module *module)
 
 /* What is done as a VM is recognised in a process. */
 struct seen {
+	struct session *session;
 	bool tell;
 	struct process_sources *sources; /* NULL: no annotation */
 };
@@ -87,9 +88,11 @@ static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const st
 {
 	const struct seen *seen = arg;
 
-	if (seen->sources)
-		process_sources_add(seen->sources, pid);
-	if (seen->tell)
+	if (seen->sources && !build)
+		process_sources_look(seen->sources, pid);
+	else if (seen->sources)
+		process_sources_add(seen->sources, pid, session_image(seen->session, pid));
+	if (seen->tell && build)
 		doctor_module(pid, build, at, tell_module, &pid);
 }
 
@@ -197,7 +200,7 @@ static int finish(const struct options *opts, struct session *session, struct ou
 }
 
 /* Taken hold of while they live: annotations show what they may read. */
-static int hold_sources(const struct options *opts, const struct session *session,
+static int hold_sources(const struct options *opts, struct session *session,
 			struct process_sources *sources, struct error *err)
 {
 	const pid_t command = session_pid(session);
@@ -205,9 +208,9 @@ static int hold_sources(const struct options *opts, const struct session *sessio
 	size_t n = opts->npids ? opts->npids : 1;
 
 	for (size_t i = 0; i < n; i++) {
-		int ret = process_sources_add(sources, pids[i]);
+		int ret = process_sources_add(sources, pids[i], session_image(session, pids[i]));
 
-		if (ret)
+		if (ret && ret != -ESTALE) /* it has called exec: shows what all may read */
 			return error_set(err, ret, "-jp: the files of process %d: %s", pids[i],
 					 strerror(-ret));
 	}
@@ -220,7 +223,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	__cleanup(process_sources_free) struct process_sources sources = {
 		.prof = session_prof(session)};
 	const struct source source = {.open = process_sources_open, .ctx = &sources};
-	struct seen seen = {.tell = opts->verbose};
+	struct seen seen = {.session = session, .tell = opts->verbose};
 	int ret, stop;
 
 	if (opts->jitp && opts->jitp_options.annotate) {

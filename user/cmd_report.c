@@ -3,10 +3,10 @@
  * report: renders a saved profile as a recording would have.
  *
  * A profile may come from anywhere, and the names of chunks in it from a program that is no friend
- * of who reads it. So root opens a source file as the user who called sudo, and as the user whose
- * process it was, and both must be able to; when neither is an ordinary user, only files that all
- * may read are shown. What the profile says of that user can only take rights away from the one who
- * called sudo, and gives root those of an ordinary user at most.
+ * of who reads it. So root opens source files as the user who called sudo, or as the one that
+ * --source-user names; where there is neither, only those that everybody can read. The user whose
+ * process it was, as the profile says, must be able to open them, too: a claim that can only take
+ * rights away.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,21 +48,40 @@ static int load(const char *path, struct prof **prof, struct error *err)
 	return load_stream(file, path, prof, err);
 }
 
-static int open_sources(const struct prof_meta *meta, struct target_source **out, struct error *err)
+/* Root opens files as each of these users; if there is none, those that all can read. */
+static int source_users(const struct options *opts, const struct prof_meta *meta, uid_t *uids,
+			size_t *n, struct error *err)
 {
 	struct sudo_caller caller = {.uid = getuid()};
-	uid_t uids[SOURCE_USERS];
-	size_t n = 0;
-	bool root = !geteuid(); /* others open files as whoever they are */
 	int ret = caller.uid ? 0 : sudo_caller(&caller, err);
 
 	if (ret < 0)
 		return ret;
-	if (root && caller.uid)
-		uids[n++] = caller.uid;
-	if (root && meta->has_uid && meta->uid)
-		uids[n++] = meta->uid;
-	ret = n || !root ? target_source_of_users(uids, n, out) : target_source_of_all(out);
+	if (caller.uid)
+		uids[(*n)++] = caller.uid;
+	if (opts->has_source_user)
+		uids[(*n)++] = opts->source_user;
+	if (*n && meta->has_uid && meta->uid)
+		uids[(*n)++] = meta->uid;
+	return 0;
+}
+
+static int open_sources(const struct options *opts, const struct prof_meta *meta,
+			struct target_source **out, struct error *err)
+{
+	uid_t uids[SOURCE_USERS];
+	size_t n = 0;
+	int ret;
+
+	if (geteuid() && opts->has_source_user)
+		return error_set(err, -EPERM, "--source-user: only root opens files as others");
+	ret = geteuid() ? 0 : source_users(opts, meta, uids, &n, err);
+	if (ret < 0)
+		return ret;
+	if (geteuid())
+		ret = target_source_of_caller(out);
+	else
+		ret = n ? target_source_of_users(uids, n, out) : target_source_of_all(out);
 	return ret ? error_set(err, ret, "-jp: source files: %s", strerror(-ret)) : 0;
 }
 
@@ -74,7 +93,7 @@ static int write_outputs(const struct options *opts, struct outputs *out, const 
 	int ret = 0;
 
 	if (opts->jitp && opts->jitp_options.annotate)
-		ret = open_sources(prof_meta_of(prof), &files, err);
+		ret = open_sources(opts, prof_meta_of(prof), &files, err);
 	if (ret)
 		return ret;
 	source.ctx = files;

@@ -15,25 +15,43 @@ static struct process_source *find(const struct process_sources *s, pid_t pid)
 	return NULL;
 }
 
-int process_sources_add(struct process_sources *s, pid_t pid)
+static struct process_source *add(struct process_sources *s, pid_t pid)
+{
+	struct process_source *p = realloc(s->all, (s->n + 1) * sizeof(*p));
+
+	if (!p)
+		return NULL;
+	s->all = p;
+	p[s->n] = (struct process_source){.pid = pid};
+	return &p[s->n++];
+}
+
+int process_sources_add(struct process_sources *s, pid_t pid, uint64_t image)
 {
 	__cleanup(target_source_free) struct target_source *files = NULL;
-	struct process_source *old = find(s, pid), *p;
-	int err = target_source_new(pid, &files);
+	struct process_source *known = find(s, pid), *p = known ?: add(s, pid);
+	int err;
 
-	if (err)
-		return err;
-	if (old) { /* it has called exec, or another has its number now */
-		target_source_free(&old->files);
-		old->files = TAKE_PTR(files);
-		return 0;
-	}
-	p = realloc(s->all, (s->n + 1) * sizeof(*p));
+	if (known && !known->files)
+		return -ESTALE;
+	err = target_source_new(pid, image, &files);
 	if (!p)
 		return -ENOMEM;
-	s->all = p;
-	p[s->n++] = (struct process_source){.pid = pid, .files = TAKE_PTR(files)};
-	return 0;
+	p->gone = err == -ESRCH && !known;
+	/* it has called exec, or another has its number now; and its samples are under one number */
+	if (p->files && !err)
+		target_source_join(files, p->files);
+	target_source_free(&p->files);
+	p->files = TAKE_PTR(files);
+	return err;
+}
+
+void process_sources_look(struct process_sources *s, pid_t pid)
+{
+	struct process_source *p = find(s, pid);
+
+	if (p && p->files)
+		target_source_look(p->files);
 }
 
 void process_sources_free(struct process_sources *s)
@@ -56,40 +74,60 @@ static bool names(const struct prof *prof, const struct prof_row *row, const cha
 	return false;
 }
 
+static int open_for_all(struct process_sources *s, const char *path, FILE **out)
+{
+	int err = s->others ? 0 : target_source_of_all(&s->others);
+
+	return err ? err : target_source_open(s->others, path, out);
+}
+
 /*
  * Of a process that was gone too soon the rights are not known. It was a child of the first one; of
  * root's it may have been anybody's.
  */
 static int open_of_others(struct process_sources *s, const char *path, FILE **out)
 {
-	const struct prof_meta *meta = prof_meta_of(s->prof);
-	int err = 0;
+	struct target_source *first = s->n ? s->all[0].files : NULL;
 
-	if (geteuid() || (meta->has_uid && meta->uid))
-		return s->n ? target_source_open(s->all[0].files, path, out) : -ESRCH;
-	if (!s->others)
-		err = target_source_of_all(&s->others);
-	return err ? err : target_source_open(s->others, path, out);
+	if (first && (geteuid() || !target_source_is_roots(first)))
+		return target_source_open(first, path, out);
+	return open_for_all(s, path, out);
 }
 
+static int open_of(struct process_sources *s, pid_t pid, const char *path, FILE **out)
+{
+	struct process_source *p = find(s, pid);
+
+	if (!p || p->gone)
+		return open_of_others(s, path, out);
+	return p->files ? target_source_open(p->files, path, out) : open_for_all(s, path, out);
+}
+
+/* True if this process was asked for before, in this call. */
+static bool was_tried(struct process_sources *s, pid_t pid, bool *others)
+{
+	struct process_source *p = find(s, pid);
+	bool *tried = p ? &p->tried : others, was = *tried;
+
+	*tried = true;
+	return was;
+}
+
+/* A file system that does not answer is asked once. */
 int process_sources_open(void *ctx, const char *path, FILE **out)
 {
-	struct process_source unknown = {0}, *one;
 	struct process_sources *s = ctx;
+	bool others = false;
 	int err = -ENOENT;
 
 	for (size_t i = 0; i < s->n; i++)
 		s->all[i].tried = false;
-	for (size_t i = 0; i < prof_nrows(s->prof) && err; i++) {
+	for (size_t i = 0; i < prof_nrows(s->prof) && err && err != -ETIMEDOUT; i++) {
 		struct prof_row row;
 
 		prof_row(s->prof, i, &row);
-		one = find(s, (pid_t)row.labels.pid) ?: &unknown;
-		if (one->tried || !names(s->prof, &row, path))
-			continue;
-		one->tried = true;
-		err = one->files ? target_source_open(one->files, path, out)
-				 : open_of_others(s, path, out);
+		if (names(s->prof, &row, path) && !was_tried(s, (pid_t)row.labels.pid, &others))
+			err = open_of(s, (pid_t)row.labels.pid, path, out);
 	}
 	return err;
 }

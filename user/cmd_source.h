@@ -8,6 +8,7 @@
 #define CMD_SOURCE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -16,7 +17,8 @@
 
 struct process_source {
 	pid_t pid;
-	struct target_source *files;
+	struct target_source *files; /* NULL: what its samples' image could read is not known */
+	bool gone;		     /* it ended before it was taken hold of */
 	bool tried;
 };
 
@@ -27,8 +29,13 @@ struct process_sources {
 	struct target_source *others; /* of processes that ended before they were taken hold of */
 };
 
-/* Takes hold of a process while it lives. 0, -ESRCH, ... as target_source_new(). */
-int process_sources_add(struct process_sources *sources, pid_t pid);
+/*
+ * Takes hold of a process while it lives, as target_source_new(). Where that fails its samples show
+ * what all can read; -ESTALE.
+ */
+int process_sources_add(struct process_sources *sources, pid_t pid, uint64_t image);
+/* Looks at the process once more, if it is known: it may have given up rights. */
+void process_sources_look(struct process_sources *sources, pid_t pid);
 void process_sources_free(struct process_sources *sources);
 
 /* ctx is a struct process_sources; the signature is that of out/source.h. */

@@ -410,6 +410,8 @@ static void drain(struct session *s, uint64_t most_ns)
 
 static void reap_command(struct session *s)
 {
+	if (s->targets.seen && !s->command_ended) /* as long as /proc knows it */
+		s->targets.seen(s->targets.seen_arg, s->command, NULL, NULL);
 	if (s->command && !s->command_ended &&
 	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
 		s->command_ended = true;
@@ -648,6 +650,13 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 pid_t session_pid(const struct session *s)
 {
 	return s->targets.n ? s->targets.all[0].pid : 0;
+}
+
+uint64_t session_image(struct session *s, pid_t pid)
+{
+	const struct target *t = targets_find(&s->targets, pid);
+
+	return t ? t->image : 0;
 }
 
 int session_wait_command(struct session *s)

@@ -32,7 +32,10 @@ struct session_options {
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
 
-/* A VM that was recognised in a process: a child's, one that exec or a library brought. */
+/*
+ * A VM that was recognised in a process: a child's, one that exec or a library brought. Or, without
+ * a build, a process that is looked at once more, or has ended.
+ */
 typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
 			  const struct lb_module *at);
 
@@ -82,6 +85,9 @@ const char *session_unsampled(const struct session *session);
  * nothing of the kind, NULL beyond the last build.
  */
 const char *session_limit(const struct session *session, uint32_t i, const char **build);
+
+/* The image of a target whose VMs are sampled: process_image(); 0: there is no such target. */
+uint64_t session_image(struct session *session, pid_t pid);
 
 /* A target's process id, for opening sources as it would; the first one. */
 pid_t session_pid(const struct session *session);

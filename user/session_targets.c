@@ -170,9 +170,13 @@ static void show(const struct targets *ts, const struct target *t, const struct 
 int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
 {
 	struct error unknown = {}, refused = {};
+	uint64_t image = process_image(t->pid);
 	struct lb_proc before = t->proc;
 	int r, r2;
 
+	if (image != t->image) /* all of its VMs are new */
+		before = (struct lb_proc){};
+	t->image = image;
 	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->proc = (struct lb_proc){.exec_id = exec_id};
@@ -288,6 +292,8 @@ void targets_look(struct targets *ts, uint64_t now)
 			continue;
 		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
+		if (ts->seen)
+			ts->seen(ts->seen_arg, t->pid, NULL, NULL);
 		look(ts, t);
 	}
 }
@@ -315,6 +321,8 @@ void targets_share(struct targets *ts)
 
 void targets_end(struct targets *ts, struct target *t)
 {
+	if (ts->seen)
+		ts->seen(ts->seen_arg, t->pid, NULL, NULL);
 	t->ended = true;
 	cleanup_fd(&t->pidfd); /* leaves an epoll set, too */
 	t->pidfd = -1;

@@ -27,6 +27,7 @@ struct target {
 	bool told;	     /* BPF knows proc */
 	bool keeps_time;     /* see loader_keep_time() */
 	struct lb_proc proc; /* what BPF was told; proc.exec_id may be adopted since */
+	uint64_t image;	     /* process_image(), from before its VMs were looked for */
 	uint64_t mapped;     /* tells the executable mappings that were looked at last */
 	uint64_t look_ns;    /* when they are looked at again, CLOCK_MONOTONIC */
 	uint64_t young_until;

@@ -13,6 +13,7 @@
 #include <criterion/criterion.h>
 
 #include "base/cleanup.h"
+#include "target/process.h"
 #include "target/source.h"
 
 TestSuite(source);
@@ -82,6 +83,14 @@ static pid_t play(const struct role *role)
 	return pid;
 }
 
+static struct target_source *hold(pid_t pid)
+{
+	struct target_source *source = NULL;
+
+	cr_assert_eq(target_source_new(pid, process_image(pid), &source), 0);
+	return source;
+}
+
 static void end(pid_t pid)
 {
 	kill(pid, SIGKILL);
@@ -108,12 +117,12 @@ static void expect_line(struct target_source *source, const char *path, const ch
 
 Test(source, reads_as_a_process_of_our_own, .init = setup, .fini = teardown)
 {
-	struct target_source *source = NULL;
+	struct target_source *source;
 	char path[128], line[64];
 	struct role role = {.cwd = "sub"};
 	pid_t pid = play(&role);
 
-	cr_assert_eq(target_source_new(pid, &source), 0);
+	source = hold(pid);
 	snprintf(path, sizeof(path), "%s/all.lua", dir);
 	expect_line(source, path, "for all\n");
 	expect_line(source, "all.lua", "in sub\n");
@@ -135,7 +144,7 @@ Test(source, reads_as_a_process_of_our_own, .init = setup, .fini = teardown)
 
 Test(source, shows_nothing_that_the_target_could_not_read, .init = setup, .fini = teardown)
 {
-	struct target_source *source = NULL;
+	struct target_source *source;
 	struct role role = {.uid = 65534, .cwd = "."};
 	char line[64];
 	pid_t pid;
@@ -143,7 +152,7 @@ Test(source, shows_nothing_that_the_target_could_not_read, .init = setup, .fini 
 	if (geteuid())
 		cr_skip_test("needs root");
 	pid = play(&role);
-	cr_assert_eq(target_source_new(pid, &source), 0);
+	source = hold(pid);
 	expect_line(source, "all.lua", "for all\n");
 	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "/etc/shadow", line), -EACCES);
@@ -154,7 +163,7 @@ Test(source, shows_nothing_that_the_target_could_not_read, .init = setup, .fini 
 
 Test(source, a_target_stays_in_its_root, .init = setup, .fini = teardown)
 {
-	struct target_source *source = NULL;
+	struct target_source *source;
 	struct role role = {.root = ".", .cwd = "/sub"};
 	char line[64];
 	pid_t pid;
@@ -162,7 +171,7 @@ Test(source, a_target_stays_in_its_root, .init = setup, .fini = teardown)
 	if (geteuid())
 		cr_skip_test("needs root");
 	pid = play(&role);
-	cr_assert_eq(target_source_new(pid, &source), 0);
+	source = hold(pid);
 	expect_line(source, "/all.lua", "for all\n");
 	expect_line(source, "link.lua", "for all\n");
 	expect_line(source, "../../../all.lua", "for all\n");
@@ -172,11 +181,101 @@ Test(source, a_target_stays_in_its_root, .init = setup, .fini = teardown)
 	target_source_free(&source);
 }
 
+/* Plays a target whose rights change: each byte that it is sent makes it the next of these users. */
+struct changing {
+	pid_t pid;
+	int step, done;
+};
+
+static void change(const struct changing *c)
+{
+	char byte;
+
+	cr_assert_eq(write(c->step, "x", 1), 1);
+	cr_assert_eq(read(c->done, &byte, 1), 1);
+}
+
+static struct changing play_changing(const uid_t *uids, size_t n)
+{
+	int step[2], done[2];
+	struct changing c;
+	char byte;
+
+	cr_assert_eq(pipe(step), 0);
+	cr_assert_eq(pipe(done), 0);
+	c = (struct changing){.pid = fork(), .step = step[1], .done = done[0]};
+	if (!c.pid) {
+		close(step[1]);
+		for (size_t i = 0; i < n && read(step[0], &byte, 1) == 1; i++)
+			if (setresuid(-1, 0, -1) || setresuid(-1, uids[i], -1) ||
+			    write(done[1], "x", 1) != 1)
+				_exit(1);
+		_exit(read(step[0], &byte, 1) != 0);
+	}
+	cr_assert_gt(c.pid, 0);
+	close(step[0]);
+	close(done[1]);
+	return c;
+}
+
+/* Rights that it gave up, it has no more; nor has it those that it took meanwhile. */
+Test(source, rights_only_shrink, .init = setup, .fini = teardown)
+{
+	struct target_source *source;
+	struct changing c;
+	char line[64];
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	write_file("one.lua", "of one\n", 0600);
+	write_file("two.lua", "of two\n", 0600);
+	cr_assert_eq(chown("one.lua", 4711, 4711) || chown("two.lua", 4712, 4712), 0);
+	c = play_changing((uid_t[]){4711, 0, 4712, 4711, 4713, 0}, 6);
+	change(&c);
+	source = hold(c.pid);
+	expect_line(source, "one.lua", "of one\n");
+	change(&c); /* root, as a setuid program is */
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	expect_line(source, "one.lua", "of one\n");
+	change(&c);
+	target_source_look(source);
+	change(&c);
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	cr_expect_eq(first_line(source, "two.lua", line), -EACCES);
+	expect_line(source, "all.lua", "for all\n");
+	change(&c);
+	expect_line(source, "all.lua", "for all\n"); /* a user too many */
+	change(&c);
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	end(c.pid);
+	expect_line(source, "all.lua", "for all\n");
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	target_source_free(&source);
+}
+
+/* What was sampled is not what runs: whose rights it had is not known. */
+Test(source, another_image)
+{
+	struct role role = {.cwd = "/"};
+	struct target_source *source = NULL;
+	pid_t pid = play(&role);
+	uint64_t image = process_image(pid);
+
+	cr_expect_neq(image, 0);
+	cr_expect_eq(process_image(pid), image);
+	cr_expect_neq(process_image(getpid()), image, "started at another time");
+	cr_expect_eq(target_source_new(pid, image ^ 1, &source), -ESTALE);
+	cr_expect_eq(target_source_new(pid, 0, &source), -ESTALE);
+	end(pid);
+	cr_expect_eq(process_image(pid), 0);
+	cr_expect_null(source);
+}
+
 Test(source, no_such_process)
 {
 	struct target_source *source = NULL;
 
-	cr_expect_eq(target_source_new(0x7ffffff0, &source), -ESRCH);
+	cr_expect_eq(target_source_new(0x7ffffff0, 1, &source), -ESRCH);
 	cr_expect_null(source);
 }
 
@@ -205,7 +304,7 @@ Test(source, shows_what_all_users_can_read, .init = setup, .fini = teardown)
 	write_file("private/all.lua", "for all, in a directory of root's\n", 0644);
 	cr_assert_eq(target_source_of_all(&source), 0);
 	expect_line(source, "all.lua", "for all\n");
-	expect_line(source, "private/all.lua", "for all, in a directory of root's\n");
+	cr_expect_eq(first_line(source, "private/all.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
 	cr_expect_eq(first_line(source, "group.lua", line), -EACCES);
@@ -232,12 +331,52 @@ Test(source, shows_what_all_users_can_read, .init = setup, .fini = teardown)
 	target_source_free(&source);
 }
 
-Test(source, is_never_root)
+/* Root is a user like others: without capabilities. */
+Test(source, root_where_it_is_asked_for, .init = setup, .fini = teardown)
+{
+	struct target_source *source;
+	char line[64];
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	write_file("one.lua", "of one\n", 0600);
+	cr_assert_eq(chown("one.lua", 4711, 4711), 0);
+	source = of_users(1, 0, 0);
+	expect_line(source, "root.lua", "secret\n");
+	cr_expect_eq(first_line(source, "one.lua", line), -EACCES);
+	target_source_free(&source);
+	source = of_users(2, 0, 4711);
+	cr_expect_eq(first_line(source, "root.lua", line), -EACCES);
+	target_source_free(&source);
+}
+
+/* Who could not go to the directory that luabpf was started in has no relative paths there. */
+Test(source, a_directory_of_roots, .init = setup, .fini = teardown)
+{
+	struct target_source *source;
+	char line[64];
+
+	if (geteuid())
+		cr_skip_test("needs root");
+	cr_assert_eq(chmod(dir, 0700), 0);
+	cr_assert_eq(chdir("sub"), 0);
+	cr_assert_eq(target_source_of_all(&source), 0);
+	cr_expect_eq(first_line(source, "all.lua", line), -EACCES);
+	target_source_free(&source);
+	source = of_users(1, 4711, 0);
+	cr_expect_eq(first_line(source, "all.lua", line), -EACCES);
+	target_source_free(&source);
+	source = of_users(1, 0, 0);
+	expect_line(source, "all.lua", "in sub\n");
+	target_source_free(&source);
+}
+
+Test(source, how_many_users)
 {
 	struct target_source *source = NULL;
 
-	cr_expect_eq(target_source_of_users((uid_t[]){0}, 1, &source), -EINVAL);
-	cr_expect_eq(target_source_of_users((uid_t[]){4711, 0}, 2, &source), -EINVAL);
+	cr_expect_eq(target_source_of_users(NULL, 0, &source), -EINVAL);
+	cr_expect_eq(target_source_of_users((uid_t[]){1, 2, 3, 4}, 4, &source), -EINVAL);
 	cr_expect_eq(target_source_of_users((uid_t[]){(uid_t)-1}, 1, &source), -EINVAL);
 	cr_expect_null(source);
 }
@@ -251,7 +390,8 @@ static int read_unprivileged(void)
 
 	if (!geteuid() && (setgroups(0, NULL) || setgid(4711) || setuid(4711)))
 		return 1;
-	source = of_users(0, 0, 0);
+	if (target_source_of_caller(&source))
+		return 1;
 	bad |= (first_line(source, "all.lua", line) || strcmp(line, "for all\n")) << 1;
 	bad |= (first_line(source, "/etc/shadow", line) != -EACCES) << 2;
 	bad |= (first_line(source, "/proc/self/status", line) != -EINVAL) << 3;

@@ -20,6 +20,12 @@ int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
  */
 int process_check(pid_t pid, struct error *err);
 
+/*
+ * Tells one image of a process from another: exec draws anew where its stack and its program are. A
+ * process that has the number later differs, too. 0: it has none, as it ends or is amid an exec.
+ */
+uint64_t process_image(pid_t pid);
+
 /* The user that its files are opened as. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A forked child becomes the target as far as files go - chroot, current directory, groups, user,
- * capabilities - and copies the file into a memfd. All of it is foreign: the path, the file and the
- * file system, which may be a FUSE mount that never answers; the parent therefore waits with a
- * limit and never reads the file itself.
+ * A forked child enters the root and the current directory of the target, takes on what the target
+ * may open, and copies the file into a memfd. All of it is foreign: the path, the file and the file
+ * system, which may be a network's that never answers; the parent therefore waits with a limit and
+ * never reads the file itself.
  *
- * Of a saved profile there is no target: the child opens the file as each of some users of this
- * machine, from its own root and current directory, and what it finds must be one file. Or, where
- * it is not known who they are, as root, and only what the file's own mode lets all read.
+ * Credentials are a list, and a file must be the same one for each of them. What the target has is
+ * added when it is taken hold of, whenever it is looked at and before each file, so rights only
+ * shrink: a setuid program that it becomes adds a user and takes none away.
  *
- * The child calls nothing but the kernel, as the parent may have threads. It uses raw system calls
- * for credentials: those of libc would try to change all threads.
+ * The path is opened with O_PATH, which asks neither a driver nor a FIFO's writer. Only what is
+ * then seen to be a regular file is opened to read, through /proc/self/fd: the path is walked once.
+ *
+ * The child calls nothing but the kernel, as the parent may have threads.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,160 +29,127 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "creds.h"
+#include "process.h"
 #include "source.h"
 
 #define MAX_SOURCE (16L << 20)
 #define TIMEOUT_MS 2000
-#define MAX_GROUPS 65536 /* NGROUPS_MAX of the kernel */
-#define FEW_GROUPS 64
-#define NO_ID ((uint32_t)-1) /* means "as it is" to the kernel */
-#define NOGROUP 65534
-
-struct creds {
-	uid_t uid;
-	gid_t gid;
-	gid_t *groups;
-	size_t ngroups;
-	uint64_t caps; /* effective, 0 when they are those of another user namespace */
-};
+#define MAX_CREDS 4
 
 struct target_source {
+	/* of a target; -1 for a saved profile: as it is here, where `here` names the directory */
 	int proc; /* /proc/PID: names this process only, even when its number is used again */
 	int root, cwd;
-	struct creds creds;
+	char *here;
 
-	enum { OF_TARGET, OF_USERS, OF_CALLER, OF_ALL } whose;
-	struct creds user[SOURCE_USERS]; /* OF_USERS */
-	size_t nusers;
+	struct creds who[MAX_CREDS]; /* each of them must be able to open it */
+	size_t n;
+	bool all; /* and its own mode lets all read */
 };
 
-/* ---- credentials of the target --------------------------------------------------------------- */
+/* ---- whose rights ---------------------------------------------------------------------------- */
 
-static bool field(const char *line, const char *name, const char **value)
+static void forget_creds(struct target_source *s)
 {
-	size_t len = strlen(name);
-
-	if (strncmp(line, name, len))
-		return false;
-	*value = line + len;
-	return true;
+	for (size_t i = 0; i < s->n; i++)
+		creds_free(&s->who[i]);
+	s->n = 0;
 }
 
-/* The fourth number of "Uid:" and "Gid:" is the one that file access goes by. */
-static int fs_id(const char *value, uint32_t *id)
+static void only_for_all(struct target_source *s)
 {
-	return sscanf(value, "%*u %*u %*u %u", id) == 1 ? 0 : -EPROTO;
+	forget_creds(s);
+	s->who[s->n++] = creds_of_nobody();
+	s->all = true;
 }
 
-static int parse_groups(const char *value, struct creds *creds)
+/* Takes what `creds` owns. Of a process that has been too many users nobody's rights are left. */
+static void add_creds(struct target_source *s, struct creds *creds)
 {
-	__free gid_t *groups = calloc(strlen(value) / 2 + 1, sizeof(*groups));
-	size_t n = 0;
-	char *end;
+	bool known = s->all;
 
-	if (!groups)
-		return -ENOMEM;
-	for (;;) {
-		unsigned long gid = strtoul(value, &end, 10);
-
-		if (end == value)
-			break;
-		groups[n++] = gid;
-		value = end;
+	for (size_t i = 0; i < s->n; i++)
+		known = known || creds_same(&s->who[i], creds);
+	if (!known && s->n < MAX_CREDS) {
+		s->who[s->n++] = *creds;
+		return;
 	}
-	if (n > MAX_GROUPS)
-		return -EPROTO;
-	free(creds->groups);
-	creds->groups = TAKE_PTR(groups);
-	creds->ngroups = n;
-	return 0;
+	if (!known)
+		only_for_all(s);
+	creds_free(creds);
 }
 
-static int parse_status(FILE *status, struct creds *creds)
+static int new_source(struct target_source **out)
 {
-	__free char *line = NULL;
-	size_t cap = 0;
-	int seen = 0, err = 0;
-
-	while (!err && getline(&line, &cap, status) >= 0) {
-		const char *value;
-
-		if (field(line, "Uid:", &value)) {
-			err = fs_id(value, &creds->uid);
-			seen++;
-		} else if (field(line, "Gid:", &value)) {
-			err = fs_id(value, &creds->gid);
-			seen++;
-		} else if (field(line, "Groups:", &value)) {
-			err = parse_groups(value, creds);
-			seen++;
-		} else if (field(line, "CapEff:", &value)) {
-			creds->caps = strtoull(value, NULL, 16);
-		}
-	}
-	if (err)
-		return err;
-	return seen == 3 ? 0 : -ESRCH;
-}
-
-static bool same_user_namespace(int proc)
-{
-	struct stat theirs, ours;
-
-	return !fstatat(proc, "ns/user", &theirs, 0) && !stat("/proc/self/ns/user", &ours) &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-}
-
-/* Fails when the process is gone. */
-static int read_creds(int proc, struct creds *out)
-{
-	__fclose FILE *status = NULL;
-	struct creds creds = {0};
-	int err, fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	status = fdopen(fd, "r");
-	if (!status) {
-		close(fd);
-		return -ENOMEM;
-	}
-	err = parse_status(status, &creds);
-	if (err) {
-		free(creds.groups);
-		return err;
-	}
-	if (!same_user_namespace(proc))
-		creds.caps = 0;
-	free(out->groups);
-	*out = creds;
-	return 0;
-}
-
-int target_source_new(pid_t pid, struct target_source **out)
-{
-	__cleanup(target_source_free) struct target_source *s = calloc(1, sizeof(*s));
-	char path[32];
-	int err;
+	struct target_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->proc = s->root = s->cwd = -1;
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	s->proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->proc < 0)
+	*out = s;
+	return 0;
+}
+
+static int open_dir(int dir, const char *name, int flags, int *out)
+{
+	int fd = openat(dir, name, flags | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	s->root = openat(s->proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->root < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	s->cwd = openat(s->proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->cwd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	err = read_creds(s->proc, &s->creds);
+	*out = fd;
+	return 0;
+}
+
+int target_source_new(pid_t pid, uint64_t image, struct target_source **out)
+{
+	__cleanup(target_source_free) struct target_source *s = NULL;
+	struct creds creds;
+	char path[32];
+	int err = new_source(&s);
+
 	if (err)
 		return err;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	err = open_dir(AT_FDCWD, path, O_RDONLY, &s->proc);
+	if (!err)
+		err = open_dir(s->proc, "root", O_PATH, &s->root);
+	if (!err)
+		err = open_dir(s->proc, "cwd", O_PATH, &s->cwd);
+	if (!err)
+		err = creds_read(s->proc, &creds);
+	if (err)
+		return err;
+	add_creds(s, &creds);
+	if (!image || process_image(pid) != image)
+		return -ESTALE;
 	*out = TAKE_PTR(s);
 	return 0;
+}
+
+void target_source_look(struct target_source *s)
+{
+	struct creds creds;
+
+	if (s->proc >= 0 && !creds_read(s->proc, &creds))
+		add_creds(s, &creds);
+}
+
+void target_source_join(struct target_source *s, struct target_source *earlier)
+{
+	for (size_t i = 0; i < earlier->n; i++)
+		add_creds(s, &earlier->who[i]);
+	earlier->n = 0;
+	if (earlier->all)
+		only_for_all(s);
+}
+
+bool target_source_is_roots(const struct target_source *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->who[i].uid)
+			return false;
+	return true;
 }
 
 void target_source_free(struct target_source **source)
@@ -195,152 +161,88 @@ void target_source_free(struct target_source **source)
 	cleanup_fd(&s->proc);
 	cleanup_fd(&s->root);
 	cleanup_fd(&s->cwd);
-	free(s->creds.groups);
-	for (size_t i = 0; i < s->nusers; i++)
-		free(s->user[i].groups);
+	forget_creds(s);
+	free(s->here);
 	free(s);
 	*source = NULL;
 }
 
-/* ---- users of this machine ------------------------------------------------------------------- */
-
-/* Groups are those that this machine gives the user: nobody else's word counts. */
-static int user_creds(uid_t uid, struct creds *creds)
+static int new_here(struct target_source **out)
 {
-	const struct passwd *pw = getpwuid(uid);
-	int n = FEW_GROUPS;
+	int err = new_source(out);
 
-	creds->uid = uid;
-	creds->gid = pw ? pw->pw_gid : NOGROUP;
-	creds->groups = calloc(FEW_GROUPS, sizeof(*creds->groups));
-	if (!creds->groups)
-		return -ENOMEM;
-	if (pw && getgrouplist(pw->pw_name, pw->pw_gid, creds->groups, &n) >= 0)
-		creds->ngroups = (size_t)n;
-	return 0;
-}
-
-static int new_without_target(struct target_source **out)
-{
-	struct target_source *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->proc = s->root = s->cwd = -1;
-	*out = s;
-	return 0;
+	if (err)
+		return err;
+	(*out)->here = getcwd(NULL, 0);
+	if (!(*out)->here) {
+		err = -errno;
+		target_source_free(out);
+	}
+	return err;
 }
 
 int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out)
 {
 	__cleanup(target_source_free) struct target_source *s = NULL;
-	int err = new_without_target(&s);
+	int err = new_here(&s);
 
+	if (!err && (!n || n > SOURCE_USERS))
+		err = -EINVAL;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct creds creds;
+
+		err = creds_of_user(uids[i], &creds);
+		if (!err)
+			add_creds(s, &creds);
+	}
+	if (!err)
+		*out = TAKE_PTR(s);
+	return err;
+}
+
+int target_source_of_caller(struct target_source **out)
+{
+	__cleanup(target_source_free) struct target_source *s = NULL;
+	__close int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct creds creds;
+	int err = self < 0 ? -errno : new_here(&s);
+
+	if (!err)
+		err = creds_read(self, &creds);
 	if (err)
 		return err;
-	s->whose = n ? OF_USERS : OF_CALLER;
-	if (n > SOURCE_USERS)
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		if (!uids[i] || uids[i] == NO_ID)
-			return -EINVAL;
-		s->nusers++;
-		err = user_creds(uids[i], &s->user[i]);
-		if (err)
-			return err;
-	}
+	creds.caps = 0;
+	add_creds(s, &creds);
 	*out = TAKE_PTR(s);
 	return 0;
 }
 
 int target_source_of_all(struct target_source **out)
 {
-	int err = new_without_target(out);
-
-	if (!err)
-		(*out)->whose = OF_ALL;
-	return err;
-}
-
-/* ---- the child: only system calls, and errors as exit codes ---------------------------------- */
-
-/* Without CAP_SETGID groups cannot be set, but they may be the right ones. */
-static int take_groups(const struct creds *creds)
-{
-	gid_t ours[FEW_GROUPS];
-	long n;
-
-	if (!syscall(SYS_setgroups, creds->ngroups, creds->groups))
-		return 0;
-	n = syscall(SYS_getgroups, FEW_GROUPS, ours);
-	if (n < 0 || (size_t)n != creds->ngroups)
-		return -EPERM;
-	for (long i = 0; i < n; i++) {
-		bool there = false;
-
-		for (long k = 0; k < n; k++)
-			there = there || creds->groups[k] == ours[i];
-		if (!there)
-			return -EPERM;
-	}
-	return 0;
-}
-
-/* What is left are the capabilities that both the target and we have. */
-static int limit_capabilities(uint64_t allowed)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct caps[2];
-
-	if (syscall(SYS_capget, &head, caps))
-		return -errno;
-	for (int i = 0; i < 2; i++) {
-		caps[i].effective = caps[i].permitted & (uint32_t)(allowed >> (32 * i));
-		caps[i].permitted = caps[i].effective;
-		caps[i].inheritable = 0;
-	}
-	head.pid = 0;
-	return syscall(SYS_capset, &head, caps) ? -errno : 0;
-}
-
-/* For now only: they come back with root. */
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct caps[2];
-
-	if (syscall(SYS_capget, &head, caps))
-		return -errno;
-	caps[0].effective = caps[1].effective = 0;
-	head.pid = 0;
-	return syscall(SYS_capset, &head, caps) ? -errno : 0;
-}
-
-static int take_creds(const struct creds *creds)
-{
-	int err = take_groups(creds);
+	struct target_source *s;
+	int err = new_here(&s);
 
 	if (err)
 		return err;
-	if (syscall(SYS_setresgid, creds->gid, creds->gid, creds->gid) ||
-	    syscall(SYS_setresuid, creds->uid, creds->uid, creds->uid))
-		return -EPERM;
-	return limit_capabilities(creds->caps);
+	only_for_all(s);
+	*out = s;
+	return 0;
 }
+
+/* ---- the child: only system calls, and errors as exit codes ---------------------------------- */
 
 /*
  * Without CAP_SYS_CHROOT the kernel keeps the path below the target's root or current directory
  * instead; then a relative path that leaves the directory cannot be opened.
  */
-static int open_beside(int root, int cwd, bool rooted, const char *path)
+static int open_path(const struct target_source *s, bool rooted, const char *path)
 {
-	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-			       .resolve = RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
 	int dir = AT_FDCWD;
 	long fd;
 
 	if (!rooted) {
-		dir = *path == '/' ? root : cwd;
+		dir = *path == '/' ? s->root : s->cwd;
 		how.resolve |= *path == '/' ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
 	}
 	fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
@@ -354,13 +256,15 @@ static const uint32_t no_disks[] = {
 };
 
 /* A source file is a file on a disk; what /proc shows as one may block or change the system. */
-static int check_file(int fd)
+static int check_file(int fd, bool all)
 {
 	struct statfs fs;
 	struct stat st;
 
 	if (fstat(fd, &st) || fstatfs(fd, &fs))
 		return -errno;
+	if (all && !(st.st_mode & S_IROTH))
+		return -EACCES;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	for (size_t i = 0; i < sizeof(no_disks) / sizeof(no_disks[0]); i++)
@@ -387,71 +291,24 @@ static int copy_file(int from, int to)
 	}
 }
 
-static int copy_checked(int fd, int to)
+static int open_as(const struct target_source *s, const struct creds *creds, bool rooted, int fds,
+		   const char *path)
 {
-	int err = fd < 0 ? fd : check_file(fd);
+	int fd, found, err = creds_become(creds);
+	char name[16];
 
-	return err ? err : copy_file(fd, to);
-}
-
-static int copy_as_target(const struct target_source *s, const char *path, int to)
-{
-	bool rooted = !fchdir(s->root) && !chroot(".") && !fchdir(s->cwd);
-	int err = take_creds(&s->creds);
-
-	return err ? err : copy_checked(open_beside(s->root, s->cwd, rooted, path), to);
-}
-
-static int open_here(const char *path)
-{
-	return open_beside(AT_FDCWD, AT_FDCWD, true, path);
-}
-
-static int copy_as_anyone(const char *path, int to)
-{
-	int fd = open_here(path);
-	struct stat st;
-
-	if (fd >= 0 && (fstat(fd, &st) || !(st.st_mode & S_IROTH)))
-		return -EACCES;
-	return copy_checked(fd, to);
-}
-
-static int copy_as_caller(const char *path, int to)
-{
-	int err = limit_capabilities(0);
-
-	return err ? err : copy_checked(open_here(path), to);
-}
-
-/* Root's user and group are kept as the saved ones, to come back to. */
-static int become(const struct creds *user)
-{
-	if (syscall(SYS_setresgid, NO_ID, user->gid, NO_ID) ||
-	    syscall(SYS_setgroups, user->ngroups, user->groups) ||
-	    syscall(SYS_setresuid, NO_ID, user->uid, NO_ID) || drop_capabilities())
-		return -EPERM;
-	return syscall(SYS_geteuid) == (long)user->uid ? 0 : -EPERM;
-}
-
-static int come_back(void)
-{
-	return syscall(SYS_setresuid, NO_ID, 0, NO_ID) || syscall(SYS_setresgid, NO_ID, 0, NO_ID)
-		       ? -EPERM
-		       : 0;
-}
-
-static int open_as_user(const struct creds *user, const char *path)
-{
-	int fd, err = become(user);
-
+	/* a directory that luabpf was started in may not be one that they can reach */
+	if (!err && s->here && chdir(s->here))
+		err = -errno;
 	if (err)
 		return err;
-	fd = open_here(path);
-	err = fd < 0 ? fd : check_file(fd);
-	if (!err)
-		err = come_back();
-	return err ? err : fd;
+	found = open_path(s, rooted, path);
+	err = found < 0 ? found : check_file(found, s->all);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "%d", found);
+	fd = openat(fds, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static bool same_file(int a, int b)
@@ -462,32 +319,25 @@ static bool same_file(int a, int b)
 	       first.st_ino == second.st_ino;
 }
 
-static int copy_as_users(const struct target_source *s, const char *path, int to)
-{
-	int fd = open_as_user(&s->user[0], path), next;
-
-	for (size_t i = 1; fd >= 0 && i < s->nusers; i++) {
-		next = open_as_user(&s->user[i], path);
-		if (next < 0)
-			return next;
-		if (!same_file(fd, next)) /* a link that was changed meanwhile */
-			return -EACCES;
-	}
-	return fd < 0 ? fd : copy_file(fd, to);
-}
-
 static int copy(const struct target_source *s, const char *path, int to)
 {
-	switch (s->whose) {
-	case OF_TARGET:
-		return copy_as_target(s, path, to);
-	case OF_USERS:
-		return copy_as_users(s, path, to);
-	case OF_CALLER:
-		return copy_as_caller(path, to);
-	default:
-		return copy_as_anyone(path, to);
+	int fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC); /* before the chroot */
+	bool rooted = s->here || (!fchdir(s->root) && !chroot(".") && !fchdir(s->cwd));
+	int first = -1;
+
+	if (fds < 0)
+		return -errno;
+	for (size_t i = 0; i < s->n; i++) {
+		int fd = open_as(s, &s->who[i], rooted, fds, path);
+
+		if (fd < 0)
+			return fd;
+		if (first < 0)
+			first = fd;
+		else if (!same_file(first, fd)) /* a link that was changed meanwhile */
+			return -EACCES;
 	}
+	return first < 0 ? -EACCES : copy_file(first, to);
 }
 
 /* ---- the parent ------------------------------------------------------------------------------ */
@@ -527,8 +377,7 @@ int target_source_open(void *ctx, const char *path, FILE **out)
 
 	if (fd < 0)
 		return -errno;
-	if (s->whose == OF_TARGET) /* they may have changed; keeps the old ones of a dead process */
-		read_creds(s->proc, &s->creds);
+	target_source_look(s);
 	child = fork();
 	if (child < 0)
 		return -errno;

@@ -4,35 +4,52 @@
  * directory, with its user, groups and no capability that it lacks. So a chunk that calls itself
  * @/etc/shadow shows nothing that the target could not have read by itself.
  *
+ * These rights belong to the image that is sampled, and only shrink: what the process had when it
+ * was taken hold of and what it was seen to have since must each suffice.
+ *
  * For a saved profile: as users of this machine would open them.
  */
 #ifndef TARGET_SOURCE_H
 #define TARGET_SOURCE_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 struct target_source;
 
 /*
- * Take hold of a process while it lives; files can be opened after its end, too (with the
- * credentials it had at first, while it lives with those it has). 0, -ESRCH, -EACCES, -ENOMEM, ...
+ * Takes hold of a process while it lives; files can be opened after its end, too. image: the
+ * process_image() that was sampled. -ESTALE: it runs another by now, and what the sampled one could
+ * read is not known. -ESRCH, -EACCES, -ENOMEM, ...
  */
-int target_source_new(pid_t pid, struct target_source **out);
+int target_source_new(pid_t pid, uint64_t image, struct target_source **out);
 void target_source_free(struct target_source **source); /* takes NULL */
 
-#define SOURCE_USERS 2
+/* Looks at the process once more: what it may no longer read is not shown. */
+void target_source_look(struct target_source *source);
+
+/* Nor what an earlier image of the process could not read. */
+void target_source_join(struct target_source *source, struct target_source *earlier);
+
+/* True if it has been root's all the time. */
+bool target_source_is_roots(const struct target_source *source);
+
+#define SOURCE_USERS 3
 
 /*
- * Files that each of n users (at most SOURCE_USERS, never root) can read, with the groups that this
- * machine gives them and no capability; the caller is root. n is 0: what the caller can read, less
- * what its capabilities allow. -EINVAL, -ENOMEM.
+ * Files that each of n users (1 to SOURCE_USERS) can read, with the groups that this machine gives
+ * them and no capability; the caller is root. -EINVAL, -ENOMEM.
  */
 int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out);
 
+/* What the caller can read, less what its capabilities allow. */
+int target_source_of_caller(struct target_source **out);
+
 /*
- * Files whose own mode lets all read, wherever they lie; the caller is root. So root finds a script
- * in a directory of root's, and no secret. -ENOMEM.
+ * What everybody can read: with nobody's rights, and only what its own mode lets all read. The
+ * caller is root. -ENOMEM.
  */
 int target_source_of_all(struct target_source **out);
 
