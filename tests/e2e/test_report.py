@@ -52,11 +52,11 @@ def public():
         yield path
 
 
-def annotate(path, user=None, **env):
+def annotate(path, user=None, *args, **env):
     """Of a saved profile, as root, or as another user."""
     before = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"] if user else []
     tool = os.open(vms.LUABPF, os.O_RDONLY)  # others may not be able to open the path
-    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A"], capture_output=True, text=True, timeout=vms.HANG,
+    r = subprocess.run([*before, f"/proc/self/fd/{tool}", "report", path, "-jp=A", *args], capture_output=True, text=True, timeout=vms.HANG,
                        env=vms.clean_env(env), pass_fds=[tool])
     os.close(tool)
     assert r.returncode == 0, r
@@ -122,7 +122,7 @@ def test_a_profile_gives_no_rights(root, public):
 
 
 def test_whose_source_files(root, public):
-    """As the process's user and as the one who called sudo; else as nobody; and not root, as whoever it is."""
+    """As the one who called sudo, or whom root names, and as the process's user; else as nobody; and not root, as whoever it is."""
     script = public / "s.lua"
     script.write_text(SECRET)
     os.chown(script, 4711, 4711)
@@ -132,7 +132,8 @@ def test_whose_source_files(root, public):
     assert "x = x + i % 7" in live, live
     assert profile_of(script, roots) == live or "x = x + i % 7" in live
     refused = f"====== ERROR: {script}: {script}: Permission denied\n"
-    assert annotate(saved) == live
+    assert annotate(saved) == refused
+    assert annotate(saved, None, "--source-user", "4711") == live
     assert annotate(saved, SUDO_UID="4711", SUDO_GID="4711") == live
     assert annotate(saved, SUDO_UID="4712", SUDO_GID="4712") == refused
     assert annotate(saved, user=4711) == live

@@ -63,9 +63,9 @@ def clean_env(extra=None):
 
 
 @contextlib.contextmanager
-def public_dir():
+def public_dir(where=None):
     """A directory that everyone may search; pytest's own are root's."""
-    with tempfile.TemporaryDirectory(prefix="luabpf-test-") as path:
+    with tempfile.TemporaryDirectory(prefix="luabpf-test-", dir=where) as path:
         os.chmod(path, 0o755)
         yield Path(path)
 
