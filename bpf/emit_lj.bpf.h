@@ -36,11 +36,13 @@ static long emit_lj_kstr(__u32 i, struct lj_kstr_ctx *ctx)
 
 static __always_inline void emit_lj_name(struct lb_rec_lj_proto *r, __u64 str)
 {
-	__u32 size;
+	__u32 key = r->rec.build, size;
+	struct lb_build *build = bpf_map_lookup_elem(&builds, &key);
 
-	if (bpf_probe_read_user(r->name, LJ_STR_SIZE, (void *)str))
+	if (!build || bpf_probe_read_user(r->name, LJ_STR_SIZE, (void *)str))
 		return;
-	size = lb_half(r->name, LJ_STR_LEN);
+	size = build->lj.lj.str_len == LJ_STR_LEN ? lb_half(r->name, LJ_STR_LEN)
+						  : lb_half(r->name, LJ_STR_LEN_2017);
 	if (size > LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1) /* source text, mostly */
 		size = LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1;
 	size += LJ_STR_SIZE + 1;

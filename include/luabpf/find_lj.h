@@ -30,6 +30,16 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 						  : 'J';
 }
 
+/* The state as most builds number it (LJ_VMST_*). */
+static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
+{
+	__s32 more = w->lj.interp_states - 1;
+
+	if (stored >= LJ_VMST_INTERP)
+		return stored;
+	return stored + more >= LJ_VMST_INTERP ? LJ_VMST_INTERP : stored + more;
+}
+
 /*
  * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
  */
@@ -38,7 +48,7 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_regs *regs,
 				       __u64 cframe)
 {
-	return cframe >= regs->sp && cframe + LJ_CFRAME_SIZE <= w->stack_hi;
+	return cframe >= regs->sp && cframe + w->lj.cframe_size <= w->stack_hi;
 }
 
 /* Does L, a thread of VM g, run code of this C stack? Makes it the one in hand, then. */
@@ -53,6 +63,20 @@ LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
 	return 0;
 }
 
+/* The main thread of VM g, which lies before it; 0: there is none, so g is no VM. */
+LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
+{
+	__u64 size;
+
+	if (!w)
+		return 0;
+	LB_ROLLED
+	for (size = LJ_L_SIZE_LEAST; size <= LJ_L_SIZE_LEAST + 16; size += 8)
+		if (!lj_read_thread(mem, w, g - size) && w->head.g == g)
+			return g - size;
+	return 0;
+}
+
 /* cur_L runs nothing here. Does another thread of VM g, which called it and goes on in C? */
 static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk *w,
 					const struct lb_regs *regs, __u64 g)
@@ -61,7 +85,7 @@ static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk
 		return -1;
 	if (w->L_hint && !lj_find_outer(mem, w, regs, g, w->L_hint))
 		return 0;
-	return lj_find_outer(mem, w, regs, g, g - w->lj.sizeof_L);
+	return lj_find_outer(mem, w, regs, g, lj_main(mem, w, g));
 }
 
 /*
@@ -83,13 +107,13 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->g = 0;
 	w->trace = 0;
 	w->fault = 0; /* another VM that was tried before may be closed */
-	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 16, g + w->lj.cur_L))
+	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 24, g + w->lj.cur_L))
 		return -1;
 	L = lb_word(bytes, 0);
-	jit_base = lb_word(bytes, 8);
+	jit_base = w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16);
 	freed = !L;
 	if (freed)
-		L = g - w->lj.sizeof_L;
+		L = lj_main(mem, w, g);
 	r = lj_read_thread(mem, w, L);
 	w->fault |= r < 0;
 	if (r || w->head.g != g)
@@ -99,7 +123,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->jit_base = jit_base;
 	if (lj_at(mem, w, &bytes, 4, g + w->lj.vmstate))
 		return -1;
-	w->vmstate = (__s32)lb_half(bytes, 0);
+	w->vmstate = lj_vmstate(w, (__s32)lb_half(bytes, 0));
 	w->state = lj_state_letter(w->vmstate);
 	if (freed && w->state != 'C')
 		return -1;
@@ -265,6 +289,8 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 		return lj_step_heads(mem, w);
 	case LJ_PHASE_MCODE:
 		return lj_step_mcode(mem, w);
+	case LJ_PHASE_GUARDS:
+		return lj_step_guards(mem, w);
 	case LJ_PHASE_SNAP:
 		return lj_step_snap(mem, w);
 	case LJ_PHASE_FRAME:

@@ -21,33 +21,6 @@
 /* words that vm_exit_handler has below a trace's stack, the number's first */
 #define LJ_EXIT_PUSHED 16
 
-/* push imm8; jmp rel8 */
-enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
-
-/* A byte that was pushed: its sign is all that lies above. */
-static __always_inline int lj_is_pushed(__u64 word)
-{
-	return word + 128 < 256;
-}
-
-/*
- * The number's upper byte, of a stub at `at` that has pushed the lower one:
- *
- *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
- *	end: push hi; jmp ->vm_exit_handler
- */
-static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_walk *w, __u64 at)
-{
-	const __u8 *code;
-
-	if (lj_at(mem, w, &code, 2, at) ||
-	    (lb_byte(code, 0) == LJ_X86_JMP &&
-	     lj_at(mem, w, &code, 2, at + 2 + lb_byte(code, 1))) ||
-	    lb_byte(code, 0) != LJ_X86_PUSH)
-		return LJ_NO_EXIT;
-	return (__u32)lb_byte(code, 1) << 8;
-}
-
 /* Number of the exit by which the trace in hand is being left; LJ_NO_EXIT when it is not. */
 static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
 					    const struct lb_regs *regs)

@@ -73,20 +73,39 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 	return lj_mcode_called(mem, w);
 }
 
+/* Where are a snapshot's entries, and how many? */
+static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno,
+				       __u64 *map, __u32 *nent)
+{
+	__u32 are = w->gctrace.snaps_are;
+	__u32 size = are == LJ_SNAPS_2017 ? LJ_SNAP_SIZE_2017 : LJ_SNAP_SIZE, mapofs;
+	const __u8 *head;
+
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->gctrace.snaps + (__u64)size * snapno))
+		return -1;
+	mapofs = lb_half(head, LJ_SNAP_MAPOFS);
+	*nent = lb_byte(head, LJ_SNAP_NENT);
+	if (are == LJ_SNAPS_2019)
+		*nent = lb_byte(head, LJ_SNAP_NENT - 2);
+	if (are == LJ_SNAPS_2017) {
+		mapofs &= 0xffff;
+		*nent = lb_byte(head, LJ_SNAP_NENT - 4);
+	}
+	*map = w->gctrace.maps + 4ULL * mapofs;
+	return 0;
+}
+
 /* Sets the walk on the frames of a snapshot of the trace in hand, which began at w->base. */
 LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
 {
-	const __u8 *head;
 	__u32 nent;
 	__u64 map;
 
 	if (!w)
 		return -1;
 	w->map = 0;
-	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * snapno))
+	if (lj_snap_map(mem, w, snapno, &map, &nent))
 		return -1;
-	nent = lb_byte(head, LJ_SNAP_NENT);
-	map = w->gctrace.maps + 4ULL * lb_half(head, LJ_SNAP_MAPOFS);
 	if (!lj_take_virtual(w, map))
 		return 0;
 	if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
@@ -151,11 +170,13 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	if (lj_is_left(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
 	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
 		return 0;
-	w->lo = 0;
+	w->lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
+	w->in_block = 0;
+	w->search = 0;
 	w->hi = w->gctrace.nsnap;
 	w->lo_mcofs = 0;
 	w->hi_mcofs = LJ_LEFT_MOST;
-	w->phase = LJ_PHASE_MCODE;
+	w->phase = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? LJ_PHASE_MCODE : LJ_PHASE_GUARDS;
 	return 0;
 }
 
@@ -250,6 +271,151 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 		return lj_end(w, LB_END_BAD_TRACE);
 	lj_keep_left(w);
 	return LB_MORE;
+}
+
+/* push imm8; jmp rel8 */
+enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
+
+/* A byte that was pushed: its sign is all that lies above. */
+static __always_inline int lj_is_pushed(__u64 word)
+{
+	return word + 128 < 256;
+}
+
+/*
+ * The number's upper byte, of a stub at `at` that has pushed the lower one:
+ *
+ *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
+ *	end: push hi; jmp ->vm_exit_handler
+ */
+static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_walk *w, __u64 at)
+{
+	const __u8 *code;
+
+	if (lj_at(mem, w, &code, 2, at) ||
+	    (lb_byte(code, 0) == LJ_X86_JMP &&
+	     lj_at(mem, w, &code, 2, at + 2 + lb_byte(code, 1))) ||
+	    lb_byte(code, 0) != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	return (__u32)lb_byte(code, 1) << 8;
+}
+
+/* ---- snapshots without mcofs ----------------------------------------------------------------- */
+
+/*
+ * They do not say where their machine code begins. But each guard's branch, jcc rel32 or jmp
+ * rel32, leads to the stub of its snapshot's exit: the number is that of the first one from the
+ * place on. The snapshot may be the next one, where code lies between that belongs to no guard.
+ */
+#define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
+#define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are looked through at once */
+#define LJ_GUARD_READ (LJ_GUARD_BLOCK + 8)
+enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
+
+/* 1 where code begins with a jump, else 0. BPF has no comparison but by a branch, which the
+ * verifier follows both ways. */
+static __always_inline __u32 lj_is_jump(const __u8 *code)
+{
+	__u32 jmp = code[0] ^ LJ_X86_JMP32;
+	__u32 jcc = (code[0] | (code[1] & 0xf0u) << 8) ^ LJ_X86_JCC;
+
+	return ((jmp - 1) | (jcc - 1)) >> 31;
+}
+
+/* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: there is none. */
+LB_SUBPROG __u32 lj_search_jump(const struct lj_walk *w, __u32 at)
+{
+	const __u8 *code;
+	__u32 i;
+
+	if (!w)
+		return LJ_GUARD_BLOCK;
+	code = (const __u8 *)w->block;
+	LB_ROLLED
+	for (i = 0; i < LJ_GUARD_BLOCK; i++)
+		if (lj_is_jump(code + i) & ((at - i - 1) >> 31))
+			break;
+	return i;
+}
+
+/*
+ * The exit whose stub is at `at`; LJ_NO_EXIT: there is none. sure: a jcc leads there. A single byte
+ * that looks like a jmp is often part of another instruction, and leads nowhere.
+ */
+static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_walk *w, __u64 at,
+					    int sure)
+{
+	const __u8 *code;
+	__u32 lo, hi;
+
+	code = lj_guess_at(mem, w, 2, at);
+	w->fault |= !code && sure;
+	if (!code || lb_byte(code, 0) != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	lo = lb_byte(code, 1);
+	hi = lj_stub_upper(mem, w, at + 2);
+	return hi == LJ_NO_EXIT ? hi : lo | hi;
+}
+
+/* The search has come to a snapshot, by a guard that ends at `end`. */
+static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, struct lj_walk *w,
+						   __u32 snapno, __u32 end)
+{
+	if (lj_enter_snapshot(mem, w, snapno))
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->lo = snapno;
+	w->lo_mcofs = w->mcofs;
+	w->hi_mcofs = end < LJ_LEFT_MOST ? end : LJ_LEFT_MOST;
+	lj_keep_left(w);
+	return LB_MORE;
+}
+
+/* Reads the block of machine code that begins at w->lo. */
+static __always_inline int lj_read_code(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 left = w->gctrace.szmcode - w->lo, size;
+
+	size = left < LJ_GUARD_READ ? left : LJ_GUARD_READ;
+	w->search = w->lo;
+	w->in_block = size;
+	return mem_read(mem, w->block, size & 255, w->gctrace.mcode + w->lo);
+}
+
+/* One branch, or a block without any. w->lo: the search goes on there, in the block at w->search. */
+LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i, size, snapno, rel;
+	const __u8 *code;
+	__u64 to;
+
+	if (!w)
+		return LB_STOP;
+	if (w->lo - w->search >= w->in_block) {
+		if (w->lo >= w->gctrace.szmcode) /* behind the last guard */
+			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->lo);
+		if (lj_read_code(mem, w))
+			return lj_end(w, LB_END_FAULT);
+	}
+	i = lj_search_jump(w, w->lo - (__u32)w->search);
+	code = (const __u8 *)w->block + (i & (LJ_GUARD_BLOCK - 1));
+	size = lb_byte(code, 0) == LJ_X86_JMP32 ? 5 : 6;
+	if (i >= LJ_GUARD_BLOCK || i + size > w->in_block) {
+		w->lo = (__u32)w->search +
+			(w->in_block < LJ_GUARD_READ ? w->in_block : LJ_GUARD_BLOCK);
+		w->in_block = 0;
+		return LB_MORE;
+	}
+	w->lo = (__u32)w->search + i + 1;
+	rel = size == 5 ? lb_half(code, 1) : lb_half(code, 2);
+	to = w->search + i + size + (__u64)(__s64)(__s32)rel;
+	if (to < w->gctrace.szmcode)
+		return LB_MORE;
+	if (to + LJ_STUB_REACH >= 2 * LJ_STUB_REACH)
+		return LB_MORE;
+	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, size == 6);
+	if (w->fault)
+		return lj_end(w, LB_END_FAULT);
+	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->lo) : LB_MORE;
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Where a VM build keeps what we read. One row per build (user/vm/lj_layouts.def); the row that
- * fits a process is measured on it (user/vm/lj_recognise.c) and handed to BPF in a map. Offsets are
- * in bytes. Names are LuaJIT's own (lj_obj.h, lj_jit.h, lj_dispatch.h, lj_frame.h).
+ * Where a VM build keeps what we read. Offsets are in bytes. Names are LuaJIT's own (lj_obj.h,
+ * lj_jit.h, lj_dispatch.h, lj_frame.h).
  *
- * What never varied between GC64 builds of LuaJIT 2.1 since 2016 is an enum below; what varies is a
- * field of struct lj_layout.
+ * What never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum below; what varies is a
+ * field of struct lj_layout, which is measured in the VM's text (user/vm/lj_measure.c) and handed to
+ * BPF in a map.
  */
 #ifndef LUABPF_LAYOUT_H
 #define LUABPF_LAYOUT_H
@@ -16,25 +16,33 @@ struct lj_layout {
 	/* GG_State (lj_dispatch.h) */
 	/* GG_G2DISP: dispatch table - global_State; r14 = g + g2disp in VM and mcode */
 	__u16 g2disp;
-	__u16 g2trace;	/* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
-	__u16 sizeof_L; /* sizeof(lua_State): g = main lua_State + sizeof_L */
+	__u16 g2trace; /* &J.trace - global_State; freetrace, sizetrace (u32) follow it */
 	/* global_State (lj_obj.h) */
-	__u16 vmstate; /* directly behind str.seed */
-	__u16 mainthref;
+	__u16 vmstate;
 	__u16 cur_L;
-	__u16 jit_base; /* directly behind cur_L */
+	__u16 jit_base; /* directly behind cur_L; in Tarantool's, one word later */
 	__u16 registrytv;
 	/* jit_State, counted from &J.trace */
 	__u16 j_parent; /* traceno of the last exit */
 	__u16 j_exitno; /* its exit (snapshot) number */
-	/* bytecode numbers (lj_bc.h) */
-	__u8 bc_jloop;
-	__u8 bc_funcf;
-	__u8 bc_funcc;
-	__u8 bc_call;
+	/* the VM's frame on the C stack (lj_frame.h CFRAME_*) */
+	__u8 cframe_size;
+	__u8 cframe_prev;
+	__u8 str_len;  /* GCstr.len: LJ_STR_LEN or LJ_STR_LEN_2017 */
+	__u8 bc_funcf; /* lowest bytecode number of function headers (lj_bc.h) */
+	__u8 mcofs;    /* 1: snapshots say where their machine code begins */
 	/* 1: its intermediate code is user/vm/lj_ir.def's */
 	__u8 ir;
-	__u8 pad[3];
+	/* states of vmstate that are the interpreter's: INTERP; in Tarantool's, LFUNC and FFUNC, too */
+	__u8 interp_states;
+	__u8 pad;
+};
+
+/* Calls by which a Lua function calls: CALLM .. ITERN, of which one stands before each return address
+ * (lj_bc.h; the same in all builds of 2.1). */
+enum {
+	LJ_OP_CALLM = 65,
+	LJ_OP_ITERN = 70,
 };
 
 /* Bytecode that branches, but for the JMP that follows a comparison (lj_bc.h; the same in all
@@ -57,6 +65,10 @@ enum {
 	LJ_L_STACK = 56,
 	LJ_L_CFRAME = 80,
 	LJ_L_READ = 88, /* bytes that cover all of these */
+	/* It is 96 to 112 bytes long, by build. Another one before the global_State is at least twice
+	 * that away, as the main thread's lies between. */
+	LJ_L_SIZE_LEAST = 96,
+	LJ_L_SIZE_MOST = 128,
 };
 
 /* GCobj types as stored in the gct byte: ~LJ_T* */
@@ -105,12 +117,14 @@ enum {
 	LJ_PROTO_SIZE = 104,
 };
 
-/* GCstr since 2020-06-23; the text follows, NUL-terminated */
+/* GCstr; the text follows, NUL-terminated. Until 2020-06-23, and in Tarantool's: {hash, len} at 12,
+ * which identify a string as well as {sid, hash}. */
 enum {
 	LJ_STR_KIND = 8,
 	LJ_STR_GCT = 9,
 	LJ_STR_SID = 12,
 	LJ_STR_HASH = 16,
+	LJ_STR_LEN_2017 = 16,
 	LJ_STR_LEN = 20,
 	LJ_STR_SIZE = 24,
 };
@@ -142,7 +156,7 @@ enum {
 	LJ_TUDATA = -13,
 };
 
-/* GCtrace and SnapShot (lj_jit.h), since 2021-03-23 (mcofs) */
+/* GCtrace and SnapShot (lj_jit.h), since 2021-03-23 (mcofs). Before: enum lj_snaps. */
 enum {
 	LJ_TRACE_KIND = 8,
 	LJ_TRACE_GCT = 9,
@@ -173,19 +187,29 @@ enum {
 	LJ_SNAP_NENT = 10,
 	LJ_SNAP_SIZE = 12,
 };
+/* Snapshots of which shape does a trace have? */
+enum lj_snaps {
+	LJ_SNAPS_MCOFS,
+	LJ_SNAPS_2019, /* since 2019-01-10: no mcofs, so that nslots and what follows are 2 lower */
+	LJ_SNAPS_2017, /* mapofs is a u16, what follows is 4 lower; nsnap, nsnapmap are u16 at 44 */
+};
+#define LJ_SNAP_SIZE_2017 8
 #define LJ_SNAP_FRAME 0x010000u /* the slot holds a frame link */
 #define LJ_SNAP_CONT 0x020000u	/* ... a continuation, or its pc */
 #define LJ_IRT_PROTO 7
 #define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
 
-/* The VM's frame on the C stack, x86-64 GC64 with external unwinding (lj_frame.h CFRAME_*) */
+/* The VM's frame on the C stack, x86-64 GC64 with external unwinding (lj_frame.h CFRAME_*): PREV,
+ * whose offset varies, then r14, r15, rbx, rbp, return address */
 enum {
 	LJ_CFRAME_NRES = 8,
 	LJ_CFRAME_L = 16,
 	LJ_CFRAME_PC = 24,
 	LJ_CFRAME_PREV = 32,
-	LJ_CFRAME_SAVED = 40, /* r14, r15, rbx, rbp, return address */
 	LJ_CFRAME_SIZE = 80,
+	/* Tarantool's, since 2020-12 */
+	LJ_CFRAME_PREV_MOST = 48,
+	LJ_CFRAME_SIZE_MOST = 96,
 };
 #define LJ_CFRAME_RAWMASK (~3ULL)
 

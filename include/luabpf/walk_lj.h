@@ -32,9 +32,9 @@
  * Distance in slots from a frame to the one below, by the instruction before the pc that is its
  * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
  */
-static __always_inline __u32 lj_distance(const struct lj_walk *w, __u32 ins)
+static __always_inline __u32 lj_distance(__u32 ins)
 {
-	return (ins & 0xff) + 1 - w->lj.bc_call > 5 ? 0 : 2 + (ins >> 8 & 0xff);
+	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM ? 0 : 2 + (ins >> 8 & 0xff);
 }
 
 /* Ditto, by the link. */
@@ -44,7 +44,7 @@ LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, _
 
 	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
 		return 0;
-	return lj_distance(w, ins);
+	return lj_distance(ins);
 }
 
 /*
@@ -58,10 +58,13 @@ LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64
 	const __u8 *bytes;
 	__s32 nres;
 
-	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_SAVED, w->cframe))
+	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_PREV_MOST + 8, w->cframe))
 		return -1;
 	w->saved.pc = lb_word(bytes, LJ_CFRAME_PC);
-	w->saved.prev = lb_word(bytes, LJ_CFRAME_PREV) & LJ_CFRAME_RAWMASK;
+	w->saved.prev =
+		(w->lj.cframe_prev == LJ_CFRAME_PREV ? lb_word(bytes, LJ_CFRAME_PREV)
+						     : lb_word(bytes, LJ_CFRAME_PREV_MOST)) &
+		LJ_CFRAME_RAWMASK;
 	nres = (__s32)lb_half(bytes, LJ_CFRAME_NRES);
 	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
 }
@@ -135,9 +138,10 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 	return LB_MORE;
 }
 
+/* The main thread's lua_State lies directly before the global_State (GG_State). */
 static __always_inline int lj_is_main(const struct lj_walk *w)
 {
-	return w->L == w->g - w->lj.sizeof_L;
+	return w->g - w->L <= LJ_L_SIZE_MOST;
 }
 
 /*
@@ -243,7 +247,7 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
 	if (seen->link == f->link)
 		return 0;
 	ins = lj_guess_at(mem, w, 4, f->link - 4);
-	distance = ins ? lj_distance(w, lb_half(ins, 0)) : 0;
+	distance = ins ? lj_distance(lb_half(ins, 0)) : 0;
 	if (!distance)
 		return -1;
 	seen->link = f->link;

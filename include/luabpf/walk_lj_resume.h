@@ -85,8 +85,8 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 		w->cframe = prev;
 		return LB_MORE;
 	}
-	cframe += LJ_CFRAME_SIZE;
-	if (cframe + LJ_CFRAME_SIZE > w->stack_hi)
+	cframe += w->lj.cframe_size;
+	if (cframe + w->lj.cframe_size > w->stack_hi)
 		return lj_end(w, LB_END_RESOLVED);
 	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
 		return lj_end(w, LB_END_FAULT);
@@ -102,20 +102,26 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 	return LB_MORE;
 }
 
+/* The word of a cframe that holds its return address. */
+static __always_inline __u32 lj_cframe_ret(const struct lj_walk *w)
+{
+	return (w->lj.cframe_size / 8 - 1u) & (LJ_CFRAME_WORDS - 1);
+}
+
 /*
  * Where in the block may a cframe begin, whose return address leads into the library's text? The
  * number of its first word; LJ_BLOCK: nowhere.
  */
 LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
 {
-	__u32 i;
+	__u32 i, ret;
 
 	if (!w)
 		return LJ_BLOCK;
+	ret = lj_cframe_ret(w);
 	LB_ROLLED
 	for (i = 0; i < LJ_BLOCK; i++)
-		if (lb_within(w->block[i + LJ_CFRAME_SIZE / 8 - 1], w->text_lo,
-			      w->text_hi - w->text_lo))
+		if (lb_within(w->block[i + ret], w->text_lo, w->text_hi - w->text_lo))
 			break;
 	return i;
 }
@@ -140,12 +146,12 @@ static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, st
 	__u64 left = w->stack_hi - w->search;
 	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
 
-	if (w->search + LJ_CFRAME_SIZE > w->stack_hi)
+	if (w->search + w->lj.cframe_size > w->stack_hi)
 		return LJ_SEARCH_OVER;
 	/* the mask is for the verifier */
 	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
 		return LJ_SEARCH_CUT;
-	w->in_block = (size - LJ_CFRAME_SIZE) / 8 + 1;
+	w->in_block = (size - w->lj.cframe_size) / 8 + 1;
 	if (w->in_block > LJ_BLOCK)
 		w->in_block = LJ_BLOCK;
 	return LJ_SEARCH_ON;
@@ -160,7 +166,7 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 {
 	enum lj_search r;
 	__u64 L, cframe;
-	__u32 i;
+	__u32 i, prev;
 
 	if (!w)
 		return LJ_SEARCH_OVER;
@@ -177,11 +183,11 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 		return LJ_SEARCH_ON;
 	}
 	i &= LJ_BLOCK - 1;
-	w->block[i + LJ_CFRAME_SIZE / 8 - 1] = 0; /* not again */
+	prev = w->lj.cframe_prev / 8 & (LJ_CFRAME_WORDS - 1);
+	w->block[i + lj_cframe_ret(w)] = 0; /* not again */
 	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
-	if (L == w->L || !lj_is_prev(w->block[i + LJ_CFRAME_PREV / 8]) ||
-	    !lj_owns_cframe(mem, w, L, cframe))
+	if (L == w->L || !lj_is_prev(w->block[i + prev]) || !lj_owns_cframe(mem, w, L, cframe))
 		return LJ_SEARCH_ON;
 	w->found_L = L;
 	w->found_cframe = cframe;

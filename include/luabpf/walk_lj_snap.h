@@ -164,6 +164,21 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
 }
 
+/* How many snapshots, and of which shape: by nsnapmap, which a u32 of 2019 has no high half of. */
+static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gctrace *t,
+					  const struct lj_trace_words *words)
+{
+	t->nsnap = (__u16)(words->kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
+	t->snaps_are = LJ_SNAPS_MCOFS;
+	if (w->lj.mcofs)
+		return;
+	t->snaps_are = LJ_SNAPS_2019;
+	if (words->nk >> 48) {
+		t->snaps_are = LJ_SNAPS_2017;
+		t->nsnap = (__u16)(words->nk >> 32);
+	}
+}
+
 /* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
 static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_walk *w,
 					   struct lj_gctrace *t, __u32 traceno)
@@ -186,7 +201,7 @@ static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_w
 	t->mcode = words.mcode;
 	t->szmcode = (__u32)(words.start >> 32);
 	t->nk = (__u32)words.nk;
-	t->nsnap = (__u16)(words.kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
+	lj_read_nsnap(w, t, &words);
 	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
 	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
 	t->print = lj_print_trace(&words);

@@ -13,6 +13,7 @@ enum lj_phase {
 	LJ_PHASE_TRACES, /* which trace has called the collector? */
 	LJ_PHASE_HEADS,	 /* which trace is being entered? */
 	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
+	LJ_PHASE_GUARDS, /* ditto, by the exits of its guards */
 	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
 	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
@@ -58,7 +59,9 @@ struct lj_cframe {
 #define LJ_LEFT_BITS 10
 #define LJ_LEFTS (1 << LJ_LEFT_BITS)
 #define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
-#define LJ_BLOCK 64    /* of which are read at once, and the length of a cframe more */
+#define LJ_BLOCK 64    /* of which are read at once, and LJ_CFRAME_WORDS more */
+#define LJ_CFRAME_WORDS 16
+_Static_assert(LJ_CFRAME_SIZE_MOST <= 8 * LJ_CFRAME_WORDS, "a cframe's words");
 
 /*
  * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
@@ -101,7 +104,9 @@ struct lj_gctrace {
 	__u32 nk; /* IR reference of the first constant */
 	__u32 print;
 	__u32 nsnap, spadjust;
-	__u32 mcloop; /* where the loop begins in the machine code; 0: there is none */
+	__u32 mcloop;	 /* where the loop begins in the machine code; 0: there is none */
+	__u32 snaps_are; /* enum lj_snaps */
+	__u32 pad;
 };
 
 struct lj_walk {
@@ -171,7 +176,7 @@ struct lj_walk {
 	struct lj_virtual virtual[LJ_VIRTUALS];
 	struct lj_left left[LJ_LEFTS] LB_LINE_ALIGNED;
 	__u32 snapmap[LJ_SNAPMAP + 2];
-	__u64 block[LJ_BLOCK + LJ_CFRAME_SIZE / 8];
+	__u64 block[LJ_BLOCK + LJ_CFRAME_WORDS];
 	struct lb_cache cache;
 };
 static __always_inline struct lb_walk *lj_common(struct lj_walk *w)

@@ -20,13 +20,13 @@
 #include "sym_probe.h"
 
 /* Both of Debian's builds (2022-03-20 and 2023-01-19): offset of registrytv in global_State. */
-static const struct lj_layout layout = {.registrytv = 272};
+static const struct lj_layout layout = {.registrytv = 272, .str_len = LJ_STR_LEN};
 
 static void print_names(const struct lb_mem *mem, uint64_t pt)
 {
 	struct lj_proto *p = NULL;
 	uint32_t pos;
-	int err = lj_proto_read(mem, pt, &p);
+	int err = lj_proto_read(mem, &layout, pt, &p);
 
 	if (err)
 		printf("error %d\n", err);
@@ -43,7 +43,7 @@ static void print_names(const struct lb_mem *mem, uint64_t pt)
 static void print_defs(const struct lb_mem *mem, uint64_t pt)
 {
 	struct lj_proto *p = NULL;
-	int err = lj_proto_read(mem, pt, &p);
+	int err = lj_proto_read(mem, &layout, pt, &p);
 
 	if (err)
 		printf("error %d\n", err);

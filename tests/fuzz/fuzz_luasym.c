@@ -14,7 +14,7 @@
 #include "sym/lj_ffnames.h"
 #include "sym/lj_proto.h"
 
-static const struct lj_layout layout = {.registrytv = 0x40};
+static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LEN};
 
 static void ask(const struct lj_proto *p)
 {
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!mem_image_add(&img, BASE, data + sizeof(where), size - sizeof(where))) {
 		struct counted mem = {.mem.read = counted_read, .under = &img.mem, .reads = &reads};
 
-		if (!lj_proto_read(&mem.mem, BASE + where[0], &p))
+		if (!lj_proto_read(&mem.mem, &layout, BASE + where[0], &p))
 			ask(p);
 		if (!lj_ffnames_read(&mem.mem, &layout, BASE + where[1], &names))
 			for (i = 0; i < 256; i++)

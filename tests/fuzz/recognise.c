@@ -11,35 +11,24 @@
 #include "target/puc_api.h"
 #include "target/puc_gc.h"
 #include "target/puc_lib.h"
+#include "vm/lj_measure.h"
 #include "vm/lj_recognise.h"
 #include "vm/puc_recognise.h"
-
-static void check_set(const uint32_t *set, uint32_t n)
-{
-	uint32_t i, j;
-
-	if (n > LJ_MEASURED_MAX)
-		abort();
-	for (i = 0; i < n; i++) {
-		if (!set[i] || set[i] > UINT16_MAX)
-			abort();
-		for (j = 0; j < i; j++)
-			if (set[i] == set[j])
-				abort();
-	}
-}
 
 static void measure_luajit(const uint8_t *data, size_t size)
 {
 	struct lj_measured m;
+	struct lj_layout lj;
+	int i;
 
 	memset(&m, 0xff, sizeof(m));
 	lj_measure(data, size, &m);
-	if (m.g2disp > UINT16_MAX || m.vmstate > UINT16_MAX)
+	for (i = 0; i < LJ_FACTS; i++)
+		if (m.fact[i] > UINT16_MAX && m.fact[i] != LJ_FACT_DIFFERS)
+			abort();
+	if (lj_layout_of(&m, 80, &lj) == LJ_FACTS &&
+	    (!lj.g2disp || lj.g2trace >= lj.g2disp || lj.jit_base - lj.cur_L > 16))
 		abort();
-	check_set(m.stores_L, m.nstores_L);
-	check_set(m.stores_base, m.nstores_base);
-	check_set(m.loads, m.nloads);
 }
 
 static void read_api(const uint8_t *data, size_t size)
@@ -188,7 +177,7 @@ static void ask_recognise(struct elf_file *elf, size_t text)
 	if (!r && text) {
 		check_text(b.start, b.start + b.size, text);
 		check_registers(&b);
-		if (strlen(b.evidence) >= sizeof(b.evidence) || !b.name)
+		if (strlen(b.evidence) >= sizeof(b.evidence) || !*b.name)
 			abort();
 	}
 }

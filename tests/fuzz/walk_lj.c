@@ -9,10 +9,10 @@
 
 #include "fuzz_walk.h"
 #include "lj_scene.h"
-#include "vm/lj_recognise.h"
+#include "lj_layouts.h"
 #include "walk_host.h"
 
-#define ROWS 2 /* of layouts */
+#define ROWS LJ_LAYOUT_SCENES
 
 static void damage_regs(struct lb_regs *regs, uint64_t at, uint64_t value)
 {
@@ -85,7 +85,7 @@ static struct lj_scene *scene(size_t row, size_t i)
 		*s = malloc(sizeof(**s));
 		if (!*s)
 			abort();
-		lj_scene_init(*s, lj_scene_at(i), lj_layout_row(row % ROWS, &name));
+		lj_scene_init(*s, lj_scene_at(i), lj_layout_scene(row % ROWS, &name));
 		fuzz_trim(&(*s)->img.mem, &(*s)->img.heap, (*s)->img.used);
 	}
 	return *s;

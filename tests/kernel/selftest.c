@@ -18,7 +18,7 @@
 #include "puc_scene.h"
 #include "selftest.skel.h"
 #include "selftest_puc.skel.h"
-#include "vm/lj_recognise.h"
+#include "lj_layouts.h"
 #include "vm/puc_recognise.h"
 #include "walk_host.h"
 
@@ -92,7 +92,7 @@ static int lj_load(struct program *p)
 
 static const void *lj_layout(size_t i, const char **name)
 {
-	return lj_layout_row(i, name);
+	return lj_layout_scene(i, name);
 }
 
 static int lj_begin(size_t i, const void *layout, struct moment *m)

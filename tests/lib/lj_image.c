@@ -5,6 +5,10 @@
 
 #include "lj_image.h"
 
+#include <stdbool.h>
+
+#define LJI_STUBS 0xe00 /* of exits, in a trace's 4 KB of machine code */
+#define L_SIZE 112	/* luajit2; others have 96 */
 #define GG_SIZE 8192
 #define IR_BIAS 0x8000u /* REF_BIAS: constants lie below */
 #define IR_CONSTS 64
@@ -103,9 +107,8 @@ void lji_new_vm(struct lj_image *img)
 	uint64_t gg = lji_alloc(img, GG_SIZE);
 
 	img->main_L = gg;
-	img->g = gg + img->lj.sizeof_L;
+	img->g = gg + L_SIZE;
 	init_thread(img, gg);
-	lji_put64(img, img->g + img->lj.mainthref, gg);
 	img->traces = lji_alloc(img, 8 * 16);
 	lji_put64(img, img->g + img->lj.g2trace, img->traces);
 	lji_put32(img, img->g + img->lj.g2trace + 12, 16);
@@ -141,7 +144,7 @@ uint64_t lji_str(struct lj_image *img, const char *text)
 		hash = hash * 33 + (unsigned char)*p;
 	lji_put8(img, str + LJ_STR_GCT, LJ_GCT_STR);
 	lji_put32(img, str + LJ_STR_HASH, hash);
-	lji_put32(img, str + LJ_STR_LEN, (uint32_t)len);
+	lji_put32(img, str + img->lj.str_len, (uint32_t)len);
 	memcpy(lji_at(img, str + LJ_STR_SIZE, len), text, len);
 	return str;
 }
@@ -202,7 +205,7 @@ static uint64_t func_header(struct lj_image *img, uint8_t op)
 
 uint64_t lji_cfunc(struct lj_image *img, uint64_t f)
 {
-	uint64_t func = new_func(img, 1, func_header(img, img->lj.bc_funcc));
+	uint64_t func = new_func(img, 1, func_header(img, img->lj.bc_funcf + 6));
 
 	lji_put64(img, func + LJ_FUNC_F, f);
 	return func;
@@ -210,7 +213,7 @@ uint64_t lji_cfunc(struct lj_image *img, uint64_t f)
 
 uint64_t lji_ff(struct lj_image *img, uint8_t ffid)
 {
-	return new_func(img, ffid, func_header(img, (uint8_t)(img->lj.bc_funcc + 2 + ffid)));
+	return new_func(img, ffid, func_header(img, (uint8_t)(img->lj.bc_funcf + 8 + ffid)));
 }
 
 uint64_t lji_function(struct lj_image *img, int firstline)
@@ -238,7 +241,7 @@ uint64_t lji_ins(struct lj_image *img, uint64_t func, uint32_t pos, uint8_t op, 
 
 uint64_t lji_thread(struct lj_image *img)
 {
-	uint64_t L = lji_alloc(img, img->lj.sizeof_L);
+	uint64_t L = lji_alloc(img, L_SIZE);
 
 	init_thread(img, L);
 	return L;
@@ -266,7 +269,7 @@ void lji_push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t
 void lji_call(struct lj_image *img, struct lji_stack *s, uint64_t caller, uint32_t pos, uint8_t a,
 	      uint64_t func)
 {
-	push(img, s, func, a + 2u, lji_ins(img, caller, pos, img->lj.bc_call, a) + 4);
+	push(img, s, func, a + 2u, lji_ins(img, caller, pos, LJ_OP_CALLM + 1, a) + 4);
 }
 
 void lji_cont(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
@@ -302,15 +305,15 @@ void lji_c_code(struct lj_image *img, uint32_t words)
 uint64_t lji_cframe(struct lj_image *img, uint64_t L, int32_t nres, uint64_t pc, uint32_t flags)
 {
 	uint64_t prev = flags & LJI_RESUME ? 0 : lji_get64(img, L + LJ_L_CFRAME);
-	uint64_t cframe = img->sp - LJ_CFRAME_SIZE;
+	uint64_t cframe = img->sp - img->lj.cframe_size;
 
 	lji_put32(img, cframe, 1); /* MULTRES */
 	lji_put32(img, cframe + LJ_CFRAME_NRES, (uint32_t)nres);
 	lji_put64(img, cframe + LJ_CFRAME_L, L);
 	lji_put64(img, cframe + LJ_CFRAME_PC, pc);
-	lji_put64(img, cframe + LJ_CFRAME_PREV, prev);
-	lji_put64(img, cframe + LJ_CFRAME_SAVED, img->g + img->lj.g2disp);
-	lji_put64(img, cframe + LJ_CFRAME_SIZE - 8, LJI_TEXT + 0x30000);
+	lji_put64(img, cframe + img->lj.cframe_prev, prev);
+	lji_put64(img, cframe + img->lj.cframe_prev + 8, img->g + img->lj.g2disp);
+	lji_put64(img, cframe + img->lj.cframe_size - 8, LJI_TEXT + 0x30000);
 	lji_put64(img, L + LJ_L_CFRAME, cframe | (flags & LJI_RESUME));
 	img->sp = cframe;
 	return cframe;
@@ -334,6 +337,8 @@ void lji_run(struct lj_image *img, uint64_t L)
 
 void lji_vmstate(struct lj_image *img, int32_t state)
 {
+	if (state < LJ_VMST_INTERP)
+		state -= img->lj.interp_states - 1;
 	lji_put32(img, img->g + img->lj.vmstate, (uint32_t)state);
 }
 
@@ -388,26 +393,57 @@ void lji_parent(struct lj_image *img, const struct lji_trace *t, uint16_t no)
 	lji_put64(img, t->ir + 8ULL * IR_BIAS, no);
 }
 
+/* How builds without mcofs know a snapshot's machine code: by the branch of a guard, to its exit's
+ * stub. */
+static void put_guard(struct lj_image *img, const struct lji_trace *t, uint32_t at, uint32_t exitno)
+{
+	const uint32_t stub = LJI_STUBS + 4 * exitno;
+	const uint8_t push[] = {0x6a, (uint8_t)exitno, 0x6a, (uint8_t)(exitno >> 8)};
+
+	memcpy(lji_at(img, t->mcode + stub, sizeof(push)), push, sizeof(push));
+	lji_put8(img, t->mcode + at, 0x0f);
+	lji_put8(img, t->mcode + at + 1, 0x84);
+	lji_put32(img, t->mcode + at + 2, stub - (at + 6));
+}
+
+/* Writes snapshot t->nsnap, of the layout's shape (enum lj_snaps). */
+static void put_snap(struct lj_image *img, const struct lji_trace *t, uint16_t mcofs, uint32_t n)
+{
+	bool is_2017 = !img->lj.mcofs && img->lj.str_len == LJ_STR_LEN_2017;
+	uint64_t snap = t->snap + (uint64_t)(is_2017 ? LJ_SNAP_SIZE_2017 : LJ_SNAP_SIZE) * t->nsnap;
+
+	if (is_2017) {
+		lji_put16(img, snap + LJ_SNAP_MAPOFS, (uint16_t)t->nmap);
+		lji_put8(img, snap + LJ_SNAP_NENT - 4, (uint8_t)n);
+		lji_put16(img, t->addr + LJ_TRACE_NSNAPMAP, (uint16_t)(t->nsnap + 1));
+		lji_put16(img, t->addr + LJ_TRACE_NSNAPMAP + 2, (uint16_t)(t->nmap + n + 2));
+	} else {
+		lji_put32(img, snap + LJ_SNAP_MAPOFS, t->nmap);
+		lji_put8(img, snap + LJ_SNAP_NENT - 2 * !img->lj.mcofs, (uint8_t)n);
+		lji_put16(img, t->addr + LJ_TRACE_NSNAP, (uint16_t)(t->nsnap + 1));
+		lji_put32(img, t->addr + LJ_TRACE_NSNAPMAP, t->nmap + n + 2);
+	}
+	if (img->lj.mcofs)
+		lji_put16(img, snap + LJ_SNAP_MCOFS, mcofs);
+	else if (t->nsnap && mcofs)
+		put_guard(img, t, mcofs - 1u, t->nsnap - 1);
+}
+
 void lji_snap(struct lj_image *img, struct lji_trace *t, uint16_t mcofs, uint64_t pc, uint8_t slot,
 	      const struct lji_entry *entries, uint32_t n)
 {
-	uint64_t snap = t->snap + (uint64_t)LJ_SNAP_SIZE * t->nsnap;
 	uint64_t map = t->snapmap + 4ULL * t->nmap;
 	uint32_t i;
 
-	lji_put32(img, snap + LJ_SNAP_MAPOFS, t->nmap);
-	lji_put16(img, snap + LJ_SNAP_MCOFS, mcofs);
-	lji_put8(img, snap + LJ_SNAP_NENT, (uint8_t)n);
 	for (i = 0; i < n; i++)
 		lji_put32(img, map + 4ULL * i,
 			  (uint32_t)entries[i].slot << 24 | LJ_SNAP_FRAME |
 				  lji_const(img, t, entries[i].value));
 	pc = pc << 8 | slot;
 	memcpy(lji_at(img, map + 4ULL * n, 8), &pc, 8);
+	put_snap(img, t, mcofs, n);
 	t->nmap += n + 2;
 	t->nsnap++;
-	lji_put16(img, t->addr + LJ_TRACE_NSNAP, (uint16_t)t->nsnap);
-	lji_put32(img, t->addr + LJ_TRACE_NSNAPMAP, t->nmap);
 }
 
 void lji_exit(struct lj_image *img, uint32_t parent, uint32_t exitno)

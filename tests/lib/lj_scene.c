@@ -91,7 +91,7 @@ uint64_t sc_begin_call(struct lj_scene *s)
 	lji_call(&s->img, &deeper, s->main, 9, 20, g);
 	lji_sync(&s->img, &deeper);
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, g, 30));
-	lji_ins(&s->img, s->main, 5, s->img.lj.bc_call, 3);
+	lji_ins(&s->img, s->main, 5, LJ_OP_CALLM + 1, 3);
 	return f;
 }
 

@@ -42,7 +42,7 @@ extern const struct lj_scene_row lj_scenes_find[];   /* which VM runs on this th
 const struct lj_scene_row *lj_scene_at(size_t i);
 size_t lj_scene_count(void);
 
-/* For a layout of lj_layout_row(). */
+/* For a layout of lj_layout_scene(). */
 void lj_scene_init(struct lj_scene *s, const struct lj_scene_row *row, const struct lj_layout *lj);
 void lj_scene_free(struct lj_scene *s);
 

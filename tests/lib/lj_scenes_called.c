@@ -198,7 +198,8 @@ static void vm_closes(struct lj_scene *s)
 static void vm_opens(struct lj_scene *s)
 {
 	vm_closes(s);
-	lji_put32(&s->img, s->cframe - LJ_CFRAME_SIZE + LJ_CFRAME_NRES, 0); /* nor a stack made */
+	lji_put32(&s->img, s->cframe - s->img.lj.cframe_size + LJ_CFRAME_NRES,
+		  0); /* nor a stack made */
 	lji_vmstate(&s->img, 0);
 }
 

@@ -351,7 +351,7 @@ static uint64_t resume(struct lj_scene *s, uint64_t from, uint64_t f)
 	lji_call(&s->img, &s->st, from, 5, 3, lji_ff(&s->img, FF_RESUME));
 	lji_sync(&s->img, &s->st);
 	cframe = lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
-	lji_put64(&s->img, cframe + LJ_CFRAME_SIZE - 8, LJI_VM + 0x900);
+	lji_put64(&s->img, cframe + s->img.lj.cframe_size - 8, LJI_VM + 0x900);
 	s->st = lji_stack(&s->img, co);
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);
 	lji_run(&s->img, co);
@@ -480,9 +480,9 @@ static void coroutine_by_host_loop(struct lj_scene *s)
 	for (i = 0; i < 20; i++) {
 		lji_c_code(&s->img, 9);
 		lji_put64(&s->img, s->img.sp, LJI_TEXT + 0x40000);
-		lji_c_code(&s->img, LJ_CFRAME_SIZE / 8);
+		lji_c_code(&s->img, s->img.lj.cframe_size / 8);
 		lji_put64(&s->img, s->img.sp + LJ_CFRAME_L, 0x10700000000);
-		lji_put64(&s->img, s->img.sp + LJ_CFRAME_PREV, i + 1);
+		lji_put64(&s->img, s->img.sp + s->img.lj.cframe_prev, i + 1);
 	}
 	resumed_by_host(s);
 }

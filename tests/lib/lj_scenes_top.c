@@ -107,7 +107,7 @@ static void call_recursive(struct lj_scene *s)
 	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	lji_ins(&s->img, f, 7, s->img.lj.bc_call, 4);
+	lji_ins(&s->img, f, 7, LJ_OP_CALLM + 1, 4);
 	lji_push(&s->img, &s->st, f, 6, 0);
 	lji_put64(&s->img, s->st.base - 8, 0xfffe800000000003);
 	sc_in_vm(s, s->st.base, lji_bc(&s->img, f, 8));

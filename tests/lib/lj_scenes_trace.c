@@ -23,7 +23,7 @@ struct compiled {
 
 static uint64_t call_link(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t a)
 {
-	return lji_ins(&s->img, func, pos, s->img.lj.bc_call, a) + 4;
+	return lji_ins(&s->img, func, pos, LJ_OP_CALLM + 1, a) + 4;
 }
 
 static uint64_t tv(uint64_t func)

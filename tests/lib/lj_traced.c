@@ -7,7 +7,7 @@
 #include "lj_traced_make.h"
 #include "vm/lj_bc.h"
 #include "vm/lj_ir.h"
-#include "vm/lj_recognise.h"
+#include "lj_layouts.h"
 
 enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128 }; /* room for so many */
 
@@ -217,7 +217,7 @@ void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
 
 	memset(t, 0, sizeof(*t));
 	t->arena = arena_new(NULL);
-	t->build.lj = *lj_layout_row(0, &name);
+	t->build.lj = *lj_layout_scene(0, &name);
 	t->build.lj.ir = 1;
 	trace(t);
 	row->make(t);

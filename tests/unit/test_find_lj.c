@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lj_scene.h"
-#include "vm/lj_recognise.h"
+#include "lj_layouts.h"
 
 static struct lj_walk w;
 static struct lj_scene s;
@@ -15,7 +15,7 @@ static void scene(const char *name)
 	const char *layout;
 	size_t i;
 
-	lj = lj_layout_row(0, &layout);
+	lj = lj_layout_scene(0, &layout);
 	for (i = 0; lj_scene_at(i) && strcmp(lj_scene_at(i)->name, name); i++)
 		;
 	cr_assert_not_null(lj_scene_at(i), "%s", name);
@@ -71,7 +71,7 @@ Test(find_lj, bounds_of_the_stack, .fini = done)
 	s.in.regs.sp = s.cframe + 8;
 	cr_expect_eq(find(s.img.g), -1);
 	s.in.regs.sp = s.cframe;
-	w.stack_hi = s.cframe + LJ_CFRAME_SIZE;
+	w.stack_hi = s.cframe + s.img.lj.cframe_size;
 	cr_expect_eq(find(s.img.g), 0);
 	w.stack_hi--;
 	cr_expect_eq(find(s.img.g), -1);

@@ -221,7 +221,7 @@ static uint32_t print_of(struct lj_traced *t, uint64_t proto)
 {
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
 
-	cr_assert_eq(lj_proto_read(arena_mem(t->arena), proto, &p), 0);
+	cr_assert_eq(lj_proto_read(arena_mem(t->arena), &t->build.lj, proto, &p), 0);
 	return lj_proto_fingerprint(p);
 }
 

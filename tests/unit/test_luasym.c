@@ -20,6 +20,8 @@
 #include "sym/lj_proto.h"
 #include "vm/lj_bc.h"
 
+static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LEN};
+
 #define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
 #define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))
 
@@ -149,7 +151,7 @@ static struct lj_proto *read_proto(struct arena *a, uint64_t pt)
 {
 	struct lj_proto *p = NULL;
 
-	cr_assert_eq(lj_proto_read(arena_mem(a), pt, &p), 0);
+	cr_assert_eq(lj_proto_read(arena_mem(a), &layout, pt, &p), 0);
 	mem_image_clear(&a->img);
 	return p;
 }
@@ -211,7 +213,7 @@ Test(luasym, kth_read_fails)
 			int err;
 
 			arena_failing_init(&f, mem, k, later);
-			err = lj_proto_read(&f.mem, pt, &p);
+			err = lj_proto_read(&f.mem, &layout, pt, &p);
 			cr_assert_eq(!err, !!p);
 			if (!p)
 				continue;
@@ -249,7 +251,7 @@ static unsigned reads_of(uint32_t nkgc)
 	}
 	pt = proto(a, &s);
 	arena_failing_init(&f, arena_mem(a), UINT_MAX, false);
-	cr_assert_eq(lj_proto_read(&f.mem, pt, &p), 0);
+	cr_assert_eq(lj_proto_read(&f.mem, &layout, pt, &p), 0);
 	cr_assert(lj_proto_complete(p));
 	return f.reads;
 }
@@ -271,7 +273,7 @@ Test(luasym, known_in_part)
 	/* head and bytecode only, and all strings, which lie before it */
 	mem_image_init(&img);
 	mem_image_add(&img, ARENA_BASE, a->bytes, pt - ARENA_BASE + LJ_PROTO_SIZE + sizeof(code));
-	cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, pt, &p), 0);
 	cr_assert(!lj_proto_complete(p));
 	cr_assert_eq(lj_proto_line(p, 0), 10);
 	cr_assert_eq(lj_proto_line(p, 3), -1);
@@ -282,7 +284,7 @@ Test(luasym, known_in_part)
 	/* and the references to constants: BPF ships them apart */
 	mem_image_add(&img, pt + LJ_PROTO_SIZE + sizeof(code),
 		      arena_at(a, pt + LJ_PROTO_SIZE + sizeof(code), 4 + 3 * 8), 4 + 3 * 8);
-	cr_assert_eq(lj_proto_read(&img.mem, pt, &p), 0);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, pt, &p), 0);
 	cr_assert(!lj_proto_complete(p));
 	cr_assert_eq(lj_proto_callname(p, 4, &name), LJ_NAME_GLOBAL);
 	cr_assert_str_eq(name, "g");
@@ -541,7 +543,7 @@ Test(luasym, heads_that_lie)
 		struct lj_proto *p = (void *)1;
 
 		arena_put(a, pt + lies[i].field, &lies[i].value, lies[i].size);
-		cr_assert_eq(lj_proto_read(arena_mem(a), pt, &p), -EBADMSG, "lie %zu", i);
+		cr_assert_eq(lj_proto_read(arena_mem(a), &layout, pt, &p), -EBADMSG, "lie %zu", i);
 		cr_assert_eq(p, (void *)1, "untouched on failure");
 	}
 }
@@ -552,10 +554,10 @@ Test(luasym, not_an_address)
 	struct lj_proto *p = NULL;
 
 	mem_image_init(&img);
-	cr_assert_eq(lj_proto_read(&img.mem, 0, &p), -EBADMSG);
-	cr_assert_eq(lj_proto_read(&img.mem, ARENA_BASE + 4, &p), -EBADMSG);
-	cr_assert_eq(lj_proto_read(&img.mem, 1ULL << 48, &p), -EBADMSG);
-	cr_assert_eq(lj_proto_read(&img.mem, ARENA_BASE, &p), -EFAULT);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, 0, &p), -EBADMSG);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, ARENA_BASE + 4, &p), -EBADMSG);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, 1ULL << 48, &p), -EBADMSG);
+	cr_assert_eq(lj_proto_read(&img.mem, &layout, ARENA_BASE, &p), -EFAULT);
 }
 
 /* ---- loaded libraries ------------------------------------------------------------------------ */
@@ -598,8 +600,6 @@ static uint64_t func(struct arena *a, uint8_t ffid, uint64_t code_addr, uint64_t
 	arena_put64(a, f + (ffid ? LJ_FUNC_F : LJ_FUNC_PC), code_addr);
 	return TV(LJ_TFUNC, f);
 }
-
-static const struct lj_layout layout = {.registrytv = 0x40};
 
 /* Library `names[i]` as global function number 2 + i; modules as given. Returns g. */
 static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t nglobals,

@@ -303,7 +303,7 @@ static void expect_none(const char *path)
 
 	file_read(path, &f);
 	cr_expect_eq(recognise(&f, &b, &err), -ENOENT, "%s: %s", path, err.what);
-	cr_expect_null(b.name);
+	cr_expect_str_empty(b.name);
 	free(f.bytes);
 }
 
@@ -372,7 +372,7 @@ static void expect_refused(struct file_bytes *f, const char *what)
 
 	cr_expect_eq(recognise(f, &b, &err), -ENOTSUP);
 	cr_expect_not_null(strstr(err.what, what), "\"%s\" is not in \"%s\"", what, err.what);
-	cr_expect_null(b.name);
+	cr_expect_str_empty(b.name);
 }
 
 Test(puc_recognise, another_lua_State)

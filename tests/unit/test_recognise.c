@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "file_bytes.h"
+#include "lj_layouts.h"
+#include "vm/lj_measure.h"
 #include "vm/lj_recognise.h"
 
 struct text {
@@ -12,86 +14,231 @@ struct text {
 	size_t n;
 };
 
-static void put(struct text *t, const char *op, size_t len, int32_t imm, const char *tail,
-		size_t tail_len)
+static void put(struct text *t, const char *code, size_t len)
 {
-	memcpy(t->bytes + t->n, op, len);
-	memcpy(t->bytes + t->n + len, &imm, 4);
-	memcpy(t->bytes + t->n + len + 4, tail, tail_len);
-	t->n += len + 4 + tail_len;
+	memcpy(t->bytes + t->n, code, len);
+	t->n += len;
+}
+#define PUT(t, code) put(t, code, sizeof(code) - 1)
+
+static void put32(struct text *t, int64_t v)
+{
+	int32_t imm = (int32_t)v;
+
+	put(t, (const char *)&imm, sizeof(imm));
 }
 
-static void put_g2disp(struct text *t, int32_t imm)
+static void put8(struct text *t, unsigned int v)
 {
-	put(t, "\x49\x81\xc6", 3, imm, "", 0);
+	t->bytes[t->n++] = (uint8_t)v;
 }
 
-static void put_vmstate(struct text *t, int32_t disp)
+/* What the VM of a build with this layout holds, but for what shows fact `without`. */
+static void put_globals(struct text *t, const struct lj_layout *lj, unsigned int hookmask,
+			enum lj_fact without)
 {
-	put(t, "\x41\xc7\x86", 3, disp, "\xff\xff\xff\xff", 4);
+	int64_t disp = lj->g2disp;
+
+	if (without != LJ_FACT_VMSTATE) {
+		PUT(t, "\x41\xc7\x86");
+		put32(t, lj->vmstate - disp);
+		PUT(t, "\xff\xff\xff\xff");
+	}
+	if (without != LJ_FACT_HOOKMASK) {
+		PUT(t, "\x41\x0f\xb6\xae");
+		put32(t, hookmask - disp);
+	}
+	if (without != LJ_FACT_CUR_L) {
+		PUT(t, "\x49\x8b\xae");
+		put32(t, lj->cur_L - disp);
+		PUT(t, "\x49\x8b\x96");
+		put32(t, lj->jit_base - disp);
+	}
+	if (without != LJ_FACT_G2DISP) { /* its place does not matter */
+		PUT(t, "\x49\x81\xc6");
+		put32(t, disp);
+	}
 }
 
-static void put_store_L(struct text *t, int32_t disp)
+static void put_exit(struct text *t, const struct lj_layout *lj)
 {
-	put(t, "\x49\x89\xae", 3, disp, "", 0);
+	int64_t J = lj->g2trace - lj->g2disp;
+
+	PUT(t, "\x41\x8b\x8e");
+	put32(t, lj->vmstate - lj->g2disp);
+	PUT(t, "\x41\xc7\x86");
+	put32(t, lj->vmstate - lj->g2disp);
+	put8(t, 0xfdu - lj->interp_states);
+	PUT(t, "\xff\xff\xff\x41\x89\x86");
+	put32(t, J + lj->j_exitno);
+	PUT(t, "\x41\x89\x8e");
+	put32(t, J + lj->j_parent);
 }
 
-static struct lj_measured measure(struct text *t)
+static void put_jloop(struct text *t, const struct lj_layout *lj)
+{
+	PUT(t, "\x49\x8b\x8e");
+	put32(t, lj->g2trace - lj->g2disp);
+	PUT(t, "\x48\x8b\x04\xc1\x48\x8b\x40\x58\x48\x8b\x6c\x24\x10\x49\x89\x96");
+	put32(t, lj->jit_base - lj->g2disp);
+}
+
+static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, enum lj_fact without)
+{
+	struct text t = {};
+
+	put_globals(&t, lj, hookmask, without);
+	if (without != LJ_FACT_PARENT)
+		put_exit(&t, lj);
+	if (without != LJ_FACT_TRACE)
+		put_jloop(&t, lj);
+	if (without != LJ_FACT_CFRAME_PREV) {
+		PUT(&t, "\x4c\x8b\x7d\x50\x4c\x89\x7c\x24");
+		put8(&t, lj->cframe_prev);
+	}
+	if (without != LJ_FACT_STR_LEN) {
+		PUT(&t, "\x41\x83\xfb\xfb\x75\x20\x0f\x57\xc0\xf2\x0f\x2a\x40");
+		put8(&t, lj->str_len);
+	}
+	if (without != LJ_FACT_FUNCF) {
+		PUT(&t, "\x83\xfd");
+		put8(&t, lj->bc_funcf);
+		PUT(&t, "\x72\x08\x83\xfd");
+		put8(&t, lj->bc_funcf + 8u);
+		PUT(&t, "\x73\x07");
+	}
+	if (lj->mcofs)
+		PUT(&t, "\x89\xc6\x48\x89\xef\xf7\xde\xe8");
+	return t;
+}
+
+static struct lj_measured measure(const struct text *t)
 {
 	struct lj_measured m;
 
 	memset(&m, 0xff, sizeof(m));
-	lj_measure(t->bytes, t->n + 16, &m); /* what follows in the text */
+	lj_measure(t->bytes, t->n, &m);
 	return m;
 }
 
-Test(recognise, fields)
+static enum lj_fact layout_of(const struct text *t, const struct lj_layout *like,
+			      struct lj_layout *lj)
 {
-	struct text t = {};
-	struct lj_measured m;
+	struct lj_measured m = measure(t);
 
-	put_store_L(&t, 368 - 3968); /* before g2disp is known: its order does not matter */
-	put_g2disp(&t, 3968);
-	put_vmstate(&t, 184 - 3968);
-	put_vmstate(&t, 184 - 3968);
-	put(&t, "\x49\x89\x96", 3, 376 - 3968, "", 0);
-	put(&t, "\x49\x8b\x8e", 3, 1112 - 3968, "", 0);
-	m = measure(&t);
-	cr_expect_eq(m.g2disp, 3968);
-	cr_expect_eq(m.vmstate, 184);
-	cr_expect_eq(m.nstores_L, 1);
-	cr_expect_eq(m.stores_L[0], 368);
-	cr_expect_eq(m.nstores_base, 1);
-	cr_expect_eq(m.stores_base[0], 376);
-	cr_expect_eq(m.nloads, 1);
-	cr_expect_eq(m.loads[0], 1112);
+	return lj_layout_of(&m, like->cframe_size, lj);
 }
 
+/* All layouts that there were are measured as they are. */
+Test(recognise, layouts)
+{
+	const struct lj_layout *row;
+	struct lj_layout lj;
+	const char *name;
+	struct text t;
+	size_t i;
+
+	for (i = 0; (row = lj_layout_row(i, &name)); i++) {
+		enum lj_fact wrong;
+
+		t = text_of(row, lj_layout_hookmask(i), LJ_FACTS);
+		memset(&lj, 0xff, sizeof(lj));
+		wrong = layout_of(&t, row, &lj);
+		cr_assert_eq(wrong, LJ_FACTS, "%s: %s", name, lj_fact_names[wrong]);
+		cr_expect_arr_eq(&lj, row, sizeof(lj), "%s", name);
+	}
+}
+
+/* Nothing that is used is taken for granted. */
+Test(recognise, missing_facts)
+{
+	static const enum lj_fact facts[] = {
+		LJ_FACT_G2DISP, LJ_FACT_HOOKMASK,    LJ_FACT_CUR_L,   LJ_FACT_TRACE,
+		LJ_FACT_PARENT, LJ_FACT_CFRAME_PREV, LJ_FACT_STR_LEN, LJ_FACT_FUNCF,
+	};
+	const struct lj_layout *row;
+	struct lj_layout lj;
+	const char *name;
+	size_t i;
+
+	row = lj_layout_row(0, &name);
+	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		struct text t = text_of(row, lj_layout_hookmask(0), facts[i]);
+
+		cr_expect_eq(layout_of(&t, row, &lj), facts[i], "%s", lj_fact_names[facts[i]]);
+	}
+}
+
+/* A second instruction differs; a third that agrees with the first does not count. */
 Test(recognise, values_that_differ)
 {
+	struct lj_layout lj, other;
+	const struct lj_layout *row;
+	const char *name;
+	struct text t;
+
+	row = lj_layout_row(0, &name);
+	t = text_of(row, lj_layout_hookmask(0), LJ_FACTS);
+	other = *row;
+	other.j_parent += 8;
+	put_exit(&t, &other);
+	put_exit(&t, row);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_PARENT);
+	PUT(&t, "\x49\x81\xc6");
+	put32(&t, row->g2disp + 8);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_G2DISP);
+}
+
+/* Fields that do not fit each other: a layout of which nothing is known. */
+Test(recognise, shapes)
+{
+	struct lj_layout lj, odd;
+	const struct lj_layout *row;
+	const char *name;
+	struct text t;
+
+	row = lj_layout_row(0, &name);
+	t = text_of(row, row->vmstate - 40u, LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_HOOKMASK);
+	odd = *row;
+	odd.jit_base = odd.cur_L + 24;
+	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_JIT_BASE);
+	odd = *row;
+	odd.j_exitno = odd.j_parent + 8;
+	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_EXITNO);
+	odd = *row;
+	odd.interp_states = 2;
+	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_EXIT);
+	odd = *row;
+	odd.cframe_size = 96; /* LUAJIT_NO_UNWIND saves two registers more */
+	t = text_of(row, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, &odd, &lj), LJ_FACT_CFRAME_PREV);
+	odd = *row;
+	odd.str_len = 24;
+	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_STR_LEN);
+	odd = *row;
+	odd.bc_funcf = LJ_OP_JMP;
+	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_FUNCF);
+}
+
+Test(recognise, without_gc64)
+{
 	struct text t = {};
 	struct lj_measured m;
 
-	put_g2disp(&t, 3968);
-	put_vmstate(&t, 184 - 3968);
-	put_vmstate(&t, 188 - 3968);
+	PUT(&t, "\x41\x81\xc6");
+	put32(&t, 3208);
 	m = measure(&t);
-	cr_expect_eq(m.g2disp, 3968);
-	cr_expect_eq(m.vmstate, 0);
-	put_g2disp(&t, 4008);
+	cr_expect(m.gc32);
+	PUT(&t, "\x49\x81\xc6");
+	put32(&t, 3968);
 	m = measure(&t);
-	cr_expect_eq(m.g2disp, 0);
-}
-
-/* A third value does not make a field that differed agree again. */
-Test(recognise, a_value_that_returns)
-{
-	struct text t = {};
-
-	put_g2disp(&t, 3968);
-	put_g2disp(&t, 4008);
-	put_g2disp(&t, 4008);
-	cr_expect_eq(measure(&t).g2disp, 0);
+	cr_expect_not(m.gc32);
 }
 
 Test(recognise, nonsense)
@@ -99,69 +246,35 @@ Test(recognise, nonsense)
 	struct text t = {};
 	struct lj_measured m;
 
-	cr_expect_eq(measure(&t).g2disp, 0);
-	put_g2disp(&t, -8);
-	cr_expect_eq(measure(&t).g2disp, 0);
+	m = measure(&t);
+	cr_expect_eq(m.fact[LJ_FACT_G2DISP], 0);
+	PUT(&t, "\x49\x81\xc6");
+	put32(&t, -8);
+	m = measure(&t);
+	cr_expect_eq(m.fact[LJ_FACT_G2DISP], LJ_FACT_DIFFERS);
 	t.n = 0;
-	put_g2disp(&t, 3968);
-	put_vmstate(&t, -5000);
-	put_store_L(&t, 70000);
-	put_store_L(&t, -3968);
+	PUT(&t, "\x49\x81\xc6");
+	put32(&t, 3968);
+	PUT(&t, "\x41\x0f\xb6\xae");
+	put32(&t, -5000);
 	m = measure(&t);
-	cr_expect_eq(m.vmstate, 0);
-	cr_expect_eq(m.nstores_L, 0);
+	cr_expect_eq(m.fact[LJ_FACT_HOOKMASK], LJ_FACT_DIFFERS);
 }
 
-Test(recognise, more_candidates_than_room)
+/* The text ends within an instruction. */
+Test(recognise, cut)
 {
-	struct text t = {};
-	struct lj_measured m;
-	int i;
-
-	put_g2disp(&t, 3968);
-	for (i = 0; i < 40; i++)
-		put_store_L(&t, 8 * i / 2 - 3000);
-	m = measure(&t);
-	cr_expect_eq(m.nstores_L, LJ_MEASURED_MAX);
-}
-
-Test(recognise, no_bytes)
-{
-	struct lj_measured m;
-	size_t n;
-
-	for (n = 0; n < 11; n++) {
-		lj_measure((const uint8_t *)"\x49\x81\xc6\x80\x0f\x00\x00\x00\x00\x00", n, &m);
-		cr_expect_eq(m.g2disp, 0);
-	}
-}
-
-/* Rows must be told apart by what is measured. */
-Test(recognise, rows_differ)
-{
-	const struct lj_layout *a, *b;
-	const char *name, *other;
-	size_t i, j;
-
-	for (i = 0; (a = lj_layout_row(i, &name)); i++)
-		for (j = 0; j < i; j++) {
-			b = lj_layout_row(j, &other);
-			cr_expect(a->g2disp != b->g2disp || a->vmstate != b->vmstate ||
-					  a->cur_L != b->cur_L || a->jit_base != b->jit_base ||
-					  a->g2trace != b->g2trace,
-				  "%s and %s", name, other);
-		}
-}
-
-/* They are read at once. */
-Test(recognise, jit_base_follows_cur_L)
-{
-	const struct lj_layout *lj;
+	const struct lj_layout *row;
+	struct lj_layout lj;
 	const char *name;
-	size_t i;
+	struct text t;
+	size_t all;
 
-	for (i = 0; (lj = lj_layout_row(i, &name)); i++)
-		cr_expect_eq(lj->jit_base, lj->cur_L + 8, "%s", name);
+	row = lj_layout_row(0, &name);
+	t = text_of(row, lj_layout_hookmask(0), LJ_FACT_TRACE);
+	put_jloop(&t, row);
+	for (all = t.n; t.n > 0; t.n--)
+		cr_expect((layout_of(&t, row, &lj) == LJ_FACTS) == (t.n == all));
 }
 
 static const char installed[] = "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2";
@@ -179,7 +292,7 @@ Test(recognise, installed)
 		cr_skip_test("no libluajit-5.1.so.2 is installed");
 	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
 	cr_expect(build.build.lj.lj.g2disp == 3968 || build.build.lj.lj.g2disp == 4008);
-	cr_expect_not_null(build.name);
+	cr_expect_eq(strncmp(build.name, "LuaJIT 2.1.0-beta3", 18), 0, "%s", build.name);
 	for (i = 0; i < sizeof(build.build.lj.rbp_site); i++) {
 		sites += (unsigned int)__builtin_popcount(build.build.lj.rbp_site[i]);
 		jumps += (unsigned int)__builtin_popcount(build.build.lj.jump_site[i]);
@@ -236,10 +349,23 @@ Test(recognise, vm_of_others)
 		cr_skip_test("no libluajit-5.1.so.2 is installed");
 	overwrite(&lib, "\x49\x81\xc6", "\x49\x81\xc7");
 	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
-	cr_expect_str_eq(err.what,
-			 "unknown LuaJIT build: measured GG_G2DISP 0, vmstate 0, cur_L 0 (of 0), "
-			 "jit_base 0 (of 0)");
+	cr_expect_eq(strncmp(err.what, "unknown LuaJIT build: GG_G2DISP does not fit", 44), 0, "%s",
+		     err.what);
 	overwrite(&lib, "LuaJIT ", "Others ");
 	cr_expect_eq(recognise(&lib, &err), -ENOENT);
+	free(lib.bytes);
+}
+
+/* The same library without GC64 has 32-bit additions. */
+Test(recognise, names_gc32)
+{
+	struct file_bytes lib;
+	struct error err = {};
+
+	if (!file_bytes_read(installed, &lib))
+		cr_skip_test("no libluajit-5.1.so.2 is installed");
+	overwrite(&lib, "\x49\x81\xc6", "\x41\x81\xc6");
+	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
+	cr_expect_str_eq(err.what, "LuaJIT without GC64 (32-bit references), which is not read");
 	free(lib.bytes);
 }

@@ -10,7 +10,7 @@
 #include "fail_each.h"
 #include "lj_scene.h"
 #include "sym/lj_proto.h"
-#include "vm/lj_recognise.h"
+#include "lj_layouts.h"
 #include "walk_host.h"
 
 static struct criterion_test_params scenes(void)
@@ -32,8 +32,8 @@ Test(walk_lj, every_share_has_scenes)
 	const char *name;
 
 	cr_assert_not_null(lj_scene_at(SCENE_SHARES - 1));
-	cr_assert_not_null(lj_layout_row(1, &name));
-	cr_assert_null(lj_layout_row(1000, &name));
+	cr_assert_not_null(lj_layout_scene(1, &name));
+	cr_assert_null(lj_layout_scene(1000, &name));
 }
 
 static void as_expected(const struct lj_scene_row *row)
@@ -46,7 +46,7 @@ static void as_expected(const struct lj_scene_row *row)
 	uint32_t steps;
 	size_t i;
 
-	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++) {
 		lj_scene_init(&s, row, lj);
 		steps = walk_host(&s.img.mem.mem, &s.in, &walk);
 		cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s", row->name,
@@ -71,7 +71,7 @@ static void open_scene(struct lj_scene *s, const struct lj_scene_row *row)
 {
 	const char *layout;
 
-	lj_scene_init(s, row, lj_layout_row(0, &layout));
+	lj_scene_init(s, row, lj_layout_scene(0, &layout));
 }
 
 /* A host's main loop is no resumer: words on its stack are not followed. */
@@ -83,7 +83,7 @@ Test(walk_lj, reads_for_a_host)
 
 	while (strcmp(lj_scene_at(row)->name, "coroutine_by_host_loop"))
 		row++;
-	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++) {
 		static struct lj_walk walk;
 		struct mem_counting counting;
 		uint32_t reads, failed;
@@ -108,7 +108,7 @@ static void same_fingerprints(const struct lj_scene_row *row)
 	const char *layout;
 	uint32_t i;
 
-	lj = lj_layout_row(0, &layout);
+	lj = lj_layout_scene(0, &layout);
 	lj_scene_init(&s, row, lj);
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	for (i = 0; i < walk.rec.stack.n; i++) {
@@ -117,7 +117,7 @@ static void same_fingerprints(const struct lj_scene_row *row)
 
 		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 			continue;
-		cr_assert_eq(lj_proto_read(&s.img.mem.mem, LB_FRAME_PTR(f), &p), 0, "%s",
+		cr_assert_eq(lj_proto_read(&s.img.mem.mem, lj, LB_FRAME_PTR(f), &p), 0, "%s",
 			     row->name);
 		cr_expect_eq(lj_proto_fingerprint(p), f->print, "%s, frame %u", row->name, i);
 		lj_proto_free(&p);
@@ -174,7 +174,7 @@ static void proved_again(const struct lj_scene_row *row)
 	char why[2048];
 	size_t i, again;
 
-	for (i = 0; (lj = lj_layout_row(i, &layout)); i++) {
+	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++) {
 		lj_scene_init(&s, row, lj);
 		s.in.epoch = 7;
 		walk_host(&s.img.mem.mem, &s.in, &walk);
@@ -258,7 +258,7 @@ Test(walk_lj, another_closure)
 	prove_begin(&t, &walk);
 	/* of the function in the middle, which calls the topmost at 7, from its slot 9 */
 	other = lji_function(&t.s.img, 50);
-	lji_ins(&t.s.img, other, 7, t.s.img.lj.bc_call, 9);
+	lji_ins(&t.s.img, other, 7, LJ_OP_CALLM + 1, 9);
 	closure = LJ_TV_GCPTR(lji_get64(&t.s.img, t.s.st.base - 8 * (2 + 9) - 16));
 	lji_put64(&t.s.img, closure + LJ_FUNC_PC, lji_bc(&t.s.img, other, 0));
 	lji_put64(&t.s.img, t.s.st.base - 8, lji_bc(&t.s.img, other, 8));
@@ -521,7 +521,7 @@ static void kth_fails(const struct lj_scene_row *row)
 	const char *layout;
 	size_t i;
 
-	for (i = 0; (lj = lj_layout_row(i, &layout)); i++)
+	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++)
 		every_failure(row, lj);
 }
 

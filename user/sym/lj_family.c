@@ -21,9 +21,8 @@ static int lj_read(const struct lb_mem *mem, const struct lb_build *build, uint6
 		   struct proto **out)
 {
 	struct lj_proto *p = NULL;
-	int r = lj_proto_read(mem, addr, &p);
+	int r = lj_proto_read(mem, &build->lj.lj, addr, &p);
 
-	(void)build;
 	if (r)
 		return r;
 	p->base.family = &lj_family;

@@ -27,6 +27,7 @@ struct walk {
 	const struct lb_mem *mem;
 	lj_loaded_fn fn;
 	void *arg;
+	uint32_t str_len; /* GCstr.len */
 	uint32_t visits;
 	uint32_t max_inner;	/* tables to take notice of in one table */
 	struct module *modules; /* by ref; in the order in which they were found */
@@ -38,7 +39,8 @@ struct walk {
 typedef int (*node_fn)(struct walk *w, const char *key, uint64_t val, void *arg);
 
 /* A short string without NULs: names are. One read does for most. */
-static int read_name(const struct lb_mem *mem, uint64_t ref, char name[MODULES_MAX_NAME])
+static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
+		     char name[MODULES_MAX_NAME])
 {
 	uint8_t bytes[FIRST_READ];
 	uint32_t len, have = sizeof(bytes) - LJ_STR_SIZE;
@@ -50,7 +52,7 @@ static int read_name(const struct lb_mem *mem, uint64_t ref, char name[MODULES_M
 			return -EFAULT;
 		have = 0;
 	}
-	len = foreign_half(bytes, LJ_STR_LEN);
+	len = foreign_half(bytes, str_len);
 	if (bytes[GCT] != LJ_GCT_STR || len >= MODULES_MAX_NAME)
 		return -EBADMSG;
 	if (len <= have)
@@ -88,7 +90,7 @@ static int each_node(struct walk *w, const struct lj_table *t, node_fn fn, void 
 			if (w->visits++ >= MODULES_MAX_VISITS)
 				return 0;
 			if (!wanted(w, &nodes[i], &inner) ||
-			    read_name(w->mem, LJ_TV_GCPTR(nodes[i].key), key))
+			    read_name(w->mem, w->str_len, LJ_TV_GCPTR(nodes[i].key), key))
 				continue;
 			stop = fn(w, key, nodes[i].val, arg);
 			if (stop)
@@ -249,7 +251,11 @@ static int open_loaded(struct walk *w, uint64_t registrytv, struct lj_table *loa
 int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		   lj_loaded_fn fn, void *arg)
 {
-	struct walk w = {.mem = mem, .fn = fn, .arg = arg, .max_inner = UINT32_MAX};
+	struct walk w = {.mem = mem,
+			 .fn = fn,
+			 .arg = arg,
+			 .str_len = layout->str_len,
+			 .max_inner = UINT32_MAX};
 	struct lj_table loaded;
 	int err;
 

@@ -124,8 +124,8 @@ static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct
  * Reads a GCstr's text into dst (at most max bytes, then a NUL). When only the first part of the
  * text can be read, that is taken, and *cut set.
  */
-static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t max, size_t *len,
-		    uint64_t *id, bool *cut)
+static int read_str(const struct lb_mem *mem, uint32_t str_len, uint64_t ref, char *dst, size_t max,
+		    size_t *len, uint64_t *id, bool *cut)
 {
 	uint8_t head[FIRST_READ];
 	uint32_t want, have = 0;
@@ -138,7 +138,7 @@ static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t ma
 		return -EFAULT;
 	if (head[LJ_STR_GCT] != LJ_GCT_STR)
 		return -EBADMSG;
-	want = foreign_half(head, LJ_STR_LEN);
+	want = foreign_half(head, str_len);
 	if (want > max)
 		want = (uint32_t)max;
 	if (want <= have) {
@@ -158,7 +158,8 @@ static int read_str(const struct lb_mem *mem, uint64_t ref, char *dst, size_t ma
 static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
 {
 	char text[PROTO_MAX_CHUNKNAME + 1];
-	int err = read_str(mem, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen, &p->chunkid, &p->cut);
+	int err = read_str(mem, p->str_len, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen,
+			   &p->chunkid, &p->cut);
 
 	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
 }
@@ -171,7 +172,7 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 	size_t len;
 	int err;
 
-	err = read_str(mem, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
+	err = read_str(mem, p->str_len, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
 	if (!err) {
 		k->gct = LJ_GCT_STR;
 		err = proto_texts_add(&p->names, text, len, &k->str);
@@ -280,7 +281,8 @@ static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t 
 	return err ? err : check_again(mem, p);
 }
 
-int lj_proto_read(const struct lb_mem *mem, uint64_t pt, struct lj_proto **out)
+int lj_proto_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t pt,
+		  struct lj_proto **out)
 {
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
 	/* lj_print.h reads words: aligned, and none beyond the head */
@@ -299,6 +301,7 @@ int lj_proto_read(const struct lb_mem *mem, uint64_t pt, struct lj_proto **out)
 	if (!p)
 		return -ENOMEM;
 	p->addr = pt;
+	p->str_len = layout->str_len;
 	err = read_all(mem, p, head, &shape);
 	if (err)
 		return err;

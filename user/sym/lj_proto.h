@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <luabpf/layout.h>
 #include <luabpf/mem.h>
 
 #include "sym/definition.h"
@@ -26,7 +27,8 @@ struct lj_proto;
  * meanwhile; -EFAULT and other errors of mem_read(): its head or chunk name cannot be read;
  * -ENOMEM.
  */
-int lj_proto_read(const struct lb_mem *mem, uint64_t pt, struct lj_proto **out);
+int lj_proto_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t pt,
+		  struct lj_proto **out);
 void lj_proto_free(struct lj_proto **p);
 
 /* The fingerprint that BPF stamps on each frame (lj_print.h). Of a prototype that is known in part

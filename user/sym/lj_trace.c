@@ -144,7 +144,7 @@ static int add_code(const struct reader *rd, uint64_t proto)
 			return 0;
 	if (t->ncodes == CODES_MAX || !foreign_plausible(proto))
 		return 0;
-	r = lj_proto_read(rd->mem, proto, &p);
+	r = lj_proto_read(rd->mem, rd->lj, proto, &p);
 	if (!r && !p->complete)
 		r = -EFAULT;
 	if (r)

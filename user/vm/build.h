@@ -9,7 +9,7 @@
 
 /* All addresses are those of the file. */
 struct vm_build {
-	const char *name;      /* of the layout's row, static: "PUC Lua 5.4.3 to 5.4.8" */
+	char name[80];	       /* "PUC Lua 5.4.3 to 5.4.8" */
 	uint64_t start, size;  /* text of the interpreter: LuaJIT's assembler VM, luaV_execute */
 	uint64_t offset;       /* start as an offset into the file */
 	uint64_t gc_lo, gc_hi; /* PUC Lua: text of the collector; 0, 0: not found */

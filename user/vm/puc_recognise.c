@@ -476,7 +476,8 @@ static int try_row(struct evidence *e, const struct puc_row *row, struct vm_buil
 {
 	int err;
 
-	*b = (struct vm_build){.name = row->name};
+	*b = (struct vm_build){};
+	snprintf(b->name, sizeof(b->name), "%s", row->name);
 	b->build.family = LB_FAMILY_PUC;
 	b->build.puc.puc = row->puc;
 	e->puc = &row->puc;
@@ -549,7 +550,7 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 			failed = refuse(err, &r, &e, why);
 			continue;
 		}
-		if (found.name)
+		if (*found.name)
 			return error_set(err, -ENOTSUP,
 					 "PUC Lua of unknown release: both \"%s\" and \"%s\" "
 					 "agree with its code",
@@ -557,7 +558,7 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 		summarize(&r, &e, b.evidence, sizeof(b.evidence));
 		found = b;
 	}
-	if (!found.name)
+	if (!*found.name)
 		return failed ? failed : refuse(err, &r, NULL, 0);
 	find_by_calls(elf, &found);
 	found.build.puc.jmp_marked = wants_glibc_setjmp(elf);

@@ -93,7 +93,7 @@ static int add_build(struct scan *s, const struct vm_build *b, struct error *err
 	uint32_t i;
 
 	for (i = 0; i < s->nbuilds; i++)
-		if (s->builds[i]->name == b->name && s->builds[i]->start == b->start &&
+		if (!strcmp(s->builds[i]->name, b->name) && s->builds[i]->start == b->start &&
 		    !memcmp(&s->builds[i]->build, &b->build, sizeof(b->build)))
 			return (int)i;
 	if (s->nbuilds == LB_BUILDS) {
