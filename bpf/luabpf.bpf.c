@@ -99,6 +99,12 @@ static __always_inline int is_sample(struct lb_cpu *cpu)
 	return --cpu->draw_left == cpu->draw_at;
 }
 
+/* What ran none of a process's VMs may have run another. */
+static __always_inline enum lb_end outside(const struct lb_proc *proc, enum lb_end end)
+{
+	return end == LB_END_OUTSIDE && proc->unsampled ? LB_END_NOT_SAMPLED : end;
+}
+
 static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -129,9 +135,10 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	if (proc->families & ~families) /* since an exec */
 		count_end(LB_END_OTHER_FAMILY);
 	else
-		count_end(proc->nmodules
-				  ? sample(event, proc, thread_of(cpu, task, exec_id), families)
-				  : LB_END_OUTSIDE);
+		count_end(outside(
+			proc, proc->nmodules
+				      ? sample(event, proc, thread_of(cpu, task, exec_id), families)
+				      : LB_END_OUTSIDE));
 	return 0;
 }
 

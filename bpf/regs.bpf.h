@@ -51,6 +51,9 @@
 		(out)->r[15] = (from)->r15;                                                        \
 	} while (0)
 
+/* Ends each of the two ways to read them. Not in C: clang would make one of both. */
+#define REGS_BEHIND(roles, value) asm volatile("%0 = " #value : "=r"((roles)->behind))
+
 /*
  * The user registers: those that the timer has interrupted, where it hit in user space; else they
  * lie at the top of the task's kernel stack. all: NULL, or the place for all of them. Returns -1
@@ -65,18 +68,18 @@ static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
 
 	if ((hit->cs & USER_MODE) == USER_MODE) {
 		REGS_ROLES(roles, hit);
-		roles->behind = 1;
 		if (all)
 			REGS_ALL(all, hit);
+		REGS_BEHIND(roles, 1);
 		return 0;
 	}
 	saved = (const void *)bpf_task_pt_regs(task);
 	if (!saved)
 		return -1;
 	REGS_ROLES(roles, saved);
-	roles->behind = 0;
 	if (all)
 		REGS_ALL(all, saved);
+	REGS_BEHIND(roles, 0);
 	return 0;
 }
 

@@ -227,6 +227,7 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
 		}
 	}
 	if (i == LB_MODULES || !(ts->families & 1u << m->family)) {
+		t->proc.unsampled = 1;
 		error_set(&ts->unsampled, -ENOTSUP,
 			  "pid %d: not sampled: %s was loaded later; begin again to sample it",
 			  (int)t->pid, scan_build(ts->scan, m->build)->name);
@@ -272,8 +273,10 @@ static void look(struct targets *ts, struct target *t)
 		return;
 	}
 	t->proc.exec_id = told.exec_id;
+	t->proc.unsampled |= now.unsampled;
 	for (i = 0; i < now.nmodules; i++)
 		news |= add_module(ts, t, &now.module[i]);
+	news |= t->proc.unsampled != before.unsampled;
 	if (news && !tell(ts, t, NULL))
 		show(ts, t, &before);
 }

@@ -239,8 +239,10 @@ struct lb_proc {
 	__u64 exec_id; /* task's self_exec_id and start time: differs in each image and process */
 	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;
-	__u32 families; /* LB_FAMILY_BIT() of each that a module has */
-	__u32 shares;	/* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
+	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
+	__u32 shares;	 /* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
+	__u32 unsampled; /* 1: it has a VM that is none of these */
+	__u32 pad;
 	struct lb_module module[LB_MODULES];
 };
 
@@ -249,6 +251,6 @@ struct lb_proc {
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
-_Static_assert(sizeof(struct lb_proc) == 24 + LB_MODULES * 56, "map ABI");
+_Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * usage: two MODE SECONDS LIBRARY NAME [LIBRARY NAME]...
  *
- * A program with up to three Lua libraries of different versions in it, each loaded as a plugin's
+ * A program with up to six Lua libraries of different versions in it, each loaded as a plugin's
  * own: it sees its own lua_* functions and nobody else does. Each has a VM that runs a function
  * NAME of a chunk =NAME. It says "ready", waits for a line on stdin, works for SECONDS of CPU time
  * (per thread), and prints what each took: "NAME TID SECONDS".
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_VMS 3
+#define MAX_VMS 6
 
 /* As far as all versions agree: a header of one version is no good for another. */
 typedef struct lua_State lua_State;

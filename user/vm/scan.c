@@ -21,6 +21,7 @@ struct scanned {
 	struct process_file key;
 	int build;	  /* index, or NO_BUILD, UNSAMPLED_BUILD */
 	struct error err; /* for UNSAMPLED_BUILD */
+	bool unsure;	  /* ditto: it may hold no Lua */
 	UT_hash_handle hh;
 };
 
@@ -169,6 +170,7 @@ static int look_into(struct scan *s, int fd, struct budget *work, struct scanned
 	why = r ? elf_refused(r) : "looking through it takes more work than is done for one file";
 	if (why) {
 		f->build = UNSAMPLED_BUILD;
+		f->unsure = true;
 		error_set(&f->err, -ENOTSUP, "whether it holds a Lua is not known: %s", why);
 	}
 	return 0;
@@ -182,7 +184,8 @@ struct scan_ctx {
 	const struct error *unknown;
 	struct error left_out; /* not for what the file holds */
 	int error;	       /* that hinders all files, not one */
-	char unknown_path[256];
+	bool is_left_out;      /* it is a VM, or several: one too many */
+	char unknown_path[1024];
 };
 
 static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
@@ -190,6 +193,20 @@ static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
 {
 	c->unknown = why;
 	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
+}
+
+/* A VM is left out, as there are others: the message names all of these. */
+static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
+{
+	size_t used = strlen(c->unknown_path);
+
+	c->proc->unsampled = 1;
+	error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM", LB_MODULES);
+	if (c->unknown == &c->left_out && c->is_left_out)
+		snprintf(c->unknown_path + used, sizeof(c->unknown_path) - used, ", %s", m->path);
+	else
+		set_unknown(c, m, &c->left_out);
+	c->is_left_out = true;
 }
 
 static int add_file(struct scan_ctx *c, const struct process_mapping *m,
@@ -266,12 +283,11 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	if (!f || f->build == NO_BUILD)
 		return 0;
 	if (c->proc->nmodules == LB_MODULES) {
-		error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM",
-			  LB_MODULES);
-		set_unknown(c, m, &c->left_out);
+		leave_out(c, m);
 		return 0;
 	}
 	if (f->build == UNSAMPLED_BUILD) {
+		c->proc->unsampled |= !f->unsure;
 		set_unknown(c, m, &f->err);
 		return 0;
 	}
@@ -300,6 +316,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 
 	proc->nmodules = 0;
 	proc->families = 0;
+	proc->unsampled = 0;
 	r = process_mappings(pid, scan_mapping, &c);
 	if (r == -EINTR)
 		return r;
