@@ -139,6 +139,14 @@ static uint32_t code_point(const unsigned char *p, size_t n)
 	return c;
 }
 
+static void put_escaped(struct text *text, unsigned char byte)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char escape[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+
+	text_put(text, escape, sizeof(escape));
+}
+
 static void put_filtered(struct text *text, const char *data, size_t len, bool strict)
 {
 	const unsigned char *p = (const unsigned char *)data;
@@ -157,7 +165,7 @@ static void put_filtered(struct text *text, const char *data, size_t len, bool s
 		if (plain)
 			text_put(text, data + i, n);
 		for (size_t k = i; !plain && k < i + n; k++)
-			text_printf(text, "\\x%02x", p[k]);
+			put_escaped(text, p[k]);
 	}
 }
 
