@@ -168,9 +168,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	 "write counts of samples and losses, rates and cost as JSON"},
 	{"max-lost", 0, "PCT", CLI_RECORD, set_max_lost,
 	 "exit with 3 if more than PCT % of the samples were lost (default: never)"},
-	[CLI_SOURCE_USER] = {"source-user", 0, "USER", CLI_REPORT, set_source_user,
-			     "report as root: open the source files that USER can read (default: "
-			     "that all can)"},
+	[CLI_SOURCE_USER] =
+		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
+		 "report as root: open source files as USER (default: what all can read)"},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT, set_verbose, "tell more on standard error"},
 	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "tell errors and warnings only"},
 	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,

@@ -187,6 +187,12 @@ Test(cli, numbers)
 	refused("-d nan", "-p1", "-d", "nan");
 	refused("too many seconds", "-p1", "-d", "99999999999999999999");
 	refused("--max-lost 101", "-p1", "--max-lost", "101");
+	refused("--source-user no-such-user: no such user", "report", "x", "--source-user",
+		"no-such-user");
+	refused("--source-user 4294967295: no such user", "report", "x", "--source-user",
+		"4294967295");
+	refused("--source-user does not go with recording: it is for report", "-p1",
+		"--source-user", "root");
 	refused("--max-lost 1%", "-p1", "--max-lost", "1%");
 	cr_assert_eq(parse("-p1", "--max-lost", "100", "-d", ".5"), 0);
 	cr_assert_eq(opts->max_lost_ppm, 1000000);
