@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import vms  # noqa: E402
+
+# What is started here is to have the dispositions of a program in a terminal, however the tests were started: in the
+# background of a script SIGINT and SIGQUIT are ignored, under nohup SIGHUP.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -386,16 +386,15 @@ def test_command_that_is_none(tmp_path):
     assert r.code == 1 and "Permission denied" in r.err, r
 
 
-def test_command_runs_as_the_caller_of_sudo(tmp_path):
+def test_command_runs_as_the_caller_of_sudo():
     """And the files that we make belong to them."""
-    tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    saved = tmp_path / "p.pb.gz"
-    r = vms.luabpf("-q", "-o", saved, "--", "sh", "-c", "id -u; id -g; id -G; echo \"[$SUDO_UID]\"",
-                   env={"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}, stats=False)
-    assert r.out.split() == [str(NOBODY)] * 3 + ["[]"], r
-    assert (saved.stat().st_uid, saved.stat().st_gid) == (NOBODY, NOBODY)
+    with vms.public_dir() as public:
+        os.chown(public, NOBODY, NOBODY)
+        saved = public / "p.pb.gz"
+        r = vms.luabpf("-q", "-o", saved, "--", "sh", "-c", "id -u; id -g; id -G; echo \"[$SUDO_UID]\"",
+                       env={"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}, stats=False)
+        assert r.out.split() == [str(NOBODY)] * 3 + ["[]"], r
+        assert (saved.stat().st_uid, saved.stat().st_gid) == (NOBODY, NOBODY)
 
 
 @pytest.mark.parametrize("uid, gid, which", [("-1", "-1", "SUDO_UID"), ("4294967295", "0", "SUDO_UID"), ("1000", "-1", "SUDO_GID"), ("", "", "SUDO_UID"),

@@ -107,7 +107,9 @@ def test_what_a_target_becomes(public, secret, how):
 
 def test_what_a_command_becomes(public, secret):
     """The same, as a command of mal's, who has sudo for luabpf alone."""
-    program, out = powerful(public, "setuid"), public / "out.txt"
+    program, out = powerful(public, "setuid"), public / "mal" / "out.txt"
+    out.parent.mkdir()
+    os.chown(out.parent, MAL, MAL)
     tool = vms.Luabpf("-F", 1000, f"-jp=Am0,{out}", "--", "luajit", "-joff", becomes(public, program, secret), env=SUDO, stats=False,
                       stdin=subprocess.PIPE).wait_banner()
     command = child(tool.p.pid)
