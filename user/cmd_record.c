@@ -84,11 +84,14 @@ struct seen {
 	struct process_sources *sources; /* NULL: no annotation */
 };
 
-static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const struct lb_module *at)
+static void on_seen(void *arg, pid_t pid, enum session_news news, const struct vm_build *build,
+		    const struct lb_module *at)
 {
 	const struct seen *seen = arg;
 
-	if (seen->sources && !build)
+	if (seen->sources && news == SESSION_FORKED)
+		process_sources_forked(seen->sources, pid);
+	else if (seen->sources && news == SESSION_LOOK)
 		process_sources_look(seen->sources, pid);
 	else if (seen->sources)
 		process_sources_add(seen->sources, pid, session_image(seen->session, pid));

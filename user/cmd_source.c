@@ -54,6 +54,16 @@ void process_sources_look(struct process_sources *s, pid_t pid)
 		target_source_look(p->files);
 }
 
+void process_sources_forked(struct process_sources *s, pid_t pid)
+{
+	struct process_source *p = find(s, pid);
+
+	if (!p)
+		return;
+	target_source_free(&p->files);
+	p->gone = false;
+}
+
 void process_sources_free(struct process_sources *s)
 {
 	for (size_t i = 0; i < s->n; i++)

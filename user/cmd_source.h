@@ -36,6 +36,9 @@ struct process_sources {
 int process_sources_add(struct process_sources *sources, pid_t pid, uint64_t image);
 /* Looks at the process once more, if it is known: it may have given up rights. */
 void process_sources_look(struct process_sources *sources, pid_t pid);
+/* Another process has this number now. The samples of both are under it: they show what all can
+ * read. */
+void process_sources_forked(struct process_sources *sources, pid_t pid);
 void process_sources_free(struct process_sources *sources);
 
 /* ctx is a struct process_sources; the signature is that of out/source.h. */

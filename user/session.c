@@ -167,6 +167,9 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		ring_commit(s->ring);
 	}
 	if (rec->origin) {
+		if (s->targets.seen)
+			s->targets.seen(s->targets.seen_arg, (pid_t)rec->pid, SESSION_FORKED, NULL,
+					NULL);
 		if (!t)
 			adopt_child(s, rec);
 		return;
@@ -411,7 +414,7 @@ static void drain(struct session *s, uint64_t most_ns)
 static void reap_command(struct session *s)
 {
 	if (s->targets.seen && !s->command_ended) /* as long as /proc knows it */
-		s->targets.seen(s->targets.seen_arg, s->command, NULL, NULL);
+		s->targets.seen(s->targets.seen_arg, s->command, SESSION_LOOK, NULL, NULL);
 	if (s->command && !s->command_ended &&
 	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
 		s->command_ended = true;

@@ -32,12 +32,15 @@ struct session_options {
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
 
-/*
- * A VM that was recognised in a process: a child's, one that exec or a library brought. Or, without
- * a build, a process that is looked at once more, or has ended.
- */
-typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
-			  const struct lb_module *at);
+enum session_news {
+	SESSION_VM,	/* one was recognised: a child's, one that exec or a library brought */
+	SESSION_LOOK,	/* the process is looked at once more, or has ended */
+	SESSION_FORKED, /* a new process: whatever had its number before was another */
+};
+
+/* build and at: of SESSION_VM, else NULL. */
+typedef void session_seen(void *arg, pid_t pid, enum session_news news,
+			  const struct vm_build *build, const struct lb_module *at);
 
 /* Calls fn for each from now on, within session_run(). */
 void session_watch(struct session *session, session_seen *fn, void *arg);

@@ -163,7 +163,7 @@ static void show(const struct targets *ts, const struct target *t, const struct 
 
 	for (i = 0; ts->seen && i < t->proc.nmodules; i++)
 		if (!has_module(before, &t->proc.module[i]))
-			ts->seen(ts->seen_arg, t->pid,
+			ts->seen(ts->seen_arg, t->pid, SESSION_VM,
 				 scan_build(ts->scan, t->proc.module[i].build), &t->proc.module[i]);
 }
 
@@ -296,7 +296,7 @@ void targets_look(struct targets *ts, uint64_t now)
 		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
 		if (ts->seen)
-			ts->seen(ts->seen_arg, t->pid, NULL, NULL);
+			ts->seen(ts->seen_arg, t->pid, SESSION_LOOK, NULL, NULL);
 		look(ts, t);
 	}
 }
@@ -325,7 +325,7 @@ void targets_share(struct targets *ts)
 void targets_end(struct targets *ts, struct target *t)
 {
 	if (ts->seen)
-		ts->seen(ts->seen_arg, t->pid, NULL, NULL);
+		ts->seen(ts->seen_arg, t->pid, SESSION_LOOK, NULL, NULL);
 	t->ended = true;
 	cleanup_fd(&t->pidfd); /* leaves an epoll set, too */
 	t->pidfd = -1;

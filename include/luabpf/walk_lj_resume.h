@@ -220,7 +220,8 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
  * is that other thread still. So of all threads the one runs whose cframe is the nearest to sp:
  * is there one nearer than the one in hand? Makes it that.
  */
-#define LJ_NEARER 24 /* blocks and cframes */
+#define LJ_NEARER 24	   /* blocks */
+#define LJ_NEARER_STEPS 96 /* and words that may be a cframe's return address */
 
 LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
@@ -232,7 +233,9 @@ LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64
 	lj_search_from(w, (sp + 7) & ~7ULL);
 	w->phase = LJ_PHASE_FRAME;
 	LB_ROLLED
-	for (i = 0; i < LJ_NEARER && r == LJ_SEARCH_ON && w->search < w->cframe; i++)
+	for (i = 0; i < LJ_NEARER_STEPS && r == LJ_SEARCH_ON && w->search < w->cframe &&
+		    w->searched < LJ_NEARER * LJ_BLOCK;
+	     i++)
 		r = lj_search_on(mem, w);
 	if (r == LJ_SEARCH_FOUND && w->found_cframe < w->cframe)
 		lj_enter_L(w, w->found_L, w->found_cframe);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem_remote.h"
@@ -25,9 +26,11 @@
 
 #define REREAD_NS 1000000000ULL
 #define MAX_MAPS 65536
-#define MAX_FILES 1024 /* mappings of files that are looked at, of one process */
-#define MAX_OPEN 2048  /* files, of all processes */
-#define IDLE_FILES 64  /* kept open for the next process */
+#define MAX_FILES 1024		  /* mappings of files that are looked at, of one process */
+#define MAX_OPEN 2048		  /* files, of all processes */
+#define NAMES_WORK (4ULL << 30)	  /* of the functions of all files: base/budget.h */
+#define NAMES_MOST (512ULL << 20) /* bytes that are kept of them; beyond, functions have no names */
+#define IDLE_FILES 64		  /* kept open for the next process */
 #define VDSO_SIZE 8192
 #define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
 
@@ -36,6 +39,7 @@ struct file {
 	struct elf_file *elf; /* NULL: it is none */
 	uint64_t serial;      /* an address may be another file's later */
 	uint32_t users;	      /* mappings of processes that are known */
+	uint64_t kept;	      /* bytes of its symbols; 0: they were not asked for */
 	UT_hash_handle hh;
 };
 
@@ -58,6 +62,8 @@ struct native {
 	struct file *files; /* in the order in which they were opened */
 	size_t idle;	    /* of them, without users */
 	uint64_t serial;
+	struct budget work;
+	uint64_t kept; /* bytes, of all files */
 	struct proc *procs;
 };
 
@@ -67,6 +73,7 @@ int native_new(struct native **out)
 
 	if (!n)
 		return -ENOMEM;
+	n->work = (struct budget){.left = NAMES_WORK, .of_what = "the names of functions"};
 	*out = n;
 	return 0;
 }
@@ -74,6 +81,7 @@ int native_new(struct native **out)
 static void drop_file(struct native *n, struct file *f)
 {
 	HASH_DEL(n->files, f);
+	n->kept -= f->kept;
 	elf_close(&f->elf);
 	free(f);
 }
@@ -225,6 +233,8 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 	r = elf_open_fd(fd, &elf);
 	if (r && r != -ENOEXEC)
 		return r == -ENOMEM ? r : 0;
+	if (elf)
+		elf_charge(elf, &n->work);
 	*file = add_file(n, &key, &elf);
 	return *file ? 0 : -ENOMEM;
 }
@@ -383,6 +393,23 @@ bool native_is_code(struct native *n, pid_t pid, uint64_t addr)
 	return locate(n, pid, addr, &map) || map;
 }
 
+/* -ENOENT: there is no room for them. */
+static int keep_symbols(struct native *n, struct file *f)
+{
+	int err;
+
+	if (f->kept)
+		return 0;
+	if (n->kept >= NAMES_MOST)
+		return -ENOENT;
+	err = elf_keep_symbols(f->elf); /* its descriptor is of no more use */
+	if (err)
+		return err;
+	f->kept = elf_kept_bytes(f->elf);
+	n->kept += f->kept;
+	return 0;
+}
+
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 {
 	const struct map *map;
@@ -395,6 +422,6 @@ int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 	if (!map || !map->file || !map->file->elf ||
 	    elf_bias(map->file->elf, map->start, map->offset, &bias))
 		return -ENOENT;
-	err = elf_keep_symbols(map->file->elf); /* its descriptor is of no more use */
+	err = keep_symbols(n, map->file);
 	return err ? err : elf_symbol(map->file->elf, addr - bias, name, NULL);
 }

@@ -192,6 +192,7 @@ static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
 			const struct error *why)
 {
 	c->unknown = why;
+	c->is_left_out = false;
 	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
 }
 
@@ -282,10 +283,6 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	f = scan_file(c, m);
 	if (!f || f->build == NO_BUILD)
 		return 0;
-	if (c->proc->nmodules == LB_MODULES) {
-		leave_out(c, m);
-		return 0;
-	}
 	if (f->build == UNSAMPLED_BUILD) {
 		c->proc->unsampled |= !f->unsure;
 		set_unknown(c, m, &f->err);
@@ -296,6 +293,10 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	vm = m->start + (b->offset - m->offset);
 	if (b->offset < m->offset || vm + b->size > m->end)
 		return 0;
+	if (c->proc->nmodules == LB_MODULES) {
+		leave_out(c, m);
+		return 0;
+	}
 	module = &c->proc->module[c->proc->nmodules++];
 	module->vm_start = vm;
 	module->vm_end = module->vm_start + b->size;
