@@ -194,7 +194,7 @@ struct lj_build {
 	 * was put into rbp only, as L->base was not stored; and for the instructions around it at
 	 * which rdx may hold something else. */
 	__u8 rbp_site[LB_VM_TEXT / 8];
-	/* Ditto, at which a call stores its link. */
+	/* The same, where a call stores its link. */
 	__u8 link_site[LB_VM_TEXT / 8];
 	/* Ditto, at which PC may be a jump's target, whose instruction is not fetched yet. */
 	__u8 jump_site[LB_VM_TEXT / 8];
@@ -241,7 +241,7 @@ struct lb_proc {
 	__u32 nmodules;
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
-	__u32 unsampled; /* 1: it has a VM that is none of these */
+	__u32 unsampled; /* 1: it has a VM that is not in module[] */
 	__u32 pad;
 	struct lb_module module[LB_MODULES];
 };

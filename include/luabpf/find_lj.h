@@ -51,7 +51,7 @@ static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_
 	return cframe >= regs->sp && cframe + w->lj.cframe_size <= w->stack_hi;
 }
 
-/* Does L, a thread of VM g, run code of this C stack? Makes it the one in hand, then. */
+/* Does L, a thread of VM g, run code of this C stack? If so, the walk is set on it. */
 LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lb_regs *regs, __u64 g, __u64 L)
 {
@@ -63,7 +63,7 @@ LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
 	return 0;
 }
 
-/* The main thread of VM g, which lies before it; 0: there is none, so g is no VM. */
+/* The main thread of VM g, whose struct precedes that of g; 0: not found, g is not a VM. */
 LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
 {
 	__u64 size;

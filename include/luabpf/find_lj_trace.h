@@ -51,8 +51,8 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
  * Offset of the instruction that the processor waited for. An interrupt is taken when the oldest
  * instruction retires, and ip is that of the next: what takes long is the one before. The last
  * byte of that is as good as its first. At the head of a loop it is the jump back, the last
- * instruction of the trace; a loop that was entered just now shows so, too. What comes before the
- * first instruction of a trace is none of its own.
+ * instruction of the trace; a loop that was entered just now shows so, too. What is waited
+ * for at the first instruction of a trace happened before the trace.
  */
 static __always_inline __u32 lj_mcode_waited(const struct lj_walk *w, const struct lb_regs *regs,
 					     __u32 offset)
