@@ -90,8 +90,8 @@ static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk
 
 /*
  * Is g a VM that runs on this C stack? Its running thread's cframe lies above sp, in the same
- * mapping. While the assembler VM switches coroutines cur_L is behind; then the cframe at sp, or
- * the few words above that its epilogue is about to pop, tells. In C code cur_L may be a thread
+ * mapping. While the assembler VM switches coroutines cur_L is behind; then the thread is found
+ * by the cframe at sp, or above the few words that the epilogue is about to pop. In C code cur_L may be a thread
  * that is done (lj_find_nearer()): then it is a thread that runs further out. Returns 0 and sets L,
  * cframe, vmstate, base.
  */

@@ -322,7 +322,7 @@ static __always_inline __u32 lj_is_jump(const __u8 *code)
 	return ((jmp - 1) | (jcc - 1)) >> 31;
 }
 
-/* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: there is none. */
+/* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
 LB_SUBPROG __u32 lj_search_jump(const struct lj_walk *w, __u32 at)
 {
 	const __u8 *code;
@@ -339,7 +339,7 @@ LB_SUBPROG __u32 lj_search_jump(const struct lj_walk *w, __u32 at)
 }
 
 /*
- * The exit whose stub is at `at`; LJ_NO_EXIT: there is none. sure: a jcc leads there. A single byte
+ * The exit whose stub is at `at`; LJ_NO_EXIT: not found. sure: a jcc leads there. A single byte
  * that looks like a jmp is often part of another instruction, and leads nowhere.
  */
 static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_walk *w, __u64 at,

@@ -218,7 +218,7 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 /*
  * C code that has called or resumed another thread of its VM goes on when that is done, but cur_L
  * is that other thread still. So of all threads the one runs whose cframe is the nearest to sp:
- * is there one nearer than the one in hand? Makes it that.
+ * is there one nearer than that of the walk? If so, the walk is set on it.
  */
 #define LJ_NEARER 24	   /* blocks */
 #define LJ_NEARER_STEPS 96 /* and words that may be a cframe's return address */

@@ -13,7 +13,7 @@ enum lj_phase {
 	LJ_PHASE_TRACES, /* which trace has called the collector? */
 	LJ_PHASE_HEADS,	 /* which trace is being entered? */
 	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
-	LJ_PHASE_GUARDS, /* ditto, by the exits of its guards */
+	LJ_PHASE_GUARDS, /* the same, by the exits of its guards */
 	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
 	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
@@ -104,7 +104,7 @@ struct lj_gctrace {
 	__u32 nk; /* IR reference of the first constant */
 	__u32 print;
 	__u32 nsnap, spadjust;
-	__u32 mcloop;	 /* where the loop begins in the machine code; 0: there is none */
+	__u32 mcloop;	 /* where the loop begins in the machine code; 0: no loop */
 	__u32 snaps_are; /* enum lj_snaps */
 	__u32 pad;
 };

@@ -143,7 +143,7 @@ static int open_staged(struct outfile *f)
 
 /*
  * Gives the new file the group and the mode of the old one, unless somebody else may have chosen
- * which file is here: by a hard link, or by moving it. A mode that is for another group is none.
+ * which file is here: by a hard link, or by moving it. A mode that was meant for another group is not taken over.
  */
 static void adopt(const struct outfile *f)
 {
