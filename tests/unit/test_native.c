@@ -222,6 +222,32 @@ Test(native, library_that_is_overwritten)
 	mapped_free(&m);
 }
 
+/* A process may map thousands of files: those of which no sample showed anything cost nothing. */
+Test(native, only_what_was_shown_is_asked_for_changes)
+{
+	struct timespec times[] = {{.tv_sec = 2000000000}, {.tv_sec = 2000000000}};
+	struct native *n = NULL;
+	const char *name = NULL;
+	struct mapped m;
+	uint64_t id;
+
+	mapped_new(&m);
+	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	id = native_maps_id(n, getpid());
+	cr_assert_eq(futimens(m.fd, times), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_expect_eq(native_maps_id(n, getpid()), id, "it was not asked");
+	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_expect_neq(native_maps_id(n, getpid()), id, "it was written to");
+	id = native_maps_id(n, getpid());
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_expect_eq(native_maps_id(n, getpid()), id, "and was not since");
+	native_free(&n);
+	mapped_free(&m);
+}
+
 static size_t open_files(void)
 {
 	DIR *dir __closedir = opendir("/proc/self/fd");

@@ -5,6 +5,10 @@
  *
  * Mappings are read again when an address lies in none of them, though not more often than once in
  * REREAD_NS per process: what is no code is in none, ever.
+ *
+ * A mapping's file is opened when the mapping is new, so that it has names after the process has
+ * ended. At each reading after that only files of which a sample showed a function are asked
+ * whether they were written to.
  */
 #include "sym/native.h"
 
@@ -45,7 +49,9 @@ struct file {
 
 struct map {
 	uint64_t start, end, offset;
+	uint64_t dev, ino; /* 0, 0: of no file */
 	struct file *file; /* NULL: it could not be opened, or there is none: code of a JIT */
+	bool shown;	   /* a sample had an address in it */
 };
 
 struct proc {
@@ -176,6 +182,8 @@ static struct file *add_file(struct native *n, const struct process_file *key,
 
 struct reading {
 	struct proc *p;
+	struct proc *before; /* as it was read before; NULL: it is new */
+	size_t at;	     /* its first mapping that does not lie below the one at hand */
 	size_t cap;
 	size_t files; /* mappings of some */
 };
@@ -187,7 +195,24 @@ static bool continues(const struct proc *p, const struct process_mapping *m)
 	       p->maps[p->nmaps - 1].end == m->start;
 }
 
-static int add_map(struct reading *r, const struct process_mapping *m, struct file *file)
+/* The same mapping when it was read before; NULL: there was none. */
+static struct map *map_before(struct reading *r, const struct process_mapping *m)
+{
+	struct map *map;
+
+	while (r->before && r->at < r->before->nmaps && r->before->maps[r->at].start < m->start)
+		r->at++;
+	if (!r->before || r->at == r->before->nmaps)
+		return NULL;
+	map = &r->before->maps[r->at];
+	return map->start == m->start && map->end == m->end && map->offset == m->offset &&
+			       map->dev == m->dev && map->ino == m->ino
+		       ? map
+		       : NULL;
+}
+
+static int add_map(struct reading *r, const struct process_mapping *m, struct file *file,
+		   bool shown)
 {
 	struct proc *p = r->p;
 
@@ -206,8 +231,13 @@ static int add_map(struct reading *r, const struct process_mapping *m, struct fi
 		p->maps = maps;
 		r->cap = cap;
 	}
-	p->maps[p->nmaps++] =
-		(struct map){.start = m->start, .end = m->end, .offset = m->offset, .file = file};
+	p->maps[p->nmaps++] = (struct map){.start = m->start,
+					   .end = m->end,
+					   .offset = m->offset,
+					   .dev = m->dev,
+					   .ino = m->ino,
+					   .file = file,
+					   .shown = shown};
 	hold(p->native, file);
 	return 0;
 }
@@ -273,10 +303,16 @@ static void add_to_id(struct proc *p, const struct process_mapping *m, const str
 static int note_mapping(void *arg, const struct process_mapping *m)
 {
 	struct reading *r = arg;
+	const struct map *before = m->ino ? map_before(r, m) : NULL;
+	bool shown = before && before->shown;
 	struct file *file = NULL;
 	int err = 0;
 
-	if (m->ino && r->files++ < MAX_FILES) /* beyond, functions have no names */
+	if (m->ino)
+		r->files++;
+	if (before && before->file && !shown)
+		file = before->file;
+	else if (m->ino && r->files <= MAX_FILES) /* beyond, functions have no names */
 		err = find_or_open(r->p->native, r->p->pid, m, &file);
 	else if (!m->ino && !strcmp(m->path, "[vdso]"))
 		err = find_or_read_vdso(r->p->native, r->p->pid, m, &file);
@@ -284,7 +320,7 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 		return err;
 	if (m->ino)
 		add_to_id(r->p, m, file);
-	return add_map(r, m, file);
+	return add_map(r, m, file, shown);
 }
 
 /* Reads the mappings anew. The old ones stay when that fails. */
@@ -296,6 +332,7 @@ static int read_maps(struct native *n, pid_t pid)
 
 	if (!fresh)
 		return -ENOMEM;
+	HASH_FIND(hh, n->procs, &pid, sizeof(pid), r.before);
 	fresh->native = n;
 	fresh->pid = pid;
 	err = process_code(pid, note_mapping, &r);
@@ -362,12 +399,12 @@ static int beyond(const void *addr, const void *map)
 	return a < m->start ? -1 : a >= m->end;
 }
 
-static const struct map *find_map(const struct proc *p, uint64_t addr)
+static struct map *find_map(const struct proc *p, uint64_t addr)
 {
 	return p && p->nmaps ? bsearch(&addr, p->maps, p->nmaps, sizeof(*p->maps), beyond) : NULL;
 }
 
-static int locate(struct native *n, pid_t pid, uint64_t addr, const struct map **map)
+static int locate(struct native *n, pid_t pid, uint64_t addr, struct map **map)
 {
 	struct proc *p;
 	int err = 0;
@@ -388,7 +425,7 @@ static int locate(struct native *n, pid_t pid, uint64_t addr, const struct map *
 
 bool native_is_code(struct native *n, pid_t pid, uint64_t addr)
 {
-	const struct map *map;
+	struct map *map;
 
 	return locate(n, pid, addr, &map) || map;
 }
@@ -412,13 +449,15 @@ static int keep_symbols(struct native *n, struct file *f)
 
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 {
-	const struct map *map;
+	struct map *map;
 	uint64_t bias;
 	int err;
 
 	err = locate(n, pid, addr, &map);
 	if (err)
 		return err;
+	if (map)
+		map->shown = true;
 	if (!map || !map->file || !map->file->elf ||
 	    elf_bias(map->file->elf, map->start, map->offset, &bias))
 		return -ENOENT;
