@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,47 @@ def test_the_target_cannot_stop_the_reader(public):
             r = tool.done()
             stopped = stopper.rest()
     assert r.code == 0 and f"\n====== {big} ======\n" in r.out and not stopped, (r, stopped)
+
+
+# a file system that answers the kernel's greeting and nothing else
+FUSE = """
+import ctypes, os, struct, sys
+fd = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
+if libc.mount(b"silent", sys.argv[1].encode(), b"fuse", 0, options.encode()):
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("ready", flush=True)
+while True:
+    op, unique = struct.unpack_from("<IQ", os.read(fd, 1 << 20), 4)
+    if op == 26:  # linux/fuse.h: FUSE_INIT
+        os.write(fd, struct.pack("<IiQ", 80, 0, unique) + struct.pack("<IIIIHHII", 7, 31, 0, 0, 0, 0, 4096, 1).ljust(64, b"\\0"))
+    else:
+        print("asked", flush=True)
+"""
+
+
+@contextmanager
+def silent_file_system(path):
+    with vms.Target([sys.executable, "-c", FUSE, path]) as server:
+        assert server.line() == "ready"
+        try:
+            yield server
+        finally:
+            subprocess.run(["umount", "--lazy", path], check=True)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no /dev/fuse")
+def test_a_file_system_that_never_answers(public):
+    """What waits for it cannot be ended, not even by SIGKILL: luabpf goes on without."""
+    where = public / "silent"
+    where.mkdir()
+    code = f"local f = loadstring('for i = 1, 1e9 do local x = i % 7 end', '@{where}/x.lua') while true do f() end"
+    with silent_file_system(where) as server, vms.Target([*AS_MAL, "luajit", "-joff", "-e", code]) as t:
+        vms.wait_until(lambda: t.cpu() > 0.02)
+        r = vms.record(t, 0.05, "-F", 1000, "-jp=a", stats=False)
+        assert server.line() == "asked"
+    assert r.code == 0 and "Connection timed out" in r.out + r.err, r
 
 
 def test_text_in_its_own_order(public):

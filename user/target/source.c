@@ -35,6 +35,7 @@
 
 #define MAX_SOURCE (16L << 20)
 #define TIMEOUT_MS 2000
+#define KILL_MS 100
 #define MAX_CREDS 4
 
 struct target_source {
@@ -148,6 +149,16 @@ bool target_source_is_roots(const struct target_source *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->who[i].uid)
+			return false;
+	return true;
+}
+
+bool target_source_same(const struct target_source *a, const struct target_source *b)
+{
+	if (a->all != b->all || a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!creds_same(&a->who[i], &b->who[i]))
 			return false;
 	return true;
 }
@@ -319,6 +330,26 @@ static bool same_file(int a, int b)
 	       first.st_ino == second.st_ino;
 }
 
+/*
+ * All descriptors but these: of a child that cannot be ended the events would go on to sample, and
+ * a reader of the output would wait for its end.
+ */
+static void close_others(int a, int b, int c)
+{
+	int low = a < b ? a : b, high = a < b ? b : a;
+	int keep[] = {c < low ? c : low, c < low ? low : c < high ? c : high, c > high ? c : high};
+	unsigned int from = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (keep[i] < 0)
+			continue;
+		if ((unsigned int)keep[i] > from)
+			close_range(from, (unsigned int)keep[i] - 1, 0);
+		from = (unsigned int)keep[i] + 1;
+	}
+	close_range(from, ~0U, 0);
+}
+
 static int copy(const struct target_source *s, const char *path, int to)
 {
 	int fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC); /* before the chroot */
@@ -342,22 +373,32 @@ static int copy(const struct target_source *s, const char *path, int to)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Ends the child when it takes too long. Its exit code is an errno. */
+/* Has the process ended, within so long? */
+static bool ends_within(int pidfd, int ms)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+	int rc;
+
+	do {
+		rc = poll(&end, 1, ms);
+	} while (rc < 0 && errno == EINTR);
+	return rc > 0;
+}
+
+/*
+ * Ends the child when it takes too long. Its exit code is an errno. A child that waits for the
+ * answer of a FUSE or network file system may not be ended by any signal: it is left behind.
+ */
 static int wait_for(pid_t child)
 {
 	__close int fd = syscall(SYS_pidfd_open, child, 0);
-	struct pollfd poll_child = {.fd = fd, .events = POLLIN};
-	bool late = fd < 0;
-	int status, rc;
+	bool late = fd < 0 || !ends_within(fd, TIMEOUT_MS);
+	int status;
 
-	if (!late) {
-		do {
-			rc = poll(&poll_child, 1, TIMEOUT_MS);
-		} while (rc < 0 && errno == EINTR);
-		late = rc <= 0;
-	}
 	if (late)
 		kill(child, SIGKILL);
+	if (late && fd >= 0 && !ends_within(fd, KILL_MS))
+		return -ETIMEDOUT;
 	while (waitpid(child, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -381,8 +422,10 @@ int target_source_open(void *ctx, const char *path, FILE **out)
 	child = fork();
 	if (child < 0)
 		return -errno;
-	if (!child)
+	if (!child) {
+		close_others(fd, s->root, s->cwd);
 		_exit(-copy(s, path, fd));
+	}
 	err = wait_for(child);
 	if (err)
 		return err;

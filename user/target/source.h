@@ -36,6 +36,9 @@ void target_source_join(struct target_source *source, struct target_source *earl
 /* True if it has been root's all the time. */
 bool target_source_is_roots(const struct target_source *source);
 
+/* True if both show the same files, as far as these have the same names. */
+bool target_source_same(const struct target_source *a, const struct target_source *b);
+
 #define SOURCE_USERS 3
 
 /*
