@@ -8,13 +8,18 @@
 /* Where a member of a family's record lies in it. */
 #define PART_AT(r, member) ((__u32)((__u8 *)(r)->member - (__u8 *)(r)))
 
+static long emit_part_none(__u32 i, struct lb_rec_proto **rec)
+{
+	if (i < LB_PARTS)
+		(*rec)->part[i].len = 0;
+	return 0;
+}
+
 /* The ring's memory holds what was there before: every part begins as one that was not read. */
 static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
 					    const struct lb_rec_sample *sample, __u64 proto,
 					    __u32 print, __u32 nparts, __u32 size)
 {
-	__u32 i;
-
 	if (!sample)
 		return -1;
 	rec->head.type = LB_REC_PROTO;
@@ -26,8 +31,7 @@ static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
 	rec->build = sample->build;
 	rec->nparts = nparts;
 	rec->pad = 0;
-	for (i = 0; i < LB_PARTS; i++)
-		rec->part[i].len = 0;
+	lb_loop(LB_PARTS, emit_part_none, &rec);
 	return 0;
 }
 

@@ -35,6 +35,14 @@ static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *pr
 	return 0;
 }
 
+/* Does VM g of a module run on this thread? g is 0: the one that its register leads to. */
+LB_SUBPROG int lj_try(struct lj_walk *w, const struct lb_proc *proc, __u32 module, __u64 g)
+{
+	if (!w || !proc || lj_module(w, proc, module))
+		return -1;
+	return lj_find_vm(0, w, &w->regs, g ? g : w->regs.gl - w->lj.g2disp);
+}
+
 /* Looks for the VM that runs on this thread. The walk is about the module that was tried last. */
 struct lj_find {
 	struct lj_walk *w;
@@ -56,8 +64,7 @@ static __always_inline int lj_find_by_text(struct lj_find *f)
 		if (f->w->regs.ip - module->vm_start >= module->vm_end - module->vm_start)
 			continue;
 		f->module = i;
-		if (!lj_module(f->w, f->proc, i) &&
-		    !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
+		if (!lj_try(f->w, f->proc, i, 0))
 			return 0;
 	}
 	return -1;
@@ -72,8 +79,7 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	for (i = 0; i < LB_THREAD_VMS; i++) {
 		if (!f->thread->vms.g[i])
 			break;
-		if (lj_module(f->w, f->proc, f->thread->vms.module[i]) ||
-		    lj_find_vm(0, f->w, &f->w->regs, f->thread->vms.g[i]))
+		if (lj_try(f->w, f->proc, f->thread->vms.module[i], f->thread->vms.g[i]))
 			continue;
 		last = i;
 		if (f->w->cframe < best) {
@@ -86,9 +92,7 @@ static __always_inline int lj_find_known(struct lj_find *f)
 	f->module = f->thread->vms.module[at];
 	if (at == i - 1 && at == last)
 		return 0;
-	if (lj_module(f->w, f->proc, f->module))
-		return -1;
-	return lj_find_vm(0, f->w, &f->w->regs, f->thread->vms.g[at]);
+	return lj_try(f->w, f->proc, f->module, f->thread->vms.g[at]);
 }
 
 /*
@@ -122,8 +126,7 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 		if (i >= f->proc->nmodules)
 			break;
 		f->module = i;
-		if (!lj_module(f->w, f->proc, i) &&
-		    !lj_find_vm(0, f->w, &f->w->regs, f->w->regs.gl - f->w->lj.g2disp))
+		if (!lj_try(f->w, f->proc, i, 0))
 			return 0;
 	}
 	return -1;
@@ -174,7 +177,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
 		bpf_loop(LB_MAX_STEPS, lj_search_step, &w, 0);
 		w->L_hint = w->L;
-		if (w->g && !lj_find_vm(0, w, &w->regs, w->g)) {
+		if (w->g && !lj_try(w, proc, i, w->g)) {
 			thread_remember(thread, w->g, i);
 			return 0;
 		}

@@ -88,10 +88,46 @@ static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk
 	return lj_find_outer(mem, w, regs, g, lj_main(mem, w, g));
 }
 
+struct lj_switch {
+	const struct lb_mem *mem;
+	struct lj_walk *w;
+	__u64 sp;
+};
+
+static long lj_switch_step(__u32 i, struct lj_switch *ctx)
+{
+	struct lj_walk *w = ctx->w;
+	__u64 L = w->block[(i & (LJ_SWITCH - 1)) + 2], cframe = ctx->sp + 8 * i;
+
+	if (!L || !lj_owns_cframe(mem_door(ctx->mem), w, L, cframe))
+		return 0;
+	lj_enter_L(w, L, cframe);
+	w->switched = 1;
+	return 1;
+}
+
+/*
+ * The VM switches coroutines: the thread is that of the cframe at sp, or above the few words that
+ * the epilogue is about to pop. Returns 1 when it is found, 0, or -1 on failure.
+ */
+LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
+{
+	struct lj_switch ctx = {.mem = mem, .w = w, .sp = sp};
+
+	if (!w)
+		return -1;
+	if (mem_read(mem, w->block, 8 * LJ_SWITCH, sp)) {
+		w->fault = 1;
+		return -1;
+	}
+	w->switched = 0;
+	lb_loop(LJ_SWITCH - 2, lj_switch_step, &ctx);
+	return w->switched;
+}
+
 /*
  * Is g a VM that runs on this C stack? Its running thread's cframe lies above sp, in the same
- * mapping. While the assembler VM switches coroutines cur_L is behind; then the thread is found
- * by the cframe at sp, or above the few words that the epilogue is about to pop. In C code cur_L may be a thread
+ * mapping. While the assembler VM switches coroutines cur_L is behind (lj_find_switched()). In C code cur_L may be a thread
  * that is done (lj_find_nearer()): then it is a thread that runs further out. Returns 0 and sets L,
  * cframe, vmstate, base.
  */
@@ -100,7 +136,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 {
 	const __u8 *bytes;
 	__u64 L, cframe, jit_base;
-	int r, i, freed;
+	int r, freed;
 
 	if (!w || !regs)
 		return -1;
@@ -128,17 +164,9 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	if (freed && w->state != 'C')
 		return -1;
 	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
-		if (mem_read(mem, w->block, 8 * LJ_SWITCH, regs->sp)) {
-			w->fault = 1;
-			return -1;
-		}
-		for (i = 0; i < LJ_SWITCH - 2; i++) {
-			cframe = regs->sp + 8 * i;
-			if (w->block[i + 2] && lj_owns_cframe(mem, w, w->block[i + 2], cframe)) {
-				lj_enter_L(w, w->block[i + 2], cframe);
-				return 0;
-			}
-		}
+		r = lj_find_switched(mem, w, regs->sp);
+		if (r)
+			return r < 0 ? r : 0;
 	}
 	if (lj_is_above(w, regs, w->cframe))
 		return 0;

@@ -312,30 +312,30 @@ static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_w
 #define LJ_GUARD_READ (LJ_GUARD_BLOCK + 8)
 enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
 
-/* 1 where code begins with a jump, else 0. BPF has no comparison but by a branch, which the
- * verifier follows both ways. */
-static __always_inline __u32 lj_is_jump(const __u8 *code)
+static __always_inline int lj_is_jump(const __u8 *code)
 {
-	__u32 jmp = code[0] ^ LJ_X86_JMP32;
-	__u32 jcc = (code[0] | (code[1] & 0xf0u) << 8) ^ LJ_X86_JCC;
+	return code[0] == LJ_X86_JMP32 || (code[0] | (code[1] & 0xf0u) << 8) == LJ_X86_JCC;
+}
 
-	return ((jmp - 1) | (jcc - 1)) >> 31;
+static long lj_jump_step(__u32 i, struct lj_walk **walk)
+{
+	struct lj_walk *w = *walk;
+
+	i &= LJ_GUARD_BLOCK - 1;
+	if (i < w->jump || !lj_is_jump((const __u8 *)w->block + i))
+		return 0;
+	w->jump = i;
+	w->jump_found = 1;
+	return 1;
 }
 
 /* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
-LB_SUBPROG __u32 lj_search_jump(const struct lj_walk *w, __u32 at)
+static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 {
-	const __u8 *code;
-	__u32 i;
-
-	if (!w)
-		return LJ_GUARD_BLOCK;
-	code = (const __u8 *)w->block;
-	LB_ROLLED
-	for (i = 0; i < LJ_GUARD_BLOCK; i++)
-		if (lj_is_jump(code + i) & ((at - i - 1) >> 31))
-			break;
-	return i;
+	w->jump = at;
+	w->jump_found = 0;
+	lb_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
+	return w->jump_found ? w->jump : LJ_GUARD_BLOCK;
 }
 
 /*

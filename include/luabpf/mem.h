@@ -48,6 +48,22 @@
 #endif
 
 /*
+ * Calls step(turn, ctx) for turn = 0 .. n - 1, until it returns nonzero. Of a loop in BPF the
+ * verifier follows each turn, which is most of the time that a program takes to load; of this it
+ * looks at one. A turn costs a call: what is short does a few things in one. What changes from turn
+ * to turn is to be in the walk, where the verifier takes it for any number.
+ */
+#ifdef __bpf__
+#define lb_loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
+#else
+#define lb_loop(n, step, ctx)                                                                      \
+	do {                                                                                       \
+		for (__u32 turn_ = 0; turn_ < (n) && !(step)(turn_, ctx); turn_++)                 \
+			;                                                                          \
+	} while (0)
+#endif
+
+/*
  * Words inside bytes that were read: these may alias anything. A damaged target's pointers have any
  * alignment, and so have the bytes read through them. BPF loads them all the same, but clang would
  * emit loads of single bytes there for a type that is aligned to 1.

@@ -255,65 +255,62 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
 	return 0;
 }
 
-/*
- * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
- * one at the end that C code did. What is not so plain is left to lj_step_frame(). Returns 1 when
- * there may be more of them.
- */
-#define LJ_RUN 5
-static __always_inline int lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
+struct lj_run {
+	const struct lb_mem *mem;
+	struct lj_walk *w;
+};
+
+/* Appends the frame at w->base, if it is a plain one, and goes to the one below. Returns 0 when that
+ * may be one, too. */
+static long lj_run_step(__u32 turn, struct lj_run *run)
 {
-	__u64 base, pc, other, delta = 0;
-	__u32 n, i, top; /* of the topmost frame only: flags, and exact above them */
+	const struct lb_mem *mem = mem_door(run->mem);
+	struct lj_walk *w = run->w;
+	struct lj_plain plain = {.base = w->base};
+	__u32 n = w->rec.stack.n, exact = w->exact;
+	const struct lj_seen *seen;
+	struct lb_frame *f;
 
-	if (!w)
-		return 0;
-	n = w->rec.stack.n;
-	base = w->base;
-	pc = w->pc;
-	top = w->flags | (__u32)w->exact << 8;
-	other = w->base_func;
-	if (w->skip | w->link_known || (w->boundary && !w->linked) || base > w->maxstack + 8 * 64 ||
-	    base & 7 || pc & 3)
-		return 0;
-	LB_ROLLED
-	for (i = 0; i < LJ_RUN && n < LB_MAX_FRAMES && base > w->stack + 16; i++) {
-		struct lj_plain plain = {.base = base};
-		const struct lj_seen *seen;
-		struct lb_frame *f;
-
-		if (lj_read_plain(mem, w, &plain) || (other && other != plain.func) ||
-		    lj_prove_plain(mem, w, &plain, pc, top >> 8) ||
-		    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
-			break;
-		seen = &w->seen[lj_seen_index(plain.func)];
-		f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
-		f->word = LB_FRAME_WORD(LB_FRAME_LUA, (__u8)top, seen->ptr);
-		f->print = seen->print;
-		f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !(top >> 8));
-		n++;
-		top = 0;
-		other = 0;
-		base = plain.base;
-		if (plain.link & 1) {
-			delta = plain.link & ~7ULL;
-			break;
-		}
-		pc = plain.link;
-		base -= 8ULL * seen->distance;
-	}
-	if (n == w->rec.stack.n)
-		return 0;
-	w->rec.stack.n = n;
-	w->base = base;
-	w->pc = pc;
+	(void)turn;
+	if (n >= LB_MAX_FRAMES || plain.base <= w->stack + 16 || lj_read_plain(mem, w, &plain) ||
+	    (w->base_func && w->base_func != plain.func) ||
+	    lj_prove_plain(mem, w, &plain, w->pc, exact) ||
+	    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
+		return 1;
+	seen = &w->seen[lj_seen_index(plain.func)];
+	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f->word = LB_FRAME_WORD(LB_FRAME_LUA, w->flags, seen->ptr);
+	f->print = seen->print;
+	f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
+	w->rec.stack.n = n + 1;
 	w->flags = 0;
 	w->exact = 0;
 	w->joint = 0;
 	w->base_func = 0;
-	w->linked = !delta;
-	w->entered = delta;
-	return i == LJ_RUN;
+	w->base = plain.base;
+	if (plain.link & 1) {
+		w->entered = plain.link & ~7ULL;
+		w->linked = 0;
+		return 1;
+	}
+	w->pc = plain.link;
+	w->linked = 1;
+	w->base -= 8ULL * seen->distance;
+	return 0;
+}
+
+/*
+ * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
+ * one at the end that C code did. What is not so plain is left to lj_step_frame().
+ */
+static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct lj_run run = {.mem = mem, .w = w};
+
+	if (w->skip | w->link_known || (w->boundary && !w->linked) ||
+	    w->base > w->maxstack + 8 * 64 || w->base & 7 || w->pc & 3)
+		return;
+	lb_loop(LB_MAX_FRAMES, lj_run_step, &run);
 }
 
 /*
@@ -374,8 +371,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	int index;
 
 	w->entered = 0;
-	if (lj_run_frames(mem, w))
-		return LB_MORE;
+	lj_run_frames(mem, w);
 	if (w->entered) {
 		lj_boundary(mem, w, w->entered);
 		w->base -= w->entered;

@@ -108,22 +108,31 @@ static __always_inline __u32 lj_cframe_ret(const struct lj_walk *w)
 	return (w->lj.cframe_size / 8 - 1u) & (LJ_CFRAME_WORDS - 1);
 }
 
+#define LJ_BLOCK_RUN 8 /* words */
+static long lj_block_step(__u32 turn, struct lj_walk **walk)
+{
+	struct lj_walk *w = *walk;
+	__u32 from = turn * LJ_BLOCK_RUN & (LJ_BLOCK - LJ_BLOCK_RUN), ret = lj_cframe_ret(w), i;
+
+	LB_ROLLED
+	for (i = 0; i < LJ_BLOCK_RUN; i++) {
+		if (!lb_within(w->block[from + i + ret], w->text_lo, w->text_hi - w->text_lo))
+			continue;
+		w->hit = from + i;
+		return 1;
+	}
+	return 0;
+}
+
 /*
  * Where in the block may a cframe begin, whose return address leads into the library's text? The
  * number of its first word; LJ_BLOCK: nowhere.
  */
-LB_SUBPROG __u32 lj_search_block(const struct lj_walk *w)
+static __always_inline __u32 lj_search_block(struct lj_walk *w)
 {
-	__u32 i, ret;
-
-	if (!w)
-		return LJ_BLOCK;
-	ret = lj_cframe_ret(w);
-	LB_ROLLED
-	for (i = 0; i < LJ_BLOCK; i++)
-		if (lb_within(w->block[i + ret], w->text_lo, w->text_hi - w->text_lo))
-			break;
-	return i;
+	w->hit = LJ_BLOCK;
+	lb_loop(LJ_BLOCK / LJ_BLOCK_RUN, lj_block_step, &w);
+	return w->hit;
 }
 
 /* What a cframe says of the next outer one: there is none, or an address, if of another stack. */
@@ -223,21 +232,33 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 #define LJ_NEARER 24	   /* blocks */
 #define LJ_NEARER_STEPS 96 /* and words that may be a cframe's return address */
 
+struct lj_nearer {
+	const struct lb_mem *mem;
+	struct lj_walk *w;
+};
+
+static long lj_nearer_step(__u32 turn, struct lj_nearer *ctx)
+{
+	struct lj_walk *w = ctx->w;
+
+	(void)turn;
+	if (w->search >= w->cframe || w->searched >= LJ_NEARER * LJ_BLOCK)
+		return 1;
+	w->search_is = lj_search_on(mem_door(ctx->mem), w);
+	return w->search_is != LJ_SEARCH_ON;
+}
+
 LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
-	int r = LJ_SEARCH_ON;
-	__u32 i;
+	struct lj_nearer ctx = {.mem = mem, .w = w};
 
 	if (!w)
 		return 0;
 	lj_search_from(w, (sp + 7) & ~7ULL);
 	w->phase = LJ_PHASE_FRAME;
-	LB_ROLLED
-	for (i = 0; i < LJ_NEARER_STEPS && r == LJ_SEARCH_ON && w->search < w->cframe &&
-		    w->searched < LJ_NEARER * LJ_BLOCK;
-	     i++)
-		r = lj_search_on(mem, w);
-	if (r == LJ_SEARCH_FOUND && w->found_cframe < w->cframe)
+	w->search_is = LJ_SEARCH_ON;
+	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
+	if (w->search_is == LJ_SEARCH_FOUND && w->found_cframe < w->cframe)
 		lj_enter_L(w, w->found_L, w->found_cframe);
 	return 0;
 }

@@ -168,7 +168,12 @@ struct lj_walk {
 	__u64 search;	/* next word of the C stack, where the block begins */
 	__u32 searched; /* words so far */
 	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
+	__u32 hit;	/* ... whose return address may be a cframe's; LJ_BLOCK: none */
+	__u32 search_is; /* enum lj_search */
+	__u32 switched;
 	__u64 found_L, found_cframe; /* what it has found */
+
+	__u32 jump, jump_found; /* in a block of machine code */
 
 	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
 
