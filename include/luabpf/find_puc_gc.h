@@ -17,21 +17,24 @@
 
 #include "find_puc_scan.h"
 
-/*
- * Leads any of the words near sp, which were just read, into the collector? Seldom one does. There
- * is nothing else in this loop, and its outcome is in memory, where the verifier does not follow
- * it.
- */
-static __always_inline int puc_may_collect(struct puc_walk *w)
+static long puc_collect_step(__u32 turn, struct puc_walk **walk)
 {
+	struct puc_walk *w = *walk;
 	__u64 lo = w->gc_lo, size = w->gc_hi - lo;
 	__u32 i;
 
-	w->collects = 0;
 	LB_ROLLED
-	for (i = 0; i < PUC_GC_NEAR; i++)
-		if (w->block[i & (PUC_BLOCK - 1)] - lo < size)
-			w->collects = 1;
+	for (i = 0; i < PUC_BLOCK_RUN; i++)
+		w->collects |=
+			lb_within(w->block[(turn * PUC_BLOCK_RUN + i) & (PUC_BLOCK - 1)], lo, size);
+	return 0;
+}
+
+/* Leads any of the words near sp, which were just read, into the collector? Seldom one does. */
+static __always_inline int puc_may_collect(struct puc_walk *w)
+{
+	w->collects = 0;
+	lb_loop(PUC_GC_NEAR / PUC_BLOCK_RUN, puc_collect_step, &w);
 	return w->collects != 0;
 }
 

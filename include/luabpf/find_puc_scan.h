@@ -212,15 +212,28 @@ static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
 }
 
-/*
- * Reads a block of words, and notes which of them are no small numbers. The verifier goes through
- * this loop word by word, so there is nothing else in it, and the count is in memory, where it is
- * not followed. Returns -1 when they cannot be read.
- */
+#define PUC_BLOCK_RUN 8 /* words */
+static long puc_block_step(__u32 turn, struct puc_walk **walk)
+{
+	struct puc_walk *w = *walk;
+	__u32 hits = w->hits, i;
+
+	LB_ROLLED
+	for (i = 0; i < PUC_BLOCK_RUN; i++) {
+		__u32 at = turn * PUC_BLOCK_RUN + i;
+
+		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
+		hits += w->block[at & (PUC_BLOCK - 1)] >= 1 << 16;
+	}
+	w->hits = hits;
+	return 0;
+}
+
+/* Reads a block of words, and notes which of them are no small numbers. Returns -1 when they cannot
+ * be read. */
 LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 {
-	volatile __u32 *hits;
-	__u32 i, words;
+	__u32 words;
 
 	if (!w)
 		return -1;
@@ -232,14 +245,7 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 	w->in_block = 1;
 	w->next_hit = 0;
 	w->hits = 0;
-	hits = &w->hits;
-	LB_ROLLED
-	for (i = 0; i < PUC_BLOCK; i++) {
-		if (w->block[i & (PUC_BLOCK - 1)] < 1 << 16)
-			continue;
-		w->hit[*hits & (PUC_BLOCK - 1)] = (__u8)i;
-		*hits += 1;
-	}
+	lb_loop(PUC_BLOCK / PUC_BLOCK_RUN, puc_block_step, &w);
 	return 0;
 }
 
@@ -262,23 +268,31 @@ static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_wal
 	return puc_scan_word(mem, w, addr, word);
 }
 
-/* Looks at some of the words that were noted. */
-LB_SUBPROG int puc_scan_hits(const struct lb_mem *mem, struct puc_walk *w)
+struct puc_hits {
+	const struct lb_mem *mem;
+	struct puc_walk *w;
+};
+
+static long puc_hit_step(__u32 turn, struct puc_hits *ctx)
 {
-	__u32 i;
+	struct puc_walk *w = ctx->w;
 
-	if (!w)
-		return -1;
-	LB_ROLLED
-	for (i = 0; i < PUC_HITS && w->next_hit < w->hits; i++) {
-		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)];
+	(void)turn;
+	if (w->next_hit >= w->hits)
+		return 1;
+	if (!puc_scan_hit(mem_door(ctx->mem), w, w->hit[w->next_hit++ & (PUC_BLOCK - 1)]))
+		return 0;
+	w->in_block = 0;
+	return 1;
+}
 
-		if (puc_scan_hit(mem, w, hit)) {
-			w->in_block = 0;
-			return 0;
-		}
-	}
-	if (w->next_hit < w->hits)
+/* Looks at the words that were noted. */
+static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_walk *w)
+{
+	struct puc_hits ctx = {.mem = mem, .w = w};
+
+	lb_loop(PUC_BLOCK, puc_hit_step, &ctx);
+	if (!w->in_block)
 		return 0;
 	w->in_block = 0;
 	if (w->scan > w->seen_to)

@@ -30,22 +30,24 @@ static __always_inline void puc_note(struct puc_walk *w)
 		w->vm_ret = w->regs.sp - 8;
 }
 
-/* The greatest "next instruction" pointer into the code in any register; 0: none. */
-LB_SUBPROG __u64 puc_any_pc(const struct puc_walk *w)
+static long puc_pc_step(__u32 i, struct puc_walk **walk)
 {
-	__u64 pc = 0;
-	__u32 i;
+	struct puc_walk *w = *walk;
+	__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
 
+	if (puc_pc_inside(w->code_lo, w->code_size, r) && r > w->any_pc)
+		w->any_pc = r;
+	return 0;
+}
+
+/* The greatest "next instruction" pointer into the code in any register; 0: none. */
+LB_SUBPROG __u64 puc_any_pc(struct puc_walk *w)
+{
 	if (!w)
 		return 0;
-	LB_ROLLED
-	for (i = 0; i < LB_GPRS; i++) {
-		__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
-
-		if (puc_pc_inside(w->code_lo, w->code_size, r) && r > pc)
-			pc = r;
-	}
-	return pc;
+	w->any_pc = 0;
+	lb_loop(LB_GPRS, puc_pc_step, &w);
+	return w->any_pc;
 }
 
 /* Do the four bytes before pc return from a function? */

@@ -10,7 +10,8 @@
  * in one place in memory: so the verifier looks at a step once, and a debugger can stop between
  * two.
  *
- * Walkers call neither BPF helpers nor look into maps; they see memory only through mem_read().
+ * Walkers call no BPF helper but through lb_loop() and mem_read(), the only way in which they see
+ * memory, and look into no maps.
  */
 #ifndef LUABPF_WALK_H
 #define LUABPF_WALK_H

@@ -165,10 +165,10 @@ struct lj_walk {
 
 	__u64 map; /* entries of the current snapshot, if its frames can be kept for an epoch; else 0 */
 
-	__u64 search;	/* next word of the C stack, where the block begins */
-	__u32 searched; /* words so far */
-	__u32 in_block; /* words of the block at which a cframe may begin; 0: it is to be read */
-	__u32 hit;	/* ... whose return address may be a cframe's; LJ_BLOCK: none */
+	__u64 search;	 /* next word of the C stack, where the block begins */
+	__u32 searched;	 /* words so far */
+	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
+	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
 	__u32 search_is; /* enum lj_search */
 	__u32 switched;
 	__u64 found_L, found_cframe; /* what it has found */

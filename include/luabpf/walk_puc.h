@@ -84,7 +84,6 @@ struct puc_resumed {
 #define PUC_RESUMED 256 /* power of two */
 #define PUC_TRIED 16	/* power of two */
 #define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
-#define PUC_HITS 8	/* of these looked at in one step */
 
 #define PUC_L_HEAD 128	     /* covers all of lua_State that is read, but errorJmp in 5.1 */
 #define PUC_CLOSURE_HEAD 40  /* covers closure_p */
@@ -158,6 +157,8 @@ struct puc_walk {
 	__u64 block_at, block_to; /* it holds [block_at, block_to) */
 	__u32 in_block;		  /* not all of it was looked at yet */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
+	__u64 any_pc;		  /* in a register */
+	__u8 not_a_frame, full;	  /* how a run of frames ended */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
 	__u64 innermost;	  /* inner of the best VM so far, of several: the caller's */
 	struct lb_cache cache;
@@ -654,29 +655,49 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 	return 1;
 }
 
-#define PUC_RUN 4
+struct puc_run {
+	const struct lb_mem *mem;
+	struct puc_walk *w;
+};
+
+/* Appends the frame of w->ci and goes to the one below. Returns 0 when there may be one. */
+static long puc_run_step(__u32 turn, struct puc_run *run)
+{
+	struct puc_walk *w = run->w;
+	int index;
+
+	(void)turn;
+	if (w->ci == w->t.base_ci)
+		return 1;
+	index = puc_look(mem_door(run->mem), w);
+	if (index == PUC_NOT) {
+		w->not_a_frame = 1;
+		return 1;
+	}
+	if (!puc_emit_plain(w, index) && puc_emit(w, index)) {
+		w->full = 1;
+		return 1;
+	}
+	w->above = w->func;
+	w->ci = w->previous;
+	w->looked = 0;
+	return 0;
+}
+
 LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 {
-	__u32 i;
+	struct puc_run run = {.mem = mem, .w = w};
 
 	if (!w)
 		return LB_STOP;
-	LB_ROLLED
-	for (i = 0; i < PUC_RUN; i++) {
-		int index;
-
-		if (w->ci == w->t.base_ci)
-			return puc_step_bottom(mem, w);
-		index = puc_look(mem, w);
-		if (index == PUC_NOT)
-			return puc_drop_failed(mem, w) ? LB_MORE : puc_end(w, LB_END_TORN);
-		if (!puc_emit_plain(w, index) && puc_emit(w, index))
-			return LB_STOP;
-		w->above = w->func;
-		w->ci = w->previous;
-		w->looked = 0;
-	}
-	return LB_MORE;
+	w->not_a_frame = 0;
+	w->full = 0;
+	lb_loop(LB_MAX_FRAMES + 1, puc_run_step, &run);
+	if (w->full)
+		return LB_STOP;
+	if (w->not_a_frame)
+		return puc_drop_failed(mem, w) ? LB_MORE : puc_end(w, LB_END_TORN);
+	return w->ci == w->t.base_ci ? puc_step_bottom(mem, w) : LB_MORE;
 }
 
 #endif
