@@ -92,16 +92,25 @@ static int open_for_all(struct process_sources *s, const char *path, FILE **out)
 }
 
 /*
- * Of a process that was gone too soon the rights are not known. It was a child of the first one; of
- * root's it may have been anybody's.
+ * Of a process that was gone too soon the rights are not known. It was a child of one of those that
+ * are: it had that one's rights, where all have the same. Children of root's may be anybody's.
  */
 static int open_of_others(struct process_sources *s, const char *path, FILE **out)
 {
-	struct target_source *first = s->n ? s->all[0].files : NULL;
+	struct target_source *one = NULL;
 
-	if (first && (geteuid() || !target_source_is_roots(first)))
-		return target_source_open(first, path, out);
-	return open_for_all(s, path, out);
+	for (size_t i = 0; i < s->n; i++) {
+		struct target_source *files = s->all[i].files;
+
+		if (!files && s->all[i].gone)
+			continue;
+		if (!files || (one && !target_source_same(one, files)))
+			return open_for_all(s, path, out);
+		one = files;
+	}
+	if (!one || (!geteuid() && target_source_is_roots(one)))
+		return open_for_all(s, path, out);
+	return target_source_open(one, path, out);
 }
 
 static int open_of(struct process_sources *s, pid_t pid, const char *path, FILE **out)
