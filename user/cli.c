@@ -293,6 +293,9 @@ static int settle(struct options *opts, struct error *err)
 {
 	int ret = settle_target(opts, err);
 
+	if (!ret && opts->wait && !opts->npids)
+		ret = error_set(err, -EINVAL,
+				"--wait goes with -p: a command is waited for anyway");
 	if (!ret && opts->verbose && opts->quiet)
 		ret = error_set(err, -EINVAL, "-v and -q contradict each other");
 	if (!ret)

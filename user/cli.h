@@ -29,6 +29,7 @@ struct options {
 	/* record: exactly one of pids and command; report: input; doctor: pids or none */
 	pid_t *pids; /* no pid twice */
 	size_t npids;
+	bool wait;	/* for Lua in one of pids */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
 	bool has_source_user; /* report: as whom root opens source files */

@@ -14,6 +14,7 @@ enum {
 
 enum cli_row {
 	CLI_PIDS,
+	CLI_WAIT,
 	CLI_JITP,
 	CLI_OUTPUT,
 	CLI_FORMAT,

@@ -13,6 +13,7 @@
 #include "cmd_source.h"
 #include "doctor.h"
 #include "session.h"
+#include "session_wait.h"
 #include "summary.h"
 #include "target/process.h"
 
@@ -249,11 +250,23 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	return ret ? ret : finish(opts, session, out, &source, code, err);
 }
 
+static void say_waits(void *arg)
+{
+	const struct options *opts = arg;
+	__text struct text pids = {};
+
+	process_put_pids(&pids, opts->pids, opts->npids);
+	if (!opts->quiet)
+		fprintf(stderr, "luabpf: process%s %s: no Lua yet; waits until it is loaded\n",
+			opts->npids > 1 ? "es" : "", text_str(&pids));
+}
+
 static int run(const struct options *opts, int *code, struct error *err)
 {
 	const struct session_options what = {
 		.pids = opts->pids,
 		.npids = opts->npids,
+		.may_lack = opts->wait,
 		.command = opts->command,
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
@@ -265,6 +278,8 @@ static int run(const struct options *opts, int *code, struct error *err)
 
 	outputs_warn(opts);
 	ret = outputs_open(opts, &out, err);
+	if (!ret && opts->wait)
+		ret = session_wait_lua(opts->pids, opts->npids, say_waits, (void *)opts, err);
 	if (!ret)
 		ret = session_open(&what, &session, err);
 	return ret ? ret : sample(opts, session, &out, code, err);

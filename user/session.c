@@ -201,7 +201,7 @@ static int open_running(struct session *s, const struct session_options *o, stru
 		if (r)
 			return error_set(err, r, "pid %d: %s", (int)o->pids[i], strerror(-r));
 		r = targets_recognise(&s->targets, t, 0, err);
-		if (r)
+		if (r && !(r == -ENODATA && o->may_lack))
 			return r;
 	}
 	s->targets.nroots = s->targets.n;
@@ -258,8 +258,8 @@ static int open_descriptors(struct session *s)
 }
 
 /*
- * Which families do the targets have? What a command will run is not known; what cannot be told
- * here is told when they are recognised.
+ * Which families do the targets have? What a command, or a process without Lua, will run is not
+ * known; what cannot be told here is told when they are recognised.
  */
 static uint32_t families_of(struct session *s, const struct session_options *o)
 {
@@ -270,8 +270,9 @@ static uint32_t families_of(struct session *s, const struct session_options *o)
 
 	for (i = 0; i < o->npids; i++) {
 		memset(&ignored, 0, sizeof(ignored));
-		if (!scan_process(s->scan, o->pids[i], &proc, &ignored))
-			families |= proc.families;
+		if (scan_process(s->scan, o->pids[i], &proc, &ignored))
+			continue;
+		families |= proc.nmodules || !o->may_lack ? proc.families : LB_FAMILIES;
 	}
 	return families ? families : LB_FAMILIES;
 }

@@ -19,6 +19,7 @@ struct vm_build;
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
 	size_t npids;
+	bool may_lack;	/* not all of them need to have Lua by now */
 	char **command; /* ... one to start; NULL-terminated */
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */

@@ -99,25 +99,6 @@ static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
 
-static int add_mapping(void *arg, const struct process_mapping *m)
-{
-	const uint64_t words[] = {m->start, m->end, m->offset, m->dev, m->ino};
-	uint64_t *h = arg;
-	size_t i;
-
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		*h = (*h ^ words[i]) * 0x9e3779b97f4a7c15ULL >> 1;
-	return 0;
-}
-
-/* Tells one set of executable mappings from another. 0: there are none, as it ends. */
-static uint64_t mappings_of(pid_t pid)
-{
-	uint64_t h = 1;
-
-	return process_mappings(pid, add_mapping, &h) || h == 1 ? 0 : h | 1;
-}
-
 /* BPF learns the builds before it learns who has them. */
 static int tell(struct targets *ts, const struct target *t, struct error *err)
 {
@@ -177,7 +158,7 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 	if (image != t->image) /* all of its VMs are new */
 		before = (struct lb_proc){};
 	t->image = image;
-	t->mapped = mappings_of(t->pid); /* before: what is mapped meanwhile is found later */
+	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->proc = (struct lb_proc){.exec_id = exec_id};
 	t->told = false;
@@ -254,7 +235,7 @@ static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
 static void look(struct targets *ts, struct target *t)
 {
 	struct lb_proc now = {}, told, before = t->proc;
-	uint64_t mapped = mappings_of(t->pid);
+	uint64_t mapped = process_mapped(t->pid);
 	struct error unknown = {};
 	bool news = false;
 	uint32_t i;

@@ -260,6 +260,24 @@ static const char *in_root(pid_t pid, const struct process_mapping *m, char path
 	return path;
 }
 
+static int add_mapping(void *arg, const struct process_mapping *m)
+{
+	const uint64_t words[] = {m->start, m->end, m->offset, m->dev, m->ino};
+	uint64_t *h = arg;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		*h = (*h ^ words[i]) * 0x9e3779b97f4a7c15ULL >> 1;
+	return 0;
+}
+
+uint64_t process_mapped(pid_t pid)
+{
+	uint64_t h = 1;
+
+	return process_mappings(pid, add_mapping, &h) || h == 1 ? 0 : h | 1;
+}
+
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out)
 {
 	char path[MAPPED_PATH];

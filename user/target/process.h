@@ -46,6 +46,9 @@ struct process_mapping {
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
+/* Tells one set of executable mappings of files from another. 0: there are none, as it ends. */
+uint64_t process_mapped(pid_t pid);
+
 /*
  * Which content a file has, as far as its inode tells: one that is written to in place has another
  * time.

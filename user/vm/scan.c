@@ -357,7 +357,8 @@ void scan_no_lua_remedy(struct scan *s, pid_t pid, struct text *remedy)
 			children[n++] = children[i];
 	if (!n) {
 		text_puts(remedy, all ? "nor in its children: " : "");
-		text_puts(remedy, "name the process that runs it");
+		text_puts(remedy,
+			  "name the process that runs it, or wait until it is loaded: --wait");
 		return;
 	}
 	text_puts(remedy, n == 1 ? "a child of it has: -p " : "children of it have: -p ");
