@@ -18,9 +18,23 @@ static __always_inline void count_ends(__u32 end, __s64 count)
 		*n += count;
 }
 
-static __always_inline void count_end(__u32 end)
+/* Not inlined: it is for few recordings. */
+static __noinline void count_of_process(__u32 pid, __u32 end)
+{
+	struct lb_process_end key = {.pid = pid, .end = end};
+	__u64 none = 0, *n;
+
+	bpf_map_update_elem(&process_ends, &key, &none, BPF_NOEXIST);
+	n = bpf_map_lookup_elem(&process_ends, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline void count_end(__u32 pid, __u32 end)
 {
 	count_ends(end, 1);
+	if (by_process)
+		count_of_process(pid, end);
 }
 
 /*

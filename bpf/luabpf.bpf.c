@@ -115,7 +115,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	int taken;
 
 	if (!cpu) { /* there is one for each that is possible */
-		count_end(LB_END_FAULT);
+		count_end(pid, LB_END_FAULT);
 		return 0;
 	}
 	if (doubled && is_duplicate(event, task->pid, exec_id))
@@ -127,18 +127,18 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	if (!proc || proc->exec_id != exec_id) {
 		emit_task(pid, proc ? proc->epoch : 0, exec_id, taken);
 		if (taken)
-			count_end(LB_END_UNRECOGNISED);
+			count_end(pid, LB_END_UNRECOGNISED);
 		return 0;
 	}
 	if (!taken)
 		return 0;
 	if (proc->families & ~families) /* since an exec */
-		count_end(LB_END_OTHER_FAMILY);
+		count_end(pid, LB_END_OTHER_FAMILY);
 	else
-		count_end(outside(
-			proc, proc->nmodules
-				      ? sample(event, proc, thread_of(cpu, task, exec_id), families)
-				      : LB_END_OUTSIDE));
+		count_end(pid, outside(proc, proc->nmodules ? sample(event, proc,
+								     thread_of(cpu, task, exec_id),
+								     families)
+							    : LB_END_OUTSIDE));
 	return 0;
 }
 

@@ -165,6 +165,18 @@ struct {
 } ends SEC(".maps");
 
 /*
+ * Ditto, of each process, where user space asks for it before the program is loaded: it sets the
+ * map's size, too.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct lb_process_end);
+	__type(value, __u64);
+} process_ends SEC(".maps");
+const volatile __u8 by_process;
+
+/*
  * Prototypes that were shipped: a direct-mapped cache of fingerprints. A collision ships one again,
  * which costs time and nothing else. BPF alone.
  */

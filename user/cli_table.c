@@ -180,7 +180,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
-	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT, set_verbose, "tell more on standard error"},
+	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, set_verbose,
+	 "tell more on standard error"},
 	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "tell errors and warnings only"},
 	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,
 	 "show this help"},

@@ -43,8 +43,8 @@ int cmd_doctor(const struct options *opts)
 	if (!ret) {
 		chart.to = outfile_stream(out);
 		doctor_machine(&doctor);
-		for (size_t i = 0; i < opts->npids; i++)
-			doctor_process(&doctor, opts->pids[i]);
+		if (opts->npids)
+			doctor_processes(&doctor, opts->pids, opts->npids, opts->verbose);
 		ret = outfile_commit(&out, &err);
 	}
 	if (ret) {

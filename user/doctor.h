@@ -6,6 +6,7 @@
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,6 +23,8 @@ enum doctor_verdict {
 	DOCTOR_FAIL, /* cannot be profiled like this */
 };
 
+struct scan;
+
 struct doctor {
 	/* what, remedy: foreign bytes may be in them; remedy is "" when there is none */
 	void (*tell)(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
@@ -31,8 +34,12 @@ struct doctor {
 
 void doctor_machine(const struct doctor *doctor);
 
-/* Also samples the process for a moment. */
-void doctor_process(const struct doctor *doctor, pid_t pid);
+/*
+ * Also samples the processes for a moment, all at once. Of more than DOCTOR_ALL only those are told
+ * of where something is not as it should be, unless `all` is set.
+ */
+#define DOCTOR_ALL 8
+void doctor_processes(const struct doctor *doctor, const pid_t *pids, size_t n, bool all);
 
 /* What a recording of a process proves. Exposed for its tests. */
 void doctor_judge(const struct doctor *doctor, const struct summary *summary);
@@ -50,7 +57,9 @@ typedef void doctor_show(void *arg, const struct doctor_module *module);
 void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_module *at,
 		   doctor_show *fn, void *arg);
 
-/* Calls fn for each. Errors are those of scan_process(); err must come empty. */
+/* Calls fn for each. Errors are those of scan_process(); err must come empty. `_by`: files that were
+ * looked into before are not again. */
+int doctor_modules_by(struct scan *scan, pid_t pid, doctor_show *fn, void *arg, struct error *err);
 int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err);
 
 /* "[PATH: ]ROW; interpreter 0x..-0x..; ...": one line, without control characters. */

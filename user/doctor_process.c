@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Processes are looked at one after the other, and sampled all in one window of time. What there is
+ * to say of each is kept until all of it is known, as a summary comes first.
+ */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -12,199 +16,91 @@
 
 #define PROOF_NS 300000000ULL
 #define PROOF_PERIOD_NS 1000000ULL
-#define TOLERABLE_PPM 10000 /* lost samples that are no cause for worry */
 
-/* x86-64 general registers, by their number in an instruction's encoding */
-static const char *const gprs[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-				   "r8",  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15"};
-
-/* ---- modules --------------------------------------------------------------------------------- */
-
-struct find_path {
-	uint64_t addr;
-	char path[4200];
+struct finding {
+	enum doctor_verdict verdict;
+	const char *object; /* a constant */
+	char *what, *remedy;
 };
 
-static int match_path(void *arg, const struct process_mapping *m)
-{
-	struct find_path *f = arg;
-
-	if (f->addr < m->start || f->addr >= m->end)
-		return 0;
-	snprintf(f->path, sizeof(f->path), "%s", m->path);
-	return 1;
-}
-
-void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_module *at,
-		   doctor_show *fn, void *arg)
-{
-	struct find_path f = {.addr = at->vm_start};
-	struct doctor_module m = {.build = build, .at = at, .path = f.path};
-
-	process_mappings(pid, match_path, &f);
-	fn(arg, &m);
-}
-
-int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err)
-{
-	struct scan *scan __cleanup(scan_free) = NULL;
-	struct lb_proc proc = {};
-	int r = scan_new(&scan);
-
-	if (r)
-		return error_set(err, r, "out of memory");
-	r = scan_process(scan, pid, &proc, err);
-	for (uint32_t i = 0; i < proc.nmodules; i++)
-		doctor_module(pid, scan_build(scan, proc.module[i].build), &proc.module[i], fn,
-			      arg);
-	return r;
-}
-
-static void puc_text(const struct doctor_module *m, struct text *out)
-{
-	uint32_t reg = m->build->build.puc.pc_reg;
-
-	if (m->at->gc_lo)
-		text_printf(out, "; collector 0x%" PRIx64 "-0x%" PRIx64, (uint64_t)m->at->gc_lo,
-			    (uint64_t)m->at->gc_hi);
-	else
-		text_puts(out, "; collector not found");
-	if (m->build->build.puc.puc.flags & PUC_SAVEDPC_EXACT)
-		text_puts(out, "; pc is saved before each instruction");
-	else if (reg < sizeof(gprs) / sizeof(gprs[0]))
-		text_printf(out, "; pc in %s", gprs[reg]);
-	else
-		text_puts(out, "; pc in no known register");
-}
-
-void doctor_module_text(const struct doctor_module *m, struct text *out)
-{
-	const char *evidence = m->build->evidence;
-
-	text_put_clean(out, m->path, strlen(m->path));
-	text_printf(out, "%s%s; interpreter 0x%" PRIx64 "-0x%" PRIx64, *m->path ? ": " : "",
-		    m->build->name, (uint64_t)m->at->vm_start, (uint64_t)m->at->vm_end);
-	if (m->at->family == LB_FAMILY_PUC)
-		puc_text(m, out);
-	if (*evidence)
-		text_puts(out, "; ");
-	text_put_clean(out, evidence, strlen(evidence)); /* quotes the file */
-}
-
-struct told {
-	const struct doctor *d;
+struct patient {
+	pid_t pid;
+	bool has_vm;
+	bool idle;	 /* so that nothing was proved */
+	char build[128]; /* of its first VM */
+	struct finding *findings;
 	size_t n;
+	enum doctor_verdict worst;
 };
+
+struct ward {
+	struct patient *all;
+	size_t n;
+	struct scan *scan;
+};
+
+static void ward_free(struct ward *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		for (size_t k = 0; k < w->all[i].n; k++) {
+			free(w->all[i].findings[k].what);
+			free(w->all[i].findings[k].remedy);
+		}
+		free(w->all[i].findings);
+	}
+	free(w->all);
+	scan_free(&w->scan);
+}
+
+/* A struct doctor's tell: arg is the patient. */
+static void keep(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
+		 const char *remedy)
+{
+	struct patient *p = arg;
+	struct finding *more = reallocarray(p->findings, p->n + 1, sizeof(*more));
+
+	if (verdict > p->worst)
+		p->worst = verdict;
+	if (!more)
+		return;
+	p->findings = more;
+	more[p->n++] = (struct finding){verdict, object, strdup(what), strdup(remedy)};
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void tell_module(void *arg, const struct doctor_module *module)
 {
 	__text struct text line = {0};
-	struct told *t = arg;
+	struct patient *p = arg;
 
-	t->n++;
+	if (!p->has_vm)
+		snprintf(p->build, sizeof(p->build), "%s", module->build->name);
+	p->has_vm = true;
 	doctor_module_text(module, &line);
-	t->d->tell(t->d->arg, DOCTOR_OK, "VM", text_str(&line), "");
+	keep(p, DOCTOR_OK, "VM", text_str(&line), "");
 }
 
-static void put_no_lua_remedy(pid_t pid, struct text *remedy)
-{
-	struct scan *scan __cleanup(scan_free) = NULL;
-
-	if (!scan_new(&scan))
-		scan_no_lua_remedy(scan, pid, remedy);
-}
-
-/* Is there a VM? */
-static bool check_modules(const struct doctor *d, pid_t pid)
+static void check_modules(struct ward *w, struct patient *p)
 {
 	__text struct text remedy = {0};
-	struct told told = {.d = d};
 	struct error err = {};
-	int r = doctor_modules(pid, tell_module, &told, &err);
+	int r = doctor_modules_by(w->scan, p->pid, tell_module, p, &err);
 
 	/* Beside a known build there may be one that is not. */
-	if (r || *err.what)
-		d->tell(d->arg, told.n ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
-	else if (!told.n) {
-		put_no_lua_remedy(pid, &remedy);
-		d->tell(d->arg, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
+	if (r || *err.what) {
+		keep(p, p->has_vm ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
+	} else if (!p->has_vm) {
+		scan_no_lua_remedy(w->scan, p->pid, &remedy);
+		keep(p, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
 	}
-	return told.n;
-}
-
-/* ---- the proof ------------------------------------------------------------------------------- */
-
-static int sample(pid_t pid, struct session **session, struct error *err)
-{
-	const struct session_options what = {
-		.pids = &pid,
-		.npids = 1,
-		.period_ns = PROOF_PERIOD_NS,
-		.duration_ns = PROOF_NS,
-	};
-	struct session *s __cleanup(session_free) = NULL;
-	int r = session_open(&what, &s, err);
-
-	if (!r)
-		r = session_run(s, -1, err);
-	if (!r)
-		*session = TAKE_PTR(s);
-	return r;
-}
-
-static void losses_text(const struct summary *s, struct text *out)
-{
-	for (size_t i = 0; i < prof_nlosses(s->prof); i++) {
-		struct prof_loss loss;
-
-		prof_loss(s->prof, i, &loss);
-		if (!prof_is_outside(loss.reason))
-			text_printf(out, "; lost %" PRIu64 " (%s): %s", loss.count, loss.reason,
-				    summary_sentence(loss.reason));
-	}
-}
-
-/* No walk was tried. That is no fault of the process or ours. */
-static void tell_no_walk(const struct doctor *d, const struct summary *s, struct text *line)
-{
-	text_printf(line, "not proved: %.1f ms of CPU time in %.1f s: %s",
-		    (double)s->stats.cpu_ns / 1e6, (double)s->stats.wall_ns / 1e9,
-		    s->outside				    ? "all of it outside Lua"
-		    : s->stats.end == SESSION_TARGETS_ENDED ? "the process has ended"
-							    : "the process is idle");
-	d->tell(d->arg, DOCTOR_WARN, "proof", text_str(line), "ask again while it runs Lua code");
-}
-
-void doctor_judge(const struct doctor *d, const struct summary *s)
-{
-	enum doctor_verdict verdict = DOCTOR_OK;
-	__text struct text line = {0};
-	const char *remedy = "";
-
-	if (!(s->resolved + s->lost)) {
-		tell_no_walk(d, s, &line);
-		return;
-	}
-	text_printf(&line,
-		    "%sproved on the live target: %" PRIu64 " of %" PRIu64
-		    " walks came to their end; %" PRIu64 " samples outside Lua",
-		    s->lost > s->resolved ? "not " : "", s->resolved, s->resolved + s->lost,
-		    s->outside);
-	losses_text(s, &line);
-	if (summary_lost_ppm(s) > TOLERABLE_PPM)
-		verdict = DOCTOR_WARN;
-	if (s->lost > s->resolved) {
-		verdict = DOCTOR_FAIL;
-		remedy = "is the VM a patched build? Please report what the lines above say";
-	}
-	d->tell(d->arg, verdict, "proof", text_str(&line), remedy);
 }
 
 /* A master that is idle has its Lua from before it made its workers. */
-static void check_workers(const struct doctor *d, pid_t pid)
+static void check_workers(struct patient *p)
 {
 	pid_t workers[PROCESS_WORKERS];
-	size_t n = process_workers(pid, workers, PROCESS_WORKERS);
+	size_t n = process_workers(p->pid, workers, PROCESS_WORKERS);
 	__text struct text what = {0};
 
 	if (!n)
@@ -212,23 +108,7 @@ static void check_workers(const struct doctor *d, pid_t pid)
 	text_printf(&what, "%zu %s the same program, each a process of its own: -p ", n,
 		    n == 1 ? "child runs" : "children run");
 	process_put_pids(&what, workers, n);
-	d->tell(d->arg, DOCTOR_OK, "workers", text_str(&what), "");
-}
-
-static void prove(const struct doctor *d, pid_t pid)
-{
-	struct session *session __cleanup(session_free) = NULL;
-	struct session_stats stats;
-	struct summary summary;
-	struct error err = {};
-
-	if (sample(pid, &session, &err)) {
-		d->tell(d->arg, DOCTOR_FAIL, "proof", err.what, err.remedy);
-		return;
-	}
-	session_stats(session, &stats);
-	summary_make(&stats, session_prof(session), &summary);
-	doctor_judge(d, &summary);
+	keep(p, DOCTOR_OK, "workers", text_str(&what), "");
 }
 
 static int count(void *arg, pid_t tid)
@@ -238,23 +118,174 @@ static int count(void *arg, pid_t tid)
 	return 0;
 }
 
-void doctor_process(const struct doctor *d, pid_t pid)
+static void look(struct ward *w, struct patient *p)
 {
 	char name[PROCESS_NAME], what[PROCESS_NAME + 64];
 	struct error err = {};
 	size_t threads = 0;
 
-	if (process_check(pid, &err)) {
-		d->tell(d->arg, DOCTOR_FAIL, "process", err.what, err.remedy);
+	if (process_check(p->pid, &err)) {
+		keep(p, DOCTOR_FAIL, "process", err.what, err.remedy);
 		return;
 	}
-	process_name(pid, name, sizeof(name));
-	process_threads(pid, count, &threads);
-	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)pid, threads,
+	process_name(p->pid, name, sizeof(name));
+	process_threads(p->pid, count, &threads);
+	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)p->pid, threads,
 		 threads == 1 ? "" : "s", *name ? name : "no executable");
-	d->tell(d->arg, DOCTOR_OK, "process", what, "");
-	if (!check_modules(d, pid))
+	keep(p, DOCTOR_OK, "process", what, "");
+	check_modules(w, p);
+	if (p->has_vm)
+		check_workers(p);
+}
+
+/* ---- the proof ------------------------------------------------------------------------------- */
+
+/* Those that have a VM, and live. Returns how many. */
+static size_t alive(const struct ward *w, pid_t *pids)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->all[i].has_vm && !process_check(w->all[i].pid, NULL))
+			pids[n++] = w->all[i].pid;
+	return n;
+}
+
+/* -ESRCH: none of them lives. */
+static int sample(const struct ward *w, pid_t *pids, struct session **session, struct error *err)
+{
+	struct session *s __cleanup(session_free) = NULL;
+	struct session_options what = {
+		.pids = pids,
+		.period_ns = PROOF_PERIOD_NS,
+		.duration_ns = PROOF_NS,
+		.by_process = true,
+		.may_lack = true,
+	};
+	size_t before = SIZE_MAX;
+	int r = -ESRCH;
+
+	/* one that ends amid it is left out */
+	for (;;) {
+		what.npids = alive(w, pids);
+		if (!what.npids || what.npids == before)
+			break;
+		before = what.npids;
+		*err = (struct error){};
+		r = session_open(&what, &s, err);
+		if (!r)
+			r = session_run(s, -1, err);
+		if (!r)
+			*session = TAKE_PTR(s);
+		if (!r)
+			break;
+		session_free(&s);
+	}
+	return what.npids ? r : -ESRCH;
+}
+
+static void judge(const struct session *session, struct patient *p)
+{
+	const struct doctor keeper = {.tell = keep, .arg = p};
+	__cleanup(prof_free) struct prof *prof = NULL;
+	struct session_stats stats;
+	enum doctor_verdict worst;
+	struct summary summary;
+
+	if (session_process(session, p->pid, &stats, &prof)) {
+		keep(p, DOCTOR_FAIL, "proof", "out of memory", "");
 		return;
-	check_workers(d, pid);
-	prove(d, pid);
+	}
+	summary_make(&stats, prof, &summary);
+	p->idle = !(summary.resolved + summary.lost);
+	worst = p->worst;
+	doctor_judge(&keeper, &summary);
+	if (p->idle) /* of many processes it is in the summary */
+		p->worst = worst;
+}
+
+static void prove(struct ward *w)
+{
+	struct session *session __cleanup(session_free) = NULL;
+	__free pid_t *pids = calloc(w->n, sizeof(*pids));
+	struct error err = {};
+	int r = pids ? sample(w, pids, &session, &err) : -ENOMEM;
+
+	for (size_t i = 0; i < w->n; i++) {
+		struct patient *p = &w->all[i];
+
+		if (!p->has_vm)
+			continue;
+		if (r == -ESRCH)
+			keep(p, DOCTOR_WARN, "proof", "not proved: the process has ended", "");
+		else if (r)
+			keep(p, DOCTOR_FAIL, "proof", *err.what ? err.what : strerror(-r),
+			     err.remedy);
+		else
+			judge(session, p);
+	}
+}
+
+/* ---- saying ---------------------------------------------------------------------------------- */
+
+static void put_builds(const struct ward *w, struct text *line)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const char *build = w->all[i].build;
+		bool first = *build;
+		size_t n = 0;
+
+		for (size_t k = 0; k < i && first; k++)
+			first = strcmp(w->all[k].build, build) != 0;
+		for (size_t k = i; k < w->n && first; k++)
+			n += !strcmp(w->all[k].build, build);
+		if (first)
+			text_printf(line, "; %s: %zu", build, n);
+	}
+}
+
+static void sum_up(const struct doctor *d, const struct ward *w)
+{
+	size_t verdicts[DOCTOR_FAIL + 1] = {}, idle = 0;
+	__text struct text line = {0};
+
+	for (size_t i = 0; i < w->n; i++) {
+		verdicts[w->all[i].worst]++;
+		idle += w->all[i].idle;
+	}
+	text_printf(&line, "%zu: %zu can be profiled", w->n, w->n - verdicts[DOCTOR_FAIL]);
+	if (idle)
+		text_printf(&line, ", %zu of them not proved as they ran no Lua", idle);
+	if (verdicts[DOCTOR_WARN])
+		text_printf(&line, ", %zu with something to note", verdicts[DOCTOR_WARN]);
+	if (verdicts[DOCTOR_FAIL])
+		text_printf(&line, ", %zu cannot", verdicts[DOCTOR_FAIL]);
+	put_builds(w, &line);
+	d->tell(d->arg, DOCTOR_OK, "processes", text_str(&line), "");
+}
+
+void doctor_processes(const struct doctor *d, const pid_t *pids, size_t n, bool all)
+{
+	__cleanup(ward_free) struct ward w = {.all = calloc(n, sizeof(*w.all))};
+
+	if (!w.all || scan_new(&w.scan)) {
+		d->tell(d->arg, DOCTOR_FAIL, "processes", "out of memory", "");
+		return;
+	}
+	w.n = n;
+	for (size_t i = 0; i < n; i++) {
+		w.all[i].pid = pids[i];
+		look(&w, &w.all[i]);
+	}
+	prove(&w);
+	if (n > 1)
+		sum_up(d, &w);
+	for (size_t i = 0; i < n; i++) {
+		const struct patient *p = &w.all[i];
+
+		for (size_t k = 0; k < p->n && (all || n <= DOCTOR_ALL || p->worst); k++)
+			d->tell(d->arg, p->findings[k].verdict, p->findings[k].object,
+				p->findings[k].what ?: "out of memory",
+				p->findings[k].remedy ?: "");
+	}
 }

@@ -296,6 +296,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.families = s->targets.families,
 		.period_ns = o->period_ns,
 		.event_ns = o->command ? SHORT_NS : 0,
+		.by_process = o->by_process ? (uint32_t)o->npids : 0,
 	};
 	r = loader_open(&options, &s->loader, err);
 	if (r)
@@ -509,8 +510,8 @@ static int read_ends(const struct session *s, uint64_t ends[LB_END__MAX])
 	return 0;
 }
 
-/* What BPF counted as lost goes into the profile: a report of it tells, too. */
-static int count_losses(struct session *s, struct error *err)
+/* Puts what was counted as lost, or as outside Lua, into a profile. */
+static int lose_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
 {
 	enum class { RESOLVED, OUTSIDE, LOST };
 	static const struct {
@@ -521,15 +522,25 @@ static int count_losses(struct session *s, struct error *err)
 #include <luabpf/ends.def>
 #undef LB_END
 	};
-	uint64_t ends[LB_END__MAX];
-	int i, r = read_ends(s, ends);
+	int i, r = 0;
 
 	for (i = 0; i < LB_END__MAX && !r; i++) {
 		int as = all[i].class == OUTSIDE ? LB_END_OUTSIDE : i;
 
 		if (all[i].class != RESOLVED && ends[i])
-			r = prof_lose(s->prof, all[as].key, ends[i]);
+			r = prof_lose(prof, all[as].key, ends[i]);
 	}
+	return r;
+}
+
+/* What BPF counted as lost goes into the profile: a report of it tells, too. */
+static int count_losses(struct session *s, struct error *err)
+{
+	uint64_t ends[LB_END__MAX];
+	int r = read_ends(s, ends);
+
+	if (!r)
+		r = lose_ends(s->prof, ends);
 	if (!r && s->bad_records + ring_bad(s->ring))
 		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
@@ -610,6 +621,47 @@ void session_stats(const struct session *s, struct session_stats *stats)
 	stats->cpu_ns = loader_cpu_time(s->loader);
 	read_ends(s, stats->ends);
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
+}
+
+static uint64_t samples_of(const struct prof *prof, pid_t pid)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < prof_nrows(prof); i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		n += row.labels.pid == (uint32_t)pid ? row.count : 0;
+	}
+	return n;
+}
+
+int session_process(const struct session *s, pid_t pid, struct session_stats *stats,
+		    struct prof **out)
+{
+	const struct prof_labels labels = {.vmstate = 'I', .pid = (uint32_t)pid, .comm = ""};
+	__cleanup(prof_free) struct prof *prof = NULL;
+	uint64_t shown = samples_of(s->prof, pid);
+	int r = prof_new(&prof);
+
+	*stats = (struct session_stats){
+		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
+		.period_ns = s->period_ns,
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = shown,
+	};
+	loader_process_ends(s->loader, pid, stats->ends);
+	for (int i = 0; i < LB_END__MAX; i++)
+		stats->cpu_ns += stats->ends[i] * s->period_ns;
+	if (!r && shown)
+		r = prof_add(prof, NULL, 0, &labels, shown);
+	if (!r)
+		r = lose_ends(prof, stats->ends);
+	if (!r && stats->ends[LB_END_RESOLVED] > shown)
+		r = prof_lose(prof, SESSION_UNNAMED, stats->ends[LB_END_RESOLVED] - shown);
+	if (!r)
+		*out = TAKE_PTR(prof);
+	return r;
 }
 
 struct prof *session_prof(struct session *s)

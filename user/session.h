@@ -24,6 +24,7 @@ struct session_options {
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
+	bool by_process;      /* session_process() is asked for: with pids */
 };
 
 /*
@@ -71,6 +72,15 @@ struct session_stats {
 	bool command_ended;
 	int command_status; /* as waitpid() gives it */
 };
+
+/*
+ * What came of one process alone: stats, as far as they are known of one, and a profile without
+ * stacks, which has its samples and losses. Those that user space lost are one number,
+ * SESSION_UNNAMED. -ENOMEM.
+ */
+#define SESSION_UNNAMED "unnamed"
+int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
+		    struct prof **prof);
 
 void session_stats(const struct session *session, struct session_stats *stats);
 struct prof *session_prof(struct session *session);

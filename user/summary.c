@@ -26,6 +26,7 @@ static const struct reason {
 			    "was patched"},
 	{"layout-constants", "most functions have constants of no type: a VM that was patched"},
 	{"layout-code", "most functions do not end with a return: a VM that was patched"},
+	{SESSION_UNNAMED, "the function's names could not be read, or not be trusted"},
 	{"bad-record", "a record of the ring buffer was malformed"},
 };
 

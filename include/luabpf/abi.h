@@ -186,6 +186,12 @@ struct lb_rec_task {
 #define LB_PROCS 4096 /* at a time */
 #define LB_MODULES 4
 #define LB_BUILDS 64
+
+/* Key of the samples of a process that ended like this (map process_ends). */
+struct lb_process_end {
+	__u32 pid;
+	__u32 end; /* enum lb_end */
+};
 #define LB_VM_TEXT (32 << 10) /* no VM's text is larger */
 
 struct lj_build {

@@ -5,6 +5,7 @@ import re
 import resource
 import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,25 @@ def test_several(loop):
         assert [v for v, _ in c.of("VM")] == ["fail", "ok"]
         assert "no Lua in this process" in c.of("VM")[0][1] and c.of("proof")[0] == "ok"
         assert "4194303: no such process" in c.text
+
+
+def test_many(loop):
+    """All in one window; a summary; of more than eight only what is not as it should be, but for -v."""
+    idle = "print('ready') io.stdout:flush() io.read()"
+    with ExitStack() as stack:
+        targets = [stack.enter_context(vms.Target([vm, "-e", idle])).ready() for vm in ["lua5.4"] * 6 + ["luajit"] * 3]
+        none = stack.enter_context(vms.Target(["sleep", "30"]))
+        pids = ",".join(str(t.pid) for t in [*targets, loop, none])
+        c, verbose = doctor("-p", pids), doctor("-v", "-p", pids)
+    for chart in c, verbose:
+        assert chart.code == 1
+        verdict, text = chart.of("processes")
+        assert verdict == "ok" and text.startswith("11: 10 can be profiled, 9 of them not proved as they ran no Lua, 1 cannot; PUC Lua 5.4"), text
+        assert re.search(r"; PUC Lua 5\.4[^;]*: 6; LuaJIT 2\.1[^;]*: 4$", text), text
+    assert c.of("process") == ("ok", f"pid {none.pid}, 1 thread, {shutil.which('sleep')}"), c.text
+    assert c.of("VM")[0] == "fail" and "proof: " not in c.text, c.text
+    assert len(verbose.of("process")) == 11 and len(verbose.of("proof")) == 10
+    assert [v for v, _ in verbose.of("proof")].count("ok") == 1, verbose.text
 
 
 def test_unprivileged(loop):

@@ -218,6 +218,9 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(PUC))
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
+	if (o->by_process)
+		bpf_map__set_max_entries(l->skel->maps.process_ends, o->by_process * LB_END__MAX);
+	l->skel->rodata->by_process = o->by_process != 0;
 	choose_program(l, o->families);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
@@ -492,6 +495,16 @@ int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
 			ends[i] += values[cpu];
 	}
 	return 0;
+}
+
+void loader_process_ends(const struct loader *l, pid_t pid, uint64_t ends[LB_END__MAX])
+{
+	struct lb_process_end key = {.pid = (uint32_t)pid};
+
+	for (key.end = 0; key.end < LB_END__MAX; key.end++)
+		if (bpf_map__lookup_elem(l->skel->maps.process_ends, &key, sizeof(key),
+					 &ends[key.end], sizeof(ends[0]), 0))
+			ends[key.end] = 0;
 }
 
 int loader_cost(const struct loader *l, uint64_t *ns, uint64_t *runs)

@@ -26,6 +26,8 @@ struct loader_options {
 	/* Between two events at most; 0: each event is a sample. A thread that runs for less has
 	 * none; each costs the target a timer's interrupt. */
 	uint64_t event_ns;
+	/* Of so many processes, count how the samples of each ended; 0: of none. */
+	uint32_t by_process;
 };
 
 int loader_open(const struct loader_options *options, struct loader **out, struct error *err);
@@ -85,6 +87,9 @@ uint64_t loader_first_sample(const struct loader *loader);
 
 /* How samples ended, so far. */
 int loader_ends(const struct loader *loader, uint64_t ends[LB_END__MAX]);
+
+/* Of one process, where that was asked for. */
+void loader_process_ends(const struct loader *loader, pid_t pid, uint64_t ends[LB_END__MAX]);
 
 /* Nanoseconds that the program took in all, and how often it ran, while this loader counted. */
 int loader_cost(const struct loader *loader, uint64_t *ns, uint64_t *runs);
