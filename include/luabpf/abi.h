@@ -46,9 +46,10 @@ enum {
 	LB_FRAME_THREAD = 1, /* flag: first (innermost) frame of its lua_State */
 	LB_FRAME_TRACE =
 		2, /* flag: the frame runs compiled code; it is inlined in it or the trace's own */
-	LB_FRAME_TAIL = 4,  /* flag: entered by a tail call: the frame below is not its caller */
-	LB_FRAME_FIN = 8,   /* flag: a finalizer: no instruction of the frame below called it */
-	LB_FRAME_HOOK = 16, /* flag: a hook, ditto */
+	LB_FRAME_TAIL = 4, /* flag: entered by a tail call: the frame below is not its caller */
+	LB_FRAME_FIN = 8,  /* flag: a finalizer: no instruction of the frame below called it */
+	LB_FRAME_HOOK =
+		16, /* flag: C code called it, as a hook: no instruction of the frame below did */
 };
 
 #define LB_NO_PC 0xffffffffu

@@ -106,6 +106,7 @@ enum {
 	LJ_PROTO_SIZEPT = 56, /* bytes of the whole prototype, debug information included */
 	LJ_PROTO_SIZEUV = 60,
 	LJ_PROTO_FLAGS = 61,
+	LJ_PROTO_VARARG = 2, /* bit of the flags: PROTO_VARARG */
 	LJ_PROTO_TRACE = 62, /* anchor of the function's root trace, u16 */
 	LJ_PROTO_CHUNKNAME = 64,
 	LJ_PROTO_FIRSTLINE = 72, /* -1: bytecode of a built-in library function */

@@ -3,6 +3,7 @@
 #include "lj_scene.h"
 
 #define THREAD LB_FRAME_THREAD
+#define HOOK LB_FRAME_HOOK
 
 /* main calls f at 5 and f calls g at 7, which is on top and stands at 3. */
 static void calls(struct lj_scene *s)
@@ -93,7 +94,7 @@ static void finalizer(struct lj_scene *s)
 	lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
 	lji_push(&s->img, &s->st, f, 12, LJ_FRAME_CP);
 	sc_in_helper(s, lji_bc(&s->img, f, 2));
-	want_lua(s, f, 1, THREAD);
+	want_lua(s, f, 1, THREAD | HOOK);
 	want_lua(s, s->main, 13, 0);
 }
 
@@ -114,8 +115,8 @@ static void finalizer_in_finalizer(struct lj_scene *s)
 	lji_push(&s->img, &s->st, g, 12, LJ_FRAME_CP);
 	sc_in_helper(s, lji_bc(&s->img, g, 5));
 	lji_set_pc(&s->img, outer, lji_bc(&s->img, f, 8));
-	want_lua(s, g, 4, THREAD);
-	want_lua(s, f, 7, 0);
+	want_lua(s, g, 4, THREAD | HOOK);
+	want_lua(s, f, 7, HOOK);
 	want_lua(s, s->main, 13, 0);
 }
 
@@ -135,8 +136,8 @@ static void finalizer_recursive(struct lj_scene *s)
 	lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
 	lji_push(&s->img, &s->st, f, 12, LJ_FRAME_CP);
 	sc_in_helper(s, lji_bc(&s->img, f, 20));
-	want_lua(s, f, 19, THREAD);
-	want_lua(s, f, 29, 0);
+	want_lua(s, f, 19, THREAD | HOOK);
+	want_lua(s, f, 29, HOOK);
 	want_lua(s, f, 39, 0);
 	want_lua(s, s->main, 5, 0);
 }
@@ -223,7 +224,7 @@ static void ffi_callback_on_lua(struct lj_scene *s)
 	lji_cframe(&s->img, s->st.L, 0, s->st.L, 0);
 	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
-	want_lua(s, f, 2, THREAD);
+	want_lua(s, f, 2, THREAD | HOOK);
 	want_lua(s, s->main, 17, 0);
 }
 
@@ -299,7 +300,7 @@ static void dummy_frame(struct lj_scene *s)
 	lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
 	lji_push(&s->img, &s->st, f, 4, LJ_FRAME_CP);
 	sc_in_helper(s, lji_bc(&s->img, f, 4));
-	want_lua(s, f, 3, THREAD);
+	want_lua(s, f, 3, THREAD | HOOK);
 	want_lua(s, s->main, 21, 0);
 }
 
