@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 class Frame(NamedTuple):
     name: str       # stable name
-    callname: str   # jit.p's
+    callname: str   # at this call; jit.p's for the function where the call gives none
     file: str
     start: int      # line of the definition
     line: int       # current line
     kind: int       # LUA 1, C 2, BUILTIN 3, CUT 4, NONE 5, TAIL 6
+    shown: str      # the function's name in jit.p's text
     known: bool     # whether the current line is; else `line` is that of the definition
 
 
@@ -83,7 +84,10 @@ class Profile:
             line = _message(loc[4][0])
             name, callname, file, start, kind = functions[_one(line, 1)]
             known = _one(loc, 1000) != NOT_KNOWN
-            locations[_one(loc, 1)] = Frame(name, callname, file, start, _one(line, 2), kind, known)
+            shown = callname
+            if 1001 in loc:
+                callname = loc[1001][-1].decode(errors="replace")
+            locations[_one(loc, 1)] = Frame(name, callname, file, start, _one(line, 2), kind, shown, known)
         self.samples = []
         for s in map(_message, m.get(2, [])):
             ids = [n for v in s.get(1, []) for n in _numbers(v)]

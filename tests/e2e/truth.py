@@ -108,9 +108,10 @@ class Judge:
             return "chunk"  # what load() made
         if self.puc and f.kind == pprof.LUA:
             return "bare" if base in ("=?", "?") else "text"
-        if f.name in ("for iterator", "(for generator)"):
+        nameless = f.kind == pprof.C and re.search(r"\+0x[0-9a-f]+$", f.name)
+        if f.callname in ("for iterator", "(for generator)") and (nameless or f.name == f.callname):
             return "iterator"  # a C function that no library holds
-        if f.kind == pprof.C and re.match("@0x[0-9a-f]+$", f.name):
+        if nameless:
             return "nameless"  # ditto, called by C
         return f.name
 

@@ -11,7 +11,7 @@
  * letter, digit or one of "_.-"; a string that is not known is the single character ~.
  *
  *   M period_ns time_ns duration_ns
- *   F kind callname defname chunk symbol addr firstline line     kind: L C B X
+ *   F kind callname defname chunk symbol addr firstline line position     kind: L C B X
  *   R vmstate pid tid comm count frame...                        leaf first; frames count from 0
  *   L reason count
  */
@@ -108,6 +108,7 @@ static void read_frame(struct prof *prof, char *line)
 	frame.addr = number(&line);
 	frame.firstline = integer(&line);
 	frame.line = integer(&line);
+	frame.position = string(&line);
 	if (prof_frame_id(prof, &frame, &ids[nids++]))
 		errx(2, "prof_frame_id");
 }

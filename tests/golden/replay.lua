@@ -14,13 +14,34 @@ local function unescape(s)
   return (s:gsub("%%(%x%x)", function(x) return string.char(tonumber(x, 16)) end))
 end
 
+-- Where luabpf's names differ from LuaJIT's on purpose (out/jitp.h); false: all is LuaJIT's.
+local ours = true
+local folded = false -- rows are folded stacks
+
+local function source(text)
+  local first = text:match("^[^\r\n]*")
+  if #first > 40 then
+    local n = 40
+    while n > 0 and first:byte(n + 1) >= 0x80 and first:byte(n + 1) < 0xc0 do n = n - 1 end
+    first = first:sub(1, n)
+  end
+  if #first == #text then return '[string "' .. text .. '"]' end
+  local hash = 2166136261LL
+  for i = 1, #text do
+    hash = bit.band(bit.bxor(hash, text:byte(i)) * 16777619LL, 0xffffffffLL)
+  end
+  return ('[string "%s..." %s]'):format(first, bit.tohex(tonumber(hash), 8))
+end
+
 local function chunkname(f, strip)
   local name = f.chunk or "=?"
   if f.firstline == -1 then return "[builtin:" .. name .. "]", true end
   local first = name:sub(1, 1)
-  if first ~= "=" and first ~= "@" then return "[string]" end
+  if first ~= "=" and first ~= "@" then return ours and source(name) or "[string]" end
+  local whole = name
   name = name:sub(2)
   if strip then name = name:match("([^/\\]*)$") end
+  if ours and name == "" then name = #whole > 1 and whole:sub(2) or whole end
   return name
 end
 
@@ -41,34 +62,16 @@ local function level_text(f, what, strip)
     return f.callname
   end
   if f.kind == "B" then return "[builtin#" .. tonumber(f.addr) .. "]" end
+  if ours and f.kind == "C" and f.chunk and not f.symbol then
+    local offset = f.addr:sub(3):gsub("^0+", "")
+    return f.chunk .. (offset == "" and "" or "+0x" .. offset)
+  end
   if f.kind == "C" then return f.symbol or "@" .. pointer(f.addr) end
   local name, builtin = chunkname(f, strip)
   if builtin then return name end
   local line = what == "l" and f.line or f.firstline
   if line < 0 then line = f.firstline end
-  return name .. ":" .. line
-end
-
--- The frames from the topmost Lua function on, if there is one.
-local function from_lua(frames)
-  for i = 1, #frames do
-    if frames[i].kind == "L" then return { unpack(frames, i) } end
-  end
-  return frames
-end
-
--- frames: leaf first. Same signature and meaning as jit.profile.dumpstack().
-local function dumpstack(frames, fmt, depth)
-  local strip = true
-  if fmt:sub(1, 1) == "p" then strip = false; fmt = fmt:sub(2) end
-  local what, rest = fmt:match("^([fFl])(.*)$")
-  local sep = rest:match("^Z(.*)$") or ""
-  local t = {}
-  local from, to, step = 1, math.min(depth, #frames), 1
-  if depth < 0 then from, to, step = math.min(-depth, #frames), 1, -1 end
-  if sep == ";" and #frames > 100 and frames[#frames].kind == "X" then t[1] = "[cut]" end
-  for i = from, to, step do t[#t + 1] = level_text(frames[i], what, strip) end
-  return table.concat(t, sep)
+  return name .. ":" .. line .. (f.position and "#" .. f.position or "")
 end
 
 -- The same filter as text_put_clean().
@@ -105,6 +108,40 @@ local function clean(s)
   return table.concat(out) .. cr
 end
 
+-- The same as folded_put_frame().
+local function folded_frame(s)
+  s = clean((s:gsub(";", ":"):gsub("[\t\r]", " ")))
+  if s == "" then return "?" end
+  local head, spaces, number = s:match("^(.-)( *)([%d.]+)$")
+  return head and head .. ("_"):rep(#spaces) .. number or s
+end
+
+-- The frames from the topmost Lua function on, if there is one.
+local function from_lua(frames)
+  for i = 1, #frames do
+    if frames[i].kind == "L" then return { unpack(frames, i) } end
+  end
+  return frames
+end
+
+-- frames: leaf first. Same signature and meaning as jit.profile.dumpstack().
+local function dumpstack(frames, fmt, depth)
+  local strip = true
+  if fmt:sub(1, 1) == "p" then strip = false; fmt = fmt:sub(2) end
+  local what, rest = fmt:match("^([fFl])(.*)$")
+  local sep = rest:match("^Z(.*)$") or ""
+  local t = {}
+  local from, to, step = 1, math.min(depth, #frames), 1
+  if depth < 0 then from, to, step = math.min(-depth, #frames), 1, -1 end
+  if sep == ";" and #frames > 100 then t[1] = "[cut]" end
+  for i = from, to, step do
+    local text = level_text(frames[i], what, strip)
+    t[#t + 1] = folded and folded_frame(text) or text
+  end
+  if folded and #frames == 0 then return "[no frame]" end
+  return table.concat(t, sep)
+end
+
 local function read_samples(path)
   local frames, rows, ffnames = {}, {}, {}
   for line in io.lines(path) do
@@ -113,7 +150,7 @@ local function read_samples(path)
     if w[1] == "F" then
       local f = {
         kind = w[2], callname = unescape(w[3]), chunk = unescape(w[5]), symbol = unescape(w[6]),
-        addr = w[7], firstline = tonumber(w[8]), line = tonumber(w[9]),
+        addr = w[7], firstline = tonumber(w[8]), line = tonumber(w[9]), position = unescape(w[10]),
       }
       frames[#frames + 1] = f
       if f.kind == "B" then ffnames[tonumber(f.addr)] = f.symbol end
@@ -161,6 +198,7 @@ local function report(p_lua, rows, ffnames, options)
       end,
     }, { __index = string }),
   }, { __index = _G })
+  folded = options:find("G", 1, true) and not options:find("[aA]")
   local p = setfenv(assert(loadfile(p_lua)), env)()
   p.start(options, "out")
   for _, row in ipairs(rows) do callback(row.stack, row.count, row.state) end
@@ -185,6 +223,7 @@ local function describe(th)
 end
 
 local function live()
+  ours = false
   local profile = require("jit.profile")
   local formats = { "fZ < ", "FZ < ", "lZ < ", "pfZ > ", "pFZ;", "plZ < ", "pl" }
   local depths = { 0, 1, 2, 5, -1, -2, -5, -100 }

@@ -21,7 +21,17 @@ TestSuite(out);
 
 static const struct prof_labels labels = {.vmstate = 'I', .pid = 1, .tid = 1};
 
-/* Adds a stack of Lua functions, leaf first; the list of call-site names ends with NULL. */
+static uint32_t shape_of(const char *name)
+{
+	uint32_t shape = 1;
+
+	while (*name)
+		shape = 31 * shape + (unsigned char)*name++;
+	return shape;
+}
+
+/* Adds a stack of Lua functions of one line, one for each name, leaf first. The list of the names
+ * at their calls ends with NULL. */
 static void add(struct prof *prof, uint64_t count, const char *name, ...)
 {
 	uint32_t ids[200];
@@ -34,7 +44,8 @@ static void add(struct prof *prof, uint64_t count, const char *name, ...)
 					   .callname = name,
 					   .chunk = "@x.lua",
 					   .firstline = 1,
-					   .line = 2};
+					   .line = 2,
+					   .shape = shape_of(name)};
 
 		cr_assert_eq(prof_frame_id(prof, &frame, &ids[n++]), 0);
 	}

@@ -35,7 +35,9 @@ Test(prof, equal_frames_have_equal_ids)
 	b.defname = NULL;
 	b.chunk = "@x.lua";
 	b.symbol = NULL;
+	b.position = NULL;
 	b.addr = 0;
+	b.shape = 0;
 	b.firstline = 0;
 	b.line = 3;
 	c.callname = NULL;
@@ -202,113 +204,6 @@ Test(prof, losses_add_up)
 	cr_expect_str_eq(loss.reason, "torn");
 	cr_expect_eq(loss.count, UINT64_MAX);
 	prof_free(&prof);
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static void expect_jitp(struct prof_frame frame, char what, unsigned int flags, const char *text)
-{
-	__text struct text out = {0};
-
-	name_jitp(&out, &frame, what, flags);
-	cr_expect_str_eq(text_str(&out), text);
-}
-
-Test(prof, names_of_jit_p)
-{
-	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
-	struct prof_frame lib = {.kind = PROF_LUA, .chunk = "table", .firstline = -1, .line = 1};
-	struct prof_frame fast = {.kind = PROF_BUILTIN, .addr = 55, .symbol = "string.rep"};
-	struct prof_frame c = {.kind = PROF_C};
-
-	expect_jitp(lua, 'f', 0, "b.lua:3");
-	expect_jitp(lua, 'l', NAME_PATH, "a/b.lua:7");
-	lua.callname = "f";
-	lua.line = -1;
-	expect_jitp(lua, 'F', 0, "b.lua:f");
-	expect_jitp(lua, 'l', 0, "b.lua:3");
-	expect_jitp(lib, 'l', 0, "[builtin:table]");
-	lib.callname = "foreach";
-	expect_jitp(lib, 'F', 0, "foreach");
-	expect_jitp(fast, 'l', 0, "string.rep");
-	expect_jitp(fast, 'l', NAME_NUMBER, "[builtin#55]");
-	expect_jitp(c, 'f', 0, "@NULL");
-	c.addr = 0x1234;
-	expect_jitp(c, 'f', 0, "@0x00001234");
-	c.addr = 0x123456789;
-	expect_jitp(c, 'f', 0, "@0x0123456789");
-	c.addr = UINT64_MAX;
-	expect_jitp(c, 'f', 0, "@0xffffffffffffffff");
-	c.symbol = "lua_sleep";
-	expect_jitp(c, 'l', 0, "lua_sleep");
-	c.callname = "sleep";
-	expect_jitp(c, 'F', 0, "sleep");
-}
-
-Test(prof, stable_name_prefers_the_definition)
-{
-	struct prof_frame frame = {.kind = PROF_LUA, .callname = "cb", .defname = "M.f"};
-	__text struct text out = {0};
-
-	name_stable(&out, &frame);
-	cr_expect_str_eq(text_str(&out), "M.f");
-	text_clear(&out);
-	frame = (struct prof_frame){.kind = PROF_C, .callname = "cb", .symbol = "sym"};
-	name_stable(&out, &frame);
-	cr_expect_str_eq(text_str(&out), "sym");
-}
-
-static void expect_unique(struct prof_frame frame, const char *stable, const char *unique)
-{
-	__text struct text out = {0};
-
-	name_stable(&out, &frame);
-	cr_expect_str_eq(text_str(&out), stable);
-	text_clear(&out);
-	name_unique(&out, &frame);
-	cr_expect_str_eq(text_str(&out), unique);
-}
-
-Test(prof, functions_that_differ_are_told_apart)
-{
-	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
-	struct prof_frame c = {.kind = PROF_C, .addr = 0x12345678, .callname = "?"};
-
-	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
-	lua.callname = "?";
-	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
-	lua.callname = "";
-	expect_unique(lua, "a/b.lua:3", "a/b.lua:3");
-	lua.callname = "f";
-	lua.defname = "?";
-	expect_unique(lua, "f", "f (a/b.lua:3)");
-	lua.defname = "M.f";
-	expect_unique(lua, "M.f", "M.f (a/b.lua:3)");
-	lua.chunk = NULL;
-	expect_unique(lua, "M.f", "M.f (?:3)");
-	lua.chunk = "=stdin";
-	expect_unique(lua, "M.f", "M.f (stdin:3)");
-	lua.chunk = "return 1";
-	expect_unique(lua, "M.f", "M.f ([string \"return 1\"]:3)");
-	lua.defname = lua.callname = NULL;
-	expect_unique(lua, "[string \"return 1\"]:3", "[string \"return 1\"]:3");
-	lua.chunk = "return 1\n, 2";
-	expect_unique(lua, "[string \"return 1...\" 022557dc]:3",
-		      "[string \"return 1...\" 022557dc]:3");
-	lua.chunk = "return 1\n, 3";
-	expect_unique(lua, "[string \"return 1...\" 0325596f]:3",
-		      "[string \"return 1...\" 0325596f]:3");
-	lua.chunk = "123456789 123456789 123456789 12345678\xc3\xa4\xc3\xa4";
-	expect_unique(lua,
-		      "[string \"123456789 123456789 123456789 12345678\xc3\xa4...\" 658c91ec]:3",
-		      "[string \"123456789 123456789 123456789 12345678\xc3\xa4...\" 658c91ec]:3");
-	lua = (struct prof_frame){.kind = PROF_LUA, .chunk = "table", .firstline = -1};
-	expect_unique(lua, "[builtin:table]", "[builtin:table]");
-	lua.callname = "foreach";
-	expect_unique(lua, "foreach", "foreach ([builtin:table])");
-	expect_unique(c, "@0x12345678", "@0x12345678");
-	c.callname = "sleep";
-	expect_unique(c, "sleep", "sleep");
 }
 
 static void expect_clean(const char *raw, const char *clean, const char *utf8)

@@ -50,6 +50,12 @@ static const struct prof_frame frames[] = {
 	{.kind = PROF_BUILTIN, .addr = 56, .callname = "[builtin#55]"},
 	{.kind = PROF_C, .addr = UINT64_MAX, .symbol = "lua_sleep"},
 	{.kind = PROF_C, .addr = 0},
+	{.kind = PROF_C, .chunk = "luajit", .addr = 0x92c0, .callname = "f"},
+	{.kind = PROF_LUA,
+	 .chunk = "@sd.lj",
+	 .position = "3.1",
+	 .shape = UINT32_MAX,
+	 .callname = "g"},
 	{.kind = PROF_TAIL},
 	{.kind = PROF_CUT},
 	{.kind = PROF_OTHER, .line = -1},
@@ -101,6 +107,8 @@ static void expect_frame(const struct prof_frame *a, const struct prof_frame *b)
 	expect_str(a->defname, b->defname);
 	expect_str(a->chunk, b->chunk);
 	expect_str(a->symbol, b->symbol);
+	expect_str(a->position, b->position);
+	cr_expect_eq(a->shape, b->shape);
 	cr_expect_eq(a->addr, b->addr);
 	cr_expect_eq(a->firstline, b->firstline);
 	cr_expect_eq(a->line, b->line);

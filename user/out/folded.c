@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "folded.h"
+#include "prof/function.h"
 #include "prof/name.h"
 #include "tally.h"
 
@@ -32,37 +33,38 @@ static void part_number(char *name, size_t len)
 		name[--n] = '_';
 }
 
-static void put_frame(struct text *out, const struct prof_frame *frame, struct text *raw)
+void folded_put_frame(struct text *out, struct text *name)
 {
-	text_clear(raw);
-	text_clear(out);
-	name_unique(raw, frame);
-	for (char *p = raw->data; p && *p; p++) {
+	size_t start = out->len;
+
+	for (char *p = name->data; p && *p; p++) {
 		if (*p == ';')
 			*p = ':';
-		else if (*p == '\t')
+		else if (*p == '\t' || *p == '\r')
 			*p = ' ';
 	}
-	if (raw->len)
-		text_put_clean(out, raw->data, raw->len);
+	if (name->len)
+		text_put_clean(out, name->data, name->len);
 	else
 		text_putc(out, '?');
 	if (!text_err(out))
-		part_number(out->data, out->len);
+		part_number(out->data + start, out->len - start);
 }
 
 struct fold {
 	const struct prof *prof;
-	char **names; /* of each frame, NULL until it is needed */
+	struct functions *functions;
+	char **names; /* of each function, NULL until it is needed */
 	struct tallies table;
 	struct text line, name, raw;
 };
 
 static void fold_free(struct fold *f)
 {
-	for (size_t i = 0; f->names && i < prof_nframes(f->prof); i++)
+	for (size_t i = 0; f->names && i < functions_count(f->functions); i++)
 		free(f->names[i]);
 	free(f->names);
+	functions_free(&f->functions);
 	tally_free(&f->table);
 	text_free(&f->line);
 	text_free(&f->name);
@@ -72,10 +74,14 @@ static void fold_free(struct fold *f)
 /* NULL: out of memory. */
 static const char *name_of(struct fold *f, uint32_t frame)
 {
-	char **name = &f->names[frame];
+	uint32_t function = functions_of(f->functions, frame);
+	char **name = &f->names[function];
 
 	if (!*name) {
-		put_frame(&f->name, prof_frame(f->prof, frame), &f->raw);
+		text_clear(&f->name);
+		text_clear(&f->raw);
+		functions_put_unique(f->functions, &f->raw, function);
+		folded_put_frame(&f->name, &f->raw);
 		if (!text_err(&f->name) && !text_err(&f->raw))
 			*name = strdup(text_str(&f->name));
 	}
@@ -100,20 +106,23 @@ static int put_row(struct fold *f, const struct prof_row *row)
 			break;
 	}
 	if (!row->nframes)
-		text_puts(line, "[no frame]");
+		text_puts(line, FOLDED_NO_FRAME);
 	return text_err(line);
 }
 
 static int fold(struct fold *f)
 {
+	int err = functions_new(f->prof, &f->functions);
+
+	if (err)
+		return err;
 	/* one more, as calloc(0) may be NULL */
-	f->names = calloc(prof_nframes(f->prof) + 1, sizeof(*f->names));
+	f->names = calloc(functions_count(f->functions) + 1, sizeof(*f->names));
 	if (!f->names)
 		return -ENOMEM;
 	for (size_t i = 0; i < prof_nrows(f->prof); i++) {
 		bool full = tally_is_full(&f->table);
 		struct prof_row row;
-		int err;
 
 		prof_row(f->prof, i, &row);
 		err = full ? 0 : put_row(f, &row);

@@ -9,9 +9,19 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "prof/prof.h"
 
 /* 0, -ENOMEM or what writing gave. */
 int folded_write(const struct prof *prof, FILE *out);
+
+/* A stack without frames, as one. */
+#define FOLDED_NO_FRAME "[no frame]"
+
+/*
+ * Appends a name so that lines stay what they are: no ";" and no control character in it, not
+ * empty, and no number behind a space at its end, which would be read as a count. Changes *name.
+ */
+void folded_put_frame(struct text *out, struct text *name);
 
 #endif

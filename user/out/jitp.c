@@ -12,13 +12,16 @@
 #include "annotate.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "folded.h"
 #include "jitp.h"
+#include "prof/function.h"
 #include "prof/name.h"
 #include "tally.h"
 
 /* The keys of one row, reused for the next. */
 struct keys {
-	struct text stack, stack2, state;
+	struct text stack, stack2, state, name;
+	const struct functions *functions;
 };
 
 static void keys_free(struct keys *keys)
@@ -26,6 +29,7 @@ static void keys_free(struct keys *keys)
 	text_free(&keys->stack);
 	text_free(&keys->stack2);
 	text_free(&keys->state);
+	text_free(&keys->name);
 }
 
 static const char *separator(const struct jitp_options *o)
@@ -36,24 +40,35 @@ static const char *separator(const struct jitp_options *o)
 }
 
 struct dump {
-	struct text *out;
+	const struct keys *keys;
+	struct text *out, *name; /* name: of one frame; NULL: rows are no folded stacks */
 	char what;
-	unsigned int flags; /* of name_jitp() */
+	unsigned int flags; /* of name_place() */
 	const char *separator;
 	bool any;
 };
 
-static void put_level(struct dump *d, const struct prof_frame *frame)
+static void put_separator(struct dump *d)
 {
 	if (d->any)
 		text_puts(d->out, d->separator);
 	d->any = true;
-	name_jitp(d->out, frame, d->what, d->flags);
+}
+
+static void put_level(struct dump *d, uint32_t frame)
+{
+	put_separator(d);
+	if (!d->name) {
+		functions_put_jitp(d->keys->functions, d->out, frame, d->what, d->flags);
+		return;
+	}
+	text_clear(d->name);
+	functions_put_jitp(d->keys->functions, d->name, frame, d->what, d->flags);
+	folded_put_frame(d->out, d->name);
 }
 
 /* Levels 0 .. depth-1, or -depth-1 .. 0; those that are not there are skipped. */
-static void dump_stack(struct dump *d, const struct prof *prof, const struct prof_row *row,
-		       int32_t depth)
+static void dump_stack(struct dump *d, const struct prof_row *row, int32_t depth)
 {
 	size_t wanted = depth < 0 ? -(int64_t)depth : depth;
 	size_t n = wanted < row->nframes ? wanted : row->nframes;
@@ -62,56 +77,73 @@ static void dump_stack(struct dump *d, const struct prof *prof, const struct pro
 		size_t level = depth < 0 ? n - 1 - i : i;
 
 		if (d->out->len > TALLY_MAX_KEY) {
-			text_puts(d->out, d->separator);
+			put_separator(d);
 			text_puts(d->out, NAME_OTHER);
 			return;
 		}
-		put_level(d, prof_frame(prof, row->frames[level]));
+		put_level(d, row->frames[level]);
 	}
 }
 
-/* A raw dump reaches 100 levels; that the stack was cut must show in it all the same. */
-static void put_cut(struct dump *d, const struct prof *prof, const struct prof_row *row,
-		    const struct jitp_options *o)
+/* A raw dump reaches 100 levels: that the root is missing must show in it. */
+static void put_cut(struct dump *d, const struct prof_row *row, const struct jitp_options *o)
 {
-	const struct prof_frame *root;
-
 	if (o->raw != JITP_STACKS || row->nframes <= (size_t)-o->depth)
 		return;
-	root = prof_frame(prof, row->frames[row->nframes - 1]);
-	if (root->kind == PROF_CUT)
-		put_level(d, root);
+	put_separator(d);
+	text_puts(d->out, NAME_CUT);
 }
 
-static void put_stack_key(struct keys *keys, const struct prof *prof, const struct prof_row *row,
+static void put_stack_key(struct keys *keys, const struct prof_row *row,
 			  const struct jitp_options *o)
 {
 	struct dump d = {
+		.keys = keys,
 		.out = &keys->stack,
+		.name = o->raw == JITP_STACKS ? &keys->name : NULL,
 		.what = o->stack,
 		.flags = o->path ? NAME_PATH : 0,
 		.separator = separator(o),
 	};
 
-	put_cut(&d, prof, row, o);
-	dump_stack(&d, prof, row, o->depth);
+	put_cut(&d, row, o);
+	dump_stack(&d, row, o->depth);
+	if (d.name && !row->nframes)
+		text_puts(d.out, FOLDED_NO_FRAME);
 }
 
 /* jit/p.lua asks for this key without 'p', and does not put names of fast functions in. */
-static void put_line_key(struct keys *keys, const struct prof *prof, const struct prof_row *row)
+static void put_line_key(struct keys *keys, const struct prof_row *row,
+			 const struct jitp_options *o)
 {
-	struct dump d = {.out = &keys->stack2, .what = 'l', .flags = NAME_NUMBER, .separator = ""};
+	struct dump d = {
+		.keys = keys,
+		.out = &keys->stack2,
+		.name = o->raw == JITP_STACKS ? &keys->name : NULL,
+		.what = 'l',
+		.flags = NAME_NUMBER,
+		.separator = "",
+	};
 
-	dump_stack(&d, prof, row, 1);
+	dump_stack(&d, row, 1);
+	if (d.name && !row->nframes)
+		text_puts(d.out, FOLDED_NO_FRAME);
+}
+
+/* May a folded stack be parted here, so that both parts are some? */
+static bool parts_folded(const char *key, const char *at)
+{
+	return at > key && !strchr("0123456789.;", at[-1]) && at[3] && at[3] != ';';
 }
 
 /* key:match("(.-) [<>] (.*)"): the first separator, even when it is a part of a name. */
-static bool split_key(struct keys *keys)
+static bool split_key(struct keys *keys, bool folded)
 {
 	char *key = keys->stack.data;
 
 	for (char *p = key ? strchr(key, ' ') : NULL; p; p = strchr(p + 1, ' ')) {
-		if ((p[1] == '<' || p[1] == '>') && p[2] == ' ') {
+		if ((p[1] == '<' || p[1] == '>') && p[2] == ' ' &&
+		    (!folded || parts_folded(key, p))) {
 			text_puts(&keys->stack2, p + 3);
 			*p = '\0';
 			keys->stack.len = p - key;
@@ -132,8 +164,8 @@ static void put_state_key(struct keys *keys, char vmstate)
 }
 
 /* Builds the keys and says which two count; *k1 is NULL when the row is in no report. */
-static int make_keys(struct keys *keys, const struct prof *prof, const struct prof_row *row,
-		     const struct jitp_options *o, const char **k1, const char **k2)
+static int make_keys(struct keys *keys, const struct prof_row *row, const struct jitp_options *o,
+		     const char **k1, const char **k2)
 {
 	const char *stack = NULL, *stack2 = NULL, *state = NULL;
 	bool second = false;
@@ -144,14 +176,15 @@ static int make_keys(struct keys *keys, const struct prof *prof, const struct pr
 	if (o->states)
 		put_state_key(keys, row->labels.vmstate);
 	if (o->stack)
-		put_stack_key(keys, prof, row, o);
+		put_stack_key(keys, row, o);
 	if (o->stack && o->split == JITP_CALLER)
-		second = split_key(keys);
+		second = split_key(keys, o->raw == JITP_STACKS);
 	if (o->stack && o->split == JITP_LINE) {
-		put_line_key(keys, prof, row);
+		put_line_key(keys, row, o);
 		second = true;
 	}
-	if (text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state))
+	if (text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state) ||
+	    text_err(&keys->name))
 		return -ENOMEM;
 	if (o->states)
 		state = text_str(&keys->state);
@@ -186,9 +219,10 @@ static void skip_to_lua(const struct prof *prof, struct prof_row *row)
 	row->nframes -= i;
 }
 
-static int count_rows(const struct prof *prof, const struct jitp_options *o, struct tallies *table)
+static int count_rows(const struct prof *prof, const struct functions *functions,
+		      const struct jitp_options *o, struct tallies *table)
 {
-	__cleanup(keys_free) struct keys keys = {0};
+	__cleanup(keys_free) struct keys keys = {.functions = functions};
 
 	for (size_t i = 0; i < prof_nrows(prof); i++) {
 		const char *k1 = NAME_OTHER, *k2 = NULL;
@@ -199,7 +233,7 @@ static int count_rows(const struct prof *prof, const struct jitp_options *o, str
 		if (o->annotate)
 			skip_to_lua(prof, &row);
 		if (!tally_is_full(table))
-			err = make_keys(&keys, prof, &row, o, &k1, &k2);
+			err = make_keys(&keys, &row, o, &k1, &k2);
 		if (!err && k1)
 			err = tally_add(table, k1, k2, row.count);
 		if (err)
@@ -254,9 +288,12 @@ static int render(const struct prof *prof, const struct jitp_options *o,
 		  const struct source *source, FILE *out)
 {
 	__cleanup(tally_free) struct tallies table = {0};
+	struct functions *functions __cleanup(functions_free) = NULL;
 	__text struct text line = {0};
-	int err = count_rows(prof, o, &table);
+	int err = functions_new(prof, &functions);
 
+	if (!err)
+		err = count_rows(prof, functions, o, &table);
 	if (err)
 		return err;
 	if (o->annotate)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a frame is called. Two kinds of names: the one that jit.p derives at the call site (jit.p
- * text and pprof's system_name), and the one that stays the same wherever the function is called
- * from (pprof's name, folded). All of them append raw bytes; who writes them out filters them.
+ * The parts of a frame's name. Which one a function goes by is for function.h to say. All of them
+ * append raw bytes; who writes them out filters them.
  */
 #ifndef PROF_NAME_H
 #define PROF_NAME_H
+
+#include <stdbool.h>
 
 #include "base/text.h"
 #include "prof.h"
@@ -18,23 +19,23 @@ enum {
 
 /* What there was no room for: PROF_OTHER, and the lines of a report beyond its bounds. */
 #define NAME_OTHER "(other)"
+#define NAME_CUT "[cut]"
 
 /*
- * One frame as LuaJIT's lj_debug_dumpstack() puts it for the format letter 'f', 'F' or 'l', with
- * two differences: a C function that has a symbol shows it in place of its address, and a fast
- * function whose name is known shows it unless NAME_NUMBER is given.
+ * Where a function is, as LuaJIT's lj_debug_dumpstack() puts it: a Lua function's chunk:line, the
+ * current line or that of its definition, with "#position" where it has no lines; the symbol of a C
+ * or fast function, else module+0xoffset (an address where the module is not known), [builtin#N].
  */
-void name_jitp(struct text *out, const struct prof_frame *frame, char what, unsigned int flags);
+void name_place(struct text *out, const struct prof_frame *frame, bool current, unsigned int flags);
 
 /*
- * Definition's name, else call site's, else chunk:firstline; for C and fast functions the symbol
- * first. The chunk with its whole path, or how its text begins, and a number that tells texts that
- * begin alike. "?" is no name.
+ * A Lua function's chunk. Of source text how it begins, and where something was left out a hash of
+ * all of it, so that texts which begin alike differ.
  */
-void name_stable(struct text *out, const struct prof_frame *frame);
+void name_chunk(struct text *out, const struct prof_frame *frame, unsigned int flags);
 
-/* The same, with "(chunk:firstline)" behind the name: functions of one name are told apart. */
-void name_unique(struct text *out, const struct prof_frame *frame);
+/* module+0xoffset of a C function. */
+void name_module(struct text *out, const struct prof_frame *frame);
 
 /* jit.p's word for a VM state letter ("Interpreted"), NULL for a letter that it does not know. */
 const char *name_vmstate(char letter);

@@ -42,7 +42,7 @@ static int32_t line_number(int64_t line)
 
 /* The strings of one frame, while it is handed to prof. */
 struct strings {
-	char *callname, *defname, *chunk, *symbol;
+	char *callname, *defname, *chunk, *symbol, *position;
 };
 
 static void strings_free(struct strings *s)
@@ -51,6 +51,7 @@ static void strings_free(struct strings *s)
 	free(s->defname);
 	free(s->chunk);
 	free(s->symbol);
+	free(s->position);
 }
 
 static int copy_bytes(struct reader *r, bool has, ProtobufCBinaryData from, char **to)
@@ -89,7 +90,7 @@ static int kind_from(struct reader *r, int32_t kind, enum prof_kind *out)
 /* A few bytes can name a long string again and again. */
 static int count_bytes(struct reader *r, const struct strings *s)
 {
-	const char *const all[] = {s->callname, s->defname, s->chunk, s->symbol};
+	const char *const all[] = {s->callname, s->defname, s->chunk, s->symbol, s->position};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		size_t len = all[i] ? strlen(all[i]) : 0;
@@ -113,15 +114,22 @@ static int add_frame(struct reader *r, struct prof_frame *frame, const struct st
 	frame->defname = strings->defname;
 	frame->chunk = strings->chunk;
 	frame->symbol = strings->symbol;
+	frame->position = strings->position;
 	rc = prof_frame_id(r->prof, frame, id);
 	return rc == -ENOMEM ? reader_no_memory(r) : rc;
 }
 
 /* A function with luabpf's own fields. */
-static int own_frame(struct reader *r, const Pprof__LuaFunction *lua, int32_t line, uint32_t *id)
+static int own_frame(struct reader *r, const Pprof__Location *location,
+		     const Pprof__LuaFunction *lua, int32_t line, uint32_t *id)
 {
 	__attribute__((cleanup(strings_free))) struct strings strings = {0};
-	struct prof_frame frame = {.addr = lua->addr, .firstline = lua->firstline, .line = line};
+	struct prof_frame frame = {
+		.addr = lua->addr,
+		.firstline = lua->firstline,
+		.line = line,
+		.shape = lua->shape,
+	};
 	int rc;
 
 	if (lua->kind == PPROF__LUA_FUNCTION__KIND__NONE) {
@@ -129,7 +137,11 @@ static int own_frame(struct reader *r, const Pprof__LuaFunction *lua, int32_t li
 		return 0;
 	}
 	rc = kind_from(r, lua->kind, &frame.kind);
-	if (!rc)
+	if (!rc && frame.kind == PROF_C)
+		frame.addr = location->address;
+	if (!rc && location->has_callname)
+		rc = copy_bytes(r, true, location->callname, &strings.callname);
+	else if (!rc)
 		rc = copy_bytes(r, lua->has_callname, lua->callname, &strings.callname);
 	if (!rc)
 		rc = copy_bytes(r, lua->has_defname, lua->defname, &strings.defname);
@@ -137,6 +149,8 @@ static int own_frame(struct reader *r, const Pprof__LuaFunction *lua, int32_t li
 		rc = copy_bytes(r, lua->has_chunk, lua->chunk, &strings.chunk);
 	if (!rc)
 		rc = copy_bytes(r, lua->has_symbol, lua->symbol, &strings.symbol);
+	if (!rc)
+		rc = copy_bytes(r, lua->has_position, lua->position, &strings.position);
 	return rc ? rc : add_frame(r, &frame, &strings, id);
 }
 
@@ -229,7 +243,7 @@ static int frame_of(struct reader *r, const Pprof__Location *location, const Ppr
 			      "location %" PRIu64 " names function %" PRIu64 ", which is not there",
 			      location->id, line->function_id);
 	if (entry->function->lua)
-		return own_frame(r, entry->function->lua, number, id);
+		return own_frame(r, location, entry->function->lua, number, id);
 	return guessed_frame(r, entry->function, number, location->address, id);
 }
 

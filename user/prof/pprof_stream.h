@@ -15,7 +15,7 @@
 #include "profile.pb-c.h"
 
 struct string_entry;
-struct function_entry;
+struct functions;
 
 struct writer {
 	ProtobufCBuffer base; /* first: its append() gets this */
@@ -23,7 +23,7 @@ struct writer {
 	FILE *out;
 	const struct prof *prof;
 	struct string_entry *strings;
-	struct function_entry *functions;
+	const struct functions *functions;
 	struct text text; /* scratch */
 	int err;
 };

@@ -11,17 +11,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/text.h"
+#include "function.h"
 #include "name.h"
 #include "pprof.h"
 #include "pprof_stream.h"
-
-struct function_entry {
-	UT_hash_handle hh;
-	struct prof_frame key; /* the frame without its current line */
-	uint64_t id;
-};
 
 static int64_t scratch_index(struct writer *w)
 {
@@ -95,35 +89,38 @@ static void fill_lua(Pprof__LuaFunction *lua, const struct prof_frame *frame)
 {
 	lua->has_kind = true;
 	lua->kind = kind_of(frame);
-	lua->has_callname = frame->callname != NULL;
-	lua->callname = bytes_of(frame->callname);
 	lua->has_defname = frame->defname != NULL;
 	lua->defname = bytes_of(frame->defname);
 	lua->has_chunk = frame->chunk != NULL;
 	lua->chunk = bytes_of(frame->chunk);
 	lua->has_symbol = frame->symbol != NULL;
 	lua->symbol = bytes_of(frame->symbol);
+	lua->has_position = frame->position != NULL;
+	lua->position = bytes_of(frame->position);
 	lua->has_addr = frame->addr != 0;
 	lua->addr = frame->addr;
+	lua->has_shape = frame->shape != 0;
+	lua->shape = frame->shape;
 	lua->has_firstline = true;
 	lua->firstline = frame->firstline;
 }
 
-static void put_function(struct writer *w, const struct prof_frame *frame, uint64_t id)
+static void put_function(struct writer *w, uint32_t number, uint32_t any_frame)
 {
+	const struct prof_frame *frame = functions_frame(w->functions, number);
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Function function = PPROF__FUNCTION__INIT;
 	Pprof__LuaFunction lua = PPROF__LUA_FUNCTION__INIT;
 
 	fill_lua(&lua, frame);
 	function.has_id = true;
-	function.id = id;
+	function.id = number + UINT64_C(1);
 	text_clear(&w->text);
-	name_stable(&w->text, frame);
+	functions_put_stable(w->functions, &w->text, number);
 	function.has_name = true;
 	function.name = scratch_index(w);
 	text_clear(&w->text);
-	name_jitp(&w->text, frame, 'f', 0);
+	functions_put_jitp(w->functions, &w->text, any_frame, 'f', 0);
 	function.has_system_name = true;
 	function.system_name = scratch_index(w);
 	text_clear(&w->text);
@@ -136,34 +133,6 @@ static void put_function(struct writer *w, const struct prof_frame *frame, uint6
 	part.n_function = 1;
 	part.function = (Pprof__Function *[]){&function};
 	stream_put(w, &part);
-}
-
-/* Frames that differ in nothing but their current line are one function. */
-static uint64_t function_id(struct writer *w, const struct prof_frame *frame)
-{
-	struct function_entry *entry;
-	struct prof_frame key;
-
-	memcpy(&key, frame, sizeof(key)); /* the padding, too */
-	key.line = 0;
-	HASH_FIND(hh, w->functions, &key, sizeof(key), entry);
-	if (entry)
-		return entry->id;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry) {
-		stream_fail(w, -ENOMEM);
-		return 0;
-	}
-	memcpy(&entry->key, &key, sizeof(key));
-	entry->id = HASH_COUNT(w->functions) + 1;
-	HASH_ADD(hh, w->functions, key, sizeof(key), entry);
-	if (!entry->hh.tbl) {
-		free(entry);
-		stream_fail(w, -ENOMEM);
-		return 0;
-	}
-	put_function(w, frame, entry->id);
-	return entry->id;
 }
 
 static void put_location(struct writer *w, const struct prof_frame *frame, uint64_t id,
@@ -190,6 +159,8 @@ static void put_location(struct writer *w, const struct prof_frame *frame, uint6
 	location.line = (Pprof__Line *[]){&line};
 	location.has_lua_line = frame->line != shown;
 	location.lua_line = frame->line;
+	location.has_callname = frame->callname != NULL;
+	location.callname = bytes_of(frame->callname);
 	part.n_location = 1;
 	part.location = (Pprof__Location *[]){&location};
 	stream_put(w, &part);
@@ -207,7 +178,7 @@ static void put_empty_stack(struct writer *w, uint64_t id)
 	lua.has_kind = true;
 	lua.kind = PPROF__LUA_FUNCTION__KIND__NONE;
 	function.has_id = true;
-	function.id = HASH_COUNT(w->functions) + 1;
+	function.id = functions_count(w->functions) + 1;
 	function.has_name = true;
 	function.name = stream_string(w, "[no frame]");
 	function.lua = &lua;
@@ -217,16 +188,24 @@ static void put_empty_stack(struct writer *w, uint64_t id)
 	put_location(w, &none, id, function.id);
 }
 
+/* A function is written before the first location that names it. */
 static void put_locations(struct writer *w)
 {
 	size_t n = prof_nframes(w->prof);
+	__free bool *written = calloc(functions_count(w->functions) + 1, sizeof(*written));
 
+	if (!written)
+		stream_fail(w, -ENOMEM);
 	for (uint32_t id = 0; id < n && !w->err; id++) {
-		const struct prof_frame *frame = prof_frame(w->prof, id);
+		uint32_t number = functions_of(w->functions, id);
 
-		put_location(w, frame, id + UINT64_C(1), function_id(w, frame));
+		if (!written[number])
+			put_function(w, number, id);
+		written[number] = true;
+		put_location(w, prof_frame(w->prof, id), id + UINT64_C(1), number + UINT64_C(1));
 	}
-	put_empty_stack(w, n + 1);
+	if (!w->err)
+		put_empty_stack(w, n + 1);
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -399,24 +378,17 @@ static void put_profile(struct writer *w)
 	}
 }
 
-static void free_functions(struct writer *w)
-{
-	struct function_entry *f, *fnext;
-
-	HASH_ITER (hh, w->functions, f, fnext) {
-		HASH_DEL(w->functions, f);
-		free(f);
-	}
-}
-
 int pprof_write(const struct prof *prof, FILE *out)
 {
+	struct functions *functions __cleanup(functions_free) = NULL;
 	struct writer w = {.prof = prof};
-	int err = stream_open(&w, out);
+	int err = functions_new(prof, &functions);
 
+	if (!err)
+		err = stream_open(&w, out);
 	if (err)
 		return err;
+	w.functions = functions;
 	put_profile(&w);
-	free_functions(&w);
 	return stream_close(&w);
 }

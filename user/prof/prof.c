@@ -170,6 +170,7 @@ static size_t frame_bytes(const struct prof_frame *frame)
 	return FRAME_BYTES + string_bytes(frame->callname, PROF_MAX_NAME, 1) +
 	       string_bytes(frame->defname, PROF_MAX_NAME, 1) +
 	       string_bytes(frame->symbol, PROF_MAX_NAME, 1) +
+	       string_bytes(frame->position, PROF_MAX_NAME, 4) +
 	       string_bytes(chunk, PROF_MAX_CHUNK, named ? 3 : 1);
 }
 
@@ -214,6 +215,7 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, bool a
 	to->addr = from->addr;
 	to->firstline = from->firstline;
 	to->line = from->line;
+	to->shape = from->shape;
 	err = intern(prof, from->callname, PROF_MAX_NAME, add, &to->callname);
 	if (!err)
 		err = intern(prof, from->defname, PROF_MAX_NAME, add, &to->defname);
@@ -221,6 +223,8 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, bool a
 		err = intern(prof, from->chunk, PROF_MAX_CHUNK, add, &to->chunk);
 	if (!err)
 		err = intern(prof, from->symbol, PROF_MAX_NAME, add, &to->symbol);
+	if (!err)
+		err = intern(prof, from->position, PROF_MAX_NAME, add, &to->position);
 	return err;
 }
 

@@ -46,12 +46,17 @@ struct prof_frame {
 		callname; /* the name jit.p derives from the caller's bytecode; NULL: none can be */
 	const char *defname; /* LUA: the name where the function is defined; NULL: bytecode does not
 				tell */
-	const char *chunk;  /* LUA: chunkname as the VM holds it: "@path", "=name" or source text */
-	const char *symbol; /* C: ELF symbol; BUILTIN: "string.rep" */
-	uint64_t addr;	    /* C: address of the function; BUILTIN: its number (ffid) */
-	int32_t firstline;  /* LUA: line of definition; -1: a library function in bytecode,
+	const char *chunk; /* LUA: chunkname as the VM holds it: "@path", "=name" or source text; C:
+			      file that holds the function; NULL: not known */
+	const char *symbol;   /* C: ELF symbol; BUILTIN: "string.rep" */
+	const char *position; /* LUA: of a function without lines, in its chunk: "3", "3.1" */
+	uint64_t addr;	      /* C: of the function, in the file, or in the process; BUILTIN: its
+				 number (ffid) */
+	int32_t firstline;    /* LUA: line of definition; -1: a library function in bytecode,
 			       [builtin:chunk] */
-	int32_t line;	    /* LUA: current line; -1: not known */
+	int32_t line;	      /* LUA: current line; -1: not known */
+	uint32_t
+		shape; /* LUA: hash of the prototype's sizes: two functions of one line; 0: not known */
 };
 
 /*

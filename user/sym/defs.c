@@ -103,12 +103,18 @@ const char *defs_local(struct defs *d, uint32_t pos, uint32_t slot)
 	return NULL;
 }
 
+/* A metatable's key names what a function or a table is for: of a table that is no name. */
+static bool is_event(const char *key)
+{
+	return key[0] == '_' && key[1] == '_';
+}
+
 bool defs_field(struct defs *d, uint32_t pos, uint32_t table, const char *key, int depth,
 		struct def_name *n)
 {
 	struct def_name prefix = {""};
 
-	if (!key)
+	if (!key || (depth < MAX_DEPTH && is_event(key)))
 		return false;
 	if (!depth || !defs_slot(d, pos, table, depth - 1, &prefix) ||
 	    (d->vm->env && !strcmp(prefix.text, d->vm->env)))

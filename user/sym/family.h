@@ -44,8 +44,13 @@ struct sym_family {
 	const char *(*chunkname)(const struct proto *p, size_t *len);
 	int32_t (*firstline)(const struct proto *p);
 	int32_t (*line)(const struct proto *p, uint32_t pc);
+	/* Leaves *name alone where the call gives none: no text, an index, a parameter, which is
+	 * whatever function it is given. */
 	void (*callname)(const struct proto *p, uint32_t pc, const char **name);
 	int (*definitions)(const struct proto *p, sym_definition_fn fn, void *arg);
+	bool (*is_main)(const struct proto *p);
+	uint32_t (*shape)(const struct proto *p);
+	uint32_t (*child)(const struct proto *p, uint64_t child);
 
 	int (*names_read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
 			  struct names **out);

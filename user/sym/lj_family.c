@@ -75,7 +75,26 @@ static int32_t lj_line(const struct proto *p, uint32_t pc)
 
 static void lj_callname(const struct proto *p, uint32_t pc, const char **name)
 {
-	lj_proto_callname(lj_of(p), pc, name);
+	const char *found;
+
+	if (lj_proto_callname(lj_of(p), pc, &found) && *found &&
+	    !lj_proto_is_parameter(lj_of(p), found))
+		*name = found;
+}
+
+static bool lj_is_main(const struct proto *p)
+{
+	return lj_proto_is_main(lj_of(p));
+}
+
+static uint32_t lj_shape(const struct proto *p)
+{
+	return lj_proto_shape(lj_of(p));
+}
+
+static uint32_t lj_child(const struct proto *p, uint64_t child)
+{
+	return lj_proto_child(lj_of(p), child);
 }
 
 static int lj_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
@@ -189,6 +208,9 @@ const struct sym_family lj_family = {
 	.line = lj_line,
 	.callname = lj_callname,
 	.definitions = lj_definitions,
+	.is_main = lj_is_main,
+	.shape = lj_shape,
+	.child = lj_child,
 	.names_read = lj_names_read,
 	.names_free = lj_names_free,
 	.builtin = lj_builtin,

@@ -239,6 +239,19 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 	return slotname(&s, bcpos, slot, name);
 }
 
+/* The names that callname() gives are those of the records, so that a pointer identifies one. */
+bool lj_proto_is_parameter(const struct lj_proto *p, const char *name)
+{
+	struct lj_varcursor c;
+	struct lj_var var;
+
+	lj_var_begin(p, &c);
+	while (lj_var_next(&c, &var) && !var.start)
+		if (var.name == name)
+			return true;
+	return false;
+}
+
 const char *lj_namewhat_str(enum lj_namewhat what)
 {
 	static const char *const names[] = {

@@ -275,6 +275,9 @@ static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t 
 	p->numline = foreign_half(head, LJ_PROTO_NUMLINE);
 	p->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
 	p->sizeuv = head[LJ_PROTO_SIZEUV];
+	p->numparams = head[LJ_PROTO_NUMPARAMS];
+	p->framesize = head[LJ_PROTO_FRAMESIZE];
+	p->flags = head[LJ_PROTO_FLAGS];
 	err = read_parts(mem, p, s);
 	if (!err)
 		err = read_constants(mem, p, s);
@@ -407,6 +410,31 @@ int32_t lj_proto_firstline(const struct lj_proto *p)
 bool lj_proto_stripped(const struct lj_proto *p)
 {
 	return !p->has_lines;
+}
+
+bool lj_proto_is_main(const struct lj_proto *p)
+{
+	return p->flags & LJ_PROTO_VARARG && !p->numparams && !p->sizeuv;
+}
+
+uint32_t lj_proto_shape(const struct lj_proto *p)
+{
+	const uint32_t parts[] = {p->sizebc,	p->numline,   p->nkgc,
+				  p->numparams, p->framesize, p->sizeuv};
+
+	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
+}
+
+uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < p->nkgc; i++) {
+		n += p->kgc[i].gct == LJ_GCT_PROTO;
+		if (p->kgc[i].gct == LJ_GCT_PROTO && p->kgc[i].ref == child)
+			return n;
+	}
+	return 0;
 }
 
 const char *lj_proto_chunkname(const struct lj_proto *p, size_t *len)

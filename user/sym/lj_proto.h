@@ -50,6 +50,15 @@ uint32_t lj_proto_sizebc(const struct lj_proto *p);
 int32_t lj_proto_firstline(const struct lj_proto *p); /* -1: bytecode of a built-in library */
 bool lj_proto_stripped(const struct lj_proto *p);     /* no line information */
 
+/* True if it may be a chunk's main function: only these have no upvalues, but varargs alone. */
+bool lj_proto_is_main(const struct lj_proto *p);
+
+/* Hash of sizes that are the same in each process that loads the same code. */
+uint32_t lj_proto_shape(const struct lj_proto *p);
+
+/* The position of a child among p's children, which a dump keeps, from 1 on; 0: it is none. */
+uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child);
+
 /*
  * As the VM holds it ("@path", "=name" or source text), cut after 8 KiB. May hold NULs before len.
  */
@@ -77,6 +86,9 @@ enum lj_namewhat {
  * name belongs to p; it is not set with LJ_NAME_NONE.
  */
 enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, const char **name);
+
+/* True if that name, as lj_proto_callname() gave it, is p's own parameter. */
+bool lj_proto_is_parameter(const struct lj_proto *p, const char *name);
 
 /* "local", "global", ... as in debug.getinfo().namewhat; "" for LJ_NAME_NONE. */
 const char *lj_namewhat_str(enum lj_namewhat what);

@@ -29,7 +29,8 @@ struct lj_proto {
 	uint32_t sizebc;
 	uint32_t numline;
 	int32_t firstline;
-	uint8_t sizeuv;
+	uint8_t sizeuv, numparams, flags;
+	uint8_t framesize;
 	bool complete; /* bytes[] holds the whole allocation */
 	bool cut;      /* a string constant or the chunk's name is not known, or in part only */
 	bool has_lines, has_uvinfo;

@@ -44,6 +44,7 @@ struct file {
 	uint64_t serial;      /* an address may be another file's later */
 	uint32_t users;	      /* mappings of processes that are known */
 	uint64_t kept;	      /* bytes of its symbols; 0: they were not asked for */
+	char *name;	      /* without directories, as the first process has it that was seen */
 	UT_hash_handle hh;
 };
 
@@ -89,6 +90,7 @@ static void drop_file(struct native *n, struct file *f)
 	HASH_DEL(n->files, f);
 	n->kept -= f->kept;
 	elf_close(&f->elf);
+	free(f->name);
 	free(f);
 }
 
@@ -160,17 +162,35 @@ static struct file *find_file(struct native *n, const struct process_file *key)
 	return f;
 }
 
+/* What lies behind the last slash. A file that was replaced has the name that it had. */
+static char *base_name(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t len = strlen(name), suffix = sizeof(deleted) - 1;
+
+	if (len > suffix && !strcmp(name + len - suffix, deleted))
+		len -= suffix;
+	return strndup(name, len);
+}
+
 /* Owns *elf from here on. */
-static struct file *add_file(struct native *n, const struct process_file *key,
+static struct file *add_file(struct native *n, const struct process_file *key, const char *path,
 			     struct elf_file **elf)
 {
 	struct file *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
+	f->name = base_name(path);
+	if (!f->name) {
+		free(f);
+		return NULL;
+	}
 	f->key = *key;
 	HASH_ADD(hh, n->files, key, sizeof(f->key), f);
 	if (!f->hh.tbl) {
+		free(f->name);
 		free(f);
 		return NULL;
 	}
@@ -265,7 +285,7 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 		return r == -ENOMEM ? r : 0;
 	if (elf)
 		elf_charge(elf, &n->work);
-	*file = add_file(n, &key, &elf);
+	*file = add_file(n, &key, m->path, &elf);
 	return *file ? 0 : -ENOMEM;
 }
 
@@ -288,7 +308,7 @@ static int find_or_read_vdso(struct native *n, pid_t pid, const struct process_m
 	if (mem_read(&mem.mem, bytes, (uint32_t)size, m->start) ||
 	    elf_open_bytes(bytes, size, &elf))
 		return 0;
-	*file = add_file(n, &key, &elf);
+	*file = add_file(n, &key, m->path, &elf);
 	return *file ? 0 : -ENOMEM;
 }
 
@@ -447,10 +467,21 @@ static int keep_symbols(struct native *n, struct file *f)
 	return 0;
 }
 
+/* Sets the address that addr has in the file of map, which is an ELF file. */
+static int address_in(const struct map *map, uint64_t addr, uint64_t *out)
+{
+	uint64_t bias;
+
+	if (!map->file->elf || elf_bias(map->file->elf, map->start, map->offset, &bias))
+		return -ENOENT;
+	*out = addr - bias;
+	return 0;
+}
+
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 {
 	struct map *map;
-	uint64_t bias;
+	uint64_t vaddr;
 	int err;
 
 	err = locate(n, pid, addr, &map);
@@ -458,9 +489,22 @@ int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
 		return err;
 	if (map)
 		map->shown = true;
-	if (!map || !map->file || !map->file->elf ||
-	    elf_bias(map->file->elf, map->start, map->offset, &bias))
+	if (!map || !map->file || address_in(map, addr, &vaddr))
 		return -ENOENT;
 	err = keep_symbols(n, map->file);
-	return err ? err : elf_symbol(map->file->elf, addr - bias, name, NULL);
+	return err ? err : elf_symbol(map->file->elf, vaddr, name, NULL);
+}
+
+void native_place(struct native *n, pid_t pid, uint64_t addr, const char **module, uint64_t *offset)
+{
+	struct map *map = NULL;
+
+	*module = NATIVE_NO_MODULE;
+	*offset = 0;
+	if (locate(n, pid, addr, &map) || !map || !map->file)
+		return;
+	map->shown = true;
+	*module = map->file->name;
+	if (address_in(map, addr, offset))
+		*offset = addr - map->start + map->offset;
 }

@@ -23,6 +23,15 @@ void native_free(struct native **n);
  */
 int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name);
 
+/*
+ * Where addr lies, in a form that is the same in each process: the name of the mapped file, and the
+ * address that the ELF file itself gives it (of another file: the offset). Code in no file, or of a
+ * process that is gone, is NATIVE_NO_MODULE and 0. *module is valid as native_symbol()'s name is.
+ */
+#define NATIVE_NO_MODULE "[unknown]"
+void native_place(struct native *n, pid_t pid, uint64_t addr, const char **module,
+		  uint64_t *offset);
+
 /* Does addr lie in executable memory, of a file or not? True when that cannot be told. */
 bool native_is_code(struct native *n, pid_t pid, uint64_t addr);
 

@@ -2,6 +2,7 @@
 /* PUC Lua behind the table of functions that the symbolizer uses (family.h). */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/container.h"
@@ -72,9 +73,36 @@ static int32_t puc_line(const struct proto *p, uint32_t pc)
 	return puc_proto_line(puc_of(p), pc);
 }
 
+/* ldebug.c has a text for what it cannot name, and for a key that is no string. */
+static bool names_a_function(enum puc_namewhat what, const char *name)
+{
+	return what && what != PUC_NAME_CONSTANT && *name && strcmp(name, "?") != 0 &&
+	       strcmp(name, "integer index") != 0;
+}
+
 static void puc_callname(const struct proto *p, uint32_t pc, const char **name)
 {
-	puc_proto_callname(puc_of(p), pc, name);
+	const char *found = "";
+	enum puc_namewhat what = puc_proto_callname(puc_of(p), pc, &found);
+
+	if (names_a_function(what, found) && !puc_proto_is_parameter(puc_of(p), found))
+		*name = found;
+}
+
+/* Dumps keep the lines of definition: a main function's is 0. */
+static bool puc_is_main(const struct proto *p)
+{
+	return !puc_proto_firstline(puc_of(p));
+}
+
+static uint32_t puc_shape(const struct proto *p)
+{
+	return puc_proto_shape(puc_of(p));
+}
+
+static uint32_t puc_child(const struct proto *p, uint64_t child)
+{
+	return puc_proto_child(puc_of(p), child);
 }
 
 static int puc_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
@@ -147,6 +175,9 @@ const struct sym_family puc_family = {
 	.line = puc_line,
 	.callname = puc_callname,
 	.definitions = puc_definitions,
+	.is_main = puc_is_main,
+	.shape = puc_shape,
+	.child = puc_child,
 	.names_read = puc_names_read,
 	.names_free = puc_names_free,
 	.builtin = puc_builtin,

@@ -434,6 +434,17 @@ enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, con
 	return *i.mm ? named(PUC_NAME_METAMETHOD, i.mm, name) : PUC_NAME_NONE;
 }
 
+/* Each variable has a copy of its name, so that a pointer identifies one. */
+bool puc_proto_is_parameter(const struct puc_proto *p, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->numparams && i < p->nlocals; i++)
+		if (p->locals[i].name == name)
+			return true;
+	return false;
+}
+
 const char *puc_namewhat_str(enum puc_namewhat what)
 {
 	static const char *const names[] = {

@@ -521,6 +521,7 @@ static int read_all(struct reader *r)
 	p->linedefined = (int32_t)head_size(r, r->puc->p_linedefined);
 	p->lastlinedefined = (int32_t)head_size(r, r->puc->p_lastlinedefined);
 	p->sizecode = head_size(r, r->puc->p_sizecode);
+	p->numparams = lb_byte(r->head, r->puc->p_numparams);
 	p->complete = true;
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		err = parts[i](r);
@@ -654,4 +655,21 @@ const char *puc_proto_chunkname(const struct puc_proto *p, size_t *len)
 	if (len)
 		*len = p->chunklen;
 	return p->chunkname;
+}
+
+uint32_t puc_proto_shape(const struct puc_proto *p)
+{
+	const uint32_t parts[] = {p->sizecode, (uint32_t)p->lastlinedefined, p->numparams};
+
+	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
+}
+
+uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nchildren; i++)
+		if (p->children[i].proto == child)
+			return i + 1;
+	return 0;
 }

@@ -54,6 +54,12 @@ int32_t puc_proto_firstline(const struct puc_proto *p); /* linedefined; 0: a mai
 int32_t puc_proto_lastline(const struct puc_proto *p);
 bool puc_proto_stripped(const struct puc_proto *p); /* no line information */
 
+/* Hash of sizes that are the same in each process that loads the same code. */
+uint32_t puc_proto_shape(const struct puc_proto *p);
+
+/* The position of a child among p's children, from 1 on; 0: it is none. */
+uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child);
+
 /* As the VM holds it ("@path", "=name" or source text; "=?" when stripped), cut after 8 KiB. May
  * hold NULs before len. */
 const char *puc_proto_chunkname(const struct puc_proto *p, size_t *len);
@@ -83,6 +89,9 @@ enum puc_namewhat {
  * with PUC_NAME_NONE.
  */
 enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, const char **name);
+
+/* True if that name, as puc_proto_callname() gave it, is p's own parameter. */
+bool puc_proto_is_parameter(const struct puc_proto *p, const char *name);
 
 /* "local", "global", ... as in debug.getinfo().namewhat; "" for PUC_NAME_NONE. */
 const char *puc_namewhat_str(enum puc_namewhat what);

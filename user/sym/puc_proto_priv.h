@@ -39,6 +39,7 @@ struct puc_proto {
 	unsigned version;
 	int32_t linedefined, lastlinedefined;
 	uint32_t sizecode;
+	uint8_t numparams;
 	bool complete;
 	const char *misfit; /* puc_proto_misfit() */
 	bool has_lines;

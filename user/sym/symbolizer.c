@@ -3,7 +3,9 @@
  * Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,16 +318,19 @@ static const char *library_name(const struct frame_ctx *c, const struct lb_frame
 /* Fills what a C or fast function's frame is called. */
 static void name_native(const struct frame_ctx *c, const struct lb_frame *f, struct prof_frame *out)
 {
-	out->addr = LB_FRAME_PTR(f);
+	uint64_t addr = LB_FRAME_PTR(f);
+
 	if (LB_FRAME_KIND(f) == LB_FRAME_FF) {
 		out->kind = PROF_BUILTIN;
+		out->addr = addr;
 		out->symbol = library_name(c, f);
 		return;
 	}
 	out->kind = PROF_C;
+	native_place(c->s->native, c->p->pid, addr, &out->chunk, &out->addr);
 	if (c->family->libraries_first)
 		out->symbol = library_name(c, f);
-	if (!out->symbol && native_symbol(c->s->native, c->p->pid, out->addr, &out->symbol) &&
+	if (!out->symbol && native_symbol(c->s->native, c->p->pid, addr, &out->symbol) &&
 	    !c->family->libraries_first)
 		out->symbol = library_name(c, f);
 }
@@ -355,8 +360,46 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 	return NULL;
 }
 
+#define POSITION_SIZE 64
+
+/*
+ * Writes the position of a function without lines in its chunk: "2.1" is the first child of the
+ * main function's second. Its parents are on the stack, else it is "~" and a hash of its sizes.
+ * "" for the main function.
+ */
+static void put_position(const struct frame_ctx *c, uint32_t i, const struct proto *proto,
+			 char out[POSITION_SIZE])
+{
+	uint64_t child = LB_FRAME_PTR(&c->rec->stack.frame[i]);
+	uint32_t numbers[8], n = 0, j;
+	size_t len = 0;
+
+	for (j = i + 1; j < c->rec->stack.n && !c->family->is_main(proto); j++) {
+		const struct lb_frame *f = &c->rec->stack.frame[j];
+		const struct protos_entry *parent;
+		uint32_t number;
+
+		if (LB_FRAME_KIND(f) != LB_FRAME_LUA || n == 8)
+			continue;
+		parent = prototype(c, f);
+		number = parent && parent->proto ? c->family->child(parent->proto, child) : 0;
+		if (!number)
+			continue;
+		numbers[n++] = number;
+		child = LB_FRAME_PTR(f);
+		proto = parent->proto;
+	}
+	out[0] = '\0';
+	if (!c->family->is_main(proto))
+		len = (size_t)snprintf(out, POSITION_SIZE, "~%08" PRIx32, c->family->shape(proto));
+	while (n && len + 12 < POSITION_SIZE)
+		len += (size_t)snprintf(out + len, POSITION_SIZE - len,
+					len ? ".%" PRIu32 : "%" PRIu32, numbers[--n]);
+}
+
 /* -ESTALE: another prototype took the address within this round; -ENOENT: it cannot be read. */
-static int describe_lua(const struct frame_ctx *c, uint32_t i, struct prof_frame *out)
+static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POSITION_SIZE],
+			struct prof_frame *out)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[i];
 	const struct protos_entry *k = prototype(c, f);
@@ -373,6 +416,11 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, struct prof_frame
 	out->firstline = k->family->firstline(k->proto);
 	out->line = f->pc == LB_NO_PC ? -1 : k->family->line(k->proto, f->pc);
 	out->defname = definition_name(c, i);
+	out->shape = k->family->shape(k->proto);
+	if (out->firstline)
+		return 0;
+	put_position(c, i, k->proto, position);
+	out->position = *position ? position : NULL;
 	return 0;
 }
 
@@ -399,13 +447,11 @@ static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame
 	const struct lb_frame *f = &c->rec->stack.frame[i];
 	struct prof_frame out = {.line = -1};
 	const struct protos_entry *k;
+	char position[POSITION_SIZE];
 	int r = 0;
 
-	if (LB_FRAME_FLAGS(f) & LB_FRAME_FIN)
-		out.callname = "__gc";
-
 	if (LB_FRAME_KIND(f) == LB_FRAME_LUA)
-		r = describe_lua(c, i, &out);
+		r = describe_lua(c, i, position, &out);
 	else
 		name_native(c, f, &out);
 	if (r)

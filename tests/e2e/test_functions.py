@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A function is its prototype: functions that no name at a call belongs to have rows and names of their own."""
+import collections
+import math
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import pprof
+import vms
+
+SCRIPT = vms.LUA / "functions.lua"
+ALL = ["luajit-joff", "luajit-jon", "luajit2-joff", "luajit2-jon", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
+LINES = SCRIPT.read_text().splitlines()
+HANDLERS = [n for n, line in enumerate(LINES, 1) if line.startswith("  function(n)")]
+# names that the text may have; all others would be of none or of another function
+OWN = {m[1] for line in LINES if (m := re.match(r"(?:local )?function (\w+)", line))}
+FOLDED = re.compile(r"^$|\s[\d.]+$|[\x00-\x1f]")
+
+
+def check_shares(counts, what):
+    """4:3:2:1, within 5.5 standard deviations (one in 10^7 by chance) and 2 % for what is not the work of loops."""
+    total = sum(counts)
+    assert total >= 200, (what, counts)
+    for count, share in zip(counts, (0.4, 0.3, 0.2, 0.1)):
+        assert abs(count - share * total) <= 5.5 * math.sqrt(total * share * (1 - share)) + 0.02 * total, (what, counts)
+
+
+@pytest.mark.parametrize("vm", ALL)
+def test_functions(tmp_path, luajit2, vm):
+    vm, saved, text = vms.VMS[vm], tmp_path / "p.pb.gz", tmp_path / "text"
+    r = vms.luabpf("-F", 10000, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, SCRIPT, 0.8, env=vm.env)
+    assert r.code == 0, r
+    rows = {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text.read_text(), re.M)}
+    check_shares([rows.get(f"functions.lua:{n}", 0) for n in HANDLERS], rows)
+    check_shares([rows.get(n, 0) for n in ("first", "second", "third", "fourth")], rows)
+    check_shares([sum(n for name, n in rows.items() if re.match(rf'\[string "-- template {k}; no 12\.\.\." [0-9a-f]{{8}}\]:0$', name))
+                  for k in range(1, 5)], rows)
+    assert rows.get("on_line", 0) > 50 and rows.get("collected", 0) > 50, rows
+
+    names, starts = collections.defaultdict(set), collections.defaultdict(set)
+    for s in pprof.Profile(saved).samples:
+        for f in s.stack:
+            if f.kind == pprof.LUA and f.file.endswith(SCRIPT.name) and f.start:
+                names[f.start].add((f.name, f.shown))
+                starts[f.name].add(f.start)
+    for start, shown in names.items():
+        m = re.match(r"(?:local )?function (\w+)", LINES[start - 1])
+        want = {(m[1], m[1])} if m else {(f"{SCRIPT}:{start}", f"functions.lua:{start}")}
+        assert shown == want, (start, shown)
+    assert all(len(s) == 1 for s in starts.values()), starts
+
+    for options in (["-jp=G"], ["-f", "folded"]):
+        total = 0
+        for line in vms.luabpf("report", saved, *options, stats=False).out.splitlines():
+            stack, count = line.rsplit(" ", 1)
+            total += int(count)
+            frames = stack.split(";")
+            assert not any(FOLDED.search(f) or f.startswith("@0x") for f in frames), line
+        assert total == r.stats["resolved"], (options, r)
+
+
+STRIPPED = """
+function sd_global(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
+local O = {} O.__index = O
+function O:sd_method(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
+local function sd_local(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
+local T = { function(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end }
+local o, clock = setmetatable({}, O), os.clock
+local function drive() local x = sd_global(8000) x = x + o:sd_method(6000) x = x + sd_local(4000) x = x + T[1](2000) return x end
+local stop = clock() + 0.4
+while clock() < stop do drive() end
+"""
+
+
+@pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+def test_stripped(tmp_path, luajit2, vm):
+    source, code, text = tmp_path / "sd.lua", tmp_path / "sd.lj", tmp_path / "text"
+    source.write_text(STRIPPED)
+    name, vm = vm, vms.VMS[vm]
+    strip = [vm.argv[0], "-bs", source, code] if "luajit" in name else [f"luac{name[3:]}", "-s", "-o", code, source]
+    if not shutil.which(str(strip[0])):
+        pytest.skip(f"no {strip[0]}")
+    subprocess.run([str(x) for x in strip], check=True, env=vms.clean_env(vm.env))
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 10000, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, code, env=vm.env)
+    assert r.code == 0, r
+    rows = {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text.read_text(), re.M)}
+    rest = ["sd.lj:0#3", "sd.lj:0#4"] if "luajit" in name else ["?:5", "?:6"]
+    check_shares([rows.get(n, 0) for n in ("sd_global", "sd_method", *rest)], rows)
+    functions = {f.name for s in pprof.Profile(saved).samples for f in s.stack if f.kind == pprof.LUA}
+    assert not any(not n or n.count("__index") for n in functions), functions
+
+
+@pytest.mark.parametrize("vm", ["luajit-joff", "lua5.4"])
+def test_deep_stacks_have_their_root_or_say_so(tmp_path, vm):
+    """Stacks of 95 to 130 frames, and of fewer: each begins with the interpreter's C function, or with [cut]."""
+    vm, script = vms.VMS[vm], tmp_path / "deep.lua"
+    script.write_text("local function spin(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end\n"
+                      "local function down(n) if n == 0 then return (spin(20000)) end return 1 + down(n - 1) end\n"
+                      "local stop = os.clock() + 0.4\n"
+                      "while os.clock() < stop do for depth = 93, 130 do down(depth) end end\n")
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 5000, "-o", saved, "--", *vm.argv, script, env=vm.env)
+    assert r.code == 0, r
+    depths, roots = set(), set()
+    for options in (["-jp=G"], ["-f", "folded"]):
+        for line in vms.luabpf("report", saved, *options, stats=False).out.splitlines():
+            frames = line.rsplit(" ", 1)[0].split(";")
+            if "down" not in line:
+                continue
+            depths.add(len(frames))
+            roots.add(re.sub("0x[0-9a-f]+", "0x", frames[0]))
+            assert frames[0] == "[cut]" or frames[1:2] in ([], [f"{script}:0"], ["deep.lua:0"]), line
+    assert {98, 99, 100, 101} <= depths, depths
+    assert len(roots) == 2 and re.fullmatch(r"\S+\+0x", (roots - {"[cut]"}).pop()), roots
+
+
+def test_runs_can_be_compared(tmp_path):
+    """The frames of two runs, each with children of its own, are the same: no address of a process."""
+    frames = []
+    for _ in range(2):
+        r = vms.luabpf("-F", 1000, "-f", "folded", "--", "luajit", "-e",
+                       "for i = 1, 2 do os.execute(\"luajit -e 'local c = os.clock() while os.clock() - c < 0.05 do end'\") end")
+        assert r.code == 0, r
+        frames.append({line.split(";")[0] for line in r.out.splitlines() if re.search(r" \d+$", line) and ";" in line})
+    assert frames[0] == frames[1] and len(frames[0]) == 1, frames
+    assert re.fullmatch(r"luajit\S*\+0x[0-9a-f]+", frames[0].pop()), frames

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which frames are one function, and what it is called. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "base/text.h"
+#include "prof/function.h"
+#include "prof/name.h"
+
+TestSuite(function);
+
+#define MAX 8
+
+struct setup {
+	struct prof *prof;
+	struct functions *functions;
+	uint32_t ids[MAX];
+};
+
+/* The functions of the frames up to the first without a kind's data (chunk, symbol, address). */
+static struct setup set_up(const struct prof_frame *frames, size_t n)
+{
+	struct setup s = {0};
+
+	cr_assert_eq(prof_new(&s.prof), 0);
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(prof_frame_id(s.prof, &frames[i], &s.ids[i]), 0);
+	cr_assert_eq(functions_new(s.prof, &s.functions), 0);
+	return s;
+}
+
+static void tear_down(struct setup *s)
+{
+	functions_free(&s->functions);
+	prof_free(&s->prof);
+}
+
+/* Each frame's name in jit.p's format 'f', in pprof, and in folded stacks. */
+struct names {
+	const char *jitp, *stable, *unique;
+};
+
+static void expect(const char *got, const char *want)
+{
+	if (want)
+		cr_expect_str_eq(got, want);
+}
+
+static void expect_names(const struct prof_frame *frames, const struct names *names, size_t n)
+{
+	struct setup s = set_up(frames, n);
+	__text struct text out = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t number = functions_of(s.functions, s.ids[i]);
+
+		text_clear(&out);
+		functions_put_jitp(s.functions, &out, s.ids[i], 'f', 0);
+		expect(text_str(&out), names[i].jitp);
+		text_clear(&out);
+		functions_put_stable(s.functions, &out, number);
+		expect(text_str(&out), names[i].stable);
+		text_clear(&out);
+		functions_put_unique(s.functions, &out, number);
+		expect(text_str(&out), names[i].unique);
+	}
+	tear_down(&s);
+}
+
+static void expect_name(struct prof_frame frame, const char *jitp, const char *stable,
+			const char *unique)
+{
+	struct names names = {jitp, stable, unique};
+
+	expect_names(&frame, &names, 1);
+}
+
+static void expect_jitp(struct prof_frame frame, char what, unsigned int flags, const char *want)
+{
+	struct setup s = set_up(&frame, 1);
+	__text struct text out = {0};
+
+	functions_put_jitp(s.functions, &out, s.ids[0], what, flags);
+	cr_expect_str_eq(text_str(&out), want);
+	tear_down(&s);
+}
+
+Test(function, names_of_jit_p)
+{
+	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
+	struct prof_frame lib = {.kind = PROF_LUA, .chunk = "table", .firstline = -1, .line = 1};
+	struct prof_frame fast = {.kind = PROF_BUILTIN, .addr = 55, .symbol = "string.rep"};
+	struct prof_frame c = {.kind = PROF_C};
+
+	expect_jitp(lua, 'f', 0, "b.lua:3");
+	expect_jitp(lua, 'l', NAME_PATH, "a/b.lua:7");
+	lua.callname = "f";
+	lua.line = -1;
+	expect_jitp(lua, 'F', 0, "b.lua:f");
+	expect_jitp(lua, 'l', 0, "b.lua:3");
+	expect_jitp(lib, 'l', 0, "[builtin:table]");
+	lib.callname = "foreach";
+	expect_jitp(lib, 'F', 0, "foreach");
+	expect_jitp(fast, 'l', 0, "string.rep");
+	expect_jitp(fast, 'l', NAME_NUMBER, "[builtin#55]");
+	expect_jitp(c, 'f', 0, "@NULL");
+	c.addr = 0x1234;
+	expect_jitp(c, 'f', 0, "@0x00001234");
+	c.addr = 0x123456789;
+	expect_jitp(c, 'f', 0, "@0x0123456789");
+	c.addr = UINT64_MAX;
+	expect_jitp(c, 'f', 0, "@0xffffffffffffffff");
+	c.symbol = "lua_sleep";
+	expect_jitp(c, 'l', 0, "lua_sleep");
+	c.callname = "sleep";
+	expect_jitp(c, 'F', 0, "sleep");
+}
+
+Test(function, a_c_function_without_a_symbol_is_a_place_in_its_module)
+{
+	struct prof_frame c = {.kind = PROF_C, .chunk = "luajit", .addr = 0x92c0};
+
+	expect_name(c, "luajit+0x92c0", "luajit+0x92c0", "luajit+0x92c0");
+	c.callname = "push"; /* jit.p has the call's name, what is compared has not */
+	expect_name(c, "push", "luajit+0x92c0", "luajit+0x92c0");
+	expect_name((struct prof_frame){.kind = PROF_C, .chunk = "[unknown]"}, "[unknown]",
+		    "[unknown]", "[unknown]");
+}
+
+Test(function, stable_names)
+{
+	struct prof_frame lua = {.kind = PROF_LUA, .chunk = "@a/b.lua", .firstline = 3, .line = 7};
+	struct prof_frame c = {.kind = PROF_C, .addr = 0x12345678, .callname = "?"};
+
+	expect_name(lua, NULL, "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "?";
+	expect_name(lua, "b.lua:3", "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "";
+	expect_name(lua, "b.lua:3", "a/b.lua:3", "a/b.lua:3");
+	lua.callname = "f";
+	lua.defname = "?";
+	expect_name(lua, "f", "f", "f (a/b.lua:3)");
+	lua.defname = "M.f";
+	expect_name(lua, "f", "M.f", "M.f (a/b.lua:3)");
+	lua.chunk = NULL;
+	expect_name(lua, "f", "M.f", "M.f (?:3)");
+	lua.chunk = "=stdin";
+	expect_name(lua, "f", "M.f", "M.f (stdin:3)");
+	lua.chunk = "return 1";
+	expect_name(lua, "f", "M.f", "M.f ([string \"return 1\"]:3)");
+	lua = (struct prof_frame){.kind = PROF_LUA, .chunk = "table", .firstline = -1};
+	expect_name(lua, NULL, "[builtin:table]", "[builtin:table]");
+	lua.callname = "foreach";
+	expect_name(lua, "foreach", "foreach", "foreach ([builtin:table])");
+	expect_name(c, "@0x12345678", "@0x12345678", "@0x12345678");
+	c.callname = "sleep";
+	expect_name(c, "sleep", "@0x12345678", "@0x12345678");
+	c.symbol = "lua_sleep";
+	expect_name(c, "sleep", "lua_sleep", "lua_sleep");
+	expect_name((struct prof_frame){.kind = PROF_CUT, .callname = "x"}, "[cut]", "[cut]",
+		    "[cut]");
+}
+
+Test(function, chunks_of_text_are_distinguished)
+{
+	struct prof_frame lua = {.kind = PROF_LUA, .firstline = 3};
+	const char *const cut = "[string \"123456789 123456789 123456789 12345678\xc3\xa4...\" "
+				"658c91ec]:3";
+
+	lua.chunk = "return 1";
+	expect_name(lua, "[string \"return 1\"]:3", "[string \"return 1\"]:3", NULL);
+	lua.chunk = "return 1\n, 2";
+	expect_name(lua, "[string \"return 1...\" 022557dc]:3",
+		    "[string \"return 1...\" 022557dc]:3", NULL);
+	lua.chunk = "return 1\n, 3";
+	expect_name(lua, "[string \"return 1...\" 0325596f]:3",
+		    "[string \"return 1...\" 0325596f]:3", NULL);
+	lua.chunk = "123456789 123456789 123456789 12345678\xc3\xa4\xc3\xa4";
+	expect_name(lua, cut, cut, cut);
+}
+
+Test(function, no_chunk_is_empty)
+{
+	static const struct {
+		const char *chunk, *shown;
+	} rows[] = {{"@", "@:0"},	 {"=", "=:0"},	{"", "[string \"\"]:0"},
+		    {"@dir/", "dir/:0"}, {"=?", "?:0"}, {"@a\\", "a\\:0"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		expect_name((struct prof_frame){.kind = PROF_LUA, .chunk = rows[i].chunk},
+			    rows[i].shown, rows[i].shown, rows[i].shown);
+}
+
+/* ---- one name, one function ------------------------------------------------------------------ */
+
+#define FN(line_, call, def)                                                                       \
+	{                                                                                          \
+		.kind = PROF_LUA, .chunk = "@d.lua", .firstline = line_, .callname = call,         \
+		.defname = def                                                                     \
+	}
+
+/* Four functions of a table, called through one variable. */
+Test(function, a_name_of_two_functions_is_neither_s)
+{
+	static const struct prof_frame frames[] = {FN(5, "f", NULL), FN(6, "f", NULL),
+						   FN(7, "f", "H.g"), FN(8, "one", NULL)};
+	static const struct names names[] = {
+		{"d.lua:5", "f (d.lua:5)", "f (d.lua:5)"},
+		{"d.lua:6", "f (d.lua:6)", "f (d.lua:6)"},
+		{"H.g", "H.g", "H.g (d.lua:7)"},
+		{"one", "one", "one (d.lua:8)"},
+	};
+
+	expect_names(frames, names, 4);
+}
+
+/* A tail call leaves the caller's instruction with the name of another: idle() became parse(). */
+Test(function, a_definition_comes_before_another_name)
+{
+	static const struct prof_frame frames[] = {FN(8, "idle", "idle"), FN(9, "idle", "parse"),
+						   FN(10, "idle", "M.emit")};
+	static const struct names names[] = {{"idle", "idle", NULL},
+					     {"parse", "parse", NULL},
+					     {"M.emit", "M.emit", "M.emit (d.lua:10)"}};
+
+	expect_names(frames, names, 3);
+	expect_names(frames + 1, names + 1, 1); /* nor when the other is never seen */
+}
+
+Test(function, one_function_has_one_name)
+{
+	/* by two names; one of them the definition's; the definition unknown in one stack */
+	static const struct prof_frame frames[] = {
+		FN(1, "a", NULL),  FN(1, "b", NULL), FN(2, "add", "M.sum"), FN(2, "sum", "M.sum"),
+		FN(3, NULL, NULL), FN(3, "x", NULL), FN(4, "cb", "on"),	    FN(4, "cb", NULL)};
+	static const struct names names[] = {
+		{"d.lua:1", "d.lua:1", NULL},
+		{"d.lua:1", "d.lua:1", NULL},
+		{"sum", "M.sum", NULL},
+		{"sum", "M.sum", NULL},
+		{"x", "x", NULL},
+		{"x", "x", NULL},
+		{"on", "on", NULL},
+		{"on", "on", NULL},
+	};
+
+	expect_names(frames, names, 8);
+}
+
+Test(function, methods_of_one_name_go_by_their_classes)
+{
+	static const struct prof_frame frames[] = {
+		FN(1, "update", "A.update"), FN(2, "update", "B.update"), FN(3, "A.update", NULL)};
+	static const struct names names[] = {{"d.lua:1", "A.update (d.lua:1)", NULL},
+					     {"B.update", "B.update", NULL},
+					     {"d.lua:3", "A.update (d.lua:3)", NULL}};
+
+	expect_names(frames, names, 3);
+}
+
+/* Two functions of one line are told by their prototypes, if not by their names. */
+Test(function, one_line_may_have_two_functions)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA,
+		 .chunk = "@min.lua",
+		 .firstline = 1,
+		 .callname = "a",
+		 .shape = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "@min.lua",
+		 .firstline = 1,
+		 .callname = "b",
+		 .shape = 2},
+		{.kind = PROF_LUA, .chunk = "@min.lua", .firstline = 1, .defname = "c", .shape = 2},
+	};
+	static const struct names names[] = {{"a", "a", NULL}, {"c", "c", NULL}, {"c", "c", NULL}};
+
+	expect_names(frames, names, 3);
+}
+
+Test(function, functions_without_lines_have_positions)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "@sd.lj"},
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3"},
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3.1", .callname = ""},
+	};
+	static const struct names names[] = {{"sd.lj:0", NULL, NULL},
+					     {"sd.lj:0#3", NULL, NULL},
+					     {"sd.lj:0#3.1", NULL, "sd.lj:0#3.1"}};
+
+	expect_names(frames, names, 3);
+	expect_jitp(frames[1], 'l', 0, "sd.lj:0#3");
+}
+
+Test(function, files_of_one_name_show_their_paths)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "@a/init.lua", .firstline = 1},
+		{.kind = PROF_LUA, .chunk = "@b/init.lua", .firstline = 1},
+		{.kind = PROF_LUA, .chunk = "@b/other.lua", .firstline = 1},
+	};
+	static const struct names names[] = {{"a/init.lua:1", NULL, NULL},
+					     {"b/init.lua:1", NULL, NULL},
+					     {"other.lua:1", NULL, NULL}};
+
+	expect_names(frames, names, 3);
+}
+
+Test(function, a_builtin_called_by_another_name_is_itself)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_BUILTIN, .addr = 3, .symbol = "string.rep", .callname = "rep"},
+		{.kind = PROF_BUILTIN, .addr = 4, .symbol = "string.format", .callname = "api"},
+		{.kind = PROF_BUILTIN, .addr = 5, .symbol = "io.close", .callname = "close"},
+		{.kind = PROF_C, .addr = 6, .symbol = "sock_close", .callname = "close"},
+	};
+	static const struct names names[] = {{"rep", "string.rep", "string.rep"},
+					     {"string.format", "string.format", NULL},
+					     {"io.close", "io.close", NULL},
+					     {"sock_close", "sock_close", NULL}};
+
+	expect_names(frames, names, 4);
+}
