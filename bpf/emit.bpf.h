@@ -53,7 +53,7 @@ static __always_inline __u64 ring_wakeup(int now, __u32 sample)
 }
 
 static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample,
-					__u32 origin)
+					__u32 origin, __u32 known)
 {
 	struct lb_rec_task *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 
@@ -66,6 +66,8 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->exec_id = exec_id;
 	rec->sample = sample;
 	rec->origin = origin;
+	rec->known = known;
+	rec->pad = 0;
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
@@ -73,13 +75,19 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 /* Asks user space to look at a process. */
 static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample)
 {
-	emit_process(pid, epoch, exec_id, sample, 0);
+	emit_process(pid, epoch, exec_id, sample, 0, 0);
 }
 
 /* Tells of a process that BPF knows by its parent. Returns 0, or -1 when the ring is full. */
 static __always_inline int emit_forked(__u32 pid, __u64 exec_id, __u32 origin)
 {
-	return emit_process(pid, 0, exec_id, 0, origin);
+	return emit_process(pid, 0, exec_id, 0, origin, 0);
+}
+
+/* Ditto, by its files. ended: the epoch of the image that it had before; 0: none. */
+static __always_inline int emit_known(__u32 pid, __u64 exec_id, __u32 ended)
+{
+	return emit_process(pid, ended, exec_id, 0, 0, LB_EPOCH(exec_id));
 }
 
 /* Ships the prototype of one of a sample's frames, unless that was done before. family: a constant,

@@ -12,7 +12,12 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
+	struct maple_tree mm_mt;   /* its mappings, since 6.1 */
 	unsigned long start_stack; /* sp when the program began */
 };
 
@@ -33,9 +38,40 @@ struct task_struct {
 	char comm[16];
 };
 
+struct super_block {
+	__u32 s_dev;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	__s64 i_mtime_sec; /* since 6.11 */
+	__u32 i_mtime_nsec;
+};
+
+/* As it was until 6.6, and until 6.10. */
+struct inode___public {
+	struct timespec64 i_mtime;
+};
+struct inode___private {
+	struct timespec64 __i_mtime;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
 };
 
 struct perf_event {
@@ -50,6 +86,7 @@ struct bpf_perf_event_data_kern {
 
 #pragma clang attribute pop
 
+#define VM_EXEC 0x00000004
 #define PF_KTHREAD 0x00200000
 #define PF_EXITING 0x00000004
 

@@ -17,6 +17,7 @@
 #include "sample_puc.bpf.h"
 #include "emit.bpf.h"
 #include "fork.bpf.h"
+#include "files.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -105,6 +106,30 @@ static __always_inline enum lb_end outside(const struct lb_proc *proc, enum lb_e
 	return end == LB_END_OUTSIDE && proc->unsampled ? LB_END_NOT_SAMPLED : end;
 }
 
+/*
+ * A process that is not known, or has called exec since, or had no VM when it was looked at: is
+ * what it has mapped known? families: only a program for all of them runs on what is not known when
+ * it is loaded.
+ */
+static __always_inline enum by_files by_files(struct lb_cpu *cpu, const struct lb_proc *proc,
+					      __u32 pid, __u64 exec_id, __u32 families)
+{
+	if (families != LB_FAMILIES)
+		return FILES_UNKNOWN;
+	return files_adopt(cpu, pid, exec_id, proc && proc->exec_id != exec_id ? proc->epoch : 0);
+}
+
+/* User space has to look at a process. Without a VM in its files, its sample is not lost. */
+static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken, enum by_files by)
+{
+	int lost = taken && by == FILES_UNKNOWN;
+
+	emit_task(pid, ended, exec_id, lost);
+	if (taken)
+		count_end(pid, lost ? LB_END_UNRECOGNISED : LB_END_OUTSIDE);
+	return 0;
+}
+
 static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -112,7 +137,8 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	struct lb_cpu *cpu = this_cpu();
 	__u32 pid = task->tgid;
 	struct lb_proc *proc;
-	int taken;
+	enum by_files by;
+	int taken, is_known;
 
 	if (!cpu) { /* there is one for each that is possible */
 		count_end(pid, LB_END_FAULT);
@@ -124,13 +150,15 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	proc = target_of(cpu, pid, exec_id);
 	if (!proc)
 		proc = fork_adopt(cpu, pid, exec_id);
-	if (!proc || proc->exec_id != exec_id) {
-		emit_task(pid, proc ? proc->epoch : 0, exec_id, taken);
-		if (taken)
-			count_end(pid, LB_END_UNRECOGNISED);
-		return 0;
+	is_known = proc && proc->exec_id == exec_id;
+	if (!is_known || (taken && !proc->nmodules)) {
+		by = by_files(cpu, proc, pid, exec_id, families);
+		if (by == FILES_VM)
+			proc = &cpu->target[pid & (CPU_TARGETS - 1)].proc;
+		else if (!is_known)
+			return meet(pid, proc ? proc->epoch : 0, exec_id, taken, by);
 	}
-	if (!taken)
+	if (!taken || !proc)
 		return 0;
 	if (proc->families & ~families) /* since an exec */
 		count_end(pid, LB_END_OTHER_FAMILY);

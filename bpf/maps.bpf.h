@@ -35,6 +35,14 @@ struct {
 	__type(value, struct lb_build);
 } builds SEC(".maps");
 
+/* What files hold. User space writes, BPF reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, LB_FILES);
+	__type(key, struct lb_file_key);
+	__type(value, struct lb_file);
+} files SEC(".maps");
+
 /* The VMs that ran on a thread, as long as there is no more than one for each place. */
 struct lb_vms {
 	__u64 exec_id; /* whose thread it is */
@@ -84,12 +92,25 @@ struct lb_target {
 	__u32 version; /* procs_version when this was taken out of procs */
 	struct lb_proc proc;
 } LB_LINE_ALIGNED;
+
+/* A search of a process's mappings for known files: see files.bpf.h. */
+#define TREE_NODES 128 /* power of two; each has ten mappings or more */
+#define TREE_WORDS 32
+struct lb_search {
+	__u64 word[TREE_WORDS];			 /* the node in hand */
+	__u64 node[TREE_NODES], max[TREE_NODES]; /* those to look at, in the order of addresses */
+	__u32 n;
+	__u32 unknown; /* a file that is not in `files`, or a part of the tree that was not read */
+	struct lb_proc proc;
+};
+
 struct lb_cpu {
 	struct lb_target target[CPU_TARGETS];
 	struct lb_thread thread[CPU_THREADS];
 	/* the run of events of which one is the sample: how many are left, and how many when it
 	 * comes */
 	__u32 draw_left, draw_at;
+	struct lb_search search;
 };
 
 /* One for each CPU: the loader sets their number. BPF alone. Mappable as `walks`. */

@@ -151,6 +151,21 @@ static void adopt_child(struct session *s, const struct lb_rec_task *rec)
 		keep_time(s, t);
 }
 
+/* A process that BPF has recognised. It may have ended. */
+static void take_known(struct session *s, const struct lb_rec_task *rec, struct target *t)
+{
+	bool is_new = !t;
+
+	if (t && t->told && t->proc.epoch == rec->known && t->proc.nmodules)
+		return;
+	if (targets_take(&s->targets, rec, &t) || t->pidfd < 0)
+		return;
+	if (is_new && watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
+		targets_end(&s->targets, t);
+	else
+		keep_time(s, t);
+}
+
 /*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
  * record for each event on it until it is known.
@@ -165,6 +180,10 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	if (rec->epoch) { /* samples of the image that this ends */
 		symbolizer_image_ended(s->symbolizer, (pid_t)rec->pid, rec->epoch);
 		ring_commit(s->ring);
+	}
+	if (rec->known) {
+		take_known(s, rec, t);
+		return;
 	}
 	if (rec->origin) {
 		if (s->targets.seen)

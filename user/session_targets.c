@@ -88,6 +88,20 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct targ
 	return 0;
 }
 
+/* BPF learns what files hold, so that it recognises the next process that maps them. */
+static void give_files(struct targets *ts)
+{
+	struct lb_file_key key;
+	struct lb_file file;
+
+	while (scan_next_file(ts->scan, &key, &file)) {
+		if (file.family && loader_set_build(ts->loader, file.build,
+						    &scan_build(ts->scan, file.build)->build))
+			continue;
+		loader_set_file(ts->loader, &key, &file);
+	}
+}
+
 static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 {
 	__text struct text remedy = {0};
@@ -148,43 +162,37 @@ static void show(const struct targets *ts, const struct target *t, const struct 
 				 scan_build(ts->scan, t->proc.module[i].build), &t->proc.module[i]);
 }
 
-int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
+int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct target **target)
 {
-	struct error unknown = {}, refused = {};
-	uint64_t image = process_image(t->pid);
-	struct lb_proc before = t->proc;
-	int r, r2;
+	pid_t pid = (pid_t)rec->pid;
+	struct lb_proc proc, none = {};
+	struct target *t = *target;
+	int fd __close = -1, r;
 
-	if (image != t->image) /* all of its VMs are new */
-		before = (struct lb_proc){};
-	t->image = image;
-	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
-	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
-	t->proc = (struct lb_proc){.exec_id = exec_id};
-	t->told = false;
-	r = scan_process(ts->scan, t->pid, &t->proc, &unknown);
-	t->proc.epoch = ++ts->epochs;
-	if (r && err)
-		*err = unknown;
-	else
-		note_unsampled(ts, r, &unknown);
-	if (r && r != -ENOTSUP)
+	/* when it has called exec since, the samples of this image still want names */
+	if (loader_get_proc(ts->loader, pid, &proc) || proc.exec_id != rec->exec_id)
+		proc = (struct lb_proc){.exec_id = rec->exec_id, .epoch = rec->known};
+	if (!t) {
+		fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		if (fd < 0 && errno != ESRCH)
+			return -errno;
+		t = free_target(ts);
+		if (!t)
+			return -ENOMEM;
+		*t = (struct target){.pid = pid, .pidfd = TAKE_FD(fd)};
+	}
+	r = symbolizer_process(ts->symbolizer, pid, rec->known);
+	if (r)
 		return r;
-	if (t->proc.families & ~ts->families)
-		error_set(&ts->unsampled, -ENOTSUP,
-			  "pid %d: not sampled since it called exec: it runs a Lua of another "
-			  "family now; begin again to sample it",
-			  (int)t->pid);
-	r2 = tell(ts, t, &refused);
-	if (r2 && err)
-		*err = refused;
-	else
-		note_unsampled(ts, r2, &refused);
-	if (r2)
-		return r2;
 	t->told = true;
-	show(ts, t, &before);
-	return !r && !t->proc.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
+	t->proc = proc;
+	t->image = process_image(pid);
+	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
+	t->look_ns = 0;
+	t->young_until = clock_ns(CLOCK_MONOTONIC) + YOUNG_NS;
+	show(ts, t, &none);
+	*target = t;
+	return 0;
 }
 
 static bool overlaps(const struct lb_module *a, const struct lb_module *b)
@@ -219,6 +227,62 @@ static bool add_module(struct targets *ts, struct target *t, const struct lb_mod
 	return true;
 }
 
+/* BPF may have recognised this image meanwhile: what it found keeps its places. */
+static void keep_known(struct targets *ts, struct target *t)
+{
+	struct lb_proc now = t->proc, known;
+	uint32_t i;
+
+	if (loader_get_proc(ts->loader, t->pid, &known) || !known.nmodules ||
+	    known.exec_id != now.exec_id || known.epoch != now.epoch)
+		return;
+	t->proc = known;
+	t->proc.unsampled |= now.unsampled;
+	for (i = 0; i < now.nmodules; i++)
+		add_module(ts, t, &now.module[i]);
+}
+
+int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, struct error *err)
+{
+	struct error unknown = {}, refused = {};
+	uint64_t image = process_image(t->pid);
+	struct lb_proc before = t->proc;
+	int r, r2;
+
+	if (image != t->image) /* all of its VMs are new */
+		before = (struct lb_proc){};
+	t->image = image;
+	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
+	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
+	t->proc = (struct lb_proc){.exec_id = exec_id};
+	t->told = false;
+	r = scan_process(ts->scan, t->pid, &t->proc, &unknown);
+	give_files(ts);
+	t->proc.epoch = exec_id ? LB_EPOCH(exec_id) : ++ts->epochs;
+	keep_known(ts, t);
+	if (r && err)
+		*err = unknown;
+	else
+		note_unsampled(ts, r, &unknown);
+	if (r && r != -ENOTSUP)
+		return r;
+	if (t->proc.families & ~ts->families)
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled since it called exec: it runs a Lua of another "
+			  "family now; begin again to sample it",
+			  (int)t->pid);
+	r2 = tell(ts, t, &refused);
+	if (r2 && err)
+		*err = refused;
+	else
+		note_unsampled(ts, r2, &refused);
+	if (r2)
+		return r2;
+	t->told = true;
+	show(ts, t, &before);
+	return !r && !t->proc.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
+}
+
 /*
  * Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
  */
@@ -245,6 +309,7 @@ static void look(struct targets *ts, struct target *t)
 		return;
 	t->mapped = mapped;
 	r = scan_process(ts->scan, t->pid, &now, &unknown);
+	give_files(ts);
 	note_unsampled(ts, r, &unknown);
 	/* of the image that BPF knows: when this is another by now, it asks anew */
 	if (loader_get_proc(ts->loader, t->pid, &told))

@@ -57,6 +57,12 @@ int targets_add(struct targets *targets, pid_t pid, struct target **out);
  */
 int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct target **out);
 
+/*
+ * A process that BPF has recognised by its files. *target: NULL, or what is known of its pid; then
+ * the target, with its pidfd as of targets_adopt(). Libraries that came later are for the next look.
+ */
+int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct target **target);
+
 /* One that has not ended; NULL. */
 struct target *targets_find(struct targets *targets, pid_t pid);
 

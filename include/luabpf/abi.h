@@ -180,6 +180,8 @@ struct lb_rec_task {
 	__u64 exec_id;
 	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
 	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
+	__u32 known;  /* 0; or the epoch as which BPF has put it there by its files */
+	__u32 pad;
 };
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -252,6 +254,32 @@ struct lb_proc {
 	__u32 pad;
 	struct lb_module module[LB_MODULES];
 };
+
+/*
+ * An image that shows samples has the same epoch whoever puts it into `procs`: user space, or BPF,
+ * which may do it at the same time. Of others, user space counts those without the bit.
+ */
+#define LB_EPOCH_IMAGE 0x80000000u
+#define LB_EPOCH(exec_id) ((__u32)((exec_id)*0x9e3779b97f4a7c15ULL >> 32) | LB_EPOCH_IMAGE)
+
+/*
+ * A file that user space has looked into: key in the map `files`. Device and inode as /proc/PID/maps
+ * names them, the time of its last change; a file that was written to is another.
+ */
+struct lb_file_key {
+	__u64 dev; /* major << 20 | minor, as the kernel has it */
+	__u64 ino;
+	__s64 mtime, mtime_ns;
+};
+
+/* What it holds. */
+struct lb_file {
+	__u64 offset, size;  /* text of the VM in the file */
+	__u64 gc_lo, gc_hi;  /* of its collector, from the VM's on; 0, 0: not found */
+	__u32 build, family; /* as in struct lb_module; family 0: it has no VM */
+};
+
+#define LB_FILES 4096 /* the last that were seen in a mapping */
 
 #define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
 

@@ -188,6 +188,8 @@ static void choose_events(struct loader *l, const struct loader_options *o)
 static const char *const kernel_structs[] = {
 	"task_struct",	  "sched_entity", "mm_struct",
 	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
+	"maple_tree",	  "file",	  "inode",
+	"super_block",	  "timespec64",
 };
 
 /* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads all of
@@ -292,6 +294,12 @@ int loader_set_build(struct loader *l, uint32_t index, const struct lb_build *bu
 {
 	return bpf_map__update_elem(l->skel->maps.builds, &index, sizeof(index), build,
 				    sizeof(*build), BPF_ANY);
+}
+
+int loader_set_file(struct loader *l, const struct lb_file_key *key, const struct lb_file *file)
+{
+	return bpf_map__update_elem(l->skel->maps.files, key, sizeof(*key), file, sizeof(*file),
+				    BPF_ANY);
 }
 
 /* BPF has copies of them. */

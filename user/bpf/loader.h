@@ -43,6 +43,10 @@ __u64 *loader_stack_counts(const struct loader *loader);
 int loader_ring_fd(const struct loader *loader);
 
 int loader_set_build(struct loader *loader, uint32_t index, const struct lb_build *build);
+
+/* What a file holds; its build was set. */
+int loader_set_file(struct loader *loader, const struct lb_file_key *key,
+		    const struct lb_file *file);
 int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
 /* As it is now: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);

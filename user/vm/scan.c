@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,9 +20,10 @@
 /* What a file holds. */
 struct scanned {
 	struct process_file key;
-	int build;	  /* index, or NO_BUILD, UNSAMPLED_BUILD */
-	struct error err; /* for UNSAMPLED_BUILD */
-	bool unsure;	  /* ditto: it may hold no Lua */
+	int build;		   /* index, or NO_BUILD, UNSAMPLED_BUILD */
+	struct error err;	   /* for UNSAMPLED_BUILD */
+	bool unsure;		   /* ditto: it may hold no Lua */
+	uint64_t map_dev, map_ino; /* as a mapping names it */
 	UT_hash_handle hh;
 };
 
@@ -45,6 +47,7 @@ struct scan {
 	struct budget work;
 	struct spender *spenders;
 	struct scanned *files;
+	struct scanned *given; /* the last that scan_next_file() gave; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
 };
@@ -86,6 +89,37 @@ void scan_free(struct scan **scan)
 const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 {
 	return index < s->nbuilds ? s->builds[index] : NULL;
+}
+
+bool scan_next_file(struct scan *s, struct lb_file_key *key, struct lb_file *file)
+{
+	struct scanned *f = s->given ? s->given->hh.next : s->files;
+	const struct vm_build *b;
+
+	for (; f && f->build == UNSAMPLED_BUILD; f = f->hh.next)
+		s->given = f;
+	if (!f)
+		return false;
+	s->given = f;
+	*key = (struct lb_file_key){
+		.dev = (uint64_t)major(f->map_dev) << 20 | minor(f->map_dev),
+		.ino = f->map_ino,
+		.mtime = f->key.mtime,
+		.mtime_ns = f->key.mtime_ns,
+	};
+	*file = (struct lb_file){};
+	if (f->build == NO_BUILD)
+		return true;
+	b = s->builds[f->build];
+	*file = (struct lb_file){
+		.offset = b->offset,
+		.size = b->size,
+		.gc_lo = b->gc_lo ? b->gc_lo - b->start : 0,
+		.gc_hi = b->gc_lo ? b->gc_hi - b->start : 0,
+		.build = (uint32_t)f->build,
+		.family = b->build.family,
+	};
+	return true;
 }
 
 /* Two files may hold the same build: their VMs then lie at the same addresses. */
@@ -228,6 +262,8 @@ static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 	if (!f)
 		return -ENOMEM;
 	f->key = *key;
+	f->map_dev = m->dev;
+	f->map_ino = m->ino;
 	r = look_into(c->scan, fd, work, f);
 	if (r)
 		return r;

@@ -6,6 +6,7 @@
 #ifndef VM_SCAN_H
 #define VM_SCAN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <luabpf/abi.h>
@@ -30,6 +31,12 @@ int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct erro
 
 /* For a process that has no Lua: what to do about it. */
 void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
+
+/*
+ * The next of the files that were looked into, each given once; false: there is none. Files that
+ * are not sampled are left out: what holds one has to be looked at.
+ */
+bool scan_next_file(struct scan *scan, struct lb_file_key *key, struct lb_file *file);
 
 /* Builds seen so far; NULL beyond the last. */
 const struct vm_build *scan_build(const struct scan *scan, uint32_t index);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A process whose files are known is recognised at its first event: what starts hundreds of short
+ * children would be over before user space has looked at each. All executable mappings are looked
+ * up in `files`. Only when each is there the answer counts, so that it is the one that user space
+ * would give.
+ *
+ * The kernel's own search (bpf_find_vma) answers once in an interrupt, for one address. So its tree
+ * of mappings is read as memory (include/linux/maple_tree.h), without its lock, and what is read is
+ * checked by what follows: a VM is accepted in a walk only by what its memory holds.
+ *
+ *	root or inner node, 10 or 16 slots	a slot: node | type << 3 | flags, in 256 bytes
+ *	leaf, 16 slots				a slot: vm_area_struct, or 0 for a gap
+ *
+ *	word 0    1 ..         16 (10) ..
+ *	parent    pivot[]      slot[]		pivot: the last address of its slot; 0: it is the last
+ */
+#ifndef LUABPF_FILES_BPF_H
+#define LUABPF_FILES_BPF_H
+
+#include "emit.bpf.h"
+#include "target.bpf.h"
+
+#define TREE_IS_NODE(slot) (((slot)&3) == 2 && (slot) > 4096) /* xa_is_node() */
+#define TREE_TYPE(slot) ((slot) >> 3 & 15)
+#define TREE_ADDRESS(slot) ((slot) & ~255ULL)
+#define TREE_LEAF 1   /* maple_leaf_64 */
+#define TREE_INNER 2  /* maple_range_64 */
+#define TREE_ARANGE 3 /* maple_arange_64 */
+#define TREE_SLOTS 16
+#define TREE_ARANGE_SLOTS 10
+
+static __always_inline void file_key(const struct file *file, struct lb_file_key *key)
+{
+	const struct inode *inode = BPF_CORE_READ(file, f_inode);
+	const struct inode___public *public = (const void *)inode;
+	const struct inode___private *private = (const void *)inode;
+
+	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	key->ino = BPF_CORE_READ(inode, i_ino);
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		key->mtime = BPF_CORE_READ(inode, i_mtime_sec);
+		key->mtime_ns = BPF_CORE_READ(inode, i_mtime_nsec);
+	} else if (bpf_core_field_exists(private->__i_mtime)) {
+		key->mtime = BPF_CORE_READ(private, __i_mtime.tv_sec);
+		key->mtime_ns = BPF_CORE_READ(private, __i_mtime.tv_nsec);
+	} else {
+		key->mtime = BPF_CORE_READ(public, i_mtime.tv_sec);
+		key->mtime_ns = BPF_CORE_READ(public, i_mtime.tv_nsec);
+	}
+}
+
+static __always_inline void add_module(struct lb_search *s, const struct vm_area_struct *vma,
+				       const struct lb_file *f)
+{
+	__u64 start = BPF_CORE_READ(vma, vm_start), end = BPF_CORE_READ(vma, vm_end);
+	__u64 offset = BPF_CORE_READ(vma, vm_pgoff) * LB_PAGE;
+	__u64 vm = start + (f->offset - offset);
+	__u32 n = s->proc.nmodules;
+	struct lb_module *m;
+
+	if (f->offset < offset || vm + f->size > end)
+		return;
+	if (n >= LB_MODULES) {
+		s->unknown = 1;
+		return;
+	}
+	m = &s->proc.module[n];
+	m->vm_start = vm;
+	m->vm_end = vm + f->size;
+	m->text_lo = start;
+	m->text_hi = end;
+	m->gc_lo = f->gc_hi ? vm + f->gc_lo : 0;
+	m->gc_hi = f->gc_hi ? vm + f->gc_hi : 0;
+	m->build = f->build;
+	m->family = f->family;
+	s->proc.families |= 1u << (f->family & 31);
+	s->proc.nmodules = n + 1;
+}
+
+static __always_inline void look_at_mapping(struct lb_search *s, const struct vm_area_struct *vma)
+{
+	const struct file *file;
+	struct lb_file_key key;
+	const struct lb_file *f;
+
+	if (!(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return;
+	file = BPF_CORE_READ(vma, vm_file);
+	if (!file)
+		return;
+	file_key(file, &key);
+	f = bpf_map_lookup_elem(&files, &key);
+	if (!f)
+		s->unknown = 1;
+	else if (f->family)
+		add_module(s, vma, f);
+}
+
+struct node_ctx {
+	struct lb_search *search;
+	__u64 max; /* the node's last address */
+	__u32 type;
+};
+
+static long look_at_slot(__u32 i, struct node_ctx *c)
+{
+	__u32 slots = c->type == TREE_ARANGE ? TREE_ARANGE_SLOTS : TREE_SLOTS;
+	struct lb_search *s = c->search;
+	__u64 pivot, slot;
+
+	if (i >= slots)
+		return 1;
+	slot = s->word[(slots + i) & (TREE_WORDS - 1)];
+	pivot = i + 1 < slots ? s->word[(i + 1) & (TREE_WORDS - 1)] : c->max;
+	if (i && !pivot)
+		pivot = c->max;
+	if (c->type == TREE_LEAF) {
+		if (slot)
+			look_at_mapping(s, (const void *)slot);
+	} else if (s->n < TREE_NODES) {
+		s->node[s->n & (TREE_NODES - 1)] = slot;
+		s->max[s->n & (TREE_NODES - 1)] = pivot;
+		s->n++;
+	} else {
+		s->unknown = 1;
+	}
+	return pivot >= c->max;
+}
+
+static long look_at_node(__u32 i, struct lb_search **search)
+{
+	struct lb_search *s = *search;
+	struct node_ctx c = {.search = s};
+	__u64 node;
+
+	if (i >= s->n)
+		return 1;
+	node = s->node[i & (TREE_NODES - 1)];
+	c.max = s->max[i & (TREE_NODES - 1)];
+	c.type = TREE_TYPE(node);
+	if (c.type < TREE_LEAF || c.type > TREE_ARANGE ||
+	    bpf_probe_read_kernel(s->word, sizeof(s->word), (const void *)TREE_ADDRESS(node))) {
+		s->unknown = 1;
+		return 1;
+	}
+	bpf_loop(TREE_SLOTS, look_at_slot, &c, 0);
+	return 0;
+}
+
+enum by_files {
+	FILES_UNKNOWN,
+	FILES_NO_VM,
+	FILES_VM, /* the process is in procs now, and in this CPU's hand */
+};
+
+/* What the process that runs has mapped, in search.proc. */
+static __always_inline enum by_files files_search(struct lb_search *s)
+{
+	const struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	__u64 root;
+
+	if (!mm || !bpf_core_field_exists(mm->mm_mt))
+		return FILES_UNKNOWN;
+	root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+	if (!TREE_IS_NODE(root))
+		return FILES_UNKNOWN;
+	__builtin_memset(&s->proc, 0, sizeof(s->proc));
+	s->unknown = 0;
+	s->node[0] = root;
+	s->max[0] = ~0ULL;
+	s->n = 1;
+	bpf_loop(TREE_NODES, look_at_node, &s, 0);
+	if (s->unknown)
+		return FILES_UNKNOWN;
+	return s->proc.nmodules ? FILES_VM : FILES_NO_VM;
+}
+
+/* ended: the epoch of the image that procs says of it, when that is another; 0. Not inlined: it is
+ * seldom. */
+static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, __u32 ended)
+{
+	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
+	enum by_files by = files_search(&cpu->search);
+
+	if (by != FILES_VM)
+		return by;
+	target->pid = 0;
+	target->proc = cpu->search.proc;
+	target->proc.exec_id = exec_id;
+	target->proc.epoch = LB_EPOCH(exec_id);
+	if (emit_known(pid, exec_id, ended))
+		return FILES_UNKNOWN;
+	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_ANY))
+		return FILES_UNKNOWN;
+	__sync_fetch_and_add(&procs_version, 1); /* other CPUs may have what was there */
+	return FILES_VM;
+}
+
+#endif
