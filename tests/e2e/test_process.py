@@ -631,7 +631,7 @@ def test_short_children_of_known_files(tmp_path, interpreter, hz):
     assert names.total() >= 0.9 * total - 5 * math.sqrt(total), (names, total, r)
     assert len(names) == 4, (names, r)
     if hz >= 1000:
-        assert len(pids) >= n - 2, (len(pids), r)
+        assert len(pids) >= 0.8 * n, (len(pids), r)  # six samples each; a busy machine skips some
 
 
 IN_STEP = """
