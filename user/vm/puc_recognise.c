@@ -4,9 +4,10 @@
  * is found among the constants. The release chooses the row of puc_layouts.def. Then code is read
  * against it: API functions that the file exports are small, and the offsets in their instructions
  * are those of the fields they use; two of them lead on into prototypes, strings and tables. A row
- * that the code contradicts is not taken: somebody has changed the structs. Where the release is
- * not to be found (5.1 compiled as C++ has no lua_ident), _VERSION tells the version, and the row
- * is that which alone agrees with the code.
+ * that the code contradicts is not taken: somebody has changed the structs. Where lua_ident is
+ * not to be found (5.1 compiled as C++ has none, linkers drop it when nothing refers to it), lua.c's
+ * banner has the release; else _VERSION tells the version, texts that came or went with a release
+ * bound it, and the row is that which alone agrees with the code.
  */
 #include "puc_recognise.h"
 
@@ -71,8 +72,10 @@ const struct puc_layout *puc_layout_of(const char *release, const char **name)
 /* ---- the release ----------------------------------------------------------------------------- */
 
 struct release {
-	unsigned version;   /* 51 .. 55 */
-	unsigned patch;	    /* or ANY_PATCH */
+	unsigned version;  /* 51 .. 55 */
+	unsigned patch;	   /* or ANY_PATCH */
+	unsigned from, to; /* then: what texts say */
+	bool bounded;
 	const char *source; /* what says so */
 };
 #define ANY_PATCH UINT32_MAX
@@ -110,27 +113,115 @@ static bool ident_at(struct elf_file *elf, uint64_t vaddr, struct release *r)
 	return !elf_read(elf, vaddr, text, IDENT_BYTES) && parse_ident(text, r);
 }
 
-/* lua_newstate and _VERSION of a file without lua_ident */
-static int find_version(struct elf_file *elf, struct release *r)
+static int has_text(struct elf_file *elf, const char *text, size_t len)
 {
-	static const char version[][8] = {"Lua 5.1", "Lua 5.2", "Lua 5.3", "Lua 5.4", "Lua 5.5"};
+	uint64_t at;
+
+	return elf_find_bytes(elf, 0, text, len, &at);
+}
+
+/* An error message of each version's core. LuaJIT has it, too, and beside it its own name. */
+static bool has_core(struct elf_file *elf)
+{
+	static const char message[] = "attempt to compare two %s values";
+	static const char jit[] = "LuaJIT 2.";
 	uint64_t at, size;
+
+	if (!elf_lookup(elf, "luaJIT_setmode", &at, &size))
+		return false;
+	if (!elf_lookup(elf, "lua_newstate", &at, &size))
+		return true;
+	return !has_text(elf, message, sizeof(message)) && has_text(elf, jit, sizeof(jit) - 1);
+}
+
+/*
+ * "Lua 5.4" (_VERSION, which ends there), "Lua 5.4.6  Copyright (C)" (lua.c says that with -v). A
+ * program that names two versions tells neither.
+ */
+static int read_versions(struct elf_file *elf, struct release *r)
+{
+	static const char begin[] = "Lua 5.";
+	const size_t len = sizeof(begin) - 1;
+	uint64_t at = 0;
 	unsigned i;
+	int err = 0;
 
-	if (elf_lookup(elf, "lua_newstate", &at, &size) ||
-	    !elf_lookup(elf, "luaJIT_setmode", &at, &size))
-		return -ENOENT;
-	for (i = 0; i < sizeof(version) / sizeof(version[0]); i++) {
-		int err = elf_find_bytes(elf, 0, version[i], sizeof(version[i]), &at);
+	for (i = 0; i < MAX_IDENTS; i++, at++) {
+		char text[IDENT_BYTES + 1] = "", copyright[10] = "";
+		unsigned minor, patch;
 
-		if (err == -EFBIG)
-			return err;
-		if (!err) {
-			*r = (struct release){51 + i, ANY_PATCH, "_VERSION"};
-			return 0;
+		err = elf_find_bytes(elf, at, begin, len, &at);
+		if (err)
+			break;
+		if (elf_read(elf, at, text, IDENT_BYTES) && elf_read(elf, at, text, len + 2))
+			continue;
+		minor = (unsigned)(text[len] - '0');
+		if (minor < 1 || minor > 5)
+			continue;
+		if (!text[len + 1]) {
+			if (r->version && r->version != 50 + minor)
+				return -ENOENT;
+			r->version = 50 + minor;
+		} else if (sscanf(text + len + 1, ".%2u %9s", &patch, copyright) == 2 &&
+			   !strcmp(copyright, "Copyright")) {
+			/* with its version, for now; 0: there are two */
+			r->patch = r->patch == ANY_PATCH ? 256 * minor + patch : 0;
 		}
 	}
-	return -ENOENT;
+	if (err == -EFBIG)
+		return err;
+	return r->version ? 0 : -ENOENT;
+}
+
+/* Texts of the core and its libraries: the releases that have them. */
+static const struct era {
+	uint8_t version, from, to;
+	const char *text;
+} eras[] = {
+	{53, 0, 0, "function or expression too complex"},
+	{53, 1, 6, "function or expression needs too many registers"},
+	{53, 4, 6, "'__tostring' must return a string"},
+	{54, 0, 2, "attempt to close non-closable variable '%s'"},
+	{54, 3, UINT8_MAX, "invalid value (%s) at index %I in table for 'concat'"},
+};
+
+static void bound_release(struct elf_file *elf, struct release *r)
+{
+	size_t i;
+
+	r->from = 0;
+	r->to = ANY_PATCH;
+	for (i = 0; i < sizeof(eras) / sizeof(eras[0]); i++) {
+		const struct era *e = &eras[i];
+
+		if (e->version != r->version || has_text(elf, e->text, strlen(e->text) + 1))
+			continue;
+		r->bounded = true;
+		r->from = e->from > r->from ? e->from : r->from;
+		r->to = e->to < r->to ? e->to : r->to;
+	}
+}
+
+/* The release of a file without lua_ident. */
+static int find_version(struct elf_file *elf, struct release *r)
+{
+	int err;
+
+	*r = (struct release){.patch = ANY_PATCH};
+	err = read_versions(elf, r);
+	if (err)
+		return err;
+	if (!has_core(elf))
+		return elf_exceeded(elf) ? -EFBIG : -ENOENT;
+	if (r->patch != ANY_PATCH && r->patch >> 8 == r->version - 50) {
+		r->patch &= 255;
+		r->source = "its banner";
+		return 0;
+	}
+	r->patch = ANY_PATCH;
+	r->source = "_VERSION";
+	bound_release(elf, r);
+	return 0;
 }
 
 static int find_release(struct elf_file *elf, struct release *r)
@@ -188,7 +279,9 @@ static bool may_be(const struct puc_row *row, const struct release *r, unsigned 
 
 	if (row->puc.version != r->version || (row->puc.flags & PUC_TABLE_READONLY) != flags)
 		return false;
-	return patch == ANY_PATCH || (row->first <= patch && patch <= row->last);
+	if (patch == ANY_PATCH)
+		return r->from <= row->last && row->first <= r->to;
+	return row->first <= patch && patch <= row->last;
 }
 
 /* ---- what code says -------------------------------------------------------------------------- */
@@ -508,12 +601,17 @@ static int refuse(struct error *err, const struct release *r, const struct evide
 			 e->agree ? "what agrees: " : "nothing agrees", text_str(&e->found));
 }
 
-/* A release that is not known has to be proved by its code. */
+/* A release that is not known has to be proved by its code, or by the texts that it has. */
 #define PROOF 8
 
-static bool is_proved(const struct release *r, const struct evidence *e)
+static bool is_proved(const struct release *r, struct evidence *e)
 {
-	return r->patch <= last_patch(r->version) || e->agree >= PROOF;
+	if (r->patch <= last_patch(r->version) || e->agree >= PROOF)
+		return true;
+	if (r->patch == ANY_PATCH && r->bounded && e->agree)
+		return true;
+	text_puts(&e->wrong, "no text has its release, and too few functions show offsets");
+	return false;
 }
 
 int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
@@ -542,8 +640,6 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 		why = try_row(&e, &rows[i], &b);
 		if (why == -ENOMEM)
 			return why;
-		if (why == -ENOENT && r.patch == ANY_PATCH)
-			return -ENOENT; /* some other Lua */
 		if (!why && !is_proved(&r, &e))
 			why = 1;
 		if (why) {
