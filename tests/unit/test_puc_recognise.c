@@ -772,6 +772,40 @@ Test(puc_recognise, no_luaV_execute)
 	free(f.bytes);
 }
 
+/* As -mindirect-branch=thunk compiles it: the jump through the table is a direct one to a thunk. */
+Test(puc_recognise, retpolines)
+{
+	/* mov (%r13),%ebx; add $4,%r13; mov %r13,0x20(%rbp); mov %ebx,%eax; and $0x7f,%eax;
+	 * mov (%r14,%rax,8),%rax; jmp */
+	static const uint8_t dispatch[] =
+		"\x41\x8b\x5d\x00\x49\x83\xc5\x04\x4c\x89\x6d\x20\x89\xd8\x83\xe0\x7f"
+		"\x49\x8b\x04\xc6\xe9";
+	const size_t len = sizeof(dispatch) - 1;
+	static struct vm_build b;
+	struct file_bytes f;
+	struct error err;
+	uint8_t *text;
+	uint32_t size;
+	size_t i;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	text = f.bytes + b.start;
+	size = (uint32_t)b.size;
+	memset(text, 0x90, size);
+	for (i = 0; i < 4; i++) {
+		memcpy(text + 64 * i, dispatch, len);
+		memcpy(text + 64 * i + len, &size, 4);
+	}
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect(f.bytes + b.start == text && b.size == size);
+	cr_expect_eq(b.build.puc.pc_reg, 13);
+	for (i = 0; i < 4; i++) /* to somewhere in the function */
+		memset(text + 64 * i + len, 0, 4);
+	expect_refused(&f, "no function has the shape of luaV_execute");
+	free(f.bytes);
+}
+
 Test(puc_recognise, cut_short)
 {
 	static struct vm_build b;

@@ -8,6 +8,11 @@
  *	and  $0x7f,%eax		the opcode,
  *	jmp  *(%r14,%rax,8)	by which it jumps through a table: `switch` or computed goto
  *
+ * With retpolines (-mindirect-branch=thunk) the last is a load and a direct jump out of the function:
+ *
+ *	mov  (%r14,%rax,8),%rax
+ *	jmp  __x86_indirect_thunk_rax
+ *
  * Other functions look at opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
  * through it, or are small. The register that most fetches step and most stores save holds pc.
  *
@@ -147,6 +152,20 @@ static bool is_opcode(const struct x86_insn *in, uint8_t mask)
 	       in->imm == mask;
 }
 
+/* mov (%r13,%rax,8),%rax: from the table. With a retpoline, a direct jump goes to the thunk. */
+static bool loads_by_index(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->has_mem &&
+	       in->index != X86_NONE && in->reg[0] != X86_NONE;
+}
+
+static bool leaves(const struct code *c, size_t i)
+{
+	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
+
+	return x86_is_jmp_rel(&c->in[i]) && target > c->at[c->n - 1];
+}
+
 static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
 {
 	size_t i;
@@ -156,7 +175,7 @@ static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm
 	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
 		const struct x86_insn *in = &c->in[i];
 
-		if (x86_is_jmp_indirect(in))
+		if (x86_is_jmp_indirect(in) || (leaves(c, i) && loads_by_index(&c->in[i - 1])))
 			return true;
 		if (x86_is_call(in) || x86_ends(in) ||
 		    refutes(in, c->in[at].reg[0], w->opcode_limit))
