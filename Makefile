@@ -242,7 +242,7 @@ bpf: $(SKEL) ## build the BPF objects and their skeletons only
 
 RUN := O=$(abspath $(O)) MAKE="$(MAKE)" $(PYTHON) tests/run
 
-.PHONY: check quick unit unit-san golden fuzz-short kernel e2e lint fuzz bench demo deps
+.PHONY: check quick unit unit-san golden fuzz-short kernel e2e lint fuzz bench jit-accuracy demo deps
 check: deps ## install what is missing, build, run every test (as root: kernel and e2e need it)
 	$(Q)$(RUN) check
 quick: ## after a small change: unit, golden, lint
@@ -265,6 +265,8 @@ fuzz: ## each fuzzer for FUZZ_TIME=600 seconds
 	$(Q)FUZZ_TIME=$(or $(FUZZ_TIME),600) $(RUN) fuzz
 bench: all tests-build ## measure the cost in the kernel, on the target and in user space (root)
 	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py $(ARGS)
+jit-accuracy: all ## measure how much of the time is shown at the line, function and caller that had it (root)
+	$(Q)O=$(abspath $(O)) $(PYTHON) tools/jit-truth/accuracy.py $(ARGS)
 demo: deps ## install what is missing, build, profile a demo workload (root)
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)O=$(abspath $(O)) sh tools/demo.sh
