@@ -77,6 +77,20 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
     assert sum(wrong.values()) <= truth.allowed(total), wrong.most_common(4)
 
 
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit2-jon"])
+def test_the_call_that_ends_a_trace(tmp_path, luajit2, vm):
+    """A string of 8000 bytes takes most of the time, and not what was called before in the same place. It has over 0.9
+    of the samples; 100 are enough for its being under a half by chance to be less than one in a million."""
+    profile, _ = recorded(tmp_path, vm, SCRIPT, "stitched")
+    tops = collections.Counter()
+    for s in profile.samples:
+        if top := next((f.line for f in s.stack[::-1] if f.kind == pprof.LUA and Path(f.file).name == SCRIPT.name), None):
+            tops[top] += s.count
+    long = next(number for number, text in enumerate(SCRIPT.read_text().splitlines(), 1) if text.endswith("-- long"))
+    assert sum(tops.values()) >= 100, tops
+    assert tops[long] > 0.5 * sum(tops.values()), (long, tops)
+
+
 LEFT = vms.LUA / "left.lua"
 
 

@@ -82,6 +82,10 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 /* To the caller; below the trace's own frames, to where a RETF says. */
 bool lj_path_leave(struct path *p, struct at a);
 
+/* Does a snapshot on the frame of a C function have that be called by the instruction at pc? True,
+ * too, where its link is not known. */
+bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame, uint32_t pc);
+
 /* Does snapshot s stand at pc of this frame, by position and caller? */
 bool lj_meet_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc);
 

@@ -205,7 +205,8 @@ static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 	if (a.snap + 1 != t->npre || slot < 0 || lj_trace_code(t, s->pc, &pos) >= 0)
 		return false;
 	slot += 2 + lj_bc_a(ins);
-	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS;
+	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS &&
+	       lj_meet_is_called(t, s, a.frame, a.pc);
 }
 
 /* By a guard of the trace, which is met or was. */

@@ -39,6 +39,15 @@ static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsn
 	       (code == (int)t->frames[f->parent].code && pos == f->callpc + 1);
 }
 
+bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame, uint32_t pc)
+{
+	uint64_t link = link_of(t, s);
+	uint32_t pos;
+
+	return !link || link & 3 ||
+	       (lj_trace_code(t, link, &pos) == (int)t->frames[frame].code && pos == pc + 1);
+}
+
 bool lj_meet_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];

@@ -124,12 +124,39 @@ uint32_t lj_step_next(struct labels *l, uint8_t o)
 }
 
 /*
+ * A string of which nothing else is put into the buffer that begins at hdr is the result itself
+ * (bufstr_kfold_cse): the buffer is left, but nothing is made of it. Returns the BUFPUT; 0: a
+ * string is made of it, or it is not known.
+ */
+static uint32_t put_alone(const struct labels *l, uint32_t hdr, uint32_t str)
+{
+	uint32_t end = str ? lj_ins_at(l->t, str)->op2 : l->hi, ref, put = 0;
+
+	for (ref = hdr + 1; ref < end && ref < l->hi; ref++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if (ir->o == LJ_IR_BUFPUT && put)
+			return 0;
+		if (ir->o == LJ_IR_BUFPUT && ir->op1 == hdr)
+			put = ref;
+	}
+	return put;
+}
+
+/*
  * From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
  */
 uint32_t lj_step_buffer(struct labels *l, const struct value *last)
 {
-	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), ref;
+	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
+	uint32_t put = hdr && !last ? put_alone(l, hdr, str) : 0;
 
+	if (put) {
+		for (ref = hdr; ref <= put; ref++)
+			lj_value_settle(l, ref);
+		ref = lj_ins_at(l->t, put)->op2;
+		return ref > LJ_REF_BIAS ? ref : 0;
+	}
 	if (!str || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
 		return 0;
 	ref = lj_ins_at(l->t, str)->op2;
