@@ -29,6 +29,9 @@
 		(out)->gl = (from)->r14;                                                           \
 		(out)->rd = (from)->rax;                                                           \
 		(out)->ra = (from)->rcx;                                                           \
+		(out)->kept[0] = (from)->r12;                                                      \
+		(out)->kept[1] = (from)->r13;                                                      \
+		(out)->kept[2] = (from)->r15;                                                      \
 	} while (0)
 
 #define REGS_ALL(out, from)                                                                        \

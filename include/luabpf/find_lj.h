@@ -19,6 +19,7 @@
 #define LUABPF_FIND_LJ_H
 
 #include "find_lj_exit.h"
+#include "find_lj_moved.h"
 #include "walk_lj_resume.h"
 
 static __always_inline __u8 lj_state_letter(__s32 vmstate)
@@ -218,7 +219,8 @@ static __always_inline int lj_enters(const struct lj_walk *w, const struct lb_re
 
 /*
  * The topmost frame has the thread itself for a function: a dummy. Either a C function is about to
- * be replaced by another (lj_meta_tailcall). Or it is the bottom of the stack, and no function
+ * be replaced by another (lj_meta_tailcall). Or the stack has overflown, and the function that it
+ * has no room for is not to be seen. Or it is the bottom of the stack, and no function
  * runs: the host's call is only being set up, or lua_newstate or lua_close run C code by
  * lj_vm_cpcall. L->base may be stale: elsewhere in the VM it says nothing.
  */
@@ -226,14 +228,13 @@ static __always_inline int lj_top_dummy(const struct lb_mem *mem, struct lj_walk
 					const struct lb_regs *regs)
 {
 	int interp = w->vmstate == LJ_VMST_INTERP, bottom = w->base == w->stack + 16;
-	int enters = interp && lj_in_vm(w, regs->ip) && lj_enters(w, regs);
+	int in_vm = lj_in_vm(w, regs->ip), enters = interp && in_vm && lj_enters(w, regs);
 	__u64 tv;
 
-	if (w->vmstate > 0 ||
-	    (interp && !enters && !(lj_in_vm(w, regs->ip) && regs->base == w->base && !bottom)))
+	if (w->vmstate > 0 || (interp && !enters && (bottom || (in_vm && regs->base != w->base))))
 		return -1;
 	if (lj_read(mem, w, &tv, sizeof(tv), w->base - 16) || LJ_TV_TYPE(tv) != LJ_TTHREAD ||
-	    LJ_TV_GCPTR(tv) != w->L)
+	    LJ_TV_GCPTR(tv) != w->L || (interp && !in_vm && !lj_link_leads(mem, w, w->base)))
 		return -1;
 	if (bottom && w->vmstate && !enters && lj_read_cframe(mem, w, w->base - 8) <= 0)
 		return -1;
@@ -253,10 +254,13 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 		return -1;
 	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip))
 		lj_find_nearer(mem, w, regs->sp);
+	if (lj_is_moving(mem, w, regs))
+		lj_find_moved(mem, w, regs);
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
 	/* a coroutine that is just being started or ended has no frame: its resumer is on top */
-	if (w->vmstate < 0 && !lj_is_main(w) && !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
+	if (w->vmstate < 0 && !lj_is_main(w) && lj_on_stack(w, w->base) &&
+	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
 		w->phase = LJ_PHASE_PARENT;
 		return 0;
 	}

@@ -33,12 +33,13 @@ enum lb_more {
 struct lb_regs {
 	__u64 ip;
 	__u64 sp;
-	__u64 base; /* BASE in the VM (rdx) */
-	__u64 pc;   /* PC in the VM (rbx) */
-	__u64 rb;   /* RB, to which the VM saves BASE across some calls (rbp) */
-	__u64 gl;   /* DISPATCH in the VM and in compiled code (r14) */
-	__u64 rd;   /* RD: an exit's number in vm_exit_handler (rax) */
-	__u64 ra;   /* RA: ditto, its trace's (rcx) */
+	__u64 base;    /* BASE in the VM (rdx) */
+	__u64 pc;      /* PC in the VM (rbx) */
+	__u64 rb;      /* RB, to which the VM saves BASE across some calls (rbp) */
+	__u64 gl;      /* DISPATCH in the VM and in compiled code (r14) */
+	__u64 rd;      /* RD: an exit's number in vm_exit_handler (rax) */
+	__u64 ra;      /* RA: ditto, its trace's (rcx) */
+	__u64 kept[3]; /* the other registers that a callee saves (r12, r13, r15) */
 	/* 1: an interrupt came in user mode, ip is behind the instruction that the processor waited
 	 * for; 0: the kernel runs on behalf of the instruction at ip or, of a system call, before
 	 * it */

@@ -37,6 +37,7 @@ extern const struct lj_scene_row lj_scenes_top[];    /* where the topmost frame 
 extern const struct lj_scene_row lj_scenes_called[]; /* ditto, while the VM has called C */
 extern const struct lj_scene_row lj_scenes_trace[];  /* compiled code */
 extern const struct lj_scene_row lj_scenes_find[];   /* which VM runs on this thread */
+extern const struct lj_scene_row lj_scenes_moved[];  /* a Lua stack that grows or overflows */
 
 /* All of them, counted from 0; NULL beyond the last. */
 const struct lj_scene_row *lj_scene_at(size_t i);
