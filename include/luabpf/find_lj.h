@@ -224,13 +224,17 @@ static __always_inline int lj_enters(const struct lj_walk *w, const struct lb_re
  * runs: the host's call is only being set up, or lua_newstate or lua_close run C code by
  * lj_vm_cpcall. L->base may be stale: elsewhere in the VM it says nothing.
  */
-static __always_inline int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w,
-					const struct lb_regs *regs)
+LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs)
 {
-	int interp = w->vmstate == LJ_VMST_INTERP, bottom = w->base == w->stack + 16;
-	int in_vm = lj_in_vm(w, regs->ip), enters = interp && in_vm && lj_enters(w, regs);
+	int interp, bottom, in_vm, enters;
 	__u64 tv;
 
+	if (!w || !regs)
+		return -1;
+	interp = w->vmstate == LJ_VMST_INTERP;
+	bottom = w->base == w->stack + 16;
+	in_vm = lj_in_vm(w, regs->ip);
+	enters = interp && in_vm && lj_enters(w, regs);
 	if (w->vmstate > 0 || (interp && !enters && (bottom || (in_vm && regs->base != w->base))))
 		return -1;
 	if (lj_read(mem, w, &tv, sizeof(tv), w->base - 16) || LJ_TV_TYPE(tv) != LJ_TTHREAD ||
