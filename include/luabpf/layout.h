@@ -45,6 +45,11 @@ enum {
 	LJ_OP_ITERN = 70,
 };
 
+/* Function headers, counted from lj_layout.bc_funcf. FUNCCW is next to FUNCC. */
+enum {
+	LJ_FUNCC = 6,
+};
+
 /* Bytecode that branches, but for the JMP that follows a comparison (lj_bc.h; the same in all
  * builds of 2.1). */
 enum {

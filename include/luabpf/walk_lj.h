@@ -100,6 +100,20 @@ LB_SUBPROG int lj_cross_c(const struct lb_mem *mem, struct lj_walk *w, __u64 fra
 	return -1;
 }
 
+/*
+ * The function on top begins with the instruction at bc. Does it run in C? Then a state of the
+ * interpreter's is that of an FFI callback, which has returned and left it so. A fast function of
+ * the VM's own, whose instruction is its own, too, calls C in the interpreter's state.
+ */
+LB_SUBPROG int lj_runs_c(const struct lb_mem *mem, struct lj_walk *w, __u64 bc)
+{
+	__u32 ins;
+
+	return w && w->regs.ip - w->vm_start >= w->vm_end - w->vm_start &&
+	       !lj_guess(mem, w, &ins, sizeof(ins), bc) &&
+	       (ins & 0xff) - w->lj.bc_funcf - LJ_FUNCC < 2;
+}
+
 /* Appends the frame of a function that stands at w->pc. */
 static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_walk *w, int index)
 {
@@ -130,10 +144,9 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 			return lj_end(w, LB_END_TORN);
 	} else if (w->linked) {
 		return lj_end(w, LB_END_TORN); /* C functions make no calls by a pc */
-	} else if (!n && seen->kind == LB_FRAME_C && w->state == 'I' &&
-		   w->regs.ip - w->vm_start >= w->vm_end - w->vm_start) {
-		w->state = 'C'; /* what it called has returned, and left the state of its own */
 	}
+	if (!n && seen->kind != LB_FRAME_LUA && w->state == 'I' && lj_runs_c(mem, w, seen->bc))
+		w->state = 'C';
 	w->linked = 0;
 	w->flags = 0;
 	w->exact = 0;

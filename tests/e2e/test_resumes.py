@@ -9,8 +9,11 @@ import truth
 import vms
 
 SCRIPT = vms.LUA / "resumes.lua"
-HOWS = ["yields", "ends", "fails", "calls", "main", "hooked"]
+HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "ffi"]
+LUAJIT_ONLY = {"hooked": ["luajit-joff"], "ffi": ["luajit-jon", "luajit-joff"]}  # hooks are another matter elsewhere
 HZ, SECONDS = 10000, 0.3
+# the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
+FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}
 HOSTS = {
     "luajit-jon": ([vms.HOSTS / "resumes"], []),
     "luajit-joff": ([vms.HOSTS / "resumes"], ["joff"]),
@@ -20,7 +23,7 @@ HOSTS = {
 
 @pytest.mark.parametrize("host,how", [
     (host, how) for host in HOSTS for how in HOWS
-    if not (how == "hooked" and host != "luajit-joff")])  # of PUC Lua and of compiled code: hooks are another matter
+    if host in LUAJIT_ONLY.get(how, HOSTS)])
 def test_c_code_goes_on(tmp_path, host, how):
     """Its share is what it measured itself: 6 standard deviations of 3000 samples, and a hundredth for what is at its
     ends. It is called by caller(). All of the time is in Lua."""
@@ -33,14 +36,18 @@ def test_c_code_goes_on(tmp_path, host, how):
         everything, in_c = map(float, t.line().split())
         r = tool.done()
     assert r.code == 0, r
-    total = worked = astray = 0  # run() makes threads, too, for which the collector works
+    kind, name, caller = FRAMES[how == "ffi"]
+    total = worked = astray = state = 0  # run() makes threads, too, for which the collector works
     for s in pprof.Profile(saved).samples:
         total += s.count
-        if s.stack[-1].kind == pprof.C and s.stack[-1].name == "run":
+        top = s.stack[-1]
+        if top.kind == kind and name in (top.name, top.callname):
             worked += s.count * (s.labels["vmstate"] != "Garbage Collector")
-            astray += s.count * (s.stack[-2].name != "caller" or s.labels["vmstate"] not in ("C code", "Garbage Collector"))
+            astray += s.count * (s.stack[-2].name != caller)
+            state += s.count * (s.labels["vmstate"] not in ("C code", "Garbage Collector"))
     share = in_c / everything
     assert abs(worked / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01, (worked, total, share, r)
     assert astray <= truth.allowed(total), (astray, r)
+    assert state <= truth.allowed(total, 0.01 if how == "ffi" else 0.001), (state, r)  # the way into C code
     assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 10, r  # it starts and ends in C
     assert r.stats["lost"] <= truth.allowed(r.stats["samples"]), r

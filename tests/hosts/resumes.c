@@ -12,6 +12,8 @@
  *	main	f is called in the main thread
  *	hooked	f is resumed, and a count hook yields
  *
+ * call_back(f) does the same for the FFI: it calls back, then works by itself.
+ *
  * seconds() returns the CPU time that this work took so far.
  */
 #include <lauxlib.h>
@@ -98,6 +100,13 @@ static int run(lua_State *L)
 	lua_settop(L, 0);
 	work();
 	return 0;
+}
+
+void call_back(void (*f)(void));
+void call_back(void (*f)(void))
+{
+	f();
+	work();
 }
 
 static int seconds(lua_State *L)

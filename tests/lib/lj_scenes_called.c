@@ -259,6 +259,22 @@ static void ffi_callback_idle(struct lj_scene *s)
 	want_lua(s, s->main, 5, 0);
 }
 
+/* C code that the FFI has called goes on after its callback, in the state that this has left. */
+static void ffi_callback_done(struct lj_scene *s)
+{
+	uint64_t call;
+
+	sc_begin(s);
+	call = lji_ff(&s->img, FF_CALLBACK);
+	lji_put32(&s->img, lji_bc(&s->img, call, 0), s->img.lj.bc_funcf + 6u);
+	lji_call(&s->img, &s->st, s->main, 5, 3, call);
+	sc_in_helper(s, s->main);
+	s->in.regs.ip = SC_CFUNC;
+	s->state = 'C';
+	want_ff(s, FF_CALLBACK, THREAD);
+	want_main_at_call(s);
+}
+
 const struct lj_scene_row lj_scenes_called[] = {
 	{"helper_rbp", helper_rbp},
 	{"helper_rbp_pushed", helper_rbp_pushed},
@@ -281,5 +297,6 @@ const struct lj_scene_row lj_scenes_called[] = {
 	{"recorder", recorder},
 	{"assembler", assembler},
 	{"ffi_callback_idle", ffi_callback_idle},
+	{"ffi_callback_done", ffi_callback_done},
 	{NULL, NULL},
 };

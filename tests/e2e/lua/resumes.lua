@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: resumes.lua HOW SECONDS [joff], in a host of tests/hosts/resumes.c
 -- caller() runs other() in another thread, and then C code of run() goes on. Prints the CPU time of
--- all, and that of the C code. How "main" needs that it is called in a coroutine.
+-- all, and that of the C code. How "main" needs that it is called in a coroutine. With "ffi" run() is a Lua function,
+-- which calls C code that calls back.
 local how, seconds_of_all, joff = ...
 if joff == "joff" then jit.off() end
 local clock = os.clock
@@ -14,6 +15,13 @@ local others = {
   fails = function() busy() error("as it should") end,
 }
 local other = others[how] or busy
+
+if how == "ffi" then
+  local ffi = require("ffi")
+  ffi.cdef "typedef void (*called_t)(void); void call_back(called_t);"
+  local call_back, callback = ffi.C.call_back, ffi.cast("called_t", other)
+  function run() call_back(callback) return nil end
+end
 
 local function caller() run(other, how) return nil end
 
