@@ -338,4 +338,14 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 	}
 }
 
+/* The bound of steps has ended the walk: if only a resumer was still being looked for, the stack is
+ * cut there. */
+static __always_inline void lj_walk_bounded(struct lj_walk *w)
+{
+	if (w->end != LB_END_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
+		return;
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	w->end = LB_END_RESOLVED;
+}
+
 #endif

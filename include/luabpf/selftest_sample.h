@@ -87,6 +87,7 @@ static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct 
 	base = w->base;
 	w->end = LB_END_LOOP;
 	lb_selftest_run(mem, w);
+	lj_walk_bounded(w);
 	if (w->end == LB_END_TORN && !lj_find_again(mem, w, &in->regs, base)) {
 		w->end = LB_END_LOOP;
 		lb_selftest_run(mem, w);

@@ -66,6 +66,43 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 }
 
 /*
+ * C frames between a coroutine and its resumer may be large. Of a coroutine whose cframe is where
+ * that of the one before was, the resumer is the same if its cframe is; or too far away, for as
+ * many samples as what was read counts. Returns 0 with the walk set on the resumer, 1 when it is to
+ * be searched for, -1 when it is too far away.
+ */
+LB_SUBPROG int lj_known_resumer(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct lj_resumer *known;
+	__u64 key;
+
+	if (!w)
+		return -1;
+	key = w->cframe ^ w->g;
+	w->resumed = lb_table_index(key, LJ_RESUMER_BITS);
+	known = &w->resumers[w->resumed & (LJ_RESUMERS - 1)];
+	if (known->key == key) {
+		if (!known->L && w->cache.sample - known->sample < LB_FORGET)
+			return -1;
+		if (known->L != w->L && lj_owns_cframe(mem, w, known->L, known->cframe)) {
+			lj_enter_L(w, known->L, known->cframe);
+			return 0;
+		}
+	}
+	known->key = key;
+	known->sample = w->cache.sample;
+	known->L = 0;
+	return 1;
+}
+
+/* The walk ends, as the resumer is not to be found. */
+static __always_inline enum lb_more lj_cut(struct lj_walk *w)
+{
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	return lj_end(w, LB_END_RESOLVED);
+}
+
+/*
  * L's frames are done. Its outermost cframe (PREV is 0) stands directly below the resumer's when
  * the VM itself resumed it, as its return address tells; else C code lies between, and the stack
  * above is searched.
@@ -73,6 +110,7 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 cframe = w->cframe, prev, ret, L;
+	int r;
 
 	if (!cframe)
 		return lj_end(w, LB_END_RESOLVED);
@@ -98,7 +136,11 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 		lj_enter_L(w, L, cframe);
 		return LB_MORE;
 	}
-	lj_search_from(w, cframe);
+	r = lj_known_resumer(mem, w);
+	if (r < 0)
+		return lj_cut(w);
+	if (r)
+		lj_search_from(w, cframe);
 	return LB_MORE;
 }
 
@@ -108,15 +150,29 @@ static __always_inline __u32 lj_cframe_ret(const struct lj_walk *w)
 	return (w->lj.cframe_size / 8 - 1u) & (LJ_CFRAME_WORDS - 1);
 }
 
+/*
+ * Words from one that leads to a cframe to the cframe. A thread that has called C has the return
+ * address into the assembler VM directly below its cframe. Of a VM that is not known yet the thread
+ * may run compiled code: there it is the cframe's own return address, which leads into the library
+ * (unless lua_call() has called the VM, which is a jump).
+ */
+static __always_inline __u32 lj_search_below(const struct lj_walk *w)
+{
+	return w->L != 0;
+}
+
 #define LJ_BLOCK_RUN 8 /* words */
 static long lj_block_step(__u32 turn, struct lj_walk **walk)
 {
 	struct lj_walk *w = *walk;
-	__u32 from = turn * LJ_BLOCK_RUN & (LJ_BLOCK - LJ_BLOCK_RUN), ret = lj_cframe_ret(w), i;
+	__u32 from = turn * LJ_BLOCK_RUN & (LJ_BLOCK - LJ_BLOCK_RUN), i;
+	__u32 at = w->L ? 0 : lj_cframe_ret(w);
+	__u64 lo = w->L ? w->vm_start : w->text_lo;
+	__u64 size = (w->L ? w->vm_end : w->text_hi) - lo;
 
 	LB_ROLLED
 	for (i = 0; i < LJ_BLOCK_RUN; i++) {
-		if (!lb_within(w->block[from + i + ret], w->text_lo, w->text_hi - w->text_lo))
+		if (!lb_within(w->block[from + i + at], lo, size))
 			continue;
 		w->hit = from + i;
 		return 1;
@@ -125,8 +181,8 @@ static long lj_block_step(__u32 turn, struct lj_walk **walk)
 }
 
 /*
- * Where in the block may a cframe begin, whose return address leads into the library's text? The
- * number of its first word; LJ_BLOCK: nowhere.
+ * Which word of the block leads to a cframe? The number of the cframe's first word, less
+ * lj_search_below(); LJ_BLOCK: none.
  */
 static __always_inline __u32 lj_search_block(struct lj_walk *w)
 {
@@ -153,23 +209,24 @@ enum lj_search {
 static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 left = w->stack_hi - w->search;
+	__u32 least = w->lj.cframe_size + 8 * lj_search_below(w);
 	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
 
-	if (w->search + w->lj.cframe_size > w->stack_hi)
+	if (w->search + least > w->stack_hi)
 		return LJ_SEARCH_OVER;
 	/* the mask is for the verifier */
 	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
 		return LJ_SEARCH_CUT;
-	w->in_block = (size - w->lj.cframe_size) / 8 + 1;
+	w->in_block = (size - least) / 8 + 1;
 	if (w->in_block > LJ_BLOCK)
 		w->in_block = LJ_BLOCK;
 	return LJ_SEARCH_ON;
 }
 
 /*
- * A block of the C stack: does a cframe begin in it, of another thread than the one in hand? Its
- * return address leads into the library's text, and its SAVE_L to a lua_State that names it; what
- * is no address would cost a page fault.
+ * A block of the C stack: does a cframe begin in it, of another thread than the one in hand? A
+ * return address leads to it, and its SAVE_L to a lua_State that names it; what is no address
+ * would cost a page fault.
  */
 LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -193,7 +250,8 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 	}
 	i &= LJ_BLOCK - 1;
 	prev = w->lj.cframe_prev / 8 & (LJ_CFRAME_WORDS - 1);
-	w->block[i + lj_cframe_ret(w)] = 0; /* not again */
+	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* not again */
+	i += lj_search_below(w);
 	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
 	if (L == w->L || !lj_is_prev(w->block[i + prev]) || !lj_owns_cframe(mem, w, L, cframe))
@@ -205,6 +263,7 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 
 static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
 {
+	struct lj_resumer *known = &w->resumers[w->resumed & (LJ_RESUMERS - 1)];
 	int is_resumer = w->L != 0;
 
 	switch ((enum lj_search)lj_search_on(mem, w)) {
@@ -212,13 +271,17 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 		return LB_MORE;
 	case LJ_SEARCH_FOUND:
 		lj_enter_L(w, w->found_L, w->found_cframe);
-		/* it was the running one that was sought: lj_find_top goes on */
-		return is_resumer ? LB_MORE : lj_end(w, LB_END_OUTSIDE);
+		if (!is_resumer) /* it was the running one that was sought: lj_find_top goes on */
+			return lj_end(w, LB_END_OUTSIDE);
+		known->L = w->L;
+		known->cframe = w->cframe;
+		return LB_MORE;
 	case LJ_SEARCH_CUT:
 		if (is_resumer)
-			w->rec.stack.flags |= LB_SAMPLE_CUT;
+			return lj_cut(w);
 		break;
 	case LJ_SEARCH_OVER:
+		known->key = 0;
 		break;
 	}
 	return lj_end(w, LB_END_RESOLVED);

@@ -58,8 +58,8 @@ struct lj_cframe {
 #define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
 #define LJ_LEFT_BITS 10
 #define LJ_LEFTS (1 << LJ_LEFT_BITS)
-#define LJ_SEARCH 2048 /* words of C stack searched for a cframe */
-#define LJ_BLOCK 64    /* of which are read at once, and LJ_CFRAME_WORDS more */
+#define LJ_SEARCH 32768 /* words of C stack searched for a cframe */
+#define LJ_BLOCK 64	/* of which are read at once, and LJ_CFRAME_WORDS more */
 #define LJ_CFRAME_WORDS 16
 _Static_assert(LJ_CFRAME_SIZE_MOST <= 8 * LJ_CFRAME_WORDS, "a cframe's words");
 
@@ -106,6 +106,16 @@ struct lj_gctrace {
 	__u32 nsnap, spadjust;
 	__u32 mcloop;	 /* where the loop begins in the machine code; 0: no loop */
 	__u32 snaps_are; /* enum lj_snaps */
+	__u32 pad;
+};
+
+/* Who had resumed a coroutine when that was last searched for. */
+#define LJ_RESUMER_BITS 4
+#define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
+struct lj_resumer {
+	__u64 key;	 /* the coroutine's cframe, exclusive or g */
+	__u64 L, cframe; /* 0: too far away to be found */
+	__u32 sample;	 /* in which it was searched for */
 	__u32 pad;
 };
 
@@ -172,6 +182,9 @@ struct lj_walk {
 	__u32 search_is; /* enum lj_search */
 	__u32 switched;
 	__u64 found_L, found_cframe; /* what it has found */
+	__u32 resumed; /* place in resumers[] of the thread whose resumer is being searched for */
+	__u32 resumed_pad;
+	struct lj_resumer resumers[LJ_RESUMERS];
 
 	__u32 jump, jump_found; /* in a block of machine code */
 

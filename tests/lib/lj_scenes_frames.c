@@ -411,8 +411,8 @@ static void coroutine_with_c(struct lj_scene *s)
 	want_lua(s, s->main, 5, 0);
 }
 
-/* lua_resume by a C function, `words` of C stack away; seen: not too far to be found. */
-static void resumed_by_c(struct lj_scene *s, uint32_t words, bool seen)
+/* lua_resume by a C function, `words` of C stack away. */
+static void resumed_by_c(struct lj_scene *s, uint32_t words)
 {
 	uint64_t f, co;
 
@@ -430,27 +430,25 @@ static void resumed_by_c(struct lj_scene *s, uint32_t words, bool seen)
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
 	want_lua(s, f, 2, THREAD);
 	s->resumer_is_guess = true;
-	if (!seen) {
-		s->flags = LB_SAMPLE_CUT;
-		return;
-	}
 	want_c(s, SC_CFUNC, THREAD);
 	want_lua(s, s->main, 5, 0);
 }
 
 static void coroutine_by_c(struct lj_scene *s)
 {
-	resumed_by_c(s, 33, true);
+	resumed_by_c(s, 33);
 }
 
 static void coroutine_by_c_far(struct lj_scene *s)
 {
-	resumed_by_c(s, LJ_SEARCH - 16, true);
+	resumed_by_c(s, LJI_CSTACK_SIZE / 8 - 200);
 }
 
-static void coroutine_by_c_too_far(struct lj_scene *s)
+/* lua_call(), which jumps into the VM, so that the cframe's return address is the C function's. */
+static void coroutine_by_called_c(struct lj_scene *s)
 {
-	resumed_by_c(s, LJ_SEARCH + LJ_BLOCK, false);
+	coroutine_by_c(s);
+	lji_put64(&s->img, s->cframe + s->img.lj.cframe_size - 8, SC_CFUNC + 99);
 }
 
 /* lua_resume by a host's main loop: nothing runs below. */
@@ -465,6 +463,17 @@ static void resumed_by_host(struct lj_scene *s)
 	lji_vmstate(&s->img, LJ_VMST_INTERP);
 	sc_in_helper(s, lji_bc(&s->img, f, 3));
 	want_lua(s, f, 2, THREAD);
+}
+
+/* The C stack ends in a page that cannot be read: there may be a resumer behind. */
+static void coroutine_by_c_too_far(struct lj_scene *s)
+{
+	sc_begin(s);
+	resumed_by_host(s);
+	s->in.stack_hi += 0x1000;
+	s->nwant = 1;
+	s->flags = LB_SAMPLE_CUT;
+	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
 }
 
 static void coroutine_by_host(struct lj_scene *s)
@@ -546,6 +555,7 @@ const struct lj_scene_row lj_scenes_frames[] = {
 	{"coroutine_with_c", coroutine_with_c},
 	{"coroutine_by_c", coroutine_by_c},
 	{"coroutine_by_c_far", coroutine_by_c_far},
+	{"coroutine_by_called_c", coroutine_by_called_c},
 	{"coroutine_by_c_too_far", coroutine_by_c_too_far},
 	{"coroutine_by_host", coroutine_by_host},
 	{"coroutine_by_host_loop", coroutine_by_host_loop},

@@ -508,14 +508,15 @@ static void return_to_host_base(struct lj_scene *s)
 static void coroutine_returns(struct lj_scene *s)
 {
 	struct lji_stack deeper;
-	uint64_t co, f;
+	uint64_t co, f, cframe;
 
 	sc_begin(s);
 	f = sc_func(s, 10);
 	co = lji_thread(&s->img);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_RESUME));
 	lji_sync(&s->img, &s->st);
-	lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
+	cframe = lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
+	lji_put64(&s->img, cframe + s->img.lj.cframe_size - 8, LJI_VM + 0x900);
 	lji_run(&s->img, co);
 	s->st = lji_stack(&s->img, co);
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);
@@ -548,14 +549,15 @@ static void enter_from_host_base(struct lj_scene *s)
 /* vm_resume: the child's cframe is made and named by it, cur_L still the parent. */
 static void resume_enter(struct lj_scene *s)
 {
-	uint64_t co, f;
+	uint64_t co, f, cframe;
 
 	sc_begin_call(s);
 	f = sc_func(s, 10);
 	co = lji_thread(&s->img);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_RESUME));
 	lji_sync(&s->img, &s->st);
-	lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
+	cframe = lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
+	lji_put64(&s->img, cframe + s->img.lj.cframe_size - 8, LJI_VM + 0x900);
 	lji_put64(&s->img, lji_get64(&s->img, co + LJ_L_BASE), LJI_TV(LJ_TFUNC, f));
 	sc_in_vm(s, s->st.base + 8, LJ_FRAME_CP);
 	want_ff(s, FF_RESUME, THREAD);
