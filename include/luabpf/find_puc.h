@@ -99,6 +99,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->flags = 0;
 	w->noted = 0;
 	w->popped = 0;
+	w->code_steps = 0;
 	w->state = 'I';
 	w->child = 0;
 	w->looked = 0;
@@ -200,6 +201,8 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 		return puc_step_collects(mem, w);
 	case PUC_PHASE_FRAME:
 		return puc_step_frames(mem, w);
+	case PUC_PHASE_CODE:
+		return puc_step_code(mem, w);
 	default:
 		return puc_step_jmp(mem, w);
 	}

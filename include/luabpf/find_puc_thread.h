@@ -62,9 +62,15 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	t->savedpc = puc_word(head, w->puc.L_savedpc);
 	t->hooked = w->puc.L_allowhook && !puc_byte(head, w->puc.L_allowhook, PUC_L_HEAD);
 	if (!puc_is_pointer(t->g) || (w->g && t->g != w->g) || !puc_is_pointer(t->ci) ||
-	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || t->stack_last <= t->stack ||
-	    t->stack_last >> 47 || puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
+	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || !puc_is_pointer(t->stack_last) ||
+	    puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
 		return 0;
+	/* while the stack is being moved one of them is of the old block */
+	if (t->stack_last - t->stack > PUC_STACK_MOST) {
+		if (!t->jmp)
+			return 0;
+		t->stack_last = t->stack + PUC_STACK_MOST;
+	}
 	if (t->jmp && (t->jmp & 7 || t->jmp <= w->floor || t->jmp >= w->stack_hi))
 		return 0;
 	main = puc_main_of(mem, w, t->g, L);
@@ -81,6 +87,7 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
 	w->t = *t;
 	w->ci = w->t.ci;
 	w->looked = 0;
+	w->moved = 0;
 	w->above = w->t.stack_last + PUC_STACK_EXTRA;
 	w->flags = LB_FRAME_THREAD;
 	w->pc_known = 0;

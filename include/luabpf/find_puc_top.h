@@ -144,23 +144,6 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
 	return 0;
 }
 
-/*
- * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
- * first result over it before the CallInfo is left, and that may be a function, too.
- */
-static __always_inline int puc_is_result(const struct puc_walk *w, int index)
-{
-	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
-	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
-
-	if (w->puc.flags & PUC_CI_ARRAY) /* it is left first */
-		return 0;
-	if (!puc_is_lua(w, index))
-		return kind != w->puc.cist_c;
-	return kind != w->puc.cist_lua ||
-	       !puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc);
-}
-
 static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const struct puc_seen *seen;
@@ -170,7 +153,7 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 	if ((index == PUC_NOT || puc_is_result(w, index)) && puc_pop(w))
 		return LB_MORE;
 	if (index == PUC_NOT)
-		return puc_end(w, LB_END_TORN);
+		return puc_ask_code(w);
 	w->phase = PUC_PHASE_FRAME;
 	if (!puc_is_lua(w, index)) {
 		w->state = in_gc ? 'G' : 'C';

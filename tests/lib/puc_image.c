@@ -257,6 +257,38 @@ void pui_free(struct puc_image *img)
 	mem_image_clear(&img->mem);
 }
 
+static void move_func(struct puc_image *img, uint64_t ci, uint64_t by)
+{
+	uint64_t func = pui_get(img, ci + img->puc.ci_func, 8);
+
+	pui_put(img, ci + img->puc.ci_func, 8, func + by);
+}
+
+void pui_move(struct puc_image *img, uint64_t L, uint32_t corrected, bool offsets)
+{
+	const struct puc_layout *l = &img->puc;
+	uint64_t base = pui_base_ci(img, L), ci = pui_get(img, L + l->L_ci, 8);
+	uint64_t old = pui_get(img, L + l->L_stack, 8), new = pui_alloc(img, 16 * PUI_SLOTS);
+	bool last;
+
+	memcpy(pui_at(img, new, 16 * PUI_SLOTS), pui_at(img, old, 16 * PUI_SLOTS), 16 * PUI_SLOTS);
+	if (offsets || l->version < 54) {
+		pui_put(img, L + l->L_stack, 8, new);
+		memset(pui_at(img, old, 16 * PUI_SLOTS), 0x5a, 16 * PUI_SLOTS);
+	}
+	for (;; ci = pui_get(img, ci + l->ci_previous, 8)) {
+		last = ci == base;
+		if (corrected) {
+			move_func(img, ci, new - old);
+			corrected--;
+		} else if (offsets) {
+			move_func(img, ci, 0 - old);
+		}
+		if (last)
+			break;
+	}
+}
+
 struct pui_stack pui_stack(struct puc_image *img, uint64_t L)
 {
 	return (struct pui_stack){

@@ -144,6 +144,12 @@ void pui_callstatus(struct puc_image *img, struct pui_stack *st, uint32_t bits);
 
 void pui_status(struct puc_image *img, uint64_t L, uint8_t status);
 
+/*
+ * luaD_reallocstack moves L's stack: it has corrected `func` of so many CallInfos of those that it
+ * has to, from the topmost down. offsets: as 5.4.5 and later do, which have made offsets of those.
+ */
+void pui_move(struct puc_image *img, uint64_t L, uint32_t corrected, bool offsets);
+
 /* ---- the C stack ----------------------------------------------------------------------------- */
 
 void pui_word(struct puc_image *img, uint64_t word);

@@ -7,8 +7,13 @@
 
 #include "puc_scene.h"
 
-static const void *const tables[] = {puc_scenes_frames, puc_scenes_threads, puc_scenes_top,
-				     puc_scenes_own,	puc_scenes_idle,    NULL};
+static const void *const tables[] = {puc_scenes_frames,
+				     puc_scenes_threads,
+				     puc_scenes_top,
+				     puc_scenes_own,
+				     puc_scenes_moved,
+				     puc_scenes_idle,
+				     NULL};
 
 const struct puc_scene_row *puc_scene_at(size_t i)
 {

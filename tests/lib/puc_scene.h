@@ -48,6 +48,7 @@ extern const struct puc_scene_row puc_scenes_frames[];	/* kinds of calls */
 extern const struct puc_scene_row puc_scenes_threads[]; /* which lua_State runs, who resumed it */
 extern const struct puc_scene_row puc_scenes_top[];	/* pc of the topmost frame, the state */
 extern const struct puc_scene_row puc_scenes_own[];	/* what Lua's own C functions prove */
+extern const struct puc_scene_row puc_scenes_moved[];	/* a stack is being moved */
 extern const struct puc_scene_row puc_scenes_idle[];	/* nothing of it runs, or it is broken */
 
 /* All of them, counted from 0; NULL beyond the last. */

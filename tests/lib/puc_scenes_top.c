@@ -501,7 +501,7 @@ static void caller_pc_nowhere(struct puc_scene *s)
 	f = ps_func(s, 10);
 	ci = s->st.ci;
 	pui_call(&s->img, &s->st, 3, f);
-	pui_put(&s->img, ci + s->img.puc.ci_savedpc, 8, pui_code(&s->img, f, 5));
+	pui_put(&s->img, ci + s->img.puc.ci_savedpc, 8, pui_code(&s->img, f, 5) + (1 << 20));
 	ps_in_vm(s, 7);
 	ps_want_lua(s, f, 7, THREAD);
 	ps_want_lua(s, s->main, LB_NO_PC, 0);

@@ -311,7 +311,8 @@ static uint32_t segment(const struct lb_frame *f, uint32_t n)
 /*
  * What is searched for on the C stack are guesses: of a lua_State that cannot be read there is no
  * telling that it is one. So the innermost may be missed, or one that resumed it. But of a
- * lua_State that is shown all is shown, and all is true.
+ * lua_State that is shown all is shown, and all is true; of the last of a stack that is cut, what
+ * is shown.
  */
 static bool segments_are_true(const struct lb_stack *got, const struct lb_stack *intact)
 {
@@ -322,8 +323,8 @@ static bool segments_are_true(const struct lb_stack *got, const struct lb_stack 
 		for (k = 0; k < n && g + k < got->n; k++)
 			if (!scene_is_true(&got->frame[g + k], &intact->frame[i + k]))
 				break;
-		if (k == n)
-			g += n;
+		if (k == n || (got->flags & LB_SAMPLE_CUT && g + k == got->n))
+			g += k;
 	}
 	return g == got->n;
 }
@@ -337,7 +338,8 @@ static const char *judge(const struct puc_scene *s, const struct puc_walk *got,
 		return why; /* lost, and counted: its frames are shown nowhere */
 	if (s->inner_is_guess && got->L != intact->L)
 		return NULL;
-	if (intact->end != LB_END_RESOLVED)
+	/* a stack that is cut was not followed to what is wrong with it */
+	if (intact->end != LB_END_RESOLVED && !(got->rec.stack.flags & LB_SAMPLE_CUT))
 		return "resolved, the intact walk is not";
 	if (!got->rec.stack.n || !segments_are_true(&got->rec.stack, &intact->rec.stack))
 		return "a wrong stack";
