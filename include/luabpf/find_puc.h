@@ -5,7 +5,8 @@
  *
  * A lua_State is active on a C stack while its errorJmp points at a lua_longjmp there, its status
  * is LUA_OK, and ci is not base_ci. Those that are active are nested: each was resumed by the one
- * outside it. The innermost, with the smallest errorJmp above sp, is running.
+ * outside it. The innermost, with the smallest errorJmp above sp, is running; unless a C function of
+ * one VM has called another VM unprotected, on a lua_State that is active further out.
  *
  * puc_find() looks where it costs little: an active lua_State whose topmost function is a Lua
  * function cannot be resuming another one, as lua_resume is called by C functions, which have a
@@ -57,7 +58,7 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 		return 0;
 	}
 	w->L = w->best.L;
-	w->inner = w->key;
+	w->inner = w->open ? w->key : w->regs.sp;
 	w->phase = PUC_PHASE_TOP;
 	return 0;
 }

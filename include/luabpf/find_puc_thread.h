@@ -203,21 +203,28 @@ static __always_inline int puc_has_resumed(const struct lb_mem *mem, struct puc_
 /*
  * Tries a word that was found at an address of the C stack, in a register (sp), or remembered (0).
  * Returns 1 when it is certain that this is the one that runs: its topmost function is one that
- * does not resume another.
+ * does not run another. Then it runs whatever its errorJmp is: a C function of a VM that it had
+ * called may have called it, unprotected.
  */
 LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 L, __u64 at)
 {
+	volatile __u8 *outer, *open; /* whose values the verifier does not follow */
 	__u64 key;
 	__u8 fault;
 	int index;
 
 	if (!w)
 		return 0;
+	outer = &w->outer;
+	open = &w->try_open;
 	key = puc_try(mem, w, L);
 	if (key == PUC_UNPROTECTED)
 		key = puc_unprotected(w, at);
 	w->try.key = key;
-	if (!key || !puc_is_better(w))
+	if (!key)
+		return 0;
+	*outer = (__u8)!puc_is_better(w);
+	if (*outer && (w->child || !w->open || !w->try.jmp))
 		return 0;
 	fault = w->fault; /* it may be none, after all */
 	puc_enter(w, &w->try);
@@ -227,13 +234,17 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	w->fault = fault;
 	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
 		return 0;
+	*open = puc_is_hooked(w) ||
+		(!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
+	if (*outer & *open)
+		return 0;
 	w->key = w->try.key;
 	w->best = w->try;
+	w->open = *open;
+	w->proved |= *outer;
 	if (w->child && puc_has_resumed(mem, w, index))
 		w->proved = 1;
-	w->open = puc_is_hooked(w) ||
-		  (!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
-	return !w->open;
+	return !*open;
 }
 
 #endif

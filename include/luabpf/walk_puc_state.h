@@ -99,6 +99,8 @@ struct puc_walk {
 	__u8 popped;	/* the topmost CallInfo was not filled in yet and passed over */
 	__u8 hidden;	/* a coroutine's lua_longjmp was seen below luaV_execute's frame */
 	__u8 open;	/* the best's topmost function is a C function that may run anything */
+	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
+	__u8 try_open;	/* open, of that one */
 	__u8 proved;	/* the best is what resumed child, no doubt */
 	__u8 unowned;	/* the innermost frame of luaV_execute is none of those that are known */
 	__u8 tested;	/* what lies at the top of the C stack was tried */

@@ -550,7 +550,43 @@ static void closing_with_finalizer(struct puc_scene *s)
 	ps_want_lua(s, f, 2, THREAD | (s->img.puc.cist_fin ? LB_FRAME_FIN : 0));
 }
 
+/*
+ * A C function of main's calls another VM by lua_pcall, whose C function calls main by lua_call:
+ * main runs, although its errorJmp is the outer one.
+ */
+static void called_unprotected(struct puc_scene *s)
+{
+	struct pui_fn f, g;
+	struct pui_stack outer;
+	uint64_t L = s->img.main_L, inner;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	ps_call_c(s, 5, PS_CFUNC);
+	outer = s->st;
+	pui_new_vm(&s->img);
+	inner = s->img.main_L;
+	g = ps_func(s, 30);
+	pui_enter(&s->img, PUI_TEXT + 0x7000, 5); /* lua_pcall */
+	pui_protect(&s->img, inner);
+	s->st = pui_stack(&s->img, inner);
+	pui_push(&s->img, &s->st, g);
+	pui_execute(&s->img, &s->st);
+	ps_call_c(s, 7, PS_CFUNC2);
+	ps_hint(s, inner);
+	ps_hint(s, L);
+	ps_hint(s, 0);
+	s->st = outer;
+	ps_call_lua(s, f);
+	ps_in_helper(s, 3);
+	s->inner_is_guess = true;
+	ps_want_lua(s, f, 3, THREAD);
+	ps_want_c(s, PS_CFUNC, 0);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
 const struct puc_scene_row puc_scenes_threads[] = {
+	{"called_unprotected", called_unprotected},
 	{"coroutine", coroutine},
 	{"coroutine_in_helper", coroutine_in_helper},
 	{"coroutine_in_c", coroutine_in_c},
