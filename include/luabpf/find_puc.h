@@ -101,6 +101,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->noted = 0;
 	w->popped = 0;
 	w->code_steps = 0;
+	w->steps = 0;
 	w->state = 'I';
 	w->child = 0;
 	w->looked = 0;
@@ -134,8 +135,11 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		w->scan_end = w->near < w->scan_end ? w->near : w->scan_end;
 		return LB_MORE;
 	}
-	if (w->key == ~0ULL)
+	if (w->key == ~0ULL) {
+		if (w->scan_end < w->stack_hi) /* it lies farther */
+			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_END_RESOLVED : LB_END_OUTSIDE);
+	}
 	puc_take_best(w);
 	return LB_MORE;
 }
@@ -189,6 +193,10 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
+	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n) { /* what is known is shown */
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return puc_end(w, LB_END_RESOLVED);
+	}
 	switch (w->phase) {
 	case PUC_PHASE_SCAN:
 		return puc_step_scan(mem, w);

@@ -4,7 +4,7 @@
  * around them, and for what luaV_execute's callees have pushed. find_puc.h tells when it is needed,
  * and why this finds what runs.
  *
- * It goes block by block: puc_scan_read() notes which words are no small numbers, puc_scan_hits()
+ * It goes block by block: puc_scan_read() notes which words are addresses, puc_scan_hits()
  * looks at some of those in each step.
  */
 #ifndef LUABPF_FIND_PUC_SCAN_H
@@ -12,7 +12,7 @@
 
 #include "find_puc_thread.h"
 
-#define PUC_SCAN_MOST 8192   /* words of the C stack */
+#define PUC_SCAN_MOST 32768  /* words of the C stack: C functions may have large buffers */
 #define PUC_SCAN_OWNER 16    /* so near below a return address into luaV_execute L was pushed */
 #define PUC_SCAN_BEFORE 80   /* below: what a C function needs to resume another C function */
 #define PUC_SCAN_NEAR 128    /* words tried where luaV_execute was not called */
@@ -221,16 +221,21 @@ static long puc_block_step(__u32 turn, struct puc_walk **walk)
 	LB_ROLLED
 	for (i = 0; i < PUC_BLOCK_RUN; i++) {
 		__u32 at = turn * PUC_BLOCK_RUN + i;
+		__u64 word = w->block[at & (PUC_BLOCK - 1)];
+		__u32 buffer = word >> 47 && w->block[(at - 2) & (PUC_BLOCK - 1)] >> 47;
 
 		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
-		hits += w->block[at & (PUC_BLOCK - 1)] >= 1 << 16;
+		hits += word >= 1 << 16 && !buffer;
 	}
 	w->hits = hits;
 	return 0;
 }
 
-/* Reads a block of words, and notes which of them are no small numbers. Returns -1 when they cannot
- * be read. */
+/*
+ * Reads a block of words, and notes which of them are worth a look: no small numbers, and no bytes
+ * of a buffer, which are above all addresses. So is a jmp_buf's last word, but not the second before.
+ * Returns -1 when they cannot be read.
+ */
 LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u32 words;

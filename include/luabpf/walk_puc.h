@@ -243,8 +243,8 @@ static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 }
 
 /* The index of one of the next functions in seen[] in whose code pc lies; PUC_NOT: of none. */
-#define PUC_CODE_RUN 32
-#define PUC_CODE_STEPS 256 /* in one walk */
+#define PUC_CODE_RUN 8
+#define PUC_CODE_STEPS 512 /* in one walk */
 LB_SUBPROG int puc_find_code(struct puc_walk *w, __u64 pc)
 {
 	__u64 found = 0;
@@ -294,29 +294,49 @@ LB_SUBPROG int puc_step_code(const struct lb_mem *mem, struct puc_walk *w)
 	return LB_MORE;
 }
 
-#define PUC_RUN 4
+struct puc_run {
+	const struct lb_mem *mem;
+	struct puc_walk *w;
+};
+
+/* Appends the frame of w->ci and goes to the one below. Returns 0 when there may be one. */
+static long puc_run_step(__u32 turn, struct puc_run *run)
+{
+	struct puc_walk *w = run->w;
+	int index;
+
+	(void)turn;
+	if (w->ci == w->t.base_ci)
+		return 1;
+	index = puc_look(mem_door(run->mem), w);
+	if (index == PUC_NOT) {
+		w->not_a_frame = 1;
+		return 1;
+	}
+	if (!puc_emit_plain(w, index) && puc_emit(w, index)) {
+		w->full = 1;
+		return 1;
+	}
+	w->above = w->func;
+	w->ci = w->previous;
+	w->looked = 0;
+	return 0;
+}
+
 LB_SUBPROG int puc_step_frames(const struct lb_mem *mem, struct puc_walk *w)
 {
-	__u32 i;
+	struct puc_run run = {.mem = mem, .w = w};
 
 	if (!w)
 		return LB_STOP;
-	LB_ROLLED
-	for (i = 0; i < PUC_RUN; i++) {
-		int index;
-
-		if (w->ci == w->t.base_ci)
-			return puc_step_bottom(mem, w);
-		index = puc_look(mem, w);
-		if (index == PUC_NOT)
-			return puc_drop_failed(mem, w) ? LB_MORE : puc_ask_code(w);
-		if (!puc_emit_plain(w, index) && puc_emit(w, index))
-			return LB_STOP;
-		w->above = w->func;
-		w->ci = w->previous;
-		w->looked = 0;
-	}
-	return LB_MORE;
+	w->not_a_frame = 0;
+	w->full = 0;
+	lb_loop(LB_MAX_FRAMES + 1, puc_run_step, &run);
+	if (w->full)
+		return LB_STOP;
+	if (w->not_a_frame)
+		return puc_drop_failed(mem, w) ? LB_MORE : puc_ask_code(w);
+	return w->ci == w->t.base_ci ? puc_step_bottom(mem, w) : LB_MORE;
 }
 
 #endif

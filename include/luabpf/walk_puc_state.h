@@ -58,7 +58,6 @@ struct puc_resumed {
 #define PUC_RESUMED 256 /* power of two */
 #define PUC_TRIED 16	/* power of two */
 #define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
-#define PUC_HITS 8	/* of these looked at in one step */
 
 #define PUC_L_HEAD 128		 /* covers all of lua_State that is read, but errorJmp in 5.1 */
 #define PUC_CLOSURE_HEAD 40	 /* covers closure_p */
@@ -108,6 +107,8 @@ struct puc_walk {
 	__u8 was_fault; /* fault, before it was looked at */
 	__u8 unread;	/* the slot of the CallInfo in hand cannot be read */
 
+	__u32 steps; /* of this walk, so far */
+
 	/* PHASE_CODE */
 	__u32 code_next;  /* of seen[], to be asked next */
 	__u32 code_steps; /* in all of the walk */
@@ -143,6 +144,8 @@ struct puc_walk {
 	__u64 block_at, block_to; /* it holds [block_at, block_to) */
 	__u32 in_block;		  /* not all of it was looked at yet */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
+	__u64 any_pc;		  /* in a register */
+	__u8 not_a_frame, full;	  /* how a run of frames ended */
 	__u8 hit[PUC_BLOCK];	  /* their indices */
 	__u64 innermost;	  /* inner of the best VM so far, of several: the caller's */
 	struct lb_cache cache;

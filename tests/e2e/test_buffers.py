@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""C functions with 64 KiB on the C stack between a coroutine and what resumed it (hosts/puc/buffers.c): no sample is
+lost, and the stack goes down to the main chunk."""
+import pytest
+
+import pprof
+import truth
+import vms
+
+
+@pytest.mark.parametrize("v", ["5.1", "5.2", "5.3", "5.4"])
+def test_large_frames(tmp_path, v):
+    """Of some 600 samples a quarter and more were lost."""
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([vms.HOSTS / f"puc/buffers-{v}", 0.3]) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
+        t.go()
+        assert t.line() == "done"
+        r = tool.done()
+    assert r.code == 0, r
+    samples = pprof.Profile(saved).samples
+    total = sum(s.count for s in samples)
+    rooted = sum(s.count for s in samples if any(f.file == "buffers" and f.start == 0 for f in s.stack))
+    cut = sum(s.count for s in samples if s.stack[0].kind == pprof.CUT)
+    allowed = truth.allowed(total) + 5
+    assert total > 100 and r.stats["lost"] + r.stats["outside_lua"] <= allowed, r
+    assert rooted >= total - allowed and cut <= allowed, (rooted, cut, total)

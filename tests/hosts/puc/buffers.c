@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * usage: buffers SECONDS
+ *
+ * C functions that have 64 KiB on the C stack call a Lua function, or resume a coroutine, which runs
+ * another of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#define SIZE (64 << 10)
+
+static const char text[] =
+	"local seconds = ...\n"
+	"local clock = os.clock\n"
+	"local function spin(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end\n"
+	"local function work() spin(30000) end\n"
+	"local function inner() resume(work) end\n"
+	"local function outer() call(inner) end\n"
+	"print 'ready' io.stdout:flush() io.read()\n"
+	"local start = clock()\n"
+	"repeat call(work) resume(work) resume(outer) until clock() - start > seconds\n"
+	"print 'done' io.stdout:flush()\n";
+
+static int call(lua_State *L)
+{
+	volatile char buf[SIZE];
+
+	memset((char *)buf, lua_gettop(L), sizeof(buf));
+	lua_pushvalue(L, 1);
+	lua_call(L, 0, 0);
+	lua_pushnumber(L, buf[77]);
+	return 1;
+}
+
+static int resume(lua_State *L)
+{
+	volatile char buf[SIZE];
+	lua_State *co = lua_newthread(L);
+
+	memset((char *)buf, lua_gettop(L), sizeof(buf));
+	lua_pushvalue(L, 1);
+	lua_xmove(L, co, 1);
+#if LUA_VERSION_NUM >= 504
+	int n;
+
+	lua_resume(co, L, 0, &n);
+#elif LUA_VERSION_NUM >= 502
+	lua_resume(co, L, 0);
+#else
+	lua_resume(co, 0);
+#endif
+	lua_pushnumber(L, buf[77]);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	lua_State *L = luaL_newstate();
+
+	luaL_openlibs(L);
+	lua_register(L, "call", call);
+	lua_register(L, "resume", resume);
+	if (luaL_loadbuffer(L, text, strlen(text), "@buffers"))
+		return 1;
+	lua_pushnumber(L, argc > 1 ? atof(argv[1]) : 1);
+	if (lua_pcall(L, 1, 0, 0))
+		fprintf(stderr, "%s\n", lua_tostring(L, -1));
+	return 0;
+}
