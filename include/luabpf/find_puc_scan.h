@@ -212,6 +212,12 @@ static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
 }
 
+/* Bit 0 is set if x, which is below 2^63, is 0. */
+static __always_inline __u64 puc_is_none(__u64 x)
+{
+	return (x - 1) >> 63;
+}
+
 #define PUC_BLOCK_RUN 8 /* words */
 static long puc_block_step(__u32 turn, struct puc_walk **walk)
 {
@@ -222,10 +228,12 @@ static long puc_block_step(__u32 turn, struct puc_walk **walk)
 	for (i = 0; i < PUC_BLOCK_RUN; i++) {
 		__u32 at = turn * PUC_BLOCK_RUN + i;
 		__u64 word = w->block[at & (PUC_BLOCK - 1)];
-		__u32 buffer = word >> 47 && w->block[(at - 2) & (PUC_BLOCK - 1)] >> 47;
+		__u64 before = w->block[(at - 2) & (PUC_BLOCK - 1)];
 
 		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
-		hits += word >= 1 << 16 && !buffer;
+		/* without branches, both ways of which the verifier follows in each turn */
+		hits += 1 & (__u32)(~puc_is_none(word >> 16) &
+				    (puc_is_none(word >> 47) | puc_is_none(before >> 47)));
 	}
 	w->hits = hits;
 	return 0;
