@@ -125,7 +125,7 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return lj_end(w, LB_END_RESOLVED);
 	}
-	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f = &w->rec.stack.frame[lb_loaded(n) & LB_MAX_FRAMES]; /* clang would drop the mask */
 	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
 	f->print = seen->print;
 	f->pc = LB_NO_PC;
