@@ -13,6 +13,7 @@ class Frame(NamedTuple):
     kind: int       # LUA 1, C 2, BUILTIN 3, CUT 4, NONE 5, TAIL 6
     shown: str      # the function's name in jit.p's text
     known: bool     # whether the current line is; else `line` is that of the definition
+    call: str       # as callname; "" where the call gives none
 
 
 LUA, C, BUILTIN, CUT, NONE, TAIL = range(1, 7)
@@ -85,9 +86,8 @@ class Profile:
             name, callname, file, start, kind = functions[_one(line, 1)]
             known = _one(loc, 1000) != NOT_KNOWN
             shown = callname
-            if 1001 in loc:
-                callname = loc[1001][-1].decode(errors="replace")
-            locations[_one(loc, 1)] = Frame(name, callname, file, start, _one(line, 2), kind, shown, known)
+            call = _one(loc, 1001, b"").decode(errors="replace")
+            locations[_one(loc, 1)] = Frame(name, call or callname, file, start, _one(line, 2), kind, shown, known, call)
         self.samples = []
         for s in map(_message, m.get(2, [])):
             ids = [n for v in s.get(1, []) for n in _numbers(v)]

@@ -102,6 +102,6 @@ def test_line_before_a_loop(luajit2, tmp_path, name):
     for vm, of in samples.items():
         lines = collections.Counter()
         for s in of:
-            lines.update({f.line: s.count for f in s.stack if f.name == "f"})
+            lines.update({f.line: s.count for f in s.stack if f.name.partition(" (")[0] == "f"})
         assert lines.total() > HZ / 4, (vm, done)
         assert lines[3] <= truth.allowed(lines.total()), (vm, lines)

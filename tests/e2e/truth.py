@@ -111,8 +111,8 @@ class Judge:
         nameless = f.kind == pprof.C and re.search(r"\+0x[0-9a-f]+$", f.name)
         if f.callname in ("for iterator", "(for generator)") and (nameless or f.name == f.callname):
             return "iterator"  # a C function that no library holds
-        if nameless:
-            return "nameless"  # ditto, called by C
+        if nameless:  # ditto: by its call, and called by C it has none
+            return f.call or "nameless"
         return f.name
 
     def edge(self, caller, callee):
