@@ -246,6 +246,7 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 {
 	struct error unknown = {}, refused = {};
 	uint64_t image = process_image(t->pid);
+	const struct target was = *t;
 	struct lb_proc before = t->proc;
 	int r, r2;
 
@@ -264,8 +265,13 @@ int targets_recognise(struct targets *ts, struct target *t, uint64_t exec_id, st
 		*err = unknown;
 	else
 		note_unsampled(ts, r, &unknown);
-	if (r && r != -ENOTSUP)
+	if (r && r != -ENOTSUP) {
+		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
+		t->proc = was.proc;
+		t->told = was.told;
+		t->mapped = 0;
 		return r;
+	}
 	if (t->proc.families & ~ts->families)
 		error_set(&ts->unsampled, -ENOTSUP,
 			  "pid %d: not sampled since it called exec: it runs a Lua of another "
