@@ -80,7 +80,7 @@ static uint64_t slot_word(const struct stacks *s, uint32_t slot)
 }
 
 /* Takes the count out of a slot of k, which BPF goes on to count in, or empties it. */
-static void collect(struct stacks *s, uint32_t slot, struct stack *k, uint64_t word)
+static void collect(struct stacks *s, uint32_t slot, struct stack *k, __u64 word)
 {
 	while (!__atomic_compare_exchange_n(&s->slots[slot], &word,
 					    LB_STACK_COUNT(word) ? LB_STACK_TAG(word) : 0, false,
