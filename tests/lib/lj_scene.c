@@ -4,8 +4,8 @@
 #include "lj_scene.h"
 
 static const void *const tables[] = {
-	lj_scenes_frames, lj_scenes_top, lj_scenes_called, lj_scenes_trace, lj_scenes_find,
-	lj_scenes_moved,  NULL};
+	lj_scenes_frames, lj_scenes_top,   lj_scenes_called, lj_scenes_trace,
+	lj_scenes_find,	  lj_scenes_moved, lj_scenes_exit,   NULL};
 
 const struct lj_scene_row *lj_scene_at(size_t i)
 {

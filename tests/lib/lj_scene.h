@@ -36,6 +36,7 @@ extern const struct lj_scene_row lj_scenes_frames[]; /* kinds of frames */
 extern const struct lj_scene_row lj_scenes_top[];    /* where the topmost frame is found */
 extern const struct lj_scene_row lj_scenes_called[]; /* ditto, while the VM has called C */
 extern const struct lj_scene_row lj_scenes_trace[];  /* compiled code */
+extern const struct lj_scene_row lj_scenes_exit[];   /* exits out of it */
 extern const struct lj_scene_row lj_scenes_find[];   /* which VM runs on this thread */
 extern const struct lj_scene_row lj_scenes_moved[];  /* a Lua stack that grows or overflows */
 

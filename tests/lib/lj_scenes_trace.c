@@ -1,25 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Compiled code: main calls f at 5; trace 3 began in f at 10 and inlined more, by its snapshots:
- *
- *	mcofs	pc	frames
- *	0x20	f 10	f
- *	0x60	g 8	g, called by f at 12
- *	0xa0	h 3	h, called by g at 9; g; f
- *	0xe0	v 6	v, a vararg function, called by f at 20
- *	0x120	m 2	m, a metamethod of f at 25
- */
-#include "lj_scene.h"
-
-#define THREAD LB_FRAME_THREAD
-#define TRACE LB_FRAME_TRACE
-#define SPADJUST 24u
-#define SZMCODE 0x180u
-
-struct compiled {
-	struct lji_trace t;
-	uint64_t f, g, h, v, m;
-};
+/* Compiled code: in a trace, at its head and its end, and in what it calls. */
+#include "lj_scene_compiled.h"
 
 static uint64_t call_link(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t a)
 {
@@ -49,7 +30,7 @@ static void add_snapshots(struct lj_scene *s, struct compiled *c)
 	lji_snap(&s->img, t, 0x120, lji_bc(&s->img, c->m, 2), 10, m, 4);
 }
 
-static struct compiled begin(struct lj_scene *s)
+struct compiled sc_compiled(struct lj_scene *s)
 {
 	struct compiled c;
 
@@ -75,8 +56,7 @@ static struct compiled begin(struct lj_scene *s)
 	return c;
 }
 
-/* The frames of snapshot no. The trace's own frame is marked as compiled only when on top. */
-static void want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
+void sc_want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
 {
 	static const uint32_t below[] = {10, 12, 12, 20, 25};
 
@@ -101,10 +81,10 @@ static void want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
 
 static void in_mcode(struct lj_scene *s, uint32_t offset, int snapshot)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	s->in.regs.ip = c.t.mcode + offset;
-	want_snapshot(s, &c, snapshot);
+	sc_want_snapshot(s, &c, snapshot);
 }
 
 static void mcode_before_first(struct lj_scene *s)
@@ -158,22 +138,22 @@ static void mcode_waited_for_first(struct lj_scene *s)
 /* ... which was the jump back to the head of the loop. */
 static void mcode_waited_for_jump(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	s->in.regs.behind = 1;
-	want_snapshot(s, &c, 4);
+	sc_want_snapshot(s, &c, 4);
 }
 
 /* A page fault of the same instruction. */
 static void mcode_loop_faults(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
-	want_snapshot(s, &c, 1);
+	sc_want_snapshot(s, &c, 1);
 }
 
 /*
@@ -182,13 +162,13 @@ static void mcode_loop_faults(struct lj_scene *s)
  */
 static void mcode_slots_on_stack(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_entry link = {7, call_link(s, c.f, 12, 4)};
 
 	lji_put64(&s->img, s->st.base + 8 * 6 - 16, tv(c.g));
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 6, &link, 1);
 	s->in.regs.ip = c.t.mcode + 0x151;
-	want_snapshot(s, &c, 1);
+	sc_want_snapshot(s, &c, 1);
 }
 
 /*
@@ -197,7 +177,7 @@ static void mcode_slots_on_stack(struct lj_scene *s)
  */
 static void mcode_tail_called(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	const struct lji_entry entries[] = {{0, tv(c.g)}, {1, 0}};
 
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 2);
@@ -209,7 +189,7 @@ static void mcode_tail_called(struct lj_scene *s)
 /* Without that entry there was none: what stands at the base now is what its slot says. */
 static void mcode_base_has_moved(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	const struct lji_entry entries[] = {{0, tv(c.g)}};
 
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 1);
@@ -233,16 +213,16 @@ static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t
 
 static void mcode_closure(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	computed(s, &c, &c.t);
-	want_snapshot(s, &c, 1);
+	sc_want_snapshot(s, &c, 1);
 }
 
 /* The function was specialized in the trace that this one grew from, or in that one's. */
 static void mcode_closure_of_parent(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace parent, root;
 
 	parent = lji_trace(&s->img, 4, 0, 0, 64, 0);
@@ -251,7 +231,7 @@ static void mcode_closure_of_parent(struct lj_scene *s)
 	lji_parent(&s->img, &c.t, 4);
 	lji_parent(&s->img, &parent, 5);
 	computed(s, &c, &root);
-	want_snapshot(s, &c, 1);
+	sc_want_snapshot(s, &c, 1);
 }
 
 static void mcode_closure_of_nobody(struct lj_scene *s)
@@ -264,7 +244,7 @@ static void mcode_closure_of_nobody(struct lj_scene *s)
 /* A trace cannot be its own parent; who says so does not keep us. */
 static void mcode_closure_of_itself(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace other = lji_trace(&s->img, 4, 0, 0, 64, 0);
 
 	lji_parent(&s->img, &c.t, 3);
@@ -275,19 +255,19 @@ static void mcode_closure_of_itself(struct lj_scene *s)
 /* The end of a trace: its frames are real and jit_base is moved, the machine code not left. */
 static void mcode_tail(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
 	lji_jit_base(&s->img, s->st.base);
 	s->in.regs.ip = c.t.mcode + 0x70;
-	want_snapshot(s, &c, 1);
+	sc_want_snapshot(s, &c, 1);
 	s->want[1].word &= ~((uint64_t)TRACE << 48);
 }
 
 /* The trace has called C: its return address is where the trace's frame ends. */
 static void helper(struct lj_scene *s, uint32_t ret, int snapshot)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	s->img.sp -= 8;
 	lji_put64(&s->img, s->img.sp, c.t.mcode + ret);
@@ -295,7 +275,7 @@ static void helper(struct lj_scene *s, uint32_t ret, int snapshot)
 	s->in.regs.ip = SC_HELPER;
 	s->in.regs.sp = s->img.sp;
 	s->in.regs.gl = 0;
-	want_snapshot(s, &c, snapshot);
+	sc_want_snapshot(s, &c, snapshot);
 }
 
 static void trace_helper(struct lj_scene *s)
@@ -312,206 +292,6 @@ static void trace_helper_at_edge(struct lj_scene *s)
 static void trace_helper_at_end(struct lj_scene *s)
 {
 	helper(s, SZMCODE, 4);
-}
-
-/* A stub of exit 2 has pushed both bytes of its number. */
-static void exit_stub(struct lj_scene *s)
-{
-	struct compiled c = begin(s);
-
-	s->img.sp -= 16;
-	lji_put64(&s->img, s->img.sp + 8, 2);
-	lji_put64(&s->img, s->img.sp, 0);
-	s->in.regs.ip = LJI_MCODE + 0x100000;
-	s->in.regs.sp = s->img.sp;
-	want_snapshot(s, &c, 2);
-}
-
-/* Exit 0x102 does not exist: a word of the caller looks like a number. */
-static void exit_stub_bad(struct lj_scene *s)
-{
-	struct compiled c = begin(s);
-
-	s->img.sp -= 16;
-	lji_put64(&s->img, s->img.sp + 8, 2);
-	lji_put64(&s->img, s->img.sp, 1);
-	s->in.regs.ip = LJI_MCODE + 0x100000;
-	s->in.regs.sp = s->img.sp;
-	want_snapshot(s, &c, 0);
-}
-
-/*
- * At the first instruction of a stub, the third of four (there are 32):
- *
- *	push 0; jmp +10; push 1; jmp +6; push 2; jmp +2; push 3; push hi; jmp vm_exit_handler
- */
-#define STUBS (LJI_MCODE + 0x3800)
-static struct compiled stub(struct lj_scene *s, uint8_t hi)
-{
-	struct compiled c = begin(s);
-
-	lji_put64(&s->img, STUBS, 0x06eb016a0aeb006a);
-	lji_put64(&s->img, STUBS + 8, 0x006a036a02eb026a | (uint64_t)hi << 56);
-	lji_put64(&s->img, STUBS + 16, 0xe9);
-	s->in.regs.ip = STUBS + 8;
-	return c;
-}
-
-static void exit_stub_begins(struct lj_scene *s)
-{
-	struct compiled c = stub(s, 0);
-
-	want_snapshot(s, &c, 2);
-}
-
-/* The last one of its group needs no jump. */
-static void exit_stub_last(struct lj_scene *s)
-{
-	struct compiled c = stub(s, 0);
-
-	s->in.regs.ip = STUBS + 12;
-	want_snapshot(s, &c, 3);
-}
-
-/* There is no exit 0x102. */
-static void exit_stub_of_others(struct lj_scene *s)
-{
-	struct compiled c = stub(s, 1);
-
-	want_snapshot(s, &c, 0);
-}
-
-/* It has pushed the lower byte, and is to jump; or is there. */
-static struct compiled stub_pushed(struct lj_scene *s, uint64_t at)
-{
-	struct compiled c = stub(s, 0);
-
-	s->img.sp -= 8;
-	lji_put64(&s->img, s->img.sp, 2);
-	s->in.regs.ip = at;
-	s->in.regs.sp = s->img.sp;
-	want_snapshot(s, &c, 2);
-	return c;
-}
-
-static void exit_stub_jumps(struct lj_scene *s)
-{
-	stub_pushed(s, STUBS + 10);
-}
-
-static void exit_stub_has_jumped(struct lj_scene *s)
-{
-	stub_pushed(s, STUBS + 14);
-}
-
-/* vm_exit_handler pushes registers: the state is not set yet. */
-static void exit_handler_pushes(struct lj_scene *s)
-{
-	exit_stub(s);
-	lji_c_code(&s->img, 5);
-	sc_in_vm(s, 0x4, 0x5);
-}
-
-/* ... it has put others where the number was. */
-static void exit_handler_has_number(struct lj_scene *s)
-{
-	exit_stub(s);
-	lji_put64(&s->img, s->img.sp + 8, 0x7f0012345678);
-	lji_put64(&s->img, s->img.sp, s->in.regs.gl);
-	lji_c_code(&s->img, 14);
-	sc_in_vm(s, 0x4, 0x5);
-	s->in.regs.rd = 2;
-}
-
-/* vm_exit_handler: the state is set; J.parent and J.exitno are an older exit's, or not. */
-static struct compiled exits(struct lj_scene *s)
-{
-	struct compiled c = begin(s);
-
-	lji_vmstate(&s->img, LJ_VMST_EXIT);
-	lji_exit(&s->img, 3, 2);
-	lji_sync(&s->img, &s->st);
-	s->img.sp -= 264;
-	sc_in_vm(s, 0x4, 0x5);
-	s->in.regs.ra = 3;
-	s->in.regs.rd = 2;
-	s->state = 'J';
-	want_snapshot(s, &c, 2);
-	return c;
-}
-
-static void exit_handler(struct lj_scene *s)
-{
-	exits(s);
-}
-
-static void exit_handler_begins(struct lj_scene *s)
-{
-	exits(s);
-	lji_exit(&s->img, 1, 1);
-}
-
-/* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC nobody's. */
-static struct compiled exits_in_c(struct lj_scene *s)
-{
-	struct compiled c = exits(s);
-
-	lji_jit_base(&s->img, 0);
-	lji_vm_calls(&s->img, SC_SITE);
-	lji_c_code(&s->img, 20);
-	s->in.regs = (struct lb_regs){.ip = SC_HELPER, .sp = s->img.sp};
-	return c;
-}
-
-static void exit_before_restore(struct lj_scene *s)
-{
-	exits_in_c(s);
-}
-
-/* ... nor when it is another one of the same function. */
-static void exit_stale_pc(struct lj_scene *s)
-{
-	struct compiled c = exits_in_c(s);
-
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 31));
-}
-
-/* lj_snap_restore is done: the frames are real, L->base is h's, the pc is stored. */
-static void exit_restored(struct lj_scene *s)
-{
-	struct compiled c = exits_in_c(s);
-
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 3));
-	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
-	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
-	lji_sync(&s->img, &s->st);
-	s->want[0].word &= ~((uint64_t)TRACE << 48);
-	s->want[1].word &= ~((uint64_t)TRACE << 48);
-	s->want[2].word &= ~((uint64_t)TRACE << 48);
-}
-
-/* ... the pc is not stored yet. */
-static void exit_restoring(struct lj_scene *s)
-{
-	struct compiled c = exits_in_c(s);
-
-	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
-	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
-	lji_sync(&s->img, &s->st);
-	s->want[1].word &= ~((uint64_t)TRACE << 48);
-	s->want[2].word &= ~((uint64_t)TRACE << 48);
-}
-
-/* An exit out of f itself, its SAVE_PC stored: nothing is inlined. */
-static void exit_restored_flat(struct lj_scene *s)
-{
-	struct compiled c = exits_in_c(s);
-
-	s->nwant = 0;
-	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 10));
-	lji_exit(&s->img, 3, 0);
-	want_lua(s, c.f, 10, THREAD);
-	want_lua(s, s->main, 5, 0);
 }
 
 /* The collector's answer is tested behind its call: test eax, eax; jnz. */
@@ -588,7 +368,7 @@ static void trace_collector_not_the_last(struct lj_scene *s)
 /* The first instruction of a trace: jit_base is set, the state is not. */
 static void trace_head(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	lji_vmstate(&s->img, LJ_VMST_INTERP);
 	s->img.sp = s->cframe - 16;
@@ -626,7 +406,7 @@ static void at_head(struct lj_scene *s, const struct compiled *c, const struct l
 
 static void head_of_link(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	put_kin(s, &c.t, LJ_TRACE_LINK, 4);
@@ -635,7 +415,7 @@ static void head_of_link(struct lj_scene *s)
 
 static void head_of_side(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace link = other_trace(s, &c, 4), side = other_trace(s, &c, 5);
 	struct lji_trace t = other_trace(s, &c, 6);
 
@@ -649,7 +429,7 @@ static void head_of_side(struct lj_scene *s)
 /* A side trace has jumped to another one. */
 static void head_of_sibling(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace root = other_trace(s, &c, 4), t = other_trace(s, &c, 5);
 
 	put_kin(s, &c.t, LJ_TRACE_ROOT, 4);
@@ -660,28 +440,28 @@ static void head_of_sibling(struct lj_scene *s)
 
 static void head_of_nobody(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	put_kin(s, &c.t, LJ_TRACE_LINK, 3); /* a loop */
 	s->in.regs.ip = t.mcode + 4;
-	want_snapshot(s, &c, 0);
+	sc_want_snapshot(s, &c, 0);
 }
 
 /* Side traces do not go round. */
 static void head_in_circle(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 3);
 	s->in.regs.ip = LJI_MCODE + 0x9000;
-	want_snapshot(s, &c, 0);
+	sc_want_snapshot(s, &c, 0);
 }
 
 /* vm_exit_interp: g is on top, and PC that of the instruction which comes. The state is not set. */
 static struct compiled ends(struct lj_scene *s)
 {
-	struct compiled c = begin(s);
+	struct compiled c = sc_compiled(s);
 
 	s->img.sp = s->cframe - 16;
 	sc_in_vm(s, 0, 0);
@@ -794,22 +574,6 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"trace_helper", trace_helper},
 	{"trace_helper_at_edge", trace_helper_at_edge},
 	{"trace_helper_at_end", trace_helper_at_end},
-	{"exit_stub", exit_stub},
-	{"exit_stub_bad", exit_stub_bad},
-	{"exit_stub_begins", exit_stub_begins},
-	{"exit_stub_last", exit_stub_last},
-	{"exit_stub_of_others", exit_stub_of_others},
-	{"exit_stub_jumps", exit_stub_jumps},
-	{"exit_stub_has_jumped", exit_stub_has_jumped},
-	{"exit_handler_pushes", exit_handler_pushes},
-	{"exit_handler_has_number", exit_handler_has_number},
-	{"exit_handler", exit_handler},
-	{"exit_handler_begins", exit_handler_begins},
-	{"exit_before_restore", exit_before_restore},
-	{"exit_stale_pc", exit_stale_pc},
-	{"exit_restored", exit_restored},
-	{"exit_restoring", exit_restoring},
-	{"exit_restored_flat", exit_restored_flat},
 	{"trace_collector", trace_collector},
 	{"trace_collector_sought", trace_collector_sought},
 	{"trace_collector_sought_among", trace_collector_sought_among},
