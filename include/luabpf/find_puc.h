@@ -136,7 +136,8 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		return LB_MORE;
 	}
 	if (w->key == ~0ULL) {
-		if (w->scan_end < w->stack_hi) /* it lies farther */
+		/* not scan_end, which what was tried last has brought nearer */
+		if (puc_scan_reach(w) < w->stack_hi) /* it lies farther */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_END_RESOLVED : LB_END_OUTSIDE);
 	}

@@ -31,14 +31,18 @@ static __always_inline void puc_forget_tried(struct puc_walk *w)
 		w->tried[i] = 0;
 }
 
+/* How far up the C stack a search goes that began at scan_from. */
+static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
+{
+	return w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
+}
+
 /* Sets up a search of the C stack from addr on, for lua_States whose errorJmp lies above floor. */
 static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 floor)
 {
-	__u64 most = w->scan_most ? w->scan_most : PUC_SCAN_MOST;
-
 	w->scan = (addr + 7) & ~7ULL;
 	w->scan_from = w->scan;
-	w->scan_end = w->scan + 8 * most;
+	w->scan_end = puc_scan_reach(w);
 	if (w->scan_end > w->stack_hi)
 		w->scan_end = w->stack_hi;
 	w->near = 0;
