@@ -28,18 +28,21 @@ __attribute__((noinline)) int native_test_function(int x)
 
 Test(native, own_functions)
 {
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 	void *qsort_addr = dlsym(RTLD_DEFAULT, "qsort");
 
 	cr_assert_eq(native_new(&n), 0);
-	cr_assert_eq(native_symbol(n, getpid(), (uintptr_t)native_test_function, &name), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
+	cr_assert_eq(native_symbol(maps, (uintptr_t)native_test_function, &name), 0);
 	cr_assert_str_eq(name, "native_test_function");
-	cr_assert_eq(native_symbol(n, getpid(), (uintptr_t)native_test_function + 1, &name), 0);
+	cr_assert_eq(native_symbol(maps, (uintptr_t)native_test_function + 1, &name), 0);
 	cr_assert_str_eq(name, "native_test_function");
-	cr_assert_eq(native_symbol(n, getpid(), (uintptr_t)qsort_addr, &name), 0);
+	cr_assert_eq(native_symbol(maps, (uintptr_t)qsort_addr, &name), 0);
 	cr_assert_str_eq(name, "qsort", "of a library that has .dynsym only");
-	cr_assert_eq(native_symbol(n, getpid(), 16, &name), -ENOENT);
+	cr_assert_eq(native_symbol(maps, 16, &name), -ENOENT);
+	native_maps_free(&maps);
 	native_free(&n);
 	cr_assert_null(n);
 	native_free(&n);
@@ -49,18 +52,21 @@ Test(native, vdso)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR), addr;
 	struct elf_file *elf = NULL;
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 
 	if (!base)
 		cr_skip_test("no vdso");
 	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
 	if (elf_open_bytes((void *)base, 8192, &elf) ||
 	    elf_lookup(elf, "__vdso_clock_gettime", &addr, NULL))
 		cr_skip_test("a vdso without clock_gettime");
-	cr_assert_eq(native_symbol(n, getpid(), base + addr, &name), 0);
+	cr_assert_eq(native_symbol(maps, base + addr, &name), 0);
 	cr_assert(strstr(name, "clock_gettime"), "%s", name);
 	elf_close(&elf);
+	native_maps_free(&maps);
 	native_free(&n);
 }
 
@@ -103,7 +109,7 @@ static pid_t start(const char *exe, const char *lib)
 }
 
 /* What native_symbol() says of a function of the deleted gone.so in pid. */
-static int gone_symbol(struct native *n, pid_t pid, const char *symbol, const char **name)
+static int gone_symbol(struct native_maps *maps, pid_t pid, const char *symbol, const char **name)
 {
 	char path[64], *line __free = NULL;
 	unsigned long start_addr, offset;
@@ -125,7 +131,7 @@ static int gone_symbol(struct native *n, pid_t pid, const char *symbol, const ch
 			return -EPERM;
 		if (!elf_lookup(elf, symbol, &vaddr, NULL) &&
 		    !elf_bias(elf, start_addr, offset, &bias))
-			err = native_symbol(n, pid, vaddr + bias, name);
+			err = native_symbol(maps, vaddr + bias, name);
 		elf_close(&elf);
 		break;
 	}
@@ -136,6 +142,7 @@ Test(native, deleted_library_and_process_that_ended)
 {
 	char lib[] = "/tmp/native-XXXXXX", path[64];
 	const char *name = NULL;
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	pid_t pid;
 	int err;
@@ -149,15 +156,18 @@ Test(native, deleted_library_and_process_that_ended)
 	unlink(path);
 	rmdir(lib);
 	cr_assert_eq(native_new(&n), 0);
-	err = gone_symbol(n, pid, "deflateInit_", &name);
+	cr_assert_eq(native_maps_new(n, pid, &maps), 0);
+	err = gone_symbol(maps, pid, "deflateInit_", &name);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	cr_assert_eq(err, 0, "%d", err);
 	cr_assert_str_eq(name, "deflateInit_");
 	/* what was learnt stays */
-	cr_assert_eq(native_symbol(n, pid, 16, &name), -ENOENT);
-	native_forget(n, pid);
-	cr_assert_eq(native_symbol(n, pid, 16, &name), -ESRCH);
+	cr_assert_eq(native_symbol(maps, 16, &name), -ENOENT);
+	native_maps_free(&maps);
+	cr_assert_eq(native_maps_new(n, pid, &maps), 0);
+	cr_assert_eq(native_symbol(maps, 16, &name), -ESRCH);
+	native_maps_free(&maps);
 	native_free(&n);
 }
 
@@ -202,6 +212,7 @@ static void mapped_free(struct mapped *m)
 Test(native, library_that_is_overwritten)
 {
 	struct timespec later = {.tv_sec = 2000000000};
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 	struct mapped m;
@@ -209,15 +220,17 @@ Test(native, library_that_is_overwritten)
 
 	mapped_new(&m);
 	cr_assert_eq(native_new(&n), 0);
-	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
+	cr_assert_eq(native_symbol(maps, m.function, &name), 0);
 	cr_assert_str_eq(name, "deflateInit_");
 	at = memmem(m.text, m.size, "\0deflateInit_", 14);
 	cr_assert_not_null(at);
 	cr_assert_eq(pwrite(m.fd, "m", 1, at + 1 - m.text), 1);
 	cr_assert_eq(futimens(m.fd, (struct timespec[]){later, later}), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_assert_eq(native_symbol(maps, m.function, &name), 0);
 	cr_assert_str_eq(name, "meflateInit_");
+	native_maps_free(&maps);
 	native_free(&n);
 	mapped_free(&m);
 }
@@ -226,6 +239,7 @@ Test(native, library_that_is_overwritten)
 Test(native, only_what_was_shown_is_asked_for_changes)
 {
 	struct timespec times[] = {{.tv_sec = 2000000000}, {.tv_sec = 2000000000}};
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 	struct mapped m;
@@ -233,17 +247,19 @@ Test(native, only_what_was_shown_is_asked_for_changes)
 
 	mapped_new(&m);
 	cr_assert_eq(native_new(&n), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	id = native_maps_id(n, getpid());
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	id = native_maps_id(maps);
 	cr_assert_eq(futimens(m.fd, times), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_expect_eq(native_maps_id(n, getpid()), id, "it was not asked");
-	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_expect_neq(native_maps_id(n, getpid()), id, "it was written to");
-	id = native_maps_id(n, getpid());
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_expect_eq(native_maps_id(n, getpid()), id, "and was not since");
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect_eq(native_maps_id(maps), id, "it was not asked");
+	cr_assert_eq(native_symbol(maps, m.function, &name), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect_neq(native_maps_id(maps), id, "it was written to");
+	id = native_maps_id(maps);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect_eq(native_maps_id(maps), id, "and was not since");
+	native_maps_free(&maps);
 	native_free(&n);
 	mapped_free(&m);
 }
@@ -262,6 +278,7 @@ static size_t open_files(void)
 /* Programs that come and go, each of a file of its own. */
 Test(native, files_that_are_mapped_no_more)
 {
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	size_t before = open_files(), i;
 	const char *name = NULL;
@@ -269,16 +286,18 @@ Test(native, files_that_are_mapped_no_more)
 
 	mapped_new(&stays);
 	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
 	for (i = 0; i < 200; i++) {
 		struct mapped m;
 
 		mapped_new(&m);
-		cr_assert_eq(native_learn(n, getpid()), 0);
+		cr_assert_eq(native_learn(maps), 0);
 		mapped_free(&m);
 	}
 	cr_expect_lt(open_files(), before + 150, "%zu, then %zu", before, open_files());
-	cr_assert_eq(native_symbol(n, getpid(), stays.function, &name), 0);
+	cr_assert_eq(native_symbol(maps, stays.function, &name), 0);
 	cr_expect_str_eq(name, "deflateInit_");
+	native_maps_free(&maps);
 	native_free(&n);
 	mapped_free(&stays);
 	cr_expect_eq(open_files(), before);
@@ -289,22 +308,25 @@ Test(native, no_descriptor_is_left)
 {
 	int left = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct rlimit before, tight;
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 	struct mapped m;
 
 	mapped_new(&m);
 	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
 	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
 	tight = before;
 	tight.rlim_cur = (rlim_t)left + 1; /* for /proc/PID/maps, and no other */
 	close(left);
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
-	cr_expect_neq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_expect_neq(native_symbol(maps, m.function, &name), 0);
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_assert_eq(native_symbol(n, getpid(), m.function, &name), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_assert_eq(native_symbol(maps, m.function, &name), 0);
 	cr_expect_str_eq(name, "deflateInit_");
+	native_maps_free(&maps);
 	native_free(&n);
 	mapped_free(&m);
 }
@@ -313,6 +335,7 @@ Test(native, no_descriptor_is_left)
 Test(native, code_of_no_file)
 {
 	const size_t page = 4096, n = 3;
+	struct native_maps *maps = NULL;
 	struct native *native = NULL;
 	const char *name = NULL;
 	uint64_t id, data, code;
@@ -322,18 +345,20 @@ Test(native, code_of_no_file)
 	cr_assert_neq((void *)data, MAP_FAILED);
 	code = data + page;
 	cr_assert_eq(native_new(&native), 0);
-	cr_assert_eq(native_learn(native, getpid()), 0);
-	cr_expect(!native_is_code(native, getpid(), code));
-	id = native_maps_id(native, getpid());
+	cr_assert_eq(native_maps_new(native, getpid(), &maps), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect(!native_is_code(maps, code));
+	id = native_maps_id(maps);
 	cr_assert_eq(mprotect((void *)code, page, PROT_READ | PROT_EXEC), 0);
-	cr_assert_eq(native_learn(native, getpid()), 0);
-	cr_expect(!native_is_code(native, getpid(), code - 1));
-	cr_expect(native_is_code(native, getpid(), code));
-	cr_expect(native_is_code(native, getpid(), code + page - 1));
-	cr_expect(!native_is_code(native, getpid(), code + page));
-	cr_expect(native_is_code(native, getpid(), (uint64_t)native_test_function));
-	cr_expect_eq(native_symbol(native, getpid(), code, &name), -ENOENT);
-	cr_expect_eq(native_maps_id(native, getpid()), id, "no file's mapping has changed");
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect(!native_is_code(maps, code - 1));
+	cr_expect(native_is_code(maps, code));
+	cr_expect(native_is_code(maps, code + page - 1));
+	cr_expect(!native_is_code(maps, code + page));
+	cr_expect(native_is_code(maps, (uint64_t)native_test_function));
+	cr_expect_eq(native_symbol(maps, code, &name), -ENOENT);
+	cr_expect_eq(native_maps_id(maps), id, "no file's mapping has changed");
+	native_maps_free(&maps);
 	native_free(&native);
 	munmap((void *)data, n * page);
 }
@@ -342,6 +367,7 @@ Test(native, code_of_no_file)
 Test(native, fork)
 {
 	const uint64_t addr = (uintptr_t)native_test_function;
+	struct native_maps *of_child = NULL, *of_parent = NULL;
 	struct native *n = NULL;
 	const char *name = NULL;
 	pid_t child = fork();
@@ -351,16 +377,18 @@ Test(native, fork)
 	cr_assert_gt(child, 0);
 	cr_assert_eq(waitpid(child, NULL, 0), child);
 	cr_assert_eq(native_new(&n), 0);
-	cr_expect_eq(native_fork(n, child, getpid()), -ESRCH, "nothing is known of either");
-	cr_expect_eq(native_symbol(n, child, addr, &name), -ESRCH);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_assert_eq(native_fork(n, child, getpid()), 0);
-	cr_assert_eq(native_fork(n, child, getpid()), 0, "again");
-	cr_expect_eq(native_maps_id(n, child), native_maps_id(n, getpid()));
-	native_forget(n, getpid());
-	cr_assert_eq(native_symbol(n, child, addr, &name), 0);
+	cr_assert_eq(native_maps_new(n, child, &of_child), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &of_parent), 0);
+	cr_expect_eq(native_fork(of_child, of_parent), -ESRCH, "nothing is known of either");
+	cr_expect_eq(native_symbol(of_child, addr, &name), -ESRCH);
+	cr_assert_eq(native_learn(of_parent), 0);
+	cr_assert_eq(native_fork(of_child, of_parent), 0);
+	cr_assert_eq(native_fork(of_child, of_parent), 0, "again");
+	cr_expect_eq(native_maps_id(of_child), native_maps_id(of_parent));
+	native_maps_free(&of_parent);
+	cr_assert_eq(native_symbol(of_child, addr, &name), 0);
 	cr_assert_str_eq(name, "native_test_function");
-	native_forget(n, child);
+	native_maps_free(&of_child);
 	native_free(&n);
 }
 
@@ -369,6 +397,7 @@ Test(native, many_mapped_files)
 {
 	size_t before = open_files(), n = 1100, i;
 	void **at = calloc(n, sizeof(*at));
+	struct native_maps *maps = NULL;
 	struct native *native = NULL;
 
 	for (i = 0; i < n; i++) {
@@ -381,8 +410,10 @@ Test(native, many_mapped_files)
 		close(fd);
 	}
 	cr_assert_eq(native_new(&native), 0);
-	cr_assert_eq(native_learn(native, getpid()), 0);
+	cr_assert_eq(native_maps_new(native, getpid(), &maps), 0);
+	cr_assert_eq(native_learn(maps), 0);
 	cr_expect_leq(open_files(), before + 1024, "%zu, then %zu", before, open_files());
+	native_maps_free(&maps);
 	native_free(&native);
 	for (i = 0; i < n; i++)
 		munmap(at[i], 4096);

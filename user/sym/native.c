@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- *     struct native --- procs: pid -> executable mappings, as last read
- *                   \-- files: device, inode, time -> open ELF file with its symbols
+ *     struct native_maps: the executable mappings of one process, as last read
+ *         \-- struct native: device, inode, time -> open ELF file with its symbols
  *
  * Mappings are read again when an address lies in none of them, though not more often than once in
  * REREAD_NS per process: what is no code is in none, ever.
@@ -55,14 +55,13 @@ struct map {
 	bool shown;	   /* a sample had an address in it */
 };
 
-struct proc {
+struct native_maps {
 	struct native *native;
 	pid_t pid;
 	struct map *maps; /* by address */
-	size_t nmaps;
-	uint64_t id; /* of the mappings of files */
+	size_t nmaps;	  /* 0: they were not read yet */
+	uint64_t id;	  /* of the mappings of files */
 	uint64_t read_ns;
-	UT_hash_handle hh;
 };
 
 struct native {
@@ -71,7 +70,6 @@ struct native {
 	uint64_t serial;
 	struct budget work;
 	uint64_t kept; /* bytes, of all files */
-	struct proc *procs;
 };
 
 int native_new(struct native **out)
@@ -113,45 +111,46 @@ static void release(struct native *n, struct file *f)
 	n->idle--;
 }
 
-static void free_proc(struct proc **p)
+static void forget_maps(struct native_maps *m)
 {
-	size_t i;
+	for (size_t i = 0; i < m->nmaps; i++)
+		release(m->native, m->maps[i].file);
+	free(m->maps);
+	m->maps = NULL;
+	m->nmaps = 0;
+}
 
-	if (!*p)
+int native_maps_new(struct native *n, pid_t pid, struct native_maps **out)
+{
+	struct native_maps *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->native = n;
+	m->pid = pid;
+	*out = m;
+	return 0;
+}
+
+void native_maps_free(struct native_maps **m)
+{
+	if (!*m)
 		return;
-	for (i = 0; i < (*p)->nmaps; i++)
-		release((*p)->native, (*p)->maps[i].file);
-	free((*p)->maps);
-	free(*p);
-	*p = NULL;
+	forget_maps(*m);
+	free(*m);
+	*m = NULL;
 }
 
 void native_free(struct native **n)
 {
 	struct file *f, *next_file;
-	struct proc *p, *next_proc;
 
 	if (!*n)
 		return;
-	HASH_ITER (hh, (*n)->procs, p, next_proc) {
-		HASH_DEL((*n)->procs, p);
-		free_proc(&p);
-	}
 	HASH_ITER (hh, (*n)->files, f, next_file)
 		drop_file(*n, f);
 	free(*n);
 	*n = NULL;
-}
-
-void native_forget(struct native *n, pid_t pid)
-{
-	struct proc *p;
-
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
-	if (!p)
-		return;
-	HASH_DEL(n->procs, p);
-	free_proc(&p);
 }
 
 static struct file *find_file(struct native *n, const struct process_file *key)
@@ -201,28 +200,28 @@ static struct file *add_file(struct native *n, const struct process_file *key, c
 }
 
 struct reading {
-	struct proc *p;
-	struct proc *before; /* as it was read before; NULL: it is new */
-	size_t at;	     /* its first mapping that does not lie below the one at hand */
+	struct native_maps *p;
+	const struct native_maps *before; /* as they were read before */
+	size_t at; /* the first mapping that does not lie below the one at hand */
 	size_t cap;
 	size_t files; /* mappings of some */
 };
 
 /* A JIT has many mappings side by side, and adds to them all the time. */
-static bool continues(const struct proc *p, const struct process_mapping *m)
+static bool continues(const struct native_maps *p, const struct process_mapping *m)
 {
 	return !m->ino && p->nmaps && !p->maps[p->nmaps - 1].file &&
 	       p->maps[p->nmaps - 1].end == m->start;
 }
 
 /* The same mapping when it was read before; NULL: there was none. */
-static struct map *map_before(struct reading *r, const struct process_mapping *m)
+static const struct map *map_before(struct reading *r, const struct process_mapping *m)
 {
-	struct map *map;
+	const struct map *map;
 
-	while (r->before && r->at < r->before->nmaps && r->before->maps[r->at].start < m->start)
+	while (r->at < r->before->nmaps && r->before->maps[r->at].start < m->start)
 		r->at++;
-	if (!r->before || r->at == r->before->nmaps)
+	if (r->at == r->before->nmaps)
 		return NULL;
 	map = &r->before->maps[r->at];
 	return map->start == m->start && map->end == m->end && map->offset == m->offset &&
@@ -234,7 +233,7 @@ static struct map *map_before(struct reading *r, const struct process_mapping *m
 static int add_map(struct reading *r, const struct process_mapping *m, struct file *file,
 		   bool shown)
 {
-	struct proc *p = r->p;
+	struct native_maps *p = r->p;
 
 	if (!file && continues(p, m)) {
 		p->maps[p->nmaps - 1].end = m->end;
@@ -312,7 +311,8 @@ static int find_or_read_vdso(struct native *n, pid_t pid, const struct process_m
 	return *file ? 0 : -ENOMEM;
 }
 
-static void add_to_id(struct proc *p, const struct process_mapping *m, const struct file *file)
+static void add_to_id(struct native_maps *p, const struct process_mapping *m,
+		      const struct file *file)
 {
 	uint64_t h = p->id;
 
@@ -344,71 +344,43 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 }
 
 /* Reads the mappings anew. The old ones stay when that fails. */
-static int read_maps(struct native *n, pid_t pid)
+int native_learn(struct native_maps *m)
 {
-	struct proc *fresh __cleanup(free_proc) = calloc(1, sizeof(*fresh));
-	struct reading r = {.p = fresh};
-	int err;
+	struct native_maps fresh = {.native = m->native, .pid = m->pid};
+	struct reading r = {.p = &fresh, .before = m};
+	int err = process_code(m->pid, note_mapping, &r);
 
-	if (!fresh)
-		return -ENOMEM;
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), r.before);
-	fresh->native = n;
-	fresh->pid = pid;
-	err = process_code(pid, note_mapping, &r);
-	if (err)
+	if (!err && !fresh.nmaps)
+		err = -ESRCH; /* a zombie has none */
+	if (err) {
+		forget_maps(&fresh);
 		return err;
-	if (!fresh->nmaps)
-		return -ESRCH; /* a zombie has none */
-	fresh->read_ns = clock_ns(CLOCK_MONOTONIC);
-	native_forget(n, pid);
-	HASH_ADD(hh, n->procs, pid, sizeof(fresh->pid), fresh);
-	if (!fresh->hh.tbl)
-		return -ENOMEM;
-	fresh = NULL;
-	return 0;
-}
-
-int native_learn(struct native *n, pid_t pid)
-{
-	return read_maps(n, pid);
-}
-
-int native_fork(struct native *n, pid_t pid, pid_t parent)
-{
-	struct proc *fresh __cleanup(free_proc) = NULL;
-	struct proc *p, *known;
-	size_t i;
-
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), known);
-	HASH_FIND(hh, n->procs, &parent, sizeof(parent), p);
-	if (known || !p)
-		return known ? 0 : -ESRCH;
-	fresh = calloc(1, sizeof(*fresh));
-	if (!fresh)
-		return -ENOMEM;
-	*fresh = (struct proc){.native = n, .pid = pid, .id = p->id, .read_ns = p->read_ns};
-	fresh->maps = calloc(p->nmaps, sizeof(*p->maps));
-	if (!fresh->maps)
-		return -ENOMEM;
-	for (i = 0; i < p->nmaps; i++) {
-		fresh->maps[i] = p->maps[i];
-		hold(n, fresh->maps[i].file);
 	}
-	fresh->nmaps = p->nmaps;
-	HASH_ADD(hh, n->procs, pid, sizeof(fresh->pid), fresh);
-	if (!fresh->hh.tbl)
-		return -ENOMEM;
-	fresh = NULL;
+	fresh.read_ns = clock_ns(CLOCK_MONOTONIC);
+	forget_maps(m);
+	*m = fresh;
 	return 0;
 }
 
-uint64_t native_maps_id(struct native *n, pid_t pid)
+int native_fork(struct native_maps *m, const struct native_maps *parent)
 {
-	struct proc *p;
+	if (m->nmaps || !parent->nmaps)
+		return m->nmaps ? 0 : -ESRCH;
+	m->maps = calloc(parent->nmaps, sizeof(*m->maps));
+	if (!m->maps)
+		return -ENOMEM;
+	for (; m->nmaps < parent->nmaps; m->nmaps++) {
+		m->maps[m->nmaps] = parent->maps[m->nmaps];
+		hold(m->native, m->maps[m->nmaps].file);
+	}
+	m->id = parent->id;
+	m->read_ns = parent->read_ns;
+	return 0;
+}
 
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
-	return p ? p->id : 0;
+uint64_t native_maps_id(const struct native_maps *m)
+{
+	return m->id;
 }
 
 static int beyond(const void *addr, const void *map)
@@ -419,35 +391,31 @@ static int beyond(const void *addr, const void *map)
 	return a < m->start ? -1 : a >= m->end;
 }
 
-static struct map *find_map(const struct proc *p, uint64_t addr)
+static struct map *find_map(const struct native_maps *m, uint64_t addr)
 {
-	return p && p->nmaps ? bsearch(&addr, p->maps, p->nmaps, sizeof(*p->maps), beyond) : NULL;
+	return m->nmaps ? bsearch(&addr, m->maps, m->nmaps, sizeof(*m->maps), beyond) : NULL;
 }
 
-static int locate(struct native *n, pid_t pid, uint64_t addr, struct map **map)
+static int locate(struct native_maps *m, uint64_t addr, struct map **map)
 {
-	struct proc *p;
-	int err = 0;
+	int err;
 
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
-	*map = find_map(p, addr);
-	if (*map || (p && clock_ns(CLOCK_MONOTONIC) - p->read_ns < REREAD_NS))
+	*map = find_map(m, addr);
+	if (*map || (m->nmaps && clock_ns(CLOCK_MONOTONIC) - m->read_ns < REREAD_NS))
 		return 0;
-	if (p)
-		p->read_ns = clock_ns(CLOCK_MONOTONIC);
-	err = read_maps(n, pid);
+	m->read_ns = clock_ns(CLOCK_MONOTONIC);
+	err = native_learn(m);
 	if (err)
-		return p && err != -ENOMEM ? 0 : err;
-	HASH_FIND(hh, n->procs, &pid, sizeof(pid), p);
-	*map = find_map(p, addr);
+		return m->nmaps && err != -ENOMEM ? 0 : err;
+	*map = find_map(m, addr);
 	return 0;
 }
 
-bool native_is_code(struct native *n, pid_t pid, uint64_t addr)
+bool native_is_code(struct native_maps *m, uint64_t addr)
 {
 	struct map *map;
 
-	return locate(n, pid, addr, &map) || map;
+	return locate(m, addr, &map) || map;
 }
 
 /* -ENOENT: there is no room for them. */
@@ -478,30 +446,30 @@ static int address_in(const struct map *map, uint64_t addr, uint64_t *out)
 	return 0;
 }
 
-int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
+int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
 {
 	struct map *map;
 	uint64_t vaddr;
 	int err;
 
-	err = locate(n, pid, addr, &map);
+	err = locate(m, addr, &map);
 	if (err)
 		return err;
 	if (map)
 		map->shown = true;
 	if (!map || !map->file || address_in(map, addr, &vaddr))
 		return -ENOENT;
-	err = keep_symbols(n, map->file);
+	err = keep_symbols(m->native, map->file);
 	return err ? err : elf_symbol(map->file->elf, vaddr, name, NULL);
 }
 
-void native_place(struct native *n, pid_t pid, uint64_t addr, const char **module, uint64_t *offset)
+void native_place(struct native_maps *m, uint64_t addr, const char **module, uint64_t *offset)
 {
 	struct map *map = NULL;
 
 	*module = NATIVE_NO_MODULE;
 	*offset = 0;
-	if (locate(n, pid, addr, &map) || !map || !map->file)
+	if (locate(m, addr, &map) || !map || !map->file)
 		return;
 	map->shown = true;
 	*module = map->file->name;

@@ -11,17 +11,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The files of all processes. They outlive the mappings below. */
 struct native;
 
 int native_new(struct native **out);
 void native_free(struct native **n);
+
+/* The executable mappings of one image of a process: read by native_learn(), else by the first
+ * lookup. What was read stays when the process has ended. */
+struct native_maps;
+
+int native_maps_new(struct native *n, pid_t pid, struct native_maps **out);
+void native_maps_free(struct native_maps **maps); /* some of its files stay open, for the next */
 
 /*
  * Name of the function that covers addr. It stays valid until another of native's is called.
  * -ENOENT: no symbol covers it (stripped, JIT code); -ESRCH: the process is gone and was not seen
  * before.
  */
-int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name);
+int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
 
 /*
  * Where addr lies, in a form that is the same in each process: the name of the mapped file, and the
@@ -29,24 +37,19 @@ int native_symbol(struct native *n, pid_t pid, uint64_t addr, const char **name)
  * process that is gone, is NATIVE_NO_MODULE and 0. *module is valid as native_symbol()'s name is.
  */
 #define NATIVE_NO_MODULE "[unknown]"
-void native_place(struct native *n, pid_t pid, uint64_t addr, const char **module,
-		  uint64_t *offset);
+void native_place(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);
 
 /* Does addr lie in executable memory, of a file or not? True when that cannot be told. */
-bool native_is_code(struct native *n, pid_t pid, uint64_t addr);
+bool native_is_code(struct native_maps *maps, uint64_t addr);
 
-/* Reads the mappings of pid now, while it lives; else the first lookup does. */
-int native_learn(struct native *n, pid_t pid);
+/* Reads the mappings now, while the process lives. */
+int native_learn(struct native_maps *maps);
 
-/* pid, unless it was read itself, has the mappings that its parent has. */
-int native_fork(struct native *n, pid_t pid, pid_t parent);
+/* Copies the parent's mappings, unless those of the process itself were read. */
+int native_fork(struct native_maps *maps, const struct native_maps *parent);
 
 /* Tells one set of mappings of files from another: what addresses meant may have changed when this
  * has. */
-uint64_t native_maps_id(struct native *n, pid_t pid);
-
-/* The process has ended, or executed another program: forget its mappings. Some of
- * the files stay open, for the next process that has them. */
-void native_forget(struct native *n, pid_t pid);
+uint64_t native_maps_id(const struct native_maps *maps);
 
 #endif

@@ -50,8 +50,8 @@ struct process {
 	struct cached_frame *frames;
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
-	uint32_t maps_round;	   /* in which the mappings were read */
-	uint64_t maps;		   /* native_maps_id() then */
+	struct native_maps *maps;
+	uint32_t maps_round; /* in which they were read */
 	UT_hash_handle hh;
 };
 
@@ -110,6 +110,7 @@ static void process_free(struct process *p)
 	forget_vms(p);
 	if (p->compiled)
 		p->compiled->family->compiled_free(&p->compiled);
+	native_maps_free(&p->maps);
 	free(p);
 }
 
@@ -191,7 +192,6 @@ void symbolizer_end(struct symbolizer *s, pid_t pid)
 		return;
 	HASH_DEL(s->processes, p);
 	process_free(p);
-	native_forget(s->native, pid);
 }
 
 int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
@@ -211,6 +211,8 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 	p->epoch = epoch;
 	mem_remote_init(&p->remote, pid);
 	r = protos_new(&p->remote.mem, forget_frames, p, &p->protos);
+	if (!r)
+		r = native_maps_new(s->native, pid, &p->maps);
 	if (!r) {
 		HASH_ADD_INT(s->processes, pid, p);
 		r = p->hh.tbl ? 0 : -ENOMEM;
@@ -219,16 +221,19 @@ int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
 		process_free(p);
 		return r;
 	}
-	native_learn(s->native, pid);
+	native_learn(p->maps);
 	return 0;
 }
 
 int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origin)
 {
 	int r = symbolizer_process(s, pid, epoch);
+	struct process *child, *parent;
 
-	if (!r)
-		native_fork(s->native, pid, origin);
+	HASH_FIND_INT(s->processes, &pid, child);
+	HASH_FIND_INT(s->processes, &origin, parent);
+	if (!r && parent)
+		native_fork(child->maps, parent->maps);
 	return r;
 }
 
@@ -327,10 +332,10 @@ static void name_native(const struct frame_ctx *c, const struct lb_frame *f, str
 		return;
 	}
 	out->kind = PROF_C;
-	native_place(c->s->native, c->p->pid, addr, &out->chunk, &out->addr);
+	native_place(c->p->maps, addr, &out->chunk, &out->addr);
 	if (c->family->libraries_first)
 		out->symbol = library_name(c, f);
-	if (!out->symbol && native_symbol(c->s->native, c->p->pid, addr, &out->symbol) &&
+	if (!out->symbol && native_symbol(c->p->maps, addr, &out->symbol) &&
 	    !c->family->libraries_first)
 		out->symbol = library_name(c, f);
 }
@@ -476,10 +481,9 @@ static uint64_t maps_now(struct symbolizer *s, struct process *p)
 {
 	if (p->maps_round != s->round) {
 		p->maps_round = s->round;
-		native_learn(s->native, p->pid); /* what was known stays when it has ended */
-		p->maps = native_maps_id(s->native, p->pid);
+		native_learn(p->maps); /* what was known stays when it has ended */
 	}
-	return p->maps;
+	return native_maps_id(p->maps);
 }
 
 static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint32_t *id)
@@ -563,7 +567,7 @@ static bool is_returning(const struct frame_ctx *c)
 	if (!c->family->slots_change || c->rec->stack.n < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
 		return false;
 	maps_now(c->s, c->p);
-	return !native_is_code(c->s->native, c->p->pid, LB_FRAME_PTR(f));
+	return !native_is_code(c->p->maps, LB_FRAME_PTR(f));
 }
 
 static int pseudo_frame(struct symbolizer *s, enum prof_kind kind, uint32_t *id)
