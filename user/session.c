@@ -50,7 +50,9 @@ struct session {
 	struct scan *scan;
 	struct symbolizer *symbolizer;
 	struct prof *prof;
-	struct targets targets; /* roots: those asked for; the session ends with them */
+	struct targets targets;
+	pid_t *roots; /* those asked for; the session ends with them */
+	size_t nroots;
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	uint64_t bad_records;
 	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
@@ -72,7 +74,7 @@ enum wake {
 	WAKE_SIGNAL,
 	WAKE_DRAIN,
 	WAKE_DURATION,
-	WAKE_TARGET, /* data.u32 of the index follows */
+	WAKE_TARGET, /* its pid follows */
 };
 
 /* ---- ring callbacks -------------------------------------------------------------------------- */
@@ -81,13 +83,15 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 {
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
+	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
 	int r;
 
 	if (!build) {
 		s->bad_records += count;
 		return true;
 	}
-	r = symbolizer_sample(s->symbolizer, rec, count, &build->build);
+	r = image ? symbolizer_sample(image, rec, count, &build->build)
+		  : prof_lose(s->prof, "gone", count);
 	if (r == -EAGAIN)
 		return false;
 	if (r && !s->error)
@@ -99,6 +103,7 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 {
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
+	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
 	int r;
 
 	s->news = true;
@@ -106,64 +111,76 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 		s->bad_records++;
 		return;
 	}
-	r = symbolizer_proto(s->symbolizer, rec, &build->build);
+	r = image ? symbolizer_proto(image, rec, &build->build) : 0; /* its samples will be lost */
 	if (r && !s->error)
 		s->error = r;
 }
 
-static int watch(struct session *s, int fd, enum wake wake, uint32_t index)
+static int watch(struct session *s, int fd, enum wake wake, pid_t pid)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)index << 32 | wake};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)pid << 32 | wake};
 
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int add_target(struct session *s, pid_t pid, struct target **out)
+static int watch_target(struct session *s, struct process *p)
 {
-	int r = targets_add(&s->targets, pid, out);
+	int r = watch(s, p->pidfd, WAKE_TARGET, p->pid);
 
 	if (r)
-		return r;
-	r = watch(s, (*out)->pidfd, WAKE_TARGET, (uint32_t)(*out - s->targets.all));
-	if (r)
-		targets_end(&s->targets, *out);
+		targets_end(&s->targets, p);
 	return r;
 }
 
-/* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
-static void keep_time(struct session *s, struct target *t)
+static int add_target(struct session *s, pid_t pid, struct process **out)
 {
-	if (!t->keeps_time && t >= s->targets.all + s->targets.nroots)
-		attach_keep_time(s->loader, t->pid);
-	t->keeps_time = true;
+	int r = processes_add(&s->targets.processes, pid, false, out);
+
+	return r ? r : watch_target(s, *out);
+}
+
+static int add_root(struct session *s, pid_t pid, struct process **out, struct error *err)
+{
+	int r = add_target(s, pid, out);
+
+	if (r)
+		return error_set(err, r, "pid %d: %s", (int)pid, strerror(-r));
+	(*out)->is_root = true;
+	s->targets.processes.nroots++;
+	s->roots[s->nroots++] = pid;
+	return 0;
+}
+
+/* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
+static void keep_time(struct session *s, struct process *p)
+{
+	if (!p->keeps_time && !p->is_root)
+		attach_keep_time(s->loader, p->pid);
+	p->keeps_time = true;
 }
 
 /* A child of a target, which BPF knows already. It may have ended. */
 static void adopt_child(struct session *s, const struct lb_rec_task *rec)
 {
-	struct target *t = NULL;
+	struct process *p = NULL;
 
-	if (targets_adopt(&s->targets, rec, &t) || t->pidfd < 0)
+	if (targets_adopt(&s->targets, rec, &p) || p->pidfd < 0)
 		return;
-	if (watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
-		targets_end(&s->targets, t);
-	else
-		keep_time(s, t);
+	if (!watch_target(s, p))
+		keep_time(s, p);
 }
 
 /* A process that BPF has recognised. It may have ended. */
-static void take_known(struct session *s, const struct lb_rec_task *rec, struct target *t)
+static void take_known(struct session *s, const struct lb_rec_task *rec, struct process *p)
 {
-	bool is_new = !t;
+	bool is_new = !p;
 
-	if (t && t->told && t->proc.epoch == rec->known && t->proc.nmodules)
+	if (p && p->registered && p->vms.epoch == rec->known && p->vms.nmodules)
 		return;
-	if (targets_take(&s->targets, rec, &t) || t->pidfd < 0)
+	if (targets_take(&s->targets, rec, &p) || p->pidfd < 0)
 		return;
-	if (is_new && watch(s, t->pidfd, WAKE_TARGET, (uint32_t)(t - s->targets.all)))
-		targets_end(&s->targets, t);
-	else
-		keep_time(s, t);
+	if (!is_new || !watch_target(s, p))
+		keep_time(s, p);
 }
 
 /*
@@ -173,12 +190,15 @@ static void take_known(struct session *s, const struct lb_rec_task *rec, struct 
 static void on_task(void *arg, const struct lb_rec_task *rec)
 {
 	struct session *s = arg;
-	struct target *t = targets_find(&s->targets, (pid_t)rec->pid);
-	bool known = t && t->told && t->proc.exec_id == rec->exec_id;
+	struct process *t = processes_find(&s->targets.processes, (pid_t)rec->pid);
+	struct image *image;
+	bool known = t && t->registered && t->vms.exec_id == rec->exec_id;
 
 	s->news = true;
 	if (rec->epoch) { /* samples of the image that this ends */
-		symbolizer_image_ended(s->symbolizer, (pid_t)rec->pid, rec->epoch);
+		image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
+		if (image)
+			image_ended(image);
 		ring_commit(s->ring);
 	}
 	if (rec->known) {
@@ -193,22 +213,22 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 			adopt_child(s, rec);
 		return;
 	}
-	if (!known && t && t->proc.epoch != rec->epoch && rec->epoch)
+	if (!known && t && t->vms.epoch != rec->epoch && rec->epoch)
 		return; /* of an image that it had before */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
-	if (t->proc.nmodules)
+	if (t->vms.nmodules)
 		keep_time(s, t);
-	s->not_lua += rec->sample && t->told && !t->proc.nmodules;
+	s->not_lua += rec->sample && t->registered && !t->vms.nmodules;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_running(struct session *s, const struct session_options *o, struct error *err)
 {
-	struct target *t;
+	struct process *t;
 	size_t i;
 	int r;
 
@@ -216,14 +236,13 @@ static int open_running(struct session *s, const struct session_options *o, stru
 		r = process_check(o->pids[i], err);
 		if (r)
 			return r;
-		r = add_target(s, o->pids[i], &t);
+		r = add_root(s, o->pids[i], &t, err);
 		if (r)
-			return error_set(err, r, "pid %d: %s", (int)o->pids[i], strerror(-r));
+			return r;
 		r = targets_recognise(&s->targets, t, 0, err);
 		if (r && !(r == -ENODATA && o->may_lack))
 			return r;
 	}
-	s->targets.nroots = s->targets.n;
 	for (i = 0; i < o->npids; i++) {
 		r = attach_process(s->loader, o->pids[i], false, err);
 		if (r)
@@ -234,16 +253,15 @@ static int open_running(struct session *s, const struct session_options *o, stru
 
 static int open_command(struct session *s, const struct session_options *o, struct error *err)
 {
-	struct target *t;
+	struct process *t;
 	int r = launch_start(o->command, &s->command, err);
 
 	if (r)
 		return r;
 	s->held = true;
-	r = add_target(s, s->command, &t);
+	r = add_root(s, s->command, &t, err);
 	if (r)
-		return error_set(err, r, "pid %d: %s", (int)s->command, strerror(-r));
-	s->targets.nroots = 1;
+		return r;
 	/* a command may well be a shell whose children run Lua */
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
@@ -331,8 +349,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	if (!r)
 		r = symbolizer_new(s->prof, &s->symbolizer);
 	s->targets.scan = s->scan;
-	s->targets.loader = s->loader;
-	s->targets.symbolizer = s->symbolizer;
+	s->targets.processes.loader = s->loader;
+	s->targets.processes.symbolizer = s->symbolizer;
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
@@ -347,8 +365,8 @@ static void note_user(struct session *s)
 	uid_t uid, first = 0;
 	size_t i;
 
-	for (i = 0; i < s->targets.nroots; i++) {
-		if (process_uid(s->targets.all[i].pid, &uid))
+	for (i = 0; i < s->nroots; i++) {
+		if (process_uid(s->roots[i], &uid))
 			continue;
 		differ |= seen && uid != first;
 		first = uid;
@@ -368,6 +386,9 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
 	s->epoll = s->drain_timer = s->duration_timer = -1;
+	s->roots = calloc(o->npids + 1, sizeof(*s->roots));
+	if (!s->roots)
+		return error_set(err, -ENOMEM, "out of memory");
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
@@ -397,11 +418,12 @@ void session_free(struct session **sp)
 	if (s->command && !s->command_ended)
 		waitpid(s->command, NULL, s->held ? 0 : WNOHANG);
 	ring_free(&s->ring);
+	processes_free(&s->targets.processes);
 	loader_free(&s->loader);
 	symbolizer_free(&s->symbolizer);
 	scan_free(&s->scan);
 	prof_free(&s->prof);
-	targets_free(&s->targets);
+	free(s->roots);
 	cleanup_fd(&s->epoll);
 	cleanup_fd(&s->drain_timer);
 	cleanup_fd(&s->duration_timer);
@@ -426,7 +448,7 @@ static void drain(struct session *s, uint64_t most_ns)
 	loader_next_epoch(s->loader);
 	r = ring_drain(s->ring, most_ns);
 	if (r > 0)
-		symbolizer_left(s->symbolizer);
+		targets_left(&s->targets);
 	targets_share(&s->targets);
 	if (r < 0 && !s->error)
 		s->error = r;
@@ -441,18 +463,17 @@ static void reap_command(struct session *s)
 		s->command_ended = true;
 }
 
-static bool on_target_end(struct session *s, uint32_t index)
+static bool on_target_end(struct session *s, pid_t pid)
 {
-	size_t i;
+	struct process *p;
 
-	if (s->targets.all[index].ended)
+	if (!processes_find(&s->targets.processes, pid))
 		return false;
 	drain(s, LAST_NS); /* its last samples need its names */
-	targets_end(&s->targets, &s->targets.all[index]);
-	for (i = 0; i < s->targets.nroots; i++)
-		if (!s->targets.all[i].ended)
-			return false;
-	return true;
+	p = processes_find(&s->targets.processes, pid);
+	if (p)
+		targets_end(&s->targets, p);
+	return !s->targets.processes.nroots;
 }
 
 static void eat_timer(int fd)
@@ -512,7 +533,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return true;
 	case WAKE_TARGET:
 		s->end = SESSION_TARGETS_ENDED;
-		return on_target_end(s, (uint32_t)(ev->data.u64 >> 32));
+		return on_target_end(s, (pid_t)(ev->data.u64 >> 32));
 	}
 	return false;
 }
@@ -724,14 +745,14 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 
 pid_t session_pid(const struct session *s)
 {
-	return s->targets.n ? s->targets.all[0].pid : 0;
+	return s->nroots ? s->roots[0] : 0;
 }
 
 uint64_t session_image(struct session *s, pid_t pid)
 {
-	const struct target *t = targets_find(&s->targets, pid);
+	const struct process *p = processes_find(&s->targets.processes, pid);
 
-	return t ? t->image : 0;
+	return p ? p->image_id : 0;
 }
 
 int session_wait_command(struct session *s)

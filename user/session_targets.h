@@ -14,74 +14,51 @@
 #include <luabpf/abi.h>
 
 #include "base/error.h"
-#include "bpf/loader.h"
+#include "record/process.h"
 #include "session.h"
-#include "sym/symbolizer.h"
 #include "vm/scan.h"
 
-/* A process that is sampled: one that was asked for, or the child of a command. */
-struct target {
-	pid_t pid;
-	int pidfd;
-	bool ended;
-	bool told;	     /* BPF knows proc */
-	bool keeps_time;     /* see loader_keep_time() */
-	struct lb_proc proc; /* what BPF was told; proc.exec_id may be adopted since */
-	uint64_t image;	     /* process_image(), from before its VMs were looked for */
-	uint64_t mapped;     /* tells the executable mappings that were looked at last */
-	uint64_t look_ns;    /* when they are looked at again, CLOCK_MONOTONIC */
-	uint64_t young_until;
-};
-
 struct targets {
+	struct processes processes;
 	/* set by the owner, who outlives them */
 	struct scan *scan;
-	struct loader *loader;
-	struct symbolizer *symbolizer;
 	uint32_t families;  /* that the BPF program knows */
 	session_seen *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 
-	struct target *all;
-	size_t n, nroots;	/* roots: the first of them, never replaced by others */
 	uint32_t epochs;	/* images of processes seen so far */
 	struct error unsampled; /* a VM of a target that is not sampled, and why */
 };
-
-/* Adds a process, to be recognised. Its pidfd is open; -ESRCH: it has ended. */
-int targets_add(struct targets *targets, pid_t pid, struct target **out);
 
 /*
  * Adds a child of a target, which BPF has put beside its parent. Its pidfd is open, or -1 when it
  * has ended: then the next look ends it here. -ENOENT, -ESTALE: BPF does not know this image.
  */
-int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct target **out);
+int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct process **out);
 
 /*
  * A process that BPF has recognised by its files. *target: NULL, or what is known of its pid; then
  * the target, with its pidfd as of targets_adopt(). Libraries that came later are for the next look.
  */
-int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct target **target);
-
-/* One that has not ended; NULL. */
-struct target *targets_find(struct targets *targets, pid_t pid);
+int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
 
 /*
  * Looks at the image that the process runs now, and tells BPF and the symbolizer. exec_id: 0 lets
  * BPF adopt it. -ENODATA: no VM in it; -ENOTSUP: none that is known; both may change.
  */
-int targets_recognise(struct targets *targets, struct target *target, uint64_t exec_id,
+int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,
 		      struct error *err);
 
 /* Looks for libraries that were loaded since. Cheap when there are none; now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
 
+/* In this round not all was read that BPF has sent: image_left() of each process. */
+void targets_left(struct targets *targets);
+
 /* Says for each process whether BPF makes the fingerprint of a prototype once in an epoch. */
 void targets_share(struct targets *targets);
 
 /* The process has ended. */
-void targets_end(struct targets *targets, struct target *target);
-
-void targets_free(struct targets *targets);
+void targets_end(struct targets *targets, struct process *target);
 
 #endif

@@ -352,7 +352,7 @@ static void show(const struct scene *s)
 }
 
 /* child 0, called by a function that the parent called; in the round in hand. */
-static void sample_again(const struct scene *s, struct symbolizer *sym)
+static void sample_again(const struct scene *s, struct image *image)
 {
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
 	const uint32_t pc[] = {1, 0, CALL_AT};
@@ -366,13 +366,13 @@ static void sample_again(const struct scene *s, struct symbolizer *sym)
 					  .pc = pc[i],
 					  .print = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
-	cr_assert_eq(symbolizer_sample(sym, &rec, 1, &s->build), 0);
+	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build), 0);
 }
 
-static void sample(const struct scene *s, struct symbolizer *sym)
+static void sample(const struct scene *s, struct symbolizer *sym, struct image *image)
 {
 	symbolizer_round(sym);
-	sample_again(s, sym);
+	sample_again(s, image);
 }
 
 static const char *last_leaf(const struct prof *prof)
@@ -407,25 +407,26 @@ Test(protos, names_go_with_the_parent)
 	for (i = 0; i < LENGTH(cases); i++) {
 		struct prof *prof __cleanup(prof_free) = NULL;
 		struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+		struct image *image __cleanup(image_free) = NULL;
 		struct scene s;
 
 		scene_init(&s);
 		cr_assert_eq(prof_new(&prof), 0);
 		cr_assert_eq(symbolizer_new(prof, &sym), 0);
-		cr_assert_eq(symbolizer_process(sym, getpid(), 1), 0);
-		sample(&s, sym);
+		cr_assert_eq(image_new(sym, getpid(), &image), 0);
+		sample(&s, sym, image);
 		cr_assert_eq(prof_samples(prof), 1);
 		cr_assert_str_eq(last_leaf(prof), "one");
 		cases[i].change(&s);
-		sample(&s, sym);
+		sample(&s, sym, image);
 		cr_expect_eq(prof_samples(prof), 1, "which of the two was it?");
-		sample_again(&s, sym);
+		sample_again(&s, image);
 		cr_expect_eq(prof_samples(prof), 1, "in this round");
 		cr_expect_gt(symbolizer_changes(sym), 0);
-		sample(&s, sym);
+		sample(&s, sym, image);
 		cr_expect_eq(prof_samples(prof), 2);
 		cr_expect_str_eq(last_leaf(prof), cases[i].name);
-		sample_again(&s, sym);
+		sample_again(&s, image);
 		cr_expect_eq(prof_samples(prof), 3);
 		cr_expect_eq(prof_nrows(prof), 2);
 		arena_free(&s.a);
@@ -437,6 +438,7 @@ Test(protos, no_samples_of_another_layout)
 {
 	struct prof *prof __cleanup(prof_free) = NULL;
 	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+	struct image *image __cleanup(image_free) = NULL;
 	struct prof_loss loss;
 	struct scene s;
 
@@ -445,10 +447,10 @@ Test(protos, no_samples_of_another_layout)
 	put_line(&s, s.between, 0);
 	cr_assert_eq(prof_new(&prof), 0);
 	cr_assert_eq(symbolizer_new(prof, &sym), 0);
-	cr_assert_eq(symbolizer_process(sym, getpid(), 1), 0);
-	sample(&s, sym);
-	sample_again(&s, sym);
-	sample(&s, sym);
+	cr_assert_eq(image_new(sym, getpid(), &image), 0);
+	sample(&s, sym, image);
+	sample_again(&s, image);
+	sample(&s, sym, image);
 	cr_expect_eq(prof_samples(prof), 0);
 	cr_expect_eq(prof_nrows(prof), 0);
 	cr_assert_eq(prof_nlosses(prof), 1);

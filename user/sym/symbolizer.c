@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Samples to frames: one struct process for each image of a pid; in it prototypes, names, frames.
+ * A sample's row: each frame is described once, by what it is, who called it and what it stood on,
+ * and then found again in its image's table of frames.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,108 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/mem_remote.h"
-#include "family.h"
-#include "native.h"
-#include "protos.h"
+#include "image_priv.h"
 #include "symbolizer.h"
-
-/*
- * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
- */
-struct cached_frame {
-	struct {
-		uint64_t word;
-		uint64_t caller;
-		uint64_t below; /* see below_of() */
-		uint32_t pc, print, caller_pc, caller_print;
-	} key;
-	uint32_t id;
-	UT_hash_handle hh;
-};
-
-/* The names of a VM's own functions, out of its loaded libraries. */
-struct vm_names {
-	uint64_t g;
-	const struct sym_family *family;
-	struct names *names;
-	uint32_t tried; /* round of the last attempt */
-	uint32_t tries;
-	UT_hash_handle hh;
-};
-
-struct process {
-	pid_t pid;
-	struct symbolizer *owner;
-	uint32_t epoch;
-	struct mem_remote remote;
-	struct protos *protos;
-	struct cached_frame *frames;
-	struct vm_names *vms;
-	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
-	struct native_maps *maps;
-	uint32_t maps_round; /* in which they were read */
-	UT_hash_handle hh;
-};
-
-struct symbolizer {
-	struct prof *prof;
-	struct native *native;
-	struct process *processes;
-	uint32_t round;
-	uint64_t changes;
-	uint64_t coarse;
-};
-
-/* A program that makes functions without end must not make us keep them without end. */
-#define KNOWN_MAX 20000
-#define FRAMES_MAX 100000
-#define VMS_MAX 64
-
-/*
- * Rounds between two attempts to read a VM's names when one is missing, at most: modules come and
- * go. A program that begins loads its libraries now: the first attempts wait for one round only.
- */
-#define NAMES_RETRY 20
-#define NAMES_EAGER 4
-
-/*
- * Also when one prototype turns out to be another: its content is in the frames that show it, in
- * those of the functions that it called, and by way of definitions in any that stood on it.
- */
-static void forget_frames(void *arg)
-{
-	struct process *p = arg;
-	struct cached_frame *f, *tmp;
-
-	p->owner->changes++;
-	HASH_ITER (hh, p->frames, f, tmp) {
-		HASH_DEL(p->frames, f);
-		free(f);
-	}
-}
-
-static void forget_vms(struct process *p)
-{
-	struct vm_names *v, *vtmp;
-
-	HASH_ITER (hh, p->vms, v, vtmp) {
-		HASH_DEL(p->vms, v);
-		v->family->names_free(&v->names);
-		free(v);
-	}
-}
-
-static void process_free(struct process *p)
-{
-	forget_frames(p);
-	protos_free(&p->protos);
-	forget_vms(p);
-	if (p->compiled)
-		p->compiled->family->compiled_free(&p->compiled);
-	native_maps_free(&p->maps);
-	free(p);
-}
 
 int symbolizer_new(struct prof *prof, struct symbolizer **out)
 {
@@ -132,17 +33,10 @@ int symbolizer_new(struct prof *prof, struct symbolizer **out)
 
 void symbolizer_free(struct symbolizer **sp)
 {
-	struct symbolizer *s = *sp;
-	struct process *p, *tmp;
-
-	if (!s)
+	if (!*sp)
 		return;
-	HASH_ITER (hh, s->processes, p, tmp) {
-		HASH_DEL(s->processes, p);
-		process_free(p);
-	}
-	native_free(&s->native);
-	free(s);
+	native_free(&(*sp)->native);
+	free(*sp);
 	*sp = NULL;
 }
 
@@ -151,151 +45,21 @@ void symbolizer_round(struct symbolizer *s)
 	s->round++;
 }
 
-bool symbolizer_share(struct symbolizer *s, pid_t pid)
-{
-	struct process *p;
-
-	HASH_FIND_INT(s->processes, &pid, p);
-	return p && protos_share(p->protos, s->round);
-}
-
-void symbolizer_left(struct symbolizer *s)
-{
-	struct process *p;
-
-	for (p = s->processes; p; p = p->hh.next)
-		protos_left(p->protos, s->round);
-}
-
-static struct process *process_of(struct symbolizer *s, pid_t pid, uint32_t epoch)
-{
-	struct process *p;
-
-	HASH_FIND_INT(s->processes, &pid, p);
-	return p && p->epoch == epoch ? p : NULL;
-}
-
-void symbolizer_image_ended(struct symbolizer *s, pid_t pid, uint32_t epoch)
-{
-	struct process *p = process_of(s, pid, epoch);
-
-	if (p)
-		protos_end(p->protos);
-}
-
-void symbolizer_end(struct symbolizer *s, pid_t pid)
-{
-	struct process *p;
-
-	HASH_FIND_INT(s->processes, &pid, p);
-	if (!p)
-		return;
-	HASH_DEL(s->processes, p);
-	process_free(p);
-}
-
-int symbolizer_process(struct symbolizer *s, pid_t pid, uint32_t epoch)
-{
-	struct process *p;
-	int r;
-
-	HASH_FIND_INT(s->processes, &pid, p);
-	if (p && p->epoch == epoch)
-		return 0;
-	symbolizer_end(s, pid);
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	p->pid = pid;
-	p->owner = s;
-	p->epoch = epoch;
-	mem_remote_init(&p->remote, pid);
-	r = protos_new(&p->remote.mem, forget_frames, p, &p->protos);
-	if (!r)
-		r = native_maps_new(s->native, pid, &p->maps);
-	if (!r) {
-		HASH_ADD_INT(s->processes, pid, p);
-		r = p->hh.tbl ? 0 : -ENOMEM;
-	}
-	if (r) {
-		process_free(p);
-		return r;
-	}
-	native_learn(p->maps);
-	return 0;
-}
-
-int symbolizer_fork(struct symbolizer *s, pid_t pid, uint32_t epoch, pid_t origin)
-{
-	int r = symbolizer_process(s, pid, epoch);
-	struct process *child, *parent;
-
-	HASH_FIND_INT(s->processes, &pid, child);
-	HASH_FIND_INT(s->processes, &origin, parent);
-	if (!r && parent)
-		native_fork(child->maps, parent->maps);
-	return r;
-}
-
-int symbolizer_proto(struct symbolizer *s, const struct lb_rec_proto *rec,
+int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build)
 {
-	struct process *p = process_of(s, (pid_t)rec->pid, rec->epoch);
-
-	return p ? protos_ship(p->protos, rec, build, s->round) : 0; /* its samples will be lost */
+	return protos_ship(image->protos, rec, build, image->owner->round);
 }
 
-/* Some names are never found, as a function of a stripped host's: each attempt waits for longer. */
-static uint32_t names_wait(const struct vm_names *v)
+static const struct names *names_of(struct image *image, uint64_t g, const struct lb_build *build,
+				    bool again)
 {
-	if (v->tries <= NAMES_EAGER)
-		return 1;
-	return v->tries - NAMES_EAGER < NAMES_RETRY ? v->tries - NAMES_EAGER : NAMES_RETRY;
-}
-
-static struct names *vm_names(struct symbolizer *s, struct process *p, uint64_t g,
-			      const struct lb_build *build, bool again)
-{
-	const struct sym_family *family = sym_family(build->family);
-	struct names *names = NULL;
-	struct vm_names *v;
-
-	HASH_FIND(hh, p->vms, &g, sizeof(g), v);
-	if (v && v->family != family) { /* another VM took its address */
-		forget_vms(p);
-		v = NULL;
-	}
-	if (!v) {
-		if (HASH_COUNT(p->vms) >= VMS_MAX) /* they come and go */
-			forget_vms(p);
-		v = calloc(1, sizeof(*v));
-		if (!v)
-			return NULL;
-		v->g = g;
-		v->family = family;
-		HASH_ADD(hh, p->vms, g, sizeof(v->g), v);
-		if (!v->hh.tbl) {
-			free(v);
-			return NULL;
-		}
-		again = true;
-	} else if (again && s->round - v->tried < names_wait(v)) {
-		again = false;
-	}
-	if (again) {
-		v->tried = s->round;
-		v->tries++;
-		if (!family->names_read(&p->remote.mem, build, g, &names)) {
-			family->names_free(&v->names);
-			v->names = names;
-		}
-	}
-	return v->names;
+	return vm_names_get(&image->vms, &image->remote.mem, build, g, again, image->owner->round);
 }
 
 struct frame_ctx {
 	struct symbolizer *s;
-	struct process *p;
+	struct image *image;
 	const struct lb_rec_sample *rec;
 	const struct lb_build *build;
 	const struct sym_family *family;
@@ -303,7 +67,7 @@ struct frame_ctx {
 
 static const struct protos_entry *prototype(const struct frame_ctx *c, const struct lb_frame *f)
 {
-	return protos_get(c->p->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
+	return protos_get(c->image->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
 }
 
 /*
@@ -313,10 +77,10 @@ static const char *library_name(const struct frame_ctx *c, const struct lb_frame
 {
 	const char *(*find)(const struct names *names, uint64_t ptr) =
 		LB_FRAME_KIND(f) == LB_FRAME_FF ? c->family->builtin : c->family->cfunction;
-	const char *name = find(vm_names(c->s, c->p, c->rec->vm, c->build, false), LB_FRAME_PTR(f));
+	const char *name = find(names_of(c->image, c->rec->vm, c->build, false), LB_FRAME_PTR(f));
 
 	if (!name)
-		name = find(vm_names(c->s, c->p, c->rec->vm, c->build, true), LB_FRAME_PTR(f));
+		name = find(names_of(c->image, c->rec->vm, c->build, true), LB_FRAME_PTR(f));
 	return name;
 }
 
@@ -332,10 +96,10 @@ static void name_native(const struct frame_ctx *c, const struct lb_frame *f, str
 		return;
 	}
 	out->kind = PROF_C;
-	native_place(c->p->maps, addr, &out->chunk, &out->addr);
+	native_place(c->image->maps, addr, &out->chunk, &out->addr);
 	if (c->family->libraries_first)
 		out->symbol = library_name(c, f);
-	if (!out->symbol && native_symbol(c->p->maps, addr, &out->symbol) &&
+	if (!out->symbol && native_symbol(c->image->maps, addr, &out->symbol) &&
 	    !c->family->libraries_first)
 		out->symbol = library_name(c, f);
 }
@@ -473,19 +237,6 @@ static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame
 	return prof_frame_id(c->s->prof, &out, id);
 }
 
-/*
- * Which mappings a C function's address is to be understood by: libraries come and go, and one may
- * take another's place. Read once a round.
- */
-static uint64_t maps_now(struct symbolizer *s, struct process *p)
-{
-	if (p->maps_round != s->round) {
-		p->maps_round = s->round;
-		native_learn(p->maps); /* what was known stays when it has ended */
-	}
-	return native_maps_id(p->maps);
-}
-
 static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint32_t *id)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[i], *caller = caller_of(c->rec, i);
@@ -504,13 +255,13 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	probe.key.word = f->word & ~((uint64_t)(LB_FRAME_THREAD | LB_FRAME_TRACE) << 48);
 	probe.key.pc = f->pc;
 	probe.key.print = f->print;
-	probe.key.below = LB_FRAME_KIND(f) == LB_FRAME_C ? maps_now(c->s, c->p) : below;
+	probe.key.below = LB_FRAME_KIND(f) == LB_FRAME_C ? image_maps_now(c->image) : below;
 	if (caller) {
 		probe.key.caller = caller->word & ~(0xffULL << 48);
 		probe.key.caller_pc = caller->pc;
 		probe.key.caller_print = caller->print;
 	}
-	HASH_FIND(hh, c->p->frames, &probe.key, sizeof(probe.key), cached);
+	HASH_FIND(hh, c->image->frames, &probe.key, sizeof(probe.key), cached);
 	if (cached) {
 		*id = cached->id;
 		return 0;
@@ -526,7 +277,7 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 		return -ENOMEM;
 	cached->key = probe.key;
 	cached->id = *id;
-	HASH_ADD(hh, c->p->frames, key, sizeof(cached->key), cached);
+	HASH_ADD(hh, c->image->frames, key, sizeof(cached->key), cached);
 	if (!cached->hh.tbl)
 		free(cached);
 	return 0;
@@ -552,7 +303,7 @@ static int lose(const struct frame_ctx *c, int why, uint32_t count)
 	const char *reason = why == -ESTALE ? "proto-ambiguous" : "gone";
 
 	if (why == -EPROTO)
-		reason = protos_misfit(c->p->protos, c->build);
+		reason = protos_misfit(c->image->protos, c->build);
 	return prof_lose(c->s->prof, reason, count);
 }
 
@@ -566,8 +317,8 @@ static bool is_returning(const struct frame_ctx *c)
 
 	if (!c->family->slots_change || c->rec->stack.n < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
 		return false;
-	maps_now(c->s, c->p);
-	return !native_is_code(c->p->maps, LB_FRAME_PTR(f));
+	image_maps_now(c->image);
+	return !native_is_code(c->image->maps, LB_FRAME_PTR(f));
 }
 
 static int pseudo_frame(struct symbolizer *s, enum prof_kind kind, uint32_t *id)
@@ -588,20 +339,21 @@ uint64_t symbolizer_coarse(const struct symbolizer *s)
 }
 
 /* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
-static int refine(struct symbolizer *s, struct process *p, const struct lb_build *build,
-		  struct lb_rec_sample *rec, uint32_t count)
+static int refine(struct image *image, const struct lb_build *build, struct lb_rec_sample *rec,
+		  uint32_t count)
 {
 	const struct sym_family *family = sym_family(build->family);
 	int r = 0;
 
 	if (!family->refine)
 		return 0;
-	if (!p->compiled)
-		r = family->compiled_new(&p->remote.mem, &p->compiled);
+	if (!image->compiled)
+		r = family->compiled_new(&image->remote.mem, &image->compiled);
 	if (!r)
-		r = family->refine(p->compiled, build, vm_names(s, p, rec->vm, build, false), rec);
+		r = family->refine(image->compiled, build, names_of(image, rec->vm, build, false),
+				   rec);
 	if (r == -ENOENT) {
-		s->coarse += count;
+		image->owner->coarse += count;
 		r = 0;
 	}
 	return r;
@@ -650,7 +402,7 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	    labels.vmstate == 'C')
 		labels.vmstate = 'I';
 	n = frames_of(c, first, ids);
-	if (n != -ENOMEM && protos_misfit(c->p->protos, c->build))
+	if (n != -ENOMEM && protos_misfit(c->image->protos, c->build))
 		return -EPROTO;
 	if (n < 0)
 		return n;
@@ -658,13 +410,13 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	return prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
 }
 
-int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uint32_t count,
+int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build)
 {
 	struct lb_rec_sample refined;
 	struct frame_ctx c = {
-		.s = s,
-		.p = process_of(s, (pid_t)rec->pid, rec->epoch),
+		.s = image->owner,
+		.image = image,
 		.rec = rec,
 		.build = build,
 		.family = sym_family(build->family),
@@ -672,22 +424,17 @@ int symbolizer_sample(struct symbolizer *s, const struct lb_rec_sample *rec, uin
 	size_t row;
 	int r = 0;
 
-	if (!c.p)
-		return lose(&c, -ENOENT, count);
-	if (protos_count(c.p->protos) > KNOWN_MAX || HASH_COUNT(c.p->frames) > FRAMES_MAX) {
-		forget_frames(c.p);
-		protos_clear(c.p->protos);
-	}
+	image_bound(image);
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
-		r = refine(s, c.p, build, &refined, count);
+		r = refine(image, build, &refined, count);
 		if (r)
 			return r;
 	}
 	r = row_of(&c, &row);
 	if (r)
 		return r == -ENOMEM || r == -EAGAIN ? r : lose(&c, r, count);
-	prof_count(s->prof, row, count);
+	prof_count(c.s->prof, row, count);
 	return 0;
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct process *processes_find(const struct processes *ps, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND_INT(ps->all, &pid, p);
+	return p;
+}
+
+struct image *processes_image(const struct processes *ps, uint32_t pid, uint32_t epoch)
+{
+	const struct process *p = processes_find(ps, (pid_t)pid);
+
+	return p && p->epoch == epoch ? p->image : NULL;
+}
+
+int processes_add(struct processes *ps, pid_t pid, bool may_have_ended, struct process **out)
+{
+	int fd __close = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct process *p;
+
+	if (fd < 0 && !(errno == ESRCH && may_have_ended))
+		return -errno;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	HASH_ADD_INT(ps->all, pid, p);
+	if (!p->hh.tbl) {
+		free(p);
+		return -ENOMEM;
+	}
+	p->pidfd = TAKE_FD(fd);
+	*out = p;
+	return 0;
+}
+
+int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch)
+{
+	if (p->image && p->epoch == epoch)
+		return 0;
+	image_free(&p->image);
+	p->epoch = epoch;
+	return image_new(ps->symbolizer, p->pid, &p->image);
+}
+
+void processes_end(struct processes *ps, struct process *p)
+{
+	HASH_DEL(ps->all, p);
+	ps->nroots -= p->is_root;
+	loader_drop_proc(ps->loader, p->pid);
+	cleanup_fd(&p->pidfd); /* leaves an epoll set, too */
+	image_free(&p->image);
+	free(p);
+}
+
+void processes_free(struct processes *ps)
+{
+	struct process *p, *next;
+
+	HASH_ITER (hh, ps->all, p, next)
+		processes_end(ps, p);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes that are sampled: one struct for each, in one table by pid. All that is kept of a
+ * process hangs on its struct; processes_end() releases all of it, and takes it out of BPF's table.
+ */
+#ifndef RECORD_PROCESS_H
+#define RECORD_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "base/hash.h"
+#include "bpf/loader.h"
+#include "sym/image.h"
+
+/* One that was asked for, or the child of a command. */
+struct process {
+	pid_t pid;
+	int pidfd;	 /* -1: it had ended when BPF showed it; its samples are to be read yet */
+	bool is_root;	 /* asked for */
+	bool keeps_time; /* see loader_keep_time() */
+
+	/* its VMs; a process that calls exec has others */
+	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
+	bool registered;    /* BPF has vms */
+	uint64_t image_id;  /* process_image(), from before its VMs were looked for */
+	uint64_t mapped;    /* tells the executable mappings that were looked at last */
+	uint64_t look_ns;   /* when they are looked at again, CLOCK_MONOTONIC */
+	uint64_t young_until;
+
+	/* the names of the image that samples of this epoch show; NULL: none was registered */
+	struct image *image;
+	uint32_t epoch;
+
+	UT_hash_handle hh;
+};
+
+struct processes {
+	/* set by the owner, who outlives them */
+	struct loader *loader;
+	struct symbolizer *symbolizer;
+
+	struct process *all; /* in the order in which they came */
+	size_t nroots;	     /* of them */
+};
+
+/* NULL: there is none, or it has ended. */
+struct process *processes_find(const struct processes *processes, pid_t pid);
+
+/* The image that a record's epoch means; NULL: it is known no more. */
+struct image *processes_image(const struct processes *processes, uint32_t pid, uint32_t epoch);
+
+/*
+ * Adds one that is not there. -ESRCH: it has ended; unless its samples are to be read, then its
+ * pidfd is -1. Or -ENOMEM, -EMFILE, ...
+ */
+int processes_add(struct processes *processes, pid_t pid, bool may_have_ended,
+		  struct process **out);
+
+/* The process runs this image: its samples have another epoch. 0 or -ENOMEM. */
+int processes_set_image(struct processes *processes, struct process *process, uint32_t epoch);
+
+/* The process has ended, and its samples were read. */
+void processes_end(struct processes *processes, struct process *process);
+
+void processes_free(struct processes *processes);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "image_priv.h"
+
+/* A program that makes functions without end must not make us keep them without end. */
+#define KNOWN_MAX 20000
+#define FRAMES_MAX 100000
+
+/*
+ * Also when one prototype turns out to be another: its content is in the frames that show it, in
+ * those of the functions that it called, and by way of definitions in any that stood on it.
+ */
+static void forget_frames(void *arg)
+{
+	struct image *image = arg;
+	struct cached_frame *f, *tmp;
+
+	image->owner->changes++;
+	HASH_ITER (hh, image->frames, f, tmp) {
+		HASH_DEL(image->frames, f);
+		free(f);
+	}
+}
+
+int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out)
+{
+	struct image *image __cleanup(image_free) = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	image->owner = symbolizer;
+	mem_remote_init(&image->remote, pid);
+	r = protos_new(&image->remote.mem, forget_frames, image, &image->protos);
+	if (!r)
+		r = native_maps_new(symbolizer->native, pid, &image->maps);
+	if (r)
+		return r;
+	native_learn(image->maps);
+	*out = TAKE_PTR(image);
+	return 0;
+}
+
+void image_free(struct image **image)
+{
+	struct image *i = *image;
+
+	if (!i)
+		return;
+	forget_frames(i);
+	protos_free(&i->protos);
+	vm_names_free(&i->vms);
+	if (i->compiled)
+		i->compiled->family->compiled_free(&i->compiled);
+	native_maps_free(&i->maps);
+	free(i);
+	*image = NULL;
+}
+
+void image_fork(struct image *image, const struct image *parent)
+{
+	native_fork(image->maps, parent->maps);
+}
+
+void image_ended(struct image *image)
+{
+	protos_end(image->protos);
+}
+
+bool image_share(struct image *image)
+{
+	return protos_share(image->protos, image->owner->round);
+}
+
+void image_left(struct image *image)
+{
+	protos_left(image->protos, image->owner->round);
+}
+
+void image_bound(struct image *image)
+{
+	if (protos_count(image->protos) <= KNOWN_MAX && HASH_COUNT(image->frames) <= FRAMES_MAX)
+		return;
+	forget_frames(image);
+	protos_clear(image->protos);
+}
+
+uint64_t image_maps_now(struct image *image)
+{
+	if (image->maps_round != image->owner->round) {
+		image->maps_round = image->owner->round;
+		native_learn(image->maps); /* what was known stays when it has ended */
+	}
+	return native_maps_id(image->maps);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The names of one image of a process, which exec makes and the next exec or its end destroys: its
+ * mappings, prototypes, the names of its VMs' functions, compiled code, and the frames that were
+ * made of these. Who has the process has its image: nothing here is looked up by pid.
+ */
+#ifndef SYM_IMAGE_H
+#define SYM_IMAGE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct image;
+struct symbolizer;
+
+/* Of the process that has this pid now. The symbolizer outlives it. 0 or -ENOMEM. */
+int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out);
+void image_free(struct image **image);
+
+/* A fork of parent's has the same mappings, though it may have ended before they were read. */
+void image_fork(struct image *image, const struct image *parent);
+
+/* The process runs another image by now: what is known counts for the rest of this one's samples. */
+void image_ended(struct image *image);
+
+/* protos_share(), of a process that lives. */
+bool image_share(struct image *image);
+
+/* What was sent in this round is not all read. */
+void image_left(struct image *image);
+
+#endif

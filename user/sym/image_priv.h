@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What image.c and symbolizer.c share. */
+#ifndef SYM_IMAGE_PRIV_H
+#define SYM_IMAGE_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/mem_remote.h"
+#include "family.h"
+#include "image.h"
+#include "native.h"
+#include "prof/prof.h"
+#include "protos.h"
+#include "vm_names.h"
+
+/*
+ * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
+ */
+struct cached_frame {
+	struct {
+		uint64_t word;
+		uint64_t caller;
+		uint64_t below; /* see below_of() */
+		uint32_t pc, print, caller_pc, caller_print;
+	} key;
+	uint32_t id;
+	UT_hash_handle hh;
+};
+
+struct image {
+	struct symbolizer *owner;
+	struct mem_remote remote;
+	struct native_maps *maps;
+	uint32_t maps_round; /* in which they were read */
+	struct protos *protos;
+	struct vm_names *vms;
+	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
+	struct cached_frame *frames;
+};
+
+struct symbolizer {
+	struct prof *prof;
+	struct native *native;
+	uint32_t round;
+	uint64_t changes;
+	uint64_t coarse;
+};
+
+/* Forgets prototypes and frames when there are too many. */
+void image_bound(struct image *image);
+
+/*
+ * Which mappings a C function's address is to be understood by: libraries come and go, and one may
+ * take another's place. Read once a round.
+ */
+uint64_t image_maps_now(struct image *image);
+
+#endif
