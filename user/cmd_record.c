@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cmd.h"
 #include "cmd_output.h"
-#include "cmd_source.h"
 #include "doctor.h"
 #include "session.h"
 #include "session_wait.h"
@@ -78,26 +77,10 @@ static void tell_module(void *arg, const struct doctor_module *module)
 	fprintf(stderr, "%s\n", text_str(&line));
 }
 
-/* What is done as a VM is recognised in a process. */
-struct seen {
-	struct session *session;
-	bool tell;
-	struct process_sources *sources; /* NULL: no annotation */
-};
-
-static void on_seen(void *arg, pid_t pid, enum session_news news, const struct vm_build *build,
-		    const struct lb_module *at)
+static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const struct lb_module *at)
 {
-	const struct seen *seen = arg;
-
-	if (seen->sources && news == SESSION_FORKED)
-		process_sources_forked(seen->sources, pid);
-	else if (seen->sources && news == SESSION_LOOK)
-		process_sources_look(seen->sources, pid);
-	else if (seen->sources)
-		process_sources_add(seen->sources, pid, session_image(seen->session, pid));
-	if (seen->tell && build)
-		doctor_module(pid, build, at, tell_module, &pid);
+	(void)arg;
+	doctor_module(pid, build, at, tell_module, &pid);
 }
 
 /* -v: which VM was seen where, and by what. */
@@ -203,39 +186,12 @@ static int finish(const struct options *opts, struct session *session, struct ou
 	return 0;
 }
 
-/* Taken hold of while they live: annotations show what they may read. */
-static int hold_sources(const struct options *opts, struct session *session,
-			struct process_sources *sources, struct error *err)
-{
-	const pid_t command = session_pid(session);
-	const pid_t *pids = opts->npids ? opts->pids : &command;
-	size_t n = opts->npids ? opts->npids : 1;
-
-	for (size_t i = 0; i < n; i++) {
-		int ret = process_sources_add(sources, pids[i], session_image(session, pids[i]));
-
-		if (ret && ret != -ESTALE) /* it has called exec: shows what all may read */
-			return error_set(err, ret, "-jp: the files of process %d: %s", pids[i],
-					 strerror(-ret));
-	}
-	return 0;
-}
-
 static int sample(const struct options *opts, struct session *session, struct outputs *out,
 		  int *code, struct error *err)
 {
-	__cleanup(process_sources_free) struct process_sources sources = {
-		.prof = session_prof(session)};
-	const struct source source = {.open = process_sources_open, .ctx = &sources};
-	struct seen seen = {.session = session, .tell = opts->verbose};
+	const struct source source = {.open = session_open_source, .ctx = session};
 	int ret, stop;
 
-	if (opts->jitp && opts->jitp_options.annotate) {
-		seen.sources = &sources;
-		ret = hold_sources(opts, session, &sources, err);
-		if (ret)
-			return ret;
-	}
 	if (opts->verbose)
 		tell_modules(opts, session);
 	ret = signals_catch(&stop); /* before the banner: who has read it may stop us */
@@ -245,7 +201,8 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		banner(opts, session);
 	for (size_t i = 0; i < opts->npids && !opts->quiet; i++)
 		tell_workers(opts, opts->pids[i]);
-	session_watch(session, on_seen, &seen);
+	if (opts->verbose)
+		session_watch(session, on_seen, NULL);
 	ret = session_run(session, stop, err);
 	return ret ? ret : finish(opts, session, out, &source, code, err);
 }
@@ -271,6 +228,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->verbose,
+		.sources = opts->jitp && opts->jitp_options.annotate,
 	};
 	__cleanup(session_free) struct session *session = NULL;
 	__outputs struct outputs out = {};

@@ -21,6 +21,7 @@
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "session.h"
+#include "record/sources.h"
 #include "session_attach.h"
 #include "sym/protos.h"
 #include "sym/symbolizer.h"
@@ -128,7 +129,7 @@ static int watch_target(struct session *s, struct process *p)
 	int r = watch(s, p->pidfd, WAKE_TARGET, p->pid);
 
 	if (r)
-		targets_end(&s->targets, p);
+		processes_end(&s->targets.processes, p);
 	return r;
 }
 
@@ -206,9 +207,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return;
 	}
 	if (rec->origin) {
-		if (s->targets.seen)
-			s->targets.seen(s->targets.seen_arg, (pid_t)rec->pid, SESSION_FORKED, NULL,
-					NULL);
+		sources_forked(&s->targets.processes, (pid_t)rec->pid);
 		if (!t)
 			adopt_child(s, rec);
 		return;
@@ -378,6 +377,21 @@ static void note_user(struct session *s)
 	meta->uid = differ ? 0 : first;
 }
 
+/* Of all that were asked for, while they live. */
+static int hold_sources(struct session *s, struct error *err)
+{
+	struct process *p;
+
+	for (p = s->targets.processes.all; p; p = p->hh.next) {
+		int r = sources_hold(p);
+
+		if (r && r != -ESTALE) /* it has called exec: shows what all may read */
+			return error_set(err, r, "-jp: the files of process %d: %s", (int)p->pid,
+					 strerror(-r));
+	}
+	return 0;
+}
+
 int session_open(const struct session_options *o, struct session **out, struct error *err)
 {
 	struct session *s __cleanup(session_free) = calloc(1, sizeof(*s));
@@ -402,6 +416,10 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	prof_meta(s->prof)->period_ns = o->period_ns;
 	prof_meta(s->prof)->time_ns = clock_ns(CLOCK_REALTIME);
 	note_user(s);
+	s->targets.processes.hold_sources = o->sources;
+	r = o->sources ? hold_sources(s, err) : 0;
+	if (r)
+		return r;
 	s->started_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = TAKE_PTR(s);
 	return 0;
@@ -456,8 +474,10 @@ static void drain(struct session *s, uint64_t most_ns)
 
 static void reap_command(struct session *s)
 {
-	if (s->targets.seen && !s->command_ended) /* as long as /proc knows it */
-		s->targets.seen(s->targets.seen_arg, s->command, SESSION_LOOK, NULL, NULL);
+	struct process *p = processes_find(&s->targets.processes, s->command);
+
+	if (p && !s->command_ended) /* as long as /proc knows it */
+		sources_look(p);
 	if (s->command && !s->command_ended &&
 	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
 		s->command_ended = true;
@@ -472,7 +492,7 @@ static bool on_target_end(struct session *s, pid_t pid)
 	drain(s, LAST_NS); /* its last samples need its names */
 	p = processes_find(&s->targets.processes, pid);
 	if (p)
-		targets_end(&s->targets, p);
+		processes_end(&s->targets.processes, p);
 	return !s->targets.processes.nroots;
 }
 
@@ -748,11 +768,11 @@ pid_t session_pid(const struct session *s)
 	return s->nroots ? s->roots[0] : 0;
 }
 
-uint64_t session_image(struct session *s, pid_t pid)
+int session_open_source(void *session, const char *path, FILE **out)
 {
-	const struct process *p = processes_find(&s->targets.processes, pid);
+	struct session *s = session;
 
-	return p ? p->image_id : 0;
+	return sources_open(&s->targets.processes, s->prof, path, out);
 }
 
 int session_wait_command(struct session *s)

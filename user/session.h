@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include <luabpf/abi.h>
@@ -24,6 +25,7 @@ struct session_options {
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
+	bool sources;	      /* session_open_source() is asked for */
 	bool by_process;      /* session_process() is asked for: with pids */
 };
 
@@ -34,17 +36,13 @@ struct session_options {
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
 
-enum session_news {
-	SESSION_VM,	/* one was recognised: a child's, one that exec or a library brought */
-	SESSION_LOOK,	/* the process is looked at once more, or has ended */
-	SESSION_FORKED, /* a new process: whatever had its number before was another */
-};
+typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
+			  const struct lb_module *at);
 
-/* build and at: of SESSION_VM, else NULL. */
-typedef void session_seen(void *arg, pid_t pid, enum session_news news,
-			  const struct vm_build *build, const struct lb_module *at);
-
-/* Calls fn for each from now on, within session_run(). */
+/*
+ * Calls fn for each VM that is recognised from now on, within session_run(): a child's, one that
+ * exec or a library brought.
+ */
 void session_watch(struct session *session, session_seen *fn, void *arg);
 
 /*
@@ -100,10 +98,11 @@ const char *session_unsampled(const struct session *session);
  */
 const char *session_limit(const struct session *session, uint32_t i, const char **build);
 
-/* The image of a target whose VMs are sampled: process_image(); 0: there is no such target. */
-uint64_t session_image(struct session *session, pid_t pid);
+/* Opens a source file as the processes may whose stacks name it, with session_options' sources. The
+ * signature is that of out/source.h. */
+int session_open_source(void *session, const char *path, FILE **out);
 
-/* A target's process id, for opening sources as it would; the first one. */
+/* A target's process id; the first one. */
 pid_t session_pid(const struct session *session);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "record/sources.h"
 #include "target/process.h"
 
 #define MS 1000000ULL
@@ -109,14 +110,21 @@ static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
 	return false;
 }
 
-static void show(const struct targets *ts, const struct process *t, const struct lb_proc *before)
+/* The VMs that it did not have before. */
+static void show(const struct targets *ts, struct process *t, const struct lb_proc *before)
 {
 	uint32_t i;
 
-	for (i = 0; ts->seen && i < t->vms.nmodules; i++)
-		if (!has_module(before, &t->vms.module[i]))
-			ts->seen(ts->seen_arg, t->pid, SESSION_VM,
-				 scan_build(ts->scan, t->vms.module[i].build), &t->vms.module[i]);
+	for (i = 0; i < t->vms.nmodules; i++) {
+		const struct lb_module *m = &t->vms.module[i];
+
+		if (has_module(before, m))
+			continue;
+		if (ts->processes.hold_sources)
+			sources_hold(t);
+		if (ts->seen)
+			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
+	}
 }
 
 int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct process **target)
@@ -293,12 +301,11 @@ void targets_look(struct targets *ts, uint64_t now)
 		if (now < t->look_ns)
 			continue;
 		if (t->pidfd < 0) { /* its samples were read before this round */
-			targets_end(ts, t);
+			processes_end(&ts->processes, t);
 			continue;
 		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
-		if (ts->seen)
-			ts->seen(ts->seen_arg, t->pid, SESSION_LOOK, NULL, NULL);
+		sources_look(t);
 		look(ts, t);
 	}
 }
@@ -326,11 +333,4 @@ void targets_share(struct targets *ts)
 		known.shares = shares; /* with the exec_id that BPF may have adopted */
 		loader_set_proc(loader, t->pid, &known);
 	}
-}
-
-void targets_end(struct targets *ts, struct process *t)
-{
-	if (ts->seen)
-		ts->seen(ts->seen_arg, t->pid, SESSION_LOOK, NULL, NULL);
-	processes_end(&ts->processes, t);
 }

@@ -58,7 +58,4 @@ void targets_left(struct targets *targets);
 /* Says for each process whether BPF makes the fingerprint of a prototype once in an epoch. */
 void targets_share(struct targets *targets);
 
-/* The process has ended. */
-void targets_end(struct targets *targets, struct process *target);
-
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sources.h"
 
 struct process *processes_find(const struct processes *ps, pid_t pid)
 {
@@ -23,6 +24,27 @@ struct image *processes_image(const struct processes *ps, uint32_t pid, uint32_t
 	return p && p->epoch == epoch ? p->image : NULL;
 }
 
+/* That of an ended process with the same pid, as both are one in the profile; or a new one. */
+static struct process *take_struct(struct processes *ps, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND_INT(ps->ended, &pid, p);
+	if (p)
+		HASH_DEL(ps->ended, p);
+	else
+		p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	*p = (struct process){.pid = pid, .pidfd = -1, .sources = p->sources};
+	HASH_ADD_INT(ps->all, pid, p);
+	if (p->hh.tbl)
+		return p;
+	target_source_free(&p->sources.files);
+	free(p);
+	return NULL;
+}
+
 int processes_add(struct processes *ps, pid_t pid, bool may_have_ended, struct process **out)
 {
 	int fd __close = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -30,15 +52,9 @@ int processes_add(struct processes *ps, pid_t pid, bool may_have_ended, struct p
 
 	if (fd < 0 && !(errno == ESRCH && may_have_ended))
 		return -errno;
-	p = calloc(1, sizeof(*p));
+	p = take_struct(ps, pid);
 	if (!p)
 		return -ENOMEM;
-	p->pid = pid;
-	HASH_ADD_INT(ps->all, pid, p);
-	if (!p->hh.tbl) {
-		free(p);
-		return -ENOMEM;
-	}
 	p->pidfd = TAKE_FD(fd);
 	*out = p;
 	return 0;
@@ -55,11 +71,18 @@ int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch)
 
 void processes_end(struct processes *ps, struct process *p)
 {
+	sources_look(p); /* as long as /proc knows it */
 	HASH_DEL(ps->all, p);
 	ps->nroots -= p->is_root;
 	loader_drop_proc(ps->loader, p->pid);
 	cleanup_fd(&p->pidfd); /* leaves an epoll set, too */
+	p->pidfd = -1;
 	image_free(&p->image);
+	if (p->sources.held)
+		HASH_ADD_INT(ps->ended, pid, p);
+	if (p->sources.held && p->hh.tbl)
+		return;
+	target_source_free(&p->sources.files);
 	free(p);
 }
 
@@ -69,4 +92,10 @@ void processes_free(struct processes *ps)
 
 	HASH_ITER (hh, ps->all, p, next)
 		processes_end(ps, p);
+	HASH_ITER (hh, ps->ended, p, next) {
+		HASH_DEL(ps->ended, p);
+		target_source_free(&p->sources.files);
+		free(p);
+	}
+	target_source_free(&ps->files_of_all);
 }

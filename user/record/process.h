@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The processes that are sampled: one struct for each, in one table by pid. All that is kept of a
- * process hangs on its struct; processes_end() releases all of it, and takes it out of BPF's table.
+ * process hangs on its struct; processes_end() releases it, and takes it out of BPF's table. Only
+ * the right to open source files is kept for the report: under the pid, as samples are.
  */
 #ifndef RECORD_PROCESS_H
 #define RECORD_PROCESS_H
@@ -16,6 +17,7 @@
 #include "base/hash.h"
 #include "bpf/loader.h"
 #include "sym/image.h"
+#include "target/source.h"
 
 /* One that was asked for, or the child of a command. */
 struct process {
@@ -36,6 +38,14 @@ struct process {
 	struct image *image;
 	uint32_t epoch;
 
+	/* as whom the report opens source files, see sources.h; the report comes after the end */
+	struct {
+		struct target_source *files; /* NULL: what the samples' image may read is unknown */
+		bool held;		     /* files was asked for */
+		bool gone;		     /* it ended before it was taken hold of */
+		bool tried;
+	} sources;
+
 	UT_hash_handle hh;
 };
 
@@ -44,8 +54,12 @@ struct processes {
 	struct loader *loader;
 	struct symbolizer *symbolizer;
 
-	struct process *all; /* in the order in which they came */
-	size_t nroots;	     /* of them */
+	bool hold_sources; /* of each with a VM */
+
+	struct process *all;   /* in the order in which they came */
+	size_t nroots;	       /* of them */
+	struct process *ended; /* of which nothing is left but .sources, that are held */
+	struct target_source *files_of_all;
 };
 
 /* NULL: there is none, or it has ended. */
