@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "doctor.h"
+#include "record/losses.h"
 
 #define TOLERABLE_PPM 10000 /* lost samples that are no cause for worry */
 
@@ -13,7 +14,7 @@ static void losses_text(const struct summary *s, struct text *out)
 		prof_loss(s->prof, i, &loss);
 		if (!prof_is_outside(loss.reason))
 			text_printf(out, "; lost %" PRIu64 " (%s): %s", loss.count, loss.reason,
-				    summary_sentence(loss.reason));
+				    loss_sentence(loss.reason));
 	}
 }
 

@@ -21,6 +21,7 @@
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "session.h"
+#include "record/losses.h"
 #include "record/sources.h"
 #include "session_attach.h"
 #include "sym/protos.h"
@@ -55,9 +56,8 @@ struct session {
 	pid_t *roots; /* those asked for; the session ends with them */
 	size_t nroots;
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
-	uint64_t bad_records;
-	uint64_t not_lua; /* samples of new processes that turned out to have no VM */
-	pid_t command;	  /* 0: none */
+	struct losses losses;
+	pid_t command; /* 0: none */
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t coarse;
@@ -85,16 +85,19 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
 	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
-	int r;
+	const char *lost = image ? NULL : LOSS_GONE;
+	int r = 0;
 
 	if (!build) {
-		s->bad_records += count;
+		s->losses.bad += count;
 		return true;
 	}
-	r = image ? symbolizer_sample(image, rec, count, &build->build)
-		  : prof_lose(s->prof, "gone", count);
+	if (image)
+		r = symbolizer_sample(image, rec, count, &build->build, &lost);
 	if (r == -EAGAIN)
 		return false;
+	if (!r && lost)
+		r = losses_add(&s->losses, lost, count);
 	if (r && !s->error)
 		s->error = r;
 	return true;
@@ -109,7 +112,7 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 
 	s->news = true;
 	if (!build) {
-		s->bad_records++;
+		s->losses.bad++;
 		return;
 	}
 	r = image ? symbolizer_proto(image, rec, &build->build) : 0; /* its samples will be lost */
@@ -220,7 +223,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
 	if (t->vms.nmodules)
 		keep_time(s, t);
-	s->not_lua += rec->sample && t->registered && !t->vms.nmodules;
+	s->losses.not_lua += rec->sample && t->registered && !t->vms.nmodules;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -345,6 +348,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
 	if (!r)
 		r = prof_new(&s->prof);
+	s->losses.prof = s->prof;
 	if (!r)
 		r = symbolizer_new(s->prof, &s->symbolizer);
 	s->targets.scan = s->scan;
@@ -558,51 +562,15 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	return false;
 }
 
-/* How the samples ended. User space knows more of some than BPF did. */
-static int read_ends(const struct session *s, uint64_t ends[LB_END__MAX])
-{
-	int r = loader_ends(s->loader, ends);
-
-	if (r)
-		return r;
-	ends[LB_END_UNRECOGNISED] -= s->not_lua;
-	ends[LB_END_OUTSIDE] += s->not_lua;
-	return 0;
-}
-
-/* Puts what was counted as lost, or as outside Lua, into a profile. */
-static int lose_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
-{
-	enum class { RESOLVED, OUTSIDE, LOST };
-	static const struct {
-		enum class class;
-		const char *key;
-	} all[LB_END__MAX] = {
-#define LB_END(id, class, key, sentence) [LB_END_##id] = {class, key},
-#include <luabpf/ends.def>
-#undef LB_END
-	};
-	int i, r = 0;
-
-	for (i = 0; i < LB_END__MAX && !r; i++) {
-		int as = all[i].class == OUTSIDE ? LB_END_OUTSIDE : i;
-
-		if (all[i].class != RESOLVED && ends[i])
-			r = prof_lose(prof, all[as].key, ends[i]);
-	}
-	return r;
-}
-
-/* What BPF counted as lost goes into the profile: a report of it tells, too. */
+/* To be called once, when all was drained. */
 static int count_losses(struct session *s, struct error *err)
 {
 	uint64_t ends[LB_END__MAX];
-	int r = read_ends(s, ends);
+	int r = loader_ends(s->loader, ends);
 
+	s->losses.bad += ring_bad(s->ring);
 	if (!r)
-		r = lose_ends(s->prof, ends);
-	if (!r && s->bad_records + ring_bad(s->ring))
-		r = prof_lose(s->prof, "bad-record", s->bad_records + ring_bad(s->ring));
+		r = losses_finish(&s->losses, ends);
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
 }
 
@@ -679,7 +647,7 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.command_status = s->command_status,
 	};
 	stats->cpu_ns = loader_cpu_time(s->loader);
-	read_ends(s, stats->ends);
+	memcpy(stats->ends, s->losses.ends, sizeof(stats->ends));
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
 }
 
@@ -699,29 +667,16 @@ static uint64_t samples_of(const struct prof *prof, pid_t pid)
 int session_process(const struct session *s, pid_t pid, struct session_stats *stats,
 		    struct prof **out)
 {
-	const struct prof_labels labels = {.vmstate = 'I', .pid = (uint32_t)pid, .comm = ""};
-	__cleanup(prof_free) struct prof *prof = NULL;
-	uint64_t shown = samples_of(s->prof, pid);
-	int r = prof_new(&prof);
-
 	*stats = (struct session_stats){
 		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
 		.period_ns = s->period_ns,
 		.wall_ns = s->stopped_ns - s->started_ns,
-		.samples = shown,
+		.samples = samples_of(s->prof, pid),
 	};
 	loader_process_ends(s->loader, pid, stats->ends);
 	for (int i = 0; i < LB_END__MAX; i++)
 		stats->cpu_ns += stats->ends[i] * s->period_ns;
-	if (!r && shown)
-		r = prof_add(prof, NULL, 0, &labels, shown);
-	if (!r)
-		r = lose_ends(prof, stats->ends);
-	if (!r && stats->ends[LB_END_RESOLVED] > shown)
-		r = prof_lose(prof, SESSION_UNNAMED, stats->ends[LB_END_RESOLVED] - shown);
-	if (!r)
-		*out = TAKE_PTR(prof);
-	return r;
+	return losses_of_process(pid, stats->ends, stats->samples, out);
 }
 
 struct prof *session_prof(struct session *s)

@@ -73,10 +73,8 @@ struct session_stats {
 
 /*
  * What came of one process alone: stats, as far as they are known of one, and a profile without
- * stacks, which has its samples and losses. Those that user space lost are one number,
- * SESSION_UNNAMED. -ENOMEM.
+ * stacks, which has its samples and losses. Those that user space lost are one number. -ENOMEM.
  */
-#define SESSION_UNNAMED "unnamed"
 int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
 		    struct prof **prof);
 

@@ -8,37 +8,8 @@
 #include <cjson/cJSON.h>
 
 #include "base/cleanup.h"
+#include "record/losses.h"
 #include "summary.h"
-
-/* How BPF's ends are told; user space's own reasons are listed beside them. */
-static const struct reason {
-	const char *key, *sentence;
-} reasons[] = {
-#define LB_END(id, class, key, sentence) {key, sentence},
-#include <luabpf/ends.def>
-#undef LB_END
-	{"proto-ambiguous", "another prototype took the address before the name was checked"},
-	{"gone",
-	 "the function was collected, or its process had ended, before its names were read"},
-	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
-	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
-	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "
-			    "was patched"},
-	{"layout-constants", "most functions have constants of no type: a VM that was patched"},
-	{"layout-code", "most functions do not end with a return: a VM that was patched"},
-	{SESSION_UNNAMED, "the function's names could not be read, or not be trusted"},
-	{"bad-record", "a record of the ring buffer was malformed"},
-};
-
-const char *summary_sentence(const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (!strcmp(reasons[i].key, key))
-			return reasons[i].sentence;
-	return key;
-}
 
 /* of enum session_end */
 static const char *const end_names[] = {"duration", "signal", "targets-ended"};
@@ -127,7 +98,7 @@ static void print_losses(const struct summary *s, FILE *to)
 		prof_loss(s->prof, i, &loss);
 		if (!prof_is_outside(loss.reason))
 			fprintf(to, "luabpf: lost %" PRIu64 " (%s): %s\n", loss.count, loss.reason,
-				summary_sentence(loss.reason));
+				loss_sentence(loss.reason));
 	}
 }
 

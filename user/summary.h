@@ -37,9 +37,6 @@ void summary_print_lines(const struct summary *s, FILE *to);
 /* For -v: how samples ended in the kernel, before their names were looked up. */
 void summary_print_ends(const struct summary *s, FILE *to);
 
-/* What a reason of loss means; the reason itself when it is not known. */
-const char *summary_sentence(const char *reason);
-
 /* One JSON object; its members are described in docs/stats.md. -ENOMEM, -EIO. */
 int summary_json(const struct summary *s, FILE *to);
 

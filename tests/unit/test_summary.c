@@ -244,12 +244,6 @@ Test(summary, ends_in_the_kernel)
 			       "BPF; first sample after 30.0 ms; ended by signal\n");
 }
 
-Test(summary, sentences)
-{
-	cr_expect_not_null(strstr(summary_sentence("fault"), "could not be read"));
-	cr_expect_str_eq(summary_sentence("of another version"), "of another version");
-}
-
 Test(summary, many_losses_raise_doubt)
 {
 	struct prof *prof __cleanup(prof_free) = profile(10, 0, 30, 0);

@@ -298,13 +298,12 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 	}
 }
 
-static int lose(const struct frame_ctx *c, int why, uint32_t count)
+/* Why a sample is lost, by row_of()'s error. */
+static const char *reason_of(const struct frame_ctx *c, int why)
 {
-	const char *reason = why == -ESTALE ? "proto-ambiguous" : "gone";
-
 	if (why == -EPROTO)
-		reason = protos_misfit(c->image->protos, c->build);
-	return prof_lose(c->s->prof, reason, count);
+		return protos_misfit(c->image->protos, c->build);
+	return why == -ESTALE ? "proto-ambiguous" : "gone";
 }
 
 /*
@@ -411,7 +410,7 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 }
 
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
-		      const struct lb_build *build)
+		      const struct lb_build *build, const char **lost)
 {
 	struct lb_rec_sample refined;
 	struct frame_ctx c = {
@@ -433,8 +432,11 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 			return r;
 	}
 	r = row_of(&c, &row);
+	if (r == -ENOMEM || r == -EAGAIN)
+		return r;
 	if (r)
-		return r == -ENOMEM || r == -EAGAIN ? r : lose(&c, r, count);
-	prof_count(c.s->prof, row, count);
+		*lost = reason_of(&c, r);
+	else
+		prof_count(c.s->prof, row, count);
 	return 0;
 }

@@ -26,12 +26,13 @@ int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);
 
 /*
- * Adds samples that are the same to the profile, or, when their names cannot be known any more, to
- * its losses. build is what the record names, and outlives the image. Returns 0, also for a loss,
- * -EAGAIN when it takes another round to decide on them (PROTOS_WAIT at most), or -ENOMEM.
+ * Adds samples that are the same to the profile; or they are lost, as their names cannot be known
+ * any more: sets the reason. build is what the record names, and outlives the image. Returns 0, also
+ * for a loss, -EAGAIN when it takes another round to decide on them (PROTOS_WAIT at most), or
+ * -ENOMEM.
  */
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
-		      const struct lb_build *build);
+		      const struct lb_build *build, const char **lost);
 
 /*
  * Samples of compiled code so far whose lines and inlined functions are those of its guards only.

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "record/losses.h"
+
+static uint64_t lost(const struct prof *prof, const char *reason)
+{
+	for (size_t i = 0; i < prof_nlosses(prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(prof, i, &loss);
+		if (!strcmp(loss.reason, reason))
+			return loss.count;
+	}
+	return 0;
+}
+
+/* What BPF could not tell is moved to what it was; each count is in the profile once. */
+Test(losses, of_bpf_and_of_user_space)
+{
+	const uint64_t ends[LB_END__MAX] = {
+		[LB_END_RESOLVED] = 100,   [LB_END_OUTSIDE] = 10, [LB_END_NO_REGS] = 1,
+		[LB_END_UNRECOGNISED] = 7, [LB_END_TORN] = 3,
+	};
+	struct prof *prof __cleanup(prof_free) = NULL;
+	struct losses losses = {};
+
+	cr_assert_eq(prof_new(&prof), 0);
+	losses.prof = prof;
+	losses.not_lua = 5;
+	cr_assert_eq(losses_add(&losses, LOSS_GONE, 2), 0);
+	cr_assert_eq(losses_add(&losses, LOSS_GONE, 2), 0);
+	losses.bad = 1;
+	cr_assert_eq(losses_finish(&losses, ends), 0);
+	cr_expect_eq(lost(prof, LOSS_GONE), 4);
+	cr_expect_eq(lost(prof, LOSS_BAD_RECORD), 1);
+	cr_expect_eq(lost(prof, "unrecognised"), 2);
+	cr_expect_eq(lost(prof, "torn"), 3);
+	cr_expect_eq(lost(prof, "outside-lua"), 16, "they ran no Lua, the two of BPF's, too");
+	cr_expect_eq(prof_nlosses(prof), 5);
+	cr_expect_eq(losses.ends[LB_END_OUTSIDE], 15);
+	cr_expect_eq(losses.ends[LB_END_UNRECOGNISED], 2);
+}
+
+Test(losses, of_one_process)
+{
+	const uint64_t ends[LB_END__MAX] = {[LB_END_RESOLVED] = 9, [LB_END_FAULT] = 4};
+	struct prof *prof __cleanup(prof_free) = NULL;
+
+	cr_assert_eq(losses_of_process(7, ends, 6, &prof), 0);
+	cr_expect_eq(prof_samples(prof), 6);
+	cr_expect_eq(lost(prof, "fault"), 4);
+	cr_expect_eq(lost(prof, LOSS_UNNAMED), 3);
+	cr_expect_eq(prof_nlosses(prof), 2);
+}
+
+Test(losses, sentences)
+{
+	cr_expect_not_null(strstr(loss_sentence("fault"), "could not be read"));
+	cr_expect_str_eq(loss_sentence("of another version"), "of another version");
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "losses.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const struct {
+	const char *key, *sentence;
+} reasons[] = {
+#define LB_END(id, class, key, sentence) {key, sentence},
+#include <luabpf/ends.def>
+#undef LB_END
+	{"proto-ambiguous", "another prototype took the address before the name was checked"},
+	{LOSS_GONE,
+	 "the function was collected, or its process had ended, before its names were read"},
+	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
+	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
+	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "
+			    "was patched"},
+	{"layout-constants", "most functions have constants of no type: a VM that was patched"},
+	{"layout-code", "most functions do not end with a return: a VM that was patched"},
+	{LOSS_UNNAMED, "the function's names could not be read, or not be trusted"},
+	{LOSS_BAD_RECORD, "a record of the ring buffer was malformed"},
+};
+
+const char *loss_sentence(const char *key)
+{
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strcmp(reasons[i].key, key))
+			return reasons[i].sentence;
+	return key;
+}
+
+int losses_add(struct losses *l, const char *reason, uint64_t count)
+{
+	return prof_lose(l->prof, reason, count);
+}
+
+/* What was counted as lost, or as outside Lua. */
+static int add_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
+{
+	enum class { RESOLVED, OUTSIDE, LOST };
+	static const struct {
+		enum class class;
+		const char *key;
+	} all[LB_END__MAX] = {
+#define LB_END(id, class, key, sentence) [LB_END_##id] = {class, key},
+#include <luabpf/ends.def>
+#undef LB_END
+	};
+	int i, r = 0;
+
+	for (i = 0; i < LB_END__MAX && !r; i++) {
+		int as = all[i].class == OUTSIDE ? LB_END_OUTSIDE : i;
+
+		if (all[i].class != RESOLVED && ends[i])
+			r = prof_lose(prof, all[as].key, ends[i]);
+	}
+	return r;
+}
+
+int losses_finish(struct losses *l, const uint64_t ends[LB_END__MAX])
+{
+	int r;
+
+	memcpy(l->ends, ends, sizeof(l->ends));
+	l->ends[LB_END_UNRECOGNISED] -= l->not_lua;
+	l->ends[LB_END_OUTSIDE] += l->not_lua;
+	r = add_ends(l->prof, l->ends);
+	if (!r && l->bad)
+		r = losses_add(l, LOSS_BAD_RECORD, l->bad);
+	return r;
+}
+
+int losses_of_process(pid_t pid, const uint64_t ends[LB_END__MAX], uint64_t shown,
+		      struct prof **out)
+{
+	const struct prof_labels labels = {.vmstate = 'I', .pid = (uint32_t)pid, .comm = ""};
+	__cleanup(prof_free) struct prof *prof = NULL;
+	int r = prof_new(&prof);
+
+	if (!r && shown)
+		r = prof_add(prof, NULL, 0, &labels, shown);
+	if (!r)
+		r = add_ends(prof, ends);
+	if (!r && ends[LB_END_RESOLVED] > shown)
+		r = prof_lose(prof, LOSS_UNNAMED, ends[LB_END_RESOLVED] - shown);
+	if (!r)
+		*out = TAKE_PTR(prof);
+	return r;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The samples that did not become a stack, by reason. User space adds its own as they occur;
+ * losses_finish() adds what BPF counted, once, and what was lost on the way between the two.
+ */
+#ifndef RECORD_LOSSES_H
+#define RECORD_LOSSES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <luabpf/abi.h>
+
+#include "prof/prof.h"
+
+/* User space's own reasons; others are of ends.def, or a layout's (family_misfit()). */
+#define LOSS_GONE "gone"
+#define LOSS_BAD_RECORD "bad-record"
+#define LOSS_UNNAMED "unnamed"
+
+/* What a reason means; the reason itself when it is not known. */
+const char *loss_sentence(const char *reason);
+
+struct losses {
+	struct prof *prof; /* which keeps them: a report of the saved profile shows them, too */
+	uint64_t not_lua;  /* BPF did not recognise their process, which had no VM */
+	uint64_t bad;	   /* records that were refused */
+	uint64_t ends[LB_END__MAX]; /* of losses_finish(), as -v shows them */
+};
+
+/* 0 or -ENOMEM. */
+int losses_add(struct losses *losses, const char *reason, uint64_t count);
+
+/* ends: as BPF counted them. 0 or -ENOMEM. */
+int losses_finish(struct losses *losses, const uint64_t ends[LB_END__MAX]);
+
+/*
+ * A profile without stacks of one process: of what BPF counted of it, shown became stacks, and the
+ * rest of the resolved is LOSS_UNNAMED. 0 or -ENOMEM.
+ */
+int losses_of_process(pid_t pid, const uint64_t ends[LB_END__MAX], uint64_t shown,
+		      struct prof **out);
+
+#endif
