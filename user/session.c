@@ -159,7 +159,7 @@ static int add_root(struct session *s, pid_t pid, struct process **out, struct e
 static void keep_time(struct session *s, struct process *p)
 {
 	if (!p->keeps_time && !p->is_root)
-		attach_keep_time(s->loader, p->pid);
+		attach_keep_time(s->loader, p);
 	p->keeps_time = true;
 }
 
@@ -245,8 +245,8 @@ static int open_running(struct session *s, const struct session_options *o, stru
 		if (r && !(r == -ENODATA && o->may_lack))
 			return r;
 	}
-	for (i = 0; i < o->npids; i++) {
-		r = attach_process(s->loader, o->pids[i], false, err);
+	for (t = s->targets.processes.all; t; t = t->hh.next) {
+		r = attach_process(s->loader, t, false, err);
 		if (r)
 			return r;
 	}
@@ -268,7 +268,7 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
 		return r;
-	return attach_process(s->loader, s->command, true, err);
+	return attach_process(s->loader, t, true, err);
 }
 
 static int drain_each(struct session *s, uint64_t ns)

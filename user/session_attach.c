@@ -8,7 +8,7 @@
 
 struct attach_ctx {
 	struct loader *loader;
-	pid_t pid;
+	struct process *process;
 	struct loader_attach how;
 	pid_t *tids;
 	size_t n, cap;
@@ -37,16 +37,16 @@ static int attach_thread(void *arg, pid_t tid)
 	c->tids[c->n++] = tid;
 	c->grew = true;
 	c->how.tid = tid;
-	loader_keep_time(c->loader, c->pid, tid);
+	loader_keep_time(c->loader, tid, &c->process->keepers);
 	r = loader_attach(c->loader, &c->how, c->err);
 	return r == -ESRCH ? 0 : r; /* this thread has ended meanwhile */
 }
 
-int attach_process(struct loader *loader, pid_t pid, bool children, struct error *err)
+int attach_process(struct loader *loader, struct process *p, bool children, struct error *err)
 {
 	struct attach_ctx c = {
 		.loader = loader,
-		.pid = pid,
+		.process = p,
 		.how = {.children = children},
 		.grew = true,
 		.err = err,
@@ -55,31 +55,31 @@ int attach_process(struct loader *loader, pid_t pid, bool children, struct error
 
 	while (c.grew && !r) {
 		c.grew = false;
-		r = process_threads(pid, attach_thread, &c);
+		r = process_threads(p->pid, attach_thread, &c);
 		c.how.doubled = true;
 	}
 	free(c.tids);
 	if (r == -ESRCH)
-		error_set(err, r, "pid %d: the process has ended", (int)pid);
+		error_set(err, r, "pid %d: the process has ended", (int)p->pid);
 	return r;
 }
 
 struct keep_ctx {
 	struct loader *loader;
-	pid_t pid;
+	struct process *process;
 };
 
 static int keep_time_of(void *arg, pid_t tid)
 {
 	const struct keep_ctx *c = arg;
 
-	loader_keep_time(c->loader, c->pid, tid);
+	loader_keep_time(c->loader, tid, &c->process->keepers);
 	return 0;
 }
 
-void attach_keep_time(struct loader *loader, pid_t pid)
+void attach_keep_time(struct loader *loader, struct process *p)
 {
-	struct keep_ctx c = {loader, pid};
+	struct keep_ctx c = {loader, p};
 
-	process_threads(pid, keep_time_of, &c);
+	process_threads(p->pid, keep_time_of, &c);
 }

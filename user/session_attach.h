@@ -4,19 +4,20 @@
 #define SESSION_ATTACH_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 #include "bpf/loader.h"
+#include "record/process.h"
 
 /*
  * Opens an event for each thread, which those that it starts inherit; with `children`, the
  * processes that it forks, too. Threads that begin meanwhile are found by looking again. 0;
  * -ESRCH: the process has ended; or what loader_attach() returns.
  */
-int attach_process(struct loader *loader, pid_t pid, bool children, struct error *err);
+int attach_process(struct loader *loader, struct process *process, bool children,
+		   struct error *err);
 
 /* loader_keep_time() of each thread of a process whose events are inherited. */
-void attach_keep_time(struct loader *loader, pid_t pid);
+void attach_keep_time(struct loader *loader, struct process *process);
 
 #endif

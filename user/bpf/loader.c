@@ -18,6 +18,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <utlist.h>
 
 #include "base/caps.h"
 #include "base/cleanup.h"
@@ -33,8 +34,9 @@ struct attached {
 
 /* See loader_keep_time(). */
 struct keeper {
-	pid_t pid;
-	int event;
+	int event;		/* -1: it was given up */
+	struct keeper *sibling; /* of the same process, which has them */
+	struct keeper *prev, *next;
 };
 
 struct loader {
@@ -42,20 +44,23 @@ struct loader {
 	struct bpf_program *program; /* of the skeleton, the one that is loaded */
 	struct attached *attached;
 	size_t nattached, cap;
-	struct keeper *keepers;
-	size_t nkeepers;
-	bool few_files;	   /* no keepers */
-	uint64_t event_ns; /* CPU time between two events */
-	uint64_t cpu_ns;   /* that detached events had counted */
-	int stats_fd;	   /* keeps the kernel's run-time counting on */
+	struct keeper *keepers; /* of all processes */
+	bool few_files;		/* they were given up */
+	uint64_t event_ns;	/* CPU time between two events */
+	uint64_t cpu_ns;	/* that detached events had counted */
+	int stats_fd;		/* keeps the kernel's run-time counting on */
 };
 
 /* They are a help; what samples and what user space opens come first. */
 static void give_up_keepers(struct loader *l)
 {
-	for (size_t i = 0; i < l->nkeepers; i++)
-		close(l->keepers[i].event);
-	l->nkeepers = 0;
+	struct keeper *k;
+
+	DL_FOREACH(l->keepers, k)
+	{
+		cleanup_fd(&k->event);
+		k->event = -1;
+	}
 	l->few_files = true;
 }
 
@@ -276,8 +281,6 @@ void loader_free(struct loader **loader)
 		return;
 	loader_detach(l);
 	free(l->attached);
-	give_up_keepers(l);
-	free(l->keepers);
 	if (l->stats_fd >= 0)
 		close(l->stats_fd);
 	luabpf_bpf__destroy(l->skel);
@@ -324,24 +327,10 @@ int loader_get_proc(struct loader *l, pid_t pid, struct lb_proc *proc)
 	return bpf_map__lookup_elem(l->skel->maps.procs, &key, sizeof(key), proc, sizeof(*proc), 0);
 }
 
-static void drop_keepers(struct loader *l, pid_t pid)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < l->nkeepers; i++) {
-		if (l->keepers[i].pid == pid)
-			close(l->keepers[i].event);
-		else
-			l->keepers[n++] = l->keepers[i];
-	}
-	l->nkeepers = n;
-}
-
 int loader_drop_proc(struct loader *l, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	drop_keepers(l, pid);
 	return procs_changed(l, bpf_map__delete_elem(l->skel->maps.procs, &key, sizeof(key), 0));
 }
 
@@ -389,7 +378,7 @@ static bool is_spare(int fd)
 	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + SPARE < limit.rlim_cur;
 }
 
-void loader_keep_time(struct loader *l, pid_t pid, pid_t tid)
+void loader_keep_time(struct loader *l, pid_t tid, struct keeper **keepers)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -398,17 +387,31 @@ void loader_keep_time(struct loader *l, pid_t pid, pid_t tid)
 		.disabled = 1,
 		.exclude_hv = 1,
 	};
-	struct keeper *p;
+	struct keeper *k;
 	int fd __close =
 		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0 || l->few_files || !is_spare(fd))
 		return;
-	p = realloc(l->keepers, (l->nkeepers + 1) * sizeof(*p));
-	if (!p)
+	k = calloc(1, sizeof(*k));
+	if (!k)
 		return;
-	l->keepers = p;
-	p[l->nkeepers++] = (struct keeper){pid, TAKE_FD(fd)};
+	k->event = TAKE_FD(fd);
+	k->sibling = *keepers;
+	*keepers = k;
+	DL_APPEND(l->keepers, k);
+}
+
+void loader_drop_keepers(struct loader *l, struct keeper **keepers)
+{
+	struct keeper *k;
+
+	while ((k = *keepers)) {
+		*keepers = k->sibling;
+		DL_DELETE(l->keepers, k);
+		cleanup_fd(&k->event);
+		free(k);
+	}
 }
 
 static int attach(struct loader *l, const struct loader_attach *how, struct error *err)
@@ -437,7 +440,7 @@ static int attach(struct loader *l, const struct loader_attach *how, struct erro
 		return explain_attach(r, how->tid, err);
 	}
 	l->attached[l->nattached++] = a;
-	if (l->nkeepers && !is_spare(a.event))
+	if (l->keepers && !l->few_files && !is_spare(a.event))
 		give_up_keepers(l);
 	return 0;
 }
@@ -446,7 +449,7 @@ int loader_attach(struct loader *l, const struct loader_attach *how, struct erro
 {
 	int r = attach(l, how, err);
 
-	if (r != -EMFILE || !l->nkeepers)
+	if (r != -EMFILE || !l->keepers || l->few_files)
 		return r;
 	give_up_keepers(l);
 	return attach(l, how, err);

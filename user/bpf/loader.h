@@ -52,6 +52,8 @@ int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);
 int loader_drop_proc(struct loader *loader, pid_t pid); /* it has ended */
 
+struct keeper; /* an event of a process, see loader_keep_time() */
+
 /*
  * Samples a thread from now on, or from its next exec, every period_ns of its CPU time, and all
  * threads that it starts; with `children`, the processes that it forks, too. -ESRCH: it has ended.
@@ -72,9 +74,10 @@ int loader_attach(struct loader *loader, const struct loader_attach *how, struct
  * never enabled - the two are not alike, and nothing is swapped (perf_event_context_sched_out() of
  * kernel/events/core.c). To be called before the thread is attached: a child that it starts while
  * it is has an event without a program, which a swap would leave it with. As long as there are
- * descriptors to spare.
+ * descriptors to spare. Adds to the keepers of the process, which loader_drop_keepers() releases.
  */
-void loader_keep_time(struct loader *loader, pid_t pid, pid_t tid);
+void loader_keep_time(struct loader *loader, pid_t tid, struct keeper **keepers);
+void loader_drop_keepers(struct loader *loader, struct keeper **keepers);
 
 /* CPU time in ns between two events. */
 uint64_t loader_event_ns(const struct loader *loader);

@@ -75,6 +75,7 @@ void processes_end(struct processes *ps, struct process *p)
 	HASH_DEL(ps->all, p);
 	ps->nroots -= p->is_root;
 	loader_drop_proc(ps->loader, p->pid);
+	loader_drop_keepers(ps->loader, &p->keepers);
 	cleanup_fd(&p->pidfd); /* leaves an epoll set, too */
 	p->pidfd = -1;
 	image_free(&p->image);

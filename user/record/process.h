@@ -25,6 +25,7 @@ struct process {
 	int pidfd;	 /* -1: it had ended when BPF showed it; its samples are to be read yet */
 	bool is_root;	 /* asked for */
 	bool keeps_time; /* see loader_keep_time() */
+	struct keeper *keepers;
 
 	/* its VMs; a process that calls exec has others */
 	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
