@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem_image.h"
 #include "base/mem_noted.h"
+#include "votes.h"
 
 /* A child prototype's name, where its parent's bytecode stores it. */
 struct definition {
@@ -43,14 +44,6 @@ struct known {
 	UT_hash_handle hh;
 };
 
-/* How many of a build's prototypes are what they are read as, and how many are not. */
-struct vote {
-	const struct lb_build *build;
-	uint32_t fit, misfit;
-	const char *why; /* the first that is not */
-	struct vote *next;
-};
-
 struct protos {
 	const struct lb_mem *mem; /* of the live process */
 	struct known *recent;	  /* those that were looked at in the last rounds */
@@ -60,7 +53,7 @@ struct protos {
 	void (*changed)(void *arg);
 	void *arg;
 	struct known *known;
-	struct vote *votes;
+	struct votes *votes;
 	uint32_t reused; /* the round in which an address was found to be used again; 0: none was */
 	uint32_t first; /* round in which a sample showed one for the first time; 0: none did yet */
 	bool shared;	/* BPF was allowed to make a fingerprint once in an epoch */
@@ -119,15 +112,10 @@ void protos_clear(struct protos *p)
 
 void protos_free(struct protos **protos)
 {
-	struct vote *v;
-
 	if (!*protos)
 		return;
 	protos_clear(*protos);
-	while ((v = (*protos)->votes)) {
-		(*protos)->votes = v->next;
-		free(v);
-	}
+	votes_free(&(*protos)->votes);
 	mem_gather_clear(&(*protos)->near);
 	free(*protos);
 	*protos = NULL;
@@ -177,50 +165,20 @@ static struct known *add_known(struct protos *p, const struct lb_build *build, u
 	return k;
 }
 
-static struct vote *find_vote(const struct protos *p, const struct lb_build *build)
-{
-	struct vote *v = p->votes;
-
-	while (v && v->build != build)
-		v = v->next;
-	return v;
-}
-
-static const char *verdict(const struct vote *v)
-{
-	return v->misfit > v->fit ? v->why : NULL;
-}
-
 const char *protos_misfit(const struct protos *p, const struct lb_build *build)
 {
-	const struct vote *v = find_vote(p, build);
-
-	return v ? verdict(v) : NULL;
+	return votes_misfit(p->votes, build);
 }
 
 /* Each votes once, when all of it is known or enough to tell. */
 static void vote(struct protos *p, struct known *k)
 {
-	const char *misfit = family_misfit(k->entry.family, k->entry.proto), *before;
-	struct vote *v = find_vote(p, k->build);
+	const char *misfit = family_misfit(k->entry.family, k->entry.proto);
 
 	if (k->voted || (!misfit && !k->entry.family->complete(k->entry.proto)))
 		return;
-	if (!v) {
-		v = calloc(1, sizeof(*v));
-		if (!v)
-			return; /* another one will */
-		v->build = k->build;
-		v->next = p->votes;
-		p->votes = v;
-	}
-	before = verdict(v);
 	k->voted = true;
-	v->fit += !misfit;
-	v->misfit += misfit != NULL;
-	if (!v->why)
-		v->why = misfit;
-	if (before != verdict(v))
+	if (votes_add(&p->votes, k->build, misfit))
 		p->changed(p->arg);
 }
 
