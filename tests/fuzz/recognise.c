@@ -134,6 +134,11 @@ static void ask_calls(struct elf_file *elf, size_t text)
 			if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
 				abort();
 		}
+		if (!elf_puc_collector_by(&calls, TEXT + text / 2, TEXT, &gc)) {
+			check_text(gc.lo, gc.hi, text);
+			if (gc.skip_lo && (gc.skip_lo <= gc.lo || gc.skip_hi > gc.hi))
+				abort();
+		}
 		if (!elf_puc_library(&calls, &lib) && lib.n > ELF_PUC_LIB_MAX)
 			abort();
 	}

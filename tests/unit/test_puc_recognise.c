@@ -643,6 +643,36 @@ Test(puc_recognise, no_ident_but_other_names)
 	free(f.bytes);
 }
 
+/* A program that exports nothing: lua_gc is what collectgarbage calls. */
+static void expect_collector(const char *path)
+{
+	static struct vm_build b, named;
+	struct error err;
+	struct file_bytes f;
+
+	file_read(path, &f);
+	cr_assert_eq(recognise(&f, &named, &err), 0, "%s", err.what);
+	cr_assert_neq(named.gc_lo, 0, "%s", path);
+	cr_assert_gt(replace(&f, "lua_", "xua_", 4), 50);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_eq(b.gc_lo, named.gc_lo, "%s", path);
+	cr_expect_eq(b.gc_hi, named.gc_hi, "%s", path);
+	cr_expect_eq(b.build.puc.gc_skip, named.build.puc.gc_skip, "%s", path);
+	cr_expect_eq(b.build.puc.gc_skip_size, named.build.puc.gc_skip_size, "%s", path);
+	cr_assert_gt(replace(&f, "collectgarbage", "xollectgarbage", 14), 0);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	cr_expect_eq(b.gc_lo, 0);
+	free(f.bytes);
+}
+
+Test(puc_recognise, collector_without_symbols)
+{
+	expect_collector("/usr/bin/lua5.1");
+	expect_collector("/usr/bin/lua5.2");
+	expect_collector("/usr/bin/lua5.3");
+	expect_collector("/usr/bin/lua5.4");
+}
+
 /* Nothing is exported: the release comes from the text, luaV_execute from its shape. */
 Test(puc_recognise, no_symbols)
 {

@@ -20,4 +20,12 @@ struct elf_puc_gc {
  */
 int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *gc);
 
+/*
+ * The same in a file that does not tell where lua_gc is, or in which it does not lie side by side:
+ * given where luaV_execute and the base library's collectgarbage are. It may be no more than
+ * two pieces, one of which each collection runs below. -ENOENT: it cannot be told.
+ */
+int elf_puc_collector_by(const struct call_graph *calls, uint64_t collectgarbage, uint64_t vm,
+			 struct elf_puc_gc *gc);
+
 #endif

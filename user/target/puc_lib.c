@@ -183,6 +183,8 @@ static void take(const struct call_graph *g, const struct entries *e, struct elf
 	for (i = 0; i < LIBRARIES; i++)
 		if (is_library(e, &libraries[i]))
 			take_plain(e, &libraries[i], out);
+	if (is_library(e, &libraries[0]))
+		out->collectgarbage = function_of(e, "collectgarbage");
 	if (is_library(e, &coroutines)) {
 		out->resume = function_of(e, "resume");
 		out->wrap = wrapped_by(g, function_of(e, "wrap"));

@@ -12,8 +12,9 @@
 struct elf_puc_lib {
 	uint64_t plain[ELF_PUC_LIB_MAX]; /* they run no lua_State but the one that called them */
 	uint32_t n;
-	uint64_t resume; /* coroutine.resume; 0: not found */
-	uint64_t wrap;	 /* what coroutine.wrap returns; 0: not found */
+	uint64_t resume;	 /* coroutine.resume; 0: not found */
+	uint64_t wrap;		 /* what coroutine.wrap returns; 0: not found */
+	uint64_t collectgarbage; /* 0: not found */
 };
 
 /* -ENOENT: no library is in the file, -ENOMEM. calls: of the text around luaV_execute. */

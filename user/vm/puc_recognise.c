@@ -468,13 +468,15 @@ static int find_vm(struct evidence *e, struct vm_build *b)
 	return 0;
 }
 
-static void find_collector(const struct call_graph *calls, struct vm_build *b)
+static void find_collector(const struct call_graph *calls, uint64_t collectgarbage,
+			   struct vm_build *b)
 {
 	uint64_t lua_gc, size;
 	struct elf_puc_gc gc;
 
-	if (elf_lookup(calls->elf, "lua_gc", &lua_gc, &size) ||
-	    elf_puc_collector(calls, lua_gc, &gc))
+	if ((elf_lookup(calls->elf, "lua_gc", &lua_gc, &size) ||
+	     elf_puc_collector(calls, lua_gc, &gc)) &&
+	    (!collectgarbage || elf_puc_collector_by(calls, collectgarbage, b->start, &gc)))
 		return;
 	b->gc_lo = gc.lo;
 	b->gc_hi = gc.hi;
@@ -498,17 +500,19 @@ static void add_own(struct puc_own *own, int32_t function)
 	} /* no place: it is as unknown as the host's */
 }
 
-static void find_library(const struct call_graph *calls, struct vm_build *b)
+/* Returns where collectgarbage is; 0: not found. */
+static uint64_t find_library(const struct call_graph *calls, struct vm_build *b)
 {
 	struct elf_puc_lib *lib __free = malloc(sizeof(*lib));
 	uint32_t i;
 
 	if (!lib || elf_puc_library(calls, lib))
-		return;
+		return 0;
 	for (i = 0; i < lib->n; i++)
 		add_own(&b->build.own, (int32_t)(lib->plain[i] - b->start));
 	b->build.own.resume = lib->resume ? (int32_t)(lib->resume - b->start) : 0;
 	b->build.own.wrap = lib->wrap ? (int32_t)(lib->wrap - b->start) : 0;
+	return lib->collectgarbage;
 }
 
 static void find_clients(const struct call_graph *calls, struct vm_build *b)
@@ -532,8 +536,7 @@ static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 
 	if (call_graph_build(elf, b->start, PUC_WINDOW, &calls))
 		return;
-	find_collector(&calls, b);
-	find_library(&calls, b);
+	find_collector(&calls, find_library(&calls, b), b);
 	find_clients(&calls, b);
 }
 
