@@ -3,6 +3,7 @@
 import collections
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -364,3 +365,26 @@ def test_endless_recursion(tmp_path, v):
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
         assert len(s.stack) <= 128
         assert {f.name for f in s.stack if f.kind == pprof.LUA} <= {f"{path}:0", f"{path}:1", "down"}, s
+
+
+# ---- a program that exports nothing and has no lua_ident, as linkers leave it that drop what nothing refers to ----
+
+@pytest.mark.parametrize("v", ["5.2", "5.4"])
+def test_without_names(v, tmp_path):
+    """Functions, lines, shares and the collector's share are as right as with names. Some 5000 samples: shares are held to
+    five standard deviations, counts to what chance exceeds once in a million (truth.py)."""
+    interpreter = tmp_path / "host"
+    text = Path(shutil.which(f"lua{v}")).read_bytes()
+    assert b"$LuaVersion: Lua " in text and text.count(b"lua_") > 50
+    interpreter.write_bytes(text.replace(b"$LuaVersion", b"$xuaVersion").replace(b"lua_", b"xua_"))
+    interpreter.chmod(0o755)
+    r = truth.run(vms.VM(f"lua{v}", [interpreter], puc=v), "gc", 0.5, 10000, "-v")
+    print(r.summary())
+    assert r.lost + sum(r.wrong.values()) + sum(r.unknown.values()) <= truth.allowed(r.in_lua, 0.003), r.wrong
+    assert not [(name, p, q, b) for name, p, q, b in r.shares() if abs(p - q) > b], r.summary()
+    samples = truth.collector_samples(r)
+    share = {name: n / of for name, (n, of) in samples.items()}
+    # the bounds of test_truth.py
+    assert share["full"] > 0.9 and share["collects"] > 0.65, samples
+    assert samples["stopped"][0] <= truth.allowed(samples["stopped"][1], 0.06), samples
+    assert "its banner says 5" in r.done.err, r.done.err

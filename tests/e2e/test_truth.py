@@ -158,16 +158,6 @@ def test_states(results, vm):
 pucs = pytest.mark.parametrize("vm", [name for name in vms.PUCS if name not in HALF])
 
 
-def collector_samples(gc):
-    """(in the collector, in all) of each section of the gc workload; but for finalizers, which the collector calls in
-    any of them."""
-    states = collections.defaultdict(collections.Counter)
-    for s in gc.profile.samples:
-        if not any(gc.judge.name(f) == "finalizer" for f in s.stack):
-            states[gc.section(s)][s.labels["vmstate"]] += s.count
-    return {name: (n["Garbage Collector"], sum(n.values())) for name, n in states.items()}
-
-
 @pucs
 def test_states_of_puc_lua(results, vm):
     """The collector's share of a section is what the section is made of; there is no JIT compiler."""
@@ -179,7 +169,7 @@ def test_states_of_puc_lua(results, vm):
         if workload == "arith":
             assert r.states["Garbage Collector"] <= 0.01 * r.profile.total, r.summary()
     gc = results[vm, "gc"]
-    samples = collector_samples(gc)
+    samples = truth.collector_samples(gc)
     share = {name: n / of for name, (n, of) in samples.items()}
     print(samples)
     # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly;

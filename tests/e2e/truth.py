@@ -266,6 +266,16 @@ def allowed(n, rate=0.001):
     return k
 
 
+def collector_samples(gc):
+    """(in the collector, in all) of each section of the gc workload; but for finalizers, which the collector calls in
+    any of them."""
+    states = collections.defaultdict(collections.Counter)
+    for s in gc.profile.samples:
+        if not any(gc.judge.name(f) == "finalizer" for f in s.stack):
+            states[gc.section(s)][s.labels["vmstate"]] += s.count
+    return {name: (n["Garbage Collector"], sum(n.values())) for name, n in states.items()}
+
+
 def run(vm, workload, seconds, hz, *more):
     argv = [*vm.argv, vms.LUA / DRIVER, vms.LUA / f"{workload}.lua", seconds]
     with tempfile.TemporaryDirectory() as tmp, vms.Target(argv, vm.env) as target:

@@ -575,6 +575,9 @@ Test(puc_recognise, release_of_lua51)
 	expect_refused(&f, "PUC Lua 5.1.2 (lua_ident) of an unknown layout: lua_gethookmask uses "
 			   "100 where L_hookmask is 98");
 	cr_assert_gt(replace(&f, "Lua: Lua 5.1", "xua: Lua 5.1", 12), 0);
+	expect_refused(&f, "PUC Lua 5.1.2 (its banner) of an unknown layout: lua_gethookmask uses "
+			   "100 where L_hookmask is 98");
+	cr_assert_gt(replace(&f, " Copyright (C)", " Xopyright (C)", 14), 1);
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_str_eq(b.name, "PUC Lua 5.1.3 to 5.1.5");
 	free(f.bytes);

@@ -164,8 +164,9 @@ static int read_versions(struct elf_file *elf, struct release *r)
 			r->version = 50 + minor;
 		} else if (sscanf(text + len + 1, ".%2u %9s", &patch, copyright) == 2 &&
 			   !strcmp(copyright, "Copyright")) {
-			/* with its version, for now; 0: there are two */
-			r->patch = r->patch == ANY_PATCH ? 256 * minor + patch : 0;
+			/* with its version, for now; 0: they differ */
+			patch += 256 * minor;
+			r->patch = r->patch == ANY_PATCH || r->patch == patch ? patch : 0;
 		}
 	}
 	if (err == -EFBIG)
