@@ -805,6 +805,36 @@ Test(puc_recognise, no_luaV_execute)
 	free(f.bytes);
 }
 
+/*
+ * As gcc -O0 compiles it: pc is a variable, and all instructions jump to a single place that jumps
+ * on. No register tells the line: rdx would have been taken for the one that has pc.
+ */
+Test(puc_recognise, without_optimisation)
+{
+	static const uint8_t code[] = {
+		0x48, 0x8b, 0x45, 0xf0, /* mov -0x10(%rbp),%rax */
+		0x48, 0x8d, 0x50, 0x04, /* lea 4(%rax),%rdx */
+		0x48, 0x89, 0x55, 0xf0, /* mov %rdx,-0x10(%rbp) */
+		0x8b, 0x00,		/* mov (%rax),%eax */
+		0x83, 0xe0, 0x7f,	/* and $0x7f,%eax */
+		0xeb, 0x08,		/* jmp to the last one */
+		0x48, 0x8b, 0x55, 0xf0, /* mov -0x10(%rbp),%rdx */
+		0x48, 0x89, 0x50, 0x20, /* mov %rdx,0x20(%rax) */
+		0xff, 0xe0,		/* jmp *%rax */
+	};
+	static struct vm_build b;
+	struct error err;
+	struct file_bytes f;
+
+	file_read(LUA54, &f);
+	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
+	memset(f.bytes + b.start, 0x90, b.size);
+	memcpy(f.bytes + b.start, code, sizeof(code));
+	expect_refused(&f, "PUC Lua 5.4.4 (lua_ident) was compiled without optimisation: which "
+			   "line runs is in no register; compile it with -O1 or more");
+	free(f.bytes);
+}
+
 /* As -mindirect-branch=thunk compiles it: the jump through the table is a direct one to a thunk. */
 Test(puc_recognise, retpolines)
 {

@@ -32,6 +32,13 @@
  *	lea  -0x7fffc(%r13,%rax,4),%r13
  *	lea  4(%r13),%r14
  *	jmp  top
+ *
+ * Without optimisation pc is a variable on the C stack, and in a register for the step alone:
+ *
+ *	mov  -0x10(%rbp),%rax
+ *	lea  4(%rax),%rdx
+ *	mov  %rdx,-0x10(%rbp)
+ *	mov  (%rax),%eax	fetch
  */
 #include "target/puc_vm.h"
 
@@ -139,6 +146,26 @@ static uint8_t fetch_steps(const struct code *c, size_t at)
 	return reg;
 }
 
+/* mov of a register from or to a variable of the function */
+static bool moves_local(const struct x86_insn *in, unsigned operand, uint8_t reg)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && x86_is_field(in) &&
+	       in->base == X86_RBP && in->disp < 0 && in->reg[operand] == reg;
+}
+
+/* Is what the fetch `at` steps a variable on the C stack, both before and behind it? */
+static bool steps_local(const struct code *c, size_t at, uint8_t stepped_to)
+{
+	size_t first = at > STEP_NEAR ? at - STEP_NEAR : 0, i, k;
+
+	for (i = first; i < at; i++)
+		for (k = i + 1; k < at + STEP_NEAR && k < c->n; k++)
+			if (moves_local(&c->in[i], 0, c->in[at].base) &&
+			    moves_local(&c->in[k], 1, stepped_to) && c->in[i].disp == c->in[k].disp)
+				return true;
+	return false;
+}
+
 /* The comparison with the number of cases that a `switch` begins with. */
 static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
 {
@@ -166,6 +193,35 @@ static bool leaves(const struct code *c, size_t i)
 	return x86_is_jmp_rel(&c->in[i]) && target > c->at[c->n - 1];
 }
 
+/* Does instruction i + 1 follow i in the file, and always when i has run, but for a branch? */
+static bool goes_on(const struct code *c, size_t i)
+{
+	const struct x86_insn *in = &c->in[i];
+
+	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !x86_is_call(in) &&
+	       !x86_is_jmp_rel(in) && !x86_ends(in);
+}
+
+/* The instruction that runs after i, branches not taken; c->n: not known. */
+static size_t next_run(const struct code *c, size_t i)
+{
+	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
+
+	if (!x86_is_jmp_rel(&c->in[i]))
+		return goes_on(c, i) ? i + 1 : c->n;
+	for (i = 0; i < c->n && c->at[i] != target;)
+		i++;
+	return i;
+}
+
+/* Without optimisation all jump to a single place that jumps on. */
+static bool jumps_on(const struct code *c, size_t i)
+{
+	size_t next = x86_is_jmp_rel(&c->in[i]) ? next_run(c, i) : c->n;
+
+	return next < c->n && x86_is_jmp_indirect(&c->in[next]);
+}
+
 static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
 {
 	size_t i;
@@ -175,7 +231,8 @@ static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm
 	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
 		const struct x86_insn *in = &c->in[i];
 
-		if (x86_is_jmp_indirect(in) || (leaves(c, i) && loads_by_index(&c->in[i - 1])))
+		if (x86_is_jmp_indirect(in) || (leaves(c, i) && loads_by_index(&c->in[i - 1])) ||
+		    jumps_on(c, i))
 			return true;
 		if (x86_is_call(in) || x86_ends(in) ||
 		    refutes(in, c->in[at].reg[0], w->opcode_limit))
@@ -247,15 +304,6 @@ static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
 	return best;
 }
 
-/* Does instruction i + 1 follow i in the file, and always when i has run, but for a branch? */
-static bool goes_on(const struct code *c, size_t i)
-{
-	const struct x86_insn *in = &c->in[i];
-
-	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !x86_is_call(in) &&
-	       !x86_is_jmp_rel(in) && !x86_ends(in);
-}
-
 /* The step of the fetch `at`, to pc_reg, behind it. The fetch's base is the same until then. */
 static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
@@ -317,18 +365,6 @@ static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->base == pc_reg &&
 	       in->index != X86_NONE && in->reg[0] == pc_reg;
-}
-
-/* The instruction that runs after i, branches not taken; c->n: not known. */
-static size_t next_run(const struct code *c, size_t i)
-{
-	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
-
-	if (!x86_is_jmp_rel(&c->in[i]))
-		return goes_on(c, i) ? i + 1 : c->n;
-	for (i = 0; i < c->n && c->at[i] != target;)
-		i++;
-	return i;
 }
 
 static bool begins_one(const struct puc_text *text, size_t n, uint32_t at)
@@ -407,6 +443,7 @@ static void measure(const struct code *c, const struct puc_vm_wanted *w, struct 
 		if (r != X86_NONE) {
 			v.fetch[r]++;
 			vm->fetches++;
+			vm->local += steps_local(c, i, r);
 		}
 		if (is_save(in, w->savedpc))
 			v.save[in->base][in->reg[1]]++;

@@ -22,6 +22,7 @@ struct elf_puc_vm {
 	uint64_t start, size;
 	uint8_t pc_reg;	   /* holds pc, the next instruction's address; PUC_NO_REG: none does */
 	uint16_t fetches;  /* loads of an instruction with the step to the next */
+	uint16_t local;	   /* of these, those of a variable on the C stack: built without -O */
 	uint16_t jumps;	   /* indirect jumps by opcode */
 	uint16_t saves;	   /* stores of pc at `savedpc` of some struct */
 	uint8_t fetch_reg; /* as in struct puc_build, as the next */

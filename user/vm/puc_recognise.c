@@ -464,8 +464,11 @@ static int find_vm(struct evidence *e, struct vm_build *b)
 	b->start = vm.start;
 	b->size = vm.size;
 	b->build.puc.pc_reg = PUC_NO_REG;
-	if (!(e->puc->flags & PUC_SAVEDPC_EXACT))
-		set_pc(&vm, &b->build.puc);
+	if (e->puc->flags & PUC_SAVEDPC_EXACT)
+		return 0;
+	if (vm.local == vm.fetches)
+		return -EADDRNOTAVAIL;
+	set_pc(&vm, &b->build.puc);
 	return 0;
 }
 
@@ -600,6 +603,12 @@ static int refuse(struct error *err, const struct release *r, const struct evide
 		return error_set(err, -ENOTSUP,
 				 "PUC Lua %s (%s): no function has the shape of luaV_execute",
 				 release, r->source);
+	if (why == -EADDRNOTAVAIL)
+		return error_set(
+			err, -ENOTSUP,
+			"PUC Lua %s (%s) was compiled without optimisation: which line runs "
+			"is in no register; compile it with -O1 or more",
+			release, r->source);
 	return error_set(err, -ENOTSUP, "PUC Lua %s (%s) of an unknown layout: %s; %s%s", release,
 			 r->source, text_str(&e->wrong),
 			 e->agree ? "what agrees: " : "nothing agrees", text_str(&e->found));
