@@ -181,8 +181,11 @@ def test_states_of_puc_lua(results, vm):
     strings = results[vm, "strings"]
     lines = [s for s in strings.profile.samples if strings.section(s) == "lines" and s.stack[-1].name == "string.format"]
     c = sum(s.count for s in lines if s.labels["vmstate"] == "C code")
-    # its result is a new string: the collector's step may run in it. Measured, at the least: 0.859
-    assert c > 0.8 * sum(s.count for s in lines) > 0, strings.summary()
+    # the collector is stopped there: while it runs, its steps take 7 % of string.format's time, or 24 % where other
+    # processes use the cache. Measured, as means of 20 runs: 0.8 % of some 560 samples (5.4), 1.1 % with such processes;
+    # less than 0.1 % of 350 to 510 (5.1 to 5.3)
+    n = sum(s.count for s in lines)
+    assert n > 100 and n - c <= truth.allowed(n, 0.02), (c, n, strings.summary())
 
 
 @pucs

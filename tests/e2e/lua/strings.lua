@@ -4,9 +4,11 @@ local format, rep, gsub, gmatch, find, byte, char, sub, upper =
 
 local function lines(n)
   local x
+  collectgarbage("stop") --> collectgarbage
   mark() --> mark
   for i = 1, n do x = format("%d:%s:%5.2f", i, "text", i / 3) end --= format --> string.format
   lap("format") --> lap
+  collectgarbage("restart") --> collectgarbage
   for i = 1, n do x = rep("ab", i % 50) end --= rep --> string.rep
   lap("rep") --> lap
   for i = 1, n do x = "a" .. i .. "b" .. i % 7 end --= concat
