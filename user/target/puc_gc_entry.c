@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The base library's collectgarbage calls lua_gc, which alone of its callees tells of a number of
- * bytes the KiB and the rest, n >> 10 and n & 0x3ff. What lua_gc calls, and is no leaf like
- * luaE_setdebt, enters the collector. Of that luaV_execute calls luaC_step, in 5.2 by way of
- * another function; luaC_fullgc has a callee in common with it.
+ * Finds the collector where lua_gc has no symbol: by who calls whom, from the base library's
+ * collectgarbage and luaV_execute, which are known.
  *
  *	luaB_collectgarbage -> lua_gc -> luaC_step   -> singlestep
  *				     |-> luaC_fullgc -> singlestep
  *				     `-> luaE_setdebt
  *
- * Each collection runs below one of the two. With -flto the collector is in many pieces, with other
- * functions between them: then two pieces will do, and what is between them is skipped.
+ *	lua_gc	     the one callee of collectgarbage that splits a number of bytes into KiB and
+ *		     the rest, n >> 10 and n & 0x3ff
+ *	luaC_step    the one callee of lua_gc that luaV_execute calls, too: in 5.2 through a
+ *		     function between them, `way`
+ *	luaC_fullgc  the other callee of lua_gc that shares a callee with luaC_step; where it is
+ *		     inlined in lua_gc, the callee that these two share stands for it
+ *
+ * Each collection runs below luaC_step or luaC_fullgc. With -flto the collector is in many pieces,
+ * with other functions between them: then two pieces are taken, and what is between them is
+ * skipped.
+ *
+ * The file is foreign. Edges are in order of their callers, so a pass over one function's callees,
+ * of which no more than MAX_CALLEES are looked at, and one over all that is reached take as many
+ * steps as there are edges; no more than MAX_CALLEES passes over all edges are made.
  */
 #include "target/puc_gc.h"
 
@@ -20,46 +30,97 @@
 #include "base/cleanup.h"
 #include "target/x86_insn.h"
 
-#define MAX_CODE 8192	/* of lua_gc: 1.8 KiB is the largest that was seen */
-#define MIN_CALLERS 5	/* of luaC_step: whatever makes an object */
-#define MAX_SHARED_BY 8 /* callers of what luaC_step and luaC_fullgc both call */
+#define MAX_CODE 8192	/* of lua_gc: the largest of 35 builds has 1.8 KiB */
+#define MAX_CALLEES 64	/* different ones, of collectgarbage, lua_gc and the collector's entries */
+#define MIN_CALLERS 5	/* of luaC_step: all functions that make an object call it */
+#define MAX_SHARED_BY 8 /* callers of the function that luaC_step and luaC_fullgc share */
+
+struct node {
+	uint32_t first_edge;
+	uint32_t callers, last_caller; /* how many different ones; the last of them */
+	bool branch;		       /* it calls another function */
+	bool by_vm;		       /* luaV_execute calls it */
+	bool below, elsewhere;	       /* runs below the collector's entries, below others */
+};
+
+struct search {
+	const struct call_graph *g;
+	struct node *node; /* one for each function, and one more */
+	uint32_t *stack;   /* functions whose edges are still to be followed */
+	uint32_t vm;
+};
+
+static void search_free(struct search *s)
+{
+	free(s->node);
+	free(s->stack);
+}
 
 static bool runs(const struct call_edge *e)
 {
 	return e->kind == CALL_CALL || e->kind == CALL_JUMP;
 }
 
-static bool calls_to(const struct call_graph *g, uint32_t from, uint32_t to)
+static int search_begin(struct search *s)
+{
+	const struct call_graph *g = s->g;
+	uint32_t i, fn = 0;
+
+	s->node = calloc(g->n + 1, sizeof(*s->node));
+	s->stack = calloc(g->n + 1, sizeof(*s->stack));
+	if (!s->node || !s->stack)
+		return -ENOMEM;
+	for (i = 0; i < g->n; i++)
+		s->node[i].last_caller = UINT32_MAX;
+	for (i = 0; i < g->nedges; i++) {
+		const struct call_edge *e = &g->edge[i];
+		struct node *to = &s->node[e->to];
+
+		while (fn <= e->from)
+			s->node[fn++].first_edge = i;
+		if (!runs(e))
+			continue;
+		to->callers += to->last_caller != e->from;
+		to->last_caller = e->from;
+		to->by_vm |= e->from == s->vm;
+		s->node[e->from].branch = true;
+	}
+	while (fn <= g->n)
+		s->node[fn++].first_edge = g->nedges;
+	return 0;
+}
+
+/* The different functions that one calls, or jumps to. n == 0: none, or more than MAX_CALLEES. */
+struct callees {
+	uint32_t fn[MAX_CALLEES], n;
+};
+
+static bool has_callee(const struct callees *c, uint32_t fn)
 {
 	uint32_t i;
 
-	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].from == from && g->edge[i].to == to && runs(&g->edge[i]))
+	for (i = 0; i < c->n; i++)
+		if (c->fn[i] == fn)
 			return true;
 	return false;
 }
 
-/* Different callers; edges are in order of these. */
-static uint32_t callers_of(const struct call_graph *g, uint32_t to)
-{
-	uint32_t i, n = 0, last = UINT32_MAX;
-
-	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].to == to && runs(&g->edge[i]) && g->edge[i].from != last) {
-			last = g->edge[i].from;
-			n++;
-		}
-	return n;
-}
-
-static bool is_leaf(const struct call_graph *g, uint32_t fn)
+static void list_callees(const struct search *s, uint32_t fn, struct callees *c)
 {
 	uint32_t i;
 
-	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].from == fn && runs(&g->edge[i]))
-			return false;
-	return true;
+	c->n = 0;
+	for (i = s->node[fn].first_edge; i < s->node[fn + 1].first_edge; i++) {
+		const struct call_edge *e = &s->g->edge[i];
+
+		if (!runs(e) || has_callee(c, e->to))
+			continue;
+		if (c->n == MAX_CALLEES) {
+			c->n = 0;
+			return;
+		}
+		c->fn[c->n++] = e->to;
+	}
 }
 
 static bool shifts(const struct x86_insn *in)
@@ -96,88 +157,93 @@ static bool counts_memory(const struct call_graph *g, uint32_t fn)
 }
 
 /* The only callee that counts memory, or itself, with lua_gc inlined; g->n: none, or several. */
-static uint32_t find_lua_gc(const struct call_graph *g, uint32_t collectgarbage)
+static uint32_t find_lua_gc(const struct search *s, uint32_t collectgarbage)
 {
-	uint32_t i, found = g->n;
+	uint32_t i, found = s->g->n;
+	struct callees c;
 
-	for (i = 0; i < g->nedges; i++) {
-		const struct call_edge *e = &g->edge[i];
-
-		if (e->from != collectgarbage || !runs(e) || e->to == found ||
-		    !counts_memory(g, e->to))
+	list_callees(s, collectgarbage, &c);
+	for (i = 0; i < c.n; i++) {
+		if (!counts_memory(s->g, c.fn[i]))
 			continue;
-		if (found != g->n)
-			return g->n;
-		found = e->to;
+		if (found != s->g->n)
+			return s->g->n;
+		found = c.fn[i];
 	}
-	return found == g->n && counts_memory(g, collectgarbage) ? collectgarbage : found;
+	return found == s->g->n && counts_memory(s->g, collectgarbage) ? collectgarbage : found;
 }
 
-/* What luaV_execute calls to get to fn: itself, or, in 5.2, what calls it. g->n: nothing. */
-static uint32_t way_to(const struct call_graph *g, uint32_t vm, uint32_t fn, bool by_another)
+/* True if luaV_execute calls fn, and others do that make objects. */
+static bool makes_objects(const struct search *s, uint32_t fn)
+{
+	return s->node[fn].by_vm && s->node[fn].callers >= MIN_CALLERS;
+}
+
+/* Returns the function by which luaV_execute gets to fn: itself or a caller of it. g->n: none. */
+static uint32_t way_to(const struct search *s, uint32_t fn, bool by_another)
 {
 	uint32_t i;
 
 	if (!by_another)
-		return calls_to(g, vm, fn) && callers_of(g, fn) >= MIN_CALLERS ? fn : g->n;
-	for (i = 0; i < g->nedges; i++)
-		if (g->edge[i].to == fn && runs(&g->edge[i]) && calls_to(g, vm, g->edge[i].from) &&
-		    callers_of(g, g->edge[i].from) >= MIN_CALLERS)
-			return g->edge[i].from;
-	return g->n;
+		return makes_objects(s, fn) ? fn : s->g->n;
+	for (i = 0; i < s->g->nedges; i++) {
+		const struct call_edge *e = &s->g->edge[i];
+
+		if (e->to == fn && runs(e) && makes_objects(s, e->from))
+			return e->from;
+	}
+	return s->g->n;
 }
 
-/* The largest that both call, and few others do: singlestep. g->n: none. */
-static uint32_t shared(const struct call_graph *g, uint32_t vm, uint32_t a, uint32_t b)
+/* Returns the largest function that both call, and few others do: singlestep. g->n: none. */
+static uint32_t shared(const struct search *s, uint32_t a, uint32_t b)
 {
-	uint32_t i, found = g->n;
+	uint32_t i, found = s->g->n;
+	struct callees of_a, of_b;
 
-	for (i = 0; i < g->nedges; i++) {
-		const struct call_edge *e = &g->edge[i];
+	list_callees(s, a, &of_a);
+	list_callees(s, b, &of_b);
+	for (i = 0; i < of_a.n; i++) {
+		uint32_t fn = of_a.fn[i];
+		const struct node *node = &s->node[fn];
 
-		if (e->from == a && runs(e) && calls_to(g, b, e->to) && !is_leaf(g, e->to) &&
-		    !calls_to(g, vm, e->to) && callers_of(g, e->to) <= MAX_SHARED_BY &&
-		    (found == g->n || g->fn[e->to].size > g->fn[found].size))
-			found = e->to;
+		if (has_callee(&of_b, fn) && node->branch && !node->by_vm &&
+		    node->callers <= MAX_SHARED_BY &&
+		    (found == s->g->n || s->g->fn[fn].size > s->g->fn[found].size))
+			found = fn;
 	}
 	return found;
 }
 
-/* What lua_gc calls that luaV_execute does, too. */
-static uint32_t find_step(const struct call_graph *g, uint32_t vm, uint32_t lua_gc, bool by_another)
+/* Returns the one callee of lua_gc that luaV_execute gets to. g->n: none, or several. */
+static uint32_t find_step(const struct search *s, const struct callees *of_gc, bool by_another)
 {
-	uint32_t i, found = g->n;
+	uint32_t i, found = s->g->n;
 
-	for (i = 0; i < g->nedges; i++) {
-		const struct call_edge *e = &g->edge[i];
+	for (i = 0; i < of_gc->n; i++) {
+		uint32_t fn = of_gc->fn[i];
 
-		if (e->from != lua_gc || e->kind != CALL_CALL || e->to == found ||
-		    is_leaf(g, e->to) || way_to(g, vm, e->to, by_another) == g->n)
+		if (!s->node[fn].branch || way_to(s, fn, by_another) == s->g->n)
 			continue;
-		if (found != g->n)
-			return g->n;
-		found = e->to;
+		if (found != s->g->n)
+			return s->g->n;
+		found = fn;
 	}
 	return found;
 }
 
-/* Of the others that lua_gc calls, that which has most callers. */
-static uint32_t find_full(const struct call_graph *g, uint32_t vm, uint32_t lua_gc, uint32_t step)
+/* Returns that of lua_gc's other callees that most functions call. g->n: none. */
+static uint32_t find_full(const struct search *s, const struct callees *of_gc, uint32_t step)
 {
-	uint32_t i, found = g->n, most = 0;
+	uint32_t i, found = s->g->n, most = 0;
 
-	for (i = 0; i < g->nedges; i++) {
-		const struct call_edge *e = &g->edge[i];
-		uint32_t n;
+	for (i = 0; i < of_gc->n; i++) {
+		uint32_t fn = of_gc->fn[i];
 
-		if (e->from != lua_gc || e->kind != CALL_CALL || e->to == step ||
-		    shared(g, vm, step, e->to) == g->n)
+		if (fn == step || s->node[fn].callers <= most || shared(s, step, fn) == s->g->n)
 			continue;
-		n = callers_of(g, e->to);
-		if (n > most) {
-			most = n;
-			found = e->to;
-		}
+		most = s->node[fn].callers;
+		found = fn;
 	}
 	return found;
 }
@@ -187,36 +253,84 @@ struct entries {
 	uint32_t way, step, full;
 };
 
+static int find_entries(const struct search *s, uint32_t lua_gc, struct entries *e)
+{
+	struct callees of_gc;
+	bool by_another;
+
+	list_callees(s, lua_gc, &of_gc);
+	e->step = find_step(s, &of_gc, false);
+	by_another = e->step == s->g->n;
+	if (by_another)
+		e->step = find_step(s, &of_gc, true);
+	if (e->step == s->g->n)
+		return -ENOENT;
+	e->way = way_to(s, e->step, by_another);
+	e->full = find_full(s, &of_gc, e->step);
+	if (e->full == s->g->n) /* luaC_fullgc is inlined in lua_gc */
+		e->full = shared(s, e->step, lua_gc);
+	return e->full == s->g->n ? -ENOENT : 0;
+}
+
 static bool is_entry(const struct entries *e, uint32_t fn)
 {
 	return fn == e->way || fn == e->step || fn == e->full;
 }
 
-/* What runs below these, and below nothing else. */
-static void find_below(const struct call_graph *g, const struct entries *e, bool *below)
+/* Marks all that runs below the functions on the stack, which are marked. */
+static void mark_below(struct search *s, uint32_t depth)
 {
-	bool more = true;
-	uint32_t i;
+	while (depth) {
+		uint32_t fn = s->stack[--depth], i;
 
-	below[e->way] = below[e->step] = below[e->full] = true;
-	while (more) {
-		more = false;
-		for (i = 0; i < g->nedges; i++)
-			if (runs(&g->edge[i]) && below[g->edge[i].from] && !below[g->edge[i].to])
-				more = below[g->edge[i].to] = true;
-	}
-	more = true;
-	while (more) {
-		more = false;
-		for (i = 0; i < g->nedges; i++) {
-			uint32_t to = g->edge[i].to;
+		for (i = s->node[fn].first_edge; i < s->node[fn + 1].first_edge; i++) {
+			struct node *to = &s->node[s->g->edge[i].to];
 
-			if (!below[to] || below[g->edge[i].from] || is_entry(e, to))
+			if (!runs(&s->g->edge[i]) || to->below)
 				continue;
-			below[to] = false;
-			more = true;
+			to->below = true;
+			s->stack[depth++] = s->g->edge[i].to;
 		}
 	}
+}
+
+/* Marks all that the functions on the stack call or refer to, but for the entries. */
+static void mark_elsewhere(struct search *s, const struct entries *e, uint32_t depth)
+{
+	while (depth) {
+		uint32_t fn = s->stack[--depth], i;
+
+		for (i = s->node[fn].first_edge; i < s->node[fn + 1].first_edge; i++) {
+			uint32_t to = s->g->edge[i].to;
+
+			if (s->node[to].elsewhere || is_entry(e, to))
+				continue;
+			s->node[to].elsewhere = true;
+			s->stack[depth++] = to;
+		}
+	}
+}
+
+/* Marks what runs below these and below nothing else. */
+static void find_below(struct search *s, const struct entries *e)
+{
+	const uint32_t entry[] = {e->way, e->step, e->full};
+	uint32_t i, depth = 0;
+
+	for (i = 0; i < 3; i++) {
+		if (!s->node[entry[i]].below)
+			s->stack[depth++] = entry[i];
+		s->node[entry[i]].below = true;
+	}
+	mark_below(s, depth);
+	for (i = 0, depth = 0; i < s->g->n; i++)
+		if (!s->node[i].below) {
+			s->node[i].elsewhere = true;
+			s->stack[depth++] = i;
+		}
+	mark_elsewhere(s, e, depth);
+	for (i = 0; i < s->g->n; i++)
+		s->node[i].below &= !s->node[i].elsewhere;
 }
 
 /* Functions first .. last, which lie side by side. */
@@ -224,13 +338,13 @@ struct run {
 	uint32_t first, last;
 };
 
-static struct run run_at(const struct call_graph *g, const bool *below, uint32_t fn)
+static struct run run_at(const struct search *s, uint32_t fn)
 {
 	struct run r = {fn, fn};
 
-	while (r.first && below[r.first - 1])
+	while (r.first && s->node[r.first - 1].below)
 		r.first--;
-	while (r.last + 1 < g->n && below[r.last + 1])
+	while (r.last + 1 < s->g->n && s->node[r.last + 1].below)
 		r.last++;
 	return r;
 }
@@ -245,36 +359,33 @@ static uint64_t end_of(const struct call_graph *g, uint32_t fn)
 	return g->fn[fn].start + g->fn[fn].size;
 }
 
-static struct run larger(const struct call_graph *g, struct run a, struct run b)
+static uint64_t bytes_of(const struct call_graph *g, const struct run *r)
 {
-	return end_of(g, a.last) - g->fn[a.first].start > end_of(g, b.last) - g->fn[b.first].start
-		       ? a
-		       : b;
+	return end_of(g, r->last) - g->fn[r->first].start;
 }
 
 /*
- * What lies beside luaC_step, and of two other pieces the larger: what lies beside luaC_fullgc, and
- * beside singlestep, which runs below that.
+ * Takes the run around luaC_step, and of two others the larger: that around luaC_fullgc, and that
+ * around singlestep, which runs below it.
  */
-static int take_pieces(const struct call_graph *g, uint32_t vm, const struct entries *e,
-		       struct elf_puc_gc *gc)
+static int take_pieces(struct search *s, const struct entries *e, struct elf_puc_gc *gc)
 {
-	bool *below __free = calloc(g->n + 1, sizeof(*below));
-	uint32_t single = shared(g, vm, e->step, e->full);
-	struct run a, b;
+	const struct call_graph *g = s->g;
+	uint32_t single = shared(s, e->step, e->full);
+	struct run a, b, c;
 
-	if (!below)
-		return -ENOMEM;
-	find_below(g, e, below);
-	a = run_at(g, below, e->step);
-	b = run_at(g, below, e->full);
-	if (single != g->n && below[single] && !has(&a, single) && e->step != e->full)
-		b = larger(g, run_at(g, below, single), b);
+	find_below(s, e);
+	a = run_at(s, e->step);
+	b = run_at(s, e->full);
+	if (single != g->n && s->node[single].below && !has(&a, single)) {
+		c = run_at(s, single);
+		if (bytes_of(g, &c) > bytes_of(g, &b))
+			b = c;
+	}
 	if (a.first > b.first) {
-		struct run other = a;
-
+		c = a;
 		a = b;
-		b = other;
+		b = c;
 	}
 	if (!has(&a, e->way) && !has(&b, e->way))
 		return -ENOENT;
@@ -291,41 +402,28 @@ static bool covers(const struct elf_puc_gc *gc, uint64_t start)
 	return start >= gc->lo && start < gc->hi && !(start >= gc->skip_lo && start < gc->skip_hi);
 }
 
-static int find_entries(const struct call_graph *g, uint32_t vm, uint32_t lua_gc, struct entries *e)
-{
-	bool by_another;
-
-	e->step = find_step(g, vm, lua_gc, false);
-	by_another = e->step == g->n;
-	if (by_another)
-		e->step = find_step(g, vm, lua_gc, true);
-	if (e->step == g->n)
-		return -ENOENT;
-	e->way = way_to(g, vm, e->step, by_another);
-	e->full = find_full(g, vm, lua_gc, e->step);
-	if (e->full == g->n && shared(g, vm, e->step, lua_gc) != g->n)
-		e->full = e->step; /* luaC_fullgc is inlined in lua_gc */
-	return e->full == g->n ? -ENOENT : 0;
-}
-
 int elf_puc_collector_by(const struct call_graph *g, uint64_t collectgarbage, uint64_t vm_start,
 			 struct elf_puc_gc *gc)
 {
-	uint32_t vm = call_graph_find(g, vm_start), base = call_graph_find(g, collectgarbage);
+	struct search s __cleanup(search_free) = {.g = g, .vm = call_graph_find(g, vm_start)};
+	uint32_t base = call_graph_find(g, collectgarbage), lua_gc;
 	struct elf_puc_gc whole;
 	struct entries e;
-	uint32_t lua_gc;
+	int err;
 
-	if (vm == g->n || base == g->n)
+	if (s.vm == g->n || base == g->n)
 		return -ENOENT;
-	lua_gc = find_lua_gc(g, base);
-	if (lua_gc == g->n || find_entries(g, vm, lua_gc, &e))
+	err = search_begin(&s);
+	if (err)
+		return err;
+	lua_gc = find_lua_gc(&s, base);
+	if (lua_gc == g->n || find_entries(&s, lua_gc, &e))
 		return -ENOENT;
 	/* what collectgarbage itself calls is not the collector's alone */
 	if (lua_gc == base || elf_puc_collector(g, g->fn[lua_gc].start, &whole) ||
 	    !covers(&whole, g->fn[e.way].start) || !covers(&whole, g->fn[e.step].start) ||
 	    !covers(&whole, g->fn[e.full].start))
-		return take_pieces(g, vm, &e, gc);
+		return take_pieces(&s, &e, gc);
 	*gc = whole;
 	return 0;
 }
