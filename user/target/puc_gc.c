@@ -34,6 +34,7 @@ struct function {
 	bool seed;     /* lua_gc calls it */
 	bool reached;  /* from a seed */
 	bool indirect; /* calls through a pointer */
+	bool allocates;
 	uint32_t first_caller, last_caller;
 };
 
@@ -243,8 +244,8 @@ static int64_t bytes_of(const struct graph *g, const struct range *r)
 	return (int64_t)(end_of(g, r->last) - g->fn[r->first].start);
 }
 
-/* Called from several places outside, calls nothing private: luaC_newobj. */
-static bool allocates(const struct graph *g, const struct range *r, uint32_t i)
+/* Called from so many places outside, calls nothing private: luaC_newobj. */
+static bool allocates(const struct graph *g, const struct range *r, uint32_t i, uint32_t many)
 {
 	uint32_t k, callers = 0, last = UINT32_MAX;
 	bool leaves = g->fn[i].indirect;
@@ -261,7 +262,19 @@ static bool allocates(const struct graph *g, const struct range *r, uint32_t i)
 		if (e->from == i && e->kind != CALL_REFERENCE)
 			leaves = true;
 	}
-	return callers >= MANY && leaves;
+	return callers >= many && leaves;
+}
+
+/* True if one that allocates calls it: luaC_newobjdt, which lua_newthread alone calls beside it. */
+static bool serves(const struct graph *g, const struct range *r, uint32_t i)
+{
+	uint32_t k;
+
+	for (k = 0; k < g->nedges; k++)
+		if (g->edge[k].to == i && within(r, g->edge[k].from) &&
+		    g->fn[g->edge[k].from].allocates)
+			return allocates(g, r, i, 1);
+	return false;
 }
 
 /* 5.2's luaC_step, which lua_gc does not call: it calls luaC_forcestep, which lua_gc does. */
@@ -285,19 +298,22 @@ static bool is_entry(const struct graph *g, uint32_t i, const struct range *all)
  * Of the neighbours `all`, the collector and what is to be skipped in it. Functions that allocate
  * are cut off at the ends; when they are many, others than lgc.c's are among them (LTO).
  */
-static int divide(const struct graph *g, struct range all, struct range *gc, struct range *skip)
+static int divide(struct graph *g, struct range all, struct range *gc, struct range *skip)
 {
 	struct range found = {.first = UINT32_MAX};
 	uint32_t i;
 
-	while (all.first < all.last && allocates(g, &all, all.first))
+	while (all.first < all.last && allocates(g, &all, all.first, MANY))
 		all.first++;
-	while (all.first < all.last && allocates(g, &all, all.last))
+	while (all.first < all.last && allocates(g, &all, all.last, MANY))
 		all.last--;
 	while (is_entry(g, all.last + 1, &all))
 		all.last++;
+	for (i = all.first; i <= all.last; i++)
+		g->fn[i].allocates =
+			!is_private(&g->fn[i], &all) && allocates(g, &all, i, MANY);
 	for (i = all.first; i <= all.last; i++) {
-		if (is_private(&g->fn[i], &all) || !allocates(g, &all, i))
+		if (!g->fn[i].allocates && (is_private(&g->fn[i], &all) || !serves(g, &all, i)))
 			continue;
 		if (found.first == UINT32_MAX)
 			found.first = i;
