@@ -310,8 +310,7 @@ static int divide(struct graph *g, struct range all, struct range *gc, struct ra
 	while (is_entry(g, all.last + 1, &all))
 		all.last++;
 	for (i = all.first; i <= all.last; i++)
-		g->fn[i].allocates =
-			!is_private(&g->fn[i], &all) && allocates(g, &all, i, MANY);
+		g->fn[i].allocates = !is_private(&g->fn[i], &all) && allocates(g, &all, i, MANY);
 	for (i = all.first; i <= all.last; i++) {
 		if (!g->fn[i].allocates && (is_private(&g->fn[i], &all) || !serves(g, &all, i)))
 			continue;
