@@ -21,9 +21,9 @@ struct elf_puc_gc {
 int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *gc);
 
 /*
- * The same in a file that does not tell where lua_gc is, or in which it does not lie side by side:
- * given where luaV_execute and the base library's collectgarbage are. It may be no more than
- * two pieces, one of which each collection runs below. -ENOENT: it cannot be told.
+ * The same in a file without a symbol of lua_gc, or where the collector does not lie side by side,
+ * by the addresses of luaV_execute and the base library's collectgarbage. The result may be only two
+ * pieces of the collector; each collection runs below one of them. -ENOENT: not found.
  */
 int elf_puc_collector_by(const struct call_graph *calls, uint64_t collectgarbage, uint64_t vm,
 			 struct elf_puc_gc *gc);
