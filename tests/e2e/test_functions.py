@@ -128,3 +128,30 @@ def test_runs_can_be_compared(tmp_path):
         frames.append({line.split(";")[0] for line in r.out.splitlines() if re.search(r" \d+$", line) and ";" in line})
     assert frames[0] == frames[1] and len(frames[0]) == 1, frames
     assert re.fullmatch(r"luajit\S*\+0x[0-9a-f]+", frames[0].pop()), frames
+
+
+NESTED = """
+local function spin(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
+local M, clock, tb = {}, os.clock, string.rep
+function M.inco() local co = coroutine.wrap(function() spin(20000, 15000, tb, tb) end) co() end
+function M.inpc() local r = pcall(function() spin(20000, 15000, tb, tb) end) return r end
+local stop = clock() + 0.2
+while clock() < stop do M.inco() M.inpc() end
+"""
+
+
+@pytest.mark.parametrize("vm", ALL)
+def test_a_function_without_a_name_does_not_get_that_of_the_one_around_it(tmp_path, luajit2, vm):
+    """Both begin on one line, and in some VM they have the same sizes."""
+    script, saved, vm = tmp_path / "nested.lua", tmp_path / "p.pb.gz", vms.VMS[vm]
+    script.write_text(NESTED)
+    r = vms.luabpf("-F", 5000, "-o", saved, "--", *vm.argv, script, env=vm.env)
+    assert r.code == 0, r
+    inner = collections.Counter()
+    for s in pprof.Profile(saved).samples:
+        names = [f.name for f in s.stack if f.kind == pprof.LUA]
+        for outer in {"M.inco", "M.inpc"} & set(names):
+            assert names.count(outer) == 1, names
+            if "spin" in names:
+                inner[outer] += s.count
+    assert len(inner) == 2 and min(inner.values()) > 50, inner

@@ -282,6 +282,22 @@ Test(function, one_line_may_have_two_functions)
 	expect_names(frames, names, 3);
 }
 
+/* A function whose definition is known to have no name is not the one around it, nor is one of which
+ * nothing is known either's. */
+Test(function, a_definition_may_have_no_name)
+{
+	static const struct prof_frame frames[] = {FN(1, NULL, "outer"), FN(1, NULL, ""),
+						   FN(1, NULL, NULL), FN(2, "x", ""),
+						   FN(2, "y", NULL)};
+	static const struct names names[] = {{"outer", "outer", NULL},
+					     {"d.lua:1", "d.lua:1", NULL},
+					     {"d.lua:1", "d.lua:1", NULL},
+					     {"d.lua:2", "d.lua:2", NULL},
+					     {"d.lua:2", "d.lua:2", NULL}};
+
+	expect_names(frames, names, 5);
+}
+
 Test(function, functions_without_lines_have_positions)
 {
 	static const struct prof_frame frames[] = {

@@ -116,8 +116,9 @@ static int group_frames(struct functions *fs)
 }
 
 /*
- * A definition is known only while its parent is on the stack: a function without one is that which
- * equals it in all else, unless there are several of these.
+ * A definition, and that a function has no name there (""), is known only while its parent is on
+ * the stack: a function of which it is not known is that which equals it in all else, unless there
+ * are several of these.
  */
 static void join_unknown(struct functions *fs)
 {
@@ -125,7 +126,7 @@ static void join_unknown(struct functions *fs)
 		struct function *f = fs->all[i], *unknown;
 		struct prof_frame key;
 
-		if (!is_name(f->frame.defname))
+		if (!f->frame.defname)
 			continue;
 		memcpy(&key, &f->frame, sizeof(key));
 		key.defname = NULL;

@@ -44,8 +44,8 @@ struct prof_frame {
 	enum prof_kind kind;
 	const char *
 		callname; /* the name jit.p derives from the caller's bytecode; NULL: none can be */
-	const char *defname; /* LUA: the name where the function is defined; NULL: bytecode does not
-				tell */
+	const char *defname; /* LUA: the name where the function is defined; "": it has none there;
+				NULL: not known, as its parent was not on the stack */
 	const char *chunk; /* LUA: chunkname as the VM holds it: "@path", "=name" or source text; C:
 			      file that holds the function; NULL: not known */
 	const char *symbol;   /* C: ELF symbol; BUILTIN: "string.rep" */

@@ -105,13 +105,14 @@ static void name_native(const struct frame_ctx *c, const struct lb_frame *f, str
 }
 
 /*
- * The name of a function where its parent's bytecode defines it. Only a parent that is on the very
- * stack is certain to be alive, and with it this child: a dead one's child may have left its
- * address to another.
+ * The name of a function where its parent's bytecode defines it; "": there it has none; NULL: its
+ * parent is not on the stack. Only a parent that is on the very stack is certain to be alive, and
+ * with it this child: a dead one's child may have left its address to another.
  */
 static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 {
 	uint64_t child = LB_FRAME_PTR(&c->rec->stack.frame[i]);
+	const char *none = NULL;
 	uint32_t j;
 
 	for (j = i + 1; j < c->rec->stack.n; j++) {
@@ -122,11 +123,15 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 			continue;
 		parent = prototype(c, f);
-		name = parent ? protos_definition(parent, child) : NULL;
+		if (!parent || !parent->proto)
+			continue;
+		name = protos_definition(parent, child);
 		if (name)
 			return name;
+		if (c->family->complete(parent->proto) && c->family->child(parent->proto, child))
+			none = "";
 	}
-	return NULL;
+	return none;
 }
 
 #define POSITION_SIZE 64
