@@ -76,6 +76,10 @@ enum {
 	LJ_L_SIZE_MOST = 128,
 };
 
+enum {
+	LJ_GC_NEXT = 0, /* GCHeader.nextgc */
+};
+
 /* GCobj types as stored in the gct byte: ~LJ_T* */
 enum {
 	LJ_GCT_STR = 4,

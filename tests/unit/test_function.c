@@ -290,12 +290,87 @@ Test(function, a_definition_may_have_no_name)
 						   FN(1, NULL, NULL), FN(2, "x", ""),
 						   FN(2, "y", NULL)};
 	static const struct names names[] = {{"outer", "outer", NULL},
-					     {"d.lua:1", "d.lua:1", NULL},
-					     {"d.lua:1", "d.lua:1", NULL},
+					     {"d.lua:1~9b24a0b3", "d.lua:1~9b24a0b3", NULL},
+					     {"d.lua:1~7522264a", "d.lua:1~7522264a", NULL},
 					     {"d.lua:2", "d.lua:2", NULL},
 					     {"d.lua:2", "d.lua:2", NULL}};
 
 	expect_names(frames, names, 5);
+}
+
+/* Their number tells functions of one line whose sizes and names are the same; what is known of one
+ * only through its parents goes with it. */
+Test(function, functions_of_one_line_are_numbered)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "@m.lua", .firstline = 1, .shape = 1},
+		{.kind = PROF_LUA, .chunk = "@m.lua", .firstline = 1, .shape = 1, .order = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "@m.lua",
+		 .firstline = 1,
+		 .shape = 1,
+		 .order = 1,
+		 .defname = "M.f"},
+		{.kind = PROF_LUA,
+		 .chunk = "@m.lua",
+		 .firstline = 1,
+		 .line = 7,
+		 .shape = 1,
+		 .order = 2},
+	};
+	static const struct names names[] = {
+		{"m.lua:1", "m.lua:1", "m.lua:1"},
+		{"M.f", "M.f", "M.f (m.lua:1#2)"},
+		{"M.f", "M.f", "M.f (m.lua:1#2)"},
+		{"m.lua:1#3", "m.lua:1#3", "m.lua:1#3"},
+	};
+
+	expect_names(frames, names, 4);
+	expect_jitp(frames[3], 'l', 0, "m.lua:7");
+}
+
+/* A path that one stack shows is that of all, as the contents are the same. */
+Test(function, functions_are_known_by_their_contents)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a", .shape = 1},
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3", .defname = "", .shape = 1},
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a", .defname = "", .shape = 1},
+		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a.2", .shape = 1, .order = 1},
+		{.kind = PROF_LUA, .chunk = "=?", .position = "~0a", .firstline = 2, .shape = 1},
+		{.kind = PROF_LUA, .chunk = "=?", .position = "~0b", .firstline = 2, .shape = 2},
+	};
+	static const struct names names[] = {
+		{"sd.lj:0#3", "sd.lj:0#3", NULL}, {"sd.lj:0#3", "sd.lj:0#3", NULL},
+		{"sd.lj:0#3", "sd.lj:0#3", NULL}, {"sd.lj:0#~0a.2", "sd.lj:0#~0a.2", NULL},
+		{"?:2#~0a", "?:2#~0a", NULL},	  {"?:2#~0b", "?:2#~0b", NULL},
+	};
+
+	expect_names(frames, names, 6);
+}
+
+/* Rows of different functions are never one: two chunks of one name, two sizes. */
+Test(function, no_two_functions_have_one_place)
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "=x", .firstline = 1, .shape = 1},
+		{.kind = PROF_LUA, .chunk = "=x", .firstline = 1, .shape = 2},
+		{.kind = PROF_LUA, .chunk = "@x", .firstline = 1, .shape = 1},
+		{.kind = PROF_LUA, .chunk = "@x", .firstline = 2, .shape = 1},
+	};
+	struct setup s = set_up(frames, 4);
+	struct text out[4] = {0};
+
+	for (size_t i = 0; i < 4; i++) {
+		functions_put_jitp(s.functions, &out[i], s.ids[i], 'f', 0);
+		for (size_t j = 0; j < i; j++)
+			cr_expect_str_neq(text_str(&out[i]), text_str(&out[j]));
+		cr_expect_eq(!strncmp(text_str(&out[i]), "x:1~", 4), i < 3, "%s",
+			     text_str(&out[i]));
+	}
+	for (size_t i = 0; i < 4; i++)
+		text_free(&out[i]);
+	tear_down(&s);
 }
 
 Test(function, functions_without_lines_have_positions)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,22 @@
 #define ROUNDS 8
 
 struct function {
-	UT_hash_handle hh;
+	UT_hash_handle hh, by_base;
 	struct prof_frame frame; /* the key: what its frames share */
+	struct prof_frame base;	 /* the same without what only its parents on the stack tell */
+	const char *contents;	 /* the position by its contents, where its parents are not known */
+	struct function *first;	 /* of this base: the rest up to `divided` is of all that have it */
+	const char *defname, *position;
+	bool divided; /* they are several functions */
 	uint32_t id;
-	uint32_t same;	      /* the function that this is; id, unless its definition is unknown */
+	uint32_t same;	      /* the function that this is; id, unless more is known of that */
+	char *place;	      /* chunk:line of all of its frames */
 	const char *callname; /* of the first call */
 	const char *own;      /* the name at a call that ends the definition's name */
 	bool several;	      /* calls have different names */
 	bool path;	      /* chunks of other functions end alike */
 	bool shared;	      /* its stable name is another's, too */
+	bool met;	      /* its place is another's, too */
 	uint8_t level;	      /* enum level */
 };
 
@@ -36,6 +44,7 @@ enum level {
 struct functions {
 	const struct prof *prof;
 	struct function *table; /* by frame */
+	struct function *bases; /* the first of each, by base */
 	struct function **all;	/* by id */
 	size_t n;
 	uint32_t *of; /* id, by frame's id */
@@ -54,6 +63,11 @@ static bool is_pseudo(const struct prof_frame *frame)
 	return frame->kind == PROF_CUT || frame->kind == PROF_TAIL || frame->kind == PROF_OTHER;
 }
 
+static bool is_path(const char *position)
+{
+	return position && *position != '~';
+}
+
 /* Strings of a profile's frames are equal when their pointers are. */
 static void key_of(const struct prof_frame *frame, struct prof_frame *key)
 {
@@ -68,9 +82,10 @@ static void key_of(const struct prof_frame *frame, struct prof_frame *key)
 	if (frame->kind != PROF_LUA)
 		return;
 	key->defname = frame->defname;
-	key->position = frame->position;
+	key->position = is_path(frame->position) ? frame->position : NULL;
 	key->firstline = frame->firstline;
 	key->shape = frame->shape;
+	key->order = frame->order;
 }
 
 static struct function *find_or_add(struct functions *fs, const struct prof_frame *key)
@@ -103,43 +118,82 @@ static int group_frames(struct functions *fs)
 	if (!fs->all || !fs->of)
 		return -ENOMEM;
 	for (uint32_t id = 0; id < n; id++) {
+		const struct prof_frame *frame = prof_frame(fs->prof, id);
 		struct prof_frame key;
-		const struct function *f;
+		struct function *f;
 
-		key_of(prof_frame(fs->prof, id), &key);
+		key_of(frame, &key);
 		f = find_or_add(fs, &key);
 		if (!f)
 			return -ENOMEM;
+		if (frame->position && !is_path(frame->position))
+			f->contents = frame->position;
 		fs->of[id] = f->id;
 	}
 	return 0;
 }
 
-/*
- * A definition, and that a function has no name there (""), is known only while its parent is on
- * the stack: a function of which it is not known is that which equals it in all else, unless there
- * are several of these.
- */
-static void join_unknown(struct functions *fs)
+static int list_bases(struct functions *fs)
 {
 	for (size_t i = 0; i < fs->n; i++) {
-		struct function *f = fs->all[i], *unknown;
-		struct prof_frame key;
+		struct function *f = fs->all[i], *first;
 
-		if (!f->frame.defname)
-			continue;
-		memcpy(&key, &f->frame, sizeof(key));
-		key.defname = NULL;
-		HASH_FIND(hh, fs->table, &key, sizeof(key), unknown);
-		if (unknown) /* a second one makes it itself again, and is the last to do so */
-			unknown->same = unknown->several ? unknown->id : f->id;
-		if (unknown)
-			unknown->several = true;
+		memcpy(&f->base, &f->frame, sizeof(f->base));
+		f->base.defname = f->base.position = NULL;
+		HASH_FIND(by_base, fs->bases, &f->base, sizeof(f->base), first);
+		if (!first) {
+			HASH_ADD(by_base, fs->bases, base, sizeof(f->base), f);
+			if (!f->by_base.tbl)
+				return -ENOMEM;
+			first = f;
+		}
+		f->first = first;
 	}
-	for (size_t i = 0; i < fs->n; i++)
-		fs->all[i]->several = false;
-	for (uint32_t id = 0; id < prof_nframes(fs->prof); id++)
+	return 0;
+}
+
+/* True if that says something else. */
+static bool learn(const char **known, const char *said)
+{
+	bool other = *known && said && *known != said;
+
+	if (said)
+		*known = said;
+	return other;
+}
+
+/*
+ * A definition, that a function has no name there (""), and its path in the chunk are known only
+ * while its parents are on the stack: functions that are equal in all else are one, unless there
+ * are several definitions or paths.
+ */
+static int join_unknown(struct functions *fs)
+{
+	int err = list_bases(fs);
+
+	for (size_t i = 0; i < fs->n && !err; i++) {
+		struct function *f = fs->all[i], *first = f->first;
+
+		first->divided |= learn(&first->defname, f->frame.defname);
+		first->divided |= learn(&first->position, f->frame.position);
+	}
+	for (size_t i = 0; i < fs->n && !err; i++) {
+		struct function *f = fs->all[i], *first = f->first;
+
+		if (first->divided)
+			continue;
+		f->same = first->id;
+		first->frame.defname = first->defname;
+		first->frame.position = first->position;
+		if (f->contents)
+			first->contents = f->contents;
+	}
+	for (size_t i = 0; i < fs->n && !err; i++)
+		if (!fs->all[i]->frame.position)
+			fs->all[i]->frame.position = fs->all[i]->contents;
+	for (uint32_t id = 0; id < prof_nframes(fs->prof) && !err; id++)
 		fs->of[id] = fs->all[fs->of[id]]->same;
+	return err;
 }
 
 /* ---- their names ----------------------------------------------------------------------------- */
@@ -385,6 +439,69 @@ static int find_paths(struct functions *fs)
 	return err;
 }
 
+/* ---- places -------------------------------------------------------------------------------- */
+
+static const char *place_of(const struct function *f)
+{
+	return f->place;
+}
+
+/* Chunk and line of several functions may be the same, even so. */
+static int find_places(struct functions *fs)
+{
+	struct owner *owners __cleanup(owners_free) = NULL;
+	__text struct text text = {0};
+	int err;
+
+	for (size_t i = 0; i < fs->n; i++) {
+		struct function *f = fs->all[i];
+
+		if (f->same != i || f->frame.kind != PROF_LUA)
+			continue;
+		text_clear(&text);
+		name_place(&text, &f->frame, false, NAME_PATH);
+		f->place = text_err(&text) ? NULL : strdup(text_str(&text));
+		if (!f->place)
+			return -ENOMEM;
+	}
+	err = list_owners(fs, place_of, &owners);
+	for (size_t i = 0; i < fs->n && !err; i++)
+		fs->all[i]->met = fs->all[i]->place && is_shared(owners, fs->all[i]->place);
+	return err;
+}
+
+static uint32_t add_hash(uint32_t h, const char *str)
+{
+	for (; str && *str; str++)
+		h = (h ^ (unsigned char)*str) * 16777619U;
+	return (h ^ !str) * 16777619U; /* what is not known is not "" */
+}
+
+/* What else tells a function from another of its place. */
+static uint32_t place_hash(const struct function *f)
+{
+	uint32_t h = add_hash(add_hash(2166136261U, f->frame.chunk), f->frame.defname);
+
+	return (h ^ f->frame.shape) * 16777619U ^ f->frame.order;
+}
+
+static void put_place(const struct function *f, struct text *out, unsigned int flags)
+{
+	name_place(out, &f->frame, false, flags);
+	if (f->met)
+		text_printf(out, "~%08" PRIx32, place_hash(f));
+}
+
+/* The same with the current line of a frame. */
+static void put_line(const struct function *f, const struct prof_frame *frame, struct text *out,
+		     unsigned int flags)
+{
+	struct prof_frame shown = f->frame;
+
+	shown.line = frame->line;
+	name_place(out, &shown, true, flags);
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 int functions_new(const struct prof *prof, struct functions **out)
@@ -398,11 +515,15 @@ int functions_new(const struct prof *prof, struct functions **out)
 	err = group_frames(fs);
 	if (err)
 		return err;
-	join_unknown(fs);
+	err = join_unknown(fs);
+	if (err)
+		return err;
 	note_calls(fs);
 	err = choose_names(fs);
 	if (!err)
 		err = find_paths(fs);
+	if (!err)
+		err = find_places(fs);
 	if (err)
 		return err;
 	*out = TAKE_PTR(fs);
@@ -416,8 +537,11 @@ void functions_free(struct functions **fsp)
 	if (!fs)
 		return;
 	HASH_CLEAR(hh, fs->table);
-	for (size_t i = 0; i < fs->n; i++)
+	HASH_CLEAR(by_base, fs->bases);
+	for (size_t i = 0; i < fs->n; i++) {
+		free(fs->all[i]->place);
 		free(fs->all[i]);
+	}
 	free(fs->all);
 	free(fs->of);
 	free(fs);
@@ -444,12 +568,16 @@ void functions_put_jitp(const struct functions *fs, struct text *out, uint32_t f
 {
 	const struct function *f = fs->all[fs->of[frame]];
 	const struct prof_frame *shown = prof_frame(fs->prof, frame);
-	const char *name = what == 'l' ? NULL : jitp_name(f);
+	const char *name = jitp_name(f);
 
 	if (f->path)
 		flags |= NAME_PATH;
+	if (what == 'l') {
+		put_line(f, shown, out, flags);
+		return;
+	}
 	if (!name) {
-		name_place(out, shown, what == 'l', flags);
+		put_place(f, out, flags);
 		return;
 	}
 	if (what == 'F' && shown->kind == PROF_LUA && shown->firstline != -1) {
@@ -464,7 +592,7 @@ static void put_stable(const struct function *f, struct text *out, bool place)
 	const char *name = stable_name(f);
 
 	if (!name) {
-		name_place(out, &f->frame, false, NAME_PATH);
+		put_place(f, out, NAME_PATH);
 		return;
 	}
 	text_puts(out, name);
@@ -472,7 +600,7 @@ static void put_stable(const struct function *f, struct text *out, bool place)
 		return;
 	text_puts(out, " (");
 	if (f->frame.kind == PROF_LUA)
-		name_place(out, &f->frame, false, NAME_PATH);
+		put_place(f, out, NAME_PATH);
 	else
 		name_module(out, &f->frame);
 	text_putc(out, ')');

@@ -10,7 +10,9 @@
  *     the definition's name   where bytecode stores the function; a C function's symbol
  *     chunk:line              a C function's module+0xoffset
  *
- * A name that two functions have is no name of either: the next one is taken.
+ * A name that two functions have is no name of either: the next one is taken. Where several begin
+ * on one line, chunk:line is the first that the VM made, chunk:line#2 the next. Functions that
+ * nothing of this tells have a hash behind it.
  */
 #ifndef PROF_FUNCTION_H
 #define PROF_FUNCTION_H

@@ -124,8 +124,10 @@ static void put_lua_place(struct text *out, const struct prof_frame *frame, bool
 	if (is_bytecode_builtin(frame))
 		return;
 	text_printf(out, ":%" PRId32, line);
-	if (frame->position)
+	if (frame->position && *frame->position)
 		text_printf(out, "#%s", frame->position);
+	else if (!frame->position && frame->order && !current)
+		text_printf(out, "#%" PRIu64, frame->order + UINT64_C(1));
 }
 
 void name_module(struct text *out, const struct prof_frame *frame)

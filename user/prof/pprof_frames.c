@@ -129,6 +129,7 @@ static int own_frame(struct reader *r, const Pprof__Location *location,
 		.firstline = lua->firstline,
 		.line = line,
 		.shape = lua->shape,
+		.order = lua->order,
 	};
 	int rc;
 

@@ -101,6 +101,8 @@ static void fill_lua(Pprof__LuaFunction *lua, const struct prof_frame *frame)
 	lua->addr = frame->addr;
 	lua->has_shape = frame->shape != 0;
 	lua->shape = frame->shape;
+	lua->has_order = frame->order != 0;
+	lua->order = frame->order;
 	lua->has_firstline = true;
 	lua->firstline = frame->firstline;
 }

@@ -216,6 +216,7 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, bool a
 	to->firstline = from->firstline;
 	to->line = from->line;
 	to->shape = from->shape;
+	to->order = from->order;
 	err = intern(prof, from->callname, PROF_MAX_NAME, add, &to->callname);
 	if (!err)
 		err = intern(prof, from->defname, PROF_MAX_NAME, add, &to->defname);

@@ -48,15 +48,21 @@ struct prof_frame {
 				NULL: not known, as its parent was not on the stack */
 	const char *chunk; /* LUA: chunkname as the VM holds it: "@path", "=name" or source text; C:
 			      file that holds the function; NULL: not known */
-	const char *symbol;   /* C: ELF symbol; BUILTIN: "string.rep" */
-	const char *position; /* LUA: of a function without lines, in its chunk: "3", "3.1" */
-	uint64_t addr;	      /* C: of the function, in the file, or in the process; BUILTIN: its
+	const char *symbol; /* C: ELF symbol; BUILTIN: "string.rep" */
+	/*
+	 * LUA: of a function that chunk and line do not tell: in its chunk, "3", "3.1"; where that
+	 * is not known, or the chunk, "~" and what it consists of, "~0a1b2c3d", "~0a1b2c3d.2"
+	 */
+	const char *position;
+	uint64_t addr;	   /* C: of the function, in the file, or in the process; BUILTIN: its
 				 number (ffid) */
-	int32_t firstline;    /* LUA: line of definition; -1: a library function in bytecode,
+	int32_t firstline; /* LUA: line of definition; -1: a library function in bytecode,
 			       [builtin:chunk] */
-	int32_t line;	      /* LUA: current line; -1: not known */
+	int32_t line;	   /* LUA: current line; -1: not known */
 	uint32_t
-		shape; /* LUA: hash of the prototype's sizes: two functions of one line; 0: not known */
+		shape; /* LUA: hash of the prototype's sizes, or contents (position); 0: not known */
+	uint32_t
+		order; /* LUA: so many like it the VM made before it: of this line, in this chunk */
 };
 
 /*

@@ -29,6 +29,20 @@ struct compiled {
 	const struct sym_family *family;
 };
 
+/* One of the collector's objects, of the list of all. */
+struct sym_object {
+	enum {
+		SYM_OBJECT_OTHER,
+		SYM_OBJECT_PROTO,
+		SYM_OBJECT_CLOSURE,
+	} kind;
+	uint64_t next; /* the one that was made before it */
+	/* of a prototype */
+	uint64_t chunk; /* the string that names it; 0: none does */
+	int32_t firstline, lastline;
+	uint32_t size; /* the same in those with the same contents */
+};
+
 /* Contracts: lj_proto.h and lj_ffnames.h; build is that of the VM. free functions take NULL. */
 struct sym_family {
 	int (*read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
@@ -50,7 +64,12 @@ struct sym_family {
 	int (*definitions)(const struct proto *p, sym_definition_fn fn, void *arg);
 	bool (*is_main)(const struct proto *p);
 	uint32_t (*shape)(const struct proto *p);
+	/* Hash of what a stripped function consists of, the same in each process that loads it. */
+	uint32_t (*contents)(const struct proto *p);
 	uint32_t (*child)(const struct proto *p, uint64_t child);
+	/* -EBADMSG: there is none */
+	int (*object)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		      struct sym_object *out);
 
 	int (*names_read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
 			  struct names **out);

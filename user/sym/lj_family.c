@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/container.h"
 #include "family.h"
+#include "foreign.h"
 #include "lj_ffnames.h"
 #include "lj_proto_priv.h"
 #include "lj_traces.h"
@@ -92,9 +93,44 @@ static uint32_t lj_shape(const struct proto *p)
 	return lj_proto_shape(lj_of(p));
 }
 
+static uint32_t lj_contents(const struct proto *p)
+{
+	return lj_proto_contents(lj_of(p));
+}
+
 static uint32_t lj_child(const struct proto *p, uint64_t child)
 {
 	return lj_proto_child(lj_of(p), child);
+}
+
+static int lj_object(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		     struct sym_object *out)
+{
+	uint8_t head[LJ_PROTO_SIZE];
+	int err;
+
+	(void)build;
+	if (!foreign_plausible(addr))
+		return -EBADMSG;
+	err = mem_read(mem, head, LJ_PROTO_GCT + 1, addr);
+	if (!err && head[LJ_PROTO_GCT] == LJ_GCT_PROTO)
+		err = mem_read(mem, head, sizeof(head), addr);
+	if (err)
+		return err;
+	if (head[LJ_PROTO_GCT] < LJ_GCT_STR || head[LJ_PROTO_GCT] > LJ_GCT_UDATA)
+		return -EBADMSG;
+	*out = (struct sym_object){.next = foreign_word(head, LJ_GC_NEXT)};
+	if (head[LJ_PROTO_GCT] == LJ_GCT_FUNC)
+		out->kind = SYM_OBJECT_CLOSURE;
+	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO)
+		return 0;
+	out->kind = SYM_OBJECT_PROTO;
+	out->chunk = foreign_word(head, LJ_PROTO_CHUNKNAME);
+	out->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
+	out->lastline = (int32_t)(foreign_half(head, LJ_PROTO_FIRSTLINE) +
+				  foreign_half(head, LJ_PROTO_NUMLINE));
+	out->size = foreign_half(head, LJ_PROTO_SIZEPT);
+	return 0;
 }
 
 static int lj_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
@@ -210,6 +246,8 @@ const struct sym_family lj_family = {
 	.definitions = lj_definitions,
 	.is_main = lj_is_main,
 	.shape = lj_shape,
+	.contents = lj_contents,
+	.object = lj_object,
 	.child = lj_child,
 	.names_read = lj_names_read,
 	.names_free = lj_names_free,

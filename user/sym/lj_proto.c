@@ -425,6 +425,31 @@ uint32_t lj_proto_shape(const struct lj_proto *p)
 	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
 }
 
+uint32_t lj_proto_contents(const struct lj_proto *p)
+{
+	uint64_t h = lj_proto_shape(p), k;
+	uint32_t i, nkn;
+
+	for (i = 0; lj_proto_has_ins(p, i); i++) {
+		uint32_t ins = lj_proto_ins(p, i);
+
+		if (!patchable(ins))
+			h = proto_hash_bytes(h, &ins, sizeof(ins));
+	}
+	for (i = 0; i < p->nkgc; i++) {
+		h = proto_hash_bytes(h, &p->kgc[i].gct, sizeof(p->kgc[i].gct));
+		if (p->kgc[i].str)
+			h = proto_hash_str(h, p->kgc[i].str);
+	}
+	if (!p->complete) /* nor are the numbers */
+		return (uint32_t)h;
+	k = foreign_word(p->bytes, LJ_PROTO_K) - p->addr;
+	nkn = foreign_half(p->bytes, LJ_PROTO_SIZEKN);
+	if (k <= p->size && nkn <= (p->size - k) / 8)
+		h = proto_hash_bytes(h, p->bytes + k, 8UL * nkn);
+	return (uint32_t)h;
+}
+
 uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child)
 {
 	uint32_t i, n = 0;

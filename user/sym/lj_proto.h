@@ -56,6 +56,9 @@ bool lj_proto_is_main(const struct lj_proto *p);
 /* Hash of sizes that are the same in each process that loads the same code. */
 uint32_t lj_proto_shape(const struct lj_proto *p);
 
+/* Hash of the code, the constants and the sizes, as far as the VM does not patch them. */
+uint32_t lj_proto_contents(const struct lj_proto *p);
+
 /* The position of a child among p's children, which a dump keeps, from 1 on; 0: it is none. */
 uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child);
 

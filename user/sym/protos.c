@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem_image.h"
 #include "base/mem_noted.h"
+#include "proto_order.h"
 #include "votes.h"
 
 /* A child prototype's name, where its parent's bytecode stores it. */
@@ -39,6 +40,7 @@ struct known {
 	uint32_t freed;	    /* round in which it was found to be freed; 0: it was not */
 	bool shown;	    /* others have seen it, and may have made something of it */
 	bool defined;	    /* definitions are there */
+	bool ordered;	    /* entry.order is */
 	bool voted;
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
@@ -187,6 +189,7 @@ static void replace_proto(struct protos *p, struct known *k, struct proto *proto
 	if (k->shown)
 		p->changed(p->arg);
 	drop_definitions(k);
+	k->ordered = false;
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
@@ -222,6 +225,14 @@ static void learn_definitions(struct known *k)
 		return;
 	k->defined = true;
 	k->entry.family->definitions(k->entry.proto, define, k);
+}
+
+static void learn_order(struct protos *p, struct known *k)
+{
+	if (k->ordered || !k->entry.proto || p->ended)
+		return;
+	k->ordered = true;
+	k->entry.order = proto_order(p->mem, k->build, k->entry.proto, k->key.addr);
 }
 
 /* Reads a prototype out of the bytes that BPF shipped. */
@@ -484,6 +495,7 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 		p->first = round;
 	check_known(p, k, round);
 	learn_definitions(k);
+	learn_order(p, k);
 	k->shown = true;
 	k->entry.doubtful = is_doubtful(p, k, round);
 	k->entry.waits = k->freed && round - k->freed < PROTOS_WAIT && !p->ended;

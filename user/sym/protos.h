@@ -24,6 +24,7 @@ struct protos;
 struct protos_entry {
 	const struct sym_family *family;
 	struct proto *proto; /* NULL: it could not be read */
+	uint32_t order;	     /* proto_order(), when it was shown first */
 	bool doubtful;	     /* may be one of two in this round */
 	bool waits;	     /* was freed: its samples count if the process ends now */
 };

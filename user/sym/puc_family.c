@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/container.h"
 #include "family.h"
+#include "foreign.h"
 #include "puc_cnames.h"
 #include "puc_proto_priv.h"
 
@@ -100,9 +101,48 @@ static uint32_t puc_shape(const struct proto *p)
 	return puc_proto_shape(puc_of(p));
 }
 
+static uint32_t puc_contents(const struct proto *p)
+{
+	return puc_proto_contents(puc_of(p));
+}
+
 static uint32_t puc_child(const struct proto *p, uint64_t child)
 {
 	return puc_proto_child(puc_of(p), child);
+}
+
+/* lua.h: LUA_TSTRING to what Lua programs never see; without their variants. */
+enum { TT_FIRST = 4, TT_FUNCTION = 6, TT_LAST = 11, TT_BASIC = 0x0f };
+
+static int puc_object(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		      struct sym_object *out)
+{
+	const struct puc_layout *puc = &build->puc.puc;
+	uint8_t head[PUC_PROTO_HEAD];
+	uint8_t tt;
+	int err;
+
+	if (!foreign_plausible(addr))
+		return -EBADMSG;
+	err = mem_read(mem, head, PUC_GC_TT + 1, addr);
+	tt = err ? 0 : head[PUC_GC_TT] & PUC_TT_MASK;
+	if (!err && tt == puc->tt_proto)
+		err = mem_read(mem, head, puc->p_size, addr);
+	if (err)
+		return err;
+	if ((tt & TT_BASIC) < TT_FIRST || (tt & TT_BASIC) > TT_LAST)
+		return -EBADMSG;
+	*out = (struct sym_object){.next = foreign_word(head, PUC_GC_NEXT)};
+	if ((tt & TT_BASIC) == TT_FUNCTION)
+		out->kind = SYM_OBJECT_CLOSURE;
+	if (tt != puc->tt_proto)
+		return 0;
+	out->kind = SYM_OBJECT_PROTO;
+	out->chunk = foreign_word(head, puc->p_source);
+	out->firstline = (int32_t)foreign_half(head, puc->p_linedefined);
+	out->lastline = (int32_t)foreign_half(head, puc->p_lastlinedefined);
+	out->size = foreign_half(head, puc->p_sizecode);
+	return 0;
 }
 
 static int puc_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
@@ -177,6 +217,8 @@ const struct sym_family puc_family = {
 	.definitions = puc_definitions,
 	.is_main = puc_is_main,
 	.shape = puc_shape,
+	.contents = puc_contents,
+	.object = puc_object,
 	.child = puc_child,
 	.names_read = puc_names_read,
 	.names_free = puc_names_free,

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/mem_gather.h"
 #include "sym/foreign.h"
+#include "sym/proto_order.h"
 #include "sym/puc_str.h"
 
 #define MAX_CODE (256u << 10) /* instructions; of a longer function the rest is not known */
@@ -284,6 +285,8 @@ static int read_constants(struct reader *r)
 		err = gather(r, &part, PUC_TV_SIZE, string_constant, i);
 		if (!may_be_constant(tv))
 			p->misfit = "layout-constants";
+		if ((tv[PUC_TV_TT] & TT_BASIC) == LUA_TNUMBER)
+			p->k[i].number = first_word(tv + PUC_TV_VALUE);
 		p->k[i].is_str = (tv[PUC_TV_TT] & TT_BASIC) == LUA_TSTRING;
 		if (p->k[i].is_str)
 			p->k[i].str = read_name(r, first_word(tv + PUC_TV_VALUE));
@@ -405,7 +408,7 @@ static int read_children(struct reader *r)
 static int read_chunkname(struct reader *r)
 {
 	uint64_t ref = head_ptr(r, r->puc->p_source);
-	char text[PROTO_MAX_CHUNKNAME + 1] = "=?";
+	char text[PROTO_MAX_CHUNKNAME + 1] = PROTO_NO_CHUNK;
 	struct puc_proto *p = r->p;
 	bool cut = false;
 	int err;
@@ -662,6 +665,21 @@ uint32_t puc_proto_shape(const struct puc_proto *p)
 	const uint32_t parts[] = {p->sizecode, (uint32_t)p->lastlinedefined, p->numparams};
 
 	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
+}
+
+uint32_t puc_proto_contents(const struct puc_proto *p)
+{
+	const uint32_t sizes[] = {puc_proto_shape(p), p->nupvals, p->nchildren};
+	uint64_t h = proto_hash_bytes(PROTO_HASH_START, sizes, sizeof(sizes));
+	uint32_t i;
+
+	h = proto_hash_bytes(h, p->code, p->ncode * sizeof(*p->code));
+	for (i = 0; i < p->nk; i++) {
+		h = proto_hash_bytes(h, &p->k[i].number, sizeof(p->k[i].number));
+		if (p->k[i].is_str)
+			h = hash_str(h, p->k[i].str);
+	}
+	return (uint32_t)h;
 }
 
 uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child)

@@ -57,6 +57,9 @@ bool puc_proto_stripped(const struct puc_proto *p); /* no line information */
 /* Hash of sizes that are the same in each process that loads the same code. */
 uint32_t puc_proto_shape(const struct puc_proto *p);
 
+/* Hash of the code, the constants and the sizes. */
+uint32_t puc_proto_contents(const struct puc_proto *p);
+
 /* The position of a child among p's children, from 1 on; 0: it is none. */
 uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child);
 

@@ -10,6 +10,7 @@
 
 /* A text that may be unknown because it could not be read (NULL), or known not to be there. */
 struct puc_const {
+	uint64_t number; /* as the VM stores it; 0: it is none */
 	const char *str; /* of a string, when it could be read */
 	bool is_str;
 };

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "image_priv.h"
+#include "proto_order.h"
 #include "symbolizer.h"
 
 int symbolizer_new(struct prof *prof, struct symbolizer **out)
@@ -138,11 +139,11 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 
 /*
  * Writes the position of a function without lines in its chunk: "2.1" is the first child of the
- * main function's second. Its parents are on the stack, else it is "~" and a hash of its sizes.
- * "" for the main function.
+ * main function's second; "" for the main function. False if not all of its parents are on the
+ * stack.
  */
-static void put_position(const struct frame_ctx *c, uint32_t i, const struct proto *proto,
-			 char out[POSITION_SIZE])
+static bool put_path(const struct frame_ctx *c, uint32_t i, const struct proto *proto,
+		     char out[POSITION_SIZE])
 {
 	uint64_t child = LB_FRAME_PTR(&c->rec->stack.frame[i]);
 	uint32_t numbers[8], n = 0, j;
@@ -164,11 +165,31 @@ static void put_position(const struct frame_ctx *c, uint32_t i, const struct pro
 		proto = parent->proto;
 	}
 	out[0] = '\0';
-	if (!c->family->is_main(proto))
-		len = (size_t)snprintf(out, POSITION_SIZE, "~%08" PRIx32, c->family->shape(proto));
 	while (n && len + 12 < POSITION_SIZE)
 		len += (size_t)snprintf(out + len, POSITION_SIZE - len,
 					len ? ".%" PRIu32 : "%" PRIu32, numbers[--n]);
+	return c->family->is_main(proto);
+}
+
+/*
+ * What tells a function apart of which chunk and line do not: its path where the chunk has a name,
+ * else "~" and a hash of its contents, and a number if there are several of them.
+ */
+static void put_position(const struct frame_ctx *c, uint32_t i, const struct protos_entry *k,
+			 char position[POSITION_SIZE], struct prof_frame *out)
+{
+	bool chunk = strcmp(out->chunk, PROTO_NO_CHUNK) != 0;
+
+	if (k->family->complete(k->proto))
+		out->shape = k->family->contents(k->proto);
+	out->position = position;
+	if (chunk && put_path(c, i, k->proto, position))
+		return;
+	if (out->order)
+		snprintf(position, POSITION_SIZE, "~%08" PRIx32 ".%" PRIu32, out->shape,
+			 out->order + 1);
+	else
+		snprintf(position, POSITION_SIZE, "~%08" PRIx32, out->shape);
 }
 
 /* -ESTALE: another prototype took the address within this round; -ENOENT: it cannot be read. */
@@ -191,10 +212,9 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POS
 	out->line = f->pc == LB_NO_PC ? -1 : k->family->line(k->proto, f->pc);
 	out->defname = definition_name(c, i);
 	out->shape = k->family->shape(k->proto);
-	if (out->firstline)
-		return 0;
-	put_position(c, i, k->proto, position);
-	out->position = *position ? position : NULL;
+	out->order = k->order;
+	if (proto_is_nameless(k->family, k->proto))
+		put_position(c, i, k, position, out);
 	return 0;
 }
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Several functions of a chunk may begin on one line, and stripped ones may have nothing to tell
+ * them apart. The VM keeps all objects in a list, newest first, which collecting does not reorder:
+ * a prototype's place among its like in that list is the same in each run, and stays when the
+ * chunk's main function, which knows them all, has been collected.
+ */
+#ifndef SYM_PROTO_ORDER_H
+#define SYM_PROTO_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <luabpf/abi.h>
+#include <luabpf/mem.h>
+
+#include "sym/family.h"
+
+/* What ldebug.c calls a chunk that was stripped of its name. */
+#define PROTO_NO_CHUNK "=?"
+
+/* True if chunk and line do not say which function it is: it has no line, or its chunk no name. */
+bool proto_is_nameless(const struct sym_family *family, const struct proto *p);
+
+/*
+ * How many functions like p, which is at addr, the VM made before it: of the same line as the chunk
+ * was compiled or loaded; where p is nameless, of the same contents; without a chunk's name, in any
+ * chunk. As far as a bounded part of the list shows.
+ */
+uint32_t proto_order(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
+		     uint64_t addr);
+
+#endif
