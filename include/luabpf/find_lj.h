@@ -169,8 +169,10 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 		if (r)
 			return r < 0 ? r : 0;
 	}
+	w->runs = !freed;
 	if (lj_is_above(w, regs, w->cframe))
 		return 0;
+	w->runs = 0;
 	return lj_find_main(mem, w, regs, g);
 }
 
@@ -256,8 +258,11 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 {
 	if (!w || !build || !regs)
 		return -1;
-	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip))
-		lj_find_nearer(mem, w, regs->sp);
+	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
+	    lj_find_nearer(mem, w, regs->sp)) {
+		w->end = w->fault ? LB_END_FAULT : LB_END_LOOP;
+		return -1;
+	}
 	if (lj_is_moving(mem, w, regs))
 		lj_find_moved(mem, w, regs);
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))

@@ -214,9 +214,15 @@ static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, st
 
 	if (w->search + least > w->stack_hi)
 		return LJ_SEARCH_OVER;
-	/* the mask is for the verifier */
-	if (w->searched >= LJ_SEARCH || mem_read(mem, w->block, size & 1023, w->search))
+	if (w->searched >= LJ_SEARCH)
 		return LJ_SEARCH_CUT;
+	/* the masks are for the verifier */
+	if (mem_read(mem, w->block, size & 1023, w->search)) {
+		left = LB_PAGE - (w->search & (LB_PAGE - 1));
+		if (left >= size || left < least ||
+		    mem_read(mem, w->block, (size = (__u32)left & ~7u) & 1023, w->search))
+			return LJ_SEARCH_CUT;
+	}
 	w->in_block = (size - least) / 8 + 1;
 	if (w->in_block > LJ_BLOCK)
 		w->in_block = LJ_BLOCK;
@@ -298,22 +304,104 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 struct lj_nearer {
 	const struct lb_mem *mem;
 	struct lj_walk *w;
+	__u32 most; /* words to search */
 };
+
+/* A page of the C stack that was never touched holds no cframe. */
+static __always_inline enum lj_search lj_skip_page(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 bytes = LB_PAGE - (__u32)(w->search & (LB_PAGE - 1));
+
+	w->fault |= !mem_has_pages(mem);
+	w->search += bytes;
+	w->searched += bytes / 8;
+	return LJ_SEARCH_ON;
+}
 
 static long lj_nearer_step(__u32 turn, struct lj_nearer *ctx)
 {
+	const struct lb_mem *mem = mem_door(ctx->mem);
 	struct lj_walk *w = ctx->w;
 
 	(void)turn;
-	if (w->search >= w->cframe || w->searched >= LJ_NEARER * LJ_BLOCK)
+	if (w->search >= w->cframe || w->searched >= ctx->most)
 		return 1;
-	w->search_is = lj_search_on(mem_door(ctx->mem), w);
+	w->search_is = lj_search_on(mem, w);
+	if (w->search_is == LJ_SEARCH_CUT && w->searched < LJ_SEARCH)
+		w->search_is = lj_skip_page(mem, w);
 	return w->search_is != LJ_SEARCH_ON;
 }
 
+static __always_inline int lj_is_nearer(const struct lj_walk *w)
+{
+	return w->search_is == LJ_SEARCH_FOUND && w->found_cframe < w->cframe;
+}
+
+/* Is all searched up to the thread's cframe? Its last block reaches beyond. */
+static __always_inline int lj_is_searched(const struct lj_walk *w)
+{
+	return w->search_is == LJ_SEARCH_FOUND || w->search >= w->cframe;
+}
+
+/* Is the thread of the walk none that runs for sure? It is not cur_L, or the VM has resumed another
+ * one in it, whose cframe stands directly below its own. */
+static __always_inline int lj_is_stale(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 child = w->cframe - w->lj.cframe_size, L;
+
+	return !w->runs || (!lj_guess(mem, w, &L, sizeof(L), child + LJ_CFRAME_L) && L != w->L &&
+			    lj_owns_cframe(mem, w, L, child));
+}
+
+/* Sets the walk on the thread that the cframe names, if that runs it. */
+static __always_inline int lj_enter_cframe(const struct lb_mem *mem, struct lj_walk *w,
+					   __u64 cframe)
+{
+	__u64 L;
+
+	if (lj_guess(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L) ||
+	    !lj_owns_cframe(mem, w, L, cframe))
+		return -1;
+	lj_enter_L(w, L, cframe);
+	return 0;
+}
+
+/*
+ * Goes on with a search that has found nothing near sp. Few C functions have frames that large, and
+ * a sample in one of them is followed by others: the cframe that was found counts for the same
+ * sp, if it is one still. Returns 0, or -1 when it is too far away.
+ */
+LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
+{
+	struct lj_nearer ctx = {.mem = mem, .w = w, .most = LJ_SEARCH};
+	struct lj_resumer *known;
+	__u64 key;
+
+	if (!w)
+		return -1;
+	key = (sp ^ w->g) + w->cframe;
+	known = &w->nearer[lb_table_index(key, LJ_RESUMER_BITS)];
+	if (known->key == key && w->cache.sample - known->sample < LB_FORGET &&
+	    (!known->cframe || !lj_enter_cframe(mem, w, known->cframe)))
+		return known->cframe ? 0 : -1;
+	lb_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
+	known->key = key;
+	known->sample = w->cache.sample;
+	known->cframe = 0;
+	if (lj_is_nearer(w))
+		known->cframe = w->found_cframe;
+	else if (lj_is_searched(w))
+		known->cframe = w->cframe;
+	if (!known->cframe)
+		return -1;
+	w->fault |= lj_enter_cframe(mem, w, known->cframe) < 0;
+	return -w->fault;
+}
+
+/* Returns 0, or -1 when another thread may run. */
 LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
-	struct lj_nearer ctx = {.mem = mem, .w = w};
+	struct lj_nearer ctx = {.mem = mem, .w = w, .most = LJ_NEARER * LJ_BLOCK};
 
 	if (!w)
 		return 0;
@@ -321,8 +409,10 @@ LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64
 	w->phase = LJ_PHASE_FRAME;
 	w->search_is = LJ_SEARCH_ON;
 	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
-	if (w->search_is == LJ_SEARCH_FOUND && w->found_cframe < w->cframe)
+	if (lj_is_nearer(w))
 		lj_enter_L(w, w->found_L, w->found_cframe);
+	else if (!lj_is_searched(w) && lj_is_stale(mem, w))
+		return lj_find_far(mem, w, sp);
 	return 0;
 }
 

@@ -109,11 +109,11 @@ struct lj_gctrace {
 	__u32 pad;
 };
 
-/* Who had resumed a coroutine when that was last searched for. */
+/* Who had resumed a coroutine, or ran, when that was last searched for. */
 #define LJ_RESUMER_BITS 4
 #define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
 struct lj_resumer {
-	__u64 key;	 /* the coroutine's cframe, exclusive or g */
+	__u64 key;	 /* the coroutine's cframe, exclusive or g; or lj_find_far()'s */
 	__u64 L, cframe; /* 0: too far away to be found */
 	__u32 sample;	 /* in which it was searched for */
 	__u32 pad;
@@ -183,8 +183,9 @@ struct lj_walk {
 	__u32 switched;
 	__u64 found_L, found_cframe; /* what it has found */
 	__u32 resumed; /* place in resumers[] of the thread whose resumer is being searched for */
-	__u32 resumed_pad;
+	__u32 runs;    /* L is cur_L */
 	struct lj_resumer resumers[LJ_RESUMERS];
+	struct lj_resumer nearer[LJ_RESUMERS];
 
 	__u32 jump, jump_found; /* in a block of machine code */
 

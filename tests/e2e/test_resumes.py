@@ -9,8 +9,9 @@ import truth
 import vms
 
 SCRIPT = vms.LUA / "resumes.lua"
-HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "ffi"]
-LUAJIT_ONLY = {"hooked": ["luajit-joff"], "ffi": ["luajit-jon", "luajit-joff"]}  # hooks are another matter elsewhere
+HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "far", "ffi"]
+LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
+               **{how: ["luajit-jon", "luajit-joff"] for how in ("far", "ffi")}}
 HZ, SECONDS = 10000, 0.3
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}

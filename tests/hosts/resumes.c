@@ -11,6 +11,7 @@
  *	calls	f is called in a thread of its own, not resumed
  *	main	f is called in the main thread
  *	hooked	f is resumed, and a count hook yields
+ *	far	as yields; the work has a C frame of 64 KiB
  *
  * call_back(f) does the same for the FFI: it calls back, then works by itself.
  *
@@ -59,6 +60,17 @@ static void work(void)
 	worked += cpu() - begin;
 }
 
+/* Most of the frame's pages are never touched. */
+static void __attribute__((noinline)) work_far(void)
+{
+	volatile char frame[64 << 10];
+
+	frame[0] = 1;
+	frame[sizeof(frame) - 1] = 1;
+	work();
+	frame[0] = 2;
+}
+
 static void yield(lua_State *L, lua_Debug *ar)
 {
 	(void)ar;
@@ -98,7 +110,10 @@ static int run(lua_State *L)
 		resume(L, co);
 	}
 	lua_settop(L, 0);
-	work();
+	if (!strcmp(how, "far"))
+		work_far();
+	else
+		work();
 	return 0;
 }
 

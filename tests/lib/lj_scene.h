@@ -17,8 +17,9 @@ struct lj_scene {
 	struct lj_image img;
 	struct lb_selftest in;
 
-	/* Of a resumer or a VM that cannot be read there is no telling that it was one. */
-	bool resumer_is_guess, vm_is_guess;
+	/* Of a resumer, a VM or a thread inside of cur_L that cannot be read there is no telling
+	 * that it was one. */
+	bool resumer_is_guess, vm_is_guess, inner_is_guess;
 
 	/* while it is made */
 	struct lji_stack st;

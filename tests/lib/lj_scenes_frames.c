@@ -451,6 +451,41 @@ static void coroutine_by_called_c(struct lj_scene *s)
 	lji_put64(&s->img, s->cframe + s->img.lj.cframe_size - 8, SC_CFUNC + 99);
 }
 
+/*
+ * A coroutine's C function has resumed another thread, which has yielded, and works in C frames of
+ * so many words. cur_L is that other thread still.
+ */
+static void goes_on_in_c(struct lj_scene *s, uint32_t words)
+{
+	uint64_t f;
+
+	sc_begin(s);
+	f = sc_func(s, 10);
+	resume(s, s->main, f);
+	lji_call(&s->img, &s->st, f, 8, 3, lji_cfunc(&s->img, SC_CFUNC));
+	lji_set_pc(&s->img, lji_get64(&s->img, s->st.L + LJ_L_CFRAME) & LJ_CFRAME_RAWMASK,
+		   lji_bc(&s->img, f, 9));
+	sc_in_c(s);
+	lji_c_code(&s->img, words);
+	s->in.regs.sp = s->img.sp;
+	lji_run(&s->img, lji_thread(&s->img));
+	s->inner_is_guess = true;
+	want_c(s, SC_CFUNC, THREAD);
+	want_lua(s, f, 8, 0);
+	want_ff(s, FF_RESUME, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void goes_on_near(struct lj_scene *s)
+{
+	goes_on_in_c(s, 100);
+}
+
+static void goes_on_far(struct lj_scene *s)
+{
+	goes_on_in_c(s, 2500);
+}
+
 /* lua_resume by a host's main loop: nothing runs below. */
 static void resumed_by_host(struct lj_scene *s)
 {
@@ -557,6 +592,8 @@ const struct lj_scene_row lj_scenes_frames[] = {
 	{"coroutine_by_c_far", coroutine_by_c_far},
 	{"coroutine_by_called_c", coroutine_by_called_c},
 	{"coroutine_by_c_too_far", coroutine_by_c_too_far},
+	{"goes_on_near", goes_on_near},
+	{"goes_on_far", goes_on_far},
 	{"coroutine_by_host", coroutine_by_host},
 	{"coroutine_by_host_loop", coroutine_by_host_loop},
 	{"main_is_the_bottom", main_is_the_bottom},

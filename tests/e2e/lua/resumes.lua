@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: resumes.lua HOW SECONDS [joff], in a host of tests/hosts/resumes.c
 -- caller() runs other() in another thread, and then C code of run() goes on. Prints the CPU time of
--- all, and that of the C code. How "main" needs that it is called in a coroutine. With "ffi" run() is a Lua function,
+-- all, and that of the C code. How "main" and "far" need that it is called in a coroutine. With "ffi" run() is a Lua function,
 -- which calls C code that calls back.
 local how, seconds_of_all, joff = ...
 if joff == "joff" then jit.off() end
@@ -11,6 +11,7 @@ local function busy() local x = 0 for i = 1, 3000 do x = x + i % 7 end return x 
 
 local others = {
   yields = function() while true do busy() coroutine.yield() end end,
+  far = function() while true do busy() coroutine.yield() end end,
   hooked = function() while true do busy() end end,
   fails = function() busy() error("as it should") end,
 }
@@ -34,4 +35,4 @@ end
 print "ready"
 io.stdout:flush()
 io.read()
-if how == "main" then coroutine.wrap(turns)() else turns() end
+if how == "main" or how == "far" then coroutine.wrap(turns)() else turns() end
