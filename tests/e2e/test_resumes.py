@@ -9,9 +9,9 @@ import truth
 import vms
 
 SCRIPT = vms.LUA / "resumes.lua"
-HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "far", "ffi"]
+HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "far", "ffi", "later"]
 LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
-               **{how: ["luajit-jon", "luajit-joff"] for how in ("far", "ffi")}}
+               **{how: ["luajit-jon", "luajit-joff"] for how in ("far", "ffi", "later")}}
 HZ, SECONDS = 10000, 0.3
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}

@@ -12,6 +12,7 @@
  *	main	f is called in the main thread
  *	hooked	f is resumed, and a count hook yields
  *	far	as yields; the work has a C frame of 64 KiB
+ *	later	the callback that call_later(f) got from the FFI is called
  *
  * call_back(f) does the same for the FFI: it calls back, then works by itself.
  *
@@ -26,6 +27,7 @@
 
 static lua_State *main_L, *co;
 static double worked;
+static void (*called_later)(void);
 
 static int resume(lua_State *L, lua_State *thread)
 {
@@ -91,7 +93,9 @@ static int run(lua_State *L)
 {
 	const char *how = luaL_checkstring(L, 2);
 
-	if (!strcmp(how, "calls")) {
+	if (!strcmp(how, "later")) {
+		called_later();
+	} else if (!strcmp(how, "calls")) {
 		lua_pcall(thread_of(L), 0, 0, 0);
 	} else if (!strcmp(how, "main")) {
 		lua_pushvalue(L, 1);
@@ -122,6 +126,12 @@ void call_back(void (*f)(void))
 {
 	f();
 	work();
+}
+
+void call_later(void (*f)(void));
+void call_later(void (*f)(void))
+{
+	called_later = f;
 }
 
 static int seconds(lua_State *L)

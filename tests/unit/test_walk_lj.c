@@ -475,8 +475,7 @@ static bool is_outer_thread(const struct lb_stack *got, const struct lb_stack *i
 {
 	uint32_t below = intact->n - got->n, n;
 
-	if (!got->n || got->n >= intact->n ||
-	    !(intact->frame[below].word >> 48 & LB_FRAME_THREAD))
+	if (!got->n || got->n >= intact->n || !(intact->frame[below].word >> 48 & LB_FRAME_THREAD))
 		return false;
 	for (n = 0; n < got->n; n++)
 		if (!scene_is_true(&got->frame[n], &intact->frame[below + n]))

@@ -24,7 +24,15 @@ if how == "ffi" then
   function run() call_back(callback) return nil end
 end
 
-local function caller() run(other, how) return nil end
+local idle = function() end
+if how == "later" then -- the FFI's callbacks run in the thread that has used it last
+  local ffi = require("ffi")
+  ffi.cdef "typedef void (*called_t)(void); void call_later(called_t);"
+  ffi.C.call_later(ffi.cast("called_t", other))
+  idle = coroutine.wrap(function() while true do ffi.new("int[2]") coroutine.yield() end end)
+end
+
+local function caller() idle() run(other, how) return nil end
 
 local function turns()
   local start, before = clock(), seconds()
