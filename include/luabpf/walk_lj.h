@@ -379,6 +379,18 @@ static __always_inline enum lb_more lj_bottom(struct lj_walk *w)
 	return LB_MORE;
 }
 
+/*
+ * C code calls back into the thread that has used the FFI last. Has that yielded since? Then it had
+ * no cframe when the callback made one, and its frames below do not run.
+ */
+static __always_inline int lj_is_in_yielded(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (w->boundary)
+		lj_cross_c(mem, w, w->boundary, w->boundary_below);
+	w->boundary = 0;
+	return !lj_read_cframe(mem, w, w->base - 8) && !w->saved.prev;
+}
+
 static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
 {
 	const __u8 *bytes;
@@ -435,6 +447,8 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		cont = lb_word(bytes, 0);
 		w->pc = lb_word(bytes, 8);
 		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
+			if (lj_is_in_yielded(mem, w))
+				return lj_bottom(w);
 			lj_boundary(mem, w, delta);
 		} else if (cont == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
 			w->pc = 0;

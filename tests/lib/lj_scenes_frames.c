@@ -486,6 +486,31 @@ static void goes_on_far(struct lj_scene *s)
 	goes_on_in_c(s, 2500);
 }
 
+/* main's C function calls back; the thread that has used the FFI last has yielded in idle(). */
+static void callback_in_yielded(struct lj_scene *s)
+{
+	uint64_t idle, f, co;
+
+	sc_begin(s);
+	idle = sc_func(s, 10);
+	f = sc_func(s, 30);
+	co = lji_thread(&s->img);
+	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
+	lji_sync(&s->img, &s->st);
+	lji_vm_calls(&s->img, SC_SITE);
+	lji_c_code(&s->img, 14);
+	lji_cframe(&s->img, co, 0, 0, 0);
+	s->st = lji_stack(&s->img, co);
+	lji_push(&s->img, &s->st, idle, 2, LJ_FRAME_CP);
+	lji_cont(&s->img, &s->st, f, 10, LJ_CONT_FFI_CALLBACK, 0);
+	lji_run(&s->img, co);
+	sc_in_helper(s, lji_bc(&s->img, f, 3));
+	want_lua(s, f, 2, THREAD);
+	s->resumer_is_guess = true;
+	want_c(s, SC_CFUNC, THREAD);
+	want_lua(s, s->main, 5, 0);
+}
+
 /* lua_resume by a host's main loop: nothing runs below. */
 static void resumed_by_host(struct lj_scene *s)
 {
@@ -592,6 +617,7 @@ const struct lj_scene_row lj_scenes_frames[] = {
 	{"coroutine_by_c_far", coroutine_by_c_far},
 	{"coroutine_by_called_c", coroutine_by_called_c},
 	{"coroutine_by_c_too_far", coroutine_by_c_too_far},
+	{"callback_in_yielded", callback_in_yielded},
 	{"goes_on_near", goes_on_near},
 	{"goes_on_far", goes_on_far},
 	{"coroutine_by_host", coroutine_by_host},
