@@ -62,6 +62,7 @@ struct session {
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t coarse;
 	bool news;     /* in the round in hand */
+	bool may_stop; /* ditto: a signal ends it before all samples have names */
 	uint32_t calm; /* rounds without */
 	int command_status;
 	bool command_ended;
@@ -88,6 +89,8 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 	const char *lost = image ? NULL : LOSS_GONE;
 	int r = 0;
 
+	if (s->may_stop && signals_caught()) /* it is kept for the last drain */
+		return false;
 	if (!build) {
 		s->losses.bad += count;
 		return true;
@@ -200,6 +203,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 
 	s->news = true;
 	if (rec->epoch) { /* samples of the image that this ends */
+		s->may_stop = false;
 		image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
 		if (image)
 			image_ended(image);
@@ -466,6 +470,7 @@ static void drain(struct session *s, uint64_t most_ns)
 {
 	int r;
 
+	s->may_stop = most_ns == DRAIN_NS;
 	symbolizer_round(s->symbolizer);
 	loader_next_epoch(s->loader);
 	r = ring_drain(s->ring, most_ns);
@@ -493,7 +498,9 @@ static bool on_target_end(struct session *s, pid_t pid)
 
 	if (!processes_find(&s->targets.processes, pid))
 		return false;
-	drain(s, LAST_NS); /* its last samples need its names */
+	drain(s, LAST_NS);    /* its last samples need its names */
+	if (signals_caught()) /* what is left is drained when sampling has ended */
+		return false;
 	p = processes_find(&s->targets.processes, pid);
 	if (p)
 		processes_end(&s->targets.processes, p);
@@ -533,6 +540,13 @@ static void pace(struct session *s)
 		drain_each(s, CALM_NS);
 }
 
+static void end_by_signal(struct session *s)
+{
+	s->end = SESSION_SIGNAL;
+	if (signals_caught() == SIGTERM && s->command)
+		kill(s->command, SIGTERM);
+}
+
 /* Handles one wake-up. Returns true when the recording is over. */
 static bool handle(struct session *s, const struct epoll_event *ev)
 {
@@ -548,10 +562,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		pace(s);
 		return false;
 	case WAKE_SIGNAL:
-		s->end = SESSION_SIGNAL;
-		if (signals_caught() == SIGTERM && s->command)
-			kill(s->command, SIGTERM);
-		return true;
+		return false; /* session_run() asks for it */
 	case WAKE_DURATION:
 		s->end = SESSION_DURATION;
 		return true;
@@ -612,8 +623,12 @@ int session_run(struct session *s, int stop, struct error *err)
 		n = epoll_wait(s->epoll, ev, 16, -1);
 		if (n < 0 && errno != EINTR)
 			return error_set(err, -errno, "epoll: %s", strerror(errno));
-		for (i = 0; i < n && !over; i++)
+		for (i = 0; i < n && !over && !signals_caught(); i++)
 			over = handle(s, &ev[i]);
+		if (!over && signals_caught()) { /* first, whatever else there is to do */
+			end_by_signal(s);
+			over = true;
+		}
 	}
 	signals_release();
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);

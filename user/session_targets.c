@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/signals.h"
 #include "record/sources.h"
 #include "target/process.h"
 
@@ -298,6 +299,8 @@ void targets_look(struct targets *ts, uint64_t now)
 	struct process *t, *next;
 
 	HASH_ITER (hh, ts->processes.all, t, next) {
+		if (signals_caught())
+			break;
 		if (now < t->look_ns)
 			continue;
 		if (t->pidfd < 0) { /* its samples were read before this round */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """luabpf ends when it is asked to, in each phase, and leaves nothing in the command that it holds. Each test brings it into
 the phase by something that waits for good: a FIFO, a constructor, a stopped process."""
+import contextlib
 import fcntl
 import os
 import signal
@@ -196,3 +197,82 @@ def test_closed_terminal_after_a_hangup(tmp_path):
             tool.signal(signal.SIGHUP)
         r = tool.done()
     assert r.code == 0 and r.stats["ended_by"] == "signal" and "%" in report.read_text(), r
+
+
+# In luabpf: the first look into a target's memory once there is $GO waits for who opens $FIFO. Counts the looks from then on.
+COUNTER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+static long looks, before;
+static int stopped;
+ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr, unsigned long flags)
+{
+	static ssize_t (*next)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
+
+	if (!next)
+		next = dlsym(RTLD_NEXT, "process_vm_readv");
+	if (!looks && access(getenv("GO"), F_OK))
+		return next(pid, l, nl, r, nr, flags);
+	if (!looks++) {
+		close(open(getenv("HERE"), O_CREAT | O_WRONLY, 0666));
+		close(open(getenv("FIFO"), O_RDONLY));
+	}
+	before += !stopped;
+	return next(pid, l, nl, r, nr, flags);
+}
+int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*next)(int, unsigned long, ...);
+	va_list args;
+	void *arg;
+
+	if (!next)
+		next = dlsym(RTLD_NEXT, "ioctl");
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	stopped |= request == PERF_EVENT_IOC_DISABLE;
+	return next(fd, request, arg);
+}
+__attribute__((destructor)) static void tell(void)
+{
+	FILE *f = looks ? fopen(getenv("COUNTS"), "w") : NULL;
+
+	if (f)
+		fprintf(f, "%ld %ld\n", before, looks), fclose(f);
+}
+"""
+
+
+def test_sampling_stops_before_all_is_named(tmp_path):
+    """12 processes wait for their names when the signal comes, while luabpf reads those of the first: it stops sampling when
+    it has those, and reads the others' for the report."""
+    (tmp_path / "count.c").write_text(COUNTER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "count.so", tmp_path / "count.c"], check=True)
+    os.mkfifo(tmp_path / "fifo")
+    text = "for line in io.lines() do local t = os.clock() repeat string.rep('x', 1e5) until os.clock() - t > 0.02 print('done') io.flush() end"
+    with contextlib.ExitStack() as stack:
+        targets = [stack.enter_context(vms.Target(["luajit", "-joff", "-e", text])).sleeps() for _ in range(12)]
+        tool = vms.Luabpf("-p", ",".join(str(t.pid) for t in targets), "-F", 1000, "-jp=G",
+                          env={"LD_PRELOAD": tmp_path / "count.so", "HERE": tmp_path / "here", "FIFO": tmp_path / "fifo",
+                               "GO": tmp_path / "go", "COUNTS": tmp_path / "counts"}).wait_banner()
+        (tmp_path / "go").touch()
+        for t in targets:
+            t.go()
+            assert t.line() == "done"
+            if t == targets[0]:
+                vms.wait_until((tmp_path / "here").exists)
+        tool.signal()
+        os.close(os.open(tmp_path / "fifo", os.O_WRONLY))
+        r = tool.done()
+    assert r.code == 0 and r.stats["ended_by"] == "signal" and r.stats["lost"] == 0, r
+    before, looks = map(int, (tmp_path / "counts").read_text().split())
+    assert before * 4 < looks, (before, looks, r)

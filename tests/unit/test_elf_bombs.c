@@ -2,9 +2,11 @@
 /* The budgets of foreign files: work is counted, not timed. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/budget.h"
+#include "base/signals.h"
 #include "target/elf.h"
 
 #define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
@@ -13,8 +15,9 @@ TestSuite(elf_bombs, .timeout = 30);
 
 Test(elf_bombs, budgets)
 {
-	struct budget all = {100, NULL, "all"}, part = {60, &all, "part"},
-		      other = {60, &all, "other"};
+	struct budget all = {.left = 100, .of_what = "all"},
+		      part = {.left = 60, .of = &all, .of_what = "part"},
+		      other = {.left = 60, .of = &all, .of_what = "other"};
 
 	cr_expect(budget_spend(&part, 60));
 	cr_expect_null(budget_used_up(&other));
@@ -27,6 +30,22 @@ Test(elf_bombs, budgets)
 	cr_expect_str_eq(budget_used_up(&other), "all");
 }
 
+Test(elf_bombs, a_signal_ends_work_that_waits_for_one)
+{
+	struct budget all = {.left = 100, .of_what = "all", .until_signal = true},
+		      part = {.left = 60, .of = &all, .of_what = "part"},
+		      names = {.left = 60, .of_what = "names"};
+	int fd;
+
+	cr_assert_eq(signals_catch(&fd), 0);
+	cr_expect(budget_spend(&part, 1));
+	raise(SIGINT);
+	cr_expect(!budget_spend(&part, 1));
+	cr_expect_eq(part.left, 59, "what is left is left");
+	cr_expect_null(budget_used_up(&part));
+	cr_expect(budget_spend(&names, 1), "of the report, which is still to come");
+}
+
 static int count(void *arg, const struct elf_fde *fde)
 {
 	(void)fde;
@@ -36,7 +55,8 @@ static int count(void *arg, const struct elf_fde *fde)
 
 Test(elf_bombs, a_file_takes_its_work_from_the_budget_of_its_process)
 {
-	struct budget process = {64 << 20, NULL, "process"}, poor = {1000, NULL, "poor"};
+	struct budget process = {.left = 64 << 20, .of_what = "process"},
+		      poor = {.left = 1000, .of_what = "poor"};
 	uint64_t at, left = process.left;
 	struct elf_file *elf = NULL;
 	unsigned fdes = 0, few = 0;

@@ -3,10 +3,15 @@
 
 #include <stddef.h>
 
+#include "base/signals.h"
+
 bool budget_spend(struct budget *b, uint64_t n)
 {
 	struct budget *i;
 
+	for (i = b; i; i = i->of)
+		if (i->until_signal && signals_caught())
+			return false;
 	for (i = b; i; i = i->of)
 		if (!i->left || i->left < n) {
 			i->left = 0;

@@ -14,6 +14,7 @@ struct budget {
 	uint64_t left;
 	struct budget *of; /* NULL: part of none */
 	const char *of_what;
+	bool until_signal; /* refuses all when a signal has ended the recording */
 };
 
 /*

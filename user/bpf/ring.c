@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/signals.h"
 #include "ring.h"
 
 struct ring {
@@ -79,6 +80,10 @@ static int on_record(void *ctx, void *data, size_t size)
 	struct ring *ring = ctx;
 
 	ring->bad += ring_record(&ring->callbacks, ring->stacks, data, size) != 0;
+	if (ring->most_ns == RING_ALL)
+		return 0;
+	if (signals_caught())
+		return -EAGAIN;
 	return clock_ns(CLOCK_MONOTONIC) - ring->began_ns < ring->most_ns ? 0 : -EAGAIN;
 }
 

@@ -32,8 +32,9 @@ void ring_free(struct ring **ring);
 int ring_epoll_fd(const struct ring *ring);
 
 /*
- * Reads what is there, for at most so many ns: records may come as fast as they are read. 0; 1 when
- * there is more; or -errno.
+ * Reads what is there, for at most so many ns, as records may come as fast as they are read, and
+ * until a signal that ends the recording. RING_ALL: reads everything. 0; 1 when there is more; or
+ * -errno.
  */
 #define RING_ALL UINT64_MAX
 int ring_drain(struct ring *ring, uint64_t most_ns);

@@ -58,7 +58,8 @@ int scan_new(struct scan **out)
 
 	if (!s)
 		return -ENOMEM;
-	s->work = (struct budget){.left = ALL_WORK, .of_what = "the files of all processes"};
+	s->work = (struct budget){
+		.left = ALL_WORK, .of_what = "the files of all processes", .until_signal = true};
 	*out = s;
 	return 0;
 }
@@ -157,7 +158,8 @@ static struct budget *budget_of(struct scan *s, pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	p->work = (struct budget){PROCESS_WORK, &s->work, "the files of this process"};
+	p->work = (struct budget){
+		.left = PROCESS_WORK, .of = &s->work, .of_what = "the files of this process"};
 	HASH_ADD_INT(s->spenders, pid, p);
 	if (!p->hh.tbl) {
 		free(p);
@@ -181,7 +183,8 @@ static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f)
 
 /*
  * -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. Nor does
- * -EDQUOT: the process, or all together, may have no more work done.
+ * -EDQUOT: the process, or all together, may have no more work done. Nor does -EINTR: a signal has
+ * ended the recording.
  */
 static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f)
 {
@@ -196,6 +199,8 @@ static int look_into(struct scan *s, int fd, struct budget *work, struct scanned
 	if (!r) {
 		elf_charge(elf, work);
 		recognise(s, elf, f);
+		if (signals_caught())
+			return -EINTR;
 		if (f->build != NO_BUILD || !elf_exceeded(elf))
 			return 0;
 		if (budget_used_up(work))
@@ -307,7 +312,7 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	struct scanned *f;
 	uint64_t vm;
 
-	if (signals_caught()) /* a file may take a second, a process has many */
+	if (signals_caught()) /* a process has many files */
 		return -EINTR;
 	if (c->mappings++ == MAX_MAPPINGS) {
 		error_set(&c->left_out, -E2BIG,
@@ -355,8 +360,8 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	proc->families = 0;
 	proc->unsampled = 0;
 	r = process_mappings(pid, scan_mapping, &c);
-	if (r == -EINTR)
-		return r;
+	if (r == -EINTR || signals_caught())
+		return -EINTR;
 	if (r == -ESRCH)
 		return error_set(err, r, "pid %d: no such process", (int)pid);
 	if (r < 0) {
