@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What luabpf, run as root, opens because a program or a profile names it: by an unprivileged user who wants more."""
+import collections
+import json
 import os
 import re
 import select
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import pprof
 import vms
 
 pytestmark = pytest.mark.usefixtures("root")
@@ -298,3 +301,57 @@ def test_text_in_its_own_order(public):
         vms.wait_until(lambda: t.cpu() > 0.02)
         r = vms.record(t, 0.05, "-F", 1000, "-jp=lm0", "-v", stats=False)
     assert r.code == 0 and "a\\xe2\\x80\\xaeb.lua:1" in r.out and "\u202e" not in r.out + r.err, r
+
+
+# Runs each command as a process of one and the same number: [user, argv...], one after the other.
+REUSE = """
+import ctypes, json, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pid = ctypes.c_int(int(sys.argv[1]))
+for user, *argv in json.loads(sys.argv[2]):
+    # struct clone_args: exit_signal is SIGCHLD, set_tid and its size name the number
+    args = struct.pack("<11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(pid), 1, 0)
+    got = libc.syscall(435, args, len(args))
+    if got < 0:
+        sys.exit(os.strerror(ctypes.get_errno()))
+    if got == 0:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        os.execvp(argv[0], argv)
+    assert got == pid.value
+    os.waitpid(got, 0)
+"""
+
+
+def free_pid():
+    """One that nothing has, nor will have soon."""
+    with open("/proc/sys/kernel/ns_last_pid") as f:
+        last = int(f.read())
+    pid_max = int(Path("/proc/sys/kernel/pid_max").read_text())
+    return next(p for p in range((last + pid_max // 2) % (pid_max - 1000) + 500, pid_max) if not Path(f"/proc/{p}").exists())
+
+
+@pytest.mark.parametrize("vm", ["luajit", "lua5.4"])
+def test_a_number_that_is_used_again(public, secret, vm):
+    """A process of root's ends, and one of mal's gets its number, its addresses, and functions of the same shape and place under
+    other names: it shows neither a file that the first could open, nor a name of the first's."""
+    text = """local path, name = ...
+local chunk = "local function %s() for i = 1, 1e4 do local x = i %% 7 end end local t = os.clock() repeat %s() until os.clock() - t > 0.1"
+local f = (loadstring or load)(chunk:format(name, name), "@" .. path) f()"""
+    (public / "x.lua").write_text(text)
+    (public / "own.lua").write_text("own")
+    commands = [[user, "setarch", "-R", vm, str(public / "x.lua"), str(path), name]
+                for user, path, name in ((0, public / "own.lua", "first_one"), (MAL, secret, "other_one"), (0, public / "own.lua", "first_one"))]
+    pid = free_pid()
+    r = vms.luabpf("-F", 1000, "-jp=Am0", "-o", public / "p.pb.gz", "--", sys.executable, "-c", REUSE, pid, json.dumps(commands))
+    assert r.code == 0, r
+    assert f"====== ERROR: {secret}: {secret}: Permission denied" in r.out and SECRET not in r.out, r
+    names = collections.Counter()
+    for s in pprof.Profile(public / "p.pb.gz").samples:
+        assert s.labels["pid"] == str(pid), s
+        for f in s.stack:
+            if f.name in ("first_one", "other_one"):
+                names[f.name, f.file] += s.count
+    assert set(names) == {("first_one", str(public / "own.lua")), ("other_one", str(secret))}, (names, r)
+    assert min(names.values()) >= 10, (names, r)  # of 100, on a machine that misses most of them
