@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fsids.h"
 #include "base/sudo.h"
 #include "cmd.h"
 #include "cmd_output.h"
@@ -36,16 +37,40 @@ static int load_stream(FILE *file, const char *name, struct prof **prof, struct 
 	return pprof_read_file(file, name, prof, err);
 }
 
+/* As the caller of sudo, if there is one: a device would notice that it is opened. */
+static int open_profile(const char *path, FILE **file, struct error *err)
+{
+	__free struct fsids *ids = NULL;
+	__fsids struct fsids *own = NULL;
+	int ret = fsids_of_caller(&ids, err);
+
+	if (ret)
+		return ret;
+	ret = fsids_enter(ids, &own);
+	if (ret)
+		return error_set(err, ret, "%s: as user %u: %s", path, ids->uid, strerror(-ret));
+	*file = fopen(path, "re");
+	if (*file)
+		return 0;
+	ret = -errno;
+	error_set(err, ret, "%s: %s", path, strerror(-ret));
+	return ids && ids->uid && ret == -EACCES
+		       ? error_remedy(err, ret,
+				      "under sudo, it is opened with the rights of user %u: unset "
+				      "SUDO_UID and SUDO_GID, or give it as standard input: -",
+				      ids->uid)
+		       : ret;
+}
+
 static int load(const char *path, struct prof **prof, struct error *err)
 {
 	__fclose FILE *file = NULL;
+	int ret;
 
 	if (!strcmp(path, "-"))
 		return load_stream(stdin, "standard input", prof, err);
-	file = fopen(path, "re");
-	if (!file)
-		return error_set(err, -errno, "%s: %s", path, strerror(errno));
-	return load_stream(file, path, prof, err);
+	ret = open_profile(path, &file, err);
+	return ret ? ret : load_stream(file, path, prof, err);
 }
 
 /* Root opens files as each of these users; if there is none, those that all can read. */

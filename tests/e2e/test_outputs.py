@@ -35,6 +35,7 @@ def saved(root):
     with vms.public_dir() as d, vms.Target(["luajit", "-e", LOOP]) as t:
         r = vms.record(t, 0.05, "-o", d / "x.pb.gz")
         assert r.code == 0, r
+        (d / "x.pb.gz").chmod(0o644)
         yield d / "x.pb.gz"
 
 

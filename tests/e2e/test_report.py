@@ -110,6 +110,22 @@ def test_each_process_has_its_own_rights(root, public):
     assert r.code == 0 and "x = x + i % 7" in r.out, r
 
 
+def test_a_profile_that_the_caller_of_sudo_may_not_read(root, public):
+    """Nor a FIFO, which would notice that it is opened. Root's own is read from standard input, which root has opened."""
+    saved, fifo = public / "x.pb.gz", public / "fifo"
+    profile_of("/etc/passwd", saved)
+    saved.chmod(0o600)
+    os.mkfifo(fifo, 0o600)
+    env = {"SUDO_UID": "4711", "SUDO_GID": "4711"}
+    for path in saved, fifo:
+        r = vms.luabpf("report", path, "-jp=f", env=env, stats=False)
+        assert (r.code, r.out) == (1, "") and f"{path}: Permission denied\n  under sudo, it is opened with the rights of user 4711" in r.err, r
+    with open(saved) as f:
+        assert vms.luabpf("report", "-", "-jp=f", env=env, stdin=f, stats=False).code == 0
+    os.chown(saved, 4711, 4711)
+    assert vms.luabpf("report", saved, "-jp=f", env=env, stats=False).code == 0
+
+
 def test_a_profile_gives_no_rights(root, public):
     """Whatever a file says of the user whose process it was: root's own rights are never taken."""
     profile_of("/etc/shadow", public / "x.pb.gz")

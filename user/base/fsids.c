@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
 
 #include "base/fsids.h"
+#include "base/sudo.h"
 
 static struct fsids *fsids_new(uid_t uid, gid_t gid, int ngroups)
 {
@@ -42,6 +44,18 @@ int fsids_of_user(uid_t uid, gid_t gid, struct fsids **out)
 	}
 	*out = ids;
 	return 0;
+}
+
+int fsids_of_caller(struct fsids **out, struct error *err)
+{
+	struct sudo_caller caller;
+	int ret = sudo_caller(&caller, err);
+
+	if (ret <= 0)
+		return ret;
+	ret = fsids_of_user(caller.uid, caller.gid, out);
+	return ret ? error_set(err, ret, "the groups of user %u: %s", caller.uid, strerror(-ret))
+		   : 0;
 }
 
 static int set_ids(const struct fsids *ids)

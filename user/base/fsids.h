@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 struct fsids {
 	uid_t uid;
@@ -20,6 +21,9 @@ struct fsids {
 
 /* With the groups that this machine gives the user; only `gid` if it does not know the user. */
 int fsids_of_user(uid_t uid, gid_t gid, struct fsids **out);
+
+/* Those of who called sudo. *out stays NULL when nobody did. */
+int fsids_of_caller(struct fsids **out, struct error *err);
 
 /*
  * Takes them for this thread, `before` gets those that it had. -EPERM: the kernel refuses, nothing

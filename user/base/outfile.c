@@ -27,7 +27,6 @@
 #include "base/fsids.h"
 #include "base/outfile.h"
 #include "base/outpath.h"
-#include "base/sudo.h"
 
 enum mode { STAGED, INPLACE, STREAM };
 
@@ -230,21 +229,6 @@ static int open_stdout(struct outfile *f)
 	return fcntl(f->fd, F_GETFL) < 0 ? -errno : 0;
 }
 
-/* `ids` stays NULL when nobody called sudo. */
-static int ids_of_caller(const char *path, struct fsids **ids, struct error *err)
-{
-	struct sudo_caller caller;
-	int ret = sudo_caller(&caller, err);
-
-	if (ret <= 0)
-		return ret;
-	ret = fsids_of_user(caller.uid, caller.gid, ids);
-	if (ret)
-		return error_set(err, ret, "%s: the groups of user %u: %s", path, caller.uid,
-				 strerror(-ret));
-	return 0;
-}
-
 static void add_remedy(const struct outfile *f, int ret, struct error *err)
 {
 	if (ret == -ENOENT && f->at.dir < 0)
@@ -261,7 +245,7 @@ static int open_file(struct outfile *f, struct error *err)
 {
 	__fsids struct fsids *own = NULL;
 	struct error why = {};
-	int ret = ids_of_caller(f->path, &f->ids, err);
+	int ret = fsids_of_caller(&f->ids, err);
 
 	if (ret)
 		return ret;
