@@ -355,3 +355,28 @@ local f = (loadstring or load)(chunk:format(name, name), "@" .. path) f()"""
                 names[f.name, f.file] += s.count
     assert set(names) == {("first_one", str(public / "own.lua")), ("other_one", str(secret))}, (names, r)
     assert min(names.values()) >= 10, (names, r)  # of 100, on a machine that misses most of them
+
+
+def test_children_that_have_ended_hold_nothing(public):
+    """30 children, of which each has its root and its directory held while it lives: those of one kind share them then."""
+    (public / "x.lua").write_text("local t = os.clock() repeat for i = 1, 1e3 do end until os.clock() - t > 0.02")
+    (public / "other").mkdir()
+    os.mkfifo(public / "wait")
+    script = f"for i in $(seq 10); do luajit x.lua; setpriv --reuid {MAL} luajit x.lua; (cd other; luajit ../x.lua); done; : >done; read x <wait; exit 0"
+    tool = vms.Luabpf("-F", 1000, "-jp=Am0", "--", "sh", "-c", script, cwd=public)
+    vms.wait_until((public / "done").exists)
+
+    def links():
+        out = []
+        for fd in Path(f"/proc/{tool.p.pid}/fd").iterdir():
+            try:
+                out.append(os.readlink(fd))
+            except FileNotFoundError:
+                pass
+        return out
+    vms.wait_until(lambda: links().count("anon_inode:[pidfd]") == 1)
+    held = links()
+    os.close(os.open(public / "wait", os.O_WRONLY))
+    r = tool.done()
+    assert r.code == 0 and "% | local t = os.clock" in r.out, r
+    assert held.count("/") <= 4 and held.count(str(public)) <= 3 and held.count(str(public / "other")) <= 1, held

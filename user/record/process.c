@@ -40,7 +40,7 @@ static struct process *take_struct(struct processes *ps, pid_t pid)
 	HASH_ADD_INT(ps->all, pid, p);
 	if (p->hh.tbl)
 		return p;
-	target_source_free(&p->sources.files);
+	sources_drop(p);
 	free(p);
 	return NULL;
 }
@@ -71,7 +71,7 @@ int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch)
 
 void processes_end(struct processes *ps, struct process *p)
 {
-	sources_look(p); /* as long as /proc knows it */
+	sources_ended(ps, p);
 	HASH_DEL(ps->all, p);
 	ps->nroots -= p->is_root;
 	loader_drop_proc(ps->loader, p->pid);
@@ -83,7 +83,7 @@ void processes_end(struct processes *ps, struct process *p)
 		HASH_ADD_INT(ps->ended, pid, p);
 	if (p->sources.held && p->hh.tbl)
 		return;
-	target_source_free(&p->sources.files);
+	sources_drop(p);
 	free(p);
 }
 
@@ -95,8 +95,10 @@ void processes_free(struct processes *ps)
 		processes_end(ps, p);
 	HASH_ITER (hh, ps->ended, p, next) {
 		HASH_DEL(ps->ended, p);
-		target_source_free(&p->sources.files);
+		sources_drop(p);
 		free(p);
 	}
+	for (size_t i = 0; i < ps->nended_sources; i++)
+		target_source_free(&ps->ended_sources[i].files);
 	target_source_free(&ps->files_of_all);
 }

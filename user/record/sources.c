@@ -7,12 +7,22 @@
 
 #include "base/cleanup.h"
 
+void sources_drop(struct process *p)
+{
+	if (!p->sources.ended)
+		target_source_free(&p->sources.files);
+	p->sources.files = NULL;
+	p->sources.ended = NULL;
+}
+
 int sources_hold(struct process *p)
 {
 	__cleanup(target_source_free) struct target_source *files = NULL;
 	bool known = p->sources.held;
 	int err;
 
+	if (p->sources.ended) /* another has its number: as sources_forked() */
+		sources_drop(p);
 	if (known && !p->sources.files)
 		return -ESTALE;
 	p->sources.held = true;
@@ -28,8 +38,37 @@ int sources_hold(struct process *p)
 
 void sources_look(struct process *p)
 {
-	if (p->sources.files)
+	if (p->sources.files && !p->sources.ended)
 		target_source_look(p->sources.files);
+}
+
+static struct ended_source *ended_like(struct processes *ps, struct target_source *files)
+{
+	for (size_t i = 0; i < ps->nended_sources; i++) {
+		struct ended_source *e = &ps->ended_sources[i];
+
+		if (target_source_same(e->files, files) &&
+		    target_source_same_names(e->files, files))
+			return e;
+	}
+	return NULL;
+}
+
+void sources_ended(struct processes *ps, struct process *p)
+{
+	struct ended_source *like;
+
+	if (!p->sources.files || p->sources.ended)
+		return;
+	target_source_ended(p->sources.files); /* looks once more, as long as /proc knows it */
+	like = ended_like(ps, p->sources.files);
+	if (!like && ps->nended_sources < SOURCES_ENDED) {
+		like = &ps->ended_sources[ps->nended_sources++];
+		like->files = TAKE_PTR(p->sources.files);
+	}
+	target_source_free(&p->sources.files);
+	p->sources.ended = like;
+	p->sources.files = like ? like->files : NULL;
 }
 
 /* One whose files are held, though it may have ended. */
@@ -48,7 +87,7 @@ void sources_forked(const struct processes *ps, pid_t pid)
 
 	if (!p)
 		return;
-	target_source_free(&p->sources.files);
+	sources_drop(p);
 	p->sources.gone = false;
 }
 
@@ -122,6 +161,8 @@ int sources_open(struct processes *ps, const struct prof *prof, const char *path
 
 	forget_tries(ps->all);
 	forget_tries(ps->ended);
+	for (size_t i = 0; i < ps->nended_sources; i++)
+		ps->ended_sources[i].tried = false;
 	for (size_t i = 0; i < prof_nrows(prof) && err && err != -ETIMEDOUT; i++) {
 		struct prof_row row;
 		struct process *p;
@@ -131,7 +172,9 @@ int sources_open(struct processes *ps, const struct prof *prof, const char *path
 		if (!names(prof, &row, path))
 			continue;
 		p = find(ps, (pid_t)row.labels.pid);
-		tried = p ? &p->sources.tried : &others;
+		tried = !p		   ? &others
+			: p->sources.ended ? &p->sources.ended->tried
+					   : &p->sources.tried;
 		if (!*tried)
 			err = open_of(ps, p, path, out);
 		*tried = true;

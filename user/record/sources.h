@@ -21,6 +21,15 @@ int sources_hold(struct process *process);
 /* Looks at the process once more, if it is held: it may have given up rights. */
 void sources_look(struct process *process);
 
+/*
+ * It has ended. A program that starts others without end does not make us hold descriptors without
+ * end: beyond SOURCES_ENDED that differ, samples show what all can read.
+ */
+void sources_ended(struct processes *processes, struct process *process);
+
+/* Releases the files of a process, unless they are shared. */
+void sources_drop(struct process *process);
+
 /* Another process has this number now. The samples of both are under it: they show what all can
  * read. */
 void sources_forked(const struct processes *processes, pid_t pid);

@@ -136,6 +136,13 @@ void target_source_look(struct target_source *s)
 		add_creds(s, &creds);
 }
 
+void target_source_ended(struct target_source *s)
+{
+	target_source_look(s);
+	cleanup_fd(&s->proc);
+	s->proc = -1;
+}
+
 void target_source_join(struct target_source *s, struct target_source *earlier)
 {
 	for (size_t i = 0; i < earlier->n; i++)
@@ -161,6 +168,22 @@ bool target_source_same(const struct target_source *a, const struct target_sourc
 		if (!creds_same(&a->who[i], &b->who[i]))
 			return false;
 	return true;
+}
+
+/* The same directory, seen through the same mount. */
+static bool same_dir(int a, int b)
+{
+	struct statx first, second;
+
+	return !statx(a, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &first) &&
+	       !statx(b, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &second) &&
+	       first.stx_mask & second.stx_mask & STATX_MNT_ID &&
+	       first.stx_mnt_id == second.stx_mnt_id && first.stx_ino == second.stx_ino;
+}
+
+bool target_source_same_names(const struct target_source *a, const struct target_source *b)
+{
+	return !a->here && !b->here && same_dir(a->root, b->root) && same_dir(a->cwd, b->cwd);
 }
 
 void target_source_free(struct target_source **source)

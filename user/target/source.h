@@ -30,6 +30,9 @@ void target_source_free(struct target_source **source); /* takes NULL */
 /* Looks at the process once more: what it may no longer read is not shown. */
 void target_source_look(struct target_source *source);
 
+/* It has ended: gives its /proc/PID up. */
+void target_source_ended(struct target_source *source);
+
 /* Nor what an earlier image of the process could not read. */
 void target_source_join(struct target_source *source, struct target_source *earlier);
 
@@ -38,6 +41,9 @@ bool target_source_is_roots(const struct target_source *source);
 
 /* True if both show the same files, as far as these have the same names. */
 bool target_source_same(const struct target_source *a, const struct target_source *b);
+
+/* True if all names mean the same to both, too: root and current directory are the same. */
+bool target_source_same_names(const struct target_source *a, const struct target_source *b);
 
 #define SOURCE_USERS 3
 
