@@ -599,8 +599,10 @@ static void put_stable(const struct function *f, struct text *out, bool place)
 	if (!place)
 		return;
 	text_puts(out, " (");
-	if (f->frame.kind == PROF_LUA)
+	if (f->frame.kind == PROF_LUA && f->shared)
 		put_place(f, out, NAME_PATH);
+	else if (f->frame.kind == PROF_LUA) /* the name tells it from others of its place */
+		name_place(out, &f->frame, false, NAME_PATH);
 	else
 		name_module(out, &f->frame);
 	text_putc(out, ')');
