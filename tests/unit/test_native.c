@@ -48,6 +48,28 @@ Test(native, own_functions)
 	native_free(&n);
 }
 
+/* A library that was mapped after the mappings were read is known by its first function. */
+Test(native, library_that_was_just_loaded)
+{
+	struct native *n = NULL;
+	const char *module;
+	uint64_t offset;
+	int fd __close = open(LIBZ, O_RDONLY | O_CLOEXEC);
+	void *lib;
+
+	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_learn(n, getpid()), 0);
+	cr_expect_not(native_is_code(n, getpid(), 4096 * 7));
+	if (fd < 0)
+		cr_skip_test("no zlib");
+	lib = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(lib, MAP_FAILED);
+	native_place(n, getpid(), (uintptr_t)lib + 64, &module, &offset);
+	cr_expect_eq(strncmp(module, "libz.so", 7), 0, "%s", module);
+	munmap(lib, 4096);
+	native_free(&n);
+}
+
 Test(native, vdso)
 {
 	uint64_t base = getauxval(AT_SYSINFO_EHDR), addr;

@@ -3,8 +3,9 @@
  *     struct native_maps: the executable mappings of one process, as last read
  *         \-- struct native: device, inode, time -> open ELF file with its symbols
  *
- * Mappings are read again when an address lies in none of them, though not more often than once in
- * REREAD_NS per process: what is no code is in none, ever.
+ * Mappings are read again when an address lies in none of them: a library may have been loaded since.
+ * What is no code is in none, ever, so this is done once for each address in REREAD_NS, and for
+ * MOST_MISSED addresses of a process.
  *
  * A mapping's file is opened when the mapping is new, so that it has names after the process has
  * ended. At each reading after that only files of which a sample showed a function are asked
@@ -29,6 +30,7 @@
 #include "target/process.h"
 
 #define REREAD_NS 1000000000ULL
+#define MOST_MISSED 16
 #define MAX_MAPS 65536
 #define MAX_FILES 1024		  /* mappings of files that are looked at, of one process */
 #define MAX_OPEN 2048		  /* files, of all processes */
@@ -55,13 +57,20 @@ struct map {
 	bool shown;	   /* a sample had an address in it */
 };
 
+/* The addresses that were in no mapping, even when these had been read again. */
+struct missed {
+	uint64_t since_ns;
+	uint32_t n;
+	uint64_t addr[MOST_MISSED];
+};
+
 struct native_maps {
 	struct native *native;
+	struct missed missed;
 	pid_t pid;
 	struct map *maps; /* by address */
 	size_t nmaps;	  /* 0: they were not read yet */
 	uint64_t id;	  /* of the mappings of files */
-	uint64_t read_ns;
 };
 
 struct native {
@@ -356,7 +365,7 @@ int native_learn(struct native_maps *m)
 		forget_maps(&fresh);
 		return err;
 	}
-	fresh.read_ns = clock_ns(CLOCK_MONOTONIC);
+	fresh.missed = m->missed;
 	forget_maps(m);
 	*m = fresh;
 	return 0;
@@ -401,9 +410,8 @@ static int locate(struct native_maps *m, uint64_t addr, struct map **map)
 	int err;
 
 	*map = find_map(m, addr);
-	if (*map || (m->nmaps && clock_ns(CLOCK_MONOTONIC) - m->read_ns < REREAD_NS))
+	if (*map || (m->nmaps && !may_look_again(&m->missed, addr)))
 		return 0;
-	m->read_ns = clock_ns(CLOCK_MONOTONIC);
 	err = native_learn(m);
 	if (err)
 		return m->nmaps && err != -ENOMEM ? 0 : err;
