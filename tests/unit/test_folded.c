@@ -142,6 +142,33 @@ Test(folded, any_names_parse_back_to_the_same_stacks)
 	}
 }
 
+/* Names that a simpler escape would make one. */
+Test(folded, distinct_names_stay_distinct)
+{
+	static const char *const names[][2] = {
+		{"a;b", "a\\x3bb"},
+		{"a:b", "a:b"},
+		{" ", "\\x20"},
+		{"\r", "\\x0d"},
+		{"\t", "\\x09"},
+		{"x 12", "x\\x2012"},
+		{"x_12", "x_12"},
+		{"\\x20", "\\x5cx20"},
+		{"", "\\x00"},
+		{"?", "?"},
+		{"C:\\x.lua", "C:\\x.lua"},
+		{" a ", "\\x20a\\x20"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		__text struct text name = {0}, out = {0};
+
+		text_puts(&name, names[i][0]);
+		folded_put_frame(&out, &name);
+		cr_expect_str_eq(text_str(&out), names[i][1]);
+	}
+}
+
 /* Stacks of up to 100 frames have their root, deeper ones say that it is missing. */
 Test(folded, raw_stacks_have_their_root_or_say_so)
 {

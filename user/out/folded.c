@@ -17,38 +17,55 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/*
- * "trace 12" before a count reads as two counts, that is a line of a differential profile, and
- * "trace 1.5" does, too: the space before such an end becomes an underscore.
- */
-static void part_number(char *name, size_t len)
+static bool is_hex(char c)
 {
-	size_t n = len;
+	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/*
+ * Where "trace 12" is to be parted from its number: before a count it reads as two counts, that is a
+ * line of a differential profile, and "trace 1.5" does, too. strlen(name): nowhere.
+ */
+static size_t number_at(const char *name)
+{
+	size_t len = strlen(name), n = len;
 
 	while (n && (is_digit(name[n - 1]) || name[n - 1] == '.'))
 		n--;
-	if (n == len)
-		return;
-	while (n && name[n - 1] == ' ')
-		name[--n] = '_';
+	return n < len && n && name[n - 1] == ' ' ? n - 1 : len;
+}
+
+/* Does a byte stand for an escape, part frames or lines, or fall off at an end of the name? */
+static bool is_escaped(const char *name, size_t i, size_t len, size_t number)
+{
+	switch (name[i]) {
+	case ';':
+	case '\t':
+		return true;
+	case ' ':
+		return !i || i + 1 == len || i == number;
+	case '\\':
+		return name[i + 1] == 'x' && is_hex(name[i + 2]) && is_hex(name[i + 3]);
+	default:
+		return false;
+	}
 }
 
 void folded_put_frame(struct text *out, struct text *name)
 {
-	size_t start = out->len;
+	const char *bytes = text_str(name);
+	size_t len = strlen(bytes), number = number_at(bytes), from = 0;
 
-	for (char *p = name->data; p && *p; p++) {
-		if (*p == ';')
-			*p = ':';
-		else if (*p == '\t' || *p == '\r')
-			*p = ' ';
+	if (!len)
+		text_puts(out, "\\x00"); /* a byte that no name has */
+	for (size_t i = 0; i < len; i++) {
+		if (!is_escaped(bytes, i, len, number))
+			continue;
+		text_put_clean(out, bytes + from, i - from);
+		text_printf(out, "\\x%02x", (unsigned char)bytes[i]);
+		from = i + 1;
 	}
-	if (name->len)
-		text_put_clean(out, name->data, name->len);
-	else
-		text_putc(out, '?');
-	if (!text_err(out))
-		part_number(out->data + start, out->len - start);
+	text_put_clean(out, bytes + from, len - from);
 }
 
 struct fold {

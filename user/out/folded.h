@@ -20,7 +20,9 @@ int folded_write(const struct prof *prof, FILE *out);
 
 /*
  * Appends a name so that lines stay what they are: no ";" and no control character in it, not
- * empty, and no number behind a space at its end, which would be read as a count. Changes *name.
+ * empty, no space at its ends, and no number behind a space at its end, which would be read as a
+ * count. Such bytes become \xNN, as does the backslash of a name that has that itself: distinct names
+ * stay distinct.
  */
 void folded_put_frame(struct text *out, struct text *name);
 
