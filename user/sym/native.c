@@ -383,7 +383,6 @@ int native_fork(struct native_maps *m, const struct native_maps *parent)
 		hold(m->native, m->maps[m->nmaps].file);
 	}
 	m->id = parent->id;
-	m->read_ns = parent->read_ns;
 	return 0;
 }
 
