@@ -165,35 +165,58 @@ def windows(children, n):
     raise Unmeasured("too few samples: is the target's CPU busy with others?")
 
 
-def bpf_row(bench, report, row):
+def over_count(bench, argv, builds):
     """
-    Time in BPF per sample, relative to a program that only counts. All programs are attached to one
-    target at once: load, a hypervisor and the CPU's clock disturb them alike, and the ratio within
-    a window of 0.1 s is steady where the times are not.
+    [times of the counting program, of each build], ns per sample in each window. All programs are attached to one target
+    at once: load, a hypervisor and the CPU's clock disturb them alike, and the ratio within a window of 0.1 s is steady
+    where the times are not. The builds' statistics are in stats-N.json, then.
     """
-    depth, shape, interpreter = row.args
-    if not shutil.which(interpreter[0]):
-        report.note(f"{row.name}: not measured, as {interpreter[0]} is not installed")
-        return
-    argv = bound([*interpreter, HERE / "frames.lua", depth, shape])
     with ExitStack() as stack:
-        lua = stack.enter_context(running(argv, ready="ready"))
+        lua = stack.enter_context(running(bound(argv), ready="ready"))
         children = [stack.enter_context(running(bench.counter(lua.pid, "stats"), ready="attached"))]
-        for i, luabpf in enumerate((bench.luabpf, *bench.against)):
+        for i, luabpf in enumerate(builds):
             options = "--stats", bench.dir / f"stats-{i}.json"
             children.append(stack.enter_context(
                 running(bench.profiler(lua.pid, *options, luabpf=luabpf))))
         for child in children:
             wait_for_samples(child, MIN_RUNS)
         time.sleep(WARM_UP)
-        costs = windows(children, bench.rounds or 40)
-    count, *others = zip(*costs)
+        return list(zip(*windows(children, bench.rounds or 40)))
+
+
+def bpf_row(bench, report, row):
+    """Time in BPF per sample, relative to a program that only counts."""
+    depth, shape, interpreter = row.args
+    if not shutil.which(interpreter[0]):
+        report.note(f"{row.name}: not measured, as {interpreter[0]} is not installed")
+        return
+    count, *others = over_count(bench, [*interpreter, HERE / "frames.lua", depth, shape],
+                                (bench.luabpf, *bench.against))
     for i, ours in enumerate(others):
         ratios = [a / b for a, b in zip(ours, count)]
         ratio = median(ratios)
         report.row([row.name if i == 0 else f"  against {i}", row.label if i == 0 else "",
                     f"{median(count):.0f} ns", f"{median(ours):.0f} ns", f"{ratio:.1f}",
                     spread(ratios, "{:.1f}"), f"<= {row.limit}"], ratio <= row.limit)
+
+
+def new_vm_row(bench, report, row):
+    """Time in BPF per sample of a program that makes a VM for each request, relative to one of 8 frames that stays; lost."""
+    host, interpreter = row.args
+    host = bench.build / host
+    if not shutil.which(interpreter[0]) or not host.exists():
+        report.note(f"{row.name}: not measured, as {interpreter[0]} or {host} is not there")
+        return
+    costs = []
+    for argv in ([*interpreter, HERE / "frames.lua", 8, "chain"], [host]):
+        count, ours = over_count(bench, argv, (bench.luabpf,))
+        costs.append([a / b for a, b in zip(ours, count)])
+    stats = json.loads((bench.dir / "stats-0.json").read_text())
+    plain, new = costs
+    ratio, lost = median(new) / median(plain), 100 * stats["lost"] / stats["samples"]
+    report.row([row.name, row.label, f"{median(plain):.1f}", f"{median(new):.1f}", f"{ratio:.1f}",
+                spread([r / median(plain) for r in new], "{:.1f}"), f"<= {row.limit}"], ratio <= row.limit)
+    report.row([row.name, "  lost", "", f"{lost:.2f} %", "", "", "<= 0.1 %"], lost <= 0.1)
 
 
 # ---- slowdown of the target ---------------------------------------------------------------------
@@ -432,6 +455,11 @@ PARTS = [  # title, columns, rows
     ("Time in BPF per sample, over that of a program that only counts",
      ["", "", "counting", "luabpf", "ratio", "spread", "limit"],
      [Row(name, label, bpf_row, limit, args) for name, label, limit, args in bpf_rows()]),
+    ("Time in BPF per sample of a VM for each request, over that of 8 frames; each over the counting program's",
+     ["", "", "8 frames", "new VMs", "ratio", "spread", "limit"],
+     [Row("lj-new-vm", "LuaJIT, a VM for each request", new_vm_row, 2, ("tests/hosts/new_vm", NO_JIT)),
+      *(Row(f"puc-{lua[3:]}-new-vm", f"{lua}, a VM for each request", new_vm_row, 2,
+            (f"tests/hosts/puc/new_vm-{lua[3:]}", [lua])) for lua in PUC)]),
     (f"Slowdown of a CPU-bound process at {HZ} Hz",
      ["", "under", "CPU time", "spread", "wall", "", "limit"],
      [Row("slowdown-interpreted", "the target, JIT compiler off", slowdown, 1, (False,)),
