@@ -117,8 +117,57 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	return 1;
 }
 
+/*
+ * The best has an open C function on top, and so has another. Or the best's errorJmp lies farther
+ * than the search goes. Looks through the C stack for the frame that has called either function.
+ */
+static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem, struct puc_walk *w)
+{
+	w->missed = (__u8)puc_scan_missed(w);
+	/* a coroutine without errorJmp may recover from an error: it has no frame then */
+	if (w->child || !w->open || !(w->best.jmp || w->best.main) || !(w->rival.L || w->missed)) {
+		puc_take_best(w);
+		return LB_MORE;
+	}
+	puc_mark_none(w);
+	puc_mark(mem, w, w->mark, &w->best);
+	if (w->rival.L)
+		puc_mark(mem, w, w->mark + 2, &w->rival);
+	w->scan = w->scan_from;
+	w->scan_end = puc_scan_reach(w);
+	if (w->scan_end > w->stack_hi)
+		w->scan_end = w->stack_hi;
+	if (w->best.jmp && w->best.jmp < w->scan_end)
+		w->scan_end = w->best.jmp;
+	w->in_block = 0;
+	w->phase = PUC_PHASE_WEIGH;
+	return LB_MORE;
+}
+
+static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (!w->weighed && (w->in_block || w->scan < w->scan_end) && !puc_scan_on(mem, w))
+		return LB_MORE;
+	if (!w->weighed && w->missed)
+		return puc_end(w, LB_END_LOOP);
+	if (w->weighed == PUC_WEIGHS_RIVAL) {
+		w->best = w->rival;
+		w->key = w->best.key;
+	}
+	puc_take_best(w);
+	return LB_MORE;
+}
+
 static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, struct puc_walk *w)
 {
+	__u64 next = w->follow;
+
+	w->follow = 0;
+	if (next) { /* it runs, or has resumed another; or it is none that is active */
+		if (puc_consider(mem, w, next, 0))
+			puc_take_best(w);
+		return LB_MORE;
+	}
 	if (!w->proved && (w->in_block || (w->scan < w->scan_end && !puc_scan_enough(w)))) {
 		if (!puc_scan_on(mem, w))
 			return LB_MORE;
@@ -141,8 +190,11 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_END_RESOLVED : LB_END_OUTSIDE);
 	}
-	puc_take_best(w);
-	return LB_MORE;
+	if (w->child && puc_scan_missed(w)) {
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return puc_end(w, LB_END_RESOLVED);
+	}
+	return puc_begin_weighing(mem, w);
 }
 
 /* Is L the thread that resumed w->child, and proved to be? Then it is the best. */
@@ -156,7 +208,7 @@ LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, _
 	if (!key || (key == PUC_UNPROTECTED && !w->try.main))
 		return 0;
 	puc_enter(w, &w->try);
-	if (!puc_has_resumed(mem, w, puc_look(mem, w)))
+	if (puc_has_resumed(mem, w, puc_look(mem, w)) != w->child)
 		return 0;
 	w->try.key = key;
 	w->key = key;
@@ -201,6 +253,8 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 	switch (w->phase) {
 	case PUC_PHASE_SCAN:
 		return puc_step_scan(mem, w);
+	case PUC_PHASE_WEIGH:
+		return puc_step_weigh(mem, w);
 	case PUC_PHASE_NOTE:
 		return puc_step_note(mem, w);
 	case PUC_PHASE_TOP:

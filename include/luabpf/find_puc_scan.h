@@ -12,16 +12,15 @@
 
 #include "find_puc_thread.h"
 
-#define PUC_SCAN_MOST 32768  /* words of the C stack: C functions may have large buffers */
-#define PUC_SCAN_OWNER 16    /* so near below a return address into luaV_execute L was pushed */
-#define PUC_SCAN_BEFORE 80   /* below: what a C function needs to resume another C function */
-#define PUC_SCAN_NEAR 128    /* words tried where luaV_execute was not called */
-#define PUC_SCAN_ENOUGH 2048 /* none better comes so far above it */
-#define PUC_SCAN_OVERLAP 8   /* words of a block that the next one begins with */
-#define PUC_JMP_BUF 72	     /* bytes of lua_longjmp up to the end of saved registers */
-#define PUC_GC_NEAR 64	     /* a live return address into the collector is so near sp */
-#define PUC_GC_HITS 4	     /* words looked at for it in one step */
-#define PUC_GC_CALLEE 4096   /* bytes of a function that it calls */
+#define PUC_SCAN_MOST 32768 /* words of the C stack: C functions may have large buffers */
+#define PUC_SCAN_OWNER 16   /* so near below a return address into luaV_execute L was pushed */
+#define PUC_SCAN_BEFORE 80  /* below: what a C function needs to resume another C function */
+#define PUC_SCAN_NEAR 128   /* words tried where luaV_execute was not called */
+#define PUC_SCAN_OVERLAP 8  /* words of a block that the next one begins with */
+#define PUC_JMP_BUF 72	    /* bytes of lua_longjmp up to the end of saved registers */
+#define PUC_GC_NEAR 64	    /* a live return address into the collector is so near sp */
+#define PUC_GC_HITS 4	    /* words looked at for it in one step */
+#define PUC_GC_CALLEE 4096  /* bytes of a function that it calls */
 
 static __always_inline void puc_forget_tried(struct puc_walk *w)
 {
@@ -62,6 +61,10 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->in_block = 0;
 	w->pushed = 0;
 	w->in_text = 0;
+	w->follow = 0;
+	w->rival.L = 0;
+	w->jmp_done = 0;
+	puc_mark_none(w);
 	puc_forget_tried(w);
 	w->phase = PUC_PHASE_SCAN;
 }
@@ -158,12 +161,59 @@ static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 wo
 		w->pushed = word;
 }
 
+/* Bit 0 is set if x, which is below 2^63, is 0. */
+static __always_inline __u64 puc_is_none(__u64 x)
+{
+	return (x - 1) >> 63;
+}
+
+/* Notes where a mark was seen. Without branches, as puc_block_step(). */
+static __always_inline void puc_see_mark(struct puc_mark *mark, __u64 addr, __u64 word)
+{
+	__u64 is = 0 - puc_is_none(word ^ mark->word);
+
+	mark->at = (mark->at & ~is) | (addr & is);
+}
+
+/*
+ * Is this word where the frame of luaV_execute is known that has called the C function on top of a
+ * lua_State? L is in it, or pushed just below, and so is the CallInfo which L->ci was then. 5.1 has
+ * pc instead, as it was saved for the call. A frame that was left has another CallInfo or L.
+ */
+LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
+{
+	__u64 from;
+	__u32 i, of;
+
+	if (!w)
+		return 0;
+	if (puc_in_vm(w, word))
+		w->weigh_at = addr;
+	LB_UNROLLED
+	for (i = 0; i < 4; i++)
+		puc_see_mark(&w->mark[i], addr, word);
+	if (!w->weigh_at || addr - w->weigh_at > 8 * PUC_SPILLED)
+		return 0;
+	from = w->weigh_at - 8 * PUC_SCAN_OWNER;
+	of = w->mark[0].at >= from && w->mark[1].at >= from   ? PUC_WEIGHS_BEST
+	     : w->mark[2].at >= from && w->mark[3].at >= from ? PUC_WEIGHS_RIVAL
+							      : PUC_WEIGHS_NOT;
+	if (of && !w->weighed) {
+		w->weighed = (__u8)of;
+		w->caller_seen = addr;
+	}
+	return 0;
+}
+
 /* What is on the C stack at addr is neither a small number, nor passed over for now. */
 static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
 					 __u64 word)
 {
 	__u64 *tried;
 
+	puc_weigh(w, addr, word);
+	if (w->phase == PUC_PHASE_WEIGH)
+		return w->weighed != PUC_WEIGHS_NOT;
 	if (w->pending && addr > w->pending + 8 * PUC_SPILLED)
 		return puc_unowned(w);
 	if (puc_in_vm(w, word))
@@ -177,7 +227,8 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 	if (word == w->known[0] || word == w->known[1]) {
 		w->known_at = addr;
 		w->known_L = word;
-		if (w->pending)
+		/* luaV_execute may have pushed there what its caller had in a register */
+		if (w->pending && !w->open)
 			return puc_owned(mem, w, w->pending, word);
 	}
 	tried = &w->tried[word >> 4 & (PUC_TRIED - 1)];
@@ -190,7 +241,10 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 	return 0;
 }
 
-/* Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. */
+/*
+ * Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. A
+ * page that is not there was not written to: a large buffer has some. The search goes on above it.
+ */
 static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w,
 					    __u32 most)
 {
@@ -199,10 +253,16 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 	if (size > most)
 		size = most;
 	if (mem_read(mem, w->block, (__u32)size, from)) {
-		size = LB_PAGE - (from & (LB_PAGE - 1)); /* the mapping ends before it */
-		if (size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from))
+		int failed;
+
+		size = LB_PAGE - (from & (LB_PAGE - 1));
+		failed = size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from);
+		if (failed && (from == w->scan_from || !mem_has_pages(mem)))
 			return 0;
-		w->scan_end = from + size;
+		w->scan = from + size;
+		if (mem_has_pages(mem))
+			return failed ? 0 : (__u32)size;
+		w->scan_end = w->scan;
 	}
 	w->scan = from + size;
 	if (w->scan < w->scan_end) /* what may be a jmp_buf is seen as a whole */
@@ -214,12 +274,6 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 {
 	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
-}
-
-/* Bit 0 is set if x, which is below 2^63, is 0. */
-static __always_inline __u64 puc_is_none(__u64 x)
-{
-	return (x - 1) >> 63;
 }
 
 #define PUC_BLOCK_RUN 8 /* words */
@@ -257,13 +311,28 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 	w->block_at = w->scan;
 	words = puc_read_block(mem, w, sizeof(w->block)) / 8;
 	if (!words)
-		return -1;
+		return w->scan > w->block_at ? 0 : -1;
 	w->block_to = w->block_at + 8 * words;
 	w->in_block = 1;
 	w->next_hit = 0;
 	w->hits = 0;
 	lb_loop(PUC_BLOCK / PUC_BLOCK_RUN, puc_block_step, &w);
 	return 0;
+}
+
+/*
+ * A coroutine's jmp_buf ends here. Its lua_State is in a register that setjmp has saved, or in the
+ * frames of luaD_rawrunprotected and lua_resume, around it. Returns 1 to go back to these.
+ */
+static __always_inline int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
+{
+	__u64 from = w->pending ? w->pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
+
+	w->hidden = 1;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->jmp_done || addr - 64 >= w->key)
+		return 0;
+	w->jmp_done = addr;
+	return puc_scan_again(w, from, addr + 8 * PUC_SCAN_BEFORE);
 }
 
 /* Looks at word i of the block. Returns 1 when the search has to go back to w->scan. */
@@ -273,14 +342,11 @@ static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_wal
 
 	if (addr >= w->block_to)
 		return 0;
-	if (word >> 47) { /* no address */
-		if (puc_is_jmp_buf(w, i))
-			w->hidden = 1;
-		return 0;
-	}
+	if (word >> 47) /* no address */
+		return puc_is_jmp_buf(w, i) ? puc_note_jmp_buf(w, addr) : 0;
 	w->in_text += (__u32)lb_within(word, w->text_lo, w->text_hi - w->text_lo);
 	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
-	    addr >= puc_scan_slowly(w))
+	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word)
 		return 0;
 	return puc_scan_word(mem, w, addr, word);
 }
@@ -325,12 +391,22 @@ static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk
 	return w->in_block ? puc_scan_hits(mem, w) : puc_scan_read(mem, w);
 }
 
-/* Is it known by now which lua_State it is? */
+/*
+ * Is it known by now which lua_State it is? All that runs lies below the innermost errorJmp, and
+ * below the frame that has called the C function on top.
+ */
 static __always_inline int puc_scan_enough(const struct puc_walk *w)
 {
 	return w->proved ||
 	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
-				    (w->vm_ret && w->scan > w->vm_ret + 8 * PUC_SCAN_ENOUGH)));
+				    (w->caller_seen && !w->pending && w->scan > w->near &&
+				     w->scan > w->caller_seen + 8 * PUC_SPILLED)));
+}
+
+/* The search was ended by its bound: what runs may lie farther. */
+static __always_inline int puc_scan_missed(const struct puc_walk *w)
+{
+	return !puc_scan_enough(w) && puc_scan_reach(w) < w->stack_hi;
 }
 
 /*

@@ -174,30 +174,72 @@ static __always_inline int puc_is_hooked(const struct puc_walk *w)
 	return w->t.hooked || w->status & w->puc.cist_hooked;
 }
 
-static __always_inline int puc_is_child(const struct lb_mem *mem, struct puc_walk *w, __u64 tv)
-{
-	const __u8 *bytes = puc_maybe(mem, w, tv, PUC_TV_SIZE);
-
-	return bytes && lb_word(bytes, PUC_TV_VALUE) == w->child &&
-	       (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD;
-}
-
 /*
- * Has the thread in hand, of which puc_look() returned the index, resumed w->child? It has when its
- * topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
- * this upvalue: an active coroutine is resumed by one thread only.
+ * Returns the coroutine that the thread in hand, of which puc_look() returned the index, has resumed:
+ * its topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
+ * this upvalue. An active coroutine is resumed by one thread only. 0: it has not.
  */
-static __always_inline int puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
+static __always_inline __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w,
+					     int index)
 {
-	__u64 function = puc_c_function(w, index), closure = puc_closure_p(w) + 8;
+	__u64 function = puc_c_function(w, index), tv;
 	__s64 at = (__s64)(function - w->vm_start);
+	const __u8 *bytes;
 
 	if (!function || !at || puc_is_hooked(w))
 		return 0;
 	if (at == w->own.resume)
-		return puc_is_child(mem, w, w->func + PUC_TV_SIZE);
-	return at == w->own.wrap && index != PUC_LIGHT &&
-	       puc_is_child(mem, w, w->seen[index & (PUC_SEEN - 1)].func + closure);
+		tv = w->func + PUC_TV_SIZE;
+	else if (at == w->own.wrap && index != PUC_LIGHT)
+		tv = w->seen[index & (PUC_SEEN - 1)].func + puc_closure_p(w) + 8;
+	else
+		return 0;
+	bytes = puc_maybe(mem, w, tv, PUC_TV_SIZE);
+	return bytes && (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD
+		       ? lb_word(bytes, PUC_TV_VALUE)
+		       : 0;
+}
+
+static __always_inline void puc_set_mark(struct puc_mark *mark, __u64 word)
+{
+	mark->word = word;
+	mark->at = 0;
+}
+
+/* No frame of luaV_execute is known by anything. */
+static __always_inline void puc_mark_none(struct puc_walk *w)
+{
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < 4; i++)
+		puc_set_mark(&w->mark[i], 0);
+	w->weighed = PUC_WEIGHS_NOT;
+	w->weigh_at = 0;
+	w->caller_seen = 0;
+}
+
+/* Sets by which words the frame of luaV_execute is known that has called t's topmost function. */
+static __always_inline void puc_mark(const struct lb_mem *mem, struct puc_walk *w,
+				     struct puc_mark *mark, const struct puc_thread *t)
+{
+	__u64 word = t->caller;
+
+	if (w->puc.flags & PUC_CI_ARRAY &&
+	    puc_guess(mem, w, &word, sizeof(word), word + w->puc.ci_savedpc))
+		word = 0;
+	puc_set_mark(&mark[0], word);
+	puc_set_mark(&mark[1], t->L);
+}
+
+/*
+ * t has a C function on top, and is not the innermost by its errorJmp. The innermost may have called
+ * it back, unless it is busy with a coroutine that it has resumed.
+ */
+static __always_inline void puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
+{
+	if (!t->resumed && (!w->rival.L || t->key < w->rival.key))
+		w->rival = *t;
 }
 
 /*
@@ -236,13 +278,24 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 		return 0;
 	*open = puc_is_hooked(w) ||
 		(!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
-	if (*outer & *open)
+	w->try.resumed = puc_has_resumed(mem, w, index);
+	w->try.caller = puc_is_lua(w, index) ? w->ci : w->previous;
+	if (*outer & *open) {
+		if (w->try.L != w->best.L)
+			puc_note_rival(w, &w->try);
 		return 0;
+	}
+	if (w->key != ~0ULL && w->try.L != w->best.L)
+		puc_note_rival(w, &w->best);
 	w->key = w->try.key;
 	w->best = w->try;
 	w->open = *open;
 	w->proved |= *outer;
-	if (w->child && puc_has_resumed(mem, w, index))
+	puc_mark_none(w);
+	puc_mark(mem, w, w->mark, &w->best);
+	if (!w->child)
+		w->follow = w->best.resumed;
+	else if (w->best.resumed == w->child)
 		w->proved = 1;
 	return !*open;
 }

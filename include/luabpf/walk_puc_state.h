@@ -8,6 +8,7 @@
 
 enum puc_phase {
 	PUC_PHASE_SCAN,	    /* search the C stack for the lua_State that runs */
+	PUC_PHASE_WEIGH,    /* which of two has called the C function that runs? */
 	PUC_PHASE_NOTE,	    /* look through the C stack below luaV_execute's frame */
 	PUC_PHASE_TOP,	    /* where does the topmost function stand? */
 	PUC_PHASE_COLLECTS, /* does the collector run, which a C function has called? */
@@ -41,8 +42,21 @@ struct puc_thread {
 	__u64 key;     /* how deep it is on the C stack: errorJmp, or where it was seen */
 	__u64 savedpc; /* 5.1 */
 	__u64 main_L;  /* the main thread of g */
+	__u64 caller;  /* CallInfo of the function that called the topmost, a C function */
+	__u64 resumed; /* the coroutine that it has resumed, as Lua does; 0: none */
 	__u32 main;    /* this is it */
 	__u32 hooked;  /* 5.1: a hook or a finalizer runs */
+};
+
+/* A word by which a frame of luaV_execute is known, and where it was seen last; 0: nowhere. */
+struct puc_mark {
+	__u64 word, at;
+};
+
+enum puc_weight {
+	PUC_WEIGHS_NOT,
+	PUC_WEIGHS_BEST,
+	PUC_WEIGHS_RIVAL,
 };
 
 /*
@@ -78,6 +92,9 @@ struct puc_walk {
 
 	/* the lua_State in hand, the best so far while one is sought, and one that is looked at */
 	struct puc_thread t, best, try;
+	/* active further out than the best, with a C function on top that the best may have called
+	 * back; L 0: none was seen */
+	struct puc_thread rival;
 	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
 			    innermost */
 	__u64 ci;	 /* the frame in hand */
@@ -101,6 +118,8 @@ struct puc_walk {
 	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
 	__u8 try_open;	/* open, of that one */
 	__u8 proved;	/* the best is what resumed child, no doubt */
+	__u8 weighed;	/* enum puc_weight: who has called the C function that runs */
+	__u8 missed;	/* the search was ended by its bound */
 	__u8 unowned;	/* the innermost frame of luaV_execute is none of those that are known */
 	__u8 tested;	/* what lies at the top of the C stack was tried */
 	__u8 moved;	/* the stack is being moved: walk_puc_look.h */
@@ -121,14 +140,20 @@ struct puc_walk {
 	__u64 seen_to;		 /* words below this address were seen */
 	__u64 known[2];		 /* lua_States that are likely: what ran last, the main thread */
 	__u64 known_L, known_at; /* the one of them seen last, and where */
-	__u64 pending;	/* a return address into luaV_execute, whose lua_State is not known yet */
-	__u64 vm_done;	/* those up to here were dealt with */
-	__u64 floor;	/* errorJmps of interest lie above */
-	__u64 key;	/* errorJmp of the best lua_State so far */
-	__u64 child;	/* whose resumer is sought; 0: what runs is sought */
-	__u64 loose;	/* a main thread without errorJmp: does it run here? 0: none was seen */
-	__u64 loose_at; /* where it was seen last */
-	__u64 vm_ret;	/* where the innermost return address into luaV_execute lies; 0: not seen */
+	__u64 pending; /* a return address into luaV_execute, whose lua_State is not known yet */
+	__u64 vm_done; /* those up to here were dealt with */
+	__u64 floor;   /* errorJmps of interest lie above */
+	__u64 key;     /* errorJmp of the best lua_State so far */
+	__u64 child;   /* whose resumer is sought; 0: what runs is sought */
+	__u64 follow;  /* resumed by one that was looked at; 0: none, or it was looked at */
+	/* what luaV_execute's frame below the topmost C function has: the best's, the rival's */
+	struct puc_mark mark[4];
+	__u64 weigh_at;	   /* a return address into luaV_execute; 0: none was seen */
+	__u64 caller_seen; /* where the frame was seen that called the best's C function; 0: nowhere */
+	__u64 jmp_done;	   /* jmp_bufs up to here were dealt with */
+	__u64 loose;	   /* a main thread without errorJmp: does it run here? 0: none was seen */
+	__u64 loose_at;	   /* where it was seen last */
+	__u64 vm_ret; /* where the innermost return address into luaV_execute lies; 0: not seen */
 	__u64 vm_ret_to;   /* that address */
 	__u64 vm_ret_last; /* where the one seen last lies */
 	__u64 collects;	   /* a word near sp leads into the collector; PHASE_COLLECTS: it runs */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * usage: nest_c SECONDS
+ *
+ * VMs inside another, as nest.c has them, which run C functions: work() of the outer VM is called
+ * through back(), of the inner VM, or of a coroutine of the outer one. back() goes on for a while,
+ * in a large frame, through which the frames of work()'s callers show. Prints the CPU time of both.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+#include "burn.h"
+
+#define SMALL 64
+#define LARGE (16 << 10)
+
+static lua_State *outer, *inner;
+static double worked, returned;
+
+static const char inner_text[] = "function inner_work() back() return 1 end\n";
+
+static const char outer_text[] =
+	"local seconds = ...\n"
+	"local clock = os.clock\n"
+	"function outer_back() work() return 1 end\n"
+	"local function protected() enter() return 1 end\n"
+	"local function unprotected() enter_bare() return 1 end\n"
+	"local function in_coroutine() coroutine.wrap(protected)() return 1 end\n"
+	"local function backs() back() return 1 end\n"
+	"local function same_vm() coroutine.wrap(backs)() return 1 end\n"
+	"print 'ready' io.stdout:flush() io.read()\n"
+	"local start = clock()\n"
+	"repeat protected() unprotected() in_coroutine() same_vm() until clock() - start > "
+	"seconds\n"
+	"print(spent()) io.stdout:flush()\n";
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int work(lua_State *L)
+{
+	static int calls;
+	double t = now();
+
+	lua_pushnumber(L, burn(20000, calls++ & 4 ? LARGE : SMALL));
+	worked += now() - t;
+	return 1;
+}
+
+static int back(lua_State *L)
+{
+	double t;
+
+	lua_getglobal(outer, "outer_back");
+	lua_call(outer, 0, 0);
+	t = now();
+	lua_pushnumber(L, burn(15000, LARGE));
+	returned += now() - t;
+	return 1;
+}
+
+static int enter(lua_State *L)
+{
+	lua_getglobal(inner, "inner_work");
+	if (lua_pcall(inner, 0, 0, 0))
+		abort();
+	lua_pushnumber(L, 1);
+	return 1;
+}
+
+static int enter_bare(lua_State *L)
+{
+	lua_getglobal(inner, "inner_work");
+	lua_call(inner, 0, 0);
+	lua_pushnumber(L, 1);
+	return 1;
+}
+
+static int spent(lua_State *L)
+{
+	lua_pushnumber(L, worked);
+	lua_pushnumber(L, returned);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	outer = luaL_newstate();
+	inner = luaL_newstate();
+	luaL_openlibs(outer);
+	luaL_openlibs(inner);
+	lua_register(outer, "enter", enter);
+	lua_register(outer, "enter_bare", enter_bare);
+	lua_register(outer, "work", work);
+	lua_register(outer, "back", back);
+	lua_register(outer, "spent", spent);
+	lua_register(inner, "back", back);
+	if (luaL_loadbuffer(inner, inner_text, strlen(inner_text), "@inner") ||
+	    lua_pcall(inner, 0, 0, 0) ||
+	    luaL_loadbuffer(outer, outer_text, strlen(outer_text), "@outer"))
+		return 1;
+	lua_pushnumber(outer, argc > 1 ? atof(argv[1]) : 1);
+	if (lua_pcall(outer, 1, 0, 0))
+		fprintf(stderr, "%s\n", lua_tostring(outer, -1));
+	return 0;
+}
