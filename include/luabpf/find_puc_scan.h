@@ -324,10 +324,13 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
  * A coroutine's jmp_buf ends here. Its lua_State is in a register that setjmp has saved, or in the
  * frames of luaD_rawrunprotected and lua_resume, around it. Returns 1 to go back to these.
  */
-static __always_inline int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
+LB_SUBPROG int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
 {
-	__u64 from = w->pending ? w->pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
+	__u64 from;
 
+	if (!w)
+		return 0;
+	from = w->pending ? w->pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
 	w->hidden = 1;
 	if (w->phase != PUC_PHASE_SCAN || addr <= w->jmp_done || addr - 64 >= w->key)
 		return 0;

@@ -179,13 +179,16 @@ static __always_inline int puc_is_hooked(const struct puc_walk *w)
  * its topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
  * this upvalue. An active coroutine is resumed by one thread only. 0: it has not.
  */
-static __always_inline __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w,
-					     int index)
+LB_SUBPROG __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
 {
-	__u64 function = puc_c_function(w, index), tv;
-	__s64 at = (__s64)(function - w->vm_start);
+	__u64 function, tv;
 	const __u8 *bytes;
+	__s64 at;
 
+	if (!w)
+		return 0;
+	function = puc_c_function(w, index);
+	at = (__s64)(function - w->vm_start);
 	if (!function || !at || puc_is_hooked(w))
 		return 0;
 	if (at == w->own.resume)
