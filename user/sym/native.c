@@ -404,6 +404,25 @@ static struct map *find_map(const struct native_maps *m, uint64_t addr)
 	return m->nmaps ? bsearch(&addr, m->maps, m->nmaps, sizeof(*m->maps), beyond) : NULL;
 }
 
+/* May the mappings be read again for this address? Notes that they were. */
+static bool may_look_again(struct missed *m, uint64_t addr)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint32_t i;
+
+	if (now - m->since_ns >= REREAD_NS) {
+		m->since_ns = now;
+		m->n = 0;
+	}
+	for (i = 0; i < m->n; i++)
+		if (m->addr[i] == addr)
+			return false;
+	if (m->n == MOST_MISSED)
+		return false;
+	m->addr[m->n++] = addr;
+	return true;
+}
+
 static int locate(struct native_maps *m, uint64_t addr, struct map **map)
 {
 	int err;
