@@ -308,11 +308,10 @@ struct lj_nearer {
 };
 
 /* A page of the C stack that was never touched holds no cframe. */
-static __always_inline enum lj_search lj_skip_page(const struct lb_mem *mem, struct lj_walk *w)
+static __always_inline enum lj_search lj_skip_page(struct lj_walk *w)
 {
 	__u32 bytes = LB_PAGE - (__u32)(w->search & (LB_PAGE - 1));
 
-	w->fault |= !mem_has_pages(mem);
 	w->search += bytes;
 	w->searched += bytes / 8;
 	return LJ_SEARCH_ON;
@@ -328,7 +327,7 @@ static long lj_nearer_step(__u32 turn, struct lj_nearer *ctx)
 		return 1;
 	w->search_is = lj_search_on(mem, w);
 	if (w->search_is == LJ_SEARCH_CUT && w->searched < LJ_SEARCH)
-		w->search_is = lj_skip_page(mem, w);
+		w->search_is = lj_skip_page(w);
 	return w->search_is != LJ_SEARCH_ON;
 }
 
