@@ -110,11 +110,16 @@ end
 
 -- The same as folded_put_frame().
 local function folded_frame(s)
-  s = clean((s:gsub(";", ":"):gsub("[\t\r]", " ")))
-  if s == "" then return "?" end
-  local head, spaces, number = s:match("^(.-)( *)([%d.]+)$")
-  return head and head .. ("_"):rep(#spaces) .. number or s
+  local function escape(c) return ("\\x%02x"):format(c:byte()) end
+  if s == "" then return "\\x00" end
+  local head, number = s:match("^(.*) ([%d.]+)$")
+  local before, at = head or s, head and escape(" ") .. number or ""
+  if not head then before, at = s:gsub(" $", ""), s:match(" $") and escape(" ") or "" end
+  before = before:gsub("\\(x%x%x)", function(rest) return "\0" .. rest end):gsub("[;\t]", escape)
+  before = before:gsub("^ ", function() return escape(" ") end):gsub("%z", function() return "\\x5c" end)
+  return clean(before) .. at
 end
+
 
 -- The frames from the topmost Lua function on, if there is one.
 local function from_lua(frames)

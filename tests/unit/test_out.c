@@ -262,9 +262,10 @@ Test(out, folded_names_keep_the_format)
 	add(prof, 2, NULL);
 	cr_assert_eq(folded_write(prof, out), 0);
 	fclose(out);
-	cr_expect_str_eq(data,
-			 "\\x20 7 (x.lua:1);v 1.5 (x.lua:1) 5\n[no frame] 2\n"
-			 "x.lua:1~91fa66f1;x\\x0ay (x.lua:1);a:b (x.lua:1);trace 12 (x.lua:1) 1\n");
+	cr_expect_str_eq(
+		data,
+		"\\x20 7 (x.lua:1);v 1.5 (x.lua:1) 5\n[no frame] 2\n"
+		"x.lua:1~91fa66f1;x\\x0ay (x.lua:1);a\\x3bb (x.lua:1);trace 12 (x.lua:1) 1\n");
 	prof_free(&prof);
 }
 
