@@ -115,7 +115,7 @@ local function folded_frame(s)
   local head, number = s:match("^(.*) ([%d.]+)$")
   local before, at = head or s, head and escape(" ") .. number or ""
   if not head then before, at = s:gsub(" $", ""), s:match(" $") and escape(" ") or "" end
-  before = before:gsub("\\(x%x%x)", function(rest) return "\0" .. rest end):gsub("[;\t]", escape)
+  before = before:gsub("\\(x%x%x)", function(rest) return "\0" .. rest end):gsub("[;\t\r]", escape)
   before = before:gsub("^ ", function() return escape(" ") end):gsub("%z", function() return "\\x5c" end)
   return clean(before) .. at
 end

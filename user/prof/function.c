@@ -456,7 +456,8 @@ static int find_places(struct functions *fs)
 	for (size_t i = 0; i < fs->n; i++) {
 		struct function *f = fs->all[i];
 
-		if (f->same != i || f->frame.kind != PROF_LUA)
+		/* LuaJIT's bytecode functions of a library have one name, as jit.p shows them */
+		if (f->same != i || f->frame.kind != PROF_LUA || f->frame.firstline == -1)
 			continue;
 		text_clear(&text);
 		name_place(&text, &f->frame, false, NAME_PATH);
