@@ -139,7 +139,9 @@ static int list_bases(struct functions *fs)
 		struct function *f = fs->all[i], *first;
 
 		memcpy(&f->base, &f->frame, sizeof(f->base));
-		f->base.defname = f->base.position = NULL;
+		f->base.defname = NULL;
+		/* a main function has none, and is not one whose path is not known */
+		f->base.position = f->frame.position || f->contents ? "" : NULL;
 		HASH_FIND(by_base, fs->bases, &f->base, sizeof(f->base), first);
 		if (!first) {
 			HASH_ADD(by_base, fs->bases, base, sizeof(f->base), f);
