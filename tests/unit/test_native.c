@@ -51,6 +51,7 @@ Test(native, own_functions)
 /* A library that was mapped after the mappings were read is known by its first function. */
 Test(native, library_that_was_just_loaded)
 {
+	struct native_maps *maps = NULL;
 	struct native *n = NULL;
 	const char *module;
 	uint64_t offset;
@@ -58,15 +59,17 @@ Test(native, library_that_was_just_loaded)
 	void *lib;
 
 	cr_assert_eq(native_new(&n), 0);
-	cr_assert_eq(native_learn(n, getpid()), 0);
-	cr_expect_not(native_is_code(n, getpid(), 4096 * 7));
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
+	cr_assert_eq(native_learn(maps), 0);
+	cr_expect_not(native_is_code(maps, 4096 * 7));
 	if (fd < 0)
 		cr_skip_test("no zlib");
 	lib = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	cr_assert_neq(lib, MAP_FAILED);
-	native_place(n, getpid(), (uintptr_t)lib + 64, &module, &offset);
+	native_place(maps, (uintptr_t)lib + 64, &module, &offset);
 	cr_expect_eq(strncmp(module, "libz.so", 7), 0, "%s", module);
 	munmap(lib, 4096);
+	native_maps_free(&maps);
 	native_free(&n);
 }
 
