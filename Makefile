@@ -85,7 +85,7 @@ PROTO_C := $(PROTO:user/prof/%.proto=$(GEN)/gen/%.pb-c.c)
 PROTO_H := $(PROTO_C:.c=.h)
 GENERATED := $(SKEL) $(PROTO_H)
 
-LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
+LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(GEN)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
 
@@ -206,10 +206,10 @@ FUZZ_CFLAGS := $(DIALECT) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-op
 FUZZ_COVERAGE := -fsanitize=fuzzer-no-link
 # Decoding instructions and searching traces compare so much that half of the time would go into
 # recording the operands.
-$(O)/fuzzobj/user/sym/lj_trace%.o $(O)/fuzzobj/user/target/x86_%.o $(O)/fuzzobj/user/target/lj_%.o \
-	$(O)/fuzzobj/user/vm/puc_bc.o $(O)/fuzzobj/user/sym/puc_names.o: \
+$(O)/fuzzobj/user/jit/%.o $(O)/fuzzobj/user/arch/%.o $(O)/fuzzobj/user/detect/lj/%.o \
+	$(O)/fuzzobj/user/lua/puc/bc.o $(O)/fuzzobj/user/lua/puc/names.o: \
 	FUZZ_COVERAGE += -fno-sanitize-coverage=trace-cmp
-$(O)/fuzzobj/user/sym/lj_trace_path.o: FUZZ_CFLAGS += -DTRIES_MAX=250
+$(O)/fuzzobj/user/jit/search.o: FUZZ_CFLAGS += -DTRIES_MAX=250
 # What builds an image is no code under test, and an image is built for the first of its inputs only.
 $(O)/fuzzobj/tests/lib/lj_%.o $(O)/fuzzobj/tests/lib/puc_%.o $(O)/fuzzobj/tests/lib/scene.o \
 	$(O)/fuzzobj/tests/lib/arena.o: FUZZ_COVERAGE :=

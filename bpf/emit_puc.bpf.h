@@ -7,7 +7,7 @@
 #ifndef LUABPF_EMIT_PUC_BPF_H
 #define LUABPF_EMIT_PUC_BPF_H
 
-#include <luabpf/puc_print.h>
+#include <unwind/puc/fingerprint.h>
 #include "emit_part.bpf.h"
 
 enum {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Every map: who writes, who reads, why this size. Key and value types are in include/luabpf/abi.h.
+ * Every map: who writes, who reads, why this size. Key and value types are in include/unwind/abi.h.
  */
 #ifndef LUABPF_MAPS_BPF_H
 #define LUABPF_MAPS_BPF_H
 
-#include <luabpf/abi.h>
-#include <luabpf/walk_lj_state.h>
-#include <luabpf/walk_puc.h>
+#include <unwind/abi.h>
+#include <unwind/lj/state.h>
+#include <unwind/puc/unwind.h>
 
 /*
  * Samples, prototypes and task events, to user space, which reads now and then (50 to 200 ms), and

@@ -7,7 +7,7 @@
 #define LUABPF_REGS_BPF_H
 
 #include <linux/bpf_perf_event.h>
-#include <luabpf/walk.h>
+#include <unwind/unwind.h>
 
 #ifndef __TARGET_ARCH_x86
 #error "no register roles for this architecture"

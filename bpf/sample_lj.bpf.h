@@ -3,7 +3,7 @@
 #ifndef LUABPF_SAMPLE_LJ_BPF_H
 #define LUABPF_SAMPLE_LJ_BPF_H
 
-#include <luabpf/find_lj.h>
+#include <unwind/lj/find.h>
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 

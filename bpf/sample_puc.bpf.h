@@ -3,7 +3,7 @@
 #ifndef LUABPF_SAMPLE_PUC_BPF_H
 #define LUABPF_SAMPLE_PUC_BPF_H
 
-#include <luabpf/find_puc.h>
+#include <unwind/puc/find.h>
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 

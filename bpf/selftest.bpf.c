@@ -7,7 +7,7 @@
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include <luabpf/selftest_sample.h>
+#include <unwind/lj/selftest_sample.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -6,7 +6,7 @@
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
-#include <luabpf/selftest_puc_sample.h>
+#include <unwind/puc/selftest_sample.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "base/signals.h"
-#include "cli.h"
-#include "cmd.h"
+#include "cli/cli.h"
+#include "cmds/cmds.h"
 
 /* A descriptor 0, 1 or 2 that came closed must not become that of a file we open. Writes to it
  * fail. */

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 #include "base/mem_remote.h"
-#include "sym/lj_ffnames.h"
-#include "sym/lj_proto.h"
+#include "lua/lj/ffnames.h"
+#include "lua/lj/proto.h"
 #include "sym_probe.h"
 
 /* Both of Debian's builds (2022-03-20 and 2023-01-19): offset of registrytv in global_State. */

@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/mem_remote.h"
-#include "sym/puc_cnames.h"
-#include "sym/puc_proto.h"
+#include "lua/puc/cnames.h"
+#include "lua/puc/proto.h"
 #include "sym_probe.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 
 struct probe {
 	struct mem_remote target;

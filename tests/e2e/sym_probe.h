@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 /* b: 0 when the command has one address */
 typedef void (*answer_fn)(void *arg, const char *verb, uint64_t a, uint64_t b);

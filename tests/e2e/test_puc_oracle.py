@@ -63,7 +63,7 @@ def test_the_walker_is_right(rows):
 
 def test_the_rule_is_the_best_of_those_that_were_thought_of(rows):
     """
-    With coroutines only, protected as hosts run them; see find_puc.h. At a draw of what lies on the
+    With coroutines only, protected as hosts run them; see unwind/puc/find.h. At a draw of what lies on the
     stack the first hit is right in all workloads once in twelve (5.2, of thirty; else never): in all
     eight once in 4e8.
     """

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/elf.h"
-#include "target/lj_sites.h"
+#include "proc/elf.h"
+#include "detect/lj/sites.h"
 
 static int on_fde(void *arg, const struct elf_fde *fde)
 {

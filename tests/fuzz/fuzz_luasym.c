@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 #include "base/mem_image.h"
 #include "fuzz_sym.h"
-#include "sym/lj_ffnames.h"
-#include "sym/lj_proto.h"
+#include "lua/lj/ffnames.h"
+#include "lua/lj/proto.h"
 
 static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LEN};
 

@@ -10,9 +10,9 @@
 
 #include "base/mem_image.h"
 #include "fuzz_sym.h"
-#include "sym/puc_cnames.h"
-#include "sym/puc_proto.h"
-#include "vm/puc_recognise.h"
+#include "lua/puc/cnames.h"
+#include "lua/puc/proto.h"
+#include "detect/puc/recognise.h"
 
 struct input {
 	uint32_t row, proto, g;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 #define BASE 0x40000000ULL /* where the bytes lie */
 #define MAX_READS 3000000u /* per input */

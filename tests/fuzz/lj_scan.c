@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "target/lj_jumps.h"
-#include "target/lj_sites.h"
+#include "detect/lj/jumps.h"
+#include "detect/lj/sites.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

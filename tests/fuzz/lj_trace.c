@@ -9,7 +9,7 @@
 #include "fuzz_sym.h"
 #include "fuzz_walk.h"
 #include "lj_traced.h"
-#include "sym/lj_trace.h"
+#include "jit/jit.h"
 
 static void damage(struct lj_traced *t, struct fuzz_undo *undo, struct fuzz_input *in)
 {

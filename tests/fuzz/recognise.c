@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/puc_api.h"
-#include "target/puc_gc.h"
-#include "target/puc_lib.h"
-#include "vm/lj_measure.h"
-#include "vm/lj_recognise.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/api.h"
+#include "detect/puc/gc.h"
+#include "detect/puc/lib.h"
+#include "detect/lj/measure.h"
+#include "detect/lj/recognise.h"
+#include "detect/puc/recognise.h"
 
 static void measure_luajit(const uint8_t *data, size_t size)
 {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/walk_puc.h>
+#include <unwind/puc/unwind.h>
 
 #include "fuzz_walk.h"
 #include "puc_scene.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 #include "walk_host.h"
 
 #define ROWS_MAX 32 /* of layouts */

@@ -12,14 +12,14 @@
 #include <sys/mman.h>
 
 #include <bpf/bpf.h>
-#include <luabpf/walk_puc.h>
+#include <unwind/puc/unwind.h>
 
 #include "lj_scene.h"
 #include "puc_scene.h"
 #include "selftest.skel.h"
 #include "selftest_puc.skel.h"
 #include "lj_layouts.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 #include "walk_host.h"
 
 #define PAGE 4096u

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/walk.h>
+#include <unwind/unwind.h>
 
 #include "base/mem_image.h"
 #include "walk_host.h"

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/selftest.h>
+#include <unwind/lj/selftest.h>
 
 #include "base/mem_image.h"
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 /* Row i; NULL beyond the last. */
 const struct lj_layout *lj_layout_row(size_t i, const char **name);

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 #include "lj_traced_make.h"
-#include "vm/lj_bc.h"
-#include "vm/lj_ir.h"
+#include "lua/lj/bc.h"
+#include "detect/lj/ir.h"
 #include "lj_layouts.h"
 
 enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128 }; /* room for so many */

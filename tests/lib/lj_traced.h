@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "arena.h"
 

@@ -3,11 +3,11 @@
 #ifndef LIB_LJ_TRACED_MAKE_H
 #define LIB_LJ_TRACED_MAKE_H
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 #include "lj_traced.h"
-#include "vm/lj_bc.h"
-#include "vm/lj_ir.h"
+#include "lua/lj/bc.h"
+#include "detect/lj/ir.h"
 
 #define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
 #define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))

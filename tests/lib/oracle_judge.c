@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "oracle_judge.h"
-#include "sym/puc_proto.h"
+#include "lua/puc/proto.h"
 
 static const char *const rule_names[RULES] = {"walk", "errorJmp", "nCcalls", "first"};
 

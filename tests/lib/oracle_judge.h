@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
-#include <luabpf/layout_puc.h>
-#include <luabpf/mem.h>
+#include <unwind/abi.h>
+#include <unwind/puc/layout.h>
+#include <unwind/mem.h>
 
 #define ORACLE_TOP 3 /* frames kept of each sample */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/puc_print.h>
+#include <unwind/puc/fingerprint.h>
 
 #include "puc_code.h"
 
@@ -10,27 +10,27 @@
 
 #define PUC_BC(name, kind, writes, mm) OP51_##name,
 enum {
-#include "vm/puc_bc51.def"
+#include "lua/puc/bc51.def"
 };
 #undef PUC_BC
 #define PUC_BC(name, kind, writes, mm) OP52_##name,
 enum {
-#include "vm/puc_bc52.def"
+#include "lua/puc/bc52.def"
 };
 #undef PUC_BC
 #define PUC_BC(name, kind, writes, mm) OP53_##name,
 enum {
-#include "vm/puc_bc53.def"
+#include "lua/puc/bc53.def"
 };
 #undef PUC_BC
 #define PUC_BC(name, kind, writes, mm) OP54_##name,
 enum {
-#include "vm/puc_bc54.def"
+#include "lua/puc/bc54.def"
 };
 #undef PUC_BC
 #define PUC_BC(name, kind, writes, mm) OP55_##name,
 enum {
-#include "vm/puc_bc55.def"
+#include "lua/puc/bc55.def"
 };
 #undef PUC_BC
 

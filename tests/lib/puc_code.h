@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/layout_puc.h>
+#include <unwind/puc/layout.h>
 
 #include "arena.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 
 #define LENGTH(x) (sizeof(x) / sizeof(x[0]))
 

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/layout_puc.h>
-#include <luabpf/walk.h>
+#include <unwind/puc/layout.h>
+#include <unwind/unwind.h>
 
 #include "base/mem_image.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <luabpf/walk_puc.h>
+#include <unwind/puc/unwind.h>
 
 #include "puc_scene.h"
 

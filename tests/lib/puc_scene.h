@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include <luabpf/selftest_puc.h>
+#include <unwind/puc/selftest.h>
 
 #include "puc_image.h"
 #include "scene.h"

@@ -48,7 +48,7 @@ size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, si
 {
 	static const char *const ends[] = {
 #define LB_END(id, class, key, sentence) key,
-#include <luabpf/ends.def>
+#include <unwind/status.def>
 #undef LB_END
 	};
 	const struct lb_stack *got = &w->rec.stack;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/walk.h>
+#include <unwind/unwind.h>
 
 /* The first member of a walker's own struct, without a name, as struct lb_walk is (walk.h). */
 struct scene {

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <luabpf/selftest_puc_sample.h>
-#include <luabpf/selftest_sample.h>
+#include <unwind/puc/selftest_sample.h>
+#include <unwind/lj/selftest_sample.h>
 
 #include "walk_host.h"
 

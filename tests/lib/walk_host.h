@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/selftest.h>
-#include <luabpf/selftest_puc.h>
+#include <unwind/lj/selftest.h>
+#include <unwind/puc/selftest.h>
 
 struct puc_walk;
 

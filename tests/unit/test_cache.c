@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <luabpf/cache.h>
+#include <unwind/cache.h>
 
 #define BASE 0x200000000000ULL
 #define PAGES 2 /* after which there is nothing */

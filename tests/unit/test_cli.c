@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "cli.h"
-#include "cli_value.h"
+#include "cli/cli.h"
+#include "cli/value.h"
 
 static struct options *opts;
 static struct error err;

@@ -7,7 +7,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 static char said[2048];
 static enum doctor_verdict verdict;

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "target/elf.h"
-#include "target/lj_jumps.h"
-#include "target/lj_sites.h"
-#include "target/x86_insn.h"
+#include "proc/elf.h"
+#include "detect/lj/jumps.h"
+#include "detect/lj/sites.h"
+#include "arch/x86_64/insn.h"
 
 #define LUAJIT "/usr/bin/luajit"
 

@@ -7,7 +7,7 @@
 
 #include "base/budget.h"
 #include "base/signals.h"
-#include "target/elf.h"
+#include "proc/elf.h"
 
 #define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Call-frame information that costs libdw memory or time without bound (elf_frames.c says how). */
+/* Call-frame information that costs libdw memory or time without bound (proc/elf_frames.c says how). */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "target/elf.h"
+#include "proc/elf.h"
 
 TestSuite(elf_frames, .timeout = 30);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Parts of find_lj.h by themselves; the whole is run scene by scene in test_walk_lj.c. */
+/* Parts of unwind/lj/find.h by themselves; the whole is run scene by scene in test_walk_lj.c. */
 #include <criterion/criterion.h>
 #include <string.h>
 

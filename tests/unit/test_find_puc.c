@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Parts of find_puc.h by themselves; the whole is run scene by scene in test_walk_puc.c. */
+/* Parts of unwind/puc/find.h by themselves; the whole is run scene by scene in test_walk_puc.c. */
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include <luabpf/find_puc.h>
+#include <unwind/puc/find.h>
 
 #include "puc_scene.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 
 static struct puc_walk w;
 static struct puc_scene s;

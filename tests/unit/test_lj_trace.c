@@ -11,10 +11,10 @@
 
 #include "base/cleanup.h"
 #include "lj_traced.h"
-#include "sym/lj_proto.h"
-#include "sym/lj_trace.h"
-#include "sym/lj_traces.h"
-#include "vm/lj_ir.h"
+#include "lua/lj/proto.h"
+#include "jit/jit.h"
+#include "jit/cache.h"
+#include "detect/lj/ir.h"
 
 static struct criterion_test_params every_row(void)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "sym/lj_trace_priv.h"
+#include "jit/model.h"
 
 #define PLACE 10 /* bytes of machine code made from each step */
 

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <luabpf/layout.h>
+#include <unwind/lj/layout.h>
 
 #include "arena.h"
 #include "base/cleanup.h"
 #include "base/mem_image.h"
-#include "sym/lj_ffnames.h"
-#include "sym/lj_loaded.h"
-#include "sym/lj_proto.h"
-#include "vm/lj_bc.h"
+#include "lua/lj/ffnames.h"
+#include "lua/lj/loaded.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/bc.h"
 
 static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LEN};
 

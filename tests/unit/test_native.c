@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "sym/native.h"
-#include "target/elf.h"
+#include "proc/elf.h"
 
 #define LIBZ "/lib/x86_64-linux-gnu/libz.so.1"
 

@@ -18,10 +18,10 @@
 
 #include "base/cleanup.h"
 #include "file_bytes.h"
-#include "target/elf.h"
-#include "target/lj_sites.h"
-#include "target/process.h"
-#include "vm/scan.h"
+#include "proc/elf.h"
+#include "detect/lj/sites.h"
+#include "proc/process.h"
+#include "detect/scan.h"
 
 #define NO_PID 0x3ffffffe /* above any pid_max */
 

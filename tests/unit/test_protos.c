@@ -13,7 +13,7 @@
 #include "prof/prof.h"
 #include "puc_code.h"
 #include "sym/protos.h"
-#include "sym/puc_proto.h"
+#include "lua/puc/proto.h"
 #include "sym/symbolizer.h"
 
 /* function one() end function two() end: names that the fingerprint does not reach */

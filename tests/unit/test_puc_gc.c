@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "target/puc_gc.h"
-#include "target/puc_lib.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/gc.h"
+#include "detect/puc/lib.h"
+#include "detect/puc/recognise.h"
 
 #define LUA54 "/usr/bin/lua5.4"
 #define BASE 0x40000000 /* outside of the file */

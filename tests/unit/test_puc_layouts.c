@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rows of puc_layouts.def: are they possible, do they differ, and what is known of some. */
+/* The rows of detect/puc/layouts.def: are they possible, do they differ, and what is known of some. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "puc_code.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 
 /* Offsets of 64-bit builds, each found in a running interpreter of that release. */
 struct known {
@@ -55,7 +55,7 @@ Test(puc_layouts, known)
 	}
 }
 
-/* What puc_print.h takes for granted. */
+/* What unwind/puc/fingerprint.h takes for granted. */
 Test(puc_layouts, numbers_of_a_prototype)
 {
 	const struct puc_layout *puc;

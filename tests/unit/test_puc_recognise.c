@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "file_bytes.h"
-#include "target/puc_api.h"
-#include "vm/puc_recognise.h"
-#include "vm/puc_structs.h"
+#include "detect/puc/api.h"
+#include "detect/puc/recognise.h"
+#include "detect/puc/structs.h"
 
 #define LIB "/usr/lib/x86_64-linux-gnu/"
 

@@ -12,12 +12,12 @@
 #include <limits.h>
 #include <string.h>
 
-#include <luabpf/puc_print.h>
+#include <unwind/puc/fingerprint.h>
 
 #include "base/cleanup.h"
 #include "base/mem_image.h"
 #include "puc_code.h"
-#include "sym/puc_proto.h"
+#include "lua/puc/proto.h"
 
 static const struct puc_code_ins calls[] = {
 	{I_LOADNIL, 0, 0, 0},			 /* 0: local f begins, in register 0 */

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "puc_code.h"
-#include "vm/puc_bc.h"
+#include "lua/puc/bc.h"
 
 Test(puc_sym, decoding)
 {

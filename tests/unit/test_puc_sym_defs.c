@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "puc_code.h"
-#include "sym/puc_proto.h"
+#include "lua/puc/proto.h"
 
 /* Closures have two upvalues each: in 5.1, two words that are no instructions follow. */
 #define NEW(reg, child)                                                                            \

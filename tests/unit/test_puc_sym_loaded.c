@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "puc_code.h"
-#include "sym/puc_cnames.h"
-#include "sym/puc_loaded.h"
+#include "lua/puc/cnames.h"
+#include "lua/puc/loaded.h"
 
 struct value {
 	uint64_t val;

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include <luabpf/puc_print.h>
+#include <unwind/puc/fingerprint.h>
 
 #include "puc_code.h"
 

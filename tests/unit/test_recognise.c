@@ -6,8 +6,8 @@
 
 #include "file_bytes.h"
 #include "lj_layouts.h"
-#include "vm/lj_measure.h"
-#include "vm/lj_recognise.h"
+#include "detect/lj/measure.h"
+#include "detect/lj/recognise.h"
 
 struct text {
 	uint8_t bytes[512];

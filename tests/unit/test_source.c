@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* target/source.c; what needs root to change users is skipped without. */
+/* proc/source.c; what needs root to change users is skipped without. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -13,8 +13,8 @@
 #include <criterion/criterion.h>
 
 #include "base/cleanup.h"
-#include "target/process.h"
-#include "target/source.h"
+#include "proc/process.h"
+#include "proc/source.h"
 
 TestSuite(source);
 

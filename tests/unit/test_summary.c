@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "summary.h"
+#include "record/summary.h"
 
 /* A profile of n samples, and losses by the reasons given. */
 static struct prof *profile(uint64_t n, uint64_t outside, uint64_t torn, uint64_t reused)

@@ -9,7 +9,7 @@
 
 #include "fail_each.h"
 #include "lj_scene.h"
-#include "sym/lj_proto.h"
+#include "lua/lj/proto.h"
 #include "lj_layouts.h"
 #include "walk_host.h"
 

@@ -7,11 +7,11 @@
 #include <criterion/parameterized.h>
 #include <string.h>
 
-#include <luabpf/walk_puc.h>
+#include <unwind/puc/unwind.h>
 
 #include "fail_each.h"
 #include "puc_scene.h"
-#include "vm/puc_recognise.h"
+#include "detect/puc/recognise.h"
 #include "walk_host.h"
 
 static struct criterion_test_params scenes(void)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 struct mem_range {
 	uint64_t addr;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 struct mem_limited {
 	struct lb_mem mem; /* hand &limited.mem to mem_read() */

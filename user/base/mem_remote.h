@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 struct mem_remote {
 	struct lb_mem mem; /* hand &r.mem to mem_read() */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/mem.h>
+#include <unwind/mem.h>
 
 /* One piece. err is set for each: 0, or a negative errno and dst is undefined. */
 struct mem_vec {

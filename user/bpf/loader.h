@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "base/error.h"
 

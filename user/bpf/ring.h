@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "stacks.h"
 
@@ -23,7 +23,7 @@ struct ring_callbacks {
 
 struct ring;
 
-/* stack_counts: the LB_STACKS words that BPF counts in (abi.h). They outlive the ring. */
+/* stack_counts: the LB_STACKS words that BPF counts in (unwind/abi.h). They outlive the ring. */
 int ring_open(int map_fd, __u64 *stack_counts, const struct ring_callbacks *callbacks,
 	      struct ring **out);
 void ring_free(struct ring **ring);

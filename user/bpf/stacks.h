@@ -2,7 +2,7 @@
 /*
  * The stacks that BPF sent, and how many samples were taken of each since the last
  * stacks_commit(). BPF sends a stack whole, and then counts it in a slot of its own as long as the
- * slot is not another stack's (LB_STACKS in abi.h).
+ * slot is not another stack's (LB_STACKS in unwind/abi.h).
  */
 #ifndef BPF_STACKS_H
 #define BPF_STACKS_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 struct stacks;
 

@@ -3,7 +3,7 @@
  * Where annotations get source files from. A chunk's name is foreign: whoever made it must not be
  * shown what they could not read themselves, so the one that opens is chosen by the command: for a
  * live target one that opens as the target would, for a saved profile one that opens as ordinary
- * users (target/source.h).
+ * users (proc/source.h).
  */
 #ifndef OUT_SOURCE_H
 #define OUT_SOURCE_H

@@ -113,7 +113,7 @@ int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct p
 	     uint64_t count);
 
 /*
- * Samples that did not become a stack: `reason` is the key of include/luabpf/ends.def or of user
+ * Samples that did not become a stack: `reason` is the key of include/unwind/status.def or of user
  * space's own reasons ("no-lua", "ring-full", ...). Adds to what is there.
  */
 int prof_lose(struct prof *prof, const char *reason, uint64_t count);

@@ -9,7 +9,7 @@ static const struct {
 	const char *key, *sentence;
 } reasons[] = {
 #define LB_END(id, class, key, sentence) {key, sentence},
-#include <luabpf/ends.def>
+#include <unwind/status.def>
 #undef LB_END
 	{"proto-ambiguous", "another prototype took the address before the name was checked"},
 	{LOSS_GONE,
@@ -46,7 +46,7 @@ static int add_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
 		const char *key;
 	} all[LB_END__MAX] = {
 #define LB_END(id, class, key, sentence) [LB_END_##id] = {class, key},
-#include <luabpf/ends.def>
+#include <unwind/status.def>
 #undef LB_END
 	};
 	int i, r = 0;

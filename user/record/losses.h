@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "prof/prof.h"
 
-/* User space's own reasons; others are of ends.def, or a layout's (family_misfit()). */
+/* User space's own reasons; others are of unwind/status.def, or a layout's (family_misfit()). */
 #define LOSS_GONE "gone"
 #define LOSS_BAD_RECORD "bad-record"
 #define LOSS_UNNAMED "unnamed"

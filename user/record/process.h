@@ -12,12 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "base/hash.h"
 #include "bpf/loader.h"
 #include "sym/image.h"
-#include "target/source.h"
+#include "proc/source.h"
 
 #define SOURCES_ENDED 64
 

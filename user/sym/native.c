@@ -26,8 +26,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem_remote.h"
-#include "target/elf.h"
-#include "target/process.h"
+#include "proc/elf.h"
+#include "proc/process.h"
 
 #define REREAD_NS 1000000000ULL
 #define MOST_MISSED 16

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
-#include <luabpf/mem.h>
+#include <unwind/abi.h>
+#include <unwind/mem.h>
 
 #include "sym/family.h"
 

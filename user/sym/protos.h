@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "family.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 #include "image.h"
 #include "prof/prof.h"

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <luabpf/abi.h>
-#include <luabpf/mem.h>
+#include <unwind/abi.h>
+#include <unwind/mem.h>
 
 /* By the address of the VM's global_State; NULL: of no VM yet. */
 struct vm_names;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include <luabpf/abi.h>
+#include <unwind/abi.h>
 
 struct votes; /* of all builds; NULL: none yet */
 

@@ -36,11 +36,11 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <luabpf/find_puc.h>
+#include <unwind/puc/find.h>
 
 #include "oracle_judge.h"
-#include "target/elf.h"
-#include "vm/puc_recognise.h"
+#include "proc/elf.h"
+#include "detect/puc/recognise.h"
 
 #define MAX_SAMPLES (1 << 20)
 

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What BPF and user space tell each other: ring buffer records, map keys and values. Fixed-width
+ * integers, explicit padding, sizes asserted. Host byte order; never leaves the machine.
+ */
+#ifndef LUABPF_UNWIND_ABI_H
+#define LUABPF_UNWIND_ABI_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+#include <unwind/lj/layout.h>
+#include <unwind/puc/layout.h>
+
+#define LB_MAX_FRAMES 127
+#define LB_COMM 16
+
+enum lb_end {
+#define LB_END(id, class, key, sentence) LB_END_##id,
+#include <unwind/status.def>
+#undef LB_END
+	LB_END__MAX,
+};
+
+/* ---- ring buffer records --------------------------------------------------------------------- */
+
+enum lb_rec_type {
+	LB_REC_SAMPLE = 1,
+	LB_REC_PROTO =
+		2, /* a prototype seen for the first time; comes before the sample that shows it */
+	LB_REC_TASK = 3, /* a process that user space has to recognise */
+};
+
+struct lb_rec_head {
+	__u32 type; /* enum lb_rec_type */
+	__u32 size; /* of the whole record, head included */
+};
+
+enum lb_frame_kind {
+	LB_FRAME_LUA =
+		1, /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; print: its fingerprint */
+	LB_FRAME_C = 2,	 /* ptr: lua_CFunction */
+	LB_FRAME_FF = 3, /* ptr: fast function number (ffid) */
+};
+enum {
+	LB_FRAME_THREAD = 1, /* flag: first (innermost) frame of its lua_State */
+	LB_FRAME_TRACE =
+		2, /* flag: the frame runs compiled code; it is inlined in it or the trace's own */
+	LB_FRAME_TAIL = 4, /* flag: entered by a tail call: the frame below is not its caller */
+	LB_FRAME_FIN = 8,  /* flag: a finalizer: no instruction of the frame below called it */
+	LB_FRAME_HOOK =
+		16, /* flag: C code called it, as a hook: no instruction of the frame below did */
+};
+
+#define LB_NO_PC 0xffffffffu
+
+#define LB_FRAME_PTR(f) ((f)->word & ((1ULL << 48) - 1))
+#define LB_FRAME_KIND(f) ((__u8)((f)->word >> 56))
+#define LB_FRAME_FLAGS(f) ((__u8)((f)->word >> 48))
+#define LB_FRAME_WORD(kind, flags, ptr) (((__u64)(kind) << 56) | ((__u64)(flags) << 48) | (ptr))
+
+struct lb_frame {
+	__u64 word; /* kind (8 bits), flags (8), address (48) */
+	__u32 pc;
+	__u32 print; /* fingerprint of the prototype at the time of the sample */
+};
+
+enum {
+	LB_SAMPLE_CUT = 1, /* the stack was deeper than LB_MAX_FRAMES */
+};
+
+/* Frames, leaf first. One more than the limit, so that an index can be masked. */
+struct lb_stack {
+	__u32 n;
+	__u32 flags; /* LB_SAMPLE_* */
+	struct lb_frame frame[LB_MAX_FRAMES + 1];
+};
+
+struct lb_rec_sample {
+	struct lb_rec_head head;
+	__u64 hash; /* of all that follows but pad; identifies the stack */
+	/* LuaJIT: where in the machine code of the trace below it stands; 0 without one */
+	__u32 mcofs;
+	__u32 pad;
+	__u32 pid; /* in the root pid namespace */
+	__u32 tid;
+	__u64 vm;      /* global_State */
+	__s32 vmstate; /* LuaJIT's as it is stored: ~LJ_VMST_*, or the trace number; else 0 */
+	__u32 state;   /* jit.p's letter: N I C G J */
+	__u32 epoch;   /* of the process, see struct lb_proc */
+	__u32 build;   /* index into `builds` */
+	char comm[LB_COMM];
+	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
+	__u32 traceno;
+	__u32 trace_print;     /* tells the trace from others that had or will have its number */
+	struct lb_stack stack; /* the record ends after stack.n frames */
+};
+#define LB_SAMPLE_SIZE(n)                                                                          \
+	(__builtin_offsetof(struct lb_rec_sample, stack.frame) + sizeof(struct lb_frame) * (n))
+
+/*
+ * Most samples are not sent, but counted, in a table of LB_STACKS words that both sides write. A
+ * stack takes its slot when it is empty, is sent whole, and is counted there from then on; a stack
+ * whose slot is another's is sent whole each time. Only user space empties slots.
+ *
+ *	63                      12 11            0
+ *	| hash without its slot   | count         |     0: the slot is empty
+ *
+ * A word is changed as one, by compare and swap: no sample is counted for another stack.
+ */
+#define LB_STACKS 4096 /* power of two */
+#define LB_STACK_SLOT(hash) ((hash) & (LB_STACKS - 1))
+#define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))
+#define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
+
+/* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
+ * read. */
+struct lb_part {
+	__u64 addr;
+	__u32 at;
+	__u32 len;
+};
+
+/*
+ * The memory that a prototype's names and lines are made of, as it was when the sample was taken,
+ * so that a process that exits at once keeps its names. What does not fit is read from the live
+ * process. Which parts there are is the family's own matter (bpf/emit_lj.bpf.h,
+ * bpf/emit_puc.bpf.h); user space lays them where they were and reads them like any memory.
+ */
+#define LB_PARTS 128
+struct lb_rec_proto {
+	struct lb_rec_head head;
+	__u64 proto;
+	__u32 pid;
+	__u32 epoch;
+	__u32 print;
+	__u32 build; /* index into `builds` */
+	__u32 nparts;
+	__u32 pad;
+	struct lb_part part[LB_PARTS];
+	/* the parts' bytes follow, to the end of the record */
+};
+
+/* LuaJIT: one allocation, the chunk's name, string constants. */
+#define LB_LJ_PROTO_BYTES 4096
+#define LB_LJ_NAME_BYTES 480
+#define LB_LJ_KSTRS 48
+#define LB_LJ_KSTR_BYTES 48
+struct lb_rec_lj_proto {
+	struct lb_rec_proto rec;
+	__u8 bytes[LB_LJ_PROTO_BYTES];
+	__u8 name[LB_LJ_NAME_BYTES];
+	__u8 kstr[LB_LJ_KSTRS][LB_LJ_KSTR_BYTES];
+};
+
+/* PUC Lua: a prototype's arrays are allocations of their own; the strings that they name. */
+#define LB_PUC_ARRAY_BYTES 4096
+#define LB_PUC_SMALL_BYTES 512
+#define LB_PUC_KS 48
+#define LB_PUC_NAMES 32
+#define LB_PUC_STR_BYTES 72
+struct lb_rec_puc_proto {
+	struct lb_rec_proto rec;
+	__u8 head[128];
+	__u8 code[LB_PUC_ARRAY_BYTES];
+	__u8 lineinfo[LB_PUC_ARRAY_BYTES];
+	__u8 abslineinfo[LB_PUC_SMALL_BYTES];
+	__u8 source[LB_PUC_SMALL_BYTES];
+	__u8 p[LB_PUC_SMALL_BYTES];
+	__u8 k[LB_PUC_KS * 16];
+	__u8 locvars[LB_PUC_NAMES * 16];
+	__u8 upvalues[LB_PUC_NAMES * 16];
+	__u8 str[LB_PUC_KS + 2 * LB_PUC_NAMES][LB_PUC_STR_BYTES];
+};
+
+struct lb_rec_task {
+	struct lb_rec_head head;
+	__u32 pid;
+	__u32 epoch; /* of the entry that BPF found, 0: none */
+	__u64 exec_id;
+	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
+	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
+	__u32 known;  /* 0; or the epoch as which BPF has put it there by its files */
+	__u32 pad;
+};
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+#define LB_PROCS 4096 /* at a time */
+#define LB_MODULES 4
+#define LB_BUILDS 64
+
+/* Key of the samples of a process that ended like this (map process_ends). */
+struct lb_process_end {
+	__u32 pid;
+	__u32 end; /* enum lb_end */
+};
+#define LB_VM_TEXT (32 << 10) /* no VM's text is larger */
+
+struct lj_build {
+	struct lj_layout lj;
+	/* One bit for each offset in the VM's text: set where a call returns to before which BASE
+	 * was put into rbp only, as L->base was not stored; and for the instructions around it at
+	 * which rdx may hold something else. */
+	__u8 rbp_site[LB_VM_TEXT / 8];
+	/* The same, where a call stores its link. */
+	__u8 link_site[LB_VM_TEXT / 8];
+	/* Ditto, at which PC may be a jump's target, whose instruction is not fetched yet. */
+	__u8 jump_site[LB_VM_TEXT / 8];
+	/* Of these, where it is, as a trace was left: [lo, hi), offsets; 0, 0: not found. */
+	__u32 exit_lo, exit_hi;
+};
+
+enum lb_family {
+	LB_FAMILY_LJ = 1,
+	LB_FAMILY_PUC = 2,
+};
+#define LB_FAMILY_BIT(name) (1u << LB_FAMILY_##name)
+#define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC))
+
+/* A VM build: index into the map `builds`. */
+struct lb_build {
+	__u32 family; /* enum lb_family: which of these it is */
+	__u32 pad;
+	union {
+		struct lj_build lj;
+		struct {
+			struct puc_build puc;
+			struct puc_own own;
+		};
+	};
+};
+
+/* Where a process has a VM mapped. */
+struct lb_module {
+	__u64 vm_start; /* text of the assembler VM, or of luaV_execute: [vm_start, vm_end) */
+	__u64 vm_end;
+	__u64 text_lo; /* text of the whole module */
+	__u64 text_hi;
+	__u64 gc_lo; /* PUC Lua: text of the collector: [gc_lo, gc_hi); 0, 0: not found */
+	__u64 gc_hi;
+	__u32 build;
+	__u32 family; /* enum lb_family, as in the build */
+};
+
+/* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
+struct lb_proc {
+	__u64 exec_id; /* task's self_exec_id and start time: differs in each image and process */
+	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
+	__u32 nmodules;
+	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
+	__u32 shares;	 /* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
+	__u32 unsampled; /* 1: it has a VM that is not in module[] */
+	__u32 pad;
+	struct lb_module module[LB_MODULES];
+};
+
+/*
+ * An image that shows samples has the same epoch whoever puts it into `procs`: user space, or BPF,
+ * which may do it at the same time. Of others, user space counts those without the bit.
+ */
+#define LB_EPOCH_IMAGE 0x80000000u
+#define LB_EPOCH(exec_id) ((__u32)((exec_id)*0x9e3779b97f4a7c15ULL >> 32) | LB_EPOCH_IMAGE)
+
+/*
+ * A file that user space has looked into: key in the map `files`. Device and inode as /proc/PID/maps
+ * names them, the time of its last change; a file that was written to is another.
+ */
+struct lb_file_key {
+	__u64 dev; /* major << 20 | minor, as the kernel has it */
+	__u64 ino;
+	__s64 mtime, mtime_ns;
+};
+
+/* What it holds. */
+struct lb_file {
+	__u64 offset, size;  /* text of the VM in the file */
+	__u64 gc_lo, gc_hi;  /* of its collector, from the VM's on; 0, 0: not found */
+	__u32 build, family; /* as in struct lb_module; family 0: it has no VM */
+};
+
+#define LB_FILES 4096 /* the last that were seen in a mapping */
+
+#define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
+
+_Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
+_Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
+_Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
+
+#endif

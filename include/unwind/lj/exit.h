@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The topmost frame where a trace is entered or left. What tells it changes from one instruction to
+ * the next (lj_asm.c, asm_head_*; lj_asm_x86.h, asm_exitstub_gen; vm_x64.dasc):
+ *
+ *	where				vmstate		the truth
+ *	head of a trace			the one before	the trace that the instruction pointer is in
+ *	machine code			this trace	the snapshot left of the instruction pointer
+ *	a guard fails: exit stub	this trace	the exit's number: in the stub's code, then
+ *	vm_exit_handler			this trace	... pushed below the trace's stack, then
+ *	vm_exit_handler			EXIT		... in RD, the trace's number in RA, then
+ *	lj_trace_exit			EXIT		... in J.exitno and J.parent, then
+ *	... once frames are restored	EXIT		L->base and SAVE_PC
+ *	a trace ends: vm_exit_interp	this trace	BASE and PC
+ */
+#ifndef LUABPF_UNWIND_LJ_EXIT_H
+#define LUABPF_UNWIND_LJ_EXIT_H
+
+#include <unwind/lj/trace.h>
+
+/* words that vm_exit_handler has below a trace's stack, the number's first */
+#define LJ_EXIT_PUSHED 16
+
+/* Number of the exit by which the trace in hand is being left; LJ_NO_EXIT when it is not. */
+static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
+					    const struct lb_regs *regs)
+{
+	__u64 top = w->cframe - 16 - w->gctrace.spadjust, depth = top - regs->sp;
+	int in_vm = lj_in_vm(w, regs->ip);
+	__u32 lo, hi;
+	const __u8 *bytes;
+
+	if (depth > 8 * LJ_EXIT_PUSHED)
+		return LJ_NO_EXIT;
+	if (depth < 16) {
+		if (in_vm || lj_at(mem, w, &bytes, 2, depth ? top - 8 : regs->ip) ||
+		    (!depth && lb_byte(bytes, 0) != LJ_X86_PUSH))
+			return LJ_NO_EXIT;
+		lo = lb_byte(bytes, !depth);
+		hi = lj_stub_upper(mem, w, depth ? regs->ip : regs->ip + 2);
+		return hi == LJ_NO_EXIT ? hi : lo | hi;
+	}
+	if ((depth > 16 && !in_vm) || lj_at(mem, w, &bytes, 16, top - 16))
+		return LJ_NO_EXIT;
+	if (lj_is_pushed(lb_word(bytes, 0)) && lj_is_pushed(lb_word(bytes, 8)))
+		return lb_byte(bytes, 8) | (__u32)lb_byte(bytes, 0) << 8;
+	/* r15 and r14 lie there by now */
+	return depth == 8 * LJ_EXIT_PUSHED ? regs->rd & 0xffff : LJ_NO_EXIT;
+}
+
+/*
+ * A trace says that it runs by one of its first instructions: before, the state is that of the one
+ * that has jumped there, at its end or in place of an exit. It is the former's link, its root, or
+ * one of the side traces of that root.
+ */
+#define LJ_HEADS_MOST 512
+
+/* What of a trace this takes. */
+struct lj_kin {
+	__u64 mcode;
+	__u32 szmcode, link, root, nextside;
+};
+
+static __always_inline int lj_read_kin(const struct lb_mem *mem, struct lj_walk *w,
+				       struct lj_kin *kin, __u32 no)
+{
+	__u64 traces, trace;
+	const __u8 *bytes;
+
+	if (lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
+	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * no) || !trace ||
+	    lj_at(mem, w, &bytes, LJ_TRACE_KIN_READ, trace + LJ_TRACE_STARTINS))
+		return -1;
+	kin->mcode = lb_word(bytes, LJ_TRACE_MCODE - LJ_TRACE_STARTINS);
+	kin->szmcode = lb_half(bytes, LJ_TRACE_SZMCODE - LJ_TRACE_STARTINS);
+	kin->link = lb_short(bytes, LJ_TRACE_LINK - LJ_TRACE_STARTINS);
+	kin->root = lb_short(bytes, LJ_TRACE_ROOT - LJ_TRACE_STARTINS);
+	kin->nextside = lb_short(bytes, LJ_TRACE_NEXTSIDE - LJ_TRACE_STARTINS);
+	return 0;
+}
+
+/* next_side, while the trace that was left is looked at itself. */
+#define LJ_HEADS_BEGIN 0xffff
+
+static __always_inline int lj_search_heads(struct lj_walk *w, __u64 ip)
+{
+	w->next_trace = w->trace;
+	w->next_side = LJ_HEADS_BEGIN;
+	w->ntraces = LJ_HEADS_MOST;
+	w->head_ip = ip;
+	w->phase = LJ_PHASE_HEADS;
+	return 0;
+}
+
+LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct lj_kin kin = {};
+	__u32 no;
+
+	if (!w)
+		return LB_STOP;
+	no = w->next_trace;
+	if (no && lj_read_kin(mem, w, &kin, no))
+		return lj_end(w, LB_END_BAD_TRACE);
+	if (w->head_ip - kin.mcode < kin.szmcode) { /* PHASE_TRACES goes on with it */
+		w->trace = no;
+		w->trace_mcofs = (__u32)(w->head_ip - kin.mcode);
+		w->ntraces = 0;
+		w->phase = LJ_PHASE_TRACES;
+		return LB_MORE;
+	}
+	if (w->next_side == LJ_HEADS_BEGIN) {
+		w->next_trace = kin.link;
+		w->next_side = (__u16)(kin.root ? kin.root : no);
+	} else {
+		w->next_trace = w->next_side ? w->next_side : kin.nextside;
+		w->next_side = 0;
+	}
+	if ((w->next_trace || w->next_side) && --w->ntraces)
+		return LB_MORE;
+	/* none of them: the trace in hand is where it began */
+	return lj_enter_snapshot(mem, w, 0) ? lj_end(w, LB_END_BAD_TRACE) : LB_MORE;
+}
+
+LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
+			    __u32 traceno)
+{
+	__u32 offset, snapno;
+
+	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w))
+		return -1;
+	offset = lj_mcode_offset(mem, w, regs);
+	if (offset == LJ_NO_EXIT && w->vmstate < 0)
+		return -1;
+	w->trace = traceno;
+	w->base = w->jit_base;
+	if (offset != LJ_NO_EXIT) {
+		lj_enter_mcode(w, offset);
+		return 0;
+	}
+	snapno = lj_exit_number(mem, w, regs);
+	if (snapno < w->gctrace.nsnap)
+		return lj_enter_snapshot(mem, w, snapno);
+	return lj_search_heads(w, regs->ip);
+}
+
+/*
+ * vm_exit_interp, at the end of a trace or behind vm_exit_handler: BASE and PC are the
+ * interpreter's, that of the instruction which comes. It is another trace's copy of it
+ * (GCtrace.startins) where that has a JLOOP in its place; or the header of a C function around
+ * which the trace was stitched.
+ */
+static __always_inline int lj_top_trace_ended(const struct lb_mem *mem, struct lj_walk *w,
+					      const struct lb_regs *regs)
+{
+	if (lj_fit(mem, w, regs->base, regs->pc) == LJ_FIT_NOT)
+		return -1;
+	w->exact = 1;
+	return lj_top_is(w, regs->base, regs->pc);
+}
+
+/* Which exit is being handled? Returns 0 with its trace in hand. */
+static __always_inline int lj_which_exit(const struct lb_mem *mem, struct lj_walk *w,
+					 const struct lb_regs *regs, __u32 *exitno)
+{
+	__u64 J = w->g + w->lj.g2trace;
+	__u32 parent;
+
+	if (w->jit_base && lj_in_vm(w, regs->ip)) { /* vm_exit_handler has not called C yet */
+		parent = (__u32)regs->ra;
+		*exitno = (__u32)regs->rd;
+	} else if (lj_read(mem, w, &parent, sizeof(parent), J + w->lj.j_parent) ||
+		   lj_read(mem, w, exitno, sizeof(*exitno), J + w->lj.j_exitno)) {
+		return -1;
+	}
+	return lj_take_trace(mem, w, parent) || *exitno >= w->gctrace.nsnap ? -1 : 0;
+}
+
+/*
+ * vmstate EXIT: the snapshot of the exit. lj_snap_restore makes its frames real and moves L->base
+ * up to them; then its pc is stored in the cframe.
+ */
+LB_SUBPROG int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs)
+{
+	__u32 exitno;
+
+	if (!w || !regs)
+		return -1;
+	if (lj_which_exit(mem, w, regs, &exitno))
+		return lj_top_stored(mem, w);
+	if (w->jit_base)
+		w->base = w->jit_base;
+	if (lj_enter_snapshot(mem, w, exitno))
+		return -1;
+	if (w->jit_base || lj_saved_pc(mem, w, w->base) != w->snap_pc ||
+	    !lj_fits(lj_fit(mem, w, w->base, w->snap_pc)))
+		return 0;
+	w->rec.stack.n = 0;
+	w->map = 0;
+	w->skip = 0;
+	w->joint = 0;
+	w->base_func = 0;
+	w->exact = 1;
+	w->flags = LB_FRAME_THREAD;
+	w->phase = LJ_PHASE_FRAME;
+	return lj_top_is(w, w->base, w->snap_pc);
+}
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * From registers to the topmost Lua frame: which lua_State runs on this thread, where is its BASE,
+ * at which pc does it stand. This is where a sample is won or lost, as each part of the VM keeps
+ * the truth elsewhere (vm_x64.dasc):
+ *
+ * - assembler VM: BASE and PC in registers; for a few instructions around calls and returns only
+ *   one of the two has changed yet (unwind/lj/top.h)
+ * - helper in C: L->base and SAVE_PC were stored before the call; or, at some call sites, BASE was
+ *   only kept in rbp
+ * - C function, collector: L->base
+ * - compiled code: jit_base and the snapshot left of the instruction pointer (unwind/lj/trace.h); or
+ *   the exit's, where it is being left (unwind/lj/exit.h)
+ *
+ * lj_find_vm() says whether VM g runs on this thread, lj_find_top() sets the walk on its topmost
+ * frame.
+ */
+#ifndef LUABPF_UNWIND_LJ_FIND_H
+#define LUABPF_UNWIND_LJ_FIND_H
+
+#include <unwind/lj/exit.h>
+#include <unwind/lj/moved.h>
+#include <unwind/lj/resume.h>
+
+static __always_inline __u8 lj_state_letter(__s32 vmstate)
+{
+	return vmstate > 0			  ? 'N'
+	       : vmstate == LJ_VMST_INTERP	  ? 'I'
+	       : vmstate == LJ_VMST_C || !vmstate ? 'C' /* 0: not set yet, lua_newstate runs */
+	       : vmstate == LJ_VMST_GC		  ? 'G'
+						  : 'J';
+}
+
+/* The state as most builds number it (LJ_VMST_*). */
+static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
+{
+	__s32 more = w->lj.interp_states - 1;
+
+	if (stored >= LJ_VMST_INTERP)
+		return stored;
+	return stored + more >= LJ_VMST_INTERP ? LJ_VMST_INTERP : stored + more;
+}
+
+/*
+ * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
+ */
+#define LJ_SWITCH 16
+
+static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_regs *regs,
+				       __u64 cframe)
+{
+	return cframe >= regs->sp && cframe + w->lj.cframe_size <= w->stack_hi;
+}
+
+/* Does L, a thread of VM g, run code of this C stack? If so, the walk is set on it. */
+LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lb_regs *regs, __u64 g, __u64 L)
+{
+	if (!w || !regs || lj_read_thread(mem, w, L) || w->head.g != g ||
+	    !lj_is_above(w, regs, w->head.cframe))
+		return -1;
+	lj_enter_L(w, L, w->head.cframe);
+	w->fault = 0;
+	return 0;
+}
+
+/* The main thread of VM g, whose struct precedes that of g; 0: not found, g is not a VM. */
+LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
+{
+	__u64 size;
+
+	if (!w)
+		return 0;
+	LB_ROLLED
+	for (size = LJ_L_SIZE_LEAST; size <= LJ_L_SIZE_LEAST + 16; size += 8)
+		if (!lj_read_thread(mem, w, g - size) && w->head.g == g)
+			return g - size;
+	return 0;
+}
+
+/* cur_L runs nothing here. Does another thread of VM g, which called it and goes on in C? */
+static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk *w,
+					const struct lb_regs *regs, __u64 g)
+{
+	if (w->vmstate > 0 || lj_in_vm(w, regs->ip))
+		return -1;
+	if (w->L_hint && !lj_find_outer(mem, w, regs, g, w->L_hint))
+		return 0;
+	return lj_find_outer(mem, w, regs, g, lj_main(mem, w, g));
+}
+
+struct lj_switch {
+	const struct lb_mem *mem;
+	struct lj_walk *w;
+	__u64 sp;
+};
+
+static long lj_switch_step(__u32 i, struct lj_switch *ctx)
+{
+	struct lj_walk *w = ctx->w;
+	__u64 L = w->block[(i & (LJ_SWITCH - 1)) + 2], cframe = ctx->sp + 8 * i;
+
+	if (!L || !lj_owns_cframe(mem_door(ctx->mem), w, L, cframe))
+		return 0;
+	lj_enter_L(w, L, cframe);
+	w->switched = 1;
+	return 1;
+}
+
+/*
+ * The VM switches coroutines: the thread is that of the cframe at sp, or above the few words that
+ * the epilogue is about to pop. Returns 1 when it is found, 0, or -1 on failure.
+ */
+LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
+{
+	struct lj_switch ctx = {.mem = mem, .w = w, .sp = sp};
+
+	if (!w)
+		return -1;
+	if (mem_read(mem, w->block, 8 * LJ_SWITCH, sp)) {
+		w->fault = 1;
+		return -1;
+	}
+	w->switched = 0;
+	lb_loop(LJ_SWITCH - 2, lj_switch_step, &ctx);
+	return w->switched;
+}
+
+/*
+ * Is g a VM that runs on this C stack? Its running thread's cframe lies above sp, in the same
+ * mapping. While the assembler VM switches coroutines cur_L is behind (lj_find_switched()). In C code cur_L may be a thread
+ * that is done (lj_find_nearer()): then it is a thread that runs further out. Returns 0 and sets L,
+ * cframe, vmstate, base.
+ */
+LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
+			  __u64 g)
+{
+	const __u8 *bytes;
+	__u64 L, cframe, jit_base;
+	int r, freed;
+
+	if (!w || !regs)
+		return -1;
+	w->g = 0;
+	w->trace = 0;
+	w->fault = 0; /* another VM that was tried before may be closed */
+	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 24, g + w->lj.cur_L))
+		return -1;
+	L = lb_word(bytes, 0);
+	jit_base = w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16);
+	freed = !L;
+	if (freed)
+		L = lj_main(mem, w, g);
+	r = lj_read_thread(mem, w, L);
+	w->fault |= r < 0;
+	if (r || w->head.g != g)
+		return -1;
+	cframe = w->head.cframe;
+	lj_enter_L(w, L, cframe);
+	w->jit_base = jit_base;
+	if (lj_at(mem, w, &bytes, 4, g + w->lj.vmstate))
+		return -1;
+	w->vmstate = lj_vmstate(w, (__s32)lb_half(bytes, 0));
+	w->state = lj_state_letter(w->vmstate);
+	if (freed && w->state != 'C')
+		return -1;
+	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
+		r = lj_find_switched(mem, w, regs->sp);
+		if (r)
+			return r < 0 ? r : 0;
+	}
+	w->runs = !freed;
+	if (lj_is_above(w, regs, w->cframe))
+		return 0;
+	w->runs = 0;
+	return lj_find_main(mem, w, regs, g);
+}
+
+static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_walk *w,
+					    const struct lj_build *build,
+					    const struct lb_regs *regs, __u32 traceno)
+{
+	int in_vm = lj_in_vm(w, regs->ip);
+
+	if (w->vmstate > 0) {
+		if (in_vm && w->cframe - regs->sp <= 16 && !lj_top_trace_ended(mem, w, regs))
+			return 0;
+		if (!lj_top_trace(mem, w, regs, (__u32)w->vmstate))
+			return 0;
+		w->end = LB_END_BAD_TRACE;
+		return -1;
+	}
+	if (w->vmstate == LJ_VMST_EXIT)
+		return lj_top_exit(mem, w, regs);
+	if (w->vmstate == LJ_VMST_GC && w->jit_base &&
+	    (!lj_top_trace(mem, w, regs, traceno) || !lj_search_traces(mem, w)))
+		return 0;
+	if (w->vmstate == LJ_VMST_INTERP) {
+		/* in its prologue and epilogue registers are others' */
+		if (in_vm && w->cframe - regs->sp <= 16)
+			return lj_top_interp(mem, w, build, regs);
+		if (w->jit_base) /* first instruction of a trace: the state is not set yet */
+			return lj_top_is(w, w->jit_base, regs->pc);
+		return lj_top_helper(mem, w, build, regs);
+	}
+	if (w->vmstate == LJ_VMST_C && in_vm)
+		return lj_top_return_to_c(mem, w, build, regs);
+	if (w->vmstate == LJ_VMST_C)
+		return lj_top_helper(mem, w, build, regs);
+	return lj_top_stored(mem, w);
+}
+
+/* Does the VM stand between L->base and the function that it is to call there for the host? */
+static __always_inline int lj_enters(const struct lj_walk *w, const struct lb_regs *regs)
+{
+	__u64 type = regs->pc & 7, delta = regs->pc & ~7ULL;
+
+	return (type == LJ_FRAME_C || type == LJ_FRAME_CP) &&
+	       (regs->base == w->base || regs->base - delta == w->base);
+}
+
+/*
+ * The topmost frame has the thread itself for a function: a dummy. Either a C function is about to
+ * be replaced by another (lj_meta_tailcall). Or the stack has overflown, and the function that it
+ * has no room for is not to be seen. Or it is the bottom of the stack, and no function
+ * runs: the host's call is only being set up, or lua_newstate or lua_close run C code by
+ * lj_vm_cpcall. L->base may be stale: elsewhere in the VM it says nothing.
+ */
+LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs)
+{
+	int interp, bottom, in_vm, enters;
+	__u64 tv;
+
+	if (!w || !regs)
+		return -1;
+	interp = w->vmstate == LJ_VMST_INTERP;
+	bottom = w->base == w->stack + 16;
+	in_vm = lj_in_vm(w, regs->ip);
+	enters = interp && in_vm && lj_enters(w, regs);
+	if (w->vmstate > 0 || (interp && !enters && (bottom || (in_vm && regs->base != w->base))))
+		return -1;
+	if (lj_read(mem, w, &tv, sizeof(tv), w->base - 16) || LJ_TV_TYPE(tv) != LJ_TTHREAD ||
+	    LJ_TV_GCPTR(tv) != w->L || (interp && !in_vm && !lj_link_leads(mem, w, w->base)))
+		return -1;
+	if (bottom && w->vmstate && !enters && lj_read_cframe(mem, w, w->base - 8) <= 0)
+		return -1;
+	w->fault = 0; /* what was tried before took something for a pc that is none */
+	return lj_top_is(w, w->base, 0);
+}
+
+/*
+ * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
+ * this thread ran last, for collector steps called from compiled code, which hide its number.
+ * Returns 0, or -1 with w->end set.
+ */
+LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
+			   const struct lj_build *build, const struct lb_regs *regs, __u32 traceno)
+{
+	if (!w || !build || !regs)
+		return -1;
+	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
+	    lj_find_nearer(mem, w, regs->sp)) {
+		w->end = w->fault ? LB_END_FAULT : LB_END_LOOP;
+		return -1;
+	}
+	if (lj_is_moving(mem, w, regs))
+		lj_find_moved(mem, w, regs);
+	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
+		return 0;
+	/* a coroutine that is just being started or ended has no frame: its resumer is on top */
+	if (w->vmstate < 0 && !lj_is_main(w) && lj_on_stack(w, w->base) &&
+	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
+		w->phase = LJ_PHASE_PARENT;
+		return 0;
+	}
+	return -1;
+}
+
+/*
+ * A walk that ended torn in the VM's own code, although BASE and PC looked right. Either the
+ * function calls itself, PC is still the caller's, and the link's slot not written; or the topmost
+ * frame is a fast function's whose results have overwritten its link: that was stored as the pc
+ * (SAVE_PC). Sets the walk up again.
+ */
+LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lb_regs *regs, __u64 base)
+{
+	__u64 pc;
+	int fit;
+
+	if (!w || !regs || w->vmstate != LJ_VMST_INTERP || !lj_in_vm(w, regs->ip) ||
+	    w->rec.stack.n > 2)
+		return -1;
+	w->rec.stack.n = 0;
+	w->rec.mcofs = 0;
+	w->rec.traceno = 0;
+	w->rec.trace_print = 0;
+	w->skip = 0;
+	w->linked = 0;
+	w->exact = 0;
+	w->boundary = 0;
+	w->link_known = 0;
+	w->flags = LB_FRAME_THREAD;
+	w->phase = LJ_PHASE_FRAME;
+	if (!lj_top_linked(mem, w, regs->base, regs->pc, LJ_FIT_NOT))
+		return 0;
+	pc = lj_saved_pc(mem, w, base);
+	fit = lj_fit(mem, w, base, 0);
+	if (!lj_top_linked(mem, w, base, pc, fit))
+		return 0;
+	if (fit < LJ_FIT_C || !(pc & 7) || pc >= 1 << 20 || lj_link_leads(mem, w, base))
+		return -1;
+	w->link = pc;
+	w->link_known = 1;
+	return lj_top_is(w, base, 0);
+}
+
+LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (!w)
+		return LB_STOP;
+	switch (w->phase) {
+	case LJ_PHASE_LEAF:
+		return lj_step_leaf(mem, w);
+	case LJ_PHASE_STORED:
+		return lj_step_stored(mem, w);
+	case LJ_PHASE_TRACES:
+		return lj_step_traces(mem, w);
+	case LJ_PHASE_HEADS:
+		return lj_step_heads(mem, w);
+	case LJ_PHASE_MCODE:
+		return lj_step_mcode(mem, w);
+	case LJ_PHASE_GUARDS:
+		return lj_step_guards(mem, w);
+	case LJ_PHASE_SNAP:
+		return lj_step_snap(mem, w);
+	case LJ_PHASE_FRAME:
+		return lj_step_frame(mem, w);
+	case LJ_PHASE_PARENT:
+		return lj_step_parent(mem, w);
+	default:
+		return lj_step_search(mem, w);
+	}
+}
+
+/* The bound of steps has ended the walk: if only a resumer was still being looked for, the stack is
+ * cut there. */
+static __always_inline void lj_walk_bounded(struct lj_walk *w)
+{
+	if (w->end != LB_END_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
+		return;
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	w->end = LB_END_RESOLVED;
+}
+
+#endif

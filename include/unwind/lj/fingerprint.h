@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Fingerprint of a LuaJIT prototype (GCproto). The address of a collected prototype may be taken by
+ * another: user space joins what it knows or reads later with a sample only when this agrees. So it
+ * is made of all that tells two of one shape apart and is cheap to read:
+ *
+ *   head       sizes, lines, where each table lies, the address of the chunk's name
+ *   name       which string that is, as its address may be another's by now
+ *   constants  the addresses of the first ones; and which string the first one is
+ *   debug information, its first bytes: the names of upvalues and locals
+ *
+ * Nothing that the VM changes while a prototype lives counts: bytecode is patched, the collector
+ * marks.
+ */
+#ifndef LUABPF_UNWIND_LJ_FINGERPRINT_H
+#define LUABPF_UNWIND_LJ_FINGERPRINT_H
+
+#include <unwind/lj/layout.h>
+#include <unwind/fingerprint.h>
+
+#define LJ_PRINT_KGC 32	  /* bytes below GCproto.k that count, where there are constants */
+#define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
+
+/* Factors of lb_print_factor[]: each word that counts has one of its own, the head's come first. */
+enum {
+	LJ_PRINT_FACTOR_KGC = 8,
+	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
+	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
+	LJ_PRINT_FACTOR_NAME = LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8,
+};
+_Static_assert(LJ_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
+
+/* What else is to be read. */
+struct lj_print_parts {
+	__u64 name;   /* address of the chunk's name */
+	__u64 kgc;    /* address of LJ_PRINT_KGC bytes, the references to the first constants */
+	__u64 debug;  /* address of debug information, aligned to 8 */
+	__u32 nkgc;   /* constants that there are */
+	__u32 ndebug; /* bytes of debug information, at most LJ_PRINT_DEBUG */
+};
+
+/*
+ * kind: the word at LJ_PROTO_KIND. Each word is loaded once: what a load in place costs BPF is not
+ * the load, but the check of its address before it.
+ */
+static __always_inline __u64 lj_print_head(const void *head, __u64 kind, __u64 proto,
+					   struct lj_print_parts *p)
+{
+	__u64 k = lb_word(head, LJ_PROTO_K), sizekgc = lb_word(head, LJ_PROTO_SIZEKGC);
+	__u64 uvinfo = lb_word(head, LJ_PROTO_UVINFO), varinfo = lb_word(head, LJ_PROTO_VARINFO);
+	__u64 sizept = lb_half(head, LJ_PROTO_SIZEPT), end = proto + sizept, sum;
+
+	p->name = lb_word(head, LJ_PROTO_CHUNKNAME);
+	p->kgc = k - LJ_PRINT_KGC;
+	p->nkgc = (__u32)sizekgc;
+	p->debug = (uvinfo ? uvinfo : varinfo) & ~7ULL; /* the end of the line table is as good */
+	p->ndebug = 0;
+	if (p->debug > proto && p->debug < end)
+		p->ndebug =
+			end - p->debug < LJ_PRINT_DEBUG ? (__u32)(end - p->debug) : LJ_PRINT_DEBUG;
+	sum = lb_print_word(0, 0, kind >> 16); /* numparams .. sizebc */
+	sum = lb_print_word(sum, 1, k - proto);
+	sum = lb_print_word(sum, 2, sizekgc); /* and sizekn */
+	sum = lb_print_word(sum, 3, sizept);
+	sum = lb_print_word(sum, 4, p->name);
+	sum = lb_print_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE)); /* and numline */
+	sum = lb_print_word(sum, 6, uvinfo - proto);
+	return lb_print_word(sum, 7, varinfo - proto);
+}
+
+/* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
+static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkgc)
+{
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < LJ_PRINT_KGC / 8; i++)
+		if (i < nkgc)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_KGC + i,
+					    lb_word(refs, LJ_PRINT_KGC - 8 - 8 * i));
+	return sum;
+}
+
+/*
+ * str: the first LJ_STR_SIZE bytes of an object. Which string it is; 0: it is none, and changes as
+ * it lives.
+ */
+static __always_inline __u64 lj_print_str(const void *str)
+{
+	__u64 kind = lb_word(str, LJ_STR_KIND);
+
+	if (LJ_KIND_GCT(kind) != LJ_GCT_STR)
+		return 0;
+	return kind >> 32 | (__u64)lb_half(str, LJ_STR_HASH) << 32;
+}
+
+/* The words of a GCtrace that its fingerprint is made of, each with its neighbours. */
+struct lj_trace_words {
+	__u64 kind; /* gct, nsnap, nins */
+	__u64 ir;
+	__u64 nk;    /* and nsnapmap */
+	__u64 start; /* startins, szmcode */
+	__u64 mcode;
+};
+
+/* head: the first LJ_TRACE_READ bytes of a trace. */
+static __always_inline struct lj_trace_words lj_trace_words(const void *head)
+{
+	return (struct lj_trace_words){
+		.kind = lb_word(head, LJ_TRACE_KIND),
+		.ir = lb_word(head, LJ_TRACE_IR),
+		.nk = lb_word(head, LJ_TRACE_NK),
+		.start = lb_word(head, LJ_TRACE_STARTINS),
+		.mcode = lb_word(head, LJ_TRACE_MCODE),
+	};
+}
+
+/*
+ * Fingerprint of a trace. Numbers of traces that were flushed are given again. Where its parts and
+ * its machine code lie, and how large they are, tells it from others.
+ */
+static __always_inline __u32 lj_print_trace(const struct lj_trace_words *t)
+{
+	__u64 sum = lb_print_word(0, 0, t->ir);
+
+	sum = lb_print_word(sum, 1, t->nk);
+	sum = lb_print_word(sum, 2, t->kind >> 32);
+	sum = lb_print_word(sum, 3, t->mcode);
+	sum = lb_print_word(sum, 4, t->start);
+	return lb_print_end(sum);
+}
+
+/* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
+static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 size)
+{
+	__u64 last = ~0ULL >> (8 * (0 - size) & 63);
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
+		if (8 * i + 8 < size)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
+		else if (8 * i < size)
+			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i,
+					    lb_word(debug, 8 * i) & last);
+	}
+	return sum;
+}
+
+#endif

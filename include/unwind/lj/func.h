@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Functions: what stands in a frame's slot, which prototype that is, by its fingerprint, and where
+ * in its bytecode a pc is. What was read of one is kept in seen[].
+ */
+#ifndef LUABPF_UNWIND_LJ_FUNC_H
+#define LUABPF_UNWIND_LJ_FUNC_H
+
+#include <unwind/lj/state.h>
+
+/* Which string a chunk's name is. */
+static __always_inline __u64 lj_name_print(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
+{
+	const __u8 *bytes;
+
+	if (lb_is_new_name(lj_common(w), &w->cache, name) && !(name & 7)) {
+		bytes = lj_maybe(mem, w, name, LJ_STR_SIZE);
+		if (bytes)
+			w->name_print = lj_print_str(bytes);
+	}
+	return w->name_print;
+}
+
+/* Takes the first constants into a fingerprint. */
+static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct lj_walk *w,
+						__u64 sum, __u64 kgc, __u32 nkgc)
+{
+	const __u8 *bytes;
+	__u64 str;
+
+	if (!nkgc || kgc & 7)
+		return sum;
+	bytes = lj_maybe(mem, w, kgc, LJ_PRINT_KGC);
+	if (!bytes)
+		return sum;
+	sum = lj_print_kgc(sum, bytes, nkgc);
+	str = lb_word(bytes, LJ_PRINT_KGC - 8);
+	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
+	return bytes ? lb_print_word(sum, LJ_PRINT_FACTOR_STR, lj_print_str(bytes)) : sum;
+}
+
+/*
+ * Fingerprint of a prototype. Its name, constants and debug information may have been paged out:
+ * then it agrees with none that user space reads, and what was shipped with it is all that is
+ * known.
+ */
+static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
+					    const __u8 *head, __u64 kind, __u64 proto)
+{
+	struct lj_print_parts *parts = &w->parts; /* not on BPF's stack */
+	__u64 sum = lj_print_head(head, kind, proto, parts);
+	const __u8 *bytes;
+
+	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts->name));
+	if (parts->ndebug) {
+		bytes = lj_maybe(mem, w, parts->debug, (parts->ndebug + 7) & ~7u & 127);
+		if (bytes)
+			sum = lj_print_debug(sum, bytes, parts->ndebug);
+	}
+	return lb_print_end(lj_print_constants(mem, w, sum, parts->kgc, parts->nkgc));
+}
+
+/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1 when there is
+ * none. */
+LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i, __u64 bc)
+{
+	struct lj_seen *seen;
+	const __u8 *head;
+	__u64 kind;
+
+	if (!w)
+		return -1;
+	seen = &w->seen[i & (LJ_SEEN - 1)];
+	seen->bc = bc;
+	seen->ptr = bc - LJ_PROTO_SIZE;
+	if (bc & 7 || bc >> 47 || lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr))
+		return -1;
+	kind = lb_word(head, LJ_PROTO_KIND);
+	if (LJ_KIND_GCT(kind) != LJ_GCT_PROTO)
+		return -1;
+	seen->sizebc = (__u32)(kind >> 32);
+	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
+	seen->kind = LB_FRAME_LUA;
+	seen->epoch = w->epoch;
+	return 0;
+}
+
+/* Begins anew with an entry of seen[]. */
+static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u64 key)
+{
+	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
+
+	seen->func = key;
+	seen->sample = w->cache.sample;
+	seen->kind = 0;
+	seen->bc = 0;
+	seen->print = 0;
+	seen->epoch = 0;
+	seen->link = 0;
+	return seen;
+}
+
+static __always_inline __u32 lj_seen_index(__u64 key)
+{
+	return lb_table_index(key, LJ_SEEN_BITS);
+}
+
+/* As lj_func(), for a prototype whose closure is not known. */
+LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto)
+{
+	__u32 i = lj_seen_index(proto);
+	const struct lj_seen *seen;
+
+	if (!w)
+		return -1;
+	seen = &w->seen[i];
+	if (seen->func == proto &&
+	    (seen->sample == w->cache.sample || lb_is_proved(lj_common(w), seen->epoch)))
+		return seen->kind ? (int)i : -1;
+	lj_forget(w, i, proto);
+	return lj_learn_proto(mem_door(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
+}
+
+/*
+ * Looks a GCfunc up. Returns its index in seen[], or -1 when there is no function at func.
+ * Within one sample each function is read once.
+ */
+LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
+{
+	__u32 i = lj_seen_index(func);
+	struct lj_seen *seen;
+	const __u8 *head;
+	__u64 kind, pc, was;
+	__u8 ffid;
+
+	if (!w)
+		return -1;
+	seen = &w->seen[i];
+	if (seen->func == func && seen->sample == w->cache.sample)
+		return seen->kind ? (int)i : -1;
+	was = seen->func == func && lb_is_proved(lj_common(w), seen->epoch) ? seen->bc : 0;
+	if (!was)
+		lj_forget(w, i, func);
+	if (func & 7) /* no object */
+		return -1;
+	if (lj_at(mem, w, &head, LJ_FUNC_READ, func))
+		return -1;
+	kind = lb_word(head, LJ_FUNC_KIND);
+	if (LJ_KIND_GCT(kind) != LJ_GCT_FUNC)
+		return -1;
+	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
+	pc = lb_word(head, LJ_FUNC_PC);
+	if (was) { /* the prototype was proved: is this its closure still? */
+		if (!ffid && pc == was) {
+			seen->sample = w->cache.sample;
+			return (int)i;
+		}
+		lj_forget(w, i, func);
+	}
+	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
+	seen->sizebc = 1;
+	if (ffid == 1) {
+		seen->ptr = lb_word(head, LJ_FUNC_F) & ((1ULL << 48) - 1);
+		seen->kind = LB_FRAME_C;
+		return (int)i;
+	}
+	if (ffid) {
+		seen->ptr = ffid;
+		seen->kind = LB_FRAME_FF;
+		return (int)i;
+	}
+	return lj_learn_proto(mem_door(mem), w, i, pc) ? -1 : (int)i;
+}
+
+/* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */
+static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
+{
+	return seen->bc && !(pc & 3) && pc >= seen->bc && pc - seen->bc <= 4ULL * seen->sizebc;
+}
+
+/*
+ * Is the function at func, in which pc stands, proved in this epoch to be a Lua function? The
+ * closure is not read: of another one at its address, whose prototype is another, pc would not be
+ * inside, as the prototype that is proved still has its memory (lb_is_proved()).
+ */
+static __always_inline int lj_is_proved(const struct lj_walk *w, __u64 func, __u64 pc)
+{
+	const struct lj_seen *seen = &w->seen[lj_seen_index(func)];
+
+	return seen->func == func && seen->kind == LB_FRAME_LUA && lj_pc_inside(seen, pc) &&
+	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
+}
+
+/* As lj_func(), of a function in which pc stands when it is a Lua function. */
+static __always_inline int lj_func_at(const struct lb_mem *mem, struct lj_walk *w, __u64 func,
+				      __u64 pc)
+{
+	return lj_is_proved(w, func, pc) ? (int)lj_seen_index(func) : lj_func(mem, w, func);
+}
+
+/* The slot's value is a function's address with its type, as frames hold it. */
+static __always_inline int lj_is_func(__u64 tv)
+{
+	return LJ_TV_TYPE(tv) == LJ_TFUNC;
+}
+
+/*
+ * Bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched loop header pc may
+ * point at or behind GCtrace.startins, the copy of the instruction that the patch replaced.
+ */
+LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
+{
+	const struct lj_seen *seen;
+	__u64 exact, start, trace;
+
+	if (!w)
+		return LB_NO_PC;
+	seen = &w->seen[index & (LJ_SEEN - 1)];
+	exact = w->exact;
+	if (lj_pc_inside(seen, pc)) {
+		__u32 pos = (__u32)((pc - seen->bc) >> 2);
+
+		if (exact)
+			return pos < seen->sizebc ? pos : LB_NO_PC;
+		return pos ? pos - 1 : 0;
+	}
+	if (!pc || pc & 3 || pc >> 47)
+		return LB_NO_PC;
+	trace = pc - (exact ? 0 : 4) - LJ_TRACE_STARTINS;
+	if (lj_guess(mem, w, w->scratch, LJ_TRACE_READ, trace))
+		return LB_NO_PC;
+	start = lb_word(w->scratch, LJ_TRACE_STARTPC);
+	if (lb_byte(w->scratch, LJ_TRACE_GCT) != LJ_GCT_TRACE || !lj_pc_inside(seen, start))
+		return LB_NO_PC;
+	return (__u32)((start - seen->bc) >> 2);
+}
+
+#endif

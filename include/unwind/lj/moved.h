@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A Lua stack that is being moved, as it grows or shrinks (resizestack in lj_state.c). To clear its
+ * new slots is most of the time, as each page of them is a page fault:
+ *
+ *	st = realloc(oldst)		L->stack and L->base are the old block's, which may be unmapped
+ *	L->stack = st			L->base is the old block's still
+ *	clear the new slots
+ *	L->base += st - oldst		done
+ *
+ * The function keeps oldst or the delta in a register that its callees save, so these values are in
+ * registers or in the first words of the C stack. The frame that a candidate leads to proves it.
+ */
+#ifndef LUABPF_UNWIND_LJ_MOVED_H
+#define LUABPF_UNWIND_LJ_MOVED_H
+
+#include <unwind/lj/top.h>
+
+#define LJ_MOVED_REGS 8
+#define LJ_MOVED_WORDS 24 /* of the C stack */
+
+/* What stack_init() writes into a stack's first slot: the thread itself. */
+static __always_inline __u64 lj_stack_mark(const struct lj_walk *w)
+{
+	return (__u64)LJ_TTHREAD << 47 | w->L;
+}
+
+/* Does a frame stand at base? That of a function, or the dummy of an error. */
+static __always_inline int lj_frame_at(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+{
+	const __u8 *bytes;
+
+	if (base & 7 || base <= w->stack + 16 || base > w->maxstack)
+		return 0;
+	bytes = lj_maybe(mem, w, base - 16, 16);
+	return bytes && (lb_word(bytes, 0) == lj_stack_mark(w) || lj_fit(mem, w, base, 0));
+}
+
+/* Is word the delta, or oldst? L->stack is the new block's. */
+static __always_inline int lj_moved_base(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
+{
+	__u64 base = w->base + word;
+
+	if (base - w->stack > w->maxstack - w->stack)
+		base = w->stack + (w->base - word);
+	if (!lj_frame_at(mem, w, base))
+		return -1;
+	w->base = base;
+	return 0;
+}
+
+/* Is word the new block's address, or that of its chunk's head? L->stack is the old block's. */
+static __always_inline int lj_moved_stack(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
+{
+	__u64 mark[3], delta;
+
+	if (word & 7 || word >> 47 || word < 1 << 16 || mem_read(mem, mark, sizeof(mark), word))
+		return -1;
+	if (mark[0] != lj_stack_mark(w)) {
+		if (mark[2] != lj_stack_mark(w))
+			return -1;
+		word += 16;
+	}
+	delta = word - w->stack;
+	if (!delta)
+		return -1;
+	w->stack += delta;
+	w->maxstack += delta;
+	w->base += delta;
+	return 0;
+}
+
+LB_SUBPROG int lj_moved_by(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
+{
+	if (!w)
+		return -1;
+	if (w->base - w->stack > w->maxstack - w->stack)
+		return lj_moved_base(mem, w, word);
+	return lj_moved_stack(mem, w, word);
+}
+
+/* L->base is no frame's: sets the walk to where the stack is. */
+LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lb_regs *regs)
+{
+	__u32 i;
+
+	if (!w || !regs)
+		return -1;
+	w->block[0] = regs->pc;
+	w->block[1] = regs->rb;
+	w->block[2] = regs->gl;
+	w->block[3] = regs->kept[0];
+	w->block[4] = regs->kept[1];
+	w->block[5] = regs->kept[2];
+	w->block[6] = regs->rd; /* this and the next: when mremap() has just returned */
+	w->block[7] = regs->base;
+	if (mem_read(mem, w->block + LJ_MOVED_REGS, 8 * LJ_MOVED_WORDS, regs->sp & ~7ULL))
+		return -1;
+	LB_ROLLED
+	for (i = 0; i < LJ_MOVED_REGS + LJ_MOVED_WORDS; i++) {
+		if (!lj_moved_by(mem, w, w->block[i])) {
+			w->fault = 0;
+			return 0;
+		}
+	}
+	w->fault = 0;
+	return -1;
+}
+
+/* In C code, of which L->base is the topmost frame's: can that be none of this stack's? */
+static __always_inline int lj_is_moving(const struct lb_mem *mem, struct lj_walk *w,
+					const struct lb_regs *regs)
+{
+	return w->vmstate < 0 && !lj_in_vm(w, regs->ip) &&
+	       (!lj_on_stack(w, w->base) || !lj_maybe(mem, w, w->base - 16, 16));
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The virtual frames of compiled code: the functions that a trace has inlined exist in its
+ * snapshots only, as slots with references into the trace's IR (lj_snap.c). They are walked first;
+ * what they stand on is on the real stack, and unwind/lj/unwind.h's.
+ */
+#ifndef LUABPF_UNWIND_LJ_SNAP_H
+#define LUABPF_UNWIND_LJ_SNAP_H
+
+#include <unwind/lj/unwind.h>
+
+/* What a step on a virtual frame is after: first its link, which tells how far the next one is. */
+enum lj_want {
+	LJ_WANT_LINK,
+	LJ_WANT_FUNC,
+	LJ_WANT_PROTO,	/* the function is none of the constants, but its prototype is */
+	LJ_WANT_CONTPC, /* below the function of a metamethod's frame */
+};
+
+/*
+ * The value of a slot, as the snapshot has it: a 64-bit constant of the IR, whose reference is
+ * followed by the value (lj_ir.h, LJ_GC64). Slots that the trace did not change, or loaded from
+ * the stack, are still there.
+ */
+static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_walk *w, __s32 slot,
+					 __u32 entry, __u64 *value)
+{
+	__u32 ref = entry & 0xffff;
+
+	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
+		return lj_read(mem, w, value, sizeof(*value), w->gctrace.ir + 8ULL * ref + 8);
+	w->map = 0; /* another time it may be another */
+	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
+}
+
+/*
+ * The function at the trace's base, when the trace has called another in its place: the first slot,
+ * a constant. The second, the link, has an entry after a tail call only (snapshot_slots). Entries
+ * are sorted by slot.
+ */
+static __always_inline int lj_snap_base(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 entry = w->snapmap[0];
+	__u64 value;
+
+	if (entry >> 24 || (entry & 0xffff) >= LJ_REF_BIAS - 3 || w->snapmap[1] >> 24 != 1)
+		return 0;
+	if (lj_snap_value(mem, w, 0, entry, &value))
+		return -1;
+	w->base_func = LJ_TV_GCPTR(value);
+	return 0;
+}
+
+/* The link of the virtual frame in hand is known: where does the next one begin? */
+static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struct lj_walk *w,
+						 __u64 link)
+{
+	__u64 distance = link >> 3;
+
+	w->link = link;
+	if ((link & 3) == LJ_FRAME_LUA)
+		distance = lj_call_distance(mem, w, link);
+	if (!distance || distance > (__u64)w->slot)
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->distance = (__s32)distance;
+	w->want = LJ_WANT_FUNC;
+	return LB_MORE;
+}
+
+static __always_inline struct lj_virtual *lj_virtual(struct lj_walk *w, __u64 map)
+{
+	return &w->virtual[lb_table_index(map << 1, LJ_VIRTUAL_BITS)]; /* 8 bytes at the least */
+}
+
+/* The walk has come through the virtual frames of the snapshot in hand. Returns 0 when they are
+ * kept. */
+LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
+{
+	struct lj_virtual *v;
+	__u32 i, n;
+
+	if (!w || !w->map || w->rec.stack.n > LJ_VIRTUAL_FRAMES)
+		return -1;
+	v = lj_virtual(w, w->map);
+	n = w->rec.stack.n;
+	v->map = w->map;
+	v->pc = w->pc;
+	v->snap_pc = w->snap_pc;
+	v->base_func = w->base_func;
+	v->print = w->gctrace.print;
+	v->epoch = w->epoch;
+	v->n = n;
+	v->flags = w->flags;
+	v->skip = w->skip;
+	v->exact = w->exact;
+	v->joint = w->joint;
+	LB_ROLLED
+	for (i = 0; i < LJ_VIRTUAL_FRAMES && i < n; i++)
+		v->frame[i] = w->rec.stack.frame[i];
+	return 0;
+}
+
+/* Returns 0 when the frames are known, and takes them. They begin the stack. */
+static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
+{
+	const struct lj_virtual *v;
+	__u32 i, n;
+
+	if (!w)
+		return -1;
+	v = lj_virtual(w, map);
+	n = v->n;
+	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
+	if (!w->map || v->map != map || v->print != w->gctrace.print ||
+	    !lb_is_proved(lj_common(w), v->epoch))
+		return -1;
+	w->pc = v->pc;
+	w->snap_pc = v->snap_pc;
+	w->base_func = v->base_func;
+	w->flags = v->flags;
+	w->skip = v->skip;
+	w->exact = v->exact;
+	w->joint = v->joint;
+	LB_ROLLED
+	for (i = 0; i < LJ_VIRTUAL_FRAMES && i < n; i++)
+		w->rec.stack.frame[i] = v->frame[i];
+	w->rec.stack.n = n;
+	w->phase = LJ_PHASE_FRAME;
+	return 0;
+}
+
+/* On to the virtual frame below, which stands at pc. */
+static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
+{
+	w->pc = pc;
+	w->slot -= w->distance;
+	w->want = LJ_WANT_LINK;
+	if (w->slot)
+		return LB_MORE;
+	/* what is left lies on the real stack, its topmost frame at jit_base */
+	w->flags |= LB_FRAME_TRACE;
+	w->joint = 1;
+	w->phase = LJ_PHASE_FRAME;
+	lj_keep_virtual(w);
+	return LB_MORE;
+}
+
+/* The function of the virtual frame in hand is in seen[index]. */
+static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struct lj_walk *w,
+						 int index)
+{
+	if (index < 0)
+		return lj_end(w, LB_END_BAD_TRACE);
+	if (!w->skip) {
+		w->flags |= LB_FRAME_TRACE;
+		if (lj_emit(mem, w, index))
+			return LB_STOP;
+	}
+	w->skip = (w->link & 7) == LJ_FRAME_VARG;
+	if ((w->link & 7) == LJ_FRAME_CONT) {
+		w->want = LJ_WANT_CONTPC;
+		return LB_MORE;
+	}
+	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
+}
+
+/* How many snapshots, and of which shape: by nsnapmap, which a u32 of 2019 has no high half of. */
+static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gctrace *t,
+					  const struct lj_trace_words *words)
+{
+	t->nsnap = (__u16)(words->kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
+	t->snaps_are = LJ_SNAPS_MCOFS;
+	if (w->lj.mcofs)
+		return;
+	t->snaps_are = LJ_SNAPS_2019;
+	if (words->nk >> 48) {
+		t->snaps_are = LJ_SNAPS_2017;
+		t->nsnap = (__u16)(words->nk >> 32);
+	}
+}
+
+/* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
+static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_walk *w,
+					   struct lj_gctrace *t, __u32 traceno)
+{
+	struct lj_trace_words words;
+	__u64 traces, trace;
+	const __u8 *head;
+
+	if (!traceno || traceno > 0xffff ||
+	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
+	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
+	    lj_at(mem, w, &head, LJ_TRACE_READ, trace))
+		return -1;
+	words = lj_trace_words(head);
+	if (LJ_KIND_GCT(words.kind) != LJ_GCT_TRACE || lb_short(head, LJ_TRACE_TRACENO) != traceno)
+		return -1;
+	t->ir = words.ir;
+	t->snaps = lb_word(head, LJ_TRACE_SNAP);
+	t->maps = lb_word(head, LJ_TRACE_SNAPMAP);
+	t->mcode = words.mcode;
+	t->szmcode = (__u32)(words.start >> 32);
+	t->nk = (__u32)words.nk;
+	lj_read_nsnap(w, t, &words);
+	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
+	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
+	t->print = lj_print_trace(&words);
+	return 0;
+}
+
+LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, struct lj_gctrace *t,
+			  __u32 traceno)
+{
+	return w && t ? lj_read_gctrace(mem, w, t, traceno) : -1;
+}
+
+#define LJ_MAX_PARENTS 8
+
+/* On to the constants of the trace that this one grew from: IR_BASE names it (lj_record_setup). */
+static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 ins;
+
+	if (w->parents >= LJ_MAX_PARENTS ||
+	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS) ||
+	    lj_gctrace(mem, w, &w->parent, ins & 0xffff))
+		return -1;
+	w->parents++;
+	w->consts = w->parent.ir;
+	w->constant = w->parent.nk;
+	return 0;
+}
+
+/*
+ * A function that the trace computes (it is specialized to the prototype, not to the closure) is in
+ * no constant. But its prototype is, so that the collector keeps it (rec_call_specialize): of all
+ * prototypes among the trace's constants that which has the pc. A side trace may find it done, by
+ * a trace that it grew from. One constant a step.
+ */
+static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, struct lj_walk *w)
+{
+	const __u8 *ins;
+	__u64 proto;
+	int index;
+
+	if (w->constant >= LJ_REF_BIAS - 3) {
+		if (!lj_snap_parent(mem, w))
+			return LB_MORE;
+		/* a C function that the trace is about to leave for (trace stitching): its caller
+		 * calls */
+		if ((w->link & 7) != LJ_FRAME_CONT || w->skip)
+			return lj_end(w, LB_END_BAD_TRACE);
+		w->want = LJ_WANT_CONTPC;
+		return LB_MORE;
+	}
+	if (lj_at(mem, w, &ins, 16, w->consts + 8ULL * w->constant))
+		return lj_end(w, LB_END_FAULT);
+	w->constant++;
+	proto = lb_word(ins, 8);
+	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO || w->pc - proto - LJ_PROTO_SIZE >= 1 << 24)
+		return LB_MORE;
+	index = lj_proto(mem, w, proto);
+	if (index < 0 || !lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc))
+		return LB_MORE;
+	return lj_snap_func(mem, w, index);
+}
+
+/* One entry of the snapshot's map, from its end: entries are sorted by slot. */
+static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__s32 slot = w->want == LJ_WANT_LINK   ? w->slot + 1
+		     : w->want == LJ_WANT_FUNC ? w->slot
+					       : w->slot - 1;
+	__u32 entry = 0, i = (__u32)w->entry;
+	__u64 value;
+
+	if (w->want == LJ_WANT_PROTO)
+		return lj_snap_proto(mem, w);
+	if (i < LJ_SNAPMAP)
+		entry = w->snapmap[i & (LJ_SNAPMAP - 1)];
+	if ((__s32)(entry >> 24) > slot) {
+		w->entry--;
+		return LB_MORE;
+	}
+	if (w->want == LJ_WANT_FUNC && (__s32)(entry >> 24) == slot &&
+	    (entry & 0xffff) >= LJ_REF_BIAS) {
+		w->constant = w->gctrace.nk;
+		w->consts = w->gctrace.ir;
+		w->parents = 0;
+		w->want = LJ_WANT_PROTO;
+		return LB_MORE;
+	}
+	if (lj_snap_value(mem, w, slot, entry, &value))
+		return lj_end(w, LB_END_FAULT);
+	if (w->want == LJ_WANT_LINK)
+		return lj_snap_link(mem, w, value);
+	if (w->want == LJ_WANT_FUNC)
+		return lj_snap_func(mem, w, lj_func_at(mem, w, LJ_TV_GCPTR(value), w->pc));
+	return lj_snap_next(w, value);
+}
+
+/* A run of them: what a step costs beside its work is more than an entry. */
+#define LJ_SNAP_RUN 4
+static __always_inline int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LB_STOP;
+	LB_ROLLED
+	for (i = 0; i < LJ_SNAP_RUN && w->phase == LJ_PHASE_SNAP; i++)
+		if (lj_step_entry(mem, w))
+			return LB_STOP;
+	return LB_MORE;
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What a walk of LuaJIT knows: of the sample in hand, and of those before it. How it is read. */
+#ifndef LUABPF_UNWIND_LJ_STATE_H
+#define LUABPF_UNWIND_LJ_STATE_H
+
+#include <unwind/lj/layout.h>
+#include <unwind/lj/fingerprint.h>
+#include <unwind/unwind.h>
+
+enum lj_phase {
+	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
+	LJ_PHASE_STORED, /* where was the VM when it called C? */
+	LJ_PHASE_TRACES, /* which trace has called the collector? */
+	LJ_PHASE_HEADS,	 /* which trace is being entered? */
+	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
+	LJ_PHASE_GUARDS, /* the same, by the exits of its guards */
+	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
+	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
+	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
+	LJ_PHASE_SEARCH, /* ditto, when C code lies between them */
+};
+
+/*
+ * What is known of a function. Within one sample the target stands still, and so it stays true.
+ * What was proved of its prototype may count in later samples: lb_is_proved().
+ */
+struct lj_seen {
+	__u64 func;
+	__u64 ptr; /* prototype, C function or ffid */
+	__u64 bc;  /* first instruction */
+	__u32 sizebc;
+	__u32 print;
+	__u32 sample;	/* cache.sample when this was read; anything else is stale */
+	__u32 kind;	/* enum lb_frame_kind */
+	__u32 distance; /* in slots to the frame below, of a frame with this link */
+	__u32 pad;
+	__u64 link;
+	__u64 epoch; /* of a prototype: lb_walk.epoch when print was made */
+};
+_Static_assert(sizeof(struct lj_seen) == LB_LINE, "in one line of the processor's cache");
+
+/* What a lua_State says of itself. */
+struct lj_thread {
+	__u64 g, base, stack, maxstack;
+	__u64 cframe; /* raw */
+};
+
+/* What a cframe has saved. */
+struct lj_cframe {
+	__u64 pc;
+	__u64 prev; /* raw */
+};
+
+#define LJ_SEEN_BITS 10
+#define LJ_SEEN (1 << LJ_SEEN_BITS)
+#define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
+#define LJ_VIRTUAL_BITS 7
+#define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
+#define LJ_LEFT_BITS 10
+#define LJ_LEFTS (1 << LJ_LEFT_BITS)
+#define LJ_SEARCH 32768 /* words of C stack searched for a cframe */
+#define LJ_BLOCK 64	/* of which are read at once, and LJ_CFRAME_WORDS more */
+#define LJ_CFRAME_WORDS 16
+_Static_assert(LJ_CFRAME_SIZE_MOST <= 8 * LJ_CFRAME_WORDS, "a cframe's words");
+
+/*
+ * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
+ * was told by the trace's constants, which are as they were while the trace lives: it may stay true
+ * for as long as a prototype's fingerprint, lb_is_proved().
+ */
+#define LJ_VIRTUAL_FRAMES 24
+struct lj_virtual {
+	__u64 map; /* address of the snapshot's entries */
+	__u64 pc, snap_pc, base_func;
+	__u64 epoch; /* lb_walk.epoch when this was made */
+	__u32 print; /* of the trace */
+	__u32 n;     /* frames */
+	__u8 flags, skip, exact, joint;
+	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
+} LB_LINE_ALIGNED;
+
+/*
+ * Which snapshot is left of a place in a trace's machine code: as above. Of places side by side the
+ * entries are, too, so that a loop's are in a few lines of the processor's cache.
+ */
+struct lj_left {
+	__u64 epoch;  /* lb_walk.epoch when this was made */
+	__u32 print;  /* of the trace */
+	__u32 mapofs; /* of the snapshot's entries */
+	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
+};
+#define LJ_LEFT_PLACES 32    /* side by side, bytes of machine code, have two entries */
+#define LJ_LEFT_MOST 0xffffu /* SnapShot.mcofs cannot say more */
+
+/*
+ * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
+ * collections another may lie at its address, and have its number, with machine code elsewhere.
+ */
+struct lj_gctrace {
+	__u64 ir;
+	__u64 snaps, maps; /* snapshots and snapmap */
+	__u64 mcode;
+	__u32 szmcode;
+	__u32 nk; /* IR reference of the first constant */
+	__u32 print;
+	__u32 nsnap, spadjust;
+	__u32 mcloop;	 /* where the loop begins in the machine code; 0: no loop */
+	__u32 snaps_are; /* enum lj_snaps */
+	__u32 pad;
+};
+
+/* Who had resumed a coroutine, or ran, when that was last searched for. */
+#define LJ_RESUMER_BITS 4
+#define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
+struct lj_resumer {
+	__u64 key;	 /* the coroutine's cframe, exclusive or g; or lj_find_far()'s */
+	__u64 L, cframe; /* 0: too far away to be found */
+	__u32 sample;	 /* in which it was searched for */
+	__u32 pad;
+};
+
+struct lj_walk {
+	struct lb_walk; /* what all walkers have */
+
+	struct lj_layout lj;
+	__u32 build_of;		/* whose this is: the caller's to know */
+	__u64 L_hint;		/* outermost lua_State of the sample before; 0: none */
+	struct lj_thread head;	/* of the lua_State that was read last */
+	struct lj_cframe saved; /* of the cframe that was read last */
+	__u64 stack;		/* of L */
+	__u64 maxstack;		/* of L */
+	__u64 base;
+	__u64 pc;     /* "next instruction" pointer of the frame at base; 0: unknown */
+	__u64 cframe; /* raw, of the C frame that runs the frame at base */
+	__u64 jit_base;
+	__u64 link;	 /* of the frame at base, when link_known */
+	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
+			    below lies; or 0 */
+	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
+			    a tail call; 0: the slot has it */
+	__u64 boundary,
+		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
+	__u8 phase;
+	__u8 link_known; /* link is in a register: the slot does not hold it yet, or not any more */
+	__u8 skip;	 /* pass over this frame: it is below a vararg frame */
+	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
+	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
+	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
+	__u16 next_side; /* PHASE_HEADS: where to go on after next_trace; 0: it is a side trace */
+
+	/* PHASE_TRACES: of all traces, the only one that can have called. Then that which runs. */
+	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
+	__u32 trace;		   /* 0: none was found */
+	__u32 trace_mcofs;
+
+	__u64 head_ip; /* PHASE_HEADS, which has next_trace, too, and ntraces that it may look at */
+
+	/* PHASE_MCODE: binary search over snapshots */
+	__u64 snap_pc; /* the snapshot's pc */
+	__u32 lo, hi;
+	__u32 lo_mcofs, hi_mcofs; /* where the snapshots before lo and at hi begin */
+	__u32 mcofs;
+	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
+
+	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
+	__s32 entry;		   /* index into snapmap, counts down */
+	__s32 slot;		   /* of the function of the virtual frame in hand */
+	__s32 distance;		   /* slots to the next one, once its link was seen */
+	__u32 want;		   /* enum lj_want */
+	__u32 constant;		   /* IR reference of that in hand */
+	__u64 consts;		   /* IR of the trace whose constants are looked through */
+	__u32 parents;		   /* ... how many traces above this one */
+	struct lj_gctrace gctrace; /* the trace in hand */
+	struct lj_gctrace parent;  /* ... that the one in hand grew from */
+
+	__u64 map; /* entries of the current snapshot, if its frames can be kept for an epoch; else 0 */
+
+	__u64 search;	 /* next word of the C stack, where the block begins */
+	__u32 searched;	 /* words so far */
+	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
+	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
+	__u32 search_is; /* enum lj_search */
+	__u32 switched;
+	__u64 found_L, found_cframe; /* what it has found */
+	__u32 resumed; /* place in resumers[] of the thread whose resumer is being searched for */
+	__u32 runs;    /* L is cur_L */
+	struct lj_resumer resumers[LJ_RESUMERS];
+	struct lj_resumer nearer[LJ_RESUMERS];
+
+	__u32 jump, jump_found; /* in a block of machine code */
+
+	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
+
+	struct lj_seen seen[LJ_SEEN] LB_LINE_ALIGNED;
+	struct lj_virtual virtual[LJ_VIRTUALS];
+	struct lj_left left[LJ_LEFTS] LB_LINE_ALIGNED;
+	__u32 snapmap[LJ_SNAPMAP + 2];
+	__u64 block[LJ_BLOCK + LJ_CFRAME_WORDS];
+	struct lb_cache cache;
+};
+static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
+{
+	return (struct lb_walk *)w; /* its first member */
+}
+
+/*
+ * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
+ * lb_need() and lb_need_at() of walk.h.
+ */
+static __always_inline int lj_guess(const struct lb_mem *mem, struct lj_walk *w, void *dst,
+				    __u32 size, __u64 addr)
+{
+	return lb_read(mem, &w->cache, dst, size, addr);
+}
+
+static __always_inline int lj_read(const struct lb_mem *mem, struct lj_walk *w, void *dst,
+				   __u32 size, __u64 addr)
+{
+	return lb_need(mem, lj_common(w), &w->cache, dst, size, addr);
+}
+
+static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, const __u8 **bytes,
+				 __u32 size, __u64 addr)
+{
+	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
+}
+
+/* Returns the bytes at addr, valid until the next read; NULL if they cannot be read at once. */
+static __always_inline const __u8 *lj_guess_at(const struct lb_mem *mem, struct lj_walk *w,
+					       __u32 size, __u64 addr)
+{
+	return lb_ready(mem, &w->cache, addr, size) ? lb_bytes(&w->cache, addr) : 0;
+}
+
+static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
+{
+	if (end == LB_END_RESOLVED && !w->rec.stack.n) /* the VM is about to return to its host */
+		end = LB_END_OUTSIDE;
+	if (w->fault)
+		end = LB_END_FAULT;
+	if (end == LB_END_RESOLVED && !w->rec.stack.n)
+		end = LB_END_TORN; /* a VM that runs has a frame */
+	w->end = end;
+	return LB_STOP;
+}
+
+/* Bytes at addr that may be missing, in place: valid until the next read. size is at most
+ * LB_READ_MOST. */
+static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
+					    __u32 size)
+{
+	return lb_maybe(mem, lj_common(w), &w->cache, addr, size);
+}
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The topmost frame in compiled code, or called from there: which trace, which of its snapshots.
+ */
+#ifndef LUABPF_UNWIND_LJ_TRACE_H
+#define LUABPF_UNWIND_LJ_TRACE_H
+
+#include <unwind/lj/top.h>
+#include <unwind/lj/snap.h>
+
+static __always_inline int lj_has_snaps(const struct lj_walk *w)
+{
+	return !(w->gctrace.snaps & 3);
+}
+
+/* Makes trace traceno the one in hand. */
+static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+{
+	return lj_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w) ? -1 : 0;
+}
+
+#define LJ_NO_EXIT 0xffffffffu
+
+/* test eax, eax; jnz rel32: behind the call of the collector, and of no other, the trace is left
+ * when it says so (asm_gc_check). */
+#define LJ_GC_CALLED 0x850fc085u
+
+/*
+ * Offset into the machine code of the trace in hand from which it has called C; LJ_NO_EXIT when
+ * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
+ * trace spadjust. Where the collector runs another trace may have called it, and a word of an
+ * earlier call of this one's be left.
+ */
+static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 word, offset;
+
+	if (lj_read(mem, w, &word, sizeof(word), w->cframe - 16 - w->gctrace.spadjust - 8))
+		return LJ_NO_EXIT;
+	offset = word - w->gctrace.mcode - 1;
+	if (offset >= w->gctrace.szmcode)
+		return LJ_NO_EXIT;
+	if (w->vmstate == LJ_VMST_GC &&
+	    (lj_read(mem, w, &word, sizeof(word), w->gctrace.mcode + offset + 1) ||
+	     (__u32)word != LJ_GC_CALLED))
+		return LJ_NO_EXIT;
+	return (__u32)offset;
+}
+
+/*
+ * Offset of the instruction that the processor waited for. An interrupt is taken when the oldest
+ * instruction retires, and ip is that of the next: what takes long is the one before. The last
+ * byte of that is as good as its first. At the head of a loop it is the jump back, the last
+ * instruction of the trace; a loop that was entered just now shows so, too. What is waited
+ * for at the first instruction of a trace happened before the trace.
+ */
+static __always_inline __u32 lj_mcode_waited(const struct lj_walk *w, const struct lb_regs *regs,
+					     __u32 offset)
+{
+	if (!regs->behind || !offset)
+		return offset;
+	return (offset == w->gctrace.mcloop ? w->gctrace.szmcode : offset) - 1;
+}
+
+/* Ditto, at which this sample stands. */
+static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
+					     const struct lb_regs *regs)
+{
+	__u64 offset = regs->ip - w->gctrace.mcode;
+
+	if (offset < w->gctrace.szmcode)
+		return lj_mcode_waited(w, regs, (__u32)offset);
+	return lj_mcode_called(mem, w);
+}
+
+/* Where are a snapshot's entries, and how many? */
+static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno,
+				       __u64 *map, __u32 *nent)
+{
+	__u32 are = w->gctrace.snaps_are;
+	__u32 size = are == LJ_SNAPS_2017 ? LJ_SNAP_SIZE_2017 : LJ_SNAP_SIZE, mapofs;
+	const __u8 *head;
+
+	if (lj_at(mem, w, &head, LJ_SNAP_SIZE, w->gctrace.snaps + (__u64)size * snapno))
+		return -1;
+	mapofs = lb_half(head, LJ_SNAP_MAPOFS);
+	*nent = lb_byte(head, LJ_SNAP_NENT);
+	if (are == LJ_SNAPS_2019)
+		*nent = lb_byte(head, LJ_SNAP_NENT - 2);
+	if (are == LJ_SNAPS_2017) {
+		mapofs &= 0xffff;
+		*nent = lb_byte(head, LJ_SNAP_NENT - 4);
+	}
+	*map = w->gctrace.maps + 4ULL * mapofs;
+	return 0;
+}
+
+/* Sets the walk on the frames of a snapshot of the trace in hand, which began at w->base. */
+LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
+{
+	__u32 nent;
+	__u64 map;
+
+	if (!w)
+		return -1;
+	w->map = 0;
+	if (lj_snap_map(mem, w, snapno, &map, &nent))
+		return -1;
+	if (!lj_take_virtual(w, map))
+		return 0;
+	if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
+		return -1;
+	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
+	w->slot = (__s32)(w->pc & 0xff);
+	w->pc >>= 8;
+	w->snap_pc = w->pc;
+	w->exact = 1;
+	w->entry = (__s32)nent - 1;
+	w->base_func = 0;
+	if (nent > 1 && lj_snap_base(mem, w))
+		return -1;
+	w->want = LJ_WANT_LINK;
+	w->skip = 0;
+	w->flags |= LB_FRAME_TRACE;
+	w->phase = w->slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;
+	if (!w->slot)
+		lj_keep_virtual(w);
+	return 0;
+}
+
+/* The first of the two entries that the place in hand may have. */
+static __always_inline struct lj_left *lj_left(struct lj_walk *w)
+{
+	__u32 i = (w->gctrace.print >> 8) + w->mcofs / LJ_LEFT_PLACES;
+
+	return &w->left[i * 2 & (LJ_LEFTS - 2)];
+}
+
+static __always_inline void lj_keep_left(struct lj_walk *w)
+{
+	struct lj_left *left = lj_left(w) + (w->lo & 1); /* neighbours keep both */
+
+	if (!w->map || w->mcofs >= LJ_LEFT_MOST)
+		return;
+	left->print = w->gctrace.print;
+	left->epoch = w->epoch;
+	left->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
+	left->lo = (__u16)w->lo_mcofs;
+	left->hi = (__u16)w->hi_mcofs;
+}
+
+static __always_inline int lj_is_left(const struct lj_walk *w, const struct lj_left *left)
+{
+	return w->mcofs >= left->lo && w->mcofs < left->hi && left->print == w->gctrace.print;
+}
+
+/* Sets the walk on a place in the machine code of the trace in hand. */
+static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
+{
+	const struct lj_left *left;
+
+	if (!w)
+		return 0;
+	w->mcofs = mcofs;
+	w->rec.traceno = w->trace;
+	w->rec.mcofs = mcofs;
+	w->rec.trace_print = w->gctrace.print;
+	left = lj_left(w);
+	left += !lj_is_left(w, left);
+	if (lj_is_left(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
+	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
+		return 0;
+	w->lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
+	w->in_block = 0;
+	w->search = 0;
+	w->hi = w->gctrace.nsnap;
+	w->lo_mcofs = 0;
+	w->hi_mcofs = LJ_LEFT_MOST;
+	w->phase = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? LJ_PHASE_MCODE : LJ_PHASE_GUARDS;
+	return 0;
+}
+
+/*
+ * The collector hides the number of the trace that has called it (gc_onestep), and it is not the
+ * one that this thread was seen in last. It is the trace whose machine code its return address
+ * leads to: but where another one would have its own, a word of an earlier call may be left. So
+ * there has to be one only, of all.
+ */
+#define LJ_TRACES_MOST 4096
+#define LJ_TRACES_RUN 4
+static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (lj_read(mem, w, &w->ntraces, sizeof(w->ntraces), w->g + w->lj.g2trace + 12) ||
+	    w->ntraces > LJ_TRACES_MOST)
+		return -1;
+	w->next_trace = 1;
+	w->phase = LJ_PHASE_TRACES;
+	return 0;
+}
+
+static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem, struct lj_walk *w)
+{
+	w->phase = w->trace ? LJ_PHASE_FRAME : LJ_PHASE_STORED;
+	if (!w->trace)
+		return LB_MORE;
+	if (lj_take_trace(mem, w, w->trace))
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->base = w->jit_base;
+	lj_enter_mcode(w, w->trace_mcofs);
+	return LB_MORE;
+}
+
+LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+	if (!w)
+		return LB_STOP;
+	LB_ROLLED
+	for (i = 0; i < LJ_TRACES_RUN; i++) {
+		__u32 no = w->next_trace, offset;
+
+		if (no >= w->ntraces)
+			return lj_traces_searched(mem, w);
+		w->next_trace = no + 1;
+		if (lj_take_trace(mem, w, no))
+			continue;
+		offset = lj_mcode_called(mem, w);
+		if (offset == LJ_NO_EXIT)
+			continue;
+		if (w->trace) { /* which of them? */
+			w->trace = 0;
+			w->next_trace = w->ntraces;
+			continue;
+		}
+		w->trace = no;
+		w->trace_mcofs = offset;
+	}
+	return LB_MORE;
+}
+
+/*
+ * Narrows the search for the rightmost snapshot at or left of a place in the machine code
+ * (lj_trace.c, lj_trace_unwind).
+ */
+#define LJ_MCODE_RUN 4
+static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i;
+
+	LB_ROLLED
+	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
+		__u32 mid = (w->lo + w->hi) >> 1, mcofs;
+		const __u8 *at;
+
+		if (lj_at(mem, w, &at, 2,
+			  w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
+			return lj_end(w, LB_END_FAULT);
+		mcofs = lb_short(at, 0);
+		if (w->mcofs < mcofs) {
+			w->hi = mid;
+			w->hi_mcofs = mcofs;
+		} else {
+			w->lo = mid + 1;
+			w->lo_mcofs = mcofs;
+		}
+	}
+	if (w->lo < w->hi)
+		return LB_MORE;
+	if (lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
+		return lj_end(w, LB_END_BAD_TRACE);
+	lj_keep_left(w);
+	return LB_MORE;
+}
+
+/* push imm8; jmp rel8 */
+enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
+
+/* A byte that was pushed: its sign is all that lies above. */
+static __always_inline int lj_is_pushed(__u64 word)
+{
+	return word + 128 < 256;
+}
+
+/*
+ * The number's upper byte, of a stub at `at` that has pushed the lower one:
+ *
+ *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
+ *	end: push hi; jmp ->vm_exit_handler
+ */
+static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_walk *w, __u64 at)
+{
+	const __u8 *code;
+
+	if (lj_at(mem, w, &code, 2, at) ||
+	    (lb_byte(code, 0) == LJ_X86_JMP &&
+	     lj_at(mem, w, &code, 2, at + 2 + lb_byte(code, 1))) ||
+	    lb_byte(code, 0) != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	return (__u32)lb_byte(code, 1) << 8;
+}
+
+/* ---- snapshots without mcofs ----------------------------------------------------------------- */
+
+/*
+ * They do not say where their machine code begins. But each guard's branch, jcc rel32 or jmp
+ * rel32, leads to the stub of its snapshot's exit: the number is that of the first one from the
+ * place on. The snapshot may be the next one, where code lies between that belongs to no guard.
+ */
+#define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
+#define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are looked through at once */
+#define LJ_GUARD_READ (LJ_GUARD_BLOCK + 8)
+enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
+
+static __always_inline int lj_is_jump(const __u8 *code)
+{
+	return code[0] == LJ_X86_JMP32 || (code[0] | (code[1] & 0xf0u) << 8) == LJ_X86_JCC;
+}
+
+static long lj_jump_step(__u32 i, struct lj_walk **walk)
+{
+	struct lj_walk *w = *walk;
+
+	i &= LJ_GUARD_BLOCK - 1;
+	if (i < w->jump || !lj_is_jump((const __u8 *)w->block + i))
+		return 0;
+	w->jump = i;
+	w->jump_found = 1;
+	return 1;
+}
+
+/* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
+static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
+{
+	w->jump = at;
+	w->jump_found = 0;
+	lb_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
+	return w->jump_found ? w->jump : LJ_GUARD_BLOCK;
+}
+
+/*
+ * The exit whose stub is at `at`; LJ_NO_EXIT: not found. sure: a jcc leads there. A single byte
+ * that looks like a jmp is often part of another instruction, and leads nowhere.
+ */
+static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_walk *w, __u64 at,
+					    int sure)
+{
+	const __u8 *code;
+	__u32 lo, hi;
+
+	code = lj_guess_at(mem, w, 2, at);
+	w->fault |= !code && sure;
+	if (!code || lb_byte(code, 0) != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	lo = lb_byte(code, 1);
+	hi = lj_stub_upper(mem, w, at + 2);
+	return hi == LJ_NO_EXIT ? hi : lo | hi;
+}
+
+/* The search has come to a snapshot, by a guard that ends at `end`. */
+static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, struct lj_walk *w,
+						   __u32 snapno, __u32 end)
+{
+	if (lj_enter_snapshot(mem, w, snapno))
+		return lj_end(w, LB_END_BAD_TRACE);
+	w->lo = snapno;
+	w->lo_mcofs = w->mcofs;
+	w->hi_mcofs = end < LJ_LEFT_MOST ? end : LJ_LEFT_MOST;
+	lj_keep_left(w);
+	return LB_MORE;
+}
+
+/* Reads the block of machine code that begins at w->lo. */
+static __always_inline int lj_read_code(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 left = w->gctrace.szmcode - w->lo, size;
+
+	size = left < LJ_GUARD_READ ? left : LJ_GUARD_READ;
+	w->search = w->lo;
+	w->in_block = size;
+	return mem_read(mem, w->block, size & 255, w->gctrace.mcode + w->lo);
+}
+
+/* One branch, or a block without any. w->lo: the search goes on there, in the block at w->search. */
+LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u32 i, size, snapno, rel;
+	const __u8 *code;
+	__u64 to;
+
+	if (!w)
+		return LB_STOP;
+	if (w->lo - w->search >= w->in_block) {
+		if (w->lo >= w->gctrace.szmcode) /* behind the last guard */
+			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->lo);
+		if (lj_read_code(mem, w))
+			return lj_end(w, LB_END_FAULT);
+	}
+	i = lj_search_jump(w, w->lo - (__u32)w->search);
+	code = (const __u8 *)w->block + (i & (LJ_GUARD_BLOCK - 1));
+	size = lb_byte(code, 0) == LJ_X86_JMP32 ? 5 : 6;
+	if (i >= LJ_GUARD_BLOCK || i + size > w->in_block) {
+		w->lo = (__u32)w->search +
+			(w->in_block < LJ_GUARD_READ ? w->in_block : LJ_GUARD_BLOCK);
+		w->in_block = 0;
+		return LB_MORE;
+	}
+	w->lo = (__u32)w->search + i + 1;
+	rel = size == 5 ? lb_half(code, 1) : lb_half(code, 2);
+	to = w->search + i + size + (__u64)(__s64)(__s32)rel;
+	if (to < w->gctrace.szmcode)
+		return LB_MORE;
+	if (to + LJ_STUB_REACH >= 2 * LJ_STUB_REACH)
+		return LB_MORE;
+	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, size == 6);
+	if (w->fault)
+		return lj_end(w, LB_END_FAULT);
+	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->lo) : LB_MORE;
+}
+
+#endif

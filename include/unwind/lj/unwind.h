@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The walker for LuaJIT 2.1, GC64, x86-64.
+ *
+ * A frame on the Lua stack (lj_frame.h, LJ_FR2):
+ *
+ *      base-4  base-3  base-2  base-1      | base ...
+ *     [cont    contpc] func    PC/delta|ft | slots ...
+ *
+ * The walk keeps the base of the frame in hand, the pc at which it stands, and the cframe (the VM's
+ * frame on the C stack) that runs it. A step emits the frame and goes to the one below by its link:
+ *
+ *     LUA    the link is the caller's pc; the instruction before it holds the distance
+ *     CONT   metamethod: distance in the link, pc in the continuation's slot
+ *     C, CP  called from C: distance in the link, pc from the next outer cframe
+ *     VARG   a vararg function: its frame proper lies below, and is passed over
+ *     PCALL  distance in the link
+ *
+ * At the bottom of a coroutine the walk goes on in the lua_State that resumed it: the VM's resume
+ * puts the child's cframe directly below the parent's.
+ *
+ * In compiled code the frames of inlined functions are only virtual. The snapshot to the left of
+ * the instruction pointer has them: for each frame the slot of its link and of its function, both
+ * constants of the trace's IR (lj_snap.c). They are walked first, in the same way.
+ */
+#ifndef LUABPF_UNWIND_LJ_UNWIND_H
+#define LUABPF_UNWIND_LJ_UNWIND_H
+
+#include <unwind/lj/func.h>
+
+/*
+ * Distance in slots from a frame to the one below, by the instruction before the pc that is its
+ * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
+ */
+static __always_inline __u32 lj_distance(__u32 ins)
+{
+	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM ? 0 : 2 + (ins >> 8 & 0xff);
+}
+
+/* Ditto, by the link. */
+LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
+{
+	__u32 ins;
+
+	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
+		return 0;
+	return lj_distance(ins);
+}
+
+/*
+ * Reads what the cframe in hand has saved. A frame that lua_cpcall made has no frame on the Lua
+ * stack; its SAVE_NRES is negative and tells how high the stack was (lj_debug.c, debug_framepc):
+ * returns 1 when it is such a one and `frame` lies below that mark, 0 when it counts, < 0 on
+ * failure.
+ */
+LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
+{
+	const __u8 *bytes;
+	__s32 nres;
+
+	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_PREV_MOST + 8, w->cframe))
+		return -1;
+	w->saved.pc = lb_word(bytes, LJ_CFRAME_PC);
+	w->saved.prev =
+		(w->lj.cframe_prev == LJ_CFRAME_PREV ? lb_word(bytes, LJ_CFRAME_PREV)
+						     : lb_word(bytes, LJ_CFRAME_PREV_MOST)) &
+		LJ_CFRAME_RAWMASK;
+	nres = (__s32)lb_half(bytes, LJ_CFRAME_NRES);
+	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
+}
+
+#define LJ_MAX_CPCALLS 8
+
+/*
+ * Crosses a boundary from Lua to the C code that called it, between two frames (their slots at
+ * `frame` and `below`): takes the next outer cframe, and from it the pc at which a Lua function
+ * below stands (that which a finalizer or a hook interrupted).
+ */
+LB_SUBPROG int lj_cross_c(const struct lb_mem *mem, struct lj_walk *w, __u64 frame, __u64 below)
+{
+	int crossed = 0, i, r;
+
+	if (!w)
+		return -1;
+	w->pc = 0;
+	for (i = 0; i < LJ_MAX_CPCALLS; i++) {
+		r = lj_read_cframe(mem, w, crossed ? below : frame);
+		if (r < 0)
+			return -1;
+		if (!r && crossed) {
+			w->pc = w->saved.pc;
+			return 0;
+		}
+		if (!r)
+			crossed = 1;
+		if (!w->saved.prev) /* the outermost: LJ_PHASE_PARENT goes on from it */
+			return 0;
+		w->cframe = w->saved.prev;
+	}
+	return -1;
+}
+
+/*
+ * The function on top begins with the instruction at bc. Does it run in C? Then a state of the
+ * interpreter's is that of an FFI callback, which has returned and left it so. A fast function of
+ * the VM's own, whose instruction is its own, too, calls C in the interpreter's state.
+ */
+LB_SUBPROG int lj_runs_c(const struct lb_mem *mem, struct lj_walk *w, __u64 bc)
+{
+	__u32 ins;
+
+	return w && w->regs.ip - w->vm_start >= w->vm_end - w->vm_start &&
+	       !lj_guess(mem, w, &ins, sizeof(ins), bc) &&
+	       (ins & 0xff) - w->lj.bc_funcf - LJ_FUNCC < 2;
+}
+
+/* Appends the frame of a function that stands at w->pc. */
+static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_walk *w, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+	__u32 n = w->rec.stack.n;
+	struct lb_frame *f;
+
+	if (n >= LB_MAX_FRAMES) {
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		return lj_end(w, LB_END_RESOLVED);
+	}
+	f = &w->rec.stack.frame[lb_loaded(n) & LB_MAX_FRAMES]; /* clang would drop the mask */
+	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
+	f->print = seen->print;
+	f->pc = LB_NO_PC;
+	if (seen->kind == LB_FRAME_FF) {
+		f->pc = (__u32)seen->ptr;
+	} else if (seen->kind == LB_FRAME_LUA) {
+		if (w->boundary && w->boundary_below == w->base - 8) {
+			lj_cross_c(mem, w, w->boundary, w->boundary_below);
+			w->boundary = 0;
+			if (n) /* a hook, a finalizer, an event handler or a callback */
+				w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |=
+					(__u64)LB_FRAME_HOOK << 48;
+		}
+		f->pc = lj_position(mem, w, index, w->pc);
+		if (f->pc == LB_NO_PC && w->linked)
+			return lj_end(w, LB_END_TORN);
+	} else if (w->linked) {
+		return lj_end(w, LB_END_TORN); /* C functions make no calls by a pc */
+	}
+	if (!n && seen->kind != LB_FRAME_LUA && w->state == 'I' && lj_runs_c(mem, w, seen->bc))
+		w->state = 'C';
+	w->linked = 0;
+	w->flags = 0;
+	w->exact = 0;
+	w->rec.stack.n = n + 1;
+	return LB_MORE;
+}
+
+/* The main thread's lua_State lies directly before the global_State (GG_State). */
+static __always_inline int lj_is_main(const struct lj_walk *w)
+{
+	return w->g - w->L <= LJ_L_SIZE_MOST;
+}
+
+/*
+ * Below the frame at base is C code. Which cframe that belongs to matters only when a Lua function
+ * lies directly below (the victim of a finalizer or a hook), which is rare: so it is looked for
+ * when the next boundary comes, or such a function.
+ */
+static __always_inline void lj_boundary(const struct lb_mem *mem, struct lj_walk *w, __u64 delta)
+{
+	w->pc = 0;
+	/* the bottom of the main thread: nothing lies below */
+	if (w->base - delta == w->stack + 16 && lj_is_main(w))
+		return;
+	if (w->boundary)
+		lj_cross_c(mem, w, w->boundary, w->boundary_below);
+	w->boundary = w->base - 8;
+	w->boundary_below = w->base - delta - 8;
+	w->pc = 0;
+}
+
+/*
+ * At its end a trace makes its virtual frames real and moves jit_base up to the topmost one, before
+ * it leaves its machine code. Then the frame at jit_base is not that of the function which the
+ * virtual frames were called from: there are none any more, and the snapshot's pc is that of this
+ * frame.
+ */
+static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+
+	w->joint = 0;
+	if (!w->pc || seen->kind != LB_FRAME_LUA || lj_pc_inside(seen, w->pc) ||
+	    !lj_pc_inside(seen, w->snap_pc))
+		return 0;
+	w->rec.stack.n = 0;
+	w->pc = w->snap_pc;
+	w->exact = 1;
+	w->flags = LB_FRAME_THREAD | LB_FRAME_TRACE;
+	return 1;
+}
+
+/* LUA, a pc; or C or CP, a distance. */
+static __always_inline int lj_is_plain_link(const struct lj_walk *w, __u64 base, __u64 link)
+{
+	if (link & 1)
+		return !(link & 2) && link >= 8 && link <= base - w->stack;
+	return !(link & 2) && link >= 1 << 20 && !(link >> 47);
+}
+
+/* A plain frame of a run. */
+struct lj_plain {
+	__u64 base; /* of a vararg function: of the frame proper, which lies below */
+	__u64 link;
+	__u64 func;
+	__u64 offset; /* of pc, in bytes from the first instruction */
+};
+
+/* Reads the slots of the frame at f->base. Returns 0 when it is plain. */
+static __always_inline int lj_read_plain(const struct lb_mem *mem, struct lj_walk *w,
+					 struct lj_plain *f)
+{
+	const __u8 *bytes;
+	__u64 func;
+
+	bytes = lj_guess_at(mem, w, 16, f->base - 16);
+	if (!bytes)
+		return -1;
+	func = lb_word(bytes, 0);
+	f->link = lb_word(bytes, 8);
+	if ((f->link & 7) == LJ_FRAME_VARG && f->link < f->base - w->stack - 16) {
+		f->base -= f->link & ~7ULL;
+		bytes = lj_guess_at(mem, w, 16, f->base - 16);
+		if (!bytes)
+			return -1;
+		f->link = lb_word(bytes, 8);
+	}
+	f->func = LJ_TV_GCPTR(func);
+	return lj_is_func(func) && lj_is_plain_link(w, f->base, f->link) ? 0 : -1;
+}
+
+/* Looks its function up. Returns 0 when that is a Lua function which has pc. */
+static __always_inline int lj_prove_plain(const struct lb_mem *mem, struct lj_walk *w,
+					  struct lj_plain *f, __u64 pc, __u32 exact)
+{
+	const struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
+
+	if ((seen->func != f->func || seen->sample != w->cache.sample) &&
+	    !lj_is_proved(w, f->func, pc) && lj_func(mem, w, f->func) < 0)
+		return -1;
+	f->offset = pc - seen->bc;
+	return seen->kind == LB_FRAME_LUA && f->offset < 4ULL * seen->sizebc + !exact ? 0 : -1;
+}
+
+/* How far below its base that of its caller lies is in seen->distance, then. Returns 0, or -1 when
+ * its link is no call's. */
+static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_walk *w,
+					    const struct lj_plain *f)
+{
+	struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
+	const __u8 *ins;
+	__u32 distance;
+
+	if (seen->link == f->link)
+		return 0;
+	ins = lj_guess_at(mem, w, 4, f->link - 4);
+	distance = ins ? lj_distance(lb_half(ins, 0)) : 0;
+	if (!distance)
+		return -1;
+	seen->link = f->link;
+	seen->distance = distance;
+	return 0;
+}
+
+struct lj_run {
+	const struct lb_mem *mem;
+	struct lj_walk *w;
+};
+
+/* Appends the frame at w->base, if it is a plain one, and goes to the one below. Returns 0 when that
+ * may be one, too. */
+static long lj_run_step(__u32 turn, struct lj_run *run)
+{
+	const struct lb_mem *mem = mem_door(run->mem);
+	struct lj_walk *w = run->w;
+	struct lj_plain plain = {.base = w->base};
+	__u32 n = w->rec.stack.n, exact = w->exact;
+	const struct lj_seen *seen;
+	struct lb_frame *f;
+
+	(void)turn;
+	if (n >= LB_MAX_FRAMES || plain.base <= w->stack + 16 || lj_read_plain(mem, w, &plain) ||
+	    (w->base_func && w->base_func != plain.func) ||
+	    lj_prove_plain(mem, w, &plain, w->pc, exact) ||
+	    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
+		return 1;
+	seen = &w->seen[lj_seen_index(plain.func)];
+	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
+	f->word = LB_FRAME_WORD(LB_FRAME_LUA, w->flags, seen->ptr);
+	f->print = seen->print;
+	f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
+	w->rec.stack.n = n + 1;
+	w->flags = 0;
+	w->exact = 0;
+	w->joint = 0;
+	w->base_func = 0;
+	w->base = plain.base;
+	if (plain.link & 1) {
+		w->entered = plain.link & ~7ULL;
+		w->linked = 0;
+		return 1;
+	}
+	w->pc = plain.link;
+	w->linked = 1;
+	w->base -= 8ULL * seen->distance;
+	return 0;
+}
+
+/*
+ * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
+ * one at the end that C code did. What is not so plain is left to lj_step_frame().
+ */
+static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct lj_run run = {.mem = mem, .w = w};
+
+	if (w->skip | w->link_known || (w->boundary && !w->linked) ||
+	    w->base > w->maxstack + 8 * 64 || w->base & 7 || w->pc & 3)
+		return;
+	lb_loop(LB_MAX_FRAMES, lj_run_step, &run);
+}
+
+/*
+ * Looks up the function of the frame at base, whose slot holds func. In compiled code that may be
+ * the one before a tail call; pc is one of the other's then.
+ */
+static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
+{
+	__u64 other = w->base_func;
+	int index = lj_func_at(mem, w, func, w->pc);
+	int instead;
+
+	w->base_func = 0;
+	if (!other || other == func ||
+	    (index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc)))
+		return index;
+	instead = lj_func(mem, w, other);
+	if (instead < 0 || !lj_pc_inside(&w->seen[instead & (LJ_SEEN - 1)], w->pc))
+		return index < 0 ? index : lj_func(mem, w, func);
+	return instead;
+}
+
+/*
+ * A callback that C code makes into Lua has its frame before its function runs (lj_ccallback_enter)
+ * and after that has returned (lj_ccallback_leave). Then C code runs, called from what lies below.
+ */
+static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct lj_walk *w,
+					       __u64 link, int index)
+{
+	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
+	const __u8 *cont;
+
+	return !w->rec.stack.n && (link & 7) == LJ_FRAME_CONT && seen->kind == LB_FRAME_LUA &&
+	       !lj_pc_inside(seen, w->pc) && !lj_at(mem, w, &cont, 8, w->base - 32) &&
+	       lb_word(cont, 0) == LJ_CONT_FFI_CALLBACK;
+}
+
+/* Has the walk come to the bottom of this thread's stack? */
+static __always_inline int lj_at_bottom(const struct lj_walk *w)
+{
+	return w->base == w->stack + 16;
+}
+
+/* Then it goes on in the thread that resumed this one; nobody resumes the main thread. */
+static __always_inline enum lb_more lj_bottom(struct lj_walk *w)
+{
+	if (lj_is_main(w))
+		return lj_end(w, LB_END_RESOLVED);
+	w->phase = LJ_PHASE_PARENT;
+	return LB_MORE;
+}
+
+/*
+ * C code calls back into the thread that has used the FFI last. Has that yielded since? Then it had
+ * no cframe when the callback made one, and its frames below do not run.
+ */
+static __always_inline int lj_is_in_yielded(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (w->boundary)
+		lj_cross_c(mem, w, w->boundary, w->boundary_below);
+	w->boundary = 0;
+	return !lj_read_cframe(mem, w, w->base - 8) && !w->saved.prev;
+}
+
+static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
+{
+	const __u8 *bytes;
+	__u64 func, link, delta, cont;
+	__u32 distance;
+	int index;
+
+	w->entered = 0;
+	lj_run_frames(mem, w);
+	if (w->entered) {
+		lj_boundary(mem, w, w->entered);
+		w->base -= w->entered;
+	}
+	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
+	if (lj_at_bottom(w))
+		return lj_bottom(w);
+	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
+	    w->rec.stack.n > LB_MAX_FRAMES)
+		return lj_end(w, LB_END_TORN);
+	if (lj_at(mem, w, &bytes, 16, w->base - 16))
+		return lj_end(w, LB_END_FAULT);
+	func = lb_word(bytes, 0);
+	link = w->link_known ? w->link : lb_word(bytes, 8);
+	w->link_known = 0;
+
+	if (w->skip) {
+		w->skip = 0;
+	} else if (LJ_TV_GCPTR(func) != w->L) { /* dummy frames of errors in C hold L itself */
+		if (!lj_is_func(func))
+			return lj_end(w, LB_END_TORN);
+		index = lj_base_function(mem, w, LJ_TV_GCPTR(func));
+		if (index < 0)
+			return lj_end(w, LB_END_TORN);
+		if (w->joint && lj_snap_is_real(w, index))
+			return LB_MORE;
+		if (!lj_is_idle_callback(mem, w, link, index) && lj_emit(mem, w, index))
+			return LB_STOP;
+	}
+
+	delta = link & ~7ULL;
+	switch (link & 7) {
+	case LJ_FRAME_LUA:
+	case LJ_FRAME_LUAP: /* bit 2 belongs to the pc, which is 4-byte aligned */
+		distance = lj_call_distance(mem, w, link);
+		if (!distance)
+			return lj_end(w, LB_END_TORN);
+		w->pc = link;
+		w->linked = 1;
+		delta = 8ULL * distance;
+		break;
+	case LJ_FRAME_CONT:
+		if (lj_at(mem, w, &bytes, 16, w->base - 32))
+			return lj_end(w, LB_END_FAULT);
+		cont = lb_word(bytes, 0);
+		w->pc = lb_word(bytes, 8);
+		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
+			if (lj_is_in_yielded(mem, w))
+				return lj_bottom(w);
+			lj_boundary(mem, w, delta);
+		} else if (cont == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
+			w->pc = 0;
+			w->skip = 1;
+		}
+		break;
+	case LJ_FRAME_C:
+	case LJ_FRAME_CP:
+		lj_boundary(mem, w, delta);
+		break;
+	case LJ_FRAME_VARG:
+		w->skip = 1;
+		break;
+	default: /* PCALL, PCALLH: below is the fast function itself */
+		w->pc = 0;
+		break;
+	}
+	if (!delta || delta > w->base - w->stack)
+		return lj_end(w, LB_END_TORN);
+	w->base -= delta;
+	return lj_at_bottom(w) ? lj_bottom(w) : LB_MORE;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Which function a closure of PUC Lua is, and its prototype's fingerprint. */
+#ifndef LUABPF_UNWIND_PUC_FUNC_H
+#define LUABPF_UNWIND_PUC_FUNC_H
+
+#include <unwind/puc/state.h>
+
+/* Which string a chunk's name is. */
+static __always_inline __u64 puc_name_print(const struct lb_mem *mem, struct puc_walk *w,
+					    __u64 name)
+{
+	const __u8 *bytes;
+
+	if (lb_is_new_name(puc_common(w), &w->cache, name) && puc_is_pointer(name)) {
+		bytes = puc_maybe(mem, w, name, PUC_PRINT_NAME);
+		if (bytes)
+			w->name_print = puc_print_name(bytes, &w->puc);
+	}
+	return w->name_print;
+}
+
+/*
+ * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
+ * user space reads, and what was shipped with it is all that is known.
+ */
+static __always_inline __u64 puc_print_more(const struct lb_mem *mem, struct puc_walk *w,
+					    __u64 print, __u64 k, __u32 sizek)
+{
+	const __u8 *bytes;
+	__u64 str;
+
+	if (sizek > PUC_PRINT_KS)
+		sizek = PUC_PRINT_KS;
+	if (!sizek || !puc_is_pointer(k))
+		return print;
+	bytes = puc_maybe(mem, w, k, PUC_TV_SIZE * sizek);
+	if (!bytes)
+		return print;
+	print = puc_print_k(print, bytes, sizek, &w->puc, &str);
+	if (!puc_is_pointer(str))
+		return print;
+	bytes = puc_maybe(mem, w, str, PUC_PRINT_STR);
+	return bytes ? puc_print_str(print, bytes) : print;
+}
+
+/* Fills seen[i] with a Lua function's prototype. Returns i, or -1 when there is none. */
+static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_walk *w, __u32 i,
+					   __u64 proto)
+{
+	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
+	__u32 size = w->puc.p_size;
+	struct puc_print_head h;
+	const __u8 *head;
+	__u64 print;
+
+	if (size > PUC_PROTO_HEAD)
+		size = PUC_PROTO_HEAD;
+	if (seen->ptr == proto && lb_is_proved(puc_common(w), seen->epoch)) {
+		seen->kind = LB_FRAME_LUA;
+		return (int)i;
+	}
+	seen->code = 0;
+	seen->sizecode = 0;
+	seen->print = 0;
+	seen->epoch = 0;
+	if (!puc_is_pointer(proto))
+		return -1;
+	if (puc_at(mem, w, &head, size, proto)) {
+		seen->sample--;
+		return -1;
+	}
+	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
+		return -1;
+	seen->ptr = proto;
+	print = puc_print_head(head, &w->puc, &h);
+	seen->code = h.code;
+	seen->sizecode = h.sizecode;
+	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
+		return -1;
+	print = puc_print_more(mem, w, print, h.k, h.sizek);
+	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, h.source));
+	seen->print = lb_print_end(print);
+	seen->kind = LB_FRAME_LUA;
+	seen->epoch = w->epoch;
+	return (int)i;
+}
+
+/* Where a closure has its Proto or C function, within what PUC_CLOSURE_HEAD covers. */
+static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
+{
+	return w->puc.closure_p & 0x20 ? 32 : 24;
+}
+
+/*
+ * The place of a closure in seen[], or the place that it would take: one of a pair, the one that
+ * was read longer ago. With one place for each, two of a stack's functions that share it are read
+ * and proved anew in each sample. Without a branch, as lb_within().
+ */
+static __always_inline __u32 puc_seen_index(const struct puc_walk *w, __u64 func)
+{
+	__u32 i = lb_table_index(func, PUC_SEEN_BITS);
+	const struct puc_seen *first = &w->seen[i], *second = &w->seen[i ^ 1];
+	__u64 not_first = first->func ^ func, not_second = second->func ^ func;
+	__u32 newer = (second->sample - first->sample) >> 31;
+
+	not_first = (not_first | (0 - not_first)) >> 63;
+	not_second = (not_second | (0 - not_second)) >> 63;
+	return i ^ (__u32)(not_first & ((not_second ^ 1) | newer));
+}
+
+/*
+ * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
+ * read once. lua: its type says that it is a Lua function; 5.1 has one type for both, 5.2.0 in the
+ * closure itself.
+ */
+LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
+{
+	struct puc_seen *seen;
+	const __u8 *head;
+	int one_type;
+	__u64 ptr;
+	__u32 i;
+
+	if (!w)
+		return -1;
+	i = puc_seen_index(w, func) & (PUC_SEEN - 1);
+	seen = &w->seen[i];
+	if (seen->func == func && seen->sample == w->cache.sample)
+		return seen->kind ? (int)i : -1;
+	if (seen->func != func)
+		seen->epoch = 0;
+	seen->func = func;
+	seen->sample = w->cache.sample;
+	seen->kind = 0;
+	if (!puc_is_pointer(func))
+		return -1;
+	if (puc_at(mem, w, &head, PUC_CLOSURE_HEAD, func)) {
+		seen->sample--; /* when it is asked for again, this has to be told again */
+		return -1;
+	}
+	one_type = w->puc.closure_isC != PUC_NONE;
+	if ((lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) !=
+	    (lua || one_type ? w->puc.tt_lcl : w->puc.tt_ccl))
+		return -1;
+	ptr = puc_word(head, (__u16)puc_closure_p(w));
+	if (one_type)
+		lua = !puc_byte(head, w->puc.closure_isC, 16);
+	if (lua)
+		return puc_learn_proto(mem, w, i, ptr);
+	if (!ptr || ptr >> 47)
+		return -1;
+	seen->code = 0;
+	seen->sizecode = 0;
+	seen->print = 0;
+	seen->epoch = 0;
+	seen->ptr = ptr;
+	seen->kind = LB_FRAME_C;
+	return (int)i;
+}
+
+/* Indices of seen[], and: */
+enum {
+	PUC_LIGHT = PUC_SEEN, /* a light C function, its address in w->fn */
+	PUC_NOT = -1,	      /* no function */
+};
+
+/* Is pc, a "next instruction" pointer, one of this code's? Entry counts, too. */
+static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
+{
+	return !(pc & 3) && pc >= code && pc - code <= bytes;
+}
+
+/*
+ * Is the closure at func, of a frame below the topmost, proved in this epoch to be a Lua function's?
+ * It is not read: of another one at its address, whose prototype is another, savedpc would not be
+ * inside, as the prototype that is proved still has its memory (lb_is_proved()).
+ */
+static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
+{
+	const struct puc_seen *seen = &w->seen[puc_seen_index(w, func) & (PUC_SEEN - 1)];
+
+	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
+	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc) &&
+	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Does PUC Lua's collector run? Its text is known (user/detect/puc/gc.c), and so is some that it
+ * never calls (detect/puc/api_callers.c). The C stack is not unwound; what leads there from near sp has to
+ * look like calls that are under way, of each other:
+ *
+ *	sp      ...                    free()'s frame, with whatever was left in it
+ *		l_alloc's call         of free()
+ *		luaM_realloc_'s        of l_alloc, by pointer
+ *		freeobj's              of luaM_realloc_, where that which was seen before lies
+ *		...
+ *		lua_concat's           of luaC_step: the collector was entered here
+ *		str_format's           of lua_concat: the collector calls neither
+ */
+#ifndef LUABPF_UNWIND_PUC_GC_H
+#define LUABPF_UNWIND_PUC_GC_H
+
+#include <unwind/puc/scan.h>
+
+static long puc_collect_step(__u32 turn, struct puc_walk **walk)
+{
+	struct puc_walk *w = *walk;
+	__u64 lo = w->gc_lo, size = w->gc_hi - lo;
+	__u32 i;
+
+	LB_ROLLED
+	for (i = 0; i < PUC_BLOCK_RUN; i++)
+		w->collects |=
+			lb_within(w->block[(turn * PUC_BLOCK_RUN + i) & (PUC_BLOCK - 1)], lo, size);
+	return 0;
+}
+
+/* Leads any of the words near sp, which were just read, into the collector? Seldom one does. */
+static __always_inline int puc_may_collect(struct puc_walk *w)
+{
+	w->collects = 0;
+	lb_loop(PUC_GC_NEAR / PUC_BLOCK_RUN, puc_collect_step, &w);
+	return w->collects != 0;
+}
+
+/* Does a word lead to text that the collector never calls? No branch for each, as below. */
+LB_SUBPROG int puc_is_clients(const struct puc_walk *w, __u64 word)
+{
+	__u64 at, found = 0;
+	__u32 i;
+
+	if (!w)
+		return 0;
+	at = word - w->vm_start;
+	LB_ROLLED
+	for (i = 0; i < PUC_CLIENTS; i++) {
+		const struct puc_stretch *text = &w->own.client[i];
+		__u64 from = at - (__u64)(__s64)text->at;
+
+		found |= (from - text->size) & ~from; /* negative: 0 <= from < size */
+	}
+	return found >> 63;
+}
+
+/*
+ * Bit mod * 8 + rm is set where `ff /2` (call by pointer) with this ModRM byte has a length of
+ * `size`: displacement and SIB byte, as the processor's manual has them. A REX byte before it does
+ * not count.
+ */
+static __always_inline __u32 puc_call_modrm(__u32 size)
+{
+	return size == 2   ? 0xff0000cf /* registers, (%reg) */
+	       : size == 3 ? 0x0000ef10 /* 8 bits, (%rsp) and indexed */
+	       : size == 4 ? 0x00001000 /* both */
+	       : size == 6 ? 0x00ef0020 /* 32 bits, %rip */
+	       : size == 7 ? 0x00100000 /* 32 bits, indexed */
+			   : 0;
+}
+
+/*
+ * Is there a call before addr, so that it may be a return address, and no function's? By e8: then
+ * *to is where it goes. No branch for each length: the verifier would go all ways.
+ */
+static __always_inline int puc_is_return(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
+					 __u64 *to)
+{
+	__u64 text, found = 0;
+	__u32 i;
+
+	*to = 0;
+	if (puc_read(mem, w, &text, sizeof(text), addr - 8))
+		return 0;
+	if ((text >> 24 & 0xff) == 0xe8) {
+		*to = addr + (__s64)(__s32)(text >> 32);
+		return 1;
+	}
+	LB_UNROLLED
+	for (i = 2; i < 8; i++) {
+		__u64 call = text >> 8 * (8 - i), modrm = call >> 8;
+		__u64 is = ((call & 0x38ff) ^ 0x10ff) - 1; /* negative: ff /2 */
+
+		found |= is >> 63 & puc_call_modrm(i) >> ((modrm >> 3 & 0x18) | (modrm & 7));
+	}
+	return found & 1;
+}
+
+/* Does the call that returns to addr call the collector? */
+static __always_inline int puc_calls_gc(const struct lb_mem *mem, struct puc_walk *w, __u64 addr)
+{
+	__u64 to;
+
+	return w->gc_lo && puc_is_return(mem, w, addr, &to) && puc_in_gc(w, to);
+}
+
+/* What a word of the C stack is to the question whether the collector runs. */
+enum puc_gc_word {
+	PUC_GC_NOTHING, /* or it returns into the collector: that is noted */
+	PUC_GC_ENTERED, /* from a call of the collector */
+	PUC_GC_CLIENT,	/* from any other call, to what the collector does not call */
+	PUC_GC_VM,	/* to luaV_execute, which called the C function */
+};
+
+/*
+ * Of a return address into the collector: did that call what returns to `callee`, which was seen
+ * before? Else it was left there by another call. A function that ends with a jump to another is
+ * not known by this; some function of the collector further up calls one that does not.
+ */
+static __always_inline int puc_has_called(__u64 to, __u64 callee)
+{
+	return callee - to < PUC_GC_CALLEE;
+}
+
+LB_SUBPROG int puc_gc_word(const struct lb_mem *mem, struct puc_walk *w, __u64 word)
+{
+	__u64 to, inner;
+
+	if (!w)
+		return PUC_GC_NOTHING;
+	if (puc_in_vm(w, word))
+		return PUC_GC_VM;
+	if (!lb_within(word, w->text_lo, w->text_hi - w->text_lo) ||
+	    !puc_is_return(mem, w, word, &to))
+		return PUC_GC_NOTHING;
+	inner = w->gc_inner;
+	w->gc_inner = word;
+	if (!puc_in_gc(w, word))
+		return puc_in_gc(w, to)		 ? PUC_GC_ENTERED
+		       : puc_is_clients(w, word) ? PUC_GC_CLIENT
+						 : PUC_GC_NOTHING;
+	/* with nothing seen: by pointer, to an allocator that is the host's */
+	if ((inner ? puc_has_called(to, inner) : !to) || puc_has_called(to, w->gc_within))
+		w->collects = 1;
+	w->gc_within = word;
+	return PUC_GC_NOTHING;
+}
+
+/* May the collector run, near sp? The words there are read then, for puc_step_collects(). */
+LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (!w || !w->gc_lo)
+		return 0;
+	w->scan = w->scan_from;
+	if (puc_scan_read(mem, w)) {
+		w->fault = 1;
+		return 0;
+	}
+	return puc_may_collect(w) && !puc_is_clients(w, w->regs.ip);
+}
+
+/* The step that follows tells, where that is the question. */
+static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 ip = w->regs.ip;
+
+	if (!puc_gc_is_near(mem, w))
+		return;
+	w->collects = 0;
+	w->gc_within = 0;
+	w->gc_inner = lb_within(ip, w->text_lo, w->text_hi - w->text_lo) ? ip : 0;
+	w->phase = PUC_PHASE_COLLECTS;
+}
+
+/*
+ * A return address into the collector lies near sp, from a call of what runs, and nothing nearer
+ * leads to text that the collector does not call. Else that is what runs, and the collector was
+ * here before: a luaL_Buffer is larger than all that is looked through, and begins with what was
+ * left there. Where a host's function runs, whose text is elsewhere, or Lua's core, that is told by
+ * what is missing: the call that entered the collector, or the return from the API's function,
+ * which may have jumped to it.
+ */
+static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u32 i;
+
+	LB_ROLLED
+	for (i = 0; i < PUC_GC_HITS && w->next_hit < w->hits; i++) {
+		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
+		int is = puc_gc_word(mem, w, w->block[hit]);
+
+		if (is == PUC_GC_VM)
+			w->collects = 0;
+		if (is >= PUC_GC_CLIENT || (is == PUC_GC_ENTERED && w->collects) ||
+		    w->block_at + 8 * hit >= w->block_to)
+			w->next_hit = w->hits;
+	}
+	if (w->next_hit < w->hits)
+		return LB_MORE;
+	if (w->collects)
+		w->state = 'G';
+	w->phase = PUC_PHASE_FRAME;
+	return LB_MORE;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Which function a CallInfo belongs to.
+ *
+ * luaD_reallocstack (ldo.c) moves the Lua stack. Until it is done, L->stack and the CallInfos'
+ * `func` do not agree, for as long as the new block's pages take to be filled:
+ *
+ *	5.1 to 5.3	L->stack is the new block, func points into the old one, which was freed:
+ *			L->stack + (func - old). base_ci is corrected last, its func is `old`. In
+ *			5.1 it is first: nothing tells then.
+ *	5.4.0 to 5.4.4	func is corrected before L->stack: it can be followed wherever it points.
+ *	5.4.5 on	func is an offset from L->stack meanwhile.
+ *
+ * So this is asked only of a func that leads to no function, and what is found then has to be what
+ * the CallInfo says of it. Where the kernel moves the block's pages, no address leads to them.
+ * Then the saved pc tells a Lua function, if one was seen before whose code it lies in:
+ * puc_step_code().
+ */
+#ifndef LUABPF_UNWIND_PUC_LOOK_H
+#define LUABPF_UNWIND_PUC_LOOK_H
+
+#include <unwind/puc/func.h>
+
+static __always_inline int puc_is_in(const struct puc_walk *w, int index, __u64 pc)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+
+	return puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc);
+}
+
+/* What lies in the stack's slot `func`: an index of seen[], PUC_LIGHT or PUC_NOT. */
+static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w, __u64 func)
+{
+	const __u8 *bytes;
+	__u64 value;
+	__u8 tt;
+
+	w->unread = (__u8)(puc_at(mem, w, &bytes, PUC_TV_SIZE, func) != 0);
+	if (w->unread)
+		return PUC_NOT;
+	value = lb_word(bytes, PUC_TV_VALUE);
+	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
+	if (tt == w->puc.tt_lcl)
+		return puc_is_proved(w, value) ? (int)puc_seen_index(w, value)
+					       : puc_closure(mem, w, value, 1);
+	if (tt == w->puc.tt_ccl)
+		return puc_closure(mem, w, value, 0);
+	/* luaD_poscall writes a result over the function, its value before its type */
+	if (tt != w->puc.tt_lcf || value < 1 << 16 || value >> 47)
+		return PUC_NOT;
+	w->fn = value;
+	return PUC_LIGHT;
+}
+
+static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const __u8 *bytes;
+	__u32 size = w->puc.ci_size;
+
+	if (size > sizeof(w->scratch))
+		size = sizeof(w->scratch);
+	w->unread = 0;
+	w->previous = 0;
+	w->savedpc = 0;
+	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
+		return PUC_NOT;
+	w->func = puc_word(bytes, w->puc.ci_func);
+	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
+	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
+						  : puc_word(bytes, w->puc.ci_previous);
+	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)
+		return PUC_NOT;
+	return puc_slot(mem, w, w->func);
+}
+
+static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
+{
+	return index >= 0 && index < PUC_SEEN &&
+	       w->seen[index & (PUC_SEEN - 1)].kind == LB_FRAME_LUA;
+}
+
+/*
+ * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
+ * first result over it before the CallInfo is left, and that may be a function, too.
+ */
+static __always_inline int puc_is_result(const struct puc_walk *w, int index)
+{
+	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
+
+	if (w->puc.flags & PUC_CI_ARRAY) /* it is left first */
+		return 0;
+	if (!puc_is_lua(w, index))
+		return kind != w->puc.cist_c;
+	return kind != w->puc.cist_lua || !puc_is_in(w, index, w->savedpc);
+}
+
+/*
+ * Where the slot of the CallInfo in hand lies while the stack is being moved; 0: it is not, or
+ * nothing tells. 5.4 corrects from the topmost CallInfo down, 5.1 from base_ci up: one that is
+ * outside of the stack has none above that is not.
+ */
+LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 old, func, to = 0, size;
+	int outside;
+
+	if (!w)
+		return 0;
+	func = w->func;
+	size = w->t.stack_last + PUC_STACK_EXTRA - w->t.stack;
+	outside = func - w->t.stack >= size && (w->moved || w->flags & LB_FRAME_THREAD);
+	if (puc_guess(mem, w, &old, sizeof(old), w->t.base_ci + w->puc.ci_func))
+		old = func; /* whatever it is, nothing is shown of this one by its slot */
+	else if (func < PUC_STACK_MOST)
+		to = w->t.stack + func;
+	else if (w->puc.version >= 54) /* or it is below the first that was not corrected yet */
+		to = outside || w->above - w->t.stack > size ? func : 0;
+	else if (old != w->t.stack && func - old < PUC_STACK_MOST)
+		to = w->t.stack + (func - old);
+	w->moved |= to || (outside && (old != w->t.stack || w->puc.flags & PUC_CI_ARRAY));
+	return to;
+}
+
+/* Reads the slot of the CallInfo in hand, which was read, where it may be instead. */
+static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 to;
+	int index;
+
+	if (!w->previous)
+		return PUC_NOT;
+	to = puc_moved_to(mem, w);
+	if (!puc_is_pointer(to))
+		return PUC_NOT;
+	index = puc_slot(mem, w, to);
+	if (index == PUC_NOT || puc_is_result(w, index))
+		return PUC_NOT;
+	w->func = to;
+	return index;
+}
+
+/*
+ * Reads the CallInfo in hand, w->ci, into w. Returns what function it belongs to: an index of
+ * seen[], PUC_LIGHT or PUC_NOT.
+ */
+LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (!w)
+		return PUC_NOT;
+	if (w->looked)
+		return w->index;
+	w->was_fault = w->fault;
+	w->index = puc_look_anew(mem, w);
+	if (w->index == PUC_NOT) {
+		w->index = puc_look_moved(mem, w);
+		if (w->index != PUC_NOT) /* that it does not lie elsewhere is no fault */
+			w->fault = w->was_fault;
+	}
+	w->looked = 1;
+	return w->index;
+}
+
+/* The instruction before pc, by its number in a Lua function's code; LB_NO_PC. */
+static __always_inline __u32 puc_position(const struct puc_seen *seen, __u64 pc)
+{
+	__u32 next;
+
+	if (!puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc))
+		return LB_NO_PC;
+	next = (__u32)((pc - seen->code) >> 2);
+	return next - (next != 0);
+}
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The search of the C stack: for the places where luaV_execute was called, for the lua_States
+ * around them, and for what luaV_execute's callees have pushed. unwind/puc/find.h tells when it is needed,
+ * and why this finds what runs.
+ *
+ * It goes block by block: puc_scan_read() notes which words are addresses, puc_scan_hits()
+ * looks at some of those in each step.
+ */
+#ifndef LUABPF_UNWIND_PUC_SCAN_H
+#define LUABPF_UNWIND_PUC_SCAN_H
+
+#include <unwind/puc/thread.h>
+
+#define PUC_SCAN_MOST 32768 /* words of the C stack: C functions may have large buffers */
+#define PUC_SCAN_OWNER 16   /* so near below a return address into luaV_execute L was pushed */
+#define PUC_SCAN_BEFORE 80  /* below: what a C function needs to resume another C function */
+#define PUC_SCAN_NEAR 128   /* words tried where luaV_execute was not called */
+#define PUC_SCAN_OVERLAP 8  /* words of a block that the next one begins with */
+#define PUC_JMP_BUF 72	    /* bytes of lua_longjmp up to the end of saved registers */
+#define PUC_GC_NEAR 64	    /* a live return address into the collector is so near sp */
+#define PUC_GC_HITS 4	    /* words looked at for it in one step */
+#define PUC_GC_CALLEE 4096  /* bytes of a function that it calls */
+
+static __always_inline void puc_forget_tried(struct puc_walk *w)
+{
+	__u32 i;
+
+	for (i = 0; i < PUC_TRIED; i++)
+		w->tried[i] = 0;
+}
+
+/* How far up the C stack a search goes that began at scan_from. */
+static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
+{
+	return w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
+}
+
+/* Sets up a search of the C stack from addr on, for lua_States whose errorJmp lies above floor. */
+static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 floor)
+{
+	w->scan = (addr + 7) & ~7ULL;
+	w->scan_from = w->scan;
+	w->scan_end = puc_scan_reach(w);
+	if (w->scan_end > w->stack_hi)
+		w->scan_end = w->stack_hi;
+	w->near = 0;
+	w->tested = 0;
+	w->proved = 0;
+	w->seen_to = w->scan;
+	w->known_at = 0;
+	w->pending = 0;
+	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	w->unowned = 0;
+	w->vm_done = 0;
+	w->floor = floor;
+	w->key = ~0ULL;
+	w->loose = 0;
+	w->vm_ret = 0;
+	w->vm_ret_last = 0;
+	w->in_block = 0;
+	w->pushed = 0;
+	w->in_text = 0;
+	w->follow = 0;
+	w->rival.L = 0;
+	w->jmp_done = 0;
+	puc_mark_none(w);
+	puc_forget_tried(w);
+	w->phase = PUC_PHASE_SCAN;
+}
+
+/* A word that leads to nothing that can be a lua_State need not be read from. */
+static __always_inline int puc_is_candidate(const struct puc_walk *w, __u64 word)
+{
+	return puc_is_pointer(word) && word - w->regs.sp >= w->stack_hi - w->regs.sp &&
+	       word - w->text_lo >= w->text_hi - w->text_lo;
+}
+
+/* Words from addr on, up to another, are to be tried: goes back to them. */
+static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 to)
+{
+	w->scan = addr > w->scan_from ? addr : w->scan_from;
+	w->near = to;
+	w->pending = 0;
+	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	return 1;
+}
+
+/*
+ * luaV_execute's innermost frame belongs to L when L was pushed just below it, or lies in it. Most
+ * often that is one that is known. Then nothing between sp and it needs to be tried, unless a
+ * coroutine's lua_longjmp was seen there, whose function may be a C function, or its function is
+ * the host's, which may have called another VM. Else what lies around it is tried. These return 1
+ * when the search has to go back.
+ */
+static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *w, __u64 frame,
+				     __u64 L)
+{
+	int open;
+
+	puc_consider(mem, w, L, frame);
+	w->pending = 0;
+	open = w->open && frame == w->vm_ret;
+	w->unowned |= open;
+	if (w->best.L == L && w->key != ~0ULL && !w->hidden && !open)
+		return 0;
+	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
+}
+
+static __always_inline int puc_unowned(struct puc_walk *w)
+{
+	__u64 frame = w->pending;
+
+	w->unowned |= frame == w->vm_ret;
+	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
+}
+
+static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
+					   __u64 word)
+{
+	if (!w->vm_ret) {
+		w->vm_ret = addr;
+		w->vm_ret_to = word;
+	}
+	w->vm_ret_last = addr;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->vm_done) {
+		if (w->loose && addr - w->loose_at <= 8 * PUC_SCAN_OWNER)
+			puc_consider(mem, w, w->loose, addr);
+		return 0;
+	}
+	w->vm_done = addr;
+	if (w->known_at && addr - w->known_at <= 8 * PUC_SCAN_OWNER)
+		return puc_owned(mem, w, addr, w->known_L);
+	w->pending = addr;
+	return 0;
+}
+
+/*
+ * Is this the last word of a coroutine's jmp_buf? lua_longjmp begins with `previous`, which is NULL
+ * in its outermost; glibc mangles the saved rbp, rsp and rip, so that they look like no address.
+ */
+static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
+{
+	const __u64 *word = w->block;
+
+	return i >= 8 && !word[(i - 8) & (PUC_BLOCK - 1)] &&
+	       word[(i - 1) & (PUC_BLOCK - 1)] >> 47 && word[(i - 6) & (PUC_BLOCK - 1)] >> 47;
+}
+
+/*
+ * pc, where a function that luaV_execute called has pushed it: the nearest to luaV_execute's frame.
+ * Or in that frame, where luaV_execute's own code for some instructions needs the register for
+ * something else; at other times an old pc may be left there.
+ */
+static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 word)
+{
+	if (!puc_pc_inside(w->code_lo, w->code_size, word))
+		return;
+	if (!w->vm_ret ||
+	    (!w->pushed && puc_in_vm(w, w->regs.ip) && addr - w->vm_ret <= 8 * PUC_SPILLED))
+		w->pushed = word;
+}
+
+/* Bit 0 is set if x, which is below 2^63, is 0. */
+static __always_inline __u64 puc_is_none(__u64 x)
+{
+	return (x - 1) >> 63;
+}
+
+/* Notes where a mark was seen. Without branches, as puc_block_step(). */
+static __always_inline void puc_see_mark(struct puc_mark *mark, __u64 addr, __u64 word)
+{
+	__u64 is = 0 - puc_is_none(word ^ mark->word);
+
+	mark->at = (mark->at & ~is) | (addr & is);
+}
+
+/*
+ * Is this word where the frame of luaV_execute is known that has called the C function on top of a
+ * lua_State? L is in it, or pushed just below, and so is the CallInfo which L->ci was then. 5.1 has
+ * pc instead, as it was saved for the call. A frame that was left has another CallInfo or L.
+ */
+LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
+{
+	__u64 from;
+	__u32 i, of;
+
+	if (!w)
+		return 0;
+	if (puc_in_vm(w, word))
+		w->weigh_at = addr;
+	LB_UNROLLED
+	for (i = 0; i < 4; i++)
+		puc_see_mark(&w->mark[i], addr, word);
+	if (!w->weigh_at || addr - w->weigh_at > 8 * PUC_SPILLED)
+		return 0;
+	from = w->weigh_at - 8 * PUC_SCAN_OWNER;
+	of = w->mark[0].at >= from && w->mark[1].at >= from   ? PUC_WEIGHS_BEST
+	     : w->mark[2].at >= from && w->mark[3].at >= from ? PUC_WEIGHS_RIVAL
+							      : PUC_WEIGHS_NOT;
+	if (of && !w->weighed) {
+		w->weighed = (__u8)of;
+		w->caller_seen = addr;
+	}
+	return 0;
+}
+
+/* What is on the C stack at addr is neither a small number, nor passed over for now. */
+static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
+					 __u64 word)
+{
+	__u64 *tried;
+
+	puc_weigh(w, addr, word);
+	if (w->phase == PUC_PHASE_WEIGH)
+		return w->weighed != PUC_WEIGHS_NOT;
+	if (w->pending && addr > w->pending + 8 * PUC_SPILLED)
+		return puc_unowned(w);
+	if (puc_in_vm(w, word))
+		return puc_note_vm_ret(mem, w, addr, word);
+	if (w->phase != PUC_PHASE_SCAN) {
+		puc_note_pc(w, addr, word);
+		return 0;
+	}
+	if (word == w->child)
+		return 0;
+	if (word == w->known[0] || word == w->known[1]) {
+		w->known_at = addr;
+		w->known_L = word;
+		/* luaV_execute may have pushed there what its caller had in a register */
+		if (w->pending && !w->open)
+			return puc_owned(mem, w, w->pending, word);
+	}
+	tried = &w->tried[word >> 4 & (PUC_TRIED - 1)];
+	if (addr >= w->near || *tried == word || !puc_is_candidate(w, word))
+		return 0;
+	*tried = word;
+	puc_consider(mem, w, word, addr);
+	if (word == w->loose) /* it depends on the place */
+		*tried = 0;
+	return 0;
+}
+
+/*
+ * Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. A
+ * page that is not there was not written to: a large buffer has some. The search goes on above it.
+ */
+static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w,
+					    __u32 most)
+{
+	__u64 from = w->scan, size = w->scan_end - from;
+
+	if (size > most)
+		size = most;
+	if (mem_read(mem, w->block, (__u32)size, from)) {
+		int failed;
+
+		size = LB_PAGE - (from & (LB_PAGE - 1));
+		failed = size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from);
+		if (failed && (from == w->scan_from || !mem_has_pages(mem)))
+			return 0;
+		w->scan = from + size;
+		if (mem_has_pages(mem))
+			return failed ? 0 : (__u32)size;
+		w->scan_end = w->scan;
+	}
+	w->scan = from + size;
+	if (w->scan < w->scan_end) /* what may be a jmp_buf is seen as a whole */
+		w->scan -= 8 * PUC_SCAN_OVERLAP;
+	return (__u32)size;
+}
+
+/* Words below this address have to be looked at one by one, not only for what marks a place. */
+static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
+{
+	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
+}
+
+#define PUC_BLOCK_RUN 8 /* words */
+static long puc_block_step(__u32 turn, struct puc_walk **walk)
+{
+	struct puc_walk *w = *walk;
+	__u32 hits = w->hits, i;
+
+	LB_ROLLED
+	for (i = 0; i < PUC_BLOCK_RUN; i++) {
+		__u32 at = turn * PUC_BLOCK_RUN + i;
+		__u64 word = w->block[at & (PUC_BLOCK - 1)];
+		__u64 before = w->block[(at - 2) & (PUC_BLOCK - 1)];
+
+		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
+		/* without branches, both ways of which the verifier follows in each turn */
+		hits += 1 & (__u32)(~puc_is_none(word >> 16) &
+				    (puc_is_none(word >> 47) | puc_is_none(before >> 47)));
+	}
+	w->hits = hits;
+	return 0;
+}
+
+/*
+ * Reads a block of words, and notes which of them are worth a look: no small numbers, and no bytes
+ * of a buffer, which are above all addresses. So is a jmp_buf's last word, but not the second before.
+ * Returns -1 when they cannot be read.
+ */
+LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u32 words;
+
+	if (!w)
+		return -1;
+	w->block_at = w->scan;
+	words = puc_read_block(mem, w, sizeof(w->block)) / 8;
+	if (!words)
+		return w->scan > w->block_at ? 0 : -1;
+	w->block_to = w->block_at + 8 * words;
+	w->in_block = 1;
+	w->next_hit = 0;
+	w->hits = 0;
+	lb_loop(PUC_BLOCK / PUC_BLOCK_RUN, puc_block_step, &w);
+	return 0;
+}
+
+/*
+ * A coroutine's jmp_buf ends here. Its lua_State is in a register that setjmp has saved, or in the
+ * frames of luaD_rawrunprotected and lua_resume, around it. Returns 1 to go back to these.
+ */
+LB_SUBPROG int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
+{
+	__u64 from;
+
+	if (!w)
+		return 0;
+	from = w->pending ? w->pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
+	w->hidden = 1;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->jmp_done || addr - 64 >= w->key)
+		return 0;
+	w->jmp_done = addr;
+	return puc_scan_again(w, from, addr + 8 * PUC_SCAN_BEFORE);
+}
+
+/* Looks at word i of the block. Returns 1 when the search has to go back to w->scan. */
+static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_walk *w, __u32 i)
+{
+	__u64 word = w->block[i & (PUC_BLOCK - 1)], addr = w->block_at + 8 * i;
+
+	if (addr >= w->block_to)
+		return 0;
+	if (word >> 47) /* no address */
+		return puc_is_jmp_buf(w, i) ? puc_note_jmp_buf(w, addr) : 0;
+	w->in_text += (__u32)lb_within(word, w->text_lo, w->text_hi - w->text_lo);
+	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
+	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word)
+		return 0;
+	return puc_scan_word(mem, w, addr, word);
+}
+
+struct puc_hits {
+	const struct lb_mem *mem;
+	struct puc_walk *w;
+};
+
+static long puc_hit_step(__u32 turn, struct puc_hits *ctx)
+{
+	struct puc_walk *w = ctx->w;
+
+	(void)turn;
+	if (w->next_hit >= w->hits)
+		return 1;
+	if (!puc_scan_hit(mem_door(ctx->mem), w, w->hit[w->next_hit++ & (PUC_BLOCK - 1)]))
+		return 0;
+	w->in_block = 0;
+	return 1;
+}
+
+/* Looks at the words that were noted. */
+static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_walk *w)
+{
+	struct puc_hits ctx = {.mem = mem, .w = w};
+
+	lb_loop(PUC_BLOCK, puc_hit_step, &ctx);
+	if (!w->in_block)
+		return 0;
+	w->in_block = 0;
+	if (w->scan > w->seen_to)
+		w->seen_to = w->scan;
+	if (w->pending && w->block_to > w->pending + 8 * PUC_SPILLED)
+		puc_unowned(w);
+	return 0;
+}
+
+/* Looks on through the C stack. Returns -1 when it cannot be read. */
+static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk *w)
+{
+	return w->in_block ? puc_scan_hits(mem, w) : puc_scan_read(mem, w);
+}
+
+/*
+ * Is it known by now which lua_State it is? All that runs lies below the innermost errorJmp, and
+ * below the frame that has called the C function on top.
+ */
+static __always_inline int puc_scan_enough(const struct puc_walk *w)
+{
+	return w->proved ||
+	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
+				    (w->caller_seen && !w->pending && w->scan > w->near &&
+				     w->scan > w->caller_seen + 8 * PUC_SPILLED)));
+}
+
+/* The search was ended by its bound: what runs may lie farther. */
+static __always_inline int puc_scan_missed(const struct puc_walk *w)
+{
+	return !puc_scan_enough(w) && puc_scan_reach(w) < w->stack_hi;
+}
+
+/*
+ * May Lua's C functions run a lua_State here, although luaV_execute does not? Then the C stack has
+ * return addresses into the library. Above a coroutine there is that into lua_resume, and when a
+ * host's main loop called that, it is the only one.
+ */
+static __always_inline int puc_may_run(const struct puc_walk *w)
+{
+	if (w->child)
+		return w->in_text > 1;
+	return w->in_text || lb_within(w->regs.ip, w->text_lo, w->text_hi - w->text_lo);
+}
+
+/* The C stack cannot be read on. What runs is not known then; what resumed it, perhaps. */
+static __always_inline void puc_scan_fails(struct puc_walk *w)
+{
+	w->scan_end = w->scan;
+	if (w->child)
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+	else
+		w->fault = 1;
+}
+
+#endif

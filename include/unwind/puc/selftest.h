@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A sample of PUC Lua without a perf event, as unwind/lj/selftest.h is one of LuaJIT: the map's value in
+ * bpf/selftest_puc.bpf.c, and what tests/lib/walk_host.c takes.
+ */
+#ifndef LUABPF_UNWIND_PUC_SELFTEST_H
+#define LUABPF_UNWIND_PUC_SELFTEST_H
+
+#include <unwind/unwind.h>
+
+#define PUC_SELFTEST_CHILDREN 6
+
+struct puc_selftest {
+	struct puc_build build;
+	struct puc_own own;
+	struct lb_regs regs;
+	struct lb_gprs gprs;
+	__u64 vm_start, vm_end;
+	__u64 text_lo, text_hi;
+	__u64 gc_lo, gc_hi;
+	__u64 stack_hi;
+	__u64 L; /* that ran on this thread when it was last looked at; 0: none is known */
+	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; when they were seen last, ... */
+	__u64 resumer;			    /* ... this had resumed them */
+	__u64 epoch;			    /* lb_walk.epoch */
+	__u32 sample;			    /* differs from that of the sample before */
+	__u32 pad;
+};
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Takes a sample that is given (unwind/puc/selftest.h), as bpf/sample_puc.bpf.h does for a process with
+ * one module. The includer defines puc_selftest_run(), the loop, as bounded as the contract says
+ * (walk.h).
+ */
+#ifndef LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
+#define LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
+
+#include <unwind/puc/find.h>
+#include <unwind/puc/selftest.h>
+
+/* Steps the walk until it stops, or LB_MAX_STEPS were made. */
+static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
+
+static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
+{
+	__u32 i;
+
+	puc_set_build(w, &in->build);
+	for (i = 0; i < PUC_OWN; i++)
+		w->own.plain[i] = in->own.plain[i];
+	for (i = 0; i < PUC_CLIENTS; i++)
+		w->own.client[i] = in->own.client[i];
+	w->own.resume = in->own.resume;
+	w->own.wrap = in->own.wrap;
+	w->regs = in->regs;
+	w->gprs = in->gprs;
+	w->vm_start = in->vm_start;
+	w->vm_end = in->vm_end;
+	w->text_lo = in->text_lo;
+	w->text_hi = in->text_hi;
+	w->gc_lo = in->gc_lo;
+	w->gc_hi = in->gc_hi;
+	w->stack_hi = in->stack_hi;
+	w->L_hint = in->L;
+	for (i = 0; i < PUC_SELFTEST_CHILDREN; i++)
+		puc_note_resumed(w, in->child[i], in->resumer);
+	lb_begin(&w->cache, in->sample);
+	w->epoch = in->epoch;
+	w->prove = 0;
+	w->rec.stack.n = 0;
+	w->rec.stack.flags = 0;
+}
+
+/* Takes the sample; the frames are in w->rec.stack, why it ended in w->end. */
+static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct puc_walk *w,
+						const struct puc_selftest *in)
+{
+	puc_selftest_reset(w, in);
+	puc_find(mem, w);
+	w->end = LB_END_LOOP;
+	puc_selftest_run(mem, w);
+}
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * A lua_State that something leads to: is it active on this C stack, how deep is it, and is it
+ * certain that it runs, or that it resumed another? What the search of unwind/puc/find.h asks of each.
+ */
+#ifndef LUABPF_UNWIND_PUC_THREAD_H
+#define LUABPF_UNWIND_PUC_THREAD_H
+
+#include <unwind/puc/unwind.h>
+
+#define PUC_SPILLED 13 /* words of luaV_execute's frame that may hold L or pc */
+
+#define PUC_UNPROTECTED (~0ULL - 1)
+
+static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
+{
+	return (int)(lb_within(ip, w->gc_lo, w->gc_hi - w->gc_lo) &
+		     ~lb_within(ip, w->gc_lo + w->gc_skip, w->gc_skip_size));
+}
+
+/* The main thread of the VM g; 0 when g is none. own: a thread whose l_G it is. */
+static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g,
+					 __u64 own)
+{
+	__u64 L = g + w->puc.g_mainthread, its;
+	__u8 head[12];
+
+	if (!(w->puc.flags & PUC_MAIN_EMBEDDED) && puc_guess(mem, w, &L, sizeof(L), L))
+		return 0;
+	if (L == own)
+		return L;
+	if (!puc_is_pointer(L) || puc_guess(mem, w, head, sizeof(head), L) ||
+	    puc_guess(mem, w, &its, sizeof(its), L + w->puc.L_l_G))
+		return 0;
+	return (head[PUC_GC_TT] & PUC_TT_MASK) == PUC_TT_THREAD && its == g ? L : 0;
+}
+
+/*
+ * Is there a lua_State at L, active on this C stack above w->floor? Then fills w->try, and returns
+ * its errorJmp, or PUC_UNPROTECTED when it is active somewhere, and has none.
+ */
+LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
+{
+	struct puc_thread *t;
+	const __u8 *head;
+	__u64 main;
+
+	if (!w || !puc_is_pointer(L))
+		return 0;
+	t = &w->try;
+	head = puc_maybe(mem, w, L, PUC_L_HEAD);
+	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
+	    puc_byte(head, w->puc.L_status, 16))
+		return 0;
+	t->L = L;
+	t->g = puc_word(head, w->puc.L_l_G);
+	t->ci = puc_word(head, w->puc.L_ci);
+	t->stack = puc_word(head, w->puc.L_stack);
+	t->stack_last = puc_word(head, w->puc.L_stack_last);
+	t->base_ci = w->puc.flags & PUC_CI_ARRAY ? puc_word(head, w->puc.L_base_ci)
+						 : L + w->puc.L_base_ci;
+	t->savedpc = puc_word(head, w->puc.L_savedpc);
+	t->hooked = w->puc.L_allowhook && !puc_byte(head, w->puc.L_allowhook, PUC_L_HEAD);
+	if (!puc_is_pointer(t->g) || (w->g && t->g != w->g) || !puc_is_pointer(t->ci) ||
+	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || !puc_is_pointer(t->stack_last) ||
+	    puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
+		return 0;
+	/* while the stack is being moved one of them is of the old block */
+	if (t->stack_last - t->stack > PUC_STACK_MOST) {
+		if (!t->jmp)
+			return 0;
+		t->stack_last = t->stack + PUC_STACK_MOST;
+	}
+	if (t->jmp && (t->jmp & 7 || t->jmp <= w->floor || t->jmp >= w->stack_hi))
+		return 0;
+	main = puc_main_of(mem, w, t->g, L);
+	t->main = main == L;
+	t->main_L = main;
+	if (!main)
+		return 0;
+	return t->jmp ? t->jmp : PUC_UNPROTECTED;
+}
+
+/* Makes a lua_State the one in hand. */
+static __always_inline void puc_enter(struct puc_walk *w, const struct puc_thread *t)
+{
+	w->t = *t;
+	w->ci = w->t.ci;
+	w->looked = 0;
+	w->moved = 0;
+	w->above = w->t.stack_last + PUC_STACK_EXTRA;
+	w->flags = LB_FRAME_THREAD;
+	w->pc_known = 0;
+	if (w->puc.flags & PUC_CI_ARRAY) {
+		w->pc = w->t.savedpc;
+		w->pc_known = 1;
+	}
+}
+
+/*
+ * How deep is an active lua_State without errorJmp, seen at an address of the C stack, or in a
+ * register (sp)? A coroutine is without one for a while after an error that a pcall in it has
+ * caught (ldo.c, recover), and is as deep as what deals with it. A main thread that its host calls
+ * unprotected may run on another thread of the host's: it has to be that of a luaV_execute which
+ * runs here. 0: it is not.
+ */
+static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
+{
+	if (!at || at <= w->floor)
+		return 0;
+	if (!w->try.main || (at == w->regs.sp && puc_in_vm(w, w->regs.ip)) || at == w->vm_ret ||
+	    (w->vm_ret_last && at - w->vm_ret_last <= 8 * PUC_SPILLED))
+		return at;
+	w->loose = w->try.L;
+	w->loose_at = at;
+	return 0;
+}
+
+/* What has no errorJmp to prove it: base_ci has to be that of a lua_State. */
+static __always_inline int puc_has_bottom(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 func;
+
+	return !puc_guess(mem, w, &func, sizeof(func), w->try.base_ci + w->puc.ci_func) &&
+	       func == w->try.stack;
+}
+
+/*
+ * Is w->try nested in the best so far? A main thread without errorJmp is outside all coroutines of
+ * its VM, wherever it was seen.
+ */
+static __always_inline int puc_is_better(const struct puc_walk *w)
+{
+	if (w->key != ~0ULL && w->try.g == w->best.g) {
+		if (w->try.main && !w->try.jmp)
+			return 0;
+		if (w->best.main && !w->best.jmp)
+			return 1;
+	}
+	return w->try.key < w->key;
+}
+
+/*
+ * Is a C function one of Lua's own that runs no other lua_State? Then what it calls has a CallInfo
+ * above its own.
+ */
+static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function)
+{
+	__s32 at = (__s32)(function - w->vm_start);
+	__u32 i, slot = puc_own_index(at);
+	int found = 0;
+
+	if (!at || (__u64)(__s64)at != function - w->vm_start)
+		return 0;
+	LB_UNROLLED
+	for (i = 0; i < PUC_OWN_PROBES; i++)
+		found |= w->own.plain[(slot + i) & (PUC_OWN - 1)] == at;
+	return found;
+}
+
+/* The C function that puc_look() returned the index of; 0: it is none. */
+static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
+{
+	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
+
+	if (index == PUC_LIGHT)
+		return w->fn;
+	return index >= 0 && seen->kind == LB_FRAME_C ? seen->ptr : 0;
+}
+
+/* Does a hook run, called by no instruction and without a CallInfo when it is the host's? */
+static __always_inline int puc_is_hooked(const struct puc_walk *w)
+{
+	return w->t.hooked || w->status & w->puc.cist_hooked;
+}
+
+/*
+ * Returns the coroutine that the thread in hand, of which puc_look() returned the index, has resumed:
+ * its topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
+ * this upvalue. An active coroutine is resumed by one thread only. 0: it has not.
+ */
+LB_SUBPROG __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
+{
+	__u64 function, tv;
+	const __u8 *bytes;
+	__s64 at;
+
+	if (!w)
+		return 0;
+	function = puc_c_function(w, index);
+	at = (__s64)(function - w->vm_start);
+	if (!function || !at || puc_is_hooked(w))
+		return 0;
+	if (at == w->own.resume)
+		tv = w->func + PUC_TV_SIZE;
+	else if (at == w->own.wrap && index != PUC_LIGHT)
+		tv = w->seen[index & (PUC_SEEN - 1)].func + puc_closure_p(w) + 8;
+	else
+		return 0;
+	bytes = puc_maybe(mem, w, tv, PUC_TV_SIZE);
+	return bytes && (lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK) == PUC_TT_THREAD
+		       ? lb_word(bytes, PUC_TV_VALUE)
+		       : 0;
+}
+
+static __always_inline void puc_set_mark(struct puc_mark *mark, __u64 word)
+{
+	mark->word = word;
+	mark->at = 0;
+}
+
+/* No frame of luaV_execute is known by anything. */
+static __always_inline void puc_mark_none(struct puc_walk *w)
+{
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < 4; i++)
+		puc_set_mark(&w->mark[i], 0);
+	w->weighed = PUC_WEIGHS_NOT;
+	w->weigh_at = 0;
+	w->caller_seen = 0;
+}
+
+/* Sets by which words the frame of luaV_execute is known that has called t's topmost function. */
+static __always_inline void puc_mark(const struct lb_mem *mem, struct puc_walk *w,
+				     struct puc_mark *mark, const struct puc_thread *t)
+{
+	__u64 word = t->caller;
+
+	if (w->puc.flags & PUC_CI_ARRAY &&
+	    puc_guess(mem, w, &word, sizeof(word), word + w->puc.ci_savedpc))
+		word = 0;
+	puc_set_mark(&mark[0], word);
+	puc_set_mark(&mark[1], t->L);
+}
+
+/*
+ * t has a C function on top, and is not the innermost by its errorJmp. The innermost may have called
+ * it back, unless it is busy with a coroutine that it has resumed.
+ */
+static __always_inline void puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
+{
+	if (!t->resumed && (!w->rival.L || t->key < w->rival.key))
+		w->rival = *t;
+}
+
+/*
+ * Tries a word that was found at an address of the C stack, in a register (sp), or remembered (0).
+ * Returns 1 when it is certain that this is the one that runs: its topmost function is one that
+ * does not run another. Then it runs whatever its errorJmp is: a C function of a VM that it had
+ * called may have called it, unprotected.
+ */
+LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 L, __u64 at)
+{
+	volatile __u8 *outer, *open; /* whose values the verifier does not follow */
+	__u64 key;
+	__u8 fault;
+	int index;
+
+	if (!w)
+		return 0;
+	outer = &w->outer;
+	open = &w->try_open;
+	key = puc_try(mem, w, L);
+	if (key == PUC_UNPROTECTED)
+		key = puc_unprotected(w, at);
+	w->try.key = key;
+	if (!key)
+		return 0;
+	*outer = (__u8)!puc_is_better(w);
+	if (*outer && (w->child || !w->open || !w->try.jmp))
+		return 0;
+	fault = w->fault; /* it may be none, after all */
+	puc_enter(w, &w->try);
+	index = puc_look(mem, w);
+	if (w->fault) /* to be told when it is the best */
+		w->looked = 0;
+	w->fault = fault;
+	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
+		return 0;
+	*open = puc_is_hooked(w) ||
+		(!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
+	w->try.resumed = puc_has_resumed(mem, w, index);
+	w->try.caller = puc_is_lua(w, index) ? w->ci : w->previous;
+	if (*outer & *open) {
+		if (w->try.L != w->best.L)
+			puc_note_rival(w, &w->try);
+		return 0;
+	}
+	if (w->key != ~0ULL && w->try.L != w->best.L)
+		puc_note_rival(w, &w->best);
+	w->key = w->try.key;
+	w->best = w->try;
+	w->open = *open;
+	w->proved |= *outer;
+	puc_mark_none(w);
+	puc_mark(mem, w, w->mark, &w->best);
+	if (!w->child)
+		w->follow = w->best.resumed;
+	else if (w->best.resumed == w->child)
+		w->proved = 1;
+	return !*open;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The topmost function of the lua_State that runs, and where it stands: is what lies in its slot
+ * what was called, and which of the places that may hold pc is right?
+ */
+#ifndef LUABPF_UNWIND_PUC_TOP_H
+#define LUABPF_UNWIND_PUC_TOP_H
+
+#include <unwind/puc/gc.h>
+
+/* Looks through what luaV_execute has called for the Lua function on top. */
+static __always_inline enum lb_more puc_step_note(const struct lb_mem *mem, struct puc_walk *w)
+{
+	if (w->in_block ||
+	    (w->scan < w->scan_end && (!w->vm_ret || w->scan <= w->vm_ret + 8 * PUC_SPILLED))) {
+		if (!puc_scan_on(mem, w))
+			return LB_MORE;
+		puc_scan_fails(w);
+	}
+	w->noted = 1;
+	w->phase = PUC_PHASE_TOP;
+	return LB_MORE;
+}
+
+static __always_inline void puc_note(struct puc_walk *w)
+{
+	puc_scan_from(w, w->regs.sp, 0);
+	w->phase = PUC_PHASE_NOTE;
+	if (puc_in_vm(w, w->regs.ip)) /* has called nothing: its frame begins at sp */
+		w->vm_ret = w->regs.sp - 8;
+}
+
+static long puc_pc_step(__u32 i, struct puc_walk **walk)
+{
+	struct puc_walk *w = *walk;
+	__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
+
+	if (puc_pc_inside(w->code_lo, w->code_size, r) && r > w->any_pc)
+		w->any_pc = r;
+	return 0;
+}
+
+/* The greatest "next instruction" pointer into the code in any register; 0: none. */
+LB_SUBPROG __u64 puc_any_pc(struct puc_walk *w)
+{
+	if (!w)
+		return 0;
+	w->any_pc = 0;
+	lb_loop(LB_GPRS, puc_pc_step, &w);
+	return w->any_pc;
+}
+
+/* Do the four bytes before pc return from a function? */
+static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u32 ins;
+
+	return w->puc.op_return && !(pc & 3) && !puc_read(mem, w, &ins, sizeof(ins), pc - 4) &&
+	       (ins & 0x7f) - w->puc.op_return < 3;
+}
+
+/* Was pc saved by the caller of the topmost function, when it called? */
+static __always_inline int puc_is_callers(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	__u64 saved;
+
+	return puc_is_pointer(w->previous) &&
+	       !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
+	       saved == pc;
+}
+
+/*
+ * pc is that of another function: the topmost was just called, and its caller's is in the register
+ * still, as it was saved for the call; or it was just returned to.
+ */
+static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
+{
+	return puc_is_callers(mem, w, pc) ||
+	       (puc_is_pointer(pc & ~7ULL) && puc_has_returned(mem, w, pc));
+}
+
+/*
+ * L->savedpc of 5.1 is not that of the topmost function: it is set a moment after L->ci, when a
+ * function is called, which begins then, and when one returns to where it was called.
+ */
+static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct puc_walk *w)
+{
+	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
+}
+
+/* Does fetch_reg tell the instruction? */
+static __always_inline int puc_fetches(const struct puc_walk *w)
+{
+	__u64 found = 0;
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < PUC_FETCHES; i++)
+		found |= lb_within(w->regs.ip, w->vm_start + w->fetch[i].at, w->fetch[i].size);
+	return found != 0;
+}
+
+/*
+ * "Next instruction" by the registers that were learned; 0: by none. Where luaV_execute is about to
+ * fetch an instruction, that is the one it stands at: after a jump, pc's register has what stands
+ * before it in the text, or what would have come without, until it is stepped.
+ */
+static __always_inline __u64 puc_register_pc(const struct puc_walk *w)
+{
+	__u64 at = w->gprs.r[w->fetch_reg & (LB_GPRS - 1)];
+
+	if (lb_within(at, w->code_lo, w->code_size) & !(at & 3) && puc_fetches(w))
+		return at + 4;
+	return w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
+}
+
+/*
+ * Where the topmost Lua function stands: by the register that holds pc in luaV_execute, which what
+ * that called has left alone, or pushed. Where neither points into the code, the function is being
+ * entered, or was just returned to: what is saved is right. 5.2 and 5.3 save it at each
+ * instruction. Returns 0 when it is known.
+ */
+static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk *w)
+{
+	__u64 pc;
+
+	if (w->puc.flags & PUC_SAVEDPC_EXACT)
+		return 0;
+	if (w->popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
+		return 0;
+	pc = puc_register_pc(w);
+	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
+		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
+			return 0;
+		pc = puc_any_pc(w); /* the code of some instructions moves it */
+		/* fetch_reg may still have the instruction itself: one behind what was pushed */
+		if (w->noted && (!pc || (w->fetch[0].size && w->pushed > pc)))
+			pc = w->pushed;
+	}
+	if (!pc)
+		return -1;
+	w->pc = pc;
+	w->pc_known = 1;
+	return 0;
+}
+
+static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const struct puc_seen *seen;
+	int index = puc_look(mem, w);
+	int in_gc = puc_in_gc(w, w->regs.ip), in_vm = puc_in_vm(w, w->regs.ip);
+
+	if ((index == PUC_NOT || puc_is_result(w, index)) && puc_pop(w))
+		return LB_MORE;
+	if (index == PUC_NOT)
+		return puc_ask_code(w);
+	w->phase = PUC_PHASE_FRAME;
+	if (!puc_is_lua(w, index)) {
+		w->state = in_gc ? 'G' : 'C';
+		if (!in_gc)
+			puc_look_for_gc(mem, w);
+		return LB_MORE;
+	}
+	seen = &w->seen[index & (PUC_SEEN - 1)];
+	w->code_lo = seen->code;
+	w->code_size = 4ULL * seen->sizecode;
+	if (!in_vm && !in_gc && !w->noted) {
+		puc_note(w);
+		return LB_MORE;
+	}
+	if (puc_top_pc(mem, w) && !w->noted) {
+		puc_note(w);
+		return LB_MORE;
+	}
+	if (w->puc.flags & PUC_CI_ARRAY && !puc_pc_inside(w->code_lo, w->code_size, w->pc))
+		puc_mend_savedpc(mem, w);
+	if (in_gc || (!in_vm && w->vm_ret && puc_calls_gc(mem, w, w->vm_ret_to)))
+		w->state = 'G';
+	else if (!in_vm) /* luaD_precall of 5.2 calls the collector, too */
+		puc_look_for_gc(mem, w);
+	return LB_MORE;
+}
+
+#endif

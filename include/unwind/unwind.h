@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The step contract of the stack walkers.
+ *
+ *     lb_find_*(mem, ..., walk)  sets a walk up from registers and layout
+ *     step(mem, walk)            emits a few frames; returns LB_MORE or LB_STOP
+ *
+ * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
+ * LB_MAX_STEPS; a walk that did not stop by then ends as LB_END_LOOP. All state lives in the walk,
+ * in one place in memory: so the verifier looks at a step once, and a debugger can stop between
+ * two.
+ *
+ * Walkers call no BPF helper but through lb_loop() and mem_read(), the only way in which they see
+ * memory, and look into no maps.
+ */
+#ifndef LUABPF_UNWIND_UNWIND_H
+#define LUABPF_UNWIND_UNWIND_H
+
+#include <unwind/abi.h>
+#include <unwind/cache.h>
+#include <unwind/mem.h>
+
+#define LB_MAX_STEPS 1024
+
+enum lb_more {
+	LB_MORE = 0,
+	LB_STOP = 1,
+};
+
+/*
+ * The sampled thread's registers by their role, filled by bpf/regs.bpf.h. x86-64 names in brackets.
+ */
+struct lb_regs {
+	__u64 ip;
+	__u64 sp;
+	__u64 base;    /* BASE in the VM (rdx) */
+	__u64 pc;      /* PC in the VM (rbx) */
+	__u64 rb;      /* RB, to which the VM saves BASE across some calls (rbp) */
+	__u64 gl;      /* DISPATCH in the VM and in compiled code (r14) */
+	__u64 rd;      /* RD: an exit's number in vm_exit_handler (rax) */
+	__u64 ra;      /* RA: ditto, its trace's (rcx) */
+	__u64 kept[3]; /* the other registers that a callee saves (r12, r13, r15) */
+	/* 1: an interrupt came in user mode, ip is behind the instruction that the processor waited
+	 * for; 0: the kernel runs on behalf of the instruction at ip or, of a system call, before
+	 * it */
+	__u64 behind;
+};
+
+/*
+ * All general registers, by their number in an instruction's encoding (x86-64: rax, rcx, rdx, rbx,
+ * rsp, rbp, rsi, rdi, r8 .. r15): where it is learned which of them holds what.
+ */
+#define LB_GPRS 16
+struct lb_gprs {
+	__u64 r[LB_GPRS];
+};
+
+/*
+ * What every walker has: the first member of its own struct, without a name (-fms-extensions, as
+ * the kernel builds itself since 6.19), so that its fields read as the walker's own.
+ */
+struct lb_walk {
+	__u64 vm_start, vm_end; /* text of the interpreter */
+	__u64 text_lo, text_hi; /* wider: where calls into the VM return to */
+	__u64 stack_hi;		/* end of the C stack's mapping */
+
+	__u64 g; /* global_State */
+	__u64 L;
+	__s32 vmstate;
+	__u32 end;     /* enum lb_end, valid once stopped */
+	__u8 state;    /* jit.p's letter */
+	__u8 flags;    /* LB_FRAME_* for the next frame */
+	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
+	__u32 shipped; /* prototypes that were sent; the caller's, as the next */
+	__u32 samples; /* of this CPU, so far */
+
+	__u64 epoch; /* of the process, differs from that of others; 0: none */
+	__u8 prove;  /* this sample proves all that it shows: lb_is_proved() */
+
+	/* the chunk's name that a fingerprint was made with last, and what it counted for */
+	__u64 name, name_print;
+	__u32 name_sample; /* the sample in which that was */
+
+	struct lb_regs regs;	  /* the caller's place for them */
+	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
+	__u8 scratch[LB_READ_MOST];
+};
+
+/*
+ * Reads what has to be there. When it is not, the sample is lost, whatever else is tried. cache is
+ * the walker's own, its last member.
+ */
+static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w,
+				   struct lb_cache *cache, void *dst, __u32 size, __u64 addr)
+{
+	int r = lb_read(mem, cache, dst, size, addr);
+
+	w->fault |= (__u32)r >> 31;
+	return r;
+}
+
+/*
+ * Bytes that may be missing, in place: valid until the next read; 0: they are. size is at most
+ * LB_READ_MOST.
+ */
+static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_walk *w,
+					    struct lb_cache *cache, __u64 addr, __u32 size)
+{
+	if (lb_ready(mem, cache, addr, size))
+		return lb_bytes(cache, addr);
+	return lb_read_apart(mem, w->scratch, size, addr) ? 0 : w->scratch;
+}
+
+/*
+ * The functions of a chunk stand together on a stack: its name is read once for them. Returns 1
+ * when w->name_print has to be set for this name, 0 when it is that of the last.
+ */
+static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cache *cache,
+					  __u64 name)
+{
+	if (w->name == name && w->name_sample == cache->sample)
+		return 0;
+	w->name = name;
+	w->name_sample = cache->sample;
+	w->name_print = 0;
+	return 1;
+}
+
+/*
+ * An object's place in a table of 2^bits entries. Objects that lie side by side, as those do that
+ * were made one after the other, have places side by side: in few pages, and the processor keeps
+ * translations for no more.
+ */
+static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
+{
+	return (__u32)(addr >> 4 ^ addr >> (5 + bits)) & ((1u << bits) - 1);
+}
+
+/*
+ * True if a table's entry of an earlier sample counts in this one. User space begins an epoch with
+ * each drain of the ring; the fingerprint of a prototype is made once in an epoch. After the drain
+ * user space reads all prototypes that were shown again, and loses the samples of those that
+ * changed. Samples of a process that is not steady (lb_proc.shares), and one sample in
+ * LB_PROVE_EACH, drawn, take nothing from the table.
+ */
+static __always_inline int lb_is_proved(const struct lb_walk *w, __u64 epoch)
+{
+	return epoch && epoch == w->epoch && !w->prove;
+}
+
+/*
+ * 1 when addr lies in [lo, lo + size), else 0. Without a branch: of those in a loop the verifier
+ * follows both ways, in each turn. size is below 2^63.
+ */
+static __always_inline __u64 lb_within(__u64 addr, __u64 lo, __u64 size)
+{
+	__u64 at = addr - lo;
+
+	return ~(at | (size - 1 - at)) >> 63;
+}
+
+/* As lb_need(), in place as lb_maybe(). */
+static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
+				      struct lb_cache *cache, const __u8 **bytes, __u32 size,
+				      __u64 addr)
+{
+	*bytes = lb_maybe(mem, w, cache, addr, size);
+	if (*bytes)
+		return 0;
+	w->fault = 1;
+	return -1;
+}
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The options: a row each, and how its value is checked and stored. */
+#include <errno.h>
+#include <pwd.h>
+#include <string.h>
+
+#include "table.h"
+#include "value.h"
+
+#define NSEC_PER_SEC 1000000000ULL
+#define MAX_HZ 100000
+#define MAX_SECONDS (1000ULL * 366 * 86400)
+
+int cli_no_pid(struct error *err)
+{
+	error_set(err, -EINVAL, "-p: no process id was given");
+	return error_remedy(err, -EINVAL,
+			    "$(pidof NAME) and the like are empty when no such process runs");
+}
+
+static int set_pids(struct options *opts, const char *value, struct error *err)
+{
+	int ret = cli_pids(value, &opts->pids, &opts->npids);
+
+	if (!value[strspn(value, " \t\n")])
+		return cli_no_pid(err);
+	if (ret == -EINVAL)
+		return error_set(err, ret, "-p %s: not a list of process ids", value);
+	return ret;
+}
+
+/*
+ * jit.p's arguments come as LuaJIT splits them: "OPTIONS,OUTPUT"; an empty one is as good as none.
+ */
+static int set_jitp(struct options *opts, const char *value, struct error *err)
+{
+	char *comma;
+
+	opts->jitp = true;
+	if (!value || !*value)
+		return 0;
+	opts->jitp_text = strdup(value);
+	if (!opts->jitp_text)
+		return -ENOMEM;
+	comma = strchr(opts->jitp_text, ',');
+	if (!comma)
+		return 0;
+	*comma++ = '\0';
+	if (strchr(comma, ','))
+		return error_set(err, -EINVAL, "-jp=%s: more than OPTIONS,OUTPUT", value);
+	if (*comma)
+		opts->jitp_output = comma;
+	return 0;
+}
+
+static int set_output(struct options *opts, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "-o: empty file name");
+	opts->output = value;
+	return 0;
+}
+
+static int set_format(struct options *opts, const char *value, struct error *err)
+{
+	opts->format = out_format_named(value);
+	if (opts->format)
+		return 0;
+	return error_set(err, -EINVAL, "-f %s: unknown format: see luabpf --help", value);
+}
+
+static int set_rate(struct options *opts, const char *value, struct error *err)
+{
+	uint64_t hz;
+	int ret = cli_decimal(value, 0, MAX_HZ, &hz);
+
+	if (ret || !hz || strchr(value, '.'))
+		return error_set(err, -EINVAL, "-F %s: not a whole number from 1 to %d", value,
+				 MAX_HZ);
+	opts->period_ns = NSEC_PER_SEC / hz;
+	return 0;
+}
+
+static int set_duration(struct options *opts, const char *value, struct error *err)
+{
+	int ret = cli_decimal(value, 9, MAX_SECONDS * NSEC_PER_SEC, &opts->duration_ns);
+
+	if (ret == -ERANGE)
+		return error_set(err, -EINVAL, "-d %s: too many seconds", value);
+	if (ret || !opts->duration_ns)
+		return error_set(err, -EINVAL, "-d %s: not a positive number of seconds", value);
+	return 0;
+}
+
+static int set_stats(struct options *opts, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "--stats: empty file name");
+	opts->stats = value;
+	return 0;
+}
+
+static int set_max_lost(struct options *opts, const char *value, struct error *err)
+{
+	uint64_t ppm;
+
+	if (cli_decimal(value, 4, 1000000, &ppm))
+		return error_set(err, -EINVAL, "--max-lost %s: not a percentage from 0 to 100",
+				 value);
+	opts->max_lost_ppm = ppm;
+	return 0;
+}
+
+static int set_source_user(struct options *opts, const char *value, struct error *err)
+{
+	const struct passwd *pw = getpwnam(value);
+	uint64_t uid = 0;
+
+	if (!pw && (strchr(value, '.') || cli_decimal(value, 0, UINT32_MAX - 1, &uid)))
+		return error_set(err, -EINVAL, "--source-user %s: no such user", value);
+	opts->source_user = pw ? pw->pw_uid : (uid_t)uid;
+	opts->has_source_user = true;
+	return 0;
+}
+
+static int set_wait(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->wait = true;
+	return 0;
+}
+
+static int set_verbose(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->verbose = true;
+	return 0;
+}
+
+static int set_quiet(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->quiet = true;
+	return 0;
+}
+
+static int set_help(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->verb = VERB_HELP;
+	return 0;
+}
+
+static int set_version(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->verb = VERB_VERSION;
+	return 0;
+}
+
+const struct option_row cli_rows[CLI_NROWS] = {
+	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_REPEATS, set_pids,
+		      "running processes to profile"},
+	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, set_wait,
+		      "with -p: begin when a process that has no Lua yet has loaded it"},
+	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
+		      "jit.p report (the default: -jp=f to standard output)"},
+	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
+			"write a profile; its name tells the format; - is standard output"},
+	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
+			"format of -o, below"},
+	[CLI_RATE] = {"frequency", 'F', "HZ", CLI_RECORD, set_rate,
+		      "samples per second of CPU time (default 100, or as -jp=i<ms> says)"},
+	{"duration", 'd', "SECONDS", CLI_RECORD, set_duration,
+	 "stop after this time (default: Ctrl-C, or when the targets end)"},
+	{"stats", 0, "FILE", CLI_RECORD, set_stats,
+	 "write counts of samples and losses, rates and cost as JSON"},
+	{"max-lost", 0, "PCT", CLI_RECORD, set_max_lost,
+	 "exit with 3 if more than PCT % of the samples were lost (default: never)"},
+	[CLI_SOURCE_USER] =
+		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
+		 "report as root: open source files as USER (default: what all can read)"},
+	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, set_verbose,
+	 "tell more on standard error"},
+	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "tell errors and warnings only"},
+	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,
+	 "show this help"},
+	{"version", 'V', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_version,
+	 "show the version"},
+};

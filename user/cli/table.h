@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table that drives both the parser (cli/cli.c) and the help (cli/help.c). */
+#ifndef CLI_TABLE_H
+#define CLI_TABLE_H
+
+#include "cli.h"
+
+enum {
+	CLI_RECORD = 1 << VERB_RECORD,
+	CLI_REPORT = 1 << VERB_REPORT,
+	CLI_DOCTOR = 1 << VERB_DOCTOR,
+	CLI_REPEATS = 1 << 8,
+};
+
+enum cli_row {
+	CLI_PIDS,
+	CLI_WAIT,
+	CLI_JITP,
+	CLI_OUTPUT,
+	CLI_FORMAT,
+	CLI_RATE,
+	CLI_DURATION,
+	CLI_STATS,
+	CLI_MAX_LOST,
+	CLI_SOURCE_USER,
+	CLI_VERBOSE,
+	CLI_QUIET,
+	CLI_HELP,
+	CLI_VERSION,
+	CLI_NROWS,
+};
+
+struct option_row {
+	const char *name; /* long name */
+	char letter;	  /* 0: long only */
+	const char
+		*arg;	/* what the help calls the value; NULL: takes none; "[...]": may take one */
+	unsigned flags; /* the verbs it goes with; CLI_REPEATS */
+	int (*set)(struct options *opts, const char *value, struct error *err);
+	const char *help;
+};
+
+extern const struct option_row cli_rows[CLI_NROWS];
+
+/* -p without a value: -EINVAL. */
+int cli_no_pid(struct error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One function per verb. Each prints its errors itself and returns the exit code. */
+#ifndef CMDS_CMDS_H
+#define CMDS_CMDS_H
+
+#include "base/error.h"
+#include "cli/cli.h"
+
+int cmd_record(const struct options *opts);
+int cmd_report(const struct options *opts);
+int cmd_doctor(const struct options *opts);
+int cmd_help(const struct options *opts);
+
+/* "luabpf: object: cause" and the remedy, on standard error. ret: the -errno that came with it. */
+void cmd_error(int ret, const struct error *err);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <string.h>
+
+#include "output.h"
+
+/* Two names of one file: what is written first would be lost. */
+static int check_distinct(const struct outputs *o, struct error *err)
+{
+	const struct {
+		const char *name;
+		const struct outfile *file;
+	} outs[] = {{"the -jp report", o->jitp}, {"-o", o->file}, {"--stats", o->stats}};
+	const size_t n = sizeof(outs) / sizeof(*outs);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			if (outs[i].file && outs[j].file &&
+			    outfile_same(outs[i].file, outs[j].file))
+				return error_set(err, -EINVAL, "%s and %s would both go to %s",
+						 outs[i].name, outs[j].name,
+						 outfile_name(outs[i].file));
+	return 0;
+}
+
+int outputs_open(const struct options *opts, struct outputs *out, struct error *err)
+{
+	__outputs struct outputs o = {};
+	int ret = 0;
+
+	if (opts->output && opts->format->binary && !strcmp(opts->output, "-") &&
+	    isatty(STDOUT_FILENO)) {
+		error_set(err, 0, "standard output: %s is not for a terminal", opts->format->name);
+		return error_remedy(err, -EINVAL, "name a file with -o, or use a pipe");
+	}
+	if (opts->jitp)
+		ret = outfile_open(opts->jitp_output, &o.jitp, err);
+	if (!ret && opts->output)
+		ret = outfile_open(opts->output, &o.file, err);
+	if (!ret && opts->stats)
+		ret = outfile_open(opts->stats, &o.stats, err);
+	if (!ret)
+		ret = check_distinct(&o, err);
+	if (ret)
+		return ret;
+	*out = o;
+	o = (struct outputs){};
+	return 0;
+}
+
+void outputs_warn(const struct options *opts)
+{
+	const struct jitp_options *o = &opts->jitp_options;
+
+	for (const char *c = opts->jitp ? o->unknown : ""; *c; c++)
+		fprintf(stderr, "luabpf: -jp: warning: jit.p knows no option '%c'; ignored\n", *c);
+	if (opts->jitp && o->shows_nothing)
+		fprintf(stderr, "luabpf: -jp: warning: for this combination jit.p shows no row\n");
+}
+
+/* A renderer that failed by itself has its file forgotten; when a write failed, the commit tells
+ * which. */
+static int finish(struct outfile **file, int rendered, struct error *err)
+{
+	if (!rendered || outfile_error(*file))
+		return outfile_commit(file, err);
+	error_set(err, rendered, "%s: %s", outfile_name(*file), strerror(-rendered));
+	outfile_abort(file);
+	return rendered;
+}
+
+int outputs_write(const struct options *opts, struct outputs *out, const struct prof *prof,
+		  const struct source *source, struct error *err)
+{
+	struct error second;
+	int ret = 0, more = 0;
+
+	if (out->jitp) {
+		ret = jitp_render(prof, &opts->jitp_options, source, outfile_stream(out->jitp));
+		ret = finish(&out->jitp, ret, err);
+	}
+	if (out->file) {
+		more = opts->format->write(prof, outfile_stream(out->file));
+		more = finish(&out->file, more, ret ? &second : err);
+	}
+	return ret ? ret : more;
+}
+
+void outputs_close(struct outputs *out)
+{
+	outfile_abort(&out->jitp);
+	outfile_abort(&out->file);
+	outfile_abort(&out->stats);
+}

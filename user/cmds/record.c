@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* record: opens the outputs, samples until it is over, writes them, tells what became of the
+ * samples. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/caps.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "cmds.h"
+#include "output.h"
+#include "doctor/doctor.h"
+#include "record/session.h"
+#include "record/wait.h"
+#include "record/summary.h"
+#include "proc/process.h"
+
+#define BANNER_PIDS 8 /* that the first line names */
+
+static void banner(const struct options *opts, const struct session *session)
+{
+	__text struct text what = {0};
+	char builds[256];
+
+	session_describe(session, builds, sizeof(builds));
+	if (opts->command)
+		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
+	else if (opts->npids > BANNER_PIDS)
+		text_printf(&what, "%zu processes", opts->npids);
+	else
+		text_puts(&what, opts->npids > 1 ? "processes " : "process ");
+	if (opts->npids <= BANNER_PIDS)
+		process_put_pids(&what, opts->pids, opts->npids);
+	fprintf(stderr, "luabpf: sampling %s", text_str(&what));
+	fprintf(stderr, "%s%s%s", *builds ? " (" : "", builds, *builds ? ")" : "");
+	fprintf(stderr, " at %g Hz of CPU time", 1e9 / (double)opts->period_ns);
+	if (opts->duration_ns)
+		fprintf(stderr, " for %g s\n", (double)opts->duration_ns / 1e9);
+	else
+		fprintf(stderr, "; Ctrl-C stops\n");
+}
+
+static bool is_named(const struct options *opts, pid_t pid)
+{
+	for (size_t i = 0; i < opts->npids; i++)
+		if (opts->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* A server's master was named, and of its workers, which do the work, some were not. */
+static void tell_workers(const struct options *opts, pid_t master)
+{
+	pid_t workers[PROCESS_WORKERS];
+	size_t all = process_workers(master, workers, PROCESS_WORKERS), n = 0;
+	__text struct text pids = {0};
+
+	for (size_t i = 0; i < all; i++)
+		if (!is_named(opts, workers[i]))
+			workers[n++] = workers[i];
+	process_put_pids(&pids, workers, n);
+	if (n)
+		fprintf(stderr,
+			"luabpf: process %d has children that run the same program and are not "
+			"sampled: -p %s\n",
+			(int)master, text_str(&pids));
+}
+
+/* On standard error, as one line. Paths are the target's: they may hold anything. */
+static void tell_module(void *arg, const struct doctor_module *module)
+{
+	__text struct text line = {0};
+
+	text_printf(&line, "luabpf: pid %d: ", *(const pid_t *)arg);
+	doctor_module_text(module, &line);
+	fprintf(stderr, "%s\n", text_str(&line));
+}
+
+static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const struct lb_module *at)
+{
+	(void)arg;
+	doctor_module(pid, build, at, tell_module, &pid);
+}
+
+/* -v: which VM was seen where, and by what. */
+static void tell_modules(const struct options *opts, const struct session *session)
+{
+	const pid_t command = session_pid(session);
+	const pid_t *pids = opts->npids ? opts->pids : &command;
+	size_t n = opts->npids ? opts->npids : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		struct error err = {};
+		int r = doctor_modules(pids[i], tell_module, (void *)&pids[i], &err);
+
+		if (r && r != -ESRCH) /* it has ended meanwhile */
+			cmd_error(r, &err);
+	}
+}
+
+static void tell_limits(const struct session *session)
+{
+	const char *limit, *build, *unsampled = session_unsampled(session);
+	__text struct text line = {0};
+
+	text_put_clean(&line, unsampled, strlen(unsampled)); /* names a file of the target's */
+	if (*unsampled)
+		fprintf(stderr, "luabpf: %s\n", text_str(&line));
+	for (uint32_t i = 0; (limit = session_limit(session, i, &build)); i++)
+		if (*limit)
+			fprintf(stderr, "luabpf: %s: %s\n", build, limit);
+}
+
+static int write_stats(struct outputs *out, const struct summary *summary, struct error *err)
+{
+	int ret;
+
+	if (!out->stats)
+		return 0;
+	ret = summary_json(summary, outfile_stream(out->stats));
+	if (ret && !outfile_error(out->stats))
+		return error_set(err, ret, "%s: %s", outfile_name(out->stats), strerror(-ret));
+	return outfile_commit(&out->stats, err);
+}
+
+/* Standard output needs no telling. */
+static const char *written(const struct options *opts, char *buf, size_t size)
+{
+	const char *report =
+		opts->jitp && strcmp(opts->jitp_output, "-") ? opts->jitp_output : NULL;
+	const char *file = opts->output && strcmp(opts->output, "-") ? opts->output : NULL;
+
+	if (!report && !file)
+		return NULL;
+	snprintf(buf, size, "wrote %s%s%s", file ? file : "", file && report ? ", " : "",
+		 report ? report : "");
+	return buf;
+}
+
+/* The verdict is luabpf's exit code: it did its part, what is left to say is how much was lost and
+ * how the command ended. */
+static int verdict(const struct options *opts, struct session *session,
+		   const struct summary *summary)
+{
+	uint64_t lost = summary_lost_ppm(summary);
+	int status;
+
+	if (opts->max_lost_ppm >= 0 && lost > (uint64_t)opts->max_lost_ppm) {
+		fprintf(stderr, "luabpf: lost %.4f %% of the samples, more than --max-lost %g\n",
+			(double)lost / 1e4, (double)opts->max_lost_ppm / 1e4);
+		return EXIT_LOST;
+	}
+	if (!opts->command)
+		return EXIT_DONE;
+	status = session_wait_command(session); /* -d may end before it */
+	if (status < 0)
+		return EXIT_FAILED;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* After the sampling: everything that was asked for, and the exit code. */
+static int finish(const struct options *opts, struct session *session, struct outputs *out,
+		  const struct source *source, int *code, struct error *err)
+{
+	struct session_stats stats;
+	struct summary summary;
+	char names[1024];
+	int ret, more;
+
+	session_stats(session, &stats);
+	summary_make(&stats, session_prof(session), &summary);
+	ret = outputs_write(opts, out, session_prof(session), source, err);
+	more = write_stats(out, &summary, ret ? NULL : err);
+	if (!opts->quiet)
+		tell_limits(session);
+	if (!opts->quiet)
+		summary_print(&summary, ret ? NULL : written(opts, names, sizeof(names)), stderr);
+	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
+		summary_print_lines(&summary, stderr);
+	if (opts->verbose)
+		summary_print_ends(&summary, stderr);
+	if (ret || more)
+		return ret ? ret : more;
+	*code = verdict(opts, session, &summary);
+	return 0;
+}
+
+static int sample(const struct options *opts, struct session *session, struct outputs *out,
+		  int *code, struct error *err)
+{
+	const struct source source = {.open = session_open_source, .ctx = session};
+	int ret, stop;
+
+	if (opts->verbose)
+		tell_modules(opts, session);
+	ret = signals_catch(&stop); /* before the banner: who has read it may stop us */
+	if (ret)
+		return error_set(err, ret, "signals: %s", strerror(-ret));
+	if (!opts->quiet)
+		banner(opts, session);
+	for (size_t i = 0; i < opts->npids && !opts->quiet; i++)
+		tell_workers(opts, opts->pids[i]);
+	if (opts->verbose)
+		session_watch(session, on_seen, NULL);
+	ret = session_run(session, stop, err);
+	return ret ? ret : finish(opts, session, out, &source, code, err);
+}
+
+static void say_waits(void *arg)
+{
+	const struct options *opts = arg;
+	__text struct text pids = {};
+
+	process_put_pids(&pids, opts->pids, opts->npids);
+	if (!opts->quiet)
+		fprintf(stderr, "luabpf: process%s %s: no Lua yet; waits until it is loaded\n",
+			opts->npids > 1 ? "es" : "", text_str(&pids));
+}
+
+static int run(const struct options *opts, int *code, struct error *err)
+{
+	const struct session_options what = {
+		.pids = opts->pids,
+		.npids = opts->npids,
+		.may_lack = opts->wait,
+		.command = opts->command,
+		.period_ns = opts->period_ns,
+		.duration_ns = opts->duration_ns,
+		.cost = opts->stats || opts->verbose,
+		.sources = opts->jitp && opts->jitp_options.annotate,
+	};
+	__cleanup(session_free) struct session *session = NULL;
+	__outputs struct outputs out = {};
+	int ret;
+
+	outputs_warn(opts);
+	ret = outputs_open(opts, &out, err);
+	if (!ret && opts->wait)
+		ret = session_wait_lua(opts->pids, opts->npids, say_waits, (void *)opts, err);
+	if (!ret)
+		ret = session_open(&what, &session, err);
+	return ret ? ret : sample(opts, session, &out, code, err);
+}
+
+int cmd_record(const struct options *opts)
+{
+	struct error err = {};
+	int code = EXIT_FAILED;
+	int ret;
+
+	/* A command would inherit the limit: it keeps ours. */
+	if (!opts->command)
+		caps_more_files();
+	ret = run(opts, &code, &err);
+	if (!ret)
+		return code;
+	cmd_error(ret, &err);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A build of a Lua VM as an ELF file holds it: what lj_recognise() and puc_recognise() find. */
+#ifndef DETECT_BUILD_H
+#define DETECT_BUILD_H
+
+#include <stdint.h>
+
+#include <unwind/abi.h>
+
+/* All addresses are those of the file. */
+struct vm_build {
+	char name[80];	       /* "PUC Lua 5.4.3 to 5.4.8" */
+	uint64_t start, size;  /* text of the interpreter: LuaJIT's assembler VM, luaV_execute */
+	uint64_t offset;       /* start as an offset into the file */
+	uint64_t gc_lo, gc_hi; /* PUC Lua: text of the collector; 0, 0: not found */
+	char evidence[320];    /* what was measured, for -v and doctor: "lua_ident says ..." */
+	struct lb_build build; /* what BPF needs */
+};
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "call_graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "arch/x86_64/insn.h"
+
+#define MAX_FUNCTIONS 8192
+#define MAX_EDGES (256u << 10)
+#define MAX_TEXT (128u << 10) /* of one function */
+#define MAX_LINKED 4096
+#define PLT_ENTRY 16
+
+struct build {
+	struct call_graph *g;
+	uint64_t near, window;
+	uint8_t *text;
+	struct elf_pointer *linked; /* sorted by slot */
+	size_t nlinked;
+};
+
+static void build_free(struct build *b)
+{
+	free(b->text);
+	free(b->linked);
+}
+
+void call_graph_free(struct call_graph *g)
+{
+	free(g->fn);
+	free(g->edge);
+}
+
+static int add_function(void *arg, const struct elf_fde *fde)
+{
+	struct build *b = arg;
+	struct call_graph *g = b->g;
+	struct call_function *last = g->n ? &g->fn[g->n - 1] : NULL, *grown;
+
+	if (fde->start + b->window < b->near || fde->start > b->near + b->window || !fde->size ||
+	    fde->size > MAX_TEXT || g->n == MAX_FUNCTIONS)
+		return 0;
+	if (last && fde->start < last->start + last->size)
+		return 0;	    /* out of order, or one inside the other */
+	if (!(g->n & (g->n - 1))) { /* grows at each power of two */
+		grown = reallocarray(g->fn, g->n ? 2 * g->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		g->fn = grown;
+	}
+	g->fn[g->n++] = (struct call_function){.start = fde->start, .size = fde->size};
+	return 0;
+}
+
+uint32_t call_graph_find(const struct call_graph *g, uint64_t addr)
+{
+	uint32_t lo = 0, hi = g->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (g->fn[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || addr - g->fn[lo - 1].start >= g->fn[lo - 1].size)
+		return g->n;
+	return lo - 1;
+}
+
+static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_kind kind)
+{
+	struct call_graph *g = b->g;
+	uint32_t to = call_graph_find(g, target);
+
+	if (to == g->n || to == from || g->fn[to].start != target || g->nedges == MAX_EDGES)
+		return 0;
+	if (g->nedges == g->capacity) {
+		uint32_t capacity = g->capacity ? 2 * g->capacity : 4096;
+		struct call_edge *grown = reallocarray(g->edge, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		g->edge = grown;
+		g->capacity = capacity;
+	}
+	g->edge[g->nedges++] = (struct call_edge){from, to, kind};
+	return 0;
+}
+
+static int add_linked(void *arg, const struct elf_pointer *p)
+{
+	struct build *b = arg;
+	size_t n = b->nlinked;
+
+	if (n == MAX_LINKED)
+		return 0;
+	if (!(n & (n - 1))) { /* grows at each power of two */
+		struct elf_pointer *grown = reallocarray(b->linked, n ? 2 * n : 1, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		b->linked = grown;
+	}
+	b->linked[b->nlinked++] = *p;
+	return 0;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct elf_pointer *x = a, *y = b;
+
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* A call of, or a jump to, what the word at slot points to. */
+static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
+{
+	const struct elf_pointer key = {.slot = slot};
+	const struct elf_pointer *p = NULL;
+
+	if (b->nlinked)
+		p = bsearch(&key, b->linked, b->nlinked, sizeof(key), by_slot);
+	return p ? add_edge(b, from, p->value, CALL_LINKED) : 0;
+}
+
+static bool is_by_slot(const struct x86_insn *in, ZydisMnemonic mnemonic)
+{
+	return in->mnemonic == mnemonic && in->base == X86_RIP;
+}
+
+/* The first instruction, or that after endbr64. Returns where it ends, 0: it is none. */
+static size_t first_insn(const uint8_t *text, size_t size, struct x86_insn *in)
+{
+	size_t at = size > 4 && !memcmp(text, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
+
+	return x86_decode(text + at, size - at, in) ? at + in->len : 0;
+}
+
+/* To text that is no function: the procedure linkage table jumps on. */
+static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
+{
+	uint8_t text[PLT_ENTRY];
+	struct x86_insn in;
+	size_t end;
+
+	if (!b->nlinked || elf_read(b->g->elf, target, text, sizeof(text)))
+		return 0;
+	end = first_insn(text, sizeof(text), &in);
+	if (!end || !is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
+		return 0;
+	return add_by_slot(b, from, target + end + (uint64_t)(int64_t)in.disp);
+}
+
+/* The table itself has call frame information, too. */
+static bool is_plt(const uint8_t *text, size_t size)
+{
+	struct x86_insn in;
+
+	return first_insn(text, size, &in) &&
+	       (is_by_slot(&in, ZYDIS_MNEMONIC_JMP) || is_by_slot(&in, ZYDIS_MNEMONIC_PUSH));
+}
+
+static int add_branch(struct build *b, uint32_t from, uint64_t target, enum call_kind kind)
+{
+	uint32_t to = call_graph_find(b->g, target);
+
+	if (to == from)
+		return 0;
+	if (to != b->g->n && b->g->fn[to].start == target)
+		return add_edge(b, from, target, kind);
+	return add_by_plt(b, from, target);
+}
+
+static int edges_of(struct build *b, uint32_t from)
+{
+	struct call_function *f = &b->g->fn[from];
+	size_t at = 0;
+	int err = 0;
+
+	if (elf_read(b->g->elf, f->start, b->text, f->size) || is_plt(b->text, f->size))
+		return 0;
+	while (!err && at < f->size) {
+		struct x86_insn in;
+		uint64_t next;
+
+		if (!x86_decode(b->text + at, f->size - at, &in)) {
+			at++;
+			continue;
+		}
+		at += in.len;
+		next = f->start + at;
+		if (x86_is_call(&in) && !in.relative)
+			f->indirect = true;
+		if (x86_is_call(&in) && in.relative)
+			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_CALL);
+		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
+			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_JUMP);
+		else if (is_by_slot(&in, ZYDIS_MNEMONIC_CALL) ||
+			 is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
+			err = add_by_slot(b, from, next + (uint64_t)(int64_t)in.disp);
+		else if (is_by_slot(&in, ZYDIS_MNEMONIC_LEA))
+			err = add_edge(b, from, next + (uint64_t)(int64_t)in.disp, CALL_REFERENCE);
+		else if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.has_imm)
+			err = add_edge(b, from, (uint64_t)in.imm, CALL_REFERENCE);
+	}
+	return err;
+}
+
+int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struct call_graph *g)
+{
+	struct build b __cleanup(build_free) = {.g = g, .near = near, .window = window};
+	uint32_t i;
+	int err;
+
+	*g = (struct call_graph){.elf = elf};
+	b.text = malloc(MAX_TEXT);
+	if (!b.text)
+		return -ENOMEM;
+	if (elf_linked(elf, add_linked, &b) == -ENOMEM)
+		return -ENOMEM;
+	if (b.nlinked)
+		qsort(b.linked, b.nlinked, sizeof(*b.linked), by_slot);
+	err = elf_fdes(elf, add_function, &b);
+	for (i = 0; !err && i < g->n; i++)
+		err = edges_of(&b, i);
+	return err;
+}

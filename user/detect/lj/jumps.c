@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vm_x64.dasc, branchPC and ins_NEXT:
+ *
+ *     lea PC, [PC + RD*4 - BCBIAS_J*4]
+ *     mov RCd, [PC]
+ *     movzx RAd, RCH
+ *     movzx OP, RCL
+ *     add PC, 4
+ *
+ * PC is rbx. Some jumps do other things between the two. vm_exit_interp has no jump:
+ *
+ *     mov dword [DISPATCH + vmstate], ~INTERP
+ *     mov RCd, [PC]
+ *     ...
+ */
+#include "jumps.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "arch/x86_64/insn.h"
+
+#define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
+#define JUMP_AROUND 12		/* instructions behind the jump that are looked at */
+
+static bool is_branch_pc(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->reg[0] == X86_RBX &&
+	       in->base == X86_RBX && in->index != X86_NONE && in->disp == JUMP_BIAS;
+}
+
+/* Those behind a jump, up to the one that ends the fetch. */
+static void mark_fetch(const uint8_t *text, size_t size, size_t at, uint8_t *sites)
+{
+	unsigned int i;
+
+	for (i = 0; i < JUMP_AROUND; i++) {
+		struct x86_insn in;
+
+		if (at >= size || !x86_decode(text + at, size - at, &in))
+			return;
+		sites[at >> 3] |= (uint8_t)(1 << (at & 7));
+		at += in.len;
+		if (x86_writes(&in, X86_RBX) || x86_is_call(&in) || x86_ends(&in) ||
+		    x86_is_jmp_rel(&in))
+			return;
+	}
+}
+
+void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		struct x86_insn in;
+
+		if (!x86_decode(text + at, size - at, &in)) {
+			at++; /* data, or an unknown instruction: find back into step */
+			continue;
+		}
+		at += in.len;
+		if (is_branch_pc(&in))
+			mark_fetch(text, size, at, sites);
+	}
+}
+
+void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites)
+{
+	static const uint8_t store[] = {0x48, 0x89, 0x5a, 0xf8}; /* mov [rdx-8], rbx */
+	size_t at;
+
+	for (at = 0; at + sizeof(store) <= size; at++)
+		if (!memcmp(text + at, store, sizeof(store)))
+			sites[at >> 3] |= (uint8_t)(1 << (at & 7));
+}
+
+/* mov dword [r14 + disp32], -1; mov eax, [rbx] */
+#define EXIT_SET 11
+#define EXIT_FETCH 2
+
+static bool is_exit(const uint8_t *p)
+{
+	static const uint8_t set[] = {0x41, 0xc7, 0x86}, interp[] = {0xff, 0xff, 0xff, 0xff};
+	static const uint8_t fetch[EXIT_FETCH] = {0x8b, 0x03};
+
+	return !memcmp(p, set, sizeof(set)) &&
+	       !memcmp(p + EXIT_SET - sizeof(interp), interp, sizeof(interp)) &&
+	       !memcmp(p + EXIT_SET, fetch, sizeof(fetch));
+}
+
+void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
+{
+	struct x86_insn in;
+	size_t begin = 0, at;
+	unsigned int i;
+
+	*lo = 0;
+	*hi = 0;
+	while (begin + EXIT_SET + EXIT_FETCH <= size && !is_exit(text + begin))
+		begin++;
+	begin += EXIT_SET;
+	for (at = begin, i = 0; i < JUMP_AROUND; i++) {
+		if (at >= size || !x86_decode(text + at, size - at, &in))
+			return;
+		at += in.len;
+		if (!x86_writes(&in, X86_RBX))
+			continue;
+		*lo = (uint32_t)begin;
+		*hi = (uint32_t)at;
+		return;
+	}
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The VM's text (vm_x64.dasc) addresses global_State and jit_State relative to r14, which is
+ * g + GG_G2DISP. Its instructions hold the offset of each field that varies between builds, so a
+ * build needs no table of versions: what is used is measured. What one instruction says has to agree
+ * with all others of its kind, and the fields with each other.
+ *
+ * Two structs come in two shapes, which these offsets tell apart:
+ *
+ *	global_State until 2020-06, and Tarantool's	since 2020-06-23
+ *	  ... strempty, hookmask			  ... strempty, hookmask
+ *	  mainthref	= hookmask + 7			  str
+ *	  registrytv	= hookmask + 15			  vmstate	= hookmask + 39
+ *	  vmstate elsewhere				  mainthref	= vmstate + 8
+ *							  tmpbuf, tmptv, tmptv2, nilnode
+ *							  registrytv	= vmstate + 88
+ */
+#include "measure.h"
+
+#include <string.h>
+
+const char *const lj_fact_names[LJ_FACTS] = {
+	[LJ_FACT_G2DISP] = "GG_G2DISP",	  [LJ_FACT_VMSTATE] = "vmstate",
+	[LJ_FACT_HOOKMASK] = "hookmask",  [LJ_FACT_CUR_L] = "cur_L",
+	[LJ_FACT_JIT_BASE] = "jit_base",  [LJ_FACT_TRACE] = "J.trace",
+	[LJ_FACT_PARENT] = "J.parent",	  [LJ_FACT_EXITNO] = "J.exitno",
+	[LJ_FACT_EXIT] = "LJ_VMST_EXIT",  [LJ_FACT_CFRAME_PREV] = "SAVE_CFRAME",
+	[LJ_FACT_STR_LEN] = "GCstr.len",  [LJ_FACT_FUNCF] = "BC_FUNCF",
+	[LJ_FACT_FUNCC_END] = "BC_FUNCC", [LJ_FACT_MCOFS] = "SnapShot.mcofs",
+};
+
+/* Instructions: bytes, and what stands for bytes. A number is the next of the facts. */
+enum {
+	END,	     /* no instruction begins with 00 here, nor has it in it */
+	ANY = 0x100, /* any byte */
+	I1,	     /* a number of one byte */
+	I4,	     /* a number of four bytes */
+	D4,	     /* ditto, from r14 */
+};
+#define PATTERN_CODE 28 /* bytes at most, and END */
+#define PATTERN_FACTS 5
+
+struct pattern {
+	uint16_t code[PATTERN_CODE];
+	uint8_t fact[PATTERN_FACTS];
+};
+
+/* add r14, GG_G2DISP */
+static const struct pattern g2disp = {{0x49, 0x81, 0xc6, I4}, {LJ_FACT_G2DISP}};
+/* Built without GC64: add r14d, GG_G2DISP */
+static const struct pattern g2disp_gc32 = {{0x41, 0x81, 0xc6, I4}, {LJ_FACT_G2DISP}};
+
+static const struct pattern patterns[] = {
+	/* mov dword [vmstate], ~INTERP */
+	{{0x41, 0xc7, 0x86, D4, 0xff, 0xff, 0xff, 0xff}, {LJ_FACT_VMSTATE}},
+	/* movzx ebp, byte [hookmask] */
+	{{0x41, 0x0f, 0xb6, 0xae, D4}, {LJ_FACT_HOOKMASK}},
+	/* vm_exit_handler: mov ecx, [vmstate]; mov [vmstate], ~EXIT; mov [J.exitno], eax;
+	 * mov [J.parent], ecx */
+	{{0x41, 0x8b, 0x8e, D4,	  0x41, 0xc7, 0x86, D4,	  I1,	0xff,
+	  0xff, 0xff, 0x41, 0x89, 0x86, D4,   0x41, 0x89, 0x8e, D4},
+	 {LJ_FACT_VMSTATE, LJ_FACT_VMSTATE, LJ_FACT_EXIT, LJ_FACT_EXITNO, LJ_FACT_PARENT}},
+	/* ... mov rbp, [cur_L]; mov rdx, [jit_base] */
+	{{0x49, 0x8b, 0xae, D4, 0x49, 0x8b, 0x96, D4}, {LJ_FACT_CUR_L, LJ_FACT_JIT_BASE}},
+	/* BC_JLOOP: mov rcx, [J.trace]; mov rax, [rcx+rax*8]; mov rax, [rax+GCtrace.mcode];
+	 * mov rbp, SAVE_L; mov [jit_base], rdx */
+	{{0x49,		  0x8b, 0x8e, D4,   0x48, 0x8b,	       0x04, 0xc1, 0x48, 0x8b, 0x40,
+	  LJ_TRACE_MCODE, 0x48, 0x8b, 0x6c, 0x24, LJ_CFRAME_L, 0x49, 0x89, 0x96, D4},
+	 {LJ_FACT_TRACE, LJ_FACT_JIT_BASE}},
+	/* vm_call: mov r15, [rbp+lua_State.cframe]; mov SAVE_CFRAME, r15 */
+	{{0x4c, 0x8b, 0x7d, LJ_L_CFRAME, 0x4c, 0x89, 0x7c, 0x24, I1}, {LJ_FACT_CFRAME_PREV}},
+	/* BC_LEN: cmp r11d, LJ_TSTR; jne; xorps xmm0, xmm0; cvtsi2sd xmm0, [rax+GCstr.len] */
+	{{0x41, 0x83, 0xfb, 0xfb, 0x75, ANY, 0x0f, 0x57, 0xc0, 0xf2, 0x0f, 0x2a, 0x40, I1},
+	 {LJ_FACT_STR_LEN}},
+	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
+	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
+	/* ... mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: it came together with mcofs,
+	 * by which it looks the snapshot up */
+	{{0x89, 0xc6, 0x48, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
+};
+
+/* Matches the code at p, of which `left` bytes can be read. Displacements are from r14 = g + disp. */
+static bool match(const struct pattern *pattern, const uint8_t *p, size_t left, int64_t disp,
+		  int64_t numbers[PATTERN_FACTS])
+{
+	const uint16_t *code;
+	size_t n = 0, len;
+	int32_t v;
+
+	for (code = pattern->code; *code != END; code++) {
+		len = *code >= I4 ? sizeof(v) : 1;
+		if (left < len || (*code < ANY && *p != *code))
+			return false;
+		if (*code > ANY) {
+			v = *p;
+			if (len == sizeof(v))
+				memcpy(&v, p, sizeof(v));
+			numbers[n++] = *code == D4 ? disp + v : v;
+		}
+		p += len;
+		left -= len;
+	}
+	return true;
+}
+
+static void look_for(const struct pattern *pattern, const uint8_t *text, size_t size,
+		     struct lj_measured *m)
+{
+	int64_t numbers[PATTERN_FACTS] = {0}, disp = m->fact[LJ_FACT_G2DISP];
+	size_t at, i;
+
+	for (at = 0; at < size; at++) {
+		if (text[at] != pattern->code[0] ||
+		    !match(pattern, text + at, size - at, disp, numbers))
+			continue;
+		for (i = 0; i < PATTERN_FACTS && (!i || pattern->fact[i]); i++) {
+			uint32_t *fact = &m->fact[pattern->fact[i]];
+			bool fits = numbers[i] > 0 && numbers[i] <= UINT16_MAX;
+
+			*fact = fits && (!*fact || *fact == numbers[i]) ? (uint32_t)numbers[i]
+									: LJ_FACT_DIFFERS;
+		}
+	}
+}
+
+void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out)
+{
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	look_for(&g2disp, text, size, out);
+	if (!out->fact[LJ_FACT_G2DISP]) {
+		look_for(&g2disp_gc32, text, size, out);
+		out->gc32 = out->fact[LJ_FACT_G2DISP];
+	}
+	if (out->gc32 || out->fact[LJ_FACT_G2DISP] > UINT16_MAX)
+		return;
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		look_for(&patterns[i], text, size, out);
+}
+
+/* registrytv, by the shape of global_State; 0: it has neither. */
+static uint32_t registrytv(uint32_t vmstate, uint32_t hookmask)
+{
+	if (vmstate == hookmask + 39)
+		return vmstate + 88;
+	return (hookmask & 7) == 1 && vmstate != hookmask ? hookmask + 15 : 0;
+}
+
+/* Before EXIT come C, GC, and the interpreter's: INTERP, or Tarantool's INTERP, LFUNC, FFUNC. */
+static uint32_t interp_states(uint32_t exit)
+{
+	return (uint8_t)~exit - 2u;
+}
+
+static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
+{
+	uint32_t gap = f[LJ_FACT_JIT_BASE] - f[LJ_FACT_CUR_L];
+	int i;
+
+	for (i = 0; i < LJ_FACT_MCOFS; i++)
+		if (!f[i] || f[i] == LJ_FACT_DIFFERS)
+			return i;
+	if (!registrytv(f[LJ_FACT_VMSTATE], f[LJ_FACT_HOOKMASK]))
+		return LJ_FACT_HOOKMASK;
+	if (gap != 8 && gap != 16) /* Tarantool's mem_L lies between */
+		return LJ_FACT_JIT_BASE;
+	if (f[LJ_FACT_TRACE] >= f[LJ_FACT_G2DISP])
+		return LJ_FACT_TRACE;
+	if (f[LJ_FACT_PARENT] <= f[LJ_FACT_TRACE])
+		return LJ_FACT_PARENT;
+	if (f[LJ_FACT_EXITNO] != f[LJ_FACT_PARENT] + 4)
+		return LJ_FACT_EXITNO;
+	if (interp_states(f[LJ_FACT_EXIT]) != 1 && interp_states(f[LJ_FACT_EXIT]) != 3)
+		return LJ_FACT_EXIT;
+	/* five words were pushed above it: four registers and the return address */
+	if (f[LJ_FACT_CFRAME_PREV] + 48 != cframe_size)
+		return LJ_FACT_CFRAME_PREV;
+	if (f[LJ_FACT_STR_LEN] != LJ_STR_LEN && f[LJ_FACT_STR_LEN] != LJ_STR_LEN_2017)
+		return LJ_FACT_STR_LEN;
+	if (f[LJ_FACT_FUNCF] <= LJ_OP_JMP)
+		return LJ_FACT_FUNCF;
+	if (f[LJ_FACT_FUNCC_END] != f[LJ_FACT_FUNCF] + 8)
+		return LJ_FACT_FUNCC_END;
+	return f[LJ_FACT_MCOFS] == LJ_FACT_DIFFERS ? LJ_FACT_MCOFS : LJ_FACTS;
+}
+
+enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, struct lj_layout *lj)
+{
+	const uint32_t *f = m->fact;
+	enum lj_fact wrong = disagrees(f, cframe_size);
+
+	if (wrong != LJ_FACTS)
+		return wrong;
+	*lj = (struct lj_layout){
+		.g2disp = (uint16_t)f[LJ_FACT_G2DISP],
+		.g2trace = (uint16_t)f[LJ_FACT_TRACE],
+		.vmstate = (uint16_t)f[LJ_FACT_VMSTATE],
+		.cur_L = (uint16_t)f[LJ_FACT_CUR_L],
+		.jit_base = (uint16_t)f[LJ_FACT_JIT_BASE],
+		.registrytv = (uint16_t)registrytv(f[LJ_FACT_VMSTATE], f[LJ_FACT_HOOKMASK]),
+		.j_parent = (uint16_t)(f[LJ_FACT_PARENT] - f[LJ_FACT_TRACE]),
+		.j_exitno = (uint16_t)(f[LJ_FACT_EXITNO] - f[LJ_FACT_TRACE]),
+		.cframe_size = (uint8_t)cframe_size,
+		.cframe_prev = (uint8_t)f[LJ_FACT_CFRAME_PREV],
+		.str_len = (uint8_t)f[LJ_FACT_STR_LEN],
+		.bc_funcf = (uint8_t)f[LJ_FACT_FUNCF],
+		.interp_states = (uint8_t)interp_states(f[LJ_FACT_EXIT]),
+		.mcofs = f[LJ_FACT_MCOFS] != 0,
+	};
+	return LJ_FACTS;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "arch/x86_64/insn.h"
+
+#define MAX_BRANCHES 64
+#define MAX_CALLS 32 /* of functions that are handed on what is followed, in a file */
+
+struct value {
+	struct puc_path path;
+	int16_t pad; /* compared as bytes */
+	int32_t add;
+};
+
+struct state {
+	struct value reg[X86_REGS];
+};
+
+struct branch {
+	size_t at;
+	struct state state;
+};
+
+/* A function, and what its arguments are. */
+struct call {
+	uint64_t start;
+	struct state state;
+};
+
+struct calls {
+	struct call call[MAX_CALLS];
+	unsigned n;
+};
+
+struct walk {
+	const uint8_t *text;
+	size_t size;
+	uint64_t start; /* its address */
+	uint8_t seen[PUC_API_TEXT / 8];
+	struct branch branch[MAX_BRANCHES];
+	unsigned nbranches;
+	struct puc_fact *facts;
+	size_t nfacts, max;
+	int16_t from, to;    /* depths of what is noted */
+	struct calls *calls; /* NULL: are not followed */
+};
+
+static void note(struct walk *w, const struct value *v, int64_t disp, uint8_t width)
+{
+	int64_t at = v->add + disp;
+	struct puc_fact f;
+	size_t i;
+
+	if (!v->path.depth || v->path.depth < w->from || at < 0 || at > UINT16_MAX ||
+	    w->nfacts == w->max)
+		return;
+	memset(&f, 0, sizeof(f)); /* padding, too: compared as bytes */
+	f.path = v->path;
+	f.at = (uint16_t)at;
+	f.width = width;
+	for (i = 0; i < w->nfacts; i++)
+		if (!memcmp(&w->facts[i], &f, sizeof(f)))
+			return;
+	w->facts[w->nfacts++] = f;
+}
+
+/* Is it an access of a single field? SSE moves whole values, or fields that lie side by side. */
+static bool accesses(const struct x86_insn *in)
+{
+	return in->mem_size && in->mem_size <= 8 && in->index == X86_NONE && in->base < X86_REGS &&
+	       (in->reg[0] == X86_NONE || in->reg[0] < X86_XMM) &&
+	       (in->reg[1] == X86_NONE || in->reg[1] < X86_XMM);
+}
+
+static struct value loaded(const struct walk *w, const struct value *base, int64_t disp)
+{
+	struct value v = {};
+	int64_t at = base->add + disp;
+
+	/* below a struct there is nothing, but below L->top there are values */
+	if (at < (base->path.depth == 2 && w->calls ? INT16_MIN : 0) || at > INT16_MAX ||
+	    !base->path.depth || base->path.depth >= w->to)
+		return v;
+	v.path = base->path;
+	v.path.d[v.path.depth++ - 1] = (int16_t)at;
+	return v;
+}
+
+static void moved(struct value *v, int64_t by)
+{
+	int64_t add = v->add + by;
+
+	if (add < -UINT16_MAX || add > UINT16_MAX)
+		*v = (struct value){};
+	else
+		v->add = (int32_t)add;
+}
+
+/* add and sub of a constant: true when the instruction is one */
+static bool add_constant(const struct x86_insn *in, int64_t *by)
+{
+	*by = in->mnemonic == ZYDIS_MNEMONIC_SUB ? -in->imm : in->imm;
+	return in->size == 8 && in->reg[0] < X86_REGS && in->has_imm &&
+	       (in->mnemonic == ZYDIS_MNEMONIC_ADD || in->mnemonic == ZYDIS_MNEMONIC_SUB);
+}
+
+/* The register that an instruction gives a value we know of, and that value. */
+static bool gives(const struct walk *w, const struct state *s, const struct x86_insn *in,
+		  uint8_t *reg, struct value *v)
+{
+	bool direct = in->has_mem && in->index == X86_NONE && in->base < X86_REGS;
+	int64_t by;
+
+	*reg = in->reg[0];
+	if (in->size != 8 || *reg >= X86_REGS)
+		return false;
+	if (add_constant(in, &by)) {
+		*v = s->reg[*reg];
+		moved(v, by);
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && in->reg[1] < X86_REGS) {
+		*v = s->reg[in->reg[1]];
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && direct) {
+		*v = loaded(w, &s->reg[in->base], in->disp);
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEA && direct) {
+		*v = s->reg[in->base];
+		moved(v, in->disp);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void step(struct walk *w, struct state *s, const struct x86_insn *in)
+{
+	struct value v = {};
+	uint8_t reg = X86_NONE, r;
+	bool known = gives(w, s, in, &reg, &v);
+
+	if (known && v.add && v.path.depth)
+		note(w, &v, 0, PUC_ADDRESS);
+	else if (accesses(in))
+		note(w, &s->reg[in->base], in->disp, (uint8_t)in->mem_size);
+	for (r = 0; r < X86_REGS; r++)
+		if (x86_writes(in, r))
+			s->reg[r] = (struct value){};
+	if (known)
+		s->reg[reg] = v;
+	if (!x86_is_call(in))
+		return;
+	for (r = 0; r < X86_REGS; r++) /* what a callee may change */
+		if (r <= X86_RDX || r == X86_RSI || r == X86_RDI || (r >= 8 && r <= 11))
+			s->reg[r] = (struct value){};
+}
+
+static void later(struct walk *w, size_t at, const struct state *s)
+{
+	if (at < w->size && w->nbranches < MAX_BRANCHES) {
+		w->branch[w->nbranches].at = at;
+		w->branch[w->nbranches++].state = *s;
+	}
+}
+
+/* In the order of arguments. */
+static const uint8_t argument[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, 8, 9};
+
+/* Control goes to another function: of what it is handed on, what is deep enough is followed. */
+static void leave(struct walk *w, size_t to, const struct state *s)
+{
+	struct call call = {.start = w->start + to};
+	bool any = false;
+	unsigned i;
+
+	if (!w->calls || w->calls->n == MAX_CALLS)
+		return;
+	for (i = 0; i < sizeof(argument); i++) {
+		const struct value *v = &s->reg[argument[i]];
+
+		if (v->path.depth < w->from)
+			continue;
+		call.state.reg[argument[i]] = *v;
+		any = true;
+	}
+	for (i = 0; i < w->calls->n; i++)
+		any &= memcmp(&w->calls->call[i], &call, sizeof(call)) != 0;
+	if (any)
+		w->calls->call[w->calls->n++] = call;
+}
+
+/* Follows the code until it ends or was seen before. */
+static void follow(struct walk *w, size_t at, struct state s)
+{
+	while (at < w->size && !(w->seen[at >> 3] & 1 << (at & 7))) {
+		struct x86_insn in;
+
+		if (!x86_decode(w->text + at, w->size - at, &in))
+			return;
+		w->seen[at >> 3] |= (uint8_t)(1 << (at & 7));
+		at += in.len;
+		if (x86_is_jcc_rel(&in))
+			later(w, at + (size_t)in.imm, &s); /* leaves the text: beyond size */
+		if (x86_is_call(&in) && in.relative)
+			leave(w, at + (size_t)in.imm, &s);
+		step(w, &s, &in);
+		if (x86_is_jmp_rel(&in))
+			at += (size_t)in.imm;
+		else if (x86_ends(&in))
+			return;
+		if (x86_is_jmp_rel(&in) && at >= w->size)
+			leave(w, at, &s);
+	}
+}
+
+static void follow_all(struct walk *w, const struct state *entry)
+{
+	memset(w->seen, 0, sizeof(w->seen));
+	w->nbranches = 0;
+	follow(w, 0, *entry);
+	while (w->nbranches) {
+		struct branch *b = &w->branch[--w->nbranches];
+
+		follow(w, b->at, b->state);
+	}
+}
+
+size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS])
+{
+	struct walk w = {.text = text, .facts = facts, .max = PUC_FACTS, .from = 1, .to = 3};
+	struct state entry = {};
+
+	w.size = size < PUC_API_TEXT ? size : PUC_API_TEXT;
+	entry.reg[X86_RDI].path.depth = 1;
+	follow_all(&w, &entry);
+	return w.nfacts;
+}
+
+/* The function's end is not known: of what lies behind it nothing is come to. */
+static size_t read_text(struct elf_file *elf, uint64_t start, uint8_t text[PUC_API_TEXT])
+{
+	size_t size = PUC_API_TEXT;
+
+	while (size && elf_read(elf, start, text, size))
+		size /= 2;
+	return size;
+}
+
+size_t puc_api_deep_facts(struct elf_file *elf, uint64_t start,
+			  struct puc_fact facts[PUC_DEEP_FACTS])
+{
+	struct calls *calls __free = calloc(1, sizeof(*calls));
+	uint8_t text[PUC_API_TEXT];
+	struct walk w = {.text = text,
+			 .facts = facts,
+			 .max = PUC_DEEP_FACTS,
+			 .from = PUC_DEEP,
+			 .to = PUC_PATH + 1,
+			 .calls = calls};
+	unsigned i;
+
+	if (!calls)
+		return 0;
+	calls->call[calls->n++] = (struct call){.start = start};
+	calls->call[0].state.reg[X86_RDI].path.depth = 1;
+	for (i = 0; i < calls->n; i++) {
+		w.start = calls->call[i].start;
+		w.size = read_text(elf, w.start, text);
+		follow_all(&w, &calls->call[i].state);
+	}
+	return w.nfacts;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Functions of PUC Lua's own libraries, by the tables that register them: see detect/puc/lib.c. */
+#ifndef DETECT_PUC_LIB_H
+#define DETECT_PUC_LIB_H
+
+#include <stdint.h>
+
+#include "detect/call_graph.h"
+
+#define ELF_PUC_LIB_MAX 192
+
+struct elf_puc_lib {
+	uint64_t plain[ELF_PUC_LIB_MAX]; /* they run no lua_State but the one that called them */
+	uint32_t n;
+	uint64_t resume;	 /* coroutine.resume; 0: not found */
+	uint64_t wrap;		 /* what coroutine.wrap returns; 0: not found */
+	uint64_t collectgarbage; /* 0: not found */
+};
+
+/* -ENOENT: no library is in the file, -ENOMEM. calls: of the text around luaV_execute. */
+int elf_puc_library(const struct call_graph *calls, struct elf_puc_lib *out);
+
+#endif

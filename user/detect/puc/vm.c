@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a compiler makes of luaV_execute's loop. These parts stay, in whatever order:
+ *
+ *	mov  (%r13),%ebx	fetch: 32 bits through a register,
+ *	add  $4,%r13		and the step to the next instruction
+ *	mov  %r13,0x20(%rbp)	pc saved in CallInfo, in 5.1 in lua_State
+ *	and  $0x7f,%eax		the opcode,
+ *	jmp  *(%r14,%rax,8)	by which it jumps through a table: `switch` or computed goto
+ *
+ * With retpolines (-mindirect-branch=thunk) the last is a load and a direct jump out of the function:
+ *
+ *	mov  (%r14,%rax,8),%rax
+ *	jmp  __x86_indirect_thunk_rax
+ *
+ * Other functions look at opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
+ * through it, or are small. The register that most fetches step and most stores save holds pc.
+ *
+ * A `switch` may have one fetch for all instructions, which is come to with the next one's address
+ * in another register; pc's own is that of the instruction before until the step. After a jump that
+ * is one which does not run:
+ *
+ *	lea  -0x7fffc(%r13,%rax,4),%r14
+ *	jmp  top
+ *   top: movzbl 0x64(%rbp),%eax	in 5.1, is there a hook?
+ *	mov  (%r14),%ebx	fetch,
+ *	lea  4(%r14),%r13	and the step
+ *
+ * Or the jump's own address goes to pc first, one before what comes, and the other register has
+ * that of the instruction that jumps:
+ *
+ *	lea  -0x7fffc(%r13,%rax,4),%r13
+ *	lea  4(%r13),%r14
+ *	jmp  top
+ *
+ * Without optimisation pc is a variable on the C stack, and in a register for the step alone:
+ *
+ *	mov  -0x10(%rbp),%rax
+ *	lea  4(%rax),%rdx
+ *	mov  %rdx,-0x10(%rbp)
+ *	mov  (%rax),%eax	fetch
+ */
+#include "vm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unwind/puc/layout.h>
+
+#include "base/cleanup.h"
+#include "arch/x86_64/insn.h"
+
+#define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
+#define MAX_SIZE (64u << 10)
+#define DECODE_STEPS 8 /* for a byte */
+#define STEP_NEAR 6    /* instructions between a fetch and its step */
+#define JUMP_NEAR 24   /* instructions from the opcode to the jump */
+#define BLOCK_NEAR 8   /* instructions from the beginning of the fetch's block to the fetch */
+#define INSN_SIZE 4    /* sizeof(Instruction) */
+
+struct code {
+	struct x86_insn *in;
+	uint32_t *at; /* where each begins, from the function's start */
+	size_t n, room;
+};
+
+static void code_free(struct code *code)
+{
+	free(code->in);
+	free(code->at);
+}
+
+/* Room for a function of size bytes, whose instructions may have one each. */
+static int code_reserve(struct code *code, size_t size)
+{
+	if (size <= code->room)
+		return 0;
+	code_free(code);
+	code->in = calloc(size, sizeof(*code->in));
+	code->at = calloc(size, sizeof(*code->at));
+	code->room = code->in && code->at ? size : 0;
+	return code->room ? 0 : -ENOMEM;
+}
+
+struct votes {
+	uint16_t fetch[X86_REGS];
+	uint16_t save[X86_REGS][X86_REGS]; /* [base][source] */
+	uint16_t address;		   /* lea of the field: clang may keep a pointer to it */
+};
+
+struct search {
+	struct elf_file *elf;
+	const struct puc_vm_wanted *wanted;
+	uint8_t *text;
+	struct code code;
+	struct elf_puc_vm best;
+};
+
+static void decode(struct code *code, const uint8_t *text, size_t size)
+{
+	size_t at = 0;
+
+	code->n = 0;
+	while (at < size) {
+		struct x86_insn *in = &code->in[code->n];
+
+		if (!x86_decode(text + at, size - at, in)) {
+			at++; /* padding, or an unknown instruction: find back into step */
+			continue;
+		}
+		code->at[code->n++] = (uint32_t)at;
+		at += in->len;
+	}
+}
+
+static bool is_fetch(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == INSN_SIZE &&
+	       in->reg[0] != X86_NONE && x86_is_field(in) &&
+	       (in->disp == 0 || in->disp == -INSN_SIZE);
+}
+
+/* add r, 4; lea r, [from + 4]: the register that then points to the next instruction */
+static uint8_t stepped(const struct x86_insn *in, uint8_t from)
+{
+	bool adds =
+		in->mnemonic == ZYDIS_MNEMONIC_ADD && in->reg[0] == from && in->imm == INSN_SIZE;
+	bool leads = in->mnemonic == ZYDIS_MNEMONIC_LEA && x86_is_field(in) && in->base == from &&
+		     in->disp == INSN_SIZE;
+
+	return in->size == 8 && (adds || leads) ? in->reg[0] : X86_NONE;
+}
+
+static uint8_t fetch_steps(const struct code *c, size_t at)
+{
+	size_t i = at > STEP_NEAR ? at - STEP_NEAR : 0;
+	uint8_t reg = X86_NONE;
+
+	for (; i < c->n && i <= at + STEP_NEAR; i++) {
+		uint8_t r = stepped(&c->in[i], c->in[at].base);
+
+		if (r != X86_NONE)
+			reg = r;
+	}
+	return reg;
+}
+
+/* mov of a register from or to a variable of the function */
+static bool moves_local(const struct x86_insn *in, unsigned operand, uint8_t reg)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && x86_is_field(in) &&
+	       in->base == X86_RBP && in->disp < 0 && in->reg[operand] == reg;
+}
+
+/* Is what the fetch `at` steps a variable on the C stack, both before and behind it? */
+static bool steps_local(const struct code *c, size_t at, uint8_t stepped_to)
+{
+	size_t first = at > STEP_NEAR ? at - STEP_NEAR : 0, i, k;
+
+	for (i = first; i < at; i++)
+		for (k = i + 1; k < at + STEP_NEAR && k < c->n; k++)
+			if (moves_local(&c->in[i], 0, c->in[at].base) &&
+			    moves_local(&c->in[k], 1, stepped_to) && c->in[i].disp == c->in[k].disp)
+				return true;
+	return false;
+}
+
+/* The comparison with the number of cases that a `switch` begins with. */
+static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_CMP && in->reg[0] == opcode && in->has_imm &&
+	       (in->imm > limit || in->imm < limit - 3);
+}
+
+static bool is_opcode(const struct x86_insn *in, uint8_t mask)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_AND && in->size >= 4 && in->reg[0] != X86_NONE &&
+	       in->imm == mask;
+}
+
+/* mov (%r13,%rax,8),%rax: from the table. With a retpoline, a direct jump goes to the thunk. */
+static bool loads_by_index(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->has_mem &&
+	       in->index != X86_NONE && in->reg[0] != X86_NONE;
+}
+
+static bool leaves(const struct code *c, size_t i)
+{
+	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
+
+	return x86_is_jmp_rel(&c->in[i]) && target > c->at[c->n - 1];
+}
+
+/* Does instruction i + 1 follow i in the file, and always when i has run, but for a branch? */
+static bool goes_on(const struct code *c, size_t i)
+{
+	const struct x86_insn *in = &c->in[i];
+
+	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !x86_is_call(in) &&
+	       !x86_is_jmp_rel(in) && !x86_ends(in);
+}
+
+/* The instruction that runs after i, branches not taken; c->n: not known. */
+static size_t next_run(const struct code *c, size_t i)
+{
+	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
+
+	if (!x86_is_jmp_rel(&c->in[i]))
+		return goes_on(c, i) ? i + 1 : c->n;
+	for (i = 0; i < c->n && c->at[i] != target;)
+		i++;
+	return i;
+}
+
+/* Without optimisation all jump to a single place that jumps on. */
+static bool jumps_on(const struct code *c, size_t i)
+{
+	size_t next = x86_is_jmp_rel(&c->in[i]) ? next_run(c, i) : c->n;
+
+	return next < c->n && x86_is_jmp_indirect(&c->in[next]);
+}
+
+static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
+{
+	size_t i;
+
+	if (!is_opcode(&c->in[at], w->opcode_mask))
+		return false;
+	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
+		const struct x86_insn *in = &c->in[i];
+
+		if (x86_is_jmp_indirect(in) || (leaves(c, i) && loads_by_index(&c->in[i - 1])) ||
+		    jumps_on(c, i))
+			return true;
+		if (x86_is_call(in) || x86_ends(in) ||
+		    refutes(in, c->in[at].reg[0], w->opcode_limit))
+			return false;
+	}
+	return false;
+}
+
+static bool is_save(const struct x86_insn *in, uint16_t field)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[1] != X86_NONE &&
+	       x86_is_field(in) && in->disp == field;
+}
+
+/* Stores to one struct: that which most of them go to. */
+static const uint16_t *saves_to(const struct votes *v)
+{
+	unsigned base, reg, most = 0, best = 0;
+
+	for (base = 0; base < X86_REGS; base++) {
+		unsigned sum = 0;
+
+		for (reg = 0; reg < X86_REGS; reg++)
+			sum += v->save[base][reg];
+		if (sum > most) {
+			most = sum;
+			best = base;
+		}
+	}
+	return v->save[best];
+}
+
+/* Twice the votes of any other, or none: compilers may keep pc on the C stack. */
+static uint8_t elect(const struct votes *v, const uint16_t *saves)
+{
+	unsigned reg, first = 0, second = 0, best = 0;
+
+	for (reg = 0; reg < X86_REGS; reg++) {
+		unsigned n = v->fetch[reg] + saves[reg];
+
+		if (n > first) {
+			second = first;
+			first = n;
+			best = reg;
+		} else if (n > second) {
+			second = n;
+		}
+	}
+	return first >= 2 && first >= 2 * second ? (uint8_t)best : PUC_NO_REG;
+}
+
+/* Where else pc goes: of the stores of registers that fetch, the offset that most have. */
+static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
+{
+	uint16_t count[256] = {}, best = 0xffff, most = 1;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+
+		if (in->disp < 0 || in->disp > 255 || !is_save(in, (uint16_t)in->disp) ||
+		    !v->fetch[in->reg[1]])
+			continue;
+		if (++count[in->disp] > most) {
+			most = count[in->disp];
+			best = (uint16_t)in->disp;
+		}
+	}
+	return best;
+}
+
+/* The step of the fetch `at`, to pc_reg, behind it. The fetch's base is the same until then. */
+static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
+{
+	uint8_t base = c->in[at].base;
+	size_t i;
+
+	if (c->in[at].disp)
+		return false;
+	for (i = at; i < at + STEP_NEAR && goes_on(c, i) && !x86_writes(&c->in[i], base); i++)
+		if (stepped(&c->in[i + 1], base) == pc_reg) {
+			*step = i + 1;
+			return true;
+		}
+	return false;
+}
+
+/* Ditto, before it: then the fetch is from -4, or the step goes to another register. */
+static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
+{
+	const struct x86_insn *fetch = &c->in[at];
+	size_t i;
+
+	if ((fetch->disp != 0) != (fetch->base == pc_reg))
+		return false;
+	for (i = at; i && at - i < STEP_NEAR && goes_on(c, i - 1); i--)
+		if (stepped(&c->in[i - 1], fetch->base) == pc_reg) {
+			*step = i - 1;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Where the block that ends with a fetch begins: the last place before it that jumps lead to, from
+ * which on base is the same; or with the fetch itself.
+ */
+static size_t block_begins(const struct code *c, size_t first, uint8_t base)
+{
+	uint32_t begin = 0;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+		uint32_t target = c->at[i] + in->len + (uint32_t)in->imm;
+
+		if ((x86_is_jcc_rel(in) || x86_is_jmp_rel(in)) && target <= c->at[first] &&
+		    target > begin)
+			begin = target;
+	}
+	for (i = first; c->at[i] != begin; i--)
+		if (!i || first - i == BLOCK_NEAR || !goes_on(c, i - 1) ||
+		    x86_writes(&c->in[i - 1], base))
+			return first;
+	return i;
+}
+
+/* lea -0x7fffc(pc,Bx,4),pc: one before what comes */
+static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->base == pc_reg &&
+	       in->index != X86_NONE && in->reg[0] == pc_reg;
+}
+
+static bool begins_one(const struct puc_text *text, size_t n, uint32_t at)
+{
+	while (n--)
+		if (text[n].at == at)
+			return true;
+	return false;
+}
+
+/*
+ * Adds the text that runs from behind instruction i to one of the n that are known, the fetch's own
+ * or another way to it. Returns how many there are then: none is added where there is no short way,
+ * or no room.
+ */
+static size_t add_way(const struct code *c, size_t i, struct puc_text *text, size_t n)
+{
+	size_t known = n, left;
+
+	for (left = BLOCK_NEAR; left; left--) {
+		size_t next = next_run(c, i);
+
+		if (next == c->n)
+			break;
+		if (begins_one(text, known, c->at[next]))
+			return n;
+		if (n == known || next != i + 1) {
+			if (n == PUC_FETCHES)
+				break;
+			text[n++] = (struct puc_text){c->at[next], 0};
+		}
+		text[n - 1].size += c->in[next].len;
+		i = next;
+	}
+	memset(text + known, 0, (n - known) * sizeof(*text));
+	return known;
+}
+
+/*
+ * Of a single fetch: where its base tells the instruction that comes. Those that do not step in the
+ * same block do not count: 5.1's OP_CLOSURE reads what follows it in a loop.
+ */
+static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
+{
+	size_t i, at = 0, step = 0, fetches = 0, begin, n = 1;
+
+	for (i = 0; i < c->n; i++)
+		if (is_fetch(&c->in[i]) && (step_behind(c, i, vm->pc_reg, &step) ||
+					    step_before(c, i, vm->pc_reg, &step))) {
+			fetches++;
+			at = i;
+		}
+	if (fetches != 1)
+		return;
+	begin = block_begins(c, step < at ? step : at, c->in[at].base);
+	vm->fetch_reg = c->in[at].base;
+	vm->fetch[0] = (struct puc_text){c->at[begin], c->at[step] - c->at[begin] + 1};
+	if (vm->fetch_reg == vm->pc_reg)
+		return;
+	for (i = 0; i < c->n; i++)
+		if (jumps_pc(&c->in[i], vm->pc_reg))
+			n = add_way(c, i, vm->fetch, n);
+}
+
+static void measure(const struct code *c, const struct puc_vm_wanted *w, struct elf_puc_vm *vm)
+{
+	struct votes v = {};
+	const uint16_t *saves;
+	unsigned reg;
+	size_t i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct x86_insn *in = &c->in[i];
+		uint8_t r = is_fetch(in) ? fetch_steps(c, i) : X86_NONE;
+
+		if (r != X86_NONE) {
+			v.fetch[r]++;
+			vm->fetches++;
+			vm->local += steps_local(c, i, r);
+		}
+		if (is_save(in, w->savedpc))
+			v.save[in->base][in->reg[1]]++;
+		if (in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && x86_is_field(in) &&
+		    in->disp == w->savedpc)
+			v.address++;
+		vm->jumps += jumps_by_opcode(c, i, w);
+	}
+	saves = saves_to(&v);
+	vm->pc_reg = elect(&v, saves);
+	for (reg = 0; reg < X86_REGS; reg++)
+		if (vm->pc_reg == PUC_NO_REG ? v.fetch[reg] != 0 : reg == vm->pc_reg)
+			vm->saves += saves[reg];
+	if (!vm->saves)
+		vm->elsewhere = saved_elsewhere(c, &v);
+	if (!vm->elsewhere)
+		vm->saves = v.address;
+	if (vm->pc_reg != PUC_NO_REG)
+		find_fetch(c, vm);
+}
+
+static bool better(const struct elf_puc_vm *a, const struct elf_puc_vm *b)
+{
+	if (!a->saves != !b->saves)
+		return a->saves;
+	return a->size > b->size;
+}
+
+static bool has_opcode(const uint8_t *text, size_t size, uint8_t mask)
+{
+	const uint8_t *p = text, *end = text + size - 2;
+
+	while (p < end && (p = memchr(p, 0x83, (size_t)(end - p)))) {
+		if ((p[1] & 0xf8) == 0xe0 && p[2] == mask)
+			return true;
+		p++;
+	}
+	return false;
+}
+
+static int look_at(void *arg, const struct elf_fde *fde)
+{
+	struct search *s = arg;
+	struct elf_puc_vm vm = {.start = fde->start, .size = fde->size, .elsewhere = 0xffff};
+
+	if (fde->size < MIN_SIZE || fde->size > MAX_SIZE ||
+	    elf_read(s->elf, fde->start, s->text, fde->size) ||
+	    !has_opcode(s->text, fde->size, s->wanted->opcode_mask))
+		return 0;
+	if (!elf_spend(s->elf, fde->size * DECODE_STEPS)) /* FDEs may overlap */
+		return -EDQUOT;
+	if (code_reserve(&s->code, fde->size))
+		return -ENOMEM;
+	decode(&s->code, s->text, fde->size);
+	measure(&s->code, s->wanted, &vm);
+	if (vm.fetches && vm.jumps && better(&vm, &s->best))
+		s->best = vm;
+	return 0;
+}
+
+static void search_free(struct search *s)
+{
+	code_free(&s->code);
+}
+
+int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted, struct elf_puc_vm *vm)
+{
+	uint8_t *text __free = malloc(MAX_SIZE);
+	struct search s __cleanup(search_free) = {.elf = elf, .wanted = wanted, .text = text};
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = elf_fdes(elf, look_at, &s);
+	if (err)
+		return err;
+	if (!s.best.size)
+		return -ENOENT;
+	*vm = s.best;
+	return 0;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/signals.h"
+#include "proc/elf.h"
+#include "proc/process.h"
+#include "detect/lj/recognise.h"
+#include "detect/puc/recognise.h"
+#include "scan.h"
+
+#define NO_BUILD (-1)
+#define UNSAMPLED_BUILD (-2) /* unknown, or one too many */
+
+/* What a file holds. */
+struct scanned {
+	struct process_file key;
+	int build;		   /* index, or NO_BUILD, UNSAMPLED_BUILD */
+	struct error err;	   /* for UNSAMPLED_BUILD */
+	bool unsure;		   /* ditto: it may hold no Lua */
+	uint64_t map_dev, map_ino; /* as a mapping names it */
+	UT_hash_handle hh;
+};
+
+/*
+ * Work for the files of one process, and for all. A file that was looked into is known, so that a
+ * process which maps new ones in turn is the only one that comes near. Each file has a part of
+ * OPEN_STEPS, so that their number is bounded, too.
+ */
+#define PROCESS_WORK (2ULL << 30)
+#define ALL_WORK (16ULL << 30)
+#define OPEN_STEPS (256u << 10)
+#define MAX_MAPPINGS 8192 /* of files, in one process */
+
+struct spender {
+	pid_t pid;
+	struct budget work;
+	UT_hash_handle hh;
+};
+
+struct scan {
+	struct budget work;
+	struct spender *spenders;
+	struct scanned *files;
+	struct scanned *given; /* the last that scan_next_file() gave; NULL */
+	struct vm_build *builds[LB_BUILDS];
+	uint32_t nbuilds;
+};
+
+int scan_new(struct scan **out)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->work = (struct budget){
+		.left = ALL_WORK, .of_what = "the files of all processes", .until_signal = true};
+	*out = s;
+	return 0;
+}
+
+void scan_free(struct scan **scan)
+{
+	struct scan *s = *scan;
+	struct spender *p, *next;
+	struct scanned *f, *tmp;
+	uint32_t i;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->spenders, p, next) {
+		HASH_DEL(s->spenders, p);
+		free(p);
+	}
+	HASH_ITER (hh, s->files, f, tmp) {
+		HASH_DEL(s->files, f);
+		free(f);
+	}
+	for (i = 0; i < s->nbuilds; i++)
+		free(s->builds[i]);
+	free(s);
+	*scan = NULL;
+}
+
+const struct vm_build *scan_build(const struct scan *s, uint32_t index)
+{
+	return index < s->nbuilds ? s->builds[index] : NULL;
+}
+
+bool scan_next_file(struct scan *s, struct lb_file_key *key, struct lb_file *file)
+{
+	struct scanned *f = s->given ? s->given->hh.next : s->files;
+	const struct vm_build *b;
+
+	for (; f && f->build == UNSAMPLED_BUILD; f = f->hh.next)
+		s->given = f;
+	if (!f)
+		return false;
+	s->given = f;
+	*key = (struct lb_file_key){
+		.dev = (uint64_t)major(f->map_dev) << 20 | minor(f->map_dev),
+		.ino = f->map_ino,
+		.mtime = f->key.mtime,
+		.mtime_ns = f->key.mtime_ns,
+	};
+	*file = (struct lb_file){};
+	if (f->build == NO_BUILD)
+		return true;
+	b = s->builds[f->build];
+	*file = (struct lb_file){
+		.offset = b->offset,
+		.size = b->size,
+		.gc_lo = b->gc_lo ? b->gc_lo - b->start : 0,
+		.gc_hi = b->gc_lo ? b->gc_hi - b->start : 0,
+		.build = (uint32_t)f->build,
+		.family = b->build.family,
+	};
+	return true;
+}
+
+/* Two files may hold the same build: their VMs then lie at the same addresses. */
+static int add_build(struct scan *s, const struct vm_build *b, struct error *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nbuilds; i++)
+		if (!strcmp(s->builds[i]->name, b->name) && s->builds[i]->start == b->start &&
+		    !memcmp(&s->builds[i]->build, &b->build, sizeof(b->build)))
+			return (int)i;
+	if (s->nbuilds == LB_BUILDS) {
+		error_set(err, -ENOSPC, "it is not sampled: %d other builds of VMs are known",
+			  LB_BUILDS);
+		return UNSAMPLED_BUILD;
+	}
+	s->builds[s->nbuilds] = malloc(sizeof(*b));
+	if (!s->builds[s->nbuilds]) {
+		error_set(err, -ENOMEM, "it is not sampled: out of memory");
+		return UNSAMPLED_BUILD;
+	}
+	*s->builds[s->nbuilds] = *b;
+	return (int)s->nbuilds++;
+}
+
+/* Processes that map no new file have none. NULL: no memory. */
+static struct budget *budget_of(struct scan *s, pid_t pid)
+{
+	struct spender *p;
+
+	HASH_FIND_INT(s->spenders, &pid, p);
+	if (p)
+		return &p->work;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->work = (struct budget){
+		.left = PROCESS_WORK, .of = &s->work, .of_what = "the files of this process"};
+	HASH_ADD_INT(s->spenders, pid, p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
+	return &p->work;
+}
+
+static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f)
+{
+	struct vm_build b;
+	int r = lj_recognise(elf, &b, &f->err);
+
+	if (r == -ENOENT)
+		r = puc_recognise(elf, &b, &f->err);
+	if (r == -ENOTSUP)
+		f->build = UNSAMPLED_BUILD;
+	if (!r && !elf_offset(elf, b.start, &b.offset))
+		f->build = add_build(s, &b, &f->err);
+}
+
+/*
+ * -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. Nor does
+ * -EDQUOT: the process, or all together, may have no more work done. Nor does -EINTR: a signal has
+ * ended the recording.
+ */
+static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f)
+{
+	struct elf_file *elf __cleanup(elf_close) = NULL;
+	const char *why;
+	int r;
+
+	f->build = NO_BUILD;
+	r = elf_open_fd(fd, &elf);
+	if (r == -EMFILE || r == -ENFILE)
+		return r;
+	if (!r) {
+		elf_charge(elf, work);
+		recognise(s, elf, f);
+		if (signals_caught())
+			return -EINTR;
+		if (f->build != NO_BUILD || !elf_exceeded(elf))
+			return 0;
+		if (budget_used_up(work))
+			return -EDQUOT;
+	}
+	why = r ? elf_refused(r) : "looking through it takes more work than is done for one file";
+	if (why) {
+		f->build = UNSAMPLED_BUILD;
+		f->unsure = true;
+		error_set(&f->err, -ENOTSUP, "whether it holds a Lua is not known: %s", why);
+	}
+	return 0;
+}
+
+struct scan_ctx {
+	struct scan *scan;
+	pid_t pid;
+	struct lb_proc *proc;
+	uint32_t mappings;
+	const struct error *unknown;
+	struct error left_out; /* not for what the file holds */
+	int error;	       /* that hinders all files, not one */
+	bool is_left_out;      /* it is a VM, or several: one too many */
+	char unknown_path[1024];
+};
+
+static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
+			const struct error *why)
+{
+	c->unknown = why;
+	c->is_left_out = false;
+	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
+}
+
+/* A VM is left out, as there are others: the message names all of these. */
+static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
+{
+	size_t used = strlen(c->unknown_path);
+
+	c->proc->unsampled = 1;
+	error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM", LB_MODULES);
+	if (c->unknown == &c->left_out && c->is_left_out)
+		snprintf(c->unknown_path + used, sizeof(c->unknown_path) - used, ", %s", m->path);
+	else
+		set_unknown(c, m, &c->left_out);
+	c->is_left_out = true;
+}
+
+static int add_file(struct scan_ctx *c, const struct process_mapping *m,
+		    const struct process_file *key, struct budget *work, struct scanned **out)
+{
+	struct scanned *f __free = NULL;
+	int fd __close = -1;
+	int r;
+
+	if (!work)
+		return -ENOMEM;
+	if (!budget_spend(work, OPEN_STEPS))
+		return -EDQUOT;
+	fd = process_open_mapping(c->pid, m);
+	if (fd < 0)
+		return fd;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->key = *key;
+	f->map_dev = m->dev;
+	f->map_ino = m->ino;
+	r = look_into(c->scan, fd, work, f);
+	if (r)
+		return r;
+	HASH_ADD(hh, c->scan->files, key, sizeof(f->key), f);
+	if (!f->hh.tbl)
+		return -ENOMEM;
+	*out = TAKE_PTR(f);
+	return 0;
+}
+
+static struct scanned *scan_file(struct scan_ctx *c, const struct process_mapping *m)
+{
+	struct process_file key;
+	struct budget *work;
+	struct scanned *f;
+	int r;
+
+	if (process_file(c->pid, m, &key))
+		return NULL;
+	HASH_FIND(hh, c->scan->files, &key, sizeof(key), f);
+	if (f)
+		return f;
+	work = budget_of(c->scan, c->pid);
+	r = add_file(c, m, &key, work, &f);
+	if (r == -EMFILE || r == -ENFILE)
+		c->error = r;
+	if (r == -EDQUOT) {
+		error_set(&c->left_out, r,
+			  "whether it holds a Lua is not known: no more work is done for %s",
+			  budget_used_up(work));
+		set_unknown(c, m, &c->left_out);
+	}
+	return r ? NULL : f;
+}
+
+static int scan_mapping(void *arg, const struct process_mapping *m)
+{
+	struct scan_ctx *c = arg;
+	struct lb_module *module;
+	const struct vm_build *b;
+	struct scanned *f;
+	uint64_t vm;
+
+	if (signals_caught()) /* a process has many files */
+		return -EINTR;
+	if (c->mappings++ == MAX_MAPPINGS) {
+		error_set(&c->left_out, -E2BIG,
+			  "whether it holds a Lua is not known: %d other mappings come before it",
+			  MAX_MAPPINGS);
+		set_unknown(c, m, &c->left_out);
+		return 1;
+	}
+	f = scan_file(c, m);
+	if (!f || f->build == NO_BUILD)
+		return 0;
+	if (f->build == UNSAMPLED_BUILD) {
+		c->proc->unsampled |= !f->unsure;
+		set_unknown(c, m, &f->err);
+		return 0;
+	}
+	b = c->scan->builds[f->build];
+	/* the VM lies in one of the file's executable mappings */
+	vm = m->start + (b->offset - m->offset);
+	if (b->offset < m->offset || vm + b->size > m->end)
+		return 0;
+	if (c->proc->nmodules == LB_MODULES) {
+		leave_out(c, m);
+		return 0;
+	}
+	module = &c->proc->module[c->proc->nmodules++];
+	module->vm_start = vm;
+	module->vm_end = module->vm_start + b->size;
+	module->text_lo = m->start;
+	module->text_hi = m->end;
+	module->gc_lo = b->gc_lo ? vm + (b->gc_lo - b->start) : 0;
+	module->gc_hi = b->gc_lo ? vm + (b->gc_hi - b->start) : 0;
+	module->build = (uint32_t)f->build;
+	module->family = b->build.family;
+	c->proc->families |= 1u << module->family;
+	return 0;
+}
+
+int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *err)
+{
+	struct scan_ctx c = {.scan = s, .pid = pid, .proc = proc};
+	int r;
+
+	proc->nmodules = 0;
+	proc->families = 0;
+	proc->unsampled = 0;
+	r = process_mappings(pid, scan_mapping, &c);
+	if (r == -EINTR || signals_caught())
+		return -EINTR;
+	if (r == -ESRCH)
+		return error_set(err, r, "pid %d: no such process", (int)pid);
+	if (r < 0) {
+		error_set(err, r, "pid %d: cannot read its mappings: %s", (int)pid, strerror(-r));
+		return error_remedy(err, r, "run as root, or with CAP_SYS_PTRACE");
+	}
+	if (c.error)
+		return error_set(err, c.error,
+				 "pid %d: cannot open its files: %s; ulimit -n raises the limit",
+				 (int)pid, strerror(-c.error));
+	if (c.unknown) { /* beside one that is known, it is a warning */
+		error_set(err, -ENOTSUP, "%s (in pid %d): %s", c.unknown_path, (int)pid,
+			  c.unknown->what);
+		return proc->nmodules ? 0 : -ENOTSUP;
+	}
+	return 0;
+}
+
+static bool has_lua(struct scan *s, pid_t pid)
+{
+	struct lb_proc proc = {};
+	struct error ignored = {};
+
+	return !scan_process(s, pid, &proc, &ignored) && proc.nmodules;
+}
+
+void scan_no_lua_remedy(struct scan *s, pid_t pid, struct text *remedy)
+{
+	pid_t children[PROCESS_WORKERS];
+	size_t all = process_children(pid, children, PROCESS_WORKERS), n = 0;
+
+	for (size_t i = 0; i < all; i++)
+		if (has_lua(s, children[i]))
+			children[n++] = children[i];
+	if (!n) {
+		text_puts(remedy, all ? "nor in its children: " : "");
+		text_puts(remedy,
+			  "name the process that runs it, or wait until it is loaded: --wait");
+		return;
+	}
+	text_puts(remedy, n == 1 ? "a child of it has: -p " : "children of it have: -p ");
+	process_put_pids(remedy, children, n);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What is left when the operands have told all that they can: steps and instructions between two
+ * that are settled are in one order, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "ops.h"
+#include "lua/lj/bc.h"
+
+const op_set lj_trace_arith[5] = {
+	OPS(ADD) | OPS(SUB) | OPS(ADDOV) | OPS(SUBOV),
+	OPS(SUB) | OPS(ADD) | OPS(ADDOV) | OPS(SUBOV),
+	OPS(MUL) | OPS(MULOV) | OPS(BSHL),
+	OPS(DIV) | OPS(MUL) | CALLS,
+	OPS(MOD) | OPS(BAND) | CALLS | OPS(DIV) | OPS(MUL),
+};
+
+/* Which instructions a step may have made, when nothing is known of its operands. */
+static op_set made_by(const struct lj_trace *t, int32_t step)
+{
+	uint32_t ins = lj_step_ins(t, (uint32_t)step);
+	uint8_t op = lj_bc_op(ins);
+
+	if (t->steps[step].folded || (lj_bc_is_sum(ins) && lj_step_enters(t, (uint32_t)step)))
+		return 0;
+	switch (op) {
+	case LJ_BC_ISLT ... LJ_BC_ISNEP:
+		return ((op_set)1 << (LJ_IR_NE + 1)) - 1;
+	case LJ_BC_UNM:
+		return OPS(NEG) | OPS(BXOR);
+	case LJ_BC_LEN:
+		return OPS(ALEN);
+	case LJ_BC_ADDVN ... LJ_BC_MODVV:
+		return lj_trace_arith[(op - LJ_BC_ADDVN) % 5];
+	case LJ_BC_POW:
+		return OPS(POW) | OPS(MUL) | OPS(FPMATH) | CALLS;
+	case LJ_BC_CAT:
+		return OPS(BUFHDR) | OPS(BUFPUT) | OPS(BUFSTR) | OPS(TOSTR) | CALLS;
+	case LJ_BC_GGET:
+	case LJ_BC_TGETV ... LJ_BC_TGETR:
+		return LOADS;
+	case LJ_BC_GSET:
+	case LJ_BC_TSETV ... LJ_BC_TSETB:
+	case LJ_BC_TSETR:
+	case LJ_BC_USETV ... LJ_BC_USETP:
+		return STORES;
+	case LJ_BC_FNEW:
+	case LJ_BC_TNEW:
+	case LJ_BC_TDUP:
+		return OPS(TNEW) | OPS(TDUP) | CALLS;
+	case LJ_BC_CALL:
+	case LJ_BC_CALLM:
+	case LJ_BC_CALLT:
+	case LJ_BC_CALLMT:
+		return lj_step_enters(t, (uint32_t)step) ? 0 : BUILTIN | STORES | LOADS | OPS(ALEN);
+	case LJ_BC_FORL:
+	case LJ_BC_IFORL:
+		return OPS(ADD) | OPS(ADDOV);
+	default:
+		return 0;
+	}
+}
+
+#define GAP_MAX 400 /* on both sides */
+
+/* What a match of step and instruction is worth: 0 when it made no such. */
+static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
+{
+	uint32_t ins = lj_step_ins(t, (uint32_t)step);
+
+	/* a built-in function may become anything */
+	*many = lj_bc_is_call(ins);
+	if (lj_bc_is_sum(ins) && lj_is_narrowed(lj_ins_at(t, ref)))
+		return 0;
+	return made_by(t, step) >> lj_ins_at(t, ref)->o & 1 ? *many ? 1 : 2 : 0;
+}
+
+/*
+ * Between two settled ones, steps and instructions that are not yet settled are in one order: as
+ * many are matched as can be, by what they do alone.
+ */
+static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t first, int32_t last)
+{
+	uint32_t n = to - from, m = (uint32_t)(last - first), i, j;
+	uint16_t *best __cleanup(cleanup_free) = NULL, w;
+	bool many;
+
+	if (from >= to || first >= last || n > GAP_MAX || m > GAP_MAX)
+		return 0;
+	best = calloc(((size_t)n + 1) * (m + 1), sizeof(*best));
+	if (!best)
+		return -ENOMEM;
+#define BEST(i, j) best[(size_t)(i) * (m + 1) + (j)]
+	for (i = n; i-- > 0;)
+		for (j = m; j-- > 0;) {
+			uint16_t b = BEST(i + 1, j);
+
+			if (BEST(i, j + 1) > b)
+				b = BEST(i, j + 1);
+			w = worth(t, first + (int32_t)j, from + i, &many);
+			if (w && BEST(i + 1, j + !many) + w > b)
+				b = BEST(i + 1, j + !many) + w;
+			BEST(i, j) = b;
+		}
+	for (i = j = 0; i < n && j < m;) {
+		w = worth(t, first + (int32_t)j, from + i, &many);
+		if (w && BEST(i, j) == BEST(i + 1, j + !many) + w) {
+			*lj_label_of(t, from + i++) = first + (int32_t)j;
+			j += !many;
+		} else if (BEST(i, j) == BEST(i + 1, j)) {
+			i++;
+		} else {
+			j++;
+		}
+	}
+#undef BEST
+	return 0;
+}
+
+/* The gaps of what was recorded. Snapshots are settled, too. */
+int lj_trace_match_gaps(struct lj_trace *t)
+{
+	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), ref, k = 0;
+	int32_t step = 0;
+	int r = 0;
+
+	for (ref = from; ref <= end && !r; ref++) {
+		int32_t at = ref < end ? *lj_label_of(t, ref) : (int32_t)t->nsteps;
+
+		while (k < t->npre && t->snap[k].ref <= ref) {
+			if (!t->snap[k].inside && t->snap[k].step >= step) {
+				r = match_gap(t, from, ref, step, t->snap[k].step);
+				from = ref;
+				step = t->snap[k].step;
+			}
+			k++;
+		}
+		if (at < 0 || r)
+			continue;
+		if (at >= step) {
+			r = match_gap(t, from, ref, step, at);
+			step = at + 1;
+		}
+		from = ref + 1;
+	}
+	return r;
+}
+
+void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to)
+{
+	uint32_t ref = to;
+	int32_t next = -1;
+
+	while (ref-- > from) {
+		uint8_t o = lj_ins_at(t, ref)->o;
+		int32_t *label = lj_label_of(t, ref);
+
+		if (*label >= 0)
+			next = *label;
+		else if (next >= 0 && (o < LJ_IR_TBAR || o > LJ_IR_XBAR)) /* barriers come after */
+			*label = next;
+	}
+	for (ref = from + 1; ref < to; ref++)
+		if (*lj_label_of(t, ref) < 0)
+			*lj_label_of(t, ref) = *lj_label_of(t, ref - 1);
+}
+
+/* Snapshots bound what may be taken from a neighbour. */
+void lj_trace_fill_recorded(struct lj_trace *t)
+{
+	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), i;
+	int32_t first = 0;
+
+	for (i = 0; i <= t->npre; i++) {
+		uint32_t to = i < t->npre && !t->snap[i].inside ? t->snap[i].ref
+			      : i == t->npre			? end
+								: 0;
+
+		if (to > end)
+			to = end;
+		if (to <= from) {
+			if (i < t->npre && !t->snap[i].inside)
+				first = t->snap[i].step;
+			continue;
+		}
+		lj_trace_fill(t, from, to);
+		if (*lj_label_of(t, from) < 0 && first < (int32_t)t->nsteps)
+			for (; from < to; from++)
+				if (*lj_label_of(t, from) < 0)
+					*lj_label_of(t, from) = first;
+		from = to;
+		if (i < t->npre)
+			first = t->snap[i].step;
+	}
+}

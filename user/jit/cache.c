@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "jit.h"
+
+/* A program that makes traces without end must not make us keep them without end: LuaJIT has 1000
+ * at a time by default (maxtrace). */
+#define KNOWN_MAX 4000
+
+/* To read a trace that a busy target changes meanwhile. It takes milliseconds, so not at each of
+ * its samples. */
+#define TRIES_MAX 8
+
+struct known {
+	struct {
+		uint64_t g;
+		uint32_t traceno;
+		uint32_t print;
+	} key;
+	struct lj_trace *trace; /* NULL: it could not be read, or followed */
+	int left;		/* so many times it is tried yet */
+	UT_hash_handle hh;
+};
+
+struct lj_traces {
+	const struct lb_mem *mem;
+	struct known *known;
+};
+
+static void forget(struct lj_traces *traces)
+{
+	struct known *k, *tmp;
+
+	HASH_ITER (hh, traces->known, k, tmp) {
+		HASH_DEL(traces->known, k);
+		lj_trace_free(&k->trace);
+		free(k);
+	}
+}
+
+int lj_traces_new(const struct lb_mem *mem, struct lj_traces **out)
+{
+	struct lj_traces *traces = calloc(1, sizeof(*traces));
+
+	if (!traces)
+		return -ENOMEM;
+	traces->mem = mem;
+	*out = traces;
+	return 0;
+}
+
+void lj_traces_free(struct lj_traces **traces)
+{
+	if (!*traces)
+		return;
+	forget(*traces);
+	free(*traces);
+	*traces = NULL;
+}
+
+static struct known *find(struct lj_traces *traces, const struct lb_rec_sample *rec)
+{
+	struct known *k, probe = {};
+
+	probe.key.g = rec->vm;
+	probe.key.traceno = rec->traceno;
+	probe.key.print = rec->trace_print;
+	HASH_FIND(hh, traces->known, &probe.key, sizeof(probe.key), k);
+	if (k)
+		return k;
+	if (HASH_COUNT(traces->known) >= KNOWN_MAX)
+		forget(traces);
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->key = probe.key;
+	k->left = TRIES_MAX;
+	HASH_ADD(hh, traces->known, key, sizeof(k->key), k);
+	if (k->hh.tbl)
+		return k;
+	free(k);
+	return NULL;
+}
+
+/* The trace of a sample. -ENOENT: it cannot be read, or is another's by now, or followed. */
+static int known_of(struct lj_traces *traces, const struct lj_build *build,
+		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
+		    const struct lj_trace **out)
+{
+	struct known *k = find(traces, rec);
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	if (k->left) {
+		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, names, &k->trace);
+		if (r == -ENOMEM)
+			return r;
+		k->left = r && r != -EBADMSG ? k->left - 1 : 0;
+		if (!r && lj_trace_print(k->trace) != rec->trace_print)
+			lj_trace_free(&k->trace); /* another has its number now */
+	}
+	*out = k->trace;
+	return k->trace ? 0 : -ENOENT;
+}
+
+static uint8_t kind_of(const struct lj_trace_frame *f)
+{
+	return f->fast ? LB_FRAME_FF : LB_FRAME_LUA;
+}
+
+/* Is the sample's stack, from the top, the one that the trace expects there? */
+static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_frame *was, uint32_t n)
+{
+	uint32_t i;
+
+	if (rec->stack.n < n)
+		return false;
+	for (i = 0; i < n; i++) {
+		const struct lb_frame *f = &rec->stack.frame[i];
+
+		if (LB_FRAME_KIND(f) != kind_of(&was[i]) || LB_FRAME_PTR(f) != was[i].proto ||
+		    f->print != was[i].print || f->pc != was[i].pc)
+			return false;
+	}
+	return true;
+}
+
+/* Is a frame this function's, at no position? */
+static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame *function)
+{
+	return LB_FRAME_KIND(f) == kind_of(function) && LB_FRAME_PTR(f) == function->proto &&
+	       f->print == function->print && f->pc == LB_NO_PC;
+}
+
+int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
+		     const struct lj_ffnames *names, struct lb_rec_sample *rec)
+{
+	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lb_stack *stack = &rec->stack;
+	const struct lj_trace *trace;
+	uint32_t n, nwas, i;
+	uint8_t top, low;
+	int r;
+
+	if (!build->lj.ir)
+		return -ENOENT;
+	r = known_of(traces, build, names, rec, &trace);
+	if (r)
+		return r;
+	r = lj_trace_frames(trace, rec->mcofs, is, was, &nwas);
+	if (r < 0)
+		return r;
+	n = (uint32_t)r;
+	if (!stands_on(rec, was, nwas)) {
+		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, until
+		 * the next snapshot: the snapshot's function stands in its place; or it is that
+		 * frame's own, of which the snapshot does not say where it stands. */
+		if (!was[nwas - 1].returned)
+			return -ENOENT;
+		if (n < nwas && stands_on(rec, was, nwas - 1))
+			nwas--;
+		else if (is_without_pc(&stack->frame[0], &was[nwas - 1]))
+			nwas = 1;
+		else
+			return -ENOENT;
+	}
+	top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
+	low = LB_FRAME_FLAGS(&stack->frame[nwas - 1]) & (uint8_t)~LB_FRAME_THREAD;
+	if (stack->n - nwas + n > LB_MAX_FRAMES) {
+		stack->n = LB_MAX_FRAMES - n + nwas;
+		stack->flags |= LB_SAMPLE_CUT;
+	}
+	memmove(&stack->frame[n], &stack->frame[nwas], (stack->n - nwas) * sizeof(stack->frame[0]));
+	stack->n += n - nwas;
+	for (i = 0; i < n; i++) {
+		/* a tail call leaves no mark here, as it leaves none in the interpreter */
+		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
+
+		stack->frame[i] = (struct lb_frame){
+			.word = LB_FRAME_WORD(kind_of(&is[i]), flags | (i ? 0 : top), is[i].proto),
+			.pc = is[i].pc,
+			.print = is[i].print,
+		};
+	}
+	return 0;
+}

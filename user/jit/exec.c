@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "exec.h"
+
+#include "lua/lj/bc.h"
+
+bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	(void)t;
+	return ir->o < LJ_IR__MAX && set >> ir->o & 1;
+}
+
+/* What goes through reference `ref`: a load or a store. */
+uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct value *stored)
+{
+	struct value through = {.kind = VALUE_REF, .ref = ref, .by = -1};
+
+	return lj_value_find(l, lj_step_is, ops, &through, stored);
+}
+
+/*
+ * By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
+ */
+struct value lj_step_loaded(struct labels *l, uint32_t at)
+{
+	uint32_t from = l->cur > l->lo ? l->cur : l->lo, ref;
+	struct value v = {.kind = VALUE_NONE, .by = l->step};
+	const struct value *stored;
+
+	ref = at ? lj_step_through(l, LOADS, at, NULL) : 0;
+	if (ref >= from) {
+		lj_value_set(&v, ref);
+		return v;
+	}
+	stored = lj_value_stored(l, at);
+	if (stored)
+		return *stored;
+	for (ref = from; at && ref-- > LJ_REF_BIAS + 1;) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if (ir->op1 != at)
+			continue;
+		if (lj_step_is(l->t, ir, STORES | LOADS)) {
+			lj_value_set(&v, lj_step_is(l->t, ir, STORES) ? ir->op2 : ref);
+			break;
+		}
+	}
+	return v;
+}
+
+bool lj_step_is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set is_table)
+{
+	(void)t;
+	return ir->o == LJ_IR_FLOAD && ((ir->t & LJ_IRT_TYPE) == LJ_IRT_TAB) == !!is_table;
+}
+
+void lj_step_metatable(struct labels *l, uint32_t obj)
+{
+	struct value table = {.kind = VALUE_REF, .ref = obj, .by = -1};
+	uint32_t ref = obj ? lj_value_find(l, lj_step_is_field, true, &table, NULL) : 0;
+
+	if (ref >= l->lo && *lj_label_of(l->t, ref) == l->step)
+		lj_step_through(l, OPS(EQ) | OPS(NE), ref, NULL);
+}
+
+/* Did the trace find that a table's array ends before an index (rec_idx_key)? */
+bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index)
+{
+	const struct lj_trace *t = l->t;
+	uint32_t ref;
+
+	l->visits += l->hi - LJ_REF_BIAS;
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi && index->kind != VALUE_NONE; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref), *size;
+
+		if (ir->o != LJ_IR_ULE || ir->op1 <= LJ_REF_BIAS)
+			continue;
+		size = lj_ins_at(t, ir->op1);
+		if (size->o == LJ_IR_FLOAD && lj_value_is(l, table, size->op1) &&
+		    lj_value_is(l, index, ir->op2)) {
+			struct value made = *index; /* an integer, for this */
+
+			lj_value_learn(l, &made, ir->op2);
+			lj_value_settle(l, ir->op1);
+			lj_value_settle(l, ref);
+			return true;
+		}
+	}
+	return false;
+}
+
+void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
+{
+	/* what is stored to cdata is converted to its type first */
+	if (!at ||
+	    (!lj_step_through(l, STORES, at, v) && !lj_step_through(l, OPS(XSTORE), at, NULL)))
+		lj_value_find(l, lj_step_is, STORES, NULL, v);
+	lj_value_store(l, at, v);
+}
+
+/* Is v put into the buffer last that a string is made of? Of constants nothing is made at all. */
+static bool is_put_last(const struct labels *l, const struct lj_ins *str, const struct value *v)
+{
+	const struct lj_trace *t = l->t;
+	const struct lj_ins *put;
+
+	if (str->op1 <= LJ_REF_BIAS || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
+		return false;
+	put = lj_ins_at(t, str->op1);
+	return v->kind == VALUE_NONE
+		       ? put->op2 > LJ_REF_BIAS
+		       : lj_value_is(l, v, put->op2) || (put->op2 > LJ_REF_BIAS &&
+							 lj_ins_at(t, put->op2)->o == LJ_IR_TOSTR);
+}
+
+uint32_t lj_step_next(struct labels *l, uint8_t o)
+{
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+
+	l->visits += l->hi > ref ? l->hi - ref : 0;
+	for (; ref < l->hi; ref++)
+		if (lj_ins_at(l->t, ref)->o == o && *lj_label_of(l->t, ref) < 0)
+			return ref;
+	return 0;
+}
+
+/*
+ * A string of which nothing else is put into the buffer that begins at hdr is the result itself
+ * (bufstr_kfold_cse): the buffer is left, but nothing is made of it. Returns the BUFPUT; 0: a
+ * string is made of it, or it is not known.
+ */
+static uint32_t put_alone(const struct labels *l, uint32_t hdr, uint32_t str)
+{
+	uint32_t end = str ? lj_ins_at(l->t, str)->op2 : l->hi, ref, put = 0;
+
+	for (ref = hdr + 1; ref < end && ref < l->hi; ref++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		if (ir->o == LJ_IR_BUFPUT && put)
+			return 0;
+		if (ir->o == LJ_IR_BUFPUT && ir->op1 == hdr)
+			put = ref;
+	}
+	return put;
+}
+
+/*
+ * From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
+ */
+uint32_t lj_step_buffer(struct labels *l, const struct value *last)
+{
+	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
+	uint32_t put = hdr && !last ? put_alone(l, hdr, str) : 0;
+
+	if (put) {
+		for (ref = hdr; ref <= put; ref++)
+			lj_value_settle(l, ref);
+		ref = lj_ins_at(l->t, put)->op2;
+		return ref > LJ_REF_BIAS ? ref : 0;
+	}
+	if (!str || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
+		return 0;
+	ref = lj_ins_at(l->t, str)->op2;
+	for (ref = ref > l->lo ? ref : l->lo; ref <= str; ref++)
+		lj_value_settle(l, ref);
+	return str;
+}
+
+uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
+{
+	return lj_code_kgc(lj_code_of(t, step), i);
+}
+
+/* The step's result is ref, when there is one. */
+void lj_step_result(struct labels *l, struct value *v, uint32_t ref)
+{
+	if (ref)
+		lj_value_set(v, ref);
+	else
+		lj_value_forget(l, v);
+}
+
+static bool is_load_of(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
+{
+	(void)t;
+	return ir->o == LJ_IR_SLOAD && ir->op1 == slot;
+}
+
+/* A slot is loaded when it is used first. */
+void lj_step_load(struct labels *l, struct value *v)
+{
+	uint32_t ref =
+		v->kind == VALUE_UNSET ? lj_value_find(l, is_load_of, v->ref, NULL, NULL) : 0;
+
+	if (ref > l->retf)
+		lj_value_set(v, ref);
+}

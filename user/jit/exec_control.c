@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls, returns and loops: where values go, and what guards they made. */
+#include "callee.h"
+#include "exec.h"
+#include "lua/lj/bc.h"
+
+/* A guard that a function is this one. */
+static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_set func)
+{
+	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
+}
+
+/* A guard that what is called is what was called: the function, or one of its prototype. False:
+ * there is none, or it is a metamethod's. */
+static bool find_guard(struct labels *l, struct value *called)
+{
+	uint8_t type = lj_value_type(l, called);
+	uint32_t pc;
+
+	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
+		lj_step_metatable(l, lj_value_ref(l, called));
+	/* a constant needs none; that of its prototype it may have */
+	if (called->kind == VALUE_NONE)
+		return false;
+	if (called->kind != VALUE_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
+		return type == LJ_IRT_FUNC;
+	pc = lj_value_find(l, lj_step_is_field, false, called, NULL);
+	return pc && lj_step_through(l, OPS(EQ), pc, NULL);
+}
+
+/* The frame of the Lua function that the step in hand enters; NULL: none. Its guard may be known
+ * already. */
+static const struct lj_tframe *entered(struct labels *l, bool guarded)
+{
+	const struct lj_tframe *to;
+
+	if (!l->enters)
+		return NULL;
+	to = &l->t->frames[l->next_frame];
+	if (to->func && !guarded)
+		lj_value_find(l, is_guard_for, to->func, NULL, NULL);
+	return to;
+}
+
+/* Which closure a frame's function is; NULL: not known. Its upvalues are its own. */
+static void set_function(struct labels *l, const struct lj_tframe *to, const struct value *closure)
+{
+	if (to->slot >= 0)
+		*lj_value_at(l, (uint32_t)to->slot) =
+			closure ? *closure : (struct value){.kind = VALUE_NONE, .by = -1};
+}
+
+/* Is operand i's metatable looked at? Of a sum the second's is when the first one's has not what is
+ * called (rec_mm_arith); comparisons make sure that both have one. */
+static bool is_looked_up(struct labels *l, const struct value arg[3], uint32_t i, uint32_t ins)
+{
+	if (lj_bc_is_sum(ins))
+		return !i || !lj_calls_of(l->calls, &arg[0], lj_bc_mm(ins));
+	return lj_bc_op(ins) <= LJ_BC_ISNEV;
+}
+
+/* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
+ * cdata has its C type tells, before it is called. */
+void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	const struct lj_tframe *to;
+	struct value arg[3];
+	uint32_t i, n = lj_operands(l, f, ins, arg), cur;
+
+	for (i = 0; i < n && i < 2; i++) {
+		if (lj_value_type(l, &arg[i]) == LJ_IRT_CDATA)
+			lj_step_ctype(l, &arg[i]);
+		else if (l->enters && is_looked_up(l, arg, i, ins))
+			lj_step_metatable(l, lj_value_ref(l, &arg[i]));
+	}
+	cur = l->cur;
+	to = entered(l, false);
+	l->cur = cur; /* what an index was looked up in comes before the guard */
+	if (to)
+		set_function(l, to, NULL);
+	for (i = 0; i < n && to; i++)
+		*lj_value_slot(l, to, i) = arg[i];
+}
+
+/* A frame's results go to where its caller's instruction wants them. What it wants beyond is nil;
+ * or not known, when there may be `more`. */
+static void deliver(struct labels *l, const struct lj_tframe *f, const struct value *results,
+		    uint32_t n, bool more, uint32_t retf)
+{
+	const struct lj_tframe *to;
+	uint32_t call, a, wanted, i;
+
+	if (l->next_frame < 0)
+		return;
+	to = &l->t->frames[l->next_frame];
+	if (f->parent < 0 || &l->t->frames[f->parent] != to)
+		return;
+	call = l->t->codes[to->code].bc[f->callpc];
+	a = lj_bc_a(call);
+	wanted = lj_bc_is_call(call) ? lj_bc_b(call) : lj_bc_mode_a(call) == LJ_BCM_DST ? 2 : 0;
+	if (retf) { /* slots are counted from the caller's base from now on */
+		lj_value_unset(l);
+		l->retf = retf;
+	}
+	if (f->through && wanted > 1) { /* pcall() returns true first */
+		*lj_value_slot(l, to, a++) = lj_value_object(0, LJ_IRT_TRUE);
+		wanted--;
+	}
+	if (lj_bc_is_call(call) && !wanted) { /* all of them */
+		wanted = n + 1;
+		l->multres = n < RESULTS && !more ? (int)n + !!f->through : -1;
+	}
+	for (i = 0; i < RESULTS && i + 1 < wanted; i++) {
+		if (i < n)
+			*lj_value_slot(l, to, a + i) = results[i];
+		else if (more)
+			lj_value_forget(l, lj_value_slot(l, to, a + i));
+		else
+			*lj_value_slot(l, to, a + i) = lj_value_object(0, LJ_IRT_NIL);
+	}
+}
+
+/* The RETF of a return to below the trace's own frames: to one that it came upon by that. 0: this
+ * is none. */
+static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
+{
+	const struct lj_tframe *to = f->parent < 0 ? NULL : &l->t->frames[f->parent];
+	uint32_t ref;
+
+	if (!to || !to->returned || to < f)
+		return 0;
+	for (ref = l->retf + 1; ref < l->hi; ref++)
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_RETF) {
+			lj_value_settle(l, ref);
+			return ref;
+		}
+	return 0;
+}
+
+static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	bool many = lj_bc_op(ins) == LJ_BC_RETM, more = many && l->multres < 0;
+	uint32_t n = lj_bc_op(ins) == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - !many;
+	struct value results[RESULTS] = {};
+	uint32_t i, retf;
+
+	if (many && !more)
+		n += (uint32_t)l->multres;
+	for (i = 0; i < RESULTS && i < n; i++) {
+		lj_step_load(l, lj_value_slot(l, f, lj_bc_a(ins) + i));
+		results[i] = *lj_value_slot(l, f, lj_bc_a(ins) + i);
+	}
+	retf = find_retf(l, f);
+	deliver(l, f, results, i, more || i < n, retf);
+}
+
+/* How many slots a call's arguments may take: all that are followed, when it is not known. */
+uint32_t lj_step_arguments(const struct labels *l, uint32_t ins)
+{
+	int n = lj_calls_arguments(l, ins);
+
+	return n < 0 || n > ARGUMENTS ? ARGUMENTS : (uint32_t)n;
+}
+
+/* What a call takes, its function among it. */
+static void load_arguments(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+
+	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN) {
+		for (i = 3; i && a >= 3; i--) {
+			lj_step_load(l, lj_value_slot(l, f, a - i));
+			*lj_value_slot(l, f, i == 3 ? a : a + 4 - i) = *lj_value_slot(l, f, a - i);
+		}
+		return;
+	}
+	lj_step_load(l, lj_value_slot(l, f, a));
+	for (i = 0; i < n; i++)
+		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
+}
+
+/* A vararg function's frame takes what it was called with, from number `first` on, to `local`. */
+static void take_copies(struct labels *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
+{
+	uint32_t n = (uint32_t)f->copied - 2, i;
+
+	for (i = 0; first + i < n && i < ARGUMENTS; i++)
+		*lj_value_slot(l, f, local + i) =
+			*lj_value_slot(l, f, first + i - (uint32_t)f->copied);
+}
+
+/* A function's parameters from number n on are nil; with n < 0 its arguments are not known. */
+static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
+{
+	int i, end = n < 0 ? ARGUMENTS : l->t->codes[to->code].numparams;
+
+	for (i = n < 0 ? 0 : n; i < end; i++) {
+		if (n < 0)
+			lj_value_forget(l, lj_value_slot(l, to, (uint32_t)i));
+		else
+			*lj_value_slot(l, to, (uint32_t)i) = lj_value_object(0, LJ_IRT_NIL);
+	}
+}
+
+/*
+ * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
+ * __call() that takes what was called for its first argument: these move them up.
+ */
+static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool guarded)
+{
+	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
+	const struct lj_tframe *to = entered(l, guarded);
+	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
+	int n = lj_calls_arguments(l, ins);
+
+	if (!to)
+		return false;
+	set_function(l, to, to->through || to->called ? NULL : &called);
+	if (to->copied && (to->through || to->called)) {
+		no_arguments(l, to, -1);
+		return true;
+	}
+	if (to->copied)
+		take_copies(l, to, 0, 0);
+	while ((to->through || to->called) && i-- > 0)
+		*lj_value_slot(l, to, i) = *lj_value_slot(l, to, i - 1u);
+	if (to->called)
+		*lj_value_slot(l, to, 0) = *lj_value_slot(l, f, lj_bc_a(ins));
+	n += to->called - !!to->through;
+	if (lj_calls_arguments(l, ins) >= 0 && n >= 0)
+		no_arguments(l, to, n);
+	return true;
+}
+
+/* A Lua function takes the caller's place. Another one's results are the caller's. */
+static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+	struct value args[ARGUMENTS], called, made;
+	const struct lj_tframe *to;
+
+	lj_step_load(l, lj_value_slot(l, f, a));
+	called = *lj_value_slot(l, f, a);
+	for (i = 0; i < n; i++) {
+		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
+		args[i] = *lj_value_slot(l, f, a + 2 + i);
+	}
+	to = entered(l, find_guard(l, &called));
+	if (!to) {
+		made = lj_step_made(l, f, ins);
+		deliver(l, f, &made, 1, true, find_retf(l, f));
+		return;
+	}
+	/* pcall() is called now, not only still below */
+	if ((to->through && !f->through) || to->called) {
+		set_function(l, to, NULL);
+		no_arguments(l, to, -1);
+		return;
+	}
+	set_function(l, to, &called);
+	if (lj_calls_arguments(l, ins) >= 0 && !to->copied)
+		no_arguments(l, to, lj_calls_arguments(l, ins));
+	for (i = 0; i < n; i++)
+		*lj_value_slot(l, to, i - (uint32_t)to->copied) = args[i];
+	if (to->copied)
+		take_copies(l, to, 0, 0);
+}
+
+/* How many arguments a vararg function has beyond those that it names. */
+static int varargs(const struct labels *l, const struct lj_tframe *f)
+{
+	int n = f->copied - 2 - l->t->codes[f->code].numparams;
+
+	return n > 0 ? n : 0;
+}
+
+/* Loops, calls, returns; and what else writes slots. */
+void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t a = lj_bc_a(ins), i;
+	struct value *va = lj_value_slot(l, f, a), *by;
+	bool calls;
+
+	switch (lj_bc_op(ins)) {
+	case LJ_BC_FORI:
+	case LJ_BC_JFORI:
+		for (i = 0; i < 3; i++) /* index, end, step */
+			lj_step_load(l, lj_value_slot(l, f, a + i));
+		*lj_value_slot(l, f, a + 3) = *va;
+		break;
+	case LJ_BC_FORL:
+	case LJ_BC_IFORL: /* the index grows */
+		by = lj_value_slot(l, f, a + 2);
+		l->t->steps[l->step].folded = va->kind == VALUE_NUM && by->kind == VALUE_NUM;
+		if (l->t->steps[l->step].folded)
+			va->num += by->num;
+		else
+			lj_step_result(l, va,
+				       lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), va,
+						     by->kind == VALUE_NUM ? by : NULL));
+		*lj_value_slot(l, f, a + 3) = *va;
+		break;
+	case LJ_BC_ITERL:
+	case LJ_BC_IITERL: /* the first result is the next turn's control variable */
+		*lj_value_slot(l, f, a - 1) = *va;
+		break;
+	case LJ_BC_RET:
+	case LJ_BC_RET1:
+	case LJ_BC_RET0:
+	case LJ_BC_RETM:
+		step_return(l, f, ins);
+		break;
+	case LJ_BC_CALLT:
+	case LJ_BC_CALLMT:
+		step_tailcall(l, f, ins);
+		break;
+	case LJ_BC_CALL:
+	case LJ_BC_CALLM:
+	case LJ_BC_ITERC:
+	case LJ_BC_ITERN:
+		load_arguments(l, f, ins);
+		calls = lj_bc_op(ins) == LJ_BC_CALL || lj_bc_op(ins) == LJ_BC_CALLM;
+		if (step_enters(l, f, ins, calls && find_guard(l, va)))
+			break;
+		lj_step_builtin(l, f, ins);
+		break;
+	case LJ_BC_VARG:
+		if (!lj_bc_b(ins))
+			l->multres = f->copied ? varargs(l, f) : -1;
+		if (f->copied)
+			take_copies(l, f, l->t->codes[f->code].numparams, a);
+		else
+			for (i = 0; i < (lj_bc_b(ins) ? lj_bc_b(ins) - 1u : ARGUMENTS); i++)
+				lj_value_forget(l, lj_value_slot(l, f, a + i));
+		break;
+	case LJ_BC_KNIL:
+		for (i = a; i <= lj_bc_d(ins) && i < SLOTS; i++)
+			*lj_value_slot(l, f, i) = lj_value_object(0, LJ_IRT_NIL);
+		break;
+	default:
+		if (lj_bc_mode_a(ins) != LJ_BCM_OTHER)
+			lj_value_forget(l, va);
+	}
+}

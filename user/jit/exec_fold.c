@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Functions of math that are given constants make one, and leave nothing (kfold_fpmath and its
+ * like); nor does rounding what is an integer already. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "callee.h"
+#include "exec.h"
+#include "lua/lj/bc.h"
+
+static const struct {
+	const char *name;
+	double (*of)(double);
+} functions[] = {
+	{"math.floor", floor}, {"math.ceil", ceil}, {"math.sqrt", sqrt},   {"math.abs", fabs},
+	{"math.sin", sin},     {"math.cos", cos},   {"math.tan", tan},	   {"math.exp", exp},
+	{"math.log", log},     {"math.asin", asin}, {"math.log10", log10}, {"math.acos", acos},
+	{"math.atan", atan},
+};
+
+/* The least or the greatest of constants. False: one of them is none. */
+static bool extreme(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool greatest,
+		    double *num)
+{
+	int n = lj_calls_arguments(l, ins), i;
+
+	for (i = 0; i < n; i++) {
+		const struct value *v = lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i);
+
+		if (v->kind != VALUE_NUM)
+			return false;
+		if (!i || (greatest ? v->num > *num : v->num < *num))
+			*num = v->num;
+	}
+	return n > 0;
+}
+
+/* Was it an integer, or made one by rounding (shortcut_round)? */
+static bool is_whole(const struct labels *l, const struct value *v)
+{
+	uint32_t ref = lj_value_ref(l, v);
+	const struct lj_ins *ir;
+
+	if (lj_value_type(l, v) == LJ_IRT_INT)
+		return true;
+	if (!lj_ref_ok(l->t, ref) || ref <= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(l->t, ref);
+	return (ir->o == LJ_IR_FPMATH && ir->op2 <= LJ_IRFPM_TRUNC) ||
+	       (ir->o == LJ_IR_CONV && (ir->op2 & LJ_IRT_TYPE) == LJ_IRT_INT);
+}
+
+#define NUMERAL 64 /* longest that is read */
+
+/* Has a string so many characters? Reads those from number `from` on. */
+static bool read_string(const struct labels *l, const struct value *v, uint32_t from, void *chars,
+			uint32_t n)
+{
+	uint32_t len;
+
+	return v->kind == VALUE_OBJ && v->type == LJ_IRT_STR && v->obj &&
+	       !mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN) && from + n <= len &&
+	       !mem_read(l->mem, chars, n, v->obj + LJ_STR_SIZE + from);
+}
+
+/* string.byte() of a string that is constant, where it is one byte. */
+static bool constant_byte(const struct labels *l, const struct value *arg, int n, struct value *out)
+{
+	double index = n > 1 ? arg[1].num : 1;
+	uint8_t c;
+
+	if (n < 1 || n > 2 || (n > 1 && arg[1].kind != VALUE_NUM) || !(index >= 1 && index < 1e6) ||
+	    !read_string(l, arg, (uint32_t)index - 1, &c, 1))
+		return false;
+	*out = lj_value_number(c);
+	return true;
+}
+
+/* tonumber() of a number, or of a constant decimal numeral. */
+static bool constant_number(const struct labels *l, const struct value *arg, int n,
+			    struct value *out)
+{
+	char text[NUMERAL + 1] = "", *end;
+	uint32_t len;
+
+	*out = *arg;
+	if (n != 1 || lj_value_type(l, arg) == LJ_IRT_UNKNOWN || lj_value_is_number(l, arg))
+		return n == 1 && lj_value_is_number(l, arg);
+	if (arg->kind != VALUE_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
+	    mem_read(l->mem, &len, sizeof(len), arg->obj + LJ_STR_LEN) || !len || len > NUMERAL ||
+	    !read_string(l, arg, 0, text, len) || strspn(text, "+-.0123456789eE") != len)
+		return false;
+	*out = lj_value_number(strtod(text, &end));
+	return !*end;
+}
+
+static bool folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+		   struct value *out)
+{
+	int n = lj_calls_arguments(l, ins);
+	const struct value *arg = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	bool greatest = !strcmp(name, "math.max");
+	double num = 0;
+	size_t i;
+
+	if (!strcmp(name, "string.byte"))
+		return constant_byte(l, arg, n, out);
+	if (!strcmp(name, "tonumber"))
+		return constant_number(l, arg, n, out);
+	if (greatest || !strcmp(name, "math.min")) {
+		*out = lj_value_number(0);
+		return extreme(l, f, ins, greatest, &out->num);
+	}
+	if (arg->kind != VALUE_NUM) {
+		*out = *arg;
+		return (!strcmp(name, "math.floor") || !strcmp(name, "math.ceil")) &&
+		       is_whole(l, arg);
+	}
+	for (i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strcmp(name, functions[i].name)) {
+			num = functions[i].of(arg->num);
+			*out = lj_value_number(num);
+			return n == 1;
+		}
+	return false;
+}
+
+bool lj_step_folds(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+		   struct value *out)
+{
+	struct value v;
+
+	if (!folded(l, f, ins, name, &v))
+		return false;
+	*out = v;
+	l->t->steps[l->step].folded = true;
+	return true;
+}

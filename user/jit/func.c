@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "func.h"
+#include "value.h"
+
+#include <string.h>
+
+#include "lua/lj/bc.h"
+
+/* GCfuncL, GCupval (lj_obj.h) */
+enum {
+	FUNC_UVPTR = 40,
+	UPVAL_IMMUTABLE = 11,
+	UPVAL_V = 32,
+	UPVAL_READ = 40,
+};
+
+bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr, struct func *out)
+{
+	uint8_t func[LJ_FUNC_READ];
+	uint32_t pos;
+
+	*out = (struct func){.addr = addr, .code = -1};
+	if (mem_read(mem, func, sizeof(func), addr) || lb_byte(func, LJ_FUNC_GCT) != LJ_GCT_FUNC)
+		return false;
+	out->ffid = lb_byte(func, LJ_FUNC_FFID);
+	if (!out->ffid)
+		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+	return true;
+}
+
+bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref, struct func *out)
+{
+	const struct lj_ins *ir;
+	uint32_t pos;
+
+	*out = (struct func){.code = -1};
+	if (!lj_ref_ok(t, ref) || ref >= LJ_REF_BIAS)
+		return false;
+	ir = lj_ins_at(t, ref);
+	if (ir->o == LJ_IR_KPTR || ir->o == LJ_IR_KKPTR) {
+		out->code = lj_trace_code(t, lj_trace_const(t, ref), &pos);
+		return out->code >= 0 && !pos;
+	}
+	if (ir->o != LJ_IR_KGC || (ir->t & LJ_IRT_TYPE) != LJ_IRT_FUNC)
+		return false;
+	return lj_func_at(t, mem, lj_trace_const(t, ref), out);
+}
+
+uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+{
+	uint64_t at;
+
+	return closure && !mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ? at
+											     : 0;
+}
+
+bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out)
+{
+	uint8_t uv[UPVAL_READ];
+	uint64_t at = lj_func_uv(mem, closure, idx);
+
+	return at && !mem_read(mem, uv, sizeof(uv), at) && lb_byte(uv, UPVAL_IMMUTABLE) &&
+	       !mem_read(mem, out, sizeof(*out), lb_word(uv, UPVAL_V));
+}
+
+bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+{
+	uint8_t uv[UPVAL_READ];
+	uint64_t at = lj_func_uv(mem, closure, idx);
+
+	return at && !mem_read(mem, uv, sizeof(uv), at) && !lb_byte(uv, UPVAL_IMMUTABLE);
+}
+
+bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
+{
+	if (!lj_bc_is_call(ins))
+		return !strcmp(g->mm, lj_bc_mm(ins));
+	return key && g->key ? key == g->key : !*g->mm || !strcmp(g->mm, "__call");
+}
+
+/* The key under which a guarded function was loaded from a table. */
+static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
+		     struct func_guard *g)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+	char text[LJ_METAMETHOD_MAX];
+
+	g->key = 0;
+	g->table = 0;
+	*g->mm = 0;
+	g->on = lj_ins_at(t, ref)->o == LJ_IR_FLOAD ? lj_ins_at(t, ref)->op1 : ref; /* its pc */
+	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
+		return;
+	ir = lj_ins_at(t, ir->op1);
+	if (ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF)
+		return;
+	g->key = lj_trace_key(t, ir);
+	g->table = lj_value_table(t, ir);
+	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
+	    memchr(text, 0, sizeof(text)))
+		memcpy(g->mm, text, sizeof(text));
+}
+
+uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
+			struct func_guard guards[LJ_FUNC_GUARDS])
+{
+	uint32_t ref, end = lj_recorded_end(t), n = 0;
+
+	for (ref = LJ_REF_BIAS + 1; ref < end && n < LJ_FUNC_GUARDS; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		/* not that of a frame's own function, which is no call */
+		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) && !lj_guards_own(t, ir) &&
+		    lj_func_of(t, mem, ir->op2, &guards[n].func)) {
+			read_key(t, mem, ir->op1, &guards[n]);
+			guards[n++].ref = ref;
+		}
+	}
+	return n;
+}

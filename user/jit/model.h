@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of struct lj_trace: for lj_trace*.c only. */
+#ifndef JIT_MODEL_H
+#define JIT_MODEL_H
+
+#include <unwind/lj/layout.h>
+
+#include "jit.h"
+#include "detect/lj/ir.h"
+
+/* A prototype that the trace runs. */
+struct lj_code {
+	uint64_t proto;
+	uint32_t print; /* fingerprint (unwind/lj/fingerprint.h) */
+	uint32_t *bc;	/* with the instructions that traces replaced put back */
+	uint32_t sizebc;
+	uint64_t *kgc; /* [i]: address of the object that operand D = i means */
+	double *kn;    /* [i]: number */
+	uint32_t nkgc, nkn;
+	bool vararg;
+	uint8_t numparams;
+};
+
+/* The object (address) that operand i means; 0: there is none. */
+static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
+{
+	return i < code->nkgc ? code->kgc[i] : 0;
+}
+
+/* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
+ * the function at the trace's own base, a frame's first local is at slot + 2. */
+struct lj_tframe {
+	int32_t parent;	    /* index; -1: not known */
+	int32_t instead_of; /* index + 1 of the frame whose place it took by a tail call; 0: none */
+	int32_t slot;	    /* -1: not known */
+	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
+	uint32_t code;
+	uint32_t callpc; /* the parent's instruction that called */
+	bool returned;	 /* the trace returned to it, below its own frames (RETF) */
+	bool called;	 /* the parent called a table or userdata, which has this for __call */
+	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: not known, or neither */
+	uint8_t through; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
+			    call leaves it there */
+	uint64_t func;	 /* its GCfunc; 0: not known */
+};
+
+/* One instruction that was recorded, in order. */
+struct lj_step {
+	uint32_t pc;
+	uint32_t frame : 29;
+	uint32_t folded : 1;   /* its result was known when it was recorded: it left nothing */
+	uint32_t pure : 1;     /* it calls a function that is not Lua's and stores nothing */
+	uint32_t doubtful : 1; /* another way to the next snapshot is as likely */
+};
+
+struct lj_tsnap {
+	uint16_t ref; /* of the first instruction after it */
+	uint16_t mcofs;
+	uint16_t nent;
+	uint64_t pc;
+	int32_t slot;
+	const uint32_t *map;
+	int32_t step;  /* index of the step that it stands before, or in; -1: not known */
+	bool inside;   /* stands in a branching instruction; pc is where that did not go */
+	int32_t frame; /* -1: not known */
+};
+
+struct lj_ffnames;
+
+struct lj_place {
+	uint32_t mcofs;
+	int32_t step; /* -1: not known */
+};
+
+struct lj_trace {
+	uint32_t print; /* lj_print_trace() */
+	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
+	uint32_t loopref; /* of LOOP; 0: none */
+	uint64_t startpc;
+	struct lj_ins *ir; /* [0] is reference nk */
+	struct lj_tsnap *snap;
+	uint32_t *map;
+	uint8_t *code_bytes; /* machine code */
+
+	struct lj_code *codes;
+	uint32_t ncodes;
+	struct lj_tframe *frames;
+	uint32_t nframes;
+	struct lj_step *steps;
+	uint32_t nsteps;
+	int32_t *label; /* [ref - LJ_REF_BIAS]: step that it was recorded for; -1: not known */
+	struct lj_place *places;
+	uint32_t nplaces;
+};
+
+/* Instruction ref, which is in [nk, nins). */
+static inline const struct lj_ins *lj_ins_at(const struct lj_trace *t, uint32_t ref)
+{
+	return &t->ir[ref - t->nk];
+}
+static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
+{
+	return ref >= t->nk && ref < t->nins;
+}
+
+/* The place of an upvalue? */
+static inline bool lj_is_uref(const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
+}
+
+/* An addition or subtraction of integers that is not checked for overflow. */
+static inline bool lj_is_narrowed(const struct lj_ins *ir)
+{
+	return (ir->o == LJ_IR_ADD || ir->o == LJ_IR_SUB) && (ir->t & LJ_IRT_TYPE) == LJ_IRT_INT;
+}
+
+/* The end of what was recorded: behind it lie a loop's copies of that. */
+static inline uint32_t lj_recorded_end(const struct lj_trace *t)
+{
+	return t->loopref ? t->loopref : t->nins;
+}
+
+/* A guard that the function at the trace's base is the one that it was recorded for? */
+static inline bool lj_guards_own(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	return ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
+	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
+}
+
+/*
+ * The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.
+ */
+static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nent; i++)
+		if (s->map[i] >> 24 == slot)
+			return s->map[i];
+	return 0;
+}
+
+/* The 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
+uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
+
+/* The string (GCstr) with which an instruction looks something up in a table: its operand 2. */
+uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);
+
+/* Index of the prototype whose bytecode holds this address, and where in it; -1. */
+int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
+
+/* The step for which instruction ref was recorded. */
+static inline int32_t *lj_label_of(const struct lj_trace *t, uint32_t ref)
+{
+	return &t->label[ref - LJ_REF_BIAS];
+}
+static inline const struct lj_code *lj_code_of(const struct lj_trace *t, int32_t step)
+{
+	return &t->codes[t->frames[t->steps[step].frame].code];
+}
+
+/* The bytecode instruction of a step. */
+static inline uint32_t lj_step_ins(const struct lj_trace *t, uint32_t step)
+{
+	return lj_code_of(t, (int32_t)step)->bc[t->steps[step].pc];
+}
+
+/* Does step call a Lua function? */
+static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
+{
+	const struct lj_step *next = &t->steps[step + 1];
+
+	return step + 1 < t->nsteps && !next->pc && next->frame != t->steps[step].frame;
+}
+
+/*
+ * The parts of the work, in this order: path and labels; places. 0, -EBADMSG: it cannot be
+ * followed, -ENOMEM. g: global_State; names: of its functions; NULL: they could not be read.
+ */
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, const struct lj_ffnames *names);
+int lj_trace_assign(struct lj_trace *t);
+
+/*
+ * Parts of lj_labels_finish(): what was recorded and is not settled yet; the loop's copies of it.
+ */
+int lj_trace_match_gaps(struct lj_trace *t);
+void lj_trace_fill_recorded(struct lj_trace *t);
+int lj_trace_label_loop(struct lj_trace *t);
+
+/*
+ * What lies between two in [from, to) that are settled belongs to the second: operands come first.
+ */
+void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to);
+
+#endif

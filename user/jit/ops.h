@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets of IR operations: what bytecode becomes. For lj_trace*.c only. */
+#ifndef JIT_OPS_H
+#define JIT_OPS_H
+
+#include "model.h"
+
+/* A set of operations; or what else is asked for. */
+typedef unsigned __int128 op_set;
+_Static_assert(LJ_IR__MAX <= 128, "a set of operations");
+
+#define OPS(op) ((op_set)1 << LJ_IR_##op)
+
+#define LOADS (OPS(ALOAD) | OPS(HLOAD) | OPS(ULOAD) | OPS(FLOAD) | OPS(XLOAD) | OPS(VLOAD))
+#define STORES (OPS(ASTORE) | OPS(HSTORE) | OPS(USTORE) | OPS(FSTORE) | OPS(XSTORE))
+#define CALLS (OPS(CALLN) | OPS(CALLA) | OPS(CALLL) | OPS(CALLS) | OPS(CALLXS))
+
+/* What built-in functions become: of math, bit, string. */
+#define BUILTIN                                                                                    \
+	(CALLS | OPS(FPMATH) | OPS(ABS) | OPS(MIN) | OPS(MAX) | OPS(POW) | OPS(LDEXP) |            \
+	 OPS(BNOT) | OPS(BSWAP) | OPS(BAND) | OPS(BOR) | OPS(BXOR) | OPS(BSHL) | OPS(BSHR) |       \
+	 OPS(BSAR) | OPS(BROL) | OPS(BROR) | OPS(TOSTR) | OPS(STRTO) | OPS(SNEW) | OPS(STRREF))
+
+/* In the order of LJ_BC_ADDVN .. MODVN: what folding may make of each. */
+extern const op_set lj_trace_arith[5];
+
+#endif

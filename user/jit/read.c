@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Copying a trace and the prototypes that it runs out of the target. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unwind/lj/fingerprint.h>
+
+#include "base/cleanup.h"
+#include "lua/foreign.h"
+#include "lua/lj/proto_priv.h"
+#include "model.h"
+#include "lua/lj/bc.h"
+
+#define INS_MAX 10000 /* LuaJIT's own limits: maxrecord, maxirconst, maxsnap */
+#define SNAPS_MAX 4000
+#define MAP_MAX (1 << 20)
+#define MCODE_MAX 65535
+#define CODES_MAX 64
+#define PARENTS_MAX 16
+#define BC_MAX (1 << 17)
+#define PROTO_VARARG 2 /* lj_obj.h */
+
+static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
+{
+	uint64_t traces, trace;
+	int r;
+
+	r = mem_read(mem, &traces, sizeof(traces), g + lj->g2trace);
+	if (!r)
+		r = mem_read(mem, &trace, sizeof(trace), traces + 8ULL * traceno);
+	if (!r && !foreign_plausible(trace))
+		r = -EBADMSG;
+	if (!r)
+		r = mem_read(mem, head, LJ_TRACE_READ, trace);
+	if (!r && (lb_byte(head, LJ_TRACE_GCT) != LJ_GCT_TRACE ||
+		   lb_short(head, LJ_TRACE_TRACENO) != traceno))
+		r = -EBADMSG;
+	return r;
+}
+
+/* Reads n elements of size bytes at addr into new memory. */
+static int read_array(const struct lb_mem *mem, uint64_t addr, size_t n, size_t size, void *out)
+{
+	void *p = calloc(n ? n : 1, size);
+	int r = p ? 0 : -ENOMEM;
+
+	if (!r && n)
+		r = mem_read(mem, p, (uint32_t)(n * size), addr);
+	if (r) {
+		free(p);
+		return r;
+	}
+	memcpy(out, &p, sizeof(p));
+	return 0;
+}
+
+uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
+{
+	uint64_t v = 0;
+
+	if (ref >= t->nk && ref + 1 < LJ_REF_BIAS)
+		memcpy(&v, lj_ins_at(t, ref + 1), sizeof(v));
+	return v;
+}
+
+uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	uint32_t ref = ir->op2;
+
+	if (lj_ref_ok(t, ref) && lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
+		ref = lj_ins_at(t, ref)->op1;
+	return lj_trace_const(t, ref);
+}
+
+int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		uint64_t at = pc - t->codes[i].proto - LJ_PROTO_SIZE;
+
+		if (!(at & 3) && at / 4 < t->codes[i].sizebc) {
+			*bcpos = (uint32_t)(at / 4);
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+struct reader {
+	const struct lb_mem *mem;
+	const struct lj_layout *lj;
+	uint64_t g;
+	struct lj_trace *t;
+};
+
+/* A trace that begins at an instruction replaces it (JFORL and the like); its number is the
+ * operand. */
+static void put_back(const struct reader *rd, uint32_t *ins)
+{
+	uint8_t head[LJ_TRACE_READ];
+	uint8_t op = lj_bc_op(*ins);
+
+	if ((op == LJ_BC_JFORL || op == LJ_BC_JITERL || op == LJ_BC_JLOOP) &&
+	    !read_head(rd->mem, rd->lj, rd->g, lj_bc_d(*ins), head))
+		*ins = lb_half(head, LJ_TRACE_STARTINS);
+}
+
+/* Numbers lie above K, within the prototype's allocation. */
+static int copy_code(struct lj_code *code, const struct lj_proto *p)
+{
+	uint32_t nkn = lb_half(p->bytes, LJ_PROTO_SIZEKN), i;
+	uint64_t kn = lb_word(p->bytes, LJ_PROTO_K) - p->addr;
+
+	if (p->sizebc > BC_MAX || p->nkgc > BC_MAX || kn > p->size || nkn > (p->size - kn) / 8)
+		return -EBADMSG;
+	code->bc = malloc(4ULL * p->sizebc);
+	code->kgc = calloc(p->nkgc + 1, sizeof(*code->kgc));
+	code->kn = calloc(nkn + 1, sizeof(*code->kn));
+	if (!code->bc || !code->kgc || !code->kn)
+		return -ENOMEM;
+	code->sizebc = p->sizebc;
+	code->nkgc = p->nkgc;
+	code->nkn = nkn;
+	memcpy(code->bc, p->bc.p, 4ULL * p->sizebc);
+	memcpy(code->kn, p->bytes + kn, 8ULL * nkn);
+	for (i = 0; i < p->nkgc; i++)
+		code->kgc[i] = p->kgc[i].ref;
+	return 0;
+}
+
+static int add_code(const struct reader *rd, uint64_t proto)
+{
+	struct lj_trace *t = rd->t;
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	struct lj_code *code;
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < t->ncodes; i++)
+		if (t->codes[i].proto == proto)
+			return 0;
+	if (t->ncodes == CODES_MAX || !foreign_plausible(proto))
+		return 0;
+	r = lj_proto_read(rd->mem, rd->lj, proto, &p);
+	if (!r && !p->complete)
+		r = -EFAULT;
+	if (r)
+		return r;
+	code = &t->codes[t->ncodes++];
+	code->proto = proto;
+	code->print = lj_proto_fingerprint(p);
+	code->numparams = lb_byte(p->bytes, LJ_PROTO_NUMPARAMS);
+	code->vararg = lb_byte(p->bytes, LJ_PROTO_FLAGS) & PROTO_VARARG;
+	r = copy_code(code, p);
+	if (r)
+		return r;
+	for (i = 0; i < code->sizebc; i++)
+		put_back(rd, &code->bc[i]);
+	return 0;
+}
+
+/* The prototypes among a trace's constants, and those of the functions there. */
+static int add_codes(const struct reader *rd, const struct lj_ins *ir, uint32_t n)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i + 1 < n && !r; i++) {
+		uint8_t func[LJ_FUNC_READ];
+		uint64_t v;
+
+		if (ir[i].o != LJ_IR_KGC)
+			continue;
+		memcpy(&v, &ir[i + 1], sizeof(v));
+		if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_FUNC && foreign_plausible(v) &&
+		    !mem_read(rd->mem, func, sizeof(func), v) && !lb_byte(func, LJ_FUNC_FFID))
+			r = add_code(rd, lb_word(func, LJ_FUNC_PC) - LJ_PROTO_SIZE);
+		else if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_PROTO)
+			r = add_code(rd, v);
+		i++; /* the value itself */
+	}
+	return r;
+}
+
+/* Of the traces that this one grew from, too: what they are specialized to is not said again. */
+static int add_parents(const struct reader *rd)
+{
+	const struct lj_trace *t = rd->t;
+	uint32_t parent = lj_ins_at(t, LJ_REF_BIAS)->op1, i, nk;
+	uint8_t head[LJ_TRACE_READ];
+	int r = 0;
+
+	for (i = 0; i < PARENTS_MAX && parent && !r; i++) {
+		struct lj_ins *ir __cleanup(cleanup_free) = NULL;
+
+		if (read_head(rd->mem, rd->lj, rd->g, parent, head))
+			return 0;
+		r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
+		nk = lb_half(head, LJ_TRACE_NK);
+		if (r || nk > LJ_REF_BIAS || LJ_REF_BIAS - nk > INS_MAX)
+			return r;
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * nk,
+			       LJ_REF_BIAS + 1 - nk, sizeof(*ir), &ir);
+		if (!r)
+			r = add_codes(rd, ir, LJ_REF_BIAS - nk);
+		if (!r)
+			parent = ir[LJ_REF_BIAS - nk].op1;
+	}
+	return r;
+}
+
+static int read_snaps(const struct reader *rd, const uint8_t *head)
+{
+	uint32_t nmap = lb_half(head, LJ_TRACE_NSNAPMAP), i;
+	uint8_t *snaps __cleanup(cleanup_free) = NULL;
+	struct lj_trace *t = rd->t;
+	int r;
+
+	t->nsnap = lb_short(head, LJ_TRACE_NSNAP);
+	if (!t->nsnap || t->nsnap > SNAPS_MAX || nmap > MAP_MAX)
+		return -EBADMSG;
+	r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAP), t->nsnap, LJ_SNAP_SIZE, &snaps);
+	if (!r)
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAPMAP), nmap, 4, &t->map);
+	if (r)
+		return r;
+	t->snap = calloc(t->nsnap, sizeof(*t->snap));
+	if (!t->snap)
+		return -ENOMEM;
+	for (i = 0; i < t->nsnap; i++) {
+		const uint8_t *p = snaps + (size_t)LJ_SNAP_SIZE * i;
+		struct lj_tsnap *s = &t->snap[i];
+		uint32_t ofs = lb_half(p, LJ_SNAP_MAPOFS);
+		uint64_t pc;
+
+		s->nent = lb_byte(p, LJ_SNAP_NENT);
+		s->ref = lb_short(p, LJ_SNAP_REF);
+		s->mcofs = lb_short(p, LJ_SNAP_MCOFS);
+		s->step = s->frame = -1;
+		if ((uint64_t)ofs + s->nent + 2 > nmap || s->ref < LJ_REF_BIAS ||
+		    s->ref > t->nins || (i && s->ref < s[-1].ref) ||
+		    (i && s->mcofs < s[-1].mcofs) || s->mcofs > t->szmcode)
+			return -EBADMSG;
+		s->map = t->map + ofs;
+		pc = (uint64_t)s->map[s->nent] | (uint64_t)s->map[s->nent + 1] << 32;
+		s->slot = (int32_t)(pc & 0xff);
+		s->pc = pc >> 8;
+	}
+	return 0;
+}
+
+/* Operands come before what uses them: all that follows references relies on it. */
+static bool is_in_order(const struct lj_trace *t)
+{
+	uint32_t ref;
+
+	for (ref = LJ_REF_BIAS + 1; ref < t->nins; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->o >= LJ_IR__MAX ||
+		    (lj_ir_op1_is_ref(ir->o) && (ir->op1 < t->nk || ir->op1 >= ref)) ||
+		    (lj_ir_op2_is_ref(ir->o) && (ir->op2 < t->nk || ir->op2 >= ref)))
+			return false;
+	}
+	return lj_ins_at(t, LJ_REF_BIAS)->o == LJ_IR_BASE;
+}
+
+static uint32_t print_head(const uint8_t head[LJ_TRACE_READ])
+{
+	struct lj_trace_words words = lj_trace_words(head);
+
+	return lj_print_trace(&words);
+}
+
+static int read_trace(const struct reader *rd, uint32_t traceno)
+{
+	struct lj_trace *t = rd->t;
+	uint8_t head[LJ_TRACE_READ];
+	uint32_t ref;
+	int r;
+
+	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
+	if (r)
+		return r;
+	t->print = print_head(head);
+	t->nins = lb_half(head, LJ_TRACE_NINS);
+	t->nk = lb_half(head, LJ_TRACE_NK);
+	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
+	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
+	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
+	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
+	    !t->szmcode || t->szmcode > MCODE_MAX || t->mcloop >= t->szmcode)
+		return -EBADMSG;
+	r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * t->nk, t->nins - t->nk,
+		       sizeof(*t->ir), &t->ir);
+	if (!r)
+		r = read_array(rd->mem, lb_word(head, LJ_TRACE_MCODE), t->szmcode, 1,
+			       &t->code_bytes);
+	if (!r)
+		r = read_snaps(rd, head);
+	if (r)
+		return r;
+	if (!is_in_order(t))
+		return -EBADMSG;
+	for (ref = LJ_REF_BIAS + 1; ref < t->nins && !t->loopref; ref++)
+		if (lj_ins_at(t, ref)->o == LJ_IR_LOOP)
+			t->loopref = ref;
+	for (t->npre = 0; t->npre < t->nsnap; t->npre++)
+		if (t->loopref && t->snap[t->npre].ref > t->loopref)
+			break;
+	if (!t->npre) /* a loop that was not recorded */
+		return -EBADMSG;
+	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
+	if (!t->codes)
+		return -ENOMEM;
+	r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
+	if (!r)
+		r = add_codes(rd, t->ir, LJ_REF_BIAS - t->nk);
+	if (!r)
+		r = add_parents(rd);
+	if (!r) /* it may have been flushed meanwhile, and its memory be another's */
+		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
+	return r ? r : print_head(head) == t->print ? 0 : -EAGAIN;
+}
+
+/* What is looked at only while it is worked out. */
+static void free_work(struct lj_trace *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		free(t->codes[i].bc);
+		free(t->codes[i].kgc);
+		free(t->codes[i].kn);
+		t->codes[i].bc = NULL;
+		t->codes[i].kgc = NULL;
+		t->codes[i].kn = NULL;
+	}
+	free(t->map); /* the snapshots' entries */
+	free(t->ir);
+	free(t->code_bytes);
+	free(t->label);
+	t->map = NULL;
+	t->ir = NULL;
+	t->code_bytes = NULL;
+	t->label = NULL;
+}
+
+void lj_trace_free(struct lj_trace **tp)
+{
+	struct lj_trace *t = *tp;
+
+	if (!t)
+		return;
+	free_work(t);
+	free(t->codes);
+	free(t->snap);
+	free(t->frames);
+	free(t->steps);
+	free(t->places);
+	free(t);
+	*tp = NULL;
+}
+
+static void shrink(void *array, size_t n, size_t size)
+{
+	void *p, *smaller;
+
+	memcpy(&p, array, sizeof(p));
+	smaller = realloc(p, n ? n * size : size);
+	if (smaller)
+		memcpy(array, &smaller, sizeof(smaller));
+}
+
+/* Thousands of traces are kept: of each only what lj_trace_frames() looks at. */
+static void keep_little(struct lj_trace *t)
+{
+	free_work(t);
+	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
+	shrink(&t->frames, t->nframes, sizeof(*t->frames));
+	shrink(&t->steps, t->nsteps, sizeof(*t->steps));
+	shrink(&t->places, t->nplaces, sizeof(*t->places));
+}
+
+uint32_t lj_trace_print(const struct lj_trace *t)
+{
+	return t->print;
+}
+
+int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out)
+{
+	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
+	struct reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = read_trace(&rd, traceno);
+	if (!r)
+		r = lj_trace_path(t, mem, lj, g, names);
+	if (!r)
+		r = lj_trace_assign(t);
+	if (r)
+		return r;
+	keep_little(t);
+	*out = TAKE_PTR(t);
+	return 0;
+}

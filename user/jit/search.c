@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which bytecode a trace was recorded from. Its snapshots tell points of the way, in order; between
+ * two of them control flows as the bytecode says. Where that says two things (a branch, a call
+ * whose callee is not in the bytecode), the values tell that the recorder had (jit/callee.h);
+ * where they do not, both are tried, until all snapshots lie on the way.
+ *
+ * A branch that was guarded has a snapshot of its own: its position is where the branch did not go
+ * (rec_comp_fixup, rec_for), as that is where execution goes on when the guard fails.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/mem_limited.h"
+#include "lua/lj/cdata.h"
+#include "search.h"
+
+#define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
+#ifndef TRIES_MAX	/* fuzzers have less: they try more traces instead */
+#define TRIES_MAX 4000	/* steps on ways that led nowhere */
+#endif
+#define CHOICES_MAX 1500	/* on the way: each is a call of walk() */
+#define READS_MAX 20000		/* of foreign memory, for one trace */
+#define VISITS_MAX (100u << 20) /* of instructions, in searches */
+#define TURNS_MAX 16		/* of a loop whose bounds are constant (loopunroll) */
+
+static bool walk(struct path *p, struct at a);
+
+/*
+ * Between two snapshots control goes round once at most: a loop has a guard, unless all that it
+ * depends on is constant. And it does not go further than what it left in the intermediate code
+ * lets expect.
+ */
+static bool goes_astray(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t from = a.snap ? t->snap[a.snap - 1].ref : LJ_REF_BIAS, i, n = 0;
+	uint32_t to = a.snap < t->npre ? t->snap[a.snap].ref : t->nins;
+
+	if (t->nsteps - a.since > 64 + 4 * (to - from))
+		return true;
+	for (i = t->nsteps; i-- > a.since;)
+		n += t->steps[i].pc == a.pc && t->steps[i].frame == (uint32_t)a.frame;
+	return n > TURNS_MAX;
+}
+
+bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
+{
+	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
+	struct label_mark mark;
+
+	if (p->failed || p->alt.found || p->calls.l->visits > VISITS_MAX ||
+	    p->tries >= p->t->nsteps + TRIES_MAX || p->choices >= CHOICES_MAX)
+		return false;
+	if (lj_labels_mark(p->calls.l, &mark)) {
+		p->failed = true;
+		return false;
+	}
+	a.pc = pc;
+	a.frame = frame;
+	p->choices++;
+	if (walk(p, a))
+		return true;
+	p->choices--;
+	lj_labels_back(p->calls.l, &mark);
+	p->t->nsteps = nsteps;
+	p->t->nframes = nframes;
+	return false;
+}
+
+bool lj_path_found_alternative(struct path *p)
+{
+	const struct lj_trace *t = p->t;
+	struct alternative *alt = &p->alt;
+	uint32_t i = alt->from;
+
+	if (t->nsteps > LJ_ALTERNATIVE && i < t->nsteps - LJ_ALTERNATIVE)
+		i = t->nsteps - LJ_ALTERNATIVE;
+	alt->found = true;
+	for (alt->nsteps = 0; i < t->nsteps; i++) {
+		alt->step[alt->nsteps].pc = t->steps[i].pc;
+		alt->step[alt->nsteps++].code = t->frames[t->steps[i].frame].code;
+	}
+	return false;
+}
+
+/* Could the way go there as well, up to the next snapshot? All is as it was. */
+static bool is_alternative(struct path *p, struct at a, uint32_t pc)
+{
+	uint32_t tries = p->tries, choices = p->choices;
+	bool found;
+
+	if (p->alt.goal || p->alt.tries > TRIES_MAX)
+		return false;
+	p->alt.goal = a.snap + 1;
+	p->alt.from = p->t->nsteps;
+	lj_path_try(p, a, pc, a.frame);
+	found = p->alt.found;
+	p->alt.found = false;
+	p->alt.goal = 0;
+	p->alt.tries += p->tries - tries;
+	p->tries = tries;
+	p->choices = choices;
+	return found;
+}
+
+/* The way goes from step `from` on to this snapshot, and so does another: where it differs it is
+ * doubtful. */
+static void doubt(struct lj_trace *t, uint32_t from, const struct lj_tsnap *s,
+		  const struct alternative *alt)
+{
+	uint32_t n = alt->nsteps, to = s->step < 0 ? from : (uint32_t)s->step + s->inside;
+
+	while (to > from && n > 0 && alt->step[n - 1].pc == t->steps[to - 1].pc &&
+	       alt->step[n - 1].code == t->frames[t->steps[to - 1].frame].code) {
+		to--;
+		n--;
+	}
+	while (from < to && from < t->nsteps)
+		t->steps[from++].doubtful = true;
+}
+
+/* Is a value true? That has no guard of its own: the type which it was loaded with tells. */
+static bool is_test(uint32_t ins)
+{
+	return lj_bc_op(ins) >= LJ_BC_ISTC && lj_bc_op(ins) <= LJ_BC_ISF;
+}
+
+static bool may_go(enum branch_to to, bool jumps)
+{
+	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
+}
+
+/* Nothing tells where: to the likelier; both lead to the next snapshot, maybe. */
+static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
+{
+	struct alternative *alt = NULL;
+	uint32_t from = p->t->nsteps;
+	bool found = false;
+
+	if (a.snap < p->t->npre && is_alternative(p, a, other)) {
+		alt = malloc(sizeof(*alt));
+		if (alt)
+			*alt = p->alt;
+	}
+	found = lj_path_try(p, a, likelier, a.frame);
+	if (found && alt)
+		doubt(p->t, from, &p->t->snap[a.snap], alt);
+	free(alt);
+	return found || lj_path_try(p, a, other, a.frame);
+}
+
+/*
+ * A branch to one or the other. When it was guarded its snapshot is where it did not go. By values
+ * or a guard that was met before it may be known where it goes.
+ */
+bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins)
+{
+	enum branch_to to = lj_branches(p->calls.l, &p->t->frames[a.frame], ins);
+	struct lj_trace *t = p->t;
+	struct lj_tsnap *s = a.snap < t->npre ? &t->snap[a.snap] : NULL;
+	struct at past = a;
+	uint32_t i, first;
+
+	/* a test's operand has the type that tells; that of a loop which is entered for sure guards
+	 * nothing (rec_for); nor does what a metamethod returned: its type tells, too */
+	if (s && t->nsteps && !is_test(ins) && ins != LJ_NO_INS && lj_meet_is_likely(p, a) &&
+	    (lj_meet_guards_comparison(p, a, ins) ||
+	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
+		past.snap++;
+		past.since = t->nsteps - 1;
+		lj_meet_place(s, t->nsteps - 1, a.frame, true);
+		p->calls.l->met = past.snap;
+		for (i = 0; i < 2; i++)
+			if (lj_meet_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
+			    lj_path_try(p, past, i ? other : one, a.frame))
+				return true;
+		lj_meet_unplace(s);
+		p->calls.l->met = a.snap;
+	}
+	if (lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
+		return false;
+	/* an iterator's end is rarer than its next turn */
+	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
+	if (to != BRANCH_UNKNOWN)
+		return lj_path_try(p, a, to == BRANCH_JUMP ? other : one, a.frame);
+	return either(p, a, first ? other : one, first ? one : other);
+}
+
+/* A comparison may call a metamethod, too. */
+static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
+{
+	struct callee callee;
+	enum calls_what what;
+
+	if (lj_path_may_call(p, a, ins, &what, &callee) && what == CALLS_THIS &&
+	    callee.func.code >= 0 && lj_path_enter(p, a, &callee, ins, false))
+		return true;
+	return lj_path_branch(p, a, a.pc + 2, lj_path_target(a.pc + 1, jump), ins);
+}
+
+/* The next snapshot stands here. */
+static bool meet(struct path *p, struct at a)
+{
+	struct lj_tframe *f = &p->t->frames[a.frame];
+	struct lj_tsnap *s = &p->t->snap[a.snap];
+	int32_t slot = f->slot;
+	struct label_mark mark;
+
+	if (!lj_meet_is_likely(p, a) || lj_meet_is_next_turn(p, a) ||
+	    (slot >= 0 && lj_label_contradicts(p->calls.l, s)))
+		return false;
+	if (lj_labels_mark(p->calls.l, &mark)) {
+		p->failed = true;
+		return false;
+	}
+	f->slot = s->slot;
+	lj_meet_place(s, p->t->nsteps, a.frame, false);
+	a.snap++;
+	a.since = p->t->nsteps;
+	p->calls.l->met = a.snap;
+	lj_label_snapshot(p->calls.l, s);
+	if (lj_path_try(p, a, a.pc, a.frame))
+		return true;
+	lj_labels_back(p->calls.l, &mark);
+	f->slot = slot;
+	lj_meet_unplace(s);
+	return false;
+}
+
+/* From here on until nothing is left to be met. */
+static bool walk(struct path *p, struct at a)
+{
+	struct lj_trace *t = p->t;
+
+	for (;;) {
+		const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+		struct callee callee;
+		enum calls_what what;
+		uint32_t ins;
+
+		if (p->calls.l->done < t->nsteps)
+			lj_label_step(p->calls.l, a.frame, a.pc);
+		if (p->calls.l->astray)
+			return false;
+		if (a.snap < t->npre && lj_meet_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
+		    meet(p, a))
+			return true;
+		if (p->alt.goal && a.snap >= p->alt.goal)
+			return lj_path_found_alternative(p);
+		if (a.snap == t->npre)
+			return true;
+		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX ||
+		    p->calls.l->visits > VISITS_MAX || p->tries++ >= t->nsteps + TRIES_MAX ||
+		    goes_astray(p, a))
+			return false;
+		ins = c->bc[a.pc];
+		t->steps[t->nsteps++] = (struct lj_step){.pc = a.pc, .frame = (uint32_t)a.frame};
+		switch (lj_bc_op(ins)) {
+		case LJ_BC_ISLT ... LJ_BC_ISF:
+			if (a.pc + 1 >= c->sizebc || lj_bc_op(c->bc[a.pc + 1]) != LJ_BC_JMP)
+				return false;
+			return compare(p, a, ins, c->bc[a.pc + 1]);
+		case LJ_BC_FORI:
+		case LJ_BC_JFORI:
+		case LJ_BC_FORL:
+		case LJ_BC_IFORL:
+		case LJ_BC_ITERL:
+		case LJ_BC_IITERL:
+			return lj_path_branch(p, a, a.pc + 1, lj_path_target(a.pc, ins), ins);
+		case LJ_BC_JMP:
+		case LJ_BC_UCLO:
+		case LJ_BC_ISNEXT:
+			a.pc = lj_path_target(a.pc, ins);
+			break;
+		case LJ_BC_CALL:
+		case LJ_BC_CALLM:
+		case LJ_BC_ITERC:
+		case LJ_BC_ITERN:
+			return lj_path_call(p, a, ins, a.pc + 1, false);
+		case LJ_BC_CALLT:
+		case LJ_BC_CALLMT:
+			return lj_path_call(p, a, ins, 0, true);
+		case LJ_BC_RETM:
+		case LJ_BC_RET:
+		case LJ_BC_RET0:
+		case LJ_BC_RET1:
+			return lj_path_leave(p, a);
+		default:
+			if (lj_path_may_call(p, a, ins, &what, &callee))
+				return lj_path_call_what(p, a, what, &callee, ins, a.pc + 1, false);
+			a.pc++;
+		}
+	}
+}
+
+/*
+ * A trace that begins at a loop's end records that first, then the loop's body. One that grew from
+ * the first exit of such a trace, where nothing has changed yet, records the loop's beginning first
+ * (lj_record_setup); that the loop is of the trace which this one's root is, is not looked at.
+ */
+static void begin_at_loop(struct path *p, struct at a)
+{
+	const struct lj_ins *base = lj_ins_at(p->t, LJ_REF_BIAS);
+	struct lj_trace *t = p->t;
+	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+	uint32_t pos = a.pc;
+	bool grew = base->op1;
+
+	if (grew && !base->op2 && !t->snap[0].nent && pos &&
+	    lj_bc_op(c->bc[pos - 1]) == LJ_BC_JFORI)
+		pos--;
+	else if (grew || lj_trace_code(t, t->startpc, &pos) != (int)t->frames[a.frame].code ||
+		 lj_bc_op(c->bc[pos]) != LJ_BC_FORL)
+		return;
+	if (pos != a.pc)
+		t->steps[t->nsteps++] = (struct lj_step){.pc = pos, .frame = (uint32_t)a.frame};
+}
+
+static int go(struct path *p)
+{
+	struct at a = {.retf = LJ_REF_BIAS + 1};
+	struct labels *l = p->calls.l;
+	struct lj_trace *t = p->t;
+	bool found;
+
+	t->nframes = t->nsteps = 0;
+	p->tries = p->choices = 0;
+	a.frame = lj_frames_first(t, p->mem);
+	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
+		return -EBADMSG;
+	begin_at_loop(p, a);
+	lj_labels_begin(l);
+	found = walk(p, a) && l->visits <= VISITS_MAX;
+	while (found && l->done < t->nsteps)
+		lj_label_step(l, -1, 0);
+	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
+}
+
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, const struct lj_ffnames *names)
+{
+	struct mem_limited limited;
+	struct lj_cdata cdata;
+	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
+	struct labels *l __cleanup(lj_labels_free) = NULL;
+	int r;
+
+	mem_limited_init(&limited, mem, READS_MAX);
+	r = lj_labels_new(t, &limited.mem, &l);
+	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
+	t->steps = calloc(STEPS_MAX + 1, sizeof(*t->steps)); /* lj_labels_finish() adds one */
+	if (!p || r || !t->frames || !t->steps)
+		return -ENOMEM;
+	p->t = t;
+	p->mem = &limited.mem;
+	p->calls.l = l;
+	l->calls = &p->calls;
+	l->cdata = lj_cdata_open(&limited.mem, lj, g, &cdata) ? NULL : &cdata;
+	p->calls.names = names;
+	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
+	r = go(p);
+	if (!r && !limited.left) /* what could not be read was taken for not known */
+		r = -EBADMSG;
+	if (r)
+		return r;
+	lj_meet_place_copies(t);
+	return lj_labels_finish(l);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a snapshot stands on the way. */
+#include <string.h>
+
+#include "search.h"
+
+static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
+{
+	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
+}
+
+static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, uint32_t slot)
+{
+	uint32_t ref = lj_snap_entry(s, slot) & 0xffff;
+
+	return lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
+}
+
+/* The link of the frame on which a snapshot stands, a metamethod's from below it: to where it was
+ * called. 0: it is on the stack. */
+static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
+{
+	uint64_t link = constant_in(t, s, (uint32_t)s->slot + 1);
+
+	return (link & 7) == LJ_FRAME_CONT && s->slot > 0 ? constant_in(t, s, (uint32_t)s->slot - 1)
+							  : link;
+}
+
+/* Does the snapshot have this frame be called from where it was? A function may be called twice, at
+ * the same slot. */
+static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
+{
+	const struct lj_tframe *f = &t->frames[frame];
+	uint64_t link = link_of(t, s);
+	uint32_t pos;
+	int code = link & 3 ? -1 : lj_trace_code(t, link, &pos);
+
+	return f->parent < 0 || code < 0 ||
+	       (code == (int)t->frames[f->parent].code && pos == f->callpc + 1);
+}
+
+bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame, uint32_t pc)
+{
+	uint64_t link = link_of(t, s);
+	uint32_t pos;
+
+	return !link || link & 3 ||
+	       (lj_trace_code(t, link, &pos) == (int)t->frames[frame].code && pos == pc + 1);
+}
+
+bool lj_meet_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
+{
+	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
+
+	return s->pc == c->proto + LJ_PROTO_SIZE + 4ULL * pc && same_slot(p->t, frame, s) &&
+	       same_caller(p->t, frame, s);
+}
+
+/* Not FSTORE: metatables, and that a table has no negative cache of metamethods any more. */
+static bool is_store(uint8_t op)
+{
+	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE && op != LJ_IR_FSTORE;
+}
+
+/* Arithmetic with numbers. */
+static bool is_sum(const struct lj_ins *ir)
+{
+	return ir->o >= LJ_IR_ADD && ir->o <= LJ_IR_DIV && (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM;
+}
+
+/* How many of either an instruction may become, at most. */
+static uint32_t stores_of(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return !strcmp(lj_bc_mm(ins), "__newindex") || op == LJ_BC_FNEW || op == LJ_BC_TDUP ||
+	       (op >= LJ_BC_USETV && op <= LJ_BC_USETP);
+}
+
+static uint32_t sums_of(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	if (op >= LJ_BC_ADDVN && op <= LJ_BC_MODVV)
+		return (op - LJ_BC_ADDVN) % 5 == 4 ? 3 : 1; /* a - floor(a/b)*b */
+	if (op == LJ_BC_POW)
+		return 16;
+	return op == LJ_BC_FORL || op == LJ_BC_IFORL || op == LJ_BC_UNM;
+}
+
+bool lj_meet_is_likely(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t stores = 0, sums = 0, may_store = 0, may_sum = 0, ref, i;
+
+	if (!a.snap) /* before it lies what the side exit left undone */
+		return true;
+	if (a.guard < p->calls.nguards && p->calls.guards[a.guard].ref < t->snap[a.snap].ref)
+		return false;
+	if (a.guard && p->calls.guards[a.guard - 1].ref >= t->snap[a.snap].ref)
+		return false;
+
+	for (ref = t->snap[a.snap - 1].ref; ref < t->snap[a.snap].ref; ref++) {
+		stores += is_store(lj_ins_at(t, ref)->o);
+		sums += is_sum(lj_ins_at(t, ref));
+	}
+	for (i = a.since; i < t->nsteps; i++) {
+		uint32_t ins = lj_step_ins(t, i);
+
+		if (lj_bc_is_call(ins) && !lj_step_enters(t, i) && !t->steps[i].pure)
+			return true;
+		may_store += stores_of(ins);
+		may_sum += sums_of(ins);
+	}
+	return stores <= may_store && sums <= may_sum;
+}
+
+bool lj_meet_guards_comparison(const struct path *p, struct at a, uint32_t ins)
+{
+	const struct lj_trace *t = p->t;
+	uint32_t ref;
+
+	for (ref = t->snap[a.snap].ref; ref < t->nins; ref++) {
+		const struct lj_ins *ir = lj_ins_at(t, ref);
+
+		if (ir->t & LJ_IRT_GUARD)
+			return ir->o <= LJ_IR_NE &&
+			       lj_branch_may_guard(p->calls.l, &t->frames[a.frame], ins, ir);
+	}
+	return false;
+}
+
+void lj_meet_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
+{
+	s->step = (int32_t)step;
+	s->frame = frame;
+	s->inside = inside;
+}
+
+void lj_meet_unplace(struct lj_tsnap *s)
+{
+	s->step = s->frame = -1;
+	s->inside = false;
+}
+
+/* Was it recorded for more than a comparison's operands; or at all? */
+static bool is_of_turn(const struct lj_ins *ir, bool compares)
+{
+	if (compares) /* cdata's types are guarded as operands */
+		return ir->o <= LJ_IR_NE && ir->t & LJ_IRT_GUARD &&
+		       (ir->t & LJ_IRT_TYPE) != LJ_IRT_U16;
+	/* a side trace that allocates first what its parent did not, checks for the collector then
+	 * (lj_snap_replay) */
+	return ir->o != LJ_IR_NOP && ir->o != LJ_IR_SLOAD && ir->o != LJ_IR_GCSTEP;
+}
+
+bool lj_meet_is_next_turn(const struct path *p, struct at a)
+{
+	const struct lj_trace *t = p->t;
+	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
+	uint32_t ref = a.snap ? t->snap[a.snap - 1].ref : t->snap[a.snap].ref;
+
+	bool compares;
+
+	if (a.since != t->nsteps || a.pc >= c->sizebc)
+		return false;
+	compares = lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP;
+	while (ref < t->snap[a.snap].ref && !is_of_turn(lj_ins_at(t, ref), compares))
+		ref++;
+	return ref < t->snap[a.snap].ref;
+}
+
+void lj_meet_place_copies(struct lj_trace *t)
+{
+	uint32_t i, k;
+
+	for (i = t->npre; i < t->nsnap; i++)
+		for (k = 0; k < t->npre && t->snap[i].frame < 0; k++)
+			if (t->snap[k].pc == t->snap[i].pc && t->snap[k].slot == t->snap[i].slot &&
+			    link_of(t, &t->snap[k]) == link_of(t, &t->snap[i]))
+				t->snap[i].frame = t->snap[k].frame;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fast function found as string.rep is called "string.rep" - unless a program stored it there
+ * itself (table.unpack = unpack). And some can be found nowhere (the iterator behind gmatch), or
+ * were taken away by a sandbox. Numbers tell: builds number their functions in the order of the
+ * libraries' sources, which lua/lj/ffnames.def lists. Where two found names stand at the same distance
+ * as in the list, the build agrees with it there, and the list names all between them.
+ */
+#include "ffnames.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "loaded.h"
+
+#define FFIDS 256
+#define CANDIDATES 4 /* names under which one function is found */
+#define NEAR 6	     /* how far apart two names may be that bear each other out */
+#define MAX_NAMES 65536
+#define MAX_NAME 192
+
+enum { LJ = 1, OR = 2 };
+static const struct {
+	const char *name;
+	unsigned builds;
+} listed[] = {
+#define LJ_FF(name, builds) {name, builds},
+#include "ffnames.def"
+#undef LJ_FF
+};
+#define NLISTED (sizeof(listed) / sizeof(listed[0]))
+
+/* An address and what is found there; key 0 is not used. */
+struct entry {
+	uint64_t addr;
+	UT_hash_handle hh;
+	char name[];
+};
+
+struct lj_ffnames {
+	char *ff[FFIDS]; /* owned */
+	struct entry *cfuncs;
+};
+
+struct found {
+	struct lj_ffnames *names;
+	char *ff[FFIDS][CANDIDATES]; /* owned */
+	size_t n;
+};
+
+/* The list of one build: number -> name. */
+struct list {
+	const char *name[FFIDS];
+	int n;
+};
+
+static void free_entries(struct entry **entries)
+{
+	struct entry *e, *next;
+
+	HASH_ITER (hh, *entries, e, next) {
+		HASH_DEL(*entries, e);
+		free(e);
+	}
+}
+
+static int add_entry(struct entry **entries, uint64_t addr, const char *name)
+{
+	size_t len = strlen(name);
+	struct entry *e;
+
+	HASH_FIND(hh, *entries, &addr, sizeof(addr), e);
+	if (e || HASH_COUNT(*entries) >= MAX_NAMES)
+		return 0;
+	e = malloc(sizeof(*e) + len + 1);
+	if (!e)
+		return -ENOMEM;
+	e->addr = addr;
+	memcpy(e->name, name, len + 1);
+	HASH_ADD(hh, *entries, addr, sizeof(e->addr), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_candidate(struct found *f, uint8_t ffid, const char *name)
+{
+	int i;
+
+	for (i = 0; i < CANDIDATES; i++) {
+		char **slot = &f->ff[ffid][i];
+
+		if (*slot && !strcmp(*slot, name))
+			return 0;
+		if (*slot)
+			continue;
+		*slot = strdup(name);
+		return *slot ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static int collect(void *arg, const struct lj_loaded *l)
+{
+	struct found *f = arg;
+	char name[MAX_NAME];
+
+	snprintf(name, sizeof(name), "%s%s%s", l->module, *l->module && *l->field ? "." : "",
+		 l->field);
+	if (l->ffid > 1)
+		return add_candidate(f, l->ffid, name);
+	return l->ffid ? add_entry(&f->names->cfuncs, l->code, name) : 0;
+}
+
+static void make_list(struct list *list, unsigned build)
+{
+	size_t i;
+
+	*list = (struct list){.n = 2};
+	for (i = 0; i < NLISTED && list->n < FFIDS; i++)
+		if (listed[i].builds & build)
+			list->name[list->n++] = listed[i].name;
+}
+
+/* Place of any of the names of ffid in the list, 0 when there is none. */
+static int place(const struct found *f, const struct list *list, int ffid, int candidate)
+{
+	const char *name = f->ff[ffid][candidate];
+	int i;
+
+	for (i = 2; name && i < list->n; i++)
+		if (!strcmp(list->name[i], name))
+			return i;
+	return 0;
+}
+
+/*
+ * Which shift between number and place does a name of ffid ask for that a neighbour asks for, too?
+ */
+static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
+{
+	int c, d, n;
+
+	for (c = 0; c < CANDIDATES; c++)
+		for (n = ffid - NEAR; places[ffid][c] && n <= ffid + NEAR; n++)
+			for (d = 0; d < CANDIDATES && n > 1 && n < FFIDS; d++)
+				if (n != ffid && places[n][d] &&
+				    places[n][d] - n == places[ffid][c] - ffid) {
+					*shift = places[ffid][c] - ffid;
+					return true;
+				}
+	return false;
+}
+
+/*
+ * Names by the list all functions from one that it has to the next that it has at the same
+ * distance. Returns how many of the found names it explains.
+ */
+static int apply_list(const struct found *f, const struct list *list, const char *names[FFIDS])
+{
+	int places[FFIDS][CANDIDATES] = {{0}};
+	int ffid, c, last = 0, last_shift = 0, explained = 0;
+
+	for (ffid = 2; ffid < FFIDS; ffid++)
+		for (c = 0; c < CANDIDATES; c++)
+			places[ffid][c] = place(f, list, ffid, c);
+	for (ffid = 2; ffid < FFIDS; ffid++) {
+		int shift, i;
+
+		if (!shift_of((const int(*)[CANDIDATES])places, ffid, &shift))
+			continue;
+		explained++;
+		names[ffid] = list->name[ffid + shift];
+		for (i = last + 1; last && shift == last_shift && i < ffid; i++)
+			names[i] = list->name[i + shift];
+		last = ffid;
+		last_shift = shift;
+	}
+	return explained;
+}
+
+static int choose_names(const struct found *f, char *ff[FFIDS])
+{
+	const char *best[FFIDS] = {NULL}, *names[FFIDS];
+	static const unsigned builds[] = {LJ, OR};
+	int most = 0, i;
+	size_t b;
+
+	for (b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct list list;
+		int explained;
+
+		memset(names, 0, sizeof(names));
+		make_list(&list, builds[b]);
+		explained = apply_list(f, &list, names);
+		if (explained <= most)
+			continue;
+		most = explained;
+		memcpy(best, names, sizeof(best));
+	}
+	for (i = 2; i < FFIDS; i++) {
+		const char *name = best[i] ? best[i] : f->ff[i][0];
+
+		ff[i] = name ? strdup(name) : NULL;
+		if (name && !ff[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void free_found(struct found **f)
+{
+	int i, c;
+
+	if (!*f)
+		return;
+	for (i = 0; i < FFIDS; i++)
+		for (c = 0; c < CANDIDATES; c++)
+			free((*f)->ff[i][c]);
+	free(*f);
+}
+
+int lj_ffnames_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		    struct lj_ffnames **out)
+{
+	struct lj_ffnames *names __cleanup(lj_ffnames_free) = calloc(1, sizeof(*names));
+	struct found *found __cleanup(free_found) = calloc(1, sizeof(*found));
+	int err;
+
+	if (!names || !found)
+		return -ENOMEM;
+	found->names = names;
+	err = lj_loaded_walk(mem, layout, g, collect, found);
+	if (!err)
+		err = choose_names(found, names->ff);
+	if (err)
+		return err;
+	*out = TAKE_PTR(names);
+	return 0;
+}
+
+void lj_ffnames_free(struct lj_ffnames **names)
+{
+	int i;
+
+	if (!*names)
+		return;
+	for (i = 0; i < FFIDS; i++)
+		free((*names)->ff[i]);
+	free_entries(&(*names)->cfuncs);
+	free(*names);
+	*names = NULL;
+}
+
+const char *lj_ffname(const struct lj_ffnames *names, uint8_t ffid)
+{
+	if (!names)
+		return NULL;
+	return names->ff[ffid];
+}
+
+static const char *find_entry(const struct entry *entries, uint64_t addr)
+{
+	struct entry *e;
+
+	HASH_FIND(hh, entries, &addr, sizeof(addr), e);
+	return e ? e->name : NULL;
+}
+
+const char *lj_cfunc_name(const struct lj_ffnames *names, uint64_t addr)
+{
+	if (!names)
+		return NULL;
+	return find_entry(names->cfuncs, addr);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of a LuaJIT target's built-in and C functions, read from its loaded libraries.
+ *
+ * Fast functions are numbered (ffid), differently in each build. The names are those of the build's
+ * own jit/vmdef.lua: "assert", "string.rep", "io.method.read", "string.gmatch_aux".
+ */
+#ifndef LUA_LJ_FFNAMES_H
+#define LUA_LJ_FFNAMES_H
+
+#include <stdint.h>
+
+#include <unwind/lj/layout.h>
+#include <unwind/mem.h>
+
+struct lj_ffnames;
+
+/*
+ * Reads all names at once. A module that is loaded later brings new functions: read again when a
+ * lookup fails (but not too often). Errors: see lj_loaded_walk().
+ */
+int lj_ffnames_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		    struct lj_ffnames **out);
+void lj_ffnames_free(struct lj_ffnames **names);
+
+/* Name of a fast function, NULL when not known, also when names is NULL (a VM that could not be
+ * read). 0 and 1 are no fast functions: NULL. */
+const char *lj_ffname(const struct lj_ffnames *names, uint8_t ffid);
+
+/*
+ * "cjson.encode" for the lua_CFunction at addr, NULL when it is in no loaded module, or names is.
+ */
+const char *lj_cfunc_name(const struct lj_ffnames *names, uint64_t addr);
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Breadth first, so that what is reachable in two ways gets its shorter name: modules, then the
+ * tables in them. Each table is looked at once.
+ */
+#include "loaded.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "lua/foreign.h"
+#include "table.h"
+#include "lua/modules.h"
+
+#define FIRST_READ 56 /* of a string: head and text of most names */
+
+enum {
+	GCT = 9,	  /* gct byte of each GCobj */
+	LJ_FUNC_ENV = 16, /* environment table of a GCfunc (lj_obj.h, GCfuncHeader) */
+};
+
+struct walk {
+	const struct lb_mem *mem;
+	lj_loaded_fn fn;
+	void *arg;
+	uint32_t str_len; /* GCstr.len */
+	uint32_t visits;
+	uint32_t max_inner;	/* tables to take notice of in one table */
+	struct module *modules; /* by ref; in the order in which they were found */
+	uint64_t globals;	/* functions' usual environment */
+};
+
+/* For each node of a table that holds a table or a function under a string. A nonzero return ends
+ * it. */
+typedef int (*node_fn)(struct walk *w, const char *key, uint64_t val, void *arg);
+
+/* A short string without NULs: names are. One read does for most. */
+static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
+		     char name[MODULES_MAX_NAME])
+{
+	uint8_t bytes[FIRST_READ];
+	uint32_t len, have = sizeof(bytes) - LJ_STR_SIZE;
+
+	if (!foreign_plausible(ref))
+		return -EBADMSG;
+	if (mem_read(mem, bytes, sizeof(bytes), ref)) {
+		if (mem_read(mem, bytes, LJ_STR_SIZE, ref))
+			return -EFAULT;
+		have = 0;
+	}
+	len = foreign_half(bytes, str_len);
+	if (bytes[GCT] != LJ_GCT_STR || len >= MODULES_MAX_NAME)
+		return -EBADMSG;
+	if (len <= have)
+		memcpy(name, bytes + LJ_STR_SIZE, len);
+	else if (mem_read(mem, name, len, ref + LJ_STR_SIZE))
+		return -EFAULT;
+	name[len] = '\0';
+	return strlen(name) == len ? 0 : -EBADMSG;
+}
+
+/* A function or a table under a string. Counts tables. */
+static bool wanted(const struct walk *w, const struct lj_node *node, uint32_t *tables)
+{
+	if (LJ_TV_TYPE(node->key) != LJ_TSTR)
+		return false;
+	if (LJ_TV_TYPE(node->val) == LJ_TTAB)
+		return ++*tables <= w->max_inner;
+	return LJ_TV_TYPE(node->val) == LJ_TFUNC;
+}
+
+static int each_node(struct walk *w, const struct lj_table *t, node_fn fn, void *arg)
+{
+	struct lj_node nodes[LJ_TABLE_CHUNK];
+	uint32_t first, inner = 0;
+	int n, i;
+
+	for (first = 0; first < t->nnodes; first += LJ_TABLE_CHUNK) {
+		n = lj_table_nodes(w->mem, t, first, nodes);
+		if (n < 0)
+			return 0;
+		for (i = 0; i < n; i++) {
+			char key[MODULES_MAX_NAME];
+			int stop;
+
+			if (w->visits++ >= MODULES_MAX_VISITS)
+				return 0;
+			if (!wanted(w, &nodes[i], &inner) ||
+			    read_name(w->mem, w->str_len, LJ_TV_GCPTR(nodes[i].key), key))
+				continue;
+			stop = fn(w, key, nodes[i].val, arg);
+			if (stop)
+				return stop;
+		}
+	}
+	return 0;
+}
+
+struct find {
+	const char *key;
+	uint64_t val;
+};
+
+static int find_node(struct walk *w, const char *key, uint64_t val, void *arg)
+{
+	struct find *f = arg;
+
+	(void)w;
+	if (strcmp(key, f->key) != 0)
+		return 0;
+	f->val = val;
+	return 1;
+}
+
+/* A table in a table; false when there is none. */
+static bool get_table(struct walk *w, const struct lj_table *t, const char *key,
+		      struct lj_table *sub, uint64_t *ref)
+{
+	struct find f = {.key = key};
+
+	if (each_node(w, t, find_node, &f) != 1 || LJ_TV_TYPE(f.val) != LJ_TTAB)
+		return false;
+	*ref = LJ_TV_GCPTR(f.val);
+	return !lj_table_read(w->mem, *ref, sub);
+}
+
+/*
+ * Some libraries keep the methods of their userdata in a table that is the environment of their
+ * functions (lib_io.c, lib_buffer.c, lib_ffi.c, after LJLIB_SET(!)). jit/vmdef.lua's names for
+ * them:
+ */
+static const char *method_table(const char *module)
+{
+	static const char *const names[][2] = {
+		{"io", "io.method"},
+		{"buffer", "buffer.method"},
+		{"ffi", "ffi.clib"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(module, names[i][0]))
+			return names[i][1];
+	return NULL;
+}
+
+static int report(struct walk *w, const char *module, const char *field, uint64_t func)
+{
+	struct lj_loaded found = {.module = module, .field = field, .func = func};
+	const char *methods = method_table(module);
+	uint8_t head[LJ_FUNC_READ];
+	uint64_t env;
+	int err;
+
+	if (!foreign_plausible(func) || mem_read(w->mem, head, sizeof(head), func) ||
+	    head[GCT] != LJ_GCT_FUNC)
+		return 0;
+	found.ffid = head[LJ_FUNC_FFID];
+	found.code = found.ffid ? foreign_word(head, LJ_FUNC_F)
+				: foreign_word(head, LJ_FUNC_PC) - LJ_PROTO_SIZE;
+	env = foreign_word(head, LJ_FUNC_ENV);
+	if (methods && found.ffid > 1 && env != w->globals) {
+		err = modules_add(&w->modules, env, 1, true, methods);
+		if (err)
+			return err;
+	}
+	return w->fn(w->arg, &found);
+}
+
+/* A table in a module. ffi.callback hides under "" in an environment (luaopen_ffi). */
+static int add_inner(struct walk *w, const struct module *m, const char *key, uint64_t ref)
+{
+	char name[MODULES_MAX_NAME];
+
+	if (m->methods)
+		return !*key && !strcmp(m->name, "ffi.clib")
+			       ? modules_add(&w->modules, ref, m->depth + 1, true, "ffi.callback")
+			       : 0;
+	return module_join(name, m->name, key)
+		       ? modules_add(&w->modules, ref, m->depth + 1, false, name)
+		       : 0;
+}
+
+static int module_node(struct walk *w, const char *key, uint64_t val, void *arg)
+{
+	const struct module *m = arg;
+
+	return LJ_TV_TYPE(val) == LJ_TFUNC ? report(w, m->name, key, LJ_TV_GCPTR(val))
+					   : add_inner(w, m, key, LJ_TV_GCPTR(val));
+}
+
+/* jit/vmdef.lua's names for what package.loaded calls otherwise. */
+static const char *module_name(const char *key)
+{
+	if (!strcmp(key, "_G"))
+		return "";
+	return strcmp(key, "string.buffer") ? key : "buffer";
+}
+
+static int loaded_node(struct walk *w, const char *key, uint64_t val, void *arg)
+{
+	(void)arg;
+	if (LJ_TV_TYPE(val) == LJ_TTAB)
+		return modules_add(&w->modules, LJ_TV_GCPTR(val), 1, false, module_name(key));
+	return report(w, key, "", LJ_TV_GCPTR(val)); /* table.new: the module is the function */
+}
+
+/* New modules come to the end of the list as it is gone through. */
+static int walk_modules(struct walk *w)
+{
+	struct module *m;
+
+	for (m = w->modules; m; m = m->hh.next) {
+		struct lj_table t;
+		int stop;
+
+		if (lj_table_read(w->mem, m->ref, &t))
+			continue;
+		stop = each_node(w, &t, module_node, m);
+		if (stop)
+			return stop;
+	}
+	return 0;
+}
+
+static int open_loaded(struct walk *w, uint64_t registrytv, struct lj_table *loaded)
+{
+	struct lj_table registry, globals;
+	uint64_t tv, ref;
+	int err;
+
+	err = mem_read(w->mem, &tv, sizeof(tv), registrytv);
+	if (err)
+		return err;
+	if (LJ_TV_TYPE(tv) != LJ_TTAB)
+		return -EBADMSG;
+	err = lj_table_read(w->mem, LJ_TV_GCPTR(tv), &registry);
+	if (err)
+		return err;
+	if (!get_table(w, &registry, "_LOADED", loaded, &ref))
+		return -ENOENT;
+	if (get_table(w, loaded, "_G", &globals, &ref))
+		w->globals = ref;
+	return 0;
+}
+
+int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		   lj_loaded_fn fn, void *arg)
+{
+	struct walk w = {.mem = mem,
+			 .fn = fn,
+			 .arg = arg,
+			 .str_len = layout->str_len,
+			 .max_inner = UINT32_MAX};
+	struct lj_table loaded;
+	int err;
+
+	err = open_loaded(&w, g + layout->registrytv, &loaded);
+	if (err)
+		return err;
+	err = each_node(&w, &loaded, loaded_node, NULL);
+	w.max_inner = MODULES_MAX_INNER;
+	if (!err)
+		err = walk_modules(&w);
+	modules_free(&w.modules);
+	return err;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines and call-site names out of a prototype, as LuaJIT's lj_debug.c derives them. Where that
+ * relies on the compiler's well-formed tables, these check: the bytes are foreign.
+ */
+#include "proto_priv.h"
+
+#include <string.h>
+
+#include "bc.h"
+
+/* lj_debug.h, VARNAMEDEF: hidden variables of loops, numbered from 1; 0 ends the table. */
+static const char *const hidden_names[] = {
+	NULL,	       "(for index)",	"(for limit)", "(for step)", "(for generator)",
+	"(for state)", "(for control)",
+};
+#define NHIDDEN (sizeof(hidden_names) / sizeof(hidden_names[0]))
+
+uint32_t lj_proto_ins(const struct lj_proto *p, uint32_t bcpos)
+{
+	uint32_t ins = 0;
+
+	if (lj_proto_has_ins(p, bcpos))
+		memcpy(&ins, p->bc.p + 4 * (size_t)bcpos, sizeof(ins));
+	return ins;
+}
+
+const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i)
+{
+	return i < p->nkgc ? p->kgc[i].str : NULL;
+}
+
+int32_t lj_proto_line(const struct lj_proto *p, uint32_t bcpos)
+{
+	uint32_t width = p->numline < 256 ? 1 : p->numline < 65536 ? 2 : 4;
+	uint32_t delta = 0;
+
+	if (!p->has_lines || bcpos > p->sizebc)
+		return 0;
+	if (bcpos == p->sizebc)
+		return (int32_t)((uint32_t)p->firstline + p->numline);
+	if (!bcpos)
+		return p->firstline;
+	if ((uint64_t)bcpos * width > p->lineinfo.len)
+		return -1;
+	memcpy(&delta, p->lineinfo.p + (size_t)(bcpos - 1) * width, width);
+	return (int32_t)((uint32_t)p->firstline + delta);
+}
+
+static bool uleb128(const uint8_t **p, const uint8_t *end, uint32_t *value)
+{
+	uint32_t v = 0;
+	unsigned shift;
+
+	for (shift = 0; *p < end && shift < 35; shift += 7) {
+		uint8_t byte = *(*p)++;
+
+		if (shift < 32)
+			v |= (uint32_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*value = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+void lj_var_begin(const struct lj_proto *p, struct lj_varcursor *c)
+{
+	*c = (struct lj_varcursor){.p = p->varinfo.p, .end = p->varinfo.p + p->varinfo.len};
+}
+
+bool lj_var_next(struct lj_varcursor *c, struct lj_var *var)
+{
+	uint32_t start, length;
+
+	if (c->p >= c->end || !*c->p)
+		return false;
+	if (*c->p < NHIDDEN) {
+		var->name = hidden_names[*c->p++];
+	} else {
+		const uint8_t *nul = memchr(c->p, 0, (size_t)(c->end - c->p));
+
+		if (!nul)
+			return false;
+		var->name = (const char *)c->p;
+		c->p = nul + 1;
+	}
+	if (!uleb128(&c->p, c->end, &start) || !uleb128(&c->p, c->end, &length))
+		return false;
+	var->start = c->lastpc = c->lastpc + start;
+	var->end = var->start + length;
+	return true;
+}
+
+/*
+ * A search for a name. Each copy on the way back asks for the local in another slot, and that is a
+ * look at all variables: foreign bytes could make this quadratic.
+ */
+struct search {
+	const struct lj_proto *p;
+	uint32_t budget;
+};
+#define BUDGET (1u << 20) /* instructions and variables; a function of 100,000 needs a fraction */
+
+static bool spend(struct search *s, uint32_t n)
+{
+	s->budget -= n < s->budget ? n : s->budget;
+	return s->budget;
+}
+
+/* debug_varname: the local variable in a slot at bcpos; NULL. A long name costs more. */
+static const char *varname(struct search *s, uint32_t bcpos, uint32_t slot)
+{
+	struct lj_varcursor c;
+	const uint8_t *from;
+	struct lj_var var;
+
+	lj_var_begin(s->p, &c);
+	from = c.p;
+	while (lj_var_next(&c, &var) && var.start <= bcpos) {
+		if (bcpos < var.end && slot-- == 0)
+			return var.name;
+		if (!spend(s, 1 + (uint32_t)(c.p - from) / 16))
+			break;
+		from = c.p;
+	}
+	return NULL;
+}
+
+const char *lj_proto_uvname(const struct lj_proto *p, uint32_t idx)
+{
+	const uint8_t *s = p->uvinfo.p, *end = p->uvinfo.p + p->uvinfo.len;
+
+	if (!p->has_uvinfo)
+		return "";
+	if (idx >= p->sizeuv)
+		return NULL;
+	for (;;) {
+		const uint8_t *nul = s < end ? memchr(s, 0, (size_t)(end - s)) : NULL;
+
+		if (!nul)
+			return NULL;
+		if (!idx--)
+			return (const char *)s;
+		s = nul + 1;
+	}
+}
+
+/* A name that may be missing: without it there is no kind either. */
+static enum lj_namewhat named(enum lj_namewhat what, const char *text, const char **name)
+{
+	if (!text)
+		return LJ_NAME_NONE;
+	*name = text;
+	return what;
+}
+
+/* obj:f() copies obj to the first argument's slot just before it takes the method out of it. */
+static bool is_method(const struct lj_proto *p, uint32_t pos)
+{
+	uint32_t get = lj_proto_ins(p, pos), before;
+
+	if (!pos)
+		return false;
+	before = lj_proto_ins(p, pos - 1);
+	return lj_bc_op(before) == LJ_BC_MOV && lj_bc_a(before) == lj_bc_a(get) + 2u &&
+	       lj_bc_d(before) == lj_bc_b(get);
+}
+
+/* The instruction at pos wrote the slot: what did it take the value from? */
+static enum lj_namewhat origin(const struct lj_proto *p, uint32_t pos, const char **name)
+{
+	uint32_t ins = lj_proto_ins(p, pos);
+
+	switch (lj_bc_op(ins)) {
+	case LJ_BC_GGET:
+		return named(LJ_NAME_GLOBAL, lj_proto_kstr(p, lj_bc_d(ins)), name);
+	case LJ_BC_TGETS:
+		return named(is_method(p, pos) ? LJ_NAME_METHOD : LJ_NAME_FIELD,
+			     lj_proto_kstr(p, lj_bc_c(ins)), name);
+	case LJ_BC_UGET:
+		return named(LJ_NAME_UPVALUE, lj_proto_uvname(p, lj_bc_d(ins)), name);
+	default:
+		return LJ_NAME_NONE;
+	}
+}
+
+/* lj_debug_slotname: searches backward for what put the value into the slot. */
+static enum lj_namewhat slotname(struct search *s, uint32_t pos, uint32_t slot, const char **name)
+{
+	const char *local = varname(s, pos, slot);
+
+	if (local)
+		return named(LJ_NAME_LOCAL, local, name);
+	while (pos-- > 1 && spend(s, 1)) {
+		uint32_t ins = lj_proto_ins(s->p, pos);
+
+		switch (lj_bc_mode_a(ins)) {
+		case LJ_BCM_BASE:
+			if (slot >= lj_bc_a(ins) &&
+			    (lj_bc_op(ins) != LJ_BC_KNIL || slot <= lj_bc_d(ins)))
+				return LJ_NAME_NONE;
+			break;
+		case LJ_BCM_DST:
+			if (slot != lj_bc_a(ins))
+				break;
+			if (lj_bc_op(ins) != LJ_BC_MOV)
+				return origin(s->p, pos, name);
+			slot = lj_bc_d(ins);
+			local = varname(s, pos, slot);
+			if (local)
+				return named(LJ_NAME_LOCAL, local, name);
+			break;
+		default:
+			break;
+		}
+	}
+	return LJ_NAME_NONE;
+}
+
+enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, const char **name)
+{
+	uint32_t ins = lj_proto_ins(p, bcpos);
+	struct search s = {.p = p, .budget = BUDGET};
+	const char *mm = lj_bc_mm(ins);
+	uint32_t slot = lj_bc_a(ins);
+
+	if (!lj_proto_has_ins(p, bcpos) || !*mm)
+		return LJ_NAME_NONE;
+	if (!lj_bc_is_call(ins))
+		return named(LJ_NAME_METAMETHOD, mm, name);
+	/*
+	 * ITERN runs next() without a frame. If a frame stands on one, the VM has since turned it
+	 * into the ITERC that it was compiled for, and this copy is older.
+	 */
+	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
+		slot -= 3;
+	return slotname(&s, bcpos, slot, name);
+}
+
+/* The names that callname() gives are those of the records, so that a pointer identifies one. */
+bool lj_proto_is_parameter(const struct lj_proto *p, const char *name)
+{
+	struct lj_varcursor c;
+	struct lj_var var;
+
+	lj_var_begin(p, &c);
+	while (lj_var_next(&c, &var) && !var.start)
+		if (var.name == name)
+			return true;
+	return false;
+}
+
+const char *lj_namewhat_str(enum lj_namewhat what)
+{
+	static const char *const names[] = {
+		[LJ_NAME_NONE] = "",
+		[LJ_NAME_LOCAL] = "local",
+		[LJ_NAME_GLOBAL] = "global",
+		[LJ_NAME_METHOD] = "method",
+		[LJ_NAME_FIELD] = "field",
+		[LJ_NAME_UPVALUE] = "upvalue",
+		[LJ_NAME_METAMETHOD] = "metamethod",
+	};
+
+	return names[what];
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading a prototype. The VM allocates it in one piece (lj_parse.c, lj_bcread.c):
+ *
+ *     GCproto | bytecode | ... GC constants | number constants | upvalues | lineinfo uvinfo varinfo
+ *                                           ^ k: constants count down and up from here
+ *
+ * so after the head is checked, one read brings all but the text of strings. Those were interned as
+ * the chunk was compiled, one close to the other, and are gathered. The head is checked for what
+ * later code relies on: every table lies inside the allocation.
+ */
+#include "proto_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unwind/lj/layout.h>
+#include <unwind/lj/fingerprint.h>
+
+#include "base/cleanup.h"
+#include "base/mem_gather.h"
+#include "lua/foreign.h"
+#include "bc.h"
+
+#define MAX_SIZEPT (64u << 20)
+#define MAX_KGC 65536 /* operand D */
+#define FIRST_READ 64 /* of a string: head and text of most names */
+
+/* Offsets of the tables from the start of the prototype, checked. 0: not there. */
+struct shape {
+	uint32_t size, sizebc, k, nkgc;
+	uint32_t lineinfo, uvinfo, varinfo;
+};
+
+/* A pointer into [pt + from, pt + size], as an offset. NULL is 0. */
+static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
+{
+	*offset = 0;
+	if (!ptr)
+		return true;
+	if (ptr - pt < from || ptr - pt > size)
+		return false;
+	*offset = (uint32_t)(ptr - pt);
+	return true;
+}
+
+static bool check_head(const uint8_t *head, uint64_t pt, struct shape *s)
+{
+	uint32_t sizekn = foreign_half(head, LJ_PROTO_SIZEKN);
+	uint32_t numline = foreign_half(head, LJ_PROTO_NUMLINE);
+	uint64_t width = numline < 256 ? 1 : numline < 65536 ? 2 : 4;
+	uint64_t code;
+
+	s->size = foreign_half(head, LJ_PROTO_SIZEPT);
+	s->sizebc = foreign_half(head, LJ_PROTO_SIZEBC);
+	s->nkgc = foreign_half(head, LJ_PROTO_SIZEKGC);
+	code = LJ_PROTO_SIZE + 4ULL * s->sizebc;
+	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
+	    code + 8ULL * s->nkgc > s->size)
+		return false;
+	if (!inside(foreign_word(head, LJ_PROTO_K), pt, (uint32_t)(code + 8ULL * s->nkgc), s->size,
+		    &s->k) ||
+	    !s->k || s->k & 7 || s->k + 8ULL * sizekn > s->size)
+		return false;
+	if (!inside(foreign_word(head, LJ_PROTO_LINEINFO), pt, s->k, s->size, &s->lineinfo) ||
+	    !inside(foreign_word(head, LJ_PROTO_UVINFO), pt, s->k, s->size, &s->uvinfo) ||
+	    !inside(foreign_word(head, LJ_PROTO_VARINFO), pt, s->k, s->size, &s->varinfo))
+		return false;
+	if (s->lineinfo && s->lineinfo + width * (s->sizebc - 1) > s->size)
+		return false;
+	return s->uvinfo <= s->varinfo || !s->varinfo;
+}
+
+static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, uint32_t from,
+				uint32_t to)
+{
+	struct lj_part part = {.p = p->bytes + from};
+
+	if (from && from < to)
+		part.len = p->complete ? to - from
+				       : foreign_prefix(mem, p->bytes + from, p->addr + from,
+							to - from, 8);
+	return part;
+}
+
+/*
+ * The table of variables ends at the end of the allocation. When it does not, that is free again,
+ * and its allocator has written into it: dlmalloc's, as LuaJIT's own, into the last word.
+ */
+static bool ends_with_varinfo(const struct lj_proto *p)
+{
+	struct lj_varcursor c;
+	struct lj_var var;
+
+	lj_var_begin(p, &c);
+	while (lj_var_next(&c, &var))
+		;
+	return !p->varinfo.len || c.p + 1 == c.end;
+}
+
+/* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
+static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
+{
+	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
+	uint32_t debug_end = s->uvinfo ? s->uvinfo : s->varinfo ? s->varinfo : s->size;
+
+	p->bytes = calloc(1, s->size);
+	if (!p->bytes)
+		return -ENOMEM;
+	p->size = s->size;
+	p->complete = !mem_read(mem, p->bytes, s->size, p->addr);
+	p->bc = read_part(mem, p, LJ_PROTO_SIZE, code);
+	p->lineinfo = read_part(mem, p, s->lineinfo, debug_end);
+	p->uvinfo = read_part(mem, p, s->uvinfo, s->varinfo ? s->varinfo : s->size);
+	p->varinfo = read_part(mem, p, s->varinfo, s->size);
+	p->cut |= p->complete && !ends_with_varinfo(p);
+	p->has_lines = s->lineinfo;
+	p->has_uvinfo = s->uvinfo;
+	return 0;
+}
+
+/*
+ * Reads a GCstr's text into dst (at most max bytes, then a NUL). When only the first part of the
+ * text can be read, that is taken, and *cut set.
+ */
+static int read_str(const struct lb_mem *mem, uint32_t str_len, uint64_t ref, char *dst, size_t max,
+		    size_t *len, uint64_t *id, bool *cut)
+{
+	uint8_t head[FIRST_READ];
+	uint32_t want, have = 0;
+
+	if (!foreign_plausible(ref))
+		return -EBADMSG;
+	if (!mem_read(mem, head, sizeof(head), ref))
+		have = sizeof(head) - LJ_STR_SIZE;
+	else if (mem_read(mem, head, LJ_STR_SIZE, ref))
+		return -EFAULT;
+	if (head[LJ_STR_GCT] != LJ_GCT_STR)
+		return -EBADMSG;
+	want = foreign_half(head, str_len);
+	if (want > max)
+		want = (uint32_t)max;
+	if (want <= have) {
+		memcpy(dst, head + LJ_STR_SIZE, want);
+	} else {
+		uint32_t got = foreign_prefix(mem, dst, ref + LJ_STR_SIZE, want, 8);
+
+		*cut |= got < want;
+		want = got;
+	}
+	dst[want] = '\0';
+	*len = want;
+	*id = foreign_half(head, LJ_STR_SID) | (uint64_t)foreign_half(head, LJ_STR_HASH) << 32;
+	return 0;
+}
+
+static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
+{
+	char text[PROTO_MAX_CHUNKNAME + 1];
+	int err = read_str(mem, p->str_len, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen,
+			   &p->chunkid, &p->cut);
+
+	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
+}
+
+/* Type and, for strings, text of constant i. What cannot be read stays unknown. */
+static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj_kgc *k)
+{
+	char text[PROTO_MAX_NAME + 1];
+	uint8_t head[16];
+	size_t len;
+	int err;
+
+	err = read_str(mem, p->str_len, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
+	if (!err) {
+		k->gct = LJ_GCT_STR;
+		err = proto_texts_add(&p->names, text, len, &k->str);
+		return err == -ENOMEM ? err : 0;
+	}
+	if (foreign_plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
+		k->gct = head[LJ_STR_GCT];
+	if (k->gct < LJ_GCT_STR || k->gct > LJ_GCT_UDATA) /* nothing that has a type, or freed */
+		p->cut = true;
+	return 0;
+}
+
+/* The references: part of the allocation, or (when that is not whole) read one by one. */
+static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nkgc; i++) {
+		uint32_t at = k - 8 * (i + 1);
+
+		if (!p->complete && mem_read(mem, p->bytes + at, 8, p->addr + at))
+			return;
+		p->kgc[i].ref = foreign_word(p->bytes, at);
+	}
+}
+
+/* Brings what the constants from first on refer to. */
+static int gather(struct mem_gather *g, const struct lj_proto *p, uint32_t first)
+{
+	uint32_t i;
+
+	for (i = first; i < p->nkgc && i - first < MEM_GATHER_MAX; i++)
+		if (foreign_plausible(p->kgc[i].ref))
+			mem_gather_want(g, p->kgc[i].ref);
+	return mem_gather_read(g);
+}
+
+static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
+{
+	struct mem_gather g __cleanup(mem_gather_clear);
+	uint32_t i;
+	int err = 0;
+
+	mem_gather_init(&g, mem);
+	p->nkgc = s->nkgc < MAX_KGC ? s->nkgc : MAX_KGC;
+	if (!p->nkgc)
+		return 0;
+	p->kgc = calloc(p->nkgc, sizeof(*p->kgc));
+	if (!p->kgc)
+		return -ENOMEM;
+	read_refs(mem, p, s->k);
+	for (i = 0; i < p->nkgc && !err; i++) {
+		if (i % MEM_GATHER_MAX == 0)
+			err = gather(&g, p, i);
+		if (!err)
+			err = read_constant(&g.mem, p, &p->kgc[i]);
+	}
+	return err;
+}
+
+/* lj_proto_print() of unwind/lj/func.h, from the same bytes. */
+static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
+{
+	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
+	struct lj_print_parts parts;
+	uint64_t h = lj_print_head(head, foreign_word(head, LJ_PROTO_KIND), pt, &parts);
+
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, parts.name))
+		h = lb_print_word(h, LJ_PRINT_FACTOR_NAME, lj_print_str(bytes));
+	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
+		h = lj_print_debug(h, bytes, parts.ndebug);
+	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
+		return lb_print_end(h);
+	h = lj_print_kgc(h, bytes, parts.nkgc);
+	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
+		h = lb_print_word(h, LJ_PRINT_FACTOR_STR, lj_print_str(bytes));
+	return lb_print_end(h);
+}
+
+/* The target runs meanwhile: is it still the same prototype that lies there? */
+static int check_again(const struct lb_mem *mem, const struct lj_proto *p)
+{
+	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
+	int err = mem_read(mem, head, sizeof(head), p->addr);
+
+	if (err)
+		return err;
+	return fingerprint(mem, head, p->addr) == p->fingerprint ? 0 : -EAGAIN;
+}
+
+static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t *head,
+		    const struct shape *s)
+{
+	int err = read_chunkname(mem, p, foreign_word(head, LJ_PROTO_CHUNKNAME));
+
+	if (err)
+		return err;
+	p->fingerprint = fingerprint(mem, head, p->addr);
+	p->sizebc = s->sizebc;
+	p->numline = foreign_half(head, LJ_PROTO_NUMLINE);
+	p->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
+	p->sizeuv = head[LJ_PROTO_SIZEUV];
+	p->numparams = head[LJ_PROTO_NUMPARAMS];
+	p->framesize = head[LJ_PROTO_FRAMESIZE];
+	p->flags = head[LJ_PROTO_FLAGS];
+	err = read_parts(mem, p, s);
+	if (!err)
+		err = read_constants(mem, p, s);
+	return err ? err : check_again(mem, p);
+}
+
+int lj_proto_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t pt,
+		  struct lj_proto **out)
+{
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+	/* unwind/lj/fingerprint.h reads words: aligned, and none beyond the head */
+	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
+	struct shape shape;
+	int err;
+
+	if (!foreign_plausible(pt))
+		return -EBADMSG;
+	err = mem_read(mem, head, sizeof(head), pt);
+	if (err)
+		return err;
+	if (!check_head(head, pt, &shape))
+		return -EBADMSG;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->addr = pt;
+	p->str_len = layout->str_len;
+	err = read_all(mem, p, head, &shape);
+	if (err)
+		return err;
+	*out = TAKE_PTR(p);
+	return 0;
+}
+
+void lj_proto_free(struct lj_proto **p)
+{
+	if (!*p)
+		return;
+	free((*p)->bytes);
+	free((*p)->kgc);
+	proto_texts_clear(&(*p)->names);
+	free((*p)->chunkname);
+	free(*p);
+	*p = NULL;
+}
+
+/*
+ * The VM patches loops, returns, iterators and function heads as it compiles and despecialises
+ * (lj_trace.c, lj_dispatch.c): those say nothing of a function's identity.
+ */
+static bool patchable(uint32_t ins)
+{
+	uint8_t op = lj_bc_op(ins);
+
+	return op >= LJ_BC_RETM || op == LJ_BC_ITERC || op == LJ_BC_ITERN || op == LJ_BC_ISNEXT;
+}
+
+static uint64_t hash_constants(uint64_t h, const struct lj_proto *p, bool by_id)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nkgc; i++) {
+		if (p->kgc[i].gct == LJ_GCT_PROTO) /* a child: definitions name it by its address */
+			h = proto_hash_bytes(h, &p->kgc[i].ref, sizeof(p->kgc[i].ref));
+		else if (p->kgc[i].str && by_id)
+			h = proto_hash_bytes(h, &p->kgc[i].id, sizeof(p->kgc[i].id));
+		else if (p->kgc[i].str)
+			h = proto_hash_str(h, p->kgc[i].str);
+	}
+	return h;
+}
+
+static uint64_t hash_of(const struct lj_proto *p, bool by_id)
+{
+	uint64_t h = PROTO_HASH_START;
+	uint32_t i;
+
+	h = proto_hash_bytes(h, &p->firstline, sizeof(p->firstline));
+	h = proto_hash_bytes(h, &p->numline, sizeof(p->numline));
+	h = proto_hash_bytes(h, &p->sizebc, sizeof(p->sizebc));
+	if (by_id)
+		h = proto_hash_bytes(h, &p->chunkid, sizeof(p->chunkid));
+	else
+		h = proto_hash_bytes(h, p->chunkname, p->chunklen + 1);
+	for (i = 0; lj_proto_has_ins(p, i); i++) {
+		uint32_t ins = lj_proto_ins(p, i);
+
+		if (lj_bc_op(ins) ==
+		    LJ_BC_KSHORT) /* a number: neither lines nor names hang on it */
+			ins &= 0xffff;
+		if (!patchable(ins))
+			h = proto_hash_bytes(h, &ins, sizeof(ins));
+	}
+	h = proto_hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
+	h = proto_hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
+	h = proto_hash_bytes(h, p->varinfo.p, p->varinfo.len);
+	return hash_constants(h, p, by_id);
+}
+
+uint64_t lj_proto_hash(const struct lj_proto *p)
+{
+	return hash_of(p, false);
+}
+
+bool lj_proto_same(const struct lj_proto *a, const struct lj_proto *b)
+{
+	return hash_of(a, true) == hash_of(b, true);
+}
+
+uint32_t lj_proto_fingerprint(const struct lj_proto *p)
+{
+	return p->fingerprint;
+}
+
+bool lj_proto_complete(const struct lj_proto *p)
+{
+	return p->complete && !p->cut;
+}
+
+uint32_t lj_proto_sizebc(const struct lj_proto *p)
+{
+	return p->sizebc;
+}
+
+int32_t lj_proto_firstline(const struct lj_proto *p)
+{
+	return p->firstline;
+}
+
+bool lj_proto_stripped(const struct lj_proto *p)
+{
+	return !p->has_lines;
+}
+
+bool lj_proto_is_main(const struct lj_proto *p)
+{
+	return p->flags & LJ_PROTO_VARARG && !p->numparams && !p->sizeuv;
+}
+
+uint32_t lj_proto_shape(const struct lj_proto *p)
+{
+	const uint32_t parts[] = {p->sizebc,	p->numline,   p->nkgc,
+				  p->numparams, p->framesize, p->sizeuv};
+
+	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
+}
+
+uint32_t lj_proto_contents(const struct lj_proto *p)
+{
+	uint64_t h = lj_proto_shape(p), k;
+	uint32_t i, nkn;
+
+	for (i = 0; lj_proto_has_ins(p, i); i++) {
+		uint32_t ins = lj_proto_ins(p, i);
+
+		if (!patchable(ins))
+			h = proto_hash_bytes(h, &ins, sizeof(ins));
+	}
+	for (i = 0; i < p->nkgc; i++) {
+		h = proto_hash_bytes(h, &p->kgc[i].gct, sizeof(p->kgc[i].gct));
+		if (p->kgc[i].str)
+			h = proto_hash_str(h, p->kgc[i].str);
+	}
+	if (!p->complete) /* nor are the numbers */
+		return (uint32_t)h;
+	k = foreign_word(p->bytes, LJ_PROTO_K) - p->addr;
+	nkn = foreign_half(p->bytes, LJ_PROTO_SIZEKN);
+	if (k <= p->size && nkn <= (p->size - k) / 8)
+		h = proto_hash_bytes(h, p->bytes + k, 8UL * nkn);
+	return (uint32_t)h;
+}
+
+uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < p->nkgc; i++) {
+		n += p->kgc[i].gct == LJ_GCT_PROTO;
+		if (p->kgc[i].gct == LJ_GCT_PROTO && p->kgc[i].ref == child)
+			return n;
+	}
+	return 0;
+}
+
+const char *lj_proto_chunkname(const struct lj_proto *p, size_t *len)
+{
+	if (len)
+		*len = p->chunklen;
+	return p->chunkname;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A live LuaJIT target's tables: their hash part. Everything is bounded; what is no table is an
+ * error. */
+#ifndef LUA_LJ_TABLE_H
+#define LUA_LJ_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <unwind/lj/layout.h>
+#include <unwind/mem.h>
+
+/* TValues */
+struct lj_node {
+	uint64_t val, key, next;
+};
+_Static_assert(sizeof(struct lj_node) == LJ_NODE_SIZE, "Node");
+
+struct lj_table {
+	uint64_t node;
+	uint32_t nnodes;
+};
+
+#define LJ_TABLE_CHUNK 256 /* nodes that are read at a time */
+
+/* The GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is none. */
+int lj_table_read(const struct lb_mem *mem, uint64_t ref, struct lj_table *t);
+
+/* Up to LJ_TABLE_CHUNK nodes from number `first` on. Returns how many; -EFAULT. */
+int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t first,
+		   struct lj_node nodes[LJ_TABLE_CHUNK]);
+
+/* What is under a key: the TValue of a number or an interned string. -ENOENT, -EFAULT. */
+int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t key, uint64_t *val);
+
+/* Is this GCstr the string of this name, of less than 32 characters? */
+bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Walks a live PUC Lua target's loaded libraries: registry -> _LOADED -> each module's table ->
+ * each function in it; and the registry's metatables, where libraries keep the methods of their
+ * userdata.
+ *
+ * The target runs while it is read and may be hostile: everything is bounded, cycles are harmless,
+ * and what does not look like a table or a function is passed over.
+ */
+#ifndef LUA_PUC_LOADED_H
+#define LUA_PUC_LOADED_H
+
+#include <stdint.h>
+
+#include <unwind/puc/layout.h>
+#include <unwind/mem.h>
+
+/* A C function found under module.field; "print" (module "_G") has an empty module. Strings are
+ * borrowed. */
+struct puc_loaded {
+	const char *module; /* "string", "socket.core", "io.method", "" for globals */
+	const char *field;  /* "" when the module itself is the function */
+	uint64_t f;	    /* lua_CFunction */
+};
+
+/* A nonzero return ends the walk and is returned. */
+typedef int (*puc_loaded_fn)(void *arg, const struct puc_loaded *found);
+
+/*
+ * g: global_State. Returns 0, fn's value, or -errno when the registry or _LOADED cannot be read
+ * (-ENOENT: the host opened no libraries).
+ */
+int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
+		    puc_loaded_fn fn, void *arg);
+
+#endif

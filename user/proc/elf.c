@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "elf_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define MAX_SEGMENTS 512
+#define MAX_SECTIONS 8192
+#define PAGE 4096u
+#define PIECE (64u << 10)
+#define MAX_NOTES (64u << 10) /* of one segment */
+#define READ_STEPS 256	      /* what a system call costs, as bytes */
+
+/*
+ * A file of which nearly all is holes has no use but to make its reader work. Files that a file
+ * system has compressed have some blocks missing, and some file systems count none.
+ */
+#define SPARSE_MIN (16u << 20)
+#define SPARSE_RATIO 16
+
+bool elf_spend(struct elf_file *elf, uint64_t steps)
+{
+	return budget_spend(&elf->work, steps);
+}
+
+void elf_charge(struct elf_file *elf, struct budget *of)
+{
+	elf->work.of = of;
+}
+
+const char *elf_exceeded(const struct elf_file *elf)
+{
+	return budget_used_up(&elf->work);
+}
+
+const char *elf_refused(int err)
+{
+	switch (err) {
+	case -EFBIG:
+		return "nearly all of it is holes (a sparse file)";
+	case -E2BIG:
+		return "it has more than 8192 sections";
+	default:
+		return NULL;
+	}
+}
+
+int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
+{
+	uint8_t *to = dst;
+
+	if (offset > elf->len || size > elf->len - offset)
+		return -EIO;
+	if (!elf_spend(elf, size + READ_STEPS))
+		return -EDQUOT;
+	if (elf->bytes) {
+		memcpy(dst, elf->bytes + offset, size);
+		return 0;
+	}
+	while (size) {
+		ssize_t n = pread(elf->fd, to, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) /* it may have been cut since it was opened */
+			return n < 0 ? -errno : -EIO;
+		to += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static void note_segment(struct elf_file *elf, const Elf64_Phdr *ph)
+{
+	switch (ph->p_type) {
+	case PT_LOAD:
+		if (ph->p_filesz && ph->p_vaddr + ph->p_filesz > ph->p_vaddr &&
+		    ph->p_offset + ph->p_filesz > ph->p_offset)
+			elf->loads[elf->nloads++] = (struct elf_load){.vaddr = ph->p_vaddr,
+								      .offset = ph->p_offset,
+								      .filesz = ph->p_filesz,
+								      .exec = ph->p_flags & PF_X,
+								      .write = ph->p_flags & PF_W};
+		break;
+	case PT_GNU_EH_FRAME:
+		elf->eh_frame_hdr = ph->p_vaddr;
+		elf->eh_frame_hdr_size = ph->p_filesz;
+		break;
+	case PT_INTERP:
+		elf->interp = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static int read_segments(struct elf_file *elf, const Elf64_Ehdr *eh)
+{
+	size_t n = eh->e_phnum < MAX_SEGMENTS ? eh->e_phnum : MAX_SEGMENTS, i;
+
+	elf->segments = calloc(n + 1, sizeof(*elf->segments));
+	elf->loads = calloc(n + 1, sizeof(*elf->loads));
+	if (!elf->segments || !elf->loads)
+		return -ENOMEM;
+	if (!n)
+		return 0;
+	if (eh->e_phentsize != sizeof(*elf->segments) ||
+	    elf_pread(elf, elf->segments, n * sizeof(*elf->segments), eh->e_phoff))
+		return -ENOEXEC;
+	elf->nsegments = n;
+	for (i = 0; i < n; i++)
+		note_segment(elf, &elf->segments[i]);
+	return 0;
+}
+
+/* Programs work without section headers: a file whose table is cut has none. */
+static int read_sections(struct elf_file *elf, const Elf64_Ehdr *eh)
+{
+	uint64_t n = eh->e_shnum;
+	Elf64_Shdr first;
+
+	if (!eh->e_shoff || eh->e_shentsize != sizeof(first) ||
+	    elf_pread(elf, &first, sizeof(first), eh->e_shoff))
+		return 0;
+	if (!n)
+		n = first.sh_size; /* gABI: more than fit into e_shnum */
+	if (n > MAX_SECTIONS)
+		return -E2BIG;
+	elf->sections = calloc(n + 1, sizeof(*elf->sections));
+	if (!elf->sections)
+		return -ENOMEM;
+	if (elf_pread(elf, elf->sections, n * sizeof(*elf->sections), eh->e_shoff))
+		return 0;
+	elf->nsections = n;
+	elf->section_names = eh->e_shstrndx == SHN_XINDEX ? first.sh_link : eh->e_shstrndx;
+	return 0;
+}
+
+static int read_headers(struct elf_file *elf)
+{
+	Elf64_Ehdr eh;
+	int err;
+
+	elf->work = (struct budget){.left = ELF_WORK, .of_what = "this file"};
+	if (elf_pread(elf, &eh, sizeof(eh), 0) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -ENOEXEC;
+	elf->type = eh.e_type;
+	err = read_segments(elf, &eh);
+	return err ? err : read_sections(elf, &eh);
+}
+
+static bool is_sparse(const struct stat *st)
+{
+	return st->st_size >= SPARSE_MIN && st->st_blocks &&
+	       st->st_blocks < st->st_size / SPARSE_RATIO / 512;
+}
+
+int elf_open_fd(int fd, struct elf_file **out)
+{
+	struct elf_file *elf __cleanup(elf_close) = calloc(1, sizeof(*elf));
+	struct stat st;
+	int err;
+
+	if (!elf)
+		return -ENOMEM;
+	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (elf->fd < 0 || fstat(elf->fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	elf->len = (uint64_t)st.st_size;
+	err = read_headers(elf);
+	if (!err && is_sparse(&st))
+		err = -EFBIG;
+	if (err)
+		return err;
+	*out = TAKE_PTR(elf);
+	return 0;
+}
+
+int elf_open(const char *path, struct elf_file **out)
+{
+	/* O_NONBLOCK: the path may be a FIFO that nobody writes to */
+	int fd __close = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : elf_open_fd(fd, out);
+}
+
+int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out)
+{
+	struct elf_file *elf __cleanup(elf_close) = calloc(1, sizeof(*elf));
+	int err;
+
+	if (!elf)
+		return -ENOMEM;
+	elf->fd = -1;
+	elf->owned = malloc(len ? len : 1);
+	if (!elf->owned)
+		return -ENOMEM;
+	memcpy(elf->owned, bytes, len);
+	elf->bytes = elf->owned;
+	elf->len = len;
+	err = read_headers(elf);
+	if (err)
+		return err;
+	*out = TAKE_PTR(elf);
+	return 0;
+}
+
+/* From here on there is nothing to read. */
+static void close_file(struct elf_file *elf)
+{
+	if (elf->fd >= 0)
+		close(elf->fd);
+	elf->fd = -1;
+	free(elf->owned);
+	elf->owned = NULL;
+	elf->bytes = NULL;
+	elf->len = 0;
+}
+
+int elf_keep_symbols(struct elf_file *elf)
+{
+	int err = elf_load_symbols(elf);
+
+	close_file(elf);
+	return err;
+}
+
+uint64_t elf_kept_bytes(const struct elf_file *elf)
+{
+	return sizeof(*elf) + elf->nsegments * (sizeof(*elf->segments) + sizeof(*elf->loads)) +
+	       elf->nsections * sizeof(*elf->sections) + elf->nsyms * sizeof(*elf->syms) +
+	       elf->names_size;
+}
+
+void elf_close(struct elf_file **elf)
+{
+	if (!*elf)
+		return;
+	close_file(*elf);
+	free((*elf)->segments);
+	free((*elf)->sections);
+	free((*elf)->loads);
+	free((*elf)->syms);
+	free((*elf)->names);
+	free((*elf)->lua_sym);
+	free(*elf);
+	*elf = NULL;
+}
+
+static const struct elf_load *load_at(const struct elf_file *elf, uint64_t vaddr)
+{
+	size_t i;
+
+	for (i = 0; i < elf->nloads; i++)
+		if (vaddr - elf->loads[i].vaddr < elf->loads[i].filesz)
+			return &elf->loads[i];
+	return NULL;
+}
+
+int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size)
+{
+	const struct elf_load *l = load_at(elf, vaddr);
+
+	if (!l || size > l->filesz - (vaddr - l->vaddr))
+		return -EFAULT;
+	return elf_pread(elf, dst, size, l->offset + (vaddr - l->vaddr));
+}
+
+int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
+{
+	const struct elf_load *l = load_at(elf, vaddr);
+
+	if (!l)
+		return -ENOENT;
+	*offset = l->offset + (vaddr - l->vaddr);
+	return 0;
+}
+
+int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len)
+{
+	const struct elf_load *l = load_at(elf, vaddr);
+	uint8_t *buf __free = NULL;
+	uint64_t n, offset;
+	int err;
+
+	if (!l)
+		return -EFAULT;
+	offset = l->offset + (vaddr - l->vaddr);
+	n = l->filesz - (vaddr - l->vaddr);
+	if (offset >= elf->len)
+		return -EIO;
+	if (n > elf->len - offset)
+		n = elf->len - offset;
+	if (n > max)
+		n = max;
+	buf = malloc(n);
+	if (!buf)
+		return -ENOMEM;
+	err = elf_pread(elf, buf, n, offset);
+	if (err)
+		return err;
+	*bytes = TAKE_PTR(buf);
+	*len = n;
+	return 0;
+}
+
+/*
+ * Segments are mapped in whole pages, so that a page at a border of two is mapped with both. The
+ * segment that begins on the mapping's first page is meant, else the one that spans it.
+ */
+int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias)
+{
+	const struct elf_load *found = NULL;
+	bool begins = false;
+	size_t i;
+
+	for (i = 0; i < elf->nloads; i++) {
+		const struct elf_load *l = &elf->loads[i];
+		uint64_t first = l->offset & ~(uint64_t)(PAGE - 1);
+
+		if (map_offset < first || map_offset >= l->offset + l->filesz)
+			continue;
+		if (!found || (map_offset == first && (!begins || l->exec))) {
+			found = l;
+			begins = map_offset == first;
+		}
+	}
+	if (!found)
+		return -ENOENT;
+	*bias = map_start - (found->vaddr - found->offset + map_offset);
+	return 0;
+}
+
+bool elf_is_executable(struct elf_file *elf)
+{
+	return elf->interp || elf->type == ET_EXEC;
+}
+
+const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from)
+{
+	const Elf64_Shdr *sh = from ? from : elf->sections;
+
+	for (; sh && sh < elf->sections + elf->nsections; sh++)
+		if (sh->sh_type == type)
+			return sh;
+	return NULL;
+}
+
+/* How much of a section is in the file. */
+static uint64_t section_size(const struct elf_file *elf, const Elf64_Shdr *sh)
+{
+	if (sh->sh_type == SHT_NOBITS || sh->sh_offset >= elf->len)
+		return 0;
+	return sh->sh_size < elf->len - sh->sh_offset ? sh->sh_size : elf->len - sh->sh_offset;
+}
+
+int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,
+		   int (*fn)(void *arg, const void *entry), void *arg)
+{
+	uint64_t left = section_size(elf, sh) / size * size, at = sh->sh_offset;
+	size_t piece = left < PIECE ? (size_t)left : PIECE / size * size, i;
+	uint8_t *buf __free = malloc(piece + 1);
+	int r = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	for (; left && !r; left -= piece, at += piece) {
+		if (piece > left)
+			piece = (size_t)left;
+		r = elf_pread(elf, buf, piece, at);
+		for (i = 0; i < piece && !r; i += size)
+			r = fn(arg, buf + i);
+	}
+	return r;
+}
+
+int elf_read_section(struct elf_file *elf, const Elf64_Shdr *sh, size_t max, char **bytes,
+		     size_t *len)
+{
+	uint64_t n = section_size(elf, sh);
+	char *buf __free = NULL;
+	int err;
+
+	if (n > max)
+		return -E2BIG;
+	buf = malloc(n + 1);
+	if (!buf)
+		return -ENOMEM;
+	err = elf_pread(elf, buf, n, sh->sh_offset);
+	if (err)
+		return err;
+	buf[n] = '\0';
+	*bytes = TAKE_PTR(buf);
+	*len = n;
+	return 0;
+}
+
+/* gABI: name and description are padded, to 4 bytes or, in a segment that asks for it, to 8. */
+static int find_note(const uint8_t *bytes, uint64_t size, uint64_t align, uint8_t *id, size_t *len)
+{
+	uint64_t at = 0, name, desc;
+	Elf64_Nhdr nh;
+
+	while (at + sizeof(nh) <= size) {
+		memcpy(&nh, bytes + at, sizeof(nh));
+		name = at + sizeof(nh);
+		desc = (name + nh.n_namesz + align - 1) & ~(align - 1);
+		at = (desc + nh.n_descsz + align - 1) & ~(align - 1);
+		if (desc + nh.n_descsz > size)
+			break;
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
+		    !memcmp(bytes + name, "GNU", 4)) {
+			*len = nh.n_descsz < ELF_BUILD_ID_MAX ? nh.n_descsz : ELF_BUILD_ID_MAX;
+			memcpy(id, bytes + desc, *len);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int elf_build_id(struct elf_file *elf, uint8_t id[ELF_BUILD_ID_MAX], size_t *len)
+{
+	uint8_t *notes __free = malloc(MAX_NOTES);
+	size_t i;
+
+	if (!notes)
+		return -ENOMEM;
+	for (i = 0; i < elf->nsegments; i++) {
+		const Elf64_Phdr *ph = &elf->segments[i];
+
+		if (ph->p_type != PT_NOTE || ph->p_filesz > MAX_NOTES ||
+		    elf_pread(elf, notes, ph->p_filesz, ph->p_offset))
+			continue;
+		if (!find_note(notes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, id, len))
+			return 0;
+	}
+	return -ENOENT;
+}

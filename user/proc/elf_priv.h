@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of struct elf_file: for elf*.c only. */
+#ifndef PROC_ELF_PRIV_H
+#define PROC_ELF_PRIV_H
+
+#include <elf.h>
+
+#include "elf.h"
+
+struct elf_load {
+	uint64_t vaddr, offset, filesz;
+	bool exec, write;
+};
+
+struct elf_sym {
+	uint64_t start, size;
+	uint32_t name; /* offset in elf_file.names */
+	bool global;
+};
+
+/* A symbol whose name begins with "lua". */
+struct elf_lua_sym {
+	char name[48];
+	uint64_t value, size;
+	bool defined;
+};
+
+struct elf_file {
+	int fd; /* -1: bytes, or closed by elf_keep_symbols() */
+	const uint8_t *bytes;
+	uint64_t len; /* of the file, when it was opened */
+	void *owned;  /* copy of the bytes */
+	struct budget work;
+	Elf64_Phdr *segments;
+	size_t nsegments;
+	Elf64_Shdr *sections;
+	size_t nsections;
+	uint32_t section_names; /* index */
+	struct elf_load *loads;
+	size_t nloads;
+	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* address, 0: none */
+	bool interp;
+	uint16_t type;
+	struct elf_sym *syms; /* functions, sorted; loaded on demand */
+	size_t nsyms;
+	char *names; /* theirs */
+	size_t names_size;
+	bool have_syms;
+	char name[ELF_NAME_MAX];     /* the last that was asked for */
+	struct elf_lua_sym *lua_sym; /* .dynsym's, then .symtab's; loaded on demand */
+	size_t nlua_syms;
+	bool have_lua_syms, many_lua_syms; /* many: not all are here */
+};
+
+/* Bytes of the file; whole reads only. -EDQUOT: the budget is used up. */
+int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset);
+
+/*
+ * All that is in the file from vaddr to the end of its segment, `max` bytes at most. Caller frees.
+ */
+int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len);
+
+/* The first section of a type at or behind `from`; NULL: there is none. */
+const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from);
+
+/*
+ * Calls fn for each entry of `size` bytes of a section, which is read in pieces. A nonzero return
+ * ends it and is returned. What lies behind the file's end is not there. -EDQUOT: the budget is
+ * used up.
+ */
+int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,
+		   int (*fn)(void *arg, const void *entry), void *arg);
+
+/* A section's content as one string that ends, or as an array. At most `max` bytes. */
+int elf_read_section(struct elf_file *elf, const Elf64_Shdr *sh, size_t max, char **bytes,
+		     size_t *len);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A target process from /proc: its threads, the VMs that it has mapped. */
+#ifndef PROC_PROCESS_H
+#define PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Calls fn for each thread. A nonzero return ends it and is returned. -ESRCH: no such process. */
+int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
+
+/*
+ * Is this the id of a process (not of another thread of one, which -ENOTUNIQ tells), and may we
+ * look into it? -ESRCH, -EPERM; -ENODATA: the kernel's own.
+ */
+int process_check(pid_t pid, struct error *err);
+
+/*
+ * Tells one image of a process from another: exec draws anew where its stack and its program are. A
+ * process that has the number later differs, too. 0: it has none, as it ends or is amid an exec.
+ */
+uint64_t process_image(pid_t pid);
+
+/* The user that its files are opened as. -ESRCH. */
+int process_uid(pid_t pid, uid_t *uid);
+
+/*
+ * -ENOTSUP: process numbers here are not those that the kernel's BPF sees. -ENOENT: /proc, which
+ * they are looked up in, is not mounted.
+ */
+int process_check_namespace(struct error *err);
+
+/* An executable mapping. */
+struct process_mapping {
+	uint64_t start, end, offset;
+	uint64_t dev, ino; /* 0, 0: of no file */
+	const char *path;  /* as the process sees it, or "[vdso]"; borrowed for the call */
+};
+
+/* Calls fn for each executable mapping, by address; process_mappings() for those of files only. */
+int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
+
+/* Tells one set of executable mappings of files from another. 0: there are none, as it ends. */
+uint64_t process_mapped(pid_t pid);
+
+/*
+ * Which content a file has, as far as its inode tells: one that is written to in place has another
+ * time.
+ */
+struct process_file {
+	uint64_t dev, ino;
+	int64_t mtime, mtime_ns;
+};
+
+/*
+ * What is mapped there, as the process has it: deleted files and other mount namespaces, too.
+ * process_file() needs no descriptor. -EINVAL: it is no regular file.
+ */
+int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out);
+int process_open_mapping(pid_t pid, const struct process_mapping *m);
+
+/*
+ * The children that run the same program: a server's workers, and its master is pid. Returns how
+ * many there are, at most max.
+ */
+#define PROCESS_WORKERS 256 /* that a message names */
+size_t process_workers(pid_t pid, pid_t *out, size_t max);
+size_t process_children(pid_t pid, pid_t *out, size_t max); /* all of them */
+
+/* Puts process ids as -p takes them. */
+void process_put_pids(struct text *out, const pid_t *pids, size_t n);
+
+/*
+ * For messages, and foreign: the executable, before it the name that it was started by where that is
+ * another, "redis-server (/usr/bin/redis-check-rdb)"; "" when it has ended.
+ */
+#define PROCESS_NAME 4200 /* bytes that hold any */
+void process_name(pid_t pid, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,757 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The event loop: ring buffer, a timer that drains it (BPF wakes us only when it has to), signals,
+ * the targets' pidfds, the duration.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/signals.h"
+#include "bpf/loader.h"
+#include "bpf/ring.h"
+#include "session.h"
+#include "losses.h"
+#include "sources.h"
+#include "attach.h"
+#include "sym/protos.h"
+#include "sym/symbolizer.h"
+#include "proc/launch.h"
+#include "proc/process.h"
+#include "targets.h"
+#include "detect/scan.h"
+
+#define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
+#define LAST_NS 1000000000ULL /* ditto, of a target that has ended */
+/*
+ * Each drain begins a round, in which what samples show is read again in the targets: their
+ * processors have to fetch it anew then. When for so many rounds no function and no program was
+ * new, rounds are longer.
+ */
+#define CALM_ROUNDS 40
+#define CALM_NS 200000000ULL
+/*
+ * What a command starts may be over in no time: of a thread or process that runs for so long there
+ * are samples. Not with -p: a server's workers stay, and each event costs them something.
+ */
+#define SHORT_NS 1000000
+
+struct session {
+	struct loader *loader;
+	struct ring *ring;
+	struct scan *scan;
+	struct symbolizer *symbolizer;
+	struct prof *prof;
+	struct targets targets;
+	pid_t *roots; /* those asked for; the session ends with them */
+	size_t nroots;
+	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
+	struct losses losses;
+	pid_t command; /* 0: none */
+	bool held;
+	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
+	uint64_t coarse;
+	bool news;     /* in the round in hand */
+	bool may_stop; /* ditto: a signal ends it before all samples have names */
+	uint32_t calm; /* rounds without */
+	int command_status;
+	bool command_ended;
+	enum session_end end;
+	int epoll, drain_timer, duration_timer;
+	int error; /* first -errno from a ring callback */
+};
+
+enum wake {
+	WAKE_RING,
+	WAKE_SIGNAL,
+	WAKE_DRAIN,
+	WAKE_DURATION,
+	WAKE_TARGET, /* its pid follows */
+};
+
+/* ---- ring callbacks -------------------------------------------------------------------------- */
+
+static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count)
+{
+	struct session *s = arg;
+	const struct vm_build *build = scan_build(s->scan, rec->build);
+	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
+	const char *lost = image ? NULL : LOSS_GONE;
+	int r = 0;
+
+	if (s->may_stop && signals_caught()) /* it is kept for the last drain */
+		return false;
+	if (!build) {
+		s->losses.bad += count;
+		return true;
+	}
+	if (image)
+		r = symbolizer_sample(image, rec, count, &build->build, &lost);
+	if (r == -EAGAIN)
+		return false;
+	if (!r && lost)
+		r = losses_add(&s->losses, lost, count);
+	if (r && !s->error)
+		s->error = r;
+	return true;
+}
+
+static void on_proto(void *arg, const struct lb_rec_proto *rec)
+{
+	struct session *s = arg;
+	const struct vm_build *build = scan_build(s->scan, rec->build);
+	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
+	int r;
+
+	s->news = true;
+	if (!build) {
+		s->losses.bad++;
+		return;
+	}
+	r = image ? symbolizer_proto(image, rec, &build->build) : 0; /* its samples will be lost */
+	if (r && !s->error)
+		s->error = r;
+}
+
+static int watch(struct session *s, int fd, enum wake wake, pid_t pid)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)pid << 32 | wake};
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int watch_target(struct session *s, struct process *p)
+{
+	int r = watch(s, p->pidfd, WAKE_TARGET, p->pid);
+
+	if (r)
+		processes_end(&s->targets.processes, p);
+	return r;
+}
+
+static int add_target(struct session *s, pid_t pid, struct process **out)
+{
+	int r = processes_add(&s->targets.processes, pid, false, out);
+
+	return r ? r : watch_target(s, *out);
+}
+
+static int add_root(struct session *s, pid_t pid, struct process **out, struct error *err)
+{
+	int r = add_target(s, pid, out);
+
+	if (r)
+		return error_set(err, r, "pid %d: %s", (int)pid, strerror(-r));
+	(*out)->is_root = true;
+	s->targets.processes.nroots++;
+	s->roots[s->nroots++] = pid;
+	return 0;
+}
+
+/* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
+static void keep_time(struct session *s, struct process *p)
+{
+	if (!p->keeps_time && !p->is_root)
+		attach_keep_time(s->loader, p);
+	p->keeps_time = true;
+}
+
+/* A child of a target, which BPF knows already. It may have ended. */
+static void adopt_child(struct session *s, const struct lb_rec_task *rec)
+{
+	struct process *p = NULL;
+
+	if (targets_adopt(&s->targets, rec, &p) || p->pidfd < 0)
+		return;
+	if (!watch_target(s, p))
+		keep_time(s, p);
+}
+
+/* A process that BPF has recognised. It may have ended. */
+static void take_known(struct session *s, const struct lb_rec_task *rec, struct process *p)
+{
+	bool is_new = !p;
+
+	if (p && p->registered && p->vms.epoch == rec->known && p->vms.nmodules)
+		return;
+	if (targets_take(&s->targets, rec, &p) || p->pidfd < 0)
+		return;
+	if (!is_new || !watch_target(s, p))
+		keep_time(s, p);
+}
+
+/*
+ * A process that BPF does not know: a child of the command, or one that has called exec. There is a
+ * record for each event on it until it is known.
+ */
+static void on_task(void *arg, const struct lb_rec_task *rec)
+{
+	struct session *s = arg;
+	struct process *t = processes_find(&s->targets.processes, (pid_t)rec->pid);
+	struct image *image;
+	bool known = t && t->registered && t->vms.exec_id == rec->exec_id;
+
+	s->news = true;
+	if (rec->epoch) { /* samples of the image that this ends */
+		s->may_stop = false;
+		image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
+		if (image)
+			image_ended(image);
+		ring_commit(s->ring);
+	}
+	if (rec->known) {
+		take_known(s, rec, t);
+		return;
+	}
+	if (rec->origin) {
+		sources_forked(&s->targets.processes, (pid_t)rec->pid);
+		if (!t)
+			adopt_child(s, rec);
+		return;
+	}
+	if (!known && t && t->vms.epoch != rec->epoch && rec->epoch)
+		return; /* of an image that it had before */
+	if (!t && add_target(s, (pid_t)rec->pid, &t))
+		return; /* it has ended */
+	if (!known)
+		targets_recognise(&s->targets, t, rec->exec_id, NULL);
+	if (t->vms.nmodules)
+		keep_time(s, t);
+	s->losses.not_lua += rec->sample && t->registered && !t->vms.nmodules;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int open_running(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct process *t;
+	size_t i;
+	int r;
+
+	for (i = 0; i < o->npids; i++) {
+		r = process_check(o->pids[i], err);
+		if (r)
+			return r;
+		r = add_root(s, o->pids[i], &t, err);
+		if (r)
+			return r;
+		r = targets_recognise(&s->targets, t, 0, err);
+		if (r && !(r == -ENODATA && o->may_lack))
+			return r;
+	}
+	for (t = s->targets.processes.all; t; t = t->hh.next) {
+		r = attach_process(s->loader, t, false, err);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int open_command(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct process *t;
+	int r = launch_start(o->command, &s->command, err);
+
+	if (r)
+		return r;
+	s->held = true;
+	r = add_root(s, s->command, &t, err);
+	if (r)
+		return r;
+	/* a command may well be a shell whose children run Lua */
+	r = targets_recognise(&s->targets, t, 0, err);
+	if (r && r != -ENODATA)
+		return r;
+	return attach_process(s->loader, t, true, err);
+}
+
+static int drain_each(struct session *s, uint64_t ns)
+{
+	struct itimerspec drain = {
+		.it_interval.tv_nsec = (long)ns,
+		.it_value.tv_nsec = (long)ns,
+	};
+
+	return timerfd_settime(s->drain_timer, 0, &drain, NULL) ? -errno : 0;
+}
+
+static int open_descriptors(struct session *s)
+{
+	int r;
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->drain_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	s->duration_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->drain_timer < 0 || s->duration_timer < 0 || drain_each(s, DRAIN_NS))
+		return -errno;
+	r = watch(s, s->drain_timer, WAKE_DRAIN, 0);
+	if (!r)
+		r = watch(s, s->duration_timer, WAKE_DURATION, 0);
+	return r;
+}
+
+/*
+ * Which families do the targets have? What a command, or a process without Lua, will run is not
+ * known; what cannot be told here is told when they are recognised.
+ */
+static uint32_t families_of(struct session *s, const struct session_options *o)
+{
+	struct lb_proc proc;
+	struct error ignored;
+	uint32_t families = 0;
+	size_t i;
+
+	for (i = 0; i < o->npids; i++) {
+		memset(&ignored, 0, sizeof(ignored));
+		if (scan_process(s->scan, o->pids[i], &proc, &ignored))
+			continue;
+		families |= proc.nmodules || !o->may_lack ? proc.families : LB_FAMILIES;
+	}
+	return families ? families : LB_FAMILIES;
+}
+
+static int open_parts(struct session *s, const struct session_options *o, struct error *err)
+{
+	struct ring_callbacks callbacks = {
+		.sample = on_sample,
+		.proto = on_proto,
+		.task = on_task,
+		.arg = s,
+	};
+	struct loader_options options;
+	int r = scan_new(&s->scan);
+
+	if (r)
+		return error_set(err, r, "cannot begin: %s", strerror(-r));
+	s->targets.families = families_of(s, o);
+	options = (struct loader_options){
+		.cost = o->cost,
+		.families = s->targets.families,
+		.period_ns = o->period_ns,
+		.event_ns = o->command ? SHORT_NS : 0,
+		.by_process = o->by_process ? (uint32_t)o->npids : 0,
+	};
+	r = loader_open(&options, &s->loader, err);
+	if (r)
+		return r;
+	r = open_descriptors(s);
+	if (!r)
+		r = ring_open(loader_ring_fd(s->loader), loader_stack_counts(s->loader), &callbacks,
+			      &s->ring);
+	if (!r)
+		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
+	if (!r)
+		r = prof_new(&s->prof);
+	s->losses.prof = s->prof;
+	if (!r)
+		r = symbolizer_new(s->prof, &s->symbolizer);
+	s->targets.scan = s->scan;
+	s->targets.processes.loader = s->loader;
+	s->targets.processes.symbolizer = s->symbolizer;
+	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
+}
+
+/*
+ * As whom files are opened for it: the one user whose processes all of them are, as far as they
+ * live. A server may change its user as it starts.
+ */
+static void note_user(struct session *s)
+{
+	struct prof_meta *meta = prof_meta(s->prof);
+	bool seen = false, differ = false;
+	uid_t uid, first = 0;
+	size_t i;
+
+	for (i = 0; i < s->nroots; i++) {
+		if (process_uid(s->roots[i], &uid))
+			continue;
+		differ |= seen && uid != first;
+		first = uid;
+		seen = true;
+	}
+	if (!seen)
+		return;
+	meta->has_uid = !differ;
+	meta->uid = differ ? 0 : first;
+}
+
+/* Of all that were asked for, while they live. */
+static int hold_sources(struct session *s, struct error *err)
+{
+	struct process *p;
+
+	for (p = s->targets.processes.all; p; p = p->hh.next) {
+		int r = sources_hold(p);
+
+		if (r && r != -ESTALE) /* it has called exec: shows what all may read */
+			return error_set(err, r, "-jp: the files of process %d: %s", (int)p->pid,
+					 strerror(-r));
+	}
+	return 0;
+}
+
+int session_open(const struct session_options *o, struct session **out, struct error *err)
+{
+	struct session *s __cleanup(session_free) = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->epoll = s->drain_timer = s->duration_timer = -1;
+	s->roots = calloc(o->npids + 1, sizeof(*s->roots));
+	if (!s->roots)
+		return error_set(err, -ENOMEM, "out of memory");
+	s->period_ns = o->period_ns;
+	s->duration_ns = o->duration_ns;
+	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
+	r = process_check_namespace(err);
+	if (!r)
+		r = open_parts(s, o, err);
+	if (!r)
+		r = o->command ? open_command(s, o, err) : open_running(s, o, err);
+	if (r)
+		return r;
+	prof_meta(s->prof)->period_ns = o->period_ns;
+	prof_meta(s->prof)->time_ns = clock_ns(CLOCK_REALTIME);
+	note_user(s);
+	s->targets.processes.hold_sources = o->sources;
+	r = o->sources ? hold_sources(s, err) : 0;
+	if (r)
+		return r;
+	s->started_ns = clock_ns(CLOCK_MONOTONIC);
+	*out = TAKE_PTR(s);
+	return 0;
+}
+
+void session_free(struct session **sp)
+{
+	struct session *s = *sp;
+
+	if (!s)
+		return;
+	if (s->held)
+		kill(s->command, SIGKILL);
+	if (s->command && !s->command_ended)
+		waitpid(s->command, NULL, s->held ? 0 : WNOHANG);
+	ring_free(&s->ring);
+	processes_free(&s->targets.processes);
+	loader_free(&s->loader);
+	symbolizer_free(&s->symbolizer);
+	scan_free(&s->scan);
+	prof_free(&s->prof);
+	free(s->roots);
+	cleanup_fd(&s->epoll);
+	cleanup_fd(&s->drain_timer);
+	cleanup_fd(&s->duration_timer);
+	free(s);
+	*sp = NULL;
+}
+
+void session_watch(struct session *s, session_seen *fn, void *arg)
+{
+	s->targets.seen = fn;
+	s->targets.seen_arg = arg;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
+static void drain(struct session *s, uint64_t most_ns)
+{
+	int r;
+
+	s->may_stop = most_ns == DRAIN_NS;
+	symbolizer_round(s->symbolizer);
+	loader_next_epoch(s->loader);
+	r = ring_drain(s->ring, most_ns);
+	if (r > 0)
+		targets_left(&s->targets);
+	targets_share(&s->targets);
+	if (r < 0 && !s->error)
+		s->error = r;
+}
+
+static void reap_command(struct session *s)
+{
+	struct process *p = processes_find(&s->targets.processes, s->command);
+
+	if (p && !s->command_ended) /* as long as /proc knows it */
+		sources_look(p);
+	if (s->command && !s->command_ended &&
+	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
+		s->command_ended = true;
+}
+
+static bool on_target_end(struct session *s, pid_t pid)
+{
+	struct process *p;
+
+	if (!processes_find(&s->targets.processes, pid))
+		return false;
+	drain(s, LAST_NS);    /* its last samples need its names */
+	if (signals_caught()) /* what is left is drained when sampling has ended */
+		return false;
+	p = processes_find(&s->targets.processes, pid);
+	if (p)
+		processes_end(&s->targets.processes, p);
+	return !s->targets.processes.nroots;
+}
+
+static void eat_timer(int fd)
+{
+	uint64_t expirations;
+
+	if (read(fd, &expirations, sizeof(expirations)) < 0)
+		return;
+}
+
+/* Are there news? Then the rounds that follow are short. As they were, when that cannot be set. */
+static bool hurry(struct session *s)
+{
+	uint64_t changes = symbolizer_changes(s->symbolizer);
+	uint64_t coarse = symbolizer_coarse(s->symbolizer);
+	/* what is coarse: a trace was gone before it was read, perhaps */
+	bool news = s->news || changes != s->changes || coarse != s->coarse;
+
+	s->news = false;
+	s->changes = changes;
+	s->coarse = coarse;
+	if (news && s->calm >= CALM_ROUNDS)
+		drain_each(s, DRAIN_NS);
+	if (news)
+		s->calm = 0;
+	return news;
+}
+
+/* A round is over: chooses how long those are that follow. */
+static void pace(struct session *s)
+{
+	if (!hurry(s) && ++s->calm == CALM_ROUNDS)
+		drain_each(s, CALM_NS);
+}
+
+static void end_by_signal(struct session *s)
+{
+	s->end = SESSION_SIGNAL;
+	if (signals_caught() == SIGTERM && s->command)
+		kill(s->command, SIGTERM);
+}
+
+/* Handles one wake-up. Returns true when the recording is over. */
+static bool handle(struct session *s, const struct epoll_event *ev)
+{
+	switch ((enum wake)(uint32_t)ev->data.u64) {
+	case WAKE_RING:
+		drain(s, DRAIN_NS);
+		hurry(s);
+		return false;
+	case WAKE_DRAIN:
+		eat_timer(s->drain_timer);
+		drain(s, DRAIN_NS); /* first: of images that a look may replace */
+		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
+		pace(s);
+		return false;
+	case WAKE_SIGNAL:
+		return false; /* session_run() asks for it */
+	case WAKE_DURATION:
+		s->end = SESSION_DURATION;
+		return true;
+	case WAKE_TARGET:
+		s->end = SESSION_TARGETS_ENDED;
+		return on_target_end(s, (pid_t)(ev->data.u64 >> 32));
+	}
+	return false;
+}
+
+/* To be called once, when all was drained. */
+static int count_losses(struct session *s, struct error *err)
+{
+	uint64_t ends[LB_END__MAX];
+	int r = loader_ends(s->loader, ends);
+
+	s->losses.bad += ring_bad(s->ring);
+	if (!r)
+		r = losses_finish(&s->losses, ends);
+	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
+}
+
+static int start(struct session *s, struct error *err)
+{
+	struct itimerspec its = {
+		.it_value.tv_sec = (time_t)(s->duration_ns / 1000000000ULL),
+		.it_value.tv_nsec = (long)(s->duration_ns % 1000000000ULL),
+	};
+	int r;
+
+	if (s->duration_ns && timerfd_settime(s->duration_timer, 0, &its, NULL))
+		return error_set(err, -errno, "timer: %s", strerror(errno));
+	if (!s->held)
+		return 0;
+	r = launch_release(s->command);
+	if (r)
+		return error_set(err, r, "pid %d: cannot let it run: %s", (int)s->command,
+				 strerror(-r));
+	s->held = false;
+	return 0;
+}
+
+int session_run(struct session *s, int stop, struct error *err)
+{
+	struct epoll_event ev[16];
+	bool over = false;
+	int i, n, r = 0;
+
+	if (stop >= 0 && watch(s, stop, WAKE_SIGNAL, 0))
+		return error_set(err, -errno, "epoll: %s", strerror(errno));
+	if (s->held && stop >= 0 && signals_caught())
+		return error_set(err, -EINTR, "ended by SIG%s before the command began",
+				 sigabbrev_np(signals_caught()));
+	r = start(s, err);
+	if (r)
+		return r;
+	while (!over && !s->error) {
+		n = epoll_wait(s->epoll, ev, 16, -1);
+		if (n < 0 && errno != EINTR)
+			return error_set(err, -errno, "epoll: %s", strerror(errno));
+		for (i = 0; i < n && !over && !signals_caught(); i++)
+			over = handle(s, &ev[i]);
+		if (!over && signals_caught()) { /* first, whatever else there is to do */
+			end_by_signal(s);
+			over = true;
+		}
+	}
+	signals_release();
+	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
+	loader_detach(s->loader);
+	/* the later rounds decide on samples that were kept back */
+	for (i = 0; i <= PROTOS_WAIT; i++)
+		drain(s, RING_ALL);
+	note_user(s);
+	reap_command(s);
+	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
+	if (s->error)
+		return error_set(err, s->error, "recording: %s", strerror(-s->error));
+	return count_losses(s, err);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+void session_stats(const struct session *s, struct session_stats *stats)
+{
+	uint64_t first = loader_first_sample(s->loader);
+
+	*stats = (struct session_stats){
+		.end = s->end,
+		.period_ns = s->period_ns,
+		.event_ns = loader_event_ns(s->loader),
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = prof_samples(s->prof),
+		.coarse = symbolizer_coarse(s->symbolizer),
+		.first_sample_ns = first ? first - s->opened_ns : 0,
+		.command_ended = s->command_ended,
+		.command_status = s->command_status,
+	};
+	stats->cpu_ns = loader_cpu_time(s->loader);
+	memcpy(stats->ends, s->losses.ends, sizeof(stats->ends));
+	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
+}
+
+static uint64_t samples_of(const struct prof *prof, pid_t pid)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < prof_nrows(prof); i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		n += row.labels.pid == (uint32_t)pid ? row.count : 0;
+	}
+	return n;
+}
+
+int session_process(const struct session *s, pid_t pid, struct session_stats *stats,
+		    struct prof **out)
+{
+	*stats = (struct session_stats){
+		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
+		.period_ns = s->period_ns,
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = samples_of(s->prof, pid),
+	};
+	loader_process_ends(s->loader, pid, stats->ends);
+	for (int i = 0; i < LB_END__MAX; i++)
+		stats->cpu_ns += stats->ends[i] * s->period_ns;
+	return losses_of_process(pid, stats->ends, stats->samples, out);
+}
+
+struct prof *session_prof(struct session *s)
+{
+	return s->prof;
+}
+
+void session_describe(const struct session *s, char *buf, size_t size)
+{
+	const struct vm_build *b;
+	size_t used = 0;
+	uint32_t i;
+
+	buf[0] = '\0';
+	for (i = 0; (b = scan_build(s->scan, i)); i++) {
+		int n = snprintf(buf + used, size - used, "%s%s", i ? ", " : "", b->name);
+
+		if (n < 0 || (size_t)n >= size - used)
+			return;
+		used += (size_t)n;
+	}
+}
+
+const char *session_unsampled(const struct session *s)
+{
+	return s->targets.unsampled.what;
+}
+
+const char *session_limit(const struct session *s, uint32_t i, const char **build)
+{
+	const struct vm_build *b = scan_build(s->scan, i);
+
+	if (!b)
+		return NULL;
+	*build = b->name;
+	if (b->build.family == LB_FAMILY_PUC && !b->gc_lo)
+		return "the collector's code was not found in this file: its time shows as C code "
+		       "and as Interpreted";
+	return "";
+}
+
+pid_t session_pid(const struct session *s)
+{
+	return s->nroots ? s->roots[0] : 0;
+}
+
+int session_open_source(void *session, const char *path, FILE **out)
+{
+	struct session *s = session;
+
+	return sources_open(&s->targets.processes, s->prof, path, out);
+}
+
+int session_wait_command(struct session *s)
+{
+	if (s->command && !s->command_ended) {
+		while (waitpid(s->command, &s->command_status, 0) < 0)
+			if (errno != EINTR)
+				return -errno;
+		s->command_ended = true;
+	}
+	return s->command_status;
+}

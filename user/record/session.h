@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording: opens, attaches, polls, stops. Owns the targets, the BPF side and the profile. */
+#ifndef RECORD_SESSION_H
+#define RECORD_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include <unwind/abi.h>
+
+#include "base/error.h"
+#include "prof/prof.h"
+
+struct session;
+struct vm_build;
+
+struct session_options {
+	const pid_t *pids; /* running processes, or ... */
+	size_t npids;
+	bool may_lack;	/* not all of them need to have Lua by now */
+	char **command; /* ... one to start; NULL-terminated */
+	uint64_t period_ns;
+	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
+	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
+	bool sources;	      /* session_open_source() is asked for */
+	bool by_process;      /* session_process() is asked for: with pids */
+};
+
+/*
+ * Loads the BPF side, recognises the targets, attaches. A command is started, and held: until
+ * session_run() it ends when we do, however we end.
+ */
+int session_open(const struct session_options *opts, struct session **out, struct error *err);
+void session_free(struct session **session);
+
+typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
+			  const struct lb_module *at);
+
+/*
+ * Calls fn for each VM that is recognised from now on, within session_run(): a child's, one that
+ * exec or a library brought.
+ */
+void session_watch(struct session *session, session_seen *fn, void *arg);
+
+/*
+ * Samples until the duration is over, the targets have ended, or stop becomes readable; -1: none. That
+ * is of signals_catch(), and from the end of the sampling on it catches no more
+ * (signals_release()).
+ */
+int session_run(struct session *session, int stop, struct error *err);
+
+enum session_end {
+	SESSION_DURATION,
+	SESSION_SIGNAL,
+	SESSION_TARGETS_ENDED,
+};
+
+struct session_stats {
+	enum session_end end;
+	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
+	uint64_t event_ns;		     /* CPU time between two events of a thread */
+	uint64_t ends[LB_END__MAX];	     /* as BPF counted them */
+	uint64_t samples;		     /* in the profile */
+	uint64_t coarse;		     /* of these, see symbolizer_coarse() */
+	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
+	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
+	bool command_ended;
+	int command_status; /* as waitpid() gives it */
+};
+
+/*
+ * What came of one process alone: stats, as far as they are known of one, and a profile without
+ * stacks, which has its samples and losses. Those that user space lost are one number. -ENOMEM.
+ */
+int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
+		    struct prof **prof);
+
+void session_stats(const struct session *session, struct session_stats *stats);
+struct prof *session_prof(struct session *session);
+
+/* Waits until the command ends; its status as waitpid() gives it, or -errno. */
+int session_wait_command(struct session *session);
+
+/* "LuaJIT 2.1...": the builds of the targets, for the first line; "" when none is known yet. */
+void session_describe(const struct session *session, char *buf, size_t size);
+
+/* A VM of a target that is not sampled, and why; "" when there is none. */
+const char *session_unsampled(const struct session *session);
+
+/*
+ * What the profile cannot tell of the i-th build that was seen, as a sentence; "" when there is
+ * nothing of the kind, NULL beyond the last build.
+ */
+const char *session_limit(const struct session *session, uint32_t i, const char **build);
+
+/* Opens a source file as the processes may whose stacks name it, with session_options' sources. The
+ * signature is that of out/source.h. */
+int session_open_source(void *session, const char *path, FILE **out);
+
+/* A target's process id; the first one. */
+pid_t session_pid(const struct session *session);
+
+#endif

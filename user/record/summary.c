@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/cleanup.h"
+#include "losses.h"
+#include "summary.h"
+
+/* of enum session_end */
+static const char *const end_names[] = {"duration", "signal", "targets-ended"};
+
+/* Fewer lost samples than this say nothing about the build. */
+#define DOUBTFUL 20
+
+/*
+ * What is told of samples that were not taken: this part of them, of so many periods. A kernel that
+ * is busy drops some; at short periods, many, and these are not told from threads that were short.
+ */
+#define MISSING_TOLD 0.3
+#define MISSING_TOLD_OF_MANY 0.6
+#define MISSING_PERIODS 20
+#define MISSING_EVENT_NS 900000
+
+void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out)
+{
+	size_t i;
+
+	*out = (struct summary){.stats = *stats, .prof = prof, .resolved = prof_samples(prof)};
+	out->other = prof_other(prof);
+	for (i = 0; i < prof_nrows(prof); i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		if (row.labels.vmstate == 'N')
+			out->compiled += row.count;
+	}
+	for (i = 0; i < prof_nlosses(prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(prof, i, &loss);
+		if (prof_is_outside(loss.reason))
+			out->outside += loss.count;
+		else
+			out->lost += loss.count;
+	}
+}
+
+uint64_t summary_lost_ppm(const struct summary *s)
+{
+	uint64_t all = s->resolved + s->lost;
+
+	return all ? (uint64_t)((double)s->lost * 1e6 / (double)all) : 0;
+}
+
+/* Samples per second of the targets' CPU time. */
+static double achieved_hz(const struct summary *s)
+{
+	double all = (double)(s->resolved + s->outside + s->lost);
+
+	return s->stats.cpu_ns ? all * 1e9 / (double)s->stats.cpu_ns : 0;
+}
+
+static double asked_hz(const struct summary *s)
+{
+	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
+}
+
+/* Events of which none is taken (bpf/maps.bpf.h, events_per_sample) are part of its price. */
+static double bpf_ns_per_sample(const struct summary *s)
+{
+	double all = (double)(s->resolved + s->outside + s->lost);
+
+	return all ? (double)s->stats.bpf_ns / all : 0;
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void print_losses(const struct summary *s, FILE *to)
+{
+	size_t i;
+
+	for (i = 0; i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!prof_is_outside(loss.reason))
+			fprintf(to, "luabpf: lost %" PRIu64 " (%s): %s\n", loss.count, loss.reason,
+				loss_sentence(loss.reason));
+	}
+}
+
+void summary_print_other(uint64_t n, FILE *to)
+{
+	if (n)
+		fprintf(to,
+			"luabpf: %" PRIu64 " sample%s with (other) in the stack: the profile had "
+			"no room for more functions (%lu MiB) or stacks (%lu MiB)\n",
+			n, plural(n), PROF_MAX_FRAMES >> 20, PROF_MAX_ROWS >> 20);
+}
+
+/* Why is there nothing to see? */
+static void print_nothing(const struct summary *s, FILE *to)
+{
+	if (s->stats.cpu_ns < s->stats.period_ns)
+		fprintf(to,
+			"luabpf: no samples: the target used %.1f ms of CPU time; it was idle, or "
+			"waited (luabpf samples CPU time)\n",
+			(double)s->stats.cpu_ns / 1e6);
+	else if (s->outside && !s->lost)
+		fprintf(to,
+			"luabpf: no samples in Lua: the target used %.1f s of CPU time, all of it "
+			"outside Lua\n",
+			(double)s->stats.cpu_ns / 1e9);
+}
+
+/* Losses that a wrong layout would cause. */
+static uint64_t lost_to_layout(const struct summary *s)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!strncmp(loss.reason, "layout-", strlen("layout-")) ||
+		    !strcmp(loss.reason, "torn") || !strcmp(loss.reason, "fault") ||
+		    !strcmp(loss.reason, "bad-trace"))
+			n += loss.count;
+	}
+	return n;
+}
+
+/*
+ * Each thread's first event comes after a period of its own CPU time. And one that starts such
+ * threads may lose what it has used to them, see loader_keep_time().
+ */
+static void print_missing(const struct summary *s, FILE *to)
+{
+	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
+	bool many = s->stats.event_ns < MISSING_EVENT_NS;
+
+	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
+	    missing < (many ? MISSING_TOLD_OF_MANY : MISSING_TOLD))
+		return;
+	fprintf(to, "luabpf: %.0f %% of the CPU time has no samples: ", 100 * missing);
+	if (many)
+		fprintf(to,
+			"the kernel dropped them, or it was used by threads and processes that ran "
+			"for less than %.2f ms, and by those that start them\n",
+			(double)s->stats.event_ns / 1e6);
+	else
+		fprintf(to,
+			"that of threads and processes that ran for less than %.1f ms, mostly, and "
+			"of threads that start them; -F %.0f would show more\n",
+			(double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
+}
+
+void summary_print(const struct summary *s, const char *written, FILE *to)
+{
+	uint64_t all = s->resolved + s->outside + s->lost;
+
+	fprintf(to, "luabpf: %s%s%" PRIu64 " sample%s, %zu stack%s, %.1f s of CPU time in %.1f s",
+		written ? written : "", written ? ": " : "", s->resolved, plural(s->resolved),
+		prof_nrows(s->prof), plural(prof_nrows(s->prof)), (double)s->stats.cpu_ns / 1e9,
+		(double)s->stats.wall_ns / 1e9);
+	fprintf(to, " at %.1f of %.1f Hz; outside Lua %.1f %%; lost %" PRIu64, achieved_hz(s),
+		asked_hz(s), percent(s->outside, all), s->lost);
+	if (s->lost)
+		fprintf(to, " (%.2f %%)", (double)summary_lost_ppm(s) / 1e4);
+	if (s->stats.bpf_ns && all)
+		fprintf(to, "; %.0f ns in BPF per sample", bpf_ns_per_sample(s));
+	fprintf(to, "\n");
+	print_losses(s, to);
+	summary_print_other(s->other, to);
+	if (!s->resolved)
+		print_nothing(s, to);
+	print_missing(s, to);
+	if (lost_to_layout(s) > s->resolved && lost_to_layout(s) >= DOUBTFUL)
+		fprintf(to,
+			"luabpf: most samples in Lua could not be walked: a VM that was patched? "
+			"The rest may be wrong, too; luabpf doctor -p PID shows what was "
+			"measured\n");
+}
+
+/* Compiled code of which lines are guesses is told from this part of the samples on. */
+#define COARSE_TOLD 0.01
+
+void summary_print_lines(const struct summary *s, FILE *to)
+{
+	if (!s->resolved || (double)s->stats.coarse < COARSE_TOLD * (double)s->resolved)
+		return;
+	fprintf(to,
+		"luabpf: %.0f %% of the samples are compiled code that could not be followed: a "
+		"line "
+		"there is that of the last guard before: luabpf(1), COMPILED CODE\n",
+		percent(s->stats.coarse, s->resolved));
+}
+
+void summary_print_ends(const struct summary *s, FILE *to)
+{
+	static const char *const keys[] = {
+#define LB_END(id, class, key, sentence) key,
+#include <unwind/status.def>
+#undef LB_END
+	};
+
+	fprintf(to, "luabpf: in the kernel:");
+	for (size_t i = 0; i < LB_END__MAX; i++) {
+		if (s->stats.ends[i])
+			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
+	}
+	fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs, plural(s->stats.bpf_runs));
+	if (s->stats.first_sample_ns)
+		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
+	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);
+}
+
+static cJSON *losses_json(const struct summary *s)
+{
+	cJSON *object = cJSON_CreateObject();
+	size_t i;
+
+	for (i = 0; object && i < prof_nlosses(s->prof); i++) {
+		struct prof_loss loss;
+
+		prof_loss(s->prof, i, &loss);
+		if (!prof_is_outside(loss.reason))
+			cJSON_AddNumberToObject(object, loss.reason, (double)loss.count);
+	}
+	return object;
+}
+
+int summary_json(const struct summary *s, FILE *to)
+{
+	const struct session_stats *st = &s->stats;
+	cJSON *root = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddNumberToObject(root, "samples", (double)(s->resolved + s->outside + s->lost));
+	cJSON_AddNumberToObject(root, "resolved", (double)s->resolved);
+	cJSON_AddNumberToObject(root, "outside_lua", (double)s->outside);
+	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
+	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
+	cJSON_AddNumberToObject(root, "compiled_by_guard", (double)st->coarse);
+	cJSON_AddNumberToObject(root, "other", (double)s->other);
+	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
+	cJSON_AddNumberToObject(root, "asked_hz", asked_hz(s));
+	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));
+	cJSON_AddNumberToObject(root, "cpu_seconds", (double)st->cpu_ns / 1e9);
+	cJSON_AddNumberToObject(root, "wall_seconds", (double)st->wall_ns / 1e9);
+	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
+	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
+	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
+	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
+	text = cJSON_Print(root);
+	cJSON_Delete(root);
+	if (!text)
+		return -ENOMEM;
+	fprintf(to, "%s\n", text);
+	cJSON_free(text);
+	return 0;
+}

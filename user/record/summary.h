@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording says of itself: the line at the end, the reasons of losses, the --stats JSON. */
+#ifndef RECORD_SUMMARY_H
+#define RECORD_SUMMARY_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "prof/prof.h"
+#include "session.h"
+
+/* All samples of the targets, by what became of them. */
+struct summary {
+	struct session_stats stats;
+	const struct prof *prof; /* borrowed */
+	uint64_t resolved;	 /* in the profile */
+	uint64_t compiled;	 /* of these, in compiled code */
+	uint64_t other;		 /* of these, with functions that the profile had no room for */
+	uint64_t outside;	 /* their thread ran no Lua */
+	uint64_t lost;		 /* all others */
+};
+
+void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out);
+
+/* Share of samples in Lua that were lost, in millionths; 0 when there were none. */
+uint64_t summary_lost_ppm(const struct summary *s);
+
+/* Human text, a few lines. written: the files that were written, or NULL. */
+void summary_print(const struct summary *s, const char *written, FILE *to);
+
+/* Samples with functions that the profile had no room for; nothing when n is 0. */
+void summary_print_other(uint64_t n, FILE *to);
+
+/* Of a report that shows lines: what a line of compiled code is, where there is much of it. */
+void summary_print_lines(const struct summary *s, FILE *to);
+
+/* For -v: how samples ended in the kernel, before their names were looked up. */
+void summary_print_ends(const struct summary *s, FILE *to);
+
+/* One JSON object; its members are described in docs/stats.md. -ENOMEM, -EIO. */
+int summary_json(const struct summary *s, FILE *to);
+
+#endif

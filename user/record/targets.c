@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel does not tell us of a library that a process loads. So each process's mappings are
+ * looked at again, often while its image is young: a program loads most of what it needs as it
+ * starts.
+ */
+#include "targets.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/signals.h"
+#include "sources.h"
+#include "proc/process.h"
+
+#define MS 1000000ULL
+#define YOUNG_NS (2000 * MS)
+#define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
+
+int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct process **out)
+{
+	const struct process *parent = processes_find(&ts->processes, (pid_t)rec->origin);
+	pid_t pid = (pid_t)rec->pid;
+	struct lb_proc vms;
+	struct process *p;
+	int r = loader_get_proc(ts->processes.loader, pid, &vms);
+
+	if (r)
+		return r;
+	if (vms.exec_id != rec->exec_id) /* it has called exec since */
+		return -ESTALE;
+	r = processes_add(&ts->processes, pid, true, &p);
+	if (r)
+		return r;
+	r = processes_set_image(&ts->processes, p, vms.epoch);
+	if (r) {
+		processes_end(&ts->processes, p);
+		return r;
+	}
+	if (parent && parent->image)
+		image_fork(p->image, parent->image);
+	p->registered = true;
+	p->vms = vms;
+	*out = p;
+	return 0;
+}
+
+/* BPF learns what files hold, so that it recognises the next process that maps them. */
+static void give_files(struct targets *ts)
+{
+	struct lb_file_key key;
+	struct lb_file file;
+
+	while (scan_next_file(ts->scan, &key, &file)) {
+		if (file.family && loader_set_build(ts->processes.loader, file.build,
+						    &scan_build(ts->scan, file.build)->build))
+			continue;
+		loader_set_file(ts->processes.loader, &key, &file);
+	}
+}
+
+static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
+{
+	__text struct text remedy = {0};
+	char name[256];
+
+	process_name(pid, name, sizeof(name));
+	scan_no_lua_remedy(scan, pid, &remedy);
+	error_set(err, -ENODATA, "pid %d, %s: no Lua in this process", (int)pid, name);
+	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
+}
+
+/* BPF learns the builds before it learns who has them. */
+static int tell(struct targets *ts, struct process *t, struct error *err)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < t->vms.nmodules && !r; i++) {
+		const struct vm_build *b = scan_build(ts->scan, t->vms.module[i].build);
+
+		r = loader_set_build(ts->processes.loader, t->vms.module[i].build, &b->build);
+	}
+	if (r)
+		return error_set(err, r, "BPF map: %s", strerror(-r));
+	r = processes_set_image(&ts->processes, t, t->vms.epoch);
+	if (!r)
+		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms);
+	if (r == -E2BIG)
+		return error_set(err, r, "pid %d: not sampled: more than %d processes at a time",
+				 (int)t->pid, LB_PROCS);
+	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
+}
+
+/* Told at the end: the target that it concerns is one of many, or has other VMs. */
+static void note_unsampled(struct targets *ts, int r, const struct error *why)
+{
+	if (*why->what && r != -ESRCH)
+		ts->unsampled = *why;
+}
+
+static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < proc->nmodules; i++)
+		if (!memcmp(&proc->module[i], m, sizeof(*m)))
+			return true;
+	return false;
+}
+
+/* The VMs that it did not have before. */
+static void show(const struct targets *ts, struct process *t, const struct lb_proc *before)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->vms.nmodules; i++) {
+		const struct lb_module *m = &t->vms.module[i];
+
+		if (has_module(before, m))
+			continue;
+		if (ts->processes.hold_sources)
+			sources_hold(t);
+		if (ts->seen)
+			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
+	}
+}
+
+int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct process **target)
+{
+	struct lb_proc vms, none = {};
+	struct process *t = *target;
+	int r;
+
+	/* when it has called exec since, the samples of this image still want names */
+	if (loader_get_proc(ts->processes.loader, (pid_t)rec->pid, &vms) ||
+	    vms.exec_id != rec->exec_id)
+		vms = (struct lb_proc){.exec_id = rec->exec_id, .epoch = rec->known};
+	r = t ? 0 : processes_add(&ts->processes, (pid_t)rec->pid, true, &t);
+	if (r)
+		return r;
+	*target = t;
+	r = processes_set_image(&ts->processes, t, rec->known);
+	if (r)
+		return r;
+	t->registered = true;
+	t->vms = vms;
+	t->image_id = process_image(t->pid);
+	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
+	t->look_ns = 0;
+	t->young_until = clock_ns(CLOCK_MONOTONIC) + YOUNG_NS;
+	show(ts, t, &none);
+	return 0;
+}
+
+static bool overlaps(const struct lb_module *a, const struct lb_module *b)
+{
+	return a->text_lo < b->text_hi && b->text_lo < a->text_hi;
+}
+
+/* BPF remembers modules by their places, so those that are known keep theirs. */
+static bool add_module(struct targets *ts, struct process *t, const struct lb_module *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->vms.nmodules; i++) {
+		struct lb_module *old = &t->vms.module[i];
+
+		if (!memcmp(old, m, sizeof(*m)))
+			return false;
+		if (overlaps(old, m)) { /* that one was unloaded */
+			*old = *m;
+			return true;
+		}
+	}
+	if (i == LB_MODULES || !(ts->families & 1u << m->family)) {
+		t->vms.unsampled = 1;
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled: %s was loaded later; begin again to sample it",
+			  (int)t->pid, scan_build(ts->scan, m->build)->name);
+		return false;
+	}
+	t->vms.module[t->vms.nmodules++] = *m;
+	t->vms.families |= 1u << m->family;
+	return true;
+}
+
+/* BPF may have recognised this image meanwhile: what it found keeps its places. */
+static void keep_known(struct targets *ts, struct process *t)
+{
+	struct lb_proc now = t->vms, known;
+	uint32_t i;
+
+	if (loader_get_proc(ts->processes.loader, t->pid, &known) || !known.nmodules ||
+	    known.exec_id != now.exec_id || known.epoch != now.epoch)
+		return;
+	t->vms = known;
+	t->vms.unsampled |= now.unsampled;
+	for (i = 0; i < now.nmodules; i++)
+		add_module(ts, t, &now.module[i]);
+}
+
+int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, struct error *err)
+{
+	struct error unknown = {}, refused = {};
+	uint64_t image = process_image(t->pid);
+	const struct lb_proc was = t->vms;
+	struct lb_proc before = was;
+	bool was_registered = t->registered;
+	int r, r2;
+
+	if (image != t->image_id) /* all of its VMs are new */
+		before = (struct lb_proc){};
+	t->image_id = image;
+	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
+	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
+	t->vms = (struct lb_proc){.exec_id = exec_id};
+	t->registered = false;
+	r = scan_process(ts->scan, t->pid, &t->vms, &unknown);
+	give_files(ts);
+	t->vms.epoch = exec_id ? LB_EPOCH(exec_id) : ++ts->epochs;
+	keep_known(ts, t);
+	if (r && err)
+		*err = unknown;
+	else
+		note_unsampled(ts, r, &unknown);
+	if (r && r != -ENOTSUP) {
+		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
+		t->vms = was;
+		t->registered = was_registered;
+		t->mapped = 0;
+		return r;
+	}
+	if (t->vms.families & ~ts->families)
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled since it called exec: it runs a Lua of another "
+			  "family now; begin again to sample it",
+			  (int)t->pid);
+	r2 = tell(ts, t, &refused);
+	if (r2 && err)
+		*err = refused;
+	else
+		note_unsampled(ts, r2, &refused);
+	if (r2)
+		return r2;
+	t->registered = true;
+	show(ts, t, &before);
+	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
+}
+
+/*
+ * Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
+ */
+static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
+{
+	uint32_t i;
+
+	for (i = 0; i < old->nmodules; i++)
+		if (has_module(now, &old->module[i]))
+			return false;
+	return old->nmodules;
+}
+
+static void look(struct targets *ts, struct process *t)
+{
+	struct lb_proc now = {}, told, before = t->vms;
+	uint64_t mapped = process_mapped(t->pid);
+	struct error unknown = {};
+	bool news = false;
+	uint32_t i;
+	int r;
+
+	if (!mapped || mapped == t->mapped)
+		return;
+	t->mapped = mapped;
+	r = scan_process(ts->scan, t->pid, &now, &unknown);
+	give_files(ts);
+	note_unsampled(ts, r, &unknown);
+	/* of the image that BPF knows: when this is another by now, it asks anew */
+	if (loader_get_proc(ts->processes.loader, t->pid, &told))
+		return;
+	if (!told.exec_id || is_replaced(&t->vms, &now)) {
+		targets_recognise(ts, t, told.exec_id, NULL);
+		return;
+	}
+	t->vms.exec_id = told.exec_id;
+	t->vms.unsampled |= now.unsampled;
+	for (i = 0; i < now.nmodules; i++)
+		news |= add_module(ts, t, &now.module[i]);
+	news |= t->vms.unsampled != before.unsampled;
+	if (news && !tell(ts, t, NULL))
+		show(ts, t, &before);
+}
+
+void targets_look(struct targets *ts, uint64_t now)
+{
+	struct process *t, *next;
+
+	HASH_ITER (hh, ts->processes.all, t, next) {
+		if (signals_caught())
+			break;
+		if (now < t->look_ns)
+			continue;
+		if (t->pidfd < 0) { /* its samples were read before this round */
+			processes_end(&ts->processes, t);
+			continue;
+		}
+		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
+		sources_look(t);
+		look(ts, t);
+	}
+}
+
+void targets_left(struct targets *ts)
+{
+	for (struct process *t = ts->processes.all; t; t = t->hh.next)
+		if (t->image)
+			image_left(t->image);
+}
+
+void targets_share(struct targets *ts)
+{
+	struct loader *loader = ts->processes.loader;
+	struct lb_proc known;
+	struct process *t;
+
+	for (t = ts->processes.all; t; t = t->hh.next) {
+		uint32_t shares = t->image && image_share(t->image);
+
+		if (shares == t->vms.shares || loader_get_proc(loader, t->pid, &known) ||
+		    known.epoch != t->vms.epoch)
+			continue;
+		t->vms.shares = shares;
+		known.shares = shares; /* with the exec_id that BPF may have adopted */
+		loader_set_proc(loader, t->pid, &known);
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes of a recording: which VMs each has, now and after it calls exec or loads a library,
+ * and that BPF and the symbolizer know.
+ */
+#ifndef RECORD_TARGETS_H
+#define RECORD_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <unwind/abi.h>
+
+#include "base/error.h"
+#include "process.h"
+#include "session.h"
+#include "detect/scan.h"
+
+struct targets {
+	struct processes processes;
+	/* set by the owner, who outlives them */
+	struct scan *scan;
+	uint32_t families;  /* that the BPF program knows */
+	session_seen *seen; /* each VM that is recognised; NULL */
+	void *seen_arg;
+
+	uint32_t epochs;	/* images of processes seen so far */
+	struct error unsampled; /* a VM of a target that is not sampled, and why */
+};
+
+/*
+ * Adds a child of a target, which BPF has put beside its parent. Its pidfd is open, or -1 when it
+ * has ended: then the next look ends it here. -ENOENT, -ESTALE: BPF does not know this image.
+ */
+int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct process **out);
+
+/*
+ * A process that BPF has recognised by its files. *target: NULL, or what is known of its pid; then
+ * the target, with its pidfd as of targets_adopt(). Libraries that came later are for the next look.
+ */
+int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
+
+/*
+ * Looks at the image that the process runs now, and tells BPF and the symbolizer. exec_id: 0 lets
+ * BPF adopt it. -ENODATA: no VM in it; -ENOTSUP: none that is known; both may change.
+ */
+int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,
+		      struct error *err);
+
+/* Looks for libraries that were loaded since. Cheap when there are none; now: CLOCK_MONOTONIC. */
+void targets_look(struct targets *targets, uint64_t now);
+
+/* In this round not all was read that BPF has sent: image_left() of each process. */
+void targets_left(struct targets *targets);
+
+/* Says for each process whether BPF makes the fingerprint of a prototype once in an epoch. */
+void targets_share(struct targets *targets);
+
+#endif

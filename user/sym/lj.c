@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* LuaJIT behind the table of functions that the symbolizer uses (family.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/container.h"
+#include "family.h"
+#include "lua/foreign.h"
+#include "lua/lj/ffnames.h"
+#include "lua/lj/proto_priv.h"
+#include "jit/cache.h"
+
+/* ---- prototypes ------------------------------------------------------------------------------ */
+
+static struct lj_proto *lj_of(const struct proto *p)
+{
+	return container_of(p, struct lj_proto, base);
+}
+
+static int lj_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		   struct proto **out)
+{
+	struct lj_proto *p = NULL;
+	int r = lj_proto_read(mem, &build->lj.lj, addr, &p);
+
+	if (r)
+		return r;
+	p->base.family = &lj_family;
+	*out = &p->base;
+	return 0;
+}
+
+static void lj_free(struct proto **p)
+{
+	struct lj_proto *own = *p ? lj_of(*p) : NULL;
+
+	lj_proto_free(&own);
+	*p = NULL;
+}
+
+static uint32_t lj_fingerprint(const struct proto *p)
+{
+	return lj_proto_fingerprint(lj_of(p));
+}
+
+static uint64_t lj_hash(const struct proto *p)
+{
+	return lj_proto_hash(lj_of(p));
+}
+
+static bool lj_complete(const struct proto *p)
+{
+	return lj_proto_complete(lj_of(p));
+}
+
+static bool lj_same(const struct proto *a, const struct proto *b)
+{
+	return lj_proto_same(lj_of(a), lj_of(b));
+}
+
+static const char *lj_chunkname(const struct proto *p, size_t *len)
+{
+	return lj_proto_chunkname(lj_of(p), len);
+}
+
+static int32_t lj_firstline(const struct proto *p)
+{
+	return lj_proto_firstline(lj_of(p));
+}
+
+static int32_t lj_line(const struct proto *p, uint32_t pc)
+{
+	return lj_proto_line(lj_of(p), pc);
+}
+
+static void lj_callname(const struct proto *p, uint32_t pc, const char **name)
+{
+	const char *found;
+
+	if (lj_proto_callname(lj_of(p), pc, &found) && *found &&
+	    !lj_proto_is_parameter(lj_of(p), found))
+		*name = found;
+}
+
+static bool lj_is_main(const struct proto *p)
+{
+	return lj_proto_is_main(lj_of(p));
+}
+
+static uint32_t lj_shape(const struct proto *p)
+{
+	return lj_proto_shape(lj_of(p));
+}
+
+static uint32_t lj_contents(const struct proto *p)
+{
+	return lj_proto_contents(lj_of(p));
+}
+
+static uint32_t lj_child(const struct proto *p, uint64_t child)
+{
+	return lj_proto_child(lj_of(p), child);
+}
+
+static int lj_object(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		     struct sym_object *out)
+{
+	uint8_t head[LJ_PROTO_SIZE];
+	int err;
+
+	(void)build;
+	if (!foreign_plausible(addr))
+		return -EBADMSG;
+	err = mem_read(mem, head, LJ_PROTO_GCT + 1, addr);
+	if (!err && head[LJ_PROTO_GCT] == LJ_GCT_PROTO)
+		err = mem_read(mem, head, sizeof(head), addr);
+	if (err)
+		return err;
+	if (head[LJ_PROTO_GCT] < LJ_GCT_STR || head[LJ_PROTO_GCT] > LJ_GCT_UDATA)
+		return -EBADMSG;
+	*out = (struct sym_object){.next = foreign_word(head, LJ_GC_NEXT)};
+	if (head[LJ_PROTO_GCT] == LJ_GCT_FUNC)
+		out->kind = SYM_OBJECT_CLOSURE;
+	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO)
+		return 0;
+	out->kind = SYM_OBJECT_PROTO;
+	out->chunk = foreign_word(head, LJ_PROTO_CHUNKNAME);
+	out->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
+	out->lastline = (int32_t)(foreign_half(head, LJ_PROTO_FIRSTLINE) +
+				  foreign_half(head, LJ_PROTO_NUMLINE));
+	out->size = foreign_half(head, LJ_PROTO_SIZEPT);
+	return 0;
+}
+
+static int lj_definitions(const struct proto *p, sym_definition_fn fn, void *arg)
+{
+	return lj_proto_definitions(lj_of(p), fn, arg);
+}
+
+/* ---- names of built-in and C functions ------------------------------------------------------- */
+
+struct lj_names {
+	struct names base;
+	struct lj_ffnames *names;
+};
+
+static const struct lj_ffnames *lj_names_of(const struct names *names)
+{
+	return names ? container_of(names, struct lj_names, base)->names : NULL;
+}
+
+static void lj_names_free(struct names **names)
+{
+	struct lj_names *own = *names ? container_of(*names, struct lj_names, base) : NULL;
+
+	if (own)
+		lj_ffnames_free(&own->names);
+	free(own);
+	*names = NULL;
+}
+
+static int lj_names_read(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+			 struct names **out)
+{
+	__free struct lj_names *own = calloc(1, sizeof(*own));
+	int r;
+
+	if (!own)
+		return -ENOMEM;
+	r = lj_ffnames_read(mem, &build->lj.lj, g, &own->names);
+	if (r)
+		return r;
+	own->base.family = &lj_family;
+	*out = &TAKE_PTR(own)->base;
+	return 0;
+}
+
+static const char *lj_builtin(const struct names *names, uint64_t number)
+{
+	return lj_ffname(lj_names_of(names), (uint8_t)number);
+}
+
+static const char *lj_cfunction(const struct names *names, uint64_t addr)
+{
+	return lj_cfunc_name(lj_names_of(names), addr);
+}
+
+/* ---- compiled code --------------------------------------------------------------------------- */
+
+struct lj_compiled {
+	struct compiled base;
+	struct lj_traces *traces;
+};
+
+static struct lj_compiled *lj_compiled_of(struct compiled *compiled)
+{
+	return container_of(compiled, struct lj_compiled, base);
+}
+
+static int lj_compiled_new(const struct lb_mem *mem, struct compiled **out)
+{
+	__free struct lj_compiled *own = calloc(1, sizeof(*own));
+	int r;
+
+	if (!own)
+		return -ENOMEM;
+	r = lj_traces_new(mem, &own->traces);
+	if (r)
+		return r;
+	own->base.family = &lj_family;
+	*out = &TAKE_PTR(own)->base;
+	return 0;
+}
+
+static void lj_compiled_free(struct compiled **compiled)
+{
+	struct lj_compiled *own = *compiled ? lj_compiled_of(*compiled) : NULL;
+
+	if (own)
+		lj_traces_free(&own->traces);
+	free(own);
+	*compiled = NULL;
+}
+
+static int lj_refine(struct compiled *compiled, const struct lb_build *build,
+		     const struct names *names, struct lb_rec_sample *rec)
+{
+	return lj_traces_refine(lj_compiled_of(compiled)->traces, &build->lj, lj_names_of(names),
+				rec);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const struct sym_family lj_family = {
+	.read = lj_read,
+	.free = lj_free,
+	.fingerprint = lj_fingerprint,
+	.hash = lj_hash,
+	.same = lj_same,
+	.complete = lj_complete,
+	.chunkname = lj_chunkname,
+	.firstline = lj_firstline,
+	.line = lj_line,
+	.callname = lj_callname,
+	.definitions = lj_definitions,
+	.is_main = lj_is_main,
+	.shape = lj_shape,
+	.contents = lj_contents,
+	.object = lj_object,
+	.child = lj_child,
+	.names_read = lj_names_read,
+	.names_free = lj_names_free,
+	.builtin = lj_builtin,
+	.cfunction = lj_cfunction,
+	.compiled_new = lj_compiled_new,
+	.compiled_free = lj_compiled_free,
+	.refine = lj_refine,
+};
