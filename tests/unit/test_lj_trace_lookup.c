@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "jit/jit.h"
 #include "jit/model.h"
 
 #define PLACE 10 /* bytes of machine code made from each step */

@@ -13,7 +13,7 @@
 #define MAX_LINKS 40 /* as the kernel follows */
 #define NOBODY 65534 /* shown for users that a user namespace has no ID for */
 
-struct walk {
+struct path_walk {
 	const char *path; /* as given, for messages */
 	struct error *err;
 	uid_t uid;
@@ -24,7 +24,7 @@ struct walk {
 	char rest[2 * PATH_MAX]; /* of the path, from dir on */
 };
 
-static void walk_close(struct walk *w)
+static void walk_close(struct path_walk *w)
 {
 	cleanup_fd(&w->dir);
 }
@@ -43,7 +43,7 @@ static bool root_is_nobody(void)
 	return true;
 }
 
-static bool trusted(const struct walk *w, uid_t uid)
+static bool trusted(const struct path_walk *w, uid_t uid)
 {
 	return uid == 0 || uid == w->uid || (uid == NOBODY && w->trusts_nobody);
 }
@@ -55,7 +55,7 @@ static int refuse_owner(const char *path, const char *what, uid_t uid, struct er
 }
 
 /* Goes on in the directory `fd`, which becomes the walk's. */
-static int enter(struct walk *w, int *fd)
+static int enter(struct path_walk *w, int *fd)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ static int enter(struct walk *w, int *fd)
 	return 0;
 }
 
-static int start(struct walk *w, const char *dir)
+static int start(struct path_walk *w, const char *dir)
 {
 	__close int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -82,7 +82,7 @@ static int start(struct walk *w, const char *dir)
 }
 
 /* Takes the first name off the rest of the path. */
-static int next_name(struct walk *w, char name[NAME_MAX + 1], bool *last)
+static int next_name(struct path_walk *w, char name[NAME_MAX + 1], bool *last)
 {
 	const char *from = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(from, "/");
@@ -99,7 +99,7 @@ static int next_name(struct walk *w, char name[NAME_MAX + 1], bool *last)
 }
 
 /* O_DIRECTORY: a file system that is mounted when somebody enters it is mounted. */
-static int look(const struct walk *w, const char *name, bool last)
+static int look(const struct path_walk *w, const char *name, bool last)
 {
 	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 	int fd = last ? -1 : openat(w->dir, name, flags | O_DIRECTORY);
@@ -109,7 +109,7 @@ static int look(const struct walk *w, const char *name, bool last)
 	return fd < 0 ? -errno : fd;
 }
 
-static int check_link(struct walk *w, const char *name, const struct stat *st)
+static int check_link(struct path_walk *w, const char *name, const struct stat *st)
 {
 	char what[NAME_MAX + 32];
 
@@ -125,7 +125,7 @@ static int check_link(struct walk *w, const char *name, const struct stat *st)
 }
 
 /* The path goes on with the link's text. */
-static int replace_by_text(struct walk *w, int link)
+static int replace_by_text(struct path_walk *w, int link)
 {
 	size_t rest = strlen(w->rest);
 	char text[PATH_MAX];
@@ -143,7 +143,7 @@ static int replace_by_text(struct walk *w, int link)
 }
 
 /* The number of a descriptor of ours that /proc/self/fd/N is; -1: it is something else. */
-static int own_descriptor(const struct walk *w, const char *name)
+static int own_descriptor(const struct path_walk *w, const char *name)
 {
 	struct stat self, dir;
 	char *end;
@@ -158,7 +158,7 @@ static int own_descriptor(const struct walk *w, const char *name)
  * Those links of /proc that have no text but lead to what a process has: which one that is, the
  * process decides.
  */
-static int check_magic(const struct walk *w, const char *name)
+static int check_magic(const struct path_walk *w, const char *name)
 {
 	const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
 	__close int fd = syscall(SYS_openat2, w->dir, name, &how, sizeof(how));
@@ -172,7 +172,7 @@ static int check_magic(const struct walk *w, const char *name)
 }
 
 /* Puts the link's text in its place in the path. */
-static int follow(struct walk *w, const char *name, int link, const struct stat *st)
+static int follow(struct path_walk *w, const char *name, int link, const struct stat *st)
 {
 	struct statfs fs;
 	int ret = check_link(w, name, st);
@@ -185,7 +185,7 @@ static int follow(struct walk *w, const char *name, int link, const struct stat 
 }
 
 /* The last name, which leads to `fd`, if to anything; that becomes the place's. */
-static int arrive(struct walk *w, const char *name, int *fd, const struct stat *st,
+static int arrive(struct path_walk *w, const char *name, int *fd, const struct stat *st,
 		  struct outpath *out)
 {
 	struct outpath at = {.kind = w->kind, .fd = -1, .own_fd = -1};
@@ -205,7 +205,7 @@ static int arrive(struct walk *w, const char *name, int *fd, const struct stat *
 }
 
 /* One name. Returns 1 at the last one. */
-static int step(struct walk *w, struct outpath *out)
+static int step(struct path_walk *w, struct outpath *out)
 {
 	char name[NAME_MAX + 1];
 	__close int fd = -1;
@@ -245,7 +245,7 @@ static int check_path(const char *path)
 int outpath_walk(const char *path, uid_t uid, struct outpath *out, struct error *err)
 {
 	struct error refused = {};
-	__cleanup(walk_close) struct walk w = {
+	__cleanup(walk_close) struct path_walk w = {
 		.path = path, .err = &refused, .uid = uid, .dir = -1};
 	int ret = check_path(path);
 

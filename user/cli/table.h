@@ -3,7 +3,8 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
-#include "cli.h"
+#include "base/error.h"
+#include "options.h"
 
 enum {
 	CLI_RECORD = 1 << VERB_RECORD,

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "out/jitp.h"
 #include "output.h"
 
 /* Two names of one file: what is written first would be lost. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attrib_gaps.h"
 #include "base/cleanup.h"
 #include "ops.h"
 #include "lua/lj/bc.h"

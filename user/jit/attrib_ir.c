@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attrib_gaps.h"
+#include "attrib_ir.h"
+#include "attrib_loop.h"
 #include "base/cleanup.h"
 #include "callee.h"
-#include "attrib_ir.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
 

@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "attrib_gaps.h"
+#include "attrib_loop.h"
 #include "base/cleanup.h"
-#include "model.h"
 #include "lua/lj/bc.h"
 
 #define NOT_KNOWN 0xffffu

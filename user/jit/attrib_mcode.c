@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attrib_mcode.h"
 #include "base/cleanup.h"
 #include "work.h"
 #include "arch/x86_64/insn.h"
@@ -38,7 +39,7 @@ enum {
 	WAY_THERE = 40, /* the load of what the work is done with */
 };
 
-struct source {
+struct mcode_source {
 	const struct lj_ins *ir;
 	int32_t step;
 	uint32_t own;
@@ -93,7 +94,7 @@ static bool is_merged_search(const struct lj_trace *t, uint32_t ref)
 	       ir->op1 == ref - 1 && lj_ins_at(t, ref - 1)->o == LJ_IR_HREF;
 }
 
-static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
+static void source_of(const struct lj_trace *t, uint32_t ref, struct mcode_source *s)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
 	bool searches = is_merged_search(t, ref);
@@ -114,7 +115,7 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct source *s)
 enum { HAS_OWN = 1, HAS_JUMP = 2, STATES = 4 };
 
 /* All that s needs was seen: what comes now sets up the next. */
-static bool is_done(const struct source *s, unsigned state)
+static bool is_done(const struct mcode_source *s, unsigned state)
 {
 	return (state & HAS_OWN || !s->own || (s->guard && !s->needs_own)) &&
 	       (state & HAS_JUMP || !s->guard);
@@ -122,7 +123,7 @@ static bool is_done(const struct source *s, unsigned state)
 
 /* Behind a call: its result is moved to where it is wanted, and constants are loaded again that it
  * took the registers from; behind TOBIT, the number's lowest bits are moved. */
-static bool is_left_behind(const struct source *s, const struct machine *m)
+static bool is_left_behind(const struct mcode_source *s, const struct machine *m)
 {
 	bool calls = s->own >> W_CALL & 1;
 
@@ -131,7 +132,8 @@ static bool is_left_behind(const struct source *s, const struct machine *m)
 }
 
 /* How well m fits to s, of which `state` was seen; and what of it is seen with m. */
-static int fits(const struct source *s, unsigned state, const struct machine *m, unsigned *then)
+static int fits(const struct mcode_source *s, unsigned state, const struct machine *m,
+		unsigned *then)
 {
 	*then = state;
 	if (s->ir->o == LJ_IR_LOOP && m->work == W_GC)
@@ -194,7 +196,7 @@ static int fits(const struct source *s, unsigned state, const struct machine *m,
 	}
 }
 
-static int lacks(const struct source *s, unsigned state)
+static int lacks(const struct mcode_source *s, unsigned state)
 {
 	return (s->needs_own && !(state & HAS_OWN) ? LACKS_OWN : 0) +
 	       (s->guard && !(state & HAS_JUMP) ? LACKS_JUMP : 0);
@@ -205,7 +207,7 @@ static int lacks(const struct source *s, unsigned state)
  * Row i, column j, state: the best weight when the first j are given to the first i+1, the last of
  * which has seen `state`; and how it was come by.
  */
-static int divide(const struct source *s, uint32_t ns, const struct machine *m, uint32_t nm,
+static int divide(const struct mcode_source *s, uint32_t ns, const struct machine *m, uint32_t nm,
 		  uint32_t *owner)
 {
 	size_t width = ((size_t)nm + 1) * STATES, cells = width * ns;
@@ -360,7 +362,7 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 			uint32_t end)
 {
 	struct machine *m __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*m));
-	struct source *s __cleanup(cleanup_free) = calloc(end - first + 1, sizeof(*s));
+	struct mcode_source *s __cleanup(cleanup_free) = calloc(end - first + 1, sizeof(*s));
 	uint32_t *owner __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*owner));
 	uint32_t *jumps __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*jumps));
 	uint32_t nm = 0, ns = 0, at, ref, j;

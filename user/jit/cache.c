@@ -17,7 +17,7 @@
  * its samples. */
 #define TRIES_MAX 8
 
-struct known {
+struct known_trace {
 	struct {
 		uint64_t g;
 		uint32_t traceno;
@@ -30,12 +30,12 @@ struct known {
 
 struct lj_traces {
 	const struct lb_mem *mem;
-	struct known *known;
+	struct known_trace *known;
 };
 
 static void forget(struct lj_traces *traces)
 {
-	struct known *k, *tmp;
+	struct known_trace *k, *tmp;
 
 	HASH_ITER (hh, traces->known, k, tmp) {
 		HASH_DEL(traces->known, k);
@@ -64,9 +64,9 @@ void lj_traces_free(struct lj_traces **traces)
 	*traces = NULL;
 }
 
-static struct known *find(struct lj_traces *traces, const struct lb_rec_sample *rec)
+static struct known_trace *find(struct lj_traces *traces, const struct lb_rec_sample *rec)
 {
-	struct known *k, probe = {};
+	struct known_trace *k, probe = {};
 
 	probe.key.g = rec->vm;
 	probe.key.traceno = rec->traceno;
@@ -93,7 +93,7 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
 		    const struct lj_trace **out)
 {
-	struct known *k = find(traces, rec);
+	struct known_trace *k = find(traces, rec);
 	int r;
 
 	if (!k)

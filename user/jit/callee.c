@@ -107,7 +107,7 @@ uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj)
 			continue;
 		at = lj_ins_at(t, ir->op1);
 		if ((at->o == LJ_IR_HREFK || at->o == LJ_IR_HREF) &&
-		    (obj ? lj_value_table(t, at) == mt : is_of_strings(t, lj_value_table(t, at))) &&
+		    (obj ? lj_trace_table(t, at) == mt : is_of_strings(t, lj_trace_table(t, at))) &&
 		    lj_string_is(l->mem, lj_trace_key(t, at), "__index"))
 			return ref;
 	}
@@ -156,7 +156,7 @@ static bool has_key(const struct labels *l, uint32_t obj, const struct value *ke
 
 		if ((ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF && ir->o != LJ_IR_AREF &&
 		     ir->o != LJ_IR_NEWREF) ||
-		    lj_value_table(t, ir) != obj)
+		    lj_trace_table(t, ir) != obj)
 			continue;
 		if ((key->kind == VALUE_OBJ ? lj_trace_key(t, ir) == key->obj
 					    : lj_value_is(l, key, ir->op2)) &&

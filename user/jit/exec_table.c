@@ -201,7 +201,7 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 	l->keyed = false;
 	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
 		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
-		uint32_t at = place && lj_value_table(l->t, lj_ins_at(l->t, place)) == obj
+		uint32_t at = place && lj_trace_table(l->t, lj_ins_at(l->t, place)) == obj
 				      ? place
 				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
 

@@ -95,7 +95,7 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 	if (ir->o != LJ_IR_HREFK && ir->o != LJ_IR_HREF)
 		return;
 	g->key = lj_trace_key(t, ir);
-	g->table = lj_value_table(t, ir);
+	g->table = lj_trace_table(t, ir);
 	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
 	    memchr(text, 0, sizeof(text)))
 		memcpy(g->mm, text, sizeof(text));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "jit.h"
 #include "model.h"
 
 /* The rightmost snapshot at or left of a place in the machine code, as the walk takes it. */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct lj_trace: for lj_trace*.c only. */
+/* The inside of struct lj_trace: for jit/ only. */
 #ifndef JIT_MODEL_H
 #define JIT_MODEL_H
 
-#include <unwind/lj/layout.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "jit.h"
+#include <unwind/lj/layout.h>
+#include <unwind/mem.h>
+
 #include "detect/lj/ir.h"
 
 /* A prototype that the trace runs. */
@@ -174,24 +178,10 @@ static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
 	return step + 1 < t->nsteps && !next->pc && next->frame != t->steps[step].frame;
 }
 
-/*
- * The parts of the work, in this order: path and labels; places. 0, -EBADMSG: it cannot be
- * followed, -ENOMEM. g: global_State; names: of its functions; NULL: they could not be read.
- */
-int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
-		  uint64_t g, const struct lj_ffnames *names);
-int lj_trace_assign(struct lj_trace *t);
+/* The table that an instruction looks up in; of others operand 1. */
+uint32_t lj_trace_table(const struct lj_trace *t, const struct lj_ins *ir);
 
-/*
- * Parts of lj_labels_finish(): what was recorded and is not settled yet; the loop's copies of it.
- */
-int lj_trace_match_gaps(struct lj_trace *t);
-void lj_trace_fill_recorded(struct lj_trace *t);
-int lj_trace_label_loop(struct lj_trace *t);
-
-/*
- * What lies between two in [from, to) that are settled belongs to the second: operands come first.
- */
-void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to);
+/* Frees what only the search and the assignment look at: thousands of traces are kept. */
+void lj_trace_keep_lookup(struct lj_trace *t);
 
 #endif

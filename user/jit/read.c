@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "lua/foreign.h"
 #include "lua/lj/proto_priv.h"
-#include "model.h"
+#include "read.h"
 #include "lua/lj/bc.h"
 
 #define INS_MAX 10000 /* LuaJIT's own limits: maxrecord, maxirconst, maxsnap */
@@ -56,40 +56,7 @@ static int read_array(const struct lb_mem *mem, uint64_t addr, size_t n, size_t 
 	return 0;
 }
 
-uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
-{
-	uint64_t v = 0;
-
-	if (ref >= t->nk && ref + 1 < LJ_REF_BIAS)
-		memcpy(&v, lj_ins_at(t, ref + 1), sizeof(v));
-	return v;
-}
-
-uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir)
-{
-	uint32_t ref = ir->op2;
-
-	if (lj_ref_ok(t, ref) && lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
-		ref = lj_ins_at(t, ref)->op1;
-	return lj_trace_const(t, ref);
-}
-
-int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
-{
-	uint32_t i;
-
-	for (i = 0; i < t->ncodes; i++) {
-		uint64_t at = pc - t->codes[i].proto - LJ_PROTO_SIZE;
-
-		if (!(at & 3) && at / 4 < t->codes[i].sizebc) {
-			*bcpos = (uint32_t)(at / 4);
-			return (int)i;
-		}
-	}
-	return -1;
-}
-
-struct reader {
+struct trace_reader {
 	const struct lb_mem *mem;
 	const struct lj_layout *lj;
 	uint64_t g;
@@ -98,7 +65,7 @@ struct reader {
 
 /* A trace that begins at an instruction replaces it (JFORL and the like); its number is the
  * operand. */
-static void put_back(const struct reader *rd, uint32_t *ins)
+static void put_back(const struct trace_reader *rd, uint32_t *ins)
 {
 	uint8_t head[LJ_TRACE_READ];
 	uint8_t op = lj_bc_op(*ins);
@@ -131,7 +98,7 @@ static int copy_code(struct lj_code *code, const struct lj_proto *p)
 	return 0;
 }
 
-static int add_code(const struct reader *rd, uint64_t proto)
+static int add_code(const struct trace_reader *rd, uint64_t proto)
 {
 	struct lj_trace *t = rd->t;
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
@@ -163,7 +130,7 @@ static int add_code(const struct reader *rd, uint64_t proto)
 }
 
 /* The prototypes among a trace's constants, and those of the functions there. */
-static int add_codes(const struct reader *rd, const struct lj_ins *ir, uint32_t n)
+static int add_codes(const struct trace_reader *rd, const struct lj_ins *ir, uint32_t n)
 {
 	uint32_t i;
 	int r = 0;
@@ -186,7 +153,7 @@ static int add_codes(const struct reader *rd, const struct lj_ins *ir, uint32_t 
 }
 
 /* Of the traces that this one grew from, too: what they are specialized to is not said again. */
-static int add_parents(const struct reader *rd)
+static int add_parents(const struct trace_reader *rd)
 {
 	const struct lj_trace *t = rd->t;
 	uint32_t parent = lj_ins_at(t, LJ_REF_BIAS)->op1, i, nk;
@@ -212,7 +179,7 @@ static int add_parents(const struct reader *rd)
 	return r;
 }
 
-static int read_snaps(const struct reader *rd, const uint8_t *head)
+static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 {
 	uint32_t nmap = lb_half(head, LJ_TRACE_NSNAPMAP), i;
 	uint8_t *snaps __cleanup(cleanup_free) = NULL;
@@ -275,7 +242,7 @@ static uint32_t print_head(const uint8_t head[LJ_TRACE_READ])
 	return lj_print_trace(&words);
 }
 
-static int read_trace(const struct reader *rd, uint32_t traceno)
+static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 {
 	struct lj_trace *t = rd->t;
 	uint8_t head[LJ_TRACE_READ];
@@ -326,87 +293,10 @@ static int read_trace(const struct reader *rd, uint32_t traceno)
 	return r ? r : print_head(head) == t->print ? 0 : -EAGAIN;
 }
 
-/* What is looked at only while it is worked out. */
-static void free_work(struct lj_trace *t)
+int lj_trace_copy(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, uint32_t traceno)
 {
-	uint32_t i;
+	struct trace_reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
 
-	for (i = 0; i < t->ncodes; i++) {
-		free(t->codes[i].bc);
-		free(t->codes[i].kgc);
-		free(t->codes[i].kn);
-		t->codes[i].bc = NULL;
-		t->codes[i].kgc = NULL;
-		t->codes[i].kn = NULL;
-	}
-	free(t->map); /* the snapshots' entries */
-	free(t->ir);
-	free(t->code_bytes);
-	free(t->label);
-	t->map = NULL;
-	t->ir = NULL;
-	t->code_bytes = NULL;
-	t->label = NULL;
-}
-
-void lj_trace_free(struct lj_trace **tp)
-{
-	struct lj_trace *t = *tp;
-
-	if (!t)
-		return;
-	free_work(t);
-	free(t->codes);
-	free(t->snap);
-	free(t->frames);
-	free(t->steps);
-	free(t->places);
-	free(t);
-	*tp = NULL;
-}
-
-static void shrink(void *array, size_t n, size_t size)
-{
-	void *p, *smaller;
-
-	memcpy(&p, array, sizeof(p));
-	smaller = realloc(p, n ? n * size : size);
-	if (smaller)
-		memcpy(array, &smaller, sizeof(smaller));
-}
-
-/* Thousands of traces are kept: of each only what lj_trace_frames() looks at. */
-static void keep_little(struct lj_trace *t)
-{
-	free_work(t);
-	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
-	shrink(&t->frames, t->nframes, sizeof(*t->frames));
-	shrink(&t->steps, t->nsteps, sizeof(*t->steps));
-	shrink(&t->places, t->nplaces, sizeof(*t->places));
-}
-
-uint32_t lj_trace_print(const struct lj_trace *t)
-{
-	return t->print;
-}
-
-int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
-		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out)
-{
-	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
-	struct reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
-	int r;
-
-	if (!t)
-		return -ENOMEM;
-	r = read_trace(&rd, traceno);
-	if (!r)
-		r = lj_trace_path(t, mem, lj, g, names);
-	if (!r)
-		r = lj_trace_assign(t);
-	if (r)
-		return r;
-	keep_little(t);
-	*out = TAKE_PTR(t);
-	return 0;
+	return read_trace(&rd, traceno);
 }

@@ -107,4 +107,11 @@ void lj_meet_unplace(struct lj_tsnap *s);
 /* The snapshots of a loop's body are copies of recorded ones: they stand on the same frames. */
 void lj_meet_place_copies(struct lj_trace *t);
 
+/*
+ * Finds the bytecode that was recorded, and labels the intermediate code with it. 0, -EBADMSG: it
+ * cannot be followed; -ENOMEM. g: global_State; names: of its functions; NULL: they are not known.
+ */
+int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
+		  uint64_t g, const struct lj_ffnames *names);
+
 #endif

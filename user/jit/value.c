@@ -483,7 +483,7 @@ static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
 static void settle_lookup(struct labels *l, uint32_t place)
 {
 	const struct lj_trace *t = l->t;
-	uint32_t table = lj_value_table(t, lj_ins_at(t, place)), ref;
+	uint32_t table = lj_trace_table(t, lj_ins_at(t, place)), ref;
 
 	for (ref = l->lo; ref < place; ref++)
 		if (*lj_label_of(t, ref) < 0 &&
@@ -526,14 +526,6 @@ bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref
 	return matches(l, v, ref, true) != MATCH_NO;
 }
 
-uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir)
-{
-	if ((ir->o == LJ_IR_HREFK || ir->o == LJ_IR_AREF) && lj_ref_ok(t, ir->op1) &&
-	    lj_ins_at(t, ir->op1)->o == LJ_IR_FLOAD)
-		return lj_ins_at(t, ir->op1)->op1;
-	return ir->op1;
-}
-
 /* Are these an instruction's operands, in this order? Learns them. */
 static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct value *a,
 			 struct value *b, bool sure)
@@ -556,7 +548,7 @@ static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct va
 static bool has_operands(struct labels *l, const struct lj_ins *ir, struct value *a,
 			 struct value *b, bool sure)
 {
-	uint32_t op1 = lj_value_table(l->t, ir);
+	uint32_t op1 = lj_trace_table(l->t, ir);
 
 	return are_operands(l, op1, ir->op2, a, b, sure) ||
 	       (a && (b || lj_ir_mode[ir->o] & LJ_IRK_C) &&
@@ -582,7 +574,7 @@ static bool is_outdated(struct labels *l, uint32_t lookup, uint32_t now)
 {
 	const struct lj_trace *t = l->t;
 	const struct lj_ins *ir = lj_ins_at(t, lookup);
-	uint32_t table = lj_value_table(t, ir), from = lookup, i;
+	uint32_t table = lj_trace_table(t, ir), from = lookup, i;
 
 	if (!is_lookup(ir->o) || !lj_ref_ok(t, table))
 		return false;

@@ -137,9 +137,6 @@ bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref);
 /* Could it be, for all that is known? */
 bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref);
 
-/* The table that an instruction looks up in; of others operand 1. */
-uint32_t lj_value_table(const struct lj_trace *t, const struct lj_ins *ir);
-
 /* All slots are as the trace found them. */
 void lj_value_unset(struct labels *l);
 

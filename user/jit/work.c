@@ -160,8 +160,7 @@ uint8_t lj_work_moved(const struct x86_insn *in)
 
 uint32_t lj_work_own(const struct lj_ins *ir)
 {
-	uint8_t type = ir->t & LJ_IRT_TYPE;
-	bool fp = type == LJ_IRT_NUM || type == LJ_IRT_FLOAT;
+	bool fp = (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM || (ir->t & LJ_IRT_TYPE) == LJ_IRT_FLOAT;
 
 	switch (ir->o) {
 	case LJ_IR_BNOT:

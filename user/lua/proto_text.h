@@ -37,4 +37,7 @@ int proto_text_dup(const char *text, size_t len, char **out);
 uint64_t proto_hash_bytes(uint64_t h, const void *bytes, size_t len);
 uint64_t proto_hash_str(uint64_t h, const char *str); /* with its NUL */
 
+/* What ldebug.c calls a chunk that was stripped of its name. */
+#define PROTO_NO_CHUNK "=?"
+
 #endif

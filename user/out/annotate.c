@@ -24,14 +24,14 @@ struct mark {
 	uint64_t value;
 };
 
-struct file {
+struct source_file {
 	UT_hash_handle hh;
 	struct mark *marks;
 	char name[];
 };
 
 struct annotator {
-	struct file *files;
+	struct source_file *files;
 	uint64_t most; /* the largest count of a row, shown or not */
 	int width;     /* of the value column */
 	int context;   /* 0: whole files */
@@ -41,7 +41,7 @@ struct annotator {
 	struct text line;
 };
 
-static void file_free(struct file *file)
+static void file_free(struct source_file *file)
 {
 	struct mark *m, *mnext;
 
@@ -54,7 +54,7 @@ static void file_free(struct file *file)
 
 static void annotator_free(struct annotator *a)
 {
-	struct file *f, *fnext;
+	struct source_file *f, *fnext;
 
 	HASH_ITER (hh, a->files, f, fnext) {
 		HASH_DEL(a->files, f);
@@ -63,9 +63,9 @@ static void annotator_free(struct annotator *a)
 	text_free(&a->line);
 }
 
-static int file_of(struct annotator *a, const char *name, size_t len, struct file **out)
+static int file_of(struct annotator *a, const char *name, size_t len, struct source_file **out)
 {
-	struct file *f;
+	struct source_file *f;
 
 	HASH_FIND(hh, a->files, name, len, f);
 	if (!f) {
@@ -83,7 +83,7 @@ static int file_of(struct annotator *a, const char *name, size_t len, struct fil
 	return 0;
 }
 
-static const struct mark *mark_at(const struct file *f, double line)
+static const struct mark *mark_at(const struct source_file *f, double line)
 {
 	struct mark *m;
 
@@ -91,7 +91,7 @@ static const struct mark *mark_at(const struct file *f, double line)
 	return m;
 }
 
-static int mark(struct file *f, double line, uint64_t value)
+static int mark(struct source_file *f, double line, uint64_t value)
 {
 	struct mark *m;
 
@@ -128,8 +128,8 @@ static size_t file_length(const struct tally *t, double *line)
 static int collect(struct annotator *a, const struct tally *table, uint64_t samples)
 {
 	for (const struct tally *t = table; t; t = t->hh.next) {
-		int percent = jitp_percent(t->count, samples);
-		struct file *file;
+		int percent = tally_percent(t->count, samples);
+		struct source_file *file;
 		double line;
 		size_t len;
 		int err;
@@ -150,7 +150,7 @@ static int collect(struct annotator *a, const struct tally *table, uint64_t samp
 }
 
 /* NAME_OTHER is no file and would end the report: it is the last. */
-static int by_name(const struct file *a, const struct file *b)
+static int by_name(const struct source_file *a, const struct source_file *b)
 {
 	bool a_other = !strcmp(a->name, NAME_OTHER), b_other = !strcmp(b->name, NAME_OTHER);
 
@@ -183,8 +183,8 @@ static void put_line(struct annotator *a, const struct mark *m, const char *text
  * Decides whether line n is in an excerpt; *until is the last line with samples that the excerpt
  * knows of, -1 outside of one. A line is shown when one that is at most CONTEXT away has samples.
  */
-static bool in_excerpt(struct annotator *a, const struct file *f, const struct mark *m, long n,
-		       long *until)
+static bool in_excerpt(struct annotator *a, const struct source_file *f, const struct mark *m,
+		       long n, long *until)
 {
 	bool ahead = mark_at(f, (double)n + a->context) != NULL;
 
@@ -202,7 +202,7 @@ static bool in_excerpt(struct annotator *a, const struct file *f, const struct m
 	return *until >= 0;
 }
 
-static void put_file(struct annotator *a, const struct file *f, FILE *in)
+static void put_file(struct annotator *a, const struct source_file *f, FILE *in)
 {
 	__free char *buf = NULL;
 	size_t cap = 0;
@@ -230,7 +230,7 @@ static void put_file(struct annotator *a, const struct file *f, FILE *in)
 }
 
 /* A line of `format` with the file's name in it, filtered. */
-static void put_title(struct annotator *a, const char *before, const struct file *f,
+static void put_title(struct annotator *a, const char *before, const struct source_file *f,
 		      const char *after)
 {
 	text_clear(&a->line);
@@ -241,7 +241,7 @@ static void put_title(struct annotator *a, const char *before, const struct file
 }
 
 /* False ends the report. */
-static bool annotate_file(struct annotator *a, const struct file *f)
+static bool annotate_file(struct annotator *a, const struct source_file *f)
 {
 	__fclose FILE *in = NULL;
 	int err;
@@ -284,7 +284,7 @@ int annotate_render(struct tally *table, uint64_t samples, const struct jitp_opt
 		return err;
 	a.width = columns(a.most);
 	HASH_SORT(a.files, by_name);
-	for (const struct file *f = a.files; f; f = f->hh.next) {
+	for (const struct source_file *f = a.files; f; f = f->hh.next) {
 		if (!annotate_file(&a, f))
 			break;
 	}

@@ -3,11 +3,9 @@
 #ifndef OUT_ANNOTATE_H
 #define OUT_ANNOTATE_H
 
-#include "jitp.h"
+#include "jitp_options.h"
+#include "source.h"
 #include "tally.h"
-
-/* The rounded percentage of jit.p; whole > 0. */
-int jitp_percent(uint64_t part, uint64_t whole);
 
 /* `table` has keys "file:line" or others that no file can be found for. 0 or -ENOMEM. */
 int annotate_render(struct tally *table, uint64_t samples, const struct jitp_options *o,

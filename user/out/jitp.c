@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "annotate.h"
@@ -242,11 +241,6 @@ static int count_rows(const struct prof *prof, const struct functions *functions
 	return 0;
 }
 
-int jitp_percent(uint64_t part, uint64_t whole)
-{
-	return (int)floor((double)part * 100 / (double)whole + 0.5);
-}
-
 static void put_row(const struct tally *t, int percent, const char *indent,
 		    const struct jitp_options *o, struct text *line, FILE *out)
 {
@@ -274,7 +268,7 @@ static void put_top(const struct tally *table, uint64_t samples, const char *ind
 										   : "  <- ";
 
 	for (const struct tally *t = table; t; t = t->hh.next) {
-		int percent = jitp_percent(t->count, samples);
+		int percent = tally_percent(t->count, samples);
 
 		if (percent < o->min)
 			break;

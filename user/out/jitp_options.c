@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "jitp.h"
+#include "jitp_options.h"
 
 #define DEFAULT_INTERVAL_MS 10
 #define DEFAULT_MIN 3

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +95,9 @@ void tally_free(struct tallies *table)
 		HASH_DEL(table->first, t);
 		free(t);
 	}
+}
+
+int tally_percent(uint64_t part, uint64_t whole)
+{
+	return (int)floor((double)part * 100 / (double)whole + 0.5);
 }

@@ -50,4 +50,7 @@ void tally_sort(struct tallies *table);
 
 void tally_free(struct tallies *table);
 
+/* The rounded percentage of jit.p; whole > 0. */
+int tally_percent(uint64_t part, uint64_t whole);
+
 #endif

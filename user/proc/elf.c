@@ -13,9 +13,7 @@
 #define MAX_SEGMENTS 512
 #define MAX_SECTIONS 8192
 #define PAGE 4096u
-#define PIECE (64u << 10)
 #define MAX_NOTES (64u << 10) /* of one segment */
-#define READ_STEPS 256	      /* what a system call costs, as bytes */
 
 /*
  * A file of which nearly all is holes has no use but to make its reader work. Files that a file
@@ -23,21 +21,6 @@
  */
 #define SPARSE_MIN (16u << 20)
 #define SPARSE_RATIO 16
-
-bool elf_spend(struct elf_file *elf, uint64_t steps)
-{
-	return budget_spend(&elf->work, steps);
-}
-
-void elf_charge(struct elf_file *elf, struct budget *of)
-{
-	elf->work.of = of;
-}
-
-const char *elf_exceeded(const struct elf_file *elf)
-{
-	return budget_used_up(&elf->work);
-}
 
 const char *elf_refused(int err)
 {
@@ -49,32 +32,6 @@ const char *elf_refused(int err)
 	default:
 		return NULL;
 	}
-}
-
-int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
-{
-	uint8_t *to = dst;
-
-	if (offset > elf->len || size > elf->len - offset)
-		return -EIO;
-	if (!elf_spend(elf, size + READ_STEPS))
-		return -EDQUOT;
-	if (elf->bytes) {
-		memcpy(dst, elf->bytes + offset, size);
-		return 0;
-	}
-	while (size) {
-		ssize_t n = pread(elf->fd, to, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) /* it may have been cut since it was opened */
-			return n < 0 ? -errno : -EIO;
-		to += n;
-		offset += (uint64_t)n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 static void note_segment(struct elf_file *elf, const Elf64_Phdr *ph)
@@ -257,67 +214,6 @@ void elf_close(struct elf_file **elf)
 	*elf = NULL;
 }
 
-static const struct elf_load *load_at(const struct elf_file *elf, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < elf->nloads; i++)
-		if (vaddr - elf->loads[i].vaddr < elf->loads[i].filesz)
-			return &elf->loads[i];
-	return NULL;
-}
-
-int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size)
-{
-	const struct elf_load *l = load_at(elf, vaddr);
-
-	if (!l || size > l->filesz - (vaddr - l->vaddr))
-		return -EFAULT;
-	return elf_pread(elf, dst, size, l->offset + (vaddr - l->vaddr));
-}
-
-int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
-{
-	const struct elf_load *l = load_at(elf, vaddr);
-
-	if (!l)
-		return -ENOENT;
-	*offset = l->offset + (vaddr - l->vaddr);
-	return 0;
-}
-
-int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len)
-{
-	const struct elf_load *l = load_at(elf, vaddr);
-	uint8_t *buf __free = NULL;
-	uint64_t n, offset;
-	int err;
-
-	if (!l)
-		return -EFAULT;
-	offset = l->offset + (vaddr - l->vaddr);
-	n = l->filesz - (vaddr - l->vaddr);
-	if (offset >= elf->len)
-		return -EIO;
-	if (n > elf->len - offset)
-		n = elf->len - offset;
-	if (n > max)
-		n = max;
-	buf = malloc(n);
-	if (!buf)
-		return -ENOMEM;
-	err = elf_pread(elf, buf, n, offset);
-	if (err)
-		return err;
-	*bytes = TAKE_PTR(buf);
-	*len = n;
-	return 0;
-}
-
-/*
- * Segments are mapped in whole pages, so that a page at a border of two is mapped with both. The
- * segment that begins on the mapping's first page is meant, else the one that spans it.
- */
 int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias)
 {
 	const struct elf_load *found = NULL;
@@ -344,65 +240,6 @@ int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint
 bool elf_is_executable(struct elf_file *elf)
 {
 	return elf->interp || elf->type == ET_EXEC;
-}
-
-const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from)
-{
-	const Elf64_Shdr *sh = from ? from : elf->sections;
-
-	for (; sh && sh < elf->sections + elf->nsections; sh++)
-		if (sh->sh_type == type)
-			return sh;
-	return NULL;
-}
-
-/* How much of a section is in the file. */
-static uint64_t section_size(const struct elf_file *elf, const Elf64_Shdr *sh)
-{
-	if (sh->sh_type == SHT_NOBITS || sh->sh_offset >= elf->len)
-		return 0;
-	return sh->sh_size < elf->len - sh->sh_offset ? sh->sh_size : elf->len - sh->sh_offset;
-}
-
-int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,
-		   int (*fn)(void *arg, const void *entry), void *arg)
-{
-	uint64_t left = section_size(elf, sh) / size * size, at = sh->sh_offset;
-	size_t piece = left < PIECE ? (size_t)left : PIECE / size * size, i;
-	uint8_t *buf __free = malloc(piece + 1);
-	int r = 0;
-
-	if (!buf)
-		return -ENOMEM;
-	for (; left && !r; left -= piece, at += piece) {
-		if (piece > left)
-			piece = (size_t)left;
-		r = elf_pread(elf, buf, piece, at);
-		for (i = 0; i < piece && !r; i += size)
-			r = fn(arg, buf + i);
-	}
-	return r;
-}
-
-int elf_read_section(struct elf_file *elf, const Elf64_Shdr *sh, size_t max, char **bytes,
-		     size_t *len)
-{
-	uint64_t n = section_size(elf, sh);
-	char *buf __free = NULL;
-	int err;
-
-	if (n > max)
-		return -E2BIG;
-	buf = malloc(n + 1);
-	if (!buf)
-		return -ENOMEM;
-	err = elf_pread(elf, buf, n, sh->sh_offset);
-	if (err)
-		return err;
-	buf[n] = '\0';
-	*bytes = TAKE_PTR(buf);
-	*len = n;
-	return 0;
 }
 
 /* gABI: name and description are padded, to 4 bytes or, in a segment that asks for it, to 8. */

@@ -10,7 +10,7 @@
 #define CHUNK (256u << 10)
 #define MAX_BYTES 64
 
-struct find {
+struct byte_search {
 	struct elf_file *elf;
 	const uint8_t *bytes;
 	size_t len;
@@ -30,7 +30,8 @@ static const uint8_t *find_bytes(const uint8_t *p, size_t n, const uint8_t *byte
 }
 
 /* In [vaddr, end) of one segment. */
-static int find_in(const struct find *f, const struct elf_load *l, uint64_t vaddr, uint64_t *found)
+static int find_in(const struct byte_search *f, const struct elf_load *l, uint64_t vaddr,
+		   uint64_t *found)
 {
 	uint64_t end = l->vaddr + l->filesz;
 
@@ -67,7 +68,7 @@ int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_
 {
 	size_t size = chunk_size(elf);
 	uint8_t *buf __free = malloc(size + !size);
-	struct find f = {elf, bytes, len, buf, size};
+	struct byte_search f = {elf, bytes, len, buf, size};
 	uint64_t best = UINT64_MAX;
 	int r, err = -ENOENT;
 	size_t i;

@@ -341,7 +341,7 @@ static bool parse_fde(struct frames *f, uint64_t offset, struct elf_fde *fde)
 }
 
 /* The binary search table: pairs of function and FDE, relative to the header. */
-struct table {
+struct frame_table {
 	int32_t (*entries)[2];
 	size_t n;
 	uint64_t eh_frame;
@@ -349,7 +349,7 @@ struct table {
 
 #define TABLE_HEAD 32 /* version, three encodings, two values */
 
-static int read_table(struct elf_file *elf, struct table *t)
+static int read_table(struct elf_file *elf, struct frame_table *t)
 {
 	uint64_t base = elf->eh_frame_hdr, at, n;
 	uint8_t head[4], *first __free = NULL, *bytes __free = NULL;
@@ -474,7 +474,7 @@ static int fdes_of_section(struct elf_file *elf, int (*fn)(void *arg, const stru
 	return 0;
 }
 
-static int fdes_of_table(struct frames *f, const struct table *t,
+static int fdes_of_table(struct frames *f, const struct frame_table *t,
 			 int (*fn)(void *arg, const struct elf_fde *fde), void *arg)
 {
 	size_t i;
@@ -500,7 +500,7 @@ int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fd
 	struct frames f = {.elf = elf};
 	void *entries __free = NULL;
 	uint8_t *bytes __free = NULL;
-	struct table t = {0};
+	struct frame_table t = {0};
 	int err;
 
 	if (!elf->eh_frame_hdr)

@@ -19,12 +19,12 @@
 typedef int (*sym_fn)(void *arg, const Elf64_Sym *sym, const char *name);
 
 /* The names end: a zero byte stands behind the last. */
-struct strings {
+struct elf_strings {
 	char *text;
 	size_t size;
 };
 
-static int read_strings(struct elf_file *elf, const Elf64_Shdr *table, struct strings *s)
+static int read_strings(struct elf_file *elf, const Elf64_Shdr *table, struct elf_strings *s)
 {
 	if (table->sh_link >= elf->nsections || elf->sections[table->sh_link].sh_type != SHT_STRTAB)
 		return -ENOENT;
@@ -32,7 +32,7 @@ static int read_strings(struct elf_file *elf, const Elf64_Shdr *table, struct st
 }
 
 struct each {
-	const struct strings *names;
+	const struct elf_strings *names;
 	sym_fn fn;
 	void *arg;
 };
@@ -51,7 +51,8 @@ static int with_name(void *arg, const void *entry)
  * All symbols of the table of this type: gABI, "an object file may have only one section of each
  * type". The names are the caller's.
  */
-static int each_in(struct elf_file *elf, uint32_t type, struct strings *names, sym_fn fn, void *arg)
+static int each_in(struct elf_file *elf, uint32_t type, struct elf_strings *names, sym_fn fn,
+		   void *arg)
 {
 	const Elf64_Shdr *sh = elf_section(elf, type, NULL);
 	struct each e = {names, fn, arg};
@@ -68,7 +69,7 @@ static int each_in(struct elf_file *elf, uint32_t type, struct strings *names, s
 /* Returns what fn does, or 0: a table that cannot be read has no symbols. */
 static int each_symbol(struct elf_file *elf, uint32_t type, sym_fn fn, void *arg)
 {
-	struct strings names = {0};
+	struct elf_strings names = {0};
 	char *text __free = NULL;
 	int r = each_in(elf, type, &names, fn, arg);
 
@@ -115,7 +116,7 @@ static int compare(const void *a, const void *b)
 
 static int load_from(struct elf_file *elf, uint32_t type)
 {
-	struct strings names = {0};
+	struct elf_strings names = {0};
 	int err = each_in(elf, type, &names, collect, elf);
 
 	if (err || !elf->nsyms) {

@@ -82,14 +82,14 @@ static int gunzip(const void *buf, size_t len, struct bytes *out)
 }
 
 /* protobuf-c makes tens of bytes out of two, so what it takes is counted, not what it is given. */
-struct budget {
+struct unpack_budget {
 	size_t left;
 	bool exceeded;
 };
 
 static void *budget_alloc(void *data, size_t size)
 {
-	struct budget *budget = data;
+	struct unpack_budget *budget = data;
 
 	if (size > budget->left) {
 		budget->exceeded = true;
@@ -108,7 +108,7 @@ static void budget_free(void *data, void *pointer)
 static int unpack(const void *buf, size_t len, const char *name, Pprof__Profile **out,
 		  struct error *err)
 {
-	struct budget budget = {.left = UNPACK_MAX_MEMORY};
+	struct unpack_budget budget = {.left = UNPACK_MAX_MEMORY};
 	ProtobufCAllocator allocator = {
 		.alloc = budget_alloc, .free = budget_free, .allocator_data = &budget};
 	Pprof__Profile *profile;

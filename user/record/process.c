@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sources.h"
 
 struct process *processes_find(const struct processes *ps, pid_t pid)
 {
@@ -40,7 +39,7 @@ static struct process *take_struct(struct processes *ps, pid_t pid)
 	HASH_ADD_INT(ps->all, pid, p);
 	if (p->hh.tbl)
 		return p;
-	sources_drop(p);
+	sources_drop(&p->sources);
 	free(p);
 	return NULL;
 }
@@ -71,7 +70,7 @@ int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch)
 
 void processes_end(struct processes *ps, struct process *p)
 {
-	sources_ended(ps, p);
+	sources_ended(&ps->ended_sources, &p->sources);
 	HASH_DEL(ps->all, p);
 	ps->nroots -= p->is_root;
 	loader_drop_proc(ps->loader, p->pid);
@@ -83,7 +82,7 @@ void processes_end(struct processes *ps, struct process *p)
 		HASH_ADD_INT(ps->ended, pid, p);
 	if (p->sources.held && p->hh.tbl)
 		return;
-	sources_drop(p);
+	sources_drop(&p->sources);
 	free(p);
 }
 
@@ -95,10 +94,9 @@ void processes_free(struct processes *ps)
 		processes_end(ps, p);
 	HASH_ITER (hh, ps->ended, p, next) {
 		HASH_DEL(ps->ended, p);
-		sources_drop(p);
+		sources_drop(&p->sources);
 		free(p);
 	}
-	for (size_t i = 0; i < ps->nended_sources; i++)
-		target_source_free(&ps->ended_sources[i].files);
+	ended_sources_free(&ps->ended_sources);
 	target_source_free(&ps->files_of_all);
 }

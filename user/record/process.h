@@ -17,15 +17,7 @@
 #include "base/hash.h"
 #include "bpf/loader.h"
 #include "sym/image.h"
-#include "proc/source.h"
-
-#define SOURCES_ENDED 64
-
-/* What processes that have ended could open: one for all that could open the same. */
-struct ended_source {
-	struct target_source *files;
-	bool tried;
-};
+#include "sources.h"
 
 /* One that was asked for, or the child of a command. */
 struct process {
@@ -48,13 +40,7 @@ struct process {
 	uint32_t epoch;
 
 	/* as whom the report opens source files, see sources.h; the report comes after the end */
-	struct {
-		struct target_source *files; /* NULL: what the samples' image may read is unknown */
-		struct ended_source *ended;  /* whose files these are; NULL: its own */
-		bool held;		     /* files was asked for */
-		bool gone;		     /* it ended before it was taken hold of */
-		bool tried;
-	} sources;
+	struct sources sources;
 
 	UT_hash_handle hh;
 };
@@ -69,8 +55,7 @@ struct processes {
 	struct process *all;   /* in the order in which they came */
 	size_t nroots;	       /* of them */
 	struct process *ended; /* of which nothing is left but .sources, that are held */
-	struct ended_source ended_sources[SOURCES_ENDED];
-	size_t nended_sources;
+	struct ended_sources ended_sources;
 	struct target_source *files_of_all;
 };
 

@@ -22,7 +22,7 @@
 #include "bpf/ring.h"
 #include "session.h"
 #include "losses.h"
-#include "sources.h"
+#include "source_open.h"
 #include "attach.h"
 #include "sym/protos.h"
 #include "sym/symbolizer.h"
@@ -391,7 +391,7 @@ static int hold_sources(struct session *s, struct error *err)
 	struct process *p;
 
 	for (p = s->targets.processes.all; p; p = p->hh.next) {
-		int r = sources_hold(p);
+		int r = sources_hold(&p->sources, p->pid, p->image_id);
 
 		if (r && r != -ESTALE) /* it has called exec: shows what all may read */
 			return error_set(err, r, "-jp: the files of process %d: %s", (int)p->pid,
@@ -457,7 +457,7 @@ void session_free(struct session **sp)
 	*sp = NULL;
 }
 
-void session_watch(struct session *s, session_seen *fn, void *arg)
+void session_watch(struct session *s, vm_found_fn *fn, void *arg)
 {
 	s->targets.seen = fn;
 	s->targets.seen_arg = arg;
@@ -486,7 +486,7 @@ static void reap_command(struct session *s)
 	struct process *p = processes_find(&s->targets.processes, s->command);
 
 	if (p && !s->command_ended) /* as long as /proc knows it */
-		sources_look(p);
+		sources_look(&p->sources);
 	if (s->command && !s->command_ended &&
 	    waitpid(s->command, &s->command_status, WNOHANG) == s->command)
 		s->command_ended = true;

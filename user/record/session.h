@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 #include "prof/prof.h"
+#include "vm_found.h"
 
 struct session;
-struct vm_build;
 
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
@@ -36,14 +36,11 @@ struct session_options {
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
 
-typedef void session_seen(void *arg, pid_t pid, const struct vm_build *build,
-			  const struct lb_module *at);
-
 /*
  * Calls fn for each VM that is recognised from now on, within session_run(): a child's, one that
  * exec or a library brought.
  */
-void session_watch(struct session *session, session_seen *fn, void *arg);
+void session_watch(struct session *session, vm_found_fn *fn, void *arg);
 
 /*
  * Samples until the duration is over, the targets have ended, or stop becomes readable; -1: none. That

@@ -2,50 +2,48 @@
 #include "sources.h"
 
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 
-void sources_drop(struct process *p)
+void sources_drop(struct sources *s)
 {
-	if (!p->sources.ended)
-		target_source_free(&p->sources.files);
-	p->sources.files = NULL;
-	p->sources.ended = NULL;
+	if (!s->ended)
+		target_source_free(&s->files);
+	s->files = NULL;
+	s->ended = NULL;
 }
 
-int sources_hold(struct process *p)
+int sources_hold(struct sources *s, pid_t pid, uint64_t image_id)
 {
 	__cleanup(target_source_free) struct target_source *files = NULL;
-	bool known = p->sources.held;
+	bool known = s->held;
 	int err;
 
-	if (p->sources.ended) /* another has its number: as sources_forked() */
-		sources_drop(p);
-	if (known && !p->sources.files)
+	if (s->ended) /* another has its number: as sources_forked() */
+		sources_drop(s);
+	if (known && !s->files)
 		return -ESTALE;
-	p->sources.held = true;
-	err = target_source_new(p->pid, p->image_id, &files);
-	p->sources.gone = err == -ESRCH && !known;
+	s->held = true;
+	err = target_source_new(pid, image_id, &files);
+	s->gone = err == -ESRCH && !known;
 	/* it has called exec, or another has its number now; and its samples are under one number */
-	if (p->sources.files && !err)
-		target_source_join(files, p->sources.files);
-	target_source_free(&p->sources.files);
-	p->sources.files = TAKE_PTR(files);
+	if (s->files && !err)
+		target_source_join(files, s->files);
+	target_source_free(&s->files);
+	s->files = TAKE_PTR(files);
 	return err;
 }
 
-void sources_look(struct process *p)
+void sources_look(struct sources *s)
 {
-	if (p->sources.files && !p->sources.ended)
-		target_source_look(p->sources.files);
+	if (s->files && !s->ended)
+		target_source_look(s->files);
 }
 
-static struct ended_source *ended_like(struct processes *ps, struct target_source *files)
+static struct ended_source *ended_like(struct ended_sources *ended, struct target_source *files)
 {
-	for (size_t i = 0; i < ps->nended_sources; i++) {
-		struct ended_source *e = &ps->ended_sources[i];
+	for (size_t i = 0; i < ended->n; i++) {
+		struct ended_source *e = &ended->all[i];
 
 		if (target_source_same(e->files, files) &&
 		    target_source_same_names(e->files, files))
@@ -54,130 +52,25 @@ static struct ended_source *ended_like(struct processes *ps, struct target_sourc
 	return NULL;
 }
 
-void sources_ended(struct processes *ps, struct process *p)
+void sources_ended(struct ended_sources *ended, struct sources *s)
 {
 	struct ended_source *like;
 
-	if (!p->sources.files || p->sources.ended)
+	if (!s->files || s->ended)
 		return;
-	target_source_ended(p->sources.files); /* looks once more, as long as /proc knows it */
-	like = ended_like(ps, p->sources.files);
-	if (!like && ps->nended_sources < SOURCES_ENDED) {
-		like = &ps->ended_sources[ps->nended_sources++];
-		like->files = TAKE_PTR(p->sources.files);
+	target_source_ended(s->files); /* looks once more, as long as /proc knows it */
+	like = ended_like(ended, s->files);
+	if (!like && ended->n < SOURCES_ENDED) {
+		like = &ended->all[ended->n++];
+		like->files = TAKE_PTR(s->files);
 	}
-	target_source_free(&p->sources.files);
-	p->sources.ended = like;
-	p->sources.files = like ? like->files : NULL;
+	target_source_free(&s->files);
+	s->ended = like;
+	s->files = like ? like->files : NULL;
 }
 
-/* One whose files are held, though it may have ended. */
-static struct process *find(const struct processes *ps, pid_t pid)
+void ended_sources_free(struct ended_sources *ended)
 {
-	struct process *p = processes_find(ps, pid);
-
-	if (!p)
-		HASH_FIND_INT(ps->ended, &pid, p);
-	return p && p->sources.held ? p : NULL;
-}
-
-void sources_forked(const struct processes *ps, pid_t pid)
-{
-	struct process *p = find(ps, pid);
-
-	if (!p)
-		return;
-	sources_drop(p);
-	p->sources.gone = false;
-}
-
-static bool names(const struct prof *prof, const struct prof_row *row, const char *path)
-{
-	for (size_t i = 0; i < row->nframes; i++) {
-		const struct prof_frame *frame = prof_frame(prof, row->frames[i]);
-
-		if (frame->kind == PROF_LUA && frame->chunk && strchr("@=", *frame->chunk) &&
-		    *frame->chunk && !strcmp(frame->chunk + 1, path))
-			return true;
-	}
-	return false;
-}
-
-static int open_for_all(struct processes *ps, const char *path, FILE **out)
-{
-	int err = ps->files_of_all ? 0 : target_source_of_all(&ps->files_of_all);
-
-	return err ? err : target_source_open(ps->files_of_all, path, out);
-}
-
-/* Those of a table agree with *one, which is set by the first. */
-static bool all_same(const struct process *first, struct target_source **one)
-{
-	for (const struct process *p = first; p; p = p->hh.next) {
-		struct target_source *files = p->sources.files;
-
-		if (!p->sources.held || (!files && p->sources.gone))
-			continue;
-		if (!files || (*one && !target_source_same(*one, files)))
-			return false;
-		*one = files;
-	}
-	return true;
-}
-
-/*
- * Of a process that was gone too soon the rights are not known. It was a child of one of those that
- * are: it had that one's rights, where all have the same. Children of root's may be anybody's.
- */
-static int open_of_others(struct processes *ps, const char *path, FILE **out)
-{
-	struct target_source *one = NULL;
-
-	if (!all_same(ps->all, &one) || !all_same(ps->ended, &one) || !one ||
-	    (!geteuid() && target_source_is_roots(one)))
-		return open_for_all(ps, path, out);
-	return target_source_open(one, path, out);
-}
-
-static int open_of(struct processes *ps, const struct process *p, const char *path, FILE **out)
-{
-	if (!p || p->sources.gone)
-		return open_of_others(ps, path, out);
-	return p->sources.files ? target_source_open(p->sources.files, path, out)
-				: open_for_all(ps, path, out);
-}
-
-static void forget_tries(struct process *first)
-{
-	for (struct process *p = first; p; p = p->hh.next)
-		p->sources.tried = false;
-}
-
-/* A process, and a file system that does not answer, is asked once. */
-int sources_open(struct processes *ps, const struct prof *prof, const char *path, FILE **out)
-{
-	bool others = false;
-	int err = -ENOENT;
-
-	forget_tries(ps->all);
-	forget_tries(ps->ended);
-	for (size_t i = 0; i < ps->nended_sources; i++)
-		ps->ended_sources[i].tried = false;
-	for (size_t i = 0; i < prof_nrows(prof) && err && err != -ETIMEDOUT; i++) {
-		struct prof_row row;
-		struct process *p;
-		bool *tried;
-
-		prof_row(prof, i, &row);
-		if (!names(prof, &row, path))
-			continue;
-		p = find(ps, (pid_t)row.labels.pid);
-		tried = !p		   ? &others
-			: p->sources.ended ? &p->sources.ended->tried
-					   : &p->sources.tried;
-		if (!*tried)
-			err = open_of(ps, p, path, out);
-		*tried = true;
-	}
-	return err;
+	for (size_t i = 0; i < ended->n; i++)
+		target_source_free(&ended->all[i].files);
 }

@@ -122,7 +122,7 @@ static void show(const struct targets *ts, struct process *t, const struct lb_pr
 		if (has_module(before, m))
 			continue;
 		if (ts->processes.hold_sources)
-			sources_hold(t);
+			sources_hold(&t->sources, t->pid, t->image_id);
 		if (ts->seen)
 			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
 	}
@@ -308,7 +308,7 @@ void targets_look(struct targets *ts, uint64_t now)
 			continue;
 		}
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
-		sources_look(t);
+		sources_look(&t->sources);
 		look(ts, t);
 	}
 }

@@ -15,15 +15,15 @@
 
 #include "base/error.h"
 #include "process.h"
-#include "session.h"
+#include "vm_found.h"
 #include "detect/scan.h"
 
 struct targets {
 	struct processes processes;
 	/* set by the owner, who outlives them */
 	struct scan *scan;
-	uint32_t families;  /* that the BPF program knows */
-	session_seen *seen; /* each VM that is recognised; NULL */
+	uint32_t families; /* that the BPF program knows */
+	vm_found_fn *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 
 	uint32_t epochs;	/* images of processes seen so far */

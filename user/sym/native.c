@@ -40,7 +40,7 @@
 #define VDSO_SIZE 8192
 #define VDSO_DEV UINT64_MAX /* of no device: the key of all vdsos, which are the kernel's */
 
-struct file {
+struct native_file {
 	struct process_file key;
 	struct elf_file *elf; /* NULL: it is none */
 	uint64_t serial;      /* an address may be another file's later */
@@ -53,8 +53,9 @@ struct file {
 struct map {
 	uint64_t start, end, offset;
 	uint64_t dev, ino; /* 0, 0: of no file */
-	struct file *file; /* NULL: it could not be opened, or there is none: code of a JIT */
-	bool shown;	   /* a sample had an address in it */
+	struct native_file
+		*file; /* NULL: it could not be opened, or there is none: code of a JIT */
+	bool shown;    /* a sample had an address in it */
 };
 
 /* The addresses that were in no mapping, even when these had been read again. */
@@ -74,8 +75,8 @@ struct native_maps {
 };
 
 struct native {
-	struct file *files; /* in the order in which they were opened */
-	size_t idle;	    /* of them, without users */
+	struct native_file *files; /* in the order in which they were opened */
+	size_t idle;		   /* of them, without users */
 	uint64_t serial;
 	struct budget work;
 	uint64_t kept; /* bytes, of all files */
@@ -92,7 +93,7 @@ int native_new(struct native **out)
 	return 0;
 }
 
-static void drop_file(struct native *n, struct file *f)
+static void drop_file(struct native *n, struct native_file *f)
 {
 	HASH_DEL(n->files, f);
 	n->kept -= f->kept;
@@ -101,16 +102,16 @@ static void drop_file(struct native *n, struct file *f)
 	free(f);
 }
 
-static void hold(struct native *n, struct file *f)
+static void hold(struct native *n, struct native_file *f)
 {
 	if (f && !f->users++)
 		n->idle--;
 }
 
 /* Programs come and go without end; their files must not stay open. */
-static void release(struct native *n, struct file *f)
+static void release(struct native *n, struct native_file *f)
 {
-	struct file *oldest;
+	struct native_file *oldest;
 
 	if (!f || --f->users || ++n->idle <= IDLE_FILES)
 		return;
@@ -152,7 +153,7 @@ void native_maps_free(struct native_maps **m)
 
 void native_free(struct native **n)
 {
-	struct file *f, *next_file;
+	struct native_file *f, *next_file;
 
 	if (!*n)
 		return;
@@ -162,9 +163,9 @@ void native_free(struct native **n)
 	*n = NULL;
 }
 
-static struct file *find_file(struct native *n, const struct process_file *key)
+static struct native_file *find_file(struct native *n, const struct process_file *key)
 {
-	struct file *f;
+	struct native_file *f;
 
 	HASH_FIND(hh, n->files, key, sizeof(*key), f);
 	return f;
@@ -183,10 +184,10 @@ static char *base_name(const char *path)
 }
 
 /* Owns *elf from here on. */
-static struct file *add_file(struct native *n, const struct process_file *key, const char *path,
-			     struct elf_file **elf)
+static struct native_file *add_file(struct native *n, const struct process_file *key,
+				    const char *path, struct elf_file **elf)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	struct native_file *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -239,7 +240,7 @@ static const struct map *map_before(struct reading *r, const struct process_mapp
 		       : NULL;
 }
 
-static int add_map(struct reading *r, const struct process_mapping *m, struct file *file,
+static int add_map(struct reading *r, const struct process_mapping *m, struct native_file *file,
 		   bool shown)
 {
 	struct native_maps *p = r->p;
@@ -272,7 +273,7 @@ static int add_map(struct reading *r, const struct process_mapping *m, struct fi
 
 /* NULL: it cannot be opened now, which says nothing of later. */
 static int find_or_open(struct native *n, pid_t pid, const struct process_mapping *m,
-			struct file **file)
+			struct native_file **file)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
 	struct process_file key;
@@ -299,7 +300,7 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 
 /* The kernel's vdso is an ELF file in memory only. */
 static int find_or_read_vdso(struct native *n, pid_t pid, const struct process_mapping *m,
-			     struct file **file)
+			     struct native_file **file)
 {
 	const struct process_file key = {.dev = VDSO_DEV};
 	struct elf_file *elf __cleanup(elf_close) = NULL;
@@ -321,7 +322,7 @@ static int find_or_read_vdso(struct native *n, pid_t pid, const struct process_m
 }
 
 static void add_to_id(struct native_maps *p, const struct process_mapping *m,
-		      const struct file *file)
+		      const struct native_file *file)
 {
 	uint64_t h = p->id;
 
@@ -334,7 +335,7 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 	struct reading *r = arg;
 	const struct map *before = m->ino ? map_before(r, m) : NULL;
 	bool shown = before && before->shown;
-	struct file *file = NULL;
+	struct native_file *file = NULL;
 	int err = 0;
 
 	if (m->ino)
@@ -445,7 +446,7 @@ bool native_is_code(struct native_maps *m, uint64_t addr)
 }
 
 /* -ENOENT: there is no room for them. */
-static int keep_symbols(struct native *n, struct file *f)
+static int keep_symbols(struct native *n, struct native_file *f)
 {
 	int err;
 

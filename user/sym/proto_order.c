@@ -10,7 +10,9 @@
  * that was made after it. A function that ends above the line ends the search, too: those before it
  * did so as well, but for the ones around both, which are on the line themselves or begin above it.
  */
-#include "sym/proto_order.h"
+#include "family.h"
+#include "lua/proto_text.h"
+#include "proto_order.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -67,7 +69,7 @@ static int pages_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 add
 	return 0;
 }
 
-struct search {
+struct order_search {
 	struct pages pages;
 	const struct lb_build *build;
 	const struct sym_family *family;
@@ -97,7 +99,7 @@ static bool has_same_chunk(const struct sym_family *family, const struct proto *
 	return !strcmp(family->chunkname(a, NULL), family->chunkname(b, NULL));
 }
 
-static bool compare(const struct search *s, uint64_t addr,
+static bool compare(const struct order_search *s, uint64_t addr,
 		    bool (*same)(const struct sym_family *family, const struct proto *a,
 				 const struct proto *b))
 {
@@ -111,7 +113,7 @@ static bool compare(const struct search *s, uint64_t addr,
 	return r;
 }
 
-static bool is_like(const struct search *s, uint64_t addr, const struct sym_object *o)
+static bool is_like(const struct order_search *s, uint64_t addr, const struct sym_object *o)
 {
 	if (o->firstline != s->own.firstline)
 		return false;
@@ -120,14 +122,14 @@ static bool is_like(const struct search *s, uint64_t addr, const struct sym_obje
 }
 
 /* 5.2 reads a long name anew for each function of a dump. */
-static bool is_of_chunk(const struct search *s, uint64_t addr, const struct sym_object *o)
+static bool is_of_chunk(const struct order_search *s, uint64_t addr, const struct sym_object *o)
 {
 	return o->chunk == s->own.chunk || (!s->any_chunk && compare(s, addr, has_same_chunk));
 }
 
 /* -errno: the list could not be followed to where the search ends; *n is what there was up to
  * there. */
-static int count(struct search *s, uint64_t addr, uint32_t *n)
+static int count(struct order_search *s, uint64_t addr, uint32_t *n)
 {
 	struct sym_object o;
 	bool mine;
@@ -158,7 +160,7 @@ uint32_t proto_order(const struct lb_mem *mem, const struct lb_build *build, con
 		     uint64_t addr)
 {
 	const struct sym_family *family = sym_family(build->family);
-	struct search s;
+	struct order_search s;
 	uint32_t n = 0;
 	int i;
 

@@ -14,10 +14,7 @@
 #include <unwind/abi.h>
 #include <unwind/mem.h>
 
-#include "sym/family.h"
-
-/* What ldebug.c calls a chunk that was stripped of its name. */
-#define PROTO_NO_CHUNK "=?"
+#include "lua/family.h"
 
 /* True if chunk and line do not say which function it is: it has no line, or its chunk no name. */
 bool proto_is_nameless(const struct sym_family *family, const struct proto *p);

@@ -21,7 +21,7 @@ struct definition {
 };
 
 /* A prototype that samples showed. */
-struct known {
+struct known_proto {
 	struct {
 		uint64_t addr;
 		uint32_t print;
@@ -33,28 +33,28 @@ struct known {
 	struct definition *definitions; /* of its children */
 	struct mem_extent *extents;	/* what it was read from in the live process */
 	size_t nextents;
-	struct known *next; /* in protos.recent */
-	bool recent;	    /* is in it */
-	uint32_t checked;   /* round in which it was compared with the live process */
-	uint32_t bad;	    /* round whose samples may be of another one */
-	uint32_t freed;	    /* round in which it was found to be freed; 0: it was not */
-	bool shown;	    /* others have seen it, and may have made something of it */
-	bool defined;	    /* definitions are there */
-	bool ordered;	    /* entry.order is */
+	struct known_proto *next; /* in protos.recent */
+	bool recent;		  /* is in it */
+	uint32_t checked;	  /* round in which it was compared with the live process */
+	uint32_t bad;		  /* round whose samples may be of another one */
+	uint32_t freed;		  /* round in which it was found to be freed; 0: it was not */
+	bool shown;		  /* others have seen it, and may have made something of it */
+	bool defined;		  /* definitions are there */
+	bool ordered;		  /* entry.order is */
 	bool voted;
 	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
 };
 
 struct protos {
-	const struct lb_mem *mem; /* of the live process */
-	struct known *recent;	  /* those that were looked at in the last rounds */
-	struct mem_gather near;	  /* all that these consist of, as it was at the round's begin */
-	uint32_t gathered;	  /* which round that is */
-	uint64_t gathered_ns;	  /* when that was */
+	const struct lb_mem *mem;   /* of the live process */
+	struct known_proto *recent; /* those that were looked at in the last rounds */
+	struct mem_gather near;	    /* all that these consist of, as it was at the round's begin */
+	uint32_t gathered;	    /* which round that is */
+	uint64_t gathered_ns;	    /* when that was */
 	void (*changed)(void *arg);
 	void *arg;
-	struct known *known;
+	struct known_proto *known;
 	struct votes *votes;
 	uint32_t reused; /* the round in which an address was found to be used again; 0: none was */
 	uint32_t first; /* round in which a sample showed one for the first time; 0: none did yet */
@@ -86,7 +86,7 @@ int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, 
 	return 0;
 }
 
-static void drop_definitions(struct known *k)
+static void drop_definitions(struct known_proto *k)
 {
 	struct definition *d, *tmp;
 
@@ -100,7 +100,7 @@ static void drop_definitions(struct known *k)
 
 void protos_clear(struct protos *p)
 {
-	struct known *k, *tmp;
+	struct known_proto *k, *tmp;
 
 	p->recent = NULL;
 	HASH_ITER (hh, p->known, k, tmp) {
@@ -128,9 +128,9 @@ size_t protos_count(const struct protos *p)
 	return HASH_COUNT(p->known);
 }
 
-static struct known *find_known(struct protos *p, uint64_t addr, uint32_t print)
+static struct known_proto *find_known(struct protos *p, uint64_t addr, uint32_t print)
 {
-	struct known *k, probe = {.key = {.addr = addr, .print = print}};
+	struct known_proto *k, probe = {.key = {.addr = addr, .print = print}};
 
 	HASH_FIND(hh, p->known, &probe.key, sizeof(probe.key), k);
 	return k;
@@ -148,10 +148,10 @@ static bool may_be_of_epoch(const struct protos *p, uint32_t round)
 	return p->shared && (!p->reused || round - p->reused <= REUSE_ROUNDS);
 }
 
-static struct known *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
-			       uint32_t print)
+static struct known_proto *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
+				     uint32_t print)
 {
-	struct known *k = calloc(1, sizeof(*k));
+	struct known_proto *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
@@ -173,7 +173,7 @@ const char *protos_misfit(const struct protos *p, const struct lb_build *build)
 }
 
 /* Each votes once, when all of it is known or enough to tell. */
-static void vote(struct protos *p, struct known *k)
+static void vote(struct protos *p, struct known_proto *k)
 {
 	const char *misfit = family_misfit(k->entry.family, k->entry.proto);
 
@@ -184,7 +184,7 @@ static void vote(struct protos *p, struct known *k)
 		p->changed(p->arg);
 }
 
-static void replace_proto(struct protos *p, struct known *k, struct proto *proto)
+static void replace_proto(struct protos *p, struct known_proto *k, struct proto *proto)
 {
 	if (k->shown)
 		p->changed(p->arg);
@@ -198,7 +198,7 @@ static void replace_proto(struct protos *p, struct known *k, struct proto *proto
 
 static int define(void *arg, uint64_t child, const char *name)
 {
-	struct known *parent = arg;
+	struct known_proto *parent = arg;
 	struct definition *d, *old;
 
 	HASH_FIND(hh, parent->definitions, &child, sizeof(child), old);
@@ -219,7 +219,7 @@ static int define(void *arg, uint64_t child, const char *name)
 	return 0;
 }
 
-static void learn_definitions(struct known *k)
+static void learn_definitions(struct known_proto *k)
 {
 	if (k->defined || !k->entry.proto)
 		return;
@@ -227,7 +227,7 @@ static void learn_definitions(struct known *k)
 	k->entry.family->definitions(k->entry.proto, define, k);
 }
 
-static void learn_order(struct protos *p, struct known *k)
+static void learn_order(struct protos *p, struct known_proto *k)
 {
 	if (k->ordered || !k->entry.proto || p->ended)
 		return;
@@ -279,7 +279,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *proto = NULL, *live = NULL;
-	struct known *k;
+	struct known_proto *k;
 	int r;
 
 	r = read_shipped(rec, build, &proto);
@@ -316,7 +316,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 }
 
 /* Reads k out of the live process, and notes where it lies there. */
-static int read_known(struct known *k, const struct lb_mem *mem, struct proto **live)
+static int read_known(struct known_proto *k, const struct lb_mem *mem, struct proto **live)
 {
 	struct mem_noted noted;
 	int r;
@@ -343,7 +343,7 @@ static int read_known(struct known *k, const struct lb_mem *mem, struct proto **
  */
 static void gather_recent(struct protos *p, uint32_t round)
 {
-	struct known *k, **at = &p->recent;
+	struct known_proto *k, **at = &p->recent;
 	size_t i;
 
 	if (p->gathered == round)
@@ -363,7 +363,7 @@ static void gather_recent(struct protos *p, uint32_t round)
 	mem_gather_read(&p->near); /* what it could not is read when it is looked at */
 }
 
-static bool is_known(const struct known *k, const struct proto *p)
+static bool is_known(const struct known_proto *k, const struct proto *p)
 {
 	const struct sym_family *family = k->entry.family;
 
@@ -378,7 +378,7 @@ static bool is_known(const struct known *k, const struct proto *p)
  * another, each was as it was known when it was read, and so was all of it when the first was; and
  * in all samples that were taken before.
  */
-static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
+static bool is_as_gathered(struct protos *p, struct known_proto *k, uint32_t round)
 {
 	struct proto *live = NULL;
 	bool same;
@@ -405,7 +405,7 @@ static bool is_as_gathered(struct protos *p, struct known *k, uint32_t round)
  * samples may be of the other one, or of one that was there and freed, too. But all prototypes are
  * freed when a VM is closed, and the process ends then, mostly: that is waited for.
  */
-static void lose_known(struct protos *p, struct known *k, int r, uint32_t round)
+static void lose_known(struct protos *p, struct known_proto *k, int r, uint32_t round)
 {
 	if (r == -ESRCH) {
 		k->freed = 0;
@@ -431,7 +431,7 @@ static void lose_known(struct protos *p, struct known *k, int r, uint32_t round)
  * what was sampled in it belongs to no other prototype. Nothing less than reading all of it
  * shows that.
  */
-static void check_known(struct protos *p, struct known *k, uint32_t round)
+static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 {
 	struct proto *live = NULL;
 	int r;
@@ -476,7 +476,7 @@ static void check_known(struct protos *p, struct known *k, uint32_t round)
 	replace_proto(p, k, live);
 }
 
-static bool is_doubtful(const struct protos *p, const struct known *k, uint32_t round)
+static bool is_doubtful(const struct protos *p, const struct known_proto *k, uint32_t round)
 {
 	return k->bad == round ||
 	       (p->left && p->left + 1 == round && k->bad >= p->open && k->bad <= p->left);
@@ -485,7 +485,7 @@ static bool is_doubtful(const struct protos *p, const struct known *k, uint32_t 
 const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
 				      uint32_t print, uint32_t round)
 {
-	struct known *k = find_known(p, addr, print);
+	struct known_proto *k = find_known(p, addr, print);
 
 	if (!k)
 		k = add_known(p, build, addr, print);
@@ -525,8 +525,9 @@ bool protos_share(struct protos *p, uint32_t round)
 
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)
 {
-	const struct known *k =
-		(const struct known *)((const char *)parent - offsetof(struct known, entry));
+	const struct known_proto *k =
+		(const struct known_proto *)((const char *)parent -
+					     offsetof(struct known_proto, entry));
 	const struct definition *d;
 
 	HASH_FIND(hh, k->definitions, &child, sizeof(child), d);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "image_priv.h"
+#include "lua/proto_text.h"
 #include "proto_order.h"
 #include "symbolizer.h"
 

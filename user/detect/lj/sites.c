@@ -25,7 +25,7 @@
 #define MAX_VM (1u << 20)
 #define MAX_SITES 4096
 
-struct text {
+struct vm_text {
 	const uint8_t *p;
 	size_t size;
 };
@@ -43,7 +43,7 @@ static bool is_load_base(const struct x86_insn *in)
 	       x86_is_field(in) && in->disp == LJ_L_BASE;
 }
 
-static enum lj_site_class classify(const struct text *t, struct lj_site *site)
+static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site)
 {
 	bool rbp_kept = true;
 	size_t at = site->ret;
@@ -88,7 +88,7 @@ static void keep(struct kept *k, const struct x86_insn *in, size_t at)
 		k->at[k->n++] = (uint32_t)at;
 }
 
-static void put_site(const struct text *t, const struct x86_insn *in, size_t ret, uint64_t vaddr,
+static void put_site(const struct vm_text *t, const struct x86_insn *in, size_t ret, uint64_t vaddr,
 		     const struct kept *k, struct lj_site *site)
 {
 	*site = (struct lj_site){
@@ -105,7 +105,7 @@ static void put_site(const struct text *t, const struct x86_insn *in, size_t ret
 int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
 		  size_t max, size_t *n)
 {
-	const struct text t = {text, size};
+	const struct vm_text t = {text, size};
 	struct kept kept = {};
 	size_t at = 0, found = 0;
 

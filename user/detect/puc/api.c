@@ -10,14 +10,14 @@
 #define MAX_BRANCHES 64
 #define MAX_CALLS 32 /* of functions that are handed on what is followed, in a file */
 
-struct value {
+struct api_value {
 	struct puc_path path;
 	int16_t pad; /* compared as bytes */
 	int32_t add;
 };
 
 struct state {
-	struct value reg[X86_REGS];
+	struct api_value reg[X86_REGS];
 };
 
 struct branch {
@@ -31,12 +31,12 @@ struct call {
 	struct state state;
 };
 
-struct calls {
+struct api_calls {
 	struct call call[MAX_CALLS];
 	unsigned n;
 };
 
-struct walk {
+struct api_walk {
 	const uint8_t *text;
 	size_t size;
 	uint64_t start; /* its address */
@@ -45,11 +45,11 @@ struct walk {
 	unsigned nbranches;
 	struct puc_fact *facts;
 	size_t nfacts, max;
-	int16_t from, to;    /* depths of what is noted */
-	struct calls *calls; /* NULL: are not followed */
+	int16_t from, to;	 /* depths of what is noted */
+	struct api_calls *calls; /* NULL: are not followed */
 };
 
-static void note(struct walk *w, const struct value *v, int64_t disp, uint8_t width)
+static void note(struct api_walk *w, const struct api_value *v, int64_t disp, uint8_t width)
 {
 	int64_t at = v->add + disp;
 	struct puc_fact f;
@@ -76,9 +76,9 @@ static bool accesses(const struct x86_insn *in)
 	       (in->reg[1] == X86_NONE || in->reg[1] < X86_XMM);
 }
 
-static struct value loaded(const struct walk *w, const struct value *base, int64_t disp)
+static struct api_value loaded(const struct api_walk *w, const struct api_value *base, int64_t disp)
 {
-	struct value v = {};
+	struct api_value v = {};
 	int64_t at = base->add + disp;
 
 	/* below a struct there is nothing, but below L->top there are values */
@@ -90,12 +90,12 @@ static struct value loaded(const struct walk *w, const struct value *base, int64
 	return v;
 }
 
-static void moved(struct value *v, int64_t by)
+static void moved(struct api_value *v, int64_t by)
 {
 	int64_t add = v->add + by;
 
 	if (add < -UINT16_MAX || add > UINT16_MAX)
-		*v = (struct value){};
+		*v = (struct api_value){};
 	else
 		v->add = (int32_t)add;
 }
@@ -109,8 +109,8 @@ static bool add_constant(const struct x86_insn *in, int64_t *by)
 }
 
 /* The register that an instruction gives a value we know of, and that value. */
-static bool gives(const struct walk *w, const struct state *s, const struct x86_insn *in,
-		  uint8_t *reg, struct value *v)
+static bool gives(const struct api_walk *w, const struct state *s, const struct x86_insn *in,
+		  uint8_t *reg, struct api_value *v)
 {
 	bool direct = in->has_mem && in->index == X86_NONE && in->base < X86_REGS;
 	int64_t by;
@@ -134,9 +134,9 @@ static bool gives(const struct walk *w, const struct state *s, const struct x86_
 	return true;
 }
 
-static void step(struct walk *w, struct state *s, const struct x86_insn *in)
+static void step(struct api_walk *w, struct state *s, const struct x86_insn *in)
 {
-	struct value v = {};
+	struct api_value v = {};
 	uint8_t reg = X86_NONE, r;
 	bool known = gives(w, s, in, &reg, &v);
 
@@ -146,17 +146,17 @@ static void step(struct walk *w, struct state *s, const struct x86_insn *in)
 		note(w, &s->reg[in->base], in->disp, (uint8_t)in->mem_size);
 	for (r = 0; r < X86_REGS; r++)
 		if (x86_writes(in, r))
-			s->reg[r] = (struct value){};
+			s->reg[r] = (struct api_value){};
 	if (known)
 		s->reg[reg] = v;
 	if (!x86_is_call(in))
 		return;
 	for (r = 0; r < X86_REGS; r++) /* what a callee may change */
 		if (r <= X86_RDX || r == X86_RSI || r == X86_RDI || (r >= 8 && r <= 11))
-			s->reg[r] = (struct value){};
+			s->reg[r] = (struct api_value){};
 }
 
-static void later(struct walk *w, size_t at, const struct state *s)
+static void later(struct api_walk *w, size_t at, const struct state *s)
 {
 	if (at < w->size && w->nbranches < MAX_BRANCHES) {
 		w->branch[w->nbranches].at = at;
@@ -168,7 +168,7 @@ static void later(struct walk *w, size_t at, const struct state *s)
 static const uint8_t argument[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, 8, 9};
 
 /* Control goes to another function: of what it is handed on, what is deep enough is followed. */
-static void leave(struct walk *w, size_t to, const struct state *s)
+static void leave(struct api_walk *w, size_t to, const struct state *s)
 {
 	struct call call = {.start = w->start + to};
 	bool any = false;
@@ -177,7 +177,7 @@ static void leave(struct walk *w, size_t to, const struct state *s)
 	if (!w->calls || w->calls->n == MAX_CALLS)
 		return;
 	for (i = 0; i < sizeof(argument); i++) {
-		const struct value *v = &s->reg[argument[i]];
+		const struct api_value *v = &s->reg[argument[i]];
 
 		if (v->path.depth < w->from)
 			continue;
@@ -191,7 +191,7 @@ static void leave(struct walk *w, size_t to, const struct state *s)
 }
 
 /* Follows the code until it ends or was seen before. */
-static void follow(struct walk *w, size_t at, struct state s)
+static void follow(struct api_walk *w, size_t at, struct state s)
 {
 	while (at < w->size && !(w->seen[at >> 3] & 1 << (at & 7))) {
 		struct x86_insn in;
@@ -214,7 +214,7 @@ static void follow(struct walk *w, size_t at, struct state s)
 	}
 }
 
-static void follow_all(struct walk *w, const struct state *entry)
+static void follow_all(struct api_walk *w, const struct state *entry)
 {
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nbranches = 0;
@@ -228,7 +228,7 @@ static void follow_all(struct walk *w, const struct state *entry)
 
 size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS])
 {
-	struct walk w = {.text = text, .facts = facts, .max = PUC_FACTS, .from = 1, .to = 3};
+	struct api_walk w = {.text = text, .facts = facts, .max = PUC_FACTS, .from = 1, .to = 3};
 	struct state entry = {};
 
 	w.size = size < PUC_API_TEXT ? size : PUC_API_TEXT;
@@ -250,14 +250,14 @@ static size_t read_text(struct elf_file *elf, uint64_t start, uint8_t text[PUC_A
 size_t puc_api_deep_facts(struct elf_file *elf, uint64_t start,
 			  struct puc_fact facts[PUC_DEEP_FACTS])
 {
-	struct calls *calls __free = calloc(1, sizeof(*calls));
+	struct api_calls *calls __free = calloc(1, sizeof(*calls));
 	uint8_t text[PUC_API_TEXT];
-	struct walk w = {.text = text,
-			 .facts = facts,
-			 .max = PUC_DEEP_FACTS,
-			 .from = PUC_DEEP,
-			 .to = PUC_PATH + 1,
-			 .calls = calls};
+	struct api_walk w = {.text = text,
+			     .facts = facts,
+			     .max = PUC_DEEP_FACTS,
+			     .from = PUC_DEEP,
+			     .to = PUC_PATH + 1,
+			     .calls = calls};
 	unsigned i;
 
 	if (!calls)

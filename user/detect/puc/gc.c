@@ -26,7 +26,7 @@
 #define MIN_BYTES 1024
 #define MAX_SKIP 1024
 
-struct function {
+struct gc_function {
 	uint64_t start, size;
 	uint32_t jumps_to; /* itself; of a function that is but a jump, where it goes */
 	uint32_t owner;	   /* itself; of a cold part, the function that it belongs to */
@@ -42,7 +42,7 @@ struct function {
 struct graph {
 	const struct call_graph *calls;
 	uint64_t lua_gc;
-	struct function *fn;
+	struct gc_function *fn;
 	uint32_t n;
 	struct call_edge *edge;
 	uint32_t nedges;
@@ -122,7 +122,7 @@ static int build(struct graph *g)
 	for (i = 0; i < g->n; i++) {
 		const struct call_function *f = &g->calls->fn[i];
 
-		g->fn[i] = (struct function){
+		g->fn[i] = (struct gc_function){
 			.start = f->start,
 			.size = f->size,
 			.owner = i,
@@ -168,7 +168,7 @@ static void find_callers(struct graph *g)
 	for (i = 0; i < g->n; i++)
 		g->fn[i].first_caller = UINT32_MAX;
 	for (i = 0; i < g->nedges; i++) {
-		struct function *f = &g->fn[g->edge[i].to];
+		struct gc_function *f = &g->fn[g->edge[i].to];
 
 		if (g->edge[i].from < f->first_caller)
 			f->first_caller = g->edge[i].from;
@@ -178,25 +178,25 @@ static void find_callers(struct graph *g)
 }
 
 /* Functions first .. last */
-struct range {
+struct gc_range {
 	uint32_t first, last;
 	int64_t weight;
 };
 
-static bool within(const struct range *r, uint32_t i)
+static bool within(const struct gc_range *r, uint32_t i)
 {
 	return i >= r->first && i <= r->last;
 }
 
 /* Called from within only, and used by the collector. */
-static bool is_private(const struct function *f, const struct range *r)
+static bool is_private(const struct gc_function *f, const struct gc_range *r)
 {
 	return f->seed || (f->reached && !f->exported && f->first_caller >= r->first &&
 			   f->first_caller != UINT32_MAX && f->last_caller <= r->last);
 }
 
 /* Bytes in a part of a range that are private to the range, less those that are not. */
-static int64_t weigh(const struct graph *g, const struct range *r, const struct range *all)
+static int64_t weigh(const struct graph *g, const struct gc_range *r, const struct gc_range *all)
 {
 	int64_t sum = 0;
 	uint32_t i;
@@ -207,9 +207,9 @@ static int64_t weigh(const struct graph *g, const struct range *r, const struct 
 	return sum;
 }
 
-static void around(const struct graph *g, uint32_t seed, struct range *best)
+static void around(const struct graph *g, uint32_t seed, struct gc_range *best)
 {
-	struct range r;
+	struct gc_range r;
 
 	for (r.first = seed < REACH ? 0 : seed - REACH; r.first <= seed; r.first++)
 		for (r.last = seed; r.last < g->n && r.last <= seed + REACH; r.last++) {
@@ -219,9 +219,9 @@ static void around(const struct graph *g, uint32_t seed, struct range *best)
 		}
 }
 
-static struct range heaviest(const struct graph *g)
+static struct gc_range heaviest(const struct graph *g)
 {
-	struct range best = {};
+	struct gc_range best = {};
 	uint32_t i, seeds = 0;
 
 	for (i = 0; i < g->n && seeds < MAX_SEEDS; i++) {
@@ -239,13 +239,13 @@ static uint64_t end_of(const struct graph *g, uint32_t i)
 	return g->fn[i].start + g->fn[i].size;
 }
 
-static int64_t bytes_of(const struct graph *g, const struct range *r)
+static int64_t bytes_of(const struct graph *g, const struct gc_range *r)
 {
 	return (int64_t)(end_of(g, r->last) - g->fn[r->first].start);
 }
 
 /* Called from so many places outside, calls nothing private: luaC_newobj. */
-static bool allocates(const struct graph *g, const struct range *r, uint32_t i, uint32_t many)
+static bool allocates(const struct graph *g, const struct gc_range *r, uint32_t i, uint32_t many)
 {
 	uint32_t k, callers = 0, last = UINT32_MAX;
 	bool leaves = g->fn[i].indirect;
@@ -266,7 +266,7 @@ static bool allocates(const struct graph *g, const struct range *r, uint32_t i, 
 }
 
 /* True if one that allocates calls it: luaC_newobjdt, which lua_newthread alone calls beside it. */
-static bool serves(const struct graph *g, const struct range *r, uint32_t i)
+static bool serves(const struct graph *g, const struct gc_range *r, uint32_t i)
 {
 	uint32_t k;
 
@@ -278,7 +278,7 @@ static bool serves(const struct graph *g, const struct range *r, uint32_t i)
 }
 
 /* 5.2's luaC_step, which lua_gc does not call: it calls luaC_forcestep, which lua_gc does. */
-static bool is_entry(const struct graph *g, uint32_t i, const struct range *all)
+static bool is_entry(const struct graph *g, uint32_t i, const struct gc_range *all)
 {
 	uint32_t k;
 
@@ -298,9 +298,9 @@ static bool is_entry(const struct graph *g, uint32_t i, const struct range *all)
  * Of the neighbours `all`, the collector and what is to be skipped in it. Functions that allocate
  * are cut off at the ends; when they are many, others than lgc.c's are among them (LTO).
  */
-static int divide(struct graph *g, struct range all, struct range *gc, struct range *skip)
+static int divide(struct graph *g, struct gc_range all, struct gc_range *gc, struct gc_range *skip)
 {
-	struct range found = {.first = UINT32_MAX};
+	struct gc_range found = {.first = UINT32_MAX};
 	uint32_t i;
 
 	while (all.first < all.last && allocates(g, &all, all.first, MANY))
@@ -330,7 +330,7 @@ static int divide(struct graph *g, struct range all, struct range *gc, struct ra
 int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *out)
 {
 	struct graph g __cleanup(graph_free) = {.calls = calls, .lua_gc = lua_gc};
-	struct range all, gc, skip;
+	struct gc_range all, gc, skip;
 	struct elf_puc_gc found = {};
 	uint32_t entry;
 	int err = build(&g);

@@ -35,7 +35,7 @@
 #define MIN_CALLERS 5	/* of luaC_step: all functions that make an object call it */
 #define MAX_SHARED_BY 8 /* callers of the function that luaC_step and luaC_fullgc share */
 
-struct node {
+struct gc_node {
 	uint32_t first_edge;
 	uint32_t callers, last_caller; /* how many different ones; the last of them */
 	bool branch;		       /* it calls another function */
@@ -43,14 +43,14 @@ struct node {
 	bool below, elsewhere;	       /* runs below the collector's entries, below others */
 };
 
-struct search {
+struct gc_search {
 	const struct call_graph *g;
-	struct node *node; /* one for each function, and one more */
-	uint32_t *stack;   /* functions whose edges are still to be followed */
+	struct gc_node *node; /* one for each function, and one more */
+	uint32_t *stack;      /* functions whose edges are still to be followed */
 	uint32_t vm;
 };
 
-static void search_free(struct search *s)
+static void search_free(struct gc_search *s)
 {
 	free(s->node);
 	free(s->stack);
@@ -61,7 +61,7 @@ static bool runs(const struct call_edge *e)
 	return e->kind == CALL_CALL || e->kind == CALL_JUMP;
 }
 
-static int search_begin(struct search *s)
+static int search_begin(struct gc_search *s)
 {
 	const struct call_graph *g = s->g;
 	uint32_t i, fn = 0;
@@ -74,7 +74,7 @@ static int search_begin(struct search *s)
 		s->node[i].last_caller = UINT32_MAX;
 	for (i = 0; i < g->nedges; i++) {
 		const struct call_edge *e = &g->edge[i];
-		struct node *to = &s->node[e->to];
+		struct gc_node *to = &s->node[e->to];
 
 		while (fn <= e->from)
 			s->node[fn++].first_edge = i;
@@ -105,7 +105,7 @@ static bool has_callee(const struct callees *c, uint32_t fn)
 	return false;
 }
 
-static void list_callees(const struct search *s, uint32_t fn, struct callees *c)
+static void list_callees(const struct gc_search *s, uint32_t fn, struct callees *c)
 {
 	uint32_t i;
 
@@ -157,7 +157,7 @@ static bool counts_memory(const struct call_graph *g, uint32_t fn)
 }
 
 /* The only callee that counts memory, or itself, with lua_gc inlined; g->n: none, or several. */
-static uint32_t find_lua_gc(const struct search *s, uint32_t collectgarbage)
+static uint32_t find_lua_gc(const struct gc_search *s, uint32_t collectgarbage)
 {
 	uint32_t i, found = s->g->n;
 	struct callees c;
@@ -174,13 +174,13 @@ static uint32_t find_lua_gc(const struct search *s, uint32_t collectgarbage)
 }
 
 /* True if luaV_execute calls fn, and others do that make objects. */
-static bool makes_objects(const struct search *s, uint32_t fn)
+static bool makes_objects(const struct gc_search *s, uint32_t fn)
 {
 	return s->node[fn].by_vm && s->node[fn].callers >= MIN_CALLERS;
 }
 
 /* Returns the function by which luaV_execute gets to fn: itself or a caller of it. g->n: none. */
-static uint32_t way_to(const struct search *s, uint32_t fn, bool by_another)
+static uint32_t way_to(const struct gc_search *s, uint32_t fn, bool by_another)
 {
 	uint32_t i;
 
@@ -196,7 +196,7 @@ static uint32_t way_to(const struct search *s, uint32_t fn, bool by_another)
 }
 
 /* Returns the largest function that both call, and few others do: singlestep. g->n: none. */
-static uint32_t shared(const struct search *s, uint32_t a, uint32_t b)
+static uint32_t shared(const struct gc_search *s, uint32_t a, uint32_t b)
 {
 	uint32_t i, found = s->g->n;
 	struct callees of_a, of_b;
@@ -205,7 +205,7 @@ static uint32_t shared(const struct search *s, uint32_t a, uint32_t b)
 	list_callees(s, b, &of_b);
 	for (i = 0; i < of_a.n; i++) {
 		uint32_t fn = of_a.fn[i];
-		const struct node *node = &s->node[fn];
+		const struct gc_node *node = &s->node[fn];
 
 		if (has_callee(&of_b, fn) && node->branch && !node->by_vm &&
 		    node->callers <= MAX_SHARED_BY &&
@@ -216,7 +216,7 @@ static uint32_t shared(const struct search *s, uint32_t a, uint32_t b)
 }
 
 /* Returns the one callee of lua_gc that luaV_execute gets to. g->n: none, or several. */
-static uint32_t find_step(const struct search *s, const struct callees *of_gc, bool by_another)
+static uint32_t find_step(const struct gc_search *s, const struct callees *of_gc, bool by_another)
 {
 	uint32_t i, found = s->g->n;
 
@@ -233,7 +233,7 @@ static uint32_t find_step(const struct search *s, const struct callees *of_gc, b
 }
 
 /* Returns that of lua_gc's other callees that most functions call. g->n: none. */
-static uint32_t find_full(const struct search *s, const struct callees *of_gc, uint32_t step)
+static uint32_t find_full(const struct gc_search *s, const struct callees *of_gc, uint32_t step)
 {
 	uint32_t i, found = s->g->n, most = 0;
 
@@ -249,11 +249,11 @@ static uint32_t find_full(const struct search *s, const struct callees *of_gc, u
 }
 
 /* The functions by which the collector is entered: way leads from luaV_execute to step. */
-struct entries {
+struct gc_entries {
 	uint32_t way, step, full;
 };
 
-static int find_entries(const struct search *s, uint32_t lua_gc, struct entries *e)
+static int find_entries(const struct gc_search *s, uint32_t lua_gc, struct gc_entries *e)
 {
 	struct callees of_gc;
 	bool by_another;
@@ -272,19 +272,19 @@ static int find_entries(const struct search *s, uint32_t lua_gc, struct entries 
 	return e->full == s->g->n ? -ENOENT : 0;
 }
 
-static bool is_entry(const struct entries *e, uint32_t fn)
+static bool is_entry(const struct gc_entries *e, uint32_t fn)
 {
 	return fn == e->way || fn == e->step || fn == e->full;
 }
 
 /* Marks all that runs below the functions on the stack, which are marked. */
-static void mark_below(struct search *s, uint32_t depth)
+static void mark_below(struct gc_search *s, uint32_t depth)
 {
 	while (depth) {
 		uint32_t fn = s->stack[--depth], i;
 
 		for (i = s->node[fn].first_edge; i < s->node[fn + 1].first_edge; i++) {
-			struct node *to = &s->node[s->g->edge[i].to];
+			struct gc_node *to = &s->node[s->g->edge[i].to];
 
 			if (!runs(&s->g->edge[i]) || to->below)
 				continue;
@@ -295,7 +295,7 @@ static void mark_below(struct search *s, uint32_t depth)
 }
 
 /* Marks all that the functions on the stack call or refer to, but for the entries. */
-static void mark_elsewhere(struct search *s, const struct entries *e, uint32_t depth)
+static void mark_elsewhere(struct gc_search *s, const struct gc_entries *e, uint32_t depth)
 {
 	while (depth) {
 		uint32_t fn = s->stack[--depth], i;
@@ -312,7 +312,7 @@ static void mark_elsewhere(struct search *s, const struct entries *e, uint32_t d
 }
 
 /* Marks what runs below these and below nothing else. */
-static void find_below(struct search *s, const struct entries *e)
+static void find_below(struct gc_search *s, const struct gc_entries *e)
 {
 	const uint32_t entry[] = {e->way, e->step, e->full};
 	uint32_t i, depth = 0;
@@ -338,7 +338,7 @@ struct run {
 	uint32_t first, last;
 };
 
-static struct run run_at(const struct search *s, uint32_t fn)
+static struct run run_at(const struct gc_search *s, uint32_t fn)
 {
 	struct run r = {fn, fn};
 
@@ -368,7 +368,7 @@ static uint64_t bytes_of(const struct call_graph *g, const struct run *r)
  * Takes the run around luaC_step, and of two others the larger: that around luaC_fullgc, and that
  * around singlestep, which runs below it.
  */
-static int take_pieces(struct search *s, const struct entries *e, struct elf_puc_gc *gc)
+static int take_pieces(struct gc_search *s, const struct gc_entries *e, struct elf_puc_gc *gc)
 {
 	const struct call_graph *g = s->g;
 	uint32_t single = shared(s, e->step, e->full);
@@ -405,10 +405,10 @@ static bool covers(const struct elf_puc_gc *gc, uint64_t start)
 int elf_puc_collector_by(const struct call_graph *g, uint64_t collectgarbage, uint64_t vm_start,
 			 struct elf_puc_gc *gc)
 {
-	struct search s __cleanup(search_free) = {.g = g, .vm = call_graph_find(g, vm_start)};
+	struct gc_search s __cleanup(search_free) = {.g = g, .vm = call_graph_find(g, vm_start)};
 	uint32_t base = call_graph_find(g, collectgarbage), lua_gc;
 	struct elf_puc_gc whole;
-	struct entries e;
+	struct gc_entries e;
 	int err;
 
 	if (s.vm == g->n || base == g->n)

@@ -44,20 +44,20 @@ static const struct library libraries[] = {
 
 static const struct library coroutines = {{"create", "resume", "status", "wrap", "yield"}, ""};
 
-struct table {
+struct lib_table {
 	struct elf_file *elf;
 	struct elf_pointer *all; /* sorted by slot */
 	size_t n;
 };
 
-static void table_free(struct table *t)
+static void table_free(struct lib_table *t)
 {
 	free(t->all);
 }
 
 static int add_pointer(void *arg, const struct elf_pointer *p)
 {
-	struct table *t = arg;
+	struct lib_table *t = arg;
 	struct elf_pointer *grown;
 
 	if (t->n == MAX_POINTERS)
@@ -80,7 +80,7 @@ static int by_slot(const void *a, const void *b)
 }
 
 /* What the word at slot points to; 0: it is no pointer. */
-static uint64_t value_at(const struct table *t, uint64_t slot)
+static uint64_t value_at(const struct lib_table *t, uint64_t slot)
 {
 	const struct elf_pointer key = {.slot = slot};
 	const struct elf_pointer *p = bsearch(&key, t->all, t->n, sizeof(key), by_slot);
@@ -88,7 +88,7 @@ static uint64_t value_at(const struct table *t, uint64_t slot)
 	return p ? p->value : 0;
 }
 
-static bool read_name(const struct table *t, uint64_t slot, char name[MAX_NAME])
+static bool read_name(const struct lib_table *t, uint64_t slot, char name[MAX_NAME])
 {
 	uint64_t at = value_at(t, slot);
 	size_t i;
@@ -109,7 +109,7 @@ struct entries {
 	size_t n;
 };
 
-static void read_entries(const struct table *t, uint64_t slot, struct entries *e)
+static void read_entries(const struct lib_table *t, uint64_t slot, struct entries *e)
 {
 	for (e->n = 0; e->n < MAX_ENTRIES; e->n++) {
 		if (!read_name(t, slot + 16 * e->n, e->name[e->n]))
@@ -193,7 +193,7 @@ static void take(const struct call_graph *g, const struct entries *e, struct elf
 
 int elf_puc_library(const struct call_graph *g, struct elf_puc_lib *out)
 {
-	struct table t __cleanup(table_free) = {.elf = g->elf};
+	struct lib_table t __cleanup(table_free) = {.elf = g->elf};
 	struct entries *e __free = malloc(sizeof(*e));
 	size_t i;
 	int r;

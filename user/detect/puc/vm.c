@@ -83,13 +83,13 @@ static int code_reserve(struct code *code, size_t size)
 	return code->room ? 0 : -ENOMEM;
 }
 
-struct votes {
+struct vm_votes {
 	uint16_t fetch[X86_REGS];
 	uint16_t save[X86_REGS][X86_REGS]; /* [base][source] */
 	uint16_t address;		   /* lea of the field: clang may keep a pointer to it */
 };
 
-struct search {
+struct vm_search {
 	struct elf_file *elf;
 	const struct puc_vm_wanted *wanted;
 	uint8_t *text;
@@ -248,7 +248,7 @@ static bool is_save(const struct x86_insn *in, uint16_t field)
 }
 
 /* Stores to one struct: that which most of them go to. */
-static const uint16_t *saves_to(const struct votes *v)
+static const uint16_t *saves_to(const struct vm_votes *v)
 {
 	unsigned base, reg, most = 0, best = 0;
 
@@ -266,7 +266,7 @@ static const uint16_t *saves_to(const struct votes *v)
 }
 
 /* Twice the votes of any other, or none: compilers may keep pc on the C stack. */
-static uint8_t elect(const struct votes *v, const uint16_t *saves)
+static uint8_t elect(const struct vm_votes *v, const uint16_t *saves)
 {
 	unsigned reg, first = 0, second = 0, best = 0;
 
@@ -285,7 +285,7 @@ static uint8_t elect(const struct votes *v, const uint16_t *saves)
 }
 
 /* Where else pc goes: of the stores of registers that fetch, the offset that most have. */
-static uint16_t saved_elsewhere(const struct code *c, const struct votes *v)
+static uint16_t saved_elsewhere(const struct code *c, const struct vm_votes *v)
 {
 	uint16_t count[256] = {}, best = 0xffff, most = 1;
 	size_t i;
@@ -431,7 +431,7 @@ static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
 
 static void measure(const struct code *c, const struct puc_vm_wanted *w, struct elf_puc_vm *vm)
 {
-	struct votes v = {};
+	struct vm_votes v = {};
 	const uint16_t *saves;
 	unsigned reg;
 	size_t i;
@@ -486,7 +486,7 @@ static bool has_opcode(const uint8_t *text, size_t size, uint8_t mask)
 
 static int look_at(void *arg, const struct elf_fde *fde)
 {
-	struct search *s = arg;
+	struct vm_search *s = arg;
 	struct elf_puc_vm vm = {.start = fde->start, .size = fde->size, .elsewhere = 0xffff};
 
 	if (fde->size < MIN_SIZE || fde->size > MAX_SIZE ||
@@ -504,7 +504,7 @@ static int look_at(void *arg, const struct elf_fde *fde)
 	return 0;
 }
 
-static void search_free(struct search *s)
+static void search_free(struct vm_search *s)
 {
 	code_free(&s->code);
 }
@@ -512,7 +512,7 @@ static void search_free(struct search *s)
 int elf_find_puc_vm(struct elf_file *elf, const struct puc_vm_wanted *wanted, struct elf_puc_vm *vm)
 {
 	uint8_t *text __free = malloc(MAX_SIZE);
-	struct search s __cleanup(search_free) = {.elf = elf, .wanted = wanted, .text = text};
+	struct vm_search s __cleanup(search_free) = {.elf = elf, .wanted = wanted, .text = text};
 	int err;
 
 	if (!text)

@@ -36,7 +36,7 @@ static const struct {
 #define NLISTED (sizeof(listed) / sizeof(listed[0]))
 
 /* An address and what is found there; key 0 is not used. */
-struct entry {
+struct ff_entry {
 	uint64_t addr;
 	UT_hash_handle hh;
 	char name[];
@@ -44,10 +44,10 @@ struct entry {
 
 struct lj_ffnames {
 	char *ff[FFIDS]; /* owned */
-	struct entry *cfuncs;
+	struct ff_entry *cfuncs;
 };
 
-struct found {
+struct ff_found {
 	struct lj_ffnames *names;
 	char *ff[FFIDS][CANDIDATES]; /* owned */
 	size_t n;
@@ -59,9 +59,9 @@ struct list {
 	int n;
 };
 
-static void free_entries(struct entry **entries)
+static void free_entries(struct ff_entry **entries)
 {
-	struct entry *e, *next;
+	struct ff_entry *e, *next;
 
 	HASH_ITER (hh, *entries, e, next) {
 		HASH_DEL(*entries, e);
@@ -69,10 +69,10 @@ static void free_entries(struct entry **entries)
 	}
 }
 
-static int add_entry(struct entry **entries, uint64_t addr, const char *name)
+static int add_entry(struct ff_entry **entries, uint64_t addr, const char *name)
 {
 	size_t len = strlen(name);
-	struct entry *e;
+	struct ff_entry *e;
 
 	HASH_FIND(hh, *entries, &addr, sizeof(addr), e);
 	if (e || HASH_COUNT(*entries) >= MAX_NAMES)
@@ -90,7 +90,7 @@ static int add_entry(struct entry **entries, uint64_t addr, const char *name)
 	return 0;
 }
 
-static int add_candidate(struct found *f, uint8_t ffid, const char *name)
+static int add_candidate(struct ff_found *f, uint8_t ffid, const char *name)
 {
 	int i;
 
@@ -109,7 +109,7 @@ static int add_candidate(struct found *f, uint8_t ffid, const char *name)
 
 static int collect(void *arg, const struct lj_loaded *l)
 {
-	struct found *f = arg;
+	struct ff_found *f = arg;
 	char name[MAX_NAME];
 
 	snprintf(name, sizeof(name), "%s%s%s", l->module, *l->module && *l->field ? "." : "",
@@ -130,7 +130,7 @@ static void make_list(struct list *list, unsigned build)
 }
 
 /* Place of any of the names of ffid in the list, 0 when there is none. */
-static int place(const struct found *f, const struct list *list, int ffid, int candidate)
+static int place(const struct ff_found *f, const struct list *list, int ffid, int candidate)
 {
 	const char *name = f->ff[ffid][candidate];
 	int i;
@@ -163,7 +163,7 @@ static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
  * Names by the list all functions from one that it has to the next that it has at the same
  * distance. Returns how many of the found names it explains.
  */
-static int apply_list(const struct found *f, const struct list *list, const char *names[FFIDS])
+static int apply_list(const struct ff_found *f, const struct list *list, const char *names[FFIDS])
 {
 	int places[FFIDS][CANDIDATES] = {{0}};
 	int ffid, c, last = 0, last_shift = 0, explained = 0;
@@ -186,7 +186,7 @@ static int apply_list(const struct found *f, const struct list *list, const char
 	return explained;
 }
 
-static int choose_names(const struct found *f, char *ff[FFIDS])
+static int choose_names(const struct ff_found *f, char *ff[FFIDS])
 {
 	const char *best[FFIDS] = {NULL}, *names[FFIDS];
 	static const unsigned builds[] = {LJ, OR};
@@ -215,7 +215,7 @@ static int choose_names(const struct found *f, char *ff[FFIDS])
 	return 0;
 }
 
-static void free_found(struct found **f)
+static void free_found(struct ff_found **f)
 {
 	int i, c;
 
@@ -231,7 +231,7 @@ int lj_ffnames_read(const struct lb_mem *mem, const struct lj_layout *layout, ui
 		    struct lj_ffnames **out)
 {
 	struct lj_ffnames *names __cleanup(lj_ffnames_free) = calloc(1, sizeof(*names));
-	struct found *found __cleanup(free_found) = calloc(1, sizeof(*found));
+	struct ff_found *found __cleanup(free_found) = calloc(1, sizeof(*found));
 	int err;
 
 	if (!names || !found)
@@ -266,9 +266,9 @@ const char *lj_ffname(const struct lj_ffnames *names, uint8_t ffid)
 	return names->ff[ffid];
 }
 
-static const char *find_entry(const struct entry *entries, uint64_t addr)
+static const char *find_entry(const struct ff_entry *entries, uint64_t addr)
 {
-	struct entry *e;
+	struct ff_entry *e;
 
 	HASH_FIND(hh, entries, &addr, sizeof(addr), e);
 	return e ? e->name : NULL;

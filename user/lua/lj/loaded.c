@@ -23,7 +23,7 @@ enum {
 	LJ_FUNC_ENV = 16, /* environment table of a GCfunc (lj_obj.h, GCfuncHeader) */
 };
 
-struct walk {
+struct lj_loaded_walk {
 	const struct lb_mem *mem;
 	lj_loaded_fn fn;
 	void *arg;
@@ -36,7 +36,7 @@ struct walk {
 
 /* For each node of a table that holds a table or a function under a string. A nonzero return ends
  * it. */
-typedef int (*node_fn)(struct walk *w, const char *key, uint64_t val, void *arg);
+typedef int (*node_fn)(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg);
 
 /* A short string without NULs: names are. One read does for most. */
 static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
@@ -64,7 +64,7 @@ static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
 }
 
 /* A function or a table under a string. Counts tables. */
-static bool wanted(const struct walk *w, const struct lj_node *node, uint32_t *tables)
+static bool wanted(const struct lj_loaded_walk *w, const struct lj_node *node, uint32_t *tables)
 {
 	if (LJ_TV_TYPE(node->key) != LJ_TSTR)
 		return false;
@@ -73,7 +73,7 @@ static bool wanted(const struct walk *w, const struct lj_node *node, uint32_t *t
 	return LJ_TV_TYPE(node->val) == LJ_TFUNC;
 }
 
-static int each_node(struct walk *w, const struct lj_table *t, node_fn fn, void *arg)
+static int each_node(struct lj_loaded_walk *w, const struct lj_table *t, node_fn fn, void *arg)
 {
 	struct lj_node nodes[LJ_TABLE_CHUNK];
 	uint32_t first, inner = 0;
@@ -100,14 +100,14 @@ static int each_node(struct walk *w, const struct lj_table *t, node_fn fn, void 
 	return 0;
 }
 
-struct find {
+struct lj_loaded_find {
 	const char *key;
 	uint64_t val;
 };
 
-static int find_node(struct walk *w, const char *key, uint64_t val, void *arg)
+static int find_node(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg)
 {
-	struct find *f = arg;
+	struct lj_loaded_find *f = arg;
 
 	(void)w;
 	if (strcmp(key, f->key) != 0)
@@ -117,10 +117,10 @@ static int find_node(struct walk *w, const char *key, uint64_t val, void *arg)
 }
 
 /* A table in a table; false when there is none. */
-static bool get_table(struct walk *w, const struct lj_table *t, const char *key,
+static bool get_table(struct lj_loaded_walk *w, const struct lj_table *t, const char *key,
 		      struct lj_table *sub, uint64_t *ref)
 {
-	struct find f = {.key = key};
+	struct lj_loaded_find f = {.key = key};
 
 	if (each_node(w, t, find_node, &f) != 1 || LJ_TV_TYPE(f.val) != LJ_TTAB)
 		return false;
@@ -148,7 +148,7 @@ static const char *method_table(const char *module)
 	return NULL;
 }
 
-static int report(struct walk *w, const char *module, const char *field, uint64_t func)
+static int report(struct lj_loaded_walk *w, const char *module, const char *field, uint64_t func)
 {
 	struct lj_loaded found = {.module = module, .field = field, .func = func};
 	const char *methods = method_table(module);
@@ -172,7 +172,8 @@ static int report(struct walk *w, const char *module, const char *field, uint64_
 }
 
 /* A table in a module. ffi.callback hides under "" in an environment (luaopen_ffi). */
-static int add_inner(struct walk *w, const struct module *m, const char *key, uint64_t ref)
+static int add_inner(struct lj_loaded_walk *w, const struct module *m, const char *key,
+		     uint64_t ref)
 {
 	char name[MODULES_MAX_NAME];
 
@@ -185,7 +186,7 @@ static int add_inner(struct walk *w, const struct module *m, const char *key, ui
 		       : 0;
 }
 
-static int module_node(struct walk *w, const char *key, uint64_t val, void *arg)
+static int module_node(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg)
 {
 	const struct module *m = arg;
 
@@ -201,7 +202,7 @@ static const char *module_name(const char *key)
 	return strcmp(key, "string.buffer") ? key : "buffer";
 }
 
-static int loaded_node(struct walk *w, const char *key, uint64_t val, void *arg)
+static int loaded_node(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg)
 {
 	(void)arg;
 	if (LJ_TV_TYPE(val) == LJ_TTAB)
@@ -210,7 +211,7 @@ static int loaded_node(struct walk *w, const char *key, uint64_t val, void *arg)
 }
 
 /* New modules come to the end of the list as it is gone through. */
-static int walk_modules(struct walk *w)
+static int walk_modules(struct lj_loaded_walk *w)
 {
 	struct module *m;
 
@@ -227,7 +228,7 @@ static int walk_modules(struct walk *w)
 	return 0;
 }
 
-static int open_loaded(struct walk *w, uint64_t registrytv, struct lj_table *loaded)
+static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_table *loaded)
 {
 	struct lj_table registry, globals;
 	uint64_t tv, ref;
@@ -251,11 +252,11 @@ static int open_loaded(struct walk *w, uint64_t registrytv, struct lj_table *loa
 int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		   lj_loaded_fn fn, void *arg)
 {
-	struct walk w = {.mem = mem,
-			 .fn = fn,
-			 .arg = arg,
-			 .str_len = layout->str_len,
-			 .max_inner = UINT32_MAX};
+	struct lj_loaded_walk w = {.mem = mem,
+				   .fn = fn,
+				   .arg = arg,
+				   .str_len = layout->str_len,
+				   .max_inner = UINT32_MAX};
 	struct lj_table loaded;
 	int err;
 

@@ -97,20 +97,20 @@ bool lj_var_next(struct lj_varcursor *c, struct lj_var *var)
  * A search for a name. Each copy on the way back asks for the local in another slot, and that is a
  * look at all variables: foreign bytes could make this quadratic.
  */
-struct search {
+struct lj_name_search {
 	const struct lj_proto *p;
 	uint32_t budget;
 };
 #define BUDGET (1u << 20) /* instructions and variables; a function of 100,000 needs a fraction */
 
-static bool spend(struct search *s, uint32_t n)
+static bool spend(struct lj_name_search *s, uint32_t n)
 {
 	s->budget -= n < s->budget ? n : s->budget;
 	return s->budget;
 }
 
 /* debug_varname: the local variable in a slot at bcpos; NULL. A long name costs more. */
-static const char *varname(struct search *s, uint32_t bcpos, uint32_t slot)
+static const char *varname(struct lj_name_search *s, uint32_t bcpos, uint32_t slot)
 {
 	struct lj_varcursor c;
 	const uint8_t *from;
@@ -187,7 +187,8 @@ static enum lj_namewhat origin(const struct lj_proto *p, uint32_t pos, const cha
 }
 
 /* lj_debug_slotname: searches backward for what put the value into the slot. */
-static enum lj_namewhat slotname(struct search *s, uint32_t pos, uint32_t slot, const char **name)
+static enum lj_namewhat slotname(struct lj_name_search *s, uint32_t pos, uint32_t slot,
+				 const char **name)
 {
 	const char *local = varname(s, pos, slot);
 
@@ -222,7 +223,7 @@ static enum lj_namewhat slotname(struct search *s, uint32_t pos, uint32_t slot, 
 enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, const char **name)
 {
 	uint32_t ins = lj_proto_ins(p, bcpos);
-	struct search s = {.p = p, .budget = BUDGET};
+	struct lj_name_search s = {.p = p, .budget = BUDGET};
 	const char *mm = lj_bc_mm(ins);
 	uint32_t slot = lj_bc_a(ins);
 

@@ -9,7 +9,7 @@
  */
 #include "bc.h"
 
-struct row {
+struct bc_row {
 	uint8_t op;
 	bool writes_a;
 	const char *mm;
@@ -17,19 +17,19 @@ struct row {
 
 enum { WRITES_NONE, WRITES_A };
 #define PUC_BC(name, kind, writes, mm) {PUC_BC_##kind, WRITES_##writes, mm},
-static const struct row rows51[] = {
+static const struct bc_row rows51[] = {
 #include "bc51.def"
 };
-static const struct row rows52[] = {
+static const struct bc_row rows52[] = {
 #include "bc52.def"
 };
-static const struct row rows53[] = {
+static const struct bc_row rows53[] = {
 #include "bc53.def"
 };
-static const struct row rows54[] = {
+static const struct bc_row rows54[] = {
 #include "bc54.def"
 };
-static const struct row rows55[] = {
+static const struct bc_row rows55[] = {
 #include "bc55.def"
 };
 #undef PUC_BC
@@ -41,18 +41,18 @@ _Static_assert(sizeof(rows53) / sizeof(rows53[0]) == 47, "5.3");
 _Static_assert(sizeof(rows54) / sizeof(rows54[0]) == 83, "5.4");
 _Static_assert(sizeof(rows55) / sizeof(rows55[0]) == 85, "5.5");
 
-static struct row row_of(unsigned version, uint32_t op)
+static struct bc_row row_of(unsigned version, uint32_t op)
 {
 #define TABLE(v)                                                                                   \
 	{                                                                                          \
 		rows##v, sizeof(rows##v) / sizeof(rows##v[0])                                      \
 	}
 	static const struct {
-		const struct row *rows;
+		const struct bc_row *rows;
 		uint32_t n;
 	} tables[] = {TABLE(51), TABLE(52), TABLE(53), TABLE(54), TABLE(55)};
 #undef TABLE
-	static const struct row none = {PUC_BC_OTHER, false, ""};
+	static const struct bc_row none = {PUC_BC_OTHER, false, ""};
 	unsigned i = version - 51;
 
 	if (i >= sizeof(tables) / sizeof(tables[0]) || op >= tables[i].n)
@@ -73,7 +73,7 @@ static int32_t excess(uint32_t value, unsigned size)
 struct puc_ins puc_bc_decode(unsigned version, uint32_t ins)
 {
 	bool wide = version >= 54;
-	struct row row = row_of(version, field(ins, 0, wide ? 7 : 6));
+	struct bc_row row = row_of(version, field(ins, 0, wide ? 7 : 6));
 	struct puc_ins i = {.op = row.op, .writes_a = row.writes_a, .mm = row.mm};
 
 	if (wide) {

@@ -37,12 +37,12 @@ struct node {
 	uint8_t val_tt, key_tt;
 };
 
-struct table {
+struct puc_loaded_table {
 	uint64_t node;
 	uint32_t nnodes;
 };
 
-struct walk {
+struct puc_loaded_walk {
 	const struct lb_mem *mem;
 	const struct puc_layout *puc;
 	puc_loaded_fn fn;
@@ -54,7 +54,8 @@ struct walk {
 
 /* For each node of a table that holds a table or a function under a string. A nonzero return ends
  * it. */
-typedef int (*node_fn)(struct walk *w, const char *key, const struct node *node, void *arg);
+typedef int (*node_fn)(struct puc_loaded_walk *w, const char *key, const struct node *node,
+		       void *arg);
 
 static uint8_t basic(uint8_t tt)
 {
@@ -62,7 +63,7 @@ static uint8_t basic(uint8_t tt)
 }
 
 /* A short string without NULs: names are. */
-static bool read_name(const struct walk *w, uint64_t ref, char name[MODULES_MAX_NAME])
+static bool read_name(const struct puc_loaded_walk *w, uint64_t ref, char name[MODULES_MAX_NAME])
 {
 	bool cut = false;
 	size_t len;
@@ -71,7 +72,7 @@ static bool read_name(const struct walk *w, uint64_t ref, char name[MODULES_MAX_
 	       len < MODULES_MAX_NAME - 1 && strlen(name) == len;
 }
 
-static int read_table(const struct walk *w, uint64_t ref, struct table *t)
+static int read_table(const struct puc_loaded_walk *w, uint64_t ref, struct puc_loaded_table *t)
 {
 	uint8_t head[MAX_OBJECT], lsizenode;
 
@@ -96,7 +97,7 @@ static struct node parse_node(const struct puc_layout *puc, const uint8_t *bytes
 }
 
 /* A function or a table under a string. Counts tables. */
-static bool wanted(const struct walk *w, const struct node *node, uint32_t *tables)
+static bool wanted(const struct puc_loaded_walk *w, const struct node *node, uint32_t *tables)
 {
 	if (basic(node->key_tt) != LUA_TSTRING)
 		return false;
@@ -105,7 +106,8 @@ static bool wanted(const struct walk *w, const struct node *node, uint32_t *tabl
 	return basic(node->val_tt) == LUA_TFUNCTION;
 }
 
-static int each_node(struct walk *w, const struct table *t, node_fn fn, void *arg)
+static int each_node(struct puc_loaded_walk *w, const struct puc_loaded_table *t, node_fn fn,
+		     void *arg)
 {
 	uint8_t bytes[CHUNK * MAX_OBJECT];
 	uint32_t first, i, inner = 0, size = w->puc->node_size;
@@ -132,14 +134,14 @@ static int each_node(struct walk *w, const struct table *t, node_fn fn, void *ar
 	return 0;
 }
 
-struct find {
+struct puc_loaded_find {
 	const char *key;
 	struct node node;
 };
 
-static int find_node(struct walk *w, const char *key, const struct node *node, void *arg)
+static int find_node(struct puc_loaded_walk *w, const char *key, const struct node *node, void *arg)
 {
-	struct find *f = arg;
+	struct puc_loaded_find *f = arg;
 
 	(void)w;
 	if (strcmp(key, f->key) != 0)
@@ -149,7 +151,7 @@ static int find_node(struct walk *w, const char *key, const struct node *node, v
 }
 
 /* The lua_CFunction of a function value: the value itself, or a C closure's; 0: a Lua function. */
-static uint64_t c_function(const struct walk *w, const struct node *node)
+static uint64_t c_function(const struct puc_loaded_walk *w, const struct node *node)
 {
 	const struct puc_layout *puc = w->puc;
 	uint8_t head[MAX_OBJECT], tt = node->val_tt & PUC_TT_MASK;
@@ -165,7 +167,8 @@ static uint64_t c_function(const struct walk *w, const struct node *node)
 	return foreign_word(head, puc->closure_p);
 }
 
-static int report(struct walk *w, const char *module, const char *field, const struct node *node)
+static int report(struct puc_loaded_walk *w, const char *module, const char *field,
+		  const struct node *node)
 {
 	struct puc_loaded found = {.module = module, .field = field, .f = c_function(w, node)};
 
@@ -173,7 +176,8 @@ static int report(struct walk *w, const char *module, const char *field, const s
 }
 
 /* A table in a module. */
-static int add_inner(struct walk *w, const struct module *m, const char *key, uint64_t ref)
+static int add_inner(struct puc_loaded_walk *w, const struct module *m, const char *key,
+		     uint64_t ref)
 {
 	char name[MODULES_MAX_NAME];
 
@@ -186,7 +190,8 @@ static int add_inner(struct walk *w, const struct module *m, const char *key, ui
 		       : 0;
 }
 
-static int module_node(struct walk *w, const char *key, const struct node *node, void *arg)
+static int module_node(struct puc_loaded_walk *w, const char *key, const struct node *node,
+		       void *arg)
 {
 	const struct module *m = arg;
 
@@ -194,7 +199,8 @@ static int module_node(struct walk *w, const char *key, const struct node *node,
 						    : add_inner(w, m, key, node->val);
 }
 
-static int loaded_node(struct walk *w, const char *key, const struct node *node, void *arg)
+static int loaded_node(struct puc_loaded_walk *w, const char *key, const struct node *node,
+		       void *arg)
 {
 	(void)arg;
 	if (basic(node->val_tt) == LUA_TTABLE)
@@ -207,7 +213,8 @@ static int loaded_node(struct walk *w, const char *key, const struct node *node,
  * luaL_newmetatable() keeps metatables in the registry under the names of their types. Those of
  * "FILE*" are called as in LuaJIT's jit/vmdef.lua.
  */
-static int registry_node(struct walk *w, const char *key, const struct node *node, void *arg)
+static int registry_node(struct puc_loaded_walk *w, const char *key, const struct node *node,
+			 void *arg)
 {
 	static const char *const no_types[] = {"_LOADED", "_PRELOAD", "_CLIBS", "_LOADLIB",
 					       "_HKEY",	  "_HOOKKEY", "_UBOX*"};
@@ -224,12 +231,12 @@ static int registry_node(struct walk *w, const char *key, const struct node *nod
 }
 
 /* New modules come to the end of the list as it is gone through. */
-static int walk_modules(struct walk *w)
+static int walk_modules(struct puc_loaded_walk *w)
 {
 	struct module *m;
 
 	for (m = w->modules; m; m = m->hh.next) {
-		struct table t;
+		struct puc_loaded_table t;
 		int stop;
 
 		if (read_table(w, m->ref, &t))
@@ -241,10 +248,10 @@ static int walk_modules(struct walk *w)
 	return 0;
 }
 
-static int open_registry(struct walk *w, uint64_t addr, struct table *registry,
-			 struct table *loaded)
+static int open_registry(struct puc_loaded_walk *w, uint64_t addr,
+			 struct puc_loaded_table *registry, struct puc_loaded_table *loaded)
 {
-	struct find f = {.key = "_LOADED"};
+	struct puc_loaded_find f = {.key = "_LOADED"};
 	uint8_t tv[PUC_TV_SIZE];
 	int err = mem_read(w->mem, tv, sizeof(tv), addr);
 
@@ -271,8 +278,9 @@ static bool usable(const struct puc_layout *puc)
 int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    puc_loaded_fn fn, void *arg)
 {
-	struct walk w = {.mem = mem, .puc = puc, .fn = fn, .arg = arg, .max_inner = UINT32_MAX};
-	struct table registry, loaded;
+	struct puc_loaded_walk w = {
+		.mem = mem, .puc = puc, .fn = fn, .arg = arg, .max_inner = UINT32_MAX};
+	struct puc_loaded_table registry, loaded;
 	int err;
 
 	if (!usable(puc))

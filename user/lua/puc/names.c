@@ -20,14 +20,14 @@
  * A search for a name. Each copy on the way back is another look at all variables and all
  * instructions before it: foreign bytes could make this as long as they like.
  */
-struct search {
+struct puc_name_search {
 	const struct puc_proto *p;
 	uint32_t budget;
 };
 #define BUDGET (2u << 20) /* instructions and variables: the longest code that is read 8 times */
 
 /* False: what it would cost is not left, and no answer holds any more. */
-static bool spend(struct search *s, uint32_t n)
+static bool spend(struct puc_name_search *s, uint32_t n)
 {
 	bool enough = n <= s->budget;
 
@@ -81,7 +81,7 @@ int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 }
 
 /* luaF_getlocalname: the local variable in a register at pc; NULL. */
-static const struct puc_local *local_at(struct search *s, uint32_t pc, uint32_t reg)
+static const struct puc_local *local_at(struct puc_name_search *s, uint32_t pc, uint32_t reg)
 {
 	const struct puc_proto *p = s->p;
 	uint32_t i;
@@ -236,7 +236,7 @@ static bool find_set_52(const struct puc_proto *p, uint32_t lastpc, uint32_t reg
 }
 
 /* What comes before lastpc is known: what is known of the code begins at its start. */
-static bool find_set(struct search *s, uint32_t lastpc, uint32_t reg, uint32_t *set)
+static bool find_set(struct puc_name_search *s, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
 	if (!spend(s, lastpc))
 		return false;
@@ -276,7 +276,7 @@ static struct origin name_by_load(const struct puc_proto *p, uint32_t pc, const 
  * getobjname() as far as registers go: a local variable, or through copies to the instruction that
  * made the value. Copies count from a lower register only: the number falls, so this ends.
  */
-static struct origin origin_of(struct search *s, uint32_t lastpc, uint32_t reg)
+static struct origin origin_of(struct puc_name_search *s, uint32_t lastpc, uint32_t reg)
 {
 	const struct puc_proto *p = s->p;
 
@@ -307,7 +307,7 @@ static const char *key_const(const struct puc_proto *p, uint32_t idx)
 }
 
 /* rname: a key in a register; "?" unless it is a constant string. */
-static const char *key_reg(struct search *s, uint32_t pc, uint32_t reg)
+static const char *key_reg(struct puc_name_search *s, uint32_t pc, uint32_t reg)
 {
 	struct origin o = origin_of(s, pc, reg);
 
@@ -317,7 +317,7 @@ static const char *key_reg(struct search *s, uint32_t pc, uint32_t reg)
 }
 
 /* The key of GETTABLE and SELF, and up to 5.3 of GETTABUP: operand C. */
-static const char *key_c(struct search *s, uint32_t pc, const struct puc_ins *i)
+static const char *key_c(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i)
 {
 	const struct puc_proto *p = s->p;
 	uint32_t k;
@@ -333,7 +333,7 @@ static const char *key_c(struct search *s, uint32_t pc, const struct puc_ins *i)
 }
 
 /* Is the table that the instruction indexes the variable _ENV? -1: not known. */
-static int is_env(struct search *s, uint32_t pc, const struct puc_ins *i)
+static int is_env(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i)
 {
 	const struct puc_proto *p = s->p;
 	const char *name = NULL;
@@ -361,7 +361,7 @@ static int is_env(struct search *s, uint32_t pc, const struct puc_ins *i)
 }
 
 /* A value taken out of a table. */
-static enum puc_namewhat indexed(struct search *s, uint32_t pc, const struct puc_ins *i,
+static enum puc_namewhat indexed(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i,
 				 const char *key, const char **name)
 {
 	int env = is_env(s, pc, i);
@@ -371,7 +371,7 @@ static enum puc_namewhat indexed(struct search *s, uint32_t pc, const struct puc
 	return named(env ? PUC_NAME_GLOBAL : PUC_NAME_FIELD, key, name);
 }
 
-static enum puc_namewhat find_name(struct search *s, uint32_t lastpc, uint32_t reg,
+static enum puc_namewhat find_name(struct puc_name_search *s, uint32_t lastpc, uint32_t reg,
 				   const char **name)
 {
 	struct origin o = origin_of(s, lastpc, reg);
@@ -403,7 +403,7 @@ static enum puc_namewhat find_name(struct search *s, uint32_t lastpc, uint32_t r
 static enum puc_namewhat objname(const struct puc_proto *p, uint32_t lastpc, uint32_t reg,
 				 const char **name)
 {
-	struct search s = {.p = p, .budget = BUDGET};
+	struct puc_name_search s = {.p = p, .budget = BUDGET};
 	enum puc_namewhat what;
 	const char *found;
 

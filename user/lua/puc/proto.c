@@ -22,7 +22,6 @@
 #include "base/cleanup.h"
 #include "base/mem_gather.h"
 #include "lua/foreign.h"
-#include "sym/proto_order.h"
 #include "str.h"
 
 #define MAX_CODE (256u << 10) /* instructions; of a longer function the rest is not known */
@@ -47,7 +46,7 @@ struct abs_line_info {
 #define LUA_TNUMBER 3
 #define LUA_TSTRING 4
 
-struct reader {
+struct proto_reader {
 	const struct lb_mem *mem;
 	const struct puc_layout *puc;
 	struct puc_proto *p;
@@ -65,7 +64,7 @@ struct part {
 	uint32_t count, have;
 };
 
-static void reader_free(struct reader **r)
+static void reader_free(struct proto_reader **r)
 {
 	if (*r)
 		mem_gather_clear(&(*r)->near);
@@ -78,12 +77,12 @@ static void free_part(struct part *part)
 	free(part->bytes);
 }
 
-static uint32_t head_size(const struct reader *r, uint16_t field)
+static uint32_t head_size(const struct proto_reader *r, uint16_t field)
 {
 	return lb_half(r->head, field);
 }
 
-static uint64_t head_ptr(const struct reader *r, uint16_t field)
+static uint64_t head_ptr(const struct proto_reader *r, uint16_t field)
 {
 	return lb_word(r->head, field);
 }
@@ -96,7 +95,7 @@ static bool address(uint64_t ptr)
 }
 
 /* Fields of the head: where the part is, how many elements it has. */
-static int read_part(const struct reader *r, uint16_t ptr, uint16_t size, uint32_t element,
+static int read_part(const struct proto_reader *r, uint16_t ptr, uint16_t size, uint32_t element,
 		     uint32_t max, struct part *out)
 {
 	uint64_t addr = head_ptr(r, ptr);
@@ -118,7 +117,7 @@ static int read_part(const struct reader *r, uint16_t ptr, uint16_t size, uint32
 }
 
 /* The text at ref, kept in the prototype; NULL when it cannot be read. */
-static const char *read_name(struct reader *r, uint64_t ref)
+static const char *read_name(struct proto_reader *r, uint64_t ref)
 {
 	unsigned slot = (unsigned)(ref >> 4 ^ ref >> 12) % CACHED;
 	char text[PROTO_MAX_NAME + 1];
@@ -156,7 +155,7 @@ static uint64_t string_constant(const uint8_t *tv)
  * Before element i of a part is looked at: brings what it and those after it point to. Strings and
  * children were made as the chunk was compiled, one close to the other.
  */
-static int gather(struct reader *r, const struct part *part, uint32_t element,
+static int gather(struct proto_reader *r, const struct part *part, uint32_t element,
 		  uint64_t (*ref)(const uint8_t *element), uint32_t i)
 {
 	uint32_t end = part->have - i < MEM_GATHER_MAX ? part->have : i + MEM_GATHER_MAX;
@@ -172,7 +171,7 @@ static int gather(struct reader *r, const struct part *part, uint32_t element,
 	return mem_gather_read(&r->near);
 }
 
-static int read_code(struct reader *r)
+static int read_code(struct proto_reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
 	int err =
@@ -224,7 +223,7 @@ static void lines_delta(struct puc_proto *p, const struct part *info, const stru
 	}
 }
 
-static int read_lines(struct reader *r)
+static int read_lines(struct proto_reader *r)
 {
 	const struct puc_layout *puc = r->puc;
 	struct part info __cleanup(free_part) = {0}, abs __cleanup(free_part) = {0};
@@ -266,7 +265,7 @@ static bool may_be_constant(const uint8_t *tv)
 	}
 }
 
-static int read_constants(struct reader *r)
+static int read_constants(struct proto_reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
 	struct puc_proto *p = r->p;
@@ -294,7 +293,7 @@ static int read_constants(struct reader *r)
 	return err;
 }
 
-static int read_upvals(struct reader *r)
+static int read_upvals(struct proto_reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
 	struct puc_proto *p = r->p;
@@ -317,7 +316,7 @@ static int read_upvals(struct reader *r)
 	return err;
 }
 
-static int read_locals(struct reader *r)
+static int read_locals(struct proto_reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
 	struct puc_proto *p = r->p;
@@ -347,12 +346,12 @@ static int read_locals(struct reader *r)
 }
 
 /* lobject.h of 5.1: `lu_byte nups; lu_byte numparams;` */
-static uint64_t nups_of(const struct reader *r, const struct puc_child *child)
+static uint64_t nups_of(const struct proto_reader *r, const struct puc_child *child)
 {
 	return child->proto + r->puc->p_numparams - sizeof(uint8_t);
 }
 
-static int gather_nups(struct reader *r, uint32_t i)
+static int gather_nups(struct proto_reader *r, uint32_t i)
 {
 	const struct puc_proto *p = r->p;
 	uint32_t n;
@@ -363,7 +362,7 @@ static int gather_nups(struct reader *r, uint32_t i)
 	return mem_gather_read(&r->near);
 }
 
-static int read_nups(struct reader *r)
+static int read_nups(struct proto_reader *r)
 {
 	struct puc_proto *p = r->p;
 	uint32_t i;
@@ -386,7 +385,7 @@ static int read_nups(struct reader *r)
 	return err;
 }
 
-static int read_children(struct reader *r)
+static int read_children(struct proto_reader *r)
 {
 	struct part part __cleanup(free_part) = {0};
 	struct puc_proto *p = r->p;
@@ -405,7 +404,7 @@ static int read_children(struct reader *r)
 }
 
 /* funcinfo() of ldebug.c calls a chunk that was stripped of its name "=?". */
-static int read_chunkname(struct reader *r)
+static int read_chunkname(struct proto_reader *r)
 {
 	uint64_t ref = head_ptr(r, r->puc->p_source);
 	char text[PROTO_MAX_CHUNKNAME + 1] = PROTO_NO_CHUNK;
@@ -427,7 +426,7 @@ static int read_chunkname(struct reader *r)
 	return proto_text_dup(text, p->chunklen, &p->chunkname);
 }
 
-static bool check_head(const struct reader *r)
+static bool check_head(const struct proto_reader *r)
 {
 	const struct puc_layout *puc = r->puc;
 	const uint16_t sizes[] = {puc->p_sizecode, puc->p_sizelineinfo, puc->p_sizek,
@@ -443,7 +442,7 @@ static bool check_head(const struct reader *r)
 }
 
 /* As puc_print_more() of unwind/puc/unwind.h. */
-static uint64_t print_constants(const struct reader *r, uint64_t print)
+static uint64_t print_constants(const struct proto_reader *r, uint64_t print)
 {
 	uint8_t k[PUC_TV_SIZE * PUC_PRINT_KS], str[PUC_PRINT_STR];
 	uint32_t n = head_size(r, r->puc->p_sizek);
@@ -461,7 +460,7 @@ static uint64_t print_constants(const struct reader *r, uint64_t print)
 }
 
 /* As puc_name_print() of unwind/puc/unwind.h. */
-static uint64_t print_name(const struct reader *r, uint64_t print, const uint8_t *head)
+static uint64_t print_name(const struct proto_reader *r, uint64_t print, const uint8_t *head)
 {
 	uint64_t name = foreign_word(head, r->puc->p_source);
 	uint8_t str[PUC_PRINT_NAME];
@@ -471,7 +470,7 @@ static uint64_t print_name(const struct reader *r, uint64_t print, const uint8_t
 	return lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_print_name(str, r->puc));
 }
 
-static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
+static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)
 {
 	struct puc_print_head h;
 	uint64_t sum = print_name(r, puc_print_head(head, r->puc, &h), head);
@@ -483,7 +482,7 @@ static uint32_t fingerprint(const struct reader *r, const uint8_t *head)
  * What holds of each prototype, whatever it was compiled from, and be it stripped: in a VM whose
  * structs are others it does not, of most.
  */
-static void check_sense(const struct reader *r)
+static void check_sense(const struct proto_reader *r)
 {
 	uint32_t sizelineinfo = head_size(r, r->puc->p_sizelineinfo);
 	struct puc_proto *p = r->p;
@@ -498,7 +497,7 @@ static void check_sense(const struct reader *r)
 }
 
 /* The target runs meanwhile: is it still the same prototype that lies there? */
-static int check_again(const struct reader *r)
+static int check_again(const struct proto_reader *r)
 {
 	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
 	int err = mem_read(r->mem, head, r->puc->p_size, r->p->addr);
@@ -508,9 +507,9 @@ static int check_again(const struct reader *r)
 	return fingerprint(r, head) == r->p->fingerprint ? 0 : -EAGAIN;
 }
 
-static int read_all(struct reader *r)
+static int read_all(struct proto_reader *r)
 {
-	static int (*const parts[])(struct reader *) = {
+	static int (*const parts[])(struct proto_reader *) = {
 		read_chunkname, read_code,   read_lines,    read_constants,
 		read_upvals,	read_locals, read_children,
 	};
@@ -539,7 +538,7 @@ int puc_proto_read(const struct lb_mem *mem, const struct puc_layout *puc, uint6
 		   struct puc_proto **out)
 {
 	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
-	struct reader *r __cleanup(reader_free) = NULL;
+	struct proto_reader *r __cleanup(reader_free) = NULL;
 	int err;
 
 	if (!foreign_plausible(addr))

@@ -19,7 +19,7 @@ struct head {
 	uint32_t have; /* what of it was read */
 };
 
-struct text {
+struct puc_str_text {
 	uint64_t addr;
 	uint64_t len;
 	bool inline_; /* follows the head */
@@ -38,7 +38,7 @@ static int read_head(const struct lb_mem *mem, const struct puc_layout *puc, uin
 }
 
 static int find_text(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t ref,
-		     const struct head *h, struct text *t)
+		     const struct head *h, struct puc_str_text *t)
 {
 	uint8_t tt = h->bytes[PUC_GC_TT] & PUC_TT_MASK;
 	bool is_short = tt == puc->tt_shrstr;
@@ -60,7 +60,7 @@ static int find_text(const struct lb_mem *mem, const struct puc_layout *puc, uin
  * string of this layout: a patched VM's names would come out as garbage.
  */
 static bool is_terminated(const struct lb_mem *mem, const struct puc_layout *puc,
-			  const struct head *h, const struct text *t)
+			  const struct head *h, const struct puc_str_text *t)
 {
 	uint8_t end;
 
@@ -73,7 +73,7 @@ int puc_str_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_
 		 size_t max, size_t *len, bool *cut)
 {
 	struct head h;
-	struct text t;
+	struct puc_str_text t;
 	uint32_t want;
 	int err = read_head(mem, puc, ref, &h);
 

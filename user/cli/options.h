@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A command line as it was parsed: const from then on. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "out/jitp_options.h"
+#include "out/out.h"
+
+enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_HELP, VERB_VERSION };
+
+struct options {
+	enum verb verb;
+
+	/* record: exactly one of pids and command; report: input; doctor: pids or none */
+	pid_t *pids; /* no pid twice */
+	size_t npids;
+	bool wait;	/* for Lua in one of pids */
+	char **command; /* NULL-terminated, points into argv; NULL: none */
+	const char *input;
+	bool has_source_user; /* report: as whom root opens source files */
+	uid_t source_user;
+
+	/* What is written where; "-" is standard output. No two of them are the same. */
+	bool jitp;			  /* write a jit.p report */
+	struct jitp_options jitp_options; /* of "f" when none were given */
+	const char *jitp_output;
+	const char *output;		 /* NULL: none */
+	const struct out_format *format; /* NULL when output is */
+	const char *stats;		 /* NULL: none */
+
+	uint64_t period_ns;   /* CPU time between two samples, never 0 */
+	uint64_t duration_ns; /* 0: until told to stop, or the targets end */
+	int64_t max_lost_ppm; /* -1: do not judge */
+	bool verbose;
+	bool quiet;
+
+	/* cli/cli.c's own: what the strings above point into, and which options were given */
+	char **args;
+	char *jitp_text; /* -jp's OPTIONS, as given, and after its end OUTPUT */
+	unsigned seen;
+};
+
+#endif

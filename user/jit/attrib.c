@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The phases of line attribution, in order: copy the trace, search for the bytecode that was
+ * recorded, assign the machine code (jit.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attrib_mcode.h"
+#include "base/cleanup.h"
+#include "jit.h"
+#include "read.h"
+#include "search.h"
+
+int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out)
+{
+	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = lj_trace_copy(t, mem, lj, g, traceno);
+	if (!r)
+		r = lj_trace_path(t, mem, lj, g, names);
+	if (!r)
+		r = lj_trace_assign(t);
+	if (r)
+		return r;
+	lj_trace_keep_lookup(t);
+	*out = TAKE_PTR(t);
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The instruction of the intermediate code that each machine instruction was assembled from. */
+#ifndef JIT_ATTRIB_MCODE_H
+#define JIT_ATTRIB_MCODE_H
+
+#include "model.h"
+
+/* Fills in t->places from t->label. 0 or -ENOMEM. */
+int lj_trace_assign(struct lj_trace *t);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queries on a trace's constants and bytecode; freeing of what was copied. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit.h"
+#include "model.h"
+
+uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
+{
+	uint64_t v = 0;
+
+	if (ref >= t->nk && ref + 1 < LJ_REF_BIAS)
+		memcpy(&v, lj_ins_at(t, ref + 1), sizeof(v));
+	return v;
+}
+
+uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	uint32_t ref = ir->op2;
+
+	if (lj_ref_ok(t, ref) && lj_ins_at(t, ref)->o == LJ_IR_KSLOT)
+		ref = lj_ins_at(t, ref)->op1;
+	return lj_trace_const(t, ref);
+}
+
+int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		uint64_t at = pc - t->codes[i].proto - LJ_PROTO_SIZE;
+
+		if (!(at & 3) && at / 4 < t->codes[i].sizebc) {
+			*bcpos = (uint32_t)(at / 4);
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+uint32_t lj_trace_table(const struct lj_trace *t, const struct lj_ins *ir)
+{
+	if ((ir->o == LJ_IR_HREFK || ir->o == LJ_IR_AREF) && lj_ref_ok(t, ir->op1) &&
+	    lj_ins_at(t, ir->op1)->o == LJ_IR_FLOAD)
+		return lj_ins_at(t, ir->op1)->op1;
+	return ir->op1;
+}
+
+/* What is looked at only while it is worked out. */
+static void free_work(struct lj_trace *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->ncodes; i++) {
+		free(t->codes[i].bc);
+		free(t->codes[i].kgc);
+		free(t->codes[i].kn);
+		t->codes[i].bc = NULL;
+		t->codes[i].kgc = NULL;
+		t->codes[i].kn = NULL;
+	}
+	free(t->map); /* the snapshots' entries */
+	free(t->ir);
+	free(t->code_bytes);
+	free(t->label);
+	t->map = NULL;
+	t->ir = NULL;
+	t->code_bytes = NULL;
+	t->label = NULL;
+}
+
+void lj_trace_free(struct lj_trace **tp)
+{
+	struct lj_trace *t = *tp;
+
+	if (!t)
+		return;
+	free_work(t);
+	free(t->codes);
+	free(t->snap);
+	free(t->frames);
+	free(t->steps);
+	free(t->places);
+	free(t);
+	*tp = NULL;
+}
+
+static void shrink(void *array, size_t n, size_t size)
+{
+	void *p, *smaller;
+
+	memcpy(&p, array, sizeof(p));
+	smaller = realloc(p, n ? n * size : size);
+	if (smaller)
+		memcpy(array, &smaller, sizeof(smaller));
+}
+
+void lj_trace_keep_lookup(struct lj_trace *t)
+{
+	free_work(t);
+	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
+	shrink(&t->frames, t->nframes, sizeof(*t->frames));
+	shrink(&t->steps, t->nsteps, sizeof(*t->steps));
+	shrink(&t->places, t->nplaces, sizeof(*t->places));
+}
+
+uint32_t lj_trace_print(const struct lj_trace *t)
+{
+	return t->print;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options of jit/p.lua: letters and numbers. */
+#ifndef OUT_JITP_OPTIONS_H
+#define OUT_JITP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum jitp_split {
+	JITP_ONE_LEVEL = 0,
+	JITP_STATE_FIRST = 1, /* VM state, then stack */
+	JITP_CALLER = 2,      /* 's': first stack level, then the rest */
+	JITP_LINE = 3,	      /* 'fl': function, then line */
+};
+
+enum jitp_raw {
+	JITP_PERCENT,
+	JITP_COUNTS, /* 'r' */
+	JITP_STACKS, /* 'G' */
+};
+
+enum jitp_annotate { JITP_NO_SOURCE, JITP_EXCERPTS, JITP_WHOLE_FILES };
+
+/* What jit/p.lua's prof_start() makes of the letters; the names are its own without "prof_". */
+struct jitp_options {
+	bool states; /* 'v' */
+	bool path;   /* 'p' */
+	char stack;  /* 'f', 'F' or 'l'; '\0': no stack in the keys */
+	enum jitp_split split;
+	enum jitp_raw raw;
+	enum jitp_annotate annotate;
+	int32_t depth;	     /* < 0: from the caller to the callee */
+	int32_t min;	     /* percent */
+	int32_t interval_ms; /* 'i', else 10 */
+	bool shows_nothing;  /* a combination for which jit.p prints no row, such as "vs" */
+	char unknown[64];    /* the letters that nobody knows, once each, printable or '?'; for a
+				warning */
+};
+
+/*
+ * Parses what follows -jp= up to a comma. NULL is "f". jit.p refuses nothing; this only refuses 'z'
+ * (-ENOTSUP), with a text in err. Numbers that do not fit are taken as the largest that do.
+ */
+int jitp_options(const char *text, struct jitp_options *out, struct error *err);
+
+/* Do reports with these options name lines? */
+static inline bool jitp_shows_lines(const struct jitp_options *o)
+{
+	return o->stack == 'l' || o->split == JITP_LINE || o->annotate != JITP_NO_SOURCE;
+}
+
+#endif
