@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each rule of tools/lint/ finds what it is there for: a copy of the tree with one fault in it fails."""
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BSD = "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+
+# (rule, file, text that is added to it, what the rule says)
+FAULTS = [
+    ("includes", "user/out/out.c", '#include "record/session.h"\n', "out must not include record"),
+    ("includes", "include/unwind/lj/find.h", "#include <unwind/puc/find.h>\n",
+     "unwind/lj must not include unwind/puc"),
+    ("includes", "include/unwind/mem.h", '#include "base/text.h"\n', "unwind must not include base"),
+    ("includes", "user/sym/native.c", '#include "jit/model.h"\n', "jit/model.h is for jit only"),
+    ("includes", "user/bpf/ring.c", '#include "luabpf.skel.h"\n', "only user/bpf/loader"),
+    ("includes", "user/prof/prof.c", 'const char *p = "/proc/self";\n', "never see /proc"),
+    ("includes", "user/record/session.c", 'void f(void) { printf("x"); }\n', "do not print"),
+    ("includes", "user/sym/native.c", "void f(void) { HASH_FIND_INT(all, &pid, p); }\n", "table by pid"),
+    ("includes", "include/unwind/unwind.h", "struct pt_regs;\n", "pt_regs"),
+    ("includes", "user/newfolder/x.c", BSD, "not in the list"),
+    ("circles", "user/base/sudo.c", "struct text {\n\tint x;\n};\n", "struct text is defined"),
+    ("sizes", "user/base/text.c", "static int f(void)\n{\n" + "\tg();\n" * 80 + "}\n", "f() has 83"),
+    ("sizes", "user/base/sudo.c", "/* x */\n" * 800, "more than 800"),
+    ("words", "user/base/text.c", "/* What it was told. */\n", '"told" is no term'),
+    ("words", "docs/stats.md", "ditto\n", '"ditto" is no term'),
+    ("spdx", "user/base/fresh.c", "int x;\n", "lack"),
+    ("format", "user/base/text.c", "int  x ;\n", "clang-format"),
+]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    for name in ("bpf", "include", "user", "docs", "tools/lint", ".ci"):
+        shutil.copytree(ROOT / name, root / name)
+    (root / "tests").mkdir()
+    for name in ("README.md", "CONTRIBUTING.md", "Makefile", ".clang-format"):
+        shutil.copy(ROOT / name, root / name)
+    return root
+
+
+def run(tree, rule):
+    r = subprocess.run([f"tools/lint/{rule}"], cwd=tree, capture_output=True, text=True)
+    return r.returncode, r.stdout + r.stderr
+
+
+@pytest.mark.parametrize("rule,path,text,says", FAULTS,
+                         ids=lambda v: v if isinstance(v, str) and len(v) < 40 else None)
+def test_a_fault_is_found(tree, rule, path, text, says):
+    file = tree / path
+    before = file.read_text() if file.exists() else None
+    file.parent.mkdir(exist_ok=True)
+    file.write_text((before or "") + text)
+    try:
+        code, out = run(tree, rule)
+    finally:
+        if before is None:
+            file.unlink()
+            if not any(file.parent.iterdir()):
+                file.parent.rmdir()
+        else:
+            file.write_text(before)
+    assert code != 0 and says in out, out
+
+
+@pytest.mark.parametrize("rule,one,other", [
+    ("includes", '#include "sudo.h"\n', '#include "text.h"\n'),
+    ("circles", "int half(int x)\n{\n\treturn other_half(x);\n}\n",
+     "int other_half(int x)\n{\n\treturn half(x);\n}\n")])
+def test_a_circle_is_found(tree, rule, one, other):
+    files = [tree / "user/base" / name for name in
+             (("text.h", "sudo.h") if rule == "includes" else ("text.c", "sudo.c"))]
+    before = [f.read_text() for f in files]
+    for file, old, text in zip(files, before, (one, other)):
+        file.write_text(old + text)
+    try:
+        code, out = run(tree, rule)
+    finally:
+        for file, old in zip(files, before):
+            file.write_text(old)
+    assert code != 0 and "a circle" in out, out
