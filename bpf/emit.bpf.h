@@ -97,21 +97,21 @@ static __always_inline long emit_proto(struct lb_walk *w, __u32 i, enum lb_famil
 	const struct lb_frame *f = &w->rec.stack.frame[i & LB_MAX_FRAMES];
 	__u64 proto = LB_FRAME_PTR(f);
 	__u32 slot = (__u32)(proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
-	__u32 tag = f->print ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(proto >> 3) ^ w->rec.epoch;
+	__u32 tag = f->fp ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(proto >> 3) ^ w->rec.epoch;
 
 	if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 		return 0;
 	slot &= SHIPPED - 1;
 	tag += !tag; /* 0 is an empty slot */
-	if (shipped[slot] == tag)
+	if (proto_sent[slot] == tag)
 		return 0;
-	if (family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, proto, f->print)
-				    : emit_lj_proto(&w->rec, proto, f->print)) {
-		w->shipped = ~0U;
+	if (family == LB_FAMILY_PUC ? emit_puc_proto(&w->rec, proto, f->fp)
+				    : emit_lj_proto(&w->rec, proto, f->fp)) {
+		w->proto_sent = ~0U;
 		return 1;
 	}
-	shipped[slot] = tag;
-	w->shipped++;
+	proto_sent[slot] = tag;
+	w->proto_sent++;
 	return 0;
 }
 
@@ -134,7 +134,7 @@ static long functions_step(__u32 i, struct hash_ctx *c)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[i & LB_MAX_FRAMES];
 
-	c->sum = (__u32)c->sum * 31 + f->print + (__u32)(f->word >> 3);
+	c->sum = (__u32)c->sum * 31 + f->fp + (__u32)(f->word >> 3);
 	return 0;
 }
 
@@ -159,15 +159,15 @@ static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thre
 	/* as in the thread's sample before, often: there is nothing to ship */
 	if (thread->functions == sum)
 		return 0;
-	w->shipped = 0; /* in memory, where the verifier does not follow its value */
+	w->proto_sent = 0; /* in memory, where the verifier does not follow its value */
 	if (family == LB_FAMILY_PUC)
 		bpf_loop(w->rec.stack.n, emit_step_puc, &w, 0);
 	else
 		bpf_loop(w->rec.stack.n, emit_step_lj, &w, 0);
-	if (w->shipped == ~0U)
+	if (w->proto_sent == ~0U)
 		return -1;
 	thread->functions = sum;
-	return (int)w->shipped;
+	return (int)w->proto_sent;
 }
 
 /* Hashes two words. The second waits for nothing, so that the next two wait for one product. */
@@ -219,7 +219,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	head = (const void *)((const char *)rec + HASH_FROM);
 	top = &rec->stack.frame[0];
 	words[0] = top->word;
-	words[1] = top->print;
+	words[1] = top->fp;
 	sum = 0;
 
 	LB_UNROLLED
@@ -241,7 +241,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	return (sum ? sum : LB_STACKS) | slot;
 }
 
-static __always_inline int emit_whole(struct lb_walk *w, int shipped)
+static __always_inline int emit_whole(struct lb_walk *w, int proto_sent)
 {
 	__u32 n = w->rec.stack.n;
 
@@ -250,7 +250,7 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
-				  ring_wakeup(shipped, w->samples));
+				  ring_wakeup(proto_sent, w->samples));
 }
 
 /* Sends a sample whole, after the prototypes of its functions. Returns 0, 1 when the ring had no
@@ -258,9 +258,9 @@ static __always_inline int emit_whole(struct lb_walk *w, int shipped)
 static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread,
 				      enum lb_family family)
 {
-	int shipped = emit_protos(w, thread, family);
+	int proto_sent = emit_protos(w, thread, family);
 
-	return emit_whole(w, shipped) ? -1 : shipped < 0;
+	return emit_whole(w, proto_sent) ? -1 : proto_sent < 0;
 }
 
 /* Not inlined: its stack is not to add to that of the walks. */
@@ -289,8 +289,8 @@ static __always_inline void release_slot(__u64 *slot)
 {
 	__u32 count = LB_STACK_COUNT(__sync_lock_test_and_set(slot, 0));
 
-	count_ends(LB_END_RING_FULL, count);
-	count_ends(LB_END_RESOLVED, -(__s64)count);
+	count_ends(LB_STATUS_RING_FULL, count);
+	count_ends(LB_STATUS_RESOLVED, -(__s64)count);
 }
 
 static __always_inline int emit_sample(struct lb_walk *w, struct lb_thread *thread,

@@ -51,7 +51,7 @@ static __always_inline void emit_lj_name(struct lb_rec_lj_proto *r, __u64 str)
 }
 
 /* Sizes and pointers are taken from what was just copied. */
-LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 print)
+LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
 	struct lb_rec_lj_proto *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	struct lj_kstr_ctx ctx;
@@ -59,7 +59,7 @@ LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __
 
 	if (!r)
 		return -1;
-	if (emit_parts_begin(&r->rec, sample, proto, print, LJ_PARTS, sizeof(*r)) ||
+	if (emit_parts_begin(&r->rec, sample, proto, fp, LJ_PARTS, sizeof(*r)) ||
 	    bpf_probe_read_user(r->bytes, LJ_PROTO_SIZE, (void *)proto)) {
 		bpf_ringbuf_discard(r, 0);
 		return 0; /* it will be looked for in the live process */

@@ -18,7 +18,7 @@ static long emit_part_none(__u32 i, struct lb_rec_proto **rec)
 /* The ring's memory holds what was there before: every part begins as one that was not read. */
 static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
 					    const struct lb_rec_sample *sample, __u64 proto,
-					    __u32 print, __u32 nparts, __u32 size)
+					    __u32 fp, __u32 nparts, __u32 size)
 {
 	if (!sample)
 		return -1;
@@ -27,7 +27,7 @@ static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
 	rec->proto = proto;
 	rec->pid = sample->pid;
 	rec->epoch = sample->epoch;
-	rec->print = print;
+	rec->fp = fp;
 	rec->build = sample->build;
 	rec->nparts = nparts;
 	rec->pad = 0;

@@ -129,7 +129,7 @@ static __always_inline void emit_puc_source(struct lb_rec_puc_proto *r,
 		emit_part(&r->rec, PUC_PART_SOURCE, str, PART_AT(r, source), sizeof(r->source));
 }
 
-LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 print)
+LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
 	struct lb_rec_puc_proto *r;
 	const struct puc_layout *puc;
@@ -147,7 +147,7 @@ LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, _
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (!r)
 		return -1;
-	if (emit_parts_begin(&r->rec, sample, proto, print, PUC_PARTS, sizeof(*r)) ||
+	if (emit_parts_begin(&r->rec, sample, proto, fp, PUC_PARTS, sizeof(*r)) ||
 	    bpf_probe_read_user(r->head, size, (void *)proto)) {
 		bpf_ringbuf_discard(r, 0);
 		return 0; /* it will be looked for in the live process */

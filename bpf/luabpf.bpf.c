@@ -4,7 +4,7 @@
  * buffer. Here is only the order of things: is this task a target, its registers, which VM runs on
  * this thread, where is its topmost frame, the walk, the record. Each has its own header.
  *
- * Every sample of a target ends in exactly one enum lb_end.
+ * Every sample of a target ends in exactly one enum lb_status.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -26,38 +26,38 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 	return EXEC_ID(task->group_leader->start_boottime, task->self_exec_id);
 }
 
-static __always_inline enum lb_end send(struct lb_walk *w, struct lb_thread *thread,
-					enum lb_end end, enum lb_family family)
+static __always_inline enum lb_status send(struct lb_walk *w, struct lb_thread *thread,
+					   enum lb_status end, enum lb_family family)
 {
-	if (end != LB_END_RESOLVED)
+	if (end != LB_STATUS_RESOLVED)
 		return end;
 	thread_describe(w);
-	return emit_sample(w, thread, family) ? LB_END_RING_FULL : LB_END_RESOLVED;
+	return emit_sample(w, thread, family) ? LB_STATUS_RING_FULL : LB_STATUS_RESOLVED;
 }
 
 /*
  * families: those that this program knows, a constant. Of VMs of both on one thread, nested in each
  * other, the innermost is the one.
  */
-static __always_inline enum lb_end sample(const struct bpf_perf_event_data *event,
-					  struct lb_proc *proc, struct lb_thread *thread,
-					  __u32 families)
+static __always_inline enum lb_status sample(const struct bpf_perf_event_data *event,
+					     struct lb_proc *proc, struct lb_thread *thread,
+					     __u32 families)
 {
 	struct puc_sample puc = {.proc = proc, .thread = thread};
-	enum lb_end lj_end = LB_END_OUTSIDE, puc_end = LB_END_OUTSIDE;
+	enum lb_status lj_stop = LB_STATUS_OUTSIDE, puc_end = LB_STATUS_OUTSIDE;
 	struct lj_walk *lj = 0;
 
 	if (bpf_get_current_task_btf()->flags & PF_EXITING)
-		return LB_END_NO_REGS;
+		return LB_STATUS_NO_REGS;
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
 		puc_end = puc_sample(&puc, event);
 	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_end = lj_begin(&lj, event, proc, thread);
-	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_END_OUTSIDE && puc.w &&
-	    (lj_end != LB_END_RESOLVED || puc.w->inner < lj->cframe))
+		lj_stop = lj_begin(&lj, event, proc, thread);
+	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_STATUS_OUTSIDE && puc.w &&
+	    (lj_stop != LB_STATUS_RESOLVED || puc.w->inner < lj->cframe))
 		return send(puc_common(puc.w), thread, puc_end, LB_FAMILY_PUC);
-	if (!(families & LB_FAMILY_BIT(LJ)) || lj_end != LB_END_RESOLVED)
-		return lj_end;
+	if (!(families & LB_FAMILY_BIT(LJ)) || lj_stop != LB_STATUS_RESOLVED)
+		return lj_stop;
 	return send(lj_common(lj), thread, lj_finish(lj, thread), LB_FAMILY_LJ);
 }
 
@@ -101,9 +101,9 @@ static __always_inline int is_sample(struct lb_cpu *cpu)
 }
 
 /* What ran none of a process's VMs may have run another. */
-static __always_inline enum lb_end outside(const struct lb_proc *proc, enum lb_end end)
+static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
 {
-	return end == LB_END_OUTSIDE && proc->unsampled ? LB_END_NOT_SAMPLED : end;
+	return end == LB_STATUS_OUTSIDE && proc->unsampled ? LB_STATUS_NOT_SAMPLED : end;
 }
 
 /*
@@ -126,7 +126,7 @@ static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken
 
 	emit_task(pid, ended, exec_id, lost);
 	if (taken)
-		count_end(pid, lost ? LB_END_UNRECOGNISED : LB_END_OUTSIDE);
+		count_end(pid, lost ? LB_STATUS_UNRECOGNISED : LB_STATUS_OUTSIDE);
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	int taken, is_known;
 
 	if (!cpu) { /* there is one for each that is possible */
-		count_end(pid, LB_END_FAULT);
+		count_end(pid, LB_STATUS_FAULT);
 		return 0;
 	}
 	if (doubled && is_duplicate(event, task->pid, exec_id))
@@ -161,12 +161,12 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	if (!taken || !proc)
 		return 0;
 	if (proc->families & ~families) /* since an exec */
-		count_end(pid, LB_END_OTHER_FAMILY);
+		count_end(pid, LB_STATUS_VM_FAMILY_NOT_LOADED);
 	else
 		count_end(pid, outside(proc, proc->nmodules ? sample(event, proc,
 								     thread_of(cpu, task, exec_id),
 								     families)
-							    : LB_END_OUTSIDE));
+							    : LB_STATUS_OUTSIDE));
 	return 0;
 }
 

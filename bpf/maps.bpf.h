@@ -177,10 +177,10 @@ struct {
 	__type(value, struct puc_walk);
 } puc_walks SEC(".maps");
 
-/* How samples ended, by enum lb_end. BPF counts, user space reads. */
+/* How samples ended, by enum lb_status. BPF counts, user space reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LB_END__MAX);
+	__uint(max_entries, LB_STATUS__MAX);
 	__type(key, __u32);
 	__type(value, __u64);
 } ends SEC(".maps");
@@ -202,7 +202,7 @@ const volatile __u8 by_process;
  * which costs time and nothing else. BPF alone.
  */
 #define SHIPPED (1 << 16)
-__u32 shipped[SHIPPED];
+__u32 proto_sent[SHIPPED];
 
 /* Slots of stacks: see LB_STACKS. BPF and user space. */
 __u64 stack_counts[LB_STACKS];

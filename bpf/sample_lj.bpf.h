@@ -190,12 +190,12 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 }
 
 /*
- * Returns LB_END_RESOLVED when a VM runs on this thread, and *walk is about it; or how the sample
+ * Returns LB_STATUS_RESOLVED when a VM runs on this thread, and *walk is about it; or how the sample
  * ends.
  */
-static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
-					    const struct bpf_perf_event_data *event,
-					    const struct lb_proc *proc, struct lb_thread *thread)
+static __always_inline enum lb_status lj_begin(struct lj_walk **walk,
+					       const struct bpf_perf_event_data *event,
+					       const struct lb_proc *proc, struct lb_thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -203,34 +203,34 @@ static __always_inline enum lb_end lj_begin(struct lj_walk **walk,
 
 	*walk = w;
 	if (!w || regs_read(&w->regs, 0, event, task))
-		return LB_END_NO_REGS;
+		return LB_STATUS_NO_REGS;
 	w->stack_hi = thread_stack(thread, task, w->regs.sp);
 	if (!w->stack_hi)
-		return LB_END_NO_STACK;
+		return LB_STATUS_NO_STACK;
 	lb_begin(&w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
 	w->exact = 0;
 	w->L_hint = thread->lj_L;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
-		return LB_END_OUTSIDE;
-	return LB_END_RESOLVED;
+		return LB_STATUS_OUTSIDE;
+	return LB_STATUS_RESOLVED;
 }
 
 /* Most walks are one step: that is called directly. */
 static __always_inline void lj_walk_all(struct lj_walk *w)
 {
-	w->end = LB_END_LOOP;
+	w->end = LB_STATUS_LOOP;
 	if (lj_step(0, w) == LB_MORE)
 		bpf_loop(LB_MAX_STEPS - 1, lj_walk_step, &w, 0);
 	lj_walk_bounded(w);
 }
 
-static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread *thread)
+static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thread *thread)
 {
 	struct lb_build *build = bpf_map_lookup_elem(&builds, &w->rec.build);
 	__u64 base;
 
-	w->end = LB_END_TORN;
+	w->end = LB_STATUS_STACK_CHANGING;
 	if (!build || lj_find_top(0, w, &build->lj, &w->regs, thread->traceno))
 		return w->end;
 	base = w->base;
@@ -238,7 +238,7 @@ static __always_inline enum lb_end lj_finish(struct lj_walk *w, struct lb_thread
 	thread->lj_L = w->L;
 	if (w->trace)
 		thread->traceno = w->trace;
-	if (w->end == LB_END_TORN && !lj_find_again(0, w, &w->regs, base))
+	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(0, w, &w->regs, base))
 		lj_walk_all(w);
 	return w->end;
 }

@@ -50,19 +50,19 @@ static long puc_walk_step(__u32 i, struct puc_walk **w)
 }
 
 /* Walks what this module's VM runs on the thread. */
-static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i)
+static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u32 i)
 {
 	struct puc_walk *w = s->w;
 
 	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
-		return LB_END_OUTSIDE;
+		return LB_STATUS_OUTSIDE;
 	/* what was seen by another build's layout is stale */
 	lb_begin(&w->cache, w->cache.sample + 1);
 	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0; /* it ran last */
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	puc_find(0, w);
-	w->end = LB_END_LOOP;
+	w->end = LB_STATUS_LOOP;
 	bpf_loop(LB_MAX_STEPS, puc_walk_step, &w, 0);
 	return s->w->end;
 }
@@ -71,18 +71,18 @@ static __always_inline enum lb_end puc_walk_module(struct puc_sample *s, __u32 i
  * Of several VMs that run on the thread, nested in each other, the innermost: that whose C frames
  * begin nearest to sp.
  */
-static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
+static __always_inline enum lb_status puc_walk_innermost(struct puc_sample *s)
 {
 	__u32 i, at = LB_MODULES;
-	enum lb_end end = LB_END_OUTSIDE;
+	enum lb_status end = LB_STATUS_OUTSIDE;
 
 	for (i = 0; i < LB_MODULES; i++) {
-		enum lb_end its;
+		enum lb_status its;
 
 		if (i >= s->proc->nmodules)
 			break;
 		its = puc_walk_module(s, i);
-		if (its == LB_END_OUTSIDE)
+		if (its == LB_STATUS_OUTSIDE)
 			continue;
 		if (at < LB_MODULES && s->w->inner >= s->w->innermost)
 			continue;
@@ -91,7 +91,7 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 		at = i;
 	}
 	if (at >= LB_MODULES)
-		return LB_END_OUTSIDE;
+		return LB_STATUS_OUTSIDE;
 	if (at != i - 1) /* the walk is about the last, whatever came of it */
 		end = puc_walk_module(s, at);
 	s->thread->puc_L = s->w->L;
@@ -99,18 +99,18 @@ static __always_inline enum lb_end puc_walk_innermost(struct puc_sample *s)
 	return end;
 }
 
-static __always_inline enum lb_end puc_sample(struct puc_sample *s,
-					      const struct bpf_perf_event_data *event)
+static __always_inline enum lb_status puc_sample(struct puc_sample *s,
+						 const struct bpf_perf_event_data *event)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	s->w = bpf_map_lookup_elem(&puc_walks, &cpu);
 	if (!s->w || regs_read(&s->w->regs, &s->w->gprs, event, task))
-		return LB_END_NO_REGS;
+		return LB_STATUS_NO_REGS;
 	s->w->stack_hi = thread_stack(s->thread, task, s->w->regs.sp);
 	if (!s->w->stack_hi)
-		return LB_END_NO_STACK;
+		return LB_STATUS_NO_STACK;
 	thread_walk(puc_common(s->w), task, s->proc);
 	return puc_walk_innermost(s);
 }

@@ -115,7 +115,7 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.stack.flags = 0;
 	w->rec.mcofs = 0;
 	w->rec.traceno = 0;
-	w->rec.trace_print = 0;
+	w->rec.trace_fp = 0;
 	w->rec.pid = task->tgid;
 	w->rec.tid = task->pid;
 	w->rec.epoch = proc->epoch;

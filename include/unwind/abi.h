@@ -15,11 +15,11 @@
 #define LB_MAX_FRAMES 127
 #define LB_COMM 16
 
-enum lb_end {
-#define LB_END(id, class, key, sentence) LB_END_##id,
+enum lb_status {
+#define LB_STATUS(id, class, key, sentence) LB_STATUS_##id,
 #include <unwind/status.def>
-#undef LB_END
-	LB_END__MAX,
+#undef LB_STATUS
+	LB_STATUS__MAX,
 };
 
 /* ---- ring buffer records --------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ enum {
 struct lb_frame {
 	__u64 word; /* kind (8 bits), flags (8), address (48) */
 	__u32 pc;
-	__u32 print; /* fingerprint of the prototype at the time of the sample */
+	__u32 fp; /* fingerprint of the prototype at the time of the sample */
 };
 
 enum {
@@ -92,7 +92,7 @@ struct lb_rec_sample {
 	char comm[LB_COMM];
 	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
 	__u32 traceno;
-	__u32 trace_print;     /* tells the trace from others that had or will have its number */
+	__u32 trace_fp;	       /* tells the trace from others that had or will have its number */
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \
@@ -133,7 +133,7 @@ struct lb_rec_proto {
 	__u64 proto;
 	__u32 pid;
 	__u32 epoch;
-	__u32 print;
+	__u32 fp;
 	__u32 build; /* index into `builds` */
 	__u32 nparts;
 	__u32 pad;
@@ -193,7 +193,7 @@ struct lb_rec_task {
 /* Key of the samples of a process that ended like this (map process_ends). */
 struct lb_process_end {
 	__u32 pid;
-	__u32 end; /* enum lb_end */
+	__u32 end; /* enum lb_status */
 };
 #define LB_VM_TEXT (32 << 10) /* no VM's text is larger */
 

@@ -106,7 +106,7 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 
 	if (!((t->addr ^ (addr - at)) | (t->sample ^ cache->sample) | outside))
 		return 1;
-	return lb_fetch(mem_door(mem), cache, addr, size);
+	return lb_fetch(mem_accessor(mem), cache, addr, size);
 }
 
 /* Reads what was not to be had by lb_ready(). To try in vain is dear: it costs a page fault. */

@@ -11,21 +11,21 @@
 #include <unwind/mem.h>
 
 /* Random, odd. The index is a constant where BPF uses one: then the factor is, too. */
-static const __u64 lb_print_factor[] = {
+static const __u64 lb_fp_factor[] = {
 	0x3d7a5ffb95cb06cfULL, 0x88ccb0ca9d167a3fULL, 0xcfdcfcbf738da0a3ULL, 0xbe725386e5ea3921ULL,
 	0x9037dba3709f8babULL, 0xc7e65f82f5ca0109ULL, 0xf206eb16f7fe2903ULL, 0x67a2f38da0a1733dULL,
 	0xef97fcc263a2ea85ULL, 0xfccc25b712c11d95ULL, 0xf5bcc5e16de586dbULL, 0xd642ba8086828a55ULL,
 	0x68ec450652d69afdULL, 0x239375b23d0cb307ULL, 0xd3bc5cca95313733ULL, 0x41537b79657f7729ULL,
 	0x75b72b84a08f61dfULL, 0xe91e240e52764305ULL, 0x93f858957aa9244fULL, 0xb6ebda8b7e8fb9d5ULL,
 };
-#define LB_PRINT_FACTORS (sizeof(lb_print_factor) / sizeof(lb_print_factor[0]))
+#define LB_PRINT_FACTORS (sizeof(lb_fp_factor) / sizeof(lb_fp_factor[0]))
 
-static __always_inline __u64 lb_print_word(__u64 sum, __u32 i, __u64 word)
+static __always_inline __u64 lb_fp_word(__u64 sum, __u32 i, __u64 word)
 {
-	return sum + word * lb_print_factor[i];
+	return sum + word * lb_fp_factor[i];
 }
 
-static __always_inline __u32 lb_print_end(__u64 sum)
+static __always_inline __u32 lb_fp_end(__u64 sum)
 {
 	return (__u32)(sum >> 32);
 }

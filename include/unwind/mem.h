@@ -116,7 +116,7 @@ struct lb_mem {
 };
 
 /* To hand on to a function: this way, none has to keep it on its stack over calls. */
-static __always_inline const struct lb_mem *mem_door(const struct lb_mem *mem)
+static __always_inline const struct lb_mem *mem_accessor(const struct lb_mem *mem)
 {
 	return 0;
 }
@@ -153,7 +153,7 @@ static inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u6
 	return mem->read(mem, dst, size, addr);
 }
 
-static inline const struct lb_mem *mem_door(const struct lb_mem *mem)
+static inline const struct lb_mem *mem_accessor(const struct lb_mem *mem)
 {
 	return mem;
 }

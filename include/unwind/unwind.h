@@ -6,7 +6,7 @@
  *     step(mem, walk)            emits a few frames; returns LB_MORE or LB_STOP
  *
  * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
- * LB_MAX_STEPS; a walk that did not stop by then ends as LB_END_LOOP. All state lives in the walk,
+ * LB_MAX_STEPS; a walk that did not stop by then ends as LB_STATUS_LOOP. All state lives in the walk,
  * in one place in memory: so the verifier looks at a step once, and a debugger can stop between
  * two.
  *
@@ -67,18 +67,18 @@ struct lb_walk {
 	__u64 g; /* global_State */
 	__u64 L;
 	__s32 vmstate;
-	__u32 end;     /* enum lb_end, valid once stopped */
-	__u8 state;    /* jit.p's letter */
-	__u8 flags;    /* LB_FRAME_* for the next frame */
-	__u8 fault;    /* a read failed that was no guess: what was found instead may be wrong */
-	__u32 shipped; /* prototypes that were sent; the caller's, as the next */
-	__u32 samples; /* of this CPU, so far */
+	__u32 end;	  /* enum lb_status, valid once stopped */
+	__u8 state;	  /* jit.p's letter */
+	__u8 flags;	  /* LB_FRAME_* for the next frame */
+	__u8 fault;	  /* a read failed that was no guess: what was found instead may be wrong */
+	__u32 proto_sent; /* prototypes that were sent; the caller's, as the next */
+	__u32 samples;	  /* of this CPU, so far */
 
 	__u64 epoch; /* of the process, differs from that of others; 0: none */
 	__u8 prove;  /* this sample proves all that it shows: lb_is_proved() */
 
 	/* the chunk's name that a fingerprint was made with last, and what it counted for */
-	__u64 name, name_print;
+	__u64 name, name_fp;
 	__u32 name_sample; /* the sample in which that was */
 
 	struct lb_regs regs;	  /* the caller's place for them */
@@ -113,7 +113,7 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 
 /*
  * The functions of a chunk stand together on a stack: its name is read once for them. Returns 1
- * when w->name_print has to be set for this name, 0 when it is that of the last.
+ * when w->name_fp has to be set for this name, 0 when it is that of the last.
  */
 static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cache *cache,
 					  __u64 name)
@@ -122,7 +122,7 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 		return 0;
 	w->name = name;
 	w->name_sample = cache->sample;
-	w->name_print = 0;
+	w->name_fp = 0;
 	return 1;
 }
 

@@ -168,8 +168,8 @@ def test_exec_of_what_is_settled(tmp_path):
     """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
     r = run_exec(tmp_path, 4)
     lost = r.stats["lost_by_reason"]
-    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "gone"}, r
-    assert lost.get("gone", 0) <= truth.allowed(r.stats["resolved"]), r
+    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "proto-collected"}, r
+    assert lost.get("proto-collected", 0) <= truth.allowed(r.stats["resolved"]), r
 
 
 @pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.1"], ["lua5.4"]])
@@ -203,7 +203,7 @@ ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
         tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
         (tmp_path / "known").touch()
         r = tool.done()
-    assert r.stats["lost_by_reason"].get("other-family", 0) > 650, r  # of 800
+    assert r.stats["lost_by_reason"].get("vm-family-not-loaded", 0) > 650, r  # of 800
     assert r.stats["resolved"] >= 0.8 * 4000 * before, r
     assert "another family" in r.err and "begin again" in r.err, r
 
@@ -413,8 +413,8 @@ def test_command_of_a_caller_that_cannot_be(tmp_path, uid, gid, which):
 def unrecognised(r):
     """Samples that came before their image was known: how many depends on how soon luabpf gets a CPU."""
     lost = r.stats["lost_by_reason"]
-    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "torn"}, r
-    assert lost.get("torn", 0) <= truth.allowed(r.stats["samples"]), r
+    assert {reason for reason, n in lost.items() if n} <= {"unrecognised", "stack-changing"}, r
+    assert lost.get("stack-changing", 0) <= truth.allowed(r.stats["samples"]), r
     return r.stats["lost"]
 
 
@@ -692,7 +692,7 @@ def test_new_processes_are_looked_at_once(tmp_path):
     command = "for i in $(seq 40); do lua5.4 -e 'local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.01'; done"
     r = vms.luabpf("-F", 10000, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c", command)
     assert r.stats["resolved"] > 500, r
-    assert r.stats["lost_by_reason"].get("gone", 0) <= 10, r
+    assert r.stats["lost_by_reason"].get("proto-collected", 0) <= 10, r
 
 
 def test_duration_holds_while_samples_flood_in(tmp_path):

@@ -187,13 +187,13 @@ class Done:
     def missing(self):
         """Share of the samples due whose timer the kernel missed. On a machine of its own it is under 1 %; where
         others take the processor away it is not, and nobody knows which function's samples are those."""
-        return max(0.0, 1 - self.stats["achieved_hz"] / self.stats["asked_hz"])
+        return max(0.0, 1 - self.stats["achieved_hz"] / self.stats["requested_hz"])
 
     def fits(self, count, seconds, ends=0.01, idle=0.0):
         """Is this count of samples what so many seconds of CPU time give? But for five standard deviations (a false
         alarm in 1.7 million), a share for the ends, one that the clock counts and the process may not have used,
         and what the timer missed: all of that may have been here, but never most of what is here."""
-        want = seconds * self.stats["asked_hz"]
+        want = seconds * self.stats["requested_hz"]
         noise = 5 * math.sqrt(want) + ends * want + 5
         missed = min(self.missing * (self.stats["samples"] + want), 0.7 * want)
         return -noise - idle * want - missed <= count - want <= noise

@@ -33,18 +33,20 @@ static void damage(struct lj_traced *t, struct fuzz_undo *undo, struct fuzz_inpu
 
 static void ask(const struct lj_trace *trace)
 {
-	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
-	uint32_t ofs, nwas = 0;
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	uint32_t ofs, nsnap_frames = 0;
 
 	for (ofs = 0; ofs < 300; ofs += 5) {
-		int n = lj_trace_frames(trace, ofs, is, was, &nwas);
+		int n = lj_trace_frames(trace, ofs, exact_frames, snap_frames, &nsnap_frames);
 
-		if (n > LJ_TRACE_FRAMES || (n > 0 && (!nwas || nwas > LJ_TRACE_FRAMES)) || !n)
+		if (n > LJ_TRACE_FRAMES ||
+		    (n > 0 && (!nsnap_frames || nsnap_frames > LJ_TRACE_FRAMES)) || !n)
 			abort();
-		if (n > 0 && (!is[n - 1].proto || is[n - 1].proto != was[nwas - 1].proto))
+		if (n > 0 && (!exact_frames[n - 1].proto ||
+			      exact_frames[n - 1].proto != snap_frames[nsnap_frames - 1].proto))
 			abort();
 	}
-	lj_trace_frames(trace, UINT32_MAX, is, was, &nwas);
+	lj_trace_frames(trace, UINT32_MAX, exact_frames, snap_frames, &nsnap_frames);
 }
 
 /* Built when it is first asked for, and kept: what is damaged is what arena_mem() shows. */

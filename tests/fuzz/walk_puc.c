@@ -84,7 +84,7 @@ static void check(struct puc_walk *w, uint32_t steps)
 			LB_FRAME_THREAD | LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK);
 	for (i = 0; i < w->rec.stack.n; i++)
 		check_frame(&w->rec.stack.frame[i]);
-	if (w->end != LB_END_RESOLVED)
+	if (w->end != LB_STATUS_RESOLVED)
 		return;
 	if (!(LB_FRAME_FLAGS(&w->rec.stack.frame[0]) & LB_FRAME_THREAD))
 		abort();

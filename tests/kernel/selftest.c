@@ -268,7 +268,7 @@ static bool same(const struct lb_walk *a, const struct lb_walk *b)
 {
 	if (a->end != b->end)
 		return false;
-	if (a->end != LB_END_RESOLVED)
+	if (a->end != LB_STATUS_RESOLVED)
 		return true;
 	return a->state == b->state && a->vmstate == b->vmstate && a->g == b->g && a->L == b->L &&
 	       a->rec.stack.n == b->rec.stack.n && a->rec.stack.flags == b->rec.stack.flags &&

@@ -69,11 +69,11 @@ void fuzz_check_walk(const struct lb_walk *w, uint32_t kinds, uint32_t flags)
 	const struct lb_stack *stack = &w->rec.stack;
 	uint32_t i;
 
-	if (w->end >= LB_END__MAX)
+	if (w->end >= LB_STATUS__MAX)
 		abort();
 	if (stack->n > LB_MAX_FRAMES || stack->flags & ~LB_SAMPLE_CUT)
 		abort();
-	if (w->end == LB_END_RESOLVED && !stack->n)
+	if (w->end == LB_STATUS_RESOLVED && !stack->n)
 		abort();
 	for (i = 0; i < stack->n; i++) {
 		uint8_t kind = LB_FRAME_KIND(&stack->frame[i]);

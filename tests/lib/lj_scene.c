@@ -25,7 +25,7 @@ void lj_scene_init(struct lj_scene *s, const struct lj_scene_row *row, const str
 {
 	memset(s, 0, sizeof(*s));
 	lji_init(&s->img, lj);
-	s->end = LB_END_RESOLVED;
+	s->end = LB_STATUS_RESOLVED;
 	s->state = 'I';
 	s->in.build.lj = *lj;
 	s->in.build.rbp_site[SC_SITE_RBP / 8] = 1 << SC_SITE_RBP % 8;

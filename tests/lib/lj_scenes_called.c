@@ -191,7 +191,7 @@ static void vm_closes(struct lj_scene *s)
 	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
 	lji_cframe(&s->img, s->img.main_L, -16, s->img.main_L, 0);
 	sc_in_c(s);
-	s->end = LB_END_OUTSIDE;
+	s->end = LB_STATUS_OUTSIDE;
 }
 
 /* lua_newstate: nothing has set the state yet. */
@@ -209,7 +209,7 @@ static void stale_bottom(struct lj_scene *s)
 	sc_begin(s);
 	s->st = lji_stack(&s->img, s->img.main_L);
 	sc_in_c(s);
-	s->end = LB_END_TORN;
+	s->end = LB_STATUS_STACK_CHANGING;
 }
 
 static void collector(struct lj_scene *s)

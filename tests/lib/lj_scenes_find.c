@@ -84,7 +84,7 @@ static void outer_vm_again(struct lj_scene *s)
 
 static void outside(struct lj_scene *s)
 {
-	s->end = LB_END_OUTSIDE;
+	s->end = LB_STATUS_OUTSIDE;
 }
 
 /* No thread of the VM has a cframe: it is idle. */

@@ -72,7 +72,7 @@ static void moving_lost(struct lj_scene *s)
 	lji_call(&s->img, &s->st, s->main, 5, 3, sc_func(s, 10));
 	sc_in_helper(s, lji_bc(&s->img, s->main, 1));
 	lji_put64(&s->img, s->st.L + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
-	s->end = LB_END_TORN;
+	s->end = LB_STATUS_STACK_CHANGING;
 }
 
 /* A coroutine's: its resumer is not on top. */
@@ -91,7 +91,7 @@ static void moving_coroutine(struct lj_scene *s)
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
 	lji_put64(&s->img, co + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
 	lji_run(&s->img, co);
-	s->end = LB_END_TORN;
+	s->end = LB_STATUS_STACK_CHANGING;
 }
 
 /* The old block is unmapped already, L->stack still its address: the new one's, or its chunk's. */
@@ -131,7 +131,7 @@ static void no_overflow(struct lj_scene *s)
 	overflow(s);
 	lji_put64(&s->img, s->st.base - 8, LJI_TV(LJ_TTHREAD, s->st.L));
 	s->nwant = 0;
-	s->end = LB_END_TORN;
+	s->end = LB_STATUS_STACK_CHANGING;
 }
 
 const struct lj_scene_row lj_scenes_moved[] = {

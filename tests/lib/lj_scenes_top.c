@@ -495,7 +495,7 @@ static void return_to_host(struct lj_scene *s)
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, f, 30));
 	lji_vmstate(&s->img, LJ_VMST_C);
 	sc_in_vm(s, s->st.base, 2 * 8);
-	s->end = LB_END_OUTSIDE;
+	s->end = LB_STATUS_OUTSIDE;
 }
 
 static void return_to_host_base(struct lj_scene *s)
@@ -536,7 +536,7 @@ static void enter_from_host(struct lj_scene *s)
 	sc_begin(s);
 	lji_put64(&s->img, s->st.base - 8, 0);
 	sc_in_vm(s, s->st.base - 16, 16 | LJ_FRAME_CP);
-	s->end = LB_END_OUTSIDE; /* there is no frame to show yet */
+	s->end = LB_STATUS_OUTSIDE; /* there is no frame to show yet */
 }
 
 /* ... BASE is main's, PC the link that is about to be stored. */

@@ -238,7 +238,7 @@ static void mcode_closure_of_nobody(struct lj_scene *s)
 {
 	mcode_closure_of_parent(s);
 	lji_put64(&s->img, s->img.traces + 8 * 5, 0);
-	s->end = LB_END_BAD_TRACE;
+	s->end = LB_STATUS_BAD_TRACE;
 }
 
 /* A trace cannot be its own parent; who says so does not keep us. */
@@ -249,7 +249,7 @@ static void mcode_closure_of_itself(struct lj_scene *s)
 
 	lji_parent(&s->img, &c.t, 3);
 	computed(s, &c, &other);
-	s->end = LB_END_BAD_TRACE;
+	s->end = LB_STATUS_BAD_TRACE;
 }
 
 /* The end of a trace: its frames are real and jit_base is moved, the machine code not left. */
@@ -540,7 +540,7 @@ static void no_such_trace(struct lj_scene *s)
 {
 	in_mcode(s, 0x60, 1);
 	lji_vmstate(&s->img, 7);
-	s->end = LB_END_BAD_TRACE;
+	s->end = LB_STATUS_BAD_TRACE;
 }
 
 static void trace_of_other_number(struct lj_scene *s)
@@ -548,7 +548,7 @@ static void trace_of_other_number(struct lj_scene *s)
 	in_mcode(s, 0x60, 1);
 	lji_put64(&s->img, s->img.traces + 8 * 7, lji_get64(&s->img, s->img.traces + 8 * 3));
 	lji_vmstate(&s->img, 7);
-	s->end = LB_END_BAD_TRACE;
+	s->end = LB_STATUS_BAD_TRACE;
 }
 
 const struct lj_scene_row lj_scenes_trace[] = {

@@ -57,7 +57,7 @@ static bool judge_walk(const struct oracle_judge *j, const char *workload,
 	r->samples++;
 	r->ends[s->end]++;
 	if (!s->ran) {
-		r->phantom += s->end != LB_END_OUTSIDE;
+		r->phantom += s->end != LB_STATUS_OUTSIDE;
 		return false;
 	}
 	if (s->edge) {
@@ -65,10 +65,10 @@ static bool judge_walk(const struct oracle_judge *j, const char *workload,
 		return false;
 	}
 	r->lua++;
-	r->found += s->end == LB_END_RESOLVED;
+	r->found += s->end == LB_STATUS_RESOLVED;
 	for (i = 0; i < RULES; i++)
 		r->right[i] += s->right >> i & 1;
-	if (s->end == LB_END_RESOLVED && s->right & 1 << RULE_WALK)
+	if (s->end == LB_STATUS_RESOLVED && s->right & 1 << RULE_WALK)
 		return true;
 	if (j->verbose)
 		printf("  %s: end %u right %u ip %#lx state %c n %u\n", workload, s->end, s->right,
@@ -211,7 +211,7 @@ void oracle_tell(const char *workload, const struct oracle_result *r)
 	       (unsigned long)r->funcs_right, (unsigned long)r->states[0],
 	       (unsigned long)r->states[1], (unsigned long)r->states[2],
 	       (unsigned long)r->states_right);
-	for (i = 0; i < LB_END__MAX; i++)
+	for (i = 0; i < LB_STATUS__MAX; i++)
 		printf("%s%lu", i ? "," : "", (unsigned long)r->ends[i]);
 	printf("\n");
 	fflush(stdout);

@@ -41,7 +41,7 @@ struct oracle_sample {
 struct oracle_result {
 	uint64_t samples, edges, lua, found, phantom;
 	uint64_t right[RULES];
-	uint64_t ends[LB_END__MAX];
+	uint64_t ends[LB_STATUS__MAX];
 	uint64_t chains, chains_right;
 	uint64_t lines[2], lines_right[2]; /* [1]: ip in luaV_execute */
 	uint64_t funcs, funcs_right;

@@ -297,7 +297,7 @@ uint64_t puc_code_proto(struct arena *a, const struct puc_code_source *s)
 
 uint64_t puc_code_print(const uint8_t *head, const struct puc_layout *puc)
 {
-	struct puc_print_head h;
+	struct puc_fp_head h;
 
-	return puc_print_head(head, puc, &h);
+	return puc_fp_head(head, puc, &h);
 }

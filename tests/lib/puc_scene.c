@@ -47,7 +47,7 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 {
 	memset(s, 0, sizeof(*s));
 	pui_init(&s->img, puc);
-	s->end = LB_END_RESOLVED;
+	s->end = LB_STATUS_RESOLVED;
 	s->state = 'I';
 	s->in.build.puc = *puc;
 	s->in.build.jmp_marked = 1;
@@ -103,7 +103,7 @@ bool puc_scene_hint(struct puc_scene *s, uint32_t i)
 
 static bool same_L(const struct puc_scene *s, const struct lb_walk *w)
 {
-	if (s->lost || s->end != LB_END_RESOLVED || !s->L)
+	if (s->lost || s->end != LB_STATUS_RESOLVED || !s->L)
 		return true;
 	return w->L == s->L &&
 	       w->g == pui_get((struct puc_image *)&s->img, s->L + s->img.puc.L_l_G, 8);

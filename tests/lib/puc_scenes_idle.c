@@ -6,7 +6,7 @@
 
 static void outside(struct puc_scene *s)
 {
-	s->end = LB_END_OUTSIDE;
+	s->end = LB_STATUS_OUTSIDE;
 }
 
 static void put_L(struct puc_scene *s, uint16_t field, uint32_t size, uint64_t value)
@@ -417,7 +417,7 @@ static void longjmp_is(struct puc_scene *s, uint64_t offset)
 	ps_in_vm(s, 3);
 	lj = pui_get(&s->img, s->L + s->img.puc.L_errorJmp, 8);
 	pui_put(&s->img, lj + PUC_LONGJMP_PREVIOUS, 8, lj + offset);
-	s->end = LB_END_TORN;
+	s->end = LB_STATUS_STACK_CHANGING;
 	s->inner_is_guess = true;
 }
 

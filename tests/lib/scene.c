@@ -25,10 +25,10 @@ static bool same_stack(const struct scene *s, const struct lb_stack *got)
 bool scene_matches(const struct scene *s, const struct lb_walk *w)
 {
 	if (s->lost)
-		return w->end != LB_END_RESOLVED && w->end < LB_END__MAX;
+		return w->end != LB_STATUS_RESOLVED && w->end < LB_STATUS__MAX;
 	if (w->end != s->end)
 		return false;
-	if (s->end != LB_END_RESOLVED)
+	if (s->end != LB_STATUS_RESOLVED)
 		return true;
 	return (!s->state || w->state == s->state) && same_stack(s, &w->rec.stack);
 }
@@ -47,17 +47,17 @@ static size_t print_frames(char *to, size_t size, const struct lb_frame *f, uint
 size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, size_t size)
 {
 	static const char *const ends[] = {
-#define LB_END(id, class, key, sentence) key,
+#define LB_STATUS(id, class, key, sentence) key,
 #include <unwind/status.def>
-#undef LB_END
+#undef LB_STATUS
 	};
 	const struct lb_stack *got = &w->rec.stack;
 	size_t at;
 
-	at = (size_t)snprintf(text, size, "%s %c flags %u, want %s %c flags %u\n  got:",
-			      w->end < LB_END__MAX ? ends[w->end] : "?", w->state ? w->state : '-',
-			      got->flags, s->lost ? "any loss" : ends[s->end],
-			      s->state ? s->state : '-', s->flags);
+	at = (size_t)snprintf(
+		text, size, "%s %c flags %u, want %s %c flags %u\n  got:",
+		w->end < LB_STATUS__MAX ? ends[w->end] : "?", w->state ? w->state : '-', got->flags,
+		s->lost ? "any loss" : ends[s->end], s->state ? s->state : '-', s->flags);
 	at += print_frames(text + at, size - at, got->frame, got->n);
 	at += (size_t)snprintf(text + at, size - at, "\n  want:");
 	return at + print_frames(text + at, size - at, s->want, s->nwant);
@@ -65,9 +65,9 @@ size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, si
 
 const char *scene_bad_end(const struct lb_walk *w)
 {
-	if (w->end >= LB_END__MAX)
+	if (w->end >= LB_STATUS__MAX)
 		return "no end reason";
-	return w->end == LB_END_LOOP ? "did not end" : NULL;
+	return w->end == LB_STATUS_LOOP ? "did not end" : NULL;
 }
 
 bool scene_is_true(const struct lb_frame *got, const struct lb_frame *intact)

@@ -17,8 +17,8 @@ struct scene {
 	struct lb_frame want[LB_MAX_FRAMES]; /* without the fingerprints of prototypes */
 	uint32_t nwant;
 	uint32_t flags; /* LB_SAMPLE_* */
-	enum lb_end end;
-	bool lost;  /* any end will do but LB_END_RESOLVED */
+	enum lb_status end;
+	bool lost;  /* any end will do but LB_STATUS_RESOLVED */
 	char state; /* 0: not said */
 };
 

@@ -41,7 +41,7 @@ static void judge(uint64_t resolved, uint64_t outside, uint64_t torn, enum sessi
 	if (outside)
 		cr_assert_eq(prof_lose(prof, "outside-lua", outside), 0);
 	if (torn)
-		cr_assert_eq(prof_lose(prof, "torn", torn), 0);
+		cr_assert_eq(prof_lose(prof, "stack-changing", torn), 0);
 	summary_make(&stats, prof, &summary);
 	doctor_judge(&doctor, &summary);
 }
@@ -55,7 +55,8 @@ Test(doctor, proof)
 	judge(298, 0, 2, SESSION_DURATION);
 	cr_expect_eq(verdict, DOCTOR_OK, "less than one in a hundred");
 	cr_expect_not_null(strstr(said, "298 of 300 walks"));
-	cr_expect_not_null(strstr(said, "; lost 2 (torn): the Lua stack was caught"), "%s", said);
+	cr_expect_not_null(strstr(said, "; lost 2 (stack-changing): the Lua stack was caught"),
+			   "%s", said);
 	judge(200, 0, 100, SESSION_DURATION);
 	cr_expect_eq(verdict, DOCTOR_WARN);
 	judge(100, 100, 150, SESSION_DURATION);

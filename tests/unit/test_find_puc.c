@@ -103,7 +103,7 @@ Test(find_puc, forgets, .fini = done)
 	cr_expect_eq(w.L, 0);
 	cr_expect_eq(w.g, 0);
 	steps();
-	cr_expect_eq(w.end, LB_END_OUTSIDE);
+	cr_expect_eq(w.end, LB_STATUS_OUTSIDE);
 }
 
 /* errorJmp has to lie between sp and the end of the stack. */
@@ -223,9 +223,9 @@ Test(find_puc, resumers_are_remembered, .fini = done)
 	w.L_hint = s.L;
 	first = walk();
 	n = w.rec.stack.n;
-	cr_assert_eq(w.end, LB_END_RESOLVED);
+	cr_assert_eq(w.end, LB_STATUS_RESOLVED);
 	then = walk();
-	cr_expect_eq(w.end, LB_END_RESOLVED);
+	cr_expect_eq(w.end, LB_STATUS_RESOLVED);
 	cr_expect_eq(w.rec.stack.n, n);
 	cr_expect_lt(then, first, "%d steps, then %d", first, then);
 }

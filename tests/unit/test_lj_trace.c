@@ -40,35 +40,36 @@ ParameterizedTestParameters(lj_trace, places)
 ParameterizedTest(size_t *index, lj_trace, places)
 {
 	const struct lj_traced_row *row = &lj_traced_rows[*index];
-	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
 	struct lj_traced t;
-	uint32_t i, ofs, nwas;
+	uint32_t i, ofs, nsnap_frames;
 
 	lj_traced_init(&t, row);
 	cr_assert_eq(read_it(&t, arena_mem(t.arena), &trace), 0, "%s", row->name);
 	for (i = 0; i + 1 < t.nplaces; i++)
 		for (ofs = t.place[i].mcofs; ofs < t.place[i + 1].mcofs; ofs++) {
 			bool inside = t.place[i].callpc != LB_NO_PC;
-			int n = lj_trace_frames(trace, ofs, is, was, &nwas);
+			int n = lj_trace_frames(trace, ofs, exact_frames, snap_frames,
+						&nsnap_frames);
 
 			if (t.place[i].pc == LB_NO_PC) {
 				cr_expect_eq(n, -ENOENT, "%s at %u: %d", row->name, ofs, n);
 				continue;
 			}
 			cr_assert_eq(n, 1 + inside, "%s at %u: %d", row->name, ofs, n);
-			cr_expect_eq(is[0].proto, inside ? t.callee : t.main, "%s at %u", row->name,
-				     ofs);
-			cr_expect_eq(is[0].pc, t.place[i].pc, "%s at %u: %u", row->name, ofs,
-				     is[0].pc);
+			cr_expect_eq(exact_frames[0].proto, inside ? t.callee : t.main, "%s at %u",
+				     row->name, ofs);
+			cr_expect_eq(exact_frames[0].pc, t.place[i].pc, "%s at %u: %u", row->name,
+				     ofs, exact_frames[0].pc);
 			if (inside) {
-				cr_expect_eq(is[1].proto, t.main);
-				cr_expect_eq(is[1].pc, t.place[i].callpc);
+				cr_expect_eq(exact_frames[1].proto, t.main);
+				cr_expect_eq(exact_frames[1].pc, t.place[i].callpc);
 			}
-			cr_expect_eq(nwas, 1);
-			cr_expect_eq(was[0].proto, t.main);
-			cr_expect_eq(was[0].pc, t.place[i].snap_pc, "%s at %u: %u", row->name, ofs,
-				     was[0].pc);
+			cr_expect_eq(nsnap_frames, 1);
+			cr_expect_eq(snap_frames[0].proto, t.main);
+			cr_expect_eq(snap_frames[0].pc, t.place[i].snap_pc, "%s at %u: %u",
+				     row->name, ofs, snap_frames[0].pc);
 		}
 	lj_traced_free(&t);
 }
@@ -81,9 +82,9 @@ ParameterizedTestParameters(lj_trace, reads_that_fail)
 /* Whichever read fails: an error, or a trace of which less is known; never another answer. */
 ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
 {
-	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lj_traced t;
-	uint32_t k, i, nwas;
+	uint32_t k, i, nsnap_frames;
 	unsigned all;
 
 	lj_traced_init(&t, &lj_traced_rows[*index]);
@@ -100,14 +101,16 @@ ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
 			cr_assert(r <= 0);
 			cr_assert_eq(!r, !!trace);
 			for (i = 0; trace && i + 1 < t.nplaces; i++) {
-				int n = lj_trace_frames(trace, t.place[i].mcofs, is, was, &nwas);
+				int n = lj_trace_frames(trace, t.place[i].mcofs, exact_frames,
+							snap_frames, &nsnap_frames);
 
 				/* a function that cannot be read is not entered: its caller's call
 				 * is told */
 				if (n > 0)
-					cr_expect(
-						is[0].pc == t.place[i].pc || t.callee || t.decides,
-						"read %u: %u at %u", k, is[0].pc, t.place[i].mcofs);
+					cr_expect(exact_frames[0].pc == t.place[i].pc || t.callee ||
+							  t.decides,
+						  "read %u: %u at %u", k, exact_frames[0].pc,
+						  t.place[i].mcofs);
 			}
 		}
 	lj_traced_free(&t);
@@ -241,14 +244,14 @@ static void sample(struct sampled *s, uint32_t mcofs, uint32_t below)
 	cr_assert_eq(lj_traces_new(mem, &s->traces), 0);
 	s->rec.vm = s->t.g;
 	s->rec.traceno = LJ_TRACED_NO;
-	s->rec.trace_print = lj_trace_print(trace);
+	s->rec.trace_fp = lj_trace_fp(trace);
 	s->rec.mcofs = mcofs;
 	s->rec.stack.n = 1 + below;
 	s->rec.stack.frame[0] = (struct lb_frame){
 		.word = LB_FRAME_WORD(LB_FRAME_LUA,
 				      LB_FRAME_THREAD | LB_FRAME_TRACE | LB_FRAME_TAIL, s->t.main),
 		.pc = 2,
-		.print = s->main_print,
+		.fp = s->main_print,
 	};
 	for (i = 0; i < below; i++)
 		s->rec.stack.frame[1 + i] =
@@ -274,11 +277,11 @@ Test(lj_trace, refined)
 	cr_expect_eq(stack->frame[0].word,
 		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_THREAD | LB_FRAME_TRACE, s.t.callee));
 	cr_expect_eq(stack->frame[0].pc, 1);
-	cr_expect_eq(stack->frame[0].print, s.callee_print);
+	cr_expect_eq(stack->frame[0].fp, s.callee_print);
 	cr_expect_eq(stack->frame[1].word,
 		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_TRACE | LB_FRAME_TAIL, s.t.main));
 	cr_expect_eq(stack->frame[1].pc, 4);
-	cr_expect_eq(stack->frame[1].print, s.main_print);
+	cr_expect_eq(stack->frame[1].fp, s.main_print);
 	cr_expect_eq(LB_FRAME_PTR(&stack->frame[3]), 0x1001);
 	unsample(&s);
 }
@@ -312,13 +315,13 @@ Test(lj_trace, not_refined)
 	struct sampled s;
 
 	sample(&s, 7, 1);
-	s.rec.trace_print ^= 1;
+	s.rec.trace_fp ^= 1;
 	stays(&s, "another trace had the number");
 	sample(&s, 7, 1);
 	s.rec.stack.frame[0].pc = 3;
 	stays(&s, "another snapshot");
 	sample(&s, 7, 1);
-	s.rec.stack.frame[0].print ^= 1;
+	s.rec.stack.frame[0].fp ^= 1;
 	stays(&s, "another prototype");
 	sample(&s, 7, 1);
 	s.rec.stack.n = 0;

@@ -15,11 +15,11 @@ static struct {
 	struct lj_trace t;
 	struct lj_code codes[4];
 	struct lj_tframe frames[4];
-	struct lj_step steps[4];
+	struct bc_event history[4];
 	struct lj_place places[4];
 	struct lj_tsnap snap;
-	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
-	uint32_t nwas;
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	uint32_t nsnap_frames;
 } s;
 
 static uint64_t proto(uint32_t i)
@@ -32,9 +32,9 @@ static void start(void)
 	uint32_t i;
 
 	for (i = 0; i < 4; i++) {
-		s.codes[i] = (struct lj_code){.proto = proto(i), .print = 70 + i, .sizebc = 100};
+		s.codes[i] = (struct lj_code){.proto = proto(i), .fp = 70 + i, .sizebc = 100};
 		s.frames[i] = (struct lj_tframe){.parent = -1, .code = i};
-		s.steps[i] = (struct lj_step){.pc = 10 + i, .frame = i};
+		s.history[i] = (struct bc_event){.pc = 10 + i, .frame = i};
 		s.places[i] = (struct lj_place){.mcofs = PLACE * i, .step = (int32_t)i};
 	}
 	s.snap = (struct lj_tsnap){.pc = proto(0) + LJ_PROTO_SIZE + 4 * 9, .step = 0, .frame = 0};
@@ -43,8 +43,8 @@ static void start(void)
 		.ncodes = 4,
 		.frames = s.frames,
 		.nframes = 4,
-		.steps = s.steps,
-		.nsteps = 4,
+		.history = s.history,
+		.nhistory = 4,
 		.places = s.places,
 		.nplaces = 4,
 		.snap = &s.snap,
@@ -63,18 +63,19 @@ static void returns(uint32_t f, uint32_t to)
 
 static int look(uint32_t step)
 {
-	return lj_trace_frames(&s.t, PLACE * step + 1, s.is, s.was, &s.nwas);
+	return lj_trace_frames(&s.t, PLACE * step + 1, s.exact_frames, s.snap_frames,
+			       &s.nsnap_frames);
 }
 
 Test(lj_trace_lookup, in_the_frame_of_the_snapshot, .init = start)
 {
 	cr_assert_eq(look(0), 1);
-	cr_assert_eq(s.nwas, 1);
-	cr_expect_eq(s.is[0].proto, proto(0));
-	cr_expect_eq(s.is[0].print, 70);
-	cr_expect_eq(s.is[0].pc, 10);
-	cr_expect_eq(s.was[0].proto, proto(0));
-	cr_expect_eq(s.was[0].pc, 9);
+	cr_assert_eq(s.nsnap_frames, 1);
+	cr_expect_eq(s.exact_frames[0].proto, proto(0));
+	cr_expect_eq(s.exact_frames[0].fp, 70);
+	cr_expect_eq(s.exact_frames[0].pc, 10);
+	cr_expect_eq(s.snap_frames[0].proto, proto(0));
+	cr_expect_eq(s.snap_frames[0].pc, 9);
 }
 
 Test(lj_trace_lookup, in_an_inlined_function, .init = start)
@@ -82,10 +83,10 @@ Test(lj_trace_lookup, in_an_inlined_function, .init = start)
 	s.frames[1].parent = 0;
 	s.frames[1].callpc = 30;
 	cr_assert_eq(look(1), 2);
-	cr_assert_eq(s.nwas, 1);
-	cr_expect_eq(s.is[0].proto, proto(1));
-	cr_expect_eq(s.is[1].proto, proto(0));
-	cr_expect_eq(s.is[1].pc, 30);
+	cr_assert_eq(s.nsnap_frames, 1);
+	cr_expect_eq(s.exact_frames[0].proto, proto(1));
+	cr_expect_eq(s.exact_frames[1].proto, proto(0));
+	cr_expect_eq(s.exact_frames[1].pc, 30);
 }
 
 /*
@@ -95,19 +96,19 @@ Test(lj_trace_lookup, before_it_returns, .init = start)
 {
 	returns(0, 1);
 	cr_assert_eq(look(0), 1);
-	cr_expect_eq(s.nwas, 1);
-	cr_expect_eq(s.was[0].proto, proto(0));
+	cr_expect_eq(s.nsnap_frames, 1);
+	cr_expect_eq(s.snap_frames[0].proto, proto(0));
 }
 
 Test(lj_trace_lookup, after_it_has_returned, .init = start)
 {
 	returns(0, 1);
 	cr_assert_eq(look(1), 1);
-	cr_assert_eq(s.nwas, 2);
-	cr_expect_eq(s.is[0].proto, proto(1));
-	cr_expect_eq(s.was[1].proto, proto(1));
-	cr_expect_eq(s.was[1].pc, 40);
-	cr_expect(s.was[1].returned);
+	cr_assert_eq(s.nsnap_frames, 2);
+	cr_expect_eq(s.exact_frames[0].proto, proto(1));
+	cr_expect_eq(s.snap_frames[1].proto, proto(1));
+	cr_expect_eq(s.snap_frames[1].pc, 40);
+	cr_expect(s.snap_frames[1].returned);
 }
 
 /* What was returned to calls: frame 2. And returns, to 3: that is not known before, either. */
@@ -117,27 +118,27 @@ Test(lj_trace_lookup, in_what_is_called_behind_a_return, .init = start)
 	s.frames[2].parent = 1;
 	returns(1, 3);
 	cr_assert_eq(look(2), 2);
-	cr_assert_eq(s.nwas, 2);
-	cr_expect_eq(s.is[0].proto, proto(2));
-	cr_expect_eq(s.is[1].proto, proto(1));
+	cr_assert_eq(s.nsnap_frames, 2);
+	cr_expect_eq(s.exact_frames[0].proto, proto(2));
+	cr_expect_eq(s.exact_frames[1].proto, proto(1));
 	cr_assert_eq(look(3), 1);
-	cr_assert_eq(s.nwas, 3);
-	cr_expect_eq(s.was[2].proto, proto(3));
+	cr_assert_eq(s.nsnap_frames, 3);
+	cr_expect_eq(s.snap_frames[2].proto, proto(3));
 }
 
 /* Frame 1 has taken the place of the lowest one, and frame 2 that of frame 1. */
 Test(lj_trace_lookup, in_what_the_lowest_frame_calls_in_its_place, .init = start)
 {
-	s.frames[1].instead_of = 1;
-	s.frames[2].instead_of = 2;
+	s.frames[1].tail_called_by = 1;
+	s.frames[2].tail_called_by = 2;
 	cr_assert_eq(look(1), 1);
-	cr_assert_eq(s.nwas, 1);
-	cr_expect_eq(s.is[0].proto, proto(1));
-	cr_expect_eq(s.was[0].proto, proto(0));
+	cr_assert_eq(s.nsnap_frames, 1);
+	cr_expect_eq(s.exact_frames[0].proto, proto(1));
+	cr_expect_eq(s.snap_frames[0].proto, proto(0));
 	returns(2, 3);
 	cr_assert_eq(look(2), 1);
-	cr_assert_eq(s.nwas, 1);
-	cr_expect_eq(s.is[0].proto, proto(2));
+	cr_assert_eq(s.nsnap_frames, 1);
+	cr_expect_eq(s.exact_frames[0].proto, proto(2));
 	/* behind the return the snapshot's frame is not known to stand on what is returned to */
 	cr_expect_eq(look(3), -ENOENT);
 }
@@ -145,13 +146,13 @@ Test(lj_trace_lookup, in_what_the_lowest_frame_calls_in_its_place, .init = start
 /* pcall() between a frame and the one below is cut off with it. */
 Test(lj_trace_lookup, through_pcall, .init = start)
 {
-	s.frames[0].through = 20;
+	s.frames[0].via_pcall = 20;
 	returns(0, 1);
 	cr_assert_eq(look(0), 2);
-	cr_assert_eq(s.nwas, 2);
-	cr_expect(s.is[1].fast);
-	cr_expect_eq(s.is[1].proto, 20);
-	cr_expect(s.was[1].fast);
+	cr_assert_eq(s.nsnap_frames, 2);
+	cr_expect(s.exact_frames[1].fast);
+	cr_expect_eq(s.exact_frames[1].proto, 20);
+	cr_expect(s.snap_frames[1].fast);
 }
 
 Test(lj_trace_lookup, nothing_in_common, .init = start)

@@ -20,9 +20,10 @@ static uint64_t lost(const struct prof *prof, const char *reason)
 /* What BPF could not tell is moved to what it was; each count is in the profile once. */
 Test(losses, of_bpf_and_of_user_space)
 {
-	const uint64_t ends[LB_END__MAX] = {
-		[LB_END_RESOLVED] = 100,   [LB_END_OUTSIDE] = 10, [LB_END_NO_REGS] = 1,
-		[LB_END_UNRECOGNISED] = 7, [LB_END_TORN] = 3,
+	const uint64_t ends[LB_STATUS__MAX] = {
+		[LB_STATUS_RESOLVED] = 100,	[LB_STATUS_OUTSIDE] = 10,
+		[LB_STATUS_NO_REGS] = 1,	[LB_STATUS_UNRECOGNISED] = 7,
+		[LB_STATUS_STACK_CHANGING] = 3,
 	};
 	struct prof *prof __cleanup(prof_free) = NULL;
 	struct losses losses = {};
@@ -37,16 +38,16 @@ Test(losses, of_bpf_and_of_user_space)
 	cr_expect_eq(lost(prof, LOSS_GONE), 4);
 	cr_expect_eq(lost(prof, LOSS_BAD_RECORD), 1);
 	cr_expect_eq(lost(prof, "unrecognised"), 2);
-	cr_expect_eq(lost(prof, "torn"), 3);
+	cr_expect_eq(lost(prof, "stack-changing"), 3);
 	cr_expect_eq(lost(prof, "outside-lua"), 16, "they ran no Lua, the two of BPF's, too");
 	cr_expect_eq(prof_nlosses(prof), 5);
-	cr_expect_eq(losses.ends[LB_END_OUTSIDE], 15);
-	cr_expect_eq(losses.ends[LB_END_UNRECOGNISED], 2);
+	cr_expect_eq(losses.ends[LB_STATUS_OUTSIDE], 15);
+	cr_expect_eq(losses.ends[LB_STATUS_UNRECOGNISED], 2);
 }
 
 Test(losses, of_one_process)
 {
-	const uint64_t ends[LB_END__MAX] = {[LB_END_RESOLVED] = 9, [LB_END_FAULT] = 4};
+	const uint64_t ends[LB_STATUS__MAX] = {[LB_STATUS_RESOLVED] = 9, [LB_STATUS_FAULT] = 4};
 	struct prof *prof __cleanup(prof_free) = NULL;
 
 	cr_assert_eq(losses_of_process(7, ends, 6, &prof), 0);

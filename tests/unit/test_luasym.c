@@ -292,12 +292,12 @@ Test(luasym, known_in_part)
 	mem_image_clear(&img);
 }
 
-static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_t *print)
+static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_t *fp)
 {
 	struct lj_proto *p __cleanup(lj_proto_free) = read_proto(a, pt);
 
 	*hash = lj_proto_hash(p);
-	*print = lj_proto_fingerprint(p);
+	*fp = lj_proto_fingerprint(p);
 }
 
 /* Is the prototype at pt read as a whole? */
@@ -383,7 +383,7 @@ Test(luasym, hash_and_fingerprint)
 	for (step = 0; step < sizeof(what) / sizeof(what[0]); step++) {
 		struct arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, 20), bc = pt + LJ_PROTO_SIZE, was_hash, hash, ref;
-		uint32_t was_print, print;
+		uint32_t was_print, fp;
 
 		arena_put32(a, bc + 4 * 2, AD(KSHORT, 4, 100));
 		hash_and_print(a, pt, &was_hash, &was_print);
@@ -428,9 +428,9 @@ Test(luasym, hash_and_fingerprint)
 			arena_put64(a, pt + ((k + 7) & ~7u) - 8, str(a, "h"));
 			break;
 		}
-		hash_and_print(a, pt, &hash, &print);
+		hash_and_print(a, pt, &hash, &fp);
 		cr_expect_eq(hash != was_hash, differs[step] & HASH, "%s", what[step]);
-		cr_expect_eq(print != was_print, differs[step] >> 1, "%s", what[step]);
+		cr_expect_eq(fp != was_print, differs[step] >> 1, "%s", what[step]);
 	}
 }
 
@@ -438,7 +438,7 @@ Test(luasym, hash_and_fingerprint)
 Test(luasym, children_that_took_each_others_addresses)
 {
 	uint64_t hash[2], child[2], kgc[6];
-	uint32_t print[2];
+	uint32_t fp[2];
 	int i, j;
 
 	for (i = 0; i < 2; i++) {
@@ -461,9 +461,9 @@ Test(luasym, children_that_took_each_others_addresses)
 			kgc[j] = str(a, "name");
 		kgc[4] = child[i];
 		kgc[5] = child[!i];
-		hash_and_print(a, proto(a, &s), &hash[i], &print[i]);
+		hash_and_print(a, proto(a, &s), &hash[i], &fp[i]);
 	}
-	cr_expect_eq(print[0], print[1]);
+	cr_expect_eq(fp[0], fp[1]);
 	cr_expect_neq(hash[0], hash[1]);
 }
 

@@ -197,12 +197,12 @@ Test(prof, losses_add_up)
 	struct prof *prof = new_prof();
 	struct prof_loss loss;
 
-	cr_assert_eq(prof_lose(prof, "torn", 2), 0);
+	cr_assert_eq(prof_lose(prof, "stack-changing", 2), 0);
 	cr_assert_eq(prof_lose(prof, "ring-full", 1), 0);
-	cr_assert_eq(prof_lose(prof, "torn", UINT64_MAX), 0);
+	cr_assert_eq(prof_lose(prof, "stack-changing", UINT64_MAX), 0);
 	cr_assert_eq(prof_nlosses(prof), 2);
 	prof_loss(prof, 0, &loss);
-	cr_expect_str_eq(loss.reason, "torn");
+	cr_expect_str_eq(loss.reason, "stack-changing");
 	cr_expect_eq(loss.count, UINT64_MAX);
 	prof_free(&prof);
 }

@@ -93,26 +93,26 @@ Test(protos, changed_is_what_was_shown)
 	struct lb_rec_proto rec = {0};
 	unsigned changes = 0;
 	struct scene s;
-	uint32_t print;
+	uint32_t fp;
 
 	scene_init(&s);
-	print = print_of(&s, s.parent);
+	fp = print_of(&s, s.parent);
 	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
 	cr_assert_not_null(protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), 1));
 	rec.proto = s.parent;
-	rec.print = print;
+	rec.fp = fp;
 	cr_assert_eq(protos_ship(p, &rec, &s.build, 1), 0);
-	entry = protos_get(p, &s.build, s.parent, print, 1);
+	entry = protos_get(p, &s.build, s.parent, fp, 1);
 	cr_assert_not_null(entry);
 	cr_assert_str_eq(protos_definition(entry, s.child[0]), "one");
 	cr_expect_eq(changes, 0);
 
 	arena_put(s.a, s.one, "uno", 3);
-	cr_assert_eq(print_of(&s, s.parent), print);
-	entry = protos_get(p, &s.build, s.parent, print, 2);
+	cr_assert_eq(print_of(&s, s.parent), fp);
+	entry = protos_get(p, &s.build, s.parent, fp, 2);
 	cr_expect_eq(changes, 1);
 	cr_expect(entry->doubtful);
-	entry = protos_get(p, &s.build, s.parent, print, 3);
+	entry = protos_get(p, &s.build, s.parent, fp, 3);
 	cr_expect_not(entry->doubtful);
 	cr_expect_eq(changes, 1);
 	cr_expect_str_eq(protos_definition(entry, s.child[0]), "uno");
@@ -134,12 +134,12 @@ static int read_mapping(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 }
 
 /* Shows a prototype until BPF makes its fingerprint once in an epoch; the next round is 9. */
-static void begin_sharing(struct protos *p, const struct scene *s, uint64_t addr, uint32_t print)
+static void begin_sharing(struct protos *p, const struct scene *s, uint64_t addr, uint32_t fp)
 {
 	uint32_t round;
 
 	for (round = 1; round < 9; round++) {
-		cr_assert_not_null(protos_get(p, &s->build, addr, print, round));
+		cr_assert_not_null(protos_get(p, &s->build, addr, fp, round));
 		cr_expect_eq(protos_share(p, round), round >= 5, "%u", round);
 	}
 }
@@ -156,14 +156,14 @@ Test(protos, addresses_that_are_used_again)
 		const struct protos_entry *entry;
 		bool freed = i == FREED || i == HALF_FREED || i == UNMAPPED;
 		unsigned changes = 0;
-		uint32_t print, round;
+		uint32_t fp, round;
 		struct scene s;
 
 		scene_init(&s);
-		print = print_of(&s, s.parent);
+		fp = print_of(&s, s.parent);
 		map.under = arena_mem(s.a);
 		cr_assert_eq(protos_new(&map.mem, on_change, &changes, &p), 0);
-		begin_sharing(p, &s, s.parent, print);
+		begin_sharing(p, &s, s.parent, fp);
 		switch (i) {
 		case ANOTHER:
 			arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
@@ -183,19 +183,19 @@ Test(protos, addresses_that_are_used_again)
 			break;
 		}
 		arena_mem(s.a);
-		entry = protos_get(p, &s.build, s.parent, print, 9);
+		entry = protos_get(p, &s.build, s.parent, fp, 9);
 		cr_assert_not_null(entry);
 		cr_expect_eq(entry->doubtful, i == SAME_PRINT || i == ANOTHER, "case %d", i);
 		cr_expect_eq(entry->waits, freed, "case %d", i);
 		cr_expect_eq(protos_share(p, 9), i == KEPT, "case %d", i);
 		for (round = 10; round < 9 + PROTOS_WAIT; round++)
-			cr_expect_eq(protos_get(p, &s.build, s.parent, print, round)->waits, freed,
+			cr_expect_eq(protos_get(p, &s.build, s.parent, fp, round)->waits, freed,
 				     "case %d", i);
-		entry = protos_get(p, &s.build, s.parent, print, 9 + PROTOS_WAIT);
+		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT);
 		cr_expect_not(entry->waits, "case %d", i);
 		cr_expect_eq(entry->doubtful, freed, "case %d: the process lives on", i);
 		/* each sample is proved by now */
-		entry = protos_get(p, &s.build, s.parent, print, 9 + PROTOS_WAIT + 5);
+		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT + 5);
 		cr_expect_not(entry->doubtful, "case %d", i);
 		cr_expect_not(entry->waits, "case %d", i);
 		arena_free(&s.a);
@@ -213,26 +213,26 @@ Test(protos, of_what_has_ended)
 		const struct protos_entry *entry;
 		unsigned changes = 0;
 		struct scene s;
-		uint32_t print;
+		uint32_t fp;
 
 		scene_init(&s);
-		print = print_of(&s, s.parent);
+		fp = print_of(&s, s.parent);
 		map.under = arena_mem(s.a);
 		cr_assert_eq(protos_new(&map.mem, on_change, &changes, &p), 0);
-		begin_sharing(p, &s, s.parent, print);
+		begin_sharing(p, &s, s.parent, fp);
 		if (i) { /* first its VM was closed */
 			map.gone = -EFAULT;
-			cr_expect(protos_get(p, &s.build, s.parent, print, 9)->waits);
+			cr_expect(protos_get(p, &s.build, s.parent, fp, 9)->waits);
 		}
 		if (i < 2)
 			map.gone = -ESRCH;
 		else
 			protos_end(p);
-		entry = protos_get(p, &s.build, s.parent, print, 10);
+		entry = protos_get(p, &s.build, s.parent, fp, 10);
 		cr_assert_not_null(entry->proto);
 		cr_expect_not(entry->waits, "%d", i);
 		cr_expect_not(entry->doubtful, "%d", i);
-		entry = protos_get(p, &s.build, s.parent, print, 9 + PROTOS_WAIT);
+		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT);
 		cr_expect_not(entry->doubtful, "%d", i);
 		arena_free(&s.a);
 	}
@@ -365,7 +365,7 @@ static const char *sample_again(const struct scene *s, struct image *image)
 		rec.stack.frame[i] =
 			(struct lb_frame){.word = LB_FRAME_WORD(LB_FRAME_LUA, 0, stack[i]),
 					  .pc = pc[i],
-					  .print = print_of(s, stack[i])};
+					  .fp = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
 	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build, &lost), 0);
 	return lost;

@@ -492,11 +492,11 @@ Test(puc_sym, hash_and_fingerprint)
 		uint64_t addr = sample_proto(a, false), hash;
 		uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8)));
 		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
-		uint32_t print;
+		uint32_t fp;
 		uint64_t before;
 		size_t f;
 
-		print = puc_proto_fingerprint(p);
+		fp = puc_proto_fingerprint(p);
 		hash = puc_proto_hash(p);
 		puc_proto_free(&p);
 
@@ -519,7 +519,7 @@ Test(puc_sym, hash_and_fingerprint)
 		addr = sample_proto(a, false);
 		p = read_proto(a, addr, row);
 		cr_assert_eq(puc_proto_hash(p), hash);
-		cr_assert_neq(puc_proto_fingerprint(p), print);
+		cr_assert_neq(puc_proto_fingerprint(p), fp);
 		puc_proto_free(&p);
 
 		/* another line of code */

@@ -42,26 +42,26 @@ Test(puc_sym, fingerprint_of_constants)
 	uint8_t k[PUC_TV_SIZE * (PUC_PRINT_KS + 1)] __attribute__((aligned(8))) = {0};
 	uint8_t str[PUC_PRINT_STR] __attribute__((aligned(8))) = {0};
 	__u64 first, string = ARENA_BASE + 0x1000;
-	uint64_t print;
+	uint64_t fp;
 	uint32_t i;
 
 	cr_assert_not_null(puc);
 	memcpy(k + 2 * PUC_TV_SIZE, &string, sizeof(string));
 	k[2 * PUC_TV_SIZE + PUC_TV_TT] = puc->tt_shrstr | 0x40;
-	print = puc_print_k(7, k, PUC_PRINT_KS + 1, puc, &first);
+	fp = puc_fp_k(7, k, PUC_PRINT_KS + 1, puc, &first);
 	cr_expect_eq(first, string);
-	cr_expect_neq(puc_print_k(8, k, PUC_PRINT_KS, puc, &first), print);
+	cr_expect_neq(puc_fp_k(8, k, PUC_PRINT_KS, puc, &first), fp);
 	for (i = 0; i <= PUC_PRINT_KS; i++) {
 		k[i * PUC_TV_SIZE] ^= 0x10;
-		cr_expect_eq(puc_print_k(7, k, PUC_PRINT_KS + 1, puc, &first) == print,
-			     i == PUC_PRINT_KS, "constant %u", i);
+		cr_expect_eq(puc_fp_k(7, k, PUC_PRINT_KS + 1, puc, &first) == fp, i == PUC_PRINT_KS,
+			     "constant %u", i);
 		k[i * PUC_TV_SIZE] ^= 0x10;
 	}
-	cr_expect_neq(puc_print_k(7, k, 1, puc, &first), print);
+	cr_expect_neq(puc_fp_k(7, k, 1, puc, &first), fp);
 	cr_expect_eq(first, 0, "no string among them");
-	print = puc_print_str(7, str);
+	fp = puc_fp_str(7, str);
 	str[9] ^= 1; /* marked */
-	cr_expect_eq(puc_print_str(7, str), print);
+	cr_expect_eq(puc_fp_str(7, str), fp);
 	str[13] ^= 1;
-	cr_expect_neq(puc_print_str(7, str), print);
+	cr_expect_neq(puc_fp_str(7, str), fp);
 }

@@ -21,7 +21,7 @@ static struct prof *profile(uint64_t n, uint64_t outside, uint64_t torn, uint64_
 	if (outside)
 		cr_assert_eq(prof_lose(prof, "outside-lua", outside), 0);
 	if (torn)
-		cr_assert_eq(prof_lose(prof, "torn", torn), 0);
+		cr_assert_eq(prof_lose(prof, "stack-changing", torn), 0);
 	if (reused)
 		cr_assert_eq(prof_lose(prof, "proto-ambiguous", reused), 0);
 	return prof;
@@ -98,7 +98,7 @@ Test(summary, json)
 	cr_expect_eq(number(json, "outside_lua"), 15);
 	cr_expect_eq(number(json, "lost"), 5);
 	cr_expect_eq(number(json, "stacks"), 1);
-	cr_expect_eq(number(json, "asked_hz"), 100);
+	cr_expect_eq(number(json, "requested_hz"), 100);
 	cr_expect_eq(number(json, "achieved_hz"), 100);
 	cr_expect_eq(number(json, "cpu_seconds"), 2);
 	cr_expect_eq(number(json, "wall_seconds"), 4);
@@ -107,7 +107,7 @@ Test(summary, json)
 	cr_expect_eq(number(json, "bpf_runs"), 2000);
 	by = cJSON_GetObjectItemCaseSensitive(json, "lost_by_reason");
 	cr_expect_eq(cJSON_GetArraySize(by), 2);
-	cr_expect_eq(number(by, "torn"), 3);
+	cr_expect_eq(number(by, "stack-changing"), 3);
 	cr_expect_eq(number(by, "proto-ambiguous"), 2);
 	cr_expect_str_eq(cJSON_GetObjectItemCaseSensitive(json, "ended_by")->valuestring, "signal");
 	cJSON_Delete(json);
@@ -125,7 +125,7 @@ Test(summary, json_of_nothing)
 	cr_expect_eq(summary_lost_ppm(&s), 0);
 	json = json_of(&s);
 	cr_expect_eq(number(json, "samples"), 0);
-	cr_expect_eq(number(json, "asked_hz"), 0);
+	cr_expect_eq(number(json, "requested_hz"), 0);
 	cr_expect_eq(number(json, "achieved_hz"), 0);
 	cr_expect_eq(number(json, "bpf_ns_per_sample"), 0);
 	cr_expect_str_eq(cJSON_GetObjectItemCaseSensitive(json, "ended_by")->valuestring,
@@ -180,7 +180,7 @@ Test(summary, lines)
 		size_t size;
 		FILE *f;
 
-		own.coarse = n;
+		own.snapshot_line = n;
 		summary_make(&own, prof, &s);
 		f = open_memstream(&text, &size);
 		summary_print_lines(&s, f);
@@ -204,7 +204,7 @@ Test(summary, text)
 	cr_expect_not_null(
 		strstr(text, "at 100.0 of 100.0 Hz; outside Lua 7.5 %; lost 5 (2.70 %)"));
 	cr_expect_not_null(strstr(text, "; 2000 ns in BPF per sample\n"));
-	cr_expect_not_null(strstr(text, "lost 3 (torn): the Lua stack was caught"));
+	cr_expect_not_null(strstr(text, "lost 3 (stack-changing): the Lua stack was caught"));
 	cr_expect_not_null(strstr(text, "lost 2 (proto-ambiguous): another prototype"));
 	cr_expect_null(strstr(text, "(outside-lua)"));
 }
@@ -235,8 +235,8 @@ Test(summary, ends_in_the_kernel)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	st.ends[LB_END_RESOLVED] = 180;
-	st.ends[LB_END_OUTSIDE] = 15;
+	st.ends[LB_STATUS_RESOLVED] = 180;
+	st.ends[LB_STATUS_OUTSIDE] = 15;
 	summary_make(&st, prof, &s);
 	summary_print_ends(&s, f);
 	fclose(f);

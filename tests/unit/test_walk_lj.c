@@ -92,7 +92,7 @@ Test(walk_lj, reads_for_a_host)
 		lj_scene_init(&s, lj_scene_at(row), lj);
 		mem_counting_init(&counting, &s.img.mem.mem, &reads, &failed);
 		walk_host(&counting.mem, &s.in, &walk);
-		cr_expect_eq(walk.end, LB_END_RESOLVED);
+		cr_expect_eq(walk.end, LB_STATUS_RESOLVED);
 		cr_expect_eq(failed, 0, "%s: %u of %u reads fail", layout, failed, reads);
 		cr_expect_leq(reads, 48, "%s: %u reads", layout, reads);
 		lj_scene_free(&s);
@@ -119,7 +119,7 @@ static void same_fingerprints(const struct lj_scene_row *row)
 			continue;
 		cr_assert_eq(lj_proto_read(&s.img.mem.mem, lj, LB_FRAME_PTR(f), &p), 0, "%s",
 			     row->name);
-		cr_expect_eq(lj_proto_fingerprint(p), f->print, "%s, frame %u", row->name, i);
+		cr_expect_eq(lj_proto_fingerprint(p), f->fp, "%s, frame %u", row->name, i);
 		lj_proto_free(&p);
 	}
 	lj_scene_free(&s);
@@ -147,18 +147,18 @@ Test(walk_lj, fingerprints)
 	s.in.sample++;
 	walk_host(&s.img.mem.mem, &s.in, &b);
 	cr_assert_eq(a.rec.stack.n, 3);
-	cr_expect_neq(a.rec.stack.frame[0].print, 0);
-	cr_expect_neq(a.rec.stack.frame[0].print, a.rec.stack.frame[1].print);
+	cr_expect_neq(a.rec.stack.frame[0].fp, 0);
+	cr_expect_neq(a.rec.stack.frame[0].fp, a.rec.stack.frame[1].fp);
 	cr_expect_arr_eq(a.rec.stack.frame, b.rec.stack.frame, 3 * sizeof(struct lb_frame));
 	lji_put32(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[0]) + LJ_PROTO_FIRSTLINE, 31);
 	walk_host(&s.img.mem.mem, &s.in, &b);
-	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
-	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	cr_expect_neq(a.rec.stack.frame[0].fp, b.rec.stack.frame[0].fp);
+	cr_expect_eq(a.rec.stack.frame[1].fp, b.rec.stack.frame[1].fp);
 	name_of = lji_get64(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[1]) + LJ_PROTO_CHUNKNAME);
 	lji_put32(&s.img, name_of + LJ_STR_HASH, 0x12345678);
 	s.in.sample++;
 	walk_host(&s.img.mem.mem, &s.in, &b);
-	cr_expect_neq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print, "another name");
+	cr_expect_neq(a.rec.stack.frame[1].fp, b.rec.stack.frame[1].fp, "another name");
 	lj_scene_free(&s);
 }
 
@@ -218,7 +218,7 @@ static void prove_next(struct proving *t, struct lj_walk *walk)
 {
 	t->s.in.sample++;
 	walk_host_next(&t->s.img.mem.mem, &t->s.in, walk);
-	cr_expect_eq(walk->end, LB_END_RESOLVED);
+	cr_expect_eq(walk->end, LB_STATUS_RESOLVED);
 	cr_assert_eq(walk->rec.stack.n, 3);
 }
 
@@ -237,14 +237,14 @@ Test(walk_lj, epoch_ends)
 	t.s.in.epoch = 8;
 	prove_next(&t, &walk);
 	for (i = 0; i < 3; i++)
-		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
+		cr_expect_neq(walk.rec.stack.frame[i].fp, t.before[i].fp, "frame %u", i);
 	t.s.in.epoch = 0;
 	for (i = 0; i < 3; i++)
 		lji_put32(&t.s.img, LB_FRAME_PTR(&t.before[i]) + LJ_PROTO_FIRSTLINE, 7 + (int)i);
 	memcpy(t.before, walk.rec.stack.frame, sizeof(t.before));
 	prove_next(&t, &walk);
 	for (i = 0; i < 3; i++)
-		cr_expect_neq(walk.rec.stack.frame[i].print, t.before[i].print, "frame %u", i);
+		cr_expect_neq(walk.rec.stack.frame[i].fp, t.before[i].fp, "frame %u", i);
 	lj_scene_free(&t.s);
 }
 
@@ -383,7 +383,7 @@ Test(walk_lj, another_trace_in_its_place)
 	static struct lj_walk walk;
 	struct lj_scene s;
 	char why[2048];
-	uint32_t print;
+	uint32_t fp;
 	uint64_t trace;
 
 	open_scene(&s, scene_called("mcode_inlined"));
@@ -391,7 +391,7 @@ Test(walk_lj, another_trace_in_its_place)
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	cr_assert_not_null(kept(&walk));
 	kept(&walk)->n--; /* so that its use shows */
-	print = walk.rec.trace_print;
+	fp = walk.rec.trace_fp;
 	trace = lji_get64(&s.img, s.img.traces + 8ULL * walk.trace);
 	lji_put64(&s.img, trace + LJ_TRACE_MCODE, lji_get64(&s.img, trace + LJ_TRACE_MCODE) - 16);
 	lji_put32(&s.img, trace + LJ_TRACE_SZMCODE, 0xffff);
@@ -399,16 +399,16 @@ Test(walk_lj, another_trace_in_its_place)
 	s.in.sample++;
 	walk_host_next(&s.img.mem.mem, &s.in, &walk);
 	cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
-	cr_expect_neq(walk.rec.trace_print, print);
+	cr_expect_neq(walk.rec.trace_fp, fp);
 	lji_put64(&s.img, s.img.traces + 8ULL * walk.trace, 0);
 	s.in.sample++;
 	walk_host_next(&s.img.mem.mem, &s.in, &walk);
-	cr_expect_eq(walk.end, LB_END_BAD_TRACE, "it was flushed");
+	cr_expect_eq(walk.end, LB_STATUS_BAD_TRACE, "it was flushed");
 	lj_scene_free(&s);
 }
 
 /* How the walk of a scene ends with a word of it changed by so much. */
-static enum lb_end end_with(const char *scene, uint64_t (*word)(struct lj_scene *s), uint64_t by)
+static enum lb_status end_with(const char *scene, uint64_t (*word)(struct lj_scene *s), uint64_t by)
 {
 	static struct lj_walk walk;
 	struct lj_scene s;
@@ -455,16 +455,16 @@ Test(walk_lj, not_aligned)
 {
 	uint64_t by;
 
-	cr_expect_eq(end_with("calls", function_in_slot, 0), LB_END_RESOLVED);
-	cr_expect_eq(end_with("mcode_inlined", snapshots_of_trace, 0), LB_END_RESOLVED);
+	cr_expect_eq(end_with("calls", function_in_slot, 0), LB_STATUS_RESOLVED);
+	cr_expect_eq(end_with("mcode_inlined", snapshots_of_trace, 0), LB_STATUS_RESOLVED);
 	for (by = 1; by < 8; by++) {
-		cr_expect_eq(end_with("calls", function_in_slot, by), LB_END_TORN);
-		cr_expect_eq(end_with("calls", proto_of_function, by), LB_END_TORN);
-		cr_expect_eq(end_with("calls", constants_of_proto, by), LB_END_RESOLVED);
-		cr_expect_eq(end_with("calls", first_constant, by), LB_END_RESOLVED);
+		cr_expect_eq(end_with("calls", function_in_slot, by), LB_STATUS_STACK_CHANGING);
+		cr_expect_eq(end_with("calls", proto_of_function, by), LB_STATUS_STACK_CHANGING);
+		cr_expect_eq(end_with("calls", constants_of_proto, by), LB_STATUS_RESOLVED);
+		cr_expect_eq(end_with("calls", first_constant, by), LB_STATUS_RESOLVED);
 		if (by & 3)
 			cr_expect_eq(end_with("mcode_inlined", snapshots_of_trace, by),
-				     LB_END_BAD_TRACE);
+				     LB_STATUS_BAD_TRACE);
 	}
 }
 
@@ -490,9 +490,9 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 	const char *why = scene_bad_end((const struct lb_walk *)got);
 	uint32_t n;
 
-	if (why || got->end != LB_END_RESOLVED)
+	if (why || got->end != LB_STATUS_RESOLVED)
 		return why; /* lost, and counted: its frames are shown nowhere */
-	if (intact->end != LB_END_RESOLVED)
+	if (intact->end != LB_STATUS_RESOLVED)
 		return "resolved, the intact walk is not";
 	if (s->vm_is_guess && got->g != intact->g)
 		return NULL;

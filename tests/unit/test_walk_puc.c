@@ -120,7 +120,7 @@ Test(walk_puc, reads_for_a_host)
 		puc_scene_hint(&s, 1);
 		mem_counting_init(&counting, &s.img.mem.mem, &reads, &failed);
 		walk_host_puc(&counting.mem, &s.in, &walk);
-		cr_expect_eq(walk.end, LB_END_RESOLVED);
+		cr_expect_eq(walk.end, LB_STATUS_RESOLVED);
 		cr_expect_eq(failed, 0, "%s: %u of %u reads fail", layout, failed, reads);
 		cr_expect_leq(reads, 16, "%s: %u reads", layout, reads);
 		puc_scene_free(&s);
@@ -139,19 +139,19 @@ static void fingerprints(const struct puc_layout *puc)
 	s.in.sample++;
 	walk_host_puc(&s.img.mem.mem, &s.in, &b);
 	cr_assert_eq(a.rec.stack.n, 3);
-	cr_expect_neq(a.rec.stack.frame[0].print, 0);
-	cr_expect_neq(a.rec.stack.frame[0].print, a.rec.stack.frame[1].print);
+	cr_expect_neq(a.rec.stack.frame[0].fp, 0);
+	cr_expect_neq(a.rec.stack.frame[0].fp, a.rec.stack.frame[1].fp);
 	cr_expect_arr_eq(a.rec.stack.frame, b.rec.stack.frame, 3 * sizeof(struct lb_frame));
 	pui_put(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[0]) + puc->p_linedefined, 4, 31);
 	walk_host_puc(&s.img.mem.mem, &s.in, &b);
-	cr_expect_neq(a.rec.stack.frame[0].print, b.rec.stack.frame[0].print);
-	cr_expect_eq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print);
+	cr_expect_neq(a.rec.stack.frame[0].fp, b.rec.stack.frame[0].fp);
+	cr_expect_eq(a.rec.stack.frame[1].fp, b.rec.stack.frame[1].fp);
 	name = pui_get(&s.img, LB_FRAME_PTR(&a.rec.stack.frame[1]) + puc->p_source, 8);
 	pui_put(&s.img, name + 12, 4, 0x12345678); /* hash */
 	pui_put(&s.img, name + 16, 8, 0x1234);	   /* length */
 	s.in.sample++;
 	walk_host_puc(&s.img.mem.mem, &s.in, &b);
-	cr_expect_neq(a.rec.stack.frame[1].print, b.rec.stack.frame[1].print, "another name");
+	cr_expect_neq(a.rec.stack.frame[1].fp, b.rec.stack.frame[1].fp, "another name");
 	puc_scene_free(&s);
 }
 
@@ -207,7 +207,7 @@ static void prove_next(struct puc_scene *s, struct puc_walk *walk)
 {
 	s->in.sample++;
 	walk_host_puc_next(&s->img.mem.mem, &s->in, walk);
-	cr_expect_eq(walk->end, LB_END_RESOLVED);
+	cr_expect_eq(walk->end, LB_STATUS_RESOLVED);
 	cr_assert_eq(walk->rec.stack.n, 3);
 }
 
@@ -228,14 +228,14 @@ static void epoch_ends(const struct puc_layout *puc)
 	s.in.epoch = 8;
 	prove_next(&s, &walk);
 	for (i = 0; i < 3; i++)
-		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
+		cr_expect_neq(walk.rec.stack.frame[i].fp, before[i].fp, "frame %u", i);
 	s.in.epoch = 0;
 	for (i = 0; i < 3; i++)
 		pui_put(&s.img, LB_FRAME_PTR(&before[i]) + puc->p_linedefined, 4, 7 + i);
 	memcpy(before, walk.rec.stack.frame, sizeof(before));
 	prove_next(&s, &walk);
 	for (i = 0; i < 3; i++)
-		cr_expect_neq(walk.rec.stack.frame[i].print, before[i].print, "frame %u", i);
+		cr_expect_neq(walk.rec.stack.frame[i].fp, before[i].fp, "frame %u", i);
 	puc_scene_free(&s);
 }
 
@@ -368,12 +368,12 @@ static const char *judge(const struct puc_scene *s, const struct puc_walk *got,
 {
 	const char *why = scene_bad_end((const struct lb_walk *)got);
 
-	if (why || got->end != LB_END_RESOLVED)
+	if (why || got->end != LB_STATUS_RESOLVED)
 		return why; /* lost, and counted: its frames are shown nowhere */
 	if (s->inner_is_guess && got->L != intact->L)
 		return NULL;
 	/* a stack that is cut was not followed to what is wrong with it */
-	if (intact->end != LB_END_RESOLVED && !(got->rec.stack.flags & LB_SAMPLE_CUT))
+	if (intact->end != LB_STATUS_RESOLVED && !(got->rec.stack.flags & LB_SAMPLE_CUT))
 		return "resolved, the intact walk is not";
 	if (!got->rec.stack.n || !segments_are_true(&got->rec.stack, &intact->rec.stack))
 		return "a wrong stack";

@@ -226,7 +226,8 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 	if (o->families & LB_FAMILY_BIT(PUC))
 		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
 	if (o->by_process)
-		bpf_map__set_max_entries(l->skel->maps.process_ends, o->by_process * LB_END__MAX);
+		bpf_map__set_max_entries(l->skel->maps.process_ends,
+					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
 	choose_program(l, o->families);
 	choose_events(l, o);
@@ -483,7 +484,7 @@ uint64_t loader_first_sample(const struct loader *l)
 	return *(const volatile __u64 *)&l->skel->bss->first_sample;
 }
 
-int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
+int loader_ends(const struct loader *l, uint64_t ends[LB_STATUS__MAX])
 {
 	int ncpus = libbpf_num_possible_cpus(), r;
 	uint64_t *values __free = NULL;
@@ -494,7 +495,7 @@ int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
 	values = calloc((size_t)ncpus, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
-	for (i = 0; i < LB_END__MAX; i++) {
+	for (i = 0; i < LB_STATUS__MAX; i++) {
 		int cpu;
 
 		r = bpf_map__lookup_elem(l->skel->maps.ends, &i, sizeof(i), values,
@@ -508,11 +509,11 @@ int loader_ends(const struct loader *l, uint64_t ends[LB_END__MAX])
 	return 0;
 }
 
-void loader_process_ends(const struct loader *l, pid_t pid, uint64_t ends[LB_END__MAX])
+void loader_process_ends(const struct loader *l, pid_t pid, uint64_t ends[LB_STATUS__MAX])
 {
 	struct lb_process_end key = {.pid = (uint32_t)pid};
 
-	for (key.end = 0; key.end < LB_END__MAX; key.end++)
+	for (key.end = 0; key.end < LB_STATUS__MAX; key.end++)
 		if (bpf_map__lookup_elem(l->skel->maps.process_ends, &key, sizeof(key),
 					 &ends[key.end], sizeof(ends[0]), 0))
 			ends[key.end] = 0;

@@ -93,10 +93,10 @@ void loader_next_epoch(struct loader *loader);
 uint64_t loader_first_sample(const struct loader *loader);
 
 /* How samples ended, so far. */
-int loader_ends(const struct loader *loader, uint64_t ends[LB_END__MAX]);
+int loader_ends(const struct loader *loader, uint64_t ends[LB_STATUS__MAX]);
 
 /* Of one process, where that was asked for. */
-void loader_process_ends(const struct loader *loader, pid_t pid, uint64_t ends[LB_END__MAX]);
+void loader_process_ends(const struct loader *loader, pid_t pid, uint64_t ends[LB_STATUS__MAX]);
 
 /* Nanoseconds that the program took in all, and how often it ran, while this loader counted. */
 int loader_cost(const struct loader *loader, uint64_t *ns, uint64_t *runs);

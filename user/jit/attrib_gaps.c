@@ -26,7 +26,7 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 	uint8_t op = lj_bc_op(ins);
 
-	if (t->steps[step].folded || (lj_bc_is_sum(ins) && lj_step_enters(t, (uint32_t)step)))
+	if (t->history[step].folded || (lj_bc_is_sum(ins) && lj_step_enters(t, (uint32_t)step)))
 		return 0;
 	switch (op) {
 	case LJ_BC_ISLT ... LJ_BC_ISNEP:
@@ -130,7 +130,7 @@ int lj_trace_match_gaps(struct lj_trace *t)
 	int r = 0;
 
 	for (ref = from; ref <= end && !r; ref++) {
-		int32_t at = ref < end ? *lj_label_of(t, ref) : (int32_t)t->nsteps;
+		int32_t at = ref < end ? *lj_label_of(t, ref) : (int32_t)t->nhistory;
 
 		while (k < t->npre && t->snap[k].ref <= ref) {
 			if (!t->snap[k].inside && t->snap[k].step >= step) {
@@ -189,7 +189,7 @@ void lj_trace_fill_recorded(struct lj_trace *t)
 			continue;
 		}
 		lj_trace_fill(t, from, to);
-		if (*lj_label_of(t, from) < 0 && first < (int32_t)t->nsteps)
+		if (*lj_label_of(t, from) < 0 && first < (int32_t)t->nhistory)
 			for (; from < to; from++)
 				if (*lj_label_of(t, from) < 0)
 					*lj_label_of(t, from) = first;

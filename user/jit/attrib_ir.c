@@ -32,10 +32,10 @@ static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set
  * An integer and a number, where the trace has their sum from another addition to what the integer
  * is a sum of (reassoc_intarith_k in lj_opt_fold.c). 0: it does not.
  */
-static uint32_t find_sum(struct labels *l, const struct value *b, double c)
+static uint32_t find_sum(struct sim *l, const struct value *b, double c)
 {
 	const struct lj_trace *t = l->t;
-	uint32_t of = b->kind == VALUE_REF && lj_value_type(l, b) == LJ_IRT_INT ? b->ref : 0, ref;
+	uint32_t of = b->kind == VAL_REF && lj_value_type(l, b) == LJ_IRT_INT ? b->ref : 0, ref;
 	struct lj_sum sum;
 
 	if (!lj_ref_ok(t, of) || of <= LJ_REF_BIAS)
@@ -52,7 +52,7 @@ static uint32_t find_sum(struct labels *l, const struct value *b, double c)
 			continue;
 		is = lj_value_sum(t, ref);
 		if (is.base == sum.base && is.ofs == sum.ofs) {
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 			return ref;
 		}
 	}
@@ -79,8 +79,8 @@ static bool is_number_arith(const struct lj_trace *t, const struct lj_ins *ir, o
 static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 
 /* A constant is added, or subtracted: or its opposite the other way round. */
-static uint32_t find_constant_sum(struct labels *l, wanted_fn wanted, struct value *b,
-				  struct value *c, bool subtracts)
+static uint32_t find_constant_sum(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
+				  bool subtracts)
 {
 	struct value negative = lj_value_number(-c->num);
 	uint32_t ref = lj_value_find(l, wanted, sums[subtracts], b, c);
@@ -89,12 +89,12 @@ static uint32_t find_constant_sum(struct labels *l, wanted_fn wanted, struct val
 }
 
 /* The sum or the product, as far as the trace has it. */
-static uint32_t find_arith(struct labels *l, wanted_fn wanted, struct value *b, struct value *c,
+static uint32_t find_arith(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
 			   uint32_t which)
 {
 	uint32_t ref = 0;
 
-	if (which < 2 && c->kind == VALUE_NUM)
+	if (which < 2 && c->kind == VAL_NUM)
 		return find_constant_sum(l, wanted, b, c, which);
 	if (which < 2)
 		ref = lj_value_find(l, wanted, sums[which], b, c);
@@ -103,14 +103,14 @@ static uint32_t find_arith(struct labels *l, wanted_fn wanted, struct value *b, 
 
 /* What will be used of it, where only what was made of it by narrowing is left. That belongs to its
  * use. */
-static uint32_t find_narrowed(struct labels *l, struct value *b, struct value *c, uint32_t which)
+static uint32_t find_narrowed(struct sim *l, struct value *b, struct value *c, uint32_t which)
 {
 	uint32_t ref = 0;
 
 	l->peeks = true;
-	if (which < 2 && b->kind != VALUE_NONE && c->kind != VALUE_NONE)
+	if (which < 2 && b->kind != VAL_UNKNOWN && c->kind != VAL_UNKNOWN)
 		ref = find_arith(l, lj_step_is, b, c, which);
-	if (!ref && which < 2 && c->kind == VALUE_NUM)
+	if (!ref && which < 2 && c->kind == VAL_NUM)
 		ref = find_sum(l, b, which ? -c->num : c->num);
 	l->peeks = false;
 	return ref;
@@ -133,16 +133,16 @@ static double folded(uint32_t which, double b, double c)
 }
 
 /* A sum that the trace does not have: an element's address may be made of it. */
-static void forget_sum(struct labels *l, struct value *dst, const struct value *b,
+static void forget_sum(struct sim *l, struct value *dst, const struct value *b,
 		       const struct value *c, uint32_t which, bool number)
 {
-	const struct value *of = c->kind == VALUE_NUM ? b : c, *num = of == b ? c : b;
-	uint32_t ref = of->kind == VALUE_NONE ? of->ref : lj_value_ref(l, of);
-	double ofs = of->kind == VALUE_NONE ? of->num : 0;
-	bool adds = num->kind == VALUE_NUM && (!which || (which == 1 && of == b));
+	const struct value *of = c->kind == VAL_NUM ? b : c, *num = of == b ? c : b;
+	uint32_t ref = of->kind == VAL_UNKNOWN ? of->ref : lj_value_ref(l, of);
+	double ofs = of->kind == VAL_UNKNOWN ? of->num : 0;
+	bool adds = num->kind == VAL_NUM && (!which || (which == 1 && of == b));
 
 	ofs += which ? -num->num : num->num;
-	lj_value_forget(l, dst);
+	lj_set_unknown(l, dst);
 	dst->number = number;
 	if (adds && ref) {
 		dst->ref = ref;
@@ -151,7 +151,7 @@ static void forget_sum(struct labels *l, struct value *dst, const struct value *
 }
 
 /* The instruction of this operation that has a reference for an operand; 0: none. */
-static uint32_t next_of(const struct labels *l, uint32_t ref, uint8_t o, bool second)
+static uint32_t next_of(const struct sim *l, uint32_t ref, uint8_t o, bool second)
 {
 	uint32_t r;
 
@@ -165,7 +165,7 @@ static uint32_t next_of(const struct labels *l, uint32_t ref, uint8_t o, bool se
 }
 
 /* a - floor(a/b)*b, from a/b on, which may be there for the second time. 0: it is just that. */
-static uint32_t remainder_of(struct labels *l, uint32_t quotient)
+static uint32_t remainder_of(struct sim *l, uint32_t quotient)
 {
 	uint32_t whole = next_of(l, quotient, LJ_IR_FPMATH, false);
 	uint32_t product = next_of(l, whole, LJ_IR_MUL, false);
@@ -173,22 +173,22 @@ static uint32_t remainder_of(struct labels *l, uint32_t quotient)
 
 	l->visits += l->hi - LJ_REF_BIAS;
 	if (ref)
-		lj_value_settle(l, ref);
+		lj_claim_ref(l, ref);
 	return ref;
 }
 
-static void step_arith(struct labels *l, struct value *dst, struct value *b, struct value *c,
+static void step_arith(struct sim *l, struct value *dst, struct value *b, struct value *c,
 		       uint32_t which)
 {
 	bool cdata = lj_value_type(l, b) == LJ_IRT_CDATA || lj_value_type(l, c) == LJ_IRT_CDATA;
-	const struct value *constant = b->kind == VALUE_NUM ? b : c;
+	const struct value *constant = b->kind == VAL_NUM ? b : c;
 	bool numbers = !cdata && (lj_value_is_number(l, b) || lj_value_is_number(l, c));
 	uint32_t ref;
 
-	if (b->kind == VALUE_NUM && c->kind == VALUE_NUM) {
-		l->t->steps[l->step].folded = true;
+	if (b->kind == VAL_NUM && c->kind == VAL_NUM) {
+		l->t->history[l->step].folded = true;
 		*dst = (struct value){
-			.kind = VALUE_NUM, .num = folded(which, b->num, c->num), .by = -1};
+			.kind = VAL_NUM, .num = folded(which, b->num, c->num), .by = -1};
 		return;
 	}
 	l->divides = which >= 3;
@@ -196,25 +196,25 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 	l->divides = false;
 	if (!ref)
 		ref = find_narrowed(l, b, c, which);
-	if (!ref && which == 2 && constant->kind == VALUE_NUM && constant->num == 2) {
+	if (!ref && which == 2 && constant->kind == VAL_NUM && constant->num == 2) {
 		ref = lj_value_find(l, is_doubled, 0, NULL, NULL);
 		if (ref)
-			lj_value_learn(l, b->kind == VALUE_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
+			lj_bind_ref(l, b->kind == VAL_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
 	}
-	if (!ref && which == 4 && c->kind == VALUE_NUM) { /* by a power of 2 */
+	if (!ref && which == 4 && c->kind == VAL_NUM) { /* by a power of 2 */
 		struct value mask = lj_value_number(c->num - 1);
 
 		ref = lj_value_find(l, lj_step_is, OPS(BAND), b, &mask);
 	}
-	if (!ref && !which && constant->kind == VALUE_NUM &&
+	if (!ref && !which && constant->kind == VAL_NUM &&
 	    constant->num == 0) { /* an integer is itself then */
-		l->t->steps[l->step].folded = true;
-		*dst = b->kind == VALUE_NUM ? *c : *b;
+		l->t->history[l->step].folded = true;
+		*dst = b->kind == VAL_NUM ? *c : *b;
 		return;
 	}
-	if (!ref && which == 4 && c->kind == VALUE_NUM && c->num == 1 &&
+	if (!ref && which == 4 && c->kind == VAL_NUM && c->num == 1 &&
 	    lj_value_type(l, b) == LJ_IRT_INT) { /* nothing is left of an integer */
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 		*dst = lj_value_number(0);
 		return;
 	}
@@ -229,11 +229,11 @@ static void step_arith(struct labels *l, struct value *dst, struct value *b, str
 }
 
 /* The length of a string that is a constant is one, too. */
-static bool constant_length(const struct labels *l, const struct value *v, struct value *out)
+static bool constant_length(const struct sim *l, const struct value *v, struct value *out)
 {
 	uint32_t len;
 
-	if (v->kind != VALUE_OBJ || v->type != LJ_IRT_STR ||
+	if (v->kind != VAL_OBJ || v->type != LJ_IRT_STR ||
 	    mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN))
 		return false;
 	*out = lj_value_number(len);
@@ -247,10 +247,10 @@ static bool is_length(const struct lj_trace *t, const struct lj_ins *ir, op_set 
 					   lj_ref_ok(t, ir->op2) && *lj_label_of(t, ir->op2) < 0);
 }
 
-static void step_length(struct labels *l, struct value *dst, struct value *of)
+static void step_length(struct sim *l, struct value *dst, struct value *of)
 {
 	if (constant_length(l, of, dst))
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 	else
 		lj_step_result(
 			l, dst,
@@ -258,15 +258,14 @@ static void step_length(struct labels *l, struct value *dst, struct value *of)
 }
 
 /* Strings and numbers that are constants make a constant. */
-static void step_concat(struct labels *l, const struct lj_tframe *f, uint32_t ins,
-			struct value *dst)
+static void step_concat(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
 {
 	uint32_t i = lj_bc_b(ins);
 
 	while (i <= lj_bc_c(ins) && lj_value_is_known(lj_value_slot(l, f, i)))
 		i++;
 	if (i > lj_bc_c(ins)) {
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 		*dst = lj_value_object(0, LJ_IRT_STR);
 	} else {
 		lj_step_result(l, dst, lj_step_buffer(l, lj_value_slot(l, f, lj_bc_c(ins))));
@@ -274,19 +273,19 @@ static void step_concat(struct labels *l, const struct lj_tframe *f, uint32_t in
 }
 
 /* The type of a value tells whether it is true. */
-static void step_not(struct labels *l, struct value *dst, const struct value *of)
+static void step_not(struct sim *l, struct value *dst, const struct value *of)
 {
 	uint8_t type = lj_value_type(l, of);
 
 	if (!lj_value_tells_truth(type))
-		lj_value_forget(l, dst);
+		lj_set_unknown(l, dst);
 	else
 		*dst = lj_value_object(
 			0, type == LJ_IRT_NIL || type == LJ_IRT_FALSE ? LJ_IRT_TRUE : LJ_IRT_FALSE);
 }
 
 /* Constants, copies, arithmetic: what takes slots and makes one. False: none of these. */
-static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static bool step_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)),
 		     *vd = lj_value_slot(l, f, lj_bc_d(ins));
@@ -356,7 +355,7 @@ static bool step_value(struct labels *l, const struct lj_tframe *f, uint32_t ins
 }
 
 /* Operands are loaded before an instruction is looked at, in this order (lj_record_ins). */
-static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void load_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 	bool a = op <= LJ_BC_ISNEP || (op >= LJ_BC_TSETV && op <= LJ_BC_TSETB);
@@ -378,7 +377,7 @@ static void load_operands(struct labels *l, const struct lj_tframe *f, uint32_t 
 
 /* Two objects that are not one may be equal by their metatables: these are looked at behind the
  * guard that they are two (rec_mm_equal). */
-static void step_equality(struct labels *l, struct value *a, struct value *b)
+static void step_equality(struct sim *l, struct value *a, struct value *b)
 {
 	uint8_t type = lj_value_type(l, a);
 
@@ -389,22 +388,22 @@ static void step_equality(struct labels *l, struct value *a, struct value *b)
 }
 
 /* A comparison of what is known needs no guard. */
-static void step_comparison(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_comparison(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value arg[3];
 
 	if (lj_operands(l, f, ins, arg) != 2)
 		return;
 	if (lj_value_is_known(&arg[0]) && lj_value_is_known(&arg[1]))
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 	else if (lj_bc_op(ins) == LJ_BC_ISEQV || lj_bc_op(ins) == LJ_BC_ISNEV)
 		step_equality(l, &arg[0], &arg[1]);
 }
 
-static void step_one(struct labels *l)
+static void step_one(struct sim *l)
 {
 	const struct lj_trace *t = l->t;
-	const struct lj_tframe *f = &t->frames[t->steps[l->step].frame];
+	const struct lj_tframe *f = &t->frames[t->history[l->step].frame];
 	uint32_t ins = lj_step_ins(t, (uint32_t)l->step);
 
 	load_operands(l, f, ins);
@@ -420,7 +419,7 @@ static void step_one(struct labels *l)
 
 /* What a slot holds by a snapshot: numbers and strings that are constant are known as the
  * bytecode's are. */
-static struct value snapshot_value(const struct labels *l, uint32_t ref)
+static struct value snapshot_value(const struct sim *l, uint32_t ref)
 {
 	struct value v = {};
 
@@ -439,7 +438,7 @@ static bool is_link(const struct lj_tsnap *s, uint32_t i)
 				     s->map[i + 1] >> 24 == (s->map[i] >> 24) + 1);
 }
 
-bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
+bool lj_label_contradicts(const struct sim *l, const struct lj_tsnap *s)
 {
 	uint32_t i;
 
@@ -451,15 +450,15 @@ bool lj_label_contradicts(const struct labels *l, const struct lj_tsnap *s)
 		if (slot >= l->top || is_link(s, i))
 			continue;
 		v = &l->slot[slot];
-		if (v->kind == VALUE_NUM && lj_value_constant(l->t, ref, &c) &&
-		    c.kind == VALUE_NUM && c.num != v->num && c.num == c.num)
+		if (v->kind == VAL_NUM && lj_value_constant(l->t, ref, &c) && c.kind == VAL_NUM &&
+		    c.num != v->num && c.num == c.num)
 			return true;
 	}
 	return false;
 }
 
 /* All that is live is in a snapshot. */
-void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
+void lj_label_snapshot(struct sim *l, const struct lj_tsnap *s)
 {
 	uint32_t i;
 
@@ -469,20 +468,20 @@ void lj_label_snapshot(struct labels *l, const struct lj_tsnap *s)
 		if (slot >= SLOTS || is_link(s, i) || !lj_ref_ok(l->t, ref))
 			continue;
 		if (ref > LJ_REF_BIAS)
-			lj_value_learn(l, lj_value_at(l, slot), ref);
+			lj_bind_ref(l, lj_value_at(l, slot), ref);
 		*lj_value_at(l, slot) = snapshot_value(l, ref);
 	}
 }
 
-void lj_label_step(struct labels *l, int next_frame, uint32_t next_pc)
+void lj_label_step(struct sim *l, int next_frame, uint32_t next_pc)
 {
 	const struct lj_trace *t = l->t;
 
 	l->step = (int32_t)l->done++;
 	l->next_frame = next_frame;
-	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->steps[l->step].frame;
-	l->t->steps[l->step].folded = 0;
-	l->t->steps[l->step].pure = 0;
+	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->history[l->step].frame;
+	l->t->history[l->step].folded = 0;
+	l->t->history[l->step].pure = 0;
 	lj_value_range(l, l->step, &l->lo, &l->hi);
 	step_one(l);
 }
@@ -506,14 +505,14 @@ static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
  */
 static void label_entry(struct lj_trace *t)
 {
-	const struct lj_tframe *f = &t->frames[t->steps[0].frame];
+	const struct lj_tframe *f = &t->frames[t->history[0].frame];
 	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + 2 + lj_bc_a(ins), ref;
 
 	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t) && is_of_entry(t, ref, slot); ref++)
 		*lj_label_of(t, ref) = 0;
 }
 
-void lj_labels_begin(struct labels *l)
+void lj_sim_begin(struct sim *l)
 {
 	struct lj_trace *t = l->t;
 	uint32_t i;
@@ -528,8 +527,8 @@ void lj_labels_begin(struct labels *l)
 	l->retf = LJ_REF_BIAS;
 	l->visits = 0;
 	l->cur = LJ_REF_BIAS + 1;
-	l->done = t->nsteps;
-	if (t->nsteps)
+	l->done = t->nhistory;
+	if (t->nhistory)
 		label_entry(t);
 }
 
@@ -545,25 +544,25 @@ static bool converts_integer(const struct lj_ins *ir)
 static void label_end(struct lj_trace *t)
 {
 	const struct lj_tsnap *last = &t->snap[t->nsnap - 1];
-	uint32_t i = t->nsteps - 1, pc, ref;
+	uint32_t i = t->nhistory - 1, pc, ref;
 	uint8_t op = lj_bc_op(lj_step_ins(t, i));
 	bool loops = op >= LJ_BC_FORI && op < LJ_BC_JMP;
 
 	if (!loops && last->frame >= 0 && lj_trace_code(t, last->pc, &pc) >= 0)
-		t->steps[++i] = (struct lj_step){.pc = pc, .frame = (uint32_t)last->frame};
+		t->history[++i] = (struct bc_event){.pc = pc, .frame = (uint32_t)last->frame};
 	for (ref = last->ref; ref-- > LJ_REF_BIAS + 1 && converts_integer(lj_ins_at(t, ref));)
 		if (*lj_label_of(t, ref) < 0)
 			*lj_label_of(t, ref) = (int32_t)i;
-	t->nsteps = i + 1;
+	t->nhistory = i + 1;
 }
 
-int lj_labels_finish(struct labels *l)
+int lj_sim_finish(struct sim *l)
 {
 	struct lj_trace *t = l->t;
 	uint32_t i, ref;
 	int r;
 
-	if (!t->loopref && t->nsteps)
+	if (!t->loopref && t->nhistory)
 		label_end(t);
 
 	/* from a guarded branch's snapshot to the guard: the branch's own; one whose bounds are
@@ -583,7 +582,7 @@ int lj_labels_finish(struct labels *l)
 	return t->loopref ? lj_trace_label_loop(t) : 0;
 }
 
-void lj_labels_free(struct labels **lp)
+void lj_sim_free(struct sim **lp)
 {
 	if (!*lp)
 		return;
@@ -595,9 +594,9 @@ void lj_labels_free(struct labels **lp)
 	*lp = NULL;
 }
 
-int lj_labels_new(struct lj_trace *t, const struct lb_mem *mem, struct labels **out)
+int lj_sim_new(struct lj_trace *t, const struct lb_mem *mem, struct sim **out)
 {
-	struct labels *l __cleanup(lj_labels_free) = calloc(1, sizeof(*l));
+	struct sim *l __cleanup(lj_sim_free) = calloc(1, sizeof(*l));
 	uint32_t ref;
 
 	t->label = calloc(t->nins - LJ_REF_BIAS, sizeof(*t->label));

@@ -169,14 +169,14 @@ static uint32_t loaded_next(struct lj_trace *t, uint32_t sload, const struct lj_
 /* The step of the instruction that makes it a loop: the last one, or that which it began with. */
 static int32_t turn_of(const struct lj_trace *t)
 {
-	uint32_t i = t->nsteps, pos = 0;
+	uint32_t i = t->nhistory, pos = 0;
 	int code = lj_trace_code(t, t->startpc, &pos);
 	uint8_t last = i ? lj_bc_op(lj_step_ins(t, i - 1)) : 0;
 
 	while (i-- > 0 && (last < LJ_BC_FORL || last > LJ_BC_JMP))
-		if (t->steps[i].pc == pos && (int)t->frames[t->steps[i].frame].code == code)
+		if (t->history[i].pc == pos && (int)t->frames[t->history[i].frame].code == code)
 			return (int32_t)i;
-	return (int32_t)t->nsteps - 1;
+	return (int32_t)t->nhistory - 1;
 }
 
 /*

@@ -132,8 +132,8 @@ static bool is_left_behind(const struct mcode_source *s, const struct machine *m
 }
 
 /* How well m fits to s, of which `state` was seen; and what of it is seen with m. */
-static int fits(const struct mcode_source *s, unsigned state, const struct machine *m,
-		unsigned *then)
+static int match_score(const struct mcode_source *s, unsigned state, const struct machine *m,
+		       unsigned *then)
 {
 	*then = state;
 	if (s->ir->o == LJ_IR_LOOP && m->work == W_GC)
@@ -196,7 +196,7 @@ static int fits(const struct mcode_source *s, unsigned state, const struct machi
 	}
 }
 
-static int lacks(const struct mcode_source *s, unsigned state)
+static int missing_penalty(const struct mcode_source *s, unsigned state)
 {
 	return (s->needs_own && !(state & HAS_OWN) ? LACKS_OWN : 0) +
 	       (s->guard && !(state & HAS_JUMP) ? LACKS_JUMP : 0);
@@ -234,7 +234,8 @@ static int divide(const struct mcode_source *s, uint32_t ns, const struct machin
 			if (!i && !j)
 				cell[0] = 0;
 			for (st = 0; i && (j == nm || !m[j].glued) && st < STATES; st++) {
-				int w = above[(size_t)j * STATES + st] + lacks(&s[i - 1], st);
+				int w = above[(size_t)j * STATES + st] +
+					missing_penalty(&s[i - 1], st);
 
 				if (w > cell[0]) {
 					cell[0] = w;
@@ -243,7 +244,8 @@ static int divide(const struct mcode_source *s, uint32_t ns, const struct machin
 			}
 			for (st = 0; j && st < STATES; st++) {
 				unsigned then;
-				int w = cell[(int)st - STATES] + fits(&s[i], st, &m[j - 1], &then);
+				int w = cell[(int)st - STATES] +
+					match_score(&s[i], st, &m[j - 1], &then);
 
 				if (w > cell[then]) {
 					cell[then] = w;
@@ -256,8 +258,8 @@ static int divide(const struct mcode_source *s, uint32_t ns, const struct machin
 		const int *last = best + ((ns - 1) & 1 ? width : 0) + (size_t)nm * STATES;
 
 		for (st = 1; st < STATES; st++)
-			if (last[st] + lacks(&s[ns - 1], st) >
-			    last[state] + lacks(&s[ns - 1], state))
+			if (last[st] + missing_penalty(&s[ns - 1], st) >
+			    last[state] + missing_penalty(&s[ns - 1], state))
 				state = st;
 	}
 	i = ns - 1;
@@ -418,7 +420,7 @@ int lj_trace_assign(struct lj_trace *t)
 	t->places = calloc(t->szmcode + 2, sizeof(*t->places));
 	if (!t->places)
 		return -ENOMEM;
-	add_place(t, 0, t->nsteps ? 0 : -1);
+	add_place(t, 0, t->nhistory ? 0 : -1);
 	for (i = 0; i <= t->nsnap && !r; i++) {
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
 		uint32_t end = i < t->nsnap ? t->snap[i].ref : t->nins;

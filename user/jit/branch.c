@@ -15,7 +15,7 @@ static enum branch_to jumps_if(bool condition)
 }
 
 /* The comparison of two values that the trace has, before reference `end`; LJ_IR__MAX: none. */
-static uint8_t comparison_of(const struct labels *l, const struct value *a, const struct value *b,
+static uint8_t comparison_of(const struct sim *l, const struct value *a, const struct value *b,
 			     uint32_t end)
 {
 	static const uint8_t mirrored[] = {
@@ -27,7 +27,7 @@ static uint8_t comparison_of(const struct labels *l, const struct value *a, cons
 	const struct lj_trace *t = l->t;
 	uint32_t ref;
 
-	if (a->kind == VALUE_NONE || b->kind == VALUE_NONE)
+	if (a->kind == VAL_UNKNOWN || b->kind == VAL_UNKNOWN)
 		return LJ_IR__MAX;
 	for (ref = LJ_REF_BIAS + 1; ref < end; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -92,7 +92,7 @@ static enum branch_to constants_branch(uint8_t op, double a, double b)
 }
 
 /* The operands of a comparison of two values; false: it is none. */
-static bool compared(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
+static bool compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
 		     struct value *b)
 {
 	const struct lj_code *code = &l->t->codes[f->code];
@@ -108,8 +108,8 @@ static bool compared(struct labels *l, const struct lj_tframe *f, uint32_t ins, 
 }
 
 /* A loop's index that is compared, and its end. False: the index is not known. */
-static bool loop_compared(struct labels *l, const struct lj_tframe *f, uint32_t ins,
-			  struct value *idx, struct value *stop)
+static bool loop_compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *idx,
+			  struct value *stop)
 {
 	const struct lj_trace *t = l->t;
 	const struct value *step = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
@@ -119,7 +119,7 @@ static bool loop_compared(struct labels *l, const struct lj_tframe *f, uint32_t 
 	*stop = *lj_value_slot(l, f, lj_bc_a(ins) + 1u);
 	if (lj_bc_op(ins) == LJ_BC_FORI || lj_bc_op(ins) == LJ_BC_JFORI)
 		return true;
-	if (idx->kind == VALUE_NUM && step->kind == VALUE_NUM) {
+	if (idx->kind == VAL_NUM && step->kind == VAL_NUM) {
 		idx->num += step->num;
 		return true;
 	}
@@ -145,16 +145,16 @@ static enum branch_to loop_enters(uint8_t guard, bool up)
 }
 
 /* By its numbers, or by the same comparison, which another loop left: it has one guard for both. */
-static enum branch_to loop_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static enum branch_to loop_branches(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	const struct value *step = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
 	uint8_t op = lj_bc_op(ins);
 	struct value idx, stop;
 	enum branch_to to;
 
-	if (step->kind != VALUE_NUM || !loop_compared(l, f, ins, &idx, &stop))
+	if (step->kind != VAL_NUM || !loop_compared(l, f, ins, &idx, &stop))
 		return BRANCH_UNKNOWN;
-	if (idx.kind == VALUE_NUM && stop.kind == VALUE_NUM)
+	if (idx.kind == VAL_NUM && stop.kind == VAL_NUM)
 		to = jumps_if(step->num >= 0 ? idx.num <= stop.num : idx.num >= stop.num);
 	else
 		to = loop_enters(comparison_of(l, &idx, &stop, lj_recorded_end(l->t)),
@@ -164,7 +164,7 @@ static enum branch_to loop_branches(struct labels *l, const struct lj_tframe *f,
 	return to == BRANCH_JUMP ? BRANCH_NEXT : BRANCH_JUMP;
 }
 
-bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+bool lj_branch_needs_guard(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 	struct value a, b;
@@ -173,14 +173,14 @@ bool lj_branch_needs_guard(struct labels *l, const struct lj_tframe *f, uint32_t
 		      ? loop_compared(l, f, ins, &a, &b)
 		      : compared(l, f, ins, &a, &b)))
 		return false;
-	return a.kind != VALUE_NONE && b.kind != VALUE_NONE && lj_value_is_number(l, &a) &&
+	return a.kind != VAL_UNKNOWN && b.kind != VAL_UNKNOWN && lj_value_is_number(l, &a) &&
 	       lj_value_is_number(l, &b) &&
 	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer is itself */
 	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
 	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
 }
 
-bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+bool lj_branch_may_guard(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			 const struct lj_ins *guard)
 {
 	struct value a, b;
@@ -193,7 +193,7 @@ bool lj_branch_may_guard(struct labels *l, const struct lj_tframe *f, uint32_t i
 }
 
 /* Does the trace make sure anywhere that something equals itself, or does not? */
-static bool compares_itself(struct labels *l)
+static bool compares_itself(struct sim *l)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref;
@@ -208,7 +208,7 @@ static bool compares_itself(struct labels *l)
 	return false;
 }
 
-enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins), type, other;
 	struct value a, b;
@@ -240,7 +240,7 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 	default:
 		return BRANCH_UNKNOWN;
 	}
-	if (a.kind == VALUE_TYPENAME && b.kind == VALUE_OBJ && op >= LJ_BC_ISEQV) {
+	if (a.kind == VAL_TYPENAME && b.kind == VAL_OBJ && op >= LJ_BC_ISEQV) {
 		const char *name = type_names[lua_type(a.type)];
 
 		return name ? jumps_if(lj_string_is(l->mem, b.obj, name) ==
@@ -249,20 +249,20 @@ enum branch_to lj_branches(struct labels *l, const struct lj_tframe *f, uint32_t
 	}
 	type = lua_type(lj_value_type(l, &a));
 	other = lua_type(lj_value_type(l, &b));
-	if (a.kind == VALUE_NUM && b.kind == VALUE_NUM)
+	if (a.kind == VAL_NUM && b.kind == VAL_NUM)
 		return constants_branch(op, a.num, b.num);
 	/* a string that was made of constants may be any */
-	if (a.kind == VALUE_OBJ && b.kind == VALUE_OBJ && a.type == LJ_IRT_STR &&
+	if (a.kind == VAL_OBJ && b.kind == VAL_OBJ && a.type == LJ_IRT_STR &&
 	    b.type == LJ_IRT_STR && (!a.obj || !b.obj))
 		return BRANCH_UNKNOWN;
-	if (a.kind == VALUE_OBJ && b.kind == VALUE_OBJ && op >= LJ_BC_ISEQV)
+	if (a.kind == VAL_OBJ && b.kind == VAL_OBJ && op >= LJ_BC_ISEQV)
 		return jumps_if((a.obj == b.obj && a.type == b.type) == !((op - LJ_BC_ISEQV) & 1));
 	if (op >= LJ_BC_ISEQV && type != other && type != LJ_IRT_UNKNOWN &&
 	    other != LJ_IRT_UNKNOWN && type != LJ_IRT_CDATA && other != LJ_IRT_CDATA)
 		return jumps_if((op - LJ_BC_ISEQV) & 1);
 	/* a constant, when nothing made sure of it, which equals itself */
 	if ((op == LJ_BC_ISEQV || op == LJ_BC_ISNEV) && lj_bc_a(ins) == lj_bc_d(ins) &&
-	    a.kind == VALUE_NONE && !compares_itself(l))
+	    a.kind == VAL_UNKNOWN && !compares_itself(l))
 		return jumps_if(op == LJ_BC_ISEQV);
 	return by_guard(op, comparison_of(l, &a, &b, lj_recorded_end(l->t)));
 }

@@ -21,7 +21,7 @@ struct known_trace {
 	struct {
 		uint64_t g;
 		uint32_t traceno;
-		uint32_t print;
+		uint32_t fp;
 	} key;
 	struct lj_trace *trace; /* NULL: it could not be read, or followed */
 	int left;		/* so many times it is tried yet */
@@ -70,7 +70,7 @@ static struct known_trace *find(struct lj_traces *traces, const struct lb_rec_sa
 
 	probe.key.g = rec->vm;
 	probe.key.traceno = rec->traceno;
-	probe.key.print = rec->trace_print;
+	probe.key.fp = rec->trace_fp;
 	HASH_FIND(hh, traces->known, &probe.key, sizeof(probe.key), k);
 	if (k)
 		return k;
@@ -103,7 +103,7 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 		if (r == -ENOMEM)
 			return r;
 		k->left = r && r != -EBADMSG ? k->left - 1 : 0;
-		if (!r && lj_trace_print(k->trace) != rec->trace_print)
+		if (!r && lj_trace_fp(k->trace) != rec->trace_fp)
 			lj_trace_free(&k->trace); /* another has its number now */
 	}
 	*out = k->trace;
@@ -116,7 +116,8 @@ static uint8_t kind_of(const struct lj_trace_frame *f)
 }
 
 /* Is the sample's stack, from the top, the one that the trace expects there? */
-static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_frame *was, uint32_t n)
+static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_frame *snap_frames,
+		      uint32_t n)
 {
 	uint32_t i;
 
@@ -125,8 +126,9 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 	for (i = 0; i < n; i++) {
 		const struct lb_frame *f = &rec->stack.frame[i];
 
-		if (LB_FRAME_KIND(f) != kind_of(&was[i]) || LB_FRAME_PTR(f) != was[i].proto ||
-		    f->print != was[i].print || f->pc != was[i].pc)
+		if (LB_FRAME_KIND(f) != kind_of(&snap_frames[i]) ||
+		    LB_FRAME_PTR(f) != snap_frames[i].proto || f->fp != snap_frames[i].fp ||
+		    f->pc != snap_frames[i].pc)
 			return false;
 	}
 	return true;
@@ -136,16 +138,16 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame *function)
 {
 	return LB_FRAME_KIND(f) == kind_of(function) && LB_FRAME_PTR(f) == function->proto &&
-	       f->print == function->print && f->pc == LB_NO_PC;
+	       f->fp == function->fp && f->pc == LB_NO_PC;
 }
 
 int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		     const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
-	struct lj_trace_frame is[LJ_TRACE_FRAMES], was[LJ_TRACE_FRAMES];
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lb_stack *stack = &rec->stack;
 	const struct lj_trace *trace;
-	uint32_t n, nwas, i;
+	uint32_t n, nsnap_frames, i;
 	uint8_t top, low;
 	int r;
 
@@ -154,39 +156,41 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 	r = known_of(traces, build, names, rec, &trace);
 	if (r)
 		return r;
-	r = lj_trace_frames(trace, rec->mcofs, is, was, &nwas);
+	r = lj_trace_frames(trace, rec->mcofs, exact_frames, snap_frames, &nsnap_frames);
 	if (r < 0)
 		return r;
 	n = (uint32_t)r;
-	if (!stands_on(rec, was, nwas)) {
+	if (!stands_on(rec, snap_frames, nsnap_frames)) {
 		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, until
 		 * the next snapshot: the snapshot's function stands in its place; or it is that
 		 * frame's own, of which the snapshot does not say where it stands. */
-		if (!was[nwas - 1].returned)
+		if (!snap_frames[nsnap_frames - 1].returned)
 			return -ENOENT;
-		if (n < nwas && stands_on(rec, was, nwas - 1))
-			nwas--;
-		else if (is_without_pc(&stack->frame[0], &was[nwas - 1]))
-			nwas = 1;
+		if (n < nsnap_frames && stands_on(rec, snap_frames, nsnap_frames - 1))
+			nsnap_frames--;
+		else if (is_without_pc(&stack->frame[0], &snap_frames[nsnap_frames - 1]))
+			nsnap_frames = 1;
 		else
 			return -ENOENT;
 	}
 	top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
-	low = LB_FRAME_FLAGS(&stack->frame[nwas - 1]) & (uint8_t)~LB_FRAME_THREAD;
-	if (stack->n - nwas + n > LB_MAX_FRAMES) {
-		stack->n = LB_MAX_FRAMES - n + nwas;
+	low = LB_FRAME_FLAGS(&stack->frame[nsnap_frames - 1]) & (uint8_t)~LB_FRAME_THREAD;
+	if (stack->n - nsnap_frames + n > LB_MAX_FRAMES) {
+		stack->n = LB_MAX_FRAMES - n + nsnap_frames;
 		stack->flags |= LB_SAMPLE_CUT;
 	}
-	memmove(&stack->frame[n], &stack->frame[nwas], (stack->n - nwas) * sizeof(stack->frame[0]));
-	stack->n += n - nwas;
+	memmove(&stack->frame[n], &stack->frame[nsnap_frames],
+		(stack->n - nsnap_frames) * sizeof(stack->frame[0]));
+	stack->n += n - nsnap_frames;
 	for (i = 0; i < n; i++) {
 		/* a tail call leaves no mark here, as it leaves none in the interpreter */
 		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
 
 		stack->frame[i] = (struct lb_frame){
-			.word = LB_FRAME_WORD(kind_of(&is[i]), flags | (i ? 0 : top), is[i].proto),
-			.pc = is[i].pc,
-			.print = is[i].print,
+			.word = LB_FRAME_WORD(kind_of(&exact_frames[i]), flags | (i ? 0 : top),
+					      exact_frames[i].proto),
+			.pc = exact_frames[i].pc,
+			.fp = exact_frames[i].fp,
 		};
 	}
 	return 0;

@@ -7,14 +7,14 @@
 #include "lua/lj/ffnames.h"
 #include "lua/lj/bc.h"
 
-uint32_t lj_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value arg[3])
+uint32_t lj_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value arg[3])
 {
 	const struct lj_code *code = &l->t->codes[f->code];
 	uint32_t b = lj_bc_b(ins), c = lj_bc_c(ins), d = lj_bc_d(ins);
 	struct value va = *lj_value_slot(l, f, lj_bc_a(ins));
 	uint8_t op = lj_bc_op(ins);
 
-	arg[0] = arg[1] = arg[2] = (struct value){.kind = VALUE_NONE, .by = -1};
+	arg[0] = arg[1] = arg[2] = (struct value){.kind = VAL_UNKNOWN, .by = -1};
 	switch (op) {
 	case LJ_BC_ISLT ... LJ_BC_ISNEV:
 		arg[0] = va;
@@ -68,7 +68,7 @@ uint32_t lj_operands(struct labels *l, const struct lj_tframe *f, uint32_t ins, 
 }
 
 /* The metatable of the object that reference obj is: stored last, or loaded. 0: not known. */
-static uint32_t metatable_of(const struct labels *l, uint32_t obj)
+static uint32_t metatable_of(const struct sim *l, uint32_t obj)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref, loaded = 0;
@@ -94,7 +94,7 @@ static bool is_of_strings(const struct lj_trace *t, uint32_t table)
 	       lj_ins_at(t, table)->op1 == LJ_REF_BIAS - 1; /* REF_NIL */
 }
 
-uint32_t lj_calls_index_table(const struct labels *l, uint32_t obj)
+uint32_t lj_calls_index_table(const struct sim *l, uint32_t obj)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref, mt = obj ? metatable_of(l, obj) : 0;
@@ -146,7 +146,7 @@ static bool is_empty(const struct lj_trace *t, uint32_t place)
 }
 
 /* Did it find the key in the table, as opposed to its metatable? */
-static bool has_key(const struct labels *l, uint32_t obj, const struct value *key)
+static bool has_key(const struct sim *l, uint32_t obj, const struct value *key)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref;
@@ -158,8 +158,8 @@ static bool has_key(const struct labels *l, uint32_t obj, const struct value *ke
 		     ir->o != LJ_IR_NEWREF) ||
 		    lj_trace_table(t, ir) != obj)
 			continue;
-		if ((key->kind == VALUE_OBJ ? lj_trace_key(t, ir) == key->obj
-					    : lj_value_is(l, key, ir->op2)) &&
+		if ((key->kind == VAL_OBJ ? lj_trace_key(t, ir) == key->obj
+					  : lj_value_is(l, key, ir->op2)) &&
 		    !is_empty(t, ref))
 			return true;
 	}
@@ -193,7 +193,7 @@ static enum calls_what cdata_calls(const struct calls *c, uint32_t type, const c
 									  : CALLS_UNKNOWN;
 }
 
-bool lj_calls_method(const struct labels *l, const struct value *cdata, uint64_t gcstr,
+bool lj_calls_method(const struct sim *l, const struct value *cdata, uint64_t gcstr,
 		     struct value *out)
 {
 	uint32_t type = lj_value_ctype(l, cdata);
@@ -215,7 +215,7 @@ static enum calls_what access_calls(const struct calls *c, uint32_t n, const str
 
 	if (!n || type == LJ_IRT_UNKNOWN)
 		return CALLS_UNKNOWN;
-	if (type == LJ_IRT_CDATA && arg[1].kind == VALUE_OBJ && c->l->cdata &&
+	if (type == LJ_IRT_CDATA && arg[1].kind == VAL_OBJ && c->l->cdata &&
 	    lj_cdata_field(c->l->cdata, lj_value_ctype(c->l, &arg[0]), arg[1].obj, &ofs, &of))
 		return CALLS_NOTHING;
 	if (type == LJ_IRT_CDATA)
@@ -227,7 +227,7 @@ static enum calls_what access_calls(const struct calls *c, uint32_t n, const str
 	g = method_of(c, obj, mm);
 	if (!g)
 		return CALLS_NOTHING;
-	if (arg[1].kind == VALUE_NONE)
+	if (arg[1].kind == VAL_UNKNOWN)
 		return CALLS_UNKNOWN;
 	return has_key(c->l, obj, &arg[1]) ? CALLS_NOTHING : this_one(c, g, out);
 }
@@ -300,9 +300,9 @@ static bool function_of(const struct calls *c, const struct value *v, struct cal
 	const struct lj_trace *t = c->l->t;
 	uint32_t ref = lj_value_ref(c->l, v), i;
 
-	if (v->kind == VALUE_OBJ || (ref && ref < LJ_REF_BIAS)) {
-		if (v->kind == VALUE_OBJ ? !lj_func_at(t, c->l->mem, v->obj, &out->func)
-					 : !lj_func_of(t, c->l->mem, ref, &out->func))
+	if (v->kind == VAL_OBJ || (ref && ref < LJ_REF_BIAS)) {
+		if (v->kind == VAL_OBJ ? !lj_func_at(t, c->l->mem, v->obj, &out->func)
+				       : !lj_func_of(t, c->l->mem, ref, &out->func))
 			return false;
 		find_own_guard(c, out->func.addr, out);
 		return true;
@@ -334,7 +334,7 @@ static enum calls_what protected_call(const struct calls *c, const struct lj_tfr
 				      uint32_t ins, struct callee *out)
 {
 	const char *name = lj_ffname(c->names, out->func.ffid);
-	struct callee to = {.func.code = -1, .through = out->func.ffid};
+	struct callee to = {.func.code = -1, .via_pcall = out->func.ffid};
 
 	if (!name || (strcmp(name, "pcall") != 0 && strcmp(name, "xpcall") != 0))
 		return CALLS_THIS;
@@ -402,7 +402,7 @@ enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint3
 	return operator_calls(c, n, arg, mm, out);
 }
 
-int lj_calls_arguments(const struct labels *l, uint32_t ins)
+int lj_calls_arguments(const struct sim *l, uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 	bool multiple = op == LJ_BC_CALLM || op == LJ_BC_CALLMT;

@@ -10,20 +10,20 @@ bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 }
 
 /* What goes through reference `ref`: a load or a store. */
-uint32_t lj_step_through(struct labels *l, op_set ops, uint32_t ref, struct value *stored)
+uint32_t lj_step_through(struct sim *l, op_set ops, uint32_t ref, struct value *stored)
 {
-	struct value through = {.kind = VALUE_REF, .ref = ref, .by = -1};
+	struct value via_pcall = {.kind = VAL_REF, .ref = ref, .by = -1};
 
-	return lj_value_find(l, lj_step_is, ops, &through, stored);
+	return lj_value_find(l, lj_step_is, ops, &via_pcall, stored);
 }
 
 /*
  * By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
  */
-struct value lj_step_loaded(struct labels *l, uint32_t at)
+struct value lj_step_loaded(struct sim *l, uint32_t at)
 {
 	uint32_t from = l->cur > l->lo ? l->cur : l->lo, ref;
-	struct value v = {.kind = VALUE_NONE, .by = l->step};
+	struct value v = {.kind = VAL_UNKNOWN, .by = l->step};
 	const struct value *stored;
 
 	ref = at ? lj_step_through(l, LOADS, at, NULL) : 0;
@@ -53,9 +53,9 @@ bool lj_step_is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set 
 	return ir->o == LJ_IR_FLOAD && ((ir->t & LJ_IRT_TYPE) == LJ_IRT_TAB) == !!is_table;
 }
 
-void lj_step_metatable(struct labels *l, uint32_t obj)
+void lj_step_metatable(struct sim *l, uint32_t obj)
 {
-	struct value table = {.kind = VALUE_REF, .ref = obj, .by = -1};
+	struct value table = {.kind = VAL_REF, .ref = obj, .by = -1};
 	uint32_t ref = obj ? lj_value_find(l, lj_step_is_field, true, &table, NULL) : 0;
 
 	if (ref >= l->lo && *lj_label_of(l->t, ref) == l->step)
@@ -63,13 +63,13 @@ void lj_step_metatable(struct labels *l, uint32_t obj)
 }
 
 /* Did the trace find that a table's array ends before an index (rec_idx_key)? */
-bool lj_step_beyond(struct labels *l, const struct value *table, const struct value *index)
+bool lj_step_beyond(struct sim *l, const struct value *table, const struct value *index)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref;
 
 	l->visits += l->hi - LJ_REF_BIAS;
-	for (ref = LJ_REF_BIAS + 1; ref < l->hi && index->kind != VALUE_NONE; ref++) {
+	for (ref = LJ_REF_BIAS + 1; ref < l->hi && index->kind != VAL_UNKNOWN; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref), *size;
 
 		if (ir->o != LJ_IR_ULE || ir->op1 <= LJ_REF_BIAS)
@@ -79,16 +79,16 @@ bool lj_step_beyond(struct labels *l, const struct value *table, const struct va
 		    lj_value_is(l, index, ir->op2)) {
 			struct value made = *index; /* an integer, for this */
 
-			lj_value_learn(l, &made, ir->op2);
-			lj_value_settle(l, ir->op1);
-			lj_value_settle(l, ref);
+			lj_bind_ref(l, &made, ir->op2);
+			lj_claim_ref(l, ir->op1);
+			lj_claim_ref(l, ref);
 			return true;
 		}
 	}
 	return false;
 }
 
-void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
+void lj_step_stored(struct sim *l, uint32_t at, struct value *v)
 {
 	/* what is stored to cdata is converted to its type first */
 	if (!at ||
@@ -98,7 +98,7 @@ void lj_step_stored(struct labels *l, uint32_t at, struct value *v)
 }
 
 /* Is v put into the buffer last that a string is made of? Of constants nothing is made at all. */
-static bool is_put_last(const struct labels *l, const struct lj_ins *str, const struct value *v)
+static bool is_put_last(const struct sim *l, const struct lj_ins *str, const struct value *v)
 {
 	const struct lj_trace *t = l->t;
 	const struct lj_ins *put;
@@ -106,13 +106,13 @@ static bool is_put_last(const struct labels *l, const struct lj_ins *str, const 
 	if (str->op1 <= LJ_REF_BIAS || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
 		return false;
 	put = lj_ins_at(t, str->op1);
-	return v->kind == VALUE_NONE
+	return v->kind == VAL_UNKNOWN
 		       ? put->op2 > LJ_REF_BIAS
 		       : lj_value_is(l, v, put->op2) || (put->op2 > LJ_REF_BIAS &&
 							 lj_ins_at(t, put->op2)->o == LJ_IR_TOSTR);
 }
 
-uint32_t lj_step_next(struct labels *l, uint8_t o)
+uint32_t lj_step_next(struct sim *l, uint8_t o)
 {
 	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
 
@@ -128,7 +128,7 @@ uint32_t lj_step_next(struct labels *l, uint8_t o)
  * (bufstr_kfold_cse): the buffer is left, but nothing is made of it. Returns the BUFPUT; 0: a
  * string is made of it, or it is not known.
  */
-static uint32_t put_alone(const struct labels *l, uint32_t hdr, uint32_t str)
+static uint32_t put_alone(const struct sim *l, uint32_t hdr, uint32_t str)
 {
 	uint32_t end = str ? lj_ins_at(l->t, str)->op2 : l->hi, ref, put = 0;
 
@@ -146,14 +146,14 @@ static uint32_t put_alone(const struct labels *l, uint32_t hdr, uint32_t str)
 /*
  * From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
  */
-uint32_t lj_step_buffer(struct labels *l, const struct value *last)
+uint32_t lj_step_buffer(struct sim *l, const struct value *last)
 {
 	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
 	uint32_t put = hdr && !last ? put_alone(l, hdr, str) : 0;
 
 	if (put) {
 		for (ref = hdr; ref <= put; ref++)
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 		ref = lj_ins_at(l->t, put)->op2;
 		return ref > LJ_REF_BIAS ? ref : 0;
 	}
@@ -161,7 +161,7 @@ uint32_t lj_step_buffer(struct labels *l, const struct value *last)
 		return 0;
 	ref = lj_ins_at(l->t, str)->op2;
 	for (ref = ref > l->lo ? ref : l->lo; ref <= str; ref++)
-		lj_value_settle(l, ref);
+		lj_claim_ref(l, ref);
 	return str;
 }
 
@@ -171,12 +171,12 @@ uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
 }
 
 /* The step's result is ref, when there is one. */
-void lj_step_result(struct labels *l, struct value *v, uint32_t ref)
+void lj_step_result(struct sim *l, struct value *v, uint32_t ref)
 {
 	if (ref)
 		lj_value_set(v, ref);
 	else
-		lj_value_forget(l, v);
+		lj_set_unknown(l, v);
 }
 
 static bool is_load_of(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
@@ -186,10 +186,10 @@ static bool is_load_of(const struct lj_trace *t, const struct lj_ins *ir, op_set
 }
 
 /* A slot is loaded when it is used first. */
-void lj_step_load(struct labels *l, struct value *v)
+void lj_step_load(struct sim *l, struct value *v)
 {
 	uint32_t ref =
-		v->kind == VALUE_UNSET ? lj_value_find(l, is_load_of, v->ref, NULL, NULL) : 0;
+		v->kind == VAL_ENTRY_SLOT ? lj_value_find(l, is_load_of, v->ref, NULL, NULL) : 0;
 
 	if (ref > l->retf)
 		lj_value_set(v, ref);

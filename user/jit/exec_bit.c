@@ -7,45 +7,44 @@
 #include "lua/lj/bc.h"
 
 /* A shift to the left by 1 becomes a sum. */
-static bool is_doubling(struct labels *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
+static bool is_doubling(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
 	const struct value *by = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
 
-	return ops == OPS(BSHL) && lj_calls_arguments(l, ins) == 2 && by->kind == VALUE_NUM &&
+	return ops == OPS(BSHL) && lj_calls_arguments(l, ins) == 2 && by->kind == VAL_NUM &&
 	       by->num == 1;
 }
 
 /* An operand of a bit operation: a number is the integer that it is made. */
 static struct value integer_of(const struct value *v)
 {
-	return v->kind == VALUE_NUM && fabs(v->num) < 0x1p53
+	return v->kind == VAL_NUM && fabs(v->num) < 0x1p53
 		       ? lj_value_number((int32_t)(uint32_t)(int64_t)v->num)
 		       : *v;
 }
 
 /* What a value has some bits of; 0: not known, or none. */
-static uint32_t masked(const struct labels *l, const struct value *v)
+static uint32_t masked(const struct sim *l, const struct value *v)
 {
 	const struct lj_ins *ir;
 
-	if (v->kind == VALUE_NONE)
+	if (v->kind == VAL_UNKNOWN)
 		return v->bits_of;
-	if (v->kind != VALUE_REF || !lj_ref_ok(l->t, v->ref))
+	if (v->kind != VAL_REF || !lj_ref_ok(l->t, v->ref))
 		return 0;
 	ir = lj_ins_at(l->t, v->ref);
 	return ir->o == LJ_IR_BAND && ir->op2 < LJ_REF_BIAS ? ir->op1 : 0;
 }
 
 /* A shift of bits: what they are of is shifted, and then masked (simplify_shift_andk). */
-static uint32_t find_shifted(struct labels *l, op_set ops, const struct value *bits,
-			     struct value *by)
+static uint32_t find_shifted(struct sim *l, op_set ops, const struct value *bits, struct value *by)
 {
-	struct value of = {.kind = VALUE_REF, .ref = masked(l, bits), .by = -1};
+	struct value of = {.kind = VAL_REF, .ref = masked(l, bits), .by = -1};
 	uint32_t ref;
 
 	if (!(ops & (OPS(BSHL) | OPS(BSHR) | OPS(BROL) | OPS(BROR))) || !of.ref)
 		return 0;
-	ref = ops == OPS(BSHL) && by->kind == VALUE_NUM && by->num == 1
+	ref = ops == OPS(BSHL) && by->kind == VAL_NUM && by->num == 1
 		      ? lj_value_find(l, lj_step_is, OPS(ADD), &of, &of)
 		      : lj_value_find(l, lj_step_is, ops, &of, by);
 	return ref ? lj_step_through(l, OPS(BAND), ref, NULL) : 0;
@@ -54,11 +53,11 @@ static uint32_t find_shifted(struct labels *l, op_set ops, const struct value *b
 /* Many operations have the same constant. */
 static bool tells_little(const struct value *a, const struct value *b)
 {
-	return (a->kind == VALUE_NONE && (b->kind == VALUE_NONE || b->kind == VALUE_NUM)) ||
-	       (b->kind == VALUE_NONE && a->kind == VALUE_NUM);
+	return (a->kind == VAL_UNKNOWN && (b->kind == VAL_UNKNOWN || b->kind == VAL_NUM)) ||
+	       (b->kind == VAL_UNKNOWN && a->kind == VAL_NUM);
 }
 
-uint32_t lj_step_bits(struct labels *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
+uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
 	struct value *a = lj_value_slot(l, f, lj_bc_a(ins) + 2u),
 		     *b = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
@@ -71,13 +70,13 @@ uint32_t lj_step_bits(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 		ref = lj_value_find(l, lj_step_is, ops, &first, &second);
 	if (!ref)
 		ref = find_shifted(l, ops, a, b);
-	if (!ref && a->kind != VALUE_NONE) { /* folded; none that was there before */
+	if (!ref && a->kind != VAL_UNKNOWN) { /* folded; none that was there before */
 		ref = lj_value_find(l, lj_step_is, ops, a, NULL);
 		return ref >= now ? ref : 0;
 	}
-	if (a->kind == VALUE_NONE)
+	if (a->kind == VAL_UNKNOWN)
 		*a = first; /* they were learned */
-	if (b->kind == VALUE_NONE)
+	if (b->kind == VAL_UNKNOWN)
 		*b = second;
 	return ref;
 }

@@ -8,17 +8,16 @@
 #include "lua/lj/bc.h"
 
 /* select(): the number of arguments after the first, or one of them. */
-static struct value selected(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static struct value selected(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *which = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
 	int n = lj_calls_arguments(l, ins);
 
-	if (n > 0 && which->kind == VALUE_OBJ && lj_string_is(l->mem, which->obj, "#"))
+	if (n > 0 && which->kind == VAL_OBJ && lj_string_is(l->mem, which->obj, "#"))
 		return lj_value_number(n - 1);
-	if (n > 0 && which->kind == VALUE_NUM && which->num >= 1 && which->num < n &&
-	    n <= ARGUMENTS)
+	if (n > 0 && which->kind == VAL_NUM && which->num >= 1 && which->num < n && n <= ARGUMENTS)
 		return *lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)which->num);
-	return (struct value){.kind = VALUE_NONE, .by = l->step};
+	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
 /* What a function of bit becomes; other functions: anything of BUILTIN. */
@@ -49,7 +48,7 @@ static op_set ops_of(const char *name)
 }
 
 /* rawget(): what a table has under a key. */
-static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static struct value raw_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins) + 2u;
 
@@ -59,7 +58,7 @@ static struct value raw_value(struct labels *l, const struct lj_tframe *f, uint3
 
 /* The place of a string's character number `index` + ahead, which string.byte() and sub() begin at.
  * 0: the trace has none, or it is not known. */
-static uint32_t find_character(struct labels *l, const struct value *str, const struct value *index,
+static uint32_t find_character(struct sim *l, const struct value *str, const struct value *index,
 			       uint32_t ahead)
 {
 	const struct lj_trace *t = l->t;
@@ -68,7 +67,7 @@ static uint32_t find_character(struct labels *l, const struct value *str, const 
 
 	if (ref)
 		want = lj_value_sum(t, ref);
-	else if (index->kind != VALUE_NUM)
+	else if (index->kind != VAL_NUM)
 		return 0;
 	want.ofs += ahead;
 	l->visits += l->hi - LJ_REF_BIAS;
@@ -79,7 +78,7 @@ static uint32_t find_character(struct labels *l, const struct value *str, const 
 			continue;
 		is = lj_value_sum(t, ir->op2);
 		if (is.base == want.base && is.ofs == want.ofs - 1) {
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 			return ref;
 		}
 	}
@@ -99,7 +98,7 @@ static bool takes_many(uint8_t o)
 }
 
 /* What a built-in function that becomes code makes; 0: not known. */
-static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			     struct value *arg, const char *name)
 {
 	op_set ops = ops_of(name);
@@ -113,7 +112,7 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first, 0);
 	if (!ref && ops != BUILTIN && n >= 2)
 		ref = lj_step_bits(l, f, ins, ops);
-	else if (!ref && arg->kind != VALUE_NONE)
+	else if (!ref && arg->kind != VAL_UNKNOWN)
 		ref = lj_value_find(l, lj_step_is, ops, arg, NULL);
 	if (!ref)
 		return 0;
@@ -135,20 +134,20 @@ static uint32_t find_builtin(struct labels *l, const struct lj_tframe *f, uint32
 }
 
 /* What bit.tobit() is given is an integer already, or was made one when it was computed. */
-static struct value not_converted(struct labels *l, const struct value *arg)
+static struct value not_converted(struct sim *l, const struct value *arg)
 {
 	uint32_t ref = lj_step_next(l, LJ_IR_TOBIT);
 	struct value number = *arg;
 
 	if (ref)
-		lj_value_settle(l, ref);
+		lj_claim_ref(l, ref);
 	else
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 	if (lj_value_type(l, arg) == LJ_IRT_INT) {
-		lj_value_learn(l, &number, lj_value_ref(l, arg));
+		lj_bind_ref(l, &number, lj_value_ref(l, arg));
 		return number;
 	}
-	return (struct value){.kind = VALUE_NONE, .by = l->step};
+	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
 static bool makes_in_buffer(const char *name, int arguments)
@@ -165,7 +164,7 @@ static bool makes_in_buffer(const char *name, int arguments)
 }
 
 /* Strings that are made of constants are constants: which ones is not worked out. */
-static bool is_folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name)
+static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name)
 {
 	int n = lj_calls_arguments(l, ins), i;
 
@@ -175,7 +174,7 @@ static bool is_folded(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 	for (i = 0; i < n; i++)
 		if (!lj_value_is_known(lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i)))
 			return false;
-	l->t->steps[l->step].folded = true;
+	l->t->history[l->step].folded = true;
 	return true;
 }
 
@@ -183,10 +182,10 @@ static bool is_folded(struct labels *l, const struct lj_tframe *f, uint32_t ins,
  * What a call makes of its first argument that is not of a Lua function: one instruction, often; or
  * just an argument.
  */
-struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref;
-	struct value *arg = lj_value_slot(l, f, a + 2), made = {.kind = VALUE_NONE, .by = l->step};
+	struct value *arg = lj_value_slot(l, f, a + 2), made = {.kind = VAL_UNKNOWN, .by = l->step};
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 
 	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
@@ -196,7 +195,7 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 		return *arg;
 	if (name && !strcmp(name, "type") && lj_value_type(l, arg) != LJ_IRT_UNKNOWN)
 		return (struct value){
-			.kind = VALUE_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
+			.kind = VAL_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
 	if (name && !strcmp(name, "select"))
 		return selected(l, f, ins);
 	if (name && lj_step_folds(l, f, ins, name, &made))
@@ -222,7 +221,7 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
 		return not_converted(l, arg);
 	else if (ops_of(name) == OPS(BAND))
 		made.bits_of =
-			lj_value_ref(l, arg->kind == VALUE_NUM ? lj_value_slot(l, f, a + 3) : arg);
+			lj_value_ref(l, arg->kind == VAL_NUM ? lj_value_slot(l, f, a + 3) : arg);
 	return made;
 }
 
@@ -230,7 +229,7 @@ struct value lj_step_made(struct labels *l, const struct lj_tframe *f, uint32_t 
  * An element of a new table that is a copy of a constant one: the trace does not load it, nor make
  * sure of where the array ends. False: the table is none, or it cannot be read.
  */
-static bool copied_element(const struct labels *l, const struct value *table, double idx,
+static bool copied_element(const struct sim *l, const struct value *table, double idx,
 			   struct value *out)
 {
 	uint32_t ref = lj_value_ref(l, table), asize;
@@ -246,32 +245,32 @@ static bool copied_element(const struct labels *l, const struct value *table, do
 	*out = LJ_TV_TYPE(v) < 0 && LJ_TV_TYPE(v) >= LJ_TUDATA
 		       ? lj_value_object(LJ_TV_GCPTR(v), (uint8_t)~LJ_TV_TYPE(v))
 		       : lj_value_number(0);
-	if (out->kind == VALUE_NUM)
+	if (out->kind == VAL_NUM)
 		memcpy(&out->num, &v, sizeof(v));
 	return true;
 }
 
 /* An array's next element: its index and value; nil at the end. */
-static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_ipairs(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref, at;
 	bool known;
 	struct value *control = lj_value_slot(l, f, a - 1), next, element, one = lj_value_number(1);
 
-	next = (struct value){.kind = VALUE_NONE, .by = l->step};
-	ref = control->kind == VALUE_NUM
+	next = (struct value){.kind = VAL_UNKNOWN, .by = l->step};
+	ref = control->kind == VAL_NUM
 		      ? 0
 		      : lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), control, &one);
-	if (control->kind == VALUE_NUM)
+	if (control->kind == VAL_NUM)
 		next = lj_value_number(control->num + 1);
 	else if (ref)
 		lj_value_set(&next, ref);
-	at = next.kind == VALUE_NONE ? 0
-				     : lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF),
-						     lj_value_slot(l, f, a - 2), &next);
+	at = next.kind == VAL_UNKNOWN ? 0
+				      : lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF),
+						      lj_value_slot(l, f, a - 2), &next);
 	element = lj_step_loaded(l, at);
-	known = element.kind != VALUE_NONE ||
-		(next.kind == VALUE_NUM &&
+	known = element.kind != VAL_UNKNOWN ||
+		(next.kind == VAL_NUM &&
 		 copied_element(l, lj_value_slot(l, f, a - 2), next.num, &element));
 	if (lj_bc_b(ins) > 2)
 		*lj_value_slot(l, f, a + 1) = element;
@@ -279,7 +278,7 @@ static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
 	    (!at && !known && lj_step_beyond(l, lj_value_slot(l, f, a - 2), &next)))
 		next = lj_value_object(0, LJ_IRT_NIL);
 	else if (!at && !known) /* it may be the end */
-		lj_value_forget(l, &next);
+		lj_set_unknown(l, &next);
 	*lj_value_slot(l, f, a) = next;
 }
 
@@ -287,21 +286,21 @@ static void step_ipairs(struct labels *l, const struct lj_tframe *f, uint32_t in
  * A table's next key and value: a search, the next index, and what is loaded from what it found
  * (rec_itern, lj_record_next).
  */
-static void step_next(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_next(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), found = lj_step_next(l, LJ_IR_CALLL), ref;
 	struct value *loaded[2] = {lj_value_slot(l, f, a + 1), lj_value_slot(l, f, a)};
 
-	lj_value_forget(l, lj_value_slot(l, f, a - 1));
-	lj_value_forget(l, loaded[0]);
-	lj_value_forget(l, loaded[1]);
+	lj_set_unknown(l, lj_value_slot(l, f, a - 1));
+	lj_set_unknown(l, loaded[0]);
+	lj_set_unknown(l, loaded[1]);
 	if (!found)
 		return;
-	lj_value_settle(l, found);
+	lj_claim_ref(l, found);
 	for (ref = found + 1; ref < l->hi && lj_ins_at(l->t, ref)->op1 == found; ref++) {
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
-		lj_value_settle(l, ref);
+		lj_claim_ref(l, ref);
 		if (ir->o == LJ_IR_HIOP)
 			lj_value_set(lj_value_slot(l, f, a - 1), ref);
 		else if (ir->o == LJ_IR_VLOAD && ir->op2 < 2)
@@ -312,7 +311,7 @@ static void step_next(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 #define FUNC_UPVALUE 48 /* GCfuncC (lj_obj.h) */
 
 /* ipairs(): its iterator, which is its own upvalue; the table; 0 (recff_ipairs). */
-static void step_ipairs_begin(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			      struct value results[RESULTS])
 {
 	uint32_t a = lj_bc_a(ins);
@@ -336,7 +335,7 @@ static bool returns_one(const char *name, int arguments)
 }
 
 /* string.byte(): the second character and those after it are results, too. */
-static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins,
+static void find_bytes(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 		       struct value results[RESULTS])
 {
 	uint32_t a = lj_bc_a(ins), i, ref;
@@ -352,14 +351,14 @@ static void find_bytes(struct labels *l, const struct lj_tframe *f, uint32_t ins
  * string.find() of a plain string: a search, the guard whether it found it, and from the place
  * where it did the two results (recff_string_find).
  */
-static void step_string_find(struct labels *l, struct value results[RESULTS])
+static void step_string_find(struct sim *l, struct value results[RESULTS])
 {
 	uint32_t found = lj_step_next(l, LJ_IR_CALLN), guard, at, from;
 	struct value pos, one = lj_value_number(1);
 
 	if (!found)
 		return;
-	lj_value_settle(l, found);
+	lj_claim_ref(l, found);
 	guard = lj_step_through(l, OPS(EQ) | OPS(NE), found, NULL);
 	if (guard && lj_ins_at(l->t, guard)->o == LJ_IR_EQ) {
 		results[0] = lj_value_object(0, LJ_IRT_NIL);
@@ -390,14 +389,14 @@ static bool stores_nothing(const char *name)
 	       !strncmp(name, "string.", 7);
 }
 
-void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	bool iterates = lj_bc_op(ins) == LJ_BC_ITERC;
 	uint32_t a = lj_bc_a(ins), i;
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, iterates ? a - 3 : a));
 	struct value results[RESULTS];
 
-	l->t->steps[l->step].pure = name && stores_nothing(name);
+	l->t->history[l->step].pure = name && stores_nothing(name);
 	if (iterates && name && !strcmp(name, "ipairs_aux")) {
 		step_ipairs(l, f, ins);
 		return;
@@ -407,7 +406,7 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		return;
 	}
 	for (i = 0; i < RESULTS; i++)
-		lj_value_forget(l, &results[i]);
+		lj_set_unknown(l, &results[i]);
 	if (name && !strcmp(name, "string.find")) {
 		step_string_find(l, results);
 	} else if (name && !strcmp(name, "ipairs")) {
@@ -423,6 +422,6 @@ void lj_step_builtin(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		bool one = name && returns_one(name, lj_calls_arguments(l, ins));
 
 		*lj_value_slot(l, f, a) = results[0];
-		l->multres = results[0].kind == VALUE_NONE && !one ? -1 : 1;
+		l->multres = results[0].kind == VAL_UNKNOWN && !one ? -1 : 1;
 	}
 }

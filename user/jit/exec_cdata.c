@@ -21,7 +21,7 @@ static bool is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set t
 }
 
 /* A new cdata: with what it is filled with at once. 0: none. */
-uint32_t lj_step_new_cdata(struct labels *l)
+uint32_t lj_step_new_cdata(struct sim *l)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref = lj_value_find(l, lj_step_is, OPS(CNEW) | OPS(CNEWI), NULL, NULL), r;
@@ -34,12 +34,12 @@ uint32_t lj_step_new_cdata(struct labels *l)
 
 		if (!field && !store && ir->o != LJ_IR_CONV)
 			break;
-		lj_value_settle(l, r);
+		lj_claim_ref(l, r);
 	}
 	return ref;
 }
 
-static bool place_of(struct labels *l, struct value *cdata, struct place *p)
+static bool place_of(struct sim *l, struct value *cdata, struct place *p)
 {
 	uint32_t ref = lj_value_ref(l, cdata);
 	const struct lj_ins *ir;
@@ -47,7 +47,7 @@ static bool place_of(struct labels *l, struct value *cdata, struct place *p)
 	*p = (struct place){.ref = ref, .type = lj_value_ctype(l, cdata)};
 	if (!p->type || !l->cdata)
 		return false;
-	if (cdata->kind == VALUE_PLACE) {
+	if (cdata->kind == VAL_PLACE) {
 		p->ref = cdata->ref;
 		p->ofs = cdata->ofs;
 		return true;
@@ -123,11 +123,11 @@ static bool terms_of(const struct lj_trace *t, uint32_t ref, struct terms *out)
 }
 
 /* The same of a value, also of one that the trace does not have. */
-static bool terms_of_value(const struct labels *l, const struct value *v, struct terms *out)
+static bool terms_of_value(const struct sim *l, const struct value *v, struct terms *out)
 {
-	uint32_t ref = v->kind == VALUE_NONE ? v->ref : lj_value_ref(l, v);
+	uint32_t ref = v->kind == VAL_UNKNOWN ? v->ref : lj_value_ref(l, v);
 
-	*out = (struct terms){.ofs = v->kind == VALUE_NONE ? v->num : 0};
+	*out = (struct terms){.ofs = v->kind == VAL_UNKNOWN ? v->num : 0};
 	return ref && terms_of(l->t, ref, out);
 }
 
@@ -150,7 +150,7 @@ static uint32_t unscaled(const struct lj_trace *t, uint32_t ref, int64_t *size)
 }
 
 /* Does ir add the element's distance to the pointer, and by a constant less than it is? */
-static bool adds_index(struct labels *l, const struct lj_ins *ir, uint32_t ptr,
+static bool adds_index(struct sim *l, const struct lj_ins *ir, uint32_t ptr,
 		       const struct terms *index, int64_t *rest)
 {
 	const struct lj_trace *t = l->t;
@@ -174,13 +174,13 @@ static bool adds_index(struct labels *l, const struct lj_ins *ir, uint32_t ptr,
  * To the element of this index: constants that are added to it are added to the pointer instead
  * (lj_opt_fold.c, reassociation). False: the trace does not show it.
  */
-static bool go_to_element(struct labels *l, const struct value *index, struct place *p)
+static bool go_to_element(struct sim *l, const struct value *index, struct place *p)
 {
 	struct terms want;
 	uint32_t ref, size;
 	int64_t rest;
 
-	if (index->kind == VALUE_NUM) {
+	if (index->kind == VAL_NUM) {
 		size = lj_cdata_size(l->cdata, p->type);
 		if (!size || !(fabs(index->num) < INDEX_MAX))
 			return false;
@@ -192,7 +192,7 @@ static bool go_to_element(struct labels *l, const struct value *index, struct pl
 	l->visits += l->hi - LJ_REF_BIAS;
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++)
 		if (adds_index(l, lj_ins_at(l->t, ref), p->ref, &want, &rest)) {
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 			p->ref = ref;
 			p->ofs += (uint32_t)rest;
 			return true;
@@ -209,18 +209,18 @@ static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set
 }
 
 /* The pointer to a place; 0: the trace has none. */
-static uint32_t find_place(struct labels *l, const struct place *p)
+static uint32_t find_place(struct sim *l, const struct place *p)
 {
-	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
+	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
 	struct value by = lj_value_number((int32_t)p->ofs);
 
 	return p->ofs ? lj_value_find(l, lj_step_is, OPS(ADD), &from, &by) : p->ref;
 }
 
 /* A field, or an element, of the place that *p is. */
-static bool go_inside(struct labels *l, const struct value *index, uint32_t ins, struct place *p)
+static bool go_inside(struct sim *l, const struct value *index, uint32_t ins, struct place *p)
 {
-	struct value from = {.kind = VALUE_REF, .ref = p->ref, .by = -1};
+	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
 	uint8_t op = lj_bc_op(ins);
 	uint32_t ofs;
 
@@ -238,7 +238,7 @@ static bool go_inside(struct labels *l, const struct value *index, uint32_t ins,
 	return p->type && p->ref;
 }
 
-void lj_step_ctype(struct labels *l, struct value *cdata)
+void lj_step_ctype(struct sim *l, struct value *cdata)
 {
 	uint32_t at = lj_value_find(l, is_field, LJ_IRT_U16, cdata, NULL);
 
@@ -247,19 +247,19 @@ void lj_step_ctype(struct labels *l, struct value *cdata)
 }
 
 /* What is loaded as one of these is made a number at once (crec_tv_ct). */
-static void made_number(struct labels *l, struct value *v)
+static void made_number(struct sim *l, struct value *v)
 {
 	uint8_t type = lj_value_type(l, v);
 	uint32_t ref = 0;
 
-	if (v->kind == VALUE_REF && (type == LJ_IRT_FLOAT || type == LJ_IRT_U32))
+	if (v->kind == VAL_REF && (type == LJ_IRT_FLOAT || type == LJ_IRT_U32))
 		ref = lj_step_through(l, OPS(CONV), v->ref, NULL);
 	if (ref)
 		lj_value_set(v, ref);
 }
 
 /* A field or an element of a cdata, or a method of its type. False: none of these. */
-bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, const struct value *index,
+bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struct value *index,
 		   struct value *dst)
 {
 	uint32_t at;
@@ -269,7 +269,7 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, const st
 	lj_step_ctype(l, cdata);
 	if (lj_bc_op(ins) == LJ_BC_TGETS &&
 	    lj_calls_method(l, cdata, lj_step_string(l->t, l->step, lj_bc_c(ins)), dst)) {
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 		return true;
 	}
 	if (!place_of(l, cdata, &p) || !go_inside(l, index, ins, &p))
@@ -284,7 +284,7 @@ bool lj_step_cdata(struct labels *l, uint32_t ins, struct value *cdata, const st
 		if (at)
 			lj_value_find(l, lj_step_is, OPS(CNEWI), NULL, &ptr);
 		*dst = (struct value){
-			.kind = VALUE_PLACE, .ref = p.ref, .ofs = p.ofs, .ctype = p.type, .by = -1};
+			.kind = VAL_PLACE, .ref = p.ref, .ofs = p.ofs, .ctype = p.type, .by = -1};
 		return true;
 	}
 	*dst = lj_step_loaded(l, at);

@@ -12,7 +12,7 @@ static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_s
 
 /* A guard that what is called is what was called: the function, or one of its prototype. False:
  * there is none, or it is a metamethod's. */
-static bool find_guard(struct labels *l, struct value *called)
+static bool find_guard(struct sim *l, struct value *called)
 {
 	uint8_t type = lj_value_type(l, called);
 	uint32_t pc;
@@ -20,9 +20,9 @@ static bool find_guard(struct labels *l, struct value *called)
 	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
 		lj_step_metatable(l, lj_value_ref(l, called));
 	/* a constant needs none; that of its prototype it may have */
-	if (called->kind == VALUE_NONE)
+	if (called->kind == VAL_UNKNOWN)
 		return false;
-	if (called->kind != VALUE_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
+	if (called->kind != VAL_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
 		return type == LJ_IRT_FUNC;
 	pc = lj_value_find(l, lj_step_is_field, false, called, NULL);
 	return pc && lj_step_through(l, OPS(EQ), pc, NULL);
@@ -30,7 +30,7 @@ static bool find_guard(struct labels *l, struct value *called)
 
 /* The frame of the Lua function that the step in hand enters; NULL: none. Its guard may be known
  * already. */
-static const struct lj_tframe *entered(struct labels *l, bool guarded)
+static const struct lj_tframe *entered(struct sim *l, bool guarded)
 {
 	const struct lj_tframe *to;
 
@@ -43,16 +43,16 @@ static const struct lj_tframe *entered(struct labels *l, bool guarded)
 }
 
 /* Which closure a frame's function is; NULL: not known. Its upvalues are its own. */
-static void set_function(struct labels *l, const struct lj_tframe *to, const struct value *closure)
+static void set_function(struct sim *l, const struct lj_tframe *to, const struct value *closure)
 {
 	if (to->slot >= 0)
 		*lj_value_at(l, (uint32_t)to->slot) =
-			closure ? *closure : (struct value){.kind = VALUE_NONE, .by = -1};
+			closure ? *closure : (struct value){.kind = VAL_UNKNOWN, .by = -1};
 }
 
 /* Is operand i's metatable looked at? Of a sum the second's is when the first one's has not what is
  * called (rec_mm_arith); comparisons make sure that both have one. */
-static bool is_looked_up(struct labels *l, const struct value arg[3], uint32_t i, uint32_t ins)
+static bool is_looked_up(struct sim *l, const struct value arg[3], uint32_t i, uint32_t ins)
 {
 	if (lj_bc_is_sum(ins))
 		return !i || !lj_calls_of(l->calls, &arg[0], lj_bc_mm(ins));
@@ -61,7 +61,7 @@ static bool is_looked_up(struct labels *l, const struct value arg[3], uint32_t i
 
 /* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
  * cdata has its C type tells, before it is called. */
-void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+void lj_step_metamethod(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	const struct lj_tframe *to;
 	struct value arg[3];
@@ -84,7 +84,7 @@ void lj_step_metamethod(struct labels *l, const struct lj_tframe *f, uint32_t in
 
 /* A frame's results go to where its caller's instruction wants them. What it wants beyond is nil;
  * or not known, when there may be `more`. */
-static void deliver(struct labels *l, const struct lj_tframe *f, const struct value *results,
+static void deliver(struct sim *l, const struct lj_tframe *f, const struct value *results,
 		    uint32_t n, bool more, uint32_t retf)
 {
 	const struct lj_tframe *to;
@@ -102,19 +102,19 @@ static void deliver(struct labels *l, const struct lj_tframe *f, const struct va
 		lj_value_unset(l);
 		l->retf = retf;
 	}
-	if (f->through && wanted > 1) { /* pcall() returns true first */
+	if (f->via_pcall && wanted > 1) { /* pcall() returns true first */
 		*lj_value_slot(l, to, a++) = lj_value_object(0, LJ_IRT_TRUE);
 		wanted--;
 	}
 	if (lj_bc_is_call(call) && !wanted) { /* all of them */
 		wanted = n + 1;
-		l->multres = n < RESULTS && !more ? (int)n + !!f->through : -1;
+		l->multres = n < RESULTS && !more ? (int)n + !!f->via_pcall : -1;
 	}
 	for (i = 0; i < RESULTS && i + 1 < wanted; i++) {
 		if (i < n)
 			*lj_value_slot(l, to, a + i) = results[i];
 		else if (more)
-			lj_value_forget(l, lj_value_slot(l, to, a + i));
+			lj_set_unknown(l, lj_value_slot(l, to, a + i));
 		else
 			*lj_value_slot(l, to, a + i) = lj_value_object(0, LJ_IRT_NIL);
 	}
@@ -122,7 +122,7 @@ static void deliver(struct labels *l, const struct lj_tframe *f, const struct va
 
 /* The RETF of a return to below the trace's own frames: to one that it came upon by that. 0: this
  * is none. */
-static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
+static uint32_t find_retf(struct sim *l, const struct lj_tframe *f)
 {
 	const struct lj_tframe *to = f->parent < 0 ? NULL : &l->t->frames[f->parent];
 	uint32_t ref;
@@ -131,13 +131,13 @@ static uint32_t find_retf(struct labels *l, const struct lj_tframe *f)
 		return 0;
 	for (ref = l->retf + 1; ref < l->hi; ref++)
 		if (lj_ins_at(l->t, ref)->o == LJ_IR_RETF) {
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 			return ref;
 		}
 	return 0;
 }
 
-static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_return(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	bool many = lj_bc_op(ins) == LJ_BC_RETM, more = many && l->multres < 0;
 	uint32_t n = lj_bc_op(ins) == LJ_BC_RET0 ? 0 : lj_bc_d(ins) - !many;
@@ -155,7 +155,7 @@ static void step_return(struct labels *l, const struct lj_tframe *f, uint32_t in
 }
 
 /* How many slots a call's arguments may take: all that are followed, when it is not known. */
-uint32_t lj_step_arguments(const struct labels *l, uint32_t ins)
+uint32_t lj_step_arguments(const struct sim *l, uint32_t ins)
 {
 	int n = lj_calls_arguments(l, ins);
 
@@ -163,7 +163,7 @@ uint32_t lj_step_arguments(const struct labels *l, uint32_t ins)
 }
 
 /* What a call takes, its function among it. */
-static void load_arguments(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void load_arguments(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
 
@@ -180,7 +180,7 @@ static void load_arguments(struct labels *l, const struct lj_tframe *f, uint32_t
 }
 
 /* A vararg function's frame takes what it was called with, from number `first` on, to `local`. */
-static void take_copies(struct labels *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
+static void take_copies(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
 {
 	uint32_t n = (uint32_t)f->copied - 2, i;
 
@@ -190,13 +190,13 @@ static void take_copies(struct labels *l, const struct lj_tframe *f, uint32_t fi
 }
 
 /* A function's parameters from number n on are nil; with n < 0 its arguments are not known. */
-static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
+static void no_arguments(struct sim *l, const struct lj_tframe *to, int n)
 {
 	int i, end = n < 0 ? ARGUMENTS : l->t->codes[to->code].numparams;
 
 	for (i = n < 0 ? 0 : n; i < end; i++) {
 		if (n < 0)
-			lj_value_forget(l, lj_value_slot(l, to, (uint32_t)i));
+			lj_set_unknown(l, lj_value_slot(l, to, (uint32_t)i));
 		else
 			*lj_value_slot(l, to, (uint32_t)i) = lj_value_object(0, LJ_IRT_NIL);
 	}
@@ -206,7 +206,7 @@ static void no_arguments(struct labels *l, const struct lj_tframe *to, int n)
  * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
  * __call() that takes what was called for its first argument: these move them up.
  */
-static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool guarded)
+static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool guarded)
 {
 	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
 	const struct lj_tframe *to = entered(l, guarded);
@@ -215,25 +215,25 @@ static bool step_enters(struct labels *l, const struct lj_tframe *f, uint32_t in
 
 	if (!to)
 		return false;
-	set_function(l, to, to->through || to->called ? NULL : &called);
-	if (to->copied && (to->through || to->called)) {
+	set_function(l, to, to->via_pcall || to->called ? NULL : &called);
+	if (to->copied && (to->via_pcall || to->called)) {
 		no_arguments(l, to, -1);
 		return true;
 	}
 	if (to->copied)
 		take_copies(l, to, 0, 0);
-	while ((to->through || to->called) && i-- > 0)
+	while ((to->via_pcall || to->called) && i-- > 0)
 		*lj_value_slot(l, to, i) = *lj_value_slot(l, to, i - 1u);
 	if (to->called)
 		*lj_value_slot(l, to, 0) = *lj_value_slot(l, f, lj_bc_a(ins));
-	n += to->called - !!to->through;
+	n += to->called - !!to->via_pcall;
 	if (lj_calls_arguments(l, ins) >= 0 && n >= 0)
 		no_arguments(l, to, n);
 	return true;
 }
 
 /* A Lua function takes the caller's place. Another one's results are the caller's. */
-static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
 	struct value args[ARGUMENTS], called, made;
@@ -252,7 +252,7 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 		return;
 	}
 	/* pcall() is called now, not only still below */
-	if ((to->through && !f->through) || to->called) {
+	if ((to->via_pcall && !f->via_pcall) || to->called) {
 		set_function(l, to, NULL);
 		no_arguments(l, to, -1);
 		return;
@@ -267,7 +267,7 @@ static void step_tailcall(struct labels *l, const struct lj_tframe *f, uint32_t 
 }
 
 /* How many arguments a vararg function has beyond those that it names. */
-static int varargs(const struct labels *l, const struct lj_tframe *f)
+static int varargs(const struct sim *l, const struct lj_tframe *f)
 {
 	int n = f->copied - 2 - l->t->codes[f->code].numparams;
 
@@ -275,7 +275,7 @@ static int varargs(const struct labels *l, const struct lj_tframe *f)
 }
 
 /* Loops, calls, returns; and what else writes slots. */
-void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+void lj_step_control(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
 	struct value *va = lj_value_slot(l, f, a), *by;
@@ -291,13 +291,13 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 	case LJ_BC_FORL:
 	case LJ_BC_IFORL: /* the index grows */
 		by = lj_value_slot(l, f, a + 2);
-		l->t->steps[l->step].folded = va->kind == VALUE_NUM && by->kind == VALUE_NUM;
-		if (l->t->steps[l->step].folded)
+		l->t->history[l->step].folded = va->kind == VAL_NUM && by->kind == VAL_NUM;
+		if (l->t->history[l->step].folded)
 			va->num += by->num;
 		else
 			lj_step_result(l, va,
 				       lj_value_find(l, lj_step_is, OPS(ADD) | OPS(ADDOV), va,
-						     by->kind == VALUE_NUM ? by : NULL));
+						     by->kind == VAL_NUM ? by : NULL));
 		*lj_value_slot(l, f, a + 3) = *va;
 		break;
 	case LJ_BC_ITERL:
@@ -331,7 +331,7 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 			take_copies(l, f, l->t->codes[f->code].numparams, a);
 		else
 			for (i = 0; i < (lj_bc_b(ins) ? lj_bc_b(ins) - 1u : ARGUMENTS); i++)
-				lj_value_forget(l, lj_value_slot(l, f, a + i));
+				lj_set_unknown(l, lj_value_slot(l, f, a + i));
 		break;
 	case LJ_BC_KNIL:
 		for (i = a; i <= lj_bc_d(ins) && i < SLOTS; i++)
@@ -339,6 +339,6 @@ void lj_step_control(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 		break;
 	default:
 		if (lj_bc_mode_a(ins) != LJ_BCM_OTHER)
-			lj_value_forget(l, va);
+			lj_set_unknown(l, va);
 	}
 }

@@ -20,7 +20,7 @@ static const struct {
 };
 
 /* The least or the greatest of constants. False: one of them is none. */
-static bool extreme(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool greatest,
+static bool extreme(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool greatest,
 		    double *num)
 {
 	int n = lj_calls_arguments(l, ins), i;
@@ -28,7 +28,7 @@ static bool extreme(struct labels *l, const struct lj_tframe *f, uint32_t ins, b
 	for (i = 0; i < n; i++) {
 		const struct value *v = lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i);
 
-		if (v->kind != VALUE_NUM)
+		if (v->kind != VAL_NUM)
 			return false;
 		if (!i || (greatest ? v->num > *num : v->num < *num))
 			*num = v->num;
@@ -37,7 +37,7 @@ static bool extreme(struct labels *l, const struct lj_tframe *f, uint32_t ins, b
 }
 
 /* Was it an integer, or made one by rounding (shortcut_round)? */
-static bool is_whole(const struct labels *l, const struct value *v)
+static bool is_whole(const struct sim *l, const struct value *v)
 {
 	uint32_t ref = lj_value_ref(l, v);
 	const struct lj_ins *ir;
@@ -54,23 +54,23 @@ static bool is_whole(const struct labels *l, const struct value *v)
 #define NUMERAL 64 /* longest that is read */
 
 /* Has a string so many characters? Reads those from number `from` on. */
-static bool read_string(const struct labels *l, const struct value *v, uint32_t from, void *chars,
+static bool read_string(const struct sim *l, const struct value *v, uint32_t from, void *chars,
 			uint32_t n)
 {
 	uint32_t len;
 
-	return v->kind == VALUE_OBJ && v->type == LJ_IRT_STR && v->obj &&
+	return v->kind == VAL_OBJ && v->type == LJ_IRT_STR && v->obj &&
 	       !mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN) && from + n <= len &&
 	       !mem_read(l->mem, chars, n, v->obj + LJ_STR_SIZE + from);
 }
 
 /* string.byte() of a string that is constant, where it is one byte. */
-static bool constant_byte(const struct labels *l, const struct value *arg, int n, struct value *out)
+static bool constant_byte(const struct sim *l, const struct value *arg, int n, struct value *out)
 {
 	double index = n > 1 ? arg[1].num : 1;
 	uint8_t c;
 
-	if (n < 1 || n > 2 || (n > 1 && arg[1].kind != VALUE_NUM) || !(index >= 1 && index < 1e6) ||
+	if (n < 1 || n > 2 || (n > 1 && arg[1].kind != VAL_NUM) || !(index >= 1 && index < 1e6) ||
 	    !read_string(l, arg, (uint32_t)index - 1, &c, 1))
 		return false;
 	*out = lj_value_number(c);
@@ -78,8 +78,7 @@ static bool constant_byte(const struct labels *l, const struct value *arg, int n
 }
 
 /* tonumber() of a number, or of a constant decimal numeral. */
-static bool constant_number(const struct labels *l, const struct value *arg, int n,
-			    struct value *out)
+static bool constant_number(const struct sim *l, const struct value *arg, int n, struct value *out)
 {
 	char text[NUMERAL + 1] = "", *end;
 	uint32_t len;
@@ -87,7 +86,7 @@ static bool constant_number(const struct labels *l, const struct value *arg, int
 	*out = *arg;
 	if (n != 1 || lj_value_type(l, arg) == LJ_IRT_UNKNOWN || lj_value_is_number(l, arg))
 		return n == 1 && lj_value_is_number(l, arg);
-	if (arg->kind != VALUE_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
+	if (arg->kind != VAL_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
 	    mem_read(l->mem, &len, sizeof(len), arg->obj + LJ_STR_LEN) || !len || len > NUMERAL ||
 	    !read_string(l, arg, 0, text, len) || strspn(text, "+-.0123456789eE") != len)
 		return false;
@@ -95,7 +94,7 @@ static bool constant_number(const struct labels *l, const struct value *arg, int
 	return !*end;
 }
 
-static bool folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+static bool folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out)
 {
 	int n = lj_calls_arguments(l, ins);
@@ -112,7 +111,7 @@ static bool folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, co
 		*out = lj_value_number(0);
 		return extreme(l, f, ins, greatest, &out->num);
 	}
-	if (arg->kind != VALUE_NUM) {
+	if (arg->kind != VAL_NUM) {
 		*out = *arg;
 		return (!strcmp(name, "math.floor") || !strcmp(name, "math.ceil")) &&
 		       is_whole(l, arg);
@@ -126,7 +125,7 @@ static bool folded(struct labels *l, const struct lj_tframe *f, uint32_t ins, co
 	return false;
 }
 
-bool lj_step_folds(struct labels *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+bool lj_step_folds(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out)
 {
 	struct value v;
@@ -134,6 +133,6 @@ bool lj_step_folds(struct labels *l, const struct lj_tframe *f, uint32_t ins, co
 	if (!folded(l, f, ins, name, &v))
 		return false;
 	*out = v;
-	l->t->steps[l->step].folded = true;
+	l->t->history[l->step].folded = true;
 	return true;
 }

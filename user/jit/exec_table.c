@@ -32,7 +32,7 @@ static bool is_own_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op
 }
 
 /* Could the closure that reference `ref` is be the one which a frame runs? */
-static bool may_run(const struct labels *l, const struct lj_tframe *f, uint32_t ref)
+static bool may_run(const struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	const struct lj_trace *t = l->t;
 	const struct calls *c = l->calls;
@@ -50,7 +50,7 @@ static bool may_run(const struct labels *l, const struct lj_tframe *f, uint32_t 
 }
 
 /* The place of upvalue idx of a closure that may be the frame's; 0: none. */
-static uint32_t find_own_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t idx)
+static uint32_t find_own_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
 	uint32_t ref;
 
@@ -59,7 +59,7 @@ static uint32_t find_own_upvalue(struct labels *l, const struct lj_tframe *f, ui
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
 		if (is_own_upvalue(l->t, ir, UPVALUE(f->func, idx)) && may_run(l, f, ir->op1)) {
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ref);
 			return ref;
 		}
 	}
@@ -74,7 +74,7 @@ static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_s
 
 /* An upvalue that never changes: the trace has numbers, functions and strings for constants; some
  * cdata, too. */
-static bool constant_upvalue(struct labels *l, uint64_t closure, uint32_t idx, bool cdata,
+static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool cdata,
 			     struct value *out)
 {
 	uint64_t v;
@@ -96,7 +96,7 @@ static bool constant_upvalue(struct labels *l, uint64_t closure, uint32_t idx, b
 }
 
 /* The place of a function's upvalue, also when another function that shares it made it. 0: none. */
-static uint32_t find_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t idx)
+static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
 	uint64_t func = f->func, uv;
 	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
@@ -129,12 +129,12 @@ static bool is_beyond(const struct lj_trace *t, const struct lj_ins *ir, op_set 
 }
 
 /* One that was open is made sure of to lie beyond the slots in use (rec_upvalue). */
-static void settle_open(struct labels *l, const struct lj_tframe *f, uint32_t ref)
+static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	uint32_t at = ref && lj_ins_at(l->t, ref)->o == LJ_IR_UREFO
 			      ? lj_step_through(l, OPS(SUB), ref, NULL)
 			      : 0;
-	struct value distance = {.kind = VALUE_REF, .ref = at, .by = -1};
+	struct value distance = {.kind = VAL_REF, .ref = at, .by = -1};
 
 	if (at && f->slot >= 0)
 		lj_value_find(l, is_beyond,
@@ -146,12 +146,12 @@ static void settle_open(struct labels *l, const struct lj_tframe *f, uint32_t re
  * An upvalue that is still open may be a slot that the trace has: it makes sure of that
  * (rec_upvalue), and accesses the slot. NULL: not this one.
  */
-static struct value *open_upvalue(struct labels *l, const struct lj_tframe *f, uint32_t ref)
+static struct value *open_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
-	struct value base = {.kind = VALUE_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
+	struct value base = {.kind = VAL_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
 	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0, slot = 2;
 
-	at = (struct value){.kind = VALUE_REF, .ref = add ? add : ref, .by = -1};
+	at = (struct value){.kind = VAL_REF, .ref = add ? add : ref, .by = -1};
 	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base)) {
 		settle_open(l, f, ref);
 		return NULL;
@@ -165,7 +165,7 @@ static struct value *open_upvalue(struct labels *l, const struct lj_tframe *f, u
 }
 
 /* Did the trace find that a table has no keys but those of its array (rec_idx_key)? */
-static bool has_no_keys(struct labels *l, const struct value *table)
+static bool has_no_keys(struct sim *l, const struct value *table)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t obj = lj_value_ref(l, table), ref;
@@ -180,8 +180,8 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 		mask = lj_ins_at(t, ir->op1);
 		if (mask->o == LJ_IR_FLOAD && mask->op1 == obj &&
 		    (mask->t & LJ_IRT_TYPE) == LJ_IRT_INT && lj_value_is(l, &zero, ir->op2)) {
-			lj_value_settle(l, ir->op1);
-			lj_value_settle(l, ref);
+			lj_claim_ref(l, ir->op1);
+			lj_claim_ref(l, ref);
 			return true;
 		}
 	}
@@ -190,7 +190,7 @@ static bool has_no_keys(struct labels *l, const struct value *table)
 
 /* Where a string's value is in a table; when it is not in that, in the one that its metatable has
  * for it. */
-static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table, bool load)
+static uint32_t find_keyed(struct sim *l, uint64_t gcstr, struct value *table, bool load)
 {
 	uint32_t obj = lj_value_ref(l, table), place, n;
 
@@ -200,7 +200,7 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
 	l->keyed = false;
 	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
-		struct value in = {.kind = VALUE_REF, .ref = obj, .by = -1};
+		struct value in = {.kind = VAL_REF, .ref = obj, .by = -1};
 		uint32_t at = place && lj_trace_table(l->t, lj_ins_at(l->t, place)) == obj
 				      ? place
 				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
@@ -208,7 +208,7 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 		if (at) {
 			struct value v = lj_step_loaded(l, at);
 
-			if (v.kind != VALUE_NONE && lj_value_type(l, &v) != LJ_IRT_NIL)
+			if (v.kind != VAL_UNKNOWN && lj_value_type(l, &v) != LJ_IRT_NIL)
 				return at;
 		} else {
 			has_no_keys(l, &in);
@@ -220,16 +220,16 @@ static uint32_t find_keyed(struct labels *l, uint64_t gcstr, struct value *table
 }
 
 /* What another step loaded or stored is not loaded again. */
-static void note_forwarded(struct labels *l, const struct value *v)
+static void note_forwarded(struct sim *l, const struct value *v)
 {
-	if (v->kind == VALUE_REF ? v->ref > LJ_REF_BIAS && lj_ref_ok(l->t, v->ref) &&
-					   *lj_label_of(l->t, v->ref) >= 0 &&
-					   *lj_label_of(l->t, v->ref) != l->step
-				 : v->kind != VALUE_NONE)
-		l->t->steps[l->step].folded = true;
+	if (v->kind == VAL_REF ? v->ref > LJ_REF_BIAS && lj_ref_ok(l->t, v->ref) &&
+					 *lj_label_of(l->t, v->ref) >= 0 &&
+					 *lj_label_of(l->t, v->ref) != l->step
+			       : v->kind != VAL_UNKNOWN)
+		l->t->history[l->step].folded = true;
 }
 
-static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
+static void step_uget(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
 {
 	uint32_t ref;
 	struct value *open;
@@ -237,7 +237,7 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 	if (constant_upvalue(l, f->func, lj_bc_d(ins), false, dst)) {
 		if (!f->slot) /* another frame's function was made sure of when it was called */
 			lj_value_find(l, is_own_guard, 0, NULL, NULL);
-		l->t->steps[l->step].folded = true;
+		l->t->history[l->step].folded = true;
 		return;
 	}
 	ref = find_upvalue(l, f, lj_bc_d(ins));
@@ -251,7 +251,7 @@ static void step_uget(struct labels *l, const struct lj_tframe *f, uint32_t ins,
 }
 
 /* The constant that an instruction stores to an upvalue. */
-static struct value constant_stored(const struct labels *l, uint32_t ins)
+static struct value constant_stored(const struct sim *l, uint32_t ins)
 {
 	const struct lj_code *code = lj_code_of(l->t, l->step);
 
@@ -260,7 +260,7 @@ static struct value constant_stored(const struct labels *l, uint32_t ins)
 					      : lj_value_object(0, (uint8_t)lj_bc_d(ins));
 }
 
-static void step_uset(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static void step_uset(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t ref = find_upvalue(l, f, lj_bc_a(ins));
 	struct value constant, *open = open_upvalue(l, f, ref);
@@ -277,7 +277,7 @@ static void step_uset(struct labels *l, const struct lj_tframe *f, uint32_t ins)
 }
 
 /* Where a key that is no string's name is in a table; to store there it may be made. */
-static uint32_t find_indexed(struct labels *l, struct value *table, struct value *key, bool load)
+static uint32_t find_indexed(struct sim *l, struct value *table, struct value *key, bool load)
 {
 	uint32_t ref;
 
@@ -292,7 +292,7 @@ static uint32_t find_indexed(struct labels *l, struct value *table, struct value
 }
 
 /* Where a table's value is that an instruction loads or stores. False: it does neither. */
-static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins, bool load,
+static bool find_place(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool load,
 		       uint32_t *ref)
 {
 	struct value *table = lj_value_slot(l, f, lj_bc_b(ins)), byte;
@@ -326,11 +326,11 @@ static bool find_place(struct labels *l, const struct lj_tframe *f, uint32_t ins
 }
 
 /* The value at a place in a table; not known when the place is not, or is not loaded from. */
-static struct value value_at(struct labels *l, uint32_t place)
+static struct value value_at(struct sim *l, uint32_t place)
 {
 	struct value v = lj_step_loaded(l, place);
 
-	if (place && v.kind == VALUE_NONE && lj_step_through(l, OPS(EQ), place, NULL))
+	if (place && v.kind == VAL_UNKNOWN && lj_step_through(l, OPS(EQ), place, NULL))
 		return lj_value_object(0, LJ_IRT_NIL); /* there is no such key */
 	return v;
 }
@@ -339,7 +339,7 @@ static struct value value_at(struct labels *l, uint32_t place)
  * What a table does not have under a key that is no string's name may be in the one that its
  * metatable has for it, and so on: how far the trace went for it.
  */
-static void search_further(struct labels *l, const struct value *table, struct value *key,
+static void search_further(struct sim *l, const struct value *table, struct value *key,
 			   struct value *dst)
 {
 	uint32_t obj = lj_value_ref(l, table), n;
@@ -349,13 +349,13 @@ static void search_further(struct labels *l, const struct value *table, struct v
 
 		lj_step_metatable(l, obj);
 		obj = lj_calls_index_table(l, obj);
-		in = (struct value){.kind = VALUE_REF, .ref = obj, .by = -1};
+		in = (struct value){.kind = VAL_REF, .ref = obj, .by = -1};
 		if (!obj)
 			break;
 		lj_step_beyond(l, &in, key);
 		has_no_keys(l, &in);
 		*dst = value_at(l, find_indexed(l, &in, key, true));
-		if (dst->kind != VALUE_NONE && lj_value_type(l, dst) != LJ_IRT_NIL)
+		if (dst->kind != VAL_UNKNOWN && lj_value_type(l, dst) != LJ_IRT_NIL)
 			return;
 	}
 }
@@ -368,9 +368,9 @@ static bool is_nomm(const struct lj_trace *t, const struct lj_ins *ir, op_set un
 	return ir->o == LJ_IR_FSTORE && (ir->t & LJ_IRT_TYPE) != LJ_IRT_TAB;
 }
 
-static void settle_nomm(struct labels *l, struct value *table)
+static void settle_nomm(struct sim *l, struct value *table)
 {
-	struct value field = {.kind = VALUE_REF, .by = -1};
+	struct value field = {.kind = VAL_REF, .by = -1};
 
 	field.ref = lj_value_find(l, lj_step_is, OPS(FREF), table, NULL);
 	if (field.ref)
@@ -378,7 +378,7 @@ static void settle_nomm(struct labels *l, struct value *table)
 }
 
 /* What an instruction looks up that has the key in a slot or is it: not TGETS and its like. */
-static struct value key_of(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	return lj_bc_op(ins) == LJ_BC_TGETB || lj_bc_op(ins) == LJ_BC_TSETB
 		       ? lj_value_number(lj_bc_c(ins))
@@ -386,7 +386,7 @@ static struct value key_of(struct labels *l, const struct lj_tframe *f, uint32_t
 }
 
 /* Upvalues and tables. False: neither. */
-bool lj_step_place(struct labels *l, const struct lj_tframe *f, uint32_t ins)
+bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
 	bool load = !strcmp(lj_bc_mm(ins), "__index");

@@ -45,7 +45,7 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 		if (known && func.code >= 0)
 			t->frames[f].func = func.addr;
 		else if (known)
-			t->frames[f].through = func.ffid;
+			t->frames[f].via_pcall = func.ffid;
 		delta = link >> 3;
 		kind = link & 7;
 		if (kind & 3 && (!delta || delta > (uint64_t)slot))
@@ -84,12 +84,12 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
  * nothing tells. */
 static uint32_t fetched_by(const struct lj_trace *t, uint32_t local)
 {
-	uint32_t i = t->nsteps - 1, frame = t->steps[i].frame;
+	uint32_t i = t->nhistory - 1, frame = t->history[i].frame;
 
 	while (i-- > 0) {
 		uint32_t ins = lj_step_ins(t, i);
 
-		if (t->steps[i].frame != frame)
+		if (t->history[i].frame != frame)
 			continue;
 		if (lj_bc_mode_a(ins) == LJ_BCM_BASE && lj_bc_a(ins) <= local)
 			return NO_STEP;
@@ -104,7 +104,7 @@ static uint32_t fetched_by(const struct lj_trace *t, uint32_t local)
 
 uint64_t lj_frames_key(const struct lj_trace *t, uint32_t local)
 {
-	const struct lj_code *c = lj_code_of(t, (int32_t)t->nsteps - 1);
+	const struct lj_code *c = lj_code_of(t, (int32_t)t->nhistory - 1);
 	uint32_t i = fetched_by(t, local), ins, k;
 
 	if (i == NO_STEP)

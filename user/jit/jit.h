@@ -36,8 +36,8 @@ int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out);
 void lj_trace_free(struct lj_trace **t);
 
-/* lj_print_trace() of what was read. */
-uint32_t lj_trace_print(const struct lj_trace *t);
+/* lj_fp_trace() of what was read. */
+uint32_t lj_trace_fp(const struct lj_trace *t);
 
 /*
  * A function that the machine code runs in, and where: bytecode position; of callers, of the call.
@@ -47,7 +47,7 @@ struct lj_trace_frame {
 	bool fast;	/* it is one of these; pc is that number, too, print 0 */
 	bool returned;	/* the trace returns to it, below the frames that it began on */
 	uint32_t pc;
-	uint32_t print; /* fingerprint of the prototype (unwind/lj/fingerprint.h) */
+	uint32_t fp; /* fingerprint of the prototype (unwind/lj/fingerprint.h) */
 };
 
 /* Deepest nesting of inlined functions that is told. */
@@ -59,7 +59,7 @@ struct lj_trace_frame {
  * stands on is[]. Returns how many these are. -ENOENT: nothing finer is known than the snapshot.
  */
 int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
-		    struct lj_trace_frame is[LJ_TRACE_FRAMES],
-		    struct lj_trace_frame was[LJ_TRACE_FRAMES], uint32_t *nwas);
+		    struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES],
+		    struct lj_trace_frame snap_frames[LJ_TRACE_FRAMES], uint32_t *nsnap_frames);
 
 #endif

@@ -34,16 +34,16 @@ static void follow(const struct lj_trace *t, int frame, uint32_t pc, struct chai
 		c->frame[n] = frame;
 		c->out[n] = (struct lj_trace_frame){
 			.proto = t->codes[f->code].proto,
-			.print = t->codes[f->code].print,
+			.fp = t->codes[f->code].fp,
 			.returned = f->returned,
 			.pc = pc,
 		};
-		if (f->through && ++n < LJ_TRACE_FRAMES) {
+		if (f->via_pcall && ++n < LJ_TRACE_FRAMES) {
 			c->frame[n] = frame;
 			c->out[n] = (struct lj_trace_frame){
-				.proto = f->through,
+				.proto = f->via_pcall,
 				.fast = true,
-				.pc = f->through,
+				.pc = f->via_pcall,
 			};
 		}
 		pc = f->callpc;
@@ -67,8 +67,8 @@ static bool is_lowest(const struct lj_trace *t, int frame)
 /* The first of the frames that had a frame's place, one after the other, by tail calls. */
 static int place_of(const struct lj_trace *t, int frame)
 {
-	while (t->frames[frame].instead_of)
-		frame = t->frames[frame].instead_of - 1;
+	while (t->frames[frame].tail_called_by)
+		frame = t->frames[frame].tail_called_by - 1;
 	return frame;
 }
 
@@ -91,11 +91,11 @@ static bool ends_at(const struct lj_trace *t, struct chain *c, int place)
 }
 
 int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
-		    struct lj_trace_frame is[LJ_TRACE_FRAMES],
-		    struct lj_trace_frame was[LJ_TRACE_FRAMES], uint32_t *nwas)
+		    struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES],
+		    struct lj_trace_frame snap_frames[LJ_TRACE_FRAMES], uint32_t *nsnap_frames)
 {
 	const struct lj_tsnap *s = snapshot_of(t, mcofs);
-	struct chain here = {.out = is}, below = {.out = was};
+	struct chain here = {.out = exact_frames}, below = {.out = snap_frames};
 	uint32_t lo = 0, hi = t->nplaces, pc, i;
 	int32_t step;
 
@@ -108,18 +108,18 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 			hi = mid;
 	}
 	step = lo ? t->places[lo - 1].step : -1;
-	if (step < 0 || step >= (int32_t)t->nsteps || t->steps[step].doubtful || s->frame < 0 ||
-	    lj_trace_code(t, s->pc, &pc) < 0)
+	if (step < 0 || step >= (int32_t)t->nhistory || t->history[step].ambiguous ||
+	    s->frame < 0 || lj_trace_code(t, s->pc, &pc) < 0)
 		return -ENOENT;
 	follow(t, s->frame, pc, &below);
-	follow(t, (int)t->steps[step].frame, t->steps[step].pc, &here);
+	follow(t, (int)t->history[step].frame, t->history[step].pc, &here);
 	/* both stand on the same frame at last */
 	for (i = 0; i < below.n; i++) {
 		int place = place_of(t, below.frame[i]);
 
 		if (is_lowest(t, below.frame[i]) && ends_at(t, &here, place) &&
 		    ends_at(t, &below, place)) {
-			*nwas = below.n;
+			*nsnap_frames = below.n;
 			return (int)here.n;
 		}
 	}

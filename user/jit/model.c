@@ -80,7 +80,7 @@ void lj_trace_free(struct lj_trace **tp)
 	free(t->codes);
 	free(t->snap);
 	free(t->frames);
-	free(t->steps);
+	free(t->history);
 	free(t->places);
 	free(t);
 	*tp = NULL;
@@ -101,11 +101,11 @@ void lj_trace_keep_lookup(struct lj_trace *t)
 	free_work(t);
 	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
 	shrink(&t->frames, t->nframes, sizeof(*t->frames));
-	shrink(&t->steps, t->nsteps, sizeof(*t->steps));
+	shrink(&t->history, t->nhistory, sizeof(*t->history));
 	shrink(&t->places, t->nplaces, sizeof(*t->places));
 }
 
-uint32_t lj_trace_print(const struct lj_trace *t)
+uint32_t lj_trace_fp(const struct lj_trace *t)
 {
-	return t->print;
+	return t->fp;
 }

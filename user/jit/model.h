@@ -15,8 +15,8 @@
 /* A prototype that the trace runs. */
 struct lj_code {
 	uint64_t proto;
-	uint32_t print; /* fingerprint (unwind/lj/fingerprint.h) */
-	uint32_t *bc;	/* with the instructions that traces replaced put back */
+	uint32_t fp;  /* fingerprint (unwind/lj/fingerprint.h) */
+	uint32_t *bc; /* with the instructions that traces replaced put back */
 	uint32_t sizebc;
 	uint64_t *kgc; /* [i]: address of the object that operand D = i means */
 	double *kn;    /* [i]: number */
@@ -34,27 +34,27 @@ static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
 /* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
  * the function at the trace's own base, a frame's first local is at slot + 2. */
 struct lj_tframe {
-	int32_t parent;	    /* index; -1: not known */
-	int32_t instead_of; /* index + 1 of the frame whose place it took by a tail call; 0: none */
-	int32_t slot;	    /* -1: not known */
+	int32_t parent;		/* index; -1: not known */
+	int32_t tail_called_by; /* index + 1 of the frame whose place it took by a tail call; 0: none */
+	int32_t slot;		/* -1: not known */
 	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */
 	bool returned;	 /* the trace returned to it, below its own frames (RETF) */
 	bool called;	 /* the parent called a table or userdata, which has this for __call */
 	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: not known, or neither */
-	uint8_t through; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
+	uint8_t via_pcall; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
 			    call leaves it there */
-	uint64_t func;	 /* its GCfunc; 0: not known */
+	uint64_t func;	   /* its GCfunc; 0: not known */
 };
 
 /* One instruction that was recorded, in order. */
-struct lj_step {
+struct bc_event {
 	uint32_t pc;
 	uint32_t frame : 29;
-	uint32_t folded : 1;   /* its result was known when it was recorded: it left nothing */
-	uint32_t pure : 1;     /* it calls a function that is not Lua's and stores nothing */
-	uint32_t doubtful : 1; /* another way to the next snapshot is as likely */
+	uint32_t folded : 1;	/* its result was known when it was recorded: it left nothing */
+	uint32_t pure : 1;	/* it calls a function that is not Lua's and stores nothing */
+	uint32_t ambiguous : 1; /* another way to the next snapshot is as likely */
 };
 
 struct lj_tsnap {
@@ -77,7 +77,7 @@ struct lj_place {
 };
 
 struct lj_trace {
-	uint32_t print; /* lj_print_trace() */
+	uint32_t fp; /* lj_fp_trace() */
 	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
 	uint32_t loopref; /* of LOOP; 0: none */
 	uint64_t startpc;
@@ -90,8 +90,8 @@ struct lj_trace {
 	uint32_t ncodes;
 	struct lj_tframe *frames;
 	uint32_t nframes;
-	struct lj_step *steps;
-	uint32_t nsteps;
+	struct bc_event *history;
+	uint32_t nhistory;
 	int32_t *label; /* [ref - LJ_REF_BIAS]: step that it was recorded for; -1: not known */
 	struct lj_place *places;
 	uint32_t nplaces;
@@ -161,21 +161,21 @@ static inline int32_t *lj_label_of(const struct lj_trace *t, uint32_t ref)
 }
 static inline const struct lj_code *lj_code_of(const struct lj_trace *t, int32_t step)
 {
-	return &t->codes[t->frames[t->steps[step].frame].code];
+	return &t->codes[t->frames[t->history[step].frame].code];
 }
 
 /* The bytecode instruction of a step. */
 static inline uint32_t lj_step_ins(const struct lj_trace *t, uint32_t step)
 {
-	return lj_code_of(t, (int32_t)step)->bc[t->steps[step].pc];
+	return lj_code_of(t, (int32_t)step)->bc[t->history[step].pc];
 }
 
 /* Does step call a Lua function? */
 static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
 {
-	const struct lj_step *next = &t->steps[step + 1];
+	const struct bc_event *next = &t->history[step + 1];
 
-	return step + 1 < t->nsteps && !next->pc && next->frame != t->steps[step].frame;
+	return step + 1 < t->nhistory && !next->pc && next->frame != t->history[step].frame;
 }
 
 /* The table that an instruction looks up in; of others operand 1. */

@@ -118,7 +118,7 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 		return r;
 	code = &t->codes[t->ncodes++];
 	code->proto = proto;
-	code->print = lj_proto_fingerprint(p);
+	code->fp = lj_proto_fingerprint(p);
 	code->numparams = lb_byte(p->bytes, LJ_PROTO_NUMPARAMS);
 	code->vararg = lb_byte(p->bytes, LJ_PROTO_FLAGS) & PROTO_VARARG;
 	r = copy_code(code, p);
@@ -239,7 +239,7 @@ static uint32_t print_head(const uint8_t head[LJ_TRACE_READ])
 {
 	struct lj_trace_words words = lj_trace_words(head);
 
-	return lj_print_trace(&words);
+	return lj_fp_trace(&words);
 }
 
 static int read_trace(const struct trace_reader *rd, uint32_t traceno)
@@ -252,7 +252,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
 	if (r)
 		return r;
-	t->print = print_head(head);
+	t->fp = print_head(head);
 	t->nins = lb_half(head, LJ_TRACE_NINS);
 	t->nk = lb_half(head, LJ_TRACE_NK);
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
@@ -290,7 +290,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 		r = add_parents(rd);
 	if (!r) /* it may have been flushed meanwhile, and its memory be another's */
 		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
-	return r ? r : print_head(head) == t->print ? 0 : -EAGAIN;
+	return r ? r : print_head(head) == t->fp ? 0 : -EAGAIN;
 }
 
 int lj_trace_copy(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,

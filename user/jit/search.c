@@ -39,22 +39,22 @@ static bool goes_astray(const struct path *p, struct at a)
 	uint32_t from = a.snap ? t->snap[a.snap - 1].ref : LJ_REF_BIAS, i, n = 0;
 	uint32_t to = a.snap < t->npre ? t->snap[a.snap].ref : t->nins;
 
-	if (t->nsteps - a.since > 64 + 4 * (to - from))
+	if (t->nhistory - a.since > 64 + 4 * (to - from))
 		return true;
-	for (i = t->nsteps; i-- > a.since;)
-		n += t->steps[i].pc == a.pc && t->steps[i].frame == (uint32_t)a.frame;
+	for (i = t->nhistory; i-- > a.since;)
+		n += t->history[i].pc == a.pc && t->history[i].frame == (uint32_t)a.frame;
 	return n > TURNS_MAX;
 }
 
 bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
 {
-	uint32_t nsteps = p->t->nsteps, nframes = p->t->nframes;
-	struct label_mark mark;
+	uint32_t nhistory = p->t->nhistory, nframes = p->t->nframes;
+	struct sim_mark mark;
 
 	if (p->failed || p->alt.found || p->calls.l->visits > VISITS_MAX ||
-	    p->tries >= p->t->nsteps + TRIES_MAX || p->choices >= CHOICES_MAX)
+	    p->tries >= p->t->nhistory + TRIES_MAX || p->choices >= CHOICES_MAX)
 		return false;
-	if (lj_labels_mark(p->calls.l, &mark)) {
+	if (lj_sim_mark(p->calls.l, &mark)) {
 		p->failed = true;
 		return false;
 	}
@@ -64,8 +64,8 @@ bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
 	if (walk(p, a))
 		return true;
 	p->choices--;
-	lj_labels_back(p->calls.l, &mark);
-	p->t->nsteps = nsteps;
+	lj_sim_back(p->calls.l, &mark);
+	p->t->nhistory = nhistory;
 	p->t->nframes = nframes;
 	return false;
 }
@@ -76,12 +76,12 @@ bool lj_path_found_alternative(struct path *p)
 	struct alternative *alt = &p->alt;
 	uint32_t i = alt->from;
 
-	if (t->nsteps > LJ_ALTERNATIVE && i < t->nsteps - LJ_ALTERNATIVE)
-		i = t->nsteps - LJ_ALTERNATIVE;
+	if (t->nhistory > LJ_ALTERNATIVE && i < t->nhistory - LJ_ALTERNATIVE)
+		i = t->nhistory - LJ_ALTERNATIVE;
 	alt->found = true;
-	for (alt->nsteps = 0; i < t->nsteps; i++) {
-		alt->step[alt->nsteps].pc = t->steps[i].pc;
-		alt->step[alt->nsteps++].code = t->frames[t->steps[i].frame].code;
+	for (alt->nhistory = 0; i < t->nhistory; i++) {
+		alt->step[alt->nhistory].pc = t->history[i].pc;
+		alt->step[alt->nhistory++].code = t->frames[t->history[i].frame].code;
 	}
 	return false;
 }
@@ -95,7 +95,7 @@ static bool is_alternative(struct path *p, struct at a, uint32_t pc)
 	if (p->alt.goal || p->alt.tries > TRIES_MAX)
 		return false;
 	p->alt.goal = a.snap + 1;
-	p->alt.from = p->t->nsteps;
+	p->alt.from = p->t->nhistory;
 	lj_path_try(p, a, pc, a.frame);
 	found = p->alt.found;
 	p->alt.found = false;
@@ -111,15 +111,15 @@ static bool is_alternative(struct path *p, struct at a, uint32_t pc)
 static void doubt(struct lj_trace *t, uint32_t from, const struct lj_tsnap *s,
 		  const struct alternative *alt)
 {
-	uint32_t n = alt->nsteps, to = s->step < 0 ? from : (uint32_t)s->step + s->inside;
+	uint32_t n = alt->nhistory, to = s->step < 0 ? from : (uint32_t)s->step + s->inside;
 
-	while (to > from && n > 0 && alt->step[n - 1].pc == t->steps[to - 1].pc &&
-	       alt->step[n - 1].code == t->frames[t->steps[to - 1].frame].code) {
+	while (to > from && n > 0 && alt->step[n - 1].pc == t->history[to - 1].pc &&
+	       alt->step[n - 1].code == t->frames[t->history[to - 1].frame].code) {
 		to--;
 		n--;
 	}
-	while (from < to && from < t->nsteps)
-		t->steps[from++].doubtful = true;
+	while (from < to && from < t->nhistory)
+		t->history[from++].ambiguous = true;
 }
 
 /* Is a value true? That has no guard of its own: the type which it was loaded with tells. */
@@ -137,7 +137,7 @@ static bool may_go(enum branch_to to, bool jumps)
 static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
 {
 	struct alternative *alt = NULL;
-	uint32_t from = p->t->nsteps;
+	uint32_t from = p->t->nhistory;
 	bool found = false;
 
 	if (a.snap < p->t->npre && is_alternative(p, a, other)) {
@@ -166,18 +166,18 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 
 	/* a test's operand has the type that tells; that of a loop which is entered for sure guards
 	 * nothing (rec_for); nor does what a metamethod returned: its type tells, too */
-	if (s && t->nsteps && !is_test(ins) && ins != LJ_NO_INS && lj_meet_is_likely(p, a) &&
-	    (lj_meet_guards_comparison(p, a, ins) ||
+	if (s && t->nhistory && !is_test(ins) && ins != LJ_NO_INS && snap_match_is_likely(p, a) &&
+	    (snap_match_guards_comparison(p, a, ins) ||
 	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
 		past.snap++;
-		past.since = t->nsteps - 1;
-		lj_meet_place(s, t->nsteps - 1, a.frame, true);
+		past.since = t->nhistory - 1;
+		snap_match_place(s, t->nhistory - 1, a.frame, true);
 		p->calls.l->met = past.snap;
 		for (i = 0; i < 2; i++)
-			if (lj_meet_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
+			if (snap_match_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
 			    lj_path_try(p, past, i ? other : one, a.frame))
 				return true;
-		lj_meet_unplace(s);
+		snap_match_unplace(s);
 		p->calls.l->met = a.snap;
 	}
 	if (lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
@@ -207,26 +207,26 @@ static bool meet(struct path *p, struct at a)
 	struct lj_tframe *f = &p->t->frames[a.frame];
 	struct lj_tsnap *s = &p->t->snap[a.snap];
 	int32_t slot = f->slot;
-	struct label_mark mark;
+	struct sim_mark mark;
 
-	if (!lj_meet_is_likely(p, a) || lj_meet_is_next_turn(p, a) ||
+	if (!snap_match_is_likely(p, a) || snap_match_is_next_turn(p, a) ||
 	    (slot >= 0 && lj_label_contradicts(p->calls.l, s)))
 		return false;
-	if (lj_labels_mark(p->calls.l, &mark)) {
+	if (lj_sim_mark(p->calls.l, &mark)) {
 		p->failed = true;
 		return false;
 	}
 	f->slot = s->slot;
-	lj_meet_place(s, p->t->nsteps, a.frame, false);
+	snap_match_place(s, p->t->nhistory, a.frame, false);
 	a.snap++;
-	a.since = p->t->nsteps;
+	a.since = p->t->nhistory;
 	p->calls.l->met = a.snap;
 	lj_label_snapshot(p->calls.l, s);
 	if (lj_path_try(p, a, a.pc, a.frame))
 		return true;
-	lj_labels_back(p->calls.l, &mark);
+	lj_sim_back(p->calls.l, &mark);
 	f->slot = slot;
-	lj_meet_unplace(s);
+	snap_match_unplace(s);
 	return false;
 }
 
@@ -241,23 +241,24 @@ static bool walk(struct path *p, struct at a)
 		enum calls_what what;
 		uint32_t ins;
 
-		if (p->calls.l->done < t->nsteps)
+		if (p->calls.l->done < t->nhistory)
 			lj_label_step(p->calls.l, a.frame, a.pc);
 		if (p->calls.l->astray)
 			return false;
-		if (a.snap < t->npre && lj_meet_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
+		if (a.snap < t->npre && snap_match_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
 		    meet(p, a))
 			return true;
 		if (p->alt.goal && a.snap >= p->alt.goal)
 			return lj_path_found_alternative(p);
 		if (a.snap == t->npre)
 			return true;
-		if (a.pc >= c->sizebc || t->nsteps == STEPS_MAX ||
-		    p->calls.l->visits > VISITS_MAX || p->tries++ >= t->nsteps + TRIES_MAX ||
+		if (a.pc >= c->sizebc || t->nhistory == STEPS_MAX ||
+		    p->calls.l->visits > VISITS_MAX || p->tries++ >= t->nhistory + TRIES_MAX ||
 		    goes_astray(p, a))
 			return false;
 		ins = c->bc[a.pc];
-		t->steps[t->nsteps++] = (struct lj_step){.pc = a.pc, .frame = (uint32_t)a.frame};
+		t->history[t->nhistory++] =
+			(struct bc_event){.pc = a.pc, .frame = (uint32_t)a.frame};
 		switch (lj_bc_op(ins)) {
 		case LJ_BC_ISLT ... LJ_BC_ISF:
 			if (a.pc + 1 >= c->sizebc || lj_bc_op(c->bc[a.pc + 1]) != LJ_BC_JMP)
@@ -316,25 +317,26 @@ static void begin_at_loop(struct path *p, struct at a)
 		 lj_bc_op(c->bc[pos]) != LJ_BC_FORL)
 		return;
 	if (pos != a.pc)
-		t->steps[t->nsteps++] = (struct lj_step){.pc = pos, .frame = (uint32_t)a.frame};
+		t->history[t->nhistory++] =
+			(struct bc_event){.pc = pos, .frame = (uint32_t)a.frame};
 }
 
 static int go(struct path *p)
 {
 	struct at a = {.retf = LJ_REF_BIAS + 1};
-	struct labels *l = p->calls.l;
+	struct sim *l = p->calls.l;
 	struct lj_trace *t = p->t;
 	bool found;
 
-	t->nframes = t->nsteps = 0;
+	t->nframes = t->nhistory = 0;
 	p->tries = p->choices = 0;
 	a.frame = lj_frames_first(t, p->mem);
 	if (a.frame < 0 || lj_trace_code(t, t->snap[0].pc, &a.pc) < 0)
 		return -EBADMSG;
 	begin_at_loop(p, a);
-	lj_labels_begin(l);
+	lj_sim_begin(l);
 	found = walk(p, a) && l->visits <= VISITS_MAX;
-	while (found && l->done < t->nsteps)
+	while (found && l->done < t->nhistory)
 		lj_label_step(l, -1, 0);
 	return found ? 0 : p->failed ? -ENOMEM : -EBADMSG;
 }
@@ -345,14 +347,14 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	struct mem_limited limited;
 	struct lj_cdata cdata;
 	struct path *p __cleanup(cleanup_free) = calloc(1, sizeof(*p));
-	struct labels *l __cleanup(lj_labels_free) = NULL;
+	struct sim *l __cleanup(lj_sim_free) = NULL;
 	int r;
 
 	mem_limited_init(&limited, mem, READS_MAX);
-	r = lj_labels_new(t, &limited.mem, &l);
+	r = lj_sim_new(t, &limited.mem, &l);
 	t->frames = calloc(LJ_FRAMES_MAX, sizeof(*t->frames));
-	t->steps = calloc(STEPS_MAX + 1, sizeof(*t->steps)); /* lj_labels_finish() adds one */
-	if (!p || r || !t->frames || !t->steps)
+	t->history = calloc(STEPS_MAX + 1, sizeof(*t->history)); /* lj_sim_finish() adds one */
+	if (!p || r || !t->frames || !t->history)
 		return -ENOMEM;
 	p->t = t;
 	p->mem = &limited.mem;
@@ -366,6 +368,6 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 		r = -EBADMSG;
 	if (r)
 		return r;
-	lj_meet_place_copies(t);
-	return lj_labels_finish(l);
+	snap_match_place_copies(t);
+	return lj_sim_finish(l);
 }

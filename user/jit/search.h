@@ -20,7 +20,7 @@ struct alternative {
 	uint32_t from; /* the step that it begins at */
 	bool found;
 	uint32_t tries; /* of all that were sought */
-	uint32_t nsteps;
+	uint32_t nhistory;
 	struct {
 		uint32_t pc, code;
 	} step[LJ_ALTERNATIVE];
@@ -84,28 +84,29 @@ bool lj_path_leave(struct path *p, struct at a);
 
 /* Does a snapshot on the frame of a C function have that be called by the instruction at pc? True,
  * too, where its link is not known. */
-bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame, uint32_t pc);
+bool snap_match_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame,
+			  uint32_t pc);
 
 /* Does snapshot s stand at pc of this frame, by position and caller? */
-bool lj_meet_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc);
+bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc);
 
 /* Could the next snapshot be met now? Not when more was stored since the last one than the bytecode
  * on the way says. What a C function stores is not in it. */
-bool lj_meet_is_likely(const struct path *p, struct at a);
+bool snap_match_is_likely(const struct path *p, struct at a);
 
 /* Was something recorded since the last snapshot, although no step was made? Then a loop is gone
  * round first. But a comparison has a second one behind its operands (rec_comp_prep). */
-bool lj_meet_is_next_turn(const struct path *p, struct at a);
+bool snap_match_is_next_turn(const struct path *p, struct at a);
 
 /* Is the guard after the next snapshot a comparison, which a branch may have left? */
-bool lj_meet_guards_comparison(const struct path *p, struct at a, uint32_t ins);
+bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t ins);
 
 /* Snapshot s stands before this step of a frame, or inside it. */
-void lj_meet_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside);
-void lj_meet_unplace(struct lj_tsnap *s);
+void snap_match_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside);
+void snap_match_unplace(struct lj_tsnap *s);
 
 /* The snapshots of a loop's body are copies of recorded ones: they stand on the same frames. */
-void lj_meet_place_copies(struct lj_trace *t);
+void snap_match_place_copies(struct lj_trace *t);
 
 /*
  * Finds the bytecode that was recorded, and labels the intermediate code with it. 0, -EBADMSG: it

@@ -67,14 +67,14 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 	uint32_t nframes = t->nframes;
 	struct lj_tframe to = {
 		.parent = tail ? f->parent : a.frame,
-		.instead_of = tail ? a.frame + 1 : 0,
+		.tail_called_by = tail ? a.frame + 1 : 0,
 		.slot = slot_of(t, f, ins, callee, tail),
 		.code = (uint32_t)callee->func.code,
 		.callpc = tail ? f->callpc : a.pc,
 		.func = callee->func.addr,
-		.through = callee->through ? callee->through
-			   : tail	   ? f->through
-					   : 0,
+		.via_pcall = callee->via_pcall ? callee->via_pcall
+			     : tail	       ? f->via_pcall
+					       : 0,
 		.called = callee->called,
 	};
 	const char *mm = callee->guard ? p->calls.guards[callee->guard - 1].mm : "";
@@ -88,7 +88,7 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 	}
 	if (to.slot >= SLOTS)
 		to.slot = -1;
-	if (tail && f->through && callee->through) /* one in the other's place: not told */
+	if (tail && f->via_pcall && callee->via_pcall) /* one in the other's place: not told */
 		return false;
 	pass_guard(p, &a, callee);
 	frame = lj_frames_add(t, to);
@@ -206,7 +206,7 @@ static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 		return false;
 	slot += 2 + lj_bc_a(ins);
 	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS &&
-	       lj_meet_is_called(t, s, a.frame, a.pc);
+	       snap_match_is_called(t, s, a.frame, a.pc);
 }
 
 /* By a guard of the trace, which is met or was. */
@@ -278,7 +278,7 @@ bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool
 	if (ends_here(p, a, ins)) {
 		if (p->alt.goal)
 			return lj_path_found_alternative(p);
-		lj_meet_place(&t->snap[a.snap], t->nsteps, -1, false); /* on a frame of C's */
+		snap_match_place(&t->snap[a.snap], t->nhistory, -1, false); /* on a frame of C's */
 		return true;
 	}
 	what = lj_calls(&p->calls, &t->frames[a.frame], ins, &callee);

@@ -39,7 +39,8 @@ static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsn
 	       (code == (int)t->frames[f->parent].code && pos == f->callpc + 1);
 }
 
-bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame, uint32_t pc)
+bool snap_match_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame,
+			  uint32_t pc)
 {
 	uint64_t link = link_of(t, s);
 	uint32_t pos;
@@ -48,7 +49,7 @@ bool lj_meet_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int f
 	       (lj_trace_code(t, link, &pos) == (int)t->frames[frame].code && pos == pc + 1);
 }
 
-bool lj_meet_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
+bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc)
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
 
@@ -88,7 +89,7 @@ static uint32_t sums_of(uint32_t ins)
 	return op == LJ_BC_FORL || op == LJ_BC_IFORL || op == LJ_BC_UNM;
 }
 
-bool lj_meet_is_likely(const struct path *p, struct at a)
+bool snap_match_is_likely(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
 	uint32_t stores = 0, sums = 0, may_store = 0, may_sum = 0, ref, i;
@@ -104,10 +105,10 @@ bool lj_meet_is_likely(const struct path *p, struct at a)
 		stores += is_store(lj_ins_at(t, ref)->o);
 		sums += is_sum(lj_ins_at(t, ref));
 	}
-	for (i = a.since; i < t->nsteps; i++) {
+	for (i = a.since; i < t->nhistory; i++) {
 		uint32_t ins = lj_step_ins(t, i);
 
-		if (lj_bc_is_call(ins) && !lj_step_enters(t, i) && !t->steps[i].pure)
+		if (lj_bc_is_call(ins) && !lj_step_enters(t, i) && !t->history[i].pure)
 			return true;
 		may_store += stores_of(ins);
 		may_sum += sums_of(ins);
@@ -115,7 +116,7 @@ bool lj_meet_is_likely(const struct path *p, struct at a)
 	return stores <= may_store && sums <= may_sum;
 }
 
-bool lj_meet_guards_comparison(const struct path *p, struct at a, uint32_t ins)
+bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t ins)
 {
 	const struct lj_trace *t = p->t;
 	uint32_t ref;
@@ -130,14 +131,14 @@ bool lj_meet_guards_comparison(const struct path *p, struct at a, uint32_t ins)
 	return false;
 }
 
-void lj_meet_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
+void snap_match_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
 {
 	s->step = (int32_t)step;
 	s->frame = frame;
 	s->inside = inside;
 }
 
-void lj_meet_unplace(struct lj_tsnap *s)
+void snap_match_unplace(struct lj_tsnap *s)
 {
 	s->step = s->frame = -1;
 	s->inside = false;
@@ -154,7 +155,7 @@ static bool is_of_turn(const struct lj_ins *ir, bool compares)
 	return ir->o != LJ_IR_NOP && ir->o != LJ_IR_SLOAD && ir->o != LJ_IR_GCSTEP;
 }
 
-bool lj_meet_is_next_turn(const struct path *p, struct at a)
+bool snap_match_is_next_turn(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
 	const struct lj_code *c = &t->codes[t->frames[a.frame].code];
@@ -162,7 +163,7 @@ bool lj_meet_is_next_turn(const struct path *p, struct at a)
 
 	bool compares;
 
-	if (a.since != t->nsteps || a.pc >= c->sizebc)
+	if (a.since != t->nhistory || a.pc >= c->sizebc)
 		return false;
 	compares = lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP;
 	while (ref < t->snap[a.snap].ref && !is_of_turn(lj_ins_at(t, ref), compares))
@@ -170,7 +171,7 @@ bool lj_meet_is_next_turn(const struct path *p, struct at a)
 	return ref < t->snap[a.snap].ref;
 }
 
-void lj_meet_place_copies(struct lj_trace *t)
+void snap_match_place_copies(struct lj_trace *t)
 {
 	uint32_t i, k;
 

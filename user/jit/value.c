@@ -8,7 +8,7 @@
 #include "lua/lj/cdata.h"
 #include "lua/lj/bc.h"
 
-int lj_labels_mark(struct labels *l, struct label_mark *mark)
+int lj_sim_mark(struct sim *l, struct sim_mark *mark)
 {
 	if (l->nsaved + l->top > l->maxsaved) {
 		size_t max = 2 * (l->nsaved + l->top);
@@ -19,7 +19,7 @@ int lj_labels_mark(struct labels *l, struct label_mark *mark)
 		l->saved = more;
 		l->maxsaved = max;
 	}
-	*mark = (struct label_mark){
+	*mark = (struct sim_mark){
 		.top = l->top,
 		.done = l->done,
 		.met = l->met,
@@ -38,10 +38,10 @@ int lj_labels_mark(struct labels *l, struct label_mark *mark)
 
 static struct value unset(uint32_t slot)
 {
-	return (struct value){.kind = VALUE_UNSET, .ref = slot, .by = -1};
+	return (struct value){.kind = VAL_ENTRY_SLOT, .ref = slot, .by = -1};
 }
 
-void lj_labels_back(struct labels *l, const struct label_mark *mark)
+void lj_sim_back(struct sim *l, const struct sim_mark *mark)
 {
 	if (mark->top)
 		memcpy(l->slot, l->saved + mark->saved, mark->top * sizeof(*l->slot));
@@ -63,12 +63,12 @@ void lj_labels_back(struct labels *l, const struct label_mark *mark)
 
 struct value lj_value_number(double num)
 {
-	return (struct value){.kind = VALUE_NUM, .num = num, .by = -1};
+	return (struct value){.kind = VAL_NUM, .num = num, .by = -1};
 }
 
 struct value lj_value_object(uint64_t addr, uint8_t type)
 {
-	return (struct value){.kind = VALUE_OBJ, .obj = addr, .type = type, .by = -1};
+	return (struct value){.kind = VAL_OBJ, .obj = addr, .type = type, .by = -1};
 }
 
 struct value lj_value_const(const struct lj_code *code, uint32_t idx)
@@ -81,7 +81,7 @@ struct value lj_value_string(const struct lj_code *code, uint32_t idx)
 	return lj_value_object(lj_code_kgc(code, idx), LJ_IRT_STR);
 }
 
-void lj_value_unset(struct labels *l)
+void lj_value_unset(struct sim *l)
 {
 	uint32_t i;
 
@@ -89,13 +89,13 @@ void lj_value_unset(struct labels *l)
 		l->slot[i] = unset(i);
 }
 
-void lj_value_store(struct labels *l, uint32_t at, const struct value *v)
+void lj_value_store(struct sim *l, uint32_t at, const struct value *v)
 {
 	if (at && l->nstores < l->maxstores)
 		l->stores[l->nstores++] = (struct stored){at, *v};
 }
 
-const struct value *lj_value_stored(const struct labels *l, uint32_t at)
+const struct value *lj_value_stored(const struct sim *l, uint32_t at)
 {
 	uint32_t i;
 
@@ -105,20 +105,20 @@ const struct value *lj_value_stored(const struct labels *l, uint32_t at)
 	return NULL;
 }
 
-struct value *lj_value_at(struct labels *l, uint32_t slot)
+struct value *lj_value_at(struct sim *l, uint32_t slot)
 {
 	if (slot >= l->top)
 		l->top = slot + 1;
 	return &l->slot[slot];
 }
 
-struct value *lj_value_slot(struct labels *l, const struct lj_tframe *f, uint32_t local)
+struct value *lj_value_slot(struct sim *l, const struct lj_tframe *f, uint32_t local)
 {
 	uint32_t i = (uint32_t)f->slot + 2 + local;
 
 	if (f->slot >= 0 && i < SLOTS)
 		return lj_value_at(l, i);
-	l->elsewhere = (struct value){.kind = VALUE_NONE, .by = -1};
+	l->elsewhere = (struct value){.kind = VAL_UNKNOWN, .by = -1};
 	return &l->elsewhere;
 }
 
@@ -188,7 +188,7 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool
 {
 	struct value c;
 
-	if (!lj_value_constant(t, ref, &c) || c.kind != VALUE_NUM)
+	if (!lj_value_constant(t, ref, &c) || c.kind != VAL_NUM)
 		return false;
 	return c.num == num ||
 	       (divisor && lj_ins_at(t, ref)->o == LJ_IR_KNUM && c.num * num == 1.0);
@@ -205,7 +205,7 @@ struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
 	for (n = 0; n < SUMS_MAX && lj_ref_ok(t, s.base); n++) {
 		const struct lj_ins *ir = lj_ins_at(t, s.base);
 
-		if (lj_value_constant(t, s.base, &c) && c.kind == VALUE_NUM) {
+		if (lj_value_constant(t, s.base, &c) && c.kind == VAL_NUM) {
 			s.ofs += c.num;
 			s.base = 0;
 			break;
@@ -214,7 +214,7 @@ struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
 			bool adds = ir->o == LJ_IR_ADD || ir->o == LJ_IR_ADDOV;
 
 			if ((!adds && ir->o != LJ_IR_SUB && ir->o != LJ_IR_SUBOV) ||
-			    !lj_value_constant(t, ir->op2, &c) || c.kind != VALUE_NUM)
+			    !lj_value_constant(t, ir->op2, &c) || c.kind != VAL_NUM)
 				break;
 			s.ofs += adds ? c.num : -c.num;
 		}
@@ -233,19 +233,19 @@ static bool is_same_sum(const struct lj_trace *t, uint32_t a, uint32_t b)
 
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_YES };
 
-static enum match matches(const struct labels *l, const struct value *v, uint32_t ref, bool index)
+static enum match matches(const struct sim *l, const struct value *v, uint32_t ref, bool index)
 {
 	const struct lj_ins *ir;
 
 	switch (v->kind) {
-	case VALUE_REF:
+	case VAL_REF:
 		return ref == v->ref ||
 				       unconverted(l->t, ref, index) ==
 					       unconverted(l->t, v->ref, index) ||
 				       (index && is_same_sum(l->t, ref, v->ref))
 			       ? MATCH_YES
 			       : MATCH_NO;
-	case VALUE_OBJ:
+	case VAL_OBJ:
 		if (lj_ref_ok(l->t, ref) && lj_ins_at(l->t, ref)->o == LJ_IR_KSLOT)
 			ref = lj_ins_at(l->t, ref)->op1;
 		if (!lj_ref_ok(l->t, ref) || ref >= LJ_REF_BIAS ||
@@ -256,12 +256,12 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 		if (!v->obj && v->type == LJ_IRT_STR) /* which one is not worked out */
 			return MATCH_MAYBE;
 		return lj_trace_const(l->t, ref) == v->obj ? MATCH_YES : MATCH_NO;
-	case VALUE_NUM:
+	case VAL_NUM:
 		return constant_is(l->t, ref, v->num, l->divides) ? MATCH_YES : MATCH_NO;
-	case VALUE_TYPENAME:
-	case VALUE_PLACE:
+	case VAL_TYPENAME:
+	case VAL_PLACE:
 		return MATCH_NO;
-	case VALUE_NONE:
+	case VAL_UNKNOWN:
 		return MATCH_MAYBE;
 	default:
 		ref = unconverted(l->t, ref, index);
@@ -277,12 +277,12 @@ static enum match matches(const struct labels *l, const struct value *v, uint32_
 	}
 }
 
-uint32_t lj_value_bound(const struct labels *l)
+uint32_t lj_value_bound(const struct sim *l)
 {
 	return l->met < l->t->npre ? l->t->snap[l->met].ref : lj_recorded_end(l->t);
 }
 
-void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi)
+void lj_value_range(const struct sim *l, int32_t step, uint32_t *lo, uint32_t *hi)
 {
 	const struct lj_trace *t = l->t;
 	uint8_t op = lj_bc_op(lj_step_ins(t, (uint32_t)step));
@@ -310,13 +310,13 @@ void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t
 	}
 }
 
-uint32_t lj_value_ref(const struct labels *l, const struct value *v)
+uint32_t lj_value_ref(const struct sim *l, const struct value *v)
 {
 	uint32_t ref;
 
-	if (v->kind == VALUE_REF)
+	if (v->kind == VAL_REF)
 		return v->ref;
-	if (v->kind != VALUE_UNSET)
+	if (v->kind != VAL_ENTRY_SLOT)
 		return 0;
 	for (ref = l->retf + 1; ref < lj_recorded_end(l->t); ref++)
 		if (lj_ins_at(l->t, ref)->o == LJ_IR_SLOAD && lj_ins_at(l->t, ref)->op1 == v->ref)
@@ -333,17 +333,17 @@ static bool is_character(const struct lj_trace *t, uint32_t ref)
 	       lj_ins_at(t, ir->op1)->o == LJ_IR_STRREF;
 }
 
-uint8_t lj_value_type(const struct labels *l, const struct value *v)
+uint8_t lj_value_type(const struct sim *l, const struct value *v)
 {
 	uint32_t ref;
 
-	if (v->kind == VALUE_NUM || (v->kind == VALUE_NONE && v->number))
+	if (v->kind == VAL_NUM || (v->kind == VAL_UNKNOWN && v->number))
 		return LJ_IRT_NUM;
-	if (v->kind == VALUE_OBJ)
+	if (v->kind == VAL_OBJ)
 		return v->type;
-	if (v->kind == VALUE_TYPENAME)
+	if (v->kind == VAL_TYPENAME)
 		return LJ_IRT_STR;
-	if (v->kind == VALUE_PLACE)
+	if (v->kind == VAL_PLACE)
 		return LJ_IRT_CDATA;
 	ref = lj_value_ref(l, v);
 	if (!lj_ref_ok(l->t, ref))
@@ -351,7 +351,7 @@ uint8_t lj_value_type(const struct labels *l, const struct value *v)
 	return is_character(l->t, ref) ? LJ_IRT_INT : lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE;
 }
 
-bool lj_value_is_number(const struct labels *l, const struct value *v)
+bool lj_value_is_number(const struct sim *l, const struct value *v)
 {
 	uint8_t type = lj_value_type(l, v);
 
@@ -375,14 +375,14 @@ static uint32_t guarded_field(const struct lj_trace *t, uint32_t ref, uint8_t ty
 	return 0;
 }
 
-uint32_t lj_value_ctype(const struct labels *l, const struct value *v)
+uint32_t lj_value_ctype(const struct sim *l, const struct value *v)
 {
 	uint32_t ref = lj_value_ref(l, v);
 	const struct lj_ins *ir;
 
-	if (v->kind == VALUE_PLACE)
+	if (v->kind == VAL_PLACE)
 		return v->ctype;
-	if (v->kind == VALUE_OBJ)
+	if (v->kind == VAL_OBJ)
 		return lj_cdata_type(l->mem, v->obj);
 	if (!lj_ref_ok(l->t, ref))
 		return 0;
@@ -394,11 +394,11 @@ uint32_t lj_value_ctype(const struct labels *l, const struct value *v)
 	return guarded_field(l->t, ref, LJ_IRT_U16);
 }
 
-uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v)
+uint32_t lj_value_ctype_named(const struct sim *l, const struct value *v)
 {
 	uint32_t ref = lj_value_ref(l, v);
 
-	if (v->kind == VALUE_OBJ)
+	if (v->kind == VAL_OBJ)
 		return l->cdata ? lj_cdata_named(l->cdata, v->obj) : 0;
 	if (!lj_ref_ok(l->t, ref))
 		return 0;
@@ -407,7 +407,7 @@ uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v)
 	return guarded_field(l->t, ref, LJ_IRT_INT);
 }
 
-static void settle(struct labels *l, uint32_t ref, int32_t step)
+static void settle(struct sim *l, uint32_t ref, int32_t step)
 {
 	*lj_label_of(l->t, ref) = step;
 	l->settled[l->nsettled++] = ref;
@@ -417,7 +417,7 @@ static void settle(struct labels *l, uint32_t ref, int32_t step)
  * An index is made an integer where it is used; and additions that made the number are made once
  * more from that (lj_opt_narrow.c). Theirs are instructions of the step in hand.
  */
-static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
+static uint32_t settle_narrowed(struct sim *l, uint32_t ref)
 {
 	uint32_t n, at = ref;
 	const struct lj_ins *ir;
@@ -426,8 +426,8 @@ static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
 		ir = lj_ins_at(l->t, at);
 		if (converts_index(ir)) {
 			for (; n--; ref = lj_ins_at(l->t, ref)->op1)
-				lj_value_settle(l, ref);
-			lj_value_settle(l, at);
+				lj_claim_ref(l, ref);
+			lj_claim_ref(l, at);
 			return ir->op1;
 		}
 		if (ir->o != LJ_IR_ADD && ir->o != LJ_IR_SUB && ir->o != LJ_IR_ADDOV &&
@@ -437,21 +437,21 @@ static uint32_t settle_narrowed(struct labels *l, uint32_t ref)
 	}
 	for (at = ref; n-- > 0 && lj_is_narrowed(lj_ins_at(l->t, at));
 	     at = lj_ins_at(l->t, at)->op1)
-		lj_value_settle(l, at);
+		lj_claim_ref(l, at);
 	return ref;
 }
 
-void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
+void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref)
 {
 	uint32_t lo, hi;
 	bool narrowed = false;
 
-	if (v->kind == VALUE_NONE || ref >= l->cur)
+	if (v->kind == VAL_UNKNOWN || ref >= l->cur)
 		narrowed = settle_narrowed(l, ref) != ref;
-	if (v->kind != VALUE_NONE)
+	if (v->kind != VAL_UNKNOWN)
 		return;
 	if (narrowed) {
-		*v = (struct value){.kind = VALUE_REF, .ref = ref, .by = -1};
+		*v = (struct value){.kind = VAL_REF, .ref = ref, .by = -1};
 		return;
 	}
 	if (v->by >= 0) {
@@ -459,12 +459,12 @@ void lj_value_learn(struct labels *l, struct value *v, uint32_t ref)
 
 		/* it is converted where it is used */
 		for (r = ref; r != made; r = lj_ins_at(l->t, r)->op1)
-			lj_value_settle(l, r);
+			lj_claim_ref(l, r);
 		lj_value_range(l, v->by, &lo, &hi);
 		if (made >= lo && made < hi && *lj_label_of(l->t, made) < 0)
 			settle(l, made, v->by);
 	}
-	v->kind = VALUE_REF;
+	v->kind = VAL_REF;
 	v->ref = ref;
 }
 
@@ -480,7 +480,7 @@ static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
 
 /* A place in a table was found: so was what it takes to look there. The table of globals, too, is
  * loaded from the function that asks for one. */
-static void settle_lookup(struct labels *l, uint32_t place)
+static void settle_lookup(struct sim *l, uint32_t place)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t table = lj_trace_table(t, lj_ins_at(t, place)), ref;
@@ -492,7 +492,7 @@ static void settle_lookup(struct labels *l, uint32_t place)
 			settle(l, ref, l->step);
 }
 
-void lj_value_settle(struct labels *l, uint32_t ref)
+void lj_claim_ref(struct sim *l, uint32_t ref)
 {
 	uint8_t o;
 
@@ -508,26 +508,26 @@ void lj_value_settle(struct labels *l, uint32_t ref)
 
 void lj_value_set(struct value *v, uint32_t ref)
 {
-	*v = (struct value){.kind = VALUE_REF, .ref = ref, .by = -1};
+	*v = (struct value){.kind = VAL_REF, .ref = ref, .by = -1};
 }
 
-void lj_value_forget(struct labels *l, struct value *v)
+void lj_set_unknown(struct sim *l, struct value *v)
 {
-	*v = (struct value){.kind = VALUE_NONE, .by = l->step};
+	*v = (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
-bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref)
+bool lj_value_is(const struct sim *l, const struct value *v, uint32_t ref)
 {
 	return matches(l, v, ref, true) == MATCH_YES;
 }
 
-bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref)
+bool lj_value_may_be(const struct sim *l, const struct value *v, uint32_t ref)
 {
 	return matches(l, v, ref, true) != MATCH_NO;
 }
 
 /* Are these an instruction's operands, in this order? Learns them. */
-static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct value *a,
+static bool are_operands(struct sim *l, uint32_t op1, uint32_t op2, struct value *a,
 			 struct value *b, bool sure)
 {
 	enum match ma = a ? matches(l, a, op1, l->index) : MATCH_YES;
@@ -539,14 +539,14 @@ static bool are_operands(struct labels *l, uint32_t op1, uint32_t op2, struct va
 	    (a && !b && ma != MATCH_YES && !l->keyed))
 		return false;
 	if (a)
-		lj_value_learn(l, a, op1);
+		lj_bind_ref(l, a, op1);
 	if (b)
-		lj_value_learn(l, b, op2);
+		lj_bind_ref(l, b, op2);
 	return true;
 }
 
-static bool has_operands(struct labels *l, const struct lj_ins *ir, struct value *a,
-			 struct value *b, bool sure)
+static bool has_operands(struct sim *l, const struct lj_ins *ir, struct value *a, struct value *b,
+			 bool sure)
 {
 	uint32_t op1 = lj_trace_table(l->t, ir);
 
@@ -570,7 +570,7 @@ static bool is_other_table(const struct lj_trace *t, uint32_t a, uint32_t b)
 
 /* Has a table got a new key since it was looked up in, so that the trace has to look again
  * (lj_opt_fwd_tptr)? */
-static bool is_outdated(struct labels *l, uint32_t lookup, uint32_t now)
+static bool is_outdated(struct sim *l, uint32_t lookup, uint32_t now)
 {
 	const struct lj_trace *t = l->t;
 	const struct lj_ins *ir = lj_ins_at(t, lookup);
@@ -594,7 +594,7 @@ struct range {
 	bool valid;  /* not those that are outdated */
 };
 
-static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wanted, op_set what,
+static uint32_t find_in(struct sim *l, const struct range *r, wanted_fn wanted, op_set what,
 			struct value *a, struct value *b)
 {
 	const struct lj_trace *t = l->t;
@@ -612,13 +612,13 @@ static uint32_t find_in(struct labels *l, const struct range *r, wanted_fn wante
 		    (r->valid && is_outdated(l, ref, r->to)) ||
 		    !has_operands(l, ir, a, b, r->known))
 			continue;
-		lj_value_settle(l, ref);
+		lj_claim_ref(l, ref);
 		return ref;
 	}
 	return 0;
 }
 
-uint32_t lj_value_find(struct labels *l, wanted_fn wanted, op_set what, struct value *a,
+uint32_t lj_value_find(struct sim *l, wanted_fn wanted, op_set what, struct value *a,
 		       struct value *b)
 {
 	uint32_t now = l->cur > l->lo ? l->cur : l->lo, ref, i;

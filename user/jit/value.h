@@ -11,14 +11,14 @@
 #define SLOTS 320 /* of all frames (lj_jit.h, LJ_MAX_JSLOTS is 250) and of one more */
 
 enum value_kind {
-	VALUE_UNSET, /* what slot `ref` held when the trace began: an SLOAD */
-	VALUE_NONE,  /* not known; made by step `by`. Where ref is set: `num` more than that; where
+	VAL_ENTRY_SLOT, /* what slot `ref` held when the trace began: an SLOAD */
+	VAL_UNKNOWN, /* not known; made by step `by`. Where ref is set: `num` more than that; where
 			bits_of is: some bits of that */
-	VALUE_REF,
-	VALUE_NUM,	/* a number that the bytecode, or an upvalue that never changes, has */
-	VALUE_TYPENAME, /* what type() makes of a value of `type` */
-	VALUE_PLACE,	/* a struct or array inside a cdata: `ofs` bytes behind pointer `ref` */
-	VALUE_OBJ,	/* an object that either has; nil, false, true, and a string that was made
+	VAL_REF,
+	VAL_NUM,      /* a number that the bytecode, or an upvalue that never changes, has */
+	VAL_TYPENAME, /* what type() makes of a value of `type` */
+	VAL_PLACE,    /* a struct or array inside a cdata: `ofs` bytes behind pointer `ref` */
+	VAL_OBJ,      /* an object that either has; nil, false, true, and a string that was made
 			   of such: address 0 */
 };
 
@@ -31,7 +31,7 @@ struct value {
 	uint8_t type; /* of the object: LJ_IRT_* */
 	uint32_t ctype, ofs;
 	uint32_t bits_of; /* reference; 0: none */
-	bool number;	  /* of VALUE_NONE: it is a number, whichever */
+	bool number;	  /* of VAL_UNKNOWN: it is a number, whichever */
 };
 
 /* What the step put to the place that reference `at` is. */
@@ -42,7 +42,7 @@ struct stored {
 
 struct calls;
 
-struct labels {
+struct sim {
 	struct lj_trace *t;
 	const struct lb_mem *mem;
 	const struct calls *calls;
@@ -77,20 +77,20 @@ struct labels {
 };
 
 /* A point of the way to which it can be taken back. */
-struct label_mark {
+struct sim_mark {
 	uint32_t top, done, met, cur, nsettled, nstores, retf;
 	int multres;
 	size_t saved;
 };
 
 /* 0 or -ENOMEM: nothing was changed. */
-int lj_labels_mark(struct labels *l, struct label_mark *mark);
+int lj_sim_mark(struct sim *l, struct sim_mark *mark);
 /* As it was at the mark; later marks are void. The step in hand is told anew. */
-void lj_labels_back(struct labels *l, const struct label_mark *mark);
+void lj_sim_back(struct sim *l, const struct sim_mark *mark);
 
 /* Keeps what is stored; the last value that was, NULL: none. */
-void lj_value_store(struct labels *l, uint32_t at, const struct value *v);
-const struct value *lj_value_stored(const struct labels *l, uint32_t at);
+void lj_value_store(struct sim *l, uint32_t at, const struct value *v);
+const struct value *lj_value_stored(const struct sim *l, uint32_t at);
 
 /* Values that bytecode tells: a number, an object of this type (LJ_IRT_*); code's number or string
  * idx. */
@@ -111,7 +111,7 @@ static inline bool lj_value_tells_truth(uint8_t type)
 /* A constant, if not always which one? */
 static inline bool lj_value_is_known(const struct value *v)
 {
-	return v->kind == VALUE_NUM || v->kind == VALUE_OBJ;
+	return v->kind == VAL_NUM || v->kind == VAL_OBJ;
 }
 
 /* The integer constant that reference ref is; 0: it is none. */
@@ -132,53 +132,53 @@ struct lj_sum {
 struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref);
 
 /* Is the value reference ref for sure? */
-bool lj_value_is(const struct labels *l, const struct value *v, uint32_t ref);
+bool lj_value_is(const struct sim *l, const struct value *v, uint32_t ref);
 
 /* Could it be, for all that is known? */
-bool lj_value_may_be(const struct labels *l, const struct value *v, uint32_t ref);
+bool lj_value_may_be(const struct sim *l, const struct value *v, uint32_t ref);
 
 /* All slots are as the trace found them. */
-void lj_value_unset(struct labels *l);
+void lj_value_unset(struct sim *l);
 
 /* A slot below SLOTS. */
-struct value *lj_value_at(struct labels *l, uint32_t slot);
+struct value *lj_value_at(struct sim *l, uint32_t slot);
 
 /* A frame's local; one that is not known where the frame's place is not. */
-struct value *lj_value_slot(struct labels *l, const struct lj_tframe *f, uint32_t local);
+struct value *lj_value_slot(struct sim *l, const struct lj_tframe *f, uint32_t local);
 
 /* The reference that a value is, also that of a slot that was loaded already. 0: none is known. */
-uint32_t lj_value_ref(const struct labels *l, const struct value *v);
+uint32_t lj_value_ref(const struct sim *l, const struct value *v);
 
 /* LJ_IRT_*; LJ_IRT_UNKNOWN. */
 #define LJ_IRT_UNKNOWN 0xff
-uint8_t lj_value_type(const struct labels *l, const struct value *v);
+uint8_t lj_value_type(const struct sim *l, const struct value *v);
 
 /* Is it one for sure? */
-bool lj_value_is_number(const struct labels *l, const struct value *v);
+bool lj_value_is_number(const struct sim *l, const struct value *v);
 
 /* The C type of a value that is a cdata; 0: not known. */
-uint32_t lj_value_ctype(const struct labels *l, const struct value *v);
+uint32_t lj_value_ctype(const struct sim *l, const struct value *v);
 
 /* The type that a value stands for (ffi.typeof()); 0: not known, or it is none. */
-uint32_t lj_value_ctype_named(const struct labels *l, const struct value *v);
+uint32_t lj_value_ctype_named(const struct sim *l, const struct value *v);
 
 /* Where the next snapshot is: what the step in hand may have made lies below. */
-uint32_t lj_value_bound(const struct labels *l);
+uint32_t lj_value_bound(const struct sim *l);
 
 /* References that step made lie in [*lo, *hi): those between the snapshots before and after it. */
-void lj_value_range(const struct labels *l, int32_t step, uint32_t *lo, uint32_t *hi);
+void lj_value_range(const struct sim *l, int32_t step, uint32_t *lo, uint32_t *hi);
 
 /* v turns out to be reference ref: what made it made that. */
-void lj_value_learn(struct labels *l, struct value *v, uint32_t ref);
+void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref);
 
 /* v is reference ref. */
 void lj_value_set(struct value *v, uint32_t ref);
 
 /* v is what the step in hand made; which reference that is, is not known. */
-void lj_value_forget(struct labels *l, struct value *v);
+void lj_set_unknown(struct sim *l, struct value *v);
 
 /* The step in hand made ref. */
-void lj_value_settle(struct labels *l, uint32_t ref);
+void lj_claim_ref(struct sim *l, uint32_t ref);
 
 typedef bool (*wanted_fn)(const struct lj_trace *t, const struct lj_ins *ir, op_set what);
 
@@ -188,7 +188,7 @@ typedef bool (*wanted_fn)(const struct lj_trace *t, const struct lj_ins *ir, op_
  * before (a common subexpression). What is known of one operand at least has to speak for it. 0:
  * none.
  */
-uint32_t lj_value_find(struct labels *l, wanted_fn wanted, op_set what, struct value *a,
+uint32_t lj_value_find(struct sim *l, wanted_fn wanted, op_set what, struct value *a,
 		       struct value *b);
 
 #endif

@@ -441,7 +441,7 @@ static int find_paths(struct functions *fs)
 	return err;
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static const char *place_of(const struct function *f)
 {

@@ -8,9 +8,9 @@
 static const struct {
 	const char *key, *sentence;
 } reasons[] = {
-#define LB_END(id, class, key, sentence) {key, sentence},
+#define LB_STATUS(id, class, key, sentence) {key, sentence},
 #include <unwind/status.def>
-#undef LB_END
+#undef LB_STATUS
 	{"proto-ambiguous", "another prototype took the address before the name was checked"},
 	{LOSS_GONE,
 	 "the function was collected, or its process had ended, before its names were read"},
@@ -38,21 +38,21 @@ int losses_add(struct losses *l, const char *reason, uint64_t count)
 }
 
 /* What was counted as lost, or as outside Lua. */
-static int add_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
+static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
 {
 	enum class { RESOLVED, OUTSIDE, LOST };
 	static const struct {
 		enum class class;
 		const char *key;
-	} all[LB_END__MAX] = {
-#define LB_END(id, class, key, sentence) [LB_END_##id] = {class, key},
+	} all[LB_STATUS__MAX] = {
+#define LB_STATUS(id, class, key, sentence) [LB_STATUS_##id] = {class, key},
 #include <unwind/status.def>
-#undef LB_END
+#undef LB_STATUS
 	};
 	int i, r = 0;
 
-	for (i = 0; i < LB_END__MAX && !r; i++) {
-		int as = all[i].class == OUTSIDE ? LB_END_OUTSIDE : i;
+	for (i = 0; i < LB_STATUS__MAX && !r; i++) {
+		int as = all[i].class == OUTSIDE ? LB_STATUS_OUTSIDE : i;
 
 		if (all[i].class != RESOLVED && ends[i])
 			r = prof_lose(prof, all[as].key, ends[i]);
@@ -60,20 +60,20 @@ static int add_ends(struct prof *prof, const uint64_t ends[LB_END__MAX])
 	return r;
 }
 
-int losses_finish(struct losses *l, const uint64_t ends[LB_END__MAX])
+int losses_finish(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
 {
 	int r;
 
 	memcpy(l->ends, ends, sizeof(l->ends));
-	l->ends[LB_END_UNRECOGNISED] -= l->not_lua;
-	l->ends[LB_END_OUTSIDE] += l->not_lua;
+	l->ends[LB_STATUS_UNRECOGNISED] -= l->not_lua;
+	l->ends[LB_STATUS_OUTSIDE] += l->not_lua;
 	r = add_ends(l->prof, l->ends);
 	if (!r && l->bad)
 		r = losses_add(l, LOSS_BAD_RECORD, l->bad);
 	return r;
 }
 
-int losses_of_process(pid_t pid, const uint64_t ends[LB_END__MAX], uint64_t shown,
+int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t shown,
 		      struct prof **out)
 {
 	const struct prof_labels labels = {.vmstate = 'I', .pid = (uint32_t)pid, .comm = ""};
@@ -84,8 +84,8 @@ int losses_of_process(pid_t pid, const uint64_t ends[LB_END__MAX], uint64_t show
 		r = prof_add(prof, NULL, 0, &labels, shown);
 	if (!r)
 		r = add_ends(prof, ends);
-	if (!r && ends[LB_END_RESOLVED] > shown)
-		r = prof_lose(prof, LOSS_UNNAMED, ends[LB_END_RESOLVED] - shown);
+	if (!r && ends[LB_STATUS_RESOLVED] > shown)
+		r = prof_lose(prof, LOSS_UNNAMED, ends[LB_STATUS_RESOLVED] - shown);
 	if (!r)
 		*out = TAKE_PTR(prof);
 	return r;

@@ -14,7 +14,7 @@
 #include "prof/prof.h"
 
 /* User space's own reasons; others are of unwind/status.def, or a layout's (family_misfit()). */
-#define LOSS_GONE "gone"
+#define LOSS_GONE "proto-collected"
 #define LOSS_BAD_RECORD "bad-record"
 #define LOSS_UNNAMED "unnamed"
 
@@ -25,20 +25,20 @@ struct losses {
 	struct prof *prof; /* which keeps them: a report of the saved profile shows them, too */
 	uint64_t not_lua;  /* BPF did not recognise their process, which had no VM */
 	uint64_t bad;	   /* records that were refused */
-	uint64_t ends[LB_END__MAX]; /* of losses_finish(), as -v shows them */
+	uint64_t ends[LB_STATUS__MAX]; /* of losses_finish(), as -v shows them */
 };
 
 /* 0 or -ENOMEM. */
 int losses_add(struct losses *losses, const char *reason, uint64_t count);
 
 /* ends: as BPF counted them. 0 or -ENOMEM. */
-int losses_finish(struct losses *losses, const uint64_t ends[LB_END__MAX]);
+int losses_finish(struct losses *losses, const uint64_t ends[LB_STATUS__MAX]);
 
 /*
  * A profile without stacks of one process: of what BPF counted of it, shown became stacks, and the
  * rest of the resolved is LOSS_UNNAMED. 0 or -ENOMEM.
  */
-int losses_of_process(pid_t pid, const uint64_t ends[LB_END__MAX], uint64_t shown,
+int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t shown,
 		      struct prof **out);
 
 #endif

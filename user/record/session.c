@@ -60,10 +60,10 @@ struct session {
 	pid_t command; /* 0: none */
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
-	uint64_t coarse;
-	bool news;     /* in the round in hand */
-	bool may_stop; /* ditto: a signal ends it before all samples have names */
-	uint32_t calm; /* rounds without */
+	uint64_t snapshot_line;
+	bool changed;	      /* in the round in hand */
+	bool may_stop;	      /* ditto: a signal ends it before all samples have names */
+	uint32_t idle_rounds; /* rounds without */
 	int command_status;
 	bool command_ended;
 	enum session_end end;
@@ -113,7 +113,7 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
 	int r;
 
-	s->news = true;
+	s->changed = true;
 	if (!build) {
 		s->losses.bad++;
 		return;
@@ -201,7 +201,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct image *image;
 	bool known = t && t->registered && t->vms.exec_id == rec->exec_id;
 
-	s->news = true;
+	s->changed = true;
 	if (rec->epoch) { /* samples of the image that this ends */
 		s->may_stop = false;
 		image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
@@ -519,24 +519,24 @@ static void eat_timer(int fd)
 static bool hurry(struct session *s)
 {
 	uint64_t changes = symbolizer_changes(s->symbolizer);
-	uint64_t coarse = symbolizer_coarse(s->symbolizer);
+	uint64_t snapshot_line = symbolizer_coarse(s->symbolizer);
 	/* what is coarse: a trace was gone before it was read, perhaps */
-	bool news = s->news || changes != s->changes || coarse != s->coarse;
+	bool changed = s->changed || changes != s->changes || snapshot_line != s->snapshot_line;
 
-	s->news = false;
+	s->changed = false;
 	s->changes = changes;
-	s->coarse = coarse;
-	if (news && s->calm >= CALM_ROUNDS)
+	s->snapshot_line = snapshot_line;
+	if (changed && s->idle_rounds >= CALM_ROUNDS)
 		drain_each(s, DRAIN_NS);
-	if (news)
-		s->calm = 0;
-	return news;
+	if (changed)
+		s->idle_rounds = 0;
+	return changed;
 }
 
 /* A round is over: chooses how long those are that follow. */
 static void pace(struct session *s)
 {
-	if (!hurry(s) && ++s->calm == CALM_ROUNDS)
+	if (!hurry(s) && ++s->idle_rounds == CALM_ROUNDS)
 		drain_each(s, CALM_NS);
 }
 
@@ -576,7 +576,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 /* To be called once, when all was drained. */
 static int count_losses(struct session *s, struct error *err)
 {
-	uint64_t ends[LB_END__MAX];
+	uint64_t ends[LB_STATUS__MAX];
 	int r = loader_ends(s->loader, ends);
 
 	s->losses.bad += ring_bad(s->ring);
@@ -656,7 +656,7 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.event_ns = loader_event_ns(s->loader),
 		.wall_ns = s->stopped_ns - s->started_ns,
 		.samples = prof_samples(s->prof),
-		.coarse = symbolizer_coarse(s->symbolizer),
+		.snapshot_line = symbolizer_coarse(s->symbolizer),
 		.first_sample_ns = first ? first - s->opened_ns : 0,
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,
@@ -689,7 +689,7 @@ int session_process(const struct session *s, pid_t pid, struct session_stats *st
 		.samples = samples_of(s->prof, pid),
 	};
 	loader_process_ends(s->loader, pid, stats->ends);
-	for (int i = 0; i < LB_END__MAX; i++)
+	for (int i = 0; i < LB_STATUS__MAX; i++)
 		stats->cpu_ns += stats->ends[i] * s->period_ns;
 	return losses_of_process(pid, stats->ends, stats->samples, out);
 }

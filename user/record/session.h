@@ -59,9 +59,9 @@ struct session_stats {
 	enum session_end end;
 	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
 	uint64_t event_ns;		     /* CPU time between two events of a thread */
-	uint64_t ends[LB_END__MAX];	     /* as BPF counted them */
+	uint64_t ends[LB_STATUS__MAX];	     /* as BPF counted them */
 	uint64_t samples;		     /* in the profile */
-	uint64_t coarse;		     /* of these, see symbolizer_coarse() */
+	uint64_t snapshot_line;		     /* of these, see symbolizer_coarse() */
 	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
 	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
 	bool command_ended;

@@ -65,7 +65,7 @@ static double achieved_hz(const struct summary *s)
 	return s->stats.cpu_ns ? all * 1e9 / (double)s->stats.cpu_ns : 0;
 }
 
-static double asked_hz(const struct summary *s)
+static double requested_hz(const struct summary *s)
 {
 	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
 }
@@ -137,7 +137,7 @@ static uint64_t lost_to_layout(const struct summary *s)
 
 		prof_loss(s->prof, i, &loss);
 		if (!strncmp(loss.reason, "layout-", strlen("layout-")) ||
-		    !strcmp(loss.reason, "torn") || !strcmp(loss.reason, "fault") ||
+		    !strcmp(loss.reason, "stack-changing") || !strcmp(loss.reason, "fault") ||
 		    !strcmp(loss.reason, "bad-trace"))
 			n += loss.count;
 	}
@@ -150,7 +150,7 @@ static uint64_t lost_to_layout(const struct summary *s)
  */
 static void print_missing(const struct summary *s, FILE *to)
 {
-	double hz = asked_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
+	double hz = requested_hz(s), missing = hz ? 1 - achieved_hz(s) / hz : 0;
 	bool many = s->stats.event_ns < MISSING_EVENT_NS;
 
 	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
@@ -178,7 +178,7 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 		prof_nrows(s->prof), plural(prof_nrows(s->prof)), (double)s->stats.cpu_ns / 1e9,
 		(double)s->stats.wall_ns / 1e9);
 	fprintf(to, " at %.1f of %.1f Hz; outside Lua %.1f %%; lost %" PRIu64, achieved_hz(s),
-		asked_hz(s), percent(s->outside, all), s->lost);
+		requested_hz(s), percent(s->outside, all), s->lost);
 	if (s->lost)
 		fprintf(to, " (%.2f %%)", (double)summary_lost_ppm(s) / 1e4);
 	if (s->stats.bpf_ns && all)
@@ -201,25 +201,25 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 
 void summary_print_lines(const struct summary *s, FILE *to)
 {
-	if (!s->resolved || (double)s->stats.coarse < COARSE_TOLD * (double)s->resolved)
+	if (!s->resolved || (double)s->stats.snapshot_line < COARSE_TOLD * (double)s->resolved)
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the samples are compiled code that could not be followed: a "
 		"line "
 		"there is that of the last guard before: luabpf(1), COMPILED CODE\n",
-		percent(s->stats.coarse, s->resolved));
+		percent(s->stats.snapshot_line, s->resolved));
 }
 
 void summary_print_ends(const struct summary *s, FILE *to)
 {
 	static const char *const keys[] = {
-#define LB_END(id, class, key, sentence) key,
+#define LB_STATUS(id, class, key, sentence) key,
 #include <unwind/status.def>
-#undef LB_END
+#undef LB_STATUS
 	};
 
 	fprintf(to, "luabpf: in the kernel:");
-	for (size_t i = 0; i < LB_END__MAX; i++) {
+	for (size_t i = 0; i < LB_STATUS__MAX; i++) {
 		if (s->stats.ends[i])
 			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
 	}
@@ -255,10 +255,10 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "outside_lua", (double)s->outside);
 	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
 	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
-	cJSON_AddNumberToObject(root, "compiled_by_guard", (double)st->coarse);
+	cJSON_AddNumberToObject(root, "snapshot_line", (double)st->snapshot_line);
 	cJSON_AddNumberToObject(root, "other", (double)s->other);
 	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
-	cJSON_AddNumberToObject(root, "asked_hz", asked_hz(s));
+	cJSON_AddNumberToObject(root, "requested_hz", requested_hz(s));
 	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));
 	cJSON_AddNumberToObject(root, "cpu_seconds", (double)st->cpu_ns / 1e9);
 	cJSON_AddNumberToObject(root, "wall_seconds", (double)st->wall_ns / 1e9);

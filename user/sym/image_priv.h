@@ -23,7 +23,7 @@ struct cached_frame {
 		uint64_t word;
 		uint64_t caller;
 		uint64_t below; /* see below_of() */
-		uint32_t pc, print, caller_pc, caller_print;
+		uint32_t pc, fp, caller_pc, caller_fp;
 	} key;
 	uint32_t id;
 	UT_hash_handle hh;
@@ -45,7 +45,7 @@ struct symbolizer {
 	struct native *native;
 	uint32_t round;
 	uint64_t changes;
-	uint64_t coarse;
+	uint64_t snapshot_line;
 };
 
 /* Forgets prototypes and frames when there are too many. */

@@ -24,7 +24,7 @@ struct definition {
 struct known_proto {
 	struct {
 		uint64_t addr;
-		uint32_t print;
+		uint32_t fp;
 		uint32_t pad;
 	} key;
 	const struct lb_build *build;
@@ -36,13 +36,13 @@ struct known_proto {
 	struct known_proto *next; /* in protos.recent */
 	bool recent;		  /* is in it */
 	uint32_t checked;	  /* round in which it was compared with the live process */
-	uint32_t bad;		  /* round whose samples may be of another one */
+	uint32_t ambiguous_in;	  /* round whose samples may be of another one */
 	uint32_t freed;		  /* round in which it was found to be freed; 0: it was not */
 	bool shown;		  /* others have seen it, and may have made something of it */
 	bool defined;		  /* definitions are there */
 	bool ordered;		  /* entry.order is */
 	bool voted;
-	bool twofold; /* has been two different ones: this address and fingerprint may be any's */
+	bool ambiguous; /* has been two different ones: this address and fingerprint may be any's */
 	UT_hash_handle hh;
 };
 
@@ -56,7 +56,8 @@ struct protos {
 	void *arg;
 	struct known_proto *known;
 	struct votes *votes;
-	uint32_t reused; /* the round in which an address was found to be used again; 0: none was */
+	uint32_t
+		addr_reused; /* the round in which an address was found to be used again; 0: none was */
 	uint32_t first; /* round in which a sample showed one for the first time; 0: none did yet */
 	bool shared;	/* BPF was allowed to make a fingerprint once in an epoch */
 	bool ended;	/* the image is no more */
@@ -128,9 +129,9 @@ size_t protos_count(const struct protos *p)
 	return HASH_COUNT(p->known);
 }
 
-static struct known_proto *find_known(struct protos *p, uint64_t addr, uint32_t print)
+static struct known_proto *find_known(struct protos *p, uint64_t addr, uint32_t fp)
 {
-	struct known_proto *k, probe = {.key = {.addr = addr, .print = print}};
+	struct known_proto *k, probe = {.key = {.addr = addr, .fp = fp}};
 
 	HASH_FIND(hh, p->known, &probe.key, sizeof(probe.key), k);
 	return k;
@@ -138,18 +139,18 @@ static struct known_proto *find_known(struct protos *p, uint64_t addr, uint32_t 
 
 static void note_reuse(struct protos *p, uint32_t round)
 {
-	if (!p->reused)
-		p->reused = round;
+	if (!p->addr_reused)
+		p->addr_reused = round;
 }
 
 /* May a sample of this round show a fingerprint that an earlier sample of its epoch has made? */
 static bool may_be_of_epoch(const struct protos *p, uint32_t round)
 {
-	return p->shared && (!p->reused || round - p->reused <= REUSE_ROUNDS);
+	return p->shared && (!p->addr_reused || round - p->addr_reused <= REUSE_ROUNDS);
 }
 
 static struct known_proto *add_known(struct protos *p, const struct lb_build *build, uint64_t addr,
-				     uint32_t print)
+				     uint32_t fp)
 {
 	struct known_proto *k = calloc(1, sizeof(*k));
 
@@ -158,7 +159,7 @@ static struct known_proto *add_known(struct protos *p, const struct lb_build *bu
 	k->build = build;
 	k->entry.family = sym_family(build->family);
 	k->key.addr = addr;
-	k->key.print = print;
+	k->key.fp = fp;
 	HASH_ADD(hh, p->known, key, sizeof(k->key), k);
 	if (!k->hh.tbl) {
 		free(k);
@@ -256,7 +257,7 @@ static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *b
 
 /* Reads it out of a live process's memory, if it is still the one that BPF saw. */
 static int read_live(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
-		     uint32_t print, struct proto **out)
+		     uint32_t fp, struct proto **out)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *live = NULL;
@@ -264,7 +265,7 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 
 	if (r)
 		return r;
-	if (family->fingerprint(live) != print) {
+	if (family->fingerprint(live) != fp) {
 		/* what was freed is no prototype any more, nor another as a whole */
 		r = family_misfit(family, live) || !family->complete(live) ? -EBADMSG : -ESTALE;
 		family->free(&live);
@@ -285,27 +286,27 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	r = read_shipped(rec, build, &proto);
 	if (r == -ENOMEM)
 		return r;
-	if (!r && family->complete(proto) && family->fingerprint(proto) != rec->print)
+	if (!r && family->complete(proto) && family->fingerprint(proto) != rec->fp)
 		family->free(&proto);
 	/* what was too large to ship is read now, and what was shipped kept when that is too late
 	 */
 	if ((!proto || !family->complete(proto)) &&
-	    !read_live(p->mem, build, rec->proto, rec->print, &live)) {
+	    !read_live(p->mem, build, rec->proto, rec->fp, &live)) {
 		family->free(&proto);
 		proto = live;
 	}
 	if (!proto)
 		return 0;
-	k = find_known(p, rec->proto, rec->print);
+	k = find_known(p, rec->proto, rec->fp);
 	if (!k)
-		k = add_known(p, build, rec->proto, rec->print);
+		k = add_known(p, build, rec->proto, rec->fp);
 	if (!k) {
 		family->free(&proto);
 		return -ENOMEM;
 	}
 	if (!k->entry.proto || k->hash != family->hash(proto)) {
-		k->twofold |= k->entry.proto && family->complete(k->entry.proto);
-		if (k->twofold)
+		k->ambiguous |= k->entry.proto && family->complete(k->entry.proto);
+		if (k->ambiguous)
 			note_reuse(p, round);
 		replace_proto(p, k, proto);
 	} else {
@@ -322,7 +323,7 @@ static int read_known(struct known_proto *k, const struct lb_mem *mem, struct pr
 	int r;
 
 	mem_noted_init(&noted, mem);
-	r = read_live(&noted.mem, k->build, k->key.addr, k->key.print, live);
+	r = read_live(&noted.mem, k->build, k->key.addr, k->key.fp, live);
 	if (!r) {
 		free(k->extents);
 		k->nextents = noted.n;
@@ -411,12 +412,12 @@ static void lose_known(struct protos *p, struct known_proto *k, int r, uint32_t 
 		k->freed = 0;
 		return;
 	}
-	if (k->twofold || (r == -ESTALE && may_be_of_epoch(p, round)))
-		k->bad = round;
+	if (k->ambiguous || (r == -ESTALE && may_be_of_epoch(p, round)))
+		k->ambiguous_in = round;
 	else if (r != -ESTALE && !k->freed && may_be_of_epoch(p, round))
 		k->freed = round;
 	if (k->freed && round - k->freed == PROTOS_WAIT)
-		k->bad = round;
+		k->ambiguous_in = round;
 	note_reuse(p, round);
 }
 
@@ -454,8 +455,8 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 		 * one that cannot be read as a whole: then that was so when it was learned, too.
 		 */
 		k->entry.family->free(&live);
-		if (k->twofold)
-			k->bad = round;
+		if (k->ambiguous)
+			k->ambiguous_in = round;
 		return;
 	}
 	if (!is_known(k, live)) {
@@ -469,8 +470,8 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 		return;
 	}
 	if (k->entry.family->complete(k->entry.proto)) {
-		k->bad = round; /* which of the two did this round's samples show? */
-		k->twofold = true;
+		k->ambiguous_in = round; /* which of the two did this round's samples show? */
+		k->ambiguous = true;
 		note_reuse(p, round);
 	}
 	replace_proto(p, k, live);
@@ -478,17 +479,18 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 
 static bool is_doubtful(const struct protos *p, const struct known_proto *k, uint32_t round)
 {
-	return k->bad == round ||
-	       (p->left && p->left + 1 == round && k->bad >= p->open && k->bad <= p->left);
+	return k->ambiguous_in == round ||
+	       (p->left && p->left + 1 == round && k->ambiguous_in >= p->open &&
+		k->ambiguous_in <= p->left);
 }
 
 const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
-				      uint32_t print, uint32_t round)
+				      uint32_t fp, uint32_t round)
 {
-	struct known_proto *k = find_known(p, addr, print);
+	struct known_proto *k = find_known(p, addr, fp);
 
 	if (!k)
-		k = add_known(p, build, addr, print);
+		k = add_known(p, build, addr, fp);
 	if (!k)
 		return NULL;
 	if (!p->first)
@@ -507,8 +509,8 @@ void protos_left(struct protos *p, uint32_t round)
 	if (p->left + 1 != round)
 		p->open = round;
 	p->left = round;
-	if (p->reused && may_be_of_epoch(p, round))
-		p->reused = round;
+	if (p->addr_reused && may_be_of_epoch(p, round))
+		p->addr_reused = round;
 }
 
 void protos_end(struct protos *p)
@@ -518,9 +520,9 @@ void protos_end(struct protos *p)
 
 bool protos_share(struct protos *p, uint32_t round)
 {
-	if (p->first && round - p->first >= STEADY_ROUNDS && !p->reused)
+	if (p->first && round - p->first >= STEADY_ROUNDS && !p->addr_reused)
 		p->shared = true;
-	return p->shared && !p->reused;
+	return p->shared && !p->addr_reused;
 }
 
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)

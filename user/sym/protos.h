@@ -55,7 +55,7 @@ int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const str
  * NULL: out of memory. Valid until protos_clear(); checked against the live process once a round.
  */
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
-				      uint64_t addr, uint32_t print, uint32_t round);
+				      uint64_t addr, uint32_t fp, uint32_t round);
 
 /*
  * Why most of the build's prototypes that were seen in this process cannot be what they are read

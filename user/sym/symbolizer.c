@@ -69,7 +69,7 @@ struct frame_ctx {
 
 static const struct protos_entry *prototype(const struct frame_ctx *c, const struct lb_frame *f)
 {
-	return protos_get(c->image->protos, c->build, LB_FRAME_PTR(f), f->print, c->s->round);
+	return protos_get(c->image->protos, c->build, LB_FRAME_PTR(f), f->fp, c->s->round);
 }
 
 /*
@@ -280,12 +280,12 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	}
 	probe.key.word = f->word & ~((uint64_t)(LB_FRAME_THREAD | LB_FRAME_TRACE) << 48);
 	probe.key.pc = f->pc;
-	probe.key.print = f->print;
+	probe.key.fp = f->fp;
 	probe.key.below = LB_FRAME_KIND(f) == LB_FRAME_C ? image_maps_now(c->image) : below;
 	if (caller) {
 		probe.key.caller = caller->word & ~(0xffULL << 48);
 		probe.key.caller_pc = caller->pc;
-		probe.key.caller_print = caller->print;
+		probe.key.caller_fp = caller->fp;
 	}
 	HASH_FIND(hh, c->image->frames, &probe.key, sizeof(probe.key), cached);
 	if (cached) {
@@ -319,7 +319,7 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 		const struct lb_frame *f = &rec->stack.frame[i];
 
 		below[i] = h;
-		h = (h ^ f->print ^ LB_FRAME_PTR(f) << 16) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ f->fp ^ LB_FRAME_PTR(f) << 16) * 0x9e3779b97f4a7c15ULL;
 		h ^= h >> 29;
 	}
 }
@@ -329,7 +329,7 @@ static const char *reason_of(const struct frame_ctx *c, int why)
 {
 	if (why == -EPROTO)
 		return protos_misfit(c->image->protos, c->build);
-	return why == -ESTALE ? "proto-ambiguous" : "gone";
+	return why == -ESTALE ? "proto-ambiguous" : "proto-collected";
 }
 
 /*
@@ -360,7 +360,7 @@ uint64_t symbolizer_changes(const struct symbolizer *s)
 
 uint64_t symbolizer_coarse(const struct symbolizer *s)
 {
-	return s->coarse;
+	return s->snapshot_line;
 }
 
 /* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
@@ -378,7 +378,7 @@ static int refine(struct image *image, const struct lb_build *build, struct lb_r
 		r = family->refine(image->compiled, build, names_of(image, rec->vm, build, false),
 				   rec);
 	if (r == -ENOENT) {
-		image->owner->coarse += count;
+		image->owner->snapshot_line += count;
 		r = 0;
 	}
 	return r;

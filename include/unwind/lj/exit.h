@@ -101,7 +101,7 @@ LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
 		return LB_STOP;
 	no = w->next_trace;
 	if (no && lj_read_kin(mem, w, &kin, no))
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	if (w->head_ip - kin.mcode < kin.szmcode) { /* PHASE_TRACES goes on with it */
 		w->trace = no;
 		w->trace_mcofs = (__u32)(w->head_ip - kin.mcode);
@@ -119,7 +119,7 @@ LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
 	if ((w->next_trace || w->next_side) && --w->ntraces)
 		return LB_MORE;
 	/* none of them: the trace in hand is where it began */
-	return lj_enter_snapshot(mem, w, 0) ? lj_end(w, LB_END_BAD_TRACE) : LB_MORE;
+	return lj_enter_snapshot(mem, w, 0) ? lj_stop(w, LB_STATUS_BAD_TRACE) : LB_MORE;
 }
 
 LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,

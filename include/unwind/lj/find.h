@@ -100,7 +100,7 @@ static long lj_switch_step(__u32 i, struct lj_switch *ctx)
 	struct lj_walk *w = ctx->w;
 	__u64 L = w->block[(i & (LJ_SWITCH - 1)) + 2], cframe = ctx->sp + 8 * i;
 
-	if (!L || !lj_owns_cframe(mem_door(ctx->mem), w, L, cframe))
+	if (!L || !lj_owns_cframe(mem_accessor(ctx->mem), w, L, cframe))
 		return 0;
 	lj_enter_L(w, L, cframe);
 	w->switched = 1;
@@ -187,7 +187,7 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 			return 0;
 		if (!lj_top_trace(mem, w, regs, (__u32)w->vmstate))
 			return 0;
-		w->end = LB_END_BAD_TRACE;
+		w->end = LB_STATUS_BAD_TRACE;
 		return -1;
 	}
 	if (w->vmstate == LJ_VMST_EXIT)
@@ -260,7 +260,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 		return -1;
 	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
 	    lj_find_nearer(mem, w, regs->sp)) {
-		w->end = w->fault ? LB_END_FAULT : LB_END_LOOP;
+		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
 		return -1;
 	}
 	if (lj_is_moving(mem, w, regs))
@@ -294,7 +294,7 @@ LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 	w->rec.stack.n = 0;
 	w->rec.mcofs = 0;
 	w->rec.traceno = 0;
-	w->rec.trace_print = 0;
+	w->rec.trace_fp = 0;
 	w->skip = 0;
 	w->linked = 0;
 	w->exact = 0;
@@ -347,10 +347,10 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
  * cut there. */
 static __always_inline void lj_walk_bounded(struct lj_walk *w)
 {
-	if (w->end != LB_END_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
+	if (w->end != LB_STATUS_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
 		return;
 	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	w->end = LB_END_RESOLVED;
+	w->end = LB_STATUS_RESOLVED;
 }
 
 #endif

@@ -21,7 +21,7 @@
 #define LJ_PRINT_KGC 32	  /* bytes below GCproto.k that count, where there are constants */
 #define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
 
-/* Factors of lb_print_factor[]: each word that counts has one of its own, the head's come first. */
+/* Factors of lb_fp_factor[]: each word that counts has one of its own, the head's come first. */
 enum {
 	LJ_PRINT_FACTOR_KGC = 8,
 	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
@@ -31,7 +31,7 @@ enum {
 _Static_assert(LJ_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
 
 /* What else is to be read. */
-struct lj_print_parts {
+struct lj_fp_parts {
 	__u64 name;   /* address of the chunk's name */
 	__u64 kgc;    /* address of LJ_PRINT_KGC bytes, the references to the first constants */
 	__u64 debug;  /* address of debug information, aligned to 8 */
@@ -43,8 +43,8 @@ struct lj_print_parts {
  * kind: the word at LJ_PROTO_KIND. Each word is loaded once: what a load in place costs BPF is not
  * the load, but the check of its address before it.
  */
-static __always_inline __u64 lj_print_head(const void *head, __u64 kind, __u64 proto,
-					   struct lj_print_parts *p)
+static __always_inline __u64 lj_fp_head(const void *head, __u64 kind, __u64 proto,
+					struct lj_fp_parts *p)
 {
 	__u64 k = lb_word(head, LJ_PROTO_K), sizekgc = lb_word(head, LJ_PROTO_SIZEKGC);
 	__u64 uvinfo = lb_word(head, LJ_PROTO_UVINFO), varinfo = lb_word(head, LJ_PROTO_VARINFO);
@@ -58,26 +58,26 @@ static __always_inline __u64 lj_print_head(const void *head, __u64 kind, __u64 p
 	if (p->debug > proto && p->debug < end)
 		p->ndebug =
 			end - p->debug < LJ_PRINT_DEBUG ? (__u32)(end - p->debug) : LJ_PRINT_DEBUG;
-	sum = lb_print_word(0, 0, kind >> 16); /* numparams .. sizebc */
-	sum = lb_print_word(sum, 1, k - proto);
-	sum = lb_print_word(sum, 2, sizekgc); /* and sizekn */
-	sum = lb_print_word(sum, 3, sizept);
-	sum = lb_print_word(sum, 4, p->name);
-	sum = lb_print_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE)); /* and numline */
-	sum = lb_print_word(sum, 6, uvinfo - proto);
-	return lb_print_word(sum, 7, varinfo - proto);
+	sum = lb_fp_word(0, 0, kind >> 16); /* numparams .. sizebc */
+	sum = lb_fp_word(sum, 1, k - proto);
+	sum = lb_fp_word(sum, 2, sizekgc); /* and sizekn */
+	sum = lb_fp_word(sum, 3, sizept);
+	sum = lb_fp_word(sum, 4, p->name);
+	sum = lb_fp_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE)); /* and numline */
+	sum = lb_fp_word(sum, 6, uvinfo - proto);
+	return lb_fp_word(sum, 7, varinfo - proto);
 }
 
 /* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
-static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkgc)
+static __always_inline __u64 lj_fp_kgc(__u64 sum, const void *refs, __u32 nkgc)
 {
 	__u32 i;
 
 	LB_UNROLLED
 	for (i = 0; i < LJ_PRINT_KGC / 8; i++)
 		if (i < nkgc)
-			sum = lb_print_word(sum, LJ_PRINT_FACTOR_KGC + i,
-					    lb_word(refs, LJ_PRINT_KGC - 8 - 8 * i));
+			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_KGC + i,
+					 lb_word(refs, LJ_PRINT_KGC - 8 - 8 * i));
 	return sum;
 }
 
@@ -85,7 +85,7 @@ static __always_inline __u64 lj_print_kgc(__u64 sum, const void *refs, __u32 nkg
  * str: the first LJ_STR_SIZE bytes of an object. Which string it is; 0: it is none, and changes as
  * it lives.
  */
-static __always_inline __u64 lj_print_str(const void *str)
+static __always_inline __u64 lj_fp_str(const void *str)
 {
 	__u64 kind = lb_word(str, LJ_STR_KIND);
 
@@ -119,19 +119,19 @@ static __always_inline struct lj_trace_words lj_trace_words(const void *head)
  * Fingerprint of a trace. Numbers of traces that were flushed are given again. Where its parts and
  * its machine code lie, and how large they are, tells it from others.
  */
-static __always_inline __u32 lj_print_trace(const struct lj_trace_words *t)
+static __always_inline __u32 lj_fp_trace(const struct lj_trace_words *t)
 {
-	__u64 sum = lb_print_word(0, 0, t->ir);
+	__u64 sum = lb_fp_word(0, 0, t->ir);
 
-	sum = lb_print_word(sum, 1, t->nk);
-	sum = lb_print_word(sum, 2, t->kind >> 32);
-	sum = lb_print_word(sum, 3, t->mcode);
-	sum = lb_print_word(sum, 4, t->start);
-	return lb_print_end(sum);
+	sum = lb_fp_word(sum, 1, t->nk);
+	sum = lb_fp_word(sum, 2, t->kind >> 32);
+	sum = lb_fp_word(sum, 3, t->mcode);
+	sum = lb_fp_word(sum, 4, t->start);
+	return lb_fp_end(sum);
 }
 
 /* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
-static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 size)
+static __always_inline __u64 lj_fp_debug(__u64 sum, const void *debug, __u32 size)
 {
 	__u64 last = ~0ULL >> (8 * (0 - size) & 63);
 	__u32 i;
@@ -139,10 +139,10 @@ static __always_inline __u64 lj_print_debug(__u64 sum, const void *debug, __u32 
 	LB_UNROLLED
 	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
 		if (8 * i + 8 < size)
-			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
+			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
 		else if (8 * i < size)
-			sum = lb_print_word(sum, LJ_PRINT_FACTOR_DEBUG + i,
-					    lb_word(debug, 8 * i) & last);
+			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_DEBUG + i,
+					 lb_word(debug, 8 * i) & last);
 	}
 	return sum;
 }

@@ -9,21 +9,21 @@
 #include <unwind/lj/state.h>
 
 /* Which string a chunk's name is. */
-static __always_inline __u64 lj_name_print(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
+static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
 {
 	const __u8 *bytes;
 
 	if (lb_is_new_name(lj_common(w), &w->cache, name) && !(name & 7)) {
 		bytes = lj_maybe(mem, w, name, LJ_STR_SIZE);
 		if (bytes)
-			w->name_print = lj_print_str(bytes);
+			w->name_fp = lj_fp_str(bytes);
 	}
-	return w->name_print;
+	return w->name_fp;
 }
 
 /* Takes the first constants into a fingerprint. */
-static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct lj_walk *w,
-						__u64 sum, __u64 kgc, __u32 nkgc)
+static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj_walk *w, __u64 sum,
+					     __u64 kgc, __u32 nkgc)
 {
 	const __u8 *bytes;
 	__u64 str;
@@ -33,10 +33,10 @@ static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct
 	bytes = lj_maybe(mem, w, kgc, LJ_PRINT_KGC);
 	if (!bytes)
 		return sum;
-	sum = lj_print_kgc(sum, bytes, nkgc);
+	sum = lj_fp_kgc(sum, bytes, nkgc);
 	str = lb_word(bytes, LJ_PRINT_KGC - 8);
 	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
-	return bytes ? lb_print_word(sum, LJ_PRINT_FACTOR_STR, lj_print_str(bytes)) : sum;
+	return bytes ? lb_fp_word(sum, LJ_PRINT_FACTOR_STR, lj_fp_str(bytes)) : sum;
 }
 
 /*
@@ -44,20 +44,20 @@ static __always_inline __u64 lj_print_constants(const struct lb_mem *mem, struct
  * then it agrees with none that user space reads, and what was shipped with it is all that is
  * known.
  */
-static __always_inline __u32 lj_proto_print(const struct lb_mem *mem, struct lj_walk *w,
-					    const __u8 *head, __u64 kind, __u64 proto)
+static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_walk *w,
+					 const __u8 *head, __u64 kind, __u64 proto)
 {
-	struct lj_print_parts *parts = &w->parts; /* not on BPF's stack */
-	__u64 sum = lj_print_head(head, kind, proto, parts);
+	struct lj_fp_parts *parts = &w->parts; /* not on BPF's stack */
+	__u64 sum = lj_fp_head(head, kind, proto, parts);
 	const __u8 *bytes;
 
-	sum = lb_print_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_print(mem, w, parts->name));
+	sum = lb_fp_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
 	if (parts->ndebug) {
 		bytes = lj_maybe(mem, w, parts->debug, (parts->ndebug + 7) & ~7u & 127);
 		if (bytes)
-			sum = lj_print_debug(sum, bytes, parts->ndebug);
+			sum = lj_fp_debug(sum, bytes, parts->ndebug);
 	}
-	return lb_print_end(lj_print_constants(mem, w, sum, parts->kgc, parts->nkgc));
+	return lb_fp_end(lj_fp_constants(mem, w, sum, parts->kgc, parts->nkgc));
 }
 
 /* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1 when there is
@@ -79,7 +79,7 @@ LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32
 	if (LJ_KIND_GCT(kind) != LJ_GCT_PROTO)
 		return -1;
 	seen->sizebc = (__u32)(kind >> 32);
-	seen->print = lj_proto_print(mem, w, head, kind, seen->ptr);
+	seen->fp = lj_proto_fp(mem, w, head, kind, seen->ptr);
 	seen->kind = LB_FRAME_LUA;
 	seen->epoch = w->epoch;
 	return 0;
@@ -94,7 +94,7 @@ static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u
 	seen->sample = w->cache.sample;
 	seen->kind = 0;
 	seen->bc = 0;
-	seen->print = 0;
+	seen->fp = 0;
 	seen->epoch = 0;
 	seen->link = 0;
 	return seen;
@@ -118,7 +118,7 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 	    (seen->sample == w->cache.sample || lb_is_proved(lj_common(w), seen->epoch)))
 		return seen->kind ? (int)i : -1;
 	lj_forget(w, i, proto);
-	return lj_learn_proto(mem_door(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
+	return lj_learn_proto(mem_accessor(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
 }
 
 /*
@@ -169,7 +169,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 		seen->kind = LB_FRAME_FF;
 		return (int)i;
 	}
-	return lj_learn_proto(mem_door(mem), w, i, pc) ? -1 : (int)i;
+	return lj_learn_proto(mem_accessor(mem), w, i, pc) ? -1 : (int)i;
 }
 
 /* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */

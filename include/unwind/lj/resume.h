@@ -99,7 +99,7 @@ LB_SUBPROG int lj_known_resumer(const struct lb_mem *mem, struct lj_walk *w)
 static __always_inline enum lb_more lj_cut(struct lj_walk *w)
 {
 	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	return lj_end(w, LB_END_RESOLVED);
+	return lj_stop(w, LB_STATUS_RESOLVED);
 }
 
 /*
@@ -113,26 +113,26 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 	int r;
 
 	if (!cframe)
-		return lj_end(w, LB_END_RESOLVED);
+		return lj_stop(w, LB_STATUS_RESOLVED);
 	if (lj_read_cframe(mem, w, ~0ULL) < 0)
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	prev = w->saved.prev;
 	if (prev) {
 		if (prev <= cframe || prev >= w->stack_hi)
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		w->cframe = prev;
 		return LB_MORE;
 	}
 	cframe += w->lj.cframe_size;
 	if (cframe + w->lj.cframe_size > w->stack_hi)
-		return lj_end(w, LB_END_RESOLVED);
+		return lj_stop(w, LB_STATUS_RESOLVED);
 	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	if (ret - w->vm_start < w->vm_end - w->vm_start) {
 		if (lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
-			return lj_end(w, LB_END_FAULT);
+			return lj_stop(w, LB_STATUS_FAULT);
 		if (L == w->L || !lj_owns_cframe(mem, w, L, cframe))
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		lj_enter_L(w, L, cframe);
 		return LB_MORE;
 	}
@@ -278,7 +278,7 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 	case LJ_SEARCH_FOUND:
 		lj_enter_L(w, w->found_L, w->found_cframe);
 		if (!is_resumer) /* it was the running one that was sought: lj_find_top goes on */
-			return lj_end(w, LB_END_OUTSIDE);
+			return lj_stop(w, LB_STATUS_OUTSIDE);
 		known->L = w->L;
 		known->cframe = w->cframe;
 		return LB_MORE;
@@ -290,7 +290,7 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 		known->key = 0;
 		break;
 	}
-	return lj_end(w, LB_END_RESOLVED);
+	return lj_stop(w, LB_STATUS_RESOLVED);
 }
 
 /*
@@ -319,7 +319,7 @@ static __always_inline enum lj_search lj_skip_page(struct lj_walk *w)
 
 static long lj_nearer_step(__u32 turn, struct lj_nearer *ctx)
 {
-	const struct lb_mem *mem = mem_door(ctx->mem);
+	const struct lb_mem *mem = mem_accessor(ctx->mem);
 	struct lj_walk *w = ctx->w;
 
 	(void)turn;

@@ -78,18 +78,18 @@ static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct 
 
 	lb_selftest_reset(w, in);
 	if (lb_selftest_find(mem, w, in)) {
-		w->end = LB_END_OUTSIDE;
+		w->end = LB_STATUS_OUTSIDE;
 		return;
 	}
-	w->end = LB_END_TORN;
+	w->end = LB_STATUS_STACK_CHANGING;
 	if (lj_find_top(mem, w, &in->build, &in->regs, in->traceno))
 		return;
 	base = w->base;
-	w->end = LB_END_LOOP;
+	w->end = LB_STATUS_LOOP;
 	lb_selftest_run(mem, w);
 	lj_walk_bounded(w);
-	if (w->end == LB_END_TORN && !lj_find_again(mem, w, &in->regs, base)) {
-		w->end = LB_END_LOOP;
+	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(mem, w, &in->regs, base)) {
+		w->end = LB_STATUS_LOOP;
 		lb_selftest_run(mem, w);
 	}
 }

@@ -61,7 +61,7 @@ static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struc
 	if ((link & 3) == LJ_FRAME_LUA)
 		distance = lj_call_distance(mem, w, link);
 	if (!distance || distance > (__u64)w->slot)
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	w->distance = (__s32)distance;
 	w->want = LJ_WANT_FUNC;
 	return LB_MORE;
@@ -87,7 +87,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 	v->pc = w->pc;
 	v->snap_pc = w->snap_pc;
 	v->base_func = w->base_func;
-	v->print = w->gctrace.print;
+	v->fp = w->gctrace.fp;
 	v->epoch = w->epoch;
 	v->n = n;
 	v->flags = w->flags;
@@ -111,7 +111,7 @@ static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 	v = lj_virtual(w, map);
 	n = v->n;
 	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
-	if (!w->map || v->map != map || v->print != w->gctrace.print ||
+	if (!w->map || v->map != map || v->fp != w->gctrace.fp ||
 	    !lb_is_proved(lj_common(w), v->epoch))
 		return -1;
 	w->pc = v->pc;
@@ -150,7 +150,7 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 						 int index)
 {
 	if (index < 0)
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	if (!w->skip) {
 		w->flags |= LB_FRAME_TRACE;
 		if (lj_emit(mem, w, index))
@@ -204,7 +204,7 @@ static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_w
 	lj_read_nsnap(w, t, &words);
 	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
 	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
-	t->print = lj_print_trace(&words);
+	t->fp = lj_fp_trace(&words);
 	return 0;
 }
 
@@ -249,12 +249,12 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 		/* a C function that the trace is about to leave for (trace stitching): its caller
 		 * calls */
 		if ((w->link & 7) != LJ_FRAME_CONT || w->skip)
-			return lj_end(w, LB_END_BAD_TRACE);
+			return lj_stop(w, LB_STATUS_BAD_TRACE);
 		w->want = LJ_WANT_CONTPC;
 		return LB_MORE;
 	}
 	if (lj_at(mem, w, &ins, 16, w->consts + 8ULL * w->constant))
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	w->constant++;
 	proto = lb_word(ins, 8);
 	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO || w->pc - proto - LJ_PROTO_SIZE >= 1 << 24)
@@ -291,7 +291,7 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 		return LB_MORE;
 	}
 	if (lj_snap_value(mem, w, slot, entry, &value))
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	if (w->want == LJ_WANT_LINK)
 		return lj_snap_link(mem, w, value);
 	if (w->want == LJ_WANT_FUNC)

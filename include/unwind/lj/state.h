@@ -29,7 +29,7 @@ struct lj_seen {
 	__u64 ptr; /* prototype, C function or ffid */
 	__u64 bc;  /* first instruction */
 	__u32 sizebc;
-	__u32 print;
+	__u32 fp;
 	__u32 sample;	/* cache.sample when this was read; anything else is stale */
 	__u32 kind;	/* enum lb_frame_kind */
 	__u32 distance; /* in slots to the frame below, of a frame with this link */
@@ -57,7 +57,7 @@ struct lj_cframe {
 #define LJ_VIRTUAL_BITS 7
 #define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
 #define LJ_LEFT_BITS 10
-#define LJ_LEFTS (1 << LJ_LEFT_BITS)
+#define LJ_SNAP_CACHE (1 << LJ_LEFT_BITS)
 #define LJ_SEARCH 32768 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64	/* of which are read at once, and LJ_CFRAME_WORDS more */
 #define LJ_CFRAME_WORDS 16
@@ -73,7 +73,7 @@ struct lj_virtual {
 	__u64 map; /* address of the snapshot's entries */
 	__u64 pc, snap_pc, base_func;
 	__u64 epoch; /* lb_walk.epoch when this was made */
-	__u32 print; /* of the trace */
+	__u32 fp;    /* of the trace */
 	__u32 n;     /* frames */
 	__u8 flags, skip, exact, joint;
 	struct lb_frame frame[LJ_VIRTUAL_FRAMES];
@@ -83,9 +83,9 @@ struct lj_virtual {
  * Which snapshot is left of a place in a trace's machine code: as above. Of places side by side the
  * entries are, too, so that a loop's are in a few lines of the processor's cache.
  */
-struct lj_left {
+struct lj_snap_cache {
 	__u64 epoch;  /* lb_walk.epoch when this was made */
-	__u32 print;  /* of the trace */
+	__u32 fp;     /* of the trace */
 	__u32 mapofs; /* of the snapshot's entries */
 	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
 };
@@ -102,7 +102,7 @@ struct lj_gctrace {
 	__u64 mcode;
 	__u32 szmcode;
 	__u32 nk; /* IR reference of the first constant */
-	__u32 print;
+	__u32 fp;
 	__u32 nsnap, spadjust;
 	__u32 mcloop;	 /* where the loop begins in the machine code; 0: no loop */
 	__u32 snaps_are; /* enum lj_snaps */
@@ -189,11 +189,11 @@ struct lj_walk {
 
 	__u32 jump, jump_found; /* in a block of machine code */
 
-	struct lj_print_parts parts; /* of the prototype whose fingerprint is made */
+	struct lj_fp_parts parts; /* of the prototype whose fingerprint is made */
 
 	struct lj_seen seen[LJ_SEEN] LB_LINE_ALIGNED;
 	struct lj_virtual virtual[LJ_VIRTUALS];
-	struct lj_left left[LJ_LEFTS] LB_LINE_ALIGNED;
+	struct lj_snap_cache left[LJ_SNAP_CACHE] LB_LINE_ALIGNED;
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_WORDS];
 	struct lb_cache cache;
@@ -232,14 +232,15 @@ static __always_inline const __u8 *lj_guess_at(const struct lb_mem *mem, struct 
 	return lb_ready(mem, &w->cache, addr, size) ? lb_bytes(&w->cache, addr) : 0;
 }
 
-static __always_inline enum lb_more lj_end(struct lj_walk *w, enum lb_end end)
+static __always_inline enum lb_more lj_stop(struct lj_walk *w, enum lb_status end)
 {
-	if (end == LB_END_RESOLVED && !w->rec.stack.n) /* the VM is about to return to its host */
-		end = LB_END_OUTSIDE;
+	if (end == LB_STATUS_RESOLVED &&
+	    !w->rec.stack.n) /* the VM is about to return to its host */
+		end = LB_STATUS_OUTSIDE;
 	if (w->fault)
-		end = LB_END_FAULT;
-	if (end == LB_END_RESOLVED && !w->rec.stack.n)
-		end = LB_END_TORN; /* a VM that runs has a frame */
+		end = LB_STATUS_FAULT;
+	if (end == LB_STATUS_RESOLVED && !w->rec.stack.n)
+		end = LB_STATUS_STACK_CHANGING; /* a VM that runs has a frame */
 	w->end = end;
 	return LB_STOP;
 }

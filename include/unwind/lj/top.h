@@ -457,7 +457,7 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, struct lj_walk *w)
 {
 	w->phase = LJ_PHASE_FRAME;
-	return lj_top_stored(mem, w) ? lj_end(w, LB_END_TORN) : LB_MORE;
+	return lj_top_stored(mem, w) ? lj_stop(w, LB_STATUS_STACK_CHANGING) : LB_MORE;
 }
 
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)

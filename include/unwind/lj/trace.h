@@ -129,45 +129,45 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 }
 
 /* The first of the two entries that the place in hand may have. */
-static __always_inline struct lj_left *lj_left(struct lj_walk *w)
+static __always_inline struct lj_snap_cache *lj_snap_cache(struct lj_walk *w)
 {
-	__u32 i = (w->gctrace.print >> 8) + w->mcofs / LJ_LEFT_PLACES;
+	__u32 i = (w->gctrace.fp >> 8) + w->mcofs / LJ_LEFT_PLACES;
 
-	return &w->left[i * 2 & (LJ_LEFTS - 2)];
+	return &w->left[i * 2 & (LJ_SNAP_CACHE - 2)];
 }
 
 static __always_inline void lj_keep_left(struct lj_walk *w)
 {
-	struct lj_left *left = lj_left(w) + (w->lo & 1); /* neighbours keep both */
+	struct lj_snap_cache *left = lj_snap_cache(w) + (w->lo & 1); /* neighbours keep both */
 
 	if (!w->map || w->mcofs >= LJ_LEFT_MOST)
 		return;
-	left->print = w->gctrace.print;
+	left->fp = w->gctrace.fp;
 	left->epoch = w->epoch;
 	left->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
 	left->lo = (__u16)w->lo_mcofs;
 	left->hi = (__u16)w->hi_mcofs;
 }
 
-static __always_inline int lj_is_left(const struct lj_walk *w, const struct lj_left *left)
+static __always_inline int lj_is_cached(const struct lj_walk *w, const struct lj_snap_cache *left)
 {
-	return w->mcofs >= left->lo && w->mcofs < left->hi && left->print == w->gctrace.print;
+	return w->mcofs >= left->lo && w->mcofs < left->hi && left->fp == w->gctrace.fp;
 }
 
 /* Sets the walk on a place in the machine code of the trace in hand. */
 static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
-	const struct lj_left *left;
+	const struct lj_snap_cache *left;
 
 	if (!w)
 		return 0;
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
-	w->rec.trace_print = w->gctrace.print;
-	left = lj_left(w);
-	left += !lj_is_left(w, left);
-	if (lj_is_left(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
+	w->rec.trace_fp = w->gctrace.fp;
+	left = lj_snap_cache(w);
+	left += !lj_is_cached(w, left);
+	if (lj_is_cached(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
 	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
 		return 0;
 	w->lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
@@ -204,7 +204,7 @@ static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem,
 	if (!w->trace)
 		return LB_MORE;
 	if (lj_take_trace(mem, w, w->trace))
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	w->base = w->jit_base;
 	lj_enter_mcode(w, w->trace_mcofs);
 	return LB_MORE;
@@ -255,7 +255,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 
 		if (lj_at(mem, w, &at, 2,
 			  w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
-			return lj_end(w, LB_END_FAULT);
+			return lj_stop(w, LB_STATUS_FAULT);
 		mcofs = lb_short(at, 0);
 		if (w->mcofs < mcofs) {
 			w->hi = mid;
@@ -268,7 +268,7 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 	if (w->lo < w->hi)
 		return LB_MORE;
 	if (lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	lj_keep_left(w);
 	return LB_MORE;
 }
@@ -362,7 +362,7 @@ static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, str
 						   __u32 snapno, __u32 end)
 {
 	if (lj_enter_snapshot(mem, w, snapno))
-		return lj_end(w, LB_END_BAD_TRACE);
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	w->lo = snapno;
 	w->lo_mcofs = w->mcofs;
 	w->hi_mcofs = end < LJ_LEFT_MOST ? end : LJ_LEFT_MOST;
@@ -394,7 +394,7 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 		if (w->lo >= w->gctrace.szmcode) /* behind the last guard */
 			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->lo);
 		if (lj_read_code(mem, w))
-			return lj_end(w, LB_END_FAULT);
+			return lj_stop(w, LB_STATUS_FAULT);
 	}
 	i = lj_search_jump(w, w->lo - (__u32)w->search);
 	code = (const __u8 *)w->block + (i & (LJ_GUARD_BLOCK - 1));
@@ -414,7 +414,7 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 		return LB_MORE;
 	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, size == 6);
 	if (w->fault)
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->lo) : LB_MORE;
 }
 

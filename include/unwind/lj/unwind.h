@@ -123,11 +123,11 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 
 	if (n >= LB_MAX_FRAMES) {
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return lj_end(w, LB_END_RESOLVED);
+		return lj_stop(w, LB_STATUS_RESOLVED);
 	}
 	f = &w->rec.stack.frame[lb_loaded(n) & LB_MAX_FRAMES]; /* clang would drop the mask */
 	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
-	f->print = seen->print;
+	f->fp = seen->fp;
 	f->pc = LB_NO_PC;
 	if (seen->kind == LB_FRAME_FF) {
 		f->pc = (__u32)seen->ptr;
@@ -141,9 +141,9 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 		}
 		f->pc = lj_position(mem, w, index, w->pc);
 		if (f->pc == LB_NO_PC && w->linked)
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	} else if (w->linked) {
-		return lj_end(w, LB_END_TORN); /* C functions make no calls by a pc */
+		return lj_stop(w, LB_STATUS_STACK_CHANGING); /* C functions make no calls by a pc */
 	}
 	if (!n && seen->kind != LB_FRAME_LUA && w->state == 'I' && lj_runs_c(mem, w, seen->bc))
 		w->state = 'C';
@@ -280,7 +280,7 @@ struct lj_run {
  * may be one, too. */
 static long lj_run_step(__u32 turn, struct lj_run *run)
 {
-	const struct lb_mem *mem = mem_door(run->mem);
+	const struct lb_mem *mem = mem_accessor(run->mem);
 	struct lj_walk *w = run->w;
 	struct lj_plain plain = {.base = w->base};
 	__u32 n = w->rec.stack.n, exact = w->exact;
@@ -296,7 +296,7 @@ static long lj_run_step(__u32 turn, struct lj_run *run)
 	seen = &w->seen[lj_seen_index(plain.func)];
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->word = LB_FRAME_WORD(LB_FRAME_LUA, w->flags, seen->ptr);
-	f->print = seen->print;
+	f->fp = seen->fp;
 	f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
 	w->rec.stack.n = n + 1;
 	w->flags = 0;
@@ -374,7 +374,7 @@ static __always_inline int lj_at_bottom(const struct lj_walk *w)
 static __always_inline enum lb_more lj_bottom(struct lj_walk *w)
 {
 	if (lj_is_main(w))
-		return lj_end(w, LB_END_RESOLVED);
+		return lj_stop(w, LB_STATUS_RESOLVED);
 	w->phase = LJ_PHASE_PARENT;
 	return LB_MORE;
 }
@@ -409,9 +409,9 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		return lj_bottom(w);
 	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
 	    w->rec.stack.n > LB_MAX_FRAMES)
-		return lj_end(w, LB_END_TORN);
+		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	if (lj_at(mem, w, &bytes, 16, w->base - 16))
-		return lj_end(w, LB_END_FAULT);
+		return lj_stop(w, LB_STATUS_FAULT);
 	func = lb_word(bytes, 0);
 	link = w->link_known ? w->link : lb_word(bytes, 8);
 	w->link_known = 0;
@@ -420,10 +420,10 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		w->skip = 0;
 	} else if (LJ_TV_GCPTR(func) != w->L) { /* dummy frames of errors in C hold L itself */
 		if (!lj_is_func(func))
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		index = lj_base_function(mem, w, LJ_TV_GCPTR(func));
 		if (index < 0)
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		if (w->joint && lj_snap_is_real(w, index))
 			return LB_MORE;
 		if (!lj_is_idle_callback(mem, w, link, index) && lj_emit(mem, w, index))
@@ -436,14 +436,14 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	case LJ_FRAME_LUAP: /* bit 2 belongs to the pc, which is 4-byte aligned */
 		distance = lj_call_distance(mem, w, link);
 		if (!distance)
-			return lj_end(w, LB_END_TORN);
+			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		w->pc = link;
 		w->linked = 1;
 		delta = 8ULL * distance;
 		break;
 	case LJ_FRAME_CONT:
 		if (lj_at(mem, w, &bytes, 16, w->base - 32))
-			return lj_end(w, LB_END_FAULT);
+			return lj_stop(w, LB_STATUS_FAULT);
 		cont = lb_word(bytes, 0);
 		w->pc = lb_word(bytes, 8);
 		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
@@ -467,7 +467,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		break;
 	}
 	if (!delta || delta > w->base - w->stack)
-		return lj_end(w, LB_END_TORN);
+		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	w->base -= delta;
 	return lj_at_bottom(w) ? lj_bottom(w) : LB_MORE;
 }

@@ -87,7 +87,7 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 
 /*
  * Looks for the lua_State that runs on this thread. Returns 0 when it was found, 1 when the steps
- * have to search the C stack first; these end as LB_END_OUTSIDE when there is none.
+ * have to search the C stack first; these end as LB_STATUS_OUTSIDE when there is none.
  */
 LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -149,7 +149,7 @@ static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, str
 	if (!w->weighed && (w->in_block || w->scan < w->scan_end) && !puc_scan_on(mem, w))
 		return LB_MORE;
 	if (!w->weighed && w->missed)
-		return puc_end(w, LB_END_LOOP);
+		return puc_end(w, LB_STATUS_LOOP);
 	if (w->weighed == PUC_WEIGHS_RIVAL) {
 		w->best = w->rival;
 		w->key = w->best.key;
@@ -188,11 +188,11 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		/* not scan_end, which what was tried last has brought nearer */
 		if (puc_scan_reach(w) < w->stack_hi) /* it lies farther */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, w->L ? LB_END_RESOLVED : LB_END_OUTSIDE);
+		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
 	if (w->child && puc_scan_missed(w)) {
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_END_RESOLVED);
+		return puc_end(w, LB_STATUS_RESOLVED);
 	}
 	return puc_begin_weighing(mem, w);
 }
@@ -223,10 +223,10 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 
 	if (w->t.jmp &&
 	    puc_read(mem, w, &previous, sizeof(previous), w->t.jmp + PUC_LONGJMP_PREVIOUS))
-		return puc_end(w, LB_END_FAULT);
+		return puc_end(w, LB_STATUS_FAULT);
 	if (previous) {
 		if (previous & 7 || previous <= w->t.jmp || previous >= w->stack_hi)
-			return puc_end(w, LB_END_TORN);
+			return puc_end(w, LB_STATUS_STACK_CHANGING);
 		w->t.jmp = previous;
 		return LB_MORE;
 	}
@@ -248,7 +248,7 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 		return LB_STOP;
 	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n) { /* what is known is shown */
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_END_RESOLVED);
+		return puc_end(w, LB_STATUS_RESOLVED);
 	}
 	switch (w->phase) {
 	case PUC_PHASE_SCAN:

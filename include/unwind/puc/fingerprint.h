@@ -29,7 +29,7 @@ static __always_inline __u64 puc_word(const __u8 *bytes, __u16 offset)
  */
 #define PUC_PRINT_NUMBERS 4
 
-/* Factors of lb_print_factor[]: the head's numbers come first. */
+/* Factors of lb_fp_factor[]: the head's numbers come first. */
 enum {
 	PUC_PRINT_FACTOR_CODE = PUC_PRINT_NUMBERS,
 	PUC_PRINT_FACTOR_K_AT,
@@ -40,14 +40,14 @@ enum {
 };
 
 /* What a head tells, beside what it counts for. */
-struct puc_print_head {
+struct puc_fp_head {
 	__u64 code, k, source; /* addresses */
 	__u32 sizecode, sizek;
 };
 
-/* head: of p_size bytes. Each word is loaded once: see lj_print_head(). */
-static __always_inline __u64 puc_print_head(const __u8 *head, const struct puc_layout *puc,
-					    struct puc_print_head *h)
+/* head: of p_size bytes. Each word is loaded once: see lj_fp_head(). */
+static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layout *puc,
+					 struct puc_fp_head *h)
 {
 	const __u8 *numbers = head + (puc->p_sizeupvalues & 0x78);
 	__u64 number, sum = 0;
@@ -56,7 +56,7 @@ static __always_inline __u64 puc_print_head(const __u8 *head, const struct puc_l
 	LB_UNROLLED
 	for (i = 0; i < PUC_PRINT_NUMBERS; i++) {
 		number = lb_word(numbers, 8 * i);
-		sum = lb_print_word(sum, i, number);
+		sum = lb_fp_word(sum, i, number);
 		if (i == 0)
 			h->sizek = (__u32)(number >> 32);
 		if (i == 1)
@@ -65,11 +65,11 @@ static __always_inline __u64 puc_print_head(const __u8 *head, const struct puc_l
 	h->code = puc_word(head, puc->p_code);
 	h->k = puc_word(head, puc->p_k);
 	h->source = puc_word(head, puc->p_source);
-	sum = lb_print_word(sum, PUC_PRINT_FACTOR_CODE, h->code);
-	sum = lb_print_word(sum, PUC_PRINT_FACTOR_K_AT, h->k);
-	sum = lb_print_word(sum, PUC_PRINT_FACTOR_SOURCE, h->source);
-	sum = lb_print_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
-	return lb_print_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
+	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_CODE, h->code);
+	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_K_AT, h->k);
+	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_SOURCE, h->source);
+	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
+	return lb_fp_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
 }
 
 /*
@@ -86,8 +86,8 @@ _Static_assert(PUC_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
 #define PUC_PRINT_NAME 24
 
 /* k: the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
-static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
-					 const struct puc_layout *puc, __u64 *str)
+static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
+				      const struct puc_layout *puc, __u64 *str)
 {
 	__u64 first = 0;
 	__u32 i;
@@ -100,7 +100,7 @@ static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
 			continue;
 		value = lb_word(k, PUC_TV_SIZE * i + PUC_TV_VALUE);
 		tt = lb_byte(k, PUC_TV_SIZE * i + PUC_TV_TT) & PUC_TT_MASK;
-		sum = lb_print_word(sum, PUC_PRINT_FACTOR_K + i, value ^ tt << 56);
+		sum = lb_fp_word(sum, PUC_PRINT_FACTOR_K + i, value ^ tt << 56);
 		if (!first && tt == puc->tt_shrstr)
 			first = value;
 	}
@@ -108,16 +108,16 @@ static __always_inline __u64 puc_print_k(__u64 sum, const __u8 *k, __u32 n,
 	return sum;
 }
 
-static __always_inline __u64 puc_print_str(__u64 sum, const __u8 *str)
+static __always_inline __u64 puc_fp_str(__u64 sum, const __u8 *str)
 {
-	return lb_print_word(sum, PUC_PRINT_FACTOR_STR, lb_half(str, 12));
+	return lb_fp_word(sum, PUC_PRINT_FACTOR_STR, lb_half(str, 12));
 }
 
 /*
  * str: PUC_PRINT_NAME bytes of the TString that is a chunk's name. It is short, and has a hash at
  * once, or it has its length behind that. (A long one's hash may be made later.)
  */
-static __always_inline __u64 puc_print_name(const __u8 *str, const struct puc_layout *puc)
+static __always_inline __u64 puc_fp_name(const __u8 *str, const struct puc_layout *puc)
 {
 	if ((lb_byte(str, PUC_GC_TT) & PUC_TT_MASK) == puc->tt_shrstr)
 		return lb_half(str, 12) | 1ULL << 32;

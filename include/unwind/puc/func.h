@@ -6,25 +6,24 @@
 #include <unwind/puc/state.h>
 
 /* Which string a chunk's name is. */
-static __always_inline __u64 puc_name_print(const struct lb_mem *mem, struct puc_walk *w,
-					    __u64 name)
+static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_walk *w, __u64 name)
 {
 	const __u8 *bytes;
 
 	if (lb_is_new_name(puc_common(w), &w->cache, name) && puc_is_pointer(name)) {
 		bytes = puc_maybe(mem, w, name, PUC_PRINT_NAME);
 		if (bytes)
-			w->name_print = puc_print_name(bytes, &w->puc);
+			w->name_fp = puc_fp_name(bytes, &w->puc);
 	}
-	return w->name_print;
+	return w->name_fp;
 }
 
 /*
  * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
  * user space reads, and what was shipped with it is all that is known.
  */
-static __always_inline __u64 puc_print_more(const struct lb_mem *mem, struct puc_walk *w,
-					    __u64 print, __u64 k, __u32 sizek)
+static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_walk *w, __u64 fp,
+					 __u64 k, __u32 sizek)
 {
 	const __u8 *bytes;
 	__u64 str;
@@ -32,15 +31,15 @@ static __always_inline __u64 puc_print_more(const struct lb_mem *mem, struct puc
 	if (sizek > PUC_PRINT_KS)
 		sizek = PUC_PRINT_KS;
 	if (!sizek || !puc_is_pointer(k))
-		return print;
+		return fp;
 	bytes = puc_maybe(mem, w, k, PUC_TV_SIZE * sizek);
 	if (!bytes)
-		return print;
-	print = puc_print_k(print, bytes, sizek, &w->puc, &str);
+		return fp;
+	fp = puc_fp_k(fp, bytes, sizek, &w->puc, &str);
 	if (!puc_is_pointer(str))
-		return print;
+		return fp;
 	bytes = puc_maybe(mem, w, str, PUC_PRINT_STR);
-	return bytes ? puc_print_str(print, bytes) : print;
+	return bytes ? puc_fp_str(fp, bytes) : fp;
 }
 
 /* Fills seen[i] with a Lua function's prototype. Returns i, or -1 when there is none. */
@@ -49,9 +48,9 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 {
 	struct puc_seen *seen = &w->seen[i & (PUC_SEEN - 1)];
 	__u32 size = w->puc.p_size;
-	struct puc_print_head h;
+	struct puc_fp_head h;
 	const __u8 *head;
-	__u64 print;
+	__u64 fp;
 
 	if (size > PUC_PROTO_HEAD)
 		size = PUC_PROTO_HEAD;
@@ -61,7 +60,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	}
 	seen->code = 0;
 	seen->sizecode = 0;
-	seen->print = 0;
+	seen->fp = 0;
 	seen->epoch = 0;
 	if (!puc_is_pointer(proto))
 		return -1;
@@ -72,14 +71,14 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (lb_byte(head, PUC_GC_TT) != w->puc.tt_proto)
 		return -1;
 	seen->ptr = proto;
-	print = puc_print_head(head, &w->puc, &h);
+	fp = puc_fp_head(head, &w->puc, &h);
 	seen->code = h.code;
 	seen->sizecode = h.sizecode;
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
-	print = puc_print_more(mem, w, print, h.k, h.sizek);
-	print = lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_name_print(mem, w, h.source));
-	seen->print = lb_print_end(print);
+	fp = puc_fp_more(mem, w, fp, h.k, h.sizek);
+	fp = lb_fp_word(fp, PUC_PRINT_FACTOR_NAME, puc_name_fp(mem, w, h.source));
+	seen->fp = lb_fp_end(fp);
 	seen->kind = LB_FRAME_LUA;
 	seen->epoch = w->epoch;
 	return (int)i;
@@ -151,7 +150,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 		return -1;
 	seen->code = 0;
 	seen->sizecode = 0;
-	seen->print = 0;
+	seen->fp = 0;
 	seen->epoch = 0;
 	seen->ptr = ptr;
 	seen->kind = LB_FRAME_C;

@@ -366,7 +366,7 @@ static long puc_hit_step(__u32 turn, struct puc_hits *ctx)
 	(void)turn;
 	if (w->next_hit >= w->hits)
 		return 1;
-	if (!puc_scan_hit(mem_door(ctx->mem), w, w->hit[w->next_hit++ & (PUC_BLOCK - 1)]))
+	if (!puc_scan_hit(mem_accessor(ctx->mem), w, w->hit[w->next_hit++ & (PUC_BLOCK - 1)]))
 		return 0;
 	w->in_block = 0;
 	return 1;

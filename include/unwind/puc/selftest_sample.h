@@ -49,7 +49,7 @@ static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct
 {
 	puc_selftest_reset(w, in);
 	puc_find(mem, w);
-	w->end = LB_END_LOOP;
+	w->end = LB_STATUS_LOOP;
 	puc_selftest_run(mem, w);
 }
 

@@ -26,7 +26,7 @@ struct puc_seen {
 	__u64 ptr;  /* Proto, C function */
 	__u64 code; /* first instruction */
 	__u32 sizecode;
-	__u32 print;
+	__u32 fp;
 	__u32 sample; /* cache.sample when this was read; anything else is stale */
 	__u32 kind;   /* enum lb_frame_kind */
 	__u64 epoch;  /* of a prototype: lb_walk.epoch when print was made */
@@ -254,12 +254,12 @@ static __always_inline int puc_is_pointer(__u64 addr)
 	return !(addr & 7) && addr - (1 << 16) < (1ULL << 47) - (1 << 16);
 }
 
-static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_end end)
+static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_status end)
 {
-	if (w->fault && end != LB_END_OUTSIDE)
-		end = LB_END_FAULT;
-	if (end == LB_END_RESOLVED && !w->rec.stack.n)
-		end = LB_END_TORN; /* a lua_State that runs has a frame */
+	if (w->fault && end != LB_STATUS_OUTSIDE)
+		end = LB_STATUS_FAULT;
+	if (end == LB_STATUS_RESOLVED && !w->rec.stack.n)
+		end = LB_STATUS_STACK_CHANGING; /* a lua_State that runs has a frame */
 	w->end = end;
 	return LB_STOP;
 }

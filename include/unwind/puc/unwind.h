@@ -93,7 +93,7 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 
 	if (n >= LB_MAX_FRAMES) {
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_END_RESOLVED);
+		return puc_end(w, LB_STATUS_RESOLVED);
 	}
 	if (puc_is_moving_down(w, index)) {
 		w->rec.stack.frame[0].word |= (__u64)LB_FRAME_TAIL << 48;
@@ -104,12 +104,12 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 		w->flags |= LB_FRAME_TAIL;
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->pc = LB_NO_PC;
-	f->print = 0;
+	f->fp = 0;
 	if (index == PUC_LIGHT) {
 		f->word = LB_FRAME_WORD(LB_FRAME_C, w->flags, w->fn);
 	} else {
 		f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
-		f->print = seen->print;
+		f->fp = seen->fp;
 		if (seen->kind == LB_FRAME_LUA)
 			f->pc = puc_position(seen, w->pc_known ? w->pc : w->savedpc);
 	}
@@ -129,16 +129,16 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 	if (size > sizeof(w->scratch))
 		size = sizeof(w->scratch);
 	if (puc_at(mem, w, &bytes, size, w->ci))
-		return puc_end(w, LB_END_FAULT);
+		return puc_end(w, LB_STATUS_FAULT);
 	func = puc_word(bytes, w->puc.ci_func);
 	if (func != w->t.stack && !w->moved &&
 	    (w->puc.version < 54 || w->above - func >= PUC_STACK_MOST))
-		return puc_end(w, LB_END_TORN);
+		return puc_end(w, LB_STATUS_STACK_CHANGING);
 	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
 	if (w->t.main) /* nobody resumes the main thread */
-		return puc_end(w, LB_END_RESOLVED);
+		return puc_end(w, LB_STATUS_RESOLVED);
 	w->phase = PUC_PHASE_JMP;
 	return LB_MORE;
 }
@@ -159,7 +159,7 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 		return 0;
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0ULL, seen->ptr);
-	f->print = seen->print;
+	f->fp = seen->fp;
 	f->pc = puc_position(seen, w->savedpc);
 	w->rec.stack.n = n + 1;
 	return 1;
@@ -208,11 +208,11 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 {
 	if (!w->rec.stack.n || LB_FRAME_KIND(&w->rec.stack.frame[0]) != LB_FRAME_LUA)
-		return puc_end(w, w->unread ? LB_END_FAULT : LB_END_TORN);
+		return puc_end(w, w->unread ? LB_STATUS_FAULT : LB_STATUS_STACK_CHANGING);
 	if (w->previous)
 		puc_flag_above(w);
 	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	return puc_end(w, LB_END_RESOLVED);
+	return puc_end(w, LB_STATUS_RESOLVED);
 }
 
 /*
@@ -231,9 +231,9 @@ static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 {
 	/* 5.1 moves its array of CallInfos, too: then L->savedpc is all */
 	if (w->puc.flags & PUC_CI_ARRAY ? w->rec.stack.n && !w->moved : !w->previous)
-		return puc_end(w, LB_END_TORN);
+		return puc_end(w, LB_STATUS_STACK_CHANGING);
 	if (w->previous && !(w->moved | w->unread))
-		return puc_end(w, LB_END_TORN);
+		return puc_end(w, LB_STATUS_STACK_CHANGING);
 	w->fault = w->was_fault;
 	if (!puc_has_code(w))
 		return puc_end_cut(w);
@@ -308,7 +308,7 @@ static long puc_run_step(__u32 turn, struct puc_run *run)
 	(void)turn;
 	if (w->ci == w->t.base_ci)
 		return 1;
-	index = puc_look(mem_door(run->mem), w);
+	index = puc_look(mem_accessor(run->mem), w);
 	if (index == PUC_NOT) {
 		w->not_a_frame = 1;
 		return 1;

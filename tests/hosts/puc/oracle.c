@@ -250,13 +250,13 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	*s = (struct oracle_sample){.line = slot(1), .func = slot(2)};
 
 	set_walk(&walk, uc);
-	walk.end = LB_END_LOOP;
+	walk.end = LB_STATUS_LOOP;
 	puc_find(&mem, &walk);
 	for (i = 0; i < LB_MAX_STEPS && puc_step(&mem, &walk) == LB_MORE; i++)
 		;
-	walk.L_hint = walk.end == LB_END_RESOLVED ? walk.L : walk.L_hint;
+	walk.L_hint = walk.end == LB_STATUS_RESOLVED ? walk.L : walk.L_hint;
 	other_rules(uc, picks);
-	picks[RULE_WALK].L = walk.end == LB_END_OUTSIDE ? 0 : walk.L;
+	picks[RULE_WALK].L = walk.end == LB_STATUS_OUTSIDE ? 0 : walk.L;
 
 	s->ran = truth != NULL;
 	s->edge = truth && !has_function(truth);

@@ -233,23 +233,23 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 	return err;
 }
 
-/* lj_proto_print() of unwind/lj/func.h, from the same bytes. */
+/* lj_proto_fp() of unwind/lj/func.h, from the same bytes. */
 static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
 {
 	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
-	struct lj_print_parts parts;
-	uint64_t h = lj_print_head(head, foreign_word(head, LJ_PROTO_KIND), pt, &parts);
+	struct lj_fp_parts parts;
+	uint64_t h = lj_fp_head(head, foreign_word(head, LJ_PROTO_KIND), pt, &parts);
 
 	if (!mem_read(mem, bytes, LJ_STR_SIZE, parts.name))
-		h = lb_print_word(h, LJ_PRINT_FACTOR_NAME, lj_print_str(bytes));
+		h = lb_fp_word(h, LJ_PRINT_FACTOR_NAME, lj_fp_str(bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
-		h = lj_print_debug(h, bytes, parts.ndebug);
+		h = lj_fp_debug(h, bytes, parts.ndebug);
 	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
-		return lb_print_end(h);
-	h = lj_print_kgc(h, bytes, parts.nkgc);
+		return lb_fp_end(h);
+	h = lj_fp_kgc(h, bytes, parts.nkgc);
 	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
-		h = lb_print_word(h, LJ_PRINT_FACTOR_STR, lj_print_str(bytes));
-	return lb_print_end(h);
+		h = lb_fp_word(h, LJ_PRINT_FACTOR_STR, lj_fp_str(bytes));
+	return lb_fp_end(h);
 }
 
 /* The target runs meanwhile: is it still the same prototype that lies there? */

@@ -441,8 +441,8 @@ static bool check_head(const struct proto_reader *r)
 	return head_size(r, puc->p_sizecode) && address(head_ptr(r, puc->p_code));
 }
 
-/* As puc_print_more() of unwind/puc/unwind.h. */
-static uint64_t print_constants(const struct proto_reader *r, uint64_t print)
+/* As puc_fp_more() of unwind/puc/unwind.h. */
+static uint64_t print_constants(const struct proto_reader *r, uint64_t fp)
 {
 	uint8_t k[PUC_TV_SIZE * PUC_PRINT_KS], str[PUC_PRINT_STR];
 	uint32_t n = head_size(r, r->puc->p_sizek);
@@ -452,30 +452,30 @@ static uint64_t print_constants(const struct proto_reader *r, uint64_t print)
 	if (n > PUC_PRINT_KS)
 		n = PUC_PRINT_KS;
 	if (!n || !foreign_plausible(addr) || mem_read(r->mem, k, PUC_TV_SIZE * n, addr))
-		return print;
-	print = puc_print_k(print, k, n, r->puc, &first);
+		return fp;
+	fp = puc_fp_k(fp, k, n, r->puc, &first);
 	if (!foreign_plausible(first) || mem_read(r->mem, str, sizeof(str), first))
-		return print;
-	return puc_print_str(print, str);
+		return fp;
+	return puc_fp_str(fp, str);
 }
 
-/* As puc_name_print() of unwind/puc/unwind.h. */
-static uint64_t print_name(const struct proto_reader *r, uint64_t print, const uint8_t *head)
+/* As puc_name_fp() of unwind/puc/unwind.h. */
+static uint64_t print_name(const struct proto_reader *r, uint64_t fp, const uint8_t *head)
 {
 	uint64_t name = foreign_word(head, r->puc->p_source);
 	uint8_t str[PUC_PRINT_NAME];
 
 	if (!foreign_plausible(name) || mem_read(r->mem, str, sizeof(str), name))
-		return print;
-	return lb_print_word(print, PUC_PRINT_FACTOR_NAME, puc_print_name(str, r->puc));
+		return fp;
+	return lb_fp_word(fp, PUC_PRINT_FACTOR_NAME, puc_fp_name(str, r->puc));
 }
 
 static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)
 {
-	struct puc_print_head h;
-	uint64_t sum = print_name(r, puc_print_head(head, r->puc, &h), head);
+	struct puc_fp_head h;
+	uint64_t sum = print_name(r, puc_fp_head(head, r->puc, &h), head);
 
-	return lb_print_end(print_constants(r, sum));
+	return lb_fp_end(print_constants(r, sum));
 }
 
 /*
