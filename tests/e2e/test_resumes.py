@@ -12,7 +12,7 @@ SCRIPT = vms.LUA / "resumes.lua"
 HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "far", "ffi", "later"]
 LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
                "later": ["luajit-joff"],  # with the JIT on LuaJIT itself crashes
-               **{how: ["luajit-jon", "luajit-joff"] for how in ("far", "ffi")}}
+               **{how: ["luajit-jon", "luajit-joff"] for how in ("ffi",)}}
 HZ, SECONDS = 10000, 0.3
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}
