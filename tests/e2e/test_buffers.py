@@ -31,7 +31,7 @@ def test_large_frames(tmp_path, v):
 @pytest.mark.parametrize("v", ["5.1", "5.2", "5.3", "5.4"])
 def test_sparse_frames(tmp_path, v):
     """A C function that has 32 KiB on the C stack, and has written to little of it, is never shown as what resumed its
-    coroutine. That has under 0.5 % of 600 samples itself, and had 5 to 6 %."""
+    coroutine. That has under 0.5 % of 600 samples itself, and had 4 to 6 %."""
     saved = tmp_path / "p.pb.gz"
     with vms.Target([vms.HOSTS / f"puc/sparse-{v}", 0.3]) as t:
         t.ready()
