@@ -296,40 +296,6 @@ Test(walk_puc, epoch)
 	}
 }
 
-/* The next address above addr whose closure has the same first place in seen[]. */
-static uint64_t of_one_place(uint64_t addr)
-{
-	uint64_t next = addr + 16;
-
-	while (lb_table_index(next, PUC_SEEN_BITS) != lb_table_index(addr, PUC_SEEN_BITS))
-		next += 16;
-	return next;
-}
-
-static uint32_t take_place(struct puc_walk *walk, uint64_t func, uint32_t sample)
-{
-	uint32_t i = puc_seen_index(walk, func);
-
-	walk->seen[i].func = func;
-	walk->seen[i].sample = sample;
-	return i;
-}
-
-/* Two closures of one place keep what was proved of both; a third replaces the older one. */
-Test(walk_puc, two_of_one_place)
-{
-	static struct puc_walk walk;
-	uint64_t a = 0x55550000, b = of_one_place(a), c = of_one_place(b);
-	uint32_t at_a = take_place(&walk, a, 3), at_b = take_place(&walk, b, 4);
-
-	cr_expect_neq(at_a, at_b);
-	cr_expect_eq(puc_seen_index(&walk, a), at_a);
-	cr_expect_eq(puc_seen_index(&walk, b), at_b);
-	cr_expect_eq(take_place(&walk, c, 5), at_a);
-	cr_expect_eq(puc_seen_index(&walk, b), at_b);
-	cr_expect_eq(take_place(&walk, a, 6), at_b);
-}
-
 /* ---- failing reads --------------------------------------------------------------------------- */
 
 /* The length of the frames of one lua_State. */

@@ -90,21 +90,9 @@ static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
 	return w->puc.closure_p & 0x20 ? 32 : 24;
 }
 
-/*
- * The place of a closure in seen[], or the place that it would take: one of a pair, the one that
- * was read longer ago. With one place for each, two of a stack's functions that share it are read
- * and proved anew in each sample. Without a branch, as lb_within().
- */
-static __always_inline __u32 puc_seen_index(const struct puc_walk *w, __u64 func)
+static __always_inline __u32 puc_seen_index(__u64 func)
 {
-	__u32 i = lb_table_index(func, PUC_SEEN_BITS);
-	const struct puc_seen *first = &w->seen[i], *second = &w->seen[i ^ 1];
-	__u64 not_first = first->func ^ func, not_second = second->func ^ func;
-	__u32 newer = (second->sample - first->sample) >> 31;
-
-	not_first = (not_first | (0 - not_first)) >> 63;
-	not_second = (not_second | (0 - not_second)) >> 63;
-	return i ^ (__u32)(not_first & ((not_second ^ 1) | newer));
+	return lb_table_index(func, PUC_SEEN_BITS);
 }
 
 /*
@@ -114,15 +102,14 @@ static __always_inline __u32 puc_seen_index(const struct puc_walk *w, __u64 func
  */
 LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
 {
+	__u32 i = puc_seen_index(func);
 	struct puc_seen *seen;
 	const __u8 *head;
 	int one_type;
 	__u64 ptr;
-	__u32 i;
 
 	if (!w)
 		return -1;
-	i = puc_seen_index(w, func) & (PUC_SEEN - 1);
 	seen = &w->seen[i];
 	if (seen->func == func && seen->sample == w->cache.sample)
 		return seen->kind ? (int)i : -1;
@@ -176,7 +163,7 @@ static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
  */
 static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
 {
-	const struct puc_seen *seen = &w->seen[puc_seen_index(w, func) & (PUC_SEEN - 1)];
+	const struct puc_seen *seen = &w->seen[puc_seen_index(func)];
 
 	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
 	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc) &&

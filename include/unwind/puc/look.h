@@ -41,7 +41,7 @@ static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w
 	value = lb_word(bytes, PUC_TV_VALUE);
 	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
 	if (tt == w->puc.tt_lcl)
-		return puc_is_proved(w, value) ? (int)puc_seen_index(w, value)
+		return puc_is_proved(w, value) ? (int)puc_seen_index(value)
 					       : puc_closure(mem, w, value, 1);
 	if (tt == w->puc.tt_ccl)
 		return puc_closure(mem, w, value, 0);
