@@ -257,12 +257,10 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 
 		size = LB_PAGE - (from & (LB_PAGE - 1));
 		failed = size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from);
-		if (failed && (from == w->scan_from || !mem_has_pages(mem)))
+		if (failed && from == w->scan_from)
 			return 0;
 		w->scan = from + size;
-		if (mem_has_pages(mem))
-			return failed ? 0 : (__u32)size;
-		w->scan_end = w->scan;
+		return failed ? 0 : (__u32)size;
 	}
 	w->scan = from + size;
 	if (w->scan < w->scan_end) /* what may be a jmp_buf is seen as a whole */
