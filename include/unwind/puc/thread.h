@@ -148,14 +148,14 @@ static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function
 {
 	__s32 at = (__s32)(function - w->vm_start);
 	__u32 i, slot = puc_own_index(at);
-	int found = 0;
+	__u64 found = 0;
 
 	if (!at || (__u64)(__s64)at != function - w->vm_start)
 		return 0;
 	LB_UNROLLED
-	for (i = 0; i < PUC_OWN_PROBES; i++)
-		found |= w->own.plain[(slot + i) & (PUC_OWN - 1)] == at;
-	return found;
+	for (i = 0; i < PUC_OWN_PROBES; i++) /* without branches: the verifier follows each way */
+		found |= (__u64)(__u32)(w->own.plain[(slot + i) & (PUC_OWN - 1)] ^ at) - 1;
+	return (int)(found >> 63);
 }
 
 /* The C function that puc_look() returned the index of; 0: it is none. */
