@@ -200,8 +200,9 @@ $(O)/tests/hosts/puc/%-$(1): $(O)/obj/tests/hosts/puc/%-$(1).o $(O)/libtest.a $(
 endef
 $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 
-# Fuzzers need clang and coverage counters in the library, too: they have a build of their own.
-FUZZ_CFLAGS := $(DIALECT) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
+# Fuzzers need clang and coverage counters in the library, too: they have a build of their own. It
+# has the warnings of the gcc build, so that the library passes both compilers.
+FUZZ_CFLAGS := $(DIALECT) $(WARN) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
 	-fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_COVERAGE := -fsanitize=fuzzer-no-link
 # Decoding instructions and searching traces compare so much that half of the time would go into
