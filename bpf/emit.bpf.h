@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Into the ring buffer. A wake-up of the reader costs more than all the rest of a sample, so that
- * there is none but for a fill level and for what user space has to act on at once.
+ * Writes records to the ring buffer. A wake-up of the reader costs more than the rest of a sample:
+ * only a fill level, a new prototype or a process event causes one.
  */
 #ifndef LUABPF_EMIT_BPF_H
 #define LUABPF_EMIT_BPF_H
@@ -18,7 +18,7 @@ static __always_inline void count_ends(__u32 end, __s64 count)
 		*n += count;
 }
 
-/* Not inlined: it is for few recordings. */
+/* Not inlined: few recordings use it. */
 static __noinline void count_of_process(__u32 pid, __u32 end)
 {
 	struct lb_process_end key = {.pid = pid, .end = end};
@@ -37,9 +37,7 @@ static __always_inline void count_end(__u32 pid, __u32 end)
 		count_of_process(pid, end);
 }
 
-/*
- * The fill level is asked for now and then only: a quarter of the ring holds thousands of samples.
- */
+/* Samples between two queries of the fill level: a quarter of the ring holds thousands. */
 #define RING_ASK 64
 
 static __always_inline __u64 ring_wakeup(int now, __u32 sample)
@@ -78,20 +76,20 @@ static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u
 	emit_process(pid, epoch, exec_id, sample, 0, 0);
 }
 
-/* Tells of a process that BPF knows by its parent. Returns 0, or -1 when the ring is full. */
+/* Reports a process that BPF knows by its parent. Returns 0, or -1 when the ring is full. */
 static __always_inline int emit_forked(__u32 pid, __u64 exec_id, __u32 origin)
 {
 	return emit_process(pid, 0, exec_id, 0, origin, 0);
 }
 
-/* Ditto, by its files. ended: the epoch of the image that it had before; 0: none. */
+/* Reports a process that BPF knows by its files. ended: epoch of its previous image; 0: none. */
 static __always_inline int emit_known(__u32 pid, __u64 exec_id, __u32 ended)
 {
 	return emit_process(pid, ended, exec_id, 0, 0, LB_EPOCH(exec_id));
 }
 
-/* Ships the prototype of one of a sample's frames, unless that was done before. family: a constant,
- * as in what follows: no program is to hold what it has no use for. */
+/* Sends the prototype of one of a sample's frames, unless it was sent before. family: a constant,
+ * here and below, so that a program holds no code of the other family. */
 static __always_inline long emit_proto(struct lb_walk *w, __u32 i, enum lb_family family)
 {
 	const struct lb_frame *f = &w->rec.stack.frame[i & LB_MAX_FRAMES];
@@ -138,7 +136,7 @@ static long functions_step(__u32 i, struct hash_ctx *c)
 	return 0;
 }
 
-/* Which functions a stack shows, wherever each of them stands. */
+/* Hashes the functions of a stack, without their pcs. */
 static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 {
 	struct hash_ctx c = {.rec = rec, .sum = rec->epoch};
@@ -148,15 +146,15 @@ static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 }
 
 /*
- * Ships what a sample's functions are, each once. Returns how many were shipped, or -1 when there
- * was no room for all of them: the rest comes with the next sample.
+ * Sends the prototypes of a sample's functions, each once. Returns how many were sent, or -1 when
+ * the ring had no room for all of them: the next sample sends the rest.
  */
 static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thread,
 				       enum lb_family family)
 {
 	__u32 sum = functions_hash(&w->rec);
 
-	/* as in the thread's sample before, often: there is nothing to ship */
+	/* the thread's previous sample had the same functions: there is nothing to send */
 	if (thread->functions == sum)
 		return 0;
 	w->proto_sent = 0; /* in memory, where the verifier does not follow its value */
@@ -170,15 +168,15 @@ static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thre
 	return (int)w->proto_sent;
 }
 
-/* Hashes two words. The second waits for nothing, so that the next two wait for one product. */
+/* Hashes two words. The second product is independent of sum: the chain has one product a pair. */
 static __always_inline __u64 hash_words(__u64 sum, const __u64 word[2])
 {
 	sum = (sum ^ word[0]) * 0x9e3779b97f4a7c15ULL;
 	return (sum ^ sum >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
 }
 
-/* So many frames at once: of a loop the verifier follows each turn. Frames behind the stack's n are
- * none. */
+/* Frames per turn: the verifier follows each turn of a loop. Frames from the stack's n on are
+ * not hashed. */
 #define HASH_RUN 16
 
 static __always_inline __u64 hash_frames(const struct lb_rec_sample *rec, __u32 from, __u64 sum)
@@ -202,9 +200,8 @@ static long hash_step(__u32 i, struct hash_ctx *c)
 _Static_assert(HASH_FROM % 8 == 0 && HASH_HEAD % 16 == 0, "pairs of words");
 
 /*
- * Never less than LB_STACKS. Stacks that differ only in where their topmost function stands are
- * most of those that a program shows in a while: they have places side by side, so that their words
- * are in a few lines of the processor's cache.
+ * Returns a stack's hash, never less than LB_STACKS. Most stacks of a program differ only in the pc
+ * of their topmost function: these have adjacent slots, so that their words share cache lines.
  */
 LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 {
@@ -263,7 +260,7 @@ static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *threa
 	return emit_whole(w, proto_sent) ? -1 : proto_sent < 0;
 }
 
-/* Not inlined: its stack is not to add to that of the walks. */
+/* Not inlined: its BPF stack would add to that of the walks. */
 static __noinline int emit_stack_lj(struct lb_walk *w, struct lb_thread *thread)
 {
 	return emit_stack(w, thread, LB_FAMILY_LJ);
@@ -283,8 +280,8 @@ static __always_inline int count_stack(__u64 *slot, __u64 was, __u64 hash)
 	return __sync_val_compare_and_swap(slot, was, was + 1) == was ? 0 : -1;
 }
 
-/* A stack that was not sent with all its prototypes is not counted: it is sent again. What another
- * CPU has counted of it meanwhile is lost. */
+/* Empties the slot of a stack that was sent without all its prototypes: it will be sent again.
+ * Samples that another CPU counted there meanwhile are lost. */
 static __always_inline void release_slot(__u64 *slot)
 {
 	__u32 count = LB_STACK_COUNT(__sync_lock_test_and_set(slot, 0));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Ships the memory of a LuaJIT prototype that is seen for the first time. */
+/*
+ * Sends the memory of a LuaJIT prototype at its first sample: the allocation, the chunk's name and
+ * up to LB_LJ_KSTRS string constants.
+ */
 #ifndef LUABPF_EMIT_LJ_BPF_H
 #define LUABPF_EMIT_LJ_BPF_H
 
@@ -17,7 +20,7 @@ struct lj_kstr_ctx {
 	__u64 k;
 };
 
-/* Reads string constant i. What is no string, or lies at the end of a mapping, is left out. */
+/* Reads string constant i. Skips other objects, and strings at the end of a mapping. */
 static long emit_lj_kstr(__u32 i, struct lj_kstr_ctx *ctx)
 {
 	struct lb_rec_lj_proto *r = ctx->rec;
@@ -43,14 +46,14 @@ static __always_inline void emit_lj_name(struct lb_rec_lj_proto *r, __u64 str)
 		return;
 	size = build->lj.lj.str_len == LJ_STR_LEN ? lb_half(r->name, LJ_STR_LEN)
 						  : lb_half(r->name, LJ_STR_LEN_2017);
-	if (size > LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1) /* source text, mostly */
+	if (size > LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1) /* such a name is source text */
 		size = LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1;
 	size += LJ_STR_SIZE + 1;
 	if (!bpf_probe_read_user(r->name, size, (void *)str))
 		emit_part(&r->rec, LJ_PART_NAME, str, PART_AT(r, name), size);
 }
 
-/* Sizes and pointers are taken from what was just copied. */
+/* Sizes and pointers are those of the copy. */
 LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
 	struct lb_rec_lj_proto *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -62,7 +65,7 @@ LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __
 	if (emit_parts_begin(&r->rec, sample, proto, fp, LJ_PARTS, sizeof(*r)) ||
 	    bpf_probe_read_user(r->bytes, LJ_PROTO_SIZE, (void *)proto)) {
 		bpf_ringbuf_discard(r, 0);
-		return 0; /* it will be looked for in the live process */
+		return 0; /* user space reads it from the live process */
 	}
 	emit_part(&r->rec, LJ_PART_PROTO, proto, PART_AT(r, bytes), LJ_PROTO_SIZE);
 	ctx.rec = r;
@@ -71,7 +74,7 @@ LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __
 	size = lb_half(r->bytes, LJ_PROTO_SIZEKGC);
 	bpf_loop(size < LB_LJ_KSTRS ? size : LB_LJ_KSTRS, emit_lj_kstr, &ctx, 0);
 	size = lb_half(r->bytes, LJ_PROTO_SIZEPT);
-	if (size > LB_LJ_PROTO_BYTES) /* as far as it goes */
+	if (size > LB_LJ_PROTO_BYTES) /* truncated */
 		size = LB_LJ_PROTO_BYTES;
 	if (!bpf_probe_read_user(r->bytes, size, (void *)proto))
 		emit_part(&r->rec, LJ_PART_PROTO, proto, PART_AT(r, bytes), size);

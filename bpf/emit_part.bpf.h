@@ -5,7 +5,7 @@
 
 #include "maps.bpf.h"
 
-/* Where a member of a family's record lies in it. */
+/* Offset of a member in a family's record. */
 #define PART_AT(r, member) ((__u32)((__u8 *)(r)->member - (__u8 *)(r)))
 
 static long emit_part_none(__u32 i, struct lb_rec_proto **rec)
@@ -15,7 +15,7 @@ static long emit_part_none(__u32 i, struct lb_rec_proto **rec)
 	return 0;
 }
 
-/* The ring's memory holds what was there before: every part begins as one that was not read. */
+/* Fills a record's head. The ring's memory is not zeroed: every part is marked as not read. */
 static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
 					    const struct lb_rec_sample *sample, __u64 proto,
 					    __u32 fp, __u32 nparts, __u32 size)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Ships the memory of a PUC Lua prototype that is seen for the first time: the Proto, its arrays,
- * and the strings that these name. Offsets are the layout's; sizes and pointers are taken from what
- * was just copied.
+ * Sends the memory of a PUC Lua prototype at its first sample: the Proto, its arrays, and the
+ * strings that these name. Offsets are the layout's; sizes and pointers are those of the copy.
  */
 #ifndef LUABPF_EMIT_PUC_BPF_H
 #define LUABPF_EMIT_PUC_BPF_H
@@ -35,7 +34,7 @@ static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u
 	return lb_half(r->head, offset & (PUC_PROTO_HEAD - 4));
 }
 
-/* An array of the prototype: n elements of `size` bytes, as many of them as have room. */
+/* Copies an array of the prototype: n elements of `size` bytes, as many as fit. */
 #define EMIT_PUC_ARRAY(r, part, member, pointer, n, size)                                          \
 	do {                                                                                       \
 		__u64 addr_ = puc_head_word(r, pointer);                                           \
@@ -48,9 +47,7 @@ static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u
 			emit_part(&(r)->rec, part, addr_, PART_AT(r, member), len_);               \
 	} while (0)
 
-/*
- * Of a TString as much as has room: the text of one that is longer is read from the live process.
- */
+/* Copies as much of a TString as fits: user space reads a longer one from the live process. */
 static __always_inline void emit_puc_str(struct lb_rec_puc_proto *r, __u32 i, __u64 str)
 {
 	if (i >= LB_PUC_KS + 2 * LB_PUC_NAMES || !str ||
@@ -150,7 +147,7 @@ LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, _
 	if (emit_parts_begin(&r->rec, sample, proto, fp, PUC_PARTS, sizeof(*r)) ||
 	    bpf_probe_read_user(r->head, size, (void *)proto)) {
 		bpf_ringbuf_discard(r, 0);
-		return 0; /* it will be looked for in the live process */
+		return 0; /* user space reads it from the live process */
 	}
 	emit_part(&r->rec, PUC_PART_HEAD, proto, PART_AT(r, head), size);
 	EMIT_PUC_ARRAY(r, PUC_PART_CODE, code, puc->p_code, puc_head_half(r, puc->p_sizecode), 4);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A process whose files are known is recognised at its first event: what starts hundreds of short
- * children would be over before user space has looked at each. All executable mappings are looked
- * up in `files`. Only when each is there the answer counts, so that it is the one that user space
- * would give.
+ * Recognises a process by its files at its first event: hundreds of short children would exit
+ * before user space has looked at each. All executable mappings are looked up in `files`. The
+ * answer counts only when each is there, so that it is the one that user space would give.
  *
- * The kernel's own search (bpf_find_vma) answers once in an interrupt, for one address. So its tree
- * of mappings is read as memory (include/linux/maple_tree.h), without its lock, and what is read is
- * checked by what follows: a VM is accepted in a walk only by what its memory holds.
+ * The kernel's own search (bpf_find_vma) answers once in an interrupt, for one address. So this
+ * traverses the tree of mappings breadth-first as memory (include/linux/maple_tree.h), without its
+ * lock, TREE_NODES nodes at most. A torn read does no harm: a walk proves a VM by its memory.
  *
  *	root or inner node, 10 or 16 slots	a slot: node | type << 3 | flags, in 256 bytes
  *	leaf, 16 slots				a slot: vm_area_struct, or 0 for a gap
  *
  *	word 0    1 ..         16 (10) ..
- *	parent    pivot[]      slot[]		pivot: the last address of its slot; 0: it is the last
+ *	parent    pivot[]      slot[]	pivot: the last address of its slot; 0: it is the last
  */
 #ifndef LUABPF_FILES_BPF_H
 #define LUABPF_FILES_BPF_H
@@ -151,10 +150,10 @@ static long look_at_node(__u32 i, struct lb_search **search)
 enum by_files {
 	FILES_UNKNOWN,
 	FILES_NO_VM,
-	FILES_VM, /* the process is in procs now, and in this CPU's hand */
+	FILES_VM, /* the process is in procs now, and in this CPU's cache */
 };
 
-/* What the process that runs has mapped, in search.proc. */
+/* Collects the VMs that the current process has mapped in s->proc. */
 static __always_inline enum by_files files_search(struct lb_search *s)
 {
 	const struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
@@ -176,8 +175,8 @@ static __always_inline enum by_files files_search(struct lb_search *s)
 	return s->proc.nmodules ? FILES_VM : FILES_NO_VM;
 }
 
-/* ended: the epoch of the image that procs says of it, when that is another; 0. Not inlined: it is
- * seldom. */
+/* Adds the current process to procs by its files. ended: the epoch of another image that procs
+ * has of it; 0: none. Not inlined: it is rare. */
 static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, __u32 ended)
 {
 	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
@@ -193,7 +192,7 @@ static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, 
 		return FILES_UNKNOWN;
 	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_ANY))
 		return FILES_UNKNOWN;
-	__sync_fetch_and_add(&procs_version, 1); /* other CPUs may have what was there */
+	__sync_fetch_and_add(&procs_version, 1); /* other CPUs may cache the old entry */
 	return FILES_VM;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A target's child that has called no exec: it has what its parent had. */
+/* A target's child that has called no exec: it has its parent's image. */
 #ifndef LUABPF_FORK_BPF_H
 #define LUABPF_FORK_BPF_H
 
 #include "emit.bpf.h"
 #include "target.bpf.h"
 
-#define FORKS 4 /* generations that no event has shown */
+#define FORKS 4 /* generations without an event that are searched */
 
-/* Is the image of both the same? A fork copies all of this; an exec counts, and draws the other. */
+/* True if both have the same image. A fork copies both fields; an exec increments the first and
+ * randomizes the second. */
 static __always_inline int fork_is_copy(const struct task_struct *task,
 					const struct task_struct *parent)
 {
@@ -16,7 +17,7 @@ static __always_inline int fork_is_copy(const struct task_struct *task,
 	       BPF_CORE_READ(task, mm, start_stack) == BPF_CORE_READ(parent, mm, start_stack);
 }
 
-/* What procs says of the nearest ancestor that is known, when no exec lies between; NULL. */
+/* Returns the entry of the nearest ancestor in procs, when no exec lies between; else NULL. */
 static __always_inline const struct lb_proc *fork_origin(struct task_struct *task, __u32 *origin)
 {
 	const struct task_struct *parent = task;
@@ -47,9 +48,9 @@ static __always_inline const struct lb_proc *fork_origin(struct task_struct *tas
 }
 
 /*
- * The process that runs, of which procs says nothing: puts it there, and tells user space before
- * its first sample does. It keeps its parent's epoch, of which its own pid makes another. NULL when
- * nothing is known of its parent either. Not inlined: it is seldom.
+ * Adds the current process to procs by its parent's entry, and reports it to user space before its
+ * first sample. It keeps its parent's epoch: its own pid makes the pair unique. Returns NULL when
+ * its parent is unknown, too. Not inlined: it is rare.
  */
 static __noinline struct lb_proc *fork_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id)
 {
@@ -63,7 +64,7 @@ static __noinline struct lb_proc *fork_adopt(struct lb_cpu *cpu, __u32 pid, __u6
 	target->version = procs_version;
 	target->proc = *proc;
 	target->proc.exec_id = exec_id;
-	target->proc.shares = 0; /* its functions come and go apart from the parent's */
+	target->proc.shares = 0; /* its functions live and die independently of the parent's */
 	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_NOEXIST))
 		return target_take(target, pid, exec_id) ? 0 : &target->proc; /* another CPU has */
 	if (emit_forked(pid, exec_id, origin)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The few kernel structures that we read, with the fields that we read. CO-RE relocates them to
- * those of the running kernel, so neither kernel headers nor a generated vmlinux.h is needed. The
- * loader names them, too (kernel_structs).
+ * The kernel structures and fields that the programs read. CO-RE relocates them to those of the
+ * running kernel, so neither kernel headers nor a generated vmlinux.h is needed. The loader names
+ * them, too (kernel_structs).
  */
 #ifndef LUABPF_KERNEL_H
 #define LUABPF_KERNEL_H

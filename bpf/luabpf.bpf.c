@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The sampler. A perf_event fires on each thread of a target; what it finds goes into the ring
- * buffer. Here is only the order of things: is this task a target, its registers, which VM runs on
- * this thread, where is its topmost frame, the walk, the record. Each has its own header.
+ * The sampler. A perf_event fires on each thread of a target; its sample goes into the ring buffer.
+ * This file has the order of the phases: target check, registers, VM search, topmost frame, walk,
+ * record. Each has its own header.
  *
  * Every sample of a target ends in exactly one enum lb_status.
  */
@@ -36,8 +36,8 @@ static __always_inline enum lb_status send(struct lb_walk *w, struct lb_thread *
 }
 
 /*
- * families: those that this program knows, a constant. Of VMs of both on one thread, nested in each
- * other, the innermost is the one.
+ * families: those that this program knows, a constant. When VMs of both are nested on one thread,
+ * the innermost is sampled.
  */
 static __always_inline enum lb_status sample(const struct bpf_perf_event_data *event,
 					     struct lb_proc *proc, struct lb_thread *thread,
@@ -62,11 +62,10 @@ static __always_inline enum lb_status sample(const struct bpf_perf_event_data *e
 }
 
 /*
- * A thread that began while its process was being attached may have two events: one that user space
- * opened for it, and one that it inherited. Which of them this sample comes from is told by the
- * event at the root of the inheritance: a thread keeps to the first that it showed. (The kernel
- * swaps whole contexts of related threads, so that the event at hand, and its cookie, may have been
- * another's.)
+ * True if this sample comes from a thread's second event. A thread that began while its process was
+ * being attached may have two: one that user space opened for it, and one that it inherited. The
+ * root of the inheritance identifies the event: the thread's first root counts. (The kernel swaps
+ * whole contexts of related threads: the current event, and its cookie, may have been another's.)
  */
 static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
 {
@@ -88,8 +87,8 @@ static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
 }
 
 /*
- * One of each run of events, drawn: a program that works in step with the samples would show the
- * same of its parts each time. And what is short may come in any CPU's first events.
+ * True for one event of each run, drawn at random: against a program that works in step with the
+ * events, and so that a short task is sampled even in a CPU's first events.
  */
 static __always_inline int is_sample(struct lb_cpu *cpu)
 {
@@ -100,16 +99,16 @@ static __always_inline int is_sample(struct lb_cpu *cpu)
 	return --cpu->draw_left == cpu->draw_at;
 }
 
-/* What ran none of a process's VMs may have run another. */
+/* A thread that ran none of its process's sampled VMs may have run an unsampled one. */
 static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
 {
 	return end == LB_STATUS_OUTSIDE && proc->unsampled ? LB_STATUS_NOT_SAMPLED : end;
 }
 
 /*
- * A process that is not known, or has called exec since, or had no VM when it was looked at: is
- * what it has mapped known? families: only a program for all of them runs on what is not known when
- * it is loaded.
+ * Recognises, by its files, a process that is unknown, or has called exec since, or had no VM when
+ * it was examined. families: only a program for all of them samples processes that are unknown
+ * when it is loaded.
  */
 static __always_inline enum by_files by_files(struct lb_cpu *cpu, const struct lb_proc *proc,
 					      __u32 pid, __u64 exec_id, __u32 families)
@@ -119,7 +118,7 @@ static __always_inline enum by_files by_files(struct lb_cpu *cpu, const struct l
 	return files_adopt(cpu, pid, exec_id, proc && proc->exec_id != exec_id ? proc->epoch : 0);
 }
 
-/* User space has to look at a process. Without a VM in its files, its sample is not lost. */
+/* Asks user space to examine a process. Without a VM in its files, its sample is not lost. */
 static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken, enum by_files by)
 {
 	int lost = taken && by == FILES_UNKNOWN;
@@ -140,7 +139,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	enum by_files by;
 	int taken, is_known;
 
-	if (!cpu) { /* there is one for each that is possible */
+	if (!cpu) { /* cannot be: cpus has an entry for each possible CPU */
 		count_end(pid, LB_STATUS_FAULT);
 		return 0;
 	}
@@ -170,7 +169,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 	return 0;
 }
 
-/* One of these is loaded: that of the targets' families, as the verifier takes its time. */
+/* Only the program of the targets' families is loaded: the verifier has less to follow. */
 
 SEC("perf_event")
 int luabpf_lj(struct bpf_perf_event_data *ctx)

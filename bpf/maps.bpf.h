@@ -10,8 +10,8 @@
 #include <unwind/puc/unwind.h>
 
 /*
- * Samples, prototypes and task events, to user space, which reads now and then (50 to 200 ms), and
- * is woken at a quarter: the rest has to hold what comes until it does.
+ * Samples, prototypes and task events. User space reads it every 50 to 200 ms, and is woken when a
+ * quarter is full: the rest has to hold the records until it runs.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -35,7 +35,7 @@ struct {
 	__type(value, struct lb_build);
 } builds SEC(".maps");
 
-/* What files hold. User space writes, BPF reads. */
+/* Which VM a file holds. User space writes, BPF reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, LB_FILES);
@@ -43,18 +43,18 @@ struct {
 	__type(value, struct lb_file);
 } files SEC(".maps");
 
-/* The VMs that ran on a thread, as long as there is no more than one for each place. */
+/* The last LB_THREAD_VMS VMs that ran on a thread. */
 struct lb_vms {
-	__u64 exec_id; /* whose thread it is */
+	__u64 exec_id; /* of the thread's process */
 	__u64 g[LB_THREAD_VMS];
 	__u8 module[LB_THREAD_VMS];
-	__u32 next; /* place of g[] to replace */
+	__u32 next; /* index into g[] of the one to replace */
 };
 
 /*
- * Ditto, of all threads: nothing else may tell of a VM whose C function runs deep in the C stack.
- * Written when a VM is new on its thread, read when a CPU has not seen the thread, or when it was
- * on another since. BPF alone.
+ * The VMs of all threads: nothing else may identify a VM whose C function runs deep in the C stack.
+ * Written when a VM is new on its thread, read when a thread is new on a CPU or has migrated. BPF
+ * alone.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -63,33 +63,33 @@ struct {
 	__type(value, struct lb_vms);
 } vms SEC(".maps");
 
-/* What a CPU remembers of a thread that it has sampled. */
+/* A CPU's cached state of a thread that it has sampled. */
 struct lb_thread {
 	struct lb_vms vms;
-	__u32 tid;		  /* 0: it is nobody's */
-	__u32 functions;	  /* which ones the last sample that was sent as a whole showed */
+	__u32 tid;		  /* 0: unowned */
+	__u32 functions;	  /* functions_hash() of the last sample that was sent whole */
 	__u64 stack_lo, stack_hi; /* the mapping that holds the C stack */
 	__u32 migrations;	  /* of the thread, from CPU to CPU */
 	__u8 scan_wait;		  /* samples until the stack is searched again for a VM */
-	__u8 scan_pause;	  /* the wait doubles while nothing is found */
+	__u8 scan_pause;	  /* last wait; doubles while nothing is found */
 
-	/* of the sample before, where the thread has not moved since */
-	__u32 traceno; /* seen last: a collector step called from a trace hides its number */
+	/* of the previous sample; cleared when the thread migrates */
+	__u32 traceno; /* the last trace: a collector step called from a trace hides its number */
 	__u32 puc_module;
 	__u64 puc_L; /* the lua_State that ran; 0: none */
 	__u64 lj_L;  /* the outermost lua_State on its stack; 0: none */
 } LB_LINE_ALIGNED;
 
 /*
- * What a CPU has in hand: of processes and threads that it has sampled. Each sample asks for both,
- * and this is found without a call, which a lookup in a hash table is not. No other CPU uses it, so
- * that one whose number has the same place just takes that.
+ * A CPU's direct-mapped caches of the processes and threads that it has sampled. Each sample needs
+ * both; a lookup here costs no helper call, unlike one in a hash map. No other CPU uses them, so
+ * that a collision just evicts.
  */
 #define CPU_TARGETS 16	/* power of two */
-#define CPU_THREADS 512 /* ditto */
+#define CPU_THREADS 512 /* power of two */
 struct lb_target {
-	__u32 pid;     /* 0: it is nobody's */
-	__u32 version; /* procs_version when this was taken out of procs */
+	__u32 pid;     /* 0: unowned */
+	__u32 version; /* procs_version when this was copied from procs */
 	struct lb_proc proc;
 } LB_LINE_ALIGNED;
 
@@ -97,8 +97,8 @@ struct lb_target {
 #define TREE_NODES 128 /* power of two; each has ten mappings or more */
 #define TREE_WORDS 32
 struct lb_search {
-	__u64 word[TREE_WORDS];			 /* the node in hand */
-	__u64 node[TREE_NODES], max[TREE_NODES]; /* those to look at, in the order of addresses */
+	__u64 word[TREE_WORDS];			 /* the current node */
+	__u64 node[TREE_NODES], max[TREE_NODES]; /* queue of nodes, and their last addresses */
 	__u32 n;
 	__u32 unknown; /* a file that is not in `files`, or a part of the tree that was not read */
 	struct lb_proc proc;
@@ -107,8 +107,8 @@ struct lb_search {
 struct lb_cpu {
 	struct lb_target target[CPU_TARGETS];
 	struct lb_thread thread[CPU_THREADS];
-	/* the run of events of which one is the sample: how many are left, and how many when it
-	 * comes */
+	/* the run of events of which one is the sample: events that remain, and how many remain
+	 * after the sample */
 	__u32 draw_left, draw_at;
 	struct lb_search search;
 };
@@ -125,7 +125,7 @@ struct {
 /* Counts the changes of procs: user space raises it after each. BPF reads. */
 __u32 procs_version;
 
-/* The event that a thread's samples come from. BPF alone; of a lost entry it is the next one's. */
+/* The event that a thread's samples come from. BPF alone; after an eviction it is the next one. */
 struct lb_root {
 	__u64 exec_id;
 	__u64 event;
@@ -141,24 +141,24 @@ struct {
 __u32 doubled;
 
 /*
- * Of so many events on a CPU one is a sample; user space sets it before the program is loaded. A
- * thread's first event comes after a period of its own CPU time: were each a sample, one in 10 ms,
- * none that runs for less would ever show, and all others would have half a sample too few.
+ * One of events_per_sample events on a CPU is a sample; user space sets it before the load. A
+ * thread's first event comes after a period of its own CPU time: were each event a sample, one in
+ * 10 ms, a shorter thread would never show, and all others would lose half a sample each.
  */
 const volatile __u32 events_per_sample = 1;
 
-/* The epoch that runs, never 0: see lb_is_proved(). User space raises it, BPF reads. */
+/* The current epoch, never 0: see lb_is_proved(). User space raises it, BPF reads. */
 volatile __u32 proof_epoch = 1;
 
 /* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. BPF sets, user space reads:
- * a clock's reading is too dear to have one in each sample. */
+ * reading the clock in each sample costs too much. */
 __u64 first_sample;
 
 /*
- * The walk in hand, one for each CPU: the loader sets their number. BPF alone: too large for its
- * stack, and for a per-CPU map, which has a limit of 32 KiB. A perf_event program does not nest on
- * a CPU. Mappable, although nobody maps it: so it begins with a page, and what is made to fit into
- * a line of the processor's cache does.
+ * The current LuaJIT walk, one for each CPU: the loader sets their number. BPF alone. It is too
+ * large for the BPF stack, and for a per-CPU map, which has a limit of 32 KiB. A perf_event program
+ * does not nest on a CPU. Mappable only to be page-aligned, which keeps the alignment to cache
+ * lines.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -168,7 +168,7 @@ struct {
 	__type(value, struct lj_walk);
 } walks SEC(".maps");
 
-/* Ditto, of PUC Lua. */
+/* The same for PUC Lua. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -186,8 +186,8 @@ struct {
 } ends SEC(".maps");
 
 /*
- * Ditto, of each process, where user space asks for it before the program is loaded: it sets the
- * map's size, too.
+ * The same for each process, if user space sets by_process before the load: it sets the map's size,
+ * too.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -198,8 +198,8 @@ struct {
 const volatile __u8 by_process;
 
 /*
- * Prototypes that were shipped: a direct-mapped cache of fingerprints. A collision ships one again,
- * which costs time and nothing else. BPF alone.
+ * Prototypes that were sent: a direct-mapped cache of fingerprints. An eviction only sends one
+ * again. BPF alone.
  */
 #define SHIPPED (1 << 16)
 __u32 proto_sent[SHIPPED];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A sample's user registers by their role in the VMs. The only place that knows an architecture's
- * register layout.
+ * A sample's user registers by their role in the VMs. The only file of BPF that knows an
+ * architecture's register layout.
  */
 #ifndef LUABPF_REGS_BPF_H
 #define LUABPF_REGS_BPF_H
@@ -13,11 +13,11 @@
 #error "no register roles for this architecture"
 #endif
 
-#define USER_MODE 3 /* in cs: the level at which code ran */
+#define USER_MODE 3 /* in cs: privilege level (CPL) */
 
 /*
- * A sample's registers, each read by itself: `from` is a pointer into a program's context, or one
- * to memory of the kernel's, and the verifier wants to see one kind of them at an instruction.
+ * Reads a sample's registers. A macro: `from` points into a program's context or to kernel memory,
+ * and the verifier accepts only one type of pointer at an instruction.
  */
 #define REGS_ROLES(out, from)                                                                      \
 	do {                                                                                       \
@@ -54,13 +54,13 @@
 		(out)->r[15] = (from)->r15;                                                        \
 	} while (0)
 
-/* Ends each of the two ways to read them. Not in C: clang would make one of both. */
+/* Ends each of the two paths that read them. Not in C: clang would merge both. */
 #define REGS_BEHIND(roles, value) asm volatile("%0 = " #value : "=r"((roles)->behind))
 
 /*
- * The user registers: those that the timer has interrupted, where it hit in user space; else they
- * lie at the top of the task's kernel stack. all: NULL, or the place for all of them. Returns -1
- * for a task that has none.
+ * Reads the user registers: the interrupted ones if the timer hit in user space, else those at the
+ * top of the task's kernel stack. all: NULL, or receives all of them. Returns 0, or -1 for a task
+ * that has none.
  */
 static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
 				     const struct bpf_perf_event_data *event,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A sample of a thread that may run LuaJIT: which VM, its topmost frame, the walk. */
+/* A sample of a thread that may run LuaJIT: finds the VM and its topmost frame, and walks. */
 #ifndef LUABPF_SAMPLE_LJ_BPF_H
 #define LUABPF_SAMPLE_LJ_BPF_H
 
@@ -7,7 +7,7 @@
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 
-/* Makes the walk one for this module's build. Returns 0, or -1 when that is another family's. */
+/* Sets the walk's build and text to this module's. Returns 0, or -1 for another family's. */
 static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *proc, __u32 i)
 {
 	const struct lb_module *module;
@@ -35,7 +35,7 @@ static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *pr
 	return 0;
 }
 
-/* Does VM g of a module run on this thread? g is 0: the one that its register leads to. */
+/* Returns 0 if VM g of a module runs on this thread. g is 0: the one that its register leads to. */
 LB_SUBPROG int lj_try(struct lj_walk *w, const struct lb_proc *proc, __u32 module, __u64 g)
 {
 	if (!w || !proc || lj_module(w, proc, module))
@@ -43,12 +43,12 @@ LB_SUBPROG int lj_try(struct lj_walk *w, const struct lb_proc *proc, __u32 modul
 	return lj_find_vm(0, w, &w->regs, g ? g : w->regs.gl - w->lj.g2disp);
 }
 
-/* Looks for the VM that runs on this thread. The walk is about the module that was tried last. */
+/* A search for the VM that runs on this thread. The walk has the module that was tried last. */
 struct lj_find {
 	struct lj_walk *w;
 	const struct lb_proc *proc;
 	struct lb_thread *thread;
-	__u32 module; /* where it was found */
+	__u32 module; /* in which it was found */
 };
 
 /* The instruction pointer is in a VM's text: its global_State is in a register. */
@@ -96,8 +96,8 @@ static __always_inline int lj_find_known(struct lj_find *f)
 }
 
 /*
- * A VM that one of the known ones called, and that runs compiled code since before it was looked
- * at: only its register tells. It is the inner one when its cframe is nearer.
+ * Tries a VM that a known one called, and that has run compiled code since before the attach: only
+ * its register leads to it. It is the inner one when its cframe is nearer to sp.
  */
 static __always_inline int lj_find_inner(struct lj_find *f)
 {
@@ -107,7 +107,7 @@ static __always_inline int lj_find_inner(struct lj_find *f)
 		return 0;
 	if (f->w->g)
 		return lj_find_vm(0, f->w, &f->w->regs, known);
-	f->w->g = known; /* nothing else was touched */
+	f->w->g = known; /* no other field has changed */
 	f->w->fault = 0;
 	return 0;
 }
@@ -117,7 +117,7 @@ static long lj_walk_step(__u32 i, struct lj_walk **w)
 	return lj_step(0, *w) != LB_MORE;
 }
 
-/* Compiled code and the VM's callees keep the register that leads to the global_State, mostly. */
+/* Compiled code keeps the register that leads to the global_State; callees may reuse it. */
 static __always_inline int lj_find_by_register(struct lj_find *f)
 {
 	__u32 i;
@@ -132,7 +132,7 @@ static __always_inline int lj_find_by_register(struct lj_find *f)
 	return -1;
 }
 
-/* Returns 0 when a VM runs on this thread by what is known of it: w is about it. */
+/* Returns 0 when registers or known VMs lead to the one that runs on this thread: w has it. */
 LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_thread *thread)
 {
 	struct lj_find f = {.w = w, .proc = proc, .thread = thread};
@@ -145,15 +145,15 @@ LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_
 	return 0;
 }
 
-/* Not lj_walk_step(): what that may call would be below all this on BPF's stack. */
+/* Not lj_walk_step(): its callees would add their BPF stack below this one. */
 static long lj_search_step(__u32 i, struct lj_walk **w)
 {
 	return lj_step_search(0, *w) != LB_MORE;
 }
 
 /*
- * The last resort: search the C stack for the VM's frame. Threads that never run Lua would pay for
- * it at each sample, so the pauses between two searches double, up to 64 samples.
+ * Searches the C stack for the VM's frame, as the last resort. Threads that never run Lua would pay
+ * for it at each sample, so the pauses between two searches double, up to 64 samples.
  */
 LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 				struct lb_thread *thread)
@@ -166,7 +166,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		thread->scan_wait--;
 		return -1;
 	}
-	LB_UNROLLED /* 6.1 sees no end of it */
+	LB_UNROLLED /* the verifier of 6.1 finds no bound of the rolled loop */
 	for (i = 0; i < LB_MODULES; i++) {
 		if (i >= proc->nmodules)
 			break;
@@ -190,8 +190,8 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 }
 
 /*
- * Returns LB_STATUS_RESOLVED when a VM runs on this thread, and *walk is about it; or how the sample
- * ends.
+ * Returns LB_STATUS_RESOLVED when a VM runs on this thread, with *walk set to it; else the sample's
+ * status.
  */
 static __always_inline enum lb_status lj_begin(struct lj_walk **walk,
 					       const struct bpf_perf_event_data *event,
@@ -216,7 +216,7 @@ static __always_inline enum lb_status lj_begin(struct lj_walk **walk,
 	return LB_STATUS_RESOLVED;
 }
 
-/* Most walks are one step: that is called directly. */
+/* Most walks take one step: it is called directly. */
 static __always_inline void lj_walk_all(struct lj_walk *w)
 {
 	w->end = LB_STATUS_LOOP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* A sample of a thread that may run PUC Lua: which lua_State, its topmost frame, the walk. */
+/* A sample of a thread that may run PUC Lua: finds the lua_State, its topmost frame, and walks. */
 #ifndef LUABPF_SAMPLE_PUC_BPF_H
 #define LUABPF_SAMPLE_PUC_BPF_H
 
@@ -13,7 +13,7 @@ struct puc_sample {
 	struct lb_thread *thread;
 };
 
-/* Makes the walk one for this module's build. */
+/* Sets the walk's build and text to this module's. Returns 0, or -1 for another family's. */
 static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *proc, __u32 i)
 {
 	const struct lb_module *module;
@@ -29,7 +29,7 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 	build = bpf_map_lookup_elem(&builds, &key);
 	if (!build)
 		return -1;
-	if (w->build_of != key + 1) { /* large, and seldom another */
+	if (w->build_of != key + 1) { /* a large copy, rarely needed */
 		puc_set_build(w, &build->puc);
 		bpf_probe_read_kernel(&w->own, sizeof(w->own), &build->own);
 		w->build_of = key + 1;
@@ -49,14 +49,14 @@ static long puc_walk_step(__u32 i, struct puc_walk **w)
 	return puc_step(0, *w) != LB_MORE;
 }
 
-/* Walks what this module's VM runs on the thread. */
+/* Walks the Lua stack of this module's VM on the thread. */
 static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u32 i)
 {
 	struct puc_walk *w = s->w;
 
 	if (i >= s->proc->nmodules || puc_module(w, s->proc, i))
 		return LB_STATUS_OUTSIDE;
-	/* what was seen by another build's layout is stale */
+	/* entries that were read by another build's layout are stale */
 	lb_begin(&w->cache, w->cache.sample + 1);
 	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0; /* it ran last */
 	w->rec.stack.n = 0;
@@ -68,8 +68,7 @@ static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u3
 }
 
 /*
- * Of several VMs that run on the thread, nested in each other, the innermost: that whose C frames
- * begin nearest to sp.
+ * Walks the innermost of the VMs that are nested on the thread: its C frames begin nearest to sp.
  */
 static __always_inline enum lb_status puc_walk_innermost(struct puc_sample *s)
 {
@@ -92,7 +91,7 @@ static __always_inline enum lb_status puc_walk_innermost(struct puc_sample *s)
 	}
 	if (at >= LB_MODULES)
 		return LB_STATUS_OUTSIDE;
-	if (at != i - 1) /* the walk is about the last, whatever came of it */
+	if (at != i - 1) /* the walk holds the last one, whatever its status */
 		end = puc_walk_module(s, at);
 	s->thread->puc_L = s->w->L;
 	s->thread->puc_module = at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Takes a sample that is given over the memory of the process that runs the program (BPF_PROG_RUN
- * of a raw_tp program reads the caller's own): so a test builds an image, maps it, and compares
- * what the kernel finds in it with what user space finds.
+ * Takes a sample, given in a map, in the memory of the process that runs the program (BPF_PROG_RUN
+ * of a raw_tp program reads the caller's own): a test builds an image, maps it, and compares the
+ * kernel's walk of it with user space's.
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
@@ -19,7 +19,7 @@ struct {
 	__type(value, struct lb_selftest);
 } samples SEC(".maps");
 
-/* What came of it. User space reads, and maps it: a copy would cost more than the walk. */
+/* Its result. User space reads it, mapped: a copy would cost more than the walk. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * Takes a sample of PUC Lua that is given over the memory of the process that runs the program, as
+ * Takes a sample of PUC Lua, given in a map, in the memory of the process that runs the program, as
  * bpf/selftest.bpf.c does for LuaJIT.
  */
 #include "kernel.h"
@@ -18,7 +18,7 @@ struct {
 	__type(value, struct puc_selftest);
 } samples SEC(".maps");
 
-/* What came of it. User space reads, and maps it: a copy would cost more than the walk. */
+/* Its result. User space reads it, mapped: a copy would cost more than the walk. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Is the process that runs a target? */
+/* Looks up the current process in procs, through a cache of this CPU. */
 #ifndef LUABPF_TARGET_BPF_H
 #define LUABPF_TARGET_BPF_H
 
 #include "maps.bpf.h"
 
-/* An image of a process: differs after an exec, and from that of an earlier process of the same
- * pid. born: its leader's start_boottime. */
+/* Identifies an image of a process: differs after an exec, and from that of an earlier process of
+ * the same pid. born: its leader's start_boottime. */
 #define EXEC_ID(born, self_exec_id) ((born) << 8 ^ (__u64)(self_exec_id) << 1 ^ 1)
 
 static __always_inline struct lb_cpu *this_cpu(void)
@@ -16,16 +16,16 @@ static __always_inline struct lb_cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&cpus, &cpu);
 }
 
-/* Takes a process out of procs. Returns 0, or -1 when it is no target. */
+/* Copies a process's entry from procs. Returns 0, or -1 when it is no target. */
 static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exec_id)
 {
-	__u32 version = *(volatile __u32 *)&procs_version; /* before procs is looked into */
+	__u32 version = *(volatile __u32 *)&procs_version; /* before the lookup in procs */
 	struct lb_proc *proc = bpf_map_lookup_elem(&procs, &pid);
 
 	target->pid = 0;
 	if (!proc)
 		return -1;
-	/* a process without a VM may have called exec since it was looked at: a shell's way */
+	/* a process without a VM may have called exec since it was examined, as shells do */
 	if (!proc->exec_id && proc->nmodules)
 		proc->exec_id = exec_id;
 	target->proc = *proc;
@@ -34,7 +34,7 @@ static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exe
 	return 0;
 }
 
-/* The process that runs, in this CPU's hand; NULL when it is no target. */
+/* Returns the current process's entry in this CPU's cache; NULL when it is no target. */
 static __always_inline struct lb_proc *target_of(struct lb_cpu *cpu, __u32 pid, __u64 exec_id)
 {
 	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];

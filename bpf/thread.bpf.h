@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What is known of the sampled thread. */
+/* The sampled thread: its cached state, its C stack's bounds, its VMs. */
 #ifndef LUABPF_THREAD_BPF_H
 #define LUABPF_THREAD_BPF_H
 
@@ -15,13 +15,13 @@ static long stack_of(struct task_struct *task, struct vm_area_struct *vma, struc
 
 	bounds->lo = vma->vm_start;
 	bounds->hi = vma->vm_end;
-	/* above its page are arguments and environment, behind a gap that nobody has touched */
+	/* above its page are arguments and environment, behind a gap that was never touched */
 	if (end > bounds->lo && end < bounds->hi)
 		bounds->hi = end;
 	return 0;
 }
 
-/* A thread that this CPU has not seen, or that was on another since. Not inlined: it is seldom. */
+/* Refills the entry of a thread that is new here, or has migrated. Not inlined: it is rare. */
 static __noinline void thread_meet(struct lb_thread *thread, __u32 tid, __u64 exec_id,
 				   __u32 migrations)
 {
@@ -53,13 +53,15 @@ static __always_inline struct lb_thread *thread_of(struct lb_cpu *cpu, struct ta
 }
 
 /*
- * The end of the mapping that holds the C stack, or of what is a stack in it; asked for again only
- * when sp has left it. The kernel does not answer while the address space is being changed. Then a
- * distance is taken that no two threads' stacks are likely to share, for this sample only.
+ * Upper bound of the C stack, from sp, for one sample: used when the kernel does not answer, as the
+ * address space is being changed. Two threads' stacks are unlikely to be that close.
  */
 #define STACK_GUESS (64 << 10)
 
-/* Not inlined: its stack is not to add to that of the walks. */
+/*
+ * Returns the end of the mapping that holds the C stack, or of the stack in it; 0: sp is beyond.
+ * Not inlined: its BPF stack would add to that of the walks.
+ */
 static __noinline __u64 thread_find_stack(struct lb_thread *thread, struct task_struct *task,
 					  __u64 sp)
 {
@@ -107,7 +109,7 @@ static __always_inline void thread_remember(struct lb_thread *thread, __u64 g, _
 
 #define LB_PROVE_EACH 32
 
-/* Begins a walk of this thread; its cache is the caller's matter. */
+/* Begins a walk of this thread; the caller has begun its cache. */
 static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *task,
 					const struct lb_proc *proc)
 {
@@ -123,8 +125,8 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->prove = !proc->shares || !(bpf_get_prandom_u32() % LB_PROVE_EACH);
 }
 
-/* Fills what the walk knows into its record. The task is asked for anew, which is one load: over a
- * walk it would be kept on BPF's stack. */
+/* Copies the walk's results to its record. Loads the task again: kept over a walk, it would be on
+ * the BPF stack. */
 static __always_inline void thread_describe(struct lb_walk *w)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
