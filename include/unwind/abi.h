@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What BPF and user space tell each other: ring buffer records, map keys and values. Fixed-width
+ * The ABI between BPF and user space: ring buffer records, map keys and values. Fixed-width
  * integers, explicit padding, sizes asserted. Host byte order; never leaves the machine.
  */
 #ifndef LUABPF_UNWIND_ABI_H
@@ -26,9 +26,8 @@ enum lb_status {
 
 enum lb_rec_type {
 	LB_REC_SAMPLE = 1,
-	LB_REC_PROTO =
-		2, /* a prototype seen for the first time; comes before the sample that shows it */
-	LB_REC_TASK = 3, /* a process that user space has to recognise */
+	LB_REC_PROTO = 2, /* a prototype's memory; comes before the first sample that has it */
+	LB_REC_TASK = 3,  /* a process that user space has to recognise */
 };
 
 struct lb_rec_head {
@@ -38,7 +37,7 @@ struct lb_rec_head {
 
 enum lb_frame_kind {
 	LB_FRAME_LUA =
-		1, /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; print: its fingerprint */
+		1,	 /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; fp: its fingerprint */
 	LB_FRAME_C = 2,	 /* ptr: lua_CFunction */
 	LB_FRAME_FF = 3, /* ptr: fast function number (ffid) */
 };
@@ -79,7 +78,7 @@ struct lb_stack {
 struct lb_rec_sample {
 	struct lb_rec_head head;
 	__u64 hash; /* of all that follows but pad; identifies the stack */
-	/* LuaJIT: where in the machine code of the trace below it stands; 0 without one */
+	/* LuaJIT: offset of pc in the machine code of trace traceno; 0 without one */
 	__u32 mcofs;
 	__u32 pad;
 	__u32 pid; /* in the root pid namespace */
@@ -92,7 +91,7 @@ struct lb_rec_sample {
 	char comm[LB_COMM];
 	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
 	__u32 traceno;
-	__u32 trace_fp;	       /* tells the trace from others that had or will have its number */
+	__u32 trace_fp;	       /* its fingerprint, as trace numbers are reused */
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \
@@ -100,13 +99,14 @@ struct lb_rec_sample {
 
 /*
  * Most samples are not sent, but counted, in a table of LB_STACKS words that both sides write. A
- * stack takes its slot when it is empty, is sent whole, and is counted there from then on; a stack
- * whose slot is another's is sent whole each time. Only user space empties slots.
+ * stack is sent whole when it takes its empty slot, and only counted there from then on; a stack
+ * whose slot another one has is sent whole each time. User space empties slots; BPF only that of a
+ * stack whose sending failed.
  *
  *	63                      12 11            0
  *	| hash without its slot   | count         |     0: the slot is empty
  *
- * A word is changed as one, by compare and swap: no sample is counted for another stack.
+ * A word is changed by compare and swap: no sample is counted for another stack.
  */
 #define LB_STACKS 4096 /* power of two */
 #define LB_STACK_SLOT(hash) ((hash) & (LB_STACKS - 1))
@@ -122,10 +122,10 @@ struct lb_part {
 };
 
 /*
- * The memory that a prototype's names and lines are made of, as it was when the sample was taken,
- * so that a process that exits at once keeps its names. What does not fit is read from the live
- * process. Which parts there are is the family's own matter (bpf/emit_lj.bpf.h,
- * bpf/emit_puc.bpf.h); user space lays them where they were and reads them like any memory.
+ * The memory of a prototype's names and lines at the time of the sample, so that a process that
+ * exits at once keeps its names. User space reads the rest from the live process. Each family
+ * defines its parts (bpf/emit_lj.bpf.h, bpf/emit_puc.bpf.h); user space maps them at their
+ * addresses and reads them like any memory.
  */
 #define LB_PARTS 128
 struct lb_rec_proto {
@@ -179,8 +179,8 @@ struct lb_rec_task {
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
 	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
-	__u32 origin; /* 0; or the pid of its parent, as whose copy BPF has put it into `procs` */
-	__u32 known;  /* 0; or the epoch as which BPF has put it there by its files */
+	__u32 origin; /* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
+	__u32 known;  /* 0; or its epoch, when BPF added it there by its files */
 	__u32 pad;
 };
 
@@ -190,7 +190,7 @@ struct lb_rec_task {
 #define LB_MODULES 4
 #define LB_BUILDS 64
 
-/* Key of the samples of a process that ended like this (map process_ends). */
+/* Key of the map process_ends: samples of a process by status. */
 struct lb_process_end {
 	__u32 pid;
 	__u32 end; /* enum lb_status */
@@ -199,15 +199,15 @@ struct lb_process_end {
 
 struct lj_build {
 	struct lj_layout lj;
-	/* One bit for each offset in the VM's text: set where a call returns to before which BASE
-	 * was put into rbp only, as L->base was not stored; and for the instructions around it at
-	 * which rdx may hold something else. */
+	/* One bit for each offset in the VM's text: set at the return address of a call before
+	 * which BASE was saved in rbp only, as L->base was not stored; and at the instructions
+	 * around it at which rdx may hold another value. */
 	__u8 rbp_site[LB_VM_TEXT / 8];
 	/* The same, where a call stores its link. */
 	__u8 link_site[LB_VM_TEXT / 8];
-	/* Ditto, at which PC may be a jump's target, whose instruction is not fetched yet. */
+	/* The same, where PC may be a jump's target, whose instruction is not fetched yet. */
 	__u8 jump_site[LB_VM_TEXT / 8];
-	/* Of these, where it is, as a trace was left: [lo, hi), offsets; 0, 0: not found. */
+	/* Those at which PC is one, as a trace was left: [lo, hi), offsets; 0, 0: not found. */
 	__u32 exit_lo, exit_hi;
 };
 
@@ -220,7 +220,7 @@ enum lb_family {
 
 /* A VM build: index into the map `builds`. */
 struct lb_build {
-	__u32 family; /* enum lb_family: which of these it is */
+	__u32 family; /* enum lb_family: selects the member */
 	__u32 pad;
 	union {
 		struct lj_build lj;
@@ -249,22 +249,22 @@ struct lb_proc {
 	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
-	__u32 shares;	 /* 1: a fingerprint counts for an epoch (walk.h, lb_is_proved()) */
+	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u32 unsampled; /* 1: it has a VM that is not in module[] */
 	__u32 pad;
 	struct lb_module module[LB_MODULES];
 };
 
 /*
- * An image that shows samples has the same epoch whoever puts it into `procs`: user space, or BPF,
- * which may do it at the same time. Of others, user space counts those without the bit.
+ * Epoch of an image with samples: the same whether user space or BPF adds it to `procs`, which may
+ * happen at once. User space numbers other images, without the bit.
  */
 #define LB_EPOCH_IMAGE 0x80000000u
 #define LB_EPOCH(exec_id) ((__u32)((exec_id)*0x9e3779b97f4a7c15ULL >> 32) | LB_EPOCH_IMAGE)
 
 /*
- * A file that user space has looked into: key in the map `files`. Device and inode as /proc/PID/maps
- * names them, the time of its last change; a file that was written to is another.
+ * A file that user space has examined: key in the map `files`. Device and inode as /proc/PID/maps
+ * has them, and the time of its last change: a write makes another key.
  */
 struct lb_file_key {
 	__u64 dev; /* major << 20 | minor, as the kernel has it */
@@ -272,16 +272,16 @@ struct lb_file_key {
 	__s64 mtime, mtime_ns;
 };
 
-/* What it holds. */
+/* The VM in it. */
 struct lb_file {
 	__u64 offset, size;  /* text of the VM in the file */
 	__u64 gc_lo, gc_hi;  /* of its collector, from the VM's on; 0, 0: not found */
 	__u32 build, family; /* as in struct lb_module; family 0: it has no VM */
 };
 
-#define LB_FILES 4096 /* the last that were seen in a mapping */
+#define LB_FILES 4096 /* the last ones found in a mapping */
 
-#define LB_THREAD_VMS 4 /* that are remembered of a thread; power of two */
+#define LB_THREAD_VMS 4 /* kept for each thread; power of two */
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * What a sample has read of the target's memory. A probe read costs a BPF program 25 to 140 ns for
- * the calls, and bytes that are not in the processor's caches another 5 ns for each line. What a
- * walker needs lies together: frames on the Lua stack, functions and prototypes that were made one
- * after the other. So it reads a window of a page, once in a sample, and takes its words out of it.
- * The sampled thread stands still meanwhile, and no other thread may touch its VM: within one
- * sample what was read stays true.
+ * A direct-mapped cache of the target's pages, valid for one sample. A probe read costs a BPF
+ * program 25 to 140 ns for the calls, and 5 ns more for each line that misses the CPU's caches. A
+ * walker's data is clustered: frames on the Lua stack, functions and prototypes that were allocated
+ * in sequence. So it reads a window of a page once in a sample, and takes its words from there. The
+ * sampled thread is stopped, and no other thread may touch its VM: the copy stays true for the
+ * sample.
  *
- * How wide the window of a page has to be is learned: it is what the samples before have asked for,
- * and grows when that was not enough. One sample in LB_FORGET forgets it, as it never shrinks else.
- * (Blocks of a fixed size, 512 bytes to a page, take a sample 10 to 35 % longer.)
+ * The window of a page is learned from previous samples: the union of what they read. It never
+ * shrinks, so one sample in LB_FORGET resets it. (Blocks of a fixed size, 512 bytes to a page, take
+ * a sample 10 to 35 % longer.)
  *
- * What crosses the end of a page is read by itself: the next page may not be there.
+ * A read across the end of a page bypasses the cache: the next page may not be mapped.
  */
 #ifndef LUABPF_UNWIND_CACHE_H
 #define LUABPF_UNWIND_CACHE_H
@@ -22,9 +22,9 @@
 #define LB_FORGET 256	 /* samples; power of two */
 #define LB_READ_MOST 128 /* no read is longer */
 #define LB_PAGES 64	 /* power of two */
-#define LB_EFAULT 14	 /* errno.h is none of BPF's */
+#define LB_EFAULT 14	 /* BPF has no errno.h */
 
-/* What is known of a page. Apart from the bytes: a few cache lines hold them all. */
+/* A page's tag. Apart from the bytes: a few cache lines hold all tags. */
 struct lb_tag {
 	__u64 addr;
 	__u32 sample; /* cache->sample when this was read; anything else is stale */
@@ -36,27 +36,27 @@ struct lb_page {
 	__u8 byte[LB_PAGE + LB_LINE];
 };
 
-/* At the end of what it belongs to: it is large. */
+/* The last member of its walk: it is large. */
 struct lb_cache {
 	__u32 sample; /* counts samples, never 0 */
 	struct lb_tag tag[LB_PAGES] LB_LINE_ALIGNED;
-	/* one more: so far the verifier sees a read reach, which is never made */
+	/* one more: the verifier's bound of a read's end, never reached */
 	struct lb_page page[LB_PAGES + 1];
 };
 
-/* A new sample begins: what was read before is stale. */
+/* Begins a sample: invalidates what was read before. */
 static __always_inline void lb_begin(struct lb_cache *cache, __u32 sample)
 {
 	cache->sample = sample + !sample;
 }
 
-/* Neighbours do not push each other out. */
+/* Maps pages to slots so that neighbours do not evict each other. */
 static __always_inline __u32 lb_page_index(__u64 addr)
 {
 	return (__u32)(addr >> 12 ^ addr >> 18) & (LB_PAGES - 1);
 }
 
-/* Where the bytes at addr are, once lb_ready(). */
+/* Returns the cached bytes at addr, once lb_ready(). */
 static __always_inline const __u8 *lb_bytes(const struct lb_cache *cache, __u64 addr)
 {
 	return cache->page[lb_page_index(addr)].byte + (addr & (LB_PAGE - 1));
@@ -76,7 +76,7 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 	hi = (at + size + LB_LINE - 1) & ~(LB_LINE - 1);
 	if (t->addr == addr &&
 	    (t->sample == cache->sample || (t->hi && (cache->sample ^ i) & (LB_FORGET - 1)))) {
-		if (!t->hi) /* was tried */
+		if (!t->hi) /* it has failed in this sample */
 			return 0;
 		lo = lo < t->lo ? lo : t->lo;
 		hi = hi > t->hi ? hi : t->hi;
@@ -95,8 +95,8 @@ LB_SUBPROG int lb_fetch(const struct lb_mem *mem, struct lb_cache *cache, __u64 
 }
 
 /*
- * Are the bytes at addr in the cache now? Not when they do not lie in one page that can be read.
- * One branch for all conditions: this is everywhere, and the verifier follows each way on.
+ * True if the bytes at addr are now in the cache; false if they cross pages or cannot be read. One
+ * branch for all conditions: this is inlined everywhere, and the verifier follows each path.
  */
 static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *cache, __u64 addr,
 				    __u32 size)
@@ -109,7 +109,7 @@ static __always_inline int lb_ready(const struct lb_mem *mem, struct lb_cache *c
 	return lb_fetch(mem_accessor(mem), cache, addr, size);
 }
 
-/* Reads what was not to be had by lb_ready(). To try in vain is dear: it costs a page fault. */
+/* Reads bytes that lb_ready() has not; fails in one page, as a retry would cost a page fault. */
 static __always_inline int lb_read_apart(const struct lb_mem *mem, void *dst, __u32 size,
 					 __u64 addr)
 {

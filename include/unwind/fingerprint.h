@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Fingerprints: the words that count, each times a factor of its own, added up, and of the sum the
- * upper half. Two that differ agree as seldom as 32 bits allow, whichever words it is that differ
- * (multilinear hashing). No product waits for another: a fingerprint is made of each function on a
- * stack in each sample.
+ * Fingerprints, by multilinear hashing: the upper half of the sum of all words, each times a factor
+ * of its own. Two inputs collide with probability 2^-32, whichever words differ. The products are
+ * independent, for speed: a sample hashes each function on its stack.
  */
 #ifndef LUABPF_UNWIND_FINGERPRINT_H
 #define LUABPF_UNWIND_FINGERPRINT_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The only door to a target's memory.
+ * The memory accessor: the only access to a target's memory.
  *
- * Everything that follows a target's pointers (find.h, walk*.h, user/vm, user/sym) reads through
- * mem_read(). In the kernel that is bpf_probe_read_user() on the current task; in user space it is
- * whatever `struct lb_mem` stands for: a live process (base/mem_remote), bytes that BPF shipped or
- * a test built (base/mem_image), or a fuzzer.
+ * All code that follows a target's pointers (unwind/, user/detect, user/lua, user/jit, user/sym)
+ * reads through mem_read(). In the kernel that is bpf_probe_read_user() on the current task; in
+ * user space `struct lb_mem` is a live process (base/mem_remote), bytes that BPF sent or a test
+ * built (base/mem_image), or a fuzzer.
  *
  * mem_read() returns 0 when all `size` bytes at `addr` were read, or a negative errno. On failure
- * the contents of `dst` are undefined. It never reads in part.
+ * the contents of `dst` are undefined.
  */
 #ifndef LUABPF_UNWIND_MEM_H
 #define LUABPF_UNWIND_MEM_H
@@ -21,9 +21,9 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 /*
- * A part that the verifier looks at once, whoever calls it: a global function of the BPF program.
- * Its pointers may be NULL for all that the verifier knows, and it returns a number. Weak, so that
- * no optimizer drops an argument.
+ * A global function of the BPF program, which the verifier checks once for all callers. The
+ * verifier assumes that its pointers may be NULL, and requires that it returns a number. Weak, so
+ * that no optimizer drops an argument.
  */
 #ifdef __bpf__
 #define LB_SUBPROG __attribute__((noinline, weak))
@@ -36,8 +36,8 @@
 #define LB_LINE_ALIGNED __attribute__((aligned(LB_LINE)))
 
 /*
- * Of a loop in BPF: it stays one, so that the verifier sees its body once for each turn, and the
- * processor one copy; or it becomes as many copies, in which the turn's number is a constant.
+ * A loop in BPF: LB_ROLLED keeps it, the verifier follows its body once for each turn; LB_UNROLLED
+ * makes a copy for each turn, in which the turn's number is a constant.
  */
 #ifdef __bpf__
 #define LB_ROLLED _Pragma("clang loop unroll(disable)")
@@ -48,10 +48,10 @@
 #endif
 
 /*
- * Calls step(turn, ctx) for turn = 0 .. n - 1, until it returns nonzero. Of a loop in BPF the
- * verifier follows each turn, which is most of the time that a program takes to load; of this it
- * looks at one. A turn costs a call: what is short does a few things in one. What changes from turn
- * to turn is to be in the walk, where the verifier takes it for any number.
+ * Calls step(turn, ctx) for turn = 0 .. n - 1, until it returns nonzero. The verifier follows one
+ * turn of it, but each turn of a C loop, which is most of a program's load time. A turn costs a
+ * call: short steps do several items in one. State that changes between turns belongs in the walk,
+ * where the verifier assumes any value.
  */
 #ifdef __bpf__
 #define lb_loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
@@ -65,8 +65,8 @@
 
 /*
  * Words inside bytes that were read: these may alias anything. A damaged target's pointers have any
- * alignment, and so have the bytes read through them. BPF loads them all the same, but clang would
- * emit loads of single bytes there for a type that is aligned to 1.
+ * alignment, and so have the bytes read through them. BPF loads unaligned words, but clang would
+ * emit byte loads for a type that is aligned to 1.
  */
 #ifdef __bpf__
 #define LB_WORD __attribute__((may_alias))
@@ -78,8 +78,8 @@ typedef __u32 LB_WORD lb_u32;
 typedef __u16 LB_WORD lb_u16;
 
 /*
- * Of BPF: loaded here, and not where what was read is used, which may have come from elsewhere. The
- * verifier wants to see one kind of pointer at an instruction.
+ * Forces the load here in BPF: clang may otherwise merge it with another path's load at the use,
+ * and the verifier accepts only one type of pointer at an instruction.
  */
 static __always_inline __u64 lb_loaded(__u64 word)
 {
@@ -112,10 +112,10 @@ static __always_inline __u8 lb_byte(const void *bytes, __u32 offset)
 #ifdef __bpf__
 
 struct lb_mem {
-	char unused; /* the kernel reads the current task: there is nothing to hold */
+	char unused; /* the kernel reads the current task: no state */
 };
 
-/* To hand on to a function: this way, none has to keep it on its stack over calls. */
+/* Returns the accessor to pass to a function: a constant, so that no BPF stack has to hold it. */
 static __always_inline const struct lb_mem *mem_accessor(const struct lb_mem *mem)
 {
 	return 0;
@@ -126,7 +126,7 @@ static __always_inline int mem_is_uncached(const struct lb_mem *mem)
 	return 0;
 }
 
-/* Is of a page that cannot be read not a single byte to be had? */
+/* True if a page that cannot be read has not a single readable byte. */
 static __always_inline int mem_has_pages(const struct lb_mem *mem)
 {
 	return 1;
@@ -143,9 +143,9 @@ struct mem_vec; /* base/mem_vec.h */
 
 struct lb_mem {
 	int (*read)(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr);
-	/* mem_readv(); NULL: one piece after the other */
+	/* mem_readv(); NULL: read one by one */
 	long (*readv)(const struct lb_mem *mem, struct mem_vec *vec, unsigned long n);
-	int uncached; /* nothing is kept between reads (cache.h), so that each can fail by itself */
+	int uncached; /* cache.h keeps nothing between reads, so that each can fail by itself */
 };
 
 static inline int mem_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The step contract of the stack walkers.
+ * The step contract of the unwinders.
  *
  *     lb_find_*(mem, ..., walk)  sets a walk up from registers and layout
  *     step(mem, walk)            emits a few frames; returns LB_MORE or LB_STOP
  *
  * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
- * LB_MAX_STEPS; a walk that did not stop by then ends as LB_STATUS_LOOP. All state lives in the walk,
- * in one place in memory: so the verifier looks at a step once, and a debugger can stop between
- * two.
+ * LB_MAX_STEPS; a walk that did not stop by then ends as LB_STATUS_LOOP. The walk, one object in
+ * memory, has all state: the verifier checks a step once, and a debugger can stop between two.
  *
- * Walkers call no BPF helper but through lb_loop() and mem_read(), the only way in which they see
- * memory, and look into no maps.
+ * Walkers call no BPF helper but through lb_loop() and mem_read(), read target memory only through
+ * the latter, and access no maps.
  */
 #ifndef LUABPF_UNWIND_UNWIND_H
 #define LUABPF_UNWIND_UNWIND_H
@@ -38,17 +37,17 @@ struct lb_regs {
 	__u64 rb;      /* RB, to which the VM saves BASE across some calls (rbp) */
 	__u64 gl;      /* DISPATCH in the VM and in compiled code (r14) */
 	__u64 rd;      /* RD: an exit's number in vm_exit_handler (rax) */
-	__u64 ra;      /* RA: ditto, its trace's (rcx) */
-	__u64 kept[3]; /* the other registers that a callee saves (r12, r13, r15) */
-	/* 1: an interrupt came in user mode, ip is behind the instruction that the processor waited
-	 * for; 0: the kernel runs on behalf of the instruction at ip or, of a system call, before
-	 * it */
+	__u64 ra;      /* RA: the number of its trace there (rcx) */
+	__u64 kept[3]; /* the other callee-saved registers (r12, r13, r15) */
+	/* skid. 1: an interrupt came in user mode, ip is behind the instruction that the processor
+	 * waited for; 0: the kernel runs for the instruction at ip or, in a system call, before it
+	 */
 	__u64 behind;
 };
 
 /*
  * All general registers, by their number in an instruction's encoding (x86-64: rax, rcx, rdx, rbx,
- * rsp, rbp, rsi, rdi, r8 .. r15): where it is learned which of them holds what.
+ * rsp, rbp, rsi, rdi, r8 .. r15): for builds whose registers' roles are found at run time.
  */
 #define LB_GPRS 16
 struct lb_gprs {
@@ -56,12 +55,12 @@ struct lb_gprs {
 };
 
 /*
- * What every walker has: the first member of its own struct, without a name (-fms-extensions, as
- * the kernel builds itself since 6.19), so that its fields read as the walker's own.
+ * The state common to all walkers: the first member of each one's struct, without a name
+ * (-fms-extensions, as the kernel builds itself since 6.19), so that its fields read as its own.
  */
 struct lb_walk {
 	__u64 vm_start, vm_end; /* text of the interpreter */
-	__u64 text_lo, text_hi; /* wider: where calls into the VM return to */
+	__u64 text_lo, text_hi; /* text of the whole module */
 	__u64 stack_hi;		/* end of the C stack's mapping */
 
 	__u64 g; /* global_State */
@@ -70,25 +69,25 @@ struct lb_walk {
 	__u32 end;	  /* enum lb_status, valid once stopped */
 	__u8 state;	  /* jit.p's letter */
 	__u8 flags;	  /* LB_FRAME_* for the next frame */
-	__u8 fault;	  /* a read failed that was no guess: what was found instead may be wrong */
+	__u8 fault;	  /* a required read failed: the result may be wrong */
 	__u32 proto_sent; /* prototypes that were sent; the caller's, as the next */
 	__u32 samples;	  /* of this CPU, so far */
 
 	__u64 epoch; /* of the process, differs from that of others; 0: none */
-	__u8 prove;  /* this sample proves all that it shows: lb_is_proved() */
+	__u8 prove;  /* this sample takes nothing from a table: lb_is_proved() */
 
-	/* the chunk's name that a fingerprint was made with last, and what it counted for */
+	/* the last chunk's name in a fingerprint, and its own hash */
 	__u64 name, name_fp;
 	__u32 name_sample; /* the sample in which that was */
 
-	struct lb_regs regs;	  /* the caller's place for them */
-	struct lb_rec_sample rec; /* what the caller sends; frames go to rec.stack */
+	struct lb_regs regs;	  /* filled by the caller */
+	struct lb_rec_sample rec; /* the record; frames go to rec.stack */
 	__u8 scratch[LB_READ_MOST];
 };
 
 /*
- * Reads what has to be there. When it is not, the sample is lost, whatever else is tried. cache is
- * the walker's own, its last member.
+ * Reads required bytes. When they cannot be read, the sample is lost. cache is the walker's own,
+ * its last member.
  */
 static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w,
 				   struct lb_cache *cache, void *dst, __u32 size, __u64 addr)
@@ -100,7 +99,7 @@ static __always_inline int lb_need(const struct lb_mem *mem, struct lb_walk *w,
 }
 
 /*
- * Bytes that may be missing, in place: valid until the next read; 0: they are. size is at most
+ * Returns bytes in place, valid until the next read; 0: they cannot be read. size is at most
  * LB_READ_MOST.
  */
 static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_walk *w,
@@ -112,8 +111,8 @@ static __always_inline const __u8 *lb_maybe(const struct lb_mem *mem, struct lb_
 }
 
 /*
- * The functions of a chunk stand together on a stack: its name is read once for them. Returns 1
- * when w->name_fp has to be set for this name, 0 when it is that of the last.
+ * Adjacent frames often share a chunk: its name is read once for them. Returns 1 when w->name_fp
+ * has to be set for this name, 0 when it is that of the last.
  */
 static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cache *cache,
 					  __u64 name)
@@ -127,9 +126,8 @@ static __always_inline int lb_is_new_name(struct lb_walk *w, const struct lb_cac
 }
 
 /*
- * An object's place in a table of 2^bits entries. Objects that lie side by side, as those do that
- * were made one after the other, have places side by side: in few pages, and the processor keeps
- * translations for no more.
+ * Returns an object's index in a table of 2^bits entries. Adjacent objects, as those that were
+ * allocated in sequence, have adjacent entries: in few pages, within the reach of the TLB.
  */
 static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
 {
@@ -138,10 +136,10 @@ static __always_inline __u32 lb_table_index(__u64 addr, __u32 bits)
 
 /*
  * True if a table's entry of an earlier sample counts in this one. User space begins an epoch with
- * each drain of the ring; the fingerprint of a prototype is made once in an epoch. After the drain
- * user space reads all prototypes that were shown again, and loses the samples of those that
- * changed. Samples of a process that is not steady (lb_proc.shares), and one sample in
- * LB_PROVE_EACH, drawn, take nothing from the table.
+ * each drain of the ring; a prototype's fingerprint is computed once in an epoch. After the drain
+ * user space reads all prototypes of the samples again, and drops the samples of those that
+ * changed. Samples of a process without lb_proc.shares, and one sample in LB_PROVE_EACH, drawn at
+ * random, take nothing from the table.
  */
 static __always_inline int lb_is_proved(const struct lb_walk *w, __u64 epoch)
 {
@@ -149,8 +147,8 @@ static __always_inline int lb_is_proved(const struct lb_walk *w, __u64 epoch)
 }
 
 /*
- * 1 when addr lies in [lo, lo + size), else 0. Without a branch: of those in a loop the verifier
- * follows both ways, in each turn. size is below 2^63.
+ * Returns 1 when addr lies in [lo, lo + size), else 0. Without a branch, of which the verifier
+ * follows both paths in each turn of a loop. size is below 2^63.
  */
 static __always_inline __u64 lb_within(__u64 addr, __u64 lo, __u64 size)
 {
@@ -159,7 +157,7 @@ static __always_inline __u64 lb_within(__u64 addr, __u64 lo, __u64 size)
 	return ~(at | (size - 1 - at)) >> 63;
 }
 
-/* As lb_need(), in place as lb_maybe(). */
+/* As lb_need(), but in place, as lb_maybe(). */
 static __always_inline int lb_need_at(const struct lb_mem *mem, struct lb_walk *w,
 				      struct lb_cache *cache, const __u8 **bytes, __u32 size,
 				      __u64 addr)
