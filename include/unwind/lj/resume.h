@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * From a coroutine to the thread that resumed it, by their cframes on the C stack; and the search
- * for a cframe there, which also finds a VM of which nothing is known yet.
+ * From a coroutine to the thread that resumed it, by their cframes on the C stack; and the linear
+ * search for a cframe there, of at most LJ_SEARCH words, which also finds an unknown VM.
  */
 #ifndef LUABPF_UNWIND_LJ_RESUME_H
 #define LUABPF_UNWIND_LJ_RESUME_H
@@ -28,14 +28,14 @@ static __always_inline int lj_read_thread(const struct lb_mem *mem, struct lj_wa
 	return 0;
 }
 
-/* Is L a lua_State of this VM (of any, while g is 0) that this cframe runs? Fills w->head. */
+/* True if L is a lua_State of this VM (of any, while g is 0) run by this cframe. Fills w->head. */
 LB_SUBPROG int lj_owns_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
 {
 	return w && !lj_read_thread(mem, w, L) && (!w->g || w->head.g == w->g) &&
 	       w->head.cframe == cframe;
 }
 
-/* Makes L, whose head was just read, the thread in hand. */
+/* Makes L, whose head was just read, the current thread. */
 static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 {
 	w->g = w->head.g;
@@ -66,10 +66,9 @@ static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 }
 
 /*
- * C frames between a coroutine and its resumer may be large. Of a coroutine whose cframe is where
- * that of the one before was, the resumer is the same if its cframe is; or too far away, for as
- * many samples as what was read counts. Returns 0 with the walk set on the resumer, 1 when it is to
- * be searched for, -1 when it is too far away.
+ * Looks the resumer up by the coroutine's cframe and VM, as the C frames between both may be large.
+ * A found resumer counts if its cframe still runs it; a failed search counts for LB_FORGET samples.
+ * Returns 0 with the walk set on the resumer, 1: it has to be searched for, -1: it is too far away.
  */
 LB_SUBPROG int lj_known_resumer(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -95,7 +94,7 @@ LB_SUBPROG int lj_known_resumer(const struct lb_mem *mem, struct lj_walk *w)
 	return 1;
 }
 
-/* The walk ends, as the resumer is not to be found. */
+/* Ends the walk, as the resumer was not found. */
 static __always_inline enum lb_more lj_cut(struct lj_walk *w)
 {
 	w->rec.stack.flags |= LB_SAMPLE_CUT;
@@ -103,9 +102,9 @@ static __always_inline enum lb_more lj_cut(struct lj_walk *w)
 }
 
 /*
- * L's frames are done. Its outermost cframe (PREV is 0) stands directly below the resumer's when
- * the VM itself resumed it, as its return address tells; else C code lies between, and the stack
- * above is searched.
+ * Goes from L, whose frames are walked, to its resumer. If the return address of L's outermost
+ * cframe (PREV is 0) is in the VM, the resumer's cframe is directly above; else C code lies
+ * between, and the stack above is searched.
  */
 static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -144,17 +143,17 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 	return LB_MORE;
 }
 
-/* The word of a cframe that holds its return address. */
+/* Returns the index of a cframe's word that holds its return address. */
 static __always_inline __u32 lj_cframe_ret(const struct lj_walk *w)
 {
 	return (w->lj.cframe_size / 8 - 1u) & (LJ_CFRAME_WORDS - 1);
 }
 
 /*
- * Words from one that leads to a cframe to the cframe. A thread that has called C has the return
- * address into the assembler VM directly below its cframe. Of a VM that is not known yet the thread
- * may run compiled code: there it is the cframe's own return address, which leads into the library
- * (unless lua_call() has called the VM, which is a jump).
+ * Returns the words between a hit's first word and the cframe. A thread that has called C has the
+ * return address into the assembler VM directly below its cframe. A thread of an unknown VM may run
+ * compiled code: its hit is the cframe's own return address, which leads into the library (unless
+ * lua_call() has called the VM, which is a jump).
  */
 static __always_inline __u32 lj_search_below(const struct lj_walk *w)
 {
@@ -181,8 +180,8 @@ static long lj_block_step(__u32 turn, struct lj_walk **walk)
 }
 
 /*
- * Which word of the block leads to a cframe? The number of the cframe's first word, less
- * lj_search_below(); LJ_BLOCK: none.
+ * Returns the index of the first word of the block that may lead to a cframe: of the cframe's first
+ * word, less lj_search_below(); LJ_BLOCK: none.
  */
 static __always_inline __u32 lj_search_block(struct lj_walk *w)
 {
@@ -191,7 +190,7 @@ static __always_inline __u32 lj_search_block(struct lj_walk *w)
 	return w->hit;
 }
 
-/* What a cframe says of the next outer one: there is none, or an address, if of another stack. */
+/* True if prev may be a cframe's PREV: 0, or an address, even of another stack. */
 static __always_inline int lj_is_prev(__u64 prev)
 {
 	prev &= LJ_CFRAME_RAWMASK;
@@ -199,10 +198,10 @@ static __always_inline int lj_is_prev(__u64 prev)
 }
 
 enum lj_search {
-	LJ_SEARCH_ON,	 /* nothing so far */
+	LJ_SEARCH_ON,	 /* no result so far */
 	LJ_SEARCH_FOUND, /* a cframe at found_cframe, of found_L, whose head was read */
 	LJ_SEARCH_OVER,	 /* the end of the stack */
-	LJ_SEARCH_CUT,	 /* too far, or a page that was never touched: there may be one behind */
+	LJ_SEARCH_CUT,	 /* too far, or a page that was never touched: one may lie above */
 };
 
 /* Reads the next block of the C stack. */
@@ -230,9 +229,9 @@ static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, st
 }
 
 /*
- * A block of the C stack: does a cframe begin in it, of another thread than the one in hand? A
- * return address leads to it, and its SAVE_L to a lua_State that names it; what is no address
- * would cost a page fault.
+ * Searches a block of the C stack for a cframe of another thread than the current one. A return
+ * address leads to it, and its SAVE_L to a lua_State that names it. Other words are filtered first:
+ * reading at a bad address costs a page fault.
  */
 LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -248,7 +247,7 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 			return r;
 	}
 	i = lj_search_block(w);
-	if (i >= w->in_block) { /* what lies behind is of a block before */
+	if (i >= w->in_block) { /* the words from there on are stale */
 		w->search += 8ULL * w->in_block;
 		w->searched += w->in_block;
 		w->in_block = 0;
@@ -256,7 +255,7 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 	}
 	i &= LJ_BLOCK - 1;
 	prev = w->lj.cframe_prev / 8 & (LJ_CFRAME_WORDS - 1);
-	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* not again */
+	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* tried */
 	i += lj_search_below(w);
 	cframe = w->search + 8ULL * i;
 	L = w->block[i + LJ_CFRAME_L / 8];
@@ -277,7 +276,7 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 		return LB_MORE;
 	case LJ_SEARCH_FOUND:
 		lj_enter_L(w, w->found_L, w->found_cframe);
-		if (!is_resumer) /* it was the running one that was sought: lj_find_top goes on */
+		if (!is_resumer) /* the search was for the running thread: lj_find_top goes on */
 			return lj_stop(w, LB_STATUS_OUTSIDE);
 		known->L = w->L;
 		known->cframe = w->cframe;
@@ -294,9 +293,9 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 }
 
 /*
- * C code that has called or resumed another thread of its VM goes on when that is done, but cur_L
- * is that other thread still. So of all threads the one runs whose cframe is the nearest to sp:
- * is there one nearer than that of the walk? If so, the walk is set on it.
+ * C code that has called or resumed another thread of its VM continues after that is done, but
+ * cur_L is still that other thread. The thread that runs has the cframe nearest to sp: if one is
+ * nearer than the walk's, the walk is set on it.
  */
 #define LJ_NEARER 24	   /* blocks */
 #define LJ_NEARER_STEPS 96 /* and words that may be a cframe's return address */
@@ -336,14 +335,14 @@ static __always_inline int lj_is_nearer(const struct lj_walk *w)
 	return w->search_is == LJ_SEARCH_FOUND && w->found_cframe < w->cframe;
 }
 
-/* Is all searched up to the thread's cframe? Its last block reaches beyond. */
+/* True if the stack is searched up to the thread's cframe. The last block reaches beyond. */
 static __always_inline int lj_is_searched(const struct lj_walk *w)
 {
 	return w->search_is == LJ_SEARCH_FOUND || w->search >= w->cframe;
 }
 
-/* Is the thread of the walk none that runs for sure? It is not cur_L, or the VM has resumed another
- * one in it, whose cframe stands directly below its own. */
+/* True if the walk's thread may not be the one that runs: it is not cur_L, or the VM has resumed
+ * another one from it, whose cframe is directly below its own. */
 static __always_inline int lj_is_stale(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 child = w->cframe - w->lj.cframe_size, L;
@@ -366,9 +365,9 @@ static __always_inline int lj_enter_cframe(const struct lb_mem *mem, struct lj_w
 }
 
 /*
- * Goes on with a search that has found nothing near sp. Few C functions have frames that large, and
- * a sample in one of them is followed by others: the cframe that was found counts for the same
- * sp, if it is one still. Returns 0, or -1 when it is too far away.
+ * Continues a search that has found nothing near sp. Few C functions have frames that large, and
+ * their samples come in series: the result is cached by sp, and counts if it is still a cframe.
+ * Returns 0, or -1 when it is too far away.
  */
 LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What a walk of LuaJIT knows: of the sample in hand, and of those before it. How it is read. */
+/* The state of a LuaJIT walk: of the current sample, and its caches of earlier ones. Its reads. */
 #ifndef LUABPF_UNWIND_LJ_STATE_H
 #define LUABPF_UNWIND_LJ_STATE_H
 
@@ -8,21 +8,21 @@
 #include <unwind/unwind.h>
 
 enum lj_phase {
-	LJ_PHASE_LEAF,	 /* which words that a helper pushed are BASE and PC? */
-	LJ_PHASE_STORED, /* where was the VM when it called C? */
-	LJ_PHASE_TRACES, /* which trace has called the collector? */
-	LJ_PHASE_HEADS,	 /* which trace is being entered? */
-	LJ_PHASE_MCODE,	 /* which snapshot is left of the place in the machine code? */
+	LJ_PHASE_LEAF,	 /* finds BASE and PC among the words that a helper pushed */
+	LJ_PHASE_STORED, /* takes BASE and PC as the VM stored them before it called C */
+	LJ_PHASE_TRACES, /* finds the trace that called the collector */
+	LJ_PHASE_HEADS,	 /* finds the trace that is being entered */
+	LJ_PHASE_MCODE,	 /* finds the snapshot left of an offset in the machine code */
 	LJ_PHASE_GUARDS, /* the same, by the exits of its guards */
-	LJ_PHASE_SNAP,	 /* virtual frames out of the snapshot */
+	LJ_PHASE_SNAP,	 /* virtual frames from the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
 	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
-	LJ_PHASE_SEARCH, /* ditto, when C code lies between them */
+	LJ_PHASE_SEARCH, /* the same, when C code lies between them */
 };
 
 /*
- * What is known of a function. Within one sample the target stands still, and so it stays true.
- * What was proved of its prototype may count in later samples: lb_is_proved().
+ * A function that was read. Within one sample the target is stopped, so that it stays true; its
+ * prototype may count in later samples, too: lb_is_proved().
  */
 struct lj_seen {
 	__u64 func;
@@ -35,17 +35,17 @@ struct lj_seen {
 	__u32 distance; /* in slots to the frame below, of a frame with this link */
 	__u32 pad;
 	__u64 link;
-	__u64 epoch; /* of a prototype: lb_walk.epoch when print was made */
+	__u64 epoch; /* of a prototype: lb_walk.epoch when fp was computed */
 };
 _Static_assert(sizeof(struct lj_seen) == LB_LINE, "in one line of the processor's cache");
 
-/* What a lua_State says of itself. */
+/* The fields of a lua_State. */
 struct lj_thread {
 	__u64 g, base, stack, maxstack;
 	__u64 cframe; /* raw */
 };
 
-/* What a cframe has saved. */
+/* The words saved in a cframe. */
 struct lj_cframe {
 	__u64 pc;
 	__u64 prev; /* raw */
@@ -64,15 +64,15 @@ struct lj_cframe {
 _Static_assert(LJ_CFRAME_SIZE_MOST <= 8 * LJ_CFRAME_WORDS, "a cframe's words");
 
 /*
- * The virtual frames of a snapshot, and what the walk knew when it had come through them. All of it
- * was told by the trace's constants, which are as they were while the trace lives: it may stay true
- * for as long as a prototype's fingerprint, lb_is_proved().
+ * The virtual frames of a snapshot, and the walk's state below them. All of it follows from the
+ * trace's constants, which do not change while the trace lives: it may count for as long as a
+ * prototype's fingerprint, lb_is_proved().
  */
 #define LJ_VIRTUAL_FRAMES 24
 struct lj_virtual {
 	__u64 map; /* address of the snapshot's entries */
 	__u64 pc, snap_pc, base_func;
-	__u64 epoch; /* lb_walk.epoch when this was made */
+	__u64 epoch; /* lb_walk.epoch when this was stored */
 	__u32 fp;    /* of the trace */
 	__u32 n;     /* frames */
 	__u8 flags, skip, exact, joint;
@@ -80,21 +80,21 @@ struct lj_virtual {
 } LB_LINE_ALIGNED;
 
 /*
- * Which snapshot is left of a place in a trace's machine code: as above. Of places side by side the
- * entries are, too, so that a loop's are in a few lines of the processor's cache.
+ * The snapshot left of an offset in a trace's machine code: counts as long as the above. Adjacent
+ * code has adjacent entries, so that those of a loop share cache lines.
  */
 struct lj_snap_cache {
-	__u64 epoch;  /* lb_walk.epoch when this was made */
+	__u64 epoch;  /* lb_walk.epoch when this was stored */
 	__u32 fp;     /* of the trace */
 	__u32 mapofs; /* of the snapshot's entries */
-	__u16 lo, hi; /* places [lo, hi) are right of it, and left of the next one */
+	__u16 lo, hi; /* offsets [lo, hi) are right of it, and left of the next one */
 };
-#define LJ_LEFT_PLACES 32    /* side by side, bytes of machine code, have two entries */
-#define LJ_LEFT_MOST 0xffffu /* SnapShot.mcofs cannot say more */
+#define LJ_LEFT_PLACES 32    /* bytes of machine code that share two entries */
+#define LJ_LEFT_MOST 0xffffu /* the limit of SnapShot.mcofs */
 
 /*
- * What the head of a trace says (GCtrace). It is read in each sample: after a flush and two
- * collections another may lie at its address, and have its number, with machine code elsewhere.
+ * The head of a trace (GCtrace). It is read in each sample: after a flush and two collections
+ * another trace may have its address and its number, with machine code elsewhere.
  */
 struct lj_gctrace {
 	__u64 ir;
@@ -104,12 +104,12 @@ struct lj_gctrace {
 	__u32 nk; /* IR reference of the first constant */
 	__u32 fp;
 	__u32 nsnap, spadjust;
-	__u32 mcloop;	 /* where the loop begins in the machine code; 0: no loop */
+	__u32 mcloop;	 /* offset of the loop in the machine code; 0: no loop */
 	__u32 snaps_are; /* enum lj_snaps */
 	__u32 pad;
 };
 
-/* Who had resumed a coroutine, or ran, when that was last searched for. */
+/* The result of the last search for a coroutine's resumer, or for the thread that runs. */
 #define LJ_RESUMER_BITS 4
 #define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
 struct lj_resumer {
@@ -120,10 +120,10 @@ struct lj_resumer {
 };
 
 struct lj_walk {
-	struct lb_walk; /* what all walkers have */
+	struct lb_walk; /* common to all walkers */
 
 	struct lj_layout lj;
-	__u32 build_of;		/* whose this is: the caller's to know */
+	__u32 build_of;		/* the build of lj: used by the caller only */
 	__u64 L_hint;		/* outermost lua_State of the sample before; 0: none */
 	struct lj_thread head;	/* of the lua_State that was read last */
 	struct lj_cframe saved; /* of the cframe that was read last */
@@ -134,26 +134,26 @@ struct lj_walk {
 	__u64 cframe; /* raw, of the C frame that runs the frame at base */
 	__u64 jit_base;
 	__u64 link;	 /* of the frame at base, when link_known */
-	__u64 entered;	 /* C code called the frame at base, which was just walked: how far what is
-			    below lies; or 0 */
+	__u64 entered;	 /* distance to the frame below, when C code called the frame at base,
+			    which was just walked; or 0 */
 	__u64 base_func; /* of the frame at base, by a snapshot: its slot may hold the one before
 			    a tail call; 0: the slot has it */
 	__u64 boundary,
 		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
 	__u8 phase;
-	__u8 link_known; /* link is in a register: the slot does not hold it yet, or not any more */
-	__u8 skip;	 /* pass over this frame: it is below a vararg frame */
+	__u8 link_known; /* link is in a register: the slot does not hold it yet, or no longer */
+	__u8 skip;	 /* emit nothing for this frame, e.g. below a vararg frame */
 	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
-	__u8 linked;	 /* the frame at base was come to by a link that is its pc */
+	__u8 linked;	 /* the walk came to the frame at base by a link that is its pc */
 	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
-	__u16 next_side; /* PHASE_HEADS: where to go on after next_trace; 0: it is a side trace */
+	__u16 next_side; /* PHASE_HEADS: the trace after next_trace; 0: that is a side trace */
 
-	/* PHASE_TRACES: of all traces, the only one that can have called. Then that which runs. */
-	__u32 next_trace, ntraces; /* to look at next; how many there are at most */
+	/* PHASE_TRACES: the only trace that can have called. Then the trace that runs. */
+	__u32 next_trace, ntraces; /* to read next; upper bound of their number */
 	__u32 trace;		   /* 0: none was found */
 	__u32 trace_mcofs;
 
-	__u64 head_ip; /* PHASE_HEADS, which has next_trace, too, and ntraces that it may look at */
+	__u64 head_ip; /* PHASE_HEADS, which has next_trace, too, and ntraces left to try */
 
 	/* PHASE_MCODE: binary search over snapshots */
 	__u64 snap_pc; /* the snapshot's pc */
@@ -164,32 +164,32 @@ struct lj_walk {
 
 	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
 	__s32 entry;		   /* index into snapmap, counts down */
-	__s32 slot;		   /* of the function of the virtual frame in hand */
+	__s32 slot;		   /* of the function of the current virtual frame */
 	__s32 distance;		   /* slots to the next one, once its link was seen */
 	__u32 want;		   /* enum lj_want */
-	__u32 constant;		   /* IR reference of that in hand */
-	__u64 consts;		   /* IR of the trace whose constants are looked through */
-	__u32 parents;		   /* ... how many traces above this one */
-	struct lj_gctrace gctrace; /* the trace in hand */
-	struct lj_gctrace parent;  /* ... that the one in hand grew from */
+	__u32 constant;		   /* IR reference of the current constant */
+	__u64 consts;		   /* IR of the trace whose constants are searched */
+	__u32 parents;		   /* ... number of ancestors visited so far */
+	struct lj_gctrace gctrace; /* the current trace */
+	struct lj_gctrace parent;  /* ... its ancestor that was read last */
 
-	__u64 map; /* entries of the current snapshot, if its frames can be kept for an epoch; else 0 */
+	__u64 map; /* entries of the current snapshot, if its frames count for an epoch; else 0 */
 
-	__u64 search;	 /* next word of the C stack, where the block begins */
+	__u64 search;	 /* address of the block of the C stack */
 	__u32 searched;	 /* words so far */
 	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
 	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
 	__u32 search_is; /* enum lj_search */
 	__u32 switched;
-	__u64 found_L, found_cframe; /* what it has found */
-	__u32 resumed; /* place in resumers[] of the thread whose resumer is being searched for */
+	__u64 found_L, found_cframe; /* the search's result */
+	__u32 resumed; /* index into resumers[] of the thread whose resumer is searched for */
 	__u32 runs;    /* L is cur_L */
 	struct lj_resumer resumers[LJ_RESUMERS];
 	struct lj_resumer nearer[LJ_RESUMERS];
 
 	__u32 jump, jump_found; /* in a block of machine code */
 
-	struct lj_fp_parts parts; /* of the prototype whose fingerprint is made */
+	struct lj_fp_parts parts; /* of the prototype whose fingerprint is computed */
 
 	struct lj_seen seen[LJ_SEEN] LB_LINE_ALIGNED;
 	struct lj_virtual virtual[LJ_VIRTUALS];
@@ -204,8 +204,8 @@ static __always_inline struct lb_walk *lj_common(struct lj_walk *w)
 }
 
 /*
- * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
- * lb_need() and lb_need_at() of walk.h.
+ * For this walk: lb_read() of cache.h, for an address that is a guess; lb_need() and lb_need_at()
+ * of unwind.h.
  */
 static __always_inline int lj_guess(const struct lb_mem *mem, struct lj_walk *w, void *dst,
 				    __u32 size, __u64 addr)
@@ -245,8 +245,8 @@ static __always_inline enum lb_more lj_stop(struct lj_walk *w, enum lb_status en
 	return LB_STOP;
 }
 
-/* Bytes at addr that may be missing, in place: valid until the next read. size is at most
- * LB_READ_MOST. */
+/* Returns the bytes at addr in place, valid until the next read; NULL: they cannot be read. size is
+ * at most LB_READ_MOST. */
 static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,
 					    __u32 size)
 {

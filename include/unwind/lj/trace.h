@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost frame in compiled code, or called from there: which trace, which of its snapshots.
+ * The topmost frame in compiled code, or called from there: finds the trace by its number, and the
+ * snapshot by binary search over mcofs, or in builds without that by the next guard's exit.
  */
 #ifndef LUABPF_UNWIND_LJ_TRACE_H
 #define LUABPF_UNWIND_LJ_TRACE_H
@@ -13,7 +14,7 @@ static __always_inline int lj_has_snaps(const struct lj_walk *w)
 	return !(w->gctrace.snaps & 3);
 }
 
-/* Makes trace traceno the one in hand. */
+/* Makes traceno the current trace. Returns 0, or -1. */
 static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
 	return lj_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w) ? -1 : 0;
@@ -21,15 +22,14 @@ static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_wal
 
 #define LJ_NO_EXIT 0xffffffffu
 
-/* test eax, eax; jnz rel32: behind the call of the collector, and of no other, the trace is left
- * when it says so (asm_gc_check). */
+/* test eax, eax; jnz rel32: follows the call of the collector, and no other call (asm_gc_check). */
 #define LJ_GC_CALLED 0x850fc085u
 
 /*
- * Offset into the machine code of the trace in hand from which it has called C; LJ_NO_EXIT when
- * it has not. The return address is at a known place: BC_JLOOP took 16 bytes below the cframe, the
- * trace spadjust. Where the collector runs another trace may have called it, and a word of an
- * earlier call of this one's be left.
+ * Returns the offset in the current trace's machine code from which it has called C; LJ_NO_EXIT
+ * when it has not. The return address is at a fixed distance below the cframe: 16 bytes of BC_JLOOP
+ * and spadjust of the trace. While the collector runs, another trace may have called it, and this
+ * word be a stale one of this trace's.
  */
 static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -48,11 +48,10 @@ static __always_inline __u32 lj_mcode_called(const struct lb_mem *mem, struct lj
 }
 
 /*
- * Offset of the instruction that the processor waited for. An interrupt is taken when the oldest
- * instruction retires, and ip is that of the next: what takes long is the one before. The last
- * byte of that is as good as its first. At the head of a loop it is the jump back, the last
- * instruction of the trace; a loop that was entered just now shows so, too. What is waited
- * for at the first instruction of a trace happened before the trace.
+ * Returns the offset of the last byte of the instruction that the processor waited for, which
+ * undoes the skid: an interrupt is taken when the oldest instruction retires, and ip is that of the
+ * next. At the head of a loop it is the jump back, the last instruction of the trace, even if the
+ * loop was just entered. At the first instruction of a trace the wait was before the trace.
  */
 static __always_inline __u32 lj_mcode_waited(const struct lj_walk *w, const struct lb_regs *regs,
 					     __u32 offset)
@@ -62,7 +61,7 @@ static __always_inline __u32 lj_mcode_waited(const struct lj_walk *w, const stru
 	return (offset == w->gctrace.mcloop ? w->gctrace.szmcode : offset) - 1;
 }
 
-/* Ditto, at which this sample stands. */
+/* The same for this sample: of the interrupted instruction, or of a call of C; LJ_NO_EXIT. */
 static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj_walk *w,
 					     const struct lb_regs *regs)
 {
@@ -73,7 +72,7 @@ static __always_inline __u32 lj_mcode_offset(const struct lb_mem *mem, struct lj
 	return lj_mcode_called(mem, w);
 }
 
-/* Where are a snapshot's entries, and how many? */
+/* Returns 0 and the address and number of a snapshot's entries, or -1. */
 static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno,
 				       __u64 *map, __u32 *nent)
 {
@@ -95,7 +94,7 @@ static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk 
 	return 0;
 }
 
-/* Sets the walk on the frames of a snapshot of the trace in hand, which began at w->base. */
+/* Sets the walk on the frames of a snapshot of the current trace, which began at w->base. */
 LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
 {
 	__u32 nent;
@@ -128,7 +127,7 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 	return 0;
 }
 
-/* The first of the two entries that the place in hand may have. */
+/* Returns the first of the two entries that w->mcofs may have. */
 static __always_inline struct lj_snap_cache *lj_snap_cache(struct lj_walk *w)
 {
 	__u32 i = (w->gctrace.fp >> 8) + w->mcofs / LJ_LEFT_PLACES;
@@ -154,7 +153,7 @@ static __always_inline int lj_is_cached(const struct lj_walk *w, const struct lj
 	return w->mcofs >= left->lo && w->mcofs < left->hi && left->fp == w->gctrace.fp;
 }
 
-/* Sets the walk on a place in the machine code of the trace in hand. */
+/* Sets the walk on an offset in the current trace's machine code. */
 static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
 	const struct lj_snap_cache *left;
@@ -182,9 +181,8 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 
 /*
  * The collector hides the number of the trace that has called it (gc_onestep), and it is not the
- * one that this thread was seen in last. It is the trace whose machine code its return address
- * leads to: but where another one would have its own, a word of an earlier call may be left. So
- * there has to be one only, of all.
+ * thread's last one. The trace is the one whose machine code its return address leads to. A stale
+ * word may match another trace, too: the result counts only if exactly one of all traces matches.
  */
 #define LJ_TRACES_MOST 4096
 #define LJ_TRACES_RUN 4
@@ -228,7 +226,7 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 		offset = lj_mcode_called(mem, w);
 		if (offset == LJ_NO_EXIT)
 			continue;
-		if (w->trace) { /* which of them? */
+		if (w->trace) { /* ambiguous */
 			w->trace = 0;
 			w->next_trace = w->ntraces;
 			continue;
@@ -240,8 +238,7 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 }
 
 /*
- * Narrows the search for the rightmost snapshot at or left of a place in the machine code
- * (lj_trace.c, lj_trace_unwind).
+ * Binary search for the rightmost snapshot at or left of w->mcofs (lj_trace.c, lj_trace_unwind).
  */
 #define LJ_MCODE_RUN 4
 static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
@@ -276,14 +273,15 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 /* push imm8; jmp rel8 */
 enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
 
-/* A byte that was pushed: its sign is all that lies above. */
+/* True for a sign-extended byte, as push imm8 leaves it. */
 static __always_inline int lj_is_pushed(__u64 word)
 {
 	return word + 128 < 256;
 }
 
 /*
- * The number's upper byte, of a stub at `at` that has pushed the lower one:
+ * Returns the upper byte of an exit's number, << 8, for a stub at `at` that has pushed the lower
+ * one; LJ_NO_EXIT:
  *
  *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
  *	end: push hi; jmp ->vm_exit_handler
@@ -303,12 +301,12 @@ static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_w
 /* ---- snapshots without mcofs ----------------------------------------------------------------- */
 
 /*
- * They do not say where their machine code begins. But each guard's branch, jcc rel32 or jmp
- * rel32, leads to the stub of its snapshot's exit: the number is that of the first one from the
- * place on. The snapshot may be the next one, where code lies between that belongs to no guard.
+ * They have no offset of their machine code. But each guard's branch, jcc rel32 or jmp rel32, leads
+ * to the exit stub of its snapshot: the first branch from w->mcofs on has the number. It may be the
+ * next snapshot's, when code without a guard lies between.
  */
 #define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
-#define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are looked through at once */
+#define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are searched at once */
 #define LJ_GUARD_READ (LJ_GUARD_BLOCK + 8)
 enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
 
@@ -329,7 +327,7 @@ static long lj_jump_step(__u32 i, struct lj_walk **walk)
 	return 1;
 }
 
-/* Offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
+/* Returns the offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
 static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 {
 	w->jump = at;
@@ -339,8 +337,8 @@ static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 }
 
 /*
- * The exit whose stub is at `at`; LJ_NO_EXIT: not found. sure: a jcc leads there. A single byte
- * that looks like a jmp is often part of another instruction, and leads nowhere.
+ * Returns the exit whose stub is at `at`; LJ_NO_EXIT: not found. sure: a jcc leads there. The one
+ * byte of a jmp is often part of another instruction, whose target may be unreadable.
  */
 static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_walk *w, __u64 at,
 					    int sure)
@@ -357,7 +355,7 @@ static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_
 	return hi == LJ_NO_EXIT ? hi : lo | hi;
 }
 
-/* The search has come to a snapshot, by a guard that ends at `end`. */
+/* Enters a snapshot that the search has found by the guard before `end`. */
 static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, struct lj_walk *w,
 						   __u32 snapno, __u32 end)
 {
@@ -381,7 +379,7 @@ static __always_inline int lj_read_code(const struct lb_mem *mem, struct lj_walk
 	return mem_read(mem, w->block, size & 255, w->gctrace.mcode + w->lo);
 }
 
-/* One branch, or a block without any. w->lo: the search goes on there, in the block at w->search. */
+/* Tries one branch, or skips a block without any. w->lo: next offset, in the block at w->search. */
 LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i, size, snapno, rel;
@@ -391,7 +389,7 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 	if (!w)
 		return LB_STOP;
 	if (w->lo - w->search >= w->in_block) {
-		if (w->lo >= w->gctrace.szmcode) /* behind the last guard */
+		if (w->lo >= w->gctrace.szmcode) /* past the last guard */
 			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->lo);
 		if (lj_read_code(mem, w))
 			return lj_stop(w, LB_STATUS_FAULT);
