@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A Lua stack that is being moved, as it grows or shrinks (resizestack in lj_state.c). To clear its
- * new slots is most of the time, as each page of them is a page fault:
+ * A Lua stack that is being moved, as it grows or shrinks (resizestack in lj_state.c). Clearing its
+ * new slots takes most of the time, with a page fault for each page:
  *
  *	st = realloc(oldst)		L->stack and L->base are the old block's, which may be unmapped
  *	L->stack = st			L->base is the old block's still
  *	clear the new slots
  *	L->base += st - oldst		done
  *
- * The function keeps oldst or the delta in a register that its callees save, so these values are in
- * registers or in the first words of the C stack. The frame that a candidate leads to proves it.
+ * The function keeps oldst or the delta in a callee-saved register, so it is in a register or in
+ * the first words of the C stack: all are tried. The frame that a candidate leads to proves it.
  */
 #ifndef LUABPF_UNWIND_LJ_MOVED_H
 #define LUABPF_UNWIND_LJ_MOVED_H
@@ -19,13 +19,13 @@
 #define LJ_MOVED_REGS 8
 #define LJ_MOVED_WORDS 24 /* of the C stack */
 
-/* What stack_init() writes into a stack's first slot: the thread itself. */
+/* Returns the value that stack_init() writes into a stack's first slot: the thread itself. */
 static __always_inline __u64 lj_stack_mark(const struct lj_walk *w)
 {
 	return (__u64)LJ_TTHREAD << 47 | w->L;
 }
 
-/* Does a frame stand at base? That of a function, or the dummy of an error. */
+/* True if there is a frame at base: that of a function, or the dummy of an error. */
 static __always_inline int lj_frame_at(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	const __u8 *bytes;
@@ -36,7 +36,7 @@ static __always_inline int lj_frame_at(const struct lb_mem *mem, struct lj_walk 
 	return bytes && (lb_word(bytes, 0) == lj_stack_mark(w) || lj_fit(mem, w, base, 0));
 }
 
-/* Is word the delta, or oldst? L->stack is the new block's. */
+/* Tries word as the delta, or as oldst. L->stack is the new block's. */
 static __always_inline int lj_moved_base(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
 {
 	__u64 base = w->base + word;
@@ -49,7 +49,7 @@ static __always_inline int lj_moved_base(const struct lb_mem *mem, struct lj_wal
 	return 0;
 }
 
-/* Is word the new block's address, or that of its chunk's head? L->stack is the old block's. */
+/* Tries word as the new block, or as its malloc chunk's head. L->stack is the old block's. */
 static __always_inline int lj_moved_stack(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
 {
 	__u64 mark[3], delta;
@@ -79,7 +79,7 @@ LB_SUBPROG int lj_moved_by(const struct lb_mem *mem, struct lj_walk *w, __u64 wo
 	return lj_moved_stack(mem, w, word);
 }
 
-/* L->base is no frame's: sets the walk to where the stack is. */
+/* Sets the walk's stack and base to their new addresses, as L->base leads to no frame. */
 LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lb_regs *regs)
 {
@@ -93,7 +93,7 @@ LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
 	w->block[3] = regs->kept[0];
 	w->block[4] = regs->kept[1];
 	w->block[5] = regs->kept[2];
-	w->block[6] = regs->rd; /* this and the next: when mremap() has just returned */
+	w->block[6] = regs->rd; /* [6] and [7]: when mremap() has just returned */
 	w->block[7] = regs->base;
 	if (mem_read(mem, w->block + LJ_MOVED_REGS, 8 * LJ_MOVED_WORDS, regs->sp & ~7ULL))
 		return -1;
@@ -108,7 +108,7 @@ LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
 	return -1;
 }
 
-/* In C code, of which L->base is the topmost frame's: can that be none of this stack's? */
+/* True if, in C code, L->base is outside of the stack or unreadable, so that it may be moving. */
 static __always_inline int lj_is_moving(const struct lb_mem *mem, struct lj_walk *w,
 					const struct lb_regs *regs)
 {

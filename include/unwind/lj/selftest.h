@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A sample without a perf event: what the sampler would learn from the kernel is given. The map's
- * value in bpf/selftest.bpf.c, and what tests/lib/walk_host.c takes.
+ * A sample without a perf event: it has all that the sampler reads from the kernel. The map's value
+ * in bpf/selftest.bpf.c, and the input of tests/lib/walk_host.c.
  */
 #ifndef LUABPF_UNWIND_LJ_SELFTEST_H
 #define LUABPF_UNWIND_LJ_SELFTEST_H

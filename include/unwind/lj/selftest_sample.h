@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Takes a sample that is given (unwind/lj/selftest.h), in the order of bpf/luabpf.bpf.c, for a process with
- * one module. The includer defines lb_selftest_run(), the loop, as bounded as the contract says
- * (walk.h).
+ * Takes the sample of a struct lb_selftest, in the order of bpf/luabpf.bpf.c, for a process with
+ * one module. The includer defines lb_selftest_run(), the loop, with the bound of the contract
+ * (unwind.h).
  */
 #ifndef LUABPF_UNWIND_LJ_SELFTEST_SAMPLE_H
 #define LUABPF_UNWIND_LJ_SELFTEST_SAMPLE_H
@@ -70,7 +70,7 @@ static __always_inline int lb_selftest_find(const struct lb_mem *mem, struct lj_
 	return lb_selftest_search(mem, w, in);
 }
 
-/* Takes the sample; the frames are in w->rec.stack, why it ended in w->end. */
+/* Takes the sample; the frames are in w->rec.stack, its status in w->end. */
 static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct lj_walk *w,
 					       const struct lb_selftest *in)
 {

@@ -2,14 +2,14 @@
 /*
  * The virtual frames of compiled code: the functions that a trace has inlined exist in its
  * snapshots only, as slots with references into the trace's IR (lj_snap.c). They are walked first;
- * what they stand on is on the real stack, and unwind/lj/unwind.h's.
+ * unwind/lj/unwind.h walks the real frames below.
  */
 #ifndef LUABPF_UNWIND_LJ_SNAP_H
 #define LUABPF_UNWIND_LJ_SNAP_H
 
 #include <unwind/lj/unwind.h>
 
-/* What a step on a virtual frame is after: first its link, which tells how far the next one is. */
+/* The slot that a step on a virtual frame reads: first its link, with the distance to the next. */
 enum lj_want {
 	LJ_WANT_LINK,
 	LJ_WANT_FUNC,
@@ -18,9 +18,9 @@ enum lj_want {
 };
 
 /*
- * The value of a slot, as the snapshot has it: a 64-bit constant of the IR, whose reference is
- * followed by the value (lj_ir.h, LJ_GC64). Slots that the trace did not change, or loaded from
- * the stack, are still there.
+ * Reads the value of a slot: in the snapshot it is a 64-bit constant of the IR, whose value follows
+ * its instruction (lj_ir.h, LJ_GC64). A slot that the trace did not change, or loaded from the
+ * stack, is read from the stack.
  */
 static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_walk *w, __s32 slot,
 					 __u32 entry, __u64 *value)
@@ -29,14 +29,14 @@ static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_wal
 
 	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
 		return lj_read(mem, w, value, sizeof(*value), w->gctrace.ir + 8ULL * ref + 8);
-	w->map = 0; /* another time it may be another */
+	w->map = 0; /* the stack's value may differ next time */
 	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
 }
 
 /*
- * The function at the trace's base, when the trace has called another in its place: the first slot,
- * a constant. The second, the link, has an entry after a tail call only (snapshot_slots). Entries
- * are sorted by slot.
+ * Sets w->base_func to the function at the trace's base after a tail call: the first slot, a
+ * constant. The second, the link, has an entry after a tail call only (snapshot_slots). Entries are
+ * sorted by slot.
  */
 static __always_inline int lj_snap_base(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -51,7 +51,7 @@ static __always_inline int lj_snap_base(const struct lb_mem *mem, struct lj_walk
 	return 0;
 }
 
-/* The link of the virtual frame in hand is known: where does the next one begin? */
+/* Computes from the current virtual frame's link the distance to the next one. */
 static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struct lj_walk *w,
 						 __u64 link)
 {
@@ -72,7 +72,7 @@ static __always_inline struct lj_virtual *lj_virtual(struct lj_walk *w, __u64 ma
 	return &w->virtual[lb_table_index(map << 1, LJ_VIRTUAL_BITS)]; /* 8 bytes at the least */
 }
 
-/* The walk has come through the virtual frames of the snapshot in hand. Returns 0 when they are
+/* Caches the virtual frames of the current snapshot, which are walked. Returns 0 when they are
  * kept. */
 LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 {
@@ -100,7 +100,7 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 	return 0;
 }
 
-/* Returns 0 when the frames are known, and takes them. They begin the stack. */
+/* Takes the cached frames of a snapshot, which begin the stack. Returns 0, or -1: not cached. */
 static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 {
 	const struct lj_virtual *v;
@@ -129,7 +129,7 @@ static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 	return 0;
 }
 
-/* On to the virtual frame below, which stands at pc. */
+/* Goes to the virtual frame below, whose pc is given. */
 static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 {
 	w->pc = pc;
@@ -137,7 +137,7 @@ static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 	w->want = LJ_WANT_LINK;
 	if (w->slot)
 		return LB_MORE;
-	/* what is left lies on the real stack, its topmost frame at jit_base */
+	/* the remaining frames are on the real stack, the topmost at jit_base */
 	w->flags |= LB_FRAME_TRACE;
 	w->joint = 1;
 	w->phase = LJ_PHASE_FRAME;
@@ -145,7 +145,7 @@ static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 	return LB_MORE;
 }
 
-/* The function of the virtual frame in hand is in seen[index]. */
+/* Emits the current virtual frame, whose function is in seen[index]. */
 static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struct lj_walk *w,
 						 int index)
 {
@@ -164,7 +164,7 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
 }
 
-/* How many snapshots, and of which shape: by nsnapmap, which a u32 of 2019 has no high half of. */
+/* Sets the snapshots' number and shape. In 2019 nsnapmap is a u32, whose high half is 0. */
 static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gctrace *t,
 					  const struct lj_trace_words *words)
 {
@@ -216,7 +216,7 @@ LB_SUBPROG int lj_gctrace(const struct lb_mem *mem, struct lj_walk *w, struct lj
 
 #define LJ_MAX_PARENTS 8
 
-/* On to the constants of the trace that this one grew from: IR_BASE names it (lj_record_setup). */
+/* Goes to the constants of the parent trace: IR_BASE names it (lj_record_setup). */
 static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 ins;
@@ -232,10 +232,9 @@ static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_wa
 }
 
 /*
- * A function that the trace computes (it is specialized to the prototype, not to the closure) is in
- * no constant. But its prototype is, so that the collector keeps it (rec_call_specialize): of all
- * prototypes among the trace's constants that which has the pc. A side trace may find it done, by
- * a trace that it grew from. One constant a step.
+ * Finds a function that the trace computes (it is specialized to the prototype, not to the
+ * closure), and that is no constant. Its prototype is one, for the collector (rec_call_specialize):
+ * the one that has the pc. In a side trace an ancestor may have that constant. One constant a step.
  */
 static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -246,8 +245,8 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 	if (w->constant >= LJ_REF_BIAS - 3) {
 		if (!lj_snap_parent(mem, w))
 			return LB_MORE;
-		/* a C function that the trace is about to leave for (trace stitching): its caller
-		 * calls */
+		/* trace stitching: the trace is about to leave for a C function, whose caller is on
+		 * top */
 		if ((w->link & 7) != LJ_FRAME_CONT || w->skip)
 			return lj_stop(w, LB_STATUS_BAD_TRACE);
 		w->want = LJ_WANT_CONTPC;
@@ -265,7 +264,7 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 	return lj_snap_func(mem, w, index);
 }
 
-/* One entry of the snapshot's map, from its end: entries are sorted by slot. */
+/* Reads one entry of the snapshot's map, from its end: entries are sorted by slot. */
 static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__s32 slot = w->want == LJ_WANT_LINK   ? w->slot + 1
@@ -299,7 +298,7 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 	return lj_snap_next(w, value);
 }
 
-/* A run of them: what a step costs beside its work is more than an entry. */
+/* Entries per step: the overhead of a step is larger than the work of one. */
 #define LJ_SNAP_RUN 4
 static __always_inline int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
 {

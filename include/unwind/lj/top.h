@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost frame outside of compiled code: what stands at a base, does a pc fit it, and what do
- * BASE and PC mean while calls and returns are under way in the assembler VM, in what it has
- * called, and where the host enters or leaves it.
+ * The topmost frame outside of compiled code: which function is at a base, whether a pc fits it,
+ * and the meaning of BASE and PC during calls and returns in the assembler VM, in its callees, and
+ * where the host enters or leaves it. The frame that a candidate leads to proves it.
  */
 #ifndef LUABPF_UNWIND_LJ_TOP_H
 #define LUABPF_UNWIND_LJ_TOP_H
@@ -30,7 +30,7 @@ enum lj_fit {
 	LJ_FIT_OTHER, /* a Lua function, but pc is not one of its own */
 	LJ_FIT_LUA,   /* a Lua function, pc is one of its own */
 	LJ_FIT_C,     /* C or fast function */
-	LJ_FIT_C_OWN, /* ditto, and pc is its own */
+	LJ_FIT_C_OWN, /* C or fast function, and pc is its own */
 };
 
 static __always_inline int lj_fits(int fit)
@@ -38,13 +38,13 @@ static __always_inline int lj_fits(int fit)
 	return fit >= LJ_FIT_LUA;
 }
 
-/* May a frame begin at base? maxstack is not the end: errors and metamethods may use some more. */
+/* True if base may be a frame's. Errors and metamethods may use some slots above maxstack. */
 static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
 {
 	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
 }
 
-/* What stands at base, and does pc fit it? */
+/* Returns enum lj_fit: the kind of function at base, and whether pc is its own. */
 LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, __u64 pc)
 {
 	struct lj_seen *seen;
@@ -70,7 +70,7 @@ static __always_inline int lj_top_is(struct lj_walk *w, __u64 base, __u64 pc)
 	return 0;
 }
 
-/* The pc that the VM stored in the cframe before it called C, for a frame at base. */
+/* The pc that the VM stored in the cframe before it called C, for a frame at base; 0: none. */
 LB_SUBPROG __u64 lj_saved_pc(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	__u64 keep, pc = 0;
@@ -95,7 +95,7 @@ LB_SUBPROG __u64 lj_saved_pc(const struct lb_mem *mem, struct lj_walk *w, __u64 
 	return pc;
 }
 
-/* The function at base is done; what its slots hold is not its link, which is this. */
+/* The function at base has returned: its slots may be overwritten, link is given. */
 static __always_inline int lj_top_done(struct lj_walk *w, __u64 base, __u64 link)
 {
 	w->link = link;
@@ -106,7 +106,7 @@ static __always_inline int lj_top_done(struct lj_walk *w, __u64 base, __u64 link
 
 /*
  * A fast function that a trace was stitched around has a continuation's frame, and PC is its own:
- * the link in its slot tells what called it.
+ * the link in its slot leads to its caller.
  */
 static __always_inline int lj_top_stitched(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
@@ -122,9 +122,9 @@ static __always_inline int lj_top_stitched(const struct lb_mem *mem, struct lj_w
 }
 
 /*
- * What was stored before C was called. A fast function that is done has overwritten its own
- * function slot with its result (FFH_RES): its caller is on top, at the pc that was stored; or what
- * the link leads to that was stored, when no Lua function has called it.
+ * Takes BASE and PC as they were stored before C was called. A fast function that has returned has
+ * overwritten its own function slot with its result (FFH_RES): its caller is on top, at the stored
+ * pc; or, when no Lua function has called it, the frame that the stored link leads to.
  */
 static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_walk *w)
 {
@@ -143,9 +143,8 @@ static __always_inline int lj_top_stored(const struct lb_mem *mem, struct lj_wal
 }
 
 /*
- * In the VM, which the host enters or leaves: on behalf of a hook or a finalizer, for which there
- * is no frame, so that a Lua function is on top. It stands where it called C, as the next outer
- * cframe knows.
+ * In the VM, which the host enters or leaves for a hook or a finalizer. That has no frame, so that
+ * a Lua function is on top, at the pc where it called C: the next outer cframe has it.
  */
 LB_SUBPROG int lj_top_interrupted(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
@@ -168,9 +167,8 @@ LB_SUBPROG int lj_top_interrupted(const struct lb_mem *mem, struct lj_walk *w, _
 }
 
 /*
- * A call or a return by a link that is a pc is under way: before a call has stored its link, and
- * after a return has loaded it, PC is that link. The caller is on top, or a fast function on its
- * way out.
+ * During a call or a return by a link that is a pc: before a call has stored its link, and after a
+ * return has loaded it, PC is that link. The caller is on top, or a fast function that returns.
  */
 static __always_inline int lj_top_linked(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
 					 __u64 pc, int fit)
@@ -187,7 +185,7 @@ static __always_inline int lj_top_linked(const struct lb_mem *mem, struct lj_wal
 	return lj_top_is(w, base, 0);
 }
 
-/* Does the link in the slot of a C function's frame lead to a frame? */
+/* True if the link in the slot of a C function's frame leads to a frame. */
 LB_SUBPROG int lj_link_leads(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	__u64 link;
@@ -202,9 +200,9 @@ LB_SUBPROG int lj_link_leads(const struct lb_mem *mem, struct lj_walk *w, __u64 
 }
 
 /*
- * Ditto, by a link of another type: a small number, the distance in its upper bits, the type in the
- * lower three. The VM makes it before it moves BASE up to the callee and stores it, and takes it
- * out of the slot before it moves BASE down to the caller.
+ * During a call or a return by a link of another type: the distance in its upper bits, the type in
+ * the lower three. The VM computes it before it moves BASE up to the callee and stores it, and
+ * loads it from the slot before it moves BASE down to the caller.
  */
 static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk *w,
 					const struct lb_regs *regs, int fit)
@@ -215,7 +213,7 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	if (pc >= 1 << 20 || lj_read(mem, w, &link, sizeof(link), base - 8))
 		return -1;
 	/* cont_dispatch: BASE is the caller's again, RB still that of the metamethod; or that of
-	 * the dummy which calls another function in a C function's place */
+	 * the dummy which calls another function in place of a C function */
 	if (pc && regs->rb - pc == base && !(pc & 7) && !lj_at(mem, w, &cont, 32, regs->rb - 32)) {
 		contpc = lb_word(cont, 8);
 		if (lb_word(cont, 0) == LJ_CONT_TAILCALL &&
@@ -230,12 +228,12 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	    !lj_read(mem, w, &contpc, sizeof(contpc), base + delta - 24) &&
 	    lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
 		return lj_top_is(w, base, contpc);
-	/* a return: with the link, or what vm_return, BC_CALLT or vm_returnp has made of it */
+	/* a return: PC is the link, or as vm_return, BC_CALLT or vm_returnp changes it */
 	if (link == pc || link == (pc ^ 1) || (!(pc & 7) && link - pc < 8)) {
 		w->skip = 1;
 		return lj_top_is(w, base, 0);
 	}
-	/* ditto, of a fast function whose results lie on its link, which it had stored as the pc */
+	/* the same of a fast function whose results have overwritten its link, the saved pc */
 	saved = lj_saved_pc(mem, w, base);
 	if (pc & 7 && (saved == pc || saved == (pc ^ 1)) && !lj_link_leads(mem, w, base)) {
 		return lj_top_done(w, base, saved);
@@ -245,8 +243,8 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 		w->skip = 1;
 		return lj_top_is(w, base, 0);
 	}
-	/* a call: BASE is the callee's already. Or a return of a fast function whose results lie on
-	 * its link, and PC without its type, or with another. What does it stand on? */
+	/* a call: BASE is the callee's already. Or a return of a fast function whose results have
+	 * overwritten its link, and PC without its type, or with another: tries the frame below */
 	if (!delta || delta >= base - w->stack)
 		return -1;
 	if (lj_fit(mem, w, base - delta, 0) >= LJ_FIT_C && lj_link_leads(mem, w, base - delta))
@@ -258,8 +256,8 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	return -1;
 }
 
-/* Has the VM just returned from C, so that BASE is not yet taken back? The return address was below
- * sp. */
+/* True if the VM has just returned from C, so that BASE is not yet reloaded. The return address was
+ * below sp. */
 #define LJ_RELOAD 24
 static __always_inline int lj_just_returned(const struct lb_mem *mem, struct lj_walk *w,
 					    const struct lb_regs *regs)
@@ -269,15 +267,13 @@ static __always_inline int lj_just_returned(const struct lb_mem *mem, struct lj_
 	return !lj_read(mem, w, &ret, sizeof(ret), regs->sp - 8) && regs->ip - ret < LJ_RELOAD;
 }
 
-/*
- * A frame to which the VM returns: a C function's, or the bottom of the stack, below all functions.
- */
+/* True for a frame to which the VM returns: a C function's, or the bottom of the stack. */
 static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	return base == w->stack + 16 || lj_fit(mem, w, base, 0) >= LJ_FIT_C;
 }
 
-/* Does the VM return to what stands at base? */
+/* Returns 0 with the walk set, if the VM returns to the frame at base; else -1. */
 static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	if (lj_is_c_base(mem, w, base))
@@ -291,8 +287,8 @@ static __always_inline int lj_site(const __u8 site[LB_VM_TEXT / 8], __u64 offset
 }
 
 /*
- * At the instruction by which a call stores its link, BASE is the callee's already, PC behind the
- * instruction that calls.
+ * True at the instruction by which a call stores its link: BASE is the callee's already, PC follows
+ * the instruction that calls.
  */
 static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_walk *w,
 					   const struct lj_build *build, const struct lb_regs *regs)
@@ -302,9 +298,9 @@ static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_w
 }
 
 /*
- * A jump is made, and the instruction that it leads to is not fetched yet: PC is that one's. Where
- * a branch that was not taken comes by, too, the instruction before PC tells: it is the branch.
- * Where a trace was left there is none.
+ * True if a jump was made whose target is not fetched yet: PC is the target's. A branch that was
+ * not taken passes there, too: then the instruction before PC is that branch. Where a trace was
+ * left there is none.
  */
 static __always_inline int lj_has_jumped(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lj_build *build, const struct lb_regs *regs)
@@ -333,10 +329,11 @@ static __always_inline int lj_top_runs(const struct lb_mem *mem, struct lj_walk 
 }
 
 /*
- * The state is C already. BC_FUNCC calls, or was returned to: L->base is right, PC the function's
- * own. Or the VM returns to C (vm_return): L->base is not stored yet, and may be that of any frame
- * long gone; PC is the distance to the caller's base, then that base itself, negative at first. Or
- * C enters the VM or leaves it by an error: L->base is right, PC anything.
+ * In the VM, in state C:
+ *  - BC_FUNCC calls, or was returned to: L->base is right, PC the function's own.
+ *  - The VM returns to C (vm_return): L->base is not stored yet, and may be that of any dead frame;
+ *    PC is the distance to the caller's base, then that base itself, negative at first.
+ *  - C enters the VM or leaves it by an error: L->base is right, PC may be any value.
  */
 static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct lj_walk *w,
 					      const struct lj_build *build,
@@ -345,12 +342,10 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 	__u64 pc = regs->pc;
 	int fit = lj_fit(mem, w, regs->base, pc);
 
-	/*
-	 * once a hook has run the state stays C until the next C function, although the VM goes on
-	 */
+	/* after a hook the state stays C until the next C function, although Lua code runs */
 	if (fit == LJ_FIT_LUA && !lj_storing_link(mem, w, build, regs))
 		return lj_top_runs(mem, w, build, regs);
-	/* the VM's own frame is not made yet, or no more: registers are the host's */
+	/* the VM's own frame is not made yet, or already left: registers are the host's */
 	if (w->cframe - regs->sp > 16 && lj_is_c_base(mem, w, w->base))
 		return lj_top_is(w, w->base, 0);
 	if (lj_fit(mem, w, w->base, pc) == LJ_FIT_C_OWN)
@@ -372,8 +367,8 @@ static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)
 }
 
 /*
- * A helper was called with BASE kept in rbp. Or it has written its results over a fast function's
- * own frame, as modf() and lj_tab_next() do, whose link is PC still: the caller is on top.
+ * A helper was called with BASE saved in rbp. Or it has written its results over a fast function's
+ * own frame, as modf() and lj_tab_next() do, whose link is still PC: the caller is on top.
  */
 static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
 				       __u64 pc)
@@ -388,9 +383,8 @@ static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk 
 }
 
 /*
- * In the assembler VM. BASE and PC are right when they fit each other; when not, one of them has
- * already changed (calls, returns), or BASE's register holds an argument for C or what C left in
- * it.
+ * In the assembler VM. BASE and PC are right when they fit each other; else one of them has already
+ * changed (calls, returns), or BASE's register holds an argument for C or a value of C's.
  */
 static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lj_build *build, const struct lb_regs *regs)
@@ -402,7 +396,7 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 		return lj_top_runs(mem, w, build, regs);
 	if (fit == LJ_FIT_C_OWN)
 		return lj_top_is(w, regs->base, regs->pc);
-	/* around the call of a helper before which BASE went to rbp only */
+	/* around the call of a helper before which BASE was saved in rbp only */
 	if (fit != LJ_FIT_LUA && lj_site(build->rbp_site, regs->ip - w->vm_start) &&
 	    !lj_top_kept(mem, w, regs->rb, regs->pc))
 		return 0;
@@ -425,9 +419,9 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 }
 
 /*
- * A helper that the VM called while it kept BASE in rbp only (rawget, libm functions, ...). rbp and
+ * A helper that the VM called with BASE saved in rbp only (rawget, libm functions, ...). rbp and
  * rbx are callee-saved: they are in their registers, or among the first words that the helper
- * pushed. The steps of PHASE_LEAF try all pairs.
+ * pushed. The steps of PHASE_LEAF try all pairs, at most LJ_LEAF_WORDS * (LJ_LEAF_WORDS + 1).
  */
 #define LJ_LEAF_WORDS 8
 

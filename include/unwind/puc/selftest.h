@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A sample of PUC Lua without a perf event, as unwind/lj/selftest.h is one of LuaJIT: the map's value in
- * bpf/selftest_puc.bpf.c, and what tests/lib/walk_host.c takes.
+ * A sample of PUC Lua without a perf event, as unwind/lj/selftest.h is one of LuaJIT: the map's
+ * value in bpf/selftest_puc.bpf.c, and the input of tests/lib/walk_host.c.
  */
 #ifndef LUABPF_UNWIND_PUC_SELFTEST_H
 #define LUABPF_UNWIND_PUC_SELFTEST_H
@@ -19,9 +19,9 @@ struct puc_selftest {
 	__u64 text_lo, text_hi;
 	__u64 gc_lo, gc_hi;
 	__u64 stack_hi;
-	__u64 L; /* that ran on this thread when it was last looked at; 0: none is known */
-	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; when they were seen last, ... */
-	__u64 resumer;			    /* ... this had resumed them */
+	__u64 L; /* that ran on this thread in the sample before; 0: none is known */
+	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; in an earlier sample ... */
+	__u64 resumer;			    /* ... this one had resumed them */
 	__u64 epoch;			    /* lb_walk.epoch */
 	__u32 sample;			    /* differs from that of the sample before */
 	__u32 pad;

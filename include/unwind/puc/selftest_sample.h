@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Takes a sample that is given (unwind/puc/selftest.h), as bpf/sample_puc.bpf.h does for a process with
- * one module. The includer defines puc_selftest_run(), the loop, as bounded as the contract says
- * (walk.h).
+ * Takes the sample of a struct puc_selftest, as bpf/sample_puc.bpf.h does for a process with one
+ * module. The includer defines puc_selftest_run(), the loop, with the bound of the contract
+ * (unwind.h).
  */
 #ifndef LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
 #define LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
@@ -43,7 +43,7 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	w->rec.stack.flags = 0;
 }
 
-/* Takes the sample; the frames are in w->rec.stack, why it ended in w->end. */
+/* Takes the sample; the frames are in w->rec.stack, its status in w->end. */
 static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct puc_walk *w,
 						const struct puc_selftest *in)
 {
