@@ -2,7 +2,7 @@
 /*
  * Fingerprint of a LuaJIT prototype (GCproto). The address of a collected prototype may be taken by
  * another: user space joins what it knows or reads later with a sample only when this agrees. So it
- * is made of all that tells two of one shape apart and is cheap to read:
+ * is made of all that distinguishes two of one shape and is cheap to read:
  *
  *   head       sizes, lines, where each table lies, the address of the chunk's name
  *   name       which string that is, as its address may be another's by now
@@ -117,7 +117,7 @@ static __always_inline struct lj_trace_words lj_trace_words(const void *head)
 
 /*
  * Fingerprint of a trace. Numbers of traces that were flushed are given again. Where its parts and
- * its machine code lie, and how large they are, tells it from others.
+ * its machine code lie, and how large they are, distinguishes it.
  */
 static __always_inline __u32 lj_fp_trace(const struct lj_trace_words *t)
 {

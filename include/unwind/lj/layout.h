@@ -89,7 +89,7 @@ enum {
 	LJ_GCT_TRACE = 9,
 	LJ_GCT_UDATA = 12, /* the last */
 };
-/* The word in which an object tells what it is, and the type in it. */
+/* The word that holds the kind of an object, and the type in it. */
 #define LJ_KIND_GCT(kind) ((kind) >> 8 & 0xff)
 
 /* GCfunc: GCfuncL and GCfuncC share the head */

@@ -7,7 +7,7 @@
  *      base-4  base-3  base-2  base-1      | base ...
  *     [cont    contpc] func    PC/delta|ft | slots ...
  *
- * The walk keeps the base of the frame in hand, the pc at which it stands, and the cframe (the VM's
+ * The walk keeps the base of the current frame, the pc at which it stands, and the cframe (the VM's
  * frame on the C stack) that runs it. A step emits the frame and goes to the one below by its link:
  *
  *     LUA    the link is the caller's pc; the instruction before it holds the distance
@@ -37,7 +37,7 @@ static __always_inline __u32 lj_distance(__u32 ins)
 	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM ? 0 : 2 + (ins >> 8 & 0xff);
 }
 
-/* Ditto, by the link. */
+/* The same, by the link. */
 LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
 {
 	__u32 ins;
@@ -48,8 +48,8 @@ LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, _
 }
 
 /*
- * Reads what the cframe in hand has saved. A frame that lua_cpcall made has no frame on the Lua
- * stack; its SAVE_NRES is negative and tells how high the stack was (lj_debug.c, debug_framepc):
+ * Reads what the current cframe has saved. A frame that lua_cpcall made has no frame on the Lua
+ * stack; its SAVE_NRES is negative and says how high the stack was (lj_debug.c, debug_framepc):
  * returns 1 when it is such a one and `frame` lies below that mark, 0 when it counts, < 0 on
  * failure.
  */
@@ -351,7 +351,7 @@ static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_
 
 /*
  * A callback that C code makes into Lua has its frame before its function runs (lj_ccallback_enter)
- * and after that has returned (lj_ccallback_leave). Then C code runs, called from what lies below.
+ * and after that has returned (lj_ccallback_leave). Then C code runs, called from the frame below.
  */
 static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct lj_walk *w,
 					       __u64 link, int index)
@@ -450,7 +450,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 			if (lj_is_in_yielded(mem, w))
 				return lj_bottom(w);
 			lj_boundary(mem, w, delta);
-		} else if (cont == LJ_CONT_TAILCALL) { /* what lies below is yet to be called */
+		} else if (cont == LJ_CONT_TAILCALL) { /* the function below is yet to be called */
 			w->pc = 0;
 			w->skip = 1;
 		}

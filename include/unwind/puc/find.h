@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Which lua_State runs on this thread, and where does its topmost function stand? PUC Lua has no
- * variable that tells the first, and keeps the answer to the second in a register.
+ * variable for the first, and keeps the answer to the second in a register.
  *
  * A lua_State is active on a C stack while its errorJmp points at a lua_longjmp there, its status
  * is LUA_OK, and ci is not base_ci. Those that are active are nested: each was resumed by the one

@@ -39,7 +39,7 @@ enum {
 	PUC_PRINT_FACTOR_K,
 };
 
-/* What a head tells, beside what it counts for. */
+/* The fields of a head, beside what it counts for. */
 struct puc_fp_head {
 	__u64 code, k, source; /* addresses */
 	__u32 sizecode, sizek;

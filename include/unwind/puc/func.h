@@ -121,7 +121,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	if (!puc_is_pointer(func))
 		return -1;
 	if (puc_at(mem, w, &head, PUC_CLOSURE_HEAD, func)) {
-		seen->sample--; /* when it is asked for again, this has to be told again */
+		seen->sample--; /* when it is asked for again, this fails again */
 		return -1;
 	}
 	one_type = w->puc.closure_isC != PUC_NONE;

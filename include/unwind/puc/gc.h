@@ -162,7 +162,7 @@ LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 	return puc_may_collect(w) && !puc_is_clients(w, w->regs.ip);
 }
 
-/* The step that follows tells, where that is the question. */
+/* The step that follows decides, where that is the question. */
 static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 ip = w->regs.ip;

@@ -29,7 +29,7 @@ struct puc_layout {
 	__u16 L_errorJmp; /* struct lua_longjmp (ldo.c), its first word is `previous` */
 	__u16 L_nCcalls;
 	__u16 L_savedpc;   /* 5.1: pc of the running function; later in CallInfo */
-	__u16 L_hookmask;  /* 5.1: byte; which release it is can be told by it */
+	__u16 L_hookmask;  /* 5.1: byte; which release it is follows from it */
 	__u16 L_allowhook; /* 5.1: byte, 0 while a hook or a finalizer runs; 0: see callstatus */
 	__u16 L_size;	   /* sizeof(lua_State): all of these lie below */
 
@@ -81,7 +81,7 @@ struct puc_layout {
 	/* type tags as stored, without BIT_ISCOLLECTABLE (0x40) */
 	__u8 tt_proto;	/* of the GC header */
 	__u8 tt_lcl;	/* Lua closure */
-	__u8 tt_ccl;	/* C closure; 5.1: the same, isC tells */
+	__u8 tt_ccl;	/* C closure; 5.1: the same, isC differs */
 	__u8 tt_lcf;	/* light C function; 0xff: none (5.1) */
 	__u8 tt_shrstr; /* short string */
 	__u8 tt_lngstr; /* long string; 5.1, 5.2.0: the same */
@@ -162,7 +162,7 @@ struct puc_build {
 	/* luaC_newobj may lie among the collector's functions, but collects nothing: text from
 	 * gc_lo + gc_skip on, of gc_skip_size bytes (struct lb_module); 0, 0: it does not. */
 	__u32 gc_skip, gc_skip_size;
-	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, which is told from other words. 0:
+	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, distinct from other words. 0:
 	 * it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
 };

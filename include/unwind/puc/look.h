@@ -13,7 +13,7 @@
  *
  * So this is asked only of a func that leads to no function, and what is found then has to be what
  * the CallInfo says of it. Where the kernel moves the block's pages, no address leads to them.
- * Then the saved pc tells a Lua function, if one was seen before whose code it lies in:
+ * Then the saved pc identifies a Lua function, if one was seen before whose code it lies in:
  * puc_step_code().
  */
 #ifndef LUABPF_UNWIND_PUC_LOOK_H
@@ -28,7 +28,7 @@ static __always_inline int puc_is_in(const struct puc_walk *w, int index, __u64 
 	return puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc);
 }
 
-/* What lies in the stack's slot `func`: an index of seen[], PUC_LIGHT or PUC_NOT. */
+/* Which function is in the stack's slot `func`: an index of seen[], PUC_LIGHT or PUC_NOT. */
 static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w, __u64 func)
 {
 	const __u8 *bytes;
@@ -96,7 +96,7 @@ static __always_inline int puc_is_result(const struct puc_walk *w, int index)
 }
 
 /*
- * Where the slot of the CallInfo in hand lies while the stack is being moved; 0: it is not, or
+ * Where the slot of the current CallInfo lies while the stack is being moved; 0: it is not, or
  * nothing tells. 5.4 corrects from the topmost CallInfo down, 5.1 from base_ci up: one that is
  * outside of the stack has none above that is not.
  */
@@ -122,7 +122,7 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 	return to;
 }
 
-/* Reads the slot of the CallInfo in hand, which was read, where it may be instead. */
+/* Reads the slot of the current CallInfo, which was read, where it may be instead. */
 static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 to;
@@ -141,7 +141,7 @@ static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_w
 }
 
 /*
- * Reads the CallInfo in hand, w->ci, into w. Returns what function it belongs to: an index of
+ * Reads the current CallInfo, w->ci, into w. Returns what function it belongs to: an index of
  * seen[], PUC_LIGHT or PUC_NOT.
  */
 LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)

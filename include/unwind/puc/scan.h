@@ -50,7 +50,7 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->seen_to = w->scan;
 	w->known_at = 0;
 	w->pending = 0;
-	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	w->hidden = !w->jmp_marked; /* else it is unknown */
 	w->unowned = 0;
 	w->vm_done = 0;
 	w->floor = floor;
@@ -82,7 +82,7 @@ static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 
 	w->scan = addr > w->scan_from ? addr : w->scan_from;
 	w->near = to;
 	w->pending = 0;
-	w->hidden = !w->jmp_marked; /* else it cannot be told */
+	w->hidden = !w->jmp_marked; /* else it is unknown */
 	return 1;
 }
 

@@ -13,7 +13,7 @@ enum puc_phase {
 	PUC_PHASE_TOP,	    /* where does the topmost function stand? */
 	PUC_PHASE_COLLECTS, /* does the collector run, which a C function has called? */
 	PUC_PHASE_FRAME,    /* frames */
-	PUC_PHASE_CODE, /* whose code is it that the saved pc of the frame in hand points into? */
+	PUC_PHASE_CODE, /* whose code is it that the saved pc of the current frame points into? */
 	PUC_PHASE_JMP,	/* to the outermost lua_longjmp of a coroutine */
 };
 
@@ -90,20 +90,20 @@ struct puc_walk {
 	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
 	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
 
-	/* the lua_State in hand, the best so far while one is sought, and one that is looked at */
+	/* the current lua_State, the best so far while one is sought, and one that is looked at */
 	struct puc_thread t, best, try;
 	/* active further out than the best, with a C function on top that the best may have called
 	 * back; L 0: none was seen */
 	struct puc_thread rival;
 	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
 			    innermost */
-	__u64 ci;	 /* the frame in hand */
+	__u64 ci;	 /* the current frame */
 	__u64 above;	 /* stack slot of the function above it: each lies below the one before */
-	__u64 pc;	 /* where the frame in hand stands: address of the next instruction */
+	__u64 pc;	 /* where the current frame stands: address of the next instruction */
 	__u64 code_lo;	 /* code of the topmost function; PHASE_NOTE looks for pointers into it */
 	__u64 code_size; /* bytes */
 
-	/* what puc_look() read of the CallInfo in hand */
+	/* what puc_look() read of the current CallInfo */
 	__u64 func, previous, savedpc;
 	__u64 fn; /* light C function */
 	__u32 status;
@@ -121,10 +121,10 @@ struct puc_walk {
 	__u8 weighed;	/* enum puc_weight: who has called the C function that runs */
 	__u8 missed;	/* the search was ended by its bound */
 	__u8 unowned;	/* the innermost frame of luaV_execute is none of those that are known */
-	__u8 tested;	/* what lies at the top of the C stack was tried */
+	__u8 tested;	/* the words at the top of the C stack was tried */
 	__u8 moved;	/* the stack is being moved: unwind/puc/look.h */
 	__u8 was_fault; /* fault, before it was looked at */
-	__u8 unread;	/* the slot of the CallInfo in hand cannot be read */
+	__u8 unread;	/* the slot of the current CallInfo cannot be read */
 
 	__u32 steps; /* of this walk, so far */
 
@@ -158,7 +158,7 @@ struct puc_walk {
 	__u64 vm_ret_last; /* where the one seen last lies */
 	__u64 collects;	   /* a word near sp leads into the collector; PHASE_COLLECTS: it runs */
 	__u64 gc_inner;	   /* PHASE_COLLECTS: the return address that was seen last; 0: none */
-	__u64 gc_within;   /* ditto, of those into the collector */
+	__u64 gc_within;   /* the same of those into the collector */
 	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
 
@@ -242,7 +242,7 @@ static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
 	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
 }
 
-/* Ditto, of one byte, in a head of at most `most` bytes, a power of two. */
+/* The same of one byte, in a head of at most `most` bytes, a power of two. */
 static __always_inline __u8 puc_byte(const __u8 *bytes, __u16 offset, __u32 most)
 {
 	return lb_byte(bytes + (offset & (most - 1)), 0);

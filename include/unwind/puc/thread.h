@@ -81,7 +81,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	return t->jmp ? t->jmp : PUC_UNPROTECTED;
 }
 
-/* Makes a lua_State the one in hand. */
+/* Makes a lua_State the current one. */
 static __always_inline void puc_enter(struct puc_walk *w, const struct puc_thread *t)
 {
 	w->t = *t;
@@ -175,7 +175,7 @@ static __always_inline int puc_is_hooked(const struct puc_walk *w)
 }
 
 /*
- * Returns the coroutine that the thread in hand, of which puc_look() returned the index, has resumed:
+ * Returns the coroutine that the current thread, of which puc_look() returned the index, has resumed:
  * its topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
  * this upvalue. An active coroutine is resumed by one thread only. 0: it has not.
  */
@@ -274,7 +274,7 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	fault = w->fault; /* it may be none, after all */
 	puc_enter(w, &w->try);
 	index = puc_look(mem, w);
-	if (w->fault) /* to be told when it is the best */
+	if (w->fault) /* reported when it is the best */
 		w->looked = 0;
 	w->fault = fault;
 	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))

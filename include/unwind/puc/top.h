@@ -88,7 +88,7 @@ static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct pu
 	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
 }
 
-/* Does fetch_reg tell the instruction? */
+/* True if fetch_reg has the instruction. */
 static __always_inline int puc_fetches(const struct puc_walk *w)
 {
 	__u64 found = 0;

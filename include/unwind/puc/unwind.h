@@ -84,7 +84,7 @@ static __always_inline int puc_is_moving_down(const struct puc_walk *w, int inde
 	       (w->savedpc <= seen->code || w->savedpc - seen->code > 4ULL * seen->sizecode);
 }
 
-/* Appends the frame in hand, of which puc_look() returned the index. */
+/* Appends the current frame, of which puc_look() returned the index. */
 static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 {
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
@@ -144,7 +144,7 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 }
 
 /*
- * Ditto, for most frames: a Lua function that stands where it called another, as any other does.
+ * The same for most frames: a Lua function that stands where it called another, as any other does.
  * Returns 0 when it is not one of these.
  */
 static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
@@ -166,7 +166,7 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 }
 
 /*
- * Is the CallInfo in hand to be passed over, as there is no function in its slot? Of the topmost
+ * Is the current CallInfo to be passed over, as there is no function in its slot? Of the topmost
  * that is so while a call is being set up, or a tail call moves the callee down over the caller.
  */
 static __always_inline int puc_pop(struct puc_walk *w)
@@ -216,7 +216,7 @@ static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 }
 
 /*
- * Is the CallInfo in hand a Lua function's, whose pc was saved? A CallInfo of 5.1 does not say so;
+ * Is the current CallInfo a Lua function's, whose pc was saved? A CallInfo of 5.1 does not say so;
  * but the topmost was given L->savedpc by the call that makes the stack grow.
  */
 static __always_inline int puc_has_code(const struct puc_walk *w)
@@ -226,7 +226,7 @@ static __always_inline int puc_has_code(const struct puc_walk *w)
 	return (w->status & (w->puc.cist_lua | w->puc.cist_c)) == w->puc.cist_lua;
 }
 
-/* No function is to be had of the CallInfo in hand. Does its saved pc tell? */
+/* No function is to be had of the current CallInfo. Tries its saved pc. */
 static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 {
 	/* 5.1 moves its array of CallInfos, too: then L->savedpc is all */
