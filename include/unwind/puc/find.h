@@ -64,7 +64,7 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 }
 
 /*
- * Tries all registers, which are worth as much as what lies at an address of the C stack. No
+ * Tries all registers, which are worth as much as a word at an address of the C stack. No
  * lb_loop(): what it calls would be too deep.
  */
 LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, __u64 at)

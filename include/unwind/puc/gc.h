@@ -179,7 +179,8 @@ static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc
  * A return address into the collector lies near sp, from a call of what runs, and nothing nearer
  * leads to text that the collector does not call. Else that is what runs, and the collector was
  * here before: a luaL_Buffer is larger than all that is looked through, and begins with what was
- * left there. Where a host's function runs, whose text is elsewhere, or Lua's core, that is told by
+ * left there. Where a host's function runs, whose text is elsewhere, or Lua's core, that follows
+ * from
  * what is missing: the call that entered the collector, or the return from the API's function,
  * which may have jumped to it.
  */

@@ -153,7 +153,7 @@ struct puc_build {
 	/* The general register that holds pc in luaV_execute, by its number in an instruction's
 	 * encoding (struct lb_gprs); PUC_NO_REG: none was found, any that points into the code. */
 	__u32 pc_reg;
-	/* The general register (as pc_reg) by which luaV_execute fetches; and where that tells the
+	/* The general register (as pc_reg) by which luaV_execute fetches; and where that has the
 	 * instruction, not pc_reg: it has the address of the one that comes, or in the text on the
 	 * way from a jump, of that which jumps. The first is the fetch itself, up to the step of
 	 * pc_reg; size 0: no (more) such text. */

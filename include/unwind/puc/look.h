@@ -7,7 +7,7 @@
  *
  *	5.1 to 5.3	L->stack is the new block, func points into the old one, which was freed:
  *			L->stack + (func - old). base_ci is corrected last, its func is `old`. In
- *			5.1 it is first: nothing tells then.
+ *			5.1 it is first: it cannot be detected then.
  *	5.4.0 to 5.4.4	func is corrected before L->stack: it can be followed wherever it points.
  *	5.4.5 on	func is an offset from L->stack meanwhile.
  *
@@ -97,7 +97,7 @@ static __always_inline int puc_is_result(const struct puc_walk *w, int index)
 
 /*
  * Where the slot of the current CallInfo lies while the stack is being moved; 0: it is not, or
- * nothing tells. 5.4 corrects from the topmost CallInfo down, 5.1 from base_ci up: one that is
+ * unknown. 5.4 corrects from the topmost CallInfo down, 5.1 from base_ci up: one that is
  * outside of the stack has none above that is not.
  */
 LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * The search of the C stack: for the places where luaV_execute was called, for the lua_States
- * around them, and for what luaV_execute's callees have pushed. unwind/puc/find.h tells when it is needed,
- * and why this finds what runs.
+ * around them, and for what luaV_execute's callees have pushed. find.h says when it
+ * is needed, and why this finds the one that runs.
  *
  * It goes block by block: puc_scan_read() notes which words are addresses, puc_scan_hits()
  * looks at some of those in each step.
@@ -90,7 +90,7 @@ static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 
  * luaV_execute's innermost frame belongs to L when L was pushed just below it, or lies in it. Most
  * often that is one that is known. Then nothing between sp and it needs to be tried, unless a
  * coroutine's lua_longjmp was seen there, whose function may be a C function, or its function is
- * the host's, which may have called another VM. Else what lies around it is tried. These return 1
+ * the host's, which may have called another VM. Else the words around it are tried. These return 1
  * when the search has to go back.
  */
 static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *w, __u64 frame,

@@ -159,7 +159,7 @@ struct puc_walk {
 	__u64 collects;	   /* a word near sp leads into the collector; PHASE_COLLECTS: it runs */
 	__u64 gc_inner;	   /* PHASE_COLLECTS: the return address that was seen last; 0: none */
 	__u64 gc_within;   /* the same of those into the collector */
-	__u64 pushed;	   /* a pointer into the topmost function's code, ditto */
+	__u64 pushed;	   /* a pointer into the topmost function's code, the last one seen */
 	__u32 in_text;	   /* words that were seen which lead into the module's text */
 
 	__u64 tried[PUC_TRIED];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost function of the lua_State that runs, and where it stands: is what lies in its slot
- * what was called, and which of the places that may hold pc is right?
+ * The topmost function of the lua_State that runs, and its pc: whether its slot still holds the
+ * function that was called, and which of the possible copies of pc is right.
  */
 #ifndef LUABPF_UNWIND_PUC_TOP_H
 #define LUABPF_UNWIND_PUC_TOP_H
