@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is left when the operands have told all that they can: steps and instructions between two
- * that are settled are in one order, too.
+ * The gaps of simulation: labels recorded instructions by order and operation alone. Between two
+ * labelled instructions, steps and instructions are in the same order. Algorithm: weighted longest
+ * common subsequence by dynamic programming, O(steps * instructions) for each gap, up to GAP_MAX of
+ * either.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ const op_set lj_trace_arith[5] = {
 	OPS(MOD) | OPS(BAND) | CALLS | OPS(DIV) | OPS(MUL),
 };
 
-/* Which instructions a step may have made, when nothing is known of its operands. */
+/* Returns the operations that a step may have made, whatever its operands. */
 static op_set made_by(const struct lj_trace *t, int32_t step)
 {
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
@@ -66,9 +68,9 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	}
 }
 
-#define GAP_MAX 400 /* on both sides */
+#define GAP_MAX 400 /* longest side of a gap that is aligned */
 
-/* What a match of step and instruction is worth: 0 when it made no such. */
+/* Returns the score of pairing step and instruction: 0 if the step cannot have made it. */
 static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
 {
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
@@ -80,10 +82,8 @@ static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool
 	return made_by(t, step) >> lj_ins_at(t, ref)->o & 1 ? *many ? 1 : 2 : 0;
 }
 
-/*
- * Between two settled ones, steps and instructions that are not yet settled are in one order: as
- * many are matched as can be, by what they do alone.
- */
+/* Aligns the unlabelled instructions [from, to) with the steps [first, last): an alignment of
+ * maximum score, both in order. */
 static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t first, int32_t last)
 {
 	uint32_t n = to - from, m = (uint32_t)(last - first), i, j;
@@ -122,7 +122,7 @@ static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t fir
 	return 0;
 }
 
-/* The gaps of what was recorded. Snapshots are settled, too. */
+/* Gaps end at labelled instructions and at snapshots. */
 int lj_trace_match_gaps(struct lj_trace *t)
 {
 	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), ref, k = 0;
@@ -170,7 +170,7 @@ void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to)
 			*lj_label_of(t, ref) = *lj_label_of(t, ref - 1);
 }
 
-/* Snapshots bound what may be taken from a neighbour. */
+/* No label is copied across a snapshot. */
 void lj_trace_fill_recorded(struct lj_trace *t)
 {
 	uint32_t from = LJ_REF_BIAS + 1, end = lj_recorded_end(t), i;

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Labels of instructions between two that have one, by order and likeness. */
+/* Labels of the instructions that simulation left, by order and operation (layer 4). */
 #ifndef JIT_ATTRIB_GAPS_H
 #define JIT_ATTRIB_GAPS_H
 
 #include "model.h"
 
-/* 0 or -ENOMEM. */
+/* Labels gaps in the recorded IR by sequence alignment. Returns 0 or -ENOMEM. */
 int lj_trace_match_gaps(struct lj_trace *t);
 
-/* Labels all that was recorded and has no label yet. */
+/* Labels all recorded instructions that have no label yet. */
 void lj_trace_fill_recorded(struct lj_trace *t);
 
-/*
- * Instructions in [from, to) without a label get that of the next that has one: operands come
- * first.
- */
+/* Copies the next label to instructions in [from, to) without one: operands precede their use. */
 void lj_trace_fill(struct lj_trace *t, uint32_t from, uint32_t to);
 
 #endif

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which bytecode each instruction of the intermediate code was recorded for. The recorder emits it
- * in the order of the bytecode, so one that is certain bounds all others: these are found by going
- * the way with references for values. A slot's value is known where an instruction was
- * found that has the operation and the operands that the bytecode asks for; a value that nothing
- * tells is known from the instruction that uses it, or from the next snapshot, which has all live
- * slots.
+ * The bytecode instruction for which each IR instruction was recorded. The recorder emits IR in the
+ * order of the bytecode, so a certain label bounds all others. The certain ones come from abstract
+ * interpretation of the recorded bytecode, with references for values:
+ *
+ *   - a result is the reference of the instruction with the operation and operands of the bytecode;
+ *   - an unknown value becomes known from the instruction that uses it, or from the next snapshot,
+ *     which has all live slots.
+ *
+ * attrib_gaps.c and attrib_loop.c label the rest. Cost: each search is linear in the IR, and
+ * search.c bounds their sum (VISITS_MAX).
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +24,7 @@
 #include "exec.h"
 #include "lua/lj/bc.h"
 
-/* What a product by 2 becomes. */
+/* True for x + x, into which a product by 2 is folded. */
 static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
 	(void)t;
@@ -28,10 +32,8 @@ static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set
 	return ir->o == LJ_IR_ADD && ir->op1 == ir->op2;
 }
 
-/*
- * An integer and a number, where the trace has their sum from another addition to what the integer
- * is a sum of (reassoc_intarith_k in lj_opt_fold.c). 0: it does not.
- */
+/* Returns the reference of an integer plus a constant that the trace computes from another base
+ * (reassoc_intarith_k in lj_opt_fold.c). 0: there is none. */
 static uint32_t find_sum(struct sim *l, const struct value *b, double c)
 {
 	const struct lj_trace *t = l->t;
@@ -59,11 +61,9 @@ static uint32_t find_sum(struct sim *l, const struct value *b, double c)
 	return 0;
 }
 
-/*
- * Arithmetic is done with numbers, or with integers that are checked for overflow. Integers that
- * are not are what an index, or an operand of bit operations, is made of where it is used
- * (lj_opt_narrow.c); and those of 64 bits, where there is no cdata.
- */
+/* Arithmetic on numbers, or on integers with overflow checks. Integers without checks are narrowed
+ * ones: an index, or an operand of bit operations, computed where that is used (lj_opt_narrow.c).
+ * So are 64-bit ones, unless an operand is cdata: is_number_arith() excludes them. */
 static bool is_arith(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 {
 	return lj_step_is(t, ir, set) && !lj_is_narrowed(ir);
@@ -78,7 +78,7 @@ static bool is_number_arith(const struct lj_trace *t, const struct lj_ins *ir, o
 
 static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 
-/* A constant is added, or subtracted: or its opposite the other way round. */
+/* Finds an addition or subtraction of a constant, or the opposite operation on its negative. */
 static uint32_t find_constant_sum(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
 				  bool subtracts)
 {
@@ -88,7 +88,7 @@ static uint32_t find_constant_sum(struct sim *l, wanted_fn wanted, struct value 
 	return ref ? ref : lj_value_find(l, wanted, sums[!subtracts], b, &negative);
 }
 
-/* The sum or the product, as far as the trace has it. */
+/* Finds the instruction of an arithmetic operation (which: as in lj_trace_arith). */
 static uint32_t find_arith(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
 			   uint32_t which)
 {
@@ -101,8 +101,7 @@ static uint32_t find_arith(struct sim *l, wanted_fn wanted, struct value *b, str
 	return ref ? ref : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
 }
 
-/* What will be used of it, where only what was made of it by narrowing is left. That belongs to its
- * use. */
+/* Finds a result of which only the narrowed integer is left. The label of that is its use's. */
 static uint32_t find_narrowed(struct sim *l, struct value *b, struct value *c, uint32_t which)
 {
 	uint32_t ref = 0;
@@ -132,7 +131,8 @@ static double folded(uint32_t which, double b, double c)
 	}
 }
 
-/* A sum that the trace does not have: an element's address may be made of it. */
+/* Sets dst to a result without an instruction. Of a sum with a constant it keeps base and offset:
+ * an element's address may be computed from them. */
 static void forget_sum(struct sim *l, struct value *dst, const struct value *b,
 		       const struct value *c, uint32_t which, bool number)
 {
@@ -150,7 +150,7 @@ static void forget_sum(struct sim *l, struct value *dst, const struct value *b,
 	}
 }
 
-/* The instruction of this operation that has a reference for an operand; 0: none. */
+/* Returns the next instruction of this operation with reference ref as operand; 0: none. */
 static uint32_t next_of(const struct sim *l, uint32_t ref, uint8_t o, bool second)
 {
 	uint32_t r;
@@ -164,7 +164,7 @@ static uint32_t next_of(const struct sim *l, uint32_t ref, uint8_t o, bool secon
 	return 0;
 }
 
-/* a - floor(a/b)*b, from a/b on, which may be there for the second time. 0: it is just that. */
+/* Returns a - floor(a/b)*b for the quotient a/b. 0: the quotient is not part of a remainder. */
 static uint32_t remainder_of(struct sim *l, uint32_t quotient)
 {
 	uint32_t whole = next_of(l, quotient, LJ_IR_FPMATH, false);
@@ -201,19 +201,19 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 		if (ref)
 			lj_bind_ref(l, b->kind == VAL_NUM ? c : b, lj_ins_at(l->t, ref)->op1);
 	}
-	if (!ref && which == 4 && c->kind == VAL_NUM) { /* by a power of 2 */
+	if (!ref && which == 4 && c->kind == VAL_NUM) { /* remainder by a power of 2 */
 		struct value mask = lj_value_number(c->num - 1);
 
 		ref = lj_value_find(l, lj_step_is, OPS(BAND), b, &mask);
 	}
 	if (!ref && !which && constant->kind == VAL_NUM &&
-	    constant->num == 0) { /* an integer is itself then */
+	    constant->num == 0) { /* x + 0 is folded for integers */
 		l->t->history[l->step].folded = true;
 		*dst = b->kind == VAL_NUM ? *c : *b;
 		return;
 	}
 	if (!ref && which == 4 && c->kind == VAL_NUM && c->num == 1 &&
-	    lj_value_type(l, b) == LJ_IRT_INT) { /* nothing is left of an integer */
+	    lj_value_type(l, b) == LJ_IRT_INT) { /* x % 1 is 0 for integers */
 		l->t->history[l->step].folded = true;
 		*dst = lj_value_number(0);
 		return;
@@ -228,7 +228,7 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 	lj_step_result(l, dst, ref);
 }
 
-/* The length of a string that is a constant is one, too. */
+/* Copies the length of a constant string. */
 static bool constant_length(const struct sim *l, const struct value *v, struct value *out)
 {
 	uint32_t len;
@@ -240,7 +240,7 @@ static bool constant_length(const struct sim *l, const struct value *v, struct v
 	return true;
 }
 
-/* An array's length, near where something was stored: what is not stored yet does not count. */
+/* True for a length. A length that has an unlabelled store as hint is one of a later step. */
 static bool is_length(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 {
 	return lj_step_is(t, ir, set) && !(ir->o == LJ_IR_ALEN && ir->op2 > LJ_REF_BIAS &&
@@ -257,7 +257,7 @@ static void step_length(struct sim *l, struct value *dst, struct value *of)
 			lj_value_find(l, is_length, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
 }
 
-/* Strings and numbers that are constants make a constant. */
+/* Concatenation of constants is folded. */
 static void step_concat(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *dst)
 {
 	uint32_t i = lj_bc_b(ins);
@@ -272,7 +272,7 @@ static void step_concat(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 	}
 }
 
-/* The type of a value tells whether it is true. */
+/* The type of a value determines its truth. */
 static void step_not(struct sim *l, struct value *dst, const struct value *of)
 {
 	uint8_t type = lj_value_type(l, of);
@@ -284,7 +284,8 @@ static void step_not(struct sim *l, struct value *dst, const struct value *of)
 			0, type == LJ_IRT_NIL || type == LJ_IRT_FALSE ? LJ_IRT_TRUE : LJ_IRT_FALSE);
 }
 
-/* Constants, copies, arithmetic: what takes slots and makes one. False: none of these. */
+/* Executes constants, copies and arithmetic: instructions from slots to a slot. False: none of
+ * these. */
 static bool step_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)),
@@ -375,8 +376,8 @@ static void load_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		lj_step_load(l, lj_value_slot(l, f, lj_bc_d(ins)));
 }
 
-/* Two objects that are not one may be equal by their metatables: these are looked at behind the
- * guard that they are two (rec_mm_equal). */
+/* Two different objects may be equal by __eq: the recorder loads their metatables after the guard
+ * that they differ (rec_mm_equal). */
 static void step_equality(struct sim *l, struct value *a, struct value *b)
 {
 	uint8_t type = lj_value_type(l, a);
@@ -387,7 +388,7 @@ static void step_equality(struct sim *l, struct value *a, struct value *b)
 	lj_step_metatable(l, lj_value_ref(l, a));
 }
 
-/* A comparison of what is known needs no guard. */
+/* A comparison of constants has no guard. */
 static void step_comparison(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value arg[3];
@@ -417,8 +418,7 @@ static void step_one(struct sim *l)
 		lj_step_control(l, f, ins);
 }
 
-/* What a slot holds by a snapshot: numbers and strings that are constant are known as the
- * bytecode's are. */
+/* Returns the value of a snapshot's entry: constant numbers and strings as the bytecode's are. */
 static struct value snapshot_value(const struct sim *l, uint32_t ref)
 {
 	struct value v = {};
@@ -431,7 +431,8 @@ static struct value snapshot_value(const struct sim *l, uint32_t ref)
 
 #define LINKS (LJ_SNAP_FRAME | LJ_SNAP_CONT)
 
-/* A link, or the function of a continuation, which lies below a link of its own: no value. */
+/* True for a frame link, or for a continuation's function, which is below a link of its own: no
+ * value. */
 static bool is_link(const struct lj_tsnap *s, uint32_t i)
 {
 	return s->map[i] & LINKS || (i + 1 < s->nent && s->map[i + 1] & LJ_SNAP_CONT &&
@@ -457,7 +458,7 @@ bool lj_label_contradicts(const struct sim *l, const struct lj_tsnap *s)
 	return false;
 }
 
-/* All that is live is in a snapshot. */
+/* A snapshot has all live slots. */
 void lj_label_snapshot(struct sim *l, const struct lj_tsnap *s)
 {
 	uint32_t i;
@@ -486,7 +487,7 @@ void lj_label_step(struct sim *l, int next_frame, uint32_t next_pc)
 	step_one(l);
 }
 
-/* Of a loop whose index, end and step are slots from `slot` on. */
+/* True if it is a check at the entry of a loop with index, end and step in slots from `slot` on. */
 static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -498,11 +499,9 @@ static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
 	return ir->o == LJ_IR_USE || ir->o <= LJ_IR_GT;
 }
 
-/*
- * A trace that begins at a loop's end begins with that: whether the loop's numbers are as they were
- * (rec_for_loop), before the first instruction of its body; and whether its end and a step that is
- * no constant make a sum that is an integer (rec_for_check).
- */
+/* Labels the checks with which a trace that begins at a loop's end starts, before the first
+ * instruction of the body: that the loop's numbers have the recorded types (rec_for_loop), and that
+ * its end plus a variable step does not overflow (rec_for_check). */
 static void label_entry(struct lj_trace *t)
 {
 	const struct lj_tframe *f = &t->frames[t->history[0].frame];
@@ -537,10 +536,9 @@ static bool converts_integer(const struct lj_ins *ir)
 	return ir->o == LJ_IR_CONV && ir->op2 == (LJ_IRT_NUM << 5 | LJ_IRT_INT);
 }
 
-/*
- * Where a trace goes on as another, integers are made numbers (canonicalize_slots): by what ends
- * it, which is a loop's instruction, or the one that the last snapshot stands before.
- */
+/* Labels the conversions of integers to numbers before a jump to another trace
+ * (canonicalize_slots). They belong to the last instruction: a loop's, or the one at the last
+ * snapshot. */
 static void label_end(struct lj_trace *t)
 {
 	const struct lj_tsnap *last = &t->snap[t->nsnap - 1];
@@ -565,8 +563,8 @@ int lj_sim_finish(struct sim *l)
 	if (!t->loopref && t->nhistory)
 		label_end(t);
 
-	/* from a guarded branch's snapshot to the guard: the branch's own; one whose bounds are
-	 * constant has no guard */
+	/* from a branch's snapshot to its guard: labelled with the branch; with constant bounds
+	 * there is no guard */
 	for (i = 0; i < t->npre; i++)
 		for (ref = t->snap[i].ref; t->snap[i].inside && ref < t->nins; ref++) {
 			if (*lj_label_of(t, ref) > t->snap[i].step)
@@ -603,7 +601,7 @@ int lj_sim_new(struct lj_trace *t, const struct lb_mem *mem, struct sim **out)
 	if (!l || !t->label)
 		return -ENOMEM;
 	l->settled = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->settled));
-	l->maxstores = t->nins - LJ_REF_BIAS; /* those that are gone left a NOP */
+	l->maxstores = t->nins - LJ_REF_BIAS; /* eliminated stores left a NOP */
 	l->stores = calloc(l->maxstores, sizeof(*l->stores));
 	l->newrefs = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->newrefs));
 	if (!l->settled || !l->stores || !l->newrefs)

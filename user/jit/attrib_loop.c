@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The body of a loop: the recorded intermediate code once more, a turn later.
+ * Labels of a loop's body: a copy of the recorded IR, one turn later (lj_opt_loop.c). Matches both
+ * in order, substituting references; O(instructions^2), as CSE and forwarding may refer to any
+ * earlier instruction.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +13,9 @@
 #include "lua/lj/bc.h"
 
 #define NOT_KNOWN 0xffffu
-#define COPY_AHEAD 64 /* instructions that may have been folded into others in between */
+#define COPY_AHEAD 64 /* distance, at most, of a copy from the one before */
 
-/* How well instruction ref could be one with these operands; 0: not at all. */
+/* Returns how well instruction ref matches the operation and operands of `want`; 0: not at all. */
 static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins *want)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -25,10 +27,10 @@ static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins 
 		if (!swapped)
 			return 0;
 	}
-	/* the hint where a table may end is another each turn (lj_opt_loop.c) */
+	/* the length hint differs each turn (lj_opt_loop.c) */
 	if (ir->o == LJ_IR_ALEN)
 		return ir->op1 == want->op1 ? 3 : 0;
-	/* what begins with the turn before's is put behind that, in the same buffer */
+	/* a string that extends the previous turn's is appended in the same buffer */
 	if (ir->o == LJ_IR_BUFSTR && ir->op1 == want->op1)
 		return 3;
 	/* a literal says little */
@@ -45,7 +47,7 @@ static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins 
 	return 0;
 }
 
-/* The best of [from, to); the first of equals. At least `least`. 0: none. */
+/* Returns the best match in [from, to) of at least `least`, the first of equals. 0: none. */
 static uint32_t find_like(const struct lj_trace *t, uint32_t from, uint32_t to,
 			  const struct lj_ins *want, int least)
 {
@@ -68,10 +70,9 @@ static bool has_effect(const struct lj_ins *ir)
 	return lj_ir_kind(ir->o) == LJ_IRK_S || lj_ir_kind(ir->o) == LJ_IRK_A;
 }
 
-/*
- * The copy of an instruction, at `next` or behind it; 0: it has none. In between are what others
- * were folded into, but nothing that has an effect: that would be the copy of one that comes first.
- */
+/* Returns the copy of an instruction, at or after `next`; 0: it has none. Between the two may be
+ * results of folding, but no instruction with an effect, which would be the copy of an earlier
+ * one. */
 static uint32_t find_copy(const struct lj_trace *t, uint32_t next, const struct lj_ins *want)
 {
 	uint32_t end = next, ahead = next + COPY_AHEAD, to;
@@ -84,14 +85,14 @@ static uint32_t find_copy(const struct lj_trace *t, uint32_t next, const struct 
 	return to ? to : find_like(t, next, next + 2, want, 1);
 }
 
-/* Does it store what this load would have? */
+/* True if it stores the value that the load would return. */
 static bool is_store_of(const struct lj_ins *ir, const struct lj_ins *load)
 {
 	return load->o >= LJ_IR_ALOAD && load->o <= LJ_IR_XLOAD &&
 	       ir->o == load->o + (LJ_IR_ASTORE - LJ_IR_ALOAD) && ir->op1 == load->op1;
 }
 
-/* A load that is not there: its value is that of the last store to the same place. 0: there is
+/* Store-to-load forwarding: returns the value of the last store to the load's address. 0: there is
  * none. */
 static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const struct lj_ins *load)
 {
@@ -103,8 +104,8 @@ static uint32_t stored_last(const struct lj_trace *t, uint32_t before, const str
 	return 0;
 }
 
-/* The last that is equal to load `ref`, and was recorded after it; 0: none, or what it loads is
- * stored anew behind it. */
+/* Returns the last load equal to load `ref` and recorded after it; 0: none, or a store to its
+ * address follows. */
 static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 {
 	const struct lj_ins *load = lj_ins_at(t, ref);
@@ -121,7 +122,7 @@ static uint32_t loaded_again(const struct lj_trace *t, uint32_t ref)
 	return 0;
 }
 
-/* How many of [from, to) are like this one to the operand. */
+/* Counts the instructions of [from, to) with the same operation and operands. */
 static uint32_t count_same(const struct lj_trace *t, uint32_t from, uint32_t to,
 			   const struct lj_ins *ir)
 {
@@ -135,10 +136,9 @@ static uint32_t count_same(const struct lj_trace *t, uint32_t from, uint32_t to,
 	return n;
 }
 
-/*
- * Of stores of one value to one place the loop has the last ones: others are gone where one follows
- * (lj_opt_dse). Of loads from one place, too: the first has what the turn before stored there.
- */
+/* True if the loop has no copy of a load or store. Dead store elimination removed all but the last
+ * of equal stores (lj_opt_dse). The first of equal loads gets the value stored in the previous
+ * turn. */
 static bool is_gone(const struct lj_trace *t, uint32_t ref, uint32_t next)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -148,10 +148,8 @@ static bool is_gone(const struct lj_trace *t, uint32_t ref, uint32_t next)
 	       count_same(t, ref, t->loopref, ir) > count_same(t, next, t->nins, ir);
 }
 
-/*
- * What slot `sload` holds a turn later. A number that was made an integer is made a number again:
- * that is in the loop only, and is the first use's as the load was.
- */
+/* Returns the content of slot `sload` one turn later. An integer that was a number is converted
+ * back: the loop alone has the conversion, labelled as the load. */
 static uint32_t loaded_next(struct lj_trace *t, uint32_t sload, const struct lj_tsnap *last,
 			    uint32_t *next)
 {
@@ -166,7 +164,7 @@ static uint32_t loaded_next(struct lj_trace *t, uint32_t sload, const struct lj_
 	return (*next)++;
 }
 
-/* The step of the instruction that makes it a loop: the last one, or that which it began with. */
+/* Returns the step of the loop instruction: the last one, or the one at which the trace began. */
 static int32_t turn_of(const struct lj_trace *t)
 {
 	uint32_t i = t->nhistory, pos = 0;
@@ -179,10 +177,7 @@ static int32_t turn_of(const struct lj_trace *t)
 	return (int32_t)t->nhistory - 1;
 }
 
-/*
- * The body of a loop is what was recorded once more, with references to the turn before in place of
- * those to before the loop (lj_opt_loop.c): found by going along both.
- */
+/* subst[] maps each recorded reference to the one of the next turn, as in lj_opt_loop.c. */
 int lj_trace_label_loop(struct lj_trace *t)
 {
 	uint32_t n = t->loopref - LJ_REF_BIAS, ref, next = t->loopref + 1;
@@ -209,7 +204,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 			subst[ref - LJ_REF_BIAS] = (uint16_t)ref;
 			continue;
 		}
-		/* what does not depend on memory and was there already is not computed again */
+		/* CSE: what does not depend on memory is not computed twice */
 		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
 		if (normal)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
@@ -242,7 +237,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 		subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
 	}
 	lj_trace_fill(t, t->loopref + 1, t->nins);
-	/* a loop's turn */
+	/* the loop's turn */
 	for (ref = t->loopref; ref < t->nins; ref++)
 		if (ref == t->loopref || lj_ins_at(t, ref)->o == LJ_IR_PHI)
 			*lj_label_of(t, ref) = turn;

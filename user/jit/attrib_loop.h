@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Labels of a loop's body, which is the recorded code once more, a turn later. */
+/* Labels of a loop's body, which is a copy of the recorded IR, one turn later (layer 4). */
 #ifndef JIT_ATTRIB_LOOP_H
 #define JIT_ATTRIB_LOOP_H
 
 #include "model.h"
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int lj_trace_label_loop(struct lj_trace *t);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which instruction of the intermediate code each machine instruction was assembled from (lj_asm.c,
- * lj_asm_x86.h). Snapshots tell exactly where both are, at some places; in between, both are in one
- * order, and each instruction of the intermediate code became some in a row, or none: of all such
- * divisions the likeliest is taken. What makes one likely: an addition has an addition instruction,
- * in the register that the trace says it got; a store writes to memory; a guard has a conditional
- * jump.
+ * The IR instruction from which each machine instruction was assembled (lj_asm.c, lj_asm_x86.h).
+ * Snapshots are exact pairs of both. Between two of them both are in the same order, and each IR
+ * instruction became a run of machine instructions, or none. Algorithm: sequence alignment by
+ * dynamic programming, O(IR * machine instructions) for each piece, at most CELLS_MAX cells. The
+ * score favours matching work (an addition and an ADD, a store and a write), the allocated
+ * register, and a conditional jump for each guard.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 #include "arch/x86_64/insn.h"
 
 #define CELLS_MAX (2u << 20)
-#define NEAR 512 /* bytes that one instruction jumps over, at most */
+#define NEAR 512 /* longest jump, in bytes, within one IR instruction's code */
 
-/* Weights of a division. What matters is their order. */
+/* Scores of an alignment. Only their order matters. */
 enum {
-	OWN = 80,	 /* the instruction that does the work, its first */
+	OWN = 80,	 /* the first instruction that does the work */
 	OWN_AGAIN = -20, /* a second one */
-	OWN_REG = 30,	 /* in the register that it got; less as much, in another */
+	OWN_REG = 30,	 /* result in the allocated register; in another, the negative */
 	JUMP = 50,	 /* the guard's jump */
 	JUMP_AGAIN = 5,
 	FOREIGN = -90, /* an instruction that does other work */
@@ -31,12 +31,12 @@ enum {
 	LACKS_OWN = -60,
 	LACKS_JUMP = -40,
 	BEFORE_OWN = 2, /* operands are set up before the work */
-	TURN = 3,	/* what a loop's turn moves */
+	TURN = 3,	/* moves at a loop's turn */
 	SPILL_AFTER = 6,
-	RELOAD_AFTER = 6, /* what an instruction, a call mostly, took the registers from */
+	RELOAD_AFTER = 6, /* reloads of registers that a call, or another instruction, clobbered */
 	LOAD_AFTER = -5,
 	UNTAG = 10,
-	WAY_THERE = 40, /* the load of what the work is done with */
+	WAY_THERE = 40, /* the first of two loads: the upvalue */
 };
 
 struct mcode_source {
@@ -46,10 +46,10 @@ struct mcode_source {
 	bool has_reg, guard, may_guard, needs_own, manifold, two_loads;
 };
 
-/* lj_target.h: allocated when the trace is left only, as is what it stores. */
+/* lj_target.h: sunk, allocated at exits only, as are stores to it. */
 #define RID_SINK 0xfe
 
-/* Not what nobody uses, nor an operand of the instruction that does (ra_used). */
+/* False for unused instructions, and for those fused into their user (ra_used). */
 static bool makes_code(const struct lj_ins *ir)
 {
 	if (ir->o <= LJ_IR_RETF)
@@ -63,14 +63,15 @@ static bool makes_code(const struct lj_ins *ir)
 	       (ir->t & LJ_IRT_GUARD || lj_ir_kind(ir->o) == LJ_IRK_S || !(ir->r & 0x80) || ir->s);
 }
 
-/* A constant function's upvalue is where it is: no more than the address is loaded, from the VM's
- * own data (asm_uref). */
+/* True for the upvalue of a constant function: its address is a constant, loaded from the VM's own
+ * data (asm_uref). */
 static bool is_constant_place(const struct lj_ins *ir)
 {
 	return lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS;
 }
 
-/* A guard by its type, which jumps in newer builds only: those see whether the upvalue is open. */
+/* True for a typed guard that jumps in newer builds only: they check whether the upvalue is
+ * open. */
 static bool may_jump_to_exit(const struct lj_ins *ir)
 {
 	return (ir->o == LJ_IR_UREFO || is_constant_place(ir)) && ir->t & LJ_IRT_GUARD &&
@@ -84,8 +85,8 @@ static bool jumps_to_exit(const struct lj_ins *ir)
 	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
 }
 
-/* A guard that a key is in a table, or not, directly behind the search: it searches itself, and the
- * other makes no code (asm_fuseequal). */
+/* True for a guard on the result of the hash lookup directly before it: both are assembled as one
+ * (asm_fuseequal). */
 static bool is_merged_search(const struct lj_trace *t, uint32_t ref)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -103,7 +104,7 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct mcode_sourc
 	s->step = t->label[ref - LJ_REF_BIAS];
 	s->own = is_constant_place(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
 	s->manifold = searches || lj_work_is_manifold(ir->o);
-	/* the upvalue, and then where its value is */
+	/* the upvalue, then its value's address */
 	s->two_loads = lj_is_uref(ir) && !is_constant_place(ir);
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
@@ -114,15 +115,15 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct mcode_sourc
 
 enum { HAS_OWN = 1, HAS_JUMP = 2, STATES = 4 };
 
-/* All that s needs was seen: what comes now sets up the next. */
+/* True if all that s needs was seen: the rest sets up the next one. */
 static bool is_done(const struct mcode_source *s, unsigned state)
 {
 	return (state & HAS_OWN || !s->own || (s->guard && !s->needs_own)) &&
 	       (state & HAS_JUMP || !s->guard);
 }
 
-/* Behind a call: its result is moved to where it is wanted, and constants are loaded again that it
- * took the registers from; behind TOBIT, the number's lowest bits are moved. */
+/* True for the code after a call's own: moves of its result, and reloads of constants that it
+ * clobbered. Also for the move of a number's lowest bits after TOBIT. */
 static bool is_left_behind(const struct mcode_source *s, const struct machine *m)
 {
 	bool calls = s->own >> W_CALL & 1;
@@ -131,7 +132,7 @@ static bool is_left_behind(const struct mcode_source *s, const struct machine *m
 	       ((calls || s->ir->o == LJ_IR_TOBIT) && s->has_reg && m->reg == s->ir->r);
 }
 
-/* How well m fits to s, of which `state` was seen; and what of it is seen with m. */
+/* Returns the score of m as a part of s, of which `state` was seen. *then: the state with m. */
 static int match_score(const struct mcode_source *s, unsigned state, const struct machine *m,
 		       unsigned *then)
 {
@@ -151,7 +152,7 @@ static int match_score(const struct mcode_source *s, unsigned state, const struc
 			return RELOAD_AFTER;
 		if (is_done(s, state) && !is_constant_place(s->ir))
 			return 0;
-		/* an operand is moved to where the result will be; or the result itself */
+		/* an operand is moved to the result's register; or the result itself */
 		return s->has_reg && m->reg == s->ir->r ? 2 * BEFORE_OWN : BEFORE_OWN;
 	case W_SPILL:
 		return is_done(s, state) ? SPILL_AFTER : 0;
@@ -179,8 +180,8 @@ static int match_score(const struct mcode_source *s, unsigned state, const struc
 		if (m->work == W_COMPARE && s->may_guard)
 			return 0;
 		if (s->has_reg && m->reg == s->ir->r && m->work == W_SHIFT && state & HAS_OWN)
-			return UNTAG; /* a tagged pointer that was loaded */
-		if (s->manifold)      /* what is loaded behind a call is the next one's */
+			return UNTAG; /* a loaded tagged pointer */
+		if (s->manifold)      /* a load after a call belongs to the next one */
 			return m->work == W_LOAD && s->own >> W_CALL & 1 && state & HAS_OWN
 				       ? LOAD_AFTER
 				       : 0;
@@ -202,17 +203,16 @@ static int missing_penalty(const struct mcode_source *s, unsigned state)
 	       (s->guard && !(state & HAS_JUMP) ? LACKS_JUMP : 0);
 }
 
-/*
- * Divides m[0..nm) among s[0..ns), in order: owner[j] is the index of the one that m[j] belongs to.
- * Row i, column j, state: the best weight when the first j are given to the first i+1, the last of
- * which has seen `state`; and how it was come by.
- */
+/* Aligns m[0..nm) with s[0..ns): owner[j] is the index of the one that m[j] belongs to. Cell (row
+ * i, column j, state): the best score with the first j given to the first i+1, of whose last one
+ * `state` was seen; `from` has its predecessor. */
 static int divide(const struct mcode_source *s, uint32_t ns, const struct machine *m, uint32_t nm,
 		  uint32_t *owner)
 {
 	size_t width = ((size_t)nm + 1) * STATES, cells = width * ns;
 	int *best __cleanup(cleanup_free) = NULL;
-	uint8_t *from __cleanup(cleanup_free) = NULL; /* state before; 0x10: in the row above */
+	uint8_t *from __cleanup(cleanup_free) = NULL; /* predecessor's state; 0x10: in the row
+						       * above */
 	uint32_t i, j;
 	unsigned st, state = 0;
 
@@ -292,10 +292,8 @@ static bool is_reload(const struct machine *m)
 	return m->work == W_RELOAD || m->work == W_FCONST || (m->work == W_NONE && m->of_vm);
 }
 
-/*
- * The check whether the collector has to run, before what may allocate (asm_gc_check): the limit is
- * compared with a field of the VM, and a call jumped over. It belongs to none.
- */
+/* Marks a check whether the collector has to run, before an allocation (asm_gc_check): compares the
+ * limit with a field of the VM, and jumps over a call. It belongs to no instruction. */
 static void mark_gc_check(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 {
 	uint32_t j, last = jump;
@@ -307,11 +305,11 @@ static void mark_gc_check(struct machine *m, uint32_t nm, uint32_t jump, uint32_
 		return;
 	for (j = jump - 1; j < nm && m[j].ofs < to; j++)
 		m[j].work = W_GC;
-	for (; j < nm && is_reload(&m[j]); j++) /* the call took the registers */
+	for (; j < nm && is_reload(&m[j]); j++) /* reloads of registers that the call clobbered */
 		m[j].work = W_GC;
 }
 
-/* What is jumped over, or jumped back over, was made of one instruction. */
+/* Code that a short jump skips, or repeats, was assembled from one instruction. */
 static void glue(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 {
 	uint32_t j;
@@ -323,14 +321,15 @@ static void glue(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 		m[j].glued = true;
 }
 
-/* Reads machine code [from, to); returns where it could not any more. jumps: room, zeroed. */
+/* Decodes machine code [from, to). Returns the offset of the first instruction that it cannot
+ * decode. jumps: room, zeroed. */
 static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t to,
 			     struct machine *m, uint32_t *nm, uint32_t *jumps)
 {
 	struct x86_insn in;
 	uint32_t at, i;
 	bool saved;
-	uint8_t moved = X86_NONE; /* from there, by the move before */
+	uint8_t moved = X86_NONE; /* source of the move before */
 
 	*nm = 0;
 	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
@@ -347,7 +346,7 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 		m[*nm].turns = moved != X86_NONE;
 		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;
-		if (x86_is_jmp_rel(&in)) /* back to the loop's beginning */
+		if (x86_is_jmp_rel(&in)) /* back to the loop's start */
 			m[*nm].turns = true;
 		++*nm;
 	}
@@ -359,7 +358,7 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 	return at;
 }
 
-/* Machine code [from, to) was assembled from references [first, end). */
+/* Attributes machine code [from, to) to references [first, end). */
 static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t first,
 			uint32_t end)
 {
@@ -380,7 +379,7 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	for (j = 1; j < ns; j++)
 		one = one && s[j].step == s[0].step;
 	if (!ns &&
-	    first > LJ_REF_BIAS + 1) /* the trace ends: it stores what it kept in registers */
+	    first > LJ_REF_BIAS + 1) /* the trace's end: stores of values kept in registers */
 		source_of(t, first - 1, &s[ns++]);
 	if (one) {
 		add_place(t, from, ns ? s[0].step : -1);
@@ -395,12 +394,12 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	for (j = 0; j < nm && !r; j++)
 		add_place(t, m[j].ofs, s[owner[j]].step);
 	if (!r && at < to)
-		add_place(t, at, -1); /* machine code that we cannot read */
+		add_place(t, at, -1); /* undecodable machine code */
 	return r;
 }
 
-/* A trace begins with what is none of its instructions' (asm_head_root, asm_head_side): the VM is
- * told its number, and the base is loaded. Returns where that ends. */
+/* Returns the end of a trace's head, which no IR instruction made: it stores the trace's number in
+ * the VM, and loads the base (asm_head_root, asm_head_side). */
 static uint32_t head_end(const struct lj_trace *t)
 {
 	struct x86_insn in;
@@ -425,7 +424,7 @@ int lj_trace_assign(struct lj_trace *t)
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
 		uint32_t end = i < t->nsnap ? t->snap[i].ref : t->nins;
 
-		/* the loop's beginning is as certain as a snapshot */
+		/* the loop's start is exact, as a snapshot is */
 		if (t->loopref && first <= t->loopref && end > t->loopref && t->mcloop > from &&
 		    t->mcloop <= to) {
 			r = assign_piece(t, from, t->mcloop, first, t->loopref);

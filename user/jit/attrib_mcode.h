@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instruction of the intermediate code that each machine instruction was assembled from. */
+/* The IR instruction from which each machine instruction was assembled (layer 4). */
 #ifndef JIT_ATTRIB_MCODE_H
 #define JIT_ATTRIB_MCODE_H
 

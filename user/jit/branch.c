@@ -14,7 +14,7 @@ static enum branch_to jumps_if(bool condition)
 	return condition ? BRANCH_JUMP : BRANCH_NEXT;
 }
 
-/* The comparison of two values that the trace has, before reference `end`; LJ_IR__MAX: none. */
+/* Returns the trace's comparison of two values before reference `end`; LJ_IR__MAX: none. */
 static uint8_t comparison_of(const struct sim *l, const struct value *a, const struct value *b,
 			     uint32_t end)
 {
@@ -42,7 +42,7 @@ static uint8_t comparison_of(const struct sim *l, const struct value *a, const s
 	return LJ_IR__MAX;
 }
 
-/* By the condition that was made sure of. */
+/* Decides a comparison from a guard of the same operands. */
 static enum branch_to by_guard(uint8_t op, uint8_t guard)
 {
 	static const struct {
@@ -69,7 +69,7 @@ static bool is_true(uint8_t type)
 	return type != LJ_IRT_NIL && type != LJ_IRT_FALSE;
 }
 
-/* Integers and numbers are one type here. */
+/* Integers and numbers are one type in Lua. */
 static uint8_t lua_type(uint8_t type)
 {
 	return type == LJ_IRT_UNKNOWN || type < LJ_IRT_FLOAT ? type : LJ_IRT_NUM;
@@ -91,7 +91,7 @@ static enum branch_to constants_branch(uint8_t op, double a, double b)
 	}
 }
 
-/* The operands of a comparison of two values; false: it is none. */
+/* Copies the operands of a comparison of two values. False: it is none. */
 static bool compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
 		     struct value *b)
 {
@@ -107,7 +107,7 @@ static bool compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, str
 	return true;
 }
 
-/* A loop's index that is compared, and its end. False: the index is not known. */
+/* Copies a loop's compared index, and its end. False: the index is not known. */
 static bool loop_compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *idx,
 			  struct value *stop)
 {
@@ -136,7 +136,7 @@ static bool loop_compared(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	return false;
 }
 
-/* Does a loop go on whose index compares like this to its end? */
+/* Decides whether a loop continues from a guard between its index and its end. */
 static enum branch_to loop_enters(uint8_t guard, bool up)
 {
 	if (guard == (up ? LJ_IR_LE : LJ_IR_GE) || guard == (up ? LJ_IR_LT : LJ_IR_GT))
@@ -144,7 +144,8 @@ static enum branch_to loop_enters(uint8_t guard, bool up)
 	return guard == (up ? LJ_IR_GT : LJ_IR_LT) ? BRANCH_NEXT : BRANCH_UNKNOWN;
 }
 
-/* By its numbers, or by the same comparison, which another loop left: it has one guard for both. */
+/* Decides from constant bounds, or from an equal comparison of another loop: CSE leaves one guard
+ * for both. */
 static enum branch_to loop_branches(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	const struct value *step = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
@@ -175,7 +176,7 @@ bool lj_branch_needs_guard(struct sim *l, const struct lj_tframe *f, uint32_t in
 		return false;
 	return a.kind != VAL_UNKNOWN && b.kind != VAL_UNKNOWN && lj_value_is_number(l, &a) &&
 	       lj_value_is_number(l, &b) &&
-	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer is itself */
+	       lj_value_ref(l, &a) != lj_value_ref(l, &b) && /* an integer equals itself */
 	       (lj_value_ref(l, &a) > LJ_REF_BIAS || lj_value_ref(l, &b) > LJ_REF_BIAS) &&
 	       comparison_of(l, &a, &b, lj_value_bound(l)) == LJ_IR__MAX;
 }
@@ -192,7 +193,7 @@ bool lj_branch_may_guard(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 	       (lj_value_may_be(l, &a, guard->op2) && lj_value_may_be(l, &b, guard->op1));
 }
 
-/* Does the trace make sure anywhere that something equals itself, or does not? */
+/* True if the trace has a guard that compares a value to itself. */
 static bool compares_itself(struct sim *l)
 {
 	const struct lj_trace *t = l->t;
@@ -251,7 +252,7 @@ enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t in
 	other = lua_type(lj_value_type(l, &b));
 	if (a.kind == VAL_NUM && b.kind == VAL_NUM)
 		return constants_branch(op, a.num, b.num);
-	/* a string that was made of constants may be any */
+	/* a string concatenated from constants may be any */
 	if (a.kind == VAL_OBJ && b.kind == VAL_OBJ && a.type == LJ_IRT_STR &&
 	    b.type == LJ_IRT_STR && (!a.obj || !b.obj))
 		return BRANCH_UNKNOWN;
@@ -260,7 +261,7 @@ enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t in
 	if (op >= LJ_BC_ISEQV && type != other && type != LJ_IRT_UNKNOWN &&
 	    other != LJ_IRT_UNKNOWN && type != LJ_IRT_CDATA && other != LJ_IRT_CDATA)
 		return jumps_if((op - LJ_BC_ISEQV) & 1);
-	/* a constant, when nothing made sure of it, which equals itself */
+	/* compared to itself without a guard: a constant */
 	if ((op == LJ_BC_ISEQV || op == LJ_BC_ISNEV) && lj_bc_a(ins) == lj_bc_d(ins) &&
 	    a.kind == VAL_UNKNOWN && !compares_itself(l))
 		return jumps_if(op == LJ_BC_ISEQV);

@@ -9,12 +9,12 @@
 #include "base/hash.h"
 #include "jit.h"
 
-/* A program that makes traces without end must not make us keep them without end: LuaJIT has 1000
- * at a time by default (maxtrace). */
+/* A program may make traces without end: the cache is emptied when it has this many. LuaJIT has
+ * 1000 at a time by default (maxtrace). */
 #define KNOWN_MAX 4000
 
-/* To read a trace that a busy target changes meanwhile. It takes milliseconds, so not at each of
- * its samples. */
+/* Attempts to read a trace that the target changes meanwhile. Each takes milliseconds, so there is
+ * not one for each sample. */
 #define TRIES_MAX 8
 
 struct known_trace {
@@ -24,7 +24,7 @@ struct known_trace {
 		uint32_t fp;
 	} key;
 	struct lj_trace *trace; /* NULL: it could not be read, or followed */
-	int left;		/* so many times it is tried yet */
+	int left;		/* remaining attempts */
 	UT_hash_handle hh;
 };
 
@@ -88,7 +88,7 @@ static struct known_trace *find(struct lj_traces *traces, const struct lb_rec_sa
 	return NULL;
 }
 
-/* The trace of a sample. -ENOENT: it cannot be read, or is another's by now, or followed. */
+/* Looks up a sample's trace. -ENOENT: it cannot be read or followed, or its number was reused. */
 static int known_of(struct lj_traces *traces, const struct lj_build *build,
 		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
 		    const struct lj_trace **out)
@@ -104,7 +104,7 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 			return r;
 		k->left = r && r != -EBADMSG ? k->left - 1 : 0;
 		if (!r && lj_trace_fp(k->trace) != rec->trace_fp)
-			lj_trace_free(&k->trace); /* another has its number now */
+			lj_trace_free(&k->trace); /* its number was reused */
 	}
 	*out = k->trace;
 	return k->trace ? 0 : -ENOENT;
@@ -115,7 +115,7 @@ static uint8_t kind_of(const struct lj_trace_frame *f)
 	return f->fast ? LB_FRAME_FF : LB_FRAME_LUA;
 }
 
-/* Is the sample's stack, from the top, the one that the trace expects there? */
+/* True if the sample's topmost frames are the snapshot's. */
 static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_frame *snap_frames,
 		      uint32_t n)
 {
@@ -134,7 +134,7 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 	return true;
 }
 
-/* Is a frame this function's, at no position? */
+/* True if a frame is this function's, without a position. */
 static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame *function)
 {
 	return LB_FRAME_KIND(f) == kind_of(function) && LB_FRAME_PTR(f) == function->proto &&
@@ -161,9 +161,9 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		return r;
 	n = (uint32_t)r;
 	if (!stands_on(rec, snap_frames, nsnap_frames)) {
-		/* Behind a return to a lower frame (RETF) jit_base is that frame's already, until
-		 * the next snapshot: the snapshot's function stands in its place; or it is that
-		 * frame's own, of which the snapshot does not say where it stands. */
+		/* After a return to a lower frame (RETF) and before the next snapshot, jit_base is
+		 * already that frame's. The sample then has the snapshot's function in its slot, or
+		 * that frame itself, without a position. */
 		if (!snap_frames[nsnap_frames - 1].returned)
 			return -ENOENT;
 		if (n < nsnap_frames && stands_on(rec, snap_frames, nsnap_frames - 1))
@@ -183,7 +183,7 @@ int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		(stack->n - nsnap_frames) * sizeof(stack->frame[0]));
 	stack->n += n - nsnap_frames;
 	for (i = 0; i < n; i++) {
-		/* a tail call leaves no mark here, as it leaves none in the interpreter */
+		/* a tail call is not marked, as in the interpreter */
 		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
 
 		stack->frame[i] = (struct lb_frame){

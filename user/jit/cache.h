@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The traces of one process that samples showed: which bytecode their machine code was made from
- * (lj_trace.h), read from the live process once for each trace.
+ * The cache of one process's traces (layer 6): line attribution by (VM, trace number, fingerprint).
+ * A trace is read from the live process once; at most KNOWN_MAX of them are kept.
  */
 #ifndef JIT_CACHE_H
 #define JIT_CACHE_H
@@ -19,11 +19,9 @@ struct lj_traces;
 int lj_traces_new(const struct lb_mem *mem, struct lj_traces **out);
 void lj_traces_free(struct lj_traces **traces);
 
-/*
- * Puts the topmost frames of a sample that stands on a trace's snapshot where its machine code was
- * made from. names: of the VM's functions; NULL: not known. Returns 0; -ENOENT: nothing finer is
- * known than the snapshot, and the stack was left as it is; or -ENOMEM.
- */
+/* Replaces the topmost frames of a sample, which are its trace's snapshot's, by the exact ones.
+ * names: the VM's functions; NULL: not known. Returns 0; -ENOENT: only the snapshot is known, and
+ * the stack is unchanged; or -ENOMEM. */
 int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
 		     const struct lj_ffnames *names, struct lb_rec_sample *rec);
 

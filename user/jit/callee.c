@@ -20,7 +20,7 @@ uint32_t lj_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins, str
 		arg[0] = va;
 		arg[1] = *lj_value_slot(l, f, d);
 		return 2;
-	case LJ_BC_ISEQS ... LJ_BC_ISNEP: /* with a constant, which has no metamethod */
+	case LJ_BC_ISEQS ... LJ_BC_ISNEP: /* compared to a constant, which has no metamethod */
 		arg[0] = va;
 		arg[1] = lj_value_number(0);
 		return 2;
@@ -39,7 +39,7 @@ uint32_t lj_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins, str
 		arg[1] = *lj_value_slot(l, f, b);
 		return 2;
 	case LJ_BC_CAT:
-		if (b + 1 != c) /* of more, strings may be joined first */
+		if (b + 1 != c) /* of more operands, strings may be concatenated first */
 			return 0;
 		arg[0] = *lj_value_slot(l, f, b);
 		arg[1] = *lj_value_slot(l, f, c);
@@ -67,7 +67,7 @@ uint32_t lj_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins, str
 	}
 }
 
-/* The metatable of the object that reference obj is: stored last, or loaded. 0: not known. */
+/* Returns the metatable of object obj: loaded, or else stored last. 0: not known. */
 static uint32_t metatable_of(const struct sim *l, uint32_t obj)
 {
 	const struct lj_trace *t = l->t;
@@ -87,7 +87,7 @@ static uint32_t metatable_of(const struct sim *l, uint32_t obj)
 	return loaded;
 }
 
-/* All strings have one metatable, which the VM's state has (lj_ir_ggfload). */
+/* True for the metatable of all strings, loaded from the VM's state (lj_ir_ggfload). */
 static bool is_of_strings(const struct lj_trace *t, uint32_t table)
 {
 	return lj_ref_ok(t, table) && lj_ins_at(t, table)->o == LJ_IR_FLOAD &&
@@ -114,7 +114,7 @@ uint32_t lj_calls_index_table(const struct sim *l, uint32_t obj)
 	return 0;
 }
 
-/* The guard for an object's metamethod; or for one of those in which it is looked up in turn. */
+/* Returns the guard of an object's metamethod, or of one along its chain of __index. */
 static const struct func_guard *method_of(const struct calls *c, uint32_t obj, const char *mm)
 {
 	uint32_t n, i, mt;
@@ -129,7 +129,7 @@ static const struct func_guard *method_of(const struct calls *c, uint32_t obj, c
 	return NULL;
 }
 
-/* Did the trace find that there is nothing at a place in a table? */
+/* True if the trace found no value at an address in a table. */
 static bool is_empty(const struct lj_trace *t, uint32_t place)
 {
 	uint32_t ref;
@@ -145,7 +145,7 @@ static bool is_empty(const struct lj_trace *t, uint32_t place)
 	return false;
 }
 
-/* Did it find the key in the table, as opposed to its metatable? */
+/* True if the trace found the key in the table itself. */
 static bool has_key(const struct sim *l, uint32_t obj, const struct value *key)
 {
 	const struct lj_trace *t = l->t;
@@ -179,7 +179,7 @@ static enum calls_what this_one(const struct calls *c, const struct func_guard *
 	return CALLS_THIS;
 }
 
-/* A C type's metamethod: it is constant. */
+/* A C type's metamethod, which is constant. */
 static enum calls_what cdata_calls(const struct calls *c, uint32_t type, const char *mm,
 				   struct callee *out)
 {
@@ -238,7 +238,7 @@ static const struct func_guard *method_of_operand(const struct calls *c, const s
 	uint32_t obj = has_methods(lj_value_type(c->l, arg)) ? lj_value_ref(c->l, arg) : 0;
 	const struct func_guard *g = obj ? method_of(c, obj, mm) : NULL;
 
-	if (obj && !g && !strcmp(mm, "__le")) /* a <= b: not b < a */
+	if (obj && !g && !strcmp(mm, "__le")) /* a <= b as not b < a */
 		g = method_of(c, obj, "__lt");
 	return g;
 }
@@ -248,7 +248,7 @@ bool lj_calls_of(const struct calls *c, const struct value *operand, const char 
 	return method_of_operand(c, operand, mm);
 }
 
-/* Arithmetic, comparisons: the first operand's metamethod before the second's. */
+/* Arithmetic and comparisons: the first operand's metamethod precedes the second's. */
 static enum calls_what operator_calls(const struct calls *c, uint32_t n, const struct value arg[3],
 				      const char *mm, struct callee *out)
 {
@@ -294,7 +294,7 @@ static void find_own_guard(const struct calls *c, uint64_t addr, struct callee *
 	}
 }
 
-/* The function that a value is. */
+/* Finds the function of a value, from a constant or a guard. */
 static bool function_of(const struct calls *c, const struct value *v, struct callee *out)
 {
 	const struct lj_trace *t = c->l->t;
@@ -329,7 +329,7 @@ const char *lj_calls_builtin(const struct calls *c, const struct value *v)
 	return function_of(c, v, &is) ? lj_ffname(c->names, is.func.ffid) : NULL;
 }
 
-/* What pcall() or xpcall() calls: its first argument. */
+/* The callee of pcall() or xpcall() is its first argument. */
 static enum calls_what protected_call(const struct calls *c, const struct lj_tframe *f,
 				      uint32_t ins, struct callee *out)
 {
@@ -347,7 +347,7 @@ static enum calls_what protected_call(const struct calls *c, const struct lj_tfr
 	return CALLS_THIS;
 }
 
-/* A type makes a cdata, or calls __new; another cdata calls __call. */
+/* A ctype object allocates a cdata, or calls __new; another cdata calls __call. */
 static enum calls_what cdata_called(const struct calls *c, const struct value *v,
 				    struct callee *out)
 {
@@ -356,7 +356,7 @@ static enum calls_what cdata_called(const struct calls *c, const struct value *v
 				     : cdata_calls(c, lj_value_ctype(c->l, v), "__call", out);
 
 	out->called = what == CALLS_THIS;
-	return what == CALLS_NOTHING ? CALLS_THIS : what; /* nothing of Lua's */
+	return what == CALLS_NOTHING ? CALLS_THIS : what; /* a built-in function */
 }
 
 static enum calls_what call_calls(const struct calls *c, const struct lj_tframe *f, uint32_t ins,

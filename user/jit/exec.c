@@ -9,7 +9,6 @@ bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 	return ir->o < LJ_IR__MAX && set >> ir->o & 1;
 }
 
-/* What goes through reference `ref`: a load or a store. */
 uint32_t lj_step_through(struct sim *l, op_set ops, uint32_t ref, struct value *stored)
 {
 	struct value via_pcall = {.kind = VAL_REF, .ref = ref, .by = -1};
@@ -17,9 +16,7 @@ uint32_t lj_step_through(struct sim *l, op_set ops, uint32_t ref, struct value *
 	return lj_value_find(l, lj_step_is, ops, &via_pcall, stored);
 }
 
-/*
- * By an instruction of the step in hand; else what was loaded or stored there last (lj_opt_mem.c).
- */
+/* By a load of the current step; else the value loaded or stored last, forwarded (lj_opt_mem.c). */
 struct value lj_step_loaded(struct sim *l, uint32_t at)
 {
 	uint32_t from = l->cur > l->lo ? l->cur : l->lo, ref;
@@ -62,7 +59,7 @@ void lj_step_metatable(struct sim *l, uint32_t obj)
 		lj_step_through(l, OPS(EQ) | OPS(NE), ref, NULL);
 }
 
-/* Did the trace find that a table's array ends before an index (rec_idx_key)? */
+/* The guard is rec_idx_key()'s. */
 bool lj_step_beyond(struct sim *l, const struct value *table, const struct value *index)
 {
 	const struct lj_trace *t = l->t;
@@ -77,7 +74,7 @@ bool lj_step_beyond(struct sim *l, const struct value *table, const struct value
 		size = lj_ins_at(t, ir->op1);
 		if (size->o == LJ_IR_FLOAD && lj_value_is(l, table, size->op1) &&
 		    lj_value_is(l, index, ir->op2)) {
-			struct value made = *index; /* an integer, for this */
+			struct value made = *index; /* narrowed, for this guard */
 
 			lj_bind_ref(l, &made, ir->op2);
 			lj_claim_ref(l, ir->op1);
@@ -90,14 +87,14 @@ bool lj_step_beyond(struct sim *l, const struct value *table, const struct value
 
 void lj_step_stored(struct sim *l, uint32_t at, struct value *v)
 {
-	/* what is stored to cdata is converted to its type first */
+	/* a value is converted to the cdata's type first */
 	if (!at ||
 	    (!lj_step_through(l, STORES, at, v) && !lj_step_through(l, OPS(XSTORE), at, NULL)))
 		lj_value_find(l, lj_step_is, STORES, NULL, v);
 	lj_value_store(l, at, v);
 }
 
-/* Is v put into the buffer last that a string is made of? Of constants nothing is made at all. */
+/* True if v was appended last to the buffer of a string. Constants are folded. */
 static bool is_put_last(const struct sim *l, const struct lj_ins *str, const struct value *v)
 {
 	const struct lj_trace *t = l->t;
@@ -123,11 +120,8 @@ uint32_t lj_step_next(struct sim *l, uint8_t o)
 	return 0;
 }
 
-/*
- * A string of which nothing else is put into the buffer that begins at hdr is the result itself
- * (bufstr_kfold_cse): the buffer is left, but nothing is made of it. Returns the BUFPUT; 0: a
- * string is made of it, or it is not known.
- */
+/* If one string only is appended to the buffer at hdr, that is the result (bufstr_kfold_cse): the
+ * buffer is left without a BUFSTR. Returns the BUFPUT; 0: there is a BUFSTR, or it is not known. */
 static uint32_t put_alone(const struct sim *l, uint32_t hdr, uint32_t str)
 {
 	uint32_t end = str ? lj_ins_at(l->t, str)->op2 : l->hi, ref, put = 0;
@@ -143,9 +137,7 @@ static uint32_t put_alone(const struct sim *l, uint32_t hdr, uint32_t str)
 	return put;
 }
 
-/*
- * From the buffer's beginning on, all is the step's that is nobody else's (rec_cat, recff_format).
- */
+/* Labels all unlabelled instructions from the buffer's start on (rec_cat, recff_format). */
 uint32_t lj_step_buffer(struct sim *l, const struct value *last)
 {
 	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
@@ -170,7 +162,6 @@ uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)
 	return lj_code_kgc(lj_code_of(t, step), i);
 }
 
-/* The step's result is ref, when there is one. */
 void lj_step_result(struct sim *l, struct value *v, uint32_t ref)
 {
 	if (ref)
@@ -185,7 +176,6 @@ static bool is_load_of(const struct lj_trace *t, const struct lj_ins *ir, op_set
 	return ir->o == LJ_IR_SLOAD && ir->op1 == slot;
 }
 
-/* A slot is loaded when it is used first. */
 void lj_step_load(struct sim *l, struct value *v)
 {
 	uint32_t ref =

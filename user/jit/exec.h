@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A step of the way: which instructions it made, and what it put into slots. Which of these files
- * does which bytecode: jit/attrib_ir.c (lj_label_step()). For lj_trace*.c only.
+ * Symbolic execution of one bytecode instruction (layer 2, for jit/ only): labels the IR
+ * instructions that it made, and updates slots. lj_label_step() in attrib_ir.c dispatches to the
+ * exec_*.c files.
  */
 #ifndef JIT_EXEC_H
 #define JIT_EXEC_H
@@ -9,81 +10,81 @@
 #include "value.h"
 
 enum {
-	ARGUMENTS = 16, /* of a call that are followed */
+	ARGUMENTS = 16, /* arguments of a call that are tracked */
 	RESULTS = 8,
 };
 
-/* One of a set of operations (a wanted_fn). */
+/* True if the operation is one of a set (a wanted_fn). */
 bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set);
 
-/* An object's field is loaded that is a table, or one that is none (a wanted_fn): of a table its
- * metatable, of a function its globals; or its pc. */
+/* True for the load of an object's field that is a table (a table's metatable, a function's
+ * globals), or is none (a function's pc). A wanted_fn. */
 bool lj_step_is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set is_table);
 
-/* What goes through reference `ref`: a load or a store. 0: none. */
+/* Returns the load or store through address `ref`. 0: none. */
 uint32_t lj_step_through(struct sim *l, op_set ops, uint32_t ref, struct value *stored);
 
-/* What is loaded from a place (a reference); not known, when that is 0. */
+/* Returns the value loaded from address `at` (a reference; 0: not known, as is the value then). */
 struct value lj_step_loaded(struct sim *l, uint32_t at);
 
-/* Did the trace find that a table's array ends before an index? */
+/* True if the trace guards that an index is beyond a table's array. */
 bool lj_step_beyond(struct sim *l, const struct value *table, const struct value *index);
 
-/* What an object (a reference; 0: not known) does not have may be its metatable's: whether it has
- * one is made sure of, whatever comes of that (lj_record_mm_lookup). */
+/* Labels the load of an object's metatable (obj: a reference; 0: not known), and its guard. The
+ * recorder makes both for a failed lookup, even without a metatable (lj_record_mm_lookup). */
 void lj_step_metatable(struct sim *l, uint32_t obj);
 
-/* v is stored to a place; 0: it is not known. */
+/* Labels the store of v to address `at`, and records it. at 0: the address is not known. */
 void lj_step_stored(struct sim *l, uint32_t at, struct value *v);
 
-/* The string (GCstr) that the step in hand has for operand i; 0: none. */
+/* Returns the string (GCstr) that operand i of a step stands for; 0: none. */
 uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i);
 
-/* The step's result is ref, when there is one. */
+/* Sets v to ref; for 0 to an unknown result of the step. */
 void lj_step_result(struct sim *l, struct value *v, uint32_t ref);
 
-/* A slot is loaded when it is used first. */
+/* Binds a slot to its SLOAD: a slot is loaded at its first use. */
 void lj_step_load(struct sim *l, struct value *v);
 
-/* How many slots a call's arguments may take, up to ARGUMENTS. */
+/* Returns how many slots a call's arguments may take, up to ARGUMENTS. */
 uint32_t lj_step_arguments(const struct sim *l, uint32_t ins);
 
-/* Is what a function of math makes known, or its argument? */
+/* True if a math function's result is a constant, or its argument itself. */
 bool lj_step_folds(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out);
 
-/* A bit operation of two, or of the first two of many. 0: not known. */
+/* Returns the bit operation on the first two arguments. 0: not known. */
 uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops);
 
-/* What a call of a function that is not Lua's makes. */
+/* Return, or write to slots, the results of a call of a built-in function. */
 struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
-/* The step's next instruction of this operation that is nobody's yet; 0: none. */
+/* Returns the step's next unlabelled instruction of this operation; 0: none. */
 uint32_t lj_step_next(struct sim *l, uint8_t o);
 
-/*
- * A string that is made in a buffer, into which this was put last; NULL: whatever it was. 0: none.
- */
+/* Returns the string made in a buffer to which `last` was appended last (NULL: any value). 0:
+ * none. */
 uint32_t lj_step_buffer(struct sim *l, const struct value *last);
 
-/* A new cdata; 0: none. */
+/* Returns a new cdata; 0: none. */
 uint32_t lj_step_new_cdata(struct sim *l);
 
-/* The guard of a cdata's C type (argv2cdata). */
+/* Labels the guard of a cdata's C type (argv2cdata). */
 void lj_step_ctype(struct sim *l, struct value *cdata);
 
-/* A field or an element (its index) of a cdata, or a method of its type. False: none of these. */
+/* Executes an access to a cdata: a field, an element (its index), a method of its type. False: none
+ * of these. */
 bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struct value *index,
 		   struct value *dst);
 
-/* Upvalues and tables. False: neither. */
+/* Executes accesses to upvalues and tables. False: it is neither. */
 bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
-/* What takes a metamethod's frame its arguments. */
+/* Copies the operands to a metamethod's frame. */
 void lj_step_metamethod(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
-/* Loops, calls, returns; and what else writes slots. */
+/* Executes loops, calls, returns and all else that writes slots. */
 void lj_step_control(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
 #endif

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls, returns and loops: where values go, and what guards they made. */
+/* Symbolic execution of calls, returns and loops (layer 2): copies values, and labels guards. */
 #include "callee.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
 
-/* A guard that a function is this one. */
+/* True for a guard that the function is this one. */
 static bool is_guard_for(const struct lj_trace *t, const struct lj_ins *ir, op_set func)
 {
 	return ir->o == LJ_IR_EQ && lj_trace_const(t, ir->op2) == func;
 }
 
-/* A guard that what is called is what was called: the function, or one of its prototype. False:
- * there is none, or it is a metamethod's. */
+/* Labels the guard of a callee: of the function, or of its prototype. False: there is none, or it
+ * is a metamethod's. */
 static bool find_guard(struct sim *l, struct value *called)
 {
 	uint8_t type = lj_value_type(l, called);
@@ -19,7 +19,7 @@ static bool find_guard(struct sim *l, struct value *called)
 
 	if (type == LJ_IRT_TAB || type == LJ_IRT_UDATA) /* __call */
 		lj_step_metatable(l, lj_value_ref(l, called));
-	/* a constant needs none; that of its prototype it may have */
+	/* a constant needs none, but its prototype may have one */
 	if (called->kind == VAL_UNKNOWN)
 		return false;
 	if (called->kind != VAL_OBJ && lj_value_find(l, lj_step_is, OPS(EQ), called, NULL))
@@ -28,8 +28,8 @@ static bool find_guard(struct sim *l, struct value *called)
 	return pc && lj_step_through(l, OPS(EQ), pc, NULL);
 }
 
-/* The frame of the Lua function that the step in hand enters; NULL: none. Its guard may be known
- * already. */
+/* Returns the frame of the Lua function that the current step enters; NULL: none. Labels its guard
+ * unless `guarded`. */
 static const struct lj_tframe *entered(struct sim *l, bool guarded)
 {
 	const struct lj_tframe *to;
@@ -42,7 +42,7 @@ static const struct lj_tframe *entered(struct sim *l, bool guarded)
 	return to;
 }
 
-/* Which closure a frame's function is; NULL: not known. Its upvalues are its own. */
+/* Sets the closure of a frame's function; NULL: not known. Upvalues are found by it. */
 static void set_function(struct sim *l, const struct lj_tframe *to, const struct value *closure)
 {
 	if (to->slot >= 0)
@@ -50,8 +50,8 @@ static void set_function(struct sim *l, const struct lj_tframe *to, const struct
 			closure ? *closure : (struct value){.kind = VAL_UNKNOWN, .by = -1};
 }
 
-/* Is operand i's metatable looked at? Of a sum the second's is when the first one's has not what is
- * called (rec_mm_arith); comparisons make sure that both have one. */
+/* True if the recorder loads operand i's metatable. Arithmetic loads the second's only if the
+ * first's has no such metamethod (rec_mm_arith). Comparisons load both. */
 static bool is_looked_up(struct sim *l, const struct value arg[3], uint32_t i, uint32_t ins)
 {
 	if (lj_bc_is_sum(ins))
@@ -59,8 +59,8 @@ static bool is_looked_up(struct sim *l, const struct value arg[3], uint32_t i, u
 	return lj_bc_op(ins) <= LJ_BC_ISNEV;
 }
 
-/* A metamethod's arguments are the operands. Those that are no slots are not known. Which one a
- * cdata has its C type tells, before it is called. */
+/* A metamethod's arguments are the operands; those that are no slots are not known. A cdata's C
+ * type is guarded before, as it determines the metamethod. */
 void lj_step_metamethod(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	const struct lj_tframe *to;
@@ -75,15 +75,15 @@ void lj_step_metamethod(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	}
 	cur = l->cur;
 	to = entered(l, false);
-	l->cur = cur; /* what an index was looked up in comes before the guard */
+	l->cur = cur; /* table lookups precede the guard */
 	if (to)
 		set_function(l, to, NULL);
 	for (i = 0; i < n && to; i++)
 		*lj_value_slot(l, to, i) = arg[i];
 }
 
-/* A frame's results go to where its caller's instruction wants them. What it wants beyond is nil;
- * or not known, when there may be `more`. */
+/* Copies a frame's results to the slots that its caller's instruction names. Missing ones are nil,
+ * or unknown if there may be `more`. */
 static void deliver(struct sim *l, const struct lj_tframe *f, const struct value *results,
 		    uint32_t n, bool more, uint32_t retf)
 {
@@ -98,7 +98,7 @@ static void deliver(struct sim *l, const struct lj_tframe *f, const struct value
 	call = l->t->codes[to->code].bc[f->callpc];
 	a = lj_bc_a(call);
 	wanted = lj_bc_is_call(call) ? lj_bc_b(call) : lj_bc_mode_a(call) == LJ_BCM_DST ? 2 : 0;
-	if (retf) { /* slots are counted from the caller's base from now on */
+	if (retf) { /* from now on slots are counted from the caller's base */
 		lj_value_unset(l);
 		l->retf = retf;
 	}
@@ -120,8 +120,7 @@ static void deliver(struct sim *l, const struct lj_tframe *f, const struct value
 	}
 }
 
-/* The RETF of a return to below the trace's own frames: to one that it came upon by that. 0: this
- * is none. */
+/* Returns the RETF of a return to below the trace's own frames. 0: it is another return. */
 static uint32_t find_retf(struct sim *l, const struct lj_tframe *f)
 {
 	const struct lj_tframe *to = f->parent < 0 ? NULL : &l->t->frames[f->parent];
@@ -154,7 +153,7 @@ static void step_return(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	deliver(l, f, results, i, more || i < n, retf);
 }
 
-/* How many slots a call's arguments may take: all that are followed, when it is not known. */
+/* If the number is not known: ARGUMENTS. */
 uint32_t lj_step_arguments(const struct sim *l, uint32_t ins)
 {
 	int n = lj_calls_arguments(l, ins);
@@ -162,7 +161,7 @@ uint32_t lj_step_arguments(const struct sim *l, uint32_t ins)
 	return n < 0 || n > ARGUMENTS ? ARGUMENTS : (uint32_t)n;
 }
 
-/* What a call takes, its function among it. */
+/* Loads a call's function and arguments. */
 static void load_arguments(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
@@ -179,7 +178,7 @@ static void load_arguments(struct sim *l, const struct lj_tframe *f, uint32_t in
 		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
 }
 
-/* A vararg function's frame takes what it was called with, from number `first` on, to `local`. */
+/* Copies a vararg function's arguments, from number `first` on, to its locals from `local` on. */
 static void take_copies(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
 {
 	uint32_t n = (uint32_t)f->copied - 2, i;
@@ -189,7 +188,7 @@ static void take_copies(struct sim *l, const struct lj_tframe *f, uint32_t first
 			*lj_value_slot(l, f, first + i - (uint32_t)f->copied);
 }
 
-/* A function's parameters from number n on are nil; with n < 0 its arguments are not known. */
+/* Sets a function's parameters from number n on to nil; for n < 0 all arguments to unknown. */
 static void no_arguments(struct sim *l, const struct lj_tframe *to, int n)
 {
 	int i, end = n < 0 ? ARGUMENTS : l->t->codes[to->code].numparams;
@@ -202,10 +201,8 @@ static void no_arguments(struct sim *l, const struct lj_tframe *to, int n)
 	}
 }
 
-/*
- * Into a Lua function: it finds its arguments where they are. Unless pcall() was in between, or
- * __call() that takes what was called for its first argument: these move them up.
- */
+/* Enters a Lua function. Its arguments are in its slots already, except: pcall() in between, or
+ * __call with the called object as first argument, moves them up. */
 static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool guarded)
 {
 	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
@@ -232,7 +229,7 @@ static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 	return true;
 }
 
-/* A Lua function takes the caller's place. Another one's results are the caller's. */
+/* A Lua function replaces the caller's frame. A built-in function's results are the caller's. */
 static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
@@ -251,7 +248,7 @@ static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		deliver(l, f, &made, 1, true, find_retf(l, f));
 		return;
 	}
-	/* pcall() is called now, not only still below */
+	/* a new pcall(), not one that is below already */
 	if ((to->via_pcall && !f->via_pcall) || to->called) {
 		set_function(l, to, NULL);
 		no_arguments(l, to, -1);
@@ -266,7 +263,7 @@ static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		take_copies(l, to, 0, 0);
 }
 
-/* How many arguments a vararg function has beyond those that it names. */
+/* Returns the number of a vararg function's arguments beyond its named parameters. */
 static int varargs(const struct sim *l, const struct lj_tframe *f)
 {
 	int n = f->copied - 2 - l->t->codes[f->code].numparams;
@@ -274,7 +271,6 @@ static int varargs(const struct sim *l, const struct lj_tframe *f)
 	return n > 0 ? n : 0;
 }
 
-/* Loops, calls, returns; and what else writes slots. */
 void lj_step_control(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), i;
@@ -289,7 +285,7 @@ void lj_step_control(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		*lj_value_slot(l, f, a + 3) = *va;
 		break;
 	case LJ_BC_FORL:
-	case LJ_BC_IFORL: /* the index grows */
+	case LJ_BC_IFORL: /* the index is incremented */
 		by = lj_value_slot(l, f, a + 2);
 		l->t->history[l->step].folded = va->kind == VAL_NUM && by->kind == VAL_NUM;
 		if (l->t->history[l->step].folded)

@@ -56,7 +56,7 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 			slot -= (int32_t)delta;
 			continue;
 		}
-		if (kind == LJ_FRAME_CONT) /* a metamethod's: where it was called is below it */
+		if (kind == LJ_FRAME_CONT) /* a metamethod's: its return address is below it */
 			link = lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot - 1) & 0xffff);
 		code = lj_trace_code(t, link, &pos);
 		if ((kind & 3 && kind != LJ_FRAME_CONT) || code < 0 || !pos)
@@ -80,8 +80,7 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 
 #define NO_STEP UINT32_MAX
 
-/* The step that fetched what the last one has in a local; copies are followed. NO_STEP: none, or
- * nothing tells. */
+/* Returns the step that loaded a local of the last one, through copies. NO_STEP: not known. */
 static uint32_t fetched_by(const struct lj_trace *t, uint32_t local)
 {
 	uint32_t i = t->nhistory - 1, frame = t->history[i].frame;

@@ -78,7 +78,7 @@ bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 	return key && g->key ? key == g->key : !*g->mm || !strcmp(g->mm, "__call");
 }
 
-/* The key under which a guarded function was loaded from a table. */
+/* Fills in the key under which a guarded function was loaded from a table. */
 static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
 		     struct func_guard *g)
 {
@@ -109,7 +109,7 @@ uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,
 	for (ref = LJ_REF_BIAS + 1; ref < end && n < LJ_FUNC_GUARDS; ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
-		/* not that of a frame's own function, which is no call */
+		/* not the guard of a frame's own function, which is no call */
 		if (ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) && !lj_guards_own(t, ir) &&
 		    lj_func_of(t, mem, ir->op2, &guards[n].func)) {
 			read_key(t, mem, ir->op1, &guards[n]);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a LuaJIT trace's machine code was made from, finer than its snapshots tell.
+ * Source-line attribution inside a LuaJIT trace: maps an offset in its machine code to the bytecode
+ * instruction, and the inlined frames, that it was compiled from. Layer 6, the interface of
+ * user/jit.
  *
- * A trace keeps a snapshot for each guard, and with it a bytecode position. LuaJIT moves guards
- * that do not change out of loops, and arithmetic has none: much machine code lies between two of
- * them, made from many lines, and of functions that were inlined. No record tells which; but
- * bytecode, intermediate code and machine code of the trace are all there, and in the same order.
- * So (docs/compiled.md):
+ * A trace has a snapshot, with a bytecode position, for each guard. LuaJIT hoists invariant guards
+ * out of loops, and arithmetic has none. So the machine code between two snapshots may come from
+ * many lines and inlined functions. No record says which. But the trace keeps its bytecode, IR and
+ * machine code, all three in the same order. The phases (docs/compiled.md):
  *
- *  1. jit/search.c: which bytecode was recorded, from snapshot to snapshot;
- *  2. jit/attrib_ir.c: which of it each instruction of the intermediate code comes from;
- *  3. jit/attrib_mcode.c: which of these each machine instruction was assembled from.
+ *   1. search.c: the bytecode that was recorded, by a backtracking search through the snapshots;
+ *   2. attrib_ir.c: the bytecode instruction of each IR instruction, by abstract interpretation;
+ *   3. attrib_mcode.c: the IR instruction of each machine instruction, by sequence alignment.
  *
- * The first two go hand in hand: what was made so far tells where the way goes on.
+ * Phases 1 and 2 run as one: the values that phase 2 computes decide the branches of phase 1.
  */
 #ifndef JIT_JIT_H
 #define JIT_JIT_H
@@ -27,37 +28,33 @@
 struct lj_ffnames;
 struct lj_trace;
 
-/*
- * Reads trace traceno of the VM whose global_State is g, and works it out. -EBADMSG: these bytes
- * are no trace, or none whose bytecode could be followed; errors of mem_read(); -ENOMEM. names: of
- * the VM's functions; NULL: they are not known, nor what pcall() calls.
- */
+/* Reads trace traceno of the VM whose global_State is g, and attributes its code. Returns 0;
+ * -EBADMSG: these bytes are no trace, or its bytecode could not be followed; errors of mem_read();
+ * -ENOMEM. names: the VM's functions. NULL: not known, and then callees of pcall() are not
+ * followed. */
 int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out);
 void lj_trace_free(struct lj_trace **t);
 
-/* lj_fp_trace() of what was read. */
+/* Returns lj_fp_trace() of the trace as it was read. */
 uint32_t lj_trace_fp(const struct lj_trace *t);
 
-/*
- * A function that the machine code runs in, and where: bytecode position; of callers, of the call.
- */
+/* A frame of the machine code: function and bytecode position (in callers: of the call). */
 struct lj_trace_frame {
-	uint64_t proto; /* of pcall() and xpcall(): their ffid */
-	bool fast;	/* it is one of these; pc is that number, too, print 0 */
-	bool returned;	/* the trace returns to it, below the frames that it began on */
+	uint64_t proto; /* for pcall() and xpcall(): the ffid */
+	bool fast;	/* it is one of these: pc is the ffid, too, and fp is 0 */
+	bool returned;	/* the trace returns to it, below the frames on which it began */
 	uint32_t pc;
 	uint32_t fp; /* fingerprint of the prototype (unwind/lj/fingerprint.h) */
 };
 
-/* Deepest nesting of inlined functions that is told. */
+/* Deepest nesting of inlined functions that is reported. */
 #define LJ_TRACE_FRAMES 32
 
-/*
- * Machine code at offset mcofs stands, by its snapshot, on the frames was[0..*nwas), innermost
- * first, the last of which is the lowest that the trace knows; and was made from bytecode that
- * stands on is[]. Returns how many these are. -ENOENT: nothing finer is known than the snapshot.
- */
+/* Fills in the frames at machine code offset mcofs, innermost first: exact_frames from line
+ * attribution, snap_frames[0..*nsnap_frames) from the snapshot. The last frame of both is the
+ * lowest that the trace knows. Returns the number of exact_frames; -ENOENT: only the snapshot is
+ * known. */
 int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 		    struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES],
 		    struct lj_trace_frame snap_frames[LJ_TRACE_FRAMES], uint32_t *nsnap_frames);

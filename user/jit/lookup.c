@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* On which frames a place in a trace's machine code stands. */
+/* Looks up a machine-code offset (layer 5): the exact frames, and the snapshot's. Binary search in
+ * the line table t->places, O(log places); then both chains of frames, LJ_TRACE_FRAMES at most. */
 #include <errno.h>
 #include <stdbool.h>
 
 #include "jit.h"
 #include "model.h"
 
-/* The rightmost snapshot at or left of a place in the machine code, as the walk takes it. */
+/* Returns the last snapshot at or before a machine-code offset, as the unwinder does. */
 static const struct lj_tsnap *snapshot_of(const struct lj_trace *t, uint32_t mcofs)
 {
 	uint32_t i = 0;
@@ -16,14 +17,14 @@ static const struct lj_tsnap *snapshot_of(const struct lj_trace *t, uint32_t mco
 	return &t->snap[i];
 }
 
-/* Frames from one down, as they are told, and which of the trace's each is. */
+/* A chain of reported frames, innermost first, and the index of each in t->frames. */
 struct chain {
 	struct lj_trace_frame *out;
 	int frame[LJ_TRACE_FRAMES];
 	uint32_t n;
 };
 
-/* From this frame down. n is 0: too many, or one is not Lua's. */
+/* Fills in the chain from this frame down. n is 0: too many frames. */
 static void follow(const struct lj_trace *t, int frame, uint32_t pc, struct chain *c)
 {
 	uint32_t n = 0;
@@ -52,11 +53,8 @@ static void follow(const struct lj_trace *t, int frame, uint32_t pc, struct chai
 	c->n = frame < 0 && n <= LJ_TRACE_FRAMES ? n : 0;
 }
 
-/*
- * Is this frame the lowest that the trace is sure of while it runs? What lies below it is whatever
- * called the trace, until that is returned to: then the trace checks what it is (RETF), and the
- * frame there is added after this one.
- */
+/* True if this is the lowest frame that the trace knows here. Below it is the trace's caller. A
+ * return to that is guarded (RETF), and its frame is added after this one. */
 static bool is_lowest(const struct lj_trace *t, int frame)
 {
 	int parent = t->frames[frame].parent;
@@ -64,7 +62,7 @@ static bool is_lowest(const struct lj_trace *t, int frame)
 	return parent < 0 || (t->frames[parent].returned && parent > frame);
 }
 
-/* The first of the frames that had a frame's place, one after the other, by tail calls. */
+/* Returns the first of the frames that tail calls replaced by this one. */
 static int place_of(const struct lj_trace *t, int frame)
 {
 	while (t->frames[frame].tail_called_by)
@@ -72,7 +70,7 @@ static int place_of(const struct lj_trace *t, int frame)
 	return frame;
 }
 
-/* Does the chain go down to this place? Cuts it off below. */
+/* True if the chain contains this frame as a lowest one. Cuts it off below. */
 static bool ends_at(const struct lj_trace *t, struct chain *c, int place)
 {
 	uint32_t i;
@@ -113,7 +111,7 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 		return -ENOENT;
 	follow(t, s->frame, pc, &below);
 	follow(t, (int)t->history[step].frame, t->history[step].pc, &here);
-	/* both stand on the same frame at last */
+	/* the lowest frame is common to both */
 	for (i = 0; i < below.n; i++) {
 		int place = place_of(t, below.frame[i]);
 

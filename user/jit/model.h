@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct lj_trace: for jit/ only. */
+/* The model of a trace (layer 0, for jit/ only): IR, snapshots and prototypes as copied from the
+ * target; inlined frames, recorded bytecode and labels as the higher layers compute them. */
 #ifndef JIT_MODEL_H
 #define JIT_MODEL_H
 
@@ -16,16 +17,16 @@
 struct lj_code {
 	uint64_t proto;
 	uint32_t fp;  /* fingerprint (unwind/lj/fingerprint.h) */
-	uint32_t *bc; /* with the instructions that traces replaced put back */
+	uint32_t *bc; /* with the instructions restored that traces replaced */
 	uint32_t sizebc;
-	uint64_t *kgc; /* [i]: address of the object that operand D = i means */
+	uint64_t *kgc; /* [i]: address of the object that operand D = i stands for */
 	double *kn;    /* [i]: number */
 	uint32_t nkgc, nkn;
 	bool vararg;
 	uint8_t numparams;
 };
 
-/* The object (address) that operand i means; 0: there is none. */
+/* Returns the address of the object that operand i stands for; 0: there is none. */
 static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
 {
 	return i < code->nkgc ? code->kgc[i] : 0;
@@ -35,16 +36,17 @@ static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
  * the function at the trace's own base, a frame's first local is at slot + 2. */
 struct lj_tframe {
 	int32_t parent;		/* index; -1: not known */
-	int32_t tail_called_by; /* index + 1 of the frame whose place it took by a tail call; 0: none */
+	int32_t tail_called_by; /* index + 1 of the frame that it replaced by a tail call; 0:
+				 * none */
 	int32_t slot;		/* -1: not known */
-	int32_t copied; /* a vararg function's frame lies so far above what it was called with */
+	int32_t copied;		/* slots from a vararg function's arguments up to its frame */
 	uint32_t code;
 	uint32_t callpc; /* the parent's instruction that called */
 	bool returned;	 /* the trace returned to it, below its own frames (RETF) */
-	bool called;	 /* the parent called a table or userdata, which has this for __call */
-	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: not known, or neither */
+	bool called;	 /* the parent called a table or userdata with this __call */
+	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: neither, or not known */
 	uint8_t via_pcall; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
-			    call leaves it there */
+			    * call keeps it */
 	uint64_t func;	   /* its GCfunc; 0: not known */
 };
 
@@ -52,9 +54,9 @@ struct lj_tframe {
 struct bc_event {
 	uint32_t pc;
 	uint32_t frame : 29;
-	uint32_t folded : 1;	/* its result was known when it was recorded: it left nothing */
-	uint32_t pure : 1;	/* it calls a function that is not Lua's and stores nothing */
-	uint32_t ambiguous : 1; /* another way to the next snapshot is as likely */
+	uint32_t folded : 1;	/* its result was folded to a constant: it left no IR */
+	uint32_t pure : 1;	/* it calls a built-in function that stores nothing */
+	uint32_t ambiguous : 1; /* another path to the next snapshot is as likely */
 };
 
 struct lj_tsnap {
@@ -64,8 +66,8 @@ struct lj_tsnap {
 	uint64_t pc;
 	int32_t slot;
 	const uint32_t *map;
-	int32_t step;  /* index of the step that it stands before, or in; -1: not known */
-	bool inside;   /* stands in a branching instruction; pc is where that did not go */
+	int32_t step;  /* index of the step before which, or in which, it stands; -1: not known */
+	bool inside;   /* stands in a branching instruction; pc is the side not taken */
 	int32_t frame; /* -1: not known */
 };
 
@@ -92,12 +94,12 @@ struct lj_trace {
 	uint32_t nframes;
 	struct bc_event *history;
 	uint32_t nhistory;
-	int32_t *label; /* [ref - LJ_REF_BIAS]: step that it was recorded for; -1: not known */
+	int32_t *label; /* [ref - LJ_REF_BIAS]: step for which it was recorded; -1: not known */
 	struct lj_place *places;
 	uint32_t nplaces;
 };
 
-/* Instruction ref, which is in [nk, nins). */
+/* Returns instruction ref, which is in [nk, nins). */
 static inline const struct lj_ins *lj_ins_at(const struct lj_trace *t, uint32_t ref)
 {
 	return &t->ir[ref - t->nk];
@@ -107,34 +109,33 @@ static inline bool lj_ref_ok(const struct lj_trace *t, uint32_t ref)
 	return ref >= t->nk && ref < t->nins;
 }
 
-/* The place of an upvalue? */
+/* True if it computes an upvalue's address. */
 static inline bool lj_is_uref(const struct lj_ins *ir)
 {
 	return ir->o == LJ_IR_UREFO || ir->o == LJ_IR_UREFC;
 }
 
-/* An addition or subtraction of integers that is not checked for overflow. */
+/* True for an addition or subtraction of integers without an overflow check. */
 static inline bool lj_is_narrowed(const struct lj_ins *ir)
 {
 	return (ir->o == LJ_IR_ADD || ir->o == LJ_IR_SUB) && (ir->t & LJ_IRT_TYPE) == LJ_IRT_INT;
 }
 
-/* The end of what was recorded: behind it lie a loop's copies of that. */
+/* Returns the end of the recorded instructions. A loop's copies follow them. */
 static inline uint32_t lj_recorded_end(const struct lj_trace *t)
 {
 	return t->loopref ? t->loopref : t->nins;
 }
 
-/* A guard that the function at the trace's base is the one that it was recorded for? */
+/* True for the guard that the function at the trace's base is the recorded one. */
 static inline bool lj_guards_own(const struct lj_trace *t, const struct lj_ins *ir)
 {
 	return ir->o == LJ_IR_EQ && lj_ref_ok(t, ir->op1) &&
 	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
 }
 
-/*
- * The entry of a slot in a snapshot: flags, and a reference in the lower 16 bits. 0: there is none.
- */
+/* Returns a slot's snapshot entry: flags, and a reference in the lower 16 bits; 0: there is
+ * none. */
 static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
 {
 	uint32_t i;
@@ -145,16 +146,16 @@ static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
 	return 0;
 }
 
-/* The 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
+/* Returns the 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
 uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
 
-/* The string (GCstr) with which an instruction looks something up in a table: its operand 2. */
+/* Returns the string key (GCstr) of a table lookup: the instruction's operand 2. */
 uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);
 
-/* Index of the prototype whose bytecode holds this address, and where in it; -1. */
+/* Returns the index of the prototype whose bytecode holds this address, and the position; or -1. */
 int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos);
 
-/* The step for which instruction ref was recorded. */
+/* Returns the label of instruction ref: the step for which it was recorded. */
 static inline int32_t *lj_label_of(const struct lj_trace *t, uint32_t ref)
 {
 	return &t->label[ref - LJ_REF_BIAS];
@@ -164,13 +165,13 @@ static inline const struct lj_code *lj_code_of(const struct lj_trace *t, int32_t
 	return &t->codes[t->frames[t->history[step].frame].code];
 }
 
-/* The bytecode instruction of a step. */
+/* Returns the bytecode instruction of a step. */
 static inline uint32_t lj_step_ins(const struct lj_trace *t, uint32_t step)
 {
 	return lj_code_of(t, (int32_t)step)->bc[t->history[step].pc];
 }
 
-/* Does step call a Lua function? */
+/* True if the step calls a Lua function. */
 static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
 {
 	const struct bc_event *next = &t->history[step + 1];
@@ -178,10 +179,10 @@ static inline bool lj_step_enters(const struct lj_trace *t, uint32_t step)
 	return step + 1 < t->nhistory && !next->pc && next->frame != t->history[step].frame;
 }
 
-/* The table that an instruction looks up in; of others operand 1. */
+/* Returns the table of a lookup; for other instructions operand 1. */
 uint32_t lj_trace_table(const struct lj_trace *t, const struct lj_ins *ir);
 
-/* Frees what only the search and the assignment look at: thousands of traces are kept. */
+/* Frees all that lookup.c does not use: the cache holds thousands of traces. */
 void lj_trace_keep_lookup(struct lj_trace *t);
 
 #endif

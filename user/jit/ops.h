@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of IR operations: what bytecode becomes. For lj_trace*.c only. */
+/* Sets of IR operations that bytecode instructions become (layer 1, for jit/ only). */
 #ifndef JIT_OPS_H
 #define JIT_OPS_H
 
 #include "model.h"
 
-/* A set of operations; or what else is asked for. */
+/* A set of operations, or another argument of a wanted_fn. */
 typedef unsigned __int128 op_set;
 _Static_assert(LJ_IR__MAX <= 128, "a set of operations");
 
@@ -15,13 +15,13 @@ _Static_assert(LJ_IR__MAX <= 128, "a set of operations");
 #define STORES (OPS(ASTORE) | OPS(HSTORE) | OPS(USTORE) | OPS(FSTORE) | OPS(XSTORE))
 #define CALLS (OPS(CALLN) | OPS(CALLA) | OPS(CALLL) | OPS(CALLS) | OPS(CALLXS))
 
-/* What built-in functions become: of math, bit, string. */
+/* Operations of built-in functions: of math, bit, string. */
 #define BUILTIN                                                                                    \
 	(CALLS | OPS(FPMATH) | OPS(ABS) | OPS(MIN) | OPS(MAX) | OPS(POW) | OPS(LDEXP) |            \
 	 OPS(BNOT) | OPS(BSWAP) | OPS(BAND) | OPS(BOR) | OPS(BXOR) | OPS(BSHL) | OPS(BSHR) |       \
 	 OPS(BSAR) | OPS(BROL) | OPS(BROR) | OPS(TOSTR) | OPS(STRTO) | OPS(SNEW) | OPS(STRREF))
 
-/* In the order of LJ_BC_ADDVN .. MODVN: what folding may make of each. */
+/* In the order of LJ_BC_ADDVN .. MODVN: the operations that folding may leave. */
 extern const op_set lj_trace_arith[5];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies a trace and the prototypes that it runs out of the target. */
+/* Copies a trace and the prototypes that it runs from the target (layer 0). */
 #ifndef JIT_READ_H
 #define JIT_READ_H
 

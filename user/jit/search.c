@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which bytecode a trace was recorded from. Its snapshots tell points of the way, in order; between
- * two of them control flows as the bytecode says. Where that says two things (a branch, a call
- * whose callee is not in the bytecode), the values tell that the recorder had (jit/callee.h);
- * where they do not, both are tried, until all snapshots lie on the way.
+ * The search for the bytecode from which a trace was recorded (layer 3). Snapshots are points of
+ * the path, in order; between two of them control flows as the bytecode does. Algorithm:
+ * backtracking search. At a branch, or a call with an unknown callee, the recorded values decide
+ * (callee.h). Where they do not, each side is tried, until all snapshots are on the path. Bounded
+ * by the limits below.
  *
- * A branch that was guarded has a snapshot of its own: its position is where the branch did not go
- * (rec_comp_fixup, rec_for), as that is where execution goes on when the guard fails.
+ * A guarded branch has a snapshot of its own. Its position is the side not taken (rec_comp_fixup,
+ * rec_for), where execution continues when the guard fails.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,22 +18,19 @@
 #include "lua/lj/cdata.h"
 #include "search.h"
 
-#define STEPS_MAX 16000 /* on the way: LuaJIT records no more than maxrecord instructions */
-#ifndef TRIES_MAX	/* fuzzers have less: they try more traces instead */
-#define TRIES_MAX 4000	/* steps on ways that led nowhere */
+#define STEPS_MAX 16000 /* on the path: LuaJIT records at most maxrecord instructions */
+#ifndef TRIES_MAX	/* fuzzers set a lower limit, to try more traces */
+#define TRIES_MAX 4000	/* steps on paths that were dead ends */
 #endif
-#define CHOICES_MAX 1500	/* on the way: each is a call of walk() */
-#define READS_MAX 20000		/* of foreign memory, for one trace */
-#define VISITS_MAX (100u << 20) /* of instructions, in searches */
-#define TURNS_MAX 16		/* of a loop whose bounds are constant (loopunroll) */
+#define CHOICES_MAX 1500	/* on the path: each is a recursion of walk() */
+#define READS_MAX 20000		/* reads of target memory, for one trace */
+#define VISITS_MAX (100u << 20) /* instructions visited by searches */
+#define TURNS_MAX 16		/* turns of a loop with constant bounds (loopunroll) */
 
 static bool walk(struct path *p, struct at a);
 
-/*
- * Between two snapshots control goes round once at most: a loop has a guard, unless all that it
- * depends on is constant. And it does not go further than what it left in the intermediate code
- * lets expect.
- */
+/* True for a dead end: more turns of a loop between two snapshots than LuaJIT unrolls without a
+ * guard, or many more steps than the IR between them accounts for. */
 static bool goes_astray(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
@@ -86,7 +84,7 @@ bool lj_path_found_alternative(struct path *p)
 	return false;
 }
 
-/* Could the way go there as well, up to the next snapshot? All is as it was. */
+/* True if a path over pc also reaches the next snapshot. Restores the state. */
 static bool is_alternative(struct path *p, struct at a, uint32_t pc)
 {
 	uint32_t tries = p->tries, choices = p->choices;
@@ -106,8 +104,7 @@ static bool is_alternative(struct path *p, struct at a, uint32_t pc)
 	return found;
 }
 
-/* The way goes from step `from` on to this snapshot, and so does another: where it differs it is
- * doubtful. */
+/* Marks the steps from `from` to snapshot s as ambiguous up to the common end with another path. */
 static void doubt(struct lj_trace *t, uint32_t from, const struct lj_tsnap *s,
 		  const struct alternative *alt)
 {
@@ -122,7 +119,8 @@ static void doubt(struct lj_trace *t, uint32_t from, const struct lj_tsnap *s,
 		t->history[from++].ambiguous = true;
 }
 
-/* Is a value true? That has no guard of its own: the type which it was loaded with tells. */
+/* True for a test of a value's truth: it has no guard of its own, as the type of the load
+ * decides. */
 static bool is_test(uint32_t ins)
 {
 	return lj_bc_op(ins) >= LJ_BC_ISTC && lj_bc_op(ins) <= LJ_BC_ISF;
@@ -133,7 +131,8 @@ static bool may_go(enum branch_to to, bool jumps)
 	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
 }
 
-/* Nothing tells where: to the likelier; both lead to the next snapshot, maybe. */
+/* An undecided branch: tries the likelier side first. If the other one reaches the next snapshot,
+ * too, the steps are ambiguous. */
 static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
 {
 	struct alternative *alt = NULL;
@@ -152,10 +151,8 @@ static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t othe
 	return found || lj_path_try(p, a, other, a.frame);
 }
 
-/*
- * A branch to one or the other. When it was guarded its snapshot is where it did not go. By values
- * or a guard that was met before it may be known where it goes.
- */
+/* Continues on either side of a branch. A guarded branch's snapshot is the side not taken. Values
+ * or an earlier guard may decide it. */
 bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins)
 {
 	enum branch_to to = lj_branches(p->calls.l, &p->t->frames[a.frame], ins);
@@ -164,8 +161,8 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 	struct at past = a;
 	uint32_t i, first;
 
-	/* a test's operand has the type that tells; that of a loop which is entered for sure guards
-	 * nothing (rec_for); nor does what a metamethod returned: its type tells, too */
+	/* no guard: a test (the operand's type decides), a loop that is certainly entered
+	 * (rec_for), a metamethod's result (its type decides) */
 	if (s && t->nhistory && !is_test(ins) && ins != LJ_NO_INS && snap_match_is_likely(p, a) &&
 	    (snap_match_guards_comparison(p, a, ins) ||
 	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
@@ -189,7 +186,7 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 	return either(p, a, first ? other : one, first ? one : other);
 }
 
-/* A comparison may call a metamethod, too. */
+/* A comparison may also call a metamethod. */
 static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
 {
 	struct callee callee;
@@ -201,7 +198,7 @@ static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
 	return lj_path_branch(p, a, a.pc + 2, lj_path_target(a.pc + 1, jump), ins);
 }
 
-/* The next snapshot stands here. */
+/* Takes the next snapshot as standing here. */
 static bool meet(struct path *p, struct at a)
 {
 	struct lj_tframe *f = &p->t->frames[a.frame];
@@ -230,7 +227,7 @@ static bool meet(struct path *p, struct at a)
 	return false;
 }
 
-/* From here on until nothing is left to be met. */
+/* Follows the bytecode to the next choice; true when all snapshots are passed. */
 static bool walk(struct path *p, struct at a)
 {
 	struct lj_trace *t = p->t;
@@ -297,11 +294,10 @@ static bool walk(struct path *p, struct at a)
 	}
 }
 
-/*
- * A trace that begins at a loop's end records that first, then the loop's body. One that grew from
- * the first exit of such a trace, where nothing has changed yet, records the loop's beginning first
- * (lj_record_setup); that the loop is of the trace which this one's root is, is not looked at.
- */
+/* Adds the loop instruction before the first snapshot. A trace that begins at a loop's end records
+ * that first, then the body. One that grew from the first exit of such a trace, where nothing has
+ * changed yet, records the loop's start first (lj_record_setup); whether its root is that loop's
+ * trace is not checked. */
 static void begin_at_loop(struct path *p, struct at a)
 {
 	const struct lj_ins *base = lj_ins_at(p->t, LJ_REF_BIAS);
@@ -364,7 +360,7 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	p->calls.names = names;
 	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
 	r = go(p);
-	if (!r && !limited.left) /* what could not be read was taken for not known */
+	if (!r && !limited.left) /* out of reads: some values count as unknown by mistake */
 		r = -EBADMSG;
 	if (r)
 		return r;

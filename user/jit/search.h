@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The search for the way that a trace was recorded on, between its files: jit/search.c goes on
- * and tries, jit/search_call.c knows calls and returns, jit/snap_match.c where snapshots
- * stand.
+ * The backtracking search for the recorded bytecode (layer 3), between its files: search.c is the
+ * driver, search_call.c enters and leaves functions, snap_match.c decides where snapshots stand.
  */
 #ifndef JIT_SEARCH_H
 #define JIT_SEARCH_H
@@ -12,14 +11,15 @@
 #include "attrib_ir.h"
 #include "lua/lj/bc.h"
 
-#define LJ_ALTERNATIVE 256 /* steps of another way that are looked at */
+#define LJ_ALTERNATIVE 256 /* steps of another path that are compared */
 
-/* Another way than that which is gone: it is sought up to the next snapshot. */
+/* A second path to the next snapshot: if there is one, the steps where they differ are
+ * ambiguous. */
 struct alternative {
-	uint32_t goal; /* snapshots that are met then; 0: none is sought */
-	uint32_t from; /* the step that it begins at */
+	uint32_t goal; /* snapshots passed when it is found; 0: no search for one */
+	uint32_t from; /* the step at which it begins */
 	bool found;
-	uint32_t tries; /* of all that were sought */
+	uint32_t tries; /* of all such searches */
 	uint32_t nhistory;
 	struct {
 		uint32_t pc, code;
@@ -38,80 +38,79 @@ struct path {
 struct at {
 	uint32_t pc;
 	int frame;
-	uint32_t snap;	/* the next to be met */
-	uint32_t since; /* step at which the last one was */
-	uint32_t retf;	/* reference from which the next return to a lower frame is searched */
+	uint32_t snap;	/* the next one */
+	uint32_t since; /* step at which the last one stands */
+	uint32_t retf;	/* reference from which to look for the next RETF */
 	uint32_t guard; /* the next of guards[] */
 };
 
-/* bc_j: distance from the next instruction. */
+/* Returns a jump's target (bc_j: distance from the next instruction). */
 static inline uint32_t lj_path_target(uint32_t pc, uint32_t ins)
 {
 	return pc + 1 + lj_bc_d(ins) - 0x8000u;
 }
 
-/* Goes on from there. False: that leads nowhere, and all is as it was. */
+/* Continues the search at a choice. False: a dead end; the state is restored. */
 bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame);
 
-/*
- * An alternative that was sought leads to the next snapshot. Returns false, for all to be taken
- * back.
- */
+/* Saves the path to the next snapshot. Returns false, so that the caller backtracks. */
 bool lj_path_found_alternative(struct path *p);
 
-#define LJ_NO_INS 0xffu /* no instruction that branches */
+#define LJ_NO_INS 0xffu /* not a branching instruction */
 
-/* To one or the other, by this instruction. As lj_path_try(). */
+/* Continues on either side of a branch. Returns as lj_path_try(). */
 bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins);
 
-/* A call; then on from next, a tail call's to the caller. As lj_path_try(). */
+/* Executes a call and continues: at next, or for a tail call in the caller. Returns as
+ * lj_path_try(). */
 bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail);
 
-/* Does this instruction call a metamethod, or could it for all that is known? Which: *what. */
+/* True if the instruction calls, or may call, a metamethod. Fills in *what and *callee. */
 bool lj_path_may_call(const struct path *p, struct at a, uint32_t ins, enum calls_what *what,
 		      struct callee *callee);
 
-/* What is called is this, as far as it is known; goes on at next if it is nothing. */
+/* Continues in the callee that *what says; at next if nothing is called. */
 bool lj_path_call_what(struct path *p, struct at a, enum calls_what what,
 		       const struct callee *callee, uint32_t ins, uint32_t next, bool tail);
 
-/* Into a Lua function. */
+/* Continues in a Lua function. */
 bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uint32_t ins,
 		   bool tail);
 
-/* To the caller; below the trace's own frames, to where a RETF says. */
+/* Continues in the caller; below the trace's own frames, in the one that a RETF names. */
 bool lj_path_leave(struct path *p, struct at a);
 
-/* Does a snapshot on the frame of a C function have that be called by the instruction at pc? True,
- * too, where its link is not known. */
+/* True if snapshot s, on a C function's frame, has it called from pc; also if its link is not
+ * known. */
 bool snap_match_is_called(const struct lj_trace *t, const struct lj_tsnap *s, int frame,
 			  uint32_t pc);
 
-/* Does snapshot s stand at pc of this frame, by position and caller? */
+/* True if snapshot s stands at pc of this frame: same position, slot and caller. */
 bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame, uint32_t pc);
 
-/* Could the next snapshot be met now? Not when more was stored since the last one than the bytecode
- * on the way says. What a C function stores is not in it. */
+/* True if the next snapshot may stand here: the IR since the last one stores and computes no more
+ * than the bytecode on the path. Stores of C functions are not counted. */
 bool snap_match_is_likely(const struct path *p, struct at a);
 
-/* Was something recorded since the last snapshot, although no step was made? Then a loop is gone
- * round first. But a comparison has a second one behind its operands (rec_comp_prep). */
+/* True if IR was recorded since the last snapshot, but there is no step: another turn of the loop
+ * comes first. A comparison is an exception: its second snapshot follows its operands
+ * (rec_comp_prep). */
 bool snap_match_is_next_turn(const struct path *p, struct at a);
 
-/* Is the guard after the next snapshot a comparison, which a branch may have left? */
+/* True if the guard after the next snapshot is a comparison that this branch may have left. */
 bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t ins);
 
-/* Snapshot s stands before this step of a frame, or inside it. */
+/* Sets the position of snapshot s: before this step of a frame, or inside it. The second undoes
+ * it. */
 void snap_match_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside);
 void snap_match_unplace(struct lj_tsnap *s);
 
-/* The snapshots of a loop's body are copies of recorded ones: they stand on the same frames. */
+/* Copies the frames of recorded snapshots to their copies in a loop's body. */
 void snap_match_place_copies(struct lj_trace *t);
 
-/*
- * Finds the bytecode that was recorded, and labels the intermediate code with it. 0, -EBADMSG: it
- * cannot be followed; -ENOMEM. g: global_State; names: of its functions; NULL: they are not known.
- */
+/* Finds the recorded bytecode, and labels the IR with it. g: global_State; names: the VM's
+ * functions, NULL: not known. Returns 0; -EBADMSG: it cannot be followed; -ENOMEM. Bounded by the
+ * limits in search.c. */
 int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
 		  uint64_t g, const struct lj_ffnames *names);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The way goes into functions and comes back: what is called, by the values, by a guard of the
- * trace, or by a guess; and where a function returns to.
+ * Calls and returns on the path (layer 3): candidates for a callee, from values, from a guard of
+ * the trace, or by a guess; and the target of a return.
  */
 #include <string.h>
 
 #include "search.h"
 
-/* How many arguments a function gets that this instruction calls; -1: not known. */
+/* Returns the number of arguments of the called function; -1: not known. */
 static int arguments(const struct path *p, uint32_t ins, const struct callee *callee)
 {
 	int n;
@@ -23,7 +23,7 @@ static int arguments(const struct path *p, uint32_t ins, const struct callee *ca
 	return n < 0 ? 0 : n;
 }
 
-/* The slot of the frame that a function gets which this instruction calls; -1: not known. */
+/* Returns the slot of the called function's frame; -1: not known. */
 static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint32_t ins,
 		       const struct callee *callee, bool tail)
 {
@@ -35,17 +35,15 @@ static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint
 		return slot < f->copied ? -1 : slot - f->copied + callee->above;
 	if (lj_bc_is_call(ins))
 		return slot + 2 + lj_bc_a(ins) + callee->above;
-	/* a continuation lies below a metamethod (rec_mm_prep); that of the last two that are
-	 * joined lies where the second was (rec_cat) */
+	/* a continuation's frame is below a metamethod's (rec_mm_prep); for a concatenation of the
+	 * last two it is at the second's slot (rec_cat) */
 	if (lj_bc_op(ins) == LJ_BC_CAT)
 		return lj_bc_b(ins) + 1 == lj_bc_c(ins) ? slot + 4 + lj_bc_b(ins) : -1;
 	return slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
 }
 
-/*
- * This is called: its guard is behind us. Where what was loaded before is taken for what is called,
- * as a value, the recorder may have loaded it again, and guarded that: it is the next guard then.
- */
+/* Passes the guard of a call. If an earlier load counts as the callee, the recorder may have loaded
+ * it again, with another guard: the next one. */
 static void pass_guard(const struct path *p, struct at *a, const struct callee *callee)
 {
 	const struct func_guard *next = &p->calls.guards[a->guard];
@@ -82,13 +80,13 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 
 	if (!strcmp(mm, "__lt") || !strcmp(mm, "__le"))
 		to.compares = mm[3];
-	if (t->codes[callee->func.code].vararg) { /* copied to above what it was called with */
+	if (t->codes[callee->func.code].vararg) { /* its frame is above its arguments */
 		to.copied = n < 0 ? 0 : n + 2;
 		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
 	}
 	if (to.slot >= SLOTS)
 		to.slot = -1;
-	if (tail && f->via_pcall && callee->via_pcall) /* one in the other's place: not told */
+	if (tail && f->via_pcall && callee->via_pcall) /* one replaces the other: not reported */
 		return false;
 	pass_guard(p, &a, callee);
 	frame = lj_frames_add(t, to);
@@ -98,7 +96,7 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 	return false;
 }
 
-/* The type of what the instruction at hand returns. */
+/* Returns the type of the value that the current instruction returns. */
 static uint8_t type_returned(const struct path *p, struct at a)
 {
 	const struct lj_tframe *f = &p->t->frames[a.frame];
@@ -112,8 +110,7 @@ static uint8_t type_returned(const struct path *p, struct at a)
 	return lj_value_type(p->calls.l, lj_value_slot(p->calls.l, f, lj_bc_a(ins)));
 }
 
-/* Where a comparison goes by what its metamethod returns: the type of that is all that the trace
- * made sure of. */
+/* Decides a comparison from its metamethod's result: the trace guards nothing but its type. */
 static enum branch_to returned_branches(const struct path *p, struct at a, uint32_t ins)
 {
 	uint8_t type = type_returned(p, a), op = lj_bc_op(ins);
@@ -121,7 +118,7 @@ static enum branch_to returned_branches(const struct path *p, struct at a, uint3
 	bool is_le = op == LJ_BC_ISLE || op == LJ_BC_ISGT;
 	char by = p->t->frames[a.frame].compares;
 
-	/* a <= b may be not b < a: then it goes where the other does not */
+	/* a <= b may be computed as not b < a: the result is inverted */
 	if (!lj_value_tells_truth(type) || (is_le && !by) || op > LJ_BC_ISNEV)
 		return BRANCH_UNKNOWN;
 	if (is_le && by == 't')
@@ -130,9 +127,7 @@ static enum branch_to returned_branches(const struct path *p, struct at a, uint3
 	return is != if_not ? BRANCH_JUMP : BRANCH_NEXT;
 }
 
-/*
- * To the instruction after a call; after a comparison that called a metamethod, to where it goes.
- */
+/* Continues after a call; after a comparison's metamethod on the side that its result decides. */
 static bool come_back(struct path *p, struct at a, uint32_t pc, int frame)
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
@@ -191,9 +186,9 @@ static bool call_this(struct path *p, struct at a, const struct callee *callee, 
 	return tail ? lj_path_leave(p, a) : lj_path_try(p, a, next, a.frame);
 }
 
-#define STITCH_SLOTS 3 /* of a continuation's frame, that some calls make first */
+#define STITCH_SLOTS 3 /* slots of the continuation's frame that some calls add first */
 
-/* Does the trace end by this call of a C function? Its last snapshot stands on that function's
+/* True if the trace ends at this call of a C function: its last snapshot stands on that function's
  * frame. */
 static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 {
@@ -209,7 +204,7 @@ static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 	       snap_match_is_called(t, s, a.frame, a.pc);
 }
 
-/* By a guard of the trace, which is met or was. */
+/* Calls the function of guard i. */
 static bool call_guarded(struct path *p, struct at a, uint32_t i, uint32_t ins, uint32_t next,
 			 bool tail)
 {
@@ -217,7 +212,7 @@ static bool call_guarded(struct path *p, struct at a, uint32_t i, uint32_t ins, 
 			 ins, next, tail);
 }
 
-/* Could what this calls be what a guard is on, for all that is known? */
+/* True if the called value may be the guarded one. */
 static bool may_be_guarded(const struct path *p, const struct lj_tframe *f, uint32_t ins,
 			   const struct func_guard *guard)
 {
@@ -227,11 +222,9 @@ static bool may_be_guarded(const struct path *p, const struct lj_tframe *f, uint
 	return type != LJ_IRT_FUNC || lj_value_may_be(p->calls.l, called, guard->on);
 }
 
-/*
- * The values do not tell what is called. The trace has a guard for it, then, which is the next; or
- * it is none of Lua's; or the next snapshot stands in it. None that the trace is sure of already:
- * the value would be known.
- */
+/* Tries the candidates for a callee that the values do not decide, in this order: the function of
+ * the next guard; a built-in function, or no metamethod; the function on which the next snapshot
+ * stands. Functions of earlier guards are no candidates: their values would be known. */
 static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool tail)
 {
 	const struct func_guard *guards = p->calls.guards;
@@ -253,7 +246,7 @@ static bool guess_call(struct path *p, struct at a, uint32_t ins, uint32_t next,
 		return true;
 	if (is_plain && call_this(p, a, &callee, ins, next, tail))
 		return true;
-	/* one of the traces that this one grew from was */
+	/* a parent trace may have guarded it */
 	if (is_plain && s && f->slot >= 0 && s->slot == slot_of(t, f, ins, &callee, tail))
 		callee.func.code = lj_trace_code(t, s->pc, &i);
 	return callee.func.code >= 0 && lj_path_enter(p, a, &callee, ins, tail);
@@ -278,14 +271,15 @@ bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool
 	if (ends_here(p, a, ins)) {
 		if (p->alt.goal)
 			return lj_path_found_alternative(p);
-		snap_match_place(&t->snap[a.snap], t->nhistory, -1, false); /* on a frame of C's */
+		snap_match_place(&t->snap[a.snap], t->nhistory, -1, false); /* on a C function's
+									     * frame */
 		return true;
 	}
 	what = lj_calls(&p->calls, &t->frames[a.frame], ins, &callee);
 	return lj_path_call_what(p, a, what, &callee, ins, next, tail);
 }
 
-/* Has the trace a guard for a metamethod of this instruction? */
+/* True if the trace has a guard for a metamethod of this instruction. */
 static bool is_guarded(const struct path *p, uint32_t ins)
 {
 	uint32_t i;

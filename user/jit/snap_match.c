@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where a snapshot stands on the way. */
+/* Decides whether a snapshot may stand at a point of the path (layer 3). O(IR and steps since the
+ * last snapshot). */
 #include <string.h>
 
 #include "search.h"
@@ -16,8 +17,8 @@ static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, 
 	return lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
 }
 
-/* The link of the frame on which a snapshot stands, a metamethod's from below it: to where it was
- * called. 0: it is on the stack. */
+/* Returns the frame link at a snapshot: the return address, a metamethod's from below it. 0: it is
+ * not a constant. */
 static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
 {
 	uint64_t link = constant_in(t, s, (uint32_t)s->slot + 1);
@@ -26,8 +27,8 @@ static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
 							  : link;
 }
 
-/* Does the snapshot have this frame be called from where it was? A function may be called twice, at
- * the same slot. */
+/* True if the snapshot's link and the frame have the same caller: a function may be called twice at
+ * one slot. */
 static bool same_caller(const struct lj_trace *t, int frame, const struct lj_tsnap *s)
 {
 	const struct lj_tframe *f = &t->frames[frame];
@@ -57,19 +58,19 @@ bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame,
 	       same_caller(p->t, frame, s);
 }
 
-/* Not FSTORE: metatables, and that a table has no negative cache of metamethods any more. */
+/* Not FSTORE: it stores metatables, and clears a table's negative cache of metamethods. */
 static bool is_store(uint8_t op)
 {
 	return op >= LJ_IR_ASTORE && op <= LJ_IR_XSTORE && op != LJ_IR_FSTORE;
 }
 
-/* Arithmetic with numbers. */
+/* True for arithmetic on numbers. */
 static bool is_sum(const struct lj_ins *ir)
 {
 	return ir->o >= LJ_IR_ADD && ir->o <= LJ_IR_DIV && (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM;
 }
 
-/* How many of either an instruction may become, at most. */
+/* Return how many of either a bytecode instruction may become, at most. */
 static uint32_t stores_of(uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
@@ -94,7 +95,7 @@ bool snap_match_is_likely(const struct path *p, struct at a)
 	const struct lj_trace *t = p->t;
 	uint32_t stores = 0, sums = 0, may_store = 0, may_sum = 0, ref, i;
 
-	if (!a.snap) /* before it lies what the side exit left undone */
+	if (!a.snap) /* the IR before it replays the side exit */
 		return true;
 	if (a.guard < p->calls.nguards && p->calls.guards[a.guard].ref < t->snap[a.snap].ref)
 		return false;
@@ -144,13 +145,14 @@ void snap_match_unplace(struct lj_tsnap *s)
 	s->inside = false;
 }
 
-/* Was it recorded for more than a comparison's operands; or at all? */
+/* True if it was recorded for a bytecode instruction. compares: for more than a comparison's
+ * operands. */
 static bool is_of_turn(const struct lj_ins *ir, bool compares)
 {
-	if (compares) /* cdata's types are guarded as operands */
+	if (compares) /* the C types of cdata operands are guarded, too */
 		return ir->o <= LJ_IR_NE && ir->t & LJ_IRT_GUARD &&
 		       (ir->t & LJ_IRT_TYPE) != LJ_IRT_U16;
-	/* a side trace that allocates first what its parent did not, checks for the collector then
+	/* a side trace first allocates what its parent sank, and checks for the collector
 	 * (lj_snap_replay) */
 	return ir->o != LJ_IR_NOP && ir->o != LJ_IR_SLOAD && ir->o != LJ_IR_GCSTEP;
 }

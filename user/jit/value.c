@@ -122,7 +122,7 @@ struct value *lj_value_slot(struct sim *l, const struct lj_tframe *f, uint32_t l
 	return &l->elsewhere;
 }
 
-#define CONVERSIONS 4 /* in a row */
+#define CONVERSIONS 4 /* longest chain */
 
 #define CONV_INDEX 2 /* lj_ir.h, IRCONV_INDEX: mode of a conversion of a table's index */
 
@@ -131,7 +131,7 @@ static bool converts_index(const struct lj_ins *ir)
 	return ir->o == LJ_IR_CONV && ir->op2 >> 12 == CONV_INDEX;
 }
 
-/* A conversion of a value stands for it; one of a table's index only where that is looked up. */
+/* Strips conversions, of a table's index only where `index` says so. */
 static uint32_t unconverted(const struct lj_trace *t, uint32_t ref, bool index)
 {
 	uint32_t n = CONVERSIONS;
@@ -194,7 +194,7 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool
 	       (divisor && lj_ins_at(t, ref)->o == LJ_IR_KNUM && c.num * num == 1.0);
 }
 
-#define SUMS_MAX 16 /* in a row */
+#define SUMS_MAX 16 /* longest chain */
 
 struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
 {
@@ -223,7 +223,7 @@ struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
 	return s;
 }
 
-/* Is a table's index this value, made of what that was made of (lj_opt_narrow.c)? */
+/* True if a table's index is this value, narrowed: the same affine form (lj_opt_narrow.c). */
 static bool is_same_sum(const struct lj_trace *t, uint32_t a, uint32_t b)
 {
 	struct lj_sum sa = lj_value_sum(t, a), sb = lj_value_sum(t, b);
@@ -251,9 +251,9 @@ static enum match matches(const struct sim *l, const struct value *v, uint32_t r
 		if (!lj_ref_ok(l->t, ref) || ref >= LJ_REF_BIAS ||
 		    (lj_ins_at(l->t, ref)->t & LJ_IRT_TYPE) != v->type)
 			return MATCH_NO;
-		if (lj_ins_at(l->t, ref)->o == LJ_IR_KPRI) /* its type is all that it is */
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_KPRI) /* the type determines the value */
 			return MATCH_YES;
-		if (!v->obj && v->type == LJ_IRT_STR) /* which one is not worked out */
+		if (!v->obj && v->type == LJ_IRT_STR) /* its content is not computed */
 			return MATCH_MAYBE;
 		return lj_trace_const(l->t, ref) == v->obj ? MATCH_YES : MATCH_NO;
 	case VAL_NUM:
@@ -270,7 +270,7 @@ static enum match matches(const struct sim *l, const struct value *v, uint32_t r
 		if (ref <= l->retf)
 			return MATCH_NO;
 		ir = lj_ins_at(l->t, ref);
-		/* a loop's variable is loaded from where the loop keeps its index */
+		/* a loop's variable is loaded from the slot of the loop's index */
 		return ir->o == LJ_IR_SLOAD && (ir->op1 == v->ref || ir->op1 + 3u == v->ref)
 			       ? MATCH_YES
 			       : MATCH_NO;
@@ -294,13 +294,13 @@ void lj_value_range(const struct sim *l, int32_t step, uint32_t *lo, uint32_t *h
 	for (i = l->met; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 
-		/* a comparison's is taken when its operands were loaded (rec_comp_prep), that of a
-		 * return when its results were (lj_record_ret) */
+		/* a comparison's is taken after its operands are loaded (rec_comp_prep), a return's
+		 * after its results are (lj_record_ret) */
 		if (s->step == step && !s->inside && loads) {
 			loads = false;
 			continue;
 		}
-		/* one that stands in a step: what it guards is that step's */
+		/* one inside a step: its guard is that step's */
 		if (s->step < step + !s->inside) {
 			*lo = s->ref;
 			break;
@@ -324,7 +324,7 @@ uint32_t lj_value_ref(const struct sim *l, const struct value *v)
 	return 0;
 }
 
-/* A string's byte: a number, other than a byte of cdata, which may be a boolean. */
+/* True for a string's byte: a number. A byte of cdata may be a boolean. */
 static bool is_character(const struct lj_trace *t, uint32_t ref)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -358,7 +358,8 @@ bool lj_value_is_number(const struct sim *l, const struct value *v)
 	return type != LJ_IRT_UNKNOWN && type >= LJ_IRT_FLOAT;
 }
 
-/* The constant that the trace makes sure a field of this type of cdata `ref` is (argv2cdata). */
+/* Returns the constant with which the trace guards a field of this type of cdata `ref`
+ * (argv2cdata). */
 static uint32_t guarded_field(const struct lj_trace *t, uint32_t ref, uint8_t type)
 {
 	uint32_t i;
@@ -413,10 +414,8 @@ static void settle(struct sim *l, uint32_t ref, int32_t step)
 	l->settled[l->nsettled++] = ref;
 }
 
-/*
- * An index is made an integer where it is used; and additions that made the number are made once
- * more from that (lj_opt_narrow.c). Theirs are instructions of the step in hand.
- */
+/* Narrowing converts an index to an integer at its use, and repeats the additions that computed the
+ * number (lj_opt_narrow.c). Labels these with the current step. Returns the number. */
 static uint32_t settle_narrowed(struct sim *l, uint32_t ref)
 {
 	uint32_t n, at = ref;
@@ -457,7 +456,7 @@ void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref)
 	if (v->by >= 0) {
 		uint32_t made = unconverted(l->t, ref, true), r;
 
-		/* it is converted where it is used */
+		/* conversions belong to the use */
 		for (r = ref; r != made; r = lj_ins_at(l->t, r)->op1)
 			lj_claim_ref(l, r);
 		lj_value_range(l, v->by, &lo, &hi);
@@ -468,7 +467,7 @@ void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref)
 	v->ref = ref;
 }
 
-/* A field of the table; or a guard that a field of it is what it was. */
+/* True for the load of a table's field, or a guard of one. */
 static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -478,8 +477,8 @@ static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
 	return ir->o == LJ_IR_FLOAD && ir->op1 == table;
 }
 
-/* A place in a table was found: so was what it takes to look there. The table of globals, too, is
- * loaded from the function that asks for one. */
+/* Labels the loads and guards that a table lookup needs, up to its address; also the load of the
+ * table of globals from its function. */
 static void settle_lookup(struct sim *l, uint32_t place)
 {
 	const struct lj_trace *t = l->t;
@@ -526,14 +525,14 @@ bool lj_value_may_be(const struct sim *l, const struct value *v, uint32_t ref)
 	return matches(l, v, ref, true) != MATCH_NO;
 }
 
-/* Are these an instruction's operands, in this order? Learns them. */
+/* True if these are an instruction's operands, in this order. Binds them. */
 static bool are_operands(struct sim *l, uint32_t op1, uint32_t op2, struct value *a,
 			 struct value *b, bool sure)
 {
 	enum match ma = a ? matches(l, a, op1, l->index) : MATCH_YES;
 	enum match mb = b ? matches(l, b, op2, l->index) : MATCH_YES;
 
-	/* what is known of one operand has to speak for it */
+	/* at least one operand has to be known to match */
 	if (ma == MATCH_NO || mb == MATCH_NO || (sure && (ma != MATCH_YES || mb != MATCH_YES)) ||
 	    (ma != MATCH_YES && mb != MATCH_YES) || (b && !a && mb != MATCH_YES) ||
 	    (a && !b && ma != MATCH_YES && !l->keyed))
@@ -555,21 +554,21 @@ static bool has_operands(struct sim *l, const struct lj_ins *ir, struct value *a
 		are_operands(l, ir->op2, op1, a, b, sure));
 }
 
-/* Looking a key up in a table; what is in it tells where. */
+/* True for a table lookup, whose result depends on the table's content. */
 static bool is_lookup(uint8_t o)
 {
 	return o == LJ_IR_HREF || o == LJ_IR_HREFK || o == LJ_IR_AREF;
 }
 
-/* Tables that the trace made itself are not each other. */
+/* True for two different tables, both allocated by the trace. */
 static bool is_other_table(const struct lj_trace *t, uint32_t a, uint32_t b)
 {
 	return a != b && lj_ins_at(t, a)->o >= LJ_IR_TNEW && lj_ins_at(t, a)->o <= LJ_IR_TDUP &&
 	       lj_ins_at(t, b)->o >= LJ_IR_TNEW && lj_ins_at(t, b)->o <= LJ_IR_TDUP;
 }
 
-/* Has a table got a new key since it was looked up in, so that the trace has to look again
- * (lj_opt_fwd_tptr)? */
+/* True if a table may have got a new key since the lookup: then the trace repeats it
+ * (lj_opt_fwd_tptr). */
 static bool is_outdated(struct sim *l, uint32_t lookup, uint32_t now)
 {
 	const struct lj_trace *t = l->t;
@@ -579,7 +578,7 @@ static bool is_outdated(struct sim *l, uint32_t lookup, uint32_t now)
 	if (!is_lookup(ir->o) || !lj_ref_ok(t, table))
 		return false;
 	if (table != ir->op1)
-		from = ir->op1; /* where its array or its hash is was loaded */
+		from = ir->op1; /* the load of its array's or hash's address */
 	for (i = l->nnewrefs; i-- > 0 && l->newrefs[i] >= from; l->visits++)
 		if (l->newrefs[i] < now &&
 		    !is_other_table(t, table, lj_ins_at(t, l->newrefs[i])->op1))
@@ -589,9 +588,9 @@ static bool is_outdated(struct sim *l, uint32_t lookup, uint32_t now)
 
 struct range {
 	uint32_t from, to;
-	bool known;  /* both operands are; not only one of them */
-	bool common; /* subexpressions only */
-	bool valid;  /* not those that are outdated */
+	bool known;  /* both operands have to be known */
+	bool common; /* common subexpressions only */
+	bool valid;  /* no outdated lookups */
 };
 
 static uint32_t find_in(struct sim *l, const struct range *r, wanted_fn wanted, op_set what,
@@ -622,7 +621,7 @@ uint32_t lj_value_find(struct sim *l, wanted_fn wanted, op_set what, struct valu
 		       struct value *b)
 {
 	uint32_t now = l->cur > l->lo ? l->cur : l->lo, ref, i;
-	/* what depends on its operands only is never made a second time */
+	/* CSE: what depends on its operands only is never computed twice */
 	const struct range ranges[] = {
 		{LJ_REF_BIAS + 1, now < l->hi ? now : l->hi, true, true, true},
 		{now, l->hi, false, false, false},

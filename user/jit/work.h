@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a machine instruction does, and what one of the intermediate code needs done. For
- * lj_trace*.c only. */
+/* Classes of work: of a machine instruction, and those that an IR instruction needs (for jit/
+ * only). */
 #ifndef JIT_WORK_H
 #define JIT_WORK_H
 
@@ -8,7 +8,7 @@
 #include "arch/x86_64/insn.h"
 
 enum work {
-	W_NONE, /* moves, address arithmetic for others, what is not known */
+	W_NONE, /* moves, address arithmetic for others, unknown instructions */
 	W_FADD,
 	W_FSUB,
 	W_FMUL,
@@ -35,34 +35,36 @@ enum work {
 	W_STORE,
 	W_COMPARE,
 	W_JUMP,	  /* conditional, to an exit */
-	W_INSIDE, /* the same, to a place nearby: a search, a call that is left out */
+	W_INSIDE, /* conditional, within one instruction's code: a search, a skipped call */
 	W_CALL,
 	W_SPILL,  /* to the C stack */
 	W_RELOAD, /* from there */
 	W_FCONST, /* a number that is constant, into a register */
-	W_GC,	  /* does the collector have to run now? */
+	W_GC,	  /* part of the check whether the collector has to run */
 };
 
 struct machine {
 	uint32_t ofs;
 	enum work work;
-	uint8_t reg; /* that it writes, XMM registers from 16 on; 0xff: not known */
+	uint8_t reg; /* written register, XMM registers from 16 on; 0xff: not known */
 	bool of_vm;  /* its operand in memory is the VM's own (r14) */
-	bool glued;  /* of the same instruction as the one before it */
-	bool turns;  /* moves a register's contents to another, and does not save them from the
-			next, which overwrites them */
+	bool glued;  /* assembled from the same IR instruction as the one before it */
+	bool turns;  /* a register move that is not a save of a register that the next instruction
+		      * overwrites */
 };
 
-/* reg: the register that it writes, XMM registers from 16 on; 0xff: not known. */
+/* Returns the class of a machine instruction. reg: the register that it writes, XMM registers from
+ * 16 on; 0xff: not known. */
 enum work lj_work_of(const struct x86_insn *in, uint8_t *reg);
 
-/* The register that it copies to another; 0xff: it is no such move. */
+/* Returns the register that it copies to another; 0xff: it is no such move. */
 uint8_t lj_work_moved(const struct x86_insn *in);
 
-/* The work that may be an instruction's own, as bits 1 << enum work; 0: it has none. */
+/* Returns the classes that may be an IR instruction's own work, as bits 1 << enum work; 0: none. */
 uint32_t lj_work_own(const struct lj_ins *ir);
 
-/* Becomes many instructions of any kind: searches, tables and objects made in line, barriers. */
+/* True for operations that become many instructions of any kind: searches, inline allocation,
+ * barriers. */
 bool lj_work_is_manifold(uint8_t o);
 
 #endif
