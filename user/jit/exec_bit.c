@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Operations of bit that take two operands or more: which instruction each is, by both. */
+/* Symbolic execution of bit operations with two or more operands (layer 2). */
 #include <math.h>
 
 #include "callee.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
 
-/* A shift to the left by 1 becomes a sum. */
+/* A shift to the left by 1 is folded to x + x. */
 static bool is_doubling(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
 	const struct value *by = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
@@ -15,7 +15,7 @@ static bool is_doubling(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 	       by->num == 1;
 }
 
-/* An operand of a bit operation: a number is the integer that it is made. */
+/* Returns an operand of a bit operation: a constant number as 32-bit integer. */
 static struct value integer_of(const struct value *v)
 {
 	return v->kind == VAL_NUM && fabs(v->num) < 0x1p53
@@ -23,7 +23,7 @@ static struct value integer_of(const struct value *v)
 		       : *v;
 }
 
-/* What a value has some bits of; 0: not known, or none. */
+/* Returns the reference of which a value has some bits; 0: not known, or none. */
 static uint32_t masked(const struct sim *l, const struct value *v)
 {
 	const struct lj_ins *ir;
@@ -36,7 +36,8 @@ static uint32_t masked(const struct sim *l, const struct value *v)
 	return ir->o == LJ_IR_BAND && ir->op2 < LJ_REF_BIAS ? ir->op1 : 0;
 }
 
-/* A shift of bits: what they are of is shifted, and then masked (simplify_shift_andk). */
+/* Finds the shift of a masked value, which is folded to a shift, then a mask
+ * (simplify_shift_andk). */
 static uint32_t find_shifted(struct sim *l, op_set ops, const struct value *bits, struct value *by)
 {
 	struct value of = {.kind = VAL_REF, .ref = masked(l, bits), .by = -1};
@@ -50,7 +51,7 @@ static uint32_t find_shifted(struct sim *l, op_set ops, const struct value *bits
 	return ref ? lj_step_through(l, OPS(BAND), ref, NULL) : 0;
 }
 
-/* Many operations have the same constant. */
+/* True if the operands match too much: many operations have the same constant. */
 static bool tells_little(const struct value *a, const struct value *b)
 {
 	return (a->kind == VAL_UNKNOWN && (b->kind == VAL_UNKNOWN || b->kind == VAL_NUM)) ||
@@ -70,12 +71,12 @@ uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op
 		ref = lj_value_find(l, lj_step_is, ops, &first, &second);
 	if (!ref)
 		ref = find_shifted(l, ops, a, b);
-	if (!ref && a->kind != VAL_UNKNOWN) { /* folded; none that was there before */
+	if (!ref && a->kind != VAL_UNKNOWN) { /* folded; no earlier instruction */
 		ref = lj_value_find(l, lj_step_is, ops, a, NULL);
 		return ref >= now ? ref : 0;
 	}
 	if (a->kind == VAL_UNKNOWN)
-		*a = first; /* they were learned */
+		*a = first; /* bind them */
 	if (b->kind == VAL_UNKNOWN)
 		*b = second;
 	return ref;

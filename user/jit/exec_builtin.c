@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls of functions that are not Lua's: they become code, or nothing at all. */
+/* Symbolic execution of calls of built-in functions (layer 2): their IR, if any, and their
+ * results. */
 #include <string.h>
 
 #include "lua/lj/table.h"
@@ -20,7 +21,7 @@ static struct value selected(struct sim *l, const struct lj_tframe *f, uint32_t 
 	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
-/* What a function of bit becomes; other functions: anything of BUILTIN. */
+/* Returns the operations of a function of bit; for other functions BUILTIN. */
 static op_set ops_of(const char *name)
 {
 	static const struct {
@@ -47,7 +48,7 @@ static op_set ops_of(const char *name)
 	return BUILTIN;
 }
 
-/* rawget(): what a table has under a key. */
+/* rawget(): the value under a key in a table. */
 static struct value raw_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins) + 2u;
@@ -56,8 +57,8 @@ static struct value raw_value(struct sim *l, const struct lj_tframe *f, uint32_t
 					       lj_value_slot(l, f, a), lj_value_slot(l, f, a + 1)));
 }
 
-/* The place of a string's character number `index` + ahead, which string.byte() and sub() begin at.
- * 0: the trace has none, or it is not known. */
+/* Returns the address of a string's character number `index` + ahead, at which string.byte() and
+ * sub() begin. 0: the trace has none, or it is not known. */
 static uint32_t find_character(struct sim *l, const struct value *str, const struct value *index,
 			       uint32_t ahead)
 {
@@ -85,19 +86,19 @@ static uint32_t find_character(struct sim *l, const struct value *str, const str
 	return 0;
 }
 
-/* NULL: it may. */
+/* True if a function may read a string from a character on; so may an unknown one (NULL). */
 static bool begins_at_character(const char *name)
 {
 	return !name || !strcmp(name, "string.byte") || !strcmp(name, "string.sub");
 }
 
-/* Of more than two arguments a chain is made. */
+/* True for operations that become a chain for more than two arguments. */
 static bool takes_many(uint8_t o)
 {
 	return (o >= LJ_IR_BAND && o <= LJ_IR_BXOR) || o == LJ_IR_MIN || o == LJ_IR_MAX;
 }
 
-/* What a built-in function that becomes code makes; 0: not known. */
+/* Returns the result of a built-in function that becomes code; 0: not known. */
 static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			     struct value *arg, const char *name)
 {
@@ -117,7 +118,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 	if (!ref)
 		return 0;
 	o = lj_ins_at(l->t, ref)->o;
-	/* A part of a string; that of one character which is only compared is not made: the
+	/* A substring. One of a single character that is only compared is not allocated: the
 	 * comparison loads its byte. */
 	if (o == LJ_IR_STRREF && name && !strcmp(name, "string.sub"))
 		return lj_step_through(l, OPS(SNEW), ref, NULL);
@@ -125,7 +126,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 		of = lj_step_through(l, OPS(XLOAD) | OPS(SNEW), ref, NULL);
 		return of ? of : ref;
 	}
-	for (i = 2; i < n && i < ARGUMENTS && takes_many(o); i++) { /* of many arguments */
+	for (i = 2; i < n && i < ARGUMENTS && takes_many(o); i++) { /* further arguments */
 		of = lj_step_through(l, (op_set)1 << o, ref,
 				     lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i));
 		ref = of ? of : ref;
@@ -133,7 +134,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 	return ref;
 }
 
-/* What bit.tobit() is given is an integer already, or was made one when it was computed. */
+/* The argument of bit.tobit() is an integer already, or became one when it was computed. */
 static struct value not_converted(struct sim *l, const struct value *arg)
 {
 	uint32_t ref = lj_step_next(l, LJ_IR_TOBIT);
@@ -163,7 +164,7 @@ static bool makes_in_buffer(const char *name, int arguments)
 	return !strcmp(name, "string.char") && arguments > 1;
 }
 
-/* Strings that are made of constants are constants: which ones is not worked out. */
+/* True for strings computed from constants: folded to constants, whose content is not computed. */
 static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name)
 {
 	int n = lj_calls_arguments(l, ins), i;
@@ -178,10 +179,7 @@ static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, co
 	return true;
 }
 
-/*
- * What a call makes of its first argument that is not of a Lua function: one instruction, often; or
- * just an argument.
- */
+/* Returns the first result of a call of a built-in function: one instruction, or an argument. */
 struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref;
@@ -225,10 +223,8 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	return made;
 }
 
-/*
- * An element of a new table that is a copy of a constant one: the trace does not load it, nor make
- * sure of where the array ends. False: the table is none, or it cannot be read.
- */
+/* Copies an element of a table that is a copy of a template (TDUP): LuaJIT forwards it without a
+ * load or a bounds check. False: the table is none, or it cannot be read. */
 static bool copied_element(const struct sim *l, const struct value *table, double idx,
 			   struct value *out)
 {
@@ -250,7 +246,7 @@ static bool copied_element(const struct sim *l, const struct value *table, doubl
 	return true;
 }
 
-/* An array's next element: its index and value; nil at the end. */
+/* The iterator of ipairs(): the next index and value; nil at the end. */
 static void step_ipairs(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref, at;
@@ -282,10 +278,8 @@ static void step_ipairs(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	*lj_value_slot(l, f, a) = next;
 }
 
-/*
- * A table's next key and value: a search, the next index, and what is loaded from what it found
- * (rec_itern, lj_record_next).
- */
+/* ITERN: a call that searches, the next index, and the loads of key and value (rec_itern,
+ * lj_record_next). */
 static void step_next(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), found = lj_step_next(l, LJ_IR_CALLL), ref;
@@ -310,7 +304,7 @@ static void step_next(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 
 #define FUNC_UPVALUE 48 /* GCfuncC (lj_obj.h) */
 
-/* ipairs(): its iterator, which is its own upvalue; the table; 0 (recff_ipairs). */
+/* ipairs(): the iterator, which is its own upvalue; the table; 0 (recff_ipairs). */
 static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			      struct value results[RESULTS])
 {
@@ -325,7 +319,7 @@ static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t
 	results[2] = lj_value_number(0);
 }
 
-/* Does it return just one value, whichever? */
+/* True if it returns exactly one value. */
 static bool returns_one(const char *name, int arguments)
 {
 	if (!strncmp(name, "math.", 5))
@@ -334,7 +328,7 @@ static bool returns_one(const char *name, int arguments)
 	       !strcmp(name, "string.char") || makes_in_buffer(name, arguments);
 }
 
-/* string.byte(): the second character and those after it are results, too. */
+/* string.byte(): results from the second character on. */
 static void find_bytes(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 		       struct value results[RESULTS])
 {
@@ -347,10 +341,8 @@ static void find_bytes(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 	}
 }
 
-/*
- * string.find() of a plain string: a search, the guard whether it found it, and from the place
- * where it did the two results (recff_string_find).
- */
+/* string.find() of a plain string: a search, a guard of its outcome, and two results computed from
+ * the address found (recff_string_find). */
 static void step_string_find(struct sim *l, struct value results[RESULTS])
 {
 	uint32_t found = lj_step_next(l, LJ_IR_CALLN), guard, at, from;
@@ -366,7 +358,7 @@ static void step_string_find(struct sim *l, struct value results[RESULTS])
 	}
 	at = lj_step_through(l, OPS(SUB), found, NULL);
 	from = at ? lj_step_through(l, OPS(ADD), at, NULL) : 0;
-	if (from && lj_ins_at(l->t, from)->op2 > LJ_REF_BIAS) /* not searched from its beginning */
+	if (from && lj_ins_at(l->t, from)->op2 > LJ_REF_BIAS) /* not searched from its start */
 		at = from;
 	if (!at)
 		return;
@@ -375,7 +367,7 @@ static void step_string_find(struct sim *l, struct value results[RESULTS])
 	lj_step_result(l, &results[1], lj_step_through(l, OPS(ADD), at, NULL));
 }
 
-/* Does it leave all that is in memory as it is, its own results apart? */
+/* True if it stores nothing but its results. */
 static bool stores_nothing(const char *name)
 {
 	static const char *const names[] = {"ipairs", "ipairs_aux", "type",  "select",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Fields and elements of cdata: what a step that accesses them made. */
+/* Symbolic execution of accesses to fields and elements of cdata (layer 2). */
 #include <math.h>
 #include <string.h>
 
@@ -8,19 +8,19 @@
 #include "exec.h"
 #include "lua/lj/bc.h"
 
-/* Where the data of a cdata are: `ofs` bytes behind pointer `ref`, of this C type. */
+/* The data of a cdata: `ofs` bytes after pointer `ref`, of this C type. */
 struct place {
 	uint32_t ref, ofs, type;
 };
 
-/* A field of a cdata, of this type (LJ_IRT_*): its pointer, its C type. */
+/* True for the load of a cdata's field of this type (LJ_IRT_*): its pointer, its C type. */
 static bool is_field(const struct lj_trace *t, const struct lj_ins *ir, op_set type)
 {
 	(void)t;
 	return ir->o == LJ_IR_FLOAD && (ir->t & LJ_IRT_TYPE) == type;
 }
 
-/* A new cdata: with what it is filled with at once. 0: none. */
+/* Labels its initialization, too. */
 uint32_t lj_step_new_cdata(struct sim *l)
 {
 	const struct lj_trace *t = l->t;
@@ -65,18 +65,18 @@ static bool place_of(struct sim *l, struct value *cdata, struct place *p)
 		return false;
 	ir = lj_ins_at(l->t, p->ref);
 	if (!p->ofs && ir->o == LJ_IR_ADD && lj_value_integer(l->t, ir->op2)) {
-		p->ofs = (uint32_t)lj_value_integer(l->t, ir->op2); /* moves add up */
+		p->ofs = (uint32_t)lj_value_integer(l->t, ir->op2); /* offsets add up */
 		p->ref = ir->op1;
 	}
 	return true;
 }
 
 #define TERMS 4
-#define TERMS_VISITS 128  /* what it takes to find them, as instructions that are looked at */
-#define INDEX_MAX 65536.0 /* by which constant an index is larger or smaller, at most */
+#define TERMS_VISITS 128	       /* cost of one, in visited instructions */
+#define INDEX_MAX 65536.0	       /* largest constant in an index */
 #define ELEMENT_MAX ((int64_t)1 << 31) /* bytes */
 
-/* What an integer is the sum of: references, in order, and a constant. */
+/* The terms of an integer sum: references, in ascending order, and a constant. */
 struct terms {
 	uint32_t ref[TERMS], n;
 	double ofs;
@@ -94,7 +94,7 @@ static bool insert_term(struct terms *s, uint32_t ref)
 	return true;
 }
 
-/* False: of too many, or this is no sum that the compiler would make. */
+/* Collects the terms of a sum. False: too many, or no sum of LuaJIT's. */
 static bool terms_of(const struct lj_trace *t, uint32_t ref, struct terms *out)
 {
 	uint32_t todo[TERMS] = {ref}, n = 1, hops;
@@ -122,7 +122,7 @@ static bool terms_of(const struct lj_trace *t, uint32_t ref, struct terms *out)
 	return !n;
 }
 
-/* The same of a value, also of one that the trace does not have. */
+/* The same for a value, also for one without an instruction. */
 static bool terms_of_value(const struct sim *l, const struct value *v, struct terms *out)
 {
 	uint32_t ref = v->kind == VAL_UNKNOWN ? v->ref : lj_value_ref(l, v);
@@ -131,7 +131,7 @@ static bool terms_of_value(const struct sim *l, const struct value *v, struct te
 	return ref && terms_of(l->t, ref, out);
 }
 
-/* What is multiplied by the size of an element; and that. */
+/* Returns the index that is multiplied by an element's size, and that. */
 static uint32_t unscaled(const struct lj_trace *t, uint32_t ref, int64_t *size)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
@@ -149,7 +149,7 @@ static uint32_t unscaled(const struct lj_trace *t, uint32_t ref, int64_t *size)
 	return ref;
 }
 
-/* Does ir add the element's distance to the pointer, and by a constant less than it is? */
+/* True if ir adds the element's offset to the pointer, but for a constant: *rest, in bytes. */
 static bool adds_index(struct sim *l, const struct lj_ins *ir, uint32_t ptr,
 		       const struct terms *index, int64_t *rest)
 {
@@ -170,10 +170,8 @@ static bool adds_index(struct sim *l, const struct lj_ins *ir, uint32_t ptr,
 	return true;
 }
 
-/*
- * To the element of this index: constants that are added to it are added to the pointer instead
- * (lj_opt_fold.c, reassociation). False: the trace does not show it.
- */
+/* Moves *p to the element of this index. LuaJIT adds constants in the index to the pointer instead
+ * (lj_opt_fold.c, reassociation). False: the trace does not show it. */
 static bool go_to_element(struct sim *l, const struct value *index, struct place *p)
 {
 	struct terms want;
@@ -200,7 +198,7 @@ static bool go_to_element(struct sim *l, const struct value *index, struct place
 	return false;
 }
 
-/* Both operands are no constants. */
+/* True for an addition without a constant. */
 static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
 	(void)t;
@@ -208,7 +206,7 @@ static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set
 	return ir->o == LJ_IR_ADD && ir->op1 > LJ_REF_BIAS && ir->op2 > LJ_REF_BIAS;
 }
 
-/* The pointer to a place; 0: the trace has none. */
+/* Returns the pointer to the data; 0: the trace has none. */
 static uint32_t find_place(struct sim *l, const struct place *p)
 {
 	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
@@ -217,7 +215,7 @@ static uint32_t find_place(struct sim *l, const struct place *p)
 	return p->ofs ? lj_value_find(l, lj_step_is, OPS(ADD), &from, &by) : p->ref;
 }
 
-/* A field, or an element, of the place that *p is. */
+/* Moves *p to a field or an element of it. */
 static bool go_inside(struct sim *l, const struct value *index, uint32_t ins, struct place *p)
 {
 	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
@@ -246,7 +244,7 @@ void lj_step_ctype(struct sim *l, struct value *cdata)
 		lj_step_through(l, OPS(EQ), at, NULL);
 }
 
-/* What is loaded as one of these is made a number at once (crec_tv_ct). */
+/* Loads of these types are converted to a number at once (crec_tv_ct). */
 static void made_number(struct sim *l, struct value *v)
 {
 	uint8_t type = lj_value_type(l, v);
@@ -258,7 +256,6 @@ static void made_number(struct sim *l, struct value *v)
 		lj_value_set(v, ref);
 }
 
-/* A field or an element of a cdata, or a method of its type. False: none of these. */
 bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struct value *index,
 		   struct value *dst)
 {

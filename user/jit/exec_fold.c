@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions of math that are given constants make one, and leave nothing (kfold_fpmath and its
- * like); nor does rounding what is an integer already. */
+/* Constant folding of built-in functions (layer 2): a call with constant arguments leaves no IR
+ * (kfold_fpmath and others), nor does rounding an integer. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct {
 	{"math.atan", atan},
 };
 
-/* The least or the greatest of constants. False: one of them is none. */
+/* Computes the minimum or maximum of constants. False: one of them is none. */
 static bool extreme(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool greatest,
 		    double *num)
 {
@@ -36,7 +36,7 @@ static bool extreme(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool
 	return n > 0;
 }
 
-/* Was it an integer, or made one by rounding (shortcut_round)? */
+/* True if the value is an integer, or rounded already (shortcut_round). */
 static bool is_whole(const struct sim *l, const struct value *v)
 {
 	uint32_t ref = lj_value_ref(l, v);
@@ -51,9 +51,9 @@ static bool is_whole(const struct sim *l, const struct value *v)
 	       (ir->o == LJ_IR_CONV && (ir->op2 & LJ_IRT_TYPE) == LJ_IRT_INT);
 }
 
-#define NUMERAL 64 /* longest that is read */
+#define NUMERAL 64 /* longest numeral that is read */
 
-/* Has a string so many characters? Reads those from number `from` on. */
+/* Reads n characters of a string from index `from` on. False: it is too short, or no constant. */
 static bool read_string(const struct sim *l, const struct value *v, uint32_t from, void *chars,
 			uint32_t n)
 {
@@ -64,7 +64,7 @@ static bool read_string(const struct sim *l, const struct value *v, uint32_t fro
 	       !mem_read(l->mem, chars, n, v->obj + LJ_STR_SIZE + from);
 }
 
-/* string.byte() of a string that is constant, where it is one byte. */
+/* Folds string.byte() of a constant string, with one result. */
 static bool constant_byte(const struct sim *l, const struct value *arg, int n, struct value *out)
 {
 	double index = n > 1 ? arg[1].num : 1;
@@ -77,7 +77,7 @@ static bool constant_byte(const struct sim *l, const struct value *arg, int n, s
 	return true;
 }
 
-/* tonumber() of a number, or of a constant decimal numeral. */
+/* Folds tonumber() of a number, or of a constant decimal numeral. */
 static bool constant_number(const struct sim *l, const struct value *arg, int n, struct value *out)
 {
 	char text[NUMERAL + 1] = "", *end;

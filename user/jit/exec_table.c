@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Upvalues and tables: what a step that accesses them made. */
+/* Symbolic execution of accesses to upvalues and tables (layer 2). */
 #include "callee.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
@@ -17,21 +17,22 @@ static bool has_upvalue(const struct lj_ins *ir, op_set what)
 	return lj_is_uref(ir) && ir->op2 >> 8 == (what & 0xff);
 }
 
-/* An upvalue of a function that is a constant. */
+/* True for an upvalue of a constant function. */
 static bool is_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set what)
 {
 	return has_upvalue(ir, what) && ir->op1 < LJ_REF_BIAS &&
 	       lj_trace_const(t, ir->op1) == (uint64_t)(what >> 8);
 }
 
-/* Of one that is not: what the trace found in slot 0, mostly. Of any, when it is not known. */
+/* True for an upvalue of another function, such as the one in slot 0; of any if the function is not
+ * known. */
 static bool is_own_upvalue(const struct lj_trace *t, const struct lj_ins *ir, op_set what)
 {
 	(void)t;
 	return has_upvalue(ir, what) && (ir->op1 >= LJ_REF_BIAS || !(uint64_t)(what >> 8));
 }
 
-/* Could the closure that reference `ref` is be the one which a frame runs? */
+/* True if closure `ref` may be the one that a frame runs. */
 static bool may_run(const struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	const struct lj_trace *t = l->t;
@@ -41,7 +42,7 @@ static bool may_run(const struct sim *l, const struct lj_tframe *f, uint32_t ref
 
 	if (ref < LJ_REF_BIAS)
 		return lj_func_of(t, l->mem, ref, &is) && is.code == (int)f->code;
-	if (lj_ins_at(t, ref)->o == LJ_IR_SLOAD) /* a frame's own, that the trace found there */
+	if (lj_ins_at(t, ref)->o == LJ_IR_SLOAD) /* a frame's own, as at the trace's entry */
 		return f->slot < 0 || lj_ins_at(t, ref)->op1 == (uint32_t)f->slot;
 	for (i = 0; i < c->nguards; i++)
 		if (c->guards[i].on == ref)
@@ -49,7 +50,7 @@ static bool may_run(const struct sim *l, const struct lj_tframe *f, uint32_t ref
 	return true;
 }
 
-/* The place of upvalue idx of a closure that may be the frame's; 0: none. */
+/* Returns the address of upvalue idx of a closure that may be the frame's; 0: none. */
 static uint32_t find_own_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
 	uint32_t ref;
@@ -72,8 +73,8 @@ static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return lj_guards_own(t, ir);
 }
 
-/* An upvalue that never changes: the trace has numbers, functions and strings for constants; some
- * cdata, too. */
+/* Copies an immutable upvalue of a type that the recorder makes a constant: numbers, functions,
+ * strings; with `cdata` a cdata instead. */
 static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool cdata,
 			     struct value *out)
 {
@@ -95,13 +96,14 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
 	return true;
 }
 
-/* The place of a function's upvalue, also when another function that shares it made it. 0: none. */
+/* Returns the address of a function's upvalue, also of one computed from another function that
+ * shares it. 0: none. */
 static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
 	uint64_t func = f->func, uv;
 	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
 
-	if (!ref && f->slot >= 0) /* of the closure that was called */
+	if (!ref && f->slot >= 0) /* of the called closure */
 		ref = lj_value_find(l, is_own_upvalue, UPVALUE(0, idx),
 				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
@@ -119,8 +121,8 @@ static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t 
 	return 0;
 }
 
-/* A guard that something lies beyond this slot; or one less: where a call's frame is set up a slot
- * between the function and its arguments is not in use. */
+/* True for a guard that an address is beyond this slot; or one less, as the slot between a call's
+ * function and its arguments is not in use. */
 static bool is_beyond(const struct lj_trace *t, const struct lj_ins *ir, op_set slot)
 {
 	int64_t ofs = ir->o == LJ_IR_UGT ? lj_value_integer(t, ir->op2) : 0;
@@ -128,7 +130,7 @@ static bool is_beyond(const struct lj_trace *t, const struct lj_ins *ir, op_set 
 	return ofs && (ofs == (int64_t)slot * 8 || ofs == (int64_t)slot * 8 - 8);
 }
 
-/* One that was open is made sure of to lie beyond the slots in use (rec_upvalue). */
+/* Labels the guard that an open upvalue is beyond the slots in use (rec_upvalue). */
 static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	uint32_t at = ref && lj_ins_at(l->t, ref)->o == LJ_IR_UREFO
@@ -142,10 +144,8 @@ static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 			      &distance, NULL);
 }
 
-/*
- * An upvalue that is still open may be a slot that the trace has: it makes sure of that
- * (rec_upvalue), and accesses the slot. NULL: not this one.
- */
+/* Returns the slot of an open upvalue that is one of the trace's: the trace guards that
+ * (rec_upvalue), and accesses the slot. NULL: it is none. */
 static struct value *open_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	struct value base = {.kind = VAL_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
@@ -164,7 +164,7 @@ static struct value *open_upvalue(struct sim *l, const struct lj_tframe *f, uint
 	return lj_value_at(l, slot);
 }
 
-/* Did the trace find that a table has no keys but those of its array (rec_idx_key)? */
+/* True if the trace guards that a table's hash part is empty (rec_idx_key). Labels the guard. */
 static bool has_no_keys(struct sim *l, const struct value *table)
 {
 	const struct lj_trace *t = l->t;
@@ -188,8 +188,8 @@ static bool has_no_keys(struct sim *l, const struct value *table)
 	return false;
 }
 
-/* Where a string's value is in a table; when it is not in that, in the one that its metatable has
- * for it. */
+/* Returns the address of a string key's value in a table, or else in one along its chain of
+ * __index. */
 static uint32_t find_keyed(struct sim *l, uint64_t gcstr, struct value *table, bool load)
 {
 	uint32_t obj = lj_value_ref(l, table), place, n;
@@ -219,7 +219,7 @@ static uint32_t find_keyed(struct sim *l, uint64_t gcstr, struct value *table, b
 	return place;
 }
 
-/* What another step loaded or stored is not loaded again. */
+/* Forwarding: a value that another step loaded or stored is not loaded again. */
 static void note_forwarded(struct sim *l, const struct value *v)
 {
 	if (v->kind == VAL_REF ? v->ref > LJ_REF_BIAS && lj_ref_ok(l->t, v->ref) &&
@@ -235,7 +235,7 @@ static void step_uget(struct sim *l, const struct lj_tframe *f, uint32_t ins, st
 	struct value *open;
 
 	if (constant_upvalue(l, f->func, lj_bc_d(ins), false, dst)) {
-		if (!f->slot) /* another frame's function was made sure of when it was called */
+		if (!f->slot) /* another frame's function is guarded at its call */
 			lj_value_find(l, is_own_guard, 0, NULL, NULL);
 		l->t->history[l->step].folded = true;
 		return;
@@ -250,7 +250,7 @@ static void step_uget(struct sim *l, const struct lj_tframe *f, uint32_t ins, st
 	note_forwarded(l, dst);
 }
 
-/* The constant that an instruction stores to an upvalue. */
+/* Returns the constant that an instruction stores to an upvalue. */
 static struct value constant_stored(const struct sim *l, uint32_t ins)
 {
 	const struct lj_code *code = lj_code_of(l->t, l->step);
@@ -276,7 +276,7 @@ static void step_uset(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		lj_step_stored(l, ref, v);
 }
 
-/* Where a key that is no string's name is in a table; to store there it may be made. */
+/* Returns the address of a key in a table, not of a constant string's. A store may insert it. */
 static uint32_t find_indexed(struct sim *l, struct value *table, struct value *key, bool load)
 {
 	uint32_t ref;
@@ -291,7 +291,7 @@ static uint32_t find_indexed(struct sim *l, struct value *table, struct value *k
 	return ref;
 }
 
-/* Where a table's value is that an instruction loads or stores. False: it does neither. */
+/* Finds the address in a table that an instruction loads or stores. False: it does neither. */
 static bool find_place(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool load,
 		       uint32_t *ref)
 {
@@ -325,20 +325,18 @@ static bool find_place(struct sim *l, const struct lj_tframe *f, uint32_t ins, b
 	}
 }
 
-/* The value at a place in a table; not known when the place is not, or is not loaded from. */
+/* Returns the value at an address in a table; unknown if that is 0, or not loaded from. */
 static struct value value_at(struct sim *l, uint32_t place)
 {
 	struct value v = lj_step_loaded(l, place);
 
 	if (place && v.kind == VAL_UNKNOWN && lj_step_through(l, OPS(EQ), place, NULL))
-		return lj_value_object(0, LJ_IRT_NIL); /* there is no such key */
+		return lj_value_object(0, LJ_IRT_NIL); /* the key is absent */
 	return v;
 }
 
-/*
- * What a table does not have under a key that is no string's name may be in the one that its
- * metatable has for it, and so on: how far the trace went for it.
- */
+/* Looks an absent key up along the chain of __index, as far as the trace did. Not for constant
+ * strings. */
 static void search_further(struct sim *l, const struct value *table, struct value *key,
 			   struct value *dst)
 {
@@ -360,7 +358,8 @@ static void search_further(struct sim *l, const struct value *table, struct valu
 	}
 }
 
-/* A table forgets which metamethods it has not when a string's value is stored (lj_record_idx). */
+/* True for the clearing of a table's negative cache of metamethods, after a store
+ * (lj_record_idx). */
 static bool is_nomm(const struct lj_trace *t, const struct lj_ins *ir, op_set unused)
 {
 	(void)t;
@@ -377,7 +376,8 @@ static void settle_nomm(struct sim *l, struct value *table)
 		lj_value_find(l, is_nomm, 0, &field, NULL);
 }
 
-/* What an instruction looks up that has the key in a slot or is it: not TGETS and its like. */
+/* Returns the key of an instruction that has it in a slot, or as a number: not of TGETS and
+ * TSETS. */
 static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	return lj_bc_op(ins) == LJ_BC_TGETB || lj_bc_op(ins) == LJ_BC_TSETB
@@ -385,7 +385,6 @@ static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t in
 		       : *lj_value_slot(l, f, lj_bc_c(ins));
 }
 
-/* Upvalues and tables. False: neither. */
 bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
@@ -414,7 +413,8 @@ bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		settle_nomm(l, &table);
 		return true;
 	}
-	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* it was learned; and va may be the same */
+	table = *lj_value_slot(l, f, lj_bc_b(ins)); /* it may be bound now; and va may be the
+						     * same */
 	key = key_of(l, f, ins);
 	*va = value_at(l, ref);
 	if (!ref && op == LJ_BC_TGETS && has_no_keys(l, &table))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Queries on a trace's constants and bytecode; freeing of what was copied. */
+/* Queries on a trace's constants and bytecode, and its release (layer 0). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ uint32_t lj_trace_table(const struct lj_trace *t, const struct lj_ins *ir)
 	return ir->op1;
 }
 
-/* What is looked at only while it is worked out. */
+/* Frees all that only attribution uses. */
 static void free_work(struct lj_trace *t)
 {
 	uint32_t i;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Copying a trace and the prototypes that it runs out of the target. */
+/* Copies a trace and the prototypes that it runs from the target (layer 0). Checks all sizes and
+ * references: the bytes may be another object's by now. Bounded by LuaJIT's own limits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,8 +64,8 @@ struct trace_reader {
 	struct lj_trace *t;
 };
 
-/* A trace that begins at an instruction replaces it (JFORL and the like); its number is the
- * operand. */
+/* A root trace replaces the instruction at which it starts (JFORL and others) by its number.
+ * Restores the instruction. */
 static void put_back(const struct trace_reader *rd, uint32_t *ins)
 {
 	uint8_t head[LJ_TRACE_READ];
@@ -75,7 +76,7 @@ static void put_back(const struct trace_reader *rd, uint32_t *ins)
 		*ins = lb_half(head, LJ_TRACE_STARTINS);
 }
 
-/* Numbers lie above K, within the prototype's allocation. */
+/* Numbers are above K, within the prototype's allocation. */
 static int copy_code(struct lj_code *code, const struct lj_proto *p)
 {
 	uint32_t nkn = lb_half(p->bytes, LJ_PROTO_SIZEKN), i;
@@ -129,7 +130,7 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	return 0;
 }
 
-/* The prototypes among a trace's constants, and those of the functions there. */
+/* Adds the prototypes of a trace's constants, functions among them. */
 static int add_codes(const struct trace_reader *rd, const struct lj_ins *ir, uint32_t n)
 {
 	uint32_t i;
@@ -147,12 +148,12 @@ static int add_codes(const struct trace_reader *rd, const struct lj_ins *ir, uin
 			r = add_code(rd, lb_word(func, LJ_FUNC_PC) - LJ_PROTO_SIZE);
 		else if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_PROTO)
 			r = add_code(rd, v);
-		i++; /* the value itself */
+		i++; /* the constant's 64 bits */
 	}
 	return r;
 }
 
-/* Of the traces that this one grew from, too: what they are specialized to is not said again. */
+/* Adds those of the parent traces, too: their guards are not repeated here. */
 static int add_parents(const struct trace_reader *rd)
 {
 	const struct lj_trace *t = rd->t;
@@ -219,7 +220,7 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 	return 0;
 }
 
-/* Operands come before what uses them: all that follows references relies on it. */
+/* True if operands precede their uses: all that follows references relies on it. */
 static bool is_in_order(const struct lj_trace *t)
 {
 	uint32_t ref;
@@ -278,7 +279,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	for (t->npre = 0; t->npre < t->nsnap; t->npre++)
 		if (t->loopref && t->snap[t->npre].ref > t->loopref)
 			break;
-	if (!t->npre) /* a loop that was not recorded */
+	if (!t->npre) /* a loop without a recorded part */
 		return -EBADMSG;
 	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
 	if (!t->codes)
@@ -288,7 +289,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 		r = add_codes(rd, t->ir, LJ_REF_BIAS - t->nk);
 	if (!r)
 		r = add_parents(rd);
-	if (!r) /* it may have been flushed meanwhile, and its memory be another's */
+	if (!r) /* it may be flushed by now, and its memory reused */
 		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
 	return r ? r : print_head(head) == t->fp ? 0 : -EAGAIN;
 }

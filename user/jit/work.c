@@ -10,11 +10,11 @@ static enum work move_work(const struct x86_insn *in)
 	if (in->base == X86_RSP)
 		return store ? W_SPILL : W_RELOAD;
 	if (in->base == X86_RIP || in->base == X86_NONE || in->base == X86_R14)
-		return W_NONE; /* a constant; r14: of the VM */
+		return W_NONE; /* a constant; r14: the VM's state */
 	return store ? W_STORE : W_LOAD;
 }
 
-/* To or from an XMM register. */
+/* A move to or from an XMM register. */
 static enum work xmm_move_work(const struct x86_insn *in)
 {
 	enum work move = move_work(in);
@@ -22,7 +22,7 @@ static enum work xmm_move_work(const struct x86_insn *in)
 	return in->has_mem && in->reg[0] != X86_NONE && move == W_NONE ? W_FCONST : move;
 }
 
-/* The exclusive or of a register with itself is a zero. */
+/* True for the zeroing idiom: the exclusive or of a register with itself. */
 static bool is_zero(const struct x86_insn *in)
 {
 	return !in->has_mem && in->reg[0] == in->reg[1];
@@ -58,7 +58,7 @@ static enum work integer_work(const struct x86_insn *in)
 	case ZYDIS_MNEMONIC_DIV:
 	case ZYDIS_MNEMONIC_IDIV:
 		return W_MUL;
-	case ZYDIS_MNEMONIC_RORX: /* how tagged pointers are loaded */
+	case ZYDIS_MNEMONIC_RORX: /* loads tagged pointers */
 		return in->has_mem ? move_work(in) : W_SHIFT;
 	case ZYDIS_MNEMONIC_SHL:
 	case ZYDIS_MNEMONIC_SHR:
@@ -80,7 +80,7 @@ static enum work integer_work(const struct x86_insn *in)
 	}
 }
 
-/* Single and double precision. LuaJIT uses a few instructions on vectors, for one number. */
+/* Single and double precision. LuaJIT uses a few vector instructions, for one number. */
 static enum work number_work(const struct x86_insn *in)
 {
 	switch (in->mnemonic) {
@@ -209,11 +209,11 @@ uint32_t lj_work_own(const struct lj_ins *ir)
 	case LJ_IR_UREFO:
 	case LJ_IR_UREFC:
 		return W(LOAD) | W(LEA) | W(ADD);
-	case LJ_IR_HREF: /* the size of the hash, first */
+	case LJ_IR_HREF: /* the size of the hash is first */
 		return W(LOAD);
 	case LJ_IR_ALOAD ... LJ_IR_VLOAD:
 		if (ir->o == LJ_IR_SLOAD && ir->op2 & LJ_IRSLOAD_PARENT)
-			return 0; /* where the trace that this one grew from has it */
+			return 0; /* in the parent trace's register or spill slot */
 		return W(LOAD) | (ir->o == LJ_IR_SLOAD || ir->o == LJ_IR_XLOAD ? W(CVT) : 0);
 	case LJ_IR_ASTORE ... LJ_IR_XSTORE:
 		return W(STORE);
