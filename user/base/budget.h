@@ -18,12 +18,12 @@ struct budget {
 };
 
 /*
- * Takes n from this budget and from all that it is part of. False: one of them has less; it is used
- * up from then on, and nothing was taken from the others.
+ * Takes n from this budget and from all that it is part of. False if one of them has less: that one
+ * is used up from then on, and nothing was taken from the others.
  */
 bool budget_spend(struct budget *b, uint64_t n);
 
-/* What is used up: of_what of the smallest such budget. NULL: none is. */
+/* Returns of_what of the innermost budget that is used up, or NULL. */
 const char *budget_used_up(const struct budget *b);
 
 #endif

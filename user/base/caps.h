@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process may do: capabilities, whether they count outside its own container, open files.
+ * This process's privileges: its capabilities, its user namespace, its limit of open files.
  */
 #ifndef BASE_CAPS_H
 #define BASE_CAPS_H
@@ -15,16 +15,16 @@ enum {
 	CAPS_ALL = 7,
 };
 
-/* Which of `wanted` are not in effect; -errno when the kernel does not tell. */
+/* Returns those of `wanted` that are not in effect, or -errno of capget(2). */
 int caps_missing(unsigned wanted);
 
-/* "CAP_BPF, CAP_PERFMON"; returns buf. 64 bytes hold all. */
+/* Writes "CAP_BPF, CAP_PERFMON" and returns buf. 64 bytes hold all names. */
 const char *caps_names(unsigned which, char *buf, size_t size);
 
-/* In a user namespace of its own, as in a rootless container: what BPF asks for is not there. */
+/* True in a user namespace, as in a rootless container: no capability permits BPF there. */
 bool caps_in_container(void);
 
-/* As many open files as the hard limit allows: each thread of a target takes up to three. */
+/* Raises the limit of open files to the hard limit: each thread of a target takes up to three. */
 void caps_more_files(void);
 
 #endif

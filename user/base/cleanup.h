@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ownership that one can prove locally: __cleanup variables and TAKE_*, in the manner of systemd.
+ * Scope-bound ownership, as in systemd: __cleanup variables, and TAKE_* to move out of them.
  */
 #ifndef BASE_CLEANUP_H
 #define BASE_CLEANUP_H
@@ -40,7 +40,7 @@ static inline void cleanup_dir(DIR **d)
 #define __fclose __cleanup(cleanup_file)
 #define __closedir __cleanup(cleanup_dir)
 
-/* Give a value away: the variable keeps nothing to clean up. */
+/* Moves the value out: the variable keeps nothing to clean up. */
 #define TAKE_PTR(p)                                                                                \
 	({                                                                                         \
 		__typeof__(p) _taken = (p);                                                        \

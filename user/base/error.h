@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a library tells a command about a failure: the object and the cause, and how to mend it.
- * Libraries fill it and return -errno; only cmd_*.c print it. NULL is allowed everywhere.
+ * A failure as a library reports it to a command: the object, the cause, and the remedy.
+ * Libraries fill it and return -errno; only commands print it. NULL is allowed everywhere.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H

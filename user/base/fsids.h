@@ -19,19 +19,19 @@ struct fsids {
 	gid_t groups[];
 };
 
-/* With the groups that this machine gives the user; only `gid` if it does not know the user. */
+/* Returns the user's groups of this machine's database; for an unknown user, only `gid`. */
 int fsids_of_user(uid_t uid, gid_t gid, struct fsids **out);
 
-/* Those of who called sudo. *out stays NULL when nobody did. */
+/* The same for the caller of sudo. *out stays NULL if there is none. */
 int fsids_of_caller(struct fsids **out, struct error *err);
 
 /*
- * Takes them for this thread, `before` gets those that it had. -EPERM: the kernel refuses, nothing
- * has changed. NULL IDs: nothing is done.
+ * Sets the thread's IDs and returns its former ones in `before`. -EPERM: the kernel refuses,
+ * nothing has changed. NULL IDs: nothing is done.
  */
 int fsids_enter(const struct fsids *ids, struct fsids **before);
 
-/* Gives them back and frees them; NULL is allowed. Aborts if the kernel refuses. */
+/* Restores the former IDs and frees them; NULL is allowed. Aborts if the kernel refuses. */
 void fsids_leave(struct fsids **before);
 
 #define __fsids __cleanup(fsids_leave)

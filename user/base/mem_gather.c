@@ -8,8 +8,8 @@
 #define OBJECT 64 /* bytes of one: a string's head and the text of most names */
 #define PAGE 4096
 /*
- * To read what lies between two objects is cheaper than another piece up to here, and it lies on
- * their pages: nothing is read that may not be there.
+ * Up to so many bytes between two objects are read with them: that is cheaper than another piece.
+ * These bytes are on the objects' own pages, so that no unmapped page is read.
  */
 #define GAP 1024
 
@@ -83,7 +83,7 @@ static int by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Makes pieces of what is wanted; returns how many bytes they have. */
+/* Sorts the wanted extents and merges neighbours into pieces; returns the pieces' bytes. */
 static size_t plan(struct mem_gather *g)
 {
 	struct mem_vec *v = NULL;
@@ -98,7 +98,7 @@ static size_t plan(struct mem_gather *g)
 			v = &g->piece[g->npieces++];
 			*v = (struct mem_vec){.addr = addr, .err = -EFAULT};
 		}
-		if (end - v->addr <= v->size) /* lies in it */
+		if (end - v->addr <= v->size) /* inside the piece */
 			continue;
 		bytes += end - v->addr - v->size;
 		v->size = (uint32_t)(end - v->addr);
@@ -129,6 +129,6 @@ int mem_gather_read(struct mem_gather *g)
 		g->piece[i].dst = g->bytes + at;
 		at += g->piece[i].size;
 	}
-	mem_readv(g->under, g->piece, g->npieces); /* what could not be read says so in its err */
+	mem_readv(g->under, g->piece, g->npieces); /* a piece that failed has its err */
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many small objects of a target, read together: first it is told where they are, then those that
- * lie close to each other are read as one piece, and all pieces as a batch (mem_vec.h). What the
- * pieces do not hold is read from the memory under them.
+ * Scatter-gather reads of many small objects of a target. mem_gather_want() registers addresses,
+ * mem_gather_read() merges neighbours into pieces and reads all pieces as a batch (mem_vec.h).
+ * Later reads come from the pieces; bytes outside them come from the memory under it.
  *
  *     want  want   want                    want
  *     |-----------------|  a piece         |----|  another
@@ -34,13 +34,13 @@ struct mem_gather {
 void mem_gather_init(struct mem_gather *g, const struct lb_mem *under);
 void mem_gather_clear(struct mem_gather *g);
 
-/* An object begins at addr. Beyond these limits, or without memory, it is not noted. */
+/* Registers an object at addr. Beyond the limits above, or out of memory, it does nothing. */
 void mem_gather_want(struct mem_gather *g, uint64_t addr);
 
-/* Ditto, of so many bytes. */
+/* The same for an object of `size` bytes. */
 void mem_gather_want_all(struct mem_gather *g, uint64_t addr, uint32_t size);
 
-/* Reads what was wanted since the last time in place of what was read then. 0 or -ENOMEM. */
+/* Replaces the pieces by those of the extents wanted since the last call. 0 or -ENOMEM. */
 int mem_gather_read(struct mem_gather *g);
 
 #endif

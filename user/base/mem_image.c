@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The range that holds addr, the earliest added one. */
+/* Returns the first added of the ranges that hold addr, or NULL. */
 static const struct mem_range *range_at(const struct mem_image *img, uint64_t addr)
 {
 	size_t i;
@@ -16,8 +16,8 @@ static const struct mem_range *range_at(const struct mem_image *img, uint64_t ad
 	return NULL;
 }
 
-/* Bytes from addr on, up to size, that are seen in r: a range added before r hides what lies
- * behind. */
+/* Returns how many bytes from addr on, up to size, are read from r: up to the next range that was
+ * added before r. */
 static size_t seen_bytes(const struct mem_image *img, const struct mem_range *r, uint64_t addr,
 			 size_t size)
 {

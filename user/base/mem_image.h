@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory made of bytes in hand: what BPF shipped, what a test built. And memory in two layers: an
- * image first, what it lacks from elsewhere.
+ * A memory image: address ranges with copies of their bytes, from BPF's records or from a test.
+ * And memory in two layers: a read that the upper layer cannot serve goes to the lower one.
  */
 #ifndef BASE_MEM_IMAGE_H
 #define BASE_MEM_IMAGE_H
@@ -26,15 +26,15 @@ struct mem_image {
 
 void mem_image_init(struct mem_image *img);
 
-/* Copies bytes in. Where ranges overlap, the one that was added first is seen. */
+/* Copies a range in. Where ranges overlap, reads see the one that was added first. */
 int mem_image_add(struct mem_image *img, uint64_t addr, const void *bytes, size_t len);
 
-/* Forgets all ranges and frees them; the image can be filled again. */
+/* Frees all ranges; the image can be filled again. */
 void mem_image_clear(struct mem_image *img);
 
 struct mem_layers {
 	struct lb_mem mem;
-	const struct lb_mem *upper, *lower; /* borrowed; NULL: nothing there */
+	const struct lb_mem *upper, *lower; /* borrowed; NULL: reads fail */
 };
 
 /* A read that upper cannot serve whole is served by lower. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of which no more than so much is read: for work whose amount a hostile target decides. */
+/* Memory with a bounded number of reads: for loops whose length a hostile target decides. */
 #ifndef BASE_MEM_LIMITED_H
 #define BASE_MEM_LIMITED_H
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Without memory it is not noted, and will be read by itself. */
+/* Out of memory, the extent is not logged: its repetition is a single read. */
 static void note(const struct lb_mem *mem, uint64_t addr, uint32_t size)
 {
 	struct mem_noted *noted = (struct mem_noted *)(uintptr_t)mem;

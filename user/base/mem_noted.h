@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that notes what is read of it: where and how much, so that all of it can be gathered
- * (mem_gather.h) before it is read again.
+ * Memory that logs the extent of each successful read, so that a repetition of these reads can be
+ * gathered first (mem_gather.h).
  */
 #ifndef BASE_MEM_NOTED_H
 #define BASE_MEM_NOTED_H
@@ -11,7 +11,7 @@
 struct mem_noted {
 	struct lb_mem mem; /* hand &n.mem to mem_read() */
 	const struct lb_mem *under;
-	struct mem_extent *extent; /* what was read; the caller may take them */
+	struct mem_extent *extent; /* of each read; the caller may take the array */
 	size_t n, cap;
 };
 

@@ -25,9 +25,9 @@ static int remote_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 ad
 }
 
 /*
- * One system call for up to BATCH pieces. The kernel stops at the first piece that faults and
- * counts bytes up to there: whole pieces only in effect. Sets err of those that were decided and
- * returns how many that were (at least one), or -errno when the process itself is out of reach.
+ * Reads up to BATCH pieces with one system call. The kernel stops at the first piece that faults
+ * and returns the bytes before it. Sets err of the pieces up to and including that one and returns
+ * their number (at least one), or -errno when the process itself is out of reach.
  */
 static ssize_t read_batch(const struct mem_remote *r, struct mem_vec *vec, size_t n)
 {

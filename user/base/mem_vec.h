@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many pieces of a target's memory at once: of a live process, with few system calls. */
+/* Vectored reads of a target's memory: of a live process, one system call for 64 pieces. */
 #ifndef BASE_MEM_VEC_H
 #define BASE_MEM_VEC_H
 

@@ -2,8 +2,8 @@
 /*
  * Three ways to write a file:
  *   STAGED   a nameless file (O_TMPFILE) in the directory of the path, linked and renamed at the
- *            end: nothing is left behind, however the process dies. Where the file system cannot
- *            do that, a file with a name of its own.
+ *            end: no temporary file remains, however the process dies. Where the file system has
+ *            no O_TMPFILE, a file with a random name.
  *   INPLACE  an existing regular file that cannot be replaced by one like it: in a directory that
  *            lets us create nothing, of root's that we may write to, a mount point. Truncated by
  *            the first call of outfile_stream().
@@ -11,9 +11,9 @@
  * All go through one stdio stream with our own write function, as stdio alone forgets the errno of
  * a write that failed in the middle.
  *
- * Whatever is opened or made is named by descriptors that outpath_walk() returned, and with the
- * file-system IDs of who called sudo: another user who changes names meanwhile moves nothing, and
- * root gives the caller no more than he has.
+ * Files are opened and made relative to the descriptors that outpath_walk() returned, so that
+ * another user's renames have no effect. The thread has the file-system IDs of the caller of sudo,
+ * so that root gives the caller no access that the caller lacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static ssize_t outfile_write(void *cookie, const char *buf, size_t size)
 	return done; /* less than size is an error, 0 included */
 }
 
-/* Through /proc, as a descriptor of O_PATH can be opened in no other way. */
+/* Writes the /proc path of fd: the only path by which an O_PATH descriptor can be opened. */
 static void name_of_fd(int fd, char name[64])
 {
 	snprintf(name, 64, "/proc/self/fd/%d", fd);
@@ -141,8 +141,8 @@ static int open_staged(struct outfile *f)
 }
 
 /*
- * Gives the new file the group and the mode of the old one, unless somebody else may have chosen
- * which file is here: by a hard link, or by moving it. A mode that was meant for another group is not taken over.
+ * Gives the new file the group and the mode of the old one, unless another user may have put the
+ * old one here, by a hard link or a rename. The group's mode bits are dropped with the group.
  */
 static void adopt(const struct outfile *f)
 {
@@ -157,7 +157,7 @@ static void adopt(const struct outfile *f)
 		return; /* it stays 0600 */
 }
 
-/* Would a rename lose something, or fail? */
+/* True if a rename keeps the owner and can succeed: no file of another user, no mount point. */
 static bool replaceable(const struct outpath *at, uid_t uid)
 {
 	struct statx stx;
@@ -166,7 +166,7 @@ static bool replaceable(const struct outpath *at, uid_t uid)
 	       !(stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* Opened in either case: a rename would not ask whether the file may be written to. */
+/* Opens the old file in both cases: a rename does not check that the file is writable. */
 static int open_regular(struct outfile *f, uid_t uid, struct error *err)
 {
 	__close int old = -1;
@@ -201,7 +201,7 @@ static int open_descriptor(struct outfile *f, int fd)
 	return f->fd < 0 ? -errno : 0;
 }
 
-/* 0, or an error that `err` may not have yet. */
+/* Returns 0 or -errno; `err` may still be empty then. */
 static int open_path(struct outfile *f, struct error *err)
 {
 	uid_t uid = f->ids ? f->ids->uid : geteuid();
@@ -240,7 +240,7 @@ static void add_remedy(const struct outfile *f, int ret, struct error *err)
 			     f->ids->uid);
 }
 
-/* As the caller of sudo, if there is one. */
+/* open_path() with the file-system IDs of the caller of sudo, if there is one. */
 static int open_file(struct outfile *f, struct error *err)
 {
 	__fsids struct fsids *own = NULL;
@@ -328,8 +328,8 @@ const char *outfile_name(const struct outfile *f)
 	return f->borrowed ? "standard output" : f->path;
 }
 
-/* Closing is where some file systems say that a write failed; of a duplicate, as fd is still
- * needed. */
+/* Returns the error of close(2), where some file systems report a failed write. Closes a duplicate,
+ * as fd is still needed. */
 static int close_checked(struct outfile *f)
 {
 	int fd = f->borrowed ? -1 : fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
@@ -337,8 +337,8 @@ static int close_checked(struct outfile *f)
 	return fd >= 0 && close(fd) ? -errno : 0;
 }
 
-/* Where the name was taken meanwhile by what a file cannot replace, the file keeps its temporary
- * one: nothing is lost. */
+/* If a directory has got the name meanwhile, the rename fails and the file keeps its temporary
+ * name. */
 static int move_into_place(struct outfile *f, struct error *err)
 {
 	char temp[sizeof(f->temp)];
@@ -360,7 +360,7 @@ static int put_in_place(struct outfile *f, struct error *err)
 	__fsids struct fsids *own = NULL;
 	int ret;
 
-	outfile_stream(f); /* INPLACE: nothing written is an empty file, not the old one */
+	outfile_stream(f); /* INPLACE: truncates, even if nothing was written */
 	if (fflush(f->stream) && !f->error)
 		f->error = errno;
 	if (f->error)

@@ -10,7 +10,7 @@
 
 #include "base/outpath.h"
 
-#define MAX_LINKS 40 /* as the kernel follows */
+#define MAX_LINKS 40 /* the kernel's limit */
 #define NOBODY 65534 /* shown for users that a user namespace has no ID for */
 
 struct path_walk {
@@ -29,7 +29,7 @@ static void walk_close(struct path_walk *w)
 	cleanup_fd(&w->dir);
 }
 
-/* In most user namespaces the machine's root has no ID. */
+/* True in a user namespace that maps no ID to the machine's root. */
 static bool root_is_nobody(void)
 {
 	__fclose FILE *map = fopen("/proc/self/uid_map", "re");
@@ -54,7 +54,7 @@ static int refuse_owner(const char *path, const char *what, uid_t uid, struct er
 	return error_remedy(err, -EPERM, "name a file of your own, or one that does not exist yet");
 }
 
-/* Goes on in the directory `fd`, which becomes the walk's. */
+/* Makes `fd` the walk's directory. */
 static int enter(struct path_walk *w, int *fd)
 {
 	struct stat st;
@@ -98,7 +98,7 @@ static int next_name(struct path_walk *w, char name[NAME_MAX + 1], bool *last)
 	return 0;
 }
 
-/* O_DIRECTORY: a file system that is mounted when somebody enters it is mounted. */
+/* Opens a name. O_DIRECTORY triggers automounts, O_PATH alone does not. */
 static int look(const struct path_walk *w, const char *name, bool last)
 {
 	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
@@ -124,7 +124,7 @@ static int check_link(struct path_walk *w, const char *name, const struct stat *
 	return error_remedy(w->err, -EPERM, "name the file that the link leads to");
 }
 
-/* The path goes on with the link's text. */
+/* Puts the link's text before the rest of the path. */
 static int replace_by_text(struct path_walk *w, int link)
 {
 	size_t rest = strlen(w->rest);
@@ -142,7 +142,7 @@ static int replace_by_text(struct path_walk *w, int link)
 	return *text == '/' ? start(w, "/") : 0;
 }
 
-/* The number of a descriptor of ours that /proc/self/fd/N is; -1: it is something else. */
+/* Returns N if the name is our own /proc/self/fd/N, else -1. */
 static int own_descriptor(const struct path_walk *w, const char *name)
 {
 	struct stat self, dir;
@@ -155,8 +155,8 @@ static int own_descriptor(const struct path_walk *w, const char *name)
 }
 
 /*
- * Those links of /proc that have no text but lead to what a process has: which one that is, the
- * process decides.
+ * Refuses magic links of /proc, which lead to a process's open files and directories without a
+ * path: the process decides which file that is.
  */
 static int check_magic(const struct path_walk *w, const char *name)
 {
@@ -171,7 +171,7 @@ static int check_magic(const struct path_walk *w, const char *name)
 	return error_remedy(w->err, -EPERM, "name the file itself");
 }
 
-/* Puts the link's text in its place in the path. */
+/* Checks a link and replaces it by its text. */
 static int follow(struct path_walk *w, const char *name, int link, const struct stat *st)
 {
 	struct statfs fs;
@@ -184,7 +184,7 @@ static int follow(struct path_walk *w, const char *name, int link, const struct 
 	return ret ? ret : replace_by_text(w, link);
 }
 
-/* The last name, which leads to `fd`, if to anything; that becomes the place's. */
+/* Ends the walk at the last name. *fd: its file, moved to `out`; -1: none. */
 static int arrive(struct path_walk *w, const char *name, int *fd, const struct stat *st,
 		  struct outpath *out)
 {
@@ -204,7 +204,7 @@ static int arrive(struct path_walk *w, const char *name, int *fd, const struct s
 	return 1;
 }
 
-/* One name. Returns 1 at the last one. */
+/* Resolves one name. Returns 1 at the last one. */
 static int step(struct path_walk *w, struct outpath *out)
 {
 	char name[NAME_MAX + 1];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a file that is to be written lies: its directory as a descriptor, its name there, and what
- * is there now. A path is walked once, component by component, as the user with whose file-system
- * IDs the thread runs (base/fsids.h); afterwards only the descriptors count, whatever happens to
- * the names.
+ * Resolves an output path to its directory as a descriptor, its name there, and the file that has
+ * the name now. A path is walked once, component by component, with the thread's file-system IDs
+ * (base/fsids.h); afterwards only the descriptors count, and renames have no effect.
  *
- * What is trusted belongs to root or to that user. Other users decide about nothing:
+ * A file is trusted if its owner is root or `uid`:
  *
  *                                      directory of the last name or the link
  *                                      OWN              STICKY           FOREIGN
@@ -14,9 +13,9 @@
  *     regular file of that user        replaced         replaced         replaced
  *     any of these, not trusted        refused          refused          refused
  *
- * Links of /proc to what a process has (cwd, root, fd) are refused, but for descriptors of our own.
- * Directories on the way may belong to anyone: without links a name leads only to what whoever owns
- * the directory above could have put there himself.
+ * Magic links of /proc (cwd, root, fd) are refused, except those of our own descriptors.
+ * Directories of the path may belong to anyone: without links, a name leads only to files that the
+ * owner of the directory above could have put there.
  */
 #ifndef BASE_OUTPATH_H
 #define BASE_OUTPATH_H
@@ -28,11 +27,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-/* Who can make a name in a directory? */
+/* Who can make names in a directory. */
 enum outpath_dir {
 	OUTPATH_OWN,	/* trusted users, and groups that they let in */
-	OUTPATH_STICKY, /* everybody, but not take away those of others: /tmp */
-	OUTPATH_FOREIGN /* others, and rename what is there */
+	OUTPATH_STICKY, /* all users, who cannot rename the files of others: /tmp */
+	OUTPATH_FOREIGN /* other users, who can also rename the files there */
 };
 
 struct outpath {
@@ -40,17 +39,17 @@ struct outpath {
 	int dir;    /* O_PATH */
 	enum outpath_dir kind;
 	char name[NAME_MAX + 1]; /* in dir */
-	int fd;			 /* O_PATH: what is there, no link and no directory; -1: nothing */
+	int fd;			 /* O_PATH: the file, no link and no directory; -1: none */
 	struct stat st;		 /* of fd */
 };
 
 /*
- * `uid`: that user. Errors: as open(2), -EISDIR for a directory, -EPERM for what is refused; `err`
- * names the path and the reason. On success the descriptors are the caller's to close.
+ * `uid`: the user who is trusted beside root. Errors: those of open(2), -EISDIR for a directory,
+ * -EPERM if refused; `err` names the path and the reason. On success the caller closes `out`.
  */
 int outpath_walk(const char *path, uid_t uid, struct outpath *out, struct error *err);
 
-/* May what is there be written to, and not only replaced? -EPERM as above. */
+/* Returns 0 if the table allows to write in place, else -EPERM as above. */
 int outpath_writable(const struct outpath *at, const char *path, struct error *err);
 
 void outpath_close(struct outpath *at);

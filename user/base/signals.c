@@ -66,8 +66,8 @@ void signals_give_back(void)
 	sigprocmask(SIG_SETMASK, &given.mask, NULL);
 }
 
-/* The default action for those that are not ignored. A closed terminal hangs up twice: the kernel
- * does, and the shell does. */
+/* Sets the default action of stops[] that are not ignored. A closed terminal sends two SIGHUPs:
+ * the kernel's and the shell's. */
 static void let_end(int after)
 {
 	size_t i;

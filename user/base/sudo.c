@@ -5,7 +5,7 @@
 
 #include "sudo.h"
 
-/* UINT32_MAX is no ID: setresuid(2) and chown(2) take it for "leave it as it is". */
+/* UINT32_MAX is no ID: setresuid(2) and chown(2) take it for "unchanged". */
 static int env_id(const char *name, uint32_t *id, struct error *err)
 {
 	static const char remedy[] = "run luabpf by sudo, which sets both; or unset SUDO_UID and "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who called sudo: as whom a command runs, to whom new files belong, as whom `report` opens source
- * files. Anyone can set the two variables: they say whom to serve, not whom to trust.
+ * The caller of sudo: the user whose IDs a command gets, who owns new files, and as whom `report`
+ * opens source files. Anyone can set SUDO_UID and SUDO_GID: they grant no right.
  */
 #ifndef BASE_SUDO_H
 #define BASE_SUDO_H
@@ -15,8 +15,8 @@ struct sudo_caller {
 };
 
 /*
- * Returns 1 and the caller; 0 when there is none, as neither SUDO_UID nor SUDO_GID is set or we are
- * not root; -EINVAL when one of the two is no ID, and then nothing may be done in anyone's name.
+ * Returns 1 and the caller; 0 if neither SUDO_UID nor SUDO_GID is set or we are not root; -EINVAL
+ * if one of the two is no ID: the run ends then.
  */
 int sudo_caller(struct sudo_caller *caller, struct error *err);
 

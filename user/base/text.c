@@ -9,7 +9,7 @@
 
 #include "text.h"
 
-/* Room for `more` bytes and the NUL. */
+/* Makes room for `more` bytes and the NUL. */
 static bool reserve(struct text *text, size_t more)
 {
 	size_t need, cap = text->cap ? text->cap : 64;
@@ -72,7 +72,7 @@ void text_printf(struct text *text, const char *fmt, ...)
 	text->len += len;
 }
 
-/* Length of the UTF-8 sequence of two to four bytes at p, 0 when there is none (Unicode 15, table
+/* Returns the length of the UTF-8 sequence of two to four bytes at p, or 0 (Unicode 15, table
  * 3-7). */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {
@@ -108,8 +108,8 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
 
 /*
  * Controls from U+0080 on: C1, the line and paragraph separators, and all of category Cf of Unicode
- * 15.1 (bidirectional and other format characters, tags). Code points between these that have no
- * character are taken along.
+ * 15.1 (bidirectional and other format characters, tags). Includes unassigned code points between
+ * these.
  */
 static bool is_control(uint32_t c)
 {
@@ -129,7 +129,7 @@ static bool is_control(uint32_t c)
 	return false;
 }
 
-/* What a sequence of n bytes stands for, as utf8_sequence() found it. */
+/* Returns the code point of a sequence of n bytes that utf8_sequence() accepted. */
 static uint32_t code_point(const unsigned char *p, size_t n)
 {
 	uint32_t c = p[0] & (0x7f >> n);

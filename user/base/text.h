@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A growing byte string. Out of memory is sticky: later calls do nothing and text_err() tells it
- * once, at the end, so that the code between reads like the text that it makes.
+ * A growing byte string. Out of memory is sticky: later calls do nothing, and the caller checks
+ * text_err() once, at the end.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -31,7 +31,7 @@ void text_put_clean(struct text *text, const char *data, size_t len);
 /* The same, and each byte that belongs to no UTF-8 sequence and each tab becomes \xNN too. */
 void text_put_utf8(struct text *text, const char *data, size_t len);
 
-/* What was put, as a C string; "" when nothing was. */
+/* Returns the bytes as a C string; "" for none. */
 const char *text_str(const struct text *text);
 int text_err(const struct text *text); /* 0 or -ENOMEM */
 void text_clear(struct text *text);    /* keeps the memory */

@@ -39,7 +39,7 @@ static bool is_wanted(const struct pick *p, const struct btf_type *t)
 	return false;
 }
 
-/* Without const, volatile, typedef. */
+/* Returns the type without const, volatile, typedef. */
 static const struct btf_type *strip(const struct btf *btf, uint32_t id)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
@@ -118,7 +118,7 @@ int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, 
 	return r < 0 ? r : 0;
 }
 
-/* Mapped, where that can be done (Linux 6.16): sysfs gives a page at a time to those who read. */
+/* Maps the file if the kernel can (Linux 6.16): read(2) of sysfs returns a page at a time. */
 static struct btf *load_kernels(void)
 {
 	int fd __close = open(VMLINUX, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small BTF for libbpf to relocate by, with the few structures that our programs read. Of the
- * kernel's it would compare the names of all types with each of theirs, which takes as long as much
- * of the rest until the first sample.
+ * A small BTF for libbpf's CO-RE relocations, with the few structures that our programs read. In
+ * the kernel's own BTF libbpf compares each of our type names with those of all types, which takes
+ * a large part of the time to the first sample.
  */
 #ifndef BPF_KERNEL_BTF_H
 #define BPF_KERNEL_BTF_H
@@ -13,8 +13,8 @@
 struct btf;
 
 /*
- * The structures of these names, as many as there are. What their members point to, and structures
- * in them that have another name, are left out. The caller frees it: btf__free(). Returns -errno.
+ * Copies the structures of these names that exist. Types that their members point to, and members
+ * that are structures of other names, are left out. The caller frees *out with btf__free().
  */
 int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Loading and attaching. One perf_event for each thread that a target has when it is attached;
- * threads (and children) that come later inherit it. A thread that comes between the listing of
- * threads and the opening of its parent's event is found by listing again; if it did inherit, it
- * has two events, and BPF is told to keep to one.
+ * Loads and attaches the BPF program: one perf_event for each thread that a target has when it is
+ * attached. Later threads (and children) inherit it. A thread that starts between the listing of
+ * threads and the opening of its parent's event is found by listing again. If it has inherited an
+ * event, it has two, and bss->doubled makes BPF use one of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +28,14 @@
 
 struct attached {
 	int event;
-	bool doubled; /* what it counts, another may count, too */
+	bool doubled; /* another event may count the same CPU time */
 	struct bpf_link *link;
 };
 
 /* See loader_keep_time(). */
 struct keeper {
 	int event;		/* -1: it was given up */
-	struct keeper *sibling; /* of the same process, which has them */
+	struct keeper *sibling; /* of the same process, which owns the list */
 	struct keeper *prev, *next;
 };
 
@@ -51,7 +51,7 @@ struct loader {
 	int stats_fd;		/* keeps the kernel's run-time counting on */
 };
 
-/* They are a help; what samples and what user space opens come first. */
+/* Closes all keepers: the events that sample and user space's files need the descriptors. */
 static void give_up_keepers(struct loader *l)
 {
 	struct keeper *k;
@@ -100,7 +100,7 @@ static int explain_privilege(int r, const char *what, struct error *err)
 			    "or a seccomp filter at work?");
 }
 
-/* What the sampling program calls and older kernels have not. */
+/* Helpers that the sampling program calls and older kernels lack. */
 static const struct {
 	enum bpf_func_id id;
 	const char *name;
@@ -137,10 +137,10 @@ static int explain_load(int r, struct error *err)
 	return error_remedy(err, r, "luabpf needs Linux 5.17 or newer");
 }
 
-/* Maps, programs and what a session of one process opens beside them, with some to spare. */
+/* Enough for the maps, the programs and the other files of a session of one process. */
 #define DESCRIPTORS 40
 
-/* libbpf tells of a descriptor that it cannot have by all kinds of errors, and late. */
+/* Fails with -EMFILE early: libbpf reports a lack of descriptors late, by various errors. */
 static int check_descriptors(struct error *err)
 {
 	int fds[DESCRIPTORS], n = 0, r = 0;
@@ -189,7 +189,7 @@ static void choose_events(struct loader *l, const struct loader_options *o)
 	l->skel->rodata->events_per_sample = (uint32_t)n;
 }
 
-/* All of kernel.h: a program that reads another one is not loaded. */
+/* All of kernel.h: a program that reads another structure fails to load. */
 static const char *const kernel_structs[] = {
 	"task_struct",	  "sched_entity", "mm_struct",
 	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
@@ -197,8 +197,8 @@ static const char *const kernel_structs[] = {
 	"super_block",	  "timespec64",
 };
 
-/* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads all of
- * the kernel's. */
+/* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads the
+ * kernel's whole BTF. */
 static struct luabpf_bpf *open_skeleton(int btf)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
@@ -306,7 +306,7 @@ int loader_set_file(struct loader *l, const struct lb_file_key *key, const struc
 				    BPF_ANY);
 }
 
-/* BPF has copies of them. */
+/* Invalidates BPF's cached copies. */
 static int procs_changed(struct loader *l, int r)
 {
 	__atomic_add_fetch(&l->skel->bss->procs_version, 1, __ATOMIC_RELEASE);
@@ -365,12 +365,12 @@ static int explain_attach(int r, pid_t tid, struct error *err)
 int loader_check_events(struct error *err)
 {
 	struct loader_attach self = {};
-	int fd __close = open_event(&self, 1000000); /* it is closed before the first */
+	int fd __close = open_event(&self, 1000000); /* closed before it fires */
 
 	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
 }
 
-#define SPARE 64 /* descriptors for what else is opened */
+#define SPARE 64 /* descriptors kept for other files */
 
 static bool is_spare(int fd)
 {

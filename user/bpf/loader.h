@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BPF side as user space sees it: load it, tell it which processes are targets, attach it to
- * threads, read how samples ended. The only code that sees the skeleton.
+ * User space's interface to the BPF side: loads it, registers target processes, attaches it to
+ * threads, reads how samples ended. The only code that sees the skeleton.
  */
 #ifndef BPF_LOADER_H
 #define BPF_LOADER_H
@@ -17,26 +17,26 @@
 struct loader;
 
 struct loader_options {
-	/* Have the kernel measure BPF programs' run time (all of them, while this is open). */
+	/* The kernel measures the run time of all BPF programs while the loader is open. */
 	bool cost;
 	/* LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as
 	 * other-family. */
 	uint32_t families;
 	uint64_t period_ns; /* CPU time between two samples */
-	/* Between two events at most; 0: each event is a sample. A thread that runs for less has
-	 * none; each costs the target a timer's interrupt. */
+	/* CPU time between two events at most; 0: each event is a sample. A thread that runs for
+	 * less gets no event; each event costs the target a timer interrupt. */
 	uint64_t event_ns;
-	/* Of so many processes, count how the samples of each ended; 0: of none. */
+	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
 };
 
 int loader_open(const struct loader_options *options, struct loader **out, struct error *err);
 void loader_free(struct loader **loader);
 
-/* Does the kernel allow the events that loader_attach() opens? Tried on the calling thread. */
+/* Returns 0 if the kernel allows the events of loader_attach(). Tries the calling thread. */
 int loader_check_events(struct error *err);
 
-/* The LB_STACKS words in which BPF counts, for ring_open(): valid as long as the loader lives. */
+/* Returns BPF's LB_STACKS counters, for ring_open(): valid as long as the loader lives. */
 __u64 *loader_stack_counts(const struct loader *loader);
 
 /* The ring buffer map, for ring_open(). */
@@ -44,11 +44,11 @@ int loader_ring_fd(const struct loader *loader);
 
 int loader_set_build(struct loader *loader, uint32_t index, const struct lb_build *build);
 
-/* What a file holds; its build was set. */
+/* Registers a file. Its build must be set before. */
 int loader_set_file(struct loader *loader, const struct lb_file_key *key,
 		    const struct lb_file *file);
 int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
-/* As it is now: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
+/* Reads it back: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);
 int loader_drop_proc(struct loader *loader, pid_t pid); /* it has ended */
 
@@ -67,14 +67,14 @@ struct loader_attach {
 int loader_attach(struct loader *loader, const struct loader_attach *how, struct error *err);
 
 /*
- * Lets a thread that is sampled keep its time. When the kernel switches from a thread to one that
- * it started, it may swap what they have counted instead of stopping and starting each: then what a
- * thread has used since its last event is lost with the child, when that ends. A thread that starts
- * a short one every so often had no samples at all. With an event that is not inherited - a dummy,
- * never enabled - the two are not alike, and nothing is swapped (perf_event_context_sched_out() of
- * kernel/events/core.c). To be called before the thread is attached: a child that it starts while
- * it is has an event without a program, which a swap would leave it with. As long as there are
- * descriptors to spare. Adds to the keepers of the process, which loader_drop_keepers() releases.
+ * Keeps the kernel from swapping a sampled thread's event context with that of a thread it started.
+ * At a switch between the two, a swap may replace stopping and starting their events. The CPU time
+ * since the thread's last event is then lost when the other ends: a thread that often starts short
+ * ones gets no samples. With one event that is not inherited - a dummy, never enabled - the
+ * contexts differ and are not swapped (perf_event_context_sched_out() of kernel/events/core.c). To
+ * be called before loader_attach(): a child started during that call has an event without a
+ * program, which a swap would give to the thread. Does nothing if descriptors run short. Adds to
+ * the keepers of the process, which loader_drop_keepers() releases.
  */
 void loader_keep_time(struct loader *loader, pid_t tid, struct keeper **keepers);
 void loader_drop_keepers(struct loader *loader, struct keeper **keepers);
@@ -82,23 +82,23 @@ void loader_drop_keepers(struct loader *loader, struct keeper **keepers);
 /* CPU time in ns between two events. */
 uint64_t loader_event_ns(const struct loader *loader);
 
-/* CPU time in ns that the threads were sampled for; known once they are detached. */
+/* Returns the CPU time in ns that the threads were sampled for; valid after loader_detach(). */
 uint64_t loader_cpu_time(const struct loader *loader);
 
-/* Begins an epoch: BPF makes the fingerprint of each prototype again (lb_is_proved() in walk.h). To
+/* Begins an epoch: BPF computes each prototype's fingerprint again (lb_is_proved() in walk.h). To
  * be called before each drain of the ring. */
 void loader_next_epoch(struct loader *loader);
 
-/* When the first sample was sent, CLOCK_MONOTONIC in ns; 0: none was. */
+/* Returns the CLOCK_MONOTONIC time in ns of the first sample; 0: none yet. */
 uint64_t loader_first_sample(const struct loader *loader);
 
-/* How samples ended, so far. */
+/* Returns the number of samples so far by how they ended. */
 int loader_ends(const struct loader *loader, uint64_t ends[LB_STATUS__MAX]);
 
-/* Of one process, where that was asked for. */
+/* The same of one process, if options had by_process. */
 void loader_process_ends(const struct loader *loader, pid_t pid, uint64_t ends[LB_STATUS__MAX]);
 
-/* Nanoseconds that the program took in all, and how often it ran, while this loader counted. */
+/* Returns the program's total run time and its number of runs, if options had cost. */
 int loader_cost(const struct loader *loader, uint64_t *ns, uint64_t *runs);
 
 /* Stops sampling; what is in the ring stays readable. */

@@ -14,7 +14,7 @@ struct ring {
 	struct ring_callbacks callbacks;
 	struct stacks *stacks;
 	uint64_t bad;
-	uint64_t began_ns, most_ns; /* the drain in hand */
+	uint64_t began_ns, most_ns; /* of the current drain */
 };
 
 static int check_sample(const struct lb_rec_sample *s, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ring buffer's reader: validates each record, then calls the callback of its type. Samples are
- * handed on once a drain, when all of it was read: each stack with its count. Records are valid
+ * The ring buffer's reader: validates each record, then calls the callback of its type. Samples
+ * reach their callback at the end of a drain: each stack once, with its count. Records are valid
  * only during the call.
  */
 #ifndef BPF_RING_H
@@ -32,18 +32,18 @@ void ring_free(struct ring **ring);
 int ring_epoll_fd(const struct ring *ring);
 
 /*
- * Reads what is there, for at most so many ns, as records may come as fast as they are read, and
- * until a signal that ends the recording. RING_ALL: reads everything. 0; 1 when there is more; or
- * -errno.
+ * Reads the records in the ring until it is empty, most_ns have passed (records may come as fast as
+ * they are read) or a signal ends the recording. RING_ALL: until it is empty. Returns 0, 1 if it
+ * stopped early, or -errno.
  */
 #define RING_ALL UINT64_MAX
 int ring_drain(struct ring *ring, uint64_t most_ns);
 
-/* Hands on what was read so far, as a drain does at its end. */
+/* Passes the samples read so far to their callback, as a drain does at its end. */
 void ring_commit(struct ring *ring);
 
-/* Records that were refused as malformed, and samples that BPF counted for their stacks. To be
- * called when all was drained. */
+/* Returns the number of malformed records and of samples that BPF counted for their stacks. To be
+ * called after the last drain. */
 uint64_t ring_bad(const struct ring *ring);
 
 /* Checks one record and dispatches it, or returns -EBADMSG. The seam for tests and fuzzers. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct stack {
-	struct stack *next; /* of the same slot: at most one of them has it */
+	struct stack *next; /* of the same slot, which at most one of them holds */
 	uint32_t count;
 	struct lb_rec_sample sample; /* only as long as it has frames */
 };
@@ -79,7 +79,7 @@ static uint64_t slot_word(const struct stacks *s, uint32_t slot)
 	return __atomic_load_n(&s->slots[slot], __ATOMIC_RELAXED);
 }
 
-/* Takes the count out of a slot of k, which BPF goes on to count in, or empties it. */
+/* Moves the count of k's slot into k. A slot with no count is freed. */
 static void collect(struct stacks *s, uint32_t slot, struct stack *k, __u64 word)
 {
 	while (!__atomic_compare_exchange_n(&s->slots[slot], &word,

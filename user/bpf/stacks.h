@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stacks that BPF sent, and how many samples were taken of each since the last
- * stacks_commit(). BPF sends a stack whole, and then counts it in a slot of its own as long as the
- * slot is not another stack's (LB_STACKS in unwind/abi.h).
+ * A hash table of the stacks that BPF sent, with the number of samples of each since the last
+ * stacks_commit(). BPF sends a stack whole once, and then counts it in its hash slot as long as no
+ * other stack has the slot (LB_STACKS in unwind/abi.h).
  */
 #ifndef BPF_STACKS_H
 #define BPF_STACKS_H
@@ -22,18 +22,18 @@ void stacks_free(struct stacks **stacks);
 int stacks_add(struct stacks *stacks, const struct lb_rec_sample *sample);
 
 /*
- * Takes the counts out of the slots of all stacks that were added, and empties each slot that had
- * none since the last call: another stack can take it. To be called when the ring was read.
+ * Moves the counts out of the slots of all stacks that were added, and frees each slot that counted
+ * nothing since the last call for another stack. To be called when the ring was read.
  */
 void stacks_collect(struct stacks *stacks);
 
-/* Takes samples that are the same, or returns false: they are handed on again at the next commit. */
+/* Receives `count` samples of one stack. If it returns false, the next commit repeats the call. */
 typedef bool stacks_sample_fn(void *arg, const struct lb_rec_sample *sample, uint32_t count);
 
-/* Hands on each stack that has samples. Forgets those that have neither samples nor a slot. */
+/* Calls fn for each stack that has samples. Frees stacks that have neither samples nor a slot. */
 void stacks_commit(struct stacks *stacks, stacks_sample_fn *fn, void *arg);
 
-/* Samples that BPF counted for stacks that were never added: their records were refused. */
+/* Returns the samples that BPF counted for stacks whose records were refused. */
 uint64_t stacks_unknown(const struct stacks *stacks);
 
 #endif
