@@ -45,7 +45,7 @@ const char *outfile_name(const struct outfile *file);
 
 /*
  * Flushes, and renames the file to its path. Returns 0 or the first error of a write (-ENOSPC,
- * -EPIPE, ...). If the rename fails, the file keeps the temporary name that `err` has. Frees `file`.
+ * -EPIPE, ...). If the rename fails, the file keeps the temporary name in `err`. Frees `file`.
  */
 int outfile_commit(struct outfile **file, struct error *err);
 

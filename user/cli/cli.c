@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * getopt_long() does the scanning, cli/table.c says what it finds. It knows no long option with one
- * dash, so LuaJIT's spelling "-jp=..." is handed to it as "--jp=...". What follows "--" is not
- * shown to it at all.
+ * Parses the command line: getopt_long() scans by the table of cli/table.c. It knows no long option
+ * with one dash, so it gets LuaJIT's spelling "-jp=..." as "--jp=...". It does not get the words
+ * after "--".
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,7 +22,7 @@ static bool was_seen(const struct options *opts, int row)
 	return opts->seen & (1U << row);
 }
 
-/* The name by which users know a row. */
+/* Writes the row's option as users spell it. */
 static void spell(const struct option_row *row, char *buf, size_t size)
 {
 	if (!strcmp(row->name, "jp"))
@@ -38,7 +38,7 @@ static void spell(const struct option_row *row, char *buf, size_t size)
  */
 static void fill_getopt(struct option *longs, char *shorts)
 {
-	*shorts++ = ':'; /* tells a missing value from an unknown option */
+	*shorts++ = ':'; /* distinguishes a missing value from an unknown option */
 	for (size_t i = 0; i < CLI_NROWS; i++) {
 		bool optional = cli_rows[i].arg && cli_rows[i].arg[0] == '[';
 
@@ -69,7 +69,7 @@ static const struct option_row *find_row(int code)
 	return NULL;
 }
 
-/* value: what stands in its place, an option; NULL: nothing. */
+/* value: the option that follows in place of a value; NULL: none. */
 static int needs_value(const struct option_row *row, const char *value, struct error *err)
 {
 	char name[32];
@@ -99,7 +99,7 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 				 row->flags & CLI_RECORD ? "recording" : "report");
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
-	/* "-o -jp": the name of a file was forgotten. "./-jp" can be said. */
+	/* "-o -jp": the file's name is missing. A file "-jp" can be named "./-jp". */
 	if (value && value[0] == '-' && value[1] && strcmp(row->name, "jp"))
 		return needs_value(row, value, err);
 	opts->seen |= bit;
@@ -183,7 +183,7 @@ static bool is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* What is neither an option nor behind "--". getopt_long() moved it to the end. */
+/* Takes the words that are no options and before "--": getopt_long() moved them to the end. */
 static int take_operands(struct options *opts, char **operands, struct error *err)
 {
 	if (opts->verb == VERB_REPORT && *operands) {
@@ -223,7 +223,7 @@ static int settle_target(struct options *opts, struct error *err)
 	return 0;
 }
 
-/* Also the rate: jit.p's letters may hold it. */
+/* Parses jit.p's letters. They may hold the rate. */
 static int settle_jitp(struct options *opts, struct error *err)
 {
 	const char *text = opts->jitp_text && *opts->jitp_text ? opts->jitp_text : "f";
@@ -264,7 +264,7 @@ static int settle_output(struct options *opts, struct error *err)
 	return 0;
 }
 
-/* Two outputs in one file would garble each other. */
+/* Two outputs must not be one file. */
 static int check_distinct(const struct options *opts, struct error *err)
 {
 	const struct {
@@ -312,7 +312,7 @@ static int parse_into(struct options *opts, int argc, char **argv, struct error 
 	int skip = argc > 1 && take_verb(opts, argv[1]);
 	int n, ret;
 
-	/* The verb's place serves as argv[0]. */
+	/* The verb serves as argv[0]. */
 	n = copy_args(opts, argc - skip, argv + skip);
 	if (n < 0)
 		return n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line: parsed once, then const. Prints nothing but the help it is asked for. */
+/* The command line: parsed once, then const. Only cli_help() prints. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 

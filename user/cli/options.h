@@ -22,10 +22,10 @@ struct options {
 	bool wait;	/* for Lua in one of pids */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
-	bool has_source_user; /* report: as whom root opens source files */
+	bool has_source_user; /* report: root opens source files as source_user */
 	uid_t source_user;
 
-	/* What is written where; "-" is standard output. No two of them are the same. */
+	/* The outputs' paths; "-" is standard output. No two of them are the same. */
 	bool jitp;			  /* write a jit.p report */
 	struct jitp_options jitp_options; /* of "f" when none were given */
 	const char *jitp_output;
@@ -34,12 +34,12 @@ struct options {
 	const char *stats;		 /* NULL: none */
 
 	uint64_t period_ns;   /* CPU time between two samples, never 0 */
-	uint64_t duration_ns; /* 0: until told to stop, or the targets end */
+	uint64_t duration_ns; /* 0: until a signal or the end of the targets */
 	int64_t max_lost_ppm; /* -1: do not judge */
 	bool verbose;
 	bool quiet;
 
-	/* cli/cli.c's own: what the strings above point into, and which options were given */
+	/* private to cli/cli.c: the storage of the strings above, and the options seen */
 	char **args;
 	char *jitp_text; /* -jp's OPTIONS, as given, and after its end OUTPUT */
 	unsigned seen;

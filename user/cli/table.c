@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The options: a row each, and how its value is checked and stored. */
+/* The table of options, and a function for each that checks and stores its value. */
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int set_pids(struct options *opts, const char *value, struct error *err)
 }
 
 /*
- * jit.p's arguments come as LuaJIT splits them: "OPTIONS,OUTPUT"; an empty one is as good as none.
+ * Splits jit.p's arguments as LuaJIT does: "OPTIONS,OUTPUT". An empty one counts as absent.
  */
 static int set_jitp(struct options *opts, const char *value, struct error *err)
 {
@@ -166,7 +166,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},
 	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
-			"write a profile; its name tells the format; - is standard output"},
+			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
 			"format of -o, below"},
 	[CLI_RATE] = {"frequency", 'F', "HZ", CLI_RECORD, set_rate,
@@ -181,8 +181,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, set_verbose,
-	 "tell more on standard error"},
-	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "tell errors and warnings only"},
+	 "print more on standard error"},
+	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "print errors and warnings only"},
 	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,
 	 "show this help"},
 	{"version", 'V', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_version,

@@ -34,9 +34,8 @@ enum cli_row {
 struct option_row {
 	const char *name; /* long name */
 	char letter;	  /* 0: long only */
-	const char
-		*arg;	/* what the help calls the value; NULL: takes none; "[...]": may take one */
-	unsigned flags; /* the verbs it goes with; CLI_REPEATS */
+	const char *arg; /* the value's name in the help; NULL: takes none; "[...]": may take one */
+	unsigned flags;	 /* the verbs it goes with; CLI_REPEATS */
 	int (*set)(struct options *opts, const char *value, struct error *err);
 	const char *help;
 };

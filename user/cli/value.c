@@ -85,7 +85,7 @@ int cli_pids(const char *text, pid_t **pids, size_t *npids)
 		ret = add_pid(pid, pids, npids);
 		if (ret)
 			return ret;
-		/* One comma, blanks at will: "1,,2" is a slip. */
+		/* At most one comma and any blanks: "1,,2" is an error. */
 		text += strspn(text, separators + 1);
 		if (*text == ',') {
 			text += 1 + strspn(text + 1, separators + 1);

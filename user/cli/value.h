@@ -15,8 +15,8 @@ int cli_decimal(const char *text, unsigned decimals, uint64_t max, uint64_t *val
 
 /*
  * Adds the pids of a list such as "12,34" (blanks separate, too, as in the output of pidof) to an
- * array that the caller frees; one that is in it already is not added again. The array may have
- * grown when an error is returned: -EINVAL: not a list of pids, -ENOMEM.
+ * array that the caller frees. Skips pids that it has. The array may have grown even if it returns
+ * -EINVAL (not a list of pids) or -ENOMEM.
  */
 int cli_pids(const char *text, pid_t **pids, size_t *npids);
 

@@ -11,7 +11,7 @@ int cmd_report(const struct options *opts);
 int cmd_doctor(const struct options *opts);
 int cmd_help(const struct options *opts);
 
-/* "luabpf: object: cause" and the remedy, on standard error. ret: the -errno that came with it. */
+/* Prints "luabpf: object: cause" and the remedy on standard error. ret: the -errno of err. */
 void cmd_error(int ret, const struct error *err);
 
 #endif

@@ -28,7 +28,7 @@ static void print(void *arg, enum doctor_verdict verdict, const char *object, co
 		text_puts(&line, "; ");
 	text_put_clean(&line, remedy, strlen(remedy));
 	fprintf(chart->to, "%s\n", text_str(&line));
-	fflush(chart->to); /* the proof takes a moment */
+	fflush(chart->to); /* before the sampling, which takes PROOF_NS */
 }
 
 int cmd_doctor(const struct options *opts)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* help, --help and --version; and how all commands print an error. */
+/* help, --help and --version; and cmd_error() of all commands. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@ void cmd_error(int ret, const struct error *err)
 	const char *remedy = err->remedy;
 	__text struct text line = {0};
 
-	/* Whoever meets it first, the remedy is this one. */
+	/* The same remedy whichever call failed. */
 	if (ret == -EMFILE)
 		remedy = "raise the limit of open files: ulimit -n 4096";
-	/* Paths of targets are in there. */
+	/* It may hold paths of targets. */
 	text_put_clean(&line, err->what, strlen(err->what));
 	fprintf(stderr, "luabpf: %s\n", text_str(&line));
 	text_clear(&line);

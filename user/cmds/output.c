@@ -5,7 +5,7 @@
 #include "out/jitp.h"
 #include "output.h"
 
-/* Two names of one file: what is written first would be lost. */
+/* Refuses two names of one file: the second commit would replace the first. */
 static int check_distinct(const struct outputs *o, struct error *err)
 {
 	const struct {
@@ -59,8 +59,8 @@ void outputs_warn(const struct options *opts)
 		fprintf(stderr, "luabpf: -jp: warning: for this combination jit.p shows no row\n");
 }
 
-/* A renderer that failed by itself has its file forgotten; when a write failed, the commit tells
- * which. */
+/* Commits the file, which returns the error of a failed write. If the renderer failed without one,
+ * aborts the file. */
 static int finish(struct outfile **file, int rendered, struct error *err)
 {
 	if (!rendered || outfile_error(*file))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What record and report have in common: the files they were asked to write, and the rendering. */
+/* Shared by record and report: opens the output files and renders into them. */
 #ifndef CMDS_OUTPUT_H
 #define CMDS_OUTPUT_H
 
@@ -10,28 +10,28 @@
 #include "prof/prof.h"
 
 struct outputs {
-	struct outfile *jitp;  /* NULL: not asked for */
+	struct outfile *jitp;  /* NULL: not requested */
 	struct outfile *file;  /* -o */
 	struct outfile *stats; /* --stats: the caller writes it */
 };
 
 /*
- * Opens all of them, so that a path that cannot be written is told before work begins. Also refuses
- * to write bytes to a terminal.
+ * Opens all of them, so that an unwritable path is an error before work begins. Refuses to write a
+ * binary format to a terminal.
  */
 int outputs_open(const struct options *opts, struct outputs *out, struct error *err);
 
-/* Tells on standard error which letters of -jp mean nothing, as jit.p is silent about them. */
+/* Warns on standard error of letters of -jp that jit.p ignores silently. */
 void outputs_warn(const struct options *opts);
 
 /*
- * Renders the profile into jitp and file, and commits these two. Goes on after an error; the first
- * counts. `source` opens what -jp=a annotates.
+ * Renders the profile into jitp and file, and commits both. Continues after an error and returns
+ * the first. `source` opens the files that -jp=a annotates.
  */
 int outputs_write(const struct options *opts, struct outputs *out, const struct prof *prof,
 		  const struct source *source, struct error *err);
 
-/* Aborts what was not committed. */
+/* Aborts the files that were not committed. */
 void outputs_close(struct outputs *out);
 
 #define __outputs __cleanup(outputs_close)

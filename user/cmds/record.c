@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* record: opens the outputs, samples until it is over, writes them, tells what became of the
- * samples. */
+/* record: opens the outputs, samples, writes the outputs and prints a summary of how the samples
+ * ended. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 #include "record/summary.h"
 #include "proc/process.h"
 
-#define BANNER_PIDS 8 /* that the first line names */
+#define BANNER_PIDS 8 /* named in the first line */
 
 static void banner(const struct options *opts, const struct session *session)
 {
@@ -49,7 +49,7 @@ static bool is_named(const struct options *opts, pid_t pid)
 	return false;
 }
 
-/* A server's master was named, and of its workers, which do the work, some were not. */
+/* Prints a named master's workers that -p does not name: they do the work. */
 static void tell_workers(const struct options *opts, pid_t master)
 {
 	pid_t workers[PROCESS_WORKERS];
@@ -67,7 +67,7 @@ static void tell_workers(const struct options *opts, pid_t master)
 			(int)master, text_str(&pids));
 }
 
-/* On standard error, as one line. Paths are the target's: they may hold anything. */
+/* Prints one line on standard error. Paths are the target's: hostile bytes. */
 static void tell_module(void *arg, const struct doctor_module *module)
 {
 	__text struct text line = {0};
@@ -83,7 +83,7 @@ static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const st
 	doctor_module(pid, build, at, tell_module, &pid);
 }
 
-/* -v: which VM was seen where, and by what. */
+/* -v: prints each VM, its addresses and the evidence for it. */
 static void tell_modules(const struct options *opts, const struct session *session)
 {
 	const pid_t command = session_pid(session);
@@ -104,7 +104,7 @@ static void tell_limits(const struct session *session)
 	const char *limit, *build, *unsampled = session_unsampled(session);
 	__text struct text line = {0};
 
-	text_put_clean(&line, unsampled, strlen(unsampled)); /* names a file of the target's */
+	text_put_clean(&line, unsampled, strlen(unsampled)); /* has a path of the target's */
 	if (*unsampled)
 		fprintf(stderr, "luabpf: %s\n", text_str(&line));
 	for (uint32_t i = 0; (limit = session_limit(session, i, &build)); i++)
@@ -124,7 +124,7 @@ static int write_stats(struct outputs *out, const struct summary *summary, struc
 	return outfile_commit(&out->stats, err);
 }
 
-/* Standard output needs no telling. */
+/* Returns "wrote FILE, FILE", or NULL: standard output is not named. */
 static const char *written(const struct options *opts, char *buf, size_t size)
 {
 	const char *report =
@@ -138,8 +138,8 @@ static const char *written(const struct options *opts, char *buf, size_t size)
 	return buf;
 }
 
-/* The verdict is luabpf's exit code: it did its part, what is left to say is how much was lost and
- * how the command ended. */
+/* Returns the exit code of a run without errors: EXIT_LOST beyond --max-lost, else the command's
+ * status. */
 static int verdict(const struct options *opts, struct session *session,
 		   const struct summary *summary)
 {
@@ -159,7 +159,7 @@ static int verdict(const struct options *opts, struct session *session,
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* After the sampling: everything that was asked for, and the exit code. */
+/* After the sampling: writes the outputs and returns the exit code in *code. */
 static int finish(const struct options *opts, struct session *session, struct outputs *out,
 		  const struct source *source, int *code, struct error *err)
 {
@@ -194,7 +194,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 
 	if (opts->verbose)
 		tell_modules(opts, session);
-	ret = signals_catch(&stop); /* before the banner: who has read it may stop us */
+	ret = signals_catch(&stop); /* before the banner: its reader may send a signal at once */
 	if (ret)
 		return error_set(err, ret, "signals: %s", strerror(-ret));
 	if (!opts->quiet)
@@ -249,7 +249,7 @@ int cmd_record(const struct options *opts)
 	int code = EXIT_FAILED;
 	int ret;
 
-	/* A command would inherit the limit: it keeps ours. */
+	/* A command would inherit the raised limit. */
 	if (!opts->command)
 		caps_more_files();
 	ret = run(opts, &code, &err);

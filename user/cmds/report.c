@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * report: renders a saved profile as a recording would have.
+ * report: renders a saved profile to the same text as a recording.
  *
- * A profile may come from anywhere, and the names of chunks in it from a program that is no friend
- * of who reads it. So root opens source files as the user who called sudo, or as the one that
- * --source-user names; where there is neither, only those that everybody can read. The user whose
- * process it was, as the profile says, must be able to open them, too: a claim that can only take
- * rights away.
+ * A profile is untrusted input, and so are the chunk names in it. So root opens source files as the
+ * caller of sudo, or as --source-user; with neither, only files that all users can read. The user
+ * whom the profile names as the process's must be able to open them, too: this claim can only
+ * remove rights.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static void prof_cleanup(struct prof **prof)
 	prof_free(prof);
 }
 
-/* No bytes at all are a valid message of protobuf; what they mean is that nothing was written. */
+/* An empty file is a valid protobuf message, but no profile was written to it. */
 static int load_stream(FILE *file, const char *name, struct prof **prof, struct error *err)
 {
 	int c = getc(file);
@@ -37,7 +36,7 @@ static int load_stream(FILE *file, const char *name, struct prof **prof, struct 
 	return pprof_read_file(file, name, prof, err);
 }
 
-/* As the caller of sudo, if there is one: a device would notice that it is opened. */
+/* Opens the file as the caller of sudo, if there is one: opening a device can have effects. */
 static int open_profile(const char *path, FILE **file, struct error *err)
 {
 	__free struct fsids *ids = NULL;
@@ -73,7 +72,7 @@ static int load(const char *path, struct prof **prof, struct error *err)
 	return ret ? ret : load_stream(file, path, prof, err);
 }
 
-/* Root opens files as each of these users; if there is none, those that all can read. */
+/* Lists the users as each of whom root opens files; none: only files that all users can read. */
 static int source_users(const struct options *opts, const struct prof_meta *meta, uid_t *uids,
 			size_t *n, struct error *err)
 {

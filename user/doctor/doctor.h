@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this machine and a process allow, and how to mend what they don't. Each check tells one
- * finding; what can be asked of the kernel is tried, not concluded from version numbers.
+ * Checks whether this machine and a process can be profiled. Each check reports one finding and its
+ * remedy. Kernel features are tried, not concluded from version numbers.
  */
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
@@ -26,7 +26,7 @@ enum doctor_verdict {
 struct scan;
 
 struct doctor {
-	/* what, remedy: foreign bytes may be in them; remedy is "" when there is none */
+	/* what, remedy: may hold foreign bytes; remedy is "" for none */
 	void (*tell)(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
 		     const char *remedy);
 	void *arg;
@@ -35,34 +35,34 @@ struct doctor {
 void doctor_machine(const struct doctor *doctor);
 
 /*
- * Also samples the processes for a moment, all at once. Of more than DOCTOR_ALL only those are told
- * of where something is not as it should be, unless `all` is set.
+ * Also samples all processes together for 0.3 s. With more than DOCTOR_ALL, reports only those with
+ * a warning or a failure, unless `all` is set.
  */
 #define DOCTOR_ALL 8
 void doctor_processes(const struct doctor *doctor, const pid_t *pids, size_t n, bool all);
 
-/* What a recording of a process proves. Exposed for its tests. */
+/* Reports whether a recording proves that walks succeed. Exposed for its tests. */
 void doctor_judge(const struct doctor *doctor, const struct summary *summary);
 
 /* A file with a Lua VM that a process has mapped. */
 struct doctor_module {
 	const struct vm_build *build;
 	const struct lb_module *at; /* addresses in the process */
-	const char *path;	    /* as the process sees it: foreign; "" when it is not known */
+	const char *path;	    /* as the process sees it: foreign; "" if unknown */
 };
 
 typedef void doctor_show(void *arg, const struct doctor_module *module);
 
-/* Calls fn, once. The path is found, as long as the process lives. */
+/* Calls fn once. Reads the path from the process's mappings; "" if it has ended. */
 void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_module *at,
 		   doctor_show *fn, void *arg);
 
-/* Calls fn for each. Errors are those of scan_process(); err must come empty. `_by`: files that were
- * looked into before are not again. */
+/* Calls fn for each. Errors are those of scan_process(); err must be empty. `_by`: reuses scan's
+ * results for files that it has scanned. */
 int doctor_modules_by(struct scan *scan, pid_t pid, doctor_show *fn, void *arg, struct error *err);
 int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err);
 
-/* "[PATH: ]ROW; interpreter 0x..-0x..; ...": one line, without control characters. */
+/* Appends "[PATH: ]ROW; interpreter 0x..-0x..; ...": one line, without control characters. */
 void doctor_module_text(const struct doctor_module *module, struct text *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include "doctor.h"
 #include "record/losses.h"
 
-#define TOLERABLE_PPM 10000 /* lost samples that are no cause for worry */
+#define TOLERABLE_PPM 10000 /* lost samples without a warning */
 
 static void losses_text(const struct summary *s, struct text *out)
 {
@@ -18,7 +18,7 @@ static void losses_text(const struct summary *s, struct text *out)
 	}
 }
 
-/* No walk was tried. That is no fault of the process or ours. */
+/* No sample was in Lua, so that no walk was tried: a warning, no failure. */
 static void tell_no_walk(const struct doctor *d, const struct summary *s, struct text *line)
 {
 	text_printf(line, "not proved: %.1f ms of CPU time in %.1f s: %s",

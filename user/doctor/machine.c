@@ -70,7 +70,7 @@ static void check_privilege(const struct doctor *d)
 	char names[64];
 
 	if (missing < 0) {
-		error_set(&err, 0, "the kernel does not tell this process's capabilities: %s",
+		error_set(&err, 0, "capget: this process's capabilities are unknown: %s",
 			  strerror(-missing));
 		error_remedy(&err, 0, "run as root, without a seccomp filter");
 	} else if (missing) {
@@ -124,7 +124,7 @@ static void check_bpf(const struct doctor *d)
 		ok(d, "BPF", "the sampling program loads (bpf_loop, bpf_find_vma, ring buffer)");
 }
 
-/* ---- settings: those that hinder are told with the capability that lifts them ---------------- */
+/* ---- settings: a restrictive one is reported with the capability that lifts it --------------- */
 
 static bool read_line(const char *path, char *buf, size_t size)
 {
@@ -136,7 +136,7 @@ static bool read_line(const char *path, char *buf, size_t size)
 	return true;
 }
 
-/* A number above `limit` shuts out those without the capability. */
+/* A value above `limit` requires the capability. */
 static void check_gate(const struct doctor *d, const char *path, long limit, unsigned cap)
 {
 	const char *object = strrchr(path, '/') + 1;
@@ -157,7 +157,7 @@ static void check_gate(const struct doctor *d, const char *path, long limit, uns
 	d->tell(d->arg, DOCTOR_WARN, object, what, remedy);
 }
 
-/* The kernel lowers it by itself when interrupts took it too long. */
+/* The kernel lowers the rate itself when its interrupts take too long. */
 static void check_max_rate(const struct doctor *d)
 {
 	static const char path[] = "/proc/sys/kernel/perf_event_max_sample_rate";

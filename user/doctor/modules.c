@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is known of a VM that a process has mapped, and as a line of text. */
+/* The VMs that a process has mapped, and a line of text for each. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

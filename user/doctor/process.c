@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Processes are looked at one after the other, and sampled all in one window of time. What there is
- * to say of each is kept until all of it is known, as a summary comes first.
+ * Examines the processes one after the other, then samples all of them in one window of time. The
+ * findings of each are kept until the end, as the summary is printed first.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct finding {
 struct patient {
 	pid_t pid;
 	bool has_vm;
-	bool idle;	 /* so that nothing was proved */
+	bool idle;	 /* no walk was tried */
 	char build[128]; /* of its first VM */
 	struct finding *findings;
 	size_t n;
@@ -52,7 +52,7 @@ static void ward_free(struct ward *w)
 	scan_free(&w->scan);
 }
 
-/* A struct doctor's tell: arg is the patient. */
+/* The callback of struct doctor: arg is the patient. */
 static void keep(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
 		 const char *remedy)
 {
@@ -87,7 +87,7 @@ static void check_modules(struct ward *w, struct patient *p)
 	struct error err = {};
 	int r = doctor_modules_by(w->scan, p->pid, tell_module, p, &err);
 
-	/* Beside a known build there may be one that is not. */
+	/* A process may have a known build and an unknown one. */
 	if (r || *err.what) {
 		keep(p, p->has_vm ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
 	} else if (!p->has_vm) {
@@ -96,7 +96,7 @@ static void check_modules(struct ward *w, struct patient *p)
 	}
 }
 
-/* A master that is idle has its Lua from before it made its workers. */
+/* An idle master has loaded Lua before it forked its workers: these do the work. */
 static void check_workers(struct patient *p)
 {
 	pid_t workers[PROCESS_WORKERS];
@@ -140,7 +140,7 @@ static void look(struct ward *w, struct patient *p)
 
 /* ---- the proof ------------------------------------------------------------------------------- */
 
-/* Those that have a VM, and live. Returns how many. */
+/* Lists the live processes that have a VM; returns their number. */
 static size_t alive(const struct ward *w, pid_t *pids)
 {
 	size_t n = 0;
@@ -151,7 +151,7 @@ static size_t alive(const struct ward *w, pid_t *pids)
 	return n;
 }
 
-/* -ESRCH: none of them lives. */
+/* Samples the live processes. -ESRCH: none is alive. */
 static int sample(const struct ward *w, pid_t *pids, struct session **session, struct error *err)
 {
 	struct session *s __cleanup(session_free) = NULL;
@@ -165,7 +165,7 @@ static int sample(const struct ward *w, pid_t *pids, struct session **session, s
 	size_t before = SIZE_MAX;
 	int r = -ESRCH;
 
-	/* one that ends amid it is left out */
+	/* tries again without those that ended meanwhile */
 	for (;;) {
 		what.npids = alive(w, pids);
 		if (!what.npids || what.npids == before)
@@ -200,7 +200,7 @@ static void judge(const struct session *session, struct patient *p)
 	p->idle = !(summary.resolved + summary.lost);
 	worst = p->worst;
 	doctor_judge(&keeper, &summary);
-	if (p->idle) /* of many processes it is in the summary */
+	if (p->idle) /* the summary counts idle processes */
 		p->worst = worst;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUDGET 4000000u /* instructions and variables looked at, per prototype */
+#define BUDGET 4000000u /* visited instructions and variables, per prototype */
 #define MAX_DEPTH 4	/* of fields and nested constructors */
 #define MAX_FORWARD 4096
 #define MAX_SLOTS 256
@@ -44,10 +44,8 @@ static bool add_local(struct defs *d, size_t *cap, const struct def_local *local
 	return true;
 }
 
-/*
- * A variable's slot is the number of those that are live when it begins. Those after one that
- * cannot be are left out.
- */
+/* A variable's slot is the number of variables live at its start. Variables after an invalid one
+ * are left out. */
 static int list_locals(struct defs *d)
 {
 	uint32_t live_end[MAX_SLOTS], last = 0;
@@ -74,7 +72,7 @@ static int list_locals(struct defs *d)
 	return 0;
 }
 
-/* Index of the first variable that begins at pos or later. */
+/* Returns the index of the first variable that begins at pos or later. */
 static size_t first_local(const struct defs *d, uint32_t pos)
 {
 	size_t lo = 0, hi = d->nlocals;
@@ -103,7 +101,7 @@ const char *defs_local(struct defs *d, uint32_t pos, uint32_t slot)
 	return NULL;
 }
 
-/* A metatable's key names what a function or a table is for: of a table that is no name. */
+/* True for a metatable's key: it names the purpose of a value, and no table. */
 static bool is_event(const char *key)
 {
 	return key[0] == '_' && key[1] == '_';

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names under which a prototype's bytecode stores the closures that it makes: the search, which
- * is the same in both families. What their instructions do is for lua/lj/defs.c and lua/puc/defs.c to say.
+ * The names under which a prototype's bytecode stores the closures that it makes: the search common
+ * to both families. lua/lj/defs.c and lua/puc/defs.c decode the instructions.
  *
  *     slot = closure(child)       then, before slot is written again or the code branches,
  *     ... a local begins in slot  -> its name
  *     variable = slot             -> the variable's name
  *     t[key] = slot               -> name of t . key
  *
- * where the name of t is that of a local, upvalue or global, a field of one, or of a table
- * constructor that is itself stored under a name further down.
+ * The name of t is that of a local, upvalue or global, a field of one, or of a table constructor
+ * that is itself stored under a name further down.
  *
- * Foreign bytes could make this quadratic: all searches draw on one budget.
+ * Algorithm: forward scan from each closure, backward scan for its table. Foreign bytes could make
+ * that quadratic: all scans of a prototype share one budget (BUDGET).
  */
 #ifndef LUA_DEFS_H
 #define LUA_DEFS_H
@@ -27,42 +28,40 @@ struct def_name {
 };
 
 struct def_local {
-	const char *name;    /* NULL: not known, or one that no program wrote */
-	uint32_t start, end; /* first position where it is live, first where it is not */
+	const char *name;    /* NULL: not known, or a hidden variable */
+	uint32_t start, end; /* live in [start, end) */
 	uint8_t slot;
 };
 
 struct defs;
 
-/* What an instruction does to a slot. */
+/* The effect of an instruction on a slot. */
 enum def_write {
 	DEF_KEPT,
-	DEF_MADE, /* where from: origin() */
+	DEF_MADE, /* its source: origin() */
 	DEF_LOST,
 };
 
-/*
- * A family's instructions. A position beyond the code has none: nothing is made or stored there.
- * False leaves the outputs alone. depth: through how many more tables a name may be searched.
- */
+/* A family's instructions. Beyond the code there are none: nothing is made or stored there. On
+ * false the outputs are unchanged. depth: how many more tables a name may be searched through. */
 struct defs_vm {
 	uint32_t first;	 /* position of the first instruction */
 	const char *env; /* name of the table of globals; NULL: it has none */
 	bool (*has_ins)(const struct defs *d, uint32_t pos);
-	/* The local variables in the order in which they begin; their slots are not set. */
+	/* Copies the next local variable in the order in which they begin, but for its slot. */
 	bool (*next_local)(struct defs *d, struct def_local *local);
 	bool (*closure)(const struct defs *d, uint32_t pos, uint32_t *slot, uint64_t *child);
 	uint32_t (*next)(const struct defs *d, uint32_t pos); /* position of the next instruction */
-	/* Does the instruction store slot somewhere that has a name? */
+	/* True if the instruction stores slot under a name. */
 	bool (*store)(struct defs *d, uint32_t pos, uint32_t slot, int depth, struct def_name *n);
-	/* Is the value in slot gone, or is control, after the instruction? */
+	/* True if the instruction overwrites slot, or branches. */
 	bool (*ends)(const struct defs *d, uint32_t pos, uint32_t slot);
 	enum def_write (*writes)(const struct defs *d, uint32_t pos, uint32_t slot);
-	/* Name of a table by the instruction that put it into its slot. */
+	/* Finds a table's name from the instruction that wrote it to its slot. */
 	bool (*origin)(struct defs *d, uint32_t pos, int depth, struct def_name *n);
 };
 
-/* Begins a family's own struct, so that its functions know whose instructions they are asked of. */
+/* The first member of a family's own struct. */
 struct defs {
 	const struct defs_vm *vm;
 	/* defs_each()'s own */
@@ -81,18 +80,17 @@ void def_name_join(struct def_name *n, const char *prefix, const char *text);
 /* False when there is no text (NULL or ""). */
 bool def_name_set(struct def_name *n, const char *text);
 
-/* The local that lives in slot at pos; NULL: none that has a name. */
+/* Returns the name of the local live in slot at pos; NULL: none with a name. */
 const char *defs_local(struct defs *d, uint32_t pos, uint32_t slot);
 
-/* The field key of the table in a slot: named by the table when that has a name, else by the key
- * alone. */
+/* Names field `key` of the table in a slot: by the table's name, if it has one, and the key. */
 bool defs_field(struct defs *d, uint32_t pos, uint32_t table, const char *key, int depth,
 		struct def_name *n);
 
-/* What lies in slot at pos. */
+/* Names the value in slot at pos. */
 bool defs_slot(struct defs *d, uint32_t pos, uint32_t slot, int depth, struct def_name *n);
 
-/* Where does the value that the instruction at made wrote into slot get its name? */
+/* Finds the name under which the value that the instruction at `made` wrote to slot is stored. */
 bool defs_forward(struct defs *d, uint32_t made, uint32_t slot, int depth, struct def_name *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the symbolizer asks of a family of VMs: a table of functions for each (sym/lj.c,
- * sym/puc.c). The structs below are what it sees of the family's own (lj_proto, puc_proto;
- * lj_ffnames, puc_cnames; lj_traces), in which they lie.
+ * The symbolizer's interface to a family of VMs: a table of functions for each (sym/lj.c,
+ * sym/puc.c). The structs below are the first members of the family's own (lj_proto, puc_proto;
+ * lj_ffnames, puc_cnames; lj_traces).
  */
 #ifndef LUA_FAMILY_H
 #define LUA_FAMILY_H
@@ -18,7 +18,7 @@
 
 struct sym_family;
 
-/* Whose functions take it; no others may. */
+/* The family whose functions take it. */
 struct proto {
 	const struct sym_family *family;
 };
@@ -29,42 +29,42 @@ struct compiled {
 	const struct sym_family *family;
 };
 
-/* One of the collector's objects, of the list of all. */
+/* An object of the collector's list of all. */
 struct sym_object {
 	enum {
 		SYM_OBJECT_OTHER,
 		SYM_OBJECT_PROTO,
 		SYM_OBJECT_CLOSURE,
 	} kind;
-	uint64_t next; /* the one that was made before it */
-	/* of a prototype */
-	uint64_t chunk; /* the string that names it; 0: none does */
+	uint64_t next; /* the one allocated before it */
+	/* of prototypes */
+	uint64_t chunk; /* its chunk's name, a string; 0: none */
 	int32_t firstline, lastline;
-	uint32_t size; /* the same in those with the same contents */
+	uint32_t size; /* the same in prototypes with the same contents */
 };
 
-/* Contracts: lua/lj/proto.h and lua/lj/ffnames.h; build is that of the VM. free functions take NULL. */
+/* Contracts: lua/lj/proto.h and lua/lj/ffnames.h; build: the VM's. free functions take NULL. */
 struct sym_family {
 	int (*read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		    struct proto **out);
 	void (*free)(struct proto **p);
 	uint32_t (*fingerprint)(const struct proto *p);
 	uint64_t (*hash)(const struct proto *p);
-	/* may be NULL: only what has the same hash is the same */
+	/* may be NULL: equal hashes only */
 	bool (*same)(const struct proto *a, const struct proto *b);
 	bool (*complete)(const struct proto *p);
-	/* may be NULL: all that can be read is one */
+	/* may be NULL: whatever can be read fits */
 	const char *(*misfit)(const struct proto *p); /* family_misfit() */
 	const char *(*chunkname)(const struct proto *p, size_t *len);
 	int32_t (*firstline)(const struct proto *p);
 	int32_t (*line)(const struct proto *p, uint32_t pc);
-	/* Leaves *name alone where the call gives none: no text, an index, a parameter, which is
-	 * whatever function it is given. */
+	/* Does not set *name if the call gives none: no text, an index, a parameter (any function
+	 * may be passed for it). */
 	void (*callname)(const struct proto *p, uint32_t pc, const char **name);
 	int (*definitions)(const struct proto *p, sym_definition_fn fn, void *arg);
 	bool (*is_main)(const struct proto *p);
 	uint32_t (*shape)(const struct proto *p);
-	/* Hash of what a stripped function consists of, the same in each process that loads it. */
+	/* Returns a hash of a stripped function's contents, equal in each process that loads it. */
 	uint32_t (*contents)(const struct proto *p);
 	uint32_t (*child)(const struct proto *p, uint64_t child);
 	/* -EBADMSG: there is none */
@@ -76,22 +76,20 @@ struct sym_family {
 	void (*names_free)(struct names **names);
 	const char *(*builtin)(const struct names *names, uint64_t number);
 	const char *(*cfunction)(const struct names *names, uint64_t addr);
-	/*
-	 * What machine code was made from, of one process: the topmost frames of a sample that
-	 * stands in it are put there (jit/cache.h). NULL: the family compiles nothing.
-	 */
+	/* Line attribution of one process's machine code: refine() replaces the topmost frames of a
+	 * sample in it (jit/cache.h). NULL: the family compiles nothing. */
 	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);
 	void (*compiled_free)(struct compiled **compiled);
 	int (*refine)(struct compiled *compiled, const struct lb_build *build,
 		      const struct names *names, struct lb_rec_sample *rec);
 	/* C functions: the name in the loaded libraries before the ELF symbol */
 	bool libraries_first;
-	/* a C function may be known by its slot on the Lua stack alone, over which its results are
-	 * written as it returns */
+	/* a C function may be known by its slot on the Lua stack alone, which its results overwrite
+	 * as it returns */
 	bool slots_change;
 };
 
-/* What of it cannot be so in any prototype of its layout, as a reason of losses; NULL: nothing. */
+/* Returns why it cannot be a prototype of its layout, as a loss reason; NULL: it can. */
 static inline const char *family_misfit(const struct sym_family *family, const struct proto *p)
 {
 	return family->misfit ? family->misfit(p) : NULL;

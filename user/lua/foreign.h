@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all that reads a target's objects needs, whatever family they are of: may one lie at an
- * address, numbers inside bytes that were read, and parts of which only the beginning can be read.
+ * Helpers for reading a target's objects, of any family: plausible addresses, numbers inside copied
+ * bytes, and readable prefixes.
  */
 #ifndef LUA_FOREIGN_H
 #define LUA_FOREIGN_H
@@ -18,7 +18,7 @@ static inline bool foreign_plausible(uint64_t ptr)
 	return ptr && !(ptr & 7) && !(ptr >> 47);
 }
 
-/* As lb_word() and lb_half(), but the bytes may lie anywhere. */
+/* As lb_word() and lb_half(), but without alignment. */
 static inline uint64_t foreign_word(const uint8_t *bytes, unsigned offset)
 {
 	uint64_t v;
@@ -35,10 +35,8 @@ static inline uint32_t foreign_half(const uint8_t *bytes, unsigned offset)
 	return v;
 }
 
-/*
- * How much of [addr, addr + size) can be read, from its start on: all, or a multiple of grain,
- * which is a power of 2.
- */
+/* Copies the readable prefix of [addr, addr + size). Returns its size: all, or a multiple of grain,
+ * which is a power of 2. Binary search: O(log size) reads. */
 uint32_t foreign_prefix(const struct lb_mem *mem, void *dst, uint64_t addr, uint32_t size,
 			uint32_t grain);
 

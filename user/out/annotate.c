@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The files are taken in the order of their names, and the first that is no file or cannot be
- * opened ends the report: jit/p.lua does so. Lines end at a newline; a line that begins with ESC
- * means bytecode, wherever it stands.
+ * Prints the files in the order of their names. The first that is no file or cannot be opened ends
+ * the report, as in jit/p.lua. Lines end at a newline; any line that begins with ESC means
+ * bytecode.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 
 struct mark {
 	UT_hash_handle hh;
-	double line; /* as Lua reads it: a name may end in any number of digits */
+	double line; /* as Lua's tonumber(): a name may end in any number of digits */
 	uint64_t value;
 };
 
@@ -111,7 +111,7 @@ static int mark(struct source_file *f, double line, uint64_t value)
 	return 0;
 }
 
-/* k:match("^(.*):(%d+)$"), else the whole key is the file. */
+/* k:match("^(.*):(%d+)$"), else the file is the whole key. */
 static size_t file_length(const struct tally *t, double *line)
 {
 	size_t n = t->len;
@@ -149,7 +149,7 @@ static int collect(struct annotator *a, const struct tally *table, uint64_t samp
 	return 0;
 }
 
-/* NAME_OTHER is no file and would end the report: it is the last. */
+/* NAME_OTHER is no file and would end the report: it sorts last. */
 static int by_name(const struct source_file *a, const struct source_file *b)
 {
 	bool a_other = !strcmp(a->name, NAME_OTHER), b_other = !strcmp(b->name, NAME_OTHER);
@@ -157,7 +157,7 @@ static int by_name(const struct source_file *a, const struct source_file *b)
 	return a_other != b_other ? a_other - b_other : strcmp(a->name, b->name);
 }
 
-/* The line without its newline. */
+/* Prints a line. text: without its newline. */
 static void put_line(struct annotator *a, const struct mark *m, const char *text, size_t len)
 {
 	bool cr = len && text[len - 1] == '\r';
@@ -180,8 +180,8 @@ static void put_line(struct annotator *a, const struct mark *m, const char *text
 }
 
 /*
- * Decides whether line n is in an excerpt; *until is the last line with samples that the excerpt
- * knows of, -1 outside of one. A line is shown when one that is at most CONTEXT away has samples.
+ * True if line n is in an excerpt: a line at most CONTEXT away has samples. *until: the last line
+ * with samples that the current excerpt has reached; -1: outside of an excerpt.
  */
 static bool in_excerpt(struct annotator *a, const struct source_file *f, const struct mark *m,
 		       long n, long *until)
@@ -229,7 +229,7 @@ static void put_file(struct annotator *a, const struct source_file *f, FILE *in)
 	}
 }
 
-/* A line of `format` with the file's name in it, filtered. */
+/* Prints the file's name, filtered, between `before` and `after`. */
 static void put_title(struct annotator *a, const char *before, const struct source_file *f,
 		      const char *after)
 {

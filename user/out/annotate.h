@@ -7,7 +7,7 @@
 #include "source.h"
 #include "tally.h"
 
-/* `table` has keys "file:line" or others that no file can be found for. 0 or -ENOMEM. */
+/* `table` has keys "file:line", or keys without a file. 0 or -ENOMEM. */
 int annotate_render(struct tally *table, uint64_t samples, const struct jitp_options *o,
 		    const struct source *source, FILE *out);
 

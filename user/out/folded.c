@@ -23,8 +23,8 @@ static bool is_hex(char c)
 }
 
 /*
- * Where "trace 12" is to be parted from its number: before a count it reads as two counts, that is a
- * line of a differential profile, and "trace 1.5" does, too. strlen(name): nowhere.
+ * Returns the index of the space in a name such as "trace 12" or "trace 1.5", else strlen(name).
+ * Such a number before the count would read as a line of a differential profile.
  */
 static size_t number_at(const char *name)
 {
@@ -35,7 +35,7 @@ static size_t number_at(const char *name)
 	return n < len && n && name[n - 1] == ' ' ? n - 1 : len;
 }
 
-/* Does a byte stand for an escape, part frames or lines, or fall off at an end of the name? */
+/* True of a byte that looks like an escape, separates frames, or is a space that parsers split at. */
 static bool is_escaped(const char *name, size_t i, size_t len, size_t number)
 {
 	switch (name[i]) {

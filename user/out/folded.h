@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Folded stacks: "root;...;leaf COUNT", for flame graph tools. A frame has its unique name; labels
- * are left out, so rows that differ in nothing else are one line. Lines come by count, the largest
- * first.
+ * Folded stacks: "root;...;leaf COUNT", for flame graph tools. A frame has its unique name. Labels
+ * are left out: rows that differ only in labels are one line. Lines are sorted by count, the
+ * largest first.
  */
 #ifndef OUT_FOLDED_H
 #define OUT_FOLDED_H
@@ -12,16 +12,16 @@
 #include "base/text.h"
 #include "prof/prof.h"
 
-/* 0, -ENOMEM or what writing gave. */
+/* Returns 0, -ENOMEM or the error of a write. */
 int folded_write(const struct prof *prof, FILE *out);
 
-/* A stack without frames, as one. */
+/* The frame of a stack without frames. */
 #define FOLDED_NO_FRAME "[no frame]"
 
 /*
- * Appends a name so that lines stay what they are: no ";" and no control character in it, not
- * empty, no space at its ends, and no number behind a space at its end, which would be read as a
- * count. Such bytes become \xNN, as does the backslash of a name that has that itself: distinct names
+ * Appends a name, escaped so that each line parses back: no ";", no control character, no space at
+ * its ends, no space before a number at its end (it would be read as a count), not empty. Such
+ * bytes become \xNN. So does the backslash of a name that has "\xNN" itself, so that distinct names
  * stay distinct.
  */
 void folded_put_frame(struct text *out, struct text *name);

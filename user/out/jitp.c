@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * jit/p.lua's prof_cb() (keys) and prof_top() (rows), and LuaJIT's lj_debug_dumpstack() in between.
- * Keys are made of raw bytes, as rows are told apart by them; they are filtered when they are
- * written.
+ * Keys are raw bytes, so that distinct rows stay distinct; control characters are filtered when
+ * keys are written.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static void put_level(struct dump *d, uint32_t frame)
 	folded_put_frame(d->out, d->name);
 }
 
-/* Levels 0 .. depth-1, or -depth-1 .. 0; those that are not there are skipped. */
+/* Appends levels 0 .. depth-1, or -depth-1 .. 0, as far as the stack has them. */
 static void dump_stack(struct dump *d, const struct prof_row *row, int32_t depth)
 {
 	size_t wanted = depth < 0 ? -(int64_t)depth : depth;
@@ -84,7 +84,7 @@ static void dump_stack(struct dump *d, const struct prof_row *row, int32_t depth
 	}
 }
 
-/* A raw dump reaches 100 levels: that the root is missing must show in it. */
+/* A raw dump has at most 100 levels: marks that the root is missing. */
 static void put_cut(struct dump *d, const struct prof_row *row, const struct jitp_options *o)
 {
 	if (o->raw != JITP_STACKS || row->nframes <= (size_t)-o->depth)
@@ -111,7 +111,7 @@ static void put_stack_key(struct keys *keys, const struct prof_row *row,
 		text_puts(d.out, FOLDED_NO_FRAME);
 }
 
-/* jit/p.lua asks for this key without 'p', and does not put names of fast functions in. */
+/* jit/p.lua makes this key without 'p' and without names of fast functions. */
 static void put_line_key(struct keys *keys, const struct prof_row *row,
 			 const struct jitp_options *o)
 {
@@ -129,13 +129,13 @@ static void put_line_key(struct keys *keys, const struct prof_row *row,
 		text_puts(d.out, FOLDED_NO_FRAME);
 }
 
-/* May a folded stack be parted here, so that both parts are some? */
+/* True if a folded stack can be split here into two valid folded stacks. */
 static bool parts_folded(const char *key, const char *at)
 {
 	return at > key && !strchr("0123456789.;", at[-1]) && at[3] && at[3] != ';';
 }
 
-/* key:match("(.-) [<>] (.*)"): the first separator, even when it is a part of a name. */
+/* key:match("(.-) [<>] (.*)"): splits at the first separator, even inside a name. */
 static bool split_key(struct keys *keys, bool folded)
 {
 	char *key = keys->stack.data;
@@ -162,7 +162,7 @@ static void put_state_key(struct keys *keys, char vmstate)
 		text_putc(&keys->state, vmstate);
 }
 
-/* Builds the keys and says which two count; *k1 is NULL when the row is in no report. */
+/* Builds the keys of both levels; *k1 is NULL if the row is in no report. */
 static int make_keys(struct keys *keys, const struct prof_row *row, const struct jitp_options *o,
 		     const char **k1, const char **k2)
 {
@@ -202,9 +202,9 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 }
 
 /*
- * jit.p's samples are taken between two instructions of Lua code: the topmost frame is always a Lua
- * function's. Source is annotated for the line that called a C function, therefore; without it the
- * first built-in function on top would end the annotation, as a file that cannot be opened.
+ * Drops the C frames on top, so that source is annotated at the line that called them. jit.p's
+ * samples are taken between two instructions of Lua code: their topmost frame is a Lua function's.
+ * A built-in function on top would end the annotation, as it is no file.
  */
 static void skip_to_lua(const struct prof *prof, struct prof_row *row)
 {
@@ -258,7 +258,7 @@ static void put_row(const struct tally *t, int percent, const char *indent,
 }
 
 /*
- * `indent` is that of the rows of `table`; "" in the first level, the only one that has a second.
+ * `indent`: of the rows of `table`; "" in the first level. Recurses once, into the second level.
  */
 static void put_top(const struct tally *table, uint64_t samples, const char *indent,
 		    const struct jitp_options *o, struct text *line, FILE *out)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reports of LuaJIT's jit/p.lua, byte for byte, from a profile. Rows of equal counts stand in
- * the order in which they first appeared (jit.p leaves that to a hash table). What differs on
- * purpose:
+ * Prints the reports of LuaJIT's jit/p.lua, byte for byte, from a profile. Rows of equal counts
+ * keep the order in which they first appeared (in jit.p, that of a hash table). Deliberate
+ * differences:
  *
- * - a function has one name (prof/function.h): where jit.p's, of the call, is none of its own (a
- *   parameter's, another function's, one that two functions have), it has the definition's name, a
- *   symbol, or its place;
+ * - a function has one name (prof/function.h). jit.p names the call; if that name is a parameter's,
+ *   another function's or shared by two functions, the function has its definition's name, a
+ *   symbol, or its file and line;
  * - a C function without a symbol is module+0xoffset in place of @0x...;
- * - chunks of text show how they begin in place of [string], an empty file name its sign, and files
- *   of one name their paths; a function without lines has #position behind its line;
- * - a stack that was cut ends in a frame [cut]; the raw dump (G) always shows it, other views when
- *   they reach that deep. The raw dump shows it as well where more than its 100 frames are known;
+ * - chunks of text show their first characters in place of [string], an empty file name its sign,
+ *   and files of one name their paths; a function without lines has #position after its line;
+ * - a stack that was cut ends in a frame [cut]; the raw dump (G) always shows it, other views if
+ *   they reach that deep. The raw dump also cuts stacks of more than its 100 frames with it;
  * - frames of the raw dump are those of valid folded stacks (out/folded.h);
  * - control characters in names and source lines are written as \xNN (see text_put_clean()); the CR
  *   of a line that ends in CR LF stays;
@@ -30,8 +30,8 @@
 #include "source.h"
 
 /*
- * Renders. `source` is needed with annotate; a file that it cannot open is told in the text. 0,
- * -ENOMEM or what writing gave.
+ * Renders a report. `source` is needed with annotate; the text has an error line for a file that it
+ * cannot open. Returns 0, -ENOMEM or the error of a write.
  */
 int jitp_render(const struct prof *prof, const struct jitp_options *options,
 		const struct source *source, FILE *out);

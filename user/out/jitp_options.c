@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The option letters of jit/p.lua (prof_start), read the way it reads them: numbers are taken out
- * in three passes over the string - i, then m, then the depth - and what is left is a set of
- * letters, of which two questions are about order.
+ * Parses the option letters as jit/p.lua (prof_start) does. Three passes over the string take out
+ * the numbers: i, then m, then the depth. The rest is a set of letters; their order counts only in
+ * the two calls of in_order().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static void set_view(const char *mode, char scope, struct jitp_options *o)
 
 static void collect_unknown(const char *mode, struct jitp_options *o)
 {
-	bool minus = has(mode, 's'); /* without digits it turns the split around */
+	bool minus = has(mode, 's'); /* without digits it reverses the split */
 	size_t n = 0;
 
 	for (; *mode && n < sizeof(o->unknown) - 1; mode++) {

@@ -23,7 +23,7 @@ enum jitp_raw {
 
 enum jitp_annotate { JITP_NO_SOURCE, JITP_EXCERPTS, JITP_WHOLE_FILES };
 
-/* What jit/p.lua's prof_start() makes of the letters; the names are its own without "prof_". */
+/* The variables that jit/p.lua's prof_start() sets, under its names without "prof_". */
 struct jitp_options {
 	bool states; /* 'v' */
 	bool path;   /* 'p' */
@@ -35,17 +35,16 @@ struct jitp_options {
 	int32_t min;	     /* percent */
 	int32_t interval_ms; /* 'i', else 10 */
 	bool shows_nothing;  /* a combination for which jit.p prints no row, such as "vs" */
-	char unknown[64];    /* the letters that nobody knows, once each, printable or '?'; for a
-				warning */
+	char unknown[64];    /* the unknown letters, once each, printable or '?'; for a warning */
 };
 
 /*
- * Parses what follows -jp= up to a comma. NULL is "f". jit.p refuses nothing; this only refuses 'z'
- * (-ENOTSUP), with a text in err. Numbers that do not fit are taken as the largest that do.
+ * Parses the options after -jp=, up to a comma. NULL is "f". jit.p refuses nothing; this refuses
+ * only 'z' (-ENOTSUP), with a text in err. Numbers saturate.
  */
 int jitp_options(const char *text, struct jitp_options *out, struct error *err);
 
-/* Do reports with these options name lines? */
+/* True if reports with these options name lines. */
 static inline bool jitp_shows_lines(const struct jitp_options *o)
 {
 	return o->stack == 'l' || o->split == JITP_LINE || o->annotate != JITP_NO_SOURCE;

@@ -10,17 +10,17 @@
 #include "prof/prof.h"
 
 struct out_format {
-	const char *name;     /* of -f */
-	const char *what;     /* a few words for the help */
-	const char *suffixes; /* of -o, separated by spaces; the first is the usual one */
-	bool binary;	      /* not for a terminal */
+	const char *name;				  /* of -f */
+	const char *what;				  /* its description in the help */
+	const char *suffixes;				  /* of -o, separated by spaces */
+	bool binary;					  /* not for a terminal */
 	int (*write)(const struct prof *prof, FILE *out); /* 0 or -errno */
 };
 
 /* All formats; ends with one whose name is NULL. */
 extern const struct out_format out_formats[];
 
-/* NULL when there is none. */
+/* Both return NULL if there is none. */
 const struct out_format *out_format_named(const char *name);
 const struct out_format *out_format_of_file(const char *path);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where annotations get source files from. A chunk's name is foreign: whoever made it must not be
- * shown what they could not read themselves, so the one that opens is chosen by the command: for a
- * live target one that opens as the target would, for a saved profile one that opens as ordinary
- * users (proc/source.h).
+ * Opens source files for annotation. A chunk's name is foreign: it must not expose files that its
+ * author could not read. So the command chooses the opener: of a live target with the target's
+ * rights, of a saved profile with those of ordinary users (proc/source.h).
  */
 #ifndef OUT_SOURCE_H
 #define OUT_SOURCE_H

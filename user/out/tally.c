@@ -7,7 +7,7 @@
 #include "prof/name.h"
 #include "tally.h"
 
-/* What uthash allocates for a table with its first element. */
+/* uthash's memory for a table with its first element. */
 #define TABLE_BYTES 1024
 
 static struct tally *find(struct tally *level, const char *key, size_t len)
@@ -75,7 +75,7 @@ static int by_count(const struct tally *a, const struct tally *b)
 	return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
 }
 
-/* uthash sorts by merging lists: equal elements keep their order. */
+/* uthash's sort is a merge sort, which is stable. */
 void tally_sort(struct tallies *table)
 {
 	HASH_SORT(table->first, by_count);

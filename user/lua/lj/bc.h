@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LuaJIT 2.1's bytecode: numbers, operands and what names need to know of each (lua/lj/bc.def). */
+/* LuaJIT 2.1's bytecode: numbers and operands, and each instruction's effect on names (bc.def). */
 #ifndef LUA_LJ_BC_H
 #define LUA_LJ_BC_H
 
@@ -68,7 +68,7 @@ static inline bool lj_bc_is_call(uint32_t ins)
 	return !strcmp(lj_bc_mm(ins), "call");
 }
 
-/* Does it make a value of its operands, which a metamethod of theirs may do for it? */
+/* True if it computes a value from operands whose metamethod may compute it instead. */
 static inline bool lj_bc_is_sum(uint32_t ins)
 {
 	return lj_bc_op(ins) >= LJ_BC_UNM && lj_bc_op(ins) <= LJ_BC_CAT;

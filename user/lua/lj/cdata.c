@@ -12,7 +12,7 @@ enum {
 	CTSTATE_TAB = 0,
 	CTSTATE_TOP = 8,
 	CTSTATE_G = 24,
-	CTSTATE_MAPS = 32, /* finalizer, miscmap; newer ones have no finalizer there */
+	CTSTATE_MAPS = 32, /* finalizer, miscmap; newer builds have no finalizer there */
 	CTSTATE_READ = 48,
 	CDATA_TYPE = 10,
 	CT_STRUCT = 1,
@@ -68,7 +68,7 @@ static bool type_of(const struct lj_cdata *c, uint32_t id, struct ctype *ct)
 	       !mem_read(c->mem, ct, sizeof(*ct), c->tab + (uint64_t)id * sizeof(*ct));
 }
 
-/* A qualified type without that; a reference or a pointer too: what it is of. 0: none. */
+/* Strips qualifiers, and with `follow` pointers and references, too. Returns the type; 0: none. */
 static uint32_t raw(const struct lj_cdata *c, uint32_t id, bool follow, struct ctype *ct)
 {
 	uint32_t n;
@@ -122,7 +122,7 @@ uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr)
 	return id;
 }
 
-/* The value under a name in the hash part. */
+/* Finds the value under a name in a table's hash part. */
 static bool named_value(const struct lj_cdata *c, uint64_t table, const char *name, uint64_t *val)
 {
 	struct lj_node nodes[LJ_TABLE_CHUNK];
@@ -131,7 +131,7 @@ static bool named_value(const struct lj_cdata *c, uint64_t table, const char *na
 
 	if (lj_table_read(c->mem, table, &t))
 		return false;
-	n = lj_table_nodes(c->mem, &t, 0, nodes); /* no metatable has more */
+	n = lj_table_nodes(c->mem, &t, 0, nodes); /* metatables have fewer */
 	for (i = 0; i < n; i++) {
 		if (LJ_TV_TYPE(nodes[i].key) != LJ_TSTR || nodes[i].val == (uint64_t)LJ_TNIL ||
 		    !lj_string_is(c->mem, LJ_TV_GCPTR(nodes[i].key), name))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * C types of a live LuaJIT target (lj_ctype.h): the metatables that ffi.metatype() gave them. The
- * compiler takes these for constant, so that nothing in a trace tells what was found in them.
+ * C types of a live LuaJIT target (lj_ctype.h), and the metatables that ffi.metatype() gave them.
+ * The compiler treats these as constants: a trace has no record of lookups in them.
  */
 #ifndef LUA_LJ_CDATA_H
 #define LUA_LJ_CDATA_H
@@ -25,34 +25,33 @@ struct lj_cdata {
 int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		  struct lj_cdata *out);
 
-/* The CTypeID of the GCcdata at addr; 0: it cannot be read. */
+/* Returns the CTypeID of the GCcdata at addr; 0: it cannot be read. */
 uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr);
 
-/*
- * The type that a GCcdata is, which itself stands for a type (ffi.typeof()); 0: it stands for none.
- */
+/* Returns the type that a ctype object names (ffi.typeof()); 0: it is none. */
 uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr);
 
-/* The metamethod (TValue) of a type, or of the one that it points to. False: it has none. */
+/* Finds the metamethod (TValue) of a type, or of the one that it points to. False: it has none. */
 bool lj_cdata_meta(const struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val);
 
 enum { LJ_CDATA_SIZE = 16 }; /* GCcdata: a struct follows it */
 
-/* What its metatable has under a string (GCstr) in the table that is __index, and is no field. */
+/* Finds a method: the value under a string (GCstr) in the metatable's __index table. Not for
+ * fields. */
 bool lj_cdata_method(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val);
 
-/* Where a struct, or what the type points to, has the field of this name (GCstr), and the field's
- * type. False: nowhere. */
+/* Finds the offset and type of the field of this name (GCstr) in a struct, or in the one pointed
+ * to. False: there is none. */
 bool lj_cdata_field(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs,
 		    uint32_t *type);
 
-/* The type of the elements of an array or what a pointer points to; 0: it is neither. */
+/* Returns the type of an array's elements, or of a pointer's target; 0: it is neither. */
 uint32_t lj_cdata_element(const struct lj_cdata *c, uint32_t id);
 
-/* Its size in bytes; 0: not known. */
+/* Returns its size in bytes; 0: not known. */
 uint32_t lj_cdata_size(const struct lj_cdata *c, uint32_t id);
 
-/* Is it a struct or an array, which are referred to, not loaded? Is it a pointer? */
+/* True if it is a struct or an array, which are referenced, not loaded; if it is a pointer. */
 bool lj_cdata_is_aggregate(const struct lj_cdata *c, uint32_t id);
 bool lj_cdata_is_pointer(const struct lj_cdata *c, uint32_t id);
 

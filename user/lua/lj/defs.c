@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What LuaJIT's instructions say of definitions (lua/defs.h).
+ * LuaJIT's instructions for the search for definitions (lua/defs.h).
  *
  *     FNEW  r, child        the closure
  *     GSET  r, "f"          -> f
@@ -59,7 +59,7 @@ static uint32_t next(const struct defs *d, uint32_t pos)
 	return pos + 1;
 }
 
-/* The string that a KSTR just before pos put into a slot: keys that do not fit TSETS. */
+/* Returns the string that a KSTR just before pos wrote to a slot: a key that does not fit TSETS. */
 static const char *string_in(const struct lj_proto *p, uint32_t pos, uint32_t slot)
 {
 	uint32_t back;
@@ -97,7 +97,7 @@ static bool store(struct defs *d, uint32_t pos, uint32_t slot, int depth, struct
 	}
 }
 
-/* Is the value in slot gone, or is control, after this instruction? */
+/* True if the instruction overwrites slot, or branches. */
 static bool ends_slot(uint32_t ins, uint32_t slot)
 {
 	uint8_t op = lj_bc_op(ins);

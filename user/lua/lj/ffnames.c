@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fast function found as string.rep is called "string.rep" - unless a program stored it there
- * itself (table.unpack = unpack). And some can be found nowhere (the iterator behind gmatch), or
- * were taken away by a sandbox. Numbers tell: builds number their functions in the order of the
- * libraries' sources, which lua/lj/ffnames.def lists. Where two found names stand at the same distance
- * as in the list, the build agrees with it there, and the list names all between them.
+ * Names of fast functions by number (ffid). A function found as string.rep is "string.rep", unless
+ * a program stored it there itself (table.unpack = unpack). Others are in no table (the iterator of
+ * gmatch), or a sandbox removed them. Builds number their functions in the order of the libraries'
+ * sources, which ffnames.def lists. So the found names are aligned with that list: where two of
+ * them have the same distance in both, the list names all between them.
  */
 #include "ffnames.h"
 
@@ -19,8 +19,8 @@
 #include "loaded.h"
 
 #define FFIDS 256
-#define CANDIDATES 4 /* names under which one function is found */
-#define NEAR 6	     /* how far apart two names may be that bear each other out */
+#define CANDIDATES 4 /* names found for one function */
+#define NEAR 6	     /* distance, at most, of two names that confirm each other */
 #define MAX_NAMES 65536
 #define MAX_NAME 192
 
@@ -35,7 +35,7 @@ static const struct {
 };
 #define NLISTED (sizeof(listed) / sizeof(listed[0]))
 
-/* An address and what is found there; key 0 is not used. */
+/* A C function's address and name; key 0 is not used. */
 struct ff_entry {
 	uint64_t addr;
 	UT_hash_handle hh;
@@ -53,7 +53,7 @@ struct ff_found {
 	size_t n;
 };
 
-/* The list of one build: number -> name. */
+/* One build's list: number -> name. */
 struct list {
 	const char *name[FFIDS];
 	int n;
@@ -129,7 +129,7 @@ static void make_list(struct list *list, unsigned build)
 			list->name[list->n++] = listed[i].name;
 }
 
-/* Place of any of the names of ffid in the list, 0 when there is none. */
+/* Returns the position of a name of ffid in the list; 0: it is not there. */
 static int place(const struct ff_found *f, const struct list *list, int ffid, int candidate)
 {
 	const char *name = f->ff[ffid][candidate];
@@ -141,9 +141,8 @@ static int place(const struct ff_found *f, const struct list *list, int ffid, in
 	return 0;
 }
 
-/*
- * Which shift between number and place does a name of ffid ask for that a neighbour asks for, too?
- */
+/* Finds the shift between number and list position that a name of ffid and a neighbour's agree
+ * on. */
 static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
 {
 	int c, d, n;
@@ -159,10 +158,8 @@ static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
 	return false;
 }
 
-/*
- * Names by the list all functions from one that it has to the next that it has at the same
- * distance. Returns how many of the found names it explains.
- */
+/* Names by the list all functions between two listed ones with the same shift. Returns how many of
+ * the found names the list explains. */
 static int apply_list(const struct ff_found *f, const struct list *list, const char *names[FFIDS])
 {
 	int places[FFIDS][CANDIDATES] = {{0}};

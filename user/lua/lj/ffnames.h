@@ -15,21 +15,18 @@
 
 struct lj_ffnames;
 
-/*
- * Reads all names at once. A module that is loaded later brings new functions: read again when a
- * lookup fails (but not too often). Errors: see lj_loaded_walk().
- */
+/* Reads all names at once. A module that is loaded later adds functions: read again after a failed
+ * lookup, at a limited rate. Errors: see lj_loaded_walk(). */
 int lj_ffnames_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		    struct lj_ffnames **out);
 void lj_ffnames_free(struct lj_ffnames **names);
 
-/* Name of a fast function, NULL when not known, also when names is NULL (a VM that could not be
- * read). 0 and 1 are no fast functions: NULL. */
+/* Returns the name of a fast function. NULL: not known, as for names NULL (a VM that could not be
+ * read), and for 0 and 1, which are no fast functions. */
 const char *lj_ffname(const struct lj_ffnames *names, uint8_t ffid);
 
-/*
- * "cjson.encode" for the lua_CFunction at addr, NULL when it is in no loaded module, or names is.
- */
+/* Returns the name of the lua_CFunction at addr ("cjson.encode"). NULL: it is in no loaded module,
+ * or names is NULL. */
 const char *lj_cfunc_name(const struct lj_ffnames *names, uint64_t addr);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Breadth first, so that what is reachable in two ways gets its shorter name: modules, then the
- * tables in them. Each table is looked at once.
+ * The breadth-first search of lua/modules.h in LuaJIT's tables.
  */
 #include "loaded.h"
 
@@ -16,7 +15,7 @@
 #include "table.h"
 #include "lua/modules.h"
 
-#define FIRST_READ 56 /* of a string: head and text of most names */
+#define FIRST_READ 56 /* bytes of a string: head and text of most names */
 
 enum {
 	GCT = 9,	  /* gct byte of each GCobj */
@@ -29,16 +28,16 @@ struct lj_loaded_walk {
 	void *arg;
 	uint32_t str_len; /* GCstr.len */
 	uint32_t visits;
-	uint32_t max_inner;	/* tables to take notice of in one table */
-	struct module *modules; /* by ref; in the order in which they were found */
+	uint32_t max_inner;	/* tables that are followed in one table */
+	struct module *modules; /* by ref; in order of discovery */
 	uint64_t globals;	/* functions' usual environment */
 };
 
-/* For each node of a table that holds a table or a function under a string. A nonzero return ends
- * it. */
+/* Called for each node with a string key whose value is a table or a function. A nonzero return
+ * ends the walk. */
 typedef int (*node_fn)(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg);
 
-/* A short string without NULs: names are. One read does for most. */
+/* Copies a short string without NULs, as names are. Most take one read. */
 static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
 		     char name[MODULES_MAX_NAME])
 {
@@ -63,7 +62,7 @@ static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
 	return strlen(name) == len ? 0 : -EBADMSG;
 }
 
-/* A function or a table under a string. Counts tables. */
+/* True for a function or a table under a string key. Counts tables. */
 static bool wanted(const struct lj_loaded_walk *w, const struct lj_node *node, uint32_t *tables)
 {
 	if (LJ_TV_TYPE(node->key) != LJ_TSTR)
@@ -116,7 +115,7 @@ static int find_node(struct lj_loaded_walk *w, const char *key, uint64_t val, vo
 	return 1;
 }
 
-/* A table in a table; false when there is none. */
+/* Finds a table in a table. False: there is none. */
 static bool get_table(struct lj_loaded_walk *w, const struct lj_table *t, const char *key,
 		      struct lj_table *sub, uint64_t *ref)
 {
@@ -171,7 +170,7 @@ static int report(struct lj_loaded_walk *w, const char *module, const char *fiel
 	return w->fn(w->arg, &found);
 }
 
-/* A table in a module. ffi.callback hides under "" in an environment (luaopen_ffi). */
+/* Adds a table in a module. ffi.callback is under "" in an environment (luaopen_ffi). */
 static int add_inner(struct lj_loaded_walk *w, const struct module *m, const char *key,
 		     uint64_t ref)
 {
@@ -194,7 +193,7 @@ static int module_node(struct lj_loaded_walk *w, const char *key, uint64_t val, 
 					   : add_inner(w, m, key, LJ_TV_GCPTR(val));
 }
 
-/* jit/vmdef.lua's names for what package.loaded calls otherwise. */
+/* Returns jit/vmdef.lua's name of a module in package.loaded. */
 static const char *module_name(const char *key)
 {
 	if (!strcmp(key, "_G"))
@@ -210,7 +209,7 @@ static int loaded_node(struct lj_loaded_walk *w, const char *key, uint64_t val, 
 	return report(w, key, "", LJ_TV_GCPTR(val)); /* table.new: the module is the function */
 }
 
-/* New modules come to the end of the list as it is gone through. */
+/* The list grows at its end during the walk. */
 static int walk_modules(struct lj_loaded_walk *w)
 {
 	struct module *m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines and call-site names out of a prototype, as LuaJIT's lj_debug.c derives them. Where that
- * relies on the compiler's well-formed tables, these check: the bytes are foreign.
+ * Lines and call-site names of a prototype, as LuaJIT's lj_debug.c derives them. The tables are
+ * foreign bytes: all bounds are checked, and the search for a name has a budget.
  */
 #include "proto_priv.h"
 
@@ -93,10 +93,8 @@ bool lj_var_next(struct lj_varcursor *c, struct lj_var *var)
 	return true;
 }
 
-/*
- * A search for a name. Each copy on the way back asks for the local in another slot, and that is a
- * look at all variables: foreign bytes could make this quadratic.
- */
+/* A backward search for a name. At each copy it scans all variables for the new slot: foreign bytes
+ * could make this quadratic. */
 struct lj_name_search {
 	const struct lj_proto *p;
 	uint32_t budget;
@@ -109,7 +107,8 @@ static bool spend(struct lj_name_search *s, uint32_t n)
 	return s->budget;
 }
 
-/* debug_varname: the local variable in a slot at bcpos; NULL. A long name costs more. */
+/* debug_varname: returns the local variable in a slot at bcpos, or NULL. Long names cost more
+ * budget. */
 static const char *varname(struct lj_name_search *s, uint32_t bcpos, uint32_t slot)
 {
 	struct lj_varcursor c;
@@ -147,7 +146,7 @@ const char *lj_proto_uvname(const struct lj_proto *p, uint32_t idx)
 	}
 }
 
-/* A name that may be missing: without it there is no kind either. */
+/* Sets a name that may be missing: then there is no kind either. */
 static enum lj_namewhat named(enum lj_namewhat what, const char *text, const char **name)
 {
 	if (!text)
@@ -156,7 +155,7 @@ static enum lj_namewhat named(enum lj_namewhat what, const char *text, const cha
 	return what;
 }
 
-/* obj:f() copies obj to the first argument's slot just before it takes the method out of it. */
+/* True for obj:f(): a copy of obj to the first argument's slot is just before the method's load. */
 static bool is_method(const struct lj_proto *p, uint32_t pos)
 {
 	uint32_t get = lj_proto_ins(p, pos), before;
@@ -168,7 +167,7 @@ static bool is_method(const struct lj_proto *p, uint32_t pos)
 	       lj_bc_d(before) == lj_bc_b(get);
 }
 
-/* The instruction at pos wrote the slot: what did it take the value from? */
+/* Names the source of the value that the instruction at pos wrote to a slot. */
 static enum lj_namewhat origin(const struct lj_proto *p, uint32_t pos, const char **name)
 {
 	uint32_t ins = lj_proto_ins(p, pos);
@@ -186,7 +185,7 @@ static enum lj_namewhat origin(const struct lj_proto *p, uint32_t pos, const cha
 	}
 }
 
-/* lj_debug_slotname: searches backward for what put the value into the slot. */
+/* lj_debug_slotname: searches backward for the instruction that wrote the slot. */
 static enum lj_namewhat slotname(struct lj_name_search *s, uint32_t pos, uint32_t slot,
 				 const char **name)
 {
@@ -231,16 +230,14 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 		return LJ_NAME_NONE;
 	if (!lj_bc_is_call(ins))
 		return named(LJ_NAME_METAMETHOD, mm, name);
-	/*
-	 * ITERN runs next() without a frame. If a frame stands on one, the VM has since turned it
-	 * into the ITERC that it was compiled for, and this copy is older.
-	 */
+	/* ITERN runs next() without a frame. A frame on one means that the VM has since
+	 * despecialized it to ITERC, and this copy is older. */
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
 		slot -= 3;
 	return slotname(&s, bcpos, slot, name);
 }
 
-/* The names that callname() gives are those of the records, so that a pointer identifies one. */
+/* callname() returns the records' own strings: equal pointers are the same variable. */
 bool lj_proto_is_parameter(const struct lj_proto *p, const char *name)
 {
 	struct lj_varcursor c;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading a prototype. The VM allocates it in one piece (lj_parse.c, lj_bcread.c):
+ * Reads a prototype. The VM allocates it in one piece (lj_parse.c, lj_bcread.c):
  *
  *     GCproto | bytecode | ... GC constants | number constants | upvalues | lineinfo uvinfo varinfo
  *                                           ^ k: constants count down and up from here
  *
- * so after the head is checked, one read brings all but the text of strings. Those were interned as
- * the chunk was compiled, one close to the other, and are gathered. The head is checked for what
- * later code relies on: every table lies inside the allocation.
+ * One read copies all but the text of strings. Those were interned as the chunk was compiled, close
+ * together, and are gathered. check_head() makes sure that every table is inside the allocation.
  */
 #include "proto_priv.h"
 
@@ -25,7 +24,7 @@
 
 #define MAX_SIZEPT (64u << 20)
 #define MAX_KGC 65536 /* operand D */
-#define FIRST_READ 64 /* of a string: head and text of most names */
+#define FIRST_READ 64 /* bytes of a string: head and text of most names */
 
 /* Offsets of the tables from the start of the prototype, checked. 0: not there. */
 struct shape {
@@ -33,7 +32,7 @@ struct shape {
 	uint32_t lineinfo, uvinfo, varinfo;
 };
 
-/* A pointer into [pt + from, pt + size], as an offset. NULL is 0. */
+/* Converts a pointer into [pt + from, pt + size] to an offset. NULL is 0. */
 static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
 {
 	*offset = 0;
@@ -84,10 +83,8 @@ static struct lj_part read_part(const struct lb_mem *mem, struct lj_proto *p, ui
 	return part;
 }
 
-/*
- * The table of variables ends at the end of the allocation. When it does not, that is free again,
- * and its allocator has written into it: dlmalloc's, as LuaJIT's own, into the last word.
- */
+/* True if the table of variables ends at the end of the allocation. If not, the memory was freed,
+ * and its allocator (dlmalloc's kind, as LuaJIT's own) has written to the last word. */
 static bool ends_with_varinfo(const struct lj_proto *p)
 {
 	struct lj_varcursor c;
@@ -99,7 +96,7 @@ static bool ends_with_varinfo(const struct lj_proto *p)
 	return !p->varinfo.len || c.p + 1 == c.end;
 }
 
-/* Fills p->bytes and the parts: by one read when all can be read, else part by part. */
+/* Fills p->bytes and the parts: by one read if possible, else part by part. */
 static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
 	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
@@ -120,10 +117,8 @@ static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct
 	return 0;
 }
 
-/*
- * Reads a GCstr's text into dst (at most max bytes, then a NUL). When only the first part of the
- * text can be read, that is taken, and *cut set.
- */
+/* Reads a GCstr's text into dst: at most max bytes, then a NUL. If only a prefix can be read,
+ * copies that and sets *cut. */
 static int read_str(const struct lb_mem *mem, uint32_t str_len, uint64_t ref, char *dst, size_t max,
 		    size_t *len, uint64_t *id, bool *cut)
 {
@@ -164,7 +159,7 @@ static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t
 	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
 }
 
-/* Type and, for strings, text of constant i. What cannot be read stays unknown. */
+/* Reads the type of a constant and, for strings, the text. Unreadable ones stay unknown. */
 static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj_kgc *k)
 {
 	char text[PROTO_MAX_NAME + 1];
@@ -180,12 +175,12 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 	}
 	if (foreign_plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
 		k->gct = head[LJ_STR_GCT];
-	if (k->gct < LJ_GCT_STR || k->gct > LJ_GCT_UDATA) /* nothing that has a type, or freed */
+	if (k->gct < LJ_GCT_STR || k->gct > LJ_GCT_UDATA) /* no valid type: freed */
 		p->cut = true;
 	return 0;
 }
 
-/* The references: part of the allocation, or (when that is not whole) read one by one. */
+/* Fills in the references: from the allocation, or one by one if that is incomplete. */
 static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 {
 	uint32_t i;
@@ -199,7 +194,7 @@ static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 	}
 }
 
-/* Brings what the constants from first on refer to. */
+/* Prefetches the objects of the constants from first on. */
 static int gather(struct mem_gather *g, const struct lj_proto *p, uint32_t first)
 {
 	uint32_t i;
@@ -233,7 +228,7 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 	return err;
 }
 
-/* lj_proto_fp() of unwind/lj/func.h, from the same bytes. */
+/* Returns lj_proto_fp() of unwind/lj/func.h, from the same bytes. */
 static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
 {
 	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
@@ -252,7 +247,7 @@ static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint6
 	return lb_fp_end(h);
 }
 
-/* The target runs meanwhile: is it still the same prototype that lies there? */
+/* Checks that the same prototype is still there: the target runs meanwhile. */
 static int check_again(const struct lb_mem *mem, const struct lj_proto *p)
 {
 	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
@@ -324,10 +319,9 @@ void lj_proto_free(struct lj_proto **p)
 	*p = NULL;
 }
 
-/*
- * The VM patches loops, returns, iterators and function heads as it compiles and despecialises
- * (lj_trace.c, lj_dispatch.c): those say nothing of a function's identity.
- */
+/* True for instructions that the VM patches as it compiles and despecializes: loops, returns,
+ * iterators, function heads (lj_trace.c, lj_dispatch.c). They are no part of a function's
+ * identity. */
 static bool patchable(uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
@@ -366,7 +360,7 @@ static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 		uint32_t ins = lj_proto_ins(p, i);
 
 		if (lj_bc_op(ins) ==
-		    LJ_BC_KSHORT) /* a number: neither lines nor names hang on it */
+		    LJ_BC_KSHORT) /* a number: neither lines nor names depend on it */
 			ins &= 0xffff;
 		if (!patchable(ins))
 			h = proto_hash_bytes(h, &ins, sizeof(ins));
@@ -441,7 +435,7 @@ uint32_t lj_proto_contents(const struct lj_proto *p)
 		if (p->kgc[i].str)
 			h = proto_hash_str(h, p->kgc[i].str);
 	}
-	if (!p->complete) /* nor are the numbers */
+	if (!p->complete) /* the numbers are not complete either */
 		return (uint32_t)h;
 	k = foreign_word(p->bytes, LJ_PROTO_K) - p->addr;
 	nkn = foreign_half(p->bytes, LJ_PROTO_SIZEKN);

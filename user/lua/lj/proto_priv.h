@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct lj_proto: for lj_proto*.c and lua/lj/names.c, lua/lj/defs.c only. */
+/* The inside of struct lj_proto: for proto.c, names.c and defs.c only. */
 #ifndef LUA_LJ_PROTO_PRIV_H
 #define LUA_LJ_PROTO_PRIV_H
 
@@ -7,7 +7,7 @@
 #include "proto.h"
 #include "lua/proto_text.h"
 
-/* A table inside the prototype's allocation; what lies beyond len is not known (or not there). */
+/* A table inside the prototype's allocation. Bytes beyond len are not known (or not there). */
 struct lj_part {
 	const uint8_t *p;
 	uint32_t len;
@@ -16,8 +16,8 @@ struct lj_part {
 /* A collectable constant that bytecode can name: D operands have 16 bits. */
 struct lj_kgc {
 	uint64_t ref;
-	uint64_t id;	 /* LJ_GCT_STR only: its number and hash, which no other string has */
-	const char *str; /* ditto, and only when it could be read */
+	uint64_t id;	 /* LJ_GCT_STR only: its number and hash, which identify it */
+	const char *str; /* LJ_GCT_STR only; NULL: not readable */
 	uint8_t gct;	 /* 0: not known */
 };
 
@@ -32,12 +32,12 @@ struct lj_proto {
 	uint8_t sizeuv, numparams, flags;
 	uint8_t framesize;
 	bool complete; /* bytes[] holds the whole allocation */
-	bool cut;      /* a string constant or the chunk's name is not known, or in part only */
+	bool cut;      /* a string constant or the chunk's name is missing, or partial */
 	bool has_lines, has_uvinfo;
 	uint8_t *bytes; /* the allocation, as far as it was read; parts point into it */
 	uint32_t size;
 	struct lj_part bc, lineinfo, uvinfo, varinfo;
-	struct lj_kgc *kgc; /* [i]: the constant that operand D = i means */
+	struct lj_kgc *kgc; /* [i]: the constant of operand D = i */
 	uint32_t nkgc;
 	struct proto_texts names; /* of all kgc[].str */
 	char *chunkname;
@@ -45,23 +45,23 @@ struct lj_proto {
 	uint64_t chunkid; /* as lj_kgc.id */
 };
 
-/* Instruction at bcpos; 0 (ISLT of slot 0) when it is not known. */
+/* Returns the instruction at bcpos; 0 (ISLT of slot 0) if it is not known. */
 uint32_t lj_proto_ins(const struct lj_proto *p, uint32_t bcpos);
 static inline bool lj_proto_has_ins(const struct lj_proto *p, uint32_t bcpos)
 {
 	return bcpos < p->bc.len / 4;
 }
 
-/* Text of string constant i, NULL when it is none or not known. */
+/* Returns the text of string constant i; NULL: it is none or not known. */
 const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i);
 
-/* lj_debug_uvname; NULL when it is not known. */
+/* Returns an upvalue's name as lj_debug_uvname(); NULL: not known. */
 const char *lj_proto_uvname(const struct lj_proto *p, uint32_t idx);
 
 /* One record of varinfo. */
 struct lj_var {
 	const char *name;
-	uint32_t start, end; /* first bcpos where it is live, first where it is not */
+	uint32_t start, end; /* live in [start, end) */
 };
 struct lj_varcursor {
 	const uint8_t *p, *end;

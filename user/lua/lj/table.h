@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A live LuaJIT target's tables: their hash part. Everything is bounded; what is no table is an
- * error. */
+/* The hash part of a live LuaJIT target's tables. All reads are bounded. */
 #ifndef LUA_LJ_TABLE_H
 #define LUA_LJ_TABLE_H
 
@@ -21,19 +20,20 @@ struct lj_table {
 	uint32_t nnodes;
 };
 
-#define LJ_TABLE_CHUNK 256 /* nodes that are read at a time */
+#define LJ_TABLE_CHUNK 256 /* nodes per read */
 
-/* The GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is none. */
+/* Reads the GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is none. */
 int lj_table_read(const struct lb_mem *mem, uint64_t ref, struct lj_table *t);
 
-/* Up to LJ_TABLE_CHUNK nodes from number `first` on. Returns how many; -EFAULT. */
+/* Copies up to LJ_TABLE_CHUNK nodes from number `first` on. Returns how many; -EFAULT. */
 int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t first,
 		   struct lj_node nodes[LJ_TABLE_CHUNK]);
 
-/* What is under a key: the TValue of a number or an interned string. -ENOENT, -EFAULT. */
+/* Finds the value under a key, the TValue of a number or an interned string; O(nodes). -ENOENT,
+ * -EFAULT. */
 int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t key, uint64_t *val);
 
-/* Is this GCstr the string of this name, of less than 32 characters? */
+/* True if the GCstr has this text, of less than 32 characters. */
 bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name);
 
 #endif
