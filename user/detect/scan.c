@@ -22,7 +22,7 @@ struct scanned {
 	struct process_file key;
 	int build;		   /* index, or NO_BUILD, UNSAMPLED_BUILD */
 	struct error err;	   /* for UNSAMPLED_BUILD */
-	bool unsure;		   /* ditto: it may hold no Lua */
+	bool unsure;		   /* the same: it may hold no Lua */
 	uint64_t map_dev, map_ino; /* as a mapping names it */
 	UT_hash_handle hh;
 };

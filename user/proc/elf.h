@@ -90,7 +90,7 @@ bool elf_wants(struct elf_file *elf, const char *name);
 
 /*
  * Calls fn for each word of data that holds an address of the file itself, as far as the file
- * tells: by its relocations, or, where it has none of that kind, by what its writable segments
+ * shows: by its relocations, or, where it has none of that kind, by what its writable segments
  * hold. A nonzero return ends it and is returned.
  */
 struct elf_pointer {
@@ -101,7 +101,7 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 		 void *arg);
 
 /*
- * Ditto, for each word of data that the dynamic linker sets to a symbol which this file defines:
+ * The same for each word of data that the dynamic linker sets to a symbol which this file defines:
  * the procedure linkage table jumps by these. (Another file may define it, too, and come first.)
  */
 int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),

@@ -65,7 +65,7 @@ const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const E
 
 /*
  * Calls fn for each entry of `size` bytes of a section, which is read in pieces. A nonzero return
- * ends it and is returned. What lies behind the file's end is not there. -EDQUOT: the budget is
+ * ends it and is returned. The bytes behind the file's end are not there. -EDQUOT: the budget is
  * used up.
  */
 int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,

@@ -111,7 +111,7 @@ static void run_child(char *const argv[], const struct sudo_caller *caller, cons
 	_exit(127);
 }
 
-/* EI_CLASS of the program that runs; 0: it cannot be told. */
+/* EI_CLASS of the program that runs; 0: it is not known. */
 static int exe_class(pid_t pid)
 {
 	unsigned char ident[EI_NIDENT];
@@ -139,7 +139,7 @@ static int next_aux(int fd, int class, Elf64_auxv_t *out)
 	return 1;
 }
 
-/* -ENOEXEC: the vector does not tell. */
+/* -ENOEXEC: it is not in the vector. */
 static int entry_point(pid_t pid, uint64_t *entry)
 {
 	int fd __close = -1, class = exe_class(pid);

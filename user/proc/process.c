@@ -80,7 +80,7 @@ static int explain_refused(pid_t pid, int r, struct error *err)
 
 /*
  * Its memory and files are open to whom ptrace(2) "Ptrace access mode checking" lets. No memory is
- * at address 1: who may read it is told -EFAULT.
+ * at address 1: who may read it gets -EFAULT.
  */
 static int check_access(pid_t pid, struct error *err)
 {

@@ -15,13 +15,13 @@
 int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
 
 /*
- * Is this the id of a process (not of another thread of one, which -ENOTUNIQ tells), and may we
+ * Is this the id of a process (-ENOTUNIQ: it is that of another thread of one), and may we
  * look into it? -ESRCH, -EPERM; -ENODATA: the kernel's own.
  */
 int process_check(pid_t pid, struct error *err);
 
 /*
- * Tells one image of a process from another: exec draws anew where its stack and its program are. A
+ * Distinguishes one image of a process from another: exec draws anew where its stack and its program are. A
  * process that has the number later differs, too. 0: it has none, as it ends or is amid an exec.
  */
 uint64_t process_image(pid_t pid);
@@ -46,11 +46,11 @@ struct process_mapping {
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
-/* Tells one set of executable mappings of files from another. 0: there are none, as it ends. */
+/* Distinguishes one set of executable mappings of files from another. 0: there are none, as it ends. */
 uint64_t process_mapped(pid_t pid);
 
 /*
- * Which content a file has, as far as its inode tells: one that is written to in place has another
+ * Which content a file has, as far as its inode shows: one that is written to in place has another
  * time.
  */
 struct process_file {

@@ -65,7 +65,7 @@ static void only_for_all(struct target_source *s)
 	s->all = true;
 }
 
-/* Takes what `creds` owns. Of a process that has been too many users nobody's rights are left. */
+/* Takes what `creds` owns. A process that has been too many users has no rights left. */
 static void add_creds(struct target_source *s, struct creds *creds)
 {
 	bool known = s->all;

@@ -57,7 +57,7 @@ int target_source_of_users(const uid_t *uids, size_t n, struct target_source **o
 int target_source_of_caller(struct target_source **out);
 
 /*
- * What everybody can read: with nobody's rights, and only what its own mode lets all read. The
+ * What everybody can read: with the rights of user nobody, and only what its own mode lets all read. The
  * caller is root. -ENOMEM.
  */
 int target_source_of_all(struct target_source **out);

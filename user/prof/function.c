@@ -18,7 +18,7 @@
 struct function {
 	UT_hash_handle hh, by_base;
 	struct prof_frame frame; /* the key: what its frames share */
-	struct prof_frame base;	 /* the same without what only its parents on the stack tell */
+	struct prof_frame base;	 /* the same without what only its parents on the stack show */
 	const char *contents;	 /* the position by its contents, where its parents are not known */
 	struct function *first;	 /* of this base: the rest up to `divided` is of all that have it */
 	const char *defname, *position;
@@ -50,7 +50,7 @@ struct functions {
 	uint32_t *of; /* id, by frame's id */
 };
 
-/* A name that says nothing is none: luaG_* has "?" for what it cannot tell. */
+/* A name that says nothing is none: luaG_* has "?" for one that it does not know. */
 static bool is_name(const char *name)
 {
 	return name && *name && strcmp(name, "?") != 0;
@@ -480,7 +480,7 @@ static uint32_t add_hash(uint32_t h, const char *str)
 	return (h ^ !str) * 16777619U; /* what is not known is not "" */
 }
 
-/* What else tells a function from another of its place. */
+/* A hash that distinguishes functions of one place. */
 static uint32_t place_hash(const struct function *f)
 {
 	uint32_t h = add_hash(add_hash(2166136261U, f->frame.chunk), f->frame.defname);
@@ -604,7 +604,7 @@ static void put_stable(const struct function *f, struct text *out, bool place)
 	text_puts(out, " (");
 	if (f->frame.kind == PROF_LUA && f->shared)
 		put_place(f, out, NAME_PATH);
-	else if (f->frame.kind == PROF_LUA) /* the name tells it from others of its place */
+	else if (f->frame.kind == PROF_LUA) /* the name distinguishes it from others of its place */
 		name_place(out, &f->frame, false, NAME_PATH);
 	else
 		name_module(out, &f->frame);

@@ -12,7 +12,7 @@
  *
  * A name that two functions have is no name of either: the next one is taken. Where several begin
  * on one line, chunk:line is the first that the VM made, chunk:line#2 the next. Functions that
- * nothing of this tells have a hash behind it.
+ * nothing of this distinguishes have a hash behind it.
  */
 #ifndef PROF_FUNCTION_H
 #define PROF_FUNCTION_H

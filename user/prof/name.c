@@ -73,7 +73,7 @@ static void put_source(struct text *out, const char *source)
 	text_printf(out, "...\" %08" PRIx32 "]", hash);
 }
 
-/* What lies behind the last slash, or backslash. */
+/* The part behind the last slash, or backslash. */
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -65,8 +65,8 @@ static int32_t kind_of(const struct prof_frame *frame)
 }
 
 /*
- * The file of a Lua function. A path is shown as it is; a chunk that is no path is told from every
- * path by how it begins: "=name", [string "source"], [builtin:library]; a path that begins like one
+ * The file of a Lua function. A path is shown as it is; a chunk that is no path differs from every
+ * path in how it begins: "=name", [string "source"], [builtin:library]; a path that begins like one
  * of them keeps its @.
  */
 static void put_filename(struct text *out, const struct prof_frame *frame)

@@ -50,7 +50,7 @@ struct prof_frame {
 			      file that holds the function; NULL: not known */
 	const char *symbol; /* C: ELF symbol; BUILTIN: "string.rep" */
 	/*
-	 * LUA: of a function that chunk and line do not tell: in its chunk, "3", "3.1"; where that
+	 * LUA: of a function that chunk and line do not identify: in its chunk, "3", "3.1"; where that
 	 * is not known, or the chunk, "~" and what it consists of, "~0a1b2c3d", "~0a1b2c3d.2"
 	 */
 	const char *position;

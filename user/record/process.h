@@ -31,7 +31,7 @@ struct process {
 	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
 	bool registered;    /* BPF has vms */
 	uint64_t image_id;  /* process_image(), from before its VMs were looked for */
-	uint64_t mapped;    /* tells the executable mappings that were looked at last */
+	uint64_t mapped;    /* identifies the executable mappings that were looked at last */
 	uint64_t look_ns;   /* when they are looked at again, CLOCK_MONOTONIC */
 	uint64_t young_until;
 

@@ -32,7 +32,7 @@
 #include "detect/scan.h"
 
 #define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
-#define LAST_NS 1000000000ULL /* ditto, of a target that has ended */
+#define LAST_NS 1000000000ULL /* the same of a target that has ended */
 /*
  * Each drain begins a round, in which what samples show is read again in the targets: their
  * processors have to fetch it anew then. When for so many rounds no function and no program was
@@ -61,8 +61,8 @@ struct session {
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t snapshot_line;
-	bool changed;	      /* in the round in hand */
-	bool may_stop;	      /* ditto: a signal ends it before all samples have names */
+	bool changed;	      /* in the current round */
+	bool may_stop;	      /* the same: a signal ends it before all samples have names */
 	uint32_t idle_rounds; /* rounds without */
 	int command_status;
 	bool command_ended;
@@ -302,7 +302,7 @@ static int open_descriptors(struct session *s)
 
 /*
  * Which families do the targets have? What a command, or a process without Lua, will run is not
- * known; what cannot be told here is told when they are recognised.
+ * known; that shows when they are recognised.
  */
 static uint32_t families_of(struct session *s, const struct session_options *o)
 {

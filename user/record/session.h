@@ -88,7 +88,7 @@ void session_describe(const struct session *session, char *buf, size_t size);
 const char *session_unsampled(const struct session *session);
 
 /*
- * What the profile cannot tell of the i-th build that was seen, as a sentence; "" when there is
+ * What the profile cannot show of the i-th build that was seen, as a sentence; "" when there is
  * nothing of the kind, NULL beyond the last build.
  */
 const char *session_limit(const struct session *session, uint32_t i, const char **build);

@@ -18,8 +18,8 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended"};
 #define DOUBTFUL 20
 
 /*
- * What is told of samples that were not taken: this part of them, of so many periods. A kernel that
- * is busy drops some; at short periods, many, and these are not told from threads that were short.
+ * The sentence on samples that were not taken: this part of them, of so many periods. A kernel that
+ * is busy drops some; at short periods, many, and these look like those of threads that were short.
  */
 #define MISSING_TOLD 0.3
 #define MISSING_TOLD_OF_MANY 0.6
@@ -196,12 +196,12 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 			"measured\n");
 }
 
-/* Compiled code of which lines are guesses is told from this part of the samples on. */
-#define COARSE_TOLD 0.01
+/* Compiled code of which lines are guesses is reported from this part of the samples on. */
+#define COARSE_REPORTED 0.01
 
 void summary_print_lines(const struct summary *s, FILE *to)
 {
-	if (!s->resolved || (double)s->stats.snapshot_line < COARSE_TOLD * (double)s->resolved)
+	if (!s->resolved || (double)s->stats.snapshot_line < COARSE_REPORTED * (double)s->resolved)
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the samples are compiled code that could not be followed: a "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The kernel does not tell us of a library that a process loads. So each process's mappings are
+ * The kernel does not report a library that a process loads. So each process's mappings are
  * looked at again, often while its image is young: a program loads most of what it needs as it
  * starts.
  */
@@ -94,7 +94,7 @@ static int tell(struct targets *ts, struct process *t, struct error *err)
 	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
 }
 
-/* Told at the end: the target that it concerns is one of many, or has other VMs. */
+/* Reported at the end: the target that it concerns is one of many, or has other VMs. */
 static void note_unsampled(struct targets *ts, int r, const struct error *why)
 {
 	if (*why->what && r != -ESRCH)

@@ -43,7 +43,7 @@ int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct
 int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
 
 /*
- * Looks at the image that the process runs now, and tells BPF and the symbolizer. exec_id: 0 lets
+ * Looks at the image that the process runs now, and registers it with BPF and the symbolizer. exec_id: 0 lets
  * BPF adopt it. -ENODATA: no VM in it; -ENOTSUP: none that is known; both may change.
  */
 int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,

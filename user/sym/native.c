@@ -171,7 +171,7 @@ static struct native_file *find_file(struct native *n, const struct process_file
 	return f;
 }
 
-/* What lies behind the last slash. A file that was replaced has the name that it had. */
+/* The part behind the last slash. A file that was replaced has the name that it had. */
 static char *base_name(const char *path)
 {
 	static const char deleted[] = " (deleted)";

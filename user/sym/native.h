@@ -39,7 +39,7 @@ int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
 #define NATIVE_NO_MODULE "[unknown]"
 void native_place(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);
 
-/* Does addr lie in executable memory, of a file or not? True when that cannot be told. */
+/* Does addr lie in executable memory, of a file or not? True when that is not known. */
 bool native_is_code(struct native_maps *maps, uint64_t addr);
 
 /* Reads the mappings now, while the process lives. */
@@ -48,7 +48,7 @@ int native_learn(struct native_maps *maps);
 /* Copies the parent's mappings, unless those of the process itself were read. */
 int native_fork(struct native_maps *maps, const struct native_maps *parent);
 
-/* Tells one set of mappings of files from another: what addresses meant may have changed when this
+/* Distinguishes one set of mappings of files from another: what addresses meant may have changed when this
  * has. */
 uint64_t native_maps_id(const struct native_maps *maps);
 

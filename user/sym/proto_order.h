@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Several functions of a chunk may begin on one line, and stripped ones may have nothing to tell
- * them apart. The VM keeps all objects in a list, newest first, which collecting does not reorder:
+ * Several functions of a chunk may begin on one line, and stripped ones may have nothing that
+ * distinguishes them. The VM keeps all objects in a list, newest first, which collecting does not reorder:
  * a prototype's place among its like in that list is the same in each run, and stays when the
  * chunk's main function, which knows them all, has been collected.
  */

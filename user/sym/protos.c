@@ -173,7 +173,7 @@ const char *protos_misfit(const struct protos *p, const struct lb_build *build)
 	return votes_misfit(p->votes, build);
 }
 
-/* Each votes once, when all of it is known or enough to tell. */
+/* Each votes once, when all of it is known or enough to decide. */
 static void vote(struct protos *p, struct known_proto *k)
 {
 	const char *misfit = family_misfit(k->entry.family, k->entry.proto);

@@ -5,7 +5,7 @@
  * build needs no table of versions: what is used is measured. What one instruction says has to agree
  * with all others of its kind, and the fields with each other.
  *
- * Two structs come in two shapes, which these offsets tell apart:
+ * Two structs come in two shapes, which these offsets distinguish:
  *
  *	global_State until 2020-06, and Tarantool's	since 2020-06-23
  *	  ... strempty, hookmask			  ... strempty, hookmask
@@ -35,7 +35,7 @@ enum {
 	ANY = 0x100, /* any byte */
 	I1,	     /* a number of one byte */
 	I4,	     /* a number of four bytes */
-	D4,	     /* ditto, from r14 */
+	D4,	     /* the same, from r14 */
 };
 #define PATTERN_CODE 28 /* bytes at most, and END */
 #define PATTERN_FACTS 5

@@ -7,8 +7,8 @@
  *     mov BASE, RB                         call extern lj_meta_tget
  *                                          mov BASE, L:RB->base
  *
- * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. Which one a site has is told by the first
- * instruction behind it that writes rdx. It may stand behind further calls and a jump to common
+ * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. The first instruction behind a
+ * site that writes rdx decides which one it has. It may stand behind further calls and a jump to common
  * code.
  */
 #include "sites.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls out of LuaJIT's assembler VM (x86-64), told apart by how the VM gets BASE back afterwards.
+ * Calls out of LuaJIT's assembler VM (x86-64), by how the VM gets BASE back afterwards.
  *
  * Helpers that may touch the Lua stack are called with L->base stored, and BASE (rdx) is reloaded
  * from it. Helpers that do not (lj_tab_get, libm) are called with BASE kept in rbp, and then

@@ -237,7 +237,7 @@ size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC
 	return w.nfacts;
 }
 
-/* The function's end is not known: of what lies behind it nothing is come to. */
+/* The function's end is not known: no branch leads to the bytes behind it. */
 static size_t read_text(struct elf_file *elf, uint64_t start, uint8_t text[PUC_API_TEXT])
 {
 	size_t size = PUC_API_TEXT;

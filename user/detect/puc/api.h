@@ -35,7 +35,7 @@ enum { PUC_ADDRESS = 0 };
 size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS]);
 
 /*
- * Facts of what lies deeper, in the function at `start` of a file and in those that it hands such
+ * Facts of deeper pointers, in the function at `start` of a file and in those that it hands such
  * on to, from depth PUC_DEEP to PUC_PATH + 1. Each once, at most PUC_DEEP_FACTS; returns how many.
  */
 #define PUC_DEEP 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Text that Lua's core never calls: the functions of its C API, and those that call them. Where one
- * of these is on the C stack, what lies above it was there before it was called.
+ * of these is on the C stack, the frames above it were there before it was called.
  */
 #ifndef DETECT_PUC_API_CALLERS_H
 #define DETECT_PUC_API_CALLERS_H

@@ -16,7 +16,7 @@ struct elf_puc_gc {
 /*
  * Given the calls of the text around luaV_execute, and where lua_gc begins: the functions that
  * mark, sweep, free and step, not those that allocate (luaC_newobj), nor those of other files that
- * the collector calls. -ENOENT: it cannot be told.
+ * the collector calls. -ENOENT: it was not found.
  */
 int elf_puc_collector(const struct call_graph *calls, uint64_t lua_gc, struct elf_puc_gc *gc);
 

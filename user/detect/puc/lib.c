@@ -19,7 +19,7 @@
 #define MAX_ENTRIES 64
 
 struct library {
-	const char *marks[6]; /* names that tell it */
+	const char *marks[6]; /* names that identify it */
 	const char *plain;    /* each between blanks */
 };
 

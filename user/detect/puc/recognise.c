@@ -6,7 +6,7 @@
  * are those of the fields they use; two of them lead on into prototypes, strings and tables. A row
  * that the code contradicts is not taken: somebody has changed the structs. Where lua_ident is
  * not to be found (5.1 compiled as C++ has none, linkers drop it when nothing refers to it), lua.c's
- * banner has the release; else _VERSION tells the version, texts that came or went with a release
+ * banner has the release; else _VERSION has the version, texts that came or went with a release
  * bound it, and the row is that which alone agrees with the code.
  */
 #include "recognise.h"
@@ -136,7 +136,7 @@ static bool has_core(struct elf_file *elf)
 
 /*
  * "Lua 5.4" (_VERSION, which ends there), "Lua 5.4.6  Copyright (C)" (lua.c says that with -v). A
- * program that names two versions tells neither.
+ * program that names two versions has no known one.
  */
 static int read_versions(struct elf_file *elf, struct release *r)
 {
@@ -432,7 +432,7 @@ static struct puc_vm_wanted wanted(const struct puc_layout *puc)
 	};
 }
 
-/* LUAI_TRY (ldo.c) is _setjmp in builds by a C compiler; a static file does not tell. */
+/* LUAI_TRY (ldo.c) is _setjmp in builds by a C compiler; a static file shows neither. */
 static bool wants_glibc_setjmp(struct elf_file *elf)
 {
 	static const char glibc[] = "GLIBC_2."; /* of the versions of the symbols that it wants */
@@ -533,7 +533,7 @@ static void find_clients(const struct call_graph *calls, struct vm_build *b)
 		};
 }
 
-/* A file that does not tell these can be profiled, too. */
+/* A file without these can be profiled, too. */
 static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 {
 	struct call_graph calls __cleanup(call_graph_free) = {};

@@ -17,7 +17,7 @@
 #include "proc/elf.h"
 
 /*
- * 0; -ENOENT: there is no PUC Lua in this file; -ENOTSUP: there is one, but no row fits: err tells
+ * 0; -ENOENT: there is no PUC Lua in this file; -ENOTSUP: there is one, but no row fits: err says
  * what was measured.
  */
 int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err);

@@ -55,7 +55,7 @@ static enum kind kind_of(const struct puc_layout *puc, const struct puc_path *p)
 	return NONE;
 }
 
-/* Single bytes are flags and counts, and parts of what is larger: they tell little. */
+/* Single bytes are flags and counts, and parts of larger fields: they decide little. */
 static bool tells(enum kind kind, uint8_t width)
 {
 	return width == 8 || (width == 4 && kind == PROTO) ||

@@ -24,7 +24,7 @@ struct puc_struct_use {
 	bool known;    /* this is a field of the layout */
 };
 
-/* Calls fn for each use that the layout has to explain; for none where the file does not tell where
+/* Calls fn for each use that the layout has to explain; for none where the file does not show where
  * those functions are. */
 void puc_structs_used(struct elf_file *elf, const struct puc_layout *puc,
 		      void (*fn)(void *arg, const struct puc_struct_use *use), void *arg);

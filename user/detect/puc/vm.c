@@ -320,7 +320,7 @@ static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t 
 	return false;
 }
 
-/* Ditto, before it: then the fetch is from -4, or the step goes to another register. */
+/* The same before it: then the fetch is from -4, or the step goes to another register. */
 static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
 	const struct x86_insn *fetch = &c->in[at];
@@ -404,7 +404,7 @@ static size_t add_way(const struct code *c, size_t i, struct puc_text *text, siz
 }
 
 /*
- * Of a single fetch: where its base tells the instruction that comes. Those that do not step in the
+ * Of a single fetch: where its base is the next instruction's address. Those that do not step in the
  * same block do not count: 5.1's OP_CLOSURE reads what follows it in a loop.
  */
 static void find_fetch(const struct code *c, struct elf_puc_vm *vm)

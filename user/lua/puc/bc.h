@@ -12,7 +12,7 @@
 
 /* What an instruction is to whoever looks for a name; Lua's own names (lopcodes.h). */
 enum puc_bc {
-	PUC_BC_OTHER, /* tells nothing, beside what it writes */
+	PUC_BC_OTHER, /* names nothing, beside the register it writes */
 	PUC_BC_MOVE,
 	PUC_BC_LOADK,
 	PUC_BC_LOADKX, /* its constant is the argument of the EXTRAARG that follows */

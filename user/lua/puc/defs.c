@@ -43,7 +43,7 @@ static bool set_usable(struct def_name *n, const char *name)
 	return usable(name) && def_name_set(n, name);
 }
 
-/* Not known: nothing is told of what follows. */
+/* Not known: nothing is assumed of the instructions that follow. */
 static uint32_t data_words(const struct puc_proto *p, uint32_t pc)
 {
 	struct puc_ins i = puc_proto_ins(p, pc);

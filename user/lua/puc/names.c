@@ -156,7 +156,7 @@ static uint32_t maybe_data(const struct puc_proto *p, uint32_t pc)
 }
 
 /*
- * symbexec() of 5.1: forward jumps are followed, so what lies in the branch not taken is passed
+ * symbexec() of 5.1: forward jumps are followed, so the branch that is not taken is passed
  * over, and so are words that are no instructions. Where their number is not known, those that may
  * be some set register 0, or do not: no other.
  */
