@@ -35,7 +35,7 @@ static size_t number_at(const char *name)
 	return n < len && n && name[n - 1] == ' ' ? n - 1 : len;
 }
 
-/* True of a byte that looks like an escape, separates frames, or is a space that parsers split at. */
+/* True if a byte looks like an escape, separates frames, or is a space that parsers split at. */
 static bool is_escaped(const char *name, size_t i, size_t len, size_t number)
 {
 	switch (name[i]) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Only the IDs for file systems are taken on (setfsuid(2)): a process whose real user were the
- * target's could be stopped and killed by it. Permitted capabilities are kept, to come back with;
- * in effect are those that both have.
+ * Sets only the file-system IDs (setfsuid(2)): with the target's real user, the target could stop
+ * and kill the process. Permitted capabilities are kept, to return with. The effective ones are
+ * those that both have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static bool field(const char *line, const char *name, const char **value)
 	return true;
 }
 
-/* The fourth number of "Uid:" and "Gid:" is the one that file access goes by. */
+/* The fourth number of "Uid:" and "Gid:" is the file-system ID. */
 static int fs_id(const char *value, uint32_t *id)
 {
 	return sscanf(value, "%*u %*u %*u %u", id) == 1 ? 0 : -EPROTO;
@@ -139,7 +139,7 @@ int creds_of_user(uid_t uid, struct creds *out)
 	if (!groups)
 		return -ENOMEM;
 	if (!pw || getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
-		n = 0; /* of more than these none */
+		n = 0; /* with more than FEW_GROUPS: none */
 	*out = (struct creds){.uid = uid, .gid = pw ? pw->pw_gid : NOBODY, .ngroups = (size_t)n};
 	out->groups = TAKE_PTR(groups);
 	return 0;
@@ -200,7 +200,7 @@ static int take_groups(const struct creds *creds)
 	return 0;
 }
 
-/* These calls return the ID that was before, whether they succeed or not. */
+/* These calls return the former ID, whether they succeed or not. */
 static int take_id(long nr, uint32_t id)
 {
 	syscall(nr, id);

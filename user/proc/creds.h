@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process may open: its user, groups and capabilities. Read from /proc, made of a user of
- * this machine, and taken on by a child process.
+ * Credentials for file access: user, groups and capabilities. Read from /proc or made of a user of
+ * this machine; a child process assumes them.
  */
 #ifndef PROC_CREDS_H
 #define PROC_CREDS_H
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct creds {
-	uid_t uid; /* those that file access goes by */
+	uid_t uid; /* file-system IDs */
 	gid_t gid;
 	gid_t *groups;
 	size_t ngroups;
@@ -25,16 +25,16 @@ int creds_read(int proc, struct creds *out);
 /* With the groups that this machine gives the user, and no capability. -EINVAL, -ENOMEM. */
 int creds_of_user(uid_t uid, struct creds *out);
 
-/* Of nobody: what all may do. */
+/* Returns the user "nobody", without groups and capabilities. */
 struct creds creds_of_nobody(void);
 
 bool creds_same(const struct creds *a, const struct creds *b);
 void creds_free(struct creds *creds);
 
 /*
- * The calling thread accesses files with these from now on, and with no capability that it lacks
- * itself. It stays whoever it is for signals and ptrace, so that the user cannot stop it. May be
- * called again, with others. Calls nothing but the kernel. -EPERM: it may not.
+ * Sets the calling thread's file-system IDs, groups and effective capabilities; it gains no
+ * capability. Its real user stays, so that the other user cannot signal or trace it. May be called
+ * again, with others. Makes only system calls. -EPERM: not permitted.
  */
 int creds_become(const struct creds *creds);
 

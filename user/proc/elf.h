@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ELF files of targets: symbols, build id, is there a Lua in it, where is LuaJIT's assembler VM.
+ * Reads ELF files of targets: symbols, build id, Lua's symbols, LuaJIT's assembler VM.
  * 64-bit little-endian files only. Files are foreign: read by pread, never mapped (a
  * truncated mapping kills the reader). All work on one file has a budget, ELF_WORK, and may be
  * charged to a larger one as well; no more than 256 MiB of a file are in memory at a time.
@@ -85,7 +85,7 @@ uint64_t elf_kept_bytes(const struct elf_file *elf); /* bytes, but for the file'
 /* Address of a defined symbol by name in .dynsym, or .symtab; -ENOENT. */
 int elf_lookup(struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t *size);
 
-/* Does .dynsym want a symbol of this name from another file? */
+/* True if .dynsym imports a symbol of this name. */
 bool elf_wants(struct elf_file *elf, const char *name);
 
 /*
@@ -107,7 +107,7 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 	       void *arg);
 
-/* Is there a Lua in this file, by what it defines or wants. */
+/* Sets the flags of the Lua in this file, by the symbols that it defines or imports. */
 enum elf_lua {
 	ELF_LUA_DEFINES = 1, /* defines lua_newstate */
 	ELF_LUA_JIT = 2,     /* defines a luaJIT_version_* or luaJIT_setmode */

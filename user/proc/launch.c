@@ -86,8 +86,8 @@ static void pipes_close(struct pipes *p)
 }
 
 /*
- * In the child: never returns. caller: NULL when nobody called sudo. Nothing is run when the parent
- * has died, or could not seize it.
+ * In the child: never returns. caller: NULL without sudo. Runs nothing if the parent has died or
+ * could not seize it.
  */
 static void run_child(char *const argv[], const struct sudo_caller *caller, const struct pipes *p)
 {
@@ -170,7 +170,7 @@ static int break_at(pid_t pid, uint64_t addr)
 	return ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), addr ? DR7_L0 : 0) ? -errno : 0;
 }
 
-/* A stopped child goes on; it gets the signal that it was stopped for. */
+/* Continues a stopped child, with the signal that it was stopped for. */
 static int go_on(pid_t pid, int status)
 {
 	int event = status >> 16, sig = WSTOPSIG(status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting a command so that it can be sampled from its first Lua instruction: it is held at its
- * entry point, when the dynamic linker has mapped its libraries and nothing of its own has run, and
- * let go once it was looked at and attached. Under sudo it runs as the user who called sudo.
+ * Starts a command so that it can be sampled from its first Lua instruction. It is held at its
+ * entry point, after the dynamic linker has mapped its libraries and before its own code runs, and
+ * released when it is recognised and attached. Under sudo it runs as the user who called sudo.
  */
 #ifndef PROC_LAUNCH_H
 #define PROC_LAUNCH_H
@@ -13,11 +13,11 @@
 
 /*
  * Starts argv, with our stdin, stdout and stderr, and holds it. -ENOENT and others: it cannot be
- * run; -EINVAL: the caller of sudo is not to be known (base/sudo.h), and it was not started.
+ * run; -EINVAL: the caller of sudo is unknown (base/sudo.h), and it was not started.
  */
 int launch_start(char *const argv[], pid_t *pid, struct error *err);
 
-/* Lets it go; nothing of the holding remains in it. */
+/* Releases it: the tracing ends, the breakpoint is removed already. */
 int launch_release(pid_t pid);
 
 #endif

@@ -95,7 +95,7 @@ static int check_access(pid_t pid, struct error *err)
 /* include/linux/sched.h; in /proc/PID/stat, an ABI: proc_pid_stat(5), flags */
 #define PF_KTHREAD 0x00200000
 
-/* What follows the name, which may hold anything; NULL. */
+/* Returns the fields after the name, which may hold any byte; NULL if it cannot be read. */
 static const char *read_stat(pid_t pid, char *line, size_t size)
 {
 	FILE *f __fclose = NULL;
@@ -253,7 +253,7 @@ static const char *in_map_files(pid_t pid, const struct process_mapping *m, char
 	return path;
 }
 
-/* map_files is for who has CAP_CHECKPOINT_RESTORE. */
+/* map_files needs CAP_CHECKPOINT_RESTORE. */
 static const char *in_root(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH])
 {
 	snprintf(path, MAPPED_PATH, "/proc/%d/root%s", (int)pid, m->path);

@@ -26,12 +26,12 @@ int process_check(pid_t pid, struct error *err);
  */
 uint64_t process_image(pid_t pid);
 
-/* The user that its files are opened as. -ESRCH. */
+/* Returns its file-system user ID. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 
 /*
- * -ENOTSUP: process numbers here are not those that the kernel's BPF sees. -ENOENT: /proc, which
- * they are looked up in, is not mounted.
+ * -ENOTSUP: this pid namespace is not the one whose numbers BPF sees. -ENOENT: /proc is not
+ * mounted.
  */
 int process_check_namespace(struct error *err);
 
@@ -59,7 +59,7 @@ struct process_file {
 };
 
 /*
- * What is mapped there, as the process has it: deleted files and other mount namespaces, too.
+ * The mapped file as the process sees it, also deleted ones and those of other mount namespaces.
  * process_file() needs no descriptor. -EINVAL: it is no regular file.
  */
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out);

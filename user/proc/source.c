@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A forked child enters the root and the current directory of the target, takes on what the target
- * may open, and copies the file into a memfd. All of it is foreign: the path, the file and the file
- * system, which may be a network's that never answers; the parent therefore waits with a limit and
- * never reads the file itself.
+ * A forked child enters the root and the current directory of the target, assumes the target's
+ * credentials, and copies the file into a memfd. The path, the file and the file system are
+ * foreign, and a network file system may never answer. So the parent waits with a limit and never
+ * reads the file itself.
  *
  * Credentials are a list, and a file must be the same one for each of them. What the target has is
  * added when it is taken hold of, whenever it is looked at and before each file, so rights only
@@ -289,7 +289,7 @@ static const uint32_t no_disks[] = {
 	EFIVARFS_MAGIC,	  PSTOREFS_MAGIC,     SELINUX_MAGIC,	   SMACK_MAGIC,
 };
 
-/* A source file is a file on a disk; what /proc shows as one may block or change the system. */
+/* Accepts regular files on disks: reading one of /proc may block or change the system. */
 static int check_file(int fd, bool all)
 {
 	struct statfs fs;
@@ -331,7 +331,7 @@ static int open_as(const struct target_source *s, const struct creds *creds, boo
 	int fd, found, err = creds_become(creds);
 	char name[16];
 
-	/* a directory that luabpf was started in may not be one that they can reach */
+	/* this user may not reach luabpf's current directory */
 	if (!err && s->here && chdir(s->here))
 		err = -errno;
 	if (err)
@@ -396,7 +396,7 @@ static int copy(const struct target_source *s, const char *path, int to)
 
 /* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Has the process ended, within so long? */
+/* True if the process ends within so long. */
 static bool ends_within(int pidfd, int ms)
 {
 	struct pollfd end = {.fd = pidfd, .events = POLLIN};

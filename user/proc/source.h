@@ -27,13 +27,13 @@ struct target_source;
 int target_source_new(pid_t pid, uint64_t image, struct target_source **out);
 void target_source_free(struct target_source **source); /* takes NULL */
 
-/* Looks at the process once more: what it may no longer read is not shown. */
+/* Reads the process's credentials again: files that it may no longer read are not shown. */
 void target_source_look(struct target_source *source);
 
-/* It has ended: gives its /proc/PID up. */
+/* It has ended: closes its /proc/PID. */
 void target_source_ended(struct target_source *source);
 
-/* Nor what an earlier image of the process could not read. */
+/* Adds the credentials of an earlier image of the process: both must suffice. */
 void target_source_join(struct target_source *source, struct target_source *earlier);
 
 /* True if it has been root's all the time. */

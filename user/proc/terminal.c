@@ -27,8 +27,8 @@
 #define X32_BIT 0x40000000U
 
 /*
- * Is the controlling terminal, if there is one, of somebody else? Only the device itself has the
- * owner: where no standard descriptor is open on it, nobody knows.
+ * True if the controlling terminal belongs to another user. Only the device itself has the owner:
+ * true, too, if no standard descriptor is open on it.
  */
 static bool is_foreign(uid_t uid)
 {

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "name.h"
 
-/* Rounds of giving way: each function has three names, and gives way to those that did so before. */
+/* Rounds in which a function with a shared name takes its next one, of three. */
 #define ROUNDS 8
 
 struct function {
@@ -477,7 +477,7 @@ static uint32_t add_hash(uint32_t h, const char *str)
 {
 	for (; str && *str; str++)
 		h = (h ^ (unsigned char)*str) * 16777619U;
-	return (h ^ !str) * 16777619U; /* what is not known is not "" */
+	return (h ^ !str) * 16777619U; /* NULL, unknown, differs from "" */
 }
 
 /* A hash that distinguishes functions of one place. */

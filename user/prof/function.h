@@ -33,7 +33,7 @@ void functions_free(struct functions **functions);
 uint32_t functions_of(const struct functions *functions, uint32_t frame);
 size_t functions_count(const struct functions *functions);
 
-/* What all frames of a function share; its callname and line are not set. */
+/* Returns the fields that all frames of a function share; callname and line are not set. */
 const struct prof_frame *functions_frame(const struct functions *functions, uint32_t function);
 
 /* A frame as jit.p shows it for the format letter 'f', 'F' or 'l', with the flags of name.h. */

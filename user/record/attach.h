@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All threads of a process that is to be sampled, or is known to be. */
+/* Attaches events to all threads of a process. */
 #ifndef RECORD_ATTACH_H
 #define RECORD_ATTACH_H
 

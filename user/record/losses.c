@@ -37,7 +37,7 @@ int losses_add(struct losses *l, const char *reason, uint64_t count)
 	return prof_lose(l->prof, reason, count);
 }
 
-/* What was counted as lost, or as outside Lua. */
+/* Adds the counts of the classes lost and outside Lua. */
 static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
 {
 	enum class { RESOLVED, OUTSIDE, LOST };

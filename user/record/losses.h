@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The samples that did not become a stack, by reason. User space adds its own as they occur;
- * losses_finish() adds what BPF counted, once, and what was lost on the way between the two.
+ * Counts the samples that did not become a stack, by reason. User space adds its own as they occur;
+ * losses_finish() adds BPF's counts and malformed records, once.
  */
 #ifndef RECORD_LOSSES_H
 #define RECORD_LOSSES_H
@@ -18,11 +18,11 @@
 #define LOSS_BAD_RECORD "bad-record"
 #define LOSS_UNNAMED "unnamed"
 
-/* What a reason means; the reason itself when it is not known. */
+/* Returns the sentence that explains a reason; the reason itself if it is unknown. */
 const char *loss_sentence(const char *reason);
 
 struct losses {
-	struct prof *prof; /* which keeps them: a report of the saved profile shows them, too */
+	struct prof *prof; /* stores them: a report of the saved profile shows them, too */
 	uint64_t not_lua;  /* BPF did not recognise their process, which had no VM */
 	uint64_t bad;	   /* records that were refused */
 	uint64_t ends[LB_STATUS__MAX]; /* of losses_finish(), as -v shows them */
@@ -35,8 +35,8 @@ int losses_add(struct losses *losses, const char *reason, uint64_t count);
 int losses_finish(struct losses *losses, const uint64_t ends[LB_STATUS__MAX]);
 
 /*
- * A profile without stacks of one process: of what BPF counted of it, shown became stacks, and the
- * rest of the resolved is LOSS_UNNAMED. 0 or -ENOMEM.
+ * Makes a profile of one process, without stacks, from BPF's counts. `shown` samples became stacks;
+ * the rest of the resolved is LOSS_UNNAMED. 0 or -ENOMEM.
  */
 int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t shown,
 		      struct prof **out);

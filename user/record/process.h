@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes that are sampled: one struct for each, in one table by pid. All that is kept of a
- * process hangs on its struct; processes_end() releases it, and takes it out of BPF's table. Only
- * the right to open source files is kept for the report: under the pid, as samples are.
+ * The table of sampled processes, by pid. A process's struct owns all of its state; processes_end()
+ * releases it and removes the process from BPF's map. Only the right to open source files is kept
+ * for the report: under the pid, as samples are.
  */
 #ifndef RECORD_PROCESS_H
 #define RECORD_PROCESS_H
@@ -19,11 +19,11 @@
 #include "sym/image.h"
 #include "sources.h"
 
-/* One that was asked for, or the child of a command. */
+/* A process of -p, the command, or one that it started. */
 struct process {
 	pid_t pid;
-	int pidfd;	 /* -1: it had ended when BPF showed it; its samples are to be read yet */
-	bool is_root;	 /* asked for */
+	int pidfd;	 /* -1: it had ended at BPF's record of it; its samples are not read yet */
+	bool is_root;	 /* of -p, or the command itself */
 	bool keeps_time; /* see loader_keep_time() */
 	struct keeper *keepers;
 
@@ -59,10 +59,10 @@ struct processes {
 	struct target_source *files_of_all;
 };
 
-/* NULL: there is none, or it has ended. */
+/* Returns NULL if it is not in the table, or has ended. */
 struct process *processes_find(const struct processes *processes, pid_t pid);
 
-/* The image that a record's epoch means; NULL: it is known no more. */
+/* Returns the image of a record's epoch; NULL if it was replaced or has ended. */
 struct image *processes_image(const struct processes *processes, uint32_t pid, uint32_t epoch);
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The event loop: ring buffer, a timer that drains it (BPF wakes us only when it has to), signals,
+ * The event loop: the ring buffer, a timer that drains it (BPF rarely wakes the reader), signals,
  * the targets' pidfds, the duration.
  */
 #include <errno.h>
@@ -34,15 +34,14 @@
 #define DRAIN_NS 50000000ULL  /* between two drains, and what one of them takes at most */
 #define LAST_NS 1000000000ULL /* the same of a target that has ended */
 /*
- * Each drain begins a round, in which what samples show is read again in the targets: their
- * processors have to fetch it anew then. When for so many rounds no function and no program was
- * new, rounds are longer.
+ * Each drain begins an epoch, in which BPF reads the sampled prototypes again: that costs the
+ * targets cache misses. After so many epochs without a new function or program, epochs are longer.
  */
 #define CALM_ROUNDS 40
 #define CALM_NS 200000000ULL
 /*
- * What a command starts may be over in no time: of a thread or process that runs for so long there
- * are samples. Not with -p: a server's workers stay, and each event costs them something.
+ * Events of a command come at this interval at most: a thread or process that it starts is sampled
+ * if it runs for so long. Not with -p: a server's workers live long, and each event costs time.
  */
 #define SHORT_NS 1000000
 
@@ -53,7 +52,7 @@ struct session {
 	struct symbolizer *symbolizer;
 	struct prof *prof;
 	struct targets targets;
-	pid_t *roots; /* those asked for; the session ends with them */
+	pid_t *roots; /* of -p, or the command; the session ends with them */
 	size_t nroots;
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	struct losses losses;
@@ -362,8 +361,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 }
 
 /*
- * As whom files are opened for it: the one user whose processes all of them are, as far as they
- * live. A server may change its user as it starts.
+ * Stores the user as whom `report` opens source files, if all live targets have the same one.
+ * Called again at the end, as a server may change its user when it starts.
  */
 static void note_user(struct session *s)
 {
@@ -385,7 +384,7 @@ static void note_user(struct session *s)
 	meta->uid = differ ? 0 : first;
 }
 
-/* Of all that were asked for, while they live. */
+/* Holds the source rights of all targets, while they live. */
 static int hold_sources(struct session *s, struct error *err)
 {
 	struct process *p;
@@ -465,7 +464,7 @@ void session_watch(struct session *s, vm_found_fn *fn, void *arg)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Handles what BPF has sent; for so long, and goes on with the rest at the next wake-up. */
+/* Handles BPF's records for at most so long; the next wake-up handles the rest. */
 static void drain(struct session *s, uint64_t most_ns)
 {
 	int r;
@@ -499,7 +498,7 @@ static bool on_target_end(struct session *s, pid_t pid)
 	if (!processes_find(&s->targets.processes, pid))
 		return false;
 	drain(s, LAST_NS);    /* its last samples need its names */
-	if (signals_caught()) /* what is left is drained when sampling has ended */
+	if (signals_caught()) /* the rest is drained when sampling has ended */
 		return false;
 	p = processes_find(&s->targets.processes, pid);
 	if (p)
@@ -515,7 +514,7 @@ static void eat_timer(int fd)
 		return;
 }
 
-/* Are there news? Then the rounds that follow are short. As they were, when that cannot be set. */
+/* True if this round has changed anything: then the following rounds are short. */
 static bool hurry(struct session *s)
 {
 	uint64_t changes = symbolizer_changes(s->symbolizer);
@@ -533,7 +532,7 @@ static bool hurry(struct session *s)
 	return changed;
 }
 
-/* A round is over: chooses how long those are that follow. */
+/* At the end of a round: sets the length of the following ones. */
 static void pace(struct session *s)
 {
 	if (!hurry(s) && ++s->idle_rounds == CALM_ROUNDS)
@@ -625,7 +624,7 @@ int session_run(struct session *s, int stop, struct error *err)
 			return error_set(err, -errno, "epoll: %s", strerror(errno));
 		for (i = 0; i < n && !over && !signals_caught(); i++)
 			over = handle(s, &ev[i]);
-		if (!over && signals_caught()) { /* first, whatever else there is to do */
+		if (!over && signals_caught()) { /* before all other events */
 			end_by_signal(s);
 			over = true;
 		}

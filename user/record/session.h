@@ -20,13 +20,13 @@ struct session;
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
 	size_t npids;
-	bool may_lack;	/* not all of them need to have Lua by now */
+	bool may_lack;	/* some of them may have no Lua yet */
 	char **command; /* ... one to start; NULL-terminated */
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
-	bool sources;	      /* session_open_source() is asked for */
-	bool by_process;      /* session_process() is asked for: with pids */
+	bool sources;	      /* session_open_source() will be called */
+	bool by_process;      /* session_process() will be called: with pids */
 };
 
 /*
@@ -69,8 +69,8 @@ struct session_stats {
 };
 
 /*
- * What came of one process alone: stats, as far as they are known of one, and a profile without
- * stacks, which has its samples and losses. Those that user space lost are one number. -ENOMEM.
+ * Returns the stats of one process, as far as they are counted by process, and a profile without
+ * stacks, with its samples and losses. User space's losses are one number. -ENOMEM.
  */
 int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
 		    struct prof **prof);
@@ -84,7 +84,7 @@ int session_wait_command(struct session *session);
 /* "LuaJIT 2.1...": the builds of the targets, for the first line; "" when none is known yet. */
 void session_describe(const struct session *session, char *buf, size_t size);
 
-/* A VM of a target that is not sampled, and why; "" when there is none. */
+/* Returns why a VM of a target is not sampled; "" if all are. */
 const char *session_unsampled(const struct session *session);
 
 /*
@@ -93,8 +93,8 @@ const char *session_unsampled(const struct session *session);
  */
 const char *session_limit(const struct session *session, uint32_t i, const char **build);
 
-/* Opens a source file as the processes may whose stacks name it, with session_options' sources. The
- * signature is that of out/source.h. */
+/* Opens a source file with the rights of the processes whose stacks name it. Needs session_options'
+ * sources. The signature is that of out/source.h. */
 int session_open_source(void *session, const char *path, FILE **out);
 
 /* A target's process id; the first one. */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* One whose files are held, though it may have ended. */
+/* Returns the process if its files are held, live or ended; else NULL. */
 static struct process *find(const struct processes *ps, pid_t pid)
 {
 	struct process *p = processes_find(ps, pid);
@@ -46,7 +46,7 @@ static int open_for_all(struct processes *ps, const char *path, FILE **out)
 	return err ? err : target_source_open(ps->files_of_all, path, out);
 }
 
-/* Those of a table agree with *one, which is set by the first. */
+/* True if all of a table have the same rights as *one, which the first sets. */
 static bool all_same(const struct process *first, struct target_source **one)
 {
 	for (const struct process *p = first; p; p = p->hh.next) {
@@ -62,8 +62,8 @@ static bool all_same(const struct process *first, struct target_source **one)
 }
 
 /*
- * Of a process that was gone too soon the rights are not known. It was a child of one of those that
- * are: it had that one's rights, where all have the same. Children of root's may be anybody's.
+ * Opens for a process that ended before its rights were read. Its parent is in the table: if all
+ * there have the same rights, the child had them, too. Root's children may have dropped theirs.
  */
 static int open_of_others(struct processes *ps, const char *path, FILE **out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Source files for the annotations of a live report. A chunk is looked for as the processes see it
- * whose stacks name it, each with its own rights: of two that are sampled together one may be
- * root's and the other no friend of root.
+ * Opens source files for the annotations of a live report. A chunk's file is opened with the rights
+ * of the processes whose stacks name it, each in its own view of the file system: of two that are
+ * sampled together, one may be root's and the other hostile.
  */
 #ifndef RECORD_SOURCE_OPEN_H
 #define RECORD_SOURCE_OPEN_H

@@ -15,7 +15,7 @@
 
 #define SOURCES_ENDED 64
 
-/* What processes that have ended could open: one for all that could open the same. */
+/* The rights of ended processes: one for all that had the same. */
 struct ended_source {
 	struct target_source *files;
 	bool tried;
@@ -30,23 +30,23 @@ struct ended_sources {
 struct sources {
 	struct target_source *files; /* NULL: what the samples' image may read is unknown */
 	struct ended_source *ended;  /* whose files these are; NULL: its own */
-	bool held;		     /* files was asked for */
-	bool gone;		     /* it ended before it was taken hold of */
+	bool held;		     /* sources_hold() was called */
+	bool gone;		     /* it ended before its rights were read */
 	bool tried;
 };
 
 /*
- * Takes hold of a process while it lives, as target_source_new(). Where that fails its samples show
- * what all can read; -ESTALE.
+ * Reads a process's rights while it lives, as target_source_new(). If that fails, its samples show
+ * only files that all users can read; -ESTALE.
  */
 int sources_hold(struct sources *sources, pid_t pid, uint64_t image_id);
 
-/* Looks at the process once more, if it is held: it may have given up rights. */
+/* Reads a held process's rights again: it may have dropped some. */
 void sources_look(struct sources *sources);
 
 /*
- * The process has ended. A program that starts others without end does not make us hold descriptors
- * without end: beyond SOURCES_ENDED that differ, samples show what all can read.
+ * The process has ended. Bounds the descriptors held for ended processes: beyond SOURCES_ENDED
+ * different rights, samples show only files that all users can read.
  */
 void sources_ended(struct ended_sources *ended, struct sources *sources);
 

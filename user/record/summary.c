@@ -70,7 +70,7 @@ static double requested_hz(const struct summary *s)
 	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
 }
 
-/* Events of which none is taken (bpf/maps.bpf.h, events_per_sample) are part of its price. */
+/* Events that take no sample (bpf/maps.bpf.h, events_per_sample) are part of its cost. */
 static double bpf_ns_per_sample(const struct summary *s)
 {
 	double all = (double)(s->resolved + s->outside + s->lost);
@@ -111,7 +111,7 @@ void summary_print_other(uint64_t n, FILE *to)
 			n, plural(n), PROF_MAX_FRAMES >> 20, PROF_MAX_ROWS >> 20);
 }
 
-/* Why is there nothing to see? */
+/* Prints why there are no samples. */
 static void print_nothing(const struct summary *s, FILE *to)
 {
 	if (s->stats.cpu_ns < s->stats.period_ns)
@@ -145,8 +145,8 @@ static uint64_t lost_to_layout(const struct summary *s)
 }
 
 /*
- * Each thread's first event comes after a period of its own CPU time. And one that starts such
- * threads may lose what it has used to them, see loader_keep_time().
+ * Each thread's first event comes after a period of its own CPU time. A thread that starts short
+ * ones may lose its CPU time to them, see loader_keep_time().
  */
 static void print_missing(const struct summary *s, FILE *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording says of itself: the line at the end, the reasons of losses, the --stats JSON. */
+/* A recording's summary: the line at the end, the reasons of losses, the --stats JSON. */
 #ifndef RECORD_SUMMARY_H
 #define RECORD_SUMMARY_H
 
@@ -9,7 +9,7 @@
 #include "prof/prof.h"
 #include "session.h"
 
-/* All samples of the targets, by what became of them. */
+/* All samples of the targets, by how they ended. */
 struct summary {
 	struct session_stats stats;
 	const struct prof *prof; /* borrowed */
@@ -22,7 +22,7 @@ struct summary {
 
 void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out);
 
-/* Share of samples in Lua that were lost, in millionths; 0 when there were none. */
+/* Returns the lost share of the samples in Lua, in millionths; 0 if there were none. */
 uint64_t summary_lost_ppm(const struct summary *s);
 
 /* Human text, a few lines. written: the files that were written, or NULL. */
@@ -31,7 +31,7 @@ void summary_print(const struct summary *s, const char *written, FILE *to);
 /* Samples with functions that the profile had no room for; nothing when n is 0. */
 void summary_print_other(uint64_t n, FILE *to);
 
-/* Of a report that shows lines: what a line of compiled code is, where there is much of it. */
+/* For a report that shows lines: warns if too many lines of compiled code are those of a guard. */
 void summary_print_lines(const struct summary *s, FILE *to);
 
 /* For -v: how samples ended in the kernel, before their names were looked up. */

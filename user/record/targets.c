@@ -47,7 +47,7 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 	return 0;
 }
 
-/* BPF learns what files hold, so that it recognises the next process that maps them. */
+/* Registers the scanned files with BPF, so that it recognises the next process that maps them. */
 static void give_files(struct targets *ts)
 {
 	struct lb_file_key key;
@@ -72,7 +72,7 @@ static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
 
-/* BPF learns the builds before it learns who has them. */
+/* Registers a process with BPF: its builds first. */
 static int tell(struct targets *ts, struct process *t, struct error *err)
 {
 	uint32_t i;
@@ -111,7 +111,7 @@ static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
 	return false;
 }
 
-/* The VMs that it did not have before. */
+/* Reports the VMs that it did not have before. */
 static void show(const struct targets *ts, struct process *t, const struct lb_proc *before)
 {
 	uint32_t i;
@@ -160,7 +160,7 @@ static bool overlaps(const struct lb_module *a, const struct lb_module *b)
 	return a->text_lo < b->text_hi && b->text_lo < a->text_hi;
 }
 
-/* BPF remembers modules by their places, so those that are known keep theirs. */
+/* Adds a module. BPF keeps indexes into module[], so known modules keep theirs. */
 static bool add_module(struct targets *ts, struct process *t, const struct lb_module *m)
 {
 	uint32_t i;
@@ -187,7 +187,7 @@ static bool add_module(struct targets *ts, struct process *t, const struct lb_mo
 	return true;
 }
 
-/* BPF may have recognised this image meanwhile: what it found keeps its places. */
+/* BPF may have recognised this image meanwhile: the modules that it found keep their indexes. */
 static void keep_known(struct targets *ts, struct process *t)
 {
 	struct lb_proc now = t->vms, known;
@@ -251,7 +251,7 @@ int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, s
 }
 
 /*
- * Nothing of the VMs that were there is: it has called exec, before a sample showed BPF its image.
+ * True if none of its VMs is mapped any more: it has called exec, and BPF has no sample since.
  */
 static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of a recording: which VMs each has, now and after it calls exec or loads a library,
- * and that BPF and the symbolizer know.
+ * Recognises the VMs of a recording's processes, also after exec and dlopen(), and registers them
+ * with BPF and the symbolizer.
  */
 #ifndef RECORD_TARGETS_H
 #define RECORD_TARGETS_H
@@ -49,10 +49,10 @@ int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct 
 int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,
 		      struct error *err);
 
-/* Looks for libraries that were loaded since. Cheap when there are none; now: CLOCK_MONOTONIC. */
+/* Scans for libraries loaded since the last look. now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
 
-/* In this round not all was read that BPF has sent: image_left() of each process. */
+/* This round left records in the ring: calls image_left() for each process. */
 void targets_left(struct targets *targets);
 
 /* Says for each process whether BPF makes the fingerprint of a prototype once in an epoch. */

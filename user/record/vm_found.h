@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notice of a VM: whoever opens a session may hear of each that is recognised. */
+/* The callback of a session for each VM that it recognises. */
 #ifndef RECORD_VM_FOUND_H
 #define RECORD_VM_FOUND_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Nothing in the kernel says that a process has mapped a library, unless an event is opened for each
- * of its threads. So its executable mappings are looked at, 50 times a second; files are looked into
- * only when a mapping is new. Signals have their default action: they end the wait at once.
+ * The kernel reports a new mapping only through an event on each thread of the process. So its
+ * executable mappings are polled 50 times a second; files are scanned only if a mapping is new.
+ * Signals have their default action: they end the wait at once.
  */
 #include "wait.h"
 
@@ -22,7 +22,7 @@
 
 struct wait {
 	struct scan *scan;
-	uint64_t *mapped; /* of each process: process_mapped() when it was looked at last */
+	uint64_t *mapped; /* of each process: process_mapped() at the last look */
 };
 
 enum found { WITHOUT, WITH_LUA, ENDED };
@@ -35,7 +35,7 @@ static enum found look(struct wait *w, size_t i, pid_t pid)
 	int ret;
 
 	if (!mapped)
-		return process_check(pid, NULL) ? ENDED : WITHOUT; /* it is amid an exec */
+		return process_check(pid, NULL) ? ENDED : WITHOUT; /* it is in exec */
 	if (mapped == w->mapped[i])
 		return WITHOUT;
 	w->mapped[i] = mapped;

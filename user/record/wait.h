@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --wait: processes that are to load Lua yet. */
+/* --wait: waits until a process has loaded Lua. */
 #ifndef RECORD_WAIT_H
 #define RECORD_WAIT_H
 
@@ -9,9 +9,8 @@
 #include "base/error.h"
 
 /*
- * Returns 0 when one of n processes has Lua, or something that is for a recording to refuse; at once
- * when it has by now. waits, if not NULL, is called first when none has. -ENODATA: all have ended
- * without.
+ * Returns 0 as soon as one of n processes has Lua, or a VM that a recording refuses. If none has it
+ * yet, calls `waits` (may be NULL) once. -ENODATA: all have ended without Lua.
  */
 int session_wait_lua(const pid_t *pids, size_t n, void (*waits)(void *arg), void *arg,
 		     struct error *err);

@@ -32,9 +32,9 @@ void native_maps_free(struct native_maps **maps); /* some of its files stay open
 int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
 
 /*
- * Where addr lies, in a form that is the same in each process: the name of the mapped file, and the
- * address that the ELF file itself gives it (of another file: the offset). Code in no file, or of a
- * process that is gone, is NATIVE_NO_MODULE and 0. *module is valid as native_symbol()'s name is.
+ * Converts addr to a form that is equal in all processes: the name of the mapped file, and the
+ * address in the ELF file (of another file: the offset). Code in no file, or of an ended process,
+ * is NATIVE_NO_MODULE and 0. *module is valid as native_symbol()'s name is.
  */
 #define NATIVE_NO_MODULE "[unknown]"
 void native_place(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);

@@ -16,7 +16,7 @@
 
 #include "lua/family.h"
 
-/* True if chunk and line do not say which function it is: it has no line, or its chunk no name. */
+/* True if chunk and line do not identify it: it has no line, or its chunk no name. */
 bool proto_is_nameless(const struct sym_family *family, const struct proto *p);
 
 /*

@@ -219,7 +219,7 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POS
 	return 0;
 }
 
-/* No instruction of the frame below called one that has any of these. */
+/* A frame with one of these flags was not called by an instruction of the frame below. */
 #define UNCALLED (LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK)
 
 /* The frame below, when it is a Lua function of the same thread: its bytecode names its callee. */
