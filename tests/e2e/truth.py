@@ -113,8 +113,7 @@ class Judge:
             return "iterator"  # a C function that no library holds
         if nameless:  # ditto: by its call, and called by C it has none
             return f.call or "nameless"
-        # "NAME (FILE)": of the same name in two files, or of one that was not mapped when it was looked at
-        return f.name.partition(" (")[0] if f.kind == pprof.C else f.name
+        return f.name
 
     def edge(self, caller, callee):
         name = self.name(callee)

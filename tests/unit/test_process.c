@@ -157,6 +157,32 @@ Test(process, mappings)
 	cr_expect_eq(process_mappings(NO_PID, on_mapping, &m), -ESRCH);
 }
 
+static int on_mapping_that_ends_it(void *arg, const struct process_mapping *m)
+{
+	pid_t *pid = arg;
+
+	(void)m;
+	if (*pid) {
+		kill(*pid, SIGKILL);
+		waitpid(*pid, NULL, 0);
+	}
+	*pid = 0;
+	return 0;
+}
+
+/* The rest of its mappings cannot be read: the first ones alone are not what it had. */
+Test(process, mappings_of_one_that_ends_meanwhile)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	cr_expect_eq(process_mappings(pid, on_mapping_that_ends_it, &pid), -ESRCH);
+	cr_expect_eq(pid, 0);
+}
+
 Test(process, exe)
 {
 	char name[8] = "xxxxxxx", path[512], want[512] = "";

@@ -222,7 +222,9 @@ int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m
 		if (r)
 			return r;
 	}
-	return 0;
+	/* each read() asks for the memory anew: without it the file ends where it was read last */
+	rewind(f);
+	return getc(f) == EOF ? -ESRCH : 0;
 }
 
 struct of_files {

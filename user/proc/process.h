@@ -42,7 +42,10 @@ struct process_mapping {
 	const char *path;  /* as the process sees it, or "[vdso]"; borrowed for the call */
 };
 
-/* Calls fn for each executable mapping, by address; process_mappings() for those of files only. */
+/*
+ * Calls fn for each executable mapping, by address; process_mappings() for those of files only.
+ * -ESRCH: the process has ended, or has called exec, while they were read; some may be missing.
+ */
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 

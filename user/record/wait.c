@@ -27,6 +27,12 @@ struct wait {
 
 enum found { WITHOUT, WITH_LUA, ENDED };
 
+/* It has no memory, or another than a moment ago: it has ended, or is in exec. */
+static enum found without_memory(pid_t pid)
+{
+	return process_check(pid, NULL) ? ENDED : WITHOUT;
+}
+
 static enum found look(struct wait *w, size_t i, pid_t pid)
 {
 	uint64_t mapped = process_mapped(pid);
@@ -35,13 +41,13 @@ static enum found look(struct wait *w, size_t i, pid_t pid)
 	int ret;
 
 	if (!mapped)
-		return process_check(pid, NULL) ? ENDED : WITHOUT; /* it is in exec */
+		return without_memory(pid);
 	if (mapped == w->mapped[i])
 		return WITHOUT;
 	w->mapped[i] = mapped;
 	ret = scan_process(w->scan, pid, &proc, &unknown);
 	if (ret == -ESRCH)
-		return ENDED;
+		return without_memory(pid);
 	return ret || proc.nmodules || *unknown.what ? WITH_LUA : WITHOUT;
 }
 

@@ -360,8 +360,6 @@ int native_learn(struct native_maps *m)
 	struct reading r = {.p = &fresh, .before = m};
 	int err = process_code(m->pid, note_mapping, &r);
 
-	if (!err && !fresh.nmaps)
-		err = -ESRCH; /* a zombie has none */
 	if (err) {
 		forget_maps(&fresh);
 		return err;
