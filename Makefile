@@ -15,6 +15,9 @@
 
 O ?= build
 GEN ?= $(O)
+# One name for each file, however O is given: dependency files have it.
+override O := $(patsubst $(CURDIR)/%,%,$(abspath $(O)))
+override GEN := $(patsubst $(CURDIR)/%,%,$(abspath $(GEN)))
 V ?= 0
 SAN ?= 0
 COVERAGE ?= 0
