@@ -87,11 +87,12 @@ static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 
 }
 
 /*
- * luaV_execute's innermost frame belongs to L when L was pushed just below it, or lies in it. Most
- * often that is one that is known. Then nothing between sp and it needs to be tried, unless a
- * coroutine's lua_longjmp was seen there, whose function may be a C function, or its function is
- * the host's, which may have called another VM. Else the words around it are tried. These return 1
- * when the search has to go back.
+ * A frame of luaV_execute belongs to L when L was pushed just below it, or lies in it. L is known, in
+ * most cases. Then no word between sp and the frame needs to be tried, whether L is the best or one
+ * farther out, whose frame was left or is active. Two cases are tried nevertheless: a coroutine's
+ * lua_longjmp lies there, whose function may be a C function; or L's function is the host's, which
+ * may have called another VM. Without an owner the words around the frame are tried. Both functions
+ * return 1 when the search has to go back.
  */
 static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *w, __u64 frame,
 				     __u64 L)
@@ -102,7 +103,7 @@ static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *
 	w->pending = 0;
 	open = w->open && frame == w->vm_ret;
 	w->unowned |= open;
-	if (w->best.L == L && w->key != ~0ULL && !w->hidden && !open)
+	if (w->key != ~0ULL && !w->hidden && !open)
 		return 0;
 	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
 }
