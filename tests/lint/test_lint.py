@@ -38,7 +38,7 @@ def tree(tmp_path_factory):
     for name in ("bpf", "include", "user", "docs", "tools/lint", ".ci"):
         shutil.copytree(ROOT / name, root / name)
     (root / "tests").mkdir()
-    for name in ("README.md", "CONTRIBUTING.md", "Makefile", ".clang-format"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", ".clang-format"):
         shutil.copy(ROOT / name, root / name)
     return root
 

@@ -261,7 +261,7 @@ Test(function, methods_of_one_name_go_by_their_classes)
 	expect_names(frames, names, 3);
 }
 
-/* Two functions of one line are told by their prototypes, if not by their names. */
+/* Two functions of one line are distinguished by their prototypes, if not by their names. */
 Test(function, one_line_may_have_two_functions)
 {
 	static const struct prof_frame frames[] = {
@@ -298,8 +298,8 @@ Test(function, a_definition_may_have_no_name)
 	expect_names(frames, names, 5);
 }
 
-/* Their number tells functions of one line whose sizes and names are the same; what is known of one
- * only through its parents goes with it. */
+/* Functions of one line with the same sizes and names have different numbers. A definition that is
+ * known only while the parent is on the stack belongs to the number. */
 Test(function, functions_of_one_line_are_numbered)
 {
 	static const struct prof_frame frames[] = {

@@ -17,7 +17,10 @@ static uint64_t lost(const struct prof *prof, const char *reason)
 	return 0;
 }
 
-/* What BPF could not tell is moved to what it was; each count is in the profile once. */
+/*
+ * Samples of processes that BPF did not recognise, and that had no VM, move from "unrecognised" to
+ * "outside-lua". The profile has each count once.
+ */
 Test(losses, of_bpf_and_of_user_space)
 {
 	const uint64_t ends[LB_STATUS__MAX] = {

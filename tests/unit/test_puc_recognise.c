@@ -636,7 +636,7 @@ Test(puc_recognise, no_luaV_execute)
 
 /*
  * As gcc -O0 compiles it: pc is a variable, and all instructions jump to a single place that jumps
- * on. No register tells the line: rdx would have been taken for the one that has pc.
+ * on. No register has pc, and so the line is not known: rdx would have been taken for that register.
  */
 Test(puc_recognise, without_optimisation)
 {

@@ -22,7 +22,7 @@ struct fsids {
 /* Returns the user's groups of this machine's database; for an unknown user, only `gid`. */
 int fsids_of_user(uid_t uid, gid_t gid, struct fsids **out);
 
-/* The same for the caller of sudo. *out stays NULL if there is none. */
+/* The same for the user who called sudo. *out stays NULL if luabpf does not run under sudo. */
 int fsids_of_caller(struct fsids **out, struct error *err);
 
 /*

@@ -299,8 +299,8 @@ static __always_inline int lj_storing_link(const struct lb_mem *mem, struct lj_w
 
 /*
  * True if a jump was made whose target is not fetched yet: PC is the target's. A branch that was
- * not taken passes there, too: then the instruction before PC is that branch. Where a trace was
- * left there is none.
+ * not taken passes there, too: then the instruction before PC is that branch. False after the exit
+ * from a trace, where no branch led.
  */
 static __always_inline int lj_has_jumped(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lj_build *build, const struct lb_regs *regs)

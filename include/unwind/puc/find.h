@@ -86,8 +86,8 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 }
 
 /*
- * Looks for the lua_State that runs on this thread. Returns 0 when it was found, 1 when the steps
- * have to search the C stack first; these end as LB_STATUS_OUTSIDE when there is none.
+ * Looks for the lua_State that runs on this thread. Returns 0 if it was found, 1 if the steps
+ * have to search the C stack first. They end as LB_STATUS_OUTSIDE if no lua_State runs here.
  */
 LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -163,7 +163,7 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 	__u64 next = w->follow;
 
 	w->follow = 0;
-	if (next) { /* it runs, or has resumed another; or it is none that is active */
+	if (next) { /* the coroutine that the best has resumed, if it is active */
 		if (puc_consider(mem, w, next, 0))
 			puc_take_best(w);
 		return LB_MORE;
