@@ -16,14 +16,14 @@ INSIDE = {"runaway", "deep", "inside", "pcall"}
 def test_growing_stacks(tmp_path, luajit2, vm):
     """The share of what recurses is what it measured itself: 6 standard deviations of some 4000 samples, and a
     hundredth for what is at the ends of a measured span. Lost is what hits mremap(), in which the stack is nowhere:
-    at most 2 %, but for one run in a million. The resumer's own time is under 0.5 %."""
+    at most 2 %, but for one run in a million. The resumer has its own time only, which the program measures."""
     saved = tmp_path / "p.pb.gz"
     vm = vms.VMS[vm]
     with vms.Target([*vm.argv, vms.LUA / "grows.lua", SECONDS], vm.env) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
         t.go()
-        everything, used = map(float, t.line().split())
+        everything, used, resuming = map(float, t.line().split())
         r = tool.done()
     assert r.code == 0, r
     total = inside = resumer = 0
@@ -34,5 +34,5 @@ def test_growing_stacks(tmp_path, luajit2, vm):
         resumer += s.count * (names[-1] == "co")
     share = used / everything
     assert abs(inside / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01, (inside, total, share, r)
-    assert resumer <= truth.allowed(total, 0.005), (resumer, r)
+    assert resumer <= truth.allowed(total, 0.001 + resuming / everything), (resumer, resuming, everything, r)
     assert r.stats["lost"] <= truth.allowed(r.stats["samples"], 0.02), r
