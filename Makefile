@@ -177,7 +177,7 @@ $(TOOLS): $(O)/%: $(O)/obj/%.o $(O)/libtest.a $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # A host is a target, not a part of luabpf: never sanitized, and it exports its symbols as hosts do.
-$(HOSTS): $(O)/%: %.c Makefile
+$(HOSTS): $(O)/%: %.c tests/hosts/host.h Makefile
 	$(call say,HOST,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(WARN) -O2 -g -D_GNU_SOURCE $$($(PKG_CONFIG) --cflags luajit) -rdynamic \

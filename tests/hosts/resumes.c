@@ -25,23 +25,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "host.h"
+
 static lua_State *main_L, *co;
 static double worked;
 static void (*called_later)(void);
-
-static int resume(lua_State *L, lua_State *thread)
-{
-#if LUA_VERSION_NUM >= 504
-	int results;
-
-	return lua_resume(thread, L, 0, &results);
-#elif LUA_VERSION_NUM >= 502
-	return lua_resume(thread, L, 0);
-#else
-	(void)L;
-	return lua_resume(thread, 0);
-#endif
-}
 
 static double cpu(void)
 {
@@ -103,7 +91,7 @@ static int run(lua_State *L)
 			lua_xmove(L, main_L, 1);
 		lua_pcall(main_L, 0, 0, 0);
 	} else if (!strcmp(how, "ends") || !strcmp(how, "fails")) {
-		resume(L, thread_of(L));
+		host_resume(thread_of(L), L, 0);
 	} else {
 		if (!co) {
 			co = thread_of(L);
@@ -111,7 +99,7 @@ static int run(lua_State *L)
 			if (!strcmp(how, "hooked"))
 				lua_sethook(co, yield, LUA_MASKCOUNT, 20000);
 		}
-		resume(L, co);
+		host_resume(co, L, 0);
 	}
 	lua_settop(L, 0);
 	if (!strcmp(how, "far"))

@@ -13,6 +13,8 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "../host.h"
+
 #define SIZE (64 << 10)
 
 static const char text[] =
@@ -46,15 +48,7 @@ static int resume(lua_State *L)
 	memset((char *)buf, lua_gettop(L), sizeof(buf));
 	lua_pushvalue(L, 1);
 	lua_xmove(L, co, 1);
-#if LUA_VERSION_NUM >= 504
-	int n;
-
-	lua_resume(co, L, 0, &n);
-#elif LUA_VERSION_NUM >= 502
-	lua_resume(co, L, 0);
-#else
-	lua_resume(co, 0);
-#endif
+	host_resume(co, L, 0);
 	lua_pushnumber(L, buf[77]);
 	return 1;
 }
@@ -66,10 +60,5 @@ int main(int argc, char **argv)
 	luaL_openlibs(L);
 	lua_register(L, "call", call);
 	lua_register(L, "resume", resume);
-	if (luaL_loadbuffer(L, text, strlen(text), "@buffers"))
-		return 1;
-	lua_pushnumber(L, argc > 1 ? atof(argv[1]) : 1);
-	if (lua_pcall(L, 1, 0, 0))
-		fprintf(stderr, "%s\n", lua_tostring(L, -1));
-	return 0;
+	return host_run(L, text, "@buffers", argc, argv);
 }

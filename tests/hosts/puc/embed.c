@@ -11,19 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int resume(lua_State *L, lua_State *co)
-{
-#if LUA_VERSION_NUM >= 504
-	int results;
-
-	return lua_resume(co, L, 0, &results);
-#elif LUA_VERSION_NUM >= 502
-	return lua_resume(co, L, 0);
-#else
-	(void)L;
-	return lua_resume(co, 0);
-#endif
-}
+#include "../host.h"
 
 static int run_as_coroutine(lua_State *L)
 {
@@ -33,7 +21,7 @@ static int run_as_coroutine(lua_State *L)
 	lua_insert(L, 1);
 	lua_xmove(L, co, 1);
 	do
-		r = resume(L, co);
+		r = host_resume(co, L, 0);
 	while (r == LUA_YIELD);
 	if (r)
 		fprintf(stderr, "embed: %s\n", lua_tostring(co, -1));

@@ -14,6 +14,8 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "../host.h"
+
 static lua_State *outer, *inner;
 
 static const char inner_text[] =
@@ -70,11 +72,7 @@ int main(int argc, char **argv)
 	lua_register(outer, "spent", spent);
 	lua_register(inner, "back", back);
 	if (luaL_loadbuffer(inner, inner_text, strlen(inner_text), "@inner") ||
-	    lua_pcall(inner, 0, 0, 0) ||
-	    luaL_loadbuffer(outer, outer_text, strlen(outer_text), "@outer"))
+	    lua_pcall(inner, 0, 0, 0))
 		return 1;
-	lua_pushnumber(outer, argc > 1 ? atof(argv[1]) : 1);
-	if (lua_pcall(outer, 1, 0, 0))
-		fprintf(stderr, "%s\n", lua_tostring(outer, -1));
-	return 0;
+	return host_run(outer, outer_text, "@outer", argc, argv);
 }

@@ -38,6 +38,7 @@
 
 #include <unwind/puc/find.h>
 
+#include "../host.h"
 #include "oracle_judge.h"
 #include "proc/elf.h"
 #include "detect/puc/recognise.h"
@@ -353,20 +354,6 @@ int lua_resetthread(lua_State *L)
 }
 #endif
 
-static int resume_any(lua_State *L, lua_State *from, int nargs)
-{
-#if LUA_VERSION_NUM == 501
-	(void)from;
-	return lua_resume(L, nargs);
-#elif LUA_VERSION_NUM < 504
-	return lua_resume(L, from, nargs);
-#else
-	int nres;
-
-	return lua_resume(L, from, nargs, &nres);
-#endif
-}
-
 /* ---- workloads ------------------------------------------------------------------------------- */
 
 /* resumed(co): resumes a coroutine from C until it is done. */
@@ -376,7 +363,7 @@ static int l_resumed(lua_State *L)
 	int r;
 
 	do {
-		r = resume_any(co, L, 0);
+		r = host_resume(co, L, 0);
 		if (r == LUA_YIELD)
 			lua_settop(co, 0);
 	} while (r == LUA_YIELD);

@@ -14,6 +14,7 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "../host.h"
 #include "burn.h"
 
 #define SIZE (32 << 10)
@@ -56,15 +57,7 @@ static void run(lua_State *L)
 
 	lua_pushvalue(L, 1);
 	lua_xmove(L, co, 1);
-#if LUA_VERSION_NUM >= 504
-	int n;
-
-	lua_resume(co, L, 0, &n);
-#elif LUA_VERSION_NUM >= 502
-	lua_resume(co, L, 0);
-#else
-	lua_resume(co, 0);
-#endif
+	host_resume(co, L, 0);
 }
 
 static int resume(lua_State *L)
@@ -98,10 +91,5 @@ int main(int argc, char **argv)
 	lua_getfield(L, -1, "unpack");
 	lua_setglobal(L, "unpack");
 #endif
-	if (luaL_loadbuffer(L, text, strlen(text), "@sparse"))
-		return 1;
-	lua_pushnumber(L, argc > 1 ? atof(argv[1]) : 1);
-	if (lua_pcall(L, 1, 0, 0))
-		fprintf(stderr, "%s\n", lua_tostring(L, -1));
-	return 0;
+	return host_run(L, text, "@sparse", argc, argv);
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the hosts share: each is compiled for LuaJIT or for several versions of PUC Lua. */
+#ifndef LUABPF_TESTS_HOST_H
+#define LUABPF_TESTS_HOST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+/* lua_resume() of this version. Inlined: a host's C frames are what a test is about. */
+static inline __attribute__((always_inline)) int host_resume(lua_State *co, lua_State *from,
+							     int nargs)
+{
+#if LUA_VERSION_NUM >= 504
+	int results;
+
+	return lua_resume(co, from, nargs, &results);
+#elif LUA_VERSION_NUM >= 502
+	return lua_resume(co, from, nargs);
+#else
+	(void)from;
+	return lua_resume(co, nargs);
+#endif
+}
+
+/* Runs a chunk with a number of seconds, that of the command line or 1. Returns main()'s result. */
+static inline int host_run(lua_State *L, const char *text, const char *name, int argc, char **argv)
+{
+	if (luaL_loadbuffer(L, text, strlen(text), name))
+		return 1;
+	lua_pushnumber(L, argc > 1 ? atof(argv[1]) : 1);
+	if (lua_pcall(L, 1, 0, 0))
+		fprintf(stderr, "%s\n", lua_tostring(L, -1));
+	return 0;
+}
+
+#endif
