@@ -333,6 +333,36 @@ Test(luasym, freed)
 	cr_expect(is_complete(a, pt));
 }
 
+/* What is left of a prototype, whose last word may be read as a table of variables. */
+Test(luasym, freed_and_read_as_another)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct source s = {.bc = code,
+			   .nbc = 12, /* so that 6 bytes of the last word are the prototype's */
+			   .uvinfo = "yield",
+			   .uvlen = 6,
+			   .varinfo = "x\0\0\5",
+			   .varlen = 5,
+			   .numline = 20};
+	uint64_t pt = proto(a, &s), last;
+	struct lj_proto *was __cleanup(lj_proto_free) = read_proto(a, pt);
+	struct lj_proto *left __cleanup(lj_proto_free) = NULL;
+	struct lj_proto *another __cleanup(lj_proto_free) = NULL;
+	uint32_t size;
+
+	memcpy(&size, arena_at(a, pt + LJ_PROTO_SIZEPT, 4), 4);
+	cr_assert_eq(size % 8, 6);
+	last = pt + size - 6;
+	arena_put64(a, last, 0x1208);
+	left = read_proto(a, pt);
+	cr_assert(lj_proto_complete(left), "else there is nothing to prove");
+	cr_expect_neq(lj_proto_fingerprint(left), lj_proto_fingerprint(was));
+	cr_expect(lj_proto_same(was, left));
+	arena_put8(a, last - 1, 'D'); /* "yielD" */
+	another = read_proto(a, pt);
+	cr_expect_not(lj_proto_same(was, another));
+}
+
 /* A collected prototype whose memory is still there, but the allocator wrote into the string whose
  * address is at ref. */
 static void damage(struct arena *a, uint64_t pt, uint64_t ref)

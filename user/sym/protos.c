@@ -255,9 +255,19 @@ static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *b
 	return r;
 }
 
-/* Reads it out of a live process's memory, if it is still the one that BPF saw. */
+static bool are_same(const struct sym_family *family, const struct proto *known,
+		     const struct proto *p)
+{
+	return family->same && family->complete(known) && family->same(known, p);
+}
+
+/*
+ * Reads it out of a live process's memory, if it is still the one that BPF saw. -ESTALE: another is
+ * there. -EBADMSG: it was freed: there is no prototype, nor one as a whole, or what is left of the
+ * known one (NULL: none is known).
+ */
 static int read_live(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
-		     uint32_t fp, struct proto **out)
+		     uint32_t fp, const struct proto *known, struct proto **out)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *live = NULL;
@@ -266,8 +276,10 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 	if (r)
 		return r;
 	if (family->fingerprint(live) != fp) {
-		/* what was freed is no prototype any more, nor another as a whole */
-		r = family_misfit(family, live) || !family->complete(live) ? -EBADMSG : -ESTALE;
+		r = family_misfit(family, live) || !family->complete(live) ||
+				    (known && are_same(family, known, live))
+			    ? -EBADMSG
+			    : -ESTALE;
 		family->free(&live);
 		return r;
 	}
@@ -291,7 +303,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	/* what was too large to ship is read now, and what was shipped kept when that is too late
 	 */
 	if ((!proto || !family->complete(proto)) &&
-	    !read_live(p->mem, build, rec->proto, rec->fp, &live)) {
+	    !read_live(p->mem, build, rec->proto, rec->fp, NULL, &live)) {
 		family->free(&proto);
 		proto = live;
 	}
@@ -323,7 +335,7 @@ static int read_known(struct known_proto *k, const struct lb_mem *mem, struct pr
 	int r;
 
 	mem_noted_init(&noted, mem);
-	r = read_live(&noted.mem, k->build, k->key.addr, k->key.fp, live);
+	r = read_live(&noted.mem, k->build, k->key.addr, k->key.fp, k->entry.proto, live);
 	if (!r) {
 		free(k->extents);
 		k->nextents = noted.n;
@@ -366,11 +378,8 @@ static void gather_recent(struct protos *p, uint32_t round)
 
 static bool is_known(const struct known_proto *k, const struct proto *p)
 {
-	const struct sym_family *family = k->entry.family;
-
-	if (k->hash == family->hash(p))
-		return true;
-	return family->same && family->complete(k->entry.proto) && family->same(k->entry.proto, p);
+	return k->hash == k->entry.family->hash(p) ||
+	       are_same(k->entry.family, k->entry.proto, p);
 }
 
 /*

@@ -344,6 +344,18 @@ static uint64_t hash_constants(uint64_t h, const struct lj_proto *p, bool by_id)
 	return h;
 }
 
+/* Without the last word: an allocator of dlmalloc's kind writes to it as it frees the prototype. */
+static uint64_t hash_part(uint64_t h, const struct lj_proto *p, const struct lj_part *part,
+			  bool without_last)
+{
+	size_t from = (size_t)(part->p - p->bytes), last = (p->size - 1) & ~7UL;
+	size_t len = part->len;
+
+	if (without_last && from + len > last)
+		len = from < last ? last - from : 0;
+	return proto_hash_bytes(h, part->p, len);
+}
+
 static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 {
 	uint64_t h = PROTO_HASH_START;
@@ -365,9 +377,9 @@ static uint64_t hash_of(const struct lj_proto *p, bool by_id)
 		if (!patchable(ins))
 			h = proto_hash_bytes(h, &ins, sizeof(ins));
 	}
-	h = proto_hash_bytes(h, p->lineinfo.p, p->lineinfo.len);
-	h = proto_hash_bytes(h, p->uvinfo.p, p->uvinfo.len);
-	h = proto_hash_bytes(h, p->varinfo.p, p->varinfo.len);
+	h = hash_part(h, p, &p->lineinfo, by_id);
+	h = hash_part(h, p, &p->uvinfo, by_id);
+	h = hash_part(h, p, &p->varinfo, by_id);
 	return hash_constants(h, p, by_id);
 }
 

@@ -38,8 +38,8 @@ uint32_t lj_proto_fingerprint(const struct lj_proto *p);
 uint64_t lj_proto_hash(const struct lj_proto *p);
 
 /* True if these are copies of one prototype whose hashes differ. A collected prototype's memory
- * often stays intact, but for the allocator's links in the text of a string: strings are then
- * compared by their numbers. */
+ * often stays intact, but for the allocator's links in the text of a string, and its size of the
+ * free block in the last word: strings are compared by their numbers, and the last word is not. */
 bool lj_proto_same(const struct lj_proto *a, const struct lj_proto *b);
 
 bool lj_proto_complete(const struct lj_proto *p); /* false: some bytes could not be read */
