@@ -140,7 +140,30 @@ static void begin_sharing(struct protos *p, const struct scene *s, uint64_t addr
 
 	for (round = 1; round < 9; round++) {
 		cr_assert_not_null(protos_get(p, &s->build, addr, fp, round));
+		protos_sampled(p, 128);
 		cr_expect_eq(protos_share(p, round), round >= 5, "%u", round);
+	}
+}
+
+/* New prototypes put off the steady state, and rounds with few samples do not count for much. */
+Test(protos, a_process_that_is_steady)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	unsigned changes = 0;
+	uint32_t round, fp;
+	struct scene s;
+
+	scene_init(&s);
+	fp = print_of(&s, s.parent);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	for (round = 1; round < 30; round++) {
+		protos_get(p, &s.build, s.parent, fp, round);
+		if (round == 10)
+			protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), round);
+		if (round == 11)
+			protos_get(p, &s.build, s.child[1], print_of(&s, s.child[1]), round);
+		protos_sampled(p, round < 10 ? 50 : 100);
+		cr_expect_eq(protos_share(p, round), round >= 16, "%u", round);
 	}
 }
 

@@ -58,9 +58,10 @@ struct protos {
 	struct votes *votes;
 	uint32_t
 		addr_reused; /* the round in which an address was found to be used again; 0: none was */
-	uint32_t first; /* round in which a sample showed one for the first time; 0: none did yet */
-	bool shared;	/* BPF was allowed to make a fingerprint once in an epoch */
-	bool ended;	/* the image is no more */
+	uint32_t newest; /* the last round in which one was shown for the first time; 0: none was */
+	uint32_t samples; /* since then */
+	bool shared;	  /* BPF was allowed to make a fingerprint once in an epoch */
+	bool ended;	  /* the image is no more */
 	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
 	uint32_t open, left;
 };
@@ -69,9 +70,13 @@ struct protos {
  * read.
  */
 #define REUSE_ROUNDS 2
-/* So many rounds without reuse let BPF make a fingerprint once in an epoch: a program that loads code
- * all the time is known by then, and loses nothing. */
+/*
+ * A process is steady when so many rounds and samples have shown no prototype for the first time,
+ * and none was freed: then BPF makes a fingerprint once in an epoch. A program that loads code and
+ * drops it all the time never is, however little of the CPU's time it gets, and loses nothing.
+ */
 #define STEADY_ROUNDS 4
+#define STEADY_SAMPLES 512
 
 int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, struct protos **out)
 {
@@ -378,8 +383,7 @@ static void gather_recent(struct protos *p, uint32_t round)
 
 static bool is_known(const struct known_proto *k, const struct proto *p)
 {
-	return k->hash == k->entry.family->hash(p) ||
-	       are_same(k->entry.family, k->entry.proto, p);
+	return k->hash == k->entry.family->hash(p) || are_same(k->entry.family, k->entry.proto, p);
 }
 
 /*
@@ -502,8 +506,10 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 		k = add_known(p, build, addr, fp);
 	if (!k)
 		return NULL;
-	if (!p->first)
-		p->first = round;
+	if (!k->shown) {
+		p->newest = round;
+		p->samples = 0;
+	}
 	check_known(p, k, round);
 	learn_definitions(k);
 	learn_order(p, k);
@@ -527,9 +533,15 @@ void protos_end(struct protos *p)
 	p->ended = true;
 }
 
+void protos_sampled(struct protos *p, uint32_t count)
+{
+	p->samples += count < STEADY_SAMPLES - p->samples ? count : STEADY_SAMPLES - p->samples;
+}
+
 bool protos_share(struct protos *p, uint32_t round)
 {
-	if (p->first && round - p->first >= STEADY_ROUNDS && !p->addr_reused)
+	if (p->newest && round - p->newest >= STEADY_ROUNDS && p->samples >= STEADY_SAMPLES &&
+	    !p->addr_reused)
 		p->shared = true;
 	return p->shared && !p->addr_reused;
 }

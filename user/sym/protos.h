@@ -70,10 +70,13 @@ void protos_left(struct protos *protos, uint32_t round);
 /* The image has ended: what is known counts, and is not compared with anything any more. */
 void protos_end(struct protos *protos);
 
+/* Counts samples of the process, after protos_get() of what they show. */
+void protos_sampled(struct protos *protos, uint32_t count);
+
 /*
- * May BPF make the fingerprint of a prototype once in an epoch from now on? Once true, samples are judged
- * as such. False for good when a prototype that samples showed was freed, or replaced by another at
- * its address.
+ * True if BPF may make the fingerprint of a prototype once in an epoch from now on: the process was
+ * steady. Once true, samples are judged as such. False for good when a prototype that samples
+ * showed was freed, or replaced by another at its address.
  */
 bool protos_share(struct protos *protos, uint32_t round);
 

@@ -458,6 +458,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 			return r;
 	}
 	r = row_of(&c, &row);
+	protos_sampled(image->protos, count);
 	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
 	if (r)
