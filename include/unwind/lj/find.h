@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * From registers to the topmost Lua frame: which lua_State runs on this thread, where is its BASE,
- * at which pc does it stand. This is where a sample is won or lost, as each part of the VM keeps
- * the truth elsewhere (vm_x64.dasc):
+ * From registers to the topmost Lua frame: the lua_State that runs on this thread, its BASE and its
+ * pc. Each part of the VM keeps them elsewhere (vm_x64.dasc):
  *
  * - assembler VM: BASE and PC in registers; for a few instructions around calls and returns only
  *   one of the two has changed yet (unwind/lj/top.h)
  * - helper in C: L->base and SAVE_PC were stored before the call; or, at some call sites, BASE was
  *   only kept in rbp
  * - C function, collector: L->base
- * - compiled code: jit_base and the snapshot left of the instruction pointer (unwind/lj/trace.h); or
- *   the exit's, where it is being left (unwind/lj/exit.h)
+ * - compiled code: jit_base and the last snapshot at or before the instruction pointer
+ *   (unwind/lj/trace.h); during a side exit the exit's snapshot (unwind/lj/exit.h)
  *
- * lj_find_vm() says whether VM g runs on this thread, lj_find_top() sets the walk on its topmost
- * frame.
+ * lj_find_vm() checks that VM g runs on this thread. lj_find_top() sets the walk on its topmost
+ * frame; its searches are steps of the walk, bounded by LB_MAX_STEPS.
  */
 #ifndef LUABPF_UNWIND_LJ_FIND_H
 #define LUABPF_UNWIND_LJ_FIND_H
@@ -31,7 +30,7 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 						  : 'J';
 }
 
-/* The state as most builds number it (LJ_VMST_*). */
+/* Returns a stored vmstate as most builds number it (LJ_VMST_*). */
 static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
 {
 	__s32 more = w->lj.interp_states - 1;
@@ -41,9 +40,7 @@ static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
 	return stored + more >= LJ_VMST_INTERP ? LJ_VMST_INTERP : stored + more;
 }
 
-/*
- * Words above sp that an epilogue of the VM may have before it, and as much again as a cframe's L.
- */
+/* Words read above sp: what an epilogue of the VM has yet to pop, and a cframe up to its L. */
 #define LJ_SWITCH 16
 
 static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_regs *regs,
@@ -52,7 +49,7 @@ static __always_inline int lj_is_above(const struct lj_walk *w, const struct lb_
 	return cframe >= regs->sp && cframe + w->lj.cframe_size <= w->stack_hi;
 }
 
-/* Does L, a thread of VM g, run code of this C stack? If so, the walk is set on it. */
+/* Sets the walk on L if it is a thread of VM g that runs on this C stack. Returns 0, or -1. */
 LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lb_regs *regs, __u64 g, __u64 L)
 {
@@ -64,7 +61,7 @@ LB_SUBPROG int lj_find_outer(const struct lb_mem *mem, struct lj_walk *w,
 	return 0;
 }
 
-/* The main thread of VM g, whose struct precedes that of g; 0: not found, g is not a VM. */
+/* Returns the main thread of VM g, whose struct precedes that of g; 0: g is not a VM. */
 LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
 {
 	__u64 size;
@@ -78,7 +75,7 @@ LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
 	return 0;
 }
 
-/* cur_L runs nothing here. Does another thread of VM g, which called it and goes on in C? */
+/* Tries outer threads of VM g, in C code, as cur_L does not run here. Returns 0 with one, or -1. */
 static __always_inline int lj_find_main(const struct lb_mem *mem, struct lj_walk *w,
 					const struct lb_regs *regs, __u64 g)
 {
@@ -108,8 +105,8 @@ static long lj_switch_step(__u32 i, struct lj_switch *ctx)
 }
 
 /*
- * The VM switches coroutines: the thread is that of the cframe at sp, or above the few words that
- * the epilogue is about to pop. Returns 1 when it is found, 0, or -1 on failure.
+ * Finds the thread while the VM switches coroutines: that of the cframe at sp, or above the words
+ * that the epilogue has yet to pop. Returns 1; 0: not found; -1: the C stack cannot be read.
  */
 LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
@@ -127,10 +124,10 @@ LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u
 }
 
 /*
- * Is g a VM that runs on this C stack? Its running thread's cframe lies above sp, in the same
- * mapping. While the assembler VM switches coroutines cur_L is behind (lj_find_switched()). In C code cur_L may be a thread
- * that is done (lj_find_nearer()): then it is a thread that runs further out. Returns 0 and sets L,
- * cframe, vmstate, base.
+ * Returns 0 if VM g runs on this C stack: the cframe of its running thread lies above sp, in the
+ * same mapping. Sets L, cframe, vmstate and base. cur_L is stale in two cases:
+ * - while the assembler VM switches coroutines (lj_find_switched())
+ * - in C code, when its thread has returned (lj_find_nearer()): an outer thread runs
  */
 LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
 			  __u64 g)
@@ -143,7 +140,7 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 		return -1;
 	w->g = 0;
 	w->trace = 0;
-	w->fault = 0; /* another VM that was tried before may be closed */
+	w->fault = 0; /* another VM, tried before, may be closed */
 	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 24, g + w->lj.cur_L))
 		return -1;
 	L = lb_word(bytes, 0);
@@ -196,10 +193,10 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 	    (!lj_top_trace(mem, w, regs, traceno) || !lj_search_traces(mem, w)))
 		return 0;
 	if (w->vmstate == LJ_VMST_INTERP) {
-		/* in its prologue and epilogue registers are others' */
+		/* not in the prologue or epilogue, where the registers have C code's values */
 		if (in_vm && w->cframe - regs->sp <= 16)
 			return lj_top_interp(mem, w, build, regs);
-		if (w->jit_base) /* first instruction of a trace: the state is not set yet */
+		if (w->jit_base) /* first instruction of a trace: vmstate is not set yet */
 			return lj_top_is(w, w->jit_base, regs->pc);
 		return lj_top_helper(mem, w, build, regs);
 	}
@@ -210,7 +207,7 @@ static __always_inline int lj_find_by_state(const struct lb_mem *mem, struct lj_
 	return lj_top_stored(mem, w);
 }
 
-/* Does the VM stand between L->base and the function that it is to call there for the host? */
+/* True while the VM calls a function for the host: BASE is L->base or already the callee's. */
 static __always_inline int lj_enters(const struct lj_walk *w, const struct lb_regs *regs)
 {
 	__u64 type = regs->pc & 7, delta = regs->pc & ~7ULL;
@@ -220,11 +217,12 @@ static __always_inline int lj_enters(const struct lj_walk *w, const struct lb_re
 }
 
 /*
- * The topmost frame has the thread itself for a function: a dummy. Either a C function is about to
- * be replaced by another (lj_meta_tailcall). Or the stack has overflown, and the function that it
- * has no room for is not to be seen. Or it is the bottom of the stack, and no function
- * runs: the host's call is only being set up, or lua_newstate or lua_close run C code by
- * lj_vm_cpcall. L->base may be stale: elsewhere in the VM it says nothing.
+ * Takes a topmost dummy frame: its function slot holds the thread itself. Returns 0, or -1. Cases:
+ * - a C function is about to be replaced by another (lj_meta_tailcall)
+ * - the Lua stack has overflowed, and the function for which it has no room has no frame
+ * - the bottom of the stack: the host's call is being set up, or lua_newstate or lua_close run C
+ *   code by lj_vm_cpcall
+ * Elsewhere in the VM L->base may be stale, and is not used.
  */
 LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs)
 {
@@ -244,13 +242,13 @@ LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const s
 		return -1;
 	if (bottom && w->vmstate && !enters && lj_read_cframe(mem, w, w->base - 8) <= 0)
 		return -1;
-	w->fault = 0; /* what was tried before took something for a pc that is none */
+	w->fault = 0; /* an earlier attempt read by a word that is no pc */
 	return lj_top_is(w, w->base, 0);
 }
 
 /*
  * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
- * this thread ran last, for collector steps called from compiled code, which hide its number.
+ * this thread ran last, as vmstate does not have it while compiled code calls the collector.
  * Returns 0, or -1 with w->end set.
  */
 LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
@@ -267,7 +265,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 		lj_find_moved(mem, w, regs);
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
-	/* a coroutine that is just being started or ended has no frame: its resumer is on top */
+	/* a coroutine that is being started or ended has no frame: its resumer is on top */
 	if (w->vmstate < 0 && !lj_is_main(w) && lj_on_stack(w, w->base) &&
 	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
 		w->phase = LJ_PHASE_PARENT;
@@ -277,10 +275,10 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 }
 
 /*
- * A walk that ended torn in the VM's own code, although BASE and PC looked right. Either the
- * function calls itself, PC is still the caller's, and the link's slot not written; or the topmost
- * frame is a fast function's whose results have overwritten its link: that was stored as the pc
- * (SAVE_PC). Sets the walk up again.
+ * Sets up again a walk that ended as LB_STATUS_STACK_CHANGING in the assembler VM, although BASE
+ * and PC fitted. Returns 0, or -1. Two cases:
+ * - a function calls itself: PC is still the caller's, and the link's slot not written yet
+ * - a fast function's results have overwritten its link, which was stored as the pc (SAVE_PC)
  */
 LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lb_regs *regs, __u64 base)
@@ -343,8 +341,7 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 	}
 }
 
-/* The bound of steps has ended the walk: if only a resumer was still being looked for, the stack is
- * cut there. */
+/* Ends a walk that took LB_MAX_STEPS: where only a resumer is missing, the stack is cut. */
 static __always_inline void lj_walk_bounded(struct lj_walk *w)
 {
 	if (w->end != LB_STATUS_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
