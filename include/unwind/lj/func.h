@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Functions: what stands in a frame's slot, which prototype that is, by its fingerprint, and where
- * in its bytecode a pc is. What was read of one is kept in seen[].
+ * Functions: the GCfunc in a frame's slot, its prototype's fingerprint, and the position of a pc in
+ * its bytecode. Functions that were read are kept in seen[], a direct-mapped cache.
  */
 #ifndef LUABPF_UNWIND_LJ_FUNC_H
 #define LUABPF_UNWIND_LJ_FUNC_H
 
 #include <unwind/lj/state.h>
 
-/* Which string a chunk's name is. */
+/* Returns the hash of a chunk's name; of adjacent frames' common name it is computed once. */
 static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk *w, __u64 name)
 {
 	const __u8 *bytes;
@@ -21,7 +21,7 @@ static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk
 	return w->name_fp;
 }
 
-/* Takes the first constants into a fingerprint. */
+/* Returns a fingerprint with the first constants added. */
 static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj_walk *w, __u64 sum,
 					     __u64 kgc, __u32 nkgc)
 {
@@ -40,9 +40,8 @@ static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj
 }
 
 /*
- * Fingerprint of a prototype. Its name, constants and debug information may have been paged out:
- * then it agrees with none that user space reads, and what was shipped with it is all that is
- * known.
+ * Returns a prototype's fingerprint. Its name, constants and debug information may have been paged
+ * out: then it matches none that user space computes, and only the shipped bytes are known.
  */
 static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_walk *w,
 					 const __u8 *head, __u64 kind, __u64 proto)
@@ -60,8 +59,7 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 	return lb_fp_end(lj_fp_constants(mem, w, sum, parts->kgc, parts->nkgc));
 }
 
-/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1 when there is
- * none. */
+/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0; -1: there is none. */
 LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i, __u64 bc)
 {
 	struct lj_seen *seen;
@@ -85,7 +83,7 @@ LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32
 	return 0;
 }
 
-/* Begins anew with an entry of seen[]. */
+/* Resets an entry of seen[] and gives it a key. */
 static __always_inline struct lj_seen *lj_forget(struct lj_walk *w, __u32 i, __u64 key)
 {
 	struct lj_seen *seen = &w->seen[i & (LJ_SEEN - 1)];
@@ -122,8 +120,8 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 }
 
 /*
- * Looks a GCfunc up. Returns its index in seen[], or -1 when there is no function at func.
- * Within one sample each function is read once.
+ * Returns the index in seen[] of the GCfunc at func, or -1 when there is none. An entry of this
+ * sample is not read again.
  */
 LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 {
@@ -150,7 +148,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 		return -1;
 	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
 	pc = lb_word(head, LJ_FUNC_PC);
-	if (was) { /* the prototype was proved: is this its closure still? */
+	if (was) { /* the prototype is proved: checks that func still is its closure */
 		if (!ffid && pc == was) {
 			seen->sample = w->cache.sample;
 			return (int)i;
@@ -172,16 +170,16 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	return lj_learn_proto(mem_accessor(mem), w, i, pc) ? -1 : (int)i;
 }
 
-/* Is pc, a "next instruction" pointer, one of this function's? Entry counts, too. */
+/* True if pc, the address of a next instruction, is this function's; its entry counts, too. */
 static __always_inline int lj_pc_inside(const struct lj_seen *seen, __u64 pc)
 {
 	return seen->bc && !(pc & 3) && pc >= seen->bc && pc - seen->bc <= 4ULL * seen->sizebc;
 }
 
 /*
- * Is the function at func, in which pc stands, proved in this epoch to be a Lua function? The
- * closure is not read: of another one at its address, whose prototype is another, pc would not be
- * inside, as the prototype that is proved still has its memory (lb_is_proved()).
+ * True if the function at func was proved in this epoch to be a Lua function, and pc is inside. The
+ * closure is not read: if a closure of another prototype had its address, pc would be outside, as
+ * the proved prototype still has its memory (lb_is_proved()).
  */
 static __always_inline int lj_is_proved(const struct lj_walk *w, __u64 func, __u64 pc)
 {
@@ -191,22 +189,22 @@ static __always_inline int lj_is_proved(const struct lj_walk *w, __u64 func, __u
 	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
 }
 
-/* As lj_func(), of a function in which pc stands when it is a Lua function. */
+/* As lj_func(), of a function that pc belongs to if it is a Lua function. */
 static __always_inline int lj_func_at(const struct lb_mem *mem, struct lj_walk *w, __u64 func,
 				      __u64 pc)
 {
 	return lj_is_proved(w, func, pc) ? (int)lj_seen_index(func) : lj_func(mem, w, func);
 }
 
-/* The slot's value is a function's address with its type, as frames hold it. */
+/* True if a slot's value has the type tag of a function. */
 static __always_inline int lj_is_func(__u64 tv)
 {
 	return LJ_TV_TYPE(tv) == LJ_TFUNC;
 }
 
 /*
- * Bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched loop header pc may
- * point at or behind GCtrace.startins, the copy of the instruction that the patch replaced.
+ * Returns the bytecode position of pc in a function, or LB_NO_PC. After an exit to a patched
+ * loop header pc may point at or behind GCtrace.startins, the copy of the replaced instruction.
  */
 LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
 {
