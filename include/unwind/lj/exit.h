@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost frame where a trace is entered or left. Its source changes from one instruction to
- * the next (lj_asm.c, asm_head_*; lj_asm_x86.h, asm_exitstub_gen; vm_x64.dasc):
+ * The topmost frame where a trace is entered or left. The source of BASE and pc changes from one
+ * instruction to the next (lj_asm.c, asm_head_*; lj_asm_x86.h, asm_exitstub_gen; vm_x64.dasc):
  *
  *	where				vmstate		source
  *	head of a trace			the one before	the trace that the instruction pointer is in
- *	machine code			this trace	the snapshot left of the instruction pointer
+ *	machine code			this trace	the last snapshot at or before it
  *	a guard fails: exit stub	this trace	the exit's number: in the stub's code, then
  *	vm_exit_handler			this trace	... pushed below the trace's stack, then
  *	vm_exit_handler			EXIT		... in RD, the trace's number in RA, then
@@ -18,7 +18,7 @@
 
 #include <unwind/lj/trace.h>
 
-/* words that vm_exit_handler pushes below a trace's stack, the number's first */
+/* words that vm_exit_handler pushes below a trace's C stack frame, those of the number first */
 #define LJ_EXIT_PUSHED 16
 
 /* Returns the number of the exit by which the current trace is being left; LJ_NO_EXIT: none. */
@@ -44,18 +44,18 @@ static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_
 		return LJ_NO_EXIT;
 	if (lj_is_pushed(lb_word(bytes, 0)) && lj_is_pushed(lb_word(bytes, 8)))
 		return lb_byte(bytes, 8) | (__u32)lb_byte(bytes, 0) << 8;
-	/* they are overwritten by r15 and r14 */
+	/* r15 and r14 have overwritten them */
 	return depth == 8 * LJ_EXIT_PUSHED ? regs->rd & 0xffff : LJ_NO_EXIT;
 }
 
 /*
- * A trace sets vmstate by one of its first instructions: before, the state is that of the trace
- * that has jumped there, at its end or in place of an exit. The new trace is the former's link, its
- * root, or one of the side traces of that root.
+ * Traces tried by lj_step_heads(). A trace sets vmstate by one of its first instructions: before,
+ * vmstate is that of the trace that has jumped there, at its end or by a patched side exit. The new
+ * trace is the former's link, its root, or one of the side traces of that root.
  */
 #define LJ_HEADS_MOST 512
 
-/* The fields of a trace that lead to its relatives. */
+/* The fields of a trace that lead to those it may jump to. */
 struct lj_kin {
 	__u64 mcode;
 	__u32 szmcode, link, root, nextside;
@@ -79,7 +79,7 @@ static __always_inline int lj_read_kin(const struct lb_mem *mem, struct lj_walk 
 	return 0;
 }
 
-/* next_side, while the trace that was left itself is tried. */
+/* next_side, while the trace of vmstate itself is tried */
 #define LJ_HEADS_BEGIN 0xffff
 
 static __always_inline int lj_search_heads(struct lj_walk *w, __u64 ip)
@@ -102,7 +102,7 @@ LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
 	no = w->next_trace;
 	if (no && lj_read_kin(mem, w, &kin, no))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	if (w->head_ip - kin.mcode < kin.szmcode) { /* PHASE_TRACES goes on with it */
+	if (w->head_ip - kin.mcode < kin.szmcode) { /* found: PHASE_TRACES enters it */
 		w->trace = no;
 		w->trace_mcofs = (__u32)(w->head_ip - kin.mcode);
 		w->ntraces = 0;
@@ -118,7 +118,7 @@ LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
 	}
 	if ((w->next_trace || w->next_side) && --w->ntraces)
 		return LB_MORE;
-	/* none of them: the current trace, at its beginning */
+	/* none of them: takes the current trace at its beginning */
 	return lj_enter_snapshot(mem, w, 0) ? lj_stop(w, LB_STATUS_BAD_TRACE) : LB_MORE;
 }
 
@@ -146,8 +146,8 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 
 /*
  * vm_exit_interp, at the end of a trace or after vm_exit_handler: BASE is the interpreter's, PC
- * that of the next instruction. It points to another trace's copy of it (GCtrace.startins) when a
- * JLOOP has replaced it; or to the header of a C function around which the trace was stitched.
+ * points to the next instruction. Where a JLOOP has replaced that, PC points to the copy in another
+ * trace (GCtrace.startins); after a stitched trace, to the header of its C function.
  */
 static __always_inline int lj_top_trace_ended(const struct lb_mem *mem, struct lj_walk *w,
 					      const struct lb_regs *regs)
@@ -158,7 +158,7 @@ static __always_inline int lj_top_trace_ended(const struct lb_mem *mem, struct l
 	return lj_top_is(w, regs->base, regs->pc);
 }
 
-/* Finds the exit that is being handled. Returns 0 with its trace as the current one, or -1. */
+/* Finds the side exit that is being handled. Returns 0 with its trace as the current one, or -1. */
 static __always_inline int lj_which_exit(const struct lb_mem *mem, struct lj_walk *w,
 					 const struct lb_regs *regs, __u32 *exitno)
 {
@@ -176,8 +176,8 @@ static __always_inline int lj_which_exit(const struct lb_mem *mem, struct lj_wal
 }
 
 /*
- * vmstate EXIT: takes the snapshot of the exit. lj_snap_restore makes its frames real and moves
- * L->base up to them; then it stores its pc in the cframe.
+ * vmstate EXIT: takes the exit's snapshot, or the frames on the Lua stack once lj_snap_restore has
+ * written them: it moves L->base up to them, and then stores the snapshot's pc in the cframe.
  */
 LB_SUBPROG int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs)
 {
