@@ -127,7 +127,7 @@ LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u
  * Returns 0 if VM g runs on this C stack: the cframe of its running thread lies above sp, in the
  * same mapping. Sets L, cframe, vmstate and base. cur_L is stale in two cases:
  * - while the assembler VM switches coroutines (lj_find_switched())
- * - in C code, when its thread has returned (lj_find_nearer()): an outer thread runs
+ * - in C code, after its thread has yielded or returned (lj_find_nearer()): an outer thread runs
  */
 LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
 			  __u64 g)
