@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Which lua_State runs on this thread, and where does its topmost function stand? PUC Lua has no
- * variable for the first, and keeps the answer to the second in a register.
+ * Finds the lua_State that runs on this thread, and the resumer of a coroutine: candidates first,
+ * then a linear search of the C stack, of PUC_SCAN_MOST words at most. No variable has either.
  *
- * A lua_State is active on a C stack while its errorJmp points at a lua_longjmp there, its status
- * is LUA_OK, and ci is not base_ci. Those that are active are nested: each was resumed by the one
- * outside it. The innermost, with the smallest errorJmp above sp, is running; unless a C function of
- * one VM has called another VM unprotected, on a lua_State that is active further out.
+ * A lua_State is active on a C stack while its errorJmp points to a lua_longjmp there, its status
+ * is LUA_OK, and ci is not base_ci. Active lua_States are nested: each was resumed by the one
+ * outside it. The innermost, with the smallest errorJmp above sp, runs. One exception: a C function
+ * of one VM has called another VM unprotected, on a lua_State that is active further out.
  *
- * puc_find() looks where it costs little: an active lua_State whose topmost function is a Lua
- * function cannot be resuming another one, as lua_resume is called by C functions, which have a
- * CallInfo of their own. Only C hooks are called without one. Of Lua's own C functions, too, all
- * but few resume anything, and those that do not are known (user/detect/puc/lib.c). So when the
- * thread that ran last, or one in a register, is such a one, it is the one that runs.
+ * puc_find() tries the thread of the sample before, and the registers. One of these runs if it is
+ * active and its topmost function cannot have resumed another lua_State:
+ * - a Lua function: lua_resume is called by C functions, which have a CallInfo of their own (only C
+ *   hooks have none)
+ * - one of Lua's own C functions that resume nothing (user/detect/puc/lib.c)
  *
- * Otherwise the C stack is searched upwards, as far as the errorJmp of the best. luaV_execute has
- * its L in its frame, or in a register that what it calls saves just below that. So where a return
- * address into luaV_execute lies, the words around it are tried as lua_States, unless one of them
- * is known already, and runs nothing that is not Lua's own: the host's function may have called
- * another VM. A coroutine whose function is a C function has no luaV_execute; but lua_resume has
- * left a jmp_buf of glibc's, which is known by its look. (In a library that does not mangle what
- * setjmp saves, or is built as C++, such a coroutine's time goes to what resumed it.)
+ * Otherwise the C stack is searched upwards, as far as the errorJmp of the best. luaV_execute has L
+ * in its frame, or in a register that its callee saves just below the frame. So the words around a
+ * return address into luaV_execute are tried as lua_States. They are not if one of them is a known
+ * lua_State whose function is Lua's own; a host's function may have called another VM. A coroutine
+ * that runs a C function may have no frame of luaV_execute: it is recognised by lua_resume's
+ * jmp_buf, as glibc mangles it. (In a library that does not mangle it, or is built as C++, the
+ * resumer gets such a coroutine's time.)
  *
- * The resumer of a coroutine is searched for in the same way, above its outermost lua_longjmp, when
- * it is not one of those that are likely: coroutine.resume has the coroutine as its argument, what
- * coroutine.wrap returned as its upvalue.
+ * The search for a resumer begins above the coroutine's outermost lua_longjmp. None is needed for a
+ * likely one that runs coroutine.resume with the coroutine as its argument, or the function of
+ * coroutine.wrap with it as its upvalue.
  *
- * Two things have no errorJmp: a main thread that its host calls unprotected, and a coroutine in
- * which a pcall has just caught an error, until lua_resume has set it up again. They are as deep as
- * the place where they are seen.
+ * Two kinds of lua_State have no errorJmp: a main thread that its host calls unprotected, and a
+ * coroutine in which a pcall has just caught an error, until lua_resume has set it up again. Their
+ * depth is the address at which they are seen.
  *
  * Measured by tests/hosts/puc/oracle.c in Debian's liblua5.1 to 5.4, 369,000 samples of two dozen
  * workloads of coroutines, errors, callbacks, nested VMs: the right lua_State in 99.95 % (99.92 %
- * in 5.4, 99.99 % in 5.1); what is missed is recovery from errors, mostly. Of all that the C stack
- * shows, the smallest errorJmp alone is right in 95.9 % (those without are missed), the largest
- * nCcalls in 99.78 %, the first hit in 99.70 %, and in 95 % of what runs coroutine.wrap. The
- * topmost line was right in all 20,451 samples with ip in luaV_execute that were judged.
+ * in 5.4, 99.99 % in 5.1); most misses are in recovery from errors. Simpler rules: the smallest
+ * errorJmp alone is right in 95.9 % (it misses those without), the largest nCcalls in 99.78 %, the
+ * first hit in 99.70 %, and in 95 % with coroutine.wrap. The topmost line was right in all 20,451
+ * samples with ip in luaV_execute that were checked.
  */
 #ifndef LUABPF_UNWIND_PUC_FIND_H
 #define LUABPF_UNWIND_PUC_FIND_H
 
 #include <unwind/puc/top.h>
 
-/* The search is over: goes on with the best. */
+/* Ends the search: makes the best the current lua_State. */
 static __always_inline int puc_take_best(struct puc_walk *w)
 {
 	int is_resumer = w->g != 0;
@@ -64,8 +64,8 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 }
 
 /*
- * Tries all registers, which are worth as much as a word at an address of the C stack. No
- * lb_loop(): what it calls would be too deep.
+ * Tries all registers, as if their words were at an address of the C stack. Returns 1 when one is
+ * certain. No lb_loop(): the calls of its callback would nest too deeply.
  */
 LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, __u64 at)
 {
@@ -86,8 +86,8 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 }
 
 /*
- * Looks for the lua_State that runs on this thread. Returns 0 if it was found, 1 if the steps
- * have to search the C stack first. They end as LB_STATUS_OUTSIDE if no lua_State runs here.
+ * Finds the lua_State that runs on this thread. Returns 0 if it was found, 1 if the steps have to
+ * search the C stack first. They end as LB_STATUS_OUTSIDE if no lua_State runs here.
  */
 LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -118,8 +118,9 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 }
 
 /*
- * The best has an open C function on top, and so has another. Or the best's errorJmp lies farther
- * than the search goes. Looks through the C stack for the frame that has called either function.
+ * Begins the search for the frame of luaV_execute that called the best's C function, or a rival's.
+ * It decides where the best may run any code, and has a rival or an errorJmp beyond the bound.
+ * Else takes the best.
  */
 static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -173,20 +174,20 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 			return LB_MORE;
 		puc_scan_fails(w);
 	}
-	/* what luaV_execute has called may have left its L where it was */
+	/* luaV_execute's callees may have left its L in the register */
 	if (w->unowned && !w->child) {
 		w->unowned = 0;
 		puc_consider_regs(mem, w, w->vm_ret);
 	}
 	if (w->key == ~0ULL && !w->tested && puc_may_run(w)) {
-		w->tested = 1; /* luaV_execute was not called: by C functions alone? */
+		w->tested = 1; /* no frame of luaV_execute: C functions alone may run */
 		puc_scan_again(w, w->scan_from, w->scan_from + 8 * PUC_SCAN_NEAR);
 		w->scan_end = w->near < w->scan_end ? w->near : w->scan_end;
 		return LB_MORE;
 	}
 	if (w->key == ~0ULL) {
-		/* not scan_end, which what was tried last has brought nearer */
-		if (puc_scan_reach(w) < w->stack_hi) /* it lies farther */
+		/* not scan_end, which the last attempt has lowered */
+		if (puc_scan_reach(w) < w->stack_hi) /* it is beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
@@ -197,7 +198,7 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 	return puc_begin_weighing(mem, w);
 }
 
-/* Is L the thread that resumed w->child, and proved to be? Then it is the best. */
+/* Returns 1 and makes L the best if it is proved to have resumed w->child; else 0. */
 LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 {
 	__u64 key;
@@ -216,7 +217,7 @@ LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, _
 	return 1;
 }
 
-/* From L's innermost lua_longjmp to the outermost: above that lies what resumed it. */
+/* Goes from L's innermost lua_longjmp to the outermost: its resumer's frames are above that. */
 static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 previous = 0;
@@ -234,7 +235,7 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	w->known[0] = w->t.main_L;
 	w->known[1] = 0;
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
-	/* its own jmp_buf, should there be one, need not be seen */
+	/* skips its own jmp_buf */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
 	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
 	    puc_resumes_child(mem, w, w->known[0]))
@@ -246,7 +247,7 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
-	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n) { /* what is known is shown */
+	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n) { /* keeps the frames so far */
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, LB_STATUS_RESOLVED);
 	}
