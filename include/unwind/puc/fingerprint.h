@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Fingerprint of a PUC Lua prototype (Proto, lobject.h): of its head, that is where some of its
- * parts lie and how many there are of each, and where it begins in its source; of its chunk's name;
- * and of its first constants. The address of a collected prototype may be taken by another: user
- * space joins what it reads later with a sample only when this agrees. What changes while a
- * prototype lives is left out: `cache` (5.2, 5.3), gclist and the collector's marks. So is where
- * the rest of its parts lie: of functions that were made from one template in 5.4 and took each
- * other's places, these parts leave 0.1 % of samples in doubt, as all would; 0.5 % without the
- * upvalues, 13 % without the lines.
+ * Fingerprint of a PUC Lua prototype (Proto, lobject.h): a hash of its head, its chunk's name and
+ * its first constants. Of the head it has the addresses of some arrays, the sizes of all, and the
+ * first line. The address of a collected prototype may be reused: user space joins what it reads
+ * later with a sample only when the fingerprints match. Fields that change while a prototype lives
+ * are left out: `cache` (5.2, 5.3), gclist and the collector's marks. So are the addresses of the
+ * other arrays: where functions from one template in 5.4 reuse each other's addresses, 0.1 % of
+ * samples are ambiguous, as with all arrays; 0.5 % without the upvalues, 13 % without the lines.
  */
 #ifndef LUABPF_UNWIND_PUC_FINGERPRINT_H
 #define LUABPF_UNWIND_PUC_FINGERPRINT_H
@@ -16,7 +15,7 @@
 #include <unwind/puc/layout.h>
 #include <unwind/fingerprint.h>
 
-/* A word at an offset that a layout gives, in a head of at most 128 bytes. */
+/* Returns the word at a layout's offset, in a head of at most 128 bytes. */
 static __always_inline __u64 puc_word(const __u8 *bytes, __u16 offset)
 {
 	return lb_word(bytes + (offset & 0x78), 0);
@@ -39,13 +38,13 @@ enum {
 	PUC_PRINT_FACTOR_K,
 };
 
-/* The fields of a head, beside what it counts for. */
+/* The fields of a head that are used beside its hash. */
 struct puc_fp_head {
 	__u64 code, k, source; /* addresses */
 	__u32 sizecode, sizek;
 };
 
-/* head: of p_size bytes. Each word is loaded once: see lj_fp_head(). */
+/* Returns the hash of a head of p_size bytes. Loads each word once: see lj_fp_head(). */
 static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layout *puc,
 					 struct puc_fp_head *h)
 {
@@ -73,9 +72,9 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 }
 
 /*
- * Chunks of one shape, loaded and forgotten one after the other, have heads that are equal to the
- * bit: their parts take each other's addresses, too. Their constants differ. Of a string its hash
- * counts, as its address may be taken by another.
+ * Chunks of one shape, loaded and collected one after the other, have heads that are equal to the
+ * bit: their arrays reuse each other's addresses, too. Their constants differ. A string counts by
+ * its hash, as its address may be reused.
  */
 #define PUC_PRINT_KS 4
 #define PUC_PRINT_FACTOR_STR (PUC_PRINT_FACTOR_K + PUC_PRINT_KS)
@@ -85,7 +84,7 @@ _Static_assert(PUC_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
 #define PUC_PRINT_STR 16
 #define PUC_PRINT_NAME 24
 
-/* k: the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
+/* Adds the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
 static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
 				      const struct puc_layout *puc, __u64 *str)
 {
@@ -114,8 +113,8 @@ static __always_inline __u64 puc_fp_str(__u64 sum, const __u8 *str)
 }
 
 /*
- * str: PUC_PRINT_NAME bytes of the TString that is a chunk's name. It is short, and has a hash at
- * once, or it has its length behind that. (A long one's hash may be made later.)
+ * Returns a hash of a chunk's name. str: PUC_PRINT_NAME bytes of its TString. A short string counts
+ * by its hash, a long one by its length. (A long one's hash may be computed later.)
  */
 static __always_inline __u64 puc_fp_name(const __u8 *str, const struct puc_layout *puc)
 {
