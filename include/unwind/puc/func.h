@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Which function a closure of PUC Lua is, and its prototype's fingerprint. */
+/* The functions of closures and their fingerprints, with a direct-mapped cache of them, seen[]. */
 #ifndef LUABPF_UNWIND_PUC_FUNC_H
 #define LUABPF_UNWIND_PUC_FUNC_H
 
 #include <unwind/puc/state.h>
 
-/* Which string a chunk's name is. */
+/* Returns the hash of a chunk's name; of adjacent frames' common name it is computed once. */
 static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_walk *w, __u64 name)
 {
 	const __u8 *bytes;
@@ -19,8 +19,8 @@ static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_wa
 }
 
 /*
- * Takes the first constants into a fingerprint. Where they cannot be read, it agrees with none that
- * user space reads, and what was shipped with it is all that is known.
+ * Returns a fingerprint with the first constants added. If they cannot be read, it matches none
+ * that user space computes, and only the shipped bytes are known.
  */
 static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_walk *w, __u64 fp,
 					 __u64 k, __u32 sizek)
@@ -84,7 +84,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	return (int)i;
 }
 
-/* Where a closure has its Proto or C function, within what PUC_CLOSURE_HEAD covers. */
+/* Returns the offset of a closure's Proto or C function, within PUC_CLOSURE_HEAD. */
 static __always_inline __u32 puc_closure_p(const struct puc_walk *w)
 {
 	return w->puc.closure_p & 0x20 ? 32 : 24;
@@ -96,9 +96,9 @@ static __always_inline __u32 puc_seen_index(__u64 func)
 }
 
 /*
- * Looks a closure up. Returns its index in seen[], or -1 when it is none. Within one sample each is
- * read once. lua: its type says that it is a Lua function; 5.1 has one type for both, 5.2.0 in the
- * closure itself.
+ * Returns the index in seen[] of the closure at func, or -1 when there is none. An entry of this
+ * sample is not read again. lua: the slot's type tag is a Lua function's. 5.1 has one tag for Lua
+ * and C functions, 5.2.0 in the closure itself.
  */
 LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)
 {
@@ -121,7 +121,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 	if (!puc_is_pointer(func))
 		return -1;
 	if (puc_at(mem, w, &head, PUC_CLOSURE_HEAD, func)) {
-		seen->sample--; /* when it is asked for again, this fails again */
+		seen->sample--; /* stale: the next lookup fails, too */
 		return -1;
 	}
 	one_type = w->puc.closure_isC != PUC_NONE;
@@ -150,16 +150,16 @@ enum {
 	PUC_NOT = -1,	      /* no function */
 };
 
-/* Is pc, a "next instruction" pointer, one of this code's? Entry counts, too. */
+/* True if pc, the address of a next instruction, is this code's; its entry counts, too. */
 static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
 {
 	return !(pc & 3) && pc >= code && pc - code <= bytes;
 }
 
 /*
- * Is the closure at func, of a frame below the topmost, proved in this epoch to be a Lua function's?
- * It is not read: of another one at its address, whose prototype is another, savedpc would not be
- * inside, as the prototype that is proved still has its memory (lb_is_proved()).
+ * True if the closure at func, of a frame below the topmost, was proved in this epoch to be a Lua
+ * function's. It is not read: if a closure of another prototype had its address, savedpc would be
+ * outside, as the proved prototype still has its memory (lb_is_proved()).
  */
 static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
 {
