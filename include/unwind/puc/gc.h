@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Does PUC Lua's collector run? Its text is known (user/detect/puc/gc.c), and so is some that it
- * never calls (detect/puc/api_callers.c). The C stack is not unwound; what leads there from near sp has to
- * look like calls that are under way, of each other:
+ * Finds out whether PUC Lua's collector runs, without unwinding the C stack. Input: the collector's
+ * text (user/detect/puc/gc.c), text that it never calls (user/detect/puc/api_callers.c), and the
+ * PUC_BLOCK words from sp on. The return addresses in these have to be those of a call chain:
  *
  *	sp      ...                    free()'s frame, with whatever was left in it
  *		l_alloc's call         of free()
  *		luaM_realloc_'s        of l_alloc, by pointer
- *		freeobj's              of luaM_realloc_, where that which was seen before lies
+ *		freeobj's              of luaM_realloc_, which has the return address seen before
  *		...
  *		lua_concat's           of luaC_step: the collector was entered here
  *		str_format's           of lua_concat: the collector calls neither
@@ -30,7 +30,7 @@ static long puc_collect_step(__u32 turn, struct puc_walk **walk)
 	return 0;
 }
 
-/* Leads any of the words near sp, which were just read, into the collector? Seldom one does. */
+/* True if a word near sp, in the block that was just read, points into the collector: rare. */
 static __always_inline int puc_may_collect(struct puc_walk *w)
 {
 	w->collects = 0;
@@ -38,7 +38,7 @@ static __always_inline int puc_may_collect(struct puc_walk *w)
 	return w->collects != 0;
 }
 
-/* Does a word lead to text that the collector never calls? No branch for each, as below. */
+/* True if a word points to text that the collector never calls. Branch-free, as below. */
 LB_SUBPROG int puc_is_clients(const struct puc_walk *w, __u64 word)
 {
 	__u64 at, found = 0;
@@ -58,9 +58,9 @@ LB_SUBPROG int puc_is_clients(const struct puc_walk *w, __u64 word)
 }
 
 /*
- * Bit mod * 8 + rm is set where `ff /2` (call by pointer) with this ModRM byte has a length of
- * `size`: displacement and SIB byte, as the processor's manual has them. A REX byte before it does
- * not count.
+ * Returns the ModRM bytes with which `ff /2` (indirect call) has a length of `size`, as bits
+ * mod * 8 + rm. Displacement and SIB byte are as in the processor's manual, a REX prefix does not
+ * count.
  */
 static __always_inline __u32 puc_call_modrm(__u32 size)
 {
@@ -73,8 +73,8 @@ static __always_inline __u32 puc_call_modrm(__u32 size)
 }
 
 /*
- * Is there a call before addr, so that it may be a return address, and no function's? By e8: then
- * *to is where it goes. No branch for each length: the verifier would go all ways.
+ * True if a call instruction ends at addr, so that it may be a return address, no function's. *to:
+ * the target of a direct call (e8), else 0. Branch-free: the verifier would follow each branch.
  */
 static __always_inline int puc_is_return(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
 					 __u64 *to)
@@ -99,7 +99,7 @@ static __always_inline int puc_is_return(const struct lb_mem *mem, struct puc_wa
 	return found & 1;
 }
 
-/* Does the call that returns to addr call the collector? */
+/* True if the call that returns to addr is a direct call of the collector. */
 static __always_inline int puc_calls_gc(const struct lb_mem *mem, struct puc_walk *w, __u64 addr)
 {
 	__u64 to;
@@ -107,18 +107,18 @@ static __always_inline int puc_calls_gc(const struct lb_mem *mem, struct puc_wal
 	return w->gc_lo && puc_is_return(mem, w, addr, &to) && puc_in_gc(w, to);
 }
 
-/* What a word of the C stack is to the question whether the collector runs. */
+/* Kinds of a word of the C stack. */
 enum puc_gc_word {
-	PUC_GC_NOTHING, /* or it returns into the collector: that is noted */
-	PUC_GC_ENTERED, /* from a call of the collector */
-	PUC_GC_CLIENT,	/* from any other call, to what the collector does not call */
-	PUC_GC_VM,	/* to luaV_execute, which called the C function */
+	PUC_GC_NOTHING, /* or a return address into the collector, which is noted */
+	PUC_GC_ENTERED, /* return address of a call of the collector */
+	PUC_GC_CLIENT,	/* of another call, into text that the collector never calls */
+	PUC_GC_VM,	/* return address into luaV_execute, which called the C function */
 };
 
 /*
- * Of a return address into the collector: did that call what returns to `callee`, which was seen
- * before? Else it was left there by another call. A function that ends with a jump to another is
- * not known by this; some function of the collector further up calls one that does not.
+ * True if the function at `to`, which the collector called, has the return address `callee`, which
+ * was seen before. Else the collector's return address is stale. A function that ends with a tail
+ * jump fails this; some function of the collector further up calls one that does not.
  */
 static __always_inline int puc_has_called(__u64 to, __u64 callee)
 {
@@ -142,14 +142,14 @@ LB_SUBPROG int puc_gc_word(const struct lb_mem *mem, struct puc_walk *w, __u64 w
 		return puc_in_gc(w, to)		 ? PUC_GC_ENTERED
 		       : puc_is_clients(w, word) ? PUC_GC_CLIENT
 						 : PUC_GC_NOTHING;
-	/* with nothing seen: by pointer, to an allocator that is the host's */
+	/* with nothing seen: an indirect call, of the host's allocator */
 	if ((inner ? puc_has_called(to, inner) : !to) || puc_has_called(to, w->gc_within))
 		w->collects = 1;
 	w->gc_within = word;
 	return PUC_GC_NOTHING;
 }
 
-/* May the collector run, near sp? The words there are read then, for puc_step_collects(). */
+/* True if the collector may run, by the words near sp. Reads these for puc_step_collects(). */
 LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w || !w->gc_lo)
@@ -162,7 +162,7 @@ LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 	return puc_may_collect(w) && !puc_is_clients(w, w->regs.ip);
 }
 
-/* The step that follows decides, where that is the question. */
+/* If the collector may run, lets puc_step_collects() decide. */
 static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 ip = w->regs.ip;
@@ -176,13 +176,11 @@ static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc
 }
 
 /*
- * A return address into the collector lies near sp, from a call of what runs, and nothing nearer
- * leads to text that the collector does not call. Else that is what runs, and the collector was
- * here before: a luaL_Buffer is larger than all that is looked through, and begins with what was
- * left there. Where a host's function runs, whose text is elsewhere, or Lua's core, that follows
- * from
- * what is missing: the call that entered the collector, or the return from the API's function,
- * which may have jumped to it.
+ * The collector runs if a return address into it is that of a call under way, and none nearer to sp
+ * leads to text that the collector never calls. Else it is stale: a luaL_Buffer is larger than the
+ * block, and begins with stale words. Where a host's function runs, whose text is elsewhere, or
+ * Lua's core, it is stale if one into luaV_execute comes first: before that of the call that
+ * entered the collector, and that into an API function, which may have jumped to it.
  */
 static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, struct puc_walk *w)
 {
