@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Where a build of PUC Lua keeps what we read, 64 bit. One row per layout
- * (user/detect/puc/layouts.def); the row is chosen by what the file says of itself and what its code
- * shows (user/detect/puc/recognise.c), and each walk proves it again: it has to end at base_ci. Offsets
- * are in bytes, names are Lua's own (lstate.h, lobject.h, ldo.c); 0xffff where a version has no
- * such field.
+ * The offsets of the struct fields that are read of a 64-bit build of PUC Lua. There is one row per
+ * layout (user/detect/puc/layouts.def). The release in the file and the offsets in its code choose
+ * the row (user/detect/puc/recognise.c), and each walk proves it: it has to end at base_ci. Offsets
+ * are in bytes, names are Lua's own (lstate.h, lobject.h, ldo.c); 0xffff: the version has no such
+ * field.
  */
 #ifndef LUABPF_UNWIND_PUC_LAYOUT_H
 #define LUABPF_UNWIND_PUC_LAYOUT_H
@@ -29,9 +29,9 @@ struct puc_layout {
 	__u16 L_errorJmp; /* struct lua_longjmp (ldo.c), its first word is `previous` */
 	__u16 L_nCcalls;
 	__u16 L_savedpc;   /* 5.1: pc of the running function; later in CallInfo */
-	__u16 L_hookmask;  /* 5.1: byte; which release it is follows from it */
+	__u16 L_hookmask;  /* 5.1: byte; the release follows from it */
 	__u16 L_allowhook; /* 5.1: byte, 0 while a hook or a finalizer runs; 0: see callstatus */
-	__u16 L_size;	   /* sizeof(lua_State): all of these lie below */
+	__u16 L_size;	   /* sizeof(lua_State): greater than all of these */
 
 	/* global_State */
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
@@ -39,19 +39,19 @@ struct puc_layout {
 
 	/* CallInfo */
 	__u16 ci_func;
-	__u16 ci_previous; /* 5.1: none, the array's element below */
+	__u16 ci_previous; /* 5.1: none, it is the array's element before */
 	__u16 ci_savedpc;
 	__u16 ci_callstatus; /* 5.1: tailcalls, the number of calls lost to tail calls */
 	__u16 ci_size;
 	__u16 pad;
 	__u32 cist_tail;   /* bits of callstatus: called by a tail call (5.1: any bit) */
-	__u32 cist_hooked; /* is running a hook: called by no instruction */
+	__u32 cist_hooked; /* runs a hook, which no instruction has called */
 	__u32 cist_fin;	   /* called as a finalizer */
-	__u32 cist_lua;	   /* is that of a Lua function (5.2, 5.3) */
-	__u32 cist_c;	   /* is that of a C function (5.4 on) */
+	__u32 cist_lua;	   /* of a Lua function (5.2, 5.3) */
+	__u32 cist_c;	   /* of a C function (5.4 on) */
 	__u32 cist_mask;   /* callstatus has 1, 2 or 4 bytes: 0xff, 0xffff, 0xffffffff */
 
-	/* Closure: LClosure.p and CClosure.f are at the same place */
+	/* Closure: LClosure.p and CClosure.f have the same offset */
 	__u16 closure_p;
 	__u16 closure_isC; /* 5.1, 5.2.0: byte; the GC header of both has tt_lcl there */
 
@@ -117,10 +117,11 @@ struct puc_stretch {
 };
 
 /*
- * C functions of PUC Lua's own libraries, relative to luaV_execute: those that run no lua_State but
- * the one that called them, as a hash table with linear probing, 0 where it is empty; and the two
- * that resume a coroutine, 0: not known. And the text of the C API and all that calls it, which the
- * collector does not call; size 0: no (more) such text.
+ * Text and C functions of a build, as offsets from luaV_execute:
+ * - client: text of the C API and its callers, which the collector never calls; size 0: no more
+ * - plain: functions of the libraries that run no lua_State but their caller's, a hash table with
+ *   linear probing; 0: empty
+ * - resume, wrap: the two that resume a coroutine; 0: unknown
  */
 #define PUC_OWN 256 /* power of two */
 #define PUC_OWN_PROBES 8
@@ -128,8 +129,8 @@ struct puc_stretch {
 struct puc_own {
 	struct puc_stretch client[PUC_CLIENTS];
 	__s32 plain[PUC_OWN];
-	__s32 resume; /* coroutine.resume: which is its first argument */
-	__s32 wrap;   /* what coroutine.wrap returns: which is its first upvalue */
+	__s32 resume; /* coroutine.resume: the coroutine is its first argument */
+	__s32 wrap;   /* the function of coroutine.wrap: the coroutine is its first upvalue */
 };
 
 static inline __u32 puc_own_index(__s32 function)
@@ -137,7 +138,7 @@ static inline __u32 puc_own_index(__s32 function)
 	return (__u32)function * 0x9e3779b1u >> 24;
 }
 
-/* As long as the longest Proto, and as far as the verifier has to see that an offset goes. */
+/* The size of the longest Proto, and the bound of an offset for the verifier. */
 #define PUC_PROTO_HEAD 128
 
 /* Text of luaV_execute: bytes, from its start. */
@@ -147,23 +148,23 @@ struct puc_text {
 
 #define PUC_FETCHES 8
 
-/* What BPF needs to know of a build, beside where it is mapped (struct lb_module). */
+/* The properties of a build that BPF uses, beside its mapping (struct lb_module). */
 struct puc_build {
 	struct puc_layout puc;
 	/* The general register that holds pc in luaV_execute, by its number in an instruction's
-	 * encoding (struct lb_gprs); PUC_NO_REG: none was found, any that points into the code. */
+	 * encoding (struct lb_gprs); PUC_NO_REG: not found, any that points into the code counts */
 	__u32 pc_reg;
-	/* The general register (as pc_reg) by which luaV_execute fetches; and where that has the
-	 * instruction, not pc_reg: it has the address of the one that comes, or in the text on the
-	 * way from a jump, of that which jumps. The first is the fetch itself, up to the step of
-	 * pc_reg; size 0: no (more) such text. */
+	/* The general register (as pc_reg) by which luaV_execute fetches, and the text where it has
+	 * the instruction's address in place of pc_reg: fetch[0] is the fetch up to the step of
+	 * pc_reg; there it is the next instruction's. The others lead from a jump to the fetch;
+	 * there it may be the jumping instruction's. size 0: no more. */
 	__u32 fetch_reg;
 	struct puc_text fetch[PUC_FETCHES];
-	/* luaC_newobj may lie among the collector's functions, but collects nothing: text from
-	 * gc_lo + gc_skip on, of gc_skip_size bytes (struct lb_module); 0, 0: it does not. */
+	/* luaC_newobj may be among the collector's functions, but collects nothing: gc_skip_size
+	 * bytes of text from gc_lo + gc_skip on (struct lb_module); 0, 0: it is not. */
 	__u32 gc_skip, gc_skip_size;
-	/* 1: a lua_longjmp holds a jmp_buf as glibc writes it, distinct from other words. 0:
-	 * it may not: a C++ build throws, other C libraries do not mangle. */
+	/* 1: a lua_longjmp holds a jmp_buf that glibc has mangled, distinct from other words.
+	 * 0: it may not: a C++ build throws, other C libraries do not mangle. */
 	__u32 jmp_marked;
 };
 #define PUC_NO_REG 0xff
