@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Which function a CallInfo belongs to.
+ * The function of a CallInfo.
  *
- * luaD_reallocstack (ldo.c) moves the Lua stack. Until it is done, L->stack and the CallInfos'
- * `func` do not agree, for as long as the new block's pages take to be filled:
+ * luaD_reallocstack (ldo.c) moves the Lua stack. Until it returns, L->stack and the CallInfos'
+ * `func` do not agree, for as long as it takes to fill the new block's pages:
  *
  *	5.1 to 5.3	L->stack is the new block, func points into the old one, which was freed:
  *			L->stack + (func - old). base_ci is corrected last, its func is `old`. In
- *			5.1 it is first: it cannot be detected then.
+ *			5.1 it is corrected first: the move cannot be detected then.
  *	5.4.0 to 5.4.4	func is corrected before L->stack: it can be followed wherever it points.
  *	5.4.5 on	func is an offset from L->stack meanwhile.
  *
- * So this is asked only of a func that leads to no function, and what is found then has to be what
- * the CallInfo says of it. Where the kernel moves the block's pages, no address leads to them.
- * Then the saved pc identifies a Lua function, if one was seen before whose code it lies in:
- * puc_step_code().
+ * So these rules apply only to a func that leads to no function. The function that they find has to
+ * agree with the CallInfo. While the kernel moves the block's pages, no address leads to them. Then
+ * the saved pc identifies a Lua function, if it is in the code of one seen before: puc_step_code().
  */
 #ifndef LUABPF_UNWIND_PUC_LOOK_H
 #define LUABPF_UNWIND_PUC_LOOK_H
@@ -28,7 +27,7 @@ static __always_inline int puc_is_in(const struct puc_walk *w, int index, __u64 
 	return puc_pc_inside(seen->code, 4ULL * seen->sizecode, pc);
 }
 
-/* Which function is in the stack's slot `func`: an index of seen[], PUC_LIGHT or PUC_NOT. */
+/* Returns the function in the stack slot `func`: an index of seen[], PUC_LIGHT or PUC_NOT. */
 static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w, __u64 func)
 {
 	const __u8 *bytes;
@@ -81,14 +80,14 @@ static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
 }
 
 /*
- * Is the function in the topmost CallInfo's slot the one that was called? luaD_poscall writes the
- * first result over it before the CallInfo is left, and that may be a function, too.
+ * True if the topmost CallInfo's slot does not hold the function that was called: luaD_poscall
+ * writes the first result over it, which may be a function, too, before it leaves the CallInfo.
  */
 static __always_inline int puc_is_result(const struct puc_walk *w, int index)
 {
 	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
 
-	if (w->puc.flags & PUC_CI_ARRAY) /* it is left first */
+	if (w->puc.flags & PUC_CI_ARRAY) /* the CallInfo is left first */
 		return 0;
 	if (!puc_is_lua(w, index))
 		return kind != w->puc.cist_c;
@@ -96,9 +95,9 @@ static __always_inline int puc_is_result(const struct puc_walk *w, int index)
 }
 
 /*
- * Where the slot of the current CallInfo lies while the stack is being moved; 0: it is not, or
- * unknown. 5.4 corrects from the topmost CallInfo down, 5.1 from base_ci up: one that is
- * outside of the stack has none above that is not.
+ * Returns the slot of the current CallInfo while the stack is being moved; 0: it is not, or the
+ * slot is unknown. 5.4 corrects func from the topmost CallInfo down, 5.1 from base_ci up: above one
+ * that is outside of the stack all are outside.
  */
 LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -111,10 +110,10 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 	size = w->t.stack_last + PUC_STACK_EXTRA - w->t.stack;
 	outside = func - w->t.stack >= size && (w->moved || w->flags & LB_FRAME_THREAD);
 	if (puc_guess(mem, w, &old, sizeof(old), w->t.base_ci + w->puc.ci_func))
-		old = func; /* whatever it is, nothing is shown of this one by its slot */
+		old = func; /* unreadable: this CallInfo gets no frame by its slot */
 	else if (func < PUC_STACK_MOST)
 		to = w->t.stack + func;
-	else if (w->puc.version >= 54) /* or it is below the first that was not corrected yet */
+	else if (w->puc.version >= 54) /* corrected, or the first that is not yet */
 		to = outside || w->above - w->t.stack > size ? func : 0;
 	else if (old != w->t.stack && func - old < PUC_STACK_MOST)
 		to = w->t.stack + (func - old);
@@ -122,7 +121,7 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 	return to;
 }
 
-/* Reads the slot of the current CallInfo, which was read, where it may be instead. */
+/* Looks up the function of the current CallInfo, which was read, in the moved stack's slot. */
 static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 to;
@@ -141,8 +140,8 @@ static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_w
 }
 
 /*
- * Reads the current CallInfo, w->ci, into w. Returns what function it belongs to: an index of
- * seen[], PUC_LIGHT or PUC_NOT.
+ * Reads the current CallInfo, w->ci, into w. Returns its function: an index of seen[], PUC_LIGHT or
+ * PUC_NOT.
  */
 LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -154,14 +153,14 @@ LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
 	w->index = puc_look_anew(mem, w);
 	if (w->index == PUC_NOT) {
 		w->index = puc_look_moved(mem, w);
-		if (w->index != PUC_NOT) /* that it does not lie elsewhere is no fault */
+		if (w->index != PUC_NOT) /* the failed read of the old slot is no fault */
 			w->fault = w->was_fault;
 	}
 	w->looked = 1;
 	return w->index;
 }
 
-/* The instruction before pc, by its number in a Lua function's code; LB_NO_PC. */
+/* Returns the position of the instruction before pc in a Lua function's code, or LB_NO_PC. */
 static __always_inline __u32 puc_position(const struct puc_seen *seen, __u64 pc)
 {
 	__u32 next;
