@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The search of the C stack: for the places where luaV_execute was called, for the lua_States
- * around them, and for what luaV_execute's callees have pushed. find.h says when it
- * is needed, and why this finds the one that runs.
+ * The linear search of the C stack, of PUC_SCAN_MOST words at most: for return addresses into
+ * luaV_execute, for lua_States around them, and for registers that luaV_execute's callees pushed.
+ * find.h says when it is needed, and why it finds the lua_State that runs.
  *
- * It goes block by block: puc_scan_read() notes which words are addresses, puc_scan_hits()
- * looks at some of those in each step.
+ * It goes block by block: puc_scan_read() notes the words that may be addresses, puc_scan_hits()
+ * looks at these.
  */
 #ifndef LUABPF_UNWIND_PUC_SCAN_H
 #define LUABPF_UNWIND_PUC_SCAN_H
@@ -13,14 +13,14 @@
 #include <unwind/puc/thread.h>
 
 #define PUC_SCAN_MOST 32768 /* words of the C stack: C functions may have large buffers */
-#define PUC_SCAN_OWNER 16   /* so near below a return address into luaV_execute L was pushed */
-#define PUC_SCAN_BEFORE 80  /* below: what a C function needs to resume another C function */
+#define PUC_SCAN_OWNER 16   /* words below a return address into luaV_execute where L is pushed */
+#define PUC_SCAN_BEFORE 80  /* words below it that a C function needs to resume another */
 #define PUC_SCAN_NEAR 128   /* words tried where luaV_execute was not called */
-#define PUC_SCAN_OVERLAP 8  /* words of a block that the next one begins with */
+#define PUC_SCAN_OVERLAP 8  /* words of a block with which the next one begins */
 #define PUC_JMP_BUF 72	    /* bytes of lua_longjmp up to the end of saved registers */
-#define PUC_GC_NEAR 64	    /* a live return address into the collector is so near sp */
+#define PUC_GC_NEAR 64	    /* words from sp on with a live return address into the collector */
 #define PUC_GC_HITS 4	    /* words looked at for it in one step */
-#define PUC_GC_CALLEE 4096  /* bytes of a function that it calls */
+#define PUC_GC_CALLEE 4096  /* bytes of a function that it calls, at most */
 
 static __always_inline void puc_forget_tried(struct puc_walk *w)
 {
@@ -30,7 +30,7 @@ static __always_inline void puc_forget_tried(struct puc_walk *w)
 		w->tried[i] = 0;
 }
 
-/* How far up the C stack a search goes that began at scan_from. */
+/* Returns the end of a search that began at scan_from, by its bound. */
 static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
 {
 	return w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
@@ -69,14 +69,14 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->phase = PUC_PHASE_SCAN;
 }
 
-/* A word that leads to nothing that can be a lua_State need not be read from. */
+/* True if a word may point to a lua_State: it is not in the C stack, nor in the module's text. */
 static __always_inline int puc_is_candidate(const struct puc_walk *w, __u64 word)
 {
 	return puc_is_pointer(word) && word - w->regs.sp >= w->stack_hi - w->regs.sp &&
 	       word - w->text_lo >= w->text_hi - w->text_lo;
 }
 
-/* Words from addr on, up to another, are to be tried: goes back to them. */
+/* Goes back to the words [addr, to), which are to be tried as lua_States. Returns 1. */
 static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 to)
 {
 	w->scan = addr > w->scan_from ? addr : w->scan_from;
@@ -87,12 +87,13 @@ static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 
 }
 
 /*
- * A frame of luaV_execute belongs to L when L was pushed just below it, or lies in it. L is known, in
- * most cases. Then no word between sp and the frame needs to be tried, whether L is the best or one
- * farther out, whose frame was left or is active. Two cases are tried nevertheless: a coroutine's
- * lua_longjmp lies there, whose function may be a C function; or L's function is the host's, which
- * may have called another VM. Without an owner the words around the frame are tried. Both functions
- * return 1 when the search has to go back.
+ * A frame of luaV_execute belongs to L if L was pushed just below it, or is in it. If L is known,
+ * no word between sp and the frame needs to be tried, whether L is the best or one farther out,
+ * whose frame is stale or active. They are tried nevertheless
+ * - if a coroutine's lua_longjmp is there, whose function may be a C function
+ * - if L's function is the host's, which may have called another VM
+ * Without an owner the words around the frame are tried. Both functions return 1 when the search
+ * has to go back.
  */
 static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *w, __u64 frame,
 				     __u64 L)
@@ -137,8 +138,8 @@ static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_
 }
 
 /*
- * Is this the last word of a coroutine's jmp_buf? lua_longjmp begins with `previous`, which is NULL
- * in its outermost; glibc mangles the saved rbp, rsp and rip, so that they look like no address.
+ * True for the last word of a coroutine's jmp_buf. lua_longjmp begins with `previous`, NULL in its
+ * outermost; glibc mangles the saved rbp, rsp and rip, so that they are no addresses.
  */
 static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
 {
@@ -149,9 +150,8 @@ static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
 }
 
 /*
- * pc, where a function that luaV_execute called has pushed it: the nearest to luaV_execute's frame.
- * Or in that frame, where luaV_execute's own code for some instructions needs the register for
- * something else; at other times an old pc may be left there.
+ * Notes a pushed pc: the word nearest to luaV_execute's frame that its callees have pushed. Or one
+ * in that frame, to which luaV_execute spills it for some instructions; at others it may be stale.
  */
 static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 word)
 {
@@ -162,13 +162,13 @@ static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 wo
 		w->pushed = word;
 }
 
-/* Bit 0 is set if x, which is below 2^63, is 0. */
+/* Returns a value with bit 0 set if x, which is below 2^63, is 0. */
 static __always_inline __u64 puc_is_none(__u64 x)
 {
 	return (x - 1) >> 63;
 }
 
-/* Notes where a mark was seen. Without branches, as puc_block_step(). */
+/* Notes the address at which a mark was seen. Branch-free, as puc_block_step(). */
 static __always_inline void puc_see_mark(struct puc_mark *mark, __u64 addr, __u64 word)
 {
 	__u64 is = 0 - puc_is_none(word ^ mark->word);
@@ -177,9 +177,9 @@ static __always_inline void puc_see_mark(struct puc_mark *mark, __u64 addr, __u6
 }
 
 /*
- * Is this word where the frame of luaV_execute is known that has called the C function on top of a
- * lua_State? L is in it, or pushed just below, and so is the CallInfo which L->ci was then. 5.1 has
- * pc instead, as it was saved for the call. A frame that was left has another CallInfo or L.
+ * Recognises the frame of luaV_execute that called the C function on top of a lua_State: both marks
+ * are in it, or were pushed just below. They are L and the CallInfo that was L->ci; in 5.1, L and
+ * the pc that was saved for the call. A stale frame has another CallInfo or L. Returns 0.
  */
 LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
 {
@@ -206,7 +206,7 @@ LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
 	return 0;
 }
 
-/* What is on the C stack at addr is neither a small number, nor passed over for now. */
+/* Looks at a word of the C stack that is no small number. Returns 1 when the search goes back. */
 static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
 					 __u64 word)
 {
@@ -228,7 +228,7 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 	if (word == w->known[0] || word == w->known[1]) {
 		w->known_at = addr;
 		w->known_L = word;
-		/* luaV_execute may have pushed there what its caller had in a register */
+		/* luaV_execute may have pushed its caller's register there */
 		if (w->pending && !w->open)
 			return puc_owned(mem, w, w->pending, word);
 	}
@@ -237,14 +237,14 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 		return 0;
 	*tried = word;
 	puc_consider(mem, w, word, addr);
-	if (word == w->loose) /* it depends on the place */
+	if (word == w->loose) /* the result depends on the address */
 		*tried = 0;
 	return 0;
 }
 
 /*
- * Reads words of the C stack, from w->scan on. Returns how many bytes, 0 when none can be read. A
- * page that is not there was not written to: a large buffer has some. The search goes on above it.
+ * Reads words of the C stack, from w->scan on. Returns how many bytes; 0: none can be read. A page
+ * that is not present was not written to: a large buffer has some. The search goes on above it.
  */
 static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w,
 					    __u32 most)
@@ -264,12 +264,12 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 		return failed ? 0 : (__u32)size;
 	}
 	w->scan = from + size;
-	if (w->scan < w->scan_end) /* what may be a jmp_buf is seen as a whole */
+	if (w->scan < w->scan_end) /* a jmp_buf is seen as a whole */
 		w->scan -= 8 * PUC_SCAN_OVERLAP;
 	return (__u32)size;
 }
 
-/* Words below this address have to be looked at one by one, not only for what marks a place. */
+/* Returns the address below which each word is looked at, not only marks and return addresses. */
 static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 {
 	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
@@ -288,7 +288,7 @@ static long puc_block_step(__u32 turn, struct puc_walk **walk)
 		__u64 before = w->block[(at - 2) & (PUC_BLOCK - 1)];
 
 		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
-		/* without branches, both ways of which the verifier follows in each turn */
+		/* branch-free: the verifier would follow both branches in each turn */
 		hits += 1 & (__u32)(~puc_is_none(word >> 16) &
 				    (puc_is_none(word >> 47) | puc_is_none(before >> 47)));
 	}
@@ -297,9 +297,9 @@ static long puc_block_step(__u32 turn, struct puc_walk **walk)
 }
 
 /*
- * Reads a block of words, and notes which of them are worth a look: no small numbers, and no bytes
- * of a buffer, which are above all addresses. So is a jmp_buf's last word, but not the second before.
- * Returns -1 when they cannot be read.
+ * Reads a block of words, and notes those that are worth a look: no small numbers, and no bytes of
+ * a buffer, which are above all addresses. A jmp_buf's last word is above them, too: it is noted, as
+ * the second word before it is not. Returns -1 when they cannot be read.
  */
 LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -320,8 +320,8 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 }
 
 /*
- * A coroutine's jmp_buf ends here. Its lua_State is in a register that setjmp has saved, or in the
- * frames of luaD_rawrunprotected and lua_resume, around it. Returns 1 to go back to these.
+ * A coroutine's jmp_buf ends at addr. Its lua_State is in a register that setjmp saved, or in the
+ * frames of luaD_rawrunprotected and lua_resume around it. Returns 1 to go back to these.
  */
 LB_SUBPROG int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
 {
@@ -387,15 +387,15 @@ static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_wa
 	return 0;
 }
 
-/* Looks on through the C stack. Returns -1 when it cannot be read. */
+/* Goes on with the search. Returns -1 when the C stack cannot be read. */
 static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk *w)
 {
 	return w->in_block ? puc_scan_hits(mem, w) : puc_scan_read(mem, w);
 }
 
 /*
- * Is it known by now which lua_State it is? All that runs lies below the innermost errorJmp, and
- * below the frame that has called the C function on top.
+ * True if the search has its result: the frames of the lua_State that runs are below the innermost
+ * errorJmp, and below the frame that has called the C function on top.
  */
 static __always_inline int puc_scan_enough(const struct puc_walk *w)
 {
@@ -405,16 +405,16 @@ static __always_inline int puc_scan_enough(const struct puc_walk *w)
 				     w->scan > w->caller_seen + 8 * PUC_SPILLED)));
 }
 
-/* The search was ended by its bound: what runs may lie farther. */
+/* True if the bound has ended the search: the frames that are sought may be farther. */
 static __always_inline int puc_scan_missed(const struct puc_walk *w)
 {
 	return !puc_scan_enough(w) && puc_scan_reach(w) < w->stack_hi;
 }
 
 /*
- * May Lua's C functions run a lua_State here, although luaV_execute does not? Then the C stack has
- * return addresses into the library. Above a coroutine there is that into lua_resume, and when a
- * host's main loop called that, it is the only one.
+ * True if Lua's C functions may run a lua_State here, without luaV_execute: the C stack has return
+ * addresses into the library. Above a coroutine there is that into lua_resume. It is the only one
+ * when a host's main loop called lua_resume.
  */
 static __always_inline int puc_may_run(const struct puc_walk *w)
 {
@@ -423,7 +423,7 @@ static __always_inline int puc_may_run(const struct puc_walk *w)
 	return w->in_text || lb_within(w->regs.ip, w->text_lo, w->text_hi - w->text_lo);
 }
 
-/* The C stack cannot be read on. What runs is not known then; what resumed it, perhaps. */
+/* Ends a search that cannot read on: the sample is lost, or cut where the resumer is missing. */
 static __always_inline void puc_scan_fails(struct puc_walk *w)
 {
 	w->scan_end = w->scan;
