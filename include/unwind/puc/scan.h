@@ -298,8 +298,8 @@ static long puc_block_step(__u32 turn, struct puc_walk **walk)
 
 /*
  * Reads a block of words, and notes those that are worth a look: no small numbers, and no bytes of
- * a buffer, which are above all addresses. A jmp_buf's last word is above them, too: it is noted, as
- * the second word before it is not. Returns -1 when they cannot be read.
+ * a buffer, which are above all addresses. A jmp_buf's last word is above them, too, and noted: the
+ * second word before it is not. Returns -1 when they cannot be read.
  */
 LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 {
