@@ -19,9 +19,9 @@ struct puc_selftest {
 	__u64 text_lo, text_hi;
 	__u64 gc_lo, gc_hi;
 	__u64 stack_hi;
-	__u64 L; /* that ran on this thread in the sample before; 0: none is known */
-	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines, 0: none; in an earlier sample ... */
-	__u64 resumer;			    /* ... this one had resumed them */
+	__u64 L; /* lua_State that ran on this thread in the sample before; 0: unknown */
+	__u64 child[PUC_SELFTEST_CHILDREN]; /* coroutines of an earlier sample; 0: none */
+	__u64 resumer;			    /* their resumer in it */
 	__u64 epoch;			    /* lb_walk.epoch */
 	__u32 sample;			    /* differs from that of the sample before */
 	__u32 pad;
