@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Takes the sample of a struct puc_selftest, as bpf/sample_puc.bpf.h does for a process with one
- * module. The includer defines puc_selftest_run(), the loop, with the bound of the contract
- * (unwind.h).
+ * module. The includer defines puc_selftest_run(), the loop, bounded by LB_MAX_STEPS.
  */
 #ifndef LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
 #define LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
@@ -10,7 +9,7 @@
 #include <unwind/puc/find.h>
 #include <unwind/puc/selftest.h>
 
-/* Steps the walk until it stops, or LB_MAX_STEPS were made. */
+/* Steps the walk until it stops, or for LB_MAX_STEPS. */
 static void puc_selftest_run(const struct lb_mem *mem, struct puc_walk *w);
 
 static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct puc_selftest *in)
