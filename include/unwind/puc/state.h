@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What a walk of PUC Lua's stacks knows (unwind/puc/unwind.h), and how it reads. */
+/* The state of a PUC Lua walk: of the current sample, and its caches of earlier ones. Its reads. */
 #ifndef LUABPF_UNWIND_PUC_STATE_H
 #define LUABPF_UNWIND_PUC_STATE_H
 
@@ -7,19 +7,19 @@
 #include <unwind/unwind.h>
 
 enum puc_phase {
-	PUC_PHASE_SCAN,	    /* search the C stack for the lua_State that runs */
-	PUC_PHASE_WEIGH,    /* which of two has called the C function that runs? */
-	PUC_PHASE_NOTE,	    /* look through the C stack below luaV_execute's frame */
-	PUC_PHASE_TOP,	    /* where does the topmost function stand? */
-	PUC_PHASE_COLLECTS, /* does the collector run, which a C function has called? */
-	PUC_PHASE_FRAME,    /* frames */
-	PUC_PHASE_CODE, /* whose code is it that the saved pc of the current frame points into? */
-	PUC_PHASE_JMP,	/* to the outermost lua_longjmp of a coroutine */
+	PUC_PHASE_SCAN,	    /* searches the C stack for the lua_State that runs, or a resumer */
+	PUC_PHASE_WEIGH,    /* finds which of two lua_States called the C function that runs */
+	PUC_PHASE_NOTE,	    /* searches the C stack below luaV_execute's frame for a pushed pc */
+	PUC_PHASE_TOP,	    /* finds the topmost function and its pc */
+	PUC_PHASE_COLLECTS, /* finds out whether a C function has called the collector */
+	PUC_PHASE_FRAME,    /* frames on the Lua stack */
+	PUC_PHASE_CODE,	    /* finds the function that has the current frame's saved pc */
+	PUC_PHASE_JMP,	    /* goes to the outermost lua_longjmp of a coroutine */
 };
 
 /*
- * What is known of a closure. Within one sample the target stands still, and so it stays true. What
- * was proved of its prototype may count in later samples: lb_is_proved().
+ * A closure that was read. Within one sample the target is stopped, so that it stays true; its
+ * prototype may count in later samples, too: lb_is_proved().
  */
 struct puc_seen {
 	__u64 func; /* address of the closure */
@@ -29,26 +29,26 @@ struct puc_seen {
 	__u32 fp;
 	__u32 sample; /* cache.sample when this was read; anything else is stale */
 	__u32 kind;   /* enum lb_frame_kind */
-	__u64 epoch;  /* of a prototype: lb_walk.epoch when print was made */
+	__u64 epoch;  /* of a prototype: lb_walk.epoch when fp was computed */
 } LB_LINE_ALIGNED;
 
-/* A lua_State that was looked at. */
+/* The fields of a lua_State, and its state on this C stack. */
 struct puc_thread {
 	__u64 L;
 	__u64 g;
 	__u64 ci, base_ci;
 	__u64 stack, stack_last;
 	__u64 jmp;     /* errorJmp; 0: none */
-	__u64 key;     /* how deep it is on the C stack: errorJmp, or where it was seen */
+	__u64 key;     /* its depth on the C stack: errorJmp, or the address where it was seen */
 	__u64 savedpc; /* 5.1 */
 	__u64 main_L;  /* the main thread of g */
 	__u64 caller;  /* CallInfo of the function that called the topmost, a C function */
-	__u64 resumed; /* the coroutine that it has resumed, as Lua does; 0: none */
-	__u32 main;    /* this is it */
+	__u64 resumed; /* the coroutine that it has resumed by Lua's own functions; 0: none */
+	__u32 main;    /* it is the main thread */
 	__u32 hooked;  /* 5.1: a hook or a finalizer runs */
 };
 
-/* A word by which a frame of luaV_execute is known, and where it was seen last; 0: nowhere. */
+/* A word that identifies a frame of luaV_execute, and its last address on the C stack; 0: none. */
 struct puc_mark {
 	__u64 word, at;
 };
@@ -60,8 +60,8 @@ enum puc_weight {
 };
 
 /*
- * What had resumed a coroutine when it was seen last, in any process. It is proved each time: a
- * coroutine is resumed by one thread for long, mostly.
+ * The resumer of a coroutine when it was seen last, in any process. It is proved each time: most
+ * coroutines are resumed by one thread for long.
  */
 struct puc_resumed {
 	__u64 child, by;
@@ -84,22 +84,22 @@ struct puc_walk {
 	/* set by the caller */
 	struct puc_build;
 	struct puc_own own;
-	__u32 build_of;	     /* whose these are: the caller's to know */
+	__u32 build_of;	     /* the build that these are of; the caller's */
 	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
 	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
 	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
 
-	/* the current lua_State, the best so far while one is sought, and one that is looked at */
+	/* the current lua_State; in a search the best so far, and the one that is tried */
 	struct puc_thread t, best, try;
 	/* active further out than the best, with a C function on top that the best may have called
 	 * back; L 0: none was seen */
 	struct puc_thread rival;
-	__u64 inner;	 /* errorJmp of the lua_State that runs: of several VMs the smallest is
+	__u64 inner;	 /* errorJmp of the lua_State that runs: the smallest of several VMs is
 			    innermost */
 	__u64 ci;	 /* the current frame */
-	__u64 above;	 /* stack slot of the function above it: each lies below the one before */
-	__u64 pc;	 /* where the current frame stands: address of the next instruction */
+	__u64 above;	 /* stack slot of the function above it: each is below the one before */
+	__u64 pc;	 /* of the current frame: address of the next instruction */
 	__u64 code_lo;	 /* code of the topmost function; PHASE_NOTE looks for pointers into it */
 	__u64 code_size; /* bytes */
 
@@ -108,81 +108,81 @@ struct puc_walk {
 	__u64 fn; /* light C function */
 	__u32 status;
 	__s32 index;
-	__u8 looked; /* it did, and has answered with index */
+	__u8 looked; /* it has read it, and returned index */
 	__u8 phase;
-	__u8 noted;	/* the C stack below luaV_execute's frame was looked through */
-	__u8 pc_known;	/* pc is set; else take what CallInfo holds */
-	__u8 popped;	/* the topmost CallInfo was not filled in yet and passed over */
+	__u8 noted;	/* the C stack below luaV_execute's frame was searched */
+	__u8 pc_known;	/* pc is set; else the CallInfo's counts */
+	__u8 popped;	/* the topmost CallInfo was not filled in yet, and was skipped */
 	__u8 hidden;	/* a coroutine's lua_longjmp was seen below luaV_execute's frame */
 	__u8 open;	/* the best's topmost function is a C function that may run anything */
 	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
 	__u8 try_open;	/* open, of that one */
-	__u8 proved;	/* the best is what resumed child, no doubt */
-	__u8 weighed;	/* enum puc_weight: who has called the C function that runs */
+	__u8 proved;	/* the best is certain */
+	__u8 weighed;	/* enum puc_weight: the caller of the C function that runs */
 	__u8 missed;	/* the search was ended by its bound */
-	__u8 unowned;	/* the innermost frame of luaV_execute is none of those that are known */
-	__u8 tested;	/* the words at the top of the C stack was tried */
+	__u8 unowned;	/* the innermost frame of luaV_execute is no known lua_State's */
+	__u8 tested;	/* the words at the top of the C stack were tried */
 	__u8 moved;	/* the stack is being moved: unwind/puc/look.h */
-	__u8 was_fault; /* fault, before it was looked at */
+	__u8 was_fault; /* fault, before the current CallInfo was read */
 	__u8 unread;	/* the slot of the current CallInfo cannot be read */
 
 	__u32 steps; /* of this walk, so far */
 
 	/* PHASE_CODE */
-	__u32 code_next;  /* of seen[], to be asked next */
+	__u32 code_next;  /* index of seen[] to be tried next */
 	__u32 code_steps; /* in all of the walk */
-	__u32 code_of;	  /* of seen[]: whose code it was */
+	__u32 code_of;	  /* index of seen[] that had the code last */
 
 	/* PHASE_SCAN, PHASE_NOTE */
 	__u64 scan; /* next word */
 	__u64 scan_from, scan_end;
 	__u64 near;		 /* words below this address are tried as lua_States */
 	__u64 seen_to;		 /* words below this address were seen */
-	__u64 known[2];		 /* lua_States that are likely: what ran last, the main thread */
-	__u64 known_L, known_at; /* the one of them seen last, and where */
-	__u64 pending; /* a return address into luaV_execute, whose lua_State is not known yet */
-	__u64 vm_done; /* those up to here were dealt with */
-	__u64 floor;   /* errorJmps of interest lie above */
-	__u64 key;     /* errorJmp of the best lua_State so far */
-	__u64 child;   /* whose resumer is sought; 0: what runs is sought */
-	__u64 follow;  /* resumed by one that was looked at; 0: none, or it was looked at */
-	/* what luaV_execute's frame below the topmost C function has: the best's, the rival's */
+	__u64 known[2];		 /* likely lua_States: the one that ran last, the main thread */
+	__u64 known_L, known_at; /* the one of them seen last, and its address on the C stack */
+	__u64 pending; /* address of a return address into luaV_execute without lua_State so far */
+	__u64 vm_done; /* those up to this address are done */
+	__u64 floor;   /* only errorJmps above this count */
+	__u64 key;     /* errorJmp of the best lua_State so far; ~0: none */
+	__u64 child;   /* coroutine whose resumer is sought; 0: the one that runs is */
+	__u64 follow;  /* a coroutine that the best has resumed, to be tried; 0: none */
+	/* of luaV_execute's frame that called the topmost C function: the best's, the rival's */
 	struct puc_mark mark[4];
-	__u64 weigh_at;	   /* a return address into luaV_execute; 0: none was seen */
-	__u64 caller_seen; /* where the frame was seen that called the best's C function; 0: nowhere */
-	__u64 jmp_done;	   /* jmp_bufs up to here were dealt with */
-	__u64 loose;	   /* a main thread without errorJmp: does it run here? 0: none was seen */
-	__u64 loose_at;	   /* where it was seen last */
-	__u64 vm_ret; /* where the innermost return address into luaV_execute lies; 0: not seen */
-	__u64 vm_ret_to;   /* that address */
-	__u64 vm_ret_last; /* where the one seen last lies */
-	__u64 collects;	   /* a word near sp leads into the collector; PHASE_COLLECTS: it runs */
+	__u64 weigh_at;	   /* address of the last return address into luaV_execute; 0: none */
+	__u64 caller_seen; /* address in the frame that called the best's C function; 0: not seen */
+	__u64 jmp_done;	   /* jmp_bufs up to this address are done */
+	__u64 loose;	   /* a main thread without errorJmp that may run here; 0: not seen */
+	__u64 loose_at;	   /* the address where it was seen last */
+	__u64 vm_ret; /* address of the innermost return address into luaV_execute; 0: not seen */
+	__u64 vm_ret_to;   /* that return address */
+	__u64 vm_ret_last; /* address of the one seen last */
+	__u64 collects;	   /* a word near sp points into the collector; PHASE_COLLECTS: it runs */
 	__u64 gc_inner;	   /* PHASE_COLLECTS: the return address that was seen last; 0: none */
 	__u64 gc_within;   /* the same of those into the collector */
 	__u64 pushed;	   /* a pointer into the topmost function's code, the last one seen */
-	__u32 in_text;	   /* words that were seen which lead into the module's text */
+	__u32 in_text;	   /* words seen that point into the module's text */
 
 	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN] LB_LINE_ALIGNED;
 	struct puc_resumed resumed[PUC_RESUMED];
 	__u64 block[PUC_BLOCK];
 	__u64 block_at, block_to; /* it holds [block_at, block_to) */
-	__u32 in_block;		  /* not all of it was looked at yet */
+	__u32 in_block;		  /* some of it is left to be looked at */
 	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
 	__u64 any_pc;		  /* in a register */
 	__u8 not_a_frame, full;	  /* how a run of frames ended */
-	__u8 hit[PUC_BLOCK];	  /* their indices */
-	__u64 innermost;	  /* inner of the best VM so far, of several: the caller's */
+	__u8 hit[PUC_BLOCK];	  /* indices of the hits */
+	__u64 innermost;	  /* inner of the best VM so far; the caller's */
 	struct lb_cache cache;
 };
 
-/* A pair of places: the first has what was noted later. */
+/* Returns the pair of entries that child may have, the later one first. */
 static __always_inline struct puc_resumed *puc_resumed(struct puc_walk *w, __u64 child)
 {
 	return &w->resumed[(__u32)(child >> 4) * 0x9e3779b1u >> 24 & (PUC_RESUMED - 2)];
 }
 
-/* What had resumed child, by all that is known; 0: nothing is. */
+/* Returns the last known resumer of child; 0: unknown. */
 static __always_inline __u64 puc_resumed_by(struct puc_walk *w, __u64 child)
 {
 	const struct puc_resumed *r = puc_resumed(w, child);
@@ -215,8 +215,8 @@ static __always_inline struct lb_walk *puc_common(struct puc_walk *w)
 }
 
 /*
- * For this walk: lb_read() of cache.h, where there may be nothing, as the address is a guess;
- * lb_need() and lb_need_at() of walk.h.
+ * For this walk: lb_read() of unwind/cache.h, for an address that is a guess; lb_need() and
+ * lb_need_at() of unwind/unwind.h.
  */
 static __always_inline int puc_guess(const struct lb_mem *mem, struct puc_walk *w, void *dst,
 				     __u32 size, __u64 addr)
@@ -236,7 +236,7 @@ static __always_inline int puc_at(const struct lb_mem *mem, struct puc_walk *w, 
 	return lb_need_at(mem, puc_common(w), &w->cache, bytes, size, addr);
 }
 
-/* As puc_word(), of 4 bytes; what is read of a shorter field is masked by the caller. */
+/* As puc_word(), of 4 bytes; the caller masks a shorter field. */
 static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
 {
 	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
@@ -248,7 +248,7 @@ static __always_inline __u8 puc_byte(const __u8 *bytes, __u16 offset, __u32 most
 	return lb_byte(bytes + (offset & (most - 1)), 0);
 }
 
-/* Could an object of Lua's lie here? */
+/* True if addr may be that of a Lua object. */
 static __always_inline int puc_is_pointer(__u64 addr)
 {
 	return !(addr & 7) && addr - (1 << 16) < (1ULL << 47) - (1 << 16);
@@ -264,7 +264,7 @@ static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_status e
 	return LB_STOP;
 }
 
-/* Bytes that may have been paged out, in place: valid until the next read. */
+/* Returns bytes in place, valid until the next read; 0: they may have been paged out. */
 static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct puc_walk *w,
 					     __u64 addr, __u32 size)
 {
