@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A lua_State that something leads to: is it active on this C stack, how deep is it, and is it
- * certain that it runs, or that it resumed another? What the search of unwind/puc/find.h asks of each.
+ * Checks a candidate for a lua_State, for the search of unwind/puc/find.h: whether it is active on
+ * this C stack, its depth there, and whether it is certain that it runs, or has resumed another.
  */
 #ifndef LUABPF_UNWIND_PUC_THREAD_H
 #define LUABPF_UNWIND_PUC_THREAD_H
@@ -18,7 +18,7 @@ static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
 		     ~lb_within(ip, w->gc_lo + w->gc_skip, w->gc_skip_size));
 }
 
-/* The main thread of the VM g; 0 when g is none. own: a thread whose l_G it is. */
+/* Returns the main thread of the VM g; 0: g is none. own: a thread whose l_G is g. */
 static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g,
 					 __u64 own)
 {
@@ -36,8 +36,8 @@ static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_wa
 }
 
 /*
- * Is there a lua_State at L, active on this C stack above w->floor? Then fills w->try, and returns
- * its errorJmp, or PUC_UNPROTECTED when it is active somewhere, and has none.
+ * Fills w->try if a lua_State at L is active on this C stack above w->floor. Returns its errorJmp;
+ * PUC_UNPROTECTED if it is active somewhere without one; 0: there is none.
  */
 LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 {
@@ -65,7 +65,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	    t->ci == t->base_ci || !puc_is_pointer(t->stack) || !puc_is_pointer(t->stack_last) ||
 	    puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
 		return 0;
-	/* while the stack is being moved one of them is of the old block */
+	/* while the stack is being moved one of them is in the old block */
 	if (t->stack_last - t->stack > PUC_STACK_MOST) {
 		if (!t->jmp)
 			return 0;
@@ -98,11 +98,11 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
 }
 
 /*
- * How deep is an active lua_State without errorJmp, seen at an address of the C stack, or in a
- * register (sp)? A coroutine is without one for a while after an error that a pcall in it has
- * caught (ldo.c, recover), and is as deep as what deals with it. A main thread that its host calls
- * unprotected may run on another thread of the host's: it has to be that of a luaV_execute which
- * runs here. 0: it is not.
+ * Returns the depth of an active lua_State without errorJmp, seen at an address of the C stack, or
+ * in a register (sp); 0: it does not run here. A coroutine has none for a while after a pcall in it
+ * has caught an error (ldo.c, recover): its depth is the address. A main thread that its host calls
+ * unprotected may run on another thread of the host's: it has to be in a frame of luaV_execute, or
+ * in a register while luaV_execute runs.
  */
 static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
 {
@@ -116,7 +116,7 @@ static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
 	return 0;
 }
 
-/* What has no errorJmp to prove it: base_ci has to be that of a lua_State. */
+/* True if base_ci is that of a lua_State: the proof of one without errorJmp. */
 static __always_inline int puc_has_bottom(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 func;
@@ -126,8 +126,8 @@ static __always_inline int puc_has_bottom(const struct lb_mem *mem, struct puc_w
 }
 
 /*
- * Is w->try nested in the best so far? A main thread without errorJmp is outside all coroutines of
- * its VM, wherever it was seen.
+ * True if w->try is nested in the best so far. A main thread without errorJmp is outside all
+ * coroutines of its VM, whatever its address.
  */
 static __always_inline int puc_is_better(const struct puc_walk *w)
 {
@@ -141,8 +141,8 @@ static __always_inline int puc_is_better(const struct puc_walk *w)
 }
 
 /*
- * Is a C function one of Lua's own that runs no other lua_State? Then what it calls has a CallInfo
- * above its own.
+ * True if a C function is one of Lua's own that runs no other lua_State: a function that it calls
+ * has a CallInfo above its own. own.plain is a hash table with linear probing.
  */
 static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function)
 {
@@ -153,12 +153,12 @@ static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function
 	if (!at || (__u64)(__s64)at != function - w->vm_start)
 		return 0;
 	LB_UNROLLED
-	for (i = 0; i < PUC_OWN_PROBES; i++) /* without branches: the verifier follows each way */
+	for (i = 0; i < PUC_OWN_PROBES; i++) /* branch-free: the verifier follows each branch */
 		found |= (__u64)(__u32)(w->own.plain[(slot + i) & (PUC_OWN - 1)] ^ at) - 1;
 	return (int)(found >> 63);
 }
 
-/* The C function that puc_look() returned the index of; 0: it is none. */
+/* Returns the C function of an index that puc_look() returned; 0: it is none. */
 static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
 {
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
@@ -168,16 +168,16 @@ static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
 	return index >= 0 && seen->kind == LB_FRAME_C ? seen->ptr : 0;
 }
 
-/* Does a hook run, called by no instruction and without a CallInfo when it is the host's? */
+/* True if a hook runs. No instruction calls it, and a host's has no CallInfo. */
 static __always_inline int puc_is_hooked(const struct puc_walk *w)
 {
 	return w->t.hooked || w->status & w->puc.cist_hooked;
 }
 
 /*
- * Returns the coroutine that the current thread, of which puc_look() returned the index, has resumed:
- * its topmost function is coroutine.resume with this argument, or what coroutine.wrap returned, with
- * this upvalue. An active coroutine is resumed by one thread only. 0: it has not.
+ * Returns the coroutine that the current thread has resumed; 0: none. It is the argument of the
+ * topmost function if that is coroutine.resume, or its upvalue if it is coroutine.wrap's function.
+ * An active coroutine is resumed by one thread only. index: that of puc_look().
  */
 LB_SUBPROG __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, int index)
 {
@@ -209,7 +209,7 @@ static __always_inline void puc_set_mark(struct puc_mark *mark, __u64 word)
 	mark->at = 0;
 }
 
-/* No frame of luaV_execute is known by anything. */
+/* Resets all marks: they identify no frame of luaV_execute. */
 static __always_inline void puc_mark_none(struct puc_walk *w)
 {
 	__u32 i;
@@ -222,7 +222,7 @@ static __always_inline void puc_mark_none(struct puc_walk *w)
 	w->caller_seen = 0;
 }
 
-/* Sets by which words the frame of luaV_execute is known that has called t's topmost function. */
+/* Sets the words that identify the frame of luaV_execute that called t's topmost function. */
 static __always_inline void puc_mark(const struct lb_mem *mem, struct puc_walk *w,
 				     struct puc_mark *mark, const struct puc_thread *t)
 {
@@ -236,8 +236,8 @@ static __always_inline void puc_mark(const struct lb_mem *mem, struct puc_walk *
 }
 
 /*
- * t has a C function on top, and is not the innermost by its errorJmp. The innermost may have called
- * it back, unless it is busy with a coroutine that it has resumed.
+ * Notes t, which has a C function on top, and is not the innermost by its errorJmp, as the rival of
+ * the innermost. That may have called t back, unless t waits for a coroutine that it has resumed.
  */
 static __always_inline void puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
 {
@@ -246,14 +246,14 @@ static __always_inline void puc_note_rival(struct puc_walk *w, const struct puc_
 }
 
 /*
- * Tries a word that was found at an address of the C stack, in a register (sp), or remembered (0).
- * Returns 1 when it is certain that this is the one that runs: its topmost function is one that
- * does not run another. Then it runs whatever its errorJmp is: a C function of a VM that it had
- * called may have called it, unprotected.
+ * Tries a word that was found at an address of the C stack, in a register (sp), or in an earlier
+ * sample (0). Returns 1 when it is certain that this lua_State runs, as its topmost function cannot
+ * run another. Its errorJmp does not matter then: a C function of a VM that it had called may have
+ * called it back, unprotected.
  */
 LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 L, __u64 at)
 {
-	volatile __u8 *outer, *open; /* whose values the verifier does not follow */
+	volatile __u8 *outer, *open; /* volatile: the verifier does not track the values */
 	__u64 key;
 	__u8 fault;
 	int index;
@@ -271,7 +271,7 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	*outer = (__u8)!puc_is_better(w);
 	if (*outer && (w->child || !w->open || !w->try.jmp))
 		return 0;
-	fault = w->fault; /* it may be none, after all */
+	fault = w->fault; /* L may be no lua_State */
 	puc_enter(w, &w->try);
 	index = puc_look(mem, w);
 	if (w->fault) /* reported when it is the best */
