@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The topmost function of the lua_State that runs, and its pc: whether its slot still holds the
- * function that was called, and which of the possible copies of pc is right.
+ * The topmost function of the lua_State that runs, and its pc: checks that its slot still holds the
+ * function that was called, and takes the pc from a register, the C stack or savedpc.
  */
 #ifndef LUABPF_UNWIND_PUC_TOP_H
 #define LUABPF_UNWIND_PUC_TOP_H
 
 #include <unwind/puc/gc.h>
 
-/* Looks through what luaV_execute has called for the Lua function on top. */
+/* Searches the frames of luaV_execute's callees for a pushed pc of the topmost Lua function. */
 static __always_inline enum lb_more puc_step_note(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (w->in_block ||
@@ -26,7 +26,7 @@ static __always_inline void puc_note(struct puc_walk *w)
 {
 	puc_scan_from(w, w->regs.sp, 0);
 	w->phase = PUC_PHASE_NOTE;
-	if (puc_in_vm(w, w->regs.ip)) /* has called nothing: its frame begins at sp */
+	if (puc_in_vm(w, w->regs.ip)) /* no callee: luaV_execute's frame begins at sp */
 		w->vm_ret = w->regs.sp - 8;
 }
 
@@ -40,7 +40,7 @@ static long puc_pc_step(__u32 i, struct puc_walk **walk)
 	return 0;
 }
 
-/* The greatest "next instruction" pointer into the code in any register; 0: none. */
+/* Returns the greatest pointer to a next instruction of the code in any register; 0: none. */
 LB_SUBPROG __u64 puc_any_pc(struct puc_walk *w)
 {
 	if (!w)
@@ -50,7 +50,7 @@ LB_SUBPROG __u64 puc_any_pc(struct puc_walk *w)
 	return w->any_pc;
 }
 
-/* Do the four bytes before pc return from a function? */
+/* True if the instruction before pc returns from a function. */
 static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
 {
 	__u32 ins;
@@ -59,7 +59,7 @@ static __always_inline int puc_has_returned(const struct lb_mem *mem, struct puc
 	       (ins & 0x7f) - w->puc.op_return < 3;
 }
 
-/* Was pc saved by the caller of the topmost function, when it called? */
+/* True if pc is the caller's of the topmost function, as it was saved for the call. */
 static __always_inline int puc_is_callers(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
 {
 	__u64 saved;
@@ -70,8 +70,8 @@ static __always_inline int puc_is_callers(const struct lb_mem *mem, struct puc_w
 }
 
 /*
- * pc is that of another function: the topmost was just called, and its caller's is in the register
- * still, as it was saved for the call; or it was just returned to.
+ * True if pc is another function's: the topmost was just called, and the register still has the
+ * caller's pc, as it was saved for the call; or the topmost was just returned to.
  */
 static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_walk *w, __u64 pc)
 {
@@ -80,15 +80,15 @@ static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_w
 }
 
 /*
- * L->savedpc of 5.1 is not that of the topmost function: it is set a moment after L->ci, when a
- * function is called, which begins then, and when one returns to where it was called.
+ * Corrects L->savedpc of 5.1 when it is not the topmost function's: a call or a return sets L->ci
+ * first. After a call the pc is that of the function's entry, after a return its CallInfo has it.
  */
 static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct puc_walk *w)
 {
 	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
 }
 
-/* True if fetch_reg has the instruction. */
+/* True if ip is in the text where fetch_reg has the instruction's address. */
 static __always_inline int puc_fetches(const struct puc_walk *w)
 {
 	__u64 found = 0;
@@ -101,9 +101,9 @@ static __always_inline int puc_fetches(const struct puc_walk *w)
 }
 
 /*
- * "Next instruction" by the registers that were learned; 0: by none. Where luaV_execute is about to
- * fetch an instruction, that is the one it stands at: after a jump, pc's register has what stands
- * before it in the text, or what would have come without, until it is stepped.
+ * Returns the next instruction by fetch_reg or pc_reg; 0: neither is known. Where luaV_execute is
+ * about to fetch an instruction, that one counts. After a jump pc_reg has the instruction before it
+ * in the code, or the one that would follow without the jump, until it is stepped.
  */
 static __always_inline __u64 puc_register_pc(const struct puc_walk *w)
 {
@@ -115,10 +115,10 @@ static __always_inline __u64 puc_register_pc(const struct puc_walk *w)
 }
 
 /*
- * Where the topmost Lua function stands: by the register that holds pc in luaV_execute, which what
- * that called has left alone, or pushed. Where neither points into the code, the function is being
- * entered, or was just returned to: what is saved is right. 5.2 and 5.3 save it at each
- * instruction. Returns 0 when it is known.
+ * Finds the topmost Lua function's pc: in the register that holds it in luaV_execute, which a
+ * callee leaves alone, or pushes. Where neither points into the code, the function is being
+ * entered, or was just returned to: the saved pc is right. 5.2 and 5.3 save it at each instruction.
+ * Returns 0, or -1 when no pc was found.
  */
 static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -132,8 +132,8 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
 	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
 		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
 			return 0;
-		pc = puc_any_pc(w); /* the code of some instructions moves it */
-		/* fetch_reg may still have the instruction itself: one behind what was pushed */
+		pc = puc_any_pc(w); /* some instructions' code moves it to another register */
+		/* fetch_reg may still have the instruction itself: one before the pushed pc */
 		if (w->noted && (!pc || (w->fetch[0].size && w->pushed > pc)))
 			pc = w->pushed;
 	}
