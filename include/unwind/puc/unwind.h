@@ -2,7 +2,7 @@
 /*
  * The walker for PUC Lua 5.1 to 5.5.
  *
- * A lua_State has a chain of CallInfos, one for each function that was called and not yet left
+ * A lua_State has a chain of CallInfos, one for each function that was called and has not returned
  * (lstate.h); in 5.1 an array, later a list. L->ci is the innermost, base_ci the outermost, which
  * belongs to no function:
  *
@@ -10,13 +10,13 @@
  *              |func              |func                               |func
  *     stack: [ function args ... ][ function args ... ]     ...     [ nil ] = L->stack
  *
- * A step emits frames and goes down the chain. Each walk proves the layout: it has to come to
+ * A step appends frames and goes down the chain. Each walk proves the layout: it has to come to
  * base_ci over slots of the Lua stack, one below the other, that hold functions.
  *
- * A coroutine has no pointer to the thread that resumed it, but both have something on the C stack:
- * luaD_rawrunprotected (ldo.c) keeps a struct lua_longjmp there for each protected call, and
- * L->errorJmp is the innermost of L's. lua_resume made L's outermost one. The resumer is the next
- * that is active above that.
+ * A coroutine has no pointer to its resumer, but both have a struct lua_longjmp on the C stack:
+ * luaD_rawrunprotected (ldo.c) keeps one there for each protected call, and L->errorJmp points to
+ * the innermost of L's. L's outermost is that of lua_resume. The resumer is the next active
+ * lua_State above it.
  *
  *     sp -> | C functions called by L             |
  *           | lua_longjmp    <- L->errorJmp       |
@@ -32,13 +32,13 @@
 
 #include <unwind/puc/look.h>
 
-/* The bits of callstatus say of the frame above why it was called without an instruction. */
+/* Flags the frame above by callstatus, whose bits say why no instruction called it. */
 static __always_inline void puc_flag_above(struct puc_walk *w)
 {
 	__u32 n = w->rec.stack.n;
 	__u64 flags = 0;
 
-	if (w->flags & LB_FRAME_THREAD || !n) /* it is none of this lua_State */
+	if (w->flags & LB_FRAME_THREAD || !n) /* there is none of this lua_State */
 		return;
 	if (w->status & w->puc.cist_hooked)
 		flags |= LB_FRAME_HOOK;
@@ -54,10 +54,10 @@ static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
 }
 
 /*
- * 5.1 counts tail calls of Lua functions only: it leaves the number of a C function as it was, and
- * after a return hook it is -1. It is an old one, too, while luaD_precall makes a call: that of a
- * function which has begun nothing, outside of luaV_execute. (A tail call is counted there, after
- * luaD_precall.)
+ * True if the current frame was called by a tail call. 5.1 counts these for Lua functions only: the
+ * count of a C function is stale, and after a return hook it is -1. It is stale, too, while
+ * luaD_precall makes a call: pc is at the function's entry, and ip outside of luaV_execute, which
+ * counts a tail call after luaD_precall.
  */
 static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 kind, __u64 begins)
 {
@@ -69,9 +69,9 @@ static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 ki
 }
 
 /*
- * A tail call is under way (lvm.c, OP_TAILCALL): the callee was called, and is just being moved
- * down to the caller's place. Its function lies there already, while pc is not in its code, or at
- * its beginning: no function that has called another stands there.
+ * True while a tail call (lvm.c, OP_TAILCALL) moves the callee's frame down over the caller's: the
+ * caller's slot has the callee's function already, but the saved pc is not in that one's code, or
+ * at its entry, where no caller's pc can be.
  */
 static __always_inline int puc_is_moving_down(const struct puc_walk *w, int index)
 {
@@ -84,7 +84,7 @@ static __always_inline int puc_is_moving_down(const struct puc_walk *w, int inde
 	       (w->savedpc <= seen->code || w->savedpc - seen->code > 4ULL * seen->sizecode);
 }
 
-/* Appends the current frame, of which puc_look() returned the index. */
+/* Appends the current frame. index: that of puc_look(). */
 static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 {
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
@@ -119,7 +119,7 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	return LB_MORE;
 }
 
-/* base_ci is reached: is this a lua_State's? */
+/* Proves base_ci, and ends the walk, or goes on to a coroutine's resumer. */
 static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const __u8 *bytes;
@@ -137,15 +137,15 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
-	if (w->t.main) /* nobody resumes the main thread */
+	if (w->t.main) /* the main thread has no resumer */
 		return puc_end(w, LB_STATUS_RESOLVED);
 	w->phase = PUC_PHASE_JMP;
 	return LB_MORE;
 }
 
 /*
- * The same for most frames: a Lua function that stands where it called another, as any other does.
- * Returns 0 when it is not one of these.
+ * The same for most frames: a Lua function at its saved pc, without flags, below the two topmost.
+ * Returns 1, or 0 for any other.
  */
 static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 {
@@ -166,8 +166,9 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 }
 
 /*
- * Is the current CallInfo to be passed over, as there is no function in its slot? Of the topmost
- * that is so while a call is being set up, or a tail call moves the callee down over the caller.
+ * Skips the current CallInfo, which has no function in its slot: the topmost has none while a call
+ * is being set up, or a tail call moves the callee down over the caller. Once in a walk. Returns 1,
+ * or 0 when it must not be skipped.
  */
 static __always_inline int puc_pop(struct puc_walk *w)
 {
@@ -181,9 +182,9 @@ static __always_inline int puc_pop(struct puc_walk *w)
 }
 
 /*
- * A function's slot below the topmost has none. Before 5.4 that is so while a C function's pcall
- * deals with an error: luaD_pcall puts what was thrown there, before it drops the CallInfos of what
- * had failed. They run no more: goes on with the C function, on top. Returns 0 when this is not so.
+ * Drops the frames of functions that have failed, so that the C function whose pcall handles the
+ * error is on top: before 5.4 luaD_pcall writes the error value to a failed function's slot, which
+ * is below the topmost, before it drops the CallInfos. Returns 1, or 0 when this is not so.
  */
 static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_walk *w)
 {
@@ -202,8 +203,8 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 }
 
 /*
- * The walk ends here, with what is known. A C function on top may be one that an error has ended:
- * puc_drop_failed().
+ * Ends the walk with the frames so far, as cut. A C function on top may be one that an error has
+ * ended (puc_drop_failed()): such a sample is lost.
  */
 static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 {
@@ -216,8 +217,8 @@ static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 }
 
 /*
- * Is the current CallInfo a Lua function's, whose pc was saved? A CallInfo of 5.1 does not say so;
- * but the topmost was given L->savedpc by the call that makes the stack grow.
+ * True if the current CallInfo is a Lua function's with a saved pc. In 5.1 it has no such bit; but
+ * the call that makes the stack grow saves L->savedpc in the topmost.
  */
 static __always_inline int puc_has_code(const struct puc_walk *w)
 {
@@ -226,10 +227,10 @@ static __always_inline int puc_has_code(const struct puc_walk *w)
 	return (w->status & (w->puc.cist_lua | w->puc.cist_c)) == w->puc.cist_lua;
 }
 
-/* No function is to be had of the current CallInfo. Tries its saved pc. */
+/* Begins the search for the current CallInfo's function by its saved pc, as its slot has none. */
 static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 {
-	/* 5.1 moves its array of CallInfos, too: then L->savedpc is all */
+	/* 5.1 moves its array of CallInfos, too: then only L->savedpc is left */
 	if (w->puc.flags & PUC_CI_ARRAY ? w->rec.stack.n && !w->moved : !w->previous)
 		return puc_end(w, LB_STATUS_STACK_CHANGING);
 	if (w->previous && !(w->moved | w->unread))
@@ -242,7 +243,7 @@ static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 	return LB_MORE;
 }
 
-/* The index of one of the next functions in seen[] in whose code pc lies; PUC_NOT: of none. */
+/* Returns the index of that of the next PUC_CODE_RUN in seen[] whose code has pc, or PUC_NOT. */
 #define PUC_CODE_RUN 8
 #define PUC_CODE_STEPS 512 /* in one walk */
 LB_SUBPROG int puc_find_code(struct puc_walk *w, __u64 pc)
@@ -264,7 +265,7 @@ LB_SUBPROG int puc_find_code(struct puc_walk *w, __u64 pc)
 	return (int)found - 1;
 }
 
-/* Recursion is what makes a stack grow: most often it is the function of the frame above. */
+/* Tries the function found last first: a stack grows by recursion. Then all of seen[] in order. */
 LB_SUBPROG int puc_step_code(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 pc;
@@ -278,7 +279,7 @@ LB_SUBPROG int puc_step_code(const struct lb_mem *mem, struct puc_walk *w)
 	if (index != PUC_NOT) {
 		w->code_of = (__u32)index;
 		index = puc_closure(mem, w, w->seen[index & (PUC_SEEN - 1)].func, 1);
-		w->fault = w->was_fault; /* it may be none any more */
+		w->fault = w->was_fault; /* the closure may be gone */
 	}
 	if (!puc_is_lua(w, index) || !puc_is_in(w, index, pc))
 		return w->code_next < PUC_SEEN && w->code_steps++ < PUC_CODE_STEPS ? LB_MORE
@@ -299,7 +300,7 @@ struct puc_run {
 	struct puc_walk *w;
 };
 
-/* Appends the frame of w->ci and goes to the one below. Returns 0 when there may be one. */
+/* Appends the frame of w->ci and goes to the CallInfo below. Returns 1 when the run has ended. */
 static long puc_run_step(__u32 turn, struct puc_run *run)
 {
 	struct puc_walk *w = run->w;
