@@ -8,8 +8,8 @@
  * outside it. The innermost, with the smallest errorJmp above sp, runs. One exception: a C function
  * of one VM has called another VM unprotected, on a lua_State that is active further out.
  *
- * puc_find() tries the thread of the sample before, and the registers. One of these runs if it is
- * active and its topmost function cannot have resumed another lua_State:
+ * puc_find() tries the lua_State of the sample before, and the registers. One of these runs if it
+ * is active and its topmost function cannot have resumed another lua_State:
  * - a Lua function: lua_resume is called by C functions, which have a CallInfo of their own (only C
  *   hooks have none)
  * - one of Lua's own C functions that resume nothing (user/detect/puc/lib.c)
@@ -187,7 +187,7 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 	}
 	if (w->key == ~0ULL) {
 		/* not scan_end, which the last attempt has lowered */
-		if (puc_scan_reach(w) < w->stack_hi) /* it is beyond the bound */
+		if (puc_scan_reach(w) < w->stack_hi) /* it may be beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
