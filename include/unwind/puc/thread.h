@@ -101,8 +101,8 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
  * Returns the depth of an active lua_State without errorJmp, seen at an address of the C stack, or
  * in a register (sp); 0: it does not run here. A coroutine has none for a while after a pcall in it
  * has caught an error (ldo.c, recover): its depth is the address. A main thread that its host calls
- * unprotected may run on another thread of the host's: it has to be in a frame of luaV_execute, or
- * in a register while luaV_execute runs.
+ * unprotected may run on another thread of the host's: the word has to be in luaV_execute's frame,
+ * or in a register while luaV_execute runs.
  */
 static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
 {
@@ -271,7 +271,7 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 	*outer = (__u8)!puc_is_better(w);
 	if (*outer && (w->child || !w->open || !w->try.jmp))
 		return 0;
-	fault = w->fault; /* L may be no lua_State */
+	fault = w->fault; /* a candidate's failed read is no fault of the sample */
 	puc_enter(w, &w->try);
 	index = puc_look(mem, w);
 	if (w->fault) /* reported when it is the best */
