@@ -69,11 +69,24 @@ def sections(path, n):
     return sparse(path, 64 * n + 4096, [(0, elf_header(shoff=EHDR) + section(0, 0, n))])
 
 
+def jumps(path, functions):
+    """A PUC Lua, by its text: so many times the one function, which has the opcode's mask and a jump over and over."""
+    code = b"\x83\xe0\x3f\xeb\x00" * (MB // 16 // 5)
+    eh_frame, text = 0x3000 + 8 * functions, 0x3000 + 8 * functions + 0x1000
+    fde = struct.pack("<IIQQB", 21, 20, text, len(code), 0)
+    cie = struct.pack("<II", 12, 0) + b"\x01\0\x01\x78\x10\0\0\0"
+    table = b"\x01\x03\x03\x3b" + struct.pack("<II", eh_frame, functions) + struct.pack("<ii", 0x1000, eh_frame + 16 - 0x2000) * functions
+    size = text + MB
+    heads = segment(1, 5, 0, size) + segment(0x6474e550, 4, 0x2000, len(table))
+    return sparse(path, size, [(0, elf_header(phnum=2) + heads), (0x1000, b"$Lua: Lua 5.1.5 Copyright (C)\0"), (0x2000, table),
+                               (eh_frame, cie + fde), (text, code)])
+
+
 @pytest.fixture(scope="module")
 def target():
     with vms.public_dir() as d:
         bombs = [frames(d / "frames", 200_000, 8 * MB, 15 * MB), frames(d / "holes", 10, 100 * MB, 200 * MB),
-                 symbols(d / "symbols", 4000, 15 * MB), sections(d / "sections", 10_000_000)]
+                 symbols(d / "symbols", 4000, 15 * MB), sections(d / "sections", 10_000_000), jumps(d / "jumps", 100)]
         (d / "map.lua").write_text(MAP)
         with vms.Target(["setpriv", f"--reuid={MAL}", f"--regid={MAL}", "--clear-groups", "luajit", d / "map.lua", *bombs]) as t:
             yield t.ready()

@@ -61,14 +61,17 @@
 
 struct code {
 	struct x86_insn *in;
-	uint32_t *at; /* where each begins, from the function's start */
-	size_t n, room;
+	uint32_t *at;	 /* where each begins, from the function's start */
+	uint32_t *index; /* by byte of the function: of the instruction that begins there */
+	size_t n, size, room;
 };
+#define NO_INDEX UINT32_MAX /* none does */
 
 static void code_free(struct code *code)
 {
 	free(code->in);
 	free(code->at);
+	free(code->index);
 }
 
 /* Room for a function of size bytes, whose instructions may have one each. */
@@ -79,7 +82,8 @@ static int code_reserve(struct code *code, size_t size)
 	code_free(code);
 	code->in = calloc(size, sizeof(*code->in));
 	code->at = calloc(size, sizeof(*code->at));
-	code->room = code->in && code->at ? size : 0;
+	code->index = calloc(size, sizeof(*code->index));
+	code->room = code->in && code->at && code->index ? size : 0;
 	return code->room ? 0 : -ENOMEM;
 }
 
@@ -102,6 +106,8 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 	size_t at = 0;
 
 	code->n = 0;
+	code->size = size;
+	memset(code->index, 0xff, size * sizeof(*code->index));
 	while (at < size) {
 		struct x86_insn *in = &code->in[code->n];
 
@@ -109,6 +115,7 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 			at++; /* padding, or an unknown instruction: find back into step */
 			continue;
 		}
+		code->index[at] = (uint32_t)code->n;
 		code->at[code->n++] = (uint32_t)at;
 		at += in->len;
 	}
@@ -209,9 +216,7 @@ static size_t next_run(const struct code *c, size_t i)
 
 	if (!x86_is_jmp_rel(&c->in[i]))
 		return goes_on(c, i) ? i + 1 : c->n;
-	for (i = 0; i < c->n && c->at[i] != target;)
-		i++;
-	return i;
+	return target < c->size && c->index[target] != NO_INDEX ? c->index[target] : c->n;
 }
 
 /* Without optimisation all jump to a single place that jumps on. */
