@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The budgets of foreign files: work is counted, not timed. */
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/budget.h"
@@ -81,4 +84,44 @@ Test(elf_bombs, a_file_takes_its_work_from_the_budget_of_its_process)
 	cr_expect_eq(few, 0);
 	cr_expect_str_eq(elf_exceeded(elf), "poor");
 	elf_close(&elf);
+}
+
+#define SEGMENTS 100
+#define SIZE (64u << 10)
+
+static int on_pointer(void *arg, const struct elf_pointer *pointer)
+{
+	(void)arg;
+	(void)pointer;
+	return 0;
+}
+
+/* Each word of each writable segment is compared with the addresses of all segments. */
+Test(elf_bombs, words_of_many_segments_are_work)
+{
+	struct budget process = {.left = 1 << 30, .of_what = "process"};
+	const uint64_t words = (uint64_t)SEGMENTS * SIZE / 8, before = process.left;
+	const size_t head = sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
+	uint8_t *bytes = calloc(1, head + SIZE);
+	Elf64_Ehdr *eh = (Elf64_Ehdr *)bytes;
+	Elf64_Phdr *ph = (Elf64_Phdr *)(eh + 1);
+	struct elf_file *elf = NULL;
+
+	cr_assert_not_null(bytes);
+	memcpy(eh->e_ident, ELFMAG "\2\1\1", 7);
+	eh->e_phoff = sizeof(*eh);
+	eh->e_phentsize = sizeof(*ph);
+	eh->e_phnum = SEGMENTS;
+	for (size_t i = 0; i < SEGMENTS; i++)
+		ph[i] = (Elf64_Phdr){.p_type = PT_LOAD,
+				     .p_flags = PF_R | PF_W,
+				     .p_vaddr = (i + 1) << 20,
+				     .p_offset = head,
+				     .p_filesz = SIZE};
+	cr_assert_eq(elf_open_bytes(bytes, head + SIZE, &elf), 0);
+	elf_charge(elf, &process);
+	cr_expect_eq(elf_pointers(elf, on_pointer, NULL), 0);
+	cr_expect_geq(before - process.left, words * SEGMENTS);
+	elf_close(&elf);
+	free(bytes);
 }

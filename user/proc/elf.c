@@ -214,6 +214,10 @@ void elf_close(struct elf_file **elf)
 	*elf = NULL;
 }
 
+/*
+ * Segments are mapped in whole pages, so that a page at a border of two is mapped with both. The
+ * segment that begins on the mapping's first page is meant, else the one that spans it.
+ */
 int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias)
 {
 	const struct elf_load *found = NULL;

@@ -55,6 +55,9 @@ struct elf_file {
 /* Bytes of the file; whole reads only. -EDQUOT: the budget is used up. */
 int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset);
 
+/* The segment of which the file holds the byte at an address; NULL: there is none. */
+const struct elf_load *elf_load_at(const struct elf_file *elf, uint64_t vaddr);
+
 /*
  * All that is in the file from vaddr to the end of its segment, `max` bytes at most. Caller frees.
  */

@@ -53,7 +53,7 @@ int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
 	return 0;
 }
 
-static const struct elf_load *load_at(const struct elf_file *elf, uint64_t vaddr)
+const struct elf_load *elf_load_at(const struct elf_file *elf, uint64_t vaddr)
 {
 	size_t i;
 
@@ -65,7 +65,7 @@ static const struct elf_load *load_at(const struct elf_file *elf, uint64_t vaddr
 
 int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size)
 {
-	const struct elf_load *l = load_at(elf, vaddr);
+	const struct elf_load *l = elf_load_at(elf, vaddr);
 
 	if (!l || size > l->filesz - (vaddr - l->vaddr))
 		return -EFAULT;
@@ -74,7 +74,7 @@ int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size)
 
 int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
 {
-	const struct elf_load *l = load_at(elf, vaddr);
+	const struct elf_load *l = elf_load_at(elf, vaddr);
 
 	if (!l)
 		return -ENOENT;
@@ -84,7 +84,7 @@ int elf_offset(struct elf_file *elf, uint64_t vaddr, uint64_t *offset)
 
 int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len)
 {
-	const struct elf_load *l = load_at(elf, vaddr);
+	const struct elf_load *l = elf_load_at(elf, vaddr);
 	uint8_t *buf __free = NULL;
 	uint64_t n, offset;
 	int err;
@@ -109,11 +109,6 @@ int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **by
 	*len = n;
 	return 0;
 }
-
-/*
- * Segments are mapped in whole pages, so that a page at a border of two is mapped with both. The
- * segment that begins on the mapping's first page is meant, else the one that spans it.
- */
 
 const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from)
 {

@@ -84,16 +84,6 @@ static int each_reloc(struct elf_file *elf, struct pointers *p)
 	return stop;
 }
 
-static bool in_file(const struct elf_file *elf, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < elf->nloads; i++)
-		if (vaddr - elf->loads[i].vaddr < elf->loads[i].filesz)
-			return true;
-	return false;
-}
-
 static int pointers_in(struct elf_file *elf, const struct elf_load *load, struct pointers *p)
 {
 	uint8_t *bytes __free = NULL;
@@ -102,11 +92,13 @@ static int pointers_in(struct elf_file *elf, const struct elf_load *load, struct
 
 	if (r)
 		return r == -ENOMEM ? r : 0;
+	if (!elf_spend(elf, len / 8 * elf->nloads)) /* segments may overlap */
+		return -EDQUOT;
 	for (at = -load->vaddr & 7; at + 8 <= len && !r; at += 8) {
 		struct elf_pointer pointer = {.slot = load->vaddr + at};
 
 		memcpy(&pointer.value, bytes + at, 8);
-		if (in_file(elf, pointer.value))
+		if (elf_load_at(elf, pointer.value))
 			r = p->fn(p->arg, &pointer);
 	}
 	return r;
