@@ -48,6 +48,37 @@ Test(native, own_functions)
 	native_free(&n);
 }
 
+/* A file that is refused has no symbols; its name and offsets are known all the same. */
+Test(native, sparse_file)
+{
+	const off_t size = 64 << 20;
+	int fd __close = memfd_create("sparse", MFD_CLOEXEC);
+	struct native_maps *maps = NULL;
+	struct native *n = NULL;
+	const char *module, *name;
+	struct elf_file *elf = NULL;
+	uint64_t offset;
+	char head[4096];
+	int exe __close = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *at;
+
+	cr_assert_eq(read(exe, head, sizeof(head)), (ssize_t)sizeof(head));
+	cr_assert_eq(write(fd, head, sizeof(head)), (ssize_t)sizeof(head));
+	cr_assert_eq(ftruncate(fd, size), 0);
+	cr_assert_eq(elf_open_fd(fd, &elf), -EFBIG);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(at, MAP_FAILED);
+	cr_assert_eq(native_new(&n), 0);
+	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
+	native_place(maps, (uintptr_t)at + 64, &module, &offset);
+	cr_expect_str_eq(module, "memfd:sparse");
+	cr_expect_eq(offset, 64);
+	cr_expect_eq(native_symbol(maps, (uintptr_t)at + 64, &name), -ENOENT);
+	munmap(at, 4096);
+	native_maps_free(&maps);
+	native_free(&n);
+}
+
 /* A library that was mapped after the mappings were read is known by its first function. */
 Test(native, library_that_was_just_loaded)
 {

@@ -42,7 +42,7 @@
 
 struct native_file {
 	struct process_file key;
-	struct elf_file *elf; /* NULL: it is none */
+	struct elf_file *elf; /* NULL: it is none, or is refused */
 	uint64_t serial;      /* an address may be another file's later */
 	uint32_t users;	      /* mappings of processes that are known */
 	uint64_t kept;	      /* bytes of its symbols; 0: they were not asked for */
@@ -290,7 +290,7 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 	if (fd < 0)
 		return 0;
 	r = elf_open_fd(fd, &elf);
-	if (r && r != -ENOEXEC)
+	if (r && r != -ENOEXEC && !elf_refused(r))
 		return r == -ENOMEM ? r : 0;
 	if (elf)
 		elf_charge(elf, &n->work);
