@@ -21,6 +21,7 @@ static inline void cleanup_fd(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 }
 
 static inline void cleanup_file(FILE **f)

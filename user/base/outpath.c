@@ -281,5 +281,4 @@ void outpath_close(struct outpath *at)
 {
 	cleanup_fd(&at->dir);
 	cleanup_fd(&at->fd);
-	at->dir = at->fd = -1;
 }

@@ -59,7 +59,6 @@ static void give_up_keepers(struct loader *l)
 	DL_FOREACH(l->keepers, k)
 	{
 		cleanup_fd(&k->event);
-		k->event = -1;
 	}
 	l->few_files = true;
 }
@@ -282,8 +281,7 @@ void loader_free(struct loader **loader)
 		return;
 	loader_detach(l);
 	free(l->attached);
-	if (l->stats_fd >= 0)
-		close(l->stats_fd);
+	cleanup_fd(&l->stats_fd);
 	luabpf_bpf__destroy(l->skel);
 	free(l);
 	*loader = NULL;

@@ -175,9 +175,7 @@ int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out)
 /* From here on there is nothing to read. */
 static void close_file(struct elf_file *elf)
 {
-	if (elf->fd >= 0)
-		close(elf->fd);
-	elf->fd = -1;
+	cleanup_fd(&elf->fd);
 	free(elf->owned);
 	elf->owned = NULL;
 	elf->bytes = NULL;

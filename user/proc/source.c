@@ -140,7 +140,6 @@ void target_source_ended(struct target_source *s)
 {
 	target_source_look(s);
 	cleanup_fd(&s->proc);
-	s->proc = -1;
 }
 
 void target_source_join(struct target_source *s, struct target_source *earlier)

@@ -76,7 +76,6 @@ void processes_end(struct processes *ps, struct process *p)
 	loader_drop_proc(ps->loader, p->pid);
 	loader_drop_keepers(ps->loader, &p->keepers);
 	cleanup_fd(&p->pidfd); /* leaves an epoll set, too */
-	p->pidfd = -1;
 	image_free(&p->image);
 	if (p->sources.held)
 		HASH_ADD_INT(ps->ended, pid, p);
