@@ -59,9 +59,7 @@ void outputs_warn(const struct options *opts)
 		fprintf(stderr, "luabpf: -jp: warning: for this combination jit.p shows no row\n");
 }
 
-/* Commits the file, which returns the error of a failed write. If the renderer failed without one,
- * aborts the file. */
-static int finish(struct outfile **file, int rendered, struct error *err)
+int outputs_finish(struct outfile **file, int rendered, struct error *err)
 {
 	if (!rendered || outfile_error(*file))
 		return outfile_commit(file, err);
@@ -73,16 +71,15 @@ static int finish(struct outfile **file, int rendered, struct error *err)
 int outputs_write(const struct options *opts, struct outputs *out, const struct prof *prof,
 		  const struct source *source, struct error *err)
 {
-	struct error second;
 	int ret = 0, more = 0;
 
 	if (out->jitp) {
 		ret = jitp_render(prof, &opts->jitp_options, source, outfile_stream(out->jitp));
-		ret = finish(&out->jitp, ret, err);
+		ret = outputs_finish(&out->jitp, ret, err);
 	}
 	if (out->file) {
 		more = opts->format->write(prof, outfile_stream(out->file));
-		more = finish(&out->file, more, ret ? &second : err);
+		more = outputs_finish(&out->file, more, ret ? NULL : err);
 	}
 	return ret ? ret : more;
 }

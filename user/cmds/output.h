@@ -31,6 +31,12 @@ void outputs_warn(const struct options *opts);
 int outputs_write(const struct options *opts, struct outputs *out, const struct prof *prof,
 		  const struct source *source, struct error *err);
 
+/*
+ * Commits a file into which was rendered, with this result: returns the error of a failed write. If
+ * the renderer failed without one, aborts the file and returns the renderer's.
+ */
+int outputs_finish(struct outfile **file, int rendered, struct error *err);
+
 /* Aborts the files that were not committed. */
 void outputs_close(struct outputs *out);
 

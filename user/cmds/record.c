@@ -119,9 +119,7 @@ static int write_stats(struct outputs *out, const struct summary *summary, struc
 	if (!out->stats)
 		return 0;
 	ret = summary_json(summary, outfile_stream(out->stats));
-	if (ret && !outfile_error(out->stats))
-		return error_set(err, ret, "%s: %s", outfile_name(out->stats), strerror(-ret));
-	return outfile_commit(&out->stats, err);
+	return outputs_finish(&out->stats, ret, err);
 }
 
 /* Returns "wrote FILE, FILE", or NULL: standard output is not named. */

@@ -19,11 +19,6 @@
 #include "record/summary.h"
 #include "proc/source.h"
 
-static void prof_cleanup(struct prof **prof)
-{
-	prof_free(prof);
-}
-
 /* An empty file is a valid protobuf message, but no profile was written to it. */
 static int load_stream(FILE *file, const char *name, struct prof **prof, struct error *err)
 {
@@ -126,7 +121,7 @@ static int write_outputs(const struct options *opts, struct outputs *out, const 
 
 static int run(const struct options *opts, struct error *err)
 {
-	__cleanup(prof_cleanup) struct prof *prof = NULL;
+	__cleanup(prof_free) struct prof *prof = NULL;
 	__outputs struct outputs out = {};
 	int ret;
 

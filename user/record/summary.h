@@ -37,7 +37,7 @@ void summary_print_lines(const struct summary *s, FILE *to);
 /* For -v: how samples ended in the kernel, before their names were looked up. */
 void summary_print_ends(const struct summary *s, FILE *to);
 
-/* One JSON object; its members are described in docs/stats.md. -ENOMEM, -EIO. */
+/* One JSON object; its members are described in docs/stats.md. 0 or -ENOMEM. */
 int summary_json(const struct summary *s, FILE *to);
 
 #endif
