@@ -269,7 +269,7 @@ static int add_mapping(void *arg, const struct process_mapping *m)
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		*h = (*h ^ words[i]) * 0x9e3779b97f4a7c15ULL >> 1;
+		*h = (*h ^ words[i]) * MIX >> 1;
 	return 0;
 }
 

@@ -114,6 +114,7 @@ static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
 /* Reports the VMs that it did not have before. */
 static void show(const struct targets *ts, struct process *t, const struct lb_proc *before)
 {
+	bool any = false;
 	uint32_t i;
 
 	for (i = 0; i < t->vms.nmodules; i++) {
@@ -121,8 +122,9 @@ static void show(const struct targets *ts, struct process *t, const struct lb_pr
 
 		if (has_module(before, m))
 			continue;
-		if (ts->processes.hold_sources)
+		if (ts->processes.hold_sources && !any)
 			sources_hold(&t->sources, t->pid, t->image_id);
+		any = true;
 		if (ts->seen)
 			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
 	}
