@@ -98,4 +98,5 @@ class Profile:
             stack = tuple(locations[i] for i in reversed(ids))
             self.samples.append(Sample(stack, _numbers(s[2][0])[0], labels))
         self.comments = [self.strings[n] for v in m.get(13, []) for n in _numbers(v)]
+        self.target_uid = _one(m, 1001, None)
         self.total = sum(s.count for s in self.samples)

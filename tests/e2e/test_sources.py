@@ -357,6 +357,29 @@ local f = (loadstring or load)(chunk:format(name, name), "@" .. path) f()"""
     assert min(names.values()) >= 10, (names, r)  # of 100, on a machine that misses most of them
 
 
+def test_the_user_of_a_number_that_is_used_again(public):
+    """A process of mal's ends, and root's gets its number: those that are sampled are mal's all the time."""
+    (public / "x.lua").write_text("while not io.open(arg[1]) do for i = 1, 1e4 do end end")
+    pid = free_pid()
+
+    def runs(program):
+        try:
+            return Path(f"/proc/{pid}/comm").read_text() == program + "\n"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+    commands = [[MAL, "luajit", str(public / "x.lua"), str(public / "end")], [0, "cat"]]
+    with vms.Target([sys.executable, "-c", REUSE, pid, json.dumps(commands)]), \
+            vms.Target([*AS_MAL, "luajit", public / "x.lua", public / "no"]) as other:
+        vms.wait_until(lambda: runs("luajit"))
+        tool = vms.Luabpf("-p", f"{pid},{other.pid}", "-o", public / "p.pb.gz").wait_banner()
+        (public / "end").touch()
+        vms.wait_until(lambda: runs("cat"))
+        other.spend(0.02)
+        tool.signal()
+        r = tool.done()
+    assert r.code == 0 and pprof.Profile(public / "p.pb.gz").target_uid == MAL, r
+
+
 def test_children_that_have_ended_hold_nothing(public):
     """30 children, of which each has its root and its directory held while it lives: those of one kind share them then."""
     (public / "x.lua").write_text("local t = os.clock() repeat for i = 1, 1e3 do end until os.clock() - t > 0.02")

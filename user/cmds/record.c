@@ -86,7 +86,7 @@ static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const st
 /* -v: prints each VM, its addresses and the evidence for it. */
 static void tell_modules(const struct options *opts, const struct session *session)
 {
-	const pid_t command = session_pid(session);
+	const pid_t command = session_command(session);
 	const pid_t *pids = opts->npids ? opts->pids : &command;
 	size_t n = opts->npids ? opts->npids : 1;
 

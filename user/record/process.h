@@ -23,7 +23,7 @@
 struct process {
 	pid_t pid;
 	int pidfd;	 /* -1: it had ended at BPF's record of it; its samples are not read yet */
-	bool is_root;	 /* of -p, or the command itself */
+	bool is_root;	 /* of -p, or the command itself: the session ends with these */
 	bool keeps_time; /* see loader_keep_time() */
 	struct keeper *keepers;
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,8 +50,6 @@ struct session {
 	struct symbolizer *symbolizer;
 	struct prof *prof;
 	struct targets targets;
-	pid_t *roots; /* of -p, or the command; the session ends with them */
-	size_t nroots;
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	struct losses losses;
 	pid_t command; /* 0: none */
@@ -153,7 +149,6 @@ static int add_root(struct session *s, pid_t pid, struct process **out, struct e
 		return error_set(err, r, "pid %d: %s", (int)pid, strerror(-r));
 	(*out)->is_root = true;
 	s->targets.processes.nroots++;
-	s->roots[s->nroots++] = pid;
 	return 0;
 }
 
@@ -368,11 +363,11 @@ static void note_user(struct session *s)
 {
 	struct prof_meta *meta = prof_meta(s->prof);
 	bool seen = false, differ = false;
+	const struct process *p;
 	uid_t uid, first = 0;
-	size_t i;
 
-	for (i = 0; i < s->nroots; i++) {
-		if (process_uid(s->roots[i], &uid))
+	for (p = s->targets.processes.all; p; p = p->hh.next) {
+		if (!p->is_root || process_uid(p->pid, &uid))
 			continue;
 		differ |= seen && uid != first;
 		first = uid;
@@ -407,9 +402,6 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
 	s->epoll = s->drain_timer = s->duration_timer = -1;
-	s->roots = calloc(o->npids + 1, sizeof(*s->roots));
-	if (!s->roots)
-		return error_set(err, -ENOMEM, "out of memory");
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
@@ -448,7 +440,6 @@ void session_free(struct session **sp)
 	symbolizer_free(&s->symbolizer);
 	scan_free(&s->scan);
 	prof_free(&s->prof);
-	free(s->roots);
 	cleanup_fd(&s->epoll);
 	cleanup_fd(&s->drain_timer);
 	cleanup_fd(&s->duration_timer);
@@ -732,9 +723,9 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 	return "";
 }
 
-pid_t session_pid(const struct session *s)
+pid_t session_command(const struct session *s)
 {
-	return s->nroots ? s->roots[0] : 0;
+	return s->command;
 }
 
 int session_open_source(void *session, const char *path, FILE **out)

@@ -97,7 +97,7 @@ const char *session_limit(const struct session *session, uint32_t i, const char 
  * sources. The signature is that of out/source.h. */
 int session_open_source(void *session, const char *path, FILE **out);
 
-/* A target's process id; the first one. */
-pid_t session_pid(const struct session *session);
+/* The command's process id; 0: there is none. */
+pid_t session_command(const struct session *session);
 
 #endif
