@@ -21,7 +21,6 @@
 #define BASE_OUTPATH_H
 
 #include <limits.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"

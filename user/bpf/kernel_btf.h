@@ -8,7 +8,6 @@
 #define BPF_KERNEL_BTF_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct btf;
 

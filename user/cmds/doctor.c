@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* doctor: a line per check on standard output; exit 1 when one failed. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/caps.h"

@@ -7,7 +7,6 @@
 #define DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include <unwind/abi.h>

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "attrib_mcode.h"
 #include "base/cleanup.h"

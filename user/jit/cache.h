@@ -6,9 +6,6 @@
 #ifndef JIT_CACHE_H
 #define JIT_CACHE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <unwind/abi.h>
 #include <unwind/mem.h>
 

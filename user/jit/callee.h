@@ -9,6 +9,8 @@
 #include "func.h"
 #include "value.h"
 
+struct lj_ffnames;
+
 struct calls {
 	struct sim *l;
 	const struct lj_ffnames *names;

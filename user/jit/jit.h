@@ -19,7 +19,6 @@
 #define JIT_JIT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <unwind/lj/layout.h>

@@ -5,7 +5,6 @@
 #define JIT_MODEL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <unwind/lj/layout.h>
@@ -70,8 +69,6 @@ struct lj_tsnap {
 	bool inside;   /* stands in a branching instruction; pc is the side not taken */
 	int32_t frame; /* -1: not known */
 };
-
-struct lj_ffnames;
 
 struct lj_place {
 	uint32_t mcofs;

@@ -7,6 +7,8 @@
 #ifndef JIT_VALUE_H
 #define JIT_VALUE_H
 
+#include <stddef.h>
+
 #include "ops.h"
 
 #define SLOTS 320 /* for all frames (lj_jit.h, LJ_MAX_JSLOTS is 250) and one more */

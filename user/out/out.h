@@ -4,7 +4,6 @@
 #define OUT_OUT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "prof/prof.h"

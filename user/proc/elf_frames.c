@@ -43,7 +43,6 @@ enum { /* DW_EH_PE_* */
        PE_FORMAT = 0x0f,
        PE_PCREL = 0x10,
        PE_DATAREL = 0x30,
-       PE_OMIT = 0xff,
 };
 
 /* DWARF numbers of x86-64 registers */

@@ -3,7 +3,6 @@
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "base/error.h"
 #include "prof/prof.h"
 #include "session.h"
 

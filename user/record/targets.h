@@ -6,10 +6,7 @@
 #ifndef RECORD_TARGETS_H
 #define RECORD_TARGETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include <unwind/abi.h>
 

@@ -3,7 +3,6 @@
 #ifndef SYM_IMAGE_PRIV_H
 #define SYM_IMAGE_PRIV_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hash.h"

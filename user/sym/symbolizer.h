@@ -7,7 +7,6 @@
 #ifndef SYM_SYMBOLIZER_H
 #define SYM_SYMBOLIZER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <unwind/abi.h>

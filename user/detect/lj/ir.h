@@ -41,7 +41,6 @@ enum {
 	LJ_IRT_U32 = 20,
 	LJ_IRT_I64 = 21,
 	LJ_IRT_TYPE = 0x1f,
-	LJ_IRT_ISPHI = 0x40,
 	LJ_IRT_GUARD = 0x80,
 };
 

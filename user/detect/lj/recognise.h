@@ -7,11 +7,6 @@
 #ifndef DETECT_LJ_RECOGNISE_H
 #define DETECT_LJ_RECOGNISE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include <unwind/abi.h>
-
 #include "base/error.h"
 #include "detect/build.h"
 #include "proc/elf.h"

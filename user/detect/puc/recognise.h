@@ -10,8 +10,6 @@
 
 #include <stddef.h>
 
-#include <unwind/abi.h>
-
 #include "base/error.h"
 #include "detect/build.h"
 #include "proc/elf.h"
