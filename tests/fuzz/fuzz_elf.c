@@ -25,23 +25,17 @@ static int on_pointer(void *arg, const struct elf_pointer *pointer)
 static void ask(struct elf_file *elf, bool scan)
 {
 	uint64_t addr = 0, size, start = 0, sum = 0;
-	uint8_t id[ELF_BUILD_ID_MAX];
 	const char *name = NULL;
 	struct elf_lj_vm vm;
 	struct lj_site sites[96];
-	unsigned flags;
 	size_t n;
 
 	elf_fdes(elf, on_fde, &sum);
 	elf_pointers(elf, on_pointer, &sum);
-	if (!elf_build_id(elf, id, &n) && n > sizeof(id))
-		abort();
 	if (!elf_lookup(elf, "lua_newstate", &addr, &size) && !elf_symbol(elf, addr, &name, &start))
 		if (!name || start > addr)
 			abort();
-	elf_is_lua(elf, &flags);
-	if (!elf_lj_version(elf, &name) && strncmp(name, "luaJIT_", 7))
-		abort();
+	elf_wants(elf, "lua_newstate");
 	elf_bias(elf, 0x7f0000001000, 0x1000, &addr);
 	elf_offset(elf, 0x1000, &addr);
 	if (!elf_find_lj_vm(elf, &vm) && scan)

@@ -25,7 +25,7 @@ static int caught_fd = -1;
 static const struct sigaction ignore = {.sa_handler = SIG_IGN};
 static const struct sigaction usual = {.sa_handler = SIG_DFL};
 
-bool signals_ignored(int signal)
+static bool is_ignored(int signal)
 {
 	struct sigaction now;
 
@@ -45,7 +45,7 @@ void signals_take(void)
 	for (i = 0; i < NSTOPS; i++) {
 		sigaddset(&mask, stops[i]);
 		sigaction(stops[i], NULL, &given.stop[i]);
-		if (stops[i] != SIGHUP || !signals_ignored(SIGHUP)) /* nohup */
+		if (stops[i] != SIGHUP || !is_ignored(SIGHUP)) /* nohup */
 			sigaction(stops[i], &usual, NULL);
 	}
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
@@ -73,7 +73,7 @@ static void let_end(int after)
 	size_t i;
 
 	for (i = 0; i < NSTOPS; i++)
-		if (!signals_ignored(stops[i]))
+		if (!is_ignored(stops[i]))
 			sigaction(stops[i],
 				  after == SIGHUP && stops[i] == SIGHUP ? &ignore : &usual, NULL);
 }
@@ -103,7 +103,7 @@ int signals_catch(int *fd)
 	for (i = 0; i < NSTOPS; i++)
 		sigaddset(&action.sa_mask, stops[i]);
 	for (i = 0; i < NSTOPS; i++)
-		if (!signals_ignored(stops[i]))
+		if (!is_ignored(stops[i]))
 			sigaction(stops[i], &action, NULL);
 	*fd = caught_fd;
 	return 0;

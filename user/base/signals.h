@@ -6,17 +6,12 @@
 #ifndef BASE_SIGNALS_H
 #define BASE_SIGNALS_H
 
-#include <stdbool.h>
-
 /*
  * At the program's start: saves the inherited dispositions. From then on a closed pipe and a file
  * beyond its size limit are errors of a write, and ended children can be waited for. SIGINT and
  * SIGTERM end the program, even if inherited as ignored; so does SIGHUP unless ignored (nohup).
  */
 void signals_take(void);
-
-/* True if the signal is ignored now. */
-bool signals_ignored(int signal);
 
 /*
  * From now on the first SIGINT, SIGTERM or SIGHUP makes *fd readable, and the second one ends the

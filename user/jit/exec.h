@@ -46,9 +46,6 @@ void lj_step_result(struct sim *l, struct value *v, uint32_t ref);
 /* Binds a slot to its SLOAD: a slot is loaded at its first use. */
 void lj_step_load(struct sim *l, struct value *v);
 
-/* Returns how many slots a call's arguments may take, up to ARGUMENTS. */
-uint32_t lj_step_arguments(const struct sim *l, uint32_t ins);
-
 /* True if a math function's result is a constant, or its argument itself. */
 bool lj_step_folds(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out);

@@ -153,8 +153,8 @@ static void step_return(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	deliver(l, f, results, i, more || i < n, retf);
 }
 
-/* If the number is not known: ARGUMENTS. */
-uint32_t lj_step_arguments(const struct sim *l, uint32_t ins)
+/* Returns how many slots a call's arguments may take. If the number is not known: ARGUMENTS. */
+static uint32_t argument_slots(const struct sim *l, uint32_t ins)
 {
 	int n = lj_calls_arguments(l, ins);
 
@@ -164,7 +164,7 @@ uint32_t lj_step_arguments(const struct sim *l, uint32_t ins)
 /* Loads a call's function and arguments. */
 static void load_arguments(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+	uint32_t a = lj_bc_a(ins), n = argument_slots(l, ins), i;
 
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN) {
 		for (i = 3; i && a >= 3; i--) {
@@ -207,7 +207,7 @@ static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 {
 	struct value called = *lj_value_slot(l, f, lj_bc_a(ins));
 	const struct lj_tframe *to = entered(l, guarded);
-	uint32_t i = lj_step_arguments(l, ins) + (to && to->called);
+	uint32_t i = argument_slots(l, ins) + (to && to->called);
 	int n = lj_calls_arguments(l, ins);
 
 	if (!to)
@@ -232,7 +232,7 @@ static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 /* A Lua function replaces the caller's frame. A built-in function's results are the caller's. */
 static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint32_t a = lj_bc_a(ins), n = lj_step_arguments(l, ins), i;
+	uint32_t a = lj_bc_a(ins), n = argument_slots(l, ins), i;
 	struct value args[ARGUMENTS], called, made;
 	const struct lj_tframe *to;
 

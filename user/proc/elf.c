@@ -13,7 +13,6 @@
 #define MAX_SEGMENTS 512
 #define MAX_SECTIONS 8192
 #define PAGE 4096u
-#define MAX_NOTES (64u << 10) /* of one segment */
 
 /*
  * A file of which nearly all is holes has no use but to make its reader work. Files that a file
@@ -50,9 +49,6 @@ static void note_segment(struct elf_file *elf, const Elf64_Phdr *ph)
 		elf->eh_frame_hdr = ph->p_vaddr;
 		elf->eh_frame_hdr_size = ph->p_filesz;
 		break;
-	case PT_INTERP:
-		elf->interp = true;
-		break;
 	default:
 		break;
 	}
@@ -61,19 +57,18 @@ static void note_segment(struct elf_file *elf, const Elf64_Phdr *ph)
 static int read_segments(struct elf_file *elf, const Elf64_Ehdr *eh)
 {
 	size_t n = eh->e_phnum < MAX_SEGMENTS ? eh->e_phnum : MAX_SEGMENTS, i;
+	Elf64_Phdr *segments __free = calloc(n + 1, sizeof(*segments));
 
-	elf->segments = calloc(n + 1, sizeof(*elf->segments));
 	elf->loads = calloc(n + 1, sizeof(*elf->loads));
-	if (!elf->segments || !elf->loads)
+	if (!segments || !elf->loads)
 		return -ENOMEM;
 	if (!n)
 		return 0;
-	if (eh->e_phentsize != sizeof(*elf->segments) ||
-	    elf_pread(elf, elf->segments, n * sizeof(*elf->segments), eh->e_phoff))
+	if (eh->e_phentsize != sizeof(*segments) ||
+	    elf_pread(elf, segments, n * sizeof(*segments), eh->e_phoff))
 		return -ENOEXEC;
-	elf->nsegments = n;
 	for (i = 0; i < n; i++)
-		note_segment(elf, &elf->segments[i]);
+		note_segment(elf, &segments[i]);
 	return 0;
 }
 
@@ -109,7 +104,6 @@ static int read_headers(struct elf_file *elf)
 	if (elf_pread(elf, &eh, sizeof(eh), 0) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
-	elf->type = eh.e_type;
 	err = read_segments(elf, &eh);
 	return err ? err : read_sections(elf, &eh);
 }
@@ -192,7 +186,7 @@ int elf_keep_symbols(struct elf_file *elf)
 
 uint64_t elf_kept_bytes(const struct elf_file *elf)
 {
-	return sizeof(*elf) + elf->nsegments * (sizeof(*elf->segments) + sizeof(*elf->loads)) +
+	return sizeof(*elf) + elf->nloads * sizeof(*elf->loads) +
 	       elf->nsections * sizeof(*elf->sections) + elf->nsyms * sizeof(*elf->syms) +
 	       elf->names_size;
 }
@@ -202,7 +196,6 @@ void elf_close(struct elf_file **elf)
 	if (!*elf)
 		return;
 	close_file(*elf);
-	free((*elf)->segments);
 	free((*elf)->sections);
 	free((*elf)->loads);
 	free((*elf)->syms);
@@ -237,51 +230,4 @@ int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint
 		return -ENOENT;
 	*bias = map_start - (found->vaddr - found->offset + map_offset);
 	return 0;
-}
-
-bool elf_is_executable(struct elf_file *elf)
-{
-	return elf->interp || elf->type == ET_EXEC;
-}
-
-/* gABI: name and description are padded, to 4 bytes or, in a segment that asks for it, to 8. */
-static int find_note(const uint8_t *bytes, uint64_t size, uint64_t align, uint8_t *id, size_t *len)
-{
-	uint64_t at = 0, name, desc;
-	Elf64_Nhdr nh;
-
-	while (at + sizeof(nh) <= size) {
-		memcpy(&nh, bytes + at, sizeof(nh));
-		name = at + sizeof(nh);
-		desc = (name + nh.n_namesz + align - 1) & ~(align - 1);
-		at = (desc + nh.n_descsz + align - 1) & ~(align - 1);
-		if (desc + nh.n_descsz > size)
-			break;
-		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
-		    !memcmp(bytes + name, "GNU", 4)) {
-			*len = nh.n_descsz < ELF_BUILD_ID_MAX ? nh.n_descsz : ELF_BUILD_ID_MAX;
-			memcpy(id, bytes + desc, *len);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-int elf_build_id(struct elf_file *elf, uint8_t id[ELF_BUILD_ID_MAX], size_t *len)
-{
-	uint8_t *notes __free = malloc(MAX_NOTES);
-	size_t i;
-
-	if (!notes)
-		return -ENOMEM;
-	for (i = 0; i < elf->nsegments; i++) {
-		const Elf64_Phdr *ph = &elf->segments[i];
-
-		if (ph->p_type != PT_NOTE || ph->p_filesz > MAX_NOTES ||
-		    elf_pread(elf, notes, ph->p_filesz, ph->p_offset))
-			continue;
-		if (!find_note(notes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, id, len))
-			return 0;
-	}
-	return -ENOENT;
 }

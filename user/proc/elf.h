@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads ELF files of targets: symbols, build id, Lua's symbols, LuaJIT's assembler VM.
+ * Reads ELF files of targets: symbols, data, frame descriptions, LuaJIT's assembler VM.
  * 64-bit little-endian files only. Files are foreign: read by pread, never mapped (a
  * truncated mapping kills the reader). All work on one file has a budget, ELF_WORK, and may be
  * charged to a larger one as well; no more than 256 MiB of a file are in memory at a time.
@@ -38,10 +38,6 @@ void elf_charge(struct elf_file *elf, struct budget *of);
 bool elf_spend(struct elf_file *elf, uint64_t steps);
 /* Answers may be missing: the budget of this (of_what) is used up. NULL: it is not. */
 const char *elf_exceeded(const struct elf_file *elf);
-
-/* GNU build id; -ENOENT when there is none. At most `max` bytes are stored. */
-#define ELF_BUILD_ID_MAX 64
-int elf_build_id(struct elf_file *elf, uint8_t id[ELF_BUILD_ID_MAX], size_t *len);
 
 /* Reads loaded content by address. Whole reads only; bytes beyond p_filesz are not there. */
 int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size);
@@ -107,20 +103,6 @@ int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_poi
 int elf_linked(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 	       void *arg);
 
-/* Sets the flags of the Lua in this file, by the symbols that it defines or imports. */
-enum elf_lua {
-	ELF_LUA_DEFINES = 1, /* defines lua_newstate */
-	ELF_LUA_JIT = 2,     /* defines a luaJIT_version_* or luaJIT_setmode */
-	ELF_LUA_WANTS = 4,   /* needs lua_* symbols of another file */
-	ELF_LUA_VM = 8,	     /* holds an assembler VM (elf_find_lj_vm) */
-	ELF_LUA_IDENT = 16,  /* holds lua_ident (PUC Lua) */
-};
-int elf_is_lua(struct elf_file *elf, unsigned *flags);
-/* "luaJIT_version_2_1_0_beta3", when one is defined; -ENOENT. */
-int elf_lj_version(struct elf_file *elf, const char **symbol);
-/* An executable is what execve(2) can start: has PT_INTERP, or is of type ET_EXEC. */
-bool elf_is_executable(struct elf_file *elf);
-
 /* A function as .eh_frame describes it. */
 struct elf_fde {
 	uint64_t start, size;
@@ -133,8 +115,6 @@ int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fd
 /* LuaJIT's assembler VM: found by its frame description, so stripped files will do. */
 struct elf_lj_vm {
 	uint64_t start, size; /* lj_vm_asm_begin up to lj_vm_ffi_call */
-	uint64_t ffi_start;   /* lj_vm_ffi_call; 0: no FFI */
-	uint64_t ffi_size;
 	uint32_t cframe_size; /* 80 */
 };
 int elf_find_lj_vm(struct elf_file *elf, struct elf_lj_vm *vm);

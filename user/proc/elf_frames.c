@@ -517,10 +517,6 @@ static int look_for_vm(void *arg, const struct elf_fde *fde)
 {
 	struct elf_lj_vm *vm = arg;
 
-	if (fde->start == vm->start + vm->size && vm->size && !fde->cfa_offset) {
-		vm->ffi_start = fde->start;
-		vm->ffi_size = fde->size;
-	}
 	if ((fde->cfa_offset == 80 || fde->cfa_offset == 96) &&
 	    (fde->saved & VM_SAVED) == VM_SAVED && fde->size >= MIN_VM && fde->size > vm->size)
 		*vm = (struct elf_lj_vm){

@@ -31,17 +31,13 @@ struct elf_file {
 	uint64_t len; /* of the file, when it was opened */
 	void *owned;  /* copy of the bytes */
 	struct budget work;
-	Elf64_Phdr *segments;
-	size_t nsegments;
 	Elf64_Shdr *sections;
 	size_t nsections;
 	uint32_t section_names; /* index */
 	struct elf_load *loads;
 	size_t nloads;
 	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* address, 0: none */
-	bool interp;
-	uint16_t type;
-	struct elf_sym *syms; /* functions, sorted; loaded on demand */
+	struct elf_sym *syms;			  /* functions, sorted; loaded on demand */
 	size_t nsyms;
 	char *names; /* theirs */
 	size_t names_size;

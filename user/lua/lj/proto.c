@@ -413,11 +413,6 @@ int32_t lj_proto_firstline(const struct lj_proto *p)
 	return p->firstline;
 }
 
-bool lj_proto_stripped(const struct lj_proto *p)
-{
-	return !p->has_lines;
-}
-
 bool lj_proto_is_main(const struct lj_proto *p)
 {
 	return p->flags & LJ_PROTO_VARARG && !p->numparams && !p->sizeuv;

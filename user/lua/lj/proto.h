@@ -45,7 +45,6 @@ bool lj_proto_same(const struct lj_proto *a, const struct lj_proto *b);
 bool lj_proto_complete(const struct lj_proto *p); /* false: some bytes could not be read */
 uint32_t lj_proto_sizebc(const struct lj_proto *p);
 int32_t lj_proto_firstline(const struct lj_proto *p); /* -1: bytecode of a built-in library */
-bool lj_proto_stripped(const struct lj_proto *p);     /* no line information */
 
 /* True if it may be a chunk's main function: only these have no upvalues, but varargs alone. */
 bool lj_proto_is_main(const struct lj_proto *p);
