@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The symbolizer's interface to a family of VMs: a table of functions for each (sym/lj.c,
- * sym/puc.c). The structs below are the first members of the family's own (lj_proto, puc_proto;
- * lj_ffnames, puc_cnames; lj_traces).
+ * sym/puc.c). The structs below are the first members of the family's own: lj_proto, puc_proto, and
+ * those of sym/lj.c and sym/puc.c for names and compiled code.
  */
 #ifndef LUA_FAMILY_H
 #define LUA_FAMILY_H
