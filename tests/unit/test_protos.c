@@ -145,6 +145,25 @@ static void begin_sharing(struct protos *p, const struct scene *s, uint64_t addr
 	}
 }
 
+/* A list of all objects that is a circle, within the pages that are read once: counting ends. */
+Test(protos, a_list_of_objects_that_is_a_circle, .timeout = 60)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	const struct protos_entry *entry;
+	unsigned changes = 0;
+	struct scene s;
+
+	scene_init(&s);
+	arena_put64(s.a, s.child[0], s.child[1]);
+	arena_put64(s.a, s.child[1], s.between);
+	arena_put64(s.a, s.between, s.child[1]);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	entry = protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), 1);
+	cr_assert_not_null(entry);
+	cr_expect_not_null(entry->proto);
+	cr_expect_leq(entry->order, 3);
+}
+
 /* New prototypes put off the steady state, and rounds with few samples do not count for much. */
 Test(protos, a_process_that_is_steady)
 {

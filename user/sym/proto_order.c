@@ -127,10 +127,33 @@ static bool is_of_chunk(const struct order_search *s, uint64_t addr, const struc
 	return o->chunk == s->own.chunk || (!s->any_chunk && compare(s, addr, has_same_chunk));
 }
 
+/*
+ * A list that changes while it is read, or a hostile one, may be a circle within the pages that are
+ * cached, of which no read comes that counts. Brent's algorithm: each object is compared with one
+ * that was saved after 1, 2, 4, ... steps.
+ */
+struct circle {
+	uint64_t saved;
+	uint32_t steps, limit;
+};
+
+static bool is_circle(struct circle *c, uint64_t addr)
+{
+	if (addr == c->saved)
+		return true;
+	if (c->steps++ == c->limit) {
+		c->saved = addr;
+		c->steps = 0;
+		c->limit = 2 * c->limit + 1;
+	}
+	return false;
+}
+
 /* -errno: the list could not be followed to where the search ends; *n is what there was up to
  * there. */
 static int count(struct order_search *s, uint64_t addr, uint32_t *n)
 {
+	struct circle circle = {.saved = addr};
 	struct sym_object o;
 	bool mine;
 	int err;
@@ -141,6 +164,8 @@ static int count(struct order_search *s, uint64_t addr, uint32_t *n)
 	if (err)
 		return err;
 	for (addr = s->own.next; addr; addr = o.next) {
+		if (is_circle(&circle, addr))
+			return -ELOOP;
 		err = s->family->object(&s->pages.mem, s->build, addr, &o);
 		if (err)
 			return err;
