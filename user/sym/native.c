@@ -346,6 +346,8 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 		err = find_or_read_vdso(r->p->native, r->p->pid, m, &file);
 	if (err)
 		return err;
+	if (!file && before) /* it cannot be looked at now: the process is ending, perhaps */
+		file = before->file;
 	if (m->ino)
 		add_to_id(r->p, m, file);
 	return add_map(r, m, file, shown);
