@@ -15,8 +15,8 @@
 #define PAGE 4096u
 
 /*
- * A file of which nearly all is holes has no use but to make its reader work. Files that a file
- * system has compressed have some blocks missing, and some file systems count none.
+ * Sparse files are refused: their only use is to make the reader work. Compressing file systems
+ * allocate fewer blocks than the size, and some file systems report 0.
  */
 #define SPARSE_MIN (16u << 20)
 #define SPARSE_RATIO 16
@@ -72,7 +72,7 @@ static int read_segments(struct elf_file *elf, const Elf64_Ehdr *eh)
 	return 0;
 }
 
-/* Programs work without section headers: a file whose table is cut has none. */
+/* Section headers are optional at run time: a truncated table counts as none. */
 static int read_sections(struct elf_file *elf, const Elf64_Ehdr *eh)
 {
 	uint64_t n = eh->e_shnum;
@@ -139,7 +139,7 @@ int elf_open_fd(int fd, struct elf_file **out)
 
 int elf_open(const char *path, struct elf_file **out)
 {
-	/* O_NONBLOCK: the path may be a FIFO that nobody writes to */
+	/* O_NONBLOCK: the path may be a FIFO without a writer */
 	int fd __close = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	return fd < 0 ? -errno : elf_open_fd(fd, out);
@@ -166,7 +166,7 @@ int elf_open_bytes(const void *bytes, size_t len, struct elf_file **out)
 	return 0;
 }
 
-/* From here on there is nothing to read. */
+/* Releases the content: reads fail from now on. */
 static void close_file(struct elf_file *elf)
 {
 	cleanup_fd(&elf->fd);

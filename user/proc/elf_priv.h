@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct elf_file: for elf*.c only. */
+/* The fields of struct elf_file: for elf*.c only. */
 #ifndef PROC_ELF_PRIV_H
 #define PROC_ELF_PRIV_H
 
@@ -39,38 +39,38 @@ struct elf_file {
 	uint64_t eh_frame_hdr, eh_frame_hdr_size; /* address, 0: none */
 	struct elf_sym *syms;			  /* functions, sorted; loaded on demand */
 	size_t nsyms;
-	char *names; /* theirs */
+	char *names; /* the string table of syms */
 	size_t names_size;
 	bool have_syms;
-	char name[ELF_NAME_MAX];     /* the last that was asked for */
+	char name[ELF_NAME_MAX];     /* the last result of elf_symbol() */
 	struct elf_lua_sym *lua_sym; /* .dynsym's, then .symtab's; loaded on demand */
 	size_t nlua_syms;
-	bool have_lua_syms, many_lua_syms; /* many: not all are here */
+	bool have_lua_syms, many_lua_syms; /* many: more than were stored */
 };
 
-/* Bytes of the file; whole reads only. -EDQUOT: the budget is used up. */
+/* Reads `size` bytes of the file or fails. -EDQUOT: the budget is used up. */
 int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset);
 
 /* The segment of which the file holds the byte at an address; NULL: there is none. */
 const struct elf_load *elf_load_at(const struct elf_file *elf, uint64_t vaddr);
 
 /*
- * All that is in the file from vaddr to the end of its segment, `max` bytes at most. Caller frees.
+ * Reads the file's bytes from vaddr to the end of the segment, `max` at most. Caller frees.
  */
 int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len);
 
-/* The first section of a type at or behind `from`; NULL: there is none. */
+/* Returns the first section of a type at or after `from`; NULL: there is none. */
 const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from);
 
 /*
- * Calls fn for each entry of `size` bytes of a section, which is read in pieces. A nonzero return
- * ends it and is returned. The bytes behind the file's end are not there. -EDQUOT: the budget is
- * used up.
+ * Calls fn for each entry of `size` bytes of a section, which is read in pieces. Entries beyond the
+ * file's end are left out. A nonzero return ends it and is returned. -EDQUOT: the budget is used
+ * up.
  */
 int elf_each_entry(struct elf_file *elf, const Elf64_Shdr *sh, size_t size,
 		   int (*fn)(void *arg, const void *entry), void *arg);
 
-/* A section's content as one string that ends, or as an array. At most `max` bytes. */
+/* Reads a section of at most `max` bytes and appends a zero byte. Caller frees. */
 int elf_read_section(struct elf_file *elf, const Elf64_Shdr *sh, size_t max, char **bytes,
 		     size_t *len);
 

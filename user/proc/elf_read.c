@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of an ELF file: by offset, by address, by section; each read is charged to its budget. */
+/* Reads an ELF file by offset, by address, by section; each read is charged to its budget. */
 #include "elf_priv.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 
 #define PIECE (64u << 10)
-#define READ_STEPS 256 /* what a system call costs, as bytes */
+#define READ_STEPS 256 /* cost of a system call, in bytes */
 
 bool elf_spend(struct elf_file *elf, uint64_t steps)
 {
@@ -44,7 +44,7 @@ int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) /* it may have been cut since it was opened */
+		if (n <= 0) /* truncated since it was opened */
 			return n < 0 ? -errno : -EIO;
 		to += n;
 		offset += (uint64_t)n;
@@ -120,7 +120,7 @@ const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const E
 	return NULL;
 }
 
-/* How much of a section is in the file. */
+/* Returns the number of a section's bytes that are in the file. */
 static uint64_t section_size(const struct elf_file *elf, const Elf64_Shdr *sh)
 {
 	if (sh->sh_type == SHT_NOBITS || sh->sh_offset >= elf->len)
