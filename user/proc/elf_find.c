@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds bytes among a file's constants: linear search, in chunks that overlap. */
 #include "elf_priv.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ struct byte_search {
 	size_t size;
 };
 
-/* memmem() for bytes that begin with a rare one */
+/* memmem() by memchr(): fast if the first byte is rare */
 static const uint8_t *find_bytes(const uint8_t *p, size_t n, const uint8_t *bytes, size_t len)
 {
 	const uint8_t *end = p + n - len + 1;
@@ -29,7 +30,7 @@ static const uint8_t *find_bytes(const uint8_t *p, size_t n, const uint8_t *byte
 	return NULL;
 }
 
-/* In [vaddr, end) of one segment. */
+/* Searches one segment, from vaddr to its end. */
 static int find_in(const struct byte_search *f, const struct elf_load *l, uint64_t vaddr,
 		   uint64_t *found)
 {
@@ -51,7 +52,7 @@ static int find_in(const struct byte_search *f, const struct elf_load *l, uint64
 	return -ENOENT;
 }
 
-/* Holds the largest segment, or CHUNK bytes of it. */
+/* Returns the size of the largest segment, at most CHUNK. */
 static size_t chunk_size(const struct elf_file *elf)
 {
 	uint64_t size = 0;
@@ -81,7 +82,7 @@ int elf_find_bytes(struct elf_file *elf, uint64_t from, const void *bytes, size_
 		const struct elf_load *l = &elf->loads[i];
 		uint64_t begin = from > l->vaddr ? from : l->vaddr, at;
 
-		/* linkers that keep constants apart from text begin with a segment without it */
+		/* linkers that keep constants apart from text put a segment of them first */
 		if (l->write || (l->exec && !elf->loads[0].exec))
 			continue;
 		if (begin - l->vaddr >= l->filesz || begin >= best)
