@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the dynamic linker writes into a file's data: addresses of the file itself. */
+/* Data words that hold addresses of the file itself, by its relocations: one pass over them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define SHT_RELR 19
 #endif
 #define MAX_SYMBOLS (32u << 20) /* bytes of a symbol table */
-#define MAX_DATA (16u << 20)	/* bytes of a writable segment that are looked through */
+#define MAX_DATA (16u << 20)	/* bytes of a writable segment that are scanned */
 
 struct symbols {
 	const char *bytes;
@@ -19,7 +19,7 @@ struct symbols {
 };
 
 struct pointers {
-	/* Is it a relocation of this kind? Then the word's value. */
+	/* True if the relocation is of this kind; then sets the word's value. */
 	bool (*value)(const struct symbols *symbols, const Elf64_Rela *rela, uint64_t *value);
 	bool by_symbol;
 	struct symbols symbols;
@@ -104,7 +104,7 @@ static int pointers_in(struct elf_file *elf, const struct elf_load *load, struct
 	return r;
 }
 
-/* Packed relocations (DT_RELR) leave the addresses in the data. */
+/* Packed relocations (DT_RELR) have their addends in the data: a scan of it finds them. */
 static bool has_packed(const struct elf_file *elf)
 {
 	return elf_section(elf, SHT_RELR, NULL);
