@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Symbols of an ELF file: functions by address, and what a Lua host defines or wants. */
+/*
+ * Symbols of an ELF file: functions by address, by binary search in a sorted array, and the Lua
+ * symbols that it defines or imports, read in one pass.
+ */
 #include "elf_priv.h"
 
 #include <errno.h>
@@ -12,13 +15,13 @@
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_NAMES (128u << 20) /* bytes of a string table */
 #define MAX_LUA_SYMS 4096
-#define NESTED 32   /* symbols to look back for one that covers an address */
-#define ALIASES 512 /* and from there for others at the same place */
+#define NESTED 32   /* symbols below an address, searched for one that covers it */
+#define ALIASES 512 /* further ones, searched for others of the same address */
 
 /* Called for each symbol that has a name; a nonzero return ends it. */
 typedef int (*sym_fn)(void *arg, const Elf64_Sym *sym, const char *name);
 
-/* The names end: a zero byte stands behind the last. */
+/* Each name is terminated, also the last. */
 struct elf_strings {
 	char *text;
 	size_t size;
@@ -48,8 +51,8 @@ static int with_name(void *arg, const void *entry)
 }
 
 /*
- * All symbols of the table of this type: gABI, "an object file may have only one section of each
- * type". The names are the caller's.
+ * Calls fn for each symbol of the table of this type: gABI, "an object file may have only one
+ * section of each type". Caller frees the names.
  */
 static int each_in(struct elf_file *elf, uint32_t type, struct elf_strings *names, sym_fn fn,
 		   void *arg)
@@ -66,7 +69,7 @@ static int each_in(struct elf_file *elf, uint32_t type, struct elf_strings *name
 	return elf_each_entry(elf, sh, sizeof(Elf64_Sym), with_name, &e);
 }
 
-/* Returns what fn does, or 0: a table that cannot be read has no symbols. */
+/* Returns fn's result, or 0: a table that cannot be read counts as empty. */
 static int each_symbol(struct elf_file *elf, uint32_t type, sym_fn fn, void *arg)
 {
 	struct elf_strings names = {0};
@@ -102,7 +105,7 @@ static int collect(void *arg, const Elf64_Sym *sym, const char *name)
 	return 0;
 }
 
-/* By address, global ones last. Names are not compared: there may be millions of long ones. */
+/* Orders by address, global ones last. Compares no names: there may be millions of long ones. */
 static int compare(const void *a, const void *b)
 {
 	const struct elf_sym *x = a, *y = b;
@@ -138,7 +141,7 @@ int elf_load_symbols(struct elf_file *elf)
 	if (!err && !elf->nsyms)
 		err = load_from(elf, SHT_DYNSYM);
 	if (!elf->names)
-		elf->nsyms = 0; /* an error: those that were read have no names */
+		elf->nsyms = 0; /* after an error the symbols have no names */
 	if (err)
 		return err;
 	if (elf->nsyms)
@@ -152,7 +155,7 @@ static bool covers(const struct elf_sym *s, uint64_t vaddr)
 	return vaddr == s->start || vaddr - s->start < s->size;
 }
 
-/* Of two at one address. */
+/* True if a is preferred to b, which has the same address. */
 static bool better(const struct elf_file *elf, const struct elf_sym *a, const struct elf_sym *b)
 {
 	const char *x = elf->names + a->name, *y = elf->names + b->name;
@@ -203,8 +206,8 @@ static bool starts(const char *s, const char *prefix)
 }
 
 /*
- * A file that may hold a Lua is asked for dozens of names, which all begin with "lua": one pass
- * finds them. 5.1 has 120, a host a few thousand at most.
+ * Detection looks up dozens of names in a file, all of which begin with "lua": one pass collects
+ * them. Lua 5.1 has 120 such symbols, a host a few thousand at most.
  */
 static int collect_lua(void *arg, const Elf64_Sym *sym, const char *name)
 {
