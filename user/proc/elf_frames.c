@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions as .eh_frame describes them, through the sorted table of .eh_frame_hdr; both are there
- * in stripped files, too, but for the table in static programs. LSB 5.0, "DWARF Extensions".
+ * Functions as .eh_frame describes them, in the order of .eh_frame_hdr's sorted table. Stripped
+ * files keep both; static programs have no table. LSB 5.0, "DWARF Extensions".
  *
- * LuaJIT's VM is one function with one frame: buildvm_asm.c describes it by a single FDE, without a
- * word on how the frame is built up:
+ * LuaJIT's VM is one function with one frame: buildvm_asm.c describes it by a single FDE, without
+ * rules for its prologue:
  *
  *     CFA = rsp + 80; rbp at CFA-16, rbx at CFA-24, r15 at CFA-32, r14 at CFA-40
  *
- * No compiler says that of 16 KiB of code.
+ * No compiler emits that for 16 KiB of code.
  *
- * Why not libdw (0.188)? It does not say where a function begins and ends: dwarf_frame_info() has
- * the range of one row of a frame. And files are hostile. dwarf_cfi_addrframe() makes room for as
- * many registers as the largest number says, for each remembered state anew: 258 MiB for a file of
- * 8 KiB that names register 33,000,000, 12 GiB with 64 times DW_CFA_remember_state. What is left,
- * dwarf_next_cfi(), reads a CIE again for each FDE, however long: 21 s for 8 MiB with two CIEs and
- * 4000 FDEs, and four times that for twice the size. For a file that is as it should be
- * (libLLVM-14, 95,000 FDEs), 69 ms instead of 15, and the addresses are still to be decoded here.
+ * Not libdw (0.188). It returns no function bounds: dwarf_frame_info() has the range of one row.
+ * Files are untrusted, and dwarf_cfi_addrframe() allocates as many registers as the largest number,
+ * again for each remembered state: 258 MiB for a file of 8 KiB that names register 33,000,000,
+ * 12 GiB with 64 times DW_CFA_remember_state. The rest, dwarf_next_cfi(), reads a CIE again for
+ * each FDE: 21 s for 8 MiB with two CIEs and 4000 FDEs, and four times that for twice the size. A
+ * valid file (libLLVM-14, 95,000 FDEs) takes 69 ms instead of 15, without decoding the addresses.
  */
 #include "elf_priv.h"
 
@@ -28,7 +27,7 @@
 
 #define MAX_EH_FRAME (128u << 20)
 #define MAX_FDES (2u << 20) /* libLLVM 15 has 100,000 */
-#define MAX_RULES 512	    /* bytes of instructions before the first that changes a frame */
+#define MAX_RULES 512	    /* bytes of instructions before the first that changes the frame */
 #define FDE_STEPS 64
 #define MIN_VM 8192 /* bytes of code */
 
@@ -53,7 +52,7 @@ struct cursor {
 	const uint8_t *p, *end;
 };
 
-/* Where registers are when nothing changes from the first instruction to the last. */
+/* Unwind rules that hold for all instructions of a function. */
 struct rules {
 	uint64_t cfa_reg, cfa_offset;
 	uint64_t at[17]; /* register saved at CFA - this; 0: not saved */
@@ -62,7 +61,7 @@ struct rules {
 struct cie {
 	uint8_t encoding; /* of addresses in FDEs */
 	bool augmented;
-	bool constant; /* its rules are all that it says */
+	bool constant; /* its instructions are such rules only */
 	int64_t data_align;
 	struct rules rules;
 };
@@ -73,7 +72,7 @@ struct frames {
 	uint8_t *bytes;
 	size_t len;
 	uint64_t vaddr;
-	uint64_t cie_at; /* the CIE that was parsed last: each file has few, one after the other */
+	uint64_t cie_at; /* the CIE parsed last: FDEs of one CIE are adjacent */
 	struct cie cie;
 	bool have_cie, bad_cie;
 };
@@ -125,7 +124,7 @@ static bool take_sleb(struct cursor *c, int64_t *v)
 	return false;
 }
 
-/* A value in one of the formats; not yet relative to anything. */
+/* Reads a value in one of the formats, without its base. */
 static bool take_encoded(struct cursor *c, uint8_t encoding, uint64_t *v)
 {
 	int16_t s2;
@@ -156,7 +155,7 @@ static bool take_encoded(struct cursor *c, uint8_t encoding, uint64_t *v)
 	}
 }
 
-/* The content of the CIE or FDE at an offset: after its length, up to its end. */
+/* Sets c to the content of the CIE or FDE at an offset: after its length, up to its end. */
 static bool entry_at(const struct frames *f, uint64_t offset, struct cursor *c)
 {
 	uint32_t len;
@@ -215,7 +214,7 @@ static bool set_saved(struct rules *r, uint64_t reg, uint64_t factored, int64_t 
 	return true;
 }
 
-/* One instruction of those that describe a frame that does not change. */
+/* Executes one instruction. False if it is none that sets a rule for the whole function. */
 static bool run_one(struct cursor *c, const struct cie *cie, struct rules *r)
 {
 	uint64_t a, b;
@@ -242,8 +241,8 @@ static bool run_one(struct cursor *c, const struct cie *cie, struct rules *r)
 }
 
 /*
- * False: the frame changes. Compilers have some tens of bytes before the first instruction that
- * changes it; where none of MAX_RULES does, it is taken to change.
+ * False if the frame changes. Compilers emit some tens of bytes before the first instruction that
+ * changes it; more than MAX_RULES count as a change.
  */
 static bool run(struct cursor c, const struct cie *cie, struct rules *r)
 {
@@ -283,7 +282,7 @@ static bool parse_cie(const struct frames *f, uint64_t offset, struct cie *cie)
 	return true;
 }
 
-/* Parses a CIE once for all the FDEs in a row that name it. */
+/* Parses a CIE once for all adjacent FDEs that refer to it. */
 static const struct cie *cie_at(struct frames *f, uint64_t offset)
 {
 	if (!f->have_cie || f->cie_at != offset) {
@@ -392,7 +391,7 @@ static bool is_named(struct elf_file *elf, const Elf64_Shdr *sh, const char *nam
 	       !elf_pread(elf, is, size, names->sh_offset + sh->sh_name) && !memcmp(is, name, size);
 }
 
-/* Static programs have no table, but a section header says where .eh_frame is. */
+/* Finds .eh_frame by its section header: static programs have no table. */
 static int find_section(struct elf_file *elf, uint64_t *vaddr, uint64_t *size)
 {
 	size_t i;
@@ -416,7 +415,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* All FDEs of a section, one after the other; sorted. */
+/* Parses all FDEs of a section, and sorts them by start. */
 static int read_section(struct frames *f, struct elf_fde **fdes, size_t *n)
 {
 	struct elf_fde *all __free = NULL;
