@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build of a Lua VM as an ELF file holds it: what lj_recognise() and puc_recognise() find. */
+/* The build of a Lua VM in an ELF file: the result of lj_recognise() and puc_recognise(). */
 #ifndef DETECT_BUILD_H
 #define DETECT_BUILD_H
 
@@ -7,7 +7,7 @@
 
 #include <unwind/abi.h>
 
-/* All addresses are those of the file. */
+/* All addresses are the file's. */
 struct vm_build {
 	char name[80];	       /* "PUC Lua 5.4.3 to 5.4.8" */
 	uint64_t start, size;  /* text of the interpreter: LuaJIT's assembler VM, luaV_execute */
