@@ -10,7 +10,7 @@
 
 #define MAX_FUNCTIONS 8192
 #define MAX_EDGES (256u << 10)
-#define MAX_TEXT (128u << 10) /* of one function */
+#define MAX_TEXT (128u << 10) /* bytes of one function */
 #define MAX_LINKED 4096
 #define PLT_ENTRY 16
 
@@ -44,7 +44,7 @@ static int add_function(void *arg, const struct elf_fde *fde)
 	    fde->size > MAX_TEXT || g->n == MAX_FUNCTIONS)
 		return 0;
 	if (last && fde->start < last->start + last->size)
-		return 0;	    /* out of order, or one inside the other */
+		return 0;	    /* out of order, or they overlap */
 	if (!(g->n & (g->n - 1))) { /* grows at each power of two */
 		grown = reallocarray(g->fn, g->n ? 2 * g->n : 1, sizeof(*grown));
 		if (!grown)
@@ -117,7 +117,7 @@ static int by_slot(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* A call of, or a jump to, what the word at slot points to. */
+/* Adds a call or jump through the word at slot. */
 static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
 {
 	const struct elf_pointer key = {.slot = slot};
@@ -133,7 +133,7 @@ static bool is_by_slot(const struct x86_insn *in, ZydisMnemonic mnemonic)
 	return in->mnemonic == mnemonic && in->base == X86_RIP;
 }
 
-/* The first instruction, or that after endbr64. Returns where it ends, 0: it is none. */
+/* Decodes the first instruction, or that after endbr64. Returns its end; 0: not decodable. */
 static size_t first_insn(const uint8_t *text, size_t size, struct x86_insn *in)
 {
 	size_t at = size > 4 && !memcmp(text, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
@@ -141,7 +141,7 @@ static size_t first_insn(const uint8_t *text, size_t size, struct x86_insn *in)
 	return x86_decode(text + at, size - at, in) ? at + in->len : 0;
 }
 
-/* To text that is no function: the procedure linkage table jumps on. */
+/* Adds a branch to a PLT entry, as one to the function that the entry jumps to. */
 static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
 {
 	uint8_t text[PLT_ENTRY];
@@ -156,7 +156,7 @@ static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
 	return add_by_slot(b, from, target + end + (uint64_t)(int64_t)in.disp);
 }
 
-/* The table itself has call frame information, too. */
+/* True if the text is the PLT's, which has call frame information, too. */
 static bool is_plt(const uint8_t *text, size_t size)
 {
 	struct x86_insn in;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which functions of a file call which: by its frame descriptions, which stripped files have, too,
- * and the direct calls and jumps in its text. Text is foreign: what is not understood is passed
- * over, everything is bounded.
+ * The static call graph of a file: functions from its call frame information, which stripped files
+ * have, too, edges from the direct calls and jumps in its text. Text is untrusted: undecodable
+ * bytes are skipped, all sizes are bounded.
  */
 #ifndef DETECT_CALL_GRAPH_H
 #define DETECT_CALL_GRAPH_H
@@ -20,8 +20,8 @@ struct call_function {
 enum call_kind {
 	CALL_CALL,
 	CALL_JUMP,	/* to the first instruction of another function */
-	CALL_REFERENCE, /* the address is taken, or something else is at that number */
-	CALL_LINKED,	/* by a word that the dynamic linker sets, and it might be another file's */
+	CALL_REFERENCE, /* the address is taken, or a constant is equal to it */
+	CALL_LINKED,	/* through the GOT: another file's definition may take precedence */
 };
 
 /* Indices of functions. */
@@ -31,21 +31,21 @@ struct call_edge {
 };
 
 struct call_graph {
-	struct elf_file *elf;	  /* has to outlive it */
-	struct call_function *fn; /* in order of address, none inside another */
+	struct elf_file *elf;	  /* has to outlive the graph */
+	struct call_function *fn; /* sorted by address, disjoint */
 	uint32_t n;
 	struct call_edge *edge;
 	uint32_t nedges, capacity;
 };
 
 /*
- * The functions that lie within `window` bytes of an address of the file. 0, -ENOMEM, or what
- * elf_fdes() returns. call_graph_free() in any case.
+ * Builds the graph of the functions within `window` bytes of `near`. Returns 0, -ENOMEM, or the
+ * error of elf_fdes(). Caller frees it in any case.
  */
 int call_graph_build(struct elf_file *elf, uint64_t near, uint64_t window, struct call_graph *g);
 void call_graph_free(struct call_graph *g);
 
-/* The function that covers an address; g->n: none. */
+/* Returns the function that covers an address; g->n: none. */
 uint32_t call_graph_find(const struct call_graph *g, uint64_t addr);
 
 #endif
