@@ -15,22 +15,22 @@
 #include "scan.h"
 
 #define NO_BUILD (-1)
-#define UNSAMPLED_BUILD (-2) /* unknown, or one too many */
+#define UNSAMPLED_BUILD (-2) /* unknown, or beyond a limit */
 
-/* What a file holds. */
+/* The result for one file. */
 struct scanned {
 	struct process_file key;
 	int build;		   /* index, or NO_BUILD, UNSAMPLED_BUILD */
 	struct error err;	   /* for UNSAMPLED_BUILD */
-	bool unsure;		   /* the same: it may hold no Lua */
-	uint64_t map_dev, map_ino; /* as a mapping names it */
+	bool unsure;		   /* for UNSAMPLED_BUILD: it may hold no Lua */
+	uint64_t map_dev, map_ino; /* of its mapping */
 	UT_hash_handle hh;
 };
 
 /*
- * Work for the files of one process, and for all. A file that was looked into is known, so that a
- * process which maps new ones in turn is the only one that comes near. Each file has a part of
- * OPEN_STEPS, so that their number is bounded, too.
+ * Budgets for the files of one process, and of all. Each file is scanned once: only a process that
+ * keeps mapping new ones comes near the bound. Each file costs OPEN_STEPS at least, which bounds
+ * their number, too.
  */
 #define PROCESS_WORK (2ULL << 30)
 #define ALL_WORK (16ULL << 30)
@@ -47,7 +47,7 @@ struct scan {
 	struct budget work;
 	struct spender *spenders;
 	struct scanned *files;
-	struct scanned *given; /* the last that scan_next_file() gave; NULL */
+	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
 };
@@ -123,7 +123,7 @@ bool scan_next_file(struct scan *s, struct lb_file_key *key, struct lb_file *fil
 	return true;
 }
 
-/* Two files may hold the same build: their VMs then lie at the same addresses. */
+/* Returns the build's index. Files that hold the same build at the same address share one. */
 static int add_build(struct scan *s, const struct vm_build *b, struct error *err)
 {
 	uint32_t i;
@@ -146,7 +146,7 @@ static int add_build(struct scan *s, const struct vm_build *b, struct error *err
 	return (int)s->nbuilds++;
 }
 
-/* Processes that map no new file have none. NULL: no memory. */
+/* Returns the process's budget; processes that map no new file have none. NULL: no memory. */
 static struct budget *budget_of(struct scan *s, pid_t pid)
 {
 	struct spender *p;
@@ -182,9 +182,8 @@ static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f)
 }
 
 /*
- * -EMFILE, -ENFILE: the file could not be looked into, which says nothing of what it holds. Nor does
- * -EDQUOT: the process, or all together, may have no more work done. Nor does -EINTR: a signal has
- * ended the recording.
+ * After an error nothing is known of the file. -EMFILE, -ENFILE: no descriptor is free. -EDQUOT:
+ * the budget of the process, or of all, is used up. -EINTR: a signal has ended the recording.
  */
 static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f)
 {
@@ -221,9 +220,9 @@ struct scan_ctx {
 	struct lb_proc *proc;
 	uint32_t mappings;
 	const struct error *unknown;
-	struct error left_out; /* not for what the file holds */
-	int error;	       /* that hinders all files, not one */
-	bool is_left_out;      /* it is a VM, or several: one too many */
+	struct error left_out; /* a limit, whatever the file holds */
+	int error;	       /* of all files, not one */
+	bool is_left_out;      /* unknown is of VMs beyond LB_MODULES */
 	char unknown_path[1024];
 };
 
@@ -235,7 +234,7 @@ static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
 	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
 }
 
-/* A VM is left out, as there are others: the message names all of these. */
+/* Leaves out a VM beyond LB_MODULES: the message names all such files. */
 static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
 {
 	size_t used = strlen(c->unknown_path);
@@ -330,7 +329,7 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 		return 0;
 	}
 	b = c->scan->builds[f->build];
-	/* the VM lies in one of the file's executable mappings */
+	/* one of the file's executable mappings has the VM */
 	vm = m->start + (b->offset - m->offset);
 	if (b->offset < m->offset || vm + b->size > m->end)
 		return 0;
@@ -372,7 +371,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 		return error_set(err, c.error,
 				 "pid %d: cannot open its files: %s; ulimit -n raises the limit",
 				 (int)pid, strerror(-c.error));
-	if (c.unknown) { /* beside one that is known, it is a warning */
+	if (c.unknown) { /* if another VM is sampled, it is a warning */
 		error_set(err, -ENOTSUP, "%s (in pid %d): %s", c.unknown_path, (int)pid,
 			  c.unknown->what);
 		return proc->nmodules ? 0 : -ENOTSUP;

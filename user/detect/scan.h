@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which VMs does a process have? Looks at its executable mappings; what a file holds is found out
- * once and kept by device, inode and time of its last change.
+ * Finds the VMs in a process's executable mappings. Each file is scanned once; the results are
+ * cached by device, inode and time of last change.
  */
 #ifndef DETECT_SCAN_H
 #define DETECT_SCAN_H
@@ -21,24 +21,23 @@ int scan_new(struct scan **out);
 void scan_free(struct scan **scan);
 
 /*
- * Fills proc->module[]. New builds are appended to the scan's table: the index is what
- * lb_module.build holds. Returns 0 also when the process has no VM (nmodules is 0). When it has one
- * of an unknown build, err says what was measured, and of one too many, that it is; and when it has
- * no other, -ENOTSUP. -ESRCH: it has ended. -EINTR, without a word: a signal was caught
- * (base/signals.h).
+ * Fills proc->module[]. Appends new builds to the scan's table, which lb_module.build indexes.
+ * Returns 0 also if the process has no VM (nmodules is 0). If a VM is not sampled (unknown build,
+ * or beyond a limit), err says why; if no other VM is, returns -ENOTSUP. -ESRCH: it has ended.
+ * -EINTR: a signal was caught (base/signals.h), err is not set.
  */
 int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
 
-/* For a process that has no Lua: what to do about it. */
+/* Appends the remedy for a process without Lua. */
 void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
 
 /*
- * The next of the files that were looked into, each given once; false: there is none. Files that
- * are not sampled are left out: what holds one has to be looked at.
+ * Returns the next scanned file, each once; false: none is left. Skips files with a VM that is not
+ * sampled: a process that maps one has to be scanned.
  */
 bool scan_next_file(struct scan *scan, struct lb_file_key *key, struct lb_file *file);
 
-/* Builds seen so far; NULL beyond the last. */
+/* Returns a build of the table; NULL beyond the last. */
 const struct vm_build *scan_build(const struct scan *scan, uint32_t index);
 
 #endif
