@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LuaJIT 2.1's intermediate code (lj_ir.h): what a trace keeps of what its machine code was made
- * from. */
+/* LuaJIT 2.1's IR (lj_ir.h). A trace keeps the IR that its machine code was compiled from. */
 #ifndef DETECT_LJ_IR_H
 #define DETECT_LJ_IR_H
 
@@ -14,12 +13,12 @@ enum lj_ir {
 	LJ_IR__MAX,
 };
 
-/* One instruction. References are biased: below LJ_REF_BIAS are constants. */
+/* One instruction. References are biased: those below LJ_REF_BIAS are constants. */
 struct lj_ins {
 	uint16_t op1, op2;
 	uint8_t t; /* LJ_IRT_*, flags */
 	uint8_t o; /* enum lj_ir */
-	uint8_t r; /* register that the assembler gave it; 0x80: none */
+	uint8_t r; /* register that the assembler allocated; 0x80: none */
 	uint8_t s; /* spill slot */
 };
 _Static_assert(sizeof(struct lj_ins) == 8, "IRIns");
@@ -59,7 +58,7 @@ enum lj_ir_kind {
 enum lj_ir_operand { LJ_IRM_ref, LJ_IRM_lit, LJ_IRM_cst, LJ_IRM_none };
 
 #define LJ_IRSLOAD_PARENT 1 /* flag in operand 2 of SLOAD */
-#define LJ_IRFPM_TRUNC 2    /* operand 2 of FPMATH: up to here, it rounds */
+#define LJ_IRFPM_TRUNC 2    /* operand 2 of FPMATH: up to this value, it rounds */
 
 /* As lj_ir_mode in the VM: operands, kind (enum lj_ir_kind), the weak flag inverted. */
 extern const uint8_t lj_ir_mode[LJ_IR__MAX];
