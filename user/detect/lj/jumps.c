@@ -8,7 +8,7 @@
  *     movzx OP, RCL
  *     add PC, 4
  *
- * PC is rbx. Some jumps do other things between the two. vm_exit_interp has no jump:
+ * PC is rbx. Some jumps have other instructions between the two. vm_exit_interp has no jump:
  *
  *     mov dword [DISPATCH + vmstate], ~INTERP
  *     mov RCd, [PC]
@@ -22,7 +22,7 @@
 #include "arch/x86_64/insn.h"
 
 #define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
-#define JUMP_AROUND 12		/* instructions behind the jump that are looked at */
+#define JUMP_AROUND 12		/* instructions decoded after the jump, at most */
 
 static bool is_branch_pc(const struct x86_insn *in)
 {
@@ -30,7 +30,7 @@ static bool is_branch_pc(const struct x86_insn *in)
 	       in->base == X86_RBX && in->index != X86_NONE && in->disp == JUMP_BIAS;
 }
 
-/* Those behind a jump, up to the one that ends the fetch. */
+/* Marks the instructions after a jump, up to the one that ends the fetch. */
 static void mark_fetch(const uint8_t *text, size_t size, size_t at, uint8_t *sites)
 {
 	unsigned int i;
@@ -56,7 +56,7 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
 		struct x86_insn in;
 
 		if (!x86_decode(text + at, size - at, &in)) {
-			at++; /* data, or an unknown instruction: find back into step */
+			at++; /* data, or an unknown instruction: resynchronises */
 			continue;
 		}
 		at += in.len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jumps in LuaJIT's assembler VM (x86-64): between the instruction that sets PC to a jump's target
- * and the end of the fetch from there, PC is the address of the instruction that comes, while else
- * it is that behind the one that runs.
+ * Finds the jumps in LuaJIT's assembler VM (x86-64). PC is one past the running instruction; only
+ * from a jump, which sets it to its target, to the end of the fetch there it is the address of the
+ * next instruction itself.
  */
 #ifndef DETECT_LJ_JUMPS_H
 #define DETECT_LJ_JUMPS_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * Sets the bits of all instructions of VM code at which PC may be a jump's target, by their
- * offsets: sites has a bit for each byte of text, the lowest of each byte first.
+ * Sets the bits of all instructions of VM code at which PC may be a jump's target. sites has a bit
+ * for each byte of text, the lowest of each byte first.
  */
 void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
 
@@ -20,8 +20,8 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
 void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites);
 
 /*
- * Where vm_exit_interp fetches the instruction at which a trace was left: offsets [lo, hi) at which
- * PC is that instruction's, and the state set already. Both 0 when it is not found.
+ * Finds vm_exit_interp's fetch of the instruction at which a trace exited: at offsets [lo, hi) PC
+ * is that instruction's address, and vmstate is INTERP already. Both are 0 if it is not found.
  */
 void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi);
 
