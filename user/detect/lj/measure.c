@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The VM's text (vm_x64.dasc) addresses global_State and jit_State relative to r14, which is
- * g + GG_G2DISP. Its instructions hold the offset of each field that varies between builds, so a
- * build needs no table of versions: what is used is measured. What one instruction says has to agree
- * with all others of its kind, and the fields with each other.
+ * g + GG_G2DISP. Its instructions hold the offset of each field that varies between builds, so the
+ * offsets are measured, without a table of versions. All instructions of a kind must have the same
+ * offset, and the offsets must be consistent with each other. Cost: one pass per pattern.
  *
- * Two structs come in two shapes, which these offsets distinguish:
+ * global_State has two layouts, which these offsets distinguish:
  *
  *	global_State until 2020-06, and Tarantool's	since 2020-06-23
  *	  ... strempty, hookmask			  ... strempty, hookmask
@@ -29,13 +29,13 @@ const char *const lj_fact_names[LJ_FACTS] = {
 	[LJ_FACT_FUNCC_END] = "BC_FUNCC", [LJ_FACT_MCOFS] = "SnapShot.mcofs",
 };
 
-/* Instructions: bytes, and what stands for bytes. A number is the next of the facts. */
+/* Patterns of instructions: bytes and wildcards. Each number is the next of the facts. */
 enum {
-	END,	     /* no instruction begins with 00 here, nor has it in it */
+	END,	     /* no pattern contains the byte 00 */
 	ANY = 0x100, /* any byte */
 	I1,	     /* a number of one byte */
 	I4,	     /* a number of four bytes */
-	D4,	     /* the same, from r14 */
+	D4,	     /* the same, relative to r14 */
 };
 #define PATTERN_CODE 28 /* bytes at most, and END */
 #define PATTERN_FACTS 5
@@ -74,12 +74,12 @@ static const struct pattern patterns[] = {
 	 {LJ_FACT_STR_LEN}},
 	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
 	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
-	/* ... mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: it came together with mcofs,
-	 * by which it looks the snapshot up */
+	/* ... mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: added together with mcofs, by
+	 * which it looks up the snapshot */
 	{{0x89, 0xc6, 0x48, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
 };
 
-/* Matches the code at p, of which `left` bytes can be read. Displacements are from r14 = g + disp. */
+/* True if the code at p, `left` bytes, matches. Displacements are from r14 = g + disp. */
 static bool match(const struct pattern *pattern, const uint8_t *p, size_t left, int64_t disp,
 		  int64_t numbers[PATTERN_FACTS])
 {
@@ -139,7 +139,7 @@ void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out)
 		look_for(&patterns[i], text, size, out);
 }
 
-/* registrytv, by the shape of global_State; 0: it has neither. */
+/* Returns registrytv's offset, by global_State's layout; 0: it is neither. */
 static uint32_t registrytv(uint32_t vmstate, uint32_t hookmask)
 {
 	if (vmstate == hookmask + 39)
@@ -147,7 +147,8 @@ static uint32_t registrytv(uint32_t vmstate, uint32_t hookmask)
 	return (hookmask & 7) == 1 && vmstate != hookmask ? hookmask + 15 : 0;
 }
 
-/* Before EXIT come C, GC, and the interpreter's: INTERP, or Tarantool's INTERP, LFUNC, FFUNC. */
+/* Returns how many states before EXIT, C and GC are the interpreter's: INTERP, or Tarantool's three
+ * (INTERP, LFUNC, FFUNC). */
 static uint32_t interp_states(uint32_t exit)
 {
 	return (uint8_t)~exit - 2u;
@@ -173,7 +174,7 @@ static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
 		return LJ_FACT_EXITNO;
 	if (interp_states(f[LJ_FACT_EXIT]) != 1 && interp_states(f[LJ_FACT_EXIT]) != 3)
 		return LJ_FACT_EXIT;
-	/* five words were pushed above it: four registers and the return address */
+	/* above it are five pushed words: four registers and the return address */
 	if (f[LJ_FACT_CFRAME_PREV] + 48 != cframe_size)
 		return LJ_FACT_CFRAME_PREV;
 	if (f[LJ_FACT_STR_LEN] != LJ_STR_LEN && f[LJ_FACT_STR_LEN] != LJ_STR_LEN_2017)

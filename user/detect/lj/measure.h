@@ -9,7 +9,7 @@
 
 #include <unwind/lj/layout.h>
 
-/* What the instructions say. Offsets are from the global_State. */
+/* The measured values. Offsets are from the global_State. */
 enum lj_fact {
 	LJ_FACT_G2DISP,
 	LJ_FACT_VMSTATE,
@@ -19,18 +19,18 @@ enum lj_fact {
 	LJ_FACT_TRACE,	/* J.trace */
 	LJ_FACT_PARENT, /* J.parent */
 	LJ_FACT_EXITNO, /* J.exitno */
-	LJ_FACT_EXIT,	/* lowest byte of vmstate while a trace is left */
+	LJ_FACT_EXIT,	/* lowest byte of vmstate while a trace exits */
 	LJ_FACT_CFRAME_PREV,
 	LJ_FACT_STR_LEN,
 	LJ_FACT_FUNCF,
-	LJ_FACT_FUNCC_END, /* the first number behind those of C functions' headers */
+	LJ_FACT_FUNCC_END, /* the first opcode after those of C functions' headers */
 	LJ_FACT_MCOFS,	   /* snapshots have mcofs; may be missing */
 	LJ_FACTS,
 };
 
 struct lj_measured {
 	uint32_t fact[LJ_FACTS]; /* 0: not found; LJ_FACT_DIFFERS: found to differ */
-	bool gc32;		 /* references are of 32 bits: built without GC64 */
+	bool gc32;		 /* 32-bit references: built without GC64 */
 };
 #define LJ_FACT_DIFFERS UINT32_MAX
 
@@ -40,8 +40,8 @@ void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out);
 extern const char *const lj_fact_names[LJ_FACTS];
 
 /*
- * The layout that the facts make. Returns LJ_FACTS, or the first fact that is missing or does not
- * agree with those before it. lj->ir is left out.
+ * Computes the layout from the facts. Returns LJ_FACTS, or the first fact that is missing or
+ * inconsistent with those before it. Does not set lj->ir.
  */
 enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, struct lj_layout *lj);
 
