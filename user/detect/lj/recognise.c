@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A LuaJIT build: its layout is measured in its text (detect/lj/measure.c), its version is a constant. */
+/* Recognises a LuaJIT build: measures the layout in the VM's text (detect/lj/measure.c). */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -46,8 +46,8 @@ static void mark_exit_fetch(const uint8_t *text, size_t size, struct lj_build *b
 }
 
 /*
- * Is the VM's intermediate code the one that we know? Its table lj_ir_mode is among the constants.
- * That MIN and MAX are commutative was put right in 2023.
+ * True if the VM's IR is the known one: then its table lj_ir_mode is among the constants. Since
+ * 2023 MIN and MAX are commutative in it.
  */
 static bool has_ir(struct elf_file *elf)
 {
@@ -68,9 +68,9 @@ static bool has_ir(struct elf_file *elf)
 }
 
 /*
- * Frames as the VM's are described by hand in other assembler code, too (libavfilter). LuaJIT's
- * library has the name of its version among its constants, for jit.version: "LuaJIT 2.1.0-beta3",
- * or, since 2023-08, "LuaJIT 2.1.1741557863", where the last number is the time of its commit.
+ * Other assembler code may have frames like the VM's (libavfilter). LuaJIT's library has its
+ * version among its constants, for jit.version: "LuaJIT 2.1.0-beta3", or, since 2023-08,
+ * "LuaJIT 2.1.1741557863", where the last number is the time of its commit.
  */
 static const char luajit[] = "LuaJIT ";
 

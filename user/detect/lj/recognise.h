@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which LuaJIT build is in an ELF file, and what is its layout? No symbols are needed: the
- * assembler VM is found by its frame description, and its own instructions hold the offsets of the
- * fields it uses.
+ * Recognises the LuaJIT build in an ELF file, and its layout. Needs no symbols: the assembler VM is
+ * found by its call frame information, and its instructions hold the offsets of the fields that it
+ * uses.
  */
 #ifndef DETECT_LJ_RECOGNISE_H
 #define DETECT_LJ_RECOGNISE_H
@@ -12,8 +12,8 @@
 #include "proc/elf.h"
 
 /*
- * 0; -ENOENT: there is no LuaJIT VM in this file; -ENOTSUP: there is one, but its layout
- * was not found: err says what was measured.
+ * 0; -ENOENT: this file has no LuaJIT VM; -ENOTSUP: it has one, of an unknown layout: err has what
+ * was measured.
  */
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err);
 
