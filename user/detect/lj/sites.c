@@ -7,9 +7,8 @@
  *     mov BASE, RB                         call extern lj_meta_tget
  *                                          mov BASE, L:RB->base
  *
- * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. The first instruction behind a
- * site that writes rdx decides which one it has. It may stand behind further calls and a jump to common
- * code.
+ * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. The first instruction after a call that
+ * writes rdx classifies it. Further calls and a jump to common code may come before that.
  */
 #include "sites.h"
 
@@ -64,14 +63,14 @@ static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site
 		if (x86_writes(&in, X86_RBP))
 			rbp_kept = false;
 		if (x86_is_jmp_rel(&in))
-			at += (size_t)in.imm; /* wraps to beyond size when it leaves the VM */
+			at += (size_t)in.imm; /* wraps to beyond size if it leaves the VM */
 	}
 	return LJ_SITE_UNKNOWN;
 }
 
-/* Instructions since BASE was put into rbp. */
+/* Instructions since BASE was copied to rbp. */
 struct kept {
-	bool is; /* it is there still */
+	bool is; /* rbp still holds it */
 	uint8_t n;
 	uint32_t at[LJ_SITE_AROUND];
 };
@@ -113,7 +112,7 @@ int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_si
 		struct x86_insn in;
 
 		if (!x86_decode(text + at, size - at, &in)) {
-			at++; /* data, or an unknown instruction: find back into step */
+			at++; /* data, or an unknown instruction: resynchronises */
 			kept.is = false;
 			continue;
 		}
