@@ -8,7 +8,7 @@
 #include "arch/x86_64/insn.h"
 
 #define MAX_BRANCHES 64
-#define MAX_CALLS 32 /* of functions that are handed on what is followed, in a file */
+#define MAX_CALLS 32 /* calls with arguments that are followed */
 
 struct api_value {
 	struct puc_path path;
@@ -25,7 +25,7 @@ struct branch {
 	struct state state;
 };
 
-/* A function, and what its arguments are. */
+/* A function and the values of its arguments. */
 struct call {
 	uint64_t start;
 	struct state state;
@@ -45,8 +45,8 @@ struct api_walk {
 	unsigned nbranches;
 	struct puc_fact *facts;
 	size_t nfacts, max;
-	int16_t from, to;	 /* depths of what is noted */
-	struct api_calls *calls; /* NULL: are not followed */
+	int16_t from, to;	 /* depths: facts have `from` at least, loads end at `to` */
+	struct api_calls *calls; /* NULL: calls are not followed */
 };
 
 static void note(struct api_walk *w, const struct api_value *v, int64_t disp, uint8_t width)
@@ -68,7 +68,7 @@ static void note(struct api_walk *w, const struct api_value *v, int64_t disp, ui
 	w->facts[w->nfacts++] = f;
 }
 
-/* Is it an access of a single field? SSE moves whole values, or fields that lie side by side. */
+/* True if it accesses a single field. SSE moves access whole values, or adjacent fields. */
 static bool accesses(const struct x86_insn *in)
 {
 	return in->mem_size && in->mem_size <= 8 && in->index == X86_NONE && in->base < X86_REGS &&
@@ -81,7 +81,7 @@ static struct api_value loaded(const struct api_walk *w, const struct api_value 
 	struct api_value v = {};
 	int64_t at = base->add + disp;
 
-	/* below a struct there is nothing, but below L->top there are values */
+	/* structs have no negative offsets, but L->top has: values lie below it */
 	if (at < (base->path.depth == 2 && w->calls ? INT16_MIN : 0) || at > INT16_MAX ||
 	    !base->path.depth || base->path.depth >= w->to)
 		return v;
@@ -100,7 +100,7 @@ static void moved(struct api_value *v, int64_t by)
 		v->add = (int32_t)add;
 }
 
-/* add and sub of a constant: true when the instruction is one */
+/* True if the instruction adds or subtracts a constant. */
 static bool add_constant(const struct x86_insn *in, int64_t *by)
 {
 	*by = in->mnemonic == ZYDIS_MNEMONIC_SUB ? -in->imm : in->imm;
@@ -108,7 +108,7 @@ static bool add_constant(const struct x86_insn *in, int64_t *by)
 	       (in->mnemonic == ZYDIS_MNEMONIC_ADD || in->mnemonic == ZYDIS_MNEMONIC_SUB);
 }
 
-/* The register that an instruction gives a value we know of, and that value. */
+/* True if the instruction sets a register to a value that can be followed; stores both. */
 static bool gives(const struct api_walk *w, const struct state *s, const struct x86_insn *in,
 		  uint8_t *reg, struct api_value *v)
 {
@@ -151,7 +151,7 @@ static void step(struct api_walk *w, struct state *s, const struct x86_insn *in)
 		s->reg[reg] = v;
 	if (!x86_is_call(in))
 		return;
-	for (r = 0; r < X86_REGS; r++) /* what a callee may change */
+	for (r = 0; r < X86_REGS; r++) /* caller-saved registers */
 		if (r <= X86_RDX || r == X86_RSI || r == X86_RDI || (r >= 8 && r <= 11))
 			s->reg[r] = (struct api_value){};
 }
@@ -164,10 +164,10 @@ static void later(struct api_walk *w, size_t at, const struct state *s)
 	}
 }
 
-/* In the order of arguments. */
+/* Registers of arguments, in order. */
 static const uint8_t argument[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, 8, 9};
 
-/* Control goes to another function: of what it is handed on, what is deep enough is followed. */
+/* Records a call, or a tail call, with those of its arguments that are deep enough to follow. */
 static void leave(struct api_walk *w, size_t to, const struct state *s)
 {
 	struct call call = {.start = w->start + to};
@@ -190,7 +190,7 @@ static void leave(struct api_walk *w, size_t to, const struct state *s)
 		w->calls->call[w->calls->n++] = call;
 }
 
-/* Follows the code until it ends or was seen before. */
+/* Executes the code until it ends or was visited before. */
 static void follow(struct api_walk *w, size_t at, struct state s)
 {
 	while (at < w->size && !(w->seen[at >> 3] & 1 << (at & 7))) {
@@ -237,7 +237,7 @@ size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC
 	return w.nfacts;
 }
 
-/* The function's end is not known: no branch leads to the bytes behind it. */
+/* The function's size is unknown; its branches do not reach the bytes behind it. */
 static size_t read_text(struct elf_file *elf, uint64_t start, uint8_t text[PUC_API_TEXT])
 {
 	size_t size = PUC_API_TEXT;

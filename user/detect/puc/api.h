@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a compiled function of PUC Lua's API reads of its lua_State: the offsets stand in its
- * instructions. L comes in rdi; registers are followed from there through moves and loads, along
- * each branch once.
+ * Finds the fields of lua_State that a compiled function of PUC Lua's API accesses, by the offsets
+ * in its instructions: symbolic execution of moves and loads, from L in rdi on. Each instruction is
+ * visited once.
  */
 #ifndef DETECT_PUC_API_H
 #define DETECT_PUC_API_H
@@ -14,13 +14,13 @@
 
 #define PUC_PATH 4
 
-/* L itself: depth 1; what [L + d[0]] holds: depth 2; what [[L + d[0]] + d[1]] holds: depth 3. */
+/* Depth 1: L itself; 2: the pointer at [L + d[0]]; 3: the pointer at [[L + d[0]] + d[1]]. */
 struct puc_path {
-	int16_t depth; /* 0: anything else */
+	int16_t depth; /* 0: unknown */
 	int16_t d[PUC_PATH];
 };
 
-/* One access: `width` bytes at path + at. PUC_ADDRESS: no access, the address is computed. */
+/* One access: `width` bytes at path + at. PUC_ADDRESS: the address is only computed. */
 struct puc_fact {
 	struct puc_path path;
 	uint16_t at;
@@ -31,12 +31,12 @@ enum { PUC_ADDRESS = 0 };
 #define PUC_API_TEXT 4096 /* no API function of interest is larger */
 #define PUC_FACTS 64
 
-/* Facts of a function's text, each once, at most PUC_FACTS; returns how many. */
+/* Stores the facts of a function's text, each once; returns their number. */
 size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS]);
 
 /*
- * Facts of deeper pointers, in the function at `start` of a file and in those that it hands such
- * on to, from depth PUC_DEEP to PUC_PATH + 1. Each once, at most PUC_DEEP_FACTS; returns how many.
+ * The same for accesses by deeper pointers, of depth PUC_DEEP to PUC_PATH + 1, in the function at
+ * `start` of a file and in those that it passes such pointers to.
  */
 #define PUC_DEEP 3
 #define PUC_DEEP_FACTS 128
