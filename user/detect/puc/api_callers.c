@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The core calls no API function: not its own parts, which call each other, nor the collector, but
- * for a finalizer, which luaD_call stands before. So the API's callers are the libraries, lauxlib.c
- * and a host's functions that are linked into the same file. They lie side by side: Debian's builds
- * of 5.1 to 5.4 have some 300 of them, in 12 to 25 stretches.
+ * The core calls no API function; finalizers do, but luaD_call is between the collector and them.
+ * So the API's callers are the libraries, lauxlib.c and a host's functions that are linked into the
+ * same file. They are adjacent: Debian's builds of 5.1 to 5.4 have some 300 of them, in 12 to 25
+ * ranges.
  */
 #include "api_callers.h"
 
@@ -22,7 +22,7 @@ bool puc_is_api(struct elf_file *elf, uint64_t start)
 	       (!strncmp(name, "lua_", 4) || !strncmp(name, "luaL_", 5));
 }
 
-/* Functions that are in a row have nothing but padding between them. */
+/* Joins adjacent functions into ranges: only padding is between them. */
 static size_t join(const struct call_graph *g, const bool *client, struct elf_text *text)
 {
 	size_t n = 0;
