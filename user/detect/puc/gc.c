@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * lua_gc calls the collector's entries, luaC_step and luaC_fullgc. Functions of lgc.c come from one
- * object file, so they lie side by side: around an entry, that stretch of text is taken in which
- * most bytes belong to functions that the entries reach and that nothing outside the stretch calls.
+ * Finds the collector as the heaviest range of adjacent functions around an entry. lua_gc calls the
+ * entries, luaC_step and luaC_fullgc; functions of lgc.c come from one object file, so they are
+ * adjacent. Functions that the entries reach and that nothing outside the range calls weigh their
+ * size, others minus their size. At most MAX_SEEDS * (REACH + 1)^2 ranges are weighed.
  *
  *	sweeplist GCTM | propagatemark atomic singlestep | luaC_barrier_ luaC_newobj | luaC_step
  *	`- neighbours -' `---- only from luaC_step ----'   `----- from elsewhere ---'   lua_gc's
  *
  * gcc puts static functions first and so has luaC_newobj between two parts of the collector. A
- * return address in that is no sign of a collection.
+ * return address in luaC_newobj is no sign of a collection.
  */
 #include "gc.h"
 
@@ -28,8 +29,8 @@
 
 struct gc_function {
 	uint64_t start, size;
-	uint32_t jumps_to; /* itself; of a function that is but a jump, where it goes */
-	uint32_t owner;	   /* itself; of a cold part, the function that it belongs to */
+	uint32_t jumps_to; /* of a function that is one jump: its target; else itself */
+	uint32_t owner;	   /* of a cold part: the function that it belongs to; else itself */
 	bool exported;
 	bool seed;     /* lua_gc calls it */
 	bool reached;  /* from a seed */
@@ -38,7 +39,7 @@ struct gc_function {
 	uint32_t first_caller, last_caller;
 };
 
-/* A call graph that is being looked at: its edges are bent and dropped. */
+/* A copy of the call graph, in which edges are redirected and removed. */
 struct graph {
 	const struct call_graph *calls;
 	uint64_t lua_gc;
@@ -55,8 +56,8 @@ static void graph_free(struct graph *g)
 }
 
 /*
- * What one function alone jumps to, and nobody calls, is its cold part, or might as well be a part
- * of it.
+ * A function to which only one other function jumps, and which none calls, counts as that one's
+ * cold part.
  */
 static void find_owners(struct graph *g, uint32_t *jumper, uint8_t *called)
 {
@@ -95,7 +96,7 @@ static void skip_trampolines(struct graph *g)
 		g->edge[i].to = g->fn[g->edge[i].to].jumps_to;
 }
 
-/* Functions that nobody calls: luaC_runtilstate, of which copies were inlined. */
+/* Removes the edges of functions without callers: luaC_runtilstate, which was inlined. */
 static void drop_dead(struct graph *g, const uint8_t *entered)
 {
 	uint32_t i, kept = 0;
@@ -117,7 +118,7 @@ static int build(struct graph *g)
 	if (!g->fn || !g->edge || !jumper || !called)
 		return -ENOMEM;
 	for (i = 0; i < g->calls->nedges; i++)
-		if (g->calls->edge[i].kind != CALL_LINKED) /* never inside of the core */
+		if (g->calls->edge[i].kind != CALL_LINKED) /* never within the core */
 			g->edge[g->nedges++] = g->calls->edge[i];
 	for (i = 0; i < g->n; i++) {
 		const struct call_function *f = &g->calls->fn[i];
@@ -139,7 +140,7 @@ static int build(struct graph *g)
 	return 0;
 }
 
-/* Each round passes over all edges; a path has at most as many as there are functions. */
+/* Marks what lua_gc's callees reach. Each round passes over all edges; at most n + 1 rounds. */
 static void reach(struct graph *g, uint32_t lua_gc)
 {
 	bool more = true;
@@ -160,7 +161,7 @@ static void reach(struct graph *g, uint32_t lua_gc)
 	}
 }
 
-/* Live callers of each function: their first and last, in order of address. */
+/* Finds each function's first and last live caller, in order of address. */
 static void find_callers(struct graph *g)
 {
 	uint32_t i;
@@ -188,14 +189,14 @@ static bool within(const struct gc_range *r, uint32_t i)
 	return i >= r->first && i <= r->last;
 }
 
-/* Called from within only, and used by the collector. */
+/* True of a seed, and of a function that seeds reach and only the range calls. */
 static bool is_private(const struct gc_function *f, const struct gc_range *r)
 {
 	return f->seed || (f->reached && !f->exported && f->first_caller >= r->first &&
 			   f->first_caller != UINT32_MAX && f->last_caller <= r->last);
 }
 
-/* Bytes in a part of a range that are private to the range, less those that are not. */
+/* Returns the bytes in a part of a range that are private to the range, minus the others. */
 static int64_t weigh(const struct graph *g, const struct gc_range *r, const struct gc_range *all)
 {
 	int64_t sum = 0;
@@ -244,7 +245,7 @@ static int64_t bytes_of(const struct graph *g, const struct gc_range *r)
 	return (int64_t)(end_of(g, r->last) - g->fn[r->first].start);
 }
 
-/* Called from so many places outside, calls nothing private: luaC_newobj. */
+/* True if `many` functions outside call it, and it calls some, but none private: luaC_newobj. */
 static bool allocates(const struct graph *g, const struct gc_range *r, uint32_t i, uint32_t many)
 {
 	uint32_t k, callers = 0, last = UINT32_MAX;
@@ -265,7 +266,7 @@ static bool allocates(const struct graph *g, const struct gc_range *r, uint32_t 
 	return callers >= many && leaves;
 }
 
-/* True if one that allocates calls it: luaC_newobjdt, which lua_newthread alone calls beside it. */
+/* True if one that allocates calls it: luaC_newobjdt, whose only other caller is lua_newthread. */
 static bool serves(const struct graph *g, const struct gc_range *r, uint32_t i)
 {
 	uint32_t k;
@@ -277,7 +278,7 @@ static bool serves(const struct graph *g, const struct gc_range *r, uint32_t i)
 	return false;
 }
 
-/* 5.2's luaC_step, which lua_gc does not call: it calls luaC_forcestep, which lua_gc does. */
+/* True if it calls a seed: 5.2's luaC_step, which calls luaC_forcestep, as lua_gc does. */
 static bool is_entry(const struct graph *g, uint32_t i, const struct gc_range *all)
 {
 	uint32_t k;
@@ -295,8 +296,8 @@ static bool is_entry(const struct graph *g, uint32_t i, const struct gc_range *a
 }
 
 /*
- * Of the neighbours `all`, the collector and what is to be skipped in it. Functions that allocate
- * are cut off at the ends; when they are many, others than lgc.c's are among them (LTO).
+ * Finds the collector in the range `all`, and the part to skip in it. Functions that allocate are
+ * cut off at the ends; if they are large, other files' are among them (LTO): -ENOENT.
  */
 static int divide(struct graph *g, struct gc_range all, struct gc_range *gc, struct gc_range *skip)
 {
