@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Finds the collector where lua_gc has no symbol: by who calls whom, from the base library's
- * collectgarbage and luaV_execute, which are known.
+ * Finds the collector if lua_gc has no symbol: in the call graph, from the base library's
+ * collectgarbage and luaV_execute, whose addresses are known.
  *
  *	luaB_collectgarbage -> lua_gc -> luaC_step   -> singlestep
  *				     |-> luaC_fullgc -> singlestep
  *				     `-> luaE_setdebt
  *
- *	lua_gc	     the one callee of collectgarbage that splits a number of bytes into KiB and
+ *	lua_gc	     the only callee of collectgarbage that splits a number of bytes into KiB and
  *		     the rest, n >> 10 and n & 0x3ff
- *	luaC_step    the one callee of lua_gc that luaV_execute calls, too: in 5.2 through a
+ *	luaC_step    the only callee of lua_gc that luaV_execute calls, too: in 5.2 through a
  *		     function between them, `way`
- *	luaC_fullgc  the other callee of lua_gc that shares a callee with luaC_step; where it is
- *		     inlined in lua_gc, the callee that these two share stands for it
+ *	luaC_fullgc  the other callee of lua_gc that shares a callee with luaC_step; if it is
+ *		     inlined in lua_gc, the callee that these two share is taken in its place
  *
  * Each collection runs below luaC_step or luaC_fullgc. With -flto the collector is in many pieces,
- * with other functions between them: then two pieces are taken, and what is between them is
+ * with other functions between them: then two pieces are taken, and the text between them is
  * skipped.
  *
- * The file is foreign. Edges are in order of their callers, so a pass over one function's callees,
- * of which no more than MAX_CALLEES are looked at, and one over all that is reached take as many
- * steps as there are edges; no more than MAX_CALLEES passes over all edges are made.
+ * The file is untrusted. Edges are sorted by caller, so a pass over one function's callees (at most
+ * MAX_CALLEES), or over all functions that are reached, takes one step per edge at most. At most
+ * MAX_CALLEES passes over all edges are made.
  */
 #include "gc.h"
 
@@ -31,22 +31,22 @@
 #include "arch/x86_64/insn.h"
 
 #define MAX_CODE 8192	/* of lua_gc: the largest of 35 builds has 1.8 KiB */
-#define MAX_CALLEES 64	/* different ones, of collectgarbage, lua_gc and the collector's entries */
-#define MIN_CALLERS 5	/* of luaC_step: all functions that make an object call it */
+#define MAX_CALLEES 64	/* distinct ones, of collectgarbage, lua_gc and the collector's entries */
+#define MIN_CALLERS 5	/* of luaC_step: all functions that allocate an object call it */
 #define MAX_SHARED_BY 8 /* callers of the function that luaC_step and luaC_fullgc share */
 
 struct gc_node {
 	uint32_t first_edge;
-	uint32_t callers, last_caller; /* how many different ones; the last of them */
+	uint32_t callers, last_caller; /* number of distinct ones; the last of them */
 	bool branch;		       /* it calls another function */
 	bool by_vm;		       /* luaV_execute calls it */
-	bool below, elsewhere;	       /* runs below the collector's entries, below others */
+	bool below, elsewhere;	       /* the collector's entries reach it; others do */
 };
 
 struct gc_search {
 	const struct call_graph *g;
 	struct gc_node *node; /* one for each function, and one more */
-	uint32_t *stack;      /* functions whose edges are still to be followed */
+	uint32_t *stack;      /* functions whose edges are not followed yet */
 	uint32_t vm;
 };
 
@@ -90,7 +90,7 @@ static int search_begin(struct gc_search *s)
 	return 0;
 }
 
-/* The different functions that one calls, or jumps to. n == 0: none, or more than MAX_CALLEES. */
+/* The distinct functions that one calls or jumps to. n == 0: none, or more than MAX_CALLEES. */
 struct callees {
 	uint32_t fn[MAX_CALLEES], n;
 };
@@ -156,7 +156,8 @@ static bool counts_memory(const struct call_graph *g, uint32_t fn)
 	return kib && rest;
 }
 
-/* The only callee that counts memory, or itself, with lua_gc inlined; g->n: none, or several. */
+/* Returns the only callee that counts memory; without one, collectgarbage itself if it does (lua_gc
+ * is inlined). g->n: none, or several. */
 static uint32_t find_lua_gc(const struct gc_search *s, uint32_t collectgarbage)
 {
 	uint32_t i, found = s->g->n;
@@ -173,13 +174,13 @@ static uint32_t find_lua_gc(const struct gc_search *s, uint32_t collectgarbage)
 	return found == s->g->n && counts_memory(s->g, collectgarbage) ? collectgarbage : found;
 }
 
-/* True if luaV_execute calls fn, and others do that make objects. */
+/* True if luaV_execute and enough others, which allocate objects, call fn. */
 static bool makes_objects(const struct gc_search *s, uint32_t fn)
 {
 	return s->node[fn].by_vm && s->node[fn].callers >= MIN_CALLERS;
 }
 
-/* Returns the function by which luaV_execute gets to fn: itself or a caller of it. g->n: none. */
+/* Returns the function by which luaV_execute reaches fn: fn or a caller of it. g->n: none. */
 static uint32_t way_to(const struct gc_search *s, uint32_t fn, bool by_another)
 {
 	uint32_t i;
@@ -195,7 +196,7 @@ static uint32_t way_to(const struct gc_search *s, uint32_t fn, bool by_another)
 	return s->g->n;
 }
 
-/* Returns the largest function that both call, and few others do: singlestep. g->n: none. */
+/* Returns the largest function that both call, and few others call: singlestep. g->n: none. */
 static uint32_t shared(const struct gc_search *s, uint32_t a, uint32_t b)
 {
 	uint32_t i, found = s->g->n;
@@ -215,7 +216,7 @@ static uint32_t shared(const struct gc_search *s, uint32_t a, uint32_t b)
 	return found;
 }
 
-/* Returns the one callee of lua_gc that luaV_execute gets to. g->n: none, or several. */
+/* Returns the only callee of lua_gc that luaV_execute reaches. g->n: none, or several. */
 static uint32_t find_step(const struct gc_search *s, const struct callees *of_gc, bool by_another)
 {
 	uint32_t i, found = s->g->n;
@@ -232,7 +233,7 @@ static uint32_t find_step(const struct gc_search *s, const struct callees *of_gc
 	return found;
 }
 
-/* Returns that of lua_gc's other callees that most functions call. g->n: none. */
+/* Returns the callee of lua_gc with most callers that shares one with step. g->n: none. */
 static uint32_t find_full(const struct gc_search *s, const struct callees *of_gc, uint32_t step)
 {
 	uint32_t i, found = s->g->n, most = 0;
@@ -248,7 +249,7 @@ static uint32_t find_full(const struct gc_search *s, const struct callees *of_gc
 	return found;
 }
 
-/* The functions by which the collector is entered: way leads from luaV_execute to step. */
+/* The collector's entries. luaV_execute calls way, which is step or calls it. */
 struct gc_entries {
 	uint32_t way, step, full;
 };
@@ -277,7 +278,7 @@ static bool is_entry(const struct gc_entries *e, uint32_t fn)
 	return fn == e->way || fn == e->step || fn == e->full;
 }
 
-/* Marks all that runs below the functions on the stack, which are marked. */
+/* Marks all functions that those on the stack reach, which are marked: depth-first search. */
 static void mark_below(struct gc_search *s, uint32_t depth)
 {
 	while (depth) {
@@ -294,7 +295,7 @@ static void mark_below(struct gc_search *s, uint32_t depth)
 	}
 }
 
-/* Marks all that the functions on the stack call or refer to, but for the entries. */
+/* Marks all functions that those on the stack reach, also by references, except the entries. */
 static void mark_elsewhere(struct gc_search *s, const struct gc_entries *e, uint32_t depth)
 {
 	while (depth) {
@@ -311,7 +312,7 @@ static void mark_elsewhere(struct gc_search *s, const struct gc_entries *e, uint
 	}
 }
 
-/* Marks what runs below these and below nothing else. */
+/* Marks the functions that only the entries reach. */
 static void find_below(struct gc_search *s, const struct gc_entries *e)
 {
 	const uint32_t entry[] = {e->way, e->step, e->full};
@@ -333,7 +334,7 @@ static void find_below(struct gc_search *s, const struct gc_entries *e)
 		s->node[i].below &= !s->node[i].elsewhere;
 }
 
-/* Functions first .. last, which lie side by side. */
+/* Functions first .. last, which are adjacent. */
 struct run {
 	uint32_t first, last;
 };
@@ -365,8 +366,8 @@ static uint64_t bytes_of(const struct call_graph *g, const struct run *r)
 }
 
 /*
- * Takes the run around luaC_step, and of two others the larger: that around luaC_fullgc, and that
- * around singlestep, which runs below it.
+ * Takes the run around luaC_step, and the larger of the runs around luaC_fullgc and around
+ * singlestep, which luaC_fullgc calls.
  */
 static int take_pieces(struct gc_search *s, const struct gc_entries *e, struct elf_puc_gc *gc)
 {
@@ -419,7 +420,7 @@ int elf_puc_collector_by(const struct call_graph *g, uint64_t collectgarbage, ui
 	lua_gc = find_lua_gc(&s, base);
 	if (lua_gc == g->n || find_entries(&s, lua_gc, &e))
 		return -ENOENT;
-	/* what collectgarbage itself calls is not the collector's alone */
+	/* with lua_gc inlined, callees of collectgarbage are not all the collector's */
 	if (lua_gc == base || elf_puc_collector(g, g->fn[lua_gc].start, &whole) ||
 	    !covers(&whole, g->fn[e.way].start) || !covers(&whole, g->fn[e.step].start) ||
 	    !covers(&whole, g->fn[e.full].start))
