@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Each library of PUC Lua is an array of luaL_Reg, {name, function}, that ends with {NULL, NULL}.
- * It is found by the names that only that library has together. Of its functions those are taken
- * that run no lua_State but the one that called them, whatever their arguments are: they call back
- * by lua_call() and its like alone, and their callee has a CallInfo of its own. Not `coroutine`,
- * which is for that; nor os.exit, which may close the state; nor warn, which calls the host.
+ * It is identified by a set of names that no other library has. The functions taken run no
+ * lua_State but their caller's, whatever their arguments are: they call back only by lua_call() and
+ * its like, and their callee has a CallInfo of its own. Left out: `coroutine`, which runs others;
+ * os.exit, which may close the state; warn, which calls the host.
  */
 #include "lib.h"
 
@@ -61,7 +61,7 @@ static int add_pointer(void *arg, const struct elf_pointer *p)
 	struct elf_pointer *grown;
 
 	if (t->n == MAX_POINTERS)
-		return -ENOENT;	    /* so many: no time for all of them */
+		return -ENOENT;	    /* too many to search */
 	if (!(t->n & (t->n - 1))) { /* grows at each power of two */
 		grown = reallocarray(t->all, t->n ? 2 * t->n : 1, sizeof(*grown));
 		if (!grown)
@@ -79,7 +79,7 @@ static int by_slot(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* What the word at slot points to; 0: it is no pointer. */
+/* Returns the pointer in the word at slot; 0: it is none. */
 static uint64_t value_at(const struct lib_table *t, uint64_t slot)
 {
 	const struct elf_pointer key = {.slot = slot};
@@ -105,7 +105,7 @@ static bool read_name(const struct lib_table *t, uint64_t slot, char name[MAX_NA
 /* An array of luaL_Reg. */
 struct entries {
 	char name[MAX_ENTRIES][MAX_NAME];
-	uint64_t function[MAX_ENTRIES]; /* 0: a place that is filled later */
+	uint64_t function[MAX_ENTRIES]; /* 0: filled in at run time */
 	size_t n;
 };
 
@@ -158,7 +158,7 @@ static void take_plain(const struct entries *e, const struct library *l, struct 
 			out->plain[out->n++] = e->function[i];
 }
 
-/* coroutine.wrap makes a closure of the one function whose address it takes. */
+/* Returns the only function whose address coroutine.wrap takes: it makes a closure of it. */
 static uint64_t wrapped_by(const struct call_graph *g, uint64_t wrap)
 {
 	uint32_t fn = call_graph_find(g, wrap), i;
@@ -210,7 +210,7 @@ int elf_puc_library(const struct call_graph *g, struct elf_puc_lib *out)
 		uint64_t slot = t.all[i].slot;
 		char name[MAX_NAME];
 
-		/* an array of two begins here, at the least; reading its names takes longer */
+		/* the first entry of two at least; names are read last, as that is slower */
 		if (!value_at(&t, slot + 8) || !value_at(&t, slot + 16) ||
 		    read_name(&t, slot - 16, name))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions of PUC Lua's own libraries, by the tables that register them: see detect/puc/lib.c. */
+/* Functions of PUC Lua's standard libraries, by the tables that register them: see lib.c. */
 #ifndef DETECT_PUC_LIB_H
 #define DETECT_PUC_LIB_H
 
@@ -10,14 +10,14 @@
 #define ELF_PUC_LIB_MAX 192
 
 struct elf_puc_lib {
-	uint64_t plain[ELF_PUC_LIB_MAX]; /* they run no lua_State but the one that called them */
+	uint64_t plain[ELF_PUC_LIB_MAX]; /* they run no lua_State but their caller's */
 	uint32_t n;
 	uint64_t resume;	 /* coroutine.resume; 0: not found */
-	uint64_t wrap;		 /* what coroutine.wrap returns; 0: not found */
+	uint64_t wrap;		 /* the function of coroutine.wrap's closures; 0: not found */
 	uint64_t collectgarbage; /* 0: not found */
 };
 
-/* -ENOENT: no library is in the file, -ENOMEM. calls: of the text around luaV_execute. */
+/* calls: of the text around luaV_execute. -ENOENT: the file has no library; -ENOMEM. */
 int elf_puc_library(const struct call_graph *calls, struct elf_puc_lib *out);
 
 #endif
