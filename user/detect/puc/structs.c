@@ -26,7 +26,7 @@ static const struct field {
 	{PROTO, 4, FIELD(p_sizelocvars), 51},  {PROTO, 4, FIELD(p_sizeupvalues), 51},
 	{PROTO, 4, FIELD(p_linedefined), 51},  {PROTO, 4, FIELD(p_lastlinedefined), 51},
 	{STRING, 8, FIELD(s_len), 51},	       {STRING, PUC_ADDRESS, FIELD(s_text), 51},
-	{STRING, 8, FIELD(s_text), 55}, /* of a long one, the pointer to it */
+	{STRING, 8, FIELD(s_text), 55}, /* of a long string: the pointer to it */
 	{TABLE, 8, FIELD(t_array), 51},	       {TABLE, 8, FIELD(t_node), 51},
 	{TABLE, 8, FIELD(t_metatable), 51},
 };
@@ -55,7 +55,7 @@ static enum kind kind_of(const struct puc_layout *puc, const struct puc_path *p)
 	return NONE;
 }
 
-/* Single bytes are flags and counts, and parts of larger fields: they decide little. */
+/* True if such an access is evidence. Single bytes are flags, counts, or parts of larger fields. */
 static bool tells(enum kind kind, uint8_t width)
 {
 	return width == 8 || (width == 4 && kind == PROTO) ||
