@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Recognising a PUC Lua build. lua_ident (lapi.c) holds the release; it is exported, else its text
- * is found among the constants. The release chooses the row of detect/puc/layouts.def. Then code is read
- * against it: API functions that the file exports are small, and the offsets in their instructions
- * are those of the fields they use; two of them lead on into prototypes, strings and tables. A row
- * that the code contradicts is not taken: somebody has changed the structs. Where lua_ident is
- * not to be found (5.1 compiled as C++ has none, linkers drop it when nothing refers to it), lua.c's
- * banner has the release; else _VERSION has the version, texts that came or went with a release
- * bound it, and the row is that which alone agrees with the code.
+ * Recognises a PUC Lua build. lua_ident (lapi.c) has the release: it is exported, or its text is
+ * found among the constants. The release selects the row of detect/puc/layouts.def. The row is then
+ * checked against code: exported API functions are small, and their instructions hold the offsets
+ * of the fields that they use; two of them also access prototypes, strings and tables. A row that
+ * the code contradicts is refused: the structs were modified. Without lua_ident (5.1 compiled as C++
+ * has none, linkers drop it if nothing refers to it), lua.c's banner has the release. Else _VERSION
+ * has the version, texts that came or went with a release bound it, and exactly one row has to
+ * agree with the code.
  */
 #include "recognise.h"
 
@@ -74,9 +74,9 @@ const struct puc_layout *puc_layout_of(const char *release, const char **name)
 struct release {
 	unsigned version;  /* 51 .. 55 */
 	unsigned patch;	   /* or ANY_PATCH */
-	unsigned from, to; /* then: what texts say */
+	unsigned from, to; /* of ANY_PATCH: the bounds by texts */
 	bool bounded;
-	const char *source; /* what says so */
+	const char *source; /* of the release, for messages */
 };
 #define ANY_PATCH UINT32_MAX
 /* bytes on each side of luaV_execute: PUC Lua has about 250 KiB */
@@ -120,7 +120,8 @@ static int has_text(struct elf_file *elf, const char *text, size_t len)
 	return elf_find_bytes(elf, 0, text, len, &at);
 }
 
-/* An error message of each version's core. LuaJIT has it, too, and beside it its own name. */
+/* True if the file has PUC Lua's core, by symbols, or by an error message of all versions. LuaJIT
+ * has that message, too, and its own name. */
 static bool has_core(struct elf_file *elf)
 {
 	static const char message[] = "attempt to compare two %s values";
@@ -135,8 +136,8 @@ static bool has_core(struct elf_file *elf)
 }
 
 /*
- * "Lua 5.4" (_VERSION, which ends there), "Lua 5.4.6  Copyright (C)" (lua.c says that with -v). A
- * program that names two versions has no known one.
+ * Reads "Lua 5.4" (_VERSION, which ends there) and "Lua 5.4.6  Copyright (C)" (output of lua -v).
+ * -ENOENT: no version, or two different ones.
  */
 static int read_versions(struct elf_file *elf, struct release *r)
 {
@@ -164,7 +165,7 @@ static int read_versions(struct elf_file *elf, struct release *r)
 			r->version = 50 + minor;
 		} else if (sscanf(text + len + 1, ".%2u %9s", &patch, copyright) == 2 &&
 			   !strcmp(copyright, "Copyright")) {
-			/* with its version, for now; 0: they differ */
+			/* with its version, until they are compared; 0: banners differ */
 			patch += 256 * minor;
 			r->patch = r->patch == ANY_PATCH || r->patch == patch ? patch : 0;
 		}
@@ -203,7 +204,7 @@ static void bound_release(struct elf_file *elf, struct release *r)
 	}
 }
 
-/* The release of a file without lua_ident. */
+/* Finds the release of a file without lua_ident. */
 static int find_version(struct elf_file *elf, struct release *r)
 {
 	int err;
@@ -251,7 +252,7 @@ static int find_release(struct elf_file *elf, struct release *r)
 	return find_version(elf, r);
 }
 
-/* Redis has added lua_enablereadonlytable() to 5.1, and a field to Table. */
+/* True if it is Redis's 5.1, which adds lua_enablereadonlytable(), and a field to Table. */
 static bool has_readonly_tables(struct elf_file *elf)
 {
 	static const char message[] = "Attempt to modify a readonly table";
@@ -272,7 +273,7 @@ static unsigned last_patch(unsigned version)
 	return last;
 }
 
-/* A release that is newer than the last known one may have that one's layout. */
+/* True if the row may be of this release. One newer than the last known may have its layout. */
 static bool may_be(const struct puc_row *row, const struct release *r, unsigned flags)
 {
 	unsigned last = last_patch(r->version);
@@ -285,9 +286,9 @@ static bool may_be(const struct puc_row *row, const struct release *r, unsigned 
 	return row->first <= patch && patch <= row->last;
 }
 
-/* ---- what code says -------------------------------------------------------------------------- */
+/* ---- offsets in the code --------------------------------------------------------------------- */
 
-/* An API function that uses a field, in releases of `from` to `to`. */
+/* An API function that uses a field, in versions `from` to `to`. */
 struct claim {
 	const char *function;
 	uint8_t from, to;
@@ -325,7 +326,7 @@ struct evidence {
 	struct elf_file *elf;
 	const struct puc_layout *puc;
 	unsigned agree, differ;
-	unsigned inside; /* what agrees in structs that no API function shows by itself */
+	unsigned inside; /* agreeing offsets of structs that puc_structs_used() finds */
 	struct text found, wrong;
 };
 
@@ -343,7 +344,7 @@ static uint16_t field_of(const struct puc_layout *puc, uint16_t offset)
 	return v;
 }
 
-/* Is a fact about the struct that a claim is about, in the width of the field? */
+/* True if a fact is of the claim's struct, with the field's width. */
 static bool concerns(const struct evidence *e, const struct puc_fact *f, const struct claim *c)
 {
 	if (f->width != c->width)
@@ -365,7 +366,7 @@ static void note(struct evidence *e, const char *function, const char *field, ui
 		    field, should);
 }
 
-/* A function without any access of the kind says nothing: parts of it may be elsewhere. */
+/* Checks a claim. A function without such an access is no evidence: it may have a cold part. */
 static void check(struct evidence *e, const struct claim *c)
 {
 	uint16_t should = field_of(e->puc, c->offset), other = 0;
@@ -432,10 +433,10 @@ static struct puc_vm_wanted wanted(const struct puc_layout *puc)
 	};
 }
 
-/* LUAI_TRY (ldo.c) is _setjmp in builds by a C compiler; a static file shows neither. */
+/* True if it imports glibc's _setjmp: LUAI_TRY (ldo.c) in C builds. False of static files. */
 static bool wants_glibc_setjmp(struct elf_file *elf)
 {
-	static const char glibc[] = "GLIBC_2."; /* of the versions of the symbols that it wants */
+	static const char glibc[] = "GLIBC_2."; /* a version of an imported symbol */
 	uint64_t at;
 
 	return elf_wants(elf, "_setjmp") && !elf_find_bytes(elf, 0, glibc, sizeof(glibc) - 1, &at);
@@ -501,10 +502,10 @@ static void add_own(struct puc_own *own, int32_t function)
 			*place = function;
 			return;
 		}
-	} /* no place: it is as unknown as the host's */
+	} /* no free slot: it counts as the host's */
 }
 
-/* Returns where collectgarbage is; 0: not found. */
+/* Returns the address of collectgarbage; 0: not found. */
 static uint64_t find_library(const struct call_graph *calls, struct vm_build *b)
 {
 	struct elf_puc_lib *lib __free = malloc(sizeof(*lib));
@@ -533,7 +534,7 @@ static void find_clients(const struct call_graph *calls, struct vm_build *b)
 		};
 }
 
-/* A file without these can be profiled, too. */
+/* Finds the parts that are optional: a file without them can be profiled, too. */
 static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 {
 	struct call_graph calls __cleanup(call_graph_free) = {};
@@ -552,7 +553,7 @@ static void describe(const struct release *r, char text[32])
 		snprintf(text, 32, "%u.%u.%u", r->version / 10, r->version % 10, r->patch);
 }
 
-/* Evidence is for people: as much as there is room for. */
+/* Formats the evidence for messages, cut to the items that fit. */
 static void summarize(const struct release *r, const struct evidence *e, char *text, size_t size)
 {
 	char release[32];
@@ -567,11 +568,11 @@ static void summarize(const struct release *r, const struct evidence *e, char *t
 	if (n < (int)size)
 		return;
 	for (size -= sizeof("..."); size && text[size] != ','; size--)
-		; /* back to where a whole item ends */
+		; /* back to the end of an item */
 	memcpy(text + size, "...", sizeof("..."));
 }
 
-/* 0: the row agrees; 1: it does not, and e says in what. */
+/* Returns 0 if the row agrees; 1 if not: e has the differences. */
 static int try_row(struct evidence *e, const struct puc_row *row, struct vm_build *b)
 {
 	int err;
@@ -614,7 +615,7 @@ static int refuse(struct error *err, const struct release *r, const struct evide
 			 e->agree ? "what agrees: " : "nothing agrees", text_str(&e->found));
 }
 
-/* A release that is not known has to be proved by its code, or by the texts that it has. */
+/* Agreeing offsets that prove the layout of an unknown release; one if texts bound the release. */
 #define PROOF 8
 
 static bool is_proved(const struct release *r, struct evidence *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which PUC Lua build is in an ELF file, and what is its layout? The file says its version
- * (lua_ident); what the code of its API functions shows has to agree with the layout of that
- * version. No symbols beyond the exported ones are needed, and without those the version's string
- * and the shape of luaV_execute will do.
+ * Recognises the PUC Lua build in an ELF file, and its layout. lua_ident has the release; the
+ * offsets in the code of API functions have to agree with that release's layout. Needs no symbols
+ * beyond the exported ones; without those the version's string and the shape of luaV_execute
+ * suffice.
  */
 #ifndef DETECT_PUC_RECOGNISE_H
 #define DETECT_PUC_RECOGNISE_H
@@ -15,15 +15,15 @@
 #include "proc/elf.h"
 
 /*
- * 0; -ENOENT: there is no PUC Lua in this file; -ENOTSUP: there is one, but no row fits: err says
- * what was measured.
+ * 0; -ENOENT: this file has no PUC Lua; -ENOTSUP: it has one, but no row fits: err has what was
+ * measured.
  */
 int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err);
 
-/* The layout of row i of detect/puc/layouts.def; NULL beyond the last. */
+/* Returns the layout of row i of detect/puc/layouts.def; NULL beyond the last. */
 const struct puc_layout *puc_layout_row(size_t i, const char **name);
 
-/* The layout of a release: "5.4.4"; NULL: not known. "5.1" is 5.1.0, as Lua wrote it. */
+/* Returns the layout of a release: "5.4.4"; NULL: unknown. "5.1" is 5.1.0, as Lua wrote it. */
 const struct puc_layout *puc_layout_of(const char *release, const char **name);
 
 #endif
