@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a compiler makes of luaV_execute's loop. These parts stay, in whatever order:
+ * Finds luaV_execute by its loop. All compilers emit these parts, in varying order:
  *
  *	mov  (%r13),%ebx	fetch: 32 bits through a register,
  *	add  $4,%r13		and the step to the next instruction
@@ -13,27 +13,28 @@
  *	mov  (%r14,%rax,8),%rax
  *	jmp  __x86_indirect_thunk_rax
  *
- * Other functions look at opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
- * through it, or are small. The register that most fetches step and most stores save holds pc.
+ * Other functions read opcodes, too (lcode.c, ldebug.c), but they index code instead of stepping
+ * through it, or are small. The register that most fetches step and most stores save holds pc: a
+ * majority vote. Each function with an opcode mask is decoded once.
  *
- * A `switch` may have one fetch for all instructions, which is come to with the next one's address
- * in another register; pc's own is that of the instruction before until the step. After a jump that
- * is one which does not run:
+ * A `switch` may have one fetch for all instructions, reached with the next one's address in
+ * another register; until the step, pc's register has the address of the instruction before. After
+ * a jump that one does not run:
  *
  *	lea  -0x7fffc(%r13,%rax,4),%r14
  *	jmp  top
- *   top: movzbl 0x64(%rbp),%eax	in 5.1, is there a hook?
+ *   top: movzbl 0x64(%rbp),%eax	in 5.1, hookmask
  *	mov  (%r14),%ebx	fetch,
  *	lea  4(%r14),%r13	and the step
  *
- * Or the jump's own address goes to pc first, one before what comes, and the other register has
- * that of the instruction that jumps:
+ * Or pc's register is set first, to one before the target, while the other register still has the
+ * address of the instruction that jumps:
  *
  *	lea  -0x7fffc(%r13,%rax,4),%r13
  *	lea  4(%r13),%r14
  *	jmp  top
  *
- * Without optimisation pc is a variable on the C stack, and in a register for the step alone:
+ * Without optimisation pc is a variable on the C stack, and in a register only for the step:
  *
  *	mov  -0x10(%rbp),%rax
  *	lea  4(%rax),%rdx
@@ -53,10 +54,10 @@
 
 #define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
 #define MAX_SIZE (64u << 10)
-#define DECODE_STEPS 8 /* for a byte */
+#define DECODE_STEPS 8 /* per byte */
 #define STEP_NEAR 6    /* instructions between a fetch and its step */
 #define JUMP_NEAR 24   /* instructions from the opcode to the jump */
-#define BLOCK_NEAR 8   /* instructions from the beginning of the fetch's block to the fetch */
+#define BLOCK_NEAR 8   /* instructions from the start of the fetch's block to the fetch */
 #define INSN_SIZE 4    /* sizeof(Instruction) */
 
 struct code {
@@ -74,7 +75,7 @@ static void code_free(struct code *code)
 	free(code->index);
 }
 
-/* Room for a function of size bytes, whose instructions may have one each. */
+/* Allocates for a function of size bytes: its instructions may have one byte each. */
 static int code_reserve(struct code *code, size_t size)
 {
 	if (size <= code->room)
@@ -90,7 +91,7 @@ static int code_reserve(struct code *code, size_t size)
 struct vm_votes {
 	uint16_t fetch[X86_REGS];
 	uint16_t save[X86_REGS][X86_REGS]; /* [base][source] */
-	uint16_t address;		   /* lea of the field: clang may keep a pointer to it */
+	uint16_t address; /* lea of the field: clang may keep a pointer to savedpc */
 };
 
 struct vm_search {
@@ -112,7 +113,7 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 		struct x86_insn *in = &code->in[code->n];
 
 		if (!x86_decode(text + at, size - at, in)) {
-			at++; /* padding, or an unknown instruction: find back into step */
+			at++; /* padding, or an unknown instruction: resynchronises */
 			continue;
 		}
 		code->index[at] = (uint32_t)code->n;
@@ -128,7 +129,7 @@ static bool is_fetch(const struct x86_insn *in)
 	       (in->disp == 0 || in->disp == -INSN_SIZE);
 }
 
-/* add r, 4; lea r, [from + 4]: the register that then points to the next instruction */
+/* Returns the register that add r, 4 or lea r, [from + 4] points to the next instruction. */
 static uint8_t stepped(const struct x86_insn *in, uint8_t from)
 {
 	bool adds =
@@ -153,14 +154,14 @@ static uint8_t fetch_steps(const struct code *c, size_t at)
 	return reg;
 }
 
-/* mov of a register from or to a variable of the function */
+/* True of a mov of a register from or to a variable of the function. */
 static bool moves_local(const struct x86_insn *in, unsigned operand, uint8_t reg)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && x86_is_field(in) &&
 	       in->base == X86_RBP && in->disp < 0 && in->reg[operand] == reg;
 }
 
-/* Is what the fetch `at` steps a variable on the C stack, both before and behind it? */
+/* True if the fetch `at` steps a variable on the C stack: a load before it and a store after it. */
 static bool steps_local(const struct code *c, size_t at, uint8_t stepped_to)
 {
 	size_t first = at > STEP_NEAR ? at - STEP_NEAR : 0, i, k;
@@ -173,7 +174,7 @@ static bool steps_local(const struct code *c, size_t at, uint8_t stepped_to)
 	return false;
 }
 
-/* The comparison with the number of cases that a `switch` begins with. */
+/* True of a `switch`'s comparison with a number of cases that is not the version's. */
 static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_CMP && in->reg[0] == opcode && in->has_imm &&
@@ -186,7 +187,7 @@ static bool is_opcode(const struct x86_insn *in, uint8_t mask)
 	       in->imm == mask;
 }
 
-/* mov (%r13,%rax,8),%rax: from the table. With a retpoline, a direct jump goes to the thunk. */
+/* True of mov (%r13,%rax,8),%rax, from the table. A retpoline's direct jump follows it. */
 static bool loads_by_index(const struct x86_insn *in)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->has_mem &&
@@ -200,7 +201,7 @@ static bool leaves(const struct code *c, size_t i)
 	return x86_is_jmp_rel(&c->in[i]) && target > c->at[c->n - 1];
 }
 
-/* Does instruction i + 1 follow i in the file, and always when i has run, but for a branch? */
+/* True if instruction i + 1 is adjacent to i and runs after it, unless i is a taken branch. */
 static bool goes_on(const struct code *c, size_t i)
 {
 	const struct x86_insn *in = &c->in[i];
@@ -209,7 +210,7 @@ static bool goes_on(const struct code *c, size_t i)
 	       !x86_is_jmp_rel(in) && !x86_ends(in);
 }
 
-/* The instruction that runs after i, branches not taken; c->n: not known. */
+/* Returns the instruction that runs after i, branches not taken; c->n: unknown. */
 static size_t next_run(const struct code *c, size_t i)
 {
 	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
@@ -219,7 +220,7 @@ static size_t next_run(const struct code *c, size_t i)
 	return target < c->size && c->index[target] != NO_INDEX ? c->index[target] : c->n;
 }
 
-/* Without optimisation all jump to a single place that jumps on. */
+/* True if i jumps to an indirect jump: without optimisation all share one. */
 static bool jumps_on(const struct code *c, size_t i)
 {
 	size_t next = x86_is_jmp_rel(&c->in[i]) ? next_run(c, i) : c->n;
@@ -252,7 +253,7 @@ static bool is_save(const struct x86_insn *in, uint16_t field)
 	       x86_is_field(in) && in->disp == field;
 }
 
-/* Stores to one struct: that which most of them go to. */
+/* Returns the stores by the base register that has most of them. */
 static const uint16_t *saves_to(const struct vm_votes *v)
 {
 	unsigned base, reg, most = 0, best = 0;
@@ -270,7 +271,7 @@ static const uint16_t *saves_to(const struct vm_votes *v)
 	return v->save[best];
 }
 
-/* Twice the votes of any other, or none: compilers may keep pc on the C stack. */
+/* Returns the register with twice the votes of any other; none if pc is kept on the C stack. */
 static uint8_t elect(const struct vm_votes *v, const uint16_t *saves)
 {
 	unsigned reg, first = 0, second = 0, best = 0;
@@ -289,7 +290,7 @@ static uint8_t elect(const struct vm_votes *v, const uint16_t *saves)
 	return first >= 2 && first >= 2 * second ? (uint8_t)best : PUC_NO_REG;
 }
 
-/* Where else pc goes: of the stores of registers that fetch, the offset that most have. */
+/* Returns the offset at which registers that fetch are stored most often; 0xffff: none. */
 static uint16_t saved_elsewhere(const struct code *c, const struct vm_votes *v)
 {
 	uint16_t count[256] = {}, best = 0xffff, most = 1;
@@ -309,7 +310,7 @@ static uint16_t saved_elsewhere(const struct code *c, const struct vm_votes *v)
 	return best;
 }
 
-/* The step of the fetch `at`, to pc_reg, behind it. The fetch's base is the same until then. */
+/* Finds the step of the fetch `at`, to pc_reg, after it, with the fetch's base unchanged between. */
 static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
 	uint8_t base = c->in[at].base;
@@ -325,7 +326,7 @@ static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t 
 	return false;
 }
 
-/* The same before it: then the fetch is from -4, or the step goes to another register. */
+/* The same before it: then the fetch is from pc_reg - 4, or from another register. */
 static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
 	const struct x86_insn *fetch = &c->in[at];
@@ -342,8 +343,8 @@ static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t 
 }
 
 /*
- * Where the block that ends with a fetch begins: the last place before it that jumps lead to, from
- * which on base is the same; or with the fetch itself.
+ * Returns the start of the block that ends with a fetch: the last jump target before it, if base is
+ * unchanged from there on; else the fetch itself.
  */
 static size_t block_begins(const struct code *c, size_t first, uint8_t base)
 {
@@ -365,7 +366,7 @@ static size_t block_begins(const struct code *c, size_t first, uint8_t base)
 	return i;
 }
 
-/* lea -0x7fffc(pc,Bx,4),pc: one before what comes */
+/* True of lea -0x7fffc(pc,Bx,4),pc: one before the target */
 static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->base == pc_reg &&
@@ -381,9 +382,8 @@ static bool begins_one(const struct puc_text *text, size_t n, uint32_t at)
 }
 
 /*
- * Adds the text that runs from behind instruction i to one of the n that are known, the fetch's own
- * or another way to it. Returns how many there are then: none is added where there is no short way,
- * or no room.
+ * Adds the text of the path from behind instruction i to one of the n known texts (the fetch's own,
+ * or another path to it). Returns the new number of texts: n if there is no short path, or no room.
  */
 static size_t add_way(const struct code *c, size_t i, struct puc_text *text, size_t n)
 {
@@ -409,8 +409,9 @@ static size_t add_way(const struct code *c, size_t i, struct puc_text *text, siz
 }
 
 /*
- * Of a single fetch: where its base is the next instruction's address. Those that do not step in the
- * same block do not count: 5.1's OP_CLOSURE reads what follows it in a loop.
+ * If there is a single fetch, finds the text in which its base is the next instruction's address.
+ * Fetches without a step in the same block do not count: 5.1's OP_CLOSURE reads the instructions
+ * after it in a loop.
  */
 static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
 {
