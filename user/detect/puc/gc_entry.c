@@ -233,7 +233,7 @@ static uint32_t find_step(const struct gc_search *s, const struct callees *of_gc
 	return found;
 }
 
-/* Returns the callee of lua_gc with most callers that shares one with step. g->n: none. */
+/* Returns lua_gc's other callee with most callers that shares one with step. g->n: none. */
 static uint32_t find_full(const struct gc_search *s, const struct callees *of_gc, uint32_t step)
 {
 	uint32_t i, found = s->g->n, most = 0;
