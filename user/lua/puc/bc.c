@@ -5,7 +5,7 @@
  *     5.1 - 5.3   op 6 | A 8 | C 9 | B 9         op 6 | A 8 | Bx 18        op 6 | Ax 26
  *     5.4, 5.5    op 7 | A 8 | k 1 | B 8 | C 8   op 7 | A 8 | Bx 17        op 7 | Ax 25
  *
- * Signed ones are stored with an excess of half their range.
+ * Signed fields are biased by half their range.
  */
 #include "bc.h"
 
@@ -34,7 +34,7 @@ static const struct bc_row rows55[] = {
 };
 #undef PUC_BC
 
-/* lopcodes.h, NUM_OPCODES: each table is whole */
+/* lopcodes.h, NUM_OPCODES: each table is complete */
 _Static_assert(sizeof(rows51) / sizeof(rows51[0]) == 38, "5.1");
 _Static_assert(sizeof(rows52) / sizeof(rows52[0]) == 40, "5.2");
 _Static_assert(sizeof(rows53) / sizeof(rows53[0]) == 47, "5.3");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PUC Lua's bytecode, 5.1 to 5.5: what lines and names need to know of each instruction, in one
- * form for all versions. The versions number and encode them differently (lua/puc/bc51.def ..
+ * Decodes PUC Lua's bytecode, 5.1 to 5.5, into one form for all versions, as far as lines and names
+ * depend on it. The versions number and encode instructions differently (lua/puc/bc51.def ..
  * lua/puc/bc55.def).
  */
 #ifndef LUA_PUC_BC_H
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an instruction is to whoever looks for a name; Lua's own names (lopcodes.h). */
+/* Kinds of instructions, as far as names depend on them; their names are Lua's (lopcodes.h). */
 enum puc_bc {
-	PUC_BC_OTHER, /* names nothing, beside the register it writes */
+	PUC_BC_OTHER, /* gives no name; may write a register */
 	PUC_BC_MOVE,
 	PUC_BC_LOADK,
 	PUC_BC_LOADKX, /* its constant is the argument of the EXTRAARG that follows */
@@ -33,14 +33,14 @@ enum puc_bc {
 	PUC_BC_SELF,
 	PUC_BC_MMBIN, /* MMBIN, MMBINI, MMBINK: operand C is the event */
 	PUC_BC_JMP,
-	PUC_BC_TEST, /* 5.2: may change operand A, for its names' sake */
+	PUC_BC_TEST, /* 5.2: ldebug.c takes operand A for changed */
 	PUC_BC_CALL,
 	PUC_BC_TAILCALL,
 	PUC_BC_TFORCALL, /* 5.1: TFORLOOP */
 	PUC_BC_FORPREP,	 /* TFORPREP, too */
 	PUC_BC_FORLOOP,	 /* TFORLOOP, too */
 	PUC_BC_RETURN,
-	PUC_BC_SETLIST, /* 5.1: when C is 0 the next word is no instruction */
+	PUC_BC_SETLIST, /* 5.1: if C is 0, the next word is data */
 	PUC_BC_CLOSURE,
 	PUC_BC_VARARG,
 };
@@ -61,10 +61,10 @@ struct puc_ins puc_bc_decode(unsigned version, uint32_t ins);
 /* The operand of an EXTRAARG. */
 uint32_t puc_bc_ax(unsigned version, uint32_t ins);
 
-/* Is this operand of an RK instruction a constant (up to 5.3)? Its index is *k. */
+/* True if this operand of an RK instruction is a constant (up to 5.3); its index is *k. */
 bool puc_bc_isk(uint32_t operand, uint32_t *k);
 
-/* The event of an MMBIN (ltm.h, TMS), as a metamethod's name; "" when there is none such. */
+/* Returns the metamethod's name of an MMBIN's event (ltm.h, TMS); "" if there is none. */
 const char *puc_bc_event(uint32_t event);
 
 #endif
