@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One function may be found under several names, as programs move functions about ("unpack =
- * table.unpack", "mymod.fmt = string.format"). The standard libraries' names win over others. When
- * there are two of these, the library that the function lies next to is its own: each is one C
- * file. Among others the name found first is taken, which is the shortest path.
+ * Selects one name of a function that has several, as programs alias functions ("unpack =
+ * table.unpack", "mymod.fmt = string.format"). Names of the standard libraries take precedence.
+ * Between two of these, the library of the nearest function decides: each library is one C file.
+ * Of other names the first one found is kept, which has the shortest path.
  */
 #include "cnames.h"
 
@@ -18,7 +18,7 @@
 
 #define MAX_NAMES 65536
 #define CANDIDATES 4  /* standard names under which one function is found */
-#define MAX_DOUBTS 64 /* functions that have several: programs alias a few */
+#define MAX_DOUBTS 64 /* functions with several standard names: programs alias a few */
 
 enum {
 	LIB_NONE = -1, /* not a standard library */
@@ -33,7 +33,7 @@ struct candidate {
 struct cname {
 	uint64_t f;
 	unsigned n;
-	struct candidate names[CANDIDATES]; /* once settled, the first is it */
+	struct candidate names[CANDIDATES]; /* after settle(), the first one is used */
 	UT_hash_handle hh;
 };
 
@@ -56,7 +56,7 @@ static int index_of(const char *text, const char *const *list)
 	return -1;
 }
 
-/* Which library's own name is it? */
+/* Returns the standard library whose name it is, or LIB_NONE. */
 static int library_of(const struct collect *c, const struct puc_loaded *l)
 {
 	static const char *const base[] = {
@@ -70,7 +70,7 @@ static int library_of(const struct collect *c, const struct puc_loaded *l)
 	static const char *const libraries[] = {"string", "table",     "math",	"io",
 						"os",	  "coroutine", "debug", "package",
 						"utf8",	  "bit32",     NULL};
-	/* other names for fmod and gmatch, from 5.0 */
+	/* aliases of fmod and gmatch, from 5.0 */
 	static const char *const old[] = {"mod", "gfind", NULL};
 	int lib = index_of(l->module, libraries);
 
@@ -123,7 +123,7 @@ static int collect(void *arg, const struct puc_loaded *l)
 	return add_name(name, l, lib);
 }
 
-/* How far the nearest function is that belongs to the library without doubt. */
+/* Returns the distance to the nearest function whose only standard name is of this library. */
 static uint64_t distance(const struct puc_cnames *names, const struct cname *to, int lib)
 {
 	uint64_t nearest = UINT64_MAX;
@@ -138,7 +138,7 @@ static uint64_t distance(const struct puc_cnames *names, const struct cname *to,
 	return nearest;
 }
 
-/* Puts the name first that is to be used. All stay, so that who is in doubt does not change. */
+/* Moves the name to use to the front. Keeps the others: distance() skips functions with several. */
 static void settle(const struct puc_cnames *names)
 {
 	struct cname *name;

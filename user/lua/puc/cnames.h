@@ -14,15 +14,15 @@
 struct puc_cnames;
 
 /*
- * Reads all names at once. A module that is loaded later brings new functions: read again when a
- * lookup fails (but not too often). g: global_State. Errors: see puc_loaded_walk().
+ * Reads all names at once. Modules loaded later have new functions: read again if a lookup fails,
+ * at a bounded rate. g: global_State. Errors: see puc_loaded_walk().
  */
 int puc_cnames_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    struct puc_cnames **out);
 void puc_cnames_free(struct puc_cnames **names);
 
-/* Name of the lua_CFunction at addr; NULL when it is in no loaded module, or names is NULL (a VM
- * that could not be read). */
+/* Returns the name of the lua_CFunction at addr; NULL if it is in no loaded module, or if names is
+ * NULL (the VM could not be read). */
 const char *puc_cname(const struct puc_cnames *names, uint64_t addr);
 
 #endif
