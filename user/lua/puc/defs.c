@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What PUC Lua's instructions say of definitions (lua/defs.h).
+ * Finds definitions (lua/defs.h) in PUC Lua's bytecode.
  *
  *     CLOSURE r, child                    the closure
  *     SETGLOBAL r, "f"                    -> f
- *     SETTABUP up, "f", r                 -> f when the upvalue is _ENV, else its name . f
+ *     SETTABUP up, "f", r                 -> f if the upvalue is _ENV, else its name . f
  *     SETUPVAL r, up                      -> the upvalue's name
  *     SETTABLE, SETFIELD t, "f", r        -> name of t . f
  */
@@ -17,14 +17,14 @@
 #include "base/cleanup.h"
 #include "lua/defs.h"
 
-#define MAX_BACK 300 /* from the use of a key to where it was loaded */
+#define MAX_BACK 300 /* instructions from a key's use back to its load */
 #define ENV "_ENV"   /* llex.h, LUA_ENV */
 
 struct puc_defs {
 	struct defs d;
 	const struct puc_proto *p;
 	uint32_t local;	  /* the next of p->locals */
-	const bool *data; /* 5.1: [pc] is no instruction, but belongs to the one before */
+	const bool *data; /* 5.1: [pc] is a data word of an instruction before */
 };
 
 static const struct puc_proto *proto(const struct defs *d)
@@ -32,7 +32,7 @@ static const struct puc_proto *proto(const struct defs *d)
 	return ((const struct puc_defs *)d)->p;
 }
 
-/* Neither unknown nor one of a loop's hidden ones, nor one that was stripped. */
+/* True unless the name is unknown, stripped, or of a loop's hidden variable. */
 static bool usable(const char *name)
 {
 	return name && *name && *name != '(' && *name != '?';
@@ -43,7 +43,7 @@ static bool set_usable(struct def_name *n, const char *name)
 	return usable(name) && def_name_set(n, name);
 }
 
-/* Not known: nothing is assumed of the instructions that follow. */
+/* Returns the number of data words after pc; if it is unknown, all words that follow. */
 static uint32_t data_words(const struct puc_proto *p, uint32_t pc)
 {
 	struct puc_ins i = puc_proto_ins(p, pc);
@@ -52,7 +52,7 @@ static uint32_t data_words(const struct puc_proto *p, uint32_t pc)
 	return puc_proto_data_words(p, &i, &n) ? n : p->ncode;
 }
 
-/* Sets *data when there may be any. */
+/* Sets *data, if the version has data words. */
 static int find_data(const struct puc_proto *p, bool **data)
 {
 	uint32_t pc, words = 0;
@@ -122,7 +122,7 @@ static uint32_t next(const struct defs *d, uint32_t pc)
 	return pc;
 }
 
-/* A field of an upvalue, which may be the table of globals. */
+/* Names a field of an upvalue, which may be the table of globals. */
 static bool upfield_name(const struct puc_proto *p, uint32_t up, const char *key,
 			 struct def_name *n)
 {
@@ -134,8 +134,8 @@ static bool upfield_name(const struct puc_proto *p, uint32_t up, const char *key
 	return true;
 }
 
-/* The string that a LOADK shortly before pc put into a slot: keys that do not fit an operand. A
- * closure with its upvalues may lie between. */
+/* Returns the string that a LOADK, up to MAX_BACK before pc, loads into a slot: a key that does not
+ * fit an operand. A closure with its upvalues may be between. */
 static const char *string_in(const struct defs *d, uint32_t pc, uint32_t slot)
 {
 	const struct puc_proto *p = proto(d);
@@ -152,7 +152,7 @@ static const char *string_in(const struct defs *d, uint32_t pc, uint32_t slot)
 	return NULL;
 }
 
-/* A key operand: RK up to 5.3, later of GETTABUP and GETFIELD a constant, of GETTABLE a slot. */
+/* Returns a key operand's string: RK up to 5.3; later a slot for GETTABLE, else a constant. */
 static const char *key_string(const struct defs *d, uint32_t pc, const struct puc_ins *i,
 			      uint32_t operand)
 {
@@ -165,7 +165,7 @@ static const char *key_string(const struct defs *d, uint32_t pc, const struct pu
 	return constant ? puc_proto_kstr(p, k) : string_in(d, pc, operand);
 }
 
-/* The value that a store to a table stores: operand C, when it is a slot. */
+/* True if a store to a table stores this slot: operand C, unless it is a constant. */
 static bool stores(const struct puc_proto *p, const struct puc_ins *i, uint32_t slot)
 {
 	return i->c == slot && !(p->version >= 54 && i->k);
@@ -194,7 +194,7 @@ static bool store(struct defs *d, uint32_t pc, uint32_t slot, int depth, struct 
 	}
 }
 
-/* Is the value in slot gone after this instruction? */
+/* True if this instruction overwrites slot. */
 static bool overwrites(const struct puc_proto *p, const struct puc_ins *i, uint32_t slot)
 {
 	switch (i->op) {
@@ -216,7 +216,7 @@ static bool overwrites(const struct puc_proto *p, const struct puc_ins *i, uint3
 	}
 }
 
-/* Is it, or does control go elsewhere? */
+/* True if it overwrites slot, or may transfer control. */
 static bool ends(const struct defs *d, uint32_t pc, uint32_t slot)
 {
 	struct puc_ins i = ins_at(d, pc);
