@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- *     head | text                  all but:
+ *     head | text                  all other strings
  *     head | pointer to the text   long strings of 5.5
  *
  * where the head has a length of one byte for short strings (5.3.1 on) and a size_t for others.
@@ -16,7 +16,7 @@
 
 struct head {
 	uint8_t bytes[FIRST_READ];
-	uint32_t have; /* what of it was read */
+	uint32_t have; /* bytes that were read */
 };
 
 struct puc_str_text {
@@ -56,8 +56,8 @@ static int find_text(const struct lb_mem *mem, const struct puc_layout *puc, uin
 }
 
 /*
- * Each string ends in a NUL that its length does not count. Where another byte lies, this is no
- * string of this layout: a patched VM's names would come out as garbage.
+ * True if a NUL follows the text. All strings have one, which their length does not count. Another
+ * byte shows that it is no string of this layout: a patched VM's names would be garbage.
  */
 static bool is_terminated(const struct lb_mem *mem, const struct puc_layout *puc,
 			  const struct head *h, const struct puc_str_text *t)
@@ -66,7 +66,7 @@ static bool is_terminated(const struct lb_mem *mem, const struct puc_layout *puc
 
 	if (t->inline_ && t->len < h->have - puc->s_text)
 		return !h->bytes[puc->s_text + t->len];
-	return mem_read(mem, &end, sizeof(end), t->addr + t->len) || !end; /* or not known */
+	return mem_read(mem, &end, sizeof(end), t->addr + t->len) || !end; /* or not readable */
 }
 
 int puc_str_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t ref, char *dst,

@@ -11,8 +11,8 @@
 #include <unwind/mem.h>
 
 /*
- * Reads a TString's text into dst: at most max bytes, then a NUL. When only the first part of the
- * text can be read, that is taken, and *cut set. -EBADMSG: there is no string.
+ * Reads a TString's text into dst: at most max bytes, then a NUL. If only the first part of the
+ * text is readable, stores that, and sets *cut. -EBADMSG: it is no string.
  */
 int puc_str_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t ref, char *dst,
 		 size_t max, size_t *len, bool *cut);
