@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Breadth first, so that what is reachable in two ways is found under its shorter name first:
- * modules, then the tables in them. Each table is looked at once.
+ * Breadth-first search: modules, then the tables in them. A table that is reachable by two paths is
+ * found by the shorter one first. Each table is visited once; MODULES_MAX_VISITS bounds the nodes.
  *
  *     Table -> node[2^lsizenode]:  value | key | tag of the key | next
  *
- * The array part is of no interest: names are strings.
+ * The array part is skipped: names are strings.
  */
 #include "loaded.h"
 
@@ -22,7 +22,7 @@
 
 #define MAX_LSIZENODE 16 /* of one table */
 #define CHUNK 256	 /* nodes per read */
-#define MAX_OBJECT 64	 /* sizeof(Node), and what is read of a Table and of a Closure */
+#define MAX_OBJECT 64	 /* bytes of a Node, or read of a Table or a Closure */
 
 /* lua.h; the low bits of a tag, in all versions */
 enum {
@@ -48,12 +48,12 @@ struct puc_loaded_walk {
 	puc_loaded_fn fn;
 	void *arg;
 	uint32_t visits;
-	uint32_t max_inner;	/* tables to take notice of in one table */
-	struct module *modules; /* by ref; in the order in which they were found */
+	uint32_t max_inner;	/* tables to visit in one table */
+	struct module *modules; /* by ref, in the order of discovery */
 };
 
-/* For each node of a table that holds a table or a function under a string. A nonzero return ends
- * it. */
+/* Called for each node of a table that has a string key and a table or function as its value. A
+ * nonzero return ends it. */
 typedef int (*node_fn)(struct puc_loaded_walk *w, const char *key, const struct node *node,
 		       void *arg);
 
@@ -62,7 +62,7 @@ static uint8_t basic(uint8_t tt)
 	return tt & TT_BASIC;
 }
 
-/* A short string without NULs: names are. */
+/* Reads a name: a short string without NULs. */
 static bool read_name(const struct puc_loaded_walk *w, uint64_t ref, char name[MODULES_MAX_NAME])
 {
 	bool cut = false;
@@ -96,7 +96,7 @@ static struct node parse_node(const struct puc_layout *puc, const uint8_t *bytes
 	};
 }
 
-/* A function or a table under a string. Counts tables. */
+/* True of a string key with a function or a table, up to max_inner tables, which it counts. */
 static bool wanted(const struct puc_loaded_walk *w, const struct node *node, uint32_t *tables)
 {
 	if (basic(node->key_tt) != LUA_TSTRING)
@@ -150,7 +150,7 @@ static int find_node(struct puc_loaded_walk *w, const char *key, const struct no
 	return 1;
 }
 
-/* The lua_CFunction of a function value: the value itself, or a C closure's; 0: a Lua function. */
+/* Returns a function value's lua_CFunction: itself, or a C closure's; 0: it is a Lua function. */
 static uint64_t c_function(const struct puc_loaded_walk *w, const struct node *node)
 {
 	const struct puc_layout *puc = w->puc;
@@ -175,7 +175,7 @@ static int report(struct puc_loaded_walk *w, const char *module, const char *fie
 	return found.f ? w->fn(w->arg, &found) : 0;
 }
 
-/* A table in a module. */
+/* Queues a table that is in a module. */
 static int add_inner(struct puc_loaded_walk *w, const struct module *m, const char *key,
 		     uint64_t ref)
 {
@@ -210,8 +210,8 @@ static int loaded_node(struct puc_loaded_walk *w, const char *key, const struct 
 }
 
 /*
- * luaL_newmetatable() keeps metatables in the registry under the names of their types. Those of
- * "FILE*" are called as in LuaJIT's jit/vmdef.lua.
+ * luaL_newmetatable() stores metatables in the registry under the names of their types. The methods
+ * of "FILE*" are named as in LuaJIT's jit/vmdef.lua.
  */
 static int registry_node(struct puc_loaded_walk *w, const char *key, const struct node *node,
 			 void *arg)
@@ -230,7 +230,7 @@ static int registry_node(struct puc_loaded_walk *w, const char *key, const struc
 			   strcmp(key, "FILE*") != 0 ? key : "io.method");
 }
 
-/* New modules come to the end of the list as it is gone through. */
+/* Visits all modules of the list; new ones are appended meanwhile. */
 static int walk_modules(struct puc_loaded_walk *w)
 {
 	struct module *m;

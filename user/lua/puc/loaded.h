@@ -4,8 +4,8 @@
  * each function in it; and the registry's metatables, where libraries keep the methods of their
  * userdata.
  *
- * The target runs while it is read and may be hostile: everything is bounded, cycles are harmless,
- * and what does not look like a table or a function is passed over.
+ * The target runs while it is read and may be hostile: all loops are bounded, each table is visited
+ * once, and values that are no table or function are skipped.
  */
 #ifndef LUA_PUC_LOADED_H
 #define LUA_PUC_LOADED_H
@@ -19,7 +19,7 @@
  * borrowed. */
 struct puc_loaded {
 	const char *module; /* "string", "socket.core", "io.method", "" for globals */
-	const char *field;  /* "" when the module itself is the function */
+	const char *field;  /* "" if the module itself is the function */
 	uint64_t f;	    /* lua_CFunction */
 };
 
@@ -27,7 +27,7 @@ struct puc_loaded {
 typedef int (*puc_loaded_fn)(void *arg, const struct puc_loaded *found);
 
 /*
- * g: global_State. Returns 0, fn's value, or -errno when the registry or _LOADED cannot be read
+ * g: global_State. Returns 0, fn's value, or -errno if the registry or _LOADED cannot be read
  * (-ENOENT: the host opened no libraries).
  */
 int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
