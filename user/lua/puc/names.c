@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines and call-site names out of a prototype, as each version's ldebug.c derives them: which
- * instruction put the called value into its register, and where did it take it from? Where a
- * version relies on what the compiler writes, this checks: the bytes are foreign.
+ * Lines and call-site names of a prototype, as each version's ldebug.c derives them: it finds the
+ * instruction that set the called register, and the source of its value. ldebug.c relies on the
+ * compiler's output, this checks: the bytes are untrusted. BUDGET bounds a search.
  *
- * What is not known (a part that could not be read) gives no name, where a guess might be wrong.
+ * A part that could not be read gives no name if a guess might be wrong.
  *
- * Within a version releases differ where the rule changed: 5.1.0 and 5.1.1 take the words behind
- * CLOSURE for instructions, up to 5.2.2 jumps were followed as in 5.1, and up to 5.4.6 any name
- * "_ENV" made a global. The later rules are taken, which name less, or what is so.
+ * Releases of one version differ: 5.1.0 and 5.1.1 take the words after CLOSURE for instructions, up
+ * to 5.2.2 jumps were followed as in 5.1, and up to 5.4.6 any name "_ENV" made a global. The later
+ * rules are used: they give fewer names, or correct ones.
  */
 #include "proto_priv.h"
 
@@ -17,16 +17,16 @@
 #define ENV "_ENV" /* llex.h, LUA_ENV */
 
 /*
- * A search for a name. Each copy on the way back is another look at all variables and all
- * instructions before it: foreign bytes could make this as long as they like.
+ * A search for a name. Each copy that it follows is a pass over all variables and all instructions
+ * before it: untrusted bytes could have many.
  */
 struct puc_name_search {
 	const struct puc_proto *p;
 	uint32_t budget;
 };
-#define BUDGET (2u << 20) /* instructions and variables: the longest code that is read 8 times */
+#define BUDGET (2u << 20) /* instructions and variables: 8 passes over the longest code */
 
-/* False: what it would cost is not left, and no answer holds any more. */
+/* False if the budget is used up: then no result is valid. */
 static bool spend(struct puc_name_search *s, uint32_t n)
 {
 	bool enough = n <= s->budget;
@@ -35,12 +35,12 @@ static bool spend(struct puc_name_search *s, uint32_t n)
 	return enough;
 }
 
-/* Where the value in a register comes from. */
+/* The source of the value in a register. */
 struct origin {
 	enum {
 		ORIGIN_UNKNOWN, /* or nothing that has a name */
 		ORIGIN_NAMED,
-		ORIGIN_INS, /* what the instruction at pc does may give a name */
+		ORIGIN_INS, /* the instruction at pc may give a name */
 	} how;
 	enum puc_namewhat what; /* ORIGIN_NAMED */
 	const char *name;
@@ -80,7 +80,7 @@ int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 	return line;
 }
 
-/* luaF_getlocalname: the local variable in a register at pc; NULL. */
+/* luaF_getlocalname: returns the local variable in a register at pc, or NULL. */
 static const struct puc_local *local_at(struct puc_name_search *s, uint32_t pc, uint32_t reg)
 {
 	const struct puc_proto *p = s->p;
@@ -114,7 +114,7 @@ uint32_t puc_proto_loadk(const struct puc_proto *p, uint32_t pc, const struct pu
 	return puc_proto_has_ins(p, pc + 1) ? puc_bc_ax(p->version, p->code[pc + 1]) : UINT32_MAX;
 }
 
-/* A name that may be unknown: without it there is no kind either. */
+/* Sets a name and returns its kind; none if the name is unknown. */
 static enum puc_namewhat named(enum puc_namewhat what, const char *text, const char **name)
 {
 	if (!text)
@@ -142,7 +142,8 @@ static bool changes_51(const struct puc_ins *i, uint32_t reg)
 	}
 }
 
-/* What may list a closure's upvalues behind pc: lparser.c gives those words operand A 0. */
+/* Returns how many words after pc may list a closure's upvalues: lparser.c sets their operand A to
+ * 0. */
 static uint32_t maybe_data(const struct puc_proto *p, uint32_t pc)
 {
 	uint32_t n = 0;
@@ -156,9 +157,9 @@ static uint32_t maybe_data(const struct puc_proto *p, uint32_t pc)
 }
 
 /*
- * symbexec() of 5.1: forward jumps are followed, so the branch that is not taken is passed
- * over, and so are words that are no instructions. Where their number is not known, those that may
- * be some set register 0, or do not: no other.
+ * symbexec() of 5.1: follows forward jumps, so it skips the other branch, and skips data words. If
+ * their number is unknown, the words that may be data may also be instructions, which set register
+ * 0 only: then its setter is unknown.
  */
 static bool find_set_51(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
@@ -210,14 +211,14 @@ static bool changes(const struct puc_ins *i, uint32_t reg)
 	}
 }
 
-/* findsetreg() of 5.2 on: what a jump may have passed over says nothing. */
+/* findsetreg() of 5.2 on: an instruction that a jump may have skipped gives no result. */
 static bool find_set_52(const struct puc_proto *p, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
 	uint32_t pc, jmptarget = 0;
 	bool found = false;
 
 	if (lastpc && puc_proto_ins(p, lastpc).op == PUC_BC_MMBIN)
-		lastpc--; /* the instruction before it was not carried out */
+		lastpc--; /* the instruction before it was not executed */
 	for (pc = 0; pc < lastpc; pc++) {
 		struct puc_ins i = puc_proto_ins(p, pc);
 
@@ -235,7 +236,8 @@ static bool find_set_52(const struct puc_proto *p, uint32_t lastpc, uint32_t reg
 	return found;
 }
 
-/* What comes before lastpc is known: what is known of the code begins at its start. */
+/* Finds the instruction before lastpc that set a register. All of these are known: code is read
+ * from its start. */
 static bool find_set(struct puc_name_search *s, uint32_t lastpc, uint32_t reg, uint32_t *set)
 {
 	if (!spend(s, lastpc))
@@ -253,7 +255,7 @@ static struct origin name_of(enum puc_namewhat what, const char *name)
 	return (struct origin){.how = ORIGIN_NAMED, .what = what, .name = name};
 }
 
-/* What the instruction that set the register says by itself: an upvalue, a constant. */
+/* Returns the name by the instruction that set the register, of an upvalue or a constant. */
 static struct origin name_by_load(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i)
 {
 	switch (i->op) {
@@ -273,8 +275,8 @@ static struct origin name_by_load(const struct puc_proto *p, uint32_t pc, const 
 }
 
 /*
- * getobjname() as far as registers go: a local variable, or through copies to the instruction that
- * made the value. Copies count from a lower register only: the number falls, so this ends.
+ * The part of getobjname() for registers: returns a local variable, or follows copies to the
+ * instruction that computed the value. Only copies from lower registers count, so this terminates.
  */
 static struct origin origin_of(struct puc_name_search *s, uint32_t lastpc, uint32_t reg)
 {
@@ -293,12 +295,12 @@ static struct origin origin_of(struct puc_name_search *s, uint32_t lastpc, uint3
 		if (i.op != PUC_BC_MOVE || i.b >= i.a)
 			return name_by_load(p, pc, &i);
 		reg = i.b;
-		if (p->version != 51) /* there each step looks at the call again */
+		if (p->version != 51) /* 5.1 searches from the call again in each step */
 			lastpc = pc;
 	}
 }
 
-/* kname: a constant key; "?" when it is no string. */
+/* kname: returns a constant key; "?" if it is no string. */
 static const char *key_const(const struct puc_proto *p, uint32_t idx)
 {
 	if (idx >= p->nk)
@@ -306,7 +308,7 @@ static const char *key_const(const struct puc_proto *p, uint32_t idx)
 	return p->k[idx].is_str ? p->k[idx].str : "?";
 }
 
-/* rname: a key in a register; "?" unless it is a constant string. */
+/* rname: returns a key in a register; "?" unless it is a constant string. */
 static const char *key_reg(struct puc_name_search *s, uint32_t pc, uint32_t reg)
 {
 	struct origin o = origin_of(s, pc, reg);
@@ -316,7 +318,7 @@ static const char *key_reg(struct puc_name_search *s, uint32_t pc, uint32_t reg)
 	return o.how == ORIGIN_NAMED && o.what == PUC_NAME_CONSTANT ? o.name : "?";
 }
 
-/* The key of GETTABLE and SELF, and up to 5.3 of GETTABUP: operand C. */
+/* Returns the key of GETTABLE and SELF, and up to 5.3 of GETTABUP: operand C. */
 static const char *key_c(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i)
 {
 	const struct puc_proto *p = s->p;
@@ -332,7 +334,7 @@ static const char *key_c(struct puc_name_search *s, uint32_t pc, const struct pu
 	return key_const(p, i->c);
 }
 
-/* Is the table that the instruction indexes the variable _ENV? -1: not known. */
+/* Returns 1 if the instruction indexes the variable _ENV, 0 if not; -1: unknown. */
 static int is_env(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i)
 {
 	const struct puc_proto *p = s->p;
@@ -345,7 +347,7 @@ static int is_env(struct puc_name_search *s, uint32_t pc, const struct puc_ins *
 	} else if (p->version < 54) {
 		const struct puc_local *local = local_at(s, pc, i->b);
 
-		if (!local) /* origin_of() saw to it that all locals are known */
+		if (!local) /* all locals are known: origin_of() checks it */
 			return 0;
 		name = local->name;
 	} else {
@@ -360,7 +362,7 @@ static int is_env(struct puc_name_search *s, uint32_t pc, const struct puc_ins *
 	return name ? !strcmp(name, ENV) : -1;
 }
 
-/* A value taken out of a table. */
+/* Names a value that was read from a table. */
 static enum puc_namewhat indexed(struct puc_name_search *s, uint32_t pc, const struct puc_ins *i,
 				 const char *key, const char **name)
 {
@@ -434,7 +436,7 @@ enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, con
 	return *i.mm ? named(PUC_NAME_METAMETHOD, i.mm, name) : PUC_NAME_NONE;
 }
 
-/* Each variable has a copy of its name, so that a pointer identifies one. */
+/* Compares pointers: a name is a string of p. */
 bool puc_proto_is_parameter(const struct puc_proto *p, const char *name)
 {
 	uint32_t i;
