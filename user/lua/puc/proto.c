@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading a prototype (lobject.h, Proto). The head says where its parts are and how many elements
- * each has:
+ * Reads a prototype (lobject.h, Proto). The head has the address and number of elements of each
+ * part:
  *
- *     Proto -> code, lineinfo, abslineinfo    of numbers
- *           -> k, upvalues, locvars           of which each may point to a string
- *           -> p                              of pointers to children
+ *     Proto -> code, lineinfo, abslineinfo    numbers
+ *           -> k, upvalues, locvars           elements that may point to a string
+ *           -> p                              pointers to children
  *           -> source
  *
- * Each part is read by itself, up to a bound, and as far as it can be; only the head and the
- * source have to be there.
+ * Each part is read separately, up to a bound, as far as it is readable; only the head and the
+ * source are required.
  */
 #include "proto_priv.h"
 
@@ -24,12 +24,12 @@
 #include "lua/foreign.h"
 #include "str.h"
 
-#define MAX_CODE (256u << 10) /* instructions; of a longer function the rest is not known */
+#define MAX_CODE (256u << 10) /* instructions; the rest of a longer function is unknown */
 #define MAX_K (128u << 10)    /* operand Bx */
 #define MAX_CHILDREN (64u << 10)
 #define MAX_LOCALS (32u << 10) /* SHRT_MAX (lparser.c) */
 #define MAX_UPVALS 256	       /* operand B */
-#define CACHED 256	       /* strings: the same names come again and again */
+#define CACHED 256	       /* strings: names repeat */
 
 /* lobject.h */
 struct loc_var {
@@ -50,7 +50,7 @@ struct proto_reader {
 	const struct lb_mem *mem;
 	const struct puc_layout *puc;
 	struct puc_proto *p;
-	struct mem_gather near; /* what the elements of the part that is being read point to */
+	struct mem_gather near; /* the pointees of the current part's elements */
 	struct {
 		uint64_t ref;
 		const char *str;
@@ -87,14 +87,14 @@ static uint64_t head_ptr(const struct proto_reader *r, uint16_t field)
 	return lb_word(r->head, field);
 }
 
-/* Elements at least as aligned as they are large, but for what a host may hold in a file's image
- * (5.5, fixed buffers): no alignment is asked for. */
+/* True if it may be a part's address. Alignment is not required: 5.5's fixed buffers may lie in a
+ * file's image. */
 static bool address(uint64_t ptr)
 {
 	return ptr && !(ptr >> 47);
 }
 
-/* Fields of the head: where the part is, how many elements it has. */
+/* Reads a part. ptr and size are the head's fields of its address and its number of elements. */
 static int read_part(const struct proto_reader *r, uint16_t ptr, uint16_t size, uint32_t element,
 		     uint32_t max, struct part *out)
 {
@@ -116,7 +116,7 @@ static int read_part(const struct proto_reader *r, uint16_t ptr, uint16_t size, 
 	return 0;
 }
 
-/* The text at ref, kept in the prototype; NULL when it cannot be read. */
+/* Returns the text at ref, stored in the prototype; NULL if it cannot be read. */
 static const char *read_name(struct proto_reader *r, uint64_t ref)
 {
 	unsigned slot = (unsigned)(ref >> 4 ^ ref >> 12) % CACHED;
@@ -137,7 +137,7 @@ static const char *read_name(struct proto_reader *r, uint64_t ref)
 	return str;
 }
 
-/* Where the pointer lies in an element; 0: this one has none. */
+/* Returns the pointer in an element; 0: it has none. */
 static uint64_t first_word(const uint8_t *element)
 {
 	uint64_t ref;
@@ -152,8 +152,8 @@ static uint64_t string_constant(const uint8_t *tv)
 }
 
 /*
- * Before element i of a part is looked at: brings what it and those after it point to. Strings and
- * children were made as the chunk was compiled, one close to the other.
+ * Called before element i of a part is parsed: prefetches the pointees of it and those after it.
+ * Strings and children were allocated as the chunk was compiled, close to each other.
  */
 static int gather(struct proto_reader *r, const struct part *part, uint32_t element,
 		  uint64_t (*ref)(const uint8_t *element), uint32_t i)
@@ -196,8 +196,8 @@ static void lines_plain(struct puc_proto *p, const struct part *info)
 }
 
 /*
- * 5.4 on: the difference to the line before, or an entry of abslineinfo, which are in the order of
- * their pcs. Without its entry a line is not known, and none up to the next entry.
+ * 5.4 on: the difference to the line before, or an entry of abslineinfo, which is sorted by pc. If
+ * an entry is missing, lines are unknown up to the next one.
  */
 static void lines_delta(struct puc_proto *p, const struct part *info, const struct part *abs)
 {
@@ -403,7 +403,7 @@ static int read_children(struct proto_reader *r)
 	return r->puc->version == 51 ? read_nups(r) : 0;
 }
 
-/* funcinfo() of ldebug.c calls a chunk that was stripped of its name "=?". */
+/* funcinfo() of ldebug.c names a stripped chunk "=?". */
 static int read_chunkname(struct proto_reader *r)
 {
 	uint64_t ref = head_ptr(r, r->puc->p_source);
@@ -479,8 +479,8 @@ static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)
 }
 
 /*
- * What holds of each prototype, whatever it was compiled from, and be it stripped: in a VM whose
- * structs are others it does not, of most.
+ * Checks invariants of all prototypes, also of stripped ones. In a VM with other structs most
+ * prototypes violate one.
  */
 static void check_sense(const struct proto_reader *r)
 {
@@ -496,7 +496,7 @@ static void check_sense(const struct proto_reader *r)
 		p->misfit = "layout-code";
 }
 
-/* The target runs meanwhile: is it still the same prototype that lies there? */
+/* Compares the fingerprint again: the target runs meanwhile. -EAGAIN: it is another prototype. */
 static int check_again(const struct proto_reader *r)
 {
 	uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8))) = {0};
@@ -580,7 +580,7 @@ void puc_proto_free(struct puc_proto **p)
 	*p = NULL;
 }
 
-/* An unknown one counts as one that no string is. */
+/* Hashes an unknown string as a value that no string has. */
 static uint64_t hash_str(uint64_t h, const char *str)
 {
 	return str ? proto_hash_str(h, str) : proto_hash_bytes(h, "\0", 2);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A prototype of PUC Lua (Proto), copied out of a target: chunk, lines, names. Reading is done once
- * by puc_proto_read(); all else works on the copy, which stays valid when the target has collected
- * the prototype or is gone.
+ * A prototype of PUC Lua (Proto), copied from a target: chunk, lines, names. puc_proto_read() reads
+ * it once; all else works on the copy, which stays valid after the target has collected the
+ * prototype or ended.
  *
- * A prototype may be known in part only: its parts are separate allocations, and BPF ships some of
- * them when it sees it for the first time, and the process may be gone since. The head and the
- * chunk's name are always there, lines and names as far as the bytes go.
+ * The copy may be partial: a prototype's parts are separate allocations, BPF ships some of them
+ * when it first samples it, and the process may have ended since. The head and the chunk's name are
+ * always present, lines and names as far as the bytes go.
  *
- * A pc is the index of an instruction: of the one that is being executed, in a caller the call.
+ * A pc is the index of the running instruction, in a caller of its call.
  */
 #ifndef LUA_PUC_PROTO_H
 #define LUA_PUC_PROTO_H
@@ -25,7 +25,7 @@
 struct puc_proto;
 
 /*
- * Reads the prototype at addr. -EBADMSG: these bytes are no prototype; -EAGAIN: it went away
+ * Reads the prototype at addr. -EBADMSG: these bytes are no prototype; -EAGAIN: it was replaced
  * meanwhile; -EFAULT and other errors of mem_read(): its head or chunk name cannot be read;
  * -ENOMEM.
  */
@@ -36,18 +36,18 @@ void puc_proto_free(struct puc_proto **p);
 /* The fingerprint that BPF stamps on each frame (unwind/puc/fingerprint.h). */
 uint32_t puc_proto_fingerprint(const struct puc_proto *p);
 
-/* Hash of all content that lines and names depend on; of addresses the children's only, to which
- * definitions give names. */
+/* Hash of all content that lines and names depend on. It has no addresses but the children's, which
+ * definitions name. */
 uint64_t puc_proto_hash(const struct puc_proto *p);
 
 /*
- * What of it cannot be so in any prototype of this layout, as a reason of losses (docs/stats.md);
- * NULL: nothing. Then it is none, or the layout is another. Where its chunk's name is no string, it
- * is called "=?".
+ * Returns the part that contradicts this layout, as a reason of losses (docs/stats.md), or NULL. If
+ * one does, it is no prototype, or the layout is another. If its chunk's name is no string, the
+ * copy has "=?".
  */
 const char *puc_proto_misfit(const struct puc_proto *p);
 
-bool puc_proto_complete(const struct puc_proto *p); /* false: some parts could not be read */
+bool puc_proto_complete(const struct puc_proto *p); /* false: parts of it could not be read */
 uint64_t puc_proto_addr(const struct puc_proto *p);
 uint32_t puc_proto_sizecode(const struct puc_proto *p);
 int32_t puc_proto_firstline(const struct puc_proto *p); /* linedefined; 0: a main chunk */
@@ -60,18 +60,18 @@ uint32_t puc_proto_shape(const struct puc_proto *p);
 /* Hash of the code, the constants and the sizes. */
 uint32_t puc_proto_contents(const struct puc_proto *p);
 
-/* The position of a child among p's children, from 1 on; 0: it is none. */
+/* Returns the position of a child among p's children, from 1 on; 0: it is none. */
 uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child);
 
-/* As the VM holds it ("@path", "=name" or source text; "=?" when stripped), cut after 8 KiB. May
- * hold NULs before len. */
+/* Returns it as the VM stores it ("@path", "=name" or source text; "=?" if stripped), cut after
+ * 8 KiB. May have NULs before len. */
 const char *puc_proto_chunkname(const struct puc_proto *p, size_t *len);
 
-/* Line of an instruction; 0: no line information; -1: not known, or none that the function can
- * have. */
+/* Returns the line of an instruction; 0: no line information; -1: unknown, or outside the
+ * function. */
 int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc);
 
-/* What kind of name the VM derived. */
+/* Kinds of names that the VM derives. */
 enum puc_namewhat {
 	PUC_NAME_NONE = 0,
 	PUC_NAME_LOCAL,
@@ -85,15 +85,14 @@ enum puc_namewhat {
 };
 
 /*
- * The name of the function that the instruction at pc calls, as the version's own ldebug.c derives
- * it for debug.getinfo(..., "n"), except that metamethods are always "__index", "__lt", ... (5.4
- * writes "index"). That the call was a tail call, or none but a hook or a finalizer, is the
- * caller's to know. No name when it would take too long to find. It belongs to p, and is not set
- * with PUC_NAME_NONE.
+ * Returns the name of the function that the instruction at pc calls, as the version's own ldebug.c
+ * derives it for debug.getinfo(..., "n"), except that metamethods are always "__index", "__lt", ...
+ * (5.4 writes "index"). The caller has to exclude tail calls, hooks and finalizers. No name if the
+ * search exceeds its budget. The name is p's, and not set with PUC_NAME_NONE.
  */
 enum puc_namewhat puc_proto_callname(const struct puc_proto *p, uint32_t pc, const char **name);
 
-/* True if that name, as puc_proto_callname() gave it, is p's own parameter. */
+/* True if that name, as puc_proto_callname() returned it, is p's own parameter. */
 bool puc_proto_is_parameter(const struct puc_proto *p, const char *name);
 
 /* "local", "global", ... as in debug.getinfo().namewhat; "" for PUC_NAME_NONE. */

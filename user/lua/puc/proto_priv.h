@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct puc_proto: for lua/puc/proto.c, lua/puc/names.c, lua/puc/defs.c only. */
+/* The fields of struct puc_proto: for lua/puc/proto.c, lua/puc/names.c, lua/puc/defs.c only. */
 #ifndef LUA_PUC_PROTO_PRIV_H
 #define LUA_PUC_PROTO_PRIV_H
 
@@ -8,30 +8,29 @@
 #include "proto.h"
 #include "bc.h"
 
-/* A text that may be unknown because it could not be read (NULL), or known not to be there. */
 struct puc_const {
 	uint64_t number; /* as the VM stores it; 0: it is none */
-	const char *str; /* of a string, when it could be read */
+	const char *str; /* of a string; NULL: it could not be read */
 	bool is_str;
 };
 
 struct puc_upval {
-	const char *name; /* "?" without debug information; NULL: not known */
+	const char *name; /* "?" without debug information; NULL: unknown */
 };
 
 struct puc_local {
-	const char *name; /* NULL: not known */
+	const char *name; /* NULL: unknown */
 	uint32_t startpc, endpc;
 };
 
 struct puc_child {
 	uint64_t proto;
-	int nups; /* 5.1: so many words after CLOSURE are no instructions; -1: not known */
+	int nups; /* 5.1: number of data words after CLOSURE; -1: unknown */
 };
 
 /*
- * Tables have n elements, as many as are known. Where that is less than what the prototype has,
- * complete is false: what is not found in them may be there yet.
+ * Each array has the elements that are known. If the prototype has more, complete is false: one
+ * that is not found may exist.
  */
 struct puc_proto {
 	struct proto base;
@@ -48,7 +47,7 @@ struct puc_proto {
 
 	uint32_t *code;
 	uint32_t ncode;
-	int32_t *lines; /* of each instruction; -1: not known */
+	int32_t *lines; /* of each instruction; -1: unknown */
 	uint32_t nlines;
 	struct puc_const *k;
 	uint32_t nk;
@@ -56,7 +55,7 @@ struct puc_proto {
 	uint32_t nupvals;
 	struct puc_local *locals;
 	uint32_t nlocals;
-	bool locals_cut; /* there are more that are not known */
+	bool locals_cut; /* more exist, which are unknown */
 	struct puc_child *children;
 	uint32_t nchildren;
 
@@ -70,20 +69,20 @@ static inline bool puc_proto_has_ins(const struct puc_proto *p, uint32_t pc)
 	return pc < p->ncode;
 }
 
-/* PUC_BC_OTHER when it is not known. */
+/* Returns PUC_BC_OTHER if the instruction is unknown. */
 struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc);
 
-/* 5.1: how many words after this instruction are none, but belong to it: CLOSURE lists the upvalues
- * of the new function, SETLIST a large number. False: that is not known. */
+/* 5.1: sets the number of data words after this instruction: the upvalues of CLOSURE's function, a
+ * large number of SETLIST. False: it is unknown. */
 bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, uint32_t *n);
 
-/* Name of an upvalue, "?" when it has none, NULL when that is not known. */
+/* Returns the name of an upvalue; "?": it has none; NULL: unknown. */
 const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx);
 
-/* Text of a string constant; NULL when it is none, or not known. */
+/* Returns the text of a string constant; NULL: it is none, or unknown. */
 const char *puc_proto_kstr(const struct puc_proto *p, uint32_t idx);
 
-/* The constant that LOADK or LOADKX at pc loads. */
+/* Returns the index of the constant that LOADK or LOADKX at pc loads. */
 uint32_t puc_proto_loadk(const struct puc_proto *p, uint32_t pc, const struct puc_ins *i);
 
 #endif
