@@ -13,14 +13,14 @@
 #include "proto_order.h"
 #include "votes.h"
 
-/* A child prototype's name, where its parent's bytecode stores it. */
+/* A child prototype's name, by its parent's bytecode. */
 struct definition {
 	uint64_t child;
 	char *name;
 	UT_hash_handle hh;
 };
 
-/* A prototype that samples showed. */
+/* A sampled prototype. */
 struct known_proto {
 	struct {
 		uint64_t addr;
@@ -28,52 +28,49 @@ struct known_proto {
 		uint32_t pad;
 	} key;
 	const struct lb_build *build;
-	struct protos_entry entry; /* what others see of it */
+	struct protos_entry entry; /* the result of protos_get() */
 	uint64_t hash;
 	struct definition *definitions; /* of its children */
-	struct mem_extent *extents;	/* what it was read from in the live process */
+	struct mem_extent *extents;	/* memory that it was read from in the live process */
 	size_t nextents;
 	struct known_proto *next; /* in protos.recent */
-	bool recent;		  /* is in it */
+	bool recent;		  /* is in that list */
 	uint32_t checked;	  /* round in which it was compared with the live process */
 	uint32_t ambiguous_in;	  /* round whose samples may be of another one */
-	uint32_t freed;		  /* round in which it was found to be freed; 0: it was not */
-	bool shown;		  /* others have seen it, and may have made something of it */
-	bool defined;		  /* definitions are there */
-	bool ordered;		  /* entry.order is */
+	uint32_t freed;		  /* round in which it was found freed; 0: it was not */
+	bool shown;		  /* protos_get() has returned it: results may depend on it */
+	bool defined;		  /* definitions are set */
+	bool ordered;		  /* entry.order is set */
 	bool voted;
-	bool ambiguous; /* has been two different ones: this address and fingerprint may be any's */
+	bool ambiguous; /* two different prototypes had this address and fingerprint */
 	UT_hash_handle hh;
 };
 
 struct protos {
 	const struct lb_mem *mem;   /* of the live process */
-	struct known_proto *recent; /* those that were looked at in the last rounds */
-	struct mem_gather near;	    /* all that these consist of, as it was at the round's begin */
-	uint32_t gathered;	    /* which round that is */
-	uint64_t gathered_ns;	    /* when that was */
+	struct known_proto *recent; /* those compared in the last rounds */
+	struct mem_gather near;	    /* their memory, as it was at the round's begin */
+	uint32_t gathered;	    /* that round */
+	uint64_t gathered_ns;	    /* time of that reading */
 	void (*changed)(void *arg);
 	void *arg;
 	struct known_proto *known;
 	struct votes *votes;
-	uint32_t
-		addr_reused; /* the round in which an address was found to be used again; 0: none was */
-	uint32_t newest; /* the last round in which one was shown for the first time; 0: none was */
-	uint32_t samples; /* since then */
-	bool shared;	  /* BPF was allowed to make a fingerprint once in an epoch */
-	bool ended;	  /* the image is no more */
-	/* rounds [open, left] did not read all that was sent: the next one goes on with it */
+	uint32_t addr_reused; /* round in which an address was found reused; 0: none was */
+	uint32_t newest;      /* the last round with a new prototype; 0: none */
+	uint32_t samples;     /* since then */
+	bool shared;	      /* BPF was allowed to compute fingerprints once an epoch */
+	bool ended;	      /* the image has ended */
+	/* rounds [open, left] left a backlog, which the next one reads */
 	uint32_t open, left;
 };
 
-/* So many rounds later BPF has been made to prove all that it shows, and what it sent before is
- * read.
- */
+/* Rounds after which BPF computes all fingerprints again, and its earlier records are read. */
 #define REUSE_ROUNDS 2
 /*
- * A process is steady when so many rounds and samples have shown no prototype for the first time,
- * and none was freed: then BPF makes a fingerprint once in an epoch. A program that loads code and
- * drops it all the time never is, however little of the CPU's time it gets, and loses nothing.
+ * A process is steady after so many rounds and samples without a new prototype or a freed one: then
+ * BPF computes a fingerprint once an epoch. A program that keeps loading and dropping code is never
+ * steady, however little CPU time it gets, and loses no samples.
  */
 #define STEADY_ROUNDS 4
 #define STEADY_SAMPLES 512
@@ -148,7 +145,7 @@ static void note_reuse(struct protos *p, uint32_t round)
 		p->addr_reused = round;
 }
 
-/* May a sample of this round show a fingerprint that an earlier sample of its epoch has made? */
+/* True if a sample of this round may have the fingerprint of an earlier sample of its epoch. */
 static bool may_be_of_epoch(const struct protos *p, uint32_t round)
 {
 	return p->shared && (!p->addr_reused || round - p->addr_reused <= REUSE_ROUNDS);
@@ -178,7 +175,7 @@ const char *protos_misfit(const struct protos *p, const struct lb_build *build)
 	return votes_misfit(p->votes, build);
 }
 
-/* Each votes once, when all of it is known or enough to decide. */
+/* Each prototype votes once: if it is complete, or contradicts the layout. */
 static void vote(struct protos *p, struct known_proto *k)
 {
 	const char *misfit = family_misfit(k->entry.family, k->entry.proto);
@@ -208,7 +205,7 @@ static int define(void *arg, uint64_t child, const char *name)
 	struct definition *d, *old;
 
 	HASH_FIND(hh, parent->definitions, &child, sizeof(child), old);
-	if (old) /* of two names the first stands */
+	if (old) /* the first name is kept */
 		return 0;
 	d = calloc(1, sizeof(*d));
 	if (!d)
@@ -241,7 +238,7 @@ static void learn_order(struct protos *p, struct known_proto *k)
 	k->entry.order = proto_order(p->mem, k->build, k->entry.proto, k->key.addr);
 }
 
-/* Reads a prototype out of the bytes that BPF shipped. */
+/* Reads a prototype from the bytes that BPF shipped. */
 static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *build,
 			struct proto **out)
 {
@@ -267,9 +264,9 @@ static bool are_same(const struct sym_family *family, const struct proto *known,
 }
 
 /*
- * Reads it out of a live process's memory, if it is still the one that BPF saw. -ESTALE: another is
- * there. -EBADMSG: it was freed: there is no prototype, nor one as a whole, or what is left of the
- * known one (NULL: none is known).
+ * Reads it from a live process's memory, if it is still the one that BPF saw. -ESTALE: another is
+ * at its address. -EBADMSG: it was freed: the bytes are no prototype, or an incomplete one, or the
+ * rest of the known one (NULL: none is known).
  */
 static int read_live(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		     uint32_t fp, const struct proto *known, struct proto **out)
@@ -305,8 +302,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 		return r;
 	if (!r && family->complete(proto) && family->fingerprint(proto) != rec->fp)
 		family->free(&proto);
-	/* what was too large to ship is read now, and what was shipped kept when that is too late
-	 */
+	/* parts too large to ship are read now; if that fails, the shipped parts are used */
 	if ((!proto || !family->complete(proto)) &&
 	    !read_live(p->mem, build, rec->proto, rec->fp, NULL, &live)) {
 		family->free(&proto);
@@ -333,7 +329,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 	return 0;
 }
 
-/* Reads k out of the live process, and notes where it lies there. */
+/* Reads k from the live process, and records the memory that it was read from. */
 static int read_known(struct known_proto *k, const struct lb_mem *mem, struct proto **live)
 {
 	struct mem_noted noted;
@@ -350,14 +346,14 @@ static int read_known(struct known_proto *k, const struct lb_mem *mem, struct pr
 	return r;
 }
 
-/* How many rounds a prototype that no sample shows is still gathered. */
+/* Rounds for which a prototype without samples is still gathered. */
 #define RECENT 4
-/* So long the bytes are used: a sample that was taken after them may show what came after them. */
+/* Age at which gathered bytes are no longer used: later samples may be of a later prototype. */
 #define GATHERED_NS 5000000
 
 /*
- * Reads together what the prototypes consist of that are likely to be looked at in this round: by
- * itself each takes ten system calls, which is most of what user space does.
+ * Reads the memory of all prototypes that this round is likely to compare, in a batch. Separately
+ * each takes ten system calls, which is most of user space's work.
  */
 static void gather_recent(struct protos *p, uint32_t round)
 {
@@ -378,7 +374,7 @@ static void gather_recent(struct protos *p, uint32_t round)
 			mem_gather_want_all(&p->near, k->extents[i].addr, k->extents[i].size);
 		at = &k->next;
 	}
-	mem_gather_read(&p->near); /* what it could not is read when it is looked at */
+	mem_gather_read(&p->near); /* the rest is read at its comparison */
 }
 
 static bool is_known(const struct known_proto *k, const struct proto *p)
@@ -387,10 +383,9 @@ static bool is_known(const struct known_proto *k, const struct proto *p)
 }
 
 /*
- * Is it in the bytes that were gathered what it was? They were read one after the other, as the
- * process ran, and so may show what never was at any time. But when they say that nothing is
- * another, each was as it was known when it was read, and so was all of it when the first was; and
- * in all samples that were taken before.
+ * True if the gathered bytes agree with the known prototype. They are no atomic snapshot: they were
+ * read one after the other while the process ran. But if all agree, each was unchanged when it was
+ * read. So all were unchanged when the first was read, and in all samples before.
  */
 static bool is_as_gathered(struct protos *p, struct known_proto *k, uint32_t round)
 {
@@ -414,10 +409,10 @@ static bool is_as_gathered(struct protos *p, struct known_proto *k, uint32_t rou
 }
 
 /*
- * It is not there any more: another prototype is (-ESTALE), or the process has ended (-ESRCH), or
- * it was freed. Its fingerprint may be that of an earlier sample in the epoch: then the round's
- * samples may be of the other one, or of one that was there and freed, too. But all prototypes are
- * freed when a VM is closed, and the process ends then, mostly: that is waited for.
+ * It could not be read: another prototype is at its address (-ESTALE), or the process has ended
+ * (-ESRCH), or it was freed. If its fingerprint may be an earlier sample's of the epoch, the
+ * round's samples may be of the other one, or of one that was allocated and freed meanwhile. But
+ * closing a VM frees all prototypes, and usually ends the process: PROTOS_WAIT waits for that.
  */
 static void lose_known(struct protos *p, struct known_proto *k, int r, uint32_t round)
 {
@@ -435,15 +430,14 @@ static void lose_known(struct protos *p, struct known_proto *k, int r, uint32_t 
 }
 
 /*
- * Compares with the live process, once a round. What can be read and is another changes what is
- * known.
+ * Compares with the live process, once a round. If a different prototype is read, it replaces the
+ * known one.
  *
- * The fingerprint proves little by itself: chunks that were compiled from one template, one after
- * the other, lie at the same addresses with the same shape, and may differ in a string far down the
- * table of constants only, of which there is the address, the same too. When all that names and
- * lines depend on, the texts included, is at the end of a stretch of time as it was at its start,
- * what was sampled in it belongs to no other prototype. Nothing less than reading all of it
- * shows that.
+ * The fingerprint by itself proves little (the ABA problem): chunks that are compiled from one
+ * template, one after the other, have the same addresses and shapes. They may differ only in a
+ * string far down the constant table, which has the string's address, also the same. If all content
+ * that names and lines depend on, texts included, is the same at both ends of an interval, samples
+ * between are of no other prototype. Only reading all of it proves that.
  */
 static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 {
@@ -464,16 +458,15 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 		return;
 	}
 	if (!k->entry.family->complete(live)) {
-		/* the VM is being closed: its strings are gone, and the prototype will be. Or it is
-		 * one that cannot be read as a whole: then that was so when it was learned, too.
-		 */
+		/* the VM is being closed: its strings are freed, and the prototype will be. Or it
+		 * was incomplete at the first reading, too */
 		k->entry.family->free(&live);
 		if (k->ambiguous)
 			k->ambiguous_in = round;
 		return;
 	}
 	if (!is_known(k, live)) {
-		/* it may have been caught while the VM patched it: once more */
+		/* the VM may have been patching it: reads it again */
 		k->entry.family->free(&live);
 		if (read_known(k, p->mem, &live))
 			return;
@@ -483,7 +476,7 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 		return;
 	}
 	if (k->entry.family->complete(k->entry.proto)) {
-		k->ambiguous_in = round; /* which of the two did this round's samples show? */
+		k->ambiguous_in = round; /* the round's samples may be of either one */
 		k->ambiguous = true;
 		note_reuse(p, round);
 	}
