@@ -105,7 +105,7 @@ ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
 							snap_frames, &nsnap_frames);
 
 				/* a function that cannot be read is not entered: its caller's call
-				 * is told */
+				 * is the result */
 				if (n > 0)
 					cr_expect(exact_frames[0].pc == t.place[i].pc || t.callee ||
 							  t.decides,
