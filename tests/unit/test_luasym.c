@@ -464,7 +464,7 @@ Test(luasym, hash_and_fingerprint)
 	}
 }
 
-/* A chunk that was loaded again has the same children; where they lie is what tells them apart. */
+/* A chunk that was loaded again has the same children, at other addresses. */
 Test(luasym, children_that_took_each_others_addresses)
 {
 	uint64_t hash[2], child[2], kgc[6];
