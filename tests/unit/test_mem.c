@@ -151,7 +151,7 @@ Test(mem, gather)
 	static const struct {
 		uint64_t want[4];
 		unsigned pieces;
-		unsigned later; /* reads of what is not in hand */
+		unsigned later; /* reads of memory that was not gathered */
 	} cases[] = {
 		{{0x10000, 0x10100, 0x10400, 0x10400}, 1, 0},
 		{{0x12000, 0x10000, 0x11000, 0x17000}, 4, 0},
