@@ -84,8 +84,8 @@ static void on_change(void *arg)
 	++*(unsigned *)arg;
 }
 
-/* Whoever has not been shown a prototype has made nothing of it: to tell him is a search in vain,
- * and there are as many as there are functions. */
+/* changed() is not called for a prototype that protos_get() has not returned: no result depends on
+ * it, and there are as many as there are functions. */
 Test(protos, changed_is_what_was_shown)
 {
 	struct protos *p __cleanup(protos_free) = NULL;
@@ -393,7 +393,7 @@ static void show(const struct scene *s)
 	memcpy(at, s->a->bytes, ARENA_SIZE);
 }
 
-/* child 0, called by a function that the parent called; in the round in hand. */
+/* A sample of the current round: child 0, called by a function that the parent called. */
 static const char *sample_again(const struct scene *s, struct image *image)
 {
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
