@@ -195,7 +195,7 @@ Test(puc_sym, stripped)
 		cr_assert_eq(puc_proto_line(p, 0), 0);
 		cr_assert_eq(puc_proto_line(p, 30), 0);
 		cr_assert_eq(puc_proto_callname(p, 2, &name), PUC_NAME_NONE);
-		/* what is a global cannot be told without the upvalue's name, but in 5.1 */
+		/* without the upvalue's name a global counts as a field, but in 5.1 */
 		cr_assert_eq(puc_proto_callname(p, 4, &name),
 			     puc->version == 51 ? PUC_NAME_GLOBAL : PUC_NAME_FIELD);
 		cr_assert_str_eq(name, "g");
@@ -265,7 +265,7 @@ Test(puc_sym, calls_with_closures)
 	}
 }
 
-/* Up to 5.4.2 5.4 does not tell `<` from `<=`. */
+/* Up to 5.4.2, 5.4 does not distinguish `<` from `<=`. */
 Test(puc_sym, comparisons)
 {
 	static const struct puc_code_ins code[] = {
@@ -398,7 +398,7 @@ Test(puc_sym, kth_read_fails)
 	cr_assert_gt(partial, 0);
 }
 
-/* Each object is not there, or only a part of it: nothing is told that is not so. */
+/* Each object is missing, or partial: no wrong result is returned. */
 Test(puc_sym, known_in_part)
 {
 	const struct puc_layout *puc;
@@ -500,7 +500,7 @@ Test(puc_sym, hash_and_fingerprint)
 		hash = puc_proto_hash(p);
 		puc_proto_free(&p);
 
-		memset(head, 0x77, sizeof(head)); /* what lies behind it does not count */
+		memset(head, 0x77, sizeof(head)); /* the bytes after it do not count */
 		memcpy(head, arena_at(a, addr, puc->p_size), puc->p_size);
 		before = puc_code_print(head, puc);
 		memset(head + puc->p_size, 0x33, sizeof(head) - puc->p_size);
