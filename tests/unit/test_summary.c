@@ -167,7 +167,7 @@ Test(summary, missing)
 	}
 }
 
-/* From a hundredth of the samples on it is told that lines of compiled code are their guards'. */
+/* From a hundredth of the samples on, a message says that compiled code has lines of guards. */
 Test(summary, lines)
 {
 	struct prof *prof __cleanup(prof_free) = profile(200, 0, 0, 0);
