@@ -448,8 +448,8 @@ static uint64_t snapshots_of_trace(struct lj_scene *s)
 }
 
 /*
- * No object lies at an address that is not aligned: none is read there, which the sanitizers of
- * unit-san would tell. A damaged constant makes another fingerprint only.
+ * No object has an unaligned address: none is read there, which the sanitizers of unit-san would
+ * report. A damaged constant changes the fingerprint only.
  */
 Test(walk_lj, not_aligned)
 {
