@@ -309,10 +309,9 @@ static uint32_t segment(const struct lb_frame *f, uint32_t n)
 }
 
 /*
- * What is searched for on the C stack are guesses: of a lua_State that cannot be read there is no
- * telling that it is one. So the innermost may be missed, or one that resumed it. But of a
- * lua_State that is shown all is shown, and all is true; of the last of a stack that is cut, what
- * is shown.
+ * The search of the C stack is a heuristic: it cannot recognise a lua_State that cannot be read. So
+ * it may miss the innermost one, or one that resumed it. But each lua_State that is found is
+ * complete and true; of the last one of a cut stack, the frames that are there are true.
  */
 static bool segments_are_true(const struct lb_stack *got, const struct lb_stack *intact)
 {
