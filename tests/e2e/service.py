@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hosts that run a Lua script which tells in JSON how much CPU time each of its parts has taken so far (parts.lua). The parts'
-lines end in "-- NAME". A place is (name of the file, line)."""
+"""Hosts that run a Lua script which returns in JSON the CPU time that each of its parts has taken so far (parts.lua). The
+parts' lines end in "-- NAME". A place is (name of the file, line)."""
 import collections
 import json
 import re
@@ -43,7 +43,7 @@ def shown(sample):
 
 
 def ask(path):
-    """One request over a Unix socket; what the script says, None while nobody listens."""
+    """Sends one request over a Unix socket; returns the script's answer, None while no server listens."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(vms.HANG)
         try:
