@@ -9,7 +9,7 @@ import vms
 
 
 class Target:
-    """What sym.lua said of itself, by verb, in `said`; what user/sym makes of the process: ask()."""
+    """sym.lua's own answers, by verb, are in `said`; ask() returns user/sym's results for the process."""
 
     def __init__(self, lua, env, args, probe, *about):
         self.lua = subprocess.Popen([lua, vms.HERE / "sym.lua", *args], stdin=subprocess.PIPE,
@@ -46,7 +46,7 @@ class Target:
 
 
 def wrong_call_names(target):
-    """Lines where what debug.getinfo told in a callee is not the name of a call, or not of the only one."""
+    """Lines where debug.getinfo's name in a callee is not the name of a call, or not of the only one."""
     expected = defaultdict(set)
     for func, line, what, *name in target.said["call"]:
         # without line information Lua says 0 or, from 5.3 on, -1
