@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compiled code of known splits (lua/compiled.lua): whose line and function, where no guard tells."""
+"""Compiled code of known splits (lua/compiled.lua): line and function of code without guards."""
 import collections
 import re
 from pathlib import Path
