@@ -271,7 +271,7 @@ def test_libraries_inside_each_other(tmp_path, root, names):
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a thread has nowhere to move to")
 def test_vm_in_a_vm_on_another_cpu(tmp_path, root):
-    """Nothing but that it was seen on this thread tells of the inner VM, and that was on another CPU."""
+    """The inner VM is known only by earlier samples of the thread, which were on another CPU."""
     r = Run(tmp_path, (vms.HOSTS / "hidden", {}), "moves", 0.5)
     r.few_are_lost()
     by = collections.Counter()
