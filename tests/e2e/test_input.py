@@ -164,7 +164,7 @@ def limited(soft, hard, *args):
 
 
 def test_init():
-    """No Lua, or protected even from root: nobody is told to become what he is."""
+    """No Lua, or protected even from root: the message does not advise root to run as root."""
     r = vms.luabpf("-p", 1, stats=False)
     refused(r, "pid 1")
     assert "run as root" not in r.err, r
@@ -191,7 +191,7 @@ def test_more_threads_than_open_files():
 
 
 def test_soft_limit_of_open_files(loop):
-    """Is raised as far as it goes, but not that of a command."""
+    """It is raised to the hard limit, but not that of a command."""
     assert limited(20, 4096, "-p", loop.pid, "-d", 0.05).returncode == 0
     r = limited(100, 4096, "-q", "-jp=f,/dev/null", "--", "sh", "-c", "ulimit -n")
     assert r.stdout == "100\n", r
@@ -200,7 +200,7 @@ def test_soft_limit_of_open_files(loop):
 @pytest.mark.parametrize("args", [["-o", "/nonexistent/x.pb.gz"], ["-jp=f,/nonexistent/x.txt"],
                                   ["--stats", "/nonexistent/s.json"], ["-o", "/proc/x.pb.gz"], ["-o", "/", "-f", "pprof"]])
 def test_unwritable_output(loop, args):
-    """Told at once, not after the recording."""
+    """Reported at once, not after the recording."""
     refused(vms.luabpf("-p", loop.pid, "-d", 2 * vms.HANG, *args, stats=False), args[-1].split(",")[-1] if args[0] != "-o" else args[1])
 
 
