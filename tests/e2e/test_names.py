@@ -85,7 +85,7 @@ def test_traces_that_are_flushed(tmp_path, luajit2, vm):
     assert not mixed, (calls, r)
     for number in "12":
         assert sum(n for stack, n in calls.items() if number in stack) > 0.4 * total, (calls, r)
-    # not on the functions' own lines: a trace that is told by another's head has no line
+    # not on the functions' own lines: a trace that is attributed by another's head has no line
     starts = sum(n for (_, is_start), n in top.items() if is_start)
     assert starts <= truth.allowed(total, 0.01), (top, r)
     check_lost(r, total, truth.allowed(total))
