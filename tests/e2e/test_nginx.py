@@ -73,7 +73,7 @@ class Run:
 
 
 def test_master(root, tmp_path):
-    """It has the VM, and does nothing: who names it is told of its workers."""
+    """It has the VM, and is idle: a user who names it gets a message with its workers."""
     with Nginx(tmp_path) as server:
         pids = ",".join(map(str, server.workers))
         alone = vms.luabpf("-p", server.pid, "-d", "0.2")
