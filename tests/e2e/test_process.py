@@ -188,7 +188,7 @@ while os.clock() - start < 3.5 do work() end""")
 
 @pytest.mark.parametrize("before", [0, 0.1])
 def test_exec_of_another_family(tmp_path, before):
-    """A LuaJIT process becomes a PUC Lua one, whose BPF program was not loaded: lost for that reason, and told."""
+    """A LuaJIT process becomes a PUC Lua one, whose BPF program was not loaded: samples are lost for that reason, which is printed."""
     path = script(tmp_path, f"""
 local ffi = require("ffi")
 ffi.cdef "int execvp(const char *, const char *const *);"
