@@ -48,7 +48,7 @@ class Named:
         self.profile = pprof.Profile(saved)
 
     def pairs(self):
-        """(caller, what lies between, callee, count) of adjacent frames of the script."""
+        """(caller, whether tail calls are between, callee, count) of adjacent frames of the script."""
         for s in self.profile.samples:
             for i, f in enumerate(s.stack[:-1]):
                 if f.kind == pprof.LUA and Path(f.file).name == NAMES.name and f.start:
@@ -312,7 +312,7 @@ end
 
 @pytest.mark.parametrize("v", ["luajit", *VERSIONS])
 def test_functions_without_a_name_and_of_one_name(tmp_path, v):
-    """fs[i](n) has no name at its call, and each of some chunks has a g: definitions tell them apart."""
+    """fs[i](n) has no name at its call, and each of some chunks has a g: definitions distinguish them."""
     saved = tmp_path / "x.pb.gz"
     vm = ["luajit", "-joff", "-e", "load = loadstring"] if v == "luajit" else [f"lua{v}"] + ["-e", "load = loadstring or load"]
     r = vms.luabpf("-F", 1000, "-o", saved, "--", *vm, script(tmp_path, TABLE))
