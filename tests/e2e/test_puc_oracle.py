@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The walker of PUC Lua, asked at random instructions by a process that knows the answer: which
-lua_State runs, what resumed it, which function and line it stands at, whether the collector runs
+"""The unwinder of PUC Lua, called at random instructions by a process that knows the answer: the
+running lua_State, its resumer, the function and line, whether the collector runs
 (tests/hosts/puc/oracle.c). In liblua5.x as the distribution ships it.
 
-Addresses and what lies on the C stack are drawn as a process begins, and stay: samples of one
-process are not independent. So each version has several processes, and the bounds hold for their
-sum. Of 38 processes of each version (150,000 samples) at the most 0.027 % were not found and 0.16 %
-had another state; in 33,000 samples, as here, FOUND fails by chance once in 1e9 then, the state's
-bound never.
+Addresses and the garbage on the C stack are random per process, and constant within one: samples of
+one process are not independent. So each version has several processes, and the bounds hold for
+their sum. In 38 processes of each version (150,000 samples) at most 0.027 % were not found and
+0.16 % had another state; with 33,000 samples, as here, FOUND then fails by chance once in 1e9, the
+state's bound never.
 """
 import collections
 import subprocess
@@ -63,9 +63,9 @@ def test_the_walker_is_right(rows):
 
 def test_the_rule_is_the_best_of_those_that_were_thought_of(rows):
     """
-    With coroutines only, protected as hosts run them; see unwind/puc/find.h. At a draw of what lies on the
-    stack the first hit is right in all workloads once in twelve (5.2, of thirty; else never): in all
-    eight once in 4e8.
+    With coroutines only, protected as hosts run them; see unwind/puc/find.h. At a draw of the stack's
+    garbage the first hit is right in all workloads once in twelve (5.2, of thirty draws; else never):
+    in all eight once in 4e8.
     """
     names = ["nested", "wrap", "fromc", "errors", "many", "nested-idle"]
     total = {k: sum(rows[name][k] for name in names) for k in ("lua", "walk", "nCcalls", "first")}
