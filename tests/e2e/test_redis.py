@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A redis server that runs EVAL: Lua 5.1 within a stripped host, which gives scripts no clock.
 
-The scripts run one at a time on the server's main thread, whose CPU time the kernel tells.
+The scripts run one at a time on the server's main thread, whose CPU time the kernel counts.
 """
 import collections
 import re
@@ -86,7 +86,7 @@ def test_losses(run):
 
 
 def test_shares(run):
-    """Each part has its CPU time; what lies around it (the event loop, the protocol, compiling nothing) is a little of it."""
+    """Each part has its CPU time; code around it (the event loop, the protocol, compiling nothing) has little."""
     took, profile, done, _ = run
     counts = collections.Counter()
     for s in profile.samples:
