@@ -33,7 +33,7 @@ class Results:
         if case not in self.known:
             try:
                 self.known[case] = truth.run(vms.VMS[vm], workload, SECONDS, HZ)
-            except Exception as e:  # the test of this case tells
+            except Exception as e:  # the test of this case reports it
                 self.known[case] = e
         return self.known[case]
 
@@ -172,8 +172,8 @@ def test_states_of_puc_lua(results, vm):
     samples = truth.collector_samples(gc)
     share = {name: n / of for name, (n, of) in samples.items()}
     print(samples)
-    # free() and realloc() are not the collector's text: what they were called by is told from the C stack, mostly;
-    # "collects" makes what it collects. Measured, at the least of 24 runs: 0.946 and 0.762
+    # free() and realloc() are not the collector's text: their caller is found on the C stack, in most samples;
+    # "collects" makes the garbage that it collects. Measured minimum of 24 runs: 0.946 and 0.762
     assert share["full"] > 0.9 and share["collects"] > 0.65, (share, gc.summary())
     # what links a new object into the collector's list lies in its text, too. Measured: 3.7 % (5.1) and 2.2 % of some
     # 790 samples, as means of 60 runs, 7.4 % in one of them
@@ -202,7 +202,7 @@ def test_tail_calls_are_marked(results, vm):
 
 @pucs
 def test_code_without_debug_information(results, vm):
-    """Bytecode without lines shows none, and functions of a chunk without a name are told apart by their first line."""
+    """Bytecode without lines shows none, and functions of a chunk without a name differ by their first line."""
     r = results[vm, "chunks"]
     where = collections.Counter()
     for s in r.profile.samples:
@@ -210,7 +210,7 @@ def test_code_without_debug_information(results, vm):
             if f.kind == pprof.LUA and r.judge.name(f) in ("bare", "text"):
                 where[r.judge.name(f), f.start, f.line if f.known else 0] += s.count
     assert {(start, line) for name, start, line in where if name == "bare"} == {(0, 0), (2, 0)}, where
-    # line 0: not known, of which test_top_lines tells how often
+    # line 0: unknown; test_top_lines bounds how often
     assert {(start, line) for name, start, line in where if name == "text" and line} <= \
         {(0, 1), (0, 8), (0, 9), (0, 10), *((2, n) for n in range(3, 9))}, where
     assert where["text", 2, 5] > 0.1 * r.profile.total, where
