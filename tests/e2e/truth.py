@@ -111,7 +111,7 @@ class Judge:
         nameless = f.kind == pprof.C and re.search(r"\+0x[0-9a-f]+$", f.name)
         if f.callname in ("for iterator", "(for generator)") and (nameless or f.name == f.callname):
             return "iterator"  # a C function that no library holds
-        if nameless:  # ditto: by its call, and called by C it has none
+        if nameless:  # the same, named by its call; called by C it has no name
             return f.call or "nameless"
         return f.name
 
@@ -208,7 +208,7 @@ class Result:
         return self.done.stats["lost"]
 
     def section(self, sample):
-        """The function that the driver's run() called; None: it called none. Where the stack is cut, the functions tell."""
+        """The function that the driver's run() called; None: it called none. Of a cut stack: by its outermost function."""
         names = [f for f in sample.stack if f.kind == pprof.LUA]
         for a, b in zip(names, names[1:]):
             if Path(a.file).name == DRIVER and self.judge.name(a) == "run":
