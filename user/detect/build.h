@@ -13,7 +13,7 @@ struct vm_build {
 	uint64_t start, size;  /* text of the interpreter: LuaJIT's assembler VM, luaV_execute */
 	uint64_t offset;       /* start as an offset into the file */
 	uint64_t gc_lo, gc_hi; /* PUC Lua: text of the collector; 0, 0: not found */
-	char evidence[320];    /* what was measured, for -v and doctor: "lua_ident says ..." */
+	char evidence[320];    /* measurements, for -v and doctor: "lua_ident says ..." */
 	struct lb_build build; /* what BPF needs */
 };
 

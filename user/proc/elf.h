@@ -91,7 +91,7 @@ bool elf_wants(struct elf_file *elf, const char *name);
  */
 struct elf_pointer {
 	uint64_t slot;	/* address of the word */
-	uint64_t value; /* what it points to */
+	uint64_t value; /* the address in it */
 };
 int elf_pointers(struct elf_file *elf, int (*fn)(void *arg, const struct elf_pointer *pointer),
 		 void *arg);

@@ -164,7 +164,7 @@ static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
 			return i;
 	if (!registrytv(f[LJ_FACT_VMSTATE], f[LJ_FACT_HOOKMASK]))
 		return LJ_FACT_HOOKMASK;
-	if (gap != 8 && gap != 16) /* Tarantool's mem_L lies between */
+	if (gap != 8 && gap != 16) /* Tarantool's mem_L is between */
 		return LJ_FACT_JIT_BASE;
 	if (f[LJ_FACT_TRACE] >= f[LJ_FACT_G2DISP])
 		return LJ_FACT_TRACE;

@@ -12,8 +12,8 @@
 #include "proc/elf.h"
 
 /*
- * 0; -ENOENT: this file has no LuaJIT VM; -ENOTSUP: it has one, of an unknown layout: err has what
- * was measured.
+ * 0; -ENOENT: this file has no LuaJIT VM; -ENOTSUP: it has one, of an unknown layout: err has the
+ * measurements.
  */
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err);
 

@@ -15,8 +15,8 @@
 #include "proc/elf.h"
 
 /*
- * 0; -ENOENT: this file has no PUC Lua; -ENOTSUP: it has one, but no row fits: err has what was
- * measured.
+ * 0; -ENOENT: this file has no PUC Lua; -ENOTSUP: it has one, but no row fits: err has the
+ * measurements.
  */
 int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err);
 

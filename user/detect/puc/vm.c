@@ -52,7 +52,7 @@
 #include "base/cleanup.h"
 #include "arch/x86_64/insn.h"
 
-#define MIN_SIZE 2048 /* 4100 is the smallest that was seen, made by gcc -Os */
+#define MIN_SIZE 2048 /* the smallest known has 4100 bytes, by gcc -Os */
 #define MAX_SIZE (64u << 10)
 #define DECODE_STEPS 8 /* per byte */
 #define STEP_NEAR 6    /* instructions between a fetch and its step */
