@@ -310,7 +310,7 @@ static uint16_t saved_elsewhere(const struct code *c, const struct vm_votes *v)
 	return best;
 }
 
-/* Finds the step of the fetch `at`, to pc_reg, after it, with the fetch's base unchanged between. */
+/* Finds the step of the fetch `at`, to pc_reg, after it, with the fetch's base unchanged. */
 static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
 	uint8_t base = c->in[at].base;
