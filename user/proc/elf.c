@@ -206,8 +206,8 @@ void elf_close(struct elf_file **elf)
 }
 
 /*
- * Segments are mapped in whole pages, so that a page at a border of two is mapped with both. The
- * segment that begins on the mapping's first page is meant, else the one that spans it.
+ * Segments are mapped in whole pages, so a page at the border of two is mapped with both. Prefers
+ * the segment that begins on the mapping's first page to one that spans it.
  */
 int elf_bias(struct elf_file *elf, uint64_t map_start, uint64_t map_offset, uint64_t *bias)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads ELF files of targets: symbols, data, frame descriptions, LuaJIT's assembler VM.
- * 64-bit little-endian files only. Files are foreign: read by pread, never mapped (a
- * truncated mapping kills the reader). All work on one file has a budget, ELF_WORK, and may be
- * charged to a larger one as well; no more than 256 MiB of a file are in memory at a time.
+ * 64-bit little-endian files only. Files are untrusted: read by pread, never mapped (truncating a
+ * mapped file kills the reader). A budget, ELF_WORK, bounds the work on one file; it may be part of
+ * a larger one. At most 256 MiB of a file are in memory at a time.
  *
  * Not libelf (0.188): it allocates for each section that a header claims, 2.7 GB for a file of
  * 8 KB. It keeps each table it has read: 190 MiB for each section header of the same hole.
@@ -39,7 +39,7 @@ bool elf_spend(struct elf_file *elf, uint64_t steps);
 /* Returns of_what of the budget that is used up: results may be incomplete. NULL: none is. */
 const char *elf_exceeded(const struct elf_file *elf);
 
-/* Reads loaded content by address. Whole reads only; bytes beyond p_filesz are not there. */
+/* Reads `size` bytes of a segment or fails; bytes beyond p_filesz cannot be read. */
 int elf_read(struct elf_file *elf, uint64_t vaddr, void *dst, size_t size);
 
 /*
