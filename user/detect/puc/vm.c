@@ -62,8 +62,8 @@
 
 struct code {
 	struct x86_insn *in;
-	uint32_t *at;	 /* where each begins, from the function's start */
-	uint32_t *index; /* by byte of the function: of the instruction that begins there */
+	uint32_t *at;	 /* offsets from the function's start */
+	uint32_t *index; /* by byte of the function: the instruction that begins there */
 	size_t n, size, room;
 };
 #define NO_INDEX UINT32_MAX /* none does */
