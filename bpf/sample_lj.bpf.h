@@ -209,7 +209,6 @@ static __always_inline enum lb_status lj_begin(struct lj_walk **walk,
 		return LB_STATUS_NO_STACK;
 	lb_begin(&w->cache, w->cache.sample + 1);
 	thread_walk(lj_common(w), task, proc);
-	w->exact = 0;
 	w->L_hint = thread->lj_L;
 	if (lj_find(w, proc, thread) && lj_find_by_stack(w, proc, thread))
 		return LB_STATUS_OUTSIDE;

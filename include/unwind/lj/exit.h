@@ -196,12 +196,8 @@ LB_SUBPROG int lj_top_exit(const struct lb_mem *mem, struct lj_walk *w, const st
 		return 0;
 	w->rec.stack.n = 0;
 	w->map = 0;
-	w->skip = 0;
-	w->joint = 0;
-	w->base_func = 0;
+	lj_enter_frames(w);
 	w->exact = 1;
-	w->flags = LB_FRAME_THREAD;
-	w->phase = LJ_PHASE_FRAME;
 	return lj_top_is(w, w->base, w->snap_pc);
 }
 

@@ -290,16 +290,7 @@ LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
 	    w->rec.stack.n > 2)
 		return -1;
 	w->rec.stack.n = 0;
-	w->rec.mcofs = 0;
-	w->rec.traceno = 0;
-	w->rec.trace_fp = 0;
-	w->skip = 0;
-	w->linked = 0;
-	w->exact = 0;
-	w->boundary = 0;
-	w->link_known = 0;
-	w->flags = LB_FRAME_THREAD;
-	w->phase = LJ_PHASE_FRAME;
+	lj_enter_frames(w);
 	if (!lj_top_linked(mem, w, regs->base, regs->pc, LJ_FIT_NOT))
 		return 0;
 	pc = lj_saved_pc(mem, w, base);

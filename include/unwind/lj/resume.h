@@ -44,16 +44,7 @@ static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 	w->stack = w->head.stack;
 	w->maxstack = w->head.maxstack;
 	w->base = w->head.base;
-	w->flags = LB_FRAME_THREAD;
-	w->base_func = 0;
-	w->link_known = 0;
-	w->linked = 0;
-	w->boundary = 0;
-	w->skip = 0;
-	w->joint = 0;
-	w->exact = 0;
-	w->pc = 0;
-	w->phase = LJ_PHASE_FRAME;
+	lj_enter_frames(w);
 }
 
 /* Starts a search for a cframe, upwards on the C stack. */

@@ -24,7 +24,6 @@ static __always_inline void lb_selftest_reset(struct lj_walk *w, const struct lb
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	w->rec.traceno = 0;
-	w->exact = 0;
 	w->epoch = in->epoch;
 	w->prove = 0;
 	w->g = 0;

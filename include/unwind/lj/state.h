@@ -232,6 +232,21 @@ static __always_inline const __u8 *lj_guess_at(const struct lb_mem *mem, struct 
 	return lb_ready(mem, &w->cache, addr, size) ? lb_bytes(&w->cache, addr) : 0;
 }
 
+/* Begins with the frame at w->base, the topmost one of its thread. */
+static __always_inline void lj_enter_frames(struct lj_walk *w)
+{
+	w->flags = LB_FRAME_THREAD;
+	w->base_func = 0;
+	w->link_known = 0;
+	w->linked = 0;
+	w->boundary = 0;
+	w->skip = 0;
+	w->joint = 0;
+	w->exact = 0;
+	w->pc = 0;
+	w->phase = LJ_PHASE_FRAME;
+}
+
 static __always_inline enum lb_more lj_stop(struct lj_walk *w, enum lb_status end)
 {
 	if (end == LB_STATUS_RESOLVED &&
