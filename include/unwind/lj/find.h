@@ -232,7 +232,7 @@ LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const s
 	if (!w || !regs)
 		return -1;
 	interp = w->vmstate == LJ_VMST_INTERP;
-	bottom = w->base == w->stack + 16;
+	bottom = lj_at_bottom(w);
 	in_vm = lj_in_vm(w, regs->ip);
 	enters = interp && in_vm && lj_enters(w, regs);
 	if (w->vmstate > 0 || (interp && !enters && (bottom || (in_vm && regs->base != w->base))))

@@ -118,7 +118,7 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 		return lj_stop(w, LB_STATUS_RESOLVED);
 	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
 		return lj_stop(w, LB_STATUS_FAULT);
-	if (ret - w->vm_start < w->vm_end - w->vm_start) {
+	if (lj_in_vm(w, ret)) {
 		if (lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
 			return lj_stop(w, LB_STATUS_FAULT);
 		if (L == w->L || !lj_owns_cframe(mem, w, L, cframe))

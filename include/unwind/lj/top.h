@@ -20,11 +20,6 @@ enum {
 	LJ_VMST_ASM = -7,
 };
 
-static __always_inline int lj_in_vm(const struct lj_walk *w, __u64 ip)
-{
-	return ip - w->vm_start < w->vm_end - w->vm_start;
-}
-
 enum lj_fit {
 	LJ_FIT_NOT,   /* no function here */
 	LJ_FIT_OTHER, /* a Lua function, but pc is not one of its own */
@@ -36,12 +31,6 @@ enum lj_fit {
 static __always_inline int lj_fits(int fit)
 {
 	return fit >= LJ_FIT_LUA;
-}
-
-/* True if base may be a frame's. Errors and metamethods may use some slots above maxstack. */
-static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
-{
-	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
 }
 
 /* Returns enum lj_fit: the kind of function at base, and whether pc is its own. */

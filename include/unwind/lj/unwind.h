@@ -28,6 +28,17 @@
 
 #include <unwind/lj/func.h>
 
+static __always_inline int lj_in_vm(const struct lj_walk *w, __u64 ip)
+{
+	return ip - w->vm_start < w->vm_end - w->vm_start;
+}
+
+/* True if base may be a frame's. Errors and metamethods may use some slots above maxstack. */
+static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
+{
+	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
+}
+
 /*
  * Distance in slots from a frame to the one below, by the instruction before the pc that is its
  * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
@@ -109,8 +120,7 @@ LB_SUBPROG int lj_runs_c(const struct lb_mem *mem, struct lj_walk *w, __u64 bc)
 {
 	__u32 ins;
 
-	return w && w->regs.ip - w->vm_start >= w->vm_end - w->vm_start &&
-	       !lj_guess(mem, w, &ins, sizeof(ins), bc) &&
+	return w && !lj_in_vm(w, w->regs.ip) && !lj_guess(mem, w, &ins, sizeof(ins), bc) &&
 	       (ins & 0xff) - w->lj.bc_funcf - LJ_FUNCC < 2;
 }
 
@@ -323,8 +333,8 @@ static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_wa
 {
 	struct lj_run run = {.mem = mem, .w = w};
 
-	if (w->skip | w->link_known || (w->boundary && !w->linked) ||
-	    w->base > w->maxstack + 8 * 64 || w->base & 7 || w->pc & 3)
+	if (w->skip | w->link_known || (w->boundary && !w->linked) || !lj_may_be_base(w, w->base) ||
+	    w->pc & 3)
 		return;
 	lb_loop(LB_MAX_FRAMES, lj_run_step, &run);
 }
@@ -407,8 +417,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
 	if (lj_at_bottom(w))
 		return lj_bottom(w);
-	if (w->base & 7 || w->base < w->stack + 16 || w->base > w->maxstack + 8 * 64 ||
-	    w->rec.stack.n > LB_MAX_FRAMES)
+	if (!lj_may_be_base(w, w->base) || w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	if (lj_at(mem, w, &bytes, 16, w->base - 16))
 		return lj_stop(w, LB_STATUS_FAULT);
