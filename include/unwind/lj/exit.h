@@ -64,12 +64,10 @@ struct lj_kin {
 static __always_inline int lj_read_kin(const struct lb_mem *mem, struct lj_walk *w,
 				       struct lj_kin *kin, __u32 no)
 {
-	__u64 traces, trace;
 	const __u8 *bytes;
+	__u64 trace = lj_trace_at(mem, w, no);
 
-	if (lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
-	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * no) || !trace ||
-	    lj_at(mem, w, &bytes, LJ_TRACE_KIN_READ, trace + LJ_TRACE_STARTINS))
+	if (!trace || lj_at(mem, w, &bytes, LJ_TRACE_KIN_READ, trace + LJ_TRACE_STARTINS))
 		return -1;
 	kin->mcode = lb_word(bytes, LJ_TRACE_MCODE - LJ_TRACE_STARTINS);
 	kin->szmcode = lb_half(bytes, LJ_TRACE_SZMCODE - LJ_TRACE_STARTINS);
@@ -127,7 +125,7 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 {
 	__u32 offset, snapno;
 
-	if (!w || !regs || lj_read_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w))
+	if (!w || !regs || lj_take_trace(mem, w, traceno))
 		return -1;
 	offset = lj_mcode_offset(mem, w, regs);
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)

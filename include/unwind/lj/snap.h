@@ -179,18 +179,29 @@ static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gct
 	}
 }
 
+/* Returns the address of trace traceno; 0: there is none. */
+static __always_inline __u64 lj_trace_at(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
+{
+	__u64 traces, trace;
+
+	if (lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
+	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno))
+		return 0;
+	return trace;
+}
+
 /* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
 static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_walk *w,
 					   struct lj_gctrace *t, __u32 traceno)
 {
 	struct lj_trace_words words;
-	__u64 traces, trace;
 	const __u8 *head;
+	__u64 trace;
 
-	if (!traceno || traceno > 0xffff ||
-	    lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
-	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno) || !trace ||
-	    lj_at(mem, w, &head, LJ_TRACE_READ, trace))
+	if (!traceno || traceno > 0xffff)
+		return -1;
+	trace = lj_trace_at(mem, w, traceno);
+	if (!trace || lj_at(mem, w, &head, LJ_TRACE_READ, trace))
 		return -1;
 	words = lj_trace_words(head);
 	if (LJ_KIND_GCT(words.kind) != LJ_GCT_TRACE || lb_short(head, LJ_TRACE_TRACENO) != traceno)
