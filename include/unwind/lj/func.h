@@ -209,7 +209,8 @@ static __always_inline int lj_is_func(__u64 tv)
 LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int index, __u64 pc)
 {
 	const struct lj_seen *seen;
-	__u64 exact, start, trace;
+	__u64 exact, start;
+	const __u8 *trace;
 
 	if (!w)
 		return LB_NO_PC;
@@ -224,11 +225,11 @@ LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int in
 	}
 	if (!pc || pc & 3 || pc >> 47)
 		return LB_NO_PC;
-	trace = pc - (exact ? 0 : 4) - LJ_TRACE_STARTINS;
-	if (lj_guess(mem, w, w->scratch, LJ_TRACE_READ, trace))
+	trace = lj_maybe(mem, w, pc - (exact ? 0 : 4) - LJ_TRACE_STARTINS, LJ_TRACE_READ);
+	if (!trace || lb_byte(trace, LJ_TRACE_GCT) != LJ_GCT_TRACE)
 		return LB_NO_PC;
-	start = lb_word(w->scratch, LJ_TRACE_STARTPC);
-	if (lb_byte(w->scratch, LJ_TRACE_GCT) != LJ_GCT_TRACE || !lj_pc_inside(seen, start))
+	start = lb_word(trace, LJ_TRACE_STARTPC);
+	if (!lj_pc_inside(seen, start))
 		return LB_NO_PC;
 	return (__u32)((start - seen->bc) >> 2);
 }
