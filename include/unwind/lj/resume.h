@@ -85,13 +85,6 @@ LB_SUBPROG int lj_known_resumer(const struct lb_mem *mem, struct lj_walk *w)
 	return 1;
 }
 
-/* Ends the walk, as the resumer was not found. */
-static __always_inline enum lb_more lj_cut(struct lj_walk *w)
-{
-	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	return lj_stop(w, LB_STATUS_RESOLVED);
-}
-
 /*
  * Goes from L, whose frames are walked, to its resumer. If the return address of L's outermost
  * cframe (PREV is 0) is in the VM, the resumer's cframe is directly above; else C code lies

@@ -260,6 +260,13 @@ static __always_inline enum lb_more lj_stop(struct lj_walk *w, enum lb_status en
 	return LB_STOP;
 }
 
+/* Ends the walk with the frames so far: more lie below. */
+static __always_inline enum lb_more lj_cut(struct lj_walk *w)
+{
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	return lj_stop(w, LB_STATUS_RESOLVED);
+}
+
 /* Returns the bytes at addr in place, valid until the next read; NULL: they cannot be read. size is
  * at most LB_READ_MOST. */
 static __always_inline const __u8 *lj_maybe(const struct lb_mem *mem, struct lj_walk *w, __u64 addr,

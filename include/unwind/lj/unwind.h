@@ -131,10 +131,8 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 	__u32 n = w->rec.stack.n;
 	struct lb_frame *f;
 
-	if (n >= LB_MAX_FRAMES) {
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return lj_stop(w, LB_STATUS_RESOLVED);
-	}
+	if (n >= LB_MAX_FRAMES)
+		return lj_cut(w);
 	f = &w->rec.stack.frame[lb_loaded(n) & LB_MAX_FRAMES]; /* clang would drop the mask */
 	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
 	f->fp = seen->fp;

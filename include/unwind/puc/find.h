@@ -191,10 +191,8 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
-	if (w->child && puc_scan_missed(w)) {
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_STATUS_RESOLVED);
-	}
+	if (w->child && puc_scan_missed(w))
+		return puc_cut(w);
 	return puc_begin_weighing(mem, w);
 }
 
@@ -247,10 +245,8 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
-	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n) { /* keeps the frames so far */
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_STATUS_RESOLVED);
-	}
+	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n)
+		return puc_cut(w);
 	switch (w->phase) {
 	case PUC_PHASE_SCAN:
 		return puc_step_scan(mem, w);

@@ -264,6 +264,13 @@ static __always_inline enum lb_more puc_end(struct puc_walk *w, enum lb_status e
 	return LB_STOP;
 }
 
+/* Ends the walk with the frames so far: more lie below. */
+static __always_inline enum lb_more puc_cut(struct puc_walk *w)
+{
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	return puc_end(w, LB_STATUS_RESOLVED);
+}
+
 /* Returns bytes in place, valid until the next read; 0: they may have been paged out. */
 static __always_inline const __u8 *puc_maybe(const struct lb_mem *mem, struct puc_walk *w,
 					     __u64 addr, __u32 size)

@@ -91,10 +91,8 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	__u32 n = w->rec.stack.n;
 	struct lb_frame *f;
 
-	if (n >= LB_MAX_FRAMES) {
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		return puc_end(w, LB_STATUS_RESOLVED);
-	}
+	if (n >= LB_MAX_FRAMES)
+		return puc_cut(w);
 	if (puc_is_moving_down(w, index)) {
 		w->rec.stack.frame[0].word |= (__u64)LB_FRAME_TAIL << 48;
 		return LB_MORE;
@@ -212,8 +210,7 @@ static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 		return puc_end(w, w->unread ? LB_STATUS_FAULT : LB_STATUS_STACK_CHANGING);
 	if (w->previous)
 		puc_flag_above(w);
-	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	return puc_end(w, LB_STATUS_RESOLVED);
+	return puc_cut(w);
 }
 
 /*
