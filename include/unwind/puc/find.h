@@ -136,8 +136,6 @@ static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem,
 		puc_mark(mem, w, w->mark + 2, &w->rival);
 	w->scan = w->scan_from;
 	w->scan_end = puc_scan_reach(w);
-	if (w->scan_end > w->stack_hi)
-		w->scan_end = w->stack_hi;
 	if (w->best.jmp && w->best.jmp < w->scan_end)
 		w->scan_end = w->best.jmp;
 	w->in_block = 0;

@@ -133,8 +133,7 @@ LB_SUBPROG int puc_gc_word(const struct lb_mem *mem, struct puc_walk *w, __u64 w
 		return PUC_GC_NOTHING;
 	if (puc_in_vm(w, word))
 		return PUC_GC_VM;
-	if (!lb_within(word, w->text_lo, w->text_hi - w->text_lo) ||
-	    !puc_is_return(mem, w, word, &to))
+	if (!puc_in_text(w, word) || !puc_is_return(mem, w, word, &to))
 		return PUC_GC_NOTHING;
 	inner = w->gc_inner;
 	w->gc_inner = word;
@@ -171,7 +170,7 @@ static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc
 		return;
 	w->collects = 0;
 	w->gc_within = 0;
-	w->gc_inner = lb_within(ip, w->text_lo, w->text_hi - w->text_lo) ? ip : 0;
+	w->gc_inner = puc_in_text(w, ip) ? ip : 0;
 	w->phase = PUC_PHASE_COLLECTS;
 }
 

@@ -33,7 +33,9 @@ static __always_inline void puc_forget_tried(struct puc_walk *w)
 /* Returns the end of a search that began at scan_from, by its bound. */
 static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
 {
-	return w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
+	__u64 reach = w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
+
+	return reach < w->stack_hi ? reach : w->stack_hi;
 }
 
 /* Sets up a search of the C stack from addr on, for lua_States whose errorJmp lies above floor. */
@@ -42,8 +44,6 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->scan = (addr + 7) & ~7ULL;
 	w->scan_from = w->scan;
 	w->scan_end = puc_scan_reach(w);
-	if (w->scan_end > w->stack_hi)
-		w->scan_end = w->stack_hi;
 	w->near = 0;
 	w->tested = 0;
 	w->proved = 0;
@@ -73,7 +73,7 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 static __always_inline int puc_is_candidate(const struct puc_walk *w, __u64 word)
 {
 	return puc_is_pointer(word) && word - w->regs.sp >= w->stack_hi - w->regs.sp &&
-	       word - w->text_lo >= w->text_hi - w->text_lo;
+	       !puc_in_text(w, word);
 }
 
 /* Goes back to the words [addr, to), which are to be tried as lua_States. Returns 1. */
@@ -346,7 +346,7 @@ static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_wal
 		return 0;
 	if (word >> 47) /* no address */
 		return puc_is_jmp_buf(w, i) ? puc_note_jmp_buf(w, addr) : 0;
-	w->in_text += (__u32)lb_within(word, w->text_lo, w->text_hi - w->text_lo);
+	w->in_text += (__u32)puc_in_text(w, word);
 	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
 	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word)
 		return 0;
@@ -420,7 +420,7 @@ static __always_inline int puc_may_run(const struct puc_walk *w)
 {
 	if (w->child)
 		return w->in_text > 1;
-	return w->in_text || lb_within(w->regs.ip, w->text_lo, w->text_hi - w->text_lo);
+	return w->in_text || puc_in_text(w, w->regs.ip);
 }
 
 /* Ends a search that cannot read on: the sample is lost, or cut where the resumer is missing. */

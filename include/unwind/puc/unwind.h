@@ -48,6 +48,11 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= flags << 48;
 }
 
+static __always_inline int puc_in_text(const struct puc_walk *w, __u64 addr)
+{
+	return (int)lb_within(addr, w->text_lo, w->text_hi - w->text_lo);
+}
+
 static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
 {
 	return (int)lb_within(ip, w->vm_start, w->vm_end - w->vm_start);
