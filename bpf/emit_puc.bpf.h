@@ -6,7 +6,7 @@
 #ifndef LUABPF_EMIT_PUC_BPF_H
 #define LUABPF_EMIT_PUC_BPF_H
 
-#include <unwind/puc/fingerprint.h>
+#include <unwind/puc/state.h>
 #include "emit_part.bpf.h"
 
 enum {
@@ -24,20 +24,10 @@ enum {
 };
 _Static_assert(PUC_PARTS <= LB_PARTS, "parts of a prototype");
 
-static __always_inline __u64 puc_head_word(const struct lb_rec_puc_proto *r, __u16 offset)
-{
-	return lb_word(r->head, offset & (PUC_PROTO_HEAD - 8));
-}
-
-static __always_inline __u32 puc_head_half(const struct lb_rec_puc_proto *r, __u16 offset)
-{
-	return lb_half(r->head, offset & (PUC_PROTO_HEAD - 4));
-}
-
 /* Copies an array of the prototype: n elements of `size` bytes, as many as fit. */
 #define EMIT_PUC_ARRAY(r, part, member, pointer, n, size)                                          \
 	do {                                                                                       \
-		__u64 addr_ = puc_head_word(r, pointer);                                           \
+		__u64 addr_ = puc_word((r)->head, pointer);                                        \
 		__u32 len_ = (n);                                                                  \
                                                                                                    \
 		if (len_ > sizeof((r)->member) / (size))                                           \
@@ -106,19 +96,19 @@ static __always_inline void emit_puc_lines(struct lb_rec_puc_proto *r, const str
 {
 	if (puc->p_abslineinfo == PUC_NONE) {
 		EMIT_PUC_ARRAY(r, PUC_PART_LINEINFO, lineinfo, puc->p_lineinfo,
-			       puc_head_half(r, puc->p_sizelineinfo), 4);
+			       puc_half(r->head, puc->p_sizelineinfo), 4);
 		return;
 	}
 	EMIT_PUC_ARRAY(r, PUC_PART_LINEINFO, lineinfo, puc->p_lineinfo,
-		       puc_head_half(r, puc->p_sizelineinfo), 1);
+		       puc_half(r->head, puc->p_sizelineinfo), 1);
 	EMIT_PUC_ARRAY(r, PUC_PART_ABSLINEINFO, abslineinfo, puc->p_abslineinfo,
-		       puc_head_half(r, puc->p_sizeabslineinfo), 8);
+		       puc_half(r->head, puc->p_sizeabslineinfo), 8);
 }
 
 static __always_inline void emit_puc_source(struct lb_rec_puc_proto *r,
 					    const struct puc_layout *puc)
 {
-	__u64 str = puc_head_word(r, puc->p_source);
+	__u64 str = puc_word(r->head, puc->p_source);
 
 	if (!bpf_probe_read_user(r->source, LB_PUC_STR_BYTES, (void *)str))
 		emit_part(&r->rec, PUC_PART_SOURCE, str, PART_AT(r, source), LB_PUC_STR_BYTES);
@@ -150,13 +140,13 @@ LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, _
 		return 0; /* user space reads it from the live process */
 	}
 	emit_part(&r->rec, PUC_PART_HEAD, proto, PART_AT(r, head), size);
-	EMIT_PUC_ARRAY(r, PUC_PART_CODE, code, puc->p_code, puc_head_half(r, puc->p_sizecode), 4);
-	EMIT_PUC_ARRAY(r, PUC_PART_P, p, puc->p_p, puc_head_half(r, puc->p_sizep), 8);
-	EMIT_PUC_ARRAY(r, PUC_PART_K, k, puc->p_k, puc_head_half(r, puc->p_sizek), PUC_TV_SIZE);
+	EMIT_PUC_ARRAY(r, PUC_PART_CODE, code, puc->p_code, puc_half(r->head, puc->p_sizecode), 4);
+	EMIT_PUC_ARRAY(r, PUC_PART_P, p, puc->p_p, puc_half(r->head, puc->p_sizep), 8);
+	EMIT_PUC_ARRAY(r, PUC_PART_K, k, puc->p_k, puc_half(r->head, puc->p_sizek), PUC_TV_SIZE);
 	EMIT_PUC_ARRAY(r, PUC_PART_LOCVARS, locvars, puc->p_locvars,
-		       puc_head_half(r, puc->p_sizelocvars), 16);
+		       puc_half(r->head, puc->p_sizelocvars), 16);
 	EMIT_PUC_ARRAY(r, PUC_PART_UPVALUES, upvalues, puc->p_upvalues,
-		       puc_head_half(r, puc->p_sizeupvalues) * (puc->upvaldesc_size & 0x18), 1);
+		       puc_half(r->head, puc->p_sizeupvalues) * (puc->upvaldesc_size & 0x18), 1);
 	emit_puc_lines(r, puc);
 	emit_puc_source(r, puc);
 	emit_puc_strings(r, puc);

@@ -7,7 +7,7 @@
 
 #include <unwind/abi.h>
 #include <unwind/lj/state.h>
-#include <unwind/puc/unwind.h>
+#include <unwind/puc/state.h>
 
 /*
  * Samples, prototypes and task events. User space reads it every 50 to 200 ms, and is woken when a
