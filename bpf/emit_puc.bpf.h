@@ -89,7 +89,8 @@ static __always_inline void emit_puc_strings(struct lb_rec_puc_proto *r,
 
 	bpf_loop(r->rec.part[PUC_PART_K].len / PUC_TV_SIZE, emit_puc_k, &ctx, 0);
 	bpf_loop(r->rec.part[PUC_PART_LOCVARS].len / 16, emit_puc_locvar, &ctx, 0);
-	bpf_loop(r->rec.part[PUC_PART_UPVALUES].len / 8, emit_puc_upvalue, &ctx, 0);
+	bpf_loop(r->rec.part[PUC_PART_UPVALUES].len >> (puc->upvaldesc_size == 8 ? 3 : 4),
+		 emit_puc_upvalue, &ctx, 0);
 }
 
 static __always_inline void emit_puc_lines(struct lb_rec_puc_proto *r, const struct puc_layout *puc)
