@@ -51,21 +51,31 @@ static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w
 	return PUC_LIGHT;
 }
 
-static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
+/* Reads the current CallInfo, and takes what each has into the walk. */
+static __always_inline int puc_read_ci(const struct lb_mem *mem, struct puc_walk *w,
+				       const __u8 **bytes)
 {
-	const __u8 *bytes;
 	__u32 size = w->puc.ci_size;
 
 	if (size > sizeof(w->scratch))
 		size = sizeof(w->scratch);
+	if (puc_at(mem, w, bytes, size, w->ci))
+		return -1;
+	w->func = puc_word(*bytes, w->puc.ci_func);
+	w->status = puc_half(*bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	return 0;
+}
+
+static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
+{
+	const __u8 *bytes;
+
 	w->unread = 0;
 	w->previous = 0;
 	w->savedpc = 0;
-	if (!puc_is_pointer(w->ci) || puc_at(mem, w, &bytes, size, w->ci))
+	if (!puc_is_pointer(w->ci) || puc_read_ci(mem, w, &bytes))
 		return PUC_NOT;
-	w->func = puc_word(bytes, w->puc.ci_func);
 	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
-	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
 						  : puc_word(bytes, w->puc.ci_previous);
 	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)

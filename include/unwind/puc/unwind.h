@@ -126,18 +126,12 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const __u8 *bytes;
-	__u32 size = w->puc.ci_size;
-	__u64 func;
 
-	if (size > sizeof(w->scratch))
-		size = sizeof(w->scratch);
-	if (puc_at(mem, w, &bytes, size, w->ci))
+	if (puc_read_ci(mem, w, &bytes))
 		return puc_end(w, LB_STATUS_FAULT);
-	func = puc_word(bytes, w->puc.ci_func);
-	if (func != w->t.stack && !w->moved &&
-	    (w->puc.version < 54 || w->above - func >= PUC_STACK_MOST))
+	if (w->func != w->t.stack && !w->moved &&
+	    (w->puc.version < 54 || w->above - w->func >= PUC_STACK_MOST))
 		return puc_end(w, LB_STATUS_STACK_CHANGING);
-	w->status = puc_half(bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
 	if (w->t.main) /* the main thread has no resumer */
