@@ -145,7 +145,7 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 			w->boundary = 0;
 			if (n) /* a hook, a finalizer, an event handler or a callback */
 				w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |=
-					(__u64)LB_FRAME_HOOK << 48;
+					LB_FRAME_WORD(0, LB_FRAME_HOOK, 0);
 		}
 		f->pc = lj_position(mem, w, index, w->pc);
 		if (f->pc == LB_NO_PC && w->linked)

@@ -36,7 +36,7 @@
 static __always_inline void puc_flag_above(struct puc_walk *w)
 {
 	__u32 n = w->rec.stack.n;
-	__u64 flags = 0;
+	__u32 flags = 0;
 
 	if (w->flags & LB_FRAME_THREAD || !n) /* there is none of this lua_State */
 		return;
@@ -45,7 +45,7 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 	if (w->status & w->puc.cist_fin)
 		flags |= LB_FRAME_FIN;
 	if (flags)
-		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= flags << 48;
+		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= LB_FRAME_WORD(0, flags, 0);
 }
 
 static __always_inline int puc_in_text(const struct puc_walk *w, __u64 addr)
@@ -85,7 +85,7 @@ static __always_inline int puc_is_moving_down(const struct puc_walk *w, int inde
 	const struct lb_frame *above = &w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES];
 
 	return n == 1 && !(w->flags & LB_FRAME_THREAD) && !w->pc_known && puc_is_lua(w, index) &&
-	       (above->word & ((1ULL << 48) - 1)) == seen->ptr &&
+	       LB_FRAME_PTR(above) == seen->ptr &&
 	       (w->savedpc <= seen->code || w->savedpc - seen->code > 4ULL * seen->sizecode);
 }
 
@@ -99,7 +99,7 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	if (n >= LB_MAX_FRAMES)
 		return puc_cut(w);
 	if (puc_is_moving_down(w, index)) {
-		w->rec.stack.frame[0].word |= (__u64)LB_FRAME_TAIL << 48;
+		w->rec.stack.frame[0].word |= LB_FRAME_WORD(0, LB_FRAME_TAIL, 0);
 		return LB_MORE;
 	}
 	puc_flag_above(w);
@@ -155,7 +155,7 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 	    !puc_is_lua(w, index))
 		return 0;
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
-	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0ULL, seen->ptr);
+	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0, seen->ptr);
 	f->fp = seen->fp;
 	f->pc = puc_position(seen, w->savedpc);
 	w->rec.stack.n = n + 1;
