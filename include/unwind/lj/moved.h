@@ -79,14 +79,15 @@ LB_SUBPROG int lj_moved_by(const struct lb_mem *mem, struct lj_walk *w, __u64 wo
 	return lj_moved_stack(mem, w, word);
 }
 
-/* Sets the walk's stack and base to their new addresses, as L->base leads to no frame. */
+/* Sets the walk's stack and base to their new addresses, if they are found, as L->base leads to no
+ * frame. */
 LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lb_regs *regs)
 {
 	__u32 i;
 
 	if (!w || !regs)
-		return -1;
+		return 0;
 	w->block[0] = regs->pc;
 	w->block[1] = regs->rb;
 	w->block[2] = regs->gl;
@@ -96,16 +97,13 @@ LB_SUBPROG int lj_find_moved(const struct lb_mem *mem, struct lj_walk *w,
 	w->block[6] = regs->rd; /* [6] and [7]: when mremap() has just returned */
 	w->block[7] = regs->base;
 	if (mem_read(mem, w->block + LJ_MOVED_REGS, 8 * LJ_MOVED_WORDS, regs->sp & ~7ULL))
-		return -1;
+		return 0;
 	LB_ROLLED
-	for (i = 0; i < LJ_MOVED_REGS + LJ_MOVED_WORDS; i++) {
-		if (!lj_moved_by(mem, w, w->block[i])) {
-			w->fault = 0;
-			return 0;
-		}
-	}
+	for (i = 0; i < LJ_MOVED_REGS + LJ_MOVED_WORDS; i++)
+		if (!lj_moved_by(mem, w, w->block[i]))
+			break;
 	w->fault = 0;
-	return -1;
+	return 0;
 }
 
 /* True if, in C code, L->base is outside of the stack or unreadable, so that it may be moving. */

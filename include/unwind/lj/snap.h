@@ -103,13 +103,9 @@ LB_SUBPROG int lj_keep_virtual(struct lj_walk *w)
 /* Takes the cached frames of a snapshot, which begin the stack. Returns 0, or -1: not cached. */
 static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 {
-	const struct lj_virtual *v;
-	__u32 i, n;
+	const struct lj_virtual *v = lj_virtual(w, map);
+	__u32 i, n = v->n;
 
-	if (!w)
-		return -1;
-	v = lj_virtual(w, map);
-	n = v->n;
 	w->map = w->rec.stack.n || w->flags != LB_FRAME_THREAD ? 0 : map;
 	if (!w->map || v->map != map || v->fp != w->gctrace.fp ||
 	    !lb_is_proved(lj_common(w), v->epoch))
@@ -311,12 +307,10 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 
 /* Entries per step: the overhead of a step is larger than the work of one. */
 #define LJ_SNAP_RUN 4
-static __always_inline int lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
+static __always_inline enum lb_more lj_step_snap(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i;
 
-	if (!w)
-		return LB_STOP;
 	LB_ROLLED
 	for (i = 0; i < LJ_SNAP_RUN && w->phase == LJ_PHASE_SNAP; i++)
 		if (lj_step_entry(mem, w))

@@ -224,9 +224,8 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	}
 	/* the same of a fast function whose results have overwritten its link, the saved pc */
 	saved = lj_saved_pc(mem, w, base);
-	if (pc & 7 && (saved == pc || saved == (pc ^ 1)) && !lj_link_leads(mem, w, base)) {
+	if (pc & 7 && (saved == pc || saved == (pc ^ 1)) && !lj_link_leads(mem, w, base))
 		return lj_top_done(w, base, saved);
-	}
 	/* a return of a vararg function: BASE is that of the frame proper already */
 	if ((pc & 7) == LJ_FRAME_VARG && regs->rb == delta) {
 		w->skip = 1;

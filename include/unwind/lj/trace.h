@@ -154,12 +154,10 @@ static __always_inline int lj_is_cached(const struct lj_walk *w, const struct lj
 }
 
 /* Sets the walk on an offset in the current trace's machine code. */
-static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
+static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
 	const struct lj_snap_cache *left;
 
-	if (!w)
-		return 0;
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
@@ -168,7 +166,7 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	left += !lj_is_cached(w, left);
 	if (lj_is_cached(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
 	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
-		return 0;
+		return;
 	w->lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
 	w->in_block = 0;
 	w->search = 0;
@@ -176,7 +174,6 @@ static __always_inline int lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->lo_mcofs = 0;
 	w->hi_mcofs = LJ_LEFT_MOST;
 	w->phase = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? LJ_PHASE_MCODE : LJ_PHASE_GUARDS;
-	return 0;
 }
 
 /*
