@@ -74,23 +74,21 @@ static __always_inline int lj_find_by_text(struct lj_find *f)
 static __always_inline int lj_find_known(struct lj_find *f)
 {
 	__u64 best = ~0ULL;
-	__u32 i, at = LB_THREAD_VMS, last = LB_THREAD_VMS;
+	__u32 i, at = LB_THREAD_VMS;
 
 	for (i = 0; i < LB_THREAD_VMS; i++) {
 		if (!f->thread->vms.g[i])
 			break;
-		if (lj_try(f->w, f->proc, f->thread->vms.module[i], f->thread->vms.g[i]))
+		if (lj_try(f->w, f->proc, f->thread->vms.module[i], f->thread->vms.g[i]) ||
+		    f->w->cframe >= best)
 			continue;
-		last = i;
-		if (f->w->cframe < best) {
-			best = f->w->cframe;
-			at = i;
-		}
+		best = f->w->cframe;
+		at = i;
 	}
 	if (at >= LB_THREAD_VMS)
 		return -1;
 	f->module = f->thread->vms.module[at];
-	if (at == i - 1 && at == last)
+	if (at == i - 1) /* the walk is set on the one that was tried last */
 		return 0;
 	return lj_try(f->w, f->proc, f->module, f->thread->vms.g[at]);
 }
