@@ -238,7 +238,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	return (sum ? sum : LB_STACKS) | slot;
 }
 
-static __always_inline int emit_whole(struct lb_walk *w, int proto_sent)
+static __always_inline int emit_whole(struct lb_walk *w, int nsent)
 {
 	__u32 n = w->rec.stack.n;
 
@@ -247,7 +247,7 @@ static __always_inline int emit_whole(struct lb_walk *w, int proto_sent)
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
-				  ring_wakeup(proto_sent, w->samples));
+				  ring_wakeup(nsent, w->samples));
 }
 
 /* Sends a sample whole, after the prototypes of its functions. Returns 0, 1 when the ring had no
@@ -255,9 +255,9 @@ static __always_inline int emit_whole(struct lb_walk *w, int proto_sent)
 static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread,
 				      enum lb_family family)
 {
-	int proto_sent = emit_protos(w, thread, family);
+	int nsent = emit_protos(w, thread, family);
 
-	return emit_whole(w, proto_sent) ? -1 : proto_sent < 0;
+	return emit_whole(w, nsent) ? -1 : nsent < 0;
 }
 
 /* Not inlined: its BPF stack would add to that of the walks. */

@@ -44,20 +44,20 @@ static __always_inline enum lb_status sample(const struct bpf_perf_event_data *e
 					     __u32 families)
 {
 	struct puc_sample puc = {.proc = proc, .thread = thread};
-	enum lb_status lj_stop = LB_STATUS_OUTSIDE, puc_end = LB_STATUS_OUTSIDE;
+	enum lb_status lj_status = LB_STATUS_OUTSIDE, puc_status = LB_STATUS_OUTSIDE;
 	struct lj_walk *lj = 0;
 
 	if (bpf_get_current_task_btf()->flags & PF_EXITING)
 		return LB_STATUS_NO_REGS;
 	if (families & proc->families & LB_FAMILY_BIT(PUC))
-		puc_end = puc_sample(&puc, event);
+		puc_status = puc_sample(&puc, event);
 	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_stop = lj_begin(&lj, event, proc, thread);
-	if (families & LB_FAMILY_BIT(PUC) && puc_end != LB_STATUS_OUTSIDE && puc.w &&
-	    (lj_stop != LB_STATUS_RESOLVED || puc.w->inner < lj->cframe))
-		return send(puc_common(puc.w), thread, puc_end, LB_FAMILY_PUC);
-	if (!(families & LB_FAMILY_BIT(LJ)) || lj_stop != LB_STATUS_RESOLVED)
-		return lj_stop;
+		lj_status = lj_begin(&lj, event, proc, thread);
+	if (families & LB_FAMILY_BIT(PUC) && puc_status != LB_STATUS_OUTSIDE && puc.w &&
+	    (lj_status != LB_STATUS_RESOLVED || puc.w->inner < lj->cframe))
+		return send(puc_common(puc.w), thread, puc_status, LB_FAMILY_PUC);
+	if (!(families & LB_FAMILY_BIT(LJ)) || lj_status != LB_STATUS_RESOLVED)
+		return lj_status;
 	return send(lj_common(lj), thread, lj_finish(lj, thread), LB_FAMILY_LJ);
 }
 
