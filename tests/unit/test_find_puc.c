@@ -230,6 +230,24 @@ Test(find_puc, resumers_are_remembered, .fini = done)
 	cr_expect_lt(then, first, "%d steps, then %d", first, then);
 }
 
+/* The C stack ends near sp: the words behind the block's end are those of an earlier sample. */
+Test(find_puc, words_of_an_earlier_sample, .fini = done)
+{
+	size_t i;
+
+	scene("c_function", "5.4.6");
+	put_L(s.img.puc.L_errorJmp, 8, w.regs.sp + 200);
+	w.stack_hi = w.regs.sp + 208;
+	w.L_hint = s.img.main_L;
+	/* returns into the collector, from a call of the function that is outermost on the stack */
+	pui_call_site(&s.img, PS_GC_SITE, PUI_TEXT + 0x6000 - 0x40);
+	for (i = 0; i < PUC_BLOCK; i++)
+		w.block[i] = PS_GC_SITE;
+	walk();
+	cr_expect_eq(w.end, LB_STATUS_RESOLVED);
+	cr_expect_eq(w.state, 'C', "%c", w.state);
+}
+
 Test(find_puc, resumed)
 {
 	uint64_t child = 0x10000, other, third;

@@ -188,12 +188,13 @@ static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, 
 	LB_ROLLED
 	for (i = 0; i < PUC_GC_HITS && w->next_hit < w->hits; i++) {
 		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
-		int is = puc_gc_word(mem, w, w->block[hit]);
+		/* behind the block's end are words of an earlier one; without a branch, as above */
+		__u64 at = w->block_at + 8 * hit, inside = 0 - (lb_loaded(at - w->block_to) >> 63);
+		int is = puc_gc_word(mem, w, w->block[hit] & inside);
 
 		if (is == PUC_GC_VM)
 			w->collects = 0;
-		if (is >= PUC_GC_CLIENT || (is == PUC_GC_ENTERED && w->collects) ||
-		    w->block_at + 8 * hit >= w->block_to)
+		if (is >= PUC_GC_CLIENT || (is == PUC_GC_ENTERED && w->collects) || !inside)
 			w->next_hit = w->hits;
 	}
 	if (w->next_hit < w->hits)
