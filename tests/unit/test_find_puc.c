@@ -248,6 +248,18 @@ Test(find_puc, words_of_an_earlier_sample, .fini = done)
 	cr_expect_eq(w.state, 'C', "%c", w.state);
 }
 
+/* No lua_State is found in the bound of steps: it is not as deep as that of an earlier sample. */
+Test(find_puc, depth_of_an_earlier_sample, .fini = done)
+{
+	scene("calls", "5.4.6");
+	w.inner = 1;
+	w.L_hint = 0;
+	memset(&w.gprs, 0, sizeof(w.gprs));
+	w.regs.ip = PS_LIBC;
+	find();
+	cr_expect_eq(w.inner, w.stack_hi);
+}
+
 Test(find_puc, resumed)
 {
 	uint64_t child = 0x10000, other, third;

@@ -95,6 +95,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 		return 1;
 	w->g = 0;
 	w->L = 0;
+	w->inner = w->stack_hi; /* of several VMs, one in which none is found is no inner one */
 	w->vmstate = 0;
 	w->fault = 0;
 	w->flags = 0;
