@@ -4,8 +4,8 @@
  * lj_jit.h, lj_dispatch.h, lj_frame.h).
  *
  * What never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum below; what varies is a
- * field of struct lj_layout, which is measured in the VM's text (user/detect/lj/measure.c) and handed to
- * BPF in a map.
+ * field of struct lj_layout, which is measured in the VM's text (user/detect/lj/measure.c) and
+ * handed to BPF in a map.
  */
 #ifndef LUABPF_UNWIND_LJ_LAYOUT_H
 #define LUABPF_UNWIND_LJ_LAYOUT_H

@@ -69,6 +69,13 @@ static __always_inline int lb_selftest_find(const struct lb_mem *mem, struct lj_
 	return lb_selftest_search(mem, w, in);
 }
 
+static __always_inline void lb_selftest_walk(const struct lb_mem *mem, struct lj_walk *w)
+{
+	w->end = LB_STATUS_LOOP;
+	lb_selftest_run(mem, w);
+	lj_walk_bounded(w);
+}
+
 /* Takes the sample; the frames are in w->rec.stack, its status in w->end. */
 static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct lj_walk *w,
 					       const struct lb_selftest *in)
@@ -84,13 +91,9 @@ static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct 
 	if (lj_find_top(mem, w, &in->build, &in->regs, in->traceno))
 		return;
 	base = w->base;
-	w->end = LB_STATUS_LOOP;
-	lb_selftest_run(mem, w);
-	lj_walk_bounded(w);
-	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(mem, w, &in->regs, base)) {
-		w->end = LB_STATUS_LOOP;
-		lb_selftest_run(mem, w);
-	}
+	lb_selftest_walk(mem, w);
+	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(mem, w, &in->regs, base))
+		lb_selftest_walk(mem, w);
 }
 
 #endif
