@@ -19,6 +19,7 @@ struct maple_tree {
 struct mm_struct {
 	struct maple_tree mm_mt;   /* its mappings, since 6.1 */
 	unsigned long start_stack; /* sp when the program began */
+	unsigned long exec_vm;	   /* pages of executable mappings */
 };
 
 struct sched_entity {

@@ -18,6 +18,7 @@
 #include "emit.bpf.h"
 #include "fork.bpf.h"
 #include "files.bpf.h"
+#include "plain.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -129,6 +130,24 @@ static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken
 	return 0;
 }
 
+/*
+ * A process without a VM in a system-wide recording. Returns 1: its samples are no target's and do
+ * not count; 0: user space has not looked at it yet. known: user space has, and found no VM.
+ */
+static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *task,
+				const struct lb_proc *proc, __u64 exec_id, enum by_files by,
+				int known)
+{
+	__u32 pid = task->tgid;
+
+	if (by == FILES_UNKNOWN && !known)
+		return 0;
+	note_plain(cpu, task, pid, exec_id);
+	if (proc && (by == FILES_UNKNOWN || !known)) /* it has mapped more, or called exec */
+		emit_task(pid, known ? 0 : proc->epoch, exec_id, 0);
+	return 1;
+}
+
 static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -143,6 +162,9 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		count_end(pid, LB_STATUS_FAULT);
 		return 0;
 	}
+	/* a kernel thread, or a process that ends; or one that was met before */
+	if (everywhere && (!task->mm || is_plain(cpu, task, pid, exec_id)))
+		return 0;
 	if (doubled && is_duplicate(event, task->pid, exec_id))
 		return 0;
 	taken = events_per_sample == 1 || is_sample(cpu);
@@ -154,11 +176,15 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		by = by_files(cpu, proc, pid, exec_id, families);
 		if (by == FILES_VM)
 			proc = &cpu->target[pid & (CPU_TARGETS - 1)].proc;
+		else if (everywhere && pass(cpu, task, proc, exec_id, by, is_known))
+			return 0;
 		else if (!is_known)
 			return meet(pid, proc ? proc->epoch : 0, exec_id, taken, by);
 	}
 	if (!taken || !proc)
 		return 0;
+	if (everywhere && proc->exec_vm != (__u32)task->mm->exec_vm)
+		look_again(proc, pid, exec_id, (__u32)task->mm->exec_vm);
 	if (proc->families & ~families) /* since an exec */
 		count_end(pid, LB_STATUS_VM_FAMILY_NOT_LOADED);
 	else

@@ -85,7 +85,7 @@ struct lb_thread {
  * both; a lookup here costs no helper call, unlike one in a hash map. No other CPU uses them, so
  * that a collision just evicts.
  */
-#define CPU_TARGETS 16	/* power of two */
+#define CPU_TARGETS 64	/* power of two */
 #define CPU_THREADS 512 /* power of two */
 struct lb_target {
 	__u32 pid;     /* 0: unowned */
@@ -104,6 +104,14 @@ struct lb_search {
 	struct lb_proc proc;
 };
 
+/* A process without a VM: see plain.bpf.h. */
+#define CPU_PLAIN 256 /* power of two */
+struct lb_plain {
+	__u64 exec_id;
+	__u32 pid; /* 0: unowned */
+	__u32 exec_vm;
+};
+
 struct lb_cpu {
 	struct lb_target target[CPU_TARGETS];
 	struct lb_thread thread[CPU_THREADS];
@@ -111,6 +119,7 @@ struct lb_cpu {
 	 * after the sample */
 	__u32 draw_left, draw_at;
 	struct lb_search search;
+	struct lb_plain plain[CPU_PLAIN];
 };
 
 /* One for each CPU: the loader sets their number. BPF alone. Mappable as `walks`. */
@@ -146,6 +155,10 @@ __u32 doubled;
  * 10 ms, a shorter thread would never show, and all others would lose half a sample each.
  */
 const volatile __u32 events_per_sample = 1;
+
+/* 1: the events are those of CPUs, not of the targets' threads, and most of them come in processes
+ * without a VM. User space sets it before the load. */
+const volatile __u8 everywhere;
 
 /* The current epoch, never 0: see lb_is_proved(). User space raises it, BPF reads. */
 volatile __u32 proof_epoch = 1;

@@ -251,7 +251,9 @@ struct lb_proc {
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u32 unsampled; /* 1: it has a VM that is not in module[] */
-	__u32 pad;
+	/* pages of executable mappings when user space was last asked to look at them. BPF alone, in
+	 * a system-wide recording. */
+	__u32 exec_vm;
 	struct lb_module module[LB_MODULES];
 };
 

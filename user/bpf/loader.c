@@ -228,6 +228,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 		bpf_map__set_max_entries(l->skel->maps.process_ends,
 					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
+	l->skel->rodata->everywhere = o->everywhere;
 	choose_program(l, o->families);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
@@ -340,32 +341,34 @@ static int open_event(const struct loader_attach *how, uint64_t period_ns)
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
-		.inherit = 1,
-		.inherit_thread = !how->children,
+		.inherit = !how->on_cpu,
+		.inherit_thread = !how->on_cpu && !how->children,
 		.disabled = how->on_exec,
 		.enable_on_exec = how->on_exec,
 		.exclude_hv = 1,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, how->tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attr, how->on_cpu ? -1 : how->tid,
+			    how->on_cpu ? how->cpu : -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int explain_attach(int r, pid_t tid, struct error *err)
+static int explain_attach(int r, const struct loader_attach *how, struct error *err)
 {
-	if (r == -ESRCH)
+	if (r == -ESRCH || r == -ENODEV)
 		return r;
 	if (r == -EACCES || r == -EPERM)
 		return explain_privilege(r, "opening a perf event", err);
-	return error_set(err, r, "thread %d: cannot attach a perf event: %s", (int)tid,
+	return error_set(err, r, "%s %d: cannot attach a perf event: %s",
+			 how->on_cpu ? "CPU" : "thread", how->on_cpu ? how->cpu : (int)how->tid,
 			 strerror(-r));
 }
 
 int loader_check_events(struct error *err)
 {
-	struct loader_attach self = {};
+	struct loader_attach self = {.tid = gettid()};
 	int fd __close = open_event(&self, 1000000); /* closed before it fires */
 
-	return fd < 0 ? explain_attach(-errno, gettid(), err) : 0;
+	return fd < 0 ? explain_attach(-errno, &self, err) : 0;
 }
 
 #define SPARE 64 /* descriptors kept for other files */
@@ -428,7 +431,7 @@ static int attach(struct loader *l, const struct loader_attach *how, struct erro
 	}
 	a.event = open_event(how, l->event_ns);
 	if (a.event < 0)
-		return explain_attach(-errno, how->tid, err);
+		return explain_attach(-errno, how, err);
 	if (how->doubled)
 		l->skel->bss->doubled = 1;
 	a.link = bpf_program__attach_perf_event(l->program, a.event);
@@ -436,7 +439,7 @@ static int attach(struct loader *l, const struct loader_attach *how, struct erro
 		int r = -errno;
 
 		close(a.event);
-		return explain_attach(r, how->tid, err);
+		return explain_attach(r, how, err);
 	}
 	l->attached[l->nattached++] = a;
 	if (l->keepers && !l->few_files && !is_spare(a.event))
@@ -452,6 +455,19 @@ int loader_attach(struct loader *l, const struct loader_attach *how, struct erro
 		return r;
 	give_up_keepers(l);
 	return attach(l, how, err);
+}
+
+int loader_attach_cpus(struct loader *l, struct error *err)
+{
+	struct loader_attach how = {.on_cpu = true};
+	int cpus = libbpf_num_possible_cpus(), r = 0;
+
+	for (; how.cpu < cpus && !r; how.cpu++) {
+		r = loader_attach(l, &how, err);
+		if (r == -ENODEV) /* it is offline */
+			r = 0;
+	}
+	return r;
 }
 
 uint64_t loader_event_ns(const struct loader *l)

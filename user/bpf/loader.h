@@ -26,6 +26,7 @@ struct loader_options {
 	/* CPU time between two events at most; 0: each event is a sample. A thread that runs for
 	 * less gets no event; each event costs the target a timer interrupt. */
 	uint64_t event_ns;
+	bool everywhere; /* loader_attach_cpus() will be called */
 	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
 };
@@ -63,8 +64,13 @@ struct loader_attach {
 	bool children;
 	bool on_exec;
 	bool doubled; /* the thread may have inherited an event already */
+	bool on_cpu;  /* all threads that run on this CPU; the rest does not count */
+	int cpu;
 };
 int loader_attach(struct loader *loader, const struct loader_attach *how, struct error *err);
+
+/* Samples all processes on each CPU that is online. */
+int loader_attach_cpus(struct loader *loader, struct error *err);
 
 /*
  * Keeps the kernel from swapping a sampled thread's event context with that of a thread it started.

@@ -215,10 +215,14 @@ static int settle_target(struct options *opts, struct error *err)
 	if (opts->command && opts->npids)
 		return error_set(err, -EINVAL,
 				 "-p and a command behind --: only one can be profiled");
-	if (!opts->command && !opts->npids) {
+	if (opts->all && (opts->command || opts->npids))
+		return error_set(err, -EINVAL, "--all and %s: only one can be profiled",
+				 opts->npids ? "-p" : "a command behind --");
+	if (!opts->command && !opts->npids && !opts->all) {
 		error_set(err, 0, "nothing to profile");
 		return error_remedy(err, -EINVAL,
-				    "a running process: -p PID; a command: -- COMMAND ARGS");
+				    "a running process: -p PID; all that run Lua: --all; a "
+				    "command: -- COMMAND ARGS");
 	}
 	return 0;
 }

@@ -20,6 +20,7 @@ struct options {
 	pid_t *pids; /* no pid twice */
 	size_t npids;
 	bool wait;	/* for Lua in one of pids */
+	bool all;	/* processes that run Lua */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
 	bool has_source_user; /* report: root opens source files as source_user */

@@ -123,6 +123,13 @@ static int set_source_user(struct options *opts, const char *value, struct error
 	return 0;
 }
 
+static int set_all(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->all = true;
+	return 0;
+}
+
 static int set_wait(struct options *opts, const char *value, struct error *err)
 {
 	(void)value, (void)err;
@@ -161,6 +168,8 @@ static int set_version(struct options *opts, const char *value, struct error *er
 const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_REPEATS, set_pids,
 		      "running processes to profile"},
+	[CLI_ALL] = {"all", 'a', NULL, CLI_RECORD, set_all,
+		     "all processes that run Lua, as they come and go"},
 	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, set_wait,
 		      "with -p: begin when a process that has no Lua yet has loaded it"},
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,

@@ -15,6 +15,7 @@ enum {
 
 enum cli_row {
 	CLI_PIDS,
+	CLI_ALL,
 	CLI_WAIT,
 	CLI_JITP,
 	CLI_OUTPUT,

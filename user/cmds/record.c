@@ -24,7 +24,9 @@ static void banner(const struct options *opts, const struct session *session)
 	char builds[256];
 
 	session_describe(session, builds, sizeof(builds));
-	if (opts->command)
+	if (opts->all)
+		text_puts(&what, "all processes");
+	else if (opts->command)
 		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
 	else if (opts->npids > BANNER_PIDS)
 		text_printf(&what, "%zu processes", opts->npids);
@@ -88,7 +90,7 @@ static void tell_modules(const struct options *opts, const struct session *sessi
 {
 	const pid_t command = session_command(session);
 	const pid_t *pids = opts->npids ? opts->pids : &command;
-	size_t n = opts->npids ? opts->npids : 1;
+	size_t n = opts->npids ? opts->npids : opts->command ? 1 : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct error err = {};
@@ -223,6 +225,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.npids = opts->npids,
 		.may_lack = opts->wait,
 		.command = opts->command,
+		.everywhere = opts->all,
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->verbose,

@@ -17,15 +17,13 @@
 #include "base/cleanup.h"
 #include "process.h"
 
-int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg)
+/* Calls fn for each entry of a directory whose name is a number. */
+static int each_number(const char *path, int (*fn)(void *arg, pid_t id), void *arg)
 {
-	DIR *dir __closedir = NULL;
+	DIR *dir __closedir = opendir(path);
 	struct dirent *entry;
-	char path[64];
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while ((entry = readdir(dir))) {
@@ -36,6 +34,19 @@ int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg)
 			return r;
 	}
 	return 0;
+}
+
+int process_each(int (*fn)(void *arg, pid_t pid), void *arg)
+{
+	return each_number("/proc", fn, arg);
+}
+
+int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return each_number(path, fn, arg);
 }
 
 /* include/linux/proc_ns.h: PROC_PID_INIT_INO, an ABI since namespaces have numbers. */

@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "base/text.h"
 
+/* Calls fn for each process, the kernel's own too. A nonzero return ends it and is returned. */
+int process_each(int (*fn)(void *arg, pid_t pid), void *arg);
+
 /* Calls fn for each thread. A nonzero return ends it and is returned. -ESRCH: no such process. */
 int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
 

@@ -66,7 +66,8 @@ int losses_finish(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
 
 	memcpy(l->ends, ends, sizeof(l->ends));
 	l->ends[LB_STATUS_UNRECOGNISED] -= l->not_lua;
-	l->ends[LB_STATUS_OUTSIDE] += l->not_lua;
+	if (!l->everywhere)
+		l->ends[LB_STATUS_OUTSIDE] += l->not_lua;
 	r = add_ends(l->prof, l->ends);
 	if (!r && l->bad)
 		r = losses_add(l, LOSS_BAD_RECORD, l->bad);

@@ -6,6 +6,7 @@
 #ifndef RECORD_LOSSES_H
 #define RECORD_LOSSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +25,7 @@ const char *loss_sentence(const char *reason);
 struct losses {
 	struct prof *prof; /* stores them: a report of the saved profile shows them, too */
 	uint64_t not_lua;  /* BPF did not recognise their process, which had no VM */
+	bool everywhere;   /* then these are no target's, and do not count */
 	uint64_t bad;	   /* records that were refused */
 	uint64_t ends[LB_STATUS__MAX]; /* of losses_finish(), as -v shows them */
 };

@@ -155,7 +155,7 @@ static int add_root(struct session *s, pid_t pid, struct process **out, struct e
 /* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
 static void keep_time(struct session *s, struct process *p)
 {
-	if (!p->keeps_time && !p->is_root)
+	if (!p->keeps_time && !p->is_root && !s->targets.everywhere)
 		attach_keep_time(s->loader, p);
 	p->keeps_time = true;
 }
@@ -184,6 +184,18 @@ static void take_known(struct session *s, const struct lb_rec_task *rec, struct 
 		keep_time(s, p);
 }
 
+/* BPF may have adopted the image since. */
+static bool is_known(const struct session *s, const struct process *t,
+		     const struct lb_rec_task *rec)
+{
+	struct lb_proc vms;
+
+	if (!t || !t->registered || t->vms.exec_id == rec->exec_id)
+		return t && t->registered;
+	return !t->vms.exec_id && !loader_get_proc(s->loader, t->pid, &vms) &&
+	       vms.exec_id == rec->exec_id;
+}
+
 /*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
  * record for each event on it until it is known.
@@ -193,7 +205,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct session *s = arg;
 	struct process *t = processes_find(&s->targets.processes, (pid_t)rec->pid);
 	struct image *image;
-	bool known = t && t->registered && t->vms.exec_id == rec->exec_id;
+	bool known = is_known(s, t, rec);
 
 	s->changed = true;
 	if (rec->epoch) { /* samples of the image that this ends */
@@ -219,6 +231,8 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
+	else
+		t->mapped = 0; /* it has mapped more: the next look finds what */
 	if (t->vms.nmodules)
 		keep_time(s, t);
 	s->losses.not_lua += rec->sample && t->registered && !t->vms.nmodules;
@@ -267,6 +281,30 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	if (r && r != -ENODATA)
 		return r;
 	return attach_process(s->loader, t, true, err);
+}
+
+/* Processes that do not run now, or are new, are met when they are sampled. */
+static int meet(void *arg, pid_t pid)
+{
+	struct session *s = arg;
+	struct process *t;
+
+	if (signals_caught())
+		return 1;
+	if (pid == getpid() || !targets_have_vm(&s->targets, pid) || add_target(s, pid, &t))
+		return 0;
+	targets_recognise(&s->targets, t, 0, NULL);
+	return 0;
+}
+
+static int open_everywhere(struct session *s, struct error *err)
+{
+	int r = process_each(meet, s);
+
+	s->losses.everywhere = true;
+	if (r < 0)
+		return error_set(err, r, "/proc: %s", strerror(-r));
+	return loader_attach_cpus(s->loader, err);
 }
 
 static int drain_each(struct session *s, uint64_t ns)
@@ -328,11 +366,13 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	if (r)
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
 	s->targets.families = families_of(s, o);
+	s->targets.everywhere = o->everywhere;
 	options = (struct loader_options){
 		.cost = o->cost,
 		.families = s->targets.families,
 		.period_ns = o->period_ns,
 		.event_ns = o->command ? SHORT_NS : 0,
+		.everywhere = o->everywhere,
 		.by_process = o->by_process ? (uint32_t)o->npids : 0,
 	};
 	r = loader_open(&options, &s->loader, err);
@@ -409,7 +449,9 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	if (!r)
 		r = open_parts(s, o, err);
 	if (!r)
-		r = o->command ? open_command(s, o, err) : open_running(s, o, err);
+		r = o->everywhere ? open_everywhere(s, err)
+		    : o->command  ? open_command(s, o, err)
+				  : open_running(s, o, err);
 	if (r)
 		return r;
 	prof_meta(s->prof)->period_ns = o->period_ns;
@@ -494,7 +536,7 @@ static bool on_target_end(struct session *s, pid_t pid)
 	p = processes_find(&s->targets.processes, pid);
 	if (p)
 		processes_end(&s->targets.processes, p);
-	return !s->targets.processes.nroots;
+	return !s->targets.processes.nroots && !s->targets.everywhere;
 }
 
 static void eat_timer(int fd)
@@ -636,6 +678,15 @@ int session_run(struct session *s, int stop, struct error *err)
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 
+static uint64_t sampled_ns(const struct session *s, const uint64_t ends[LB_STATUS__MAX])
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < LB_STATUS__MAX; i++)
+		n += ends[i];
+	return n * s->period_ns;
+}
+
 void session_stats(const struct session *s, struct session_stats *stats)
 {
 	uint64_t first = loader_first_sample(s->loader);
@@ -651,8 +702,10 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,
 	};
-	stats->cpu_ns = loader_cpu_time(s->loader);
 	memcpy(stats->ends, s->losses.ends, sizeof(stats->ends));
+	stats->cpu_ns = loader_cpu_time(s->loader);
+	if (s->targets.everywhere) /* the events count all that their CPUs did */
+		stats->cpu_ns = sampled_ns(s, stats->ends);
 	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
 }
 
@@ -679,8 +732,7 @@ int session_process(const struct session *s, pid_t pid, struct session_stats *st
 		.samples = samples_of(s->prof, pid),
 	};
 	loader_process_ends(s->loader, pid, stats->ends);
-	for (int i = 0; i < LB_STATUS__MAX; i++)
-		stats->cpu_ns += stats->ends[i] * s->period_ns;
+	stats->cpu_ns = sampled_ns(s, stats->ends);
 	return losses_of_process(pid, stats->ends, stats->samples, out);
 }
 

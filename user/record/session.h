@@ -20,8 +20,9 @@ struct session;
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
 	size_t npids;
-	bool may_lack;	/* some of them may have no Lua yet */
-	char **command; /* ... one to start; NULL-terminated */
+	bool may_lack;	 /* some of them may have no Lua yet */
+	char **command;	 /* ... one to start; NULL-terminated; or ... */
+	bool everywhere; /* all that run, and will */
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */

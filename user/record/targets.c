@@ -61,6 +61,16 @@ static void give_files(struct targets *ts)
 	}
 }
 
+bool targets_have_vm(struct targets *ts, pid_t pid)
+{
+	struct error ignored = {};
+	struct lb_proc vms = {};
+	int r = scan_process(ts->scan, pid, &vms, &ignored);
+
+	give_files(ts);
+	return r == -ENOTSUP || (!r && vms.nmodules);
+}
+
 static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 {
 	__text struct text remedy = {0};
@@ -309,6 +319,8 @@ void targets_look(struct targets *ts, uint64_t now)
 			processes_end(&ts->processes, t);
 			continue;
 		}
+		if (ts->everywhere && t->mapped)
+			continue;
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
 		look(ts, t);

@@ -20,6 +20,7 @@ struct targets {
 	/* set by the owner, who outlives them */
 	struct scan *scan;
 	uint32_t families; /* that the BPF program knows */
+	bool everywhere;   /* all processes are targets: BPF says when one has mapped more code */
 	vm_found_fn *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 
@@ -38,6 +39,9 @@ int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct
  * the target, with its pidfd as of targets_adopt(). Libraries that came later are for the next look.
  */
 int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
+
+/* True if a process that is no target has a VM. BPF knows its files then. */
+bool targets_have_vm(struct targets *targets, pid_t pid);
 
 /*
  * Looks at the image that the process runs now, and registers it with BPF and the symbolizer. exec_id: 0 lets

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""luabpf --all: each process that runs Lua, those that are there and those that come, beside others that run none.
+
+One recording for all; other tests' processes are on this machine, too, so each of ours is judged by its own samples.
+"""
+import contextlib
+import itertools
+import json
+import os
+import re
+import subprocess
+import types
+from pathlib import Path
+
+import pytest
+
+import pprof
+import truth
+import vms
+
+HZ = 5000
+SECONDS = 0.6  # of CPU time: 3000 samples of each, held to five standard deviations (truth.bound)
+# (interpreter, workload): when luabpf starts, these are there; then come the others, and one in a container
+THERE = [("luajit-jon", "calls"), ("lua5.1", "calls"), ("lua5.3", "coros")]
+COME = [("luajit-joff", "errors"), ("lua5.2", "calls"), ("lua5.4", "coros")]
+CONTAINED = ("lua5.4", "calls")
+LATE = (("lua54", "liblua5.4.so.0"), ("luajit", "libluajit-5.1.so.2"))
+
+# An overlay of this machine's files has inodes of its own: no file in it is one that luabpf has looked into.
+CONTAINER = """mount -t tmpfs none "$1" && mkdir "$1"/up "$1"/work "$1"/root &&
+mount -t overlay overlay -o lowerdir=/,upperdir="$1"/up,workdir="$1"/work "$1"/root &&
+root=$1/root && shift && mount --bind "$1" "$root$1" && shift && exec chroot "$root" "$@"
+"""
+
+
+def driver(vm, workload, prefix=()):
+    vm = vms.VMS[vm]
+    target = vms.Target([*prefix, *vm.argv, vms.LUA / truth.DRIVER, vms.LUA / f"{workload}.lua", SECONDS], vm.env)
+    target.vm, target.workload = vm, workload
+    return target
+
+
+def last_child(pid):
+    """The process that this one's child, or grandchild, has become."""
+    while children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        pid = int(children[0])
+    return pid
+
+
+class Machine:
+    """What luabpf shows of all that ran, by process id."""
+
+    def __init__(self, tmp_path):
+        saved = tmp_path / "all.pb.gz"
+        with contextlib.ExitStack() as stack:
+            def start(target):
+                return stack.enter_context(target)
+            targets = [start(driver(*case)).ready() for case in THERE]
+            plain = start(vms.Target(["python3", "-c", "while 1: pass"]))
+            tool = vms.Luabpf("--all", "-v", "-F", HZ, "-o", saved).wait_banner()
+            targets += [start(driver(*case)).ready() for case in COME]
+            root = tmp_path / "root"
+            root.mkdir()
+            box = start(driver(*CONTAINED, ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c", CONTAINER, "sh",
+                                            root, vms.LUA])).ready()
+            box.pid = last_child(box.pid)
+            targets.append(box)
+            late = start(vms.Target([vms.HOSTS / "two", "late", SECONDS,
+                                     *itertools.chain(*((file, name) for name, file in LATE))])).ready()
+            for t in targets:
+                t.go()
+            for _, file in LATE:
+                tool.wait_for(rf"pid {late.pid}: \S*{re.escape(file)}.*interpreter 0x")
+                late.go()
+            for t in targets:
+                t.truth = json.loads(t.rest())
+            self.late_said = [line.split() for line in late.rest().splitlines()]
+            plain.spend(0.1)
+            tool.signal()
+            self.done = tool.done()
+        assert self.done.code == 0, self.done
+        self.profile = pprof.Profile(saved)
+        self.targets, self.plain, self.late = targets, plain, late
+
+    def of(self, pid):
+        samples = [s for s in self.profile.samples if s.labels["pid"] == str(pid) or s.labels["pid"] == pid]
+        return types.SimpleNamespace(samples=samples, total=sum(s.count for s in samples))
+
+    def result(self, t):
+        return truth.Result(t.vm, t.workload, self.done, self.of(t.pid), t.truth)
+
+
+@pytest.fixture(scope="module")
+def machine(root, tmp_path_factory):
+    return Machine(tmp_path_factory.mktemp("all"))
+
+
+def each(machine):
+    assert len(machine.targets) == len(THERE) + len(COME) + 1
+    return map(machine.result, machine.targets)
+
+
+def test_each_process_has_its_time(machine):
+    """Samples by function and line, against what each workload's own clock says. An event may come late or be missed
+    where another machine has the processor; none comes too often."""
+    for r in each(machine):
+        want = r.truth["total"] * HZ
+        assert 0.3 * want < r.profile.total < 1.05 * want + 5 * want ** 0.5, r.summary()
+        off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
+               for name, p, q, b in r.shares() if abs(p - q) > b]
+        assert not off, r.summary()
+
+
+def test_each_stack_is_one_of_the_process(machine):
+    for r in each(machine):
+        wrong = sum(r.wrong.values())
+        assert wrong <= truth.allowed(r.profile.total), (r.summary(), r.wrong.most_common(8))
+
+
+def test_a_process_without_lua_has_no_samples(machine):
+    assert not machine.of(machine.plain.pid).samples
+    assert machine.plain.cpu if False else machine.done.stats["outside_lua"] < machine.done.stats["samples"]
+
+
+def test_a_library_that_comes_late(machine):
+    """By a process that had no Lua before: from when it is named on, its time is there."""
+    names = {f.file.lstrip("=") for s in machine.of(machine.late.pid).samples for f in s.stack}
+    assert names >= {name for name, _ in LATE}, names
+    for name, _, seconds in machine.late_said:
+        n = sum(s.count for s in machine.of(machine.late.pid).samples
+                if any(f.file.lstrip("=") == name for f in s.stack))
+        want = float(seconds) * HZ
+        assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (name, n, want)
+
+
+def test_what_is_lost_is_named(machine):
+    """Processes of others may end before they are looked at."""
+    lost = machine.done.stats["lost_by_reason"]
+    mine = {reason: n for reason, n in lost.items() if reason != "unrecognised"}
+    assert sum(mine.values()) <= truth.allowed(machine.profile.total), lost
+
+
+@pytest.mark.parametrize("args,says", [
+    (["--all", "-p", "1"], "--all and -p"),
+    (["--all", "--", "true"], "--all and a command"),
+    (["report", "--all", "x.pb.gz"], "--all does not go with report"),
+])
+def test_contradictions(args, says):
+    r = vms.luabpf(*args, stats=False)
+    assert r.code == 2 and says in r.err, r
+
+
+def test_nothing_that_runs_lua(root, tmp_path):
+    """The end by -d; the output is a profile, empty unless another test runs Lua."""
+    r = vms.luabpf("--all", "-d", "0.2", "-o", tmp_path / "x.pb.gz")
+    assert r.code == 0 and r.stats["ended_by"] == "duration", r
+    assert os.path.getsize(tmp_path / "x.pb.gz")
