@@ -83,7 +83,10 @@ class Machine:
         self.targets, self.plain, self.late = targets, plain, late
 
     def of(self, pid):
-        samples = [s for s in self.profile.samples if s.labels["pid"] == str(pid) or s.labels["pid"] == pid]
+        """Its samples. Functions of several builds have names that say whose they are: "select (lua5.1)"."""
+        samples = [s._replace(stack=tuple(f._replace(name=re.sub(r" \(\S+\)$", "", f.name)) if f.kind != pprof.LUA else f
+                                          for f in s.stack))
+                   for s in self.profile.samples if s.labels["pid"] == str(pid)]
         return types.SimpleNamespace(samples=samples, total=sum(s.count for s in samples))
 
     def result(self, t):
@@ -119,7 +122,6 @@ def test_each_stack_is_one_of_the_process(machine):
 
 def test_a_process_without_lua_has_no_samples(machine):
     assert not machine.of(machine.plain.pid).samples
-    assert machine.plain.cpu if False else machine.done.stats["outside_lua"] < machine.done.stats["samples"]
 
 
 def test_a_library_that_comes_late(machine):
@@ -143,7 +145,7 @@ def test_what_is_lost_is_named(machine):
 @pytest.mark.parametrize("args,says", [
     (["--all", "-p", "1"], "--all and -p"),
     (["--all", "--", "true"], "--all and a command"),
-    (["report", "--all", "x.pb.gz"], "--all does not go with report"),
+    (["report", "--all", "x.pb.gz"], "-a does not go with report"),
 ])
 def test_contradictions(args, says):
     r = vms.luabpf(*args, stats=False)

@@ -132,6 +132,10 @@ static void put_lua_place(struct text *out, const struct prof_frame *frame, bool
 
 void name_module(struct text *out, const struct prof_frame *frame)
 {
+	if (frame->kind == PROF_BUILTIN) {
+		text_puts(out, "LuaJIT");
+		return;
+	}
 	if (!frame->chunk) {
 		text_putc(out, '@');
 		put_pointer(out, frame->addr);
