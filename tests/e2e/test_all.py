@@ -80,7 +80,7 @@ class Machine:
             self.done = tool.done()
         assert self.done.code == 0, self.done
         self.profile = pprof.Profile(saved)
-        self.targets, self.plain, self.late = targets, plain, late
+        self.targets, self.plain, self.late, self.saved = targets, plain, late, saved
 
     def of(self, pid):
         """Its samples. Functions of several builds have names that say whose they are: "select (lua5.1)"."""
@@ -142,9 +142,19 @@ def test_what_is_lost_is_named(machine):
     assert sum(mine.values()) <= truth.allowed(machine.profile.total), lost
 
 
+def test_sections(machine):
+    """--by=pid: of a saved profile, each process's part of the whole."""
+    text = vms.luabpf("report", machine.saved, "-jp=fm0", "--by=pid", stats=False).out
+    shown = {int(pid): int(n) for pid, n in re.findall(r"^==== pid:(\d+): \d+%, (\d+) samples ====$", text, re.M)}
+    assert sum(shown.values()) == machine.profile.total
+    for t in machine.targets:
+        assert shown[t.pid] == machine.of(t.pid).total
+
+
 @pytest.mark.parametrize("args,says", [
     (["--all", "-p", "1"], "--all and -p"),
     (["--all", "--", "true"], "--all and a command"),
+    (["--all", "--by=user"], "--by=user: not pid, comm or thread"),
     (["report", "--all", "x.pb.gz"], "-a does not go with report"),
 ])
 def test_contradictions(args, says):

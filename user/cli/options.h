@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "out/jitp_options.h"
+#include "out/sections.h"
 #include "out/out.h"
 
 enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_HELP, VERB_VERSION };
@@ -30,6 +31,7 @@ struct options {
 	bool jitp;			  /* write a jit.p report */
 	struct jitp_options jitp_options; /* of "f" when none were given */
 	const char *jitp_output;
+	enum sections_by by;		 /* of the report; and root frames of folded stacks */
 	const char *output;		 /* NULL: none */
 	const struct out_format *format; /* NULL when output is */
 	const char *stats;		 /* NULL: none */

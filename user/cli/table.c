@@ -53,6 +53,12 @@ static int set_jitp(struct options *opts, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_by(struct options *opts, const char *value, struct error *err)
+{
+	opts->by = sections_named(value);
+	return opts->by ? 0 : error_set(err, -EINVAL, "--by=%s: not %s", value, SECTIONS_NAMES);
+}
+
 static int set_output(struct options *opts, const char *value, struct error *err)
 {
 	if (!*value)
@@ -174,6 +180,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		      "with -p: begin when a process that has no Lua yet has loaded it"},
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},
+	[CLI_BY] = {"by", 0, "WHAT", CLI_RECORD | CLI_REPORT, set_by,
+		    "a section of the -jp report for each pid, comm or thread"},
 	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,

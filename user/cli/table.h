@@ -18,6 +18,7 @@ enum cli_row {
 	CLI_ALL,
 	CLI_WAIT,
 	CLI_JITP,
+	CLI_BY,
 	CLI_OUTPUT,
 	CLI_FORMAT,
 	CLI_RATE,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "out/jitp.h"
+#include "out/sections.h"
 #include "output.h"
 
 /* Refuses two names of one file: the second commit would replace the first. */
@@ -68,17 +69,33 @@ int outputs_finish(struct outfile **file, int rendered, struct error *err)
 	return rendered;
 }
 
+/* Formats that are text have no labels to group by: root frames say it. */
+static int write_file(const struct options *opts, const struct prof *prof, FILE *to)
+{
+	__cleanup(prof_free) struct prof *roots = NULL;
+	int ret = 0;
+
+	if (opts->by && !opts->format->binary) {
+		ret = sections_as_roots(prof, opts->by, &roots);
+		prof = roots;
+	}
+	return ret ? ret : opts->format->write(prof, to);
+}
+
 int outputs_write(const struct options *opts, struct outputs *out, const struct prof *prof,
 		  const struct source *source, struct error *err)
 {
 	int ret = 0, more = 0;
 
 	if (out->jitp) {
-		ret = jitp_render(prof, &opts->jitp_options, source, outfile_stream(out->jitp));
+		FILE *to = outfile_stream(out->jitp);
+
+		ret = opts->by ? sections_render(prof, opts->by, &opts->jitp_options, source, to)
+			       : jitp_render(prof, &opts->jitp_options, source, to);
 		ret = outputs_finish(&out->jitp, ret, err);
 	}
 	if (out->file) {
-		more = opts->format->write(prof, outfile_stream(out->file));
+		more = write_file(opts, prof, outfile_stream(out->file));
 		more = outputs_finish(&out->file, more, ret ? NULL : err);
 	}
 	return ret ? ret : more;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sections.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "jitp.h"
+#include "prof/copy.h"
+#include "tally.h"
+
+#define SECTIONS_MOST 1000 /* shown: each takes a pass over the profile */
+
+static const char *const words[] = {
+	[SECTIONS_PID] = "pid",
+	[SECTIONS_COMM] = "comm",
+	[SECTIONS_THREAD] = "thread",
+};
+
+enum sections_by sections_named(const char *word)
+{
+	for (size_t i = SECTIONS_PID; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(word, words[i]))
+			return (enum sections_by)i;
+	return SECTIONS_NONE;
+}
+
+static void put_key(struct text *out, enum sections_by by, const struct prof_labels *labels)
+{
+	text_clear(out);
+	if (by == SECTIONS_COMM)
+		text_puts(out, *labels->comm ? labels->comm : "(no name)");
+	else if (by == SECTIONS_PID)
+		text_printf(out, "pid:%" PRIu32, labels->pid);
+	else
+		text_printf(out, "thread:%" PRIu32, labels->tid);
+}
+
+struct select {
+	enum sections_by by;
+	const char *key; /* NULL: all */
+	struct text text;
+};
+
+static void select_free(struct select *s)
+{
+	text_free(&s->text);
+}
+
+static bool is_selected(void *arg, const struct prof_row *row, struct prof_frame *root)
+{
+	struct select *s = arg;
+
+	(void)root;
+	put_key(&s->text, s->by, &row->labels);
+	return !strcmp(text_str(&s->text), s->key);
+}
+
+static bool add_root(void *arg, const struct prof_row *row, struct prof_frame *root)
+{
+	struct select *s = arg;
+
+	put_key(&s->text, s->by, &row->labels);
+	root->symbol = text_str(&s->text);
+	return true;
+}
+
+int sections_as_roots(const struct prof *prof, enum sections_by by, struct prof **out)
+{
+	__cleanup(select_free) struct select s = {.by = by};
+	int r = prof_copy(prof, add_root, &s, out);
+
+	return r ? r : text_err(&s.text);
+}
+
+static int find_sections(const struct prof *prof, enum sections_by by, struct tallies *sections)
+{
+	__text struct text key = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < prof_nrows(prof) && !r; i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		put_key(&key, by, &row.labels);
+		r = text_err(&key);
+		if (!r)
+			r = tally_add(sections, text_str(&key), NULL, row.count);
+	}
+	tally_sort(sections);
+	return r;
+}
+
+static int render(const struct prof *prof, enum sections_by by, const struct tally *section,
+		  const struct jitp_options *options, const struct source *source, FILE *out)
+{
+	__cleanup(select_free) struct select s = {.by = by, .key = section->key};
+	__cleanup(prof_free) struct prof *part = NULL;
+	__text struct text name = {0};
+	int r = prof_copy(prof, is_selected, &s, &part);
+
+	if (!r)
+		r = text_err(&s.text);
+	if (r)
+		return r;
+	text_put_clean(&name, section->key, section->len);
+	fprintf(out, "==== %s: %d%%, %" PRIu64 " samples ====\n", text_str(&name),
+		tally_percent(section->count, prof_samples(prof)), section->count);
+	return jitp_render(part, options, source, out);
+}
+
+int sections_render(const struct prof *prof, enum sections_by by,
+		    const struct jitp_options *options, const struct source *source, FILE *out)
+{
+	__cleanup(tally_free) struct tallies sections = {};
+	__cleanup(prof_free) struct prof *roots = NULL;
+	uint64_t small = 0, nsmall = 0, n = 0;
+	int r;
+
+	if (options->raw == JITP_STACKS) {
+		r = sections_as_roots(prof, by, &roots);
+		return r ? r : jitp_render(roots, options, source, out);
+	}
+	r = find_sections(prof, by, &sections);
+	for (const struct tally *t = sections.first; t && !r; t = t->hh.next) {
+		if (tally_percent(t->count, prof_samples(prof)) >= options->min &&
+		    n++ < SECTIONS_MOST) {
+			r = render(prof, by, t, options, source, out);
+		} else {
+			small += t->count;
+			nsmall++;
+		}
+	}
+	if (!r && small)
+		fprintf(out, "==== %" PRIu64 " others: %d%%, %" PRIu64 " samples ====\n", nsmall,
+			tally_percent(small, prof_samples(prof)), small);
+	return r;
+}
