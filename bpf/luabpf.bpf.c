@@ -148,7 +148,12 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 	return 1;
 }
 
-static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families)
+/*
+ * everywhere: the events are those of CPUs, not of the targets' threads, and most of them come in
+ * processes without a VM.
+ */
+static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families,
+				    int everywhere)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 exec_id = task_exec_id(task);
@@ -200,17 +205,23 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 SEC("perf_event")
 int luabpf_lj(struct bpf_perf_event_data *ctx)
 {
-	return on_event(ctx, LB_FAMILY_BIT(LJ));
+	return on_event(ctx, LB_FAMILY_BIT(LJ), 0);
 }
 
 SEC("perf_event")
 int luabpf_puc(struct bpf_perf_event_data *ctx)
 {
-	return on_event(ctx, LB_FAMILY_BIT(PUC));
+	return on_event(ctx, LB_FAMILY_BIT(PUC), 0);
 }
 
 SEC("perf_event")
 int luabpf_any(struct bpf_perf_event_data *ctx)
 {
-	return on_event(ctx, LB_FAMILIES);
+	return on_event(ctx, LB_FAMILIES, 0);
+}
+
+SEC("perf_event")
+int luabpf_all(struct bpf_perf_event_data *ctx)
+{
+	return on_event(ctx, LB_FAMILIES, 1);
 }

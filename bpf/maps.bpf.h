@@ -156,10 +156,6 @@ __u32 doubled;
  */
 const volatile __u32 events_per_sample = 1;
 
-/* 1: the events are those of CPUs, not of the targets' threads, and most of them come in processes
- * without a VM. User space sets it before the load. */
-const volatile __u8 everywhere;
-
 /* The current epoch, never 0: see lb_is_proved(). User space raises it, BPF reads. */
 volatile __u32 proof_epoch = 1;
 

@@ -162,11 +162,12 @@ static int check_descriptors(struct error *err)
 	return r;
 }
 
-static void choose_program(struct loader *l, uint32_t families)
+static void choose_program(struct loader *l, uint32_t families, bool everywhere)
 {
 	struct bpf_program *program;
 
-	l->program = families == LB_FAMILY_BIT(LJ)    ? l->skel->progs.luabpf_lj
+	l->program = everywhere			      ? l->skel->progs.luabpf_all
+		     : families == LB_FAMILY_BIT(LJ)  ? l->skel->progs.luabpf_lj
 		     : families == LB_FAMILY_BIT(PUC) ? l->skel->progs.luabpf_puc
 						      : l->skel->progs.luabpf_any;
 	bpf_object__for_each_program (program, l->skel->obj)
@@ -228,8 +229,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 		bpf_map__set_max_entries(l->skel->maps.process_ends,
 					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
-	l->skel->rodata->everywhere = o->everywhere;
-	choose_program(l, o->families);
+	choose_program(l, o->families, o->everywhere);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
 	return r ? explain_load(r, err) : 0;
