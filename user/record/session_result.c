@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What came of a recording: counts, builds, limits, the right to open source files. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "proc/process.h"
+#include "session_priv.h"
+#include "source_open.h"
+
+static uint64_t sampled_ns(const struct session *s, const uint64_t ends[LB_STATUS__MAX])
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < LB_STATUS__MAX; i++)
+		n += ends[i];
+	return n * s->period_ns;
+}
+
+void session_stats(const struct session *s, struct session_stats *stats)
+{
+	uint64_t first = loader_first_sample(s->loader);
+
+	*stats = (struct session_stats){
+		.end = s->end,
+		.period_ns = s->period_ns,
+		.event_ns = loader_event_ns(s->loader),
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = prof_samples(s->prof),
+		.snapshot_line = symbolizer_coarse(s->symbolizer),
+		.first_sample_ns = first ? first - s->opened_ns : 0,
+		.command_ended = s->command_ended,
+		.command_status = s->command_status,
+	};
+	memcpy(stats->ends, s->losses.ends, sizeof(stats->ends));
+	stats->cpu_ns = loader_cpu_time(s->loader);
+	if (s->targets.everywhere) /* the events count all that their CPUs did */
+		stats->cpu_ns = sampled_ns(s, stats->ends);
+	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
+}
+
+static uint64_t samples_of(const struct prof *prof, pid_t pid)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < prof_nrows(prof); i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		n += row.labels.pid == (uint32_t)pid ? row.count : 0;
+	}
+	return n;
+}
+
+int session_process(const struct session *s, pid_t pid, struct session_stats *stats,
+		    struct prof **out)
+{
+	*stats = (struct session_stats){
+		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
+		.period_ns = s->period_ns,
+		.wall_ns = s->stopped_ns - s->started_ns,
+		.samples = samples_of(s->prof, pid),
+	};
+	loader_process_ends(s->loader, pid, stats->ends);
+	stats->cpu_ns = sampled_ns(s, stats->ends);
+	return losses_of_process(pid, stats->ends, stats->samples, out);
+}
+
+struct prof *session_prof(struct session *s)
+{
+	return s->prof;
+}
+
+void session_describe(const struct session *s, char *buf, size_t size)
+{
+	const struct vm_build *b;
+	size_t used = 0;
+	uint32_t i;
+
+	buf[0] = '\0';
+	for (i = 0; (b = scan_build(s->scan, i)); i++) {
+		int n = snprintf(buf + used, size - used, "%s%s", i ? ", " : "", b->name);
+
+		if (n < 0 || (size_t)n >= size - used)
+			return;
+		used += (size_t)n;
+	}
+}
+
+const char *session_unsampled(const struct session *s)
+{
+	return s->targets.unsampled.what;
+}
+
+const char *session_limit(const struct session *s, uint32_t i, const char **build)
+{
+	const struct vm_build *b = scan_build(s->scan, i);
+
+	if (!b)
+		return NULL;
+	*build = b->name;
+	if (b->build.family == LB_FAMILY_PUC && !b->gc_lo)
+		return "the collector's code was not found in this file: its time shows as C code "
+		       "and as Interpreted";
+	return "";
+}
+
+pid_t session_command(const struct session *s)
+{
+	return s->command;
+}
+
+int session_open_source(void *session, const char *path, FILE **out)
+{
+	struct session *s = session;
+
+	return sources_open(&s->targets.processes, s->prof, path, out);
+}
+
+int session_wait_command(struct session *s)
+{
+	if (s->command && !s->command_ended) {
+		while (waitpid(s->command, &s->command_status, 0) < 0)
+			if (errno != EINTR)
+				return -errno;
+		s->command_ended = true;
+	}
+	return s->command_status;
+}
