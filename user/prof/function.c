@@ -77,7 +77,7 @@ static void key_of(const struct prof_frame *frame, struct prof_frame *key)
 		return;
 	key->symbol = frame->symbol;
 	key->chunk = frame->chunk;
-	if (!frame->symbol) /* builds of LuaJIT number their functions differently */
+	if (frame->kind != PROF_C || !frame->symbol)
 		key->addr = frame->addr;
 	if (frame->kind != PROF_LUA)
 		return;

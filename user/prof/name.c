@@ -133,7 +133,7 @@ static void put_lua_place(struct text *out, const struct prof_frame *frame, bool
 void name_module(struct text *out, const struct prof_frame *frame)
 {
 	if (frame->kind == PROF_BUILTIN) {
-		text_puts(out, "LuaJIT");
+		text_printf(out, "LuaJIT#%" PRIu64, frame->addr);
 		return;
 	}
 	if (!frame->chunk) {
