@@ -37,7 +37,6 @@
  */
 #define SHORT_NS 1000000
 
-
 enum wake {
 	WAKE_RING,
 	WAKE_SIGNAL,
