@@ -388,3 +388,20 @@ def test_without_names(v, tmp_path):
     assert share["full"] > 0.9 and share["collects"] > 0.65, samples
     assert samples["stopped"][0] <= truth.allowed(samples["stopped"][1], 0.06), samples
     assert "its banner says 5" in r.done.err, r.done.err
+
+
+FIELD = """
+local compile = loadstring or load
+local o = { log = compile("local x = 0 for i = 1, 2e5 do x = x + i % 7 end return x", "=anon") }
+local function same(o, log) return (o.log(log)) end
+local t = os.clock()
+while os.clock() - t < 0.2 do same(o, 1) end
+"""
+
+
+@pytest.mark.parametrize("v", ["luajit", *VERSIONS])
+def test_a_field_with_the_name_of_a_parameter(tmp_path, v):
+    """A call by a parameter's name says nothing of the function; by a field of that name it does."""
+    vm = ["luajit", "-joff"] if v == "luajit" else [f"lua{v}"]
+    r = vms.luabpf("-F", 2000, "-jp=f", "--", *vm, script(tmp_path, FIELD))
+    assert r.code == 0 and re.search(r"^ *\d+%  log$", r.out, re.M) and "anon" not in r.out, r

@@ -86,7 +86,9 @@ static void puc_callname(const struct proto *p, uint32_t pc, const char **name)
 	const char *found = "";
 	enum puc_namewhat what = puc_proto_callname(puc_of(p), pc, &found);
 
-	if (names_a_function(what, found) && !puc_proto_is_parameter(puc_of(p), found))
+	if (!names_a_function(what, found))
+		return;
+	if (what != PUC_NAME_LOCAL || !puc_proto_is_parameter(puc_of(p), found))
 		*name = found;
 }
 
