@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "out/folded.h"
 #include "out/jitp.h"
 #include "prof/prof.h"
@@ -74,8 +75,11 @@ static void fill(struct stacks *s, unsigned int seed)
 static void expect_frame(const char *frame, unsigned int number)
 {
 	size_t len = strlen(frame), end = len;
+	__text struct text valid = {0};
 	unsigned int got = 0;
 
+	text_put_utf8(&valid, frame, len);
+	cr_assert_str_eq(text_str(&valid), frame, "not UTF-8");
 	cr_assert_eq(sscanf(frame, "N%ux", &got), 1, "%s", frame);
 	cr_assert_eq(got, number, "%s", frame);
 	for (size_t i = 0; i < len; i++)

@@ -61,11 +61,11 @@ void folded_put_frame(struct text *out, struct text *name)
 	for (size_t i = 0; i < len; i++) {
 		if (!is_escaped(bytes, i, len, number))
 			continue;
-		text_put_clean(out, bytes + from, i - from);
+		text_put_utf8(out, bytes + from, i - from);
 		text_printf(out, "\\x%02x", (unsigned char)bytes[i]);
 		from = i + 1;
 	}
-	text_put_clean(out, bytes + from, len - from);
+	text_put_utf8(out, bytes + from, len - from);
 }
 
 struct fold {

@@ -20,7 +20,7 @@ int folded_write(const struct prof *prof, FILE *out);
 
 /*
  * Appends a name, escaped so that each line parses back: no ";", no control character, no space at
- * its ends, no space before a number at its end (it would be read as a count), not empty. Such
+ * its ends, no space before a number at its end (it would be read as a count), valid UTF-8, not empty. Such
  * bytes become \xNN. So does the backslash of a name that has "\xNN" itself, so that distinct names
  * stay distinct.
  */
