@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which container or systemd unit a process belongs to, from the path of its cgroup. */
+#ifndef PROC_CGROUP_H
+#define PROC_CGROUP_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+
+/*
+ * Foreign: whoever may make a cgroup chooses its name. A unit has no runtime; a process of a pod and
+ * of none of its containers has no id; one of neither a container nor a unit has nothing.
+ */
+struct cgroup {
+	const char
+		*runtime; /* "docker", "containerd", "podman", "cri-o", "kubernetes", "container" */
+	char id[256];	  /* the container's, or the unit's name: "foo.service" */
+	char pod[40];	  /* the UID of the Kubernetes pod */
+};
+
+/*
+ * Reads the text of /proc/PID/cgroup, of version 1 or 2. The innermost container counts; a unit
+ * counts if there is none.
+ */
+void cgroup_parse(const char *text, size_t len, struct cgroup *out);
+
+/* -ESRCH, -ENOMEM: `out` has nothing. */
+int cgroup_of(pid_t pid, struct cgroup *out);
+
+/* Appends "docker:0123456789ab", "pod:UID" or "foo.service", without control characters. */
+void cgroup_put(const struct cgroup *cgroup, struct text *out);
+
+#endif
