@@ -11,7 +11,9 @@ static void check(const struct options *o)
 {
 	if (o->verb == VERB_HELP || o->verb == VERB_VERSION)
 		return;
-	if (o->verb == VERB_RECORD && !o->npids == !o->command)
+	if (o->verb == VERB_RECORD && !!o->npids + !!o->command + o->all != 1)
+		abort();
+	if (o->json && o->verb != VERB_PS)
 		abort();
 	if (o->verb == VERB_REPORT && !o->input)
 		abort();

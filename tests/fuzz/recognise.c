@@ -182,7 +182,7 @@ static void ask_recognise(struct elf_file *elf, size_t text)
 	if (!r && text) {
 		check_text(b.start, b.start + b.size, text);
 		check_registers(&b);
-		if (strlen(b.evidence) >= sizeof(b.evidence) || !*b.name)
+		if (strlen(b.evidence) >= sizeof(b.evidence) || !*b.name || !*b.release)
 			abort();
 	}
 }

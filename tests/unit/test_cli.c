@@ -244,6 +244,26 @@ Test(cli, doctor)
 	cr_assert_eq(opts->verb, VERB_HELP);
 }
 
+Test(cli, ps)
+{
+	cr_assert_eq(parse("ps"), 0);
+	cr_assert_eq(opts->verb, VERB_PS);
+	cr_assert(!opts->json);
+	cr_assert_eq(parse("ps", "--json"), 0);
+	cr_assert(opts->json);
+	refused("--json is given twice", "ps", "--json", "--json");
+	refused("--json=x takes no value", "ps", "--json=x");
+	refused("4711: what is that?", "ps", "4711");
+	cr_assert(strstr(err.remedy, "ps lists all processes"));
+	refused("-p does not go with ps: it is for recording", "ps", "-p", "1");
+	refused("-f does not go with ps", "ps", "-f", "json");
+	refused("--json does not go with recording: it is for ps", "--json", "-p", "1");
+	refused("--json does not go with report", "report", "a", "--json");
+	refused("-- does not go with ps", "ps", "--", "luajit");
+	cr_assert_eq(parse("ps", "--json", "-h"), 0);
+	cr_assert_eq(opts->verb, VERB_HELP);
+}
+
 Test(cli, help_and_version)
 {
 	cr_assert_eq(parse("--help"), 0);

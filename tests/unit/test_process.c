@@ -200,6 +200,36 @@ Test(process, exe)
 	cr_expect_str_empty(name);
 }
 
+/* Arguments with blanks between; what a program wrote over them, padded; its name if it has none. */
+Test(process, command)
+{
+	char *const argv[] = {"sh", "-c", "read x", "a\033", "", NULL};
+	char command[64], small[8];
+	int fd[2], status;
+	pid_t pid;
+
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[0], 0);
+		close(fd[1]);
+		execv("/bin/sh", argv);
+		_exit(127);
+	}
+	do
+		process_command(pid, command, sizeof(command));
+	while (strncmp(command, "sh ", 3) != 0 && !waitpid(pid, &status, WNOHANG));
+	cr_expect_str_eq(command, "sh -c read x a\033");
+	process_command(pid, small, sizeof(small));
+	cr_expect_str_eq(small, "sh -c r");
+	close(fd[1]);
+	cr_expect_eq(waitpid(pid, &status, 0), pid);
+	process_command(pid, command, sizeof(command));
+	cr_expect_str_empty(command);
+	process_command(2, command, sizeof(command)); /* the kernel's own, or nothing */
+	cr_expect(!strchr(command, ' '), "%s", command);
+}
+
 Test(scan, no_vm)
 {
 	struct scan *scan __cleanup(scan_free) = NULL;

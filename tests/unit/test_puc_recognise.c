@@ -184,6 +184,10 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	cr_expect_eq(!b.build.puc.gc_skip_size, b.build.puc.puc.version == 51, "%s", path);
 	cr_expect(b.gc_hi <= b.start || b.gc_lo >= b.start + b.size, "%s", path);
 	cr_expect_not_null(strstr(b.evidence, "offsets agree"), "%s", b.evidence);
+	/* the C++ build of 5.1 has lost lua_ident */
+	cr_expect_eq(!strstr(b.release, " to "), !strstr(path, "c++"), "%s", b.release);
+	cr_expect_eq(!strstr(b.release, "Redis"), !strstr(name, "Redis"), "%s", b.release);
+	cr_expect_eq(strncmp(b.release, name, strlen("PUC Lua 5.1")), 0, "%s", b.release);
 	expect_own(path, &f, &b);
 	expect_clients(path, &f, &b);
 	free(f.bytes);
@@ -424,6 +428,7 @@ Test(puc_recognise, no_ident)
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_str_eq(b.name, "PUC Lua 5.4.3 to 5.4.8");
 	cr_expect_not_null(strstr(b.evidence, "its banner says 5.4.4;"), "%s", b.evidence);
+	cr_expect_str_eq(b.release, "PUC Lua 5.4.4");
 	cr_assert_gt(replace(&f, "lua_", "xua_", 4), 50);
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_str_eq(b.name, "PUC Lua 5.4.3 to 5.4.8");
@@ -447,6 +452,7 @@ Test(puc_recognise, no_ident_no_banner)
 	cr_assert_eq(replace(&f, "$LuaVersion", "$xuaVersion", 11), 1);
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_not_null(strstr(b.evidence, "_VERSION says 5.4; 13 offsets"), "%s", b.evidence);
+	cr_expect_str_eq(b.release, "PUC Lua 5.4.3 to 5.4.8", "%s", b.release);
 	cr_assert_gt(replace(&f, "lua_", "xua_", 4), 50);
 	cr_assert_eq(recognise(&f, &b, &err), 0, "%s", err.what);
 	cr_expect_str_eq(b.name, "PUC Lua 5.4.3 to 5.4.8");

@@ -293,6 +293,7 @@ Test(recognise, installed)
 	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
 	cr_expect(build.build.lj.lj.g2disp == 3968 || build.build.lj.lj.g2disp == 4008);
 	cr_expect_eq(strncmp(build.name, "LuaJIT 2.1.0-beta3", 18), 0, "%s", build.name);
+	cr_expect_str_eq(build.release, build.name);
 	for (i = 0; i < sizeof(build.build.lj.rbp_site); i++) {
 		sites += (unsigned int)__builtin_popcount(build.build.lj.rbp_site[i]);
 		jumps += (unsigned int)__builtin_popcount(build.build.lj.jump_site[i]);

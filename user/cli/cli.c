@@ -84,6 +84,18 @@ static int needs_value(const struct option_row *row, const char *value, struct e
 	return error_set(err, -EINVAL, "%s needs a value, not %s", name, value);
 }
 
+static const char *verb_name(enum verb verb)
+{
+	static const char *const names[] = {
+		[VERB_RECORD] = "recording",
+		[VERB_REPORT] = "report",
+		[VERB_DOCTOR] = "doctor",
+		[VERB_PS] = "ps",
+	};
+
+	return names[verb];
+}
+
 static int apply(struct options *opts, const struct option_row *row, const char *value,
 		 struct error *err)
 {
@@ -93,10 +105,10 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 	spell(row, name, sizeof(name));
 	if (!(row->flags & (1U << opts->verb)) && opts->verb < VERB_HELP)
 		return error_set(err, -EINVAL, "%s does not go with %s: it is for %s", name,
-				 opts->verb == VERB_REPORT   ? "report"
-				 : opts->verb == VERB_DOCTOR ? "doctor"
-							     : "recording",
-				 row->flags & CLI_RECORD ? "recording" : "report");
+				 verb_name(opts->verb),
+				 verb_name(row->flags & CLI_RECORD   ? VERB_RECORD
+					   : row->flags & CLI_REPORT ? VERB_REPORT
+								     : VERB_PS));
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
 	/* "-o -jp": the file's name is missing. A file "-jp" can be named "./-jp". */
@@ -167,6 +179,7 @@ static bool take_verb(struct options *opts, const char *word)
 	} verbs[] = {{"record", VERB_RECORD},
 		     {"report", VERB_REPORT},
 		     {"doctor", VERB_DOCTOR},
+		     {"ps", VERB_PS},
 		     {"help", VERB_HELP}};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
@@ -196,6 +209,8 @@ static int take_operands(struct options *opts, char **operands, struct error *er
 	error_set(err, -EINVAL, "%s: what is that?", *operands);
 	if (opts->verb == VERB_DOCTOR)
 		error_remedy(err, 0, "doctor looks at processes: luabpf doctor -p PID");
+	else if (opts->verb == VERB_PS)
+		error_remedy(err, 0, "ps lists all processes that run Lua");
 	else if (is_number(*operands))
 		error_remedy(err, 0, "several processes: -p PID,PID");
 	else

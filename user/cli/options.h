@@ -12,7 +12,7 @@
 #include "out/sections.h"
 #include "out/out.h"
 
-enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_HELP, VERB_VERSION };
+enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_PS, VERB_HELP, VERB_VERSION };
 
 struct options {
 	enum verb verb;
@@ -24,6 +24,7 @@ struct options {
 	bool all;	/* processes that run Lua */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
+	bool json;	      /* ps: no table */
 	bool has_source_user; /* report: root opens source files as source_user */
 	uid_t source_user;
 

@@ -143,6 +143,13 @@ static int set_wait(struct options *opts, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_json(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->json = true;
+	return 0;
+}
+
 static int set_verbose(struct options *opts, const char *value, struct error *err)
 {
 	(void)value, (void)err;
@@ -197,11 +204,11 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
+	[CLI_JSON] = {"json", 0, NULL, CLI_PS, set_json,
+		      "print a JSON array, with each VM's layout, file and addresses"},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, set_verbose,
 	 "print more on standard error"},
 	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "print errors and warnings only"},
-	{"help", 'h', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_help,
-	 "show this help"},
-	{"version", 'V', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR | CLI_REPEATS, set_version,
-	 "show the version"},
+	{"help", 'h', NULL, CLI_ANY | CLI_REPEATS, set_help, "show this help"},
+	{"version", 'V', NULL, CLI_ANY | CLI_REPEATS, set_version, "show the version"},
 };

@@ -9,7 +9,8 @@
 
 /* All addresses are the file's. */
 struct vm_build {
-	char name[80];	       /* "PUC Lua 5.4.3 to 5.4.8" */
+	char name[80];	       /* the layout: "PUC Lua 5.4.3 to 5.4.8" */
+	char release[80];      /* as exact as the file says: "PUC Lua 5.4.4" */
 	uint64_t start, size;  /* text of the interpreter: LuaJIT's assembler VM, luaV_execute */
 	uint64_t offset;       /* start as an offset into the file */
 	uint64_t gc_lo, gc_hi; /* PUC Lua: text of the collector; 0, 0: not found */

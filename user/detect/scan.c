@@ -50,6 +50,7 @@ struct scan {
 	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
+	uint32_t unopened; /* files of the last process */
 };
 
 int scan_new(struct scan **out)
@@ -92,6 +93,11 @@ const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 	return index < s->nbuilds ? s->builds[index] : NULL;
 }
 
+uint32_t scan_unopened(const struct scan *s)
+{
+	return s->unopened;
+}
+
 bool scan_next_file(struct scan *s, struct lb_file_key *key, struct lb_file *file)
 {
 	struct scanned *f = s->given ? s->given->hh.next : s->files;
@@ -129,7 +135,8 @@ static int add_build(struct scan *s, const struct vm_build *b, struct error *err
 	uint32_t i;
 
 	for (i = 0; i < s->nbuilds; i++)
-		if (!strcmp(s->builds[i]->name, b->name) && s->builds[i]->start == b->start &&
+		if (!strcmp(s->builds[i]->name, b->name) &&
+		    !strcmp(s->builds[i]->release, b->release) && s->builds[i]->start == b->start &&
 		    !memcmp(&s->builds[i]->build, &b->build, sizeof(b->build)))
 			return (int)i;
 	if (s->nbuilds == LB_BUILDS) {
@@ -285,13 +292,17 @@ static struct scanned *scan_file(struct scan_ctx *c, const struct process_mappin
 	struct scanned *f;
 	int r;
 
-	if (process_file(c->pid, m, &key))
+	r = process_file(c->pid, m, &key);
+	if (r) {
+		c->scan->unopened += r != -EINVAL;
 		return NULL;
+	}
 	HASH_FIND(hh, c->scan->files, &key, sizeof(key), f);
 	if (f)
 		return f;
 	work = budget_of(c->scan, c->pid);
 	r = add_file(c, m, &key, work, &f);
+	c->scan->unopened += r == -EACCES || r == -EPERM || r == -ENOENT;
 	if (r == -EMFILE || r == -ENFILE)
 		c->error = r;
 	if (r == -EDQUOT) {
@@ -358,6 +369,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	proc->nmodules = 0;
 	proc->families = 0;
 	proc->unsampled = 0;
+	s->unopened = 0;
 	r = process_mappings(pid, scan_mapping, &c);
 	if (r == -EINTR || signals_caught())
 		return -EINTR;

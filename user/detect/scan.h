@@ -28,6 +28,12 @@ void scan_free(struct scan **scan);
  */
 int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
 
+/*
+ * How many files of the process that was scanned last could not be opened, for lack of rights or
+ * because they are deleted: without CAP_CHECKPOINT_RESTORE these have no path.
+ */
+uint32_t scan_unopened(const struct scan *scan);
+
 /* Appends the remedy for a process without Lua. */
 void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
 

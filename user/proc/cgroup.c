@@ -250,5 +250,5 @@ void cgroup_put(const struct cgroup *c, struct text *out)
 	}
 	if (c->runtime)
 		text_printf(out, "%s:", c->runtime);
-	text_put_clean(out, c->id, is_hex ? ID_SHOWN : len);
+	text_put_utf8(out, c->id, is_hex ? ID_SHOWN : len);
 }

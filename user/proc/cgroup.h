@@ -28,7 +28,7 @@ void cgroup_parse(const char *text, size_t len, struct cgroup *out);
 /* -ESRCH, -ENOMEM: `out` has nothing. */
 int cgroup_of(pid_t pid, struct cgroup *out);
 
-/* Appends "docker:0123456789ab", "pod:UID" or "foo.service", without control characters. */
+/* Appends "docker:0123456789ab", "pod:UID" or "foo.service", as text_put_utf8() does. */
 void cgroup_put(const struct cgroup *cgroup, struct text *out);
 
 #endif

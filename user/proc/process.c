@@ -360,6 +360,26 @@ void process_name(pid_t pid, char *buf, size_t size)
 		snprintf(buf, size, "%s (%s)", comm, exe);
 }
 
+void process_command(pid_t pid, char *buf, size_t size)
+{
+	FILE *f __fclose = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	if (f)
+		n = fread(buf, 1, size - 1, f);
+	for (size_t i = 0; i < n; i++)
+		if (!buf[i])
+			buf[i] = ' ';
+	while (n && buf[n - 1] == ' ')
+		n--;
+	buf[n] = '\0';
+	if (!n)
+		process_name(pid, buf, size);
+}
+
 /* ---- workers --------------------------------------------------------------------------------- */
 
 struct children {

@@ -88,4 +88,10 @@ void process_put_pids(struct text *out, const pid_t *pids, size_t n);
 #define PROCESS_NAME 4200 /* bytes that hold any */
 void process_name(pid_t pid, char *buf, size_t size);
 
+/*
+ * Its command line, as it shows itself: arguments with blanks between, as many bytes as buf holds;
+ * process_name() if it has none. Foreign.
+ */
+void process_command(pid_t pid, char *buf, size_t size);
+
 #endif

@@ -165,6 +165,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	if (wrong != LJ_FACTS)
 		return unknown(&m, wrong, err);
 	put_name(elf, b.name, sizeof(b.name));
+	memcpy(b.release, b.name, sizeof(b.release));
 	b.start = vm.start;
 	b.size = vm.size;
 	b.build.family = LB_FAMILY_LJ;

@@ -553,6 +553,18 @@ static void describe(const struct release *r, char text[32])
 		snprintf(text, 32, "%u.%u.%u", r->version / 10, r->version % 10, r->patch);
 }
 
+static void name_release(const struct release *r, struct vm_build *b)
+{
+	char release[32];
+
+	describe(r, release);
+	if (r->patch == ANY_PATCH)
+		snprintf(b->release, sizeof(b->release), "%s", b->name);
+	else
+		snprintf(b->release, sizeof(b->release), "PUC Lua %s%s", release,
+			 b->build.puc.puc.flags & PUC_TABLE_READONLY ? " of Redis" : "");
+}
+
 /* Formats the evidence for messages, cut to the items that fit. */
 static void summarize(const struct release *r, const struct evidence *e, char *text, size_t size)
 {
@@ -665,6 +677,7 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 					 "PUC Lua of unknown release: both \"%s\" and \"%s\" "
 					 "agree with its code",
 					 found.name, rows[i].name);
+		name_release(&r, &b);
 		summarize(&r, &e, b.evidence, sizeof(b.evidence));
 		found = b;
 	}

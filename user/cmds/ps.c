@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* ps: the processes that run Lua, as a table or as JSON, on standard output. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/caps.h"
+#include "base/outfile.h"
+#include "base/text.h"
+#include "cmds.h"
+#include "doctor/ps.h"
+
+static void put_user(uid_t uid, struct text *out)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		text_put_utf8(out, pw->pw_name, strlen(pw->pw_name));
+	else
+		text_printf(out, "%u", (unsigned)uid);
+}
+
+/* Its VMs, each release once. */
+static void put_vm(const struct ps_process *p, struct text *out)
+{
+	for (size_t i = 0; i < p->nvms; i++) {
+		const char *release = p->vms[i].build->release;
+		size_t before = 0;
+
+		while (before < i && strcmp(p->vms[before].build->release, release))
+			before++;
+		if (before == i)
+			text_printf(out, "%s%s", i ? ", " : "", release);
+	}
+}
+
+/* ---- table ----------------------------------------------------------------------------------- */
+
+enum column { PID, USER, VM, THREADS, CONTAINER, COMMAND, COLUMNS };
+
+static const struct {
+	const char *head;
+	bool to_right;
+} columns[COLUMNS] = {
+	[PID] = {"PID", true},
+	[USER] = {"USER", false},
+	[VM] = {"VM", false},
+	[THREADS] = {"THREADS", true},
+	[CONTAINER] = {"CONTAINER", false},
+	[COMMAND] = {"COMMAND", false},
+};
+
+struct ps_row {
+	struct text cell[COLUMNS];
+	struct text problem;
+};
+
+struct table {
+	struct ps_row *rows;
+	size_t n;
+};
+
+static void table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		for (size_t c = 0; c < COLUMNS; c++)
+			text_free(&t->rows[i].cell[c]);
+		text_free(&t->rows[i].problem);
+	}
+	free(t->rows);
+}
+
+static int add_row(void *arg, const struct ps_process *p)
+{
+	struct table *t = arg;
+	struct ps_row *rows = reallocarray(t->rows, t->n + 1, sizeof(*rows)), *row;
+	int err;
+
+	if (!rows)
+		return -ENOMEM;
+	t->rows = rows;
+	row = &rows[t->n++];
+	*row = (struct ps_row){};
+	text_printf(&row->cell[PID], "%d", (int)p->pid);
+	put_user(p->uid, &row->cell[USER]);
+	put_vm(p, &row->cell[VM]);
+	text_printf(&row->cell[THREADS], "%zu", p->threads);
+	cgroup_put(&p->cgroup, &row->cell[CONTAINER]);
+	text_put_utf8(&row->cell[COMMAND], p->command, strlen(p->command));
+	text_put_utf8(&row->problem, p->problem, strlen(p->problem));
+	err = text_err(&row->problem);
+	for (size_t c = 0; c < COLUMNS && !err; c++)
+		err = text_err(&row->cell[c]);
+	return err;
+}
+
+static const char *cell(const struct table *t, size_t row, enum column column)
+{
+	const char *text = row ? text_str(&t->rows[row - 1].cell[column]) : columns[column].head;
+
+	return *text ? text : column == VM ? "unknown" : "-";
+}
+
+/* Characters of UTF-8. */
+static size_t width(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+static void print_table(const struct table *t, FILE *to)
+{
+	size_t widths[COLUMNS] = {};
+
+	for (size_t row = 0; row <= t->n; row++)
+		for (size_t c = 0; c < COLUMNS; c++)
+			if (width(cell(t, row, c)) > widths[c])
+				widths[c] = width(cell(t, row, c));
+	for (size_t row = 0; row <= t->n; row++) {
+		for (size_t c = 0; c < COLUMNS; c++) {
+			const char *text = cell(t, row, c);
+			int pad = c == COMMAND ? 0 : (int)(widths[c] - width(text));
+			bool to_right = columns[c].to_right;
+
+			fprintf(to, "%*s%s%*s%s", to_right ? pad : 0, "", text, to_right ? 0 : pad,
+				"", c == COMMAND ? "\n" : "  ");
+		}
+		if (row && t->rows[row - 1].problem.len)
+			fprintf(to, "%*s  %s\n", (int)widths[PID], "",
+				text_str(&t->rows[row - 1].problem));
+	}
+}
+
+static int table(FILE *to, size_t *refused, struct error *err)
+{
+	__cleanup(table_free) struct table t = {};
+	int r = ps_each(add_row, &t, refused, err);
+
+	if (!r)
+		print_table(&t, to);
+	return r;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* All set `bad` when memory is short. */
+struct object {
+	cJSON *json;
+	bool bad;
+};
+
+/* null for no text. */
+static void add_text(struct object *o, const char *name, const char *foreign)
+{
+	__text struct text clean = {0};
+
+	text_put_utf8(&clean, foreign, strlen(foreign));
+	o->bad |= text_err(&clean) ||
+		  !(*foreign ? cJSON_AddStringToObject(o->json, name, text_str(&clean))
+			     : cJSON_AddNullToObject(o->json, name));
+}
+
+static void add_number(struct object *o, const char *name, double value)
+{
+	o->bad |= !cJSON_AddNumberToObject(o->json, name, value);
+}
+
+/* Owns the item in any case. */
+static void add_item(struct object *o, const char *name, cJSON *item)
+{
+	if (item && cJSON_AddItemToObject(o->json, name, item))
+		return;
+	cJSON_Delete(item);
+	o->bad = true;
+}
+
+/* A number of JSON may be a double, which holds no address of 64 bits. */
+static void add_range(struct object *o, const char *name, uint64_t start, uint64_t end)
+{
+	char text[2][24];
+	const char *const words[] = {text[0], text[1]};
+
+	snprintf(text[0], sizeof(text[0]), "0x%" PRIx64, start);
+	snprintf(text[1], sizeof(text[1]), "0x%" PRIx64, end);
+	add_item(o, name, start ? cJSON_CreateStringArray(words, 2) : cJSON_CreateNull());
+}
+
+static cJSON *vm_json(const struct ps_vm *vm)
+{
+	struct object o = {.json = cJSON_CreateObject()};
+
+	add_text(&o, "release", vm->build->release);
+	add_text(&o, "family", vm->at.family == LB_FAMILY_LJ ? "LuaJIT" : "PUC Lua");
+	add_text(&o, "layout", vm->build->name);
+	add_text(&o, "file", vm->path);
+	add_range(&o, "interpreter", vm->at.vm_start, vm->at.vm_end);
+	add_range(&o, "collector", vm->at.gc_lo, vm->at.gc_hi);
+	add_text(&o, "evidence", vm->build->evidence);
+	if (!o.bad)
+		return o.json;
+	cJSON_Delete(o.json);
+	return NULL;
+}
+
+static cJSON *process_json(const struct ps_process *p)
+{
+	struct object o = {.json = cJSON_CreateObject()};
+	__text struct text user = {0}, vm = {0}, container = {0};
+	cJSON *vms = cJSON_CreateArray();
+
+	put_user(p->uid, &user);
+	put_vm(p, &vm);
+	cgroup_put(&p->cgroup, &container);
+	add_number(&o, "pid", p->pid);
+	add_text(&o, "user", text_str(&user));
+	add_number(&o, "uid", p->uid);
+	add_text(&o, "vm", text_str(&vm));
+	add_number(&o, "threads", (double)p->threads);
+	add_text(&o, "container", text_str(&container));
+	add_text(&o, "container_id", p->cgroup.runtime ? p->cgroup.id : "");
+	add_text(&o, "pod", p->cgroup.pod);
+	add_text(&o, "command", p->command);
+	for (size_t i = 0; i < p->nvms; i++) {
+		cJSON *one = vm_json(&p->vms[i]);
+
+		o.bad |= !one || !cJSON_AddItemToArray(vms, one);
+	}
+	add_item(&o, "vms", vms);
+	add_text(&o, "problem", p->problem);
+	if (!o.bad && !text_err(&user) && !text_err(&vm) && !text_err(&container))
+		return o.json;
+	cJSON_Delete(o.json);
+	return NULL;
+}
+
+static int add_json(void *arg, const struct ps_process *p)
+{
+	cJSON *one = process_json(p);
+
+	if (one && cJSON_AddItemToArray(arg, one))
+		return 0;
+	cJSON_Delete(one);
+	return -ENOMEM;
+}
+
+static int json(FILE *to, size_t *refused, struct error *err)
+{
+	cJSON *all = cJSON_CreateArray();
+	char *text = NULL;
+	int r = all ? ps_each(add_json, all, refused, err) : -ENOMEM;
+
+	if (!r)
+		text = cJSON_Print(all);
+	if (!r && !text)
+		r = -ENOMEM;
+	cJSON_Delete(all);
+	if (text)
+		fprintf(to, "%s\n", text);
+	cJSON_free(text);
+	return r;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+static void say_refused(size_t n)
+{
+	const char *why = caps_missing(CAPS_SYS_PTRACE) ? "run as root (sudo luabpf ps)"
+			  : caps_in_container()		? "run luabpf as root of the host"
+						: "the kernel or a security module forbids it";
+
+	if (n)
+		fprintf(stderr, "luabpf: %zu process%s could not be looked into: %s\n", n,
+			n == 1 ? "" : "es", why);
+}
+
+int cmd_ps(const struct options *opts)
+{
+	__outfile struct outfile *out = NULL;
+	struct error err = {};
+	size_t refused = 0;
+	int r = outfile_open("-", &out, &err);
+
+	caps_more_files();
+	if (!r)
+		r = (opts->json ? json : table)(outfile_stream(out), &refused, &err);
+	if (r && !*err.what)
+		error_set(&err, r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r));
+	if (!r)
+		r = outfile_commit(&out, &err);
+	if (r) {
+		cmd_error(r, &err);
+		return EXIT_FAILED;
+	}
+	say_refused(refused);
+	return EXIT_DONE;
+}

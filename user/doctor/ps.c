@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "detect/scan.h"
+#include "doctor.h"
+#include "ps.h"
+
+/* A process that goes on calling exec is shown as it was found last. */
+#define TRIES 3
+
+struct ps {
+	struct scan *scan;
+	int (*fn)(void *arg, const struct ps_process *process);
+	void *arg;
+	size_t refused;
+	struct error *err;
+};
+
+static void add_vm(void *arg, const struct doctor_module *m)
+{
+	struct ps_process *p = arg;
+	struct ps_vm *vm = &p->vms[p->nvms++];
+
+	vm->build = m->build;
+	vm->at = *m->at;
+	snprintf(vm->path, sizeof(vm->path), "%s", m->path);
+}
+
+static int count(void *arg, pid_t tid)
+{
+	(void)tid;
+	++*(size_t *)arg;
+	return 0;
+}
+
+/* -ENODATA: it has no Lua. Other errors are those of scan_process(). */
+static int look(struct ps *ps, struct ps_process *p, struct error *err)
+{
+	int r;
+
+	p->nvms = 0;
+	p->threads = 0;
+	*err = (struct error){};
+	r = doctor_modules_by(ps->scan, p->pid, add_vm, p, err);
+	if (r && r != -ENOTSUP)
+		return r;
+	snprintf(p->problem, sizeof(p->problem), "%s", err->what);
+	if (!p->nvms && !*p->problem)
+		return scan_unopened(ps->scan) ? -EACCES : -ENODATA;
+	cgroup_of(p->pid, &p->cgroup);
+	process_command(p->pid, p->command, sizeof(p->command));
+	r = process_threads(p->pid, count, &p->threads);
+	return r ? r : process_uid(p->pid, &p->uid);
+}
+
+static int show(void *arg, pid_t pid)
+{
+	struct ps_process p = {.pid = pid};
+	struct ps *ps = arg;
+	struct error err;
+	uint64_t image;
+	int r, tries = 0;
+
+	do {
+		image = process_image(pid);
+		r = look(ps, &p, &err);
+	} while (image != process_image(pid) && ++tries < TRIES);
+	if (!r)
+		return ps->fn(ps->arg, &p);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) {
+		*ps->err = err;
+		return r;
+	}
+	ps->refused += r == -EACCES || r == -EPERM;
+	return 0;
+}
+
+int ps_each(int (*fn)(void *arg, const struct ps_process *process), void *arg, size_t *refused,
+	    struct error *err)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	struct ps ps = {.fn = fn, .arg = arg, .err = err};
+	int r;
+
+	if (process_check_namespace(err) == -ENOENT)
+		return -ENOENT;
+	*err = (struct error){}; /* processes of this container are listed by its numbers */
+	r = scan_new(&scan);
+	if (r)
+		return error_set(err, r, "out of memory");
+	ps.scan = scan;
+	r = process_each(show, &ps);
+	*refused = ps.refused;
+	if (r && !*err->what)
+		error_set(err, r, "/proc: %s", strerror(-r));
+	return r;
+}

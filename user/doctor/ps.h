@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists the processes of this machine that run Lua. Needs no BPF. */
+#ifndef DOCTOR_PS_H
+#define DOCTOR_PS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <unwind/abi.h>
+
+#include "base/error.h"
+#include "detect/build.h"
+#include "proc/cgroup.h"
+#include "proc/process.h"
+
+struct ps_vm {
+	const struct vm_build *build;
+	struct lb_module at; /* addresses in the process */
+	char path[4200];     /* as the process sees it: foreign; "" if unknown */
+};
+
+/* A process that has a VM, or a problem. */
+struct ps_process {
+	pid_t pid;
+	uid_t uid;
+	size_t threads;
+	struct cgroup cgroup;
+	char command[PROCESS_NAME]; /* foreign */
+	struct ps_vm vms[LB_MODULES];
+	size_t nvms;
+	char problem[sizeof(
+		(struct error){}.what)]; /* why a VM, or what may be one, is not profiled:
+							foreign; "": none */
+};
+
+/*
+ * Calls fn for each, by process id; a nonzero return ends it and is returned. *refused: processes
+ * that could not be looked into for lack of rights. Others' errors count for no process, but
+ * -EMFILE, -ENFILE, -ENOMEM and -ESRCH (there is no /proc) end it and are in err.
+ */
+int ps_each(int (*fn)(void *arg, const struct ps_process *process), void *arg, size_t *refused,
+	    struct error *err);
+
+#endif
