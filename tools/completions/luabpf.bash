@@ -17,8 +17,9 @@ _luabpf() {
         local words="-p -jp -jp= -o -f -F -d --stats --max-lost -v -q --help --version --"
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
-        ((COMP_CWORD == 1)) && words+=" record report doctor help"
-        if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} == doctor ]]; then
+        [[ ${COMP_WORDS[1]} == ps ]] && words="--json --help"
+        ((COMP_CWORD == 1)) && words+=" record report doctor ps help"
+        if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} =~ ^(doctor|ps)$ ]]; then
             COMPREPLY=($(compgen -W "$words" -- "$cur"))
         else
             COMPREPLY=($(compgen -f -- "$cur"))
