@@ -91,7 +91,7 @@ static int add_row(void *arg, const struct ps_process *p)
 	text_printf(&row->cell[THREADS], "%zu", p->threads);
 	cgroup_put(&p->cgroup, &row->cell[CONTAINER]);
 	text_put_utf8(&row->cell[COMMAND], p->command, strlen(p->command));
-	text_put_utf8(&row->problem, p->problem, strlen(p->problem));
+	text_put_utf8(&row->problem, p->problem.what, strlen(p->problem.what));
 	err = text_err(&row->problem);
 	for (size_t c = 0; c < COLUMNS && !err; c++)
 		err = text_err(&row->cell[c]);
@@ -233,7 +233,7 @@ static cJSON *process_json(const struct ps_process *p)
 		o.bad |= !one || !cJSON_AddItemToArray(vms, one);
 	}
 	add_item(&o, "vms", vms);
-	add_text(&o, "problem", p->problem);
+	add_text(&o, "problem", p->problem.what);
 	if (!o.bad && !text_err(&user) && !text_err(&vm) && !text_err(&container))
 		return o.json;
 	cJSON_Delete(o.json);

@@ -38,18 +38,17 @@ static int count(void *arg, pid_t tid)
 }
 
 /* -ENODATA: it has no Lua. Other errors are those of scan_process(). */
-static int look(struct ps *ps, struct ps_process *p, struct error *err)
+static int look(struct ps *ps, struct ps_process *p)
 {
 	int r;
 
 	p->nvms = 0;
 	p->threads = 0;
-	*err = (struct error){};
-	r = doctor_modules_by(ps->scan, p->pid, add_vm, p, err);
+	p->problem = (struct error){};
+	r = doctor_modules_by(ps->scan, p->pid, add_vm, p, &p->problem);
 	if (r && r != -ENOTSUP)
 		return r;
-	snprintf(p->problem, sizeof(p->problem), "%s", err->what);
-	if (!p->nvms && !*p->problem)
+	if (!p->nvms && !*p->problem.what)
 		return scan_unopened(ps->scan) ? -EACCES : -ENODATA;
 	cgroup_of(p->pid, &p->cgroup);
 	process_command(p->pid, p->command, sizeof(p->command));
@@ -61,18 +60,17 @@ static int show(void *arg, pid_t pid)
 {
 	struct ps_process p = {.pid = pid};
 	struct ps *ps = arg;
-	struct error err;
 	uint64_t image;
 	int r, tries = 0;
 
 	do {
 		image = process_image(pid);
-		r = look(ps, &p, &err);
+		r = look(ps, &p);
 	} while (image != process_image(pid) && ++tries < TRIES);
 	if (!r)
 		return ps->fn(ps->arg, &p);
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) {
-		*ps->err = err;
+		*ps->err = p.problem;
 		return r;
 	}
 	ps->refused += r == -EACCES || r == -EPERM;

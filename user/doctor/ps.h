@@ -28,15 +28,12 @@ struct ps_process {
 	char command[PROCESS_NAME]; /* foreign */
 	struct ps_vm vms[LB_MODULES];
 	size_t nvms;
-	char problem[sizeof(
-		(struct error){}.what)]; /* why a VM, or what may be one, is not profiled:
-							foreign; "": none */
+	struct error problem; /* why a VM, or what may be one, is not profiled: foreign */
 };
 
 /*
- * Calls fn for each, by process id; a nonzero return ends it and is returned. *refused: processes
- * that could not be looked into for lack of rights. Others' errors count for no process, but
- * -EMFILE, -ENFILE, -ENOMEM and -ESRCH (there is no /proc) end it and are in err.
+ * Calls fn for each, by process id; a nonzero return ends it and is returned. *refused: how many
+ * could not be looked into for lack of rights. -ENOENT: there is no /proc; -EMFILE, -ENFILE, -ENOMEM.
  */
 int ps_each(int (*fn)(void *arg, const struct ps_process *process), void *arg, size_t *refused,
 	    struct error *err);
