@@ -223,7 +223,8 @@ int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, s
 	bool was_registered = t->registered;
 	int r, r2;
 
-	if (image != t->image_id) /* all of its VMs are new */
+	/* all of its VMs are new; amid an exec process_image() may differ twice */
+	if (image != t->image_id && !(exec_id && exec_id == was.exec_id))
 		before = (struct lb_proc){};
 	t->image_id = image;
 	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
