@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/signals.h"
 #include "proc/elf.h"
@@ -30,15 +31,19 @@ struct scanned {
 /*
  * Budgets for the files of one process, and of all. Each file is scanned once: only a process that
  * keeps mapping new ones comes near the bound. Each file costs OPEN_STEPS at least, which bounds
- * their number, too.
+ * their number, too. A recording may last for weeks: the budget of all is for an hour.
  */
 #define PROCESS_WORK (2ULL << 30)
 #define ALL_WORK (16ULL << 30)
+#define HOUR_NS 3600000000000ULL
+#define MOST_SPENDERS 4096 /* the oldest are forgotten, and files that hold no VM */
+#define MOST_FILES 65536
 #define OPEN_STEPS (256u << 10)
 #define MAX_MAPPINGS 8192 /* of files, in one process */
 
 struct spender {
 	pid_t pid;
+	uint64_t start; /* process_start() */
 	struct budget work;
 	UT_hash_handle hh;
 };
@@ -50,7 +55,8 @@ struct scan {
 	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
-	uint32_t unopened; /* files of the last process */
+	uint32_t unopened;  /* files of the last process */
+	uint64_t filled_ns; /* when work was filled up, CLOCK_MONOTONIC */
 };
 
 int scan_new(struct scan **out)
@@ -61,6 +67,7 @@ int scan_new(struct scan **out)
 		return -ENOMEM;
 	s->work = (struct budget){
 		.left = ALL_WORK, .of_what = "the files of all processes", .until_signal = true};
+	s->filled_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = s;
 	return 0;
 }
@@ -156,15 +163,21 @@ static int add_build(struct scan *s, const struct vm_build *b, struct error *err
 /* Returns the process's budget; processes that map no new file have none. NULL: no memory. */
 static struct budget *budget_of(struct scan *s, pid_t pid)
 {
+	uint64_t start = process_start(pid);
 	struct spender *p;
 
 	HASH_FIND_INT(s->spenders, &pid, p);
-	if (p)
+	if (p && p->start == start)
 		return &p->work;
-	p = calloc(1, sizeof(*p));
+	if (!p && HASH_COUNT(s->spenders) >= MOST_SPENDERS)
+		p = s->spenders;
+	if (p)
+		HASH_DEL(s->spenders, p);
+	else
+		p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->pid = pid;
+	*p = (struct spender){.pid = pid, .start = start};
 	p->work = (struct budget){
 		.left = PROCESS_WORK, .of = &s->work, .of_what = "the files of this process"};
 	HASH_ADD_INT(s->spenders, pid, p);
@@ -255,6 +268,19 @@ static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
 	c->is_left_out = true;
 }
 
+/* Programs without a VM come and go without end. One that is forgotten is scanned once more. */
+static void forget_oldest(struct scan *s)
+{
+	struct scanned *f = HASH_COUNT(s->files) < MOST_FILES ? NULL : s->files;
+
+	while (f && (f->build != NO_BUILD || f == s->given))
+		f = f->hh.next;
+	if (!f)
+		return;
+	HASH_DEL(s->files, f);
+	free(f);
+}
+
 static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 		    const struct process_file *key, struct budget *work, struct scanned **out)
 {
@@ -278,6 +304,7 @@ static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 	r = look_into(c->scan, fd, work, f);
 	if (r)
 		return r;
+	forget_oldest(c->scan);
 	HASH_ADD(hh, c->scan->files, key, sizeof(f->key), f);
 	if (!f->hh.tbl)
 		return -ENOMEM;
@@ -361,11 +388,21 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	return 0;
 }
 
+static void fill_up(struct scan *s)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t more = (now - s->filled_ns) / 1000 * (ALL_WORK / (HOUR_NS / 1000));
+
+	s->filled_ns = now;
+	s->work.left += more < ALL_WORK - s->work.left ? more : ALL_WORK - s->work.left;
+}
+
 int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *err)
 {
 	struct scan_ctx c = {.scan = s, .pid = pid, .proc = proc};
 	int r;
 
+	fill_up(s);
 	proc->nmodules = 0;
 	proc->families = 0;
 	proc->unsampled = 0;

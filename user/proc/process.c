@@ -133,6 +133,20 @@ static bool is_kernel_thread(pid_t pid)
 	       flags & PF_KTHREAD;
 }
 
+uint64_t process_start(pid_t pid)
+{
+	char line[1024];
+	const char *rest = read_stat(pid, line, sizeof(line));
+	uint64_t start;
+
+	if (!rest || sscanf(rest,
+			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			    "%*d %*d %" SCNu64,
+			    &start) != 1)
+		return 0;
+	return start + 1; /* the first process started at 0 */
+}
+
 #define MIX 0x9e3779b97f4a7c15ULL
 
 /* startstack is 0 from when exec has dropped the old image until it has laid out the new one. */

@@ -28,6 +28,9 @@ int process_check(pid_t pid, struct error *err);
  */
 uint64_t process_image(pid_t pid);
 
+/* Distinguishes a process from others that had its pid before. 0: it has ended. */
+uint64_t process_start(pid_t pid);
+
 /* Returns its file-system user ID. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 
