@@ -14,6 +14,9 @@ static const struct {
 	{"proto-ambiguous", "another prototype took the address before the name was checked"},
 	{LOSS_GONE,
 	 "the function was collected, or its process had ended, before its names were read"},
+	{"memory-waits",
+	 "a page of the process's memory never came: a FUSE file system's daemon, or "
+	 "a userfaultfd's, is to provide it"},
 	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
 	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
 	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "

@@ -327,6 +327,8 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 /* Why a sample is lost, by row_of()'s error. */
 static const char *reason_of(const struct frame_ctx *c, int why)
 {
+	if (c->image->remote.waits)
+		return "memory-waits";
 	if (why == -EPROTO)
 		return protos_misfit(c->image->protos, c->build);
 	return why == -ESTALE ? "proto-ambiguous" : "proto-collected";
@@ -459,6 +461,8 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	}
 	r = row_of(&c, &row);
 	protos_sampled(image->protos, count);
+	if (image->remote.waits) /* what has a name may be another since */
+		r = -ETIMEDOUT;
 	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
 	if (r)

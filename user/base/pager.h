@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory and files whose content another process provides: the daemon of a FUSE file system, or who
+ * handles a userfaultfd. It may never do so, and whoever reads then waits for ever: for FUSE, also
+ * after SIGKILL. Both questions are answered by the kernel alone.
+ */
+#ifndef BASE_PAGER_H
+#define BASE_PAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* May a process of another user have such memory now? */
+bool pager_in_use(void);
+
+/* Is this device, st_dev, a FUSE file system that another user than root has mounted? */
+bool pager_is_file_system(uint64_t dev);
+
+#endif
