@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A FUSE file system of one file, without libfuse: `python3 fuse.py FILE-OF-CONTENT|-`, as root. It is mounted as fusermount3
 mounts one of a user, in a mount namespace of its own: /proc/PID/root/mnt/fs/file. It prints "ready", then "asked OPCODE" for what
-it never answers: with "-" each READ, else each request after a line on standard input. When it ends nothing waits any more."""
+it never answers: with "-" each READ, else each request after a line on standard input, which it confirms by "silent". When it ends nothing waits any more."""
 import ctypes
 import os
 import select
@@ -60,6 +60,7 @@ def serve(fd, content):
             if not sys.stdin.readline():
                 return
             silent = set(range(100)) - {FORGET, INTERRUPT, BATCH_FORGET}
+            print("silent", flush=True)
         if fd not in ready:
             continue
         request = os.read(fd, 1 << 18)

@@ -25,6 +25,18 @@ f()
 """
 
 
+# Maps an executable file and waits.
+MAP = """
+local ffi = require "ffi"
+ffi.cdef[[int open(const char *, int); void *mmap(void *, size_t, int, int, int, long);]]
+local fd = ffi.C.open(arg[1], 0)
+assert(fd >= 0 and ffi.C.mmap(nil, 4096, 5, 2, fd, 0) ~= ffi.cast("void *", -1))
+print("ready") io.stdout:flush()
+io.read()
+while true do end
+"""
+
+
 @contextlib.contextmanager
 def daemon(content="-"):
     with vms.Target([sys.executable, vms.HERE / "fuse.py", content]) as fs:
@@ -33,13 +45,23 @@ def daemon(content="-"):
         yield fs
 
 
+@contextlib.contextmanager
+def program(tmp_path, text, fs):
+    """Runs it with the daemon's file. It ends after the daemon, as it may wait for that."""
+    (tmp_path / "x.lua").write_text(text)
+    with vms.Target(["luajit", "-joff", tmp_path / "x.lua", fs.file]) as t:
+        try:
+            yield t.ready()
+        finally:
+            fs.p.kill()
+
+
 @pytest.fixture
 def silent(tmp_path):
     """The daemon, and a Lua program with a name in its file."""
-    (tmp_path / "name.lua").write_text(NAME)
-    with daemon() as fs, vms.Target(["luajit", "-joff", tmp_path / "name.lua", fs.file]) as t:
+    with daemon() as fs, program(tmp_path, NAME, fs) as t:
         t.fs = fs
-        yield t.ready()
+        yield t
 
 
 def test_memory_that_a_daemon_does_not_answer_for(silent, tmp_path):
@@ -58,3 +80,18 @@ def test_a_signal_while_it_waits(silent):
     tool.signal()
     r = tool.done()
     assert r.code == 0 and r.stats["ended_by"] == "signal" and list(r.stats["lost_by_reason"]) == ["memory-waits"], r
+
+
+def test_an_executable_file_that_a_daemon_does_not_answer_for(tmp_path):
+    """It is neither asked for its attributes nor opened, and named as not known."""
+    with daemon("/bin/true") as fs, program(tmp_path, MAP, fs) as t:
+        fs.go()
+        assert fs.line() == "silent"
+        t.go()
+        r = vms.record(t, 0.1, "-jp=f")
+        said = vms.luabpf("doctor", "-p", t.pid, stats=False)
+        for text in r.err, said.out:
+            assert "/mnt/fs/file" in text and "FUSE file system that another user than root has mounted" in text, (r, said)
+        assert r.code == 0 and r.stats["samples"] > 0, r
+        fs.p.stdin.close()
+        assert fs.rest() == ""

@@ -320,6 +320,12 @@ static struct scanned *scan_file(struct scan_ctx *c, const struct process_mappin
 	int r;
 
 	r = process_file(c->pid, m, &key);
+	if (r == -EREMOTE) {
+		error_set(&c->left_out, r,
+			  "whether it holds a Lua is not known: it is on a FUSE file system that "
+			  "another user than root has mounted");
+		set_unknown(c, m, &c->left_out);
+	}
 	if (r) {
 		c->scan->unopened += r != -EINVAL;
 		return NULL;

@@ -15,6 +15,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "base/pager.h"
 #include "process.h"
 
 /* Calls fn for each entry of a directory whose name is a number. */
@@ -306,20 +307,44 @@ uint64_t process_mapped(pid_t pid)
 	return process_mappings(pid, add_mapping, &h) || h == 1 ? 0 : h | 1;
 }
 
+/*
+ * Neither this nor O_PATH asks a FUSE file system's daemon anything. -EREMOTE: the file is on a
+ * user's, which would be asked by more than that, and might never answer.
+ */
+static int stat_quietly(int dir, const char *path, struct statx *st)
+{
+	if (statx(dir, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, st))
+		return -errno;
+	return pager_is_file_system(makedev(st->stx_dev_major, st->stx_dev_minor)) ? -EREMOTE : 0;
+}
+
+/* By its path only where that is no way into such a file system. */
+static int stat_mapping(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH],
+			struct statx *st)
+{
+	int r = stat_quietly(AT_FDCWD, in_map_files(pid, m, path), st);
+
+	if (!r || r == -EREMOTE)
+		return r;
+	return pager_is_file_system(m->dev) ? -EREMOTE
+					    : stat_quietly(AT_FDCWD, in_root(pid, m, path), st);
+}
+
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out)
 {
 	char path[MAPPED_PATH];
-	struct stat st;
+	struct statx st;
+	int r = stat_mapping(pid, m, path, &st);
 
-	if (stat(in_map_files(pid, m, path), &st) && stat(in_root(pid, m, path), &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (r)
+		return r;
+	if (!S_ISREG(st.stx_mode))
 		return -EINVAL;
 	*out = (struct process_file){
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.mtime = st.st_mtim.tv_sec,
-		.mtime_ns = st.st_mtim.tv_nsec,
+		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.ino = st.stx_ino,
+		.mtime = st.stx_mtime.tv_sec,
+		.mtime_ns = st.stx_mtime.tv_nsec,
 	};
 	return 0;
 }
@@ -327,11 +352,18 @@ int process_file(pid_t pid, const struct process_mapping *m, struct process_file
 int process_open_mapping(pid_t pid, const struct process_mapping *m)
 {
 	char path[MAPPED_PATH];
-	int fd = open(in_map_files(pid, m, path), O_RDONLY | O_CLOEXEC);
+	int at __close = -1, fd, r;
+	struct statx st;
 
-	if (fd >= 0)
-		return fd;
-	fd = open(in_root(pid, m, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r = stat_mapping(pid, m, path, &st);
+	if (r)
+		return r;
+	at = open(path, O_PATH | O_CLOEXEC);
+	r = at < 0 ? -errno : stat_quietly(at, "", &st);
+	if (r)
+		return r;
+	snprintf(path, MAPPED_PATH, "/proc/self/fd/%d", at);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 ? fd : -errno;
 }
 
@@ -397,26 +429,27 @@ void process_command(pid_t pid, char *buf, size_t size)
 /* ---- workers --------------------------------------------------------------------------------- */
 
 struct children {
-	bool workers;	 /* those of the same program only */
-	struct stat exe; /* that of their parent */
+	bool workers;	  /* those of the same program only */
+	struct statx exe; /* that of their parent */
 	pid_t pid, *out;
 	size_t n, max;
 };
 
-static int exe_stat(pid_t pid, struct stat *st)
+static int exe_stat(pid_t pid, struct statx *st)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return stat(path, st);
+	return stat_quietly(AT_FDCWD, path, st);
 }
 
 static bool is_wanted(const struct children *c, pid_t child)
 {
-	struct stat st;
+	struct statx st;
 
 	return !c->workers ||
-	       (!exe_stat(child, &st) && st.st_dev == c->exe.st_dev && st.st_ino == c->exe.st_ino);
+	       (!exe_stat(child, &st) && st.stx_dev_major == c->exe.stx_dev_major &&
+		st.stx_dev_minor == c->exe.stx_dev_minor && st.stx_ino == c->exe.stx_ino);
 }
 
 /* The children of one thread: the kernel lists them by whom they were forked. */
