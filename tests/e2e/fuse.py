@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A FUSE file system of one file, without libfuse: `python3 fuse.py FILE-OF-CONTENT|-`, as root. It is mounted as fusermount3
+"""A FUSE file system of one file, without libfuse: `python3 fuse.py FILE-OF-CONTENT|- [overlay]`, as root. It is mounted as fusermount3
 mounts one of a user, in a mount namespace of its own: /proc/PID/root/mnt/fs/file. It prints "ready", then "asked OPCODE" for what
 it never answers: with "-" each READ, else each request after a line on standard input, which it confirms by "silent". When it ends nothing waits any more."""
 import ctypes
@@ -8,7 +8,7 @@ import select
 import struct
 import sys
 
-LOOKUP, GETATTR, OPEN, READ, INIT, FORGET, INTERRUPT, BATCH_FORGET = 1, 3, 14, 15, 26, 2, 36, 42
+LOOKUP, GETATTR, OPEN, READ, INIT, FORGET, INTERRUPT, BATCH_FORGET, STATFS = 1, 3, 14, 15, 26, 2, 36, 42, 17
 CLONE_NEWNS, MS_REC, MS_PRIVATE, MS_NODEV, MS_NOSUID = 0x20000, 1 << 14, 1 << 18, 4, 2
 USER, ENOSYS, ENOENT = 65534, 38, 2
 PAGES = 16 * 4096
@@ -40,6 +40,8 @@ def answer(opcode, node, body, content):
         if body.rstrip(b"\0") != b"file":
             return ENOENT, b""
         return 0, struct.pack("<4Q2I", 2, 1, 0, 0, 0, 0) + attributes(2, len(content))
+    if opcode == STATFS:
+        return 0, struct.pack("<5Q10I", 1, 1, 1, 1, 1, 4096, 255, 4096, *[0] * 7)
     if opcode == GETATTR:
         return 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node, len(content))
     if opcode == OPEN:
@@ -73,5 +75,21 @@ def serve(fd, content):
             os.write(fd, struct.pack("<IiQ", 16 + len(reply[1]), -reply[0], unique) + reply[1])
 
 
+def overlay(fd):
+    """At /mnt/overlay. Another process does it, as this one is asked."""
+    for name in "overlay", "upper", "work":
+        os.mkdir(f"/mnt/{name}")
+    if os.fork():
+        return
+    os.close(fd)
+    layers = b"lowerdir=/mnt/fs,upperdir=/mnt/upper,workdir=/mnt/work"
+    failed = ctypes.CDLL(None).mount(b"none", b"/mnt/overlay", b"overlay", 0, layers)
+    print("failed" if failed else "overlay", flush=True)
+    os._exit(0)
+
+
 if __name__ == "__main__":
-    serve(mount(), None if sys.argv[1] == "-" else open(sys.argv[1], "rb").read())
+    connection = mount()
+    if sys.argv[2:]:
+        overlay(connection)
+    serve(connection, None if sys.argv[1] == "-" else open(sys.argv[1], "rb").read())

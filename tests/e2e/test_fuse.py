@@ -38,10 +38,10 @@ while true do end
 
 
 @contextlib.contextmanager
-def daemon(content="-"):
-    with vms.Target([sys.executable, vms.HERE / "fuse.py", content]) as fs:
+def daemon(*args, where="fs"):
+    with vms.Target([sys.executable, vms.HERE / "fuse.py", *args]) as fs:
         fs.ready()
-        fs.file = f"/proc/{fs.pid}/root/mnt/fs/file"
+        fs.file = f"/proc/{fs.pid}/root/mnt/{where}/file"
         yield fs
 
 
@@ -59,7 +59,7 @@ def program(tmp_path, text, fs):
 @pytest.fixture
 def silent(tmp_path):
     """The daemon, and a Lua program with a name in its file."""
-    with daemon() as fs, program(tmp_path, NAME, fs) as t:
+    with daemon("-") as fs, program(tmp_path, NAME, fs) as t:
         t.fs = fs
         yield t
 
@@ -75,10 +75,7 @@ def test_memory_that_a_daemon_does_not_answer_for(silent, tmp_path):
 
 def test_a_signal_while_it_waits(silent):
     """The recording ends, although its reader cannot be killed."""
-    tool = vms.Luabpf("-p", silent.pid, "-jp=f")
-    assert silent.fs.line() == "asked 15"
-    tool.signal()
-    r = tool.done()
+    r = vms.record(silent, 0.2, "-jp=f")
     assert r.code == 0 and r.stats["ended_by"] == "signal" and list(r.stats["lost_by_reason"]) == ["memory-waits"], r
 
 
@@ -91,7 +88,22 @@ def test_an_executable_file_that_a_daemon_does_not_answer_for(tmp_path):
         r = vms.record(t, 0.1, "-jp=f")
         said = vms.luabpf("doctor", "-p", t.pid, stats=False)
         for text in r.err, said.out:
-            assert "/mnt/fs/file" in text and "FUSE file system that another user than root has mounted" in text, (r, said)
+            assert "/mnt/fs/file" in text and "its file system waits for a user's daemon (FUSE)" in text, (r, said)
         assert r.code == 0 and r.stats["samples"] > 0, r
         fs.p.stdin.close()
         assert fs.rest() == ""
+
+
+def test_an_overlay_over_files_that_a_daemon_does_not_answer_for(tmp_path):
+    """Its device is not FUSE's, so the daemon is asked, but only once, and not by luabpf itself."""
+    with daemon("/bin/true", "overlay", where="overlay") as fs:
+        assert fs.line() == "overlay"
+        with program(tmp_path, MAP, fs) as t:
+            fs.go()
+            assert fs.line() == "silent"
+            t.go()
+            r = vms.record(t, 0.1, "-jp=f")
+            assert r.code == 0 and r.stats["samples"] > 0 and "/mnt/overlay/file" in r.err, r
+            assert "its file system waits for a user's daemon (FUSE)" in r.err, r
+            fs.p.stdin.close()
+            assert fs.rest().splitlines() == ["asked 14"]

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/pager.h"
 #include "sym/native.h"
 #include "proc/elf.h"
 
@@ -325,6 +326,7 @@ static size_t open_files(void)
 	size_t n = 0;
 
 	cr_assert(dir);
+	pager_in_use(); /* keeps a descriptor */
 	while (readdir(dir))
 		n++;
 	return n;

@@ -72,6 +72,17 @@ bool pager_in_use(void)
 	return !none && (fd < 0 || fstat(fd, &st) || st.st_nlink > ITSELF);
 }
 
+#define MAX_SILENT 64
+
+static uint64_t silent[MAX_SILENT];
+static size_t nsilent;
+
+void pager_no_answer(uint64_t dev)
+{
+	if (nsilent < MAX_SILENT)
+		silent[nsilent++] = dev;
+}
+
 bool pager_is_file_system(uint64_t dev)
 {
 	struct stat st;
@@ -79,6 +90,9 @@ bool pager_is_file_system(uint64_t dev)
 	bool none;
 	int fd = fusectl(&none);
 
+	for (size_t i = 0; i < nsilent; i++)
+		if (silent[i] == dev)
+			return true;
 	snprintf(name, sizeof(name), "%u", major(dev) << 20 | minor(dev));
 	return fd >= 0 && !fstatat(fd, name, &st, 0) && st.st_uid;
 }

@@ -13,7 +13,11 @@
 /* May a process of another user have such memory now? */
 bool pager_in_use(void);
 
-/* Is this device, st_dev, a FUSE file system that another user than root has mounted? */
+/*
+ * Is this device, st_dev, a FUSE file system that another user than root has mounted, or one that
+ * did not answer? An overlay may lie on such a one, which its device does not show.
+ */
 bool pager_is_file_system(uint64_t dev);
+void pager_no_answer(uint64_t dev);
 
 #endif

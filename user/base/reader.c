@@ -2,12 +2,15 @@
 #include "base/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +27,10 @@
 #define MAX_LEFT 64  /* children that were left behind */
 
 struct question {
-	pid_t pid;
-	size_t n;
+	pid_t pid; /* 0: of a file */
+	int fd;	   /* of our parent's */
+	uint64_t offset;
+	size_t n; /* bytes of a file, or pieces */
 	struct iovec remote[READER_PIECES];
 };
 
@@ -35,6 +40,30 @@ static struct {
 	unsigned left;
 } reader;
 
+/* When it is closed, the daemon may be asked once more. */
+static ssize_t read_file(const struct question *q, void *bytes)
+{
+	int parent __close = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	int at __close = (int)syscall(SYS_pidfd_getfd, parent, q->fd, 0);
+	int fd __close = -1;
+	ssize_t got = -1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		got = pread(fd, bytes, q->n, (off_t)q->offset);
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t read_memory(const struct question *q, void *bytes)
+{
+	struct iovec all = {.iov_base = bytes, .iov_len = READER_BYTES};
+	ssize_t got = process_vm_readv(q->pid, &all, 1, q->remote, q->n, 0);
+
+	return got < 0 ? -errno : got;
+}
+
 /* Calls nothing but the kernel. Ends when the parent has: then the socket is closed. */
 static void serve(int fd)
 {
@@ -43,14 +72,11 @@ static void serve(int fd)
 	ssize_t got;
 
 	while (read(fd, &q, sizeof(q)) == sizeof(q)) {
-		struct iovec all = {.iov_base = bytes, .iov_len = sizeof(bytes)};
 		struct iovec answer[] = {{.iov_base = &got, .iov_len = sizeof(got)},
 					 {.iov_base = bytes}};
 
-		got = process_vm_readv(q.pid, &all, 1, q.remote, q.n, 0);
-		if (got < 0)
-			got = -errno;
-		else
+		got = q.pid ? read_memory(&q, bytes) : read_file(&q, bytes);
+		if (got > 0)
 			answer[1].iov_len = (size_t)got;
 		if (writev(fd, answer, 2) < 0)
 			return;
@@ -116,9 +142,9 @@ static void leave(void)
 	reader.pid = 0;
 }
 
-ssize_t reader_read(pid_t pid, const struct iovec *local, const struct iovec *remote, size_t n)
+/* The answer's bytes go to n pieces. */
+static ssize_t ask(const struct question *q, const struct iovec *local, size_t n)
 {
-	struct question q = {.pid = pid, .n = n};
 	struct iovec to[READER_PIECES + 1];
 	struct msghdr msg = {.msg_iov = to, .msg_iovlen = n + 1};
 	int r = reader.pid ? 0 : start();
@@ -126,10 +152,9 @@ ssize_t reader_read(pid_t pid, const struct iovec *local, const struct iovec *re
 
 	if (r)
 		return r;
-	memcpy(q.remote, remote, n * sizeof(*remote));
 	memcpy(to + 1, local, n * sizeof(*local));
 	to[0] = (struct iovec){.iov_base = &got, .iov_len = sizeof(got)};
-	if (send(reader.fd, &q, sizeof(q), MSG_NOSIGNAL) == sizeof(q)) {
+	if (send(reader.fd, q, sizeof(*q), MSG_NOSIGNAL) == sizeof(*q)) {
 		if (!answers()) {
 			leave();
 			reader.left++;
@@ -140,4 +165,21 @@ ssize_t reader_read(pid_t pid, const struct iovec *local, const struct iovec *re
 	}
 	leave(); /* somebody has killed it */
 	return -EIO;
+}
+
+ssize_t reader_read(pid_t pid, const struct iovec *local, const struct iovec *remote, size_t n)
+{
+	struct question q = {.pid = pid, .n = n};
+
+	memcpy(q.remote, remote, n * sizeof(*remote));
+	return ask(&q, local, n);
+}
+
+ssize_t reader_pread(int fd, void *dst, size_t size, uint64_t offset)
+{
+	struct question q = {.fd = fd, .offset = offset};
+	struct iovec local = {.iov_base = dst};
+
+	q.n = local.iov_len = size < READER_BYTES ? size : READER_BYTES;
+	return ask(&q, &local, 1);
 }

@@ -322,8 +322,8 @@ static struct scanned *scan_file(struct scan_ctx *c, const struct process_mappin
 	r = process_file(c->pid, m, &key);
 	if (r == -EREMOTE) {
 		error_set(&c->left_out, r,
-			  "whether it holds a Lua is not known: it is on a FUSE file system that "
-			  "another user than root has mounted");
+			  "whether it holds a Lua is not known: its file system waits for a "
+			  "user's daemon (FUSE)");
 		set_unknown(c, m, &c->left_out);
 	}
 	if (r) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -28,6 +29,8 @@ const char *elf_refused(int err)
 		return "nearly all of it is holes (a sparse file)";
 	case -E2BIG:
 		return "it has more than 8192 sections";
+	case -ETIMEDOUT:
+		return "its file system waits for a user's daemon (FUSE)";
 	default:
 		return NULL;
 	}
@@ -108,28 +111,33 @@ static int read_headers(struct elf_file *elf)
 	return err ? err : read_sections(elf, &eh);
 }
 
-static bool is_sparse(const struct stat *st)
+static bool is_sparse(const struct statx *st)
 {
-	return st->st_size >= SPARSE_MIN && st->st_blocks &&
-	       st->st_blocks < st->st_size / SPARSE_RATIO / 512;
+	return st->stx_size >= SPARSE_MIN && st->stx_blocks &&
+	       st->stx_blocks < st->stx_size / SPARSE_RATIO / 512;
 }
 
 int elf_open_fd(int fd, struct elf_file **out)
 {
 	struct elf_file *elf __cleanup(elf_close) = calloc(1, sizeof(*elf));
-	struct stat st;
+	struct statx st;
 	int err;
 
 	if (!elf)
 		return -ENOMEM;
 	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (elf->fd < 0 || fstat(elf->fd, &st))
+	if (elf->fd < 0 ||
+	    statx(elf->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.stx_mode))
 		return -ENOEXEC;
-	elf->len = (uint64_t)st.st_size;
+	elf->apart = fcntl(fd, F_GETFL) & O_PATH;
+	elf->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	elf->len = st.stx_size;
 	err = read_headers(elf);
-	if (!err && is_sparse(&st))
+	if (elf->fd < 0)
+		err = -ETIMEDOUT;
+	else if (!err && is_sparse(&st))
 		err = -EFBIG;
 	if (err)
 		return err;

@@ -22,8 +22,10 @@
 struct elf_file;
 
 /*
- * -ENOEXEC: not an ELF file of this kind. -EFBIG, -E2BIG: the file is refused; elf_refused()
- * returns why (NULL for other errors). elf_open_fd() duplicates fd.
+ * -ENOEXEC: not an ELF file of this kind. -EFBIG, -E2BIG, -ETIMEDOUT: the file is refused;
+ * elf_refused() returns why (NULL for other errors). elf_open_fd() duplicates fd. A file that is
+ * open with O_PATH is read by the process of base/reader.h; if that does not answer, the budget is
+ * used up.
  */
 int elf_open(const char *path, struct elf_file **out);
 int elf_open_fd(int fd, struct elf_file **out);

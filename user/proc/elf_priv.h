@@ -26,7 +26,9 @@ struct elf_lua_sym {
 };
 
 struct elf_file {
-	int fd; /* -1: bytes, or closed by elf_keep_symbols() */
+	int fd;	    /* -1: bytes, or closed by elf_keep_symbols(), or not to be read again */
+	bool apart; /* fd is open with O_PATH: another process reads it */
+	uint64_t dev;
 	const uint8_t *bytes;
 	uint64_t len; /* of the file, when it was opened */
 	void *owned;  /* copy of the bytes */

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/pager.h"
+#include "base/reader.h"
 
 #define PIECE (64u << 10)
 #define READ_STEPS 256 /* cost of a system call, in bytes */
@@ -27,6 +29,24 @@ const char *elf_exceeded(const struct elf_file *elf)
 	return budget_used_up(&elf->work);
 }
 
+static ssize_t read_some(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
+{
+	ssize_t n;
+
+	if (!elf->apart) {
+		n = pread(elf->fd, dst, size, (off_t)offset);
+		return n < 0 ? -errno : n;
+	}
+	n = elf->fd < 0 ? -EIO : reader_pread(elf->fd, dst, size, offset);
+	if (n == -ETIMEDOUT) {
+		pager_no_answer(elf->dev);
+		close(elf->fd);
+		elf->fd = -1;
+		elf->work.left = 0;
+	}
+	return n;
+}
+
 int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
 {
 	uint8_t *to = dst;
@@ -40,12 +60,12 @@ int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset)
 		return 0;
 	}
 	while (size) {
-		ssize_t n = pread(elf->fd, to, size, (off_t)offset);
+		ssize_t n = read_some(elf, to, size, offset);
 
-		if (n < 0 && errno == EINTR)
+		if (n == -EINTR)
 			continue;
 		if (n <= 0) /* truncated since it was opened */
-			return n < 0 ? -errno : -EIO;
+			return n < 0 ? (int)n : -EIO;
 		to += n;
 		offset += (uint64_t)n;
 		size -= (size_t)n;

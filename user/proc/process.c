@@ -362,6 +362,8 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m)
 	r = at < 0 ? -errno : stat_quietly(at, "", &st);
 	if (r)
 		return r;
+	if (!st.stx_dev_major && pager_in_use()) /* no disk's: it may be an overlay on FUSE */
+		return TAKE_FD(at);
 	snprintf(path, MAPPED_PATH, "/proc/self/fd/%d", at);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 ? fd : -errno;

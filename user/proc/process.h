@@ -69,7 +69,8 @@ struct process_file {
 /*
  * The mapped file as the process sees it, also deleted ones and those of other mount namespaces.
  * process_file() needs no descriptor. -EINVAL: it is no regular file. -EREMOTE: it is on a user's
- * FUSE file system, whose daemon is not asked, as it might never answer.
+ * FUSE file system, whose daemon is not asked, as it might never answer. A file of which that is not
+ * known is opened with O_PATH.
  */
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out);
 int process_open_mapping(pid_t pid, const struct process_mapping *m);
