@@ -100,7 +100,7 @@ local function chain()
   local f = leaf
   for i = 1, 120 do
     n = n + 1
-    f = loadstring("local nxt = ... return function() local r = nxt() return r end", "@" .. n .. ("\255"):rep(8100) .. n)(f)
+    f = loadstring("local nxt = ... return function() local r = nxt() return r end", "@" .. n .. ("\195\191"):rep(4050) .. n)(f)
   end
   return f
 end

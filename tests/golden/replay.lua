@@ -74,11 +74,11 @@ local function level_text(f, what, strip)
   return name .. ":" .. line .. (f.position and "#" .. f.position or "")
 end
 
--- The same filter as text_put_clean().
-local function clean(s)
+-- The same filter as text_put_clean(); valid: as text_put_utf8().
+local function clean(s, valid)
   if type(s) ~= "string" then return s end
   local cr = ""
-  if s:sub(-1) == "\r" then s, cr = s:sub(1, -2), "\r" end
+  if not valid and s:sub(-1) == "\r" then s, cr = s:sub(1, -2), "\r" end
   local out, i = {}, 1
   local function hex(c) return ("\\x%02x"):format(c) end
   local patterns = {
@@ -100,7 +100,7 @@ local function clean(s)
       out[#out + 1] = seq
       i = i + #seq
     else
-      local plain = c >= 0xa0 or c == 9 or (c >= 0x20 and c < 0x7f)
+      local plain = not valid and (c >= 0xa0 or c == 9) or (c >= 0x20 and c < 0x7f)
       out[#out + 1] = plain and string.char(c) or hex(c)
       i = i + 1
     end
@@ -117,7 +117,7 @@ local function folded_frame(s)
   if not head then before, at = s:gsub(" $", ""), s:match(" $") and escape(" ") or "" end
   before = before:gsub("\\(x%x%x)", function(rest) return "\0" .. rest end):gsub("[;\t\r]", escape)
   before = before:gsub("^ ", function() return escape(" ") end):gsub("%z", function() return "\\x5c" end)
-  return clean(before) .. at
+  return clean(before, true) .. at
 end
 
 

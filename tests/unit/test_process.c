@@ -218,7 +218,7 @@ Test(process, command)
 	}
 	do
 		process_command(pid, command, sizeof(command));
-	while (strncmp(command, "sh ", 3) != 0 && !waitpid(pid, &status, WNOHANG));
+	while (strncmp(command, "sh -", 4) != 0 && !waitpid(pid, &status, WNOHANG));
 	cr_expect_str_eq(command, "sh -c read x a\033");
 	process_command(pid, small, sizeof(small));
 	cr_expect_str_eq(small, "sh -c r");
