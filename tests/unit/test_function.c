@@ -218,6 +218,25 @@ Test(function, a_name_of_two_functions_is_neither_s)
 }
 
 /* A tail call leaves the caller's instruction with the name of another: idle() became parse(). */
+/* One sample that shows a wrong caller must not rename the C function of all others. */
+Test(function, a_symbol_is_not_shared_with_the_name_of_a_call)
+{
+	const struct prof_frame frames[] = {
+		{.kind = PROF_C, .symbol = "pcall", .callname = "pcall", .chunk = "liblua.so"},
+		{.kind = PROF_LUA,
+		 .callname = "pcall",
+		 .chunk = "@a.lua",
+		 .firstline = 3,
+		 .line = 4},
+	};
+	const struct names names[] = {
+		{"pcall", "pcall", "pcall"},
+		{"a.lua:3", "pcall (a.lua:3)", "pcall (a.lua:3)"},
+	};
+
+	expect_names(frames, names, 2);
+}
+
 Test(function, a_definition_comes_before_another_name)
 {
 	static const struct prof_frame frames[] = {FN(8, "idle", "idle"), FN(9, "idle", "parse"),

@@ -263,6 +263,12 @@ static const char *stable_name(const struct function *f)
 	return f->frame.kind == PROF_C || f->several ? NULL : f->callname;
 }
 
+/* The name of a C function or builtin; NULL: it has none. */
+static const char *symbol_of(const struct function *f)
+{
+	return f->frame.kind == PROF_LUA || is_pseudo(&f->frame) ? NULL : definition(f);
+}
+
 struct owner {
 	UT_hash_handle hh;
 	const struct function *first;
@@ -344,9 +350,31 @@ static int give_way(struct functions *fs, bool *more)
 	return err;
 }
 
-static int choose_names(struct functions *fs)
+/*
+ * A symbol stays as it is beside a Lua function of that name: the call of one wrong frame may give
+ * it, and must not rename the C function of all others.
+ */
+static int find_shared(struct functions *fs)
 {
 	struct owner *owners __cleanup(owners_free) = NULL;
+	struct owner *symbols __cleanup(owners_free) = NULL;
+	int err = list_owners(fs, stable_name, &owners);
+
+	if (!err)
+		err = list_owners(fs, symbol_of, &symbols);
+	for (size_t i = 0; i < fs->n && !err; i++) {
+		struct function *f = fs->all[i];
+
+		if (symbol_of(f))
+			f->shared = is_shared(symbols, symbol_of(f));
+		else
+			f->shared = stable_name(f) && is_shared(owners, stable_name(f));
+	}
+	return err;
+}
+
+static int choose_names(struct functions *fs)
+{
 	bool more = true;
 	int err = 0;
 
@@ -358,12 +386,7 @@ static int choose_names(struct functions *fs)
 	}
 	for (int round = 0; round < ROUNDS && more && !err; round++)
 		err = give_way(fs, &more);
-	if (!err)
-		err = list_owners(fs, stable_name, &owners);
-	for (size_t i = 0; i < fs->n && !err; i++)
-		fs->all[i]->shared =
-			stable_name(fs->all[i]) && is_shared(owners, stable_name(fs->all[i]));
-	return err;
+	return err ? err : find_shared(fs);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */

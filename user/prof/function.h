@@ -43,7 +43,7 @@ void functions_put_jitp(const struct functions *functions, struct text *out, uin
 /*
  * The name that stays the same wherever the function is called from: of the definition, else of all
  * calls, else chunk:line; of a C function the symbol, else module+0xoffset. Where another function
- * of the profile has it, too, "(chunk:line)" follows.
+ * of the profile has it, too, "(chunk:line)" follows; not behind a symbol that a Lua function has.
  */
 void functions_put_stable(const struct functions *functions, struct text *out, uint32_t function);
 
