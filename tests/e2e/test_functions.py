@@ -208,8 +208,12 @@ end
 local a, b = module("go", "{SPIN}"), module("stop", "{SPIN}")
 local c = module("other", "{SPIN.replace("a = 0", "a = 5")}")
 if COLLECT then collectgarbage() collectgarbage() end
-local stop = clock() + 0.5
-while clock() < stop do a.go(1, 8000) a.go(2, 6000) b.stop(1, 4000) b.stop(2, 2000) c.other(1, 2000) end
+local stop, r = clock() + 0.5, 1
+while clock() < stop do
+  r = r * 16807 % 2147483647
+  local n = 1000 + r % 2000 -- never the same: a round may take as long as the timer's period
+  a.go(1, 4 * n) a.go(2, 3 * n) b.stop(1, 2 * n) b.stop(2, n) c.other(1, n)
+end
 """
 
 
