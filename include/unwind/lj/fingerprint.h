@@ -82,8 +82,8 @@ static __always_inline __u64 lj_fp_kgc(__u64 sum, const void *refs, __u32 nkgc)
 }
 
 /*
- * str: the first LJ_STR_SIZE bytes of an object. Which string it is; 0: it is none, and changes as
- * it lives.
+ * str: the first LJ_STR_SIZE bytes of an object. Returns the identity of a GCstr; 0 for other
+ * objects, which change while they live.
  */
 static __always_inline __u64 lj_fp_str(const void *str)
 {

@@ -59,7 +59,8 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 	return lb_fp_end(lj_fp_constants(mem, w, sum, parts->kgc, parts->nkgc));
 }
 
-/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0; -1: there is none. */
+/* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1
+ * if the bytes before bc are no GCproto. */
 LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32 i, __u64 bc)
 {
 	struct lj_seen *seen;
@@ -120,8 +121,8 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 }
 
 /*
- * Returns the index in seen[] of the GCfunc at func, or -1 when there is none. An entry of this
- * sample is not read again.
+ * Returns the index in seen[] of the GCfunc at func, or -1 if func does not address a GCfunc. An
+ * entry of this sample is not read again.
  */
 LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 {

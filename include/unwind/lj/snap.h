@@ -175,7 +175,7 @@ static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gct
 	}
 }
 
-/* Returns the address of trace traceno; 0: there is none. */
+/* Returns the address of trace traceno, or 0 if no trace has this number. */
 static __always_inline __u64 lj_trace_at(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
 	__u64 traces, trace;
@@ -186,7 +186,7 @@ static __always_inline __u64 lj_trace_at(const struct lb_mem *mem, struct lj_wal
 	return trace;
 }
 
-/* Reads the head of trace traceno. Returns 0, or -1 when there is none. */
+/* Reads the head of trace traceno. Returns 0, or -1 if no trace has this number. */
 static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_walk *w,
 					   struct lj_gctrace *t, __u32 traceno)
 {

@@ -42,7 +42,7 @@ static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_wa
 	return bytes ? puc_fp_str(fp, bytes) : fp;
 }
 
-/* Fills seen[i] with a Lua function's prototype. Returns i, or -1 when there is none. */
+/* Fills seen[i] with a Lua function's prototype. Returns i, or -1 if proto is no Proto. */
 static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_walk *w, __u32 i,
 					   __u64 proto)
 {
@@ -96,8 +96,8 @@ static __always_inline __u32 puc_seen_index(__u64 func)
 }
 
 /*
- * Returns the index in seen[] of the closure at func, or -1 when there is none. An entry of this
- * sample is not read again. lua: the slot's type tag is a Lua function's. 5.1 has one tag for Lua
+ * Returns the index in seen[] of the closure at func, or -1 if func does not address a closure. An
+ * entry of this sample is not read again. lua: the slot's type tag is a Lua function's. 5.1 has one tag for Lua
  * and C functions, 5.2.0 in the closure itself.
  */
 LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 func, int lua)

@@ -18,7 +18,8 @@ static __always_inline int puc_in_gc(const struct puc_walk *w, __u64 ip)
 		     ~lb_within(ip, w->gc_lo + w->gc_skip, w->gc_skip_size));
 }
 
-/* Returns the main thread of the VM g; 0: g is none. own: a thread whose l_G is g. */
+/* Returns the main thread of the global_State g, or 0 if g is no global_State. own: a thread whose
+ * l_G is g. */
 static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_walk *w, __u64 g,
 					 __u64 own)
 {
@@ -37,7 +38,7 @@ static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_wa
 
 /*
  * Fills w->try if a lua_State at L is active on this C stack above w->floor. Returns its errorJmp;
- * PUC_UNPROTECTED if it is active somewhere without one; 0: there is none.
+ * PUC_UNPROTECTED if it is active without one; 0 if L is no active lua_State.
  */
 LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 {
@@ -158,7 +159,7 @@ static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function
 	return (int)(found >> 63);
 }
 
-/* Returns the C function of an index that puc_look() returned; 0: it is none. */
+/* Returns the lua_CFunction of an index from puc_look(), or 0 if it is not a C function. */
 static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
 {
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];

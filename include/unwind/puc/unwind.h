@@ -38,7 +38,7 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 	__u32 n = w->rec.stack.n;
 	__u32 flags = 0;
 
-	if (w->flags & LB_FRAME_THREAD || !n) /* there is none of this lua_State */
+	if (w->flags & LB_FRAME_THREAD || !n) /* no frame of this lua_State */
 		return;
 	if (w->status & w->puc.cist_hooked)
 		flags |= LB_FRAME_HOOK;
