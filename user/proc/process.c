@@ -108,18 +108,27 @@ static int check_access(pid_t pid, struct error *err)
 /* include/linux/sched.h; in /proc/PID/stat, an ABI: proc_pid_stat(5), flags */
 #define PF_KTHREAD 0x00200000
 
+/* Reads /proc/PID/NAME, at most size - 1 bytes and a NUL. Returns how many; 0 if it cannot be read. */
+static size_t read_proc(pid_t pid, const char *name, char *buf, size_t size)
+{
+	FILE *f __fclose = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "re");
+	if (f)
+		n = fread(buf, 1, size - 1, f);
+	buf[n] = '\0';
+	return n;
+}
+
 /* Returns the fields after the name, which may hold any byte; NULL if it cannot be read. */
 static const char *read_stat(pid_t pid, char *line, size_t size)
 {
-	FILE *f __fclose = NULL;
 	const char *rest;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	line[fread(line, 1, size - 1, f)] = '\0';
+	read_proc(pid, "stat", line, size);
 	rest = strrchr(line, ')');
 	return rest ? rest + 1 : NULL;
 }
@@ -383,14 +392,8 @@ static void read_exe(pid_t pid, char *buf, size_t size)
 
 static void read_comm(pid_t pid, char comm[COMM_MAX + 2])
 {
-	FILE *f __fclose = NULL;
-	char path[64];
-	size_t n = 0;
+	size_t n = read_proc(pid, "comm", comm, COMM_MAX + 2); /* it may hold line feeds */
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f)
-		n = fread(comm, 1, COMM_MAX + 1, f); /* it may hold line feeds */
 	comm[n ? n - 1 : 0] = '\0';
 }
 
@@ -410,14 +413,8 @@ void process_name(pid_t pid, char *buf, size_t size)
 
 void process_command(pid_t pid, char *buf, size_t size)
 {
-	FILE *f __fclose = NULL;
-	char path[64];
-	size_t n = 0;
+	size_t n = read_proc(pid, "cmdline", buf, size);
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	f = fopen(path, "re");
-	if (f)
-		n = fread(buf, 1, size - 1, f);
 	for (size_t i = 0; i < n; i++)
 		if (!buf[i])
 			buf[i] = ' ';
