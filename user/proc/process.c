@@ -143,18 +143,28 @@ static bool is_kernel_thread(pid_t pid)
 	       flags & PF_KTHREAD;
 }
 
-uint64_t process_start(pid_t pid)
+/* Of /proc/PID/stat, proc_pid_stat(5). */
+struct image_fields {
+	uint64_t start, code, end, stack; /* starttime, startcode, endcode, startstack */
+};
+
+static bool read_image(pid_t pid, struct image_fields *f)
 {
 	char line[1024];
 	const char *rest = read_stat(pid, line, sizeof(line));
-	uint64_t start;
 
-	if (!rest || sscanf(rest,
-			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			    "%*d %*d %" SCNu64,
-			    &start) != 1)
-		return 0;
-	return start + 1; /* the first process started at 0 */
+	return rest &&
+	       sscanf(rest,
+		      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		      "%*d %*d %" SCNu64 " %*u %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64,
+		      &f->start, &f->code, &f->end, &f->stack) == 4;
+}
+
+uint64_t process_start(pid_t pid)
+{
+	struct image_fields f;
+
+	return read_image(pid, &f) ? f.start + 1 : 0; /* the first process started at 0 */
 }
 
 #define MIX 0x9e3779b97f4a7c15ULL
@@ -162,18 +172,11 @@ uint64_t process_start(pid_t pid)
 /* startstack is 0 from when exec has dropped the old image until it has laid out the new one. */
 uint64_t process_image(pid_t pid)
 {
-	uint64_t start, code, end, stack;
-	char line[1024];
-	const char *rest = read_stat(pid, line, sizeof(line));
+	struct image_fields f;
 
-	if (!rest || sscanf(rest,
-			    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			    "%*d %*d %" SCNu64 " %*u %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64,
-			    &start, &code, &end, &stack) != 4)
+	if (!read_image(pid, &f) || !f.stack)
 		return 0;
-	if (!stack)
-		return 0;
-	return ((start * MIX ^ code) * MIX ^ end) * MIX ^ stack;
+	return ((f.start * MIX ^ f.code) * MIX ^ f.end) * MIX ^ f.stack;
 }
 
 int process_check(pid_t pid, struct error *err)
