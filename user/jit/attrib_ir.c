@@ -33,7 +33,7 @@ static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set
 }
 
 /* Returns the reference of an integer plus a constant that the trace computes from another base
- * (reassoc_intarith_k in lj_opt_fold.c). 0: there is none. */
+ * (reassoc_intarith_k in lj_opt_fold.c). 0 if it computes no such sum. */
 static uint32_t find_sum(struct sim *l, const struct value *b, double c)
 {
 	const struct lj_trace *t = l->t;

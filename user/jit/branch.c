@@ -91,7 +91,7 @@ static enum branch_to constants_branch(uint8_t op, double a, double b)
 	}
 }
 
-/* Copies the operands of a comparison of two values. False: it is none. */
+/* Copies the operands of a comparison of two values. False: it is no such comparison. */
 static bool compared(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *a,
 		     struct value *b)
 {

@@ -55,7 +55,7 @@ bool lj_calls_method(const struct sim *l, const struct value *cdata, uint64_t gc
 /* Returns the GCfunc of a value; 0: not known. */
 uint64_t lj_calls_function(const struct calls *c, const struct value *v);
 
-/* Returns the name of a built-in function; NULL: the value is none, or not known. */
+/* Returns the name of a built-in function; NULL for other values and unknown ones. */
 const char *lj_calls_builtin(const struct calls *c, const struct value *v);
 
 enum branch_to { BRANCH_UNKNOWN, BRANCH_NEXT, BRANCH_JUMP };

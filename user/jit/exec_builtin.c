@@ -224,7 +224,7 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 }
 
 /* Copies an element of a table that is a copy of a template (TDUP): LuaJIT forwards it without a
- * load or a bounds check. False: the table is none, or it cannot be read. */
+ * load or a bounds check. False: it is no table, or cannot be read. */
 static bool copied_element(const struct sim *l, const struct value *table, double idx,
 			   struct value *out)
 {

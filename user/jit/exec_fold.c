@@ -19,7 +19,7 @@ static const struct {
 	{"math.atan", atan},
 };
 
-/* Computes the minimum or maximum of constants. False: one of them is none. */
+/* Computes the minimum or maximum of constants. False: one of them is no constant. */
 static bool extreme(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool greatest,
 		    double *num)
 {

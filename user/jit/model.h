@@ -25,7 +25,7 @@ struct lj_code {
 	uint8_t numparams;
 };
 
-/* Returns the address of the object that operand i stands for; 0: there is none. */
+/* Returns the address of the object that operand i stands for; 0 if it stands for no object. */
 static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
 {
 	return i < code->nkgc ? code->kgc[i] : 0;

@@ -93,7 +93,7 @@ int lj_sim_mark(struct sim *l, struct sim_mark *mark);
  * anew. */
 void lj_sim_back(struct sim *l, const struct sim_mark *mark);
 
-/* Records a store; returns the value stored last to that address, NULL: none. */
+/* Records a store; returns the value stored last to that address, NULL if nothing was stored. */
 void lj_value_store(struct sim *l, uint32_t at, const struct value *v);
 const struct value *lj_value_stored(const struct sim *l, uint32_t at);
 
@@ -119,7 +119,7 @@ static inline bool lj_value_is_known(const struct value *v)
 	return v->kind == VAL_NUM || v->kind == VAL_OBJ;
 }
 
-/* Returns the integer constant of reference ref; 0: it is none. */
+/* Returns the integer constant of reference ref; 0 if it is no integer constant. */
 int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
 
 /* Copies the number or string of constant ref. False: it is neither. */
@@ -164,7 +164,7 @@ bool lj_value_is_number(const struct sim *l, const struct value *v);
 /* Returns the C type of a value that is a cdata; 0: not known. */
 uint32_t lj_value_ctype(const struct sim *l, const struct value *v);
 
-/* Returns the C type that a ctype object names (ffi.typeof()); 0: not known, or it is none. */
+/* Returns the C type that a ctype object names (ffi.typeof()); 0 for other cdata and unknown ones. */
 uint32_t lj_value_ctype_named(const struct sim *l, const struct value *v);
 
 /* Returns the reference of the next snapshot: the current step's instructions are below it. */

@@ -38,7 +38,8 @@ const char *elf_refused(int err);
 void elf_charge(struct elf_file *elf, struct budget *of);
 /* Charges steps, in addition to those of reading. False: the budget is used up. */
 bool elf_spend(struct elf_file *elf, uint64_t steps);
-/* Returns of_what of the budget that is used up: results may be incomplete. NULL: none is. */
+/* Returns of_what of the budget that is used up: results may be incomplete. NULL if all have some
+ * left. */
 const char *elf_exceeded(const struct elf_file *elf);
 
 /* Reads `size` bytes of a segment or fails; bytes beyond p_filesz cannot be read. */

@@ -214,7 +214,7 @@ static bool set_saved(struct rules *r, uint64_t reg, uint64_t factored, int64_t 
 	return true;
 }
 
-/* Executes one instruction. False if it is none that sets a rule for the whole function. */
+/* Executes one instruction. Returns false if it does not set a rule for the whole function. */
 static bool run_one(struct cursor *c, const struct cie *cie, struct rules *r)
 {
 	uint64_t a, b;

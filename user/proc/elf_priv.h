@@ -53,7 +53,7 @@ struct elf_file {
 /* Reads `size` bytes of the file or fails. -EDQUOT: the budget is used up. */
 int elf_pread(struct elf_file *elf, void *dst, size_t size, uint64_t offset);
 
-/* The segment of which the file holds the byte at an address; NULL: there is none. */
+/* The segment of which the file holds the byte at an address; NULL if no segment holds it. */
 const struct elf_load *elf_load_at(const struct elf_file *elf, uint64_t vaddr);
 
 /*
@@ -61,7 +61,7 @@ const struct elf_load *elf_load_at(const struct elf_file *elf, uint64_t vaddr);
  */
 int elf_read_rest(struct elf_file *elf, uint64_t vaddr, size_t max, uint8_t **bytes, size_t *len);
 
-/* Returns the first section of a type at or after `from`; NULL: there is none. */
+/* Returns the first section of a type at or after `from`; NULL if no section has it. */
 const Elf64_Shdr *elf_section(const struct elf_file *elf, uint32_t type, const Elf64_Shdr *from);
 
 /*

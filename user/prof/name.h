@@ -40,7 +40,7 @@ void name_module(struct text *out, const struct prof_frame *frame);
 /* jit.p's word for a VM state letter ("Interpreted"), NULL for a letter that it does not know. */
 const char *name_vmstate(char letter);
 
-/* The letter for such a word, '\0' when it is none. */
+/* The letter for such a word, '\0' for any other word. */
 char name_vmstate_letter(const char *word);
 
 #endif

@@ -151,7 +151,7 @@ static int type_is(struct reader *r, const Pprof__ValueType *type, const char *n
 	return rc;
 }
 
-/* The index of the first value of that type; n_sample_type when there is none. */
+/* The index of the first value of that type; n_sample_type if no value has it. */
 static int find_type(struct reader *r, const char *name, const char *unit, size_t *out)
 {
 	size_t i, n = r->in->n_sample_type;

@@ -46,7 +46,7 @@ struct reader {
 /* -ENOMEM, with its text. */
 int reader_no_memory(struct reader *r);
 
-/* A string of the table; -EINVAL for an index that is none. */
+/* A string of the table; -EINVAL for an index beyond the table. */
 int reader_string(struct reader *r, int64_t index, const char **out);
 
 /* Functions and locations to frames of r->prof. r->ours must be known. */

@@ -98,7 +98,7 @@ const char *session_limit(const struct session *session, uint32_t i, const char 
  * sources. The signature is that of out/source.h. */
 int session_open_source(void *session, const char *path, FILE **out);
 
-/* The command's process id; 0: there is none. */
+/* The command's process id; 0 if none was launched. */
 pid_t session_command(const struct session *session);
 
 #endif

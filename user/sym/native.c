@@ -40,7 +40,7 @@
 
 struct native_file {
 	struct process_file key;
-	struct elf_file *elf; /* NULL: it is none, or is refused */
+	struct elf_file *elf; /* NULL: it is no ELF file, or is refused */
 	uint64_t serial;      /* an address may be another file's later */
 	uint32_t users;	      /* mappings of processes that are known */
 	uint64_t kept;	      /* bytes of its symbols; 0: they were not asked for */

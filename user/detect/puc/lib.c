@@ -79,7 +79,7 @@ static int by_slot(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Returns the pointer in the word at slot; 0: it is none. */
+/* Returns the pointer in the word at slot; 0 if the word is no pointer. */
 static uint64_t value_at(const struct lib_table *t, uint64_t slot)
 {
 	const struct elf_pointer key = {.slot = slot};

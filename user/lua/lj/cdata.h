@@ -28,7 +28,7 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 /* Returns the CTypeID of the GCcdata at addr; 0: it cannot be read. */
 uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr);
 
-/* Returns the type that a ctype object names (ffi.typeof()); 0: it is none. */
+/* Returns the type that a ctype object names (ffi.typeof()); 0 for other cdata. */
 uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr);
 
 /* Finds the metamethod (TValue) of a type, or of the one that it points to. False: it has none. */
@@ -41,7 +41,7 @@ enum { LJ_CDATA_SIZE = 16 }; /* GCcdata: a struct follows it */
 bool lj_cdata_method(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint64_t *val);
 
 /* Finds the offset and type of the field of this name (GCstr) in a struct, or in the one pointed
- * to. False: there is none. */
+ * to. Returns false if there is no such field. */
 bool lj_cdata_field(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint32_t *ofs,
 		    uint32_t *type);
 

@@ -114,7 +114,7 @@ static int find_node(struct lj_loaded_walk *w, const char *key, uint64_t val, vo
 	return 1;
 }
 
-/* Finds a table in a table. False: there is none. */
+/* Finds a table in a table. Returns false if it is not there. */
 static bool get_table(struct lj_loaded_walk *w, const struct lj_table *t, const char *key,
 		      struct lj_table *sub, uint64_t *ref)
 {

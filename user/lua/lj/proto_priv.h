@@ -52,7 +52,7 @@ static inline bool lj_proto_has_ins(const struct lj_proto *p, uint32_t bcpos)
 	return bcpos < p->bc.len / 4;
 }
 
-/* Returns the text of string constant i; NULL: it is none or not known. */
+/* Returns the text of string constant i; NULL for other constants and unknown ones. */
 const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i);
 
 /* Returns an upvalue's name as lj_debug_uvname(); NULL: not known. */

@@ -22,7 +22,7 @@ struct lj_table {
 
 #define LJ_TABLE_CHUNK 256 /* nodes per read */
 
-/* Reads the GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is none. */
+/* Reads the GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is no GCtab. */
 int lj_table_read(const struct lb_mem *mem, uint64_t ref, struct lj_table *t);
 
 /* Copies up to LJ_TABLE_CHUNK nodes from number `first` on. Returns how many; -EFAULT. */

@@ -64,7 +64,7 @@ uint32_t puc_bc_ax(unsigned version, uint32_t ins);
 /* True if this operand of an RK instruction is a constant (up to 5.3); its index is *k. */
 bool puc_bc_isk(uint32_t operand, uint32_t *k);
 
-/* Returns the metamethod's name of an MMBIN's event (ltm.h, TMS); "" if there is none. */
+/* Returns the metamethod's name of an MMBIN's event (ltm.h, TMS); "" for other events. */
 const char *puc_bc_event(uint32_t event);
 
 #endif

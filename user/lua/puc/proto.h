@@ -60,7 +60,7 @@ uint32_t puc_proto_shape(const struct puc_proto *p);
 /* Hash of the code, the constants and the sizes. */
 uint32_t puc_proto_contents(const struct puc_proto *p);
 
-/* Returns the position of a child among p's children, from 1 on; 0: it is none. */
+/* Returns the position of a child among p's children, from 1 on; 0 if it is no child. */
 uint32_t puc_proto_child(const struct puc_proto *p, uint64_t child);
 
 /* Returns it as the VM stores it ("@path", "=name" or source text; "=?" if stripped), cut after

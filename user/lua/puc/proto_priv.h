@@ -9,7 +9,7 @@
 #include "bc.h"
 
 struct puc_const {
-	uint64_t number; /* as the VM stores it; 0: it is none */
+	uint64_t number; /* as the VM stores it; 0: no number */
 	const char *str; /* of a string; NULL: it could not be read */
 	bool is_str;
 };
@@ -79,7 +79,7 @@ bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, ui
 /* Returns the name of an upvalue; "?": it has none; NULL: unknown. */
 const char *puc_proto_upvalname(const struct puc_proto *p, uint32_t idx);
 
-/* Returns the text of a string constant; NULL: it is none, or unknown. */
+/* Returns the text of a string constant; NULL for other constants and unknown ones. */
 const char *puc_proto_kstr(const struct puc_proto *p, uint32_t idx);
 
 /* Returns the index of the constant that LOADK or LOADKX at pc loads. */
