@@ -111,25 +111,18 @@ static void check_workers(struct patient *p)
 	keep(p, DOCTOR_OK, "workers", text_str(&what), "");
 }
 
-static int count(void *arg, pid_t tid)
-{
-	(void)tid;
-	++*(size_t *)arg;
-	return 0;
-}
-
 static void look(struct ward *w, struct patient *p)
 {
 	char name[PROCESS_NAME], what[PROCESS_NAME + 64];
 	struct error err = {};
-	size_t threads = 0;
+	size_t threads;
 
 	if (process_check(p->pid, &err)) {
 		keep(p, DOCTOR_FAIL, "process", err.what, err.remedy);
 		return;
 	}
 	process_name(p->pid, name, sizeof(name));
-	process_threads(p->pid, count, &threads);
+	process_count_threads(p->pid, &threads);
 	snprintf(what, sizeof(what), "pid %d, %zu thread%s, %s", (int)p->pid, threads,
 		 threads == 1 ? "" : "s", *name ? name : "no executable");
 	keep(p, DOCTOR_OK, "process", what, "");

@@ -30,20 +30,12 @@ static void add_vm(void *arg, const struct doctor_module *m)
 	snprintf(vm->path, sizeof(vm->path), "%s", m->path);
 }
 
-static int count(void *arg, pid_t tid)
-{
-	(void)tid;
-	++*(size_t *)arg;
-	return 0;
-}
-
 /* -ENODATA: it has no Lua. Other errors are those of scan_process(). */
 static int look(struct ps *ps, struct ps_process *p)
 {
 	int r;
 
 	p->nvms = 0;
-	p->threads = 0;
 	p->problem = (struct error){};
 	r = doctor_modules_by(ps->scan, p->pid, add_vm, p, &p->problem);
 	if (r && r != -ENOTSUP)
@@ -52,7 +44,7 @@ static int look(struct ps *ps, struct ps_process *p)
 		return scan_unopened(ps->scan) ? -EACCES : -ENODATA;
 	cgroup_of(p->pid, &p->cgroup);
 	process_command(p->pid, p->command, sizeof(p->command));
-	r = process_threads(p->pid, count, &p->threads);
+	r = process_count_threads(p->pid, &p->threads);
 	return r ? r : process_uid(p->pid, &p->uid);
 }
 

@@ -50,6 +50,19 @@ int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg)
 	return each_number(path, fn, arg);
 }
 
+static int count_one(void *arg, pid_t tid)
+{
+	(void)tid;
+	++*(size_t *)arg;
+	return 0;
+}
+
+int process_count_threads(pid_t pid, size_t *n)
+{
+	*n = 0;
+	return process_threads(pid, count_one, n);
+}
+
 /* include/linux/proc_ns.h: PROC_PID_INIT_INO, an ABI since namespaces have numbers. */
 #define ROOT_PID_NAMESPACE 0xeffffffcU
 

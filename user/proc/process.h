@@ -13,6 +13,9 @@
 /* Calls fn for each process, the kernel's own too. A nonzero return ends it and is returned. */
 int process_each(int (*fn)(void *arg, pid_t pid), void *arg);
 
+/* Counts the threads. -ESRCH: no such process. */
+int process_count_threads(pid_t pid, size_t *n);
+
 /* Calls fn for each thread. A nonzero return ends it and is returned. -ESRCH: no such process. */
 int process_threads(pid_t pid, int (*fn)(void *arg, pid_t tid), void *arg);
 
