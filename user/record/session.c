@@ -203,7 +203,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
 	else
-		t->mapped = 0; /* it has mapped more: the next look finds what */
+		t->mapped = t->look_ns = 0; /* it has mapped more: looked at in this round */
 	if (t->vms.nmodules)
 		keep_time(s, t);
 	s->losses.not_lua += rec->sample && t->registered && !t->vms.nmodules;

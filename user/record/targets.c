@@ -292,8 +292,10 @@ static void look(struct targets *ts, struct process *t)
 	give_files(ts);
 	note_unsampled(ts, r, &unknown);
 	/* of the image that BPF knows: when this is another by now, it asks anew */
-	if (loader_get_proc(ts->processes.loader, t->pid, &told))
+	if (loader_get_proc(ts->processes.loader, t->pid, &told)) {
+		t->mapped = 0; /* what was found is not registered */
 		return;
+	}
 	if (!told.exec_id || is_replaced(&t->vms, &now)) {
 		targets_recognise(ts, t, told.exec_id, NULL);
 		return;
@@ -320,11 +322,10 @@ void targets_look(struct targets *ts, uint64_t now)
 			processes_end(&ts->processes, t);
 			continue;
 		}
-		if (ts->everywhere && t->mapped)
-			continue;
 		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
-		look(ts, t);
+		if (!ts->everywhere || !t->mapped)
+			look(ts, t);
 	}
 }
 
