@@ -80,7 +80,7 @@ def test_nothing_is_lost(luajit2, tmp_path, name):
         assert sum(s.count for s in of) > HZ * SECONDS / 2, (vm, done)
     rootless = collections.Counter({vm: sum(s.count for s in of if not any(f.name.endswith("/x.lua:0") for f in s.stack))
                                     for vm, of in samples.items()})
-    assert done.stats["lost"] + rootless.total() <= truth.allowed(HZ * SECONDS), (rootless, done)
+    assert done.stats["lost"] + rootless.total() <= truth.allowed(HZ * SECONDS), (done.stats["lost_by_reason"], rootless, done)
 
 
 LOOPS = {
