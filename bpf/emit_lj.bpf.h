@@ -1,85 +1,79 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Sends the memory of a LuaJIT prototype at its first sample: the allocation, the chunk's name and
- * up to LB_LJ_KSTRS string constants.
+ * string constants.
  */
 #ifndef LUABPF_EMIT_LJ_BPF_H
 #define LUABPF_EMIT_LJ_BPF_H
 
 #include "emit_part.bpf.h"
 
-enum {
-	LJ_PART_PROTO,
-	LJ_PART_NAME,
-	LJ_PART_KSTR,
-	LJ_PARTS = LJ_PART_KSTR + LB_LJ_KSTRS,
-};
+#define LJ_NAME_BYTES 456 /* of a chunk's name: a longer one is source text */
+#define LJ_KSTRS 48
+#define LJ_KSTR_BYTES 48 /* the object, and as much of its text */
 
 struct lj_kstr_ctx {
-	struct lb_rec_lj_proto *rec;
-	__u64 k;
+	struct lb_proto_record *r;
+	__u32 n;
 };
 
-/* Reads string constant i. Skips other objects, and strings at the end of a mapping. */
+/* Appends string constant i. Skips other objects, and strings at the end of a mapping. */
 static long emit_lj_kstr(__u32 i, struct lj_kstr_ctx *ctx)
 {
-	struct lb_rec_lj_proto *r = ctx->rec;
-	__u64 str = 0;
+	struct lb_proto_record *r = ctx->r;
+	__u32 at = emit_part(r, r->words[(ctx->n - 1 - i) & (LB_PROTO_WORDS - 1)], LJ_KSTR_BYTES);
 
-	if (i >= LB_LJ_KSTRS)
-		return 1;
-	if (bpf_probe_read_user(&str, sizeof(str), (void *)(ctx->k - 8 * (i + 1))) ||
-	    bpf_probe_read_user(r->kstr[i], LB_LJ_KSTR_BYTES, (void *)str) ||
-	    r->kstr[i][LJ_STR_GCT] != LJ_GCT_STR)
-		return 0;
-	emit_part(&r->rec, LJ_PART_KSTR + i, str, PART_AT(r, kstr) + i * LB_LJ_KSTR_BYTES,
-		  LB_LJ_KSTR_BYTES);
+	if (at && r->parts[(at + LJ_STR_GCT) & (LB_PARTS_BYTES - 1)] != LJ_GCT_STR)
+		emit_drop(r, LJ_KSTR_BYTES);
 	return 0;
 }
 
-static __always_inline void emit_lj_name(struct lb_rec_lj_proto *r, __u64 str)
+/* Constant i is at k[-1 - i]. */
+static __always_inline void emit_lj_kstrs(struct lb_proto_record *r, __u64 k, __u32 n)
 {
-	__u32 key = r->rec.build, size;
-	struct lb_build *build = bpf_map_lookup_elem(&builds, &key);
+	struct lj_kstr_ctx ctx = {.r = r, .n = n < LJ_KSTRS ? n : LJ_KSTRS};
 
-	if (!build || bpf_probe_read_user(r->name, LJ_STR_SIZE, (void *)str))
+	if (!bpf_probe_read_user(r->words, ctx.n * 8, (void *)(k - ctx.n * 8)))
+		bpf_loop(ctx.n, emit_lj_kstr, &ctx, 0);
+}
+
+static __always_inline void emit_lj_name(struct lb_proto_record *r, const struct lj_layout *lj,
+					 __u64 str)
+{
+	__u32 size;
+
+	if (bpf_probe_read_user(r->words, LJ_STR_SIZE, (void *)str))
 		return;
-	size = build->lj.lj.str_len == LJ_STR_LEN ? lb_half(r->name, LJ_STR_LEN)
-						  : lb_half(r->name, LJ_STR_LEN_2017);
-	if (size > LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1) /* such a name is source text */
-		size = LB_LJ_NAME_BYTES - LJ_STR_SIZE - 1;
-	size += LJ_STR_SIZE + 1;
-	if (!bpf_probe_read_user(r->name, size, (void *)str))
-		emit_part(&r->rec, LJ_PART_NAME, str, PART_AT(r, name), size);
+	size = lj->str_len == LJ_STR_LEN ? lb_half(r->words, LJ_STR_LEN)
+					 : lb_half(r->words, LJ_STR_LEN_2017);
+	emit_part(r, str, LJ_STR_SIZE + 1 + (size < LJ_NAME_BYTES ? size : LJ_NAME_BYTES));
 }
 
 /* Sizes and pointers are those of the copy. */
 LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
-	struct lb_rec_lj_proto *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-	struct lj_kstr_ctx ctx;
-	__u32 size;
+	struct lb_proto_record *r;
+	struct lb_build *build;
+	__u32 key, n;
+	__u64 k, name;
 
-	if (!r)
+	if (!sample)
 		return -1;
-	if (emit_parts_begin(&r->rec, sample, proto, fp, LJ_PARTS, sizeof(*r)) ||
-	    bpf_probe_read_user(r->bytes, LJ_PROTO_SIZE, (void *)proto)) {
-		bpf_ringbuf_discard(r, 0);
+	key = sample->build;
+	build = bpf_map_lookup_elem(&builds, &key);
+	r = emit_begin(sample, proto, fp);
+	if (!build || !r)
+		return -1;
+	if (bpf_probe_read_user(r->words, LJ_PROTO_SIZE, (void *)proto))
 		return 0; /* user space reads it from the live process */
-	}
-	emit_part(&r->rec, LJ_PART_PROTO, proto, PART_AT(r, bytes), LJ_PROTO_SIZE);
-	ctx.rec = r;
-	ctx.k = lb_word(r->bytes, LJ_PROTO_K);
-	emit_lj_name(r, lb_word(r->bytes, LJ_PROTO_CHUNKNAME));
-	size = lb_half(r->bytes, LJ_PROTO_SIZEKGC);
-	bpf_loop(size < LB_LJ_KSTRS ? size : LB_LJ_KSTRS, emit_lj_kstr, &ctx, 0);
-	size = lb_half(r->bytes, LJ_PROTO_SIZEPT);
-	if (size > LB_LJ_PROTO_BYTES) /* truncated */
-		size = LB_LJ_PROTO_BYTES;
-	if (!bpf_probe_read_user(r->bytes, size, (void *)proto))
-		emit_part(&r->rec, LJ_PART_PROTO, proto, PART_AT(r, bytes), size);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	return 0;
+	k = lb_word(r->words, LJ_PROTO_K);
+	n = lb_half(r->words, LJ_PROTO_SIZEKGC);
+	name = lb_word(r->words, LJ_PROTO_CHUNKNAME);
+	if (!emit_part(r, proto, lb_half(r->words, LJ_PROTO_SIZEPT)))
+		emit_part(r, proto, LJ_PROTO_SIZE);
+	emit_lj_name(r, &build->lj.lj, name);
+	emit_lj_kstrs(r, k, n);
+	return emit_send(r);
 }
 
 #endif

@@ -1,48 +1,83 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Parts of a prototype's record (struct lb_rec_proto). */
+/*
+ * Makes a prototype's record (struct lb_rec_proto) in memory of this CPU, part by part, and sends
+ * it. Records are packed: reading a program's functions out of scattered pages of the ring took
+ * longer than copying them there.
+ */
 #ifndef LUABPF_EMIT_PART_BPF_H
 #define LUABPF_EMIT_PART_BPF_H
 
 #include "maps.bpf.h"
 
-/* Offset of a member in a family's record. */
-#define PART_AT(r, member) ((__u32)((__u8 *)(r)->member - (__u8 *)(r)))
-
-static long emit_part_none(__u32 i, struct lb_rec_proto **rec)
+static __always_inline struct lb_proto_record *emit_begin(const struct lb_rec_sample *sample,
+							  __u64 proto, __u32 fp)
 {
-	if (i < LB_PARTS)
-		(*rec)->part[i].len = 0;
-	return 0;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct lb_proto_record *r = bpf_map_lookup_elem(&proto_records, &cpu);
+
+	if (!r)
+		return 0;
+	r->rec.head.type = LB_REC_PROTO;
+	r->rec.head.size = sizeof(r->rec);
+	r->rec.proto = proto;
+	r->rec.pid = sample->pid;
+	r->rec.epoch = sample->epoch;
+	r->rec.fp = fp;
+	r->rec.build = sample->build;
+	return r;
 }
 
-/* Fills a record's head. The ring's memory is not zeroed: every part is marked as not read. */
-static __always_inline int emit_parts_begin(struct lb_rec_proto *rec,
-					    const struct lb_rec_sample *sample, __u64 proto,
-					    __u32 fp, __u32 nparts, __u32 size)
+/* Where the next part begins in r->parts. */
+static __always_inline __u32 emit_at(const struct lb_proto_record *r)
 {
-	if (!sample)
-		return -1;
-	rec->head.type = LB_REC_PROTO;
-	rec->head.size = size;
-	rec->proto = proto;
-	rec->pid = sample->pid;
-	rec->epoch = sample->epoch;
-	rec->fp = fp;
-	rec->build = sample->build;
-	rec->nparts = nparts;
-	rec->pad = 0;
-	lb_loop(LB_PARTS, emit_part_none, &rec);
-	return 0;
+	return (r->rec.head.size - sizeof(r->rec)) & (LB_PARTS_BYTES - 1);
 }
 
-static __always_inline void emit_part(struct lb_rec_proto *rec, __u32 i, __u64 addr, __u32 at,
-				      __u32 len)
+/*
+ * Appends the bytes at addr, as many as fit into a part. Returns where they are in r->parts, or 0
+ * when they cannot be read or the record is full: user space reads them from the live process.
+ */
+LB_SUBPROG int emit_part(struct lb_proto_record *r, __u64 addr, __u32 len)
 {
-	if (i >= LB_PARTS)
-		return;
-	rec->part[i].addr = addr;
-	rec->part[i].at = at;
-	rec->part[i].len = len;
+	struct lb_part *part;
+	__u32 at;
+
+	if (!r || !len || r->rec.head.size > LB_PARTS_BYTES)
+		return 0;
+	if (len > LB_PART_MOST)
+		len = LB_PART_MOST;
+	at = emit_at(r);
+	part = (struct lb_part *)(r->parts + at);
+	at += sizeof(*part);
+	if (bpf_probe_read_user(r->parts + at, len, (void *)addr))
+		return 0;
+	part->addr = addr;
+	part->len = len;
+	part->pad = 0;
+	r->rec.head.size += LB_PART_SIZE(len);
+	return (int)at;
+}
+
+/* Takes the last part, of so many bytes, back. */
+static __always_inline void emit_drop(struct lb_proto_record *r, __u32 len)
+{
+	r->rec.head.size -= LB_PART_SIZE(len);
+}
+
+/* Returns 0, or -1 when the ring is full. */
+static __always_inline int emit_send(struct lb_proto_record *r)
+{
+	__u32 size = r->rec.head.size;
+
+	if (size > sizeof(r->rec) + sizeof(r->parts))
+		size = sizeof(r->rec) + sizeof(r->parts);
+	return bpf_ringbuf_output(&ring, r, size, BPF_RB_NO_WAKEUP) ? -1 : 0;
+}
+
+/* A word of the bytes that a part holds. */
+static __always_inline __u64 emit_word(const struct lb_proto_record *r, __u32 at)
+{
+	return lb_word(r->parts, at & (LB_PARTS_BYTES - 1));
 }
 
 #endif

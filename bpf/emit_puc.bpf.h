@@ -9,118 +9,111 @@
 #include <unwind/puc/state.h>
 #include "emit_part.bpf.h"
 
-enum {
-	PUC_PART_HEAD,
-	PUC_PART_CODE,
-	PUC_PART_LINEINFO,
-	PUC_PART_ABSLINEINFO,
-	PUC_PART_SOURCE,
-	PUC_PART_P,
-	PUC_PART_K,
-	PUC_PART_LOCVARS,
-	PUC_PART_UPVALUES,
-	PUC_PART_STR,
-	PUC_PARTS = PUC_PART_STR + LB_PUC_KS + 2 * LB_PUC_NAMES,
-};
-_Static_assert(PUC_PARTS <= LB_PARTS, "parts of a prototype");
+#define PUC_STRS 48	 /* that an array names */
+#define PUC_STR_BYTES 72 /* the TString, and as much of its text */
+#define PUC_SOURCE_BYTES 512
+#define PUC_SMALL_BYTES 512
+_Static_assert(PUC_PROTO_HEAD <= LB_PROTO_WORDS * 8, "the head is read there");
 
-/* Copies an array of the prototype: n elements of `size` bytes, as many as fit. */
-#define EMIT_PUC_ARRAY(r, part, member, pointer, n, size)                                          \
-	do {                                                                                       \
-		__u64 addr_ = puc_word((r)->head, pointer);                                        \
-		__u32 len_ = (n);                                                                  \
-                                                                                                   \
-		if (len_ > sizeof((r)->member) / (size))                                           \
-			len_ = sizeof((r)->member) / (size);                                       \
-		len_ *= (size);                                                                    \
-		if (len_ && !bpf_probe_read_user((r)->member, len_, (void *)addr_))                \
-			emit_part(&(r)->rec, part, addr_, PART_AT(r, member), len_);               \
-	} while (0)
-
-/* Copies as much of a TString as fits: user space reads a longer one from the live process. */
-static __always_inline void emit_puc_str(struct lb_rec_puc_proto *r, __u32 i, __u64 str)
+/* Appends an array of the prototype: n elements of `size` bytes, as many as fit in `most`. */
+static __always_inline __u32 emit_puc_array(struct lb_proto_record *r, __u16 pointer, __u32 n,
+					    __u32 size, __u32 most)
 {
-	if (i >= LB_PUC_KS + 2 * LB_PUC_NAMES || !str ||
-	    bpf_probe_read_user(r->str[i], LB_PUC_STR_BYTES, (void *)str))
-		return;
-	emit_part(&r->rec, PUC_PART_STR + i, str, PART_AT(r, str) + i * LB_PUC_STR_BYTES,
-		  LB_PUC_STR_BYTES);
+	__u64 addr = puc_word((const __u8 *)r->words, pointer);
+
+	return emit_part(r, addr, (n < most / size ? n : most / size) * size);
 }
 
-struct puc_str_ctx {
-	struct lb_rec_puc_proto *r;
+struct puc_strs {
+	struct lb_proto_record *r;
 	const struct puc_layout *puc;
+	__u32 at, size; /* of the array that names them, and of its elements */
 };
 
-static long emit_puc_k(__u32 i, struct puc_str_ctx *c)
+/* Appends as much of a TString as fits: user space reads a longer one from the live process. */
+static long emit_puc_str(__u32 i, struct puc_strs *c)
 {
-	__u8 tt;
+	__u64 str = emit_word(c->r, c->at + i * c->size);
 
-	if (i >= LB_PUC_KS)
-		return 1;
-	tt = c->r->k[i * PUC_TV_SIZE + PUC_TV_TT] & PUC_TT_MASK;
+	if (str)
+		emit_part(c->r, str, PUC_STR_BYTES);
+	return 0;
+}
+
+static long emit_puc_k(__u32 i, struct puc_strs *c)
+{
+	__u8 tt = emit_word(c->r, c->at + i * PUC_TV_SIZE + PUC_TV_TT) & PUC_TT_MASK;
+
 	if (tt == c->puc->tt_shrstr || tt == c->puc->tt_lngstr)
-		emit_puc_str(c->r, i, lb_word(c->r->k, i * PUC_TV_SIZE));
+		emit_puc_str(i, c);
 	return 0;
 }
 
-static long emit_puc_locvar(__u32 i, struct puc_str_ctx *c)
+/* Appends an array of n elements, which begin with a string's address, and these strings. */
+static __always_inline void emit_puc_names(struct lb_proto_record *r, __u16 pointer, __u32 n,
+					   __u32 size)
 {
-	if (i >= LB_PUC_NAMES)
-		return 1;
-	emit_puc_str(c->r, LB_PUC_KS + i, lb_word(c->r->locvars, i * 16));
-	return 0;
+	struct puc_strs c = {.r = r, .size = size};
+
+	if (n > PUC_STRS)
+		n = PUC_STRS;
+	c.at = emit_puc_array(r, pointer, n, size, PUC_STRS * 16);
+	if (c.at)
+		bpf_loop(n, emit_puc_str, &c, 0);
 }
 
-static long emit_puc_upvalue(__u32 i, struct puc_str_ctx *c)
+static __always_inline void emit_puc_constants(struct lb_proto_record *r,
+					       const struct puc_layout *puc, __u32 n)
 {
-	__u32 at = (c->puc->upvaldesc_size == 8 ? i * 8 : i * 16) & (LB_PUC_NAMES * 16 - 8);
+	struct puc_strs c = {.r = r, .puc = puc};
 
-	if (i >= LB_PUC_NAMES)
-		return 1;
-	emit_puc_str(c->r, LB_PUC_KS + LB_PUC_NAMES + i, lb_word(c->r->upvalues, at));
-	return 0;
+	if (n > PUC_STRS)
+		n = PUC_STRS;
+	c.size = PUC_TV_SIZE;
+	c.at = emit_puc_array(r, puc->p_k, n, PUC_TV_SIZE, PUC_STRS * PUC_TV_SIZE);
+	if (c.at)
+		bpf_loop(n, emit_puc_k, &c, 0);
 }
 
-static __always_inline void emit_puc_strings(struct lb_rec_puc_proto *r,
-					     const struct puc_layout *puc)
+/* Reads on in a chunk's name that is longer: mem_image joins the two parts. */
+static __always_inline void emit_puc_source(struct lb_proto_record *r, const struct puc_layout *puc,
+					    __u64 str)
 {
-	struct puc_str_ctx ctx = {.r = r, .puc = puc};
+	__u32 at = emit_part(r, str, PUC_STR_BYTES);
+	__u8 tt = emit_word(r, at + PUC_GC_TT) & PUC_TT_MASK;
 
-	bpf_loop(r->rec.part[PUC_PART_K].len / PUC_TV_SIZE, emit_puc_k, &ctx, 0);
-	bpf_loop(r->rec.part[PUC_PART_LOCVARS].len / 16, emit_puc_locvar, &ctx, 0);
-	bpf_loop(r->rec.part[PUC_PART_UPVALUES].len >> (puc->upvaldesc_size == 8 ? 3 : 4),
-		 emit_puc_upvalue, &ctx, 0);
-}
-
-static __always_inline void emit_puc_lines(struct lb_rec_puc_proto *r, const struct puc_layout *puc)
-{
-	if (puc->p_abslineinfo == PUC_NONE) {
-		EMIT_PUC_ARRAY(r, PUC_PART_LINEINFO, lineinfo, puc->p_lineinfo,
-			       puc_half(r->head, puc->p_sizelineinfo), 4);
+	if (!at || (puc->s_shrlen != PUC_NONE && tt == puc->tt_shrstr) ||
+	    emit_word(r, at + puc->s_len) < PUC_STR_BYTES - puc->s_text)
 		return;
-	}
-	EMIT_PUC_ARRAY(r, PUC_PART_LINEINFO, lineinfo, puc->p_lineinfo,
-		       puc_half(r->head, puc->p_sizelineinfo), 1);
-	EMIT_PUC_ARRAY(r, PUC_PART_ABSLINEINFO, abslineinfo, puc->p_abslineinfo,
-		       puc_half(r->head, puc->p_sizeabslineinfo), 8);
+	emit_part(r, str, PUC_SOURCE_BYTES);
 }
 
-static __always_inline void emit_puc_source(struct lb_rec_puc_proto *r,
-					    const struct puc_layout *puc)
+static __always_inline void emit_puc_parts(struct lb_proto_record *r, const struct puc_layout *puc)
 {
-	__u64 str = puc_word(r->head, puc->p_source);
+	const __u8 *head = (const __u8 *)r->words;
 
-	if (!bpf_probe_read_user(r->source, LB_PUC_STR_BYTES, (void *)str))
-		emit_part(&r->rec, PUC_PART_SOURCE, str, PART_AT(r, source), LB_PUC_STR_BYTES);
-	if (!bpf_probe_read_user(r->source, sizeof(r->source), (void *)str))
-		emit_part(&r->rec, PUC_PART_SOURCE, str, PART_AT(r, source), sizeof(r->source));
+	emit_puc_array(r, puc->p_code, puc_half(head, puc->p_sizecode), 4, LB_PART_MOST);
+	emit_puc_array(r, puc->p_p, puc_half(head, puc->p_sizep), 8, PUC_SMALL_BYTES);
+	if (puc->p_abslineinfo == PUC_NONE) {
+		emit_puc_array(r, puc->p_lineinfo, puc_half(head, puc->p_sizelineinfo), 4,
+			       LB_PART_MOST);
+	} else {
+		emit_puc_array(r, puc->p_lineinfo, puc_half(head, puc->p_sizelineinfo), 1,
+			       LB_PART_MOST);
+		emit_puc_array(r, puc->p_abslineinfo, puc_half(head, puc->p_sizeabslineinfo), 8,
+			       PUC_SMALL_BYTES);
+	}
+	emit_puc_source(r, puc, puc_word(head, puc->p_source));
+	emit_puc_constants(r, puc, puc_half(head, puc->p_sizek));
+	emit_puc_names(r, puc->p_locvars, puc_half(head, puc->p_sizelocvars), 16);
+	emit_puc_names(r, puc->p_upvalues, puc_half(head, puc->p_sizeupvalues),
+		       puc->upvaldesc_size == 8 ? 8 : 16);
 }
 
 LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
-	struct lb_rec_puc_proto *r;
 	const struct puc_layout *puc;
+	struct lb_proto_record *r;
 	struct lb_build *build;
 	__u32 key, size;
 
@@ -128,31 +121,16 @@ LB_SUBPROG int emit_puc_proto(const struct lb_rec_sample *sample, __u64 proto, _
 		return -1;
 	key = sample->build;
 	build = bpf_map_lookup_elem(&builds, &key);
-	if (!build)
+	r = emit_begin(sample, proto, fp);
+	if (!build || !r)
 		return -1;
 	puc = &build->puc.puc;
 	size = puc->p_size < PUC_PROTO_HEAD ? puc->p_size : PUC_PROTO_HEAD;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-	if (!r)
-		return -1;
-	if (emit_parts_begin(&r->rec, sample, proto, fp, PUC_PARTS, sizeof(*r)) ||
-	    bpf_probe_read_user(r->head, size, (void *)proto)) {
-		bpf_ringbuf_discard(r, 0);
+	if (!emit_part(r, proto, size))
 		return 0; /* user space reads it from the live process */
-	}
-	emit_part(&r->rec, PUC_PART_HEAD, proto, PART_AT(r, head), size);
-	EMIT_PUC_ARRAY(r, PUC_PART_CODE, code, puc->p_code, puc_half(r->head, puc->p_sizecode), 4);
-	EMIT_PUC_ARRAY(r, PUC_PART_P, p, puc->p_p, puc_half(r->head, puc->p_sizep), 8);
-	EMIT_PUC_ARRAY(r, PUC_PART_K, k, puc->p_k, puc_half(r->head, puc->p_sizek), PUC_TV_SIZE);
-	EMIT_PUC_ARRAY(r, PUC_PART_LOCVARS, locvars, puc->p_locvars,
-		       puc_half(r->head, puc->p_sizelocvars), 16);
-	EMIT_PUC_ARRAY(r, PUC_PART_UPVALUES, upvalues, puc->p_upvalues,
-		       puc_half(r->head, puc->p_sizeupvalues) * (puc->upvaldesc_size & 0x18), 1);
-	emit_puc_lines(r, puc);
-	emit_puc_source(r, puc);
-	emit_puc_strings(r, puc);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	return 0;
+	bpf_probe_read_kernel(r->words, PUC_PROTO_HEAD, r->parts + sizeof(struct lb_part));
+	emit_puc_parts(r, puc);
+	return emit_send(r);
 }
 
 #endif

@@ -186,6 +186,25 @@ struct {
 	__type(value, struct puc_walk);
 } puc_walks SEC(".maps");
 
+/*
+ * The prototype's record that is being made: one for each CPU, as `walks`. Longer ones are cut: user
+ * space reads the rest from the live process.
+ */
+#define LB_PARTS_BYTES (32 << 10) /* power of two; what is beyond is the verifier's bound */
+#define LB_PROTO_WORDS 64	  /* power of two */
+struct lb_proto_record {
+	struct lb_rec_proto rec;
+	__u8 parts[LB_PARTS_BYTES + LB_PART_SIZE(LB_PART_MOST)];
+	__u64 words[LB_PROTO_WORDS]; /* read of the prototype to make it; not sent */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct lb_proto_record);
+} proto_records SEC(".maps");
+
 /* How samples ended, by enum lb_status. BPF counts, user space reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -113,21 +113,26 @@ struct lb_rec_sample {
 #define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))
 #define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
 
-/* Bytes of the target's memory: [addr, addr + len), in the record from byte `at` on. len 0: not
- * read. */
+/* Bytes of the target's memory, [addr, addr + len). They follow, padded to 8 bytes. */
 struct lb_part {
 	__u64 addr;
-	__u32 at;
 	__u32 len;
+	__u32 pad;
 };
+#define LB_PART_MOST 4096 /* bytes of a part; longer arrays are truncated */
+#define LB_PART_SIZE(len) (sizeof(struct lb_part) + (((len) + 7) & ~7U))
+
+static inline const struct lb_part *lb_next_part(const struct lb_part *part)
+{
+	return (const struct lb_part *)((const char *)part + LB_PART_SIZE(part->len));
+}
 
 /*
  * The memory of a prototype's names and lines at the time of the sample, so that a process that
  * exits at once keeps its names. User space reads the rest from the live process. Each family
- * defines its parts (bpf/emit_lj.bpf.h, bpf/emit_puc.bpf.h); user space maps them at their
+ * chooses the parts (bpf/emit_lj.bpf.h, bpf/emit_puc.bpf.h); user space maps them at their
  * addresses and reads them like any memory.
  */
-#define LB_PARTS 128
 struct lb_rec_proto {
 	struct lb_rec_head head;
 	__u64 proto;
@@ -135,42 +140,7 @@ struct lb_rec_proto {
 	__u32 epoch;
 	__u32 fp;
 	__u32 build; /* index into `builds` */
-	__u32 nparts;
-	__u32 pad;
-	struct lb_part part[LB_PARTS];
-	/* the parts' bytes follow, to the end of the record */
-};
-
-/* LuaJIT: one allocation, the chunk's name, string constants. */
-#define LB_LJ_PROTO_BYTES 4096
-#define LB_LJ_NAME_BYTES 480
-#define LB_LJ_KSTRS 48
-#define LB_LJ_KSTR_BYTES 48
-struct lb_rec_lj_proto {
-	struct lb_rec_proto rec;
-	__u8 bytes[LB_LJ_PROTO_BYTES];
-	__u8 name[LB_LJ_NAME_BYTES];
-	__u8 kstr[LB_LJ_KSTRS][LB_LJ_KSTR_BYTES];
-};
-
-/* PUC Lua: a prototype's arrays are allocations of their own; the strings that they name. */
-#define LB_PUC_ARRAY_BYTES 4096
-#define LB_PUC_SMALL_BYTES 512
-#define LB_PUC_KS 48
-#define LB_PUC_NAMES 32
-#define LB_PUC_STR_BYTES 72
-struct lb_rec_puc_proto {
-	struct lb_rec_proto rec;
-	__u8 head[128];
-	__u8 code[LB_PUC_ARRAY_BYTES];
-	__u8 lineinfo[LB_PUC_ARRAY_BYTES];
-	__u8 abslineinfo[LB_PUC_SMALL_BYTES];
-	__u8 source[LB_PUC_SMALL_BYTES];
-	__u8 p[LB_PUC_SMALL_BYTES];
-	__u8 k[LB_PUC_KS * 16];
-	__u8 locvars[LB_PUC_NAMES * 16];
-	__u8 upvalues[LB_PUC_NAMES * 16];
-	__u8 str[LB_PUC_KS + 2 * LB_PUC_NAMES][LB_PUC_STR_BYTES];
+		     /* struct lb_part, each with its bytes, to the end of the record */
 };
 
 struct lb_rec_task {
@@ -287,7 +257,7 @@ struct lb_file {
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
-_Static_assert(sizeof(struct lb_rec_proto) == 40 + 16 * LB_PARTS, "ring ABI");
+_Static_assert(sizeof(struct lb_rec_proto) == 32 && sizeof(struct lb_part) == 16, "ring ABI");
 _Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
 
 #endif

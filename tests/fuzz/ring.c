@@ -29,12 +29,12 @@ static bool on_sample(void *arg, const struct lb_rec_sample *s, uint32_t count)
 
 static void on_proto(void *arg, const struct lb_rec_proto *p)
 {
-	uint32_t i;
+	const char *end = (const char *)p + p->head.size;
+	const struct lb_part *part = (const void *)(p + 1);
 
 	touch(arg, p, sizeof(*p));
-	for (i = 0; i < p->nparts; i++)
-		if (p->part[i].len)
-			touch(arg, (const uint8_t *)p + p->part[i].at, p->part[i].len);
+	for (; (const char *)part < end; part = lb_next_part(part))
+		touch(arg, part, LB_PART_SIZE(part->len));
 }
 
 static void on_task(void *arg, const struct lb_rec_task *t)
@@ -49,17 +49,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct seen seen = {};
 	struct ring_callbacks cb = {
 		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
-	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen.
-	 * A record of a prototype is long: the input's first byte says how much is appended. */
-	size_t extra = size && data[0] & 1 ? sizeof(struct lb_rec_proto) : 0;
-	uint8_t *bytes = calloc(1, size + extra + !(size + extra));
+	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen. */
+	uint8_t *bytes = calloc(1, size + !size);
 	int err;
 
 	if (!bytes || (!stacks && stacks_new(slots, &stacks)))
 		return 0;
-	if (size > 1)
-		memcpy(bytes, data + 1, size - 1);
-	size = size ? size - 1 + extra : 0;
+	if (size)
+		memcpy(bytes, data, size);
 	err = ring_record(&cb, stacks, bytes, size);
 	stacks_commit(stacks, on_sample, &seen);
 	if (err ? seen.calls : !seen.calls)

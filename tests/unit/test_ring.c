@@ -259,39 +259,39 @@ Test(ring, task)
 	refused(&t, sizeof(t) - 1, "a byte short");
 }
 
-/* A record with `extra` bytes of content and one part of them. */
-static void proto_with(uint32_t nparts, uint32_t at, uint32_t len, bool good)
+/* A record with parts of these lengths, and `extra` bytes after them. */
+static void proto_with(const uint32_t *len, uint32_t n, uint32_t extra, bool good)
 {
-	enum { EXTRA = 64 };
-	static union {
-		struct lb_rec_proto p;
-		uint8_t room[sizeof(struct lb_rec_proto) + EXTRA];
-	} r;
+	static uint64_t room[2048];
+	struct lb_rec_proto *p = (struct lb_rec_proto *)room;
+	uint8_t *at = (uint8_t *)(p + 1);
 	struct seen seen;
+	uint32_t size;
 
-	r.p.head = (struct lb_rec_head){.type = LB_REC_PROTO, .size = sizeof(r)};
-	r.p.nparts = nparts;
-	r.p.part[0] = (struct lb_part){.addr = 1, .at = (uint32_t)sizeof(r.p) + at, .len = len};
+	for (uint32_t i = 0; i < n; i++) {
+		*(struct lb_part *)at = (struct lb_part){.addr = 1, .len = len[i]};
+		at += LB_PART_SIZE(len[i] > LB_PART_MOST ? 0 : len[i]);
+	}
+	size = (uint32_t)(at - (uint8_t *)room) + extra;
+	p->head = (struct lb_rec_head){.type = LB_REC_PROTO, .size = size};
 	if (!good) {
-		refused(&r.p, sizeof(r), "a part beyond the record");
+		refused(room, size, "a part beyond the record");
 		return;
 	}
-	cr_expect_eq(record(&seen, &r.p, sizeof(r)), 0);
+	cr_expect_eq(record(&seen, room, size), 0);
 	cr_expect_eq(seen.protos, 1);
-	refused(&r.p, sizeof(r) - 1, "a byte short");
+	refused(room, size - 1, "a byte short");
 }
 
 Test(ring, proto)
 {
-	proto_with(0, 0, 0, true);
-	proto_with(0, 65, UINT32_MAX, true); /* not counted */
-	proto_with(1, 65, 0, true);	     /* empty */
-	proto_with(1, 0, 64, true);
-	proto_with(LB_PARTS, 63, 1, true);
-	proto_with(LB_PARTS + 1, 0, 0, false);
-	proto_with(1, 0, 65, false);
-	proto_with(1, 64, 1, false);
-	proto_with(1, 65, UINT32_MAX, false);
-	proto_with(1, -1U, 2, false); /* in the head */
-	proto_with(UINT32_MAX, 0, 0, false);
+	const uint32_t some[] = {1, 0, 8, LB_PART_MOST}, most[] = {LB_PART_MOST + 1},
+		       all[] = {UINT32_MAX}, eight[] = {8};
+
+	proto_with(NULL, 0, 0, true);
+	proto_with(some, 4, 0, true);
+	proto_with(some, 4, 8, false); /* half a part */
+	proto_with(eight, 1, -8U, false);
+	proto_with(most, 1, LB_PART_MOST + 8, false);
+	proto_with(all, 1, 0, false);
 }

@@ -221,6 +221,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 	if (cpus < 0)
 		return error_set(err, cpus, "number of CPUs: %s", strerror(-cpus));
 	bpf_map__set_max_entries(l->skel->maps.cpus, (uint32_t)cpus);
+	bpf_map__set_max_entries(l->skel->maps.proto_records, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(LJ))
 		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
 	if (o->families & LB_FAMILY_BIT(PUC))

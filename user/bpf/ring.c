@@ -27,16 +27,16 @@ static int check_sample(const struct lb_rec_sample *s, size_t size)
 
 static int check_proto(const struct lb_rec_proto *p, size_t size)
 {
-	uint32_t i;
+	size_t left = p->head.size - sizeof(*p);
+	const struct lb_part *part = (const void *)(p + 1);
 
-	if (size < sizeof(*p) || p->head.size < sizeof(*p) || p->nparts > LB_PARTS)
+	if (size < sizeof(*p) || p->head.size < sizeof(*p))
 		return -EBADMSG;
-	for (i = 0; i < p->nparts; i++) {
-		const struct lb_part *part = &p->part[i];
-
-		if (part->len && (part->at < sizeof(*p) || part->at > p->head.size ||
-				  part->len > p->head.size - part->at))
+	for (; left; part = lb_next_part(part)) {
+		if (left < sizeof(*part) || part->len > LB_PART_MOST ||
+		    left < LB_PART_SIZE(part->len))
 			return -EBADMSG;
+		left -= LB_PART_SIZE(part->len);
 	}
 	return 0;
 }

@@ -242,15 +242,14 @@ static void learn_order(struct protos *p, struct known_proto *k)
 static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *build,
 			struct proto **out)
 {
+	const char *end = (const char *)rec + rec->head.size;
+	const struct lb_part *part = (const void *)(rec + 1);
 	struct mem_image image;
-	uint32_t i;
 	int r = 0;
 
 	mem_image_init(&image);
-	for (i = 0; i < rec->nparts && !r; i++)
-		if (rec->part[i].len)
-			r = mem_image_add(&image, rec->part[i].addr,
-					  (const uint8_t *)rec + rec->part[i].at, rec->part[i].len);
+	for (; (const char *)part < end && !r; part = lb_next_part(part))
+		r = mem_image_add(&image, part->addr, part + 1, part->len);
 	if (!r)
 		r = sym_family(build->family)->read(&image.mem, build, rec->proto, out);
 	mem_image_clear(&image);
