@@ -560,7 +560,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return false;
 	case WAKE_DRAIN:
 		eat_timer(s->drain_timer);
-		drain(s, DRAIN_NS); /* first: of images that a look may replace */
+		drain(s, DRAIN_NS);
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
 		pace(s);
 		return false;

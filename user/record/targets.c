@@ -43,6 +43,7 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 		image_fork(p->image, parent->image);
 	p->registered = true;
 	p->vms = vms;
+	p->image_id = process_image(pid);
 	*out = p;
 	return 0;
 }
@@ -263,19 +264,6 @@ int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, s
 	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
 }
 
-/*
- * True if none of its VMs is mapped any more: it has called exec, and BPF has no sample since.
- */
-static bool is_replaced(const struct lb_proc *old, const struct lb_proc *now)
-{
-	uint32_t i;
-
-	for (i = 0; i < old->nmodules; i++)
-		if (has_module(now, &old->module[i]))
-			return false;
-	return old->nmodules;
-}
-
 static void look(struct targets *ts, struct process *t)
 {
 	struct lb_proc now = {}, told, before = t->vms;
@@ -296,10 +284,13 @@ static void look(struct targets *ts, struct process *t)
 		t->mapped = 0; /* what was found is not registered */
 		return;
 	}
-	if (!told.exec_id || is_replaced(&t->vms, &now)) {
-		targets_recognise(ts, t, told.exec_id, NULL);
+	if (!told.exec_id) {
+		targets_recognise(ts, t, 0, NULL);
 		return;
 	}
+	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
+	if (process_image(t->pid) != t->image_id)
+		return;
 	t->vms.exec_id = told.exec_id;
 	t->vms.unsampled |= now.unsampled;
 	for (i = 0; i < now.nmodules; i++)
