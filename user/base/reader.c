@@ -19,12 +19,13 @@
 #include "base/signals.h"
 
 /*
- * How long an answer may take: half as long after each that did not come, down to LEAST_MS, so that
- * all of them hold us for ten seconds at most.
+ * How long a child may wait for its page or block: half as long after each that did not come, down
+ * to LEAST_MS, so that all of them hold us for ten seconds at most.
  */
 #define FIRST_MS 2000
-#define LEAST_MS 100 /* and when a signal has ended the recording */
-#define MAX_LEFT 64  /* children that were left behind */
+#define LEAST_MS 100  /* and when a signal has ended the recording */
+#define BUSY_MS 10000 /* for a child that has no CPU, as a page that is there has no daemon */
+#define MAX_LEFT 64   /* children that were left behind and have not ended */
 
 struct question {
 	pid_t pid; /* 0: of a file */
@@ -36,8 +37,9 @@ struct question {
 
 static struct {
 	pid_t pid;
-	int fd; /* valid if pid */
-	unsigned left;
+	int fd;		      /* valid if pid */
+	unsigned unanswered;  /* how often one was left behind */
+	pid_t left[MAX_LEFT]; /* 0: free */
 } reader;
 
 /* When it is closed, the daemon may be asked once more. */
@@ -98,11 +100,25 @@ static void become_reader(int fd)
 	_exit(0);
 }
 
+/* Returns a free element of reader.left[] after those that have ended were waited for, or NULL. */
+static pid_t *room(void)
+{
+	pid_t *free = NULL;
+
+	for (size_t i = 0; i < MAX_LEFT; i++) {
+		if (reader.left[i] && waitpid(reader.left[i], NULL, WNOHANG))
+			reader.left[i] = 0;
+		if (!reader.left[i])
+			free = &reader.left[i];
+	}
+	return free;
+}
+
 static int start(void)
 {
 	int fds[2];
 
-	if (reader.left == MAX_LEFT)
+	if (!room())
 		return -ETIMEDOUT;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return -errno;
@@ -118,18 +134,38 @@ static int start(void)
 	return -EAGAIN;
 }
 
+/* True if the child runs, or would: it does not wait for a page or a block. */
+static bool is_runnable(void)
+{
+	char path[32], stat[256];
+	int fd __close = -1;
+	const char *state;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)reader.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, stat, sizeof(stat) - 1);
+	if (n <= 0)
+		return false;
+	stat[n] = 0;
+	state = strrchr(stat, ')'); /* of its name, which is ours */
+	return state && state[1] == ' ' && state[2] == 'R';
+}
+
 static bool answers(void)
 {
 	struct pollfd answer = {.fd = reader.fd, .events = POLLIN};
+	unsigned halvings = reader.unanswered < 5 ? reader.unanswered : 5;
 	uint64_t since = clock_ns(CLOCK_MONOTONIC);
-	int limit = FIRST_MS >> (reader.left < 5 ? reader.left : 5), past = 0, rc;
+	int limit = FIRST_MS >> halvings, past = 0, rc;
 
 	do { /* a signal interrupts it */
 		if (limit < LEAST_MS || signals_caught())
 			limit = LEAST_MS;
-		rc = poll(&answer, 1, limit > past ? limit - past : 0);
+		rc = poll(&answer, 1, limit > past ? limit - past : LEAST_MS);
 		past = (int)((clock_ns(CLOCK_MONOTONIC) - since) / 1000000);
-	} while (rc < 0 && errno == EINTR);
+	} while (rc <= 0 &&
+		 (past < limit || (past < BUSY_MS && !signals_caught() && is_runnable())));
 	return rc > 0;
 }
 
@@ -138,7 +174,8 @@ static void leave(void)
 {
 	kill(reader.pid, SIGKILL);
 	close(reader.fd);
-	waitpid(reader.pid, NULL, WNOHANG);
+	if (!waitpid(reader.pid, NULL, WNOHANG))
+		*room() = reader.pid; /* there was room as it began */
 	reader.pid = 0;
 }
 
@@ -157,7 +194,7 @@ static ssize_t ask(const struct question *q, const struct iovec *local, size_t n
 	if (send(reader.fd, q, sizeof(*q), MSG_NOSIGNAL) == sizeof(*q)) {
 		if (!answers()) {
 			leave();
-			reader.left++;
+			reader.unanswered++;
 			return -ETIMEDOUT;
 		}
 		if (recvmsg(reader.fd, &msg, 0) >= (ssize_t)sizeof(got))
