@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/signals.h"
 
 bool budget_spend(struct budget *b, uint64_t n)
@@ -20,6 +21,17 @@ bool budget_spend(struct budget *b, uint64_t n)
 	for (i = b; i; i = i->of)
 		i->left -= n;
 	return true;
+}
+
+#define HOUR_US 3600000000ULL
+
+void budget_refill(struct budget *b, uint64_t whole, uint64_t *filled_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t more = (now - *filled_ns) / 1000 * (whole / HOUR_US);
+
+	*filled_ns = now;
+	b->left += more < whole - b->left ? more : whole - b->left;
 }
 
 const char *budget_used_up(const struct budget *b)

@@ -23,6 +23,12 @@ struct budget {
  */
 bool budget_spend(struct budget *b, uint64_t n);
 
+/*
+ * For a budget of a recording that may last for weeks: gives back what has been earned since
+ * *filled_ns (CLOCK_MONOTONIC), `whole` in an hour, up to `whole`.
+ */
+void budget_refill(struct budget *b, uint64_t whole, uint64_t *filled_ns);
+
 /* Returns of_what of the innermost budget that is used up, or NULL. */
 const char *budget_used_up(const struct budget *b);
 

@@ -22,7 +22,7 @@
 struct scanned {
 	struct process_file key;
 	int build;		   /* index, or NO_BUILD, UNSAMPLED_BUILD */
-	struct error err;	   /* for UNSAMPLED_BUILD */
+	struct error *err;	   /* for UNSAMPLED_BUILD; owned */
 	bool unsure;		   /* for UNSAMPLED_BUILD: it may hold no Lua */
 	uint64_t map_dev, map_ino; /* of its mapping */
 	UT_hash_handle hh;
@@ -35,7 +35,6 @@ struct scanned {
  */
 #define PROCESS_WORK (2ULL << 30)
 #define ALL_WORK (16ULL << 30)
-#define HOUR_NS 3600000000000ULL
 #define MOST_SPENDERS 4096 /* the oldest are forgotten, and files that hold no VM */
 #define MOST_FILES 65536
 #define OPEN_STEPS (256u << 10)
@@ -72,6 +71,20 @@ int scan_new(struct scan **out)
 	return 0;
 }
 
+static void free_scanned(struct scanned **f)
+{
+	if (*f)
+		free((*f)->err);
+	free(*f);
+	*f = NULL;
+}
+
+static void forget(struct scan *s, struct scanned *f)
+{
+	HASH_DEL(s->files, f);
+	free_scanned(&f);
+}
+
 void scan_free(struct scan **scan)
 {
 	struct scan *s = *scan;
@@ -85,10 +98,8 @@ void scan_free(struct scan **scan)
 		HASH_DEL(s->spenders, p);
 		free(p);
 	}
-	HASH_ITER (hh, s->files, f, tmp) {
-		HASH_DEL(s->files, f);
-		free(f);
-	}
+	HASH_ITER (hh, s->files, f, tmp)
+		forget(s, f);
 	for (i = 0; i < s->nbuilds; i++)
 		free(s->builds[i]);
 	free(s);
@@ -103,6 +114,12 @@ const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 uint32_t scan_unopened(const struct scan *s)
 {
 	return s->unopened;
+}
+
+size_t scan_files(const struct scan *s, size_t *builds)
+{
+	*builds = s->nbuilds;
+	return HASH_COUNT(s->files);
 }
 
 bool scan_next_file(struct scan *s, struct lb_file_key *key, struct lb_file *file)
@@ -188,24 +205,25 @@ static struct budget *budget_of(struct scan *s, pid_t pid)
 	return &p->work;
 }
 
-static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f)
+static void recognise(struct scan *s, struct elf_file *elf, struct scanned *f, struct error *err)
 {
 	struct vm_build b;
-	int r = lj_recognise(elf, &b, &f->err);
+	int r = lj_recognise(elf, &b, err);
 
 	if (r == -ENOENT)
-		r = puc_recognise(elf, &b, &f->err);
+		r = puc_recognise(elf, &b, err);
 	if (r == -ENOTSUP)
 		f->build = UNSAMPLED_BUILD;
 	if (!r && !elf_offset(elf, b.start, &b.offset))
-		f->build = add_build(s, &b, &f->err);
+		f->build = add_build(s, &b, err);
 }
 
 /*
  * After an error nothing is known of the file. -EMFILE, -ENFILE: no descriptor is free. -EDQUOT:
  * the budget of the process, or of all, is used up. -EINTR: a signal has ended the recording.
  */
-static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f)
+static int look_into(struct scan *s, int fd, struct budget *work, struct scanned *f,
+		     struct error *err)
 {
 	struct elf_file *elf __cleanup(elf_close) = NULL;
 	const char *why;
@@ -217,7 +235,7 @@ static int look_into(struct scan *s, int fd, struct budget *work, struct scanned
 		return r;
 	if (!r) {
 		elf_charge(elf, work);
-		recognise(s, elf, f);
+		recognise(s, elf, f, err);
 		if (signals_caught())
 			return -EINTR;
 		if (f->build != NO_BUILD || !elf_exceeded(elf))
@@ -229,7 +247,7 @@ static int look_into(struct scan *s, int fd, struct budget *work, struct scanned
 	if (why) {
 		f->build = UNSAMPLED_BUILD;
 		f->unsure = true;
-		error_set(&f->err, -ENOTSUP, "whether it holds a Lua is not known: %s", why);
+		error_set(err, -ENOTSUP, "whether it holds a Lua is not known: %s", why);
 	}
 	return 0;
 }
@@ -240,6 +258,7 @@ struct scan_ctx {
 	struct lb_proc *proc;
 	uint32_t mappings;
 	const struct error *unknown;
+	struct error file;     /* of a file, which may be forgotten meanwhile */
 	struct error left_out; /* a limit, whatever the file holds */
 	int error;	       /* of all files, not one */
 	bool is_left_out;      /* unknown is of VMs beyond LB_MODULES */
@@ -268,23 +287,30 @@ static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
 	c->is_left_out = true;
 }
 
-/* Programs without a VM come and go without end. One that is forgotten is scanned once more. */
+/*
+ * Files come and go without end: those without a VM first. One that is forgotten is scanned once
+ * more when it is mapped again.
+ */
 static void forget_oldest(struct scan *s)
 {
-	struct scanned *f = HASH_COUNT(s->files) < MOST_FILES ? NULL : s->files;
+	struct scanned *f = s->files, *oldest = NULL;
 
-	while (f && (f->build != NO_BUILD || f == s->given))
-		f = f->hh.next;
-	if (!f)
+	if (HASH_COUNT(s->files) < MOST_FILES)
 		return;
-	HASH_DEL(s->files, f);
-	free(f);
+	for (; f && f->build != NO_BUILD; f = f->hh.next)
+		if (!oldest && f != s->given)
+			oldest = f;
+	if (!f || f == s->given)
+		f = oldest;
+	if (f)
+		forget(s, f);
 }
 
 static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 		    const struct process_file *key, struct budget *work, struct scanned **out)
 {
-	struct scanned *f __free = NULL;
+	struct scanned *f __cleanup(free_scanned) = NULL;
+	struct error err = {};
 	int fd __close = -1;
 	int r;
 
@@ -301,9 +327,13 @@ static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 	f->key = *key;
 	f->map_dev = m->dev;
 	f->map_ino = m->ino;
-	r = look_into(c->scan, fd, work, f);
+	r = look_into(c->scan, fd, work, f, &err);
 	if (r)
 		return r;
+	if (f->build == UNSAMPLED_BUILD && !(f->err = malloc(sizeof(err))))
+		return -ENOMEM;
+	if (f->err)
+		*f->err = err;
 	forget_oldest(c->scan);
 	HASH_ADD(hh, c->scan->files, key, sizeof(f->key), f);
 	if (!f->hh.tbl)
@@ -369,7 +399,8 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 		return 0;
 	if (f->build == UNSAMPLED_BUILD) {
 		c->proc->unsampled |= !f->unsure;
-		set_unknown(c, m, &f->err);
+		c->file = *f->err;
+		set_unknown(c, m, &c->file);
 		return 0;
 	}
 	b = c->scan->builds[f->build];
@@ -394,21 +425,12 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	return 0;
 }
 
-static void fill_up(struct scan *s)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t more = (now - s->filled_ns) / 1000 * (ALL_WORK / (HOUR_NS / 1000));
-
-	s->filled_ns = now;
-	s->work.left += more < ALL_WORK - s->work.left ? more : ALL_WORK - s->work.left;
-}
-
 int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *err)
 {
 	struct scan_ctx c = {.scan = s, .pid = pid, .proc = proc};
 	int r;
 
-	fill_up(s);
+	budget_refill(&s->work, ALL_WORK, &s->filled_ns);
 	proc->nmodules = 0;
 	proc->families = 0;
 	proc->unsampled = 0;

@@ -7,6 +7,7 @@
 #define DETECT_SCAN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include <unwind/abi.h>
@@ -42,6 +43,9 @@ void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
  * sampled: a process that maps one has to be scanned.
  */
 bool scan_next_file(struct scan *scan, struct lb_file_key *key, struct lb_file *file);
+
+/* Returns how many files are remembered, and how many builds are in the table. */
+size_t scan_files(const struct scan *scan, size_t *builds);
 
 /* Returns a build of the table; NULL beyond the last. */
 const struct vm_build *scan_build(const struct scan *scan, uint32_t index);

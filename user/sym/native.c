@@ -32,7 +32,7 @@
 #define MAX_MAPS 65536
 #define MAX_FILES 1024		  /* mappings of files that are looked at, of one process */
 #define MAX_OPEN 2048		  /* files, of all processes */
-#define NAMES_WORK (4ULL << 30)	  /* of the functions of all files: base/budget.h */
+#define NAMES_WORK (4ULL << 30)	  /* of the functions of all files, in an hour */
 #define NAMES_MOST (512ULL << 20) /* bytes that are kept of them; beyond, functions have no names */
 #define IDLE_FILES 64		  /* kept open for the next process */
 #define VDSO_SIZE 8192
@@ -77,7 +77,8 @@ struct native {
 	size_t idle;		   /* of them, without users */
 	uint64_t serial;
 	struct budget work;
-	uint64_t kept; /* bytes, of all files */
+	uint64_t filled_ns; /* when work was refilled */
+	uint64_t kept;	    /* bytes, of all files */
 };
 
 int native_new(struct native **out)
@@ -87,6 +88,7 @@ int native_new(struct native **out)
 	if (!n)
 		return -ENOMEM;
 	n->work = (struct budget){.left = NAMES_WORK, .of_what = "the names of functions"};
+	n->filled_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = n;
 	return 0;
 }
@@ -159,6 +161,12 @@ void native_free(struct native **n)
 		drop_file(*n, f);
 	free(*n);
 	*n = NULL;
+}
+
+size_t native_files(const struct native *n, uint64_t *bytes)
+{
+	*bytes = n->kept;
+	return HASH_COUNT(n->files);
 }
 
 static struct native_file *find_file(struct native *n, const struct process_file *key)
@@ -290,6 +298,7 @@ static int find_or_open(struct native *n, pid_t pid, const struct process_mappin
 	r = elf_open_fd(fd, &elf);
 	if (r && r != -ENOEXEC && !elf_refused(r))
 		return r == -ENOMEM ? r : 0;
+	budget_refill(&n->work, NAMES_WORK, &n->filled_ns);
 	if (elf)
 		elf_charge(elf, &n->work);
 	*file = add_file(n, &key, m->path, &elf);

@@ -8,6 +8,7 @@
 #define SYM_NATIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,6 +17,9 @@ struct native;
 
 int native_new(struct native **out);
 void native_free(struct native **n);
+
+/* Returns the number of files, and the bytes that are kept of their symbols. */
+size_t native_files(const struct native *n, uint64_t *bytes);
 
 /* The executable mappings of one image of a process: read by native_learn(), else by the first
  * lookup. What was read stays when the process has ended. */
