@@ -94,12 +94,11 @@ static __always_inline long emit_proto(struct lb_walk *w, __u32 i, enum lb_famil
 {
 	const struct lb_frame *f = &w->rec.stack.frame[i & LB_MAX_FRAMES];
 	__u64 proto = LB_FRAME_PTR(f);
-	__u32 slot = (__u32)(proto >> 4) * 0x9e3779b1u >> 7 ^ w->rec.pid * 0x85ebca6bu;
+	__u32 slot = LB_PROTO_SLOT(proto, w->rec.pid);
 	__u32 tag = f->fp ^ w->rec.pid * 0x9e3779b1u ^ (__u32)(proto >> 3) ^ w->rec.epoch;
 
 	if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 		return 0;
-	slot &= SHIPPED - 1;
 	tag += !tag; /* 0 is an empty slot */
 	if (proto_sent[slot] == tag)
 		return 0;

@@ -227,10 +227,9 @@ const volatile __u8 by_process;
 
 /*
  * Prototypes that were sent: a direct-mapped cache of fingerprints. An eviction only sends one
- * again. BPF alone.
+ * again. BPF; user space empties the slots of those that it has forgotten.
  */
-#define SHIPPED (1 << 16)
-__u32 proto_sent[SHIPPED];
+__u32 proto_sent[LB_PROTO_SLOTS];
 
 /* Slots of stacks: see LB_STACKS. BPF and user space. */
 __u64 stack_counts[LB_STACKS];

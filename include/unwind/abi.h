@@ -113,6 +113,11 @@ struct lb_rec_sample {
 #define LB_STACK_TAG(word) ((word) & ~(__u64)(LB_STACKS - 1))
 #define LB_STACK_COUNT(word) ((word) & (LB_STACKS - 1))
 
+/* Slot of a prototype in BPF's table of those that were sent. */
+#define LB_PROTO_SLOTS (1 << 16) /* power of two */
+#define LB_PROTO_SLOT(proto, pid)                                                                  \
+	(((__u32)((proto) >> 4) * 0x9e3779b1u >> 7 ^ (pid)*0x85ebca6bu) & (LB_PROTO_SLOTS - 1))
+
 /* Bytes of the target's memory, [addr, addr + len). They follow, padded to 8 bytes. */
 struct lb_part {
 	__u64 addr;

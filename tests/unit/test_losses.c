@@ -37,7 +37,7 @@ Test(losses, of_bpf_and_of_user_space)
 	cr_assert_eq(losses_add(&losses, LOSS_GONE, 2), 0);
 	cr_assert_eq(losses_add(&losses, LOSS_GONE, 2), 0);
 	losses.bad = 1;
-	cr_assert_eq(losses_finish(&losses, ends), 0);
+	cr_assert_eq(losses_count(&losses, ends), 0);
 	cr_expect_eq(lost(prof, LOSS_GONE), 4);
 	cr_expect_eq(lost(prof, LOSS_BAD_RECORD), 1);
 	cr_expect_eq(lost(prof, "unrecognised"), 2);

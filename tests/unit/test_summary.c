@@ -70,6 +70,7 @@ static const struct session_stats stats = {
 	.bpf_ns = 400000,
 	.bpf_runs = 2000, /* events: ten for a sample */
 	.first_sample_ns = 30000000,
+	.stacks = 1,
 };
 
 Test(summary, sums)

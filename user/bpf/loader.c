@@ -257,9 +257,18 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	return 0;
 }
 
-void loader_detach(struct loader *l)
+/* Returns the CPU time that an event has counted; 0 of one that another event's may contain. */
+static uint64_t counted_by(const struct attached *a)
 {
 	uint64_t count;
+
+	if (!a->link || a->doubled || read(a->event, &count, sizeof(count)) != sizeof(count))
+		return 0;
+	return count;
+}
+
+void loader_detach(struct loader *l)
+{
 	size_t i;
 
 	for (i = 0; i < l->nattached; i++) {
@@ -268,8 +277,7 @@ void loader_detach(struct loader *l)
 		if (!a->link)
 			continue;
 		ioctl(a->event, PERF_EVENT_IOC_DISABLE, 0);
-		if (!a->doubled && read(a->event, &count, sizeof(count)) == sizeof(count))
-			l->cpu_ns += count;
+		l->cpu_ns += counted_by(a);
 		bpf_link__destroy(a->link); /* closes the event */
 		a->link = NULL;
 	}
@@ -478,7 +486,30 @@ uint64_t loader_event_ns(const struct loader *l)
 
 uint64_t loader_cpu_time(const struct loader *l)
 {
-	return l->cpu_ns;
+	uint64_t ns = l->cpu_ns;
+
+	for (size_t i = 0; i < l->nattached; i++)
+		ns += counted_by(&l->attached[i]);
+	return ns;
+}
+
+void loader_send_again(struct loader *l, pid_t pid, uint64_t proto)
+{
+	__u32 *slot = &l->skel->bss->proto_sent[LB_PROTO_SLOT(proto, (__u32)pid)];
+
+	__atomic_store_n(slot, 0, __ATOMIC_RELAXED);
+}
+
+uint32_t loader_procs(const struct loader *l)
+{
+	uint32_t key, *before = NULL, n = 0;
+
+	while (n < LB_PROCS &&
+	       !bpf_map__get_next_key(l->skel->maps.procs, before, &key, sizeof(key))) {
+		before = &key;
+		n++;
+	}
+	return n;
 }
 
 __u64 *loader_stack_counts(const struct loader *l)

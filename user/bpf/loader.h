@@ -53,6 +53,12 @@ int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);
 int loader_drop_proc(struct loader *loader, pid_t pid); /* it has ended */
 
+/* BPF sends this prototype with the next sample that shows it, though it was sent before. */
+void loader_send_again(struct loader *loader, pid_t pid, uint64_t proto);
+
+/* Returns how many processes BPF knows. */
+uint32_t loader_procs(const struct loader *loader);
+
 struct keeper; /* an event of a process, see loader_keep_time() */
 
 /*
@@ -88,7 +94,7 @@ void loader_drop_keepers(struct loader *loader, struct keeper **keepers);
 /* CPU time in ns between two events. */
 uint64_t loader_event_ns(const struct loader *loader);
 
-/* Returns the CPU time in ns that the threads were sampled for; valid after loader_detach(). */
+/* Returns the CPU time in ns that the threads were sampled for so far. */
 uint64_t loader_cpu_time(const struct loader *loader);
 
 /* Begins an epoch: BPF computes each prototype's fingerprint again (lb_is_proved() in walk.h). To

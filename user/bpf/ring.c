@@ -13,7 +13,7 @@ struct ring {
 	struct ring_buffer *rb;
 	struct ring_callbacks callbacks;
 	struct stacks *stacks;
-	uint64_t bad;
+	uint64_t bad, records;
 	uint64_t began_ns, most_ns; /* of the current drain */
 };
 
@@ -79,6 +79,7 @@ static int on_record(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
 
+	ring->records++;
 	ring->bad += ring_record(&ring->callbacks, ring->stacks, data, size) != 0;
 	if (ring->most_ns == RING_ALL)
 		return 0;
@@ -128,7 +129,20 @@ int ring_drain(struct ring *ring, uint64_t most_ns)
 	return r == -EAGAIN ? 1 : r < 0 ? r : 0;
 }
 
-uint64_t ring_bad(const struct ring *ring)
+uint64_t ring_take_bad(struct ring *ring)
 {
-	return ring->bad + stacks_unknown(ring->stacks);
+	uint64_t bad = ring->bad;
+
+	ring->bad = 0;
+	return bad;
+}
+
+uint64_t ring_unknown(const struct ring *ring)
+{
+	return stacks_unknown(ring->stacks);
+}
+
+uint64_t ring_records(const struct ring *ring)
+{
+	return ring->records;
 }

@@ -42,9 +42,14 @@ int ring_drain(struct ring *ring, uint64_t most_ns);
 /* Passes the samples read so far to their callback, as a drain does at its end. */
 void ring_commit(struct ring *ring);
 
-/* Returns the number of malformed records and of samples that BPF counted for their stacks. To be
- * called after the last drain. */
-uint64_t ring_bad(const struct ring *ring);
+/* Returns the number of malformed records since the last call. */
+uint64_t ring_take_bad(struct ring *ring);
+
+/* After the last drain: the samples that BPF counted for stacks whose record was malformed. */
+uint64_t ring_unknown(const struct ring *ring);
+
+/* Returns the number of records that were read, malformed ones included. */
+uint64_t ring_records(const struct ring *ring);
 
 /* Checks one record and dispatches it, or returns -EBADMSG. The seam for tests and fuzzers. */
 int ring_record(const struct ring_callbacks *callbacks, struct stacks *stacks, const void *bytes,

@@ -53,6 +53,7 @@ struct loss {
 struct prof {
 	struct prof_meta meta;
 	size_t frames_left, rows_left; /* of the bounds */
+	size_t bytes;		       /* of these, in use */
 	uint32_t other;		       /* id of PROF_OTHER; NO_ID: there is none */
 	struct string *strings;
 	struct frame *frame_hash;
@@ -289,8 +290,10 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 	err = intern_frame(prof, frame, true, &key);
 	if (!err)
 		err = add_frame(prof, &key, id);
-	if (!err)
+	if (!err) {
 		prof->frames_left -= bytes;
+		prof->bytes += bytes;
+	}
 	return err;
 }
 
@@ -421,8 +424,10 @@ int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 		return err;
 	prof->scratch->comm = comm;
 	err = add_row(prof, depth, id);
-	if (!err)
+	if (!err) {
 		prof->rows_left -= bytes;
+		prof->bytes += bytes;
+	}
 	return err;
 }
 
@@ -523,6 +528,16 @@ size_t prof_nframes(const struct prof *prof)
 const struct prof_frame *prof_frame(const struct prof *prof, uint32_t id)
 {
 	return &prof->frames[id]->frame;
+}
+
+size_t prof_nstrings(const struct prof *prof)
+{
+	return HASH_COUNT(prof->strings);
+}
+
+size_t prof_bytes(const struct prof *prof)
+{
+	return prof->bytes;
 }
 
 size_t prof_nlosses(const struct prof *prof)

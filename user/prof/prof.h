@@ -143,6 +143,8 @@ size_t prof_nrows(const struct prof *prof);
 void prof_row(const struct prof *prof, size_t i, struct prof_row *row);
 size_t prof_nframes(const struct prof *prof); /* distinct frames: ids are 0 .. n-1 */
 const struct prof_frame *prof_frame(const struct prof *prof, uint32_t id);
+size_t prof_nstrings(const struct prof *prof);
+size_t prof_bytes(const struct prof *prof); /* of the bounds: what frames and rows take up */
 size_t prof_nlosses(const struct prof *prof);
 void prof_loss(const struct prof *prof, size_t i, struct prof_loss *loss);
 

@@ -5,26 +5,33 @@
 
 #include "base/cleanup.h"
 
+enum class { RESOLVED, OUTSIDE, LOST };
+
 static const struct {
 	const char *key, *sentence;
+	enum class class;
 } reasons[] = {
-#define LB_STATUS(id, class, key, sentence) {key, sentence},
+#define LB_STATUS(id, class, key, sentence) {key, sentence, class},
 #include <unwind/status.def>
 #undef LB_STATUS
-	{"proto-ambiguous", "another prototype took the address before the name was checked"},
+	{"proto-ambiguous", "another prototype took the address before the name was checked", LOST},
 	{LOSS_GONE,
-	 "the function was collected, or its process had ended, before its names were read"},
+	 "the function was collected, or its process had ended, before its names were read", LOST},
 	{"memory-waits",
 	 "a page of the process's memory never came: a FUSE file system's daemon, or "
-	 "a userfaultfd's, is to provide it"},
-	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched"},
-	{"layout-lines", "most functions end on a line before their first: a VM that was patched"},
-	{"layout-lineinfo", "most functions have more or fewer lines than instructions: a VM that "
-			    "was patched"},
-	{"layout-constants", "most functions have constants of no type: a VM that was patched"},
-	{"layout-code", "most functions do not end with a return: a VM that was patched"},
-	{LOSS_UNNAMED, "the function's names could not be read, or not be trusted"},
-	{LOSS_BAD_RECORD, "a record of the ring buffer was malformed"},
+	 "a userfaultfd's, is to provide it",
+	 LOST},
+	{"layout-source", "of most functions the chunk's name is no string: a VM that was patched",
+	 LOST},
+	{"layout-lines", "most functions end on a line before their first: a VM that was patched",
+	 LOST},
+	{"layout-lineinfo",
+	 "most functions have more or fewer lines than instructions: a VM that was patched", LOST},
+	{"layout-constants", "most functions have constants of no type: a VM that was patched",
+	 LOST},
+	{"layout-code", "most functions do not end with a return: a VM that was patched", LOST},
+	{LOSS_UNNAMED, "the function's names could not be read, or not be trusted", LOST},
+	{LOSS_BAD_RECORD, "a record of the ring buffer was malformed", LOST},
 };
 
 const char *loss_sentence(const char *key)
@@ -35,6 +42,14 @@ const char *loss_sentence(const char *key)
 	return key;
 }
 
+const char *loss_reason(size_t i)
+{
+	for (size_t k = 0; k < sizeof(reasons) / sizeof(reasons[0]); k++)
+		if (reasons[k].class == LOST && !i--)
+			return reasons[k].key;
+	return NULL;
+}
+
 int losses_add(struct losses *l, const char *reason, uint64_t count)
 {
 	return prof_lose(l->prof, reason, count);
@@ -43,7 +58,6 @@ int losses_add(struct losses *l, const char *reason, uint64_t count)
 /* Adds the counts of the classes lost and outside Lua. */
 static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
 {
-	enum class { RESOLVED, OUTSIDE, LOST };
 	static const struct {
 		enum class class;
 		const char *key;
@@ -63,17 +77,27 @@ static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
 	return r;
 }
 
-int losses_finish(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
+int losses_count(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
 {
-	int r;
+	uint64_t more[LB_STATUS__MAX], not_lua;
+	int i, r;
 
-	memcpy(l->ends, ends, sizeof(l->ends));
-	l->ends[LB_STATUS_UNRECOGNISED] -= l->not_lua;
+	for (i = 0; i < LB_STATUS__MAX; i++) /* RESOLVED may be less: release_slot() in bpf/ */
+		more[i] = ends[i] - l->counted[i];
+	memcpy(l->counted, ends, sizeof(l->counted));
+	not_lua = more[LB_STATUS_UNRECOGNISED];
+	if (l->not_lua < not_lua)
+		not_lua = l->not_lua;
+	l->not_lua -= not_lua;
+	more[LB_STATUS_UNRECOGNISED] -= not_lua;
 	if (!l->everywhere)
-		l->ends[LB_STATUS_OUTSIDE] += l->not_lua;
-	r = add_ends(l->prof, l->ends);
+		more[LB_STATUS_OUTSIDE] += not_lua;
+	for (i = 0; i < LB_STATUS__MAX; i++)
+		l->ends[i] += more[i];
+	r = add_ends(l->prof, more);
 	if (!r && l->bad)
 		r = losses_add(l, LOSS_BAD_RECORD, l->bad);
+	l->bad = 0;
 	return r;
 }
 

@@ -85,17 +85,27 @@ void processes_end(struct processes *ps, struct process *p)
 	free(p);
 }
 
+void processes_forget_ended(struct processes *ps)
+{
+	struct process *p, *next;
+
+	HASH_ITER (hh, ps->ended, p, next) {
+		HASH_DEL(ps->ended, p);
+		sources_drop(&p->sources);
+		free(p);
+	}
+	for (p = ps->all; p; p = p->hh.next)
+		if (p->sources.ended) /* its pid was an ended one's, whose files these are */
+			sources_drop(&p->sources);
+	ended_sources_free(&ps->ended_sources);
+}
+
 void processes_free(struct processes *ps)
 {
 	struct process *p, *next;
 
 	HASH_ITER (hh, ps->all, p, next)
 		processes_end(ps, p);
-	HASH_ITER (hh, ps->ended, p, next) {
-		HASH_DEL(ps->ended, p);
-		sources_drop(&p->sources);
-		free(p);
-	}
-	ended_sources_free(&ps->ended_sources);
+	processes_forget_ended(ps);
 	target_source_free(&ps->files_of_all);
 }

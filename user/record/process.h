@@ -78,6 +78,9 @@ int processes_set_image(struct processes *processes, struct process *process, ui
 /* The process has ended, and its samples were read. */
 void processes_end(struct processes *processes, struct process *process);
 
+/* Forgets the ended ones: no report will open their source files. */
+void processes_forget_ended(struct processes *processes);
+
 void processes_free(struct processes *processes);
 
 #endif

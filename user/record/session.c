@@ -42,6 +42,8 @@ enum wake {
 	WAKE_SIGNAL,
 	WAKE_DRAIN,
 	WAKE_DURATION,
+	WAKE_TICK,
+	WAKE_HANGUP,
 	WAKE_TARGET, /* its pid follows */
 };
 
@@ -356,38 +358,19 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	if (!r)
 		r = watch(s, ring_epoll_fd(s->ring), WAKE_RING, 0);
 	if (!r)
-		r = prof_new(&s->prof);
-	s->losses.prof = s->prof;
+		r = prof_new(&s->intervals.prof);
+	s->losses.prof = s->intervals.prof;
 	if (!r)
-		r = symbolizer_new(s->prof, &s->symbolizer);
+		r = symbolizer_new(s->intervals.prof, &s->symbolizer);
+	s->intervals.loader = s->loader;
+	s->intervals.ring = s->ring;
+	s->intervals.symbolizer = s->symbolizer;
+	s->intervals.losses = &s->losses;
+	s->intervals.processes = &s->targets.processes;
 	s->targets.scan = s->scan;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
-}
-
-/*
- * Stores the user as whom `report` opens source files, if all live targets have the same one.
- * Called again at the end, as a server may change its user when it starts.
- */
-static void note_user(struct session *s)
-{
-	struct prof_meta *meta = prof_meta(s->prof);
-	bool seen = false, differ = false;
-	const struct process *p;
-	uid_t uid, first = 0;
-
-	for (p = s->targets.processes.all; p; p = p->hh.next) {
-		if (!p->is_root || process_uid(p->pid, &uid))
-			continue;
-		differ |= seen && uid != first;
-		first = uid;
-		seen = true;
-	}
-	if (!seen)
-		return;
-	meta->has_uid = !differ;
-	meta->uid = differ ? 0 : first;
 }
 
 /* Holds the source rights of all targets, while they live. */
@@ -412,7 +395,8 @@ int session_open(const struct session_options *o, struct session **out, struct e
 
 	if (!s)
 		return error_set(err, -ENOMEM, "out of memory");
-	s->epoll = s->drain_timer = s->duration_timer = -1;
+	s->epoll = s->drain_timer = s->duration_timer = s->tick_timer = -1;
+	s->ticks.hangup = -1;
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
@@ -425,14 +409,12 @@ int session_open(const struct session_options *o, struct session **out, struct e
 				  : open_running(s, o, err);
 	if (r)
 		return r;
-	prof_meta(s->prof)->period_ns = o->period_ns;
-	prof_meta(s->prof)->time_ns = clock_ns(CLOCK_REALTIME);
-	note_user(s);
 	s->targets.processes.hold_sources = o->sources;
 	r = o->sources ? hold_sources(s, err) : 0;
 	if (r)
 		return r;
-	s->started_ns = clock_ns(CLOCK_MONOTONIC);
+	intervals_begin(&s->intervals, o->period_ns);
+	s->started_ns = s->intervals.start.ns;
 	*out = TAKE_PTR(s);
 	return 0;
 }
@@ -452,10 +434,11 @@ void session_free(struct session **sp)
 	loader_free(&s->loader);
 	symbolizer_free(&s->symbolizer);
 	scan_free(&s->scan);
-	prof_free(&s->prof);
+	intervals_free(&s->intervals);
 	cleanup_fd(&s->epoll);
 	cleanup_fd(&s->drain_timer);
 	cleanup_fd(&s->duration_timer);
+	cleanup_fd(&s->tick_timer);
 	free(s);
 	*sp = NULL;
 }
@@ -464,6 +447,11 @@ void session_watch(struct session *s, vm_found_fn *fn, void *arg)
 {
 	s->targets.seen = fn;
 	s->targets.seen_arg = arg;
+}
+
+void session_set_ticks(struct session *s, const struct session_ticks *ticks)
+{
+	s->ticks = *ticks;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -510,12 +498,32 @@ static bool on_target_end(struct session *s, pid_t pid)
 	return !s->targets.processes.nroots && !s->targets.everywhere;
 }
 
-static void eat_timer(int fd)
+/* Of a timer or an eventfd. */
+static void eat_count(int fd)
 {
-	uint64_t expirations;
+	uint64_t count;
 
-	if (read(fd, &expirations, sizeof(expirations)) < 0)
+	if (read(fd, &count, sizeof(count)) < 0)
 		return;
+}
+
+/* After a signal that ends the recording nothing is done: the end does it. */
+static void on_tick(struct session *s, enum session_end why)
+{
+	uint64_t ends[LB_STATUS__MAX];
+	int r = loader_ends(s->loader, ends);
+
+	drain(s, DRAIN_NS);
+	if (signals_caught() || s->error)
+		return;
+	s->end = why;
+	if (!r)
+		r = intervals_count(&s->intervals, ends, clock_ns(CLOCK_MONOTONIC));
+	if (!r)
+		r = s->ticks.fn(s->ticks.arg, s, &s->why);
+	if (!r && s->ticks.rotate)
+		r = intervals_next(&s->intervals);
+	s->error = r;
 }
 
 /* True if this round has changed anything: then the following rounds are short. */
@@ -559,7 +567,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		hurry(s);
 		return false;
 	case WAKE_DRAIN:
-		eat_timer(s->drain_timer);
+		eat_count(s->drain_timer);
 		drain(s, DRAIN_NS);
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
 		pace(s);
@@ -569,35 +577,73 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	case WAKE_DURATION:
 		s->end = SESSION_DURATION;
 		return true;
+	case WAKE_TICK:
+		eat_count(s->tick_timer);
+		on_tick(s, SESSION_INTERVAL);
+		return false;
+	case WAKE_HANGUP:
+		eat_count(s->ticks.hangup);
+		on_tick(s, SESSION_HANGUP);
+		return false;
 	case WAKE_TARGET:
+		if (!on_target_end(s, (pid_t)(ev->data.u64 >> 32)))
+			return false;
 		s->end = SESSION_TARGETS_ENDED;
-		return on_target_end(s, (pid_t)(ev->data.u64 >> 32));
+		return true;
 	}
 	return false;
 }
 
-/* To be called once, when all was drained. */
-static int count_losses(struct session *s, struct error *err)
+/* When all was drained. */
+static int count_all(struct session *s, struct error *err)
 {
 	uint64_t ends[LB_STATUS__MAX];
 	int r = loader_ends(s->loader, ends);
 
-	s->losses.bad += ring_bad(s->ring);
+	s->losses.bad += ring_unknown(s->ring);
 	if (!r)
-		r = losses_finish(&s->losses, ends);
+		r = intervals_count(&s->intervals, ends, s->stopped_ns);
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
+}
+
+static int start_timer(int fd, uint64_t first_ns, bool again)
+{
+	struct itimerspec its = {
+		.it_value.tv_sec = (time_t)(first_ns / 1000000000ULL),
+		.it_value.tv_nsec = (long)(first_ns % 1000000000ULL),
+	};
+
+	if (again)
+		its.it_interval = its.it_value;
+	return timerfd_settime(fd, 0, &its, NULL) ? -errno : 0;
+}
+
+static int start_ticks(struct session *s)
+{
+	const struct session_ticks *ticks = &s->ticks;
+	int r = 0;
+
+	s->tick_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->tick_timer < 0)
+		return -errno;
+	if (ticks->every_ns)
+		r = start_timer(s->tick_timer, ticks->every_ns, true);
+	if (!r)
+		r = watch(s, s->tick_timer, WAKE_TICK, 0);
+	if (r || ticks->hangup < 0)
+		return r;
+	eat_count(ticks->hangup); /* what came before sampling began */
+	return watch(s, ticks->hangup, WAKE_HANGUP, 0);
 }
 
 static int start(struct session *s, struct error *err)
 {
-	struct itimerspec its = {
-		.it_value.tv_sec = (time_t)(s->duration_ns / 1000000000ULL),
-		.it_value.tv_nsec = (long)(s->duration_ns % 1000000000ULL),
-	};
-	int r;
+	int r = start_ticks(s);
 
-	if (s->duration_ns && timerfd_settime(s->duration_timer, 0, &its, NULL))
-		return error_set(err, -errno, "timer: %s", strerror(errno));
+	if (!r)
+		r = start_timer(s->duration_timer, s->duration_ns, false); /* 0: never */
+	if (r)
+		return error_set(err, r, "timer: %s", strerror(-r));
 	if (!s->held)
 		return 0;
 	r = launch_release(s->command);
@@ -639,10 +685,10 @@ int session_run(struct session *s, int stop, struct error *err)
 	/* the later rounds decide on samples that were kept back */
 	for (i = 0; i <= PROTOS_WAIT; i++)
 		drain(s, RING_ALL);
-	note_user(s);
 	reap_command(s);
-	prof_meta(s->prof)->duration_ns = s->stopped_ns - s->started_ns;
-	if (s->error)
-		return error_set(err, s->error, "recording: %s", strerror(-s->error));
-	return count_losses(s, err);
+	if (s->error && err && *s->why.what)
+		*err = s->why;
+	else if (s->error)
+		error_set(err, s->error, "recording: %s", strerror(-s->error));
+	return s->error ? s->error : count_all(s, err);
 }

@@ -44,6 +44,20 @@ void session_free(struct session **session);
 void session_watch(struct session *session, vm_found_fn *fn, void *arg);
 
 /*
+ * Calls fn within session_run() after each `every_ns`, with the counts up to date, while BPF samples
+ * on. `rotate`: the profile begins anew after each call. hangup: readable for a call at once; -1:
+ * none. An error of fn's ends the recording. Not called at the end of the recording.
+ */
+struct session_ticks {
+	uint64_t every_ns; /* 0: none */
+	bool rotate;
+	int hangup;
+	int (*fn)(void *arg, struct session *session, struct error *err);
+	void *arg;
+};
+void session_set_ticks(struct session *session, const struct session_ticks *ticks);
+
+/*
  * Samples until the duration is over, the targets have ended, or stop becomes readable; -1: none. That
  * is of signals_catch(), and from the end of the sampling on it catches no more
  * (signals_release()).
@@ -54,6 +68,15 @@ enum session_end {
 	SESSION_DURATION,
 	SESSION_SIGNAL,
 	SESSION_TARGETS_ENDED,
+	SESSION_INTERVAL, /* of one that goes on */
+	SESSION_HANGUP,	  /* the same, at SIGHUP */
+};
+
+/* How much there is of everything, now. */
+struct session_sizes {
+#define SIZE(name, sentence) uint64_t name;
+#include "sizes.def"
+#undef SIZE
 };
 
 struct session_stats {
@@ -61,9 +84,11 @@ struct session_stats {
 	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
 	uint64_t event_ns;		     /* CPU time between two events of a thread */
 	uint64_t ends[LB_STATUS__MAX];	     /* as BPF counted them */
-	uint64_t samples;		     /* in the profile */
-	uint64_t snapshot_line;		     /* of these, see symbolizer_coarse() */
+	uint64_t stacks;		     /* in the profiles */
+	uint64_t snapshot_line;		     /* samples, see symbolizer_coarse() */
 	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
+	uint64_t records;		     /* of the ring buffer */
+	uint64_t time_ns;		     /* when it began, since the epoch */
 	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
 	bool command_ended;
 	int command_status; /* as waitpid() gives it */
@@ -76,8 +101,17 @@ struct session_stats {
 int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
 		    struct prof **prof);
 
+/* Of the whole recording, up to the last tick or its end. */
 void session_stats(const struct session *session, struct session_stats *stats);
+
+/* Makes a profile without stacks that has all samples and losses of the recording. 0 or -ENOMEM. */
+int session_total(const struct session *session, struct prof **out);
+
+/* Of the current interval: what session_stats() has, unless session_ticks rotate. */
+void session_interval(const struct session *session, struct session_stats *stats);
 struct prof *session_prof(struct session *session);
+
+void session_sizes(const struct session *session, struct session_sizes *sizes);
 
 /* Waits until the command ends; its status as waitpid() gives it, or -errno. */
 int session_wait_command(struct session *session);

@@ -11,6 +11,7 @@
 #include "bpf/loader.h"
 #include "bpf/ring.h"
 #include "detect/scan.h"
+#include "interval.h"
 #include "losses.h"
 #include "session.h"
 #include "sym/symbolizer.h"
@@ -21,10 +22,11 @@ struct session {
 	struct ring *ring;
 	struct scan *scan;
 	struct symbolizer *symbolizer;
-	struct prof *prof;
 	struct targets targets;
 	uint64_t period_ns, duration_ns, opened_ns, started_ns, stopped_ns;
 	struct losses losses;
+	struct intervals intervals;
+	struct session_ticks ticks;
 	pid_t command; /* 0: none */
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
@@ -35,8 +37,9 @@ struct session {
 	int command_status;
 	bool command_ended;
 	enum session_end end;
-	int epoll, drain_timer, duration_timer;
-	int error; /* first -errno from a ring callback */
+	int epoll, drain_timer, duration_timer, tick_timer;
+	int error;	  /* first -errno from a callback */
+	struct error why; /* of it; may be empty */
 };
 
 #endif

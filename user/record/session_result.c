@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/usage.h"
 #include "proc/process.h"
 #include "session_priv.h"
 #include "source_open.h"
@@ -18,7 +19,8 @@ static uint64_t sampled_ns(const struct session *s, const uint64_t ends[LB_STATU
 	return n * s->period_ns;
 }
 
-void session_stats(const struct session *s, struct session_stats *stats)
+static void stats_between(const struct session *s, const struct moment *from,
+			  const struct moment *to, struct session_stats *stats)
 {
 	uint64_t first = loader_first_sample(s->loader);
 
@@ -26,18 +28,68 @@ void session_stats(const struct session *s, struct session_stats *stats)
 		.end = s->end,
 		.period_ns = s->period_ns,
 		.event_ns = loader_event_ns(s->loader),
-		.wall_ns = s->stopped_ns - s->started_ns,
-		.samples = prof_samples(s->prof),
-		.snapshot_line = symbolizer_coarse(s->symbolizer),
+		.wall_ns = to->ns - from->ns,
+		.cpu_ns = to->cpu_ns - from->cpu_ns,
+		.stacks = prof_nrows(s->intervals.prof),
+		.snapshot_line = to->snapshot_line - from->snapshot_line,
+		.bpf_ns = to->bpf_ns - from->bpf_ns,
+		.bpf_runs = to->bpf_runs - from->bpf_runs,
+		.records = to->records - from->records,
+		.time_ns = from->time_ns,
 		.first_sample_ns = first ? first - s->opened_ns : 0,
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,
 	};
-	memcpy(stats->ends, s->losses.ends, sizeof(stats->ends));
-	stats->cpu_ns = loader_cpu_time(s->loader);
+	for (int i = 0; i < LB_STATUS__MAX; i++)
+		stats->ends[i] = to->ends[i] - from->ends[i];
 	if (s->targets.everywhere) /* the events count all that their CPUs did */
 		stats->cpu_ns = sampled_ns(s, stats->ends);
-	loader_cost(s->loader, &stats->bpf_ns, &stats->bpf_runs);
+}
+
+void session_stats(const struct session *s, struct session_stats *stats)
+{
+	stats_between(s, &s->intervals.start, &s->intervals.counted, stats);
+	stats->stacks += s->intervals.stacks_before;
+}
+
+void session_interval(const struct session *s, struct session_stats *stats)
+{
+	stats_between(s, &s->intervals.begin, &s->intervals.counted, stats);
+}
+
+int session_total(const struct session *s, struct prof **out)
+{
+	return intervals_total(&s->intervals, out);
+}
+
+void session_sizes(const struct session *s, struct session_sizes *sizes)
+{
+	const struct processes *processes = &s->targets.processes;
+	size_t builds;
+
+	*sizes = (struct session_sizes){
+		.known_processes = HASH_COUNT(processes->all),
+		.ended_processes = HASH_COUNT(processes->ended),
+		.map_processes = loader_procs(s->loader),
+		.scanned_files = scan_files(s->scan, &builds),
+		.profile_stacks = prof_nrows(s->intervals.prof),
+		.profile_frames = prof_nframes(s->intervals.prof),
+		.profile_strings = prof_nstrings(s->intervals.prof),
+		.profile_bytes = prof_bytes(s->intervals.prof),
+		.resident_memory_bytes = usage_resident_bytes(),
+		.open_fds = usage_open_fds(),
+	};
+	sizes->symbol_files = symbolizer_files(s->symbolizer, &sizes->symbol_bytes);
+	sizes->vm_builds = builds;
+	for (const struct process *p = processes->all; p; p = p->hh.next) {
+		struct image_sizes image = {};
+
+		sizes->processes += p->registered && p->vms.nmodules;
+		if (p->image)
+			image = image_sizes(p->image);
+		sizes->prototypes += image.prototypes;
+		sizes->cached_frames += image.frames;
+	}
 }
 
 static uint64_t samples_of(const struct prof *prof, pid_t pid)
@@ -56,20 +108,21 @@ static uint64_t samples_of(const struct prof *prof, pid_t pid)
 int session_process(const struct session *s, pid_t pid, struct session_stats *stats,
 		    struct prof **out)
 {
+	uint64_t samples = samples_of(s->intervals.prof, pid);
+
 	*stats = (struct session_stats){
 		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
 		.period_ns = s->period_ns,
 		.wall_ns = s->stopped_ns - s->started_ns,
-		.samples = samples_of(s->prof, pid),
 	};
 	loader_process_ends(s->loader, pid, stats->ends);
 	stats->cpu_ns = sampled_ns(s, stats->ends);
-	return losses_of_process(pid, stats->ends, stats->samples, out);
+	return losses_of_process(pid, stats->ends, samples, out);
 }
 
 struct prof *session_prof(struct session *s)
 {
-	return s->prof;
+	return s->intervals.prof;
 }
 
 void session_describe(const struct session *s, char *buf, size_t size)
@@ -115,7 +168,7 @@ int session_open_source(void *session, const char *path, FILE **out)
 {
 	struct session *s = session;
 
-	return sources_open(&s->targets.processes, s->prof, path, out);
+	return sources_open(&s->targets.processes, s->intervals.prof, path, out);
 }
 
 int session_wait_command(struct session *s)

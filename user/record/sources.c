@@ -73,4 +73,5 @@ void ended_sources_free(struct ended_sources *ended)
 {
 	for (size_t i = 0; i < ended->n; i++)
 		target_source_free(&ended->all[i].files);
+	ended->n = 0;
 }

@@ -12,7 +12,8 @@
 #include "summary.h"
 
 /* of enum session_end */
-static const char *const end_names[] = {"duration", "signal", "targets-ended"};
+static const char *const end_names[] = {"duration", "signal", "targets-ended", "interval",
+					"hangup"};
 
 /* Fewer lost samples than this say nothing about the build. */
 #define DOUBTFUL 20
@@ -173,9 +174,11 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 {
 	uint64_t all = s->resolved + s->outside + s->lost;
 
-	fprintf(to, "luabpf: %s%s%" PRIu64 " sample%s, %zu stack%s, %.1f s of CPU time in %.1f s",
+	fprintf(to,
+		"luabpf: %s%s%" PRIu64 " sample%s, %" PRIu64
+		" stack%s, %.1f s of CPU time in %.1f s",
 		written ? written : "", written ? ": " : "", s->resolved, plural(s->resolved),
-		prof_nrows(s->prof), plural(prof_nrows(s->prof)), (double)s->stats.cpu_ns / 1e9,
+		s->stats.stacks, plural(s->stats.stacks), (double)s->stats.cpu_ns / 1e9,
 		(double)s->stats.wall_ns / 1e9);
 	fprintf(to, " at %.1f of %.1f Hz; outside Lua %.1f %%; lost %" PRIu64, achieved_hz(s),
 		requested_hz(s), percent(s->outside, all), s->lost);
@@ -244,28 +247,58 @@ static cJSON *losses_json(const struct summary *s)
 	return object;
 }
 
+static void add_counts(const struct summary *s, cJSON *to)
+{
+	cJSON_AddNumberToObject(to, "samples", (double)(s->resolved + s->outside + s->lost));
+	cJSON_AddNumberToObject(to, "resolved", (double)s->resolved);
+	cJSON_AddNumberToObject(to, "outside_lua", (double)s->outside);
+	cJSON_AddNumberToObject(to, "lost", (double)s->lost);
+	cJSON_AddItemToObject(to, "lost_by_reason", losses_json(s));
+	cJSON_AddNumberToObject(to, "snapshot_line", (double)s->stats.snapshot_line);
+	cJSON_AddNumberToObject(to, "other", (double)s->other);
+	cJSON_AddNumberToObject(to, "stacks", (double)s->stats.stacks);
+}
+
+static void add_times(const struct summary *s, cJSON *to)
+{
+	const struct session_stats *st = &s->stats;
+
+	cJSON_AddNumberToObject(to, "cpu_seconds", (double)st->cpu_ns / 1e9);
+	cJSON_AddNumberToObject(to, "wall_seconds", (double)st->wall_ns / 1e9);
+	cJSON_AddNumberToObject(to, "start_seconds", (double)st->time_ns / 1e9);
+}
+
+static void add_sizes(const struct session_sizes *sizes, cJSON *to)
+{
+	if (!sizes)
+		return;
+#define SIZE(name, sentence) cJSON_AddNumberToObject(to, #name, (double)sizes->name);
+#include "sizes.def"
+#undef SIZE
+}
+
 int summary_json(const struct summary *s, FILE *to)
 {
 	const struct session_stats *st = &s->stats;
 	cJSON *root = cJSON_CreateObject();
 	char *text;
 
-	cJSON_AddNumberToObject(root, "samples", (double)(s->resolved + s->outside + s->lost));
-	cJSON_AddNumberToObject(root, "resolved", (double)s->resolved);
-	cJSON_AddNumberToObject(root, "outside_lua", (double)s->outside);
-	cJSON_AddNumberToObject(root, "lost", (double)s->lost);
-	cJSON_AddItemToObject(root, "lost_by_reason", losses_json(s));
-	cJSON_AddNumberToObject(root, "snapshot_line", (double)st->snapshot_line);
-	cJSON_AddNumberToObject(root, "other", (double)s->other);
-	cJSON_AddNumberToObject(root, "stacks", (double)prof_nrows(s->prof));
+	add_counts(s, root);
 	cJSON_AddNumberToObject(root, "requested_hz", requested_hz(s));
 	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));
-	cJSON_AddNumberToObject(root, "cpu_seconds", (double)st->cpu_ns / 1e9);
-	cJSON_AddNumberToObject(root, "wall_seconds", (double)st->wall_ns / 1e9);
+	add_times(s, root);
 	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
 	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
 	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
+	cJSON_AddNumberToObject(root, "ring_records", (double)st->records);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
+	add_sizes(s->sizes, cJSON_AddObjectToObject(root, "sizes"));
+	if (s->run) {
+		cJSON *run = cJSON_AddObjectToObject(root, "run");
+
+		add_counts(s->run, run);
+		add_times(s->run, run);
+	}
 	text = cJSON_Print(root);
 	cJSON_Delete(root);
 	if (!text)

@@ -17,6 +17,10 @@ struct summary {
 	uint64_t other;		 /* of these, with functions that the profile had no room for */
 	uint64_t outside;	 /* their thread ran no Lua */
 	uint64_t lost;		 /* all others */
+
+	/* for summary_json(), borrowed; NULL: not shown */
+	const struct session_sizes *sizes;
+	const struct summary *run; /* of the recording that this is an interval of */
 };
 
 void summary_make(const struct session_stats *stats, const struct prof *prof, struct summary *out);

@@ -9,6 +9,16 @@
 #define KNOWN_MAX 20000
 #define FRAMES_MAX 100000
 
+static void drop_frames(struct image *image)
+{
+	struct cached_frame *f, *tmp;
+
+	HASH_ITER (hh, image->frames, f, tmp) {
+		HASH_DEL(image->frames, f);
+		free(f);
+	}
+}
+
 /*
  * Also when one prototype turns out to be another: its content is in the frames that show it, in
  * those of the functions that it called, and by way of definitions in any that stood on it.
@@ -16,13 +26,9 @@
 static void forget_frames(void *arg)
 {
 	struct image *image = arg;
-	struct cached_frame *f, *tmp;
 
 	image->owner->changes++;
-	HASH_ITER (hh, image->frames, f, tmp) {
-		HASH_DEL(image->frames, f);
-		free(f);
-	}
+	drop_frames(image);
 }
 
 int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out)
@@ -78,6 +84,21 @@ bool image_share(struct image *image)
 void image_left(struct image *image)
 {
 	protos_left(image->protos, image->owner->round);
+}
+
+void image_begin_profile(struct image *image, image_evicted_fn *fn, void *arg)
+{
+	drop_frames(image);
+	protos_evict(image->protos, image->profile_round, fn, arg);
+	image->profile_round = image->owner->round;
+}
+
+struct image_sizes image_sizes(const struct image *image)
+{
+	return (struct image_sizes){
+		.prototypes = protos_kept(image->protos),
+		.frames = HASH_COUNT(image->frames),
+	};
 }
 
 void image_bound(struct image *image)

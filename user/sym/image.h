@@ -8,6 +8,8 @@
 #define SYM_IMAGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct image;
@@ -28,5 +30,18 @@ bool image_share(struct image *image);
 
 /* What was sent in this round is not all read. */
 void image_left(struct image *image);
+
+/*
+ * Another profile begins (symbolizer_begin()): forgets the frames, whose ids are the old one's, and
+ * the prototypes that no sample has shown since the last call. fn is called with the address of
+ * each of these, as BPF is to send it again.
+ */
+typedef void image_evicted_fn(void *arg, uint64_t proto);
+void image_begin_profile(struct image *image, image_evicted_fn *fn, void *arg);
+
+struct image_sizes {
+	size_t prototypes, frames;
+};
+struct image_sizes image_sizes(const struct image *image);
 
 #endif

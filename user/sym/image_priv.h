@@ -32,7 +32,8 @@ struct image {
 	struct symbolizer *owner;
 	struct mem_remote remote;
 	struct native_maps *maps;
-	uint32_t maps_round; /* in which they were read */
+	uint32_t maps_round;	/* in which they were read */
+	uint32_t profile_round; /* of image_begin_profile() */
 	struct protos *protos;
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */

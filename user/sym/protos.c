@@ -36,12 +36,14 @@ struct known_proto {
 	struct known_proto *next; /* in protos.recent */
 	bool recent;		  /* is in that list */
 	uint32_t checked;	  /* round in which it was compared with the live process */
+	uint32_t used;		  /* the last round in which it was shipped or asked for */
 	uint32_t ambiguous_in;	  /* round whose samples may be of another one */
 	uint32_t freed;		  /* round in which it was found freed; 0: it was not */
 	bool shown;		  /* protos_get() has returned it: results may depend on it */
 	bool defined;		  /* definitions are set */
 	bool ordered;		  /* entry.order is set */
 	bool voted;
+	bool evicted;	/* entry.proto was freed, and is read again when it is asked for */
 	bool ambiguous; /* two different prototypes had this address and fingerprint */
 	UT_hash_handle hh;
 };
@@ -113,6 +115,40 @@ void protos_clear(struct protos *p)
 		free(k->extents);
 		free(k);
 	}
+}
+
+/* Its hash stays: another prototype that has its address and fingerprint by then is noticed. */
+static void evict(struct known_proto *k)
+{
+	drop_definitions(k);
+	k->ordered = false;
+	k->entry.family->free(&k->entry.proto);
+	free(k->extents);
+	k->extents = NULL;
+	k->nextents = 0;
+	k->evicted = true;
+}
+
+void protos_evict(struct protos *p, uint32_t round, protos_evicted_fn *fn, void *arg)
+{
+	struct known_proto *k;
+
+	for (k = p->known; k; k = k->hh.next) {
+		if (!k->entry.proto || (int32_t)(k->used - round) >= 0)
+			continue;
+		evict(k);
+		fn(arg, k->key.addr);
+	}
+}
+
+size_t protos_kept(const struct protos *p)
+{
+	const struct known_proto *k;
+	size_t n = 0;
+
+	for (k = p->known; k; k = k->hh.next)
+		n += k->entry.proto != NULL;
+	return n;
 }
 
 void protos_free(struct protos **protos)
@@ -189,8 +225,9 @@ static void vote(struct protos *p, struct known_proto *k)
 
 static void replace_proto(struct protos *p, struct known_proto *k, struct proto *proto)
 {
-	if (k->shown)
+	if (k->shown && !k->evicted)
 		p->changed(p->arg);
+	k->evicted = false;
 	drop_definitions(k);
 	k->ordered = false;
 	k->entry.family->free(&k->entry.proto);
@@ -316,6 +353,7 @@ int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct l
 		family->free(&proto);
 		return -ENOMEM;
 	}
+	k->used = round;
 	if (!k->entry.proto || k->hash != family->hash(proto)) {
 		k->ambiguous |= k->entry.proto && family->complete(k->entry.proto);
 		if (k->ambiguous)
@@ -453,6 +491,11 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 		return;
 	}
 	if (!k->entry.proto) {
+		if (k->evicted && k->hash != k->entry.family->hash(live)) {
+			k->ambiguous_in = round;
+			k->ambiguous = true;
+			note_reuse(p, round);
+		}
 		replace_proto(p, k, live);
 		return;
 	}
@@ -498,6 +541,7 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 		k = add_known(p, build, addr, fp);
 	if (!k)
 		return NULL;
+	k->used = round;
 	if (!k->shown) {
 		p->newest = round;
 		p->samples = 0;

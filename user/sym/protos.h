@@ -44,6 +44,11 @@ void protos_free(struct protos **protos);
 void protos_clear(struct protos *protos);
 size_t protos_count(const struct protos *protos);
 
+/* Frees the copies that were neither shipped nor asked for since this round; calls fn for each. */
+typedef void protos_evicted_fn(void *arg, uint64_t addr);
+void protos_evict(struct protos *protos, uint32_t round, protos_evicted_fn *fn, void *arg);
+size_t protos_kept(const struct protos *protos); /* copies that were not */
+
 /*
  * Stores a prototype that BPF shipped in this round. build is the record's, and outlives protos. 0
  * or -ENOMEM.

@@ -42,6 +42,16 @@ void symbolizer_free(struct symbolizer **sp)
 	*sp = NULL;
 }
 
+void symbolizer_begin(struct symbolizer *s, struct prof *prof)
+{
+	s->prof = prof;
+}
+
+size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes)
+{
+	return native_files(s->native, bytes);
+}
+
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;

@@ -20,6 +20,12 @@ struct symbolizer;
 int symbolizer_new(struct prof *prof, struct symbolizer **out);
 void symbolizer_free(struct symbolizer **s);
 
+/* Samples go to this profile from now on; image_begin_profile() is called for each image, too. */
+void symbolizer_begin(struct symbolizer *s, struct prof *prof);
+
+/* Returns how many files are open or kept for symbols, and the memory of these. */
+size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes);
+
 /* Keeps what BPF shipped. build is what the record names, and outlives the image. */
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);

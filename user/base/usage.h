@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this process takes up of the machine. */
+#ifndef BASE_USAGE_H
+#define BASE_USAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All return 0 where /proc does not answer. */
+size_t usage_resident_bytes(void);
+size_t usage_open_fds(void);
+
+/* Returns its CPU time in ns, without children. */
+uint64_t usage_cpu_ns(void);
+
+#endif
