@@ -39,6 +39,7 @@ struct outfile {
 	int error;	   /* first errno of a write */
 	bool borrowed;	   /* standard output: stays open */
 	bool touched;	   /* INPLACE: truncated */
+	bool ready;	   /* outfile_open_ready() */
 	struct fsids *ids; /* whose files these are; NULL: our own */
 	FILE *stream;
 };
@@ -217,6 +218,10 @@ static int open_path(struct outfile *f, struct error *err)
 		return open_regular(f, uid, err);
 	if (S_ISBLK(f->at.st.st_mode))
 		return error_set(err, -EINVAL, "%s: is a block device", f->path);
+	if (S_ISFIFO(f->at.st.st_mode) && f->ready)
+		return error_set(err, -EINVAL,
+				 "%s: is a FIFO, whose reader could hold up the recording",
+				 f->path);
 	ret = outpath_writable(&f->at, f->path, err);
 	return ret ? ret : open_existing(f, STREAM);
 }
@@ -265,7 +270,7 @@ static int open_file(struct outfile *f, struct error *err)
 	return ret;
 }
 
-int outfile_open(const char *path, struct outfile **out, struct error *err)
+static int open_as(const char *path, bool ready, struct outfile **out, struct error *err)
 {
 	static const cookie_io_functions_t io = {.write = outfile_write};
 	__outfile struct outfile *f = calloc(1, sizeof(*f));
@@ -274,6 +279,7 @@ int outfile_open(const char *path, struct outfile **out, struct error *err)
 	if (!f)
 		return error_set(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
 	f->fd = f->at.dir = f->at.fd = -1;
+	f->ready = ready;
 	f->path = strdup(path);
 	if (!strcmp(path, "-")) {
 		ret = open_stdout(f);
@@ -289,6 +295,16 @@ int outfile_open(const char *path, struct outfile **out, struct error *err)
 		return error_set(err, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
 	*out = TAKE_PTR(f);
 	return 0;
+}
+
+int outfile_open(const char *path, struct outfile **out, struct error *err)
+{
+	return open_as(path, false, out, err);
+}
+
+int outfile_open_ready(const char *path, struct outfile **out, struct error *err)
+{
+	return open_as(path, true, out, err);
 }
 
 FILE *outfile_stream(struct outfile *f)

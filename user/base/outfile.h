@@ -30,6 +30,12 @@ struct outfile;
  */
 int outfile_open(const char *path, struct outfile **out, struct error *err);
 
+/*
+ * The same for a recording that goes on meanwhile. Refuses a FIFO, whose reader could hold it up:
+ * -EINVAL. A pipe may be the standard output.
+ */
+int outfile_open_ready(const char *path, struct outfile **out, struct error *err);
+
 /* Returns the stream to write to. outfile_commit() returns errors of writes. */
 FILE *outfile_stream(struct outfile *file);
 

@@ -21,6 +21,7 @@ static struct {
 
 static volatile sig_atomic_t caught;
 static int caught_fd = -1;
+static int hangup_fd = -1; /* -1: SIGHUP ends the program */
 
 static const struct sigaction ignore = {.sa_handler = SIG_IGN};
 static const struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -66,6 +67,11 @@ void signals_give_back(void)
 	sigprocmask(SIG_SETMASK, &given.mask, NULL);
 }
 
+static bool is_stop(int signal)
+{
+	return !is_ignored(signal) && !(signal == SIGHUP && hangup_fd >= 0);
+}
+
 /* Sets the default action of stops[] that are not ignored. A closed terminal sends two SIGHUPs:
  * the kernel's and the shell's. */
 static void let_end(int after)
@@ -73,7 +79,7 @@ static void let_end(int after)
 	size_t i;
 
 	for (i = 0; i < NSTOPS; i++)
-		if (!is_ignored(stops[i]))
+		if (is_stop(stops[i]))
 			sigaction(stops[i],
 				  after == SIGHUP && stops[i] == SIGHUP ? &ignore : &usual, NULL);
 }
@@ -103,9 +109,34 @@ int signals_catch(int *fd)
 	for (i = 0; i < NSTOPS; i++)
 		sigaddset(&action.sa_mask, stops[i]);
 	for (i = 0; i < NSTOPS; i++)
-		if (!is_ignored(stops[i]))
+		if (is_stop(stops[i]))
 			sigaction(stops[i], &action, NULL);
 	*fd = caught_fd;
+	return 0;
+}
+
+static void on_hangup(int signal)
+{
+	const uint64_t one = 1;
+	int error = errno;
+	ssize_t ignored;
+
+	(void)signal;
+	ignored = write(hangup_fd, &one, sizeof(one));
+	(void)ignored;
+	errno = error;
+}
+
+int signals_catch_hangup(int *fd)
+{
+	const struct sigaction action = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
+
+	if (hangup_fd < 0)
+		hangup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (hangup_fd < 0)
+		return -errno;
+	sigaction(SIGHUP, &action, NULL);
+	*fd = hangup_fd;
 	return 0;
 }
 

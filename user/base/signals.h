@@ -19,6 +19,12 @@ void signals_take(void);
  */
 int signals_catch(int *fd);
 
+/*
+ * From now on SIGHUP does not end the program, but makes *fd, an eventfd, readable; also if it was
+ * inherited as ignored. *fd is not the caller's to close.
+ */
+int signals_catch_hangup(int *fd);
+
 /* Returns the first signal that was caught; 0: none so far. */
 int signals_caught(void);
 

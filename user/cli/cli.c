@@ -292,6 +292,7 @@ static int check_distinct(const struct options *opts, struct error *err)
 		{"the -jp report", opts->jitp ? opts->jitp_output : NULL},
 		{"-o", opts->output},
 		{"--stats", opts->stats},
+		{"--metrics", opts->metrics},
 	};
 	const size_t n = sizeof(outs) / sizeof(*outs);
 

@@ -36,9 +36,11 @@ struct options {
 	const char *output;		 /* NULL: none */
 	const struct out_format *format; /* NULL when output is */
 	const char *stats;		 /* NULL: none */
+	const char *metrics;		 /* NULL: none; %t is nothing special in it */
 
 	uint64_t period_ns;   /* CPU time between two samples, never 0 */
 	uint64_t duration_ns; /* 0: until a signal or the end of the targets */
+	uint64_t every_ns;    /* 0: one profile; else the paths may have %t */
 	int64_t max_lost_ppm; /* -1: do not judge */
 	bool verbose;
 	bool quiet;

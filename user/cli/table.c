@@ -98,6 +98,28 @@ static int set_duration(struct options *opts, const char *value, struct error *e
 	return 0;
 }
 
+#define LEAST_EVERY_NS (NSEC_PER_SEC / 10)
+
+static int set_every(struct options *opts, const char *value, struct error *err)
+{
+	int ret = cli_decimal(value, 9, MAX_SECONDS * NSEC_PER_SEC, &opts->every_ns);
+
+	if (ret == -ERANGE)
+		return error_set(err, -EINVAL, "--every %s: too many seconds", value);
+	if (ret || opts->every_ns < LEAST_EVERY_NS)
+		return error_set(err, -EINVAL, "--every %s: not a number of seconds, 0.1 or more",
+				 value);
+	return 0;
+}
+
+static int set_metrics(struct options *opts, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "--metrics: empty file name");
+	opts->metrics = value;
+	return 0;
+}
+
 static int set_stats(struct options *opts, const char *value, struct error *err)
 {
 	if (!*value)
@@ -197,8 +219,13 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		      "samples per second of CPU time (default 100, or as -jp=i<ms> says)"},
 	{"duration", 'd', "SECONDS", CLI_RECORD, set_duration,
 	 "stop after this time (default: Ctrl-C, or when the targets end)"},
+	[CLI_EVERY] = {"every", 0, "SECONDS", CLI_RECORD, set_every,
+		       "a profile for each interval; SIGHUP begins the next; %t in file names is "
+		       "its start"},
 	{"stats", 0, "FILE", CLI_RECORD, set_stats,
 	 "write counts of samples and losses, rates and cost as JSON"},
+	{"metrics", 0, "FILE", CLI_RECORD, set_metrics,
+	 "write counters for Prometheus, every 10 s or with each interval"},
 	{"max-lost", 0, "PCT", CLI_RECORD, set_max_lost,
 	 "exit with 3 if more than PCT % of the samples were lost (default: never)"},
 	[CLI_SOURCE_USER] =

@@ -27,6 +27,8 @@ static int check_distinct(const struct outputs *o, struct error *err)
 
 int outputs_open(const struct options *opts, struct outputs *out, struct error *err)
 {
+	int (*open)(const char *path, struct outfile **out, struct error *err) =
+		opts->every_ns ? outfile_open_ready : outfile_open;
 	__outputs struct outputs o = {};
 	int ret = 0;
 
@@ -36,11 +38,11 @@ int outputs_open(const struct options *opts, struct outputs *out, struct error *
 		return error_remedy(err, -EINVAL, "name a file with -o, or use a pipe");
 	}
 	if (opts->jitp)
-		ret = outfile_open(opts->jitp_output, &o.jitp, err);
+		ret = open(opts->jitp_output, &o.jitp, err);
 	if (!ret && opts->output)
-		ret = outfile_open(opts->output, &o.file, err);
+		ret = open(opts->output, &o.file, err);
 	if (!ret && opts->stats)
-		ret = outfile_open(opts->stats, &o.stats, err);
+		ret = open(opts->stats, &o.stats, err);
 	if (!ret)
 		ret = check_distinct(&o, err);
 	if (ret)

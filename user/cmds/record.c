@@ -2,6 +2,7 @@
 /* record: opens the outputs, samples, writes the outputs and prints a summary of how the samples
  * ended. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -9,6 +10,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cmds.h"
+#include "intervals.h"
 #include "output.h"
 #include "doctor/doctor.h"
 #include "record/session.h"
@@ -37,6 +39,8 @@ static void banner(const struct options *opts, const struct session *session)
 	fprintf(stderr, "luabpf: sampling %s", text_str(&what));
 	fprintf(stderr, "%s%s%s", *builds ? " (" : "", builds, *builds ? ")" : "");
 	fprintf(stderr, " at %g Hz of CPU time", 1e9 / (double)opts->period_ns);
+	if (opts->every_ns)
+		fprintf(stderr, ", a profile every %g s", (double)opts->every_ns / 1e9);
 	if (opts->duration_ns)
 		fprintf(stderr, " for %g s\n", (double)opts->duration_ns / 1e9);
 	else
@@ -114,13 +118,19 @@ static void tell_limits(const struct session *session)
 			fprintf(stderr, "luabpf: %s: %s\n", build, limit);
 }
 
-static int write_stats(struct outputs *out, const struct summary *summary, struct error *err)
+static int write_stats(struct outputs *out, const struct session *session, struct summary *summary,
+		       struct error *err)
 {
+	struct session_sizes sizes;
+
 	int ret;
 
 	if (!out->stats)
 		return 0;
+	session_sizes(session, &sizes);
+	summary->sizes = &sizes;
 	ret = summary_json(summary, outfile_stream(out->stats));
+	summary->sizes = NULL;
 	return outputs_finish(&out->stats, ret, err);
 }
 
@@ -159,9 +169,22 @@ static int verdict(const struct options *opts, struct session *session,
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static void print_summary(const struct options *opts, const struct session *session,
+			  const struct summary *summary, const char *written)
+{
+	if (!opts->quiet)
+		tell_limits(session);
+	if (!opts->quiet)
+		summary_print(summary, written, stderr);
+	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
+		summary_print_lines(summary, stderr);
+	if (opts->verbose)
+		summary_print_ends(summary, stderr);
+}
+
 /* After the sampling: writes the outputs and returns the exit code in *code. */
 static int finish(const struct options *opts, struct session *session, struct outputs *out,
-		  const struct source *source, int *code, struct error *err)
+		  struct interval_outputs *iv, int *code, struct error *err)
 {
 	struct session_stats stats;
 	struct summary summary;
@@ -170,30 +193,73 @@ static int finish(const struct options *opts, struct session *session, struct ou
 
 	session_stats(session, &stats);
 	summary_make(&stats, session_prof(session), &summary);
-	ret = outputs_write(opts, out, session_prof(session), source, err);
-	more = write_stats(out, &summary, ret ? NULL : err);
-	if (!opts->quiet)
-		tell_limits(session);
-	if (!opts->quiet)
-		summary_print(&summary, ret ? NULL : written(opts, names, sizeof(names)), stderr);
-	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
-		summary_print_lines(&summary, stderr);
-	if (opts->verbose)
-		summary_print_ends(&summary, stderr);
+	ret = outputs_write(opts, out, session_prof(session), &iv->source, err);
+	more = write_stats(out, session, &summary, ret ? NULL : err);
+	intervals_metrics(iv, session);
+	print_summary(opts, session, &summary, ret ? NULL : written(opts, names, sizeof(names)));
 	if (ret || more)
 		return ret ? ret : more;
-	*code = verdict(opts, session, &summary);
+	*code = iv->unwritten_metrics ? EXIT_FAILED : verdict(opts, session, &summary);
 	return 0;
 }
 
-static int sample(const struct options *opts, struct session *session, struct outputs *out,
-		  int *code, struct error *err)
+/* With --every: writes the last interval. The summary is that of the whole run. */
+static int finish_intervals(const struct options *opts, struct session *session,
+			    struct interval_outputs *iv, int *code, struct error *err)
 {
-	const struct source source = {.open = session_open_source, .ctx = session};
+	__cleanup(prof_free) struct prof *total = NULL;
+	struct session_stats stats;
+	struct summary summary;
+	char wrote[64];
+	int ret = intervals_tick(iv, session, err);
+
+	if (ret)
+		return ret;
+	ret = session_total(session, &total);
+	if (ret)
+		return error_set(err, ret, "out of memory");
+	session_stats(session, &stats);
+	summary_make(&stats, total, &summary);
+	snprintf(wrote, sizeof(wrote), "%" PRIu64 " interval%s", iv->written + iv->unwritten,
+		 iv->written + iv->unwritten == 1 ? "" : "s");
+	print_summary(opts, session, &summary, wrote);
+	if (iv->unwritten)
+		fprintf(stderr, "luabpf: %" PRIu64 " of %s not written\n", iv->unwritten, wrote);
+	*code = iv->unwritten || iv->unwritten_metrics ? EXIT_FAILED
+						       : verdict(opts, session, &summary);
+	return 0;
+}
+
+#define METRICS_NS 10000000000ULL
+
+static void set_ticks(const struct options *opts, struct session *session,
+		      struct interval_outputs *iv, int hangup)
+{
+	const struct session_ticks ticks = {
+		.every_ns = opts->every_ns  ? opts->every_ns
+			    : opts->metrics ? METRICS_NS
+					    : 0,
+		.rotate = opts->every_ns,
+		.hangup = hangup,
+		.fn = intervals_tick,
+		.arg = iv,
+	};
+
+	session_set_ticks(session, &ticks);
+}
+
+static int sample(const struct options *opts, struct session *session, struct outputs *out,
+		  int hangup, int *code, struct error *err)
+{
+	struct interval_outputs iv = {
+		.opts = opts,
+		.source = {.open = session_open_source, .ctx = session},
+	};
 	int ret, stop;
 
 	if (opts->verbose)
 		tell_modules(opts, session);
+	set_ticks(opts, session, &iv, hangup);
 	ret = signals_catch(&stop); /* before the banner: its reader may send a signal at once */
 	if (ret)
 		return error_set(err, ret, "signals: %s", strerror(-ret));
@@ -204,7 +270,10 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	if (opts->verbose)
 		session_watch(session, on_seen, NULL);
 	ret = session_run(session, stop, err);
-	return ret ? ret : finish(opts, session, out, &source, code, err);
+	if (ret)
+		return ret;
+	return opts->every_ns ? finish_intervals(opts, session, &iv, code, err)
+			      : finish(opts, session, out, &iv, code, err);
 }
 
 static void say_waits(void *arg)
@@ -228,20 +297,24 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.everywhere = opts->all,
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
-		.cost = opts->stats || opts->verbose,
+		.cost = opts->stats || opts->metrics || opts->verbose,
 		.sources = opts->jitp && opts->jitp_options.annotate,
 	};
 	__cleanup(session_free) struct session *session = NULL;
 	__outputs struct outputs out = {};
-	int ret;
+	int ret, hangup = -1;
 
 	outputs_warn(opts);
-	ret = outputs_open(opts, &out, err);
+	if (opts->every_ns && (ret = signals_catch_hangup(&hangup)))
+		return error_set(err, ret, "signals: %s", strerror(-ret));
+	ret = opts->every_ns ? intervals_check(opts, err) : outputs_open(opts, &out, err);
+	if (!ret)
+		ret = intervals_check_metrics(opts, err);
 	if (!ret && opts->wait)
 		ret = session_wait_lua(opts->pids, opts->npids, say_waits, (void *)opts, err);
 	if (!ret)
 		ret = session_open(&what, &session, err);
-	return ret ? ret : sample(opts, session, &out, code, err);
+	return ret ? ret : sample(opts, session, &out, hangup, code, err);
 }
 
 int cmd_record(const struct options *opts)
