@@ -306,3 +306,17 @@ Test(cli, decimal)
 	cr_assert_eq(cli_decimal(".", 3, 10, &v), -EINVAL);
 	cr_assert_eq(cli_decimal("1.2.3", 3, 10, &v), -EINVAL);
 }
+
+Test(cli, intervals)
+{
+	cr_assert_eq(parse("-a", "--every", "0.5", "-o", "x-%t.pb.gz", "--metrics", "m"), 0);
+	cr_expect_eq(opts->every_ns, 500000000);
+	cr_expect_str_eq(opts->output, "x-%t.pb.gz");
+	cr_expect_str_eq(opts->metrics, "m");
+	refused("--every 0.09: not a number", "-a", "--every", "0.09");
+	refused("--every x: not a number", "-a", "--every", "x");
+	refused("--every 99999999999999999999: too many", "-a", "--every", "99999999999999999999");
+	refused("--every does not go with report", "report", "x.pb.gz", "--every", "1");
+	refused("--metrics: empty", "-a", "--metrics", "");
+	refused("--stats and --metrics would both go to x", "-a", "--stats", "x", "--metrics", "x");
+}

@@ -48,6 +48,38 @@ Test(losses, of_bpf_and_of_user_space)
 	cr_expect_eq(losses.ends[LB_STATUS_UNRECOGNISED], 2);
 }
 
+/*
+ * Counted several times, each count is once in the profile. A process's record may be read before
+ * its sample is counted: then it is taken off the next count.
+ */
+Test(losses, counted_again)
+{
+	uint64_t ends[LB_STATUS__MAX] = {[LB_STATUS_FAULT] = 3, [LB_STATUS_UNRECOGNISED] = 1};
+	struct prof *first __cleanup(prof_free) = NULL, *next __cleanup(prof_free) = NULL;
+	struct losses losses = {.not_lua = 2, .bad = 1};
+
+	cr_assert_eq(prof_new(&first), 0);
+	cr_assert_eq(prof_new(&next), 0);
+	losses.prof = first;
+	cr_assert_eq(losses_count(&losses, ends), 0);
+	cr_assert_eq(losses_count(&losses, ends), 0);
+	cr_expect_eq(lost(first, "fault"), 3);
+	cr_expect_eq(lost(first, "unrecognised"), 0);
+	cr_expect_eq(lost(first, "outside-lua"), 1);
+	cr_expect_eq(lost(first, LOSS_BAD_RECORD), 1);
+	losses.prof = next;
+	ends[LB_STATUS_FAULT] = 5;
+	ends[LB_STATUS_UNRECOGNISED] = 4;
+	ends[LB_STATUS_RESOLVED] = (uint64_t)-1; /* less than before */
+	cr_assert_eq(losses_count(&losses, ends), 0);
+	cr_expect_eq(lost(next, "fault"), 2);
+	cr_expect_eq(lost(next, "unrecognised"), 2);
+	cr_expect_eq(lost(next, "outside-lua"), 1);
+	cr_expect_eq(lost(next, LOSS_BAD_RECORD), 0);
+	cr_expect_eq(prof_nlosses(next), 3);
+	cr_expect_eq(losses.ends[LB_STATUS_FAULT], 5);
+}
+
 Test(losses, of_one_process)
 {
 	const uint64_t ends[LB_STATUS__MAX] = {[LB_STATUS_RESOLVED] = 9, [LB_STATUS_FAULT] = 4};

@@ -214,6 +214,24 @@ Test(outfile, closed_pipe)
 	close(fds[1]);
 }
 
+/* Opening a FIFO waits for its reader: not in a recording that goes on. */
+Test(outfile, ready)
+{
+	__outfile struct outfile *f = NULL;
+	struct error err;
+
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(outfile_open_ready(path, &f, &err), -EINVAL);
+	cr_expect(strstr(err.what, "is a FIFO"), "%s", err.what);
+	cr_assert_eq(unlink(path), 0);
+	put(path, "old");
+	cr_assert_eq(outfile_open_ready(path, &f, &err), 0);
+	fputs("new", outfile_stream(f));
+	cr_expect_str_eq(content(path), "old");
+	cr_assert_eq(outfile_commit(&f, &err), 0);
+	cr_expect_str_eq(content(path), "new");
+}
+
 Test(outfile, standard_output_stays_open)
 {
 	int fd = open(path, O_WRONLY | O_CREAT, 0600);

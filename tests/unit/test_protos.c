@@ -119,6 +119,52 @@ Test(protos, changed_is_what_was_shown)
 	arena_free(&s.a);
 }
 
+static void on_evicted(void *arg, uint64_t addr)
+{
+	*(uint64_t *)arg = addr;
+}
+
+/*
+ * Those that no sample has shown for a while are freed, and read again. Another prototype that took
+ * the address meanwhile is noticed, though it has the same fingerprint.
+ */
+Test(protos, evicted)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	const struct protos_entry *entry;
+	uint64_t evicted = 0;
+	unsigned changes = 0;
+	struct scene s;
+	uint32_t fp;
+
+	scene_init(&s);
+	fp = print_of(&s, s.parent);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	cr_assert_not_null(protos_get(p, &s.build, s.parent, fp, 1));
+	cr_assert_not_null(protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), 2));
+	protos_evict(p, 1, on_evicted, &evicted);
+	cr_expect_eq(protos_kept(p), 2);
+	protos_evict(p, 2, on_evicted, &evicted);
+	cr_expect_eq(protos_kept(p), 1);
+	cr_expect_eq(evicted, s.parent);
+	entry = protos_get(p, &s.build, s.parent, fp, 3);
+	cr_assert_not_null(entry->proto);
+	cr_expect_not(entry->doubtful);
+	cr_expect_str_eq(protos_definition(entry, s.child[0]), "one");
+	cr_expect_eq(changes, 0, "no frame of this profile depends on what was evicted");
+
+	protos_evict(p, 4, on_evicted, &evicted);
+	cr_expect_eq(protos_kept(p), 0);
+	arena_put(s.a, s.one, "uno", 3);
+	cr_assert_eq(print_of(&s, s.parent), fp);
+	entry = protos_get(p, &s.build, s.parent, fp, 5);
+	cr_expect(entry->doubtful);
+	entry = protos_get(p, &s.build, s.parent, fp, 6);
+	cr_expect_not(entry->doubtful);
+	cr_expect_str_eq(protos_definition(entry, s.child[0]), "uno");
+	arena_free(&s.a);
+}
+
 /* Memory that may be unmapped. */
 struct mapping {
 	struct lb_mem mem;
@@ -475,6 +521,38 @@ Test(protos, names_go_with_the_parent)
 		cr_expect_eq(prof_nrows(prof), 2);
 		arena_free(&s.a);
 	}
+}
+
+static void ignore(void *arg, uint64_t proto)
+{
+	(void)arg, (void)proto;
+}
+
+/* The frames of a profile that begins are its own, and the one before stays as it is. */
+Test(protos, another_profile)
+{
+	struct prof *first __cleanup(prof_free) = NULL, *next __cleanup(prof_free) = NULL;
+	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+	struct image *image __cleanup(image_free) = NULL;
+	struct scene s;
+
+	scene_init(&s);
+	cr_assert_eq(prof_new(&first), 0);
+	cr_assert_eq(prof_new(&next), 0);
+	cr_assert_eq(symbolizer_new(first, &sym), 0);
+	cr_assert_eq(image_new(sym, getpid(), &image), 0);
+	cr_assert_null(sample(&s, sym, image));
+	cr_expect_gt(image_sizes(image).frames, 0);
+	symbolizer_begin(sym, next);
+	image_begin_profile(image, ignore, NULL);
+	cr_expect_eq(image_sizes(image).frames, 0);
+	cr_expect_eq(image_sizes(image).prototypes, 3, "names stay");
+	cr_assert_null(sample(&s, sym, image));
+	cr_expect_eq(prof_samples(first), 1);
+	cr_expect_eq(prof_samples(next), 1);
+	cr_expect_eq(prof_nframes(next), 3);
+	cr_expect_str_eq(last_leaf(next), "one");
+	arena_free(&s.a);
 }
 
 /* Samples of a VM of another layout are lost, whatever they show. */

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""luabpf --all --every 1 while Lua processes come and go, some of them in namespaces of their own. Reads what luabpf says of
+its sizes with each interval."""
+import itertools
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pprof
+import vms
+
+HZ = 1000
+WORK = 0.04  # CPU seconds of each process
+INTERPRETERS = [["luajit"], ["lua5.1"], ["luajit", "-joff"], ["lua5.3"], ["lua5.4"]]
+UNSHARE = ["unshare", "-m", "-p", "-f", "--mount-proc"]
+
+
+def argv_of(n):
+    """Each third is in a container; the names of its functions are its own, but for every 50th."""
+    prefix = UNSHARE if n % 3 == 2 else []
+    return [*prefix, *INTERPRETERS[n % len(INTERPRETERS)], vms.LUA / "churn.lua", str(WORK), str(n % 50)]
+
+
+def pidfds_of_ended(pid):
+    """How many descriptors luabpf holds of processes that are no more."""
+    n = 0
+    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            n += bool(re.search(r"^Pid:\s*-1$", info.read_text(), re.M))
+        except FileNotFoundError:
+            pass
+    return n
+
+
+class Soak:
+    def __init__(self, where, seconds):
+        self.where, self.cpu, self.started = Path(where), 0.0, 0
+        self.tool = vms.Luabpf("--all", "--every", "1", "-F", HZ, "-o", self.where / "out-%t.pb.gz",
+                               "--stats", self.where / "s-%t.json", "--metrics", self.where / "luabpf.prom", stats=False,
+                               stdout=subprocess.DEVNULL)
+        self.tool.wait_banner()
+        end = time.monotonic() + seconds
+        with vms.Target(["luajit", "-joff", vms.LUA / "churn.lua", "1e9", "0", "more"]):
+            for n in itertools.count():
+                self.two_at_once(n)
+                if self.intervals_written() >= 3 and time.monotonic() > end:
+                    break
+        vms.wait_until(lambda: not pidfds_of_ended(self.tool.p.pid))
+        self.tool.signal()
+        self.done = self.tool.done()
+        self.stats = [json.loads(p.read_text()) for p in sorted(self.where.glob("s-*.json"))]
+
+    def intervals_written(self):
+        return len(list(self.where.glob("s-*.json")))
+
+    def two_at_once(self, n):
+        running = [subprocess.Popen(list(map(str, argv_of(2 * n + i))), stdout=subprocess.PIPE, env=vms.clean_env())
+                   for i in range(2)]
+        for p in running:
+            self.cpu += float(p.communicate(timeout=vms.HANG)[0])
+            assert p.returncode == 0
+            self.started += 1
+
+    def sizes(self, name):
+        return [s["sizes"][name] for s in self.stats]
+
+    def samples_of_ours(self):
+        return sum(s.count for path in self.where.glob("out-*.pb.gz") for s in pprof.Profile(path).samples
+                   if any(f.file.endswith("churn.lua") for f in s.stack))
