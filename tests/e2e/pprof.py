@@ -99,4 +99,5 @@ class Profile:
             self.samples.append(Sample(stack, _numbers(s[2][0])[0], labels))
         self.comments = [self.strings[n] for v in m.get(13, []) for n in _numbers(v)]
         self.target_uid = _one(m, 1001, None)
+        self.time_ns, self.duration_ns = _one(m, 9), _one(m, 10)
         self.total = sum(s.count for s in self.samples)

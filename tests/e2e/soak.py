@@ -3,6 +3,7 @@
 its sizes with each interval."""
 import itertools
 import json
+import os
 import re
 import subprocess
 import time
@@ -17,10 +18,10 @@ INTERPRETERS = [["luajit"], ["lua5.1"], ["luajit", "-joff"], ["lua5.3"], ["lua5.
 UNSHARE = ["unshare", "-m", "-p", "-f", "--mount-proc"]
 
 
-def argv_of(n):
+def argv_of(name, n):
     """Each third is in a container; the names of its functions are its own, but for every 50th."""
     prefix = UNSHARE if n % 3 == 2 else []
-    return [*prefix, *INTERPRETERS[n % len(INTERPRETERS)], vms.LUA / "churn.lua", str(WORK), str(n % 50)]
+    return [*prefix, *INTERPRETERS[n % len(INTERPRETERS)], vms.LUA / "churn.lua", name, str(WORK), str(n % 50)]
 
 
 def pidfds_of_ended(pid):
@@ -37,16 +38,18 @@ def pidfds_of_ended(pid):
 class Soak:
     def __init__(self, where, seconds):
         self.where, self.cpu, self.started = Path(where), 0.0, 0
+        self.name = f"churn-{os.getpid()}.lua"  # of the chunks: others may soak, too
         self.tool = vms.Luabpf("--all", "--every", "1", "-F", HZ, "-o", self.where / "out-%t.pb.gz",
                                "--stats", self.where / "s-%t.json", "--metrics", self.where / "luabpf.prom", stats=False,
                                stdout=subprocess.DEVNULL)
         self.tool.wait_banner()
         end = time.monotonic() + seconds
-        with vms.Target(["luajit", "-joff", vms.LUA / "churn.lua", "1e9", "0", "more"]):
+        with vms.Target(["luajit", "-joff", vms.LUA / "churn.lua", self.name, "1e9", "0", "more"]) as long:
             for n in itertools.count():
                 self.two_at_once(n)
                 if self.intervals_written() >= 3 and time.monotonic() > end:
                     break
+            self.cpu += long.cpu()
         vms.wait_until(lambda: not pidfds_of_ended(self.tool.p.pid))
         self.tool.signal()
         self.done = self.tool.done()
@@ -56,7 +59,7 @@ class Soak:
         return len(list(self.where.glob("s-*.json")))
 
     def two_at_once(self, n):
-        running = [subprocess.Popen(list(map(str, argv_of(2 * n + i))), stdout=subprocess.PIPE, env=vms.clean_env())
+        running = [subprocess.Popen(list(map(str, argv_of(self.name, 2 * n + i))), stdout=subprocess.PIPE, env=vms.clean_env())
                    for i in range(2)]
         for p in running:
             self.cpu += float(p.communicate(timeout=vms.HANG)[0])
@@ -68,4 +71,4 @@ class Soak:
 
     def samples_of_ours(self):
         return sum(s.count for path in self.where.glob("out-*.pb.gz") for s in pprof.Profile(path).samples
-                   if any(f.file.endswith("churn.lua") for f in s.stack))
+                   if any(f.file == self.name for f in s.stack))

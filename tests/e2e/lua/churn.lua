@@ -1,6 +1,6 @@
--- A process that comes and goes. arg: CPU seconds, a seed for the names of its functions; "more": makes new functions without end.
--- Prints the CPU time that it used.
-local seconds, seed, more = tonumber(arg[1]), arg[2], arg[3]
+-- A process that comes and goes. arg: its chunks' name, CPU seconds, a seed for the names of its variables; "more": makes new
+-- functions without end. Prints the CPU time that it used.
+local name, seconds, seed, more = arg[1], tonumber(arg[2]), arg[3], arg[4]
 local load = loadstring or load
 
 local function functions(seed)
@@ -10,7 +10,7 @@ local function functions(seed)
       :format(i, seed, i, seed, i, seed, i, i + 1, seed, i)
   end
   parts[#parts + 1] = "return f"
-  return load(table.concat(parts), "@churn.lua")()
+  return load(table.concat(parts), "@" .. name)()
 end
 
 local f, turns = functions(seed), 0
