@@ -11,10 +11,10 @@ _luabpf() {
     case $prev in
     -p | --pid) COMPREPLY=($(compgen -W "$(pgrep -x 'luajit|lua(5\.[1-5])?|nginx|openresty|tarantool|nvim|haproxy|redis-server' 2>/dev/null)" -- "$cur")) ;;
     -f | --format) COMPREPLY=($(compgen -W "pprof folded" -- "$cur")) ;;
-    -o | --output | --stats | report) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    -F | --frequency | -d | --duration | --max-lost) ;;
+    -o | --output | --stats | --metrics | report) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    -F | --frequency | -d | --duration | --every | --max-lost) ;;
     *)
-        local words="-p -jp -jp= -o -f -F -d --stats --max-lost -v -q --help --version --"
+        local words="-p -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --help"

@@ -28,6 +28,7 @@ static const char help_head[] =
 	"  luabpf ps                             # which processes are there to profile?\n"
 	"  luabpf doctor -p 4711                 # can it be profiled? what is missing?\n"
 	"  luabpf -p 4711 -d 60 --stats s.json --max-lost 0.1  # for CI\n"
+	"  luabpf --all --every 60 -o '%t.pb.gz'               # for weeks: a profile per minute\n"
 	"\n"
 	"Options:\n";
 
