@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """luabpf --all --every 1 while Lua processes come and go, some of them in namespaces of their own. Reads what luabpf says of
 its sizes with each interval."""
+import contextlib
 import itertools
 import json
 import os
@@ -24,15 +25,17 @@ def argv_of(name, n):
     return [*prefix, *INTERPRETERS[n % len(INTERPRETERS)], vms.LUA / "churn.lua", name, str(WORK), str(n % 50)]
 
 
-def pidfds_of_ended(pid):
-    """How many descriptors luabpf holds of processes that are no more."""
-    n = 0
-    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
-        try:
-            n += bool(re.search(r"^Pid:\s*-1$", info.read_text(), re.M))
-        except FileNotFoundError:
-            pass
-    return n
+def descriptors(pid):
+    """luabpf's, but for files, whose number depends on what runs: of processes that are no more, and of all but processes."""
+    ended, rest = 0, []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            what = os.readlink(fd)
+            if what == "anon_inode:[pidfd]":
+                ended += bool(re.search(r"^Pid:\s*-1$", Path(f"/proc/{pid}/fdinfo/{fd.name}").read_text(), re.M))
+            elif not what.startswith("/"):
+                rest.append(re.sub(r"\d+", "", what))
+    return ended, sorted(rest)
 
 
 class Soak:
@@ -42,7 +45,8 @@ class Soak:
         self.tool = vms.Luabpf("--all", "--every", "1", "-F", HZ, "-o", self.where / "out-%t.pb.gz",
                                "--stats", self.where / "s-%t.json", "--metrics", self.where / "luabpf.prom", stats=False,
                                stdout=subprocess.DEVNULL)
-        self.tool.wait_banner()
+        self.tool.wait_for(r"Z: .* samples")
+        self.held = descriptors(self.tool.p.pid)[1]
         end = time.monotonic() + seconds
         with vms.Target(["luajit", "-joff", vms.LUA / "churn.lua", self.name, "1e9", "0", "more"]) as long:
             for n in itertools.count():
@@ -50,7 +54,7 @@ class Soak:
                 if self.intervals_written() >= 3 and time.monotonic() > end:
                     break
             self.cpu += long.cpu()
-        vms.wait_until(lambda: not pidfds_of_ended(self.tool.p.pid))
+        vms.wait_until(lambda: descriptors(self.tool.p.pid) == (0, self.held))
         self.tool.signal()
         self.done = self.tool.done()
         self.stats = [json.loads(p.read_text()) for p in sorted(self.where.glob("s-*.json"))]
