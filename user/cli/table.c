@@ -220,8 +220,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	{"duration", 'd', "SECONDS", CLI_RECORD, set_duration,
 	 "stop after this time (default: Ctrl-C, or when the targets end)"},
 	[CLI_EVERY] = {"every", 0, "SECONDS", CLI_RECORD, set_every,
-		       "a profile for each interval; SIGHUP begins the next; %t in file names is "
-		       "its start"},
+		       "a profile per interval; %t in file names is its start; SIGHUP ends one"},
 	{"stats", 0, "FILE", CLI_RECORD, set_stats,
 	 "write counts of samples and losses, rates and cost as JSON"},
 	{"metrics", 0, "FILE", CLI_RECORD, set_metrics,
