@@ -137,8 +137,11 @@ static void keep_time(struct session *s, struct process *p)
 static void adopt_child(struct session *s, const struct lb_rec_task *rec)
 {
 	struct process *p = NULL;
+	int r = targets_adopt(&s->targets, rec, &p);
 
-	if (targets_adopt(&s->targets, rec, &p) || p->pidfd < 0)
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) /* its end would not be noticed */
+		loader_drop_proc(s->loader, (pid_t)rec->pid);
+	if (r || p->pidfd < 0)
 		return;
 	if (!watch_target(s, p))
 		keep_time(s, p);
@@ -148,10 +151,14 @@ static void adopt_child(struct session *s, const struct lb_rec_task *rec)
 static void take_known(struct session *s, const struct lb_rec_task *rec, struct process *p)
 {
 	bool is_new = !p;
+	int r;
 
 	if (p && p->registered && p->vms.epoch == rec->known && p->vms.nmodules)
 		return;
-	if (targets_take(&s->targets, rec, &p) || p->pidfd < 0)
+	r = targets_take(&s->targets, rec, &p);
+	if (r && !p) /* its end would not be noticed */
+		loader_drop_proc(s->loader, (pid_t)rec->pid);
+	if (r || p->pidfd < 0)
 		return;
 	if (!is_new || !watch_target(s, p))
 		keep_time(s, p);
