@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import vms
 HZ = 1000
 WORK = 0.04  # CPU seconds of each process
 INTERPRETERS = [["luajit"], ["lua5.1"], ["luajit", "-joff"], ["lua5.3"], ["lua5.4"]]
+BPFTOOL = shutil.which("bpftool", path="/usr/sbin:/sbin:" + os.environ.get("PATH", ""))
 UNSHARE = ["unshare", "-m", "-p", "-f", "--mount-proc"]
 
 
@@ -38,26 +40,50 @@ def descriptors(pid):
     return ended, sorted(rest)
 
 
+def processes_map(pid):
+    """The id of BPF's map of processes in this luabpf."""
+    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if m := re.search(r"^map_id:\s*(\d+)$", info.read_text(), re.M):
+                if json.loads(subprocess.check_output([BPFTOOL, "-j", "map", "show", "id", m[1]]))["name"] == "procs":
+                    return m[1]
+
+
+def processes_in(map_id):
+    entries = json.loads(subprocess.check_output([BPFTOOL, "-j", "map", "dump", "id", map_id]))
+    return {int.from_bytes((int(byte, 16) for byte in e["key"]), "little") for e in entries if "key" in e}
+
+
 class Soak:
     def __init__(self, where, seconds):
         self.where, self.cpu, self.started = Path(where), 0.0, 0
+        self.pids = set()
         self.name = f"churn-{os.getpid()}.lua"  # of the chunks: others may soak, too
         self.tool = vms.Luabpf("--all", "--every", "1", "-F", HZ, "-o", self.where / "out-%t.pb.gz",
                                "--stats", self.where / "s-%t.json", "--metrics", self.where / "luabpf.prom", stats=False,
                                stdout=subprocess.DEVNULL)
+        try:
+            self.run(seconds)
+            self.tool.signal()
+            self.done = self.tool.done()
+        finally:
+            self.tool.p.kill()
+        self.stats = [json.loads(p.read_text()) for p in sorted(self.where.glob("s-*.json"))]
+
+    def run(self, seconds):
         self.tool.wait_for(r"Z: .* samples")
-        self.held = descriptors(self.tool.p.pid)[1]
+        held = descriptors(self.tool.p.pid)[1]
         end = time.monotonic() + seconds
         with vms.Target(["luajit", "-joff", vms.LUA / "churn.lua", self.name, "1e9", "0", "more"]) as long:
             for n in itertools.count():
                 self.two_at_once(n)
-                if self.intervals_written() >= 3 and time.monotonic() > end:
+                if n >= 3 and self.intervals_written() >= 3 and time.monotonic() > end:
                     break
             self.cpu += long.cpu()
-        vms.wait_until(lambda: descriptors(self.tool.p.pid) == (0, self.held))
-        self.tool.signal()
-        self.done = self.tool.done()
-        self.stats = [json.loads(p.read_text()) for p in sorted(self.where.glob("s-*.json"))]
+        procs = processes_map(self.tool.p.pid)
+        vms.wait_until(lambda: not self.pids & processes_in(procs))
+        vms.wait_until(lambda: descriptors(self.tool.p.pid) == (0, held))
+        self.held = held
 
     def intervals_written(self):
         return len(list(self.where.glob("s-*.json")))
@@ -65,6 +91,7 @@ class Soak:
     def two_at_once(self, n):
         running = [subprocess.Popen(list(map(str, argv_of(self.name, 2 * n + i))), stdout=subprocess.PIPE, env=vms.clean_env())
                    for i in range(2)]
+        self.pids |= {p.pid for p in running}
         for p in running:
             self.cpu += float(p.communicate(timeout=vms.HANG)[0])
             assert p.returncode == 0
