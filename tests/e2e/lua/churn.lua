@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: BSD-2-Clause
 -- A process that comes and goes. arg: its chunks' name, CPU seconds, a seed for the names of its variables; "more": makes new
 -- functions without end. Prints the CPU time that it used.
 local name, seconds, seed, more = arg[1], tonumber(arg[2]), arg[3], arg[4]
