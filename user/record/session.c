@@ -496,7 +496,9 @@ static bool on_target_end(struct session *s, pid_t pid)
 
 	if (!processes_find(&s->targets.processes, pid))
 		return false;
-	drain(s, LAST_NS);    /* its last samples need its names */
+	if (!s->drained)
+		drain(s, LAST_NS); /* its last samples need its names */
+	s->drained = true;
 	if (signals_caught()) /* the rest is drained when sampling has ended */
 		return false;
 	p = processes_find(&s->targets.processes, pid);
@@ -663,7 +665,7 @@ static int start(struct session *s, struct error *err)
 
 int session_run(struct session *s, int stop, struct error *err)
 {
-	struct epoll_event ev[16];
+	struct epoll_event ev[64];
 	bool over = false;
 	int i, n, r = 0;
 
@@ -676,7 +678,8 @@ int session_run(struct session *s, int stop, struct error *err)
 	if (r)
 		return r;
 	while (!over && !s->error) {
-		n = epoll_wait(s->epoll, ev, 16, -1);
+		n = epoll_wait(s->epoll, ev, 64, -1);
+		s->drained = false; /* since these events: one drain is for all ends among them */
 		if (n < 0 && errno != EINTR)
 			return error_set(err, -errno, "epoll: %s", strerror(errno));
 		for (i = 0; i < n && !over && !signals_caught(); i++)

@@ -32,6 +32,7 @@ struct session {
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t snapshot_line;
 	bool changed;	      /* in the current round */
+	bool drained;	      /* since epoll_wait() returned, for processes that ended before */
 	bool may_stop;	      /* the same: a signal ends it before all samples have names */
 	uint32_t idle_rounds; /* rounds without */
 	int command_status;
