@@ -232,7 +232,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	sum ^= sum >> 32;
 	slot = LB_STACK_SLOT((__u32)sum + top->pc + rec->mcofs / 2);
 	words[0] = top->pc;
-	words[1] = rec->mcofs;
+	words[1] = rec->mcofs | (__u64)rec->state << 32;
 	sum = LB_STACK_TAG(hash_words(sum, words));
 	return (sum ? sum : LB_STACKS) | slot;
 }

@@ -225,6 +225,9 @@ struct {
 } process_ends SEC(".maps");
 const volatile __u8 by_process;
 
+/* Samples of one stack in two coroutines are two stacks: user space sets it before the load. */
+const volatile __u8 by_coroutine;
+
 /*
  * Prototypes that were sent: a direct-mapped cache of fingerprints. An eviction only sends one
  * again. BPF; user space empties the slots of those that it has forgotten.

@@ -231,6 +231,8 @@ static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thr
 	if (!build || lj_find_top(0, w, &build->lj, &w->regs, thread->traceno))
 		return w->end;
 	base = w->base;
+	if (by_coroutine) /* the walk leads to its resumers */
+		w->rec.thread = w->L;
 	lj_walk_all(w);
 	thread->lj_L = w->L;
 	if (w->trace)

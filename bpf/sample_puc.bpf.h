@@ -94,6 +94,8 @@ static __always_inline enum lb_status puc_walk_innermost(struct puc_sample *s)
 	if (at != i - 1) /* the walk holds the last one, whatever its status */
 		end = puc_walk_module(s, at);
 	s->thread->puc_L = s->w->L;
+	if (by_coroutine)
+		s->w->rec.thread = s->w->L;
 	s->thread->puc_module = at;
 	return end;
 }

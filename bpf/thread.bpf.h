@@ -134,7 +134,6 @@ static __always_inline void thread_describe(struct lb_walk *w)
 	if (!first_sample)
 		first_sample = bpf_ktime_get_ns();
 	w->rec.vm = w->g;
-	w->rec.vmstate = w->vmstate;
 	w->rec.state = w->state;
 	__builtin_memcpy(w->rec.comm, task->comm, sizeof(w->rec.comm));
 }

@@ -77,17 +77,16 @@ struct lb_stack {
 
 struct lb_rec_sample {
 	struct lb_rec_head head;
-	__u64 hash; /* of all that follows but pad; identifies the stack */
+	__u64 hash; /* of all that follows; identifies the stack */
 	/* LuaJIT: offset of pc in the machine code of trace traceno; 0 without one */
 	__u32 mcofs;
-	__u32 pad;
-	__u32 pid; /* in the root pid namespace */
+	__u32 state; /* jit.p's letter: N I C G J */
+	__u32 pid;   /* in the root pid namespace */
 	__u32 tid;
-	__u64 vm;      /* global_State */
-	__s32 vmstate; /* LuaJIT's as it is stored: ~LJ_VMST_*, or the trace number; else 0 */
-	__u32 state;   /* jit.p's letter: N I C G J */
-	__u32 epoch;   /* of the process, see struct lb_proc */
-	__u32 build;   /* index into `builds` */
+	__u64 vm;     /* global_State */
+	__u64 thread; /* the lua_State that ran, if `by_coroutine` is set; else 0 */
+	__u32 epoch;  /* of the process, see struct lb_proc */
+	__u32 build;  /* index into `builds` */
 	char comm[LB_COMM];
 	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
 	__u32 traceno;

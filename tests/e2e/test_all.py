@@ -147,7 +147,7 @@ def test_sections(machine):
 @pytest.mark.parametrize("args,says", [
     (["--all", "-p", "1"], "--all and -p"),
     (["--all", "--", "true"], "--all and a command"),
-    (["--all", "--by=user"], "--by=user: not pid, comm or thread"),
+    (["--all", "--by=user"], "--by=user: not pid, comm, exe"),
     (["report", "--all", "x.pb.gz"], "-a does not go with report"),
 ])
 def test_contradictions(args, says):

@@ -185,3 +185,32 @@ Test(cgroup, of_a_process)
 	cr_expect_eq(cgroup_of(0x3ffffffe, &mine), -ESRCH);
 	cr_expect(!mine.runtime && !*mine.id && !*mine.pod);
 }
+
+static void has_path(const char *text, const char *path)
+{
+	parse(text);
+	cr_expect_str_eq(parsed.path, path, "%s: %s", text, parsed.path);
+}
+
+/* The hierarchy that shows the container, else the first. */
+Test(cgroup, path)
+{
+	has_path("0::/\n", "/");
+	has_path("0::/a/b c/x:y\n", "/a/b c/x:y");
+	has_path("9:pids:/user.slice\n1:name=systemd:/system.slice/x.service\n0::/\n",
+		 "/system.slice/x.service");
+	has_path("9:pids:/a\n0::/b\n", "/a");
+	has_path("9:pids:/system.slice/y.service\n0::/docker/" ID "\n", "/docker/" ID);
+	has_path("", "");
+	has_path("no colon\n", "");
+}
+
+Test(cgroup, long_path)
+{
+	char text[8192] = "0::/";
+
+	memset(text + 4, '\xff', sizeof(text) - 6);
+	text[sizeof(text) - 2] = '\n';
+	cgroup_parse(text, sizeof(text) - 1, &parsed);
+	cr_expect_eq(strlen(parsed.path), sizeof(parsed.path) - 1);
+}

@@ -66,16 +66,24 @@ enum { NFRAMES = sizeof(frames) / sizeof(frames[0]) };
 static struct prof *sample_profile(void)
 {
 	struct prof *prof = NULL;
+	/* readable: as they are recorded */
+	static const struct prof_origin origins[] = {
+		{"/usr/bin/luajit", "/system.slice/x.service", "x.service", "LuaJIT 2.1"},
+		{"/tmp/\\x1b \xc3\xa4 (deleted)", NULL, "", "PUC Lua 5.4.4"},
+	};
 	uint32_t ids[127], stack[127];
 	struct prof_labels labels[] = {
-		{'I', 1, 2, "luajit"},
-		{'C', 0, UINT32_MAX, ""},
-		{'\0', 3, 0, "\xff\x01 long name, longer"},
-		{'X', 1, 1, "Compiled"},
-		{(char)0xe9, 1, 1, "a"},
+		{'I', 1, 2, "luajit", 0, 0},
+		{'C', 0, UINT32_MAX, "", 0, 0},
+		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0},
+		{'X', 1, 1, "Compiled", 0, 0},
+		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050},
+		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN},
 	};
 
 	cr_assert_eq(prof_new(&prof), 0);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(prof_origin_id(prof, &origins[i], &labels[i + 2].origin), 0);
 	for (size_t i = 0; i < NFRAMES; i++)
 		cr_assert_eq(prof_frame_id(prof, &frames[i], &ids[i]), 0);
 	for (size_t i = 0; i < 127; i++)
@@ -126,6 +134,15 @@ static void expect_row(const struct prof_row *a, const struct prof_row *b)
 	cr_expect_eq(a->labels.pid, b->labels.pid);
 	cr_expect_eq(a->labels.tid, b->labels.tid);
 	cr_expect_str_eq(a->labels.comm, b->labels.comm);
+	cr_expect_eq(a->labels.coroutine, b->labels.coroutine);
+}
+
+static void expect_origin(const struct prof_origin *a, const struct prof_origin *b)
+{
+	cr_expect_str_eq(a->exe, b->exe);
+	cr_expect_str_eq(a->cgroup, b->cgroup);
+	cr_expect_str_eq(a->container, b->container);
+	cr_expect_str_eq(a->vm, b->vm);
 }
 
 static void expect_same(const struct prof *a, const struct prof *b)
@@ -141,6 +158,7 @@ static void expect_same(const struct prof *a, const struct prof *b)
 		prof_row(a, i, &x);
 		prof_row(b, i, &y);
 		expect_row(&x, &y);
+		expect_origin(prof_origin(a, x.labels.origin), prof_origin(b, y.labels.origin));
 	}
 	cr_assert_eq(prof_nlosses(a), prof_nlosses(b));
 	for (size_t i = 0; i < prof_nlosses(a); i++) {
@@ -253,11 +271,14 @@ Test(prof_pprof, what_a_full_profile_takes_the_reader_accepts)
 
 Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 {
-	static const size_t depths[] = {0, 1, 8, 127, 5000};
-	char comm[64];
+	static const size_t depths[] = {0, 0, 1, 8, 127, 5000};
+	char comm[64], path[3001] = {};
+	const struct prof_origin origin = {path, path + 1, path + 2, path + 3};
 
 	memset(comm, 0xff, sizeof(comm));
+	memset(path, 0xff, sizeof(path) - 1);
 	for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
+		const char *name = d ? comm : comm + 40; /* that is short */
 		uint32_t ids[5000], tid = 0;
 		struct prof *prof = NULL;
 		size_t before;
@@ -270,7 +291,11 @@ Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 			cr_assert_eq(prof_frame_id(prof, &frame, &ids[i]), 0);
 		}
 		do {
-			struct prof_labels l = {(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid, comm};
+			struct prof_labels l = {
+				(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid,
+				name,	    0,		(UINT64_MAX - 8 * tid) | PROF_MAIN};
+
+			cr_assert_eq(prof_origin_id(prof, &origin, &l.origin), 0);
 
 			snprintf(comm + 40, 24, "%u", tid);
 			before = prof_other(prof);

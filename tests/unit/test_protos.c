@@ -455,7 +455,7 @@ static const char *sample_again(const struct scene *s, struct image *image)
 					  .pc = pc[i],
 					  .fp = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
-	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build, &lost), 0);
+	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build, "PUC Lua 5.4.4", &lost), 0);
 	return lost;
 }
 

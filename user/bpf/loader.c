@@ -230,6 +230,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 		bpf_map__set_max_entries(l->skel->maps.process_ends,
 					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
+	l->skel->rodata->by_coroutine = o->by_coroutine;
 	choose_program(l, o->families, o->everywhere);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);

@@ -26,7 +26,8 @@ struct loader_options {
 	/* CPU time between two events at most; 0: each event is a sample. A thread that runs for
 	 * less gets no event; each event costs the target a timer interrupt. */
 	uint64_t event_ns;
-	bool everywhere; /* loader_attach_cpus() will be called */
+	bool everywhere;   /* loader_attach_cpus() will be called */
+	bool by_coroutine; /* records say which lua_State ran */
 	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
 };

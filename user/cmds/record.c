@@ -298,6 +298,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->metrics || opts->verbose,
+		.by_coroutine = opts->by == SECTIONS_COROUTINE,
 		.sources = opts->jitp && opts->jitp_options.annotate,
 	};
 	__cleanup(session_free) struct session *session = NULL;

@@ -9,14 +9,15 @@
 #include "base/text.h"
 #include "jitp.h"
 #include "prof/copy.h"
+#include "prof/name.h"
 #include "tally.h"
 
 #define SECTIONS_MOST 1000 /* shown: each takes a pass over the profile */
 
 static const char *const words[] = {
-	[SECTIONS_PID] = "pid",
-	[SECTIONS_COMM] = "comm",
-	[SECTIONS_THREAD] = "thread",
+	[SECTIONS_PID] = "pid",	      [SECTIONS_COMM] = "comm",		  [SECTIONS_EXE] = "exe",
+	[SECTIONS_CGROUP] = "cgroup", [SECTIONS_CONTAINER] = "container", [SECTIONS_VM] = "vm",
+	[SECTIONS_THREAD] = "thread", [SECTIONS_COROUTINE] = "coroutine",
 };
 
 enum sections_by sections_named(const char *word)
@@ -27,18 +28,56 @@ enum sections_by sections_named(const char *word)
 	return SECTIONS_NONE;
 }
 
-static void put_key(struct text *out, enum sections_by by, const struct prof_labels *labels)
+/* The same address in two processes is two coroutines. */
+static void put_coroutine(struct text *out, const struct prof_labels *labels)
 {
-	text_clear(out);
-	if (by == SECTIONS_COMM)
-		text_puts(out, *labels->comm ? labels->comm : "(no name)");
-	else if (by == SECTIONS_PID)
-		text_printf(out, "pid:%" PRIu32, labels->pid);
+	char id[32];
+
+	name_coroutine(labels->coroutine, id, sizeof(id));
+	if (labels->coroutine)
+		text_printf(out, "coroutine:%" PRIu32 "/%s", labels->pid, id);
 	else
+		text_puts(out, "(coroutine not recorded)");
+}
+
+static void put_key(struct text *out, enum sections_by by, const struct prof *prof,
+		    const struct prof_labels *labels)
+{
+	const struct prof_origin *o = prof_origin(prof, labels->origin);
+
+	text_clear(out);
+	switch (by) {
+	case SECTIONS_NONE:
+		break;
+	case SECTIONS_PID:
+		text_printf(out, "pid:%" PRIu32, labels->pid);
+		break;
+	case SECTIONS_COMM:
+		text_puts(out, *labels->comm ? labels->comm : "(no name)");
+		break;
+	case SECTIONS_EXE:
+		text_puts(out, *o->exe ? o->exe : "(exe not known)");
+		break;
+	case SECTIONS_CGROUP:
+		text_puts(out, *o->cgroup ? o->cgroup : "(cgroup not known)");
+		break;
+	case SECTIONS_CONTAINER:
+		text_puts(out, *o->container ? o->container : "(no container)");
+		break;
+	case SECTIONS_VM:
+		text_puts(out, *o->vm ? o->vm : "(VM not known)");
+		break;
+	case SECTIONS_THREAD:
 		text_printf(out, "thread:%" PRIu32, labels->tid);
+		break;
+	case SECTIONS_COROUTINE:
+		put_coroutine(out, labels);
+		break;
+	}
 }
 
 struct select {
+	const struct prof *prof;
 	enum sections_by by;
 	const char *key; /* NULL: all */
 	struct text text;
@@ -54,7 +93,7 @@ static bool is_selected(void *arg, const struct prof_row *row, struct prof_frame
 	struct select *s = arg;
 
 	(void)root;
-	put_key(&s->text, s->by, &row->labels);
+	put_key(&s->text, s->by, s->prof, &row->labels);
 	return !strcmp(text_str(&s->text), s->key);
 }
 
@@ -62,14 +101,14 @@ static bool add_root(void *arg, const struct prof_row *row, struct prof_frame *r
 {
 	struct select *s = arg;
 
-	put_key(&s->text, s->by, &row->labels);
+	put_key(&s->text, s->by, s->prof, &row->labels);
 	root->symbol = text_str(&s->text);
 	return true;
 }
 
 int sections_as_roots(const struct prof *prof, enum sections_by by, struct prof **out)
 {
-	__cleanup(select_free) struct select s = {.by = by};
+	__cleanup(select_free) struct select s = {.prof = prof, .by = by};
 	int r = prof_copy(prof, add_root, &s, out);
 
 	return r ? r : text_err(&s.text);
@@ -84,7 +123,7 @@ static int find_sections(const struct prof *prof, enum sections_by by, struct ta
 		struct prof_row row;
 
 		prof_row(prof, i, &row);
-		put_key(&key, by, &row.labels);
+		put_key(&key, by, prof, &row.labels);
 		r = text_err(&key);
 		if (!r)
 			r = tally_add(sections, text_str(&key), NULL, row.count);
@@ -96,7 +135,7 @@ static int find_sections(const struct prof *prof, enum sections_by by, struct ta
 static int render(const struct prof *prof, enum sections_by by, const struct tally *section,
 		  const struct jitp_options *options, const struct source *source, FILE *out)
 {
-	__cleanup(select_free) struct select s = {.by = by, .key = section->key};
+	__cleanup(select_free) struct select s = {.prof = prof, .by = by, .key = section->key};
 	__cleanup(prof_free) struct prof *part = NULL;
 	__text struct text name = {0};
 	int r = prof_copy(prof, is_selected, &s, &part);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reports over many processes: a section for each process, command name or thread, in the order of
- * their shares. In folded stacks, what the sections would be is the root frame.
+ * Reports over many processes: a section for each process, program, container and so on, in the
+ * order of their shares. In folded stacks, what the sections would be is the root frame.
  */
 #ifndef OUT_SECTIONS_H
 #define OUT_SECTIONS_H
@@ -16,11 +16,16 @@ enum sections_by {
 	SECTIONS_NONE,
 	SECTIONS_PID,
 	SECTIONS_COMM,
+	SECTIONS_EXE,
+	SECTIONS_CGROUP,
+	SECTIONS_CONTAINER,
+	SECTIONS_VM,
 	SECTIONS_THREAD,
+	SECTIONS_COROUTINE, /* only of a profile that was recorded for it */
 };
 
 /* The words of --by, for messages. */
-#define SECTIONS_NAMES "pid, comm or thread"
+#define SECTIONS_NAMES "pid, comm, exe, cgroup, container, vm, thread or coroutine"
 
 /* Returns SECTIONS_NONE for an unknown word. */
 enum sections_by sections_named(const char *word);

@@ -217,8 +217,10 @@ void cgroup_parse(const char *text, size_t len, struct cgroup *out)
 		take(&line, ':'); /* the hierarchy's number */
 		take(&line, ':'); /* its controllers */
 		parse_path(line, &found);
-		if (rank(&found) > rank(out))
-			*out = found;
+		if (*out->path && rank(&found) <= rank(out))
+			continue;
+		snprintf(found.path, sizeof(found.path), "%.*s", (int)line.len, line.at);
+		*out = found;
 	}
 }
 

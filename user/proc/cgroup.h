@@ -17,11 +17,12 @@ struct cgroup {
 		*runtime; /* "docker", "containerd", "podman", "cri-o", "kubernetes", "container" */
 	char id[256];	  /* the container's, or the unit's name: "foo.service" */
 	char pod[40];	  /* the UID of the Kubernetes pod */
+	char path[2048];  /* of the cgroup; as many bytes as it holds */
 };
 
 /*
  * Reads the text of /proc/PID/cgroup, of version 1 or 2. The innermost container counts; a unit
- * counts if there is none.
+ * counts if there is none. Its path is that of the hierarchy in which it was found.
  */
 void cgroup_parse(const char *text, size_t len, struct cgroup *out);
 

@@ -394,7 +394,7 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m)
 	return fd >= 0 ? fd : -errno;
 }
 
-static void read_exe(pid_t pid, char *buf, size_t size)
+void process_exe(pid_t pid, char *buf, size_t size)
 {
 	char path[64];
 	ssize_t n;
@@ -418,7 +418,7 @@ void process_name(pid_t pid, char *buf, size_t size)
 	char exe[PROCESS_NAME - COMM_MAX - 4], comm[COMM_MAX + 2];
 	const char *base;
 
-	read_exe(pid, exe, sizeof(exe));
+	process_exe(pid, exe, sizeof(exe));
 	read_comm(pid, comm);
 	base = strrchr(exe, '/');
 	if (!*exe || !*comm || !strncmp(base ? base + 1 : exe, comm, COMM_MAX))

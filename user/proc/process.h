@@ -89,6 +89,9 @@ size_t process_children(pid_t pid, pid_t *out, size_t max); /* all of them */
 /* Puts process ids as -p takes them. */
 void process_put_pids(struct text *out, const pid_t *pids, size_t n);
 
+/* The executable's path as the kernel has it, foreign, cut to the buffer; "" when it has ended. */
+void process_exe(pid_t pid, char *buf, size_t size);
+
 /*
  * For messages, and foreign: the executable, before it the name that it was started by where that is
  * another, "redis-server (/usr/bin/redis-check-rdb)"; "" when it has ended.

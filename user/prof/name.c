@@ -4,6 +4,8 @@
  */
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "name.h"
@@ -34,6 +36,27 @@ char name_vmstate_letter(const char *word)
 			return vmstates[i].letter;
 	}
 	return '\0';
+}
+
+#define MAIN "main:"
+
+void name_coroutine(uint64_t coroutine, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s0x%" PRIx64, coroutine & PROF_MAIN ? MAIN : "",
+		 coroutine & ~PROF_MAIN);
+}
+
+uint64_t name_coroutine_of(const char *id)
+{
+	bool is_main = !strncmp(id, MAIN, strlen(MAIN));
+	const char *hex = id + (is_main ? strlen(MAIN) : 0);
+	unsigned long long address;
+	char *end;
+
+	if (strncmp(hex, "0x", 2) != 0 || strnlen(hex, 20) > 18)
+		return 0;
+	address = strtoull(hex, &end, 16);
+	return *end || !address || address & PROF_MAIN ? 0 : address | (is_main ? PROF_MAIN : 0);
 }
 
 /* A library function that LuaJIT holds as bytecode: its chunk is the library, and no line is worth

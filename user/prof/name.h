@@ -37,6 +37,12 @@ void name_chunk(struct text *out, const struct prof_frame *frame, unsigned int f
 /* module+0xoffset of a C function. */
 void name_module(struct text *out, const struct prof_frame *frame);
 
+/* A coroutine's id: "0x7f3a2c0050", "main:0x7f3a2c0050"; buf of 32 bytes holds any. */
+void name_coroutine(uint64_t coroutine, char *buf, size_t size);
+
+/* The coroutine of such an id, 0 for any other word. */
+uint64_t name_coroutine_of(const char *id);
+
 /* jit.p's word for a VM state letter ("Interpreted"), NULL for a letter that it does not know. */
 const char *name_vmstate(char letter);
 

@@ -78,12 +78,27 @@ static int label_value(struct reader *r, const Pprof__Label *label, struct text 
 	return rc ? reader_no_memory(r) : 0;
 }
 
-static int read_label(struct reader *r, const Pprof__Label *label, struct prof_labels *out)
+/* Where the value of such a label belongs; NULL: it is none. */
+static const char **origin_member(struct prof_origin *o, const char *key)
+{
+	return !strcmp(key, "exe")	   ? &o->exe
+	       : !strcmp(key, "cgroup")	   ? &o->cgroup
+	       : !strcmp(key, "container") ? &o->container
+	       : !strcmp(key, "vm")	   ? &o->vm
+					   : NULL;
+}
+
+static int read_label(struct reader *r, const Pprof__Label *label, struct prof_labels *out,
+		      struct prof_origin *origin)
 {
 	const char *key = "", *value = "";
+	const char **member;
 	bool is_comm;
 	int rc = reader_string(r, label->key, &key);
 
+	member = origin_member(origin, key);
+	if (!rc && member)
+		return reader_string(r, label->str, member);
 	is_comm = !strcmp(key, "comm");
 	if (!rc)
 		rc = label_value(r, label, is_comm ? &r->comm : &r->scratch, &value);
@@ -97,18 +112,38 @@ static int read_label(struct reader *r, const Pprof__Label *label, struct prof_l
 		out->pid = number_of(label, value);
 	else if (!strcmp(key, "tid"))
 		out->tid = number_of(label, value);
+	else if (!strcmp(key, "coroutine"))
+		out->coroutine = name_coroutine_of(value);
+	return 0;
+}
+
+/* Most samples have the origin of another: strings of the table are equal when their pointers are. */
+static int read_origin(struct reader *r, const struct prof_origin *origin, uint32_t *id)
+{
+	struct known_origin *known =
+		&r->origins[hash_bytes(origin, sizeof(*origin)) & (ORIGINS_KNOWN - 1)];
+	int rc;
+
+	if (memcmp(&known->strings, origin, sizeof(*origin)) != 0) {
+		rc = prof_origin_id(r->prof, origin, &known->id);
+		if (rc)
+			return reader_no_memory(r);
+		known->strings = *origin;
+	}
+	*id = known->id;
 	return 0;
 }
 
 static int read_labels(struct reader *r, const Pprof__Sample *sample, struct prof_labels *out)
 {
+	struct prof_origin origin = {0};
 	int rc = 0;
 
 	if (sample->n_label > MAX_LABELS)
 		return refuse(r, -EINVAL, "has a sample with more than %d labels", MAX_LABELS);
 	for (size_t i = 0; i < sample->n_label && !rc; i++)
-		rc = read_label(r, sample->label[i], out);
-	return rc;
+		rc = read_label(r, sample->label[i], out, &origin);
+	return rc ? rc : read_origin(r, &origin, &out->origin);
 }
 
 static int read_sample(struct reader *r, const Pprof__Sample *sample)

@@ -25,6 +25,13 @@ struct entry {
 	size_t nframes;
 };
 
+/* The ids of the last origins, found by their strings in the file's table. */
+#define ORIGINS_KNOWN 256 /* power of two */
+struct known_origin {
+	struct prof_origin strings;
+	uint32_t id;
+};
+
 struct reader {
 	const Pprof__Profile *in;
 	const char *name;
@@ -38,6 +45,7 @@ struct reader {
 	uint64_t divisor; /* what one sample adds to it */
 	uint32_t *stack;  /* MAX_DEPTH */
 	struct text comm, scratch;
+	struct known_origin origins[ORIGINS_KNOWN];
 	size_t frames_left, name_bytes_left;
 };
 

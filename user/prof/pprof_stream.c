@@ -127,6 +127,7 @@ int stream_close(struct writer *w)
 		HASH_DEL(w->strings, s);
 		free(s);
 	}
+	free(w->origins);
 	text_free(&w->text);
 	deflateEnd(&w->zip);
 	return w->err;

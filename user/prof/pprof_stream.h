@@ -14,6 +14,12 @@
 #include "prof.h"
 #include "profile.pb-c.h"
 
+/* The labels of a struct prof_origin, as indices of strings; 0: it has none. */
+#define ORIGIN_LABELS 4
+struct origin_labels {
+	int64_t value[ORIGIN_LABELS];
+};
+
 struct string_entry;
 struct functions;
 
@@ -24,7 +30,9 @@ struct writer {
 	const struct prof *prof;
 	struct string_entry *strings;
 	const struct functions *functions;
-	struct text text; /* scratch */
+	int64_t origin_keys[ORIGIN_LABELS];
+	struct origin_labels *origins; /* by id */
+	struct text text;	       /* scratch */
 	int err;
 };
 

@@ -220,6 +220,43 @@ static void fill_label(struct writer *w, Pprof__Label *label, const char *key, c
 	label->str = stream_readable(w, value);
 }
 
+/* The strings of all origins, each once. */
+static void put_origins(struct writer *w)
+{
+	static const char *const keys[ORIGIN_LABELS] = {"exe", "cgroup", "container", "vm"};
+	size_t n = prof_norigins(w->prof);
+
+	w->origins = calloc(n, sizeof(*w->origins));
+	if (!w->origins) {
+		stream_fail(w, -ENOMEM);
+		return;
+	}
+	for (size_t k = 0; k < ORIGIN_LABELS && n > 1; k++)
+		w->origin_keys[k] = stream_string(w, keys[k]);
+	for (size_t i = 0; i < n; i++) {
+		const struct prof_origin *o = prof_origin(w->prof, (uint32_t)i);
+		const char *const values[] = {o->exe, o->cgroup, o->container, o->vm};
+
+		for (size_t k = 0; k < ORIGIN_LABELS; k++)
+			w->origins[i].value[k] = stream_readable(w, values[k]);
+	}
+}
+
+static size_t fill_origin(struct writer *w, uint32_t origin, Pprof__Label *out)
+{
+	const struct origin_labels *labels = &w->origins[origin];
+	size_t n = 0;
+
+	for (size_t k = 0; k < ORIGIN_LABELS; k++) {
+		if (!labels->value[k])
+			continue;
+		out[n].has_key = out[n].has_str = true;
+		out[n].key = w->origin_keys[k];
+		out[n++].str = labels->value[k];
+	}
+	return n;
+}
+
 /* pid and tid are text: tools would give a number a unit and scale it. */
 static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pprof__Label *out)
 {
@@ -249,14 +286,20 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 		out[n].has_raw = strcmp(text_str(&clean), labels->comm) != 0;
 		out[n++].raw = bytes_of(labels->comm);
 	}
-	return n;
+	if (labels->coroutine) {
+		name_coroutine(labels->coroutine, buf, sizeof(buf));
+		fill_label(w, &out[n++], "coroutine", buf);
+	}
+	return n + fill_origin(w, labels->origin, out + n);
 }
+
+#define MOST_LABELS (5 + ORIGIN_LABELS)
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT;
-	Pprof__Label labels[4], *pointers[4];
+	Pprof__Label labels[MOST_LABELS], *pointers[MOST_LABELS];
 	__free uint64_t *ids = calloc(row->nframes + 1, sizeof(*ids));
 	int64_t values[2] = {clamp(row->count),
 			     multiply(row->count, prof_meta_of(w->prof)->period_ns)};
@@ -273,7 +316,7 @@ static void put_row(struct writer *w, const struct prof_row *row)
 	sample.location_id = ids;
 	sample.n_value = 2;
 	sample.value = values;
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < MOST_LABELS; i++) {
 		pprof__label__init(&labels[i]);
 		pointers[i] = &labels[i];
 	}
@@ -372,6 +415,7 @@ static void put_profile(struct writer *w)
 	put_comment(w, "luabpf: CPU time of Lua code, seen from outside the process");
 	put_losses(w);
 	put_locations(w);
+	put_origins(w);
 	for (size_t i = 0; i < prof_nrows(w->prof) && !w->err; i++) {
 		struct prof_row row;
 

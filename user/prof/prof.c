@@ -28,10 +28,19 @@ struct frame {
 	uint32_t id;
 };
 
+/* The same. The first one has no string, and is in no table. */
+struct origin_entry {
+	UT_hash_handle hh;
+	struct prof_origin origin;
+	uint32_t id;
+};
+
 struct row_key {
 	const char *comm;
+	uint64_t coroutine;
 	uint32_t pid, tid;
 	uint32_t vmstate;
+	uint32_t origin;
 	uint32_t frames[];
 };
 
@@ -59,6 +68,9 @@ struct prof {
 	struct frame *frame_hash;
 	struct frame **frames;
 	size_t nframes, frames_cap;
+	struct origin_entry *origin_hash;
+	struct origin_entry **origins;
+	size_t norigins, origins_cap;
 	struct row *row_hash;
 	struct row **rows;
 	size_t nrows, rows_cap;
@@ -91,6 +103,29 @@ static int grow(void *array, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
+/* key: NULL of the first. */
+static int add_origin(struct prof *prof, const struct prof_origin *origin,
+		      const struct prof_origin *key)
+{
+	__free struct origin_entry *o = NULL;
+	int err = grow(&prof->origins, prof->norigins, &prof->origins_cap, sizeof(*prof->origins));
+
+	if (err)
+		return err;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	o->origin = *origin;
+	o->id = (uint32_t)prof->norigins;
+	if (key) {
+		HASH_ADD(hh, prof->origin_hash, origin, sizeof(*key), o);
+		if (!o->hh.tbl)
+			return -ENOMEM;
+	}
+	prof->origins[prof->norigins++] = TAKE_PTR(o);
+	return 0;
+}
+
 int prof_new(struct prof **out)
 {
 	struct prof *prof = calloc(1, sizeof(*prof));
@@ -99,6 +134,10 @@ int prof_new(struct prof **out)
 		return -ENOMEM;
 	prof->other = NO_ID;
 	prof_limit(prof, PROF_MAX_FRAMES, PROF_MAX_ROWS);
+	if (add_origin(prof, &(struct prof_origin){"", "", "", ""}, NULL)) {
+		prof_free(&prof);
+		return -ENOMEM;
+	}
 	*out = prof;
 	return 0;
 }
@@ -119,6 +158,9 @@ void prof_free(struct prof **pp)
 	HASH_CLEAR(hh, prof->frame_hash);
 	for (size_t i = 0; i < prof->nframes; i++)
 		free(prof->frames[i]);
+	HASH_CLEAR(hh, prof->origin_hash);
+	for (size_t i = 0; i < prof->norigins; i++)
+		free(prof->origins[i]);
 	HASH_CLEAR(hh, prof->row_hash);
 	for (size_t i = 0; i < prof->nrows; i++)
 		free(prof->rows[i]);
@@ -127,6 +169,7 @@ void prof_free(struct prof **pp)
 		free(s);
 	}
 	free(prof->frames);
+	free(prof->origins);
 	free(prof->rows);
 	free(prof->scratch);
 	free(prof->losses);
@@ -141,7 +184,7 @@ void prof_free(struct prof **pp)
  * message tree takes at most four times as much.
  */
 #define FRAME_BYTES 384
-#define ROW_BYTES 192
+#define ROW_BYTES 320
 #define ID_BYTES 3
 
 static_assert(PROF_MAX_FRAMES / FRAME_BYTES < 1UL << (7 * ID_BYTES), "a varint of an id");
@@ -297,6 +340,51 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 	return err;
 }
 
+/* ---- origins --------------------------------------------------------------------------------- */
+
+static int intern_origin(struct prof *prof, const struct prof_origin *from, bool add,
+			 struct prof_origin *to)
+{
+	const char *const strings[] = {from->exe, from->cgroup, from->container, from->vm};
+	const char **const out[] = {&to->exe, &to->cgroup, &to->container, &to->vm};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]) && !err; i++)
+		err = intern(prof, strings[i] ? strings[i] : "", PROF_MAX_CHUNK, add, out[i]);
+	return err;
+}
+
+static size_t origin_bytes(const struct prof_origin *origin)
+{
+	return ROW_BYTES + string_bytes(origin->exe, PROF_MAX_CHUNK, 1) +
+	       string_bytes(origin->cgroup, PROF_MAX_CHUNK, 1) +
+	       string_bytes(origin->container, PROF_MAX_CHUNK, 1) +
+	       string_bytes(origin->vm, PROF_MAX_CHUNK, 1);
+}
+
+int prof_origin_id(struct prof *prof, const struct prof_origin *origin, uint32_t *id)
+{
+	size_t bytes = origin_bytes(origin);
+	struct origin_entry *found = NULL;
+	struct prof_origin key;
+	int err = intern_origin(prof, origin, false, &key);
+
+	if (!err)
+		HASH_FIND(hh, prof->origin_hash, &key, sizeof(key), found);
+	if (found || bytes > prof->rows_left || bytes == ROW_BYTES) {
+		*id = found ? found->id : 0;
+		return 0;
+	}
+	err = intern_origin(prof, origin, true, &key);
+	if (!err)
+		err = add_origin(prof, &key, &key);
+	if (err)
+		return err;
+	prof->rows_left -= bytes;
+	*id = (uint32_t)prof->norigins - 1;
+	return 0;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Builds the key in prof->scratch, with `comm`; PROF_OTHERs that follow one another are one. */
@@ -306,7 +394,7 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	size_t need, kept = 0;
 	struct row_key *key;
 
-	if (n > SIZE_MAX / sizeof(*frames) / 4)
+	if (n > SIZE_MAX / sizeof(*frames) / 4 || labels->origin >= prof->norigins)
 		return -EINVAL;
 	need = sizeof(*key) + n * sizeof(*frames);
 	if (need > prof->scratch_cap) {
@@ -322,6 +410,8 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	key->pid = labels->pid;
 	key->tid = labels->tid;
 	key->vmstate = (unsigned char)labels->vmstate;
+	key->origin = labels->origin;
+	key->coroutine = labels->coroutine;
 	for (size_t i = 0; i < n; i++) {
 		if (frames[i] >= prof->nframes)
 			return -EINVAL;
@@ -395,7 +485,7 @@ static bool is_other(const struct prof *prof, size_t depth)
 	const struct row_key *key = prof->scratch;
 
 	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
-	       (!key->comm || !*key->comm);
+	       !key->origin && !key->coroutine && (!key->comm || !*key->comm);
 }
 
 int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
@@ -517,6 +607,8 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *out)
 	out->labels.pid = row->key.pid;
 	out->labels.tid = row->key.tid;
 	out->labels.comm = row->key.comm;
+	out->labels.origin = row->key.origin;
+	out->labels.coroutine = row->key.coroutine;
 	out->count = row->count;
 }
 
@@ -538,6 +630,16 @@ size_t prof_nstrings(const struct prof *prof)
 size_t prof_bytes(const struct prof *prof)
 {
 	return prof->bytes;
+}
+
+size_t prof_norigins(const struct prof *prof)
+{
+	return prof->norigins;
+}
+
+const struct prof_origin *prof_origin(const struct prof *prof, uint32_t id)
+{
+	return &prof->origins[id]->origin;
 }
 
 size_t prof_nlosses(const struct prof *prof)

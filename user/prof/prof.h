@@ -30,7 +30,8 @@ enum { PROF_MAX_NAME = 1023, PROF_MAX_CHUNK = 8191 };
 /*
  * Bounds of all frames, with their strings, and of all rows, in bytes of the file that pprof_write()
  * makes of them. A profile in memory takes about as much. A frame that would exceed its bound
- * becomes PROF_OTHER, a row becomes one of PROF_OTHER without pid, tid and comm: no sample is lost.
+ * becomes PROF_OTHER, a row becomes one of PROF_OTHER without other labels than its state: no sample
+ * is lost.
  */
 #define PROF_MAX_FRAMES (120UL << 20)
 #define PROF_MAX_ROWS (128UL << 20)
@@ -66,6 +67,17 @@ struct prof_frame {
 };
 
 /*
+ * What the samples of one VM in one process share. "": not known; NULL counts as that. Foreign, but
+ * readable as a recording sets them: text_put_utf8().
+ */
+struct prof_origin {
+	const char *exe;       /* path of the executable, as the kernel has it */
+	const char *cgroup;    /* path */
+	const char *container; /* or systemd unit, as `luabpf ps` names it */
+	const char *vm;	       /* its release, likewise */
+};
+
+/*
  * What all samples of one row share. vmstate is jit.p's letter: N I C G J. comm is the task's name;
  * NULL counts as "", and is "" in the rows that prof_row() gives.
  */
@@ -73,7 +85,10 @@ struct prof_labels {
 	char vmstate;
 	uint32_t pid, tid;
 	const char *comm;
+	uint32_t origin;    /* of prof_origin_id(); 0: nothing is known */
+	uint64_t coroutine; /* address of the lua_State, with PROF_MAIN; 0: was not recorded */
 };
+#define PROF_MAIN UINT64_C(1) /* in an address: the VM's main thread */
 
 /* What the profile says of itself. All numbers may be 0 when not known. */
 struct prof_meta {
@@ -97,6 +112,9 @@ void prof_free(struct prof **prof);
 
 /* Interns a frame; equal frames get equal ids. */
 int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id);
+
+/* Interns an origin; 0 if it would exceed the rows' bound, too. */
+int prof_origin_id(struct prof *prof, const struct prof_origin *origin, uint32_t *id);
 
 /*
  * The row of a stack, leaf first. n may be 0 (in Lua, but no frame known). Equal stacks with equal
@@ -144,7 +162,9 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *row);
 size_t prof_nframes(const struct prof *prof); /* distinct frames: ids are 0 .. n-1 */
 const struct prof_frame *prof_frame(const struct prof *prof, uint32_t id);
 size_t prof_nstrings(const struct prof *prof);
-size_t prof_bytes(const struct prof *prof); /* of the bounds: what frames and rows take up */
+size_t prof_bytes(const struct prof *prof);    /* of the bounds: what frames and rows take up */
+size_t prof_norigins(const struct prof *prof); /* ids are 0 .. n-1 */
+const struct prof_origin *prof_origin(const struct prof *prof, uint32_t id);
 size_t prof_nlosses(const struct prof *prof);
 void prof_loss(const struct prof *prof, size_t i, struct prof_loss *loss);
 

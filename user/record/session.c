@@ -64,7 +64,7 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 		return true;
 	}
 	if (image)
-		r = symbolizer_sample(image, rec, count, &build->build, &lost);
+		r = symbolizer_sample(image, rec, count, &build->build, build->release, &lost);
 	if (r == -EAGAIN)
 		return false;
 	if (!r && lost)
@@ -353,6 +353,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.period_ns = o->period_ns,
 		.event_ns = o->command ? SHORT_NS : 0,
 		.everywhere = o->everywhere,
+		.by_coroutine = o->by_coroutine,
 		.by_process = o->by_process ? (uint32_t)o->npids : 0,
 	};
 	r = loader_open(&options, &s->loader, err);

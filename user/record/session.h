@@ -27,6 +27,7 @@ struct session_options {
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
 	bool sources;	      /* session_open_source() will be called */
+	bool by_coroutine;    /* samples say which coroutine ran: one stack in two is two rows */
 	bool by_process;      /* session_process() will be called: with pids */
 };
 

@@ -46,6 +46,7 @@ int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out)
 	if (r)
 		return r;
 	native_learn(image->maps);
+	origin_read(&image->origin, pid);
 	*out = TAKE_PTR(image);
 	return 0;
 }
@@ -62,6 +63,7 @@ void image_free(struct image **image)
 	if (i->compiled)
 		i->compiled->family->compiled_free(&i->compiled);
 	native_maps_free(&i->maps);
+	origin_free(&i->origin);
 	free(i);
 	*image = NULL;
 }
@@ -69,6 +71,7 @@ void image_free(struct image **image)
 void image_fork(struct image *image, const struct image *parent)
 {
 	native_fork(image->maps, parent->maps);
+	origin_fork(&image->origin, &parent->origin);
 }
 
 void image_ended(struct image *image)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The names of one image of a process, which exec makes and the next exec or its end destroys: its
- * mappings, prototypes, the names of its VMs' functions, compiled code, and the frames that were
- * made of these. Who has the process has its image: nothing here is looked up by pid.
+ * mappings, prototypes, the names of its VMs' functions, compiled code, the frames that were made of
+ * these, and the labels of all of its samples. Who has the process has its image: nothing here is looked up by pid.
  */
 #ifndef SYM_IMAGE_H
 #define SYM_IMAGE_H
@@ -19,7 +19,7 @@ struct symbolizer;
 int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out);
 void image_free(struct image **image);
 
-/* A fork of parent's has the same mappings, though it may have ended before they were read. */
+/* A fork of parent's has the same mappings and labels, though it may have ended before they were read. */
 void image_fork(struct image *image, const struct image *parent);
 
 /* The process runs another image by now: what is known counts for the rest of this one's samples. */

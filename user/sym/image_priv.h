@@ -10,6 +10,7 @@
 #include "family.h"
 #include "image.h"
 #include "native.h"
+#include "origin.h"
 #include "prof/prof.h"
 #include "protos.h"
 #include "vm_names.h"
@@ -38,6 +39,7 @@ struct image {
 	struct vm_names *vms;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
 	struct cached_frame *frames;
+	struct image_origin origin;
 };
 
 struct symbolizer {

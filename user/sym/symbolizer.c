@@ -74,6 +74,7 @@ struct frame_ctx {
 	struct image *image;
 	const struct lb_rec_sample *rec;
 	const struct lb_build *build;
+	const char *vm;
 	const struct sym_family *family;
 };
 
@@ -420,6 +421,24 @@ static int frames_of(const struct frame_ctx *c, uint32_t first, uint32_t ids[2 *
 	return n;
 }
 
+/* A main thread lies in one block with its global_State, before it or within it. */
+static bool is_main_thread(const struct lb_build *build, uint64_t L, uint64_t g)
+{
+	if (build->family == LB_FAMILY_LJ)
+		return g - L <= LJ_L_SIZE_MOST;
+	if (build->puc.puc.flags & PUC_MAIN_EMBEDDED)
+		return L - g == build->puc.puc.g_mainthread;
+	return g - L == build->puc.puc.L_size;
+}
+
+/* 0: records do not have it. */
+static uint64_t coroutine_of(const struct frame_ctx *c)
+{
+	uint64_t L = c->rec->thread & ~7ULL; /* hostile, perhaps */
+
+	return L && is_main_thread(c->build, L, c->rec->vm) ? L | PROF_MAIN : L;
+}
+
 /* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more; -EPROTO: nor those of
  * others, as the layout is another. */
 static int row_of(const struct frame_ctx *c, size_t *row)
@@ -432,8 +451,9 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 		.pid = rec->pid,
 		.tid = rec->tid,
 		.comm = comm,
+		.coroutine = coroutine_of(c),
 	};
-	int n;
+	int n, r;
 
 	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
 	    labels.vmstate == 'C')
@@ -444,11 +464,12 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	if (n < 0)
 		return n;
 	memcpy(comm, rec->comm, LB_COMM);
-	return prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
+	r = origin_id(&c->image->origin, c->s->prof, rec->build, c->vm, &labels.origin);
+	return r ? r : prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
 }
 
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
-		      const struct lb_build *build, const char **lost)
+		      const struct lb_build *build, const char *vm, const char **lost)
 {
 	struct lb_rec_sample refined;
 	struct frame_ctx c = {
@@ -456,6 +477,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		.image = image,
 		.rec = rec,
 		.build = build,
+		.vm = vm,
 		.family = sym_family(build->family),
 	};
 	size_t row;
