@@ -205,9 +205,9 @@ class Done:
 class Luabpf:
     """One run of the tool in the background. wait_banner() returns once it samples."""
 
-    def __init__(self, *args, env=None, stats=True, **kw):
+    def __init__(self, *args, env=None, stats=True, before=(), **kw):
         self.stats = tempfile.NamedTemporaryFile(prefix="luabpf-stats-", suffix=".json") if stats else None
-        argv = [str(LUABPF)]
+        argv = [*map(str, before), str(LUABPF)]
         if stats:
             argv += ["--stats", self.stats.name]
         argv += map(str, args)
