@@ -436,3 +436,107 @@ Test(function, a_builtin_called_by_another_name_is_itself)
 
 	expect_names(frames, names, 4);
 }
+
+struct in_vm {
+	const char *vm;
+	struct prof_frame frame;
+	const char *name; /* in folded stacks */
+};
+
+/* Each frame in a sample of its VM. */
+static struct setup set_up_in_vms(const struct in_vm *frames, size_t n)
+{
+	struct setup s = {0};
+
+	cr_assert_eq(prof_new(&s.prof), 0);
+	for (size_t i = 0; i < n; i++) {
+		const struct prof_origin origin = {.vm = frames[i].vm};
+		struct prof_labels labels = {.vmstate = 'I'};
+
+		cr_assert_eq(prof_origin_id(s.prof, &origin, &labels.origin), 0);
+		cr_assert_eq(prof_frame_id(s.prof, &frames[i].frame, &s.ids[i]), 0);
+		cr_assert_eq(prof_add(s.prof, &s.ids[i], 1, &labels, 1), 0);
+	}
+	cr_assert_eq(functions_new(s.prof, &s.functions), 0);
+	return s;
+}
+
+static void expect_in_vms(const struct in_vm *frames, size_t n)
+{
+	struct setup s = set_up_in_vms(frames, n);
+	__text struct text out = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		text_clear(&out);
+		functions_put_unique(s.functions, &out, functions_of(s.functions, s.ids[i]));
+		cr_expect_str_eq(text_str(&out), frames[i].name, "%zu: %s", i, text_str(&out));
+	}
+	tear_down(&s);
+}
+
+#define SHAPED(chunk_, line_, shape_, ...)                                                         \
+	{                                                                                          \
+		.kind = PROF_LUA, .chunk = chunk_, .firstline = line_, .shape = shape_,            \
+		##__VA_ARGS__                                                                      \
+	}
+
+/* Its sizes are those of each VM's bytecode. */
+Test(function, one_source_in_several_vms)
+{
+	static const struct in_vm frames[] = {
+		{"5.1", SHAPED("@m.lua", 1, 1, .defname = "f"), "f (m.lua:1)"},
+		{"5.4", SHAPED("@m.lua", 1, 2, .defname = "f"), "f (m.lua:1)"},
+		{"5.5", SHAPED("@m.lua", 1, 3), "f (m.lua:1)"},
+		{"5.1", SHAPED("@m.lua", 9, 1, .defname = ""), "m.lua:9"},
+		{"5.4", SHAPED("@m.lua", 9, 2, .defname = ""), "m.lua:9"},
+		{"5.1", SHAPED("return 1", 0, 1), "[string \"return 1\"]:0"},
+		{"5.4", SHAPED("return 1", 0, 2), "[string \"return 1\"]:0"},
+	};
+
+	expect_in_vms(frames, 7);
+}
+
+/* A name, where nested functions of one line have other numbers in another VM. */
+Test(function, one_line_of_several_functions_in_several_vms)
+{
+	static const struct in_vm frames[] = {
+		{"5.1", SHAPED("@m.lua", 1, 1, .defname = "f"), "f (m.lua:1)"},
+		{"JIT", SHAPED("@m.lua", 1, 2, .defname = "f", .order = 1), "f (m.lua:1)"},
+		{"5.1", SHAPED("@m.lua", 1, 3, .defname = "g", .order = 1), "g (m.lua:1#2)"},
+		{"JIT", SHAPED("@m.lua", 1, 4, .defname = "g"), "g (m.lua:1#2)"},
+		{"5.1", SHAPED("@m.lua", 2, 5, .defname = ""), "m.lua:2"},
+		{"JIT", SHAPED("@m.lua", 2, 6, .defname = "", .order = 1), "m.lua:2#2"},
+	};
+
+	expect_in_vms(frames, 6);
+}
+
+/* a runs in one VM, b in two. */
+static void expect_distinct(struct prof_frame a, const char *vm_a, struct prof_frame b,
+			    const char *vm_b, const char *vm_c)
+{
+	const struct in_vm frames[] = {{vm_a, a, NULL}, {vm_b, b, NULL}, {vm_c, b, NULL}};
+	struct setup s = set_up_in_vms(frames, 3);
+
+	cr_expect_neq(functions_of(s.functions, s.ids[0]), functions_of(s.functions, s.ids[1]));
+	tear_down(&s);
+}
+
+/* One VM has two of them: the file was changed, or is another one in another container. */
+Test(function, sources_that_differ_stay_two)
+{
+	static const struct prof_frame a = SHAPED("@m.lua", 1, 1, .defname = "f"),
+				       b = SHAPED("@m.lua", 1, 2, .defname = "f"),
+				       g = SHAPED("@m.lua", 1, 2, .defname = "g"),
+				       in = SHAPED("=stdin", 1, 1, .defname = "f"),
+				       in2 = SHAPED("=stdin", 1, 2, .defname = "f"),
+				       path = SHAPED("@m.lua", 0, 1, .position = "1"),
+				       path2 = SHAPED("@m.lua", 0, 2, .position = "1");
+
+	expect_distinct(a, "5.1", b, "5.1", "5.4");
+	expect_distinct(a, "5.1", b, "5.4", "5.1");
+	expect_distinct(a, "5.1", g, "5.4", "5.4");
+	expect_distinct(in, "5.1", in2, "5.4", "5.4");
+	expect_distinct(path, "5.1", path2, "5.4", "5.4");
+	expect_distinct(a, "", b, "", "");
+}

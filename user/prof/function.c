@@ -9,52 +9,17 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "function_priv.h"
 #include "name.h"
 
 /* Rounds in which a function with a shared name takes its next one, of three. */
 #define ROUNDS 8
-
-struct function {
-	UT_hash_handle hh, by_base;
-	struct prof_frame frame; /* the key: what its frames share */
-	struct prof_frame base;	 /* the same without what only its parents on the stack show */
-	const char *contents;	 /* the position by its contents, where its parents are not known */
-	struct function *first;	 /* of this base: the rest up to `divided` is of all that have it */
-	const char *defname, *position;
-	bool divided; /* they are several functions */
-	uint32_t id;
-	uint32_t same;	      /* the function that this is; id, unless more is known of that */
-	char *place;	      /* chunk:line of all of its frames */
-	const char *callname; /* of the first call */
-	const char *own;      /* the name at a call that ends the definition's name */
-	bool several;	      /* calls have different names */
-	bool path;	      /* chunks of other functions end alike */
-	bool shared;	      /* its stable name is another's, too */
-	bool met;	      /* its place is another's, too */
-	uint8_t level;	      /* enum level */
-};
 
 enum level {
 	LEVEL_CALL,
 	LEVEL_DEFINITION,
 	LEVEL_PLACE,
 };
-
-struct functions {
-	const struct prof *prof;
-	struct function *table; /* by frame */
-	struct function *bases; /* the first of each, by base */
-	struct function **all;	/* by id */
-	size_t n;
-	uint32_t *of; /* id, by frame's id */
-};
-
-/* A name that says nothing is none: luaG_* has "?" for one that it does not know. */
-static bool is_name(const char *name)
-{
-	return name && *name && strcmp(name, "?") != 0;
-}
 
 /* ---- which frames are one function ----------------------------------------------------------- */
 
@@ -154,16 +119,6 @@ static int list_bases(struct functions *fs)
 	return 0;
 }
 
-/* True if that says something else. */
-static bool learn(const char **known, const char *said)
-{
-	bool other = *known && said && *known != said;
-
-	if (said)
-		*known = said;
-	return other;
-}
-
 /*
  * A definition, that a function has no name there (""), and its path in the chunk are known only
  * while its parents are on the stack: functions that are equal in all else are one, unless there
@@ -193,8 +148,6 @@ static int join_unknown(struct functions *fs)
 	for (size_t i = 0; i < fs->n && !err; i++)
 		if (!fs->all[i]->frame.position)
 			fs->all[i]->frame.position = fs->all[i]->contents;
-	for (uint32_t id = 0; id < prof_nframes(fs->prof) && !err; id++)
-		fs->of[id] = fs->all[fs->of[id]]->same;
 	return err;
 }
 
@@ -542,6 +495,8 @@ int functions_new(const struct prof *prof, struct functions **out)
 	if (err)
 		return err;
 	err = join_unknown(fs);
+	if (!err)
+		err = functions_join_vms(fs);
 	if (err)
 		return err;
 	note_calls(fs);

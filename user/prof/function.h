@@ -12,7 +12,8 @@
  *
  * A name that two functions have is no name of either: the next one is taken. Where several begin
  * on one line, chunk:line is the first that the VM made, chunk:line#2 the next. Functions that
- * nothing of this distinguishes have a hash behind it.
+ * nothing of this distinguishes have a hash behind it. A function of a file that several VMs run is
+ * one function (function_vms.c).
  */
 #ifndef PROF_FUNCTION_H
 #define PROF_FUNCTION_H

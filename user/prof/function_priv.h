@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What function.c and function_vms.c share. */
+#ifndef PROF_FUNCTION_PRIV_H
+#define PROF_FUNCTION_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "function.h"
+
+struct shared_source;
+
+struct function {
+	UT_hash_handle hh, by_base;
+	struct prof_frame frame; /* the key: what its frames share */
+	struct prof_frame base;	 /* the same without what only its parents on the stack show */
+	const char *contents;	 /* the position by its contents, where its parents are not known */
+	struct function *first;	 /* of this base: the rest up to `divided` is of all that have it */
+	const char *defname, *position;
+	bool divided; /* they are several functions */
+	struct shared_source *source;
+	const char *last_vm; /* that ran it, of the rows seen so far */
+	uint32_t id;
+	uint32_t same;	      /* the function that this is; id, unless more is known of that */
+	char *place;	      /* chunk:line of all of its frames */
+	const char *callname; /* of the first call */
+	const char *own;      /* the name at a call that ends the definition's name */
+	bool several;	      /* calls have different names */
+	bool path;	      /* chunks of other functions end alike */
+	bool shared;	      /* its stable name is another's, too */
+	bool met;	      /* its place is another's, too */
+	uint8_t level;	      /* enum level */
+};
+
+struct functions {
+	const struct prof *prof;
+	struct function *table; /* by frame */
+	struct function *bases; /* the first of each, by base */
+	struct function **all;	/* by id */
+	size_t n;
+	uint32_t *of; /* id, by frame's id */
+};
+
+/* A name that says nothing is none: luaG_* has "?" for one that it does not know. */
+static inline bool is_name(const char *name)
+{
+	return name && *name && strcmp(name, "?") != 0;
+}
+
+/* True if that says something else. */
+static inline bool learn(const char **known, const char *said)
+{
+	bool other = *known && said && *known != said;
+
+	if (said)
+		*known = said;
+	return other;
+}
+
+/* Joins functions of one source that several VMs run, and sets functions->of. 0 or -ENOMEM. */
+int functions_join_vms(struct functions *functions);
+
+#endif
