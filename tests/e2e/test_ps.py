@@ -15,6 +15,8 @@ import vms
 
 BUSY = "print('ready') io.stdout:flush() while true do end"
 IDLE = "print('ready') io.stdout:flush() io.read()"
+# Its memory, after what is needed to print it is there. It grows by what io.read() needs.
+COUNT = "collectgarbage('stop') for i = 1, 2 do io.write(('%d\\n'):format(collectgarbage('count') * 1024)) io.stdout:flush() end io.read()"
 RELEASES = {"luajit": r"LuaJIT 2\.1\S*( of \d{4}-\d\d-\d\d)?", **{f"lua5.{n}": rf"PUC Lua 5\.{n}\.\d+" for n in (1, 2, 3, 4)}}
 NOBODY = pwd.getpwnam("nobody").pw_uid
 ID = "3f4a5b6c7d8e9f0a1b2c3d4e5f60718293a4b5c6d7e8f90112233445566778aa"
@@ -39,18 +41,19 @@ def by_pid(r):
     return {p["pid"]: p for p in got}
 
 
+HEADS = ["PID", "USER", "VM", "JIT", "VMS", "MEMORY", "THREADS", "CONTAINER", "COMMAND"]
+
+
 def rows(r):
-    """Of the table: {pid: {column: text}}. Columns begin, or end, where their heads do."""
+    """Of the table: {pid: {column: text}}. Two blanks or more are between columns, and in commands, perhaps."""
     assert r.returncode == 0, r
     head, *lines = r.stdout.splitlines()
-    assert head.split() == ["PID", "USER", "VM", "THREADS", "CONTAINER", "COMMAND"], head
-    starts = [head.index(name) for name in ("USER", "VM", "THREADS", "CONTAINER", "COMMAND")]
+    assert head.split() == HEADS, head
     found = {}
     for line in lines:
-        if line[:starts[0]].strip():
-            cells = [line[a:b].strip() for a, b in zip([0, *starts], [*starts, None])]
-            found[int(cells[0])] = dict(zip(head.split(), cells), problem="")
-            last = found[int(cells[0])]
+        if line[:head.index("USER")].strip():
+            cells = re.split(r" {2,}", line.strip(), maxsplit=len(HEADS) - 1)
+            last = found[int(cells[0])] = dict(zip(HEADS, cells, strict=True), problem="")
         else:
             last["problem"] = line.strip()
     return found
@@ -67,9 +70,13 @@ class Machine:
         with contextlib.ExitStack() as stack:
             def start(argv, **kw):
                 return stack.enter_context(vms.Target(argv, **kw)).ready()
-            self.targets = {(vm, "idle"): start([vm, "-e", IDLE]).pid for vm in RELEASES}
+            idle = {vm: stack.enter_context(vms.Target([vm, "-e", COUNT])) for vm in RELEASES}
+            self.counted = {vm: [int(t.line()), int(t.line())][1] for vm, t in idle.items()}
+            self.targets = {(vm, "idle"): t.pid for vm, t in idle.items()}
+            self.joff = start(["luajit", "-e", f"jit.off() {IDLE}"]).pid
             box = start(["unshare", "-m", "-p", "-f", "--mount-proc", "lua5.4", "-e", IDLE])
             self.boxed = int(Path(f"/proc/{box.pid}/task/{box.pid}/children").read_text())
+            self.nest = start([vms.HOSTS / "puc/nest-5.4", 1]).pid
             self.nobodys = start([*AS_NOBODY, "luajit", "-e", IDLE]).pid
             gone = Path(shutil.copy(shutil.which("luajit"), public))
             self.deleted = start([*AS_NOBODY, gone, "-e", IDLE]).pid
@@ -123,12 +130,37 @@ def test_interpreters(machine):
     """Idle or busy, each with its release."""
     for (vm, how), pid in machine.targets.items():
         row, one = both(machine, pid)
-        script = IDLE if how == "idle" else BUSY
+        script = COUNT if how == "idle" else BUSY
         assert re.fullmatch(RELEASES[vm], row["VM"]), row
         assert (row["USER"], row["THREADS"], row["COMMAND"], row["problem"]) == ("root", "1", f"{vm} -e {script}", "")
         assert (one["user"], one["uid"], one["threads"], one["command"], one["problem"]) == \
             ("root", 0, 1, f"{vm} -e {script}", None)
         assert one["vm"] == row["VM"] == one["vms"][0]["release"] and len(one["vms"]) == 1
+
+
+def test_states(machine):
+    """One VM each, with the memory that the interpreter itself counts, and its JIT compiler's state."""
+    for (vm, how), pid in machine.targets.items():
+        row, one = both(machine, pid)
+        [state] = one["vms"][0]["states"]
+        jit = "on" if vm == "luajit" else None
+        assert (row["JIT"], row["VMS"]) == (jit or "-", "1"), row
+        assert (one["jit"], one["vms"][0]["jit"], one["vm_count"], one["vm_count_complete"]) == (jit, jit, 1, True), one
+        assert state.get("jit") == (True if jit else None) and re.fullmatch("0x[0-9a-f]+", state["global_state"])
+        assert state["memory"] == one["memory"] and re.fullmatch(r"\d+K|\d\.\dM", row["MEMORY"]), (row, one)
+        if how == "idle":
+            assert 0 <= one["memory"] - machine.counted[vm] < 10000, (one, machine.counted[vm])
+
+
+def test_several_states(machine):
+    row, one = both(machine, machine.nest)
+    assert row["VMS"] == "2" and one["vm_count"] == 2, row
+    assert len(one["vms"][0]["states"]) == 2 and one["memory"] == sum(s["memory"] for s in one["vms"][0]["states"])
+
+
+def test_jit_off(machine):
+    row, one = both(machine, machine.joff)
+    assert (row["JIT"], one["jit"], one["vms"][0]["states"][0]["jit"]) == ("off", "off", False)
 
 
 def test_json_has_layout_and_addresses(machine):

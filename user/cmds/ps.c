@@ -14,6 +14,8 @@
 #include "cmds.h"
 #include "doctor/ps.h"
 
+#define ALL SIZE_MAX
+
 static void put_user(uid_t uid, struct text *out)
 {
 	const struct passwd *pw = getpwuid(uid);
@@ -38,19 +40,48 @@ static void put_vm(const struct ps_process *p, struct text *out)
 	}
 }
 
+/* "on", "off", "mixed" of several VMs; "": there is no VM of LuaJIT. module: of this file's; ALL. */
+static const char *jit_state(const struct ps_process *p, size_t module)
+{
+	const struct vm_states *s = &p->states;
+	bool on = false, off = false;
+
+	for (size_t i = 0; i < s->n && i < VM_STATES; i++) {
+		if ((module != ALL && s->at[i].module != module) ||
+		    p->vms[s->at[i].module].at.family != LB_FAMILY_LJ)
+			continue;
+		on |= s->at[i].jit;
+		off |= !s->at[i].jit;
+	}
+	return on && off ? "mixed" : on ? "on" : off ? "off" : "";
+}
+
+/* Three digits, "812K", "1.2M", "45M". */
+static void put_memory(uint64_t bytes, struct text *out)
+{
+	static const char units[] = "KMGTPE";
+	double n = (double)bytes / 1024;
+	size_t unit = 0;
+
+	while (n >= 999.5) {
+		n /= 1024;
+		unit++;
+	}
+	text_printf(out, n < 9.95 && unit ? "%.1f%c" : "%.0f%c", n, units[unit]);
+}
+
 /* ---- table ----------------------------------------------------------------------------------- */
 
-enum column { PID, USER, VM, THREADS, CONTAINER, COMMAND, COLUMNS };
+enum column { PID, USER, VM, JIT, VMS, MEMORY, THREADS, CONTAINER, COMMAND, COLUMNS };
 
 static const struct {
 	const char *head;
 	bool to_right;
 } columns[COLUMNS] = {
-	[PID] = {"PID", true},
-	[USER] = {"USER", false},
-	[VM] = {"VM", false},
-	[THREADS] = {"THREADS", true},
-	[CONTAINER] = {"CONTAINER", false},
+	[PID] = {"PID", true},		[USER] = {"USER", false},
+	[VM] = {"VM", false},		[JIT] = {"JIT", false},
+	[VMS] = {"VMS", true},		[MEMORY] = {"MEMORY", true},
+	[THREADS] = {"THREADS", true},	[CONTAINER] = {"CONTAINER", false},
 	[COMMAND] = {"COMMAND", false},
 };
 
@@ -88,6 +119,11 @@ static int add_row(void *arg, const struct ps_process *p)
 	text_printf(&row->cell[PID], "%d", (int)p->pid);
 	put_user(p->uid, &row->cell[USER]);
 	put_vm(p, &row->cell[VM]);
+	text_puts(&row->cell[JIT], jit_state(p, ALL));
+	if (p->nvms)
+		text_printf(&row->cell[VMS], "%zu%s", p->states.n, p->states.complete ? "" : "+");
+	if (p->states.n)
+		put_memory(p->states.memory, &row->cell[MEMORY]);
 	text_printf(&row->cell[THREADS], "%zu", p->threads);
 	cgroup_put(&p->cgroup, &row->cell[CONTAINER]);
 	text_put_utf8(&row->cell[COMMAND], p->command, strlen(p->command));
@@ -192,8 +228,47 @@ static void add_range(struct object *o, const char *name, uint64_t start, uint64
 	add_item(o, name, start ? cJSON_CreateStringArray(words, 2) : cJSON_CreateNull());
 }
 
-static cJSON *vm_json(const struct ps_vm *vm)
+static void add_bool(struct object *o, const char *name, bool value)
 {
+	o->bad |= !cJSON_AddBoolToObject(o->json, name, value);
+}
+
+static cJSON *state_json(const struct vm_state *s, bool has_jit)
+{
+	struct object o = {.json = cJSON_CreateObject()};
+	char address[24];
+
+	snprintf(address, sizeof(address), "0x%" PRIx64, s->g);
+	add_text(&o, "global_state", address);
+	add_number(&o, "memory", (double)s->memory);
+	if (has_jit)
+		add_bool(&o, "jit", s->jit);
+	if (!o.bad)
+		return o.json;
+	cJSON_Delete(o.json);
+	return NULL;
+}
+
+/* Of the VMs that this file has; as many as VM_STATES. */
+static void add_states(struct object *o, const struct ps_process *p, size_t module)
+{
+	bool has_jit = p->vms[module].at.family == LB_FAMILY_LJ;
+	cJSON *states = cJSON_CreateArray();
+
+	for (size_t i = 0; i < p->states.n && i < VM_STATES; i++) {
+		cJSON *one;
+
+		if (p->states.at[i].module != module)
+			continue;
+		one = state_json(&p->states.at[i], has_jit);
+		o->bad |= !one || !cJSON_AddItemToArray(states, one);
+	}
+	add_item(o, "states", states);
+}
+
+static cJSON *vm_json(const struct ps_process *p, size_t module)
+{
+	const struct ps_vm *vm = &p->vms[module];
 	struct object o = {.json = cJSON_CreateObject()};
 
 	add_text(&o, "release", vm->build->release);
@@ -203,6 +278,8 @@ static cJSON *vm_json(const struct ps_vm *vm)
 	add_range(&o, "interpreter", vm->at.vm_start, vm->at.vm_end);
 	add_range(&o, "collector", vm->at.gc_lo, vm->at.gc_hi);
 	add_text(&o, "evidence", vm->build->evidence);
+	add_text(&o, "jit", jit_state(p, module));
+	add_states(&o, p, module);
 	if (!o.bad)
 		return o.json;
 	cJSON_Delete(o.json);
@@ -222,13 +299,18 @@ static cJSON *process_json(const struct ps_process *p)
 	add_text(&o, "user", text_str(&user));
 	add_number(&o, "uid", p->uid);
 	add_text(&o, "vm", text_str(&vm));
+	add_text(&o, "jit", jit_state(p, ALL));
+	add_number(&o, "vm_count", (double)p->states.n);
+	add_bool(&o, "vm_count_complete", p->states.complete);
+	add_number(&o, "memory", (double)p->states.memory);
 	add_number(&o, "threads", (double)p->threads);
 	add_text(&o, "container", text_str(&container));
 	add_text(&o, "container_id", p->cgroup.runtime ? p->cgroup.id : "");
 	add_text(&o, "pod", p->cgroup.pod);
+	add_text(&o, "cgroup", p->cgroup.path);
 	add_text(&o, "command", p->command);
 	for (size_t i = 0; i < p->nvms; i++) {
-		cJSON *one = vm_json(&p->vms[i]);
+		cJSON *one = vm_json(p, i);
 
 		o.bad |= !one || !cJSON_AddItemToArray(vms, one);
 	}

@@ -12,6 +12,7 @@
 #include "detect/build.h"
 #include "proc/cgroup.h"
 #include "proc/process.h"
+#include "vm_states.h"
 
 struct ps_vm {
 	const struct vm_build *build;
@@ -28,6 +29,7 @@ struct ps_process {
 	char command[PROCESS_NAME]; /* foreign */
 	struct ps_vm vms[LB_MODULES];
 	size_t nvms;
+	struct vm_states states;
 	struct error problem; /* why a VM, or what may be one, is not profiled: foreign */
 };
 

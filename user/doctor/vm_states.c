@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "vm_states.h"
+
+#include <errno.h>
+
+#include "base/mem_remote.h"
+#include "proc/memory.h"
+
+/* LuaJIT's global_State (lj_obj.h), beside struct lj_layout. Until 2020-06-23, and in Tarantool's: */
+enum {
+	LJ_G_GC_TOTAL_2017 = 32, /* gc.total, behind strhash, strmask, strnum, allocf, allocd */
+	LJ_G_MAINTHREF_BEFORE_REGISTRY = 8, /* mainthref is directly before registrytv */
+	LJ_G_DISPATCHMODE_BEFORE_MAINTHREF = 6,
+};
+/* ... since then: */
+enum {
+	LJ_G_GC_TOTAL = 16,		   /* behind allocf, allocd */
+	LJ_G_MAINTHREF_BEHIND_VMSTATE = 8, /* directly behind it, aligned */
+	LJ_G_DISPATCHMODE_BEFORE_VMSTATE = 38,
+};
+#define LJ_DISPMODE_JIT 0x10 /* lj_dispatch.c */
+
+/* PUC Lua's global_State (lstate.h), the number of bytes that lua_gc() counts. */
+enum {
+	PUC_G_TOTALBYTES_51 = 120,
+	PUC_G_TOTALBYTES = 16, /* with GCdebt, which 5.5 subtracts */
+	PUC_G_GCDEBT = 24,
+};
+
+/*
+ * lua_close() frees all but the global_State and the main thread, and then these: a freed block may
+ * keep what it held. A VM that lives has more, its strings and tables.
+ */
+#define LJ_CLOSED 7168
+#define PUC_CLOSED 2048
+#define MOST_MEMORY (1ULL << 47)
+#define MOST_STACK (1ULL << 24) /* LUAI_MAXSTACK is a million slots */
+
+struct finder {
+	struct mem_remote remote;
+	const struct vm_file *files;
+	size_t n;
+	struct vm_states *out;
+	uint64_t words[MEMORY_RUN / 8];
+};
+
+static bool read_word(struct finder *f, uint64_t addr, uint64_t *word)
+{
+	return !mem_read(&f->remote.mem, word, sizeof(*word), addr);
+}
+
+static bool read_byte(struct finder *f, uint64_t addr, uint8_t *byte)
+{
+	return !mem_read(&f->remote.mem, byte, sizeof(*byte), addr);
+}
+
+static bool is_old(const struct lj_layout *lj)
+{
+	return lj->str_len == LJ_STR_LEN_2017;
+}
+
+static uint64_t lj_mainthref(const struct lj_layout *lj)
+{
+	int at = is_old(lj) ? lj->registrytv - LJ_G_MAINTHREF_BEFORE_REGISTRY
+			    : lj->vmstate + LJ_G_MAINTHREF_BEHIND_VMSTATE;
+
+	return (uint64_t)at;
+}
+
+static uint64_t lj_dispatchmode(const struct lj_layout *lj)
+{
+	return is_old(lj) ? lj_mainthref(lj) - LJ_G_DISPATCHMODE_BEFORE_MAINTHREF
+			  : (uint64_t)lj->vmstate - LJ_G_DISPATCHMODE_BEFORE_VMSTATE;
+}
+
+/* The dispatch table, in one block with both, leads into the file's VM. */
+static bool is_lj(struct finder *f, const struct vm_file *file, uint64_t L, struct vm_state *s)
+{
+	const struct lj_layout *lj = &file->build->lj.lj;
+	uint64_t its, handler;
+	uint8_t gct, mode;
+
+	if (!read_byte(f, L + LJ_L_GCT, &gct) || gct != LJ_GCT_THREAD ||
+	    !read_word(f, s->g + lj_mainthref(lj), &its) || its != L ||
+	    !read_word(f, s->g + lj->g2disp, &handler) || handler < file->at->vm_start ||
+	    handler >= file->at->vm_end || !read_byte(f, s->g + lj_dispatchmode(lj), &mode) ||
+	    !read_word(f, s->g + (is_old(lj) ? LJ_G_GC_TOTAL_2017 : LJ_G_GC_TOTAL), &s->memory))
+		return false;
+	s->jit = mode & LJ_DISPMODE_JIT;
+	return s->memory > LJ_CLOSED;
+}
+
+static bool read_puc_memory(struct finder *f, const struct puc_layout *puc, struct vm_state *s)
+{
+	uint64_t debt;
+
+	if (puc->version == 51)
+		return read_word(f, s->g + PUC_G_TOTALBYTES_51, &s->memory);
+	if (!read_word(f, s->g + PUC_G_TOTALBYTES, &s->memory) ||
+	    !read_word(f, s->g + PUC_G_GCDEBT, &debt))
+		return false;
+	s->memory += puc->version >= 55 ? -debt : debt;
+	return true;
+}
+
+static bool is_puc(struct finder *f, const struct vm_file *file, uint64_t L, struct vm_state *s)
+{
+	const struct puc_layout *puc = &file->build->puc.puc;
+	uint64_t its = L, stack, last;
+	uint8_t tt;
+
+	if (!read_byte(f, L + PUC_GC_TT, &tt) || (tt & PUC_TT_MASK) != PUC_TT_THREAD ||
+	    (!(puc->flags & PUC_MAIN_EMBEDDED) && !read_word(f, s->g + puc->g_mainthread, &its)) ||
+	    its != L || !read_word(f, L + puc->L_stack, &stack) ||
+	    !read_word(f, L + puc->L_stack_last, &last) || stack & 7 || last & 7 || !stack ||
+	    last <= stack || last - stack > MOST_STACK || !read_puc_memory(f, puc, s))
+		return false;
+	return s->memory > PUC_CLOSED;
+}
+
+static void add(struct vm_states *out, const struct vm_state *s)
+{
+	for (size_t i = 0; i < out->n && i < VM_STATES; i++) /* two files of one release */
+		if (out->at[i].g == s->g)
+			return;
+	if (out->n < VM_STATES)
+		out->at[out->n] = *s;
+	out->n++;
+	out->memory += s->memory;
+}
+
+/* The offset in a main thread of the pointer to its global_State, and how far behind that is. */
+struct link {
+	uint64_t at, least, most;
+};
+
+static struct link link_of(const struct lb_build *build)
+{
+	const struct puc_layout *puc = &build->puc.puc;
+	uint64_t distance;
+
+	if (build->family == LB_FAMILY_LJ)
+		return (struct link){LJ_L_GLREF, LJ_L_SIZE_LEAST, LJ_L_SIZE_MOST};
+	distance = puc->flags & PUC_MAIN_EMBEDDED ? -(uint64_t)puc->g_mainthread : puc->L_size;
+	return (struct link){puc->L_l_G, distance, distance};
+}
+
+static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwords)
+{
+	const struct vm_file *file = &f->files[module];
+	struct link link = link_of(file->build);
+
+	for (size_t i = 0; i < nwords; i++) {
+		uint64_t L = start + 8 * i - link.at, g = f->words[i];
+		struct vm_state s = {.g = g, .module = module};
+
+		if (g - L - link.least > link.most - link.least)
+			continue;
+		if ((file->build->family == LB_FAMILY_LJ ? is_lj : is_puc)(f, file, L, &s) &&
+		    s.memory < MOST_MEMORY)
+			add(f->out, &s);
+	}
+}
+
+static int search_run(void *arg, uint64_t start, uint64_t end)
+{
+	struct finder *f = arg;
+	int r = mem_read(&f->remote.mem, f->words, (uint32_t)(end - start), start);
+
+	if (r == -EFAULT) { /* it was unmapped meanwhile */
+		f->out->complete = false;
+		return 0;
+	}
+	for (uint32_t i = 0; i < f->n && !r; i++)
+		search(f, i, start, (end - start) / 8);
+	return r;
+}
+
+int vm_states_find(pid_t pid, const struct vm_file *files, size_t n, struct budget *work,
+		   struct vm_states *out)
+{
+	struct finder f = {.files = files, .n = n, .out = out};
+	int r;
+
+	*out = (struct vm_states){};
+	mem_remote_init(&f.remote, pid);
+	r = memory_each(pid, work, search_run, &f, &out->complete);
+	if (r)
+		out->complete = false;
+	return r;
+}
