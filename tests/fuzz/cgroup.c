@@ -16,7 +16,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	cgroup_parse((const char *)data, size, &found);
 	if (!memchr(found.id, '\0', sizeof(found.id)) ||
-	    !memchr(found.pod, '\0', sizeof(found.pod)))
+	    !memchr(found.pod, '\0', sizeof(found.pod)) ||
+	    !memchr(found.path, '\0', sizeof(found.path)))
+		abort();
+	if (*found.path && !memmem(data, size, found.path, strlen(found.path)))
 		abort();
 	if (*found.id && !memmem(data, size, found.id, strlen(found.id)))
 		abort();

@@ -192,14 +192,17 @@ static void has_path(const char *text, const char *path)
 	cr_expect_str_eq(parsed.path, path, "%s: %s", text, parsed.path);
 }
 
-/* The hierarchy that shows the container, else the first. */
+/* Of version 2; else of the hierarchy that shows the container, else of the first. */
 Test(cgroup, path)
 {
 	has_path("0::/\n", "/");
 	has_path("0::/a/b c/x:y\n", "/a/b c/x:y");
 	has_path("9:pids:/user.slice\n1:name=systemd:/system.slice/x.service\n0::/\n",
 		 "/system.slice/x.service");
-	has_path("9:pids:/a\n0::/b\n", "/a");
+	has_path("9:pids:/a\n0::/b\n", "/b");
+	has_path("9:pids:/a\n8:cpu:/b\n", "/a");
+	has_path("9:pids:/docker/" ID "\n0::/system.slice/containerd.service\n",
+		 "/system.slice/containerd.service");
 	has_path("9:pids:/system.slice/y.service\n0::/docker/" ID "\n", "/docker/" ID);
 	has_path("", "");
 	has_path("no colon\n", "");

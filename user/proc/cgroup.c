@@ -209,19 +209,26 @@ void cgroup_parse(const char *text, size_t len, struct cgroup *out)
 {
 	struct word rest = {text, len};
 
+	struct word path = {}, path2 = {};
+
 	*out = (struct cgroup){};
 	while (rest.len) {
 		struct word line = take(&rest, '\n');
+		struct word hierarchy = take(&line, ':'), controllers = take(&line, ':');
 		struct cgroup found = {};
 
-		take(&line, ':'); /* the hierarchy's number */
-		take(&line, ':'); /* its controllers */
 		parse_path(line, &found);
-		if (*out->path && rank(&found) <= rank(out))
-			continue;
-		snprintf(found.path, sizeof(found.path), "%.*s", (int)line.len, line.at);
-		*out = found;
+		if (!path.len || rank(&found) > rank(out))
+			path = line;
+		if (rank(&found) > rank(out))
+			*out = found;
+		if (is(hierarchy, "0") && !controllers.len && line.len > 1)
+			path2 = line;
 	}
+	if (path2.len)
+		path = path2;
+	if (path.len)
+		snprintf(out->path, sizeof(out->path), "%.*s", (int)path.len, path.at);
 }
 
 int cgroup_of(pid_t pid, struct cgroup *out)

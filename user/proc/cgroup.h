@@ -22,7 +22,8 @@ struct cgroup {
 
 /*
  * Reads the text of /proc/PID/cgroup, of version 1 or 2. The innermost container counts; a unit
- * counts if there is none. Its path is that of the hierarchy in which it was found.
+ * counts if there is none. The path is that of version 2, unless that is the root or there is none:
+ * then that of the hierarchy which shows the container, else of the first.
  */
 void cgroup_parse(const char *text, size_t len, struct cgroup *out);
 
