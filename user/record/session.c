@@ -266,14 +266,14 @@ static int open_command(struct session *s, const struct session_options *o, stru
 /* Processes that do not run now, or are new, are met when they are sampled. */
 static int meet(void *arg, pid_t pid)
 {
+	struct target_scan scan;
 	struct session *s = arg;
 	struct process *t;
 
 	if (signals_caught())
 		return 1;
-	if (pid == getpid() || !targets_have_vm(&s->targets, pid) || add_target(s, pid, &t))
-		return 0;
-	targets_recognise(&s->targets, t, 0, NULL);
+	if (pid != getpid() && targets_have_vm(&s->targets, pid, &scan) && !add_target(s, pid, &t))
+		targets_meet(&s->targets, t, &scan);
 	return 0;
 }
 

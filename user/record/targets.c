@@ -62,14 +62,18 @@ static void give_files(struct targets *ts)
 	}
 }
 
-bool targets_have_vm(struct targets *ts, pid_t pid)
+static void scan(struct targets *ts, pid_t pid, struct target_scan *s)
 {
-	struct error ignored = {};
-	struct lb_proc vms = {};
-	int r = scan_process(ts->scan, pid, &vms, &ignored);
-
+	*s = (struct target_scan){.image = process_image(pid)};
+	s->mapped = process_mapped(pid); /* before: what is mapped meanwhile is found later */
+	s->result = scan_process(ts->scan, pid, &s->vms, &s->unknown);
 	give_files(ts);
-	return r == -ENOTSUP || (!r && vms.nmodules);
+}
+
+bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
+{
+	scan(ts, pid, s);
+	return s->result == -ENOTSUP || (!s->result && s->vms.nmodules);
 }
 
 static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
@@ -215,31 +219,30 @@ static void keep_known(struct targets *ts, struct process *t)
 		add_module(ts, t, &now.module[i]);
 }
 
-int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, struct error *err)
+static int recognise(struct targets *ts, struct process *t, const struct target_scan *s,
+		     uint64_t exec_id, struct error *err)
 {
-	struct error unknown = {}, refused = {};
-	uint64_t image = process_image(t->pid);
 	const struct lb_proc was = t->vms;
 	struct lb_proc before = was;
 	bool was_registered = t->registered;
-	int r, r2;
+	struct error refused = {};
+	int r = s->result, r2;
 
 	/* all of its VMs are new; amid an exec process_image() may differ twice */
-	if (image != t->image_id && !(exec_id && exec_id == was.exec_id))
+	if (s->image != t->image_id && !(exec_id && exec_id == was.exec_id))
 		before = (struct lb_proc){};
-	t->image_id = image;
-	t->mapped = process_mapped(t->pid); /* before: what is mapped meanwhile is found later */
+	t->image_id = s->image;
+	t->mapped = s->mapped;
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
-	t->vms = (struct lb_proc){.exec_id = exec_id};
+	t->vms = s->vms;
+	t->vms.exec_id = exec_id;
 	t->registered = false;
-	r = scan_process(ts->scan, t->pid, &t->vms, &unknown);
-	give_files(ts);
 	t->vms.epoch = exec_id ? LB_EPOCH(exec_id) : ++ts->epochs;
 	keep_known(ts, t);
 	if (r && err)
-		*err = unknown;
+		*err = s->unknown;
 	else
-		note_unsampled(ts, r, &unknown);
+		note_unsampled(ts, r, &s->unknown);
 	if (r && r != -ENOTSUP) {
 		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
 		t->vms = was;
@@ -262,6 +265,23 @@ int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, s
 	t->registered = true;
 	show(ts, t, &before);
 	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
+}
+
+int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, struct error *err)
+{
+	struct target_scan s;
+
+	scan(ts, t->pid, &s);
+	return recognise(ts, t, &s, exec_id, err);
+}
+
+/* Another process may have its pid since, or the same one another image. */
+void targets_meet(struct targets *ts, struct process *t, const struct target_scan *s)
+{
+	if (s->image && process_image(t->pid) == s->image)
+		recognise(ts, t, s, 0, NULL);
+	else
+		targets_recognise(ts, t, 0, NULL);
 }
 
 static void look(struct targets *ts, struct process *t)

@@ -40,8 +40,16 @@ int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct
  */
 int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
 
+/* The VMs of a process at some time. */
+struct target_scan {
+	uint64_t image, mapped; /* process_image(), process_mapped(), from before it */
+	struct lb_proc vms;
+	struct error unknown; /* a VM that is not sampled, and why */
+	int result;	      /* of scan_process() */
+};
+
 /* True if a process that is no target has a VM. BPF knows its files then. */
-bool targets_have_vm(struct targets *targets, pid_t pid);
+bool targets_have_vm(struct targets *targets, pid_t pid, struct target_scan *scan);
 
 /*
  * Looks at the image that the process runs now, and registers it with BPF and the symbolizer. exec_id: 0 lets
@@ -49,6 +57,9 @@ bool targets_have_vm(struct targets *targets, pid_t pid);
  */
 int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,
 		      struct error *err);
+
+/* The same of a new target that was scanned before it was added. */
+void targets_meet(struct targets *targets, struct process *target, const struct target_scan *scan);
 
 /* Scans for libraries loaded since the last look. now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
