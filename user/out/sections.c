@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "jitp.h"
 #include "prof/copy.h"
@@ -76,72 +78,128 @@ static void put_key(struct text *out, enum sections_by by, const struct prof *pr
 	}
 }
 
-struct select {
-	const struct prof *prof;
-	enum sections_by by;
-	const char *key; /* NULL: all */
-	struct text text;
+struct section {
+	UT_hash_handle hh;
+	uint64_t count;
+	size_t len;
+	char key[];
 };
 
-static void select_free(struct select *s)
+struct sections {
+	struct section *first;
+	struct section **of; /* by row */
+};
+
+static void sections_free(struct sections *s)
 {
-	text_free(&s->text);
+	struct section *one, *next;
+
+	HASH_ITER (hh, s->first, one, next) {
+		HASH_DEL(s->first, one);
+		free(one);
+	}
+	free(s->of);
 }
+
+static int by_count(const struct section *a, const struct section *b)
+{
+	return (a->count < b->count) - (a->count > b->count);
+}
+
+/* NULL: out of memory. */
+static struct section *section_of(struct sections *s, const struct text *key)
+{
+	struct section *one;
+
+	HASH_FIND(hh, s->first, text_str(key), key->len, one);
+	if (one)
+		return one;
+	one = calloc(1, sizeof(*one) + key->len + 1);
+	if (!one)
+		return NULL;
+	one->len = key->len;
+	memcpy(one->key, text_str(key), key->len);
+	HASH_ADD(hh, s->first, key, one->len, one);
+	if (one->hh.tbl)
+		return one;
+	free(one);
+	return NULL;
+}
+
+static int find_sections(const struct prof *prof, enum sections_by by, struct sections *s)
+{
+	size_t n = prof_nrows(prof);
+	__text struct text key = {0};
+
+	s->of = calloc(n + 1, sizeof(*s->of));
+	if (!s->of)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		put_key(&key, by, prof, &row.labels);
+		s->of[i] = text_err(&key) ? NULL : section_of(s, &key);
+		if (!s->of[i])
+			return -ENOMEM;
+		if (__builtin_add_overflow(s->of[i]->count, row.count, &s->of[i]->count))
+			s->of[i]->count = UINT64_MAX;
+	}
+	HASH_SORT(s->first, by_count);
+	return 0;
+}
+
+/* A section's rows: rows are asked for in their order. */
+struct select {
+	const struct section *section;
+	struct section **next; /* of the next row */
+};
 
 static bool is_selected(void *arg, const struct prof_row *row, struct prof_frame *root)
 {
 	struct select *s = arg;
 
-	(void)root;
-	put_key(&s->text, s->by, s->prof, &row->labels);
-	return !strcmp(text_str(&s->text), s->key);
+	(void)row, (void)root;
+	return *s->next++ == s->section;
+}
+
+struct roots {
+	const struct prof *prof;
+	enum sections_by by;
+	struct text text;
+};
+
+static void roots_free(struct roots *r)
+{
+	text_free(&r->text);
 }
 
 static bool add_root(void *arg, const struct prof_row *row, struct prof_frame *root)
 {
-	struct select *s = arg;
+	struct roots *r = arg;
 
-	put_key(&s->text, s->by, s->prof, &row->labels);
-	root->symbol = text_str(&s->text);
+	put_key(&r->text, r->by, r->prof, &row->labels);
+	root->symbol = text_str(&r->text);
 	return true;
 }
 
 int sections_as_roots(const struct prof *prof, enum sections_by by, struct prof **out)
 {
-	__cleanup(select_free) struct select s = {.prof = prof, .by = by};
-	int r = prof_copy(prof, add_root, &s, out);
+	__cleanup(roots_free) struct roots roots = {.prof = prof, .by = by};
+	int r = prof_copy(prof, add_root, &roots, out);
 
-	return r ? r : text_err(&s.text);
+	return r ? r : text_err(&roots.text);
 }
 
-static int find_sections(const struct prof *prof, enum sections_by by, struct tallies *sections)
+static int render(const struct prof *prof, const struct sections *sections,
+		  const struct section *section, const struct jitp_options *options,
+		  const struct source *source, FILE *out)
 {
-	__text struct text key = {0};
-	int r = 0;
-
-	for (size_t i = 0; i < prof_nrows(prof) && !r; i++) {
-		struct prof_row row;
-
-		prof_row(prof, i, &row);
-		put_key(&key, by, prof, &row.labels);
-		r = text_err(&key);
-		if (!r)
-			r = tally_add(sections, text_str(&key), NULL, row.count);
-	}
-	tally_sort(sections);
-	return r;
-}
-
-static int render(const struct prof *prof, enum sections_by by, const struct tally *section,
-		  const struct jitp_options *options, const struct source *source, FILE *out)
-{
-	__cleanup(select_free) struct select s = {.prof = prof, .by = by, .key = section->key};
+	struct select s = {.section = section, .next = sections->of};
 	__cleanup(prof_free) struct prof *part = NULL;
 	__text struct text name = {0};
 	int r = prof_copy(prof, is_selected, &s, &part);
 
-	if (!r)
-		r = text_err(&s.text);
 	if (r)
 		return r;
 	text_put_clean(&name, section->key, section->len);
@@ -153,7 +211,7 @@ static int render(const struct prof *prof, enum sections_by by, const struct tal
 int sections_render(const struct prof *prof, enum sections_by by,
 		    const struct jitp_options *options, const struct source *source, FILE *out)
 {
-	__cleanup(tally_free) struct tallies sections = {};
+	__cleanup(sections_free) struct sections sections = {};
 	__cleanup(prof_free) struct prof *roots = NULL;
 	uint64_t small = 0, nsmall = 0, n = 0;
 	int r;
@@ -163,12 +221,12 @@ int sections_render(const struct prof *prof, enum sections_by by,
 		return r ? r : jitp_render(roots, options, source, out);
 	}
 	r = find_sections(prof, by, &sections);
-	for (const struct tally *t = sections.first; t && !r; t = t->hh.next) {
-		if (tally_percent(t->count, prof_samples(prof)) >= options->min &&
+	for (const struct section *s = sections.first; s && !r; s = s->hh.next) {
+		if (tally_percent(s->count, prof_samples(prof)) >= options->min &&
 		    n++ < SECTIONS_MOST) {
-			r = render(prof, by, t, options, source, out);
+			r = render(prof, &sections, s, options, source, out);
 		} else {
-			small += t->count;
+			small += s->count;
 			nsmall++;
 		}
 	}
