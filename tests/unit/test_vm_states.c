@@ -204,6 +204,29 @@ Test(vm_states, what_was_not_searched_is_not_known)
 	cr_expect_not(found.complete);
 }
 
+/* A process that fills its memory with what looks like main threads uses the budget up. */
+Test(vm_states, candidates_are_bounded)
+{
+	const char *name;
+	struct budget work = {.left = UINT64_MAX};
+	const struct vm_file file = {&build, &module};
+	uint64_t before, words = sizeof(memory) / 8;
+
+	make_lj(lj_layout_row(0, &name), lj_layout_hookmask(0), 96);
+	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
+	before = UINT64_MAX - work.left;
+	for (uint64_t i = 0; i < words; i++)
+		put((uint64_t)(uintptr_t)memory + 8 * i,
+		    (uint64_t)(uintptr_t)memory + 8 * i - 16 + 96);
+	work.left = UINT64_MAX;
+	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
+	cr_expect_geq(UINT64_MAX - work.left, before + (words - 1) * 4096);
+	work.left = before + 10 * 4096;
+	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
+	cr_expect_not(found.complete);
+	cr_expect_eq(work.left, 0);
+}
+
 Test(vm_states, a_process_that_has_ended)
 {
 	struct budget work = {.left = UINT64_MAX};

@@ -36,10 +36,14 @@ enum {
 #define MOST_MEMORY (1ULL << 47)
 #define MOST_STACK (1ULL << 24) /* LUAI_MAXSTACK is a million slots */
 
+/* What a word that may be the pointer to a global_State costs of the budget: it takes a few reads. */
+#define CANDIDATE 4096
+
 struct finder {
 	struct mem_remote remote;
 	const struct vm_file *files;
 	size_t n;
+	struct budget *work;
 	struct vm_states *out;
 	uint64_t words[MEMORY_RUN / 8];
 };
@@ -156,6 +160,10 @@ static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwo
 
 		if (g - L - link.least > link.most - link.least)
 			continue;
+		if (!budget_spend(f->work, CANDIDATE)) { /* it has made many */
+			f->out->complete = false;
+			return;
+		}
 		if ((file->build->family == LB_FAMILY_LJ ? is_lj : is_puc)(f, file, L, &s) &&
 		    s.memory < MOST_MEMORY)
 			add(f->out, &s);
@@ -179,7 +187,7 @@ static int search_run(void *arg, uint64_t start, uint64_t end)
 int vm_states_find(pid_t pid, const struct vm_file *files, size_t n, struct budget *work,
 		   struct vm_states *out)
 {
-	struct finder f = {.files = files, .n = n, .out = out};
+	struct finder f = {.files = files, .n = n, .work = work, .out = out};
 	int r;
 
 	*out = (struct vm_states){};

@@ -28,18 +28,20 @@ void origin_free(struct image_origin *o)
 	text_free(&o->container);
 }
 
-static void inherit(struct text *own, const struct text *parents)
+static void take(struct text *own, const struct text *parents)
 {
-	if (!own->len)
-		text_puts(own, text_str(parents));
+	text_clear(own);
+	text_puts(own, text_str(parents));
 }
 
+/* Its own executable may be that of an exec since; its own cgroup that into which it was moved. */
 void origin_fork(struct image_origin *o, const struct image_origin *parent)
 {
-	if (!o->cgroup.len)
-		inherit(&o->container, &parent->container);
-	inherit(&o->cgroup, &parent->cgroup);
-	inherit(&o->exe, &parent->exe);
+	take(&o->exe, &parent->exe);
+	if (!o->cgroup.len) {
+		take(&o->cgroup, &parent->cgroup);
+		take(&o->container, &parent->container);
+	}
 	origin_forget(o);
 }
 

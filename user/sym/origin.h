@@ -22,7 +22,7 @@ struct image_origin {
 void origin_read(struct image_origin *origin, pid_t pid);
 void origin_free(struct image_origin *origin);
 
-/* A fork has its parent's, which are taken if it has ended before they were read. */
+/* A fork runs its parent's executable, and has its cgroup if it has ended before that was read. */
 void origin_fork(struct image_origin *origin, const struct image_origin *parent);
 
 /* The id of prof_origin_id() of a VM of this process. build: its index; vm: its release. */
