@@ -210,7 +210,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},
 	[CLI_BY] = {"by", 0, "WHAT", CLI_RECORD | CLI_REPORT, set_by,
-		    "a section of the -jp report for each " SECTIONS_NAMES},
+		    "sections by " SECTIONS_NAMES},
 	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
