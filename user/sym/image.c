@@ -92,6 +92,7 @@ void image_left(struct image *image)
 void image_begin_profile(struct image *image, image_evicted_fn *fn, void *arg)
 {
 	drop_frames(image);
+	origin_forget(&image->origin);
 	protos_evict(image->protos, image->profile_round, fn, arg);
 	image->profile_round = image->owner->round;
 }
