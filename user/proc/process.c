@@ -180,6 +180,13 @@ uint64_t process_start(pid_t pid)
 	return read_image(pid, &f) ? f.start + 1 : 0; /* the first process started at 0 */
 }
 
+uint64_t process_start_stack(pid_t pid)
+{
+	struct image_fields f;
+
+	return read_image(pid, &f) ? f.stack : 0;
+}
+
 #define MIX 0x9e3779b97f4a7c15ULL
 
 /* startstack is 0 from when exec has dropped the old image until it has laid out the new one. */
@@ -404,22 +411,24 @@ void process_exe(pid_t pid, char *buf, size_t size)
 	buf[n > 0 ? n : 0] = '\0';
 }
 
-#define COMM_MAX 15 /* include/linux/sched.h: TASK_COMM_LEN, an ABI */
+#define COMM_MAX (PROCESS_COMM - 1)
 
-static void read_comm(pid_t pid, char comm[COMM_MAX + 2])
+void process_comm(pid_t pid, char comm[PROCESS_COMM])
 {
-	size_t n = read_proc(pid, "comm", comm, COMM_MAX + 2); /* it may hold line feeds */
+	char line[PROCESS_COMM + 1];
+	size_t n = read_proc(pid, "comm", line, sizeof(line)); /* it may hold line feeds */
 
-	comm[n ? n - 1 : 0] = '\0';
+	line[n ? n - 1 : 0] = '\0';
+	memcpy(comm, line, PROCESS_COMM);
 }
 
 void process_name(pid_t pid, char *buf, size_t size)
 {
-	char exe[PROCESS_NAME - COMM_MAX - 4], comm[COMM_MAX + 2];
+	char exe[PROCESS_NAME - COMM_MAX - 4], comm[PROCESS_COMM];
 	const char *base;
 
 	process_exe(pid, exe, sizeof(exe));
-	read_comm(pid, comm);
+	process_comm(pid, comm);
 	base = strrchr(exe, '/');
 	if (!*exe || !*comm || !strncmp(base ? base + 1 : exe, comm, COMM_MAX))
 		snprintf(buf, size, "%s", *exe ? exe : comm);

@@ -34,6 +34,9 @@ uint64_t process_image(pid_t pid);
 /* Distinguishes a process from others that had its pid before. 0: it has ended. */
 uint64_t process_start(pid_t pid);
 
+/* Returns where its stack began: differs after an exec, and equals mm->start_stack. 0: it has none. */
+uint64_t process_start_stack(pid_t pid);
+
 /* Returns its file-system user ID. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 
@@ -98,6 +101,13 @@ void process_exe(pid_t pid, char *buf, size_t size);
  */
 #define PROCESS_NAME 4200 /* bytes that hold any */
 void process_name(pid_t pid, char *buf, size_t size);
+
+/* The path of its executable, as this process sees it; "" when it has ended. Foreign. */
+void process_exe(pid_t pid, char *buf, size_t size);
+
+/* Its name, which may hold any byte but NUL; "" when it has ended. */
+#define PROCESS_COMM 16 /* include/linux/sched.h: TASK_COMM_LEN, an ABI */
+void process_comm(pid_t pid, char comm[PROCESS_COMM]);
 
 /*
  * Its command line, as it shows itself: arguments with blanks between, as many bytes as buf holds;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int words_add(struct words *w, const char *word)
+{
+	char **grown = reallocarray(w->word, w->n + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	w->word = grown;
+	w->word[w->n] = strdup(word);
+	if (!w->word[w->n])
+		return -ENOMEM;
+	w->n++;
+	return 0;
+}
+
+void words_free(struct words *w)
+{
+	while (w->n)
+		free(w->word[--w->n]);
+	free(w->word);
+	w->word = NULL;
+}
