@@ -9,6 +9,7 @@
 #include "emit_lj.bpf.h"
 #include "emit_puc.bpf.h"
 #include "maps.bpf.h"
+#include "narrow.bpf.h"
 
 static __always_inline void count_ends(__u32 end, __s64 count)
 {
@@ -66,6 +67,11 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->origin = origin;
 	rec->known = known;
 	rec->pad = 0;
+	rec->start_stack = 0;
+	if (narrowed_by) {
+		rec->start_stack = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);
+		narrow_identity(&rec->identity);
+	}
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

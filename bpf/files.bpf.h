@@ -149,8 +149,8 @@ static long look_at_node(__u32 i, struct lb_search **search)
 
 enum by_files {
 	FILES_UNKNOWN,
-	FILES_NO_VM,
-	FILES_VM, /* the process is in procs now, and in this CPU's cache */
+	FILES_NO_VM, /* or the recording is narrowed, and the process is not wanted */
+	FILES_VM,    /* the process is in procs now, and in this CPU's cache */
 };
 
 /* Collects the VMs that the current process has mapped in s->proc. */
@@ -180,10 +180,16 @@ static __always_inline enum by_files files_search(struct lb_search *s)
 static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, __u32 ended)
 {
 	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
-	enum by_files by = files_search(&cpu->search);
+	enum verdict verdict = narrowed_by ? narrow_verdict(&cpu->identity) : VERDICT_WANTED;
+	enum by_files by;
 
+	if (verdict == VERDICT_UNWANTED)
+		return FILES_NO_VM;
+	by = files_search(&cpu->search);
 	if (by != FILES_VM)
 		return by;
+	if (verdict == VERDICT_UNKNOWN)
+		return FILES_UNKNOWN;
 	target->pid = 0;
 	target->proc = cpu->search.proc;
 	target->proc.exec_id = exec_id;

@@ -20,6 +20,27 @@ struct mm_struct {
 	struct maple_tree mm_mt;   /* its mappings, since 6.1 */
 	unsigned long start_stack; /* sp when the program began */
 	unsigned long exec_vm;	   /* pages of executable mappings */
+	struct file *exe_file;
+};
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t fsuid;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup___kernel { /* a flavour: user space has a struct cgroup */
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup___kernel *dfl_cgrp; /* of version 2 */
 };
 
 struct sched_entity {
@@ -36,6 +57,8 @@ struct task_struct {
 	__u64 start_boottime;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
+	struct cred *cred;
+	struct css_set *cgroups;
 	char comm[16];
 };
 
@@ -63,8 +86,14 @@ struct inode___private {
 	struct timespec64 __i_mtime;
 };
 
+struct path___kernel {
+	void *mnt;
+	void *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path___kernel f_path;
 };
 
 struct vm_area_struct {

@@ -24,7 +24,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline __u64 task_exec_id(struct task_struct *task)
 {
-	return EXEC_ID(task->group_leader->start_boottime, task->self_exec_id);
+	__u64 id = EXEC_ID(task->group_leader->start_boottime, task->self_exec_id);
+
+	return narrowed_by ? id ^ narrow_stamp(task) : id;
 }
 
 static __always_inline enum lb_status send(struct lb_walk *w, struct lb_thread *thread,
@@ -174,7 +176,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		return 0;
 	taken = events_per_sample == 1 || is_sample(cpu);
 	proc = target_of(cpu, pid, exec_id);
-	if (!proc)
+	if (!proc && !narrowed_by) /* a child's cgroup, user and name may be others */
 		proc = fork_adopt(cpu, pid, exec_id);
 	is_known = proc && proc->exec_id == exec_id;
 	if (!is_known || (taken && !proc->nmodules)) {

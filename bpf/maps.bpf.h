@@ -43,6 +43,20 @@ struct {
 	__type(value, struct lb_file);
 } files SEC(".maps");
 
+/*
+ * By what a system-wide recording is narrowed, LB_NARROW_*; 0: all processes are wanted. User space
+ * sets it before the load, and with it the size of `verdicts`.
+ */
+const volatile __u32 narrowed_by;
+
+/* Whether processes of this identity are wanted: 1 or 0. User space writes, BPF reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct lb_identity);
+	__type(value, __u32);
+} verdicts SEC(".maps");
+
 /* The last LB_THREAD_VMS VMs that ran on a thread. */
 struct lb_vms {
 	__u64 exec_id; /* of the thread's process */
@@ -119,6 +133,7 @@ struct lb_cpu {
 	 * after the sample */
 	__u32 draw_left, draw_at;
 	struct lb_search search;
+	struct lb_identity identity; /* of the current process */
 	struct lb_plain plain[CPU_PLAIN];
 };
 

@@ -147,6 +147,25 @@ struct lb_rec_proto {
 		     /* struct lb_part, each with its bytes, to the end of the record */
 };
 
+/*
+ * What decides whether a process is wanted, in a recording of all processes that is narrowed
+ * (narrow.bpf.h). Members that it is not narrowed by are 0.
+ */
+enum {
+	LB_NARROW_EXE = 1,
+	LB_NARROW_COMM = 2,
+	LB_NARROW_CGROUP = 4,
+	LB_NARROW_USER = 8,
+};
+struct lb_identity {
+	__u64 exe_mount, exe_dentry; /* kernel addresses that stand for the executable's path */
+	__u64 exe_ino;
+	__u64 cgroup; /* id of its cgroup of version 2 */
+	__u32 uid;    /* for files */
+	__u32 pad;
+	char comm[LB_COMM];
+};
+
 struct lb_rec_task {
 	struct lb_rec_head head;
 	__u32 pid;
@@ -156,6 +175,9 @@ struct lb_rec_task {
 	__u32 origin; /* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
 	__u32 known;  /* 0; or its epoch, when BPF added it there by its files */
 	__u32 pad;
+	/* narrowed recordings only: the process at the time of the record */
+	__u64 start_stack;
+	struct lb_identity identity;
 };
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -257,11 +279,15 @@ struct lb_file {
 
 #define LB_FILES 4096 /* the last ones found in a mapping */
 
+#define LB_VERDICTS 4096 /* identities whose verdict is known */
+
 #define LB_THREAD_VMS 4 /* kept for each thread; power of two */
 
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
 _Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 32 && sizeof(struct lb_part) == 16, "ring ABI");
+_Static_assert(sizeof(struct lb_rec_task) == 48 + sizeof(struct lb_identity), "ring ABI");
+_Static_assert(sizeof(struct lb_identity) == 56, "map ABI: a key has no hidden padding");
 _Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
 
 #endif

@@ -62,6 +62,38 @@ Test(cli, defaults)
 	cr_assert_null(opts->stats);
 }
 
+Test(cli, narrowing)
+{
+	cr_assert_eq(parse("--exe", "lua*", "--exe=/usr/bin/x", "--comm", "redis-server",
+			   "--cgroup=/a/b", "--user", "root", "--user=65534"),
+		     0);
+	cr_assert(opts->all);
+	cr_assert_eq(opts->exes.n, 2);
+	cr_assert_str_eq(opts->exes.word[0], "lua*");
+	cr_assert_str_eq(opts->exes.word[1], "/usr/bin/x");
+	cr_assert_eq(opts->comms.n, 1);
+	cr_assert_str_eq(opts->comms.word[0], "redis-server");
+	cr_assert_eq(opts->cgroups.n, 1);
+	cr_assert_str_eq(opts->cgroups.word[0], "/a/b");
+	cr_assert_eq(opts->nusers, 2);
+	cr_assert_eq(opts->users[0], 0);
+	cr_assert_eq(opts->users[1], 65534);
+	cr_assert_eq(parse("--all", "--comm", "x"), 0);
+	cr_assert_eq(parse("ps", "--comm", "x", "--user", "0"), 0);
+	cr_assert_eq(opts->verb, VERB_PS);
+	refused("--exe: empty", "--exe", "");
+	refused("--comm: empty", "--comm=");
+	refused("--cgroup: empty", "--cgroup=");
+	refused("--user: empty", "--user=");
+	refused("--user nobody-of-this-name: no such user", "--user", "nobody-of-this-name");
+	refused("--user 1.5: no such user", "--user", "1.5");
+	refused("--comm goes with --all, not with -p", "-p", "1", "--comm", "x");
+	refused("--user goes with --all, not with a command", "--user", "0", "--", "true");
+	refused("--exe does not go with report", "report", "x.pb.gz", "--exe", "x");
+	refused("--exe does not go with doctor", "doctor", "--exe", "x");
+	refused("--exe needs a value", "--exe");
+}
+
 Test(cli, all_of_record)
 {
 	cr_assert_eq(parse("record", "-p", "1,2", "-p2,3", "-jp=3si4m1,j.txt", "-F", "250",

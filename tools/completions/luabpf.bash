@@ -12,12 +12,14 @@ _luabpf() {
     -p | --pid) COMPREPLY=($(compgen -W "$(pgrep -x 'luajit|lua(5\.[1-5])?|nginx|openresty|tarantool|nvim|haproxy|redis-server' 2>/dev/null)" -- "$cur")) ;;
     -f | --format) COMPREPLY=($(compgen -W "pprof folded" -- "$cur")) ;;
     -o | --output | --stats | --metrics | report) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    -F | --frequency | -d | --duration | --every | --max-lost) ;;
+    --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
+    --exe | --cgroup) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --comm | -F | --frequency | -d | --duration | --every | --max-lost) ;;
     *)
-        local words="-p -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
+        local words="-p --all --exe --comm --cgroup --user -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
-        [[ ${COMP_WORDS[1]} == ps ]] && words="--json --help"
+        [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"
         ((COMP_CWORD == 1)) && words+=" record report doctor ps help"
         if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} =~ ^(doctor|ps)$ ]]; then
             COMPREPLY=($(compgen -W "$words" -- "$cur"))

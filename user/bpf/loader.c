@@ -194,7 +194,9 @@ static const char *const kernel_structs[] = {
 	"task_struct",	  "sched_entity", "mm_struct",
 	"vm_area_struct", "perf_event",	  "bpf_perf_event_data_kern",
 	"maple_tree",	  "file",	  "inode",
-	"super_block",	  "timespec64",
+	"super_block",	  "timespec64",	  "path",
+	"cred",		  "css_set",	  "cgroup",
+	"kernfs_node",
 };
 
 /* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads the
@@ -231,6 +233,9 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
 	l->skel->rodata->by_coroutine = o->by_coroutine;
+	if (o->narrowed_by)
+		bpf_map__set_max_entries(l->skel->maps.verdicts, LB_VERDICTS);
+	l->skel->rodata->narrowed_by = o->narrowed_by;
 	choose_program(l, o->families, o->everywhere);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
@@ -313,6 +318,14 @@ int loader_set_file(struct loader *l, const struct lb_file_key *key, const struc
 {
 	return bpf_map__update_elem(l->skel->maps.files, key, sizeof(*key), file, sizeof(*file),
 				    BPF_ANY);
+}
+
+int loader_set_verdict(struct loader *l, const struct lb_identity *identity, bool wanted)
+{
+	uint32_t value = wanted;
+
+	return bpf_map__update_elem(l->skel->maps.verdicts, identity, sizeof(*identity), &value,
+				    sizeof(value), BPF_ANY);
 }
 
 /* Invalidates BPF's cached copies. */

@@ -28,6 +28,9 @@ struct loader_options {
 	uint64_t event_ns;
 	bool everywhere;   /* loader_attach_cpus() will be called */
 	bool by_coroutine; /* records say which lua_State ran */
+	/* With everywhere, LB_NARROW_*: only processes of an identity with a verdict are sampled;
+	 * 0: all are. */
+	uint32_t narrowed_by;
 	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
 };
@@ -49,6 +52,10 @@ int loader_set_build(struct loader *loader, uint32_t index, const struct lb_buil
 /* Registers a file. Its build must be set before. */
 int loader_set_file(struct loader *loader, const struct lb_file_key *key,
 		    const struct lb_file *file);
+
+/* Whether processes of this identity are sampled, if options had narrowed_by. */
+int loader_set_verdict(struct loader *loader, const struct lb_identity *identity, bool wanted);
+
 int loader_set_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);
 /* Reads it back: BPF may have adopted its exec_id. -ENOENT: it was not set, or dropped. */
 int loader_get_proc(struct loader *loader, pid_t pid, struct lb_proc *proc);

@@ -219,8 +219,20 @@ static int take_operands(struct options *opts, char **operands, struct error *er
 	return -EINVAL;
 }
 
+/* The first option that narrows --all; NULL: none was given. */
+static const char *narrowing_option(const struct options *opts)
+{
+	return was_seen(opts, CLI_EXE)	    ? "--exe"
+	       : was_seen(opts, CLI_COMM)   ? "--comm"
+	       : was_seen(opts, CLI_CGROUP) ? "--cgroup"
+	       : was_seen(opts, CLI_USER)   ? "--user"
+					    : NULL;
+}
+
 static int settle_target(struct options *opts, struct error *err)
 {
+	const char *narrowing = narrowing_option(opts);
+
 	if (opts->verb == VERB_REPORT && !opts->input)
 		return error_set(err, -EINVAL, "report of what? name a file");
 	if (opts->verb != VERB_RECORD)
@@ -230,6 +242,10 @@ static int settle_target(struct options *opts, struct error *err)
 	if (opts->command && opts->npids)
 		return error_set(err, -EINVAL,
 				 "-p and a command behind --: only one can be profiled");
+	if (narrowing && (opts->command || opts->npids))
+		return error_set(err, -EINVAL, "%s goes with --all, not with %s", narrowing,
+				 opts->npids ? "-p" : "a command behind --");
+	opts->all |= narrowing != NULL;
 	if (opts->all && (opts->command || opts->npids))
 		return error_set(err, -EINVAL, "--all and %s: only one can be profiled",
 				 opts->npids ? "-p" : "a command behind --");
@@ -378,6 +394,10 @@ void options_free(struct options **opts)
 	free(o->args);
 	free(o->jitp_text);
 	free(o->pids);
+	words_free(&o->exes);
+	words_free(&o->comms);
+	words_free(&o->cgroups);
+	free(o->users);
 	free(o);
 	*opts = NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/words.h"
 #include "out/jitp_options.h"
 #include "out/sections.h"
 #include "out/out.h"
@@ -20,8 +21,12 @@ struct options {
 	/* record: exactly one of pids and command; report: input; doctor: pids or none */
 	pid_t *pids; /* no pid twice */
 	size_t npids;
-	bool wait;	/* for Lua in one of pids */
-	bool all;	/* processes that run Lua */
+	bool wait; /* for Lua in one of pids */
+	bool all;  /* processes that run Lua */
+	/* record --all, ps: those that match one of each kind that is given */
+	struct words exes, comms, cgroups; /* none of them empty */
+	uid_t *users;
+	size_t nusers;
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
 	bool json;	      /* ps: no table */

@@ -2,6 +2,7 @@
 /* The table of options, and a function for each that checks and stores its value. */
 #include <errno.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table.h"
@@ -139,16 +140,56 @@ static int set_max_lost(struct options *opts, const char *value, struct error *e
 	return 0;
 }
 
-static int set_source_user(struct options *opts, const char *value, struct error *err)
+/* By name or number. */
+static int find_user(const char *option, const char *value, uid_t *out, struct error *err)
 {
 	const struct passwd *pw = getpwnam(value);
 	uint64_t uid = 0;
 
 	if (!pw && (strchr(value, '.') || cli_decimal(value, 0, UINT32_MAX - 1, &uid)))
-		return error_set(err, -EINVAL, "--source-user %s: no such user", value);
-	opts->source_user = pw ? pw->pw_uid : (uid_t)uid;
-	opts->has_source_user = true;
+		return error_set(err, -EINVAL, "%s %s: no such user", option, value);
+	*out = pw ? pw->pw_uid : (uid_t)uid;
 	return 0;
+}
+
+static int set_source_user(struct options *opts, const char *value, struct error *err)
+{
+	opts->has_source_user = true;
+	return find_user("--source-user", value, &opts->source_user, err);
+}
+
+static int add_word(struct words *words, const char *option, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "%s: empty", option);
+	return words_add(words, value);
+}
+
+static int set_exe(struct options *opts, const char *value, struct error *err)
+{
+	return add_word(&opts->exes, "--exe", value, err);
+}
+
+static int set_comm(struct options *opts, const char *value, struct error *err)
+{
+	return add_word(&opts->comms, "--comm", value, err);
+}
+
+static int set_cgroup(struct options *opts, const char *value, struct error *err)
+{
+	return add_word(&opts->cgroups, "--cgroup", value, err);
+}
+
+static int set_user(struct options *opts, const char *value, struct error *err)
+{
+	uid_t *grown = reallocarray(opts->users, opts->nusers + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	opts->users = grown;
+	if (!*value)
+		return error_set(err, -EINVAL, "--user: empty");
+	return find_user("--user", value, &opts->users[opts->nusers++], err);
 }
 
 static int set_all(struct options *opts, const char *value, struct error *err)
@@ -205,6 +246,14 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		      "running processes to profile"},
 	[CLI_ALL] = {"all", 'a', NULL, CLI_RECORD, set_all,
 		     "all processes that run Lua, as they come and go"},
+	[CLI_EXE] = {"exe", 0, "GLOB", CLI_RECORD | CLI_PS | CLI_REPEATS, set_exe,
+		     "--all, ps: processes of this executable: a path, or a name without /"},
+	[CLI_COMM] = {"comm", 0, "NAME", CLI_RECORD | CLI_PS | CLI_REPEATS, set_comm,
+		      "--all, ps: processes of this name, as ps -o comm shows it"},
+	[CLI_CGROUP] = {"cgroup", 0, "PATH", CLI_RECORD | CLI_PS | CLI_REPEATS, set_cgroup,
+			"--all, ps: processes in this cgroup of version 2, or below it"},
+	[CLI_USER] = {"user", 0, "NAME", CLI_RECORD | CLI_PS | CLI_REPEATS, set_user,
+		      "--all, ps: processes of this user, by name or number"},
 	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, set_wait,
 		      "with -p: begin when a process that has no Lua yet has loaded it"},
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,

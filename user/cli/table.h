@@ -18,6 +18,10 @@ enum {
 enum cli_row {
 	CLI_PIDS,
 	CLI_ALL,
+	CLI_EXE,
+	CLI_COMM,
+	CLI_CGROUP,
+	CLI_USER,
 	CLI_WAIT,
 	CLI_JITP,
 	CLI_BY,

@@ -9,9 +9,11 @@
 #include <cjson/cJSON.h>
 
 #include "base/caps.h"
+#include "base/cleanup.h"
 #include "base/outfile.h"
 #include "base/text.h"
 #include "cmds.h"
+#include "narrow.h"
 #include "doctor/ps.h"
 
 #define ALL SIZE_MAX
@@ -174,10 +176,10 @@ static void print_table(const struct table *t, FILE *to)
 	}
 }
 
-static int table(FILE *to, size_t *refused, struct error *err)
+static int table(FILE *to, const struct narrow *narrow, size_t *refused, struct error *err)
 {
 	__cleanup(table_free) struct table t = {};
-	int r = ps_each(add_row, &t, refused, err);
+	int r = ps_each(narrow, add_row, &t, refused, err);
 
 	if (!r)
 		print_table(&t, to);
@@ -332,11 +334,11 @@ static int add_json(void *arg, const struct ps_process *p)
 	return -ENOMEM;
 }
 
-static int json(FILE *to, size_t *refused, struct error *err)
+static int json(FILE *to, const struct narrow *narrow, size_t *refused, struct error *err)
 {
 	cJSON *all = cJSON_CreateArray();
 	char *text = NULL;
-	int r = all ? ps_each(add_json, all, refused, err) : -ENOMEM;
+	int r = all ? ps_each(narrow, add_json, all, refused, err) : -ENOMEM;
 
 	if (!r)
 		text = cJSON_Print(all);
@@ -365,13 +367,16 @@ static void say_refused(size_t n)
 int cmd_ps(const struct options *opts)
 {
 	__outfile struct outfile *out = NULL;
+	__cleanup(narrow_free) struct narrow narrow = {};
 	struct error err = {};
 	size_t refused = 0;
-	int r = outfile_open("-", &out, &err);
+	int r = narrow_of_options(opts, &narrow, &err);
 
+	if (!r)
+		r = outfile_open("-", &out, &err);
 	caps_more_files();
 	if (!r)
-		r = (opts->json ? json : table)(outfile_stream(out), &refused, &err);
+		r = (opts->json ? json : table)(outfile_stream(out), &narrow, &refused, &err);
 	if (r && !*err.what)
 		error_set(&err, r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r));
 	if (!r)

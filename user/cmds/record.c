@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cmds.h"
 #include "intervals.h"
+#include "narrow.h"
 #include "output.h"
 #include "doctor/doctor.h"
 #include "record/session.h"
@@ -27,7 +28,7 @@ static void banner(const struct options *opts, const struct session *session)
 
 	session_describe(session, builds, sizeof(builds));
 	if (opts->all)
-		text_puts(&what, "all processes");
+		text_puts(&what, is_narrowed(opts) ? "all processes that match" : "all processes");
 	else if (opts->command)
 		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
 	else if (opts->npids > BANNER_PIDS)
@@ -289,12 +290,14 @@ static void say_waits(void *arg)
 
 static int run(const struct options *opts, int *code, struct error *err)
 {
+	__cleanup(narrow_free) struct narrow narrow = {};
 	const struct session_options what = {
 		.pids = opts->pids,
 		.npids = opts->npids,
 		.may_lack = opts->wait,
 		.command = opts->command,
 		.everywhere = opts->all,
+		.narrow = is_narrowed(opts) ? &narrow : NULL,
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->metrics || opts->verbose,
@@ -305,6 +308,9 @@ static int run(const struct options *opts, int *code, struct error *err)
 	__outputs struct outputs out = {};
 	int ret, hangup = -1;
 
+	ret = narrow_of_options(opts, &narrow, err);
+	if (ret)
+		return ret;
 	outputs_warn(opts);
 	if (opts->every_ns && (ret = signals_catch_hangup(&hangup)))
 		return error_set(err, ret, "signals: %s", strerror(-ret));

@@ -18,6 +18,7 @@
 
 struct ps {
 	struct scan *scan;
+	const struct narrow *narrow;
 	int (*fn)(void *arg, const struct ps_process *process);
 	void *arg;
 	size_t refused;
@@ -74,6 +75,8 @@ static int show(void *arg, pid_t pid)
 
 	do {
 		image = process_image(pid);
+		if (!narrow_process(ps->narrow, pid))
+			return 0;
 		r = look(ps, &p);
 	} while (image != process_image(pid) && ++tries < TRIES);
 	if (!r)
@@ -86,11 +89,12 @@ static int show(void *arg, pid_t pid)
 	return 0;
 }
 
-int ps_each(int (*fn)(void *arg, const struct ps_process *process), void *arg, size_t *refused,
-	    struct error *err)
+int ps_each(const struct narrow *narrow, int (*fn)(void *arg, const struct ps_process *process),
+	    void *arg, size_t *refused, struct error *err)
 {
 	struct scan *scan __cleanup(scan_free) = NULL;
-	struct ps ps = {.fn = fn, .arg = arg, .memory = {.left = ALL_MEMORY}, .err = err};
+	struct ps ps = {
+		.narrow = narrow, .fn = fn, .arg = arg, .memory = {.left = ALL_MEMORY}, .err = err};
 	int r;
 
 	if (process_check_namespace(err) == -ENOENT)

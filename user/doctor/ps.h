@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "detect/build.h"
 #include "proc/cgroup.h"
+#include "proc/narrow.h"
 #include "proc/process.h"
 #include "vm_states.h"
 
@@ -34,10 +35,10 @@ struct ps_process {
 };
 
 /*
- * Calls fn for each, by process id; a nonzero return ends it and is returned. *refused: how many
+ * Calls fn for each that matches, by process id; a nonzero return ends it and is returned. *refused: how many
  * could not be looked into for lack of rights. -ENOENT: there is no /proc; -EMFILE, -ENFILE, -ENOMEM.
  */
-int ps_each(int (*fn)(void *arg, const struct ps_process *process), void *arg, size_t *refused,
-	    struct error *err);
+int ps_each(const struct narrow *narrow, int (*fn)(void *arg, const struct ps_process *process),
+	    void *arg, size_t *refused, struct error *err);
 
 #endif

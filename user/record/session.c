@@ -18,6 +18,7 @@
 #include "base/signals.h"
 #include "session_priv.h"
 #include "attach.h"
+#include "narrowing.h"
 #include "source_open.h"
 #include "sym/protos.h"
 #include "proc/launch.h"
@@ -177,6 +178,25 @@ static bool is_known(const struct session *s, const struct process *t,
 }
 
 /*
+ * True if the record's process does not match what the recording is narrowed to, or no decision can
+ * be made. BPF has adopted some by an earlier verdict (rec->known): those stay where none can be made.
+ */
+static bool is_unwanted(struct session *s, const struct lb_rec_task *rec, struct process *t)
+{
+	enum narrowing decision;
+
+	if (!s->narrow)
+		return false;
+	decision = narrowing_decide(s->narrow, s->loader, rec);
+	if (decision == NARROWING_UNWANTED) {
+		if (t)
+			processes_end(&s->targets.processes, t);
+		s->losses.not_lua += rec->sample;
+	}
+	return decision == NARROWING_UNWANTED || (decision == NARROWING_UNDECIDED && !rec->known);
+}
+
+/*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
  * record for each event on it until it is known.
  */
@@ -195,6 +215,8 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 			image_ended(image);
 		ring_commit(s->ring);
 	}
+	if (is_unwanted(s, rec, t))
+		return;
 	if (rec->known) {
 		take_known(s, rec, t);
 		return;
@@ -272,7 +294,10 @@ static int meet(void *arg, pid_t pid)
 
 	if (signals_caught())
 		return 1;
-	if (pid != getpid() && targets_have_vm(&s->targets, pid, &scan) && !add_target(s, pid, &t))
+	if (pid == getpid() || (s->narrow && !narrow_process(s->narrow, pid)))
+		return 0;
+	/* the files of those that match are known then; BPF adopts them with their identity */
+	if (targets_have_vm(&s->targets, pid, &scan) && !s->narrow && !add_target(s, pid, &t))
 		targets_meet(&s->targets, t, &scan);
 	return 0;
 }
@@ -347,6 +372,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
 	s->targets.families = families_of(s, o);
 	s->targets.everywhere = o->everywhere;
+	s->narrow = o->narrow;
 	options = (struct loader_options){
 		.cost = o->cost,
 		.families = s->targets.families,
@@ -354,6 +380,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.event_ns = o->command ? SHORT_NS : 0,
 		.everywhere = o->everywhere,
 		.by_coroutine = o->by_coroutine,
+		.narrowed_by = o->narrow ? narrowing_kinds(o->narrow) : 0,
 		.by_process = o->by_process ? (uint32_t)o->npids : 0,
 	};
 	r = loader_open(&options, &s->loader, err);

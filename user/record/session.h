@@ -16,13 +16,15 @@
 #include "vm_found.h"
 
 struct session;
+struct narrow; /* proc/narrow.h */
 
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
 	size_t npids;
-	bool may_lack;	 /* some of them may have no Lua yet */
-	char **command;	 /* ... one to start; NULL-terminated; or ... */
-	bool everywhere; /* all that run, and will */
+	bool may_lack;		     /* some of them may have no Lua yet */
+	char **command;		     /* ... one to start; NULL-terminated; or ... */
+	bool everywhere;	     /* all that run, and will */
+	const struct narrow *narrow; /* with everywhere: those that match; NULL: all. Outlives it */
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
 	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
