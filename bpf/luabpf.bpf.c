@@ -141,11 +141,12 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 				int known)
 {
 	__u32 pid = task->tgid;
+	int is_new;
 
 	if (by == FILES_UNKNOWN && !known)
 		return 0;
-	note_plain(cpu, task, pid, exec_id);
-	if (proc && (by == FILES_UNKNOWN || !known)) /* it has mapped more, or called exec */
+	is_new = note_plain(cpu, task, pid, exec_id, by == FILES_UNKNOWN);
+	if (proc && (!known || (by == FILES_UNKNOWN && is_new))) /* exec; it has mapped more */
 		emit_task(pid, known ? 0 : proc->epoch, exec_id, 0);
 	return 1;
 }

@@ -124,6 +124,8 @@ struct lb_plain {
 	__u64 exec_id;
 	__u32 pid; /* 0: unowned */
 	__u32 exec_vm;
+	__u32 asked;   /* user space was asked to look at it: it may find a VM, and change procs */
+	__u32 version; /* procs_version then */
 };
 
 struct lb_cpu {

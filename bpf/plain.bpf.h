@@ -30,23 +30,36 @@ static __always_inline struct lb_plain *plain_of(struct lb_cpu *cpu, __u32 pid)
 	return &cpu->plain[pid & (CPU_PLAIN - 1)];
 }
 
+/* True if the entry is of this image, with as many mappings. */
+static __always_inline int is_met(const struct lb_plain *plain, const struct task_struct *task,
+				  __u32 pid, __u64 exec_id)
+{
+	return plain->pid == pid && plain->exec_id == exec_id &&
+	       plain->exec_vm == (__u32)task->mm->exec_vm;
+}
+
 static __always_inline int is_plain(struct lb_cpu *cpu, const struct task_struct *task, __u32 pid,
 				    __u64 exec_id)
 {
 	const struct lb_plain *plain = plain_of(cpu, pid);
 
-	return plain->pid == pid && plain->exec_id == exec_id &&
-	       plain->exec_vm == (__u32)task->mm->exec_vm;
+	return is_met(plain, task, pid, exec_id) &&
+	       (!plain->asked || plain->version == procs_version);
 }
 
-static __always_inline void note_plain(struct lb_cpu *cpu, const struct task_struct *task,
-				       __u32 pid, __u64 exec_id)
+/* asked: user space has to look at it. Returns 0 if it was asked before. */
+static __always_inline int note_plain(struct lb_cpu *cpu, const struct task_struct *task, __u32 pid,
+				      __u64 exec_id, __u32 asked)
 {
 	struct lb_plain *plain = plain_of(cpu, pid);
+	int again = plain->asked && is_met(plain, task, pid, exec_id);
 
 	plain->pid = pid;
 	plain->exec_id = exec_id;
 	plain->exec_vm = (__u32)task->mm->exec_vm;
+	plain->asked = asked;
+	plain->version = cpu->target[pid & (CPU_TARGETS - 1)].version;
+	return !again;
 }
 
 #endif

@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import re
-import subprocess
+import shutil
 import types
 from pathlib import Path
 
@@ -25,6 +25,24 @@ THERE = [("luajit-jon", "calls"), ("lua5.1", "calls"), ("lua5.3", "coros")]
 COME = [("luajit-joff", "errors"), ("lua5.2", "calls"), ("lua5.4", "coros")]
 CONTAINED = ("lua5.4", "calls")
 LATE = (("lua54", "liblua5.4.so.0"), ("luajit", "libluajit-5.1.so.2"))
+
+# A process without Lua, with a file that luabpf has not seen, so that it has been looked at, loads one. On one CPU.
+PLUGIN = """import ctypes, sys, time
+def spend(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+print('ready', flush=True); sys.stdin.readline()
+ctypes.CDLL(sys.argv[1])
+spend(0.1)
+lua = ctypes.CDLL(sys.argv[2])
+lua.luaL_newstate.restype = ctypes.c_void_p
+L = ctypes.c_void_p(lua.luaL_newstate())
+lua.luaL_openlibs(L)
+def run(code, name):
+    assert not lua.luaL_loadbufferx(L, code, len(code), name, None) and not lua.lua_pcallk(L, 0, 0, 0, 0, None)
+run(b"repeat for i = 1, 1e5 do end until io.open(arg) " .replace(b"arg", b"'" + sys.argv[3].encode() + b"'"), b"=warm")
+run(b"local t = os.clock() while os.clock() - t < 0.2 do for i = 1, 1e4 do end end", b"=plugin")
+"""
 
 # An overlay of this machine's files has inodes of its own: no file in it is one that luabpf has looked into.
 CONTAINER = """mount -t tmpfs none "$1" && mkdir "$1"/up "$1"/work "$1"/root &&
@@ -65,6 +83,10 @@ class Machine:
                                             root, vms.LUA])).ready()
             box.pid = last_child(box.pid)
             targets.append(box)
+            plugin = self.start_plugin(tmp_path, start)
+            plugin.go()
+            tool.wait_for(rf"pid {plugin.pid}: {tmp_path}/plugin.so: .*interpreter 0x")
+            (tmp_path / "known").touch()
             late = start(vms.Target([vms.HOSTS / "two", "late", SECONDS,
                                      *itertools.chain(*((file, name) for name, file in LATE))])).ready()
             for t in targets:
@@ -75,12 +97,20 @@ class Machine:
             for t in targets:
                 t.truth = json.loads(t.rest())
             self.late_said = [line.split() for line in late.rest().splitlines()]
+            assert not plugin.rest()
             plain.spend(0.1)
             tool.signal()
             self.done = tool.done()
         assert self.done.code == 0, self.done
         self.profile = pprof.Profile(saved)
-        self.targets, self.plain, self.late, self.saved = targets, plain, late, saved
+        self.targets, self.plain, self.late, self.plugin, self.saved = targets, plain, late, plugin, saved
+
+    @staticmethod
+    def start_plugin(tmp_path, start):
+        for name, copy in (("libm.so.6", "new.so"), ("liblua5.4.so.0", "plugin.so")):
+            shutil.copy(Path("/usr/lib/x86_64-linux-gnu") / name, tmp_path / copy)
+        return start(vms.Target(["taskset", "-c", min(os.sched_getaffinity(0)), "python3", "-c", PLUGIN, tmp_path / "new.so",
+                                 tmp_path / "plugin.so", tmp_path / "known"])).ready()
 
     def of(self, pid):
         """Its samples. Functions of several builds have names that say whose they are: "select (lua5.1)"."""
@@ -133,6 +163,13 @@ def test_a_library_that_comes_late(machine):
                 if any(f.file.lstrip("=") == name for f in s.stack))
         want = float(seconds) * HZ
         assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (name, n, want)
+
+
+def test_a_process_without_lua_that_loads_one(machine):
+    """It was looked at and had none. From when the library is named on, its time is there, on the same CPU, too."""
+    n = sum(s.count for s in machine.of(machine.plugin.pid).samples if any(f.file == "=plugin" for f in s.stack))
+    want = 0.2 * HZ
+    assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (n, want)
 
 
 def test_sections(machine):
