@@ -154,12 +154,12 @@ enum by_files {
 };
 
 /* Collects the VMs that the current process has mapped in s->proc. */
-static __always_inline enum by_files files_search(struct lb_search *s)
+LB_SUBPROG int files_search(struct lb_search *s)
 {
 	const struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
 	__u64 root;
 
-	if (!mm || !bpf_core_field_exists(mm->mm_mt))
+	if (!s || !mm || !bpf_core_field_exists(mm->mm_mt))
 		return FILES_UNKNOWN;
 	root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 	if (!TREE_IS_NODE(root))
@@ -175,21 +175,12 @@ static __always_inline enum by_files files_search(struct lb_search *s)
 	return s->proc.nmodules ? FILES_VM : FILES_NO_VM;
 }
 
-/* Adds the current process to procs by its files. ended: the epoch of another image that procs
- * has of it; 0: none. Not inlined: it is rare. */
+/* Adds the current process to procs by what a search has found. ended: the epoch of another image
+ * that procs has of it; 0: none. Not inlined: it is rare. */
 static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, __u32 ended)
 {
 	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
-	enum verdict verdict = narrowed_by ? narrow_verdict(&cpu->identity) : VERDICT_WANTED;
-	enum by_files by;
 
-	if (verdict == VERDICT_UNWANTED)
-		return FILES_NO_VM;
-	by = files_search(&cpu->search);
-	if (by != FILES_VM)
-		return by;
-	if (verdict == VERDICT_UNKNOWN)
-		return FILES_UNKNOWN;
 	target->pid = 0;
 	target->proc = cpu->search.proc;
 	target->proc.exec_id = exec_id;

@@ -110,13 +110,20 @@ static __always_inline enum lb_status outside(const struct lb_proc *proc, enum l
 
 /*
  * Recognises, by its files, a process that is unknown, or has called exec since, or had no VM when
- * it was examined. families: only a program for all of them samples processes that are unknown
- * when it is loaded.
+ * it was examined. One that is not wanted has none.
  */
-static __always_inline enum by_files by_files(struct lb_cpu *cpu, const struct lb_proc *proc,
-					      __u32 pid, __u64 exec_id, __u32 families)
+static __noinline int by_files(struct lb_cpu *cpu, const struct lb_proc *proc, __u32 pid,
+			       __u64 exec_id)
 {
-	if (families != LB_FAMILIES)
+	enum verdict verdict = narrowed_by ? narrow_verdict(&cpu->identity) : VERDICT_WANTED;
+	enum by_files by;
+
+	if (verdict == VERDICT_UNWANTED)
+		return FILES_NO_VM;
+	by = files_search(&cpu->search);
+	if (by != FILES_VM)
+		return by;
+	if (verdict == VERDICT_UNKNOWN)
 		return FILES_UNKNOWN;
 	return files_adopt(cpu, pid, exec_id, proc && proc->exec_id != exec_id ? proc->epoch : 0);
 }
@@ -181,7 +188,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		proc = fork_adopt(cpu, pid, exec_id);
 	is_known = proc && proc->exec_id == exec_id;
 	if (!is_known || (taken && !proc->nmodules)) {
-		by = by_files(cpu, proc, pid, exec_id, families);
+		by = by_files(cpu, proc, pid, exec_id);
 		if (by == FILES_VM)
 			proc = &cpu->target[pid & (CPU_TARGETS - 1)].proc;
 		else if (everywhere && pass(cpu, task, proc, exec_id, by, is_known))
