@@ -79,10 +79,12 @@ def test_master(root, tmp_path):
         alone = vms.luabpf("-p", server.pid, "-d", "0.2")
         doctor = vms.luabpf("doctor", "-p", server.pid, stats=False)
         everybody = vms.luabpf("-p", f"{server.pid},{pids}", "-d", "0.2")
+        children = vms.luabpf("-p", server.pid, "--children", "-d", "0.2")
     hint = "children that run the same program"
-    assert f"process {server.pid} has {hint} and are not sampled: -p {pids}\n" in alone.err, alone
+    assert f"process {server.pid} has {hint} and are not sampled ({pids}): --children takes them\n" in alone.err, alone
     assert f"-p {pids}" in doctor.out, doctor
-    assert hint not in everybody.err, everybody
+    for r in everybody, children:
+        assert f"sampling processes {server.pid},{pids} " in r.err and hint not in r.err, r
 
 
 @pytest.fixture(scope="module")

@@ -207,22 +207,57 @@ ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
     assert "another family" in r.err and "begin again" in r.err, r
 
 
-def test_fork_with_p(tmp_path):
-    text = """
+SERVER = """
 local ffi = require("ffi")
-ffi.cdef "int fork(void); int getpid(void); void _exit(int);"
-io.read()
-local child = ffi.C.fork() == 0
-local t = os.clock()
-while os.clock() - t < 0.2 do local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
-if child then ffi.C._exit(0) end"""
-    with vms.Target(["luajit", "-joff", script(tmp_path, text)]) as t:
-        tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz").wait_banner()
+ffi.cdef "int fork(void); int wait(int *); void _exit(int); int usleep(unsigned);"
+local dir = ...
+local function exists(name) local f = io.open(dir .. "/" .. name) return f and f:close() end
+local function spin(name)
+  local chunk, t = loadstring("local x = 0 for i = 1, 1e4 do x = x + i % 7 end", "=" .. name), os.clock()
+  repeat chunk() until os.clock() - t >= 0.15
+end
+local function child(name, work)
+  if ffi.C.fork() == 0 then work(name) ffi.C._exit(0) end
+end
+local function waits(name) while not exists("go") do ffi.C.usleep(1000) end spin(name) end
+child("worker", waits)
+child("middle", function() child("grandchild", waits) waits("middle") ffi.C.wait(nil) end)
+print("ready") io.stdout:flush() io.read()
+child("forked", spin)
+os.execute("lua5.4 " .. dir .. "/other.lua")
+spin("master")
+while ffi.C.wait(nil) > 0 do end
+"""
+
+
+def test_children_of_a_process(tmp_path):
+    """-p takes what a process starts from now on, --no-follow does not; --children takes those that it has. One runs a Lua of
+    another family, for which --children has the program, and -p has not. Four recordings of one process at once."""
+    script(tmp_path, "local t = os.clock() load('repeat for i = 1, 1e4 do end until os.clock() - ... >= 0.15', '=other')(t)",
+           "other.lua")
+    present, later = {"worker", "middle", "grandchild"}, {"forked", "other"}
+    expected = {(): {"forked"}, ("--no-follow",): set(), ("--children",): present | later,
+                ("--children", "--no-follow"): present}
+    with vms.Target(["luajit", "-joff", script(tmp_path, SERVER), tmp_path]).ready() as t:
+        tools = {args: vms.Luabpf("-p", t.pid, *args, "-F", 2000, "-o", tmp_path / f"{''.join(args)}.pb.gz")
+                 for args in expected}
+        for tool in tools.values():
+            tool.wait_banner()
+        (tmp_path / "go").touch()
         t.go()
-        r = tool.done()
-    profile = pprof.Profile(tmp_path / "p.pb.gz")
-    assert {s.labels["pid"] for s in profile.samples} == {str(t.pid)}
-    assert 640 < r.stats["samples"] < 960, r  # 800 each
+        done = {args: tool.done() for args, tool in tools.items()}
+        assert t.p.wait() == 0
+    for args, r in done.items():
+        assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
+        by = collections.Counter()
+        for s in pprof.Profile(tmp_path / f"{''.join(args)}.pb.gz").samples:
+            by.update({name: s.count for name in {f.file.lstrip("=") for f in s.stack} & (present | later | {"master"})})
+        assert set(by) == expected[args] | {"master"}, (args, by, r)
+        # 300 each, but for what the timer missed, and for a program whose file is new
+        for name, n in by.items():
+            assert 90 < n + (unrecognised(r) if name == "other" else 0) < 390, (args, by, r)
+        assert (r.stats["lost_by_reason"].get("vm-family-not-loaded", 0) > 90) == (not args), (args, r)
+        assert ("begin again with --children" in r.err) == (not args), (args, r)
 
 
 def test_deep_stacks_are_cut_and_marked(tmp_path):

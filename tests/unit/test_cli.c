@@ -62,6 +62,17 @@ Test(cli, defaults)
 	cr_assert_null(opts->stats);
 }
 
+Test(cli, children)
+{
+	cr_assert_eq(parse("-p", "1"), 0);
+	cr_assert(!opts->children && !opts->no_follow);
+	cr_assert_eq(parse("-p", "1", "--children", "--no-follow"), 0);
+	cr_assert(opts->children && opts->no_follow);
+	refused("--children goes with -p", "--all", "--children");
+	refused("--no-follow goes with -p", "--no-follow", "--", "true");
+	refused("--children does not go with doctor", "doctor", "-p", "1", "--children");
+}
+
 Test(cli, narrowing)
 {
 	cr_assert_eq(parse("--exe", "lua*", "--exe=/usr/bin/x", "--comm", "redis-server",

@@ -16,7 +16,7 @@ _luabpf() {
     --exe | --cgroup) COMPREPLY=($(compgen -f -- "$cur")) ;;
     --comm | -F | --frequency | -d | --duration | --every | --max-lost) ;;
     *)
-        local words="-p --all --exe --comm --cgroup --user -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
+        local words="-p --children --no-follow --all --exe --comm --cgroup --user -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"

@@ -329,6 +329,9 @@ static int settle(struct options *opts, struct error *err)
 {
 	int ret = settle_target(opts, err);
 
+	if (!ret && (opts->children || opts->no_follow) && !opts->npids)
+		ret = error_set(err, -EINVAL, "%s goes with -p",
+				opts->children ? "--children" : "--no-follow");
 	if (!ret && opts->wait && !opts->npids)
 		ret = error_set(err, -EINVAL,
 				"--wait goes with -p: a command is waited for anyway");

@@ -21,8 +21,10 @@ struct options {
 	/* record: exactly one of pids and command; report: input; doctor: pids or none */
 	pid_t *pids; /* no pid twice */
 	size_t npids;
-	bool wait; /* for Lua in one of pids */
-	bool all;  /* processes that run Lua */
+	bool wait;	/* for Lua in one of pids */
+	bool no_follow; /* pids: their new children are not profiled */
+	bool children;	/* pids: their present children are profiled, too */
+	bool all;	/* processes that run Lua */
 	/* record --all, ps: those that match one of each kind that is given */
 	struct words exes, comms, cgroups; /* none of them empty */
 	uid_t *users;

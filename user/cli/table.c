@@ -199,6 +199,20 @@ static int set_all(struct options *opts, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_children(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->children = true;
+	return 0;
+}
+
+static int set_no_follow(struct options *opts, const char *value, struct error *err)
+{
+	(void)value, (void)err;
+	opts->no_follow = true;
+	return 0;
+}
+
 static int set_wait(struct options *opts, const char *value, struct error *err)
 {
 	(void)value, (void)err;
@@ -243,7 +257,11 @@ static int set_version(struct options *opts, const char *value, struct error *er
 
 const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_REPEATS, set_pids,
-		      "running processes to profile"},
+		      "running processes to profile, with all that they start from now on"},
+	[CLI_CHILDREN] = {"children", 0, NULL, CLI_RECORD, set_children,
+			  "with -p: their present children, too: a server's workers"},
+	[CLI_NO_FOLLOW] = {"no-follow", 0, NULL, CLI_RECORD, set_no_follow,
+			   "with -p: no process that they start later"},
 	[CLI_ALL] = {"all", 'a', NULL, CLI_RECORD, set_all,
 		     "all processes that run Lua, as they come and go"},
 	[CLI_EXE] = {"exe", 0, "GLOB", CLI_RECORD | CLI_PS | CLI_REPEATS, set_exe,

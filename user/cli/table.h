@@ -17,6 +17,8 @@ enum {
 
 enum cli_row {
 	CLI_PIDS,
+	CLI_CHILDREN,
+	CLI_NO_FOLLOW,
 	CLI_ALL,
 	CLI_EXE,
 	CLI_COMM,

@@ -23,6 +23,8 @@
 
 static void banner(const struct options *opts, const struct session *session)
 {
+	pid_t roots[BANNER_PIDS];
+	size_t n = session_roots(session, roots, BANNER_PIDS);
 	__text struct text what = {0};
 	char builds[256];
 
@@ -31,12 +33,12 @@ static void banner(const struct options *opts, const struct session *session)
 		text_puts(&what, is_narrowed(opts) ? "all processes that match" : "all processes");
 	else if (opts->command)
 		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
-	else if (opts->npids > BANNER_PIDS)
-		text_printf(&what, "%zu processes", opts->npids);
+	else if (n > BANNER_PIDS)
+		text_printf(&what, "%zu processes", n);
 	else
-		text_puts(&what, opts->npids > 1 ? "processes " : "process ");
-	if (opts->npids <= BANNER_PIDS)
-		process_put_pids(&what, opts->pids, opts->npids);
+		text_puts(&what, n > 1 ? "processes " : "process ");
+	if (opts->npids && n <= BANNER_PIDS)
+		process_put_pids(&what, roots, n);
 	fprintf(stderr, "luabpf: sampling %s", text_str(&what));
 	fprintf(stderr, "%s%s%s", *builds ? " (" : "", builds, *builds ? ")" : "");
 	fprintf(stderr, " at %g Hz of CPU time", 1e9 / (double)opts->period_ns);
@@ -56,7 +58,7 @@ static bool is_named(const struct options *opts, pid_t pid)
 	return false;
 }
 
-/* Prints a named master's workers that -p does not name: they do the work. */
+/* Prints a named master's workers that are not sampled: they do the work. */
 static void tell_workers(const struct options *opts, pid_t master)
 {
 	pid_t workers[PROCESS_WORKERS];
@@ -70,7 +72,7 @@ static void tell_workers(const struct options *opts, pid_t master)
 	if (n)
 		fprintf(stderr,
 			"luabpf: process %d has children that run the same program and are not "
-			"sampled: -p %s\n",
+			"sampled (%s): --children takes them\n",
 			(int)master, text_str(&pids));
 }
 
@@ -91,13 +93,12 @@ static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const st
 }
 
 /* -v: prints each VM, its addresses and the evidence for it. */
-static void tell_modules(const struct options *opts, const struct session *session)
+static void tell_modules(const struct session *session)
 {
-	const pid_t command = session_command(session);
-	const pid_t *pids = opts->npids ? opts->pids : &command;
-	size_t n = opts->npids ? opts->npids : opts->command ? 1 : 0;
+	static pid_t pids[LB_PROCS];
+	size_t n = session_roots(session, pids, LB_PROCS);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && i < LB_PROCS; i++) {
 		struct error err = {};
 		int r = doctor_modules(pids[i], tell_module, (void *)&pids[i], &err);
 
@@ -259,14 +260,14 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	int ret, stop;
 
 	if (opts->verbose)
-		tell_modules(opts, session);
+		tell_modules(session);
 	set_ticks(opts, session, &iv, hangup);
 	ret = signals_catch(&stop); /* before the banner: its reader may send a signal at once */
 	if (ret)
 		return error_set(err, ret, "signals: %s", strerror(-ret));
 	if (!opts->quiet)
 		banner(opts, session);
-	for (size_t i = 0; i < opts->npids && !opts->quiet; i++)
+	for (size_t i = 0; i < opts->npids && !opts->quiet && !opts->children; i++)
 		tell_workers(opts, opts->pids[i]);
 	if (opts->verbose)
 		session_watch(session, on_seen, NULL);
@@ -295,6 +296,8 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.pids = opts->pids,
 		.npids = opts->npids,
 		.may_lack = opts->wait,
+		.follow = !opts->no_follow,
+		.children = opts->children,
 		.command = opts->command,
 		.everywhere = opts->all,
 		.narrow = is_narrowed(opts) ? &narrow : NULL,

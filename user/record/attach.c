@@ -42,12 +42,13 @@ static int attach_thread(void *arg, pid_t tid)
 	return r == -ESRCH ? 0 : r; /* this thread has ended meanwhile */
 }
 
-int attach_process(struct loader *loader, struct process *p, bool children, struct error *err)
+int attach_process(struct loader *loader, struct process *p, bool children, bool doubled,
+		   struct error *err)
 {
 	struct attach_ctx c = {
 		.loader = loader,
 		.process = p,
-		.how = {.children = children},
+		.how = {.children = children, .doubled = doubled},
 		.grew = true,
 		.err = err,
 	};

@@ -11,10 +11,10 @@
 
 /*
  * Opens an event for each thread, which those that it starts inherit; with `children`, the
- * processes that it forks, too. Threads that begin meanwhile are found by looking again. 0;
- * -ESRCH: the process has ended; or what loader_attach() returns.
+ * processes that it forks, too. Threads that begin meanwhile are found by looking again. doubled: it
+ * may have inherited events. 0; -ESRCH: the process has ended; or what loader_attach() returns.
  */
-int attach_process(struct loader *loader, struct process *process, bool children,
+int attach_process(struct loader *loader, struct process *process, bool children, bool doubled,
 		   struct error *err);
 
 /* loader_keep_time() of each thread of a process whose events are inherited. */

@@ -19,6 +19,7 @@
 #include "session_priv.h"
 #include "attach.h"
 #include "narrowing.h"
+#include "roots.h"
 #include "source_open.h"
 #include "sym/protos.h"
 #include "proc/launch.h"
@@ -113,17 +114,6 @@ static int add_target(struct session *s, pid_t pid, struct process **out)
 	int r = processes_add(&s->targets.processes, pid, false, out);
 
 	return r ? r : watch_target(s, *out);
-}
-
-static int add_root(struct session *s, pid_t pid, struct process **out, struct error *err)
-{
-	int r = add_target(s, pid, out);
-
-	if (r)
-		return error_set(err, r, "pid %d: %s", (int)pid, strerror(-r));
-	(*out)->is_root = true;
-	s->targets.processes.nroots++;
-	return 0;
 }
 
 /* A child's threads, when it is met; once, as exec keeps events. The roots' are attached. */
@@ -244,25 +234,22 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 
 static int open_running(struct session *s, const struct session_options *o, struct error *err)
 {
-	struct process *t;
-	size_t i;
-	int r;
+	const struct roots roots = {
+		.pids = o->pids,
+		.npids = o->npids,
+		.may_lack = o->may_lack,
+		.follow = o->follow,
+		.children = o->children,
+	};
+	struct process *t, *next;
+	int r = roots_open(&s->targets, &roots, err);
 
-	for (i = 0; i < o->npids; i++) {
-		r = process_check(o->pids[i], err);
+	if (r)
+		return r;
+	HASH_ITER (hh, s->targets.processes.all, t, next) {
+		r = watch_target(s, t);
 		if (r)
-			return r;
-		r = add_root(s, o->pids[i], &t, err);
-		if (r)
-			return r;
-		r = targets_recognise(&s->targets, t, 0, err);
-		if (r && !(r == -ENODATA && o->may_lack))
-			return r;
-	}
-	for (t = s->targets.processes.all; t; t = t->hh.next) {
-		r = attach_process(s->loader, t, false, err);
-		if (r)
-			return r;
+			return error_set(err, r, "epoll: %s", strerror(-r));
 	}
 	return 0;
 }
@@ -275,14 +262,16 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	if (r)
 		return r;
 	s->held = true;
-	r = add_root(s, s->command, &t, err);
+	r = roots_add(&s->targets.processes, s->command, &t, err);
+	if (!r)
+		r = watch_target(s, t);
 	if (r)
 		return r;
 	/* a command may well be a shell whose children run Lua */
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
 		return r;
-	return attach_process(s->loader, t, true, err);
+	return attach_process(s->loader, t, true, false, err);
 }
 
 /* Processes that do not run now, or are new, are met when they are sampled. */
@@ -338,8 +327,9 @@ static int open_descriptors(struct session *s)
 }
 
 /*
- * Which families do the targets have? What a command, or a process without Lua, will run is not
- * known; that shows when they are recognised.
+ * Which families do the targets have? What a command, present children, or a process without Lua will
+ * run is not known; that shows when they are recognised. One that -p follows mostly runs the VM of its
+ * parent: the program of both families takes longer to load.
  */
 static uint32_t families_of(struct session *s, const struct session_options *o)
 {
@@ -348,6 +338,8 @@ static uint32_t families_of(struct session *s, const struct session_options *o)
 	uint32_t families = 0;
 	size_t i;
 
+	if (o->children)
+		return LB_FAMILIES;
 	for (i = 0; i < o->npids; i++) {
 		memset(&ignored, 0, sizeof(ignored));
 		if (scan_process(s->scan, o->pids[i], &proc, &ignored))

@@ -21,9 +21,11 @@ struct narrow; /* proc/narrow.h */
 struct session_options {
 	const pid_t *pids; /* running processes, or ... */
 	size_t npids;
-	bool may_lack;		     /* some of them may have no Lua yet */
-	char **command;		     /* ... one to start; NULL-terminated; or ... */
-	bool everywhere;	     /* all that run, and will */
+	bool may_lack;	 /* some of them may have no Lua yet */
+	bool follow;	 /* and what they fork from now on; a command is followed anyway */
+	bool children;	 /* and their present children, and theirs */
+	char **command;	 /* ... one to start; NULL-terminated; or ... */
+	bool everywhere; /* all that run, and will */
 	const struct narrow *narrow; /* with everywhere: those that match; NULL: all. Outlives it */
 	uint64_t period_ns;
 	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
@@ -135,7 +137,7 @@ const char *session_limit(const struct session *session, uint32_t i, const char 
  * sources. The signature is that of out/source.h. */
 int session_open_source(void *session, const char *path, FILE **out);
 
-/* The command's process id; 0 if none was launched. */
-pid_t session_command(const struct session *session);
+/* The processes that it was opened for, at most max; with children. Returns how many there are. */
+size_t session_roots(const struct session *session, pid_t *pids, size_t max);
 
 #endif

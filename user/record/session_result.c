@@ -159,11 +159,6 @@ const char *session_limit(const struct session *s, uint32_t i, const char **buil
 	return "";
 }
 
-pid_t session_command(const struct session *s)
-{
-	return s->command;
-}
-
 int session_open_source(void *session, const char *path, FILE **out)
 {
 	struct session *s = session;
@@ -180,4 +175,18 @@ int session_wait_command(struct session *s)
 		s->command_ended = true;
 	}
 	return s->command_status;
+}
+
+size_t session_roots(const struct session *s, pid_t *pids, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct process *p = s->targets.processes.all; p; p = p->hh.next) {
+		if (!p->is_root)
+			continue;
+		if (n < max)
+			pids[n] = p->pid;
+		n++;
+	}
+	return n;
 }

@@ -116,6 +116,23 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 		ts->unsampled = *why;
 }
 
+/* Notes that it has a VM of a family whose program is not loaded. */
+static void note_family(struct targets *ts, const struct process *t)
+{
+	if (!(t->vms.families & ~ts->families))
+		return;
+	if (t->is_root)
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled since it called exec: it runs a Lua of another "
+			  "family now; begin again to sample it",
+			  (int)t->pid);
+	else
+		error_set(&ts->unsampled, -ENOTSUP,
+			  "pid %d: not sampled: it runs a Lua of another family than the process "
+			  "that started it; begin again with --children to sample it",
+			  (int)t->pid);
+}
+
 static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
 {
 	uint32_t i;
@@ -164,6 +181,7 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 		return r;
 	t->registered = true;
 	t->vms = vms;
+	note_family(ts, t);
 	t->image_id = process_image(t->pid);
 	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
 	t->look_ns = 0;
@@ -250,11 +268,7 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 		t->mapped = 0;
 		return r;
 	}
-	if (t->vms.families & ~ts->families)
-		error_set(&ts->unsampled, -ENOTSUP,
-			  "pid %d: not sampled since it called exec: it runs a Lua of another "
-			  "family now; begin again to sample it",
-			  (int)t->pid);
+	note_family(ts, t);
 	r2 = tell(ts, t, &refused);
 	if (r2 && err)
 		*err = refused;
