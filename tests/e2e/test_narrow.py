@@ -111,6 +111,72 @@ def test_ps(machine):
     assert found == {machine.targets[name].pid for name in ("wanted_all", "wanted_2nd_comm")} | {machine.turns.pid}
 
 
+# Pid and mount namespaces, and a root of its own: an overlay, in which no file is one that luabpf has looked into.
+CONTAINER = """set -e
+mount -t tmpfs none "$1"
+mkdir "$1"/up "$1"/work "$1"/root
+mount -t overlay overlay -o lowerdir=/,upperdir="$1"/up,workdir="$1"/work "$1"/root
+mount --bind /dev "$1"/root/dev
+cd "$1"/root
+pivot_root . mnt
+cd /
+mount -t proc proc /proc
+umount -l /mnt
+mkdir -p /box
+cd /box
+script() {  # NAME SECONDS: makes a file, if it has an argument, and works
+    echo "if arg[1] then io.open(arg[1], 'w') end
+        local c = (loadstring or load)('local x = 0 for i = 1, 1e4 do x = x + i % 7 end', '=$1')
+        local t = os.clock() repeat c() until os.clock() - t >= $2" >$1.lua
+}
+script deleted 0.3
+script before 0.15
+script replaced 0.15
+script short 0.02
+cp $(command -v lua5.3) gone
+cp $(command -v luajit) program
+cp $(command -v lua5.1) new
+./gone deleted.lua gone-runs &
+until [ -e gone-runs ]; do sleep 0.01; done
+rm gone
+./program before.lua program-runs &
+until [ -e program-runs ]; do sleep 0.01; done
+mv new program
+./program replaced.lua
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do lua5.4 short.lua; done
+wait
+"""
+
+
+def test_container(root, tmp_path):
+    """One that starts during the recording: programs that are deleted or replaced while they run, and short children.
+    The same program outside its cgroup is not shown."""
+    due = {"deleted": 0.3, "before": 0.15, "replaced": 0.15, "short": 12 * 0.02}
+    with cgroups.cgroup("box") as box, vms.Target(["lua5.4", "-e", WORK.format("outside")]).ready() as outside:
+        tool = vms.Luabpf("--cgroup", box, "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner()
+        outside.go()
+        with vms.Target(["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", CONTAINER, "sh", tmp_path],
+                        preexec_fn=cgroups.join(box)) as t:
+            assert not t.rest() and not t.p.wait()
+        outside.rest()
+        tool.signal()
+        r = tool.done()
+    assert r.code == 0, r
+    shown, pids = collections.Counter(), collections.defaultdict(set)
+    for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+        for name in {f.file.lstrip("=") for f in s.stack if f.file.startswith("=")}:
+            shown[name] += s.count
+            pids[name].add(s.labels["pid"])
+    shown.pop("[C]", None)
+    assert set(shown) == set(due), (shown, r)
+    unknown = r.stats["lost_by_reason"].get("unrecognised", 0)
+    for name, seconds in due.items():
+        want = seconds * HZ
+        assert 0.3 * want < shown[name] + unknown and shown[name] < 1.05 * want + 5 * want ** 0.5, (name, shown, r)
+    # a child whose samples are all lost has 0.02 * HZ less one at least
+    assert 12 - len(pids["short"]) <= unknown / (0.02 * HZ - 1) and not set.union(*pids.values()) & {str(outside.pid)}
+
+
 @pytest.mark.parametrize("verb", [[], ["ps"]])
 @pytest.mark.parametrize("args,code,says", [
     (["--cgroup", "/none/of/it"], 1, "--cgroup /none/of/it: no such cgroup\n"),
