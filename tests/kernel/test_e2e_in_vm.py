@@ -41,7 +41,7 @@ while read -r line; do
     case $line in *": sampling "*) exec 9>&- ;; esac
 done <said
 wait $luabpf || exit
-{luabpf} --exe lua5.1 --comm lua5.1 --user root -q -d 0.1 -f folded || exit # each way to narrow loads
+{luabpf} --exe lua5.1 --comm lua5.1 --user 0 -q -d 0.1 -f folded || exit # each way to narrow loads
 echo "pids $pids"
 base64 x.pb.gz
 """
