@@ -412,7 +412,7 @@ Test(prof_pprof, a_bomb_is_not_unpacked)
 struct other {
 	Pprof__Profile profile;
 	Pprof__ValueType type, *types[1];
-	Pprof__Sample sample, *samples[1];
+	Pprof__Sample sample;
 	Pprof__Location location, *locations[1];
 	Pprof__Line line, *lines[1];
 	Pprof__Function function, *functions[2];
@@ -447,9 +447,6 @@ static void other_init(struct other *o)
 	o->sample.n_location_id = 1;
 	o->sample.value = o->values;
 	o->sample.n_value = 1;
-	o->samples[0] = &o->sample;
-	o->profile.sample = o->samples;
-	o->profile.n_sample = 1;
 	o->line.has_function_id = o->line.has_line = 1;
 	o->line.function_id = 9;
 	o->line.line = 12;
@@ -475,13 +472,28 @@ static void other_init(struct other *o)
 	o->profile.comment = o->comments;
 }
 
+static int load_packed(const struct other *o, ProtobufCBinaryData sample, struct prof **prof,
+		       struct error *err)
+{
+	Pprof__Profile profile = o->profile;
+	__free uint8_t *data = NULL;
+	size_t len;
+
+	profile.sample = &sample;
+	profile.n_sample = 1;
+	len = pprof__profile__get_packed_size(&profile);
+	data = malloc(len);
+	cr_assert_eq(pprof__profile__pack(&profile, data), len);
+	return pprof_read(data, len, "go", prof, err);
+}
+
 static int load_other(const struct other *o, struct prof **prof, struct error *err)
 {
-	size_t len = pprof__profile__get_packed_size(&o->profile);
-	__free uint8_t *data = malloc(len);
+	ProtobufCBinaryData sample = {.len = pprof__sample__get_packed_size(&o->sample)};
+	__free uint8_t *data = sample.data = malloc(sample.len + 1);
 
-	cr_assert_eq(pprof__profile__pack(&o->profile, data), len);
-	return pprof_read(data, len, "go", prof, err);
+	pprof__sample__pack(&o->sample, data);
+	return load_packed(o, sample, prof, err);
 }
 
 Test(prof_pprof, another_tools_file_is_loaded)
@@ -526,6 +538,52 @@ Test(prof_pprof, an_unnamed_address_is_c)
 	cr_expect_eq(prof_frame(prof, 0)->kind, PROF_C);
 	cr_expect_eq(prof_frame(prof, 0)->addr, 0x1234);
 	prof_free(&prof);
+}
+
+Test(prof_pprof, a_location_has_any_number_and_any_lines)
+{
+	static const uint64_t ids[] = {1, 77, 2, UINT64_MAX, 1};
+	Pprof__Location locations[4], *all[4];
+	struct prof *prof = NULL;
+	struct prof_row row;
+	Pprof__Line *twice[2];
+	struct other o;
+
+	other_init(&o);
+	twice[0] = twice[1] = &o.line;
+	for (size_t i = 0; i < 4; i++) {
+		locations[i] = o.location;
+		all[i] = &locations[i];
+		locations[i].id = ids[i];
+	}
+	locations[0].n_line = 0; /* a C function */
+	locations[2].line = twice;
+	locations[2].n_line = 2;
+	o.profile.location = all;
+	o.profile.n_location = 4;
+	o.sample.location_id = (uint64_t *)ids;
+	o.sample.n_location_id = 5;
+	cr_assert_eq(load_other(&o, &prof, NULL), 0);
+	cr_assert_eq(prof_nrows(prof), 1);
+	prof_row(prof, 0, &row);
+	cr_assert_eq(row.nframes, 6);
+	for (size_t i = 0; i < 6; i++)
+		cr_expect_eq(prof_frame(prof, row.frames[i])->kind,
+			     i == 0 || i == 5 ? PROF_C : PROF_LUA, "%zu", i);
+	prof_free(&prof);
+}
+
+Test(prof_pprof, a_damaged_sample_is_refused)
+{
+	uint8_t bytes[] = {0x0a, 5, 1}; /* five bytes of ids, one is there */
+	struct prof *prof = NULL;
+	struct error err = {0};
+	struct other o;
+
+	other_init(&o);
+	cr_expect_eq(load_packed(&o, (ProtobufCBinaryData){sizeof(bytes), bytes}, &prof, &err),
+		     -EBADMSG);
+	cr_expect_str_eq(err.what, "go: not a pprof profile, or a damaged one");
 }
 
 Test(prof_pprof, time_is_counted_by_the_period)

@@ -13,8 +13,6 @@
 #include "name.h"
 #include "pprof_reader.h"
 
-#define NO_FRAME UINT32_MAX /* a line that stands for an empty stack */
-
 int reader_no_memory(struct reader *r)
 {
 	return refuse(r, -ENOMEM, "out of memory");
@@ -303,12 +301,14 @@ static int read_location(struct reader *r, const Pprof__Location *location)
 	if (!entry->frames)
 		return reader_no_memory(r);
 	if (!location->n_line)
-		return bare_frame(r, location, &entry->frames[entry->nframes++]);
+		rc = bare_frame(r, location, &entry->frames[entry->nframes++]);
 	for (size_t i = 0; i < location->n_line && !rc; i++) {
 		rc = frame_of(r, location, location->line[i], &entry->frames[entry->nframes]);
 		if (!rc && entry->frames[entry->nframes] != NO_FRAME)
 			entry->nframes++;
 	}
+	if (!rc && entry->nframes == 1 && entry->id <= r->in->n_location)
+		r->frame_of[entry->id - 1] = entry->frames[0];
 	return rc;
 }
 
@@ -317,8 +317,10 @@ int reader_tables(struct reader *r)
 	int rc;
 
 	r->pool = calloc(r->in->n_function + r->in->n_location + 1, sizeof(*r->pool));
-	if (!r->pool)
+	r->frame_of = malloc((r->in->n_location + 1) * sizeof(*r->frame_of));
+	if (!r->pool || !r->frame_of)
 		return reader_no_memory(r);
+	memset(r->frame_of, 0xff, r->in->n_location * sizeof(*r->frame_of)); /* NO_FRAME */
 	rc = read_functions(r);
 	for (size_t i = 0; i < r->in->n_location && !rc; i++)
 		rc = read_location(r, r->in->location[i]);
@@ -340,4 +342,5 @@ void reader_free_tables(struct reader *r)
 	for (size_t i = 0; i < r->npool; i++)
 		free(r->pool[i].frames);
 	free(r->pool);
+	free(r->frame_of);
 }

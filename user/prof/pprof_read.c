@@ -15,7 +15,6 @@
 #include "name.h"
 #include "pprof.h"
 #include "pprof_reader.h"
-#include "unpack.h"
 
 #define MAX_DEPTH 16384		 /* frames of one stack */
 #define MAX_FRAMES (256UL << 20) /* frames of all stacks together */
@@ -34,12 +33,19 @@ static int read_stack(struct reader *r, const Pprof__Sample *sample, size_t *n)
 	size_t depth = 0;
 
 	for (size_t i = 0; i < sample->n_location_id; i++) {
-		const struct entry *entry = reader_location(r, sample->location_id[i]);
+		uint64_t id = sample->location_id[i];
+		uint32_t frame = reader_frame(r, id);
+		const struct entry *entry;
 
+		if (frame != NO_FRAME && depth < MAX_DEPTH) {
+			r->stack[depth++] = frame;
+			continue;
+		}
+		entry = reader_location(r, id);
 		if (!entry)
 			return refuse(r, -EINVAL,
 				      "a sample names location %" PRIu64 ", which is not there",
-				      sample->location_id[i]);
+				      id);
 		if (entry->nframes > MAX_DEPTH - depth)
 			return refuse(r, -EINVAL, "has a stack of more than %d frames", MAX_DEPTH);
 		memcpy(r->stack + depth, entry->frames, entry->nframes * sizeof(*r->stack));
@@ -316,30 +322,30 @@ static int read_profile(struct reader *r)
 		rc = read_comments(r);
 	if (!rc)
 		rc = reader_tables(r);
-	for (size_t i = 0; i < r->in->n_sample && !rc; i++)
-		rc = read_sample(r, r->in->sample[i]);
+	for (size_t i = 0; i < r->in->n_sample && !rc; i++) {
+		Pprof__Sample *sample;
+
+		rc = unpack_sample(&r->unpacked, i, r->name, &sample, r->err);
+		if (!rc)
+			rc = read_sample(r, sample);
+	}
 	return rc;
 }
 
 static void reader_free(struct reader *r)
 {
 	reader_free_tables(r);
+	unpack_free(&r->unpacked);
 	free(r->stack);
 	text_free(&r->comm);
 	text_free(&r->scratch);
 	prof_free(&r->prof);
 }
 
-int pprof_read(const void *buf, size_t len, const char *name, struct prof **out, struct error *err)
+static int unpack(struct reader *r, const void *buf, size_t len)
 {
-	__attribute__((cleanup(unpack_free))) Pprof__Profile *profile = NULL;
-	__attribute__((cleanup(reader_free))) struct reader r = {
-		.name = name,
-		.err = err,
-		.frames_left = MAX_FRAMES,
-		.name_bytes_left = MAX_NAME_BYTES,
-	};
-	int rc = unpack_profile(buf, len, name, &profile, err);
+	int rc = unpack_profile(buf, len, r->name, &r->unpacked, r->err);
+	Pprof__Profile *profile = r->unpacked.profile;
 
 	if (rc)
 		return rc;
@@ -347,7 +353,22 @@ int pprof_read(const void *buf, size_t len, const char *name, struct prof **out,
 		if (strnlen(profile->string_table[i], MAX_STRING + 1) > MAX_STRING)
 			profile->string_table[i][MAX_STRING] = '\0';
 	}
-	r.in = profile;
+	r->in = profile;
+	return 0;
+}
+
+int pprof_read(const void *buf, size_t len, const char *name, struct prof **out, struct error *err)
+{
+	__attribute__((cleanup(reader_free))) struct reader r = {
+		.name = name,
+		.err = err,
+		.frames_left = MAX_FRAMES,
+		.name_bytes_left = MAX_NAME_BYTES,
+	};
+	int rc = unpack(&r, buf, len);
+
+	if (rc)
+		return rc;
 	r.stack = calloc(MAX_DEPTH, sizeof(*r.stack));
 	if (!r.stack || prof_new(&r.prof))
 		return reader_no_memory(&r);

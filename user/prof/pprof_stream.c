@@ -2,11 +2,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/hash.h"
 #include "pprof_stream.h"
 
 #define WBITS_GZIP (15 + 16)
+
+/* Of a large profile, level 6 takes a third longer, and 3 % less room. */
+#define LEVEL 4
 
 struct string_entry {
 	UT_hash_handle hh;
@@ -20,11 +24,14 @@ void stream_fail(struct writer *w, int err)
 		w->err = err;
 }
 
+/* Deflates what is in w->in. */
 static void deflate_some(struct writer *w, int flush)
 {
 	unsigned char buf[16384];
 	int rc;
 
+	w->zip.avail_in = (uInt)w->nin;
+	w->zip.next_in = w->in;
 	do {
 		w->zip.next_out = buf;
 		w->zip.avail_out = sizeof(buf);
@@ -40,6 +47,7 @@ static void deflate_some(struct writer *w, int flush)
 			return;
 		}
 	} while (w->zip.avail_out == 0);
+	w->nin = 0;
 }
 
 static void append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
@@ -48,19 +56,44 @@ static void append(ProtobufCBuffer *buffer, size_t len, const uint8_t *data)
 
 	if (w->err)
 		return;
-	if (len > UINT32_MAX / 2) {
-		stream_fail(w, -EOVERFLOW);
-		return;
+	while (len && !w->err) {
+		size_t n = MIN(len, sizeof(w->in) - w->nin);
+
+		memcpy(w->in + w->nin, data, n);
+		w->nin += n;
+		data += n;
+		len -= n;
+		if (w->nin == sizeof(w->in))
+			deflate_some(w, Z_NO_FLUSH);
 	}
-	w->zip.next_in = (uint8_t *)data;
-	w->zip.avail_in = len;
-	deflate_some(w, Z_NO_FLUSH);
 }
 
 void stream_put(struct writer *w, const Pprof__Profile *part)
 {
 	if (!w->err)
 		protobuf_c_message_pack_to_buffer(&part->base, &w->base);
+}
+
+void stream_sample(struct writer *w, const Pprof__Sample *sample)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	ProtobufCBinaryData bytes = {.len = pprof__sample__get_packed_size(sample)};
+
+	if (bytes.len > w->packed_cap) {
+		free(w->packed);
+		w->packed_cap = 2 * bytes.len;
+		w->packed = malloc(w->packed_cap);
+	}
+	if (!w->packed) {
+		w->packed_cap = 0;
+		stream_fail(w, -ENOMEM);
+		return;
+	}
+	pprof__sample__pack(sample, w->packed);
+	bytes.data = w->packed;
+	part.n_sample = 1;
+	part.sample = &bytes;
+	stream_put(w, &part);
 }
 
 /* Index of a string that is UTF-8 without control characters; writes it when it is new. */
@@ -109,8 +142,7 @@ int stream_open(struct writer *w, FILE *out)
 {
 	w->base.append = append;
 	w->out = out;
-	if (deflateInit2(&w->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WBITS_GZIP, 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&w->zip, LEVEL, Z_DEFLATED, WBITS_GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	return 0;
 }
@@ -129,6 +161,7 @@ int stream_close(struct writer *w)
 	}
 	free(w->origins);
 	text_free(&w->text);
+	free(w->packed);
 	deflateEnd(&w->zip);
 	return w->err;
 }

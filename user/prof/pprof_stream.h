@@ -26,6 +26,8 @@ struct functions;
 struct writer {
 	ProtobufCBuffer base; /* first: its append() gets this */
 	z_stream zip;
+	uint8_t in[65536]; /* packed bytes: deflate() takes long for a few at a time */
+	size_t nin;
 	FILE *out;
 	const struct prof *prof;
 	struct string_entry *strings;
@@ -33,6 +35,8 @@ struct writer {
 	int64_t origin_keys[ORIGIN_LABELS];
 	struct origin_labels *origins; /* by id */
 	struct text text;	       /* scratch */
+	uint8_t *packed;	       /* a sample */
+	size_t packed_cap;
 	int err;
 };
 
@@ -44,6 +48,7 @@ int stream_close(struct writer *w);
 
 void stream_fail(struct writer *w, int err);
 void stream_put(struct writer *w, const Pprof__Profile *part);
+void stream_sample(struct writer *w, const Pprof__Sample *sample);
 
 /* Index of a string that is UTF-8 without control characters; writes it when it is new. */
 int64_t stream_string(struct writer *w, const char *str);

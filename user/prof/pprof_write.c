@@ -297,7 +297,6 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT;
 	Pprof__Label labels[MOST_LABELS], *pointers[MOST_LABELS];
 	__free uint64_t *ids = calloc(row->nframes + 1, sizeof(*ids));
@@ -322,9 +321,7 @@ static void put_row(struct writer *w, const struct prof_row *row)
 	}
 	sample.n_label = fill_labels(w, &row->labels, labels);
 	sample.label = pointers;
-	part.n_sample = 1;
-	part.sample = (Pprof__Sample *[]){&sample};
-	stream_put(w, &part);
+	stream_sample(w, &sample);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

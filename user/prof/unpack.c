@@ -2,8 +2,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
@@ -81,52 +83,128 @@ static int gunzip(const void *buf, size_t len, struct bytes *out)
 	return err;
 }
 
-/* protobuf-c makes tens of bytes out of two, so what it takes is counted, not what it is given. */
-struct unpack_budget {
-	size_t left;
-	bool exceeded;
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/*
+ * protobuf-c allocates each message, each array and each string. They are freed together, so they
+ * are carved out of blocks.
+ */
+struct arena_block {
+	struct arena_block *next;
+	max_align_t data[];
 };
 
-static void *budget_alloc(void *data, size_t size)
-{
-	struct unpack_budget *budget = data;
+#ifdef __SANITIZE_ADDRESS__
+#define BLOCK_BYTES 1UL /* a block for each piece, so that an access beyond it is found */
+#else
+#define BLOCK_BYTES (64UL << 10)
+#endif
 
-	if (size > budget->left) {
-		budget->exceeded = true;
+static int arena_add_block(struct arena *arena, size_t bytes)
+{
+	struct arena_block *block = malloc(sizeof(*block) + bytes);
+
+	if (!block)
+		return -ENOMEM;
+	block->next = arena->blocks;
+	arena->blocks = block;
+	arena->next = (char *)block->data;
+	arena->room = bytes;
+	return 0;
+}
+
+/* protobuf-c makes tens of bytes out of two, so what it takes is counted, not what it is given. */
+static void *arena_alloc(void *arg, size_t size)
+{
+	struct arena *arena = arg;
+	void *piece;
+
+	if (size > arena->left) {
+		arena->exceeded = true;
 		return NULL;
 	}
-	budget->left -= size;
-	return malloc(size);
+	arena->left -= size;
+	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+	if (size > arena->room && arena_add_block(arena, MAX(size, BLOCK_BYTES)))
+		return NULL;
+	piece = arena->next;
+	arena->next += size;
+	arena->room -= size;
+	return piece;
 }
 
-static void budget_free(void *data, void *pointer)
+static void arena_free_piece(void *arg, void *piece)
 {
-	(void)data;
-	free(pointer);
+	(void)arg;
+	(void)piece;
 }
 
-static int unpack(const void *buf, size_t len, const char *name, Pprof__Profile **out,
+static void arena_free(struct arena *arena, const struct arena_block *until)
+{
+	while (arena->blocks != until) {
+		struct arena_block *block = arena->blocks;
+
+		arena->blocks = block->next;
+		free(block);
+	}
+	arena->room = 0;
+}
+
+/* Empties it, but for its first block. */
+static void arena_reset(struct arena *arena)
+{
+	const struct arena_block *first = arena->blocks;
+
+	while (first && first->next)
+		first = first->next;
+	arena_free(arena, first);
+	arena->left = arena->budget;
+	if (!first)
+		return;
+	arena->next = (char *)arena->blocks->data;
+	arena->room = BLOCK_BYTES;
+}
+
+static ProtobufCAllocator allocator_of(struct arena *arena)
+{
+	return (ProtobufCAllocator){
+		.alloc = arena_alloc, .free = arena_free_piece, .allocator_data = arena};
+}
+
+static int refuse(const struct arena *arena, const char *name, struct error *err)
+{
+	if (arena->exceeded)
+		return error_set(err, -E2BIG, "%s: would take more than %lu MiB of memory", name,
+				 UNPACK_MAX_MEMORY >> 20);
+	return error_set(err, -EBADMSG, "%s: not a pprof profile, or a damaged one", name);
+}
+
+static int unpack(const void *buf, size_t len, const char *name, struct unpacked *out,
 		  struct error *err)
 {
-	struct unpack_budget budget = {.left = UNPACK_MAX_MEMORY};
-	ProtobufCAllocator allocator = {
-		.alloc = budget_alloc, .free = budget_free, .allocator_data = &budget};
-	Pprof__Profile *profile;
+	ProtobufCAllocator allocator = allocator_of(&out->tree);
 
 	if (len > UNPACK_MAX_BYTES)
 		return error_set(err, -E2BIG, "%s: unpacks to more than %lu MiB", name,
 				 UNPACK_MAX_BYTES >> 20);
-	profile = pprof__profile__unpack(&allocator, len, buf);
-	if (!profile && budget.exceeded)
-		return error_set(err, -E2BIG, "%s: would take more than %lu MiB of memory", name,
-				 UNPACK_MAX_MEMORY >> 20);
-	if (!profile)
-		return error_set(err, -EBADMSG, "%s: not a pprof profile, or a damaged one", name);
-	*out = profile;
-	return 0;
+	out->tree.left = UNPACK_MAX_MEMORY;
+	out->profile = pprof__profile__unpack(&allocator, len, buf);
+	out->sample.budget = out->tree.left;
+	return out->profile ? 0 : refuse(&out->tree, name, err);
 }
 
-int unpack_profile(const void *buf, size_t len, const char *name, Pprof__Profile **out,
+int unpack_sample(struct unpacked *unpacked, size_t i, const char *name, Pprof__Sample **out,
+		  struct error *err)
+{
+	const ProtobufCBinaryData *bytes = &unpacked->profile->sample[i];
+	ProtobufCAllocator allocator = allocator_of(&unpacked->sample);
+
+	arena_reset(&unpacked->sample);
+	*out = pprof__sample__unpack(&allocator, bytes->len, bytes->data);
+	return *out ? 0 : refuse(&unpacked->sample, name, err);
+}
+
+int unpack_profile(const void *buf, size_t len, const char *name, struct unpacked *out,
 		   struct error *err)
 {
 	const unsigned char *magic = buf;
@@ -149,9 +227,8 @@ int unpack_profile(const void *buf, size_t len, const char *name, Pprof__Profile
 	return unpack(bytes.data, bytes.len, name, out, err);
 }
 
-void unpack_free(Pprof__Profile **profile)
+void unpack_free(struct unpacked *unpacked)
 {
-	if (*profile)
-		pprof__profile__free_unpacked(*profile, NULL);
-	*profile = NULL;
+	arena_free(&unpacked->tree, NULL);
+	arena_free(&unpacked->sample, NULL);
 }
