@@ -298,6 +298,32 @@ Test(out, tally_saturates)
 	cr_expect_null(table.first);
 }
 
+Test(out, many_lines_are_sorted_as_few_are)
+{
+	struct tallies table = {0};
+	const struct tally *before = NULL;
+	size_t n = 0;
+	char key[16];
+
+	for (int i = 0; i < 5000; i++) {
+		snprintf(key, sizeof(key), "%04d", i);
+		cr_assert_eq(tally_add(&table, key, i % 2 ? "sub" : NULL, (uint64_t)(i % 7)), 0);
+	}
+	tally_sort(&table);
+	cr_assert_eq(tally_add(&table, "last", NULL, 0), 0);
+	for (const struct tally *t = table.first; t; before = t, t = t->hh.next, n++) {
+		cr_expect_eq(t->hh.prev, before);
+		if (!before)
+			continue;
+		cr_expect_leq(t->count, before->count);
+		if (t->count == before->count)
+			cr_expect_lt(strcmp(before->key, t->key), 0);
+	}
+	cr_expect_eq(n, 5001);
+	cr_expect_str_eq(before->key, "last");
+	tally_free(&table);
+}
+
 Test(out, keys_beyond_the_bounds_are_other)
 {
 	struct tallies table = {0};
@@ -344,6 +370,41 @@ Test(out, a_line_has_a_bound)
 	cr_expect_leq(strlen(raw), TALLY_MAX_KEY + 2048);
 	cr_expect_not_null(strstr(folded, ";(other) 7\n"));
 	cr_expect_not_null(strstr(raw, " < (other)\n"));
+	prof_free(&prof);
+}
+
+static ssize_t count_bytes(void *total, const char *bytes, size_t len)
+{
+	(void)bytes;
+	*(size_t *)total += len;
+	return (ssize_t)len;
+}
+
+/* 2000 stacks of a MB each: a text of 2 GB was asked for by a file of some kilobytes. */
+Test(out, folded_text_has_a_bound)
+{
+	static uint32_t ids[1000];
+	char name[PROF_MAX_NAME + 1] = {0};
+	struct prof *prof = NULL;
+	struct prof_frame frame = {.kind = PROF_LUA, .callname = name, .chunk = "@x"};
+	size_t total = 0;
+	FILE *out = fopencookie(&total, "w", (cookie_io_functions_t){.write = count_bytes});
+
+	memset(name, 'n', sizeof(name) - 1);
+	cr_assert_eq(prof_new(&prof), 0);
+	cr_assert_eq(prof_frame_id(prof, &frame, ids), 0);
+	for (size_t i = 1; i < 1000; i++)
+		ids[i] = ids[0];
+	for (uint32_t line = 1; line <= 2000; line++) {
+		frame.line = (int32_t)line;
+		frame.firstline = (int32_t)line;
+		cr_assert_eq(prof_frame_id(prof, &frame, ids), 0);
+		cr_assert_eq(prof_add(prof, ids, 1000, &labels, 1), 0);
+	}
+	cr_assert_eq(folded_write(prof, out), 0);
+	fclose(out);
+	cr_expect_leq(total, (1UL << 30) + (2UL << 20));
+	cr_expect_gt(total, 900UL << 20);
 	prof_free(&prof);
 }
 

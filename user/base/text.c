@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "text.h"
 
@@ -147,26 +148,39 @@ static void put_escaped(struct text *text, unsigned char byte)
 	text_put(text, escape, sizeof(escape));
 }
 
+/* Returns the length of the character at p, with a sign: negative if it is to be escaped. */
+static ssize_t character(const unsigned char *p, size_t left, bool strict)
+{
+	size_t n;
+	bool plain;
+
+	if (p[0] < 0x80)
+		return (p[0] >= 0x20 && p[0] != 0x7f) || (p[0] == '\t' && !strict) ? 1 : -1;
+	n = utf8_sequence(p, left);
+	plain = n ? !is_control(code_point(p, n)) : p[0] >= 0xa0 && !strict;
+	n = n ? n : 1;
+	return plain ? (ssize_t)n : -(ssize_t)n;
+}
+
+/* Runs of plain characters are put at once. */
 static void put_filtered(struct text *text, const char *data, size_t len, bool strict)
 {
 	const unsigned char *p = (const unsigned char *)data;
+	size_t i = 0, from = 0;
 
-	for (size_t i = 0, n; i < len; i += n) {
-		bool plain;
+	while (i < len) {
+		ssize_t n = character(p + i, len - i, strict);
 
-		n = p[i] < 0x80 ? 0 : utf8_sequence(p + i, len - i);
-		if (n)
-			plain = !is_control(code_point(p + i, n));
-		else if (p[i] < 0x80)
-			plain = (p[i] >= 0x20 && p[i] != 0x7f) || (p[i] == '\t' && !strict);
-		else
-			plain = p[i] >= 0xa0 && !strict;
-		n = n ? n : 1;
-		if (plain)
-			text_put(text, data + i, n);
-		for (size_t k = i; !plain && k < i + n; k++)
-			put_escaped(text, p[k]);
+		if (n > 0) {
+			i += (size_t)n;
+			continue;
+		}
+		text_put(text, data + from, i - from);
+		for (; n < 0; n++)
+			put_escaped(text, p[i++]);
+		from = i;
 	}
+	text_put(text, data + from, len - from);
 }
 
 void text_put_clean(struct text *text, const char *data, size_t len)

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "folded.h"
-#include "prof/function.h"
+#include "frame_names.h"
 #include "prof/name.h"
 #include "tally.h"
 
@@ -68,102 +68,177 @@ void folded_put_frame(struct text *out, struct text *name)
 	text_put_utf8(out, bytes + from, len - from);
 }
 
+/* A stack by the numbers of its names, root first: its text is made when it is written. */
+struct line {
+	UT_hash_handle hh;
+	uint64_t count;
+	size_t depth;
+	uint32_t names[];
+};
+
+/*
+ * A profile of a few bytes can name long strings in each frame of many stacks. So the text is
+ * bounded: further stacks count for NAME_OTHER.
+ */
+#define MAX_LINE (1UL << 20) /* ends in NAME_OTHER beyond it */
+#define MAX_TEXT (1UL << 30)
+
 struct fold {
 	const struct prof *prof;
 	struct functions *functions;
-	char **names; /* of each function, NULL until it is needed */
-	struct tallies table;
-	struct text line, name, raw;
+	struct frame_names names;
+	const struct frame_name *other;
+	struct line *table;
+	uint32_t *stack; /* of the current row */
+	size_t cap;
+	size_t bytes; /* of its text */
+	size_t text;  /* bytes of all lines */
 };
 
 static void fold_free(struct fold *f)
 {
-	for (size_t i = 0; f->names && i < functions_count(f->functions); i++)
-		free(f->names[i]);
-	free(f->names);
-	functions_free(&f->functions);
-	tally_free(&f->table);
-	text_free(&f->line);
-	text_free(&f->name);
-	text_free(&f->raw);
-}
+	struct line *line = f->table, *next;
 
-/* NULL: out of memory. */
-static const char *name_of(struct fold *f, uint32_t frame)
-{
-	uint32_t function = functions_of(f->functions, frame);
-	char **name = &f->names[function];
-
-	if (!*name) {
-		text_clear(&f->name);
-		text_clear(&f->raw);
-		functions_put_unique(f->functions, &f->raw, function);
-		folded_put_frame(&f->name, &f->raw);
-		if (!text_err(&f->name) && !text_err(&f->raw))
-			*name = strdup(text_str(&f->name));
+	HASH_CLEAR(hh, f->table);
+	for (; line; line = next) {
+		next = line->hh.next;
+		free(line);
 	}
-	return *name;
+	free(f->stack);
+	frame_names_free(&f->names);
+	functions_free(&f->functions);
 }
 
-static int put_row(struct fold *f, const struct prof_row *row)
+/* Sets f->stack, its depth, and the bytes of its text. */
+static int name_row(struct fold *f, const struct prof_row *row, size_t *depth)
 {
-	struct text *line = &f->line;
+	size_t n = 0;
 
-	text_clear(line);
+	if (row->nframes > f->cap) {
+		uint32_t *stack = reallocarray(f->stack, row->nframes, sizeof(*stack));
+
+		if (!stack)
+			return -ENOMEM;
+		f->stack = stack;
+		f->cap = row->nframes;
+	}
+	f->bytes = 0;
 	for (size_t i = row->nframes; i > 0; i--) {
-		bool full = line->len > TALLY_MAX_KEY;
-		const char *name = full ? NAME_OTHER : name_of(f, row->frames[i - 1]);
+		bool full = f->bytes > MAX_LINE;
+		const struct frame_name *name =
+			full ? f->other : frame_names_get(&f->names, row->frames[i - 1]);
 
 		if (!name)
 			return -ENOMEM;
-		if (i < row->nframes)
-			text_putc(line, ';');
-		text_puts(line, name);
+		f->stack[n++] = name->number;
+		f->bytes += name->len + 1;
 		if (full)
 			break;
 	}
-	if (!row->nframes)
-		text_puts(line, FOLDED_NO_FRAME);
-	return text_err(line);
+	*depth = n;
+	return 0;
 }
 
-static int fold(struct fold *f)
+/* Adds to the line of f->stack. -E2BIG: it is new, and there is no room for its text. */
+static int count_line(struct fold *f, size_t depth, uint64_t count)
 {
-	int err = functions_new(f->prof, &f->functions);
+	size_t len = depth * sizeof(*f->stack);
+	struct line *line;
+	unsigned int hash;
 
-	if (err)
-		return err;
-	/* one more, as calloc(0) may be NULL */
-	f->names = calloc(functions_count(f->functions) + 1, sizeof(*f->names));
-	if (!f->names)
-		return -ENOMEM;
-	for (size_t i = 0; i < prof_nrows(f->prof); i++) {
-		bool full = tally_is_full(&f->table);
+	HASH_VALUE(f->stack, len, hash);
+	HASH_FIND_BYHASHVALUE(hh, f->table, f->stack, len, hash, line);
+	if (!line && f->text + f->bytes > MAX_TEXT && depth > 1)
+		return -E2BIG;
+	if (!line) {
+		line = malloc(sizeof(*line) + len);
+		if (!line)
+			return -ENOMEM;
+		line->count = 0;
+		line->depth = depth;
+		memcpy(line->names, f->stack, len);
+		HASH_ADD_BYHASHVALUE(hh, f->table, names, len, hash, line);
+		if (!line->hh.tbl) {
+			free(line);
+			return -ENOMEM;
+		}
+		f->text += f->bytes;
+	}
+	if (__builtin_add_overflow(line->count, count, &line->count))
+		line->count = UINT64_MAX;
+	return 0;
+}
+
+static int fold_rows(struct fold *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < prof_nrows(f->prof) && !err; i++) {
 		struct prof_row row;
+		size_t depth;
 
 		prof_row(f->prof, i, &row);
-		err = full ? 0 : put_row(f, &row);
+		err = name_row(f, &row, &depth);
 		if (!err)
-			err = tally_add(&f->table, full ? NAME_OTHER : text_str(&f->line), NULL,
-					row.count);
-		if (err)
-			return err;
+			err = count_line(f, depth, row.count);
+		if (err == -E2BIG) {
+			f->stack[0] = f->other->number;
+			err = count_line(f, 1, row.count);
+		}
 	}
-	return 0;
+	return err;
+}
+
+static void put_line(const struct fold *f, const struct line *line, struct text *text)
+{
+	text_clear(text);
+	for (size_t i = 0; i < line->depth; i++) {
+		const struct frame_name *name = f->names.all[line->names[i]];
+
+		if (i)
+			text_putc(text, ';');
+		text_put(text, name->text, name->len);
+	}
+	if (!line->depth)
+		text_puts(text, FOLDED_NO_FRAME);
+	text_printf(text, " %" PRIu64 "\n", line->count);
+}
+
+static int write_lines(const struct fold *f, FILE *out)
+{
+	size_t n = HASH_COUNT(f->table), i = 0;
+	__free struct ranked *lines = calloc(n + 1, sizeof(*lines));
+	__text struct text text = {0};
+
+	if (!lines)
+		return -ENOMEM;
+	for (struct line *line = f->table; line; line = line->hh.next, i++)
+		lines[i] = (struct ranked){.count = line->count, .order = i, .line = line};
+	tally_rank(lines, n);
+	errno = 0;
+	for (i = 0; i < n && !text_err(&text); i++) {
+		put_line(f, lines[i].line, &text);
+		fwrite(text_str(&text), 1, text.len, out);
+	}
+	if (text_err(&text))
+		return text_err(&text);
+	if (fflush(out))
+		return -errno;
+	return ferror(out) ? -EIO : 0;
 }
 
 int folded_write(const struct prof *prof, FILE *out)
 {
 	__cleanup(fold_free) struct fold f = {.prof = prof};
-	int err = fold(&f);
+	int err = functions_new(prof, &f.functions);
 
 	if (err)
 		return err;
-	errno = 0;
-	tally_sort(&f.table);
-	for (const struct tally *t = f.table.first; t; t = t->hh.next)
-		fprintf(out, "%s %" PRIu64 "\n", t->key, t->count);
-	if (fflush(out))
-		return -errno;
-	return ferror(out) ? -EIO : 0;
+	f.names = (struct frame_names){
+		.prof = prof, .functions = f.functions, .what = FRAME_UNIQUE, .folded = true};
+	f.other = frame_names_add(&f.names, NAME_OTHER, strlen(NAME_OTHER));
+	err = f.other ? fold_rows(&f) : -ENOMEM;
+	if (err)
+		return err;
+	return write_lines(&f, out);
 }

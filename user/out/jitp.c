@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "folded.h"
+#include "frame_names.h"
 #include "jitp.h"
 #include "prof/function.h"
 #include "prof/name.h"
@@ -19,8 +20,8 @@
 
 /* The keys of one row, reused for the next. */
 struct keys {
-	struct text stack, stack2, state, name;
-	const struct functions *functions;
+	struct text stack, stack2, state;
+	struct frame_names names, lines;
 };
 
 static void keys_free(struct keys *keys)
@@ -28,7 +29,8 @@ static void keys_free(struct keys *keys)
 	text_free(&keys->stack);
 	text_free(&keys->stack2);
 	text_free(&keys->state);
-	text_free(&keys->name);
+	frame_names_free(&keys->names);
+	frame_names_free(&keys->lines);
 }
 
 static const char *separator(const struct jitp_options *o)
@@ -39,10 +41,8 @@ static const char *separator(const struct jitp_options *o)
 }
 
 struct dump {
-	const struct keys *keys;
-	struct text *out, *name; /* name: of one frame; NULL: rows are no folded stacks */
-	char what;
-	unsigned int flags; /* of name_place() */
+	struct frame_names *names;
+	struct text *out;
 	const char *separator;
 	bool any;
 };
@@ -54,34 +54,35 @@ static void put_separator(struct dump *d)
 	d->any = true;
 }
 
-static void put_level(struct dump *d, uint32_t frame)
+static int put_level(struct dump *d, uint32_t frame)
 {
+	const struct frame_name *name = frame_names_get(d->names, frame);
+
+	if (!name)
+		return -ENOMEM;
 	put_separator(d);
-	if (!d->name) {
-		functions_put_jitp(d->keys->functions, d->out, frame, d->what, d->flags);
-		return;
-	}
-	text_clear(d->name);
-	functions_put_jitp(d->keys->functions, d->name, frame, d->what, d->flags);
-	folded_put_frame(d->out, d->name);
+	text_put(d->out, name->text, name->len);
+	return 0;
 }
 
 /* Appends levels 0 .. depth-1, or -depth-1 .. 0, as far as the stack has them. */
-static void dump_stack(struct dump *d, const struct prof_row *row, int32_t depth)
+static int dump_stack(struct dump *d, const struct prof_row *row, int32_t depth)
 {
 	size_t wanted = depth < 0 ? -(int64_t)depth : depth;
 	size_t n = wanted < row->nframes ? wanted : row->nframes;
+	int err = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++) {
 		size_t level = depth < 0 ? n - 1 - i : i;
 
 		if (d->out->len > TALLY_MAX_KEY) {
 			put_separator(d);
 			text_puts(d->out, NAME_OTHER);
-			return;
+			break;
 		}
-		put_level(d, row->frames[level]);
+		err = put_level(d, row->frames[level]);
 	}
+	return err;
 }
 
 /* A raw dump has at most 100 levels: marks that the root is missing. */
@@ -93,40 +94,27 @@ static void put_cut(struct dump *d, const struct prof_row *row, const struct jit
 	text_puts(d->out, NAME_CUT);
 }
 
-static void put_stack_key(struct keys *keys, const struct prof_row *row,
-			  const struct jitp_options *o)
-{
-	struct dump d = {
-		.keys = keys,
-		.out = &keys->stack,
-		.name = o->raw == JITP_STACKS ? &keys->name : NULL,
-		.what = o->stack,
-		.flags = o->path ? NAME_PATH : 0,
-		.separator = separator(o),
-	};
-
-	put_cut(&d, row, o);
-	dump_stack(&d, row, o->depth);
-	if (d.name && !row->nframes)
-		text_puts(d.out, FOLDED_NO_FRAME);
-}
-
-/* jit/p.lua makes this key without 'p' and without names of fast functions. */
-static void put_line_key(struct keys *keys, const struct prof_row *row,
+static int put_stack_key(struct keys *keys, const struct prof_row *row,
 			 const struct jitp_options *o)
 {
-	struct dump d = {
-		.keys = keys,
-		.out = &keys->stack2,
-		.name = o->raw == JITP_STACKS ? &keys->name : NULL,
-		.what = 'l',
-		.flags = NAME_NUMBER,
-		.separator = "",
-	};
+	struct dump d = {.names = &keys->names, .out = &keys->stack, .separator = separator(o)};
+	int err;
 
-	dump_stack(&d, row, 1);
-	if (d.name && !row->nframes)
+	put_cut(&d, row, o);
+	err = dump_stack(&d, row, o->depth);
+	if (d.names->folded && !row->nframes)
 		text_puts(d.out, FOLDED_NO_FRAME);
+	return err;
+}
+
+static int put_line_key(struct keys *keys, const struct prof_row *row)
+{
+	struct dump d = {.names = &keys->lines, .out = &keys->stack2, .separator = ""};
+	int err = dump_stack(&d, row, 1);
+
+	if (d.names->folded && !row->nframes)
+		text_puts(d.out, FOLDED_NO_FRAME);
+	return err;
 }
 
 /* True if a folded stack can be split here into two valid folded stacks. */
@@ -168,6 +156,7 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 {
 	const char *stack = NULL, *stack2 = NULL, *state = NULL;
 	bool second = false;
+	int err = 0;
 
 	text_clear(&keys->stack);
 	text_clear(&keys->stack2);
@@ -175,15 +164,14 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 	if (o->states)
 		put_state_key(keys, row->labels.vmstate);
 	if (o->stack)
-		put_stack_key(keys, row, o);
+		err = put_stack_key(keys, row, o);
 	if (o->stack && o->split == JITP_CALLER)
 		second = split_key(keys, o->raw == JITP_STACKS);
-	if (o->stack && o->split == JITP_LINE) {
-		put_line_key(keys, row, o);
+	if (!err && o->stack && o->split == JITP_LINE) {
+		err = put_line_key(keys, row);
 		second = true;
 	}
-	if (text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state) ||
-	    text_err(&keys->name))
+	if (err || text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state))
 		return -ENOMEM;
 	if (o->states)
 		state = text_str(&keys->state);
@@ -221,8 +209,14 @@ static void skip_to_lua(const struct prof *prof, struct prof_row *row)
 static int count_rows(const struct prof *prof, const struct functions *functions,
 		      const struct jitp_options *o, struct tallies *table)
 {
-	__cleanup(keys_free) struct keys keys = {.functions = functions};
+	const struct frame_names names = {
+		.prof = prof, .functions = functions, .folded = o->raw == JITP_STACKS};
+	__cleanup(keys_free) struct keys keys = {.names = names, .lines = names};
 
+	keys.names.what = o->stack;
+	keys.names.flags = o->path ? NAME_PATH : 0;
+	keys.lines.what = 'l'; /* jit/p.lua: without 'p' and without names of fast functions */
+	keys.lines.flags = NAME_NUMBER;
 	for (size_t i = 0; i < prof_nrows(prof); i++) {
 		const char *k1 = NAME_OTHER, *k2 = NULL;
 		struct prof_row row;

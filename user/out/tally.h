@@ -45,6 +45,17 @@ static inline bool tally_is_full(const struct tallies *table)
 /* Adds to `key` and, when sub is not NULL, to `sub` under it. 0 or -ENOMEM. */
 int tally_add(struct tallies *table, const char *key, const char *sub, uint64_t count);
 
+/*
+ * Sorts lines by count, descending; equal counts by `order`. In an array of its own, as the lists of
+ * a large table miss the cache at each step of a merge sort.
+ */
+struct ranked {
+	uint64_t count;
+	size_t order;
+	void *line;
+};
+void tally_rank(struct ranked *lines, size_t n);
+
 /* Sorts both levels by count, descending. */
 void tally_sort(struct tallies *table);
 

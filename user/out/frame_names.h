@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The text of each frame in a report, made when it is first needed. Equal texts are one name: a
+ * stack can be compared and kept as the numbers of its names.
+ */
+#ifndef OUT_FRAME_NAMES_H
+#define OUT_FRAME_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "prof/function.h"
+
+struct frame_name {
+	UT_hash_handle hh;
+	uint32_t number; /* from 0 on */
+	size_t len;
+	char text[]; /* and a NUL */
+};
+
+struct frame_names {
+	const struct prof *prof;
+	const struct functions *functions;
+	char what; /* of functions_put_jitp(); FRAME_UNIQUE: as functions_put_unique() */
+	unsigned int flags;
+	bool folded; /* escaped by folded_put_frame() */
+	/* internal */
+	const struct frame_name **of; /* by frame; NULL: not made yet */
+	struct frame_name **all;      /* by number */
+	size_t cap;
+	struct frame_name *table;
+	struct text raw, text;
+};
+
+#define FRAME_UNIQUE '\0'
+
+/* Both return NULL when memory has run out. */
+const struct frame_name *frame_names_get(struct frame_names *names, uint32_t frame);
+const struct frame_name *frame_names_add(struct frame_names *names, const char *text, size_t len);
+void frame_names_free(struct frame_names *names);
+
+#endif
