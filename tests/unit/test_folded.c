@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "out/folded.h"
+#include "out/folded_name.h"
 #include "out/jitp.h"
 #include "prof/prof.h"
 #include "source_plain.h"

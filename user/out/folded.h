@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "base/text.h"
 #include "prof/prof.h"
 
 /* Returns 0, -ENOMEM or the error of a write. */
@@ -17,13 +16,5 @@ int folded_write(const struct prof *prof, FILE *out);
 
 /* The frame of a stack without frames. */
 #define FOLDED_NO_FRAME "[no frame]"
-
-/*
- * Appends a name, escaped so that each line parses back: no ";", no control character, no space at
- * its ends, no space before a number at its end (it would be read as a count), valid UTF-8, not empty. Such
- * bytes become \xNN. So does the backslash of a name that has "\xNN" itself, so that distinct names
- * stay distinct.
- */
-void folded_put_frame(struct text *out, struct text *name);
 
 #endif

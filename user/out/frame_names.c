@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "folded.h"
+#include "folded_name.h"
 
 const struct frame_name *frame_names_add(struct frame_names *names, const char *text, size_t len)
 {
