@@ -172,6 +172,34 @@ def test_while_it_writes(tmp_path, sig):
     os.close(reader)
 
 
+def dispositions(pid):
+    """SIGINT and SIGTERM among the blocked, ignored and caught signals of a process."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    masks = [int(status[key], 16) for key in ("SigBlk", "ShdPnd", "SigIgn", "SigCgt")]
+    return [mask >> (sig - 1) & 1 for mask in masks for sig in SIGNALS]
+
+
+def test_report_is_ended_by_the_kernel(tmp_path):
+    """A report leaves nothing to clean up: from its first read to its last write, no code has to ask for signals."""
+    profile = tmp_path / "x.pb.gz"
+    subprocess.run([vms.LUABPF.parent / "tests/bench/profile", "write", profile, "500", "500"], check=True, capture_output=True)
+    saved = profile.read_bytes()
+    for sig in SIGNALS:
+        p = subprocess.Popen([vms.LUABPF, "report", "-", "-jp=G"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=vms.clean_env())
+        p.stdin.write(saved[:1000])
+        p.stdin.flush()
+        vms.wait_until(lambda: syscall(p.pid) == "0")  # read
+        assert not any(dispositions(p.pid))
+        p.stdin.write(saved[1000:])
+        p.stdin.close()
+        vms.wait_until(lambda: syscall(p.pid) == "1")  # write: of more than the pipe holds
+        assert not any(dispositions(p.pid))
+        p.send_signal(sig)
+        assert p.wait(vms.HANG) == -sig
+        p.stdout.close()
+
+
 def test_doctor_while_it_writes(tmp_path):
     read, write = os.pipe()
     fcntl.fcntl(write, 1031, 4096)
