@@ -94,12 +94,15 @@ class Bench:
         self.count = build / "tests/bench/count"
         self.object = build / "tests/bench/count.bpf.o"
 
+    def everywhere(self, *options, hz=HZ, output="/dev/null"):
+        return [self.luabpf, "-q", "--all", "-F", hz, "-f", "folded", "-o", output, *options]
+
     def profiler(self, pid, *options, output="/dev/null", luabpf=None):
         return [luabpf or self.luabpf, "-q", "-p", pid, "-F", HZ, "-f", "folded", "-o", output,
                 *options]
 
-    def counter(self, pid, *options):
-        return [self.count, self.object, pid, 10**9 // HZ, *options]
+    def counter(self, pid, *options, hz=HZ):
+        return [self.count, self.object, pid, 10**9 // hz, *options]
 
 
 def spare_cpu():
@@ -151,11 +154,11 @@ def wait_for_samples(child, runs):
         time.sleep(0.001)
 
 
-def windows(children, n):
+def windows(children, n, window=WINDOW):
     """[ns per sample of each child] of n windows in which every one took its samples."""
     costs, last = [], [program_cost(c.pid) for c in children]
     for _ in range(10 * n):
-        time.sleep(WINDOW)
+        time.sleep(window)
         now = [program_cost(c.pid) for c in children]
         if min(b[1] - a[1] for a, b in zip(last, now)) >= MIN_RUNS:
             costs.append([(b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(last, now)])
@@ -427,6 +430,209 @@ def attach(bench, report, row):
                    median(values) <= row.limit)
 
 
+# ---- system-wide --------------------------------------------------------------------------------
+
+IDLE, BUSY = 1000, 50
+IDLY = ["setpriv", "--pdeathsig", "KILL", "chrt", "-o", "0", "nice", "-n", "5"]  # whatever the bench's own priority is
+
+
+def wait_until_settled(luabpf):
+    """Until it has looked at the processes that were there: then it takes no CPU time."""
+    last, deadline = -1, time.monotonic() + 20
+    while (now := cpu_seconds(luabpf.pid)) > last + 0.01 and time.monotonic() < deadline:
+        last = now
+        time.sleep(0.3)
+
+
+class Vms:
+    """IDLE processes that wait in Lua, and BUSY ones that work in it. They end when the bench does."""
+
+    def __enter__(self):
+        read, self.write = os.pipe()
+        wait, work = "io.read()", "local n = 0 while os.clock() < 60 do n = n + #tostring(n) end"
+        argv = [["lua5.4", "-e", wait]] * IDLE + [["lua5.4", "-e", work], ["luajit", "-e", work]] * (BUSY // 2)
+        self.children = [subprocess.Popen([*IDLY, *a], stdin=read) for a in argv]
+        os.close(read)
+        deadline = time.monotonic() + 30
+        while any(Path(f"/proc/{c.pid}/wchan").read_text() == "0" for c in self.children[:IDLE]):
+            if time.monotonic() > deadline:
+                raise Unmeasured("the processes do not come to rest")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *exc):
+        os.close(self.write)
+        for child in self.children[IDLE:]:
+            child.kill()
+        for child in self.children:
+            child.wait()
+
+
+def bpftool(*args):
+    tool = next(t for t in ("/usr/sbin/bpftool", "/sbin/bpftool", "bpftool") if shutil.which(t))
+    return json.loads(subprocess.run([tool, "-j", *args], capture_output=True, text=True, check=True).stdout)
+
+
+def map_of(pid, name):
+    """The id of the map of that name that a process holds; None: it has none yet."""
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
+        except OSError:
+            continue
+        number = next((line.split()[1] for line in text.splitlines() if line.startswith("map_id:")), None)
+        if number and bpftool("map", "show", "id", number)["name"] == name:
+            return number
+    return None
+
+
+def found(luabpf, pids, since):
+    """Seconds until BPF knows all of these processes."""
+    number = None
+    while time.monotonic() < since + 30 and luabpf.poll() is None:
+        number = number or map_of(luabpf.pid, "procs")
+        took = time.monotonic() - since
+        if number:
+            known = {int.from_bytes(bytes(int(b, 16) for b in e["key"]), "little")
+                     for e in bpftool("map", "dump", "id", number)}
+            if known >= set(pids):
+                return took
+    raise Unmeasured("not all processes were found within 30 s")
+
+
+def all_many(bench, report, row):
+    """CPU time, memory and losses beside IDLE idle and BUSY busy Lua processes."""
+    (hz,), seconds, stats = row.args, 5, bench.dir / "stats.json"
+    with Vms() as vms:
+        since = time.monotonic()
+        with running(bench.everywhere("--stats", stats, hz=hz)) as child:
+            took = found(child, [c.pid for c in vms.children], since)
+            start, at = cpu_seconds(child.pid), time.monotonic()
+            time.sleep(seconds)
+            cpu = 100 * (cpu_seconds(child.pid) - start) / (time.monotonic() - at)
+            rss = status_kib(child.pid, "VmHWM") / 1024
+    counts = json.loads(stats.read_text())
+    reasons = ", ".join(f"{n} {r}" for r, n in counts["lost_by_reason"].items())
+    for label, text, limit, within in (
+            ("all found after", f"{took:.2f} s", "<= 1 s", took <= 1),
+            ("CPU, once all are found", f"{cpu:.2f} %", "<= 5 %", cpu <= 5),
+            ("peak resident memory", f"{rss:.0f} MiB", "<= 128 MiB", rss <= 128),
+            (f"lost of {counts['samples']}", f"{counts['lost']}", "0", not counts["lost"])):
+        report.row([row.name, label, text, "", "", "", limit], within)
+    report.note(f"lost: {reasons or 'nothing'}; CPU until all were found: {start:.2f} s")
+
+
+def all_plain(bench, report, row):
+    """Time in BPF per sample of a process without Lua, over the counting program's; both on all CPUs."""
+    (hz,), stats = row.args, bench.dir / "stats.json"
+    with ExitStack() as stack:
+        for cpu in os.sched_getaffinity(0):
+            stack.enter_context(running(["taskset", "-c", cpu, "sh", "-c", "while :; do :; done"]))
+        children = [stack.enter_context(running(argv, ready=ready)) for argv, ready in (
+            (bench.counter("all", "stats", hz=hz), "attached"), (bench.everywhere("--stats", stats, hz=hz), None))]
+        for child in children:
+            wait_for_samples(child, MIN_RUNS)
+        wait_until_settled(children[1])
+        count, ours = zip(*windows(children, bench.rounds or 10, max(WINDOW, 2 * MIN_RUNS / hz)))
+    ratios = [a / b for a, b in zip(ours, count)]
+    report.row([row.name, row.label, f"{median(count):.0f} ns", f"{median(ours):.0f} ns", f"{median(ratios):.2f}",
+                spread(ratios), f"<= {row.limit}"], median(ratios) <= row.limit)
+
+
+@contextmanager
+def spawning(bench, *how):
+    argv = bound([bench.build / "tests/bench/spawn", *how])
+    with subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        child.stdout.readline()
+        yield child
+        child.stdin.close()
+
+
+def all_spawn(bench, report, row):
+    """What a short process without Lua takes longer."""
+    def least(child):
+        child.stdin.write("measure\n")
+        child.stdin.flush()
+        return float(child.stdout.readline())
+
+    with spawning(bench, *row.args) as child:
+        turns = []
+        for _ in range(bench.rounds or 6):
+            without = least(child)
+            with running(bench.everywhere()) as luabpf:
+                wait_for_samples(luabpf, MIN_RUNS)
+                turns.append((without, least(child)))
+    more = [b - a for a, b in turns]
+    report.row([row.name, row.label, f"{median([a for a, _ in turns]):.1f} us", f"{median([b for _, b in turns]):.1f} us",
+                f"{median(more):+.1f} us", spread(more, "{:+.1f}"), f"<= {row.limit} us"], median(more) <= row.limit)
+
+
+def all_storm(bench, report, row):
+    """Lua processes that were not seen among thousands of short processes."""
+    out, seconds, work = bench.dir / "storm.folded", 3, "local t = os.clock() + 0.2 while os.clock() < t do end"
+    with ExitStack() as stack:
+        luabpf = stack.enter_context(running(bench.everywhere("--by=pid", output=out)))
+        wait_for_samples(luabpf, MIN_RUNS)
+        storms = [stack.enter_context(spawning(bench, "fork")) for _ in range(2)]
+        begin, pids = time.monotonic(), []
+        while time.monotonic() < begin + seconds:
+            child = subprocess.Popen(["lua5.4", "-e", work])
+            child.wait()
+            pids.append(child.pid)
+        took = time.monotonic() - begin
+        for storm in storms:
+            storm.stdin.close()
+        made = sum(int(storm.stdout.read()) for storm in storms) / took
+        end(luabpf)
+    seen = {line.split(";")[0] for line in out.read_text().splitlines()}
+    lost = sum(f"pid:{pid}" not in seen for pid in pids)
+    report.row([row.name, row.label, f"{made:.0f}/s", f"{len(pids)}", f"{lost}", "", "0"], not lost)
+
+
+def all_slowdown(bench, report, row):
+    """What a CPU-bound Lua process loses at 99 Hz under --all, over the counting program on all CPUs."""
+    @contextmanager
+    def under_count_all(bench, worker):
+        with running(bench.counter("all", hz=99), ready="attached"):
+            yield
+
+    @contextmanager
+    def under_all(bench, worker):
+        with running(bench.everywhere(hz=99)) as luabpf:
+            wait_for_samples(luabpf, MIN_RUNS)
+            yield
+
+    states = {"nothing": under_nothing, "count": under_count_all, "all": under_all}
+    with Worker(*row.args) as worker:
+        turns = measure_turns(bench, worker, states, bench.rounds or 12)
+    slowdown_row(report, turns, row, "counting program", "count", "nothing")
+    slowdown_row(report, turns, row, "luabpf over counting program", "all", "count", row.limit)
+
+
+# ---- large profiles -----------------------------------------------------------------------------
+
+def large_profile(bench, report, row):
+    """CPU time to write, read and report a profile of a million samples and 100,000 stacks."""
+    program, saved = bench.build / "tests/bench/profile", bench.dir / "large.pb.gz"
+    rounds = range(bench.rounds or 3)
+
+    def print_row(label, seconds):
+        report.row([row.name, label, f"{min(seconds):.2f} s", spread(seconds), "", "", f"<= {row.limit} s"],
+                   min(seconds) <= row.limit)
+
+    for how in "write", "read":
+        print_row(how, [float(subprocess.run([program, how, saved], capture_output=True, text=True, check=True).stdout)
+                        for _ in rounds])
+    for options in ["-jp=f"], ["-jp=vl"], ["-jp=G"], ["-f", "folded", "-o", "/dev/null"]:
+        seconds = []
+        for _ in rounds:
+            before = os.times()
+            subprocess.run([bench.luabpf, "report", saved, *options], stdout=subprocess.DEVNULL, check=True)
+            after = os.times()
+            seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        print_row("report " + " ".join(options[:2]), seconds)
+
+
 # ---- the rows -----------------------------------------------------------------------------------
 
 class Row(NamedTuple):
@@ -467,6 +673,21 @@ PARTS = [  # title, columns, rows
       Row("slowdown-bystander", "luabpf -p of another process", bystander, 0)]),
     (f"luabpf's own process at {HZ} Hz, 10 s", ["", "", "measured", "", "", "", "limit"],
      [Row("user", "CPU time and memory of luabpf", user, 1)]),
+    ("luabpf --all beside many Lua processes, 5 s", ["", "", "measured", "", "", "", "limit"],
+     [Row(f"all-many-{hz}", f"{IDLE} idle, {BUSY} busy, {hz} Hz", all_many, 0, (hz,)) for hz in (99, 1000)]),
+    ("luabpf --all: time in BPF per sample of a process without Lua, over the counting program's on all CPUs",
+     ["", "", "counting", "luabpf", "ratio", "spread", "limit"],
+     [Row(f"all-plain-{hz}", f"{hz} Hz", all_plain, 1.5, (hz,)) for hz in (99, 1000, 4000)]),
+    ("luabpf --all: a process without Lua, from fork to exit", ["", "", "without", "with", "more", "spread", "limit"],
+     [Row("all-fork", "fork, exit", all_spawn, 5, ("fork",)),
+      Row("all-exec", "fork, exec, exit", all_spawn, 5, ("exec",))]),
+    ("luabpf --all: Lua processes among short ones", ["", "", "short", "Lua", "not seen", "", "limit"],
+     [Row("all-storm", "processes that fork and exit", all_storm, 0)]),
+    ("Slowdown of a CPU-bound process under --all at 99 Hz",
+     ["", "under", "CPU time", "spread", "wall", "", "limit"],
+     [Row("all-slowdown", "JIT compiler off", all_slowdown, 0.5, (False,))]),
+    ("A profile of 1,000,000 samples and 100,000 stacks: CPU time", ["", "", "least", "spread", "", "", "limit"],
+     [Row("large-profile", "write, read, report", large_profile, 1)]),
     ("From start to first sample", ["", "", "median", "spread", "", "", "limit"],
      [Row("attach", "from the start of luabpf to its first sample", attach, 100)]),
 ]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Attaches the counting program (bpf/count.bpf.c) to a process in the very way that luabpf attaches
- * its own, and keeps it there until it is ended.
+ * Attaches the counting program (bpf/count.bpf.c) to a process, or to all, in the very way that luabpf
+ * attaches its own, and keeps it there until it is ended.
  *
- * usage: count OBJECT PID PERIOD_NS [stats]
+ * usage: count OBJECT PID|all PERIOD_NS [stats]
  *
  * With "stats" the kernel counts the program's run time, as it does for `luabpf --stats`; bench.py
  * reads it from /proc/PID/fdinfo of either. Prints "attached" when that is done.
@@ -19,18 +19,19 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-static int attach_thread(struct bpf_program *prog, pid_t tid, __u64 period_ns)
+/* tid -1: all tasks of a CPU; cpu -1: any. */
+static int attach_event(struct bpf_program *prog, pid_t tid, int cpu, __u64 period_ns)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
-		.inherit = 1,
-		.inherit_thread = 1,
+		.inherit = cpu < 0,
+		.inherit_thread = cpu < 0,
 		.exclude_hv = 1,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0) {
 		perror("count: perf_event_open");
@@ -58,20 +59,30 @@ static int attach_process(struct bpf_program *prog, pid_t pid, __u64 period_ns)
 	}
 	while (!r && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			r = attach_thread(prog, atoi(entry->d_name), period_ns);
+			r = attach_event(prog, atoi(entry->d_name), -1, period_ns);
 	closedir(dir);
+	return r;
+}
+
+static int attach_all(struct bpf_program *prog, __u64 period_ns)
+{
+	int r = 0;
+
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus() && !r; cpu++)
+		r = attach_event(prog, -1, cpu, period_ns);
 	return r;
 }
 
 int main(int argc, char **argv)
 {
+	__u64 period_ns;
 	__u32 pid, one = 1;
 	struct bpf_object *object;
 	struct bpf_program *prog;
 	struct bpf_map *targets;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: count OBJECT PID PERIOD_NS [stats]\n");
+		fprintf(stderr, "usage: count OBJECT PID|all PERIOD_NS [stats]\n");
 		return 2;
 	}
 	pid = (__u32)atoi(argv[2]);
@@ -89,7 +100,9 @@ int main(int argc, char **argv)
 		perror("count: BPF_ENABLE_STATS");
 		return 1;
 	}
-	if (attach_process(prog, (pid_t)pid, strtoull(argv[3], NULL, 10)))
+	period_ns = strtoull(argv[3], NULL, 10);
+	if (strcmp(argv[2], "all") ? attach_process(prog, (pid_t)pid, period_ns)
+				   : attach_all(prog, period_ns))
 		return 1;
 	printf("attached\n");
 	fflush(stdout);
