@@ -163,20 +163,20 @@ static bool is_selected(void *arg, const struct prof_row *row, struct prof_frame
 	return *s->next++ == s->section;
 }
 
-struct roots {
+struct section_roots {
 	const struct prof *prof;
 	enum sections_by by;
 	struct text text;
 };
 
-static void roots_free(struct roots *r)
+static void roots_free(struct section_roots *r)
 {
 	text_free(&r->text);
 }
 
 static bool add_root(void *arg, const struct prof_row *row, struct prof_frame *root)
 {
-	struct roots *r = arg;
+	struct section_roots *r = arg;
 
 	put_key(&r->text, r->by, r->prof, &row->labels);
 	root->symbol = text_str(&r->text);
@@ -185,7 +185,7 @@ static bool add_root(void *arg, const struct prof_row *row, struct prof_frame *r
 
 int sections_as_roots(const struct prof *prof, enum sections_by by, struct prof **out)
 {
-	__cleanup(roots_free) struct roots roots = {.prof = prof, .by = by};
+	__cleanup(roots_free) struct section_roots roots = {.prof = prof, .by = by};
 	int r = prof_copy(prof, add_root, &roots, out);
 
 	return r ? r : text_err(&roots.text);

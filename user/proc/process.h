@@ -102,9 +102,6 @@ void process_exe(pid_t pid, char *buf, size_t size);
 #define PROCESS_NAME 4200 /* bytes that hold any */
 void process_name(pid_t pid, char *buf, size_t size);
 
-/* The path of its executable, as this process sees it; "" when it has ended. Foreign. */
-void process_exe(pid_t pid, char *buf, size_t size);
-
 /* Its name, which may hold any byte but NUL; "" when it has ended. */
 #define PROCESS_COMM 16 /* include/linux/sched.h: TASK_COMM_LEN, an ABI */
 void process_comm(pid_t pid, char comm[PROCESS_COMM]);
