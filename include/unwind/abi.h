@@ -40,6 +40,8 @@ enum lb_frame_kind {
 		1,	 /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; fp: its fingerprint */
 	LB_FRAME_C = 2,	 /* ptr: lua_CFunction */
 	LB_FRAME_FF = 3, /* ptr: fast function number (ffid) */
+	LB_FRAME_VM = 4, /* no function: the VM below called the one above from C. ptr: its
+			    global_State; pc: index into `builds` */
 };
 enum {
 	LB_FRAME_THREAD = 1, /* flag: first (innermost) frame of its lua_State */
@@ -53,7 +55,8 @@ enum {
 
 #define LB_NO_PC 0xffffffffu
 
-#define LB_FRAME_PTR(f) ((f)->word & ((1ULL << 48) - 1))
+#define LB_FRAME_PTR_MASK ((1ULL << 48) - 1)
+#define LB_FRAME_PTR(f) ((f)->word & LB_FRAME_PTR_MASK)
 #define LB_FRAME_KIND(f) ((__u8)((f)->word >> 56))
 #define LB_FRAME_FLAGS(f) ((__u8)((f)->word >> 48))
 #define LB_FRAME_WORD(kind, flags, ptr) (((__u64)(kind) << 56) | ((__u64)(flags) << 48) | (ptr))

@@ -75,6 +75,7 @@ struct lb_walk {
 
 	__u64 epoch; /* of the process, differs from that of others; 0: none */
 	__u8 prove;  /* this sample takes nothing from a table: lb_is_proved() */
+	__u8 single; /* the process has one build of a VM: an outer VM is of the same */
 
 	/* the last chunk's name in a fingerprint, and its own hash */
 	__u64 name, name_fp;

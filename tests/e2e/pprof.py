@@ -10,13 +10,13 @@ class Frame(NamedTuple):
     file: str
     start: int      # line of the definition
     line: int       # current line
-    kind: int       # LUA 1, C 2, BUILTIN 3, CUT 4, NONE 5, TAIL 6
+    kind: int       # LUA 1, C 2, BUILTIN 3, CUT 4, NONE 5, TAIL 6, OTHER 7, VM 8
     shown: str      # the function's name in jit.p's text
     known: bool     # whether the current line is; else `line` is that of the definition
     call: str       # as callname; "" where the call gives none
 
 
-LUA, C, BUILTIN, CUT, NONE, TAIL = range(1, 7)
+LUA, C, BUILTIN, CUT, NONE, TAIL, OTHER, VM = range(1, 9)
 NOT_KNOWN = 1  # -1 as sint32
 
 

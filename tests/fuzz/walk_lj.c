@@ -63,7 +63,8 @@ static void check(struct lj_walk *w, uint32_t steps)
 {
 	if (steps > 3 * LB_MAX_STEPS)
 		abort();
-	fuzz_check_walk(lj_common(w), 1 << LB_FRAME_LUA | 1 << LB_FRAME_C | 1 << LB_FRAME_FF,
+	fuzz_check_walk(lj_common(w),
+			1 << LB_FRAME_LUA | 1 << LB_FRAME_C | 1 << LB_FRAME_FF | 1 << LB_FRAME_VM,
 			LB_FRAME_THREAD | LB_FRAME_TRACE | LB_FRAME_HOOK);
 }
 

@@ -167,6 +167,11 @@ void want_c(struct lj_scene *s, uint64_t f, uint8_t flags)
 	want(s, LB_FRAME_C, flags, f, LB_NO_PC);
 }
 
+void want_vm(struct lj_scene *s, uint64_t g)
+{
+	want(s, LB_FRAME_VM, 0, g, 0);
+}
+
 void want_ff(struct lj_scene *s, uint8_t ffid, uint8_t flags)
 {
 	want(s, LB_FRAME_FF, flags, ffid, ffid);

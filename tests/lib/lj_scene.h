@@ -86,6 +86,8 @@ void sc_in_c(struct lj_scene *s);
 void want_lua(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t flags);
 void want_main_at_call(struct lj_scene *s);
 void want_c(struct lj_scene *s, uint64_t f, uint8_t flags);
+/* Another VM has called the frame before. */
+void want_vm(struct lj_scene *s, uint64_t g);
 void want_ff(struct lj_scene *s, uint8_t ffid, uint8_t flags);
 
 #endif

@@ -43,10 +43,11 @@ static void found_by_text(struct lj_scene *s)
 /* Two VMs on one C stack: Lua called C, which called the other VM. The inner one runs. */
 static void innermost_vm(struct lj_scene *s)
 {
-	uint64_t outer;
+	uint64_t outer, main;
 
 	sc_begin(s);
 	outer = s->img.g;
+	main = s->main;
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
 	sc_in_c(s);
 	lji_new_vm(&s->img);
@@ -57,6 +58,9 @@ static void innermost_vm(struct lj_scene *s)
 	s->state = 'I';
 	s->vm_is_guess = true;
 	want_lua(s, s->main, 8, THREAD);
+	want_vm(s, outer);
+	want_c(s, SC_CFUNC, THREAD);
+	want_lua(s, main, 5, 0);
 }
 
 /* The inner one is done: the outer one's C function goes on. */

@@ -288,6 +288,11 @@ void ps_want_lua(struct puc_scene *s, struct pui_fn fn, uint32_t pos, uint8_t fl
 	want(s, LB_FRAME_LUA, flags, pui_proto_of(&s->img, fn), pos);
 }
 
+void ps_want_vm(struct puc_scene *s, uint64_t g)
+{
+	want(s, LB_FRAME_VM, 0, g, 0);
+}
+
 void ps_want_c(struct puc_scene *s, uint64_t f, uint8_t flags)
 {
 	want(s, LB_FRAME_C, flags, f, LB_NO_PC);

@@ -150,6 +150,8 @@ void ps_hint(struct puc_scene *s, uint64_t L);
 void ps_only_hint(struct puc_scene *s, uint64_t L);
 
 void ps_want_lua(struct puc_scene *s, struct pui_fn fn, uint32_t pos, uint8_t flags);
+/* Another VM has called the frame before. */
+void ps_want_vm(struct puc_scene *s, uint64_t g);
 void ps_want_c(struct puc_scene *s, uint64_t f, uint8_t flags);
 
 #endif

@@ -471,7 +471,12 @@ static void behind_a_buffer(struct puc_scene *s)
 
 static void innermost_vm(struct puc_scene *s)
 {
+	struct pui_fn main;
+	uint64_t g;
+
 	ps_begin(s);
+	main = s->main;
+	g = s->img.g;
 	ps_hint(s, s->st.L);
 	ps_call_c(s, 5, PS_CFUNC);
 	pui_new_vm(&s->img);
@@ -481,6 +486,9 @@ static void innermost_vm(struct puc_scene *s)
 	s->inner_is_guess = true;
 	ps_in_vm(s, 9);
 	ps_want_lua(s, s->main, 9, THREAD);
+	ps_want_vm(s, g);
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_lua(s, main, 5, 0);
 }
 
 /*
@@ -489,10 +497,13 @@ static void innermost_vm(struct puc_scene *s)
  */
 static void innermost_vm_unprotected(struct puc_scene *s)
 {
-	uint64_t outer;
+	struct pui_fn main;
+	uint64_t outer, g;
 
 	ps_begin(s);
 	outer = s->st.L;
+	main = s->main;
+	g = s->img.g;
 	ps_call_c(s, 5, PS_CFUNC);
 	pui_new_vm(&s->img);
 	ps_begin_unprotected(s);
@@ -506,6 +517,9 @@ static void innermost_vm_unprotected(struct puc_scene *s)
 	pui_word(&s->img, outer);
 	ps_sample(s, PS_HELPER);
 	ps_want_lua(s, s->main, 9, THREAD);
+	ps_want_vm(s, g);
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_lua(s, main, 5, 0);
 }
 
 /* The inner one is done: the outer one's C function goes on. */

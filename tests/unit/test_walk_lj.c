@@ -503,6 +503,8 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			return "a wrong frame";
 	if (s->resumer_is_guess && g->n < i->n && i->frame[n].word >> 48 & LB_FRAME_THREAD)
 		return NULL;
+	if (g->n < i->n && LB_FRAME_KIND(&i->frame[n]) == LB_FRAME_VM)
+		return NULL; /* that another VM called it is shown only where all of that is read */
 	return g->n == i->n ? NULL : "resolved, but frames are missing or too many";
 }
 

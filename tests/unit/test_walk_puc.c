@@ -303,7 +303,8 @@ static uint32_t segment(const struct lb_frame *f, uint32_t n)
 {
 	uint32_t i = 1;
 
-	while (i < n && !(LB_FRAME_FLAGS(&f[i]) & LB_FRAME_THREAD))
+	while (i < n && !(LB_FRAME_FLAGS(&f[i]) & LB_FRAME_THREAD) &&
+	       LB_FRAME_KIND(&f[i]) != LB_FRAME_VM)
 		i++;
 	return i;
 }

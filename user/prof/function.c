@@ -25,7 +25,8 @@ enum level {
 
 static bool is_pseudo(const struct prof_frame *frame)
 {
-	return frame->kind == PROF_CUT || frame->kind == PROF_TAIL || frame->kind == PROF_OTHER;
+	return frame->kind == PROF_CUT || frame->kind == PROF_TAIL || frame->kind == PROF_VM ||
+	       frame->kind == PROF_OTHER;
 }
 
 static bool is_path(const char *position)

@@ -193,6 +193,9 @@ void name_place(struct text *out, const struct prof_frame *frame, bool current, 
 	case PROF_TAIL:
 		text_puts(out, "(...tail calls...)"); /* as luaL_traceback() says it */
 		break;
+	case PROF_VM:
+		text_puts(out, NAME_VM);
+		break;
 	case PROF_OTHER:
 		text_puts(out, NAME_OTHER);
 		break;

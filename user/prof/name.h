@@ -20,6 +20,7 @@ enum {
 /* What there was no room for: PROF_OTHER, and the lines of a report beyond its bounds. */
 #define NAME_OTHER "(other)"
 #define NAME_CUT "[cut]"
+#define NAME_VM "[VM]"
 
 /*
  * Where a function is, as LuaJIT's lj_debug_dumpstack() puts it: a Lua function's chunk:line, the

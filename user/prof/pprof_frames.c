@@ -78,6 +78,9 @@ static int kind_from(struct reader *r, int32_t kind, enum prof_kind *out)
 	case PPROF__LUA_FUNCTION__KIND__TAIL:
 		*out = PROF_TAIL;
 		return 0;
+	case PPROF__LUA_FUNCTION__KIND__VM:
+		*out = PROF_VM;
+		return 0;
 	case PPROF__LUA_FUNCTION__KIND__OTHER:
 		*out = PROF_OTHER;
 		return 0;
@@ -179,6 +182,8 @@ static void pseudo_from(const char *name, enum prof_kind *kind)
 		*kind = PROF_CUT;
 	else if (!strcmp(name, "(...tail calls...)"))
 		*kind = PROF_TAIL;
+	else if (!strcmp(name, NAME_VM))
+		*kind = PROF_VM;
 	else if (!strcmp(name, NAME_OTHER))
 		*kind = PROF_OTHER;
 }

@@ -56,6 +56,8 @@ static int32_t kind_of(const struct prof_frame *frame)
 		return PPROF__LUA_FUNCTION__KIND__BUILTIN;
 	case PROF_TAIL:
 		return PPROF__LUA_FUNCTION__KIND__TAIL;
+	case PROF_VM:
+		return PPROF__LUA_FUNCTION__KIND__VM;
 	case PROF_OTHER:
 		return PPROF__LUA_FUNCTION__KIND__OTHER;
 	case PROF_CUT:

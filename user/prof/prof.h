@@ -22,6 +22,7 @@ enum prof_kind {
 	PROF_CUT,     /* pseudo frame, root end only: the stack was deeper than was recorded */
 	PROF_TAIL,    /* pseudo frame: calls that tail calls replaced */
 	PROF_OTHER,   /* pseudo frame: one or more functions, or a stack, beyond the bounds below */
+	PROF_VM, /* pseudo frame: a C function of another VM, whose frames follow, called this one */
 };
 
 /* Longer strings are cut, as the symbolizers cut those of a live process. */

@@ -76,6 +76,13 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 	return true;
 }
 
+static const struct lb_build *build_of(const void *scan, uint32_t index)
+{
+	const struct vm_build *build = scan_build(scan, index);
+
+	return build ? &build->build : NULL;
+}
+
 static void on_proto(void *arg, const struct lb_rec_proto *rec)
 {
 	struct session *s = arg;
@@ -389,6 +396,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->losses.prof = s->intervals.prof;
 	if (!r)
 		r = symbolizer_new(s->intervals.prof, &s->symbolizer);
+	if (!r)
+		symbolizer_set_builds(s->symbolizer, build_of, s->scan);
 	s->intervals.loader = s->loader;
 	s->intervals.ring = s->ring;
 	s->intervals.symbolizer = s->symbolizer;

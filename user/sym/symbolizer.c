@@ -52,6 +52,12 @@ size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes)
 	return native_files(s->native, bytes);
 }
 
+void symbolizer_set_builds(struct symbolizer *s, symbolizer_build_of *build_of, const void *builds)
+{
+	s->build_of = build_of;
+	s->builds = builds;
+}
+
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;
@@ -69,6 +75,7 @@ static const struct names *names_of(struct image *image, uint64_t g, const struc
 	return vm_names_get(&image->vms, &image->remote.mem, build, g, again, image->owner->round);
 }
 
+/* A sample; and the VM whose frames are described, which are those before frame[end]. */
 struct frame_ctx {
 	struct symbolizer *s;
 	struct image *image;
@@ -76,6 +83,8 @@ struct frame_ctx {
 	const struct lb_build *build;
 	const char *vm;
 	const struct sym_family *family;
+	uint64_t g;
+	uint32_t end;
 };
 
 static const struct protos_entry *prototype(const struct frame_ctx *c, const struct lb_frame *f)
@@ -90,10 +99,10 @@ static const char *library_name(const struct frame_ctx *c, const struct lb_frame
 {
 	const char *(*find)(const struct names *names, uint64_t ptr) =
 		LB_FRAME_KIND(f) == LB_FRAME_FF ? c->family->builtin : c->family->cfunction;
-	const char *name = find(names_of(c->image, c->rec->vm, c->build, false), LB_FRAME_PTR(f));
+	const char *name = find(names_of(c->image, c->g, c->build, false), LB_FRAME_PTR(f));
 
 	if (!name)
-		name = find(names_of(c->image, c->rec->vm, c->build, true), LB_FRAME_PTR(f));
+		name = find(names_of(c->image, c->g, c->build, true), LB_FRAME_PTR(f));
 	return name;
 }
 
@@ -128,7 +137,7 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 	const char *none = NULL;
 	uint32_t j;
 
-	for (j = i + 1; j < c->rec->stack.n; j++) {
+	for (j = i + 1; j < c->end; j++) {
 		const struct lb_frame *f = &c->rec->stack.frame[j];
 		const struct protos_entry *parent;
 		const char *name;
@@ -161,7 +170,7 @@ static bool put_path(const struct frame_ctx *c, uint32_t i, const struct proto *
 	uint32_t numbers[8], n = 0, j;
 	size_t len = 0;
 
-	for (j = i + 1; j < c->rec->stack.n && !c->family->is_main(proto); j++) {
+	for (j = i + 1; j < c->end && !c->family->is_main(proto); j++) {
 		const struct lb_frame *f = &c->rec->stack.frame[j];
 		const struct protos_entry *parent;
 		uint32_t number;
@@ -320,7 +329,7 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	return 0;
 }
 
-/* Identifies the functions that each frame stands on: a definition's name depends on them. */
+/* Identifies the functions of its VM that each frame stands on: a definition's name depends on them. */
 static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 {
 	uint64_t h = 0;
@@ -330,6 +339,10 @@ static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 		const struct lb_frame *f = &rec->stack.frame[i];
 
 		below[i] = h;
+		if (LB_FRAME_KIND(f) == LB_FRAME_VM) {
+			h = 0;
+			continue;
+		}
 		h = (h ^ f->fp ^ LB_FRAME_PTR(f) << 16) * 0x9e3779b97f4a7c15ULL;
 		h ^= h >> 29;
 	}
@@ -353,7 +366,7 @@ static bool is_returning(const struct frame_ctx *c)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[0];
 
-	if (!c->family->slots_change || c->rec->stack.n < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
+	if (!c->family->slots_change || c->end < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
 		return false;
 	image_maps_now(c->image);
 	return !native_is_code(c->image->maps, LB_FRAME_PTR(f));
@@ -397,19 +410,59 @@ static int refine(struct image *image, const struct lb_build *build, struct lb_r
 	return r;
 }
 
-/* The frames of a sample from `first` on, as the profile's. Returns how many, or -errno. */
-static int frames_of(const struct frame_ctx *c, uint32_t first, uint32_t ids[2 * LB_MAX_FRAMES + 1])
+/* Returns the index of the frame that ends the VM whose frames begin at `from`. */
+static uint32_t end_of_vm(const struct lb_rec_sample *rec, uint32_t from)
 {
-	const struct lb_rec_sample *rec = c->rec;
+	while (from < rec->stack.n && LB_FRAME_KIND(&rec->stack.frame[from]) != LB_FRAME_VM)
+		from++;
+	return from;
+}
+
+/* The frames from i + 1 on are those of the VM that frame i, the end of another's, says. */
+static int enter_vm(struct frame_ctx *c, uint32_t i)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i];
+	const struct lb_build *build =
+		c->s->build_of ? c->s->build_of(c->s->builds, f->pc) : c->build;
+
+	if (!build)
+		return -ENOENT;
+	c->build = build;
+	c->family = sym_family(build->family);
+	c->g = LB_FRAME_PTR(f);
+	c->end = end_of_vm(c->rec, i + 1);
+	return 0;
+}
+
+/* Appends the profile's frame of frame i. */
+static int append(struct frame_ctx *c, uint32_t i, uint64_t below, uint32_t *ids, int *n)
+{
+	const struct lb_frame *f = &c->rec->stack.frame[i];
+	int r;
+
+	if (LB_FRAME_KIND(f) == LB_FRAME_VM) {
+		r = enter_vm(c, i);
+		return r ? r : pseudo_frame(c->s, PROF_VM, &ids[(*n)++]);
+	}
+	r = frame_id(c, i, below, &ids[(*n)++]);
+	if (r || !(LB_FRAME_FLAGS(f) & LB_FRAME_TAIL))
+		return r;
+	return pseudo_frame(c->s, PROF_TAIL, &ids[(*n)++]);
+}
+
+/* The frames of a sample from `first` on, as the profile's. Returns how many, or -errno. */
+static int frames_of(const struct frame_ctx *innermost, uint32_t first,
+		     uint32_t ids[2 * LB_MAX_FRAMES + 1])
+{
+	const struct lb_rec_sample *rec = innermost->rec;
 	uint64_t below[LB_MAX_FRAMES + 1];
+	struct frame_ctx vm = *innermost, *c = &vm;
 	int r, n = 0;
 	uint32_t i;
 
 	below_of(rec, below);
 	for (i = first; i < rec->stack.n; i++) {
-		r = frame_id(c, i, below[i], &ids[n++]);
-		if (!r && LB_FRAME_FLAGS(&rec->stack.frame[i]) & LB_FRAME_TAIL)
-			r = pseudo_frame(c->s, PROF_TAIL, &ids[n++]);
+		r = append(c, i, below[i], ids, &n);
 		if (r)
 			return r;
 	}
@@ -479,6 +532,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		.build = build,
 		.vm = vm,
 		.family = sym_family(build->family),
+		.g = rec->vm,
 	};
 	size_t row;
 	int r = 0;
@@ -491,6 +545,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		if (r)
 			return r;
 	}
+	c.end = end_of_vm(c.rec, 0);
 	r = row_of(&c, &row);
 	protos_sampled(image->protos, count);
 	if (image->remote.waits) /* what has a name may be another since */

@@ -19,7 +19,7 @@
 
 #include <unwind/lj/exit.h>
 #include <unwind/lj/moved.h>
-#include <unwind/lj/resume.h>
+#include <unwind/lj/outer.h>
 
 static __always_inline __u8 lj_state_letter(__s32 vmstate)
 {
@@ -256,6 +256,9 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 {
 	if (!w || !build || !regs)
 		return -1;
+	w->outward = 0;
+	w->whole = 0;
+	w->inner_L = 0;
 	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
 	    lj_find_nearer(mem, w, regs->sp)) {
 		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
@@ -332,13 +335,28 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 	}
 }
 
-/* Ends a walk that took LB_MAX_STEPS: where only a resumer is missing, the stack is cut. */
-static __always_inline void lj_walk_bounded(struct lj_walk *w)
+/*
+ * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
+ * frames of an outer VM, the stack is cut.
+ */
+static __always_inline void lj_walk_ended(struct lj_walk *w)
 {
-	if (w->end != LB_STATUS_LOOP || w->phase != LJ_PHASE_SEARCH || !w->rec.stack.n)
+	if (w->end == LB_STATUS_LOOP && w->phase == LJ_PHASE_SEARCH && w->rec.stack.n) {
+		if (w->outward)
+			w->g = w->below_g;
+		else
+			w->rec.stack.flags |= LB_SAMPLE_CUT;
+		w->end = LB_STATUS_RESOLVED;
+	}
+	if (!w->inner_L)
 		return;
-	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	w->end = LB_STATUS_RESOLVED;
+	if (w->end != LB_STATUS_RESOLVED) {
+		w->rec.stack.n = w->whole;
+		w->rec.stack.flags |= LB_SAMPLE_CUT;
+		w->end = LB_STATUS_RESOLVED;
+	}
+	w->g = w->inner_g;
+	w->L = w->inner_L;
 }
 
 #endif

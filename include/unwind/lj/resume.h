@@ -250,32 +250,6 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 	return LJ_SEARCH_FOUND;
 }
 
-static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, struct lj_walk *w)
-{
-	struct lj_resumer *known = &w->resumers[w->resumed & (LJ_RESUMERS - 1)];
-	int is_resumer = w->L != 0;
-
-	switch ((enum lj_search)lj_search_on(mem, w)) {
-	case LJ_SEARCH_ON:
-		return LB_MORE;
-	case LJ_SEARCH_FOUND:
-		lj_enter_L(w, w->found_L, w->found_cframe);
-		if (!is_resumer) /* the search was for the running thread: lj_find_top goes on */
-			return lj_stop(w, LB_STATUS_OUTSIDE);
-		known->L = w->L;
-		known->cframe = w->cframe;
-		return LB_MORE;
-	case LJ_SEARCH_CUT:
-		if (is_resumer)
-			return lj_cut(w);
-		break;
-	case LJ_SEARCH_OVER:
-		known->key = 0;
-		break;
-	}
-	return lj_stop(w, LB_STATUS_RESOLVED);
-}
-
 /*
  * C code that has called or resumed another thread of its VM continues after that is done, but
  * cur_L is still that other thread. The thread that runs has the cframe nearest to sp: if one is

@@ -26,6 +26,7 @@ static __always_inline void lb_selftest_reset(struct lj_walk *w, const struct lb
 	w->rec.traceno = 0;
 	w->epoch = in->epoch;
 	w->prove = 0;
+	w->single = 1;
 	w->g = 0;
 	w->L_hint = 0;
 	w->regs = in->regs;
@@ -73,7 +74,7 @@ static __always_inline void lb_selftest_walk(const struct lb_mem *mem, struct lj
 {
 	w->end = LB_STATUS_LOOP;
 	lb_selftest_run(mem, w);
-	lj_walk_bounded(w);
+	lj_walk_ended(w);
 }
 
 /* Takes the sample; the frames are in w->rec.stack, its status in w->end. */

@@ -378,11 +378,16 @@ static __always_inline int lj_at_bottom(const struct lj_walk *w)
 	return w->base == w->stack + 16;
 }
 
-/* Then it goes on in the thread that resumed this one; nobody resumes the main thread. */
-static __always_inline enum lb_more lj_bottom(struct lj_walk *w)
+LB_SUBPROG int lj_step_outer(const struct lb_mem *mem, struct lj_walk *w);
+
+/*
+ * Then it goes on in the thread that resumed this one. Nobody resumes the main thread, but another
+ * VM's C function may have called it.
+ */
+static __always_inline enum lb_more lj_bottom(const struct lb_mem *mem, struct lj_walk *w)
 {
 	if (lj_is_main(w))
-		return lj_stop(w, LB_STATUS_RESOLVED);
+		return lj_step_outer(mem, w) ? LB_STOP : LB_MORE;
 	w->phase = LJ_PHASE_PARENT;
 	return LB_MORE;
 }
@@ -414,7 +419,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	}
 	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
 	if (lj_at_bottom(w))
-		return lj_bottom(w);
+		return lj_bottom(mem, w);
 	if (!lj_may_be_base(w, w->base) || w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	if (lj_at(mem, w, &bytes, 16, w->base - 16))
@@ -455,7 +460,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		w->pc = lb_word(bytes, 8);
 		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
 			if (lj_is_in_yielded(mem, w))
-				return lj_bottom(w);
+				return lj_bottom(mem, w);
 			lj_boundary(mem, w, delta);
 		} else if (cont == LJ_CONT_TAILCALL) { /* the function below is yet to be called */
 			w->pc = 0;
@@ -476,7 +481,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	if (!delta || delta > w->base - w->stack)
 		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	w->base -= delta;
-	return lj_at_bottom(w) ? lj_bottom(w) : LB_MORE;
+	return lj_at_bottom(w) ? lj_bottom(mem, w) : LB_MORE;
 }
 
 #endif

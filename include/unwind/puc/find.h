@@ -40,6 +40,7 @@
 #ifndef LUABPF_UNWIND_PUC_FIND_H
 #define LUABPF_UNWIND_PUC_FIND_H
 
+#include <unwind/puc/outer.h>
 #include <unwind/puc/top.h>
 
 /* Ends the search: makes the best the current lua_State. */
@@ -105,6 +106,9 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->steps = 0;
 	w->state = 'I';
 	w->child = 0;
+	w->outward = 0;
+	w->whole = 0;
+	w->inner_L = 0;
 	w->looked = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
@@ -184,10 +188,14 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		w->scan_end = w->near < w->scan_end ? w->near : w->scan_end;
 		return LB_MORE;
 	}
+	if (w->outward)
+		return puc_enter_outer(w) ? LB_STOP : LB_MORE;
 	if (w->key == ~0ULL) {
 		/* not scan_end, which the last attempt has lowered */
 		if (puc_scan_reach(w) < w->stack_hi) /* it may be beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
+		else if (w->child)
+			return puc_leave_vm(w);
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
 	if (w->child && puc_scan_missed(w))
@@ -220,20 +228,26 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	__u64 previous = 0;
 
 	if (w->t.jmp &&
-	    puc_read(mem, w, &previous, sizeof(previous), w->t.jmp + PUC_LONGJMP_PREVIOUS))
-		return puc_end(w, LB_STATUS_FAULT);
+	    puc_guess(mem, w, &previous, sizeof(previous), w->t.jmp + PUC_LONGJMP_PREVIOUS))
+		return puc_end(w, w->outward ? LB_STATUS_RESOLVED : LB_STATUS_FAULT);
 	if (previous) {
 		if (previous & 7 || previous <= w->t.jmp || previous >= w->stack_hi)
-			return puc_end(w, LB_STATUS_STACK_CHANGING);
+			return puc_end(w,
+				       w->outward ? LB_STATUS_RESOLVED : LB_STATUS_STACK_CHANGING);
 		w->t.jmp = previous;
 		return LB_MORE;
 	}
 	w->child = w->t.L;
-	w->known[0] = w->t.main_L;
+	w->known[0] = w->outward ? 0 : w->t.main_L;
 	w->known[1] = 0;
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
 	/* skips its own jmp_buf */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
+	if (w->outward) {
+		w->below_g = w->g;
+		w->g = 0;
+		return LB_MORE;
+	}
 	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
 	    puc_resumes_child(mem, w, w->known[0]))
 		puc_take_best(w);
@@ -245,7 +259,7 @@ LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
 	if (!w)
 		return LB_STOP;
 	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n)
-		return puc_cut(w);
+		return w->outward ? puc_end(w, LB_STATUS_RESOLVED) : puc_cut(w);
 	switch (w->phase) {
 	case PUC_PHASE_SCAN:
 		return puc_step_scan(mem, w);

@@ -427,7 +427,9 @@ static __always_inline int puc_may_run(const struct puc_walk *w)
 static __always_inline void puc_scan_fails(struct puc_walk *w)
 {
 	w->scan_end = w->scan;
-	if (w->child)
+	if (w->outward)
+		w->key = ~0ULL;
+	else if (w->child)
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 	else
 		w->fault = 1;

@@ -38,6 +38,7 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	lb_begin(&w->cache, in->sample);
 	w->epoch = in->epoch;
 	w->prove = 0;
+	w->single = 1;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 }
@@ -50,6 +51,7 @@ static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct
 	puc_find(mem, w);
 	w->end = LB_STATUS_LOOP;
 	puc_selftest_run(mem, w);
+	puc_walk_ended(w);
 }
 
 #endif

@@ -67,6 +67,14 @@ struct puc_resumed {
 	__u64 child, by;
 };
 
+/* An outermost thread above which no other VM was found, when it was sought last. */
+struct puc_alone {
+	__u64 key;
+	__u32 sample;
+	__u32 pad;
+};
+#define PUC_ALONE_BITS 4
+
 #define PUC_SEEN_BITS 10
 #define PUC_SEEN (1 << PUC_SEEN_BITS)
 #define PUC_RESUMED 256 /* power of two */
@@ -127,6 +135,13 @@ struct puc_walk {
 	__u8 unread;	/* the slot of the current CallInfo cannot be read */
 
 	__u32 steps; /* of this walk, so far */
+
+	__u8 outward;		/* a VM that has called this one is searched for */
+	__u32 whole;		/* frames of the VMs whose walk is complete; 0: of none */
+	__u32 alone_at;		/* index into alone[] */
+	__u64 below_g;		/* while g is 0: the VM whose caller is searched for */
+	__u64 inner_g, inner_L; /* the innermost VM and its outermost thread, once left; or 0 */
+	struct puc_alone alone[1 << PUC_ALONE_BITS];
 
 	/* PHASE_CODE */
 	__u32 code_next;  /* index of seen[] to be tried next */

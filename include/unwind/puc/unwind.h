@@ -122,7 +122,27 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	return LB_MORE;
 }
 
-/* Proves base_ci, and ends the walk, or goes on to a coroutine's resumer. */
+/*
+ * A C function of another VM may have called this one: begins the search for it above the outermost
+ * lua_longjmp, as for a resumer. A search that found nothing counts for LB_FORGET samples.
+ */
+static __always_inline enum lb_more puc_leave_vm(struct puc_walk *w)
+{
+	__u64 key = w->t.L ^ w->t.jmp;
+	struct puc_alone *alone;
+
+	w->alone_at = lb_table_index(key, PUC_ALONE_BITS);
+	alone = &w->alone[w->alone_at & ((1 << PUC_ALONE_BITS) - 1)];
+	if (!w->single || (alone->key == key && w->cache.sample - alone->sample < LB_FORGET))
+		return puc_end(w, LB_STATUS_RESOLVED);
+	alone->key = key;
+	alone->sample = w->cache.sample;
+	w->outward = 1;
+	w->phase = PUC_PHASE_JMP;
+	return LB_MORE;
+}
+
+/* Proves base_ci, and goes on to a coroutine's resumer, or to another VM. */
 static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const __u8 *bytes;
@@ -135,7 +155,7 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
 	if (w->t.main) /* the main thread has no resumer */
-		return puc_end(w, LB_STATUS_RESOLVED);
+		return puc_leave_vm(w);
 	w->phase = PUC_PHASE_JMP;
 	return LB_MORE;
 }
