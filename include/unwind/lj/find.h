@@ -339,8 +339,10 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
  * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
  * frames of an outer VM, the stack is cut.
  */
-static __always_inline void lj_walk_ended(struct lj_walk *w)
+LB_SUBPROG int lj_walk_ended(struct lj_walk *w)
 {
+	if (!w)
+		return 0;
 	if (w->end == LB_STATUS_LOOP && w->phase == LJ_PHASE_SEARCH && w->rec.stack.n) {
 		if (w->outward)
 			w->g = w->below_g;
@@ -349,7 +351,7 @@ static __always_inline void lj_walk_ended(struct lj_walk *w)
 		w->end = LB_STATUS_RESOLVED;
 	}
 	if (!w->inner_L)
-		return;
+		return 0;
 	if (w->end != LB_STATUS_RESOLVED) {
 		w->rec.stack.n = w->whole;
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
@@ -357,6 +359,7 @@ static __always_inline void lj_walk_ended(struct lj_walk *w)
 	}
 	w->g = w->inner_g;
 	w->L = w->inner_L;
+	return 0;
 }
 
 #endif

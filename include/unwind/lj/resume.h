@@ -323,9 +323,34 @@ static __always_inline int lj_enter_cframe(const struct lb_mem *mem, struct lj_w
 }
 
 /*
+ * Searches the 16 KiB below the walk's cframe: that of a thread which a small C function has resumed
+ * is there. Marks the stack as cut: another one may run between two large C frames.
+ */
+#define LJ_FAR_BYTES (16 << 10)
+
+LB_SUBPROG int lj_find_below(const struct lb_mem *mem, struct lj_walk *w)
+{
+	struct lj_nearer ctx = {.mem = mem, .w = w, .most = LJ_SEARCH};
+	__u64 from;
+
+	if (!w)
+		return 0;
+	from = w->cframe - LJ_FAR_BYTES;
+	w->rec.stack.flags |= LB_SAMPLE_CUT;
+	lj_search_from(w, from < w->search ? w->search : from);
+	w->phase = LJ_PHASE_FRAME;
+	w->search_is = LJ_SEARCH_ON;
+	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
+	if (lj_is_nearer(w))
+		lj_enter_L(w, w->found_L, w->found_cframe);
+	return 0;
+}
+
+/*
  * Continues a search that has found nothing near sp. Few C functions have frames that large, and
- * their samples come in series: the result is cached by sp, and counts if it is still a cframe.
- * Returns 0, or -1 when it is too far away.
+ * their samples come in series: the result is cached by sp, and counts if it is still a cframe. Each
+ * sample of a series searches 256 KiB more, and is cut until it is known which thread runs.
+ * Returns 0, 1 while that is not known, or -1 when it cannot be read.
  */
 LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
@@ -337,19 +362,24 @@ LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp
 		return -1;
 	key = (sp ^ w->g) + w->cframe;
 	known = &w->nearer[lb_table_index(key, LJ_RESUMER_BITS)];
-	if (known->key == key && w->cache.sample - known->sample < LB_FORGET &&
-	    (!known->cframe || !lj_enter_cframe(mem, w, known->cframe)))
-		return known->cframe ? 0 : -1;
+	if (known->key != key || w->cache.sample - known->sample >= LB_FORGET) {
+		known->key = key;
+		known->sample = w->cache.sample;
+		known->cframe = 0;
+		known->next = w->search;
+	}
+	if (known->cframe && !lj_enter_cframe(mem, w, known->cframe))
+		return 0;
+	if (known->cframe)
+		known->next = w->search;
+	lj_search_from(w, known->next);
+	w->phase = LJ_PHASE_FRAME;
+	w->search_is = LJ_SEARCH_ON;
 	lb_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
-	known->key = key;
-	known->sample = w->cache.sample;
-	known->cframe = 0;
-	if (lj_is_nearer(w))
-		known->cframe = w->found_cframe;
-	else if (lj_is_searched(w))
-		known->cframe = w->cframe;
+	known->next = w->search;
+	known->cframe = lj_is_nearer(w) ? w->found_cframe : lj_is_searched(w) ? w->cframe : 0;
 	if (!known->cframe)
-		return -1;
+		return 1;
 	w->fault |= lj_enter_cframe(mem, w, known->cframe) < 0;
 	return -w->fault;
 }
@@ -358,6 +388,7 @@ LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp
 LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64 sp)
 {
 	struct lj_nearer ctx = {.mem = mem, .w = w, .most = LJ_NEARER * LJ_BLOCK};
+	int r = 0;
 
 	if (!w)
 		return 0;
@@ -368,8 +399,8 @@ LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64
 	if (lj_is_nearer(w))
 		lj_enter_L(w, w->found_L, w->found_cframe);
 	else if (!lj_is_searched(w) && lj_is_stale(mem, w))
-		return lj_find_far(mem, w, sp);
-	return 0;
+		r = lj_find_far(mem, w, sp);
+	return r > 0 ? lj_find_below(mem, w) : r;
 }
 
 #endif

@@ -110,12 +110,16 @@ struct lj_gctrace {
 };
 
 /* The result of the last search for a coroutine's resumer, or for the thread that runs. */
-#define LJ_RESUMER_BITS 4
+#define LJ_RESUMER_BITS 6
 #define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
 struct lj_resumer {
-	__u64 key;	 /* the coroutine's cframe, exclusive or g; or lj_find_far()'s */
-	__u64 L, cframe; /* 0: too far away to be found */
-	__u32 sample;	 /* in which it was searched for */
+	__u64 key; /* the coroutine's cframe, exclusive or g; or lj_find_far()'s */
+	union {
+		__u64 L;    /* with cframe; 0: too far away to be found */
+		__u64 next; /* lj_find_far(): where the search goes on, while cframe is 0 */
+	};
+	__u64 cframe;
+	__u32 sample; /* in which it was searched for */
 	__u32 pad;
 };
 

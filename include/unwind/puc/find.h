@@ -40,6 +40,7 @@
 #ifndef LUABPF_UNWIND_PUC_FIND_H
 #define LUABPF_UNWIND_PUC_FIND_H
 
+#include <unwind/puc/far.h>
 #include <unwind/puc/outer.h>
 #include <unwind/puc/top.h>
 
@@ -59,6 +60,7 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 		return 0;
 	}
 	w->L = w->best.L;
+	w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->best.main_L;
 	w->inner = w->open ? w->key : w->regs.sp;
 	w->phase = PUC_PHASE_TOP;
 	return 0;
@@ -110,9 +112,13 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->whole = 0;
 	w->inner_L = 0;
 	w->looked = 0;
+	w->far = 0;
+	w->near_most = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
 		return puc_take_best(w);
+	if (w->key != ~0ULL && puc_is_far_known(w))
+		w->scan_end = puc_scan_reach(w);
 	w->known[0] = w->L_hint;
 	w->known[1] = w->L_hint && w->try.L == w->L_hint ? w->try.main_L : 0;
 	if (w->key != ~0ULL && !puc_in_vm(w, w->regs.ip))
@@ -129,6 +135,13 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
  */
 static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem, struct puc_walk *w)
 {
+	if (w->far) {
+		if (!puc_scan_far(mem, w)) {
+			puc_cut_far(w);
+			puc_take_best(w);
+		}
+		return LB_MORE;
+	}
 	w->missed = (__u8)puc_scan_missed(w);
 	/* a coroutine without errorJmp may recover from an error: it has no frame then */
 	if (w->child || !w->open || !(w->best.jmp || w->best.main) || !(w->rival.L || w->missed)) {
@@ -152,8 +165,11 @@ static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, str
 {
 	if (!w->weighed && (w->in_block || w->scan < w->scan_end) && !puc_scan_on(mem, w))
 		return LB_MORE;
-	if (!w->weighed && w->missed)
-		return puc_end(w, LB_STATUS_LOOP);
+	if (!w->weighed && w->missed) {
+		if (puc_scan_far(mem, w))
+			return LB_MORE;
+		w->rec.stack.flags |= LB_SAMPLE_CUT; /* another one may run */
+	}
 	if (w->weighed == PUC_WEIGHS_RIVAL) {
 		w->best = w->rival;
 		w->key = w->best.key;
@@ -190,16 +206,23 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 	}
 	if (w->outward)
 		return puc_enter_outer(w) ? LB_STOP : LB_MORE;
+	if (w->key == ~0ULL && puc_scan_far(mem, w))
+		return LB_MORE;
 	if (w->key == ~0ULL) {
 		/* not scan_end, which the last attempt has lowered */
-		if (puc_scan_reach(w) < w->stack_hi) /* it may be beyond the bound */
+		if (puc_scan_reach(w) < w->stack_hi) { /* it may be beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
-		else if (w->child)
+			if (w->child)
+				puc_note_alone(w);
+		} else if (w->child) {
 			return puc_leave_vm(w);
+		}
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
-	if (w->child && puc_scan_missed(w))
+	if (w->child && puc_scan_missed(w)) {
+		puc_note_alone(w);
 		return puc_cut(w);
+	}
 	return puc_begin_weighing(mem, w);
 }
 
@@ -251,6 +274,8 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
 	    puc_resumes_child(mem, w, w->known[0]))
 		puc_take_best(w);
+	else if (puc_is_alone(w, PUC_SOUGHT_RESUMER))
+		return puc_cut(w);
 	return LB_MORE;
 }
 

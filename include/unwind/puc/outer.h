@@ -39,9 +39,9 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 	w->outward = 0;
 	if (w->key == ~0ULL || puc_scan_missed(w)) {
 		w->g = w->below_g;
+		puc_note_alone(w);
 		return puc_end(w, LB_STATUS_RESOLVED);
 	}
-	w->alone[w->alone_at & ((1 << PUC_ALONE_BITS) - 1)].key = 0;
 	w->phase = PUC_PHASE_FRAME;
 	if (w->open) {
 		puc_join(w);
@@ -50,6 +50,7 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 		w->child = 0;
 		w->inner_L = 0;
 		w->L = w->best.L;
+		w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->best.main_L;
 		w->inner = w->regs.sp;
 		w->rec.stack.n = 0;
 	}
@@ -59,12 +60,14 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 }
 
 /* Completes a walk that has stopped: an outer VM's frames that could not be walked are cut. */
-static __always_inline void puc_walk_ended(struct puc_walk *w)
+LB_SUBPROG int puc_walk_ended(struct puc_walk *w)
 {
+	if (!w)
+		return 0;
 	if (!w->g)
 		w->g = w->below_g;
 	if (!w->inner_L)
-		return;
+		return 0;
 	if (w->end != LB_STATUS_RESOLVED) {
 		w->rec.stack.n = w->whole;
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
@@ -72,6 +75,7 @@ static __always_inline void puc_walk_ended(struct puc_walk *w)
 	}
 	w->g = w->inner_g;
 	w->L = w->inner_L;
+	return 0;
 }
 
 #endif

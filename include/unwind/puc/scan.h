@@ -33,7 +33,8 @@ static __always_inline void puc_forget_tried(struct puc_walk *w)
 /* Returns the end of a search that began at scan_from, by its bound. */
 static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
 {
-	__u64 reach = w->scan_from + 8ULL * (w->scan_most ? w->scan_most : PUC_SCAN_MOST);
+	__u32 most = w->scan_most ? w->scan_most : PUC_SCAN_MOST;
+	__u64 reach = w->scan_from + 8ULL * (w->near_most ? w->near_most : most);
 
 	return reach < w->stack_hi ? reach : w->stack_hi;
 }
@@ -258,7 +259,7 @@ static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc
 
 		size = LB_PAGE - (from & (LB_PAGE - 1));
 		failed = size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from);
-		if (failed && from == w->scan_from)
+		if (failed && from == w->scan_from && !w->far)
 			return 0;
 		w->scan = from + size;
 		return failed ? 0 : (__u32)size;
@@ -387,10 +388,12 @@ static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_wa
 	return 0;
 }
 
-/* Goes on with the search. Returns -1 when the C stack cannot be read. */
+/* Goes on with the search, by a block. Returns -1 when the C stack cannot be read. */
 static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk *w)
 {
-	return w->in_block ? puc_scan_hits(mem, w) : puc_scan_read(mem, w);
+	if (!w->in_block && puc_scan_read(mem, w))
+		return -1;
+	return w->in_block ? puc_scan_hits(mem, w) : 0;
 }
 
 /*

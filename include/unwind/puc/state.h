@@ -67,7 +67,22 @@ struct puc_resumed {
 	__u64 child, by;
 };
 
-/* An outermost thread above which no other VM was found, when it was sought last. */
+/*
+ * C frames beyond the bound of a search, on top of the lua_State that runs: they were searched up to
+ * `next`. key: that lua_State, its CallInfo and the page of sp.
+ */
+struct puc_gap {
+	__u64 key, next;
+};
+#define PUC_GAP_BITS 4
+
+enum puc_far {
+	PUC_FAR_NOT,
+	PUC_FAR_GAP,	/* searches a part of such C frames */
+	PUC_FAR_CALLER, /* searches below the errorJmp above them */
+};
+
+/* A thread whose resumer, or calling VM, was not found when it was sought last. */
 struct puc_alone {
 	__u64 key;
 	__u32 sample;
@@ -78,6 +93,7 @@ struct puc_alone {
 #define PUC_SEEN_BITS 10
 #define PUC_SEEN (1 << PUC_SEEN_BITS)
 #define PUC_RESUMED 256 /* power of two */
+#define PUC_MAINS 64	/* power of two */
 #define PUC_TRIED 16	/* power of two */
 #define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
 
@@ -92,11 +108,12 @@ struct puc_walk {
 	/* set by the caller */
 	struct puc_build;
 	struct puc_own own;
-	__u32 build_of;	     /* the build that these are of; the caller's */
-	__u64 gc_lo, gc_hi;  /* text of the collector; 0, 0: not known */
-	__u64 L_hint;	     /* lua_State that ran on this thread in the sample before; 0: none */
-	__u32 scan_most;     /* words of the C stack searched at most; 0: PUC_SCAN_MOST */
-	struct lb_gprs gprs; /* all registers; ip and sp are in regs */
+	__u32 build_of;	    /* the build that these are of; the caller's */
+	__u64 gc_lo, gc_hi; /* text of the collector; 0, 0: not known */
+	__u64 L_hint;	    /* lua_State that ran on this thread in the sample before; 0: none */
+	__u64 mains[PUC_MAINS]; /* by thread: the main thread of the VM that ran last; 0: none */
+	__u32 scan_most;	/* words of the C stack searched at most; 0: PUC_SCAN_MOST */
+	struct lb_gprs gprs;	/* all registers; ip and sp are in regs */
 
 	/* the current lua_State; in a search the best so far, and the one that is tried */
 	struct puc_thread t, best, try;
@@ -128,6 +145,7 @@ struct puc_walk {
 	__u8 proved;	/* the best is certain */
 	__u8 weighed;	/* enum puc_weight: the caller of the C function that runs */
 	__u8 missed;	/* the search was ended by its bound */
+	__u8 far;	/* enum puc_far */
 	__u8 unowned;	/* the innermost frame of luaV_execute is no known lua_State's */
 	__u8 tested;	/* the words at the top of the C stack were tried */
 	__u8 moved;	/* the stack is being moved: unwind/puc/look.h */
@@ -136,9 +154,15 @@ struct puc_walk {
 
 	__u32 steps; /* of this walk, so far */
 
+	__u64 far_L; /* the lua_State on top of which the C frames are */
+	__u64 far_from, far_to, far_next;
+	__u32 gap_at;	 /* index into gaps[] */
+	__u32 near_most; /* words searched from sp on, instead of PUC_SCAN_MOST; 0: that */
+	struct puc_gap gaps[1 << PUC_GAP_BITS];
+
 	__u8 outward;		/* a VM that has called this one is searched for */
 	__u32 whole;		/* frames of the VMs whose walk is complete; 0: of none */
-	__u32 alone_at;		/* index into alone[] */
+	__u64 alone_key;	/* of the search */
 	__u64 below_g;		/* while g is 0: the VM whose caller is searched for */
 	__u64 inner_g, inner_L; /* the innermost VM and its outermost thread, once left; or 0 */
 	struct puc_alone alone[1 << PUC_ALONE_BITS];

@@ -122,21 +122,38 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	return LB_MORE;
 }
 
+/* What a search above a thread's frames found nothing of, as the last bit of its key. */
+enum puc_sought {
+	PUC_SOUGHT_RESUMER,
+	PUC_SOUGHT_VM,
+};
+
+/* True if a search above the current thread found nothing, less than LB_FORGET samples ago. */
+static __always_inline int puc_is_alone(struct puc_walk *w, enum puc_sought what)
+{
+	const struct puc_alone *alone;
+
+	w->alone_key = (w->t.L ^ w->t.jmp) | what;
+	alone = &w->alone[lb_table_index(w->alone_key << 4, PUC_ALONE_BITS)];
+	return alone->key == w->alone_key && w->cache.sample - alone->sample < LB_FORGET;
+}
+
+static __always_inline void puc_note_alone(struct puc_walk *w)
+{
+	struct puc_alone *alone = &w->alone[lb_table_index(w->alone_key << 4, PUC_ALONE_BITS)];
+
+	alone->key = w->alone_key;
+	alone->sample = w->cache.sample;
+}
+
 /*
  * A C function of another VM may have called this one: begins the search for it above the outermost
- * lua_longjmp, as for a resumer. A search that found nothing counts for LB_FORGET samples.
+ * lua_longjmp, as for a resumer.
  */
 static __always_inline enum lb_more puc_leave_vm(struct puc_walk *w)
 {
-	__u64 key = w->t.L ^ w->t.jmp;
-	struct puc_alone *alone;
-
-	w->alone_at = lb_table_index(key, PUC_ALONE_BITS);
-	alone = &w->alone[w->alone_at & ((1 << PUC_ALONE_BITS) - 1)];
-	if (!w->single || (alone->key == key && w->cache.sample - alone->sample < LB_FORGET))
+	if (!w->single || puc_is_alone(w, PUC_SOUGHT_VM))
 		return puc_end(w, LB_STATUS_RESOLVED);
-	alone->key = key;
-	alone->sample = w->cache.sample;
 	w->outward = 1;
 	w->phase = PUC_PHASE_JMP;
 	return LB_MORE;
