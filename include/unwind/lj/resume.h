@@ -376,6 +376,7 @@ LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp
 	w->phase = LJ_PHASE_FRAME;
 	w->search_is = LJ_SEARCH_ON;
 	lb_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
+	known->sample = w->cache.sample;
 	known->next = w->search;
 	known->cframe = lj_is_nearer(w) ? w->found_cframe : lj_is_searched(w) ? w->cframe : 0;
 	if (!known->cframe)

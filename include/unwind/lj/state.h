@@ -110,7 +110,7 @@ struct lj_gctrace {
 };
 
 /* The result of the last search for a coroutine's resumer, or for the thread that runs. */
-#define LJ_RESUMER_BITS 6
+#define LJ_RESUMER_BITS 4
 #define LJ_RESUMERS (1 << LJ_RESUMER_BITS)
 struct lj_resumer {
 	__u64 key; /* the coroutine's cframe, exclusive or g; or lj_find_far()'s */
