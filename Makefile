@@ -64,7 +64,7 @@ CFLAGS ?= -O2 -g
 DIALECT := -std=gnu11 -fms-extensions
 CFLAGS_ALL := $(DIALECT) $(WARN) $(CFLAGS) -fno-omit-frame-pointer
 LDFLAGS_ALL := $(LDFLAGS)
-LIBS := -lbpf -lelf -lZydis -lz -lprotobuf-c -lcjson -lcap -lpthread -lm
+LIBS := -lbpf -lelf -lZydis -lz -lprotobuf-c -lcjson -lcap -lseccomp -lpthread -lm
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 ifeq ($(SAN),1)

@@ -6,7 +6,8 @@
 set -eu
 
 build="gcc make libc6-dev pkg-config clang llvm bpftool libbpf-dev libelf-dev libzydis-dev
-    zlib1g-dev libprotobuf-c-dev protobuf-c-compiler libcjson-dev uthash-dev libcap-dev"
+    zlib1g-dev libprotobuf-c-dev protobuf-c-compiler libcjson-dev uthash-dev libcap-dev
+    libseccomp-dev"
 demo="luajit"
 tests="libcriterion-dev libclang-rt-dev clang-format cppcheck python3 python3-pytest
     python3-pytest-xdist mandoc libluajit-5.1-dev lua5.1 lua5.2 lua5.3 lua5.4 liblua5.1-0-dev

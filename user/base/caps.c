@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "caps.h"
+#include "cleanup.h"
+#include "uses.h"
 
 static const struct {
 	unsigned bit;
@@ -54,6 +56,96 @@ const char *caps_names(unsigned which, char *buf, size_t size)
 						 known[i].name);
 	}
 	return buf;
+}
+
+/* The capabilities that are kept, each for these uses. */
+static const struct {
+	cap_value_t value;
+	unsigned uses;
+	bool in_admin;
+} kept[] = {
+	/* memory of other users' processes; their maps, exe, root, cwd and ns in /proc */
+	{CAP_SYS_PTRACE, USE_TARGETS | USE_LOADING, false},
+	/* executable files, directories on the way to them and map_files, closed to our user */
+	{CAP_DAC_READ_SEARCH, USE_TARGETS | USE_SOURCES | USE_LOADING, false},
+	/* /proc/PID/map_files/N: a file that was deleted, replaced, or has no path here */
+	{CAP_CHECKPOINT_RESTORE, USE_TARGETS | USE_LOADING, true},
+	/* events on threads of processes that are met while it samples */
+	{CAP_PERFMON, USE_CHILDREN | USE_LOADING, true},
+	{CAP_BPF, USE_OLD_MAPS | USE_LOADING, true},
+	/* root's outputs in other users' directories; a source file that the target's user opens by it */
+	{CAP_DAC_OVERRIDE, USE_FILES | USE_SOURCES, false},
+	/* the group of the file that an output replaces */
+	{CAP_CHOWN, USE_FILES, false},
+	/* setfsuid(2), setfsgid(2), setgroups(2) */
+	{CAP_SETUID, USE_CALLER | USE_SOURCES, false},
+	{CAP_SETGID, USE_CALLER | USE_SOURCES, false},
+	/* a target's root directory */
+	{CAP_SYS_CHROOT, USE_SOURCES, false},
+	/* SIGTERM for a launched command of the user who called sudo */
+	{CAP_KILL, USE_COMMAND, false},
+};
+
+static bool permitted(cap_t caps, cap_value_t value)
+{
+	cap_flag_value_t has = CAP_CLEAR;
+
+	return !cap_get_flag(caps, value, CAP_PERMITTED, &has) && has == CAP_SET;
+}
+
+static void caps_free(cap_t *caps)
+{
+	cap_free(*caps);
+}
+
+/* Takes CAP_SETPCAP; without it no_new_privs must do. */
+static void empty_bounding_set(void)
+{
+	for (cap_value_t value = 0; cap_get_bound(value) >= 0; value++)
+		if (cap_drop_bound(value))
+			return;
+}
+
+static int set_effective(cap_t caps, cap_value_t value, bool effective)
+{
+	if (!permitted(caps, value))
+		return 0;
+	return cap_set_flag(caps, CAP_EFFECTIVE, 1, &value, effective ? CAP_SET : CAP_CLEAR);
+}
+
+int caps_in_effect(unsigned which, bool effective)
+{
+	cap_t caps __cleanup(caps_free) = cap_get_proc();
+	int r = caps ? set_effective(caps, CAP_SYS_ADMIN, effective) : -1;
+
+	for (size_t i = 0; i < NKNOWN && !r; i++)
+		if (known[i].bit & which)
+			r = set_effective(caps, known[i].value, effective);
+	return r || cap_set_proc(caps) ? -errno : 0;
+}
+
+int caps_keep(unsigned uses)
+{
+	cap_t has __cleanup(caps_free) = cap_get_proc(), keep __cleanup(caps_free) = cap_init();
+
+	if (!has || !keep)
+		return -errno;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		cap_value_t value = kept[i].value;
+
+		if (!(kept[i].uses & uses))
+			continue;
+		if (!permitted(has, value) && kept[i].in_admin)
+			value = CAP_SYS_ADMIN;
+		if (permitted(has, value) &&
+		    (cap_set_flag(keep, CAP_PERMITTED, 1, &value, CAP_SET) ||
+		     cap_set_flag(keep, CAP_EFFECTIVE, 1, &value, CAP_SET)))
+			return -errno;
+	}
+	empty_bounding_set();
+	if (cap_set_proc(keep))
+		return -errno;
+	return cap_reset_ambient() && errno != EINVAL ? -errno : 0;
 }
 
 /* include/linux/proc_ns.h: PROC_USER_INIT_INO, an ABI since namespaces have numbers. */

@@ -21,6 +21,16 @@ int caps_missing(unsigned wanted);
 /* Writes "CAP_BPF, CAP_PERFMON" and returns buf. 64 bytes hold all names. */
 const char *caps_names(unsigned which, char *buf, size_t size);
 
+/* Takes capabilities, and CAP_SYS_ADMIN which may stand for them, out of effect or puts them back.
+ * -errno. */
+int caps_in_effect(unsigned which, bool effective);
+
+/*
+ * Keeps the capabilities of these uses (uses.h) that are permitted, and puts them in effect. Drops
+ * all others for good, from every set. -errno.
+ */
+int caps_keep(unsigned uses);
+
 /* True in a user namespace, as in a rootless container: no capability permits BPF there. */
 bool caps_in_container(void);
 

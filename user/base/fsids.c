@@ -46,14 +46,33 @@ int fsids_of_user(uid_t uid, gid_t gid, struct fsids **out)
 	return 0;
 }
 
+static struct fsids *fsids_copy(const struct fsids *ids)
+{
+	struct fsids *copy = fsids_new(ids->uid, ids->gid, ids->ngroups);
+
+	if (copy)
+		memcpy(copy->groups, ids->groups, (size_t)ids->ngroups * sizeof(gid_t));
+	return copy;
+}
+
+/* Asks once for them: later, in a confined process, not every database can be asked. */
 int fsids_of_caller(struct fsids **out, struct error *err)
 {
+	static struct fsids *known;
 	struct sudo_caller caller;
 	int ret = sudo_caller(&caller, err);
 
 	if (ret <= 0)
 		return ret;
-	ret = fsids_of_user(caller.uid, caller.gid, out);
+	ret = 0;
+	if (!known || known->uid != caller.uid || known->gid != caller.gid) {
+		free(TAKE_PTR(known));
+		ret = fsids_of_user(caller.uid, caller.gid, &known);
+	}
+	if (!ret)
+		*out = fsids_copy(known);
+	if (!ret && !*out)
+		ret = -ENOMEM;
 	return ret ? error_set(err, ret, "the groups of user %u: %s", caller.uid, strerror(-ret))
 		   : 0;
 }

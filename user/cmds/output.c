@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/uses.h"
+#include "base/sudo.h"
 #include "out/jitp.h"
 #include "out/sections.h"
 #include "output.h"
@@ -23,6 +25,24 @@ static int check_distinct(const struct outputs *o, struct error *err)
 						 outs[i].name, outs[j].name,
 						 outfile_name(outs[i].file));
 	return 0;
+}
+
+static bool is_file(const char *path)
+{
+	return path && strcmp(path, "-") != 0;
+}
+
+unsigned outputs_use(const struct options *opts)
+{
+	const bool report_is_file = opts->jitp && is_file(opts->jitp_output);
+	struct sudo_caller caller;
+	unsigned uses = USE_ANY;
+
+	if (report_is_file || is_file(opts->output) || is_file(opts->stats))
+		uses |= USE_FILES | (sudo_caller(&caller, NULL) > 0 ? USE_CALLER : 0);
+	if (opts->jitp && opts->jitp_options.annotate)
+		uses |= USE_SOURCES;
+	return uses;
 }
 
 int outputs_open(const struct options *opts, struct outputs *out, struct error *err)

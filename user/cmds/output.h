@@ -21,6 +21,9 @@ struct outputs {
  */
 int outputs_open(const struct options *opts, struct outputs *out, struct error *err);
 
+/* Returns the uses (base/uses.h) of a run that writes these outputs and reads what they show. */
+unsigned outputs_use(const struct options *opts);
+
 /* Warns on standard error of letters of -jp that jit.p ignores silently. */
 void outputs_warn(const struct options *opts);
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/caps.h"
+#include "base/uses.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "cmds.h"
@@ -306,6 +307,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.cost = opts->stats || opts->metrics || opts->verbose,
 		.by_coroutine = opts->by == SECTIONS_COROUTINE,
 		.sources = opts->jitp && opts->jitp_options.annotate,
+		.confine = outputs_use(opts),
 	};
 	__cleanup(session_free) struct session *session = NULL;
 	__outputs struct outputs out = {};

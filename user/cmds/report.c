@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/confine.h"
 #include "base/fsids.h"
 #include "base/sudo.h"
 #include "cmds.h"
@@ -56,20 +57,23 @@ static int open_profile(const char *path, FILE **file, struct error *err)
 		       : ret;
 }
 
-static int load(const char *path, struct prof **prof, struct error *err)
+/* No byte of the file is read before the rights are given up that the report does not use. */
+static int load(const struct options *opts, struct prof **prof, struct error *err)
 {
+	const bool is_stdin = !strcmp(opts->input, "-");
 	__fclose FILE *file = NULL;
-	int ret;
+	int ret = is_stdin ? 0 : open_profile(opts->input, &file, err);
 
-	if (!strcmp(path, "-"))
-		return load_stream(stdin, "standard input", prof, err);
-	ret = open_profile(path, &file, err);
-	return ret ? ret : load_stream(file, path, prof, err);
+	if (!ret)
+		ret = confine(outputs_use(opts), err);
+	if (ret)
+		return ret;
+	return is_stdin ? load_stream(stdin, "standard input", prof, err)
+			: load_stream(file, opts->input, prof, err);
 }
 
 /* Lists the users as each of whom root opens files; none: only files that all users can read. */
-static int source_users(const struct options *opts, const struct prof_meta *meta, uid_t *uids,
-			size_t *n, struct error *err)
+static int source_users(const struct options *opts, uid_t *uids, size_t *n, struct error *err)
 {
 	struct sudo_caller caller = {.uid = getuid()};
 	int ret = caller.uid ? 0 : sudo_caller(&caller, err);
@@ -80,60 +84,77 @@ static int source_users(const struct options *opts, const struct prof_meta *meta
 		uids[(*n)++] = caller.uid;
 	if (opts->has_source_user)
 		uids[(*n)++] = opts->source_user;
-	if (*n && meta->has_uid && meta->uid)
-		uids[(*n)++] = meta->uid;
 	return 0;
 }
 
-static int open_sources(const struct options *opts, const struct prof_meta *meta,
-			struct target_source **out, struct error *err)
+struct report_files {
+	struct target_source *files; /* NULL: none is asked for */
+	bool of_users;
+};
+
+static void report_files_free(struct report_files *s)
+{
+	target_source_free(&s->files);
+}
+
+/* Before the profile is read: a confined process cannot ask every database of users. */
+static int open_sources(const struct options *opts, struct report_files *out, struct error *err)
 {
 	uid_t uids[SOURCE_USERS];
 	size_t n = 0;
 	int ret;
 
+	if (!opts->jitp || !opts->jitp_options.annotate)
+		return 0;
 	if (geteuid() && opts->has_source_user)
 		return error_set(err, -EPERM, "--source-user: only root opens files as others");
-	ret = geteuid() ? 0 : source_users(opts, meta, uids, &n, err);
+	ret = geteuid() ? 0 : source_users(opts, uids, &n, err);
 	if (ret < 0)
 		return ret;
 	if (geteuid())
-		ret = target_source_of_caller(out);
+		ret = target_source_of_caller(&out->files);
 	else
-		ret = n ? target_source_of_users(uids, n, out) : target_source_of_all(out);
+		ret = n ? target_source_of_users(uids, n, &out->files)
+			: target_source_of_all(&out->files);
+	out->of_users = n;
 	return ret ? error_set(err, ret, "-jp: source files: %s", strerror(-ret)) : 0;
 }
 
-static int write_outputs(const struct options *opts, struct outputs *out, const struct prof *prof,
-			 struct error *err)
+/* The user whom the profile names must be able to open them, too. */
+static int restrict_sources(struct report_files *s, const struct prof_meta *meta, struct error *err)
 {
-	__cleanup(target_source_free) struct target_source *files = NULL;
-	struct source source = {.open = target_source_open};
-	int ret = 0;
+	__cleanup(target_source_free) struct target_source *theirs = NULL;
+	int ret;
 
-	if (opts->jitp && opts->jitp_options.annotate)
-		ret = open_sources(opts, prof_meta_of(prof), &files, err);
+	if (!s->of_users || !meta->has_uid || !meta->uid)
+		return 0;
+	ret = target_source_of_users(&meta->uid, 1, &theirs);
 	if (ret)
-		return ret;
-	source.ctx = files;
-	return outputs_write(opts, out, prof, &source, err);
+		return error_set(err, ret, "-jp: source files: %s", strerror(-ret));
+	target_source_join(s->files, theirs);
+	return 0;
 }
 
 static int run(const struct options *opts, struct error *err)
 {
 	__cleanup(prof_free) struct prof *prof = NULL;
+	__cleanup(report_files_free) struct report_files sources = {};
+	struct source source = {.open = target_source_open};
 	__outputs struct outputs out = {};
 	int ret;
 
 	outputs_warn(opts);
 	ret = outputs_open(opts, &out, err);
 	if (!ret)
-		ret = load(opts->input, &prof, err);
+		ret = open_sources(opts, &sources, err);
+	if (!ret)
+		ret = load(opts, &prof, err);
 	if (!ret)
 		summary_print_other(prof_other(prof), stderr);
 	if (!ret)
-		ret = write_outputs(opts, &out, prof, err);
-	return ret;
+		ret = restrict_sources(&sources, prof_meta_of(prof), err);
+	source.ctx = sources.files;
+	return ret ? ret : outputs_write(opts, &out, prof, &source, err);
 }
 
 int cmd_report(const struct options *opts)

@@ -435,6 +435,7 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	s->ticks.hangup = -1;
 	s->period_ns = o->period_ns;
 	s->duration_ns = o->duration_ns;
+	s->confine = o->confine;
 	s->opened_ns = clock_ns(CLOCK_MONOTONIC);
 	r = process_check_namespace(err);
 	if (!r)
@@ -704,6 +705,8 @@ int session_run(struct session *s, int stop, struct error *err)
 		return error_set(err, -EINTR, "ended by SIG%s before the command began",
 				 sigabbrev_np(signals_caught()));
 	r = start(s, err);
+	if (!r && s->confine)
+		r = session_confine(s, err);
 	if (r)
 		return r;
 	while (!over && !s->error) {

@@ -33,6 +33,7 @@ struct session_options {
 	bool sources;	      /* session_open_source() will be called */
 	bool by_coroutine;    /* samples say which coroutine ran: one stack in two is two rows */
 	bool by_process;      /* session_process() will be called: with pids */
+	unsigned confine;     /* enum use; session_run() gives up all other rights; 0: none */
 };
 
 /*

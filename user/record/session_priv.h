@@ -28,7 +28,8 @@ struct session {
 	struct losses losses;
 	struct intervals intervals;
 	struct session_ticks ticks;
-	pid_t command; /* 0: none */
+	unsigned confine; /* see session_options */
+	pid_t command;	  /* 0: none */
 	bool held;
 	uint64_t changes; /* symbolizer_changes(), when last asked; the next, too */
 	uint64_t snapshot_line;
@@ -43,5 +44,8 @@ struct session {
 	int error;	  /* first -errno from a callback */
 	struct error why; /* of it; may be empty */
 };
+
+/* Gives up all rights that are not used once a recording has begun: base/confine.h. */
+int session_confine(const struct session *session, struct error *err);
 
 #endif
