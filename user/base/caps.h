@@ -12,13 +12,20 @@ enum {
 	CAPS_BPF = 1,
 	CAPS_PERFMON = 2,
 	CAPS_SYS_PTRACE = 4,
-	CAPS_ALL = 7,
+	CAPS_ALL = 7, /* these are always needed */
+	CAPS_DAC_READ_SEARCH = 8,
+	CAPS_CHECKPOINT_RESTORE = 16,
+	CAPS_FILES = 24, /* these for executable files that are closed to our user, or deleted */
+	CAPS_SETUID = 32,
+	CAPS_SETGID = 64,
+	CAPS_SOURCES = 96, /* these for source files of other users' processes */
+	CAPS_SYS_ADMIN = 128,
 };
 
 /* Returns those of `wanted` that are not in effect, or -errno of capget(2). */
 int caps_missing(unsigned wanted);
 
-/* Writes "CAP_BPF, CAP_PERFMON" and returns buf. 64 bytes hold all names. */
+/* Writes "CAP_BPF, CAP_PERFMON" and returns buf. 128 bytes hold all names. */
 const char *caps_names(unsigned which, char *buf, size_t size);
 
 /* Takes capabilities, and CAP_SYS_ADMIN which may stand for them, out of effect or puts them back.

@@ -355,8 +355,9 @@ static int json(FILE *to, const struct narrow *narrow, size_t *refused, struct e
 
 static void say_refused(size_t n)
 {
-	const char *why = caps_missing(CAPS_SYS_PTRACE) ? "run as root (sudo luabpf ps)"
-			  : caps_in_container()		? "run luabpf as root of the host"
+	const char *why = caps_missing(CAPS_SYS_PTRACE | CAPS_FILES)
+				  ? "run as root (sudo luabpf ps)"
+			  : caps_in_container() ? "run luabpf as root of the host"
 						: "the kernel or a security module forbids it";
 
 	if (n)

@@ -5,10 +5,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "proc/elf.h"
 #include "proc/process.h"
 #include "detect/lj/recognise.h"
@@ -54,8 +56,9 @@ struct scan {
 	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
-	uint32_t unopened;  /* files of the last process */
-	uint64_t filled_ns; /* when work was filled up, CLOCK_MONOTONIC */
+	uint32_t unopened;   /* files of the last process */
+	char *unopened_path; /* of one of them; NULL */
+	uint64_t filled_ns;  /* when work was filled up, CLOCK_MONOTONIC */
 };
 
 int scan_new(struct scan **out)
@@ -102,6 +105,7 @@ void scan_free(struct scan **scan)
 		forget(s, f);
 	for (i = 0; i < s->nbuilds; i++)
 		free(s->builds[i]);
+	free(s->unopened_path);
 	free(s);
 	*scan = NULL;
 }
@@ -342,6 +346,12 @@ static int add_file(struct scan_ctx *c, const struct process_mapping *m,
 	return 0;
 }
 
+static void note_unopened(struct scan *s, const struct process_mapping *m)
+{
+	if (!s->unopened++)
+		s->unopened_path = strdup(m->path);
+}
+
 static struct scanned *scan_file(struct scan_ctx *c, const struct process_mapping *m)
 {
 	struct process_file key;
@@ -356,16 +366,17 @@ static struct scanned *scan_file(struct scan_ctx *c, const struct process_mappin
 			  "user's daemon (FUSE)");
 		set_unknown(c, m, &c->left_out);
 	}
-	if (r) {
-		c->scan->unopened += r != -EINVAL;
+	if (r && r != -EINVAL)
+		note_unopened(c->scan, m);
+	if (r)
 		return NULL;
-	}
 	HASH_FIND(hh, c->scan->files, &key, sizeof(key), f);
 	if (f)
 		return f;
 	work = budget_of(c->scan, c->pid);
 	r = add_file(c, m, &key, work, &f);
-	c->scan->unopened += r == -EACCES || r == -EPERM || r == -ENOENT;
+	if (r == -EACCES || r == -EPERM || r == -ENOENT)
+		note_unopened(c->scan, m);
 	if (r == -EMFILE || r == -ENFILE)
 		c->error = r;
 	if (r == -EDQUOT) {
@@ -435,6 +446,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	proc->families = 0;
 	proc->unsampled = 0;
 	s->unopened = 0;
+	free(TAKE_PTR(s->unopened_path));
 	r = process_mappings(pid, scan_mapping, &c);
 	if (r == -EINTR || signals_caught())
 		return -EINTR;
@@ -464,7 +476,8 @@ static bool has_lua(struct scan *s, pid_t pid)
 	return !scan_process(s, pid, &proc, &ignored) && proc.nmodules;
 }
 
-void scan_no_lua_remedy(struct scan *s, pid_t pid, struct text *remedy)
+/* The remedy where all its files were looked into. */
+static void not_here(struct scan *s, pid_t pid, struct text *remedy)
 {
 	pid_t children[PROCESS_WORKERS];
 	size_t all = process_children(pid, children, PROCESS_WORKERS), n = 0;
@@ -480,4 +493,22 @@ void scan_no_lua_remedy(struct scan *s, pid_t pid, struct text *remedy)
 	}
 	text_puts(remedy, n == 1 ? "a child of it has: -p " : "children of it have: -p ");
 	process_put_pids(remedy, children, n);
+}
+
+void scan_no_lua(struct scan *s, pid_t pid, struct error *err)
+{
+	int missing = s->unopened ? caps_missing(CAPS_FILES) : 0;
+	__text struct text remedy = {0};
+	char names[128];
+
+	if (missing > 0) {
+		error_set(err, 0, "whether it runs Lua is not known: %s cannot be opened",
+			  s->unopened_path ?: "a file");
+		error_remedy(err, 0, "run as root (sudo luabpf ...), or give luabpf %s, too",
+			     caps_names((unsigned)missing, names, sizeof(names)));
+		return;
+	}
+	not_here(s, pid, &remedy);
+	error_set(err, 0, "no Lua in this process");
+	error_remedy(err, 0, "%s", text_str(&remedy));
 }

@@ -13,7 +13,6 @@
 #include <unwind/abi.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "build.h"
 
 struct scan;
@@ -35,8 +34,11 @@ int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct erro
  */
 uint32_t scan_unopened(const struct scan *scan);
 
-/* Appends the remedy for a process without Lua. */
-void scan_no_lua_remedy(struct scan *scan, pid_t pid, struct text *remedy);
+/*
+ * Says why the process that was scanned last shows no Lua, "no Lua in this process", and the remedy.
+ * Where luabpf lacks the capabilities for its files, that is not known.
+ */
+void scan_no_lua(struct scan *scan, pid_t pid, struct error *err);
 
 /*
  * Returns the next scanned file, each once; false: none is left. Skips files with a VM that is not

@@ -9,6 +9,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "base/confine.h"
 #include "bpf/loader.h"
 #include "doctor.h"
 #include "proc/process.h"
@@ -87,6 +88,48 @@ static void check_privilege(const struct doctor *d)
 		return;
 	}
 	fail(d, "privilege", &err);
+}
+
+/* Without these it samples, but not all that root does. */
+static const struct {
+	unsigned caps;
+	const char *object, *use;
+} further[] = {
+	{CAPS_DAC_READ_SEARCH, "closed files", "programs whose files only their users can read"},
+	{CAPS_FILES, "replaced files", "programs whose files were deleted or replaced"},
+	{CAPS_SOURCES, "source files", "-jp=a and -jp=A of other users' processes"},
+	{CAPS_SYS_ADMIN, "time in BPF", "the time that a sample takes, of -v and --stats"},
+};
+
+static void check_further(const struct doctor *d)
+{
+	char names[128], what[256];
+
+	for (size_t i = 0; i < sizeof(further) / sizeof(further[0]); i++) {
+		int missing = caps_missing(further[i].caps);
+
+		if (missing < 0)
+			return;
+		if (!missing) {
+			ok(d, further[i].object, "%s: %s", further[i].use,
+			   caps_names(further[i].caps, names, sizeof(names)));
+			continue;
+		}
+		snprintf(what, sizeof(what), "not %s: user %u lacks %s", further[i].use,
+			 (unsigned)geteuid(), caps_names((unsigned)missing, names, sizeof(names)));
+		d->tell(d->arg, DOCTOR_WARN, further[i].object, what,
+			"run as root, or give luabpf this, too, if it is wanted");
+	}
+}
+
+static void check_filter(const struct doctor *d)
+{
+	if (confine_has_filters())
+		ok(d, "seccomp", "while it samples, luabpf may make few system calls only");
+	else
+		d->tell(d->arg, DOCTOR_WARN, "seccomp",
+			"the kernel cannot filter luabpf's system calls; it samples without",
+			"boot a kernel built with CONFIG_SECCOMP_FILTER=y");
 }
 
 static void check_namespace(const struct doctor *d)
@@ -207,6 +250,8 @@ void doctor_machine(const struct doctor *d)
 	check_kernel(d);
 	check_btf(d);
 	check_privilege(d);
+	check_further(d);
+	check_filter(d);
 	check_namespace(d);
 	check_events(d);
 	check_bpf(d);

@@ -83,7 +83,6 @@ static void tell_module(void *arg, const struct doctor_module *module)
 
 static void check_modules(struct ward *w, struct patient *p)
 {
-	__text struct text remedy = {0};
 	struct error err = {};
 	int r = doctor_modules_by(w->scan, p->pid, tell_module, p, &err);
 
@@ -91,8 +90,8 @@ static void check_modules(struct ward *w, struct patient *p)
 	if (r || *err.what) {
 		keep(p, p->has_vm ? DOCTOR_WARN : DOCTOR_FAIL, "VM", err.what, err.remedy);
 	} else if (!p->has_vm) {
-		scan_no_lua_remedy(w->scan, p->pid, &remedy);
-		keep(p, DOCTOR_FAIL, "VM", "no Lua in this process", text_str(&remedy));
+		scan_no_lua(w->scan, p->pid, &err);
+		keep(p, DOCTOR_FAIL, "VM", err.what, err.remedy);
 	}
 }
 

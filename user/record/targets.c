@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/signals.h"
@@ -62,29 +63,38 @@ static void give_files(struct targets *ts)
 	}
 }
 
+static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
+{
+	struct error why;
+	char name[256];
+
+	process_name(pid, name, sizeof(name));
+	scan_no_lua(scan, pid, &why);
+	error_set(err, -ENODATA, "pid %d, %s: %s", (int)pid, name, why.what);
+	return error_remedy(err, -ENODATA, "%s", why.remedy);
+}
+
+/* Reported at the end: without these files nobody knows whether the process runs Lua. */
+static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms)
+{
+	if (!vms->nmodules && scan_unopened(ts->scan) && caps_missing(CAPS_FILES) > 0)
+		explain_no_vm(ts->scan, pid, &ts->unsampled);
+}
+
 static void scan(struct targets *ts, pid_t pid, struct target_scan *s)
 {
 	*s = (struct target_scan){.image = process_image(pid)};
 	s->mapped = process_mapped(pid); /* before: what is mapped meanwhile is found later */
 	s->result = scan_process(ts->scan, pid, &s->vms, &s->unknown);
 	give_files(ts);
+	if (!s->result)
+		note_closed(ts, pid, &s->vms);
 }
 
 bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
 {
 	scan(ts, pid, s);
 	return s->result == -ENOTSUP || (!s->result && s->vms.nmodules);
-}
-
-static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
-{
-	__text struct text remedy = {0};
-	char name[256];
-
-	process_name(pid, name, sizeof(name));
-	scan_no_lua_remedy(scan, pid, &remedy);
-	error_set(err, -ENODATA, "pid %d, %s: no Lua in this process", (int)pid, name);
-	return error_remedy(err, -ENODATA, "%s", text_str(&remedy));
 }
 
 /* Registers a process with BPF: its builds first. */
