@@ -26,6 +26,7 @@ BINDIR ?= $(PREFIX)/bin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/luabpf
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 
 VERSION := 0.1.0
 
@@ -284,12 +285,14 @@ install: all ## install into DESTDIR/PREFIX
 	install -Dm755 $(O)/luabpf $(DESTDIR)$(BINDIR)/luabpf
 	install -Dm644 docs/luabpf.1 $(DESTDIR)$(MANDIR)/man1/luabpf.1
 	install -Dm644 tools/completions/luabpf.bash $(DESTDIR)$(COMPDIR)/luabpf
+	sed 's|@BINDIR@|$(BINDIR)|' tools/systemd/luabpf.service | \
+		install -Dm644 /dev/stdin $(DESTDIR)$(UNITDIR)/luabpf.service
 	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
 
 uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/luabpf $(DESTDIR)$(MANDIR)/man1/luabpf.1 \
-		$(DESTDIR)$(COMPDIR)/luabpf
+		$(DESTDIR)$(COMPDIR)/luabpf $(DESTDIR)$(UNITDIR)/luabpf.service
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean: ## remove what was built

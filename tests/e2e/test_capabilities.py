@@ -142,3 +142,17 @@ def test_file_capabilities(loop):
         r = subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", tool, "-p", str(loop.pid),
                             "-F", "500", "-d", "0.3", "-jp=fm0"], capture_output=True, text=True, timeout=vms.HANG, env=vms.clean_env())
     assert r.returncode == 0 and r.stdout and "lost 0" in r.stderr, r
+
+
+def test_service(closed, tmp_path):
+    """The unit as it is installed: systemd takes it, and its capabilities are enough for a closed program."""
+    unit = (vms.ROOT / "tools/systemd/luabpf.service").read_text().replace("@BINDIR@/luabpf", str(vms.LUABPF))
+    (tmp_path / "luabpf.service").write_text(unit)
+    names = {m[0]: m[1].split() for m in re.findall(r"^(AmbientCapabilities|CapabilityBoundingSet)=(.*)$", unit, re.M)}
+    assert names["AmbientCapabilities"] == names["CapabilityBoundingSet"]
+    r = with_capabilities([n.removeprefix("CAP_").lower() for n in names["AmbientCapabilities"]],
+                          "-p", closed.pid, "-F", 500, "-d", 0.2, "-jp=fm0")
+    assert r.returncode == 0 and r.stdout, r
+    if shutil.which("systemd-analyze"):
+        r = subprocess.run(["systemd-analyze", "verify", "--man=no", tmp_path / "luabpf.service"], capture_output=True, text=True)
+        assert r.returncode == 0 and "luabpf" not in r.stderr, r
