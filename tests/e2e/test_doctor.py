@@ -216,7 +216,7 @@ def test_one_capability_missing(cap):
     else:
         assert verdict == "ok" and c.code == 0
     both = doctor(before=["setpriv", f"--bounding-set=-{cap},-sys_admin", f"--inh-caps=-{cap},-sys_admin"])
-    assert both.of("privilege") == ("fail", f"user 0 lacks CAP_{cap.upper()}; run as root (sudo luabpf ...), or give it these capabilities")
+    assert both.of("privilege") == ("fail", f"user 0 lacks CAP_{cap.upper()}; root lacks them in a container: start it with --privileged, or --cap-add each")
 
 
 def test_user_namespace():

@@ -63,6 +63,14 @@ const char *caps_names(unsigned which, char *buf, size_t size)
 	return buf;
 }
 
+const char *caps_remedy(void)
+{
+	return geteuid()
+		       ? "run as root (sudo luabpf ...), or give it these capabilities"
+		       : "root lacks them in a container: start it with --privileged, or --cap-add "
+			 "each";
+}
+
 /* The capabilities that are kept, each for these uses. */
 static const struct {
 	cap_value_t value;

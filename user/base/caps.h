@@ -38,6 +38,9 @@ int caps_in_effect(unsigned which, bool effective);
  */
 int caps_keep(unsigned uses);
 
+/* Returns how to get capabilities that are missing. */
+const char *caps_remedy(void);
+
 /* True in a user namespace, as in a rootless container: no capability permits BPF there. */
 bool caps_in_container(void);
 

@@ -83,8 +83,7 @@ static int explain_privilege(int r, const char *what, struct error *err)
 	if (missing) {
 		error_set(err, r, "%s: not permitted; this process lacks %s", what,
 			  caps_names((unsigned)missing, names, sizeof(names)));
-		return error_remedy(err, r,
-				    "run as root (sudo luabpf ...), or give it these capabilities");
+		return error_remedy(err, r, "%s", caps_remedy());
 	}
 	if (caps_in_container()) {
 		error_set(err, r,
@@ -118,14 +117,24 @@ static const char *missing_helper(void)
 	return NULL;
 }
 
+int loader_check_btf(struct error *err)
+{
+	if (!access(LOADER_BTF, R_OK))
+		return 0;
+	if (access("/sys/kernel", F_OK)) {
+		error_set(err, -ENOENT, LOADER_BTF ": /sys is not mounted");
+		return error_remedy(err, -ENOENT,
+				    "mount -t sysfs sysfs /sys; a container started with "
+				    "--privileged has it");
+	}
+	error_set(err, -ENOENT, LOADER_BTF ": this kernel offers no BTF");
+	return error_remedy(err, -ENOENT, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+}
+
 static int explain_load(int r, struct error *err)
 {
 	const char *helper;
 
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		error_set(err, r, "/sys/kernel/btf/vmlinux: this kernel offers no BTF");
-		return error_remedy(err, r, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
-	}
 	if (r == -EPERM || r == -EACCES)
 		return explain_privilege(r, "loading BPF programs", err);
 	helper = missing_helper();
@@ -251,6 +260,8 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 		return error_set(err, -ENOMEM, "out of memory");
 	l->stats_fd = -1;
 	r = check_descriptors(err);
+	if (!r)
+		r = loader_check_btf(err);
 	if (r)
 		return r;
 	libbpf_set_print(silent);

@@ -14,8 +14,6 @@
 #include "doctor.h"
 #include "proc/process.h"
 
-#define BTF "/sys/kernel/btf/vmlinux"
-
 static void ok(const struct doctor *d, const char *object, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -55,13 +53,10 @@ static void check_btf(const struct doctor *d)
 {
 	struct error err;
 
-	if (!access(BTF, R_OK)) {
-		ok(d, "kernel BTF", "%s", BTF);
-		return;
-	}
-	error_set(&err, 0, "%s: %s", BTF, strerror(errno));
-	error_remedy(&err, 0, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
-	fail(d, "kernel BTF", &err);
+	if (loader_check_btf(&err))
+		fail(d, "kernel BTF", &err);
+	else
+		ok(d, "kernel BTF", "%s", LOADER_BTF);
 }
 
 static void check_privilege(const struct doctor *d)
@@ -77,8 +72,7 @@ static void check_privilege(const struct doctor *d)
 	} else if (missing) {
 		error_set(&err, 0, "user %u lacks %s", (unsigned)geteuid(),
 			  caps_names((unsigned)missing, names, sizeof(names)));
-		error_remedy(&err, 0,
-			     "run as root (sudo luabpf ...), or give it these capabilities");
+		error_remedy(&err, 0, "%s", caps_remedy());
 	} else if (caps_in_container()) {
 		error_set(&err, 0, "root of a user namespace (a rootless container) only");
 		error_remedy(&err, 0, "run luabpf as root of the host");

@@ -79,8 +79,10 @@ int process_check_namespace(struct error *err)
 	error_set(err, -ENOTSUP,
 		  "this is a container (a pid namespace of its own): process numbers "
 		  "here are not the kernel's");
-	return error_remedy(err, -ENOTSUP,
-			    "run luabpf on the host, with the process number that it has there");
+	return error_remedy(
+		err, -ENOTSUP,
+		"run luabpf on the host, with the process number that it has there; or in a "
+		"container with the host's pid namespace: --pid=host");
 }
 
 static int explain_refused(pid_t pid, int r, struct error *err)
