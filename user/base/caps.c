@@ -95,6 +95,8 @@ static const struct {
 	{CAP_SETGID, USE_CALLER | USE_SOURCES, false},
 	/* a target's root directory */
 	{CAP_SYS_CHROOT, USE_SOURCES, false},
+	/* BPF_ENABLE_STATS of bpf(2) */
+	{CAP_SYS_ADMIN, USE_COST, false},
 	/* SIGTERM for a launched command of the user who called sudo */
 	{CAP_KILL, USE_COMMAND, false},
 };

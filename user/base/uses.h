@@ -13,6 +13,7 @@ enum use {
 	USE_SOURCES = 64,  /* a child reads source files with the rights of other users */
 	USE_COMMAND = 128, /* signals a launched command, which may be another user's */
 	USE_LOADING = 256, /* loads BPF programs and opens events: not with confine() */
+	USE_COST = 512,	   /* has the kernel count the time that BPF takes: not with confine() */
 };
 
 #endif

@@ -4,7 +4,9 @@
 
 #include "base/caps.h"
 #include "base/outfile.h"
+#include "base/pager.h"
 #include "base/text.h"
+#include "base/uses.h"
 #include "cmds.h"
 #include "doctor/doctor.h"
 
@@ -42,9 +44,13 @@ int cmd_doctor(const struct options *opts)
 	if (!ret) {
 		chart.to = outfile_stream(out);
 		doctor_machine(&doctor);
-		if (opts->npids)
+		pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
+		ret = caps_keep(USE_TARGETS | USE_LOADING);
+		if (!ret && opts->npids)
 			doctor_processes(&doctor, opts->pids, opts->npids, opts->verbose);
-		ret = outfile_commit(&out, &err);
+		ret = ret ? error_set(&err, ret, "capabilities: cannot be dropped: %s",
+				      strerror(-ret))
+			  : outfile_commit(&out, &err);
 	}
 	if (ret) {
 		cmd_error(ret, &err);

@@ -11,7 +11,9 @@
 #include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/outfile.h"
+#include "base/pager.h"
 #include "base/text.h"
+#include "base/uses.h"
 #include "cmds.h"
 #include "narrow.h"
 #include "doctor/ps.h"
@@ -376,6 +378,9 @@ int cmd_ps(const struct options *opts)
 	if (!r)
 		r = outfile_open("-", &out, &err);
 	caps_more_files();
+	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
+	if (!r)
+		r = caps_keep(USE_TARGETS);
 	if (!r)
 		r = (opts->json ? json : table)(outfile_stream(out), &narrow, &refused, &err);
 	if (r && !*err.what)

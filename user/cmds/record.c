@@ -7,9 +7,10 @@
 #include <sys/wait.h>
 
 #include "base/caps.h"
-#include "base/uses.h"
+#include "base/pager.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "base/uses.h"
 #include "cmds.h"
 #include "intervals.h"
 #include "narrow.h"
@@ -290,6 +291,16 @@ static void say_waits(void *arg)
 			opts->npids > 1 ? "es" : "", text_str(&pids));
 }
 
+/* Before the files of targets are looked into; session_run() gives up more. */
+static int keep_rights(const struct session_options *what, struct error *err)
+{
+	int ret;
+
+	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
+	ret = caps_keep(what->confine | USE_TARGETS | USE_LOADING | (what->cost ? USE_COST : 0));
+	return ret ? error_set(err, ret, "capabilities: cannot be dropped: %s", strerror(-ret)) : 0;
+}
+
 static int run(const struct options *opts, int *code, struct error *err)
 {
 	__cleanup(narrow_free) struct narrow narrow = {};
@@ -322,6 +333,8 @@ static int run(const struct options *opts, int *code, struct error *err)
 	ret = opts->every_ns ? intervals_check(opts, err) : outputs_open(opts, &out, err);
 	if (!ret)
 		ret = intervals_check_metrics(opts, err);
+	if (!ret && !opts->command) /* it would inherit them */
+		ret = keep_rights(&what, err);
 	if (!ret && opts->wait)
 		ret = session_wait_lua(opts->pids, opts->npids, say_waits, (void *)opts, err);
 	if (!ret)
