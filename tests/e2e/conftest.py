@@ -17,6 +17,22 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+
+
+def pytest_configure(config):
+    """Where it is 3, as by default on Debian, an event takes CAP_SYS_ADMIN: 2 is the kernel's own most. Once for all
+    processes of pytest-xdist."""
+    if not hasattr(config, "workerinput") and os.geteuid() == 0 and int(PARANOID.read_text()) > 2:
+        config.paranoid = PARANOID.read_text()
+        PARANOID.write_text("2")
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "paranoid"):
+        PARANOID.write_text(config.paranoid)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Under pytest-xdist (--dist loadgroup) tests that share a recording, a fixture of their module, run in one process.

@@ -200,8 +200,10 @@ static void keep(unsigned uses, uint64_t want)
 {
 	cap_t caps = cap_get_proc();
 
+	if (uses & (USE_LOADING | USE_CHILDREN) && caps_events_are_admins())
+		want |= BIT(CAP_SYS_ADMIN);
 	want &= flag_of(caps, CAP_PERMITTED);
-	if (caps_keep(uses))
+	if (caps_keep(uses, NULL))
 		_exit(1);
 	for (cap_value_t v = 0; prctl(PR_CAPBSET_READ, v) >= 0; v++)
 		if (prctl(PR_CAPBSET_READ, v))

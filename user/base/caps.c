@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -95,8 +96,8 @@ static const struct {
 	{CAP_SETGID, USE_CALLER | USE_SOURCES, false},
 	/* a target's root directory */
 	{CAP_SYS_CHROOT, USE_SOURCES, false},
-	/* BPF_ENABLE_STATS of bpf(2) */
-	{CAP_SYS_ADMIN, USE_COST, false},
+	/* BPF_ENABLE_STATS of bpf(2); perf_event_open(2) where perf_event_paranoid is 3 */
+	{CAP_SYS_ADMIN, USE_COST | USE_EVENTS, false},
 	/* SIGTERM for a launched command of the user who called sudo */
 	{CAP_KILL, USE_COMMAND, false},
 };
@@ -139,11 +140,20 @@ int caps_in_effect(unsigned which, bool effective)
 	return r || cap_set_proc(caps) ? -errno : 0;
 }
 
-int caps_keep(unsigned uses)
+/* The value 3 is a patch of Debian's and Ubuntu's kernels. */
+bool caps_events_are_admins(void)
 {
-	cap_t has __cleanup(caps_free) = cap_get_proc(), keep __cleanup(caps_free) = cap_init();
+	FILE *f __fclose = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int value;
 
-	if (!has || !keep)
+	return f && fscanf(f, "%d", &value) == 1 && value > 2;
+}
+
+static int keep(unsigned uses)
+{
+	cap_t has __cleanup(caps_free) = cap_get_proc(), rest __cleanup(caps_free) = cap_init();
+
+	if (!has || !rest)
 		return -errno;
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		cap_value_t value = kept[i].value;
@@ -153,14 +163,27 @@ int caps_keep(unsigned uses)
 		if (!permitted(has, value) && kept[i].in_admin)
 			value = CAP_SYS_ADMIN;
 		if (permitted(has, value) &&
-		    (cap_set_flag(keep, CAP_PERMITTED, 1, &value, CAP_SET) ||
-		     cap_set_flag(keep, CAP_EFFECTIVE, 1, &value, CAP_SET)))
+		    (cap_set_flag(rest, CAP_PERMITTED, 1, &value, CAP_SET) ||
+		     cap_set_flag(rest, CAP_EFFECTIVE, 1, &value, CAP_SET)))
 			return -errno;
 	}
 	empty_bounding_set();
-	if (cap_set_proc(keep))
+	if (cap_set_proc(rest))
 		return -errno;
 	return cap_reset_ambient() && errno != EINVAL ? -errno : 0;
+}
+
+int caps_keep(unsigned uses, struct error *err)
+{
+	int r;
+
+	if (uses & (USE_LOADING | USE_CHILDREN) && caps_events_are_admins())
+		uses |= USE_EVENTS;
+	r = keep(uses);
+	if (!r)
+		return 0;
+	error_set(err, r, "capabilities: cannot be dropped: %s", strerror(-r));
+	return error_remedy(err, r, "run as root (sudo luabpf ...)");
 }
 
 /* include/linux/proc_ns.h: PROC_USER_INIT_INO, an ABI since namespaces have numbers. */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
+
 enum {
 	CAPS_BPF = 1,
 	CAPS_PERFMON = 2,
@@ -32,11 +34,14 @@ const char *caps_names(unsigned which, char *buf, size_t size);
  * -errno. */
 int caps_in_effect(unsigned which, bool effective);
 
+/* True if an event takes CAP_SYS_ADMIN: perf_event_paranoid is 3 or more, as by default on Debian. */
+bool caps_events_are_admins(void);
+
 /*
  * Keeps the capabilities of these uses (uses.h) that are permitted, and puts them in effect. Drops
- * all others for good, from every set. -errno.
+ * all others for good, from every set. 0 or -errno, with err.
  */
-int caps_keep(unsigned uses);
+int caps_keep(unsigned uses, struct error *err);
 
 /* Returns how to get capabilities that are missing. */
 const char *caps_remedy(void);

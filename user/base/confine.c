@@ -153,7 +153,7 @@ static const struct {
 #endif
 };
 
-#define ARG_IS(n, value) SCMP_CMP(n, SCMP_CMP_EQ, value)
+#define ARG_IS(n, value) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, UINT64_MAX, value)
 #define ARG_IS_INT(n, value) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)(value))
 #define ARG_LACKS(n, bits) SCMP_CMP(n, SCMP_CMP_MASKED_EQ, bits, 0)
 
@@ -277,10 +277,11 @@ int confine(unsigned uses, struct error *err)
 {
 	int r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 
-	if (!r)
-		r = caps_keep(uses);
 	if (r)
-		return error_set(err, r, "capabilities: cannot be dropped: %s", strerror(-r));
+		return error_set(err, r, "no_new_privs: %s", strerror(-r));
+	r = caps_keep(uses, err);
+	if (r)
+		return r;
 	use_user_files();
 	r = confine_has_filters() ? load_filter(uses | ANY) : 0;
 	return r ? error_set(err, r, "seccomp: the filter of system calls was refused: %s",

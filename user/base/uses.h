@@ -14,6 +14,7 @@ enum use {
 	USE_COMMAND = 128, /* signals a launched command, which may be another user's */
 	USE_LOADING = 256, /* loads BPF programs and opens events: not with confine() */
 	USE_COST = 512,	   /* has the kernel count the time that BPF takes: not with confine() */
+	USE_EVENTS = 1024, /* opens events where that takes CAP_SYS_ADMIN: set by caps_keep() */
 };
 
 #endif

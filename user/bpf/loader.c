@@ -92,6 +92,11 @@ static int explain_privilege(int r, const char *what, struct error *err)
 			  what);
 		return error_remedy(err, r, "run luabpf as root of the host");
 	}
+	if (caps_events_are_admins() && caps_missing(CAPS_SYS_ADMIN)) {
+		error_set(err, r, "%s: not permitted; this kernel asks for CAP_SYS_ADMIN", what);
+		return error_remedy(err, r,
+				    "sysctl kernel.perf_event_paranoid=2 lets CAP_PERFMON do");
+	}
 	error_set(err, r, "%s: refused, although no capability is missing", what);
 	return error_remedy(err, r,
 			    "is the kernel locked down (/sys/kernel/security/lockdown), "

@@ -45,12 +45,11 @@ int cmd_doctor(const struct options *opts)
 		chart.to = outfile_stream(out);
 		doctor_machine(&doctor);
 		pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
-		ret = caps_keep(USE_TARGETS | USE_LOADING);
+		ret = caps_keep(USE_TARGETS | USE_LOADING, &err);
 		if (!ret && opts->npids)
 			doctor_processes(&doctor, opts->pids, opts->npids, opts->verbose);
-		ret = ret ? error_set(&err, ret, "capabilities: cannot be dropped: %s",
-				      strerror(-ret))
-			  : outfile_commit(&out, &err);
+		if (!ret)
+			ret = outfile_commit(&out, &err);
 	}
 	if (ret) {
 		cmd_error(ret, &err);

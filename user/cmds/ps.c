@@ -380,7 +380,7 @@ int cmd_ps(const struct options *opts)
 	caps_more_files();
 	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 	if (!r)
-		r = caps_keep(USE_TARGETS);
+		r = caps_keep(USE_TARGETS, &err);
 	if (!r)
 		r = (opts->json ? json : table)(outfile_stream(out), &narrow, &refused, &err);
 	if (r && !*err.what)

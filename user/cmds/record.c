@@ -294,11 +294,9 @@ static void say_waits(void *arg)
 /* Before the files of targets are looked into; session_run() gives up more. */
 static int keep_rights(const struct session_options *what, struct error *err)
 {
-	int ret;
-
 	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
-	ret = caps_keep(what->confine | USE_TARGETS | USE_LOADING | (what->cost ? USE_COST : 0));
-	return ret ? error_set(err, ret, "capabilities: cannot be dropped: %s", strerror(-ret)) : 0;
+	return caps_keep(what->confine | USE_TARGETS | USE_LOADING | (what->cost ? USE_COST : 0),
+			 err);
 }
 
 static int run(const struct options *opts, int *code, struct error *err)

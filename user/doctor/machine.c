@@ -250,7 +250,8 @@ void doctor_machine(const struct doctor *d)
 	check_events(d);
 	check_bpf(d);
 	/* kernel/events/core.c: perf_event_paranoid; kernel/bpf/syscall.c */
-	check_gate(d, "/proc/sys/kernel/perf_event_paranoid", 0, CAPS_PERFMON);
+	check_gate(d, "/proc/sys/kernel/perf_event_paranoid", 0,
+		   caps_events_are_admins() ? CAPS_SYS_ADMIN : CAPS_PERFMON);
 	check_gate(d, "/proc/sys/kernel/unprivileged_bpf_disabled", 0, CAPS_BPF);
 	check_max_rate(d);
 	check_lockdown(d);
