@@ -14,6 +14,8 @@
 #define PAGE_SWAPPED (1ULL << 62)
 #define PAGE_PRESENT (1ULL << 63)
 #define ENTRIES 512
+/* A larger mapping only reserves addresses, as a sanitizer's shadow does: 16 TiB. */
+#define MOST_RESERVED (64ULL << 30)
 
 struct memory_walk {
 	int pagemap;
@@ -63,6 +65,10 @@ static int each_page(struct memory_walk *p, uint64_t start, uint64_t end)
 
 		if (got < (ssize_t)sizeof(*entries))
 			return got < 0 ? -errno : -ESRCH;
+		if (!budget_spend(p->work, (uint64_t)got)) {
+			*p->complete = false;
+			return 1;
+		}
 		n = (size_t)got / sizeof(*entries);
 		for (size_t i = 0; i < n && !r; i++) {
 			if (entries[i] & PAGE_PRESENT)
@@ -109,7 +115,10 @@ int memory_each(pid_t pid, struct budget *work, int (*fn)(void *arg, uint64_t st
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, perms) != 3 ||
 		    perms[0] != 'r' || perms[1] != 'w' || perms[3] != 'p')
 			continue;
-		r = each_page(&p, start, end);
+		if (end - start > MOST_RESERVED)
+			*complete = false;
+		else
+			r = each_page(&p, start, end);
 		if (!r && !budget_spend(work, MEMORY_PAGE)) { /* there may be a million mappings */
 			*complete = false;
 			break;

@@ -95,7 +95,7 @@ static bool has_several_vms(const struct prof *prof)
 
 static int find_uses(struct functions *fs, struct vm_use **uses)
 {
-	bool other;
+	bool other = false;
 	int err = 0;
 
 	for (size_t i = 0; i < prof_nrows(fs->prof) && !err; i++) {
