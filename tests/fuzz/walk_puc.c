@@ -80,7 +80,7 @@ static void check(struct puc_walk *w, uint32_t steps)
 
 	if (steps > LB_MAX_STEPS)
 		abort();
-	fuzz_check_walk(puc_common(w), 1 << LB_FRAME_LUA | 1 << LB_FRAME_C,
+	fuzz_check_walk(puc_common(w), 1 << LB_FRAME_LUA | 1 << LB_FRAME_C | 1 << LB_FRAME_VM,
 			LB_FRAME_THREAD | LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK);
 	for (i = 0; i < w->rec.stack.n; i++)
 		check_frame(&w->rec.stack.frame[i]);

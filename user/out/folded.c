@@ -100,7 +100,8 @@ static int count_line(struct fold *f, size_t depth, uint64_t count)
 			return -ENOMEM;
 		line->count = 0;
 		line->depth = depth;
-		memcpy(line->names, f->stack, len);
+		if (len) /* else there may be no f->stack */
+			memcpy(line->names, f->stack, len);
 		HASH_ADD_BYHASHVALUE(hh, f->table, names, len, hash, line);
 		if (!line->hh.tbl) {
 			free(line);
