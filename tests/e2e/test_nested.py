@@ -47,11 +47,12 @@ def test_called_unprotected(tmp_path, host):
 def test_called_functions_in_c(tmp_path, v):
     """The same of C functions, of another VM or another thread of the same: the share of work(), which back() has called,
     and that of back() after it: 6 standard deviations of 1500 samples, and 2 % for what is at their ends. Before, most
-    of work() was back(), in 5.1 and 5.3 more than 95 %."""
+    of work() was back(), in 5.1 and 5.3 more than 95 %. At 5000 Hz the searches of the C stack were a third of the time,
+    and not the same share of both functions': the program's clock has them, samples have not."""
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([vms.HOSTS / f"puc/nest_c-{v}", SECONDS]) as t:
+    with vms.Target([vms.HOSTS / f"puc/nest_c-{v}", 1.5]) as t:
         t.ready()
-        tool = vms.Luabpf("-p", t.pid, "-F", 5000, "-o", saved).wait_banner()
+        tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-o", saved).wait_banner()
         t.go()
         spent = dict(zip(("work", "back"), map(float, t.line().split())))
         r = tool.done()

@@ -27,6 +27,18 @@ static inline __attribute__((always_inline)) int host_resume(lua_State *co, lua_
 }
 
 /* Runs a chunk with a number of seconds, that of the command line or 1. Returns main()'s result. */
+/*
+ * Returns from n/2 to 3n/2, another one at each call (minimal standard generator): rounds of one
+ * length may fall in step with the timer, which then shows shares that are off by a tenth.
+ */
+static inline int host_vary(int n)
+{
+	static unsigned long long state = 1;
+
+	state = state * 16807 % 2147483647;
+	return n / 2 + (int)(state % (unsigned)n);
+}
+
 static inline int host_run(lua_State *L, const char *text, const char *name, int argc, char **argv)
 {
 	if (luaL_loadbuffer(L, text, strlen(text), name))

@@ -43,9 +43,9 @@ static void work(void)
 {
 	volatile double x = 1;
 	double begin = cpu();
-	int i;
+	int i, n = host_vary(60000);
 
-	for (i = 0; i < 60000; i++)
+	for (i = 0; i < n; i++)
 		x = x * 1.0000001 + 0.5;
 	worked += cpu() - begin;
 }
