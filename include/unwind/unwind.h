@@ -77,6 +77,12 @@ struct lb_walk {
 	__u8 prove;  /* this sample takes nothing from a table: lb_is_proved() */
 	__u8 single; /* the process has one build of a VM: an outer VM is of the same */
 
+	/* unwind/outer.h */
+	__u8 outward;		/* a VM that called this one is searched for */
+	__u32 whole;		/* frames of the VMs whose walk is complete; 0: of none */
+	__u64 below_g;		/* while g is 0: the VM whose caller is searched for */
+	__u64 inner_g, inner_L; /* the innermost VM and its outermost thread, once left; or 0 */
+
 	/* the last chunk's name in a fingerprint, and its own hash */
 	__u64 name, name_fp;
 	__u32 name_sample; /* the sample in which that was */

@@ -256,9 +256,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 {
 	if (!w || !build || !regs)
 		return -1;
-	w->outward = 0;
-	w->whole = 0;
-	w->inner_L = 0;
+	lb_outer_begin(lj_common(w));
 	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
 	    lj_find_nearer(mem, w, regs->sp)) {
 		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
@@ -350,15 +348,7 @@ LB_SUBPROG int lj_walk_ended(struct lj_walk *w)
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		w->end = LB_STATUS_RESOLVED;
 	}
-	if (!w->inner_L)
-		return 0;
-	if (w->end != LB_STATUS_RESOLVED) {
-		w->rec.stack.n = w->whole;
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		w->end = LB_STATUS_RESOLVED;
-	}
-	w->g = w->inner_g;
-	w->L = w->inner_L;
+	lb_outer_end(lj_common(w));
 	return 0;
 }
 

@@ -60,25 +60,9 @@ static __always_inline int lj_is_interpreted(const struct lb_mem *mem, struct lj
  */
 LB_SUBPROG int lj_enter_outer(const struct lb_mem *mem, struct lj_walk *w, __u64 L, __u64 cframe)
 {
-	__u32 n;
-
-	if (!w)
+	if (!w || !lj_is_interpreted(mem, w, w->head.g) || w->rec.stack.n >= LB_MAX_FRAMES)
 		return -1;
-	n = w->rec.stack.n;
-	if (!lj_is_interpreted(mem, w, w->head.g) || n >= LB_MAX_FRAMES)
-		return -1;
-	if (!w->inner_L) {
-		w->inner_L = w->L;
-		w->inner_g = w->below_g;
-	}
-	w->whole = n;
-	if (w->head.g != w->below_g) {
-		w->rec.stack.frame[n & LB_MAX_FRAMES].word =
-			LB_FRAME_WORD(LB_FRAME_VM, 0, w->head.g & LB_FRAME_PTR_MASK);
-		w->rec.stack.frame[n & LB_MAX_FRAMES].pc = w->rec.build;
-		w->rec.stack.frame[n & LB_MAX_FRAMES].fp = 0;
-		w->rec.stack.n = n + 1;
-	}
+	lb_outer_join(lj_common(w), w->head.g);
 	w->outward = 0;
 	lj_enter_L(w, L, cframe);
 	return 0;

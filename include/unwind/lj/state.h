@@ -5,7 +5,7 @@
 
 #include <unwind/lj/layout.h>
 #include <unwind/lj/fingerprint.h>
-#include <unwind/unwind.h>
+#include <unwind/outer.h>
 
 enum lj_phase {
 	LJ_PHASE_LEAF,	 /* finds BASE and PC among the words that a helper pushed */
@@ -189,11 +189,6 @@ struct lj_walk {
 	__u32 resumed; /* index into resumers[] of the thread whose resumer is searched for */
 	__u32 runs;    /* L is cur_L */
 
-	__u8 outward;  /* the search is for a VM that called this one */
-	__u32 whole;   /* frames of the VMs whose walk is complete; 0: of none */
-	__u64 below_g; /* while g is 0: the VM whose caller is searched for */
-	__u64 inner_g,
-		inner_L; /* the innermost VM and its outermost thread, once it is left; or 0 */
 	struct lj_resumer resumers[LJ_RESUMERS];
 	struct lj_resumer nearer[LJ_RESUMERS];
 

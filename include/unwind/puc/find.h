@@ -108,9 +108,7 @@ LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
 	w->steps = 0;
 	w->state = 'I';
 	w->child = 0;
-	w->outward = 0;
-	w->whole = 0;
-	w->inner_L = 0;
+	lb_outer_begin(puc_common(w));
 	w->looked = 0;
 	w->far = 0;
 	w->near_most = 0;

@@ -9,25 +9,6 @@
 
 #include <unwind/puc/scan.h>
 
-/* Appends the frame that says that the best, of another VM, called the VM above. */
-static __always_inline void puc_join(struct puc_walk *w)
-{
-	__u32 n = w->rec.stack.n;
-	struct lb_frame *f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
-
-	if (!w->inner_L) {
-		w->inner_L = w->L;
-		w->inner_g = w->below_g;
-	}
-	w->whole = n;
-	if (w->best.g == w->below_g || n >= LB_MAX_FRAMES)
-		return;
-	f->word = LB_FRAME_WORD(LB_FRAME_VM, 0, w->best.g & LB_FRAME_PTR_MASK);
-	f->pc = w->rec.build;
-	f->fp = 0;
-	w->rec.stack.n = n + 1;
-}
-
 /*
  * The search has ended. Sets the walk on the lua_State that it found. If a function that calls no
  * other VM is on top there, that one runs: the VM above has called it back, unprotected.
@@ -44,7 +25,7 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 	}
 	w->phase = PUC_PHASE_FRAME;
 	if (w->open) {
-		puc_join(w);
+		lb_outer_join(puc_common(w), w->best.g);
 	} else {
 		w->phase = PUC_PHASE_TOP;
 		w->child = 0;
@@ -66,15 +47,7 @@ LB_SUBPROG int puc_walk_ended(struct puc_walk *w)
 		return 0;
 	if (!w->g)
 		w->g = w->below_g;
-	if (!w->inner_L)
-		return 0;
-	if (w->end != LB_STATUS_RESOLVED) {
-		w->rec.stack.n = w->whole;
-		w->rec.stack.flags |= LB_SAMPLE_CUT;
-		w->end = LB_STATUS_RESOLVED;
-	}
-	w->g = w->inner_g;
-	w->L = w->inner_L;
+	lb_outer_end(puc_common(w));
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 #define LUABPF_UNWIND_PUC_STATE_H
 
 #include <unwind/puc/fingerprint.h>
-#include <unwind/unwind.h>
+#include <unwind/outer.h>
 
 enum puc_phase {
 	PUC_PHASE_SCAN,	    /* searches the C stack for the lua_State that runs, or a resumer */
@@ -160,11 +160,7 @@ struct puc_walk {
 	__u32 near_most; /* words searched from sp on, instead of PUC_SCAN_MOST; 0: that */
 	struct puc_gap gaps[1 << PUC_GAP_BITS];
 
-	__u8 outward;		/* a VM that has called this one is searched for */
-	__u32 whole;		/* frames of the VMs whose walk is complete; 0: of none */
-	__u64 alone_key;	/* of the search */
-	__u64 below_g;		/* while g is 0: the VM whose caller is searched for */
-	__u64 inner_g, inner_L; /* the innermost VM and its outermost thread, once left; or 0 */
+	__u64 alone_key; /* of the search for an outer VM */
 	struct puc_alone alone[1 << PUC_ALONE_BITS];
 
 	/* PHASE_CODE */
