@@ -5,18 +5,6 @@
 #include "base/cleanup.h"
 #include "record/losses.h"
 
-static uint64_t lost(const struct prof *prof, const char *reason)
-{
-	for (size_t i = 0; i < prof_nlosses(prof); i++) {
-		struct prof_loss loss;
-
-		prof_loss(prof, i, &loss);
-		if (!strcmp(loss.reason, reason))
-			return loss.count;
-	}
-	return 0;
-}
-
 /*
  * Samples of processes that BPF did not recognise, and that had no VM, move from "unrecognised" to
  * "outside-lua". The profile has each count once.
@@ -38,11 +26,11 @@ Test(losses, of_bpf_and_of_user_space)
 	cr_assert_eq(losses_add(&losses, LOSS_GONE, 2), 0);
 	losses.bad = 1;
 	cr_assert_eq(losses_count(&losses, ends), 0);
-	cr_expect_eq(lost(prof, LOSS_GONE), 4);
-	cr_expect_eq(lost(prof, LOSS_BAD_RECORD), 1);
-	cr_expect_eq(lost(prof, "unrecognised"), 2);
-	cr_expect_eq(lost(prof, "stack-changing"), 3);
-	cr_expect_eq(lost(prof, "outside-lua"), 16, "they ran no Lua, the two of BPF's, too");
+	cr_expect_eq(prof_lost(prof, LOSS_GONE), 4);
+	cr_expect_eq(prof_lost(prof, LOSS_BAD_RECORD), 1);
+	cr_expect_eq(prof_lost(prof, "unrecognised"), 2);
+	cr_expect_eq(prof_lost(prof, "stack-changing"), 3);
+	cr_expect_eq(prof_lost(prof, "outside-lua"), 16, "they ran no Lua, the two of BPF's, too");
 	cr_expect_eq(prof_nlosses(prof), 5);
 	cr_expect_eq(losses.ends[LB_STATUS_OUTSIDE], 15);
 	cr_expect_eq(losses.ends[LB_STATUS_UNRECOGNISED], 2);
@@ -63,19 +51,19 @@ Test(losses, counted_again)
 	losses.prof = first;
 	cr_assert_eq(losses_count(&losses, ends), 0);
 	cr_assert_eq(losses_count(&losses, ends), 0);
-	cr_expect_eq(lost(first, "fault"), 3);
-	cr_expect_eq(lost(first, "unrecognised"), 0);
-	cr_expect_eq(lost(first, "outside-lua"), 1);
-	cr_expect_eq(lost(first, LOSS_BAD_RECORD), 1);
+	cr_expect_eq(prof_lost(first, "fault"), 3);
+	cr_expect_eq(prof_lost(first, "unrecognised"), 0);
+	cr_expect_eq(prof_lost(first, "outside-lua"), 1);
+	cr_expect_eq(prof_lost(first, LOSS_BAD_RECORD), 1);
 	losses.prof = next;
 	ends[LB_STATUS_FAULT] = 5;
 	ends[LB_STATUS_UNRECOGNISED] = 4;
 	ends[LB_STATUS_RESOLVED] = (uint64_t)-1; /* less than before */
 	cr_assert_eq(losses_count(&losses, ends), 0);
-	cr_expect_eq(lost(next, "fault"), 2);
-	cr_expect_eq(lost(next, "unrecognised"), 2);
-	cr_expect_eq(lost(next, "outside-lua"), 1);
-	cr_expect_eq(lost(next, LOSS_BAD_RECORD), 0);
+	cr_expect_eq(prof_lost(next, "fault"), 2);
+	cr_expect_eq(prof_lost(next, "unrecognised"), 2);
+	cr_expect_eq(prof_lost(next, "outside-lua"), 1);
+	cr_expect_eq(prof_lost(next, LOSS_BAD_RECORD), 0);
 	cr_expect_eq(prof_nlosses(next), 3);
 	cr_expect_eq(losses.ends[LB_STATUS_FAULT], 5);
 }
@@ -87,8 +75,8 @@ Test(losses, of_one_process)
 
 	cr_assert_eq(losses_of_process(7, ends, 6, &prof), 0);
 	cr_expect_eq(prof_samples(prof), 6);
-	cr_expect_eq(lost(prof, "fault"), 4);
-	cr_expect_eq(lost(prof, LOSS_UNNAMED), 3);
+	cr_expect_eq(prof_lost(prof, "fault"), 4);
+	cr_expect_eq(prof_lost(prof, LOSS_UNNAMED), 3);
 	cr_expect_eq(prof_nlosses(prof), 2);
 }
 

@@ -652,3 +652,15 @@ void prof_loss(const struct prof *prof, size_t i, struct prof_loss *loss)
 	loss->reason = prof->losses[i].reason;
 	loss->count = prof->losses[i].count;
 }
+
+uint64_t prof_lost(const struct prof *prof, const char *reason)
+{
+	struct prof_loss loss;
+
+	for (size_t i = 0; i < prof->nlosses; i++) {
+		prof_loss(prof, i, &loss);
+		if (!strcmp(loss.reason, reason))
+			return loss.count;
+	}
+	return 0;
+}

@@ -168,5 +168,6 @@ size_t prof_norigins(const struct prof *prof); /* ids are 0 .. n-1 */
 const struct prof_origin *prof_origin(const struct prof *prof, uint32_t id);
 size_t prof_nlosses(const struct prof *prof);
 void prof_loss(const struct prof *prof, size_t i, struct prof_loss *loss);
+uint64_t prof_lost(const struct prof *prof, const char *reason); /* 0: none for it */
 
 #endif

@@ -42,18 +42,6 @@ static void put_seconds(struct text *out, const char *name, const char *type, ui
 		    ns % 1000000000);
 }
 
-static uint64_t lost_by(const struct prof *prof, const char *reason)
-{
-	for (size_t i = 0; i < prof_nlosses(prof); i++) {
-		struct prof_loss loss;
-
-		prof_loss(prof, i, &loss);
-		if (!strcmp(loss.reason, reason))
-			return loss.count;
-	}
-	return 0;
-}
-
 /* All reasons from the first time on: a rate of one that appears later would lack its beginning. */
 static void put_losses(struct text *out, const struct prof *prof)
 {
@@ -64,7 +52,7 @@ static void put_losses(struct text *out, const struct prof *prof)
 	for (size_t i = 0; (reason = loss_reason(i)); i++) {
 		text_puts(out, "luabpf_lost_samples_total{reason=\"");
 		metrics_put_label(out, reason);
-		text_printf(out, "\"} %" PRIu64 "\n", lost_by(prof, reason));
+		text_printf(out, "\"} %" PRIu64 "\n", prof_lost(prof, reason));
 	}
 }
 
