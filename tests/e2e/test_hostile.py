@@ -109,7 +109,7 @@ class Machine:
             def start(*argv):
                 return stack.enter_context(vms.Target(argv))
             self.bad = {mode: start(*hostile, mode, *args).ready() for mode, args in {
-                "names": (), "frames": (), "chunks": (), "library": ("liblua5.4.so.0",),
+                "names": (), "frames": (), "chunks": (), "unloads": ("liblua5.4.so.0",),
                 "mappings": (shutil.which("luajit"), most), "files": ("/dev/zero", *forged(where))}.items()}
             self.bad["chains"] = start(*low, "lua5.4", "-e", CHAINS)
             self.bad["fifo"] = start(*low, where / "fifo", vms.LUA / "hostile.lua", "files").ready()
@@ -178,7 +178,7 @@ def test_what_looks_like_lua_has_no_samples(machine):
     assert not machine.of(machine.plain.pid).samples
 
 
-@pytest.mark.parametrize("name,function", [("mappings", "spin"), ("files", "spin"), ("fifo", "spin"), ("chunks", "spin"), ("library", "")])
+@pytest.mark.parametrize("name,function", [("mappings", "spin"), ("files", "spin"), ("fifo", "spin"), ("chunks", "spin"), ("unloads", "")])
 def test_what_runs_lua_is_shown(machine, name, function):
     """Among 65,000 mappings, beside forged files and devices, from a file whose name is a FIFO's now, and in a library
     that goes."""

@@ -195,17 +195,19 @@ static uint64_t flag_of(cap_t caps, cap_flag_t flag)
 	return set;
 }
 
-/* In a child: the set that is left of what there was. */
+/* In a child: the set that is left of what there was. Without rights nothing is, nor can the bounding
+ * set be emptied. */
 static void keep(unsigned uses, uint64_t want)
 {
 	cap_t caps = cap_get_proc();
+	bool may_empty = flag_of(caps, CAP_EFFECTIVE) & BIT(CAP_SETPCAP);
 
 	if (uses & (USE_LOADING | USE_CHILDREN) && caps_events_are_admins())
 		want |= BIT(CAP_SYS_ADMIN);
 	want &= flag_of(caps, CAP_PERMITTED);
 	if (caps_keep(uses, NULL))
 		_exit(1);
-	for (cap_value_t v = 0; prctl(PR_CAPBSET_READ, v) >= 0; v++)
+	for (cap_value_t v = 0; may_empty && prctl(PR_CAPBSET_READ, v) >= 0; v++)
 		if (prctl(PR_CAPBSET_READ, v))
 			_exit(2);
 	caps = cap_get_proc();
@@ -219,8 +221,6 @@ Test(confine, capabilities)
 	int status;
 	pid_t pid;
 
-	if (geteuid())
-		cr_skip("needs root");
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		pid = fork();
 		if (!pid)

@@ -111,7 +111,7 @@ function modes.files(...)
 end
 
 -- A library with a VM comes, runs and goes.
-function modes.library(file)
+function modes.unloads(file)
   ready()
   while true do
     local lib = C.dlopen(file, 2 + 8) -- RTLD_NOW, RTLD_DEEPBIND: luajit exports functions of the same names
