@@ -20,7 +20,7 @@ static void keep(void *arg, enum doctor_verdict v, const char *object, const cha
 	snprintf(said, sizeof(said), "%s: %s; %s", object, what, remedy);
 }
 
-static const struct doctor doctor = {.tell = keep};
+static const struct doctor doctor = {.report = keep};
 
 /* A recording of 0.3 s: so many samples became stacks, were outside Lua, were lost as torn. */
 static void judge(uint64_t resolved, uint64_t outside, uint64_t torn, enum session_end end)

@@ -36,7 +36,7 @@ int cmd_doctor(const struct options *opts)
 {
 	__outfile struct outfile *out = NULL;
 	struct chart chart = {};
-	struct doctor doctor = {.tell = print, .arg = &chart};
+	struct doctor doctor = {.report = print, .arg = &chart};
 	struct error err = {};
 	int ret = outfile_open("-", &out, &err);
 

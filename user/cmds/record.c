@@ -61,7 +61,7 @@ static bool is_named(const struct options *opts, pid_t pid)
 }
 
 /* Prints a named master's workers that are not sampled: they do the work. */
-static void tell_workers(const struct options *opts, pid_t master)
+static void print_workers(const struct options *opts, pid_t master)
 {
 	pid_t workers[PROCESS_WORKERS];
 	size_t all = process_workers(master, workers, PROCESS_WORKERS), n = 0;
@@ -79,7 +79,7 @@ static void tell_workers(const struct options *opts, pid_t master)
 }
 
 /* Prints one line on standard error. Paths are the target's: hostile bytes. */
-static void tell_module(void *arg, const struct doctor_module *module)
+static void print_module(void *arg, const struct doctor_module *module)
 {
 	__text struct text line = {0};
 
@@ -91,25 +91,25 @@ static void tell_module(void *arg, const struct doctor_module *module)
 static void on_seen(void *arg, pid_t pid, const struct vm_build *build, const struct lb_module *at)
 {
 	(void)arg;
-	doctor_module(pid, build, at, tell_module, &pid);
+	doctor_module(pid, build, at, print_module, &pid);
 }
 
 /* -v: prints each VM, its addresses and the evidence for it. */
-static void tell_modules(const struct session *session)
+static void print_modules(const struct session *session)
 {
 	static pid_t pids[LB_PROCS];
 	size_t n = session_roots(session, pids, LB_PROCS);
 
 	for (size_t i = 0; i < n && i < LB_PROCS; i++) {
 		struct error err = {};
-		int r = doctor_modules(pids[i], tell_module, (void *)&pids[i], &err);
+		int r = doctor_modules(pids[i], print_module, (void *)&pids[i], &err);
 
 		if (r && r != -ESRCH) /* it has ended meanwhile */
 			cmd_error(r, &err);
 	}
 }
 
-static void tell_limits(const struct session *session)
+static void print_limits(const struct session *session)
 {
 	const char *limit, *build, *unsampled = session_unsampled(session);
 	__text struct text line = {0};
@@ -177,7 +177,7 @@ static void print_summary(const struct options *opts, const struct session *sess
 			  const struct summary *summary, const char *written)
 {
 	if (!opts->quiet)
-		tell_limits(session);
+		print_limits(session);
 	if (!opts->quiet)
 		summary_print(summary, written, stderr);
 	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
@@ -262,7 +262,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	int ret, stop;
 
 	if (opts->verbose)
-		tell_modules(session);
+		print_modules(session);
 	set_ticks(opts, session, &iv, hangup);
 	ret = signals_catch(&stop); /* before the banner: its reader may send a signal at once */
 	if (ret)
@@ -270,7 +270,7 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	if (!opts->quiet)
 		banner(opts, session);
 	for (size_t i = 0; i < opts->npids && !opts->quiet && !opts->children; i++)
-		tell_workers(opts, opts->pids[i]);
+		print_workers(opts, opts->pids[i]);
 	if (opts->verbose)
 		session_watch(session, on_seen, NULL);
 	ret = session_run(session, stop, err);

@@ -26,8 +26,8 @@ struct scan;
 
 struct doctor {
 	/* what, remedy: may hold foreign bytes; remedy is "" for none */
-	void (*tell)(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
-		     const char *remedy);
+	void (*report)(void *arg, enum doctor_verdict verdict, const char *object, const char *what,
+		       const char *remedy);
 	void *arg;
 };
 

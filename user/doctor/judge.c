@@ -19,14 +19,14 @@ static void losses_text(const struct summary *s, struct text *out)
 }
 
 /* No sample was in Lua, so that no walk was tried: a warning, no failure. */
-static void tell_no_walk(const struct doctor *d, const struct summary *s, struct text *line)
+static void report_no_walk(const struct doctor *d, const struct summary *s, struct text *line)
 {
 	text_printf(line, "not proved: %.1f ms of CPU time in %.1f s: %s",
 		    (double)s->stats.cpu_ns / 1e6, (double)s->stats.wall_ns / 1e9,
 		    s->outside				    ? "all of it outside Lua"
 		    : s->stats.end == SESSION_TARGETS_ENDED ? "the process has ended"
 							    : "the process is idle");
-	d->tell(d->arg, DOCTOR_WARN, "proof", text_str(line), "ask again while it runs Lua code");
+	d->report(d->arg, DOCTOR_WARN, "proof", text_str(line), "ask again while it runs Lua code");
 }
 
 void doctor_judge(const struct doctor *d, const struct summary *s)
@@ -36,7 +36,7 @@ void doctor_judge(const struct doctor *d, const struct summary *s)
 	const char *remedy = "";
 
 	if (!(s->resolved + s->lost)) {
-		tell_no_walk(d, s, &line);
+		report_no_walk(d, s, &line);
 		return;
 	}
 	text_printf(&line,
@@ -51,5 +51,5 @@ void doctor_judge(const struct doctor *d, const struct summary *s)
 		verdict = DOCTOR_FAIL;
 		remedy = "is the VM a patched build? Please report what the lines above say";
 	}
-	d->tell(d->arg, verdict, "proof", text_str(&line), remedy);
+	d->report(d->arg, verdict, "proof", text_str(&line), remedy);
 }

@@ -25,12 +25,12 @@ static void ok(const struct doctor *d, const char *object, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	d->tell(d->arg, DOCTOR_OK, object, what, "");
+	d->report(d->arg, DOCTOR_OK, object, what, "");
 }
 
 static void fail(const struct doctor *d, const char *object, const struct error *err)
 {
-	d->tell(d->arg, DOCTOR_FAIL, object, err->what, err->remedy);
+	d->report(d->arg, DOCTOR_FAIL, object, err->what, err->remedy);
 }
 
 static void check_kernel(const struct doctor *d)
@@ -111,8 +111,8 @@ static void check_further(const struct doctor *d)
 		}
 		snprintf(what, sizeof(what), "not %s: user %u lacks %s", further[i].use,
 			 (unsigned)geteuid(), caps_names((unsigned)missing, names, sizeof(names)));
-		d->tell(d->arg, DOCTOR_WARN, further[i].object, what,
-			"run as root, or give luabpf this, too, if it is wanted");
+		d->report(d->arg, DOCTOR_WARN, further[i].object, what,
+			  "run as root, or give luabpf this, too, if it is wanted");
 	}
 }
 
@@ -121,9 +121,9 @@ static void check_filter(const struct doctor *d)
 	if (confine_has_filters())
 		ok(d, "seccomp", "while it samples, luabpf may make few system calls only");
 	else
-		d->tell(d->arg, DOCTOR_WARN, "seccomp",
-			"the kernel cannot filter luabpf's system calls; it samples without",
-			"boot a kernel built with CONFIG_SECCOMP_FILTER=y");
+		d->report(d->arg, DOCTOR_WARN, "seccomp",
+			  "the kernel cannot filter luabpf's system calls; it samples without",
+			  "boot a kernel built with CONFIG_SECCOMP_FILTER=y");
 }
 
 static void check_namespace(const struct doctor *d)
@@ -191,7 +191,7 @@ static void check_gate(const struct doctor *d, const char *path, long limit, uns
 	}
 	snprintf(what, sizeof(what), "%s: closed to this process", value);
 	snprintf(remedy, sizeof(remedy), "%s on the host opens it", name);
-	d->tell(d->arg, DOCTOR_WARN, object, what, remedy);
+	d->report(d->arg, DOCTOR_WARN, object, what, remedy);
 }
 
 /* The kernel lowers the rate itself when its interrupts take too long. */
@@ -209,8 +209,8 @@ static void check_max_rate(const struct doctor *d)
 		return;
 	}
 	snprintf(what, sizeof(what), "%ld: the kernel drops samples beyond this rate", rate);
-	d->tell(d->arg, DOCTOR_WARN, "perf_event_max_sample_rate", what,
-		"sysctl kernel.perf_event_max_sample_rate=100000");
+	d->report(d->arg, DOCTOR_WARN, "perf_event_max_sample_rate", what,
+		  "sysctl kernel.perf_event_max_sample_rate=100000");
 }
 
 /* "[none] integrity confidentiality" */
@@ -221,9 +221,9 @@ static void check_lockdown(const struct doctor *d)
 	if (!read_line("/sys/kernel/security/lockdown", modes, sizeof(modes)))
 		return;
 	if (strstr(modes, "[confidentiality]"))
-		d->tell(d->arg, DOCTOR_WARN, "lockdown",
-			"confidentiality: BPF programs may not read what they need",
-			"boot without lockdown=confidentiality");
+		d->report(d->arg, DOCTOR_WARN, "lockdown",
+			  "confidentiality: BPF programs may not read what they need",
+			  "boot without lockdown=confidentiality");
 	else
 		ok(d, "lockdown", "%s", modes);
 }

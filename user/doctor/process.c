@@ -69,7 +69,7 @@ static void keep(void *arg, enum doctor_verdict verdict, const char *object, con
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void tell_module(void *arg, const struct doctor_module *module)
+static void add_module(void *arg, const struct doctor_module *module)
 {
 	__text struct text line = {0};
 	struct patient *p = arg;
@@ -84,7 +84,7 @@ static void tell_module(void *arg, const struct doctor_module *module)
 static void check_modules(struct ward *w, struct patient *p)
 {
 	struct error err = {};
-	int r = doctor_modules_by(w->scan, p->pid, tell_module, p, &err);
+	int r = doctor_modules_by(w->scan, p->pid, add_module, p, &err);
 
 	/* A process may have a known build and an unknown one. */
 	if (r || *err.what) {
@@ -178,7 +178,7 @@ static int sample(const struct ward *w, pid_t *pids, struct session **session, s
 
 static void judge(const struct session *session, struct patient *p)
 {
-	const struct doctor keeper = {.tell = keep, .arg = p};
+	const struct doctor keeper = {.report = keep, .arg = p};
 	__cleanup(prof_free) struct prof *prof = NULL;
 	struct session_stats stats;
 	enum doctor_verdict worst;
@@ -253,7 +253,7 @@ static void sum_up(const struct doctor *d, const struct ward *w)
 	if (verdicts[DOCTOR_FAIL])
 		text_printf(&line, ", %zu cannot", verdicts[DOCTOR_FAIL]);
 	put_builds(w, &line);
-	d->tell(d->arg, DOCTOR_OK, "processes", text_str(&line), "");
+	d->report(d->arg, DOCTOR_OK, "processes", text_str(&line), "");
 }
 
 void doctor_processes(const struct doctor *d, const pid_t *pids, size_t n, bool all)
@@ -261,7 +261,7 @@ void doctor_processes(const struct doctor *d, const pid_t *pids, size_t n, bool 
 	__cleanup(ward_free) struct ward w = {.all = calloc(n, sizeof(*w.all))};
 
 	if (!w.all || scan_new(&w.scan)) {
-		d->tell(d->arg, DOCTOR_FAIL, "processes", "out of memory", "");
+		d->report(d->arg, DOCTOR_FAIL, "processes", "out of memory", "");
 		return;
 	}
 	w.n = n;
@@ -276,8 +276,8 @@ void doctor_processes(const struct doctor *d, const pid_t *pids, size_t n, bool 
 		const struct patient *p = &w.all[i];
 
 		for (size_t k = 0; k < p->n && (all || n <= DOCTOR_ALL || p->worst); k++)
-			d->tell(d->arg, p->findings[k].verdict, p->findings[k].object,
-				p->findings[k].what ?: "out of memory",
-				p->findings[k].remedy ?: "");
+			d->report(d->arg, p->findings[k].verdict, p->findings[k].object,
+				  p->findings[k].what ?: "out of memory",
+				  p->findings[k].remedy ?: "");
 	}
 }

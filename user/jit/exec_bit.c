@@ -52,7 +52,7 @@ static uint32_t find_shifted(struct sim *l, op_set ops, const struct value *bits
 }
 
 /* True if the operands match too much: many operations have the same constant. */
-static bool tells_little(const struct value *a, const struct value *b)
+static bool says_little(const struct value *a, const struct value *b)
 {
 	return (a->kind == VAL_UNKNOWN && (b->kind == VAL_UNKNOWN || b->kind == VAL_NUM)) ||
 	       (b->kind == VAL_UNKNOWN && a->kind == VAL_NUM);
@@ -67,7 +67,7 @@ uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op
 	uint32_t ref =
 		is_doubling(l, f, ins, ops) ? lj_value_find(l, lj_step_is, OPS(ADD), a, a) : 0;
 
-	if (!ref && !tells_little(&first, &second))
+	if (!ref && !says_little(&first, &second))
 		ref = lj_value_find(l, lj_step_is, ops, &first, &second);
 	if (!ref)
 		ref = find_shifted(l, ops, a, b);

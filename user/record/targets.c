@@ -98,7 +98,7 @@ bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
 }
 
 /* Registers a process with BPF: its builds first. */
-static int tell(struct targets *ts, struct process *t, struct error *err)
+static int register_vms(struct targets *ts, struct process *t, struct error *err)
 {
 	uint32_t i;
 	int r = 0;
@@ -279,7 +279,7 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 		return r;
 	}
 	note_family(ts, t);
-	r2 = tell(ts, t, &refused);
+	r2 = register_vms(ts, t, &refused);
 	if (r2 && err)
 		*err = refused;
 	else
@@ -310,7 +310,7 @@ void targets_meet(struct targets *ts, struct process *t, const struct target_sca
 
 static void look(struct targets *ts, struct process *t)
 {
-	struct lb_proc now = {}, told, before = t->vms;
+	struct lb_proc now = {}, known, before = t->vms;
 	uint64_t mapped = process_mapped(t->pid);
 	struct error unknown = {};
 	bool news = false;
@@ -324,23 +324,23 @@ static void look(struct targets *ts, struct process *t)
 	give_files(ts);
 	note_unsampled(ts, r, &unknown);
 	/* of the image that BPF knows: when this is another by now, it asks anew */
-	if (loader_get_proc(ts->processes.loader, t->pid, &told)) {
+	if (loader_get_proc(ts->processes.loader, t->pid, &known)) {
 		t->mapped = 0; /* what was found is not registered */
 		return;
 	}
-	if (!told.exec_id) {
+	if (!known.exec_id) {
 		targets_recognise(ts, t, 0, NULL);
 		return;
 	}
 	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
 	if (process_image(t->pid) != t->image_id)
 		return;
-	t->vms.exec_id = told.exec_id;
+	t->vms.exec_id = known.exec_id;
 	t->vms.unsampled |= now.unsampled;
 	for (i = 0; i < now.nmodules; i++)
 		news |= add_module(ts, t, &now.module[i]);
 	news |= t->vms.unsampled != before.unsampled;
-	if (news && !tell(ts, t, NULL))
+	if (news && !register_vms(ts, t, NULL))
 		show(ts, t, &before);
 }
 

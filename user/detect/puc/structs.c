@@ -56,7 +56,7 @@ static enum kind kind_of(const struct puc_layout *puc, const struct puc_path *p)
 }
 
 /* True if such an access is evidence. Single bytes are flags, counts, or parts of larger fields. */
-static bool tells(enum kind kind, uint8_t width)
+static bool is_evidence(enum kind kind, uint8_t width)
 {
 	return width == 8 || (width == 4 && kind == PROTO) ||
 	       (width == PUC_ADDRESS && kind == STRING);
@@ -96,7 +96,7 @@ void puc_structs_used(struct elf_file *elf, const struct puc_layout *puc,
 				.known = is_field(puc, kind, &facts[k]),
 			};
 
-			if (kind != NONE && tells(kind, use.width))
+			if (kind != NONE && is_evidence(kind, use.width))
 				fn(arg, &use);
 		}
 	}
