@@ -67,7 +67,7 @@ struct sym_family {
 	/* Returns a hash of a stripped function's contents, equal in each process that loads it. */
 	uint32_t (*contents)(const struct proto *p);
 	uint32_t (*child)(const struct proto *p, uint64_t child);
-	/* -EBADMSG: there is none */
+	/* -EBADMSG: no such object at addr */
 	int (*object)(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		      struct sym_object *out);
 

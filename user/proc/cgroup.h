@@ -21,9 +21,9 @@ struct cgroup {
 };
 
 /*
- * Reads the text of /proc/PID/cgroup, of version 1 or 2. The innermost container counts; a unit
- * counts if there is none. The path is that of version 2, unless that is the root or there is none:
- * then that of the hierarchy which shows the container, else of the first.
+ * Parses /proc/PID/cgroup, version 1 or 2: the innermost container, or else the systemd unit. The
+ * path is that of version 2. If version 2 is not mounted or its path is the root, it is that of the
+ * hierarchy which shows the container, else of the first one.
  */
 void cgroup_parse(const char *text, size_t len, struct cgroup *out);
 

@@ -20,14 +20,14 @@ int cgroup2_mount(char buf[CGROUP2_PATH], struct error *err);
 
 /*
  * Returns in *out, which the caller frees, the cgroup that a user names: by its path, or by its
- * directory in the file system. -ENOENT, -ENOTDIR, -EACCES, ...: there is none, or it is closed.
+ * directory in the file system. -ENOENT, -ENOTDIR: not a cgroup; -EACCES: no permission.
  */
 int cgroup2_find(const char *mount, const char *name, char **out);
 
 /* The cgroup of a process; "" if it is in none. -ESRCH: it has ended. */
 int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH]);
 
-/* Returns the kernel's id of a cgroup; 0 if it is none, or was removed. */
+/* Returns the kernel's id of a cgroup; 0 if the path is not a cgroup (any more). */
 uint64_t cgroup2_id(const char *mount, const char *path);
 
 /* True if the path is this cgroup or one below it. */

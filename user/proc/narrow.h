@@ -24,7 +24,7 @@ struct narrow {
 	char cgroup_mount[CGROUP2_PATH];
 };
 
-/* names: of cgroups, as the user gives them. err says which is none. */
+/* names: paths of cgroups, as the user gives them. err names the first that is not a cgroup. */
 int narrow_set_cgroups(struct narrow *narrow, const struct words *names, struct error *err);
 void narrow_free(struct narrow *narrow);
 

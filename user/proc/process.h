@@ -60,7 +60,7 @@ struct process_mapping {
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
-/* Distinguishes one set of executable mappings of files from another. 0: there are none, as it ends. */
+/* Distinguishes one set of executable mappings of files from another. 0: the process ends. */
 uint64_t process_mapped(pid_t pid);
 
 /*

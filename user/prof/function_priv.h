@@ -43,7 +43,7 @@ struct functions {
 	uint32_t *of; /* id, by frame's id */
 };
 
-/* A name that says nothing is none: luaG_* has "?" for one that it does not know. */
+/* True for a known name. luaG_* writes "?" for an unknown one. */
 static inline bool is_name(const char *name)
 {
 	return name && *name && strcmp(name, "?") != 0;

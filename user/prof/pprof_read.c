@@ -84,7 +84,7 @@ static int label_value(struct reader *r, const Pprof__Label *label, struct text 
 	return rc ? reader_no_memory(r) : 0;
 }
 
-/* Where the value of such a label belongs; NULL: it is none. */
+/* Returns the member that holds this label; NULL if the label is not of an origin. */
 static const char **origin_member(struct prof_origin *o, const char *key)
 {
 	return !strcmp(key, "exe")	   ? &o->exe

@@ -63,7 +63,7 @@ struct prof {
 	struct prof_meta meta;
 	size_t frames_left, rows_left; /* of the bounds */
 	size_t bytes;		       /* of these, in use */
-	uint32_t other;		       /* id of PROF_OTHER; NO_ID: there is none */
+	uint32_t other;		       /* id of PROF_OTHER, or NO_ID */
 	struct string *strings;
 	struct frame *frame_hash;
 	struct frame **frames;
