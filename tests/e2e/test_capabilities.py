@@ -105,6 +105,7 @@ SUDO = {"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}
 @pytest.mark.parametrize("args,env,kept", [
     (["-jp=f"], {}, [*TARGETS, "perfmon"]),
     (["--all", "-jp=f"], {}, TARGETS),
+    (["--metrics", "m.prom", "-jp=f"], {}, [*TARGETS, "perfmon", "dac_override", "chown"]),
     (["-o", "x.pb.gz"], SUDO, [*TARGETS, "perfmon", "dac_override", "chown", "setuid", "setgid"]),
     (["-jp=a"], {}, [*TARGETS, "perfmon", "dac_override", "setuid", "setgid", "sys_chroot"]),
 ])

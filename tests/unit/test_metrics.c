@@ -58,7 +58,6 @@ Test(metrics, text)
 	__cleanup(prof_free) struct prof *prof = NULL;
 	struct summary run;
 	struct metrics m = {.run = &run,
-			    .sizes = &sizes,
 			    .profiles = 4,
 			    .unwritten_profiles = 1,
 			    .vms = {"a \"VM\""},
@@ -68,6 +67,7 @@ Test(metrics, text)
 	cr_assert_eq(prof_new(&prof), 0);
 	put(prof, 100, "ring-full", 2);
 	summary_make(&stats, prof, &run);
+	run.sizes = &sizes;
 	text = text_of(&m);
 	expect_in(text, "# TYPE luabpf_samples_total counter\nluabpf_samples_total 107\n");
 	expect_in(text, "\nluabpf_resolved_samples_total 100\n");

@@ -8,6 +8,7 @@
 
 #include "caps.h"
 #include "cleanup.h"
+#include "pager.h"
 #include "uses.h"
 
 static const struct {
@@ -177,6 +178,7 @@ int caps_keep(unsigned uses, struct error *err)
 {
 	int r;
 
+	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 	if (uses & (USE_LOADING | USE_CHILDREN) && caps_events_are_admins())
 		uses |= USE_EVENTS;
 	r = keep(uses);

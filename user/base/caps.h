@@ -14,13 +14,16 @@ enum {
 	CAPS_BPF = 1,
 	CAPS_PERFMON = 2,
 	CAPS_SYS_PTRACE = 4,
-	CAPS_ALL = 7, /* these are always needed */
+	CAPS_ALL = CAPS_BPF | CAPS_PERFMON | CAPS_SYS_PTRACE, /* these are always needed */
 	CAPS_DAC_READ_SEARCH = 8,
 	CAPS_CHECKPOINT_RESTORE = 16,
-	CAPS_FILES = 24, /* these for executable files that are closed to our user, or deleted */
+	CAPS_FILES =
+		CAPS_DAC_READ_SEARCH |
+		CAPS_CHECKPOINT_RESTORE, /* these for executable files that are closed to our user, or deleted */
 	CAPS_SETUID = 32,
 	CAPS_SETGID = 64,
-	CAPS_SOURCES = 96, /* these for source files of other users' processes */
+	CAPS_SOURCES =
+		CAPS_SETUID | CAPS_SETGID, /* these for source files of other users' processes */
 	CAPS_SYS_ADMIN = 128,
 };
 

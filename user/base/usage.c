@@ -3,11 +3,9 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 size_t usage_resident_bytes(void)
 {
@@ -31,9 +29,4 @@ size_t usage_open_fds(void)
 		n += entry->d_name[0] != '.';
 	closedir(dir);
 	return n ? n - 1 : 0; /* the directory's own */
-}
-
-uint64_t usage_cpu_ns(void)
-{
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

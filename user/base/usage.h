@@ -10,7 +10,4 @@
 size_t usage_resident_bytes(void);
 size_t usage_open_fds(void);
 
-/* Returns its CPU time in ns, without children. */
-uint64_t usage_cpu_ns(void);
-
 #endif

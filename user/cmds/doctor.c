@@ -4,7 +4,6 @@
 
 #include "base/caps.h"
 #include "base/outfile.h"
-#include "base/pager.h"
 #include "base/text.h"
 #include "base/uses.h"
 #include "cmds.h"
@@ -44,7 +43,6 @@ int cmd_doctor(const struct options *opts)
 	if (!ret) {
 		chart.to = outfile_stream(out);
 		doctor_machine(&doctor);
-		pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 		ret = caps_keep(USE_TARGETS | USE_LOADING, &err);
 		if (!ret && opts->npids)
 			doctor_processes(&doctor, opts->pids, opts->npids, opts->verbose);

@@ -96,18 +96,6 @@ int intervals_check_metrics(const struct options *opts, struct error *err)
 	return opts->metrics ? outfile_open_ready(opts->metrics, &file, err) : 0;
 }
 
-static int summarize(const struct session *session, struct prof **total, struct summary *run)
-{
-	struct session_stats stats;
-	int r = session_total(session, total);
-
-	if (r)
-		return r;
-	session_stats(session, &stats);
-	summary_make(&stats, *total, run);
-	return 0;
-}
-
 /* Writes one of the outputs: only that one is in opts. */
 static int write_output(const struct interval_outputs *iv, const struct options *opts,
 			struct session *session, const struct summary *summary, struct error *err)
@@ -131,8 +119,6 @@ static int write_outputs(struct interval_outputs *iv, const struct named *named,
 			 struct session *session, const struct summary *summary, struct error *err)
 {
 	const struct options *opts = &named->opts;
-	bool files = (opts->output && strcmp(opts->output, "-")) ||
-		     (opts->jitp && strcmp(opts->jitp_output, "-"));
 	bool failed = false;
 
 	for (int i = 0; i < 3; i++) {
@@ -144,7 +130,7 @@ static int write_outputs(struct interval_outputs *iv, const struct named *named,
 		one.output = i == 1 ? opts->output : NULL;
 		one.stats = i == 2 ? opts->stats : NULL;
 		r = write_output(iv, &one, session, summary, &why);
-		if (r == -EPIPE && !files) {
+		if (r == -EPIPE && !outputs_have_file(opts)) {
 			*err = why;
 			return r;
 		}
@@ -164,14 +150,12 @@ static int write_interval(struct interval_outputs *iv, struct session *session,
 {
 	__cleanup(named_free) struct named named = {};
 	struct session_stats stats;
-	struct session_sizes sizes;
 	struct summary summary;
 	int r;
 
 	session_interval(session, &stats);
-	session_sizes(session, &sizes);
 	summary_make(&stats, session_prof(session), &summary);
-	summary.sizes = &sizes;
+	summary.sizes = run->sizes;
 	summary.run = run;
 	next_stamp(iv, stats.time_ns);
 	r = name_outputs(iv->opts, iv->stamp, &named);
@@ -191,10 +175,8 @@ static int write_metrics(const struct interval_outputs *iv, struct session *sess
 			 const struct summary *run, struct error *err)
 {
 	struct outfile *file __outfile = NULL;
-	struct session_sizes sizes;
 	struct metrics metrics = {
 		.run = run,
-		.sizes = &sizes,
 		.profiles = iv->written,
 		.unwritten_profiles = iv->unwritten,
 		.unwritten_metrics = iv->unwritten_metrics,
@@ -203,8 +185,7 @@ static int write_metrics(const struct interval_outputs *iv, struct session *sess
 	const char *name;
 	int r;
 
-	session_sizes(session, &sizes);
-	while (metrics.nvms < METRICS_VMS && session_limit(session, metrics.nvms, &name))
+	while (metrics.nvms < LB_BUILDS && session_limit(session, metrics.nvms, &name))
 		metrics.vms[metrics.nvms++] = name;
 	r = outfile_open_ready(iv->opts->metrics, &file, err);
 	if (r)
@@ -213,8 +194,8 @@ static int write_metrics(const struct interval_outputs *iv, struct session *sess
 	return outputs_finish(&file, r, err);
 }
 
-static void try_metrics(struct interval_outputs *iv, struct session *session,
-			const struct summary *run)
+void intervals_metrics(struct interval_outputs *iv, struct session *session,
+		       const struct summary *run)
 {
 	struct error err = {};
 	int r = iv->opts->metrics ? write_metrics(iv, session, run, &err) : 0;
@@ -224,27 +205,31 @@ static void try_metrics(struct interval_outputs *iv, struct session *session,
 		cmd_error(r, &err);
 }
 
-int intervals_tick(void *arg, struct session *session, struct error *err)
+int intervals_write(struct interval_outputs *iv, struct session *session, struct prof **total,
+		    struct summary *run, struct error *err)
 {
-	__cleanup(prof_free) struct prof *total = NULL;
-	struct interval_outputs *iv = arg;
-	struct summary run;
-	int r = summarize(session, &total, &run);
+	struct session_sizes sizes;
+	struct session_stats stats;
+	int r = session_total(session, total);
 
-	if (!r && iv->opts->every_ns)
-		r = write_interval(iv, session, &run, err);
+	if (r)
+		return error_set(err, r, "out of memory");
+	session_stats(session, &stats);
+	summary_make(&stats, *total, run);
+	session_sizes(session, &sizes);
+	run->sizes = &sizes;
+	if (iv->opts->every_ns)
+		r = write_interval(iv, session, run, err);
 	if (!r)
-		try_metrics(iv, session, &run);
+		intervals_metrics(iv, session, run);
+	run->sizes = NULL;
 	return r;
 }
 
-void intervals_metrics(struct interval_outputs *iv, struct session *session)
+int intervals_tick(void *arg, struct session *session, struct error *err)
 {
 	__cleanup(prof_free) struct prof *total = NULL;
 	struct summary run;
-	int r = summarize(session, &total, &run);
 
-	if (!r)
-		try_metrics(iv, session, &run);
-	iv->unwritten_metrics += r != 0;
+	return intervals_write(arg, session, &total, &run, err);
 }

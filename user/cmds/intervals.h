@@ -14,6 +14,9 @@
 #include "cli/cli.h"
 #include "out/source.h"
 #include "record/session.h"
+#include "record/summary.h"
+
+#define INTERVAL_STAMP 32 /* bytes of a start as %t shows it */
 
 struct interval_outputs {
 	const struct options *opts;
@@ -22,7 +25,7 @@ struct interval_outputs {
 	uint64_t unwritten_metrics;
 	uint64_t last_ns; /* when the last one that was written ended, since the epoch */
 	/* of the last interval: two may begin in one second */
-	char stamp[32];
+	char stamp[INTERVAL_STAMP];
 	unsigned int same;
 };
 
@@ -33,16 +36,21 @@ int intervals_check(const struct options *opts, struct error *err);
 int intervals_check_metrics(const struct options *opts, struct error *err);
 
 /*
- * Writes the interval that ends now, and the metrics: the fn of session_ticks. Fails only when no
- * later interval could be written either.
+ * Writes the interval that ends now, with --every, and the metrics. Sets *run to the counts of the
+ * whole run, and *total to the profile that they refer to. Fails only when no later interval could
+ * be written either.
  */
+int intervals_write(struct interval_outputs *outputs, struct session *session, struct prof **total,
+		    struct summary *run, struct error *err);
+
+/* intervals_write() as the fn of session_ticks. */
 int intervals_tick(void *outputs, struct session *session, struct error *err);
 
-/* The metrics alone; for the end of a recording without --every. */
-void intervals_metrics(struct interval_outputs *outputs, struct session *session);
+/* Writes the metrics, if they are asked for. */
+void intervals_metrics(struct interval_outputs *outputs, struct session *session,
+		       const struct summary *run);
 
 /* Writes the interval's start as %t shows it: 20261126T052311Z, and _2 for the second such one. */
-#define INTERVAL_STAMP 32
 void interval_stamp(uint64_t time_ns, unsigned int nth, char stamp[INTERVAL_STAMP]);
 
 /* Puts a path with the stamp in place of each %t. */

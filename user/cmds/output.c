@@ -32,13 +32,18 @@ static bool is_file(const char *path)
 	return path && strcmp(path, "-") != 0;
 }
 
+bool outputs_have_file(const struct options *opts)
+{
+	return (opts->jitp && is_file(opts->jitp_output)) || is_file(opts->output) ||
+	       is_file(opts->stats) || opts->metrics;
+}
+
 unsigned outputs_use(const struct options *opts)
 {
-	const bool report_is_file = opts->jitp && is_file(opts->jitp_output);
 	struct sudo_caller caller;
 	unsigned uses = USE_ANY;
 
-	if (report_is_file || is_file(opts->output) || is_file(opts->stats))
+	if (outputs_have_file(opts))
 		uses |= USE_FILES | (sudo_caller(&caller, NULL) > 0 ? USE_CALLER : 0);
 	if (opts->jitp && opts->jitp_options.annotate)
 		uses |= USE_SOURCES;

@@ -11,7 +11,6 @@
 #include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/outfile.h"
-#include "base/pager.h"
 #include "base/text.h"
 #include "base/uses.h"
 #include "cmds.h"
@@ -378,7 +377,6 @@ int cmd_ps(const struct options *opts)
 	if (!r)
 		r = outfile_open("-", &out, &err);
 	caps_more_files();
-	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 	if (!r)
 		r = caps_keep(USE_TARGETS, &err);
 	if (!r)

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "base/caps.h"
-#include "base/pager.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "base/uses.h"
@@ -122,19 +121,13 @@ static void print_limits(const struct session *session)
 			fprintf(stderr, "luabpf: %s: %s\n", build, limit);
 }
 
-static int write_stats(struct outputs *out, const struct session *session, struct summary *summary,
-		       struct error *err)
+static int write_stats(struct outputs *out, const struct summary *summary, struct error *err)
 {
-	struct session_sizes sizes;
-
 	int ret;
 
 	if (!out->stats)
 		return 0;
-	session_sizes(session, &sizes);
-	summary->sizes = &sizes;
 	ret = summary_json(summary, outfile_stream(out->stats));
-	summary->sizes = NULL;
 	return outputs_finish(&out->stats, ret, err);
 }
 
@@ -176,12 +169,12 @@ static int verdict(const struct options *opts, struct session *session,
 static void print_summary(const struct options *opts, const struct session *session,
 			  const struct summary *summary, const char *written)
 {
-	if (!opts->quiet)
+	if (!opts->quiet) {
 		print_limits(session);
-	if (!opts->quiet)
 		summary_print(summary, written, stderr);
-	if (!opts->quiet && opts->jitp && jitp_shows_lines(&opts->jitp_options))
-		summary_print_lines(summary, stderr);
+		if (opts->jitp && jitp_shows_lines(&opts->jitp_options))
+			summary_print_lines(summary, stderr);
+	}
 	if (opts->verbose)
 		summary_print_ends(summary, stderr);
 }
@@ -190,16 +183,19 @@ static void print_summary(const struct options *opts, const struct session *sess
 static int finish(const struct options *opts, struct session *session, struct outputs *out,
 		  struct interval_outputs *iv, int *code, struct error *err)
 {
+	struct session_sizes sizes;
 	struct session_stats stats;
 	struct summary summary;
 	char names[1024];
 	int ret, more;
 
 	session_stats(session, &stats);
+	session_sizes(session, &sizes);
 	summary_make(&stats, session_prof(session), &summary);
+	summary.sizes = &sizes;
 	ret = outputs_write(opts, out, session_prof(session), &iv->source, err);
-	more = write_stats(out, session, &summary, ret ? NULL : err);
-	intervals_metrics(iv, session);
+	more = write_stats(out, &summary, ret ? NULL : err);
+	intervals_metrics(iv, session, &summary);
 	print_summary(opts, session, &summary, ret ? NULL : written(opts, names, sizeof(names)));
 	if (ret || more)
 		return ret ? ret : more;
@@ -212,18 +208,12 @@ static int finish_intervals(const struct options *opts, struct session *session,
 			    struct interval_outputs *iv, int *code, struct error *err)
 {
 	__cleanup(prof_free) struct prof *total = NULL;
-	struct session_stats stats;
 	struct summary summary;
 	char wrote[64];
-	int ret = intervals_tick(iv, session, err);
+	int ret = intervals_write(iv, session, &total, &summary, err);
 
 	if (ret)
 		return ret;
-	ret = session_total(session, &total);
-	if (ret)
-		return error_set(err, ret, "out of memory");
-	session_stats(session, &stats);
-	summary_make(&stats, total, &summary);
 	snprintf(wrote, sizeof(wrote), "%" PRIu64 " interval%s", iv->written + iv->unwritten,
 		 iv->written + iv->unwritten == 1 ? "" : "s");
 	print_summary(opts, session, &summary, wrote);
@@ -294,7 +284,6 @@ static void say_waits(void *arg)
 /* Before the files of targets are looked into; session_run() gives up more. */
 static int keep_rights(const struct session_options *what, struct error *err)
 {
-	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 	return caps_keep(what->confine | USE_TARGETS | USE_LOADING | (what->cost ? USE_COST : 0),
 			 err);
 }

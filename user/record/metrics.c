@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/usage.h"
+#include "base/clock.h"
 #include "losses.h"
 
 void metrics_put_label(struct text *out, const char *value)
@@ -106,9 +106,9 @@ int metrics_write(const struct metrics *m, FILE *to)
 		  "Times at which this file could not be written.");
 	put_seconds(&out, "last_profile_timestamp_seconds", "gauge", m->last_profile_ns,
 		    "When the last interval was written, since the epoch; 0: none yet.");
-	put_seconds(&out, "cpu_seconds_total", "counter", usage_cpu_ns(),
+	put_seconds(&out, "cpu_seconds_total", "counter", clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 		    "CPU time of luabpf itself.");
-#define SIZE(name, sentence) put_count(&out, #name, "gauge", m->sizes->name, sentence);
+#define SIZE(name, sentence) put_count(&out, #name, "gauge", m->run->sizes->name, sentence);
 #include "sizes.def"
 #undef SIZE
 	put_vms(&out, m);

@@ -11,14 +11,11 @@
 #include "session.h"
 #include "summary.h"
 
-#define METRICS_VMS 64
-
 struct metrics {
-	const struct summary *run; /* of the whole recording so far */
-	const struct session_sizes *sizes;
+	const struct summary *run; /* of the whole recording so far, with its sizes */
 	uint64_t profiles, unwritten_profiles, unwritten_metrics;
-	uint64_t last_profile_ns;     /* since the epoch; 0: none yet */
-	const char *vms[METRICS_VMS]; /* names of builds: foreign bytes */
+	uint64_t last_profile_ns;   /* since the epoch; 0: none yet */
+	const char *vms[LB_BUILDS]; /* names of builds: foreign bytes */
 	uint32_t nvms;
 };
 

@@ -5,7 +5,6 @@
 
 #include "base/caps.h"
 #include "base/confine.h"
-#include "base/pager.h"
 #include "session_priv.h"
 
 /* Linux 5.17 and 5.18: kernel/bpf/syscall.c, __sys_bpf(), where unprivileged_bpf_disabled is set. */
@@ -24,7 +23,6 @@ int session_confine(const struct session *s, struct error *err)
 {
 	unsigned uses = s->confine | USE_TARGETS;
 
-	pager_in_use(); /* opens fusectl, which may need CAP_SYS_ADMIN */
 	if (!s->targets.everywhere)
 		uses |= USE_CHILDREN;
 	if (s->command)
