@@ -173,6 +173,26 @@ Test(prof, rows_beyond_the_bound_are_other)
 	prof_free(&prof);
 }
 
+Test(prof, what_takes_up_the_bounds_is_counted)
+{
+	struct prof *prof = new_prof();
+	struct prof_frame frame = {.kind = PROF_C, .addr = 1};
+	struct prof_origin origin = {.exe = "/usr/bin/luajit"};
+	size_t before = prof_bytes(prof);
+	uint32_t id;
+
+	cr_expect_eq(before, 0);
+	cr_assert_eq(prof_frame_id(prof, &frame, &id), 0);
+	cr_expect_gt(prof_bytes(prof), before, "a frame");
+	before = prof_bytes(prof);
+	cr_assert_eq(prof_add(prof, &id, 1, &labels, 1), 0);
+	cr_expect_gt(prof_bytes(prof), before, "a row");
+	before = prof_bytes(prof);
+	cr_assert_eq(prof_origin_id(prof, &origin, &id), 0);
+	cr_expect_gt(prof_bytes(prof), before, "an origin");
+	prof_free(&prof);
+}
+
 Test(prof, counts_saturate)
 {
 	struct prof *prof = new_prof();

@@ -62,7 +62,7 @@ struct loss {
 struct prof {
 	struct prof_meta meta;
 	size_t frames_left, rows_left; /* of the bounds */
-	size_t bytes;		       /* of these, in use */
+	size_t limit;		       /* both, at the beginning */
 	uint32_t other;		       /* id of PROF_OTHER, or NO_ID */
 	struct string *strings;
 	struct frame *frame_hash;
@@ -146,6 +146,7 @@ void prof_limit(struct prof *prof, size_t frames, size_t rows)
 {
 	prof->frames_left = frames;
 	prof->rows_left = rows;
+	prof->limit = frames + rows;
 }
 
 void prof_free(struct prof **pp)
@@ -333,10 +334,8 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 	err = intern_frame(prof, frame, true, &key);
 	if (!err)
 		err = add_frame(prof, &key, id);
-	if (!err) {
+	if (!err)
 		prof->frames_left -= bytes;
-		prof->bytes += bytes;
-	}
 	return err;
 }
 
@@ -514,10 +513,8 @@ int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 		return err;
 	prof->scratch->comm = comm;
 	err = add_row(prof, depth, id);
-	if (!err) {
+	if (!err)
 		prof->rows_left -= bytes;
-		prof->bytes += bytes;
-	}
 	return err;
 }
 
@@ -629,7 +626,7 @@ size_t prof_nstrings(const struct prof *prof)
 
 size_t prof_bytes(const struct prof *prof)
 {
-	return prof->bytes;
+	return prof->limit - prof->frames_left - prof->rows_left;
 }
 
 size_t prof_norigins(const struct prof *prof)
