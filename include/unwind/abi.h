@@ -40,8 +40,9 @@ enum lb_frame_kind {
 		1,	 /* ptr: GCproto, Proto; pc: instruction or LB_NO_PC; fp: its fingerprint */
 	LB_FRAME_C = 2,	 /* ptr: lua_CFunction */
 	LB_FRAME_FF = 3, /* ptr: fast function number (ffid) */
-	LB_FRAME_VM = 4, /* no function: the VM below called the one above from C. ptr: its
-			    global_State; pc: index into `builds` */
+	LB_FRAME_VM =
+		4, /* no function: the VM below, of the same build, called the one above from C.
+			    ptr: its global_State */
 };
 enum {
 	LB_FRAME_THREAD = 1, /* flag: first (innermost) frame of its lua_State */

@@ -33,7 +33,7 @@ static __always_inline void lb_outer_join(struct lb_walk *w, __u64 g)
 	if (g == w->below_g || n >= LB_MAX_FRAMES)
 		return;
 	f->word = LB_FRAME_WORD(LB_FRAME_VM, 0, g & LB_FRAME_PTR_MASK);
-	f->pc = w->rec.build;
+	f->pc = 0;
 	f->fp = 0;
 	w->rec.stack.n = n + 1;
 }

@@ -48,8 +48,6 @@ struct symbolizer {
 	uint32_t round;
 	uint64_t changes;
 	uint64_t snapshot_line;
-	const struct lb_build *(*build_of)(const void *builds, uint32_t index);
-	const void *builds;
 };
 
 /* Forgets prototypes and frames when there are too many. */

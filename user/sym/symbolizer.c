@@ -52,12 +52,6 @@ size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes)
 	return native_files(s->native, bytes);
 }
 
-void symbolizer_set_builds(struct symbolizer *s, symbolizer_build_of *build_of, const void *builds)
-{
-	s->build_of = build_of;
-	s->builds = builds;
-}
-
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;
@@ -418,20 +412,11 @@ static uint32_t end_of_vm(const struct lb_rec_sample *rec, uint32_t from)
 	return from;
 }
 
-/* The frames from i + 1 on are those of the VM that frame i, the end of another's, says. */
-static int enter_vm(struct frame_ctx *c, uint32_t i)
+/* The frames from i + 1 on are those of the VM that frame i names, which has the same build. */
+static void enter_vm(struct frame_ctx *c, uint32_t i)
 {
-	const struct lb_frame *f = &c->rec->stack.frame[i];
-	const struct lb_build *build =
-		c->s->build_of ? c->s->build_of(c->s->builds, f->pc) : c->build;
-
-	if (!build)
-		return -ENOENT;
-	c->build = build;
-	c->family = sym_family(build->family);
-	c->g = LB_FRAME_PTR(f);
+	c->g = LB_FRAME_PTR(&c->rec->stack.frame[i]);
 	c->end = end_of_vm(c->rec, i + 1);
-	return 0;
 }
 
 /* Appends the profile's frame of frame i. */
@@ -441,8 +426,8 @@ static int append(struct frame_ctx *c, uint32_t i, uint64_t below, uint32_t *ids
 	int r;
 
 	if (LB_FRAME_KIND(f) == LB_FRAME_VM) {
-		r = enter_vm(c, i);
-		return r ? r : pseudo_frame(c->s, PROF_VM, &ids[(*n)++]);
+		enter_vm(c, i);
+		return pseudo_frame(c->s, PROF_VM, &ids[(*n)++]);
 	}
 	r = frame_id(c, i, below, &ids[(*n)++]);
 	if (r || !(LB_FRAME_FLAGS(f) & LB_FRAME_TAIL))

@@ -25,10 +25,6 @@ void symbolizer_begin(struct symbolizer *s, struct prof *prof);
 
 /* Returns how many files are open or kept for symbols, and the memory of these. */
 size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes);
-/* Returns the build with this index in records, or NULL. Without it frames have the sample's build. */
-typedef const struct lb_build *symbolizer_build_of(const void *builds, uint32_t index);
-void symbolizer_set_builds(struct symbolizer *s, symbolizer_build_of *build_of, const void *builds);
-
 /* Keeps what BPF shipped. build is what the record names, and outlives the image. */
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);
