@@ -76,13 +76,6 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 	return true;
 }
 
-static const struct lb_build *build_of(const void *scan, uint32_t index)
-{
-	const struct vm_build *build = scan_build(scan, index);
-
-	return build ? &build->build : NULL;
-}
-
 static void on_proto(void *arg, const struct lb_rec_proto *rec)
 {
 	struct session *s = arg;
@@ -188,6 +181,8 @@ static bool is_unwanted(struct session *s, const struct lb_rec_task *rec, struct
 	if (decision == NARROWING_UNWANTED) {
 		if (t)
 			processes_end(&s->targets.processes, t);
+		else if (rec->known) /* BPF has adopted it: its end would not be noticed */
+			loader_drop_proc(s->loader, (pid_t)rec->pid);
 		s->losses.not_lua += rec->sample;
 	}
 	return decision == NARROWING_UNWANTED || (decision == NARROWING_UNDECIDED && !rec->known);
@@ -270,10 +265,11 @@ static int open_command(struct session *s, const struct session_options *o, stru
 		return r;
 	s->held = true;
 	r = roots_add(&s->targets.processes, s->command, &t, err);
-	if (!r)
-		r = watch_target(s, t);
 	if (r)
 		return r;
+	r = watch_target(s, t);
+	if (r)
+		return error_set(err, r, "epoll: %s", strerror(-r));
 	/* a command may well be a shell whose children run Lua */
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
@@ -396,8 +392,6 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->losses.prof = s->intervals.prof;
 	if (!r)
 		r = symbolizer_new(s->intervals.prof, &s->symbolizer);
-	if (!r)
-		symbolizer_set_builds(s->symbolizer, build_of, s->scan);
 	s->intervals.loader = s->loader;
 	s->intervals.ring = s->ring;
 	s->intervals.symbolizer = s->symbolizer;
