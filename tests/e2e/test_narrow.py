@@ -184,7 +184,7 @@ def test_container(root, tmp_path):
     (["--user", "nobody-of-this-name"], 2, "--user nobody-of-this-name: no such user\n"),
     (["--exe", ""], 2, "--exe: empty\n"),
 ])
-def test_what_is_not_there(verb, args, code, says):
+def test_what_is_not_there(root, verb, args, code, says):
     with cgroups.mounted():
         r = vms.luabpf(*verb, *args, stats=False)
     assert r.code == code and f"luabpf: {says}" in r.err and not r.out, r
