@@ -63,7 +63,7 @@ static bool is_ended(unsigned uses, void (*fn)(void), int nr)
 	int status = confined(uses, fn);
 	char text[64];
 
-	snprintf(text, sizeof(text), "luabpf: system call %4d:", nr);
+	snprintf(text, sizeof(text), "luabpf: system call %4d is not in the seccomp filter", nr);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 1 && strstr(said, text);
 }
 
@@ -195,8 +195,7 @@ static uint64_t flag_of(cap_t caps, cap_flag_t flag)
 	return set;
 }
 
-/* In a child: the set that is left of what there was. Without rights nothing is, nor can the bounding
- * set be emptied. */
+/* In a child: the set that remains. Unprivileged, the set is empty and the bounding set stays. */
 static void keep(unsigned uses, uint64_t want)
 {
 	cap_t caps = cap_get_proc();

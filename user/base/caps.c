@@ -115,7 +115,7 @@ static void caps_free(cap_t *caps)
 	cap_free(*caps);
 }
 
-/* Takes CAP_SETPCAP; without it no_new_privs must do. */
+/* Needs CAP_SETPCAP. Without it, no_new_privs alone prevents gains by exec. */
 static void empty_bounding_set(void)
 {
 	for (cap_value_t value = 0; cap_get_bound(value) >= 0; value++)

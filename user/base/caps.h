@@ -14,16 +14,15 @@ enum {
 	CAPS_BPF = 1,
 	CAPS_PERFMON = 2,
 	CAPS_SYS_PTRACE = 4,
-	CAPS_ALL = CAPS_BPF | CAPS_PERFMON | CAPS_SYS_PTRACE, /* these are always needed */
+	CAPS_ALL = CAPS_BPF | CAPS_PERFMON | CAPS_SYS_PTRACE, /* always needed */
 	CAPS_DAC_READ_SEARCH = 8,
 	CAPS_CHECKPOINT_RESTORE = 16,
-	CAPS_FILES =
-		CAPS_DAC_READ_SEARCH |
-		CAPS_CHECKPOINT_RESTORE, /* these for executable files that are closed to our user, or deleted */
+	/* for unreadable or deleted executables */
+	CAPS_FILES = CAPS_DAC_READ_SEARCH | CAPS_CHECKPOINT_RESTORE,
 	CAPS_SETUID = 32,
 	CAPS_SETGID = 64,
-	CAPS_SOURCES =
-		CAPS_SETUID | CAPS_SETGID, /* these for source files of other users' processes */
+	/* for source files of other users' processes */
+	CAPS_SOURCES = CAPS_SETUID | CAPS_SETGID,
 	CAPS_SYS_ADMIN = 128,
 };
 
@@ -33,11 +32,11 @@ int caps_missing(unsigned wanted);
 /* Writes "CAP_BPF, CAP_PERFMON" and returns buf. 128 bytes hold all names. */
 const char *caps_names(unsigned which, char *buf, size_t size);
 
-/* Takes capabilities, and CAP_SYS_ADMIN which may stand for them, out of effect or puts them back.
- * -errno. */
+/* Clears or sets capabilities in the effective set, with CAP_SYS_ADMIN, which implies CAP_BPF,
+ * CAP_PERFMON and CAP_CHECKPOINT_RESTORE. -errno. */
 int caps_in_effect(unsigned which, bool effective);
 
-/* True if an event takes CAP_SYS_ADMIN: perf_event_paranoid is 3 or more, as by default on Debian. */
+/* True if an event needs CAP_SYS_ADMIN: perf_event_paranoid is 3 or more, as by default on Debian. */
 bool caps_events_are_admins(void);
 
 /*

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A list of the system calls that are allowed. Another one is a fault of luabpf's, or of who has
- * taken it over. It ends the process: an error number instead might be taken for a process that has
- * ended or memory that is gone, and the profile would be wrong without a word.
+ * A list of the system calls that are allowed. Any other call means a bug or a compromise, and ends
+ * the process. With an error number luabpf could mistake it for an exited process or unmapped memory
+ * and print a wrong profile.
  *
- * glibc may make one of several calls for the same purpose, by its version: all of them are listed.
+ * The list has all calls that glibc versions use for one purpose.
  */
 #include "base/confine.h"
 
@@ -30,12 +30,12 @@
 #define FILES USE_FILES
 #define SOURCES USE_SOURCES
 
-/* With whatever arguments. */
+/* With any arguments. */
 static const struct {
 	int nr;
 	unsigned uses;
 } allowed[] = {
-	/* memory, time, the C library's own */
+	/* memory, time, internals of the C library */
 	{SCMP_SYS(brk), ANY},
 	{SCMP_SYS(munmap), ANY},
 	{SCMP_SYS(mremap), ANY},
@@ -47,11 +47,11 @@ static const struct {
 	{SCMP_SYS(gettimeofday), ANY},
 	{SCMP_SYS(time), ANY},
 	{SCMP_SYS(getcpu), ANY},
-	{SCMP_SYS(sysinfo), ANY}, /* qsort(): how much memory there is */
+	{SCMP_SYS(sysinfo), ANY}, /* qsort() reads the size of the memory */
 	{SCMP_SYS(sched_getaffinity), ANY},
 	{SCMP_SYS(sched_yield), ANY},
 	{SCMP_SYS(restart_syscall), ANY},
-	/* files that are open, and messages */
+	/* open files, messages */
 	{SCMP_SYS(read), ANY},
 	{SCMP_SYS(readv), ANY},
 	{SCMP_SYS(pread64), ANY},
@@ -63,7 +63,7 @@ static const struct {
 	{SCMP_SYS(newfstatat), ANY},
 	{SCMP_SYS(statx), ANY},
 	{SCMP_SYS(fcntl), ANY},
-	/* signals, and the end: of an assertion, too */
+	/* signals; exit and abort() */
 	{SCMP_SYS(rt_sigaction), ANY},
 	{SCMP_SYS(rt_sigprocmask), ANY},
 	{SCMP_SYS(rt_sigreturn), ANY},
@@ -92,7 +92,7 @@ static const struct {
 	{SCMP_SYS(epoll_ctl), TARGETS},
 	{SCMP_SYS(timerfd_settime), TARGETS},
 	{SCMP_SYS(perf_event_open), USE_CHILDREN},
-	/* targets; a child reads memory and files that may never come: reader.c */
+	/* targets; a child performs reads that may block forever (reader.c) */
 	{SCMP_SYS(process_vm_readv), TARGETS},
 	{SCMP_SYS(pidfd_open), TARGETS | SOURCES},
 	{SCMP_SYS(socketpair), TARGETS},
@@ -122,7 +122,7 @@ static const struct {
 	{SCMP_SYS(fchown), FILES},
 	{SCMP_SYS(fchmod), FILES},
 	{SCMP_SYS(fsync), FILES},
-	/* as another user: fsids.c, creds.c */
+	/* IDs of another user: fsids.c, creds.c */
 	{SCMP_SYS(setfsuid), USE_CALLER | SOURCES},
 	{SCMP_SYS(setfsgid), USE_CALLER | SOURCES},
 	{SCMP_SYS(setgroups), USE_CALLER | SOURCES},
@@ -137,7 +137,7 @@ static const struct {
 	{SCMP_SYS(chdir), SOURCES},
 	{SCMP_SYS(chroot), SOURCES},
 #ifdef __SANITIZE_ADDRESS__
-	/* LeakSanitizer stops the process from another one, and reports are looked up in files */
+	/* LeakSanitizer stops the process with ptrace from a clone; reports read files for symbols */
 	{SCMP_SYS(open), ANY},
 	{SCMP_SYS(openat), ANY},
 	{SCMP_SYS(readlink), ANY},
@@ -167,14 +167,14 @@ static const struct {
 	unsigned uses;
 	struct scmp_arg_cmp arg;
 } allowed_with[] = {
-	/* no code is loaded or made */
+	/* no executable memory */
 	{SCMP_SYS(mmap), ANY, ARG_LACKS(2, PROT_EXEC)},
 	{SCMP_SYS(mprotect), ANY, ARG_LACKS(2, PROT_EXEC)},
-	{SCMP_SYS(prlimit64), ANY, ARG_IS(2, 0)}, /* limits are read, not set */
+	{SCMP_SYS(prlimit64), ANY, ARG_IS(2, 0)}, /* only reads limits */
 	{SCMP_SYS(getrlimit), ANY, ARG_LACKS(0, 0)},
-	{SCMP_SYS(ioctl), ANY, ARG_IS_INT(1, TCGETS)}, /* stdio: is it a terminal? */
+	{SCMP_SYS(ioctl), ANY, ARG_IS_INT(1, TCGETS)}, /* stdio: isatty() */
 	{SCMP_SYS(ioctl), TARGETS, ARG_IS_INT(1, PERF_EVENT_IOC_DISABLE)},
-	/* maps that are there; no program or map is loaded */
+	/* access to existing maps; no program or map is loaded */
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_LOOKUP_ELEM)},
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_UPDATE_ELEM)},
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_DELETE_ELEM)},
@@ -189,12 +189,12 @@ static const struct {
 	{SCMP_SYS(prctl), TARGETS, ARG_IS_INT(0, PR_SET_NAME)},
 };
 
-/* These fail, and the caller goes on without. */
+/* These return an error; the caller has a fallback. */
 static const struct {
 	int nr, error;
 } refused[] = {
-	{SCMP_SYS(clone3), ENOSYS}, /* its flags are in memory; glibc takes clone then */
-	{SCMP_SYS(fsopen), EPERM},  /* pager.c: then FUSE counts as in use */
+	{SCMP_SYS(clone3), ENOSYS}, /* its flags are in memory; glibc then uses clone */
+	{SCMP_SYS(fsopen), EPERM},  /* pager.c then assumes that FUSE is in use */
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -202,8 +202,8 @@ static const struct {
 /* All calls here are safe in a signal handler. */
 static void on_refused(int signal, siginfo_t *info, void *context)
 {
-	char text[] = "luabpf: system call ____: luabpf does not use it in this phase, and ends\n"
-		      "  this is a fault of luabpf: please report it\n";
+	char text[] = "luabpf: system call ____ is not in the seccomp filter: exiting\n"
+		      "  this is a bug in luabpf: please report it\n";
 	char *digit = strchr(text, '_') + 3;
 	ssize_t ignored;
 
@@ -239,7 +239,7 @@ static void filter_free(scmp_filter_ctx *filter)
 		seccomp_release(*filter);
 }
 
-/* SSB: speculation stays as it is, as the filter hides nothing. OPTIMIZE 2: a binary tree. */
+/* SSB: leaves the speculative store bypass mitigation unchanged. OPTIMIZE 2: a binary tree. */
 static int load_filter(unsigned uses)
 {
 	scmp_filter_ctx filter __cleanup(filter_free) = seccomp_init(SCMP_ACT_TRAP);
@@ -265,7 +265,7 @@ bool confine_has_filters(void)
 	return prctl(PR_GET_SECCOMP) >= 0;
 }
 
-/* Modules of other databases would be loaded, and may ask servers. */
+/* Other databases load modules, which may connect to servers. */
 static void use_user_files(void)
 {
 	__nss_configure_lookup("passwd", "files");

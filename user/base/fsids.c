@@ -55,7 +55,7 @@ static struct fsids *fsids_copy(const struct fsids *ids)
 	return copy;
 }
 
-/* Asks once for them: later, in a confined process, not every database can be asked. */
+/* Caches the result: a confined process can only read /etc/passwd and /etc/group. */
 int fsids_of_caller(struct fsids **out, struct error *err)
 {
 	static struct fsids *known;

@@ -24,7 +24,7 @@
  */
 #define FIRST_MS 2000
 #define LEAST_MS 100  /* and when a signal has ended the recording */
-#define BUSY_MS 10000 /* for a child that has no CPU, as a page that is there has no daemon */
+#define BUSY_MS 10000 /* if the child is runnable: it waits for a CPU, not for a page */
 #define MAX_LEFT 64   /* children that were left behind and have not ended */
 
 struct question {
@@ -38,7 +38,7 @@ struct question {
 static struct {
 	pid_t pid;
 	int fd;		      /* valid if pid */
-	unsigned unanswered;  /* how often one was left behind */
+	unsigned unanswered;  /* number of children abandoned */
 	pid_t left[MAX_LEFT]; /* 0: free */
 } reader;
 
