@@ -81,7 +81,7 @@ def test_master(root, tmp_path):
         everybody = vms.luabpf("-p", f"{server.pid},{pids}", "-d", "0.2")
         children = vms.luabpf("-p", server.pid, "--children", "-d", "0.2")
     hint = "children that run the same program"
-    assert f"process {server.pid} has {hint} and are not sampled ({pids}): --children takes them\n" in alone.err, alone
+    assert f"process {server.pid} has {hint} and are not sampled ({pids}): add --children\n" in alone.err, alone
     assert f"-p {pids}" in doctor.out, doctor
     for r in everybody, children:
         assert f"sampling processes {server.pid},{pids} " in r.err and hint not in r.err, r

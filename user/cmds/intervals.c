@@ -112,8 +112,8 @@ static int write_output(const struct interval_outputs *iv, const struct options 
 }
 
 /*
- * Each by itself, as one may be in a directory that is gone. A pipe whose reader has gone is an
- * error for good if nothing else is written.
+ * Writes each output separately, so that one failure does not affect the others. -EPIPE is returned
+ * if no profile or report is written to a file.
  */
 static int write_outputs(struct interval_outputs *iv, const struct named *named,
 			 struct session *session, const struct summary *summary, struct error *err)

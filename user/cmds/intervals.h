@@ -32,7 +32,7 @@ struct interval_outputs {
 /* Opens and closes all outputs, so that an unwritable path is an error before work begins. */
 int intervals_check(const struct options *opts, struct error *err);
 
-/* The same of the metrics file, if there is one. */
+/* Opens and closes the metrics file, if any, to check its path. */
 int intervals_check_metrics(const struct options *opts, struct error *err);
 
 /*

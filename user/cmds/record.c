@@ -73,7 +73,7 @@ static void print_workers(const struct options *opts, pid_t master)
 	if (n)
 		fprintf(stderr,
 			"luabpf: process %d has children that run the same program and are not "
-			"sampled (%s): --children takes them\n",
+			"sampled (%s): add --children\n",
 			(int)master, text_str(&pids));
 }
 

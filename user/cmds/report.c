@@ -57,7 +57,7 @@ static int open_profile(const char *path, FILE **file, struct error *err)
 		       : ret;
 }
 
-/* No byte of the file is read before the rights are given up that the report does not use. */
+/* Drops unused rights before reading the first byte. */
 static int load(const struct options *opts, struct prof **prof, struct error *err)
 {
 	const bool is_stdin = !strcmp(opts->input, "-");
@@ -97,7 +97,7 @@ static void report_files_free(struct report_files *s)
 	target_source_free(&s->files);
 }
 
-/* Before the profile is read: a confined process cannot ask every database of users. */
+/* Called before the profile is read: NSS modules are unavailable once confined. */
 static int open_sources(const struct options *opts, struct report_files *out, struct error *err)
 {
 	uid_t uids[SOURCE_USERS];

@@ -502,7 +502,7 @@ void scan_no_lua(struct scan *s, pid_t pid, struct error *err)
 	char names[128];
 
 	if (missing > 0) {
-		error_set(err, 0, "whether it runs Lua is not known: %s cannot be opened",
+		error_set(err, 0, "cannot open %s, so Lua in this process may be missed",
 			  s->unopened_path ?: "a file");
 		error_remedy(err, 0, "run as root (sudo luabpf ...), or give luabpf %s, too",
 			     caps_names((unsigned)missing, names, sizeof(names)));

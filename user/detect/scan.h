@@ -35,8 +35,8 @@ int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct erro
 uint32_t scan_unopened(const struct scan *scan);
 
 /*
- * Says why the process that was scanned last shows no Lua, "no Lua in this process", and the remedy.
- * Where luabpf lacks the capabilities for its files, that is not known.
+ * Sets err to why the last scanned process has no known VM: none found, or files that could not be
+ * opened. Adds the remedy.
  */
 void scan_no_lua(struct scan *scan, pid_t pid, struct error *err);
 
