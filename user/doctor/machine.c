@@ -84,7 +84,7 @@ static void check_privilege(const struct doctor *d)
 	fail(d, "privilege", &err);
 }
 
-/* Without these it samples, but not all that root does. */
+/* Sampling works without these, with the limits that `use` names. */
 static const struct {
 	unsigned caps;
 	const char *object, *use;
@@ -92,7 +92,7 @@ static const struct {
 	{CAPS_DAC_READ_SEARCH, "closed files", "programs whose files only their users can read"},
 	{CAPS_FILES, "replaced files", "programs whose files were deleted or replaced"},
 	{CAPS_SOURCES, "source files", "-jp=a and -jp=A of other users' processes"},
-	{CAPS_SYS_ADMIN, "time in BPF", "the time that a sample takes, of -v and --stats"},
+	{CAPS_SYS_ADMIN, "time in BPF", "the BPF time of -v, --stats and --metrics"},
 };
 
 static void check_further(const struct doctor *d)
@@ -112,17 +112,17 @@ static void check_further(const struct doctor *d)
 		snprintf(what, sizeof(what), "not %s: user %u lacks %s", further[i].use,
 			 (unsigned)geteuid(), caps_names((unsigned)missing, names, sizeof(names)));
 		d->report(d->arg, DOCTOR_WARN, further[i].object, what,
-			  "run as root, or give luabpf this, too, if it is wanted");
+			  "optional: run as root, or give luabpf the missing capabilities");
 	}
 }
 
 static void check_filter(const struct doctor *d)
 {
 	if (confine_has_filters())
-		ok(d, "seccomp", "while it samples, luabpf may make few system calls only");
+		ok(d, "seccomp", "the kernel can filter luabpf's system calls");
 	else
 		d->report(d->arg, DOCTOR_WARN, "seccomp",
-			  "the kernel cannot filter luabpf's system calls; it samples without",
+			  "the kernel has no system call filter: luabpf samples unfiltered",
 			  "boot a kernel built with CONFIG_SECCOMP_FILTER=y");
 }
 

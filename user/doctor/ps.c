@@ -36,7 +36,7 @@ static void add_vm(void *arg, const struct doctor_module *m)
 	snprintf(vm->path, sizeof(vm->path), "%s", m->path);
 }
 
-/* What cannot be read is not complete. */
+/* Unreadable memory clears states.complete. */
 static void find_states(struct ps *ps, struct ps_process *p)
 {
 	struct budget memory = {.left = PROCESS_MEMORY, .of = &ps->memory};

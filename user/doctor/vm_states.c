@@ -28,15 +28,15 @@ enum {
 };
 
 /*
- * lua_close() frees all but the global_State and the main thread, and then these: a freed block may
- * keep what it held. A VM that lives has more, its strings and tables.
+ * A freed global_State may keep its contents after lua_close(). Its memory count is then below this.
+ * The strings and tables of a live VM take more.
  */
 #define LJ_CLOSED 7168
 #define PUC_CLOSED 2048
 #define MOST_MEMORY (1ULL << 47)
 #define MOST_STACK (1ULL << 24) /* LUAI_MAXSTACK is a million slots */
 
-/* What a word that may be the pointer to a global_State costs of the budget: it takes a few reads. */
+/* Budget charged per candidate pointer, for its reads. */
 #define CANDIDATE 4096
 
 struct finder {
@@ -160,7 +160,7 @@ static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwo
 
 		if (g - L - link.least > link.most - link.least)
 			continue;
-		if (!budget_spend(f->work, CANDIDATE)) { /* it has made many */
+		if (!budget_spend(f->work, CANDIDATE)) { /* used up by candidates or memory */
 			f->out->complete = false;
 			return;
 		}
@@ -175,7 +175,7 @@ static int search_run(void *arg, uint64_t start, uint64_t end)
 	struct finder *f = arg;
 	int r = mem_read(&f->remote.mem, f->words, (uint32_t)(end - start), start);
 
-	if (r == -EFAULT) { /* it was unmapped meanwhile */
+	if (r == -EFAULT) { /* unmapped since */
 		f->out->complete = false;
 		return 0;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The VMs of a process: each has a global_State. No variable of a stripped build leads to it, and
- * the registers of a thread do so only while Lua runs. But it and its main thread point at each
- * other, at known offsets: so the process's memory is searched for such a pair. What was found is a
- * VM; how many there are is known if all memory was searched.
+ * The VMs of a process: each has a global_State. Stripped builds have no symbol that leads to it, and
+ * registers hold its address only while Lua runs. global_State and main thread point at each other
+ * at known offsets. The search looks for such pairs. The count is complete if all memory was
+ * searched.
  */
 #ifndef DOCTOR_VM_STATES_H
 #define DOCTOR_VM_STATES_H
@@ -39,8 +39,8 @@ struct vm_file {
 };
 
 /*
- * Searches the pages that are in main memory. A process that writes such pairs itself has as many
- * VMs as it likes. -ESRCH, -EACCES, -ETIMEDOUT: `out` is what was found so far.
+ * Searches the pages that are in main memory. A process that writes such pairs itself can fake any
+ * number of VMs. -ESRCH, -EACCES, -ETIMEDOUT: `out` has the VMs found until then.
  */
 int vm_states_find(pid_t pid, const struct vm_file *files, size_t n, struct budget *work,
 		   struct vm_states *out);

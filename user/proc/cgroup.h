@@ -17,7 +17,7 @@ struct cgroup {
 		*runtime; /* "docker", "containerd", "podman", "cri-o", "kubernetes", "container" */
 	char id[256];	  /* the container's, or the unit's name: "foo.service" */
 	char pod[40];	  /* the UID of the Kubernetes pod */
-	char path[2048];  /* of the cgroup; as many bytes as it holds */
+	char path[2048];  /* of the cgroup, truncated */
 };
 
 /*

@@ -14,8 +14,8 @@
 
 /*
  * Calls fn for each run of pages in the process's private writable mappings that are in main memory,
- * by address: a read of others would make the kernel provide them. A nonzero return ends it and is
- * returned. *complete: no page was swapped out, and the budget, of bytes, sufficed. -ESRCH, -EACCES.
+ * by address: reading an absent page would fault it in. A nonzero return ends it and is returned.
+ * *complete: no page was swapped out, and the budget, in bytes, sufficed. -ESRCH, -EACCES.
  */
 int memory_each(pid_t pid, struct budget *work, int (*fn)(void *arg, uint64_t start, uint64_t end),
 		void *arg, bool *complete);
