@@ -166,7 +166,7 @@ def test_a_library_that_comes_late(machine):
 
 
 def test_a_process_without_lua_that_loads_one(machine):
-    """It was looked at and had none. From when the library is named on, its time is there, on the same CPU, too."""
+    """It was scanned and had none. It is sampled from the moment its library is recognised, on the same CPU as well."""
     n = sum(s.count for s in machine.of(machine.plugin.pid).samples if any(f.file == "=plugin" for f in s.stack))
     want = 0.2 * HZ
     assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (n, want)

@@ -48,7 +48,7 @@ def test_called_functions_in_c(tmp_path, v):
     """The same of C functions, of another VM or another thread of the same: the share of work(), which back() has called,
     and that of back() after it: 6 standard deviations of 1500 samples, and 2 % for what is at their ends. Before, most
     of work() was back(), in 5.1 and 5.3 more than 95 %. At 5000 Hz the searches of the C stack were a third of the time,
-    and not the same share of both functions': the program's clock has them, samples have not."""
+    and not the same share of both functions': the program's clock includes sampling cost, sample counts do not."""
     saved = tmp_path / "p.pb.gz"
     with vms.Target([vms.HOSTS / f"puc/nest_c-{v}", 1.5]) as t:
         t.ready()

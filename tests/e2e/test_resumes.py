@@ -14,7 +14,7 @@ LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
                "later": ["luajit-joff"],  # with the JIT on LuaJIT itself crashes
                **{how: ["luajit-jon", "luajit-joff"] for how in ("ffi",)}}
 HZ, SECONDS = 10000, 0.3
-# What a sample takes is not the same in Lua and in C there: the program's clock has it, samples have not.
+# Samples cost different time in Lua and in C there: the program's clock includes sampling cost, sample counts do not.
 SLOW = {"far": (2000, 1.5)}
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- A process that means harm to who looks into it: luajit -joff hostile.lua MODE [ARGUMENTS]. Each works until it is
--- killed. What it spoils is not used by its own code, so that it lives on.
+-- A process that attacks the profiler: luajit -joff hostile.lua MODE [ARGUMENTS]. Each mode runs until it is killed.
+-- Its own code does not use the data that it corrupts, so that it survives.
 local ffi = require "ffi"
 ffi.cdef [[
 int open(const char *, int);

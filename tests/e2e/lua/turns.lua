@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: turns.lua ROUNDS SECONDS CGROUP OTHER UID COMM
--- After a line on stdin, by turns: is what the test looks for, and is it no more by one of its name, user and
--- cgroup. In each turn it spends SECONDS of CPU time in a chunk that is named for it. Prints what all turns of
--- a chunk took. Needs root.
+-- After a line on stdin it alternates between matching and differing in name, user or cgroup. In each turn it
+-- spends SECONDS of CPU time in a chunk named after the turn. Prints the CPU time of each chunk. Needs root.
 local ffi = require("ffi")
 ffi.cdef [[
 int prctl(int, const char *, long, long, long);
