@@ -444,27 +444,28 @@ def wait_until_settled(luabpf):
         time.sleep(0.3)
 
 
-class Vms:
-    """IDLE processes that wait in Lua, and BUSY ones that work in it. They end when the bench does."""
-
-    def __enter__(self):
-        read, self.write = os.pipe()
-        wait, work = "io.read()", "local n = 0 while os.clock() < 60 do n = n + #tostring(n) end"
-        argv = [["lua5.4", "-e", wait]] * IDLE + [["lua5.4", "-e", work], ["luajit", "-e", work]] * (BUSY // 2)
-        self.children = [subprocess.Popen([*IDLY, *a], stdin=read) for a in argv]
-        os.close(read)
+@contextmanager
+def many_vms():
+    """IDLE processes that wait in Lua, and BUSY ones that work in it."""
+    read, write = os.pipe()
+    wait, work = "io.read()", "local n = 0 while os.clock() < 60 do n = n + #tostring(n) end"
+    argv = [["lua5.4", "-e", wait]] * IDLE + [["lua5.4", "-e", work], ["luajit", "-e", work]] * (BUSY // 2)
+    children = []
+    try:
+        for a in argv:
+            children.append(subprocess.Popen([*IDLY, *a], stdin=read))
         deadline = time.monotonic() + 30
-        while any(Path(f"/proc/{c.pid}/wchan").read_text() == "0" for c in self.children[:IDLE]):
+        while any(Path(f"/proc/{c.pid}/wchan").read_text() == "0" for c in children[:IDLE]):
             if time.monotonic() > deadline:
                 raise Unmeasured("the processes do not come to rest")
             time.sleep(0.1)
-        return self
-
-    def __exit__(self, *exc):
-        os.close(self.write)
-        for child in self.children[IDLE:]:
+        yield children
+    finally:
+        os.close(read)
+        os.close(write)
+        for child in children:
             child.kill()
-        for child in self.children:
+        for child in children:
             child.wait()
 
 
@@ -503,10 +504,10 @@ def found(luabpf, pids, since):
 def all_many(bench, report, row):
     """CPU time, memory and losses beside IDLE idle and BUSY busy Lua processes."""
     (hz,), seconds, stats = row.args, 5, bench.dir / "stats.json"
-    with Vms() as vms:
+    with many_vms() as children:
         since = time.monotonic()
         with running(bench.everywhere("--stats", stats, hz=hz)) as child:
-            took = found(child, [c.pid for c in vms.children], since)
+            took = found(child, [c.pid for c in children], since)
             start, at = cpu_seconds(child.pid), time.monotonic()
             time.sleep(seconds)
             cpu = 100 * (cpu_seconds(child.pid) - start) / (time.monotonic() - at)

@@ -9,6 +9,7 @@
  * reads it from /proc/PID/fdinfo of either. Prints "attached" when that is done.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-/* tid -1: all tasks of a CPU; cpu -1: any. */
+/* tid -1: all tasks of a CPU; cpu -1: any. -ENODEV: that CPU is offline. */
 static int attach_event(struct bpf_program *prog, pid_t tid, int cpu, __u64 period_ns)
 {
 	struct perf_event_attr attr = {
@@ -34,8 +35,10 @@ static int attach_event(struct bpf_program *prog, pid_t tid, int cpu, __u64 peri
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0) {
-		perror("count: perf_event_open");
-		return -1;
+		fd = -errno;
+		if (fd != -ENODEV)
+			perror("count: perf_event_open");
+		return fd;
 	}
 	if (!bpf_program__attach_perf_event(prog, fd)) {
 		perror("count: attach");
@@ -68,8 +71,11 @@ static int attach_all(struct bpf_program *prog, __u64 period_ns)
 {
 	int r = 0;
 
-	for (int cpu = 0; cpu < libbpf_num_possible_cpus() && !r; cpu++)
+	for (int cpu = 0; cpu < libbpf_num_possible_cpus() && !r; cpu++) {
 		r = attach_event(prog, -1, cpu, period_ns);
+		if (r == -ENODEV) /* it is offline */
+			r = 0;
+	}
 	return r;
 }
 

@@ -12,7 +12,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 
 #include "host.h"
 
@@ -94,9 +93,8 @@ static int resume_huge(lua_State *L)
 
 int main(int argc, char **argv)
 {
-	lua_State *L = luaL_newstate();
+	lua_State *L = host_new();
 
-	luaL_openlibs(L);
 	lua_register(L, "large", large);
 	lua_register(L, "huge", huge);
 	lua_register(L, "resume_large", resume_large);

@@ -9,6 +9,7 @@
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <lualib.h>
 
 /* lua_resume() of this version. Inlined: a host's C frames are what a test is about. */
 static inline __attribute__((always_inline)) int host_resume(lua_State *co, lua_State *from,
@@ -26,7 +27,6 @@ static inline __attribute__((always_inline)) int host_resume(lua_State *co, lua_
 #endif
 }
 
-/* Runs a chunk with a number of seconds, that of the command line or 1. Returns main()'s result. */
 /*
  * Returns from n/2 to 3n/2, another one at each call (minimal standard generator): rounds of one
  * length may fall in step with the timer, which then shows shares that are off by a tenth.
@@ -39,6 +39,16 @@ static inline int host_vary(int n)
 	return n / 2 + (int)(state % (unsigned)n);
 }
 
+/* A VM with the standard libraries. */
+static inline lua_State *host_new(void)
+{
+	lua_State *L = luaL_newstate();
+
+	luaL_openlibs(L);
+	return L;
+}
+
+/* Runs a chunk with a number of seconds, that of the command line or 1. Returns main()'s result. */
 static inline int host_run(lua_State *L, const char *text, const char *name, int argc, char **argv)
 {
 	if (luaL_loadbuffer(L, text, strlen(text), name))

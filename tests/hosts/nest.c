@@ -12,7 +12,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 
 #include "host.h"
 
@@ -64,15 +63,12 @@ static int spent(lua_State *L)
 
 int main(int argc, char **argv)
 {
-	outer = luaL_newstate();
-	inner = luaL_newstate();
-	luaL_openlibs(outer);
-	luaL_openlibs(inner);
+	outer = host_new();
+	inner = host_new();
 	lua_register(outer, "enter", enter);
 	lua_register(outer, "spent", spent);
 	lua_register(inner, "back", back);
-	if (luaL_loadbuffer(inner, inner_text, strlen(inner_text), "@inner") ||
-	    lua_pcall(inner, 0, 0, 0))
+	if (host_run(inner, inner_text, "@inner", 0, NULL))
 		return 1;
 	return host_run(outer, outer_text, "@outer", argc, argv);
 }

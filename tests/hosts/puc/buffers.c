@@ -11,7 +11,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 
 #include "../host.h"
 
@@ -55,9 +54,8 @@ static int resume(lua_State *L)
 
 int main(int argc, char **argv)
 {
-	lua_State *L = luaL_newstate();
+	lua_State *L = host_new();
 
-	luaL_openlibs(L);
 	lua_register(L, "call", call);
 	lua_register(L, "resume", resume);
 	return host_run(L, text, "@buffers", argc, argv);

@@ -13,7 +13,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 
 #include "../host.h"
 #include "burn.h"
@@ -97,18 +96,15 @@ static int spent(lua_State *L)
 
 int main(int argc, char **argv)
 {
-	outer = luaL_newstate();
-	inner = luaL_newstate();
-	luaL_openlibs(outer);
-	luaL_openlibs(inner);
+	outer = host_new();
+	inner = host_new();
 	lua_register(outer, "enter", enter);
 	lua_register(outer, "enter_bare", enter_bare);
 	lua_register(outer, "work", work);
 	lua_register(outer, "back", back);
 	lua_register(outer, "spent", spent);
 	lua_register(inner, "back", back);
-	if (luaL_loadbuffer(inner, inner_text, strlen(inner_text), "@inner") ||
-	    lua_pcall(inner, 0, 0, 0))
+	if (host_run(inner, inner_text, "@inner", 0, NULL))
 		return 1;
 	return host_run(outer, outer_text, "@outer", argc, argv);
 }

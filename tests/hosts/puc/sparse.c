@@ -12,7 +12,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 
 #include "../host.h"
 #include "burn.h"
@@ -79,9 +78,8 @@ static int resume_far(lua_State *L)
 
 int main(int argc, char **argv)
 {
-	lua_State *L = luaL_newstate();
+	lua_State *L = host_new();
 
-	luaL_openlibs(L);
 	lua_register(L, "call", call);
 	lua_register(L, "work", work);
 	lua_register(L, "resume", resume);
