@@ -16,6 +16,14 @@ static __always_inline void lb_outer_begin(struct lb_walk *w)
 	w->inner_L = 0;
 }
 
+/* The VM's frames are complete: the search for the one that called it begins, of any global_State. */
+static __always_inline void lb_outer_leave(struct lb_walk *w)
+{
+	w->below_g = w->g;
+	w->g = 0;
+	w->outward = 1;
+}
+
 /*
  * The frames so far are complete, and the next are those of VM g, which called below_g: appends the
  * frame between them. If g is below_g, another thread of the same VM called it.
@@ -38,9 +46,13 @@ static __always_inline void lb_outer_join(struct lb_walk *w, __u64 g)
 	w->rec.stack.n = n + 1;
 }
 
-/* Ends a walk. Removes an outer VM's frames if its walk failed. The record has the innermost VM. */
+/* Ends a walk. A search that found no outer VM leaves the VM that it began at. Removes an outer VM's frames if its walk failed. The record has the innermost VM. */
 static __always_inline void lb_outer_end(struct lb_walk *w)
 {
+	if (w->outward) {
+		w->outward = 0;
+		w->g = w->below_g;
+	}
 	if (!w->inner_L)
 		return;
 	if (w->end != LB_STATUS_RESOLVED) {

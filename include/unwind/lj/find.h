@@ -342,9 +342,7 @@ LB_SUBPROG int lj_walk_ended(struct lj_walk *w)
 	if (!w)
 		return 0;
 	if (w->end == LB_STATUS_LOOP && w->phase == LJ_PHASE_SEARCH && w->rec.stack.n) {
-		if (w->outward)
-			w->g = w->below_g;
-		else
+		if (!w->outward)
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
 		w->end = LB_STATUS_RESOLVED;
 	}

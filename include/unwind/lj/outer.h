@@ -83,8 +83,7 @@ LB_SUBPROG int lj_step_outer(const struct lb_mem *mem, struct lj_walk *w)
 	    (known->key == key && !known->L && w->cache.sample - known->sample < LB_FORGET))
 		return lj_stop(w, LB_STATUS_RESOLVED);
 	outermost = lj_outermost(mem, w);
-	w->below_g = w->g;
-	w->g = 0; /* any */
+	lb_outer_leave(lj_common(w));
 	if (known->key == key && known->L && known->cframe > outermost &&
 	    lj_owns_cframe(mem, w, known->L, known->cframe) &&
 	    !lj_enter_outer(mem, w, known->L, known->cframe))
@@ -92,7 +91,6 @@ LB_SUBPROG int lj_step_outer(const struct lb_mem *mem, struct lj_walk *w)
 	known->key = key;
 	known->sample = w->cache.sample;
 	known->L = 0;
-	w->outward = 1;
 	lj_search_from(w, outermost + w->lj.cframe_size);
 	return LB_MORE;
 }
@@ -111,8 +109,6 @@ static __always_inline enum lb_more lj_end_outward(const struct lb_mem *mem, str
 		}
 		known->key = 0;
 	}
-	w->outward = 0;
-	w->g = w->below_g;
 	return lj_stop(w, LB_STATUS_RESOLVED);
 }
 

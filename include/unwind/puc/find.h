@@ -264,11 +264,8 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
 	/* skips its own jmp_buf */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
-	if (w->outward) {
-		w->below_g = w->g;
-		w->g = 0;
+	if (w->outward)
 		return LB_MORE;
-	}
 	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
 	    puc_resumes_child(mem, w, w->known[0]))
 		puc_take_best(w);

@@ -17,12 +17,11 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
-	w->outward = 0;
 	if (w->key == ~0ULL || puc_scan_missed(w)) {
-		w->g = w->below_g;
 		puc_note_alone(w);
 		return puc_end(w, LB_STATUS_RESOLVED);
 	}
+	w->outward = 0;
 	w->phase = PUC_PHASE_FRAME;
 	if (w->open) {
 		lb_outer_join(puc_common(w), w->best.g);
@@ -45,8 +44,6 @@ LB_SUBPROG int puc_walk_ended(struct puc_walk *w)
 {
 	if (!w)
 		return 0;
-	if (!w->g)
-		w->g = w->below_g;
 	lb_outer_end(puc_common(w));
 	return 0;
 }

@@ -154,7 +154,7 @@ static __always_inline enum lb_more puc_leave_vm(struct puc_walk *w)
 {
 	if (!w->single || puc_is_alone(w, PUC_SOUGHT_VM))
 		return puc_end(w, LB_STATUS_RESOLVED);
-	w->outward = 1;
+	lb_outer_leave(puc_common(w));
 	w->phase = PUC_PHASE_JMP;
 	return LB_MORE;
 }
