@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include <unwind/main_thread.h>
+
 #include "base/mem_remote.h"
 #include "proc/memory.h"
 
@@ -133,32 +135,16 @@ static void add(struct vm_states *out, const struct vm_state *s)
 	out->memory += s->memory;
 }
 
-/* The offset in a main thread of the pointer to its global_State, and how far behind that is. */
-struct link {
-	uint64_t at, least, most;
-};
-
-static struct link link_of(const struct lb_build *build)
-{
-	const struct puc_layout *puc = &build->puc.puc;
-	uint64_t distance;
-
-	if (build->family == LB_FAMILY_LJ)
-		return (struct link){LJ_L_GLREF, LJ_L_SIZE_LEAST, LJ_L_SIZE_MOST};
-	distance = puc->flags & PUC_MAIN_EMBEDDED ? -(uint64_t)puc->g_mainthread : puc->L_size;
-	return (struct link){puc->L_l_G, distance, distance};
-}
-
 static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwords)
 {
 	const struct vm_file *file = &f->files[module];
-	struct link link = link_of(file->build);
+	struct lb_main_thread link = lb_main_thread_of(file->build);
 
 	for (size_t i = 0; i < nwords; i++) {
-		uint64_t L = start + 8 * i - link.at, g = f->words[i];
+		uint64_t L = start + 8 * i - link.global_ref, g = f->words[i];
 		struct vm_state s = {.g = g, .module = module};
 
-		if (g - L - link.least > link.most - link.least)
+		if (!lb_may_be_main_thread(&link, L, g))
 			continue;
 		if (!budget_spend(f->work, CANDIDATE)) { /* used up by candidates or memory */
 			f->out->complete = false;

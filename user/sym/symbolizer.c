@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unwind/main_thread.h>
+
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "image_priv.h"
@@ -459,22 +461,13 @@ static int frames_of(const struct frame_ctx *innermost, uint32_t first,
 	return n;
 }
 
-/* A main thread lies in one block with its global_State, before it or within it. */
-static bool is_main_thread(const struct lb_build *build, uint64_t L, uint64_t g)
-{
-	if (build->family == LB_FAMILY_LJ)
-		return g - L <= LJ_L_SIZE_MOST;
-	if (build->puc.puc.flags & PUC_MAIN_EMBEDDED)
-		return L - g == build->puc.puc.g_mainthread;
-	return g - L == build->puc.puc.L_size;
-}
-
 /* 0: records do not have it. */
 static uint64_t coroutine_of(const struct frame_ctx *c)
 {
+	const struct lb_main_thread link = lb_main_thread_of(c->build);
 	uint64_t L = c->rec->thread & ~7ULL; /* hostile, perhaps */
 
-	return L && is_main_thread(c->build, L, c->rec->vm) ? L | PROF_MAIN : L;
+	return L && lb_may_be_main_thread(&link, L, c->rec->vm) ? L | PROF_MAIN : L;
 }
 
 /* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more; -EPROTO: nor those of
