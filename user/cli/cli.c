@@ -115,7 +115,10 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 	if (value && value[0] == '-' && value[1] && strcmp(row->name, "jp"))
 		return needs_value(row, value, err);
 	opts->seen |= bit;
-	return row->set(opts, value, err);
+	if (row->set)
+		return row->set(opts, value, err);
+	*(bool *)((char *)opts + row->flag) = true;
+	return 0;
 }
 
 static int unknown_letter(char letter, struct error *err)
@@ -233,6 +236,7 @@ static int settle_target(struct options *opts, struct error *err)
 {
 	const char *narrowing = narrowing_option(opts);
 
+	opts->narrowed = narrowing != NULL;
 	if (opts->verb == VERB_REPORT && !opts->input)
 		return error_set(err, -EINVAL, "report of what? name a file");
 	if (opts->verb != VERB_RECORD)
@@ -245,7 +249,7 @@ static int settle_target(struct options *opts, struct error *err)
 	if (narrowing && (opts->command || opts->npids))
 		return error_set(err, -EINVAL, "%s goes with --all, not with %s", narrowing,
 				 opts->npids ? "-p" : "a command behind --");
-	opts->all |= narrowing != NULL;
+	opts->all |= opts->narrowed;
 	if (opts->all && (opts->command || opts->npids))
 		return error_set(err, -EINVAL, "--all and %s: only one can be profiled",
 				 opts->npids ? "-p" : "a command behind --");

@@ -29,6 +29,7 @@ struct options {
 	struct words exes, comms, cgroups; /* none of them empty */
 	uid_t *users;
 	size_t nusers;
+	bool narrowed;	/* any is given */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
 	bool json;	      /* ps: no table */

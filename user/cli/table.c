@@ -2,6 +2,7 @@
 /* The table of options, and a function for each that checks and stores its value. */
 #include <errno.h>
 #include <pwd.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,55 +193,6 @@ static int set_user(struct options *opts, const char *value, struct error *err)
 	return find_user("--user", value, &opts->users[opts->nusers++], err);
 }
 
-static int set_all(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->all = true;
-	return 0;
-}
-
-static int set_children(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->children = true;
-	return 0;
-}
-
-static int set_no_follow(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->no_follow = true;
-	return 0;
-}
-
-static int set_wait(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->wait = true;
-	return 0;
-}
-
-static int set_json(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->json = true;
-	return 0;
-}
-
-static int set_verbose(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->verbose = true;
-	return 0;
-}
-
-static int set_quiet(struct options *opts, const char *value, struct error *err)
-{
-	(void)value, (void)err;
-	opts->quiet = true;
-	return 0;
-}
-
 static int set_help(struct options *opts, const char *value, struct error *err)
 {
 	(void)value, (void)err;
@@ -255,15 +207,18 @@ static int set_version(struct options *opts, const char *value, struct error *er
 	return 0;
 }
 
+#define FLAG(member) offsetof(struct options, member)
+
 const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_REPEATS, set_pids,
 		      "running processes to profile, with all that they start from now on"},
-	[CLI_CHILDREN] = {"children", 0, NULL, CLI_RECORD, set_children,
-			  "with -p: their present children, too: a server's workers"},
-	[CLI_NO_FOLLOW] = {"no-follow", 0, NULL, CLI_RECORD, set_no_follow,
-			   "with -p: no process that they start later"},
-	[CLI_ALL] = {"all", 'a', NULL, CLI_RECORD, set_all,
-		     "all processes that run Lua, as they come and go"},
+	[CLI_CHILDREN] = {"children", 0, NULL, CLI_RECORD, NULL,
+			  "with -p: their present children, too: a server's workers",
+			  FLAG(children)},
+	[CLI_NO_FOLLOW] = {"no-follow", 0, NULL, CLI_RECORD, NULL,
+			   "with -p: no process that they start later", FLAG(no_follow)},
+	[CLI_ALL] = {"all", 'a', NULL, CLI_RECORD, NULL,
+		     "all processes that run Lua, as they come and go", FLAG(all)},
 	[CLI_EXE] = {"exe", 0, "GLOB", CLI_RECORD | CLI_PS | CLI_REPEATS, set_exe,
 		     "--all, ps: processes of this executable: a path, or a name without /"},
 	[CLI_COMM] = {"comm", 0, "NAME", CLI_RECORD | CLI_PS | CLI_REPEATS, set_comm,
@@ -272,8 +227,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 			"--all, ps: processes in this cgroup of version 2, or below it"},
 	[CLI_USER] = {"user", 0, "NAME", CLI_RECORD | CLI_PS | CLI_REPEATS, set_user,
 		      "--all, ps: processes of this user, by name or number"},
-	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, set_wait,
-		      "with -p: begin when a process that has no Lua yet has loaded it"},
+	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, NULL,
+		      "with -p: begin when a process that has no Lua yet has loaded it",
+		      FLAG(wait)},
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},
 	[CLI_BY] = {"by", 0, "WHAT", CLI_RECORD | CLI_REPORT, set_by,
@@ -297,11 +253,12 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
-	[CLI_JSON] = {"json", 0, NULL, CLI_PS, set_json,
-		      "print a JSON array, with each VM's layout, file and addresses"},
-	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, set_verbose,
-	 "print more on standard error"},
-	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, set_quiet, "print errors and warnings only"},
+	[CLI_JSON] = {"json", 0, NULL, CLI_PS, NULL,
+		      "print a JSON array, with each VM's layout, file and addresses", FLAG(json)},
+	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, NULL,
+	 "print more on standard error", FLAG(verbose)},
+	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, NULL, "print errors and warnings only",
+	 FLAG(quiet)},
 	{"help", 'h', NULL, CLI_ANY | CLI_REPEATS, set_help, "show this help"},
 	{"version", 'V', NULL, CLI_ANY | CLI_REPEATS, set_version, "show the version"},
 };

@@ -3,6 +3,8 @@
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 #include "options.h"
 
@@ -49,8 +51,10 @@ struct option_row {
 	char letter;	  /* 0: long only */
 	const char *arg; /* the value's name in the help; NULL: takes none; "[...]": may take one */
 	unsigned flags;	 /* the verbs it goes with; CLI_REPEATS */
+	/* checks and stores the value; NULL: the option only sets a flag */
 	int (*set)(struct options *opts, const char *value, struct error *err);
 	const char *help;
+	size_t flag; /* offset of a bool in struct options */
 };
 
 extern const struct option_row cli_rows[CLI_NROWS];

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "narrow.h"
 
-bool is_narrowed(const struct options *opts)
-{
-	return opts->exes.n || opts->comms.n || opts->cgroups.n || opts->nusers;
-}
-
 int narrow_of_options(const struct options *opts, struct narrow *out, struct error *err)
 {
 	*out = (struct narrow){

@@ -9,6 +9,4 @@
 /* *out: of the options, which outlive it; to be freed by narrow_free() in any case. */
 int narrow_of_options(const struct options *opts, struct narrow *out, struct error *err);
 
-bool is_narrowed(const struct options *opts);
-
 #endif

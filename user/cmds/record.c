@@ -31,7 +31,7 @@ static void banner(const struct options *opts, const struct session *session)
 
 	session_describe(session, builds, sizeof(builds));
 	if (opts->all)
-		text_puts(&what, is_narrowed(opts) ? "all processes that match" : "all processes");
+		text_puts(&what, opts->narrowed ? "all processes that match" : "all processes");
 	else if (opts->command)
 		text_put_clean(&what, opts->command[0], strlen(opts->command[0]));
 	else if (n > BANNER_PIDS)
@@ -299,7 +299,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.children = opts->children,
 		.command = opts->command,
 		.everywhere = opts->all,
-		.narrow = is_narrowed(opts) ? &narrow : NULL,
+		.narrow = opts->narrowed ? &narrow : NULL,
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->metrics || opts->verbose,
