@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "kernel_btf.h"
 
-#define VMLINUX "/sys/kernel/btf/vmlinux"
 #define DEPTH 16 /* of structures without a name in each other */
 
 struct pick {
@@ -121,7 +120,7 @@ int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, 
 /* Maps the file if the kernel can (Linux 6.16): read(2) of sysfs returns a page at a time. */
 static struct btf *load_kernels(void)
 {
-	int fd __close = open(VMLINUX, O_RDONLY | O_CLOEXEC);
+	int fd __close = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
 	struct btf *btf = NULL;
 	struct stat st;
 	void *p;
@@ -134,7 +133,7 @@ static struct btf *load_kernels(void)
 	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
-		return btf__parse(VMLINUX, NULL);
+		return btf__parse(KERNEL_BTF, NULL);
 	btf = btf__new(p, (uint32_t)st.st_size);
 	munmap(p, (size_t)st.st_size);
 	return btf;

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#define KERNEL_BTF "/sys/kernel/btf/vmlinux"
+
 struct btf;
 
 /*

@@ -124,15 +124,15 @@ static const char *missing_helper(void)
 
 int loader_check_btf(struct error *err)
 {
-	if (!access(LOADER_BTF, R_OK))
+	if (!access(KERNEL_BTF, R_OK))
 		return 0;
 	if (access("/sys/kernel", F_OK)) {
-		error_set(err, -ENOENT, LOADER_BTF ": /sys is not mounted");
+		error_set(err, -ENOENT, KERNEL_BTF ": /sys is not mounted");
 		return error_remedy(err, -ENOENT,
 				    "mount -t sysfs sysfs /sys; a container started with "
 				    "--privileged has it");
 	}
-	error_set(err, -ENOENT, LOADER_BTF ": this kernel offers no BTF");
+	error_set(err, -ENOENT, KERNEL_BTF ": this kernel offers no BTF");
 	return error_remedy(err, -ENOENT, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
 }
 

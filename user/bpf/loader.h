@@ -39,7 +39,6 @@ int loader_open(const struct loader_options *options, struct loader **out, struc
 void loader_free(struct loader **loader);
 
 /* -ENOENT without the kernel's BTF: err says why. */
-#define LOADER_BTF "/sys/kernel/btf/vmlinux"
 int loader_check_btf(struct error *err);
 
 /* Returns 0 if the kernel allows the events of loader_attach(). Tries the calling thread. */

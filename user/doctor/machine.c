@@ -10,6 +10,7 @@
 #include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/confine.h"
+#include "bpf/kernel_btf.h"
 #include "bpf/loader.h"
 #include "doctor.h"
 #include "proc/process.h"
@@ -56,7 +57,7 @@ static void check_btf(const struct doctor *d)
 	if (loader_check_btf(&err))
 		fail(d, "kernel BTF", &err);
 	else
-		ok(d, "kernel BTF", "%s", LOADER_BTF);
+		ok(d, "kernel BTF", "%s", KERNEL_BTF);
 }
 
 static void check_privilege(const struct doctor *d)

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "cgroup.h"
+#include "process.h"
 
 #define ID_DIGITS 64
 #define ID_SHOWN 12 /* as docker ps does */
@@ -189,7 +190,7 @@ static void parse_path(struct word path, struct cgroup *out)
 	struct word parent = {"", 0};
 	unsigned depth = 0;
 
-	cut(&path, " (deleted)");
+	path.len = process_path_len(path.at, path.len);
 	while (path.len) {
 		struct word w = take(&path, '/');
 
@@ -218,10 +219,12 @@ void cgroup_parse(const char *text, size_t len, struct cgroup *out)
 		struct cgroup found = {};
 
 		parse_path(line, &found);
-		if (!path.len || rank(&found) > rank(out))
+		if (!path.len)
 			path = line;
-		if (rank(&found) > rank(out))
+		if (rank(&found) > rank(out)) {
+			path = line;
 			*out = found;
+		}
 		if (is(hierarchy, "0") && !controllers.len && line.len > 1)
 			path2 = line;
 	}

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 
 #include "base/cleanup.h"
+#include "process.h"
 
 int cgroup2_mount(char buf[CGROUP2_PATH], struct error *err)
 {
@@ -76,8 +77,6 @@ int cgroup2_find(const char *mount, const char *name, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-#define DELETED " (deleted)"
-
 int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH])
 {
 	FILE *f __fclose = NULL;
@@ -96,9 +95,7 @@ int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH])
 		if (strncmp(line, "0::", 3) || n > CGROUP2_PATH)
 			continue;
 		strcpy(buf, line + 3);
-		n = (ssize_t)(strlen(buf) - strlen(DELETED));
-		if (n > 0 && !strcmp(buf + n, DELETED))
-			buf[n] = '\0';
+		buf[process_path_len(buf, strlen(buf))] = '\0';
 	}
 	return 0;
 }

@@ -36,22 +36,20 @@ void narrow_free(struct narrow *n)
 	words_free(&n->cgroups);
 }
 
-#define DELETED " (deleted)"
-
 /* A process goes on when its file is removed or replaced: it matches by the name that it had. */
 static bool matches_exe(const char *pattern, const char *path)
 {
 	const char *name = strrchr(path, '/');
 	const char *text = strchr(pattern, '/') || !name ? path : name + 1;
-	size_t len = strlen(text), tail = strlen(DELETED);
+	size_t len = process_path_len(text, strlen(text));
 	char old[PROCESS_NAME];
 
 	if (!fnmatch(pattern, text, 0))
 		return true;
-	if (len < tail || len >= sizeof(old) || strcmp(text + len - tail, DELETED))
+	if (len >= sizeof(old))
 		return false;
-	memcpy(old, text, len - tail);
-	old[len - tail] = '\0';
+	memcpy(old, text, len);
+	old[len] = '\0';
 	return !fnmatch(pattern, old, 0);
 }
 

@@ -123,6 +123,16 @@ static int check_access(pid_t pid, struct error *err)
 /* include/linux/sched.h; in /proc/PID/stat, an ABI: proc_pid_stat(5), flags */
 #define PF_KTHREAD 0x00200000
 
+size_t process_path_len(const char *path, size_t len)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t suffix = sizeof(deleted) - 1;
+
+	if (len > suffix && !memcmp(path + len - suffix, deleted, suffix))
+		len -= suffix;
+	return len;
+}
+
 /* Reads /proc/PID/NAME, at most size - 1 bytes and a NUL. Returns how many; 0 if it cannot be read. */
 static size_t read_proc(pid_t pid, const char *name, char *buf, size_t size)
 {
@@ -232,15 +242,12 @@ int process_check(pid_t pid, struct error *err)
 
 int process_uid(pid_t pid, uid_t *uid)
 {
-	FILE *f __fclose = NULL;
-	char path[64], line[256];
+	char status[1024];
+	const char *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Uid: %*u %*u %*u %u", uid) == 1)
-			return 0;
-	return -ESRCH;
+	read_proc(pid, "status", status, sizeof(status));
+	line = strstr(status, "\nUid:"); /* the name has its line feeds escaped */
+	return line && sscanf(line, "\nUid: %*u %*u %*u %u", uid) == 1 ? 0 : -ESRCH;
 }
 
 /* "55d0c0a00000-55d0c0a2a000 r-xp 00007000 fe:00 11305939   /usr/bin/lua5.4" */

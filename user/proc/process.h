@@ -92,6 +92,9 @@ size_t process_children(pid_t pid, pid_t *out, size_t max); /* all of them */
 /* Puts process ids as -p takes them. */
 void process_put_pids(struct text *out, const pid_t *pids, size_t n);
 
+/* Returns the length of a path of /proc without the " (deleted)" of a file that is removed. */
+size_t process_path_len(const char *path, size_t len);
+
 /* The executable's path as the kernel has it, foreign, cut to the buffer; "" when it has ended. */
 void process_exe(pid_t pid, char *buf, size_t size);
 

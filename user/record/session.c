@@ -445,7 +445,6 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	if (r)
 		return r;
 	intervals_begin(&s->intervals, o->period_ns);
-	s->started_ns = s->intervals.start.ns;
 	*out = TAKE_PTR(s);
 	return 0;
 }

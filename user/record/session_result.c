@@ -113,7 +113,7 @@ int session_process(const struct session *s, pid_t pid, struct session_stats *st
 	*stats = (struct session_stats){
 		.end = process_check(pid, NULL) ? SESSION_TARGETS_ENDED : SESSION_DURATION,
 		.period_ns = s->period_ns,
-		.wall_ns = s->stopped_ns - s->started_ns,
+		.wall_ns = s->stopped_ns - s->intervals.start.ns,
 	};
 	loader_process_ends(s->loader, pid, stats->ends);
 	stats->cpu_ns = sampled_ns(s, stats->ends);

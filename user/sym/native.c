@@ -180,13 +180,9 @@ static struct native_file *find_file(struct native *n, const struct process_file
 /* The part behind the last slash. A file that was replaced has the name that it had. */
 static char *base_name(const char *path)
 {
-	static const char deleted[] = " (deleted)";
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	size_t len = strlen(name), suffix = sizeof(deleted) - 1;
 
-	if (len > suffix && !strcmp(name + len - suffix, deleted))
-		len -= suffix;
-	return strndup(name, len);
+	return strndup(name, process_path_len(name, strlen(name)));
 }
 
 /* Owns *elf from here on. */
