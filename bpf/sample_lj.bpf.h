@@ -219,7 +219,7 @@ static __always_inline void lj_walk_all(struct lj_walk *w)
 	w->end = LB_STATUS_LOOP;
 	if (lj_step(0, w) == LB_MORE)
 		bpf_loop(LB_MAX_STEPS - 1, lj_walk_step, &w, 0);
-	lj_walk_ended(w);
+	lj_walk_ended(0, w);
 }
 
 static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thread *thread)

@@ -64,7 +64,7 @@ static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u3
 	puc_find(0, w);
 	w->end = LB_STATUS_LOOP;
 	bpf_loop(LB_MAX_STEPS, puc_walk_step, &w, 0);
-	puc_walk_ended(s->w);
+	puc_walk_ended(0, s->w);
 	return s->w->end;
 }
 

@@ -135,7 +135,7 @@ static __always_inline void thread_describe(struct lb_walk *w)
 	if (!first_sample)
 		first_sample = bpf_ktime_get_ns();
 	w->rec.vm = w->g;
-	w->rec.state = w->state;
+	w->rec.state = LB_STATE(w->state, w->detail);
 	__builtin_memcpy(w->rec.comm, task->comm, sizeof(w->rec.comm));
 }
 

@@ -79,12 +79,21 @@ struct lb_stack {
 	struct lb_frame frame[LB_MAX_FRAMES + 1];
 };
 
+/*
+ * The detail of a VM state, 0: none, or not known. N: LB_IN_LOOP. J: the number of LuaJIT's vmstate
+ * (lj_obj.h), 4 to 7. G: 1 + the collector's gcstate (lj_obj.h, lgc.h).
+ */
+#define LB_STATE(letter, detail) ((__u32)(letter) | (__u32)(detail) << 8)
+#define LB_STATE_LETTER(state) ((__u8)(state))
+#define LB_STATE_DETAIL(state) ((__u8)((state) >> 8))
+#define LB_IN_LOOP 1 /* the sample is in the loop of trace `traceno` */
+
 struct lb_rec_sample {
 	struct lb_rec_head head;
 	__u64 hash; /* of all that follows; identifies the stack */
 	/* LuaJIT: offset of pc in the machine code of trace traceno; 0 without one */
 	__u32 mcofs;
-	__u32 state; /* jit.p's letter: N I C G J */
+	__u32 state; /* LB_STATE(): jit.p's letter, N I C G J, and its detail */
 	__u32 pid;   /* in the root pid namespace */
 	__u32 tid;
 	__u64 vm;     /* global_State */

@@ -68,6 +68,7 @@ struct lb_walk {
 	__s32 vmstate;
 	__u32 end;	  /* enum lb_status, valid once stopped */
 	__u8 state;	  /* jit.p's letter */
+	__u8 detail;	  /* of the state: LB_STATE_DETAIL(), valid once ended */
 	__u8 flags;	  /* LB_FRAME_* for the next frame */
 	__u8 fault;	  /* a required read failed: the result may be wrong */
 	__u32 proto_sent; /* prototypes that were sent; the caller's, as the next */

@@ -270,8 +270,9 @@ static bool same(const struct lb_walk *a, const struct lb_walk *b)
 		return false;
 	if (a->end != LB_STATUS_RESOLVED)
 		return true;
-	return a->state == b->state && a->vmstate == b->vmstate && a->g == b->g && a->L == b->L &&
-	       a->rec.stack.n == b->rec.stack.n && a->rec.stack.flags == b->rec.stack.flags &&
+	return a->state == b->state && a->detail == b->detail && a->vmstate == b->vmstate &&
+	       a->g == b->g && a->L == b->L && a->rec.stack.n == b->rec.stack.n &&
+	       a->rec.stack.flags == b->rec.stack.flags &&
 	       !memcmp(a->rec.stack.frame, b->rec.stack.frame,
 		       a->rec.stack.n * sizeof(struct lb_frame));
 }

@@ -26,6 +26,8 @@ static const struct row {
 				.str_len = str_len_,                                               \
 				.bc_funcf = funcf_,                                                \
 				.interp_states = states_,                                          \
+				.gc_state = str_len_ == LJ_STR_LEN_2017 ? LJ_G_GC_STATE_2017       \
+									: LJ_G_GC_STATE,           \
 				.mcofs = mcofs_,                                                   \
 			},                                                                         \
 	},

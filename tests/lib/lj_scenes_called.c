@@ -237,6 +237,7 @@ static void recorder(struct lj_scene *s)
 	sc_begin(s);
 	sc_in_helper(s, lji_bc(&s->img, s->main, 9));
 	lji_vmstate(&s->img, LJ_VMST_RECORD);
+	s->detail = -LJ_VMST_RECORD;
 	s->state = 'J';
 	want_lua(s, s->main, 8, THREAD);
 }
@@ -245,6 +246,7 @@ static void assembler(struct lj_scene *s)
 {
 	recorder(s);
 	lji_vmstate(&s->img, LJ_VMST_ASM);
+	s->detail = -LJ_VMST_ASM;
 }
 
 /*

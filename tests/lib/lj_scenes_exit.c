@@ -117,6 +117,7 @@ static struct compiled exits(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 
 	lji_vmstate(&s->img, LJ_VMST_EXIT);
+	s->detail = -LJ_VMST_EXIT;
 	lji_exit(&s->img, 3, 2);
 	lji_sync(&s->img, &s->st);
 	s->img.sp -= 264;

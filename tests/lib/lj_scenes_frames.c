@@ -182,6 +182,7 @@ static void cpcall_on_top(struct lj_scene *s)
 	lji_vm_calls(&s->img, SC_SITE);
 	lji_c_code(&s->img, 9);
 	lji_vmstate(&s->img, LJ_VMST_OPT);
+	s->detail = -LJ_VMST_OPT;
 	s->in.regs = (struct lb_regs){.ip = SC_HELPER, .sp = s->img.sp};
 	s->state = 'J';
 	want_lua(s, s->main, 32, THREAD);

@@ -58,6 +58,7 @@ static void moving_exit(struct lj_scene *s)
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
 	lji_put64(&s->img, s->st.L + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
 	lji_vmstate(&s->img, LJ_VMST_EXIT);
+	s->detail = -LJ_VMST_EXIT;
 	lji_exit(&s->img, 4, 0);
 	s->in.regs.kept[0] = stack_of(s) - OLD;
 	s->state = 'J';

@@ -143,6 +143,7 @@ static void mcode_waited_for_jump(struct lj_scene *s)
 	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	s->in.regs.behind = 1;
+	s->detail = LB_IN_LOOP;
 	sc_want_snapshot(s, &c, 4);
 }
 
@@ -152,6 +153,16 @@ static void mcode_loop_faults(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
+	s->in.regs.ip = c.t.mcode + 0x60;
+	s->detail = LB_IN_LOOP;
+	sc_want_snapshot(s, &c, 1);
+}
+
+static void mcode_before_loop(struct lj_scene *s)
+{
+	struct compiled c = sc_compiled(s);
+
+	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x61);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	sc_want_snapshot(s, &c, 1);
 }
@@ -563,6 +574,7 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"mcode_waited_for_first", mcode_waited_for_first},
 	{"mcode_waited_for_jump", mcode_waited_for_jump},
 	{"mcode_loop_faults", mcode_loop_faults},
+	{"mcode_before_loop", mcode_before_loop},
 	{"mcode_slots_on_stack", mcode_slots_on_stack},
 	{"mcode_tail_called", mcode_tail_called},
 	{"mcode_base_has_moved", mcode_base_has_moved},

@@ -47,6 +47,7 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 {
 	memset(s, 0, sizeof(*s));
 	pui_init(&s->img, puc);
+	pui_put(&s->img, s->img.g + puc->g_gcstate, 1, SCENE_GCSTATE);
 	s->end = LB_STATUS_RESOLVED;
 	s->state = 'I';
 	s->in.build.puc = *puc;

@@ -22,6 +22,11 @@ static bool same_stack(const struct scene *s, const struct lb_stack *got)
 	return true;
 }
 
+static bool detail_fits(const struct scene *s, const struct lb_walk *w)
+{
+	return !s->state || w->detail == (s->state == 'G' ? SCENE_GCSTATE + 1 : s->detail);
+}
+
 bool scene_matches(const struct scene *s, const struct lb_walk *w)
 {
 	if (s->lost)
@@ -30,7 +35,8 @@ bool scene_matches(const struct scene *s, const struct lb_walk *w)
 		return false;
 	if (s->end != LB_STATUS_RESOLVED)
 		return true;
-	return (!s->state || w->state == s->state) && same_stack(s, &w->rec.stack);
+	return (!s->state || w->state == s->state) && detail_fits(s, w) &&
+	       same_stack(s, &w->rec.stack);
 }
 
 static size_t print_frames(char *to, size_t size, const struct lb_frame *f, uint32_t n)

@@ -12,14 +12,17 @@
 
 #include <unwind/unwind.h>
 
+#define SCENE_GCSTATE 3 /* of all VMs */
+
 /* The first member of a walker's own struct, without a name, as struct lb_walk is (walk.h). */
 struct scene {
 	struct lb_frame want[LB_MAX_FRAMES]; /* without the fingerprints of prototypes */
 	uint32_t nwant;
 	uint32_t flags; /* LB_SAMPLE_* */
 	enum lb_status end;
-	bool lost;  /* any end will do but LB_STATUS_RESOLVED */
-	char state; /* 0: not said */
+	bool lost;	/* any end will do but LB_STATUS_RESOLVED */
+	char state;	/* 0: not said */
+	uint8_t detail; /* of states N and J; that of G is always SCENE_GCSTATE's */
 };
 
 void scene_want(struct scene *s, uint8_t kind, uint8_t flags, uint64_t ptr, uint32_t pc);

@@ -73,12 +73,12 @@ static struct prof *sample_profile(void)
 	};
 	uint32_t ids[127], stack[127];
 	struct prof_labels labels[] = {
-		{'I', 1, 2, "luajit", 0, 0},
-		{'C', 0, UINT32_MAX, "", 0, 0},
-		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0},
-		{'X', 1, 1, "Compiled", 0, 0},
-		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050},
-		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN},
+		{'I', 1, 2, "luajit", 0, 0, 0, 0},
+		{'C', 0, UINT32_MAX, "", 0, 0, 0, 1},
+		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0, PROF_FINALISE, UINT32_MAX},
+		{'X', 1, 1, "Compiled", 0, 0, PROF_IN_LOOP, 0},
+		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050, PROF_SWEEP, 3},
+		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN, PROF_SWEEP, 4},
 	};
 
 	cr_assert_eq(prof_new(&prof), 0);
@@ -135,6 +135,8 @@ static void expect_row(const struct prof_row *a, const struct prof_row *b)
 	cr_expect_eq(a->labels.tid, b->labels.tid);
 	cr_expect_str_eq(a->labels.comm, b->labels.comm);
 	cr_expect_eq(a->labels.coroutine, b->labels.coroutine);
+	cr_expect_eq(a->labels.cause, b->labels.cause);
+	cr_expect_eq(a->labels.trace, b->labels.trace);
 }
 
 static void expect_origin(const struct prof_origin *a, const struct prof_origin *b)
@@ -293,7 +295,8 @@ Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 		do {
 			struct prof_labels l = {
 				(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid,
-				name,	    0,		(UINT64_MAX - 8 * tid) | PROF_MAIN};
+				name,	    0,		(UINT64_MAX - 8 * tid) | PROF_MAIN,
+				0,	    0};
 
 			cr_assert_eq(prof_origin_id(prof, &origin, &l.origin), 0);
 

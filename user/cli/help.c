@@ -46,6 +46,8 @@ static const char help_tail[] =
 	"  <n> -<n>    depth of the stack shown: callers, or with a minus from the root\n"
 	"  s           split by the second level        p    full paths of modules\n"
 	"  v           VM state: native, interpreted, C, garbage collector, JIT compiler\n"
+	"  V           the same with its cause: trace and loop, what the compiler or collector "
+	"did\n"
 	"  a A         annotated source, of hot lines or of whole files\n"
 	"  r           counts, not percentages          G    folded stacks\n"
 	"  m<n>        least percentage shown (3)       i<n> milliseconds between samples (10)\n"

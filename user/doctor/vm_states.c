@@ -10,13 +10,11 @@
 
 /* LuaJIT's global_State (lj_obj.h), beside struct lj_layout. Until 2020-06-23, and in Tarantool's: */
 enum {
-	LJ_G_GC_TOTAL_2017 = 32, /* gc.total, behind strhash, strmask, strnum, allocf, allocd */
 	LJ_G_MAINTHREF_BEFORE_REGISTRY = 8, /* mainthref is directly before registrytv */
 	LJ_G_DISPATCHMODE_BEFORE_MAINTHREF = 6,
 };
 /* ... since then: */
 enum {
-	LJ_G_GC_TOTAL = 16,		   /* behind allocf, allocd */
 	LJ_G_MAINTHREF_BEHIND_VMSTATE = 8, /* directly behind it, aligned */
 	LJ_G_DISPATCHMODE_BEFORE_VMSTATE = 38,
 };
@@ -90,7 +88,7 @@ static bool is_lj(struct finder *f, const struct vm_file *file, uint64_t L, stru
 	    !read_word(f, s->g + lj_mainthref(lj), &its) || its != L ||
 	    !read_word(f, s->g + lj->g2disp, &handler) || handler < file->at->vm_start ||
 	    handler >= file->at->vm_end || !read_byte(f, s->g + lj_dispatchmode(lj), &mode) ||
-	    !read_word(f, s->g + (is_old(lj) ? LJ_G_GC_TOTAL_2017 : LJ_G_GC_TOTAL), &s->memory))
+	    !read_word(f, s->g + lj->gc_state - LJ_GC_TOTAL_BEFORE_STATE, &s->memory))
 		return false;
 	s->jit = mode & LJ_DISPMODE_JIT;
 	return s->memory > LJ_CLOSED;

@@ -140,14 +140,19 @@ static bool split_key(struct keys *keys, bool folded)
 	return false;
 }
 
-static void put_state_key(struct keys *keys, char vmstate)
+/* "Compiled"; with causes "Compiled, loop, trace 3". */
+static void put_state_key(struct keys *keys, const struct prof_labels *labels, bool causes)
 {
-	const char *word = name_vmstate(vmstate);
+	const char *word = name_vmstate(labels->vmstate);
 
 	if (word)
 		text_puts(&keys->state, word);
-	else if (vmstate)
-		text_putc(&keys->state, vmstate);
+	else if (labels->vmstate)
+		text_putc(&keys->state, labels->vmstate);
+	if (causes && labels->cause)
+		text_printf(&keys->state, ", %s", name_cause(labels->cause));
+	if (causes && labels->trace)
+		text_printf(&keys->state, ", trace %" PRIu32, labels->trace);
 }
 
 /* Builds the keys of both levels; *k1 is NULL if the row is in no report. */
@@ -162,7 +167,7 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 	text_clear(&keys->stack2);
 	text_clear(&keys->state);
 	if (o->states)
-		put_state_key(keys, row->labels.vmstate);
+		put_state_key(keys, &row->labels, o->causes);
 	if (o->stack)
 		err = put_stack_key(keys, row, o);
 	if (o->stack && o->split == JITP_CALLER)

@@ -14,7 +14,7 @@
 #define DEFAULT_INTERVAL_MS 10
 #define DEFAULT_MIN 3
 #define RAW_DEPTH (-100)
-#define KNOWN "fFlspvraAG"
+#define KNOWN "fFlspvVraAG"
 
 static bool is_digit(char c)
 {
@@ -126,7 +126,7 @@ static void set_split(const char *mode, char *scope, struct jitp_options *o)
 	} else if (in_order(mode, "fF", "l")) {
 		*scope = 'l';
 		o->split = JITP_LINE;
-	} else if (!*scope || in_order(mode, "v", "lfF")) {
+	} else if (!*scope || in_order(mode, "vV", "lfF")) {
 		o->split = JITP_STATE_FIRST;
 	} else {
 		o->split = JITP_ONE_LEVEL;
@@ -187,7 +187,8 @@ int jitp_options(const char *text, struct jitp_options *out, struct error *err)
 		error_set(err, -ENOTSUP, "-jp: z (zones) is not yet supported");
 		return error_remedy(err, -ENOTSUP, "Leave the z out.");
 	}
-	o.states = has(mode, 'v');
+	o.causes = has(mode, 'V');
+	o.states = o.causes || has(mode, 'v');
 	o.raw = has(mode, 'r') ? JITP_COUNTS : JITP_PERCENT;
 	scope = scope_of(mode, o.states);
 	set_split(mode, &scope, &o);

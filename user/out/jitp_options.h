@@ -25,7 +25,8 @@ enum jitp_annotate { JITP_NO_SOURCE, JITP_EXCERPTS, JITP_WHOLE_FILES };
 
 /* The variables that jit/p.lua's prof_start() sets, under its names without "prof_". */
 struct jitp_options {
-	bool states; /* 'v' */
+	bool states; /* 'v', 'V' */
+	bool causes; /* 'V', not of jit/p.lua: states with what they leave out */
 	bool path;   /* 'p' */
 	char stack;  /* 'f', 'F' or 'l'; '\0': no stack in the keys */
 	enum jitp_split split;

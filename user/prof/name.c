@@ -38,6 +38,25 @@ char name_vmstate_letter(const char *word)
 	return '\0';
 }
 
+static const char *const causes[PROF_CAUSES] = {
+	[PROF_CAUSE_NONE] = "",	  [PROF_IN_LOOP] = "loop",	[PROF_EXIT] = "exit",
+	[PROF_RECORD] = "record", [PROF_OPTIMISE] = "optimise", [PROF_ASSEMBLE] = "assemble",
+	[PROF_MARK] = "mark",	  [PROF_SWEEP] = "sweep",	[PROF_FINALISE] = "finalise",
+};
+
+const char *name_cause(enum prof_cause cause)
+{
+	return causes[cause < PROF_CAUSES ? cause : PROF_CAUSE_NONE];
+}
+
+enum prof_cause name_cause_of(const char *word)
+{
+	for (int i = 0; i < PROF_CAUSES; i++)
+		if (!strcmp(causes[i], word))
+			return (enum prof_cause)i;
+	return PROF_CAUSE_NONE;
+}
+
 #define MAIN "main:"
 
 void name_coroutine(uint64_t coroutine, char *buf, size_t size)

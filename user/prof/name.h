@@ -38,6 +38,12 @@ void name_chunk(struct text *out, const struct prof_frame *frame, unsigned int f
 /* module+0xoffset of a C function. */
 void name_module(struct text *out, const struct prof_frame *frame);
 
+/* "loop", "record", "sweep"; "" for PROF_CAUSE_NONE. */
+const char *name_cause(enum prof_cause cause);
+
+/* PROF_CAUSE_NONE for any other word. */
+enum prof_cause name_cause_of(const char *word);
+
 /* A coroutine's id: "0x7f3a2c0050", "main:0x7f3a2c0050"; buf of 32 bytes holds any. */
 void name_coroutine(uint64_t coroutine, char *buf, size_t size);
 

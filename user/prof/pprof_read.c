@@ -114,6 +114,10 @@ static int read_label(struct reader *r, const Pprof__Label *label, struct prof_l
 		out->comm = value;
 	else if (!strcmp(key, "vmstate"))
 		out->vmstate = name_vmstate_letter(value) ?: (*value && !value[1] ? *value : '\0');
+	else if (!strcmp(key, "cause"))
+		out->cause = (uint8_t)name_cause_of(value);
+	else if (!strcmp(key, "trace"))
+		out->trace = number_of(label, value);
 	else if (!strcmp(key, "pid"))
 		out->pid = number_of(label, value);
 	else if (!strcmp(key, "tid"))

@@ -272,6 +272,12 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 		out[n].has_raw = !state;
 		out[n++].raw = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)&labels->vmstate};
 	}
+	if (labels->cause)
+		fill_label(w, &out[n++], "cause", name_cause(labels->cause));
+	if (labels->trace) {
+		snprintf(buf, sizeof(buf), "%" PRIu32, labels->trace);
+		fill_label(w, &out[n++], "trace", buf);
+	}
 	if (labels->pid) {
 		snprintf(buf, sizeof(buf), "%" PRIu32, labels->pid);
 		fill_label(w, &out[n++], "pid", buf);
@@ -295,7 +301,7 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 	return n + fill_origin(w, labels->origin, out + n);
 }
 
-#define MOST_LABELS (5 + ORIGIN_LABELS)
+#define MOST_LABELS (7 + ORIGIN_LABELS)
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {

@@ -39,8 +39,10 @@ struct row_key {
 	const char *comm;
 	uint64_t coroutine;
 	uint32_t pid, tid;
-	uint32_t vmstate;
+	uint8_t vmstate, cause;
+	uint16_t zero;
 	uint32_t origin;
+	uint32_t trace, zero2;
 	uint32_t frames[];
 };
 
@@ -409,6 +411,8 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	key->pid = labels->pid;
 	key->tid = labels->tid;
 	key->vmstate = (unsigned char)labels->vmstate;
+	key->cause = labels->cause;
+	key->trace = labels->trace;
 	key->origin = labels->origin;
 	key->coroutine = labels->coroutine;
 	for (size_t i = 0; i < n; i++) {
@@ -484,7 +488,8 @@ static bool is_other(const struct prof *prof, size_t depth)
 	const struct row_key *key = prof->scratch;
 
 	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
-	       !key->origin && !key->coroutine && (!key->comm || !*key->comm);
+	       !key->origin && !key->coroutine && !key->cause && !key->trace &&
+	       (!key->comm || !*key->comm);
 }
 
 int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
@@ -601,6 +606,8 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *out)
 	out->frames = row->key.frames;
 	out->nframes = row->nframes;
 	out->labels.vmstate = (char)row->key.vmstate;
+	out->labels.cause = row->key.cause;
+	out->labels.trace = row->key.trace;
 	out->labels.pid = row->key.pid;
 	out->labels.tid = row->key.tid;
 	out->labels.comm = row->key.comm;

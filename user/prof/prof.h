@@ -78,6 +78,23 @@ struct prof_origin {
 	const char *vm;	       /* its release, likewise */
 };
 
+/* What a VM state leaves out. */
+enum prof_cause {
+	PROF_CAUSE_NONE, /* not known, or there is none */
+	/* N: in the loop of the trace, not in what leads there */
+	PROF_IN_LOOP,
+	/* J, LuaJIT's vmstate: leaves a trace; records, optimises, assembles one */
+	PROF_EXIT,
+	PROF_RECORD,
+	PROF_OPTIMISE,
+	PROF_ASSEMBLE,
+	/* G: the collector's gcstate */
+	PROF_MARK,
+	PROF_SWEEP,
+	PROF_FINALISE,
+	PROF_CAUSES
+};
+
 /*
  * What all samples of one row share. vmstate is jit.p's letter: N I C G J. comm is the task's name;
  * NULL counts as "", and is "" in the rows that prof_row() gives.
@@ -88,6 +105,8 @@ struct prof_labels {
 	const char *comm;
 	uint32_t origin;    /* of prof_origin_id(); 0: nothing is known */
 	uint64_t coroutine; /* address of the lua_State, with PROF_MAIN; 0: was not recorded */
+	uint8_t cause;	    /* enum prof_cause */
+	uint32_t trace;	    /* LuaJIT: number of the trace that ran, or was left; 0: none */
 };
 #define PROF_MAIN UINT64_C(1) /* in an address: the VM's main thread */
 

@@ -17,6 +17,7 @@
 #include "image_priv.h"
 #include "lua/proto_text.h"
 #include "proto_order.h"
+#include "state_cause.h"
 #include "symbolizer.h"
 
 int symbolizer_new(struct prof *prof, struct symbolizer **out)
@@ -478,7 +479,9 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 	uint32_t ids[2 * LB_MAX_FRAMES + 1], first = is_returning(c);
 	char comm[LB_COMM + 1] = {};
 	struct prof_labels labels = {
-		.vmstate = (char)rec->state,
+		.vmstate = (char)LB_STATE_LETTER(rec->state),
+		.cause = (uint8_t)state_cause(c->build, rec->state),
+		.trace = rec->traceno,
 		.pid = rec->pid,
 		.tid = rec->tid,
 		.comm = comm,

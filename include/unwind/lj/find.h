@@ -30,6 +30,20 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 						  : 'J';
 }
 
+/* Returns LB_STATE_DETAIL() of the walk's state. */
+static __always_inline __u8 lj_state_detail(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u16 gcstate; /* with the byte behind it */
+
+	if (w->state == 'N')
+		return w->in_loop ? LB_IN_LOOP : 0;
+	if (w->state == 'J')
+		return (__u8)-w->vmstate;
+	if (w->state != 'G' || lj_guess(mem, w, &gcstate, sizeof(gcstate), w->g + w->lj.gc_state))
+		return 0;
+	return (__u8)gcstate + 1;
+}
+
 /* Returns a stored vmstate as most builds number it (LJ_VMST_*). */
 static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
 {
@@ -257,6 +271,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 	if (!w || !build || !regs)
 		return -1;
 	lb_outer_begin(lj_common(w));
+	w->in_loop = 0;
 	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
 	    lj_find_nearer(mem, w, regs->sp)) {
 		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
@@ -337,7 +352,7 @@ LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
  * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
  * frames of an outer VM, the stack is cut.
  */
-LB_SUBPROG int lj_walk_ended(struct lj_walk *w)
+LB_SUBPROG int lj_walk_ended(const struct lb_mem *mem, struct lj_walk *w)
 {
 	if (!w)
 		return 0;
@@ -347,6 +362,7 @@ LB_SUBPROG int lj_walk_ended(struct lj_walk *w)
 		w->end = LB_STATUS_RESOLVED;
 	}
 	lb_outer_end(lj_common(w));
+	w->detail = lj_state_detail(mem, w);
 	return 0;
 }
 

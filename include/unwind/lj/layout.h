@@ -35,7 +35,7 @@ struct lj_layout {
 	__u8 ir;
 	/* states of vmstate that are the interpreter's: INTERP; in Tarantool's, LFUNC and FFUNC, too */
 	__u8 interp_states;
-	__u8 pad;
+	__u8 gc_state; /* global_State.gc.state */
 };
 
 /* Calls by which a Lua function calls: CALLM .. ITERN, of which one stands before each return address
@@ -78,6 +78,15 @@ enum {
 
 enum {
 	LJ_GC_NEXT = 0, /* GCHeader.nextgc */
+};
+
+/* global_State.gc (GCState) */
+enum {
+	/* gc.state, behind allocf, allocd, gc.total, gc.threshold and gc.currentwhite; in builds with
+	 * LJ_STR_LEN_2017 strhash, strmask and strnum are before these */
+	LJ_G_GC_STATE = 33,
+	LJ_G_GC_STATE_2017 = 49,
+	LJ_GC_TOTAL_BEFORE_STATE = 17,
 };
 
 /* GCobj types as stored in the gct byte: ~LJ_T* */

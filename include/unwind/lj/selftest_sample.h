@@ -74,7 +74,7 @@ static __always_inline void lb_selftest_walk(const struct lb_mem *mem, struct lj
 {
 	w->end = LB_STATUS_LOOP;
 	lb_selftest_run(mem, w);
-	lj_walk_ended(w);
+	lj_walk_ended(mem, w);
 }
 
 /* Takes the sample; the frames are in w->rec.stack, its status in w->end. */

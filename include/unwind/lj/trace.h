@@ -161,6 +161,7 @@ static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 	w->mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
+	w->in_loop = w->gctrace.mcloop && mcofs >= w->gctrace.mcloop;
 	w->rec.trace_fp = w->gctrace.fp;
 	left = lj_snap_cache(w);
 	left += !lj_is_cached(w, left);

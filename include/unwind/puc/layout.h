@@ -36,6 +36,7 @@ struct puc_layout {
 	/* global_State */
 	__u16 g_mainthread; /* pointer; PUC_MAIN_EMBEDDED: the lua_State itself */
 	__u16 g_registry;   /* TValue */
+	__u16 g_gcstate;    /* byte */
 
 	/* CallInfo */
 	__u16 ci_func;
@@ -43,7 +44,6 @@ struct puc_layout {
 	__u16 ci_savedpc;
 	__u16 ci_callstatus; /* 5.1: tailcalls, the number of calls lost to tail calls */
 	__u16 ci_size;
-	__u16 pad;
 	__u32 cist_tail;   /* bits of callstatus: called by a tail call (5.1: any bit) */
 	__u32 cist_hooked; /* runs a hook, which no instruction has called */
 	__u32 cist_fin;	   /* called as a finalizer */

@@ -51,7 +51,7 @@ static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct
 	puc_find(mem, w);
 	w->end = LB_STATUS_LOOP;
 	puc_selftest_run(mem, w);
-	puc_walk_ended(w);
+	puc_walk_ended(mem, w);
 }
 
 #endif

@@ -207,6 +207,8 @@ enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, str
 		.str_len = (uint8_t)f[LJ_FACT_STR_LEN],
 		.bc_funcf = (uint8_t)f[LJ_FACT_FUNCF],
 		.interp_states = (uint8_t)interp_states(f[LJ_FACT_EXIT]),
+		.gc_state =
+			f[LJ_FACT_STR_LEN] == LJ_STR_LEN_2017 ? LJ_G_GC_STATE_2017 : LJ_G_GC_STATE,
 		.mcofs = f[LJ_FACT_MCOFS] != 0,
 	};
 	return LJ_FACTS;
