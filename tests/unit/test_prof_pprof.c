@@ -68,8 +68,11 @@ static struct prof *sample_profile(void)
 	struct prof *prof = NULL;
 	/* readable: as they are recorded */
 	static const struct prof_origin origins[] = {
-		{"/usr/bin/luajit", "/system.slice/x.service", "x.service", "LuaJIT 2.1"},
-		{"/tmp/\\x1b \xc3\xa4 (deleted)", NULL, "", "PUC Lua 5.4.4"},
+		{.exe = "/usr/bin/luajit",
+		 .cgroup = "/system.slice/x.service",
+		 .container = "x.service",
+		 .vm = "LuaJIT 2.1"},
+		{.exe = "/tmp/\\x1b \xc3\xa4 (deleted)", .container = "", .vm = "PUC Lua 5.4.4"},
 	};
 	uint32_t ids[127], stack[127];
 	struct prof_labels labels[] = {
@@ -275,7 +278,7 @@ Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 {
 	static const size_t depths[] = {0, 0, 1, 8, 127, 5000};
 	char comm[64], path[3001] = {};
-	const struct prof_origin origin = {path, path + 1, path + 2, path + 3};
+	const struct prof_origin origin = {.string = {path, path + 1, path + 2, path + 3}};
 
 	memset(comm, 0xff, sizeof(comm));
 	memset(path, 0xff, sizeof(path) - 1);

@@ -114,10 +114,18 @@ static void add_of(struct prof *prof, const struct prof_origin *origin, uint32_t
 	cr_assert_eq(prof_add(prof, &id, 1, &labels, count), 0);
 }
 
-static const struct prof_origin web = {"/usr/sbin/nginx", "/system.slice/nginx.service",
-				       "nginx.service", "LuaJIT 2.1"};
-static const struct prof_origin old = {"/usr/sbin/nginx (deleted)", "/docker/1",
-				       "docker:0123456789ab", "LuaJIT 2.1"};
+static const struct prof_origin web = {
+	.exe = "/usr/sbin/nginx",
+	.cgroup = "/system.slice/nginx.service",
+	.container = "nginx.service",
+	.vm = "LuaJIT 2.1",
+};
+static const struct prof_origin old = {
+	.exe = "/usr/sbin/nginx (deleted)",
+	.cgroup = "/docker/1",
+	.container = "docker:0123456789ab",
+	.vm = "LuaJIT 2.1",
+};
 
 /* The sections' root frames, which have the same text. */
 static void expect_roots(enum sections_by by, const char *want)

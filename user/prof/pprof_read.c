@@ -87,11 +87,10 @@ static int label_value(struct reader *r, const Pprof__Label *label, struct text 
 /* Returns the member that holds this label; NULL if the label is not of an origin. */
 static const char **origin_member(struct prof_origin *o, const char *key)
 {
-	return !strcmp(key, "exe")	   ? &o->exe
-	       : !strcmp(key, "cgroup")	   ? &o->cgroup
-	       : !strcmp(key, "container") ? &o->container
-	       : !strcmp(key, "vm")	   ? &o->vm
-					   : NULL;
+	for (size_t i = 0; i < PROF_ORIGIN_STRINGS; i++)
+		if (!strcmp(key, prof_origin_labels[i]))
+			return &o->string[i];
+	return NULL;
 }
 
 static int read_label(struct reader *r, const Pprof__Label *label, struct prof_labels *out,

@@ -15,9 +15,8 @@
 #include "profile.pb-c.h"
 
 /* The labels of a struct prof_origin, as indices of strings; 0: it has none. */
-#define ORIGIN_LABELS 4
 struct origin_labels {
-	int64_t value[ORIGIN_LABELS];
+	int64_t value[PROF_ORIGIN_STRINGS];
 };
 
 struct string_entry;
@@ -32,7 +31,7 @@ struct writer {
 	const struct prof *prof;
 	struct string_entry *strings;
 	const struct functions *functions;
-	int64_t origin_keys[ORIGIN_LABELS];
+	int64_t origin_keys[PROF_ORIGIN_STRINGS];
 	struct origin_labels *origins; /* by id */
 	struct text text;	       /* scratch */
 	uint8_t *packed;	       /* a sample */

@@ -225,7 +225,6 @@ static void fill_label(struct writer *w, Pprof__Label *label, const char *key, c
 /* The strings of all origins, each once. */
 static void put_origins(struct writer *w)
 {
-	static const char *const keys[ORIGIN_LABELS] = {"exe", "cgroup", "container", "vm"};
 	size_t n = prof_norigins(w->prof);
 
 	w->origins = calloc(n, sizeof(*w->origins));
@@ -233,14 +232,13 @@ static void put_origins(struct writer *w)
 		stream_fail(w, -ENOMEM);
 		return;
 	}
-	for (size_t k = 0; k < ORIGIN_LABELS && n > 1; k++)
-		w->origin_keys[k] = stream_string(w, keys[k]);
+	for (size_t k = 0; k < PROF_ORIGIN_STRINGS && n > 1; k++)
+		w->origin_keys[k] = stream_string(w, prof_origin_labels[k]);
 	for (size_t i = 0; i < n; i++) {
 		const struct prof_origin *o = prof_origin(w->prof, (uint32_t)i);
-		const char *const values[] = {o->exe, o->cgroup, o->container, o->vm};
 
-		for (size_t k = 0; k < ORIGIN_LABELS; k++)
-			w->origins[i].value[k] = stream_readable(w, values[k]);
+		for (size_t k = 0; k < PROF_ORIGIN_STRINGS; k++)
+			w->origins[i].value[k] = stream_readable(w, o->string[k]);
 	}
 }
 
@@ -249,7 +247,7 @@ static size_t fill_origin(struct writer *w, uint32_t origin, Pprof__Label *out)
 	const struct origin_labels *labels = &w->origins[origin];
 	size_t n = 0;
 
-	for (size_t k = 0; k < ORIGIN_LABELS; k++) {
+	for (size_t k = 0; k < PROF_ORIGIN_STRINGS; k++) {
 		if (!labels->value[k])
 			continue;
 		out[n].has_key = out[n].has_str = true;
@@ -301,7 +299,7 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 	return n + fill_origin(w, labels->origin, out + n);
 }
 
-#define MOST_LABELS (7 + ORIGIN_LABELS)
+#define MOST_LABELS (7 + PROF_ORIGIN_STRINGS)
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {

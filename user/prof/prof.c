@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The profile in memory. Three tables that only grow: strings, frames (strings by pointer, so that
- * a frame is compared as plain bytes) and rows (frames by id, so that a row is, too), up to the
- * bounds in prof.h. Numbers saturate.
+ * The profile in memory. Arrays that only grow, each with an index by its keys: strings, frames
+ * (strings by pointer, so that a frame is compared as plain bytes), origins, and rows (frames by id,
+ * so that a row is, too), up to the bounds in prof.h. Numbers saturate.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,27 +13,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
+#include "base/hash_index.h"
 #include "prof.h"
-
-struct string {
-	UT_hash_handle hh;
-	char data[];
-};
-
-/* `frame` is also the key: it is built in zeroed memory, so its padding compares equal. */
-struct frame {
-	UT_hash_handle hh;
-	struct prof_frame frame;
-	uint32_t id;
-};
-
-/* The same. The first one has no string, and is in no table. */
-struct origin_entry {
-	UT_hash_handle hh;
-	struct prof_origin origin;
-	uint32_t id;
-};
 
 struct row_key {
 	const char *comm;
@@ -47,9 +28,7 @@ struct row_key {
 };
 
 struct row {
-	UT_hash_handle hh;
 	uint64_t count;
-	size_t id; /* its index in rows[] */
 	size_t nframes;
 	struct row_key key;
 };
@@ -66,15 +45,17 @@ struct prof {
 	size_t frames_left, rows_left; /* of the bounds */
 	size_t limit;		       /* both, at the beginning */
 	uint32_t other;		       /* id of PROF_OTHER, or NO_ID */
-	struct string *strings;
-	struct frame *frame_hash;
-	struct frame **frames;
+	char **strings;
+	struct hash_index string_index;
+	size_t nstrings, strings_cap;
+	struct prof_frame *frames; /* built in zeroed memory: their padding compares equal */
+	struct hash_index frame_index;
 	size_t nframes, frames_cap;
-	struct origin_entry *origin_hash;
-	struct origin_entry **origins;
+	struct prof_origin *origins; /* the first has no string, and is not in the index */
+	struct hash_index origin_index;
 	size_t norigins, origins_cap;
-	struct row *row_hash;
 	struct row **rows;
+	struct hash_index row_index;
 	size_t nrows, rows_cap;
 	struct row_key *scratch; /* the key of the row that is looked up */
 	size_t scratch_cap;	 /* in bytes */
@@ -105,27 +86,13 @@ static int grow(void *array, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-/* key: NULL of the first. */
-static int add_origin(struct prof *prof, const struct prof_origin *origin,
-		      const struct prof_origin *key)
+static int add_origin(struct prof *prof, const struct prof_origin *origin)
 {
-	__free struct origin_entry *o = NULL;
 	int err = grow(&prof->origins, prof->norigins, &prof->origins_cap, sizeof(*prof->origins));
 
-	if (err)
-		return err;
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return -ENOMEM;
-	o->origin = *origin;
-	o->id = (uint32_t)prof->norigins;
-	if (key) {
-		HASH_ADD(hh, prof->origin_hash, origin, sizeof(*key), o);
-		if (!o->hh.tbl)
-			return -ENOMEM;
-	}
-	prof->origins[prof->norigins++] = TAKE_PTR(o);
-	return 0;
+	if (!err)
+		prof->origins[prof->norigins++] = *origin;
+	return err;
 }
 
 int prof_new(struct prof **out)
@@ -136,7 +103,8 @@ int prof_new(struct prof **out)
 		return -ENOMEM;
 	prof->other = NO_ID;
 	prof_limit(prof, PROF_MAX_FRAMES, PROF_MAX_ROWS);
-	if (add_origin(prof, &(struct prof_origin){"", "", "", ""}, NULL)) {
+	if (add_origin(prof,
+		       &(struct prof_origin){.exe = "", .cgroup = "", .container = "", .vm = ""})) {
 		prof_free(&prof);
 		return -ENOMEM;
 	}
@@ -154,23 +122,18 @@ void prof_limit(struct prof *prof, size_t frames, size_t rows)
 void prof_free(struct prof **pp)
 {
 	struct prof *prof = *pp;
-	struct string *s, *snext;
 
 	if (!prof)
 		return;
-	HASH_CLEAR(hh, prof->frame_hash);
-	for (size_t i = 0; i < prof->nframes; i++)
-		free(prof->frames[i]);
-	HASH_CLEAR(hh, prof->origin_hash);
-	for (size_t i = 0; i < prof->norigins; i++)
-		free(prof->origins[i]);
-	HASH_CLEAR(hh, prof->row_hash);
+	for (size_t i = 0; i < prof->nstrings; i++)
+		free(prof->strings[i]);
 	for (size_t i = 0; i < prof->nrows; i++)
 		free(prof->rows[i]);
-	HASH_ITER (hh, prof->strings, s, snext) {
-		HASH_DEL(prof->strings, s);
-		free(s);
-	}
+	hash_index_free(&prof->string_index);
+	hash_index_free(&prof->frame_index);
+	hash_index_free(&prof->origin_index);
+	hash_index_free(&prof->row_index);
+	free(prof->strings);
 	free(prof->frames);
 	free(prof->origins);
 	free(prof->rows);
@@ -223,32 +186,55 @@ static size_t frame_bytes(const struct prof_frame *frame)
 
 /* ---- strings and frames ---------------------------------------------------------------------- */
 
+static const char *find_string(const struct prof *prof, const char *str, size_t len, uint32_t hash)
+{
+	size_t at = hash;
+	uint32_t id;
+
+	while (hash_index_next(&prof->string_index, hash, &at, &id))
+		if (!strncmp(prof->strings[id], str, len) && !prof->strings[id][len])
+			return prof->strings[id];
+	return NULL;
+}
+
+static int add_string(struct prof *prof, const char *str, size_t len, uint32_t hash)
+{
+	__free char *copy = NULL;
+	int err = grow(&prof->strings, prof->nstrings, &prof->strings_cap, sizeof(*prof->strings));
+
+	if (err)
+		return err;
+	copy = strndup(str, len);
+	if (!copy)
+		return -ENOMEM;
+	err = hash_index_add(&prof->string_index, hash, (uint32_t)prof->nstrings);
+	if (!err)
+		prof->strings[prof->nstrings++] = TAKE_PTR(copy);
+	return err;
+}
+
 /* *out is NULL for NULL. -ENOENT: it is new, and `add` is false. */
 static int intern(struct prof *prof, const char *str, size_t max, bool add, const char **out)
 {
-	struct string *s;
+	const char *found;
+	uint32_t hash;
 	size_t len;
+	int err;
 
 	if (!str) {
 		*out = NULL;
 		return 0;
 	}
 	len = strnlen(str, max);
-	HASH_FIND(hh, prof->strings, str, len, s);
-	if (!s) {
-		if (!add)
-			return -ENOENT;
-		s = calloc(1, sizeof(*s) + len + 1);
-		if (!s)
-			return -ENOMEM;
-		memcpy(s->data, str, len);
-		HASH_ADD(hh, prof->strings, data, len, s);
-		if (!s->hh.tbl) {
-			free(s);
-			return -ENOMEM;
-		}
+	hash = hash_bytes(str, len);
+	found = find_string(prof, str, len, hash);
+	if (!found) {
+		err = add ? add_string(prof, str, len, hash) : -ENOENT;
+		if (err)
+			return err;
+		found = prof->strings[prof->nstrings - 1];
 	}
-	*out = s->data;
+	*out = found;
 	return 0;
 }
 
@@ -276,24 +262,29 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, bool a
 	return err;
 }
 
-/* The key is in zeroed memory, see struct frame. */
+/* The key is in zeroed memory. */
+static bool find_frame(const struct prof *prof, const struct prof_frame *key, uint32_t hash,
+		       uint32_t *id)
+{
+	size_t at = hash;
+
+	while (hash_index_next(&prof->frame_index, hash, &at, id))
+		if (!memcmp(&prof->frames[*id], key, sizeof(*key)))
+			return true;
+	return false;
+}
+
 static int add_frame(struct prof *prof, const struct prof_frame *key, uint32_t *id)
 {
-	__free struct frame *f = NULL;
 	int err = grow(&prof->frames, prof->nframes, &prof->frames_cap, sizeof(*prof->frames));
 
+	if (!err)
+		err = hash_index_add(&prof->frame_index, hash_bytes(key, sizeof(*key)),
+				     (uint32_t)prof->nframes);
 	if (err)
 		return err;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	memcpy(&f->frame, key, sizeof(*key));
-	f->id = prof->nframes;
-	HASH_ADD(hh, prof->frame_hash, frame, sizeof(*key), f);
-	if (!f->hh.tbl)
-		return -ENOMEM;
-	*id = f->id;
-	prof->frames[prof->nframes++] = TAKE_PTR(f);
+	memcpy(&prof->frames[prof->nframes], key, sizeof(*key));
+	*id = (uint32_t)prof->nframes++;
 	return 0;
 }
 
@@ -315,7 +306,6 @@ static int other_frame(struct prof *prof, uint32_t *id)
 
 int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *id)
 {
-	struct frame *found;
 	struct prof_frame key;
 	size_t bytes;
 	int err;
@@ -323,13 +313,8 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 	if (frame->kind == PROF_OTHER)
 		return other_frame(prof, id);
 	err = intern_frame(prof, frame, false, &key);
-	if (!err) {
-		HASH_FIND(hh, prof->frame_hash, &key, sizeof(key), found);
-		if (found) {
-			*id = found->id;
-			return 0;
-		}
-	}
+	if (!err && find_frame(prof, &key, hash_bytes(&key, sizeof(key)), id))
+		return 0;
 	bytes = frame_bytes(frame);
 	if (bytes > prof->frames_left)
 		return other_frame(prof, id);
@@ -343,42 +328,57 @@ int prof_frame_id(struct prof *prof, const struct prof_frame *frame, uint32_t *i
 
 /* ---- origins --------------------------------------------------------------------------------- */
 
+const char *const prof_origin_labels[PROF_ORIGIN_STRINGS] = {"exe", "cgroup", "container", "vm"};
+
 static int intern_origin(struct prof *prof, const struct prof_origin *from, bool add,
 			 struct prof_origin *to)
 {
-	const char *const strings[] = {from->exe, from->cgroup, from->container, from->vm};
-	const char **const out[] = {&to->exe, &to->cgroup, &to->container, &to->vm};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]) && !err; i++)
-		err = intern(prof, strings[i] ? strings[i] : "", PROF_MAX_CHUNK, add, out[i]);
+	for (size_t i = 0; i < PROF_ORIGIN_STRINGS && !err; i++)
+		err = intern(prof, from->string[i] ? from->string[i] : "", PROF_MAX_CHUNK, add,
+			     &to->string[i]);
 	return err;
 }
 
 static size_t origin_bytes(const struct prof_origin *origin)
 {
-	return ROW_BYTES + string_bytes(origin->exe, PROF_MAX_CHUNK, 1) +
-	       string_bytes(origin->cgroup, PROF_MAX_CHUNK, 1) +
-	       string_bytes(origin->container, PROF_MAX_CHUNK, 1) +
-	       string_bytes(origin->vm, PROF_MAX_CHUNK, 1);
+	size_t bytes = ROW_BYTES;
+
+	for (size_t i = 0; i < PROF_ORIGIN_STRINGS; i++)
+		bytes += string_bytes(origin->string[i], PROF_MAX_CHUNK, 1);
+	return bytes;
+}
+
+static bool find_origin(const struct prof *prof, const struct prof_origin *key, uint32_t *id)
+{
+	uint32_t hash = hash_bytes(key, sizeof(*key));
+	size_t at = hash;
+
+	while (hash_index_next(&prof->origin_index, hash, &at, id))
+		if (!memcmp(&prof->origins[*id], key, sizeof(*key)))
+			return true;
+	return false;
 }
 
 int prof_origin_id(struct prof *prof, const struct prof_origin *origin, uint32_t *id)
 {
 	size_t bytes = origin_bytes(origin);
-	struct origin_entry *found = NULL;
 	struct prof_origin key;
 	int err = intern_origin(prof, origin, false, &key);
 
-	if (!err)
-		HASH_FIND(hh, prof->origin_hash, &key, sizeof(key), found);
-	if (found || bytes > prof->rows_left || bytes == ROW_BYTES) {
-		*id = found ? found->id : 0;
+	if (!err && find_origin(prof, &key, id))
+		return 0;
+	if (bytes > prof->rows_left || bytes == ROW_BYTES) {
+		*id = 0;
 		return 0;
 	}
 	err = intern_origin(prof, origin, true, &key);
 	if (!err)
-		err = add_origin(prof, &key, &key);
+		err = add_origin(prof, &key);
+	if (!err)
+		err = hash_index_add(&prof->origin_index, hash_bytes(&key, sizeof(key)),
+				     (uint32_t)prof->norigins - 1);
 	if (err)
 		return err;
 	prof->rows_left -= bytes;
@@ -430,15 +430,28 @@ static size_t key_bytes(size_t depth)
 	return offsetof(struct row_key, frames) + depth * sizeof(uint32_t);
 }
 
-static struct row *find_row(const struct prof *prof, size_t depth)
+/* The row whose key is in prof->scratch. */
+static bool find_row(const struct prof *prof, size_t depth, uint32_t hash, size_t *row)
 {
-	struct row *row;
+	size_t at = hash;
+	uint32_t id;
 
-	HASH_FIND(hh, prof->row_hash, prof->scratch, key_bytes(depth), row);
-	return row;
+	while (hash_index_next(&prof->row_index, hash, &at, &id)) {
+		if (prof->rows[id]->nframes != depth ||
+		    memcmp(&prof->rows[id]->key, prof->scratch, key_bytes(depth)) != 0)
+			continue;
+		*row = id;
+		return true;
+	}
+	return false;
 }
 
-static int add_row(struct prof *prof, size_t depth, size_t *id)
+static uint32_t key_hash(const struct prof *prof, size_t depth)
+{
+	return hash_bytes(prof->scratch, key_bytes(depth));
+}
+
+static int add_row(struct prof *prof, size_t depth, uint32_t hash, size_t *id)
 {
 	__free struct row *row = NULL;
 	size_t keylen = key_bytes(depth);
@@ -446,15 +459,16 @@ static int add_row(struct prof *prof, size_t depth, size_t *id)
 
 	if (err)
 		return err;
-	row = calloc(1, sizeof(*row) + keylen);
+	row = malloc(sizeof(*row) + keylen);
 	if (!row)
 		return -ENOMEM;
+	row->count = 0;
 	row->nframes = depth;
 	memcpy(&row->key, prof->scratch, keylen);
-	HASH_ADD(hh, prof->row_hash, key, keylen, row);
-	if (!row->hh.tbl)
-		return -ENOMEM;
-	*id = row->id = prof->nrows;
+	err = hash_index_add(&prof->row_index, hash, (uint32_t)prof->nrows);
+	if (err)
+		return err;
+	*id = prof->nrows;
 	prof->rows[prof->nrows++] = TAKE_PTR(row);
 	return 0;
 }
@@ -464,8 +478,7 @@ static int other_row(struct prof *prof, char vmstate, size_t *id)
 {
 	struct prof_labels labels = {.vmstate = vmstate};
 	const char *none = NULL;
-	struct row *row;
-	uint32_t frame;
+	uint32_t frame, hash;
 	size_t depth;
 	int err = other_frame(prof, &frame);
 
@@ -475,11 +488,8 @@ static int other_row(struct prof *prof, char vmstate, size_t *id)
 		err = row_key(prof, &frame, 1, &labels, none, &depth);
 	if (err)
 		return err;
-	row = find_row(prof, depth);
-	if (!row)
-		return add_row(prof, depth, id);
-	*id = row->id;
-	return 0;
+	hash = key_hash(prof, depth);
+	return find_row(prof, depth, hash, id) ? 0 : add_row(prof, depth, hash, id);
 }
 
 /* Is the key in prof->scratch that of an other_row()? */
@@ -497,19 +507,16 @@ int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 {
 	const char *name = labels->comm ? labels->comm : "", *comm = NULL;
 	size_t depth, bytes;
-	struct row *row = NULL;
+	uint32_t hash;
 	int err = intern(prof, name, PROF_MAX_NAME, false, &comm);
 	bool known = !err;
 
 	err = row_key(prof, frames, n, labels, comm, &depth);
 	if (err)
 		return err;
-	if (known)
-		row = find_row(prof, depth);
-	if (row) {
-		*id = row->id;
+	hash = key_hash(prof, depth);
+	if (known && find_row(prof, depth, hash, id))
 		return 0;
-	}
 	bytes = ROW_BYTES + depth * ID_BYTES + string_bytes(name, PROF_MAX_NAME, 1);
 	if (bytes > prof->rows_left || is_other(prof, depth))
 		return other_row(prof, labels->vmstate, id);
@@ -517,7 +524,7 @@ int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 	if (err)
 		return err;
 	prof->scratch->comm = comm;
-	err = add_row(prof, depth, id);
+	err = add_row(prof, depth, known ? hash : key_hash(prof, depth), id);
 	if (!err)
 		prof->rows_left -= bytes;
 	return err;
@@ -623,12 +630,12 @@ size_t prof_nframes(const struct prof *prof)
 
 const struct prof_frame *prof_frame(const struct prof *prof, uint32_t id)
 {
-	return &prof->frames[id]->frame;
+	return &prof->frames[id];
 }
 
 size_t prof_nstrings(const struct prof *prof)
 {
-	return HASH_COUNT(prof->strings);
+	return prof->nstrings;
 }
 
 size_t prof_bytes(const struct prof *prof)
@@ -643,7 +650,7 @@ size_t prof_norigins(const struct prof *prof)
 
 const struct prof_origin *prof_origin(const struct prof *prof, uint32_t id)
 {
-	return &prof->origins[id]->origin;
+	return &prof->origins[id];
 }
 
 size_t prof_nlosses(const struct prof *prof)

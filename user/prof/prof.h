@@ -71,12 +71,21 @@ struct prof_frame {
  * What the samples of one VM in one process share. "": not known; NULL counts as that. Foreign, but
  * readable as a recording sets them: text_put_utf8().
  */
+#define PROF_ORIGIN_STRINGS 4
 struct prof_origin {
-	const char *exe;       /* path of the executable, as the kernel has it */
-	const char *cgroup;    /* path */
-	const char *container; /* or systemd unit, as `luabpf ps` names it */
-	const char *vm;	       /* its release, likewise */
+	union {
+		struct {
+			const char *exe;       /* path of the executable, as the kernel has it */
+			const char *cgroup;    /* path */
+			const char *container; /* or systemd unit, as `luabpf ps` names it */
+			const char *vm;	       /* its release, likewise */
+		};
+		const char *string[PROF_ORIGIN_STRINGS];
+	};
 };
+
+/* What each is called in a saved profile, as string[] has them. */
+extern const char *const prof_origin_labels[PROF_ORIGIN_STRINGS];
 
 /* What a VM state leaves out. */
 enum prof_cause {
