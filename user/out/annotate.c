@@ -12,6 +12,7 @@
 
 #include "annotate.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "prof/name.h"
 
@@ -127,7 +128,7 @@ static size_t file_length(const struct tally *t, double *line)
 
 static int collect(struct annotator *a, const struct tally *table, uint64_t samples)
 {
-	for (const struct tally *t = table; t; t = t->hh.next) {
+	for (const struct tally *t = table; t; t = t->next) {
 		int percent = tally_percent(t->count, samples);
 		struct source_file *file;
 		double line;

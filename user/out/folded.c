@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash_index.h"
 #include "base/text.h"
 #include "folded.h"
 #include "frame_names.h"
@@ -14,7 +15,6 @@
 
 /* A stack by the numbers of its names, root first: its text is made when it is written. */
 struct line {
-	UT_hash_handle hh;
 	uint64_t count;
 	size_t depth;
 	uint32_t names[];
@@ -24,51 +24,60 @@ struct line {
  * A profile of a few bytes can name long strings in each frame of many stacks. So the text is
  * bounded: further stacks count for NAME_OTHER.
  */
-#define MAX_LINE (1UL << 20) /* ends in NAME_OTHER beyond it */
 #define MAX_TEXT (1UL << 30)
 
 struct fold {
 	const struct prof *prof;
-	struct functions *functions;
 	struct frame_names names;
-	const struct frame_name *other;
-	struct line *table;
+	const struct frame_name *other, *cut;
+	size_t depth; /* frames of a stack, at most */
+	struct line **lines;
+	size_t n, cap;
+	struct hash_index index;
 	uint32_t *stack; /* of the current row */
-	size_t cap;
+	size_t stack_cap;
 	size_t bytes; /* of its text */
 	size_t text;  /* bytes of all lines */
 };
 
 static void fold_free(struct fold *f)
 {
-	struct line *line = f->table, *next;
-
-	HASH_CLEAR(hh, f->table);
-	for (; line; line = next) {
-		next = line->hh.next;
-		free(line);
-	}
+	for (size_t i = 0; i < f->n; i++)
+		free(f->lines[i]);
+	free(f->lines);
+	hash_index_free(&f->index);
 	free(f->stack);
 	frame_names_free(&f->names);
-	functions_free(&f->functions);
+}
+
+static int grow_stack(struct fold *f, size_t n)
+{
+	uint32_t *stack;
+
+	if (n <= f->stack_cap)
+		return 0;
+	stack = reallocarray(f->stack, n, sizeof(*stack));
+	if (!stack)
+		return -ENOMEM;
+	f->stack = stack;
+	f->stack_cap = n;
+	return 0;
 }
 
 /* Sets f->stack, its depth, and the bytes of its text. */
 static int name_row(struct fold *f, const struct prof_row *row, size_t *depth)
 {
+	bool cut = row->nframes > f->depth;
 	size_t n = 0;
+	int err = grow_stack(f, row->nframes + 1);
 
-	if (row->nframes > f->cap) {
-		uint32_t *stack = reallocarray(f->stack, row->nframes, sizeof(*stack));
-
-		if (!stack)
-			return -ENOMEM;
-		f->stack = stack;
-		f->cap = row->nframes;
-	}
+	if (err)
+		return err;
 	f->bytes = 0;
-	for (size_t i = row->nframes; i > 0; i--) {
-		bool full = f->bytes > MAX_LINE;
+	if (cut)
+		f->stack[n++] = f->cut->number;
+	for (size_t i = cut ? f->depth : row->nframes; i > 0; i--) {
+		bool full = f->bytes > TALLY_MAX_KEY;
 		const struct frame_name *name =
 			full ? f->other : frame_names_get(&f->names, row->frames[i - 1]);
 
@@ -83,35 +92,63 @@ static int name_row(struct fold *f, const struct prof_row *row, size_t *depth)
 	return 0;
 }
 
-/* Adds to the line of f->stack. -E2BIG: it is new, and there is no room for its text. */
-static int count_line(struct fold *f, size_t depth, uint64_t count)
+static struct line *find_line(const struct fold *f, size_t depth, uint32_t hash)
+{
+	size_t at = hash;
+	uint32_t id;
+
+	while (hash_index_next(&f->index, hash, &at, &id)) {
+		struct line *line = f->lines[id];
+
+		if (line->depth == depth &&
+		    !memcmp(line->names, f->stack, depth * sizeof(*f->stack)))
+			return line;
+	}
+	return NULL;
+}
+
+static int add_line(struct fold *f, size_t depth, uint32_t hash, struct line **out)
 {
 	size_t len = depth * sizeof(*f->stack);
 	struct line *line;
-	unsigned int hash;
 
-	HASH_VALUE(f->stack, len, hash);
-	HASH_FIND_BYHASHVALUE(hh, f->table, f->stack, len, hash, line);
+	if (f->n == f->cap) {
+		size_t cap = f->cap ? 2 * f->cap : 1024;
+		struct line **lines = reallocarray(f->lines, cap, sizeof(*lines));
+
+		if (!lines)
+			return -ENOMEM;
+		f->lines = lines;
+		f->cap = cap;
+	}
+	line = malloc(sizeof(*line) + len);
+	if (!line || hash_index_add(&f->index, hash, (uint32_t)f->n)) {
+		free(line);
+		return -ENOMEM;
+	}
+	line->count = 0;
+	line->depth = depth;
+	memcpy(line->names, f->stack, len);
+	f->lines[f->n++] = line;
+	f->text += f->bytes;
+	*out = line;
+	return 0;
+}
+
+/* Adds to the line of f->stack. -E2BIG: it is new, and there is no room for its text. */
+static int count_line(struct fold *f, size_t depth, uint64_t count)
+{
+	uint32_t hash = hash_bytes(f->stack, depth * sizeof(*f->stack));
+	struct line *line = find_line(f, depth, hash);
+	int err = 0;
+
 	if (!line && f->text + f->bytes > MAX_TEXT && depth > 1)
 		return -E2BIG;
-	if (!line) {
-		line = malloc(sizeof(*line) + len);
-		if (!line)
-			return -ENOMEM;
-		line->count = 0;
-		line->depth = depth;
-		if (len) /* else there may be no f->stack */
-			memcpy(line->names, f->stack, len);
-		HASH_ADD_BYHASHVALUE(hh, f->table, names, len, hash, line);
-		if (!line->hh.tbl) {
-			free(line);
-			return -ENOMEM;
-		}
-		f->text += f->bytes;
-	}
-	if (__builtin_add_overflow(line->count, count, &line->count))
+	if (!line)
+		err = add_line(f, depth, hash, &line);
+	if (!err && __builtin_add_overflow(line->count, count, &line->count))
 		line->count = UINT64_MAX;
-	return 0;
+	return err;
 }
 
 static int fold_rows(struct fold *f)
@@ -149,19 +186,22 @@ static void put_line(const struct fold *f, const struct line *line, struct text 
 	text_printf(text, " %" PRIu64 "\n", line->count);
 }
 
-static int write_lines(const struct fold *f, FILE *out)
+static int write_lines(const struct fold *f, int min, FILE *out)
 {
-	size_t n = HASH_COUNT(f->table), i = 0;
-	__free struct ranked *lines = calloc(n + 1, sizeof(*lines));
+	__free struct ranked *lines = calloc(f->n + 1, sizeof(*lines));
+	uint64_t samples = prof_samples(f->prof);
 	__text struct text text = {0};
 
 	if (!lines)
 		return -ENOMEM;
-	for (struct line *line = f->table; line; line = line->hh.next, i++)
-		lines[i] = (struct ranked){.count = line->count, .order = i, .line = line};
-	tally_rank(lines, n);
+	for (size_t i = 0; i < f->n; i++)
+		lines[i] = (struct ranked){
+			.count = f->lines[i]->count, .order = i, .line = f->lines[i]};
+	tally_rank(lines, f->n);
 	errno = 0;
-	for (i = 0; i < n && !text_err(&text); i++) {
+	for (size_t i = 0; i < f->n && !text_err(&text); i++) {
+		if (min && tally_percent(lines[i].count, samples) < min)
+			break;
 		put_line(f, lines[i].line, &text);
 		fwrite(text_str(&text), 1, text.len, out);
 	}
@@ -172,18 +212,28 @@ static int write_lines(const struct fold *f, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-int folded_write(const struct prof *prof, FILE *out)
+int folded_render(const struct prof *prof, const struct folded_names *how, FILE *out)
 {
-	__cleanup(fold_free) struct fold f = {.prof = prof};
-	int err = functions_new(prof, &f.functions);
+	struct functions *functions __cleanup(functions_free) = NULL;
+	__cleanup(fold_free) struct fold f = {.prof = prof, .depth = how->depth};
+	int err = functions_new(prof, &functions);
 
 	if (err)
 		return err;
-	f.names = (struct frame_names){
-		.prof = prof, .functions = f.functions, .what = FRAME_UNIQUE, .folded = true};
+	f.names = (struct frame_names){.prof = prof,
+				       .functions = functions,
+				       .what = how->what,
+				       .flags = how->flags,
+				       .folded = true};
 	f.other = frame_names_add(&f.names, NAME_OTHER, strlen(NAME_OTHER));
-	err = f.other ? fold_rows(&f) : -ENOMEM;
-	if (err)
-		return err;
-	return write_lines(&f, out);
+	f.cut = frame_names_add(&f.names, NAME_CUT, strlen(NAME_CUT));
+	err = f.other && f.cut ? fold_rows(&f) : -ENOMEM;
+	return err ? err : write_lines(&f, how->min, out);
+}
+
+int folded_write(const struct prof *prof, FILE *out)
+{
+	const struct folded_names unique = {.what = FRAME_UNIQUE, .depth = SIZE_MAX};
+
+	return folded_render(prof, &unique, out);
 }

@@ -14,6 +14,15 @@
 /* Returns 0, -ENOMEM or the error of a write. */
 int folded_write(const struct prof *prof, FILE *out);
 
+/* The same with other names, frames and lines: jit.p's raw dump. */
+struct folded_names {
+	char what; /* with `flags`: of functions_put_jitp() */
+	unsigned int flags;
+	size_t depth; /* frames of a stack at most; a deeper one begins with NAME_CUT */
+	int min;      /* percent of a line, at least */
+};
+int folded_render(const struct prof *prof, const struct folded_names *names, FILE *out);
+
 /* The frame of a stack without frames. */
 #define FOLDED_NO_FRAME "[no frame]"
 

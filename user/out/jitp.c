@@ -266,7 +266,7 @@ static void put_top(const struct tally *table, uint64_t samples, const char *ind
 			     : o->depth < 0					   ? "  -> "
 										   : "  <- ";
 
-	for (const struct tally *t = table; t; t = t->hh.next) {
+	for (const struct tally *t = table; t; t = t->next) {
 		int percent = tally_percent(t->count, samples);
 
 		if (percent < o->min)
@@ -291,9 +291,30 @@ static int render(const struct prof *prof, const struct jitp_options *o,
 		return err;
 	if (o->annotate)
 		return annotate_render(table.first, prof_samples(prof), o, source, out);
-	tally_sort(&table);
+	err = tally_sort(&table);
+	if (err)
+		return err;
 	put_top(table.first, prof_samples(prof), "", o, &line, out);
 	return text_err(&line);
+}
+
+/* A raw dump of one level: its stacks are compared as the numbers of their names, not as text. */
+static int render_stacks(const struct prof *prof, const struct jitp_options *o, FILE *out)
+{
+	const struct folded_names names = {
+		.what = o->stack,
+		.flags = o->path ? NAME_PATH : 0,
+		.depth = (size_t)-o->depth,
+		.min = o->min,
+	};
+
+	return folded_render(prof, &names, out);
+}
+
+static bool is_plain_dump(const struct jitp_options *o)
+{
+	return o->raw == JITP_STACKS && o->stack && !o->states && o->split == JITP_ONE_LEVEL &&
+	       o->depth < 0;
 }
 
 int jitp_render(const struct prof *prof, const struct jitp_options *o, const struct source *source,
@@ -302,7 +323,9 @@ int jitp_render(const struct prof *prof, const struct jitp_options *o, const str
 	int err = 0;
 
 	errno = 0;
-	if (prof_samples(prof))
+	if (prof_samples(prof) && is_plain_dump(o))
+		err = render_stacks(prof, o, out);
+	else if (prof_samples(prof))
 		err = render(prof, o, source, out);
 	else if (o->raw != JITP_STACKS)
 		fputs("[No samples collected]\n", out);

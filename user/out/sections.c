@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "jitp.h"
 #include "prof/copy.h"
@@ -78,52 +77,15 @@ static void put_key(struct text *out, enum sections_by by, const struct prof *pr
 	}
 }
 
-struct section {
-	UT_hash_handle hh;
-	uint64_t count;
-	size_t len;
-	char key[];
-};
-
 struct sections {
-	struct section *first;
-	struct section **of; /* by row */
+	struct tallies table;
+	struct tally **of; /* by row */
 };
 
 static void sections_free(struct sections *s)
 {
-	struct section *one, *next;
-
-	HASH_ITER (hh, s->first, one, next) {
-		HASH_DEL(s->first, one);
-		free(one);
-	}
+	tally_free(&s->table);
 	free(s->of);
-}
-
-static int by_count(const struct section *a, const struct section *b)
-{
-	return (a->count < b->count) - (a->count > b->count);
-}
-
-/* NULL: out of memory. */
-static struct section *section_of(struct sections *s, const struct text *key)
-{
-	struct section *one;
-
-	HASH_FIND(hh, s->first, text_str(key), key->len, one);
-	if (one)
-		return one;
-	one = calloc(1, sizeof(*one) + key->len + 1);
-	if (!one)
-		return NULL;
-	one->len = key->len;
-	memcpy(one->key, text_str(key), key->len);
-	HASH_ADD(hh, s->first, key, one->len, one);
-	if (one->hh.tbl)
-		return one;
-	free(one);
-	return NULL;
 }
 
 static int find_sections(const struct prof *prof, enum sections_by by, struct sections *s)
@@ -139,20 +101,19 @@ static int find_sections(const struct prof *prof, enum sections_by by, struct se
 
 		prof_row(prof, i, &row);
 		put_key(&key, by, prof, &row.labels);
-		s->of[i] = text_err(&key) ? NULL : section_of(s, &key);
+		s->of[i] = text_err(&key)
+				   ? NULL
+				   : tally_add_to(&s->table, NULL, text_str(&key), row.count);
 		if (!s->of[i])
 			return -ENOMEM;
-		if (__builtin_add_overflow(s->of[i]->count, row.count, &s->of[i]->count))
-			s->of[i]->count = UINT64_MAX;
 	}
-	HASH_SORT(s->first, by_count);
-	return 0;
+	return tally_sort(&s->table);
 }
 
 /* A section's rows: rows are asked for in their order. */
 struct select {
-	const struct section *section;
-	struct section **next; /* of the next row */
+	const struct tally *section;
+	struct tally **next; /* of the next row */
 };
 
 static bool is_selected(void *arg, const struct prof_row *row, struct prof_frame *root)
@@ -192,7 +153,7 @@ int sections_as_roots(const struct prof *prof, enum sections_by by, struct prof 
 }
 
 static int render(const struct prof *prof, const struct sections *sections,
-		  const struct section *section, const struct jitp_options *options,
+		  const struct tally *section, const struct jitp_options *options,
 		  const struct source *source, FILE *out)
 {
 	struct select s = {.section = section, .next = sections->of};
@@ -221,7 +182,7 @@ int sections_render(const struct prof *prof, enum sections_by by,
 		return r ? r : jitp_render(roots, options, source, out);
 	}
 	r = find_sections(prof, by, &sections);
-	for (const struct section *s = sections.first; s && !r; s = s->hh.next) {
+	for (const struct tally *s = sections.table.first; s && !r; s = s->next) {
 		if (tally_percent(s->count, prof_samples(prof)) >= options->min &&
 		    n++ < SECTIONS_MOST) {
 			r = render(prof, &sections, s, options, source, out);

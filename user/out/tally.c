@@ -8,71 +8,106 @@
 #include "prof/name.h"
 #include "tally.h"
 
-/* uthash's memory for a table with its first element. */
-#define TABLE_BYTES 1024
+/* Of a line beyond struct tally and its key: its pointer and its share of the index, at most. */
+#define LINE_BYTES 64
 
-#define MANY 1000 /* lines that are sorted in an array */
+#define MIX 0x9e3779b1U
 
-static struct tally *find(struct tally *level, const char *key, size_t len, unsigned int *hash)
+/* A line of the second level has its parent's address in its hash: many have the same key. */
+static uint32_t hash_of(const struct tally *parent, const char *key, size_t len)
+{
+	return hash_bytes(key, len) ^ (uint32_t)((uintptr_t)parent >> 4) * MIX;
+}
+
+static struct tally *find(const struct tallies *table, const struct tally *parent, const char *key,
+			  size_t len, uint32_t hash)
+{
+	size_t at = hash;
+	uint32_t id;
+
+	while (hash_index_next(&table->index, hash, &at, &id)) {
+		struct tally *t = table->lines[id];
+
+		if (t->parent == parent && t->len == len && !memcmp(t->key, key, len))
+			return t;
+	}
+	return NULL;
+}
+
+static void append(struct tally **first, struct tally **last, struct tally *t)
+{
+	*(*first ? &(*last)->next : first) = t;
+	*last = t;
+	t->next = NULL;
+}
+
+static struct tally *add(struct tallies *table, struct tally *parent, const char *key, size_t len,
+			 uint32_t hash)
 {
 	struct tally *t;
 
-	HASH_VALUE(key, len, *hash);
-	HASH_FIND_BYHASHVALUE(hh, level, key, len, *hash, t);
+	if (table->n == table->cap) {
+		size_t cap = table->cap ? 2 * table->cap : 64;
+		struct tally **lines = reallocarray(table->lines, cap, sizeof(*lines));
+
+		if (!lines)
+			return NULL;
+		table->lines = lines;
+		table->cap = cap;
+	}
+	t = calloc(1, sizeof(*t) + len + 1);
+	if (!t || hash_index_add(&table->index, hash, (uint32_t)table->n)) {
+		free(t);
+		return NULL;
+	}
+	t->parent = parent;
+	t->len = len;
+	memcpy(t->key, key, len);
+	table->lines[table->n++] = t;
+	if (parent)
+		append(&parent->sub, &parent->last, t);
+	else
+		append(&table->first, &table->last, t);
 	return t;
 }
 
-static int find_or_add(struct tallies *table, struct tally **level, const char *key,
-		       struct tally **out)
+static struct tally *find_or_add(struct tallies *table, struct tally *parent, const char *key)
 {
-	size_t len = strlen(key), bytes = sizeof(**out) + len + (*level ? 0 : TABLE_BYTES);
-	unsigned int hash;
-	struct tally *t = find(*level, key, len, &hash);
+	size_t len = strlen(key), bytes = sizeof(struct tally) + LINE_BYTES + len;
+	uint32_t hash = hash_of(parent, key, len);
+	struct tally *t = find(table, parent, key, len, hash);
 
 	table->made += len;
 	if (!t && bytes > TALLY_MAX_KEPT - table->kept) {
 		key = NAME_OTHER;
 		len = strlen(key);
-		bytes = 0; /* one in each table */
-		t = find(*level, key, len, &hash);
+		bytes = 0; /* one in each level */
+		hash = hash_of(parent, key, len);
+		t = find(table, parent, key, len, hash);
 	}
-	if (!t) {
-		t = calloc(1, sizeof(*t) + len + 1);
-		if (!t)
-			return -ENOMEM;
-		t->len = len;
-		memcpy(t->key, key, len);
-		HASH_ADD_BYHASHVALUE(hh, *level, key, len, hash, t);
-		if (!t->hh.tbl) {
-			free(t);
-			return -ENOMEM;
-		}
+	if (t)
+		return t;
+	t = add(table, parent, key, len, hash);
+	if (t)
 		table->kept += bytes;
-	}
-	*out = t;
-	return 0;
+	return t;
 }
 
-static void add_count(struct tally *t, uint64_t count)
+struct tally *tally_add_to(struct tallies *table, struct tally *parent, const char *key,
+			   uint64_t count)
 {
-	if (__builtin_add_overflow(t->count, count, &t->count))
+	struct tally *t = find_or_add(table, parent, key);
+
+	if (t && __builtin_add_overflow(t->count, count, &t->count))
 		t->count = UINT64_MAX;
+	return t;
 }
 
 int tally_add(struct tallies *table, const char *key, const char *sub, uint64_t count)
 {
-	struct tally *t, *s;
-	int err = find_or_add(table, &table->first, key, &t);
+	struct tally *t = tally_add_to(table, NULL, key, count);
 
-	if (err)
-		return err;
-	add_count(t, count);
-	if (!sub)
-		return 0;
-	err = find_or_add(table, &t->sub, sub, &s);
-	if (!err)
-		add_count(s, count);
-	return err;
+	return t && (!sub || tally_add_to(table, t, sub, count)) ? 0 : -ENOMEM;
 }
 
 static int by_rank(const void *x, const void *y)
@@ -89,59 +124,38 @@ void tally_rank(struct ranked *lines, size_t n)
 	qsort(lines, n, sizeof(*lines), by_rank);
 }
 
-/* uthash's sort is a merge sort, which is stable. */
-static int by_count(const struct tally *a, const struct tally *b)
+/* In an array, as a list's merge sort misses the cache at each step. */
+static void sort_level(struct tally **first, struct tally **last, struct ranked *lines)
 {
-	return a->count < b->count ? 1 : a->count > b->count ? -1 : 0;
-}
+	size_t n = 0;
 
-/* Links a level's lines in their new order, as HASH_SORT() does. */
-static void relink(struct tally **level, const struct ranked *lines, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct tally *t = lines[i].line;
-
-		t->hh.prev = i ? lines[i - 1].line : NULL;
-		t->hh.next = i + 1 < n ? lines[i + 1].line : NULL;
-	}
-	*level = lines[0].line;
-	(*level)->hh.tbl->tail = &((struct tally *)lines[n - 1].line)->hh;
-}
-
-static void sort_level(struct tally **level)
-{
-	size_t n = HASH_COUNT(*level), i = 0;
-	__free struct ranked *lines = n < MANY ? NULL : calloc(n, sizeof(*lines));
-
-	if (!lines) {
-		HASH_SORT(*level, by_count);
-		return;
-	}
-	for (struct tally *t = *level; t; t = t->hh.next, i++)
-		lines[i] = (struct ranked){.count = t->count, .order = i, .line = t};
+	for (struct tally *t = *first; t; t = t->next, n++)
+		lines[n] = (struct ranked){.count = t->count, .order = n, .line = t};
 	tally_rank(lines, n);
-	relink(level, lines, n);
+	*first = *last = NULL;
+	for (size_t i = 0; i < n; i++)
+		append(first, last, lines[i].line);
 }
 
-void tally_sort(struct tallies *table)
+int tally_sort(struct tallies *table)
 {
-	sort_level(&table->first);
-	for (struct tally *t = table->first; t; t = t->hh.next)
-		sort_level(&t->sub);
+	__free struct ranked *lines = calloc(table->n + 1, sizeof(*lines));
+
+	if (!lines)
+		return -ENOMEM;
+	sort_level(&table->first, &table->last, lines);
+	for (struct tally *t = table->first; t; t = t->next)
+		sort_level(&t->sub, &t->last, lines);
+	return 0;
 }
 
 void tally_free(struct tallies *table)
 {
-	struct tally *t, *tnext, *s, *snext;
-
-	HASH_ITER (hh, table->first, t, tnext) {
-		HASH_ITER (hh, t->sub, s, snext) {
-			HASH_DEL(t->sub, s);
-			free(s);
-		}
-		HASH_DEL(table->first, t);
-		free(t);
-	}
+	for (size_t i = 0; i < table->n; i++)
+		free(table->lines[i]);
+	free(table->lines);
+	hash_index_free(&table->index);
+	*table = (struct tallies){};
 }
 
 int tally_percent(uint64_t part, uint64_t whole)

@@ -14,20 +14,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
+#include "base/hash_index.h"
 
+/* A line; it stays where it is until tally_free(). */
 struct tally {
-	UT_hash_handle hh;
+	struct tally *next;	  /* of its level */
+	struct tally *sub, *last; /* the second level: its first and last line; NULL: it has none */
+	const struct tally *parent; /* NULL: of the first level */
 	uint64_t count;
-	struct tally *sub; /* table of the second level; NULL: none */
 	size_t len;
 	char key[]; /* and a NUL */
 };
 
 struct tallies {
-	struct tally *first; /* walk with hh.next */
-	size_t kept;	     /* bytes of all keys and their tables */
-	size_t made;	     /* bytes of the keys of all calls of tally_add() */
+	struct tally *first, *last; /* the first level */
+	size_t kept;		    /* bytes of all lines */
+	size_t made;		    /* bytes of the keys of all calls */
+	struct tally **lines;	    /* of both levels, as they were added */
+	size_t n, cap;
+	struct hash_index index;
 };
 
 #define TALLY_MAX_KEPT (256UL << 20)
@@ -42,13 +47,14 @@ static inline bool tally_is_full(const struct tallies *table)
 	return table->made >= TALLY_MAX_MADE;
 }
 
+/* Adds to `key`, of the second level under `parent` unless that is NULL. NULL: out of memory. */
+struct tally *tally_add_to(struct tallies *table, struct tally *parent, const char *key,
+			   uint64_t count);
+
 /* Adds to `key` and, when sub is not NULL, to `sub` under it. 0 or -ENOMEM. */
 int tally_add(struct tallies *table, const char *key, const char *sub, uint64_t count);
 
-/*
- * Sorts lines by count, descending; equal counts by `order`. In an array of its own, as the lists of
- * a large table miss the cache at each step of a merge sort.
- */
+/* Sorts lines by count, descending; equal counts by `order`. */
 struct ranked {
 	uint64_t count;
 	size_t order;
@@ -56,8 +62,8 @@ struct ranked {
 };
 void tally_rank(struct ranked *lines, size_t n);
 
-/* Sorts both levels by count, descending. */
-void tally_sort(struct tallies *table);
+/* Sorts both levels by count, descending. 0 or -ENOMEM. */
+int tally_sort(struct tallies *table);
 
 void tally_free(struct tallies *table);
 
