@@ -11,6 +11,7 @@
 #include "base/mem_gather.h"
 #include "base/mem_image.h"
 #include "base/mem_limited.h"
+#include "base/mem_pages.h"
 #include "base/mem_remote.h"
 #include "base/mem_vec.h"
 
@@ -229,5 +230,35 @@ Test(mem, limited)
 	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x2000), -EFAULT, "counts, too");
 	cr_expect_eq(limited.left, 0);
 	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x1000), -EFAULT);
+	mem_image_clear(&img);
+}
+
+Test(mem, pages_are_read_once)
+{
+	struct mem_pages *pages;
+	struct mem_image img;
+	static uint8_t page[3 * MEM_PAGES_BYTES];
+	uint8_t bytes[16];
+
+	for (size_t i = 0; i < sizeof(page); i++)
+		page[i] = (uint8_t)(i % 251);
+	mem_image_init(&img);
+	cr_assert_eq(mem_image_add(&img, 0x10000, page, sizeof(page) - 1), 0);
+	counted.mem.read = counted_read;
+	counted.under = &img.mem;
+	counted.reads = 0;
+	pages = mem_pages_new(&counted.mem);
+	cr_assert_not_null(pages);
+	for (uint64_t i = 0; i + sizeof(bytes) < 2 * MEM_PAGES_BYTES; i++) { /* across pages, too */
+		cr_assert_eq(mem_read(&pages->mem, bytes, sizeof(bytes), 0x10000 + i), 0);
+		cr_assert_arr_eq(bytes, page + i, sizeof(bytes));
+	}
+	cr_expect_eq(counted.reads, 2);
+	/* the last page is not whole: its bytes are read by themselves */
+	cr_expect_eq(mem_read(&pages->mem, bytes, 8, 0x12000), 0);
+	cr_expect_arr_eq(bytes, page + 0x2000, 8);
+	cr_expect_eq(mem_read(&pages->mem, bytes, 2, 0x12ffe), -EFAULT);
+	cr_expect_eq(mem_read(&pages->mem, bytes, 2, UINT64_MAX), -EFAULT);
+	mem_pages_free(&pages);
 	mem_image_clear(&img);
 }

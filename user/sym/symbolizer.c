@@ -67,9 +67,10 @@ int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 }
 
 static const struct names *names_of(struct image *image, uint64_t g, const struct lb_build *build,
-				    bool again)
+				    uint64_t missing)
 {
-	return vm_names_get(&image->vms, &image->remote.mem, build, g, again, image->owner->round);
+	return vm_names_get(&image->vms, &image->remote.mem, build, g, missing,
+			    image->owner->round);
 }
 
 /* A sample; and the VM whose frames are described, which are those before frame[end]. */
@@ -96,10 +97,10 @@ static const char *library_name(const struct frame_ctx *c, const struct lb_frame
 {
 	const char *(*find)(const struct names *names, uint64_t ptr) =
 		LB_FRAME_KIND(f) == LB_FRAME_FF ? c->family->builtin : c->family->cfunction;
-	const char *name = find(names_of(c->image, c->g, c->build, false), LB_FRAME_PTR(f));
+	const char *name = find(names_of(c->image, c->g, c->build, 0), LB_FRAME_PTR(f));
 
 	if (!name)
-		name = find(names_of(c->image, c->g, c->build, true), LB_FRAME_PTR(f));
+		name = find(names_of(c->image, c->g, c->build, LB_FRAME_PTR(f)), LB_FRAME_PTR(f));
 	return name;
 }
 
@@ -398,8 +399,7 @@ static int refine(struct image *image, const struct lb_build *build, struct lb_r
 	if (!image->compiled)
 		r = family->compiled_new(&image->remote.mem, &image->compiled);
 	if (!r)
-		r = family->refine(image->compiled, build, names_of(image, rec->vm, build, false),
-				   rec);
+		r = family->refine(image->compiled, build, names_of(image, rec->vm, build, 0), rec);
 	if (r == -ENOENT) {
 		image->owner->snapshot_line += count;
 		r = 0;

@@ -2,9 +2,20 @@
 #include "vm_names.h"
 
 #include <stdlib.h>
+#include <sys/param.h>
 
+#include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/mem_pages.h"
 #include "family.h"
+
+#define MISSING 16
+
+/* A function without a name. */
+struct missing {
+	uint64_t function;
+	uint32_t tries; /* for it */
+};
 
 struct vm_names {
 	uint64_t g;
@@ -12,6 +23,8 @@ struct vm_names {
 	struct names *names;
 	uint32_t tried; /* round of the last attempt */
 	uint32_t tries;
+	struct missing missing[MISSING]; /* the last ones */
+	uint32_t nmissing;		 /* all that there were */
 	UT_hash_handle hh;
 };
 
@@ -20,9 +33,12 @@ struct vm_names {
 /*
  * Rounds between two attempts to read a VM's names when one is missing, at most: modules come and
  * go. A program that begins loads its libraries now: the first attempts wait for one round only.
+ * Some names are never found, as that of an interpreter's main function: each attempt for the same
+ * function waits twice as long as the one before.
  */
 #define NAMES_RETRY 20
 #define NAMES_EAGER 4
+#define NAMES_DOUBLED 10 /* times */
 
 void vm_names_free(struct vm_names **vms)
 {
@@ -35,12 +51,28 @@ void vm_names_free(struct vm_names **vms)
 	}
 }
 
-/* Some names are never found, as a function of a stripped host's: each attempt waits for longer. */
-static uint32_t wait_of(const struct vm_names *v)
+static struct missing *find_missing(struct vm_names *v, uint64_t function)
 {
-	if (v->tries <= NAMES_EAGER)
-		return 1;
-	return v->tries - NAMES_EAGER < NAMES_RETRY ? v->tries - NAMES_EAGER : NAMES_RETRY;
+	struct missing *m = v->missing;
+
+	while (m < v->missing + MISSING && m->function != function)
+		m++;
+	if (m < v->missing + MISSING)
+		return m;
+	m = &v->missing[v->nmissing++ % MISSING];
+	*m = (struct missing){.function = function};
+	return m;
+}
+
+static bool may_try_again(struct vm_names *v, uint64_t function, uint32_t round)
+{
+	struct missing *m = find_missing(v, function);
+	uint32_t wait = v->tries <= NAMES_EAGER ? 1 : MIN(v->tries - NAMES_EAGER, NAMES_RETRY);
+
+	if (round - v->tried < MAX(wait, 1u << MIN(m->tries, NAMES_DOUBLED)))
+		return false;
+	m->tries++;
+	return true;
 }
 
 static struct vm_names *add(struct vm_names **vms, const struct sym_family *family, uint64_t g)
@@ -64,18 +96,19 @@ static struct vm_names *add(struct vm_names **vms, const struct sym_family *fami
 static void read_names(struct vm_names *v, const struct lb_mem *mem, const struct lb_build *build,
 		       uint32_t round)
 {
+	struct mem_pages *pages __cleanup(mem_pages_free) = mem_pages_new(mem);
 	struct names *names = NULL;
 
 	v->tried = round;
 	v->tries++;
-	if (v->family->names_read(mem, build, v->g, &names))
+	if (!pages || v->family->names_read(&pages->mem, build, v->g, &names))
 		return;
 	v->family->names_free(&v->names);
 	v->names = names;
 }
 
 const struct names *vm_names_get(struct vm_names **vms, const struct lb_mem *mem,
-				 const struct lb_build *build, uint64_t g, bool again,
+				 const struct lb_build *build, uint64_t g, uint64_t missing,
 				 uint32_t round)
 {
 	const struct sym_family *family = sym_family(build->family);
@@ -91,7 +124,7 @@ const struct names *vm_names_get(struct vm_names **vms, const struct lb_mem *mem
 		if (!v)
 			return NULL;
 		read_names(v, mem, build, round);
-	} else if (again && round - v->tried >= wait_of(v)) {
+	} else if (missing && may_try_again(v, missing, round)) {
 		read_names(v, mem, build, round);
 	}
 	return v->names;
