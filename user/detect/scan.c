@@ -56,7 +56,8 @@ struct scan {
 	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
-	uint32_t unopened;   /* files of the last process */
+	uint64_t mapped;     /* process_mapped() of the last process */
+	uint32_t unopened;   /* its files */
 	char *unopened_path; /* of one of them; NULL */
 	uint64_t filled_ns;  /* when work was filled up, CLOCK_MONOTONIC */
 };
@@ -113,6 +114,11 @@ void scan_free(struct scan **scan)
 const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 {
 	return index < s->nbuilds ? s->builds[index] : NULL;
+}
+
+uint64_t scan_mapped(const struct scan *s)
+{
+	return s->mapped;
 }
 
 uint32_t scan_unopened(const struct scan *s)
@@ -398,12 +404,15 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 
 	if (signals_caught()) /* a process has many files */
 		return -EINTR;
+	process_add_mapped(&c->scan->mapped, m);
+	if (c->mappings > MAX_MAPPINGS)
+		return 0;
 	if (c->mappings++ == MAX_MAPPINGS) {
 		error_set(&c->left_out, -E2BIG,
 			  "whether it holds a Lua is not known: %d other mappings come before it",
 			  MAX_MAPPINGS);
 		set_unknown(c, m, &c->left_out);
-		return 1;
+		return 0;
 	}
 	f = scan_file(c, m);
 	if (!f || f->build == NO_BUILD)
@@ -445,9 +454,12 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	proc->nmodules = 0;
 	proc->families = 0;
 	proc->unsampled = 0;
+	s->mapped = 0;
 	s->unopened = 0;
 	free(TAKE_PTR(s->unopened_path));
 	r = process_mappings(pid, scan_mapping, &c);
+	if (r)
+		s->mapped = 0;
 	if (r == -EINTR || signals_caught())
 		return -EINTR;
 	if (r == -ESRCH)

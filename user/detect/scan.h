@@ -28,6 +28,9 @@ void scan_free(struct scan **scan);
  */
 int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct error *err);
 
+/* process_mapped() of the process that was scanned last. */
+uint64_t scan_mapped(const struct scan *scan);
+
 /*
  * How many files of the process that was scanned last could not be opened, for lack of rights or
  * because they are deleted: without CAP_CHECKPOINT_RESTORE these have no path.

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process.h"
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGE_SWAPPED (1ULL << 62)
@@ -91,39 +91,39 @@ static int open_pagemap(pid_t pid)
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
 }
 
+static bool is_private_memory(const char *perms)
+{
+	return perms[0] == 'r' && perms[1] == 'w' && perms[3] == 'p';
+}
+
+static int add_mapping(void *arg, const struct process_mapping *m)
+{
+	struct memory_walk *p = arg;
+	int r = 0;
+
+	if (m->end - m->start > MOST_RESERVED)
+		*p->complete = false;
+	else
+		r = each_page(p, m->start, m->end);
+	if (!r && !budget_spend(p->work, MEMORY_PAGE)) { /* there may be a million mappings */
+		*p->complete = false;
+		return 1;
+	}
+	return r;
+}
+
 int memory_each(pid_t pid, struct budget *work, int (*fn)(void *arg, uint64_t start, uint64_t end),
 		void *arg, bool *complete)
 {
 	int pagemap __close = open_pagemap(pid);
 	struct memory_walk p = {
 		.pagemap = pagemap, .work = work, .fn = fn, .arg = arg, .complete = complete};
-	FILE *maps __fclose = NULL;
-	char *line __free = NULL;
-	char path[64], perms[5];
-	uint64_t start, end;
-	size_t size = 0;
-	int r = 0;
+	int r;
 
 	if (pagemap < 0)
 		return pagemap;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return errno == ENOENT ? -ESRCH : -errno;
 	*complete = true;
-	while (!r && getline(&line, &size, maps) > 0) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, perms) != 3 ||
-		    perms[0] != 'r' || perms[1] != 'w' || perms[3] != 'p')
-			continue;
-		if (end - start > MOST_RESERVED)
-			*complete = false;
-		else
-			r = each_page(&p, start, end);
-		if (!r && !budget_spend(work, MEMORY_PAGE)) { /* there may be a million mappings */
-			*complete = false;
-			break;
-		}
-	}
+	r = process_maps(pid, is_private_memory, add_mapping, &p);
 	if (!r)
 		r = end_run(&p);
 	return r > 0 ? 0 : r;

@@ -251,14 +251,14 @@ int process_uid(pid_t pid, uid_t *uid)
 }
 
 /* "55d0c0a00000-55d0c0a2a000 r-xp 00007000 fe:00 11305939   /usr/bin/lua5.4" */
-static bool parse_mapping(char *line, struct process_mapping *m)
+static bool parse_mapping(char *line, bool (*wanted)(const char *perms), struct process_mapping *m)
 {
 	const char *perms = strchr(line, ' ');
 	unsigned major, minor;
 	int path = 0;
 
 	/* a program may have tens of thousands of others */
-	if (!perms || strnlen(perms, 5) < 5 || perms[3] != 'x')
+	if (!perms || strnlen(perms, 5) < 5 || !wanted(perms + 1))
 		return false;
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
 		   &m->end, &m->offset, &major, &minor, &m->ino, &path) < 6)
@@ -269,30 +269,43 @@ static bool parse_mapping(char *line, struct process_mapping *m)
 	return true;
 }
 
-int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+#define MAPS_READ 4096 /* bytes that the kernel makes at a time; its st_blksize says 1024 */
+
+int process_maps(pid_t pid, bool (*wanted)(const char *perms),
+		 int (*fn)(void *arg, const struct process_mapping *m), void *arg)
 {
 	FILE *f __fclose = NULL;
 	char *line __free = NULL;
+	char path[64], buf[MAPS_READ], first;
 	size_t size = 0;
-	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
+	setvbuf(f, buf, _IOFBF, sizeof(buf));
 	while (getline(&line, &size, f) > 0) {
 		struct process_mapping m;
 		int r;
 
-		if (!parse_mapping(line, &m))
+		if (!parse_mapping(line, wanted, &m))
 			continue;
 		r = fn(arg, &m);
 		if (r)
 			return r;
 	}
 	/* each read() asks for the memory anew: without it the file ends where it was read last */
-	rewind(f);
-	return getc(f) == EOF ? -ESRCH : 0;
+	return pread(fileno(f), &first, 1, 0) == 1 ? 0 : -ESRCH;
+}
+
+static bool is_code(const char *perms)
+{
+	return perms[2] == 'x';
+}
+
+int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+{
+	return process_maps(pid, is_code, fn, arg);
 }
 
 struct of_files {
@@ -330,22 +343,29 @@ static const char *in_root(pid_t pid, const struct process_mapping *m, char path
 	return path;
 }
 
-static int add_mapping(void *arg, const struct process_mapping *m)
+void process_add_mapped(uint64_t *mapped, const struct process_mapping *m)
 {
 	const uint64_t words[] = {m->start, m->end, m->offset, m->dev, m->ino};
-	uint64_t *h = arg;
-	size_t i;
+	uint64_t h = *mapped;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		*h = (*h ^ words[i]) * MIX >> 1;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		h = (h ^ words[i]) * MIX;
+		h ^= h >> 32;
+	}
+	*mapped = h | 1;
+}
+
+static int add_mapping(void *arg, const struct process_mapping *m)
+{
+	process_add_mapped(arg, m);
 	return 0;
 }
 
 uint64_t process_mapped(pid_t pid)
 {
-	uint64_t h = 1;
+	uint64_t mapped = 0;
 
-	return process_mappings(pid, add_mapping, &h) || h == 1 ? 0 : h | 1;
+	return process_mappings(pid, add_mapping, &mapped) ? 0 : mapped;
 }
 
 /*

@@ -3,6 +3,7 @@
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,7 +47,6 @@ int process_uid(pid_t pid, uid_t *uid);
  */
 int process_check_namespace(struct error *err);
 
-/* An executable mapping. */
 struct process_mapping {
 	uint64_t start, end, offset;
 	uint64_t dev, ino; /* 0, 0: of no file */
@@ -54,14 +54,22 @@ struct process_mapping {
 };
 
 /*
- * Calls fn for each executable mapping, by address; process_mappings() for those of files only.
- * -ESRCH: the process has ended, or has called exec, while they were read; some may be missing.
+ * Calls fn for each mapping whose permissions, as "rw-p", are wanted, by address. A nonzero return
+ * ends it and is returned. -ESRCH: the process has ended, or has called exec, while they were read;
+ * some may be missing.
  */
+int process_maps(pid_t pid, bool (*wanted)(const char *perms),
+		 int (*fn)(void *arg, const struct process_mapping *m), void *arg);
+
+/* The same for executable ones; process_mappings() for those of files only. */
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
 /* Distinguishes one set of executable mappings of files from another. 0: the process ends. */
 uint64_t process_mapped(pid_t pid);
+
+/* Makes the same of mappings that are read for another purpose; *mapped is 0 at first. */
+void process_add_mapped(uint64_t *mapped, const struct process_mapping *m);
 
 /*
  * Which content a file has, as far as its inode shows: one that is written to in place has another

@@ -84,8 +84,8 @@ static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms
 static void scan(struct targets *ts, pid_t pid, struct target_scan *s)
 {
 	*s = (struct target_scan){.image = process_image(pid)};
-	s->mapped = process_mapped(pid); /* before: what is mapped meanwhile is found later */
 	s->result = scan_process(ts->scan, pid, &s->vms, &s->unknown);
+	s->mapped = scan_mapped(ts->scan);
 	give_files(ts);
 	if (!s->result)
 		note_closed(ts, pid, &s->vms);
