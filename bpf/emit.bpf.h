@@ -10,6 +10,7 @@
 #include "emit_puc.bpf.h"
 #include "maps.bpf.h"
 #include "narrow.bpf.h"
+#include "zone.bpf.h"
 
 static __always_inline void count_ends(__u32 end, __s64 count)
 {
@@ -221,7 +222,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	head = (const void *)((const char *)rec + HASH_FROM);
 	top = &rec->stack.frame[0];
 	words[0] = top->word;
-	words[1] = top->fp;
+	words[1] = top->fp ^ rec->zone; /* its bits are random, or none but the lowest few */
 	sum = 0;
 
 	LB_UNROLLED
@@ -252,16 +253,18 @@ static __always_inline int emit_whole(struct lb_walk *w, int nsent)
 	w->rec.head.type = LB_REC_SAMPLE;
 	w->rec.head.size = LB_SAMPLE_SIZE(n);
 	return bpf_ringbuf_output(&ring, &w->rec, LB_SAMPLE_SIZE(n),
-				  ring_wakeup(nsent, w->samples));
+				  ring_wakeup(nsent || zone_is_asked(w), w->samples));
 }
 
-/* Sends a sample whole, after the prototypes of its functions. Returns 0, 1 when the ring had no
+/* Sends a sample whole, after the prototypes of its functions and its zone's name. Returns 0, 1 when the ring had no
  * room for some of these, or -1 when it had none for the sample. */
 static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread,
 				      enum lb_family family)
 {
 	int nsent = emit_protos(w, thread, family);
 
+	if (emit_zone(w))
+		nsent = -1;
 	return emit_whole(w, nsent) ? -1 : nsent < 0;
 }
 

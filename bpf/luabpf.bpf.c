@@ -29,12 +29,15 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 	return narrowed_by ? id ^ narrow_stamp(task) : id;
 }
 
-static __always_inline enum lb_status send(struct lb_walk *w, struct lb_thread *thread,
-					   enum lb_status end, enum lb_family family)
+static __always_inline enum lb_status send(struct lb_walk *w, struct lb_cache *cache,
+					   struct lb_thread *thread, enum lb_status end,
+					   enum lb_family family)
 {
 	if (end != LB_STATUS_RESOLVED)
 		return end;
 	thread_describe(w);
+	if (by_zone)
+		zone_read(w, cache, thread);
 	return emit_sample(w, thread, family) ? LB_STATUS_RING_FULL : LB_STATUS_RESOLVED;
 }
 
@@ -58,10 +61,10 @@ static __always_inline enum lb_status sample(const struct bpf_perf_event_data *e
 		lj_status = lj_begin(&lj, event, proc, thread);
 	if (families & LB_FAMILY_BIT(PUC) && puc_status != LB_STATUS_OUTSIDE && puc.w &&
 	    (lj_status != LB_STATUS_RESOLVED || puc.w->inner < lj->cframe))
-		return send(puc_common(puc.w), thread, puc_status, LB_FAMILY_PUC);
+		return send(puc_common(puc.w), &puc.w->cache, thread, puc_status, LB_FAMILY_PUC);
 	if (!(families & LB_FAMILY_BIT(LJ)) || lj_status != LB_STATUS_RESOLVED)
 		return lj_status;
-	return send(lj_common(lj), thread, lj_finish(lj, thread), LB_FAMILY_LJ);
+	return send(lj_common(lj), &lj->cache, thread, lj_finish(lj, thread), LB_FAMILY_LJ);
 }
 
 /*

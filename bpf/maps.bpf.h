@@ -92,6 +92,11 @@ struct lb_thread {
 	__u32 puc_module;
 	__u64 puc_L; /* the lua_State that ran; 0: none */
 	__u64 lj_L;  /* the outermost lua_State on its stack; 0: none */
+
+	/* the zone stack of the VM that ran last: a copy of its entry in `zones` */
+	__u64 zone_g;	     /* 0: of none */
+	__u32 zones_version; /* when it was copied */
+	struct lb_zone zone;
 } LB_LINE_ALIGNED;
 
 /*
@@ -250,6 +255,32 @@ const volatile __u8 by_coroutine;
  * again. BPF; user space empties the slots of those that it has forgotten.
  */
 __u32 proto_sent[LB_PROTO_SLOTS];
+
+/* Zones are recorded: user space sets it before the load, and with it the size of `zones`. */
+const volatile __u8 by_zone;
+
+/* Where each VM has its zone stack. User space writes, BPF reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct lb_zone_key);
+	__type(value, struct lb_zone);
+} zones SEC(".maps");
+
+/* Counts the changes of `zones` by user space, which raises it after each. BPF reads. */
+__u32 zones_version;
+
+/* By the index of a VM build. User space writes, BPF reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_BUILDS);
+	__type(key, __u32);
+	__type(value, struct lb_zone_layout);
+} zone_layouts SEC(".maps");
+
+/* Names of zones that were sent, by their hashes: a direct-mapped cache. BPF alone. */
+#define ZONES_SENT 1024 /* power of two */
+__u64 zone_sent[ZONES_SENT];
 
 /* Slots of stacks: see LB_STACKS. BPF and user space. */
 __u64 stack_counts[LB_STACKS];

@@ -38,6 +38,7 @@ static __noinline void thread_meet(struct lb_thread *thread, __u32 tid, __u64 ex
 	thread->traceno = 0;
 	thread->puc_L = 0;
 	thread->lj_L = 0;
+	thread->zone_g = 0;
 }
 
 static __always_inline struct lb_thread *thread_of(struct lb_cpu *cpu, struct task_struct *task,

@@ -28,6 +28,7 @@ enum lb_rec_type {
 	LB_REC_SAMPLE = 1,
 	LB_REC_PROTO = 2, /* a prototype's memory; comes before the first sample that has it */
 	LB_REC_TASK = 3,  /* a process that user space has to recognise */
+	LB_REC_ZONE = 4,  /* a zone's name; comes before the first sample that has it */
 };
 
 struct lb_rec_head {
@@ -94,6 +95,7 @@ struct lb_rec_sample {
 	/* LuaJIT: offset of pc in the machine code of trace traceno; 0 without one */
 	__u32 mcofs;
 	__u32 state; /* LB_STATE(): jit.p's letter, N I C G J, and its detail */
+	__u64 zone;  /* LB_ZONE(): 0: zones are not recorded */
 	__u32 pid;   /* in the root pid namespace */
 	__u32 tid;
 	__u64 vm;     /* global_State */
@@ -129,6 +131,33 @@ struct lb_rec_sample {
 #define LB_PROTO_SLOTS (1 << 16) /* power of two */
 #define LB_PROTO_SLOT(proto, pid)                                                                  \
 	(((__u32)((proto) >> 4) * 0x9e3779b1u >> 7 ^ (pid)*0x85ebca6bu) & (LB_PROTO_SLOTS - 1))
+
+/*
+ * A sample's zone: what is known of it, and the generation of the struct lb_zone by which it was
+ * read. From LB_ZONE_NAMES on a word is a hash of the zone's name, of 56 bits.
+ */
+enum lb_zone_word {
+	LB_ZONE_UNSEEN = 1, /* user space has not searched this VM for its zone stack yet */
+	LB_ZONE_ABSENT,	    /* it has, and there was none */
+	LB_ZONE_EMPTY,	    /* the zone stack is empty */
+	LB_ZONE_UNKNOWN,    /* the zone stack could not be read, or is no array */
+	LB_ZONE_NO_STRING,  /* the innermost zone is no string */
+	LB_ZONE_NAMES = 16,
+};
+#define LB_ZONE(word, generation) ((__u64)(word) << 8 | (__u8)(generation))
+#define LB_ZONE_WORD(zone) ((zone) >> 8)
+#define LB_ZONE_GENERATION(zone) ((__u8)(zone))
+
+/* A zone's name. The same name has the same hash in all VMs. */
+#define LB_ZONE_TEXT 255 /* bytes of a name; longer ones are truncated */
+struct lb_rec_zone {
+	struct lb_rec_head head;
+	__u64 word; /* its hash */
+	__u32 len;  /* of the name in the VM */
+	__u32 pad;
+	char text[LB_ZONE_TEXT + 1]; /* the record ends after the bytes that it has of it */
+};
+#define LB_ZONE_SIZE(len) (__builtin_offsetof(struct lb_rec_zone, text) + (len))
 
 /* Bytes of the target's memory, [addr, addr + len). They follow, padded to 8 bytes. */
 struct lb_part {
@@ -296,10 +325,52 @@ struct lb_file {
 
 #define LB_THREAD_VMS 4 /* kept for each thread; power of two */
 
+/*
+ * The zone stack of a VM: key and value of the map `zones`. User space writes it, and reads the
+ * table again in each round. If its parts have moved, this becomes another generation; the zones of
+ * samples of earlier ones are unknown.
+ */
+#define LB_ZONE_VMS 8192 /* the last ones that were sampled */
+struct lb_zone_key {
+	__u64 g; /* global_State */
+	__u32 pid;
+	__u32 epoch; /* of the process */
+};
+struct lb_zone {
+	__u64 table; /* 0: the VM has none */
+	__u64 array, node;
+	__u32 size;  /* of the array part: keys 1 .. size */
+	__u32 nodes; /* of the hash part; 0: no zone can be in it before it is moved */
+	__u32 generation;
+	__u32 pad;
+};
+
+/*
+ * Where a VM build keeps tables and strings. An element k of a table's array part has its value at
+ * array + value_origin + k * value_stride. Offsets are in bytes.
+ */
+struct lb_zone_layout {
+	__u64 seed;    /* of the names' hashes */
+	__u16 gc_type; /* of the object header: the byte with the type ... */
+	__u8 gc_mask, gc_str, gc_longstr;
+	/* LuaJIT: the type is the word's bits from here on; 0: it is a byte of its own */
+	__u8 type_shift;
+	__s16 value_origin, value_stride, type_origin, type_stride;
+	__u16 node_size, node_value, node_value_type, node_key, node_key_type;
+	__u8 key_integer;   /* PUC Lua: type of an integer key; */
+	__u8 key_double;    /* keys are doubles */
+	__u16 str_shortlen; /* the byte with a short string's length; 0: none */
+	__u16 str_len, str_text;
+	__u8 str_len32;	   /* str_len has 4 bytes; 0: 8 */
+	__u8 longstr_away; /* a long string has a pointer to its text */
+};
+
 _Static_assert(sizeof(struct lb_frame) == 16, "ring ABI");
-_Static_assert(LB_SAMPLE_SIZE(0) == 88, "ring ABI");
+_Static_assert(LB_SAMPLE_SIZE(0) == 96, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_proto) == 32 && sizeof(struct lb_part) == 16, "ring ABI");
 _Static_assert(sizeof(struct lb_rec_task) == 48 + sizeof(struct lb_identity), "ring ABI");
+_Static_assert(LB_ZONE_SIZE(0) == 24, "ring ABI");
+_Static_assert(sizeof(struct lb_zone_key) == 16 && sizeof(struct lb_zone) == 40, "map ABI");
 _Static_assert(sizeof(struct lb_identity) == 56, "map ABI: a key has no hidden padding");
 _Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
 

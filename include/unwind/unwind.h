@@ -90,6 +90,8 @@ struct lb_walk {
 
 	struct lb_regs regs;	  /* filled by the caller */
 	struct lb_rec_sample rec; /* the record; frames go to rec.stack */
+	struct lb_rec_zone zone;  /* zone.h: the name of rec.zone */
+	__u64 zone_word;	  /* that was read */
 	__u8 scratch[LB_READ_MOST];
 };
 

@@ -42,13 +42,23 @@ static void on_task(void *arg, const struct lb_rec_task *t)
 	touch(arg, t, sizeof(*t));
 }
 
+static void on_zone(void *arg, const struct lb_rec_zone *z)
+{
+	touch(arg, z, LB_ZONE_SIZE(z->len < LB_ZONE_TEXT ? z->len : LB_ZONE_TEXT));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct stacks *stacks;
 	static __u64 slots[LB_STACKS];
 	struct seen seen = {};
 	struct ring_callbacks cb = {
-		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = &seen};
+		.sample = on_sample,
+		.proto = on_proto,
+		.task = on_task,
+		.zone = on_zone,
+		.arg = &seen,
+	};
 	/* Its own allocation, aligned as the ring's records are, so that one byte too far is seen. */
 	uint8_t *bytes = calloc(1, size + !size);
 	int err;

@@ -12,7 +12,7 @@
  *
  *   M period_ns time_ns duration_ns
  *   F kind callname defname chunk symbol addr firstline line position     kind: L C B X
- *   R vmstate pid tid comm count frame...                        leaf first; frames count from 0
+ *   R vmstate pid tid comm count zone frame...                   leaf first; frames count from 0
  *   L reason count
  */
 #include <ctype.h>
@@ -125,6 +125,7 @@ static void read_row(struct prof *prof, char *line)
 	labels.tid = number(&line);
 	labels.comm = string(&line);
 	count = number(&line);
+	labels.zone = string(&line);
 	while (line && n < MAX_FRAMES)
 		frames[n++] = ids[number(&line)];
 	if (prof_add(prof, frames, n, &labels, count))

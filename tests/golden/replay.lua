@@ -160,8 +160,8 @@ local function read_samples(path)
       frames[#frames + 1] = f
       if f.kind == "B" then ffnames[tonumber(f.addr)] = f.symbol end
     elseif w[1] == "R" then
-      local row = { state = w[2], count = tonumber(w[6]), stack = {} }
-      for i = 7, #w do row.stack[#row.stack + 1] = frames[tonumber(w[i]) + 1] end
+      local row = { state = w[2], count = tonumber(w[6]), zone = unescape(w[7]), stack = {} }
+      for i = 8, #w do row.stack[#row.stack + 1] = frames[tonumber(w[i]) + 1] end
       rows[#rows + 1] = row
     end
   end
@@ -174,10 +174,15 @@ local function report(p_lua, rows, ffnames, options)
     write = function(_, ...) for _, s in ipairs { ... } do written[#written + 1] = s end end,
     close = function() end,
   }
-  local callback
+  local callback, zone
   local stubs = {
     jit = jit,
     ["jit.vmdef"] = { ffnames = ffnames },
+    ["jit.zone"] = {
+      get = function() -- G alone makes no stacks of zones
+        return zone and folded and options:find("[fFl]") and folded_frame(zone) or zone
+      end,
+    },
     ["jit.profile"] = {
       start = function(_, cb) callback = cb end,
       stop = function() end,
@@ -206,7 +211,10 @@ local function report(p_lua, rows, ffnames, options)
   folded = options:find("G", 1, true) and not options:find("[aA]")
   local p = setfenv(assert(loadfile(p_lua)), env)()
   p.start(options, "out")
-  for _, row in ipairs(rows) do callback(row.stack, row.count, row.state) end
+  for _, row in ipairs(rows) do
+    zone = row.zone ~= "(none)" and row.zone or nil
+    callback(row.stack, row.count, row.state)
+  end
   local ok = pcall(p.stop)
   return ok, table.concat(written)
 end

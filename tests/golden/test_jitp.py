@@ -57,6 +57,7 @@ CHUNKS = ["@a.lua", "@src/b.lua", "@/srv/app/very/long/path/c.lua", "@C:\\lua\\d
           b"@bad\xff\xfe.lua", b"@\x1b]0;title\x07.lua", "=", "@", "@@", "@=x", "@[x", "=?", "@dir/", "", None,
           "@a.lua:3", "=tab\there"]
 BYTECODE = ["table", "string", "=x"]
+ZONES = ["(none)", "(none)", "AI", "A*", "x < y", "žluť", "se;mi", "%d%s", "sp ace 12", "", "Compiled"]
 STATES = ["N", "I", "I", "C", "G", "J", "X"]
 
 
@@ -131,7 +132,8 @@ def samples(seed, sources, names=Names):
         count = rng.choice([1, 1, 1, 2, 3, 7, 100, 123456, 12345, 2**40][: seed % 8 + 3] if seed % 2 else [1, 1, 2, 3, 50])
         comm = rng.choice(["luajit", "a b", b"\xff\x01", ""])
         lines.append(" ".join(map(str, ["R", rng.choice(STATES), rng.choice([0, 7, 4294967295]),
-                                        rng.randint(0, 9), quote(comm), count, *stack])))
+                                        rng.randint(0, 9), quote(comm), count,
+                                        quote(rng.choice(ZONES)), *stack])))
     lines.append("L ring-full 12")
     return "\n".join(lines) + "\n"
 
@@ -149,11 +151,13 @@ SOURCES = {
 
 # ---- option strings ------------------------------------------------------------------------------
 
-SINGLE = ["f", "F", "l", "v", "s", "p", "r", "a", "A", "G"]
+SINGLE = ["f", "F", "l", "v", "z", "s", "p", "r", "a", "A", "G"]
 
 
 def option_strings():
     known = {"", "3si4m1", "fl", "Fl", "lf", "lF", "vf", "fv", "vl", "lv", "vfl", "vFl", "flv", "fvl", "vs", "vsf",
+             "zfl", "zFl", "flz", "fzl", "zs", "zsf", "fzs", "szf", "zm0", "zv", "vz", "zvf", "fzv", "vzlm0", "z2fm0",
+             "z-3lm0", "zrm0", "zar", "Gfz", "zGF", "lzm0r",
              "fvs", "svf", "-s", "-1s", "-3s", "0", "0s", "-0", "-0s", "1", "-1", "2", "-2", "5", "-5", "100", "-100",
              "127", "-127", "-128", "-200", "200", "3-5", "-3s5", "m0", "m1", "m50", "m100", "m101", "fm0r",
              "i1", "i", "i0", "-i3-5", "mi45", "m", "m3m0", "5m3-4f", "1i52", "G3", "Gv", "vG", "Gfl", "Gs", "Gsp",
@@ -163,7 +167,7 @@ def option_strings():
     for n in (1, 2):
         known.update("".join(p) for p in itertools.permutations(SINGLE, n))
     rng = random.Random(1)
-    while len(known) < 600:
+    while len(known) < 700:
         parts = rng.sample(SINGLE + ["-", "m0", "m1", "m20", "2", "-2", "4", "-7", "i2", "x"], rng.randint(2, 6))
         known.add("".join(parts))
     return sorted(known)
@@ -293,7 +297,7 @@ def test_raw_stacks_are_folded(sources):
     """-jp=G in any form; what splits rows counts each sample twice at most."""
     for seed in SEEDS:
         path = write_samples(sources, seed, OddNames)
-        for options in ("G", "Gp", "GF", "Gl", "G3", "Gs", "Gsl", "vfG", "Gfl", "GFl"):
+        for options in ("G", "Gp", "GF", "Gl", "G3", "Gs", "Gsl", "vfG", "zfG", "fzG", "Gfl", "GFl"):
             [(_, text)] = run([RENDER, path, "direct"], [options], sources)
             [(_, again)] = run([RENDER, path, "pprof"], [options], sources)
             assert text == again

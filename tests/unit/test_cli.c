@@ -155,7 +155,13 @@ Test(cli, jp_splits_as_luajit_does)
 	refused("more than OPTIONS,OUTPUT", "-p1", "-jp=f,a,b");
 	cr_assert_eq(parse("-p1", "-jp=fx!"), 0, "jit.p ignores what it does not know");
 	cr_assert_str_eq(opts->jitp_options.unknown, "x!");
-	refused("z", "-p1", "-jp=fz");
+	cr_assert_eq(parse("-p1", "-jp=fz"), 0);
+	cr_assert(opts->jitp_options.zones);
+	cr_assert_null(opts->zone_from);
+	cr_assert_eq(parse("-p1", "-jp=z", "--zone-from=app.zones"), 0);
+	cr_assert_str_eq(opts->zone_from, "app.zones");
+	refused("--zone-from: empty module name", "-p1", "--zone-from=");
+	refused("--zone-from does not go with report", "report", "x", "--zone-from=z");
 	refused("-jp is given twice", "-p1", "-jp", "-jp=f");
 	refused("unknown option -j", "-p1", "-jv");
 	refused("unknown option -j", "-p1", "-jpx");

@@ -142,13 +142,15 @@ Test(out, no_samples)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-Test(out, z_is_refused)
+Test(out, zones_take_the_place_of_states)
 {
-	struct jitp_options options;
-	struct error err = {0};
+	struct jitp_options o;
 
-	cr_expect_eq(jitp_options("zf", &options, &err), -ENOTSUP);
-	cr_expect_str_eq(err.what, "-jp: z (zones) is not yet supported");
+	cr_assert_eq(jitp_options("vz", &o, NULL), 0);
+	cr_expect(o.zones);
+	cr_expect(!o.states);
+	cr_expect_eq(o.stack, '\0');
+	cr_expect_eq(o.split, JITP_STATE_FIRST);
 }
 
 Test(out, hostile_numbers_are_bounded)

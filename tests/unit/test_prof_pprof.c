@@ -76,12 +76,13 @@ static struct prof *sample_profile(void)
 	};
 	uint32_t ids[127], stack[127];
 	struct prof_labels labels[] = {
-		{'I', 1, 2, "luajit", 0, 0, 0, 0},
-		{'C', 0, UINT32_MAX, "", 0, 0, 0, 1},
-		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0, PROF_FINALISE, UINT32_MAX},
-		{'X', 1, 1, "Compiled", 0, 0, PROF_IN_LOOP, 0},
-		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050, PROF_SWEEP, 3},
-		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN, PROF_SWEEP, 4},
+		{'I', 1, 2, "luajit", 0, 0, NULL, 0, 0},
+		{'C', 0, UINT32_MAX, "", 0, 0, PROF_NO_ZONE, 0, 1},
+		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0, "", PROF_FINALISE, UINT32_MAX},
+		{'X', 1, 1, "Compiled", 0, 0, "A*", PROF_IN_LOOP, 0},
+		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050, NULL, PROF_SWEEP, 3},
+		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN, "\\x00 \xc3\xa4; 12", PROF_SWEEP,
+		 4},
 	};
 
 	cr_assert_eq(prof_new(&prof), 0);
@@ -140,6 +141,9 @@ static void expect_row(const struct prof_row *a, const struct prof_row *b)
 	cr_expect_eq(a->labels.coroutine, b->labels.coroutine);
 	cr_expect_eq(a->labels.cause, b->labels.cause);
 	cr_expect_eq(a->labels.trace, b->labels.trace);
+	cr_expect_eq(!a->labels.zone, !b->labels.zone);
+	if (a->labels.zone)
+		cr_expect_str_eq(a->labels.zone, b->labels.zone);
 }
 
 static void expect_origin(const struct prof_origin *a, const struct prof_origin *b)
@@ -296,10 +300,14 @@ Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 			cr_assert_eq(prof_frame_id(prof, &frame, &ids[i]), 0);
 		}
 		do {
+			char zone[16];
 			struct prof_labels l = {
 				(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid,
 				name,	    0,		(UINT64_MAX - 8 * tid) | PROF_MAIN,
-				0,	    0};
+				zone,	    0,		0,
+			};
+
+			snprintf(zone, sizeof(zone), "zone %u", tid);
 
 			cr_assert_eq(prof_origin_id(prof, &origin, &l.origin), 0);
 

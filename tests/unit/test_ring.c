@@ -11,7 +11,7 @@
 #include "bpf/ring.h"
 
 struct seen {
-	int samples, protos, tasks;
+	int samples, protos, tasks, zones;
 	struct lb_rec_sample sample; /* the last one */
 };
 
@@ -39,11 +39,22 @@ static void on_task(void *arg, const struct lb_rec_task *t)
 	((struct seen *)arg)->tasks++;
 }
 
+static void on_zone(void *arg, const struct lb_rec_zone *z)
+{
+	(void)z;
+	((struct seen *)arg)->zones++;
+}
+
 /* Dispatches `size` bytes out of an allocation of just that size. */
 static int record(struct seen *seen, const void *bytes, size_t size)
 {
 	struct ring_callbacks cb = {
-		.sample = on_sample, .proto = on_proto, .task = on_task, .arg = seen};
+		.sample = on_sample,
+		.proto = on_proto,
+		.task = on_task,
+		.zone = on_zone,
+		.arg = seen,
+	};
 	void *copy = malloc(size + !size);
 	int err;
 
@@ -61,7 +72,7 @@ static void refused(const void *bytes, size_t size, const char *what)
 	struct seen seen;
 
 	cr_expect_eq(record(&seen, bytes, size), -EBADMSG, "%s", what);
-	cr_expect_eq(seen.samples + seen.protos + seen.tasks, 0, "%s", what);
+	cr_expect_eq(seen.samples + seen.protos + seen.tasks + seen.zones, 0, "%s", what);
 }
 
 static struct lb_rec_sample sample(uint32_t n)
@@ -247,6 +258,29 @@ Test(stacks, counted_meanwhile)
 	stacks_collect(kept);
 	stacks_commit(kept, on_sample, &seen);
 	cr_expect_eq(seen.samples, MEANWHILE + added);
+}
+
+Test(ring, zone_of_each_length)
+{
+	static const uint32_t lengths[] = {
+		0, 1, 7, LB_ZONE_TEXT - 1, LB_ZONE_TEXT, LB_ZONE_TEXT + 1, UINT32_MAX};
+	struct lb_rec_zone z = {.head.type = LB_REC_ZONE, .word = LB_ZONE_NAMES};
+	struct seen seen;
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint32_t n = lengths[i] < LB_ZONE_TEXT ? lengths[i] : LB_ZONE_TEXT;
+
+		z.len = lengths[i];
+		z.head.size = (uint32_t)LB_ZONE_SIZE(n);
+		cr_expect_eq(record(&seen, &z, LB_ZONE_SIZE(n)), 0);
+		cr_expect_eq(seen.zones, 1);
+		if (!n)
+			continue;
+		z.head.size--;
+		refused(&z, LB_ZONE_SIZE(n) - 1, "a name beyond its bytes");
+	}
+	z.word = LB_ZONE_NAMES - 1;
+	refused(&z, sizeof(z), "no hash");
 }
 
 Test(ring, task)

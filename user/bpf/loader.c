@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,7 @@ struct loader {
 	uint64_t event_ns;	/* CPU time between two events */
 	uint64_t cpu_ns;	/* that detached events had counted */
 	int stats_fd;		/* keeps the kernel's run-time counting on */
+	uint64_t zone_seed;	/* a target that knew it could make two names with one hash */
 };
 
 /* Closes all keepers: the events that sample and user space's files need the descriptors. */
@@ -247,6 +249,9 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 					 o->by_process * LB_STATUS__MAX);
 	l->skel->rodata->by_process = o->by_process != 0;
 	l->skel->rodata->by_coroutine = o->by_coroutine;
+	l->skel->rodata->by_zone = o->by_zone;
+	if (o->by_zone)
+		bpf_map__set_max_entries(l->skel->maps.zones, LB_ZONE_VMS);
 	if (o->narrowed_by)
 		bpf_map__set_max_entries(l->skel->maps.verdicts, LB_VERDICTS);
 	l->skel->rodata->narrowed_by = o->narrowed_by;
@@ -269,6 +274,8 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 		r = loader_check_btf(err);
 	if (r)
 		return r;
+	if (o->by_zone && getrandom(&l->zone_seed, sizeof(l->zone_seed), 0) != sizeof(l->zone_seed))
+		return error_set(err, -errno, "random numbers: %s", strerror(errno));
 	libbpf_set_print(silent);
 	r = load(l, o, err);
 	if (r)
@@ -328,6 +335,22 @@ int loader_set_build(struct loader *l, uint32_t index, const struct lb_build *bu
 {
 	return bpf_map__update_elem(l->skel->maps.builds, &index, sizeof(index), build,
 				    sizeof(*build), BPF_ANY);
+}
+
+int loader_set_zone_layout(struct loader *l, uint32_t build, struct lb_zone_layout *layout)
+{
+	layout->seed = l->zone_seed;
+	return bpf_map__update_elem(l->skel->maps.zone_layouts, &build, sizeof(build), layout,
+				    sizeof(*layout), BPF_ANY);
+}
+
+int loader_set_zone(struct loader *l, const struct lb_zone_key *key, const struct lb_zone *zone)
+{
+	int r = bpf_map__update_elem(l->skel->maps.zones, key, sizeof(*key), zone, sizeof(*zone),
+				     BPF_ANY);
+
+	__atomic_add_fetch(&l->skel->bss->zones_version, 1, __ATOMIC_RELEASE);
+	return r;
 }
 
 int loader_set_file(struct loader *l, const struct lb_file_key *key, const struct lb_file *file)

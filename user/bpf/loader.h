@@ -28,6 +28,7 @@ struct loader_options {
 	uint64_t event_ns;
 	bool everywhere;   /* loader_attach_cpus() will be called */
 	bool by_coroutine; /* records say which lua_State ran */
+	bool by_zone; /* records have zones: loader_set_zone_layout() is called for each build */
 	/* With everywhere, LB_NARROW_*: only processes of an identity with a verdict are sampled;
 	 * 0: all are. */
 	uint32_t narrowed_by;
@@ -51,6 +52,13 @@ __u64 *loader_stack_counts(const struct loader *loader);
 int loader_ring_fd(const struct loader *loader);
 
 int loader_set_build(struct loader *loader, uint32_t index, const struct lb_build *build);
+
+/* Sets where a build keeps tables and strings, if options had by_zone. Sets the seed. */
+int loader_set_zone_layout(struct loader *loader, uint32_t build, struct lb_zone_layout *layout);
+
+/* Sets where a VM has its zone stack. */
+int loader_set_zone(struct loader *loader, const struct lb_zone_key *key,
+		    const struct lb_zone *zone);
 
 /* Registers a file. Its build must be set before. */
 int loader_set_file(struct loader *loader, const struct lb_file_key *key,

@@ -41,6 +41,14 @@ static int check_proto(const struct lb_rec_proto *p, size_t size)
 	return 0;
 }
 
+static int check_zone(const struct lb_rec_zone *z, size_t size)
+{
+	if (size < LB_ZONE_SIZE(0) || z->word < LB_ZONE_NAMES ||
+	    size < LB_ZONE_SIZE(z->len < LB_ZONE_TEXT ? z->len : LB_ZONE_TEXT))
+		return -EBADMSG;
+	return 0;
+}
+
 int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const void *bytes,
 		size_t size)
 {
@@ -64,6 +72,11 @@ int ring_record(const struct ring_callbacks *cb, struct stacks *stacks, const vo
 		if (size < sizeof(struct lb_rec_task))
 			return -EBADMSG;
 		cb->task(cb->arg, bytes);
+		return 0;
+	case LB_REC_ZONE:
+		if (check_zone(bytes, size))
+			return -EBADMSG;
+		cb->zone(cb->arg, bytes);
 		return 0;
 	}
 	return -EBADMSG;

@@ -18,6 +18,7 @@ struct ring_callbacks {
 	stacks_sample_fn *sample;
 	void (*proto)(void *arg, const struct lb_rec_proto *proto);
 	void (*task)(void *arg, const struct lb_rec_task *task);
+	void (*zone)(void *arg, const struct lb_rec_zone *zone);
 	void *arg;
 };
 

@@ -40,6 +40,7 @@ struct options {
 	bool jitp;			  /* write a jit.p report */
 	struct jitp_options jitp_options; /* of "f" when none were given */
 	const char *jitp_output;
+	const char *zone_from;		 /* module whose table has the zones; NULL: none */
 	enum sections_by by;		 /* of the report; and root frames of folded stacks */
 	const char *output;		 /* NULL: none */
 	const struct out_format *format; /* NULL when output is */

@@ -61,6 +61,14 @@ static int set_by(struct options *opts, const char *value, struct error *err)
 	return opts->by ? 0 : error_set(err, -EINVAL, "--by=%s: not %s", value, SECTIONS_NAMES);
 }
 
+static int set_zone_from(struct options *opts, const char *value, struct error *err)
+{
+	if (!*value)
+		return error_set(err, -EINVAL, "--zone-from: empty module name");
+	opts->zone_from = value;
+	return 0;
+}
+
 static int set_output(struct options *opts, const char *value, struct error *err)
 {
 	if (!*value)
@@ -234,6 +242,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		      "jit.p report (the default: -jp=f to standard output)"},
 	[CLI_BY] = {"by", 0, "WHAT", CLI_RECORD | CLI_REPORT, set_by,
 		    "sections by " SECTIONS_NAMES},
+	[CLI_ZONE_FROM] =
+		{"zone-from", 0, "MODULE", CLI_RECORD, set_zone_from,
+		 "zones are the strings in this module's table (default: jit.zone, zone)"},
 	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,

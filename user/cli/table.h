@@ -29,6 +29,7 @@ enum cli_row {
 	CLI_WAIT,
 	CLI_JITP,
 	CLI_BY,
+	CLI_ZONE_FROM,
 	CLI_OUTPUT,
 	CLI_FORMAT,
 	CLI_RATE,

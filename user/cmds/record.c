@@ -304,6 +304,9 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->metrics || opts->verbose,
 		.by_coroutine = opts->by == SECTIONS_COROUTINE,
+		.zones = (opts->jitp && opts->jitp_options.zones) || opts->by == SECTIONS_ZONE ||
+			 opts->zone_from,
+		.zone_from = opts->zone_from,
 		.sources = opts->jitp && opts->jitp_options.annotate,
 		.confine = outputs_use(opts),
 	};

@@ -82,6 +82,15 @@ struct sym_family {
 	void (*compiled_free)(struct compiled **compiled);
 	int (*refine)(struct compiled *compiled, const struct lb_build *build,
 		      const struct names *names, struct lb_rec_sample *rec);
+	/*
+	 * Finds the zone stack: the table package.loaded[module]. NULL: the module that the family
+	 * has for zones, if it has its functions. -ENOENT: there is none; or -errno: the VM's tables
+	 * cannot be read.
+	 */
+	int (*zone)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		    const char *module, struct lb_zone *out);
+	/* For BPF; but for the seed. */
+	void (*zone_layout)(const struct lb_build *build, struct lb_zone_layout *out);
 	/* C functions: the name in the loaded libraries before the ELF symbol */
 	bool libraries_first;
 	/* a C function may be known by its slot on the Lua stack alone, which its results overwrite

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "folded.h"
+#include "folded_name.h"
 #include "frame_names.h"
 #include "jitp.h"
 #include "prof/function.h"
@@ -20,7 +21,7 @@
 
 /* The keys of one row, reused for the next. */
 struct keys {
-	struct text stack, stack2, state;
+	struct text stack, stack2, state, zone;
 	struct frame_names names, lines;
 };
 
@@ -29,6 +30,7 @@ static void keys_free(struct keys *keys)
 	text_free(&keys->stack);
 	text_free(&keys->stack2);
 	text_free(&keys->state);
+	text_free(&keys->zone);
 	frame_names_free(&keys->names);
 	frame_names_free(&keys->lines);
 }
@@ -155,6 +157,16 @@ static void put_state_key(struct keys *keys, const struct prof_labels *labels, b
 		text_printf(&keys->state, ", trace %" PRIu32, labels->trace);
 }
 
+static void put_zone_key(struct keys *keys, const char *zone, bool folded)
+{
+	struct text *name = folded ? &keys->zone : &keys->state;
+
+	text_clear(&keys->zone);
+	text_puts(name, zone ? zone : PROF_ZONE_NOT_RECORDED);
+	if (folded)
+		folded_put_frame(&keys->state, name);
+}
+
 /* Builds the keys of both levels; *k1 is NULL if the row is in no report. */
 static int make_keys(struct keys *keys, const struct prof_row *row, const struct jitp_options *o,
 		     const char **k1, const char **k2)
@@ -168,6 +180,8 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 	text_clear(&keys->state);
 	if (o->states)
 		put_state_key(keys, &row->labels, o->causes);
+	if (o->zones)
+		put_zone_key(keys, row->labels.zone, o->raw == JITP_STACKS);
 	if (o->stack)
 		err = put_stack_key(keys, row, o);
 	if (o->stack && o->split == JITP_CALLER)
@@ -176,9 +190,10 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 		err = put_line_key(keys, row);
 		second = true;
 	}
-	if (err || text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state))
+	if (err || text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state) ||
+	    text_err(&keys->zone))
 		return -ENOMEM;
-	if (o->states)
+	if (o->states || o->zones)
 		state = text_str(&keys->state);
 	if (o->stack)
 		stack = text_str(&keys->stack);

@@ -14,7 +14,7 @@
 #define DEFAULT_INTERVAL_MS 10
 #define DEFAULT_MIN 3
 #define RAW_DEPTH (-100)
-#define KNOWN "fFlspvVraAG"
+#define KNOWN "fFlspvVzraAG"
 
 static bool is_digit(char c)
 {
@@ -126,7 +126,7 @@ static void set_split(const char *mode, char *scope, struct jitp_options *o)
 	} else if (in_order(mode, "fF", "l")) {
 		*scope = 'l';
 		o->split = JITP_LINE;
-	} else if (!*scope || in_order(mode, "vV", "lfF")) {
+	} else if (!*scope || in_order(mode, "zvV", "lfF")) {
 		o->split = JITP_STATE_FIRST;
 	} else {
 		o->split = JITP_ONE_LEVEL;
@@ -183,14 +183,11 @@ int jitp_options(const char *text, struct jitp_options *out, struct error *err)
 	take_interval(mode, &o.interval_ms);
 	take_min(mode, &o.min);
 	take_depth(mode, &o.depth);
-	if (has(mode, 'z')) {
-		error_set(err, -ENOTSUP, "-jp: z (zones) is not yet supported");
-		return error_remedy(err, -ENOTSUP, "Leave the z out.");
-	}
+	o.zones = has(mode, 'z');
 	o.causes = has(mode, 'V');
-	o.states = o.causes || has(mode, 'v');
+	o.states = (o.causes || has(mode, 'v')) && !o.zones;
 	o.raw = has(mode, 'r') ? JITP_COUNTS : JITP_PERCENT;
-	scope = scope_of(mode, o.states);
+	scope = scope_of(mode, o.states || o.zones);
 	set_split(mode, &scope, &o);
 	set_view(mode, scope, &o);
 	collect_unknown(mode, &o);

@@ -10,7 +10,7 @@
 
 enum jitp_split {
 	JITP_ONE_LEVEL = 0,
-	JITP_STATE_FIRST = 1, /* VM state, then stack */
+	JITP_STATE_FIRST = 1, /* VM state or zone, then stack */
 	JITP_CALLER = 2,      /* 's': first stack level, then the rest */
 	JITP_LINE = 3,	      /* 'fl': function, then line */
 };
@@ -27,6 +27,7 @@ enum jitp_annotate { JITP_NO_SOURCE, JITP_EXCERPTS, JITP_WHOLE_FILES };
 struct jitp_options {
 	bool states; /* 'v', 'V' */
 	bool causes; /* 'V', not of jit/p.lua: states with what they leave out */
+	bool zones;  /* 'z': takes the place of the states */
 	bool path;   /* 'p' */
 	char stack;  /* 'f', 'F' or 'l'; '\0': no stack in the keys */
 	enum jitp_split split;
@@ -39,10 +40,8 @@ struct jitp_options {
 	char unknown[64];    /* the unknown letters, once each, printable or '?'; for a warning */
 };
 
-/*
- * Parses the options after -jp=, up to a comma. NULL is "f". jit.p refuses nothing; this refuses
- * only 'z' (-ENOTSUP), with a text in err. Numbers saturate.
- */
+/* Parses the options after -jp=, up to a comma. NULL is "f". jit.p refuses nothing. Numbers saturate.
+ * 0 or -ENOMEM. */
 int jitp_options(const char *text, struct jitp_options *out, struct error *err);
 
 /* True if reports with these options name lines. */

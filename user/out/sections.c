@@ -18,7 +18,7 @@
 static const char *const words[] = {
 	[SECTIONS_PID] = "pid",	      [SECTIONS_COMM] = "comm",		  [SECTIONS_EXE] = "exe",
 	[SECTIONS_CGROUP] = "cgroup", [SECTIONS_CONTAINER] = "container", [SECTIONS_VM] = "vm",
-	[SECTIONS_THREAD] = "thread", [SECTIONS_COROUTINE] = "coroutine",
+	[SECTIONS_THREAD] = "thread", [SECTIONS_COROUTINE] = "coroutine", [SECTIONS_ZONE] = "zone",
 };
 
 enum sections_by sections_named(const char *word)
@@ -73,6 +73,9 @@ static void put_key(struct text *out, enum sections_by by, const struct prof *pr
 		break;
 	case SECTIONS_COROUTINE:
 		put_coroutine(out, labels);
+		break;
+	case SECTIONS_ZONE:
+		text_puts(out, labels->zone ? labels->zone : PROF_ZONE_NOT_RECORDED);
 		break;
 	}
 }

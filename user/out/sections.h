@@ -22,10 +22,11 @@ enum sections_by {
 	SECTIONS_VM,
 	SECTIONS_THREAD,
 	SECTIONS_COROUTINE, /* only of a profile that was recorded for it */
+	SECTIONS_ZONE,	    /* the same */
 };
 
 /* The words of --by, for messages. */
-#define SECTIONS_NAMES "pid, comm, exe, cgroup, container, vm, thread or coroutine"
+#define SECTIONS_NAMES "pid, comm, exe, cgroup, container, vm, thread, coroutine or zone"
 
 /* Returns SECTIONS_NONE for an unknown word. */
 enum sections_by sections_named(const char *word);

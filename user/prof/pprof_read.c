@@ -123,6 +123,8 @@ static int read_label(struct reader *r, const Pprof__Label *label, struct prof_l
 		out->tid = number_of(label, value);
 	else if (!strcmp(key, "coroutine"))
 		out->coroutine = name_coroutine_of(value);
+	else if (!strcmp(key, "zone"))
+		return reader_string(r, label->str, &out->zone);
 	return 0;
 }
 

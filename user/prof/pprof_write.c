@@ -296,10 +296,12 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 		name_coroutine(labels->coroutine, buf, sizeof(buf));
 		fill_label(w, &out[n++], "coroutine", buf);
 	}
+	if (labels->zone)
+		fill_label(w, &out[n++], "zone", labels->zone);
 	return n + fill_origin(w, labels->origin, out + n);
 }
 
-#define MOST_LABELS (7 + PROF_ORIGIN_STRINGS)
+#define MOST_LABELS (8 + PROF_ORIGIN_STRINGS)
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {

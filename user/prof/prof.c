@@ -18,6 +18,7 @@
 
 struct row_key {
 	const char *comm;
+	const char *zone;
 	uint64_t coroutine;
 	uint32_t pid, tid;
 	uint8_t vmstate, cause;
@@ -388,9 +389,9 @@ int prof_origin_id(struct prof *prof, const struct prof_origin *origin, uint32_t
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Builds the key in prof->scratch, with `comm`; PROF_OTHERs that follow one another are one. */
+/* Builds the key in prof->scratch, without strings; PROF_OTHERs that follow one another are one. */
 static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
-		   const struct prof_labels *labels, const char *comm, size_t *depth)
+		   const struct prof_labels *labels, size_t *depth)
 {
 	size_t need, kept = 0;
 	struct row_key *key;
@@ -407,7 +408,6 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	}
 	key = prof->scratch;
 	memset(key, 0, sizeof(*key));
-	key->comm = comm;
 	key->pid = labels->pid;
 	key->tid = labels->tid;
 	key->vmstate = (unsigned char)labels->vmstate;
@@ -485,9 +485,10 @@ static int other_row(struct prof *prof, char vmstate, size_t *id)
 	if (!err)
 		err = intern(prof, "", 0, true, &none);
 	if (!err)
-		err = row_key(prof, &frame, 1, &labels, none, &depth);
+		err = row_key(prof, &frame, 1, &labels, &depth);
 	if (err)
 		return err;
+	prof->scratch->comm = none;
 	hash = key_hash(prof, depth);
 	return find_row(prof, depth, hash, id) ? 0 : add_row(prof, depth, hash, id);
 }
@@ -498,32 +499,41 @@ static bool is_other(const struct prof *prof, size_t depth)
 	const struct row_key *key = prof->scratch;
 
 	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
-	       !key->origin && !key->coroutine && !key->cause && !key->trace &&
+	       !key->origin && !key->coroutine && !key->zone && !key->cause && !key->trace &&
 	       (!key->comm || !*key->comm);
+}
+
+/* Sets the strings of the key in prof->scratch. -ENOENT: one is new, and `add` is false. */
+static int intern_labels(struct prof *prof, const struct prof_labels *labels, bool add)
+{
+	const char *comm = labels->comm ? labels->comm : "";
+	int err = intern(prof, comm, PROF_MAX_NAME, add, &prof->scratch->comm);
+
+	return err ? err : intern(prof, labels->zone, PROF_MAX_NAME, add, &prof->scratch->zone);
 }
 
 int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 		const struct prof_labels *labels, size_t *id)
 {
-	const char *name = labels->comm ? labels->comm : "", *comm = NULL;
 	size_t depth, bytes;
-	uint32_t hash;
-	int err = intern(prof, name, PROF_MAX_NAME, false, &comm);
-	bool known = !err;
+	uint32_t hash = 0;
+	bool known;
+	int err = row_key(prof, frames, n, labels, &depth);
 
-	err = row_key(prof, frames, n, labels, comm, &depth);
 	if (err)
 		return err;
-	hash = key_hash(prof, depth);
+	known = !intern_labels(prof, labels, false);
+	if (known)
+		hash = key_hash(prof, depth);
 	if (known && find_row(prof, depth, hash, id))
 		return 0;
-	bytes = ROW_BYTES + depth * ID_BYTES + string_bytes(name, PROF_MAX_NAME, 1);
+	bytes = ROW_BYTES + depth * ID_BYTES + string_bytes(labels->comm, PROF_MAX_NAME, 1) +
+		string_bytes(labels->zone, PROF_MAX_NAME, 1);
 	if (bytes > prof->rows_left || is_other(prof, depth))
 		return other_row(prof, labels->vmstate, id);
-	err = intern(prof, name, PROF_MAX_NAME, true, &comm);
+	err = intern_labels(prof, labels, true);
 	if (err)
 		return err;
-	prof->scratch->comm = comm;
 	err = add_row(prof, depth, known ? hash : key_hash(prof, depth), id);
 	if (!err)
 		prof->rows_left -= bytes;
@@ -620,6 +630,7 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *out)
 	out->labels.comm = row->key.comm;
 	out->labels.origin = row->key.origin;
 	out->labels.coroutine = row->key.coroutine;
+	out->labels.zone = row->key.zone;
 	out->count = row->count;
 }
 

@@ -114,10 +114,14 @@ struct prof_labels {
 	const char *comm;
 	uint32_t origin;    /* of prof_origin_id(); 0: nothing is known */
 	uint64_t coroutine; /* address of the lua_State, with PROF_MAIN; 0: was not recorded */
+	const char *zone;   /* readable, or one of the words below; NULL: was not recorded */
 	uint8_t cause;	    /* enum prof_cause */
 	uint32_t trace;	    /* LuaJIT: number of the trace that ran, or was left; 0: none */
 };
-#define PROF_MAIN UINT64_C(1) /* in an address: the VM's main thread */
+#define PROF_NO_ZONE "(none)" /* jit.p's word: the zone stack was empty, or there was none */
+#define PROF_UNKNOWN_ZONE "(unknown)" /* it was being changed, or was no array of strings */
+#define PROF_ZONE_NOT_RECORDED "(zone not recorded)" /* of NULL, in reports */
+#define PROF_MAIN UINT64_C(1)			     /* in an address: the VM's main thread */
 
 /* What the profile says of itself. All numbers may be 0 when not known. */
 struct prof_meta {

@@ -19,6 +19,7 @@
 #include "session_priv.h"
 #include "attach.h"
 #include "narrowing.h"
+#include "recorded_zones.h"
 #include "roots.h"
 #include "source_open.h"
 #include "sym/protos.h"
@@ -89,6 +90,15 @@ static void on_proto(void *arg, const struct lb_rec_proto *rec)
 		return;
 	}
 	r = image ? symbolizer_proto(image, rec, &build->build) : 0; /* its samples will be lost */
+	if (r && !s->error)
+		s->error = r;
+}
+
+static void on_zone(void *arg, const struct lb_rec_zone *rec)
+{
+	struct session *s = arg;
+	int r = symbolizer_zone(s->symbolizer, rec);
+
 	if (r && !s->error)
 		s->error = r;
 }
@@ -206,6 +216,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		if (image)
 			image_ended(image);
 		ring_commit(s->ring);
+		symbolizer_committed(s->symbolizer);
 	}
 	if (is_unwanted(s, rec, t))
 		return;
@@ -358,6 +369,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.sample = on_sample,
 		.proto = on_proto,
 		.task = on_task,
+		.zone = on_zone,
 		.arg = s,
 	};
 	struct loader_options options;
@@ -367,6 +379,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
 	s->targets.families = families_of(s, o);
 	s->targets.everywhere = o->everywhere;
+	s->targets.zones = o->zones;
 	s->narrow = o->narrow;
 	options = (struct loader_options){
 		.cost = o->cost,
@@ -375,6 +388,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.event_ns = o->command ? SHORT_NS : 0,
 		.everywhere = o->everywhere,
 		.by_coroutine = o->by_coroutine,
+		.by_zone = o->zones,
 		.narrowed_by = o->narrow ? narrowing_kinds(o->narrow) : 0,
 		.by_process = o->by_process ? (uint32_t)o->npids : 0,
 	};
@@ -392,6 +406,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->losses.prof = s->intervals.prof;
 	if (!r)
 		r = symbolizer_new(s->intervals.prof, &s->symbolizer);
+	if (!r && o->zones)
+		r = recorded_zones_open(s->loader, s->symbolizer, o->zone_from);
 	s->intervals.loader = s->loader;
 	s->intervals.ring = s->ring;
 	s->intervals.symbolizer = s->symbolizer;

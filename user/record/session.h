@@ -28,12 +28,14 @@ struct session_options {
 	bool everywhere; /* all that run, and will */
 	const struct narrow *narrow; /* with everywhere: those that match; NULL: all. Outlives it */
 	uint64_t period_ns;
-	uint64_t duration_ns; /* 0: until it is stopped, or all targets have ended */
-	bool cost;	      /* count the time that BPF takes: costs all BPF programs a little */
-	bool sources;	      /* session_open_source() will be called */
-	bool by_coroutine;    /* samples say which coroutine ran: one stack in two is two rows */
-	bool by_process;      /* session_process() will be called: with pids */
-	unsigned confine;     /* enum use; session_run() gives up all other rights; 0: none */
+	uint64_t duration_ns;  /* 0: until it is stopped, or all targets have ended */
+	bool cost;	       /* count the time that BPF takes: costs all BPF programs a little */
+	bool sources;	       /* session_open_source() will be called */
+	bool by_coroutine;     /* samples say which coroutine ran: one stack in two is two rows */
+	bool zones;	       /* samples say in which zone of the program they were */
+	const char *zone_from; /* the module whose table is the zone stack; NULL: jit.zone, zone */
+	bool by_process;       /* session_process() will be called: with pids */
+	unsigned confine;      /* enum use; session_run() gives up all other rights; 0: none */
 };
 
 /*
@@ -118,6 +120,10 @@ void session_interval(const struct session *session, struct session_stats *stats
 struct prof *session_prof(struct session *session);
 
 void session_sizes(const struct session *session, struct session_sizes *sizes);
+
+/* What was found of zones; all 0 if they are not recorded. */
+struct zones_counts;
+void session_zones(const struct session *session, struct zones_counts *counts);
 
 /* Waits until the command ends; its status as waitpid() gives it, or -errno. */
 int session_wait_command(struct session *session);

@@ -92,6 +92,11 @@ void session_sizes(const struct session *s, struct session_sizes *sizes)
 	}
 }
 
+void session_zones(const struct session *s, struct zones_counts *counts)
+{
+	symbolizer_zones(s->symbolizer, counts);
+}
+
 static uint64_t samples_of(const struct prof *prof, pid_t pid)
 {
 	uint64_t n = 0;

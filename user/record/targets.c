@@ -4,6 +4,7 @@
  * looked at again, often while its image is young: a program loads most of what it needs as it
  * starts.
  */
+#include "recorded_zones.h"
 #include "targets.h"
 
 #include <errno.h>
@@ -49,6 +50,14 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 	return 0;
 }
 
+static int set_build(struct targets *ts, uint32_t index)
+{
+	const struct lb_build *build = &scan_build(ts->scan, index)->build;
+	int r = ts->zones ? recorded_zones_build(ts->processes.loader, index, build) : 0;
+
+	return r ? r : loader_set_build(ts->processes.loader, index, build);
+}
+
 /* Registers the scanned files with BPF, so that it recognises the next process that maps them. */
 static void give_files(struct targets *ts)
 {
@@ -56,8 +65,7 @@ static void give_files(struct targets *ts)
 	struct lb_file file;
 
 	while (scan_next_file(ts->scan, &key, &file)) {
-		if (file.family && loader_set_build(ts->processes.loader, file.build,
-						    &scan_build(ts->scan, file.build)->build))
+		if (file.family && set_build(ts, file.build))
 			continue;
 		loader_set_file(ts->processes.loader, &key, &file);
 	}
@@ -103,11 +111,8 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 	uint32_t i;
 	int r = 0;
 
-	for (i = 0; i < t->vms.nmodules && !r; i++) {
-		const struct vm_build *b = scan_build(ts->scan, t->vms.module[i].build);
-
-		r = loader_set_build(ts->processes.loader, t->vms.module[i].build, &b->build);
-	}
+	for (i = 0; i < t->vms.nmodules && !r; i++)
+		r = set_build(ts, t->vms.module[i].build);
 	if (r)
 		return error_set(err, r, "BPF map: %s", strerror(-r));
 	r = processes_set_image(&ts->processes, t, t->vms.epoch);

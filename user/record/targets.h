@@ -21,6 +21,7 @@ struct targets {
 	struct scan *scan;
 	uint32_t families; /* that the BPF program knows */
 	bool everywhere;   /* all processes are targets: BPF says when one has mapped more code */
+	bool zones;	   /* are recorded */
 	vm_found_fn *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 

@@ -60,6 +60,7 @@ void image_free(struct image **image)
 	forget_frames(i);
 	protos_free(&i->protos);
 	vm_names_free(&i->vms);
+	vm_zones_free(&i->zones);
 	if (i->compiled)
 		i->compiled->family->compiled_free(&i->compiled);
 	native_maps_free(&i->maps);

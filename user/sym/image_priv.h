@@ -14,6 +14,7 @@
 #include "prof/prof.h"
 #include "protos.h"
 #include "vm_names.h"
+#include "zones.h"
 
 /*
  * A frame that was symbolized before: what it is, who called it, and which functions it stood on.
@@ -37,6 +38,7 @@ struct image {
 	uint32_t profile_round; /* of image_begin_profile() */
 	struct protos *protos;
 	struct vm_names *vms;
+	struct vm_zones *zones;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
 	struct cached_frame *frames;
 	struct image_origin origin;
@@ -45,7 +47,9 @@ struct image {
 struct symbolizer {
 	struct prof *prof;
 	struct native *native;
+	struct zones *zones; /* NULL: they are not recorded */
 	uint32_t round;
+	uint32_t zone_round; /* the same, and each commit within it */
 	uint64_t changes;
 	uint64_t snapshot_line;
 };

@@ -9,6 +9,7 @@
 #include "lua/foreign.h"
 #include "lua/lj/ffnames.h"
 #include "lua/lj/proto_priv.h"
+#include "lua/lj/zone.h"
 #include "jit/cache.h"
 
 /* ---- prototypes ------------------------------------------------------------------------------ */
@@ -230,6 +231,19 @@ static int lj_refine(struct compiled *compiled, const struct lb_build *build,
 				rec);
 }
 
+/* ---- zones ----------------------------------------------------------------------------------- */
+
+static int lj_zone(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		   const char *module, struct lb_zone *out)
+{
+	return lj_zone_find(mem, &build->lj.lj, g, module, out);
+}
+
+static void lj_zone_layout_of(const struct lb_build *build, struct lb_zone_layout *out)
+{
+	lj_zone_layout(&build->lj.lj, out);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct sym_family lj_family = {
@@ -256,4 +270,6 @@ const struct sym_family lj_family = {
 	.compiled_new = lj_compiled_new,
 	.compiled_free = lj_compiled_free,
 	.refine = lj_refine,
+	.zone = lj_zone,
+	.zone_layout = lj_zone_layout_of,
 };

@@ -10,6 +10,7 @@
 #include "lua/foreign.h"
 #include "lua/puc/cnames.h"
 #include "lua/puc/proto_priv.h"
+#include "lua/puc/zone.h"
 
 /* ---- prototypes ------------------------------------------------------------------------------ */
 
@@ -203,6 +204,19 @@ static const char *puc_cfunction(const struct names *names, uint64_t addr)
 	return puc_cname(puc_names_of(names), addr);
 }
 
+/* ---- zones ----------------------------------------------------------------------------------- */
+
+static int puc_zone(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		    const char *module, struct lb_zone *out)
+{
+	return puc_zone_find(mem, &build->puc.puc, g, module, out);
+}
+
+static void puc_zone_layout_of(const struct lb_build *build, struct lb_zone_layout *out)
+{
+	puc_zone_layout(&build->puc.puc, out);
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct sym_family puc_family = {
@@ -224,6 +238,8 @@ const struct sym_family puc_family = {
 	.child = puc_child,
 	.names_read = puc_names_read,
 	.names_free = puc_names_free,
+	.zone = puc_zone,
+	.zone_layout = puc_zone_layout_of,
 	.builtin = puc_builtin,
 	.cfunction = puc_cfunction,
 	.libraries_first = true,

@@ -28,7 +28,7 @@ int symbolizer_new(struct prof *prof, struct symbolizer **out)
 	if (!s)
 		return -ENOMEM;
 	s->prof = prof;
-	s->round = 1;
+	s->round = s->zone_round = 1;
 	r = native_new(&s->native);
 	if (r)
 		return r;
@@ -41,6 +41,7 @@ void symbolizer_free(struct symbolizer **sp)
 	if (!*sp)
 		return;
 	native_free(&(*sp)->native);
+	zones_free(&(*sp)->zones);
 	free(*sp);
 	*sp = NULL;
 }
@@ -58,6 +59,29 @@ size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes)
 void symbolizer_round(struct symbolizer *s)
 {
 	s->round++;
+	s->zone_round++;
+}
+
+void symbolizer_committed(struct symbolizer *s)
+{
+	s->zone_round++;
+}
+
+int symbolizer_record_zones(struct symbolizer *s, const struct zones_options *options)
+{
+	return zones_new(options, &s->zones);
+}
+
+int symbolizer_zone(struct symbolizer *s, const struct lb_rec_zone *rec)
+{
+	return s->zones ? zones_name(s->zones, rec) : 0;
+}
+
+void symbolizer_zones(const struct symbolizer *s, struct zones_counts *out)
+{
+	*out = (struct zones_counts){};
+	if (s->zones)
+		zones_counts(s->zones, out);
 }
 
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
@@ -473,7 +497,7 @@ static uint64_t coroutine_of(const struct frame_ctx *c)
 
 /* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more; -EPROTO: nor those of
  * others, as the layout is another. */
-static int row_of(const struct frame_ctx *c, size_t *row)
+static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 {
 	const struct lb_rec_sample *rec = c->rec;
 	uint32_t ids[2 * LB_MAX_FRAMES + 1], first = is_returning(c);
@@ -486,6 +510,7 @@ static int row_of(const struct frame_ctx *c, size_t *row)
 		.tid = rec->tid,
 		.comm = comm,
 		.coroutine = coroutine_of(c),
+		.zone = zone,
 	};
 	int n, r;
 
@@ -515,10 +540,13 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		.family = sym_family(build->family),
 		.g = rec->vm,
 	};
+	const char *zone;
 	size_t row;
 	int r = 0;
 
 	image_bound(image);
+	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec, count,
+			   c.s->zone_round);
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
@@ -527,7 +555,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 			return r;
 	}
 	c.end = end_of_vm(c.rec, 0);
-	r = row_of(&c, &row);
+	r = row_of(&c, zone, &row);
 	protos_sampled(image->protos, count);
 	if (image->remote.waits) /* what has a name may be another since */
 		r = -ETIMEDOUT;

@@ -13,6 +13,7 @@
 
 #include "image.h"
 #include "prof/prof.h"
+#include "zones.h"
 
 struct symbolizer;
 
@@ -22,6 +23,15 @@ void symbolizer_free(struct symbolizer **s);
 
 /* Samples go to this profile from now on; image_begin_profile() is called for each image, too. */
 void symbolizer_begin(struct symbolizer *s, struct prof *prof);
+
+/* Samples get their zones' labels from now on. 0 or -ENOMEM. */
+int symbolizer_record_zones(struct symbolizer *s, const struct zones_options *options);
+
+/* Keeps a zone's name. 0 or -ENOMEM. */
+int symbolizer_zone(struct symbolizer *s, const struct lb_rec_zone *rec);
+
+/* All 0 if zones are not recorded. */
+void symbolizer_zones(const struct symbolizer *s, struct zones_counts *out);
 
 /* Returns how many files are open or kept for symbols, and the memory of these. */
 size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes);
@@ -48,5 +58,8 @@ uint64_t symbolizer_changes(const struct symbolizer *s);
 
 /* A new round: what is known is checked against the live processes at its next use. */
 void symbolizer_round(struct symbolizer *s);
+
+/* Samples were passed within a round; those that follow in it may be newer. */
+void symbolizer_committed(struct symbolizer *s);
 
 #endif

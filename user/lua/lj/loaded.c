@@ -228,7 +228,7 @@ static int walk_modules(struct lj_loaded_walk *w)
 
 static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_table *loaded)
 {
-	struct lj_table registry, globals;
+	struct lj_table registry;
 	uint64_t tv, ref;
 	int err;
 
@@ -240,27 +240,53 @@ static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_
 	err = lj_table_read(w->mem, LJ_TV_GCPTR(tv), &registry);
 	if (err)
 		return err;
-	if (!get_table(w, &registry, "_LOADED", loaded, &ref))
-		return -ENOENT;
-	if (get_table(w, loaded, "_G", &globals, &ref))
-		w->globals = ref;
-	return 0;
+	return get_table(w, &registry, "_LOADED", loaded, &ref) ? 0 : -ENOENT;
+}
+
+static struct lj_loaded_walk begin(const struct lb_mem *mem, const struct lj_layout *layout)
+{
+	return (struct lj_loaded_walk){
+		.mem = mem, .str_len = layout->str_len, .max_inner = UINT32_MAX};
+}
+
+int lj_loaded_module(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		     const char *module, uint64_t *table)
+{
+	struct lj_loaded_walk w = begin(mem, layout);
+	struct lj_table loaded, t;
+	int err = open_loaded(&w, g + layout->registrytv, &loaded);
+
+	if (err)
+		return err;
+	return get_table(&w, &loaded, module, &t, table) ? 0 : -ENOENT;
+}
+
+bool lj_loaded_has_function(const struct lb_mem *mem, const struct lj_layout *layout,
+			    uint64_t table, const char *field)
+{
+	struct lj_loaded_walk w = begin(mem, layout);
+	struct lj_loaded_find f = {.key = field};
+	struct lj_table t;
+
+	return !lj_table_read(mem, table, &t) && each_node(&w, &t, find_node, &f) == 1 &&
+	       LJ_TV_TYPE(f.val) == LJ_TFUNC;
 }
 
 int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		   lj_loaded_fn fn, void *arg)
 {
-	struct lj_loaded_walk w = {.mem = mem,
-				   .fn = fn,
-				   .arg = arg,
-				   .str_len = layout->str_len,
-				   .max_inner = UINT32_MAX};
-	struct lj_table loaded;
+	struct lj_loaded_walk w = begin(mem, layout);
+	struct lj_table loaded, globals;
+	uint64_t ref;
 	int err;
 
+	w.fn = fn;
+	w.arg = arg;
 	err = open_loaded(&w, g + layout->registrytv, &loaded);
 	if (err)
 		return err;
+	if (get_table(&w, &loaded, "_G", &globals, &ref))
+		w.globals = ref;
 	err = each_node(&w, &loaded, loaded_node, NULL);
 	w.max_inner = MODULES_MAX_INNER;
 	if (!err)

@@ -9,6 +9,7 @@
 #ifndef LUA_LJ_LOADED_H
 #define LUA_LJ_LOADED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <unwind/lj/layout.h>
@@ -33,5 +34,16 @@ typedef int (*lj_loaded_fn)(void *arg, const struct lj_loaded *found);
  */
 int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		   lj_loaded_fn fn, void *arg);
+
+/*
+ * Finds the table package.loaded[module]. Returns 0, -ENOENT: there is no such module, or it is no
+ * table, or -errno when the registry or _LOADED cannot be read.
+ */
+int lj_loaded_module(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		     const char *module, uint64_t *table);
+
+/* True if the table has a function in this field. */
+bool lj_loaded_has_function(const struct lb_mem *mem, const struct lj_layout *layout,
+			    uint64_t table, const char *field);
 
 #endif

@@ -275,6 +275,34 @@ static bool usable(const struct puc_layout *puc)
 	       puc->closure_p + 8u <= MAX_OBJECT;
 }
 
+int puc_loaded_module(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
+		      const char *module, uint64_t *table)
+{
+	struct puc_loaded_walk w = {.mem = mem, .puc = puc, .max_inner = UINT32_MAX};
+	struct puc_loaded_table registry, loaded;
+	struct puc_loaded_find f = {.key = module};
+	int err =
+		usable(puc) ? open_registry(&w, g + puc->g_registry, &registry, &loaded) : -EINVAL;
+
+	if (err)
+		return err;
+	if (each_node(&w, &loaded, find_node, &f) != 1 || basic(f.node.val_tt) != LUA_TTABLE)
+		return -ENOENT;
+	*table = f.node.val;
+	return 0;
+}
+
+bool puc_loaded_has_function(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t table,
+			     const char *field)
+{
+	struct puc_loaded_walk w = {.mem = mem, .puc = puc, .max_inner = UINT32_MAX};
+	struct puc_loaded_find f = {.key = field};
+	struct puc_loaded_table t;
+
+	return usable(puc) && !read_table(&w, table, &t) && each_node(&w, &t, find_node, &f) == 1 &&
+	       basic(f.node.val_tt) == LUA_TFUNCTION;
+}
+
 int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    puc_loaded_fn fn, void *arg)
 {

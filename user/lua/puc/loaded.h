@@ -10,6 +10,7 @@
 #ifndef LUA_PUC_LOADED_H
 #define LUA_PUC_LOADED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <unwind/puc/layout.h>
@@ -32,5 +33,16 @@ typedef int (*puc_loaded_fn)(void *arg, const struct puc_loaded *found);
  */
 int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    puc_loaded_fn fn, void *arg);
+
+/*
+ * Finds the table package.loaded[module]. Returns 0, -ENOENT: there is no such module, or it is no
+ * table, or -errno if the registry or _LOADED cannot be read.
+ */
+int puc_loaded_module(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
+		      const char *module, uint64_t *table);
+
+/* True if the table has a function in this field. */
+bool puc_loaded_has_function(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t table,
+			     const char *field);
 
 #endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Reads the innermost zone of a VM: the last element of its zone stack, which is a table. Its length
+ * is found as the VM's operator # finds it: by a binary search in the array part, or, when that is
+ * full, among the hash part's integer keys. A table that has holes has several lengths, as in Lua.
+ *
+ * Where the parts of the table are is known from user space (struct lb_zone), so that most samples
+ * take two reads: the array part, and a string with its text.
+ */
+#ifndef LUABPF_UNWIND_ZONE_H
+#define LUABPF_UNWIND_ZONE_H
+
+#include <unwind/unwind.h>
+
+#define LB_ZONE_SIZE_MOST (1 << 16) /* a larger array part is no zone stack's */
+#define LB_ZONE_NODES 128	    /* the same of a hash part that has to be searched */
+#define LB_ZONE_HALVINGS 17
+#define LB_ZONE_SHORT 64 /* bytes of a string that are read at once, its head included */
+
+enum lb_zone_type {
+	LB_ZONE_NIL,
+	LB_ZONE_STRING,
+	LB_ZONE_OTHER,
+	LB_ZONE_UNREADABLE,
+};
+
+struct lb_zone_walk {
+	const struct lb_mem *mem;
+	struct lb_walk *w;
+	struct lb_cache *cache;
+	const struct lb_zone_layout *z;
+	__u64 array, node;
+	__u64 value;   /* of the element that was read last; of a string, its address */
+	__u32 lo, hi;  /* keys: of an element, or 0; and of a nil */
+	__u32 failed;  /* a read failed */
+	__u64 present; /* bit i: key hi + i is in the hash part */
+	__u64 last;    /* the highest of these */
+	__u64 last_value;
+	__u32 last_type;
+};
+
+/* Reads what of an aligned word begins at addr to w->zone_word. Not inlined: it is rare. */
+LB_SUBPROG int lb_zone_fetch(const struct lb_mem *mem, struct lb_walk *w, struct lb_cache *cache,
+			     __u64 addr)
+{
+	const __u8 *bytes;
+
+	if (!w || !cache)
+		return -1;
+	bytes = lb_maybe(mem, w, cache, addr & ~7ULL, 8);
+	if (!bytes)
+		return -1;
+	w->zone_word = lb_word(bytes, 0) >> 8 * (addr & 7);
+	return 0;
+}
+
+static __always_inline __u64 lb_zone_word(struct lb_zone_walk *c, __u64 addr)
+{
+	if (!lb_zone_fetch(mem_accessor(c->mem), c->w, c->cache, addr))
+		return c->w->zone_word;
+	c->failed = 1;
+	return 0;
+}
+
+/* Reads a TValue, whose type is at `type`, to c->value. */
+static __always_inline enum lb_zone_type lb_zone_value(struct lb_zone_walk *c, __u64 value,
+						       __u64 type)
+{
+	const struct lb_zone_layout *z = c->z;
+	__u64 word = lb_zone_word(c, z->type_shift ? value : type);
+	__s64 tag = (__s64)word >> (z->type_shift & 63);
+
+	if (c->failed)
+		return LB_ZONE_UNREADABLE;
+	if (z->type_shift) {
+		c->value = word & ((1ULL << (z->type_shift & 63)) - 1);
+		return tag == LJ_TNIL	? LB_ZONE_NIL
+		       : tag == LJ_TSTR ? LB_ZONE_STRING
+					: LB_ZONE_OTHER;
+	}
+	if (!(word & 0xf))
+		return LB_ZONE_NIL;
+	c->value = lb_zone_word(c, value);
+	return c->failed ? LB_ZONE_UNREADABLE : (word & 0xf) == 4 ? LB_ZONE_STRING : LB_ZONE_OTHER;
+}
+
+static __always_inline enum lb_zone_type lb_zone_element(struct lb_zone_walk *c, __u32 key)
+{
+	const struct lb_zone_layout *z = c->z;
+
+	return lb_zone_value(c, c->array + z->value_origin + (__s64)key * z->value_stride,
+			     c->array + z->type_origin + (__s64)key * z->type_stride);
+}
+
+static long lb_zone_halve(__u32 turn, struct lb_zone_walk *c)
+{
+	__u32 mid = (c->lo + c->hi) / 2;
+
+	(void)turn;
+	if (c->hi - c->lo <= 1)
+		return 1;
+	if (lb_zone_element(c, mid) == LB_ZONE_NIL)
+		c->hi = mid;
+	else
+		c->lo = mid;
+	return c->failed;
+}
+
+/* Returns a double's value when that is an integer from 1 on, else 0. */
+static __always_inline __u64 lb_zone_integer(__u64 bits)
+{
+	__u64 exponent = (bits >> 52) - 1023, mantissa = (bits & ((1ULL << 52) - 1)) | 1ULL << 52;
+
+	if (exponent > 31 || mantissa & ((1ULL << (52 - exponent)) - 1))
+		return 0;
+	return mantissa >> (52 - exponent);
+}
+
+/* Returns a node's key when that is an integer from 1 on, else 0. */
+static __always_inline __u64 lb_zone_key(struct lb_zone_walk *c, __u64 node)
+{
+	const struct lb_zone_layout *z = c->z;
+	__u64 key = lb_zone_word(c, node + z->node_key);
+
+	if (!z->type_shift && (lb_zone_word(c, node + z->node_key_type) & 0x3f) != z->key_integer)
+		return 0;
+	return z->key_double ? lb_zone_integer(key) : key;
+}
+
+static long lb_zone_node(__u32 i, struct lb_zone_walk *c)
+{
+	__u64 node = c->node + (__u64)i * c->z->node_size, key = lb_zone_key(c, node);
+	enum lb_zone_type type;
+
+	if (c->failed)
+		return 1;
+	if (!key || key - c->hi > 63)
+		return 0;
+	type = lb_zone_value(c, node + c->z->node_value, node + c->z->node_value_type);
+	if (c->failed || type == LB_ZONE_NIL)
+		return c->failed;
+	c->present |= 1ULL << (key - c->hi);
+	if (key > c->last) {
+		c->last = key;
+		c->last_value = c->value;
+		c->last_type = type;
+	}
+	return 0;
+}
+
+/* The array part is full: its last element has this type. The zones may go on in the hash part. */
+static __always_inline enum lb_zone_type lb_zone_hashed(struct lb_zone_walk *c, __u32 nodes,
+							enum lb_zone_type last)
+{
+	c->last_value = c->value;
+	c->last_type = last;
+	if (nodes > LB_ZONE_NODES)
+		return LB_ZONE_UNREADABLE;
+	lb_loop(nodes, lb_zone_node, c);
+	if (c->failed || c->present & (c->present + 1)) /* a hole */
+		return LB_ZONE_UNREADABLE;
+	if (c->present)
+		c->lo = (__u32)c->last;
+	c->value = c->last_value;
+	return c->last_type;
+}
+
+/* Finds the length, c->lo. Returns the type of the last element, whose value c has. */
+static __always_inline enum lb_zone_type lb_zone_last(struct lb_zone_walk *c,
+						      const struct lb_zone *zone)
+{
+	enum lb_zone_type last = zone->size ? lb_zone_element(c, zone->size) : LB_ZONE_OTHER;
+
+	c->lo = 0;
+	c->hi = zone->size;
+	if (last == LB_ZONE_NIL) {
+		lb_loop(LB_ZONE_HALVINGS, lb_zone_halve, c);
+		return c->failed ? LB_ZONE_UNREADABLE : c->lo ? lb_zone_element(c, c->lo) : last;
+	}
+	c->lo = zone->size;
+	c->hi = zone->size + 1;
+	return lb_zone_hashed(c, zone->nodes, last);
+}
+
+/* A small array part, as most are: `bytes` has it from the first element on. */
+struct lb_zone_array {
+	const __u8 *bytes;
+	const struct lb_zone_layout *z;
+};
+
+static __always_inline enum lb_zone_type lb_zone_type_in(const struct lb_zone_array *a, __u32 key)
+{
+	const struct lb_zone_layout *z = a->z;
+	__u32 at = (key - 1) * (__u32)z->value_stride + (__u32)(z->type_origin - z->value_origin);
+	__u64 word = lb_word(a->bytes + (at & (LB_READ_MOST - 8)), 0);
+	__s64 tag = (__s64)word >> (z->type_shift & 63);
+
+	if (!z->type_shift)
+		return !(word & 0xf)	   ? LB_ZONE_NIL
+		       : (word & 0xf) == 4 ? LB_ZONE_STRING
+					   : LB_ZONE_OTHER;
+	return tag == LJ_TNIL ? LB_ZONE_NIL : tag == LJ_TSTR ? LB_ZONE_STRING : LB_ZONE_OTHER;
+}
+
+/* As lb_zone_last(), in one read. -1: that has to do it. */
+static __always_inline int lb_zone_last_of_few(struct lb_zone_walk *c, const struct lb_zone *zone)
+{
+	const struct lb_zone_layout *z = c->z;
+	__u32 span = zone->size * (__u32)z->value_stride, turn, mid;
+	__u64 addr = zone->array + z->value_origin + z->value_stride;
+	struct lb_zone_array a = {.z = z};
+	enum lb_zone_type type;
+
+	if (zone->size - 1 >= LB_READ_MOST / 8 || z->value_stride < 0 || span > LB_READ_MOST ||
+	    !lb_ready(mem_accessor(c->mem), c->cache, addr, span))
+		return -1;
+	a.bytes = lb_bytes(c->cache, addr);
+	c->lo = zone->size;
+	type = lb_zone_type_in(&a, zone->size);
+	if (type == LB_ZONE_NIL) {
+		c->lo = 0;
+		c->hi = zone->size;
+		LB_ROLLED
+		for (turn = 0; turn < 4 && c->hi - c->lo > 1; turn++) {
+			mid = (c->lo + c->hi) / 2;
+			if (lb_zone_type_in(&a, mid) == LB_ZONE_NIL)
+				c->hi = mid;
+			else
+				c->lo = mid;
+		}
+		type = c->lo ? lb_zone_type_in(&a, c->lo) : type;
+	} else if (zone->nodes) {
+		return -1;
+	}
+	c->value =
+		lb_word(a.bytes + ((c->lo - 1) * (__u32)z->value_stride & (LB_READ_MOST - 8)), 0);
+	if (z->type_shift)
+		c->value &= (1ULL << (z->type_shift & 63)) - 1;
+	return type;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* A field of an object of which up to 128 bytes were read. The caller masks a shorter one. */
+static __always_inline __u32 lb_zone_field(const __u8 *bytes, __u16 offset)
+{
+	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
+}
+
+static __always_inline __u64 lb_zone_hash_word(__u64 sum, __u64 word)
+{
+	sum = (sum ^ word) * 0x9e3779b97f4a7c15ULL;
+	return sum ^ sum >> 29;
+}
+
+static __always_inline __u64 lb_zone_hash_end(__u64 sum)
+{
+	sum *= 0xd6e8feb86659fd93ULL;
+	sum = (sum ^ sum >> 32) >> 8;
+	return sum < LB_ZONE_NAMES ? sum + LB_ZONE_NAMES : sum;
+}
+
+/*
+ * Copies the name of a string at str to the walk's record and returns its hash, in one read, when
+ * all of it is in LB_ZONE_SHORT bytes, as most are. 0: it is another one.
+ */
+static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
+{
+	const struct lb_zone_layout *z = c->z;
+	struct lb_rec_zone *rec = &c->w->zone;
+	const __u8 *bytes;
+	__u64 sum, word;
+	__u32 len, i;
+
+	if (!lb_ready(mem_accessor(c->mem), c->cache, str, LB_ZONE_SHORT))
+		return 0;
+	bytes = lb_bytes(c->cache, str);
+	len = lb_zone_field(bytes, z->str_shortlen ? z->str_shortlen : z->str_len);
+	if (z->str_shortlen)
+		len &= 0xff;
+	if ((lb_zone_field(bytes, z->gc_type) & z->gc_mask) != z->gc_str ||
+	    (!z->str_len32 && !z->str_shortlen && lb_zone_field(bytes, z->str_len + 4)) ||
+	    z->str_text > LB_ZONE_SHORT / 2 || len > LB_ZONE_SHORT - z->str_text)
+		return 0;
+	sum = z->seed ^ len;
+	bytes += z->str_text & (LB_ZONE_SHORT - 1);
+	LB_ROLLED
+	for (i = 0; i < LB_ZONE_SHORT && i < len; i += 8) {
+		word = lb_word(bytes, i);
+		if (len - i < 8)
+			word &= ~0ULL >> (64 - 8 * (len - i));
+		*(__u64 *)(rec->text + i) = word;
+		sum = lb_zone_hash_word(sum, word);
+	}
+	rec->len = len;
+	return lb_zone_hash_end(sum);
+}
+
+/* The same of len bytes at addr. */
+static __always_inline __u64 lb_zone_copy(struct lb_zone_walk *c, __u64 addr, __u64 len)
+{
+	struct lb_rec_zone *rec = &c->w->zone;
+	__u32 n = len < LB_ZONE_TEXT ? (__u32)len : LB_ZONE_TEXT, i;
+	__u64 sum = c->z->seed ^ len;
+
+	*(__u64 *)(rec->text + (n & 0xf8)) = 0; /* behind the last byte */
+	if (n && mem_read(c->mem, rec->text, n, addr))
+		return LB_ZONE_UNKNOWN;
+	rec->len = len < ~0U ? (__u32)len : ~0U;
+	LB_ROLLED
+	for (i = 0; i < sizeof(rec->text) && i < n; i += 8)
+		sum = lb_zone_hash_word(sum, *(const __u64 *)(rec->text + i));
+	return lb_zone_hash_end(sum);
+}
+
+/* The same of any string. */
+static __always_inline __u64 lb_zone_name(struct lb_zone_walk *c, __u64 str)
+{
+	const struct lb_zone_layout *z = c->z;
+	__u8 type = lb_zone_word(c, str + z->gc_type) & z->gc_mask;
+	int is_short = type == z->gc_str && z->str_shortlen;
+	__u64 len = lb_zone_word(c, str + (is_short ? z->str_shortlen : z->str_len));
+	__u64 text = str + z->str_text;
+
+	if (is_short)
+		len &= 0xff;
+	else if (z->str_len32)
+		len = (__u32)len;
+	if (z->longstr_away && type == z->gc_longstr)
+		text = lb_zone_word(c, text);
+	if (c->failed || (type != z->gc_str && type != z->gc_longstr))
+		return LB_ZONE_UNKNOWN;
+	return lb_zone_copy(c, text, len);
+}
+
+/* Returns a word, see enum lb_zone_word. Of a hash, w->zone has the name. */
+LB_SUBPROG __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w, struct lb_cache *cache,
+			      const struct lb_zone_layout *z, const struct lb_zone *zone)
+{
+	struct lb_zone_walk c = {.mem = mem, .w = w, .cache = cache, .z = z};
+	__u64 hash;
+	int type;
+
+	if (!w || !cache || !z || !zone || zone->size > LB_ZONE_SIZE_MOST)
+		return LB_ZONE_UNKNOWN;
+	c.array = zone->array;
+	c.node = zone->node;
+	type = lb_zone_last_of_few(&c, zone);
+	if (type < 0)
+		type = lb_zone_last(&c, zone);
+	if (type == LB_ZONE_UNREADABLE)
+		return LB_ZONE_UNKNOWN;
+	if (!c.lo)
+		return LB_ZONE_EMPTY;
+	if (type != LB_ZONE_STRING)
+		return LB_ZONE_NO_STRING;
+	hash = lb_zone_short(&c, c.value);
+	return hash ? hash : lb_zone_name(&c, c.value);
+}
+
+#endif
