@@ -287,12 +287,16 @@ install: all ## install into DESTDIR/PREFIX
 	install -Dm644 tools/completions/luabpf.bash $(DESTDIR)$(COMPDIR)/luabpf
 	sed 's|@BINDIR@|$(BINDIR)|' tools/systemd/luabpf.service | \
 		install -Dm644 /dev/stdin $(DESTDIR)$(UNITDIR)/luabpf.service
+	for v in 5.1 5.2 5.3 5.4 5.5; do \
+		install -Dm644 lua/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/zone.lua || exit; \
+	done
 	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
 
 uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/luabpf $(DESTDIR)$(MANDIR)/man1/luabpf.1 \
-		$(DESTDIR)$(COMPDIR)/luabpf $(DESTDIR)$(UNITDIR)/luabpf.service
+		$(DESTDIR)$(COMPDIR)/luabpf $(DESTDIR)$(UNITDIR)/luabpf.service \
+		$(DESTDIR)$(PREFIX)/share/lua/5.[1-5]/zone.lua
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean: ## remove what was built

@@ -76,3 +76,90 @@ def test_shares(recording, name):
         assert abs(got[z] / total - share) < bound, (z, got[z] / total, share, bound)
     assert set(got) <= {*zones, "deep0", "deep1", NONE, UNKNOWN}
 
+
+
+def test_reports_agree(recording):
+    """The recording's own, the saved profile's, sections by zone; zones are roots of folded stacks."""
+    text = vms.luabpf("report", recording.saved, "-jp=zfm0r", stats=False).out
+    assert text == recording.done.out
+    want = counts(s for samples in recording.samples.values() for s in samples)
+    assert {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text, re.M)} == want
+    text = vms.luabpf("report", recording.saved, "-jp=fm0", "--by=zone", stats=False).out
+    assert {m[1]: int(m[2]) for m in re.finditer(r"^==== (.*): \d+%, (\d+) samples ====$", text, re.M)} == want
+    roots = collections.Counter()
+    for line in vms.luabpf("report", recording.saved, "-jp=G", "--by=zone", stats=False).out.splitlines():
+        roots[line.split(";")[0]] += int(line.rsplit(" ", 1)[1])
+    assert roots == want
+    zones = recording.done.stats["zones"]
+    assert zones["unknown"] == want[UNKNOWN] and zones["vms"] == len(TARGETS) and not zones["vms_without"]
+
+
+TWO_VMS = """local ffi = require("ffi")
+ffi.cdef[[typedef struct lua_State lua_State; lua_State *luaL_newstate(void); void luaL_openlibs(lua_State *);
+int luaL_loadstring(lua_State *, const char *); int lua_pcall(lua_State *, int, int, int);
+void lua_pushvalue(lua_State *, int); void lua_settop(lua_State *, int);]]
+local L = ffi.C.luaL_newstate()
+ffi.C.luaL_openlibs(L)
+assert(ffi.C.luaL_loadstring(L, [[local zone, spin = require("jit.zone"), ...
+  local function in_inner(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+  return function() zone("inner") in_inner(20000) zone() end]]) == 0)
+assert(ffi.C.lua_pcall(L, 0, 1, 0) == 0)
+jit.off(true, true)
+local zone, clock = require("jit.zone"), os.clock
+local function in_outer(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+local begin = clock()
+while clock() - begin < 0.3 do
+  zone("outer")
+  in_outer(20000)
+  ffi.C.lua_pushvalue(L, -1)
+  assert(ffi.C.lua_pcall(L, 0, 0, 0) == 0)
+  zone()
+end"""
+
+# A zone stack of the program's own, whose functions leave room for zones in the hash part of its table.
+OWN = """local own = {push = print, pop = print, top = print}
+package.loaded["app.trace"] = own
+local function in_first(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+local function in_third(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+local clock = os.clock
+local begin = clock()
+while clock() - begin < 0.3 do
+  own[1] = "first" in_first(20000)
+  own[2] = "second" own[3] = "third" in_third(20000)
+  own[3] = nil own[2] = nil own[1] = nil
+end"""
+
+
+def zones_of(tmp_path, argv, *args):
+    """{function's name: zones}"""
+    saved = tmp_path / "x.pb.gz"
+    done = vms.luabpf("-F", HZ, "-o", saved, *args, "--", *argv)
+    assert done.code == 0, done
+    seen = collections.defaultdict(collections.Counter)
+    for s in pprof.Profile(saved).samples:
+        for frame in s.stack[-1:]:
+            if frame.name.startswith("in_"):
+                seen[frame.name][s.labels["zone"]] += s.count
+    return seen, done
+
+
+def test_each_vm_has_its_stack(root, tmp_path):
+    """One VM runs within a C function of another's."""
+    seen, done = zones_of(tmp_path, ["luajit", "-e", TWO_VMS], "-jp=z")
+    assert set(seen) == {"in_outer", "in_inner"} and done.stats["zones"]["vms"] == 2
+    assert set(seen["in_outer"]) <= {"outer", UNKNOWN} and seen["in_outer"]["outer"]
+    assert set(seen["in_inner"]) <= {"inner", UNKNOWN} and seen["in_inner"]["inner"]
+
+
+@pytest.mark.parametrize("name", ["luajit", "lua5.1", "lua5.3", "lua5.4"])
+def test_zones_from_another_module(root, tmp_path, name):
+    seen, _ = zones_of(tmp_path, [name, "-e", OWN], "--zone-from=app.trace")
+    assert set(seen) == {"in_first", "in_third"}
+    assert set(seen["in_first"]) <= {"first", UNKNOWN} and seen["in_first"]["first"]
+    assert set(seen["in_third"]) <= {"third", UNKNOWN} and seen["in_third"]["third"]
+
+
+def test_a_vm_without_zones(root, tmp_path):
+    spin = "local function in_none() local x = 0 for i = 1, 1e7 do x = x + i % 7 end return x end local x = in_none() return x"
+    seen, done = zones_of(tmp_path, ["lua5.4", "-e", spin], "-jp=z")
+    assert set(seen["in_none"]) == {NONE} and "1 of 1 VM had no zones: the module is jit.zone" in done.err

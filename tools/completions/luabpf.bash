@@ -16,8 +16,8 @@ _luabpf() {
     --exe | --cgroup) COMPREPLY=($(compgen -f -- "$cur")) ;;
     --comm | -F | --frequency | -d | --duration | --every | --max-lost) ;;
     *)
-        local words="-p --children --no-follow --all --exe --comm --cgroup --user -jp -jp= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
-        [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= -o -f -v -q --help"
+        local words="-p --children --no-follow --all --exe --comm --cgroup --user -jp -jp= --by= --zone-from= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
+        [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= --by= -o -f -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"
         ((COMP_CWORD == 1)) && words+=" record report doctor ps help"

@@ -174,9 +174,17 @@ static void print_summary(const struct options *opts, const struct session *sess
 		summary_print(summary, written, stderr);
 		if (opts->jitp && jitp_shows_lines(&opts->jitp_options))
 			summary_print_lines(summary, stderr);
+		if (summary->zones)
+			summary_print_zones(summary, opts->zone_from, stderr);
 	}
 	if (opts->verbose)
 		summary_print_ends(summary, stderr);
+}
+
+static bool records_zones(const struct options *opts)
+{
+	return (opts->jitp && opts->jitp_options.zones) || opts->by == SECTIONS_ZONE ||
+	       opts->zone_from;
 }
 
 /* After the sampling: writes the outputs and returns the exit code in *code. */
@@ -185,6 +193,7 @@ static int finish(const struct options *opts, struct session *session, struct ou
 {
 	struct session_sizes sizes;
 	struct session_stats stats;
+	struct session_zones zones;
 	struct summary summary;
 	char names[1024];
 	int ret, more;
@@ -193,6 +202,8 @@ static int finish(const struct options *opts, struct session *session, struct ou
 	session_sizes(session, &sizes);
 	summary_make(&stats, session_prof(session), &summary);
 	summary.sizes = &sizes;
+	session_zones(session, &zones);
+	summary.zones = records_zones(opts) ? &zones : NULL;
 	ret = outputs_write(opts, out, session_prof(session), &iv->source, err);
 	more = write_stats(out, &summary, ret ? NULL : err);
 	intervals_metrics(iv, session, &summary);
@@ -304,8 +315,7 @@ static int run(const struct options *opts, int *code, struct error *err)
 		.duration_ns = opts->duration_ns,
 		.cost = opts->stats || opts->metrics || opts->verbose,
 		.by_coroutine = opts->by == SECTIONS_COROUTINE,
-		.zones = (opts->jitp && opts->jitp_options.zones) || opts->by == SECTIONS_ZONE ||
-			 opts->zone_from,
+		.zones = records_zones(opts),
 		.zone_from = opts->zone_from,
 		.sources = opts->jitp && opts->jitp_options.annotate,
 		.confine = outputs_use(opts),

@@ -121,9 +121,12 @@ struct prof *session_prof(struct session *session);
 
 void session_sizes(const struct session *session, struct session_sizes *sizes);
 
-/* What was found of zones; all 0 if they are not recorded. */
-struct zones_counts;
-void session_zones(const struct session *session, struct zones_counts *counts);
+/* Of a recording with zones. */
+struct session_zones {
+	uint64_t vms, without; /* VMs that were sampled; of these, without a zone stack */
+	uint64_t unknown;      /* samples whose zone is not known */
+};
+void session_zones(const struct session *session, struct session_zones *out);
 
 /* Waits until the command ends; its status as waitpid() gives it, or -errno. */
 int session_wait_command(struct session *session);

@@ -92,9 +92,13 @@ void session_sizes(const struct session *s, struct session_sizes *sizes)
 	}
 }
 
-void session_zones(const struct session *s, struct zones_counts *counts)
+void session_zones(const struct session *s, struct session_zones *out)
 {
-	symbolizer_zones(s->symbolizer, counts);
+	struct zones_counts counts;
+
+	symbolizer_zones(s->symbolizer, &counts);
+	*out = (struct session_zones){
+		.vms = counts.vms, .without = counts.without, .unknown = counts.unknown};
 }
 
 static uint64_t samples_of(const struct prof *prof, pid_t pid)

@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "losses.h"
 #include "summary.h"
 
@@ -213,6 +214,36 @@ void summary_print_lines(const struct summary *s, FILE *to)
 		percent(s->stats.snapshot_line, s->resolved));
 }
 
+/* Samples with an unknown zone are reported from this part of the samples on. */
+#define UNKNOWN_ZONES_REPORTED 0.01
+
+void summary_print_zones(const struct summary *s, const char *module, FILE *to)
+{
+	const struct session_zones *z = s->zones;
+	__text struct text name = {0};
+
+	text_put_clean(&name, module ? module : "", module ? strlen(module) : 0);
+	if (z->without && module)
+		fprintf(to,
+			"luabpf: %" PRIu64 " of %" PRIu64
+			" VM%s had no zones: package.loaded has no "
+			"table %s there\n",
+			z->without, z->vms, plural(z->vms), text_str(&name));
+	else if (z->without)
+		fprintf(to,
+			"luabpf: %" PRIu64 " of %" PRIu64 " VM%s had no zones: the module is "
+			"jit.zone in LuaJIT, and zone, which comes with luabpf, in PUC Lua; for "
+			"another one: --zone-from\n",
+			z->without, z->vms, plural(z->vms));
+	if (s->resolved && (double)z->unknown >= UNKNOWN_ZONES_REPORTED * (double)s->resolved)
+		fprintf(to,
+			"luabpf: %.0f %% of the samples have an unknown zone: they were taken "
+			"before "
+			"the VM's zone stack was found, or while it grew, or it is no array of "
+			"strings\n",
+			percent(z->unknown, s->resolved));
+}
+
 void summary_print_ends(const struct summary *s, FILE *to)
 {
 	static const char *const keys[] = {
@@ -268,6 +299,13 @@ static void add_times(const struct summary *s, cJSON *to)
 	cJSON_AddNumberToObject(to, "start_seconds", (double)st->time_ns / 1e9);
 }
 
+static void add_zones(const struct session_zones *zones, cJSON *to)
+{
+	cJSON_AddNumberToObject(to, "vms", (double)zones->vms);
+	cJSON_AddNumberToObject(to, "vms_without", (double)zones->without);
+	cJSON_AddNumberToObject(to, "unknown", (double)zones->unknown);
+}
+
 static void add_sizes(const struct session_sizes *sizes, cJSON *to)
 {
 	if (!sizes)
@@ -293,6 +331,8 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "ring_records", (double)st->records);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
 	add_sizes(s->sizes, cJSON_AddObjectToObject(root, "sizes"));
+	if (s->zones)
+		add_zones(s->zones, cJSON_AddObjectToObject(root, "zones"));
 	if (s->run) {
 		cJSON *run = cJSON_AddObjectToObject(root, "run");
 

@@ -20,6 +20,7 @@ struct summary {
 
 	/* for summary_json(), borrowed; NULL: not shown */
 	const struct session_sizes *sizes;
+	const struct session_zones *zones;
 	const struct summary *run; /* of the recording that this is an interval of */
 };
 
@@ -36,6 +37,10 @@ void summary_print_other(uint64_t n, FILE *to);
 
 /* For a report that shows lines: warns if too many lines of compiled code are those of a guard. */
 void summary_print_lines(const struct summary *s, FILE *to);
+
+/* For a recording with zones: VMs that have no zone stack, samples whose zone is not known. module:
+ * where it was searched; NULL: in each family's own. */
+void summary_print_zones(const struct summary *s, const char *module, FILE *to);
 
 /* For -v: how samples ended in the kernel, before their names were looked up. */
 void summary_print_ends(const struct summary *s, FILE *to);
