@@ -72,7 +72,8 @@ static __always_inline void add_module(struct lb_search *s, const struct vm_area
 	m->gc_lo = f->gc_hi ? vm + f->gc_lo : 0;
 	m->gc_hi = f->gc_hi ? vm + f->gc_hi : 0;
 	m->build = f->build;
-	m->family = f->family;
+	m->family = (__u8)f->family;
+	m->id = (__u8)n;
 	s->proc.families |= 1u << (f->family & 31);
 	s->proc.nmodules = n + 1;
 }

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
  * The sampler. A perf_event fires on each thread of a target; its sample goes into the ring buffer.
- * This file has the order of the phases: target check, registers, VM search, topmost frame, walk,
- * record. Each has its own header.
+ * This file has the order of the phases: target check, VM search, topmost frame, walk, record. Each
+ * has its own header.
+ *
+ * A program for the events, luabpf_threads or luabpf_cpus, checks the target. It ends in a tail
+ * call of the program of the VM's family, luabpf_lj or luabpf_puc, which does the rest. That is
+ * loaded when the first process of its family is found: it takes most of the time to load. When VMs
+ * of both families are in one process, the innermost on the thread is sampled:
+ *
+ *	luabpf_lj finds its VM -> luabpf_puc walks its own -> sends it, or luabpf_lj walks
  *
  * Every sample of a target ends in exactly one enum lb_status.
  */
@@ -19,6 +26,7 @@
 #include "fork.bpf.h"
 #include "files.bpf.h"
 #include "plain.bpf.h"
+#include "modules.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -27,44 +35,6 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 	__u64 id = EXEC_ID(task->group_leader->start_boottime, task->self_exec_id);
 
 	return narrowed_by ? id ^ narrow_stamp(task) : id;
-}
-
-static __always_inline enum lb_status send(struct lb_walk *w, struct lb_cache *cache,
-					   struct lb_thread *thread, enum lb_status end,
-					   enum lb_family family)
-{
-	if (end != LB_STATUS_RESOLVED)
-		return end;
-	thread_describe(w);
-	if (by_zone)
-		zone_read(w, cache, thread);
-	return emit_sample(w, thread, family) ? LB_STATUS_RING_FULL : LB_STATUS_RESOLVED;
-}
-
-/*
- * families: those that this program knows, a constant. When VMs of both are nested on one thread,
- * the innermost is sampled.
- */
-static __always_inline enum lb_status sample(const struct bpf_perf_event_data *event,
-					     struct lb_proc *proc, struct lb_thread *thread,
-					     __u32 families)
-{
-	struct puc_sample puc = {.proc = proc, .thread = thread};
-	enum lb_status lj_status = LB_STATUS_OUTSIDE, puc_status = LB_STATUS_OUTSIDE;
-	struct lj_walk *lj = 0;
-
-	if (bpf_get_current_task_btf()->flags & PF_EXITING)
-		return LB_STATUS_NO_REGS;
-	if (families & proc->families & LB_FAMILY_BIT(PUC))
-		puc_status = puc_sample(&puc, event);
-	if (families & proc->families & LB_FAMILY_BIT(LJ))
-		lj_status = lj_begin(&lj, event, proc, thread);
-	if (families & LB_FAMILY_BIT(PUC) && puc_status != LB_STATUS_OUTSIDE && puc.w &&
-	    (lj_status != LB_STATUS_RESOLVED || puc.w->inner < lj->cframe))
-		return send(puc_common(puc.w), &puc.w->cache, thread, puc_status, LB_FAMILY_PUC);
-	if (!(families & LB_FAMILY_BIT(LJ)) || lj_status != LB_STATUS_RESOLVED)
-		return lj_status;
-	return send(lj_common(lj), &lj->cache, thread, lj_finish(lj, thread), LB_FAMILY_LJ);
 }
 
 /*
@@ -103,12 +73,6 @@ static __always_inline int is_sample(struct lb_cpu *cpu)
 		cpu->draw_at = bpf_get_prandom_u32() % events_per_sample;
 	}
 	return --cpu->draw_left == cpu->draw_at;
-}
-
-/* A thread that ran none of its process's sampled VMs may have run an unsampled one. */
-static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
-{
-	return end == LB_STATUS_OUTSIDE && proc->unsampled ? LB_STATUS_NOT_SAMPLED : end;
 }
 
 /*
@@ -161,12 +125,41 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 	return 1;
 }
 
+/* A thread that ran none of its process's sampled VMs may have run an unsampled one. */
+static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
+{
+	return end == LB_STATUS_OUTSIDE && proc->unsampled ? LB_STATUS_NOT_SAMPLED : end;
+}
+
+/* A sample of a target. Returns only if the program of the VM's family is not loaded yet. */
+static __always_inline void take(struct bpf_perf_event_data *event, struct lb_cpu *cpu,
+				 const struct lb_proc *proc, struct task_struct *task,
+				 __u64 exec_id)
+{
+	__u32 pid = task->tgid, families = proc->families;
+	struct lb_thread *thread;
+
+	if (proc->nmodules && task->flags & PF_EXITING) {
+		count_end(pid, LB_STATUS_NO_REGS);
+		return;
+	}
+	thread = thread_of(cpu, task, exec_id);
+	cpu->current = pid & (CPU_TARGETS - 1);
+	cpu->lj_has_begun = 0;
+	if (proc->more)
+		families = modules_choose(cpu, proc, thread, event);
+	if (families & LB_FAMILY_BIT(LJ))
+		bpf_tail_call_static(event, &family_programs, LB_FAMILY_LJ);
+	else if (families)
+		bpf_tail_call_static(event, &family_programs, LB_FAMILY_PUC);
+	count_end(pid, families ? LB_STATUS_VM_FAMILY_LOADING : outside(proc, LB_STATUS_OUTSIDE));
+}
+
 /*
  * everywhere: the events are those of CPUs, not of the targets' threads, and most of them come in
  * processes without a VM.
  */
-static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 families,
-				    int everywhere)
+static __always_inline int on_event(struct bpf_perf_event_data *event, int everywhere)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 exec_id = task_exec_id(task);
@@ -203,38 +196,118 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, __u32 fam
 		return 0;
 	if (everywhere && proc->exec_vm != (__u32)task->mm->exec_vm)
 		look_again(proc, pid, exec_id, (__u32)task->mm->exec_vm);
-	if (proc->families & ~families) /* since an exec */
-		count_end(pid, LB_STATUS_VM_FAMILY_NOT_LOADED);
-	else
-		count_end(pid, outside(proc, proc->nmodules ? sample(event, proc,
-								     thread_of(cpu, task, exec_id),
-								     families)
-							    : LB_STATUS_OUTSIDE));
+	take(event, cpu, proc, task, exec_id);
 	return 0;
 }
 
-/* Only the program of the targets' families is loaded: the verifier has less to follow. */
+SEC("perf_event")
+int luabpf_threads(struct bpf_perf_event_data *ctx)
+{
+	return on_event(ctx, 0);
+}
+
+SEC("perf_event")
+int luabpf_cpus(struct bpf_perf_event_data *ctx)
+{
+	return on_event(ctx, 1);
+}
+
+/* What the program of the event has found out. */
+struct current {
+	struct lb_cpu *cpu;
+	struct lb_proc *proc;
+	struct lb_thread *thread;
+	__u32 pid;
+};
+
+/* Returns 0, or -1, which cannot be. */
+static __always_inline int current_of(struct current *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 at;
+
+	c->cpu = this_cpu();
+	if (!c->cpu)
+		return -1;
+	at = c->cpu->current;
+	if (at > CPU_TARGETS)
+		return -1;
+	c->proc = &c->cpu->target[at].proc;
+	c->thread = &c->cpu->thread[task->pid & (CPU_THREADS - 1)];
+	c->pid = task->tgid;
+	return 0;
+}
+
+static __always_inline enum lb_status send(struct lb_walk *w, struct lb_cache *cache,
+					   struct lb_thread *thread, enum lb_status end,
+					   enum lb_family family)
+{
+	if (end != LB_STATUS_RESOLVED)
+		return end;
+	thread_describe(w);
+	if (by_zone)
+		zone_read(w, cache, thread);
+	return emit_sample(w, thread, family) ? LB_STATUS_RING_FULL : LB_STATUS_RESOLVED;
+}
 
 SEC("perf_event")
 int luabpf_lj(struct bpf_perf_event_data *ctx)
 {
-	return on_event(ctx, LB_FAMILY_BIT(LJ), 0);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
+	enum lb_status end;
+	struct current c;
+
+	if (!w || current_of(&c))
+		return 0;
+	if (!c.cpu->lj_has_begun) {
+		w->end = lj_begin(w, ctx, c.proc, c.thread);
+		if (c.proc->families & LB_FAMILY_BIT(PUC)) {
+			c.cpu->lj_has_begun = 1;
+			c.cpu->lj_end = w->end;
+			c.cpu->lj_cframe = w->cframe;
+			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_PUC);
+			count_end(c.pid, LB_STATUS_VM_FAMILY_LOADING);
+			return 0;
+		}
+	}
+	end = w->end;
+	if (end == LB_STATUS_RESOLVED)
+		end = send(lj_common(w), &w->cache, c.thread, lj_finish(w, c.thread), LB_FAMILY_LJ);
+	count_end(c.pid, outside(c.proc, end));
+	return 0;
+}
+
+/* True if a VM of the other family is the one to sample. */
+static __always_inline int lj_is_inner(const struct lb_cpu *cpu, const struct puc_walk *w,
+				       enum lb_status end)
+{
+	return cpu->lj_has_begun &&
+	       (end == LB_STATUS_OUTSIDE ||
+		(cpu->lj_end == LB_STATUS_RESOLVED && w->inner >= cpu->lj_cframe));
 }
 
 SEC("perf_event")
 int luabpf_puc(struct bpf_perf_event_data *ctx)
 {
-	return on_event(ctx, LB_FAMILY_BIT(PUC), 0);
-}
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct puc_walk *w = bpf_map_lookup_elem(&puc_walks, &cpu);
+	struct puc_sample puc = {.w = w};
+	enum lb_status end;
+	struct current c;
 
-SEC("perf_event")
-int luabpf_any(struct bpf_perf_event_data *ctx)
-{
-	return on_event(ctx, LB_FAMILIES, 0);
-}
-
-SEC("perf_event")
-int luabpf_all(struct bpf_perf_event_data *ctx)
-{
-	return on_event(ctx, LB_FAMILIES, 1);
+	if (!w || current_of(&c))
+		return 0;
+	puc.proc = c.proc;
+	puc.thread = c.thread;
+	end = puc_sample(&puc, ctx);
+	if (lj_is_inner(c.cpu, w, end)) {
+		end = c.cpu->lj_end;
+		if (end == LB_STATUS_RESOLVED)
+			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_LJ);
+	} else {
+		end = send(puc_common(w), &w->cache, c.thread, end, LB_FAMILY_PUC);
+	}
+	count_end(c.pid, outside(c.proc, end));
+	return 0;
 }

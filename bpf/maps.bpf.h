@@ -35,6 +35,28 @@ struct {
 	__type(value, struct lb_build);
 } builds SEC(".maps");
 
+/*
+ * The VMs of processes that have more than LB_MODULES. Those of a process are in sequence, by id; the
+ * order[] of the sequence sorts them by address. User space writes, BPF reads.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LB_MODULES_POOL);
+	__type(key, __u32);
+	__type(value, struct lb_module);
+} modules SEC(".maps");
+
+/*
+ * The programs that walk, by enum lb_family: those that were loaded. User space writes, BPF calls. Calls
+ * with a constant index are direct jumps, which the kernel patches.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, LB_FAMILIES_MOST);
+	__type(key, __u32);
+	__type(value, __u32);
+} family_programs SEC(".maps");
+
 /* Which VM a file holds. User space writes, BPF reads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -61,8 +83,8 @@ struct {
 struct lb_vms {
 	__u64 exec_id; /* of the thread's process */
 	__u64 g[LB_THREAD_VMS];
-	__u8 module[LB_THREAD_VMS];
-	__u32 next; /* index into g[] of the one to replace */
+	__u8 module[LB_THREAD_VMS]; /* its id */
+	__u32 next;		    /* index into g[] of the one to replace */
 };
 
 /*
@@ -89,9 +111,9 @@ struct lb_thread {
 
 	/* of the previous sample; cleared when the thread migrates */
 	__u32 traceno; /* the last trace: a collector step called from a trace hides its number */
-	__u32 puc_module;
-	__u64 puc_L; /* the lua_State that ran; 0: none */
-	__u64 lj_L;  /* the outermost lua_State on its stack; 0: none */
+	__u32 puc_module; /* its id */
+	__u64 puc_L;	  /* the lua_State that ran; 0: none */
+	__u64 lj_L;	  /* the outermost lua_State on its stack; 0: none */
 
 	/* the zone stack of the VM that ran last: a copy of its entry in `zones` */
 	__u64 zone_g;	     /* 0: of none */
@@ -105,12 +127,23 @@ struct lb_thread {
  * that a collision just evicts.
  */
 #define CPU_TARGETS 64	/* power of two */
+#define STACK_WORDS 64	/* in a page, as they are aligned; power of two */
 #define CPU_THREADS 512 /* power of two */
 struct lb_target {
 	__u32 pid;     /* 0: unowned */
 	__u32 version; /* procs_version when this was copied from procs */
 	struct lb_proc proc;
 } LB_LINE_ALIGNED;
+
+/* The choice of the VMs that may run, in a process with many: see modules.bpf.h. */
+struct lb_choice {
+	__u64 stack[STACK_WORDS]; /* a part of the C stack */
+	__u64 from, sp;		  /* the C stack is searched from there on; it begins there */
+	__u64 lo, size;		  /* from the first module's text to the end of the last one's */
+	__u32 first, n;		  /* the process's, in `modules` */
+	__u64 word; /* whose module is searched for, from `low` to before `high` by order */
+	__u32 low, high;
+};
 
 /* A search of a process's mappings for known files: see files.bpf.h. */
 #define TREE_NODES 128 /* power of two; each has ten mappings or more */
@@ -134,8 +167,14 @@ struct lb_plain {
 };
 
 struct lb_cpu {
-	struct lb_target target[CPU_TARGETS];
+	/* the last one: a process with more VMs than an entry holds, with those of one sample */
+	struct lb_target target[CPU_TARGETS + 1];
 	struct lb_thread thread[CPU_THREADS];
+	/* for the program of a family: index of the process in target[]; and in a process with both, once
+	 * luabpf_lj has looked for its VM, the result: enum lb_status, and where its frame is */
+	__u32 current, lj_has_begun, lj_end;
+	__u64 lj_cframe;
+	struct lb_choice choice;
 	/* the run of events of which one is the sample: events that remain, and how many remain
 	 * after the sample */
 	__u32 draw_left, draw_at;

@@ -86,4 +86,25 @@ static __always_inline int regs_read(struct lb_regs *roles, struct lb_gprs *all,
 	return 0;
 }
 
+/* As regs_read(): the instruction and stack pointers alone. */
+static __always_inline int regs_read_stack(__u64 *ip, __u64 *sp,
+					   const struct bpf_perf_event_data *event,
+					   struct task_struct *task)
+{
+	const volatile struct pt_regs *hit = &event->regs;
+	const struct pt_regs *saved;
+
+	if ((hit->cs & USER_MODE) == USER_MODE) {
+		*ip = lb_loaded(hit->rip);
+		*sp = lb_loaded(hit->rsp);
+		return 0;
+	}
+	saved = (const void *)bpf_task_pt_regs(task);
+	if (!saved)
+		return -1;
+	*ip = lb_loaded(saved->rip);
+	*sp = lb_loaded(saved->rsp);
+	return 0;
+}
+
 #endif

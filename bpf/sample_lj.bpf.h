@@ -4,6 +4,7 @@
 #define LUABPF_SAMPLE_LJ_BPF_H
 
 #include <unwind/lj/find.h>
+#include "modules.bpf.h"
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 
@@ -48,7 +49,7 @@ struct lj_find {
 	struct lj_walk *w;
 	const struct lb_proc *proc;
 	struct lb_thread *thread;
-	__u32 module; /* in which it was found */
+	__u32 module; /* in which it was found: index into proc->module[] */
 };
 
 /* The instruction pointer is in a VM's text: its global_State is in a register. */
@@ -74,20 +75,20 @@ static __always_inline int lj_find_by_text(struct lj_find *f)
 static __always_inline int lj_find_known(struct lj_find *f)
 {
 	__u64 best = ~0ULL;
-	__u32 i, at = LB_THREAD_VMS;
+	__u32 i, module, at = LB_THREAD_VMS;
 
 	for (i = 0; i < LB_THREAD_VMS; i++) {
 		if (!f->thread->vms.g[i])
 			break;
-		if (lj_try(f->w, f->proc, f->thread->vms.module[i], f->thread->vms.g[i]) ||
-		    f->w->cframe >= best)
+		module = module_of_id(f->proc, f->thread->vms.module[i]);
+		if (lj_try(f->w, f->proc, module, f->thread->vms.g[i]) || f->w->cframe >= best)
 			continue;
 		best = f->w->cframe;
 		at = i;
 	}
 	if (at >= LB_THREAD_VMS)
 		return -1;
-	f->module = f->thread->vms.module[at];
+	f->module = module_of_id(f->proc, f->thread->vms.module[at]);
 	if (at == i - 1) /* the walk is set on the one that was tried last */
 		return 0;
 	return lj_try(f->w, f->proc, f->module, f->thread->vms.g[at]);
@@ -139,7 +140,7 @@ LB_SUBPROG int lj_find(struct lj_walk *w, const struct lb_proc *proc, struct lb_
 	    (lj_find_by_text(&f) && (lj_find_known(&f) || lj_find_inner(&f)) &&
 	     lj_find_by_register(&f)))
 		return -1;
-	thread_remember(thread, w->g, f.module);
+	thread_remember(thread, w->g, id_of_module(proc, f.module));
 	return 0;
 }
 
@@ -176,7 +177,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		bpf_loop(LB_MAX_STEPS, lj_search_step, &w, 0);
 		w->L_hint = w->L;
 		if (w->g && !lj_try(w, proc, i, w->g)) {
-			thread_remember(thread, w->g, i);
+			thread_remember(thread, w->g, id_of_module(proc, i));
 			return 0;
 		}
 	}
@@ -187,20 +188,15 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 	return -1;
 }
 
-/*
- * Returns LB_STATUS_RESOLVED when a VM runs on this thread, with *walk set to it; else the sample's
- * status.
- */
-static __always_inline enum lb_status lj_begin(struct lj_walk **walk,
+/* Returns LB_STATUS_RESOLVED when a VM runs on this thread, with the walk set to it; else the
+ * sample's status. */
+static __always_inline enum lb_status lj_begin(struct lj_walk *w,
 					       const struct bpf_perf_event_data *event,
 					       const struct lb_proc *proc, struct lb_thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
 
-	*walk = w;
-	if (!w || regs_read(&w->regs, 0, event, task))
+	if (regs_read(&w->regs, 0, event, task))
 		return LB_STATUS_NO_REGS;
 	w->stack_hi = thread_stack(thread, task, w->regs.sp);
 	if (!w->stack_hi)

@@ -4,6 +4,7 @@
 #define LUABPF_SAMPLE_PUC_BPF_H
 
 #include <unwind/puc/find.h>
+#include "modules.bpf.h"
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 
@@ -58,7 +59,8 @@ static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u3
 		return LB_STATUS_OUTSIDE;
 	/* entries that were read by another build's layout are stale */
 	lb_begin(&w->cache, w->cache.sample + 1);
-	w->L_hint = s->thread->puc_module == i ? s->thread->puc_L : 0; /* it ran last */
+	/* it ran last */
+	w->L_hint = s->thread->puc_module == id_of_module(s->proc, i) ? s->thread->puc_L : 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
 	puc_find(0, w);
@@ -97,7 +99,7 @@ static __always_inline enum lb_status puc_walk_innermost(struct puc_sample *s)
 	s->thread->puc_L = s->w->L;
 	if (by_coroutine)
 		s->w->rec.thread = s->w->L;
-	s->thread->puc_module = at;
+	s->thread->puc_module = id_of_module(s->proc, at);
 	return end;
 }
 
@@ -105,10 +107,8 @@ static __always_inline enum lb_status puc_sample(struct puc_sample *s,
 						 const struct bpf_perf_event_data *event)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 cpu = bpf_get_smp_processor_id();
 
-	s->w = bpf_map_lookup_elem(&puc_walks, &cpu);
-	if (!s->w || regs_read(&s->w->regs, &s->w->gprs, event, task))
+	if (regs_read(&s->w->regs, &s->w->gprs, event, task))
 		return LB_STATUS_NO_REGS;
 	s->w->stack_hi = thread_stack(s->thread, task, s->w->regs.sp);
 	if (!s->w->stack_hi)

@@ -123,7 +123,7 @@ static __always_inline void thread_walk(struct lb_walk *w, struct task_struct *t
 	w->rec.tid = task->pid;
 	w->rec.epoch = proc->epoch;
 	w->epoch = (__u64)proof_epoch << 32 | w->rec.pid;
-	w->single = proc->nmodules == 1 && !proc->unsampled;
+	w->single = proc->nmodules == 1 && !(proc->unsampled | proc->more);
 	w->prove = !proc->shares || !(bpf_get_prandom_u32() % LB_PROVE_EACH);
 }
 

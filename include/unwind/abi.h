@@ -224,8 +224,10 @@ struct lb_rec_task {
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-#define LB_PROCS 4096 /* at a time */
-#define LB_MODULES 4
+#define LB_PROCS 4096	    /* at a time */
+#define LB_MODULES 4	    /* of a process in its entry; those of one with more are in `modules` */
+#define LB_MODULES_MOST 256 /* of a process */
+#define LB_MODULES_POOL 8192 /* in `modules`, of all processes */
 #define LB_BUILDS 64
 
 /* Key of the map process_ends: samples of a process by status. */
@@ -253,6 +255,7 @@ enum lb_family {
 	LB_FAMILY_LJ = 1,
 	LB_FAMILY_PUC = 2,
 };
+#define LB_FAMILIES_MOST 4 /* ids are less than this */
 #define LB_FAMILY_BIT(name) (1u << LB_FAMILY_##name)
 #define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC))
 
@@ -278,20 +281,27 @@ struct lb_module {
 	__u64 gc_lo; /* PUC Lua: text of the collector: [gc_lo, gc_hi); 0, 0: not found */
 	__u64 gc_hi;
 	__u32 build;
-	__u32 family; /* enum lb_family, as in the build */
+	__u8 family; /* enum lb_family, as in the build */
+	__u8 id;     /* its index among the process's: the same while it is mapped */
+	__u8 order;  /* in `modules`: the id of the one at this place by address */
+	__u8 pad;
 };
 
 /* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
 struct lb_proc {
-	__u64 exec_id; /* task's self_exec_id and start time: differs in each image and process */
-	__u32 epoch;   /* counts the images that this pid had; stamped on every record */
-	__u32 nmodules;
+	__u64 exec_id;	 /* task's self_exec_id and start time: differs in each image and process */
+	__u32 epoch;	 /* counts the images that this pid had; stamped on every record */
+	__u32 nmodules;	 /* up to LB_MODULES_MOST */
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u32 unsampled; /* 1: it has a VM that is not in module[] */
 	/* pages of executable mappings when user space was last asked to look at them. BPF alone, in
 	 * a system-wide recording. */
 	__u32 exec_vm;
+	/* 0; or, if nmodules exceeds LB_MODULES, one more than the index in `modules` of the first:
+	 * module[] is unused then */
+	__u32 more;
+	__u32 pad;
 	struct lb_module module[LB_MODULES];
 };
 
@@ -372,6 +382,6 @@ _Static_assert(sizeof(struct lb_rec_task) == 48 + sizeof(struct lb_identity), "r
 _Static_assert(LB_ZONE_SIZE(0) == 24, "ring ABI");
 _Static_assert(sizeof(struct lb_zone_key) == 16 && sizeof(struct lb_zone) == 40, "map ABI");
 _Static_assert(sizeof(struct lb_identity) == 56, "map ABI: a key has no hidden padding");
-_Static_assert(sizeof(struct lb_proc) == 32 + LB_MODULES * 56, "map ABI");
+_Static_assert(sizeof(struct lb_proc) == 40 + LB_MODULES * 56, "map ABI");
 
 #endif

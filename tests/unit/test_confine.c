@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,25 @@ static void loads_a_program(void)
 	syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
+static void attaches_a_program(void)
+{
+	union bpf_attr attr = {};
+
+	syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+static void reads_memory(void)
+{
+	struct iovec none = {};
+
+	process_vm_readv(getpid(), &none, 1, &none, 1, 0);
+}
+
+static void opens_an_event(void)
+{
+	syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+}
+
 static void looks_into_a_map(void)
 {
 	union bpf_attr attr = {.map_fd = -1};
@@ -172,6 +192,15 @@ Test(confine, a_recording)
 	cr_assert(is_ended(uses, traces, SYS_ptrace), "%s", said);
 }
 
+Test(confine, a_child_that_loads_programs)
+{
+	cr_assert(goes_on(USE_PROGRAMS, loads_a_program), "%s", said);
+	cr_assert(is_ended(USE_PROGRAMS, attaches_a_program, SYS_bpf), "%s", said);
+	cr_assert(is_ended(USE_PROGRAMS, reads_memory, SYS_process_vm_readv), "%s", said);
+	cr_assert(is_ended(USE_PROGRAMS, opens_an_event, SYS_perf_event_open), "%s", said);
+	cr_assert(is_ended(USE_PROGRAMS, forks, SYS_clone), "%s", said);
+}
+
 #define BIT(cap) (1ULL << (cap))
 #define OF_TARGETS (BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE))
 
@@ -188,6 +217,7 @@ static const struct {
 	{USE_SOURCES, BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_SETUID) |
 			      BIT(CAP_SETGID) | BIT(CAP_SYS_CHROOT)},
 	{USE_COMMAND, BIT(CAP_KILL)},
+	{USE_PROGRAMS, BIT(CAP_BPF) | BIT(CAP_PERFMON)},
 };
 
 static uint64_t flag_of(cap_t caps, cap_flag_t flag)

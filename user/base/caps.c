@@ -86,8 +86,8 @@ static const struct {
 	/* /proc/PID/map_files/N: a file that was deleted, replaced, or has no path here */
 	{CAP_CHECKPOINT_RESTORE, USE_TARGETS | USE_LOADING, true},
 	/* events on threads of processes that are met while it samples */
-	{CAP_PERFMON, USE_CHILDREN | USE_LOADING, true},
-	{CAP_BPF, USE_OLD_MAPS | USE_LOADING, true},
+	{CAP_PERFMON, USE_CHILDREN | USE_LOADING | USE_PROGRAMS, true},
+	{CAP_BPF, USE_OLD_MAPS | USE_LOADING | USE_PROGRAMS, true},
 	/* root's outputs in other users' directories; a source file that the target's user opens by it */
 	{CAP_DAC_OVERRIDE, USE_FILES | USE_SOURCES, false},
 	/* the group of the file that an output replaces */

@@ -110,6 +110,15 @@ static const struct {
 	{SCMP_SYS(waitid), TARGETS | SOURCES},
 	{SCMP_SYS(set_robust_list), TARGETS | SOURCES}, /* fork() */
 	{SCMP_SYS(rseq), TARGETS | SOURCES},
+	/* libbpf: files of /proc and /sys, descriptors */
+	{SCMP_SYS(open), USE_PROGRAMS},
+	{SCMP_SYS(openat), USE_PROGRAMS},
+	{SCMP_SYS(dup3), USE_PROGRAMS},
+	{SCMP_SYS(uname), USE_PROGRAMS},
+	{SCMP_SYS(access), USE_PROGRAMS},
+	{SCMP_SYS(faccessat), USE_PROGRAMS},
+	{SCMP_SYS(faccessat2), USE_PROGRAMS},
+	{SCMP_SYS(sendto), USE_PROGRAMS},
 	/* outputs: outfile.c, outpath.c */
 	{SCMP_SYS(link), FILES},
 	{SCMP_SYS(linkat), FILES},
@@ -183,6 +192,14 @@ static const struct {
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_LOOKUP_BATCH)},
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_DELETE_BATCH)},
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_OBJ_GET_INFO_BY_FD)},
+	/* libbpf loads a program, and asks what the kernel can do */
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_PROG_LOAD)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_PROG_BIND_MAP)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_BTF_LOAD)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_MAP_CREATE)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_MAP_UPDATE_ELEM)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_MAP_FREEZE)},
+	{SCMP_SYS(bpf), USE_PROGRAMS, ARG_IS_INT(0, BPF_OBJ_GET_INFO_BY_FD)},
 	/* fork() */
 	{SCMP_SYS(clone), TARGETS | SOURCES, ARG_LACKS(0, NAMESPACES)},
 	{SCMP_SYS(prctl), TARGETS, ARG_IS_INT(0, PR_SET_PDEATHSIG)},

@@ -23,6 +23,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "families.h"
 #include "kernel_btf.h"
 #include "luabpf.skel.h"
 #include "loader.h"
@@ -42,7 +43,10 @@ struct keeper {
 
 struct loader {
 	struct luabpf_bpf *skel;
-	struct bpf_program *program; /* of the skeleton, the one that is loaded */
+	struct bpf_program
+		*program; /* of the skeleton, the one that is loaded: that of the events */
+	int btf;	  /* of kernel_structs; -1 */
+	struct families *families;
 	struct attached *attached;
 	size_t nattached, cap;
 	struct keeper *keepers; /* of all processes */
@@ -178,16 +182,13 @@ static int check_descriptors(struct error *err)
 	return r;
 }
 
-static void choose_program(struct loader *l, uint32_t families, bool everywhere)
+/* The other programs are not loaded. */
+static void choose_program(const struct luabpf_bpf *skel, const struct bpf_program *chosen)
 {
 	struct bpf_program *program;
 
-	l->program = everywhere			      ? l->skel->progs.luabpf_all
-		     : families == LB_FAMILY_BIT(LJ)  ? l->skel->progs.luabpf_lj
-		     : families == LB_FAMILY_BIT(PUC) ? l->skel->progs.luabpf_puc
-						      : l->skel->progs.luabpf_any;
-	bpf_object__for_each_program (program, l->skel->obj)
-		bpf_program__set_autoload(program, program == l->program);
+	bpf_object__for_each_program (program, skel->obj)
+		bpf_program__set_autoload(program, program == chosen);
 }
 
 #define EVENTS_MOST 1000000 /* for a sample */
@@ -215,8 +216,8 @@ static const char *const kernel_structs[] = {
 	"kernfs_node",
 };
 
-/* btf: a descriptor of kernel_structs' BTF, read when the object is loaded; -1: libbpf reads the
- * kernel's whole BTF. */
+/* btf: of struct loader, read when the object is loaded. Without it libbpf reads the kernel's whole
+ * BTF. */
 static struct luabpf_bpf *open_skeleton(int btf)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
@@ -230,20 +231,19 @@ static struct luabpf_bpf *open_skeleton(int btf)
 
 static int load(struct loader *l, const struct loader_options *o, struct error *err)
 {
-	int cpus = libbpf_num_possible_cpus(), btf __close = -1, r;
+	int cpus = libbpf_num_possible_cpus(), r;
 
-	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]), &btf);
-	l->skel = open_skeleton(btf);
+	kernel_btf_open(kernel_structs, sizeof(kernel_structs) / sizeof(kernel_structs[0]),
+			&l->btf);
+	l->skel = open_skeleton(l->btf);
 	if (!l->skel)
 		return error_set(err, -errno, "BPF object: %s", strerror(errno));
 	if (cpus < 0)
 		return error_set(err, cpus, "number of CPUs: %s", strerror(-cpus));
 	bpf_map__set_max_entries(l->skel->maps.cpus, (uint32_t)cpus);
 	bpf_map__set_max_entries(l->skel->maps.proto_records, (uint32_t)cpus);
-	if (o->families & LB_FAMILY_BIT(LJ))
-		bpf_map__set_max_entries(l->skel->maps.walks, (uint32_t)cpus);
-	if (o->families & LB_FAMILY_BIT(PUC))
-		bpf_map__set_max_entries(l->skel->maps.puc_walks, (uint32_t)cpus);
+	bpf_map__set_autocreate(l->skel->maps.walks, false); /* those of the families */
+	bpf_map__set_autocreate(l->skel->maps.puc_walks, false);
 	if (o->by_process)
 		bpf_map__set_max_entries(l->skel->maps.process_ends,
 					 o->by_process * LB_STATUS__MAX);
@@ -255,11 +255,92 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 	if (o->narrowed_by)
 		bpf_map__set_max_entries(l->skel->maps.verdicts, LB_VERDICTS);
 	l->skel->rodata->narrowed_by = o->narrowed_by;
-	choose_program(l, o->families, o->everywhere);
+	l->program = o->everywhere ? l->skel->progs.luabpf_cpus : l->skel->progs.luabpf_threads;
+	choose_program(l->skel, l->program);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
 	return r ? explain_load(r, err) : 0;
 }
+
+/* ---- the programs of families, in the child --------------------------------------------------- */
+
+/* They have the maps of the program of the events, and their own walk. */
+static int share_maps(const struct loader *l, struct luabpf_bpf *skel, struct bpf_map *walk)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		struct bpf_map *ours =
+			bpf_object__find_map_by_name(l->skel->obj, bpf_map__name(map));
+		int fd = ours ? bpf_map__fd(ours) : -1;
+
+		if (fd >= 0)
+			r = bpf_map__reuse_fd(map, fd);
+		else if (map == walk)
+			r = bpf_map__set_max_entries(map, (uint32_t)libbpf_num_possible_cpus());
+		else
+			r = bpf_map__set_autocreate(map, false);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int load_family(void *arg, uint32_t family)
+{
+	const struct loader *l = arg;
+	struct luabpf_bpf *skel = open_skeleton(l->btf);
+	bool is_lj = family == LB_FAMILY_LJ;
+	struct bpf_program *program;
+	int r, fd;
+
+	if (!skel)
+		return -errno;
+	program = is_lj ? skel->progs.luabpf_lj : skel->progs.luabpf_puc;
+	choose_program(skel, program);
+	r = share_maps(l, skel, is_lj ? skel->maps.walks : skel->maps.puc_walks);
+	if (!r)
+		r = bpf_object__load(skel->obj);
+	fd = bpf_program__fd(program);
+	if (!r)
+		r = bpf_map__update_elem(l->skel->maps.family_programs, &family, sizeof(family),
+					 &fd, sizeof(fd), BPF_ANY);
+	luabpf_bpf__destroy(skel);
+	return r;
+}
+
+#define MAPS_MOST 64
+
+static int start_families(struct loader *l, struct error *err)
+{
+	struct families_options o = {.load = load_family, .arg = l, .most = LB_FAMILIES};
+	int keep[MAPS_MOST + 1], r;
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map,
+				 l->skel->obj) if (bpf_map__fd(map) >= 0 && o.nkeep < MAPS_MOST)
+		keep[o.nkeep++] = bpf_map__fd(map);
+	keep[o.nkeep++] = l->btf;
+	o.keep = keep;
+	r = families_start(&o, &l->families);
+	return r ? error_set(err, r, "cannot start a process: %s", strerror(-r)) : 0;
+}
+
+void loader_request_families(struct loader *l, uint32_t families)
+{
+	families_request(l->families, families);
+}
+
+int loader_wait_families(struct loader *l, struct error *err)
+{
+	int r = families_wait(l->families);
+
+	return r ? explain_load(r, err) : 0;
+}
+
+/* ----------------------------------------------------------------------------------------------- */
 
 int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
@@ -269,6 +350,7 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	if (!l)
 		return error_set(err, -ENOMEM, "out of memory");
 	l->stats_fd = -1;
+	l->btf = -1;
 	r = check_descriptors(err);
 	if (!r)
 		r = loader_check_btf(err);
@@ -278,6 +360,8 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 		return error_set(err, -errno, "random numbers: %s", strerror(errno));
 	libbpf_set_print(silent);
 	r = load(l, o, err);
+	if (!r)
+		r = start_families(l, err);
 	if (r)
 		return r;
 	if (o->cost)
@@ -319,8 +403,10 @@ void loader_free(struct loader **loader)
 	if (!l)
 		return;
 	loader_detach(l);
+	families_free(&l->families);
 	free(l->attached);
 	cleanup_fd(&l->stats_fd);
+	cleanup_fd(&l->btf);
 	luabpf_bpf__destroy(l->skel);
 	free(l);
 	*loader = NULL;

@@ -19,9 +19,6 @@ struct loader;
 struct loader_options {
 	/* The kernel measures the run time of all BPF programs while the loader is open. */
 	bool cost;
-	/* LB_FAMILY_BIT()s of the targets' VMs; samples of a process with others count as
-	 * other-family. */
-	uint32_t families;
 	uint64_t period_ns; /* CPU time between two samples */
 	/* CPU time between two events at most; 0: each event is a sample. A thread that runs for
 	 * less gets no event; each event costs the target a timer interrupt. */
@@ -38,6 +35,15 @@ struct loader_options {
 
 int loader_open(const struct loader_options *options, struct loader **out, struct error *err);
 void loader_free(struct loader **loader);
+
+/*
+ * Requests the programs of families (LB_FAMILY_BIT()s). Each is loaded once, in another process. Samples
+ * of VMs whose program is not loaded are lost as vm-family-loading.
+ */
+void loader_request_families(struct loader *loader, uint32_t families);
+
+/* Waits until all that were requested are loaded. */
+int loader_wait_families(struct loader *loader, struct error *err);
 
 /* -ENOENT without the kernel's BTF: err says why. */
 int loader_check_btf(struct error *err);

@@ -440,7 +440,8 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	module->gc_lo = b->gc_lo ? vm + (b->gc_lo - b->start) : 0;
 	module->gc_hi = b->gc_lo ? vm + (b->gc_hi - b->start) : 0;
 	module->build = (uint32_t)f->build;
-	module->family = b->build.family;
+	module->family = (uint8_t)b->build.family;
+	module->id = (uint8_t)(c->proc->nmodules - 1);
 	c->proc->families |= 1u << module->family;
 	return 0;
 }

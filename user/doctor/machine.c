@@ -149,11 +149,15 @@ static void check_events(const struct doctor *d)
 
 static void check_bpf(const struct doctor *d)
 {
-	const struct loader_options options = {.families = LB_FAMILIES};
+	const struct loader_options options = {};
 	struct loader *loader __cleanup(loader_free) = NULL;
 	struct error err;
 	int r = loader_open(&options, &loader, &err);
 
+	if (!r) {
+		loader_request_families(loader, LB_FAMILIES);
+		r = loader_wait_families(loader, &err);
+	}
 	if (r == -EMFILE)
 		error_remedy(&err, 0, "raise the limit of open files: ulimit -n 4096");
 	if (r)

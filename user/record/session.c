@@ -285,7 +285,8 @@ static int open_command(struct session *s, const struct session_options *o, stru
 	r = targets_recognise(&s->targets, t, 0, err);
 	if (r && r != -ENODATA)
 		return r;
-	return attach_process(s->loader, t, true, false, err);
+	r = loader_wait_families(s->loader, err);
+	return r ? r : attach_process(s->loader, t, true, false, err);
 }
 
 /* Processes that do not run now, or are new, are met when they are sampled. */
@@ -312,7 +313,8 @@ static int open_everywhere(struct session *s, struct error *err)
 	s->losses.everywhere = true;
 	if (r < 0)
 		return error_set(err, r, "/proc: %s", strerror(-r));
-	return loader_attach_cpus(s->loader, err);
+	r = loader_wait_families(s->loader, err);
+	return r ? r : loader_attach_cpus(s->loader, err);
 }
 
 static int drain_each(struct session *s, uint64_t ns)
@@ -341,26 +343,17 @@ static int open_descriptors(struct session *s)
 }
 
 /*
- * Which families do the targets have? What a command, present children, or a process without Lua will
- * run is not known; that shows when they are recognised. One that -p follows mostly runs the VM of its
- * parent: the program of both families takes longer to load.
+ * Requests the programs of families that are needed when sampling begins, so that they are loaded
+ * meanwhile. What a command will run is not known.
  */
-static uint32_t families_of(struct session *s, const struct session_options *o)
+static void request_families(struct session *s, const struct session_options *o)
 {
-	struct lb_proc proc;
-	struct error ignored;
-	uint32_t families = 0;
-	size_t i;
+	struct target_scan scan;
 
-	if (o->children)
-		return LB_FAMILIES;
-	for (i = 0; i < o->npids; i++) {
-		memset(&ignored, 0, sizeof(ignored));
-		if (scan_process(s->scan, o->pids[i], &proc, &ignored))
-			continue;
-		families |= proc.nmodules || !o->may_lack ? proc.families : LB_FAMILIES;
-	}
-	return families ? families : LB_FAMILIES;
+	if (o->command)
+		loader_request_families(s->loader, LB_FAMILIES);
+	for (size_t i = 0; i < o->npids; i++)
+		targets_have_vm(&s->targets, o->pids[i], &scan);
 }
 
 static int open_parts(struct session *s, const struct session_options *o, struct error *err)
@@ -377,13 +370,11 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 
 	if (r)
 		return error_set(err, r, "cannot begin: %s", strerror(-r));
-	s->targets.families = families_of(s, o);
 	s->targets.everywhere = o->everywhere;
 	s->targets.zones = o->zones;
 	s->narrow = o->narrow;
 	options = (struct loader_options){
 		.cost = o->cost,
-		.families = s->targets.families,
 		.period_ns = o->period_ns,
 		.event_ns = o->command ? SHORT_NS : 0,
 		.everywhere = o->everywhere,
@@ -416,6 +407,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.scan = s->scan;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
+	request_families(s, o);
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 

@@ -58,7 +58,8 @@ static int set_build(struct targets *ts, uint32_t index)
 	return r ? r : loader_set_build(ts->processes.loader, index, build);
 }
 
-/* Registers the scanned files with BPF, so that it recognises the next process that maps them. */
+/* Registers the scanned files with BPF, so that it recognises the next process that maps them. Requests
+ * the programs of their families. */
 static void give_files(struct targets *ts)
 {
 	struct lb_file_key key;
@@ -67,6 +68,8 @@ static void give_files(struct targets *ts)
 	while (scan_next_file(ts->scan, &key, &file)) {
 		if (file.family && set_build(ts, file.build))
 			continue;
+		if (file.family)
+			loader_request_families(ts->processes.loader, 1u << file.family);
 		loader_set_file(ts->processes.loader, &key, &file);
 	}
 }
@@ -105,7 +108,7 @@ bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
 	return s->result == -ENOTSUP || (!s->result && s->vms.nmodules);
 }
 
-/* Registers a process with BPF: its builds first. */
+/* Registers a process with BPF: its builds first. It is sampled when this returns. */
 static int register_vms(struct targets *ts, struct process *t, struct error *err)
 {
 	uint32_t i;
@@ -121,7 +124,10 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 	if (r == -E2BIG)
 		return error_set(err, r, "pid %d: not sampled: more than %d processes at a time",
 				 (int)t->pid, LB_PROCS);
-	return r ? error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r)) : 0;
+	if (r)
+		return error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r));
+	/* registered first: its samples are counted as lost meanwhile */
+	return loader_wait_families(ts->processes.loader, err);
 }
 
 /* Reported at the end: the target that it concerns is one of many, or has other VMs. */
@@ -129,23 +135,6 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 {
 	if (*why->what && r != -ESRCH)
 		ts->unsampled = *why;
-}
-
-/* Notes that it has a VM of a family whose program is not loaded. */
-static void note_family(struct targets *ts, const struct process *t)
-{
-	if (!(t->vms.families & ~ts->families))
-		return;
-	if (t->is_root)
-		error_set(&ts->unsampled, -ENOTSUP,
-			  "pid %d: not sampled since it called exec: it runs a Lua of another "
-			  "family now; begin again to sample it",
-			  (int)t->pid);
-	else
-		error_set(&ts->unsampled, -ENOTSUP,
-			  "pid %d: not sampled: it runs a Lua of another family than the process "
-			  "that started it; begin again with --children to sample it",
-			  (int)t->pid);
 }
 
 static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
@@ -196,7 +185,6 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 		return r;
 	t->registered = true;
 	t->vms = vms;
-	note_family(ts, t);
 	t->image_id = process_image(t->pid);
 	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
 	t->look_ns = 0;
@@ -218,21 +206,23 @@ static bool add_module(struct targets *ts, struct process *t, const struct lb_mo
 	for (i = 0; i < t->vms.nmodules; i++) {
 		struct lb_module *old = &t->vms.module[i];
 
-		if (!memcmp(old, m, sizeof(*m)))
+		if (old->vm_start == m->vm_start && old->build == m->build)
 			return false;
 		if (overlaps(old, m)) { /* that one was unloaded */
 			*old = *m;
+			old->id = (uint8_t)i;
 			return true;
 		}
 	}
-	if (i == LB_MODULES || !(ts->families & 1u << m->family)) {
+	if (i == LB_MODULES) {
 		t->vms.unsampled = 1;
 		error_set(&ts->unsampled, -ENOTSUP,
 			  "pid %d: not sampled: %s was loaded later; begin again to sample it",
 			  (int)t->pid, scan_build(ts->scan, m->build)->name);
 		return false;
 	}
-	t->vms.module[t->vms.nmodules++] = *m;
+	t->vms.module[t->vms.nmodules] = *m;
+	t->vms.module[t->vms.nmodules++].id = (uint8_t)i;
 	t->vms.families |= 1u << m->family;
 	return true;
 }
@@ -283,7 +273,6 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 		t->mapped = 0;
 		return r;
 	}
-	note_family(ts, t);
 	r2 = register_vms(ts, t, &refused);
 	if (r2 && err)
 		*err = refused;

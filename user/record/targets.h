@@ -19,7 +19,6 @@ struct targets {
 	struct processes processes;
 	/* set by the owner, who outlives them */
 	struct scan *scan;
-	uint32_t families; /* that the BPF program knows */
 	bool everywhere;   /* all processes are targets: BPF says when one has mapped more code */
 	bool zones;	   /* are recorded */
 	vm_found_fn *seen; /* each VM that is recognised; NULL */

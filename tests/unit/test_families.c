@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The child that loads the programs of VM families, with a load of the test's. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bpf/families.h"
+
+static int pipe_to_us[2];
+
+static void begin(int (*load)(void *arg, uint32_t family), struct families **out)
+{
+	struct families_options o = {.load = load, .keep = &pipe_to_us[1], .nkeep = 1, .most = 6};
+
+	cr_assert_eq(pipe(pipe_to_us), 0);
+	o.arg = &pipe_to_us[1];
+	cr_assert_eq(families_start(&o, out), 0);
+	close(pipe_to_us[1]);
+}
+
+static int note(void *arg, uint32_t family)
+{
+	char digit = (char)('0' + family);
+
+	return write(*(int *)arg, &digit, 1) == 1 ? 0 : -EIO;
+}
+
+/* What the child has written until it ended. */
+static const char *noted(void)
+{
+	static char text[64];
+	ssize_t n, used = 0;
+
+	while ((n = read(pipe_to_us[0], text + used, sizeof(text) - 1 - (size_t)used)) > 0)
+		used += n;
+	text[used] = '\0';
+	close(pipe_to_us[0]);
+	return text;
+}
+
+Test(families, each_is_loaded_once)
+{
+	struct families *f;
+
+	begin(note, &f);
+	cr_expect_eq(families_wait(f), 0); /* for none */
+	families_request(f, 4);
+	families_request(f, 4);
+	cr_expect_eq(families_wait(f), 0);
+	families_request(f, 6);
+	cr_expect_eq(families_wait(f), 0);
+	cr_expect_eq(families_wait(f), 0);
+	cr_expect_str_eq(noted(), "21"); /* the child has ended: it has no more to load */
+	cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1);
+	families_free(&f);
+	cr_expect_null(f);
+}
+
+static int fails(void *arg, uint32_t family)
+{
+	(void)arg;
+	return family == 2 ? -EACCES : 0;
+}
+
+Test(families, the_first_error_stays)
+{
+	struct families *f;
+
+	begin(fails, &f);
+	families_request(f, 2);
+	cr_expect_eq(families_wait(f), 0);
+	families_request(f, 4);
+	cr_expect_eq(families_wait(f), -EACCES);
+	families_request(f, 6);
+	cr_expect_eq(families_wait(f), -EACCES);
+	families_free(&f);
+	noted();
+}
+
+static int ends(void *arg, uint32_t family)
+{
+	(void)arg;
+	(void)family;
+	_exit(1);
+}
+
+Test(families, a_child_that_was_killed)
+{
+	struct families *f;
+
+	begin(ends, &f);
+	families_request(f, 6);
+	cr_expect_eq(families_wait(f), -EIO);
+	families_free(&f);
+	noted();
+}
+
+static struct stat ours;
+
+/* 1 if it has standard error, and not a file of ours. */
+static int lists(void *arg, uint32_t family)
+{
+	struct stat st;
+	int n = 0;
+
+	(void)family;
+	for (int fd = 0; fd < 64; fd++)
+		n += !fstat(fd, &st) && st.st_dev == ours.st_dev && st.st_ino == ours.st_ino;
+	return note(arg, (uint32_t)(!n && fcntl(STDERR_FILENO, F_GETFD) >= 0));
+}
+
+Test(families, nothing_else_stays_open)
+{
+	int fd = memfd_create("ours", MFD_CLOEXEC);
+	struct families *f;
+
+	cr_assert_eq(fstat(fd, &ours), 0);
+	begin(lists, &f);
+	families_request(f, 2);
+	cr_expect_eq(families_wait(f), 0);
+	families_free(&f);
+	cr_expect_str_eq(noted(), "1");
+	close(fd);
+}
+
+Test(families, signals_of_the_terminal_are_not_for_it)
+{
+	struct families *f;
+	char path[64], pids[64] = "";
+	FILE *file;
+
+	begin(note, &f);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	file = fopen(path, "re");
+	cr_assert(file && fgets(pids, sizeof(pids), file));
+	fclose(file);
+	families_request(f, 2);
+	cr_expect_eq(families_wait(f), 0);
+	kill(atoi(pids), SIGINT);
+	kill(atoi(pids), SIGTERM);
+	families_request(f, 4);
+	cr_expect_eq(families_wait(f), 0);
+	families_free(&f);
+	noted();
+}
