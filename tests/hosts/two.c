@@ -2,7 +2,7 @@
 /*
  * usage: two MODE SECONDS LIBRARY NAME [LIBRARY NAME]...
  *
- * A program with up to six Lua libraries of different versions in it, each loaded as a plugin's
+ * A program with many Lua libraries, of different versions or copies of one, in it, each loaded as a plugin's
  * own: it sees its own lua_* functions and nobody else does. Each has a VM that runs a function
  * NAME of a chunk =NAME. It says "ready", waits for a line on stdin, works for SECONDS of CPU time
  * (per thread), and prints what each took: "NAME TID SECONDS".
@@ -13,7 +13,7 @@
  *              when their turn comes, and run a function "warm" of a chunk =warm until there is
  *              another line on stdin
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
- *              runs the third
+ *              runs the third; the others are idle
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_VMS 6
+#define MAX_VMS 300
 
 /* As far as all versions agree: a header of one version is no good for another. */
 typedef struct lua_State lua_State;

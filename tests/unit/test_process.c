@@ -259,12 +259,12 @@ Test(scan, this_process)
 	for (i = 0; i < 2; i++) {
 		cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
 		cr_assert_eq(proc.nmodules, 1);
-		cr_expect_eq(proc.module[0].build, 0);
-		cr_expect_lt(proc.module[0].vm_start, proc.module[0].vm_end);
-		cr_expect_geq(proc.module[0].vm_start, proc.module[0].text_lo);
-		cr_expect_leq(proc.module[0].vm_end, proc.module[0].text_hi);
-		cr_expect((uint64_t)symbol >= proc.module[0].text_lo &&
-			  (uint64_t)symbol < proc.module[0].text_hi);
+		cr_expect_eq(scan_modules(scan)[0].build, 0);
+		cr_expect_lt(scan_modules(scan)[0].vm_start, scan_modules(scan)[0].vm_end);
+		cr_expect_geq(scan_modules(scan)[0].vm_start, scan_modules(scan)[0].text_lo);
+		cr_expect_leq(scan_modules(scan)[0].vm_end, scan_modules(scan)[0].text_hi);
+		cr_expect((uint64_t)symbol >= scan_modules(scan)[0].text_lo &&
+			  (uint64_t)symbol < scan_modules(scan)[0].text_hi);
 	}
 	cr_expect_not_null(scan_build(scan, 0));
 	cr_expect_null(scan_build(scan, 1));
@@ -342,8 +342,42 @@ Test(scan, text_in_a_shared_page)
 	cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
 	cr_assert_eq(proc.nmodules, 1);
 	b = scan_build(scan, 0);
-	cr_expect_eq(proc.module[0].vm_start - (uint64_t)f.text, b->start - text->p_vaddr);
-	cr_expect_eq(proc.module[0].gc_lo - (uint64_t)f.text, b->gc_lo - text->p_vaddr);
+	cr_expect_eq(scan_modules(scan)[0].vm_start - (uint64_t)f.text, b->start - text->p_vaddr);
+	cr_expect_eq(scan_modules(scan)[0].gc_lo - (uint64_t)f.text, b->gc_lo - text->p_vaddr);
+	image_unmap(&f);
+	free(f.file.bytes);
+}
+
+/* A file that is mapped more often than a process has VMs that are sampled. */
+Test(scan, too_many_vms)
+{
+	struct scan *scan __cleanup(scan_free) = NULL;
+	const size_t more = LB_MODULES_MOST + 2;
+	const struct lb_module *modules;
+	struct lb_proc proc = {};
+	struct error err = {};
+	struct image f = {};
+	const Elf64_Phdr *text;
+	int fd;
+
+	image_read(&f, LUA);
+	text = image_segment(&f, PT_LOAD, PF_X);
+	image_map(&f);
+	fd = open(f.path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 1; i < more; i++)
+		cr_assert_neq(mmap(NULL, text->p_filesz, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+				   (off_t)text->p_offset & ~4095),
+			      MAP_FAILED);
+	close(fd);
+	cr_assert_eq(scan_new(&scan), 0);
+	cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0);
+	cr_expect_eq(proc.nmodules, LB_MODULES_MOST);
+	cr_expect_eq(proc.unsampled, 1);
+	cr_expect_not_null(strstr(err.what, "it is not sampled: 256 other files hold a VM"), "%s",
+			   err.what);
+	modules = scan_modules(scan);
+	for (uint32_t i = 1; i < LB_MODULES_MOST; i++)
+		cr_assert(modules[i].id == i && modules[i].text_lo >= modules[i - 1].text_hi);
 	image_unmap(&f);
 	free(f.file.bytes);
 }
@@ -385,7 +419,7 @@ Test(scan, too_many_builds)
 		image_map(&f);
 		cr_assert_eq(scan_process(scan, getpid(), &proc, &err), 0, "%s", err.what);
 		cr_assert_eq(proc.nmodules, 1);
-		cr_assert_eq(proc.module[0].build, i);
+		cr_assert_eq(scan_modules(scan)[0].build, i);
 		image_unmap(&f);
 		free(f.file.bytes);
 	}

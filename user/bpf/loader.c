@@ -26,6 +26,7 @@
 #include "families.h"
 #include "kernel_btf.h"
 #include "luabpf.skel.h"
+#include "module_pool.h"
 #include "loader.h"
 
 struct attached {
@@ -47,6 +48,7 @@ struct loader {
 		*program; /* of the skeleton, the one that is loaded: that of the events */
 	int btf;	  /* of kernel_structs; -1 */
 	struct families *families;
+	struct module_pool pool;
 	struct attached *attached;
 	size_t nattached, cap;
 	struct keeper *keepers; /* of all processes */
@@ -262,7 +264,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 	return r ? explain_load(r, err) : 0;
 }
 
-/* ---- the programs of families, in the child --------------------------------------------------- */
+/* ---- the programs of families, in the child -------------------------------------------------- */
 
 /* They have the maps of the program of the events, and their own walk. */
 static int share_maps(const struct loader *l, struct luabpf_bpf *skel, struct bpf_map *walk)
@@ -340,7 +342,7 @@ int loader_wait_families(struct loader *l, struct error *err)
 	return r ? explain_load(r, err) : 0;
 }
 
-/* ----------------------------------------------------------------------------------------------- */
+/* ---- the program of the events --------------------------------------------------------------- */
 
 int loader_open(const struct loader_options *o, struct loader **out, struct error *err)
 {
@@ -404,6 +406,7 @@ void loader_free(struct loader **loader)
 		return;
 	loader_detach(l);
 	families_free(&l->families);
+	module_pool_free(&l->pool);
 	free(l->attached);
 	cleanup_fd(&l->stats_fd);
 	cleanup_fd(&l->btf);
@@ -460,12 +463,80 @@ static int procs_changed(struct loader *l, int r)
 	return r;
 }
 
-int loader_set_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
+int loader_put_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
 {
 	uint32_t key = (uint32_t)pid;
 
 	return procs_changed(l, bpf_map__update_elem(l->skel->maps.procs, &key, sizeof(key), proc,
 						     sizeof(*proc), BPF_ANY));
+}
+
+/* Modules that an entry does not hold. */
+static int place_modules(struct loader *l, struct lb_proc *proc, const struct lb_module *modules,
+			 uint32_t n)
+{
+	const struct module_block *b;
+	bool is_new;
+	int r = module_pool_hold(&l->pool, modules, n, &b, &is_new);
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < n && is_new && !r; i++) {
+		uint32_t key = b->first + i;
+
+		r = bpf_map__update_elem(l->skel->maps.modules, &key, sizeof(key), &b->modules[i],
+					 sizeof(b->modules[i]), BPF_ANY);
+	}
+	if (r)
+		module_pool_drop(&l->pool, b->first);
+	else
+		proc->more = b->first + 1;
+	return r;
+}
+
+int loader_set_proc(struct loader *l, pid_t pid, struct lb_proc *proc,
+		    const struct lb_module *modules, uint32_t n)
+{
+	struct lb_proc was = *proc;
+	int r = 0;
+
+	proc->more = 0;
+	if (n > LB_MODULES)
+		r = place_modules(l, proc, modules, n);
+	if (r == -ENOSPC) {
+		n = LB_MODULES;
+		proc->unsampled = 1;
+		r = 0;
+	}
+	proc->nmodules = n;
+	proc->families = 0;
+	memset(proc->module, 0, sizeof(proc->module));
+	for (uint32_t i = 0; i < n; i++) {
+		proc->families |= 1u << modules[i].family;
+		if (!proc->more)
+			proc->module[i] = modules[i];
+	}
+	if (!r)
+		r = loader_put_proc(l, pid, proc);
+	if (r)
+		loader_drop_modules(l, proc);
+	else
+		loader_drop_modules(l, &was);
+	if (r)
+		*proc = was;
+	return r;
+}
+
+bool loader_share_modules(struct loader *l, const struct lb_proc *proc)
+{
+	return !proc->more || module_pool_share(&l->pool, proc->more - 1);
+}
+
+void loader_drop_modules(struct loader *l, struct lb_proc *proc)
+{
+	if (proc->more)
+		module_pool_drop(&l->pool, proc->more - 1);
+	proc->more = 0;
 }
 
 int loader_get_proc(struct loader *l, pid_t pid, struct lb_proc *proc)

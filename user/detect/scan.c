@@ -56,10 +56,11 @@ struct scan {
 	struct scanned *given; /* the last that scan_next_file() returned; NULL */
 	struct vm_build *builds[LB_BUILDS];
 	uint32_t nbuilds;
-	uint64_t mapped;     /* process_mapped() of the last process */
-	uint32_t unopened;   /* its files */
-	char *unopened_path; /* of one of them; NULL */
-	uint64_t filled_ns;  /* when work was filled up, CLOCK_MONOTONIC */
+	uint64_t mapped;			   /* process_mapped() of the last process */
+	struct lb_module modules[LB_MODULES_MOST]; /* of the last process */
+	uint32_t unopened;			   /* files of the last process */
+	char *unopened_path;			   /* of one of them; NULL */
+	uint64_t filled_ns;			   /* when work was filled up, CLOCK_MONOTONIC */
 };
 
 int scan_new(struct scan **out)
@@ -119,6 +120,11 @@ const struct vm_build *scan_build(const struct scan *s, uint32_t index)
 uint64_t scan_mapped(const struct scan *s)
 {
 	return s->mapped;
+}
+
+const struct lb_module *scan_modules(const struct scan *s)
+{
+	return s->modules;
 }
 
 uint32_t scan_unopened(const struct scan *s)
@@ -271,7 +277,7 @@ struct scan_ctx {
 	struct error file;     /* of a file, which may be forgotten meanwhile */
 	struct error left_out; /* a limit, whatever the file holds */
 	int error;	       /* of all files, not one */
-	bool is_left_out;      /* unknown is of VMs beyond LB_MODULES */
+	bool is_left_out;      /* unknown is of VMs beyond LB_MODULES_MOST */
 	char unknown_path[1024];
 };
 
@@ -283,13 +289,14 @@ static void set_unknown(struct scan_ctx *c, const struct process_mapping *m,
 	snprintf(c->unknown_path, sizeof(c->unknown_path), "%s", m->path);
 }
 
-/* Leaves out a VM beyond LB_MODULES: the message names all such files. */
+/* Leaves out a VM beyond LB_MODULES_MOST: the message names all such files. */
 static void leave_out(struct scan_ctx *c, const struct process_mapping *m)
 {
 	size_t used = strlen(c->unknown_path);
 
 	c->proc->unsampled = 1;
-	error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM", LB_MODULES);
+	error_set(&c->left_out, -ENOSPC, "it is not sampled: %d other files hold a VM",
+		  LB_MODULES_MOST);
 	if (c->unknown == &c->left_out && c->is_left_out)
 		snprintf(c->unknown_path + used, sizeof(c->unknown_path) - used, ", %s", m->path);
 	else
@@ -428,11 +435,12 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	vm = m->start + (b->offset - m->offset);
 	if (b->offset < m->offset || vm + b->size > m->end)
 		return 0;
-	if (c->proc->nmodules == LB_MODULES) {
+	if (c->proc->nmodules == LB_MODULES_MOST) {
 		leave_out(c, m);
 		return 0;
 	}
-	module = &c->proc->module[c->proc->nmodules++];
+	module = &c->scan->modules[c->proc->nmodules++];
+	*module = (struct lb_module){.id = (uint8_t)(c->proc->nmodules - 1)};
 	module->vm_start = vm;
 	module->vm_end = module->vm_start + b->size;
 	module->text_lo = m->start;
@@ -441,7 +449,6 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 	module->gc_hi = b->gc_lo ? vm + (b->gc_hi - b->start) : 0;
 	module->build = (uint32_t)f->build;
 	module->family = (uint8_t)b->build.family;
-	module->id = (uint8_t)(c->proc->nmodules - 1);
 	c->proc->families |= 1u << module->family;
 	return 0;
 }

@@ -21,7 +21,7 @@ int scan_new(struct scan **out);
 void scan_free(struct scan **scan);
 
 /*
- * Fills proc->module[]. Appends new builds to the scan's table, which lb_module.build indexes.
+ * Sets proc->nmodules, families and unsampled; scan_modules() has the VMs. Appends new builds to the scan's table, which lb_module.build indexes.
  * Returns 0 also if the process has no VM (nmodules is 0). If a VM is not sampled (unknown build,
  * or beyond a limit), err says why; if no other VM is, returns -ENOTSUP. -ESRCH: it has ended.
  * -EINTR: a signal was caught (base/signals.h), err is not set.
@@ -30,6 +30,9 @@ int scan_process(struct scan *scan, pid_t pid, struct lb_proc *proc, struct erro
 
 /* process_mapped() of the process that was scanned last. */
 uint64_t scan_mapped(const struct scan *scan);
+
+/* The VMs of the process that was scanned last, proc->nmodules; valid until the next scan. */
+const struct lb_module *scan_modules(const struct scan *scan);
 
 /*
  * How many files of the process that was scanned last could not be opened, for lack of rights or

@@ -43,9 +43,10 @@ int doctor_modules_by(struct scan *scan, pid_t pid, doctor_show *fn, void *arg, 
 	struct lb_proc proc = {};
 	int r = scan_process(scan, pid, &proc, err);
 
+	const struct lb_module *modules = scan_modules(scan);
+
 	for (uint32_t i = 0; i < proc.nmodules; i++)
-		doctor_module(pid, scan_build(scan, proc.module[i].build), &proc.module[i], fn,
-			      arg);
+		doctor_module(pid, scan_build(scan, modules[i].build), &modules[i], fn, arg);
 	return r;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -29,8 +30,12 @@ struct ps {
 static void add_vm(void *arg, const struct doctor_module *m)
 {
 	struct ps_process *p = arg;
-	struct ps_vm *vm = &p->vms[p->nvms++];
+	struct ps_vm *vms = reallocarray(p->vms, p->nvms + 1, sizeof(*vms)), *vm;
 
+	if (!vms)
+		return;
+	p->vms = vms;
+	vm = &vms[p->nvms++];
 	vm->build = m->build;
 	vm->at = *m->at;
 	snprintf(vm->path, sizeof(vm->path), "%s", m->path);
@@ -40,7 +45,7 @@ static void add_vm(void *arg, const struct doctor_module *m)
 static void find_states(struct ps *ps, struct ps_process *p)
 {
 	struct budget memory = {.left = PROCESS_MEMORY, .of = &ps->memory};
-	struct vm_file files[LB_MODULES];
+	struct vm_file files[LB_MODULES_MOST];
 
 	for (size_t i = 0; i < p->nvms; i++)
 		files[i] = (struct vm_file){&p->vms[i].build->build, &p->vms[i].at};
@@ -66,27 +71,34 @@ static int look(struct ps *ps, struct ps_process *p)
 	return r ? r : process_uid(p->pid, &p->uid);
 }
 
-static int show(void *arg, pid_t pid)
+static int show_process(struct ps *ps, struct ps_process *p)
 {
-	struct ps_process p = {.pid = pid};
-	struct ps *ps = arg;
 	uint64_t image;
 	int r, tries = 0;
 
 	do {
-		image = process_image(pid);
-		if (!narrow_process(ps->narrow, pid))
+		image = process_image(p->pid);
+		if (!narrow_process(ps->narrow, p->pid))
 			return 0;
-		r = look(ps, &p);
-	} while (image != process_image(pid) && ++tries < TRIES);
+		r = look(ps, p);
+	} while (image != process_image(p->pid) && ++tries < TRIES);
 	if (!r)
-		return ps->fn(ps->arg, &p);
+		return ps->fn(ps->arg, p);
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) {
-		*ps->err = p.problem;
+		*ps->err = p->problem;
 		return r;
 	}
 	ps->refused += r == -EACCES || r == -EPERM;
 	return 0;
+}
+
+static int show(void *arg, pid_t pid)
+{
+	struct ps_process p = {.pid = pid};
+	int r = show_process(arg, &p);
+
+	free(p.vms);
+	return r;
 }
 
 int ps_each(const struct narrow *narrow, int (*fn)(void *arg, const struct ps_process *process),

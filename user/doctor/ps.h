@@ -28,7 +28,7 @@ struct ps_process {
 	size_t threads;
 	struct cgroup cgroup;
 	char command[PROCESS_NAME]; /* foreign */
-	struct ps_vm vms[LB_MODULES];
+	struct ps_vm *vms;
 	size_t nvms;
 	struct vm_states states;
 	struct error problem; /* why a VM, or what may be one, is not profiled: foreign */

@@ -74,6 +74,8 @@ void processes_end(struct processes *ps, struct process *p)
 	HASH_DEL(ps->all, p);
 	ps->nroots -= p->is_root;
 	loader_drop_proc(ps->loader, p->pid);
+	loader_drop_modules(ps->loader, &p->vms);
+	vm_modules_free(&p->modules);
 	loader_drop_keepers(ps->loader, &p->keepers);
 	cleanup_fd(&p->pidfd); /* leaves an epoll set, too */
 	image_free(&p->image);

@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "bpf/loader.h"
 #include "sym/image.h"
+#include "vm_modules.h"
 #include "sources.h"
 
 /* A process of -p, the command, or one that it started. */
@@ -29,10 +30,11 @@ struct process {
 
 	/* its VMs; a process that calls exec has others */
 	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
-	bool registered;    /* BPF has vms */
-	uint64_t image_id;  /* process_image(), from before its VMs were looked for */
-	uint64_t mapped;    /* identifies the executable mappings that were looked at last */
-	uint64_t look_ns;   /* when they are looked at again, CLOCK_MONOTONIC */
+	struct vm_modules modules;
+	bool registered;   /* BPF has vms */
+	uint64_t image_id; /* process_image(), from before its VMs were looked for */
+	uint64_t mapped;   /* identifies the executable mappings that were looked at last */
+	uint64_t look_ns;  /* when they are looked at again, CLOCK_MONOTONIC */
 	uint64_t young_until;
 
 	/* the names of the image that samples of this epoch show; NULL: none was registered */

@@ -21,6 +21,20 @@
 #define YOUNG_NS (2000 * MS)
 #define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
 
+/* A child has a copy of its parent's entry. If the parent's VMs are gone, it is looked at in this round. */
+static int copy_modules(struct targets *ts, struct process *p, const struct lb_proc *vms,
+			const struct process *parent)
+{
+	p->vms = *vms;
+	if (!vms->more)
+		return vm_modules_set(&p->modules, vms->module, vms->nmodules);
+	if (parent && parent->vms.more == vms->more &&
+	    loader_share_modules(ts->processes.loader, vms))
+		return vm_modules_set(&p->modules, parent->modules.at, parent->modules.n);
+	p->vms.more = 0;
+	return 0;
+}
+
 int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct process **out)
 {
 	const struct process *parent = processes_find(&ts->processes, (pid_t)rec->origin);
@@ -37,6 +51,8 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 	if (r)
 		return r;
 	r = processes_set_image(&ts->processes, p, vms.epoch);
+	if (!r)
+		r = copy_modules(ts, p, &vms, parent);
 	if (r) {
 		processes_end(&ts->processes, p);
 		return r;
@@ -44,7 +60,6 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 	if (parent && parent->image)
 		image_fork(p->image, parent->image);
 	p->registered = true;
-	p->vms = vms;
 	p->image_id = process_image(pid);
 	*out = p;
 	return 0;
@@ -111,21 +126,28 @@ bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
 /* Registers a process with BPF: its builds first. It is sampled when this returns. */
 static int register_vms(struct targets *ts, struct process *t, struct error *err)
 {
-	uint32_t i;
+	const struct vm_modules *ms = &t->modules;
 	int r = 0;
 
-	for (i = 0; i < t->vms.nmodules && !r; i++)
-		r = set_build(ts, t->vms.module[i].build);
+	for (uint32_t i = 0; i < ms->n && !r; i++)
+		r = set_build(ts, ms->at[i].build);
 	if (r)
 		return error_set(err, r, "BPF map: %s", strerror(-r));
 	r = processes_set_image(&ts->processes, t, t->vms.epoch);
 	if (!r)
-		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms);
+		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms, ms->at, ms->n);
 	if (r == -E2BIG)
 		return error_set(err, r, "pid %d: not sampled: more than %d processes at a time",
 				 (int)t->pid, LB_PROCS);
 	if (r)
 		return error_set(err, r, "pid %d: %s", (int)t->pid, strerror(-r));
+	if (t->vms.nmodules < ms->n)
+		error_set(&ts->unsampled, -ENOSPC,
+			  "pid %d: %u of its VMs are not sampled: the processes that have more "
+			  "than %d have "
+			  "%d already",
+			  (int)t->pid, (unsigned)(ms->n - t->vms.nmodules), LB_MODULES,
+			  LB_MODULES_POOL);
 	/* registered first: its samples are counted as lost meanwhile */
 	return loader_wait_families(ts->processes.loader, err);
 }
@@ -137,26 +159,15 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 		ts->unsampled = *why;
 }
 
-static bool has_module(const struct lb_proc *proc, const struct lb_module *m)
-{
-	uint32_t i;
-
-	for (i = 0; i < proc->nmodules; i++)
-		if (!memcmp(&proc->module[i], m, sizeof(*m)))
-			return true;
-	return false;
-}
-
 /* Reports the VMs that it did not have before. */
-static void show(const struct targets *ts, struct process *t, const struct lb_proc *before)
+static void show(const struct targets *ts, struct process *t, const struct vm_modules *before)
 {
 	bool any = false;
-	uint32_t i;
 
-	for (i = 0; i < t->vms.nmodules; i++) {
-		const struct lb_module *m = &t->vms.module[i];
+	for (uint32_t i = 0; i < t->modules.n; i++) {
+		const struct lb_module *m = &t->modules.at[i];
 
-		if (has_module(before, m))
+		if (vm_modules_has(before, m))
 			continue;
 		if (ts->processes.hold_sources && !any)
 			sources_hold(&t->sources, t->pid, t->image_id);
@@ -166,10 +177,23 @@ static void show(const struct targets *ts, struct process *t, const struct lb_pr
 	}
 }
 
+static int take_modules(struct targets *ts, struct process *t, const struct lb_proc *vms)
+{
+	if (vms->more && vms->more == t->vms.more) { /* this image was looked at meanwhile */
+		t->vms = *vms;
+		return 0;
+	}
+	loader_drop_modules(ts->processes.loader, &t->vms);
+	t->vms = *vms;
+	t->vms.more = 0;
+	return vm_modules_set(&t->modules, vms->module, vms->more ? 0 : vms->nmodules);
+}
+
 int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct process **target)
 {
-	struct lb_proc vms, none = {};
+	const struct vm_modules none = {};
 	struct process *t = *target;
+	struct lb_proc vms;
 	int r;
 
 	/* when it has called exec since, the samples of this image still want names */
@@ -184,7 +208,9 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	if (r)
 		return r;
 	t->registered = true;
-	t->vms = vms;
+	r = take_modules(ts, t, &vms);
+	if (r)
+		return r;
 	t->image_id = process_image(t->pid);
 	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
 	t->look_ns = 0;
@@ -193,87 +219,65 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	return 0;
 }
 
-static bool overlaps(const struct lb_module *a, const struct lb_module *b)
-{
-	return a->text_lo < b->text_hi && b->text_lo < a->text_hi;
-}
-
-/* Adds a module. BPF keeps indexes into module[], so known modules keep theirs. */
+/* Adds a module. Returns true if it was not there. */
 static bool add_module(struct targets *ts, struct process *t, const struct lb_module *m)
 {
-	uint32_t i;
+	int r = vm_modules_add(&t->modules, m);
 
-	for (i = 0; i < t->vms.nmodules; i++) {
-		struct lb_module *old = &t->vms.module[i];
-
-		if (old->vm_start == m->vm_start && old->build == m->build)
-			return false;
-		if (overlaps(old, m)) { /* that one was unloaded */
-			*old = *m;
-			old->id = (uint8_t)i;
-			return true;
-		}
-	}
-	if (i == LB_MODULES) {
-		t->vms.unsampled = 1;
-		error_set(&ts->unsampled, -ENOTSUP,
-			  "pid %d: not sampled: %s was loaded later; begin again to sample it",
-			  (int)t->pid, scan_build(ts->scan, m->build)->name);
-		return false;
-	}
-	t->vms.module[t->vms.nmodules] = *m;
-	t->vms.module[t->vms.nmodules++].id = (uint8_t)i;
-	t->vms.families |= 1u << m->family;
-	return true;
+	if (r >= 0)
+		return r;
+	t->vms.unsampled = 1;
+	error_set(&ts->unsampled, -ENOTSUP,
+		  "pid %d: not sampled: %s was loaded later; begin again to sample it", (int)t->pid,
+		  scan_build(ts->scan, m->build)->name);
+	return false;
 }
 
-/* BPF may have recognised this image meanwhile: the modules that it found keep their indexes. */
-static void keep_known(struct targets *ts, struct process *t)
+/* BPF may have recognised this image meanwhile: the modules that it found keep their ids. was: those
+ * that it has by an earlier look. */
+static int keep_known(struct targets *ts, struct process *t, const struct vm_modules *was)
 {
-	struct lb_proc now = t->vms, known;
+	const struct lb_module *now = scan_modules(ts->scan);
+	struct lb_proc found = t->vms, known;
 	uint32_t i;
+	int r;
 
 	if (loader_get_proc(ts->processes.loader, t->pid, &known) || !known.nmodules ||
-	    known.exec_id != now.exec_id || known.epoch != now.epoch)
-		return;
+	    known.exec_id != found.exec_id || known.epoch != found.epoch)
+		return vm_modules_set(&t->modules, now, found.nmodules);
+	r = known.more ? vm_modules_set(&t->modules, was->at, was->n)
+		       : vm_modules_set(&t->modules, known.module, known.nmodules);
+	known.more = found.more;
+	known.unsampled |= found.unsampled;
 	t->vms = known;
-	t->vms.unsampled |= now.unsampled;
-	for (i = 0; i < now.nmodules; i++)
-		add_module(ts, t, &now.module[i]);
+	for (i = 0; i < found.nmodules && !r; i++)
+		add_module(ts, t, &now[i]);
+	return r;
 }
 
-static int recognise(struct targets *ts, struct process *t, const struct target_scan *s,
-		     uint64_t exec_id, struct error *err)
+/* Sets its VMs to those that were scanned. was: those that it had. */
+static int set_vms(struct targets *ts, struct process *t, const struct target_scan *s,
+		   uint64_t exec_id, const struct vm_modules *was)
 {
-	const struct lb_proc was = t->vms;
-	struct lb_proc before = was;
-	bool was_registered = t->registered;
-	struct error refused = {};
-	int r = s->result, r2;
+	uint32_t more = t->vms.more;
 
-	/* all of its VMs are new; amid an exec process_image() may differ twice */
-	if (s->image != t->image_id && !(exec_id && exec_id == was.exec_id))
-		before = (struct lb_proc){};
 	t->image_id = s->image;
 	t->mapped = s->mapped;
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->vms = s->vms;
+	t->vms.more = more;
 	t->vms.exec_id = exec_id;
 	t->registered = false;
 	t->vms.epoch = exec_id ? LB_EPOCH(exec_id) : ++ts->epochs;
-	keep_known(ts, t);
-	if (r && err)
-		*err = s->unknown;
-	else
-		note_unsampled(ts, r, &s->unknown);
-	if (r && r != -ENOTSUP) {
-		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
-		t->vms = was;
-		t->registered = was_registered;
-		t->mapped = 0;
-		return r;
-	}
-	r2 = register_vms(ts, t, &refused);
+	return keep_known(ts, t, was);
+}
+
+/* Returns r, or the error that comes when its VMs are registered. */
+static int register_scanned(struct targets *ts, struct process *t, int r, struct error *err)
+{
+	struct error refused = {};
+	int r2 = register_vms(ts, t, &refused);
+
 	if (r2 && err)
 		*err = refused;
 	else
@@ -281,7 +285,40 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 	if (r2)
 		return r2;
 	t->registered = true;
-	show(ts, t, &before);
+	return r;
+}
+
+static int recognise(struct targets *ts, struct process *t, const struct target_scan *s,
+		     uint64_t exec_id, struct error *err)
+{
+	struct vm_modules was __cleanup(vm_modules_free) = t->modules;
+	const struct lb_proc vms = t->vms;
+	const struct vm_modules none = {};
+	bool was_registered = t->registered;
+	/* all of its VMs are new; amid an exec process_image() may differ twice */
+	bool is_new = s->image != t->image_id && !(exec_id && exec_id == vms.exec_id);
+	int r = s->result, r2;
+
+	t->modules = none;
+	r2 = set_vms(ts, t, s, exec_id, &was);
+	if (r && err)
+		*err = s->unknown;
+	else
+		note_unsampled(ts, r, &s->unknown);
+	if (r2 || (r && r != -ENOTSUP)) {
+		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
+		vm_modules_free(&t->modules);
+		t->modules = was;
+		was = none;
+		t->vms = vms;
+		t->registered = was_registered;
+		t->mapped = 0;
+		return r2 ? r2 : r;
+	}
+	r2 = register_scanned(ts, t, r, err);
+	if (!t->registered)
+		return r2;
+	show(ts, t, is_new ? &none : &was);
 	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
 }
 
@@ -304,10 +341,11 @@ void targets_meet(struct targets *ts, struct process *t, const struct target_sca
 
 static void look(struct targets *ts, struct process *t)
 {
-	struct lb_proc now = {}, known, before = t->vms;
+	struct vm_modules before __cleanup(vm_modules_free) = {};
+	struct lb_proc now = {}, known;
 	uint64_t mapped = process_mapped(t->pid);
 	struct error unknown = {};
-	bool news = false;
+	bool news = false, unsampled;
 	uint32_t i;
 	int r;
 
@@ -329,11 +367,14 @@ static void look(struct targets *ts, struct process *t)
 	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
 	if (process_image(t->pid) != t->image_id)
 		return;
+	if (vm_modules_set(&before, t->modules.at, t->modules.n))
+		return;
+	unsampled = t->vms.unsampled;
 	t->vms.exec_id = known.exec_id;
 	t->vms.unsampled |= now.unsampled;
 	for (i = 0; i < now.nmodules; i++)
-		news |= add_module(ts, t, &now.module[i]);
-	news |= t->vms.unsampled != before.unsampled;
+		news |= add_module(ts, t, &scan_modules(ts->scan)[i]);
+	news |= t->vms.unsampled != unsampled;
 	if (news && !register_vms(ts, t, NULL))
 		show(ts, t, &before);
 }
@@ -379,6 +420,6 @@ void targets_share(struct targets *ts)
 			continue;
 		t->vms.shares = shares;
 		known.shares = shares; /* with the exec_id that BPF may have adopted */
-		loader_set_proc(loader, t->pid, &known);
+		loader_put_proc(loader, t->pid, &known);
 	}
 }
