@@ -28,14 +28,15 @@ def argv_of(name, n):
 
 
 def descriptors(pid):
-    """luabpf's, but for files, whose number depends on what runs: of processes that are no more, and of all but processes."""
+    """luabpf's, but for files, whose number depends on what runs, and the sockets of its children, which end when they have no more to do:
+    of processes that are no more, and of all but processes."""
     ended, rest = 0, []
     for fd in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
             what = os.readlink(fd)
             if what == "anon_inode:[pidfd]":
                 ended += bool(re.search(r"^Pid:\s*-1$", Path(f"/proc/{pid}/fdinfo/{fd.name}").read_text(), re.M))
-            elif not what.startswith("/"):
+            elif not what.startswith(("/", "socket:")):
                 rest.append(re.sub(r"\d+", "", what))
     return ended, sorted(rest)
 
