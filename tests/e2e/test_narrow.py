@@ -152,7 +152,8 @@ def test_container(root, tmp_path):
     """One that starts during the recording: programs that are deleted or replaced while they run, and short children.
     The same program outside its cgroup is not shown."""
     due = {"deleted": 0.3, "before": 0.15, "replaced": 0.15, "short": 12 * 0.02}
-    with cgroups.cgroup("box") as box, vms.Target(["lua5.4", "-e", WORK.format("outside")]).ready() as outside:
+    with cgroups.cgroup("box") as box, vms.Target(["lua5.4", "-e", WORK.format("outside")]).ready() as outside, \
+            vms.Target(["lua5.4", "-e", "io.read()"], preexec_fn=cgroups.join(box)):  # so that its family's program is loaded
         tool = vms.Luabpf("--cgroup", box, "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner()
         outside.go()
         with vms.Target(["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", CONTAINER, "sh", tmp_path],
@@ -175,6 +176,32 @@ def test_container(root, tmp_path):
         assert 0.3 * want < shown[name] + unknown and shown[name] < 1.05 * want + 5 * want ** 0.5, (name, shown, r)
     # a child whose samples are all lost has 0.02 * HZ less one at least
     assert 12 - len(pids["short"]) <= unknown / (0.02 * HZ - 1) and not set.union(*pids.values()) & {str(outside.pid)}
+
+
+def test_families_that_appear(root, tmp_path):
+    """No Lua matches when it begins. Of the first process of each family all is sampled that runs once it was found: 0.2 s of a
+    function. What came before is lost, and none of it is outside Lua."""
+    work = """repeat for i = 1, 1e5 do end until io.open("{0}")
+        local c = (loadstring or load)("local x = 0 for i = 1, 1e4 do x = x + i % 7 end", "={1}")
+        local t = os.clock() repeat c() until os.clock() - t >= 0.2"""
+    with cgroups.cgroup("box") as box:
+        tool = vms.Luabpf("-v", "--cgroup", box, "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner()
+        for vm in (["luajit", "-joff"], ["lua5.4"]):
+            known = tmp_path / vm[0]
+            with vms.Target([*vm, "-e", work.format(known, vm[0])], preexec_fn=cgroups.join(box)) as t:
+                tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
+                known.touch()
+                t.rest()
+        tool.signal()
+        r = tool.done()
+    shown = collections.Counter()
+    for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
+        shown.update({f.file: s.count for f in s.stack})
+    for name in "=luajit", "=lua5.4":
+        assert r.fits(shown[name], 0.2), (shown, r)
+    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised", "vm-family-loading"}, r
+    # a process that ends is outside Lua
+    assert r.stats["outside_lua"] <= 0.02 * r.stats["samples"], r
 
 
 @pytest.mark.parametrize("verb", [[], ["ps"]])
