@@ -2,7 +2,7 @@
 /*
  * Memory read by pages, each of them once: for a walk over many small objects that lie side by side,
  * such as the names in a VM's tables. All reads of one walk see a page as it was at the first of
- * them. What lies in a page that cannot be read as a whole is read by itself.
+ * them. Bytes of a page that cannot be read as a whole are read by themselves.
  */
 #ifndef BASE_MEM_PAGES_H
 #define BASE_MEM_PAGES_H

@@ -30,9 +30,7 @@ static enum prof_cause gc_cause(const struct lb_build *build, uint8_t gcstate)
 
 	if (gcstate > s.last || gcstate == s.pause)
 		return PROF_CAUSE_NONE;
-	return gcstate < s.sweep      ? PROF_MARK
-	       : gcstate < s.finalise ? PROF_SWEEP
-				      : PROF_FINALISE;
+	return gcstate < s.sweep ? PROF_MARK : gcstate < s.finalise ? PROF_SWEEP : PROF_FINALISE;
 }
 
 enum prof_cause state_cause(const struct lb_build *build, uint32_t state)
