@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The child that loads the programs of VM families, with a load of the test's. */
+/* The children that load the programs of VM families, with a load of the test's. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,8 @@ static int pipe_to_us[2];
 
 static void begin(int (*load)(void *arg, uint32_t family), struct families **out)
 {
-	struct families_options o = {.load = load, .keep = &pipe_to_us[1], .nkeep = 1, .most = 6};
+	struct families_options o = {
+		.load = load, .keep = &pipe_to_us[1], .nkeep = 1, .families = 6};
 
 	cr_assert_eq(pipe(pipe_to_us), 0);
 	o.arg = &pipe_to_us[1];
@@ -58,7 +59,7 @@ Test(families, each_is_loaded_once)
 	families_request(f, 6);
 	cr_expect_eq(families_wait(f), 0);
 	cr_expect_eq(families_wait(f), 0);
-	cr_expect_str_eq(noted(), "21"); /* the child has ended: it has no more to load */
+	cr_expect_str_eq(noted(), "21"); /* the children have ended: they have no more to load */
 	cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1);
 	families_free(&f);
 	cr_expect_null(f);
@@ -131,22 +132,25 @@ Test(families, nothing_else_stays_open)
 	close(fd);
 }
 
-Test(families, signals_of_the_terminal_are_not_for_it)
+Test(families, signals_of_the_terminal_are_not_for_them)
 {
 	struct families *f;
-	char path[64], pids[64] = "";
+	char path[64], line[64] = "", *pids = line;
 	FILE *file;
 
 	begin(note, &f);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	file = fopen(path, "re");
-	cr_assert(file && fgets(pids, sizeof(pids), file));
+	cr_assert(file && fgets(line, sizeof(line), file));
 	fclose(file);
-	families_request(f, 2);
-	cr_expect_eq(families_wait(f), 0);
-	kill(atoi(pids), SIGINT);
-	kill(atoi(pids), SIGTERM);
-	families_request(f, 4);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = (pid_t)strtol(pids, &pids, 10);
+
+		cr_assert_gt(pid, 0);
+		kill(pid, SIGINT);
+		kill(pid, SIGTERM);
+	}
+	families_request(f, 6);
 	cr_expect_eq(families_wait(f), 0);
 	families_free(&f);
 	noted();

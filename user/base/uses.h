@@ -15,7 +15,7 @@ enum use {
 	USE_LOADING = 256,   /* loads BPF programs and opens events: not with confine() */
 	USE_COST = 512,	     /* has the kernel count the time that BPF takes: not with confine() */
 	USE_EVENTS = 1024,   /* opens events where that takes CAP_SYS_ADMIN: set by caps_keep() */
-	USE_PROGRAMS = 2048, /* loads BPF programs on request: the child of bpf/families.c */
+	USE_PROGRAMS = 2048, /* loads BPF programs on request: the children of bpf/families.c */
 };
 
 #endif

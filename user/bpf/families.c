@@ -9,19 +9,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <unwind/abi.h>
+
 #include "base/cleanup.h"
 #include "base/confine.h"
 
-struct families {
-	pid_t pid; /* 0: it has ended */
+/* Of one family. */
+struct child {
+	pid_t pid; /* 0: none; it has ended */
 	int fd;
-	uint32_t most, requested, loaded;
-	int error; /* of the first that failed */
 };
 
-struct answer {
-	uint32_t family;
-	int result;
+struct families {
+	struct child child[LB_FAMILIES_MOST];
+	uint32_t requested, loaded;
+	int error; /* of the first that failed */
 };
 
 static bool is_kept(const struct families_options *o, int socket, int fd)
@@ -47,106 +49,129 @@ static void close_others(const struct families_options *o, int socket)
 	close_range((unsigned)most + 1, ~0U, 0);
 }
 
-static void serve(const struct families_options *o, int socket)
+/* Loads the family when it is requested. */
+static void serve(const struct families_options *o, int socket, uint32_t family)
 {
-	struct answer a;
-	uint32_t loaded = 0;
+	char request;
+	int result;
 
-	while (loaded != o->most && read(socket, &a.family, sizeof(a.family)) == sizeof(a.family)) {
-		a.result = o->load(o->arg, a.family);
-		if (!a.result)
-			loaded |= 1u << a.family;
-		if (send(socket, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a))
-			return;
-	}
+	if (read(socket, &request, 1) != 1)
+		return;
+	result = o->load(o->arg, family);
+	if (write(socket, &result, sizeof(result)) < 0)
+		return;
 }
 
-static void become_child(const struct families_options *o, int socket)
+static void become_child(const struct families_options *o, int socket, uint32_t family)
 {
-	sigset_t all;
-
-	sigfillset(&all); /* those of a terminal are for the recording */
-	sigdelset(&all, SIGSYS);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "luabpf-loader");
 	close_others(o, socket);
 	if (!confine(USE_PROGRAMS, NULL))
-		serve(o, socket);
+		serve(o, socket, family);
 	_exit(0);
+}
+
+static int start_child(struct child *c, const struct families_options *o, uint32_t family)
+{
+	sigset_t most, before;
+	int fds[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	sigfillset(&most); /* in the child: those of a terminal are for the recording */
+	sigdelset(&most, SIGSYS);
+	sigprocmask(SIG_SETMASK, &most, &before);
+	c->pid = fork();
+	r = c->pid < 0 ? -errno : 0;
+	if (!c->pid)
+		become_child(o, fds[1], family);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(fds[1]);
+	if (!r) {
+		c->fd = fds[0];
+		return 0;
+	}
+	close(fds[0]);
+	c->pid = 0;
+	return r;
+}
+
+static void end_child(struct child *c)
+{
+	if (!c->pid)
+		return;
+	kill(c->pid, SIGKILL);
+	close(c->fd);
+	waitpid(c->pid, NULL, 0);
+	c->pid = 0;
 }
 
 int families_start(const struct families_options *o, struct families **out)
 {
-	struct families *f __free = calloc(1, sizeof(*f));
-	int fds[2], r;
+	struct families *f __cleanup(families_free) = calloc(1, sizeof(*f));
+	int r = 0;
 
 	if (!f)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-		return -errno;
-	f->most = o->most;
-	f->fd = fds[0];
-	f->pid = fork();
-	r = -errno;
-	if (!f->pid)
-		become_child(o, fds[1]);
-	close(fds[1]);
-	if (f->pid < 0) {
-		close(fds[0]);
-		return r;
-	}
-	*out = TAKE_PTR(f);
-	return 0;
-}
-
-static void end_child(struct families *f)
-{
-	if (!f->pid)
-		return;
-	kill(f->pid, SIGKILL);
-	close(f->fd);
-	waitpid(f->pid, NULL, 0);
-	f->pid = 0;
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST && !r; i++)
+		if (o->families >> i & 1)
+			r = start_child(&f->child[i], o, i);
+	if (!r)
+		*out = TAKE_PTR(f);
+	return r;
 }
 
 void families_free(struct families **families)
 {
-	if (!*families)
-		return;
-	end_child(*families);
-	free(*families);
+	struct families *f = *families;
+
+	for (uint32_t i = 0; f && i < LB_FAMILIES_MOST; i++)
+		end_child(&f->child[i]);
+	free(f);
 	*families = NULL;
+}
+
+static void fail(struct families *f, int r)
+{
+	if (!f->error)
+		f->error = r;
 }
 
 void families_request(struct families *f, uint32_t bits)
 {
 	bits &= ~f->requested;
 	f->requested |= bits;
-	for (uint32_t family = 0; bits; family++, bits >>= 1)
-		if (bits & 1 &&
-		    send(f->fd, &family, sizeof(family), MSG_NOSIGNAL) != sizeof(family) &&
-		    !f->error)
-			f->error = -errno;
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST; i++)
+		if (bits >> i & 1 && send(f->child[i].fd, "", 1, MSG_NOSIGNAL) != 1)
+			fail(f, -errno);
+}
+
+/* Waits for one that was requested. */
+static int wait_for(const struct child *c)
+{
+	int result;
+	ssize_t got;
+
+	do
+		got = read(c->fd, &result, sizeof(result));
+	while (got < 0 && errno == EINTR);
+	return got == sizeof(result) ? result : -EIO; /* it was killed */
 }
 
 int families_wait(struct families *f)
 {
-	struct answer a;
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST; i++) {
+		int r;
 
-	while (!f->error && f->requested & ~f->loaded) {
-		ssize_t got = read(f->fd, &a, sizeof(a));
-
-		if (got < 0 && errno == EINTR)
+		if (!((f->requested & ~f->loaded) >> i & 1) || f->error)
 			continue;
-		if (got != sizeof(a)) /* it was killed */
-			f->error = -EIO;
-		else if (a.result)
-			f->error = a.result;
+		r = wait_for(&f->child[i]);
+		if (r)
+			fail(f, r);
 		else
-			f->loaded |= 1u << a.family;
+			f->loaded |= 1u << i;
+		end_child(&f->child[i]);
 	}
-	if (f->error || f->loaded == f->most)
-		end_child(f);
 	return f->error;
 }

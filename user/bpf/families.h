@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A child process that loads the programs of VM families, on request. It keeps the rights to load BPF
- * programs, reads nothing but requests, and has no other open files than it needs: the recording, which
+ * A child process for each VM family, which loads its program on request. They keep the rights to load BPF
+ * programs, read nothing but the request, and have no other open files than they need: the recording, which
  * reads foreign memory and files, gives up these rights.
  */
 #ifndef BPF_FAMILIES_H
@@ -13,15 +13,15 @@
 struct families;
 
 /*
- * load is called in the child, with the number of a family: 0 or -errno. keep: its open files. The child
- * ends with us, or when it has loaded all of `most` (LB_FAMILY_BIT()s).
+ * load is called in the child of a family: 0 or -errno. keep: its open files. A child ends when it has loaded
+ * its program, or with us.
  */
 struct families_options {
 	int (*load)(void *arg, uint32_t family);
 	void *arg;
 	const int *keep;
 	size_t nkeep;
-	uint32_t most;
+	uint32_t families; /* LB_FAMILY_BIT()s */
 };
 int families_start(const struct families_options *options, struct families **out);
 void families_free(struct families **families);

@@ -317,7 +317,7 @@ static int load_family(void *arg, uint32_t family)
 
 static int start_families(struct loader *l, struct error *err)
 {
-	struct families_options o = {.load = load_family, .arg = l, .most = LB_FAMILIES};
+	struct families_options o = {.load = load_family, .arg = l, .families = LB_FAMILIES};
 	int keep[MAPS_MOST + 1], r;
 	struct bpf_map *map;
 
