@@ -3,6 +3,7 @@
  * Makes short processes without Lua, one after the other, until its standard input ends.
  *
  * usage: spawn fork|exec
+ *        spawn storm NUMBER    makes so many, ROUND at a time, says "done", and ends
  *
  * A process exits at once, or calls exec first. After each line that is read it prints the least
  * microseconds, of the wall clock, that one of ROUNDS rounds took for one process; without a line
@@ -38,6 +39,24 @@ static void make(char **argv, int calls_exec)
 	made++;
 }
 
+static void storm(unsigned long number)
+{
+	while (made < number) {
+		for (int i = 0; i < ROUND; i++) {
+			pid_t pid = fork();
+
+			if (pid < 0)
+				err(1, "fork");
+			if (!pid)
+				_exit(0);
+		}
+		for (int i = 0; i < ROUND; i++)
+			wait(NULL);
+		made += ROUND;
+	}
+	printf("done\n");
+}
+
 static double round_us(char **argv, int calls_exec)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -57,6 +76,10 @@ int main(int argc, char **argv)
 		return 0;
 	printf("ready\n");
 	fflush(stdout);
+	if (argc > 2 && !strcmp(argv[1], "storm")) {
+		storm(strtoul(argv[2], NULL, 10));
+		return 0;
+	}
 	for (;;) {
 		double least = round_us(argv, calls_exec);
 

@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import struct
-import types
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ import vms
 HZ = 1000
 SECONDS = 0.4  # of CPU time: 400 samples of each good one, held to five standard deviations (truth.bound)
 GOOD = [("luajit-joff", "calls"), ("lua5.4", "calls")]
-PYTHON = "/usr/bin/python3"
 
 # Prints the addresses of both lua_States; the coroutine's three functions never return.
 CHAINS = """
@@ -34,18 +32,8 @@ print(string.format("%p %p", coroutine.running(), co)) io.stdout:flush()
 coroutine.resume(co)
 """
 
-# 2000 processes without Lua, which end at once, 50 at a time.
-FORKS = """
-import os
-print("ready", flush=True)
-for i in range(40):
-    for k in range(50):
-        if not os.fork():
-            os._exit(0)
-    for k in range(50):
-        os.wait()
-print("done", flush=True)
-"""
+# 10,000 processes without Lua, which end at once, 50 at a time.
+STORM = [vms.OUT / "tests/bench/spawn", "storm", 10000]
 
 # Interpreters that live for 0 to 30 ms of CPU time: they end before, while and after they are recognised.
 SHORT = """i=0; echo ready; while :; do i=$(( (i + 1) % 13 ))
@@ -124,7 +112,7 @@ class Machine:
                 good.append(t)
             tool = vms.Luabpf("--all", "-v", "-F", HZ, "-o", where / "all.pb.gz").wait_banner()
             start("sh", "-c", SHORT).ready()
-            forks = start(PYTHON, "-c", FORKS).ready()
+            forks = start(*STORM).ready()
             for t in good:
                 t.go()
             for t in good:
@@ -143,10 +131,7 @@ class Machine:
         self.starved = "ring-full" in self.done.stats["lost_by_reason"]
 
     def of(self, pid):
-        samples = [s._replace(stack=tuple(f._replace(name=re.sub(r" \(\S+\)$", "", f.name)) if f.kind != pprof.LUA else f
-                                          for f in s.stack))
-                   for s in self.profile.samples if s.labels["pid"] == str(pid)]
-        return types.SimpleNamespace(samples=samples, total=sum(s.count for s in samples))
+        return self.profile.of(pid)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +168,7 @@ def test_what_runs_lua_is_shown(machine, name, function):
     """Among 65,000 mappings, beside forged files and devices, from a file whose name is a FIFO's now, and in a library
     that goes."""
     samples = machine.of(machine.bad[name].pid).samples
-    assert machine.starved and not samples or any(s.stack[-1].callname.startswith(function) for s in samples), (samples[:5], machine.done)
+    assert machine.starved and not samples or any(s.stack[-1].name.startswith(function) for s in samples), (samples[:5], machine.done)
 
 
 def test_no_text_is_forged(machine):
