@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads pprof files (gzip of profile.proto), with luabpf's own fields; for tests only."""
 import gzip
+import re
+import types
 from typing import NamedTuple
 
 
@@ -101,3 +103,11 @@ class Profile:
         self.target_uid = _one(m, 1001, None)
         self.time_ns, self.duration_ns = _one(m, 9), _one(m, 10)
         self.total = sum(s.count for s in self.samples)
+
+    def of(self, *pids):
+        """The samples of these processes, as of one profile. Functions of several builds have names that say whose they are:
+        "select (lua5.1)"."""
+        samples = [s._replace(stack=tuple(f if f.kind == LUA else f._replace(name=re.sub(r" \(\S+\)$", "", f.name))
+                                          for f in s.stack))
+                   for s in self.samples if int(s.labels["pid"]) in pids]
+        return types.SimpleNamespace(samples=samples, total=sum(s.count for s in samples))

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import types
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ run(b"local t = os.clock() while os.clock() - t < 0.2 do for i = 1, 1e4 do end e
 # An overlay of this machine's files has inodes of its own: no file in it is one that luabpf has looked into.
 CONTAINER = """mount -t tmpfs none "$1" && mkdir "$1"/up "$1"/work "$1"/root &&
 mount -t overlay overlay -o lowerdir=/,upperdir="$1"/up,workdir="$1"/work "$1"/root &&
-root=$1/root && shift && mount --bind "$1" "$root$1" && shift && exec chroot "$root" "$@"
+root=$1/root && shift && mkdir -p "$root$1" && mount --bind "$1" "$root$1" && shift && exec chroot "$root" "$@"
 """
 
 
@@ -113,11 +112,7 @@ class Machine:
                                  tmp_path / "plugin.so", tmp_path / "known"])).ready()
 
     def of(self, pid):
-        """Its samples. Functions of several builds have names that say whose they are: "select (lua5.1)"."""
-        samples = [s._replace(stack=tuple(f._replace(name=re.sub(r" \(\S+\)$", "", f.name)) if f.kind != pprof.LUA else f
-                                          for f in s.stack))
-                   for s in self.profile.samples if s.labels["pid"] == str(pid)]
-        return types.SimpleNamespace(samples=samples, total=sum(s.count for s in samples))
+        return self.profile.of(pid)
 
     def result(self, t):
         return truth.Result(t.vm, t.workload, self.done, self.of(t.pid), t.truth)

@@ -20,10 +20,10 @@ LINES = {part: place for part, place in service.lines(SERVICE).items() if part i
 
 
 class Haproxy(vms.Target):
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, name="haproxy"):
         binary, env = vms.fetch_haproxy()
         self.path = tmp_path / "haproxy.sock"
-        super().__init__([binary, "-db", "-f", vms.HERE / "haproxy.cfg"],
+        super().__init__([vms.link(tmp_path / name, binary), "-db", "-f", vms.HERE / "haproxy.cfg"],
                          {**env, "LUA": str(SERVICE), "LUA_PATH": f"{vms.HERE}/?.lua;;", "SOCKET": str(self.path)})
         vms.wait_until(lambda: self.path.exists() and self.ask())
 

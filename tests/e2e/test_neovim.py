@@ -19,13 +19,18 @@ LINES, FIRST = service.lines(SCRIPT), service.starts(SCRIPT)
 PARTS = {part: LINES[part] for part in ("spin", "buffer", "call", "thread", "wave")}
 
 
+class Neovim(vms.Target):
+    def __init__(self, tmp, seconds, name="nvim"):
+        nvim, env = vms.fetch_neovim()
+        super().__init__([vms.link(tmp / name, nvim), "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", f"luafile {SCRIPT}"],
+                         {**env, "SECONDS": str(seconds), "HOME": str(tmp), "LUA_PATH": f"{vms.HERE}/?.lua;;"})
+
+
 class Run:
     """What each part took, the profile and what luabpf left."""
 
     def __init__(self, tmp):
-        nvim, env = vms.fetch_neovim()
-        with vms.Target([nvim, "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", f"luafile {SCRIPT}"],
-                        {**env, "SECONDS": "0.8", "HOME": str(tmp), "LUA_PATH": f"{vms.HERE}/?.lua;;"}).ready() as editor:
+        with Neovim(tmp, 0.8).ready() as editor:
             tool = vms.Luabpf("-p", editor.pid, "-F", HZ, "-o", tmp / "p.pb.gz").wait_banner()
             editor.go()
             self.took = json.loads(editor.line())

@@ -21,13 +21,13 @@ CLIENTS, REQUESTS = 2, 12
 
 
 class Nginx(vms.Target):
-    def __init__(self, tmp):
+    def __init__(self, tmp, name="nginx"):
         usr = vms.fetch_nginx()
         self.path = tmp / "nginx.sock"
         conf = tmp / "nginx.conf"
         conf.write_text(Template((vms.HERE / "nginx.conf").read_text()).substitute(
             DIR=tmp, MODULES=usr / "lib/nginx/modules", LUA=f"{usr}/share/lua/5.1/?.lua;{vms.HERE}/?.lua;;"))
-        super().__init__([usr / "sbin/nginx", "-p", tmp, "-c", conf, "-e", "stderr"],
+        super().__init__([vms.link(tmp / name, usr / "sbin/nginx"), "-p", tmp, "-c", conf, "-e", "stderr"],
                          {"LD_LIBRARY_PATH": f"{usr}/{vms.MULTIARCH}"})
         vms.wait_until(lambda: service.ask(self.path))
         self.workers = [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]

@@ -23,13 +23,14 @@ BINARY = "/usr/bin/redis-check-rdb"  # is the server, under another name; redis-
 
 
 class Redis(vms.Target):
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, name="redis-server", before=()):
         self.path = tmp_path / "redis.sock"
-        super().__init__(["redis-server", "--port", 0, "--unixsocket", self.path, "--save", "", "--appendonly", "no",
-                          "--dir", tmp_path, "--loglevel", "warning"], executable=BINARY)
+        super().__init__([*before, vms.link(tmp_path / name, BINARY), "--port", 0, "--unixsocket", self.path, "--save", "",
+                          "--appendonly", "no", "--dir", tmp_path, "--loglevel", "warning"])
         self.socket = socket.socket(socket.AF_UNIX)
         vms.wait_until(lambda: not self.socket.connect_ex(str(self.path)))
         self.file = self.socket.makefile("rb")
+        self.evals = 0
 
     def command(self, *args):
         args = [str(a).encode() for a in args]
@@ -41,6 +42,16 @@ class Redis(vms.Target):
     def cpu(self):
         """CPU time of the main thread so far."""
         return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+
+    def turn(self):
+        """Does all parts, another number of times in each turn. Returns their CPU time."""
+        took = collections.Counter()
+        for part, size in PARTS.items():
+            self.evals += 1
+            before = self.cpu()
+            self.command("EVAL", SCRIPT, 1, "key", part, size + size * self.evals * 7919 % size)
+            took[part] = self.cpu() - before
+        return took
 
     def __exit__(self, *exc):
         self.file.close()
@@ -57,13 +68,8 @@ def run(root, tmp_path_factory):
         assert server.command("EVAL", SCRIPT, 1, "key", "spin", 1) == "done"
         tool = vms.Luabpf("-p", server.pid, "-F", HZ, "-o", tmp / "p.pb.gz", f"-jp=vl,{tmp}/vl").wait_banner()
         start = server.cpu()
-        n = 0
         while server.cpu() - start < 0.8:
-            for part, size in PARTS.items():
-                n += 1
-                before = server.cpu()
-                server.command("EVAL", SCRIPT, 1, "key", part, size + size * n * 7919 % size)
-                took[part] += server.cpu() - before
+            took += server.turn()
         tool.signal()
         done = tool.done()
     assert done.code == 0, done

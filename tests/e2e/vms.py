@@ -70,6 +70,12 @@ def public_dir(where=None):
         yield Path(path)
 
 
+def link(path, program):
+    """A program under another name, which is that of its process then."""
+    path.symlink_to(shutil.which(program))
+    return path
+
+
 def fetch(where, *packages):
     """Debian packages that cannot be installed beside others, or that would start a service."""
     r = subprocess.run([HERE / "fetch", where, *packages], capture_output=True, text=True, timeout=2 * HANG)

@@ -90,6 +90,8 @@ bool pager_is_file_system(uint64_t dev)
 	bool none;
 	int fd = fusectl(&none);
 
+	if (!nsilent && fd >= 0 && !fstat(fd, &st) && st.st_nlink <= ITSELF)
+		return false; /* there is none */
 	for (size_t i = 0; i < nsilent; i++)
 		if (silent[i] == dev)
 			return true;

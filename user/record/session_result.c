@@ -134,6 +134,15 @@ struct prof *session_prof(struct session *s)
 	return s->intervals.prof;
 }
 
+/* Builds that differ in a layout may have the same name. */
+static bool is_named_before(const struct scan *scan, uint32_t build)
+{
+	for (uint32_t i = 0; i < build; i++)
+		if (!strcmp(scan_build(scan, i)->name, scan_build(scan, build)->name))
+			return true;
+	return false;
+}
+
 void session_describe(const struct session *s, char *buf, size_t size)
 {
 	const struct vm_build *b;
@@ -142,7 +151,9 @@ void session_describe(const struct session *s, char *buf, size_t size)
 
 	buf[0] = '\0';
 	for (i = 0; (b = scan_build(s->scan, i)); i++) {
-		int n = snprintf(buf + used, size - used, "%s%s", i ? ", " : "", b->name);
+		int n = is_named_before(s->scan, i)
+				? 0
+				: snprintf(buf + used, size - used, "%s%s", i ? ", " : "", b->name);
 
 		if (n < 0 || (size_t)n >= size - used)
 			return;
