@@ -6,7 +6,7 @@
 #include <unwind/zone.h>
 #include "maps.bpf.h"
 
-/* Copies a VM's entry to its thread's. Returns 0, or -1 when it has none. */
+/* Copies a VM's entry to its thread's. Returns 0, or -1 when it has none, or is being changed. */
 static __noinline int zone_take(const struct lb_walk *w, struct lb_thread *thread)
 {
 	__u32 version = *(volatile __u32 *)&zones_version; /* before the lookup */
@@ -17,6 +17,8 @@ static __noinline int zone_take(const struct lb_walk *w, struct lb_thread *threa
 	if (!zone)
 		return -1;
 	thread->zone = *zone;
+	if (thread->zone.check != lb_zone_check(&key, &thread->zone))
+		return -1;
 	thread->zones_version = version;
 	thread->zone_g = w->rec.vm;
 	return 0;

@@ -352,8 +352,25 @@ struct lb_zone {
 	__u32 size;  /* of the array part: keys 1 .. size */
 	__u32 nodes; /* of the hash part; 0: no zone can be in it before it is moved */
 	__u32 generation;
-	__u32 pad;
+	__u32 check; /* lb_zone_check(): an update may reuse the map's element while BPF copies it */
 };
+
+static inline __u64 lb_zone_mix(__u64 sum, __u64 word)
+{
+	sum = (sum ^ word) * 0x9e3779b97f4a7c15ULL;
+	return sum ^ sum >> 29;
+}
+
+static inline __u32 lb_zone_check(const struct lb_zone_key *key, const struct lb_zone *zone)
+{
+	__u64 sum = lb_zone_mix(key->g, (__u64)key->pid << 32 | key->epoch);
+
+	sum = lb_zone_mix(sum, zone->table);
+	sum = lb_zone_mix(sum, zone->array);
+	sum = lb_zone_mix(sum, zone->node);
+	sum = lb_zone_mix(sum, (__u64)zone->size << 32 | zone->nodes);
+	return (__u32)(lb_zone_mix(sum, zone->generation) >> 32);
+}
 
 /*
  * Where a VM build keeps tables and strings. An element k of a table's array part has its value at

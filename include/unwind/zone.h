@@ -247,12 +247,6 @@ static __always_inline __u32 lb_zone_field(const __u8 *bytes, __u16 offset)
 	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
 }
 
-static __always_inline __u64 lb_zone_hash_word(__u64 sum, __u64 word)
-{
-	sum = (sum ^ word) * 0x9e3779b97f4a7c15ULL;
-	return sum ^ sum >> 29;
-}
-
 static __always_inline __u64 lb_zone_hash_end(__u64 sum)
 {
 	sum *= 0xd6e8feb86659fd93ULL;
@@ -280,7 +274,7 @@ static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 		len &= 0xff;
 	if ((lb_zone_field(bytes, z->gc_type) & z->gc_mask) != z->gc_str ||
 	    (!z->str_len32 && !z->str_shortlen && lb_zone_field(bytes, z->str_len + 4)) ||
-	    z->str_text > LB_ZONE_SHORT / 2 || len > LB_ZONE_SHORT - z->str_text)
+	    z->str_text > LB_ZONE_SHORT / 2 || len > LB_ZONE_SHORT - (__u32)z->str_text)
 		return 0;
 	sum = z->seed ^ len;
 	bytes += z->str_text & (LB_ZONE_SHORT - 1);
@@ -290,7 +284,7 @@ static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 		if (len - i < 8)
 			word &= ~0ULL >> (64 - 8 * (len - i));
 		*(__u64 *)(rec->text + i) = word;
-		sum = lb_zone_hash_word(sum, word);
+		sum = lb_zone_mix(sum, word);
 	}
 	rec->len = len;
 	return lb_zone_hash_end(sum);
@@ -309,7 +303,7 @@ static __always_inline __u64 lb_zone_copy(struct lb_zone_walk *c, __u64 addr, __
 	rec->len = len < ~0U ? (__u32)len : ~0U;
 	LB_ROLLED
 	for (i = 0; i < sizeof(rec->text) && i < n; i += 8)
-		sum = lb_zone_hash_word(sum, *(const __u64 *)(rec->text + i));
+		sum = lb_zone_mix(sum, *(const __u64 *)(rec->text + i));
 	return lb_zone_hash_end(sum);
 }
 

@@ -435,9 +435,12 @@ int loader_set_zone_layout(struct loader *l, uint32_t build, struct lb_zone_layo
 
 int loader_set_zone(struct loader *l, const struct lb_zone_key *key, const struct lb_zone *zone)
 {
-	int r = bpf_map__update_elem(l->skel->maps.zones, key, sizeof(*key), zone, sizeof(*zone),
-				     BPF_ANY);
+	struct lb_zone value = *zone;
+	int r;
 
+	value.check = lb_zone_check(key, zone);
+	r = bpf_map__update_elem(l->skel->maps.zones, key, sizeof(*key), &value, sizeof(value),
+				 BPF_ANY);
 	__atomic_add_fetch(&l->skel->bss->zones_version, 1, __ATOMIC_RELEASE);
 	return r;
 }
