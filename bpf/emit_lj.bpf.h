@@ -14,6 +14,7 @@
 
 struct lj_kstr_ctx {
 	struct lb_proto_record *r;
+	const struct lj_layout *lj;
 	__u32 n;
 };
 
@@ -21,19 +22,25 @@ struct lj_kstr_ctx {
 static long emit_lj_kstr(__u32 i, struct lj_kstr_ctx *ctx)
 {
 	struct lb_proto_record *r = ctx->r;
-	__u32 at = emit_part(r, r->words[(ctx->n - 1 - i) & (LB_PROTO_WORDS - 1)], LJ_KSTR_BYTES);
+	__u32 no = ctx->n - 1 - i, at;
+	__u64 ref = r->words[(lj_is_gc32(ctx->lj) ? no / 2 : no) & (LB_PROTO_WORDS - 1)];
 
-	if (at && r->parts[(at + LJ_STR_GCT) & (LB_PARTS_BYTES - 1)] != LJ_GCT_STR)
+	if (lj_is_gc32(ctx->lj))
+		ref = no & 1 ? ref >> 32 : (__u32)ref;
+	at = emit_part(r, ref, LJ_KSTR_BYTES);
+	if (at && r->parts[(at + LJ_OFF(ctx->lj, STR_GCT)) & (LB_PARTS_BYTES - 1)] != LJ_GCT_STR)
 		emit_drop(r, LJ_KSTR_BYTES);
 	return 0;
 }
 
 /* Constant i is at k[-1 - i]. */
-static __always_inline void emit_lj_kstrs(struct lb_proto_record *r, __u64 k, __u32 n)
+static __always_inline void emit_lj_kstrs(struct lb_proto_record *r, const struct lj_layout *lj,
+					  __u64 k, __u32 n)
 {
-	struct lj_kstr_ctx ctx = {.r = r, .n = n < LJ_KSTRS ? n : LJ_KSTRS};
+	struct lj_kstr_ctx ctx = {.r = r, .lj = lj, .n = n < LJ_KSTRS ? n : LJ_KSTRS};
+	__u32 size = ctx.n * (lj_is_gc32(lj) ? 4 : 8);
 
-	if (!bpf_probe_read_user(r->words, ctx.n * 8, (void *)(k - ctx.n * 8)))
+	if (!bpf_probe_read_user(r->words, size, (void *)(k - size)))
 		bpf_loop(ctx.n, emit_lj_kstr, &ctx, 0);
 }
 
@@ -42,16 +49,17 @@ static __always_inline void emit_lj_name(struct lb_proto_record *r, const struct
 {
 	__u32 size;
 
-	if (bpf_probe_read_user(r->words, LJ_STR_SIZE, (void *)str))
+	if (bpf_probe_read_user(r->words, LJ_OFF(lj, STR_SIZE), (void *)str))
 		return;
-	size = lj->str_len == LJ_STR_LEN ? lb_half(r->words, LJ_STR_LEN)
-					 : lb_half(r->words, LJ_STR_LEN_2017);
-	emit_part(r, str, LJ_STR_SIZE + 1 + (size < LJ_NAME_BYTES ? size : LJ_NAME_BYTES));
+	size = lj->str_len == LJ_OFF(lj, STR_LEN) ? lb_half(r->words, LJ_OFF(lj, STR_LEN))
+						  : lb_half(r->words, LJ_OFF(lj, STR_LEN_2017));
+	emit_part(r, str, LJ_OFF(lj, STR_SIZE) + 1 + (size < LJ_NAME_BYTES ? size : LJ_NAME_BYTES));
 }
 
 /* Sizes and pointers are those of the copy. */
 LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __u32 fp)
 {
+	const struct lj_layout *lj;
 	struct lb_proto_record *r;
 	struct lb_build *build;
 	__u32 key, n;
@@ -64,15 +72,16 @@ LB_SUBPROG int emit_lj_proto(const struct lb_rec_sample *sample, __u64 proto, __
 	r = emit_begin(sample, proto, fp);
 	if (!build || !r)
 		return -1;
-	if (bpf_probe_read_user(r->words, LJ_PROTO_SIZE, (void *)proto))
+	lj = &build->lj.lj;
+	if (bpf_probe_read_user(r->words, LJ_OFF(lj, PROTO_SIZE), (void *)proto))
 		return 0; /* user space reads it from the live process */
-	k = lb_word(r->words, LJ_PROTO_K);
-	n = lb_half(r->words, LJ_PROTO_SIZEKGC);
-	name = lb_word(r->words, LJ_PROTO_CHUNKNAME);
-	if (!emit_part(r, proto, lb_half(r->words, LJ_PROTO_SIZEPT)))
-		emit_part(r, proto, LJ_PROTO_SIZE);
-	emit_lj_name(r, &build->lj.lj, name);
-	emit_lj_kstrs(r, k, n);
+	k = lj_ref_at(lj, r->words, LJ_OFF(lj, PROTO_K));
+	n = lb_half(r->words, LJ_OFF(lj, PROTO_SIZEKGC));
+	name = lj_ref_at(lj, r->words, LJ_OFF(lj, PROTO_CHUNKNAME));
+	if (!emit_part(r, proto, lb_half(r->words, LJ_OFF(lj, PROTO_SIZEPT))))
+		emit_part(r, proto, LJ_OFF(lj, PROTO_SIZE));
+	emit_lj_name(r, lj, name);
+	emit_lj_kstrs(r, lj, k, n);
 	return emit_send(r);
 }
 

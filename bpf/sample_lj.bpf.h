@@ -8,6 +8,13 @@
 #include "regs.bpf.h"
 #include "thread.bpf.h"
 
+/* The kind of LuaJIT that these programs are compiled for. */
+#ifdef LUABPF_GC32
+#define LJ_FAMILY LB_FAMILY_LJ32
+#else
+#define LJ_FAMILY LB_FAMILY_LJ
+#endif
+
 /* Sets the walk's build and text to this module's. Returns 0, or -1 for another family's. */
 static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *proc, __u32 i)
 {
@@ -19,7 +26,7 @@ static __always_inline int lj_module(struct lj_walk *w, const struct lb_proc *pr
 		return -1;
 	module = &proc->module[i];
 	key = module->build;
-	if (module->family != LB_FAMILY_LJ)
+	if (module->family != LJ_FAMILY)
 		return -1;
 	if (w->build_of != key + 1) {
 		build = bpf_map_lookup_elem(&builds, &key);

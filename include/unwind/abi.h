@@ -254,10 +254,16 @@ struct lj_build {
 enum lb_family {
 	LB_FAMILY_LJ = 1,
 	LB_FAMILY_PUC = 2,
+	LB_FAMILY_LJ32 = 3, /* LuaJIT without GC64: of the same members as LB_FAMILY_LJ */
 };
 #define LB_FAMILIES_MOST 4 /* ids are less than this */
 #define LB_FAMILY_BIT(name) (1u << LB_FAMILY_##name)
 #define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC))
+
+static inline int lb_is_luajit(__u32 family)
+{
+	return family == LB_FAMILY_LJ || family == LB_FAMILY_LJ32;
+}
 
 /* A VM build: index into the map `builds`. */
 struct lb_build {

@@ -39,7 +39,7 @@ static void ask(struct elf_file *elf, bool scan)
 	elf_bias(elf, 0x7f0000001000, 0x1000, &addr);
 	elf_offset(elf, 0x1000, &addr);
 	if (!elf_find_lj_vm(elf, &vm) && scan)
-		elf_lj_rbp_sites(elf, &vm, sites, 96, &n);
+		elf_lj_rbp_sites(elf, &vm, false, sites, 96, &n);
 	elf_close(&elf);
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lj_layouts.h"
 
+#define LJ_LAYOUT(...) LJ_ROW(0, __VA_ARGS__)
+#define LJ_LAYOUT32(...) LJ_ROW(1, __VA_ARGS__)
+
 static const struct row {
 	const char *name;
 	unsigned int hookmask;
 	struct lj_layout lj;
 } rows[] = {
-#define LJ_LAYOUT(name_, g2disp_, vmstate_, hookmask_, cur_L_, jit_base_, g2trace_, registrytv_,   \
-		  j_parent_, size_, prev_, str_len_, funcf_, states_, mcofs_)                      \
+#define LJ_ROW(gc32_, name_, g2disp_, vmstate_, hookmask_, cur_L_, jit_base_, g2trace_,            \
+	       registrytv_, j_parent_, size_, prev_, str_len_, funcf_, states_, mcofs_)            \
 	{                                                                                          \
 		.name = name_,                                                                     \
 		.hookmask = hookmask_,                                                             \
@@ -26,13 +29,13 @@ static const struct row {
 				.str_len = str_len_,                                               \
 				.bc_funcf = funcf_,                                                \
 				.interp_states = states_,                                          \
-				.gc_state = str_len_ == LJ_STR_LEN_2017 ? LJ_G_GC_STATE_2017       \
-									: LJ_G_GC_STATE,           \
 				.mcofs = mcofs_,                                                   \
+				.gc32 = gc32_,                                                     \
 			},                                                                         \
 	},
 #include "lj_layouts.def"
 #undef LJ_LAYOUT
+#undef LJ_LAYOUT32
 };
 
 const struct lj_layout *lj_layout_row(size_t i, const char **name)

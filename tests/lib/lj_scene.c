@@ -73,7 +73,7 @@ void sc_begin(struct lj_scene *s)
 	lji_push(img, &s->st, s->main, 2, LJ_FRAME_CP);
 	lji_run(img, img->main_L);
 	lji_vmstate(img, LJ_VMST_INTERP);
-	lji_put8(img, img->g + img->lj.gc_state, SCENE_GCSTATE);
+	lji_put8(img, img->g + lj_gc_state(&img->lj), SCENE_GCSTATE);
 }
 
 uint64_t sc_func(struct lj_scene *s, int firstline)

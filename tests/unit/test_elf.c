@@ -79,7 +79,7 @@ Test(elf, luajit_vm_and_call_sites)
 	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
 	cr_assert_eq(vm.cframe_size, 80);
 	cr_assert(vm.size > 16000 && vm.size < 18000, "%lu", (unsigned long)vm.size);
-	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &n), 0);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, false, sites, 96, &n), 0);
 	cr_assert(n >= 20 && n <= 40, "%zu", n);
 	for (i = 0; i < n; i++) {
 		cr_assert(!i || sites[i - 1].ret < sites[i].ret);
@@ -89,7 +89,7 @@ Test(elf, luajit_vm_and_call_sites)
 	}
 	cr_assert_gt(behind, 1, "BC_LEN: what is returned is converted first");
 	cr_assert_gt(before, 1, "next: BASE's register takes an argument");
-	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, n - 1, &n), -E2BIG);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, false, sites, n - 1, &n), -E2BIG);
 	elf_close(&elf);
 }
 
@@ -314,7 +314,7 @@ static enum lj_site_class class_of(const char *after, size_t n)
 
 	memcpy(text + 5, after, n);
 	memset(text + 5 + n, 0xcc, sizeof(text) - 5 - n);
-	cr_assert_eq(lj_sites_scan(text, sizeof(text), 0x1000, sites, 8, &found), 0);
+	cr_assert_eq(lj_sites_scan(text, sizeof(text), false, 0x1000, sites, 8, &found), 0);
 	cr_assert_geq(found, 1);
 	cr_assert_eq(sites[0].ret, 5);
 	cr_assert_eq(sites[0].callee, 0x1005);
@@ -328,7 +328,7 @@ static uint64_t jumps(const char *text, size_t n)
 	uint64_t bits;
 
 	cr_assert_leq(n, 64);
-	lj_jumps_scan((const uint8_t *)text, n, sites);
+	lj_jumps_scan((const uint8_t *)text, n, false, sites);
 	memcpy(&bits, sites, sizeof(bits));
 	return bits;
 }

@@ -394,7 +394,7 @@ static void vary(const struct image *f, unsigned n)
 	cr_assert_eq(elf_open_bytes(f->file.bytes, f->file.len, &elf), 0);
 	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
 	cr_assert_eq(elf_offset(elf, vm.start, &at), 0);
-	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, sites, 96, &nsites), 0);
+	cr_assert_eq(elf_lj_rbp_sites(elf, &vm, false, sites, 96, &nsites), 0);
 	for (i = 0; n; i++, n >>= 1) {
 		cr_assert_lt(i, nsites);
 		if (n & 1)

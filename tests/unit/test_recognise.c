@@ -49,13 +49,16 @@ static void put_globals(struct text *t, const struct lj_layout *lj, unsigned int
 		put32(t, hookmask - disp);
 	}
 	if (without != LJ_FACT_CUR_L) {
-		PUT(t, "\x49\x8b\xae");
+		put8(t, lj->gc32 ? 0x41 : 0x49);
+		PUT(t, "\x8b\xae");
 		put32(t, lj->cur_L - disp);
-		PUT(t, "\x49\x8b\x96");
+		put8(t, lj->gc32 ? 0x41 : 0x49);
+		PUT(t, "\x8b\x96");
 		put32(t, lj->jit_base - disp);
 	}
 	if (without != LJ_FACT_G2DISP) { /* its place does not matter */
-		PUT(t, "\x49\x81\xc6");
+		put8(t, lj->gc32 ? 0x41 : 0x49);
+		PUT(t, "\x81\xc6");
 		put32(t, disp);
 	}
 }
@@ -77,9 +80,13 @@ static void put_exit(struct text *t, const struct lj_layout *lj)
 
 static void put_jloop(struct text *t, const struct lj_layout *lj)
 {
-	PUT(t, "\x49\x8b\x8e");
+	put8(t, lj->gc32 ? 0x41 : 0x49);
+	PUT(t, "\x8b\x8e");
 	put32(t, lj->g2trace - lj->g2disp);
-	PUT(t, "\x48\x8b\x04\xc1\x48\x8b\x40\x58\x48\x8b\x6c\x24\x10\x49\x89\x96");
+	if (lj->gc32)
+		PUT(t, "\x8b\x04\x81\x48\x8b\x40\x40\x8b\x6c\x24\x18\x41\x89\x96");
+	else
+		PUT(t, "\x48\x8b\x04\xc1\x48\x8b\x40\x58\x48\x8b\x6c\x24\x10\x49\x89\x96");
 	put32(t, lj->jit_base - lj->g2disp);
 }
 
@@ -93,11 +100,17 @@ static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, en
 	if (without != LJ_FACT_TRACE)
 		put_jloop(&t, lj);
 	if (without != LJ_FACT_CFRAME_PREV) {
-		PUT(&t, "\x4c\x8b\x7d\x50\x4c\x89\x7c\x24");
+		PUT(&t, "\x4c\x8b\x7d");
+		put8(&t, LJ_OFF(lj, L_CFRAME));
+		PUT(&t, "\x4c\x89\x7c\x24");
 		put8(&t, lj->cframe_prev);
 	}
 	if (without != LJ_FACT_STR_LEN) {
-		PUT(&t, "\x41\x83\xfb\xfb\x75\x20\x0f\x57\xc0\xf2\x0f\x2a\x40");
+		if (lj->gc32)
+			PUT(&t, "\x8b\x04\xc2");
+		else
+			PUT(&t, "\x41\x83\xfb\xfb\x75\x20");
+		PUT(&t, "\x0f\x57\xc0\xf2\x0f\x2a\x40");
 		put8(&t, lj->str_len);
 	}
 	if (without != LJ_FACT_FUNCF) {
@@ -107,8 +120,12 @@ static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, en
 		put8(&t, lj->bc_funcf + 8u);
 		PUT(&t, "\x73\x07");
 	}
-	if (lj->mcofs)
-		PUT(&t, "\x89\xc6\x48\x89\xef\xf7\xde\xe8");
+	if (!lj->mcofs)
+		return t;
+	PUT(&t, "\x89\xc6");
+	if (!lj->gc32)
+		put8(&t, 0x48);
+	PUT(&t, "\x89\xef\xf7\xde\xe8");
 	return t;
 }
 

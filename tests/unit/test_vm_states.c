@@ -13,18 +13,28 @@
 #include "doctor/vm_states.h"
 #include "proc/memory.h"
 
-TestSuite(vm_states);
+static void map_memory(void);
+TestSuite(vm_states, .init = map_memory);
 
 #define BYTES (4 * MEMORY_PAGE)
 #define TEXT 0x100000
 #define TEXT_SIZE 0x1000
 #define MEMORY 123456
 
-/* Across a border of pages. */
-static _Alignas(MEMORY_PAGE) uint8_t memory[BYTES];
+/* Across a border of pages, and where references of 32 bits reach. */
+static uint8_t *memory;
 static struct lb_build build;
 static const struct lb_module module = {.vm_start = TEXT, .vm_end = TEXT + TEXT_SIZE};
 static struct vm_states found;
+
+static void map_memory(void)
+{
+	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT,
+		       -1, 0);
+
+	cr_assert_neq(p, MAP_FAILED);
+	memory = p;
+}
 
 static uint64_t base(void)
 {
@@ -34,6 +44,12 @@ static uint64_t base(void)
 static void put(uint64_t addr, uint64_t word)
 {
 	memcpy((void *)(uintptr_t)addr, &word, sizeof(word));
+}
+
+/* In GC32 another object's word is beside it. */
+static void put_ref(const struct lj_layout *lj, uint64_t addr, uint64_t ref)
+{
+	put(addr, lj->gc32 ? ref | 0xabcdef00ULL << 32 : ref);
 }
 
 static void put_byte(uint64_t addr, uint8_t byte)
@@ -62,16 +78,19 @@ static const struct vm_state *find(uint64_t g)
 /* A main thread of `size` bytes and its global_State: jit.flags by the offsets of the headers. */
 static uint64_t make_lj(const struct lj_layout *lj, unsigned int hookmask, uint64_t size)
 {
-	bool old = lj->str_len == LJ_STR_LEN_2017;
+	bool old = lj->str_len == LJ_OFF(lj, STR_LEN_2017);
 	uint64_t L = base(), g = L + size;
+	uint32_t mainthref = lj->gc32 ? (old ? hookmask + 3 : lj->vmstate + 4u)
+			     : old    ? hookmask + 7
+				      : lj->vmstate + 8u;
 
-	memset(memory, 0, sizeof(memory));
-	build = (struct lb_build){.family = LB_FAMILY_LJ, .lj.lj = *lj};
-	put_byte(L + 9, 6); /* gct: ~LJ_TTHREAD */
-	put(L + 16, g);	    /* glref */
-	put(g + (old ? 32 : 16), MEMORY);
-	put(g + (old ? hookmask + 7 : lj->vmstate + 8u), L); /* mainthref */
-	put_byte(g + hookmask + 1, 0x10);		     /* dispatchmode */
+	memset(memory, 0, BYTES);
+	build = (struct lb_build){.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ, .lj.lj = *lj};
+	put_byte(L + (lj->gc32 ? 5 : 9), 6); /* gct: ~LJ_TTHREAD */
+	put_ref(lj, L + (lj->gc32 ? 8 : 16), g);
+	put_ref(lj, g + (old ? 32 : 16), MEMORY);
+	put_ref(lj, g + mainthref, L);
+	put_byte(g + hookmask + 1, 0x10); /* dispatchmode */
 	put(g + lj->g2disp, TEXT + 16);
 	return g;
 }
@@ -82,7 +101,7 @@ Test(vm_states, luajit)
 	const char *name;
 
 	for (size_t i = 0; (lj = lj_layout_row(i, &name)); i++) {
-		uint64_t g = make_lj(lj, lj_layout_hookmask(i), i % 2 ? 96 : 112);
+		uint64_t g = make_lj(lj, lj_layout_hookmask(i), lj->gc32 ? 64 : i % 2 ? 96 : 112);
 		const struct vm_state *s = find(g);
 
 		cr_assert_not_null(s, "%s", name);
@@ -122,7 +141,7 @@ static uint64_t make_puc(const struct puc_layout *puc)
 	uint64_t L = embedded ? base() + puc->g_mainthread : base();
 	uint64_t g = embedded ? base() : L + puc->L_size;
 
-	memset(memory, 0, sizeof(memory));
+	memset(memory, 0, BYTES);
 	build = (struct lb_build){.family = LB_FAMILY_PUC, .puc.puc = *puc};
 	put_byte(L + 8, 8 | 0x40); /* tt */
 	put(L + puc->L_l_G, g);
@@ -220,7 +239,7 @@ Test(vm_states, candidates_are_bounded)
 	const char *name;
 	struct budget work = {.left = UINT64_MAX};
 	const struct vm_file file = {&build, &module};
-	uint64_t before, words = sizeof(memory) / 8;
+	uint64_t before, words = BYTES / 8;
 
 	make_lj(lj_layout_row(0, &name), lj_layout_hookmask(0), 96);
 	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);

@@ -51,7 +51,7 @@ static const char *jit_state(const struct ps_process *p, size_t module)
 
 	for (size_t i = 0; i < s->n && i < VM_STATES; i++) {
 		if ((module != ALL && s->at[i].module != module) ||
-		    p->vms[s->at[i].module].at.family != LB_FAMILY_LJ)
+		    !lb_is_luajit(p->vms[s->at[i].module].at.family))
 			continue;
 		on |= s->at[i].jit;
 		off |= !s->at[i].jit;
@@ -255,7 +255,7 @@ static cJSON *state_json(const struct vm_state *s, bool has_jit)
 /* Of the VMs that this file has; as many as VM_STATES. */
 static void add_states(struct object *o, const struct ps_process *p, size_t module)
 {
-	bool has_jit = p->vms[module].at.family == LB_FAMILY_LJ;
+	bool has_jit = lb_is_luajit(p->vms[module].at.family);
 	cJSON *states = cJSON_CreateArray();
 
 	for (size_t i = 0; i < p->states.n && i < VM_STATES; i++) {
@@ -275,7 +275,7 @@ static cJSON *vm_json(const struct ps_process *p, size_t module)
 	struct object o = {.json = cJSON_CreateObject()};
 
 	add_text(&o, "release", vm->build->release);
-	add_text(&o, "family", vm->at.family == LB_FAMILY_LJ ? "LuaJIT" : "PUC Lua");
+	add_text(&o, "family", lb_is_luajit(vm->at.family) ? "LuaJIT" : "PUC Lua");
 	add_text(&o, "layout", vm->build->name);
 	add_text(&o, "file", vm->path);
 	add_range(&o, "interpreter", vm->at.vm_start, vm->at.vm_end);

@@ -18,6 +18,8 @@ enum {
 	LJ_G_MAINTHREF_BEHIND_VMSTATE = 8, /* directly behind it, aligned */
 	LJ_G_DISPATCHMODE_BEFORE_VMSTATE = 38,
 };
+/* ... in GC32, where gc.total has 32 bits: */
+enum { LJ32_G_MAINTHREF_BEHIND_VMSTATE = 4, LJ32_G_DISPATCHMODE_BEFORE_MAINTHREF = 2 };
 #define LJ_DISPMODE_JIT 0x10 /* lj_dispatch.c */
 
 /* PUC Lua's global_State (lstate.h), the number of bytes that lua_gc() counts. */
@@ -58,23 +60,38 @@ static bool read_byte(struct finder *f, uint64_t addr, uint8_t *byte)
 	return !mem_read(&f->remote.mem, byte, sizeof(*byte), addr);
 }
 
+static bool read_ref(struct finder *f, const struct lj_layout *lj, uint64_t addr, uint64_t *ref)
+{
+	uint32_t half;
+
+	if (!lj_is_gc32(lj))
+		return read_word(f, addr, ref);
+	if (mem_read(&f->remote.mem, &half, sizeof(half), addr))
+		return false;
+	*ref = half;
+	return true;
+}
+
 static bool is_old(const struct lj_layout *lj)
 {
-	return lj->str_len == LJ_STR_LEN_2017;
+	return lj->str_len == LJ_OFF(lj, STR_LEN_2017);
 }
 
 static uint64_t lj_mainthref(const struct lj_layout *lj)
 {
 	int at = is_old(lj) ? lj->registrytv - LJ_G_MAINTHREF_BEFORE_REGISTRY
-			    : lj->vmstate + LJ_G_MAINTHREF_BEHIND_VMSTATE;
+			    : lj->vmstate + (lj_is_gc32(lj) ? LJ32_G_MAINTHREF_BEHIND_VMSTATE
+							    : LJ_G_MAINTHREF_BEHIND_VMSTATE);
 
 	return (uint64_t)at;
 }
 
 static uint64_t lj_dispatchmode(const struct lj_layout *lj)
 {
-	return is_old(lj) ? lj_mainthref(lj) - LJ_G_DISPATCHMODE_BEFORE_MAINTHREF
-			  : (uint64_t)lj->vmstate - LJ_G_DISPATCHMODE_BEFORE_VMSTATE;
+	if (!is_old(lj))
+		return (uint64_t)lj->vmstate - LJ_G_DISPATCHMODE_BEFORE_VMSTATE;
+	return lj_mainthref(lj) - (lj_is_gc32(lj) ? LJ32_G_DISPATCHMODE_BEFORE_MAINTHREF
+						  : LJ_G_DISPATCHMODE_BEFORE_MAINTHREF);
 }
 
 /* The dispatch table, in one block with both, leads into the file's VM. */
@@ -84,11 +101,11 @@ static bool is_lj(struct finder *f, const struct vm_file *file, uint64_t L, stru
 	uint64_t its, handler;
 	uint8_t gct, mode;
 
-	if (!read_byte(f, L + LJ_L_GCT, &gct) || gct != LJ_GCT_THREAD ||
-	    !read_word(f, s->g + lj_mainthref(lj), &its) || its != L ||
+	if (!read_byte(f, L + LJ_OFF(lj, L_GCT), &gct) || gct != LJ_GCT_THREAD ||
+	    !read_ref(f, lj, s->g + lj_mainthref(lj), &its) || its != L ||
 	    !read_word(f, s->g + lj->g2disp, &handler) || handler < file->at->vm_start ||
 	    handler >= file->at->vm_end || !read_byte(f, s->g + lj_dispatchmode(lj), &mode) ||
-	    !read_word(f, s->g + lj->gc_state - LJ_GC_TOTAL_BEFORE_STATE, &s->memory))
+	    !read_ref(f, lj, s->g + lj_gc_total(lj), &s->memory))
 		return false;
 	s->jit = mode & LJ_DISPMODE_JIT;
 	return s->memory > LJ_CLOSED;
@@ -139,7 +156,7 @@ static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwo
 	struct lb_main_thread link = lb_main_thread_of(file->build);
 
 	for (size_t i = 0; i < nwords; i++) {
-		uint64_t L = start + 8 * i - link.global_ref, g = f->words[i];
+		uint64_t L = start + 8 * i - link.global_ref, g = f->words[i] & link.mask;
 		struct vm_state s = {.g = g, .module = module};
 
 		if (!lb_may_be_main_thread(&link, L, g))
@@ -148,7 +165,7 @@ static void search(struct finder *f, uint32_t module, uint64_t start, size_t nwo
 			f->out->complete = false;
 			return;
 		}
-		if ((file->build->family == LB_FAMILY_LJ ? is_lj : is_puc)(f, file, L, &s) &&
+		if ((lb_is_luajit(file->build->family) ? is_lj : is_puc)(f, file, L, &s) &&
 		    s.memory < MOST_MEMORY)
 			add(f->out, &s);
 	}

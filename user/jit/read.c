@@ -236,9 +236,9 @@ static bool is_in_order(const struct lj_trace *t)
 	return lj_ins_at(t, LJ_REF_BIAS)->o == LJ_IR_BASE;
 }
 
-static uint32_t print_head(const uint8_t head[LJ_TRACE_READ])
+static uint32_t print_head(const struct lj_layout *lj, const uint8_t head[LJ_TRACE_READ])
 {
-	struct lj_trace_words words = lj_trace_words(head);
+	struct lj_trace_words words = lj_trace_words(lj, head);
 
 	return lj_fp_trace(&words);
 }
@@ -253,7 +253,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
 	if (r)
 		return r;
-	t->fp = print_head(head);
+	t->fp = print_head(rd->lj, head);
 	t->nins = lb_half(head, LJ_TRACE_NINS);
 	t->nk = lb_half(head, LJ_TRACE_NK);
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
@@ -291,7 +291,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 		r = add_parents(rd);
 	if (!r) /* it may be flushed by now, and its memory reused */
 		r = read_head(rd->mem, rd->lj, rd->g, traceno, head);
-	return r ? r : print_head(head) == t->fp ? 0 : -EAGAIN;
+	return r ? r : print_head(rd->lj, head) == t->fp ? 0 : -EAGAIN;
 }
 
 int lj_trace_copy(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,

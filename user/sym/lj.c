@@ -104,33 +104,39 @@ static uint32_t lj_child(const struct proto *p, uint64_t child)
 	return lj_proto_child(lj_of(p), child);
 }
 
+static uint64_t ref_of(const struct lj_layout *lj, const uint8_t *head, unsigned int offset)
+{
+	return lj_is_gc32(lj) ? foreign_half(head, offset) : foreign_word(head, offset);
+}
+
 static int lj_object(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
 		     struct sym_object *out)
 {
+	const struct lj_layout *lj = &build->lj.lj;
+	const uint32_t gct = LJ_OFF(lj, PROTO_GCT), line = LJ_OFF(lj, PROTO_FIRSTLINE);
 	uint8_t head[LJ_PROTO_SIZE];
 	int err;
 
-	(void)build;
 	if (!foreign_plausible(addr))
 		return -EBADMSG;
-	err = mem_read(mem, head, LJ_PROTO_GCT + 1, addr);
-	if (!err && head[LJ_PROTO_GCT] == LJ_GCT_PROTO)
-		err = mem_read(mem, head, sizeof(head), addr);
+	err = mem_read(mem, head, gct + 1, addr);
+	if (!err && head[gct] == LJ_GCT_PROTO)
+		err = mem_read(mem, head, LJ_OFF(lj, PROTO_SIZE), addr);
 	if (err)
 		return err;
-	if (head[LJ_PROTO_GCT] < LJ_GCT_STR || head[LJ_PROTO_GCT] > LJ_GCT_UDATA)
+	if (head[gct] < LJ_GCT_STR || head[gct] > LJ_GCT_UDATA)
 		return -EBADMSG;
-	*out = (struct sym_object){.next = foreign_word(head, LJ_GC_NEXT)};
-	if (head[LJ_PROTO_GCT] == LJ_GCT_FUNC)
+	*out = (struct sym_object){.next = ref_of(lj, head, LJ_GC_NEXT)};
+	if (head[gct] == LJ_GCT_FUNC)
 		out->kind = SYM_OBJECT_CLOSURE;
-	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO)
+	if (head[gct] != LJ_GCT_PROTO)
 		return 0;
 	out->kind = SYM_OBJECT_PROTO;
-	out->chunk = foreign_word(head, LJ_PROTO_CHUNKNAME);
-	out->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
-	out->lastline = (int32_t)(foreign_half(head, LJ_PROTO_FIRSTLINE) +
-				  foreign_half(head, LJ_PROTO_NUMLINE));
-	out->size = foreign_half(head, LJ_PROTO_SIZEPT);
+	out->chunk = ref_of(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME));
+	out->firstline = (int32_t)foreign_half(head, line);
+	out->lastline =
+		(int32_t)(foreign_half(head, line) + foreign_half(head, LJ_OFF(lj, PROTO_NUMLINE)));
+	out->size = foreign_half(head, LJ_OFF(lj, PROTO_SIZEPT));
 	return 0;
 }
 

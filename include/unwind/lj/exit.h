@@ -64,16 +64,17 @@ struct lj_kin {
 static __always_inline int lj_read_kin(const struct lb_mem *mem, struct lj_walk *w,
 				       struct lj_kin *kin, __u32 no)
 {
-	const __u8 *bytes;
 	__u64 trace = lj_trace_at(mem, w, no);
+	__u32 from = LJ_AT(w, TRACE_STARTINS);
+	const __u8 *bytes;
 
-	if (!trace || lj_at(mem, w, &bytes, LJ_TRACE_KIN_READ, trace + LJ_TRACE_STARTINS))
+	if (!trace || lj_at(mem, w, &bytes, LJ_TRACE_KIN_READ, trace + from))
 		return -1;
-	kin->mcode = lb_word(bytes, LJ_TRACE_MCODE - LJ_TRACE_STARTINS);
-	kin->szmcode = lb_half(bytes, LJ_TRACE_SZMCODE - LJ_TRACE_STARTINS);
-	kin->link = lb_short(bytes, LJ_TRACE_LINK - LJ_TRACE_STARTINS);
-	kin->root = lb_short(bytes, LJ_TRACE_ROOT - LJ_TRACE_STARTINS);
-	kin->nextside = lb_short(bytes, LJ_TRACE_NEXTSIDE - LJ_TRACE_STARTINS);
+	kin->mcode = lb_word(bytes, LJ_AT(w, TRACE_MCODE) - from);
+	kin->szmcode = lb_half(bytes, LJ_AT(w, TRACE_SZMCODE) - from);
+	kin->link = lb_short(bytes, LJ_AT(w, TRACE_LINK) - from);
+	kin->root = lb_short(bytes, LJ_AT(w, TRACE_ROOT) - from);
+	kin->nextside = lb_short(bytes, LJ_AT(w, TRACE_NEXTSIDE) - from);
 	return 0;
 }
 

@@ -39,7 +39,8 @@ static __always_inline __u8 lj_state_detail(const struct lb_mem *mem, struct lj_
 		return w->in_loop ? LB_IN_LOOP : 0;
 	if (w->state == 'J')
 		return (__u8)-w->vmstate;
-	if (w->state != 'G' || lj_guess(mem, w, &gcstate, sizeof(gcstate), w->g + w->lj.gc_state))
+	if (w->state != 'G' ||
+	    lj_guess(mem, w, &gcstate, sizeof(gcstate), w->g + lj_gc_state(&w->lj)))
 		return 0;
 	return (__u8)gcstate + 1;
 }
@@ -83,7 +84,7 @@ LB_SUBPROG __u64 lj_main(const struct lb_mem *mem, struct lj_walk *w, __u64 g)
 	if (!w)
 		return 0;
 	LB_ROLLED
-	for (size = LJ_L_SIZE_LEAST; size <= LJ_L_SIZE_LEAST + 16; size += 8)
+	for (size = LJ_AT(w, L_SIZE_LEAST); size <= LJ_AT(w, L_SIZE_LEAST) + 16; size += 8)
 		if (!lj_read_thread(mem, w, g - size) && w->head.g == g)
 			return g - size;
 	return 0;
@@ -109,7 +110,7 @@ struct lj_switch {
 static long lj_switch_step(__u32 i, struct lj_switch *ctx)
 {
 	struct lj_walk *w = ctx->w;
-	__u64 L = w->block[(i & (LJ_SWITCH - 1)) + 2], cframe = ctx->sp + 8 * i;
+	__u64 L = lj_block_L(w, i & (LJ_SWITCH - 1)), cframe = ctx->sp + 8 * i;
 
 	if (!L || !lj_owns_cframe(mem_accessor(ctx->mem), w, L, cframe))
 		return 0;
@@ -133,7 +134,7 @@ LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u
 		return -1;
 	}
 	w->switched = 0;
-	lb_loop(LJ_SWITCH - 2, lj_switch_step, &ctx);
+	lb_loop(LJ_SWITCH - LJ_AT(w, CFRAME_L) / 8, lj_switch_step, &ctx);
 	return w->switched;
 }
 
@@ -157,8 +158,8 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	w->fault = 0; /* another VM, tried before, may be closed */
 	if (g & 7 || !g || g >> 47 || lj_at(mem, w, &bytes, 24, g + w->lj.cur_L))
 		return -1;
-	L = lb_word(bytes, 0);
-	jit_base = w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16);
+	L = lj_ref(w, bytes, 0);
+	jit_base = lj_jit_base(w, bytes);
 	freed = !L;
 	if (freed)
 		L = lj_main(mem, w, g);
@@ -251,8 +252,8 @@ LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const s
 	enters = interp && in_vm && lj_enters(w, regs);
 	if (w->vmstate > 0 || (interp && !enters && (bottom || (in_vm && regs->base != w->base))))
 		return -1;
-	if (lj_read(mem, w, &tv, sizeof(tv), w->base - 16) || LJ_TV_TYPE(tv) != LJ_TTHREAD ||
-	    LJ_TV_GCPTR(tv) != w->L || (interp && !in_vm && !lj_link_leads(mem, w, w->base)))
+	if (lj_read_func(mem, w, w->base, &tv) || (!lj_is_32(w) && LJ_TV_TYPE(tv) != LJ_TTHREAD) ||
+	    lj_tv_gcptr(w, tv) != w->L || (interp && !in_vm && !lj_link_leads(mem, w, w->base)))
 		return -1;
 	if (bottom && w->vmstate && !enters && lj_read_cframe(mem, w, w->base - 8) <= 0)
 		return -1;

@@ -18,13 +18,19 @@
 #include <unwind/lj/layout.h>
 #include <unwind/fingerprint.h>
 
-#define LJ_PRINT_KGC 32	  /* bytes below GCproto.k that count, where there are constants */
+enum {
+	LJ_PRINT_KGCS = 4, /* constants that count */
+	LJ_PRINT_KGC = 32, /* bytes below GCproto.k that they take */
+	LJ_PRINT_KGC_FIRST = 24,
+	LJ32_PRINT_KGC = 16,
+	LJ32_PRINT_KGC_FIRST = 12,
+};
 #define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
 
 /* Factors of lb_fp_factor[]: each word that counts has one of its own, the head's come first. */
 enum {
 	LJ_PRINT_FACTOR_KGC = 8,
-	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGC / 8,
+	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGCS,
 	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
 	LJ_PRINT_FACTOR_NAME = LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8,
 };
@@ -39,19 +45,27 @@ struct lj_fp_parts {
 	__u32 ndebug; /* bytes of debug information, at most LJ_PRINT_DEBUG */
 };
 
+/* Returns the reference (GCRef, MRef) at an offset of bytes. */
+static __always_inline __u64 lj_ref_at(const struct lj_layout *lj, const void *head, __u32 offset)
+{
+	return lj_is_gc32(lj) ? lb_half(head, offset) : lb_word(head, offset);
+}
+
 /*
  * kind: the word at LJ_PROTO_KIND. Each word is loaded once: what a load in place costs BPF is not
  * the load, but the check of its address before it.
  */
-static __always_inline __u64 lj_fp_head(const void *head, __u64 kind, __u64 proto,
-					struct lj_fp_parts *p)
+static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *head, __u64 kind,
+					__u64 proto, struct lj_fp_parts *p)
 {
-	__u64 k = lb_word(head, LJ_PROTO_K), sizekgc = lb_word(head, LJ_PROTO_SIZEKGC);
-	__u64 uvinfo = lb_word(head, LJ_PROTO_UVINFO), varinfo = lb_word(head, LJ_PROTO_VARINFO);
-	__u64 sizept = lb_half(head, LJ_PROTO_SIZEPT), end = proto + sizept, sum;
+	__u64 k = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_K));
+	__u64 sizekgc = lb_word(head, LJ_OFF(lj, PROTO_SIZEKGC));
+	__u64 uvinfo = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_UVINFO));
+	__u64 varinfo = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_VARINFO));
+	__u64 sizept = lb_half(head, LJ_OFF(lj, PROTO_SIZEPT)), end = proto + sizept, sum;
 
-	p->name = lb_word(head, LJ_PROTO_CHUNKNAME);
-	p->kgc = k - LJ_PRINT_KGC;
+	p->name = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME));
+	p->kgc = k - LJ_OFF(lj, PRINT_KGC);
 	p->nkgc = (__u32)sizekgc;
 	p->debug = (uvinfo ? uvinfo : varinfo) & ~7ULL; /* the end of the line table is as good */
 	p->ndebug = 0;
@@ -63,21 +77,22 @@ static __always_inline __u64 lj_fp_head(const void *head, __u64 kind, __u64 prot
 	sum = lb_fp_word(sum, 2, sizekgc); /* and sizekn */
 	sum = lb_fp_word(sum, 3, sizept);
 	sum = lb_fp_word(sum, 4, p->name);
-	sum = lb_fp_word(sum, 5, lb_word(head, LJ_PROTO_FIRSTLINE)); /* and numline */
+	sum = lb_fp_word(sum, 5, lb_word(head, LJ_OFF(lj, PROTO_FIRSTLINE))); /* and numline */
 	sum = lb_fp_word(sum, 6, uvinfo - proto);
 	return lb_fp_word(sum, 7, varinfo - proto);
 }
 
 /* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
-static __always_inline __u64 lj_fp_kgc(__u64 sum, const void *refs, __u32 nkgc)
+static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 sum, const void *refs,
+				       __u32 nkgc)
 {
-	__u32 i;
+	__u32 i, first = LJ_OFF(lj, PRINT_KGC_FIRST), size = LJ_OFF(lj, PRINT_KGC) / LJ_PRINT_KGCS;
 
 	LB_UNROLLED
-	for (i = 0; i < LJ_PRINT_KGC / 8; i++)
+	for (i = 0; i < LJ_PRINT_KGCS; i++)
 		if (i < nkgc)
 			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_KGC + i,
-					 lb_word(refs, LJ_PRINT_KGC - 8 - 8 * i));
+					 lj_ref_at(lj, refs, first - size * i));
 	return sum;
 }
 
@@ -85,13 +100,13 @@ static __always_inline __u64 lj_fp_kgc(__u64 sum, const void *refs, __u32 nkgc)
  * str: the first LJ_STR_SIZE bytes of an object. Returns the identity of a GCstr; 0 for other
  * objects, which change while they live.
  */
-static __always_inline __u64 lj_fp_str(const void *str)
+static __always_inline __u64 lj_fp_str(const struct lj_layout *lj, const void *str)
 {
-	__u64 kind = lb_word(str, LJ_STR_KIND);
+	__u64 kind = lb_word(str, LJ_OFF(lj, STR_KIND));
 
 	if (LJ_KIND_GCT(kind) != LJ_GCT_STR)
 		return 0;
-	return kind >> 32 | (__u64)lb_half(str, LJ_STR_HASH) << 32;
+	return kind >> 32 | (__u64)lb_half(str, LJ_OFF(lj, STR_HASH)) << 32;
 }
 
 /* The words of a GCtrace that its fingerprint is made of, each with its neighbours. */
@@ -104,14 +119,15 @@ struct lj_trace_words {
 };
 
 /* head: the first LJ_TRACE_READ bytes of a trace. */
-static __always_inline struct lj_trace_words lj_trace_words(const void *head)
+static __always_inline struct lj_trace_words lj_trace_words(const struct lj_layout *lj,
+							    const void *head)
 {
 	return (struct lj_trace_words){
-		.kind = lb_word(head, LJ_TRACE_KIND),
-		.ir = lb_word(head, LJ_TRACE_IR),
-		.nk = lb_word(head, LJ_TRACE_NK),
-		.start = lb_word(head, LJ_TRACE_STARTINS),
-		.mcode = lb_word(head, LJ_TRACE_MCODE),
+		.kind = lb_word(head, LJ_OFF(lj, TRACE_KIND)),
+		.ir = lb_word(head, LJ_OFF(lj, TRACE_IR)),
+		.nk = lb_word(head, LJ_OFF(lj, TRACE_NK)),
+		.start = lb_word(head, LJ_OFF(lj, TRACE_STARTINS)),
+		.mcode = lb_word(head, LJ_OFF(lj, TRACE_MCODE)),
 	};
 }
 

@@ -14,9 +14,9 @@ static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk
 	const __u8 *bytes;
 
 	if (lb_is_new_name(lj_common(w), &w->cache, name) && !(name & 7)) {
-		bytes = lj_maybe(mem, w, name, LJ_STR_SIZE);
+		bytes = lj_maybe(mem, w, name, LJ_AT(w, STR_SIZE));
 		if (bytes)
-			w->name_fp = lj_fp_str(bytes);
+			w->name_fp = lj_fp_str(&w->lj, bytes);
 	}
 	return w->name_fp;
 }
@@ -30,13 +30,13 @@ static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj
 
 	if (!nkgc || kgc & 7)
 		return sum;
-	bytes = lj_maybe(mem, w, kgc, LJ_PRINT_KGC);
+	bytes = lj_maybe(mem, w, kgc, LJ_AT(w, PRINT_KGC));
 	if (!bytes)
 		return sum;
-	sum = lj_fp_kgc(sum, bytes, nkgc);
-	str = lb_word(bytes, LJ_PRINT_KGC - 8);
-	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_STR_SIZE);
-	return bytes ? lb_fp_word(sum, LJ_PRINT_FACTOR_STR, lj_fp_str(bytes)) : sum;
+	sum = lj_fp_kgc(&w->lj, sum, bytes, nkgc);
+	str = lj_ref(w, bytes, LJ_AT(w, PRINT_KGC_FIRST));
+	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_AT(w, STR_SIZE));
+	return bytes ? lb_fp_word(sum, LJ_PRINT_FACTOR_STR, lj_fp_str(&w->lj, bytes)) : sum;
 }
 
 /*
@@ -47,7 +47,7 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 					 const __u8 *head, __u64 kind, __u64 proto)
 {
 	struct lj_fp_parts *parts = &w->parts; /* not on BPF's stack */
-	__u64 sum = lj_fp_head(head, kind, proto, parts);
+	__u64 sum = lj_fp_head(&w->lj, head, kind, proto, parts);
 	const __u8 *bytes;
 
 	sum = lb_fp_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
@@ -57,6 +57,19 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 			sum = lj_fp_debug(sum, bytes, parts->ndebug);
 	}
 	return lb_fp_end(lj_fp_constants(mem, w, sum, parts->kgc, parts->nkgc));
+}
+
+/*
+ * As lj_at(). A GC32 frame's function has no tag, so that the object behind it may be a guess that
+ * cannot be read.
+ */
+static __always_inline int lj_func_bytes(const struct lb_mem *mem, struct lj_walk *w,
+					 const __u8 **bytes, __u32 size, __u64 addr)
+{
+	if (!lj_is_32(w))
+		return lj_at(mem, w, bytes, size, addr);
+	*bytes = lj_maybe(mem, w, addr, size);
+	return *bytes ? 0 : -1;
 }
 
 /* Fills seen[i] with the prototype whose bytecode begins at bc. Returns 0, or -1
@@ -71,10 +84,10 @@ LB_SUBPROG int lj_learn_proto(const struct lb_mem *mem, struct lj_walk *w, __u32
 		return -1;
 	seen = &w->seen[i & (LJ_SEEN - 1)];
 	seen->bc = bc;
-	seen->ptr = bc - LJ_PROTO_SIZE;
-	if (bc & 7 || bc >> 47 || lj_at(mem, w, &head, LJ_PROTO_SIZE, seen->ptr))
+	seen->ptr = bc - LJ_AT(w, PROTO_SIZE);
+	if (bc & 7 || bc >> 47 || lj_func_bytes(mem, w, &head, LJ_AT(w, PROTO_SIZE), seen->ptr))
 		return -1;
-	kind = lb_word(head, LJ_PROTO_KIND);
+	kind = lb_word(head, LJ_AT(w, PROTO_KIND));
 	if (LJ_KIND_GCT(kind) != LJ_GCT_PROTO)
 		return -1;
 	seen->sizebc = (__u32)(kind >> 32);
@@ -117,7 +130,7 @@ LB_SUBPROG int lj_proto(const struct lb_mem *mem, struct lj_walk *w, __u64 proto
 	    (seen->sample == w->cache.sample || lb_is_proved(lj_common(w), seen->epoch)))
 		return seen->kind ? (int)i : -1;
 	lj_forget(w, i, proto);
-	return lj_learn_proto(mem_accessor(mem), w, i, proto + LJ_PROTO_SIZE) ? -1 : (int)i;
+	return lj_learn_proto(mem_accessor(mem), w, i, proto + LJ_AT(w, PROTO_SIZE)) ? -1 : (int)i;
 }
 
 /*
@@ -142,13 +155,13 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 		lj_forget(w, i, func);
 	if (func & 7) /* no object */
 		return -1;
-	if (lj_at(mem, w, &head, LJ_FUNC_READ, func))
+	if (lj_func_bytes(mem, w, &head, LJ_AT(w, FUNC_READ), func))
 		return -1;
-	kind = lb_word(head, LJ_FUNC_KIND);
+	kind = lb_word(head, LJ_AT(w, FUNC_KIND));
 	if (LJ_KIND_GCT(kind) != LJ_GCT_FUNC)
 		return -1;
 	ffid = (__u8)(kind >> 8 * (LJ_FUNC_FFID - LJ_FUNC_KIND));
-	pc = lb_word(head, LJ_FUNC_PC);
+	pc = lj_ref(w, head, LJ_AT(w, FUNC_PC));
 	if (was) { /* the prototype is proved: checks that func still is its closure */
 		if (!ffid && pc == was) {
 			seen->sample = w->cache.sample;
@@ -159,7 +172,7 @@ LB_SUBPROG int lj_func(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
 	seen->bc = pc; /* of C and fast functions, too: one instruction in GG_State.bcff */
 	seen->sizebc = 1;
 	if (ffid == 1) {
-		seen->ptr = lb_word(head, LJ_FUNC_F) & ((1ULL << 48) - 1);
+		seen->ptr = lb_word(head, LJ_AT(w, FUNC_F)) & ((1ULL << 48) - 1);
 		seen->kind = LB_FRAME_C;
 		return (int)i;
 	}
@@ -197,10 +210,46 @@ static __always_inline int lj_func_at(const struct lb_mem *mem, struct lj_walk *
 	return lj_is_proved(w, func, pc) ? (int)lj_seen_index(func) : lj_func(mem, w, func);
 }
 
-/* True if a slot's value has the type tag of a function. */
-static __always_inline int lj_is_func(__u64 tv)
+/* True if the function's slot of a frame has the type tag of a function. In GC32 it has no tag. */
+static __always_inline int lj_is_func(const struct lj_walk *w, __u64 tv)
 {
-	return LJ_TV_TYPE(tv) == LJ_TFUNC;
+	return lj_is_32(w) || LJ_TV_TYPE(tv) == LJ_TFUNC;
+}
+
+/* The function's slot and the link of the frame whose last LJ_FRAME_BYTES below base are given. */
+static __always_inline __u64 lj_frame_func(const struct lj_walk *w, const void *bytes)
+{
+	return lj_ref(w, bytes, 0);
+}
+
+static __always_inline __u64 lj_frame_link(const struct lj_walk *w, const void *bytes)
+{
+	return lj_is_32(w) ? lb_half(bytes, 4) : lb_word(bytes, 8);
+}
+
+/* Reads the same: the function's slot, the link, and the pc of a continuation. */
+static __always_inline int lj_read_func(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					__u64 *func)
+{
+	return lj_read_ref(mem, w, func, base - LJ_AT(w, FRAME_BYTES));
+}
+
+static __always_inline int lj_read_link(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					__u64 *link)
+{
+	return lj_read_ref(mem, w, link, base - LJ_AT(w, FRAME_BYTES) / 2);
+}
+
+static __always_inline int lj_read_contpc(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					  __u64 *pc)
+{
+	return lj_read_ref(mem, w, pc, base - LJ_AT(w, FRAME_BYTES) * 3 / 2);
+}
+
+/* base of the lowest frame on the Lua stack, which belongs to no function. */
+static __always_inline __u64 lj_bottom_base(const struct lj_walk *w)
+{
+	return w->stack + LJ_AT(w, FRAME_BYTES);
 }
 
 /*
@@ -226,10 +275,11 @@ LB_SUBPROG __u32 lj_position(const struct lb_mem *mem, struct lj_walk *w, int in
 	}
 	if (!pc || pc & 3 || pc >> 47)
 		return LB_NO_PC;
-	trace = lj_maybe(mem, w, pc - (exact ? 0 : 4) - LJ_TRACE_STARTINS, LJ_TRACE_READ);
-	if (!trace || lb_byte(trace, LJ_TRACE_GCT) != LJ_GCT_TRACE)
+	trace = lj_maybe(mem, w, pc - (exact ? 0 : 4) - LJ_AT(w, TRACE_STARTINS),
+			 LJ_AT(w, TRACE_READ));
+	if (!trace || lb_byte(trace, LJ_AT(w, TRACE_GCT)) != LJ_GCT_TRACE)
 		return LB_NO_PC;
-	start = lb_word(trace, LJ_TRACE_STARTPC);
+	start = lj_ref(w, trace, LJ_AT(w, TRACE_STARTPC));
 	if (!lj_pc_inside(seen, start))
 		return LB_NO_PC;
 	return (__u32)((start - seen->bc) >> 2);

@@ -3,9 +3,10 @@
  * Where a VM build keeps what we read. Offsets are in bytes. Names are LuaJIT's own (lj_obj.h,
  * lj_jit.h, lj_dispatch.h, lj_frame.h).
  *
- * What never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum below; what varies is a
- * field of struct lj_layout, which is measured in the VM's text (user/detect/lj/measure.c) and
- * handed to BPF in a map.
+ * What never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum LJ_* below; what never
+ * varied between builds without GC64 (GC32, LuaJIT 2.0 among them) is an enum LJ32_*, and LJ_OFF()
+ * chooses between the two. What varies is a field of struct lj_layout, which is measured in the VM's
+ * text (user/detect/lj/measure.c) and handed to BPF in a map.
  */
 #ifndef LUABPF_UNWIND_LJ_LAYOUT_H
 #define LUABPF_UNWIND_LJ_LAYOUT_H
@@ -35,8 +36,23 @@ struct lj_layout {
 	__u8 ir;
 	/* states of vmstate that are the interpreter's: INTERP; in Tarantool's, LFUNC and FFUNC, too */
 	__u8 interp_states;
-	__u8 gc_state; /* global_State.gc.state */
+	__u8 gc32; /* 1: references have 32 bits and a frame takes one slot: LJ32_* */
 };
+
+/*
+ * Is a build GC32? A BPF program is compiled for one kind, so that for it this is a constant; user
+ * space and tests know both.
+ */
+#ifdef LUABPF_GC32
+#define lj_is_gc32(lj) 1
+#elif defined(__bpf__)
+#define lj_is_gc32(lj) 0
+#else
+#define lj_is_gc32(lj) ((lj)->gc32)
+#endif
+
+/* Returns the offset (or another number) of a build. */
+#define LJ_OFF(lj, name) ((__u32)(lj_is_gc32(lj) ? LJ32_##name : LJ_##name))
 
 /* Calls by which a Lua function calls: CALLM .. ITERN, of which one stands before each return address
  * (lj_bc.h; the same in all builds of 2.1). */
@@ -74,6 +90,17 @@ enum {
 	 * that away, as the main thread's lies between. */
 	LJ_L_SIZE_LEAST = 96,
 	LJ_L_SIZE_MOST = 128,
+
+	LJ32_L_GCT = 5,
+	LJ32_L_GLREF = 8, /* references of 32 bits: this one, maxstack and stack */
+	LJ32_L_BASE = 16,
+	LJ32_L_TOP = 24,
+	LJ32_L_MAXSTACK = 32,
+	LJ32_L_STACK = 36,
+	LJ32_L_CFRAME = 48,
+	LJ32_L_READ = 56,
+	LJ32_L_SIZE_LEAST = 64,
+	LJ32_L_SIZE_MOST = 96,
 };
 
 enum {
@@ -82,11 +109,12 @@ enum {
 
 /* global_State.gc (GCState) */
 enum {
-	/* gc.state, behind allocf, allocd, gc.total, gc.threshold and gc.currentwhite; in builds with
-	 * LJ_STR_LEN_2017 strhash, strmask and strnum are before these */
-	LJ_G_GC_STATE = 33,
-	LJ_G_GC_STATE_2017 = 49,
-	LJ_GC_TOTAL_BEFORE_STATE = 17,
+	/* gc.total, behind allocf, allocd; in builds with LJ_STR_LEN_2017 strhash, strmask and strnum
+	 * are before these. gc.state is behind gc.total, gc.threshold and gc.currentwhite */
+	LJ_G_GC_TOTAL = 16,
+	LJ_G_GC_TOTAL_2017 = 32,
+	LJ_GC_STATE_BEHIND_TOTAL = 17,
+	LJ32_GC_STATE_BEHIND_TOTAL = 9,
 };
 
 /* GCobj types as stored in the gct byte: ~LJ_T* */
@@ -109,6 +137,15 @@ enum {
 	LJ_FUNC_PC = 32,   /* Lua: first bytecode = GCproto + LJ_PROTO_SIZE */
 	LJ_FUNC_F = 40,	   /* C: lua_CFunction */
 	LJ_FUNC_READ = 48,
+	LJ_FUNC_ENV = 16,
+
+	LJ32_FUNC_KIND = 4,
+	LJ32_FUNC_GCT = 5,
+	LJ32_FUNC_FFID = 6,
+	LJ32_FUNC_PC = 16,
+	LJ32_FUNC_F = 24, /* 64 bits */
+	LJ32_FUNC_READ = 32,
+	LJ32_FUNC_ENV = 8,
 };
 
 /* GCproto, its bytecode follows at LJ_PROTO_SIZE */
@@ -134,6 +171,25 @@ enum {
 	LJ_PROTO_UVINFO = 88,
 	LJ_PROTO_VARINFO = 96,
 	LJ_PROTO_SIZE = 104,
+
+	LJ32_PROTO_KIND = 4,
+	LJ32_PROTO_GCT = 5,
+	LJ32_PROTO_NUMPARAMS = 6,
+	LJ32_PROTO_FRAMESIZE = 7,
+	LJ32_PROTO_SIZEBC = 8,
+	LJ32_PROTO_K = 16,
+	LJ32_PROTO_SIZEKGC = 24,
+	LJ32_PROTO_SIZEKN = 28,
+	LJ32_PROTO_SIZEPT = 32,
+	LJ32_PROTO_SIZEUV = 36,
+	LJ32_PROTO_FLAGS = 37,
+	LJ32_PROTO_CHUNKNAME = 40,
+	LJ32_PROTO_FIRSTLINE = 44,
+	LJ32_PROTO_NUMLINE = 48,
+	LJ32_PROTO_LINEINFO = 52,
+	LJ32_PROTO_UVINFO = 56,
+	LJ32_PROTO_VARINFO = 60,
+	LJ32_PROTO_SIZE = 64,
 };
 
 /* GCstr; the text follows, NUL-terminated. Until 2020-06-23, and in Tarantool's: {hash, len} at 12,
@@ -146,16 +202,39 @@ enum {
 	LJ_STR_LEN_2017 = 16,
 	LJ_STR_LEN = 20,
 	LJ_STR_SIZE = 24,
+
+	/* the text follows len directly: at 16 or 20 */
+	LJ32_STR_KIND = 4,
+	LJ32_STR_GCT = 5,
+	LJ32_STR_SID = 8,
+	LJ32_STR_HASH = 12,
+	LJ32_STR_LEN_2017 = 12,
+	LJ32_STR_LEN = 16,
+	LJ32_STR_SIZE = 20, /* at most */
 };
+/* Where a string's text begins. */
+static inline __u32 lj_str_text(const struct lj_layout *lj)
+{
+	return lj_is_gc32(lj) ? lj->str_len + 4u : (__u32)LJ_STR_SIZE;
+}
 
 /* GCtab and Node */
 enum {
+	LJ_TAB_GCT = 9,
 	LJ_TAB_ARRAY = 16,
 	LJ_TAB_METATABLE = 32,
 	LJ_TAB_NODE = 40,
 	LJ_TAB_ASIZE = 48,
 	LJ_TAB_HMASK = 52,
 	LJ_TAB_SIZE = 64,
+
+	LJ32_TAB_GCT = 5,
+	LJ32_TAB_ARRAY = 8,
+	LJ32_TAB_NODE = 20,
+	LJ32_TAB_ASIZE = 24,
+	LJ32_TAB_HMASK = 28,
+	LJ32_TAB_SIZE = 32,
+
 	LJ_NODE_VAL = 0,
 	LJ_NODE_KEY = 8,
 	LJ_NODE_NEXT = 16,
@@ -174,6 +253,9 @@ enum {
 	LJ_TTAB = -12,
 	LJ_TUDATA = -13,
 };
+/* In GC32 the upper half is the type, or that of a number. */
+#define LJ32_TV_TYPE(tv) ((__s32)((__s64)(tv) >> 32))
+#define LJ32_TV_GCPTR(tv) ((tv)&0xffffffffu)
 
 /* GCtrace and SnapShot (lj_jit.h), since 2021-03-23 (mcofs). Before: enum lj_snaps. */
 enum {
@@ -199,6 +281,28 @@ enum {
 	LJ_TRACE_READ = 112,
 	LJ_TRACE_NEXTSIDE = 112,
 	LJ_TRACE_KIN_READ = 40, /* from startins on */
+
+	LJ32_TRACE_KIND = 4,
+	LJ32_TRACE_GCT = 5,
+	LJ32_TRACE_NSNAP = 6,
+	LJ32_TRACE_NINS = 8,
+	LJ32_TRACE_IR = 16,
+	LJ32_TRACE_NK = 24,
+	LJ32_TRACE_NSNAPMAP = 28,
+	LJ32_TRACE_SNAP = 32,
+	LJ32_TRACE_SNAPMAP = 40,
+	LJ32_TRACE_STARTPT = 48,
+	LJ32_TRACE_STARTPC = 52,
+	LJ32_TRACE_STARTINS = 56,
+	LJ32_TRACE_SZMCODE = 60,
+	LJ32_TRACE_MCODE = 64,
+	LJ32_TRACE_MCLOOP = 72,
+	LJ32_TRACE_SPADJUST = 78,
+	LJ32_TRACE_TRACENO = 80,
+	LJ32_TRACE_LINK = 82,
+	LJ32_TRACE_ROOT = 84,
+	LJ32_TRACE_READ = 88,
+	LJ32_TRACE_NEXTSIDE = 88,
 
 	LJ_SNAP_MAPOFS = 0,
 	LJ_SNAP_REF = 4,
@@ -229,6 +333,11 @@ enum {
 	/* Tarantool's, since 2020-12 */
 	LJ_CFRAME_PREV_MOST = 48,
 	LJ_CFRAME_SIZE_MOST = 96,
+
+	/* GC32: L, PC and NRES have 32 bits; what is above them is the same */
+	LJ32_CFRAME_NRES = 16,
+	LJ32_CFRAME_L = 24,
+	LJ32_CFRAME_PC = 28,
 };
 #define LJ_CFRAME_RAWMASK (~3ULL)
 
@@ -244,10 +353,28 @@ enum {
 	LJ_FRAME_PCALLH = 7,
 };
 
+/* Bytes below base that a frame takes on the Lua stack: function and link. */
+enum {
+	LJ_FRAME_BYTES = 16,
+	LJ32_FRAME_BYTES = 8,
+};
+
 /* Continuations that are no addresses (lj_frame.h) */
 enum {
 	LJ_CONT_TAILCALL = 0,
 	LJ_CONT_FFI_CALLBACK = 1,
 };
+
+/* Returns the offset of gc.total in global_State. */
+static inline __u32 lj_gc_total(const struct lj_layout *lj)
+{
+	return lj->str_len == LJ_OFF(lj, STR_LEN_2017) ? LJ_G_GC_TOTAL_2017 : LJ_G_GC_TOTAL;
+}
+
+/* Returns that of gc.state. */
+static inline __u32 lj_gc_state(const struct lj_layout *lj)
+{
+	return lj_gc_total(lj) + LJ_OFF(lj, GC_STATE_BEHIND_TOTAL);
+}
 
 #endif

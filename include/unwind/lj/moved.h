@@ -22,7 +22,7 @@
 /* Returns the value that stack_init() writes into a stack's first slot: the thread itself. */
 static __always_inline __u64 lj_stack_mark(const struct lj_walk *w)
 {
-	return (__u64)LJ_TTHREAD << 47 | w->L;
+	return (__u64)LJ_TTHREAD << (lj_is_32(w) ? 32 : 47) | w->L;
 }
 
 /* True if there is a frame at base: that of a function, or the dummy of an error. */
@@ -30,10 +30,11 @@ static __always_inline int lj_frame_at(const struct lb_mem *mem, struct lj_walk 
 {
 	const __u8 *bytes;
 
-	if (base & 7 || base <= w->stack + 16 || base > w->maxstack)
+	if (base & 7 || base <= lj_bottom_base(w) || base > w->maxstack)
 		return 0;
-	bytes = lj_maybe(mem, w, base - 16, 16);
-	return bytes && (lb_word(bytes, 0) == lj_stack_mark(w) || lj_fit(mem, w, base, 0));
+	bytes = lj_maybe(mem, w, base - LJ_AT(w, FRAME_BYTES), LJ_AT(w, FRAME_BYTES));
+	return bytes && (lj_frame_func(w, bytes) == lj_tv_low(w, lj_stack_mark(w)) ||
+			 lj_fit(mem, w, base, 0));
 }
 
 /* Tries word as the delta, or as oldst. L->stack is the new block's. */
@@ -111,7 +112,8 @@ static __always_inline int lj_is_moving(const struct lb_mem *mem, struct lj_walk
 					const struct lb_regs *regs)
 {
 	return w->vmstate < 0 && !lj_in_vm(w, regs->ip) &&
-	       (!lj_on_stack(w, w->base) || !lj_maybe(mem, w, w->base - 16, 16));
+	       (!lj_on_stack(w, w->base) ||
+		!lj_maybe(mem, w, w->base - LJ_AT(w, FRAME_BYTES), LJ_AT(w, FRAME_BYTES)));
 }
 
 #endif

@@ -42,6 +42,14 @@ static __always_inline __u64 lj_outermost(const struct lb_mem *mem, struct lj_wa
 	return ctx.cframe;
 }
 
+/* Returns jit_base from the 24 bytes at cur_L. */
+static __always_inline __u64 lj_jit_base(const struct lj_walk *w, const __u8 *bytes)
+{
+	if (lj_is_32(w))
+		return lb_half(bytes, 4);
+	return w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16);
+}
+
 /*
  * True if a thread of VM g that has called C has its frames on the Lua stack: compiled code does not
  * run, which would have them in a snapshot.
@@ -50,8 +58,7 @@ static __always_inline int lj_is_interpreted(const struct lb_mem *mem, struct lj
 {
 	const __u8 *bytes = lj_maybe(mem, w, g + w->lj.cur_L, 24);
 
-	return bytes &&
-	       !(w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16));
+	return bytes && !lj_jit_base(w, bytes);
 }
 
 /*

@@ -15,16 +15,16 @@ static __always_inline int lj_read_thread(const struct lb_mem *mem, struct lj_wa
 
 	if (L & 7 || !L || L >> 47)
 		return 1;
-	bytes = lj_maybe(mem, w, L, LJ_L_READ);
+	bytes = lj_maybe(mem, w, L, LJ_AT(w, L_READ));
 	if (!bytes)
 		return -1;
-	if (lb_byte(bytes, LJ_L_GCT) != LJ_GCT_THREAD)
+	if (lb_byte(bytes, LJ_AT(w, L_GCT)) != LJ_GCT_THREAD)
 		return 1;
-	w->head.g = lb_word(bytes, LJ_L_GLREF);
-	w->head.base = lb_word(bytes, LJ_L_BASE);
-	w->head.stack = lb_word(bytes, LJ_L_STACK);
-	w->head.maxstack = lb_word(bytes, LJ_L_MAXSTACK);
-	w->head.cframe = lb_word(bytes, LJ_L_CFRAME) & LJ_CFRAME_RAWMASK;
+	w->head.g = lj_ref(w, bytes, LJ_AT(w, L_GLREF));
+	w->head.base = lb_word(bytes, LJ_AT(w, L_BASE));
+	w->head.stack = lj_ref(w, bytes, LJ_AT(w, L_STACK));
+	w->head.maxstack = lj_ref(w, bytes, LJ_AT(w, L_MAXSTACK));
+	w->head.cframe = lb_word(bytes, LJ_AT(w, L_CFRAME)) & LJ_CFRAME_RAWMASK;
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static __always_inline enum lb_more lj_step_parent(const struct lb_mem *mem, str
 	if (lj_read(mem, w, &ret, sizeof(ret), cframe - 8))
 		return lj_stop(w, LB_STATUS_FAULT);
 	if (lj_in_vm(w, ret)) {
-		if (lj_read(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L))
+		if (lj_read_ref(mem, w, &L, cframe + LJ_AT(w, CFRAME_L)))
 			return lj_stop(w, LB_STATUS_FAULT);
 		if (L == w->L || !lj_owns_cframe(mem, w, L, cframe))
 			return lj_stop(w, LB_STATUS_STACK_CHANGING);
@@ -172,6 +172,12 @@ static __always_inline __u32 lj_search_block(struct lj_walk *w)
 	w->hit = LJ_BLOCK;
 	lb_loop(LJ_BLOCK / LJ_BLOCK_RUN, lj_block_step, &w);
 	return w->hit;
+}
+
+/* Returns the L of a cframe that begins at word i of the block. */
+static __always_inline __u64 lj_block_L(const struct lj_walk *w, __u32 i)
+{
+	return lj_tv_low(w, w->block[i + LJ_AT(w, CFRAME_L) / 8]);
 }
 
 /* True if prev may be a cframe's PREV: 0, or an address, even of another stack. */
@@ -242,7 +248,7 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* tried */
 	i += lj_search_below(w);
 	cframe = w->search + 8ULL * i;
-	L = w->block[i + LJ_CFRAME_L / 8];
+	L = lj_block_L(w, i);
 	if (L == w->L || !lj_is_prev(w->block[i + prev]) || !lj_owns_cframe(mem, w, L, cframe))
 		return LJ_SEARCH_ON;
 	w->found_L = L;
@@ -299,14 +305,25 @@ static __always_inline int lj_is_searched(const struct lj_walk *w)
 	return w->search_is == LJ_SEARCH_FOUND || w->search >= w->cframe;
 }
 
+/* Reads the L of a cframe, which may be none. */
+static __always_inline int lj_guess_L(const struct lb_mem *mem, struct lj_walk *w, __u64 *L,
+				      __u64 cframe)
+{
+	int r = lj_guess(mem, w, L, sizeof(*L), cframe + LJ_AT(w, CFRAME_L));
+
+	if (!r)
+		*L = lj_tv_low(w, *L);
+	return r;
+}
+
 /* True if the walk's thread may not be the one that runs: it is not cur_L, or the VM has resumed
  * another one from it, whose cframe is directly below its own. */
 static __always_inline int lj_is_stale(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 child = w->cframe - w->lj.cframe_size, L;
 
-	return !w->runs || (!lj_guess(mem, w, &L, sizeof(L), child + LJ_CFRAME_L) && L != w->L &&
-			    lj_owns_cframe(mem, w, L, child));
+	return !w->runs ||
+	       (!lj_guess_L(mem, w, &L, child) && L != w->L && lj_owns_cframe(mem, w, L, child));
 }
 
 /* Sets the walk on the thread that the cframe names, if that runs it. */
@@ -315,8 +332,7 @@ static __always_inline int lj_enter_cframe(const struct lb_mem *mem, struct lj_w
 {
 	__u64 L;
 
-	if (lj_guess(mem, w, &L, sizeof(L), cframe + LJ_CFRAME_L) ||
-	    !lj_owns_cframe(mem, w, L, cframe))
+	if (lj_guess_L(mem, w, &L, cframe) || !lj_owns_cframe(mem, w, L, cframe))
 		return -1;
 	lj_enter_L(w, L, cframe);
 	return 0;

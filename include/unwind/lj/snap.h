@@ -3,6 +3,10 @@
  * The virtual frames of compiled code: the functions that a trace has inlined exist in its
  * snapshots only, as slots with references into the trace's IR (lj_snap.c). They are walked first;
  * unwind/lj/unwind.h walks the real frames below.
+ *
+ * GC32 (LJ_FR2 is 0): a frame is one slot, flagged SNAP_FRAME, with a reference to its function. The
+ * links are no constants: they follow the entries, that of the topmost frame first, each as it
+ * would be on the Lua stack; that of a continuation's frame with the continuation's pc.
  */
 #ifndef LUABPF_UNWIND_LJ_SNAP_H
 #define LUABPF_UNWIND_LJ_SNAP_H
@@ -15,6 +19,7 @@ enum lj_want {
 	LJ_WANT_FUNC,
 	LJ_WANT_PROTO,	/* the function is none of the constants, but its prototype is */
 	LJ_WANT_CONTPC, /* below the function of a metamethod's frame */
+	LJ_WANT_TOP,	/* GC32: the topmost frame's slot */
 };
 
 /*
@@ -27,10 +32,11 @@ static __always_inline int lj_snap_value(const struct lb_mem *mem, struct lj_wal
 {
 	__u32 ref = entry & 0xffff;
 
-	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3)
-		return lj_read(mem, w, value, sizeof(*value), w->gctrace.ir + 8ULL * ref + 8);
+	if ((__s32)(entry >> 24) == slot && ref < LJ_REF_BIAS - 3) /* GC32: in the instruction */
+		return lj_read_ref(mem, w, value,
+				   w->gctrace.ir + 8ULL * ref + (lj_is_32(w) ? 0 : 8));
 	w->map = 0; /* the stack's value may differ next time */
-	return lj_read(mem, w, value, sizeof(*value), w->jit_base + 8ULL * slot - 16);
+	return lj_read_ref(mem, w, value, w->jit_base + 8ULL * slot - LJ_AT(w, FRAME_BYTES));
 }
 
 /*
@@ -43,11 +49,12 @@ static __always_inline int lj_snap_base(const struct lb_mem *mem, struct lj_walk
 	__u32 entry = w->snapmap[0];
 	__u64 value;
 
-	if (entry >> 24 || (entry & 0xffff) >= LJ_REF_BIAS - 3 || w->snapmap[1] >> 24 != 1)
+	if (entry >> 24 || (entry & 0xffff) >= LJ_REF_BIAS - 3 ||
+	    (!lj_is_32(w) && w->snapmap[1] >> 24 != 1))
 		return 0;
 	if (lj_snap_value(mem, w, 0, entry, &value))
 		return -1;
-	w->base_func = LJ_TV_GCPTR(value);
+	w->base_func = lj_tv_gcptr(w, value);
 	return 0;
 }
 
@@ -165,6 +172,8 @@ static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gct
 					  const struct lj_trace_words *words)
 {
 	t->nsnap = (__u16)(words->kind >> 8 * (LJ_TRACE_NSNAP - LJ_TRACE_KIND));
+	if (lj_is_32(w))
+		t->nsnapmap = (__u32)(words->nk >> 32);
 	t->snaps_are = LJ_SNAPS_MCOFS;
 	if (w->lj.mcofs)
 		return;
@@ -172,6 +181,8 @@ static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gct
 	if (words->nk >> 48) {
 		t->snaps_are = LJ_SNAPS_2017;
 		t->nsnap = (__u16)(words->nk >> 32);
+		if (lj_is_32(w))
+			t->nsnapmap = (__u32)(words->nk >> 48);
 	}
 }
 
@@ -181,7 +192,7 @@ static __always_inline __u64 lj_trace_at(const struct lb_mem *mem, struct lj_wal
 	__u64 traces, trace;
 
 	if (lj_read(mem, w, &traces, sizeof(traces), w->g + w->lj.g2trace) ||
-	    lj_read(mem, w, &trace, sizeof(trace), traces + 8ULL * traceno))
+	    lj_read_ref(mem, w, &trace, traces + (lj_is_32(w) ? 4ULL : 8ULL) * traceno))
 		return 0;
 	return trace;
 }
@@ -197,20 +208,21 @@ static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_w
 	if (!traceno || traceno > 0xffff)
 		return -1;
 	trace = lj_trace_at(mem, w, traceno);
-	if (!trace || lj_at(mem, w, &head, LJ_TRACE_READ, trace))
+	if (!trace || lj_at(mem, w, &head, LJ_AT(w, TRACE_READ), trace))
 		return -1;
-	words = lj_trace_words(head);
-	if (LJ_KIND_GCT(words.kind) != LJ_GCT_TRACE || lb_short(head, LJ_TRACE_TRACENO) != traceno)
+	words = lj_trace_words(&w->lj, head);
+	if (LJ_KIND_GCT(words.kind) != LJ_GCT_TRACE ||
+	    lb_short(head, LJ_AT(w, TRACE_TRACENO)) != traceno)
 		return -1;
 	t->ir = words.ir;
-	t->snaps = lb_word(head, LJ_TRACE_SNAP);
-	t->maps = lb_word(head, LJ_TRACE_SNAPMAP);
+	t->snaps = lb_word(head, LJ_AT(w, TRACE_SNAP));
+	t->maps = lb_word(head, LJ_AT(w, TRACE_SNAPMAP));
 	t->mcode = words.mcode;
 	t->szmcode = (__u32)(words.start >> 32);
 	t->nk = (__u32)words.nk;
 	lj_read_nsnap(w, t, &words);
-	t->spadjust = lb_short(head, LJ_TRACE_SPADJUST);
-	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
+	t->spadjust = lb_short(head, LJ_AT(w, TRACE_SPADJUST));
+	t->mcloop = lb_half(head, LJ_AT(w, TRACE_MCLOOP));
 	t->fp = lj_fp_trace(&words);
 	return 0;
 }
@@ -262,13 +274,54 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 	if (lj_at(mem, w, &ins, 16, w->consts + 8ULL * w->constant))
 		return lj_stop(w, LB_STATUS_FAULT);
 	w->constant++;
-	proto = lb_word(ins, 8);
-	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO || w->pc - proto - LJ_PROTO_SIZE >= 1 << 24)
+	proto = lj_is_32(w) ? lb_half(ins, 0) : lb_word(ins, 8);
+	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO ||
+	    w->pc - proto - LJ_AT(w, PROTO_SIZE) >= 1 << 24)
 		return LB_MORE;
 	index = lj_proto(mem, w, proto);
 	if (index < 0 || !lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc))
 		return LB_MORE;
 	return lj_snap_func(mem, w, index);
+}
+
+/* GC32: takes the next of the links that follow the snapshot's entries. Returns 0, or -1. */
+static __always_inline int lj_snap_next_link(struct lj_walk *w, __u64 *link)
+{
+	__u32 i = w->next_link;
+
+	if (i >= w->nsnapmap || i >= LJ_SNAPMAP)
+		return -1;
+	w->next_link = i + 1;
+	*link = w->snapmap[i & (LJ_SNAPMAP - 1)];
+	return 0;
+}
+
+/* GC32: finds the topmost frame, an entry a step; if there is none, it is the trace's own. */
+static __always_inline enum lb_more lj_snap_top(struct lj_walk *w)
+{
+	__u32 i = (__u32)w->entry, entry = i < LJ_SNAPMAP ? w->snapmap[i & (LJ_SNAPMAP - 1)] : 0;
+
+	if (i < LJ_SNAPMAP && !(entry & LJ_SNAP_FRAME)) {
+		w->entry--;
+		return LB_MORE;
+	}
+	w->slot = (__s32)(entry >> 24);
+	w->want = LJ_WANT_LINK;
+	if (!w->slot) {
+		w->phase = LJ_PHASE_FRAME;
+		lj_keep_virtual(w);
+	}
+	return LB_MORE;
+}
+
+/* GC32: takes a link, with what belongs to it. */
+static __always_inline enum lb_more lj_step_link(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u64 link;
+
+	if (lj_snap_next_link(w, &link))
+		return lj_stop(w, LB_STATUS_BAD_TRACE);
+	return w->want == LJ_WANT_LINK ? lj_snap_link(mem, w, link) : lj_snap_next(w, link);
 }
 
 /* Reads one entry of the snapshot's map, from its end: entries are sorted by slot. */
@@ -282,6 +335,10 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 
 	if (w->want == LJ_WANT_PROTO)
 		return lj_snap_proto(mem, w);
+	if (lj_is_32(w) && w->want == LJ_WANT_TOP)
+		return lj_snap_top(w);
+	if (lj_is_32(w) && w->want != LJ_WANT_FUNC)
+		return lj_step_link(mem, w);
 	if (i < LJ_SNAPMAP)
 		entry = w->snapmap[i & (LJ_SNAPMAP - 1)];
 	if ((__s32)(entry >> 24) > slot) {
@@ -301,7 +358,7 @@ static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, stru
 	if (w->want == LJ_WANT_LINK)
 		return lj_snap_link(mem, w, value);
 	if (w->want == LJ_WANT_FUNC)
-		return lj_snap_func(mem, w, lj_func_at(mem, w, LJ_TV_GCPTR(value), w->pc));
+		return lj_snap_func(mem, w, lj_func_at(mem, w, lj_tv_gcptr(w, value), w->pc));
 	return lj_snap_next(w, value);
 }
 

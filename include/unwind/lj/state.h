@@ -53,7 +53,7 @@ struct lj_cframe {
 
 #define LJ_SEEN_BITS 10
 #define LJ_SEEN (1 << LJ_SEEN_BITS)
-#define LJ_SNAPMAP 256 /* nent is one byte; one more for the pc */
+#define LJ_SNAPMAP 256 /* nent is one byte; more for the pc, in GC32 for links, too */
 #define LJ_VIRTUAL_BITS 7
 #define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
 #define LJ_LEFT_BITS 10
@@ -106,7 +106,7 @@ struct lj_gctrace {
 	__u32 nsnap, spadjust;
 	__u32 mcloop;	 /* offset of the loop in the machine code; 0: no loop */
 	__u32 snaps_are; /* enum lj_snaps */
-	__u32 pad;
+	__u32 nsnapmap;	 /* GC32: entries of all snapshots */
 };
 
 /* The result of the last search for a coroutine's resumer, or for the thread that runs. */
@@ -171,6 +171,8 @@ struct lj_walk {
 	__s32 entry;		   /* index into snapmap, counts down */
 	__s32 slot;		   /* of the function of the current virtual frame */
 	__s32 distance;		   /* slots to the next one, once its link was seen */
+	__u32 next_link;	   /* GC32: index into snapmap of the next frame's link */
+	__u32 nsnapmap;		   /* ... entries that were read */
 	__u32 want;		   /* enum lj_want */
 	__u32 constant;		   /* IR reference of the current constant */
 	__u64 consts;		   /* IR of the trace whose constants are searched */
@@ -229,6 +231,45 @@ static __always_inline int lj_at(const struct lb_mem *mem, struct lj_walk *w, co
 				 __u32 size, __u64 addr)
 {
 	return lb_need_at(mem, lj_common(w), &w->cache, bytes, size, addr);
+}
+
+/* The offset of a field in this walk's build. */
+#define LJ_AT(w, name) LJ_OFF(&(w)->lj, name)
+
+static __always_inline int lj_is_32(const struct lj_walk *w)
+{
+	return lj_is_gc32(&w->lj);
+}
+
+/* Returns the reference (GCRef, MRef) at an offset of bytes. */
+static __always_inline __u64 lj_ref(const struct lj_walk *w, const void *bytes, __u32 offset)
+{
+	return lj_ref_at(&w->lj, bytes, offset);
+}
+
+/* lj_read() of a reference. */
+static __always_inline int lj_read_ref(const struct lb_mem *mem, struct lj_walk *w, __u64 *ref,
+				       __u64 addr)
+{
+	__u32 half = 0;
+	int r;
+
+	if (!lj_is_32(w))
+		return lj_read(mem, w, ref, sizeof(*ref), addr);
+	r = lj_read(mem, w, &half, sizeof(half), addr);
+	*ref = half;
+	return r;
+}
+
+/* Returns the reference in a word: in GC32 its lower half. */
+static __always_inline __u64 lj_tv_low(const struct lj_walk *w, __u64 word)
+{
+	return lj_is_32(w) ? (__u32)word : word;
+}
+
+static __always_inline __u64 lj_tv_gcptr(const struct lj_walk *w, __u64 tv)
+{
+	return lj_is_32(w) ? LJ32_TV_GCPTR(tv) : LJ_TV_GCPTR(tv);
 }
 
 /* Returns the bytes at addr, valid until the next read; NULL if they cannot be read at once. */

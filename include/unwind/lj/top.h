@@ -40,10 +40,10 @@ LB_SUBPROG int lj_fit(const struct lb_mem *mem, struct lj_walk *w, __u64 base, _
 	__u64 func;
 	int index;
 
-	if (!w || !lj_may_be_base(w, base) || lj_read(mem, w, &func, sizeof(func), base - 16) ||
-	    !lj_is_func(func))
+	if (!w || !lj_may_be_base(w, base) || lj_read_func(mem, w, base, &func) ||
+	    !lj_is_func(w, func))
 		return LJ_FIT_NOT;
-	index = lj_func_at(mem, w, LJ_TV_GCPTR(func), pc);
+	index = lj_func_at(mem, w, lj_tv_gcptr(w, func), pc);
 	if (index < 0)
 		return LJ_FIT_NOT;
 	seen = &w->seen[index & (LJ_SEEN - 1)];
@@ -101,10 +101,10 @@ static __always_inline int lj_top_stitched(const struct lb_mem *mem, struct lj_w
 {
 	__u64 link, contpc, delta;
 
-	if (lj_read(mem, w, &link, sizeof(link), base - 8) || (link & 7) != LJ_FRAME_CONT)
+	if (lj_read_link(mem, w, base, &link) || (link & 7) != LJ_FRAME_CONT)
 		return -1;
 	delta = link & ~7ULL;
-	if (delta >= base - w->stack || lj_read(mem, w, &contpc, sizeof(contpc), base - 24) ||
+	if (delta >= base - w->stack || lj_read_contpc(mem, w, base, &contpc) ||
 	    lj_fit(mem, w, base - delta, contpc) != LJ_FIT_LUA)
 		return -1;
 	return lj_top_done(w, base, link);
@@ -180,7 +180,7 @@ LB_SUBPROG int lj_link_leads(const struct lb_mem *mem, struct lj_walk *w, __u64 
 	__u64 link;
 	__u32 distance;
 
-	if (!w || lj_read(mem, w, &link, sizeof(link), base - 8))
+	if (!w || lj_read_link(mem, w, base, &link))
 		return 0;
 	if (link & 3)
 		return (link & ~7ULL) > 0 && (link & ~7ULL) < base - w->stack;
@@ -197,24 +197,26 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 					const struct lb_regs *regs, int fit)
 {
 	__u64 base = regs->base, pc = regs->pc, delta = pc & ~7ULL, link, contpc, saved;
+	const __u32 frame = LJ_AT(w, FRAME_BYTES);
 	const __u8 *cont;
 
-	if (pc >= 1 << 20 || lj_read(mem, w, &link, sizeof(link), base - 8))
+	if (pc >= 1 << 20 || lj_read_link(mem, w, base, &link))
 		return -1;
 	/* cont_dispatch: BASE is the caller's again, RB still that of the metamethod; or that of
 	 * the dummy which calls another function in place of a C function */
-	if (pc && regs->rb - pc == base && !(pc & 7) && !lj_at(mem, w, &cont, 32, regs->rb - 32)) {
-		contpc = lb_word(cont, 8);
-		if (lb_word(cont, 0) == LJ_CONT_TAILCALL &&
-		    LJ_TV_GCPTR(lb_word(cont, 16)) == w->L &&
-		    lb_word(cont, 24) == (pc | LJ_FRAME_CONT))
+	if (pc && regs->rb - pc == base && !(pc & 7) &&
+	    !lj_at(mem, w, &cont, 2 * frame, regs->rb - 2 * frame)) {
+		contpc = lj_frame_link(w, cont);
+		if (lj_frame_func(w, cont) == LJ_CONT_TAILCALL &&
+		    lj_tv_gcptr(w, lj_frame_func(w, cont + frame)) == w->L &&
+		    lj_frame_link(w, cont + frame) == (pc | LJ_FRAME_CONT))
 			return lj_top_is(w, regs->rb, 0);
 		if (lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
 			return lj_top_is(w, base, contpc);
 	}
 	/* a call of a metamethod is being set up: BASE is still the caller's */
 	if ((pc & 7) == LJ_FRAME_CONT && fit == LJ_FIT_OTHER &&
-	    !lj_read(mem, w, &contpc, sizeof(contpc), base + delta - 24) &&
+	    !lj_read_contpc(mem, w, base + delta, &contpc) &&
 	    lj_fit(mem, w, base, contpc) == LJ_FIT_LUA)
 		return lj_top_is(w, base, contpc);
 	/* a return: PC is the link, or as vm_return, BC_CALLT or vm_returnp changes it */
@@ -238,7 +240,7 @@ static __always_inline int lj_top_typed(const struct lb_mem *mem, struct lj_walk
 	if (lj_fit(mem, w, base - delta, 0) >= LJ_FIT_C && lj_link_leads(mem, w, base - delta))
 		return lj_top_done(w, base, pc & 7 ? pc : delta | LJ_FRAME_PCALL);
 	if (((pc & 7) >> 1 == LJ_FRAME_CONT >> 1 || !(pc & 7)) &&
-	    !lj_read(mem, w, &contpc, sizeof(contpc), base - 24) &&
+	    !lj_read_contpc(mem, w, base, &contpc) &&
 	    lj_fit(mem, w, base - delta, contpc) == LJ_FIT_LUA)
 		return lj_top_done(w, base, delta | LJ_FRAME_CONT);
 	return -1;
@@ -258,7 +260,7 @@ static __always_inline int lj_just_returned(const struct lb_mem *mem, struct lj_
 /* True for a frame to which the VM returns: a C function's, or the bottom of the stack. */
 static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
-	return base == w->stack + 16 || lj_fit(mem, w, base, 0) >= LJ_FIT_C;
+	return base == lj_bottom_base(w) || lj_fit(mem, w, base, 0) >= LJ_FIT_C;
 }
 
 /* Returns 0 with the walk set, if the VM returns to the frame at base; else -1. */
@@ -342,7 +344,7 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 		return lj_top_is(w, regs->base, 0);
 	if (!lj_top_linked(mem, w, regs->base, pc, fit))
 		return 0;
-	if (!lj_top_left(mem, w, pc) || !lj_top_left(mem, w, -pc))
+	if (!lj_top_left(mem, w, pc) || !lj_top_left(mem, w, lj_tv_low(w, -pc)))
 		return 0;
 	if (pc < (1 << 20) && !lj_top_left(mem, w, regs->base - (pc & ~7ULL)))
 		return 0;

@@ -94,6 +94,32 @@ static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk 
 	return 0;
 }
 
+/* Reads the entries of a snapshot, the pc behind them, and the topmost frame's slot. In GC32 that is
+ * the first of LJ_WANT_TOP, and the links are read, too. */
+static __always_inline int lj_read_map(const struct lb_mem *mem, struct lj_walk *w, __u64 map,
+				       __u32 nent)
+{
+	__u64 left = w->gctrace.nsnapmap - ((map - w->gctrace.maps) >> 2);
+
+	if (!lj_is_32(w)) {
+		if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
+			return -1;
+		w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
+		w->slot = (__s32)(w->pc & 0xff);
+		w->pc >>= 8;
+		return 0;
+	}
+	if (left > LJ_SNAPMAP)
+		left = LJ_SNAPMAP;
+	if (nent >= left || mem_read(mem, w->snapmap, 4 * (__u32)left, map))
+		return -1;
+	w->pc = w->snapmap[nent & (LJ_SNAPMAP - 1)];
+	w->slot = nent != 0;
+	w->nsnapmap = (__u32)left;
+	w->next_link = nent + 1;
+	return 0;
+}
+
 /* Sets the walk on the frames of a snapshot of the current trace, which began at w->base. */
 LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
 {
@@ -107,18 +133,15 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 		return -1;
 	if (!lj_take_virtual(w, map))
 		return 0;
-	if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
+	if (lj_read_map(mem, w, map, nent))
 		return -1;
-	w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
-	w->slot = (__s32)(w->pc & 0xff);
-	w->pc >>= 8;
 	w->snap_pc = w->pc;
 	w->exact = 1;
 	w->entry = (__s32)nent - 1;
 	w->base_func = 0;
-	if (nent > 1 && lj_snap_base(mem, w))
+	if (nent > !lj_is_32(w) && lj_snap_base(mem, w))
 		return -1;
-	w->want = LJ_WANT_LINK;
+	w->want = lj_is_32(w) ? LJ_WANT_TOP : LJ_WANT_LINK;
 	w->skip = 0;
 	w->flags |= LB_FRAME_TRACE;
 	w->phase = w->slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;

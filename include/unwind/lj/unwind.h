@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The walker for LuaJIT 2.1, GC64, x86-64.
+ * The walker for LuaJIT, x86-64. It is compiled for GC64 and for GC32 (lj_is_gc32()).
  *
  * A frame on the Lua stack (lj_frame.h, LJ_FR2):
  *
  *      base-4  base-3  base-2  base-1      | base ...
  *     [cont    contpc] func    PC/delta|ft | slots ...
+ *
+ * In GC32 all of these are halves, so that a frame takes one slot:
+ *
+ *             base-2   base-1              | base ...
+ *     [cont | contpc]  func | PC/delta|ft  | slots ...
  *
  * The walk keeps the base of the current frame, the pc at which it stands, and the cframe (the VM's
  * frame on the C stack) that runs it. A step emits the frame and goes to the one below by its link:
@@ -36,16 +41,19 @@ static __always_inline int lj_in_vm(const struct lj_walk *w, __u64 ip)
 /* True if base may be a frame's. Errors and metamethods may use some slots above maxstack. */
 static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
 {
-	return !(base & 7) && base > w->stack + 8 && base <= w->maxstack + 8 * 64;
+	return !(base & 7) && base > w->stack + LJ_AT(w, FRAME_BYTES) - 8 &&
+	       base <= w->maxstack + 8 * 64;
 }
 
 /*
  * Distance in slots from a frame to the one below, by the instruction before the pc that is its
  * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
  */
-static __always_inline __u32 lj_distance(__u32 ins)
+static __always_inline __u32 lj_distance(const struct lj_walk *w, __u32 ins)
 {
-	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM ? 0 : 2 + (ins >> 8 & 0xff);
+	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM
+		       ? 0
+		       : LJ_AT(w, FRAME_BYTES) / 8 + (ins >> 8 & 0xff);
 }
 
 /* The same, by the link. */
@@ -55,7 +63,7 @@ LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, _
 
 	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
 		return 0;
-	return lj_distance(ins);
+	return lj_distance(w, ins);
 }
 
 /*
@@ -71,12 +79,12 @@ LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64
 
 	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_PREV_MOST + 8, w->cframe))
 		return -1;
-	w->saved.pc = lb_word(bytes, LJ_CFRAME_PC);
+	w->saved.pc = lj_ref(w, bytes, LJ_AT(w, CFRAME_PC));
 	w->saved.prev =
 		(w->lj.cframe_prev == LJ_CFRAME_PREV ? lb_word(bytes, LJ_CFRAME_PREV)
 						     : lb_word(bytes, LJ_CFRAME_PREV_MOST)) &
 		LJ_CFRAME_RAWMASK;
-	nres = (__s32)lb_half(bytes, LJ_CFRAME_NRES);
+	nres = (__s32)lb_half(bytes, LJ_AT(w, CFRAME_NRES));
 	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
 }
 
@@ -165,7 +173,7 @@ static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_
 /* The main thread's lua_State lies directly before the global_State (GG_State). */
 static __always_inline int lj_is_main(const struct lj_walk *w)
 {
-	return w->g - w->L <= LJ_L_SIZE_MOST;
+	return w->g - w->L <= LJ_AT(w, L_SIZE_MOST);
 }
 
 /*
@@ -177,7 +185,7 @@ static __always_inline void lj_boundary(const struct lb_mem *mem, struct lj_walk
 {
 	w->pc = 0;
 	/* the bottom of the main thread: nothing lies below */
-	if (w->base - delta == w->stack + 16 && lj_is_main(w))
+	if (w->base - delta == lj_bottom_base(w) && lj_is_main(w))
 		return;
 	if (w->boundary)
 		lj_cross_c(mem, w, w->boundary, w->boundary_below);
@@ -230,20 +238,21 @@ static __always_inline int lj_read_plain(const struct lb_mem *mem, struct lj_wal
 	const __u8 *bytes;
 	__u64 func;
 
-	bytes = lj_guess_at(mem, w, 16, f->base - 16);
+	bytes = lj_guess_at(mem, w, LJ_AT(w, FRAME_BYTES), f->base - LJ_AT(w, FRAME_BYTES));
 	if (!bytes)
 		return -1;
-	func = lb_word(bytes, 0);
-	f->link = lb_word(bytes, 8);
-	if ((f->link & 7) == LJ_FRAME_VARG && f->link < f->base - w->stack - 16) {
+	func = lj_frame_func(w, bytes);
+	f->link = lj_frame_link(w, bytes);
+	if ((f->link & 7) == LJ_FRAME_VARG &&
+	    f->link < f->base - w->stack - LJ_AT(w, FRAME_BYTES)) {
 		f->base -= f->link & ~7ULL;
-		bytes = lj_guess_at(mem, w, 16, f->base - 16);
+		bytes = lj_guess_at(mem, w, LJ_AT(w, FRAME_BYTES), f->base - LJ_AT(w, FRAME_BYTES));
 		if (!bytes)
 			return -1;
-		f->link = lb_word(bytes, 8);
+		f->link = lj_frame_link(w, bytes);
 	}
-	f->func = LJ_TV_GCPTR(func);
-	return lj_is_func(func) && lj_is_plain_link(w, f->base, f->link) ? 0 : -1;
+	f->func = lj_tv_gcptr(w, func);
+	return lj_is_func(w, func) && lj_is_plain_link(w, f->base, f->link) ? 0 : -1;
 }
 
 /* Looks its function up. Returns 0 when that is a Lua function which has pc. */
@@ -271,7 +280,7 @@ static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_
 	if (seen->link == f->link)
 		return 0;
 	ins = lj_guess_at(mem, w, 4, f->link - 4);
-	distance = ins ? lj_distance(lb_half(ins, 0)) : 0;
+	distance = ins ? lj_distance(w, lb_half(ins, 0)) : 0;
 	if (!distance)
 		return -1;
 	seen->link = f->link;
@@ -296,8 +305,8 @@ static long lj_run_step(__u32 turn, struct lj_run *run)
 	struct lb_frame *f;
 
 	(void)turn;
-	if (n >= LB_MAX_FRAMES || plain.base <= w->stack + 16 || lj_read_plain(mem, w, &plain) ||
-	    (w->base_func && w->base_func != plain.func) ||
+	if (n >= LB_MAX_FRAMES || plain.base <= lj_bottom_base(w) ||
+	    lj_read_plain(mem, w, &plain) || (w->base_func && w->base_func != plain.func) ||
 	    lj_prove_plain(mem, w, &plain, w->pc, exact) ||
 	    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
 		return 1;
@@ -368,14 +377,15 @@ static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct 
 	const __u8 *cont;
 
 	return !w->rec.stack.n && (link & 7) == LJ_FRAME_CONT && seen->kind == LB_FRAME_LUA &&
-	       !lj_pc_inside(seen, w->pc) && !lj_at(mem, w, &cont, 8, w->base - 32) &&
-	       lb_word(cont, 0) == LJ_CONT_FFI_CALLBACK;
+	       !lj_pc_inside(seen, w->pc) &&
+	       !lj_at(mem, w, &cont, 8, w->base - 2 * LJ_AT(w, FRAME_BYTES)) &&
+	       lj_frame_func(w, cont) == LJ_CONT_FFI_CALLBACK;
 }
 
 /* Has the walk come to the bottom of this thread's stack? */
 static __always_inline int lj_at_bottom(const struct lj_walk *w)
 {
-	return w->base == w->stack + 16;
+	return w->base == lj_bottom_base(w);
 }
 
 LB_SUBPROG int lj_step_outer(const struct lb_mem *mem, struct lj_walk *w);
@@ -422,18 +432,18 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		return lj_bottom(mem, w);
 	if (!lj_may_be_base(w, w->base) || w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_stop(w, LB_STATUS_STACK_CHANGING);
-	if (lj_at(mem, w, &bytes, 16, w->base - 16))
+	if (lj_at(mem, w, &bytes, LJ_AT(w, FRAME_BYTES), w->base - LJ_AT(w, FRAME_BYTES)))
 		return lj_stop(w, LB_STATUS_FAULT);
-	func = lb_word(bytes, 0);
-	link = w->link_known ? w->link : lb_word(bytes, 8);
+	func = lj_frame_func(w, bytes);
+	link = w->link_known ? w->link : lj_frame_link(w, bytes);
 	w->link_known = 0;
 
 	if (w->skip) {
 		w->skip = 0;
-	} else if (LJ_TV_GCPTR(func) != w->L) { /* dummy frames of errors in C hold L itself */
-		if (!lj_is_func(func))
+	} else if (lj_tv_gcptr(w, func) != w->L) { /* dummy frames of errors in C hold L itself */
+		if (!lj_is_func(w, func))
 			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-		index = lj_base_function(mem, w, LJ_TV_GCPTR(func));
+		index = lj_base_function(mem, w, lj_tv_gcptr(w, func));
 		if (index < 0)
 			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		if (w->joint && lj_snap_is_real(w, index))
@@ -454,10 +464,11 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 		delta = 8ULL * distance;
 		break;
 	case LJ_FRAME_CONT:
-		if (lj_at(mem, w, &bytes, 16, w->base - 32))
+		if (lj_at(mem, w, &bytes, LJ_AT(w, FRAME_BYTES),
+			  w->base - 2 * LJ_AT(w, FRAME_BYTES)))
 			return lj_stop(w, LB_STATUS_FAULT);
-		cont = lb_word(bytes, 0);
-		w->pc = lb_word(bytes, 8);
+		cont = lj_frame_func(w, bytes);
+		w->pc = lj_frame_link(w, bytes);
 		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
 			if (lj_is_in_yielded(mem, w))
 				return lj_bottom(mem, w);

@@ -8,7 +8,7 @@
  *     movzx OP, RCL
  *     add PC, 4
  *
- * PC is rbx. Some jumps have other instructions between the two. vm_exit_interp has no jump:
+ * PC is rbx, in GC32 ebx. Some jumps have other instructions between the two. vm_exit_interp has no jump:
  *
  *     mov dword [DISPATCH + vmstate], ~INTERP
  *     mov RCd, [PC]
@@ -16,7 +16,6 @@
  */
 #include "jumps.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "arch/x86_64/insn.h"
@@ -24,10 +23,11 @@
 #define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
 #define JUMP_AROUND 12		/* instructions decoded after the jump, at most */
 
-static bool is_branch_pc(const struct x86_insn *in)
+static bool is_branch_pc(const struct x86_insn *in, bool gc32)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->reg[0] == X86_RBX &&
-	       in->base == X86_RBX && in->index != X86_NONE && in->disp == JUMP_BIAS;
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == (gc32 ? 4 : 8) &&
+	       in->reg[0] == X86_RBX && in->base == X86_RBX && in->index != X86_NONE &&
+	       in->disp == JUMP_BIAS;
 }
 
 /* Marks the instructions after a jump, up to the one that ends the fetch. */
@@ -48,7 +48,7 @@ static void mark_fetch(const uint8_t *text, size_t size, size_t at, uint8_t *sit
 	}
 }
 
-void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
+void lj_jumps_scan(const uint8_t *text, size_t size, bool gc32, uint8_t *sites)
 {
 	size_t at = 0;
 
@@ -60,18 +60,20 @@ void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites)
 			continue;
 		}
 		at += in.len;
-		if (is_branch_pc(&in))
+		if (is_branch_pc(&in, gc32))
 			mark_fetch(text, size, at, sites);
 	}
 }
 
-void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites)
+void lj_links_scan(const uint8_t *text, size_t size, bool gc32, uint8_t *sites)
 {
-	static const uint8_t store[] = {0x48, 0x89, 0x5a, 0xf8}; /* mov [rdx-8], rbx */
-	size_t at;
+	static const uint8_t gc64_store[] = {0x48, 0x89, 0x5a, 0xf8}; /* mov [rdx-8], rbx */
+	static const uint8_t gc32_store[] = {0x89, 0x5a, 0xfc};	      /* mov [rdx-4], ebx */
+	const uint8_t *store = gc32 ? gc32_store : gc64_store;
+	size_t len = gc32 ? sizeof(gc32_store) : sizeof(gc64_store), at;
 
-	for (at = 0; at + sizeof(store) <= size; at++)
-		if (!memcmp(text + at, store, sizeof(store)))
+	for (at = 0; at + len <= size; at++)
+		if (!memcmp(text + at, store, len))
 			sites[at >> 3] |= (uint8_t)(1 << (at & 7));
 }
 

@@ -7,6 +7,7 @@
 #ifndef DETECT_LJ_JUMPS_H
 #define DETECT_LJ_JUMPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,10 +15,11 @@
  * Sets the bits of all instructions of VM code at which PC may be a jump's target. sites has a bit
  * for each byte of text, the lowest of each byte first.
  */
-void lj_jumps_scan(const uint8_t *text, size_t size, uint8_t *sites);
+void lj_jumps_scan(const uint8_t *text, size_t size, bool gc32, uint8_t *sites);
 
-/* Sets the bits of the instructions by which calls store their links, mov [BASE-8], PC. */
-void lj_links_scan(const uint8_t *text, size_t size, uint8_t *sites);
+/* Sets the bits of the instructions by which calls store their links: mov [BASE-8], PC; in GC32
+ * mov [BASE-4], PC. */
+void lj_links_scan(const uint8_t *text, size_t size, bool gc32, uint8_t *sites);
 
 /*
  * Finds vm_exit_interp's fetch of the instruction at which a trace exited: at offsets [lo, hi) PC

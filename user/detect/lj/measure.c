@@ -14,6 +14,9 @@
  *	  vmstate elsewhere				  mainthref	= vmstate + 8
  *							  tmpbuf, tmptv, tmptv2, nilnode
  *							  registrytv	= vmstate + 88
+ *
+ * In GC32: mainthref = hookmask + 3, registrytv is the next multiple of 8; and since 2020-06-23
+ * mainthref = vmstate + 4, registrytv = vmstate + 64, or + 80 since 2021-06 (tmptv2).
  */
 #include "measure.h"
 
@@ -50,7 +53,7 @@ static const struct pattern g2disp = {{0x49, 0x81, 0xc6, I4}, {LJ_FACT_G2DISP}};
 /* Built without GC64: add r14d, GG_G2DISP */
 static const struct pattern g2disp_gc32 = {{0x41, 0x81, 0xc6, I4}, {LJ_FACT_G2DISP}};
 
-static const struct pattern patterns[] = {
+static const struct pattern patterns_gc64[] = {
 	/* mov dword [vmstate], ~INTERP */
 	{{0x41, 0xc7, 0x86, D4, 0xff, 0xff, 0xff, 0xff}, {LJ_FACT_VMSTATE}},
 	/* movzx ebp, byte [hookmask] */
@@ -77,6 +80,34 @@ static const struct pattern patterns[] = {
 	/* ... mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: added together with mcofs, by
 	 * which it looks up the snapshot */
 	{{0x89, 0xc6, 0x48, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
+};
+
+/* GC32: the same code of vm_x86.dasc. */
+static const struct pattern patterns_gc32[] = {
+	/* mov dword [vmstate], ~INTERP */
+	{{0x41, 0xc7, 0x86, D4, 0xff, 0xff, 0xff, 0xff}, {LJ_FACT_VMSTATE}},
+	/* movzx ebp, byte [hookmask] */
+	{{0x41, 0x0f, 0xb6, 0xae, D4}, {LJ_FACT_HOOKMASK}},
+	/* vm_exit_handler: mov ecx, [vmstate]; mov [vmstate], ~EXIT; mov [J.exitno], eax;
+	 * mov [J.parent], ecx */
+	{{0x41, 0x8b, 0x8e, D4,	  0x41, 0xc7, 0x86, D4,	  I1,	0xff,
+	  0xff, 0xff, 0x41, 0x89, 0x86, D4,   0x41, 0x89, 0x8e, D4},
+	 {LJ_FACT_VMSTATE, LJ_FACT_VMSTATE, LJ_FACT_EXIT, LJ_FACT_EXITNO, LJ_FACT_PARENT}},
+	/* ... mov ebp, [cur_L]; mov edx, [jit_base] */
+	{{0x41, 0x8b, 0xae, D4, 0x41, 0x8b, 0x96, D4}, {LJ_FACT_CUR_L, LJ_FACT_JIT_BASE}},
+	/* BC_JLOOP: mov ecx, [J.trace]; mov eax, [rcx+rax*4]; mov rax, [rax+GCtrace.mcode];
+	 * mov ebp, SAVE_L; mov [jit_base], edx */
+	{{0x41, 0x8b, 0x8e, D4, 0x8b, 0x04, 0x81, 0x48, 0x8b, 0x40, LJ32_TRACE_MCODE, 0x8b, 0x6c,
+	  0x24, LJ32_CFRAME_L, 0x41, 0x89, 0x96, D4},
+	 {LJ_FACT_TRACE, LJ_FACT_JIT_BASE}},
+	/* vm_call: mov r15, [rbp+lua_State.cframe]; mov SAVE_CFRAME, r15 */
+	{{0x4c, 0x8b, 0x7d, LJ32_L_CFRAME, 0x4c, 0x89, 0x7c, 0x24, I1}, {LJ_FACT_CFRAME_PREV}},
+	/* BC_LEN: mov eax, [rdx+rax*8]; xorps xmm0, xmm0; cvtsi2sd xmm0, [rax+GCstr.len] */
+	{{0x8b, 0x04, 0xc2, 0x0f, 0x57, 0xc0, 0xf2, 0x0f, 0x2a, 0x40, I1}, {LJ_FACT_STR_LEN}},
+	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
+	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
+	/* ... mov esi, eax; mov edi, ebp; neg esi; call lj_err_trace */
+	{{0x89, 0xc6, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
 };
 
 /* True if the code at p, `left` bytes, matches. Displacements are from r14 = g + disp. */
@@ -125,7 +156,8 @@ static void look_for(const struct pattern *pattern, const uint8_t *text, size_t 
 
 void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out)
 {
-	size_t i;
+	const struct pattern *patterns = patterns_gc64;
+	size_t n = sizeof(patterns_gc64) / sizeof(patterns_gc64[0]), i;
 
 	memset(out, 0, sizeof(*out));
 	look_for(&g2disp, text, size, out);
@@ -133,15 +165,27 @@ void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out)
 		look_for(&g2disp_gc32, text, size, out);
 		out->gc32 = out->fact[LJ_FACT_G2DISP];
 	}
-	if (out->gc32 || out->fact[LJ_FACT_G2DISP] > UINT16_MAX)
+	if (out->fact[LJ_FACT_G2DISP] > UINT16_MAX)
 		return;
-	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+	if (out->gc32) {
+		patterns = patterns_gc32;
+		n = sizeof(patterns_gc32) / sizeof(patterns_gc32[0]);
+	}
+	for (i = 0; i < n; i++)
 		look_for(&patterns[i], text, size, out);
 }
 
 /* Returns registrytv's offset, by global_State's layout; 0: it is neither. */
-static uint32_t registrytv(uint32_t vmstate, uint32_t hookmask)
+static uint32_t registrytv(const struct lj_measured *m)
 {
+	uint32_t vmstate = m->fact[LJ_FACT_VMSTATE], hookmask = m->fact[LJ_FACT_HOOKMASK];
+	bool tmptv2 = m->fact[LJ_FACT_CUR_L] - vmstate > 136;
+
+	if (m->gc32) {
+		if (vmstate == hookmask + 39)
+			return vmstate + (tmptv2 ? 80 : 64);
+		return (hookmask & 3) == 1 && vmstate != hookmask ? (hookmask + 14) & ~7u : 0;
+	}
 	if (vmstate == hookmask + 39)
 		return vmstate + 88;
 	return (hookmask & 7) == 1 && vmstate != hookmask ? hookmask + 15 : 0;
@@ -154,17 +198,27 @@ static uint32_t interp_states(uint32_t exit)
 	return (uint8_t)~exit - 2u;
 }
 
-static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
+static bool is_str_len(const struct lj_measured *m)
 {
+	uint32_t len = m->fact[LJ_FACT_STR_LEN];
+
+	if (m->gc32)
+		return len == LJ32_STR_LEN || len == LJ32_STR_LEN_2017;
+	return len == LJ_STR_LEN || len == LJ_STR_LEN_2017;
+}
+
+static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
+{
+	const uint32_t *f = m->fact;
 	uint32_t gap = f[LJ_FACT_JIT_BASE] - f[LJ_FACT_CUR_L];
 	int i;
 
 	for (i = 0; i < LJ_FACT_MCOFS; i++)
 		if (!f[i] || f[i] == LJ_FACT_DIFFERS)
 			return i;
-	if (!registrytv(f[LJ_FACT_VMSTATE], f[LJ_FACT_HOOKMASK]))
+	if (!registrytv(m))
 		return LJ_FACT_HOOKMASK;
-	if (gap != 8 && gap != 16) /* Tarantool's mem_L is between */
+	if (m->gc32 ? gap != 4 : gap != 8 && gap != 16) /* Tarantool's mem_L is between */
 		return LJ_FACT_JIT_BASE;
 	if (f[LJ_FACT_TRACE] >= f[LJ_FACT_G2DISP])
 		return LJ_FACT_TRACE;
@@ -177,7 +231,7 @@ static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
 	/* above it are five pushed words: four registers and the return address */
 	if (f[LJ_FACT_CFRAME_PREV] + 48 != cframe_size)
 		return LJ_FACT_CFRAME_PREV;
-	if (f[LJ_FACT_STR_LEN] != LJ_STR_LEN && f[LJ_FACT_STR_LEN] != LJ_STR_LEN_2017)
+	if (!is_str_len(m))
 		return LJ_FACT_STR_LEN;
 	if (f[LJ_FACT_FUNCF] <= LJ_OP_JMP)
 		return LJ_FACT_FUNCF;
@@ -189,7 +243,7 @@ static enum lj_fact disagrees(const uint32_t f[LJ_FACTS], uint32_t cframe_size)
 enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, struct lj_layout *lj)
 {
 	const uint32_t *f = m->fact;
-	enum lj_fact wrong = disagrees(f, cframe_size);
+	enum lj_fact wrong = disagrees(m, cframe_size);
 
 	if (wrong != LJ_FACTS)
 		return wrong;
@@ -199,7 +253,7 @@ enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, str
 		.vmstate = (uint16_t)f[LJ_FACT_VMSTATE],
 		.cur_L = (uint16_t)f[LJ_FACT_CUR_L],
 		.jit_base = (uint16_t)f[LJ_FACT_JIT_BASE],
-		.registrytv = (uint16_t)registrytv(f[LJ_FACT_VMSTATE], f[LJ_FACT_HOOKMASK]),
+		.registrytv = (uint16_t)registrytv(m),
 		.j_parent = (uint16_t)(f[LJ_FACT_PARENT] - f[LJ_FACT_TRACE]),
 		.j_exitno = (uint16_t)(f[LJ_FACT_EXITNO] - f[LJ_FACT_TRACE]),
 		.cframe_size = (uint8_t)cframe_size,
@@ -207,9 +261,8 @@ enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, str
 		.str_len = (uint8_t)f[LJ_FACT_STR_LEN],
 		.bc_funcf = (uint8_t)f[LJ_FACT_FUNCF],
 		.interp_states = (uint8_t)interp_states(f[LJ_FACT_EXIT]),
-		.gc_state =
-			f[LJ_FACT_STR_LEN] == LJ_STR_LEN_2017 ? LJ_G_GC_STATE_2017 : LJ_G_GC_STATE,
 		.mcofs = f[LJ_FACT_MCOFS] != 0,
+		.gc32 = m->gc32,
 	};
 	return LJ_FACTS;
 }

@@ -28,7 +28,7 @@ static void mark_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, str
 	struct lj_site *sites __free = calloc(RBP_SITES_MAX, sizeof(*sites));
 	size_t n = 0, i;
 
-	if (!sites || elf_lj_rbp_sites(elf, vm, sites, RBP_SITES_MAX, &n))
+	if (!sites || elf_lj_rbp_sites(elf, vm, build->lj.gc32, sites, RBP_SITES_MAX, &n))
 		return;
 	for (i = 0; i < n; i++) {
 		mark(build, sites[i].before, sites[i].nbefore);
@@ -133,10 +133,10 @@ static int unknown(const struct lj_measured *m, enum lj_fact wrong, struct error
 static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "GC64; its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u, "
+		 "%s; its code has GG_G2DISP %u, vmstate %u, cur_L %u, jit_base %u, J.trace %u, "
 		 "J.parent %u, BC_FUNCF %u%s%s",
-		 lj->g2disp, lj->vmstate, lj->cur_L, lj->jit_base, lj->g2trace,
-		 lj->g2trace + lj->j_parent, lj->bc_funcf,
+		 lj->gc32 ? "GC32" : "GC64", lj->g2disp, lj->vmstate, lj->cur_L, lj->jit_base,
+		 lj->g2trace, lj->g2trace + lj->j_parent, lj->bc_funcf,
 		 lj->mcofs ? ""
 			   : "; snapshots without mcofs, so that lines in compiled code are coarse",
 		 lj->interp_states > 1 ? "; Tarantool's VM states" : "");
@@ -162,17 +162,17 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	wrong = lj_layout_of(&m, vm.cframe_size, lj);
 	if (wrong == LJ_FACT_G2DISP && !says_luajit(elf))
 		return -ENOENT;
-	if (wrong != LJ_FACTS)
+	if (wrong != LJ_FACTS || m.gc32)
 		return unknown(&m, wrong, err);
 	put_name(elf, b.name, sizeof(b.name));
 	memcpy(b.release, b.name, sizeof(b.release));
 	b.start = vm.start;
 	b.size = vm.size;
 	b.build.family = LB_FAMILY_LJ;
-	lj->ir = lj->mcofs && lj->str_len == LJ_STR_LEN && has_ir(elf);
+	lj->ir = !lj->gc32 && lj->mcofs && lj->str_len == LJ_STR_LEN && has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
-	lj_jumps_scan(text, vm.size, b.build.lj.jump_site);
-	lj_links_scan(text, vm.size, b.build.lj.link_site);
+	lj_jumps_scan(text, vm.size, lj->gc32, b.build.lj.jump_site);
+	lj_links_scan(text, vm.size, lj->gc32, b.build.lj.link_site);
 	mark_exit_fetch(text, vm.size, &b.build.lj);
 	put_evidence(lj, b.evidence, sizeof(b.evidence));
 	*out = b;

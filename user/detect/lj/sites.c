@@ -7,7 +7,7 @@
  *     mov BASE, RB                         call extern lj_meta_tget
  *                                          mov BASE, L:RB->base
  *
- * RB is rbp, BASE rdx; L->base is at +0x20 of lua_State. The first instruction after a call that
+ * RB is rbp, BASE rdx (ebp and edx in GC32); L->base is at +0x20 of lua_State (+0x10). The first instruction after a call that
  * writes rdx classifies it. Further calls and a jump to common code may come before that.
  */
 #include "sites.h"
@@ -27,19 +27,24 @@
 struct vm_text {
 	const uint8_t *p;
 	size_t size;
+	bool gc32;
 };
 
-static bool is_mov(const struct x86_insn *in, uint8_t to, uint8_t from)
+static bool is_word_mov(const struct vm_text *t, const struct x86_insn *in)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[0] == to &&
-	       in->reg[1] == from;
+	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == (t->gc32 ? 4 : 8);
 }
 
-/* mov rdx, [reg + 0x20] */
-static bool is_load_base(const struct x86_insn *in)
+static bool is_mov(const struct vm_text *t, const struct x86_insn *in, uint8_t to, uint8_t from)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[0] == X86_RDX &&
-	       x86_is_field(in) && in->disp == LJ_L_BASE;
+	return is_word_mov(t, in) && in->reg[0] == to && in->reg[1] == from;
+}
+
+/* mov rdx, [reg + 0x20]; in GC32 mov edx, [reg + 0x10] */
+static bool is_load_base(const struct vm_text *t, const struct x86_insn *in)
+{
+	return is_word_mov(t, in) && in->reg[0] == X86_RDX && x86_is_field(in) &&
+	       in->disp == (t->gc32 ? LJ32_L_BASE : LJ_L_BASE);
 }
 
 static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site)
@@ -54,9 +59,9 @@ static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site
 			break;
 		site->behind[site->nbehind++] = (uint32_t)at;
 		at += in.len;
-		if (is_mov(&in, X86_RDX, X86_RBP))
+		if (is_mov(t, &in, X86_RDX, X86_RBP))
 			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
-		if (is_load_base(&in))
+		if (is_load_base(t, &in))
 			return LJ_SITE_LBASE;
 		if (x86_writes(&in, X86_RDX) || x86_ends(&in))
 			break;
@@ -75,9 +80,9 @@ struct kept {
 	uint32_t at[LJ_SITE_AROUND];
 };
 
-static void keep(struct kept *k, const struct x86_insn *in, size_t at)
+static void keep(const struct vm_text *t, struct kept *k, const struct x86_insn *in, size_t at)
 {
-	if (is_mov(in, X86_RBP, X86_RDX)) {
+	if (is_mov(t, in, X86_RBP, X86_RDX)) {
 		*k = (struct kept){.is = true};
 		return;
 	}
@@ -101,10 +106,10 @@ static void put_site(const struct vm_text *t, const struct x86_insn *in, size_t 
 	site->class = (uint8_t)classify(t, site);
 }
 
-int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
-		  size_t max, size_t *n)
+int lj_sites_scan(const uint8_t *text, size_t size, bool gc32, uint64_t vaddr,
+		  struct lj_site *sites, size_t max, size_t *n)
 {
-	const struct vm_text t = {text, size};
+	const struct vm_text t = {text, size, gc32};
 	struct kept kept = {};
 	size_t at = 0, found = 0;
 
@@ -116,7 +121,7 @@ int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_si
 			kept.is = false;
 			continue;
 		}
-		keep(&kept, &in, at);
+		keep(&t, &kept, &in, at);
 		at += in.len;
 		if (!x86_is_call(&in))
 			continue;
@@ -128,8 +133,8 @@ int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_si
 	return 0;
 }
 
-int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_site *sites,
-		     size_t max, size_t *n)
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, bool gc32,
+		     struct lj_site *sites, size_t max, size_t *n)
 {
 	struct lj_site *all __free = calloc(MAX_SITES, sizeof(*all));
 	uint8_t *text __free = NULL;
@@ -143,7 +148,7 @@ int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj
 		return -ENOMEM;
 	err = elf_read(elf, vm->start, text, vm->size);
 	if (!err)
-		err = lj_sites_scan(text, vm->size, vm->start, all, MAX_SITES, &nall);
+		err = lj_sites_scan(text, vm->size, gc32, vm->start, all, MAX_SITES, &nall);
 	if (err)
 		return err;
 	for (i = 0; i < nall; i++) {

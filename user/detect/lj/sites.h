@@ -9,6 +9,7 @@
 #ifndef DETECT_LJ_SITES_H
 #define DETECT_LJ_SITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,11 +35,11 @@ struct lj_site {
 };
 
 /* Finds all call sites of VM code, in order of address. -E2BIG: more than max. */
-int lj_sites_scan(const uint8_t *text, size_t size, uint64_t vaddr, struct lj_site *sites,
-		  size_t max, size_t *n);
+int lj_sites_scan(const uint8_t *text, size_t size, bool gc32, uint64_t vaddr,
+		  struct lj_site *sites, size_t max, size_t *n);
 
 /* Finds the call sites of class LJ_SITE_RBP in a file's VM. -E2BIG: more than max. */
-int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_site *sites,
-		     size_t max, size_t *n);
+int elf_lj_rbp_sites(struct elf_file *elf, const struct elf_lj_vm *vm, bool gc32,
+		     struct lj_site *sites, size_t max, size_t *n);
 
 #endif

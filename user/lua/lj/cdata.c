@@ -47,12 +47,13 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 	if (!foreign_plausible(at) || mem_read(mem, cts, sizeof(cts), at))
 		return -EFAULT;
 	out->mem = mem;
+	out->lj = lj;
 	out->tab = foreign_word(cts, CTSTATE_TAB);
 	out->ntypes = foreign_half(cts, CTSTATE_TOP);
 	if (foreign_word(cts, CTSTATE_G) != g || out->ntypes > TYPES_MAX)
 		return -EBADMSG;
-	r = lj_table_read(mem, foreign_word(cts, CTSTATE_MAPS + 8), &out->miscmap);
-	return r ? lj_table_read(mem, foreign_word(cts, CTSTATE_MAPS), &out->miscmap) : 0;
+	r = lj_table_read(mem, lj, foreign_word(cts, CTSTATE_MAPS + 8), &out->miscmap);
+	return r ? lj_table_read(mem, lj, foreign_word(cts, CTSTATE_MAPS), &out->miscmap) : 0;
 }
 
 uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr)
@@ -129,7 +130,7 @@ static bool named_value(const struct lj_cdata *c, uint64_t table, const char *na
 	struct lj_table t;
 	int n, i;
 
-	if (lj_table_read(c->mem, table, &t))
+	if (lj_table_read(c->mem, c->lj, table, &t))
 		return false;
 	n = lj_table_nodes(c->mem, &t, 0, nodes); /* metatables have fewer */
 	for (i = 0; i < n; i++) {
@@ -161,7 +162,8 @@ bool lj_cdata_method(const struct lj_cdata *c, uint32_t id, uint64_t gcstr, uint
 	uint32_t ofs, type;
 
 	return !lj_cdata_field(c, id, gcstr, &ofs, &type) && lj_cdata_meta(c, id, "__index", val) &&
-	       LJ_TV_TYPE(*val) == LJ_TTAB && !lj_table_read(c->mem, LJ_TV_GCPTR(*val), &index) &&
+	       LJ_TV_TYPE(*val) == LJ_TTAB &&
+	       !lj_table_read(c->mem, c->lj, LJ_TV_GCPTR(*val), &index) &&
 	       !lj_table_get(c->mem, &index, (uint64_t)(int64_t)LJ_TSTR << 47 | gcstr, val);
 }
 

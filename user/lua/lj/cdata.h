@@ -16,6 +16,7 @@
 
 struct lj_cdata {
 	const struct lb_mem *mem;
+	const struct lj_layout *lj;
 	uint64_t tab; /* CType[ntypes] */
 	uint32_t ntypes;
 	struct lj_table miscmap; /* metatables by -CTypeID */

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unwind/lj/fingerprint.h>
+
 #include "base/cleanup.h"
 #include "lua/foreign.h"
 #include "table.h"
@@ -16,16 +18,11 @@
 
 #define FIRST_READ 56 /* bytes of a string: head and text of most names */
 
-enum {
-	GCT = 9,	  /* gct byte of each GCobj */
-	LJ_FUNC_ENV = 16, /* environment table of a GCfunc (lj_obj.h, GCfuncHeader) */
-};
-
 struct lj_loaded_walk {
 	const struct lb_mem *mem;
 	lj_loaded_fn fn;
 	void *arg;
-	uint32_t str_len; /* GCstr.len */
+	const struct lj_layout *lj;
 	uint32_t visits;
 	uint32_t max_inner;	/* tables that are followed in one table */
 	struct module *modules; /* by ref; in order of discovery */
@@ -37,25 +34,25 @@ struct lj_loaded_walk {
 typedef int (*node_fn)(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg);
 
 /* Copies a short string without NULs, as names are. Most take one read. */
-static int read_name(const struct lb_mem *mem, uint32_t str_len, uint64_t ref,
+static int read_name(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t ref,
 		     char name[MODULES_MAX_NAME])
 {
 	uint8_t bytes[FIRST_READ];
-	uint32_t len, have = sizeof(bytes) - LJ_STR_SIZE;
+	uint32_t len, text = lj_str_text(lj), have = sizeof(bytes) - text;
 
 	if (!foreign_plausible(ref))
 		return -EBADMSG;
 	if (mem_read(mem, bytes, sizeof(bytes), ref)) {
-		if (mem_read(mem, bytes, LJ_STR_SIZE, ref))
+		if (mem_read(mem, bytes, text, ref))
 			return -EFAULT;
 		have = 0;
 	}
-	len = foreign_half(bytes, str_len);
-	if (bytes[GCT] != LJ_GCT_STR || len >= MODULES_MAX_NAME)
+	len = foreign_half(bytes, lj->str_len);
+	if (bytes[LJ_OFF(lj, STR_GCT)] != LJ_GCT_STR || len >= MODULES_MAX_NAME)
 		return -EBADMSG;
 	if (len <= have)
-		memcpy(name, bytes + LJ_STR_SIZE, len);
-	else if (mem_read(mem, name, len, ref + LJ_STR_SIZE))
+		memcpy(name, bytes + text, len);
+	else if (mem_read(mem, name, len, ref + text))
 		return -EFAULT;
 	name[len] = '\0';
 	return strlen(name) == len ? 0 : -EBADMSG;
@@ -88,7 +85,7 @@ static int each_node(struct lj_loaded_walk *w, const struct lj_table *t, node_fn
 			if (w->visits++ >= MODULES_MAX_VISITS)
 				return 0;
 			if (!wanted(w, &nodes[i], &inner) ||
-			    read_name(w->mem, w->str_len, LJ_TV_GCPTR(nodes[i].key), key))
+			    read_name(w->mem, w->lj, LJ_TV_GCPTR(nodes[i].key), key))
 				continue;
 			stop = fn(w, key, nodes[i].val, arg);
 			if (stop)
@@ -123,7 +120,7 @@ static bool get_table(struct lj_loaded_walk *w, const struct lj_table *t, const 
 	if (each_node(w, t, find_node, &f) != 1 || LJ_TV_TYPE(f.val) != LJ_TTAB)
 		return false;
 	*ref = LJ_TV_GCPTR(f.val);
-	return !lj_table_read(w->mem, *ref, sub);
+	return !lj_table_read(w->mem, w->lj, *ref, sub);
 }
 
 /*
@@ -150,17 +147,18 @@ static int report(struct lj_loaded_walk *w, const char *module, const char *fiel
 {
 	struct lj_loaded found = {.module = module, .field = field, .func = func};
 	const char *methods = method_table(module);
+	const struct lj_layout *lj = w->lj;
 	uint8_t head[LJ_FUNC_READ];
 	uint64_t env;
 	int err;
 
-	if (!foreign_plausible(func) || mem_read(w->mem, head, sizeof(head), func) ||
-	    head[GCT] != LJ_GCT_FUNC)
+	if (!foreign_plausible(func) || mem_read(w->mem, head, LJ_OFF(lj, FUNC_READ), func) ||
+	    head[LJ_OFF(lj, FUNC_GCT)] != LJ_GCT_FUNC)
 		return 0;
-	found.ffid = head[LJ_FUNC_FFID];
-	found.code = found.ffid ? foreign_word(head, LJ_FUNC_F)
-				: foreign_word(head, LJ_FUNC_PC) - LJ_PROTO_SIZE;
-	env = foreign_word(head, LJ_FUNC_ENV);
+	found.ffid = head[LJ_OFF(lj, FUNC_FFID)];
+	found.code = found.ffid ? foreign_word(head, LJ_OFF(lj, FUNC_F))
+				: lj_ref_at(lj, head, LJ_OFF(lj, FUNC_PC)) - LJ_OFF(lj, PROTO_SIZE);
+	env = lj_ref_at(lj, head, LJ_OFF(lj, FUNC_ENV));
 	if (methods && found.ffid > 1 && env != w->globals) {
 		err = modules_add(&w->modules, env, 1, true, methods);
 		if (err)
@@ -217,7 +215,7 @@ static int walk_modules(struct lj_loaded_walk *w)
 		struct lj_table t;
 		int stop;
 
-		if (lj_table_read(w->mem, m->ref, &t))
+		if (lj_table_read(w->mem, w->lj, m->ref, &t))
 			continue;
 		stop = each_node(w, &t, module_node, m);
 		if (stop)
@@ -235,9 +233,11 @@ static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_
 	err = mem_read(w->mem, &tv, sizeof(tv), registrytv);
 	if (err)
 		return err;
+	if (lj_is_gc32(w->lj))
+		tv = lj_tv_of_gc32(tv);
 	if (LJ_TV_TYPE(tv) != LJ_TTAB)
 		return -EBADMSG;
-	err = lj_table_read(w->mem, LJ_TV_GCPTR(tv), &registry);
+	err = lj_table_read(w->mem, w->lj, LJ_TV_GCPTR(tv), &registry);
 	if (err)
 		return err;
 	return get_table(w, &registry, "_LOADED", loaded, &ref) ? 0 : -ENOENT;
@@ -245,8 +245,7 @@ static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_
 
 static struct lj_loaded_walk begin(const struct lb_mem *mem, const struct lj_layout *layout)
 {
-	return (struct lj_loaded_walk){
-		.mem = mem, .str_len = layout->str_len, .max_inner = UINT32_MAX};
+	return (struct lj_loaded_walk){.mem = mem, .lj = layout, .max_inner = UINT32_MAX};
 }
 
 int lj_loaded_module(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
@@ -268,7 +267,7 @@ bool lj_loaded_has_function(const struct lb_mem *mem, const struct lj_layout *la
 	struct lj_loaded_find f = {.key = field};
 	struct lj_table t;
 
-	return !lj_table_read(mem, table, &t) && each_node(&w, &t, find_node, &f) == 1 &&
+	return !lj_table_read(mem, layout, table, &t) && each_node(&w, &t, find_node, &f) == 1 &&
 	       LJ_TV_TYPE(f.val) == LJ_TFUNC;
 }
 

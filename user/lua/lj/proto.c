@@ -32,6 +32,11 @@ struct shape {
 	uint32_t lineinfo, uvinfo, varinfo;
 };
 
+static uint32_t ref_size(const struct lj_layout *lj)
+{
+	return lj_is_gc32(lj) ? 4 : 8;
+}
+
 /* Converts a pointer into [pt + from, pt + size] to an offset. NULL is 0. */
 static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
 {
@@ -44,27 +49,29 @@ static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint
 	return true;
 }
 
-static bool check_head(const uint8_t *head, uint64_t pt, struct shape *s)
+static bool check_head(const struct lj_layout *lj, const uint8_t *head, uint64_t pt,
+		       struct shape *s)
 {
-	uint32_t sizekn = foreign_half(head, LJ_PROTO_SIZEKN);
-	uint32_t numline = foreign_half(head, LJ_PROTO_NUMLINE);
+	uint32_t sizekn = foreign_half(head, LJ_OFF(lj, PROTO_SIZEKN));
+	uint32_t numline = foreign_half(head, LJ_OFF(lj, PROTO_NUMLINE));
 	uint64_t width = numline < 256 ? 1 : numline < 65536 ? 2 : 4;
-	uint64_t code;
+	uint64_t code_end;
 
-	s->size = foreign_half(head, LJ_PROTO_SIZEPT);
-	s->sizebc = foreign_half(head, LJ_PROTO_SIZEBC);
-	s->nkgc = foreign_half(head, LJ_PROTO_SIZEKGC);
-	code = LJ_PROTO_SIZE + 4ULL * s->sizebc;
-	if (head[LJ_PROTO_GCT] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
-	    code + 8ULL * s->nkgc > s->size)
+	s->size = foreign_half(head, LJ_OFF(lj, PROTO_SIZEPT));
+	s->sizebc = foreign_half(head, LJ_OFF(lj, PROTO_SIZEBC));
+	s->nkgc = foreign_half(head, LJ_OFF(lj, PROTO_SIZEKGC));
+	code_end = LJ_OFF(lj, PROTO_SIZE) + 4ULL * s->sizebc + ref_size(lj) * (uint64_t)s->nkgc;
+	if (head[LJ_OFF(lj, PROTO_GCT)] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
+	    code_end > s->size)
 		return false;
-	if (!inside(foreign_word(head, LJ_PROTO_K), pt, (uint32_t)(code + 8ULL * s->nkgc), s->size,
+	if (!inside(lj_ref_at(lj, head, LJ_OFF(lj, PROTO_K)), pt, (uint32_t)code_end, s->size,
 		    &s->k) ||
 	    !s->k || s->k & 7 || s->k + 8ULL * sizekn > s->size)
 		return false;
-	if (!inside(foreign_word(head, LJ_PROTO_LINEINFO), pt, s->k, s->size, &s->lineinfo) ||
-	    !inside(foreign_word(head, LJ_PROTO_UVINFO), pt, s->k, s->size, &s->uvinfo) ||
-	    !inside(foreign_word(head, LJ_PROTO_VARINFO), pt, s->k, s->size, &s->varinfo))
+	if (!inside(lj_ref_at(lj, head, LJ_OFF(lj, PROTO_LINEINFO)), pt, s->k, s->size,
+		    &s->lineinfo) ||
+	    !inside(lj_ref_at(lj, head, LJ_OFF(lj, PROTO_UVINFO)), pt, s->k, s->size, &s->uvinfo) ||
+	    !inside(lj_ref_at(lj, head, LJ_OFF(lj, PROTO_VARINFO)), pt, s->k, s->size, &s->varinfo))
 		return false;
 	if (s->lineinfo && s->lineinfo + width * (s->sizebc - 1) > s->size)
 		return false;
@@ -99,7 +106,7 @@ static bool ends_with_varinfo(const struct lj_proto *p)
 /* Fills p->bytes and the parts: by one read if possible, else part by part. */
 static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct shape *s)
 {
-	uint32_t code = LJ_PROTO_SIZE + 4 * s->sizebc;
+	uint32_t code = LJ_OFF(&p->lj, PROTO_SIZE), code_end = code + 4 * s->sizebc;
 	uint32_t debug_end = s->uvinfo ? s->uvinfo : s->varinfo ? s->varinfo : s->size;
 
 	p->bytes = calloc(1, s->size);
@@ -107,7 +114,7 @@ static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct
 		return -ENOMEM;
 	p->size = s->size;
 	p->complete = !mem_read(mem, p->bytes, s->size, p->addr);
-	p->bc = read_part(mem, p, LJ_PROTO_SIZE, code);
+	p->bc = read_part(mem, p, code, code_end);
 	p->lineinfo = read_part(mem, p, s->lineinfo, debug_end);
 	p->uvinfo = read_part(mem, p, s->uvinfo, s->varinfo ? s->varinfo : s->size);
 	p->varinfo = read_part(mem, p, s->varinfo, s->size);
@@ -119,42 +126,43 @@ static int read_parts(const struct lb_mem *mem, struct lj_proto *p, const struct
 
 /* Reads a GCstr's text into dst: at most max bytes, then a NUL. If only a prefix can be read,
  * copies that and sets *cut. */
-static int read_str(const struct lb_mem *mem, uint32_t str_len, uint64_t ref, char *dst, size_t max,
-		    size_t *len, uint64_t *id, bool *cut)
+static int read_str(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t ref, char *dst,
+		    size_t max, size_t *len, uint64_t *id, bool *cut)
 {
+	uint32_t want, have = 0, text = lj_str_text(lj);
 	uint8_t head[FIRST_READ];
-	uint32_t want, have = 0;
 
 	if (!foreign_plausible(ref))
 		return -EBADMSG;
 	if (!mem_read(mem, head, sizeof(head), ref))
-		have = sizeof(head) - LJ_STR_SIZE;
-	else if (mem_read(mem, head, LJ_STR_SIZE, ref))
+		have = sizeof(head) - text;
+	else if (mem_read(mem, head, text, ref))
 		return -EFAULT;
-	if (head[LJ_STR_GCT] != LJ_GCT_STR)
+	if (head[LJ_OFF(lj, STR_GCT)] != LJ_GCT_STR)
 		return -EBADMSG;
-	want = foreign_half(head, str_len);
+	want = foreign_half(head, lj->str_len);
 	if (want > max)
 		want = (uint32_t)max;
 	if (want <= have) {
-		memcpy(dst, head + LJ_STR_SIZE, want);
+		memcpy(dst, head + text, want);
 	} else {
-		uint32_t got = foreign_prefix(mem, dst, ref + LJ_STR_SIZE, want, 8);
+		uint32_t got = foreign_prefix(mem, dst, ref + text, want, 8);
 
 		*cut |= got < want;
 		want = got;
 	}
 	dst[want] = '\0';
 	*len = want;
-	*id = foreign_half(head, LJ_STR_SID) | (uint64_t)foreign_half(head, LJ_STR_HASH) << 32;
+	*id = foreign_half(head, LJ_OFF(lj, STR_SID)) |
+	      (uint64_t)foreign_half(head, LJ_OFF(lj, STR_HASH)) << 32;
 	return 0;
 }
 
 static int read_chunkname(const struct lb_mem *mem, struct lj_proto *p, uint64_t ref)
 {
 	char text[PROTO_MAX_CHUNKNAME + 1];
-	int err = read_str(mem, p->str_len, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen,
-			   &p->chunkid, &p->cut);
+	int err = read_str(mem, &p->lj, ref, text, PROTO_MAX_CHUNKNAME, &p->chunklen, &p->chunkid,
+			   &p->cut);
 
 	return err ? err : proto_text_dup(text, p->chunklen, &p->chunkname);
 }
@@ -167,14 +175,14 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 	size_t len;
 	int err;
 
-	err = read_str(mem, p->str_len, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
+	err = read_str(mem, &p->lj, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
 	if (!err) {
 		k->gct = LJ_GCT_STR;
 		err = proto_texts_add(&p->names, text, len, &k->str);
 		return err == -ENOMEM ? err : 0;
 	}
 	if (foreign_plausible(k->ref) && !mem_read(mem, head, sizeof(head), k->ref))
-		k->gct = head[LJ_STR_GCT];
+		k->gct = head[LJ_OFF(&p->lj, STR_GCT)];
 	if (k->gct < LJ_GCT_STR || k->gct > LJ_GCT_UDATA) /* no valid type: freed */
 		p->cut = true;
 	return 0;
@@ -183,14 +191,14 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 /* Fills in the references: from the allocation, or one by one if that is incomplete. */
 static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 {
-	uint32_t i;
+	uint32_t i, size = ref_size(&p->lj);
 
 	for (i = 0; i < p->nkgc; i++) {
-		uint32_t at = k - 8 * (i + 1);
+		uint32_t at = k - size * (i + 1);
 
-		if (!p->complete && mem_read(mem, p->bytes + at, 8, p->addr + at))
+		if (!p->complete && mem_read(mem, p->bytes + at, size, p->addr + at))
 			return;
-		p->kgc[i].ref = foreign_word(p->bytes, at);
+		p->kgc[i].ref = lj_ref_at(&p->lj, p->bytes, at);
 	}
 }
 
@@ -229,21 +237,23 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 }
 
 /* Returns lj_proto_fp() of unwind/lj/func.h, from the same bytes. */
-static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint64_t pt)
+static uint32_t fingerprint(const struct lb_mem *mem, const struct lj_layout *lj,
+			    const uint8_t *head, uint64_t pt)
 {
 	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
 	struct lj_fp_parts parts;
-	uint64_t h = lj_fp_head(head, foreign_word(head, LJ_PROTO_KIND), pt, &parts);
+	uint64_t h = lj_fp_head(lj, head, foreign_word(head, LJ_OFF(lj, PROTO_KIND)), pt, &parts);
 
-	if (!mem_read(mem, bytes, LJ_STR_SIZE, parts.name))
-		h = lb_fp_word(h, LJ_PRINT_FACTOR_NAME, lj_fp_str(bytes));
+	if (!mem_read(mem, bytes, LJ_OFF(lj, STR_SIZE), parts.name))
+		h = lb_fp_word(h, LJ_PRINT_FACTOR_NAME, lj_fp_str(lj, bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_fp_debug(h, bytes, parts.ndebug);
-	if (!parts.nkgc || mem_read(mem, bytes, LJ_PRINT_KGC, parts.kgc))
+	if (!parts.nkgc || mem_read(mem, bytes, LJ_OFF(lj, PRINT_KGC), parts.kgc))
 		return lb_fp_end(h);
-	h = lj_fp_kgc(h, bytes, parts.nkgc);
-	if (!mem_read(mem, bytes, LJ_STR_SIZE, foreign_word(bytes, LJ_PRINT_KGC - 8)))
-		h = lb_fp_word(h, LJ_PRINT_FACTOR_STR, lj_fp_str(bytes));
+	h = lj_fp_kgc(lj, h, bytes, parts.nkgc);
+	if (!mem_read(mem, bytes, LJ_OFF(lj, STR_SIZE),
+		      lj_ref_at(lj, bytes, LJ_OFF(lj, PRINT_KGC_FIRST))))
+		h = lb_fp_word(h, LJ_PRINT_FACTOR_STR, lj_fp_str(lj, bytes));
 	return lb_fp_end(h);
 }
 
@@ -251,28 +261,29 @@ static uint32_t fingerprint(const struct lb_mem *mem, const uint8_t *head, uint6
 static int check_again(const struct lb_mem *mem, const struct lj_proto *p)
 {
 	uint8_t head[LJ_PROTO_SIZE] __attribute__((aligned(8)));
-	int err = mem_read(mem, head, sizeof(head), p->addr);
+	int err = mem_read(mem, head, LJ_OFF(&p->lj, PROTO_SIZE), p->addr);
 
 	if (err)
 		return err;
-	return fingerprint(mem, head, p->addr) == p->fingerprint ? 0 : -EAGAIN;
+	return fingerprint(mem, &p->lj, head, p->addr) == p->fingerprint ? 0 : -EAGAIN;
 }
 
 static int read_all(const struct lb_mem *mem, struct lj_proto *p, const uint8_t *head,
 		    const struct shape *s)
 {
-	int err = read_chunkname(mem, p, foreign_word(head, LJ_PROTO_CHUNKNAME));
+	const struct lj_layout *lj = &p->lj;
+	int err = read_chunkname(mem, p, lj_ref_at(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME)));
 
 	if (err)
 		return err;
-	p->fingerprint = fingerprint(mem, head, p->addr);
+	p->fingerprint = fingerprint(mem, lj, head, p->addr);
 	p->sizebc = s->sizebc;
-	p->numline = foreign_half(head, LJ_PROTO_NUMLINE);
-	p->firstline = (int32_t)foreign_half(head, LJ_PROTO_FIRSTLINE);
-	p->sizeuv = head[LJ_PROTO_SIZEUV];
-	p->numparams = head[LJ_PROTO_NUMPARAMS];
-	p->framesize = head[LJ_PROTO_FRAMESIZE];
-	p->flags = head[LJ_PROTO_FLAGS];
+	p->numline = foreign_half(head, LJ_OFF(lj, PROTO_NUMLINE));
+	p->firstline = (int32_t)foreign_half(head, LJ_OFF(lj, PROTO_FIRSTLINE));
+	p->sizeuv = head[LJ_OFF(lj, PROTO_SIZEUV)];
+	p->numparams = head[LJ_OFF(lj, PROTO_NUMPARAMS)];
+	p->framesize = head[LJ_OFF(lj, PROTO_FRAMESIZE)];
+	p->flags = head[LJ_OFF(lj, PROTO_FLAGS)];
 	err = read_parts(mem, p, s);
 	if (!err)
 		err = read_constants(mem, p, s);
@@ -290,16 +301,16 @@ int lj_proto_read(const struct lb_mem *mem, const struct lj_layout *layout, uint
 
 	if (!foreign_plausible(pt))
 		return -EBADMSG;
-	err = mem_read(mem, head, sizeof(head), pt);
+	err = mem_read(mem, head, LJ_OFF(layout, PROTO_SIZE), pt);
 	if (err)
 		return err;
-	if (!check_head(head, pt, &shape))
+	if (!check_head(layout, head, pt, &shape))
 		return -EBADMSG;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->addr = pt;
-	p->str_len = layout->str_len;
+	p->lj = *layout;
 	err = read_all(mem, p, head, &shape);
 	if (err)
 		return err;
@@ -444,8 +455,8 @@ uint32_t lj_proto_contents(const struct lj_proto *p)
 	}
 	if (!p->complete) /* the numbers are not complete either */
 		return (uint32_t)h;
-	k = foreign_word(p->bytes, LJ_PROTO_K) - p->addr;
-	nkn = foreign_half(p->bytes, LJ_PROTO_SIZEKN);
+	k = lj_ref_at(&p->lj, p->bytes, LJ_OFF(&p->lj, PROTO_K)) - p->addr;
+	nkn = foreign_half(p->bytes, LJ_OFF(&p->lj, PROTO_SIZEKN));
 	if (k <= p->size && nkn <= (p->size - k) / 8)
 		h = proto_hash_bytes(h, p->bytes + k, 8UL * nkn);
 	return (uint32_t)h;

@@ -25,7 +25,7 @@ struct lj_proto {
 	struct proto base;
 	uint64_t addr;
 	uint32_t fingerprint;
-	uint32_t str_len; /* GCstr.len */
+	struct lj_layout lj;
 	uint32_t sizebc;
 	uint32_t numline;
 	int32_t firstline;

@@ -4,27 +4,40 @@
 #include <errno.h>
 #include <string.h>
 
+#include <unwind/lj/fingerprint.h>
+
 #include "lua/foreign.h"
 
 #define MAX_NODES 65536
 
 enum {
-	GCT = 9, /* gct byte of each GCobj */
 	LJ_GCT_TAB = ~LJ_TTAB,
 };
 
-int lj_table_read(const struct lb_mem *mem, uint64_t ref, struct lj_table *t)
+uint64_t lj_tv_of_gc32(uint64_t tv)
+{
+	int32_t type = LJ32_TV_TYPE(tv);
+
+	if (type == LJ_TNIL)
+		return (uint64_t)LJ_TNIL;
+	return type >= LJ_TUDATA && type < 0 ? (uint64_t)(int64_t)type << 47 | LJ32_TV_GCPTR(tv)
+					     : tv;
+}
+
+int lj_table_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t ref,
+		  struct lj_table *t)
 {
 	uint8_t head[LJ_TAB_SIZE];
 	uint32_t hmask;
 
-	if (!foreign_plausible(ref) || mem_read(mem, head, sizeof(head), ref))
+	if (!foreign_plausible(ref) || mem_read(mem, head, LJ_OFF(lj, TAB_SIZE), ref))
 		return -EFAULT;
-	hmask = foreign_half(head, LJ_TAB_HMASK);
-	if (head[GCT] != LJ_GCT_TAB || hmask & (hmask + 1) || hmask >= MAX_NODES)
+	hmask = foreign_half(head, LJ_OFF(lj, TAB_HMASK));
+	if (head[LJ_OFF(lj, TAB_GCT)] != LJ_GCT_TAB || hmask & (hmask + 1) || hmask >= MAX_NODES)
 		return -EBADMSG;
-	t->node = foreign_word(head, LJ_TAB_NODE);
+	t->node = lj_ref_at(lj, head, LJ_OFF(lj, TAB_NODE));
 	t->nnodes = hmask + 1;
+	t->gc32 = lj_is_gc32(lj);
 	return 0;
 }
 
@@ -36,6 +49,10 @@ int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t 
 	if (mem_read(mem, nodes, n * (uint32_t)sizeof(*nodes),
 		     t->node + (uint64_t)first * sizeof(*nodes)))
 		return -EFAULT;
+	for (uint32_t i = 0; t->gc32 && i < n; i++) {
+		nodes[i].key = lj_tv_of_gc32(nodes[i].key);
+		nodes[i].val = lj_tv_of_gc32(nodes[i].val);
+	}
 	return (int)n;
 }
 

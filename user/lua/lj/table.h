@@ -9,7 +9,7 @@
 #include <unwind/lj/layout.h>
 #include <unwind/mem.h>
 
-/* TValues */
+/* TValues, as GC64 has them: those of GC32 are converted. */
 struct lj_node {
 	uint64_t val, key, next;
 };
@@ -18,12 +18,17 @@ _Static_assert(sizeof(struct lj_node) == LJ_NODE_SIZE, "Node");
 struct lj_table {
 	uint64_t node;
 	uint32_t nnodes;
+	bool gc32;
 };
+
+/* Returns a GC32 TValue in GC64's form: only types of objects and nil are kept apart. */
+uint64_t lj_tv_of_gc32(uint64_t tv);
 
 #define LJ_TABLE_CHUNK 256 /* nodes per read */
 
 /* Reads the GCtab at ref. -EFAULT: it cannot be read; -EBADMSG: it is no GCtab. */
-int lj_table_read(const struct lb_mem *mem, uint64_t ref, struct lj_table *t);
+int lj_table_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t ref,
+		  struct lj_table *t);
 
 /* Copies up to LJ_TABLE_CHUNK nodes from number `first` on. Returns how many; -EFAULT. */
 int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t first,
