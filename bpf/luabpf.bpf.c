@@ -5,7 +5,7 @@
  * has its own header.
  *
  * A program for the events, luabpf_threads or luabpf_cpus, checks the target. It ends in a tail
- * call of the program of the VM's family, luabpf_lj or luabpf_puc, which does the rest. That is
+ * call of the program of the VM's family, luabpf_lj, luabpf_lj32 or luabpf_puc, which does the rest. That is
  * loaded when the first process of its family is found: it takes most of the time to load. When VMs
  * of both families are in one process, the innermost on the thread is sampled:
  *
@@ -148,7 +148,9 @@ static __always_inline void take(struct bpf_perf_event_data *event, struct lb_cp
 	cpu->lj_has_begun = 0;
 	if (proc->more)
 		families = modules_choose(cpu, proc, thread, event);
-	if (families & LB_FAMILY_BIT(LJ))
+	if (families & LB_FAMILY_BIT(LJ32))
+		bpf_tail_call_static(event, &family_programs, LB_FAMILY_LJ32);
+	else if (families & LB_FAMILY_BIT(LJ))
 		bpf_tail_call_static(event, &family_programs, LB_FAMILY_LJ);
 	else if (families)
 		bpf_tail_call_static(event, &family_programs, LB_FAMILY_PUC);
@@ -200,6 +202,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	return 0;
 }
 
+#ifndef LUABPF_GC32
 SEC("perf_event")
 int luabpf_threads(struct bpf_perf_event_data *ctx)
 {
@@ -211,6 +214,8 @@ int luabpf_cpus(struct bpf_perf_event_data *ctx)
 {
 	return on_event(ctx, 1);
 }
+
+#endif
 
 /* What the program of the event has found out. */
 struct current {
@@ -250,8 +255,16 @@ static __always_inline enum lb_status send(struct lb_walk *w, struct lb_cache *c
 	return emit_sample(w, thread, family) ? LB_STATUS_RING_FULL : LB_STATUS_RESOLVED;
 }
 
-SEC("perf_event")
-int luabpf_lj(struct bpf_perf_event_data *ctx)
+/* A thread that ran no VM of this program's family may have run one of the other kind. */
+static __always_inline enum lb_status lj_outside(const struct lb_proc *proc, enum lb_status end)
+{
+	if (LJ_FAMILY == LB_FAMILY_LJ32 && end == LB_STATUS_OUTSIDE &&
+	    proc->families & LB_FAMILY_BIT(LJ))
+		return LB_STATUS_NOT_SAMPLED;
+	return outside(proc, end);
+}
+
+static __always_inline int take_lj(struct bpf_perf_event_data *ctx)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct lj_walk *w = bpf_map_lookup_elem(&walks, &cpu);
@@ -274,8 +287,21 @@ int luabpf_lj(struct bpf_perf_event_data *ctx)
 	end = w->end;
 	if (end == LB_STATUS_RESOLVED)
 		end = send(lj_common(w), &w->cache, c.thread, lj_finish(w, c.thread), LB_FAMILY_LJ);
-	count_end(c.pid, outside(c.proc, end));
+	count_end(c.pid, lj_outside(c.proc, end));
 	return 0;
+}
+
+#ifdef LUABPF_GC32
+SEC("perf_event")
+int luabpf_lj32(struct bpf_perf_event_data *ctx)
+{
+	return take_lj(ctx);
+}
+#else
+SEC("perf_event")
+int luabpf_lj(struct bpf_perf_event_data *ctx)
+{
+	return take_lj(ctx);
 }
 
 /* True if a VM of the other family is the one to sample. */
@@ -303,7 +329,9 @@ int luabpf_puc(struct bpf_perf_event_data *ctx)
 	end = puc_sample(&puc, ctx);
 	if (lj_is_inner(c.cpu, w, end)) {
 		end = c.cpu->lj_end;
-		if (end == LB_STATUS_RESOLVED)
+		if (end == LB_STATUS_RESOLVED && c.proc->families & LB_FAMILY_BIT(LJ32))
+			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_LJ32);
+		else if (end == LB_STATUS_RESOLVED)
 			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_LJ);
 	} else {
 		end = send(puc_common(w), &w->cache, c.thread, end, LB_FAMILY_PUC);
@@ -311,3 +339,4 @@ int luabpf_puc(struct bpf_perf_event_data *ctx)
 	count_end(c.pid, outside(c.proc, end));
 	return 0;
 }
+#endif

@@ -374,7 +374,7 @@ Test(recognise, vm_of_others)
 	free(lib.bytes);
 }
 
-/* The same library without GC64 has 32-bit additions. */
+/* The additions are those of a build without GC64, but nothing else is. */
 Test(recognise, names_gc32)
 {
 	struct file_bytes lib;
@@ -384,6 +384,7 @@ Test(recognise, names_gc32)
 		cr_skip_test("no libluajit-5.1.so.2 is installed");
 	overwrite(&lib, "\x49\x81\xc6", "\x41\x81\xc6");
 	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
-	cr_expect_str_eq(err.what, "LuaJIT without GC64 (32-bit references), which is not read");
+	cr_expect_eq(strncmp(err.what, "unknown LuaJIT build without GC64: cur_L does not fit", 53),
+		     0, "%s", err.what);
 	free(lib.bytes);
 }

@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "families.h"
 #include "kernel_btf.h"
-#include "luabpf.skel.h"
+#include "lj32.h"
 #include "module_pool.h"
 #include "loader.h"
 
@@ -220,15 +220,25 @@ static const char *const kernel_structs[] = {
 
 /* btf: of struct loader, read when the object is loaded. Without it libbpf reads the kernel's whole
  * BTF. */
+struct open_options {
+	struct bpf_object_open_opts opts;
+	char path[32];
+};
+
+static const struct bpf_object_open_opts *open_options(struct open_options *o, int btf)
+{
+	*o = (struct open_options){.opts.sz = sizeof(o->opts)};
+	snprintf(o->path, sizeof(o->path), "/proc/self/fd/%d", btf);
+	if (btf >= 0)
+		o->opts.btf_custom_path = o->path;
+	return &o->opts;
+}
+
 static struct luabpf_bpf *open_skeleton(int btf)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts);
-	char path[32];
+	struct open_options o;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", btf);
-	if (btf >= 0)
-		opts.btf_custom_path = path;
-	return luabpf_bpf__open_opts(&opts);
+	return luabpf_bpf__open_opts(open_options(&o, btf));
 }
 
 static int load(struct loader *l, const struct loader_options *o, struct error *err)
@@ -293,11 +303,15 @@ static int share_maps(const struct loader *l, struct luabpf_bpf *skel, struct bp
 static int load_family(void *arg, uint32_t family)
 {
 	const struct loader *l = arg;
-	struct luabpf_bpf *skel = open_skeleton(l->btf);
 	bool is_lj = family == LB_FAMILY_LJ;
 	struct bpf_program *program;
+	struct open_options options;
+	struct luabpf_bpf *skel;
 	int r, fd;
 
+	if (family == LB_FAMILY_LJ32)
+		return lj32_load(l->skel, open_options(&options, l->btf));
+	skel = open_skeleton(l->btf);
 	if (!skel)
 		return -errno;
 	program = is_lj ? skel->progs.luabpf_lj : skel->progs.luabpf_puc;

@@ -117,17 +117,14 @@ static int unknown(const struct lj_measured *m, enum lj_fact wrong, struct error
 {
 	const uint32_t *f = m->fact;
 
-	if (m->gc32)
-		return error_set(err, -ENOTSUP,
-				 "LuaJIT without GC64 (32-bit references), which is not read");
 	return error_set(
 		err, -ENOTSUP,
-		"unknown LuaJIT build: %s does not fit: measured GG_G2DISP %d, vmstate %d, "
+		"unknown LuaJIT build%s: %s does not fit: measured GG_G2DISP %d, vmstate %d, "
 		"hookmask %d, cur_L %d, jit_base %d, J.trace %d, J.parent %d (0: not found, "
 		"-1: not the same everywhere)",
-		lj_fact_names[wrong], (int)f[LJ_FACT_G2DISP], (int)f[LJ_FACT_VMSTATE],
-		(int)f[LJ_FACT_HOOKMASK], (int)f[LJ_FACT_CUR_L], (int)f[LJ_FACT_JIT_BASE],
-		(int)f[LJ_FACT_TRACE], (int)f[LJ_FACT_PARENT]);
+		m->gc32 ? " without GC64" : "", lj_fact_names[wrong], (int)f[LJ_FACT_G2DISP],
+		(int)f[LJ_FACT_VMSTATE], (int)f[LJ_FACT_HOOKMASK], (int)f[LJ_FACT_CUR_L],
+		(int)f[LJ_FACT_JIT_BASE], (int)f[LJ_FACT_TRACE], (int)f[LJ_FACT_PARENT]);
 }
 
 static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
@@ -162,13 +159,13 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	wrong = lj_layout_of(&m, vm.cframe_size, lj);
 	if (wrong == LJ_FACT_G2DISP && !says_luajit(elf))
 		return -ENOENT;
-	if (wrong != LJ_FACTS || m.gc32)
+	if (wrong != LJ_FACTS)
 		return unknown(&m, wrong, err);
 	put_name(elf, b.name, sizeof(b.name));
 	memcpy(b.release, b.name, sizeof(b.release));
 	b.start = vm.start;
 	b.size = vm.size;
-	b.build.family = LB_FAMILY_LJ;
+	b.build.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ;
 	lj->ir = !lj->gc32 && lj->mcofs && lj->str_len == LJ_STR_LEN && has_ir(elf);
 	mark_rbp_sites(elf, &vm, &b.build.lj);
 	lj_jumps_scan(text, vm.size, lj->gc32, b.build.lj.jump_site);
