@@ -258,7 +258,8 @@ enum lb_family {
 };
 #define LB_FAMILIES_MOST 4 /* ids are less than this */
 #define LB_FAMILY_BIT(name) (1u << LB_FAMILY_##name)
-#define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC) | LB_FAMILY_BIT(LJ32))
+#define LB_FAMILIES (LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC)) /* the usual ones */
+#define LB_FAMILIES_ALL (LB_FAMILIES | LB_FAMILY_BIT(LJ32))
 
 static inline int lb_is_luajit(__u32 family)
 {

@@ -21,11 +21,12 @@
 #include <bpf/libbpf.h>
 #include <utlist.h>
 
-#include "base/caps.h"
 #include "base/cleanup.h"
 #include "families.h"
+#include "family_object.h"
 #include "kernel_btf.h"
-#include "lj32.h"
+#include "load_error.h"
+#include "luabpf.skel.h"
 #include "module_pool.h"
 #include "loader.h"
 
@@ -79,57 +80,6 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
-static int explain_privilege(int r, const char *what, struct error *err)
-{
-	int missing = caps_missing(CAPS_ALL);
-	char names[64];
-
-	if (missing < 0) {
-		error_set(err, r, "%s: not permitted", what);
-		return error_remedy(err, r, "run as root (sudo luabpf ...)");
-	}
-	if (missing) {
-		error_set(err, r, "%s: not permitted; this process lacks %s", what,
-			  caps_names((unsigned)missing, names, sizeof(names)));
-		return error_remedy(err, r, "%s", caps_remedy());
-	}
-	if (caps_in_container()) {
-		error_set(err, r,
-			  "%s: not permitted; this is root of a user namespace (a rootless "
-			  "container) only",
-			  what);
-		return error_remedy(err, r, "run luabpf as root of the host");
-	}
-	if (caps_events_are_admins() && caps_missing(CAPS_SYS_ADMIN)) {
-		error_set(err, r, "%s: not permitted; this kernel asks for CAP_SYS_ADMIN", what);
-		return error_remedy(err, r,
-				    "sysctl kernel.perf_event_paranoid=2 lets CAP_PERFMON do");
-	}
-	error_set(err, r, "%s: refused, although no capability is missing", what);
-	return error_remedy(err, r,
-			    "is the kernel locked down (/sys/kernel/security/lockdown), "
-			    "or a seccomp filter at work?");
-}
-
-/* Helpers that the sampling program calls and older kernels lack. */
-static const struct {
-	enum bpf_func_id id;
-	const char *name;
-} helpers[] = {
-	{BPF_FUNC_loop, "bpf_loop"},
-	{BPF_FUNC_find_vma, "bpf_find_vma"},
-	{BPF_FUNC_ringbuf_reserve, "bpf_ringbuf_reserve"},
-};
-
-static const char *missing_helper(void)
-{
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
-		if (!libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helpers[i].id, NULL))
-			return helpers[i].name;
-	}
-	return NULL;
-}
-
 int loader_check_btf(struct error *err)
 {
 	if (!access(KERNEL_BTF, R_OK))
@@ -142,20 +92,6 @@ int loader_check_btf(struct error *err)
 	}
 	error_set(err, -ENOENT, KERNEL_BTF ": this kernel offers no BTF");
 	return error_remedy(err, -ENOENT, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
-}
-
-static int explain_load(int r, struct error *err)
-{
-	const char *helper;
-
-	if (r == -EPERM || r == -EACCES)
-		return explain_privilege(r, "loading BPF programs", err);
-	helper = missing_helper();
-	if (helper)
-		error_set(err, r, "BPF programs: this kernel has no %s", helper);
-	else
-		error_set(err, r, "BPF programs: the kernel refused them: %s", strerror(-r));
-	return error_remedy(err, r, "luabpf needs Linux 5.17 or newer");
 }
 
 /* Enough for the maps, the programs and the other files of a session of one process. */
@@ -185,11 +121,11 @@ static int check_descriptors(struct error *err)
 }
 
 /* The other programs are not loaded. */
-static void choose_program(const struct luabpf_bpf *skel, const struct bpf_program *chosen)
+static void choose_program(const struct bpf_object *obj, const struct bpf_program *chosen)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program (program, skel->obj)
+	bpf_object__for_each_program (program, obj)
 		bpf_program__set_autoload(program, program == chosen);
 }
 
@@ -220,25 +156,21 @@ static const char *const kernel_structs[] = {
 
 /* btf: of struct loader, read when the object is loaded. Without it libbpf reads the kernel's whole
  * BTF. */
-struct open_options {
-	struct bpf_object_open_opts opts;
-	char path[32];
-};
-
-static const struct bpf_object_open_opts *open_options(struct open_options *o, int btf)
+#define BTF_PATH 32
+static void set_btf(struct bpf_object_open_opts *opts, int btf, char path[BTF_PATH])
 {
-	*o = (struct open_options){.opts.sz = sizeof(o->opts)};
-	snprintf(o->path, sizeof(o->path), "/proc/self/fd/%d", btf);
+	snprintf(path, BTF_PATH, "/proc/self/fd/%d", btf);
 	if (btf >= 0)
-		o->opts.btf_custom_path = o->path;
-	return &o->opts;
+		opts->btf_custom_path = path;
 }
 
 static struct luabpf_bpf *open_skeleton(int btf)
 {
-	struct open_options o;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	char path[BTF_PATH];
 
-	return luabpf_bpf__open_opts(open_options(&o, btf));
+	set_btf(&opts, btf, path);
+	return luabpf_bpf__open_opts(&opts);
 }
 
 static int load(struct loader *l, const struct loader_options *o, struct error *err)
@@ -268,21 +200,21 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 		bpf_map__set_max_entries(l->skel->maps.verdicts, LB_VERDICTS);
 	l->skel->rodata->narrowed_by = o->narrowed_by;
 	l->program = o->everywhere ? l->skel->progs.luabpf_cpus : l->skel->progs.luabpf_threads;
-	choose_program(l->skel, l->program);
+	choose_program(l->skel->obj, l->program);
 	choose_events(l, o);
 	r = luabpf_bpf__load(l->skel);
-	return r ? explain_load(r, err) : 0;
+	return r ? load_error(r, err) : 0;
 }
 
 /* ---- the programs of families, in the child -------------------------------------------------- */
 
 /* They have the maps of the program of the events, and their own walk. */
-static int share_maps(const struct loader *l, struct luabpf_bpf *skel, struct bpf_map *walk)
+static int share_maps(const struct loader *l, struct bpf_object *obj, const struct bpf_map *walk)
 {
 	struct bpf_map *map;
 	int r = 0;
 
-	bpf_object__for_each_map(map, skel->obj)
+	bpf_object__for_each_map(map, obj)
 	{
 		struct bpf_map *ours =
 			bpf_object__find_map_by_name(l->skel->obj, bpf_map__name(map));
@@ -303,27 +235,26 @@ static int share_maps(const struct loader *l, struct luabpf_bpf *skel, struct bp
 static int load_family(void *arg, uint32_t family)
 {
 	const struct loader *l = arg;
-	bool is_lj = family == LB_FAMILY_LJ;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	char path[BTF_PATH];
 	struct bpf_program *program;
-	struct open_options options;
-	struct luabpf_bpf *skel;
+	struct bpf_object *obj;
 	int r, fd;
 
-	if (family == LB_FAMILY_LJ32)
-		return lj32_load(l->skel, open_options(&options, l->btf));
-	skel = open_skeleton(l->btf);
-	if (!skel)
+	set_btf(&opts, l->btf, path);
+	obj = family_object_open(family, bpf_object__name(l->skel->obj), &opts);
+	if (!obj)
 		return -errno;
-	program = is_lj ? skel->progs.luabpf_lj : skel->progs.luabpf_puc;
-	choose_program(skel, program);
-	r = share_maps(l, skel, is_lj ? skel->maps.walks : skel->maps.puc_walks);
+	program = bpf_object__find_program_by_name(obj, family_program(family));
+	choose_program(obj, program);
+	r = share_maps(l, obj, bpf_object__find_map_by_name(obj, family_walks(family)));
 	if (!r)
-		r = bpf_object__load(skel->obj);
+		r = bpf_object__load(obj);
 	fd = bpf_program__fd(program);
 	if (!r)
 		r = bpf_map__update_elem(l->skel->maps.family_programs, &family, sizeof(family),
 					 &fd, sizeof(fd), BPF_ANY);
-	luabpf_bpf__destroy(skel);
+	bpf_object__close(obj);
 	return r;
 }
 
@@ -331,7 +262,7 @@ static int load_family(void *arg, uint32_t family)
 
 static int start_families(struct loader *l, struct error *err)
 {
-	struct families_options o = {.load = load_family, .arg = l, .families = LB_FAMILIES};
+	struct families_options o = {.load = load_family, .arg = l, .families = LB_FAMILIES_ALL};
 	int keep[MAPS_MOST + 1], r;
 	struct bpf_map *map;
 
@@ -353,7 +284,7 @@ int loader_wait_families(struct loader *l, struct error *err)
 {
 	int r = families_wait(l->families);
 
-	return r ? explain_load(r, err) : 0;
+	return r ? load_error(r, err) : 0;
 }
 
 /* ---- the program of the events --------------------------------------------------------------- */
@@ -593,7 +524,7 @@ static int explain_attach(int r, const struct loader_attach *how, struct error *
 	if (r == -ESRCH || r == -ENODEV)
 		return r;
 	if (r == -EACCES || r == -EPERM)
-		return explain_privilege(r, "opening a perf event", err);
+		return load_error_privilege(r, "opening a perf event", err);
 	return error_set(err, r, "%s %d: cannot attach a perf event: %s",
 			 how->on_cpu ? "CPU" : "thread", how->on_cpu ? how->cpu : (int)how->tid,
 			 strerror(-r));
