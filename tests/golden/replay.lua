@@ -9,6 +9,13 @@
 -- jit/p.lua gets a stub of jit.profile whose dumpstack() formats the written frames. Its string.format filters the
 -- strings that it is given, as luabpf's reports do.
 
+-- p.lua splits each stack by this pattern. It matches from the first character on or not at all: where it does not, trying
+-- from each of the following ones would take most of the time.
+local match = string.match
+function string.match(s, pattern, ...)
+  return match(s, pattern == "(.-) [<>] (.*)" and "^(.-) [<>] (.*)" or pattern, ...)
+end
+
 local function unescape(s)
   if s == "~" then return nil end
   return (s:gsub("%%(%x%x)", function(x) return string.char(tonumber(x, 16)) end))
