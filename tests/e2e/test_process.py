@@ -128,8 +128,9 @@ print(wrong)"""
         assert t.p.wait() == 0
 
 
-def run_exec(tmp_path, seconds):
-    """Profiles a script that becomes another one after so many seconds of CPU time, and that for 0.2 s once it is known."""
+def run_exec(tmp_path, calm):
+    """Profiles a script that becomes another one after 0.2 s of CPU time, and that for 0.2 s once it is known. If `calm`, it
+    has worked for 0.2 s and waited before, until luabpf's rounds are the longer ones."""
     second = script(tmp_path, f"""
 local function second_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
 repeat second_work() until io.open("{tmp_path}/known")
@@ -138,14 +139,21 @@ while os.clock() - t < 0.2 do second_work() end""", "second.lua")
     first = script(tmp_path, f"""
 local ffi = require("ffi")
 ffi.cdef "int execvp(const char *, const char *const *);"
-io.read()
 local function first_work() local x = 0 for i = 1, 1e5 do x = x + i % 7 end end
-local t = os.clock()
-while os.clock() - t < {seconds} do first_work() end
+for _ = 1, {1 + calm} do
+  io.read()
+  local t = os.clock()
+  while os.clock() - t < 0.2 do first_work() end
+  print("worked") io.stdout:flush()
+end
 ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}", nil}}))""", "first.lua")
     with vms.Target(["luajit", "-joff", first]) as t:
         tool = vms.Luabpf("-v", "-p", t.pid, "-F", 4000, "-o", tmp_path / "p.pb.gz").wait_banner()
         t.go()
+        if calm:
+            assert t.line() == "worked"
+            tool.wait_calm()
+            t.go()
         tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
         (tmp_path / "known").touch()
         r = tool.done()
@@ -156,7 +164,7 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
 def test_exec_in_target(tmp_path):
     """The first script becomes another one: each with its own names, and nothing of one in the other. What is lost is
     what comes from exec to recognition."""
-    r = run_exec(tmp_path, 0.2)
+    r = run_exec(tmp_path, False)
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert all(len(set(stack)) <= 1 for stack in by), by
     assert sum(n for stack, n in by.items() if "first.lua" in stack) > 650, (by, r)  # of 800
@@ -166,22 +174,41 @@ def test_exec_in_target(tmp_path):
 
 def test_exec_of_what_is_settled(tmp_path):
     """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
-    r = run_exec(tmp_path, 4)
+    r = run_exec(tmp_path, True)
+    assert sum(n for stack, n in chunks(pprof.Profile(tmp_path / "p.pb.gz")).items() if "first.lua" in stack) > 800, r  # of 1600
     lost = {reason: n for reason, n in r.stats["lost_by_reason"].items() if reason != "unrecognised"}
     assert sum(lost.values()) <= truth.allowed(r.stats["resolved"]), lost
 
 
-@pytest.mark.parametrize("interpreter", [["luajit", "-joff"], ["lua5.1"], ["lua5.4"]])
-def test_end_of_what_is_settled(tmp_path, interpreter):
-    """The VM is closed, code first, and takes its time for what else there is: what was sampled before stays."""
+def test_end_of_what_is_settled(tmp_path):
+    """Three VMs are closed, code first, in luabpf's longer rounds, and take their time for what else there is: what was
+    sampled before stays."""
     path = script(tmp_path, """
 local data = {}
 for i = 1, 2500000 do data[i] = { i } end
 local work = (loadstring or load)("local x = 0 for i = 1, 1e5 do x = x + i % 7 end", "=work")
-local start = os.clock()
-while os.clock() - start < 3.5 do work() end""")
-    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", *interpreter, path)
+print("ready") io.stdout:flush()
+for _ = 1, 2 do
+  io.read()
+  local start = os.clock()
+  while os.clock() - start < 0.3 do work() end
+  print("worked") io.stdout:flush()
+end""")
+    with contextlib.ExitStack() as stack:
+        targets = [stack.enter_context(vms.Target([*argv, path])).ready() for argv in (["luajit", "-joff"], ["lua5.1"], ["lua5.4"])]
+        tool = vms.Luabpf("-p", ",".join(str(t.pid) for t in targets), "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner()
+        for t in targets:
+            t.go()
+        for t in targets:
+            assert t.line() == "worked"
+        tool.wait_calm()
+        for t in targets:
+            t.go()
+        r = tool.done()
     assert r.code == 0, r
+    for t in targets:
+        n = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").samples if s.labels["pid"] == str(t.pid))
+        assert n > 450, (n, r)  # of 600 and those of the end
     assert r.stats["lost"] <= truth.allowed(r.stats["resolved"]), r
 
 

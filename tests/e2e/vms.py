@@ -242,6 +242,14 @@ class Luabpf:
     def wait_banner(self):
         return self.wait_for("sampling")
 
+    def wait_calm(self):
+        """Returns when its rounds are the longer ones of 200 ms (CALM_NS in user/record/session.c): nothing was new for a while."""
+        def is_calm(info):
+            with contextlib.suppress(FileNotFoundError):
+                return "it_interval: (0, 200000000)" in info.read_text()
+        wait_until(lambda: any(map(is_calm, Path(f"/proc/{self.p.pid}/fdinfo").iterdir())))
+        return self
+
     def signal(self, sig=signal.SIGINT):
         self.p.send_signal(sig)
 
