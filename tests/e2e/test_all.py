@@ -129,11 +129,9 @@ def each(machine):
 
 
 def test_each_process_has_its_time(machine):
-    """Samples by function and line, against what each workload's own clock says. An event may come late or be missed
-    where another machine has the processor; none comes too often."""
+    """Samples by function and line, against what each workload's own clock says."""
     for r in each(machine):
-        want = r.truth["total"] * HZ
-        assert 0.3 * want < r.profile.total < 1.05 * want + 5 * want ** 0.5, r.summary()
+        assert vms.is_all_time(r.profile.total, r.truth["total"], HZ), (r.truth["total"], r.summary())
         off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
                for name, p, q, b in r.shares() if abs(p - q) > b]
         assert not off, r.summary()
@@ -156,15 +154,13 @@ def test_a_library_that_comes_late(machine):
     for name, _, seconds in machine.late_said:
         n = sum(s.count for s in machine.of(machine.late.pid).samples
                 if any(f.file.lstrip("=") == name for f in s.stack))
-        want = float(seconds) * HZ
-        assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (name, n, want)
+        assert vms.is_all_time(n, float(seconds), HZ), (name, n, seconds)
 
 
 def test_a_process_without_lua_that_loads_one(machine):
     """It was scanned and had none. It is sampled from the moment its library is recognised, on the same CPU as well."""
     n = sum(s.count for s in machine.of(machine.plugin.pid).samples if any(f.file == "=plugin" for f in s.stack))
-    want = 0.2 * HZ
-    assert 0.3 * want < n < 1.05 * want + 5 * want ** 0.5, (n, want)
+    assert vms.is_all_time(n, 0.2, HZ), n
 
 
 def test_sections(machine):
