@@ -25,9 +25,9 @@ def test_addresses_that_are_used_again(tmp_path, luajit2, vm, turns):
     """Each stack's names and lines belong to one and the same of the functions that came and went."""
     vm = vms.VMS[vm]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 2.5, turns], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "reuse.lua", 1.25, turns], vm.env) as t:
         t.ready()
-        tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
+        tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-o", saved).wait_banner()
         t.go()
         many = int(t.line())
         r = tool.done()
@@ -67,9 +67,9 @@ def test_traces_that_are_flushed(tmp_path, luajit2, vm):
     """Another trace at the address of one, with its number: no function shows under the other's caller, and each
     has its time."""
     vm, saved = vms.VMS[vm], tmp_path / "p.pb.gz"
-    with vms.Target([*vm.argv, vms.LUA / "flush.lua", 3], vm.env) as t:
+    with vms.Target([*vm.argv, vms.LUA / "flush.lua", 1.5], vm.env) as t:
         t.ready()
-        tool = vms.Luabpf("-p", t.pid, "-F", 2000, "-o", saved).wait_banner()
+        tool = vms.Luabpf("-p", t.pid, "-F", 4000, "-o", saved).wait_banner()
         t.go()
         r = tool.done()
     assert r.code == 0, r
