@@ -208,7 +208,7 @@ end
 local a, b = module("go", "{SPIN}"), module("stop", "{SPIN}")
 local c = module("other", "{SPIN.replace("a = 0", "a = 5")}")
 if COLLECT then collectgarbage() collectgarbage() end
-local stop, r = clock() + 0.5, 1
+local stop, r = clock() + 0.25, 1
 while clock() < stop do
   r = r * 16807 % 2147483647
   local n = 1000 + r % 2000 -- never the same: a round may take as long as the timer's period
@@ -227,7 +227,7 @@ def test_stripped_modules(tmp_path, luajit2, vm, collect):
     seen = []
     for n in range(2):
         saved = tmp_path / f"{n}.pb.gz"
-        r = vms.luabpf("-F", 5000, "-o", saved, "--", *vm.argv, script, env=vm.env)
+        r = vms.luabpf("-F", 10000, "-o", saved, "--", *vm.argv, script, env=vm.env)
         assert r.code == 0, r
         tops = collections.Counter()
         for s in pprof.Profile(saved).samples:
