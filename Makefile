@@ -8,16 +8,13 @@
 #   V=1         show each command
 #   SAN=1       AddressSanitizer and UBSan in all user-space code
 #   COVERAGE=1  gcov counters in all user-space code
-#   GEN=DIR     where generated files and BPF objects are, no flags matter to these (default: O)
 #   PREFIX=/usr/local, DESTDIR=  where install puts things
 # A change of flags rebuilds what it concerns, so SAN=1 may share O with a plain build; giving it
 # its own O just saves the rebuild.
 
 O ?= build
-GEN ?= $(O)
 # One name for each file, however O is given: dependency files have it.
 override O := $(patsubst $(CURDIR)/%,%,$(abspath $(O)))
-override GEN := $(patsubst $(CURDIR)/%,%,$(abspath $(GEN)))
 V ?= 0
 SAN ?= 0
 COVERAGE ?= 0
@@ -58,7 +55,7 @@ ARCH := $(shell uname -m)
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 
 WARN := -Wall -Wextra -Werror
-INCLUDES := -Iinclude -Iuser -I$(GEN)/gen
+INCLUDES := -Iinclude -Iuser -I$(O)/gen
 CPPFLAGS_ALL := $(INCLUDES) -D_GNU_SOURCE -DLUABPF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 # -fms-extensions: a struct may begin with another that has no name (walk.h).
@@ -83,14 +80,14 @@ BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(DIALECT) -Wall -Werror -Wno-microsof
 # ---- what there is -------------------------------------------------------------------------------
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
-SKEL := $(BPF_SRC:bpf/%.bpf.c=$(GEN)/gen/%.skel.h)
+SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
 PROTO := $(wildcard user/prof/*.proto)
-PROTO_C := $(PROTO:user/prof/%.proto=$(GEN)/gen/%.pb-c.c)
+PROTO_C := $(PROTO:user/prof/%.proto=$(O)/gen/%.pb-c.c)
 PROTO_H := $(PROTO_C:.c=.h)
 GENERATED := $(SKEL) $(PROTO_H)
 
 LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(GEN)/%.c=$(O)/obj/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(O)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
 
 # tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
@@ -106,7 +103,7 @@ HOSTS := $(HOST_SRC:%.c=$(O)/%)
 # tests/hosts/puc/*.c: a program for each PUC Lua whose headers are installed, linked with the library.
 PUC_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
 PUC_HOSTS := $(foreach v,$(PUC_VERSIONS),$(patsubst %.c,$(O)/%-$(v),$(wildcard tests/hosts/puc/*.c)))
-PUC_LUA := $(patsubst tests/hosts/puc/%,$(GEN)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
+PUC_LUA := $(patsubst tests/hosts/puc/%,$(O)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
@@ -125,25 +122,25 @@ FORCE:
 
 # ---- BPF -----------------------------------------------------------------------------------------
 
-$(GEN)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 	$(if $(LLVM_STRIP),$(Q)$(LLVM_STRIP) -g $@)
 
-$(GEN)/gen/%.skel.h: $(GEN)/bpf/%.bpf.o
+$(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf >$@
 
 # ---- user space ----------------------------------------------------------------------------------
 
-$(GEN)/gen/%.pb-c.c $(GEN)/gen/%.pb-c.h &: user/prof/%.proto
+$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: user/prof/%.proto
 	$(call say,PROTOC,$@)
-	@mkdir -p $(GEN)/gen
-	$(Q)$(PROTOC_C) --c_out=$(GEN)/gen -Iuser/prof $<
+	@mkdir -p $(O)/gen
+	$(Q)$(PROTOC_C) --c_out=$(O)/gen -Iuser/prof $<
 
-$(O)/obj/gen/%.o: $(GEN)/gen/%.c $(O)/flags
+$(O)/obj/gen/%.o: $(O)/gen/%.c $(O)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
@@ -185,7 +182,7 @@ $(HOSTS): $(O)/%: %.c tests/hosts/host.h Makefile
 		-o $@ $< $$($(PKG_CONFIG) --libs luajit) -lpthread -ldl -lm
 
 # Lua code of a host is compiled in, as a string literal.
-$(GEN)/gen/%.lua.h: tests/hosts/puc/%.lua Makefile
+$(O)/gen/%.lua.h: tests/hosts/puc/%.lua Makefile
 	$(call say,LUA,$@)
 	@mkdir -p $(@D)
 	$(Q)sed 's/["\\]/\\&/g; s/.*/"&\\n"/' $< >$@
@@ -204,37 +201,53 @@ $(O)/tests/hosts/puc/%-$(1): $(O)/obj/tests/hosts/puc/%-$(1).o $(O)/libtest.a $(
 endef
 $(foreach v,$(PUC_VERSIONS),$(eval $(call puc_host,$(v))))
 
-# Fuzzers need clang and coverage counters in the library, too: they have a build of their own. It
-# has the warnings of the gcc build, so that the library passes both compilers.
+# Fuzzers need clang and coverage counters in the library, too: they have a build of their own, which
+# the unit tests share that run under the sanitizers. It has the warnings of the gcc build, so that the
+# library passes both compilers, and gcc's name for AddressSanitizer.
 FUZZ_CFLAGS := $(DIALECT) $(WARN) -O2 -g -fno-omit-frame-pointer -Wno-unknown-warning-option -Wno-microsoft-anon-tag \
-	-fsanitize=address,undefined -fno-sanitize-recover=undefined
+	$(SANITIZE) -D__SANITIZE_ADDRESS__
 FUZZ_COVERAGE := -fsanitize=fuzzer-no-link
 # Decoding instructions and searching traces compare so much that half of the time would go into
 # recording the operands.
-$(O)/fuzzobj/user/jit/%.o $(O)/fuzzobj/user/arch/%.o $(O)/fuzzobj/user/detect/lj/%.o \
+$(O)/fuzzobj/user/jit/%.o $(O)/fuzzobj/few_tries/user/jit/%.o $(O)/fuzzobj/user/arch/%.o $(O)/fuzzobj/user/detect/lj/%.o \
 	$(O)/fuzzobj/user/lua/puc/bc.o $(O)/fuzzobj/user/lua/puc/names.o: \
 	FUZZ_COVERAGE += -fno-sanitize-coverage=trace-cmp
-$(O)/fuzzobj/user/jit/search.o: FUZZ_CFLAGS += -DTRIES_MAX=250
 # What builds an image is no code under test, and an image is built for the first of its inputs only.
 $(O)/fuzzobj/tests/lib/lj_%.o $(O)/fuzzobj/tests/lib/puc_%.o $(O)/fuzzobj/tests/lib/scene.o \
 	$(O)/fuzzobj/tests/lib/arena.o: FUZZ_COVERAGE :=
-$(O)/fuzzobj/%.o: %.c Makefile | $(GENERATED)
+define fuzz_cc
 	$(call say,FUZZCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(FUZZ_COVERAGE) \
 		$(FUZZ_CFLAGS) -MMD -MP -c $< -o $@
-$(O)/fuzzobj/gen/%.o: $(GEN)/gen/%.c Makefile
+endef
+$(O)/fuzzobj/%.o: %.c Makefile | $(GENERATED)
+	$(fuzz_cc)
+$(O)/fuzzobj/few_tries/%.o: %.c Makefile | $(GENERATED)
+	$(fuzz_cc)
+$(O)/fuzzobj/gen/%.o: $(O)/gen/%.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
 
 FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(O)/fuzzobj/%.o) $(TLIB_SRC:%.c=$(O)/fuzzobj/%.o) \
-	$(PROTO_C:$(GEN)/gen/%.c=$(O)/fuzzobj/gen/%.o)
+	$(PROTO_C:$(O)/gen/%.c=$(O)/fuzzobj/gen/%.o)
 $(O)/libfuzzed.a: $(FUZZ_LIB_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+UNIT_SAN_OBJ := $(UNIT_OBJ:$(O)/obj/%=$(O)/fuzzobj/%)
+# What takes time is the library; with -O2 the tests would be two thirds of the whole build.
+$(UNIT_SAN_OBJ): FUZZ_COVERAGE :=
+$(UNIT_SAN_OBJ): FUZZ_CFLAGS += -O0
+$(O)/tests/unit/unit-san: $(UNIT_SAN_OBJ) $(O)/libfuzzed.a
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $^ -lcriterion $(LIBS)
 $(FUZZERS): $(O)/%: $(O)/fuzzobj/%.o $(O)/libfuzzed.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+# Instead of the library's: gives up sooner, so that more traces are tried.
+$(O)/tests/fuzz/lj_trace: $(O)/fuzzobj/few_tries/user/jit/search.o
+$(O)/fuzzobj/few_tries/%.o: FUZZ_CFLAGS += -DTRIES_MAX=250
 
 .PHONY: tests-build fuzz-build golden-build kernel-build bpf
 tests-build: $(O)/luabpf $(if $(UNIT_OBJ),$(O)/tests/unit/unit) $(TOOLS) $(HOSTS) $(PUC_HOSTS) $(SKEL) ## build the tests, without running them
@@ -258,7 +271,7 @@ unit-san: ## unit tests under ASan and UBSan
 	$(Q)$(RUN) unit-san
 golden: ## reporters: saved profiles to exact text, and against jit/p.lua
 	$(Q)$(RUN) golden
-fuzz-short: ## each fuzzer for a few seconds
+fuzz-short: ## each fuzzer: its corpus and 10,000 new inputs
 	$(Q)$(RUN) fuzz-short
 kernel: ## BPF programs in the kernel (root)
 	$(Q)$(RUN) kernel
@@ -267,7 +280,7 @@ e2e: ## real interpreters and hosts, end to end (root)
 lint: ## style, include edges, licences, static analysis
 	$(Q)$(RUN) lint
 fuzz: ## each fuzzer for FUZZ_TIME=600 seconds
-	$(Q)FUZZ_TIME=$(or $(FUZZ_TIME),600) $(RUN) fuzz
+	$(Q)$(RUN) fuzz
 bench: all tests-build ## measure the cost in the kernel, on the target and in user space (root)
 	$(Q)O=$(abspath $(O)) $(PYTHON) tests/bench/bench.py $(ARGS)
 jit-accuracy: all ## measure how much of the time is shown at the line, function and caller that had it (root)
@@ -308,8 +321,8 @@ help: ## this list
 	@printf 'Variables: O=DIR V=1 SAN=1 COVERAGE=1 PREFIX=%s DESTDIR=\n' '$(PREFIX)'
 
 # The dependency files; a missing one means that its object is yet to be built.
--include $(wildcard $(LIB_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(O)/obj/user/main.d $(O)/obj/tests/hosts/puc/*.d $(GEN)/bpf/*.d \
-	$(FUZZ_LIB_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(O)/fuzzobj/%.d))
+-include $(wildcard $(LIB_OBJ:.o=.d) $(TEST_OBJ:.o=.d) $(O)/obj/user/main.d $(O)/obj/tests/hosts/puc/*.d $(O)/bpf/*.d \
+	$(FUZZ_LIB_OBJ:.o=.d) $(UNIT_SAN_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(O)/fuzzobj/%.d) $(O)/fuzzobj/few_tries/user/jit/search.d)
 
 # Keep objects that only a pattern rule mentions.
 .SECONDARY:

@@ -36,7 +36,7 @@ Test(fsids, entered_and_left)
 	fsids_leave(&own);
 	cr_assert_null(own);
 	cr_assert_eq(setfsuid(-1), 0);
-	cr_assert_eq(setfsgid(-1), getegid());
+	cr_assert_eq(setfsgid(-1), (int)getegid());
 	cr_assert(getgroups(8, groups) == 3 && !memcmp(groups, ours, sizeof(ours)));
 	cr_assert_eq(close(open("/etc/shadow", O_RDONLY)), 0);
 	free(them);

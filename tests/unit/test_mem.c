@@ -189,7 +189,7 @@ Test(mem, gather)
 
 			cr_expect_eq(!err, there, "case %zu, object %zu", i, j);
 			if (!err)
-				cr_expect_arr_eq(got, bytes + addr - 0x10000, sizeof(got));
+				cr_expect_arr_eq(got, bytes + (addr - 0x10000), sizeof(got));
 		}
 		cr_expect_eq(counted.reads, cases[i].later, "case %zu: %u", i, counted.reads);
 	}

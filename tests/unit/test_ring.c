@@ -222,8 +222,8 @@ static void *count_on(void *arg)
 	int i;
 
 	for (i = 0; i < MEANWHILE; i++) {
-		uint64_t was = __atomic_load_n(word, __ATOMIC_RELAXED);
-		uint64_t next = (was ? was : 9 * LB_STACKS) + 1;
+		__u64 was = __atomic_load_n(word, __ATOMIC_RELAXED);
+		__u64 next = (was ? was : 9 * LB_STACKS) + 1;
 
 		if (!LB_STACK_COUNT(next) ||
 		    !__atomic_compare_exchange_n(word, &was, next, false, __ATOMIC_RELAXED,
