@@ -25,7 +25,7 @@ io.read("*a")
 local finish, seed = clock() + tonumber(arg[1]), 1
 repeat
   seed = seed * 16807 % 2147483647
-  local n = 1 + seed % 20000
+  local n = 1 + seed % 2000
   heavy(n)
   light(n)
 until clock() >= finish
