@@ -151,6 +151,9 @@ $(O)/obj/%.o: %.c $(O)/flags Makefile | $(GENERATED)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(CFLAGS_ALL) \
 		-MMD -MP -c $< -o $@
 
+# Tests are compiled once for a run of seconds, most of which the library takes.
+$(UNIT_OBJ): private CFLAGS_ALL += -O0
+
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -234,7 +237,7 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(O)/fuzzobj/%.o) $(TLIB_SRC:%.c=$(O)/fuzzobj/%.o)
 $(O)/libfuzzed.a: $(FUZZ_LIB_OBJ)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 UNIT_SAN_OBJ := $(UNIT_OBJ:$(O)/obj/%=$(O)/fuzzobj/%)
-# What takes time is the library; with -O2 the tests would be two thirds of the whole build.
+# With -O2 the tests would be two thirds of the build.
 $(UNIT_SAN_OBJ): FUZZ_COVERAGE :=
 $(UNIT_SAN_OBJ): FUZZ_CFLAGS += -O0
 $(O)/tests/unit/unit-san: $(UNIT_SAN_OBJ) $(O)/libfuzzed.a
