@@ -54,6 +54,7 @@ static uint64_t text_lo, text_hi; /* of the library */
 static uint64_t stack_hi;
 static struct oracle_sample *samples;
 static volatile size_t nsamples;
+static pid_t pid;
 static const char *slots; /* T's array */
 
 /* The lua_States that run, the outermost first. */
@@ -61,12 +62,37 @@ static const char *slots; /* T's array */
 static lua_State *volatile running[MAX_DEPTH + 1];
 static volatile int depth;
 
+/* What the kernel says of pages is kept for one sample, during which no mapping changes. */
+#define PAGE 4096u
+static struct {
+	uint64_t page;
+	bool readable;
+} pages[256];
+
+static bool is_readable(uint64_t page)
+{
+	struct iovec to = {&(char){0}, 1}, from = {(void *)page, 1};
+	size_t i = page / PAGE % 256;
+
+	if (pages[i].page != page) {
+		pages[i].page = page;
+		pages[i].readable = process_vm_readv(pid, &to, 1, &from, 1, 0) == 1;
+	}
+	return pages[i].readable;
+}
+
 static int read_self(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
-	struct iovec to = {dst, size}, from = {(void *)addr, size};
+	uint64_t page = addr & ~(uint64_t)(PAGE - 1);
 
 	(void)mem;
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
+	if (addr + size < addr)
+		return -EFAULT;
+	for (; page < addr + size; page += PAGE)
+		if (!page || !is_readable(page))
+			return -EFAULT;
+	memcpy(dst, (const void *)addr, size);
+	return 0;
 }
 
 static const struct lb_mem mem = {.read = read_self};
@@ -247,6 +273,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 	(void)info;
 	if (nsamples == MAX_SAMPLES)
 		return;
+	memset(pages, 0, sizeof(pages));
 	s = &samples[nsamples++];
 	*s = (struct oracle_sample){.line = slot(1), .func = slot(2)};
 
@@ -651,6 +678,7 @@ int main(int argc, char **argv)
 	lua_State *L;
 	size_t w;
 
+	pid = getpid();
 	recognise();
 	find_stack();
 	L = set_up();
