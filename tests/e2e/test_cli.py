@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The command line as a user meets it: messages and exit codes that need no root and no target."""
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -155,3 +156,25 @@ def test_unwritable_output_is_told_before_anything_runs(tmp_path):
     assert r.returncode == 1
     assert "no/such/dir.pb.gz: No such file or directory" in r.stderr
     assert not ran.exists()
+
+
+def completions(*words):
+    """What bash offers for the last of these words; it takes "=" for a word of its own."""
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _luabpf; printf "%s\\n" "${COMPREPLY[@]}"'
+    r = subprocess.run(["bash", "-c", script, "bash", ROOT / "tools/completions/luabpf.bash", "luabpf", *words],
+                       capture_output=True, text=True, timeout=HANG)
+    assert r.returncode == 0 and not r.stderr, r
+    return set(r.stdout.split())
+
+
+def test_completions():
+    """Each long option that has no short one is offered where it may stand, and the values of --by and --user."""
+    found = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", luabpf("--help").stdout, re.M)
+    offered = set().union(*(completions(*verb, "-") for verb in ([], ["report"], ["doctor"], ["ps"])))
+    short = {"--pid", "--output", "--format", "--frequency", "--duration", "--verbose", "--quiet"}
+    assert len(found) > 15 and set(found) - short <= {word.rstrip("=") for word in offered}, (found, offered)
+    values = {"pid", "comm", "exe", "cgroup", "container", "vm", "thread", "coroutine"}
+    assert completions("--by", "=") == completions("--by", "=", "") == completions("report", "--by", "") == values
+    assert completions("--by", "=", "co") == {"comm", "container", "coroutine"}
+    assert all(f"--by={value}" not in luabpf("report", "x", f"--by={value}").stderr for value in values)
+    assert "root" in completions("--user", "roo") and "root" in completions("report", "--source-user", "roo")

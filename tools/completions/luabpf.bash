@@ -8,16 +8,22 @@ _luabpf() {
             return
         fi
     done
+    if [[ $prev == = ]]; then # --by=WHAT is three words
+        prev=${COMP_WORDS[COMP_CWORD-2]}
+    elif [[ $cur == = ]]; then
+        cur=
+    fi
     case $prev in
+    --by) COMPREPLY=($(compgen -W "pid comm exe cgroup container vm thread coroutine zone" -- "$cur")) ;;
     -p | --pid) COMPREPLY=($(compgen -W "$(pgrep -x 'luajit|lua(5\.[1-5])?|nginx|openresty|tarantool|nvim|haproxy|redis-server' 2>/dev/null)" -- "$cur")) ;;
     -f | --format) COMPREPLY=($(compgen -W "pprof folded" -- "$cur")) ;;
-    -o | --output | --stats | --metrics | report) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
+    -o | --output | --stats | --metrics) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --user | --source-user) COMPREPLY=($(compgen -u -- "$cur")) ;;
     --exe | --cgroup) COMPREPLY=($(compgen -f -- "$cur")) ;;
     --comm | -F | --frequency | -d | --duration | --every | --max-lost) ;;
     *)
-        local words="-p --children --no-follow --all --exe --comm --cgroup --user -jp -jp= --by= --zone-from= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
-        [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= --by= -o -f -v -q --help"
+        local words="-p --children --no-follow --all --exe --comm --cgroup --user --wait -jp -jp= --by= --zone-from= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
+        [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= --by= -o -f --source-user -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"
         ((COMP_CWORD == 1)) && words+=" record report doctor ps help"
