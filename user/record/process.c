@@ -59,13 +59,18 @@ int processes_add(struct processes *ps, pid_t pid, bool may_have_ended, struct p
 	return 0;
 }
 
-int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch)
+int processes_set_image(struct processes *ps, struct process *p, uint32_t epoch, bool later)
 {
+	int r;
+
 	if (p->image && p->epoch == epoch)
 		return 0;
 	image_free(&p->image);
 	p->epoch = epoch;
-	return image_new(ps->symbolizer, p->pid, &p->image);
+	r = image_new(ps->symbolizer, p->pid, &p->image);
+	if (!r && !later)
+		image_learn(p->image);
+	return r;
 }
 
 void processes_end(struct processes *ps, struct process *p)

@@ -74,8 +74,12 @@ struct image *processes_image(const struct processes *processes, uint32_t pid, u
 int processes_add(struct processes *processes, pid_t pid, bool may_have_ended,
 		  struct process **out);
 
-/* The process runs this image: its samples have another epoch. 0 or -ENOMEM. */
-int processes_set_image(struct processes *processes, struct process *process, uint32_t epoch);
+/*
+ * The process runs this image: its samples have another epoch. later: the caller sees to
+ * image_learn(). 0 or -ENOMEM.
+ */
+int processes_set_image(struct processes *processes, struct process *process, uint32_t epoch,
+			bool later);
 
 /* The process has ended, and its samples were read. */
 void processes_end(struct processes *processes, struct process *process);

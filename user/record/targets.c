@@ -20,6 +20,7 @@
 #define MS 1000000ULL
 #define YOUNG_NS (2000 * MS)
 #define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
+#define LEARNED_MOST 16	   /* images in a round, of those without a sample */
 
 /* A child has a copy of its parent's entry. If the parent's VMs are gone, it is looked at in this round. */
 static int copy_modules(struct targets *ts, struct process *p, const struct lb_proc *vms,
@@ -50,7 +51,7 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 	r = processes_add(&ts->processes, pid, true, &p);
 	if (r)
 		return r;
-	r = processes_set_image(&ts->processes, p, vms.epoch);
+	r = processes_set_image(&ts->processes, p, vms.epoch, false);
 	if (!r)
 		r = copy_modules(ts, p, &vms, parent);
 	if (r) {
@@ -133,7 +134,8 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 		r = set_build(ts, ms->at[i].build);
 	if (r)
 		return error_set(err, r, "BPF map: %s", strerror(-r));
-	r = processes_set_image(&ts->processes, t, t->vms.epoch);
+	/* most of those that are there when --all begins wait, and have no samples for long */
+	r = processes_set_image(&ts->processes, t, t->vms.epoch, ts->everywhere && !t->vms.exec_id);
 	if (!r)
 		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms, ms->at, ms->n);
 	if (r == -E2BIG)
@@ -204,7 +206,7 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	if (r)
 		return r;
 	*target = t;
-	r = processes_set_image(&ts->processes, t, rec->known);
+	r = processes_set_image(&ts->processes, t, rec->known, false);
 	if (r)
 		return r;
 	t->registered = true;
@@ -382,10 +384,13 @@ static void look(struct targets *ts, struct process *t)
 void targets_look(struct targets *ts, uint64_t now)
 {
 	struct process *t, *next;
+	unsigned int learned = 0;
 
 	HASH_ITER (hh, ts->processes.all, t, next) {
 		if (signals_caught())
 			break;
+		if (t->image && learned < LEARNED_MOST)
+			learned += image_learn(t->image);
 		if (now < t->look_ns)
 			continue;
 		if (t->pidfd < 0) { /* its samples were read before this round */

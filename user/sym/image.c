@@ -45,10 +45,18 @@ int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out)
 		r = native_maps_new(symbolizer->native, pid, &image->maps);
 	if (r)
 		return r;
-	native_learn(image->maps);
-	origin_read(&image->origin, pid);
 	*out = TAKE_PTR(image);
 	return 0;
+}
+
+bool image_learn(struct image *image)
+{
+	if (image->learned)
+		return false;
+	image->learned = true;
+	native_learn(image->maps);
+	origin_read(&image->origin, image->remote.pid);
+	return true;
 }
 
 void image_free(struct image **image)
@@ -69,8 +77,10 @@ void image_free(struct image **image)
 	*image = NULL;
 }
 
-void image_fork(struct image *image, const struct image *parent)
+void image_fork(struct image *image, struct image *parent)
 {
+	image_learn(image);
+	image_learn(parent);
 	native_fork(image->maps, parent->maps);
 	origin_fork(&image->origin, &parent->origin);
 }

@@ -19,8 +19,14 @@ struct symbolizer;
 int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out);
 void image_free(struct image **image);
 
+/*
+ * Reads its mappings, and the labels of its samples, while it lives: for its first sample at the
+ * latest. Returns true unless that was done before.
+ */
+bool image_learn(struct image *image);
+
 /* A fork of parent's has the same mappings and labels, though it may have ended before they were read. */
-void image_fork(struct image *image, const struct image *parent);
+void image_fork(struct image *image, struct image *parent);
 
 /* The process runs another image by now: what is known counts for the rest of this one's samples. */
 void image_ended(struct image *image);

@@ -33,6 +33,7 @@ struct cached_frame {
 struct image {
 	struct symbolizer *owner;
 	struct mem_remote remote;
+	bool learned; /* image_learn() has been called */
 	struct native_maps *maps;
 	uint32_t maps_round;	/* in which they were read */
 	uint32_t profile_round; /* of image_begin_profile() */

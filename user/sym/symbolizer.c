@@ -544,6 +544,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	size_t row;
 	int r = 0;
 
+	image_learn(image);
 	image_bound(image);
 	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec, count,
 			   c.s->zone_round);
