@@ -77,16 +77,18 @@ static int name_row(struct fold *f, const struct prof_row *row, size_t *depth)
 	if (cut)
 		f->stack[n++] = f->cut->number;
 	for (size_t i = cut ? f->depth : row->nframes; i > 0; i--) {
-		bool full = f->bytes > TALLY_MAX_KEY;
-		const struct frame_name *name =
-			full ? f->other : frame_names_get(&f->names, row->frames[i - 1]);
+		const struct frame_number *name;
 
+		if (f->bytes > TALLY_MAX_KEY) {
+			f->stack[n++] = f->other->number;
+			f->bytes += f->other->len + 1;
+			break;
+		}
+		name = frame_names_number(&f->names, row->frames[i - 1]);
 		if (!name)
 			return -ENOMEM;
-		f->stack[n++] = name->number;
+		f->stack[n++] = name->number - 1;
 		f->bytes += name->len + 1;
-		if (full)
-			break;
 	}
 	*depth = n;
 	return 0;

@@ -58,20 +58,33 @@ static struct text *put_frame(struct frame_names *names, uint32_t frame)
 	return text_err(raw) ? raw : text;
 }
 
-const struct frame_name *frame_names_get(struct frame_names *names, uint32_t frame)
+static struct frame_number *make_name(struct frame_names *names, uint32_t frame)
 {
-	const struct text *text;
+	const struct text *text = put_frame(names, frame);
+	const struct frame_name *name =
+		text_err(text) ? NULL : frame_names_add(names, text_str(text), text->len);
 
+	if (!name)
+		return NULL;
+	names->of[frame] =
+		(struct frame_number){.number = name->number + 1, .len = (uint32_t)name->len};
+	return &names->of[frame];
+}
+
+const struct frame_number *frame_names_number(struct frame_names *names, uint32_t frame)
+{
 	if (!names->of)
 		names->of = calloc(prof_nframes(names->prof) + 1, sizeof(*names->of));
 	if (!names->of)
 		return NULL;
-	if (!names->of[frame]) {
-		text = put_frame(names, frame);
-		if (!text_err(text))
-			names->of[frame] = frame_names_add(names, text_str(text), text->len);
-	}
-	return names->of[frame];
+	return names->of[frame].number ? &names->of[frame] : make_name(names, frame);
+}
+
+const struct frame_name *frame_names_get(struct frame_names *names, uint32_t frame)
+{
+	const struct frame_number *number = frame_names_number(names, frame);
+
+	return number ? names->all[number->number - 1] : NULL;
 }
 
 void frame_names_free(struct frame_names *names)

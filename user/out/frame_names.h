@@ -20,6 +20,12 @@ struct frame_name {
 	char text[]; /* and a NUL */
 };
 
+/* Of a frame, beside those of others: most that compare stacks want no more than this. */
+struct frame_number {
+	uint32_t number; /* of its name, + 1; 0: not made yet */
+	uint32_t len;	 /* of the text */
+};
+
 struct frame_names {
 	const struct prof *prof;
 	const struct functions *functions;
@@ -27,8 +33,8 @@ struct frame_names {
 	unsigned int flags;
 	bool folded; /* escaped by folded_put_frame() */
 	/* internal */
-	const struct frame_name **of; /* by frame; NULL: not made yet */
-	struct frame_name **all;      /* by number */
+	struct frame_number *of; /* by frame */
+	struct frame_name **all; /* by number */
 	size_t cap;
 	struct frame_name *table;
 	struct text raw, text;
@@ -36,7 +42,8 @@ struct frame_names {
 
 #define FRAME_UNIQUE '\0'
 
-/* Both return NULL when memory has run out. */
+/* All return NULL when memory has run out. */
+const struct frame_number *frame_names_number(struct frame_names *names, uint32_t frame);
 const struct frame_name *frame_names_get(struct frame_names *names, uint32_t frame);
 const struct frame_name *frame_names_add(struct frame_names *names, const char *text, size_t len);
 void frame_names_free(struct frame_names *names);
