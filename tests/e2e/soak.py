@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""luabpf --all --every 1 while Lua processes come and go, some of them in namespaces of their own. Reads what luabpf says of
+"""luabpf --all --every while Lua processes come and go, some of them in namespaces of their own. Reads what luabpf says of
 its sizes with each interval."""
 import contextlib
 import itertools
@@ -59,8 +59,9 @@ class Soak:
     def __init__(self, where, seconds):
         self.where, self.cpu, self.started = Path(where), 0.0, 0
         self.pids = set()
+        every = 10 if seconds >= 600 else 1
         self.name = f"churn-{os.getpid()}.lua"  # of the chunks: others may soak, too
-        self.tool = vms.Luabpf("--all", "--every", "1", "-F", HZ, "-o", self.where / "out-%t.pb.gz",
+        self.tool = vms.Luabpf("--all", "--every", every, "-F", HZ, "-o", self.where / "out-%t.pb.gz",
                                "--stats", self.where / "s-%t.json", "--metrics", self.where / "luabpf.prom", stats=False,
                                stdout=subprocess.DEVNULL)
         try:
