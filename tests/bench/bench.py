@@ -497,7 +497,7 @@ def check_found(luabpf, pids):
 
 def all_many(bench, report, row):
     """CPU time, memory and losses beside IDLE idle and BUSY busy Lua processes."""
-    (hz,), seconds, stats = row.args, 5, bench.dir / "stats.json"
+    (hz,), seconds, stats = row.args, 5, bench.dir / f"{row.name}.json"
     with many_vms() as children:
         since = time.monotonic()
         # it says that it samples when it has looked for all; whoever asked BPF meanwhile would take its processor
