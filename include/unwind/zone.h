@@ -335,7 +335,8 @@ LB_SUBPROG __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w, struc
 	__u64 hash;
 	int type;
 
-	if (!w || !cache || !z || !zone || zone->size > LB_ZONE_SIZE_MOST)
+	if (!w || !cache || !z || !zone || zone->size > LB_ZONE_SIZE_MOST ||
+	    (zone->array | zone->node) & 7)
 		return LB_ZONE_UNKNOWN;
 	c.array = zone->array;
 	c.node = zone->node;
@@ -348,6 +349,8 @@ LB_SUBPROG __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w, struc
 		return LB_ZONE_EMPTY;
 	if (type != LB_ZONE_STRING)
 		return LB_ZONE_NO_STRING;
+	if (c.value & 7) /* no object is there */
+		return LB_ZONE_UNKNOWN;
 	hash = lb_zone_short(&c, c.value);
 	return hash ? hash : lb_zone_name(&c, c.value);
 }

@@ -14,7 +14,9 @@
 #include "fail_each.h"
 #include "lua/lj/zone.h"
 #include "lua/puc/zone.h"
+#include "prof/prof.h"
 #include "puc_code.h"
+#include "sym/zones.h"
 
 #define MOST 70 /* zones of a stack */
 
@@ -43,6 +45,7 @@ struct vm {
 	struct pair nodes[16]; /* of the zone stack's hash part, NIL keys included */
 	uint32_t nnodes;       /* a power of two; 0: there is none */
 	uint64_t table, g;
+	uint64_t loaded_node; /* LuaJIT: of the module in package.loaded */
 };
 
 static uint64_t double_bits(uint64_t n)
@@ -220,6 +223,7 @@ static void put_vm(struct vm *v, const char *module)
 					  {{STRING, .text = "_LOADED"}, {.type = TABLE}, loaded}},
 			  2);
 	if (!v->puc) {
+		v->loaded_node = arena_get64(v->a, loaded + LJ_TAB_NODE) + LJ_NODE_SIZE;
 		v->g = arena_take(v->a, v->lj.registrytv + 8);
 		arena_put64(v->a, v->g + v->lj.registrytv,
 			    lj_word(v, &(struct item){.type = TABLE}, registry));
@@ -521,4 +525,175 @@ Test(zone, kth_read_fails)
 			cr_assert_eq(found.size, zone.size);
 		}
 	}
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static struct lb_zone registered;
+static int sets;
+
+static int on_set(void *arg, const struct lb_zone_key *key, const struct lb_zone *zone)
+{
+	(void)arg, (void)key;
+	registered = *zone;
+	sets++;
+	return 0;
+}
+
+/* A recording of one VM. */
+struct recording {
+	struct zones *zones;
+	struct vm_zones *vms;
+	struct lb_build build;
+	uint32_t round;
+};
+
+static void begin(struct recording *r, struct vm *v)
+{
+	*r = (struct recording){.build = {.family = LB_FAMILY_LJ, .lj.lj = v->lj}};
+	cr_assert_eq(zones_new(&(struct zones_options){.set = on_set, .module = "m"}, &r->zones),
+		     0);
+	registered = (struct lb_zone){};
+	sets = 0;
+}
+
+static void end(struct recording *r)
+{
+	vm_zones_free(&r->vms);
+	zones_free(&r->zones);
+}
+
+/* The label of a sample that BPF took by the last registered generation, in a round of its own. */
+static const char *label(struct recording *r, struct vm *v, const struct lb_mem *mem, uint64_t zone)
+{
+	struct lb_rec_sample rec = {.vm = v->g, .pid = 1, .epoch = 1, .zone = zone};
+
+	return zones_label(r->zones, &r->vms, mem, &r->build, &rec, 1, ++r->round);
+}
+
+static uint64_t now(uint64_t word)
+{
+	return LB_ZONE(word, registered.generation);
+}
+
+static void send(struct recording *r, uint64_t word, const char *text)
+{
+	struct lb_rec_zone rec = {.word = word, .len = (uint32_t)strlen(text)};
+
+	memcpy(rec.text, text, rec.len);
+	cr_assert_eq(zones_name(r->zones, &rec), 0);
+}
+
+Test(zone, a_label_needs_the_present_generation)
+{
+	struct recording r;
+	struct vm v;
+	uint64_t old;
+
+	vm_new(&v, 0, names(), 1, 1);
+	put_vm(&v, "m");
+	begin(&r, &v);
+	send(&r, 100, "z1");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), LB_ZONE(LB_ZONE_UNSEEN, 0)),
+			 PROF_UNKNOWN_ZONE, "before it was found");
+	cr_assert_eq(sets, 1);
+	cr_expect_eq(registered.table, v.table);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(100)), "z1");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(101)), PROF_UNKNOWN_ZONE, "no name");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_EMPTY)), PROF_NO_ZONE);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_NO_STRING)), "(not a string)");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_UNKNOWN)), PROF_UNKNOWN_ZONE);
+	cr_expect_null(label(&r, &v, arena_mem(v.a), 0), "zones are not recorded");
+	cr_assert_eq(sets, 1);
+
+	old = now(100);
+	arena_put32(v.a, v.table + LJ_TAB_ASIZE, 1); /* its array part has moved */
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), old), PROF_UNKNOWN_ZONE);
+	cr_assert_eq(sets, 2);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), old), PROF_UNKNOWN_ZONE,
+			 "of a sample between the search and its registration");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(100)), "z1");
+	end(&r);
+	vm_free(&v);
+}
+
+static int read_ended(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	(void)mem, (void)dst, (void)size, (void)addr;
+	return -ESRCH;
+}
+static const struct lb_mem ended = {.read = read_ended};
+
+Test(zone, a_module_that_comes_later_and_goes)
+{
+	struct recording r;
+	struct zones_counts counts;
+	struct vm v;
+	uint64_t old;
+
+	vm_new(&v, 0, names(), 1, 1);
+	put_vm(&v, "n"); /* not the one */
+	begin(&r, &v);
+	send(&r, 100, "z1");
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), LB_ZONE(LB_ZONE_UNSEEN, 0)), PROF_NO_ZONE);
+	zones_counts(r.zones, &counts);
+	cr_expect(counts.vms == 1 && counts.without == 1 && !counts.unknown);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_ABSENT)), PROF_NO_ZONE);
+	old = now(LB_ZONE_ABSENT);
+	arena_put(v.a, arena_get64(v.a, v.loaded_node + LJ_NODE_KEY) % (1ULL << 47) + LJ_STR_SIZE,
+		  "m", 1);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), old), PROF_UNKNOWN_ZONE,
+			 "it may have come before the sample");
+	zones_counts(r.zones, &counts);
+	cr_expect(counts.vms == 1 && !counts.without && counts.unknown == 1);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(100)), "z1");
+	old = now(100);
+	cr_expect_str_eq(label(&r, &v, &ended, old), "z1",
+			 "a process that has ended keeps what was known");
+	arena_put64(v.a, v.loaded_node + LJ_NODE_VAL, 0);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), old), PROF_UNKNOWN_ZONE);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_ABSENT)), PROF_NO_ZONE);
+	end(&r);
+	vm_free(&v);
+}
+
+Test(zone, a_process_that_ended_before_the_search)
+{
+	struct recording r;
+	struct vm v;
+
+	vm_new(&v, 0, names(), 1, 1);
+	put_vm(&v, "m");
+	begin(&r, &v);
+	v.g += 8; /* nothing is there */
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), LB_ZONE(LB_ZONE_UNSEEN, 0)),
+			 PROF_UNKNOWN_ZONE);
+	cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(LB_ZONE_ABSENT)), PROF_UNKNOWN_ZONE);
+	end(&r);
+	vm_free(&v);
+}
+
+/* A table that is put back before the round's end cannot be distinguished from one that stayed. */
+Test(zone, a_stack_that_is_replaced_again_is_not_trusted)
+{
+	struct recording r;
+	struct vm v;
+	uint64_t other;
+
+	vm_new(&v, 0, names(), 1, 1);
+	put_vm(&v, "m");
+	begin(&r, &v);
+	send(&r, 100, "z1");
+	other = put_table(&v, v.zones, v.size, v.nodes, v.nnodes);
+	label(&r, &v, arena_mem(v.a), LB_ZONE(LB_ZONE_UNSEEN, 0));
+	for (int i = 0; i < 2; i++) {
+		uint64_t t = i % 2 ? v.table : other;
+
+		arena_put64(v.a, v.loaded_node + LJ_NODE_VAL, (uint64_t)(int64_t)LJ_TTAB << 47 | t);
+		cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(100)), PROF_UNKNOWN_ZONE);
+		cr_expect_str_eq(label(&r, &v, arena_mem(v.a), now(100)),
+				 i ? PROF_UNKNOWN_ZONE : "z1");
+	}
+	end(&r);
+	vm_free(&v);
 }

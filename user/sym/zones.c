@@ -18,6 +18,10 @@
 #define VMS_MAX 64	/* of an image */
 #define NO_STRING "(not a string)"
 
+/* A table that comes back within a round looks as if it had been there. So a VM's zones are unknown
+ * once its zone stack was replaced more often than by a reload of the module. */
+#define REPLACED_MOST 1
+
 struct zone_name {
 	uint64_t word; /* its hash */
 	UT_hash_handle hh;
@@ -37,6 +41,7 @@ struct vm_zones {
 	struct lb_zone stack;	   /* as BPF has it; table 0: the VM had none */
 	uint32_t round;		   /* in which it was searched */
 	bool searched;		   /* it was, with success */
+	uint32_t replaced;	   /* by another table, so often */
 	struct mem_extent *extent; /* that the last search has read */
 	size_t nextents;
 	UT_hash_handle hh;
@@ -165,6 +170,7 @@ static void look(struct zones *zones, struct vm_zones *v, const struct lb_mem *m
 	if (r && r != -ENOENT)
 		found = v->stack;
 	is_changed |= !is_same(&found, &v->stack);
+	v->replaced += v->stack.table && found.table && found.table != v->stack.table;
 	if (v->searched)
 		count_vm(zones, v, -1);
 	v->searched |= !r || r == -ENOENT;
@@ -219,7 +225,7 @@ static const char *label_of(const struct zones *zones, const struct vm_zones *v,
 {
 	const struct zone_name *name;
 
-	if (!v || !v->searched)
+	if (!v || !v->searched || v->replaced > REPLACED_MOST)
 		return NULL;
 	if (LB_ZONE_WORD(zone) == LB_ZONE_UNSEEN)
 		return v->stack.table ? NULL : PROF_NO_ZONE;
