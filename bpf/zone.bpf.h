@@ -24,6 +24,18 @@ static __noinline int zone_take(const struct lb_walk *w, struct lb_thread *threa
 	return 0;
 }
 
+/*
+ * As lb_zone_read(), which the verifier follows once for all callers. Kernels before 6.8 do so even
+ * if no code calls it: without zones, its first line ends it there.
+ */
+LB_SUBPROG __u64 zone_read_stack(struct lb_walk *w, struct lb_cache *cache,
+				 const struct lb_zone_layout *layout, const struct lb_zone *zone)
+{
+	if (!by_zone || !w || !cache || !layout || !zone)
+		return LB_ZONE_UNKNOWN;
+	return lb_zone_read(0, w, cache, layout, zone);
+}
+
 /* Sets the record's zone. Not inlined: its BPF stack would add to that of the walks. */
 static __noinline int zone_read(struct lb_walk *w, struct lb_cache *cache, struct lb_thread *thread)
 {
@@ -36,8 +48,8 @@ static __noinline int zone_read(struct lb_walk *w, struct lb_cache *cache, struc
 		return 0;
 	}
 	if (thread->zone.table)
-		word = lb_zone_read(0, w, cache, bpf_map_lookup_elem(&zone_layouts, &build),
-				    &thread->zone);
+		word = zone_read_stack(w, cache, bpf_map_lookup_elem(&zone_layouts, &build),
+				       &thread->zone);
 	w->rec.zone = LB_ZONE(word, thread->zone.generation);
 	return 0;
 }

@@ -328,15 +328,15 @@ static __always_inline __u64 lb_zone_name(struct lb_zone_walk *c, __u64 str)
 }
 
 /* Returns a word, see enum lb_zone_word. Of a hash, w->zone has the name. */
-LB_SUBPROG __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w, struct lb_cache *cache,
-			      const struct lb_zone_layout *z, const struct lb_zone *zone)
+static __always_inline __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w,
+					  struct lb_cache *cache, const struct lb_zone_layout *z,
+					  const struct lb_zone *zone)
 {
 	struct lb_zone_walk c = {.mem = mem, .w = w, .cache = cache, .z = z};
 	__u64 hash;
 	int type;
 
-	if (!w || !cache || !z || !zone || zone->size > LB_ZONE_SIZE_MOST ||
-	    (zone->array | zone->node) & 7)
+	if (zone->size > LB_ZONE_SIZE_MOST || (zone->array | zone->node) & 7)
 		return LB_ZONE_UNKNOWN;
 	c.array = zone->array;
 	c.node = zone->node;

@@ -15,6 +15,8 @@
  * - frames of the raw dump are those of valid folded stacks (out/folded.h);
  * - control characters in names and source lines are written as \xNN (see text_put_clean()); the CR
  *   of a line that ends in CR LF stays;
+ * - a zone that is no string is "(not a string)", one that is not known "(unknown)"; a name of more
+ *   than 255 bytes ends in "...";
  * - annotated source counts the line of the topmost Lua frame, also when a C function runs on top
  *   of it: jit.p's own samples always stand in Lua code;
  * - annotating with `a` works where jit/p.lua stops with an error in its own code: at a file whose

@@ -15,7 +15,7 @@
 #include "prof/prof.h"
 
 #define NAMES_MAX 65536 /* further ones are unknown zones */
-#define VMS_MAX 64	/* of an image */
+#define VMS_MAX 1024	/* of an image; then all are forgotten */
 #define NO_STRING "(not a string)"
 
 /* A table that comes back within a round looks as if it had been there. So a VM's zones are unknown
