@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import re
+import subprocess
 import types
 
 import pytest
@@ -174,3 +175,21 @@ def test_a_table_that_is_no_zone_stack(root, tmp_path, name):
     for function, zones in seen.items():
         assert set(zones) <= {right[function], UNKNOWN}, (function, zones)
     assert set(seen["in_million"]) == {UNKNOWN} and seen["in_number"]["(not a string)"]
+
+
+SHIPPED = """local zone = require("zone")
+assert(not jit or zone == require("jit.zone"))
+assert(zone:get() == nil)
+zone("a") zone("b")
+assert(zone:get() == "b" and zone() == "b" and zone:get() == "a")
+zone("c") zone("d") zone:flush()
+assert(zone:get() == nil and #zone == 0)
+local ok, why = pcall(zone)
+assert(not ok and why:find("empty zone stack"))
+print("as jit.zone")"""
+
+
+@pytest.mark.parametrize("name", ["luajit", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+def test_the_shipped_module(name):
+    r = subprocess.run([name, "-e", SHIPPED], env=vms.clean_env(PATH), capture_output=True, text=True)
+    assert r.stdout == "as jit.zone\n", r.stderr

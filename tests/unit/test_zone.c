@@ -568,7 +568,10 @@ static const char *label(struct recording *r, struct vm *v, const struct lb_mem 
 {
 	struct lb_rec_sample rec = {.vm = v->g, .pid = 1, .epoch = 1, .zone = zone};
 
-	return zones_label(r->zones, &r->vms, mem, &r->build, &rec, 1, ++r->round);
+	const char *text = zones_label(r->zones, &r->vms, mem, &r->build, &rec, ++r->round);
+
+	zones_count(r->zones, text, 1);
+	return text;
 }
 
 static uint64_t now(uint64_t word)

@@ -219,12 +219,15 @@ static int finish_intervals(const struct options *opts, struct session *session,
 			    struct interval_outputs *iv, int *code, struct error *err)
 {
 	__cleanup(prof_free) struct prof *total = NULL;
+	struct session_zones zones;
 	struct summary summary;
 	char wrote[64];
 	int ret = intervals_write(iv, session, &total, &summary, err);
 
 	if (ret)
 		return ret;
+	session_zones(session, &zones);
+	summary.zones = records_zones(opts) ? &zones : NULL;
 	snprintf(wrote, sizeof(wrote), "%" PRIu64 " interval%s", iv->written + iv->unwritten,
 		 iv->written + iv->unwritten == 1 ? "" : "s");
 	print_summary(opts, session, &summary, wrote);

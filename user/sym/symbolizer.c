@@ -546,7 +546,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 
 	image_learn(image);
 	image_bound(image);
-	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec, count,
+	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec,
 			   c.s->zone_round);
 	if (rec->traceno) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
@@ -562,9 +562,11 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		r = -ETIMEDOUT;
 	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
-	if (r)
+	if (r) {
 		*lost = reason_of(&c, r);
-	else
-		prof_count(c.s->prof, row, count);
+		return 0;
+	}
+	prof_count(c.s->prof, row, count);
+	zones_count(c.s->zones, zone, count);
 	return 0;
 }

@@ -244,17 +244,20 @@ static const char *label_of(const struct zones *zones, const struct vm_zones *v,
 
 const char *zones_label(struct zones *zones, struct vm_zones **vms, const struct lb_mem *mem,
 			const struct lb_build *build, const struct lb_rec_sample *rec,
-			uint32_t count, uint32_t round)
+			uint32_t round)
 {
 	const char *label;
 
 	if (!zones || !rec->zone)
 		return NULL;
 	label = label_of(zones, look_once(zones, vms, mem, build, rec, round), rec->zone);
-	if (label)
-		return label;
-	zones->counts.unknown += count;
-	return PROF_UNKNOWN_ZONE;
+	return label ? label : PROF_UNKNOWN_ZONE;
+}
+
+void zones_count(struct zones *zones, const char *label, uint32_t count)
+{
+	if (zones && label && !strcmp(label, PROF_UNKNOWN_ZONE))
+		zones->counts.unknown += count;
 }
 
 void zones_counts(const struct zones *zones, struct zones_counts *out)

@@ -37,7 +37,10 @@ int zones_name(struct zones *zones, const struct lb_rec_zone *rec);
  */
 const char *zones_label(struct zones *zones, struct vm_zones **vms, const struct lb_mem *mem,
 			const struct lb_build *build, const struct lb_rec_sample *rec,
-			uint32_t count, uint32_t round);
+			uint32_t round);
+
+/* Counts samples that were added to the profile, for zones_counts(). zones may be NULL. */
+void zones_count(struct zones *zones, const char *label, uint32_t count);
 
 /* What was found, for the summary. */
 struct zones_counts {
