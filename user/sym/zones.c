@@ -14,7 +14,7 @@
 #include "family.h"
 #include "prof/prof.h"
 
-#define NAMES_MAX 65536 /* further ones are unknown zones */
+#define NAMES_MAX 16384 /* further ones are unknown zones */
 #define VMS_MAX 1024	/* of an image; then all are forgotten */
 #define NO_STRING "(not a string)"
 
