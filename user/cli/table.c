@@ -241,7 +241,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},
 	[CLI_BY] = {"by", 0, "WHAT", CLI_RECORD | CLI_REPORT, set_by,
-		    "sections by " SECTIONS_NAMES},
+		    "sections: " SECTIONS_FIRST ", zone"},
 	[CLI_ZONE_FROM] =
 		{"zone-from", 0, "MODULE", CLI_RECORD, set_zone_from,
 		 "zones are the strings in this module's table (default: jit.zone, zone)"},

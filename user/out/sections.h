@@ -26,7 +26,8 @@ enum sections_by {
 };
 
 /* The words of --by, for messages. */
-#define SECTIONS_NAMES "pid, comm, exe, cgroup, container, vm, thread, coroutine or zone"
+#define SECTIONS_FIRST "pid, comm, exe, cgroup, container, vm, thread, coroutine"
+#define SECTIONS_NAMES SECTIONS_FIRST " or zone"
 
 /* Returns SECTIONS_NONE for an unknown word. */
 enum sections_by sections_named(const char *word);
