@@ -160,9 +160,9 @@ static __noinline __u32 modules_choose(struct lb_cpu *cpu, const struct lb_proc 
 	bpf_loop(STACK_SEARCHED / 8 / STACK_GROUP, choice_group, &ctx, 0);
 	LB_UNROLLED
 	for (i = 0; i < LB_THREAD_VMS; i++)
-		if (thread->vms.g[i])
+		if (thread->vms.g[i] && thread->vms.module[i] < c->n)
 			module_choose(ctx.chosen, module_at(c->first, thread->vms.module[i]));
-	if (thread->puc_L)
+	if (thread->puc_L && thread->puc_module < c->n)
 		module_choose(ctx.chosen, module_at(c->first, thread->puc_module));
 	return ctx.chosen->families;
 }

@@ -284,6 +284,8 @@ int loader_wait_families(struct loader *l, struct error *err)
 {
 	int r = families_wait(l->families);
 
+	if (r == -EIO)
+		return error_set(err, r, "BPF programs: the process that loads one was killed");
 	return r ? load_error(r, err) : 0;
 }
 
