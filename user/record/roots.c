@@ -57,8 +57,8 @@ static bool any_has_vm(const struct targets *ts)
 static int attach_roots(struct targets *ts, const struct roots *roots, bool again,
 			struct error *err)
 {
+	int r = loader_wait_families(ts->processes.loader, err);
 	struct process *t;
-	int r = 0;
 
 	for (t = ts->processes.all; t && !r; t = t->hh.next) {
 		if (t->keeps_time)

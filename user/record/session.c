@@ -342,20 +342,6 @@ static int open_descriptors(struct session *s)
 	return r;
 }
 
-/*
- * Requests the programs of families that are needed when sampling begins, so that they are loaded
- * meanwhile. What a command will run is not known.
- */
-static void request_families(struct session *s, const struct session_options *o)
-{
-	struct target_scan scan;
-
-	if (o->command)
-		loader_request_families(s->loader, LB_FAMILIES);
-	for (size_t i = 0; i < o->npids; i++)
-		targets_have_vm(&s->targets, o->pids[i], &scan);
-}
-
 static int open_parts(struct session *s, const struct session_options *o, struct error *err)
 {
 	struct ring_callbacks callbacks = {
@@ -407,7 +393,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.scan = s->scan;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
-	request_families(s, o);
+	if (o->command) /* what it will run is not known */
+		loader_request_families(s->loader, LB_FAMILIES);
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
@@ -710,6 +697,7 @@ int session_run(struct session *s, int stop, struct error *err)
 		r = session_confine(s, err);
 	if (r)
 		return r;
+	s->targets.sampling = true;
 	while (!over && !s->error) {
 		n = epoll_wait(s->epoll, ev, 64, -1);
 		s->drained = false; /* since these events: one drain is for all ends among them */

@@ -124,7 +124,7 @@ bool targets_have_vm(struct targets *ts, pid_t pid, struct target_scan *s)
 	return s->result == -ENOTSUP || (!s->result && s->vms.nmodules);
 }
 
-/* Registers a process with BPF: its builds first. It is sampled when this returns. */
+/* Registers a process with BPF: its builds first. */
 static int register_vms(struct targets *ts, struct process *t, struct error *err)
 {
 	const struct vm_modules *ms = &t->modules;
@@ -151,7 +151,7 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 			  (int)t->pid, (unsigned)(ms->n - t->vms.nmodules), LB_MODULES,
 			  LB_MODULES_POOL);
 	/* registered first: its samples are counted as lost meanwhile */
-	return loader_wait_families(ts->processes.loader, err);
+	return ts->sampling ? loader_wait_families(ts->processes.loader, err) : 0;
 }
 
 /* Reported at the end: the target that it concerns is one of many, or has other VMs. */

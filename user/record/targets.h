@@ -19,8 +19,9 @@ struct targets {
 	struct processes processes;
 	/* set by the owner, who outlives them */
 	struct scan *scan;
-	bool everywhere;   /* all processes are targets: BPF says when one has mapped more code */
-	bool zones;	   /* are recorded */
+	bool everywhere; /* all processes are targets: BPF says when one has mapped more code */
+	bool zones;	 /* are recorded */
+	bool sampling; /* a process is sampled when it was registered: waits for its family's program */
 	vm_found_fn *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 
