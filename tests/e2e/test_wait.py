@@ -59,10 +59,11 @@ def test_one_has_lua_and_one_not_yet(loop):
     """It begins at once; the other's Lua, of another family, is sampled when it is loaded."""
     with host(LIBRARIES["5.4"]) as t:
         assert t.line() == "ready"
-        tool = vms.Luabpf("-p", f"{loop.pid},{t.pid}", "--wait", "-F", 1000, "-jp=fm0").wait_banner()
+        tool = vms.Luabpf("-v", "-p", f"{loop.pid},{t.pid}", "--wait", "-F", 1000, "-jp=fm0").wait_banner()
         t.go()
         assert t.line() == "1"
-        t.spend(0.6)
+        tool.wait_for(f"pid {t.pid}: .*interpreter 0x")
+        t.spend(0.3)
         tool.signal()
         r = tool.done()
     assert r.code == 0 and "late" in r.out, r
