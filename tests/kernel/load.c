@@ -60,6 +60,10 @@ static int put_info(cJSON *programs, const struct bpf_program *prog, bool zones)
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
 		return -errno;
+	cost = cJSON_GetObjectItem(programs, bpf_program__name(prog));
+	if (zones && cost &&
+	    cJSON_GetObjectItem(cost, "verified_insns")->valuedouble == info.verified_insns)
+		return 0; /* it has no code for zones */
 	snprintf(name, sizeof(name), "%s%s", bpf_program__name(prog), zones ? "+zones" : "");
 	cost = cJSON_AddObjectToObject(programs, name);
 	cJSON_AddNumberToObject(cost, "verified_insns", info.verified_insns);

@@ -41,6 +41,7 @@ struct vm_zones {
 	struct lb_zone stack;	   /* as BPF has it; table 0: the VM had none */
 	uint32_t round;		   /* in which it was searched */
 	bool searched;		   /* it was, with success */
+	bool had_stack;		   /* it was found: a VM that is closed loses it */
 	uint32_t replaced;	   /* by another table, so often */
 	struct mem_extent *extent; /* that the last search has read */
 	size_t nextents;
@@ -149,7 +150,7 @@ static int search(struct vm_zones *v, const struct lb_mem *mem, const struct lb_
 static void count_vm(struct zones *zones, const struct vm_zones *v, int by)
 {
 	zones->counts.vms += (uint64_t)by;
-	zones->counts.without += v->stack.table ? 0 : (uint64_t)by;
+	zones->counts.without += v->had_stack ? 0 : (uint64_t)by;
 }
 
 static bool is_same(const struct lb_zone *a, const struct lb_zone *b)
@@ -176,6 +177,7 @@ static void look(struct zones *zones, struct vm_zones *v, const struct lb_mem *m
 	v->searched |= !r || r == -ENOENT;
 	found.generation = is_changed ? ++zones->generation : v->stack.generation;
 	v->stack = found;
+	v->had_stack |= found.table != 0;
 	if (v->searched)
 		count_vm(zones, v, 1);
 	/* BPF may have evicted its entry */
