@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import stat
 import struct
 import subprocess
 import termios
@@ -173,11 +172,11 @@ def test_exec_in_target(tmp_path):
 
 
 def test_exec_of_what_is_settled(tmp_path):
-    """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples."""
+    """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples, and none
+    is lost because its function was gone."""
     r = run_exec(tmp_path, True)
     assert sum(n for stack, n in chunks(pprof.Profile(tmp_path / "p.pb.gz")).items() if "first.lua" in stack) > 800, r  # of 1600
-    lost = {reason: n for reason, n in r.stats["lost_by_reason"].items() if reason != "unrecognised"}
-    assert sum(lost.values()) <= truth.allowed(r.stats["resolved"]), lost
+    unrecognised(r)
 
 
 def test_end_of_what_is_settled(tmp_path):
