@@ -29,6 +29,9 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "e2e"))
+import bpfmaps  # noqa: E402
+
 HZ = 1000
 JIT, NO_JIT = ["luajit"], ["luajit", "-joff"]
 PUC = ["lua5.1", "lua5.2", "lua5.3", "lua5.4"]
@@ -469,28 +472,9 @@ def many_vms():
             child.wait()
 
 
-def bpftool(*args):
-    tool = next(t for t in ("/usr/sbin/bpftool", "/sbin/bpftool", "bpftool") if shutil.which(t))
-    return json.loads(subprocess.run([tool, "-j", *args], capture_output=True, text=True, check=True).stdout)
-
-
-def map_of(pid, name):
-    """The id of the map of that name that a process holds; None: it has none yet."""
-    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
-            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
-        except OSError:
-            continue
-        number = next((line.split()[1] for line in text.splitlines() if line.startswith("map_id:")), None)
-        if number and bpftool("map", "show", "id", number)["name"] == name:
-            return number
-    return None
-
-
 def check_found(luabpf, pids):
     """That BPF knows all of these processes."""
-    number = map_of(luabpf.pid, "procs")
-    known = {int.from_bytes(bytes(int(b, 16) for b in e["key"]), "little") for e in bpftool("map", "dump", "id", number)}
+    known = bpfmaps.pids_in(bpfmaps.map_of(luabpf.pid, "procs"))
     if not known >= set(pids):
         raise Unmeasured(f"{len(set(pids) - known)} processes were not found")
 

@@ -6,18 +6,17 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
+import bpfmaps
 import pprof
 import vms
 
 HZ = 1000
 WORK = 0.04  # CPU seconds of each process
 INTERPRETERS = [["luajit"], ["lua5.1"], ["luajit", "-joff"], ["lua5.3"], ["lua5.4"]]
-BPFTOOL = shutil.which("bpftool", path="/usr/sbin:/sbin:" + os.environ.get("PATH", ""))
 UNSHARE = ["unshare", "-m", "-p", "-f", "--mount-proc"]
 
 
@@ -41,23 +40,9 @@ def descriptors(pid):
     return ended, sorted(rest)
 
 
-def processes_map(pid):
-    """The id of BPF's map of processes in this luabpf."""
-    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            if m := re.search(r"^map_id:\s*(\d+)$", info.read_text(), re.M):
-                if json.loads(subprocess.check_output([BPFTOOL, "-j", "map", "show", "id", m[1]]))["name"] == "procs":
-                    return m[1]
-
-
-def processes_in(map_id):
-    entries = json.loads(subprocess.check_output([BPFTOOL, "-j", "map", "dump", "id", map_id]))
-    return {int.from_bytes((int(byte, 16) for byte in e["key"]), "little") for e in entries if "key" in e}
-
-
 class Soak:
     def __init__(self, where, seconds):
-        self.where, self.cpu, self.started = Path(where), 0.0, 0
+        self.where, self.cpu = Path(where), 0.0
         self.pids = set()
         every = 10 if seconds >= 600 else 1
         self.name = f"churn-{os.getpid()}.lua"  # of the chunks: others may soak, too
@@ -82,8 +67,8 @@ class Soak:
                 if n >= 3 and self.intervals_written() >= 3 and time.monotonic() > end:
                     break
             self.cpu += long.cpu()
-        procs = processes_map(self.tool.p.pid)
-        vms.wait_until(lambda: not self.pids & processes_in(procs))
+        procs = bpfmaps.map_of(self.tool.p.pid, "procs")
+        vms.wait_until(lambda: not self.pids & bpfmaps.pids_in(procs))
         vms.wait_until(lambda: descriptors(self.tool.p.pid) == (0, held))
         self.held = held
 
@@ -97,7 +82,6 @@ class Soak:
         for p in running:
             self.cpu += float(p.communicate(timeout=vms.HANG)[0])
             assert p.returncode == 0
-            self.started += 1
 
     def sizes(self, name):
         return [s["sizes"][name] for s in self.stats]
