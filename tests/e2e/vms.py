@@ -20,6 +20,7 @@ LUABPF = OUT / "luabpf"
 LUA = HERE / "lua"
 HOSTS = OUT / "tests/hosts"
 LUAJIT2 = OUT / "luajit2/usr"
+TEXLUAJIT = OUT / "texluajit/usr"
 HAPROXY = OUT / "haproxy/usr"
 NGINX = OUT / "nginx/usr"
 NEOVIM = OUT / "neovim/usr"
@@ -85,6 +86,17 @@ def fetch(where, *packages):
 
 def fetch_luajit2():
     fetch(LUAJIT2.parent, "luajit2", "libluajit2-5.1-2", "libluajit2-5.1-common")
+
+
+def fetch_texluajit():
+    """The library path of a LuaJIT without GC64: Debian's for luajittex, under the name that hosts link."""
+    lib = TEXLUAJIT.parent / "as-luajit"
+    fetch(TEXLUAJIT.parent, "libtexluajit2")
+    lib.mkdir(exist_ok=True)
+    link = lib / "libluajit-5.1.so.2"
+    if not link.exists():
+        link.symlink_to(TEXLUAJIT / MULTIARCH / "libtexluajit.so.2")
+    return lib
 
 
 def fetch_haproxy():

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LuaJIT without GC64: Debian's library for luajittex in a host, judged as the other builds are (test_truth.py)."""
+import pytest
+
+import truth
+import vms
+
+HZ, SECONDS = 2000, 1.5
+
+
+@pytest.fixture(scope="module")
+def library(root):
+    return vms.fetch_texluajit()
+
+
+def run(library, jit, workload):
+    env = {"LD_LIBRARY_PATH": library, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}
+    vm = vms.VM(f"host32-{jit}", [vms.HOSTS / "embed", f"-{jit}"], env)
+    result = truth.run(vm, workload, SECONDS, HZ, "-v")
+    print(result.summary())
+    assert "; GC32; its code has GG_G2DISP " in result.done.err, result.done.err
+    assert result.lost <= truth.allowed(result.in_lua), result.summary()
+    assert sum(result.wrong.values()) <= truth.allowed(result.in_lua), (result.summary(), result.wrong)
+    off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
+           for name, p, q, b in result.shares() if abs(p - q) > b]
+    assert not off, result.summary()
+    return result
+
+
+@pytest.mark.parametrize("workload", ["calls", "coros"])
+def test_interpreted(library, workload):
+    result = run(library, "joff", workload)
+    assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
+
+
+def test_compiled(library):
+    """Functions and inlined callers; positions come from the trace's snapshots."""
+    result = run(library, "jon", "compile")
+    assert result.states["Compiled"], result.states
+    assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
