@@ -31,6 +31,7 @@ static const struct row {
 				.interp_states = states_,                                          \
 				.mcofs = mcofs_,                                                   \
 				.gc32 = gc32_,                                                     \
+				.v20 = funcf_ == LJ_FUNCF_20,                                      \
 			},                                                                         \
 	},
 #include "lj_layouts.def"

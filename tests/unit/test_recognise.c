@@ -116,9 +116,13 @@ static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, en
 	if (without != LJ_FACT_FUNCF) {
 		PUT(&t, "\x83\xfd");
 		put8(&t, lj->bc_funcf);
-		PUT(&t, "\x72\x08\x83\xfd");
-		put8(&t, lj->bc_funcf + 8u);
-		PUT(&t, "\x73\x07");
+		if (lj->v20) {
+			PUT(&t, "\x72\x04\x8b\x44\x24\x04");
+		} else {
+			PUT(&t, "\x72\x08\x83\xfd");
+			put8(&t, lj->bc_funcf + 8u);
+			PUT(&t, "\x73\x07");
+		}
 	}
 	if (!lj->mcofs)
 		return t;

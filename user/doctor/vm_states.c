@@ -79,9 +79,10 @@ static bool is_old(const struct lj_layout *lj)
 
 static uint64_t lj_mainthref(const struct lj_layout *lj)
 {
-	int at = is_old(lj) ? lj->registrytv - LJ_G_MAINTHREF_BEFORE_REGISTRY
-			    : lj->vmstate + (lj_is_gc32(lj) ? LJ32_G_MAINTHREF_BEHIND_VMSTATE
-							    : LJ_G_MAINTHREF_BEHIND_VMSTATE);
+	int at = lj->v20      ? lj->registrytv - 4
+		 : is_old(lj) ? lj->registrytv - LJ_G_MAINTHREF_BEFORE_REGISTRY
+			      : lj->vmstate + (lj_is_gc32(lj) ? LJ32_G_MAINTHREF_BEHIND_VMSTATE
+							      : LJ_G_MAINTHREF_BEHIND_VMSTATE);
 
 	return (uint64_t)at;
 }

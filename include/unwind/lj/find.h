@@ -143,6 +143,7 @@ LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u
  * same mapping. Sets L, cframe, vmstate and base. cur_L is stale in two cases:
  * - while the assembler VM switches coroutines (lj_find_switched())
  * - in C code, after its thread has yielded or returned (lj_find_nearer()): an outer thread runs
+ * LuaJIT 2.0 has none but in compiled code: it is as if it was freed, and the same two find the thread.
  */
 LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const struct lb_regs *regs,
 			  __u64 g)
@@ -174,9 +175,10 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 		return -1;
 	w->vmstate = lj_vmstate(w, (__s32)lb_half(bytes, 0));
 	w->state = lj_state_letter(w->vmstate);
-	if (freed && w->state != 'C')
+	if (freed && w->state != 'C' && !lj_is_20(w))
 		return -1;
-	if (lj_in_vm(w, regs->ip) && w->vmstate == LJ_VMST_INTERP && cframe - regs->sp > 16) {
+	if (lj_in_vm(w, regs->ip) && (w->vmstate == LJ_VMST_INTERP || lj_is_20(w)) &&
+	    cframe - regs->sp > 16) {
 		r = lj_find_switched(mem, w, regs->sp);
 		if (r)
 			return r < 0 ? r : 0;
@@ -261,6 +263,13 @@ LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const s
 	return lj_top_is(w, w->base, 0);
 }
 
+/* True if another thread than cur_L may run, outside of the VM. */
+static __always_inline int lj_may_be_other(const struct lj_walk *w)
+{
+	return w->state == 'C' || w->state == 'I' ||
+	       (lj_is_20(w) && !w->jit_base && w->vmstate < 0);
+}
+
 /*
  * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
  * this thread ran last, as vmstate does not have it while compiled code calls the collector.
@@ -273,8 +282,7 @@ LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
 		return -1;
 	lb_outer_begin(lj_common(w));
 	w->in_loop = 0;
-	if ((w->state == 'C' || w->state == 'I') && !lj_in_vm(w, regs->ip) &&
-	    lj_find_nearer(mem, w, regs->sp)) {
+	if (lj_may_be_other(w) && !lj_in_vm(w, regs->ip) && lj_find_nearer(mem, w, regs->sp)) {
 		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
 		return -1;
 	}

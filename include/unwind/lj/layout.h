@@ -37,6 +37,9 @@ struct lj_layout {
 	/* states of vmstate that are the interpreter's: INTERP; in Tarantool's, LFUNC and FFUNC, too */
 	__u8 interp_states;
 	__u8 gc32; /* 1: references have 32 bits and a frame takes one slot: LJ32_* */
+	/* 1: LuaJIT 2.0, which has jit_L in the place of cur_L: the thread of compiled code, or NULL */
+	__u8 v20;
+	__u8 pad;
 };
 
 /*
@@ -53,6 +56,10 @@ struct lj_layout {
 
 /* Returns the offset (or another number) of a build. */
 #define LJ_OFF(lj, name) ((__u32)(lj_is_gc32(lj) ? LJ32_##name : LJ_##name))
+
+/* LuaJIT 2.0 has four instructions less before these. */
+#define LJ_OPS_20 4
+#define LJ_FUNCF_20 85
 
 /* Calls by which a Lua function calls: CALLM .. ITERN, of which one stands before each return address
  * (lj_bc.h; the same in all builds of 2.1). */

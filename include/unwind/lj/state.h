@@ -241,6 +241,18 @@ static __always_inline int lj_is_32(const struct lj_walk *w)
 	return lj_is_gc32(&w->lj);
 }
 
+/* True if the build is one of LuaJIT 2.0, of which there are no GC64 ones. */
+static __always_inline int lj_is_20(const struct lj_walk *w)
+{
+	return lj_is_32(w) && w->lj.v20;
+}
+
+/* Returns the number that 2.1 has for an instruction's operation, from that of CALLM on. */
+static __always_inline __u32 lj_op(const struct lj_walk *w, __u32 ins)
+{
+	return (ins & 0xff) + (lj_is_20(w) ? LJ_OPS_20 : 0);
+}
+
 /* Returns the reference (GCRef, MRef) at an offset of bytes. */
 static __always_inline __u64 lj_ref(const struct lj_walk *w, const void *bytes, __u32 offset)
 {

@@ -304,7 +304,7 @@ static __always_inline int lj_has_jumped(const struct lb_mem *mem, struct lj_wal
 		return 1;
 	if (lj_read(mem, w, before, sizeof(before), regs->pc - sizeof(before)))
 		return 0;
-	op = before[1] & 0xff;
+	op = lj_op(w, before[1]);
 	if (op == LJ_OP_JMP)
 		return (before[0] & 0xff) >= LJ_OP_COMPARES;
 	return op - LJ_OP_FORI > LJ_OP_JITERL - LJ_OP_FORI;

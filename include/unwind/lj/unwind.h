@@ -51,7 +51,7 @@ static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
  */
 static __always_inline __u32 lj_distance(const struct lj_walk *w, __u32 ins)
 {
-	return (ins & 0xff) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM
+	return lj_op(w, ins) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM
 		       ? 0
 		       : LJ_AT(w, FRAME_BYTES) / 8 + (ins >> 8 & 0xff);
 }

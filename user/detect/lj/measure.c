@@ -106,6 +106,8 @@ static const struct pattern patterns_gc32[] = {
 	{{0x8b, 0x04, 0xc2, 0x0f, 0x57, 0xc0, 0xf2, 0x0f, 0x2a, 0x40, I1}, {LJ_FACT_STR_LEN}},
 	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
 	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
+	/* ... in 2.0: cmp ebp, BC_FUNCF; jb; mov eax, MULTRES */
+	{{0x83, 0xfd, I1, 0x72, ANY, 0x8b, 0x44, 0x24, 0x04}, {LJ_FACT_FUNCF}},
 	/* ... mov esi, eax; mov edi, ebp; neg esi; call lj_err_trace */
 	{{0x89, 0xc6, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
 };
@@ -207,6 +209,12 @@ static bool is_str_len(const struct lj_measured *m)
 	return len == LJ_STR_LEN || len == LJ_STR_LEN_2017;
 }
 
+/* LuaJIT 2.0: all of its builds have these numbers of bytecode. */
+static bool is_20(const struct lj_measured *m)
+{
+	return m->gc32 && m->fact[LJ_FACT_FUNCF] == LJ_FUNCF_20;
+}
+
 static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 {
 	const uint32_t *f = m->fact;
@@ -214,7 +222,7 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 	int i;
 
 	for (i = 0; i < LJ_FACT_MCOFS; i++)
-		if (!f[i] || f[i] == LJ_FACT_DIFFERS)
+		if ((!f[i] || f[i] == LJ_FACT_DIFFERS) && !(is_20(m) && i == LJ_FACT_FUNCC_END))
 			return i;
 	if (!registrytv(m))
 		return LJ_FACT_HOOKMASK;
@@ -233,9 +241,9 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 		return LJ_FACT_CFRAME_PREV;
 	if (!is_str_len(m))
 		return LJ_FACT_STR_LEN;
-	if (f[LJ_FACT_FUNCF] <= LJ_OP_JMP)
+	if (f[LJ_FACT_FUNCF] <= LJ_OP_JMP && !is_20(m))
 		return LJ_FACT_FUNCF;
-	if (f[LJ_FACT_FUNCC_END] != f[LJ_FACT_FUNCF] + 8)
+	if (f[LJ_FACT_FUNCC_END] != f[LJ_FACT_FUNCF] + 8 && !is_20(m))
 		return LJ_FACT_FUNCC_END;
 	return f[LJ_FACT_MCOFS] == LJ_FACT_DIFFERS ? LJ_FACT_MCOFS : LJ_FACTS;
 }
@@ -263,6 +271,7 @@ enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, str
 		.interp_states = (uint8_t)interp_states(f[LJ_FACT_EXIT]),
 		.mcofs = f[LJ_FACT_MCOFS] != 0,
 		.gc32 = m->gc32,
+		.v20 = is_20(m),
 	};
 	return LJ_FACTS;
 }
