@@ -393,8 +393,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.scan = s->scan;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
-	if (o->command) /* what it will run is not known */
-		loader_request_families(s->loader, LB_FAMILIES);
+	if (o->command) /* what it will run is not known; few builds lack GC64 */
+		loader_request_families(s->loader, LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC));
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
