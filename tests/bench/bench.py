@@ -472,6 +472,17 @@ def many_vms():
             child.wait()
 
 
+@contextmanager
+def sampling(bench, *options, hz=HZ):
+    """luabpf --all once it has found all processes and says that it samples. Without --stats its program's runs are not
+    counted; whoever asked BPF for what was found would take the processor that it needs."""
+    argv = [a for a in bench.everywhere(*options, hz=hz) if a != "-q"]
+    with running(argv, stderr=subprocess.PIPE) as child:
+        if "sampling" not in child.stderr.readline():
+            raise Unmeasured("luabpf does not sample")
+        yield child
+
+
 def check_found(luabpf, pids):
     """That BPF knows all of these processes."""
     known = bpfmaps.pids_in(bpfmaps.map_of(luabpf.pid, "procs"))
@@ -484,10 +495,7 @@ def all_many(bench, report, row):
     (hz,), seconds, stats = row.args, 5, bench.dir / f"{row.name}.json"
     with many_vms() as children:
         since = time.monotonic()
-        # it says that it samples when it has looked for all; whoever asked BPF meanwhile would take its processor
-        argv = [a for a in bench.everywhere("--stats", stats, hz=hz) if a != "-q"]
-        with running(argv, stderr=subprocess.PIPE) as child:
-            child.stderr.readline()
+        with sampling(bench, "--stats", stats, hz=hz) as child:
             took, start, at = time.monotonic() - since, cpu_seconds(child.pid), time.monotonic()
             check_found(child, [c.pid for c in children])
             time.sleep(seconds)
@@ -541,8 +549,7 @@ def all_spawn(bench, report, row):
         turns = []
         for _ in range(bench.rounds or 6):
             without = least(child)
-            with running(bench.everywhere()) as luabpf:
-                wait_for_samples(luabpf, MIN_RUNS)
+            with sampling(bench):
                 turns.append((without, least(child)))
     more = [b - a for a, b in turns]
     report.row([row.name, row.label, f"{median([a for a, _ in turns]):.1f} us", f"{median([b for _, b in turns]):.1f} us",
@@ -580,8 +587,7 @@ def all_slowdown(bench, report, row):
 
     @contextmanager
     def under_all(bench, worker):
-        with running(bench.everywhere(hz=99)) as luabpf:
-            wait_for_samples(luabpf, MIN_RUNS)
+        with sampling(bench, hz=99):
             yield
 
     states = {"nothing": under_nothing, "count": under_count_all, "all": under_all}
