@@ -57,7 +57,7 @@ Test(module_pool, equal_ones_share_a_block)
 	at(modules, other, 5);
 	cr_assert_eq(module_pool_hold(&pool, modules, 5, &c, &is_new), 0);
 	cr_expect(is_new && c->first == 5);
-	for (int i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		cr_expect_eq(a->users, 3 - i);
 		module_pool_drop(&pool, 0);
 	}
