@@ -328,8 +328,8 @@ static int render_stacks(const struct prof *prof, const struct jitp_options *o, 
 
 static bool is_plain_dump(const struct jitp_options *o)
 {
-	return o->raw == JITP_STACKS && o->stack && !o->states && o->split == JITP_ONE_LEVEL &&
-	       o->depth < 0;
+	return o->raw == JITP_STACKS && o->stack && !o->states && !o->zones &&
+	       o->split == JITP_ONE_LEVEL && o->depth < 0;
 }
 
 int jitp_render(const struct prof *prof, const struct jitp_options *o, const struct source *source,
