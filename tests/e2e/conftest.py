@@ -2,6 +2,7 @@
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import vms  # noqa: E402
 
 # What is started here is to have the dispositions of a program in a terminal, however the tests were started: in the
-# background of a script SIGINT and SIGQUIT are ignored, under nohup SIGHUP.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# background of a script SIGINT and SIGQUIT are ignored, under nohup SIGHUP. A worker of pytest-xdist inherits them; it may
+# load this file in another thread, which cannot set them.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
