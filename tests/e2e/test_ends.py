@@ -76,9 +76,8 @@ class Held:
     def wait(self):
         """Returns the command, once it waits in its constructor."""
         vms.wait_until(self.here.exists)
-        pids = Path(f"/proc/{self.tool.p.pid}/task/{self.tool.p.pid}/children").read_text().split()
-        pid, = (pid for pid in pids if Path(f"/proc/{pid}/comm").read_text() != "luabpf-loader\n")
-        return int(pid)
+        [command] = vms.commands_of(self.tool.p.pid)
+        return command
 
 
 def gone(pid):

@@ -65,10 +65,6 @@ def powerful(public, how):
     return path
 
 
-def child(pid):
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
-
-
 def wait_for_image(pid, program):
     vms.wait_until(lambda: os.readlink(f"/proc/{pid}/exe") == str(program))
     assert effective(pid) & 0b110 == 0b110  # it did become powerful
@@ -116,7 +112,7 @@ def test_what_a_command_becomes(public, secret):
     os.chown(out.parent, MAL, MAL)
     tool = vms.Luabpf("-F", 1000, f"-jp=Am0,{out}", "--", "luajit", "-joff", becomes(public, program, secret), env=SUDO, stats=False,
                       stdin=subprocess.PIPE).wait_banner()
-    command = child(tool.p.pid)
+    [command] = vms.commands_of(tool.p.pid)
     vms.wait_until(lambda: time.clock_gettime(~command << 3 | 2) > 0.05)  # its CPU time
     (public / "go").touch()
     wait_for_image(command, program)

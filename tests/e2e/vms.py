@@ -302,6 +302,16 @@ def is_all_time(count, seconds, hz, lost=0):
     return 0.3 * want < count + lost and count < 1.05 * want + 5 * math.sqrt(want)
 
 
+def commands_of(luabpf):
+    """The commands that it has started, once they run; its other children load its programs."""
+    out = []
+    for pid in Path(f"/proc/{luabpf}/task/{luabpf}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if not Path(f"/proc/{pid}/comm").read_text().startswith("luabpf"):
+                out.append(int(pid))
+    return out
+
+
 def wait_until(test, seconds=HANG):
     end = time.monotonic() + seconds
     while not test():
