@@ -228,8 +228,7 @@ def test_many_libraries(tmp_path, luajit2, root, mode, n):
     for name in libraries:
         assert r.done.fits(by[name], r.seconds[name]), (name, by, r.seconds, r.done)
     if mode != "threads":  # these begin and end
-        before = r.stats["cpu_seconds"] - sum(r.seconds.values())  # the libraries are loaded, the VMs made
-        assert r.stats["outside_lua"] <= HZ * before + truth.allowed(r.stats["samples"], 0.01), (before, r.done)
+        assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"], 0.02), r.done
 
 
 def test_many_libraries_that_come_late(tmp_path, luajit2, root):
