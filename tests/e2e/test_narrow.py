@@ -147,12 +147,18 @@ wait
 """
 
 
+IDLE = "print('ready') io.stdout:flush() io.read()"
+
+
 def test_container(root, tmp_path):
     """One that starts during the recording: programs that are deleted or replaced while they run, and short children.
     The same program outside its cgroup is not shown."""
     due = {"deleted": 0.3, "before": 0.15, "replaced": 0.15, "short": 12 * 0.02}
-    with cgroups.cgroup("box") as box, vms.Target(["lua5.4", "-e", WORK.format("outside")]).ready() as outside, \
-            vms.Target(["lua5.4", "-e", "io.read()"], preexec_fn=cgroups.join(box)):  # so that its family's program is loaded
+    with contextlib.ExitStack() as stack:
+        box = stack.enter_context(cgroups.cgroup("box"))
+        outside = stack.enter_context(vms.Target(["lua5.4", "-e", WORK.format("outside")])).ready()
+        for vm in "lua5.4", "luajit":  # so that the programs of both families are loaded
+            stack.enter_context(vms.Target([vm, "-e", IDLE], preexec_fn=cgroups.join(box))).ready()
         tool = vms.Luabpf("--cgroup", box, "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner()
         outside.go()
         with vms.Target(["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", CONTAINER, "sh", tmp_path],

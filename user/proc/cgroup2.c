@@ -83,6 +83,7 @@ int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH])
 	char *line __free = NULL;
 	char path[64];
 	size_t size = 0;
+	int r = -ESRCH; /* also when it ends before it is read: nothing comes then */
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
@@ -95,9 +96,10 @@ int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH])
 		if (strncmp(line, "0::", 3) || n > CGROUP2_PATH)
 			continue;
 		strcpy(buf, line + 3);
+		r = 0;
 		buf[process_path_len(buf, strlen(buf))] = '\0';
 	}
-	return 0;
+	return r;
 }
 
 uint64_t cgroup2_id(const char *mount, const char *path)

@@ -24,7 +24,7 @@ int cgroup2_mount(char buf[CGROUP2_PATH], struct error *err);
  */
 int cgroup2_find(const char *mount, const char *name, char **out);
 
-/* The cgroup of a process; "" if it is in none. -ESRCH: it has ended. */
+/* The cgroup of a process. -ESRCH: it has ended, or is in none. */
 int cgroup2_of(pid_t pid, char buf[CGROUP2_PATH]);
 
 /* Returns the kernel's id of a cgroup; 0 if the path is not a cgroup (any more). */
