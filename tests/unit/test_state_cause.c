@@ -23,9 +23,10 @@ Test(state_cause, of_the_collector)
 		uint8_t version;
 		const char *states;
 	} vms[] = {
-		{LB_FAMILY_LJ, 0, "pmmssfp"},	   {LB_FAMILY_PUC, 51, "pmssfp"},
-		{LB_FAMILY_PUC, 52, "mmssspp"},	   {LB_FAMILY_PUC, 53, "mmssssfpp"},
-		{LB_FAMILY_PUC, 54, "mmmssssfpp"}, {LB_FAMILY_PUC, 55, "mmmssssfpp"},
+		{LB_FAMILY_LJ, 0, "pmmssfp"},	   {LB_FAMILY_LJ32, 0, "pmmssfp"},
+		{LB_FAMILY_PUC, 51, "pmssfp"},	   {LB_FAMILY_PUC, 52, "mmssspp"},
+		{LB_FAMILY_PUC, 53, "mmssssfpp"},  {LB_FAMILY_PUC, 54, "mmmssssfpp"},
+		{LB_FAMILY_PUC, 55, "mmmssssfpp"},
 	};
 
 	for (size_t i = 0; i < sizeof(vms) / sizeof(vms[0]); i++) {

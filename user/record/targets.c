@@ -344,26 +344,24 @@ void targets_meet(struct targets *ts, struct process *t, const struct target_sca
 static void look(struct targets *ts, struct process *t)
 {
 	struct vm_modules before __cleanup(vm_modules_free) = {};
-	struct lb_proc now = {}, known;
 	uint64_t mapped = process_mapped(t->pid);
-	struct error unknown = {};
+	struct target_scan s;
+	struct lb_proc known;
 	bool news = false, unsampled;
 	uint32_t i;
-	int r;
 
 	if (!mapped || mapped == t->mapped)
 		return;
 	t->mapped = mapped;
-	r = scan_process(ts->scan, t->pid, &now, &unknown);
-	give_files(ts);
-	note_unsampled(ts, r, &unknown);
+	scan(ts, t->pid, &s);
+	note_unsampled(ts, s.result, &s.unknown);
 	/* of the image that BPF knows: when this is another by now, it asks anew */
 	if (loader_get_proc(ts->processes.loader, t->pid, &known)) {
 		t->mapped = 0; /* what was found is not registered */
 		return;
 	}
 	if (!known.exec_id) {
-		targets_recognise(ts, t, 0, NULL);
+		targets_meet(ts, t, &s);
 		return;
 	}
 	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
@@ -373,8 +371,8 @@ static void look(struct targets *ts, struct process *t)
 		return;
 	unsampled = t->vms.unsampled;
 	t->vms.exec_id = known.exec_id;
-	t->vms.unsampled |= now.unsampled;
-	for (i = 0; i < now.nmodules; i++)
+	t->vms.unsampled |= s.vms.unsampled;
+	for (i = 0; i < s.vms.nmodules; i++)
 		news |= add_module(ts, t, &scan_modules(ts->scan)[i]);
 	news |= t->vms.unsampled != unsampled;
 	if (news && !register_vms(ts, t, NULL))

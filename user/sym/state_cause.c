@@ -9,7 +9,7 @@ struct gc_states {
 
 static struct gc_states gc_states_of(const struct lb_build *build)
 {
-	if (build->family == LB_FAMILY_LJ)
+	if (lb_is_luajit(build->family))
 		return (struct gc_states){.pause = 0, .sweep = 3, .finalise = 5, .last = 5};
 	switch (build->puc.puc.version) {
 	case 51:
