@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* Returns the first added of the ranges that hold addr, or NULL. */
 static const struct mem_range *range_at(const struct mem_image *img, uint64_t addr)
 {
@@ -65,15 +67,8 @@ int mem_image_add(struct mem_image *img, uint64_t addr, const void *bytes, size_
 		return 0;
 	if (addr + len < addr)
 		return -EINVAL;
-	if (img->n == img->cap) {
-		size_t cap = img->cap ? 2 * img->cap : 8;
-		struct mem_range *ranges = reallocarray(img->ranges, cap, sizeof(*ranges));
-
-		if (!ranges)
-			return -ENOMEM;
-		img->ranges = ranges;
-		img->cap = cap;
-	}
+	if (array_grow(&img->ranges, img->n, sizeof(*img->ranges)))
+		return -ENOMEM;
 	copy = malloc(len);
 	if (!copy)
 		return -ENOMEM;

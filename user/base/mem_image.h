@@ -17,11 +17,11 @@ struct mem_range {
 	unsigned char *bytes;
 };
 
-/* Zero-initialise .ranges, .n, .cap with mem_image_init(); ranges own their bytes. */
+/* Zero-initialise .ranges and .n with mem_image_init(); ranges own their bytes. */
 struct mem_image {
 	struct lb_mem mem; /* hand &img.mem to mem_read() */
 	struct mem_range *ranges;
-	size_t n, cap;
+	size_t n;
 };
 
 void mem_image_init(struct mem_image *img);

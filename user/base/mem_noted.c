@@ -3,19 +3,15 @@
 
 #include <stdlib.h>
 
+#include "array.h"
+
 /* Out of memory, the extent is not logged: its repetition is a single read. */
 static void note(const struct lb_mem *mem, uint64_t addr, uint32_t size)
 {
 	struct mem_noted *noted = (struct mem_noted *)(uintptr_t)mem;
-	struct mem_extent *more;
 
-	if (noted->n == noted->cap) {
-		more = realloc(noted->extent, (2 * noted->cap + 8) * sizeof(*more));
-		if (!more)
-			return;
-		noted->extent = more;
-		noted->cap = 2 * noted->cap + 8;
-	}
+	if (array_grow(&noted->extent, noted->n, sizeof(*noted->extent)))
+		return;
 	noted->extent[noted->n++] = (struct mem_extent){addr, size};
 }
 

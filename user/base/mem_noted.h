@@ -12,7 +12,7 @@ struct mem_noted {
 	struct lb_mem mem; /* hand &n.mem to mem_read() */
 	const struct lb_mem *under;
 	struct mem_extent *extent; /* of each read; the caller may take the array */
-	size_t n, cap;
+	size_t n;
 };
 
 /* under outlives it. */

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 int words_add(struct words *w, const char *word)
 {
-	char **grown = reallocarray(w->word, w->n + 1, sizeof(*grown));
-
-	if (!grown)
+	if (array_grow(&w->word, w->n, sizeof(*w->word)))
 		return -ENOMEM;
-	w->word = grown;
 	w->word[w->n] = strdup(word);
 	if (!w->word[w->n])
 		return -ENOMEM;

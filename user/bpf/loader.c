@@ -21,6 +21,7 @@
 #include <bpf/libbpf.h>
 #include <utlist.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "families.h"
 #include "family_object.h"
@@ -51,7 +52,7 @@ struct loader {
 	struct families *families;
 	struct module_pool pool;
 	struct attached *attached;
-	size_t nattached, cap;
+	size_t nattached;
 	struct keeper *keepers; /* of all processes */
 	bool few_files;		/* they were given up */
 	uint64_t event_ns;	/* CPU time between two events */
@@ -589,15 +590,8 @@ static int attach(struct loader *l, const struct loader_attach *how, struct erro
 {
 	struct attached a = {.doubled = how->doubled};
 
-	if (l->nattached == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 16;
-		struct attached *p = realloc(l->attached, cap * sizeof(*p));
-
-		if (!p)
-			return error_set(err, -ENOMEM, "out of memory");
-		l->attached = p;
-		l->cap = cap;
-	}
+	if (array_grow(&l->attached, l->nattached, sizeof(*l->attached)))
+		return error_set(err, -ENOMEM, "out of memory");
 	a.event = open_event(how, l->event_ns);
 	if (a.event < 0)
 		return explain_attach(-errno, how, err);

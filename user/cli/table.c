@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "table.h"
 #include "value.h"
 
@@ -191,11 +192,8 @@ static int set_cgroup(struct options *opts, const char *value, struct error *err
 
 static int set_user(struct options *opts, const char *value, struct error *err)
 {
-	uid_t *grown = reallocarray(opts->users, opts->nusers + 1, sizeof(*grown));
-
-	if (!grown)
+	if (array_grow(&opts->users, opts->nusers, sizeof(*opts->users)))
 		return -ENOMEM;
-	opts->users = grown;
 	if (!*value)
 		return error_set(err, -EINVAL, "--user: empty");
 	return find_user("--user", value, &opts->users[opts->nusers++], err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "value.h"
 
 static bool is_digit(char c)
@@ -53,17 +54,13 @@ int cli_decimal(const char *text, unsigned decimals, uint64_t max, uint64_t *val
 
 static int add_pid(pid_t pid, pid_t **pids, size_t *npids)
 {
-	pid_t *grown;
-
 	for (size_t i = 0; i < *npids; i++) {
 		if ((*pids)[i] == pid)
 			return 0;
 	}
-	grown = reallocarray(*pids, *npids + 1, sizeof(pid));
-	if (!grown)
+	if (array_grow(pids, *npids, sizeof(pid)))
 		return -ENOMEM;
-	*pids = grown;
-	grown[(*npids)++] = pid;
+	(*pids)[(*npids)++] = pid;
 	return 0;
 }
 

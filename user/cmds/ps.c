@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "base/array.h"
 #include "base/caps.h"
 #include "base/cleanup.h"
 #include "base/outfile.h"
@@ -111,13 +112,12 @@ static void table_free(struct table *t)
 static int add_row(void *arg, const struct ps_process *p)
 {
 	struct table *t = arg;
-	struct ps_row *rows = reallocarray(t->rows, t->n + 1, sizeof(*rows)), *row;
+	struct ps_row *row;
 	int err;
 
-	if (!rows)
+	if (array_grow(&t->rows, t->n, sizeof(*t->rows)))
 		return -ENOMEM;
-	t->rows = rows;
-	row = &rows[t->n++];
+	row = &t->rows[t->n++];
 	*row = (struct ps_row){};
 	text_printf(&row->cell[PID], "%d", (int)p->pid);
 	put_user(p->uid, &row->cell[USER]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "arch/x86_64/insn.h"
 
@@ -38,19 +39,15 @@ static int add_function(void *arg, const struct elf_fde *fde)
 {
 	struct build *b = arg;
 	struct call_graph *g = b->g;
-	struct call_function *last = g->n ? &g->fn[g->n - 1] : NULL, *grown;
+	struct call_function *last = g->n ? &g->fn[g->n - 1] : NULL;
 
 	if (fde->start + b->window < b->near || fde->start > b->near + b->window || !fde->size ||
 	    fde->size > MAX_TEXT || g->n == MAX_FUNCTIONS)
 		return 0;
 	if (last && fde->start < last->start + last->size)
-		return 0;	    /* out of order, or they overlap */
-	if (!(g->n & (g->n - 1))) { /* grows at each power of two */
-		grown = reallocarray(g->fn, g->n ? 2 * g->n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		g->fn = grown;
-	}
+		return 0; /* out of order, or they overlap */
+	if (array_grow(&g->fn, g->n, sizeof(*g->fn)))
+		return -ENOMEM;
 	g->fn[g->n++] = (struct call_function){.start = fde->start, .size = fde->size};
 	return 0;
 }
@@ -79,15 +76,8 @@ static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_k
 
 	if (to == g->n || to == from || g->fn[to].start != target || g->nedges == MAX_EDGES)
 		return 0;
-	if (g->nedges == g->capacity) {
-		uint32_t capacity = g->capacity ? 2 * g->capacity : 4096;
-		struct call_edge *grown = reallocarray(g->edge, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		g->edge = grown;
-		g->capacity = capacity;
-	}
+	if (array_grow(&g->edge, g->nedges, sizeof(*g->edge)))
+		return -ENOMEM;
 	g->edge[g->nedges++] = (struct call_edge){from, to, kind};
 	return 0;
 }
@@ -95,17 +85,11 @@ static int add_edge(struct build *b, uint32_t from, uint64_t target, enum call_k
 static int add_linked(void *arg, const struct elf_pointer *p)
 {
 	struct build *b = arg;
-	size_t n = b->nlinked;
 
-	if (n == MAX_LINKED)
+	if (b->nlinked == MAX_LINKED)
 		return 0;
-	if (!(n & (n - 1))) { /* grows at each power of two */
-		struct elf_pointer *grown = reallocarray(b->linked, n ? 2 * n : 1, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		b->linked = grown;
-	}
+	if (array_grow(&b->linked, b->nlinked, sizeof(*b->linked)))
+		return -ENOMEM;
 	b->linked[b->nlinked++] = *p;
 	return 0;
 }

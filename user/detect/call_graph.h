@@ -35,7 +35,7 @@ struct call_graph {
 	struct call_function *fn; /* sorted by address, disjoint */
 	uint32_t n;
 	struct call_edge *edge;
-	uint32_t nedges, capacity;
+	uint32_t nedges;
 };
 
 /*

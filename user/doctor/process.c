@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "doctor.h"
 #include "record/session.h"
@@ -57,14 +58,12 @@ static void keep(void *arg, enum doctor_verdict verdict, const char *object, con
 		 const char *remedy)
 {
 	struct patient *p = arg;
-	struct finding *more = reallocarray(p->findings, p->n + 1, sizeof(*more));
 
 	if (verdict > p->worst)
 		p->worst = verdict;
-	if (!more)
+	if (array_grow(&p->findings, p->n, sizeof(*p->findings)))
 		return;
-	p->findings = more;
-	more[p->n++] = (struct finding){verdict, object, strdup(what), strdup(remedy)};
+	p->findings[p->n++] = (struct finding){verdict, object, strdup(what), strdup(remedy)};
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "detect/scan.h"
 #include "doctor.h"
@@ -30,12 +31,11 @@ struct ps {
 static void add_vm(void *arg, const struct doctor_module *m)
 {
 	struct ps_process *p = arg;
-	struct ps_vm *vms = reallocarray(p->vms, p->nvms + 1, sizeof(*vms)), *vm;
+	struct ps_vm *vm;
 
-	if (!vms)
+	if (array_grow(&p->vms, p->nvms, sizeof(*p->vms)))
 		return;
-	p->vms = vms;
-	vm = &vms[p->nvms++];
+	vm = &p->vms[p->nvms++];
 	vm->build = m->build;
 	vm->at = *m->at;
 	snprintf(vm->path, sizeof(vm->path), "%s", m->path);

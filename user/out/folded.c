@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_index.h"
 #include "base/text.h"
@@ -32,7 +33,7 @@ struct fold {
 	const struct frame_name *other, *cut;
 	size_t depth; /* frames of a stack, at most */
 	struct line **lines;
-	size_t n, cap;
+	size_t n;
 	struct hash_index index;
 	uint32_t *stack; /* of the current row */
 	size_t stack_cap;
@@ -114,15 +115,8 @@ static int add_line(struct fold *f, size_t depth, uint32_t hash, struct line **o
 	size_t len = depth * sizeof(*f->stack);
 	struct line *line;
 
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 1024;
-		struct line **lines = reallocarray(f->lines, cap, sizeof(*lines));
-
-		if (!lines)
-			return -ENOMEM;
-		f->lines = lines;
-		f->cap = cap;
-	}
+	if (array_grow(&f->lines, f->n, sizeof(*f->lines)))
+		return -ENOMEM;
 	line = malloc(sizeof(*line) + len);
 	if (!line || hash_index_add(&f->index, hash, (uint32_t)f->n)) {
 		free(line);

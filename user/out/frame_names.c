@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "folded_name.h"
 
 const struct frame_name *frame_names_add(struct frame_names *names, const char *text, size_t len)
@@ -22,16 +23,9 @@ const struct frame_name *frame_names_add(struct frame_names *names, const char *
 	name->len = len;
 	memcpy(name->text, text, len);
 	name->text[len] = '\0';
-	if (name->number == names->cap) {
-		size_t cap = names->cap ? 2 * names->cap : 256;
-		struct frame_name **all = reallocarray(names->all, cap, sizeof(*all));
-
-		if (!all) {
-			free(name);
-			return NULL;
-		}
-		names->all = all;
-		names->cap = cap;
+	if (array_grow(&names->all, name->number, sizeof(*names->all))) {
+		free(name);
+		return NULL;
 	}
 	HASH_ADD_BYHASHVALUE(hh, names->table, text, len, hash, name);
 	if (!name->hh.tbl) {

@@ -35,7 +35,6 @@ struct frame_names {
 	/* internal */
 	struct frame_number *of; /* by frame */
 	struct frame_name **all; /* by number */
-	size_t cap;
 	struct frame_name *table;
 	struct text raw, text;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "prof/name.h"
 #include "tally.h"
@@ -46,15 +47,8 @@ static struct tally *add(struct tallies *table, struct tally *parent, const char
 {
 	struct tally *t;
 
-	if (table->n == table->cap) {
-		size_t cap = table->cap ? 2 * table->cap : 64;
-		struct tally **lines = reallocarray(table->lines, cap, sizeof(*lines));
-
-		if (!lines)
-			return NULL;
-		table->lines = lines;
-		table->cap = cap;
-	}
+	if (array_grow(&table->lines, table->n, sizeof(*table->lines)))
+		return NULL;
 	t = calloc(1, sizeof(*t) + len + 1);
 	if (!t || hash_index_add(&table->index, hash, (uint32_t)table->n)) {
 		free(t);

@@ -31,7 +31,7 @@ struct tallies {
 	size_t kept;		    /* bytes of all lines */
 	size_t made;		    /* bytes of the keys of all calls */
 	struct tally **lines;	    /* of both levels, as they were added */
-	size_t n, cap;
+	size_t n;
 	struct hash_index index;
 };
 

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define MAX_EH_FRAME (128u << 20)
@@ -427,14 +428,8 @@ static int read_section(struct frames *f, struct elf_fde **fdes, size_t *n)
 		len = (uint64_t)(c.end - (f->bytes + at)) - 4;
 		if (!elf_spend(f->elf, FDE_STEPS))
 			return -EDQUOT;
-		if (!(count & (count - 1))) { /* grows at each power of two */
-			struct elf_fde *grown =
-				reallocarray(all, count ? 2 * count : 1, sizeof(*all));
-
-			if (!grown)
-				return -ENOMEM;
-			all = grown;
-		}
+		if (array_grow(&all, count, sizeof(*all)))
+			return -ENOMEM;
 		if (parse_fde(f, at, &all[count]))
 			count++;
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define MAX_SYMBOLS (4u << 20)
@@ -84,18 +85,12 @@ static int collect(void *arg, const Elf64_Sym *sym, const char *name)
 {
 	struct elf_file *elf = arg;
 	unsigned type = ELF64_ST_TYPE(sym->st_info);
-	size_t n = elf->nsyms;
 
 	(void)name;
 	if (sym->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC))
 		return 0;
-	if (!(n & (n - 1))) { /* grows at each power of two */
-		struct elf_sym *grown = reallocarray(elf->syms, n ? 2 * n : 1, sizeof(*elf->syms));
-
-		if (!grown)
-			return -ENOMEM;
-		elf->syms = grown;
-	}
+	if (array_grow(&elf->syms, elf->nsyms, sizeof(*elf->syms)))
+		return -ENOMEM;
 	elf->syms[elf->nsyms++] = (struct elf_sym){
 		.start = sym->st_value,
 		.size = sym->st_size,
@@ -220,14 +215,8 @@ static int collect_lua(void *arg, const Elf64_Sym *sym, const char *name)
 		elf->many_lua_syms = true;
 		return 0;
 	}
-	if (!(n & (n - 1))) { /* grows at each power of two */
-		struct elf_lua_sym *grown =
-			reallocarray(elf->lua_sym, n ? 2 * n : 1, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		elf->lua_sym = grown;
-	}
+	if (array_grow(&elf->lua_sym, n, sizeof(*elf->lua_sym)))
+		return -ENOMEM;
 	elf->lua_sym[n] = (struct elf_lua_sym){
 		.value = sym->st_value,
 		.size = sym->st_size,

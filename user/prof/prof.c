@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_index.h"
 #include "prof.h"
@@ -48,20 +49,20 @@ struct prof {
 	uint32_t other;		       /* id of PROF_OTHER, or NO_ID */
 	char **strings;
 	struct hash_index string_index;
-	size_t nstrings, strings_cap;
+	size_t nstrings;
 	struct prof_frame *frames; /* built in zeroed memory: their padding compares equal */
 	struct hash_index frame_index;
-	size_t nframes, frames_cap;
+	size_t nframes;
 	struct prof_origin *origins; /* the first has no string, and is not in the index */
 	struct hash_index origin_index;
-	size_t norigins, origins_cap;
+	size_t norigins;
 	struct row **rows;
 	struct hash_index row_index;
-	size_t nrows, rows_cap;
+	size_t nrows;
 	struct row_key *scratch; /* the key of the row that is looked up */
 	size_t scratch_cap;	 /* in bytes */
 	struct loss *losses;
-	size_t nlosses, losses_cap;
+	size_t nlosses;
 	uint64_t samples;
 };
 
@@ -70,26 +71,9 @@ static uint64_t add_to(uint64_t a, uint64_t b, uint64_t max)
 	return b > max - a ? max : a + b;
 }
 
-/* Makes room for one more element of `size` bytes. */
-static int grow(void *array, size_t n, size_t *cap, size_t size)
-{
-	size_t more = *cap ? *cap * 2 : 64;
-	void **slot = array;
-	void *p;
-
-	if (n < *cap)
-		return 0;
-	p = reallocarray(*slot, more, size);
-	if (!p)
-		return -ENOMEM;
-	*slot = p;
-	*cap = more;
-	return 0;
-}
-
 static int add_origin(struct prof *prof, const struct prof_origin *origin)
 {
-	int err = grow(&prof->origins, prof->norigins, &prof->origins_cap, sizeof(*prof->origins));
+	int err = array_grow(&prof->origins, prof->norigins, sizeof(*prof->origins));
 
 	if (!err)
 		prof->origins[prof->norigins++] = *origin;
@@ -201,7 +185,7 @@ static const char *find_string(const struct prof *prof, const char *str, size_t 
 static int add_string(struct prof *prof, const char *str, size_t len, uint32_t hash)
 {
 	__free char *copy = NULL;
-	int err = grow(&prof->strings, prof->nstrings, &prof->strings_cap, sizeof(*prof->strings));
+	int err = array_grow(&prof->strings, prof->nstrings, sizeof(*prof->strings));
 
 	if (err)
 		return err;
@@ -277,7 +261,7 @@ static bool find_frame(const struct prof *prof, const struct prof_frame *key, ui
 
 static int add_frame(struct prof *prof, const struct prof_frame *key, uint32_t *id)
 {
-	int err = grow(&prof->frames, prof->nframes, &prof->frames_cap, sizeof(*prof->frames));
+	int err = array_grow(&prof->frames, prof->nframes, sizeof(*prof->frames));
 
 	if (!err)
 		err = hash_index_add(&prof->frame_index, hash_bytes(key, sizeof(*key)),
@@ -455,7 +439,7 @@ static int add_row(struct prof *prof, size_t depth, uint32_t hash, size_t *id)
 {
 	__free struct row *row = NULL;
 	size_t keylen = key_bytes(depth);
-	int err = grow(&prof->rows, prof->nrows, &prof->rows_cap, sizeof(*prof->rows));
+	int err = array_grow(&prof->rows, prof->nrows, sizeof(*prof->rows));
 
 	if (err)
 		return err;
@@ -573,7 +557,7 @@ int prof_lose(struct prof *prof, const char *reason, uint64_t count)
 			return 0;
 		}
 	}
-	err = grow(&prof->losses, prof->nlosses, &prof->losses_cap, sizeof(*prof->losses));
+	err = array_grow(&prof->losses, prof->nlosses, sizeof(*prof->losses));
 	if (err)
 		return err;
 	prof->losses[prof->nlosses++] = (struct loss){.reason = name, .count = count};

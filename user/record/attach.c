@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "proc/process.h"
 
 struct attach_ctx {
@@ -11,7 +12,7 @@ struct attach_ctx {
 	struct process *process;
 	struct loader_attach how;
 	pid_t *tids;
-	size_t n, cap;
+	size_t n;
 	bool grew;
 	struct error *err;
 };
@@ -25,15 +26,8 @@ static int attach_thread(void *arg, pid_t tid)
 	for (i = 0; i < c->n; i++)
 		if (c->tids[i] == tid)
 			return 0;
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 64;
-		pid_t *p = realloc(c->tids, cap * sizeof(*p));
-
-		if (!p)
-			return error_set(c->err, -ENOMEM, "out of memory");
-		c->tids = p;
-		c->cap = cap;
-	}
+	if (array_grow(&c->tids, c->n, sizeof(*c->tids)))
+		return error_set(c->err, -ENOMEM, "out of memory");
 	c->tids[c->n++] = tid;
 	c->grew = true;
 	c->how.tid = tid;

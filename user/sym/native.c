@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/budget.h"
 #include "base/clock.h"
@@ -214,8 +215,7 @@ static struct native_file *add_file(struct native *n, const struct process_file 
 struct reading {
 	struct native_maps *p;
 	const struct native_maps *before; /* as they were read before */
-	size_t at; /* the first mapping that does not lie below the one at hand */
-	size_t cap;
+	size_t at;    /* the first mapping that does not lie below the one at hand */
 	size_t files; /* mappings of some */
 };
 
@@ -253,15 +253,8 @@ static int add_map(struct reading *r, const struct process_mapping *m, struct na
 	}
 	if (p->nmaps >= MAX_MAPS)
 		return 0;
-	if (p->nmaps == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : 32;
-		struct map *maps = reallocarray(p->maps, cap, sizeof(*maps));
-
-		if (!maps)
-			return -ENOMEM;
-		p->maps = maps;
-		r->cap = cap;
-	}
+	if (array_grow(&p->maps, p->nmaps, sizeof(*p->maps)))
+		return -ENOMEM;
 	p->maps[p->nmaps++] = (struct map){.start = m->start,
 					   .end = m->end,
 					   .offset = m->offset,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define MAX_POINTERS (64u << 10)
@@ -58,16 +59,11 @@ static void table_free(struct lib_table *t)
 static int add_pointer(void *arg, const struct elf_pointer *p)
 {
 	struct lib_table *t = arg;
-	struct elf_pointer *grown;
 
 	if (t->n == MAX_POINTERS)
-		return -ENOENT;	    /* too many to search */
-	if (!(t->n & (t->n - 1))) { /* grows at each power of two */
-		grown = reallocarray(t->all, t->n ? 2 * t->n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		t->all = grown;
-	}
+		return -ENOENT; /* too many to search */
+	if (array_grow(&t->all, t->n, sizeof(*t->all)))
+		return -ENOMEM;
 	t->all[t->n++] = *p;
 	return 0;
 }
