@@ -151,6 +151,9 @@ $(O)/obj/%.o: %.c $(O)/flags Makefile | $(GENERATED)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(if $(filter tests/%,$<),-Itests -Itests/lib) $(CFLAGS_ALL) \
 		-MMD -MP -c $< -o $@
 
+# One set of objects for the executable and for the shared library, which exports include/luabpf.h only.
+$(LIB_OBJ): private CFLAGS_ALL += -fPIC -fvisibility=hidden
+
 # Tests are compiled once for a run of seconds, most of which the library takes.
 $(UNIT_OBJ): private CFLAGS_ALL += -O0
 

@@ -445,7 +445,7 @@ static const char *sample_again(const struct scene *s, struct image *image)
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
 	const uint32_t pc[] = {1, 0, CALL_AT};
 	struct lb_rec_sample rec = {.hash = 7, .pid = (uint32_t)getpid(), .epoch = 1, .state = 'I'};
-	const char *lost = NULL;
+	struct symbolized got = {};
 	uint32_t i;
 
 	show(s);
@@ -455,8 +455,8 @@ static const char *sample_again(const struct scene *s, struct image *image)
 					  .pc = pc[i],
 					  .fp = print_of(s, stack[i])};
 	rec.stack.n = LENGTH(stack);
-	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build, "PUC Lua 5.4.4", &lost), 0);
-	return lost;
+	cr_assert_eq(symbolizer_sample(image, &rec, 1, &s->build, "PUC Lua 5.4.4", &got), 0);
+	return got.lost;
 }
 
 static const char *sample(const struct scene *s, struct symbolizer *sym, struct image *image)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A recording: opens, attaches, polls, stops. Owns the targets, the BPF side and the profile. */
+/*
+ * A recording: opens, attaches, polls, stops. Owns the targets, the BPF side and the profile.
+ * session_run() is for a command, which does nothing else meanwhile; session_start(), session_poll()
+ * and session_stop() are for a program with an event loop of its own.
+ */
 #ifndef RECORD_SESSION_H
 #define RECORD_SESSION_H
 
@@ -35,24 +39,24 @@ struct session_options {
 	bool zones;	       /* samples say in which zone of the program they were */
 	const char *zone_from; /* the module whose table is the zone stack; NULL: jit.zone, zone */
 	bool by_process;       /* session_process() will be called: with pids */
-	unsigned confine;      /* enum use; session_run() gives up all other rights; 0: none */
+	unsigned confine;      /* enum use; session_start() gives up all other rights; 0: none */
 };
 
 /*
  * Loads the BPF side, recognises the targets, attaches. A command is started, and held: until
- * session_run() it ends when we do, however we end.
+ * session_start() it ends when we do, however we end.
  */
 int session_open(const struct session_options *opts, struct session **out, struct error *err);
 void session_free(struct session **session);
 
 /*
- * Calls fn for each VM that is recognised from now on, within session_run(): a child's, one that
+ * Calls fn for each VM that is recognised from now on, within session_poll(): a child's, one that
  * exec or a library brought.
  */
 void session_watch(struct session *session, vm_found_fn *fn, void *arg);
 
 /*
- * Calls fn within session_run() after each `every_ns`, with the counts up to date, while BPF samples
+ * Calls fn within session_poll() after each `every_ns`, with the counts up to date, while BPF samples
  * on. `rotate`: the profile begins anew after each call. hangup: readable for a call at once; -1:
  * none. An error of fn's ends the recording. Not called at the end of the recording.
  */
@@ -66,10 +70,37 @@ struct session_ticks {
 void session_set_ticks(struct session *session, const struct session_ticks *ticks);
 
 /*
- * Samples until the duration is over, the targets have ended, or stop becomes readable; -1: none. That
- * is of signals_catch(), and from the end of the sampling on it catches no more
- * (signals_release()).
+ * Calls fn for each row of the profile to which samples are added, with their number: from within
+ * session_poll(), session_stop() or session_run(). An error of fn's ends the recording. fn may read
+ * session_prof(), and calls no other function of the session.
  */
+typedef int session_count_fn(void *arg, size_t row, uint64_t count);
+void session_on_count(struct session *session, session_count_fn *fn, void *arg);
+
+/*
+ * Lets a held command run, and begins to wait for events: the duration's end, the targets' ends, and
+ * that stop becomes readable, which is of signals_catch(); -1: none.
+ */
+int session_start(struct session *session, int stop, struct error *err);
+
+/*
+ * Waits at most timeout_ms (-1: without a limit) for an event, and handles those that are there.
+ * Returns 1 when the recording is over: session_stop() is next, and has the error if there was one. 0:
+ * it goes on. -errno.
+ */
+int session_poll(struct session *session, int timeout_ms, struct error *err);
+
+/* A descriptor that is readable when session_poll() has something to do. The session's. */
+int session_fd(const struct session *session);
+
+/* Brings the profile's losses and the statistics up to date while it samples on. */
+int session_count(struct session *session, struct error *err);
+
+/* Ends the sampling, and adds the samples that BPF has sent to the profile. Called once. */
+int session_stop(struct session *session, struct error *err);
+
+/* All three: samples until it is over. From the end of the sampling on it catches no signals any more
+ * (signals_release()). */
 int session_run(struct session *session, int stop, struct error *err);
 
 enum session_end {

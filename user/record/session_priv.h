@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a recording, for session.c, which runs it, and session_result.c, which reads it. */
+/* The state of a recording: session.c opens it, session_run.c runs it, session_result.c reads it. */
 #ifndef RECORD_SESSION_PRIV_H
 #define RECORD_SESSION_PRIV_H
 
@@ -17,6 +17,19 @@
 #include "sym/symbolizer.h"
 #include "targets.h"
 
+#define DRAIN_NS 50000000ULL /* between two drains, and what one of them takes at most */
+
+/* Why the event loop woke up. */
+enum wake {
+	WAKE_RING,
+	WAKE_SIGNAL,
+	WAKE_DRAIN,
+	WAKE_DURATION,
+	WAKE_TICK,
+	WAKE_HANGUP,
+	WAKE_TARGET, /* its pid follows */
+};
+
 struct session {
 	struct loader *loader;
 	struct ring *ring;
@@ -28,6 +41,8 @@ struct session {
 	struct losses losses;
 	struct intervals intervals;
 	struct session_ticks ticks;
+	session_count_fn *counted; /* NULL: none */
+	void *counted_arg;
 	unsigned confine; /* see session_options */
 	pid_t command;	  /* 0: none */
 	bool held;
@@ -44,6 +59,12 @@ struct session {
 	int error;	  /* first -errno from a callback */
 	struct error why; /* of it; may be empty */
 };
+
+/* The event loop wakes up when fd is readable. */
+int session_wake(struct session *session, int fd, enum wake wake, pid_t pid);
+
+/* Sets the length of a round. */
+int session_drain_each(struct session *session, uint64_t ns);
 
 /* Gives up all rights that are not used once a recording has begun: base/confine.h. */
 int session_confine(const struct session *session, struct error *err);

@@ -528,7 +528,7 @@ static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 }
 
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
-		      const struct lb_build *build, const char *vm, const char **lost)
+		      const struct lb_build *build, const char *vm, struct symbolized *out)
 {
 	struct lb_rec_sample refined;
 	struct frame_ctx c = {
@@ -563,9 +563,10 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
 	if (r) {
-		*lost = reason_of(&c, r);
+		out->lost = reason_of(&c, r);
 		return 0;
 	}
+	out->row = row;
 	prof_count(c.s->prof, row, count);
 	zones_count(c.s->zones, zone, count);
 	return 0;

@@ -39,14 +39,20 @@ size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes);
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);
 
+/* What became of samples. */
+struct symbolized {
+	const char *lost; /* the reason why they are lost; NULL: they are not */
+	size_t row;	  /* of the profile, if they are not lost */
+};
+
 /*
  * Adds samples that are the same to the profile; or they are lost, as their names cannot be known
- * any more: sets the reason. build is what the record names, and outlives the image; vm is its
+ * any more: sets out->lost, which the caller has set to NULL. build is what the record names, and outlives the image; vm is its
  * release. Returns 0, also for a loss, -EAGAIN when it takes another round to decide on them (PROTOS_WAIT at most), or
  * -ENOMEM.
  */
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
-		      const struct lb_build *build, const char *vm, const char **lost);
+		      const struct lb_build *build, const char *vm, struct symbolized *out);
 
 /*
  * Samples of compiled code so far whose lines and inlined functions are those of its guards only.
