@@ -10,7 +10,8 @@ local function headers(applet, n)
   return s
 end
 
-local function busy(applet)
+-- A global, which is what it is called by.
+function busy(applet)
   local start = clock()
   while clock() - start < 0.05 do
     parts.begin()

@@ -19,6 +19,18 @@ local function light()
   measure("thread", parts.thread, turns(60000))
 end
 
+local function access(n)
+  local s = 0
+  for i = 1, n do s = s + i % 3 end -- access
+  return s
+end
+
+-- Runs in a phase of its own, before the content.
+function service.check()
+  parts.begin()
+  for _ = 1, 4 do measure("access", access, turns(200000)) end
+end
+
 function service.busy()
   local start = clock()
   while clock() - start < 0.03 do

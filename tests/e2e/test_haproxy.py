@@ -88,6 +88,8 @@ def test_stacks(run):
         shown = service.shown(s)
         if not lua or Path(lua[0].file).name != SERVICE.name:
             wrong["root: " + shown] += s.count
+        elif service.start(lua[0]) == first["busy"] and lua[0].name != "busy":
+            wrong["name: " + shown] += s.count
         part = service.part_of(s, LINES)
         if part and ([service.start(f) for f in stack[:3]] != [first["busy"], first["measure"], first[part]] or
                      [f.name for f in stack[3:]] not in ([], ["string.format"])):

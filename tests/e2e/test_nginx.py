@@ -2,6 +2,7 @@
 """nginx with Debian's lua module on OpenResty's LuaJIT, stripped: two workers, each request a coroutine that C resumes,
 light threads beside it, regular expressions by FFI, the JIT compiler on (nginx.lua, nginx.conf)."""
 import collections
+import re
 import threading
 from pathlib import Path
 from string import Template
@@ -18,6 +19,9 @@ HZ = 10000
 SERVICE = vms.HERE / "nginx.lua"
 LINES, FIRST = service.lines(SERVICE), service.starts(SERVICE)
 CLIENTS, REQUESTS = 2, 12
+# What nginx calls the chunks of nginx.conf: the phase, and where its block begins.
+CONTENT = re.compile(r"content_by_lua\(nginx\.conf:\d+\):0")
+PHASES = {"access": re.compile(r"access_by_lua\(nginx\.conf:\d+\):0")}
 
 
 class Nginx(vms.Target):
@@ -105,7 +109,7 @@ def test_shares(run):
 
 
 def test_stacks(run):
-    """Each begins where nginx resumed a coroutine: the request's own, or a light thread's."""
+    """Each begins where nginx resumed a coroutine: that of the request's phase, or a light thread's."""
     wrong, total = collections.Counter(), 0
     for s in run.profile.samples:
         part = service.part_of(s, LINES)
@@ -116,7 +120,7 @@ def test_stacks(run):
         if above != [FIRST["measure"], FIRST[part]]:
             wrong[service.shown(s)] += s.count
         root = s.stack[0]
-        if service.start(root) != FIRST["light"] if part == "thread" else not root.name.startswith("content_by_lua("):
+        if service.start(root) != FIRST["light"] if part == "thread" else not PHASES.get(part, CONTENT).fullmatch(root.name):
             wrong["root: " + service.shown(s)] += s.count
     assert sum(wrong.values()) <= truth.allowed(total), (wrong.most_common(8), run.done)
 

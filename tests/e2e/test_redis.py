@@ -4,6 +4,7 @@
 The scripts run one at a time on the server's main thread, whose CPU time the kernel counts.
 """
 import collections
+import hashlib
 import re
 import socket
 from pathlib import Path
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("root")
 HZ = 10000
 SCRIPT = (vms.HERE / "redis.lua").read_text()
 LINES = {m[1]: n for n, text in enumerate(SCRIPT.splitlines(), 1) if (m := re.search(r" -- (\w+)$", text))}
+SHA = "f_" + hashlib.sha1(SCRIPT.encode()).hexdigest()
 PARTS = {"spin": 200000, "text": 12000, "store": 3000, "sort": 4000}  # some 2 ms each
 BINARY = "/usr/bin/redis-check-rdb"  # is the server, under another name; redis-tools has it, without a service
 
@@ -118,6 +120,8 @@ def test_stacks(run):
         if Path(stack[0].file).name != "user_script" and stack[0].file != "@user_script":
             wrong["root: " + shown] += s.count
             continue
+        if stack[0].name != SHA:
+            wrong["name: " + shown] += s.count
         if stack[0].line != LINES["part"]:
             setup += s.count  # defining the parts
             continue
@@ -137,3 +141,31 @@ def test_view(run):
     *_, vl = run
     assert re.search(r"^ *\d+% +Interpreted$", vl, re.M) and re.search(r"^ *\d+% +C code$", vl, re.M), vl
     assert f"user_script:{LINES['spin']}" in vl, vl
+
+
+BODY = "local s = 0 for i = 1, {} do s = s + i % 7 end return 'done'"
+
+
+def test_scripts_of_one_shape(root, tmp_path):
+    """Chunk, line, code and size are the same: each has the name by which Redis keeps it, EVALSHA's, too. A function of
+    FUNCTION LOAD has that of its chunk, which Redis gives to all libraries."""
+    bodies = [BODY.format(n) for n in (300000, 300001, 300002)]
+    with Redis(tmp_path) as server:
+        sha = server.command("SCRIPT", "LOAD", bodies[2])
+        server.command("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('work',\nfunction()\n"
+                       "local s = 0 for i = 1, 300000 do s = s + i % 7 end return 'done' end)")
+        tool = vms.Luabpf("-p", server.pid, "-F", HZ, f"-jp=G,{tmp_path}/folded").wait_banner()
+        for _ in range(8):
+            for body in bodies[:2]:
+                assert server.command("EVAL", body, 0) == "done"
+            assert server.command("EVALSHA", sha, 0) == "done"
+            assert server.command("FCALL", "work", 0) == "done"
+        tool.signal()
+        done = tool.done()
+    counts = {}
+    for line in (tmp_path / "folded").read_text().splitlines():
+        stack, _, n = line.rpartition(" ")
+        counts[stack.split(";")[0]] = counts.get(stack.split(";")[0], 0) + int(n)
+    want = {"f_" + hashlib.sha1(b.encode()).hexdigest() for b in bodies} | {"user_function:3"}
+    assert sha in {name[2:] for name in want}
+    assert {name for name in counts if counts[name] > 0.02 * sum(counts.values())} == want, (counts, done)

@@ -636,7 +636,7 @@ static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t n
 			const struct field *modules, uint32_t nmodules)
 {
 	uint64_t g = arena_take(a, 0x80), env = table(a, globals, nglobals);
-	struct field loaded[16], registry[2];
+	struct field loaded[16], registry[4];
 	uint32_t i;
 
 	loaded[0] = (struct field){"_G", TV(LJ_TTAB, env)};
@@ -644,7 +644,9 @@ static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t n
 		loaded[i + 1] = modules[i];
 	registry[0] = (struct field){"FILE*", TV(LJ_TTAB, env)};
 	registry[1] = (struct field){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
-	arena_put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 2)));
+	registry[2] = (struct field){"c_function", func(a, 1, 0x7200, 0)};
+	registry[3] = (struct field){"f_script", func(a, 0, 0x5100 + LJ_PROTO_SIZE, 0)};
+	arena_put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 4)));
 	return g;
 }
 
@@ -741,4 +743,36 @@ Test(luasym, loaded_tables_in_a_circle)
 	cr_assert_eq(lj_loaded_walk(mem, &layout, ARENA_BASE + (1 << 20), count_calls, &calls),
 		     -EFAULT);
 	cr_assert_eq(lj_loaded_walk(mem, &layout, g + 8, count_calls, &calls), -EBADMSG);
+}
+
+static int list_kept(void *arg, const struct lj_loaded *l)
+{
+	char *names = arg;
+	size_t len = strlen(names);
+
+	if (!l->ffid)
+		snprintf(names + len, 256 - len, "%s=%#lx ", l->field, (long)l->code);
+	return 0;
+}
+
+/* Lua functions of the registry and globals, with their prototypes; nothing of a module. */
+Test(luasym, kept_functions)
+{
+	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	uint64_t g = sample_vm(a);
+	const struct lb_mem *mem = arena_mem(a);
+	char names[256] = "";
+	unsigned int k;
+
+	cr_assert_eq(lj_loaded_kept(mem, &layout, g, list_kept, names), 0);
+	cr_expect_str_eq(names, "f_script=0x5100 mylua=0x5000 ");
+	for (k = 0; k < 100; k++) {
+		struct arena_failing f;
+
+		names[0] = '\0';
+		arena_failing_init(&f, mem, k, false);
+		lj_loaded_kept(&f.mem, &layout, g, list_kept, names);
+		cr_assert(!*names || strstr(names, "f_script=0x5100 ") ||
+			  !strcmp(names, "mylua=0x5000 "));
+	}
 }

@@ -119,6 +119,35 @@ Test(protos, changed_is_what_was_shown)
 	arena_free(&s.a);
 }
 
+/* A name that was read from tables counts if the prototype is still there, and goes with it. */
+Test(protos, the_name_that_a_host_has)
+{
+	struct protos *p __cleanup(protos_free) = NULL;
+	const struct protos_entry *entry;
+	unsigned changes = 0;
+	struct scene s;
+	uint32_t fp;
+
+	scene_init(&s);
+	fp = print_of(&s, s.parent);
+	cr_assert_eq(protos_new(arena_mem(s.a), on_change, &changes, &p), 0);
+	entry = protos_get(p, &s.build, s.parent, fp, 1);
+	cr_expect_null(entry->kept_as);
+	cr_assert_eq(protos_set_kept(p, entry, "f_old"), 0);
+	cr_expect_str_eq(protos_get(p, &s.build, s.parent, fp, 2)->kept_as, "f_old");
+
+	arena_put(s.a, s.one, "uno", 3);
+	cr_assert_eq(print_of(&s, s.parent), fp);
+	cr_expect_eq(protos_set_kept(p, entry, "f_new"), -ESTALE);
+	cr_expect_str_eq(entry->kept_as, "f_old");
+	cr_expect_null(protos_get(p, &s.build, s.parent, fp, 3)->kept_as, "another took its place");
+	cr_assert_eq(protos_set_kept(p, entry, "f_new"), 0);
+	protos_end(p);
+	cr_expect_eq(protos_set_kept(p, entry, "f_later"), -ESTALE);
+	cr_expect_str_eq(entry->kept_as, "f_new");
+	arena_free(&s.a);
+}
+
 static void on_evicted(void *arg, uint64_t addr)
 {
 	*(uint64_t *)arg = addr;

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -94,8 +95,10 @@ static uint64_t vm(struct arena *a, const struct field *modules, uint32_t n)
 		{"_PRELOAD", table(a, (struct field[]){{"nope", cfunc(a, 0x9000)}}, 1)},
 		{"_LOADED", table(a, modules, n)},
 		{"ref", {42, 3}},
+		{"f_script", closure(a, false, 0x5100)},
+		{"c_function", closure(a, true, CODE + 0x9100)},
 	};
-	struct value r = table(a, registry, 4);
+	struct value r = table(a, registry, 6);
 
 	arena_put64(a, g + a->puc->g_registry, r.val);
 	arena_put8(a, g + a->puc->g_registry + PUC_TV_TT, r.tt);
@@ -238,5 +241,47 @@ Test(puc_sym, loaded_tables_in_a_circle)
 		found = 0;
 		cr_assert_eq(puc_loaded_walk(mem, puc, g, count_calls, &found), 0);
 		cr_assert_eq(found, 2);
+	}
+}
+
+struct kept_list {
+	char names[256];
+};
+
+static int list_kept(void *arg, const struct puc_loaded *l)
+{
+	struct kept_list *k = arg;
+	size_t len = strlen(k->names);
+
+	snprintf(k->names + len, sizeof(k->names) - len, "%s=%#lx ", l->field, (long)l->f);
+	return 0;
+}
+
+/* Lua functions of the registry and globals, with their prototypes; nothing of a module. */
+Test(puc_sym, kept_functions)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i;
+	unsigned int k;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		uint64_t g = sample_vm(a);
+		const struct lb_mem *mem = arena_mem(a);
+		struct kept_list list = {""};
+
+		cr_assert_eq(puc_loaded_kept(mem, puc, g, list_kept, &list), 0, "%s", row);
+		cr_expect_str_eq(list.names, "f_script=0x5100 mylua=0x5000 ", "%s", row);
+		for (k = 0; k < 200; k++) {
+			struct arena_failing f;
+
+			list.names[0] = '\0';
+			arena_failing_init(&f, mem, k / 2, k % 2);
+			puc_loaded_kept(&f.mem, puc, g, list_kept, &list);
+			cr_assert(!*list.names || strstr(list.names, "f_script=0x5100 ") ||
+				  !strcmp(list.names, "mylua=0x5000 "));
+		}
 	}
 }

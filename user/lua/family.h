@@ -76,6 +76,10 @@ struct sym_family {
 	void (*names_free)(struct names **names);
 	const char *(*builtin)(const struct names *names, uint64_t number);
 	const char *(*cfunction)(const struct names *names, uint64_t addr);
+	/* Calls fn for each Lua function that the registry holds under a string, or a global: with
+	 * its prototype. Returns 0, fn's value, or -errno: they cannot be read. */
+	int (*kept)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		    sym_definition_fn fn, void *arg);
 	/* Line attribution of one process's machine code: refine() replaces the topmost frames of a
 	 * sample in it (jit/cache.h). NULL: the family compiles nothing. */
 	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 
 #define MODULES_MAX_VISITS 400000 /* nodes, in the whole walk */
+#define MODULES_MAX_KEPT 40000	  /* nodes of the registry and of the globals */
 #define MODULES_MAX_INNER 256	  /* tables in a module's table: one with more holds data */
 #define MODULES_MAX_NAME 128
 

@@ -68,6 +68,7 @@ void image_free(struct image **image)
 	forget_frames(i);
 	protos_free(&i->protos);
 	vm_names_free(&i->vms);
+	kept_free(&i->kept);
 	vm_zones_free(&i->zones);
 	if (i->compiled)
 		i->compiled->family->compiled_free(&i->compiled);

@@ -9,6 +9,7 @@
 #include "base/mem_remote.h"
 #include "family.h"
 #include "image.h"
+#include "kept.h"
 #include "native.h"
 #include "origin.h"
 #include "prof/prof.h"
@@ -39,6 +40,7 @@ struct image {
 	uint32_t profile_round; /* of image_begin_profile() */
 	struct protos *protos;
 	struct vm_names *vms;
+	struct kept_functions *kept;
 	struct vm_zones *zones;
 	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
 	struct cached_frame *frames;

@@ -8,6 +8,7 @@
 #include "family.h"
 #include "lua/foreign.h"
 #include "lua/lj/ffnames.h"
+#include "lua/lj/loaded.h"
 #include "lua/lj/proto_priv.h"
 #include "lua/lj/zone.h"
 #include "jit/cache.h"
@@ -237,6 +238,28 @@ static int lj_refine(struct compiled *compiled, const struct lb_build *build,
 				rec);
 }
 
+/* ---- functions that the host keeps ----------------------------------------------------------- */
+
+struct lj_kept_arg {
+	sym_definition_fn fn;
+	void *arg;
+};
+
+static int lj_kept_function(void *arg, const struct lj_loaded *found)
+{
+	const struct lj_kept_arg *k = arg;
+
+	return found->ffid ? 0 : k->fn(k->arg, found->code, found->field);
+}
+
+static int lj_kept(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		   sym_definition_fn fn, void *arg)
+{
+	struct lj_kept_arg k = {fn, arg};
+
+	return lj_loaded_kept(mem, &build->lj.lj, g, lj_kept_function, &k);
+}
+
 /* ---- zones ----------------------------------------------------------------------------------- */
 
 static int lj_zone(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
@@ -273,6 +296,7 @@ const struct sym_family lj_family = {
 	.names_free = lj_names_free,
 	.builtin = lj_builtin,
 	.cfunction = lj_cfunction,
+	.kept = lj_kept,
 	.compiled_new = lj_compiled_new,
 	.compiled_free = lj_compiled_free,
 	.refine = lj_refine,

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/hash.h"
 #include "base/mem_image.h"
 #include "base/mem_noted.h"
@@ -91,7 +92,7 @@ int protos_new(const struct lb_mem *mem, void (*changed)(void *arg), void *arg, 
 	return 0;
 }
 
-static void drop_definitions(struct known_proto *k)
+static void drop_names(struct known_proto *k)
 {
 	struct definition *d, *tmp;
 
@@ -101,6 +102,8 @@ static void drop_definitions(struct known_proto *k)
 		free(d);
 	}
 	k->defined = false;
+	free(k->entry.kept_as);
+	k->entry.kept_as = NULL;
 }
 
 void protos_clear(struct protos *p)
@@ -110,7 +113,7 @@ void protos_clear(struct protos *p)
 	p->recent = NULL;
 	HASH_ITER (hh, p->known, k, tmp) {
 		HASH_DEL(p->known, k);
-		drop_definitions(k);
+		drop_names(k);
 		k->entry.family->free(&k->entry.proto);
 		free(k->extents);
 		free(k);
@@ -120,7 +123,7 @@ void protos_clear(struct protos *p)
 /* Its hash stays: another prototype that has its address and fingerprint by then is noticed. */
 static void evict(struct known_proto *k)
 {
-	drop_definitions(k);
+	drop_names(k);
 	k->ordered = false;
 	k->entry.family->free(&k->entry.proto);
 	free(k->extents);
@@ -228,7 +231,7 @@ static void replace_proto(struct protos *p, struct known_proto *k, struct proto 
 	if (k->shown && !k->evicted)
 		p->changed(p->arg);
 	k->evicted = false;
-	drop_definitions(k);
+	drop_names(k);
 	k->ordered = false;
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
@@ -582,11 +585,26 @@ bool protos_share(struct protos *p, uint32_t round)
 	return p->shared && !p->addr_reused;
 }
 
+int protos_set_kept(struct protos *p, const struct protos_entry *entry, const char *name)
+{
+	struct known_proto *k = container_of(entry, struct known_proto, entry);
+	struct proto *live = NULL;
+	bool same;
+
+	if (p->ended || !entry->proto || read_known(k, p->mem, &live))
+		return -ESTALE;
+	same = is_known(k, live);
+	k->entry.family->free(&live);
+	if (!same)
+		return -ESTALE;
+	free(k->entry.kept_as);
+	k->entry.kept_as = strdup(name);
+	return k->entry.kept_as ? 0 : -ENOMEM;
+}
+
 const char *protos_definition(const struct protos_entry *parent, uint64_t child)
 {
-	const struct known_proto *k =
-		(const struct known_proto *)((const char *)parent -
-					     offsetof(struct known_proto, entry));
+	const struct known_proto *k = container_of(parent, struct known_proto, entry);
 	const struct definition *d;
 
 	HASH_FIND(hh, k->definitions, &child, sizeof(child), d);

@@ -24,6 +24,7 @@ struct protos;
 struct protos_entry {
 	const struct sym_family *family;
 	struct proto *proto; /* NULL: it could not be read */
+	char *kept_as;	     /* protos_set_kept()'s; NULL: it was not called */
 	uint32_t order;	     /* proto_order() at the first protos_get() */
 	bool doubtful;	     /* ambiguous in this round */
 	bool waits;	     /* was freed: its samples count if the process ends now */
@@ -62,6 +63,12 @@ int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const str
  */
 const struct protos_entry *protos_get(struct protos *protos, const struct lb_build *build,
 				      uint64_t addr, uint32_t fp, uint32_t round);
+
+/*
+ * Sets the name under which its host keeps the function ("": none), which was read since
+ * protos_get() returned it: if it is still at its address now. 0, -ESTALE or -ENOMEM.
+ */
+int protos_set_kept(struct protos *protos, const struct protos_entry *entry, const char *name);
 
 /*
  * Returns how most of the build's prototypes in this process contradict its layout, as a reason of

@@ -9,6 +9,7 @@
 #include "family.h"
 #include "lua/foreign.h"
 #include "lua/puc/cnames.h"
+#include "lua/puc/loaded.h"
 #include "lua/puc/proto_priv.h"
 #include "lua/puc/zone.h"
 
@@ -204,6 +205,28 @@ static const char *puc_cfunction(const struct names *names, uint64_t addr)
 	return puc_cname(puc_names_of(names), addr);
 }
 
+/* ---- functions that the host keeps ----------------------------------------------------------- */
+
+struct puc_kept_arg {
+	sym_definition_fn fn;
+	void *arg;
+};
+
+static int puc_kept_function(void *arg, const struct puc_loaded *found)
+{
+	const struct puc_kept_arg *k = arg;
+
+	return k->fn(k->arg, found->f, found->field);
+}
+
+static int puc_kept(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
+		    sym_definition_fn fn, void *arg)
+{
+	struct puc_kept_arg k = {fn, arg};
+
+	return puc_loaded_kept(mem, &build->puc.puc, g, puc_kept_function, &k);
+}
+
 /* ---- zones ----------------------------------------------------------------------------------- */
 
 static int puc_zone(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
@@ -242,6 +265,7 @@ const struct sym_family puc_family = {
 	.zone_layout = puc_zone_layout_of,
 	.builtin = puc_builtin,
 	.cfunction = puc_cfunction,
+	.kept = puc_kept,
 	.libraries_first = true,
 	.slots_change = true,
 };

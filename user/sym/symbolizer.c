@@ -178,6 +178,43 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 	return none;
 }
 
+/* A frame with one of these flags was not called by an instruction of the frame below. */
+#define UNCALLED (LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK)
+
+/* The frame below, when it is a Lua function of the same thread: its bytecode names its callee. */
+static const struct lb_frame *caller_of(const struct lb_rec_sample *rec, uint32_t i)
+{
+	const struct lb_frame *caller;
+
+	if (i + 1 >= rec->stack.n || LB_FRAME_FLAGS(&rec->stack.frame[i]) & UNCALLED)
+		return NULL;
+	caller = &rec->stack.frame[i + 1];
+	if (LB_FRAME_KIND(caller) != LB_FRAME_LUA || LB_FRAME_FLAGS(caller) & LB_FRAME_THREAD ||
+	    caller->pc == LB_NO_PC)
+		return NULL;
+	return caller;
+}
+
+/*
+ * The name under which the host keeps a function that C code called and that no parent on the stack
+ * defines; NULL: not known. A main function without one is not another of its place that has one,
+ * so that its name is "".
+ */
+static const char *kept_name_of(const struct frame_ctx *c, uint32_t i, const struct protos_entry *k)
+{
+	const char *none = k->family->is_main(k->proto) ? "" : NULL, *name;
+	struct image *image = c->image;
+
+	if (caller_of(c->rec, i))
+		return NULL;
+	if (!k->kept_as &&
+	    !kept_read(&image->kept, &image->remote.mem, c->build, c->g, c->s->round)) {
+		name = kept_name(image->kept, LB_FRAME_PTR(&c->rec->stack.frame[i]));
+		protos_set_kept(image->protos, k, name ? name : "");
+	}
+	return k->kept_as && *k->kept_as ? k->kept_as : none;
+}
+
 #define POSITION_SIZE 64
 
 /*
@@ -254,28 +291,13 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POS
 	out->firstline = k->family->firstline(k->proto);
 	out->line = f->pc == LB_NO_PC ? -1 : k->family->line(k->proto, f->pc);
 	out->defname = definition_name(c, i);
+	if (!out->defname)
+		out->defname = kept_name_of(c, i, k);
 	out->shape = k->family->shape(k->proto);
 	out->order = k->order;
 	if (proto_is_nameless(k->family, k->proto))
 		put_position(c, i, k, position, out);
 	return 0;
-}
-
-/* A frame with one of these flags was not called by an instruction of the frame below. */
-#define UNCALLED (LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK)
-
-/* The frame below, when it is a Lua function of the same thread: its bytecode names its callee. */
-static const struct lb_frame *caller_of(const struct lb_rec_sample *rec, uint32_t i)
-{
-	const struct lb_frame *caller;
-
-	if (i + 1 >= rec->stack.n || LB_FRAME_FLAGS(&rec->stack.frame[i]) & UNCALLED)
-		return NULL;
-	caller = &rec->stack.frame[i + 1];
-	if (LB_FRAME_KIND(caller) != LB_FRAME_LUA || LB_FRAME_FLAGS(caller) & LB_FRAME_THREAD ||
-	    caller->pc == LB_NO_PC)
-		return NULL;
-	return caller;
 }
 
 static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame *caller,

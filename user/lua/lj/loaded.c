@@ -23,7 +23,7 @@ struct lj_loaded_walk {
 	lj_loaded_fn fn;
 	void *arg;
 	const struct lj_layout *lj;
-	uint32_t visits;
+	uint32_t visits, max_visits;
 	uint32_t max_inner;	/* tables that are followed in one table */
 	struct module *modules; /* by ref; in order of discovery */
 	uint64_t globals;	/* functions' usual environment */
@@ -82,7 +82,7 @@ static int each_node(struct lj_loaded_walk *w, const struct lj_table *t, node_fn
 			char key[MODULES_MAX_NAME];
 			int stop;
 
-			if (w->visits++ >= MODULES_MAX_VISITS)
+			if (w->visits++ >= w->max_visits)
 				return 0;
 			if (!wanted(w, &nodes[i], &inner) ||
 			    read_name(w->mem, w->lj, LJ_TV_GCPTR(nodes[i].key), key))
@@ -224,10 +224,9 @@ static int walk_modules(struct lj_loaded_walk *w)
 	return 0;
 }
 
-static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_table *loaded)
+static int open_registry(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_table *registry)
 {
-	struct lj_table registry;
-	uint64_t tv, ref;
+	uint64_t tv;
 	int err;
 
 	err = mem_read(w->mem, &tv, sizeof(tv), registrytv);
@@ -237,7 +236,15 @@ static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_
 		tv = lj_tv_of_gc32(tv);
 	if (LJ_TV_TYPE(tv) != LJ_TTAB)
 		return -EBADMSG;
-	err = lj_table_read(w->mem, w->lj, LJ_TV_GCPTR(tv), &registry);
+	return lj_table_read(w->mem, w->lj, LJ_TV_GCPTR(tv), registry);
+}
+
+static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_table *loaded)
+{
+	struct lj_table registry;
+	uint64_t ref;
+	int err = open_registry(w, registrytv, &registry);
+
 	if (err)
 		return err;
 	return get_table(w, &registry, "_LOADED", loaded, &ref) ? 0 : -ENOENT;
@@ -245,7 +252,12 @@ static int open_loaded(struct lj_loaded_walk *w, uint64_t registrytv, struct lj_
 
 static struct lj_loaded_walk begin(const struct lb_mem *mem, const struct lj_layout *layout)
 {
-	return (struct lj_loaded_walk){.mem = mem, .lj = layout, .max_inner = UINT32_MAX};
+	return (struct lj_loaded_walk){
+		.mem = mem,
+		.lj = layout,
+		.max_visits = MODULES_MAX_VISITS,
+		.max_inner = UINT32_MAX,
+	};
 }
 
 int lj_loaded_module(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
@@ -291,5 +303,31 @@ int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uin
 	if (!err)
 		err = walk_modules(&w);
 	modules_free(&w.modules);
+	return err;
+}
+
+static int kept_node(struct lj_loaded_walk *w, const char *key, uint64_t val, void *arg)
+{
+	(void)arg;
+	return LJ_TV_TYPE(val) == LJ_TFUNC ? report(w, "", key, LJ_TV_GCPTR(val)) : 0;
+}
+
+int lj_loaded_kept(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		   lj_loaded_fn fn, void *arg)
+{
+	struct lj_loaded_walk w = begin(mem, layout);
+	struct lj_table registry, loaded, globals;
+	uint64_t ref;
+	int err = open_registry(&w, g + layout->registrytv, &registry);
+
+	if (err)
+		return err;
+	w.fn = fn;
+	w.arg = arg;
+	w.max_visits = MODULES_MAX_KEPT;
+	err = each_node(&w, &registry, kept_node, NULL);
+	if (!err && get_table(&w, &registry, "_LOADED", &loaded, &ref) &&
+	    get_table(&w, &loaded, "_G", &globals, &ref))
+		err = each_node(&w, &globals, kept_node, NULL);
 	return err;
 }

@@ -36,6 +36,13 @@ int lj_loaded_walk(const struct lb_mem *mem, const struct lj_layout *layout, uin
 		   lj_loaded_fn fn, void *arg);
 
 /*
+ * Calls fn for the Lua functions that the registry holds under a string, then for those that are
+ * globals: module is "". At most MODULES_MAX_KEPT values are looked at. Returns as lj_loaded_walk().
+ */
+int lj_loaded_kept(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
+		   lj_loaded_fn fn, void *arg);
+
+/*
  * Finds the table package.loaded[module]. Returns 0, -ENOENT: there is no such module, or it is no
  * table, or -errno when the registry or _LOADED cannot be read.
  */

@@ -47,7 +47,7 @@ struct puc_loaded_walk {
 	const struct puc_layout *puc;
 	puc_loaded_fn fn;
 	void *arg;
-	uint32_t visits;
+	uint32_t visits, max_visits;
 	uint32_t max_inner;	/* tables to visit in one table */
 	struct module *modules; /* by ref, in the order of discovery */
 };
@@ -122,7 +122,7 @@ static int each_node(struct puc_loaded_walk *w, const struct puc_loaded_table *t
 			char key[MODULES_MAX_NAME];
 			int stop;
 
-			if (w->visits++ >= MODULES_MAX_VISITS)
+			if (w->visits++ >= w->max_visits)
 				return 0;
 			if (!wanted(w, &node, &inner) || !read_name(w, node.key, key))
 				continue;
@@ -163,6 +163,21 @@ static uint64_t c_function(const struct puc_loaded_walk *w, const struct node *n
 	    basic(head[PUC_GC_TT]) != LUA_TFUNCTION) /* 5.2.0: the header has no variant */
 		return 0;
 	if (puc->closure_isC != PUC_NONE && !head[puc->closure_isC])
+		return 0;
+	return foreign_word(head, puc->closure_p);
+}
+
+/* Returns a function value's Proto; 0: it is a C function. */
+static uint64_t lua_function(const struct puc_loaded_walk *w, const struct node *node)
+{
+	const struct puc_layout *puc = w->puc;
+	uint8_t head[MAX_OBJECT];
+
+	if ((node->val_tt & PUC_TT_MASK) != puc->tt_lcl || !foreign_plausible(node->val) ||
+	    mem_read(w->mem, head, puc->closure_p + 8u, node->val) ||
+	    basic(head[PUC_GC_TT]) != LUA_TFUNCTION)
+		return 0;
+	if (puc->closure_isC != PUC_NONE && head[puc->closure_isC])
 		return 0;
 	return foreign_word(head, puc->closure_p);
 }
@@ -275,10 +290,20 @@ static bool usable(const struct puc_layout *puc)
 	       puc->closure_p + 8u <= MAX_OBJECT;
 }
 
+static struct puc_loaded_walk begin(const struct lb_mem *mem, const struct puc_layout *puc)
+{
+	return (struct puc_loaded_walk){
+		.mem = mem,
+		.puc = puc,
+		.max_visits = MODULES_MAX_VISITS,
+		.max_inner = UINT32_MAX,
+	};
+}
+
 int puc_loaded_module(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		      const char *module, uint64_t *table)
 {
-	struct puc_loaded_walk w = {.mem = mem, .puc = puc, .max_inner = UINT32_MAX};
+	struct puc_loaded_walk w = begin(mem, puc);
 	struct puc_loaded_table registry, loaded;
 	struct puc_loaded_find f = {.key = module};
 	int err =
@@ -295,7 +320,7 @@ int puc_loaded_module(const struct lb_mem *mem, const struct puc_layout *puc, ui
 bool puc_loaded_has_function(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t table,
 			     const char *field)
 {
-	struct puc_loaded_walk w = {.mem = mem, .puc = puc, .max_inner = UINT32_MAX};
+	struct puc_loaded_walk w = begin(mem, puc);
 	struct puc_loaded_find f = {.key = field};
 	struct puc_loaded_table t;
 
@@ -306,11 +331,12 @@ bool puc_loaded_has_function(const struct lb_mem *mem, const struct puc_layout *
 int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    puc_loaded_fn fn, void *arg)
 {
-	struct puc_loaded_walk w = {
-		.mem = mem, .puc = puc, .fn = fn, .arg = arg, .max_inner = UINT32_MAX};
+	struct puc_loaded_walk w = begin(mem, puc);
 	struct puc_loaded_table registry, loaded;
 	int err;
 
+	w.fn = fn;
+	w.arg = arg;
 	if (!usable(puc))
 		return -EINVAL;
 	err = open_registry(&w, g + puc->g_registry, &registry, &loaded);
@@ -323,5 +349,38 @@ int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint
 	if (!err)
 		err = walk_modules(&w);
 	modules_free(&w.modules);
+	return err;
+}
+
+static int kept_node(struct puc_loaded_walk *w, const char *key, const struct node *node, void *arg)
+{
+	struct puc_loaded found = {.module = "", .field = key, .f = lua_function(w, node)};
+
+	(void)arg;
+	return found.f ? w->fn(w->arg, &found) : 0;
+}
+
+int puc_loaded_kept(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
+		    puc_loaded_fn fn, void *arg)
+{
+	struct puc_loaded_walk w = begin(mem, puc);
+	struct puc_loaded_find f = {.key = "_G"};
+	struct puc_loaded_table registry, loaded, globals;
+	int err;
+
+	w.fn = fn;
+	w.arg = arg;
+	w.max_visits = MODULES_MAX_KEPT;
+	if (!usable(puc))
+		return -EINVAL;
+	err = open_registry(&w, g + puc->g_registry, &registry, &loaded);
+	if (err)
+		return err;
+	err = each_node(&w, &registry, kept_node, NULL);
+	if (err)
+		return err;
+	if (each_node(&w, &loaded, find_node, &f) == 1 && basic(f.node.val_tt) == LUA_TTABLE &&
+	    !read_table(&w, f.node.val, &globals))
+		err = each_node(&w, &globals, kept_node, NULL);
 	return err;
 }

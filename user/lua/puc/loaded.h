@@ -35,6 +35,14 @@ int puc_loaded_walk(const struct lb_mem *mem, const struct puc_layout *puc, uint
 		    puc_loaded_fn fn, void *arg);
 
 /*
+ * Calls fn for the Lua functions that the registry holds under a string, then for those that are
+ * globals: module is "", f the Proto. At most MODULES_MAX_KEPT values are looked at. Returns as
+ * puc_loaded_walk().
+ */
+int puc_loaded_kept(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
+		    puc_loaded_fn fn, void *arg);
+
+/*
  * Finds the table package.loaded[module]. Returns 0, -ENOENT: there is no such module, or it is no
  * table, or -errno if the registry or _LOADED cannot be read.
  */
