@@ -38,7 +38,7 @@ static __always_inline void emit_lj_kstrs(struct lb_proto_record *r, const struc
 					  __u64 k, __u32 n)
 {
 	struct lj_kstr_ctx ctx = {.r = r, .lj = lj, .n = n < LJ_KSTRS ? n : LJ_KSTRS};
-	__u32 size = ctx.n * (lj_is_gc32(lj) ? 4 : 8);
+	__u32 size = ctx.n * lj_ref_size(lj);
 
 	if (!bpf_probe_read_user(r->words, size, (void *)(k - size)))
 		bpf_loop(ctx.n, emit_lj_kstr, &ctx, 0);

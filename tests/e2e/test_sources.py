@@ -110,15 +110,15 @@ def test_what_a_command_becomes(public, secret):
     program, out = powerful(public, "setuid"), public / "mal" / "out.txt"
     out.parent.mkdir()
     os.chown(out.parent, MAL, MAL)
-    tool = vms.Luabpf("-F", 1000, f"-jp=Am0,{out}", "--", "luajit", "-joff", becomes(public, program, secret), env=SUDO, stats=False,
-                      stdin=subprocess.PIPE).wait_banner()
-    [command] = vms.commands_of(tool.p.pid)
-    vms.wait_until(lambda: time.clock_gettime(~command << 3 | 2) > 0.05)  # its CPU time
-    (public / "go").touch()
-    wait_for_image(command, program)
-    tool.signal()
-    vms.wait_until(lambda: out.exists() and out.stat().st_size)
-    r = tool.done()
+    argv = ["-F", 1000, f"-jp=Am0,{out}", "--", "luajit", "-joff", becomes(public, program, secret)]
+    with vms.Luabpf(*argv, env=SUDO, stats=False, stdin=subprocess.PIPE) as tool:
+        [command] = vms.commands_of(tool.wait_banner().p.pid)
+        vms.wait_until(lambda: time.clock_gettime(~command << 3 | 2) > 0.05)  # its CPU time
+        (public / "go").touch()
+        wait_for_image(command, program)
+        tool.signal()
+        vms.wait_until(lambda: out.exists() and out.stat().st_size)
+        r = tool.done()
     assert is_refused(out.read_text(), secret), (r, out.read_text())
 
 

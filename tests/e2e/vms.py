@@ -235,6 +235,17 @@ class Luabpf:
                                   env=clean_env(env), **kw)
         self.err = ""
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """A test that fails leaves neither it nor its command behind."""
+        if self.p.poll() is None:
+            for pid in commands_of(self.p.pid):
+                os.kill(pid, signal.SIGKILL)
+            self.p.kill()
+            self.p.communicate()
+
     def wait_for(self, pattern):
         """Returns when it has printed a line like this on standard error."""
         line = b""

@@ -57,6 +57,9 @@ struct lj_layout {
 /* Returns the offset (or another number) of a build. */
 #define LJ_OFF(lj, name) ((__u32)(lj_is_gc32(lj) ? LJ32_##name : LJ_##name))
 
+/* Size of a reference (GCRef, MRef). */
+#define lj_ref_size(lj) (lj_is_gc32(lj) ? 4u : 8u)
+
 /* LuaJIT 2.0 has four instructions less before these. */
 #define LJ_OPS_20 4
 #define LJ_FUNCF_20 85

@@ -32,11 +32,6 @@ struct shape {
 	uint32_t lineinfo, uvinfo, varinfo;
 };
 
-static uint32_t ref_size(const struct lj_layout *lj)
-{
-	return lj_is_gc32(lj) ? 4 : 8;
-}
-
 /* Converts a pointer into [pt + from, pt + size] to an offset. NULL is 0. */
 static bool inside(uint64_t ptr, uint64_t pt, uint32_t from, uint32_t size, uint32_t *offset)
 {
@@ -60,7 +55,7 @@ static bool check_head(const struct lj_layout *lj, const uint8_t *head, uint64_t
 	s->size = foreign_half(head, LJ_OFF(lj, PROTO_SIZEPT));
 	s->sizebc = foreign_half(head, LJ_OFF(lj, PROTO_SIZEBC));
 	s->nkgc = foreign_half(head, LJ_OFF(lj, PROTO_SIZEKGC));
-	code_end = LJ_OFF(lj, PROTO_SIZE) + 4ULL * s->sizebc + ref_size(lj) * (uint64_t)s->nkgc;
+	code_end = LJ_OFF(lj, PROTO_SIZE) + 4ULL * s->sizebc + lj_ref_size(lj) * (uint64_t)s->nkgc;
 	if (head[LJ_OFF(lj, PROTO_GCT)] != LJ_GCT_PROTO || s->size > MAX_SIZEPT || !s->sizebc ||
 	    code_end > s->size)
 		return false;
@@ -191,7 +186,7 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 /* Fills in the references: from the allocation, or one by one if that is incomplete. */
 static void read_refs(const struct lb_mem *mem, struct lj_proto *p, uint32_t k)
 {
-	uint32_t i, size = ref_size(&p->lj);
+	uint32_t i, size = lj_ref_size(&p->lj);
 
 	for (i = 0; i < p->nkgc; i++) {
 		uint32_t at = k - size * (i + 1);
