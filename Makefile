@@ -20,6 +20,8 @@ SAN ?= 0
 COVERAGE ?= 0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/luabpf
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
@@ -89,6 +91,10 @@ GENERATED := $(SKEL) $(PROTO_H)
 LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(O)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
+# The library for other programs: include/luabpf.h, implemented by user/api/, and nothing else is exported.
+SO := $(O)/libluabpf.so
+SO_VERSION := 0
+SO_OBJ := $(filter $(O)/obj/user/api/%,$(LIB_OBJ))
 
 # tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
 # tests/{golden,kernel,e2e,bench}/*.c: a program each, linked with the library and tests/lib.
@@ -109,7 +115,7 @@ FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: all
-all: $(O)/luabpf ## build O/luabpf (the default)
+all: $(O)/luabpf $(SO) ## build O/luabpf and O/libluabpf.so (the default)
 
 # Rewritten only when the flags differ, so that objects depend on the flags they were made with.
 $(O)/flags: FORCE
@@ -164,6 +170,13 @@ $(LIB): $(LIB_OBJ)
 $(O)/luabpf: $(O)/obj/user/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(SO).$(VERSION): $(SO_OBJ) $(LIB) user/api/luabpf.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libluabpf.so.$(SO_VERSION) -Wl,--no-undefined \
+		-Wl,--version-script=user/api/luabpf.map -o $@ $(SO_OBJ) $(LIB) $(LIBS)
+$(SO): $(SO).$(VERSION)
+	$(Q)ln -sf $(<F) $@.$(SO_VERSION) && ln -sf $(<F) $@
 
 # ---- test programs -------------------------------------------------------------------------------
 
@@ -299,10 +312,26 @@ deps: ## install the packages that build, tests, demo and bench need
 
 # ---- install -------------------------------------------------------------------------------------
 
+MAN3 := $(wildcard docs/*.3)
+# A page for each function: those that share one with another, FUNCTION=PAGE.
+man3_of = $(foreach f,$(2),luabpf_$(f)=luabpf_$(1))
+MAN3_LINKS := $(call man3_of,new,free attach attach_all narrow set zone_from) $(call man3_of,start,poll wait fd stop) \
+	$(call man3_of,dumpstack,pid tid label) $(call man3_of,losses,samples write error version)
+
 .PHONY: install uninstall clean help
 install: all ## install into DESTDIR/PREFIX
 	install -Dm755 $(O)/luabpf $(DESTDIR)$(BINDIR)/luabpf
 	install -Dm644 docs/luabpf.1 $(DESTDIR)$(MANDIR)/man1/luabpf.1
+	install -Dm644 -t $(DESTDIR)$(MANDIR)/man3 $(MAN3)
+	for page in $(MAN3_LINKS); do \
+		echo ".so man3/$${page#*=}.3" | install -Dm644 /dev/stdin $(DESTDIR)$(MANDIR)/man3/$${page%=*}.3 || exit; \
+	done
+	install -Dm755 $(SO).$(VERSION) $(DESTDIR)$(LIBDIR)/libluabpf.so.$(VERSION)
+	ln -sf libluabpf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libluabpf.so.$(SO_VERSION)
+	ln -sf libluabpf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libluabpf.so
+	install -Dm644 include/luabpf.h $(DESTDIR)$(INCLUDEDIR)/luabpf.h
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|' \
+		user/api/luabpf.pc.in | install -Dm644 /dev/stdin $(DESTDIR)$(LIBDIR)/pkgconfig/luabpf.pc
 	install -Dm644 tools/completions/luabpf.bash $(DESTDIR)$(COMPDIR)/luabpf
 	sed 's|@BINDIR@|$(BINDIR)|' tools/systemd/luabpf.service | \
 		install -Dm644 /dev/stdin $(DESTDIR)$(UNITDIR)/luabpf.service
@@ -310,12 +339,18 @@ install: all ## install into DESTDIR/PREFIX
 		install -Dm644 lua/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/zone.lua || exit; \
 	done
 	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
+	install -Dm644 -t $(DESTDIR)$(DOCDIR)/examples $(wildcard examples/*)
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
 
 uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/luabpf $(DESTDIR)$(MANDIR)/man1/luabpf.1 \
 		$(DESTDIR)$(COMPDIR)/luabpf $(DESTDIR)$(UNITDIR)/luabpf.service \
-		$(DESTDIR)$(PREFIX)/share/lua/5.[1-5]/zone.lua
+		$(DESTDIR)$(PREFIX)/share/lua/5.[1-5]/zone.lua \
+		$(patsubst docs/%,$(DESTDIR)$(MANDIR)/man3/%,$(MAN3)) \
+		$(foreach page,$(MAN3_LINKS),$(DESTDIR)$(MANDIR)/man3/$(firstword $(subst =, ,$(page))).3) \
+		$(DESTDIR)$(LIBDIR)/libluabpf.so $(DESTDIR)$(LIBDIR)/libluabpf.so.$(SO_VERSION) \
+		$(DESTDIR)$(LIBDIR)/libluabpf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/luabpf.pc \
+		$(DESTDIR)$(INCLUDEDIR)/luabpf.h
 	rm -rf $(DESTDIR)$(DOCDIR)
 
 clean: ## remove what was built

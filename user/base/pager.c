@@ -35,16 +35,21 @@ static int open_fusectl(void)
 	return (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0);
 }
 
+static int fusectl_fd = -1;
+
 /* Returns -1 if it cannot be read; *none: the kernel has no FUSE, or not yet. */
 static int fusectl(bool *none)
 {
-	static int fd = -1;
-
-	*none = fd < 0 && !access("/sys/fs", F_OK) && access("/sys/fs/fuse", F_OK) &&
+	*none = fusectl_fd < 0 && !access("/sys/fs", F_OK) && access("/sys/fs/fuse", F_OK) &&
 		errno == ENOENT;
-	if (fd < 0 && !*none)
-		fd = open_fusectl();
-	return fd;
+	if (fusectl_fd < 0 && !*none)
+		fusectl_fd = open_fusectl();
+	return fusectl_fd;
+}
+
+void pager_close(void)
+{
+	cleanup_fd(&fusectl_fd);
 }
 
 /* Whoever may handle faults of the kernel's, as those of process_vm_readv() are. */

@@ -20,4 +20,7 @@ bool pager_in_use(void);
 bool pager_is_file_system(uint64_t dev);
 void pager_no_answer(uint64_t dev);
 
+/* Closes what was opened to answer. Later questions open it anew. */
+void pager_close(void);
+
 #endif

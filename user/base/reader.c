@@ -36,6 +36,7 @@ struct question {
 };
 
 static struct {
+	pid_t owner; /* whose child it is: we may be a fork of it */
 	pid_t pid;
 	int fd;		      /* valid if pid */
 	unsigned unanswered;  /* number of children abandoned */
@@ -127,6 +128,7 @@ static int start(void)
 		become_reader(fds[1]);
 	close(fds[1]);
 	reader.fd = fds[0];
+	reader.owner = getpid();
 	if (reader.pid > 0)
 		return 0;
 	close(fds[0]);
@@ -179,14 +181,29 @@ static void leave(void)
 	reader.pid = 0;
 }
 
+void reader_close(void)
+{
+	if (!reader.pid)
+		return;
+	close(reader.fd);
+	if (reader.owner == getpid()) {
+		kill(reader.pid, SIGKILL);
+		waitpid(reader.pid, NULL, 0); /* it waits for a question only */
+	}
+	reader.pid = 0;
+}
+
 /* The answer's bytes go to n pieces. */
 static ssize_t ask(const struct question *q, const struct iovec *local, size_t n)
 {
 	struct iovec to[READER_PIECES + 1];
 	struct msghdr msg = {.msg_iov = to, .msg_iovlen = n + 1};
-	int r = reader.pid ? 0 : start();
 	ssize_t got;
+	int r;
 
+	if (reader.owner != getpid())
+		reader_close();
+	r = reader.pid ? 0 : start();
 	if (r)
 		return r;
 	memcpy(to + 1, local, n * sizeof(*local));

@@ -22,4 +22,7 @@ ssize_t reader_read(pid_t pid, const struct iovec *local, const struct iovec *re
 /* pread(2) of a file that is open with O_PATH; -errno. -ETIMEDOUT: do not read that file again. */
 ssize_t reader_pread(int fd, void *dst, size_t size, uint64_t offset);
 
+/* Ends the child. Later reads start another one. */
+void reader_close(void);
+
 #endif

@@ -47,9 +47,11 @@ struct keeper {
 struct loader {
 	struct luabpf_bpf *skel;
 	struct bpf_program
-		*program; /* of the skeleton, the one that is loaded: that of the events */
-	int btf;	  /* of kernel_structs; -1 */
-	struct families *families;
+		*program;	   /* of the skeleton, the one that is loaded: that of the events */
+	int btf;		   /* of kernel_structs; -1 */
+	struct families *families; /* NULL: they are loaded here */
+	uint32_t families_here;
+	int families_error; /* of the first that failed here */
 	struct module_pool pool;
 	struct attached *attached;
 	size_t nattached;
@@ -207,7 +209,7 @@ static int load(struct loader *l, const struct loader_options *o, struct error *
 	return r ? load_error(r, err) : 0;
 }
 
-/* ---- the programs of families, in the child -------------------------------------------------- */
+/* ---- the programs of families, in a child, or here ------------------------------------------- */
 
 /* They have the maps of the program of the events, and their own walk. */
 static int share_maps(const struct loader *l, struct bpf_object *obj, const struct bpf_map *walk)
@@ -276,14 +278,27 @@ static int start_families(struct loader *l, struct error *err)
 	return r ? error_set(err, r, "cannot start a process: %s", strerror(-r)) : 0;
 }
 
+/* Loads those that were not requested before. */
+static void load_here(struct loader *l, uint32_t bits)
+{
+	bits &= ~l->families_here;
+	l->families_here |= bits;
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST && !l->families_error; i++)
+		if (bits >> i & 1)
+			l->families_error = load_family(l, i);
+}
+
 void loader_request_families(struct loader *l, uint32_t families)
 {
-	families_request(l->families, families);
+	if (l->families)
+		families_request(l->families, families);
+	else
+		load_here(l, families);
 }
 
 int loader_wait_families(struct loader *l, struct error *err)
 {
-	int r = families_wait(l->families);
+	int r = l->families ? families_wait(l->families) : l->families_error;
 
 	if (r == -EIO)
 		return error_set(err, r, "BPF programs: the process that loads one was killed");
@@ -310,7 +325,7 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 		return error_set(err, -errno, "random numbers: %s", strerror(errno));
 	libbpf_set_print(silent);
 	r = load(l, o, err);
-	if (!r)
+	if (!r && !o->in_process)
 		r = start_families(l, err);
 	if (r)
 		return r;

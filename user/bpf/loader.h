@@ -31,13 +31,16 @@ struct loader_options {
 	uint32_t narrowed_by;
 	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
+	/* The programs of families are loaded by the calling thread, which keeps the rights for it: a library
+	 * starts no processes in its host. */
+	bool in_process;
 };
 
 int loader_open(const struct loader_options *options, struct loader **out, struct error *err);
 void loader_free(struct loader **loader);
 
 /*
- * Requests the programs of families (LB_FAMILY_BIT()s). Each is loaded once, in another process. Samples
+ * Requests the programs of families (LB_FAMILY_BIT()s). Each is loaded once, in another process unless the options had in_process. Samples
  * of VMs whose program is not loaded are lost as vm-family-loading.
  */
 void loader_request_families(struct loader *loader, uint32_t families);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * jit/p.lua's prof_cb() (keys) and prof_top() (rows), and LuaJIT's lj_debug_dumpstack() in between.
- * Keys are raw bytes, so that distinct rows stay distinct; control characters are filtered when
+ * jit/p.lua's prof_cb() (keys) and prof_top() (rows). Keys are raw bytes, so that distinct rows stay distinct; control characters are filtered when
  * keys are written.
  */
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include "annotate.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "dumpstack.h"
 #include "folded.h"
 #include "folded_name.h"
 #include "frame_names.h"
@@ -23,6 +23,8 @@
 struct keys {
 	struct text stack, stack2, state, zone;
 	struct frame_names names, lines;
+	struct dumpstack first, second; /* of stack, stack2 */
+	char fmt[8];
 };
 
 static void keys_free(struct keys *keys)
@@ -35,88 +37,33 @@ static void keys_free(struct keys *keys)
 	frame_names_free(&keys->lines);
 }
 
-static const char *separator(const struct jitp_options *o)
+/* The format that jit/p.lua passes to dumpstack(): "plF" and a separator. */
+static void put_format(const struct jitp_options *o, char fmt[8])
 {
-	if (o->raw == JITP_STACKS)
-		return ";";
-	return o->depth >= 0 ? " < " : " > ";
+	char *p = fmt;
+
+	if (o->path || o->annotate)
+		*p++ = 'p';
+	*p++ = o->stack;
+	if (o->annotate)
+		*p = '\0';
+	else if (o->raw == JITP_STACKS)
+		strcpy(p, "Z;");
+	else
+		strcpy(p, o->depth >= 0 ? "Z < " : "Z > ");
 }
 
-struct dump {
-	struct frame_names *names;
-	struct text *out;
-	const char *separator;
-	bool any;
-};
-
-static void put_separator(struct dump *d)
+static int put_frame(void *arg, struct text *out, uint32_t frame, char what, unsigned int flags)
 {
-	if (d->any)
-		text_puts(d->out, d->separator);
-	d->any = true;
-}
+	struct keys *keys = arg;
+	const struct frame_name *name =
+		frame_names_get(flags & NAME_NUMBER ? &keys->lines : &keys->names, frame);
 
-static int put_level(struct dump *d, uint32_t frame)
-{
-	const struct frame_name *name = frame_names_get(d->names, frame);
-
+	(void)what; /* as the options have it */
 	if (!name)
 		return -ENOMEM;
-	put_separator(d);
-	text_put(d->out, name->text, name->len);
+	text_put(out, name->text, name->len);
 	return 0;
-}
-
-/* Appends levels 0 .. depth-1, or -depth-1 .. 0, as far as the stack has them. */
-static int dump_stack(struct dump *d, const struct prof_row *row, int32_t depth)
-{
-	size_t wanted = depth < 0 ? -(int64_t)depth : depth;
-	size_t n = wanted < row->nframes ? wanted : row->nframes;
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++) {
-		size_t level = depth < 0 ? n - 1 - i : i;
-
-		if (d->out->len > TALLY_MAX_KEY) {
-			put_separator(d);
-			text_puts(d->out, NAME_OTHER);
-			break;
-		}
-		err = put_level(d, row->frames[level]);
-	}
-	return err;
-}
-
-/* A raw dump has at most 100 levels: marks that the root is missing. */
-static void put_cut(struct dump *d, const struct prof_row *row, const struct jitp_options *o)
-{
-	if (o->raw != JITP_STACKS || row->nframes <= (size_t)-o->depth)
-		return;
-	put_separator(d);
-	text_puts(d->out, NAME_CUT);
-}
-
-static int put_stack_key(struct keys *keys, const struct prof_row *row,
-			 const struct jitp_options *o)
-{
-	struct dump d = {.names = &keys->names, .out = &keys->stack, .separator = separator(o)};
-	int err;
-
-	put_cut(&d, row, o);
-	err = dump_stack(&d, row, o->depth);
-	if (d.names->folded && !row->nframes)
-		text_puts(d.out, FOLDED_NO_FRAME);
-	return err;
-}
-
-static int put_line_key(struct keys *keys, const struct prof_row *row)
-{
-	struct dump d = {.names = &keys->lines, .out = &keys->stack2, .separator = ""};
-	int err = dump_stack(&d, row, 1);
-
-	if (d.names->folded && !row->nframes)
-		text_puts(d.out, FOLDED_NO_FRAME);
-	return err;
 }
 
 /* True if a folded stack can be split here into two valid folded stacks. */
@@ -168,8 +115,8 @@ static void put_zone_key(struct keys *keys, const char *zone, bool folded)
 }
 
 /* Builds the keys of both levels; *k1 is NULL if the row is in no report. */
-static int make_keys(struct keys *keys, const struct prof_row *row, const struct jitp_options *o,
-		     const char **k1, const char **k2)
+static int make_keys(struct keys *keys, const struct prof *prof, const struct prof_row *row,
+		     const struct jitp_options *o, const char **k1, const char **k2)
 {
 	const char *stack = NULL, *stack2 = NULL, *state = NULL;
 	bool second = false;
@@ -183,11 +130,11 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 	if (o->zones)
 		put_zone_key(keys, row->labels.zone, o->raw == JITP_STACKS);
 	if (o->stack)
-		err = put_stack_key(keys, row, o);
+		err = dumpstack(&keys->first, prof, row, &keys->stack);
 	if (o->stack && o->split == JITP_CALLER)
 		second = split_key(keys, o->raw == JITP_STACKS);
 	if (!err && o->stack && o->split == JITP_LINE) {
-		err = put_line_key(keys, row);
+		err = dumpstack(&keys->second, prof, row, &keys->stack2);
 		second = true;
 	}
 	if (err || text_err(&keys->stack) || text_err(&keys->stack2) || text_err(&keys->state) ||
@@ -209,44 +156,48 @@ static int make_keys(struct keys *keys, const struct prof_row *row, const struct
 	return 0;
 }
 
-/*
- * Drops the C frames on top, so that source is annotated at the line that called them. jit.p's
- * samples are taken between two instructions of Lua code: their topmost frame is a Lua function's.
- * A built-in function on top would end the annotation, as it is no file.
- */
-static void skip_to_lua(const struct prof *prof, struct prof_row *row)
+static void keys_begin(struct keys *keys, const struct prof *prof,
+		       const struct functions *functions, const struct jitp_options *o)
 {
-	size_t i = 0;
+	const struct frame_names names = {
+		.prof = prof,
+		.functions = functions,
+		.what = o->stack,
+		.flags = o->path ? NAME_PATH : 0,
+		.folded = o->raw == JITP_STACKS,
+	};
 
-	while (i < row->nframes && prof_frame(prof, row->frames[i])->kind != PROF_LUA)
-		i++;
-	if (i == row->nframes)
-		return;
-	row->frames += i;
-	row->nframes -= i;
+	keys->names = keys->lines = names;
+	keys->lines.what = 'l'; /* jit/p.lua: without 'p' and without names of fast functions */
+	keys->lines.flags = NAME_NUMBER;
+	put_format(o, keys->fmt);
+	keys->first = (struct dumpstack){
+		.fmt = keys->fmt,
+		.depth = o->depth,
+		.folded = names.folded,
+		.most = TALLY_MAX_KEY,
+		.put = put_frame,
+		.arg = keys,
+	};
+	keys->second = keys->first;
+	keys->second.fmt = "l";
+	keys->second.depth = 1;
 }
 
 static int count_rows(const struct prof *prof, const struct functions *functions,
 		      const struct jitp_options *o, struct tallies *table)
 {
-	const struct frame_names names = {
-		.prof = prof, .functions = functions, .folded = o->raw == JITP_STACKS};
-	__cleanup(keys_free) struct keys keys = {.names = names, .lines = names};
+	__cleanup(keys_free) struct keys keys = {};
 
-	keys.names.what = o->stack;
-	keys.names.flags = o->path ? NAME_PATH : 0;
-	keys.lines.what = 'l'; /* jit/p.lua: without 'p' and without names of fast functions */
-	keys.lines.flags = NAME_NUMBER;
+	keys_begin(&keys, prof, functions, o);
 	for (size_t i = 0; i < prof_nrows(prof); i++) {
 		const char *k1 = NAME_OTHER, *k2 = NULL;
 		struct prof_row row;
 		int err = 0;
 
 		prof_row(prof, i, &row);
-		if (o->annotate)
-			skip_to_lua(prof, &row);
 		if (!tally_is_full(table))
-			err = make_keys(&keys, &row, o, &k1, &k2);
+			err = make_keys(&keys, prof, &row, o, &k1, &k2);
 		if (!err && k1)
 			err = tally_add(table, k1, k2, row.count);
 		if (err)

@@ -2,10 +2,12 @@
 #include "roots.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "attach.h"
+#include "base/cleanup.h"
 #include "proc/process.h"
 
 int roots_add(struct processes *ps, pid_t pid, struct process **out, struct error *err)
@@ -25,10 +27,12 @@ int roots_add(struct processes *ps, pid_t pid, struct process **out, struct erro
  */
 static int add_children(struct targets *ts, struct error *err)
 {
-	static pid_t pids[LB_PROCS];
+	pid_t *pids __free = calloc(LB_PROCS, sizeof(*pids));
 	struct process *t, *child;
 	int r;
 
+	if (!pids)
+		return error_set(err, -ENOMEM, "out of memory");
 	for (t = ts->processes.all; t; t = t->hh.next) {
 		size_t n = process_children(t->pid, pids, LB_PROCS);
 

@@ -353,6 +353,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 		.by_zone = o->zones,
 		.narrowed_by = o->narrow ? narrowing_kinds(o->narrow) : 0,
 		.by_process = o->by_process ? (uint32_t)o->npids : 0,
+		.in_process = o->in_process,
 	};
 	r = loader_open(&options, &s->loader, err);
 	if (r)

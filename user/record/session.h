@@ -39,6 +39,7 @@ struct session_options {
 	bool zones;	       /* samples say in which zone of the program they were */
 	const char *zone_from; /* the module whose table is the zone stack; NULL: jit.zone, zone */
 	bool by_process;       /* session_process() will be called: with pids */
+	bool in_process;       /* starts no processes of its own: for a library, see bpf/loader.h */
 	unsigned confine;      /* enum use; session_start() gives up all other rights; 0: none */
 };
 

@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- usage: busy.lua [SECONDS]; works for so much CPU time, or until it is killed, after "ready". Two zones, two
+-- coroutines, functions that are called by other names than they are defined by.
+local zone = require(jit and "jit.zone" or "zone")
+local clock = os.clock
+local M = {}
+
+function M.sum(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function text(n) local t = {} for i = 1, n do t[i] = string.rep("x", i % 9) end return table.concat(t, ",") end
+local function parse(n) zone("parse") local x = M.sum(40 * n) zone() return x end
+local function render(n) zone("render") local x = #text(n) zone() return x end
+local co = coroutine.wrap(function(n) while true do n = coroutine.yield(render(n)) end end)
+
+local function turn()
+  local add = M.sum
+  for _ = 1, 20 do
+    parse(100)
+    add(1000)
+    co(100)
+  end
+  table.sort({ 5, 3, 1, 4 }, function(a, b) return a < b end)
+end
+
+local last = arg[1] and clock() + tonumber(arg[1]) or math.huge
+print("ready")
+io.stdout:flush()
+while clock() < last do turn() end
