@@ -86,7 +86,8 @@ SKEL := $(BPF_SRC:bpf/%.bpf.c=$(O)/gen/%.skel.h)
 PROTO := $(wildcard user/prof/*.proto)
 PROTO_C := $(PROTO:user/prof/%.proto=$(O)/gen/%.pb-c.c)
 PROTO_H := $(PROTO_C:.c=.h)
-GENERATED := $(SKEL) $(PROTO_H)
+HOOK_INIT := $(O)/gen/hook_init.lua.h
+GENERATED := $(SKEL) $(PROTO_H) $(HOOK_INIT)
 
 LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(O)/%.c=$(O)/obj/%.o)
@@ -95,6 +96,11 @@ LIB := $(O)/libluabpf.a
 SO := $(O)/libluabpf.so
 SO_VERSION := 0
 SO_OBJ := $(filter $(O)/obj/user/api/%,$(LIB_OBJ))
+
+# agent/*.c: the hook module, for each Lua whose headers are installed. It runs in targets: never sanitized.
+LUA_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4 5.5,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
+AGENT_SRC := $(wildcard agent/*.c)
+AGENTS := $(LUA_VERSIONS:%=$(O)/lib/lua/%/luabpf/hook.so)
 
 # tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
 # tests/{golden,kernel,e2e,bench}/*.c: a program each, linked with the library and tests/lib.
@@ -107,7 +113,7 @@ TOOLS := $(TOOL_SRC:%.c=$(O)/%)
 HOST_SRC := $(wildcard tests/hosts/*.c)
 HOSTS := $(HOST_SRC:%.c=$(O)/%)
 # tests/hosts/puc/*.c: a program for each PUC Lua whose headers are installed, linked with the library.
-PUC_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
+PUC_VERSIONS := $(filter-out 5.5,$(LUA_VERSIONS))
 PUC_HOSTS := $(foreach v,$(PUC_VERSIONS),$(patsubst %.c,$(O)/%-$(v),$(wildcard tests/hosts/puc/*.c)))
 PUC_LUA := $(patsubst tests/hosts/puc/%,$(O)/gen/%.h,$(wildcard tests/hosts/puc/*.lua))
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
@@ -115,7 +121,7 @@ FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: all
-all: $(O)/luabpf $(SO) ## build O/luabpf and O/libluabpf.so (the default)
+all: $(O)/luabpf $(SO) $(AGENTS) ## build O/luabpf and O/libluabpf.so (the default)
 
 # Rewritten only when the flags differ, so that objects depend on the flags they were made with.
 $(O)/flags: FORCE
@@ -140,6 +146,14 @@ $(O)/gen/%.skel.h: $(O)/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $(subst .,_,$*)_bpf >$@
 
 # ---- user space ----------------------------------------------------------------------------------
+
+# The value of LUA_INIT, as a string literal.
+$(HOOK_INIT): agent/init.lua Makefile
+	$(call say,LUA,$@)
+	@mkdir -p $(@D)
+	$(Q)echo 'static const char hook_init_code[] =' >$@
+	$(Q)sed '/^--/d; s/["\\]/\\&/g; s/.*/"&\\n"/' $< >>$@
+	$(Q)echo ';' >>$@
 
 $(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: user/prof/%.proto
 	$(call say,PROTOC,$@)
@@ -177,6 +191,12 @@ $(SO).$(VERSION): $(SO_OBJ) $(LIB) user/api/luabpf.map
 		-Wl,--version-script=user/api/luabpf.map -o $@ $(SO_OBJ) $(LIB) $(LIBS)
 $(SO): $(SO).$(VERSION)
 	$(Q)ln -sf $(<F) $@.$(SO_VERSION) && ln -sf $(<F) $@
+
+$(AGENTS): $(O)/lib/lua/%/luabpf/hook.so: $(AGENT_SRC) $(wildcard agent/*.h user/hook/abi.h) Makefile
+	$(call say,AGENT,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(WARN) -O2 -g -D_GNU_SOURCE -Iuser -isystem /usr/include/lua$* -shared -fPIC \
+		-fvisibility=hidden -Wl,-z,nodelete -o $@ $(AGENT_SRC) -ldl
 
 # ---- test programs -------------------------------------------------------------------------------
 
@@ -335,6 +355,9 @@ install: all ## install into DESTDIR/PREFIX
 	install -Dm644 tools/completions/luabpf.bash $(DESTDIR)$(COMPDIR)/luabpf
 	sed 's|@BINDIR@|$(BINDIR)|' tools/systemd/luabpf.service | \
 		install -Dm644 /dev/stdin $(DESTDIR)$(UNITDIR)/luabpf.service
+	for v in $(LUA_VERSIONS); do \
+		install -Dm755 $(O)/lib/lua/$$v/luabpf/hook.so $(DESTDIR)$(PREFIX)/lib/lua/$$v/luabpf/hook.so || exit; \
+	done
 	for v in 5.1 5.2 5.3 5.4 5.5; do \
 		install -Dm644 lua/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/zone.lua || exit; \
 	done
@@ -346,6 +369,7 @@ uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/luabpf $(DESTDIR)$(MANDIR)/man1/luabpf.1 \
 		$(DESTDIR)$(COMPDIR)/luabpf $(DESTDIR)$(UNITDIR)/luabpf.service \
 		$(DESTDIR)$(PREFIX)/share/lua/5.[1-5]/zone.lua \
+		$(DESTDIR)$(PREFIX)/lib/lua/5.[1-5]/luabpf/hook.so \
 		$(patsubst docs/%,$(DESTDIR)$(MANDIR)/man3/%,$(MAN3)) \
 		$(foreach page,$(MAN3_LINKS),$(DESTDIR)$(MANDIR)/man3/$(firstword $(subst =, ,$(page))).3) \
 		$(DESTDIR)$(LIBDIR)/libluabpf.so $(DESTDIR)$(LIBDIR)/libluabpf.so.$(SO_VERSION) \

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The directory, in memory where there is /dev/shm, and the environment. All that is done with files
+ * is done with the rights of the user who owns the command.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/fsids.h"
+#include "hook_init.lua.h"
+#include "state.h"
+
+struct hook_run {
+	struct fsids *ids; /* NULL: our own */
+	char dir[PATH_MAX];
+	int dir_fd;
+	int alive; /* locked while we live */
+	struct hook_state **states;
+	size_t nstates;
+	struct hook_state *by_name;
+	uint64_t unread;
+};
+
+static const char *const init_names[] = {"LUA_INIT", "LUA_INIT_5_2", "LUA_INIT_5_3", "LUA_INIT_5_4",
+					 "LUA_INIT_5_5"};
+
+/* Beside luabpf in a build's directory, or below the prefix where it is installed. */
+static int find_modules(char *path, size_t size, struct error *err)
+{
+	static const char *const places[] = {"lib/lua", "../lib/lua"};
+	char exe[PATH_MAX], *slash;
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	if (n < 0)
+		return error_set(err, -errno, "/proc/self/exe: %s", strerror(errno));
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		static const char *const versions[] = {"5.1", "5.2", "5.3", "5.4", "5.5"};
+
+		for (size_t v = 0; v < sizeof(versions) / sizeof(*versions); v++) {
+			snprintf(path, size, "%s/%s/%s/luabpf/hook.so", exe, places[i],
+				 versions[v]);
+			if (access(path, R_OK))
+				continue;
+			snprintf(path, size, "%s/%s", exe, places[i]);
+			return 0;
+		}
+	}
+	error_set(err, -ENOENT, "%s/../lib/lua/VERSION/luabpf/hook.so: no such file for any Lua",
+		  exe);
+	return error_remedy(err, -ENOENT,
+			    "make install puts it there, for each Lua whose headers "
+			    "were there when luabpf was built");
+}
+
+static int make_directory(struct hook_run *run, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	if (!access("/dev/shm", W_OK | X_OK))
+		tmp = "/dev/shm";
+	snprintf(run->dir, sizeof(run->dir), "%s/luabpf-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(run->dir)) {
+		int ret = error_set(err, -errno, "%s: %s", run->dir, strerror(errno));
+
+		run->dir[0] = '\0';
+		return ret;
+	}
+	run->dir_fd = open(run->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (run->dir_fd < 0)
+		return error_set(err, -errno, "%s: %s", run->dir, strerror(errno));
+	run->alive = openat(run->dir_fd, HOOK_ALIVE, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (run->alive < 0 || flock(run->alive, LOCK_EX | LOCK_NB))
+		return error_set(err, -errno, "%s/" HOOK_ALIVE ": %s", run->dir, strerror(errno));
+	return 0;
+}
+
+/* Under another luabpf, LUA_INIT is ours already, and the user's own stays where it was saved. */
+static int set_init(const char *name)
+{
+	const char *own = getenv(name);
+	char saved[64];
+
+	snprintf(saved, sizeof(saved), HOOK_ENV_USER "%s", name);
+	if (own && strcmp(own, hook_init_code) && setenv(saved, own, 1))
+		return -errno;
+	return setenv(name, hook_init_code, 1) ? -errno : 0;
+}
+
+static int set_environment(const struct hook_run *run, enum hook_mode mode, struct error *err)
+{
+	char modules[PATH_MAX + 64];
+	int ret = find_modules(modules, sizeof(modules), err);
+
+	if (ret)
+		return ret;
+	if (setenv(HOOK_ENV_DIR, run->dir, 1) || setenv(HOOK_ENV_LIB, modules, 1) ||
+	    setenv(HOOK_ENV_MODE, mode == HOOK_TRACE ? "trace" : "count", 1))
+		return error_set(err, -errno, "environment: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(init_names) / sizeof(*init_names); i++) {
+		ret = set_init(init_names[i]);
+		if (ret)
+			return error_set(err, ret, "environment: %s", strerror(-ret));
+	}
+	return 0;
+}
+
+int hook_run_open(enum hook_mode mode, struct hook_run **out, struct error *err)
+{
+	__hook_run struct hook_run *run = calloc(1, sizeof(*run));
+	struct fsids *before __fsids = NULL;
+	int ret;
+
+	if (!run)
+		return error_set(err, -ENOMEM, "out of memory");
+	run->dir_fd = run->alive = -1;
+	ret = fsids_of_caller(&run->ids, err);
+	if (ret)
+		return ret;
+	ret = fsids_enter(run->ids, &before);
+	if (ret)
+		return error_set(err, ret, "file-system IDs of sudo's caller: %s", strerror(-ret));
+	ret = make_directory(run, err);
+	if (!ret)
+		ret = set_environment(run, mode, err);
+	if (ret)
+		return ret;
+	*out = TAKE_PTR(run);
+	return 0;
+}
+
+static void remove_directory(struct hook_run *run)
+{
+	struct fsids *before __fsids = NULL;
+	DIR *dir __closedir = NULL;
+	struct dirent *entry;
+
+	if (fsids_enter(run->ids, &before))
+		return;
+	dir = opendir(run->dir);
+	while (dir && (entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	rmdir(run->dir);
+}
+
+void hook_run_free(struct hook_run **out)
+{
+	struct hook_run *run = *out;
+
+	if (!run)
+		return;
+	if (run->dir[0])
+		remove_directory(run);
+	cleanup_fd(&run->alive);
+	cleanup_fd(&run->dir_fd);
+	HASH_CLEAR(hh, run->by_name);
+	for (size_t i = 0; i < run->nstates; i++)
+		hook_state_free(run->states[i]);
+	free(run->states);
+	free(run->ids);
+	free(run);
+	*out = NULL;
+}
+
+static int add_state(struct hook_run *run, const char *name, struct hook_state **out)
+{
+	struct hook_state *st;
+
+	if (array_grow(&run->states, run->nstates, sizeof(*run->states)))
+		return -ENOMEM;
+	st = calloc(1, sizeof(*st));
+	if (!st)
+		return -ENOMEM;
+	snprintf(st->name, sizeof(st->name), "%s", name);
+	run->states[run->nstates++] = st;
+	HASH_ADD_STR(run->by_name, name, st);
+	*out = st;
+	return 0;
+}
+
+/* A file of the user's alone: the tail is written into it. */
+static int open_file(const struct hook_run *run, const char *name)
+{
+	int fd = openat(run->dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st, dir;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || fstat(run->dir_fd, &dir) || !S_ISREG(st.st_mode) ||
+	    st.st_nlink != 1 || st.st_uid != dir.st_uid) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int poll_file(struct hook_run *run, const char *name, hook_events_fn fn, void *arg)
+{
+	int fd __close = open_file(run, name);
+	struct hook_state *st;
+	int ret = 0;
+
+	HASH_FIND_STR(run->by_name, name, st);
+	if (!st &&
+	    (fd < 0 || strlen(name) >= sizeof(st->name) || run->nstates >= HOOK_STATES_MAX)) {
+		run->unread++;
+		return 0;
+	}
+	if (!st)
+		ret = add_state(run, name, &st);
+	if (ret)
+		return ret;
+	if (fd < 0) {
+		st->broken = true;
+		return 0;
+	}
+	return hook_state_read(st, fd, fn, arg);
+}
+
+int hook_run_poll(struct hook_run *run, hook_events_fn fn, void *arg, struct error *err)
+{
+	struct fsids *before __fsids = NULL;
+	DIR *dir __closedir = NULL;
+	struct dirent *entry;
+	int ret;
+
+	ret = fsids_enter(run->ids, &before);
+	if (ret)
+		return error_set(err, ret, "file-system IDs of sudo's caller: %s", strerror(-ret));
+	dir = opendir(run->dir);
+	if (!dir)
+		return error_set(err, -errno, "%s: %s", run->dir, strerror(errno));
+	run->unread = 0;
+	while (!ret && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, HOOK_ALIVE))
+			ret = poll_file(run, entry->d_name, fn, arg);
+	return ret == -ENOMEM ? error_set(err, ret, "out of memory") : ret;
+}
+
+size_t hook_run_nstates(const struct hook_run *run)
+{
+	return run->nstates;
+}
+
+struct hook_state *hook_run_state(const struct hook_run *run, size_t i)
+{
+	return run->states[i];
+}
+
+uint64_t hook_run_unread(const struct hook_run *run)
+{
+	return run->unread;
+}
