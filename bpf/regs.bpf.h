@@ -54,6 +54,15 @@
 		(out)->r[15] = (from)->r15;                                                        \
 	} while (0)
 
+#define FLAG_CARRY 0x01
+#define FLAG_ZERO 0x40
+
+/* True if the jump "above" (ja), which a uprobe is at, will be taken. */
+static __always_inline int regs_are_above(const struct pt_regs *regs)
+{
+	return !(regs->eflags & (FLAG_CARRY | FLAG_ZERO));
+}
+
 /* Ends each of the two paths that read them. Not in C: clang would merge both. */
 #define REGS_BEHIND(roles, value) asm volatile("%0 = " #value : "=r"((roles)->behind))
 

@@ -79,8 +79,6 @@ struct release {
 	const char *source; /* of the release, for messages */
 };
 #define ANY_PATCH UINT32_MAX
-/* bytes on each side of luaV_execute: PUC Lua has about 250 KiB */
-#define PUC_WINDOW (320u << 10)
 
 /* "$Lua: Lua 5.1.5 Copyright", "$LuaVersion: Lua 5.4.4  Copyright" */
 static bool parse_ident(const char *ident, struct release *r)

@@ -14,6 +14,9 @@
 #include "detect/build.h"
 #include "proc/elf.h"
 
+/* Bytes on each side of luaV_execute that are examined: PUC Lua has about 250 KiB. */
+#define PUC_WINDOW (320u << 10)
+
 /*
  * 0; -ENOENT: this file has no PUC Lua; -ENOTSUP: it has one, but no row fits: err has the
  * measurements.

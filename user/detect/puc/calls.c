@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Each call in PUC Lua goes through luaD_precall(L, func, ...) of ldo.c, whether luaV_execute, the C
+ * API, a metamethod or lua_resume makes it; from 5.4.4 on tail calls go through luaD_pretailcall(L,
+ * ci, func, ...). A value that is no function is called by its metamethod "__call", which
+ *
+ *     luaT_gettmbyobj(L, func, TM_CALL)
+ *
+ * returns: this call is in luaD_precall, in a piece of it, or in luaD_tryfuncTM. So the search is for
+ * calls with TM_CALL as the third argument, and for functions that luaV_execute calls and
+ *
+ *     that make such a call, or call a function that does      ("meta" below)
+ *     that call C functions, or call a function that does
+ *
+ * These are the entries. A probe is at each one's begin, where the arguments are in registers; and at
+ * the return of luaT_gettmbyobj, as the entry's own loop then goes on with the metamethod.
+ *
+ * The file is untrusted; call_graph.h bounds what is decoded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "arch/x86_64/insn.h"
+#include "detect/call_graph.h"
+#include "detect/calls.h"
+#include "recognise.h"
+
+#define METAS 8	    /* calls with TM_CALL */
+#define ENTRIES 4   /* luaD_precall, luaD_pretailcall, and copies */
+#define ARG_NEAR 8  /* instructions from the argument to the call */
+#define ENTRY_NEAR 4 /* instructions of an entry, of which one may be emulated */
+#define TEXT_MOST (128u << 10)
+
+/* TM_CALL (ltm.h) */
+static int64_t tm_call(uint8_t version)
+{
+	return version < 53 ? 16 : 23;
+}
+
+struct meta {
+	uint32_t fn, to; /* the function that calls, and luaT_gettmbyobj */
+	uint64_t ret;
+};
+
+struct puc_calls {
+	struct call_graph g;
+	uint8_t *text; /* of one function */
+	uint32_t vm;
+	int64_t tm;
+	struct meta meta[METAS];
+	uint32_t nmetas;
+	uint32_t entry[ENTRIES];
+	uint32_t nentries;
+};
+
+static void calls_free(struct puc_calls *c)
+{
+	call_graph_free(&c->g);
+	free(c->text);
+}
+
+static bool sets_rsi_to_constant(const struct x86_insn *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->reg[0] == X86_RSI && in->base == X86_RIP;
+}
+
+/* Appends the call at `ret - len`, if it is of another function of the graph. */
+static void add_meta(struct puc_calls *c, uint32_t fn, uint64_t ret, int64_t distance)
+{
+	uint64_t target = ret + (uint64_t)distance;
+	uint32_t to = call_graph_find(&c->g, target);
+
+	if (to == c->g.n || c->g.fn[to].start != target || to == fn)
+		return;
+	if (c->nmetas < METAS)
+		c->meta[c->nmetas] = (struct meta){.fn = fn, .to = to, .ret = ret};
+	c->nmetas++;
+}
+
+/* Finds the calls with TM_CALL in the third argument, and a second one that is no constant. */
+static void find_metas(struct puc_calls *c, uint32_t fn)
+{
+	const struct call_function *f = &c->g.fn[fn];
+	unsigned int near = 0;
+	struct x86_insn in;
+	size_t at;
+
+	if (f->size > TEXT_MOST || elf_read(c->g.elf, f->start, c->text, f->size))
+		return;
+	for (at = 0; at < f->size; at += in.len) {
+		if (!x86_decode(c->text + at, f->size - at, &in)) {
+			in.len = 1;
+			near = 0;
+			continue;
+		}
+		if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.reg[0] == X86_RDX && in.has_imm &&
+		    in.imm == c->tm) {
+			near = ARG_NEAR;
+			continue;
+		}
+		if (near && x86_is_call(&in) && in.relative)
+			add_meta(c, fn, f->start + at + in.len, in.imm);
+		if (sets_rsi_to_constant(&in) || x86_is_call(&in) || x86_is_jmp_rel(&in) ||
+		    x86_ends(&in) || x86_writes(&in, X86_RDX))
+			near = 0;
+		near -= near != 0;
+	}
+}
+
+static bool runs(const struct call_edge *e)
+{
+	return e->kind == CALL_CALL || e->kind == CALL_JUMP || e->kind == CALL_LINKED;
+}
+
+static bool calls_to(const struct puc_calls *c, uint32_t from, uint32_t to)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->g.nedges; i++)
+		if (c->g.edge[i].from == from && c->g.edge[i].to == to && runs(&c->g.edge[i]))
+			return true;
+	return false;
+}
+
+/* True if a function, or one that it calls, calls through a pointer: a C function, for one. */
+static bool calls_c(const struct puc_calls *c, uint32_t fn)
+{
+	uint32_t i;
+
+	if (c->g.fn[fn].indirect)
+		return true;
+	for (i = 0; i < c->g.nedges; i++)
+		if (c->g.edge[i].from == fn && runs(&c->g.edge[i]) &&
+		    c->g.fn[c->g.edge[i].to].indirect)
+			return true;
+	return false;
+}
+
+static int add_entry(struct puc_calls *c, uint32_t fn)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->nentries; i++)
+		if (c->entry[i] == fn)
+			return 0;
+	if (c->nentries == ENTRIES)
+		return -ENOTSUP;
+	c->entry[c->nentries++] = fn;
+	return 0;
+}
+
+/*
+ * Adds the entries that lead to a meta: its own function, or those that call it. -ENOTSUP:
+ * luaV_execute calls luaD_tryfuncTM itself (5.4.0 to 5.4.3), and then luaD_precall: the call would
+ * count twice.
+ */
+static int entries_of(struct puc_calls *c, const struct meta *m, bool *any)
+{
+	bool by_vm = calls_to(c, c->vm, m->fn);
+	uint32_t i;
+	int r;
+
+	*any = by_vm && calls_c(c, m->fn);
+	if (*any)
+		return add_entry(c, m->fn);
+	for (i = 0; i < c->g.nedges; i++) {
+		const struct call_edge *e = &c->g.edge[i];
+
+		if (e->to != m->fn || !runs(e) || e->from == c->vm ||
+		    !calls_to(c, c->vm, e->from) || !calls_c(c, e->from))
+			continue;
+		*any = true;
+		r = by_vm ? -ENOTSUP : add_entry(c, e->from);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* True if the function jumps or calls to its own begin: then its probe sees the metamethod, too. */
+static bool is_recursive(struct puc_calls *c, uint32_t fn)
+{
+	const struct call_function *f = &c->g.fn[fn];
+	struct x86_insn in;
+	size_t at;
+
+	if (f->size > TEXT_MOST || elf_read(c->g.elf, f->start, c->text, f->size))
+		return false;
+	for (at = 0; at < f->size; at += in.len) {
+		if (!x86_decode(c->text + at, f->size - at, &in))
+			in.len = 1;
+		else if (in.relative && (int64_t)at + in.len + in.imm == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_emulated(const struct x86_insn *in)
+{
+	return (in->mnemonic == ZYDIS_MNEMONIC_PUSH && in->reg[0] != X86_NONE && !in->has_mem) ||
+	       (in->mnemonic == ZYDIS_MNEMONIC_NOP && in->len == 1);
+}
+
+/* The probe of an entry: at its first instruction, or one near that the kernel emulates. */
+static struct call_probe entry_probe(struct puc_calls *c, uint32_t fn)
+{
+	const struct call_function *f = &c->g.fn[fn];
+	struct call_probe probe = {.addr = f->start, .site = LB_CALL_PUC_ENTRY, .stepped = true};
+	uint8_t text[ENTRY_NEAR * 15];
+	size_t size = f->size < sizeof(text) ? f->size : sizeof(text), at = 0;
+	struct x86_insn in;
+	unsigned int i;
+
+	if (elf_read(c->g.elf, f->start, text, size))
+		return probe;
+	for (i = 0; i < ENTRY_NEAR && x86_decode(text + at, size - at, &in); i++, at += in.len) {
+		if (is_emulated(&in)) {
+			probe.addr = f->start + at;
+			probe.stepped = false;
+			return probe;
+		}
+		if (x86_writes(&in, X86_RDI) || x86_writes(&in, X86_RSI) ||
+		    x86_writes(&in, X86_RDX) || x86_is_call(&in) || in.relative || x86_ends(&in))
+			return probe;
+	}
+	return probe;
+}
+
+/*
+ * Finds the entries, and adds the probes of the metas that lead to them. -ENOTSUP: one leads to none,
+ * as a function that holds a copy of luaD_precall is no callee of luaV_execute.
+ */
+static int add_metas(struct puc_calls *c, struct call_probes *out)
+{
+	uint32_t i, gettm = c->g.n;
+	bool any[METAS];
+	int r = 0;
+
+	for (i = 0; !r && i < c->nmetas; i++) {
+		r = entries_of(c, &c->meta[i], &any[i]);
+		if (any[i])
+			gettm = c->meta[i].to;
+	}
+	for (i = 0; !r && i < c->nmetas; i++) {
+		struct call_probe probe = {
+			.addr = c->meta[i].ret, .site = LB_CALL_PUC_META, .stepped = true};
+
+		if (c->meta[i].to != gettm)
+			continue;
+		if (!any[i])
+			return -ENOTSUP;
+		if (!is_recursive(c, c->meta[i].fn))
+			r = call_probes_add(out, &probe);
+	}
+	return r;
+}
+
+static int add_probes(struct puc_calls *c, struct call_probes *out)
+{
+	uint32_t i;
+	int r = c->nmetas <= METAS ? add_metas(c, out) : -ENOTSUP;
+
+	for (i = 0; !r && i < c->nentries; i++) {
+		const struct call_probe probe = entry_probe(c, c->entry[i]);
+
+		r = call_probes_add(out, &probe);
+	}
+	return r ? r : c->nentries ? 0 : -ENOTSUP;
+}
+
+int puc_call_probes(struct elf_file *elf, const struct vm_build *build, struct call_probes *out,
+		    struct error *err)
+{
+	struct puc_calls c __cleanup(calls_free) = {.text = malloc(TEXT_MOST)};
+	struct call_probes probes = {};
+	uint32_t fn;
+	int r;
+
+	if (!c.text)
+		return error_set(err, -ENOMEM, "out of memory");
+	c.tm = tm_call(build->build.puc.puc.version);
+	r = call_graph_build(elf, build->start, PUC_WINDOW, &c.g);
+	if (r == -ENOMEM)
+		return error_set(err, r, "out of memory");
+	c.vm = call_graph_find(&c.g, build->start);
+	for (fn = 0; !r && fn < c.g.n; fn++)
+		find_metas(&c, fn);
+	if (r || c.vm == c.g.n || add_probes(&c, &probes))
+		return error_set(err, -ENOTSUP,
+				 "%s: luaD_precall, by which all calls go, was not found",
+				 build->release);
+	*out = probes;
+	return 0;
+}
