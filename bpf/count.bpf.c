@@ -30,8 +30,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile __u32 counted_pid;
 const volatile __u32 counted_epoch; /* of its image */
 
+/* 0: nothing is counted yet, or any more: probes come and go one by one. User space sets it. */
+volatile __u32 counting;
+
 /* The image that is counted: that of the first call. BPF alone. */
 __u64 counted_exec_id;
+
+/* Hits of probes. BPF counts, user space reads. */
+__u64 call_hits;
 
 /* Calls that no key has, by enum lb_call_miss. BPF counts, user space reads. */
 __u64 call_misses[LB_CALL_MISSES];
@@ -109,8 +115,9 @@ static __always_inline int is_counted(struct task_struct *task)
 {
 	__u64 id = EXEC_ID(task->group_leader->start_boottime, task->self_exec_id), was;
 
-	if (task->tgid != counted_pid)
+	if (task->tgid != counted_pid || !counting)
 		return 0;
+	__sync_fetch_and_add(&call_hits, 1);
 	was = *(volatile __u64 *)&counted_exec_id;
 	if (!was)
 		was = __sync_val_compare_and_swap(&counted_exec_id, 0, id);
@@ -441,5 +448,12 @@ int luabpf_count_puc(struct pt_regs *ctx)
 	REGS_ALL(&slot->w.gprs, ctx);
 	count_puc(&slot->w, bpf_get_attach_cookie(ctx), !at);
 	release(&slot->busy);
+	return 0;
+}
+
+/* For the measurement of what a probe costs by itself. */
+SEC("uprobe")
+int luabpf_count_nothing(struct pt_regs *ctx)
+{
 	return 0;
 }

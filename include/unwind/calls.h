@@ -47,9 +47,9 @@ struct lb_calls {
 
 /* Calls that were not counted by function. */
 enum lb_call_miss {
-	LB_CALL_FULL,	    /* the map has LB_CALL_KEYS others */
-	LB_CALL_UNREADABLE, /* the function could not be read */
-	LB_CALL_BUSY,	    /* all walks were in use: a program was preempted in each */
+	LB_CALL_FULL,	     /* the map has LB_CALL_KEYS others */
+	LB_CALL_UNREADABLE,  /* the function could not be read */
+	LB_CALL_BUSY,	     /* all walks were in use: a program was preempted in each */
 	LB_CALL_OTHER_IMAGE, /* the process has called exec */
 	LB_CALL_MISSES,
 };

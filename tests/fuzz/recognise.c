@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "detect/calls.h"
 #include "detect/puc/api.h"
 #include "detect/puc/gc.h"
 #include "detect/puc/lib.h"
@@ -171,6 +172,20 @@ static void check_registers(const struct vm_build *b)
 			abort();
 }
 
+static void check_probes(struct elf_file *elf, const struct vm_build *b, size_t text)
+{
+	static struct call_probes probes;
+	struct error err;
+	uint32_t i;
+	int r = puc_call_probes(elf, b, &probes, &err);
+
+	if (r && r != -ENOTSUP && r != -ENOMEM)
+		abort();
+	for (i = 0; !r && i < probes.n; i++)
+		if (probes.at[i].addr < TEXT || probes.at[i].addr > TEXT + text)
+			abort();
+}
+
 static void ask_recognise(struct elf_file *elf, size_t text)
 {
 	static struct vm_build b;
@@ -182,6 +197,7 @@ static void ask_recognise(struct elf_file *elf, size_t text)
 	if (!r && text) {
 		check_text(b.start, b.start + b.size, text);
 		check_registers(&b);
+		check_probes(elf, &b, text);
 		if (strlen(b.evidence) >= sizeof(b.evidence) || !*b.name || !*b.release)
 			abort();
 	}

@@ -313,6 +313,25 @@ Test(cli, ps)
 	cr_assert_eq(opts->verb, VERB_HELP);
 }
 
+Test(cli, count)
+{
+	cr_assert_eq(parse("count", "-p", "4711"), 0);
+	cr_assert_eq(opts->verb, VERB_COUNT);
+	cr_assert_eq(opts->max_slowdown, 2);
+	cr_assert_eq(parse("count", "-p4711", "-d", "0.5", "--max-slowdown", "1.25", "-q"), 0);
+	cr_assert_eq(opts->duration_ns, 500000000);
+	cr_assert_eq(opts->max_slowdown, 1.25);
+	refused("count counts the calls of one process: -p PID", "count");
+	refused("count counts the calls of one process: -p PID", "count", "-p", "1,2");
+	refused("--max-slowdown 0.99: not a number from 1 to 1000", "count", "-p1",
+		"--max-slowdown", "0.99");
+	refused("--max-slowdown 1001: not a number", "count", "-p1", "--max-slowdown", "1001");
+	refused("--max-slowdown does not go with recording: it is for count", "-p1",
+		"--max-slowdown", "3");
+	refused("-o does not go with count", "count", "-p1", "-o", "x");
+	refused("4711: what is that?", "count", "4711");
+}
+
 Test(cli, help_and_version)
 {
 	cr_assert_eq(parse("--help"), 0);

@@ -20,14 +20,15 @@ _luabpf() {
     -o | --output | --stats | --metrics) COMPREPLY=($(compgen -f -- "$cur")) ;;
     --user | --source-user) COMPREPLY=($(compgen -u -- "$cur")) ;;
     --exe | --cgroup) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    --comm | -F | --frequency | -d | --duration | --every | --max-lost) ;;
+    --comm | -F | --frequency | -d | --duration | --every | --max-lost | --max-slowdown) ;;
     *)
         local words="-p --children --no-follow --all --exe --comm --cgroup --user --wait -jp -jp= --by= --zone-from= -o -f -F -d --every --stats --metrics --max-lost -v -q --help --version --"
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= --by= -o -f --source-user -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"
-        ((COMP_CWORD == 1)) && words+=" record report doctor ps help"
-        if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} =~ ^(doctor|ps)$ ]]; then
+        [[ ${COMP_WORDS[1]} == count ]] && words="-p -d --max-slowdown -q --help"
+        ((COMP_CWORD == 1)) && words+=" record report doctor ps count help"
+        if [[ $cur == -* || $COMP_CWORD == 1 || ${COMP_WORDS[1]} =~ ^(doctor|ps|count)$ ]]; then
             COMPREPLY=($(compgen -W "$words" -- "$cur"))
         else
             COMPREPLY=($(compgen -f -- "$cur"))

@@ -83,6 +83,11 @@ static int silent(enum libbpf_print_level level, const char *format, va_list arg
 	return 0;
 }
 
+void loader_be_silent(void)
+{
+	libbpf_set_print(silent);
+}
+
 int loader_check_btf(struct error *err)
 {
 	if (!access(KERNEL_BTF, R_OK))
@@ -323,7 +328,7 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 		return r;
 	if (o->by_zone && getrandom(&l->zone_seed, sizeof(l->zone_seed), 0) != sizeof(l->zone_seed))
 		return error_set(err, -errno, "random numbers: %s", strerror(errno));
-	libbpf_set_print(silent);
+	loader_be_silent();
 	r = load(l, o, err);
 	if (!r && !o->in_process)
 		r = start_families(l, err);

@@ -48,6 +48,9 @@ void loader_request_families(struct loader *loader, uint32_t families);
 /* Waits until all that were requested are loaded. */
 int loader_wait_families(struct loader *loader, struct error *err);
 
+/* Keeps libbpf from printing: its errors are reported by ours. */
+void loader_be_silent(void);
+
 /* -ENOENT without the kernel's BTF: err says why. */
 int loader_check_btf(struct error *err);
 

@@ -87,10 +87,9 @@ static int needs_value(const struct option_row *row, const char *value, struct e
 static const char *verb_name(enum verb verb)
 {
 	static const char *const names[] = {
-		[VERB_RECORD] = "recording",
-		[VERB_REPORT] = "report",
-		[VERB_DOCTOR] = "doctor",
-		[VERB_PS] = "ps",
+		[VERB_RECORD] = "recording", [VERB_REPORT] = "report",
+		[VERB_DOCTOR] = "doctor",    [VERB_PS] = "ps",
+		[VERB_COUNT] = "count",
 	};
 
 	return names[verb];
@@ -108,6 +107,7 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 				 verb_name(opts->verb),
 				 verb_name(row->flags & CLI_RECORD   ? VERB_RECORD
 					   : row->flags & CLI_REPORT ? VERB_REPORT
+					   : row->flags & CLI_COUNT  ? VERB_COUNT
 								     : VERB_PS));
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
@@ -179,11 +179,8 @@ static bool take_verb(struct options *opts, const char *word)
 	static const struct {
 		const char *word;
 		enum verb verb;
-	} verbs[] = {{"record", VERB_RECORD},
-		     {"report", VERB_REPORT},
-		     {"doctor", VERB_DOCTOR},
-		     {"ps", VERB_PS},
-		     {"help", VERB_HELP}};
+	} verbs[] = {{"record", VERB_RECORD}, {"report", VERB_REPORT}, {"doctor", VERB_DOCTOR},
+		     {"ps", VERB_PS},	      {"count", VERB_COUNT},   {"help", VERB_HELP}};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (word && !strcmp(word, verbs[i].word)) {
@@ -239,6 +236,8 @@ static int settle_target(struct options *opts, struct error *err)
 	opts->narrowed = narrowing != NULL;
 	if (opts->verb == VERB_REPORT && !opts->input)
 		return error_set(err, -EINVAL, "report of what? name a file");
+	if (opts->verb == VERB_COUNT && opts->npids != 1)
+		return error_set(err, -EINVAL, "count counts the calls of one process: -p PID");
 	if (opts->verb != VERB_RECORD)
 		return 0;
 	if (opts->command && !*opts->command)
@@ -379,6 +378,7 @@ int cli_parse(int argc, char **argv, struct options **out, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	opts->period_ns = NSEC_PER_SEC / DEFAULT_HZ;
 	opts->max_lost_ppm = -1;
+	opts->max_slowdown = 2;
 	if (err)
 		*err = (struct error){};
 	ret = parse_into(opts, argc, argv, err);

@@ -13,7 +13,7 @@
 #include "out/sections.h"
 #include "out/out.h"
 
-enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_PS, VERB_HELP, VERB_VERSION };
+enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_PS, VERB_COUNT, VERB_HELP, VERB_VERSION };
 
 struct options {
 	enum verb verb;
@@ -51,6 +51,7 @@ struct options {
 	uint64_t duration_ns; /* 0: until a signal or the end of the targets */
 	uint64_t every_ns;    /* 0: one profile; else the paths may have %t */
 	int64_t max_lost_ppm; /* -1: do not judge */
+	double max_slowdown;  /* count -p: of the process; 1 or more */
 	bool verbose;
 	bool quiet;
 

@@ -150,6 +150,19 @@ static int set_max_lost(struct options *opts, const char *value, struct error *e
 	return 0;
 }
 
+#define SLOWDOWN_MOST 1000
+
+static int set_max_slowdown(struct options *opts, const char *value, struct error *err)
+{
+	uint64_t percent;
+
+	if (cli_decimal(value, 2, SLOWDOWN_MOST * 100, &percent) || percent < 100)
+		return error_set(err, -EINVAL, "--max-slowdown %s: not a number from 1 to %d",
+				 value, SLOWDOWN_MOST);
+	opts->max_slowdown = (double)percent / 100;
+	return 0;
+}
+
 /* By name or number. */
 static int find_user(const char *option, const char *value, uid_t *out, struct error *err)
 {
@@ -216,7 +229,8 @@ static int set_version(struct options *opts, const char *value, struct error *er
 #define FLAG(member) offsetof(struct options, member)
 
 const struct option_row cli_rows[CLI_NROWS] = {
-	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_REPEATS, set_pids,
+	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_COUNT | CLI_REPEATS,
+		      set_pids,
 		      "running processes to profile, with all that they start from now on"},
 	[CLI_CHILDREN] = {"children", 0, NULL, CLI_RECORD, NULL,
 			  "with -p: their present children, too: a server's workers",
@@ -249,7 +263,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 			"format of -o, below"},
 	[CLI_RATE] = {"frequency", 'F', "HZ", CLI_RECORD, set_rate,
 		      "samples per second of CPU time (default 100, or as -jp=i<ms> says)"},
-	{"duration", 'd', "SECONDS", CLI_RECORD, set_duration,
+	{"duration", 'd', "SECONDS", CLI_RECORD | CLI_COUNT, set_duration,
 	 "stop after this time (default: Ctrl-C, or when the targets end)"},
 	[CLI_EVERY] = {"every", 0, "SECONDS", CLI_RECORD, set_every,
 		       "a profile per interval; %t in file names is its start; SIGHUP ends one"},
@@ -259,6 +273,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	 "write counters for Prometheus, every 10 s or with each interval"},
 	{"max-lost", 0, "PCT", CLI_RECORD, set_max_lost,
 	 "exit with 3 if more than PCT % of the samples were lost (default: never)"},
+	[CLI_MAX_SLOWDOWN] =
+		{"max-slowdown", 0, "FACTOR", CLI_COUNT, set_max_slowdown,
+		 "count: stop beyond FACTOR times the process's own CPU time (default 2)"},
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
@@ -266,8 +283,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		      "print a JSON array, with each VM's layout, file and addresses", FLAG(json)},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, NULL,
 	 "print more on standard error", FLAG(verbose)},
-	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT, NULL, "print errors and warnings only",
-	 FLAG(quiet)},
+	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT | CLI_COUNT, NULL,
+	 "print errors and warnings only", FLAG(quiet)},
 	{"help", 'h', NULL, CLI_ANY | CLI_REPEATS, set_help, "show this help"},
 	{"version", 'V', NULL, CLI_ANY | CLI_REPEATS, set_version, "show the version"},
 };

@@ -10,6 +10,7 @@ int cmd_record(const struct options *opts);
 int cmd_report(const struct options *opts);
 int cmd_doctor(const struct options *opts);
 int cmd_ps(const struct options *opts);
+int cmd_count(const struct options *opts);
 int cmd_help(const struct options *opts);
 
 /* Prints "luabpf: object: cause" and the remedy on standard error. ret: the -errno of err. */

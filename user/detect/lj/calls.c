@@ -34,11 +34,11 @@
 #define OPS_MOST 160	/* opcodes: 97 or 104 */
 #define HANDLERS_MOST 8 /* that begin as IFUNCF does */
 
-struct vm_text {
+struct handlers {
 	uint64_t start;
 	uint32_t size;
 	uint8_t bytes[VM_MOST];
-	bool begins[VM_MOST];  /* an instruction */
+	bool begins[VM_MOST]; /* an instruction */
 	bool jumped[VM_MOST]; /* a direct jump leads there */
 };
 
@@ -48,7 +48,7 @@ static bool is_near_jump(const struct x86_insn *in)
 }
 
 /* Decodes all of it: a dasm's text has no data in it. False if it does not decode. */
-static bool decode_all(struct vm_text *vm)
+static bool decode_all(struct handlers *vm)
 {
 	struct x86_insn in;
 	uint32_t at;
@@ -76,7 +76,7 @@ static bool is_header(const uint8_t *p)
 }
 #define HEADER_BYTES 19
 
-static uint32_t find_headers(const struct vm_text *vm, uint16_t at[HANDLERS_MOST])
+static uint32_t find_headers(const struct handlers *vm, uint16_t at[HANDLERS_MOST])
 {
 	uint32_t i, n = 0;
 
@@ -87,7 +87,7 @@ static uint32_t find_headers(const struct vm_text *vm, uint16_t at[HANDLERS_MOST
 }
 
 /* True if these are the offsets of n opcodes' handlers. */
-static bool is_table(const struct vm_text *vm, const uint16_t *ofs, uint32_t n)
+static bool is_table(const struct handlers *vm, const uint16_t *ofs, uint32_t n)
 {
 	uint32_t i;
 
@@ -98,7 +98,7 @@ static bool is_table(const struct vm_text *vm, const uint16_t *ofs, uint32_t n)
 }
 
 /* Reads lj_bc_ofs, if it has these two handlers where FUNCF's successors are. */
-static int find_table(struct elf_file *elf, const struct vm_text *vm, uint32_t funcf,
+static int find_table(struct elf_file *elf, const struct handlers *vm, uint32_t funcf,
 		      const uint16_t two[2], uint64_t *table, uint16_t ofs[OPS_MOST])
 {
 	uint32_t n = funcf + HEADERS;
@@ -107,8 +107,8 @@ static int find_table(struct elf_file *elf, const struct vm_text *vm, uint32_t f
 	while (!elf_find_bytes(elf, at, two, 2 * sizeof(*two), &at)) {
 		uint64_t from = at - sizeof(*ofs) * (funcf + 1);
 
-		if (at > sizeof(*ofs) * (funcf + 1) && !elf_read(elf, from, ofs, n * sizeof(*ofs)) &&
-		    is_table(vm, ofs, n)) {
+		if (at > sizeof(*ofs) * (funcf + 1) &&
+		    !elf_read(elf, from, ofs, n * sizeof(*ofs)) && is_table(vm, ofs, n)) {
 			*table = from;
 			return 0;
 		}
@@ -118,7 +118,7 @@ static int find_table(struct elf_file *elf, const struct vm_text *vm, uint32_t f
 }
 
 /* Finds the first conditional jump from `at` on. False: another instruction ends the sequence. */
-static bool find_jcc(const struct vm_text *vm, uint32_t at, struct x86_insn *in, uint32_t *found)
+static bool find_jcc(const struct handlers *vm, uint32_t at, struct x86_insn *in, uint32_t *found)
 {
 	uint32_t i, begin = at;
 
@@ -137,7 +137,7 @@ static bool find_jcc(const struct vm_text *vm, uint32_t at, struct x86_insn *in,
 	return false;
 }
 
-static int add_header(const struct vm_text *vm, uint32_t handler, struct call_probes *out)
+static int add_header(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_CHECK};
 	struct x86_insn in;
@@ -149,7 +149,7 @@ static int add_header(const struct vm_text *vm, uint32_t handler, struct call_pr
 	return call_probes_add(out, &probe);
 }
 
-static int add_fast(const struct vm_text *vm, uint32_t handler, struct call_probes *out)
+static int add_fast(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_FAST};
 	struct x86_insn in;
@@ -174,7 +174,7 @@ static bool is_known(const struct call_probes *probes, uint64_t addr)
  * Adds the handlers of the fast functions, which follow the opcodes' in the table and in the text.
  * The table ends with another word: padding, or the next table's, which repeats.
  */
-static int add_fast_functions(struct elf_file *elf, const struct vm_text *vm, uint64_t table,
+static int add_fast_functions(struct elf_file *elf, const struct handlers *vm, uint64_t table,
 			      uint16_t last, struct call_probes *out)
 {
 	uint16_t ofs[2];
@@ -193,7 +193,7 @@ static int add_fast_functions(struct elf_file *elf, const struct vm_text *vm, ui
 /* Handlers by their number from FUNCF on. FUNCF and FUNCV run on into others; JFUNCV does not exist. */
 static const uint8_t headers[] = {1, 2, 4, 6, 7};
 
-static int add_all(struct elf_file *elf, const struct vm_text *vm, uint32_t funcf,
+static int add_all(struct elf_file *elf, const struct handlers *vm, uint32_t funcf,
 		   struct call_probes *out)
 {
 	uint16_t at[HANDLERS_MOST], ofs[OPS_MOST], two[2];
@@ -215,7 +215,7 @@ static int add_all(struct elf_file *elf, const struct vm_text *vm, uint32_t func
 int lj_call_probes(struct elf_file *elf, const struct vm_build *build, struct call_probes *out,
 		   struct error *err)
 {
-	struct vm_text *vm __free = calloc(1, sizeof(*vm));
+	struct handlers *vm __free = calloc(1, sizeof(*vm));
 	uint32_t funcf = build->build.lj.lj.bc_funcf;
 	struct call_probes probes = {};
 
@@ -226,8 +226,8 @@ int lj_call_probes(struct elf_file *elf, const struct vm_build *build, struct ca
 	if (build->build.lj.lj.gc32 || build->size > VM_MOST || funcf + HEADERS > OPS_MOST ||
 	    elf_read(elf, vm->start, vm->bytes, vm->size) || !decode_all(vm) ||
 	    add_all(elf, vm, funcf, &probes))
-		return error_set(err, -ENOTSUP,
-				 "%s: the handlers of its calls were not found%s", build->release,
+		return error_set(err, -ENOTSUP, "%s: the handlers of its calls were not found%s",
+				 build->release,
 				 build->build.lj.lj.gc32 ? ", as it is built without GC64" : "");
 	*out = probes;
 	return 0;

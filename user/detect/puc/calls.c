@@ -26,9 +26,9 @@
 #include "detect/calls.h"
 #include "recognise.h"
 
-#define METAS 8	    /* calls with TM_CALL */
-#define ENTRIES 4   /* luaD_precall, luaD_pretailcall, and copies */
-#define ARG_NEAR 8  /* instructions from the argument to the call */
+#define METAS 8	     /* calls with TM_CALL */
+#define ENTRIES 4    /* luaD_precall, luaD_pretailcall, and copies */
+#define ARG_NEAR 8   /* instructions from the argument to the call */
 #define ENTRY_NEAR 4 /* instructions of an entry, of which one may be emulated */
 #define TEXT_MOST (128u << 10)
 
@@ -54,7 +54,7 @@ struct puc_calls {
 	uint32_t nentries;
 };
 
-static void calls_free(struct puc_calls *c)
+static void puc_calls_free(struct puc_calls *c)
 {
 	call_graph_free(&c->g);
 	free(c->text);
@@ -272,7 +272,7 @@ static int add_probes(struct puc_calls *c, struct call_probes *out)
 int puc_call_probes(struct elf_file *elf, const struct vm_build *build, struct call_probes *out,
 		    struct error *err)
 {
-	struct puc_calls c __cleanup(calls_free) = {.text = malloc(TEXT_MOST)};
+	struct puc_calls c __cleanup(puc_calls_free) = {.text = malloc(TEXT_MOST)};
 	struct call_probes probes = {};
 	uint32_t fn;
 	int r;

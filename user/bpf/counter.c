@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "counter.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "count.skel.h"
+#include "load_error.h"
+#include "loader.h"
+
+#define PROBES_MOST 1024
+
+/* A program's run time, until it has run so often that it is known. */
+#define PROGRAM_NS 800
+#define RUNS_LEAST 1000
+
+struct counter {
+	struct count_bpf *skel;
+	pid_t pid;
+	int stats_fd; /* keeps the kernel's run-time counting on */
+	struct bpf_link *link[PROBES_MOST];
+	uint32_t nlinks;
+};
+
+/* The programs of families that are not in the process are loaded, too: it takes milliseconds. */
+static const char *const used_maps[] = {
+	"ring", "builds", "proto_records", "calls", "metacalls", "lj_slots", "puc_slots",
+};
+
+static bool is_used(const struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+
+	for (size_t i = 0; i < sizeof(used_maps) / sizeof(used_maps[0]); i++)
+		if (!strcmp(name, used_maps[i]))
+			return true;
+	return bpf_map__is_internal(map); /* the sections of variables */
+}
+
+/* The maps of the sampler that come by its headers are left out. */
+static void choose_maps(struct count_bpf *skel)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, skel->obj) if (!is_used(map))
+		bpf_map__set_autocreate(map, false);
+}
+
+static int load(struct counter *c, uint32_t epoch, struct error *err)
+{
+	int cpus = libbpf_num_possible_cpus(), r;
+
+	c->skel = count_bpf__open();
+	if (!c->skel)
+		return error_set(err, -errno, "BPF object: %s", strerror(errno));
+	if (cpus < 0)
+		return error_set(err, cpus, "number of CPUs: %s", strerror(-cpus));
+	choose_maps(c->skel);
+	bpf_map__set_max_entries(c->skel->maps.proto_records, (uint32_t)cpus);
+	bpf_map__set_max_entries(c->skel->maps.lj_slots, (uint32_t)cpus + LB_CALL_SPARE);
+	bpf_map__set_max_entries(c->skel->maps.puc_slots, (uint32_t)cpus + LB_CALL_SPARE);
+	c->skel->rodata->counted_pid = (uint32_t)c->pid;
+	c->skel->rodata->counted_epoch = epoch;
+	r = count_bpf__load(c->skel);
+	return r ? load_error(r, err) : 0;
+}
+
+int counter_open(pid_t pid, uint32_t epoch, struct counter **out, struct error *err)
+{
+	struct counter *c __cleanup(counter_free) = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return error_set(err, -ENOMEM, "out of memory");
+	c->pid = pid;
+	c->stats_fd = -1;
+	r = loader_check_btf(err);
+	if (r)
+		return r;
+	loader_be_silent();
+	r = load(c, epoch, err);
+	if (r)
+		return r;
+	c->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*out = TAKE_PTR(c);
+	return 0;
+}
+
+static void set_counting(struct counter *c, uint32_t counting)
+{
+	__atomic_store_n(&c->skel->bss->counting, counting, __ATOMIC_RELEASE);
+}
+
+void counter_begin(struct counter *c)
+{
+	set_counting(c, 1);
+}
+
+void counter_detach(struct counter *c)
+{
+	if (c->nlinks)
+		set_counting(c, 0);
+	while (c->nlinks)
+		bpf_link__destroy(c->link[--c->nlinks]);
+}
+
+void counter_free(struct counter **counter)
+{
+	struct counter *c = *counter;
+
+	if (!c)
+		return;
+	counter_detach(c);
+	cleanup_fd(&c->stats_fd);
+	count_bpf__destroy(c->skel);
+	free(c);
+	*counter = NULL;
+}
+
+int counter_set_build(struct counter *c, uint32_t index, const struct lb_build *build)
+{
+	return bpf_map__update_elem(c->skel->maps.builds, &index, sizeof(index), build,
+				    sizeof(*build), BPF_ANY);
+}
+
+static const struct bpf_program *program_of(const struct counter *c, uint32_t family)
+{
+	return family == LB_FAMILY_PUC ? c->skel->progs.luabpf_count_puc
+				       : c->skel->progs.luabpf_count_lj;
+}
+
+static struct bpf_link *attach(const struct bpf_program *program, pid_t pid, int fd,
+			       uint64_t offset, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return bpf_program__attach_uprobe_opts(program, pid, path, offset, &opts);
+}
+
+static int explain_attach(int r, pid_t pid, struct error *err)
+{
+	if (r == -EPERM || r == -EACCES)
+		return load_error_privilege(r, "attaching a uprobe", err);
+	error_set(err, r, "pid %d: attaching a uprobe: %s", (int)pid, strerror(-r));
+	if (r == -EOPNOTSUPP || r == -ENOENT || r == -ENODEV)
+		return error_remedy(err, r,
+				    "count -p needs a kernel built with "
+				    "CONFIG_UPROBE_EVENTS=y");
+	return r;
+}
+
+int counter_attach(struct counter *c, const struct counter_probe *p, struct error *err)
+{
+	struct bpf_link *link;
+
+	if (c->nlinks == PROBES_MOST)
+		return error_set(err, -E2BIG, "pid %d: it has too many VMs to count their calls",
+				 (int)c->pid);
+	link = attach(program_of(c, p->family), c->pid, p->fd, p->offset, p->cookie);
+	if (!link)
+		return explain_attach(-errno, c->pid, err);
+	c->link[c->nlinks++] = link;
+	return 0;
+}
+
+int counter_ring_fd(const struct counter *c)
+{
+	return bpf_map__fd(c->skel->maps.ring);
+}
+
+__u64 *counter_stack_counts(const struct counter *c)
+{
+	return c->skel->bss->stack_counts;
+}
+
+int counter_each(const struct counter *c, counter_fn *fn, void *arg)
+{
+	struct lb_call_key key, *before = NULL;
+	struct lb_calls value;
+	uint32_t n;
+
+	/* an update that comes meanwhile may not be seen: nothing is deleted */
+	for (n = 0; n <= LB_CALL_KEYS; n++) {
+		int r = bpf_map__get_next_key(c->skel->maps.calls, before, &key, sizeof(key));
+
+		if (r)
+			return r == -ENOENT ? 0 : r;
+		before = &key;
+		r = bpf_map__lookup_elem(c->skel->maps.calls, &key, sizeof(key), &value,
+					 sizeof(value), 0);
+		if (r)
+			return r;
+		fn(arg, &key, value.count);
+	}
+	return 0;
+}
+
+uint64_t counter_hits(const struct counter *c, uint64_t misses[LB_CALL_MISSES])
+{
+	const struct count_bpf__bss *bss = c->skel->bss;
+
+	for (size_t i = 0; misses && i < LB_CALL_MISSES; i++)
+		misses[i] = __atomic_load_n(&bss->call_misses[i], __ATOMIC_RELAXED);
+	return __atomic_load_n(&bss->call_hits, __ATOMIC_RELAXED);
+}
+
+static void program_info(const struct counter *c, uint32_t family, struct bpf_prog_info *info)
+{
+	uint32_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	bpf_obj_get_info_by_fd(bpf_program__fd(program_of(c, family)), info, &len);
+}
+
+uint64_t counter_dropped(const struct counter *c)
+{
+	struct bpf_prog_info lj, puc;
+
+	program_info(c, LB_FAMILY_LJ, &lj);
+	program_info(c, LB_FAMILY_PUC, &puc);
+	return lj.recursion_misses + puc.recursion_misses;
+}
+
+double counter_program_ns(const struct counter *c)
+{
+	struct bpf_prog_info lj, puc;
+	uint64_t runs;
+
+	program_info(c, LB_FAMILY_LJ, &lj);
+	program_info(c, LB_FAMILY_PUC, &puc);
+	runs = lj.run_cnt + puc.run_cnt;
+	if (runs < RUNS_LEAST) /* the first ones send stacks */
+		return PROGRAM_NS;
+	return (double)(lj.run_time_ns + puc.run_time_ns) / (double)runs;
+}
+
+/* ---- the cost of a trap ---------------------------------------------------------------------- */
+
+/* A function whose first instruction the kernel emulates, as most that are probed. */
+void counter_probed(void);
+__asm__(".text\n"
+	".globl counter_probed\n"
+	".type counter_probed, %function\n"
+	"counter_probed:\n"
+	"	nop\n"
+	"	ret\n"
+	".size counter_probed, . - counter_probed\n");
+
+struct own_offset {
+	uint64_t addr, offset; /* 0: not found */
+};
+
+/* The executable comes first. */
+static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct own_offset *own = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t at = own->addr - info->dlpi_addr - p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && at < p->p_filesz)
+			own->offset = at + p->p_offset;
+	}
+	return 1;
+}
+
+#define TRAP_BATCH 32
+#define TRAP_BATCHES 256
+#define TRAP_NS 10000000 /* that the measurement takes at most, but for its last batch */
+
+static int by_time(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns the median of the batches' times for one call: others may use the CPU meanwhile. */
+static double time_calls(void)
+{
+	uint64_t began = clock_ns(CLOCK_MONOTONIC), now = began, before;
+	double took[TRAP_BATCHES];
+	size_t n = 0;
+	int i;
+
+	while (n < TRAP_BATCHES && now - began < TRAP_NS) {
+		before = now;
+		for (i = 0; i < TRAP_BATCH; i++)
+			counter_probed();
+		now = clock_ns(CLOCK_MONOTONIC);
+		took[n++] = (double)(now - before) / TRAP_BATCH;
+	}
+	qsort(took, n, sizeof(*took), by_time);
+	return took[n / 2];
+}
+
+static int load_nothing(struct count_bpf **out, struct error *err)
+{
+	struct count_bpf *skel = count_bpf__open();
+	struct bpf_program *program;
+	struct bpf_map *map;
+	int r;
+
+	if (!skel)
+		return error_set(err, -errno, "BPF object: %s", strerror(errno));
+	bpf_object__for_each_map(
+		map, skel->obj) if (!bpf_map__is_internal(map)) /* without these libbpf fails */
+		bpf_map__set_autocreate(map, false);
+	bpf_object__for_each_program (program, skel->obj)
+		bpf_program__set_autoload(program, program == skel->progs.luabpf_count_nothing);
+	r = count_bpf__load(skel);
+	if (r) {
+		count_bpf__destroy(skel);
+		return load_error(r, err);
+	}
+	*out = skel;
+	return 0;
+}
+
+int counter_trap_ns(double *ns, struct error *err)
+{
+	struct own_offset own = {.addr = (uint64_t)counter_probed};
+	struct count_bpf *skel = NULL;
+	struct bpf_link *link;
+	int r;
+
+	dl_iterate_phdr(find_offset, &own);
+	loader_be_silent();
+	r = load_nothing(&skel, err);
+	if (r)
+		return r;
+	link = bpf_program__attach_uprobe(skel->progs.luabpf_count_nothing, false, getpid(),
+					  "/proc/self/exe", own.offset);
+	r = link ? 0 : explain_attach(-errno, getpid(), err);
+	if (link)
+		*ns = time_calls();
+	bpf_link__destroy(link);
+	count_bpf__destroy(skel);
+	return r;
+}
