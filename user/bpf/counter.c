@@ -2,8 +2,6 @@
 #include "counter.h"
 
 #include <errno.h>
-#include <link.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +9,13 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "count.skel.h"
 #include "load_error.h"
 #include "loader.h"
+#include "trap.h"
+#include "uprobes.h"
 
-#define PROBES_MOST 1024
+#define FILES_MOST LB_MODULES_MOST
 
 /* A program's run time, until it has run so often that it is known. */
 #define PROGRAM_NS 800
@@ -26,8 +25,9 @@ struct counter {
 	struct count_bpf *skel;
 	pid_t pid;
 	int stats_fd; /* keeps the kernel's run-time counting on */
-	struct bpf_link *link[PROBES_MOST];
-	uint32_t nlinks;
+	bool multi;
+	struct uprobes *file[FILES_MOST];
+	uint32_t nfiles;
 };
 
 /* The programs of families that are not in the process are loaded, too: it takes milliseconds. */
@@ -69,24 +69,29 @@ static int load(struct counter *c, uint32_t epoch, struct error *err)
 	bpf_map__set_max_entries(c->skel->maps.puc_slots, (uint32_t)cpus + LB_CALL_SPARE);
 	c->skel->rodata->counted_pid = (uint32_t)c->pid;
 	c->skel->rodata->counted_epoch = epoch;
+	if (c->multi) {
+		uprobes_make_multi(c->skel->progs.luabpf_count_lj);
+		uprobes_make_multi(c->skel->progs.luabpf_count_puc);
+	}
 	r = count_bpf__load(c->skel);
 	return r ? load_error(r, err) : 0;
 }
 
-int counter_open(pid_t pid, uint32_t epoch, struct counter **out, struct error *err)
+int counter_open(const struct counter_options *o, struct counter **out, struct error *err)
 {
 	struct counter *c __cleanup(counter_free) = calloc(1, sizeof(*c));
 	int r;
 
 	if (!c)
 		return error_set(err, -ENOMEM, "out of memory");
-	c->pid = pid;
+	c->pid = o->pid;
+	c->multi = o->multi;
 	c->stats_fd = -1;
 	r = loader_check_btf(err);
 	if (r)
 		return r;
 	loader_be_silent();
-	r = load(c, epoch, err);
+	r = load(c, o->epoch, err);
 	if (r)
 		return r;
 	c->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
@@ -106,10 +111,10 @@ void counter_begin(struct counter *c)
 
 void counter_detach(struct counter *c)
 {
-	if (c->nlinks)
+	if (c->nfiles)
 		set_counting(c, 0);
-	while (c->nlinks)
-		bpf_link__destroy(c->link[--c->nlinks]);
+	while (c->nfiles)
+		uprobes_free(&c->file[--c->nfiles]);
 }
 
 void counter_free(struct counter **counter)
@@ -137,40 +142,22 @@ static const struct bpf_program *program_of(const struct counter *c, uint32_t fa
 				       : c->skel->progs.luabpf_count_lj;
 }
 
-static struct bpf_link *attach(const struct bpf_program *program, pid_t pid, int fd,
-			       uint64_t offset, uint64_t cookie)
+int counter_attach(struct counter *c, const struct counter_file *f, struct error *err)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
-	char path[32];
+	const struct uprobes_options o = {
+		.program = program_of(c, f->family),
+		.multi = c->multi,
+		.pid = c->pid,
+		.fd = f->fd,
+	};
+	int r;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return bpf_program__attach_uprobe_opts(program, pid, path, offset, &opts);
-}
-
-static int explain_attach(int r, pid_t pid, struct error *err)
-{
-	if (r == -EPERM || r == -EACCES)
-		return load_error_privilege(r, "attaching a uprobe", err);
-	error_set(err, r, "pid %d: attaching a uprobe: %s", (int)pid, strerror(-r));
-	if (r == -EOPNOTSUPP || r == -ENOENT || r == -ENODEV)
-		return error_remedy(err, r,
-				    "count -p needs a kernel built with "
-				    "CONFIG_UPROBE_EVENTS=y");
-	return r;
-}
-
-int counter_attach(struct counter *c, const struct counter_probe *p, struct error *err)
-{
-	struct bpf_link *link;
-
-	if (c->nlinks == PROBES_MOST)
+	if (c->nfiles == FILES_MOST)
 		return error_set(err, -E2BIG, "pid %d: it has too many VMs to count their calls",
 				 (int)c->pid);
-	link = attach(program_of(c, p->family), c->pid, p->fd, p->offset, p->cookie);
-	if (!link)
-		return explain_attach(-errno, c->pid, err);
-	c->link[c->nlinks++] = link;
-	return 0;
+	r = uprobes_attach(&o, f->offsets, f->cookies, f->n, &c->file[c->nfiles]);
+	c->nfiles += !r;
+	return r ? trap_error(r, err) : 0;
 }
 
 int counter_ring_fd(const struct counter *c)
@@ -242,111 +229,4 @@ double counter_program_ns(const struct counter *c)
 	if (runs < RUNS_LEAST) /* the first ones send stacks */
 		return PROGRAM_NS;
 	return (double)(lj.run_time_ns + puc.run_time_ns) / (double)runs;
-}
-
-/* ---- the cost of a trap ---------------------------------------------------------------------- */
-
-/* A function whose first instruction the kernel emulates, as most that are probed. */
-void counter_probed(void);
-__asm__(".text\n"
-	".globl counter_probed\n"
-	".type counter_probed, %function\n"
-	"counter_probed:\n"
-	"	nop\n"
-	"	ret\n"
-	".size counter_probed, . - counter_probed\n");
-
-struct own_offset {
-	uint64_t addr, offset; /* 0: not found */
-};
-
-/* The executable comes first. */
-static int find_offset(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct own_offset *own = arg;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uint64_t at = own->addr - info->dlpi_addr - p->p_vaddr;
-
-		if (p->p_type == PT_LOAD && at < p->p_filesz)
-			own->offset = at + p->p_offset;
-	}
-	return 1;
-}
-
-#define TRAP_BATCH 32
-#define TRAP_BATCHES 256
-#define TRAP_NS 10000000 /* that the measurement takes at most, but for its last batch */
-
-static int by_time(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Returns the median of the batches' times for one call: others may use the CPU meanwhile. */
-static double time_calls(void)
-{
-	uint64_t began = clock_ns(CLOCK_MONOTONIC), now = began, before;
-	double took[TRAP_BATCHES];
-	size_t n = 0;
-	int i;
-
-	while (n < TRAP_BATCHES && now - began < TRAP_NS) {
-		before = now;
-		for (i = 0; i < TRAP_BATCH; i++)
-			counter_probed();
-		now = clock_ns(CLOCK_MONOTONIC);
-		took[n++] = (double)(now - before) / TRAP_BATCH;
-	}
-	qsort(took, n, sizeof(*took), by_time);
-	return took[n / 2];
-}
-
-static int load_nothing(struct count_bpf **out, struct error *err)
-{
-	struct count_bpf *skel = count_bpf__open();
-	struct bpf_program *program;
-	struct bpf_map *map;
-	int r;
-
-	if (!skel)
-		return error_set(err, -errno, "BPF object: %s", strerror(errno));
-	bpf_object__for_each_map(
-		map, skel->obj) if (!bpf_map__is_internal(map)) /* without these libbpf fails */
-		bpf_map__set_autocreate(map, false);
-	bpf_object__for_each_program (program, skel->obj)
-		bpf_program__set_autoload(program, program == skel->progs.luabpf_count_nothing);
-	r = count_bpf__load(skel);
-	if (r) {
-		count_bpf__destroy(skel);
-		return load_error(r, err);
-	}
-	*out = skel;
-	return 0;
-}
-
-int counter_trap_ns(double *ns, struct error *err)
-{
-	struct own_offset own = {.addr = (uint64_t)counter_probed};
-	struct count_bpf *skel = NULL;
-	struct bpf_link *link;
-	int r;
-
-	dl_iterate_phdr(find_offset, &own);
-	loader_be_silent();
-	r = load_nothing(&skel, err);
-	if (r)
-		return r;
-	link = bpf_program__attach_uprobe(skel->progs.luabpf_count_nothing, false, getpid(),
-					  "/proc/self/exe", own.offset);
-	r = link ? 0 : explain_attach(-errno, getpid(), err);
-	if (link)
-		*ns = time_calls();
-	bpf_link__destroy(link);
-	count_bpf__destroy(skel);
-	return r;
 }

@@ -7,6 +7,7 @@
 #ifndef BPF_COUNTER_H
 #define BPF_COUNTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,20 +17,26 @@
 
 struct counter;
 
-/* Of the process's image that the records call `epoch`. Nothing is attached yet. */
-int counter_open(pid_t pid, uint32_t epoch, struct counter **out, struct error *err);
+struct counter_options {
+	pid_t pid;
+	uint32_t epoch; /* what the records call its image */
+	bool multi;	/* of trap_measure() */
+};
+
+/* Nothing is attached yet. */
+int counter_open(const struct counter_options *options, struct counter **out, struct error *err);
 void counter_free(struct counter **counter);
 
 int counter_set_build(struct counter *counter, uint32_t index, const struct lb_build *build);
 
-/* A probe at an offset of the file that fd has open: in all of the process's mappings of it. */
-struct counter_probe {
+/* Probes at offsets of the file that fd has open: in all of the process's mappings of it. */
+struct counter_file {
 	int fd;
-	uint64_t offset;
-	uint64_t cookie; /* LB_CALL_COOKIE() */
 	uint32_t family; /* enum lb_family */
+	uint32_t n;
+	const uint64_t *offsets, *cookies; /* LB_CALL_COOKIE() */
 };
-int counter_attach(struct counter *counter, const struct counter_probe *probe, struct error *err);
+int counter_attach(struct counter *counter, const struct counter_file *file, struct error *err);
 
 /* Begins to count: when all probes are attached. */
 void counter_begin(struct counter *counter);
@@ -52,8 +59,5 @@ uint64_t counter_dropped(const struct counter *counter);
 
 /* Returns the program's run time for a hit, in ns: a guess until it has run often. */
 double counter_program_ns(const struct counter *counter);
-
-/* Measures what a hit costs on this machine, in ns, apart from the program that counts. */
-int counter_trap_ns(double *ns, struct error *err);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/signals.h"
 #include "bpf/counter.h"
 #include "bpf/ring.h"
+#include "bpf/trap.h"
 #include "compiled_time.h"
 #include "detect/calls.h"
 #include "detect/scan.h"
@@ -58,13 +59,12 @@ struct call_counts {
 	struct first_call *first;
 	struct compiled_time traces;
 
-	double trap_ns;
+	struct trap trap;
 	struct call_reading began, judged, now;
 	struct call_counts_cost last;
 	enum call_counts_end end;
 	bool over;
 	bool luajit;
-	uint32_t probes, stepped;
 	int error;
 };
 
@@ -166,21 +166,23 @@ static int attach_all(struct call_counts *c, int fd, struct elf_file *elf,
 		      const struct lb_module *module, const struct call_probes *probes,
 		      struct error *err)
 {
+	uint64_t offsets[CALL_PROBES], cookies[CALL_PROBES];
+	const struct counter_file file = {
+		.fd = fd,
+		.family = module->family,
+		.n = probes->n,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
 	uint32_t i;
-	int r = 0;
 
-	for (i = 0; i < probes->n && !r; i++) {
-		struct counter_probe p = {.fd = fd, .family = module->family};
-
-		p.cookie = LB_CALL_COOKIE(probes->at[i].site, module->build);
-		if (elf_offset(elf, probes->at[i].addr, &p.offset))
+	for (i = 0; i < probes->n; i++) {
+		cookies[i] = LB_CALL_COOKIE(probes->at[i].site, module->build);
+		if (elf_offset(elf, probes->at[i].addr, &offsets[i]))
 			return error_set(err, -ENOTSUP, "pid %d: the VM's code is not in its file",
 					 (int)c->o.pid);
-		r = counter_attach(c->counter, &p, err);
-		c->probes++;
-		c->stepped += probes->at[i].stepped;
 	}
-	return r;
+	return counter_attach(c->counter, &file, err);
 }
 
 static int attach_module(struct call_counts *c, const struct lb_module *module, struct error *err)
@@ -295,6 +297,17 @@ static struct call_reading read_now(const struct call_counts *c)
 	return m;
 }
 
+static int open_counter(struct call_counts *c, struct error *err)
+{
+	const struct counter_options options = {
+		.pid = c->o.pid,
+		.epoch = EPOCH,
+		.multi = c->trap.multi,
+	};
+
+	return counter_open(&options, &c->counter, err);
+}
+
 int call_counts_open(const struct call_counts_options *o, struct call_counts **out,
 		     struct error *err)
 {
@@ -309,9 +322,9 @@ int call_counts_open(const struct call_counts_options *o, struct call_counts **o
 	compiled_time_init(&c->traces, o->pid);
 	r = find_vms(c, err);
 	if (!r)
-		r = counter_trap_ns(&c->trap_ns, err);
+		r = trap_measure(&c->trap, err);
 	if (!r)
-		r = counter_open(o->pid, EPOCH, &c->counter, err);
+		r = open_counter(c, err);
 	if (r)
 		return r;
 	r = open_names(c);
@@ -373,7 +386,7 @@ static struct call_counts_cost cost_between(const struct call_counts *c,
 					    const struct call_reading *from,
 					    const struct call_reading *to)
 {
-	double hit_ns = c->trap_ns + counter_program_ns(c->counter);
+	double hit_ns = c->trap.ns + counter_program_ns(c->counter);
 	double cpu = (double)(to->cpu_ns - from->cpu_ns), hits = (double)(to->hits - from->hits);
 	struct call_counts_cost cost = {.hit_ns = hit_ns};
 	double own = cpu - hits * hit_ns;
@@ -568,8 +581,6 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 		.compiled = c->traces.on,
 		.in_traces = compiled_time_share(&c->traces),
 		.luajit = c->luajit,
-		.probes = c->probes,
-		.stepped = c->stepped,
 	};
 	r = drain(c);
 	image_ended(c->image); /* names are those at the first call, as they were sent */

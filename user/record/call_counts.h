@@ -71,7 +71,6 @@ struct call_counts_result {
 	bool compiled;	  /* LuaJIT's compiler was on: calls in compiled code are not counted */
 	double in_traces; /* share of its CPU time in compiled code */
 	bool luajit;	  /* the process has a LuaJIT */
-	uint32_t probes, stepped; /* of these, those that take a trap more */
 };
 
 /* Gives the counts their names: after call_counts_run(). */

@@ -140,7 +140,7 @@ static bool find_jcc(const struct handlers *vm, uint32_t at, struct x86_insn *in
 static int add_header(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_CHECK};
-	struct x86_insn in;
+	struct x86_insn in = {};
 	uint32_t at;
 
 	if (!find_jcc(vm, handler, &in, &at) || in.mnemonic != ZYDIS_MNEMONIC_JNBE)
@@ -152,7 +152,7 @@ static int add_header(const struct handlers *vm, uint32_t handler, struct call_p
 static int add_fast(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_FAST};
-	struct x86_insn in;
+	struct x86_insn in = {};
 	uint32_t at;
 
 	probe.stepped = !find_jcc(vm, handler, &in, &at);
