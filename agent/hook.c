@@ -21,6 +21,7 @@
 #include <lua.h>
 #include <lauxlib.h>
 
+#include "describe.h"
 #include "map.h"
 #include "share.h"
 
@@ -41,7 +42,6 @@
 
 #define CACHE_SLOTS 8192
 #define NAME_MAX_LEN 256
-#define SOURCE_MAX_LEN 4096
 
 /* Event 4 is the return from a function that was left by a tail call in 5.1, else a tail call. */
 #define EVENT_4 4
@@ -55,12 +55,14 @@ struct state {
 	struct share share;
 	bool off; /* events go only to the program's hook */
 	bool trace;
+	bool took_long; /* this hook: a function was described */
 	bool luajit;
 	bool protos;	      /* PROTO_AT and proto_head hold for this build */
 	uintptr_t proto_head; /* bytes of the prototype before the address that is at PROTO_AT */
 	struct map known;     /* address of a prototype or C function: ID */
 	struct map defined;   /* identity: ID */
 	struct map sources;   /* hash of a source: its bytes */
+	struct map files;     /* the same: those of its file */
 	struct map hooked;    /* thread: mask and count of the program's hook */
 	lua_Hook program_hook;
 	lua_CFunction sethook, gethook; /* the debug library's */
@@ -127,64 +129,9 @@ static void *on_alloc(void *arg, void *block, size_t old_size, size_t new_size)
 
 /* ---- a function that is new ------------------------------------------------------------------ */
 
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
-{
-	const unsigned char *p = data;
-
-	while (len--)
-		hash = (hash ^ *p++) * 0x100000001b3ULL;
-	return hash;
-}
-
-#define HASH_START 0xcbf29ce484222325ULL
-
-static int hash_writer(lua_State *L, const void *data, size_t len, void *arg)
-{
-	uint64_t *hash = arg;
-
-	(void)L;
-	*hash = hash_bytes(*hash, data, len);
-	return 0;
-}
-
-/* Of the Lua function on top of the stack. */
-static uint64_t hash_function(lua_State *L)
-{
-	uint64_t hash = HASH_START;
-
-#if LUA_VERSION_NUM >= 503
-	lua_dump(L, hash_writer, &hash, 0);
-#else
-	lua_dump(L, hash_writer, &hash);
-#endif
-	return hash ? hash : 1;
-}
-
 static struct hook_bytes put_name(struct state *st, const char *name)
 {
 	return share_put(&st->share, name, strnlen(name, NAME_MAX_LEN));
-}
-
-/* Of the functions of a file there is one copy of its name. */
-static struct hook_bytes put_source(struct state *st, const char *source)
-{
-	size_t len = strnlen(source, SOURCE_MAX_LEN);
-	uint64_t hash = hash_bytes(HASH_START, source, len) | 1;
-	struct map_entry *e = map_find(&st->sources, hash);
-	struct hook_bytes bytes;
-
-	if (e) {
-		memcpy(&bytes, &e->value, sizeof(bytes));
-		return bytes;
-	}
-	bytes = share_put(&st->share, source, len);
-	if (bytes.len) {
-		uint64_t value;
-
-		memcpy(&value, &bytes, sizeof(value));
-		map_put(&st->sources, hash, value);
-	}
-	return bytes;
 }
 
 /*
@@ -231,9 +178,9 @@ static struct hook_bytes put_module(struct state *st, const char *path)
 	ssize_t n = *path == '/' ? 0 : readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	if (n <= 0)
-		return put_source(st, path);
+		return describe_source(&st->share, &st->sources, path);
 	exe[n] = '\0';
-	return put_source(st, exe);
+	return describe_source(&st->share, &st->sources, exe);
 }
 
 /* Returns what makes the C function out in this state: its key, or if there is none its name. */
@@ -257,7 +204,7 @@ static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64
 	}
 	if (*name)
 		func->name = put_name(st, name);
-	return key ? key : hash_bytes(HASH_START, name, strlen(name)) | 1;
+	return key ? key : describe_hash_bytes(name, strlen(name)) | 1;
 }
 
 static void describe_lua(struct state *st, lua_State *L, lua_Debug *ar, struct hook_func *func)
@@ -266,7 +213,7 @@ static void describe_lua(struct state *st, lua_State *L, lua_Debug *ar, struct h
 	func->kind = *ar->what == 'm' ? HOOK_MAIN : HOOK_LUA;
 	func->line = ar->linedefined < 0 ? 0 : ar->linedefined;
 	func->last_line = ar->lastlinedefined < 0 ? 0 : ar->lastlinedefined;
-	func->source = put_source(st, ar->source);
+	func->source = describe_source(&st->share, &st->sources, ar->source);
 	if (ar->name && func->kind == HOOK_LUA)
 		func->name = put_name(st, ar->name);
 }
@@ -285,13 +232,17 @@ static uint32_t define(struct state *st, lua_State *L, lua_Debug *ar, uint64_t k
 	if (lua_iscfunction(L, -1))
 		identity = describe_c(st, L, ar, key, &func);
 	else
-		identity = func.identity = hash_function(L);
+		identity = func.identity = describe_hash(L);
 	e = map_find(&st->defined, identity);
 	if (e) {
 		id = e->value;
 	} else {
 		if (!lua_iscfunction(L, -1))
 			describe_lua(st, L, ar, &func);
+		if (!lua_iscfunction(L, -1) && st->trace) {
+			func.dump = describe_dump(&st->share, L);
+			func.file = describe_file(&st->share, &st->files, ar->source);
+		}
 		id = share_add(&st->share, &func);
 		if (id)
 			map_put(&st->defined, identity, id);
@@ -323,6 +274,7 @@ static void remember(struct state *st, lua_State *L, lua_Debug *ar, const void *
 	uint32_t id = e ? e->value : define(st, L, ar, key);
 	void *arg;
 
+	st->took_long = true;
 	if (lua_getallocf(L, &arg) != on_alloc)
 		st->share.head->flags |= HOOK_REALLOCATED;
 	slot->func = &st->share.funcs[id];
@@ -364,15 +316,16 @@ static inline struct hook_func *count_call(struct state *st, lua_State *L, lua_D
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* LuaJIT: the frame's slot; the bits above have its size if lua_getstack() found it. */
-static uint64_t frame_of(struct state *st, lua_Debug *ar)
+static inline uint64_t frame_of(struct state *st, lua_Debug *ar)
 {
 	uint64_t frame = (uintptr_t)ar->i_ci;
 
 	return st->luajit ? frame & 0xffff : frame;
 }
 
-/* False: luabpf has ended. */
-static bool put_event(struct state *st, lua_State *L, lua_Debug *ar, uint32_t kind, uint32_t value)
+/* False: luabpf has ended. time: when the hook began, so that its own time is not the program's. */
+static inline bool put_event(struct state *st, lua_State *L, uint64_t frame, uint32_t kind,
+			     uint32_t value, uint64_t time)
 {
 	struct hook_event *ev = share_event(&st->share);
 
@@ -380,13 +333,27 @@ static bool put_event(struct state *st, lua_State *L, lua_Debug *ar, uint32_t ki
 		st->off = true;
 		return false;
 	}
-	ev->time = share_now();
+	ev->time = time;
 	ev->thread = (uintptr_t)L;
-	ev->frame = frame_of(st, ar);
+	ev->frame = frame;
 	ev->func = kind == HOOK_EV_LINE ? 0 : value;
 	ev->kind_and_line = kind << 24 | (kind == HOOK_EV_LINE ? value & HOOK_LINE_MAX : 0);
 	share_commit(&st->share);
 	return true;
+}
+
+/*
+ * LuaJIT reports no return of a C function: the caller's frame shows which ones have returned before
+ * this call.
+ */
+static inline uint64_t called_frame(struct state *st, lua_State *L, lua_Debug *ar)
+{
+	uint64_t frame = frame_of(st, ar);
+	lua_Debug caller;
+
+	if (LUA51 && st->luajit && lua_getstack(L, 1, &caller))
+		frame |= frame_of(st, &caller) << 32;
+	return frame;
 }
 
 /* The functions that run already, outermost first. */
@@ -400,37 +367,44 @@ static void put_frames(struct state *st, lua_State *L)
 	while (n-- > 0) {
 		if (!lua_getstack(L, n, &ar))
 			continue;
-		if (!put_event(st, L, &ar, HOOK_EV_FRAME,
-			       function_of(st, L, &ar) - st->share.funcs))
+		if (!put_event(st, L, frame_of(st, &ar), HOOK_EV_FRAME,
+			       function_of(st, L, &ar) - st->share.funcs, share_now()))
 			return;
 	}
 }
 
 static void trace_event(struct state *st, lua_State *L, lua_Debug *ar)
 {
+	uint64_t time = share_now(), frame;
 	uint32_t kind, value = 0;
 
+	st->took_long = false;
 	switch (ar->event) {
 	case LUA_HOOKLINE:
 		kind = HOOK_EV_LINE;
 		value = ar->currentline < 0 ? 0 : ar->currentline;
+		frame = frame_of(st, ar);
 		break;
 	case LUA_HOOKCALL:
 		kind = HOOK_EV_CALL;
 		value = count_call(st, L, ar) - st->share.funcs;
+		frame = called_frame(st, L, ar);
 		break;
 	case LUA_HOOKRET:
 		kind = HOOK_EV_RETURN;
+		frame = frame_of(st, ar);
 		break;
 	case EVENT_4:
 		kind = LUA51 ? HOOK_EV_TAIL_RETURN : HOOK_EV_TAIL_CALL;
 		if (!LUA51)
 			value = count_call(st, L, ar) - st->share.funcs;
+		frame = frame_of(st, ar);
 		break;
 	default:
 		return;
 	}
-	put_event(st, L, ar, kind, value);
+	if (put_event(st, L, frame, kind, value, time) && unlikely(st->took_long))
+		share_waited(&st->share, time);
 }
 
 static void after_fork(struct state *st, lua_State *L)
@@ -607,6 +581,7 @@ static int on_close(lua_State *L)
 	map_free(&st->known);
 	map_free(&st->defined);
 	map_free(&st->sources);
+	map_free(&st->files);
 	map_free(&st->hooked);
 	free(st);
 	return 0;
@@ -656,7 +631,7 @@ static void check_protos(struct state *st, lua_State *L)
 	int at = lua_gettop(L) + 1;
 	uintptr_t word = 0;
 
-	if (!luaL_loadbuffer(L, code, sizeof(code) - 1, "=luabpf")) {
+	if (!luaL_loadbuffer(L, code, sizeof(code) - 1, HOOK_OWN_SOURCE)) {
 		lua_pushvalue(L, at);
 		lua_pushinteger(L, 1);
 		if (!lua_pcall(L, 1, 2, 0)) {
@@ -679,6 +654,21 @@ static void check_protos(struct state *st, lua_State *L)
 	}
 #endif
 	lua_settop(L, at - 1);
+}
+
+/*
+ * Runs a function of nothing but calls and lines, so that luabpf can subtract what the hook takes: its
+ * events go the way of all.
+ */
+static void calibrate(lua_State *L)
+{
+	static const char code[] = "local function f()\nend\nlocal x = 0\n"
+				   "for i = 1, 300 do\nx = x + i\nx = x - i\nf()\nend\n";
+	int top = lua_gettop(L);
+
+	if (!luaL_loadbuffer(L, code, sizeof(code) - 1, HOOK_OWN_SOURCE))
+		lua_pcall(L, 0, 0, 0);
+	lua_settop(L, top);
 }
 
 #if LUA51
@@ -706,7 +696,7 @@ static void check_jit(struct state *st, lua_State *L)
 		return;
 	probed = 0;
 	lua_sethook(L, on_probe, LUA_MASKCALL, 0);
-	if (luaL_loadbuffer(L, code, sizeof(code) - 1, "=luabpf") || lua_pcall(L, 0, 0, 0) ||
+	if (luaL_loadbuffer(L, code, sizeof(code) - 1, HOOK_OWN_SOURCE) || lua_pcall(L, 0, 0, 0) ||
 	    probed < PROBE_CALLS)
 		st->share.head->flags |= HOOK_JIT_HIDES;
 	lua_sethook(L, NULL, 0, 0);
@@ -778,6 +768,8 @@ static bool start(lua_State *L, bool late)
 	if (st->trace)
 		put_frames(st, L);
 	set_hooks(st, L);
+	if (st->trace)
+		calibrate(L);
 	return true;
 }
 

@@ -247,6 +247,16 @@ static bool is_full(struct share *s)
 	return s->written - s->read >= HOOK_EVENTS;
 }
 
+static void put_waited(struct share *s, uint64_t now, uint64_t since)
+{
+	s->events[s->written % HOOK_EVENTS] = (struct hook_event){
+		.time = now,
+		.frame = now - since,
+		.kind_and_line = HOOK_EV_WAITED << 24,
+	};
+	share_commit(s);
+}
+
 /* False: there is no reader. */
 static bool wait_for_room(struct share *s)
 {
@@ -262,12 +272,7 @@ static bool wait_for_room(struct share *s)
 	}
 	now = share_now();
 	s->head->waited += now - since;
-	s->events[s->written % HOOK_EVENTS] = (struct hook_event){
-		.time = now,
-		.frame = now - since,
-		.kind_and_line = HOOK_EV_WAITED << 24,
-	};
-	share_commit(s);
+	put_waited(s, now, since);
 	return true;
 }
 
@@ -277,4 +282,10 @@ struct hook_event *share_event(struct share *s)
 		if (!wait_for_room(s))
 			return NULL;
 	return &s->events[s->written % HOOK_EVENTS];
+}
+
+void share_waited(struct share *s, uint64_t since)
+{
+	if (share_event(s))
+		put_waited(s, share_now(), since);
 }

@@ -64,4 +64,7 @@ static inline void share_commit(struct share *s)
 
 uint64_t share_now(void);
 
+/* Writes that the program has not run since then, but the module. */
+void share_waited(struct share *s, uint64_t since);
+
 #endif

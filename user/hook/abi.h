@@ -6,7 +6,7 @@
  *
  *      0  struct hook_header       one page
  *   4096  struct hook_func[]       by function ID; 0 stands for the functions that found no room
- *      .  bytes                    of names and sources
+ *      .  bytes                    of names, sources and dumped functions
  *      .  struct hook_event[]      mode HOOK_TRACE only: a ring
  *
  * The file is sparse; the module reserves pages before it touches them.
@@ -41,7 +41,7 @@ struct hook_header {
 	uint32_t state; /* 0, 1, ... of the global states of this process */
 	uint32_t flags; /* enum hook_flag */
 	uint32_t nfuncs;
-	uint32_t nbytes;  /* of names and sources */
+	uint32_t nbytes;  /* of names, sources and dumps */
 	uint64_t started; /* CLOCK_MONOTONIC, in ns */
 	uint64_t waited;  /* ns for which the program stood still because the ring was full */
 	char vm[32];	  /* "Lua 5.4", "LuaJIT 2.1.1700008891"; NUL-terminated */
@@ -74,7 +74,8 @@ struct hook_func {
 	uint32_t unused;
 	struct hook_bytes name;	  /* may come later than the record; none: no call site has one */
 	struct hook_bytes source; /* Lua: as lua_Debug has it, with @ or =. C: its module's path */
-	uint64_t unused2[2];
+	struct hook_bytes dump;	  /* HOOK_TRACE, Lua: the function as lua_dump() writes it */
+	struct hook_bytes file;	  /* HOOK_TRACE, source is a file: "SIZE MTIME_NS PATH" */
 };
 
 enum hook_event_kind {
@@ -82,10 +83,12 @@ enum hook_event_kind {
 	HOOK_EV_TAIL_CALL = 2, /* the same, 5.2 and later: instead of the frame's function */
 	HOOK_EV_RETURN = 3,    /* the frame's function returns; LuaJIT: Lua functions only */
 	HOOK_EV_TAIL_RETURN =
-		4,	    /* 5.1: a function returns that was replaced by a tail call; no frame */
-	HOOK_EV_LINE = 5,   /* line of the frame's function begins */
-	HOOK_EV_FRAME = 6,  /* func ran in frame already when the module started; outermost first */
-	HOOK_EV_WAITED = 7, /* the ring was full; frame is the ns that the program has waited */
+		4,	   /* 5.1: a function returns that was replaced by a tail call; no frame */
+	HOOK_EV_LINE = 5,  /* line of the frame's function begins */
+	HOOK_EV_FRAME = 6, /* func ran in frame already when the module started; outermost first */
+	HOOK_EV_WAITED =
+		7, /* frame is the ns that the program has waited until now: the ring was full,
+			     * or a function was described */
 };
 
 /*
@@ -93,10 +96,11 @@ enum hook_event_kind {
  * the same frame between which no call was seen there, both are of one activation. An error unwinds
  * frames without an event: the next event's frame shows which one goes on. 5.1 and LuaJIT: greater
  * is deeper. LuaJIT: a vararg function's lines and return have a greater frame than its call, so that
- * an event's activation is the one with the greatest frame not above it. 5.2 and later: an address.
+ * an event's activation is the one with the greatest frame not above it; bits 32 up of a call's frame
+ * are its caller's. 5.2 and later: an address.
  */
 struct hook_event {
-	uint64_t time; /* CLOCK_MONOTONIC, in ns */
+	uint64_t time; /* CLOCK_MONOTONIC, in ns: when the hook began; WAITED: now */
 	uint64_t
 		thread; /* address of its lua_State; may be used again when the thread is collected */
 	uint64_t frame;
@@ -106,8 +110,12 @@ struct hook_event {
 
 #define HOOK_LINE_MAX 0xffffff
 
+/* The chunk name of the module's own Lua functions. In HOOK_TRACE it calls one when it starts, whose
+ * lines do next to nothing: the times between its events are those of the hook. */
+#define HOOK_OWN_SOURCE "=luabpf"
+
 #define HOOK_FUNCS_MAX (1U << 17)
-#define HOOK_BYTES_MAX (1U << 24)
+#define HOOK_BYTES_MAX (1U << 26)
 #define HOOK_EVENTS (1U << 17) /* of the ring */
 
 #define HOOK_FUNCS_AT 4096ULL

@@ -94,15 +94,19 @@ static int read_events(struct hook_state *st, int fd, hook_events_fn fn, void *a
 int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg)
 {
 	struct hook_header header;
+	uint64_t head;
 	int ret = 0;
 
-	if (!read_at(fd, &header, sizeof(header), 0) || !is_sound(st, &header)) {
+	/* First: the functions of these events are in the number of functions that is read then. */
+	if (!read_at(fd, &head, sizeof(head), offsetof(struct hook_header, head)) ||
+	    !read_at(fd, &header, sizeof(header), 0) || !is_sound(st, &header)) {
 		/* A header without magic is being made. */
 		st->broken = st->broken || header.magic;
 		return 0;
 	}
 	header.vm[sizeof(header.vm) - 1] = '\0';
 	st->header = header;
+	st->header.head = head < header.head ? head : header.head;
 	if (header.nfuncs > st->nfuncs || header.mode == HOOK_COUNT || !fn)
 		ret = read_functions(st, fd);
 	if (!ret && fn && header.mode == HOOK_TRACE && !st->broken)
