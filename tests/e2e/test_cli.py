@@ -171,7 +171,7 @@ def test_completions():
     """Each long option that has no short one is offered where it may stand, and the values of --by and --user."""
     text = luabpf("--help").stdout
     found = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", text, re.M)
-    offered = set().union(*(completions(*verb, "-") for verb in ([], ["report"], ["doctor"], ["ps"], ["count"])))
+    offered = set().union(*(completions(*verb, "-") for verb in ([], ["report"], ["doctor"], ["ps"], ["count"], ["trace"])))
     short = {"--pid", "--output", "--format", "--frequency", "--duration", "--verbose", "--quiet"}
     assert len(found) > 15 and set(found) - short <= {word.rstrip("=") for word in offered}, (found, offered)
     values = set(re.search(r"sections: (.*)", text)[1].split(", "))

@@ -19,7 +19,7 @@
 
 static bool was_seen(const struct options *opts, int row)
 {
-	return opts->seen & (1U << row);
+	return opts->seen & (1ULL << row);
 }
 
 /* Writes the row's option as users spell it. */
@@ -89,7 +89,7 @@ static const char *verb_name(enum verb verb)
 	static const char *const names[] = {
 		[VERB_RECORD] = "recording", [VERB_REPORT] = "report",
 		[VERB_DOCTOR] = "doctor",    [VERB_PS] = "ps",
-		[VERB_COUNT] = "count",
+		[VERB_COUNT] = "count",	     [VERB_TRACE] = "trace",
 	};
 
 	return names[verb];
@@ -98,7 +98,7 @@ static const char *verb_name(enum verb verb)
 static int apply(struct options *opts, const struct option_row *row, const char *value,
 		 struct error *err)
 {
-	unsigned bit = 1U << (row - cli_rows);
+	uint64_t bit = 1ULL << (row - cli_rows);
 	char name[32];
 
 	spell(row, name, sizeof(name));
@@ -108,6 +108,7 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 				 verb_name(row->flags & CLI_RECORD   ? VERB_RECORD
 					   : row->flags & CLI_REPORT ? VERB_REPORT
 					   : row->flags & CLI_COUNT  ? VERB_COUNT
+					   : row->flags & CLI_TRACE  ? VERB_TRACE
 								     : VERB_PS));
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
@@ -180,7 +181,8 @@ static bool take_verb(struct options *opts, const char *word)
 		const char *word;
 		enum verb verb;
 	} verbs[] = {{"record", VERB_RECORD}, {"report", VERB_REPORT}, {"doctor", VERB_DOCTOR},
-		     {"ps", VERB_PS},	      {"count", VERB_COUNT},   {"help", VERB_HELP}};
+		     {"ps", VERB_PS},	      {"count", VERB_COUNT},   {"trace", VERB_TRACE},
+		     {"help", VERB_HELP}};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (word && !strcmp(word, verbs[i].word)) {
@@ -211,6 +213,8 @@ static int take_operands(struct options *opts, char **operands, struct error *er
 		error_remedy(err, 0, "doctor looks at processes: luabpf doctor -p PID");
 	else if (opts->verb == VERB_PS)
 		error_remedy(err, 0, "ps lists all processes that run Lua");
+	else if (opts->verb == VERB_TRACE)
+		error_remedy(err, 0, "a command goes behind --: luabpf trace -- %s ...", *operands);
 	else if (is_number(*operands))
 		error_remedy(err, 0, "several processes: -p PID,PID");
 	else
@@ -229,6 +233,26 @@ static const char *narrowing_option(const struct options *opts)
 					    : NULL;
 }
 
+static int settle_trace(struct options *opts, struct error *err)
+{
+	if (opts->command && !*opts->command)
+		return error_set(err, -EINVAL, "no command behind --");
+	if (opts->command && opts->trace.from)
+		return error_set(err, -EINVAL,
+				 "--from and a command behind --: only one can be "
+				 "reported");
+	if (opts->trace.from && opts->trace.raw)
+		return error_set(err, -EINVAL, "--raw goes with a command, not with --from");
+	if (!opts->command && !opts->trace.from) {
+		error_set(err, 0, "nothing to trace");
+		return error_remedy(err, -EINVAL,
+				    "a command: -- COMMAND ARGS; a saved trace: --from FILE");
+	}
+	if (!opts->output)
+		opts->output = "-";
+	return 0;
+}
+
 static int settle_target(struct options *opts, struct error *err)
 {
 	const char *narrowing = narrowing_option(opts);
@@ -238,6 +262,8 @@ static int settle_target(struct options *opts, struct error *err)
 		return error_set(err, -EINVAL, "report of what? name a file");
 	if (opts->verb == VERB_COUNT && opts->npids != 1)
 		return error_set(err, -EINVAL, "count counts the calls of one process: -p PID");
+	if (opts->verb == VERB_TRACE)
+		return settle_trace(opts, err);
 	if (opts->verb != VERB_RECORD)
 		return 0;
 	if (opts->command && !*opts->command)
@@ -287,6 +313,8 @@ static int settle_output(struct options *opts, struct error *err)
 {
 	const char *profilefile = getenv("LUAJIT_PROFILEFILE");
 
+	if (opts->verb == VERB_TRACE)
+		return 0;
 	if (was_seen(opts, CLI_FORMAT) && !opts->output)
 		opts->output = "-";
 	if (opts->output && !opts->format)
@@ -312,6 +340,11 @@ static int check_distinct(const struct options *opts, struct error *err)
 		{"-o", opts->output},
 		{"--stats", opts->stats},
 		{"--metrics", opts->metrics},
+		{"--raw", opts->trace.raw},
+		{"--annotate", opts->trace.annotate},
+		{"--lcov", opts->trace.lcov},
+		{"--cobertura", opts->trace.cobertura},
+		{"--chrome", opts->trace.chrome},
 	};
 	const size_t n = sizeof(outs) / sizeof(*outs);
 
@@ -361,7 +394,7 @@ static int parse_into(struct options *opts, int argc, char **argv, struct error 
 	ret = scan(opts, n, err);
 	if (ret || opts->verb >= VERB_HELP)
 		return ret;
-	if (n < argc - skip && opts->verb != VERB_RECORD)
+	if (n < argc - skip && opts->verb != VERB_RECORD && opts->verb != VERB_TRACE)
 		return error_set(err, -EINVAL, "-- does not go with %s", argv[1]);
 	if (n < argc - skip)
 		opts->command = argv + skip + n + 1;
@@ -379,6 +412,7 @@ int cli_parse(int argc, char **argv, struct options **out, struct error *err)
 	opts->period_ns = NSEC_PER_SEC / DEFAULT_HZ;
 	opts->max_lost_ppm = -1;
 	opts->max_slowdown = 2;
+	opts->trace.fail_under_ppm = -1;
 	if (err)
 		*err = (struct error){};
 	ret = parse_into(opts, argc, argv, err);

@@ -13,7 +13,8 @@ enum exit_code {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_LOST = 3, /* more than --max-lost */
+	EXIT_LOST = 3,	    /* more than --max-lost */
+	EXIT_UNCOVERED = 4, /* less than --fail-under */
 };
 
 /*

@@ -15,6 +15,7 @@ static const char help_head[] =
 	"  luabpf ps [OPTIONS]                           processes that run Lua, by VM and "
 	"version\n"
 	"  luabpf count -p PID [OPTIONS]                 how often each function was called\n"
+	"  luabpf trace [OPTIONS] -- COMMAND [ARG...]    every line of a command: times, coverage\n"
 	"  luabpf help\n"
 	"\n"
 	"Examples:\n"
@@ -33,6 +34,7 @@ static const char help_head[] =
 	"  luabpf --user www-data --comm nginx -d 10  # all Lua in nginx, new workers too\n"
 	"  luabpf -p 4711 -d 60 --stats s.json --max-lost 0.1  # for CI\n"
 	"  luabpf --all --every 60 -o '%t.pb.gz'               # for weeks: a profile per minute\n"
+	"  luabpf trace --lcov out.info -- lua5.1 tests.lua    # which lines do the tests run?\n"
 	"\n"
 	"Options:\n";
 
@@ -55,9 +57,9 @@ static const char help_tail[] =
 	"  m<n>        least percentage shown (3)       i<n> milliseconds between samples (10)\n"
 	"LUAJIT_PROFILEFILE names the default OUTPUT.\n"
 	"\n"
-	"Exit codes: 0 done, 1 failed, 2 usage, 3 too much lost (--max-lost); the code of a "
-	"launched\n"
-	"command when luabpf itself succeeded.\n";
+	"Exit codes: 0 done, 1 failed, 2 usage, 3 too much lost (--max-lost), 4 too little "
+	"covered\n"
+	"(--fail-under); the code of a launched command when luabpf itself succeeded.\n";
 
 void cli_help(FILE *to)
 {

@@ -13,7 +13,23 @@
 #include "out/sections.h"
 #include "out/out.h"
 
-enum verb { VERB_RECORD, VERB_REPORT, VERB_DOCTOR, VERB_PS, VERB_COUNT, VERB_HELP, VERB_VERSION };
+enum verb {
+	VERB_RECORD,
+	VERB_REPORT,
+	VERB_DOCTOR,
+	VERB_PS,
+	VERB_COUNT,
+	VERB_TRACE,
+	VERB_HELP,
+	VERB_VERSION
+};
+
+/* trace: the outputs' paths besides -o, "-" is standard output; NULL: none */
+struct trace_options {
+	const char *from; /* a trace file, in place of a command */
+	const char *raw, *lcov, *cobertura, *chrome, *annotate;
+	int64_t fail_under_ppm; /* -1: do not judge */
+};
 
 struct options {
 	enum verb verb;
@@ -47,6 +63,8 @@ struct options {
 	const char *stats;		 /* NULL: none */
 	const char *metrics;		 /* NULL: none; %t is nothing special in it */
 
+	struct trace_options trace;
+
 	uint64_t period_ns;   /* CPU time between two samples, never 0 */
 	uint64_t duration_ns; /* 0: until a signal or the end of the targets */
 	uint64_t every_ns;    /* 0: one profile; else the paths may have %t */
@@ -58,7 +76,7 @@ struct options {
 	/* private to cli/cli.c: the storage of the strings above, and the options seen */
 	char **args;
 	char *jitp_text; /* -jp's OPTIONS, as given, and after its end OUTPUT */
-	unsigned seen;
+	uint64_t seen;
 };
 
 #endif

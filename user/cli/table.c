@@ -70,12 +70,17 @@ static int set_zone_from(struct options *opts, const char *value, struct error *
 	return 0;
 }
 
-static int set_output(struct options *opts, const char *value, struct error *err)
+static int set_path(const char **path, const char *option, const char *value, struct error *err)
 {
 	if (!*value)
-		return error_set(err, -EINVAL, "-o: empty file name");
-	opts->output = value;
+		return error_set(err, -EINVAL, "%s: empty file name", option);
+	*path = value;
 	return 0;
+}
+
+static int set_output(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->output, "-o", value, err);
 }
 
 static int set_format(struct options *opts, const char *value, struct error *err)
@@ -123,31 +128,65 @@ static int set_every(struct options *opts, const char *value, struct error *err)
 	return 0;
 }
 
+static int set_raw(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.raw, "--raw", value, err);
+}
+
+static int set_from(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.from, "--from", value, err);
+}
+
+static int set_annotate(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.annotate, "--annotate", value, err);
+}
+
+static int set_lcov(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.lcov, "--lcov", value, err);
+}
+
+static int set_cobertura(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.cobertura, "--cobertura", value, err);
+}
+
+static int set_chrome(struct options *opts, const char *value, struct error *err)
+{
+	return set_path(&opts->trace.chrome, "--chrome", value, err);
+}
+
 static int set_metrics(struct options *opts, const char *value, struct error *err)
 {
-	if (!*value)
-		return error_set(err, -EINVAL, "--metrics: empty file name");
-	opts->metrics = value;
-	return 0;
+	return set_path(&opts->metrics, "--metrics", value, err);
 }
 
 static int set_stats(struct options *opts, const char *value, struct error *err)
 {
-	if (!*value)
-		return error_set(err, -EINVAL, "--stats: empty file name");
-	opts->stats = value;
+	return set_path(&opts->stats, "--stats", value, err);
+}
+
+static int set_percentage(int64_t *ppm, const char *option, const char *value, struct error *err)
+{
+	uint64_t number;
+
+	if (cli_decimal(value, 4, 1000000, &number))
+		return error_set(err, -EINVAL, "%s %s: not a percentage from 0 to 100", option,
+				 value);
+	*ppm = number;
 	return 0;
 }
 
 static int set_max_lost(struct options *opts, const char *value, struct error *err)
 {
-	uint64_t ppm;
+	return set_percentage(&opts->max_lost_ppm, "--max-lost", value, err);
+}
 
-	if (cli_decimal(value, 4, 1000000, &ppm))
-		return error_set(err, -EINVAL, "--max-lost %s: not a percentage from 0 to 100",
-				 value);
-	opts->max_lost_ppm = ppm;
-	return 0;
+static int set_fail_under(struct options *opts, const char *value, struct error *err)
+{
+	return set_percentage(&opts->trace.fail_under_ppm, "--fail-under", value, err);
 }
 
 #define SLOWDOWN_MOST 1000
@@ -257,7 +296,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_ZONE_FROM] =
 		{"zone-from", 0, "MODULE", CLI_RECORD, set_zone_from,
 		 "zones are the strings in this module's table (default: jit.zone, zone)"},
-	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT, set_output,
+	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT | CLI_TRACE, set_output,
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
 			"format of -o, below"},
@@ -277,13 +316,26 @@ const struct option_row cli_rows[CLI_NROWS] = {
 		{"max-slowdown", 0, "FACTOR", CLI_COUNT, set_max_slowdown,
 		 "count: stop beyond FACTOR times the process's own CPU time (default 2)"},
 	[CLI_SOURCE_USER] =
-		{"source-user", 0, "USER", CLI_REPORT, set_source_user,
+		{"source-user", 0, "USER", CLI_REPORT | CLI_TRACE, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
 	[CLI_JSON] = {"json", 0, NULL, CLI_PS, NULL,
 		      "print a JSON array, with each VM's layout, file and addresses", FLAG(json)},
+	[CLI_RAW] = {"raw", 0, "FILE", CLI_TRACE, set_raw,
+		     "save the trace, in luatrace's format; --from reads it"},
+	[CLI_FROM] = {"from", 0, "FILE", CLI_TRACE, set_from, "report a saved trace"},
+	[CLI_ANNOTATE] = {"annotate", 0, "FILE", CLI_TRACE, set_annotate,
+			  "write each source with hits and times beside its lines"},
+	[CLI_LCOV] = {"lcov", 0, "FILE", CLI_TRACE, set_lcov,
+		      "write coverage as a tracefile of lcov, for genhtml"},
+	[CLI_COBERTURA] = {"cobertura", 0, "FILE", CLI_TRACE, set_cobertura,
+			   "write coverage as Cobertura's XML, for CI systems"},
+	[CLI_CHROME] = {"chrome", 0, "FILE", CLI_TRACE, set_chrome,
+			"write calls as Chrome trace events, for ui.perfetto.dev"},
+	[CLI_FAIL_UNDER] = {"fail-under", 0, "PCT", CLI_TRACE, set_fail_under,
+			    "exit with 4 if fewer than PCT % of the lines that can run did"},
 	{"verbose", 'v', NULL, CLI_RECORD | CLI_REPORT | CLI_DOCTOR, NULL,
 	 "print more on standard error", FLAG(verbose)},
-	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT | CLI_COUNT, NULL,
+	{"quiet", 'q', NULL, CLI_RECORD | CLI_REPORT | CLI_COUNT | CLI_TRACE, NULL,
 	 "print errors and warnings only", FLAG(quiet)},
 	{"help", 'h', NULL, CLI_ANY | CLI_REPEATS, set_help, "show this help"},
 	{"version", 'V', NULL, CLI_ANY | CLI_REPEATS, set_version, "show the version"},

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`luabpf trace`: lines, hits, coverage, against a line hook in Lua and against luac's listing."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import pytest
+
+import vms
+
+PROGRAM = vms.LUA / "traced.lua"
+NAMES = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "luajit-joff"]
+PUCS = NAMES[:4]
+PENLIGHT = Path("/usr/share/lua/5.1/pl")
+
+
+def trace(*args, **kw):
+    return vms.luabpf("trace", *args, stats=False, **kw)
+
+
+def argv(name):
+    return vms.VMS[name].argv
+
+
+def script(tmp_path, text):
+    path = tmp_path / "x.lua"
+    path.write_text(text)
+    return path
+
+
+class Lcov:
+    """A tracefile: of each source its lines and hits, its functions and calls."""
+
+    def __init__(self, path):
+        self.files, self.functions = {}, {}
+        for line in path.read_text().splitlines():
+            kind, _, rest = line.partition(":")
+            if kind == "SF":
+                self.files[rest] = lines = {}
+                self.functions[rest] = functions = {}
+            elif kind == "DA":
+                number, hits = rest.split(",")
+                lines[int(number)] = int(hits)
+            elif kind == "FNDA":
+                calls, name = rest.split(",", 1)
+                assert name not in functions
+                functions[name] = int(calls)
+
+
+def lcov_of(tmp_path, *args, code=0, **kw):
+    r = trace("-o", tmp_path / "text", "--lcov", tmp_path / "out.info", "--", *args, **kw)
+    assert r.code == code, r
+    return Lcov(tmp_path / "out.info"), r
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hits_are_those_of_a_line_hook(tmp_path, name):
+    lcov, r = lcov_of(tmp_path, *argv(name), PROGRAM)
+    assert "not followed" not in r.err
+    ran = {line: hits for line, hits in lcov.files[str(PROGRAM)].items() if hits}
+    hooked = subprocess.run([*argv(name), vms.LUA / "line_hook.lua", PROGRAM], capture_output=True, text=True,
+                            timeout=vms.HANG, check=True)
+    assert ran == {int(line): int(hits) for line, hits in map(str.split, hooked.stdout.splitlines())}
+    functions = lcov.functions[str(PROGRAM)]
+    assert [calls for f, calls in functions.items() if f.startswith("fib:")] == [465]
+    assert [calls for f, calls in functions.items() if re.fullmatch(r"fail:3|function at 3", f)] == [6]
+
+
+TEST = {"EQ", "LT", "LE", "TEST", "TESTSET", "EQK", "EQI", "LTI", "LEI", "GTI", "GEI"}
+
+
+def lines_by_luac(version, path):
+    """Lines of instructions that control flow reaches, as luac lists them; a jump after a comparison is a part of it."""
+    listing = subprocess.run([f"luac{version}", "-l", "-p", path], capture_output=True, text=True, check=True, timeout=vms.HANG).stdout
+    lines = set()
+    for function in re.split(r"^(?:main|function) <", listing, flags=re.M)[1:]:
+        code = [(int(n), int(line), op, rest) for n, line, op, rest in re.findall(r"^\t(\d+)\t\[(\d+)\]\t(\S+)\s*(.*)$", function, flags=re.M)]
+        vararg = version == "5.4" and code[0][2] == "VARARGPREP"
+        seen, todo = set(), [1]
+        while todo:
+            pc = todo.pop()
+            if pc in seen or pc > len(code):
+                continue
+            seen.add(pc)
+            _, _, op, rest = code[pc - 1]
+            to = re.search(r"; (?:exit )?to (\d+)", rest)
+            if op.startswith("RETURN"):
+                continue
+            if op in TEST or (version == "5.1" and op == "TFORLOOP"):
+                todo += [pc + 2, int(re.search(r"; to (\d+)", code[pc][3]).group(1))]
+            elif op == "JMP":
+                todo.append(int(to.group(1)))
+            else:
+                todo += [pc + 1] + ([int(to.group(1)) + (op == "FORPREP" and version == "5.4")] if to else [])
+        lines |= {code[pc - 1][1] for pc in seen if not (vararg and pc == 1)}
+    return lines
+
+
+@pytest.mark.parametrize("name", PUCS)
+def test_lines_that_can_run_are_luacs(tmp_path, name):
+    """Also of functions that were never called."""
+    paths = [PROGRAM, vms.LUA / "names.lua", *sorted(PENLIGHT.glob("*.lua"))[:12]]
+    run = "for i = 1, #arg do pcall(dofile, arg[i]) end"
+    lcov, _ = lcov_of(tmp_path, *argv(name), script(tmp_path, run), *paths)
+    judged = 0
+    for path in paths:
+        if str(path) in lcov.files:
+            assert set(lcov.files[str(path)]) == lines_by_luac(name[3:], path), path
+            judged += 1
+    assert judged >= 2
+
+
+def test_lines_that_can_run_in_luajit(tmp_path):
+    lcov, _ = lcov_of(tmp_path, *argv("luajit-joff"), PROGRAM)
+    never = {line for line, hits in lcov.files[str(PROGRAM)].items() if not hits and 70 < line < 92}
+    assert never == {74, 75, 77, 80, 81, 83, 84, 85, 87, 88}
+
+
+def test_functions_on_one_line_are_apart(tmp_path):
+    lcov, _ = lcov_of(tmp_path, "lua5.1", PROGRAM)
+    functions = lcov.functions[str(PROGRAM)]
+    calls = [n for name, n in functions.items() if re.match(r"(one:|function at )91", name)]
+    assert sorted(calls) == [0, 3]
+    text = (tmp_path / "text").read_text()
+    assert re.search(r"not called:.* 91 \(function at 91\)", text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_trace_gives_the_same(tmp_path, name):
+    raw, saved = tmp_path / "raw", tmp_path / "saved.info"
+    r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), PROGRAM)
+    assert r.code == 0, r
+    r = trace("--from", raw, "--lcov", saved)
+    assert r.code == 0 and not r.err, r
+    assert saved.read_text() == (tmp_path / "out.info").read_text()
+    assert re.search(r"\b465  fib  ", r.out)
+    for line in raw.read_text().splitlines():
+        assert re.fullmatch(r"[>T] \S+ \d+ \d+|R \d+|[<YPE]|\d+ \d+(\.\d+)?|#(function|source|code|state) \S+", line), line
+        assert line[0] != "#" or not re.search(r"\d \d", line)  # luatrace would take it for a line and its time
+
+
+def test_a_trace_of_luatrace(tmp_path):
+    """What luatrace itself writes: whole microseconds, no names."""
+    raw = tmp_path / "raw"
+    raw.write_text("> a.lua 0 0\n1 10\n> a.lua 2 4\n3 5\nT a.lua 6 8\n7 20\n<\n1 1\nP\n1 1\nR 2\n> a.lua 9 12\n10 4\nE\n1 2\n<\n")
+    r = trace("--from", raw)
+    assert r.code == 0 and not r.err, r
+    assert re.search(r"0\.020 +\d+\.\d+ +0\.020 +1  function at 6  a\.lua:6-8", r.out)
+    assert re.search(r"0\.014 +\d+\.\d+ +0\.043 +1  main chunk  a\.lua", r.out)
+    raw.write_text("no trace\n")
+    r = trace("--from", raw)
+    assert r.code == 1 and "not a trace" in r.err
+
+
+def test_other_programs_read_the_files(tmp_path):
+    info, cobertura, chrome = (tmp_path / name for name in ("x.info", "x.xml", "x.json"))
+    r = trace("-o", tmp_path / "t", "--lcov", info, "--cobertura", cobertura, "--chrome", chrome, "--", "lua5.4", PROGRAM)
+    assert r.code == 0, r
+    r = subprocess.run(["genhtml", "-o", tmp_path / "html", info], capture_output=True, text=True, timeout=vms.HANG)
+    assert r.returncode == 0, r
+    lines = Lcov(info).files[str(PROGRAM)]
+    hit = sum(hits > 0 for hits in lines.values())
+    assert f"({hit} of {len(lines)} lines)" in r.stdout
+    root = xml.parse(cobertura).getroot()
+    assert (int(root.get("lines-covered")), int(root.get("lines-valid"))) == (hit, len(lines))
+    [of_class] = [c.find("lines") for c in root.iter("class")]
+    assert {int(line.get("number")): int(line.get("hits")) for line in of_class} == lines
+    events = [e for e in json.loads(chrome.read_text())["traceEvents"] if e["ph"] == "X"]
+    assert sum(e["name"].startswith("fib ") for e in events) == 465
+    assert all(e["dur"] >= 0 for e in events)
+
+
+def test_annotated_source(tmp_path):
+    path = script(tmp_path, "local function f() return 1 end\nfor i = 1, 3 do f() end\nif nil then\n  f()\nend\n")
+    out = tmp_path / "out"
+    r = trace("-o", tmp_path / "t", "--annotate", out, "--", "lua5.3", path)
+    assert r.code == 0, r
+    text = out.read_text()
+    assert f"====== {path} ======" in text
+    assert re.search(r"^ +not run +\|   f\(\)$", text, flags=re.M)
+    assert re.search(r"^ +3 +\d+\.\d+ +\d+\.\d+ \|     \^ f$", text, flags=re.M)
+
+
+def test_a_source_that_has_changed_is_not_annotated(tmp_path):
+    path = script(tmp_path, "local f = io.open(arg[0], 'a') f:write('\\n-- secret\\n') f:close()\n")
+    out = tmp_path / "out"
+    r = trace("-o", tmp_path / "t", "--annotate", out, "--", "lua5.3", path)
+    assert r.code == 0 and "1 source file has changed since" in r.err, r
+    assert "changed since" in out.read_text() and "secret" not in out.read_text()
+
+
+def test_fail_under(tmp_path):
+    path = script(tmp_path, "local x = 1\nif not x then\n  x = 2\nend\nx = 3\n")
+    assert trace("-o", "/dev/null", "--fail-under", "75", "--", "lua5.4", path).code == 0
+    r = trace("-o", "/dev/null", "--fail-under", "75.1", "--", "lua5.4", path)
+    assert r.code == 4 and "75.0000 %" in r.err
+    assert trace("--fail-under", "101", "--", "lua5.4", path).code == 2
+
+
+def test_the_commands_exit_status_is_passed_on(tmp_path):
+    assert trace("-o", "/dev/null", "--", "lua5.4", script(tmp_path, "os.exit(7)")).code == 7
+    r = trace("-o", "/dev/null", "--", "true")
+    assert r.code == 0 and "ran no Lua" in r.err
+    assert trace("-o", "/dev/null", "--", "/no/such/command").code == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exit_in_a_coroutine(tmp_path, name):
+    path = script(tmp_path, "coroutine.wrap(function()\n  local x = 1\n  os.exit(3)\nend)()\nlocal never\n")
+    lcov, _ = lcov_of(tmp_path, *argv(name), path, code=3)
+    lines = lcov.files[str(path)]
+    assert lines[2] == lines[3] == 1 and lines.get(5, 0) == 0
+
+
+def test_a_killed_program_keeps_what_was_recorded(tmp_path):
+    path = script(tmp_path, "for i = 1, 1000 do\n  local x = i\nend\nos.execute('kill -9 $PPID')\nlocal never\n")
+    lcov, _ = lcov_of(tmp_path, "lua5.3", path, code=128 + signal.SIGKILL)
+    lines = lcov.files[str(path)]
+    assert lines[2] == 1000 and lines[4] == 1 and lines[5] == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_children_are_traced(tmp_path, name):
+    """A program that runs itself: hits add up."""
+    path = script(tmp_path, "local n = tonumber(arg[1])\nif n > 0 then\n  os.execute(arg[2] .. ' ' .. arg[0] .. ' ' .. n - 1 .. ' true')\nend\n")
+    lcov, _ = lcov_of(tmp_path, *argv(name), path, 1, " ".join(map(str, argv(name))))
+    assert lcov.files[str(path)][1] == 2 and lcov.files[str(path)][3] == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_with_a_hook_of_its_own(tmp_path, name):
+    path = script(tmp_path, "local n = 0\ndebug.sethook(function() n = n + 1 end, 'l')\nlocal x = 1\nx = 2\ndebug.sethook()\n"
+                            "assert(n == 3)\nx = 3\n")
+    lcov, r = lcov_of(tmp_path, *argv(name), path)
+    lines = lcov.files[str(path)]
+    assert all(lines[n] == 1 for n in (1, 3, 4, 5, 6, 7)), lines
+    assert "debug.sethook was called" in r.err
+
+
+@pytest.mark.parametrize("option", ["--raw", "--lcov", "--chrome"])
+def test_a_full_disk(tmp_path, option):
+    """The program runs to its end."""
+    path = script(tmp_path, f"for i = 1, 1e5 do\n  local x = i\nend\nio.open('{tmp_path}/done', 'w'):close()\n")
+    r = trace("-o", "/dev/null", option, "/dev/full", "--", "lua5.4", path)
+    assert r.code == 1 and "No space left" in r.err
+    assert (tmp_path / "done").exists()
+
+
+def test_terminated(tmp_path):
+    """A signal is passed on to the command; what it ran until then is reported."""
+    path = script(tmp_path, f"local f = io.open('{tmp_path}/runs', 'w') f:close()\nwhile true do\n  local x = 1\nend\n")
+    info = tmp_path / "out.info"
+    tool = vms.Luabpf("trace", "-o", "/dev/null", "--lcov", info, "--", "lua5.3", path, stats=False)
+    vms.wait_until((tmp_path / "runs").exists)
+    tool.signal(signal.SIGTERM)
+    r = tool.done()
+    assert r.code == 128 + signal.SIGTERM, r
+    assert Lcov(info).files[str(path)][3] > 0
+
+
+@pytest.mark.skipif(not PENLIGHT.exists(), reason="lua-penlight is not installed")
+def test_penlight(tmp_path):
+    code = """
+local List = require 'pl.List'
+local pretty = require 'pl.pretty'
+local lexer = require 'pl.lexer'
+assert(List{1, 2, 3}:map('*', 2):join(',') == '2,4,6')
+assert(pretty.write({1, {a = 2}}, ''):len() > 3)
+for t, v in lexer.lua('local x = 1 -- y') do assert(t and v) end
+"""
+    lcov, r = lcov_of(tmp_path, "lua5.1", script(tmp_path, code))
+    assert "not followed" not in r.err
+    files = {Path(path).name: sum(map(bool, lines.values())) / len(lines) for path, lines in lcov.files.items()}
+    assert files["x.lua"] == 1 and 0.1 < files["List.lua"] < 0.9 and 0.3 < files["lexer.lua"] < 0.9

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * trace: every line of a command that runs Lua, or of a saved trace; its functions by time, its
+ * sources with times, its coverage.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/fsids.h"
+#include "base/signals.h"
+#include "cmds.h"
+#include "hook/hook.h"
+#include "output.h"
+#include "proc/launch.h"
+#include "proc/process.h"
+#include "saved.h"
+#include "trace/chrome.h"
+#include "trace/source_file.h"
+#include "trace/raw_read.h"
+#include "trace/recorder.h"
+#include "trace/report.h"
+
+#define POLL_MS 1 /* the ring has room for more */
+
+enum { TEXT, RAW, ANNOTATE, LCOV, COBERTURA, CHROME, NFILES };
+
+struct trace_run {
+	const struct options *opts;
+	struct outfile *files[NFILES]; /* NULL: not requested */
+	struct fsids *ids;	       /* of sudo's caller; NULL: our own */
+	struct target_source *sources;
+	struct recorder *recorder; /* NULL: of a saved trace */
+	struct program *saved;
+	int status; /* of the command */
+};
+
+static void trace_run_free(struct trace_run *t)
+{
+	for (size_t i = 0; i < NFILES; i++)
+		outfile_abort(&t->files[i]);
+	recorder_free(&t->recorder);
+	program_free(&t->saved);
+	target_source_free(&t->sources);
+	free(t->ids);
+}
+
+static FILE *stream(const struct trace_run *t, int which)
+{
+	return t->files[which] ? outfile_stream(t->files[which]) : NULL;
+}
+
+static int open_files(struct trace_run *t, struct error *err)
+{
+	const struct options *o = t->opts;
+	const char *const paths[NFILES] = {o->output,	  o->trace.raw,	      o->trace.annotate,
+					   o->trace.lcov, o->trace.cobertura, o->trace.chrome};
+
+	for (size_t i = 0; i < NFILES; i++) {
+		int ret = paths[i] ? outfile_open_ready(paths[i], &t->files[i], err) : 0;
+
+		if (ret)
+			return ret;
+		for (size_t k = 0; k < i; k++)
+			if (t->files[i] && t->files[k] && outfile_same(t->files[i], t->files[k]))
+				return error_set(err, -EINVAL, "%s and %s are one file", paths[i],
+						 paths[k]);
+	}
+	return 0;
+}
+
+/* ---- a command ------------------------------------------------------------------------------- */
+
+/* Waits until the command has ended, or its hook may have written more. */
+static void pause_for(int pidfd, int *stop)
+{
+	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = *stop, .events = POLLIN}};
+
+	if (poll(fds, 2, POLL_MS) > 0 && fds[1].revents)
+		*stop = -1; /* once */
+}
+
+/*
+ * Reads until the command has ended. A terminal sends its SIGINT to the command, too; other signals
+ * are passed on. The second one ends luabpf.
+ */
+static int follow(struct trace_run *t, struct hook_run *run, pid_t pid, struct error *err)
+{
+	int pidfd __close = pidfd_open(pid, 0);
+	bool ended = false;
+	int stop, ret;
+
+	ret = pidfd < 0 ? -errno : signals_catch(&stop);
+	if (ret)
+		return error_set(err, ret, "command: %s", strerror(-ret));
+	while (!ended) {
+		uint64_t before = recorder_nevents(t->recorder);
+		bool was_quiet = stop >= 0;
+		pid_t done = waitpid(pid, &t->status, WNOHANG);
+
+		ended = done == pid || (done < 0 && errno != EINTR);
+		ret = hook_run_poll(run, recorder_events, t->recorder, err);
+		if (ret)
+			return ret;
+		if (!ended && recorder_nevents(t->recorder) == before)
+			pause_for(pidfd, &stop);
+		if (was_quiet && stop < 0 && signals_caught() != SIGINT)
+			kill(pid, signals_caught());
+	}
+	return 0;
+}
+
+/* Of a state's flags: what its figures lack. */
+static void print_flags(const struct hook_header *header)
+{
+	static const struct {
+		uint32_t flag;
+		const char *text;
+	} texts[] = {
+		{HOOK_PROGRAM_HOOK, "debug.sethook was called; lines of the hook are not seen"},
+		{HOOK_REPLACED, "C code replaced the hook: what followed is not seen"},
+		{HOOK_REALLOCATED, "C code replaced the allocator: functions may be mixed up"},
+		{HOOK_JIT_HIDES, "this LuaJIT compiles in spite of the hook: add -joff"},
+		{HOOK_FULL, "no room for all functions: some are not distinguished"},
+		{HOOK_LATE, "the module was loaded late: what ran before is not seen"},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (header->flags & texts[i].flag)
+			fprintf(stderr, "luabpf: process %" PRIu32 ", state %" PRIu32 ": %s\n",
+				header->pid, header->state, texts[i].text);
+}
+
+static void print_states(struct trace_run *t, const struct hook_run *run)
+{
+	size_t n = hook_run_nstates(run);
+	struct recorder_losses l;
+
+	recorder_losses(t->recorder, &l);
+	for (size_t i = 0; i < n; i++) {
+		const struct hook_state *state = hook_run_state(run, i);
+
+		print_flags(hook_state_header(state));
+		if (hook_state_broken(state))
+			fprintf(stderr,
+				"luabpf: process %" PRIu32 ": its file is damaged; what "
+				"came before is kept\n",
+				hook_state_header(state)->pid);
+	}
+	if (hook_run_unread(run))
+		fprintf(stderr, "luabpf: %" PRIu64 " files of Lua states are not read\n",
+			hook_run_unread(run));
+	if (l.stacks.misaligned || l.stacks.frames || l.stacks.coroutines || l.lines || l.functions)
+		fprintf(stderr,
+			"luabpf: not followed: %" PRIu64 " events, %" PRIu64 " calls, %" PRIu64
+			" coroutines; %" PRIu64 " hits of lines not kept; %" PRIu64
+			" functions without lines\n",
+			l.stacks.misaligned, l.stacks.frames, l.stacks.coroutines, l.lines,
+			l.functions);
+	if (!n)
+		fprintf(stderr, "luabpf: the command ran no Lua that reads LUA_INIT\n");
+	else if (!t->opts->quiet)
+		fprintf(stderr, "luabpf: %" PRIu64 " events of %zu Lua state%s\n",
+			recorder_nevents(t->recorder), n, n == 1 ? "" : "s");
+}
+
+static int record(struct trace_run *t, struct error *err)
+{
+	const struct recorder_options options = {.raw = stream(t, RAW),
+						 .chrome = stream(t, CHROME)};
+	__hook_run struct hook_run *run = NULL;
+	pid_t pid;
+	int ret = recorder_new(&options, &t->recorder);
+
+	if (ret)
+		return error_set(err, ret, "out of memory");
+	ret = hook_run_open(HOOK_TRACE, &run, err);
+	if (!ret)
+		ret = launch_start(t->opts->command, &pid, err);
+	if (ret)
+		return ret;
+	if (stream(t, ANNOTATE))
+		target_source_new(pid, process_image(pid), &t->sources);
+	ret = launch_release(pid);
+	if (ret)
+		return error_set(err, ret, "%s: %s", t->opts->command[0], strerror(-ret));
+	ret = follow(t, run, pid, err);
+	if (ret)
+		return ret;
+	ret = recorder_finish(t->recorder);
+	print_states(t, run);
+	return ret ? error_set(err, ret, "out of memory") : 0;
+}
+
+/* ---- a saved trace --------------------------------------------------------------------------- */
+
+struct saved_state {
+	struct saved_state *next;
+	struct trace_run *run;
+	struct stats *stats;
+	struct chrome *chrome; /* NULL: none */
+};
+
+struct saved_states {
+	struct trace_run *run;
+	struct saved_state *first;
+	uint32_t n;
+};
+
+static int put_saved(void *state, const struct trace_action *action)
+{
+	struct saved_state *s = state;
+	int ret = stats_put(s->stats, action);
+
+	return ret || !s->chrome ? ret : chrome_put(s->chrome, action);
+}
+
+static int add_saved(void *states, struct trace_sink *sink)
+{
+	struct saved_states *all = states;
+	struct saved_state *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	s->next = all->first;
+	all->first = s;
+	*sink = (struct trace_sink){.put = put_saved, .ctx = s};
+	ret = stats_new(&s->stats);
+	if (!ret && stream(all->run, CHROME))
+		ret = chrome_new(stream(all->run, CHROME), all->run->saved, 0, all->n++,
+				 &s->chrome);
+	return ret;
+}
+
+static void saved_states_free(struct saved_states *states)
+{
+	for (struct saved_state *next, *s = states->first; s; s = next) {
+		next = s->next;
+		stats_free(&s->stats);
+		chrome_free(&s->chrome);
+		free(s);
+	}
+}
+
+static int finish_saved(struct saved_states *states)
+{
+	int ret = 0;
+
+	for (struct saved_state *s = states->first; s && !ret; s = s->next) {
+		stats_finish(s->stats);
+		if (s->chrome)
+			chrome_finish(s->chrome);
+		ret = program_merge(states->run->saved, s->stats);
+	}
+	return ret;
+}
+
+static int load(struct trace_run *t, struct error *err)
+{
+	__cleanup(saved_states_free) struct saved_states states = {.run = t};
+	const char *path = t->opts->trace.from;
+	struct raw_counts counts = {};
+	__fclose FILE *file = NULL;
+	bool of_users;
+	int ret = program_new(&t->saved);
+
+	if (!ret && stream(t, ANNOTATE))
+		ret = saved_sources(t->opts, "--annotate", &t->sources, &of_users, err);
+	if (!ret)
+		ret = strcmp(path, "-") ? saved_open(path, &file, err) : 0;
+	if (ret)
+		return ret == -ENOMEM ? error_set(err, ret, "out of memory") : ret;
+	if (stream(t, CHROME))
+		chrome_begin(stream(t, CHROME));
+	ret = raw_read(file ? file : stdin, t->saved, add_saved, &states, &counts);
+	if (!ret)
+		ret = finish_saved(&states);
+	if (stream(t, CHROME))
+		chrome_end(stream(t, CHROME));
+	if (ret)
+		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+	if (counts.bad == counts.records)
+		return error_set(err, -ENODATA, "%s: not a trace of luatrace", path);
+	if (counts.bad)
+		fprintf(stderr,
+			"luabpf: %s: %" PRIu64 " of %" PRIu64 " lines are no record, or do "
+			"not fit\n",
+			path, counts.bad, counts.records);
+	return 0;
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static bool is_same(void *ids, const struct program_source *source)
+{
+	return source_file_is_same(ids, source);
+}
+
+static int put_annotated(const struct trace_run *t, const struct coverage *coverage, FILE *to)
+{
+	const struct report_sources files = {
+		.source = {.open = target_source_open, .ctx = t->sources},
+		.is_same = is_same,
+		.ctx = t->ids,
+	};
+
+	if (!t->sources) {
+		fputs("[No sources: the command had ended before they could be looked for]\n", to);
+		return 0;
+	}
+	return report_annotate(coverage, &files, to);
+}
+
+static int put_file(const struct trace_run *t, const struct program *program,
+		    const struct coverage *coverage, int which)
+{
+	FILE *to = stream(t, which);
+
+	switch (which) {
+	case TEXT:
+		return report_summary(program, coverage, to);
+	case ANNOTATE:
+		return put_annotated(t, coverage, to);
+	case LCOV:
+		return report_lcov(coverage, to);
+	case COBERTURA:
+		return report_cobertura(coverage, time(NULL), to);
+	}
+	return 0; /* written already */
+}
+
+/* Sources that the formats name, and others read. */
+static void print_changed(const struct trace_run *t, const struct coverage *coverage)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < coverage->n; i++)
+		n += !source_file_is_same(t->ids, coverage->files[i].source);
+	if (n)
+		fprintf(stderr, "luabpf: %zu source file%s changed since: lines may be others\n", n,
+			n == 1 ? " has" : "s have");
+}
+
+static int verdict(const struct trace_run *t, const struct coverage *coverage)
+{
+	int64_t ppm = coverage->lines ? coverage->hit * 1000000 / coverage->lines : 1000000;
+
+	if (ppm < t->opts->trace.fail_under_ppm) {
+		fprintf(stderr,
+			"luabpf: %.4f %% of the lines that can run did, less than --fail-under "
+			"%g\n",
+			(double)ppm / 1e4, (double)t->opts->trace.fail_under_ppm / 1e4);
+		return EXIT_UNCOVERED;
+	}
+	if (!t->opts->command)
+		return EXIT_DONE;
+	return WIFSIGNALED(t->status) ? 128 + WTERMSIG(t->status) : WEXITSTATUS(t->status);
+}
+
+static int write_reports(struct trace_run *t, int *code, struct error *err)
+{
+	const struct program *program = t->saved ? t->saved : recorder_program(t->recorder);
+	__coverage struct coverage coverage = {};
+	int ret = coverage_new(program, &coverage);
+
+	if (ret)
+		return error_set(err, ret, "out of memory");
+	print_changed(t, &coverage);
+	for (int i = 0; i < NFILES; i++) {
+		int one;
+
+		if (!t->files[i])
+			continue;
+		one = put_file(t, program, &coverage, i);
+		one = outputs_finish(&t->files[i], one, ret ? NULL : err);
+		if (!ret)
+			ret = one;
+	}
+	if (!ret)
+		*code = verdict(t, &coverage);
+	return ret;
+}
+
+int cmd_trace(const struct options *opts)
+{
+	__cleanup(trace_run_free) struct trace_run t = {.opts = opts};
+	struct error err = {};
+	int code = EXIT_FAILED;
+	int ret = fsids_of_caller(&t.ids, &err);
+
+	if (!ret)
+		ret = open_files(&t, &err);
+	if (!ret)
+		ret = opts->command ? record(&t, &err) : load(&t, &err);
+	if (!ret)
+		ret = write_reports(&t, &code, &err);
+	if (!ret)
+		return code;
+	cmd_error(ret, &err);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions of the programs that were traced, with their figures: what the reports show.
+ *
+ * A function is a place in a source: chunk name, first and last line. Of several on the same lines
+ * the code distinguishes them, so that two runs of a file, or two processes, add up.
+ */
+#ifndef TRACE_PROGRAM_H
+#define TRACE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "align.h"
+#include "stats.h"
+
+struct program_source {
+	char *name;	/* as in the chunk: "@x.lua", "=stdin", or program text */
+	char *path;	/* of the file: absolute, as it was when the chunk ran; NULL: no file */
+	bool has_stamp; /* size and mtime are those of the file then */
+	uint64_t size;
+	int64_t mtime_ns;
+};
+
+struct program_function {
+	uint32_t source; /* of the sources; UINT32_MAX for a C function */
+	int32_t first, last;
+	uint64_t code;	 /* fingerprint of its instructions; 0: unknown */
+	char *name;	 /* "" : none is known */
+	uint8_t role;	 /* enum trace_role */
+	uint32_t *lines; /* that can run, ascending; NULL: not known, unless it has none */
+	size_t nlines;
+	bool has_lines;
+	struct stats_function stats; /* since_ns and active mean nothing */
+};
+
+struct program {
+	struct program_source *sources;
+	size_t nsources;
+	struct program_function *functions; /* in the order in which they were added */
+	size_t nfunctions;
+	uint64_t lost_hits;
+	struct program_index *index; /* private */
+};
+
+int program_new(struct program **out); /* -ENOMEM */
+void program_free(struct program **program);
+
+#define __program __cleanup(program_free)
+
+/* Finds or adds a source. -ENOMEM, -ENOSPC. */
+int program_source(struct program *program, const char *name, size_t len, uint32_t *out);
+
+/* Finds or adds a function like this one, of which name and lines are copied where it has none. */
+int program_function(struct program *program, const struct program_function *like, uint32_t *out);
+
+/* Gives a Lua function its name. -ENOMEM. */
+int program_name(struct program *program, uint32_t function, const char *name, size_t len);
+
+/* Adds the figures of its functions, whose ids are the program's. -ENOMEM. */
+int program_merge(struct program *program, const struct stats *stats);
+
+#endif

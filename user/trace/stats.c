@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "event.h"
+#include "costacks.h"
+#include "stats.h"
+
+#define LINES_MAX (4u << 20) /* of all functions, with the gaps between those that ran */
+#define NO_LINE INT32_MIN
+
+struct stats_frame {
+	uint32_t fn;	 /* index: id + 1 */
+	int32_t line;	 /* its current one; NO_LINE */
+	uint32_t for_fn; /* the line that its time belongs to: a C function's is the caller's */
+	int32_t for_line;
+};
+
+struct stats {
+	struct stats_function *fns; /* by id + 1 */
+	uint32_t nfns, cap;
+	struct costacks stacks; /* of struct stats_frame */
+	uint64_t now;
+	uint64_t nlines; /* allocated */
+	uint64_t lost_hits;
+};
+
+int stats_new(struct stats **out)
+{
+	__stats struct stats *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	if (costacks_init(&s->stacks, sizeof(struct stats_frame)))
+		return -ENOMEM;
+	*out = TAKE_PTR(s);
+	return 0;
+}
+
+void stats_free(struct stats **stats)
+{
+	struct stats *s = *stats;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nfns; i++)
+		free(s->fns[i].lines);
+	costacks_free(&s->stacks);
+	free(s->fns);
+	free(s);
+	*stats = NULL;
+}
+
+/* TRACE_NO_FUNCTION has index 0. */
+static int fn_index(struct stats *s, uint32_t id, uint32_t *out)
+{
+	uint32_t at = id == TRACE_NO_FUNCTION || id >= TRACE_FUNCTIONS ? 0 : id + 1;
+
+	if (at >= s->cap) {
+		uint32_t cap = s->cap ? s->cap : 64;
+		struct stats_function *grown;
+
+		while (cap <= at)
+			cap *= 2;
+		grown = reallocarray(s->fns, cap, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + s->cap, 0, (cap - s->cap) * sizeof(*grown));
+		s->fns = grown;
+		s->cap = cap;
+	}
+	if (at >= s->nfns)
+		s->nfns = at + 1;
+	*out = at;
+	return 0;
+}
+
+static struct stats_line *line_of(const struct stats *s, uint32_t fn, int32_t line)
+{
+	const struct stats_function *f = &s->fns[fn];
+
+	if (line == NO_LINE || !f->lines || line < f->first_line ||
+	    (uint32_t)(line - f->first_line) >= f->nlines)
+		return NULL;
+	return &f->lines[line - f->first_line];
+}
+
+/* Makes room for a line, and for as many again on its side. -ENOSPC: there are too many. */
+static int add_line(struct stats *s, uint32_t fn, int32_t line)
+{
+	struct stats_function *f = &s->fns[fn];
+	int64_t first = f->lines ? f->first_line : line;
+	int64_t end = f->lines ? first + f->nlines : line;
+	struct stats_line *grown;
+	uint64_t n;
+
+	if (line >= end)
+		end = line + 1 + (f->nlines < 4096 ? f->nlines : 4096);
+	else
+		first = line > 64 ? line - 64 : 0;
+	n = end - first;
+	if (s->nlines - f->nlines + n > LINES_MAX)
+		return -ENOSPC;
+	grown = calloc(n, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	if (f->lines)
+		memcpy(grown + (f->first_line - first), f->lines, f->nlines * sizeof(*grown));
+	free(f->lines);
+	s->nlines += n - f->nlines;
+	f->lines = grown;
+	f->first_line = first;
+	f->nlines = n;
+	return 0;
+}
+
+static void line_begin(struct stats *s, const struct stats_frame *frame)
+{
+	struct stats_line *line = line_of(s, frame->fn, frame->line);
+
+	if (line && line->active++ == 0)
+		line->since_ns = s->now;
+}
+
+static void line_end(struct stats *s, const struct stats_frame *frame)
+{
+	struct stats_line *line = line_of(s, frame->fn, frame->line);
+
+	if (line && --line->active == 0)
+		line->total_ns += s->now - line->since_ns;
+}
+
+/* A frame comes onto the stacks of those that run, or leaves them. */
+static void frame_begin(struct stats *s, const struct stats_frame *frame)
+{
+	struct stats_function *fn = &s->fns[frame->fn];
+
+	if (fn->active++ == 0)
+		fn->since_ns = s->now;
+	line_begin(s, frame);
+}
+
+static void frame_end(struct stats *s, const struct stats_frame *frame)
+{
+	struct stats_function *fn = &s->fns[frame->fn];
+
+	line_end(s, frame);
+	if (--fn->active == 0)
+		fn->total_ns += s->now - fn->since_ns;
+}
+
+static void charge(struct stats *s, uint64_t ns)
+{
+	struct stats_frame *top = costacks_frame(&s->stacks, 0);
+	struct stats_line *line;
+
+	if (!top || !ns)
+		return;
+	s->fns[top->fn].self_ns += ns;
+	line = line_of(s, top->for_fn, top->for_line);
+	if (line)
+		line->self_ns += ns;
+}
+
+/* The caller's line gets the frame's time until it has a line of its own. */
+static int on_call(struct stats *s, uint32_t id)
+{
+	struct stats_frame *frame, caller = {.for_line = NO_LINE};
+	uint32_t fn;
+	int ret = fn_index(s, id, &fn);
+
+	if (ret)
+		return ret;
+	frame = costacks_frame(&s->stacks, 0);
+	if (frame)
+		caller = *frame;
+	frame = costack_push(costacks_current(&s->stacks), sizeof(*frame));
+	if (!frame)
+		return -ENOMEM;
+	*frame = (struct stats_frame){
+		.fn = fn,
+		.line = NO_LINE,
+		.for_fn = caller.for_fn,
+		.for_line = caller.for_line,
+	};
+	s->fns[fn].calls++;
+	frame_begin(s, frame);
+	return 0;
+}
+
+static void pop(struct stats *s, size_t n)
+{
+	struct costack *t = costacks_current(&s->stacks);
+
+	while (n--)
+		frame_end(s, (struct stats_frame *)t->frames + --t->n);
+}
+
+static int on_line(struct stats *s, int32_t number)
+{
+	struct stats_frame *top = costacks_frame(&s->stacks, 0);
+
+	if (!line_of(s, top->fn, number)) {
+		int ret = add_line(s, top->fn, number);
+
+		if (ret == -ENOSPC)
+			s->lost_hits++;
+		if (ret)
+			return ret == -ENOSPC ? 0 : ret;
+	}
+	if (top->line != number) {
+		line_end(s, top);
+		top->line = number;
+		line_begin(s, top);
+	}
+	top->for_fn = top->fn;
+	top->for_line = number;
+	line_of(s, top->fn, number)->hits++;
+	return 0;
+}
+
+static int on_resume(struct stats *s, uint32_t number)
+{
+	const struct costack *t = &s->stacks.threads[number];
+	int ret = costacks_resume(&s->stacks, number);
+
+	for (size_t i = 0; !ret && i < t->n; i++)
+		frame_begin(s, (struct stats_frame *)t->frames + i);
+	return ret;
+}
+
+static void on_yield(struct stats *s)
+{
+	const struct costack *t = costacks_current(&s->stacks);
+
+	for (size_t i = t->n; i > 0; i--)
+		frame_end(s, (struct stats_frame *)t->frames + i - 1);
+	costacks_yield(&s->stacks);
+}
+
+int stats_put(void *stats, const struct trace_action *action)
+{
+	struct stats *s = stats;
+
+	charge(s, action->time_ns - s->now);
+	s->now = action->time_ns;
+	switch (action->kind) {
+	case TRACE_CALL:
+		return on_call(s, action->arg);
+	case TRACE_TAIL_CALL:
+		pop(s, 1);
+		return on_call(s, action->arg);
+	case TRACE_RETURN:
+		pop(s, 1);
+		return 0;
+	case TRACE_UNWIND:
+		pop(s, action->arg);
+		return 0;
+	case TRACE_LINE:
+		return on_line(s, action->arg);
+	case TRACE_RESUME:
+		return on_resume(s, action->arg);
+	case TRACE_YIELD:
+		on_yield(s);
+		return 0;
+	}
+	return 0;
+}
+
+void stats_finish(struct stats *stats)
+{
+	while (stats->stacks.nchain)
+		on_yield(stats);
+}
+
+const struct stats_function *stats_function(const struct stats *stats, uint32_t id)
+{
+	uint32_t at = id + 1; /* TRACE_NO_FUNCTION: 0 */
+
+	return at < stats->nfns && stats->fns[at].calls ? &stats->fns[at] : NULL;
+}
+
+uint32_t stats_nfunctions(const struct stats *stats)
+{
+	return stats->nfns ? stats->nfns - 1 : 0;
+}
+
+uint64_t stats_lost_hits(const struct stats *stats)
+{
+	return stats->lost_hits;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Adds up actions: time, calls and hits of each function and line.
+ *
+ * "self" is time while it is on top, "total" while it is anywhere on the stacks of the coroutine that
+ * runs and of its resumers: once, however often it is there (recursion). A suspended coroutine is not
+ * on these stacks. The time of C functions is their own, and that of the line that called them;
+ * a call's own time, until the first line of the function called, is that line's, too.
+ */
+#ifndef TRACE_STATS_H
+#define TRACE_STATS_H
+
+#include "action.h"
+#include "base/cleanup.h"
+
+struct stats_line {
+	uint64_t hits, self_ns, total_ns;
+	uint64_t since_ns; /* private: from when on it has been active */
+	uint32_t active;   /* private: frames whose line it is */
+};
+
+struct stats_function {
+	uint64_t calls, self_ns, total_ns;
+	int32_t first_line;	  /* of lines[0] */
+	uint32_t nlines;	  /* those without hits among them did not run */
+	struct stats_line *lines; /* NULL: none */
+	uint64_t since_ns;	  /* private, as above */
+	uint32_t active;
+};
+
+struct stats;
+
+int stats_new(struct stats **out); /* -ENOMEM */
+void stats_free(struct stats **stats);
+
+#define __stats __cleanup(stats_free)
+
+/* The put() of a trace_sink; ctx is a struct stats. */
+int stats_put(void *stats, const struct trace_action *action);
+
+/* Ends all frames: the totals are complete then. */
+void stats_finish(struct stats *stats);
+
+/* Function `id`; TRACE_NO_FUNCTION: all calls of unknown ones. NULL: it was never called. */
+const struct stats_function *stats_function(const struct stats *stats, uint32_t id);
+
+/* Ids are less than this. */
+uint32_t stats_nfunctions(const struct stats *stats);
+
+/* Hits of lines that were not stored: there are too many lines. */
+uint64_t stats_lost_hits(const struct stats *stats);
+
+#endif
