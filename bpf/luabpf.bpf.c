@@ -63,16 +63,16 @@ static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
 }
 
 /*
- * True for one event of each run, drawn at random: against a program that works in step with the
- * events, and so that a short task is sampled even in a CPU's first events.
+ * True for one event of each run of a thread's events on this CPU, drawn at random: against a program
+ * that works in step with the events, and so that a short thread may be sampled in its first events.
  */
-static __always_inline int is_sample(struct lb_cpu *cpu)
+static __always_inline int is_sample(struct lb_thread *thread)
 {
-	if (!cpu->draw_left) {
-		cpu->draw_left = events_per_sample;
-		cpu->draw_at = bpf_get_prandom_u32() % events_per_sample;
+	if (!thread->draw_left) {
+		thread->draw_left = events_per_sample;
+		thread->draw_at = bpf_get_prandom_u32() % events_per_sample;
 	}
-	return --cpu->draw_left == cpu->draw_at;
+	return --thread->draw_left == thread->draw_at;
 }
 
 /*
@@ -180,7 +180,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 		return 0;
 	if (doubled && is_duplicate(event, task->pid, exec_id))
 		return 0;
-	taken = events_per_sample == 1 || is_sample(cpu);
+	taken = events_per_sample == 1 || is_sample(thread_of(cpu, task, exec_id));
 	proc = target_of(cpu, pid, exec_id);
 	if (!proc && !narrowed_by) /* a child's cgroup, user and name may be others */
 		proc = fork_adopt(cpu, pid, exec_id);

@@ -108,6 +108,9 @@ struct lb_thread {
 	__u32 migrations;	  /* of the thread, from CPU to CPU */
 	__u8 scan_wait;		  /* samples until the stack is searched again for a VM */
 	__u8 scan_pause;	  /* last wait; doubles while nothing is found */
+	/* the run of events of which one is the sample: events that remain, and how many remain
+	 * after the sample */
+	__u32 draw_left, draw_at;
 
 	/* of the previous sample; cleared when the thread migrates */
 	__u32 traceno; /* the last trace: a collector step called from a trace hides its number */
@@ -175,9 +178,6 @@ struct lb_cpu {
 	__u32 current, lj_has_begun, lj_end;
 	__u64 lj_cframe;
 	struct lb_choice choice;
-	/* the run of events of which one is the sample: events that remain, and how many remain
-	 * after the sample */
-	__u32 draw_left, draw_at;
 	struct lb_search search;
 	struct lb_identity identity; /* of the current process */
 	struct lb_plain plain[CPU_PLAIN];

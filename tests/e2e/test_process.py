@@ -808,3 +808,23 @@ def test_duration_leaves_command_running(tmp_path):
     r = tool.done()
     assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert done.read_text() == "0\n"
+
+
+def test_short_children_side_by_side(tmp_path):
+    """Each child of a parallel test runner is there. It works for 25 ms of CPU time: at 100 Hz that is two whole runs of ten events,
+    each with a sample. All share one CPU, so that none begins a run anew on another. The first one takes the time until the
+    interpreter is known."""
+    def work(name, seconds):
+        script(tmp_path, f"local function {name}() local x = 0 for i = 1, 1e4 do x = x + i % 7 end end local t = os.clock() "
+               f"while os.clock() - t < {seconds} do {name}() end", f"{name}.lua")
+    names = [f"job_{n}" for n in range(64)]
+    work("first", 0.3)
+    for name in names:
+        work(name, 0.025)
+    run = tmp_path / "run.sh"
+    run.write_text(f"cd {shlex.quote(str(tmp_path))}; lua5.4 first.lua; seq 0 63 | taskset -c 0 xargs -P4 -I@ lua5.4 job_@.lua\n")
+    saved = tmp_path / "p.pb.gz"
+    r = vms.luabpf("-F", 100, "-o", saved, "--", "sh", run)
+    assert r.code == 0, r
+    files = {Path(f.file).stem for s in pprof.Profile(saved).samples for f in s.stack if f.kind == pprof.LUA}
+    assert files == {"first", *names}, r
