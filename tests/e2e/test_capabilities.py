@@ -5,6 +5,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,22 +71,27 @@ def test_three_are_enough_for_all_and_for_a_command(loop, tmp_path):
 
 @pytest.fixture
 def closed(tmp_path):
-    """A program in a directory that only root may search."""
+    """A library in a directory that only root may search, and a program that has loaded it."""
     os.chmod(tmp_path, 0o700)
-    shutil.copy(shutil.which("luajit"), tmp_path / "closed-luajit")
-    with vms.Target([tmp_path / "closed-luajit", "-e", LOOP]) as t:
+    library = tmp_path / "libluajit-5.1.so.2"
+    shutil.copy(f"/usr/{vms.MULTIARCH}/{library.name}", library)
+    shutil.copy(vms.HOSTS / "embed", tmp_path / "closed-host")
+    (tmp_path / "x.lua").write_text(LOOP)
+    with vms.Target([tmp_path / "closed-host", "-joff", tmp_path / "x.lua"], env={"LD_LIBRARY_PATH": str(tmp_path)}) as t:
         vms.wait_until(lambda: t.cpu() > 0.02)
-        t.file = tmp_path / "closed-luajit"
+        t.file = library
         yield t
 
 
 def test_files_that_only_another_user_can_read(closed):
     """They want CAP_DAC_READ_SEARCH; and CAP_CHECKPOINT_RESTORE, when they have no path any more."""
-    def record(*more):
-        return with_capabilities([*NEEDED, *more], "-p", closed.pid, "-F", 500, "-d", 0.2, "-jp=fm0")
+    def record(*more, who=("-p", closed.pid)):
+        return with_capabilities([*NEEDED, *more], *who, "-F", 500, "-d", 0.2, "-jp=fm0")
     r = record()
     assert r.returncode == 1 and f"cannot open {closed.file}, so Lua in this process may be missed" in r.stderr, r
     assert "CAP_DAC_READ_SEARCH" in r.stderr and "no Lua" not in r.stderr, r
+    r = record(who=["--comm", "closed-host"])
+    assert r.returncode == 0 and "cannot open" in r.stderr and "no samples: the files of a process could not be" in r.stderr, r
     r = record("dac_read_search")
     assert r.returncode == 0 and r.stdout, r
     closed.file.unlink()
@@ -93,6 +99,44 @@ def test_files_that_only_another_user_can_read(closed):
     assert r.returncode == 1 and "give luabpf CAP_CHECKPOINT_RESTORE, too" in r.stderr, r
     r = record("dac_read_search", "checkpoint_restore")
     assert r.returncode == 0 and r.stdout, r
+
+
+# $1: an empty directory; a mount namespace of its own, in which alone the program is
+OWN = """mount -t tmpfs none "$1" && cp "$(command -v luajit)" "$1/own-luajit" && mkdir "$1/root" && exec "$1/own-luajit" "$2" "$1/root" """
+CHROOT = """local ffi = require "ffi" ffi.cdef "int chroot(const char *);" assert(ffi.C.chroot(arg[1]) == 0) print "ready" io.flush() """ + LOOP
+# its Lua is a library
+CHROOT_PY = """import ctypes, os, sys
+lua = ctypes.CDLL("liblua5.4.so.0")
+lua.luaL_newstate.restype = ctypes.c_void_p
+L = ctypes.c_void_p(lua.luaL_newstate())
+os.chroot(sys.argv[1])
+print("ready", flush=True)
+lua.luaL_loadstring(L, sys.argv[2].encode())
+lua.lua_pcallk(L, 0, 0, 0, 0, None)
+"""
+
+
+@pytest.mark.parametrize("how", ["program", "library", "own-namespace", "deleted"])
+def test_chroot(how, tmp_path):
+    """Its mappings' paths do not lead from its root directory to its files; the executable's link in /proc does."""
+    os.chmod(tmp_path, 0o755)
+    (tmp_path / "empty").mkdir()
+    script = tmp_path / "x.lua"
+    script.write_text(CHROOT)
+    argv = {
+        "program": ["luajit", script, tmp_path / "empty"],
+        "library": [sys.executable, "-c", CHROOT_PY, tmp_path / "empty", LOOP],
+        "own-namespace": ["unshare", "-m", "sh", "-c", OWN, "sh", tmp_path / "empty", script],
+        "deleted": [tmp_path / "gone-luajit", script, tmp_path / "empty"],
+    }[how]
+    if how == "deleted":
+        shutil.copy(shutil.which("luajit"), argv[0])
+    with vms.Target(argv) as t:
+        t.ready()
+        if how == "deleted":
+            argv[0].unlink()
+        r = with_capabilities(NEEDED, "-p", t.pid, "-F", 500, "-d", 0.2, "-jp=fm0")
+    assert r.returncode == 0 and r.stdout and "lost 0" in r.stderr, r
 
 
 # include/uapi/linux/capability.h

@@ -215,7 +215,7 @@ Test(summary, text_tells_why_there_is_nothing)
 	struct session_stats idle = stats;
 	struct prof *prof __cleanup(prof_free) = profile(0, 0, 0, 0);
 	struct prof *out __cleanup(prof_free) = profile(0, 200, 0, 0);
-	char *text __free = NULL, *other __free = NULL;
+	char *text __free = NULL, *other __free = NULL, *all __free = NULL, *closed __free = NULL;
 	struct summary s;
 
 	idle.cpu_ns = 1000000;
@@ -225,6 +225,15 @@ Test(summary, text_tells_why_there_is_nothing)
 	summary_make(&stats, out, &s);
 	other = text_of(&s, NULL);
 	cr_expect_not_null(strstr(other, "no samples in Lua"), "%s", other);
+	idle.everywhere = true;
+	summary_make(&idle, prof, &s);
+	all = text_of(&s, NULL);
+	cr_expect_not_null(strstr(all, "no process that runs Lua used the CPU"), "%s", all);
+	idle.closed = true;
+	summary_make(&idle, prof, &s);
+	closed = text_of(&s, NULL);
+	cr_expect_not_null(strstr(closed, "could not be opened"), "%s", closed);
+	cr_expect_null(strstr(closed, "idle"), "%s", closed);
 }
 
 Test(summary, ends_in_the_kernel)

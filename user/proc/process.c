@@ -336,10 +336,21 @@ static const char *in_map_files(pid_t pid, const struct process_mapping *m, char
 	return path;
 }
 
-/* map_files needs CAP_CHECKPOINT_RESTORE. */
+static const char *in_exe(pid_t pid, char path[MAPPED_PATH])
+{
+	snprintf(path, MAPPED_PATH, "/proc/%d/exe", (int)pid);
+	return path;
+}
+
 static const char *in_root(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH])
 {
 	snprintf(path, MAPPED_PATH, "/proc/%d/root%s", (int)pid, m->path);
+	return path;
+}
+
+static const char *in_own_root(const struct process_mapping *m, char path[MAPPED_PATH])
+{
+	snprintf(path, MAPPED_PATH, "%s", m->path);
 	return path;
 }
 
@@ -379,7 +390,54 @@ static int stat_quietly(int dir, const char *path, struct statx *st)
 	return pager_is_file_system(makedev(st->stx_dev_major, st->stx_dev_minor)) ? -EREMOTE : 0;
 }
 
-/* By its path only where that is no way into such a file system. */
+/* stat() of overlayfs and btrfs shows another device than the mapping, but none of a disk. */
+static bool is_mapped_file(const struct statx *st, const struct process_mapping *m)
+{
+	return st->stx_ino == m->ino && (makedev(st->stx_dev_major, st->stx_dev_minor) == m->dev ||
+					 (!st->stx_dev_major && !major(m->dev)));
+}
+
+/* Before Linux 6.8 a mapping of overlayfs shows the device and the inode of a layer. */
+static bool may_be_mapped_file(const struct statx *st, const struct process_mapping *m)
+{
+	return is_mapped_file(st, m) || !st->stx_dev_major;
+}
+
+/* True if the kernel has the same path for both. */
+static bool is_exe_path(pid_t pid, const struct process_mapping *m)
+{
+	char exe[MAPPED_PATH];
+
+	process_exe(pid, exe, sizeof(exe));
+	return *exe && !strcmp(exe, m->path);
+}
+
+/*
+ * The kernel gives a mapping's path as it is in luabpf's root directory, or in that of another mount
+ * namespace. A process that has called chroot() has another root directory than either.
+ */
+static int stat_by_path(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH],
+			struct statx *st)
+{
+	struct statx rooted;
+	int r = stat_quietly(AT_FDCWD, in_root(pid, m, path), &rooted);
+
+	if (r == -EREMOTE)
+		return r;
+	if ((r || !is_mapped_file(&rooted, m)) &&
+	    !stat_quietly(AT_FDCWD, in_own_root(m, path), st) && is_mapped_file(st, m))
+		return 0;
+	in_root(pid, m, path);
+	if (!r && !may_be_mapped_file(&rooted, m))
+		return -ENOENT;
+	*st = rooted;
+	return r;
+}
+
+/*
+ * map_files needs CAP_CHECKPOINT_RESTORE; exe does not. By its path only where that is no way into
+ * such a file system.
+ */
 static int stat_mapping(pid_t pid, const struct process_mapping *m, char path[MAPPED_PATH],
 			struct statx *st)
 {
@@ -387,8 +445,10 @@ static int stat_mapping(pid_t pid, const struct process_mapping *m, char path[MA
 
 	if (!r || r == -EREMOTE)
 		return r;
-	return pager_is_file_system(m->dev) ? -EREMOTE
-					    : stat_quietly(AT_FDCWD, in_root(pid, m, path), st);
+	r = stat_quietly(AT_FDCWD, in_exe(pid, path), st);
+	if (!r && (is_mapped_file(st, m) || (may_be_mapped_file(st, m) && is_exe_path(pid, m))))
+		return 0;
+	return pager_is_file_system(m->dev) ? -EREMOTE : stat_by_path(pid, m, path, st);
 }
 
 int process_file(pid_t pid, const struct process_mapping *m, struct process_file *out)
@@ -414,15 +474,18 @@ int process_open_mapping(pid_t pid, const struct process_mapping *m)
 {
 	char path[MAPPED_PATH];
 	int at __close = -1, fd, r;
-	struct statx st;
+	struct statx found, st;
 
-	r = stat_mapping(pid, m, path, &st);
+	r = stat_mapping(pid, m, path, &found);
 	if (r)
 		return r;
 	at = open(path, O_PATH | O_CLOEXEC);
 	r = at < 0 ? -errno : stat_quietly(at, "", &st);
 	if (r)
 		return r;
+	if (st.stx_ino != found.stx_ino || st.stx_dev_major != found.stx_dev_major ||
+	    st.stx_dev_minor != found.stx_dev_minor) /* it was replaced meanwhile */
+		return -ENOENT;
 	if (!st.stx_dev_major && pager_in_use()) /* no disk's: it may be an overlay on FUSE */
 		return TAKE_FD(at);
 	snprintf(path, MAPPED_PATH, "/proc/self/fd/%d", at);
@@ -490,10 +553,9 @@ struct children {
 
 static int exe_stat(pid_t pid, struct statx *st)
 {
-	char path[64];
+	char path[MAPPED_PATH];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return stat_quietly(AT_FDCWD, path, st);
+	return stat_quietly(AT_FDCWD, in_exe(pid, path), st);
 }
 
 static bool is_wanted(const struct children *c, pid_t child)

@@ -130,6 +130,8 @@ struct session_stats {
 	uint64_t records;		     /* of the ring buffer */
 	uint64_t time_ns;		     /* when it began, since the epoch */
 	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
+	bool everywhere;	  /* cpu_ns is that of processes with Lua */
+	bool closed;		  /* the files of a process could not be opened: it may run Lua */
 	bool command_ended;
 	int command_status; /* as waitpid() gives it */
 };

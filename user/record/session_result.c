@@ -37,6 +37,8 @@ static void stats_between(const struct session *s, const struct moment *from,
 		.records = to->records - from->records,
 		.time_ns = from->time_ns,
 		.first_sample_ns = first ? first - s->opened_ns : 0,
+		.everywhere = s->targets.everywhere,
+		.closed = s->targets.closed,
 		.command_ended = s->command_ended,
 		.command_status = s->command_status,
 	};

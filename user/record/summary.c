@@ -116,7 +116,13 @@ void summary_print_other(uint64_t n, FILE *to)
 /* Prints why there are no samples. */
 static void print_nothing(const struct summary *s, FILE *to)
 {
-	if (s->stats.cpu_ns < s->stats.period_ns)
+	if (s->stats.closed)
+		fprintf(to, "luabpf: no samples: the files of a process could not be opened (see "
+			    "above), which may run Lua\n");
+	else if (s->stats.everywhere && s->stats.cpu_ns < s->stats.period_ns)
+		fprintf(to, "luabpf: no samples: no process that runs Lua used the CPU, or none "
+			    "was there (luabpf samples CPU time)\n");
+	else if (s->stats.cpu_ns < s->stats.period_ns)
 		fprintf(to,
 			"luabpf: no samples: the target used %.1f ms of CPU time; it was idle, or "
 			"waited (luabpf samples CPU time)\n",

@@ -104,8 +104,10 @@ static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 /* Reported at the end: without these files nobody knows whether the process runs Lua. */
 static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms)
 {
-	if (!vms->nmodules && scan_unopened(ts->scan) && caps_missing(CAPS_FILES) > 0)
-		explain_no_vm(ts->scan, pid, &ts->unsampled);
+	if (vms->nmodules || !scan_unopened(ts->scan) || caps_missing(CAPS_FILES) <= 0)
+		return;
+	ts->closed = true;
+	explain_no_vm(ts->scan, pid, &ts->unsampled);
 }
 
 static void scan(struct targets *ts, pid_t pid, struct target_scan *s)

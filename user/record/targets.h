@@ -27,6 +27,7 @@ struct targets {
 
 	uint32_t epochs;	/* images of processes seen so far */
 	struct error unsampled; /* a VM of a target that is not sampled, and why */
+	bool closed;		/* the files of a process could not be opened: it may run Lua */
 };
 
 /*
