@@ -93,7 +93,7 @@ LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(O)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
 # The library for other programs: include/luabpf.h, implemented by user/api/, and nothing else is exported.
-SO := $(O)/libluabpf.so
+SO := $(O)/lib/libluabpf.so
 SO_VERSION := 0
 SO_OBJ := $(filter $(O)/obj/user/api/%,$(LIB_OBJ))
 
@@ -101,6 +101,8 @@ SO_OBJ := $(filter $(O)/obj/user/api/%,$(LIB_OBJ))
 LUA_VERSIONS := $(foreach v,5.1 5.2 5.3 5.4 5.5,$(if $(wildcard /usr/include/lua$(v)/lua.h),$(v)))
 AGENT_SRC := $(wildcard agent/*.c)
 AGENTS := $(LUA_VERSIONS:%=$(O)/lib/lua/%/luabpf/hook.so)
+# lua/luabpf/profile.c, likewise. It finds the library three folders above its own, here and where they are installed.
+LUA_MODULES := $(LUA_VERSIONS:%=$(O)/lib/lua/%/luabpf/profile.so)
 
 # tests/lib: shared by the test programs (image builders, replay). tests/unit: one Criterion binary.
 # tests/{golden,kernel,e2e,bench}/*.c: a program each, linked with the library and tests/lib.
@@ -121,7 +123,7 @@ FUZZERS := $(FUZZ_SRC:%.c=$(O)/%)
 TEST_OBJ := $(UNIT_OBJ) $(TLIB_OBJ) $(TOOL_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: all
-all: $(O)/luabpf $(SO) $(AGENTS) ## build O/luabpf and O/libluabpf.so (the default)
+all: $(O)/luabpf $(SO) $(AGENTS) $(LUA_MODULES) ## build O/luabpf, O/lib/libluabpf.so and the Lua modules (the default)
 
 # Rewritten only when the flags differ, so that objects depend on the flags they were made with.
 $(O)/flags: FORCE
@@ -187,6 +189,7 @@ $(O)/luabpf: $(O)/obj/user/main.o $(LIB)
 
 $(SO).$(VERSION): $(SO_OBJ) $(LIB) user/api/luabpf.map
 	$(call say,LINK,$@)
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libluabpf.so.$(SO_VERSION) -Wl,--no-undefined \
 		-Wl,--version-script=user/api/luabpf.map -o $@ $(SO_OBJ) $(LIB) $(LIBS)
 $(SO): $(SO).$(VERSION)
@@ -197,6 +200,12 @@ $(AGENTS): $(O)/lib/lua/%/luabpf/hook.so: $(AGENT_SRC) $(wildcard agent/*.h user
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(WARN) -O2 -g -D_GNU_SOURCE -Iuser -isystem /usr/include/lua$* -shared -fPIC \
 		-fvisibility=hidden -Wl,-z,nodelete -o $@ $(AGENT_SRC) -ldl
+
+$(LUA_MODULES): $(O)/lib/lua/%/luabpf/profile.so: lua/luabpf/profile.c include/luabpf.h $(SO) $(O)/flags Makefile
+	$(call say,LUA,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -isystem /usr/include/lua$* $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fPIC -fvisibility=hidden -shared \
+		-Wl,-rpath,'$$ORIGIN/../../..' -o $@ $< $(SO)
 
 # ---- test programs -------------------------------------------------------------------------------
 
@@ -361,6 +370,10 @@ install: all ## install into DESTDIR/PREFIX
 	for v in 5.1 5.2 5.3 5.4 5.5; do \
 		install -Dm644 lua/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/zone.lua || exit; \
 	done
+	for v in $(LUA_VERSIONS); do \
+		install -Dm755 $(O)/lib/lua/$$v/luabpf/profile.so $(DESTDIR)$(LIBDIR)/lua/$$v/luabpf/profile.so || exit; \
+		install -Dm644 lua/luabpf/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/luabpf/zone.lua || exit; \
+	done
 	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/examples $(wildcard examples/*)
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
@@ -375,7 +388,7 @@ uninstall: ## remove what install installed
 		$(DESTDIR)$(LIBDIR)/libluabpf.so $(DESTDIR)$(LIBDIR)/libluabpf.so.$(SO_VERSION) \
 		$(DESTDIR)$(LIBDIR)/libluabpf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/luabpf.pc \
 		$(DESTDIR)$(INCLUDEDIR)/luabpf.h
-	rm -rf $(DESTDIR)$(DOCDIR)
+	rm -rf $(DESTDIR)$(DOCDIR) $(DESTDIR)$(LIBDIR)/lua/5.[1-5]/luabpf $(DESTDIR)$(PREFIX)/share/lua/5.[1-5]/luabpf
 
 clean: ## remove what was built
 	rm -rf $(O)

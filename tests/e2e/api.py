@@ -6,7 +6,7 @@ import os
 
 import vms
 
-SO = vms.OUT / "libluabpf.so.0"
+SO = vms.OUT / "lib/libluabpf.so.0"
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
 LOSS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong)
 EXE, COMM, CGROUP, USER = 1, 2, 3, 4

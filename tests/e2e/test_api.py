@@ -360,6 +360,26 @@ def test_only_the_declared_functions_are_exported(installed):
     assert declared <= pages
 
 
+@pytest.mark.parametrize("lua,version", [("luajit", "5.1"), ("lua5.4", "5.4")])
+def test_the_lua_modules_are_installed(installed, lua, version):
+    """They find the library beside them."""
+    env = vms.clean_env({"LUA_PATH": f"{installed}/share/lua/{version}/?.lua", "LUA_CPATH": f"{installed}/lib/lua/{version}/?.so"})
+    done = subprocess.run([lua, "-e", "require('luabpf.zone') print(require('luabpf.profile')._VERSION)"], env=env,
+                          capture_output=True, text=True)
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", done.stdout), done.stderr
+
+
+def test_the_rockspec():
+    """It names this version, and files that exist."""
+    [spec] = vms.ROOT.glob("*.rockspec")
+    script = """dofile(arg[1]) print(version)
+        for _, m in pairs(build.modules) do for _, f in ipairs(type(m) == "string" and { m } or m.sources) do print(f) end end"""
+    done = subprocess.run(["lua5.4", "-", spec], input=script, capture_output=True, text=True, check=True)
+    version, *files = done.stdout.split()
+    assert f"VERSION := {version.removesuffix('-1')}\n" in (vms.ROOT / "Makefile").read_text()
+    assert spec.name == f"luabpf-{version}.rockspec" and len(files) == 3 and all((vms.ROOT / f).exists() for f in files)
+
+
 @pytest.mark.parametrize("page", sorted(p.name for p in (vms.ROOT / "docs").glob("*.[13]")))
 def test_manual_pages(page):
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", vms.ROOT / "docs" / page], capture_output=True, text=True)
@@ -378,11 +398,13 @@ def test_example_top(installed, tmp_path):
 
 def test_example_folded(installed, tmp_path):
     compile_with(installed, "cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "folded", vms.ROOT / "examples/folded.c")
-    with busy() as target:
-        tool = subprocess.Popen([tmp_path / "folded", "luajit"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    mine = vms.link(tmp_path / "luajit-folded", "luajit")
+    with vms.Target([mine, vms.LUA / "busy.lua"]) as target:
+        target.ready()
+        tool = subprocess.Popen([tmp_path / "folded", mine.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert "sampling" in tool.stderr.readline()
         target.spend(0.4)
         tool.send_signal(signal.SIGINT)
         out, err = tool.communicate(timeout=vms.HANG)
     assert tool.returncode == 0 and not err
-    assert re.search(rf"^luajit-{target.pid};.*;parse;.*sum \d+$", out, re.M)
+    assert re.search(rf"^luajit-folded-{target.pid};.*;parse;.*sum \d+$", out, re.M)

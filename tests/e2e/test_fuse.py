@@ -2,11 +2,14 @@
 """Targets whose memory and files wait for a user's daemon that never answers: a FUSE file system, see fuse.py. The process that
 reads such a page cannot be killed, so luabpf must not be it."""
 import contextlib
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
 import vms
+from api import Recording
 
 pytestmark = pytest.mark.usefixtures("root")
 LOOP = "local x = 0 while true do for i = 1, 1e5 do x = x + i % 7 end end"
@@ -107,3 +110,26 @@ def test_an_overlay_over_files_that_a_daemon_does_not_answer_for(tmp_path):
             assert "its file system waits for a user's daemon (FUSE)" in r.err, r
             fs.p.stdin.close()
             assert fs.rest().splitlines() == ["asked 14"]
+
+
+def readers():
+    """The children of this process that read for the library."""
+    kids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [kid for kid in kids if Path(f"/proc/{kid}/comm").read_text() == "luabpf-reader\n"]
+
+
+def test_the_library_ends_its_reader():
+    """While such a file system is there, a child reads. It ends with the last recording."""
+    with daemon("-"), vms.Target(["luajit", "-joff", "-e", LOOP]) as t, Recording() as r, Recording() as two:
+        two.attach(t.pid).start("i1")
+        r.attach(t.pid).start("i1")
+        while r.samples() < 20:
+            r.poll(20)
+        assert len(readers()) == 1
+        r.stop()
+        r.free()
+        r.at = None
+        assert len(readers()) == 1 and two.poll(50) == 1
+        two.free()
+        two.at = None
+        assert not readers()

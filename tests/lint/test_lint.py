@@ -35,7 +35,7 @@ FAULTS = [
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
-    for name in ("bpf", "include", "user", "docs", "tools/lint", ".ci"):
+    for name in ("agent", "bpf", "examples", "include", "lua", "user", "docs", "tools/lint", ".ci"):
         shutil.copytree(ROOT / name, root / name)
     (root / "tests").mkdir()
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", ".clang-format"):

@@ -7,6 +7,8 @@ local M = {}
 
 function M.sum(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
 local function text(n) local t = {} for i = 1, n do t[i] = string.rep("x", i % 9) end return table.concat(t, ",") end
+local long = text(300)
+local function scan() return select(2, long:gsub("x+,", "%0")) end
 local function parse(n) zone("parse") local x = M.sum(40 * n) zone() return x end
 local function render(n) zone("render") local x = #text(n) zone() return x end
 local co = coroutine.wrap(function(n) while true do n = coroutine.yield(render(n)) end end)
@@ -17,6 +19,7 @@ local function turn()
     parse(100)
     add(1000)
     co(100)
+    scan()
   end
   table.sort({ 5, 3, 1, 4 }, function(a, b) return a < b end)
 end
