@@ -621,6 +621,27 @@ def large_profile(bench, report, row):
         print_row("report " + " ".join(options[:2]), seconds)
 
 
+# ---- counting calls -----------------------------------------------------------------------------
+
+def hook_cost(bench, report, row):
+    """What the hook of `luabpf count -- COMMAND` adds to a call, beside a hook in Lua that counts by function."""
+    script = HERE / "calls.lua"
+    ways = {"alone": [*row.args, script], "lua": [*row.args, script, "hook"],
+            "count": [bench.luabpf, "count", "-q", "-o", "/dev/null", "--", *row.args, script]}
+    ns = {way: [] for way in ways}
+    for _ in range(bench.rounds or 7):
+        for way, argv in ways.items():
+            r = subprocess.run(argv, capture_output=True, text=True)
+            if r.returncode:
+                raise Unmeasured(f"{row.name}: {r.stderr}")
+            ns[way].append(float(r.stderr))
+    alone = median(ns["alone"])
+    hook = [n - alone for n in ns["count"]]
+    in_lua = median(ns["lua"]) - alone
+    report.row([row.name, row.label, f"{alone:.1f} ns", f"+{median(hook):.1f} ns", f"+{in_lua:.0f} ns", spread(hook, "{:.1f}"),
+                f"<= {row.limit} ns", f"1/{in_lua / median(hook):.0f} of the hook in Lua"], median(hook) <= row.limit)
+
+
 # ---- the rows -----------------------------------------------------------------------------------
 
 class Row(NamedTuple):
@@ -676,6 +697,9 @@ PARTS = [  # title, columns, rows
      [Row("all-slowdown", "JIT compiler off", all_slowdown, 0.5, (False,))]),
     ("A profile of 1,000,000 samples and 100,000 stacks: CPU time", ["", "", "least", "spread", "", "", "limit"],
      [Row("large-profile", "write, read, report", large_profile, 1)]),
+    ("luabpf count -- COMMAND: CPU time of a call to an empty function",
+     ["", "", "alone", "counted", "hook in Lua", "spread", "limit"],
+     [Row(f"hook-{lua}", lua, hook_cost, 40, (lua,)) for lua in [*PUC, "luajit"]]),
     ("From start to first sample", ["", "", "median", "spread", "", "", "limit"],
      [Row("attach", "from the start of luabpf to its first sample", attach, 100)]),
 ]

@@ -328,7 +328,13 @@ Test(cli, count)
 	refused("--max-slowdown 1001: not a number", "count", "-p1", "--max-slowdown", "1001");
 	refused("--max-slowdown does not go with recording: it is for count", "-p1",
 		"--max-slowdown", "3");
-	refused("-o does not go with count", "count", "-p1", "-o", "x");
+	refused("-o goes with count of a command", "count", "-p1", "-o", "x");
+	refused("--json goes with count of a command", "count", "-p1", "--json");
+	refused("-d goes with count -p", "count", "-d", "1", "--", "lua");
+	refused("count counts the calls of one process", "count", "-p1", "--", "lua");
+	refused("count counts the calls of one process", "count", "--");
+	cr_assert_eq(parse("count", "--json", "-o", "x", "-q", "--", "lua", "-v"), 0);
+	cr_assert(opts->json && !strcmp(opts->command[1], "-v"));
 	refused("4711: what is that?", "count", "4711");
 }
 

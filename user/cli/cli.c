@@ -107,9 +107,9 @@ static int apply(struct options *opts, const struct option_row *row, const char 
 				 verb_name(opts->verb),
 				 verb_name(row->flags & CLI_RECORD   ? VERB_RECORD
 					   : row->flags & CLI_REPORT ? VERB_REPORT
+					   : row->flags & CLI_PS     ? VERB_PS
 					   : row->flags & CLI_COUNT  ? VERB_COUNT
-					   : row->flags & CLI_TRACE  ? VERB_TRACE
-								     : VERB_PS));
+								     : VERB_TRACE));
 	if (opts->seen & bit && !(row->flags & CLI_REPEATS))
 		return error_set(err, -EINVAL, "%s is given twice", name);
 	/* "-o -jp": the file's name is missing. A file "-jp" can be named "./-jp". */
@@ -215,6 +215,8 @@ static int take_operands(struct options *opts, char **operands, struct error *er
 		error_remedy(err, 0, "ps lists all processes that run Lua");
 	else if (opts->verb == VERB_TRACE)
 		error_remedy(err, 0, "a command goes behind --: luabpf trace -- %s ...", *operands);
+	else if (opts->verb == VERB_COUNT && !is_number(*operands))
+		error_remedy(err, 0, "a command goes behind --: luabpf count -- %s ...", *operands);
 	else if (is_number(*operands))
 		error_remedy(err, 0, "several processes: -p PID,PID");
 	else
@@ -253,6 +255,28 @@ static int settle_trace(struct options *opts, struct error *err)
 	return 0;
 }
 
+/* A command's calls are counted by a hook, those of a process that runs by probes. */
+static int settle_count(const struct options *opts, struct error *err)
+{
+	static const int of_command[] = {CLI_OUTPUT, CLI_JSON};
+	static const int of_process[] = {CLI_DURATION, CLI_MAX_SLOWDOWN};
+	const int *wrong = opts->command ? of_process : of_command;
+	char name[32];
+
+	if (opts->command ? !*opts->command || opts->npids : opts->npids != 1) {
+		error_set(err, 0, "count counts the calls of one process: -p PID");
+		return error_remedy(err, -EINVAL, "or of a command: luabpf count -- COMMAND ARGS");
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (!was_seen(opts, wrong[i]))
+			continue;
+		spell(&cli_rows[wrong[i]], name, sizeof(name));
+		return error_set(err, -EINVAL, "%s goes with %s", name,
+				 opts->command ? "count -p" : "count of a command");
+	}
+	return 0;
+}
+
 static int settle_target(struct options *opts, struct error *err)
 {
 	const char *narrowing = narrowing_option(opts);
@@ -260,8 +284,8 @@ static int settle_target(struct options *opts, struct error *err)
 	opts->narrowed = narrowing != NULL;
 	if (opts->verb == VERB_REPORT && !opts->input)
 		return error_set(err, -EINVAL, "report of what? name a file");
-	if (opts->verb == VERB_COUNT && opts->npids != 1)
-		return error_set(err, -EINVAL, "count counts the calls of one process: -p PID");
+	if (opts->verb == VERB_COUNT)
+		return settle_count(opts, err);
 	if (opts->verb == VERB_TRACE)
 		return settle_trace(opts, err);
 	if (opts->verb != VERB_RECORD)
@@ -313,7 +337,7 @@ static int settle_output(struct options *opts, struct error *err)
 {
 	const char *profilefile = getenv("LUAJIT_PROFILEFILE");
 
-	if (opts->verb == VERB_TRACE)
+	if (opts->verb == VERB_COUNT || opts->verb == VERB_TRACE)
 		return 0;
 	if (was_seen(opts, CLI_FORMAT) && !opts->output)
 		opts->output = "-";
@@ -394,7 +418,8 @@ static int parse_into(struct options *opts, int argc, char **argv, struct error 
 	ret = scan(opts, n, err);
 	if (ret || opts->verb >= VERB_HELP)
 		return ret;
-	if (n < argc - skip && opts->verb != VERB_RECORD && opts->verb != VERB_TRACE)
+	if (n < argc - skip && opts->verb != VERB_RECORD && opts->verb != VERB_COUNT &&
+	    opts->verb != VERB_TRACE)
 		return error_set(err, -EINVAL, "-- does not go with %s", argv[1]);
 	if (n < argc - skip)
 		opts->command = argv + skip + n + 1;

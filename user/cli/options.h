@@ -34,7 +34,7 @@ struct trace_options {
 struct options {
 	enum verb verb;
 
-	/* record: exactly one of pids and command; report: input; doctor: pids or none */
+	/* record, count: exactly one of pids and command; report: input; doctor: pids or none */
 	pid_t *pids; /* no pid twice */
 	size_t npids;
 	bool wait;	/* for Lua in one of pids */
@@ -48,7 +48,7 @@ struct options {
 	bool narrowed;	/* any is given */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
-	bool json;	      /* ps: no table */
+	bool json;	      /* ps, count of a command: no table */
 	bool has_source_user; /* report: root opens source files as source_user */
 	uid_t source_user;
 

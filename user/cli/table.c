@@ -296,7 +296,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_ZONE_FROM] =
 		{"zone-from", 0, "MODULE", CLI_RECORD, set_zone_from,
 		 "zones are the strings in this module's table (default: jit.zone, zone)"},
-	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT | CLI_TRACE, set_output,
+	[CLI_OUTPUT] = {"output", 'o', "FILE", CLI_RECORD | CLI_REPORT | CLI_COUNT | CLI_TRACE,
+			set_output,
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
 			"format of -o, below"},
@@ -318,8 +319,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT | CLI_TRACE, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
-	[CLI_JSON] = {"json", 0, NULL, CLI_PS, NULL,
-		      "print a JSON array, with each VM's layout, file and addresses", FLAG(json)},
+	[CLI_JSON] = {"json", 0, NULL, CLI_PS | CLI_COUNT, NULL,
+		      "ps, count of a command: JSON; ps: each VM's layout, file and addresses",
+		      FLAG(json)},
 	[CLI_RAW] = {"raw", 0, "FILE", CLI_TRACE, set_raw,
 		     "save the trace, in luatrace's format; --from reads it"},
 	[CLI_FROM] = {"from", 0, "FILE", CLI_TRACE, set_from, "report a saved trace"},

@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "base/uses.h"
 #include "cmds.h"
+#include "count_command.h"
 #include "out/call_table.h"
 #include "record/call_counts.h"
 
@@ -164,10 +165,11 @@ static int run(const struct options *opts, struct error *err)
 int cmd_count(const struct options *opts)
 {
 	struct error err = {};
-	int ret = run(opts, &err);
+	int ret, code = EXIT_DONE;
 
+	ret = opts->command ? count_command(opts, &code, &err) : run(opts, &err);
 	if (!ret)
-		return EXIT_DONE;
+		return code;
 	cmd_error(ret, &err);
 	return EXIT_FAILED;
 }

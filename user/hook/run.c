@@ -184,6 +184,8 @@ static int add_state(struct hook_run *run, const char *name, struct hook_state *
 	snprintf(st->name, sizeof(st->name), "%s", name);
 	run->states[run->nstates++] = st;
 	HASH_ADD_STR(run->by_name, name, st);
+	if (!st->hh.tbl)
+		return -ENOMEM;
 	*out = st;
 	return 0;
 }

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cjson/cJSON.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -33,7 +36,10 @@ void call_table_free(struct call_table *t)
 		free(t->row[i].name);
 		free(t->row[i].place);
 	}
+	for (size_t i = 0; i < t->ninexact; i++)
+		free(t->inexact[i]);
 	free(t->row);
+	free(t->inexact);
 	*t = (struct call_table){};
 }
 
@@ -102,17 +108,43 @@ static int by_calls(const void *a, const void *b)
 	return names ? names : strcmp(x->place, y->place);
 }
 
+int call_table_inexact(struct call_table *t, const char *sentence)
+{
+	for (size_t i = 0; i < t->ninexact; i++)
+		if (!strcmp(t->inexact[i], sentence))
+			return 0;
+	if (array_grow(&t->inexact, t->ninexact, sizeof(*t->inexact)))
+		return -ENOMEM;
+	t->inexact[t->ninexact] = strdup(sentence);
+	if (!t->inexact[t->ninexact])
+		return -ENOMEM;
+	t->ninexact++;
+	return 0;
+}
+
+static uint64_t all_calls(const struct call_table *t)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		all += t->row[i].calls;
+	return all;
+}
+
+static void sort(struct call_table *t)
+{
+	if (t->n)
+		qsort(t->row, t->n, sizeof(*t->row), by_calls);
+}
+
 #define NAME_WIDTH 32
 
 int call_table_write(struct call_table *t, FILE *to)
 {
-	uint64_t all = 0;
+	uint64_t all = all_calls(t);
 	size_t i;
 
-	if (t->n)
-		qsort(t->row, t->n, sizeof(*t->row), by_calls);
-	for (i = 0; i < t->n; i++)
-		all += t->row[i].calls;
+	sort(t);
 	fprintf(to, "%12s %6s  %-*s %s\n", "calls", "%", NAME_WIDTH, "function", "place");
 	for (i = 0; i < t->n; i++) {
 		const struct call_row *row = &t->row[i];
@@ -127,4 +159,59 @@ int call_table_write(struct call_table *t, FILE *to)
 			text_str(&place));
 	}
 	return ferror(to) ? -EIO : 0;
+}
+
+/* Foreign bytes as text of JSON. */
+static cJSON *add_text(cJSON *json, const char *name, const char *foreign)
+{
+	__text struct text text = {};
+
+	text_put_utf8(&text, foreign, strlen(foreign));
+	return text_err(&text) ? NULL : cJSON_AddStringToObject(json, name, text_str(&text));
+}
+
+static bool fill_json(const struct call_table *t, cJSON *json)
+{
+	cJSON *inexact = cJSON_AddArrayToObject(json, "not_exact");
+	cJSON *functions = cJSON_AddArrayToObject(json, "functions");
+
+	if (!inexact || !functions || !cJSON_AddBoolToObject(json, "exact", !t->ninexact) ||
+	    !cJSON_AddNumberToObject(json, "calls", (double)all_calls(t)))
+		return false;
+	for (size_t i = 0; i < t->ninexact; i++)
+		if (!cJSON_AddItemToArray(inexact, cJSON_CreateString(t->inexact[i])))
+			return false;
+	for (size_t i = 0; i < t->n; i++) {
+		cJSON *row = cJSON_CreateObject();
+
+		if (!cJSON_AddItemToArray(functions, row) ||
+		    !cJSON_AddNumberToObject(row, "calls", (double)t->row[i].calls) ||
+		    !add_text(row, "function", t->row[i].name) ||
+		    !add_text(row, "place", t->row[i].place))
+			return false;
+	}
+	return true;
+}
+
+int call_table_json(struct call_table *t, FILE *to)
+{
+	cJSON *json = cJSON_CreateObject();
+	char *text;
+
+	sort(t);
+	text = fill_json(t, json) ? cJSON_Print(json) : NULL;
+	cJSON_Delete(json);
+	if (!text)
+		return -ENOMEM;
+	fprintf(to, "%s\n", text);
+	cJSON_free(text);
+	return ferror(to) ? -EIO : 0;
+}
+
+void call_table_summary(const struct call_table *t, FILE *to)
+{
+	fprintf(to, "luabpf: %" PRIu64 " calls of %zu function%s, %s\n", all_calls(t), t->n,
+		t->n == 1 ? "" : "s", t->ninexact ? "not all of them:" : "exact");
+	for (size_t i = 0; i < t->ninexact; i++)
+		fprintf(to, "luabpf: %s\n", t->inexact[i]);
 }

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""luabpf count: against programs that count for themselves. Counts are exact, so that nothing is statistical. No root."""
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import vms
+
+LIB = vms.OUT / "lib/lua"
+VMS = [["lua5.1"], ["lua5.2"], ["lua5.3"], ["lua5.4"], ["luajit", "-joff"], ["luajit"]]
+NAMES = ["-".join(vm) for vm in VMS]
+each_vm = pytest.mark.parametrize("vm", VMS, ids=NAMES)
+EXACT = []
+
+
+def count(*command, env=None, args=()):
+    """The counts, and the finished process; its output is the command's."""
+    with vms.public_dir() as where:
+        out = where / "counts.json"
+        r = subprocess.run([vms.LUABPF, "count", "--json", "-o", out, *args, "--", *map(str, command)],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                           timeout=vms.HANG, env=vms.clean_env(env))
+        return json.loads(out.read_text()) if out.exists() else None, r
+
+
+def line_of(row):
+    """Of the definition; 0 of a C function or chunk."""
+    found = re.search(r":(\d+)", row["place"])
+    return int(found[1]) if found else 0
+
+
+def calls(counts, name, line=None, place=""):
+    return sum(f["calls"] for f in counts["functions"]
+               if f["function"] == name and line in (None, line_of(f)) and place in f["place"])
+
+
+def script(tmp_path, text):
+    path = tmp_path / "script.lua"
+    path.write_text(text)
+    return path
+
+
+@each_vm
+def test_counts_are_those_of_the_program(vm):
+    """Recursion, tail calls, coroutines, errors, metamethods, C functions; closures and prototypes at addresses that
+    the collector gave to others before; two functions on a line; os.exit inside a coroutine. LuaJIT's compiler on, too:
+    a call hook aborts the recording of traces that make a call."""
+    counts, r = count(*vm, vms.LUA / "count.lua")
+    assert r.returncode == 7 and re.fullmatch(r"luabpf: \d+ calls of \d+ functions, exact\n", r.stderr)
+    assert counts["exact"] and not counts["not_exact"]
+    own = [line.split("\t") for line in r.stdout.splitlines()]
+    assert len(own) == 20
+    for line, name, n in own:
+        rows = [f for f in counts["functions"] if line_of(f) == int(line) and line_of(f)]
+        if len(rows) == 1:  # its only function: a metamethod has a name of its own in each version
+            found = rows[0]["calls"]
+        elif name.startswith("=part"):
+            found = calls(counts, f"{name[1:]}:0")
+        else:
+            found = calls(counts, name, int(line))
+        assert found == int(n), (line, name)
+    assert counts["calls"] == sum(f["calls"] for f in counts["functions"])
+
+
+@each_vm
+def test_a_child_counts_too(vm, tmp_path):
+    path = script(tmp_path, "local function f() end for i = 1, 10 do f() end\n"
+                            "if arg[1] then os.execute(arg[1] .. ' ' .. arg[0]) end")
+    counts, r = count(*vm, path, " ".join(vm))
+    assert r.returncode == 0 and counts["exact"]
+    assert calls(counts, "f", 1) == 20
+
+
+def test_a_forked_process_counts_apart(tmp_path):
+    """The functions that it knew keep their names, calls before the fork count once."""
+    path = script(tmp_path, """
+local ffi = require "ffi"
+ffi.cdef "int fork(void); int waitpid(int, int *, int);"
+local function before() end
+local function after() end
+for i = 1, 100 do before() end
+local pid = ffi.C.fork()
+for i = 1, 1000 do before() after() end
+if pid == 0 then
+  if ffi.C.fork() == 0 then for i = 1, 5 do after() end os.exit(0) end
+end
+while ffi.C.waitpid(-1, nil, 0) > 0 do end
+""")
+    counts, r = count("luajit", path)
+    assert r.returncode == 0 and counts["exact"]
+    assert calls(counts, "before") == 2100
+    assert calls(counts, "after") == 2005
+
+
+@each_vm
+def test_what_was_counted_before_a_crash_is_kept(vm, tmp_path):
+    path = script(tmp_path, "local function f() end for i = 1, 1234 do f() end os.execute('kill -9 $PPID')")
+    counts, r = count(*vm, path)
+    assert r.returncode == 128 + signal.SIGKILL
+    assert calls(counts, "f") == 1234
+
+
+HOOKS = """
+local names = {}
+local function f() end
+local function on(event, line) names[#names + 1] = event .. (line or "") end
+print(debug.gethook())
+debug.sethook(on, "cr")
+f()
+debug.sethook()
+local co = coroutine.create(function() f() f() end)
+debug.sethook(co, on, "l", 0)
+local hook, mask, n = debug.gethook(co)
+print(hook == on, mask, n)
+coroutine.resume(co)
+debug.sethook(co)
+debug.sethook(on, "", 1000)
+for i = 1, 20000 do end
+debug.sethook()
+print(debug.gethook())
+f()
+print(pcall(debug.sethook, 1, 2, 3, 4))
+print(table.concat(names, " "))
+"""
+
+
+@each_vm
+def test_a_hook_of_the_program_runs_as_if_alone(vm, tmp_path):
+    path = script(tmp_path, HOOKS)
+    alone = subprocess.run([*vm, path], capture_output=True, text=True, timeout=vms.HANG, env=vms.clean_env())
+    counts, r = count(*vm, path)
+    assert (r.stdout, r.returncode) == (alone.stdout, 0)
+    assert calls(counts, "f") == 4
+    assert len(counts["not_exact"]) == 1 and "debug.sethook" in counts["not_exact"][0]
+
+
+@each_vm
+def test_a_debug_library_that_is_replaced(vm, tmp_path):
+    path = script(tmp_path, "local function f() end debug = {sethook = print} package.loaded.debug = debug\n"
+                            "for i = 1, 50 do f() end debug.sethook('x')")
+    counts, r = count(*vm, path)
+    assert r.stdout == "x\n" and counts["exact"]
+    assert calls(counts, "f", 1) == 50
+
+
+@each_vm
+def test_the_users_own_lua_init(vm, tmp_path):
+    """As code and as @file; of 5.2 and later the versioned variable wins. Its calls count, the module's do not."""
+    file = tmp_path / "init.lua"
+    file.write_text("function f() end f() from = 'file'")
+    path = script(tmp_path, "f() print(from)")
+    code = "function f() end f() from = 'code'"
+    for env, says in [({"LUA_INIT": code}, "code"), ({"LUA_INIT": f"@{file}"}, "file"),
+                      ({"LUA_INIT": code, "LUA_INIT_5_2": f"@{file}", "LUA_INIT_5_3": f"@{file}",
+                        "LUA_INIT_5_4": f"@{file}"}, "file" if vm[0] > "lua5.1" and vm[0] != "luajit" else "code")]:
+        counts, r = count(*vm, path, env=env)
+        assert (r.stdout, r.returncode) == (f"{says}\n", 0)
+        assert calls(counts, "f") == 2
+        assert not [f for f in counts["functions"] if "getenv" in f["function"] or "load" in f["function"]]
+    _, r = count(*vm, path, env={"LUA_INIT": "x = = 1"})
+    assert r.returncode == 1 and "LUA_INIT:1: unexpected symbol near" in r.stderr
+
+
+@pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
+def test_a_host_that_requires_the_module(version, tmp_path):
+    path = script(tmp_path, f"package.cpath = '{LIB}/{version}/?.so'\n"
+                            "local function f() end f() require 'luabpf.hook' f() f() f()")
+    counts, r = count(f"lua{version}", path, env={"LUABPF_HOOK_LIB": ""})
+    assert r.returncode == 0
+    counts, r = count("env", "-u", "LUA_INIT", "-u", f"LUA_INIT_{version.replace('.', '_')}", f"lua{version}", path)
+    assert r.returncode == 0 and calls(counts, "f") == 3
+    assert ["loaded by code that ran already" in s for s in counts["not_exact"]] == [True]
+
+
+@each_vm
+def test_the_module_without_luabpf_does_nothing(vm, tmp_path):
+    version = vm[0][3:] if vm[0] != "luajit" else "5.1"
+    path = script(tmp_path, f"package.cpath = '{LIB}/{version}/?.so'\n"
+                            "print(require('luabpf.hook').active, debug.gethook())")
+    r = subprocess.run([*vm, path], capture_output=True, text=True, timeout=vms.HANG, env=vms.clean_env())
+    assert r.returncode == 0 and r.stdout.startswith("false\tnil")
+
+
+def test_no_interpreter():
+    counts, r = count("true")
+    assert counts is None and r.returncode == 1
+    assert "true: no Lua interpreter in it has loaded the hook module" in r.stderr
+
+
+def test_a_command_that_does_not_exist():
+    counts, r = count("/no/such/command")
+    assert counts is None and r.returncode == 1 and "cannot run it" in r.stderr
+
+
+def test_a_signal_is_passed_on(tmp_path):
+    path = script(tmp_path, "local function f() end f() print('begins') io.stdout:flush() while true do end")
+    with vms.public_dir() as where:
+        p = subprocess.Popen([vms.LUABPF, "count", "-o", where / "out", "--", "lua5.4", path], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, env=vms.clean_env())
+        with vms.no_hang(p):
+            assert p.stdout.readline() == "begins\n"
+            p.send_signal(signal.SIGTERM)
+            assert p.wait() == 128 + signal.SIGTERM
+        assert re.search(r" 1 +[\d.]+  f  +script.lua:1\n", (where / "out").read_text())
+
+
+def test_the_directory_is_removed(tmp_path):
+    path = script(tmp_path, "print(os.getenv('LUABPF_HOOK_DIR'))")
+    _, r = count("lua5.4", path)
+    where = Path(r.stdout.strip())
+    assert where.is_absolute() and not where.exists()
+
+
+def test_a_file_system_without_space(tmp_path):
+    """Or a process that may write no file of this size: it runs on, uncounted."""
+    path = script(tmp_path, "print('ran')")
+    counts, r = count("sh", "-c", f"ulimit -f 1; lua5.4 {path}")
+    assert counts is None and r.stdout == "ran\n" and "no Lua interpreter" in r.stderr
+
+
+def test_the_files_of_a_hostile_program(tmp_path):
+    """It writes what it likes into its directory: luabpf reports or says so, and ends."""
+    path = script(tmp_path, """
+local dir = os.getenv("LUABPF_HOOK_DIR")
+os.execute("cd " .. dir .. "; for f in *-*; do head -c 100000 /dev/urandom | dd of=$f bs=1 seek=8 conv=notrunc status=none count=200; done;"
+  .. "mkfifo fifo; ln -s /etc/passwd link; mkdir sub; head -c 5000 /dev/urandom > junk; : > empty")
+""")
+    counts, r = count("lua5.4", path)
+    assert r.returncode == 0 and not counts["exact"] and "not all of them:" in r.stderr

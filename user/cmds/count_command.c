@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* count of a command: its Lua interpreters load the hook module, and its calls by function are
+ * printed when it has ended. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/outfile.h"
+#include "base/signals.h"
+#include "count_command.h"
+#include "output.h"
+#include "hook/hook.h"
+#include "out/call_table.h"
+#include "proc/launch.h"
+
+static const struct {
+	uint32_t flag; /* of enum hook_flag */
+	const char *sentence;
+} limits[] = {
+	{HOOK_PROGRAM_HOOK,
+	 "the program has set a hook (debug.sethook): calls that its hook function makes are not "
+	 "counted"},
+	{HOOK_REPLACED,
+	 "C code has put another hook in the place of luabpf's: later calls are not counted"},
+	{HOOK_REALLOCATED,
+	 "C code has replaced the allocator: calls of a function that was collected may stand at "
+	 "another one"},
+	{HOOK_JIT_HIDES,
+	 "this LuaJIT compiles calls in spite of a call hook: those in compiled code are not "
+	 "counted; run it with -joff"},
+	{HOOK_FULL, "there was no room for all functions: calls of the others stand at (other)"},
+	{HOOK_LATE,
+	 "the hook module was loaded by code that ran already: calls before, and in coroutines "
+	 "that were made before, are not counted"},
+};
+
+/* A copy of the bytes as a string; NULL if there are none. */
+static int copy_bytes(const struct hook_state *state, struct hook_bytes bytes, char **out)
+{
+	const char *data;
+	size_t len;
+
+	data = hook_state_bytes(state, bytes, &len);
+	*out = len ? strndup(data, len) : NULL;
+	return len && !*out ? -ENOMEM : 0;
+}
+
+/* A C function's file, as profiles have it. */
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Names are chosen as in a profile, each function being the one frame of a stack. Functions of one
+ * line differ in their shape.
+ */
+static int add_function(struct prof *prof, const struct hook_state *state,
+			const struct hook_func *func)
+{
+	char *name __free = NULL, *source __free = NULL;
+	struct prof_frame frame = {.kind = PROF_OTHER, .line = -1};
+	const struct prof_labels labels = {.vmstate = 'I'};
+	uint32_t id;
+	int ret;
+
+	if (copy_bytes(state, func->name, &name) || copy_bytes(state, func->source, &source))
+		return -ENOMEM;
+	if (func->kind == HOOK_LUA || func->kind == HOOK_MAIN) {
+		frame.kind = PROF_LUA;
+		frame.callname = name;
+		frame.chunk = source;
+		frame.firstline = func->line > INT32_MAX ? 0 : (int32_t)func->line;
+		frame.shape = (uint32_t)func->identity;
+	} else if (func->kind == HOOK_C) {
+		frame.kind = func->identity || !name ? PROF_C : PROF_BUILTIN;
+		frame.symbol = name;
+		frame.chunk = frame.kind == PROF_C ? base_name(source) : NULL;
+		frame.addr = func->identity;
+	}
+	ret = prof_frame_id(prof, &frame, &id);
+	return ret ? ret : prof_add(prof, &id, 1, &labels, func->calls);
+}
+
+static int add_limit(struct call_table *table, bool applies, const char *sentence)
+{
+	return applies ? call_table_inexact(table, sentence) : 0;
+}
+
+static int add_state(struct prof *prof, struct call_table *table, const struct hook_state *state)
+{
+	const struct hook_header *header = hook_state_header(state);
+	int ret = 0;
+
+	for (uint32_t id = 0; !ret && id < hook_state_nfuncs(state); id++) {
+		const struct hook_func *func = hook_state_func(state, id);
+
+		if (func->calls)
+			ret = add_function(prof, state, func);
+	}
+	for (size_t i = 0; !ret && i < sizeof(limits) / sizeof(*limits); i++)
+		ret = add_limit(table, header->flags & limits[i].flag, limits[i].sentence);
+	return ret ? ret
+		   : add_limit(table, hook_state_broken(state),
+			       "the program has damaged a file of counts");
+}
+
+static int collect(struct hook_run *run, struct call_table *table, const char *command,
+		   struct error *err)
+{
+	__cleanup(prof_free) struct prof *prof = NULL;
+	int ret = hook_run_poll(run, NULL, NULL, err);
+
+	if (ret)
+		return ret;
+	if (!hook_run_nstates(run)) {
+		error_set(err, -ENOENT, "%s: no Lua interpreter in it has loaded the hook module",
+			  command);
+		return error_remedy(err, -ENOENT,
+				    "lua -E ignores LUA_INIT, which loads it; a host that embeds "
+				    "Lua calls require \"luabpf.hook\"");
+	}
+	ret = prof_new(&prof);
+	for (size_t i = 0; !ret && i < hook_run_nstates(run); i++)
+		ret = add_state(prof, table, hook_run_state(run, i));
+	if (!ret)
+		ret = add_limit(table, hook_run_unread(run),
+				"there were more Lua states than luabpf reads");
+	if (!ret)
+		ret = call_table_add_prof(table, prof);
+	return ret ? error_set(err, ret, "%s", strerror(-ret)) : 0;
+}
+
+/*
+ * Waits until the command ends. Of the first signal: a terminal sends SIGINT to the command, too;
+ * others are passed on.
+ */
+static int wait_command(pid_t pid, int stop, int *status, struct error *err)
+{
+	int fd __close = syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
+
+	if (fd < 0)
+		return error_set(err, -errno, "pidfd_open: %s", strerror(errno));
+	while (!(fds[0].revents & POLLIN)) {
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return error_set(err, -errno, "poll: %s", strerror(errno));
+		if (!(fds[1].revents & POLLIN))
+			continue;
+		if (signals_caught() != SIGINT)
+			kill(pid, signals_caught());
+		fds[1].fd = -1;
+	}
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return error_set(err, -errno, "waitpid: %s", strerror(errno));
+	return 0;
+}
+
+static int run_command(char *const command[], int *status, struct error *err)
+{
+	int stop, ret = signals_catch(&stop);
+	pid_t pid;
+
+	if (ret)
+		return error_set(err, ret, "signals: %s", strerror(-ret));
+	ret = launch_start(command, &pid, err);
+	if (ret)
+		return ret;
+	ret = launch_release(pid);
+	if (ret)
+		return error_set(err, ret, "%s: cannot release it: %s", command[0], strerror(-ret));
+	return wait_command(pid, stop, status, err);
+}
+
+int count_command(const struct options *opts, int *code, struct error *err)
+{
+	__cleanup(call_table_free) struct call_table table = {};
+	__hook_run struct hook_run *run = NULL;
+	__outfile struct outfile *out = NULL;
+	int status, ret;
+
+	ret = outfile_open(opts->output ? opts->output : "-", &out, err);
+	if (!ret)
+		ret = hook_run_open(HOOK_COUNT, &run, err);
+	if (!ret)
+		ret = run_command(opts->command, &status, err);
+	if (!ret)
+		ret = collect(run, &table, opts->command[0], err);
+	if (ret)
+		return ret;
+	ret = (opts->json ? call_table_json : call_table_write)(&table, outfile_stream(out));
+	ret = outputs_finish(&out, ret, err);
+	if (!ret && !opts->quiet)
+		call_table_summary(&table, stderr);
+	*code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return ret;
+}
