@@ -277,3 +277,12 @@ for t, v in lexer.lua('local x = 1 -- y') do assert(t and v) end
     assert "not followed" not in r.err
     files = {Path(path).name: sum(map(bool, lines.values())) / len(lines) for path, lines in lcov.files.items()}
     assert files["x.lua"] == 1 and 0.1 < files["List.lua"] < 0.9 and 0.3 < files["lexer.lua"] < 0.9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_outermost_function_has_all_time(tmp_path, name):
+    """What the interpreter's main function has with its callees is the sum of all: the start of luabpf's module is not in it."""
+    r = trace("-q", "--", *argv(name), script(tmp_path, "local function f() return #arg end f()"))
+    every = re.search(r"that were called, ([\d.]+) ms in all", r.out)
+    outer = re.search(r"^ *[\d.]+ +[\d.]+ +([\d.]+) +1  \?", r.out, re.M)
+    assert r.code == 0 and float(outer[1]) == pytest.approx(float(every[1]), abs=0.002), r.out

@@ -38,6 +38,8 @@ struct track {
 	struct calibration *calibration; /* NULL: it does not run now */
 	uint64_t outer_frame;		 /* of the last FRAME event */
 	bool hides; /* FRAME events: of luabpf's own LUA_INIT, which started the module */
+	uint32_t nhidden; /* of these frames, those that run still, */
+	uint32_t above;	  /* and the calls on top of them */
 };
 
 struct recorder {
@@ -390,13 +392,14 @@ static int begin_calibration(struct track *t, const struct hook_event *event)
 	return 0;
 }
 
-static void advance(struct track *t, const struct hook_event *event)
+/* is_own: the time until this event is luabpf's own. */
+static void advance(struct track *t, const struct hook_event *event, bool is_own)
 {
 	uint8_t kind = kind_of(event);
 	uint64_t ns = event->time > t->stamp ? event->time - t->stamp : 0;
 	uint64_t own = kind == HOOK_EV_WAITED ? event->frame : t->recorder->own_ns[t->last_kind];
 
-	if (t->stamp && ns > own)
+	if (t->stamp && ns > own && !is_own)
 		t->now += ns - own;
 	else if (!t->stamp)
 		t->now = event->time;
@@ -430,6 +433,7 @@ static int outer_function(struct track *t, uint32_t id, uint32_t *out)
 
 	t->hides |= len >= 9 && !memcmp(source, "=LUA_INIT", 9);
 	*out = TRACE_NO_FUNCTION;
+	t->nhidden += t->hides;
 	return t->hides ? 0 : function_of(t, id, out);
 }
 
@@ -466,6 +470,19 @@ static int put_event(struct track *t, const struct hook_event *from)
 	return ret ? ret : align_event(t->align, &event);
 }
 
+/* Counts the calls above luabpf's own frames, until these have returned. */
+static void follow_hidden(struct track *t, const struct hook_event *event)
+{
+	uint8_t kind = kind_of(event);
+
+	if (t->nhidden && kind == HOOK_EV_CALL)
+		t->above++;
+	else if (kind == HOOK_EV_RETURN && t->above)
+		t->above--;
+	else if (kind == HOOK_EV_RETURN && t->nhidden)
+		t->nhidden--;
+}
+
 int recorder_events(void *recorder, struct hook_state *state, const struct hook_event *events,
 		    size_t n)
 {
@@ -481,10 +498,12 @@ int recorder_events(void *recorder, struct hook_state *state, const struct hook_
 			calibrate(t, &events[i]);
 		else if (is_own(t, &events[i]))
 			ret = begin_calibration(t, &events[i]);
+		advance(t, &events[i], is_calibration || (t->nhidden && !t->above));
 		is_calibration |= t->calibration != NULL;
-		advance(t, &events[i]);
-		if (!ret && !is_calibration)
+		if (!ret && !is_calibration) {
+			follow_hidden(t, &events[i]);
 			ret = put_event(t, &events[i]);
+		}
 	}
 	return ret;
 }
