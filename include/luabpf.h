@@ -58,7 +58,7 @@ LUABPF_API void luabpf_free(luabpf *recording);
 /* Adds a process that runs; before luabpf_start(). Its own process is allowed. */
 LUABPF_API int luabpf_attach(luabpf *recording, int pid);
 
-/* All processes of this machine, now and later, in place of single ones. */
+/* All processes of this machine, now and later, its own too, in place of single ones. */
 LUABPF_API int luabpf_attach_all(luabpf *recording);
 
 /*

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The C library: include/luabpf.h, through ctypes, and its examples as a user compiles them."""
 import collections
+import ctypes
 import errno
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -232,6 +234,10 @@ def test_nothing_is_left_behind():
         fds = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
         return children(), re.findall("(?:SigBlk|SigIgn|SigCgt|Cap|Seccomp).*", status), len(fds)
 
+    libbpf = ctypes.CDLL("libbpf.so.1")
+    libbpf.libbpf_set_print.restype = ctypes.c_void_p
+    of_host = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: 0)
+    usual = libbpf.libbpf_set_print(of_host)
     with Recording():
         pass
     before = state()
@@ -243,10 +249,29 @@ def test_nothing_is_left_behind():
                 r.attach(target.pid).start("i1", lambda s: n.update({s.pid: s.count}))
                 until(r, n, 10)
                 assert state()[:2] == inside[:2]
+                assert libbpf.libbpf_set_print(of_host) == ctypes.cast(of_host, ctypes.c_void_p).value
                 assert set(os.listdir("/proc/self/task")) <= threads
                 if end == "stop":
                     r.stop()
     assert state() == before
+    libbpf.libbpf_set_print(ctypes.c_void_p(usual))
+
+
+def test_a_signal_ends_the_wait():
+    """poll() returns early, and the recording goes on."""
+    script = """import signal, sys; from api import Recording
+signal.signal(signal.SIGALRM, lambda *_: None)
+with Recording() as r:
+    r.attach(int(sys.argv[1])).start("i1")
+    for wait in r.poll, r.wait:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        assert wait(10 * 3600 * 1000) == 1
+    assert r.poll(1) == 1
+print("ok")"""
+    with busy() as target:
+        done = subprocess.run([sys.executable, "-c", script, str(target.pid)], cwd=vms.HERE, capture_output=True, text=True,
+                              timeout=vms.HANG)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
 # ---- targets -------------------------------------------------------------------------------------------
@@ -349,6 +374,29 @@ def test_the_header_is_plain(installed, tmp_path):
         compile_with(installed, compiler, f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", "-x", language, source,
                      "-x", "none", "-o", tmp_path / "x")
         assert subprocess.run([tmp_path / "x"]).returncode == 0
+
+
+def test_an_exception_of_cxx_out_of_the_callback(installed, tmp_path):
+    source = tmp_path / "x.cc"
+    source.write_text("""
+        #include <luabpf.h>
+        #include <cstdlib>
+        static int calls;
+        static void callback(void *, luabpf_sample *, int, int) { if (calls++ < 3) throw calls; }
+        int main(int, char **argv)
+        {
+            luabpf *r = luabpf_new();
+            int caught = 0, err = luabpf_attach(r, atoi(argv[1]));
+            if (!err) err = luabpf_start(r, "i1", callback, 0);
+            while (!err && calls < 6)
+                try { luabpf_poll(r, 20); } catch (int n) { if (n != ++caught) return 2; }
+            if (!err) err = luabpf_stop(r);
+            luabpf_free(r);
+            return err || caught != 3;
+        }""")
+    compile_with(installed, "g++", source, "-o", tmp_path / "x")
+    with busy() as target:
+        assert subprocess.run([tmp_path / "x", str(target.pid)], timeout=vms.HANG).returncode == 0
 
 
 def test_only_the_declared_functions_are_exported(installed):
