@@ -193,6 +193,8 @@ static int record(luabpf *r, int timeout_ms, bool delivers)
 		if (err)
 			return err;
 		left = left_ms(timeout_ms, since);
+		if (!left) /* though the next event is there */
+			return r->state == RECORDING_ON;
 	}
 	return 0;
 }
