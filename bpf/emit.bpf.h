@@ -53,7 +53,7 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->sample = sample;
 	rec->origin = origin;
 	rec->known = known;
-	rec->pad = 0;
+	rec->exec_vm = (__u32)bpf_get_current_task_btf()->mm->exec_vm;
 	rec->start_stack = 0;
 	if (narrowed_by) {
 		rec->start_stack = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);

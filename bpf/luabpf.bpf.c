@@ -25,6 +25,7 @@
 #include "emit.bpf.h"
 #include "fork.bpf.h"
 #include "files.bpf.h"
+#include "changed.bpf.h"
 #include "plain.bpf.h"
 #include "modules.bpf.h"
 
@@ -108,7 +109,8 @@ static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken
 
 /*
  * A process without a VM in a system-wide recording. Returns 1: its samples are no target's and do
- * not count; 0: user space has not looked at it yet. known: user space has, and found no VM.
+ * not count; 0: user space has not looked at its mappings yet. known: it has looked before, and found
+ * no VM.
  */
 static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *task,
 				const struct lb_proc *proc, __u64 exec_id, enum by_files by,
@@ -117,7 +119,7 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 	__u32 pid = task->tgid;
 	int is_new;
 
-	if (by == FILES_UNKNOWN && !known)
+	if (by == FILES_UNKNOWN && (!known || proc->exec_vm != (__u32)task->mm->exec_vm))
 		return 0;
 	is_new = note_plain(cpu, task, pid, exec_id, by == FILES_UNKNOWN);
 	if (proc && (!known || (by == FILES_UNKNOWN && is_new))) /* exec; it has mapped more */
@@ -125,10 +127,12 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 	return 1;
 }
 
-/* A thread that ran none of its process's sampled VMs may have run an unsampled one. */
+/* A thread that ran none of its process's sampled VMs may have run an unsampled one, or a new one. */
 static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
 {
-	return end == LB_STATUS_OUTSIDE && proc->unsampled ? LB_STATUS_NOT_SAMPLED : end;
+	if (end != LB_STATUS_OUTSIDE)
+		return end;
+	return proc->unsampled ? LB_STATUS_NOT_SAMPLED : (enum lb_status)changed_outside(proc);
 }
 
 /* A sample of a target. Returns only if the program of the VM's family is not loaded yet. */
@@ -196,8 +200,8 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	}
 	if (!taken || !proc)
 		return 0;
-	if (everywhere && proc->exec_vm != (__u32)task->mm->exec_vm)
-		look_again(proc, pid, exec_id, (__u32)task->mm->exec_vm);
+	if (proc->exec_vm != (__u32)task->mm->exec_vm && !(task->flags & PF_EXITING))
+		changed_code(cpu, proc, pid, (__u32)task->mm->exec_vm);
 	take(event, cpu, proc, task, exec_id);
 	return 0;
 }

@@ -2,28 +2,13 @@
 /*
  * System-wide recording. Most samples are of processes without a VM. Each CPU caches those that it
  * has met: a sample of one costs a few loads, and no helper call. A process that maps more code may
- * have loaded a VM: it is looked at again, whether it had one or not. So is one that calls exec.
+ * have loaded a VM: it is looked at again. So is one that calls exec.
  */
 #ifndef LUABPF_PLAIN_BPF_H
 #define LUABPF_PLAIN_BPF_H
 
 #include "emit.bpf.h"
 #include "maps.bpf.h"
-
-/* Asks user space to look at a target's mappings when there are more, or fewer. */
-static __noinline int look_again(struct lb_proc *proc, __u32 pid, __u64 exec_id, __u32 exec_vm)
-{
-	struct lb_proc *known = bpf_map_lookup_elem(&procs, &pid);
-
-	if (!proc || !known || known->exec_id != exec_id)
-		return 0;
-	proc->exec_vm = exec_vm;
-	if (known->exec_vm == exec_vm) /* another CPU has asked */
-		return 0;
-	known->exec_vm = exec_vm;
-	emit_task(pid, 0, exec_id, 0);
-	return 0;
-}
 
 static __always_inline struct lb_plain *plain_of(struct lb_cpu *cpu, __u32 pid)
 {

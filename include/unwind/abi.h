@@ -213,10 +213,10 @@ struct lb_rec_task {
 	__u32 pid;
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
-	__u32 sample; /* 1: a sample was lost by it; 0: an event between two samples */
-	__u32 origin; /* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
-	__u32 known;  /* 0; or its epoch, when BPF added it there by its files */
-	__u32 pad;
+	__u32 sample;  /* 1: a sample was lost by it; 0: an event between two samples */
+	__u32 origin;  /* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
+	__u32 known;   /* 0; or its epoch, when BPF added it there by its files */
+	__u32 exec_vm; /* pages of executable mappings then */
 	/* narrowed recordings only: the process at the time of the record */
 	__u64 start_stack;
 	struct lb_identity identity;
@@ -302,13 +302,13 @@ struct lb_proc {
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u32 unsampled; /* 1: it has a VM that is not in module[] */
-	/* pages of executable mappings when user space was last asked to look at them. BPF alone, in
-	 * a system-wide recording. */
+	/* pages of executable mappings (mm->exec_vm) when the VMs in them were known: user space has
+	 * looked at them, or BPF has found no other */
 	__u32 exec_vm;
 	/* 0; or, if nmodules exceeds LB_MODULES, one more than the index in `modules` of the first:
 	 * module[] is unused then */
 	__u32 more;
-	__u32 pad;
+	__u32 asked_vm; /* such pages when BPF last asked user space to look at them; 0: it answered */
 	struct lb_module module[LB_MODULES];
 };
 

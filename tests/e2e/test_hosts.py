@@ -242,6 +242,65 @@ def test_many_libraries_that_come_late(tmp_path, luajit2, root):
         assert r.done.fits(by[name], r.seconds[name]), (name, by, r.seconds, r.done)
 
 
+def test_library_that_runs_at_once(tmp_path, luajit2):
+    """Seven libraries one after the other, each loaded by a process that is sampled already: until a new one is recognised, its
+    time is lost by name, and no Lua time is outside Lua. A false alarm: five standard deviations of the time outside."""
+    r = many(tmp_path, "sudden", 0.04, copies(tmp_path, 7))
+    outside = max(0, r.stats["cpu_seconds"] - sum(r.seconds.values())) * r.stats["requested_hz"]
+    assert len(r.seconds) == 7 and r.stats["samples"] > 0.2 * HZ, r.done
+    assert r.stats["outside_lua"] <= outside + 5 * math.sqrt(outside) + 5, (outside, r.done)
+    assert set(r.stats["lost_by_reason"]) & {"unrecognised", "vm-family-loading"}, r.done
+
+
+# A process with Lua in it; at the first line it loads a library without Lua, which luabpf has not seen.
+NO_LUA = """import ctypes, sys, time
+lua = ctypes.CDLL('liblua5.4.so.0')
+print('ready', flush=True); sys.stdin.readline()
+ctypes.CDLL(sys.argv[1])
+end = time.process_time() + 0.3
+while time.process_time() < end: pass
+"""
+
+
+def test_library_without_lua(tmp_path):
+    """Loaded by a process that is sampled already: its samples are outside Lua, those before it was looked at, too."""
+    shutil.copy(Path("/usr", vms.MULTIARCH, "libm.so.6"), tmp_path / "new.so")
+    with vms.Target(["python3", "-c", NO_LUA, tmp_path / "new.so"]) as t:
+        tool = vms.Luabpf("-p", t.ready().pid, "-F", HZ, "-o", tmp_path / "x.pb.gz").wait_banner()
+        t.go()
+        r = tool.done()
+    assert r.stats["lost"] == 0 and r.stats["outside_lua"] == r.stats["samples"] > 0.1 * HZ, r
+
+
+# Half of its time is outside Lua; and as often it compiles, and drops the machine code.
+FLUSHES = """import ctypes, sys, time
+lua = ctypes.CDLL('libluajit-5.1.so.2')
+lua.luaL_newstate.restype = ctypes.c_void_p
+L = ctypes.c_void_p(lua.luaL_newstate())
+lua.luaL_openlibs(L)
+def run():
+    assert not lua.luaL_loadstring(L, b'local s = 0 for i = 1, 1e5 do s = s + i % 7 end jit.flush()') and not lua.lua_pcall(L, 0, 0, 0)
+run()
+print('ready', flush=True); sys.stdin.readline()
+end = time.process_time() + 0.5
+while time.process_time() < end:
+    start = time.process_time()
+    run()
+    took = time.process_time() - start
+    while time.process_time() - start < 2 * took: pass
+"""
+
+
+def test_machine_code_is_no_library(tmp_path):
+    """LuaJIT maps and unmaps machine code in each millisecond, and no sample is lost for it."""
+    with vms.Target(["python3", "-c", FLUSHES]) as t:
+        tool = vms.Luabpf("-p", t.ready().pid, "-F", HZ, "-o", tmp_path / "x.pb.gz").wait_banner()
+        t.go()
+        r = tool.done()
+    assert "unrecognised" not in r.stats["lost_by_reason"], r
+    assert r.stats["outside_lua"] > 0.1 * r.stats["samples"] > 0.01 * HZ, r
+
+
 class LateCommand:
     """A command that loads libraries one after the other, each when the one before is known and has run."""
 

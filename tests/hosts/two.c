@@ -12,6 +12,7 @@
  *     late     one thread runs one after the other for SECONDS each; all but the first are loaded
  *              when their turn comes, and run a function "warm" of a chunk =warm until there is
  *              another line on stdin
+ *     sudden   the same without "warm": a library runs its function as soon as it is loaded
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
  *              runs the third; the others are idle
  */
@@ -206,13 +207,14 @@ static void warm_up(const char *library)
 		exit(1);
 }
 
-static void late(char **libraries)
+static void late(char **libraries, int warms_up)
 {
 	int i;
 
 	for (i = 0; i < nvms; i++) {
 		if (i) {
-			warm_up(libraries[2 * i]);
+			if (warms_up)
+				warm_up(libraries[2 * i]);
 			open_vm(&vms[i], libraries[2 * i], libraries[2 * i + 1], NULL);
 		}
 		worker(&vms[i]);
@@ -233,7 +235,7 @@ static void inside(void)
 int main(int argc, char **argv)
 {
 	static const lua_CFunction inner[MAX_VMS] = {run_second, run_third};
-	int i, nest, at_once;
+	int i, nest, sudden, at_once;
 	char line[16];
 
 	if (argc < 5 || argc > 3 + 2 * MAX_VMS || argc % 2 == 0)
@@ -241,7 +243,8 @@ int main(int argc, char **argv)
 	nest = !strcmp(argv[1], "inside");
 	seconds = atof(argv[2]);
 	nvms = (argc - 3) / 2;
-	at_once = strcmp(argv[1], "late") ? nvms : 1;
+	sudden = !strcmp(argv[1], "sudden");
+	at_once = sudden || !strcmp(argv[1], "late") ? 1 : nvms;
 	for (i = 0; i < at_once; i++)
 		open_vm(&vms[i], argv[3 + 2 * i], argv[4 + 2 * i],
 			nest && i + 1 < nvms ? inner[i] : NULL);
@@ -253,7 +256,7 @@ int main(int argc, char **argv)
 	if (nest)
 		inside();
 	else if (at_once < nvms)
-		late(argv + 3);
+		late(argv + 3, !sudden);
 	else if (!strcmp(argv[1], "threads"))
 		threads();
 	else

@@ -438,6 +438,20 @@ Test(scan, too_many_builds)
 	free(f.file.bytes);
 }
 
+Test(process, exec_pages)
+{
+	uint32_t before = process_exec_pages(getpid());
+	void *code =
+		mmap(NULL, 3 * 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_expect_gt(before, 100);
+	cr_assert_neq(code, MAP_FAILED);
+	cr_expect_eq(process_exec_pages(getpid()), before + 3);
+	cr_assert_eq(munmap(code, 3 * 4096), 0);
+	cr_expect_eq(process_exec_pages(getpid()), before);
+	cr_expect_eq(process_exec_pages(NO_PID), 0);
+}
+
 /* Of two children one runs another program. */
 Test(process, workers)
 {

@@ -211,6 +211,25 @@ uint64_t process_image(pid_t pid)
 	return ((f.start * MIX ^ f.code) * MIX ^ f.end) * MIX ^ f.stack;
 }
 
+/* proc_pid_status(5): "Size of text segments" and "Shared library code size" add up to mm->exec_vm. */
+uint32_t process_exec_pages(pid_t pid)
+{
+	static const char *const parts[] = {"\nVmExe:", "\nVmLib:"};
+	uint64_t kib = 0;
+	char buf[4096];
+
+	if (!read_proc(pid, "status", buf, sizeof(buf)))
+		return 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *part = strstr(buf, parts[i]);
+
+		if (!part)
+			return 0;
+		kib += strtoull(part + strlen(parts[i]), NULL, 10);
+	}
+	return (uint32_t)(kib * 1024 / (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
 int process_check(pid_t pid, struct error *err)
 {
 	FILE *f __fclose = NULL;

@@ -38,6 +38,9 @@ uint64_t process_start(pid_t pid);
 /* Returns where its stack began: differs after an exec, and equals mm->start_stack. 0: it has none. */
 uint64_t process_start_stack(pid_t pid);
 
+/* Returns how many pages its executable mappings have, as mm->exec_vm. 0: it has ended. */
+uint32_t process_exec_pages(pid_t pid);
+
 /* Returns its file-system user ID. -ESRCH. */
 int process_uid(pid_t pid, uid_t *uid);
 

@@ -191,7 +191,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct session *s = arg;
 	struct process *t = processes_find(&s->targets.processes, (pid_t)rec->pid);
 	struct image *image;
-	bool known = is_known(s, t, rec);
+	bool known = is_known(s, t, rec), without;
 
 	s->changed = true;
 	if (rec->epoch) { /* samples of the image that this ends */
@@ -220,11 +220,10 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
-	else
-		t->mapped = t->look_ns = 0; /* it has mapped more: looked at in this round */
+	without = known && targets_changed(&s->targets, t, rec);
 	if (t->vms.nmodules)
 		keep_time(s, t);
-	s->losses.not_lua += rec->sample && t->registered && !t->vms.nmodules;
+	s->losses.not_lua += rec->sample && (without || (t->registered && !t->vms.nmodules));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@
 
 #define MS 1000000ULL
 #define YOUNG_NS (2000 * MS)
+#define ASKED_NS (10 * MS) /* between two looks that BPF asks for: then at the next round */
 #define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
 #define LEARNED_MOST 16	   /* images in a round, of those without a sample */
 
@@ -112,8 +113,9 @@ static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms
 
 static void scan(struct targets *ts, pid_t pid, struct target_scan *s)
 {
-	*s = (struct target_scan){.image = process_image(pid)};
+	*s = (struct target_scan){.image = process_image(pid), .exec_vm = process_exec_pages(pid)};
 	s->result = scan_process(ts->scan, pid, &s->vms, &s->unknown);
+	s->vms.exec_vm = s->exec_vm;
 	s->mapped = scan_mapped(ts->scan);
 	give_files(ts);
 	if (!s->result)
@@ -253,6 +255,8 @@ static int keep_known(struct targets *ts, struct process *t, const struct vm_mod
 		       : vm_modules_set(&t->modules, known.module, known.nmodules);
 	known.more = found.more;
 	known.unsampled |= found.unsampled;
+	known.exec_vm = found.exec_vm;
+	known.asked_vm = 0;
 	t->vms = known;
 	for (i = 0; i < found.nmodules && !r; i++)
 		add_module(ts, t, &now[i]);
@@ -267,6 +271,8 @@ static int set_vms(struct targets *ts, struct process *t, const struct target_sc
 
 	t->image_id = s->image;
 	t->mapped = s->mapped;
+	t->looked_vm = s->exec_vm;
+	t->looked_new = s->vms.nmodules;
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->vms = s->vms;
 	t->vms.more = more;
@@ -343,14 +349,44 @@ void targets_meet(struct targets *ts, struct process *t, const struct target_sca
 		targets_recognise(ts, t, 0, NULL);
 }
 
-static void look(struct targets *ts, struct process *t)
+/* BPF has the VMs of a look: a sample without one ran no Lua. Of the image that it knows. */
+static void put_looked(struct targets *ts, struct process *t, uint32_t exec_vm)
+{
+	struct lb_proc known;
+
+	t->vms.exec_vm = t->looked_vm = exec_vm;
+	if (loader_get_proc(ts->processes.loader, t->pid, &known) ||
+	    (known.exec_vm == exec_vm && !known.asked_vm))
+		return;
+	known.exec_vm = exec_vm;
+	known.asked_vm = 0;
+	loader_put_proc(ts->processes.loader, t->pid, &known);
+}
+
+/* Adds the VMs of a scan to those that it has, of the image that BPF knows. */
+static void add_scanned(struct targets *ts, struct process *t, const struct target_scan *s)
 {
 	struct vm_modules before __cleanup(vm_modules_free) = {};
+	bool unsampled = t->vms.unsampled;
+
+	if (vm_modules_set(&before, t->modules.at, t->modules.n))
+		return;
+	t->looked_new = false;
+	t->vms.unsampled |= s->vms.unsampled;
+	for (uint32_t i = 0; i < s->vms.nmodules; i++)
+		t->looked_new |= add_module(ts, t, &scan_modules(ts->scan)[i]);
+	t->looked_new |= t->vms.unsampled != unsampled;
+	if (t->looked_new && !register_vms(ts, t, NULL))
+		show(ts, t, &before);
+	if (!s->result || s->result == -ENOTSUP)
+		put_looked(ts, t, s->exec_vm);
+}
+
+static void look(struct targets *ts, struct process *t)
+{
 	uint64_t mapped = process_mapped(t->pid);
 	struct target_scan s;
 	struct lb_proc known;
-	bool news = false, unsampled;
-	uint32_t i;
 
 	if (!mapped || mapped == t->mapped)
 		return;
@@ -369,16 +405,22 @@ static void look(struct targets *ts, struct process *t)
 	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
 	if (process_image(t->pid) != t->image_id)
 		return;
-	if (vm_modules_set(&before, t->modules.at, t->modules.n))
-		return;
-	unsampled = t->vms.unsampled;
 	t->vms.exec_id = known.exec_id;
-	t->vms.unsampled |= s.vms.unsampled;
-	for (i = 0; i < s.vms.nmodules; i++)
-		news |= add_module(ts, t, &scan_modules(ts->scan)[i]);
-	news |= t->vms.unsampled != unsampled;
-	if (news && !register_vms(ts, t, NULL))
-		show(ts, t, &before);
+	add_scanned(ts, t, &s);
+}
+
+bool targets_changed(struct targets *ts, struct process *t, const struct lb_rec_task *rec)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (t->looked_vm != rec->exec_vm) {
+		t->mapped = t->look_ns = 0;
+		if (now >= t->asked_ns && t->pidfd >= 0) {
+			look(ts, t);
+			t->asked_ns = clock_ns(CLOCK_MONOTONIC) + ASKED_NS;
+		}
+	}
+	return t->looked_vm == rec->exec_vm && !t->looked_new;
 }
 
 void targets_look(struct targets *ts, uint64_t now)

@@ -45,6 +45,7 @@ int targets_take(struct targets *targets, const struct lb_rec_task *rec, struct 
 /* The VMs of a process at some time. */
 struct target_scan {
 	uint64_t image, mapped; /* process_image(), process_mapped(), from before it */
+	uint32_t exec_vm;	/* process_exec_pages(), likewise */
 	struct lb_proc vms;
 	struct error unknown; /* a VM that is not sampled, and why */
 	int result;	      /* of scan_process() */
@@ -62,6 +63,13 @@ int targets_recognise(struct targets *targets, struct process *target, uint64_t 
 
 /* The same of a new target that was scanned before it was added. */
 void targets_meet(struct targets *targets, struct process *target, const struct target_scan *scan);
+
+/*
+ * BPF has recognised the process, which has mapped more code or less since. Looks at it, if it was not just looked at.
+ * Returns true if there was no VM in the mappings of the record but those that were known.
+ */
+bool targets_changed(struct targets *targets, struct process *target,
+		     const struct lb_rec_task *rec);
 
 /* Scans for libraries loaded since the last look. now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
