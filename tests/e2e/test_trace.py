@@ -253,7 +253,7 @@ def test_a_full_disk(tmp_path, option):
 
 def test_terminated(tmp_path):
     """A signal is passed on to the command; what it ran until then is reported."""
-    path = script(tmp_path, f"local f = io.open('{tmp_path}/runs', 'w') f:close()\nwhile true do\n  local x = 1\nend\n")
+    path = script(tmp_path, f"local f\nwhile true do\n  local x = 1\n  f = f or io.open('{tmp_path}/runs', 'w')\nend\n")
     info = tmp_path / "out.info"
     tool = vms.Luabpf("trace", "-o", "/dev/null", "--lcov", info, "--", "lua5.3", path, stats=False)
     vms.wait_until((tmp_path / "runs").exists)

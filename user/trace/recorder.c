@@ -37,7 +37,7 @@ struct track {
 	uint8_t last_kind;
 	struct calibration *calibration; /* NULL: it does not run now */
 	uint64_t outer_frame;		 /* of the last FRAME event */
-	bool hides; /* FRAME events: of luabpf's own LUA_INIT, which started the module */
+	bool hides;	  /* FRAME events: of luabpf's own LUA_INIT, which started the module */
 	uint32_t nhidden; /* of these frames, those that run still, */
 	uint32_t above;	  /* and the calls on top of them */
 };
