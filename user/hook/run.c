@@ -27,7 +27,10 @@ struct hook_run {
 	size_t nstates;
 	struct hook_state *by_name;
 	uint64_t unread;
+	uint64_t budget; /* bytes that the states may still take */
 };
+
+#define MEMORY_MAX (1ULL << 30)
 
 static const char *const init_names[] = {"LUA_INIT", "LUA_INIT_5_2", "LUA_INIT_5_3", "LUA_INIT_5_4",
 					 "LUA_INIT_5_5"};
@@ -124,6 +127,7 @@ int hook_run_open(enum hook_mode mode, struct hook_run **out, struct error *err)
 	if (!run)
 		return error_set(err, -ENOMEM, "out of memory");
 	run->dir_fd = run->alive = -1;
+	run->budget = MEMORY_MAX;
 	ret = fsids_of_caller(&run->ids, err);
 	if (ret)
 		return ret;
@@ -149,7 +153,8 @@ static void remove_directory(struct hook_run *run)
 		return;
 	dir = opendir(run->dir);
 	while (dir && (entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0);
+		if (unlinkat(dirfd(dir), entry->d_name, 0))
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 	rmdir(run->dir);
 }
 
@@ -226,7 +231,7 @@ static int poll_file(struct hook_run *run, const char *name, hook_events_fn fn, 
 		st->broken = true;
 		return 0;
 	}
-	return hook_state_read(st, fd, fn, arg);
+	return hook_state_read(st, fd, fn, arg, &run->budget);
 }
 
 int hook_run_poll(struct hook_run *run, hook_events_fn fn, void *arg, struct error *err)

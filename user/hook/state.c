@@ -33,16 +33,22 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return true;
 }
 
-static bool is_sound(const struct hook_state *st, const struct hook_header *h)
+/* Bytes of memory that the new functions and texts take. */
+static uint64_t growth(const struct hook_state *st, const struct hook_header *h)
+{
+	return (uint64_t)(h->nfuncs - st->nfuncs) * sizeof(*st->funcs) + (h->nbytes - st->nbytes);
+}
+
+static bool is_sound(const struct hook_state *st, const struct hook_header *h, uint64_t budget)
 {
 	return h->magic == HOOK_MAGIC && (h->mode == HOOK_COUNT || h->mode == HOOK_TRACE) &&
 	       h->nfuncs <= HOOK_FUNCS_MAX && h->nfuncs >= st->nfuncs &&
-	       h->nbytes <= HOOK_BYTES_MAX && h->nbytes >= st->nbytes &&
+	       h->nbytes <= HOOK_BYTES_MAX && h->nbytes >= st->nbytes && growth(st, h) <= budget &&
 	       h->head - st->tail <= HOOK_EVENTS;
 }
 
 /* Counts and names of known functions change, too: all records are read. */
-static int read_functions(struct hook_state *st, int fd)
+static int read_functions(struct hook_state *st, int fd, uint64_t *budget)
 {
 	uint32_t nfuncs = st->header.nfuncs, nbytes = st->header.nbytes;
 	void *grown;
@@ -60,6 +66,7 @@ static int read_functions(struct hook_state *st, int fd)
 		st->broken = true;
 		return 0;
 	}
+	*budget -= growth(st, &st->header);
 	st->nfuncs = nfuncs;
 	st->nbytes = nbytes;
 	return 0;
@@ -91,7 +98,7 @@ static int read_events(struct hook_state *st, int fd, hook_events_fn fn, void *a
 	return ret;
 }
 
-int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg)
+int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg, uint64_t *budget)
 {
 	struct hook_header header;
 	uint64_t head;
@@ -99,7 +106,7 @@ int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg)
 
 	/* First: the functions of these events are in the number of functions that is read then. */
 	if (!read_at(fd, &head, sizeof(head), offsetof(struct hook_header, head)) ||
-	    !read_at(fd, &header, sizeof(header), 0) || !is_sound(st, &header)) {
+	    !read_at(fd, &header, sizeof(header), 0) || !is_sound(st, &header, *budget)) {
 		/* A header without magic is being made. */
 		st->broken = st->broken || header.magic;
 		return 0;
@@ -108,7 +115,7 @@ int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg)
 	st->header = header;
 	st->header.head = head < header.head ? head : header.head;
 	if (header.nfuncs > st->nfuncs || header.mode == HOOK_COUNT || !fn)
-		ret = read_functions(st, fd);
+		ret = read_functions(st, fd, budget);
 	if (!ret && fn && header.mode == HOOK_TRACE && !st->broken)
 		ret = read_events(st, fd, fn, arg);
 	return ret;

@@ -23,9 +23,11 @@ struct hook_state {
 
 /*
  * Reads what is new in the file: header, functions, bytes; events into `fn`, unless it is NULL.
- * Returns fn's error or -ENOMEM; what is wrong with the file only sets `broken`.
+ * Returns fn's error or -ENOMEM; what is wrong with the file only sets `broken`. *budget: bytes that
+ * functions and their texts may still take; a file that would take more is broken.
  */
-int hook_state_read(struct hook_state *state, int fd, hook_events_fn fn, void *arg);
+int hook_state_read(struct hook_state *state, int fd, hook_events_fn fn, void *arg,
+		    uint64_t *budget);
 
 void hook_state_free(struct hook_state *state);
 
