@@ -621,13 +621,14 @@ def large_profile(bench, report, row):
         print_row("report " + " ".join(options[:2]), seconds)
 
 
-# ---- counting calls -----------------------------------------------------------------------------
+# ---- counting calls, tracing lines --------------------------------------------------------------
 
 def hook_cost(bench, report, row):
-    """What the hook of `luabpf count -- COMMAND` adds to a call, beside a hook in Lua that counts by function."""
-    script = HERE / "calls.lua"
-    ways = {"alone": [*row.args, script], "lua": [*row.args, script, "hook"],
-            "count": [bench.luabpf, "count", "-q", "-o", "/dev/null", "--", *row.args, script]}
+    """What the hook of `luabpf count` or `trace -- COMMAND` adds to a call or line, beside a hook in Lua that counts the same."""
+    verb, name, lua = row.args
+    script = HERE / name
+    ways = {"alone": [lua, script], "lua": [lua, script, "hook"],
+            "ours": [bench.luabpf, verb, "-q", "-o", "/dev/null", "--", lua, script]}
     ns = {way: [] for way in ways}
     for _ in range(bench.rounds or 7):
         for way, argv in ways.items():
@@ -636,7 +637,7 @@ def hook_cost(bench, report, row):
                 raise Unmeasured(f"{row.name}: {r.stderr}")
             ns[way].append(float(r.stderr))
     alone = median(ns["alone"])
-    hook = [n - alone for n in ns["count"]]
+    hook = [n - alone for n in ns["ours"]]
     in_lua = median(ns["lua"]) - alone
     report.row([row.name, row.label, f"{alone:.1f} ns", f"+{median(hook):.1f} ns", f"+{in_lua:.0f} ns", spread(hook, "{:.1f}"),
                 f"<= {row.limit} ns", f"1/{in_lua / median(hook):.0f} of the hook in Lua"], median(hook) <= row.limit)
@@ -699,7 +700,10 @@ PARTS = [  # title, columns, rows
      [Row("large-profile", "write, read, report", large_profile, 1)]),
     ("luabpf count -- COMMAND: CPU time of a call to an empty function",
      ["", "", "alone", "counted", "hook in Lua", "spread", "limit"],
-     [Row(f"hook-{lua}", lua, hook_cost, 40, (lua,)) for lua in [*PUC, "luajit"]]),
+     [Row(f"hook-{lua}", lua, hook_cost, 40, ("count", "calls.lua", lua)) for lua in [*PUC, "luajit"]]),
+    ("luabpf trace -- COMMAND: CPU time of a line that adds two numbers",
+     ["", "", "alone", "traced", "hook in Lua", "spread", "limit"],
+     [Row(f"line-{lua}", lua, hook_cost, 80, ("trace", "lines.lua", lua)) for lua in [*PUC, "luajit"]]),
     ("From start to first sample", ["", "", "median", "spread", "", "", "limit"],
      [Row("attach", "from the start of luabpf to its first sample", attach, 100)]),
 ]

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/raw_read.h"
 #include "trace_events.h"
 
 static const struct {
@@ -30,7 +31,7 @@ static int put(void *ctx, const struct trace_action *action)
 	struct trace_events *e = ctx;
 	int ret = stats_put(e->stats, action);
 
-	return ret || !e->raw ? ret : raw_writer_put(e->raw, action);
+	return ret ? ret : raw_writer_put(e->raw, action);
 }
 
 void trace_events_program(struct program *p)
@@ -62,10 +63,18 @@ void trace_events_open(struct trace_events *e, enum trace_dialect dialect)
 	    align_new(dialect, &roles, &sink, &e->align))
 		abort();
 	trace_events_program(e->program);
+	e->stream = open_memstream(&e->text, &e->len);
+	if (!e->stream || raw_file_new(e->stream, e->program, &e->file) ||
+	    raw_writer_new(e->file, &e->raw))
+		abort();
 }
 
 void trace_events_close(struct trace_events *e)
 {
+	raw_writer_free(&e->raw);
+	raw_file_free(&e->file);
+	fclose(e->stream);
+	free(e->text);
 	align_free(&e->align);
 	stats_free(&e->stats);
 	program_free(&e->program);
@@ -139,11 +148,64 @@ int trace_events_any(struct trace_events *e, const uint8_t *data, size_t size)
 			.frame = data[2],
 			.caller = data[3],
 			.function = data[4] > 250 ? TRACE_NO_FUNCTION : data[4] % (2 * FN_NUMBER),
-			.line = (int32_t)((uint32_t)data[4] << (data[5] & 24)),
+			.line = data[4] << (data[5] & 8),
 			.kind = data[0] % (TRACE_EVENT_KINDS + 1),
 		};
 
 		ret = align_event(e->align, &event);
 	}
 	return ret;
+}
+
+static int sink_of(void *stats, struct trace_sink *out)
+{
+	*out = (struct trace_sink){.put = stats_put, .ctx = stats};
+	return 0;
+}
+
+static const struct stats_function *read_function(const struct program *p, const struct stats *s,
+						  unsigned fn)
+{
+	for (uint32_t i = 0; i < p->nfunctions; i++)
+		if (p->functions[i].first == functions[fn].first &&
+		    p->functions[i].last == functions[fn].last)
+			return stats_function(s, i);
+	return NULL;
+}
+
+static bool is_same(const struct stats_function *a, const struct stats_function *b)
+{
+	if ((a ? a->calls : 0) != (b ? b->calls : 0))
+		return false;
+	for (uint32_t i = 0; a && i < a->nlines; i++) {
+		int64_t at = (int64_t)a->first_line + i - b->first_line;
+		uint64_t hits = at >= 0 && at < b->nlines ? b->lines[at].hits : 0;
+
+		if (a->lines[i].hits != hits)
+			return false;
+	}
+	return true;
+}
+
+void trace_events_check_file(struct trace_events *e)
+{
+	struct raw_counts counts = {};
+	struct program *program;
+	struct stats *stats;
+	FILE *in;
+
+	raw_writer_finish(e->raw);
+	if (raw_file_finish(e->file) || fflush(e->stream))
+		abort();
+	in = fmemopen(e->text, e->len ? e->len : 1, "r");
+	if (!in || program_new(&program) || stats_new(&stats) ||
+	    raw_read(in, program, sink_of, stats, &counts) || (e->len && counts.bad))
+		abort();
+	for (unsigned fn = FN_MAIN; fn <= FN_G; fn++)
+		if (!is_same(stats_function(e->stats, fn), read_function(program, stats, fn)) ||
+		    !is_same(read_function(program, stats, fn), stats_function(e->stats, fn)))
+			abort();
+	fclose(in);
+	stats_free(&stats);
+	program_free(&program);
 }

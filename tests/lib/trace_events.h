@@ -3,6 +3,8 @@
 #ifndef LIB_TRACE_EVENTS_H
 #define LIB_TRACE_EVENTS_H
 
+#include <stdio.h>
+
 #include "trace/align.h"
 #include "trace/event.h"
 #include "trace/program.h"
@@ -16,8 +18,12 @@ struct trace_events {
 	struct program *program;
 	struct align *align;
 	struct stats *stats;
-	struct raw_writer *raw; /* NULL: none */
-	uint64_t now;		/* of the next event: its own time is added to it */
+	struct raw_file *file; /* the trace, in `text` */
+	struct raw_writer *raw;
+	FILE *stream;
+	char *text;
+	size_t len;
+	uint64_t now; /* of the next event: its own time is added to it */
 	unsigned thread;
 };
 
@@ -37,7 +43,10 @@ struct stats_line ev_figures(const struct trace_events *e, unsigned fn, int line
 /* Fills a program with these functions, in x.lua. */
 void trace_events_program(struct program *p);
 
-/* Any bytes as events and their losses: for the fuzzer. */
+/* Any bytes as events. */
 int trace_events_any(struct trace_events *e, const uint8_t *data, size_t size);
+
+/* Ends the trace file. Aborts unless reading it gives the hits and calls of all Lua functions. */
+void trace_events_check_file(struct trace_events *e);
 
 #endif

@@ -67,6 +67,7 @@ Test(trace, adds_up_lines_and_functions)
 		assert_line(&e, FN_MAIN, 2, 1, 43, 43); /* with the C function */
 		assert_line(&e, FN_MAIN, 3, 1, 50, 50);
 		cr_assert_eq(misaligned(&e), 0);
+		trace_events_check_file(&e);
 		trace_events_close(&e);
 	}
 }
@@ -88,6 +89,7 @@ Test(trace, counts_recursion_once_in_totals)
 	assert_function(&e, FN_F, 3, 50, 50);
 	assert_line(&e, FN_F, 11, 2, 40, 50);
 	assert_line(&e, FN_F, 12, 1, 10, 10);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -113,6 +115,7 @@ Test(trace, a_tail_call_replaces_the_frame)
 		assert_function(&e, FN_G, 1, 20, 20);
 		assert_line(&e, FN_MAIN, 1, 1, 5, 35);
 		cr_assert_eq(misaligned(&e), 0);
+		trace_events_check_file(&e);
 		trace_events_close(&e);
 	}
 }
@@ -145,6 +148,7 @@ Test(trace, an_error_removes_frames)
 		stats_finish(e.stats);
 		assert_function(&e, FN_MAIN, 1, dialect == TRACE_LUAJIT ? 8 : 14,
 				dialect == TRACE_LUAJIT ? 31 : 36);
+		trace_events_check_file(&e);
 		trace_events_close(&e);
 	}
 }
@@ -163,6 +167,7 @@ Test(trace, a_frame_that_is_called_again_was_removed)
 	ev_return(&e, 10, 100);
 	assert_function(&e, FN_TOSTRING, 1, 1, 43);
 	assert_function(&e, FN_F, 3, 30, 42);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -181,6 +186,7 @@ Test(trace, c_functions_of_luajit_return_without_an_event)
 	ev_line(&e, 2, 1, 2);
 	assert_function(&e, FN_TOSTRING, 1, 10, 10);
 	assert_function(&e, FN_G, 1, 20, 20);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -202,6 +208,7 @@ Test(trace, a_vararg_frame_of_luajit_moves)
 	assert_function(&e, FN_F, 1, 6, 9);
 	assert_function(&e, FN_G, 2, 8, 8);
 	cr_assert_eq(misaligned(&e), 0);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -239,6 +246,7 @@ Test(trace, a_coroutine_runs_on_top_of_its_resumer)
 		assert_line(&e, FN_MAIN, 1, 1, 1 + 2, 13);
 		assert_line(&e, FN_MAIN, 2, 1, 1000, 1020);
 		cr_assert_eq(misaligned(&e), 0);
+		trace_events_check_file(&e);
 		trace_events_close(&e);
 	}
 }
@@ -262,6 +270,7 @@ Test(trace, a_coroutine_that_has_yielded_resumes_none)
 	e.thread = 0;
 	ev_return(&e, 0, 2);
 	assert_function(&e, FN_G, 1, 500, 500);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -285,6 +294,7 @@ Test(trace, an_error_ends_a_coroutine)
 	align_losses(e.align, &losses);
 	cr_assert_eq(losses.coroutines, 0);
 	assert_function(&e, FN_F, 3 * TRACE_THREADS, 6 * TRACE_THREADS, 6 * TRACE_THREADS);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -309,6 +319,7 @@ Test(trace, coroutines_are_bounded)
 	cr_assert_eq(losses.coroutines, 1001);
 	assert_function(&e, FN_F, TRACE_THREADS + 1000, TRACE_THREADS + 1000,
 			2 * (TRACE_THREADS + 1000));
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -324,6 +335,7 @@ Test(trace, lines_are_bounded)
 	ev_line(&e, 1, 1, 11);
 	cr_assert_eq(stats_lost_hits(e.stats), 1);
 	assert_line(&e, FN_F, 11, 2, 2, 0);
+	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
 
@@ -342,6 +354,7 @@ Test(trace, any_events_are_accepted)
 		trace_events_open(&e, seed % 3);
 		cr_assert_eq(trace_events_any(&e, bytes, sizeof(bytes)), 0);
 		stats_finish(e.stats);
+		trace_events_check_file(&e);
 		trace_events_close(&e);
 	}
 }

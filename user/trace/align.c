@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "align.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "costacks.h"
 
@@ -38,7 +39,7 @@ struct align {
 	size_t nchain;
 	uint64_t now;
 	size_t nframes;
-	uint32_t free_numbers[TRACE_THREADS]; /* of ended coroutines */
+	uint32_t *free_numbers; /* of ended coroutines; there is room for all */
 	uint32_t nfree, next_number;
 	struct align_losses losses;
 };
@@ -74,6 +75,7 @@ void align_free(struct align **align)
 		return;
 	HASH_ITER (hh, (*align)->threads, t, next)
 		thread_free(*align, t);
+	free((*align)->free_numbers);
 	free(*align);
 	*align = NULL;
 }
@@ -207,6 +209,8 @@ static int thread_of(struct align *a, uint64_t key, struct align_thread **out)
 		ret = drop_oldest(a);
 	if (ret)
 		return ret;
+	if (!a->nfree && array_grow(&a->free_numbers, a->next_number, sizeof(*a->free_numbers)))
+		return -ENOMEM;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;

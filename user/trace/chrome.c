@@ -37,14 +37,13 @@ void chrome_end(FILE *to)
 int chrome_new(FILE *to, const struct program *program, uint32_t pid, uint32_t tid,
 	       struct chrome **out)
 {
-	__chrome struct chrome *c = calloc(1, sizeof(*c));
+	struct chrome *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	*c = (struct chrome){.to = to, .program = program, .pid = pid, .tid = tid};
-	if (costacks_init(&c->stacks, sizeof(struct chrome_frame)))
-		return -ENOMEM;
-	*out = TAKE_PTR(c);
+	c->stacks.frame_size = sizeof(struct chrome_frame);
+	*out = c;
 	return 0;
 }
 
@@ -119,8 +118,8 @@ static void pop(struct chrome *c, size_t n)
 
 static int resume(struct chrome *c, uint32_t number)
 {
-	const struct costack *t = &c->stacks.threads[number];
 	int ret = costacks_resume(&c->stacks, number);
+	const struct costack *t = costacks_current(&c->stacks);
 
 	for (size_t i = 0; !ret && i < t->n; i++)
 		((struct chrome_frame *)t->frames)[i].since_ns = c->now;

@@ -3,23 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "action.h"
+#include "base/array.h"
 #include "costacks.h"
-
-int costacks_init(struct costacks *stacks, size_t frame_size)
-{
-	*stacks = (struct costacks){.frame_size = frame_size};
-	stacks->threads = calloc(TRACE_THREADS, sizeof(*stacks->threads));
-	return stacks->threads ? 0 : -ENOMEM;
-}
 
 void costacks_free(struct costacks *stacks)
 {
-	for (size_t i = 0; stacks->threads && i < TRACE_THREADS; i++)
+	for (size_t i = 0; i < stacks->nthreads; i++)
 		free(stacks->threads[i].frames);
 	free(stacks->threads);
 	free(stacks->chain);
-	*stacks = (struct costacks){};
+	stacks->threads = NULL;
+	stacks->chain = NULL;
+	stacks->nthreads = stacks->nchain = stacks->cap = 0;
 }
 
 void *costack_push(struct costack *stack, size_t frame_size)
@@ -61,6 +56,11 @@ int costacks_resume(struct costacks *stacks, uint32_t number)
 			return -ENOMEM;
 		stacks->chain = grown;
 		stacks->cap = cap;
+	}
+	while (stacks->nthreads <= number) {
+		if (array_grow(&stacks->threads, stacks->nthreads, sizeof(*stacks->threads)))
+			return -ENOMEM;
+		stacks->threads[stacks->nthreads++] = (struct costack){};
 	}
 	stacks->chain[stacks->nchain++] = number;
 	return 0;

@@ -12,13 +12,13 @@ struct costack {
 };
 
 struct costacks {
-	size_t frame_size;
-	struct costack *threads; /* TRACE_THREADS, by number */
-	uint32_t *chain;	 /* numbers; the last one runs */
+	size_t frame_size;	 /* the caller sets it; all else is zero at first */
+	struct costack *threads; /* by number */
+	size_t nthreads;
+	uint32_t *chain; /* numbers; the last one runs */
 	size_t nchain, cap;
 };
 
-int costacks_init(struct costacks *stacks, size_t frame_size); /* -ENOMEM */
 void costacks_free(struct costacks *stacks);
 
 /* Pushes a frame of zeros; NULL: out of memory. */
@@ -32,7 +32,8 @@ static inline struct costack *costacks_current(const struct costacks *stacks)
 /* The topmost frame of the chain below its `skip` topmost ones; NULL: there is none. */
 void *costacks_frame(const struct costacks *stacks, size_t skip);
 
-int costacks_resume(struct costacks *stacks, uint32_t number); /* -ENOMEM */
+/* Coroutine `number` comes on top. Numbers are dense: there is memory for all below. -ENOMEM. */
+int costacks_resume(struct costacks *stacks, uint32_t number);
 
 /* The topmost coroutine leaves the chain. One without frames has ended. */
 void costacks_yield(struct costacks *stacks);

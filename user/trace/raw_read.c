@@ -13,7 +13,7 @@
 #include "raw_read.h"
 #include "costacks.h"
 
-#define LINE_BYTES (1u << 20) /* of the file; longer ones are no record */
+#define LINE_BYTES (1u << 18) /* of the file; longer ones are no record */
 #define FRAMES_MAX (4u << 20)
 #define LINES_MAX (1u << 20) /* that can run, of a function */
 
@@ -58,7 +58,7 @@ struct read_state {
 	int64_t number;
 	struct trace_sink sink;
 	struct read_thread *threads, *top;
-	uint32_t free_numbers[TRACE_THREADS];
+	uint32_t *free_numbers; /* of ended coroutines; there is room for all */
 	uint32_t nfree, nthreads;
 	size_t nframes;
 	uint64_t now;
@@ -93,6 +93,7 @@ static void state_free(struct read_state *s)
 
 	HASH_ITER (hh, s->threads, t, next)
 		thread_free(s, t);
+	free(s->free_numbers);
 	free(s);
 }
 
@@ -123,6 +124,9 @@ static int resume(struct read_state *s, uint64_t id)
 	if (!t) {
 		if (!s->nfree && s->nthreads == TRACE_THREADS)
 			return BAD;
+		if (!s->nfree &&
+		    array_grow(&s->free_numbers, s->nthreads, sizeof(*s->free_numbers)))
+			return -ENOMEM;
 		t = calloc(1, sizeof(*t));
 		if (!t)
 			return -ENOMEM;
@@ -146,7 +150,7 @@ static int yield(struct read_state *s)
 	struct read_thread *t = s->top;
 	int ret;
 
-	if (!t || !t->resumer)
+	if (!t)
 		return BAD;
 	s->top = t->resumer;
 	t->on_chain = false;
@@ -171,7 +175,7 @@ static int call(struct read_state *s, uint32_t function, bool is_tail)
 {
 	struct read_frame *frame;
 	struct read_thread *t;
-	int ret = s->top ? 0 : resume(s, 0);
+	int ret = s->top ? 0 : resume(s, 1); /* luatrace begins without a record for it */
 
 	if (ret)
 		return ret;
@@ -189,14 +193,6 @@ static int call(struct read_state *s, uint32_t function, bool is_tail)
 	*frame = (struct read_frame){function, -1, false, false};
 	s->nframes++;
 	return put(s, TRACE_CALL, function);
-}
-
-/* luatrace begins without a record for the first coroutine. */
-static int resume_from(struct read_state *s, uint64_t id)
-{
-	int ret = s->top ? 0 : resume(s, 0);
-
-	return ret ? ret : resume(s, id);
 }
 
 static int return_(struct read_state *s)
@@ -241,15 +237,15 @@ static int unwind(struct read_state *s)
 	return ret;
 }
 
+/* A coroutine that has no frames may have ended: the line is that of its resumer then. */
 static int line(struct read_state *s, int32_t number, uint64_t ns)
 {
-	struct read_frame *top;
+	struct read_frame *top = top_frame(s);
 	bool goes_on;
-	int ret = end_empty(s);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	top = &frames_of(s->top)[s->top->stack.n - 1];
+	if (!top)
+		return BAD;
 	goes_on = top->goes_on && top->line == number;
 	top->goes_on = false;
 	top->line = number;
@@ -351,7 +347,7 @@ static int place_of(struct raw_reader *r, const struct program_function *f, stru
 /* "FILE FIRST LAST" */
 static int read_call(struct raw_reader *r, char *text, char letter)
 {
-	char *blank = strchr(text, ' '), *at = blank + 1;
+	char *blank = strchr(text, ' '), *at = blank ? blank + 1 : text;
 	struct program_function f = {};
 	struct read_place *place;
 	int64_t first, last;
@@ -547,7 +543,7 @@ static int read_record(struct raw_reader *r, char *text)
 		if (strchr("S>T", text[0]))
 			return read_call(r, at, text[0]);
 		if (text[0] == 'R' && number(&at, '\0', INT64_MAX, &id))
-			return resume_from(r->state, id);
+			return resume(r->state, id);
 		return BAD;
 	}
 	if (!text[0] || text[1])
@@ -580,6 +576,17 @@ static void reader_free(struct raw_reader *r)
 	}
 }
 
+/* What still runs ends with the time of the last records. */
+static int end_states(struct raw_reader *r)
+{
+	int ret = 0;
+
+	for (struct read_state *s = r->states; s && ret >= 0; s = s->hh.next)
+		while (s->top && ret >= 0)
+			ret = yield(s);
+	return ret < 0 ? ret : 0;
+}
+
 static int read_records(struct raw_reader *r, FILE *from)
 {
 	__free char *buf = malloc(LINE_BYTES);
@@ -598,7 +605,9 @@ static int read_records(struct raw_reader *r, FILE *from)
 		r->counts->records++;
 		r->counts->bad += ret == BAD;
 	}
-	return ret < 0 ? ret : ferror(from) ? -EIO : 0;
+	if (ret >= 0 && ferror(from))
+		return -EIO;
+	return ret < 0 ? ret : end_states(r);
 }
 
 int raw_read(FILE *from, struct program *program, raw_sink_fn sink_of, void *ctx,

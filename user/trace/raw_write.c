@@ -80,13 +80,14 @@ void raw_file_free(struct raw_file **file)
 
 int raw_writer_new(struct raw_file *file, struct raw_writer **out)
 {
-	__raw_writer struct raw_writer *w = calloc(1, sizeof(*w));
+	struct raw_writer *w = calloc(1, sizeof(*w));
 
-	if (!w || costacks_init(&w->stacks, sizeof(struct written_frame)))
+	if (!w)
 		return -ENOMEM;
+	w->stacks.frame_size = sizeof(struct written_frame);
 	w->file = file;
 	w->number = ++file->nwriters;
-	*out = TAKE_PTR(w);
+	*out = w;
 	return 0;
 }
 
@@ -167,13 +168,26 @@ static int put_source(struct raw_file *file, uint32_t source)
 	return 0;
 }
 
+#define RANGES_MAX 9000 /* that fit into a record that raw_read.c takes */
+
+static size_t count_ranges(const struct program_function *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nlines; i++)
+		n += !i || f->lines[i] != f->lines[i - 1] + 1;
+	return n;
+}
+
 static void put_lines(FILE *to, const struct program_function *f)
 {
 	size_t end;
 
-	if (!f->has_lines)
+	if (!f->has_lines || count_ranges(f) > RANGES_MAX) {
 		putc_unlocked('?', to);
-	for (size_t i = 0; f->has_lines && i < f->nlines; i = end) {
+		return;
+	}
+	for (size_t i = 0; i < f->nlines; i = end) {
 		for (end = i + 1; end < f->nlines && f->lines[end] == f->lines[end - 1] + 1;)
 			end++;
 		fprintf(to, "%s%" PRIu32, i ? ";" : "", f->lines[i]);
@@ -311,26 +325,27 @@ static int push(struct raw_writer *w, uint32_t id)
 	return 0;
 }
 
+static bool is_protecting(const struct raw_writer *w, uint32_t id)
+{
+	return id < w->file->program->nfunctions &&
+	       w->file->program->functions[id].role == TRACE_ROLE_PROTECT;
+}
+
 static int on_call(struct raw_writer *w, uint32_t id)
 {
-	if (is_lua(w, id)) {
-		int ret;
+	struct written_frame *caller = lua_frame(w, 0);
+	int ret = 0;
 
+	if (is_lua(w, id)) {
 		put_line(w);
 		ret = put_call(w->file, '>', id);
-		if (ret)
-			return ret;
-	} else if (id < w->file->program->nfunctions &&
-		   w->file->program->functions[id].role == TRACE_ROLE_PROTECT) {
-		struct written_frame *caller = lua_frame(w, 0);
-
+	} else if (caller && is_protecting(w, id)) {
 		put_line(w);
 		put_letter(w, 'P');
-		if (caller)
-			caller->is_protected = true;
+		caller->is_protected = true;
 		w->open = true;
 	}
-	return push(w, id);
+	return ret ? ret : push(w, id);
 }
 
 /* A return, as a reader does it. */
@@ -426,19 +441,19 @@ static void on_unwind(struct raw_writer *w, size_t n)
 
 static int on_resume(struct raw_writer *w, uint32_t number)
 {
+	int ret;
+
 	put_line(w);
-	if (w->stacks.nchain) /* luatrace begins without one */
-		fprintf(w->file->to, "R %" PRIu32 "\n", number + 1);
-	w->open = w->stacks.threads[number].n;
-	return costacks_resume(&w->stacks, number);
+	fprintf(w->file->to, "R %" PRIu32 "\n", number + 1);
+	ret = costacks_resume(&w->stacks, number);
+	w->open = !ret && costacks_current(&w->stacks)->n;
+	return ret;
 }
 
 static void on_yield(struct raw_writer *w)
 {
-	if (costacks_current(&w->stacks)->n) /* else a reader would have left it with the line */
-		put_line(w);
-	if (w->stacks.nchain > 1)
-		put_letter(w, 'Y');
+	put_line(w);
+	put_letter(w, 'Y');
 	costacks_yield(&w->stacks);
 	w->open = true;
 }
@@ -447,6 +462,8 @@ static void on_line(struct raw_writer *w, int32_t line)
 {
 	struct written_frame *top = costacks_frame(&w->stacks, 0);
 
+	if (!top->is_lua)
+		return;
 	if (top->line >= 0)
 		put_line(w);
 	top->line = line;

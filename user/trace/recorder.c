@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -271,6 +272,23 @@ static int add_lua(struct track *t, const struct hook_func *func, struct program
 	return program_function(t->recorder->program, f, out);
 }
 
+/* "lua5.4+0x2d90": a C function that has no name. */
+static char *name_by_place(const struct track *t, const struct hook_func *func)
+{
+	size_t len;
+	const char *path = hook_state_bytes(t->state, func->source, &len);
+	const char *slash = memrchr(path, '/', len);
+	char *name = NULL;
+
+	if (slash) {
+		len -= slash + 1 - path;
+		path = slash + 1;
+	}
+	if (asprintf(&name, "%.*s+0x%" PRIx64, (int)len, path, func->identity) < 0)
+		return NULL;
+	return name;
+}
+
 static int add_function(struct track *t, uint32_t id, uint32_t *out)
 {
 	const struct hook_func *func = hook_state_func(t->state, id);
@@ -282,7 +300,7 @@ static int add_function(struct track *t, uint32_t id, uint32_t *out)
 	if (!func)
 		return -ENOENT;
 	bytes = hook_state_bytes(t->state, func->name, &len);
-	name = strndup(bytes, len);
+	name = func->kind == HOOK_C && !len ? name_by_place(t, func) : strndup(bytes, len);
 	if (!name)
 		return -ENOMEM;
 	f.name = name;

@@ -28,13 +28,12 @@ struct stats {
 
 int stats_new(struct stats **out)
 {
-	__stats struct stats *s = calloc(1, sizeof(*s));
+	struct stats *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	if (costacks_init(&s->stacks, sizeof(struct stats_frame)))
-		return -ENOMEM;
-	*out = TAKE_PTR(s);
+	s->stacks.frame_size = sizeof(struct stats_frame);
+	*out = s;
 	return 0;
 }
 
@@ -222,8 +221,8 @@ static int on_line(struct stats *s, int32_t number)
 
 static int on_resume(struct stats *s, uint32_t number)
 {
-	const struct costack *t = &s->stacks.threads[number];
 	int ret = costacks_resume(&s->stacks, number);
+	const struct costack *t = costacks_current(&s->stacks);
 
 	for (size_t i = 0; !ret && i < t->n; i++)
 		frame_begin(s, (struct stats_frame *)t->frames + i);
