@@ -433,6 +433,46 @@ def attach(bench, report, row):
                    median(values) <= row.limit)
 
 
+# ---- counted calls -----------------------------------------------------------------------------
+
+CALLS = 100_000
+CALLER = ("local function f(x) return x end print('ready') io.stdout:flush() for line in io.lines() do local t = os.clock() "
+          "for i = 1, %d do f(i) end print((os.clock() - t) / %d * 1e9) io.stdout:flush() end" % (CALLS, CALLS))
+
+
+def counted_call(bench, report, row):
+    """CPU time that `luabpf count -p` adds to a call, over that of a uprobe with an empty program."""
+    rounds = bench.rounds or 15
+
+    def turns(lua):
+        out = []
+        for _ in range(rounds):
+            lua.stdin.write("go\n")
+            lua.stdin.flush()
+            out.append(float(lua.stdout.readline()))
+        return out
+
+    with subprocess.Popen([*row.args[0], "-e", CALLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as lua:
+        try:
+            lua.stdout.readline()
+            plain = turns(lua)
+            argv = [bench.luabpf, "count", "-p", str(lua.pid), "--max-slowdown", "1000"]
+            with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as luabpf:
+                try:
+                    if "counting calls" not in luabpf.stderr.readline():
+                        raise Unmeasured("luabpf count did not start")
+                    counted = turns(lua)
+                finally:
+                    end(luabpf, signal.SIGINT)
+        finally:
+            end(lua)
+    argv = [bench.build / "tests/bench/trap", bench.build / "bpf/count.bpf.o"]
+    bare = [float(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    ratios = [(took - median(plain)) / median(bare) for took in counted]
+    report.row([row.name, row.label, f"{median(bare):.0f} ns", f"{median(counted) - median(plain):.0f} ns",
+                f"{median(ratios):.2f}", spread(ratios), f"<= {row.limit}"], median(ratios) <= row.limit)
+
+
 # ---- system-wide --------------------------------------------------------------------------------
 
 IDLE, BUSY = 1000, 50
@@ -681,6 +721,10 @@ PARTS = [  # title, columns, rows
      [Row("slowdown-interpreted", "the target, JIT compiler off", slowdown, 1, (False,)),
       Row("slowdown-compiled", "the target, JIT compiler on", slowdown, 1, (True,)),
       Row("slowdown-bystander", "luabpf -p of another process", bystander, 0)]),
+    ("CPU time of a call that luabpf count -p counts, over that of a uprobe with an empty program",
+     ["", "", "bare uprobe", "counted call", "ratio", "spread", "limit"],
+     [Row(f"count-{name}", f"{' '.join(argv)}, a call of a Lua function", counted_call, 3, (argv,))
+      for name, argv in (("puc", ["lua5.4"]), ("lj", NO_JIT))]),
     (f"luabpf's own process at {HZ} Hz, 10 s", ["", "", "measured", "", "", "", "limit"],
      [Row("user", "CPU time and memory of luabpf", user, 1)]),
     ("luabpf --all beside many Lua processes, 5 s", ["", "", "measured", "", "", "", "limit"],

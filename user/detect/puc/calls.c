@@ -151,15 +151,16 @@ static int add_entry(struct puc_calls *c, uint32_t fn)
 }
 
 /*
- * Adds the entries that lead to a meta: its own function, or those that call it. -ENOTSUP:
- * luaV_execute calls luaD_tryfuncTM itself (5.4.0 to 5.4.3), and then luaD_precall: the call would
- * count twice.
+ * Adds the entries that lead to a meta: its own function, or all that call it. One of them at least is
+ * called by luaV_execute; copies that a compiler has put into luaD_call and luaD_callnoyield have
+ * the same arguments. -ENOTSUP: luaV_execute calls luaD_tryfuncTM itself (5.4.0 to 5.4.3), and then
+ * luaD_precall: the call would count twice.
  */
 static int entries_of(struct puc_calls *c, const struct meta *m, bool *any)
 {
 	bool by_vm = calls_to(c, c->vm, m->fn);
 	uint32_t i;
-	int r;
+	int r = 0;
 
 	*any = by_vm && calls_c(c, m->fn);
 	if (*any)
@@ -167,15 +168,15 @@ static int entries_of(struct puc_calls *c, const struct meta *m, bool *any)
 	for (i = 0; i < c->g.nedges; i++) {
 		const struct call_edge *e = &c->g.edge[i];
 
-		if (e->to != m->fn || !runs(e) || e->from == c->vm ||
-		    !calls_to(c, c->vm, e->from) || !calls_c(c, e->from))
-			continue;
-		*any = true;
-		r = by_vm ? -ENOTSUP : add_entry(c, e->from);
-		if (r)
-			return r;
+		*any |= e->to == m->fn && runs(e) && calls_to(c, c->vm, e->from) &&
+			calls_c(c, e->from);
 	}
-	return 0;
+	if (*any && by_vm)
+		return -ENOTSUP;
+	for (i = 0; *any && !r && i < c->g.nedges; i++)
+		if (c->g.edge[i].to == m->fn && runs(&c->g.edge[i]))
+			r = add_entry(c, c->g.edge[i].from);
+	return r;
 }
 
 /* True if the function jumps or calls to its own begin: then its probe sees the metamethod, too. */
