@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """luabpf count -p: exact counts of calls by uprobes, against programs that count for themselves; what stops it, and what it
 leaves. --max-slowdown is out of the way where it is not what is tested: how much a probe costs is the machine's."""
+import json
 import re
 import signal
 import subprocess
@@ -76,7 +77,7 @@ def test_counts_are_those_of_the_program(name):
     assert {place: places.get(place) for place in at} == at, done
     assert {name: names.get(name) for name in OURS} == {name: want[name] for name in OURS}, done
     assert {name: names.get(name) for name in LIBRARY.values()} == {LIBRARY[n]: want[n] for n in LIBRARY}, done
-    assert re.search(r"luabpf: \d+ calls in [\d.]+ s, exact; ", done.err), done
+    assert re.search(r"luabpf: \d+ calls of \d+ functions, exact\nluabpf: counted for [\d.]+ s, ", done.err), done
 
 
 @pytest.mark.parametrize("name", ["lua5.4", "luajit-joff"])
@@ -198,6 +199,21 @@ def test_functions_that_come_and_go_are_counted_apart(tmp_path):
             done = tool.done()
         _, places = rows(done.out)
         assert {i: places.get(f"chunk{i}:0", places.get(f"chunk{i}:1")) for i in range(1, 41)} == {i: i for i in range(1, 41)}, done
+
+
+def test_json_in_a_file(tmp_path):
+    out = tmp_path / "calls.json"
+    with vms.Target(["lua5.4", COUNTED, 50]) as target:
+        target.ready()
+        tool = count("-p", target.pid, "--json", "-o", out, *SLOW).wait_for("counting calls")
+        target.go()
+        want = expected(target)
+        tool.signal()
+        done = tool.done()
+    report = json.loads(out.read_text())
+    assert done.code == 0 and not done.out and report["exact"] and not report["not_exact"], (done, report)
+    got = {f["function"]: f["calls"] for f in report["functions"]}
+    assert report["calls"] == sum(got.values()) and {name: got[name] for name in OURS} == {name: want[name] for name in OURS}, report
 
 
 def test_usage():

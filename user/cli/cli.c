@@ -258,21 +258,18 @@ static int settle_trace(struct options *opts, struct error *err)
 /* A command's calls are counted by a hook, those of a process that runs by probes. */
 static int settle_count(const struct options *opts, struct error *err)
 {
-	static const int of_command[] = {CLI_OUTPUT, CLI_JSON};
 	static const int of_process[] = {CLI_DURATION, CLI_MAX_SLOWDOWN};
-	const int *wrong = opts->command ? of_process : of_command;
 	char name[32];
 
 	if (opts->command ? !*opts->command || opts->npids : opts->npids != 1) {
 		error_set(err, 0, "count counts the calls of one process: -p PID");
 		return error_remedy(err, -EINVAL, "or of a command: luabpf count -- COMMAND ARGS");
 	}
-	for (size_t i = 0; i < 2; i++) {
-		if (!was_seen(opts, wrong[i]))
+	for (size_t i = 0; opts->command && i < sizeof(of_process) / sizeof(*of_process); i++) {
+		if (!was_seen(opts, of_process[i]))
 			continue;
-		spell(&cli_rows[wrong[i]], name, sizeof(name));
-		return error_set(err, -EINVAL, "%s goes with %s", name,
-				 opts->command ? "count -p" : "count of a command");
+		spell(&cli_rows[of_process[i]], name, sizeof(name));
+		return error_set(err, -EINVAL, "%s goes with count -p", name);
 	}
 	return 0;
 }

@@ -5,10 +5,13 @@
 #include <stdio.h>
 
 #include "base/caps.h"
+#include "base/cleanup.h"
+#include "base/outfile.h"
 #include "base/signals.h"
 #include "base/uses.h"
 #include "cmds.h"
 #include "count_command.h"
+#include "output.h"
 #include "out/call_table.h"
 #include "record/call_counts.h"
 
@@ -60,14 +63,29 @@ static void print_end(const struct options *opts, const struct call_counts_resul
 	}
 }
 
-/* Returns the calls that are in no row. */
-static uint64_t uncounted(const struct call_counts_result *r)
+/* Adds a sentence if n calls are in no row. */
+static int add_uncounted(struct call_table *table, uint64_t n, const char *why)
 {
-	return r->nameless + r->misses[LB_CALL_FULL] + r->misses[LB_CALL_UNREADABLE] +
-	       r->misses[LB_CALL_BUSY] + r->dropped;
+	char sentence[128];
+
+	snprintf(sentence, sizeof(sentence), "%" PRIu64 " calls %s", n, why);
+	return n ? call_table_inexact(table, sentence) : 0;
 }
 
-static void print_uncounted(const struct call_counts_result *r)
+/* Compiled code makes its calls without the interpreter. */
+static int add_compiled(struct call_table *table, const struct call_counts_result *r)
+{
+	char sentence[256];
+
+	snprintf(
+		sentence, sizeof(sentence),
+		"LuaJIT's compiler is on: calls in compiled code are not counted, in which %.0f %% "
+		"of the time went by; luajit -joff, or jit.off(), has all",
+		100 * r->in_traces);
+	return r->compiled ? call_table_inexact(table, sentence) : 0;
+}
+
+static int add_limits(struct call_table *table, const struct call_counts_result *r)
 {
 	const struct {
 		uint64_t n;
@@ -78,45 +96,30 @@ static void print_uncounted(const struct call_counts_result *r)
 		{r->misses[LB_CALL_UNREADABLE], "of functions that could not be read"},
 		{r->misses[LB_CALL_BUSY] + r->dropped, "missed, as too many came at once"},
 	};
+	int ret = add_compiled(table, r);
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (kinds[i].n)
-			fprintf(stderr, "luabpf: %" PRIu64 " calls %s\n", kinds[i].n, kinds[i].why);
+	for (size_t i = 0; !ret && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		ret = add_uncounted(table, kinds[i].n, kinds[i].why);
+	return ret;
 }
 
-/* Compiled code makes its calls without the interpreter. */
-static void print_compiled(const struct call_counts_result *r)
-{
-	fprintf(stderr,
-		"luabpf: LuaJIT's compiler is on: calls in compiled code are not counted, in which "
-		"%.0f %% of the time went by; luajit -joff, or jit.off(), has all\n",
-		100 * r->in_traces);
-}
-
-static void print_summary(const struct options *opts, const struct call_counts_result *r)
+static void print_summary(const struct options *opts, const struct call_table *table,
+			  const struct call_counts_result *r)
 {
 	print_end(opts, r);
-	fprintf(stderr, "luabpf: %" PRIu64 " calls in %.2f s, %s", r->counted,
-		(double)r->duration_ns / 1e9,
-		r->compiled	? "not all of them"
-		: !uncounted(r) ? "exact"
-				: "");
-	if (uncounted(r))
-		fprintf(stderr, "%s%" PRIu64 " more not by function", r->compiled ? "; " : "",
-			uncounted(r));
-	fprintf(stderr, "; %.2f s of CPU time", (double)r->cpu_ns / 1e9);
+	call_table_summary(table, stderr);
+	fprintf(stderr, "luabpf: counted for %.2f s, in which the process had %.2f s of CPU time",
+		(double)r->duration_ns / 1e9, (double)r->cpu_ns / 1e9);
 	if (r->cost.slowdown)
 		fprintf(stderr, ", %s%.1f times what it takes without, at about %.1f us a call",
 			more_than(&r->cost), r->cost.slowdown, r->cost.hit_ns / 1e3);
 	fputc('\n', stderr);
-	print_uncounted(r);
-	if (r->compiled)
-		print_compiled(r);
 }
 
-static int report(const struct options *opts, struct call_counts *calls, struct error *err)
+static int report(const struct options *opts, struct call_counts *calls, struct outfile **out,
+		  struct error *err)
 {
-	__attribute__((cleanup(call_table_free))) struct call_table table = {};
+	__cleanup(call_table_free) struct call_table table = {};
 	struct call_counts_result result;
 	int ret = call_counts_finish(calls, &result, err);
 
@@ -124,14 +127,14 @@ static int report(const struct options *opts, struct call_counts *calls, struct 
 		return ret;
 	ret = call_table_add_prof(&table, result.prof);
 	if (!ret)
-		ret = call_table_write(&table, stdout);
-	if (!ret && fflush(stdout))
-		ret = -errno;
+		ret = add_limits(&table, &result);
 	if (ret)
-		return error_set(err, ret, "standard output: %s", strerror(-ret));
-	if (!opts->quiet)
-		print_summary(opts, &result);
-	return 0;
+		return error_set(err, ret, "out of memory");
+	ret = (opts->json ? call_table_json : call_table_write)(&table, outfile_stream(*out));
+	ret = outputs_finish(out, ret, err);
+	if (!ret && !opts->quiet)
+		print_summary(opts, &table, &result);
+	return ret;
 }
 
 static int run(const struct options *opts, struct error *err)
@@ -141,12 +144,15 @@ static int run(const struct options *opts, struct error *err)
 		.duration_ns = opts->duration_ns,
 		.max_slowdown = opts->max_slowdown,
 	};
-	__attribute__((cleanup(call_counts_free))) struct call_counts *calls = NULL;
+	__cleanup(call_counts_free) struct call_counts *calls = NULL;
+	__outfile struct outfile *out = NULL;
 	struct call_counts_cost cost;
 	bool over = false;
 	int ret, stop;
 
-	ret = caps_keep(USE_TARGETS | USE_LOADING | USE_COST, err);
+	ret = outfile_open(opts->output ? opts->output : "-", &out, err);
+	if (!ret)
+		ret = caps_keep(USE_TARGETS | USE_LOADING | USE_COST | outputs_use(opts), err);
 	if (!ret)
 		ret = call_counts_open(&o, &calls, err);
 	if (ret)
@@ -159,7 +165,7 @@ static int run(const struct options *opts, struct error *err)
 		print_cost(opts, calls, &cost);
 	if (!ret && !over)
 		ret = call_counts_run(calls, err);
-	return ret ? ret : report(opts, calls, err);
+	return ret ? ret : report(opts, calls, &out, err);
 }
 
 int cmd_count(const struct options *opts)
