@@ -110,6 +110,16 @@ def test_calls_in_compiled_code_are_said_to_be_missing(tmp_path):
     assert share and int(share[1]) >= 50, done
 
 
+def test_compiled_code_alone_is_not_said_to_be_exact(tmp_path):
+    script = tmp_path / "hot.lua"
+    script.write_text("local function f(x) return x + 1 end\nlocal s = 0\nwhile true do s = f(s) % 7 end\n")
+    with vms.Target(["luajit", "-jon", script]) as target:
+        target.spend(0.1)
+        done = count("-p", target.pid, "-d", 0.3, *SLOW).done()
+    assert done.code == 0 and len(done.out.splitlines()) == 1, done
+    assert "exact" not in done.err and "LuaJIT made no call in the interpreter" in done.err, done
+
+
 @pytest.mark.parametrize("vm", [["lua5.4"], ["luajit", "-joff"]])
 def test_a_process_that_becomes_too_slow_is_left_alone(vm, tmp_path):
     """A loop of nothing but calls: a trap takes ten times what a call does on any machine."""

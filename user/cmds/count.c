@@ -85,6 +85,8 @@ static int add_compiled(struct call_table *table, const struct call_counts_resul
 	return r->compiled ? call_table_inexact(table, sentence) : 0;
 }
 
+#define IDLE_NS 1000000 /* CPU time of a process that did nothing */
+
 static int add_limits(struct call_table *table, const struct call_counts_result *r)
 {
 	const struct {
@@ -98,6 +100,10 @@ static int add_limits(struct call_table *table, const struct call_counts_result 
 	};
 	int ret = add_compiled(table, r);
 
+	if (!ret && r->unseen && r->cpu_ns > IDLE_NS)
+		ret = call_table_inexact(table,
+					 "LuaJIT made no call in the interpreter, but may have run "
+					 "compiled code: calls there are not counted");
 	for (size_t i = 0; !ret && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		ret = add_uncounted(table, kinds[i].n, kinds[i].why);
 	return ret;

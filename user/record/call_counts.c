@@ -95,7 +95,7 @@ static int keep_first(struct call_counts *c, const struct lb_rec_sample *rec)
 	if (!f)
 		return -ENOMEM;
 	f->hash = rec->hash;
-	f->rec = malloc(sizeof(*f->rec));
+	f->rec = malloc(size);
 	if (f->rec)
 		HASH_ADD(hh, c->first, hash, sizeof(f->hash), f);
 	if (!f->rec || !f->hh.tbl) {
@@ -579,6 +579,7 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 		.last = c->last,
 		.dropped = counter_dropped(c->counter),
 		.compiled = c->traces.on,
+		.unseen = c->luajit && !c->traces.n,
 		.in_traces = compiled_time_share(&c->traces),
 		.luajit = c->luajit,
 	};
