@@ -136,6 +136,20 @@ def test_a_process_that_becomes_too_slow_is_left_alone(vm, tmp_path):
                      r"are those of the [\d.]+ s before", done.err), done
 
 
+@pytest.mark.parametrize("vm", [["lua5.1"], ["lua5.4"], ["luajit", "-joff"]])
+def test_all_probes_begin_and_end_at_one_moment(vm, tmp_path):
+    """Calls that come by turns are counted equally often, though each has another probe."""
+    script = tmp_path / "turns.lua"
+    script.write_text("local object = setmetatable({}, {__call = function(self) end})\nlocal function leaf() end\n"
+                      "local abs, getenv = math.abs, os.getenv\nwhile true do leaf() object() abs(1) getenv('x') end\n")
+    with vms.Target([*vm, script]) as target:
+        target.spend(0.05)
+        done = count("-p", target.pid, "-d", 0.3, *SLOW).done()
+    names, places = rows(done.out)
+    calls = [places["turns.lua:2"], places["turns.lua:1"], names["math.abs"], names["os.getenv"]]
+    assert done.code == 0 and min(calls) > 100 and max(calls) - min(calls) <= 1, done
+
+
 def test_what_a_call_costs_is_said_before(tmp_path):
     script = tmp_path / "spin.lua"
     script.write_text(SPIN)
