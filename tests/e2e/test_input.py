@@ -50,7 +50,7 @@ def test_thread_instead_of_process():
 
 def test_not_a_lua_process():
     with vms.Target(["sleep", "30"]) as t:
-        refused(vms.luabpf("-p", t.pid, stats=False), str(t.pid), "no Lua in this process\n  name the process that runs it, or wait until it is loaded: --wait\n")
+        refused(vms.luabpf("-p", t.pid, stats=False), str(t.pid), "no Lua in this process\n  name the process that runs it, or wait until this one, or what it starts, does: --wait\n")
 
 
 def children(pid):
@@ -67,7 +67,7 @@ def test_parent_of_a_lua_process():
                     lua = children(t.pid)[0]
                     vms.wait_until(lambda: "liblua" in Path(f"/proc/{lua}/maps").read_text() or "luajit" in os.readlink(f"/proc/{lua}/exe"))
                 for r in vms.luabpf("-p", t.pid, stats=False).err, vms.luabpf("doctor", "-p", t.pid, stats=False).out:
-                    wanted = f"a child of it has: -p {lua}\n" if offered else "nor in its children: name the process that runs it, or wait until it is loaded: --wait\n"
+                    wanted = f"a child of it has: -p {lua}\n" if offered else "nor in its children: name the process that runs it, or wait until this one, or what it starts, does: --wait\n"
                     assert wanted in r, r
             finally:
                 os.killpg(t.pid, signal.SIGKILL)

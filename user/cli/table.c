@@ -287,7 +287,7 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_USER] = {"user", 0, "NAME", CLI_RECORD | CLI_PS | CLI_REPEATS, set_user,
 		      "--all, ps: processes of this user, by name or number"},
 	[CLI_WAIT] = {"wait", 0, NULL, CLI_RECORD, NULL,
-		      "with -p: begin when a process that has no Lua yet has loaded it",
+		      "with -p: begin when a process without Lua, or what it starts, runs it",
 		      FLAG(wait)},
 	[CLI_JITP] = {"jp", 0, "[OPTIONS[,OUTPUT]]", CLI_RECORD | CLI_REPORT, set_jitp,
 		      "jit.p report (the default: -jp=f to standard output)"},

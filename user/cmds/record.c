@@ -16,7 +16,6 @@
 #include "output.h"
 #include "doctor/doctor.h"
 #include "record/session.h"
-#include "record/wait.h"
 #include "record/summary.h"
 #include "proc/process.h"
 
@@ -256,6 +255,34 @@ static void set_ticks(const struct options *opts, struct session *session,
 	session_set_ticks(session, &ticks);
 }
 
+static void say_waits(void *arg)
+{
+	const struct options *opts = arg;
+	__text struct text pids = {};
+
+	process_put_pids(&pids, opts->pids, opts->npids);
+	if (!opts->quiet)
+		fprintf(stderr, "luabpf: process%s %s: no Lua yet; waits until %s loads it\n",
+			opts->npids > 1 ? "es" : "", text_str(&pids),
+			opts->npids > 1	  ? "one"
+			: opts->no_follow ? "it"
+					  : "it, or a process that it starts,");
+}
+
+static int wait_lua(const struct options *opts, struct session *session, struct error *err)
+{
+	int r = session_wait_lua(session, say_waits, (void *)opts, err);
+	const char *unsampled = session_unsampled(session);
+	__text struct text all = {};
+
+	if (r != -ENODATA)
+		return r;
+	process_put_pids(&all, opts->pids, opts->npids);
+	error_set(err, r, "process%s %s: ended without Lua", opts->npids > 1 ? "es" : "",
+		  text_str(&all));
+	return *unsampled ? error_remedy(err, r, "%s", unsampled) : r;
+}
+
 static int sample(const struct options *opts, struct session *session, struct outputs *out,
 		  int hangup, int *code, struct error *err)
 {
@@ -265,8 +292,13 @@ static int sample(const struct options *opts, struct session *session, struct ou
 	};
 	int ret, stop;
 
-	if (opts->verbose)
+	if (opts->verbose) {
 		print_modules(session);
+		session_watch(session, on_seen, NULL);
+	}
+	ret = opts->wait ? wait_lua(opts, session, err) : 0;
+	if (ret)
+		return ret;
 	set_ticks(opts, session, &iv, hangup);
 	ret = signals_catch(&stop); /* before the banner: its reader may send a signal at once */
 	if (ret)
@@ -275,24 +307,11 @@ static int sample(const struct options *opts, struct session *session, struct ou
 		banner(opts, session);
 	for (size_t i = 0; i < opts->npids && !opts->quiet && !opts->children; i++)
 		print_workers(opts, opts->pids[i]);
-	if (opts->verbose)
-		session_watch(session, on_seen, NULL);
 	ret = session_run(session, stop, err);
 	if (ret)
 		return ret;
 	return opts->every_ns ? finish_intervals(opts, session, &iv, code, err)
 			      : finish(opts, session, out, &iv, code, err);
-}
-
-static void say_waits(void *arg)
-{
-	const struct options *opts = arg;
-	__text struct text pids = {};
-
-	process_put_pids(&pids, opts->pids, opts->npids);
-	if (!opts->quiet)
-		fprintf(stderr, "luabpf: process%s %s: no Lua yet; waits until it is loaded\n",
-			opts->npids > 1 ? "es" : "", text_str(&pids));
 }
 
 /* Before the files of targets are looked into; session_run() gives up more. */
@@ -338,8 +357,6 @@ static int run(const struct options *opts, int *code, struct error *err)
 		ret = intervals_check_metrics(opts, err);
 	if (!ret && !opts->command) /* it would inherit them */
 		ret = keep_rights(&what, err);
-	if (!ret && opts->wait)
-		ret = session_wait_lua(opts->pids, opts->npids, say_waits, (void *)opts, err);
 	if (!ret)
 		ret = session_open(&what, &session, err);
 	return ret ? ret : sample(opts, session, &out, hangup, code, err);

@@ -508,7 +508,8 @@ static void not_here(struct scan *s, pid_t pid, struct text *remedy)
 	if (!n) {
 		text_puts(remedy, all ? "nor in its children: " : "");
 		text_puts(remedy,
-			  "name the process that runs it, or wait until it is loaded: --wait");
+			  "name the process that runs it, or wait until this one, or what it "
+			  "starts, does: --wait");
 		return;
 	}
 	text_puts(remedy, n == 1 ? "a child of it has: -p " : "children of it have: -p ");

@@ -75,6 +75,12 @@ static int attach_roots(struct targets *ts, const struct roots *roots, bool agai
 	return r;
 }
 
+/* True if it may have Lua later: it has none, or is amid an exec. */
+static bool is_later(pid_t pid, int r)
+{
+	return r == -ENODATA || (r == -ESRCH && !process_check(pid, NULL));
+}
+
 /* lack: set if one of them has no Lua, which may be in its children. */
 static int add_named(struct targets *ts, const struct roots *roots, struct error *lack,
 		     struct error *err)
@@ -91,7 +97,7 @@ static int add_named(struct targets *ts, const struct roots *roots, struct error
 		r = targets_recognise(ts, t, 0, err);
 		if (r == -ENODATA && roots->children)
 			*lack = *err;
-		else if (r && !(r == -ENODATA && roots->may_lack))
+		else if (r && !(roots->may_lack && is_later(roots->pids[i], r)))
 			return r;
 	}
 	return 0;

@@ -79,6 +79,14 @@ typedef int session_count_fn(void *arg, size_t row, uint64_t count);
 void session_on_count(struct session *session, session_count_fn *fn, void *arg);
 
 /*
+ * --wait: samples until a VM was recognised in one of the processes, or in one that they have started
+ * meanwhile; before session_start(), whose duration begins then. Calls `waits` (may be NULL) once if
+ * none was yet. -ENODATA: all have ended without Lua.
+ */
+int session_wait_lua(struct session *session, void (*waits)(void *arg), void *arg,
+		     struct error *err);
+
+/*
  * Lets a held command run, and begins to wait for events: the duration's end, the targets' ends, and
  * that stop becomes readable, which is of signals_catch(); -1: none.
  */

@@ -55,6 +55,7 @@ struct session {
 	int command_status;
 	bool command_ended;
 	enum session_end end;
+	bool over; /* its targets have ended: session_poll() waits no more */
 	int epoll, drain_timer, duration_timer, tick_timer;
 	int error;	  /* first -errno from a callback */
 	struct error why; /* of it; may be empty */

@@ -169,6 +169,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		if (!on_target_end(s, (pid_t)(ev->data.u64 >> 32)))
 			return false;
 		s->end = SESSION_TARGETS_ENDED;
+		s->over = true;
 		return true;
 	}
 	return false;
@@ -251,6 +252,31 @@ int session_start(struct session *s, int stop, struct error *err)
 	return r;
 }
 
+/* BPF reports an exec at the next event. A library that a process loads is found by a look at its mappings. */
+int session_wait_lua(struct session *s, void (*waits)(void *arg), void *arg, struct error *err)
+{
+	int r = 0;
+
+	if (s->targets.had_lua)
+		return 0;
+	if (waits)
+		waits(arg);
+	/* what will run is not known; few builds lack GC64 */
+	loader_request_families(s->loader, LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC));
+	s->targets.sampling = true;
+	s->targets.waits = true;
+	while (!r && !s->targets.had_lua) {
+		r = session_poll(s, -1, err);
+		s->idle_rounds = 0; /* rounds stay short */
+	}
+	s->targets.waits = false;
+	if (r < 0)
+		return r;
+	if (s->error)
+		return error_set(err, s->error, "recording: %s", strerror(-s->error));
+	return s->targets.had_lua ? 0 : -ENODATA;
+}
+
 int session_fd(const struct session *s)
 {
 	return s->epoll;
@@ -259,8 +285,8 @@ int session_fd(const struct session *s)
 int session_poll(struct session *s, int timeout_ms, struct error *err)
 {
 	struct epoll_event ev[64];
-	int i, n = epoll_wait(s->epoll, ev, 64, timeout_ms);
-	bool over = false;
+	int i, n = epoll_wait(s->epoll, ev, 64, s->over ? 0 : timeout_ms);
+	bool over = s->over;
 
 	s->drained = false; /* since these events: one drain is for all ends among them */
 	if (n < 0 && errno != EINTR)

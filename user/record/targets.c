@@ -166,7 +166,7 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 }
 
 /* Reports the VMs that it did not have before. */
-static void show(const struct targets *ts, struct process *t, const struct vm_modules *before)
+static void show(struct targets *ts, struct process *t, const struct vm_modules *before)
 {
 	bool any = false;
 
@@ -177,7 +177,7 @@ static void show(const struct targets *ts, struct process *t, const struct vm_mo
 			continue;
 		if (ts->processes.hold_sources && !any)
 			sources_hold(&t->sources, t->pid, t->image_id);
-		any = true;
+		any = ts->had_lua = true;
 		if (ts->seen)
 			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
 	}
@@ -439,7 +439,7 @@ void targets_look(struct targets *ts, uint64_t now)
 			processes_end(&ts->processes, t);
 			continue;
 		}
-		t->look_ns = now < t->young_until ? now : now + LOOK_NS;
+		t->look_ns = ts->waits || now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
 		if (!ts->everywhere || !t->mapped)
 			look(ts, t);

@@ -27,6 +27,8 @@ struct targets {
 
 	uint32_t epochs;	/* images of processes seen so far */
 	struct error unsampled; /* a VM of a target that is not sampled, and why */
+	bool waits;		/* for Lua: mappings are looked at each round */
+	bool had_lua;		/* a VM was recognised, in one that may have ended */
 	bool closed;		/* the files of a process could not be opened: it may run Lua */
 };
 
