@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,32 @@ while os.clock() - t < 1.2 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) e
         # a quarter; of 1000 samples (2000 are due) 0.08 is near six standard deviations: for all depths of both
         # interpreters this is wrong in less than one of a million runs
         assert of >= 1000 and abs(once / of - 0.25) < 0.08, (n, by)
+
+
+# Maps so many pages with alternating rights, then runs; a C function in each loop, whose address is looked up.
+MANY = """local ffi = require "ffi"
+ffi.cdef "char *mmap(void *, size_t, int, int, int, long); int mprotect(void *, size_t, int);"
+local n = tonumber(arg[1])
+local at = ffi.C.mmap(nil, n * 4096, 1, 0x4022, -1, 0)
+for i = 0, n - 1, 2 do ffi.C.mprotect(at + i * 4096, 4096, 3) end
+print("ready") io.stdout:flush()
+while true do for i = 1, 1e4 do os.clock() end end"""
+
+
+def test_many_mappings(tmp_path):
+    """They take long to read: two readers, each not again for 10 us a mapping, and a few reads at the start."""
+    with vms.Target(["luajit", "-joff", script(tmp_path, MANY), 60000]) as t:
+        t.ready()
+        size = len(Path(f"/proc/{t.pid}/maps").read_bytes())
+        began = time.monotonic()
+        tool = vms.Luabpf("-p", t.pid, "-F", 500, "-jp=fm0").wait_banner()
+        t.spend(1)
+        read = int(re.search(r"^rchar: (\d+)", Path(f"/proc/{tool.p.pid}/io").read_text(), re.M)[1])
+        most = 2 * ((time.monotonic() - began) / 0.6 + 1) + 4
+        tool.signal()
+        r = tool.done()
+    assert r.code == 0 and "clock" in r.out, r
+    assert size > 2e6 and read < most * size + 20e6, (read / size, most)
 
 
 def test_sleeping_target(tmp_path):

@@ -227,29 +227,33 @@ def test_hostile_command(machine):
 
 
 def test_other_users(machine):
-    """Without rights the caller's own are shown, and the others counted. A deleted file has no path that may be opened."""
+    """Without rights the caller's own are shown, and the others counted."""
     assert machine.nobodys in machine.nobody_sees
     assert machine.nobody_sees[machine.nobodys]["user"] == machine.table[machine.nobodys]["USER"] == "nobody"
-    assert not {*machine.targets.values(), machine.deleted} & set(machine.nobody_sees)
+    assert machine.deleted in machine.nobody_sees and not set(machine.targets.values()) & set(machine.nobody_sees)
     assert all(p["uid"] == NOBODY for p in machine.nobody_sees.values())
     n = re.fullmatch(r"luabpf: (\d+) processes could not be looked into: run as root \(sudo luabpf ps\)\n",
                      machine.nobody_err)
     assert n and int(n.group(1)) > len(machine.targets), machine.nobody_err
 
 
-@pytest.mark.parametrize("deleted", [False, True])
+@pytest.mark.parametrize("deleted", ["nothing", "program", "library"])
 def test_refused_are_counted(root, deleted):
-    """In a pid namespace of their own: this Lua, a shell and luabpf."""
+    """In a pid namespace of their own: this Lua, a shell and luabpf. Without rights a deleted library has no path that may be opened."""
     with vms.public_dir() as public:
         public.chmod(0o777)
         exe = shutil.copy(shutil.which("luajit"), public)
+        library = shutil.copy(f"/usr/{vms.MULTIARCH}/libluajit-5.1.so.2", public)
         tool = os.open(vms.LUABPF, os.O_RDONLY)
-        script = f"{f'os.remove([[{exe}]])' if deleted else ''} os.execute('/proc/self/fd/{tool} ps')"
+        gone = {"nothing": "", "program": f"os.remove([[{exe}]])", "library": f"os.remove([[{library}]])"}[deleted]
+        script = f"{gone} os.execute('/proc/self/fd/{tool} ps')"
+        if deleted == "library":
+            exe = shutil.copy(vms.HOSTS / "embed", public)
         r = subprocess.run(["unshare", "-m", "-p", "-f", "--mount-proc", *map(str, AS_NOBODY), exe, "-e", script],
                            capture_output=True, text=True, timeout=vms.HANG, stdin=subprocess.DEVNULL, pass_fds=[tool])
         os.close(tool)
     found = rows(r)
-    if deleted:
+    if deleted == "library":
         assert not found and r.stderr == "luabpf: 1 process could not be looked into: run as root (sudo luabpf ps)\n", r
     else:
         assert set(found) == {1} and not r.stderr, r

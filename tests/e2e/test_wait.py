@@ -107,7 +107,7 @@ def end_child(pid):
 
 def test_what_it_starts_runs_lua():
     """The process itself never does. Its end is that of the recording."""
-    with vms.Target(["sh", "-c", FORKS % (1e9, 1e9)]) as t:
+    with vms.Target(["sh", "-c", FORKS % (60, 60)]) as t:
         t.ready()
         tool = vms.Luabpf("-v", "-p", t.pid, "--wait", "-F", 1000, "-jp=fm0").wait_for("no Lua yet; .* or a process that it starts")
         t.go()
@@ -123,7 +123,7 @@ def test_what_it_starts_runs_lua():
 
 
 def test_a_present_child_runs_lua():
-    with vms.Target(["sh", "-c", HAS_CHILD % 1e9]) as t:
+    with vms.Target(["sh", "-c", HAS_CHILD % 60]) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "--wait", "--children", "-F", 1000, "-jp=fm0").wait_for("no Lua yet")
         t.go()
@@ -134,7 +134,7 @@ def test_a_present_child_runs_lua():
 
 
 def test_a_duration_begins_with_lua():
-    with vms.Target(["sh", "-c", FORKS % (1e9, 0)]) as t:
+    with vms.Target(["sh", "-c", FORKS % (60, 0)]) as t:
         t.ready()
         tool = vms.Luabpf("-p", t.pid, "--wait", "-d", 0.2, "-jp=fm0").wait_for("no Lua yet")
         time.sleep(0.3)

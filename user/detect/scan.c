@@ -268,8 +268,12 @@ static int look_into(struct scan *s, int fd, struct budget *work, struct scanned
 	return 0;
 }
 
+#define REMEMBERED 64 /* files, a power of two */
+
 struct scan_ctx {
 	struct scan *scan;
+	/* of this process, by mapping: it may have mapped one file ten thousand times */
+	struct scanned *remembered[REMEMBERED];
 	pid_t pid;
 	struct lb_proc *proc;
 	uint32_t mappings;
@@ -365,13 +369,20 @@ static void note_unopened(struct scan *s, const struct process_mapping *m)
 		s->unopened_path = strdup(m->path);
 }
 
+static struct scanned **remembered(struct scan_ctx *c, const struct process_mapping *m)
+{
+	return &c->remembered[(m->ino ^ m->dev) & (REMEMBERED - 1)];
+}
+
 static struct scanned *scan_file(struct scan_ctx *c, const struct process_mapping *m)
 {
 	struct process_file key;
 	struct budget *work;
-	struct scanned *f;
+	struct scanned *f = *remembered(c, m);
 	int r;
 
+	if (f && f->map_dev == m->dev && f->map_ino == m->ino)
+		return f;
 	r = process_file(c->pid, m, &key);
 	if (r == -EREMOTE) {
 		error_set(&c->left_out, r,
@@ -384,9 +395,12 @@ static struct scanned *scan_file(struct scan_ctx *c, const struct process_mappin
 	if (r)
 		return NULL;
 	HASH_FIND(hh, c->scan->files, &key, sizeof(key), f);
-	if (f)
+	if (f) {
+		*remembered(c, m) = f;
 		return f;
+	}
 	work = budget_of(c->scan, c->pid);
+	memset(c->remembered, 0, sizeof(c->remembered)); /* one may be forgotten for this one */
 	r = add_file(c, m, &key, work, &f);
 	if (r == -EACCES || r == -EPERM || r == -ENOENT)
 		note_unopened(c->scan, m);

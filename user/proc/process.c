@@ -290,8 +290,9 @@ static bool parse_mapping(char *line, bool (*wanted)(const char *perms), struct 
 
 #define MAPS_READ 4096 /* bytes that the kernel makes at a time; its st_blksize says 1024 */
 
-int process_maps(pid_t pid, bool (*wanted)(const char *perms),
-		 int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+/* Counts all in *n. */
+static int read_maps(pid_t pid, bool (*wanted)(const char *perms),
+		     int (*fn)(void *arg, const struct process_mapping *m), void *arg, size_t *n)
 {
 	FILE *f __fclose = NULL;
 	char *line __free = NULL;
@@ -303,7 +304,7 @@ int process_maps(pid_t pid, bool (*wanted)(const char *perms),
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	setvbuf(f, buf, _IOFBF, sizeof(buf));
-	while (getline(&line, &size, f) > 0) {
+	for (*n = 0; getline(&line, &size, f) > 0; ++*n) {
 		struct process_mapping m;
 		int r;
 
@@ -317,14 +318,23 @@ int process_maps(pid_t pid, bool (*wanted)(const char *perms),
 	return pread(fileno(f), &first, 1, 0) == 1 ? 0 : -ESRCH;
 }
 
+int process_maps(pid_t pid, bool (*wanted)(const char *perms),
+		 int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+{
+	size_t n;
+
+	return read_maps(pid, wanted, fn, arg, &n);
+}
+
 static bool is_code(const char *perms)
 {
 	return perms[2] == 'x';
 }
 
-int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
+		 size_t *n)
 {
-	return process_maps(pid, is_code, fn, arg);
+	return read_maps(pid, is_code, fn, arg, n);
 }
 
 struct of_files {
@@ -339,11 +349,19 @@ static int if_of_file(void *arg, const struct process_mapping *m)
 	return m->ino ? o->fn(o->arg, m) : 0;
 }
 
-int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+static int of_files(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
+		    size_t *n)
 {
 	struct of_files o = {fn, arg};
 
-	return process_code(pid, if_of_file, &o);
+	return process_code(pid, if_of_file, &o, n);
+}
+
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
+{
+	size_t n;
+
+	return of_files(pid, fn, arg, &n);
 }
 
 #define MAPPED_PATH 4200
@@ -373,6 +391,14 @@ static const char *in_own_root(const struct process_mapping *m, char path[MAPPED
 	return path;
 }
 
+#define FEW_MAPPINGS 5000 /* are read within 2 ms */
+#define MAPPING_PAUSE_NS 10000
+
+uint64_t process_maps_pause_ns(size_t n)
+{
+	return n > FEW_MAPPINGS ? n * MAPPING_PAUSE_NS : 0;
+}
+
 void process_add_mapped(uint64_t *mapped, const struct process_mapping *m)
 {
 	const uint64_t words[] = {m->start, m->end, m->offset, m->dev, m->ino};
@@ -391,11 +417,11 @@ static int add_mapping(void *arg, const struct process_mapping *m)
 	return 0;
 }
 
-uint64_t process_mapped(pid_t pid)
+uint64_t process_mapped(pid_t pid, size_t *n)
 {
 	uint64_t mapped = 0;
 
-	return process_mappings(pid, add_mapping, &mapped) ? 0 : mapped;
+	return of_files(pid, add_mapping, &mapped, n) ? 0 : mapped;
 }
 
 /*

@@ -219,7 +219,7 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 		return r;
 	t->image_id = process_image(t->pid);
 	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
-	t->look_ns = 0;
+	t->look_ns = t->maps_ns = 0;
 	t->young_until = clock_ns(CLOCK_MONOTONIC) + YOUNG_NS;
 	show(ts, t, &none);
 	return 0;
@@ -269,6 +269,8 @@ static int set_vms(struct targets *ts, struct process *t, const struct target_sc
 {
 	uint32_t more = t->vms.more;
 
+	if (t->image_id != s->image)
+		t->maps_ns = 0;
 	t->image_id = s->image;
 	t->mapped = s->mapped;
 	t->looked_vm = s->exec_vm;
@@ -382,12 +384,17 @@ static void add_scanned(struct targets *ts, struct process *t, const struct targ
 		put_looked(ts, t, s->exec_vm);
 }
 
-static void look(struct targets *ts, struct process *t)
+static void look(struct targets *ts, struct process *t, uint64_t now)
 {
-	uint64_t mapped = process_mapped(t->pid);
 	struct target_scan s;
 	struct lb_proc known;
+	uint64_t mapped;
+	size_t n;
 
+	if (now < t->maps_ns)
+		return;
+	mapped = process_mapped(t->pid, &n);
+	t->maps_ns = now + process_maps_pause_ns(n);
 	if (!mapped || mapped == t->mapped)
 		return;
 	t->mapped = mapped;
@@ -416,7 +423,7 @@ bool targets_changed(struct targets *ts, struct process *t, const struct lb_rec_
 	if (t->looked_vm != rec->exec_vm) {
 		t->mapped = t->look_ns = 0;
 		if (now >= t->asked_ns && t->pidfd >= 0) {
-			look(ts, t);
+			look(ts, t, now);
 			t->asked_ns = clock_ns(CLOCK_MONOTONIC) + ASKED_NS;
 		}
 	}
@@ -442,7 +449,7 @@ void targets_look(struct targets *ts, uint64_t now)
 		t->look_ns = ts->waits || now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
 		if (!ts->everywhere || !t->mapped)
-			look(ts, t);
+			look(ts, t, now);
 	}
 }
 

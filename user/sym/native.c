@@ -70,6 +70,7 @@ struct native_maps {
 	pid_t pid;
 	struct map *maps; /* by address */
 	size_t nmaps;	  /* 0: they were not read yet */
+	uint64_t next_ns; /* before that they are not read again, see process_maps_pause_ns() */
 	uint64_t id;	  /* of the mappings of files */
 };
 
@@ -351,13 +352,19 @@ static int note_mapping(void *arg, const struct process_mapping *m)
 	return add_map(r, m, file, shown);
 }
 
-/* Reads the mappings anew. The old ones stay when that fails. */
+/* Reads the mappings anew. The old ones stay when that fails, or is too soon. */
 int native_learn(struct native_maps *m)
 {
 	struct native_maps fresh = {.native = m->native, .pid = m->pid};
 	struct reading r = {.p = &fresh, .before = m};
-	int err = process_code(m->pid, note_mapping, &r);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t n = 0;
+	int err;
 
+	if (m->nmaps && now < m->next_ns)
+		return 0;
+	err = process_code(m->pid, note_mapping, &r, &n);
+	fresh.next_ns = m->next_ns = now + process_maps_pause_ns(n);
 	if (err) {
 		forget_maps(&fresh);
 		return err;

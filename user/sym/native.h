@@ -46,7 +46,8 @@ void native_place(struct native_maps *maps, uint64_t addr, const char **module, 
 /* Does addr lie in executable memory, of a file or not? True when that is not known. */
 bool native_is_code(struct native_maps *maps, uint64_t addr);
 
-/* Reads the mappings now, while the process lives. */
+/* Reads the mappings now, while the process lives; but those of one that has very many not again at
+ * once, see process_maps_pause_ns(). */
 int native_learn(struct native_maps *maps);
 
 /* Copies the parent's mappings, unless those of the process itself were read. */
