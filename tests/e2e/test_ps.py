@@ -242,15 +242,14 @@ def test_refused_are_counted(root, deleted):
     """In a pid namespace of their own: this Lua, a shell and luabpf. Without rights a deleted library has no path that may be opened."""
     with vms.public_dir() as public:
         public.chmod(0o777)
-        exe = shutil.copy(shutil.which("luajit"), public)
+        exe = shutil.copy(vms.HOSTS / "embed", public)
         library = shutil.copy(f"/usr/{vms.MULTIARCH}/libluajit-5.1.so.2", public)
         tool = os.open(vms.LUABPF, os.O_RDONLY)
         gone = {"nothing": "", "program": f"os.remove([[{exe}]])", "library": f"os.remove([[{library}]])"}[deleted]
-        script = f"{gone} os.execute('/proc/self/fd/{tool} ps')"
-        if deleted == "library":
-            exe = shutil.copy(vms.HOSTS / "embed", public)
-        r = subprocess.run(["unshare", "-m", "-p", "-f", "--mount-proc", *map(str, AS_NOBODY), exe, "-e", script],
-                           capture_output=True, text=True, timeout=vms.HANG, stdin=subprocess.DEVNULL, pass_fds=[tool])
+        (public / "x.lua").write_text(f"{gone} os.execute('/proc/self/fd/{tool} ps')")
+        r = subprocess.run(["unshare", "-m", "-p", "-f", "--mount-proc", *map(str, AS_NOBODY), exe, "-joff", public / "x.lua"],
+                           capture_output=True, text=True, timeout=vms.HANG, stdin=subprocess.DEVNULL, pass_fds=[tool],
+                           env=vms.clean_env({"LD_LIBRARY_PATH": str(public)}))
         os.close(tool)
     found = rows(r)
     if deleted == "library":
