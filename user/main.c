@@ -34,6 +34,8 @@ static int dispatch(const struct options *opts)
 		return cmd_count(opts);
 	case VERB_TRACE:
 		return cmd_trace(opts);
+	case VERB_TRACES:
+		return cmd_traces(opts);
 	case VERB_HELP:
 	case VERB_VERSION:
 		return cmd_help(opts);

@@ -68,7 +68,7 @@ def test_usage_error(args, message):
     assert r.stdout == ""
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["help"], ["report", "--help"], ["doctor", "--help"], ["-p", "1", "--help"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["help"], ["report", "--help"], ["doctor", "--help"], ["traces", "--help"], ["-p", "1", "--help"]])
 def test_help(args):
     r = luabpf(*args)
     assert r.returncode == 0

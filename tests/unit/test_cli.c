@@ -339,6 +339,18 @@ Test(cli, count)
 	refused("4711: what is that?", "count", "4711");
 }
 
+Test(cli, traces)
+{
+	cr_assert_eq(parse("traces", "-p", "1,2", "--json"), 0);
+	cr_assert(opts->verb == VERB_TRACES && opts->npids == 2 && opts->json);
+	cr_assert_eq(parse("traces", "-F", "1000", "--", "luajit", "x.lua"), 0);
+	cr_assert_str_eq(opts->command[1], "x.lua");
+	refused("nothing to profile", "traces");
+	refused("-F goes with -d", "traces", "-p1", "-F", "99");
+	refused("--exe does not go with traces", "traces", "--exe", "x");
+	refused("-p and a command", "traces", "-p1", "--", "true");
+}
+
 Test(cli, help_and_version)
 {
 	cr_assert_eq(parse("--help"), 0);

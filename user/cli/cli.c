@@ -90,6 +90,7 @@ static const char *verb_name(enum verb verb)
 		[VERB_RECORD] = "recording", [VERB_REPORT] = "report",
 		[VERB_DOCTOR] = "doctor",    [VERB_PS] = "ps",
 		[VERB_COUNT] = "count",	     [VERB_TRACE] = "trace",
+		[VERB_TRACES] = "traces",
 	};
 
 	return names[verb];
@@ -182,7 +183,7 @@ static bool take_verb(struct options *opts, const char *word)
 		enum verb verb;
 	} verbs[] = {{"record", VERB_RECORD}, {"report", VERB_REPORT}, {"doctor", VERB_DOCTOR},
 		     {"ps", VERB_PS},	      {"count", VERB_COUNT},   {"trace", VERB_TRACE},
-		     {"help", VERB_HELP}};
+		     {"traces", VERB_TRACES}, {"help", VERB_HELP}};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
 		if (word && !strcmp(word, verbs[i].word)) {
@@ -285,7 +286,7 @@ static int settle_target(struct options *opts, struct error *err)
 		return settle_count(opts, err);
 	if (opts->verb == VERB_TRACE)
 		return settle_trace(opts, err);
-	if (opts->verb != VERB_RECORD)
+	if (opts->verb != VERB_RECORD && opts->verb != VERB_TRACES)
 		return 0;
 	if (opts->command && !*opts->command)
 		return error_set(err, -EINVAL, "no command behind --");
@@ -301,6 +302,10 @@ static int settle_target(struct options *opts, struct error *err)
 				 opts->npids ? "-p" : "a command behind --");
 	if (!opts->command && !opts->npids && !opts->all) {
 		error_set(err, 0, "nothing to profile");
+		if (opts->verb == VERB_TRACES)
+			return error_remedy(err, -EINVAL,
+					    "a running process: luabpf traces -p PID; a "
+					    "command: luabpf traces -- COMMAND ARGS");
 		return error_remedy(err, -EINVAL,
 				    "a running process: -p PID; all that run Lua: --all; a "
 				    "command: -- COMMAND ARGS");
@@ -392,6 +397,9 @@ static int settle(struct options *opts, struct error *err)
 	if (!ret && opts->wait && !opts->npids)
 		ret = error_set(err, -EINVAL,
 				"--wait goes with -p: a command is waited for anyway");
+	if (!ret && opts->verb == VERB_TRACES && was_seen(opts, CLI_RATE) && !opts->command &&
+	    !opts->duration_ns)
+		ret = error_set(err, -EINVAL, "-F goes with -d or a command: nothing is sampled");
 	if (!ret && opts->verbose && opts->quiet)
 		ret = error_set(err, -EINVAL, "-v and -q contradict each other");
 	if (!ret)
@@ -416,7 +424,7 @@ static int parse_into(struct options *opts, int argc, char **argv, struct error 
 	if (ret || opts->verb >= VERB_HELP)
 		return ret;
 	if (n < argc - skip && opts->verb != VERB_RECORD && opts->verb != VERB_COUNT &&
-	    opts->verb != VERB_TRACE)
+	    opts->verb != VERB_TRACE && opts->verb != VERB_TRACES)
 		return error_set(err, -EINVAL, "-- does not go with %s", argv[1]);
 	if (n < argc - skip)
 		opts->command = argv + skip + n + 1;

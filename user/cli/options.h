@@ -20,6 +20,7 @@ enum verb {
 	VERB_PS,
 	VERB_COUNT,
 	VERB_TRACE,
+	VERB_TRACES,
 	VERB_HELP,
 	VERB_VERSION
 };
@@ -34,7 +35,7 @@ struct trace_options {
 struct options {
 	enum verb verb;
 
-	/* record, count: exactly one of pids and command; report: input; doctor: pids or none */
+	/* record, count, traces: exactly one of pids and command; report: input; doctor: pids or none */
 	pid_t *pids; /* no pid twice */
 	size_t npids;
 	bool wait;	/* for Lua in one of pids */
@@ -48,7 +49,7 @@ struct options {
 	bool narrowed;	/* any is given */
 	char **command; /* NULL-terminated, points into argv; NULL: none */
 	const char *input;
-	bool json;	      /* ps, count of a command: no table */
+	bool json;	      /* ps, traces, count of a command: no table */
 	bool has_source_user; /* report: root opens source files as source_user */
 	uid_t source_user;
 

@@ -268,8 +268,8 @@ static int set_version(struct options *opts, const char *value, struct error *er
 #define FLAG(member) offsetof(struct options, member)
 
 const struct option_row cli_rows[CLI_NROWS] = {
-	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]", CLI_RECORD | CLI_DOCTOR | CLI_COUNT | CLI_REPEATS,
-		      set_pids,
+	[CLI_PIDS] = {"pid", 'p', "PID[,PID...]",
+		      CLI_RECORD | CLI_DOCTOR | CLI_COUNT | CLI_TRACES | CLI_REPEATS, set_pids,
 		      "running processes to profile, with all that they start from now on"},
 	[CLI_CHILDREN] = {"children", 0, NULL, CLI_RECORD, NULL,
 			  "with -p: their present children, too: a server's workers",
@@ -301,9 +301,9 @@ const struct option_row cli_rows[CLI_NROWS] = {
 			"write a profile; its suffix sets the format; - is standard output"},
 	[CLI_FORMAT] = {"format", 'f', "FORMAT", CLI_RECORD | CLI_REPORT, set_format,
 			"format of -o, below"},
-	[CLI_RATE] = {"frequency", 'F', "HZ", CLI_RECORD, set_rate,
+	[CLI_RATE] = {"frequency", 'F', "HZ", CLI_RECORD | CLI_TRACES, set_rate,
 		      "samples per second of CPU time (default 100, or as -jp=i<ms> says)"},
-	{"duration", 'd', "SECONDS", CLI_RECORD | CLI_COUNT, set_duration,
+	{"duration", 'd', "SECONDS", CLI_RECORD | CLI_COUNT | CLI_TRACES, set_duration,
 	 "stop after this time (default: Ctrl-C, or when the targets end)"},
 	[CLI_EVERY] = {"every", 0, "SECONDS", CLI_RECORD, set_every,
 		       "a profile per interval; %t in file names is its start; SIGHUP ends one"},
@@ -319,8 +319,8 @@ const struct option_row cli_rows[CLI_NROWS] = {
 	[CLI_SOURCE_USER] =
 		{"source-user", 0, "USER", CLI_REPORT | CLI_TRACE, set_source_user,
 		 "report as root: open source files as USER (default: what all can read)"},
-	[CLI_JSON] = {"json", 0, NULL, CLI_PS | CLI_COUNT, NULL,
-		      "ps, count of a command: JSON; ps: each VM's layout, file and addresses",
+	[CLI_JSON] = {"json", 0, NULL, CLI_PS | CLI_COUNT | CLI_TRACES, NULL,
+		      "ps, traces, count of a command: JSON, which has more than the text",
 		      FLAG(json)},
 	[CLI_RAW] = {"raw", 0, "FILE", CLI_TRACE, set_raw,
 		     "save the trace, in luatrace's format; --from reads it"},

@@ -12,6 +12,7 @@ int cmd_doctor(const struct options *opts);
 int cmd_ps(const struct options *opts);
 int cmd_count(const struct options *opts);
 int cmd_trace(const struct options *opts);
+int cmd_traces(const struct options *opts);
 int cmd_help(const struct options *opts);
 
 /* Prints "luabpf: object: cause" and the remedy on standard error. ret: the -errno of err. */

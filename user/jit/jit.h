@@ -47,6 +47,11 @@ struct lj_trace_frame {
 	uint32_t fp; /* fingerprint of the prototype (unwind/lj/fingerprint.h) */
 };
 
+/* The bytecode instructions that were recorded, in order: how many, and the i-th, whose frame is not
+ * fast. */
+uint32_t lj_trace_recorded(const struct lj_trace *t);
+struct lj_trace_frame lj_trace_recorded_at(const struct lj_trace *t, uint32_t i);
+
 /* Deepest nesting of inlined functions that is reported. */
 #define LJ_TRACE_FRAMES 32
 

@@ -123,3 +123,22 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 	}
 	return -ENOENT;
 }
+
+uint32_t lj_trace_recorded(const struct lj_trace *t)
+{
+	return t->nhistory;
+}
+
+struct lj_trace_frame lj_trace_recorded_at(const struct lj_trace *t, uint32_t i)
+{
+	const struct bc_event *event = &t->history[i];
+	const struct lj_tframe *frame = &t->frames[event->frame];
+	const struct lj_code *code = &t->codes[frame->code];
+
+	return (struct lj_trace_frame){
+		.proto = code->proto,
+		.fp = code->fp,
+		.returned = frame->returned,
+		.pc = event->pc,
+	};
+}

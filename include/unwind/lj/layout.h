@@ -125,6 +125,8 @@ enum {
 	LJ_G_GC_TOTAL_2017 = 32,
 	LJ_GC_STATE_BEHIND_TOTAL = 17,
 	LJ32_GC_STATE_BEHIND_TOTAL = 9,
+	LJ_GC_ROOT_BEHIND_TOTAL = 24, /* gc.root: the list of all objects but strings */
+	LJ32_GC_ROOT_BEHIND_TOTAL = 16,
 };
 
 /* GCobj types as stored in the gct byte: ~LJ_T* */
@@ -172,6 +174,8 @@ enum {
 	LJ_PROTO_SIZEUV = 60,
 	LJ_PROTO_FLAGS = 61,
 	LJ_PROTO_VARARG = 2, /* bit of the flags: PROTO_VARARG */
+	LJ_PROTO_NOJIT = 8,  /* ... PROTO_NOJIT: jit.off() */
+	LJ_PROTO_ILOOP = 16, /* ... PROTO_ILOOP: has instructions ILOOP, IFORL, IITERL or IFUNCF */
 	LJ_PROTO_TRACE = 62, /* anchor of the function's root trace, u16 */
 	LJ_PROTO_CHUNKNAME = 64,
 	LJ_PROTO_FIRSTLINE = 72, /* -1: bytecode of a built-in library function */
@@ -291,6 +295,10 @@ enum {
 	LJ_TRACE_READ = 112,
 	LJ_TRACE_NEXTSIDE = 112,
 	LJ_TRACE_KIN_READ = 40, /* from startins on */
+	LJ_TRACE_LINKTYPE = 116,
+	LJ_TRACE_LINKTYPE_2017 = 11,
+	LJ_TRACE_NSNAP_2017 = 44,
+	LJ_TRACE_SIZE = 120,
 
 	LJ32_TRACE_KIND = 4,
 	LJ32_TRACE_GCT = 5,
@@ -313,6 +321,10 @@ enum {
 	LJ32_TRACE_ROOT = 84,
 	LJ32_TRACE_READ = 88,
 	LJ32_TRACE_NEXTSIDE = 88,
+	LJ32_TRACE_LINKTYPE = 92,
+	LJ32_TRACE_LINKTYPE_2017 = 7,
+	LJ32_TRACE_NSNAP_2017 = 28,
+	LJ32_TRACE_SIZE = 96,
 
 	LJ_SNAP_MAPOFS = 0,
 	LJ_SNAP_REF = 4,
@@ -331,6 +343,49 @@ enum lj_snaps {
 #define LJ_SNAP_CONT 0x020000u	/* ... a continuation, or its pc */
 #define LJ_IRT_PROTO 7
 #define LJ_REF_BIAS 0x8000u /* IR references below are constants; the last three are primitive */
+
+/* jit_State, counted from J.trace; what is before it is the same in all builds (lj_jit.h) */
+enum {
+	LJ_J_SIZETRACE = 12,
+	LJ_J_SNAPBUF = -32, /* GCtrace cur has this pointer and the next, too, while it records */
+	LJ_J_SNAPMAPBUF = -24,
+};
+/* ... counted from J.cur, at the start of jit_State */
+enum {
+	LJ_J_PC = 136, /* the instruction that is recorded */
+	LJ_J_FN = 144,
+	LJ_J_PT = 152, /* NULL: fn is no Lua function */
+	LJ_J_READ = 160,
+
+	LJ32_J_PC = 112,
+	LJ32_J_FN = 120,
+	LJ32_J_PT = 128,
+	LJ32_J_READ = 136,
+};
+/* ... counted from J.parent: errinfo, what the reason of an abort is about */
+enum {
+	LJ_J_ERRINFO = 72,
+	LJ_J_ERRINFO_2020 = 64, /* without exitcode, which came with mcofs */
+	LJ_J_ERRINFO_2025 = 88, /* with mcmin, mcmax */
+};
+/* HotPenalty: the penalty cache ends before penaltyslot (u32) and what is up to J.parent */
+enum {
+	LJ_PENALTY_PC = 0,
+	LJ_PENALTY_VAL = 8,
+	LJ_PENALTY_REASON = 10,
+	LJ_PENALTY_SIZE = 16,
+	LJ_PENALTY_SLOTS = 64,
+	LJ_PENALTY_BEFORE_PARENT = 1192,
+	LJ_PENALTY_BEFORE_PARENT_2020 = 1200, /* J.prngstate is between; Tarantool's until 2022 */
+
+	LJ32_PENALTY_PC = 0,
+	LJ32_PENALTY_VAL = 4,
+	LJ32_PENALTY_REASON = 6,
+	LJ32_PENALTY_SIZE = 8,
+	LJ32_PENALTY_SLOTS = 64,
+	LJ32_PENALTY_BEFORE_PARENT = 672,
+	LJ32_PENALTY_BEFORE_PARENT_2020 = 680,
+};
 
 /* The VM's frame on the C stack, x86-64 GC64 with external unwinding (lj_frame.h CFRAME_*): PREV,
  * whose offset varies, then r14, r15, rbx, rbp, return address */

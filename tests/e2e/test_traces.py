@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""luabpf traces, beside what jit.util and the compiler's events say inside the same program (lua/traces.lua)."""
+import json
+import math
+import re
+import subprocess
+
+import pytest
+
+import vms
+
+SCRIPT = vms.LUA / "traces.lua"
+VMS = ["luajit-jon", "luajit2-jon"]
+
+
+def traces(*args, env=None):
+    r = vms.luabpf("traces", *args, stats=False, env=env)
+    assert r.code == 0, r
+    return r
+
+
+def one_vm(*args, env=None):
+    vm, = json.loads(traces(*args, "--json", env=env).out)
+    return vm
+
+
+class Inside:
+    """What the program says of itself."""
+
+    def __init__(self, target):
+        self.traces, self.aborts, self.reasons = {}, {}, []
+        while (line := target.line()) != "ready":
+            what, _, rest = line.partition(" ")
+            if what == "trace":
+                no, link, to, nins, nk, nexit, size, mcode, parent, exitno, *start = rest.split(" ")
+                self.traces[int(no)] = {
+                    "linktype": link, "link": int(to) or None, "ir": int(nins), "constants": int(nk),
+                    "snapshots": int(nexit), "mcode_size": int(size), "mcode": f"0x{mcode}",
+                    "parent": int(parent) or int(exitno) or None, "parent_exit": int(exitno) if int(parent) else None,
+                    "start": self.place(" ".join(start))}
+            elif what == "abort":
+                start, number, text, op, at = rest.split("|")
+                self.aborts[self.place(start)] = int(number), text, op.strip(), self.place(at)
+            else:
+                assert what == "reason", line
+                self.reasons.append(rest)
+
+    @staticmethod
+    def place(text):
+        loc, line, function, bytecode = text.split(" ")
+        return loc, int(line), int(function), int(bytecode)
+
+
+def place(at):
+    return at["loc"], at["line"], at["function_line"], at["bytecode"]
+
+
+@pytest.fixture(scope="module", params=VMS)
+def both(root, request):
+    """The program's words, and luabpf's as JSON and as text, while it waits."""
+    vms.fetch_luajit2()
+    vm = vms.VMS[request.param]
+    with vms.Target([*vm.argv, SCRIPT], env=vm.env) as target:
+        inside = Inside(target)
+        return inside, one_vm("-p", target.pid), traces("-p", target.pid).out
+
+
+def test_traces_agree_with_jit_util(both):
+    inside, vm, _ = both
+    assert len(inside.traces) > 20 and vm["unread_traces"] == 0
+    assert sorted(t["trace"] for t in vm["traces"]) == sorted(inside.traces)
+    for t in vm["traces"]:
+        want = inside.traces[t["trace"]]
+        assert not t["flushed"]
+        assert {**{k: t[k] for k in want}, "start": place(t["start"])} == want, t["trace"]
+        assert t["type"] == ("side" if want["parent_exit"] is not None else "stitched" if want["parent"] else "root")
+        assert any(line["from"] <= want["start"][1] <= line["to"] for line in t["lines"])
+    kinds = {t["linktype"] for t in vm["traces"]}
+    assert {"loop", "root", "stitch", "interpreter", "up-recursion"} <= kinds, kinds
+
+
+def test_side_traces_are_where_exits_lead(both):
+    """An exit with a side trace has no count any more: the VM has set it to 255."""
+    _, vm, _ = both
+    by_no = {t["trace"]: t for t in vm["traces"]}
+    for t in vm["traces"]:
+        if t["type"] == "side":
+            exits = {e["exit"]: e["count"] for e in by_no[t["parent"]]["exits"]}
+            assert exits[t["parent_exit"]] is None
+
+
+def test_a_loop_covers_its_lines_and_what_it_inlines(both):
+    _, vm, _ = both
+    loop = next(t for t in vm["traces"] if t["type"] == "root" and t["start"]["line"] == 12)
+    own, leaf = ((line["from"], line["to"]) for line in loop["lines"])
+    assert 12 <= own[0] and own[1] <= 18 and leaf == (6, 7), loop["lines"]
+    assert loop["bytecodes"] >= 10
+
+
+def test_aborted_starts_agree_with_the_compilers_events(both):
+    inside, vm, _ = both
+    assert vm["penalties_known"] and vm["functions_complete"] and vm["unread_starts"] == 0
+    got = {place(s["start"]): s for s in vm["not_compiled"] if s["reason"]}
+    assert sorted(got) == sorted(inside.aborts)
+    for start, (number, text, op, at) in inside.aborts.items():
+        s = got[start]
+        assert s["reason_number"] == number
+        assert s["state"] == ("blacklisted" if op.startswith("I") else "penalised")
+        named = re.match(r"NYI: bytecode", text)
+        assert s["reason"].startswith("NYI: bytecode") if named else s["reason"] == text
+        if s["cause"]:
+            assert place(s["cause"]) == at
+    assert {s["state"] for s in got.values()} >= {"blacklisted"}
+    assert any(s["state"] == "jit.off" and s["start"]["function_line"] == 69 for s in vm["not_compiled"])
+
+
+def test_the_text_has_a_line_for_each(both):
+    inside, vm, text = both
+    head, *_ = text.splitlines()
+    assert re.match(rf"pid {vm['pid']} \(.*traces\.lua\): LuaJIT 2\.1", head)
+    for no, want in inside.traces.items():
+        row, = re.findall(rf"(?m)^ +{no}(?: \(.*?\))? .*$", text)
+        assert want["start"][0] in row and f" {want['mcode_size']}" in row
+    assert re.search(r"(?m)^  traces\.lua:26-27 loop +NYI: bytecode.* blacklisted$", text) or "traces.lua:2" in text
+    assert "Why code is not compiled:" in text
+
+
+# Two loops, each for as long as it takes to use the time of its turn; the second has an instruction that is not compiled.
+SPLIT = """
+local clock = os.clock
+local function compiled(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function interpreted(n)
+  local s, f = 0
+  for i = 1, n do
+    f = function() return i end
+    s = s + i % 7
+  end
+  return s
+end
+local t1, t2, e = 0, 0, clock() + tonumber(arg[1])
+collectgarbage('stop')
+while clock() < e do
+  local a = clock()
+  compiled(400000)
+  local b = clock()
+  interpreted(20000)
+  t1, t2 = t1 + b - a, t2 + clock() - b
+  collectgarbage()
+  collectgarbage('stop')
+end
+io.stderr:write(('split %.6f %.6f\\n'):format(t1, t2))
+os.exit(7)
+"""
+
+
+def test_shares_of_time(root, tmp_path):
+    """The shares of two loops are those of the time that they took. Each bound is five standard deviations (a false alarm
+    in 1.7 million), and 3 % of the samples for what the program's clock counts and samples do not."""
+    (tmp_path / "split.lua").write_text(SPLIT)
+    r = vms.luabpf("traces", "-F", 1000, "--json", "--", "luajit", tmp_path / "split.lua", 2, stats=False)
+    assert r.code == 7, r
+    vm, = json.loads(r.out)
+    took = [float(t) for t in re.search(r"split ([\d.]+) ([\d.]+)", r.err).groups()]
+    shares, n = vm["shares"], vm["shares"]["compiled"] + vm["shares"]["interpreted"]
+    traced = [t for t in vm["traces"] if t["start"]["function_line"] == 3]
+    loop, = (s for s in vm["not_compiled"] if s["kind"] == "loop" and s["start"]["function_line"] == 4)
+    assert sum(t["samples"] for t in vm["traces"]) + shares["unknown_trace"] == shares["compiled"]
+    assert sum(s["samples"] for s in vm["not_compiled"]) + shares["no_reason"] == shares["interpreted"]
+    assert shares["samples"] == sum(shares[k] for k in ("compiled", "interpreted", "c", "collector", "compiler"))
+    assert loop["reason"].startswith("NYI: bytecode") and (loop["lines"]["from"], loop["lines"]["to"]) == (6, 8)
+    want = took[0] / sum(took)
+    bound = 5 * math.sqrt(want * (1 - want) / n) + 0.03
+    assert n > 300 and abs(sum(t["samples"] for t in traced) / n - want) < bound, (traced, shares, took)
+    assert abs(loop["samples"] / n - (1 - want)) < bound, (loop, shares, took)
+
+
+# Traces are flushed all the time; the program writes what each was.
+FLUSH = """
+local util = require('jit.util')
+local log = io.open(arg[1], 'w')
+local start
+local function event(what, tr, func, pc)
+  if what == 'start' then start = util.funcinfo(func, pc).currentline
+  elseif what == 'stop' then
+    local i = util.traceinfo(tr)
+    log:write(('%d %d %d %d\\n'):format(start, i.nins, i.nexit, #util.tracemc(tr)))
+    log:flush()
+  end
+end
+jit.off(event)
+jit.attach(event, 'trace')
+local function a(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function b(n) local s = 0
+  for i = 1, n do s = s + math.floor(i / 3) end return s end
+local function c(n) local t = {}
+  for i = 1, n do t[i % 5] = (t[i % 5] or 0) + 1 end return #t end
+print('ready') io.stdout:flush()
+for round = 1, 1e9 do
+  if round % 3 == 0 then a(200) b(200) elseif round % 3 == 1 then c(200) a(300) else b(300) c(300) end
+  jit.flush()
+  if round % 8 == 0 then os.execute('') end
+end
+"""
+
+
+def test_no_wrong_trace_while_traces_are_flushed(root, tmp_path):
+    (tmp_path / "flush.lua").write_text(FLUSH)
+    log = tmp_path / "log"
+    with vms.Target(["luajit", tmp_path / "flush.lua", log]) as target:
+        target.ready().spend(0.2)
+        rows = [t for _ in range(20) for t in one_vm("-p", target.pid)["traces"]]
+        rows += one_vm("-p", target.pid, "-d", 1)["traces"]
+        target.p.kill()
+        target.p.wait()
+    known = {tuple(map(int, line.split())) for line in log.read_text().splitlines()}
+    assert rows and all((t["start"]["line"], t["ir"], t["snapshots"], t["mcode_size"]) in known for t in rows)
+    assert any(t["flushed"] for t in rows)
+
+
+def test_without_luajit(root):
+    with vms.Target(["lua5.4", "-e", "print('ready') io.stdout:flush() io.read()"]) as target:
+        target.ready()
+        r = vms.luabpf("traces", "-p", target.pid, stats=False)
+        assert r.code == 1 and "PUC Lua, which compiles nothing" in r.err, r
+
+
+def test_usage():
+    for args in ([], ["-p"], ["-p", "1", "--", "true"], ["-p", "1", "--stats", "x"], ["-p", "1", "-jp=f"]):
+        r = subprocess.run([vms.LUABPF, "traces", *args], capture_output=True, text=True, env=vms.clean_env())
+        assert r.returncode == 2, (args, r)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins a profile's samples with traces and starts: how much time each trace takes, and how much
+ * time is interpreted because a start has no trace.
+ */
+#ifndef TRACES_SHARES_H
+#define TRACES_SHARES_H
+
+#include <stdbool.h>
+
+#include "prof/prof.h"
+#include "traces.h"
+
+struct traces_shares {
+	uint64_t samples; /* of this VM; 0: none was taken */
+	/* by state; their sum is samples */
+	uint64_t compiled, interpreted, c, collector, compiler;
+	uint64_t no_trace;  /* of compiled: of a trace that was gone before it was read */
+	uint64_t no_reason; /* of interpreted: below no start that has no trace */
+};
+
+/* True if a row of the profile is of this VM. */
+typedef bool traces_is_of_fn(void *arg, const struct prof_labels *labels);
+
+/*
+ * Returns 0 or -ENOMEM. Counts a profile's rows in *shares, and in `samples` of the VM's traces and starts. A sample of a
+ * trace's number counts for the newest trace of this number. An interpreted sample counts for the
+ * start that is nearest to the top of its stack: the innermost loop that contains the frame's line,
+ * else the frame's function.
+ */
+int traces_share(struct traces_vm *vm, const struct prof *prof, traces_is_of_fn *is_of, void *arg,
+		 struct traces_shares *shares);
+
+#endif
