@@ -20,7 +20,7 @@ def traces(*args, env=None):
 
 
 def one_vm(*args, env=None):
-    vm, = json.loads(traces(*args, "--json", env=env).out)
+    vm, = json.loads(traces("--json", *args, env=env).out)
     return vm
 
 
@@ -214,7 +214,32 @@ def test_no_wrong_trace_while_traces_are_flushed(root, tmp_path):
         target.p.wait()
     known = {tuple(map(int, line.split())) for line in log.read_text().splitlines()}
     assert rows and all((t["start"]["line"], t["ir"], t["snapshots"], t["mcode_size"]) in known for t in rows)
-    assert any(t["flushed"] for t in rows)
+
+
+PHASES = """
+local clock = os.clock
+local function a(n) local s = 0 for i = 1, n do s = s + i % 7 end return s end
+local function b(n) local s = 0
+  for i = 1, n do s = s + math.floor(i / 3) end return s end
+for round = 1, 12 do
+  local f, e = round % 2 == 0 and a or b, clock() + 0.15
+  while clock() < e do f(1000) end
+  jit.flush()
+end
+"""
+
+
+def test_flushed_traces_are_kept_and_marked(root, tmp_path):
+    """Two loops of 0.9 s each are compiled again and again, with the same numbers; their shares are their own. Their
+    difference of 12 (b's function call is in its trace) is far from the bound."""
+    (tmp_path / "phases.lua").write_text(PHASES)
+    vm = one_vm("-F", 1000, "--", "luajit", tmp_path / "phases.lua")
+    loops = [t for t in vm["traces"] if t["start"]["line"] in (3, 5)]
+    assert {t["start"]["line"] for t in loops} == {3, 5}
+    assert any(t["flushed"] for t in loops) and all(t["times_compiled"] >= 2 for t in loops if t["type"] == "root")
+    share = {line: sum(t["samples"] for t in loops if t["start"]["line"] == line) / vm["shares"]["compiled"] for line in (3, 5)}
+    assert all(0.25 < part < 0.75 for part in share.values()), share
+    assert sum(t["samples"] for t in vm["traces"]) + vm["shares"]["unknown_trace"] == vm["shares"]["compiled"]
 
 
 def test_without_luajit(root):

@@ -188,6 +188,7 @@ Test(traces, flushed)
 	cr_assert_eq(traces_vm_read(vm, ALL), 0);
 	lji_put64(&cv.img, cv.img.traces + 8, 0);
 	lji_put64(&cv.img, cv.side.addr + LJ_TRACE_MCODE, LJI_MCODE + 0x9000);
+	lji_put32(&cv.img, cv.side.addr + LJ_TRACE_SZMCODE, 0x170);
 	lji_put32(&cv.img, lji_bc(&cv.img, cv.main, CV_TRACED), LJ_BC_FORL | 3 << 8);
 	memset(lji_at(&cv.img, cv.penalty, 1028), 0, 1028);
 	cr_assert_eq(traces_vm_read(vm, TRACES_TRACES | TRACES_STARTS), 0);
@@ -198,6 +199,11 @@ Test(traces, flushed)
 	cr_expect_null(trace(1));
 	cr_expect_null(start(cv.main, CV_PENALISED));
 	cr_expect_not_null(start(cv.main, CV_BLACKLISTED), "the instruction is patched for good");
+	lji_put64(&cv.img, cv.img.traces + 8, cv.root.addr); /* compiled again, elsewhere */
+	lji_put64(&cv.img, cv.root.addr + LJ_TRACE_MCODE, LJI_MCODE + 0xa000);
+	cr_assert_eq(traces_vm_read(vm, TRACES_TRACES), 0);
+	cr_assert_eq(vm->ntraces, 4);
+	cr_expect(trace(1)->times == 2 && trace(1)->mcode == LJI_MCODE + 0xa000);
 }
 
 /* A start that was penalised is compiled, or blacklisted, later. */

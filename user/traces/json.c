@@ -81,6 +81,7 @@ static cJSON *trace_json(const struct traces_trace *t, const struct traces_share
 	add_positive(&o, "link", t->link);
 	json_text(&o, "linktype", traces_link_name(t->linktype));
 	json_bool(&o, "flushed", t->gone);
+	json_number(&o, "times_compiled", t->times);
 	add_place(&o, "start", &t->start);
 	for (size_t i = 0; i < t->nlines; i++)
 		json_append(&lines, lines_json(&t->lines[i]));

@@ -255,6 +255,7 @@ static int read_rest(struct traces_reader *rd, const struct trace_head *h, struc
 		.mcode = h->mcode,
 		.startpc = h->startpc,
 		.id = h->id,
+		.times = 1,
 	};
 	r = traces_function_at(rd, h->startpt, &pt);
 	if (!r)
@@ -307,8 +308,38 @@ static struct traces_trace *find(struct traces_vm *vm, uint32_t no)
 	return i ? &vm->traces[i - 1] : NULL;
 }
 
+/* The same code, compiled anew after a flush. */
+static bool is_same(const struct traces_trace *a, const struct traces_trace *b)
+{
+	return a->no == b->no && a->startpc == b->startpc && a->start.pt == b->start.pt &&
+	       a->parent == b->parent && a->exitno == b->exitno && a->linktype == b->linktype &&
+	       a->ir == b->ir && a->constants == b->constants && a->snapshots == b->snapshots &&
+	       a->mcode_size == b->mcode_size;
+}
+
+/* Puts a trace in the place of one that is gone. */
+static bool replace_gone(struct traces_vm *vm, const struct traces_trace *t)
+{
+	for (size_t i = 0; i < vm->ntraces; i++) {
+		struct traces_trace *gone = &vm->traces[i];
+		uint32_t times = gone->times;
+
+		if (!gone->gone || !is_same(gone, t))
+			continue;
+		trace_free(gone);
+		*gone = *t;
+		gone->times = times + 1;
+		vm->reader->live[t->no] = (uint32_t)i + 1;
+		return true;
+	}
+	return false;
+}
+
+/* Takes what t owns. */
 static int add_trace(struct traces_vm *vm, const struct traces_trace *t)
 {
+	if (replace_gone(vm, t))
+		return 0;
 	if (vm->ntraces == KEPT_MOST)
 		return -ENOBUFS;
 	if (array_grow(&vm->traces, vm->ntraces, sizeof(*t)))

@@ -45,6 +45,7 @@ struct sharing {
 	const struct prof *prof;
 	struct traces_shares *shares;
 	uint32_t *newest;	      /* by number: index + 1 of the trace */
+	uint32_t *before;	      /* by index: that of the one before with its number */
 	struct traces_start **starts; /* by frame */
 };
 
@@ -60,10 +61,25 @@ static void add_interpreted(const struct sharing *s, const struct prof_row *row)
 		s->shares->no_reason += row->count;
 }
 
+static bool covers(const struct traces_trace *t, const struct prof_frame *f)
+{
+	for (size_t i = 0; i < t->nlines; i++)
+		if (is_frame_of(f, t->lines[i].pt) && f->line >= t->lines[i].from &&
+		    f->line <= t->lines[i].to)
+			return true;
+	return false;
+}
+
+/* Adds to the newest trace of the number that covers a frame, else to the newest. */
 static void add_compiled(const struct sharing *s, const struct prof_row *row)
 {
-	uint32_t no = row->labels.trace, i = no < TRACES_NUMBERS ? s->newest[no] : 0;
+	uint32_t no = row->labels.trace, newest = no < TRACES_NUMBERS ? s->newest[no] : 0, i;
+	const struct prof_frame *top = row->nframes ? prof_frame(s->prof, row->frames[0]) : NULL;
 
+	for (i = newest; i && top && !covers(&s->vm->traces[i - 1], top);)
+		i = s->before[i - 1];
+	if (!i)
+		i = newest;
 	if (i)
 		s->vm->traces[i - 1].samples += row->count;
 	else
@@ -100,15 +116,17 @@ int traces_share(struct traces_vm *vm, const struct prof *prof, traces_is_of_fn 
 		 struct traces_shares *shares)
 {
 	uint32_t *newest __cleanup(cleanup_free) = calloc(TRACES_NUMBERS, sizeof(*newest));
+	uint32_t *before __cleanup(cleanup_free) = calloc(vm->ntraces + 1, sizeof(*before));
 	struct traces_start **starts __cleanup(cleanup_free) =
 		calloc(prof_nframes(prof) + 1, sizeof(*starts));
-	const struct sharing s = {vm, prof, shares, newest, starts};
+	const struct sharing s = {vm, prof, shares, newest, before, starts};
 
 	*shares = (struct traces_shares){};
-	if (!newest || !starts)
+	if (!newest || !before || !starts)
 		return -ENOMEM;
 	for (size_t i = 0; i < vm->ntraces; i++) {
 		vm->traces[i].samples = 0;
+		before[i] = newest[vm->traces[i].no];
 		newest[vm->traces[i].no] = (uint32_t)i + 1;
 	}
 	for (size_t i = 0; i < vm->nstarts; i++)

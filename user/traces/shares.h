@@ -24,7 +24,7 @@ typedef bool traces_is_of_fn(void *arg, const struct prof_labels *labels);
 
 /*
  * Returns 0 or -ENOMEM. Counts a profile's rows in *shares, and in `samples` of the VM's traces and starts. A sample of a
- * trace's number counts for the newest trace of this number. An interpreted sample counts for the
+ * trace's number counts for the newest trace of this number that covers the sample's line. An interpreted sample counts for the
  * start that is nearest to the top of its stack: the innermost loop that contains the frame's line,
  * else the frame's function.
  */

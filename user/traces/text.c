@@ -128,7 +128,7 @@ static void put_exits(const struct traces_trace *t, struct text *out)
 		if (best == t->snapshots)
 			break;
 		shown[n] = best;
-		text_printf(out, "%s %u at ", n ? "," : "exit", best);
+		text_printf(out, "%s%s %u at ", n || !out->len ? "" : "; ", n ? "," : "exit", best);
 		traces_put_place(&t->exits[best].at, out);
 		text_printf(out, " taken %u time%s", t->exits[best].count,
 			    plural(t->exits[best].count));
@@ -138,7 +138,7 @@ static void put_exits(const struct traces_trace *t, struct text *out)
 static int add_trace(struct grid *grid, const struct traces_trace *t, unsigned int depth,
 		     const struct traces_shares *shares)
 {
-	struct text *cell = grid_add(grid);
+	struct text *cell = grid_add(grid), *note = cell ? &cell[grid->ncolumns] : NULL;
 
 	if (!cell)
 		return -ENOMEM;
@@ -159,7 +159,9 @@ static int add_trace(struct grid *grid, const struct traces_trace *t, unsigned i
 	text_printf(&cell[MCODE], "%u", t->mcode_size);
 	if (shares)
 		put_share(t->samples, shares->samples, &cell[TIME]);
-	put_exits(t, &cell[grid->ncolumns]);
+	if (t->times > 1)
+		text_printf(note, "compiled %u times", t->times);
+	put_exits(t, note);
 	return grid_err(grid);
 }
 

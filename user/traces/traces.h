@@ -68,6 +68,7 @@ struct traces_trace {
 	struct traces_lines *lines; /* by function, that of the start first */
 	size_t nlines;
 	struct traces_exit *exits; /* [snapshots] */
+	uint32_t times;		   /* that it was compiled anew after a flush, the first included */
 	uint64_t id;		   /* distinguishes it from others that had its number */
 	uint64_t samples;
 };
