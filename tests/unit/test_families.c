@@ -65,6 +65,54 @@ Test(families, each_is_loaded_once)
 	cr_expect_null(f);
 }
 
+/* Family 2 waits for a line, so that its child ends when the test says so. */
+static int waits(void *arg, uint32_t family)
+{
+	char c;
+
+	if (family == 2 && read(*(int *)arg, &c, 1) != 1)
+		return -EIO;
+	return 0;
+}
+
+static size_t children(void)
+{
+	char path[64], line[256] = "";
+	size_t n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	file = fopen(path, "re");
+	cr_assert_not_null(file);
+	if (fgets(line, sizeof(line), file))
+		for (const char *p = line; (p = strchr(p, ' ')); p++)
+			n++;
+	fclose(file);
+	return n;
+}
+
+Test(families, those_that_may_be_needed_are_not_waited_for)
+{
+	int to_child[2];
+	struct families_options o = {
+		.load = waits, .arg = &to_child[0], .keep = to_child, .nkeep = 1, .families = 6};
+	struct families *f;
+
+	cr_assert_eq(pipe(to_child), 0);
+	cr_assert_eq(families_start(&o, &f), 0);
+	families_prepare(f, 6);
+	families_request(f, 2);
+	cr_expect_eq(families_wait(f), 0); /* for family 1 */
+	families_reap(f);
+	cr_expect_eq(children(), 1); /* family 2's waits still */
+	cr_expect_eq(write(to_child[1], "x", 1), 1);
+	while (children())
+		families_reap(f);
+	families_request(f, 4);
+	cr_expect_eq(families_wait(f), 0);
+	families_free(&f);
+}
+
 static int fails(void *arg, uint32_t family)
 {
 	(void)arg;
@@ -78,6 +126,8 @@ Test(families, the_first_error_stays)
 	begin(fails, &f);
 	families_request(f, 2);
 	cr_expect_eq(families_wait(f), 0);
+	families_prepare(f, 4);
+	cr_expect_eq(families_wait(f), 0); /* it is not needed */
 	families_request(f, 4);
 	cr_expect_eq(families_wait(f), -EACCES);
 	families_request(f, 6);

@@ -2,6 +2,7 @@
 #include "families.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -18,12 +19,14 @@
 struct child {
 	pid_t pid; /* 0: none; it has ended */
 	int fd;
+	int result; /* then: of the load */
 };
 
 struct families {
 	struct child child[LB_FAMILIES_MOST];
-	uint32_t requested, loaded;
-	int error; /* of the first that failed */
+	uint32_t requested; /* each once */
+	uint32_t needed, loaded;
+	int error; /* of the first that is needed and failed */
 };
 
 static bool is_kept(const struct families_options *o, int socket, int fd)
@@ -132,19 +135,20 @@ void families_free(struct families **families)
 	*families = NULL;
 }
 
-static void fail(struct families *f, int r)
-{
-	if (!f->error)
-		f->error = r;
-}
-
-void families_request(struct families *f, uint32_t bits)
+/* To a child that was killed it is in vain: then there is no result. */
+void families_prepare(struct families *f, uint32_t bits)
 {
 	bits &= ~f->requested;
 	f->requested |= bits;
 	for (uint32_t i = 0; i < LB_FAMILIES_MOST; i++)
-		if (bits >> i & 1 && send(f->child[i].fd, "", 1, MSG_NOSIGNAL) != 1)
-			fail(f, -errno);
+		if (bits >> i & 1)
+			(void)!send(f->child[i].fd, "", 1, MSG_NOSIGNAL);
+}
+
+void families_request(struct families *f, uint32_t bits)
+{
+	f->needed |= bits;
+	families_prepare(f, bits);
 }
 
 /* Waits for one that was requested. */
@@ -159,19 +163,33 @@ static int wait_for(const struct child *c)
 	return got == sizeof(result) ? result : -EIO; /* it was killed */
 }
 
+static void take_result(struct child *c)
+{
+	if (!c->pid)
+		return;
+	c->result = wait_for(c);
+	end_child(c);
+}
+
 int families_wait(struct families *f)
 {
-	for (uint32_t i = 0; i < LB_FAMILIES_MOST; i++) {
-		int r;
-
-		if (!((f->requested & ~f->loaded) >> i & 1) || f->error)
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST && !f->error; i++) {
+		if (!((f->needed & ~f->loaded) >> i & 1))
 			continue;
-		r = wait_for(&f->child[i]);
-		if (r)
-			fail(f, r);
-		else
+		take_result(&f->child[i]);
+		f->error = f->child[i].result;
+		if (!f->error)
 			f->loaded |= 1u << i;
-		end_child(&f->child[i]);
 	}
 	return f->error;
+}
+
+void families_reap(struct families *f)
+{
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST; i++) {
+		struct pollfd ready = {.fd = f->child[i].fd, .events = POLLIN};
+
+		if (f->requested >> i & 1 && f->child[i].pid && poll(&ready, 1, 0) == 1)
+			take_result(&f->child[i]);
+	}
 }

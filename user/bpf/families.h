@@ -26,10 +26,16 @@ struct families_options {
 int families_start(const struct families_options *options, struct families **out);
 void families_free(struct families **families);
 
-/* Requests those that were not requested before. */
+/* Requests those that were not requested before: they are needed. */
 void families_request(struct families *families, uint32_t bits);
 
-/* Waits until those that were requested are loaded. 0, or -errno of the first that failed. */
+/* The same of those that may be needed later: families_wait() does not wait for them. */
+void families_prepare(struct families *families, uint32_t bits);
+
+/* Waits until those that are needed are loaded. 0, or -errno of the first that failed. */
 int families_wait(struct families *families);
+
+/* Ends the children that have loaded theirs, without waiting for others. */
+void families_reap(struct families *families);
 
 #endif

@@ -301,6 +301,18 @@ void loader_request_families(struct loader *l, uint32_t families)
 		load_here(l, families);
 }
 
+void loader_prepare_families(struct loader *l, uint32_t families)
+{
+	if (l->families)
+		families_prepare(l->families, families);
+}
+
+void loader_reap_families(struct loader *l)
+{
+	if (l->families)
+		families_reap(l->families);
+}
+
 int loader_wait_families(struct loader *l, struct error *err)
 {
 	int r = l->families ? families_wait(l->families) : l->families_error;

@@ -45,8 +45,14 @@ void loader_free(struct loader **loader);
  */
 void loader_request_families(struct loader *loader, uint32_t families);
 
-/* Waits until all that were requested are loaded. */
+/* The same of those that may be needed later: loaded in the background, if not in_process. */
+void loader_prepare_families(struct loader *loader, uint32_t families);
+
+/* Waits until all that were requested, but for those that may be needed later, are loaded. */
 int loader_wait_families(struct loader *loader, struct error *err);
+
+/* Ends the processes that have loaded theirs. */
+void loader_reap_families(struct loader *loader);
 
 /* Keeps libbpf from printing: its errors are reported by ours. */
 void loader_be_silent(void);

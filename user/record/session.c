@@ -297,7 +297,11 @@ static int open_everywhere(struct session *s, struct error *err)
 	if (r < 0)
 		return error_set(err, r, "/proc: %s", strerror(-r));
 	r = loader_wait_families(s->loader, err);
-	return r ? r : loader_attach_cpus(s->loader, err);
+	if (!r)
+		r = loader_attach_cpus(s->loader, err);
+	if (!r) /* now, so that they take no CPU time from the start; few builds lack GC64 */
+		loader_prepare_families(s->loader, LB_FAMILIES);
+	return r;
 }
 
 int session_drain_each(struct session *s, uint64_t ns)
@@ -379,7 +383,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
 	if (o->command) /* what it will run is not known; few builds lack GC64 */
-		loader_request_families(s->loader, LB_FAMILY_BIT(LJ) | LB_FAMILY_BIT(PUC));
+		loader_request_families(s->loader, LB_FAMILIES);
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 

@@ -149,6 +149,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	case WAKE_DRAIN:
 		eat_count(s->drain_timer);
 		drain(s, DRAIN_NS);
+		loader_reap_families(s->loader);
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
 		pace(s);
 		return false;
