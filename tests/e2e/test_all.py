@@ -188,3 +188,42 @@ def test_nothing_that_runs_lua(root, tmp_path):
     r = vms.luabpf("--all", "-d", "0.2", "-o", tmp_path / "x.pb.gz")
     assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert os.path.getsize(tmp_path / "x.pb.gz")
+
+
+# They come and end one by one: other recordings of all processes run at the same time.
+MANY = """
+local ffi = require("ffi")
+ffi.cdef "int fork(void); int pause(void); int getppid(void); int prctl(int, unsigned long); int usleep(unsigned); int kill(int, int); int wait(int *);"
+local C, pids = ffi.C, {}
+for i = 1, 4300 do
+  pids[i] = C.fork()
+  if pids[i] == 0 then
+    C.prctl(1, 9) -- PR_SET_PDEATHSIG, SIGKILL
+    if C.getppid() ~= 1 then C.pause() end
+    os.exit(0)
+  end
+  C.usleep(500)
+end
+print("ready") io.flush() io.read()
+for _, pid in ipairs(pids) do C.kill(pid, 9) C.wait(nil) C.usleep(500) end
+"""
+BUSY = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.3"
+
+
+def test_more_processes_than_bpf_keeps(machine, tmp_path):
+    """Idle ones fill its table of 4096; those that come and work take their places."""
+    with vms.Target(["luajit", "-e", MANY]) as many:
+        many.ready()
+        tool = vms.Luabpf("--all", "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner().wait_families()
+        with contextlib.ExitStack() as stack:
+            busy = [stack.enter_context(vms.Target([vm, "-e", BUSY])) for vm in ("lua5.3", "luajit", "lua5.3", "lua5.4")]
+            for t in busy:
+                t.rest()
+        tool.signal()
+        r = tool.done()
+        many.go()
+        many.rest()
+    assert r.code == 0 and r.stats["sizes"]["known_processes"] > 4300 > r.stats["sizes"]["map_processes"], r
+    profile = pprof.Profile(tmp_path / "p.pb.gz")
+    for t in busy:
+        assert vms.is_all_time(profile.of(t.pid).total, 0.3, 1000), (profile.of(t.pid).total, r)

@@ -265,6 +265,12 @@ class Luabpf:
     def wait_banner(self):
         return self.wait_for("sampling")
 
+    def wait_families(self):
+        """--all: returns when the programs for LuaJIT and PUC Lua are loaded: one child is left, for LuaJIT without GC64."""
+        children = Path(f"/proc/{self.p.pid}/task/{self.p.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == 1)
+        return self
+
     def wait_calm(self):
         """Returns when its rounds are the longer ones of 200 ms (CALM_NS in user/record/session.c): nothing was new for a while."""
         def is_calm(info):

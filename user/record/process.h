@@ -31,10 +31,11 @@ struct process {
 	/* its VMs; a process that calls exec has others */
 	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
 	struct vm_modules modules;
-	bool registered;    /* BPF has vms */
-	uint64_t image_id;  /* process_image(), from before its VMs were looked for */
-	uint64_t mapped;    /* identifies the executable mappings that were looked at last */
-	uint64_t look_ns;   /* when they are looked at again, CLOCK_MONOTONIC */
+	bool registered;	/* BPF has vms */
+	uint64_t sampled_round; /* of the last sample, or of when it was registered */
+	uint64_t image_id;	/* process_image(), from before its VMs were looked for */
+	uint64_t mapped;	/* identifies the executable mappings that were looked at last */
+	uint64_t look_ns;	/* when they are looked at again, CLOCK_MONOTONIC */
 	uint64_t maps_ns;   /* before that they are not read again, see process_maps_pause_ns() */
 	uint64_t asked_ns;  /* until then not because BPF asks */
 	uint32_t looked_vm; /* process_exec_pages() of that look; 0: there was none */

@@ -38,7 +38,8 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 {
 	struct session *s = arg;
 	const struct vm_build *build = scan_build(s->scan, rec->build);
-	struct image *image = processes_image(&s->targets.processes, rec->pid, rec->epoch);
+	struct process *p = processes_find(&s->targets.processes, (pid_t)rec->pid);
+	struct image *image = p && p->epoch == rec->epoch ? p->image : NULL;
 	struct symbolized got = {.lost = image ? NULL : LOSS_GONE};
 	int r = 0;
 
@@ -48,6 +49,8 @@ static bool on_sample(void *arg, const struct lb_rec_sample *rec, uint32_t count
 		s->losses.bad += count;
 		return true;
 	}
+	if (p)
+		p->sampled_round = s->targets.round;
 	if (image)
 		r = symbolizer_sample(image, rec, count, &build->build, build->release, &got);
 	if (r == -EAGAIN)
@@ -118,17 +121,17 @@ static void keep_time(struct session *s, struct process *p)
 	p->keeps_time = true;
 }
 
-/* A child of a target, which BPF knows already. It may have ended. */
-static void adopt_child(struct session *s, const struct lb_rec_task *rec)
+/* A child of a target, which BPF knows already, perhaps again. It may have ended. */
+static void adopt_child(struct session *s, const struct lb_rec_task *rec, struct process *p)
 {
-	struct process *p = NULL;
+	bool is_new = !p;
 	int r = targets_adopt(&s->targets, rec, &p);
 
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) /* its end would not be noticed */
 		loader_drop_proc(s->loader, (pid_t)rec->pid);
 	if (r || p->pidfd < 0)
 		return;
-	if (!watch_target(s, p))
+	if (!is_new || !watch_target(s, p))
 		keep_time(s, p);
 }
 
@@ -210,8 +213,8 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	}
 	if (rec->origin) {
 		sources_forked(&s->targets.processes, (pid_t)rec->pid);
-		if (!t)
-			adopt_child(s, rec);
+		if (!t || !t->registered)
+			adopt_child(s, rec, t);
 		return;
 	}
 	if (!known && t && t->vms.epoch != rec->epoch && rec->epoch)

@@ -31,6 +31,7 @@ static void drain(struct session *s, uint64_t most_ns)
 	int r;
 
 	s->may_stop = most_ns == DRAIN_NS;
+	s->targets.round++;
 	symbolizer_round(s->symbolizer);
 	loader_next_epoch(s->loader);
 	r = ring_drain(s->ring, most_ns);

@@ -8,6 +8,7 @@
 #include "targets.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/caps.h"
@@ -37,19 +38,19 @@ static int copy_modules(struct targets *ts, struct process *p, const struct lb_p
 	return 0;
 }
 
-int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct process **out)
+int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct process **target)
 {
 	const struct process *parent = processes_find(&ts->processes, (pid_t)rec->origin);
 	pid_t pid = (pid_t)rec->pid;
+	struct process *p = *target;
 	struct lb_proc vms;
-	struct process *p;
 	int r = loader_get_proc(ts->processes.loader, pid, &vms);
 
 	if (r)
 		return r;
 	if (vms.exec_id != rec->exec_id) /* it has called exec since */
 		return -ESTALE;
-	r = processes_add(&ts->processes, pid, true, &p);
+	r = p ? 0 : processes_add(&ts->processes, pid, true, &p);
 	if (r)
 		return r;
 	r = processes_set_image(&ts->processes, p, vms.epoch, false);
@@ -59,12 +60,46 @@ int targets_adopt(struct targets *ts, const struct lb_rec_task *rec, struct proc
 		processes_end(&ts->processes, p);
 		return r;
 	}
-	if (parent && parent->image)
+	if (!*target && parent && parent->image)
 		image_fork(p->image, parent->image);
 	p->registered = true;
+	p->sampled_round = ts->round;
 	p->image_id = process_image(pid);
-	*out = p;
+	*target = p;
 	return 0;
+}
+
+#define EVICTED_MOST (LB_PROCS / 16) /* at once */
+
+static int by_last_sample(const void *a, const void *b)
+{
+	uint64_t x = (*(struct process *const *)a)->sampled_round;
+	uint64_t y = (*(struct process *const *)b)->sampled_round;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * BPF's table is full. Removes those that have had no sample for longest: at their next sample they
+ * are recognised anew. What is known of them here stays. False: there is none.
+ */
+static bool evict(struct targets *ts, const struct process *keep)
+{
+	struct process **all __free = calloc(HASH_COUNT(ts->processes.all), sizeof(*all)), *p;
+	size_t n = 0;
+
+	if (!all)
+		return false;
+	for (p = ts->processes.all; p; p = p->hh.next)
+		if (p->registered && !p->is_root && p != keep)
+			all[n++] = p;
+	qsort(all, n, sizeof(*all), by_last_sample);
+	for (size_t i = 0; i < n && i < EVICTED_MOST; i++) {
+		loader_drop_proc(ts->processes.loader, all[i]->pid);
+		loader_drop_modules(ts->processes.loader, &all[i]->vms);
+		all[i]->registered = false;
+	}
+	return n;
 }
 
 static int set_build(struct targets *ts, uint32_t index)
@@ -142,6 +177,9 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 	r = processes_set_image(&ts->processes, t, t->vms.epoch, ts->everywhere && !t->vms.exec_id);
 	if (!r)
 		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms, ms->at, ms->n);
+	if (r == -E2BIG && evict(ts, t))
+		r = loader_set_proc(ts->processes.loader, t->pid, &t->vms, ms->at, ms->n);
+	t->sampled_round = ts->round;
 	if (r == -E2BIG)
 		return error_set(err, r, "pid %d: not sampled: more than %d processes at a time",
 				 (int)t->pid, LB_PROCS);
@@ -200,11 +238,10 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	const struct vm_modules none = {};
 	struct process *t = *target;
 	struct lb_proc vms;
-	int r;
+	int missing = loader_get_proc(ts->processes.loader, (pid_t)rec->pid, &vms), r;
 
 	/* when it has called exec since, the samples of this image still want names */
-	if (loader_get_proc(ts->processes.loader, (pid_t)rec->pid, &vms) ||
-	    vms.exec_id != rec->exec_id)
+	if (missing || vms.exec_id != rec->exec_id)
 		vms = (struct lb_proc){.exec_id = rec->exec_id, .epoch = rec->known};
 	r = t ? 0 : processes_add(&ts->processes, (pid_t)rec->pid, true, &t);
 	if (r)
@@ -213,7 +250,8 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	r = processes_set_image(&ts->processes, t, rec->known, false);
 	if (r)
 		return r;
-	t->registered = true;
+	t->registered = !missing; /* BPF found its table full, or it has ended since */
+	t->sampled_round = ts->round;
 	r = take_modules(ts, t, &vms);
 	if (r)
 		return r;
@@ -448,7 +486,7 @@ void targets_look(struct targets *ts, uint64_t now)
 		}
 		t->look_ns = ts->waits || now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
-		if (!ts->everywhere || !t->mapped)
+		if (t->registered && (!ts->everywhere || !t->mapped))
 			look(ts, t, now);
 	}
 }

@@ -25,6 +25,7 @@ struct targets {
 	vm_found_fn *seen; /* each VM that is recognised; NULL */
 	void *seen_arg;
 
+	uint64_t round;		/* drains of the ring so far */
 	uint32_t epochs;	/* images of processes seen so far */
 	struct error unsampled; /* a VM of a target that is not sampled, and why */
 	bool waits;		/* for Lua: mappings are looked at each round */
@@ -33,10 +34,11 @@ struct targets {
 };
 
 /*
- * Adds a child of a target, which BPF has put beside its parent. Its pidfd is open, or -1 when it
- * has ended: then the next look ends it here. -ENOENT, -ESTALE: BPF does not know this image.
+ * A child of a target, which BPF has put beside its parent. *target: NULL, or what is known of its pid; then the
+ * target. Its pidfd is open, or -1 when it has ended: then the next look ends it here. -ENOENT, -ESTALE: BPF does not
+ * know this image.
  */
-int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct process **out);
+int targets_adopt(struct targets *targets, const struct lb_rec_task *rec, struct process **target);
 
 /*
  * A process that BPF has recognised by its files. *target: NULL, or what is known of its pid; then
