@@ -102,7 +102,7 @@ static int add_limits(struct call_table *table, const struct call_counts_result 
 
 	if (!ret && r->unseen && r->cpu_ns > IDLE_NS)
 		ret = call_table_inexact(table,
-					 "LuaJIT made no call in the interpreter, but may have run "
+					 "LuaJIT was not seen in the interpreter, but may have run "
 					 "compiled code: calls there are not counted");
 	for (size_t i = 0; !ret && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		ret = add_uncounted(table, kinds[i].n, kinds[i].why);

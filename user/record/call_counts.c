@@ -570,6 +570,8 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 	signals_release();
 	counter_detach(c->counter);
 	c->now.hits = counter_hits(c->counter, NULL);
+	r = drain(c);
+	compiled_time_look(&c->traces, c->now.cpu_ns); /* at VMs of the last calls, too */
 	*result = (struct call_counts_result){
 		.prof = c->prof,
 		.end = c->end,
@@ -579,11 +581,10 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 		.last = c->last,
 		.dropped = counter_dropped(c->counter),
 		.compiled = c->traces.on,
-		.unseen = c->luajit && !c->traces.n,
+		.unseen = c->luajit && !c->traces.looked,
 		.in_traces = compiled_time_share(&c->traces),
 		.luajit = c->luajit,
 	};
-	r = drain(c);
 	image_ended(c->image); /* names are those at the first call, as they were sent */
 	if (!r)
 		r = counter_each(c->counter, name_one, &naming);

@@ -69,7 +69,7 @@ struct call_counts_result {
 	uint64_t misses[LB_CALL_MISSES];
 	uint64_t dropped; /* hits that the kernel did not pass on */
 	bool compiled;	  /* LuaJIT's compiler was on: calls in compiled code are not counted */
-	bool unseen;	  /* a LuaJIT made no call: whether its compiler is on is not known */
+	bool unseen; /* no VM of a LuaJIT was looked at: whether its compiler is on is not known */
 	double in_traces; /* share of its CPU time in compiled code */
 	bool luajit;	  /* the process has a LuaJIT */
 };

@@ -35,14 +35,16 @@ static bool is_compiled(const struct compiled_time *t, uint32_t i)
  * While the compiler is on, the handler of FUNCF counts calls; off, it is that of IFUNCF, which is next to it in
  * the dispatch table (lj_dispatch.c).
  */
-static bool is_on(const struct compiled_time *t, uint32_t i)
+static bool is_on(struct compiled_time *t, uint32_t i)
 {
 	const struct lj_layout *lj = t->vm[i].lj;
 	uint64_t handler[2] = {0, 0};
 
-	return !mem_read(&t->remote.mem, handler, sizeof(handler),
-			 t->vm[i].g + lj->g2disp + 8ULL * lj->bc_funcf) &&
-	       handler[0] != handler[1];
+	if (mem_read(&t->remote.mem, handler, sizeof(handler),
+		     t->vm[i].g + lj->g2disp + 8ULL * lj->bc_funcf))
+		return false;
+	t->looked = true;
+	return handler[0] != handler[1];
 }
 
 void compiled_time_look(struct compiled_time *t, uint64_t cpu_ns)
@@ -53,7 +55,7 @@ void compiled_time_look(struct compiled_time *t, uint64_t cpu_ns)
 
 	for (i = 0; i < t->n; i++) {
 		compiled |= is_compiled(t, i);
-		t->on |= compiled || is_on(t, i);
+		t->on |= is_on(t, i) || compiled;
 	}
 	t->cpu_ns += since;
 	t->compiled_ns += compiled ? since : 0;

@@ -23,7 +23,8 @@ struct compiled_time {
 		const struct lj_layout *lj;
 	} vm[COMPILED_TIME_VMS];
 	uint32_t n;
-	bool on; /* a compiler was on, or compiled code ran */
+	bool looked; /* at a VM while its process lived */
+	bool on;     /* a compiler was on, or compiled code ran */
 	uint64_t last_cpu_ns, cpu_ns, compiled_ns;
 };
 
