@@ -13,9 +13,9 @@ from test_jitp import OPTIONS, P_LUA, same  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("root")
 LUAS = ["luajit", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
-# Each letter alone and each pair of letters, the combinations that jit/p.lua's documentation names, and one in nine of the rest.
+# Each letter alone and each pair of letters, the combinations that jit/p.lua's documentation names, and one in thirty of the rest.
 LETTERS = [o for o in OPTIONS if re.fullmatch("[a-zA-Z]{0,2}", o)]
-CHOSEN = sorted({*LETTERS, "3si4m1", "fl", "vf", "zf", "fz", "-s", "l-5r", "Gfzm0", "am0r", "Am0", *OPTIONS[::9]})
+CHOSEN = sorted({*LETTERS, "3si4m1", "fl", "vf", "zf", "fz", "-s", "l-5r", "Gfzm0", "am0r", "Am0", *OPTIONS[::30]})
 
 
 def environment(lua):
