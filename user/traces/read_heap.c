@@ -25,13 +25,13 @@ static int add(struct traces_reader *rd, uint64_t proto)
 	return 0;
 }
 
-/* -EBADMSG: it leads to what is no object. */
+/* -EBADMSG: it leads to what is no object; -ELOOP: in a circle (found as Brent's algorithm does). */
 static int walk(struct traces_reader *rd, const struct lb_mem *mem)
 {
 	const struct lj_layout *lj = rd->lj;
 	const uint32_t gct = LJ_OFF(lj, PROTO_GCT);
 	uint8_t head[16] = {};
-	uint64_t at;
+	uint64_t at, seen = 0; /* seen: the object at the last power of two */
 	uint32_t n;
 	int r = traces_read_ref(rd, rd->g + lj_gc_total(lj) + LJ_OFF(lj, GC_ROOT_BEHIND_TOTAL),
 				&at);
@@ -39,6 +39,10 @@ static int walk(struct traces_reader *rd, const struct lb_mem *mem)
 	for (n = 0; !r && at && n < OBJECTS_MOST; n++) {
 		if (!foreign_plausible(at))
 			return -EBADMSG;
+		if (at == seen)
+			return -ELOOP;
+		if (!(n & (n - 1)))
+			seen = at;
 		r = mem_read(mem, head, gct + 1, at);
 		if (!r && (head[gct] < LJ_GCT_STR || head[gct] > LJ_GCT_UDATA))
 			r = -EBADMSG;
