@@ -46,7 +46,8 @@ static __always_inline void lb_outer_join(struct lb_walk *w, __u64 g)
 	w->rec.stack.n = n + 1;
 }
 
-/* Ends a walk. A search that found no outer VM leaves the VM that it began at. Removes an outer VM's frames if its walk failed. The record has the innermost VM. */
+/* Ends a walk. A search that found no outer VM leaves the VM that it began at. Removes an outer VM's
+ * frames if its walk failed and others are left. The record has the innermost VM. */
 static __always_inline void lb_outer_end(struct lb_walk *w)
 {
 	if (w->outward) {
@@ -55,7 +56,7 @@ static __always_inline void lb_outer_end(struct lb_walk *w)
 	}
 	if (!w->inner_L)
 		return;
-	if (w->end != LB_STATUS_RESOLVED) {
+	if (w->end != LB_STATUS_RESOLVED && w->whole) {
 		w->rec.stack.n = w->whole;
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 		w->end = LB_STATUS_RESOLVED;

@@ -12,7 +12,13 @@
 #include "lj_layouts.h"
 #include "walk_host.h"
 
-#define ROWS LJ_LAYOUT_SCENES
+#ifdef FUZZ_GC32
+#define FIRST_ROW LJ_LAYOUT_SCENES64
+#define ROWS (LJ_LAYOUT_SCENES - LJ_LAYOUT_SCENES64)
+#else
+#define FIRST_ROW 0
+#define ROWS LJ_LAYOUT_SCENES64
+#endif
 
 static void damage_regs(struct lb_regs *regs, uint64_t at, uint64_t value)
 {
@@ -51,7 +57,7 @@ static void damage(struct lj_scene *s, struct lb_selftest *sample, struct fuzz_u
 		fuzz_change(undo, place_in_heap(&s->img, at, size), value, size);
 		break;
 	case 3: /* a pointer to another object */
-		value = LJI_HEAP + s->img.objects[fuzz_take(in, 1) % s->img.nobjects].offset;
+		value = s->img.heap_at + s->img.objects[fuzz_take(in, 1) % s->img.nobjects].offset;
 		if (op & 16)
 			value = LJI_TV(LJ_TFUNC, value);
 		fuzz_change(undo, place_in_heap(&s->img, at & ~(7ULL << 8), 8), value, 8);
@@ -86,7 +92,7 @@ static struct lj_scene *scene(size_t row, size_t i)
 		*s = malloc(sizeof(**s));
 		if (!*s)
 			abort();
-		lj_scene_init(*s, lj_scene_at(i), lj_layout_scene(row % ROWS, &name));
+		lj_scene_init(*s, lj_scene_at(i), lj_layout_scene(FIRST_ROW + row % ROWS, &name));
 		fuzz_trim(&(*s)->img.mem, &(*s)->img.heap, (*s)->img.used);
 	}
 	return *s;

@@ -33,8 +33,8 @@ static uint8_t *add_range(struct lj_image *img, uint64_t addr, size_t size)
 
 void *lji_at(struct lj_image *img, uint64_t addr, size_t size)
 {
-	if (addr - LJI_HEAP < LJI_HEAP_SIZE && addr - LJI_HEAP + size <= LJI_HEAP_SIZE)
-		return img->heap + (addr - LJI_HEAP);
+	if (addr - img->heap_at < LJI_HEAP_SIZE && addr - img->heap_at + size <= LJI_HEAP_SIZE)
+		return img->heap + (addr - img->heap_at);
 	if (addr - LJI_CSTACK < LJI_CSTACK_SIZE && addr - LJI_CSTACK + size <= LJI_CSTACK_SIZE)
 		return img->cstack + (addr - LJI_CSTACK);
 	if (addr - LJI_VM < LJI_VM_SIZE && addr - LJI_VM + size <= LJI_VM_SIZE)
@@ -73,6 +73,45 @@ uint64_t lji_get64(struct lj_image *img, uint64_t addr)
 	return value;
 }
 
+static size_t ref_size(const struct lj_image *img)
+{
+	return img->lj.gc32 ? 4 : 8;
+}
+
+void lji_put_ref(struct lj_image *img, uint64_t addr, uint64_t ref)
+{
+	memcpy(lji_at(img, addr, ref_size(img)), &ref, ref_size(img));
+}
+
+uint64_t lji_get_ref(struct lj_image *img, uint64_t addr)
+{
+	uint64_t ref = 0;
+
+	memcpy(&ref, lji_at(img, addr, ref_size(img)), ref_size(img));
+	return ref;
+}
+
+void lji_put_func(struct lj_image *img, uint64_t base, int32_t type, uint64_t ref)
+{
+	if (img->lj.gc32)
+		lji_put32(img, base - 8, (uint32_t)ref);
+	else
+		lji_put64(img, base - 16, LJI_TV(type, ref));
+}
+
+void lji_put_link(struct lj_image *img, uint64_t base, uint64_t link)
+{
+	if (img->lj.gc32)
+		lji_put32(img, base - 4, (uint32_t)link);
+	else
+		lji_put64(img, base - 8, link);
+}
+
+uint64_t lji_func_at(struct lj_image *img, uint64_t base)
+{
+	return LJ_TV_GCPTR(lji_get_ref(img, base - LJI_OFF(img, FRAME_BYTES)));
+}
+
 uint64_t lji_alloc(struct lj_image *img, size_t size)
 {
 	size_t at = img->used;
@@ -85,21 +124,21 @@ uint64_t lji_alloc(struct lj_image *img, size_t size)
 	img->used += size;
 	img->objects[img->nobjects].offset = (uint32_t)at;
 	img->objects[img->nobjects++].size = (uint32_t)size;
-	return LJI_HEAP + at;
+	return img->heap_at + at;
 }
 
 static void init_thread(struct lj_image *img, uint64_t L)
 {
-	uint64_t stack = lji_alloc(img, 8 * LJI_SLOTS);
+	uint64_t stack = lji_alloc(img, 8 * LJI_SLOTS), base = stack + LJI_OFF(img, FRAME_BYTES);
 
-	lji_put8(img, L + LJ_L_GCT, LJ_GCT_THREAD);
-	lji_put64(img, L + LJ_L_GLREF, img->g);
-	lji_put64(img, L + LJ_L_STACK, stack);
-	lji_put64(img, L + LJ_L_BASE, stack + 16);
-	lji_put64(img, L + LJ_L_TOP, stack + 16);
-	lji_put64(img, L + LJ_L_MAXSTACK, stack + 8 * (LJI_SLOTS - 64));
-	lji_put64(img, stack, LJI_TV(LJ_TTHREAD, L));
-	lji_put64(img, stack + 8, ~0ULL);
+	lji_put8(img, L + LJI_OFF(img, L_GCT), LJ_GCT_THREAD);
+	lji_put_ref(img, L + LJI_OFF(img, L_GLREF), img->g);
+	lji_put_ref(img, L + LJI_OFF(img, L_STACK), stack);
+	lji_put64(img, L + LJI_OFF(img, L_BASE), base);
+	lji_put64(img, L + LJI_OFF(img, L_TOP), base);
+	lji_put_ref(img, L + LJI_OFF(img, L_MAXSTACK), stack + 8 * (LJI_SLOTS - 64));
+	lji_put_func(img, base, LJ_TTHREAD, L);
+	lji_put_link(img, base, img->lj.gc32 ? (uint32_t)LJ_TTHREAD : ~0ULL);
 }
 
 void lji_new_vm(struct lj_image *img)
@@ -109,7 +148,7 @@ void lji_new_vm(struct lj_image *img)
 	img->main_L = gg;
 	img->g = gg + L_SIZE;
 	init_thread(img, gg);
-	img->traces = lji_alloc(img, 8 * 16);
+	img->traces = lji_alloc(img, ref_size(img) * 16);
 	lji_put64(img, img->g + img->lj.g2trace, img->traces);
 	lji_put32(img, img->g + img->lj.g2trace + 12, 16);
 }
@@ -119,7 +158,8 @@ void lji_init(struct lj_image *img, const struct lj_layout *lj)
 	memset(img, 0, sizeof(*img));
 	mem_image_init(&img->mem);
 	img->lj = *lj;
-	img->heap = add_range(img, LJI_HEAP, LJI_HEAP_SIZE);
+	img->heap_at = lj->gc32 ? LJI_HEAP32 : LJI_HEAP;
+	img->heap = add_range(img, img->heap_at, LJI_HEAP_SIZE);
 	img->cstack = add_range(img, LJI_CSTACK, LJI_CSTACK_SIZE);
 	img->vm = add_range(img, LJI_VM, LJI_VM_SIZE);
 	img->mcode = add_range(img, LJI_MCODE, LJI_MCODE_SIZE);
@@ -142,10 +182,10 @@ uint64_t lji_str(struct lj_image *img, const char *text)
 
 	for (p = text; *p; p++)
 		hash = hash * 33 + (unsigned char)*p;
-	lji_put8(img, str + LJ_STR_GCT, LJ_GCT_STR);
-	lji_put32(img, str + LJ_STR_HASH, hash);
+	lji_put8(img, str + LJI_OFF(img, STR_GCT), LJ_GCT_STR);
+	lji_put32(img, str + LJI_OFF(img, STR_HASH), hash);
 	lji_put32(img, str + img->lj.str_len, (uint32_t)len);
-	memcpy(lji_at(img, str + LJ_STR_SIZE, len), text, len);
+	memcpy(lji_at(img, str + lj_str_text(&img->lj), len), text, len);
 	return str;
 }
 
@@ -153,28 +193,29 @@ uint64_t lji_str(struct lj_image *img, const char *text)
 uint64_t lji_proto(struct lj_image *img, const char *chunk, int firstline, uint32_t sizebc)
 {
 	static const char names[] = "up\0value\0local\0\1\5";
-	uint32_t k = (LJ_PROTO_SIZE + 4 * sizebc + 2 * 8 + 7) & ~7u, i;
+	const uint32_t ref = (uint32_t)ref_size(img), head = LJI_OFF(img, PROTO_SIZE);
+	uint32_t k = (head + 4 * sizebc + 2 * ref + 7) & ~7u, i;
 	uint32_t lines = k, uv = lines + sizebc - 1, size = uv + sizeof(names);
 	uint64_t pt = lji_alloc(img, size), first = lji_str(img, "first");
 
-	lji_put8(img, pt + LJ_PROTO_GCT, LJ_GCT_PROTO);
-	lji_put8(img, pt + LJ_PROTO_FRAMESIZE, 32);
-	lji_put32(img, pt + LJ_PROTO_SIZEBC, sizebc);
-	lji_put32(img, pt + LJ_PROTO_SIZEPT, size);
-	lji_put32(img, pt + LJ_PROTO_SIZEKGC, 2);
-	lji_put8(img, pt + LJ_PROTO_SIZEUV, 2);
-	lji_put64(img, pt + LJ_PROTO_K, pt + k);
-	lji_put64(img, pt + LJ_PROTO_LINEINFO, pt + lines);
-	lji_put64(img, pt + LJ_PROTO_UVINFO, pt + uv);
-	lji_put64(img, pt + LJ_PROTO_VARINFO, pt + uv + 9);
-	lji_put64(img, pt + LJ_PROTO_CHUNKNAME, lji_str(img, chunk));
-	lji_put32(img, pt + LJ_PROTO_FIRSTLINE, (uint32_t)firstline);
-	lji_put32(img, pt + LJ_PROTO_NUMLINE, 20);
-	lji_put32(img, pt + LJ_PROTO_SIZE, img->lj.bc_funcf | 32 << 8);
+	lji_put8(img, pt + LJI_OFF(img, PROTO_GCT), LJ_GCT_PROTO);
+	lji_put8(img, pt + LJI_OFF(img, PROTO_FRAMESIZE), 32);
+	lji_put32(img, pt + LJI_OFF(img, PROTO_SIZEBC), sizebc);
+	lji_put32(img, pt + LJI_OFF(img, PROTO_SIZEPT), size);
+	lji_put32(img, pt + LJI_OFF(img, PROTO_SIZEKGC), 2);
+	lji_put8(img, pt + LJI_OFF(img, PROTO_SIZEUV), 2);
+	lji_put_ref(img, pt + LJI_OFF(img, PROTO_K), pt + k);
+	lji_put_ref(img, pt + LJI_OFF(img, PROTO_LINEINFO), pt + lines);
+	lji_put_ref(img, pt + LJI_OFF(img, PROTO_UVINFO), pt + uv);
+	lji_put_ref(img, pt + LJI_OFF(img, PROTO_VARINFO), pt + uv + 9);
+	lji_put_ref(img, pt + LJI_OFF(img, PROTO_CHUNKNAME), lji_str(img, chunk));
+	lji_put32(img, pt + LJI_OFF(img, PROTO_FIRSTLINE), (uint32_t)firstline);
+	lji_put32(img, pt + LJI_OFF(img, PROTO_NUMLINE), 20);
+	lji_put32(img, pt + head, img->lj.bc_funcf | 32 << 8);
 	for (i = 1; i < sizebc; i++)
-		lji_put32(img, pt + LJ_PROTO_SIZE + 4ULL * i, BC_MOV | 3 << 8);
-	lji_put64(img, pt + k - 8, first);
-	lji_put64(img, pt + k - 16, first);
+		lji_put32(img, pt + head + 4ULL * i, BC_MOV | 3 << 8);
+	lji_put_ref(img, pt + k - ref, first);
+	lji_put_ref(img, pt + k - 2 * ref, first);
 	memcpy(lji_at(img, pt + uv, sizeof(names)), names, sizeof(names));
 	return pt;
 }
@@ -183,15 +224,15 @@ static uint64_t new_func(struct lj_image *img, uint8_t ffid, uint64_t pc)
 {
 	uint64_t func = lji_alloc(img, LJ_FUNC_READ);
 
-	lji_put8(img, func + LJ_FUNC_GCT, LJ_GCT_FUNC);
-	lji_put8(img, func + LJ_FUNC_FFID, ffid);
-	lji_put64(img, func + LJ_FUNC_PC, pc);
+	lji_put8(img, func + LJI_OFF(img, FUNC_GCT), LJ_GCT_FUNC);
+	lji_put8(img, func + LJI_OFF(img, FUNC_FFID), ffid);
+	lji_put_ref(img, func + LJI_OFF(img, FUNC_PC), pc);
 	return func;
 }
 
 uint64_t lji_lua(struct lj_image *img, uint64_t proto)
 {
-	return new_func(img, 0, proto + LJ_PROTO_SIZE);
+	return new_func(img, 0, proto + LJI_OFF(img, PROTO_SIZE));
 }
 
 /* C and fast functions have one instruction, in global_State or in GG_State. */
@@ -207,7 +248,7 @@ uint64_t lji_cfunc(struct lj_image *img, uint64_t f)
 {
 	uint64_t func = new_func(img, 1, func_header(img, img->lj.bc_funcf + 6));
 
-	lji_put64(img, func + LJ_FUNC_F, f);
+	lji_put64(img, func + LJI_OFF(img, FUNC_F), f);
 	return func;
 }
 
@@ -223,18 +264,20 @@ uint64_t lji_function(struct lj_image *img, int firstline)
 
 uint64_t lji_proto_of(struct lj_image *img, uint64_t func)
 {
-	return lji_get64(img, func + LJ_FUNC_PC) - LJ_PROTO_SIZE;
+	return lji_get_ref(img, func + LJI_OFF(img, FUNC_PC)) - LJI_OFF(img, PROTO_SIZE);
 }
 
 uint64_t lji_bc(struct lj_image *img, uint64_t func, uint32_t pos)
 {
-	return lji_get64(img, func + LJ_FUNC_PC) + 4ULL * pos;
+	return lji_get_ref(img, func + LJI_OFF(img, FUNC_PC)) + 4ULL * pos;
 }
 
 uint64_t lji_ins(struct lj_image *img, uint64_t func, uint32_t pos, uint8_t op, uint8_t a)
 {
 	uint64_t at = lji_bc(img, func, pos);
 
+	if (img->lj.v20 && op >= LJ_OP_CALLM)
+		op -= LJ_OPS_20;
 	lji_put32(img, at, (uint32_t)op | (uint32_t)a << 8 | 2u << 16 | 2u << 24);
 	return at;
 }
@@ -249,15 +292,17 @@ uint64_t lji_thread(struct lj_image *img)
 
 struct lji_stack lji_stack(struct lj_image *img, uint64_t L)
 {
-	return (struct lji_stack){.L = L, .base = lji_get64(img, L + LJ_L_STACK) + 16};
+	return (struct lji_stack){.L = L,
+				  .base = lji_get_ref(img, L + LJI_OFF(img, L_STACK)) +
+					  LJI_OFF(img, FRAME_BYTES)};
 }
 
 static void push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
 		 uint64_t link)
 {
 	s->base += 8ULL * slots;
-	lji_put64(img, s->base - 16, LJI_TV(LJ_TFUNC, func));
-	lji_put64(img, s->base - 8, link);
+	lji_put_func(img, s->base, LJ_TFUNC, func);
+	lji_put_link(img, s->base, link);
 }
 
 void lji_push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
@@ -269,13 +314,19 @@ void lji_push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t
 void lji_call(struct lj_image *img, struct lji_stack *s, uint64_t caller, uint32_t pos, uint8_t a,
 	      uint64_t func)
 {
-	push(img, s, func, a + 2u, lji_ins(img, caller, pos, LJ_OP_CALLM + 1, a) + 4);
+	push(img, s, func, a + lji_frame_slots(img),
+	     lji_ins(img, caller, pos, LJ_OP_CALLM + 1, a) + 4);
 }
 
 void lji_cont(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
 	      uint64_t cont, uint64_t contpc)
 {
 	lji_push(img, s, func, slots, LJ_FRAME_CONT);
+	if (img->lj.gc32) { /* counted from lj_vm_asm_begin */
+		lji_put32(img, s->base - 16, (uint32_t)(cont > 1 ? cont - LJI_VM : cont));
+		lji_put32(img, s->base - 12, (uint32_t)contpc);
+		return;
+	}
 	lji_put64(img, s->base - 32, cont);
 	lji_put64(img, s->base - 24, contpc);
 }
@@ -287,8 +338,8 @@ void lji_vararg(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32
 
 void lji_sync(struct lj_image *img, const struct lji_stack *s)
 {
-	lji_put64(img, s->L + LJ_L_BASE, s->base);
-	lji_put64(img, s->L + LJ_L_TOP, s->base + 32);
+	lji_put64(img, s->L + LJI_OFF(img, L_BASE), s->base);
+	lji_put64(img, s->L + LJI_OFF(img, L_TOP), s->base + 32);
 }
 
 void lji_c_code(struct lj_image *img, uint32_t words)
@@ -304,17 +355,17 @@ void lji_c_code(struct lj_image *img, uint32_t words)
 
 uint64_t lji_cframe(struct lj_image *img, uint64_t L, int32_t nres, uint64_t pc, uint32_t flags)
 {
-	uint64_t prev = flags & LJI_RESUME ? 0 : lji_get64(img, L + LJ_L_CFRAME);
+	uint64_t prev = flags & LJI_RESUME ? 0 : lji_get64(img, L + LJI_OFF(img, L_CFRAME));
 	uint64_t cframe = img->sp - img->lj.cframe_size;
 
 	lji_put32(img, cframe, 1); /* MULTRES */
-	lji_put32(img, cframe + LJ_CFRAME_NRES, (uint32_t)nres);
-	lji_put64(img, cframe + LJ_CFRAME_L, L);
-	lji_put64(img, cframe + LJ_CFRAME_PC, pc);
+	lji_put32(img, cframe + LJI_OFF(img, CFRAME_NRES), (uint32_t)nres);
+	lji_put_ref(img, cframe + LJI_OFF(img, CFRAME_L), L);
+	lji_put_ref(img, cframe + LJI_OFF(img, CFRAME_PC), pc);
 	lji_put64(img, cframe + img->lj.cframe_prev, prev);
 	lji_put64(img, cframe + img->lj.cframe_prev + 8, img->g + img->lj.g2disp);
 	lji_put64(img, cframe + img->lj.cframe_size - 8, LJI_TEXT + 0x30000);
-	lji_put64(img, L + LJ_L_CFRAME, cframe | (flags & LJI_RESUME));
+	lji_put64(img, L + LJI_OFF(img, L_CFRAME), cframe | (flags & LJI_RESUME));
 	img->sp = cframe;
 	return cframe;
 }
@@ -327,12 +378,12 @@ void lji_vm_calls(struct lj_image *img, uint32_t site)
 
 void lji_set_pc(struct lj_image *img, uint64_t cframe, uint64_t pc)
 {
-	lji_put64(img, cframe + LJ_CFRAME_PC, pc);
+	lji_put_ref(img, cframe + LJI_OFF(img, CFRAME_PC), pc);
 }
 
 void lji_run(struct lj_image *img, uint64_t L)
 {
-	lji_put64(img, img->g + img->lj.cur_L, L);
+	lji_put_ref(img, img->g + img->lj.cur_L, L);
 }
 
 void lji_vmstate(struct lj_image *img, int32_t state)
@@ -344,7 +395,12 @@ void lji_vmstate(struct lj_image *img, int32_t state)
 
 void lji_jit_base(struct lj_image *img, uint64_t base)
 {
-	lji_put64(img, img->g + img->lj.jit_base, base);
+	lji_put_ref(img, img->g + img->lj.jit_base, base);
+}
+
+void lji_number(struct lj_image *img, uint32_t no, uint64_t addr)
+{
+	lji_put_ref(img, img->traces + ref_size(img) * no, addr);
 }
 
 struct lji_trace lji_trace(struct lj_image *img, uint32_t no, uint64_t startpt, uint64_t startpc,
@@ -356,27 +412,29 @@ struct lji_trace lji_trace(struct lj_image *img, uint32_t no, uint64_t startpt, 
 	t.ir = lji_alloc(img, 16 * IR_CONSTS + 16) - 8ULL * (IR_BIAS - 2 * IR_CONSTS);
 	t.snap = lji_alloc(img, LJ_SNAP_SIZE * LJI_SNAPS);
 	t.snapmap = lji_alloc(img, 4 * 32 * LJI_SNAPS);
-	lji_put64(img, img->traces + 8ULL * no, t.addr);
-	lji_put8(img, t.addr + LJ_TRACE_GCT, LJ_GCT_TRACE);
-	lji_put64(img, t.addr + LJ_TRACE_IR, t.ir);
-	lji_put64(img, t.addr + LJ_TRACE_SNAP, t.snap);
-	lji_put64(img, t.addr + LJ_TRACE_SNAPMAP, t.snapmap);
-	lji_put64(img, t.addr + LJ_TRACE_STARTPT, startpt);
-	lji_put64(img, t.addr + LJ_TRACE_STARTPC, startpc);
-	lji_put32(img, t.addr + LJ_TRACE_SZMCODE, szmcode);
-	lji_put64(img, t.addr + LJ_TRACE_MCODE, t.mcode);
-	lji_put16(img, t.addr + LJ_TRACE_SPADJUST, spadjust);
-	lji_put16(img, t.addr + LJ_TRACE_TRACENO, (uint16_t)no);
-	lji_put16(img, t.addr + LJ_TRACE_ROOT, 0);
+	lji_number(img, no, t.addr);
+	lji_put8(img, t.addr + LJI_OFF(img, TRACE_GCT), LJ_GCT_TRACE);
+	lji_put64(img, t.addr + LJI_OFF(img, TRACE_IR), t.ir);
+	lji_put64(img, t.addr + LJI_OFF(img, TRACE_SNAP), t.snap);
+	lji_put64(img, t.addr + LJI_OFF(img, TRACE_SNAPMAP), t.snapmap);
+	lji_put_ref(img, t.addr + LJI_OFF(img, TRACE_STARTPT), startpt);
+	lji_put_ref(img, t.addr + LJI_OFF(img, TRACE_STARTPC), startpc);
+	lji_put32(img, t.addr + LJI_OFF(img, TRACE_SZMCODE), szmcode);
+	lji_put64(img, t.addr + LJI_OFF(img, TRACE_MCODE), t.mcode);
+	lji_put16(img, t.addr + LJI_OFF(img, TRACE_SPADJUST), spadjust);
+	lji_put16(img, t.addr + LJI_OFF(img, TRACE_TRACENO), (uint16_t)no);
+	lji_put16(img, t.addr + LJI_OFF(img, TRACE_ROOT), 0);
 	return t;
 }
 
 uint32_t lji_const(struct lj_image *img, struct lji_trace *t, uint64_t value)
 {
-	uint32_t ref = IR_BIAS - 4 - 2 * t->nk++; /* above are REF_TRUE and its like */
+	const uint32_t size =
+		img->lj.gc32 ? 1 : 2; /* instructions: the value is in it, or follows */
+	uint32_t ref = IR_BIAS - 4 - size * t->nk++; /* above are REF_TRUE and its like */
 
-	lji_put64(img, t->ir + 8ULL * ref + 8, value);
-	lji_put32(img, t->addr + LJ_TRACE_NK, ref);
+	lji_put_ref(img, t->ir + 8ULL * (ref + size - 1), value);
+	lji_put32(img, t->addr + LJI_OFF(img, TRACE_NK), ref);
 	return ref;
 }
 
@@ -384,7 +442,7 @@ uint32_t lji_const_proto(struct lj_image *img, struct lji_trace *t, uint64_t pro
 {
 	uint32_t ref = lji_const(img, t, proto);
 
-	lji_put64(img, t->ir + 8ULL * ref, (uint64_t)LJ_IRT_PROTO << 32);
+	lji_put32(img, t->ir + 8ULL * ref + 4, LJ_IRT_PROTO);
 	return ref;
 }
 
@@ -406,22 +464,24 @@ static void put_guard(struct lj_image *img, const struct lji_trace *t, uint32_t 
 	lji_put32(img, t->mcode + at + 2, stub - (at + 6));
 }
 
-/* Writes snapshot t->nsnap, of the layout's shape (enum lj_snaps). */
-static void put_snap(struct lj_image *img, const struct lji_trace *t, uint16_t mcofs, uint32_t n)
+/* Writes snapshot t->nsnap, of the layout's shape (enum lj_snaps): n entries, and all of its words. */
+static void put_snap(struct lj_image *img, const struct lji_trace *t, uint16_t mcofs, uint32_t n,
+		     uint32_t words)
 {
-	bool is_2017 = !img->lj.mcofs && img->lj.str_len == LJ_STR_LEN_2017;
+	bool is_2017 = !img->lj.mcofs && img->lj.str_len == LJI_OFF(img, STR_LEN_2017);
 	uint64_t snap = t->snap + (uint64_t)(is_2017 ? LJ_SNAP_SIZE_2017 : LJ_SNAP_SIZE) * t->nsnap;
 
 	if (is_2017) {
 		lji_put16(img, snap + LJ_SNAP_MAPOFS, (uint16_t)t->nmap);
 		lji_put8(img, snap + LJ_SNAP_NENT - 4, (uint8_t)n);
-		lji_put16(img, t->addr + LJ_TRACE_NSNAPMAP, (uint16_t)(t->nsnap + 1));
-		lji_put16(img, t->addr + LJ_TRACE_NSNAPMAP + 2, (uint16_t)(t->nmap + n + 2));
+		lji_put16(img, t->addr + LJI_OFF(img, TRACE_NSNAPMAP), (uint16_t)(t->nsnap + 1));
+		lji_put16(img, t->addr + LJI_OFF(img, TRACE_NSNAPMAP) + 2,
+			  (uint16_t)(t->nmap + words));
 	} else {
 		lji_put32(img, snap + LJ_SNAP_MAPOFS, t->nmap);
 		lji_put8(img, snap + LJ_SNAP_NENT - 2 * !img->lj.mcofs, (uint8_t)n);
-		lji_put16(img, t->addr + LJ_TRACE_NSNAP, (uint16_t)(t->nsnap + 1));
-		lji_put32(img, t->addr + LJ_TRACE_NSNAPMAP, t->nmap + n + 2);
+		lji_put16(img, t->addr + LJI_OFF(img, TRACE_NSNAP), (uint16_t)(t->nsnap + 1));
+		lji_put32(img, t->addr + LJI_OFF(img, TRACE_NSNAPMAP), t->nmap + words);
 	}
 	if (img->lj.mcofs)
 		lji_put16(img, snap + LJ_SNAP_MCOFS, mcofs);
@@ -429,20 +489,72 @@ static void put_snap(struct lj_image *img, const struct lji_trace *t, uint16_t m
 		put_guard(img, t, mcofs - 1u, t->nsnap - 1);
 }
 
-void lji_snap(struct lj_image *img, struct lji_trace *t, uint16_t mcofs, uint64_t pc, uint8_t slot,
-	      const struct lji_entry *entries, uint32_t n)
+static uint32_t frame_entry(struct lj_image *img, struct lji_trace *t, uint32_t slot,
+			    uint64_t value)
+{
+	return slot << 24 | LJ_SNAP_FRAME | lji_const(img, t, value);
+}
+
+/*
+ * The same of GC32: one entry for each frame, the pc, and the links, that of the topmost frame
+ * first. entries are GC64's, pairs of function and link; before those of a metamethod its
+ * continuation and the pc of that. Returns how many words it has; *n: of entries.
+ */
+static uint32_t put_map32(struct lj_image *img, struct lji_trace *t, uint64_t pc,
+			  const struct lji_entry *entries, uint32_t *n)
+{
+	uint32_t map[LJI_SNAPS], links[LJI_SNAPS], nmap = 0, nlinks = 0, slot = 0, contpc = 0, i;
+
+	for (i = 0; i + 1 < *n; i += 2) {
+		uint64_t value = entries[i].value, link = entries[i + 1].value;
+
+		if (LJ_TV_TYPE(value) != LJ_TFUNC) {
+			contpc = (uint32_t)link;
+			continue;
+		}
+		if (!entries[i].slot) /* after a tail call: the trace's own frame */
+			link = 0;
+		else if ((link & 3) == LJ_FRAME_LUA)
+			slot += 1u + *(uint8_t *)lji_at(img, link - 3, 1);
+		else
+			slot += (uint32_t)link >> 3;
+		map[nmap++] = frame_entry(img, t, slot, LJ_TV_GCPTR(value));
+		if (link && (link & 7) == LJ_FRAME_CONT)
+			links[nlinks++] = contpc;
+		if (link)
+			links[nlinks++] = (uint32_t)link;
+	}
+	*n = nmap;
+	map[nmap++] = (uint32_t)pc;
+	while (nlinks)
+		map[nmap++] = links[--nlinks];
+	for (i = 0; i < nmap; i++)
+		lji_put32(img, t->snapmap + 4ULL * (t->nmap + i), map[i]);
+	return nmap;
+}
+
+static uint32_t put_map(struct lj_image *img, struct lji_trace *t, uint64_t pc, uint8_t slot,
+			const struct lji_entry *entries, uint32_t n)
 {
 	uint64_t map = t->snapmap + 4ULL * t->nmap;
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
 		lji_put32(img, map + 4ULL * i,
-			  (uint32_t)entries[i].slot << 24 | LJ_SNAP_FRAME |
-				  lji_const(img, t, entries[i].value));
+			  frame_entry(img, t, entries[i].slot, entries[i].value));
 	pc = pc << 8 | slot;
 	memcpy(lji_at(img, map + 4ULL * n, 8), &pc, 8);
-	put_snap(img, t, mcofs, n);
-	t->nmap += n + 2;
+	return n + 2;
+}
+
+void lji_snap(struct lj_image *img, struct lji_trace *t, uint16_t mcofs, uint64_t pc, uint8_t slot,
+	      const struct lji_entry *entries, uint32_t n)
+{
+	uint32_t words = img->lj.gc32 ? put_map32(img, t, pc, entries, &n)
+				      : put_map(img, t, pc, slot, entries, n);
+
+	put_snap(img, t, mcofs, n, words);
+	t->nmap += words;
 	t->nsnap++;
 }
 

@@ -4,7 +4,7 @@
  * Lua stacks, functions, traces, and a C stack with the VM's cframes. Each object lies at a fixed
  * address below, so that the image can also be mapped there and walked by the kernel.
  *
- *	LJI_HEAP	objects, in order of creation, the first being GG_State
+ *	LJI_HEAP	objects, in order of creation, the first being GG_State; in GC32 LJI_HEAP32
  *	LJI_CSTACK	the C stack; grows down from its end
  *	LJI_TEXT	the library's text; only the assembler VM's, at LJI_VM, has bytes
  *	LJI_MCODE	machine code of traces; zeros
@@ -22,6 +22,7 @@
 #include "base/mem_image.h"
 
 #define LJI_HEAP 0x200000000000ULL
+#define LJI_HEAP32 0x20000000ULL /* references have 32 bits */
 #define LJI_HEAP_SIZE (256u << 10)
 #define LJI_CSTACK 0x200010000000ULL
 #define LJI_CSTACK_SIZE (32u << 10)
@@ -40,6 +41,7 @@ struct lj_image {
 	struct mem_image mem; /* hand &mem.mem to mem_read() */
 	struct lj_layout lj;
 	uint8_t *heap, *cstack, *vm, *mcode; /* the bytes, owned by mem */
+	uint64_t heap_at;		     /* address of the heap */
 	size_t used;			     /* of the heap */
 	uint64_t g, main_L;
 	uint64_t sp; /* of the C stack */
@@ -64,6 +66,13 @@ void lji_put16(struct lj_image *img, uint64_t addr, uint16_t value);
 void lji_put8(struct lj_image *img, uint64_t addr, uint8_t value);
 uint64_t lji_get64(struct lj_image *img, uint64_t addr);
 
+/* A reference (GCRef, MRef), of the build's size. */
+void lji_put_ref(struct lj_image *img, uint64_t addr, uint64_t ref);
+uint64_t lji_get_ref(struct lj_image *img, uint64_t addr);
+
+/* The offset of a field in the image's build. */
+#define LJI_OFF(img, name) LJ_OFF(&(img)->lj, name)
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 #define LJI_TV(type, ptr) ((uint64_t)(int64_t)(type) << 47 | (ptr))
@@ -78,7 +87,18 @@ uint64_t lji_ff(struct lj_image *img, uint8_t ffid);
 uint64_t lji_function(struct lj_image *img, int firstline);
 uint64_t lji_proto_of(struct lj_image *img, uint64_t func);
 
-/* Address of instruction pos; writes op, a there when op is not 0. */
+/* Slots of a frame below its base: function and link, in GC32 in one. */
+static inline uint32_t lji_frame_slots(const struct lj_image *img)
+{
+	return LJI_OFF(img, FRAME_BYTES) / 8;
+}
+
+/* The function and the link of the frame at base: two slots, in GC32 the halves of one. */
+void lji_put_func(struct lj_image *img, uint64_t base, int32_t type, uint64_t ref);
+void lji_put_link(struct lj_image *img, uint64_t base, uint64_t link);
+uint64_t lji_func_at(struct lj_image *img, uint64_t base);
+
+/* Address of instruction pos; writes op, a there when op is not 0. op: as 2.1 numbers it. */
 uint64_t lji_bc(struct lj_image *img, uint64_t func, uint32_t pos);
 uint64_t lji_ins(struct lj_image *img, uint64_t func, uint32_t pos, uint8_t op, uint8_t a);
 
@@ -154,6 +174,9 @@ struct lji_trace {
 /* Trace no, szmcode bytes at its own place in LJI_MCODE. */
 struct lji_trace lji_trace(struct lj_image *img, uint32_t no, uint64_t startpt, uint64_t startpc,
 			   uint32_t szmcode, uint16_t spadjust);
+
+/* The trace at addr, 0: none, has number no. */
+void lji_number(struct lj_image *img, uint32_t no, uint64_t addr);
 
 /* A 64-bit constant; returns its IR reference. */
 uint32_t lji_const(struct lj_image *img, struct lji_trace *t, uint64_t value);

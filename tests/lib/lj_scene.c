@@ -126,6 +126,26 @@ void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc)
 	s->in.regs.rb = 0x1234;
 }
 
+void sc_two_slots(struct lj_scene *s)
+{
+	s->absent = s->img.lj.gc32;
+}
+
+void sc_unlink(struct lj_scene *s, uint64_t garbage)
+{
+	if (s->img.lj.gc32) { /* then the slot is still a function's value, for one instruction */
+		garbage = (uint32_t)LJ_TFUNC;
+		s->in.regs.ip = SC_IP_LINK;
+	}
+	lji_put_link(&s->img, s->st.base, garbage);
+}
+
+void sc_return_over(struct lj_scene *s)
+{
+	lji_put64(&s->img, s->st.base - 8, ~0ULL);
+	lji_put64(&s->img, s->st.base - LJI_OFF(&s->img, FRAME_BYTES), 0x4008000000000000);
+}
+
 static void in_library(struct lj_scene *s)
 {
 	lji_c_code(&s->img, 12);
@@ -135,7 +155,8 @@ static void in_library(struct lj_scene *s)
 
 void sc_in_helper(struct lj_scene *s, uint64_t pc)
 {
-	uint64_t cframe = lji_get64(&s->img, s->st.L + LJ_L_CFRAME) & LJ_CFRAME_RAWMASK;
+	uint64_t cframe =
+		lji_get64(&s->img, s->st.L + LJI_OFF(&s->img, L_CFRAME)) & LJ_CFRAME_RAWMASK;
 
 	lji_sync(&s->img, &s->st);
 	lji_set_pc(&s->img, cframe, pc);

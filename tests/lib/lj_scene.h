@@ -17,6 +17,8 @@ struct lj_scene {
 	struct lj_image img;
 	struct lb_selftest in;
 
+	bool absent; /* there is no such moment in this layout */
+
 	/* Of a resumer, a VM or a thread inside of cur_L that cannot be read there is no telling
 	 * that it was one. */
 	bool resumer_is_guess, vm_is_guess, inner_is_guess;
@@ -82,6 +84,13 @@ void sc_in_vm(struct lj_scene *s, uint64_t base, uint64_t pc);
 void sc_in_helper(struct lj_scene *s, uint64_t pc);
 /* A C function runs. */
 void sc_in_c(struct lj_scene *s);
+
+/* The scene exists only where function and link have a slot each, as in GC64. */
+void sc_two_slots(struct lj_scene *s);
+/* In the VM: the link of the frame on top is not stored yet; in GC64 its slot holds garbage. */
+void sc_unlink(struct lj_scene *s, uint64_t garbage);
+/* ... results, which are numbers, are over its function and its link. */
+void sc_return_over(struct lj_scene *s);
 
 void want_lua(struct lj_scene *s, uint64_t func, uint32_t pos, uint8_t flags);
 void want_main_at_call(struct lj_scene *s);

@@ -95,6 +95,7 @@ static void helper_rbp_ff(struct lj_scene *s)
 /* As helper_rbp(), of a function that a trace was stitched around: its result has replaced it. */
 static void helper_rbp_stitched(struct lj_scene *s)
 {
+	sc_two_slots(s);
 	sc_begin_call(s);
 	lji_cont(&s->img, &s->st, lji_ff(&s->img, FF_FLOOR), 20, LJI_VM + 0x700,
 		 lji_bc(&s->img, s->main, 15));
@@ -108,6 +109,7 @@ static void helper_rbp_stitched(struct lj_scene *s)
 /* ... of one that runs in C, before which BASE and PC were stored. */
 static void helper_stitched(struct lj_scene *s)
 {
+	sc_two_slots(s);
 	helper_rbp_stitched(s);
 	s->img.sp += 8;
 	lji_sync(&s->img, &s->st);
@@ -168,7 +170,7 @@ static void meta_tailcall(struct lj_scene *s)
 	sc_begin(s);
 	lji_cont(&s->img, &s->st, sc_func(s, 10), 20, LJI_VM + 0x700, lji_bc(&s->img, s->main, 15));
 	lji_cont(&s->img, &s->st, s->main, 6, 0, 20 * 8 | LJ_FRAME_CONT);
-	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TTHREAD, s->st.L));
+	lji_put_func(&s->img, s->st.base, LJ_TTHREAD, s->st.L);
 	sc_in_c(s);
 	want_lua(s, s->main, 14, THREAD);
 }
@@ -188,7 +190,7 @@ static void vm_closes(struct lj_scene *s)
 {
 	sc_begin(s);
 	s->st = lji_stack(&s->img, s->img.main_L);
-	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
+	lji_put64(&s->img, s->img.main_L + LJI_OFF(&s->img, L_CFRAME), 0);
 	lji_cframe(&s->img, s->img.main_L, -16, s->img.main_L, 0);
 	sc_in_c(s);
 	s->end = LB_STATUS_OUTSIDE;
@@ -198,7 +200,7 @@ static void vm_closes(struct lj_scene *s)
 static void vm_opens(struct lj_scene *s)
 {
 	vm_closes(s);
-	lji_put32(&s->img, s->cframe - s->img.lj.cframe_size + LJ_CFRAME_NRES,
+	lji_put32(&s->img, s->cframe - s->img.lj.cframe_size + LJI_OFF(&s->img, CFRAME_NRES),
 		  0); /* nor a stack made */
 	lji_vmstate(&s->img, 0);
 }
@@ -210,6 +212,7 @@ static void stale_bottom(struct lj_scene *s)
 	s->st = lji_stack(&s->img, s->img.main_L);
 	sc_in_c(s);
 	s->end = LB_STATUS_STACK_CHANGING;
+	s->lost = s->img.lj.gc32; /* there is no slot below the bottom's: it is a fault */
 }
 
 static void collector(struct lj_scene *s)

@@ -95,7 +95,7 @@ static void outside(struct lj_scene *s)
 static void idle(struct lj_scene *s)
 {
 	found_as_known(s);
-	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
+	lji_put64(&s->img, s->img.main_L + LJI_OFF(&s->img, L_CFRAME), 0);
 	s->in.regs.gl = s->img.g + s->img.lj.g2disp;
 	outside(s);
 }
@@ -127,14 +127,14 @@ static void no_vm_yet(struct lj_scene *s)
 static void cur_L_is_no_thread(struct lj_scene *s)
 {
 	found_as_known(s);
-	lji_put8(&s->img, s->img.main_L + LJ_L_GCT, LJ_GCT_FUNC);
+	lji_put8(&s->img, s->img.main_L + LJI_OFF(&s->img, L_GCT), LJ_GCT_FUNC);
 	outside(s);
 }
 
 static void cur_L_of_other_vm(struct lj_scene *s)
 {
 	found_as_known(s);
-	lji_put64(&s->img, s->img.main_L + LJ_L_GLREF, s->img.g + 16);
+	lji_put_ref(&s->img, s->img.main_L + LJI_OFF(&s->img, L_GLREF), s->img.g + 16);
 	outside(s);
 }
 

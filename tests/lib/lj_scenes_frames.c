@@ -152,7 +152,7 @@ static void cpcall(struct lj_scene *s)
 
 	sc_begin(s);
 	f = sc_func(s, 10);
-	stack = lji_get64(&s->img, s->st.L + LJ_L_STACK);
+	stack = lji_get_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_STACK));
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 6));
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
 	lji_vm_calls(&s->img, SC_SITE);
@@ -174,7 +174,7 @@ static void cpcall_on_top(struct lj_scene *s)
 	uint64_t stack;
 
 	sc_begin(s);
-	stack = lji_get64(&s->img, s->st.L + LJ_L_STACK);
+	stack = lji_get_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_STACK));
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, s->main, 33));
 	lji_vm_calls(&s->img, SC_SITE);
 	lji_sync(&s->img, &s->st);
@@ -296,7 +296,7 @@ static void dummy_frame(struct lj_scene *s)
 	lji_vm_calls(&s->img, SC_SITE);
 	lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
 	lji_push(&s->img, &s->st, 0, 10, LJ_FRAME_C);
-	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TTHREAD, s->st.L));
+	lji_put_func(&s->img, s->st.base, LJ_TTHREAD, s->st.L);
 	lji_vm_calls(&s->img, SC_SITE);
 	lji_cframe(&s->img, s->st.L, 1, s->st.L, 0);
 	lji_push(&s->img, &s->st, f, 4, LJ_FRAME_CP);
@@ -464,7 +464,8 @@ static void goes_on_in_c(struct lj_scene *s, uint32_t words)
 	f = sc_func(s, 10);
 	resume(s, s->main, f);
 	lji_call(&s->img, &s->st, f, 8, 3, lji_cfunc(&s->img, SC_CFUNC));
-	lji_set_pc(&s->img, lji_get64(&s->img, s->st.L + LJ_L_CFRAME) & LJ_CFRAME_RAWMASK,
+	lji_set_pc(&s->img,
+		   lji_get64(&s->img, s->st.L + LJI_OFF(&s->img, L_CFRAME)) & LJ_CFRAME_RAWMASK,
 		   lji_bc(&s->img, f, 9));
 	sc_in_c(s);
 	lji_c_code(&s->img, words);
@@ -534,7 +535,7 @@ static void coroutine_by_c_too_far(struct lj_scene *s)
 	s->in.stack_hi += 0x1000;
 	s->nwant = 1;
 	s->flags = LB_SAMPLE_CUT;
-	lji_put64(&s->img, s->img.main_L + LJ_L_CFRAME, 0);
+	lji_put64(&s->img, s->img.main_L + LJI_OFF(&s->img, L_CFRAME), 0);
 }
 
 static void coroutine_by_host(struct lj_scene *s)
@@ -552,7 +553,7 @@ static void coroutine_by_host_loop(struct lj_scene *s)
 		lji_c_code(&s->img, 9);
 		lji_put64(&s->img, s->img.sp, LJI_TEXT + 0x40000);
 		lji_c_code(&s->img, s->img.lj.cframe_size / 8);
-		lji_put64(&s->img, s->img.sp + LJ_CFRAME_L, 0x10700000000);
+		lji_put64(&s->img, s->img.sp + LJI_OFF(&s->img, CFRAME_L), 0x10700000000);
 		lji_put64(&s->img, s->img.sp + s->img.lj.cframe_prev, i + 1);
 	}
 	resumed_by_host(s);
@@ -581,7 +582,7 @@ static void pc_in_trace(struct lj_scene *s)
 	f = sc_func(s, 10);
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	t = lji_trace(&s->img, 2, lji_proto_of(&s->img, f), lji_bc(&s->img, f, 17), 64, 0);
-	sc_in_helper(s, t.addr + LJ_TRACE_STARTINS + 4);
+	sc_in_helper(s, t.addr + LJI_OFF(&s->img, TRACE_STARTINS) + 4);
 	want_lua(s, f, 17, THREAD);
 	want_lua(s, s->main, 5, 0);
 }

@@ -3,11 +3,15 @@
 #include "lj_scene.h"
 
 #define THREAD LB_FRAME_THREAD
-#define OLD 0x2000500000d0ULL /* where the stack was */
+/* Where the stack was. */
+static uint64_t old_of(const struct lj_scene *s)
+{
+	return s->img.lj.gc32 ? 0x500000d0 : 0x2000500000d0;
+}
 
 static uint64_t stack_of(struct lj_scene *s)
 {
-	return lji_get64(&s->img, s->st.L + LJ_L_STACK);
+	return lji_get_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_STACK));
 }
 
 /* main calls f, whose frame has no room: L->stack is the new block's, L->base the old one's. */
@@ -19,7 +23,8 @@ static void moving(struct lj_scene *s)
 	f = sc_func(s, 10);
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
-	lji_put64(&s->img, s->st.L + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
+	lji_put64(&s->img, s->st.L + LJI_OFF(&s->img, L_BASE),
+		  s->st.base - stack_of(s) + old_of(s));
 	want_lua(s, f, 0, THREAD);
 	want_main_at_call(s);
 }
@@ -27,21 +32,21 @@ static void moving(struct lj_scene *s)
 static void moving_delta(struct lj_scene *s)
 {
 	moving(s);
-	s->in.regs.rb = stack_of(s) - OLD;
+	s->in.regs.rb = stack_of(s) - old_of(s);
 }
 
 static void moving_old(struct lj_scene *s)
 {
 	moving(s);
-	s->in.regs.kept[2] = OLD;
+	s->in.regs.kept[2] = old_of(s);
 }
 
 /* The delta was pushed. In between is a word that leads to no frame. */
 static void moving_pushed(struct lj_scene *s)
 {
 	moving(s);
-	lji_put64(&s->img, s->img.sp + 16, stack_of(s) - OLD + 8);
-	lji_put64(&s->img, s->img.sp + 40, stack_of(s) - OLD);
+	lji_put64(&s->img, s->img.sp + 16, stack_of(s) - old_of(s) + 8);
+	lji_put64(&s->img, s->img.sp + 40, stack_of(s) - old_of(s));
 }
 
 /* A trace is left, whose callee's frame has no room. */
@@ -56,11 +61,12 @@ static void moving_exit(struct lj_scene *s)
 	t = lji_trace(&s->img, 4, s->main, lji_bc(&s->img, s->main, 1), 200, 16);
 	lji_snap(&s->img, &t, 20, lji_bc(&s->img, f, 9), 0, NULL, 0);
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
-	lji_put64(&s->img, s->st.L + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
+	lji_put64(&s->img, s->st.L + LJI_OFF(&s->img, L_BASE),
+		  s->st.base - stack_of(s) + old_of(s));
 	lji_vmstate(&s->img, LJ_VMST_EXIT);
 	s->detail = -LJ_VMST_EXIT;
 	lji_exit(&s->img, 4, 0);
-	s->in.regs.kept[0] = stack_of(s) - OLD;
+	s->in.regs.kept[0] = stack_of(s) - old_of(s);
 	s->state = 'J';
 	want_lua(s, f, 9, THREAD | LB_FRAME_TRACE);
 	want_main_at_call(s);
@@ -72,7 +78,8 @@ static void moving_lost(struct lj_scene *s)
 	sc_begin(s);
 	lji_call(&s->img, &s->st, s->main, 5, 3, sc_func(s, 10));
 	sc_in_helper(s, lji_bc(&s->img, s->main, 1));
-	lji_put64(&s->img, s->st.L + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
+	lji_put64(&s->img, s->st.L + LJI_OFF(&s->img, L_BASE),
+		  s->st.base - stack_of(s) + old_of(s));
 	s->end = LB_STATUS_STACK_CHANGING;
 }
 
@@ -90,7 +97,7 @@ static void moving_coroutine(struct lj_scene *s)
 	s->st = lji_stack(&s->img, co);
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_C);
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
-	lji_put64(&s->img, co + LJ_L_BASE, s->st.base - stack_of(s) + OLD);
+	lji_put64(&s->img, co + LJI_OFF(&s->img, L_BASE), s->st.base - stack_of(s) + old_of(s));
 	lji_run(&s->img, co);
 	s->end = LB_STATUS_STACK_CHANGING;
 }
@@ -101,11 +108,10 @@ static void moved(struct lj_scene *s)
 	uint64_t size;
 
 	moving(s);
-	size = lji_get64(&s->img, s->st.L + LJ_L_MAXSTACK) - stack_of(s);
-	lji_put64(&s->img, stack_of(s), LJI_TV(LJ_TTHREAD, s->st.L));
+	size = lji_get_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_MAXSTACK)) - stack_of(s);
 	s->in.regs.rd = stack_of(s);
-	lji_put64(&s->img, s->st.L + LJ_L_STACK, OLD);
-	lji_put64(&s->img, s->st.L + LJ_L_MAXSTACK, OLD + size);
+	lji_put_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_STACK), old_of(s));
+	lji_put_ref(&s->img, s->st.L + LJI_OFF(&s->img, L_MAXSTACK), old_of(s) + size);
 }
 
 static void moved_chunk(struct lj_scene *s)
@@ -122,13 +128,14 @@ static void overflow(struct lj_scene *s)
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	sc_in_helper(s, lji_bc(&s->img, f, 1));
-	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TTHREAD, s->st.L));
+	lji_put_func(&s->img, s->st.base, LJ_TTHREAD, s->st.L);
 	want_main_at_call(s);
 }
 
 /* What stands there is a thread that is no frame's. */
 static void no_overflow(struct lj_scene *s)
 {
+	sc_two_slots(s);
 	overflow(s);
 	lji_put64(&s->img, s->st.base - 8, LJI_TV(LJ_TTHREAD, s->st.L));
 	s->nwant = 0;

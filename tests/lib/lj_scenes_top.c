@@ -69,14 +69,20 @@ static void interpreter_sub(struct lj_scene *s)
 	s->in.regs.sp = s->img.sp;
 }
 
+/* func is about to be called by an instruction with this A: its link is not stored. */
+static void push_call(struct lj_scene *s, uint64_t func, uint8_t a)
+{
+	lji_push(&s->img, &s->st, func, a + lji_frame_slots(&s->img), 0);
+}
+
 /* BC_CALL, ins_call: BASE is the callee's, PC still the caller's, the link not stored. */
 static void call_before_link(struct lj_scene *s)
 {
 	uint64_t f = sc_begin_call(s);
 
-	lji_push(&s->img, &s->st, f, 5, 0);
-	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
+	push_call(s, f, 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
+	sc_unlink(s, 0x7ff8000000000000);
 	want_main_at_call(s);
 }
 
@@ -108,9 +114,9 @@ static void call_recursive(struct lj_scene *s)
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
 	lji_ins(&s->img, f, 7, LJ_OP_CALLM + 1, 4);
-	lji_push(&s->img, &s->st, f, 6, 0);
-	lji_put64(&s->img, s->st.base - 8, 0xfffe800000000003);
+	push_call(s, f, 4);
 	sc_in_vm(s, s->st.base, lji_bc(&s->img, f, 8));
+	sc_unlink(s, 0xfffe800000000003);
 	want_lua(s, f, 7, THREAD);
 	want_main_at_call(s);
 }
@@ -118,19 +124,24 @@ static void call_recursive(struct lj_scene *s)
 /* ... the slot holds the link of an earlier call: only the instruction tells. */
 static void call_recursive_stale(struct lj_scene *s)
 {
+	sc_two_slots(s);
 	call_recursive(s);
-	lji_put64(&s->img, s->st.base - 8, s->in.regs.pc);
+	lji_put_link(&s->img, s->st.base, s->in.regs.pc);
 	s->in.regs.ip = SC_IP_LINK;
 }
 
 /* ... it is stored: PC is still the caller's, for one instruction. */
 static void call_recursive_stored(struct lj_scene *s)
 {
-	call_recursive_stale(s);
+	uint64_t f;
+
+	call_recursive(s);
+	f = lji_func_at(&s->img, s->st.base);
+	lji_put_link(&s->img, s->st.base, s->in.regs.pc);
 	s->in.regs.ip = SC_IP_LINK + 4;
 	s->nwant = 0;
-	want_lua(s, LJ_TV_GCPTR(lji_get64(&s->img, s->st.base - 16)), 7, THREAD);
-	want_lua(s, LJ_TV_GCPTR(lji_get64(&s->img, s->st.base - 16)), 7, 0);
+	want_lua(s, f, 7, THREAD);
+	want_lua(s, f, 7, 0);
 	want_main_at_call(s);
 }
 
@@ -138,9 +149,9 @@ static void call_recursive_stored(struct lj_scene *s)
 static void call_recursive_main(struct lj_scene *s)
 {
 	sc_begin_call(s);
-	lji_push(&s->img, &s->st, s->main, 5, 0);
-	lji_put64(&s->img, s->st.base - 8, ~0ULL);
+	push_call(s, s->main, 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
+	sc_unlink(s, ~0ULL);
 	want_main_at_call(s);
 }
 
@@ -148,9 +159,9 @@ static void call_recursive_main(struct lj_scene *s)
 static void call_ff_before_link(struct lj_scene *s)
 {
 	sc_begin_call(s);
-	lji_push(&s->img, &s->st, lji_ff(&s->img, FF_FLOOR), 5, 0);
-	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
+	push_call(s, lji_ff(&s->img, FF_FLOOR), 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
+	sc_unlink(s, 0x7ff8000000000000);
 	want_ff(s, FF_FLOOR, THREAD);
 	want_main_at_call(s);
 }
@@ -158,9 +169,9 @@ static void call_ff_before_link(struct lj_scene *s)
 static void call_c_before_link(struct lj_scene *s)
 {
 	sc_begin_call(s);
-	lji_push(&s->img, &s->st, lji_cfunc(&s->img, SC_CFUNC), 5, 0);
-	lji_put64(&s->img, s->st.base - 8, 0x7ff8000000000000);
+	push_call(s, lji_cfunc(&s->img, SC_CFUNC), 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
+	sc_unlink(s, 0x7ff8000000000000);
 	want_c(s, SC_CFUNC, THREAD);
 	want_main_at_call(s);
 }
@@ -210,7 +221,7 @@ static void ff_result(struct lj_scene *s)
 {
 	sc_begin_call(s);
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_FLOOR));
-	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
+	lji_put64(&s->img, s->st.base - LJI_OFF(&s->img, FRAME_BYTES), 0x4008000000000000);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
@@ -229,15 +240,14 @@ static void ret_pc(struct lj_scene *s)
 static void ret_results(struct lj_scene *s)
 {
 	ret_pc(s);
-	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
-	lji_put64(&s->img, s->st.base - 8, ~0ULL);
+	sc_return_over(s);
 }
 
 /* ... BASE is the caller's. */
 static void ret_base(struct lj_scene *s)
 {
 	ret_results(s);
-	s->in.regs.base = s->st.base - 40;
+	s->in.regs.base = s->st.base - 8 * (3 + lji_frame_slots(&s->img));
 }
 
 /* BC_RET in a vararg function: PC is the distance to its frame proper. */
@@ -323,7 +333,7 @@ static void callt(struct lj_scene *s)
 	uint64_t f = sc_begin_call(s);
 
 	lji_call(&s->img, &s->st, s->main, 5, 3, f);
-	lji_put64(&s->img, s->st.base - 16, LJI_TV(LJ_TFUNC, sc_func(s, 70)));
+	lji_put_func(&s->img, s->st.base, LJ_TFUNC, sc_func(s, 70));
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
 }
@@ -339,7 +349,7 @@ static void callt_vararg(struct lj_scene *s)
 static void callt_vararg_copied(struct lj_scene *s)
 {
 	ret_vararg_pc(s);
-	lji_put64(&s->img, s->in.regs.base - 16, LJI_TV(LJ_TFUNC, sc_func(s, 70)));
+	lji_put_func(&s->img, s->in.regs.base, LJ_TFUNC, sc_func(s, 70));
 }
 
 /* A C function that main called has called f, which returns to it (vm_return). */
@@ -377,7 +387,7 @@ static void return_to_c_stale(struct lj_scene *s)
 	deeper = s->st;
 	lji_call(&s->img, &deeper, f, 9, 6, sc_func(s, 50));
 	lji_sync(&s->img, &deeper);
-	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
+	lji_put64(&s->img, s->st.base - LJI_OFF(&s->img, FRAME_BYTES), 0x4008000000000000);
 	sc_in_vm(s, s->st.base, 8 * 8);
 }
 
@@ -464,7 +474,7 @@ static void hook_leaves_vm(struct lj_scene *s)
 	lji_push(&s->img, &s->st, g, 8, LJ_FRAME_CP);
 	lji_sync(&s->img, &s->st);
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, g, 3));
-	lji_put64(&s->img, s->st.base - 16, 0x4008000000000000);
+	lji_put64(&s->img, s->st.base - LJI_OFF(&s->img, FRAME_BYTES), 0x4008000000000000);
 	sc_in_vm(s, s->st.base, 8 * 8);
 }
 
@@ -558,7 +568,7 @@ static void resume_enter(struct lj_scene *s)
 	lji_sync(&s->img, &s->st);
 	cframe = lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
 	lji_put64(&s->img, cframe + s->img.lj.cframe_size - 8, LJI_VM + 0x900);
-	lji_put64(&s->img, lji_get64(&s->img, co + LJ_L_BASE), LJI_TV(LJ_TFUNC, f));
+	lji_put64(&s->img, lji_get64(&s->img, co + LJI_OFF(&s->img, L_BASE)), LJI_TV(LJ_TFUNC, f));
 	sc_in_vm(s, s->st.base + 8, LJ_FRAME_CP);
 	want_ff(s, FF_RESUME, THREAD);
 	want_main_at_call(s);
@@ -568,9 +578,11 @@ static void resume_enter(struct lj_scene *s)
 static void resume_pushes(struct lj_scene *s)
 {
 	resume_enter(s);
-	lji_put64(&s->img, lji_get64(&s->img, s->img.g + s->img.lj.cur_L) + LJ_L_CFRAME, s->cframe);
+	lji_put64(&s->img,
+		  lji_get64(&s->img, s->img.g + s->img.lj.cur_L) + LJI_OFF(&s->img, L_CFRAME),
+		  s->cframe);
 	s->in.regs.sp = s->cframe - 24;
-	lji_put64(&s->img, s->img.sp + LJ_CFRAME_L, 0);
+	lji_put64(&s->img, s->img.sp + LJI_OFF(&s->img, CFRAME_L), 0);
 }
 
 /* coroutine.yield: the child's cframe is 0, cur_L still the child; its epilogue pops. */
@@ -584,8 +596,8 @@ static void yield(struct lj_scene *s, uint32_t popped)
 	lji_call(&s->img, &s->st, s->main, 5, 3, lji_ff(&s->img, FF_RESUME));
 	lji_sync(&s->img, &s->st);
 	child = lji_cframe(&s->img, co, 0, 0, LJI_RESUME);
-	lji_put64(&s->img, co + LJ_L_CFRAME, 0);
-	lji_put8(&s->img, co + LJ_L_STATUS, 1);
+	lji_put64(&s->img, co + LJI_OFF(&s->img, L_CFRAME), 0);
+	lji_put8(&s->img, co + LJI_OFF(&s->img, L_STATUS), 1);
 	lji_run(&s->img, co);
 	s->st = lji_stack(&s->img, co);
 	lji_push(&s->img, &s->st, f, 2, LJ_FRAME_CP);

@@ -140,7 +140,7 @@ static void mcode_waited_for_jump(struct lj_scene *s)
 {
 	struct compiled c = sc_compiled(s);
 
-	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
+	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	s->in.regs.behind = 1;
 	s->detail = LB_IN_LOOP;
@@ -152,7 +152,7 @@ static void mcode_loop_faults(struct lj_scene *s)
 {
 	struct compiled c = sc_compiled(s);
 
-	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x60);
+	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	s->detail = LB_IN_LOOP;
 	sc_want_snapshot(s, &c, 1);
@@ -162,7 +162,7 @@ static void mcode_before_loop(struct lj_scene *s)
 {
 	struct compiled c = sc_compiled(s);
 
-	lji_put32(&s->img, c.t.addr + LJ_TRACE_MCLOOP, 0x61);
+	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x61);
 	s->in.regs.ip = c.t.mcode + 0x60;
 	sc_want_snapshot(s, &c, 1);
 }
@@ -176,6 +176,7 @@ static void mcode_slots_on_stack(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 	struct lji_entry link = {7, call_link(s, c.f, 12, 4)};
 
+	sc_two_slots(s);
 	lji_put64(&s->img, s->st.base + 8 * 6 - 16, tv(c.g));
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 6, &link, 1);
 	s->in.regs.ip = c.t.mcode + 0x151;
@@ -203,6 +204,7 @@ static void mcode_base_has_moved(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 	const struct lji_entry entries[] = {{0, tv(c.g)}};
 
+	sc_two_slots(s);
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 1);
 	s->in.regs.ip = c.t.mcode + 0x151;
 	want_lua(s, c.f, LB_NO_PC, THREAD | TRACE);
@@ -213,10 +215,11 @@ static void mcode_base_has_moved(struct lj_scene *s)
 static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t)
 {
 	struct lji_entry e[] = {{6, tv(c->g)}, {7, call_link(s, c->f, 12, 4)}};
+	const uint32_t ref = LJ_SNAP_FRAME | LJ_REF_BIAS | 3;
 	uint64_t at = c->t.snapmap + 4ULL * c->t.nmap;
 
 	lji_snap(&s->img, &c->t, 0x150, lji_bc(&s->img, c->g, 8), 6, e, 2);
-	lji_put32(&s->img, at, 6u << 24 | LJ_SNAP_FRAME | LJ_REF_BIAS | 3);
+	lji_put32(&s->img, at, (4 + lji_frame_slots(&s->img)) << 24 | ref);
 	lji_const_proto(&s->img, t, lji_proto_of(&s->img, c->h));
 	lji_const_proto(&s->img, t, lji_proto_of(&s->img, c->g));
 	s->in.regs.ip = c->t.mcode + 0x151;
@@ -248,7 +251,7 @@ static void mcode_closure_of_parent(struct lj_scene *s)
 static void mcode_closure_of_nobody(struct lj_scene *s)
 {
 	mcode_closure_of_parent(s);
-	lji_put64(&s->img, s->img.traces + 8 * 5, 0);
+	lji_number(&s->img, 5, 0);
 	s->end = LB_STATUS_BAD_TRACE;
 }
 
@@ -420,7 +423,7 @@ static void head_of_link(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
-	put_kin(s, &c.t, LJ_TRACE_LINK, 4);
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_LINK), 4);
 	at_head(s, &c, &t);
 }
 
@@ -430,10 +433,10 @@ static void head_of_side(struct lj_scene *s)
 	struct lji_trace link = other_trace(s, &c, 4), side = other_trace(s, &c, 5);
 	struct lji_trace t = other_trace(s, &c, 6);
 
-	put_kin(s, &c.t, LJ_TRACE_LINK, 4);
-	put_kin(s, &link, LJ_TRACE_NEXTSIDE, 6); /* of another root */
-	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 5);
-	put_kin(s, &side, LJ_TRACE_NEXTSIDE, 6);
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_LINK), 4);
+	put_kin(s, &link, LJI_OFF(&s->img, TRACE_NEXTSIDE), 6); /* of another root */
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_NEXTSIDE), 5);
+	put_kin(s, &side, LJI_OFF(&s->img, TRACE_NEXTSIDE), 6);
 	at_head(s, &c, &t);
 }
 
@@ -443,9 +446,9 @@ static void head_of_sibling(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 	struct lji_trace root = other_trace(s, &c, 4), t = other_trace(s, &c, 5);
 
-	put_kin(s, &c.t, LJ_TRACE_ROOT, 4);
-	put_kin(s, &root, LJ_TRACE_NEXTSIDE, 3);
-	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 5);
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_ROOT), 4);
+	put_kin(s, &root, LJI_OFF(&s->img, TRACE_NEXTSIDE), 3);
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_NEXTSIDE), 5);
 	at_head(s, &c, &t);
 }
 
@@ -454,7 +457,7 @@ static void head_of_nobody(struct lj_scene *s)
 	struct compiled c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
-	put_kin(s, &c.t, LJ_TRACE_LINK, 3); /* a loop */
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_LINK), 3); /* a loop */
 	s->in.regs.ip = t.mcode + 4;
 	sc_want_snapshot(s, &c, 0);
 }
@@ -464,7 +467,7 @@ static void head_in_circle(struct lj_scene *s)
 {
 	struct compiled c = sc_compiled(s);
 
-	put_kin(s, &c.t, LJ_TRACE_NEXTSIDE, 3);
+	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_NEXTSIDE), 3);
 	s->in.regs.ip = LJI_MCODE + 0x9000;
 	sc_want_snapshot(s, &c, 0);
 }
@@ -523,7 +526,7 @@ static void trace_ends_at_copy(struct lj_scene *s)
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	s->in.regs.base = s->st.base;
-	s->in.regs.pc = t.addr + LJ_TRACE_STARTINS;
+	s->in.regs.pc = t.addr + LJI_OFF(&s->img, TRACE_STARTINS);
 	want_lua(s, c.f, 10, THREAD);
 	want_lua(s, s->main, 5, 0);
 }
@@ -556,8 +559,10 @@ static void no_such_trace(struct lj_scene *s)
 
 static void trace_of_other_number(struct lj_scene *s)
 {
-	in_mcode(s, 0x60, 1);
-	lji_put64(&s->img, s->img.traces + 8 * 7, lji_get64(&s->img, s->img.traces + 8 * 3));
+	struct compiled c = sc_compiled(s);
+
+	s->in.regs.ip = c.t.mcode + 0x60;
+	lji_number(&s->img, 7, c.t.addr);
 	lji_vmstate(&s->img, 7);
 	s->end = LB_STATUS_BAD_TRACE;
 }

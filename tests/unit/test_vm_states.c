@@ -80,7 +80,8 @@ static uint64_t make_lj(const struct lj_layout *lj, unsigned int hookmask, uint6
 {
 	bool old = lj->str_len == LJ_OFF(lj, STR_LEN_2017);
 	uint64_t L = base(), g = L + size;
-	uint32_t mainthref = lj->gc32 ? (old ? hookmask + 3 : lj->vmstate + 4u)
+	bool tarantool = lj->vmstate > lj->registrytv && !lj->v20; /* hookcount is before it */
+	uint32_t mainthref = lj->gc32 ? (old ? hookmask + (tarantool ? 7 : 3) : lj->vmstate + 4u)
 			     : old    ? hookmask + 7
 				      : lj->vmstate + 8u;
 

@@ -49,8 +49,8 @@ static void as_expected(const struct lj_scene_row *row)
 	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++) {
 		lj_scene_init(&s, row, lj);
 		steps = walk_host(&s.img.mem.mem, &s.in, &walk);
-		cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s", row->name,
-			  layout, why);
+		cr_expect(s.absent || lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s",
+			  row->name, layout, why);
 		cr_expect_leq(steps, 2 * LB_MAX_STEPS, "%s", row->name);
 		lj_scene_free(&s);
 	}
@@ -74,22 +74,32 @@ static void open_scene(struct lj_scene *s, const struct lj_scene_row *row)
 	lj_scene_init(s, row, lj_layout_scene(0, &layout));
 }
 
+static const struct lj_scene_row *scene_called(const char *name)
+{
+	const struct lj_scene_row *row;
+	size_t i;
+
+	for (i = 0; (row = lj_scene_at(i)) && strcmp(row->name, name); i++)
+		;
+	cr_assert_not_null(row, "%s", name);
+	return row;
+}
+
 /* A host's main loop is no resumer: words on its stack are not followed. */
 Test(walk_lj, reads_for_a_host)
 {
 	const struct lj_layout *lj;
 	const char *layout;
-	size_t i, row = 0;
+	const struct lj_scene_row *row = scene_called("coroutine_by_host_loop");
+	size_t i;
 
-	while (strcmp(lj_scene_at(row)->name, "coroutine_by_host_loop"))
-		row++;
 	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++) {
 		static struct lj_walk walk;
 		struct mem_counting counting;
 		uint32_t reads, failed;
 		struct lj_scene s;
 
-		lj_scene_init(&s, lj_scene_at(row), lj);
+		lj_scene_init(&s, row, lj);
 		mem_counting_init(&counting, &s.img.mem.mem, &reads, &failed);
 		walk_host(&counting.mem, &s.in, &walk);
 		cr_expect_eq(walk.end, LB_STATUS_RESOLVED);
@@ -100,15 +110,13 @@ Test(walk_lj, reads_for_a_host)
 }
 
 /* Each fingerprint is that which user space makes of the same memory. */
-static void same_fingerprints(const struct lj_scene_row *row)
+static void same_fingerprints_in(const struct lj_scene_row *row, const struct lj_layout *lj,
+				 const char *layout)
 {
 	static struct lj_walk walk;
-	const struct lj_layout *lj;
 	struct lj_scene s;
-	const char *layout;
 	uint32_t i;
 
-	lj = lj_layout_scene(0, &layout);
 	lj_scene_init(&s, row, lj);
 	walk_host(&s.img.mem.mem, &s.in, &walk);
 	for (i = 0; i < walk.rec.stack.n; i++) {
@@ -117,12 +125,23 @@ static void same_fingerprints(const struct lj_scene_row *row)
 
 		if (LB_FRAME_KIND(f) != LB_FRAME_LUA)
 			continue;
-		cr_assert_eq(lj_proto_read(&s.img.mem.mem, lj, LB_FRAME_PTR(f), &p), 0, "%s",
-			     row->name);
-		cr_expect_eq(lj_proto_fingerprint(p), f->fp, "%s, frame %u", row->name, i);
+		cr_assert_eq(lj_proto_read(&s.img.mem.mem, lj, LB_FRAME_PTR(f), &p), 0, "%s (%s)",
+			     row->name, layout);
+		cr_expect_eq(lj_proto_fingerprint(p), f->fp, "%s (%s), frame %u", row->name, layout,
+			     i);
 		lj_proto_free(&p);
 	}
 	lj_scene_free(&s);
+}
+
+static void same_fingerprints(const struct lj_scene_row *row)
+{
+	const struct lj_layout *lj;
+	const char *layout;
+	size_t i;
+
+	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++)
+		same_fingerprints_in(row, lj, layout);
 }
 
 ParameterizedTestParameters(walk_lj, user_space_has_the_same_fingerprints)
@@ -181,8 +200,8 @@ static void proved_again(const struct lj_scene_row *row)
 		for (again = 0; again < 2; again++) {
 			s.in.sample++;
 			walk_host_next(&s.img.mem.mem, &s.in, &walk);
-			cr_expect(lj_scene_check(&s, &walk, why, sizeof(why)), "%s (%s): %s",
-				  row->name, layout, why);
+			cr_expect(s.absent || lj_scene_check(&s, &walk, why, sizeof(why)),
+				  "%s (%s): %s", row->name, layout, why);
 		}
 		lj_scene_free(&s);
 	}
@@ -267,17 +286,6 @@ Test(walk_lj, another_closure)
 	walk_host(&t.s.img.mem.mem, &t.s.in, &fresh);
 	cr_expect_arr_eq(walk.rec.stack.frame, fresh.rec.stack.frame, sizeof(t.before));
 	lj_scene_free(&t.s);
-}
-
-static const struct lj_scene_row *scene_called(const char *name)
-{
-	const struct lj_scene_row *row;
-	size_t i;
-
-	for (i = 0; (row = lj_scene_at(i)) && strcmp(row->name, name); i++)
-		;
-	cr_assert_not_null(row, "%s", name);
-	return row;
 }
 
 /* Takes samples all over the machine code, with what was kept of those before and without. */
@@ -483,6 +491,28 @@ static bool is_outer_thread(const struct lb_stack *got, const struct lb_stack *i
 	return true;
 }
 
+/*
+ * GC32: the slot of a frame's function has no tag, so that a function or prototype that cannot be read
+ * is taken for none, and another frame may be the topmost. Those of a function that runs are in
+ * memory.
+ */
+static bool is_guess(struct lj_scene *s, uint64_t where)
+{
+	struct lj_image *img = &s->img;
+	uint64_t at = where / 64 * 64 - img->heap_at; /* reads are made by such blocks */
+	size_t i;
+
+	for (i = 0; i < img->nobjects; i++) {
+		uint32_t offset = img->objects[i].offset;
+		uint8_t gct = img->heap[offset + LJI_OFF(img, FUNC_GCT)];
+
+		if (at < offset + img->objects[i].size && offset < at + 64 &&
+		    (gct == LJ_GCT_FUNC || gct == LJ_GCT_PROTO))
+			return img->lj.gc32;
+	}
+	return false;
+}
+
 static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 			 const struct lj_walk *intact)
 {
@@ -496,7 +526,8 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 		return "resolved, the intact walk is not";
 	if (s->vm_is_guess && got->g != intact->g)
 		return NULL;
-	if (s->inner_is_guess && is_outer_thread(g, i))
+	/* LuaJIT 2.0 says nowhere which thread runs: it is the innermost that can be read */
+	if ((s->inner_is_guess || s->in.build.lj.v20) && is_outer_thread(g, i))
 		return NULL;
 	for (n = 0; n < g->n && n < i->n; n++)
 		if (!scene_is_true(&g->frame[n], &i->frame[n]))
@@ -508,7 +539,8 @@ static const char *judge(const struct lj_scene *s, const struct lj_walk *got,
 	return g->n == i->n ? NULL : "resolved, but frames are missing or too many";
 }
 
-static void every_failure(const struct lj_scene_row *row, const struct lj_layout *lj)
+static void every_failure(const struct lj_scene_row *row, const struct lj_layout *lj,
+			  const char *layout)
 {
 	static struct lj_walk intact, walk;
 	char got[2048] = "", where[64];
@@ -520,12 +552,13 @@ static void every_failure(const struct lj_scene_row *row, const struct lj_layout
 	lj_scene_init(&s, row, lj);
 	walk_host(&s.img.mem.mem, &s.in, &intact);
 	fail_each_init(&f, &s.img.mem.mem);
-	while (fail_each_next(&f)) {
+	while (!s.absent && fail_each_next(&f)) {
 		steps = walk_host(&f.mem.mem, &s.in, &walk);
-		why = judge(&s, &walk, &intact);
+		why = is_guess(&s, f.where) ? scene_bad_end((const struct lb_walk *)&walk)
+					    : judge(&s, &walk, &intact);
 		if (why)
 			lj_scene_check(&s, &walk, got, sizeof(got));
-		cr_expect_null(why, "%s, %s: %s: %s", row->name,
+		cr_expect_null(why, "%s (%s), %s: %s: %s", row->name, layout,
 			       fail_each_tell(&f, where, sizeof(where)), why, got);
 		cr_expect_leq(steps, 2 * LB_MAX_STEPS, "%s", row->name);
 	}
@@ -539,7 +572,7 @@ static void kth_fails(const struct lj_scene_row *row)
 	size_t i;
 
 	for (i = 0; (lj = lj_layout_scene(i, &layout)); i++)
-		every_failure(row, lj);
+		every_failure(row, lj, layout);
 }
 
 ParameterizedTestParameters(walk_lj, kth_read_fails)

@@ -89,10 +89,14 @@ static uint64_t lj_mainthref(const struct lj_layout *lj)
 
 static uint64_t lj_dispatchmode(const struct lj_layout *lj)
 {
+	/* Tarantool's, whose vmstate is behind registrytv, has hookcount between, as GC64 has padding */
+	bool hookcount = !lj->v20 && lj->vmstate > lj->registrytv;
+
 	if (!is_old(lj))
 		return (uint64_t)lj->vmstate - LJ_G_DISPATCHMODE_BEFORE_VMSTATE;
-	return lj_mainthref(lj) - (lj_is_gc32(lj) ? LJ32_G_DISPATCHMODE_BEFORE_MAINTHREF
-						  : LJ_G_DISPATCHMODE_BEFORE_MAINTHREF);
+	return lj_mainthref(lj) - (lj_is_gc32(lj) && !hookcount
+					   ? LJ32_G_DISPATCHMODE_BEFORE_MAINTHREF
+					   : LJ_G_DISPATCHMODE_BEFORE_MAINTHREF);
 }
 
 /* The dispatch table, in one block with both, leads into the file's VM. */

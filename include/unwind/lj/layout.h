@@ -102,6 +102,7 @@ enum {
 	LJ_L_SIZE_MOST = 128,
 
 	LJ32_L_GCT = 5,
+	LJ32_L_STATUS = 7,
 	LJ32_L_GLREF = 8, /* references of 32 bits: this one, maxstack and stack */
 	LJ32_L_BASE = 16,
 	LJ32_L_TOP = 24,

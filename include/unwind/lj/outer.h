@@ -45,8 +45,10 @@ static __always_inline __u64 lj_outermost(const struct lb_mem *mem, struct lj_wa
 /* Returns jit_base from the 24 bytes at cur_L. */
 static __always_inline __u64 lj_jit_base(const struct lj_walk *w, const __u8 *bytes)
 {
-	if (lj_is_32(w)) /* in 2.0 it is stale while no thread runs compiled code */
-		return lj_is_20(w) && !lb_half(bytes, 0) ? 0 : lb_half(bytes, 4);
+	if (lj_is_20(w) && !lb_half(bytes, 0)) /* stale while no thread runs compiled code */
+		return 0;
+	if (lj_is_32(w))
+		return w->lj.jit_base - w->lj.cur_L == 4 ? lb_half(bytes, 4) : lb_half(bytes, 8);
 	return w->lj.jit_base - w->lj.cur_L == 8 ? lb_word(bytes, 8) : lb_word(bytes, 16);
 }
 

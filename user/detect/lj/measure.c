@@ -177,16 +177,32 @@ void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out)
 		look_for(&patterns[i], text, size, out);
 }
 
-/* Returns registrytv's offset, by global_State's layout; 0: it is neither. */
+/* LuaJIT 2.0: all of its builds have these numbers of bytecode. */
+static bool is_20(const struct lj_measured *m)
+{
+	return m->gc32 && m->fact[LJ_FACT_FUNCF] == LJ_FUNCF_20;
+}
+
+/*
+ * Returns registrytv's offset, by global_State's layout; 0: it is neither. Since 2020-06-23 it follows
+ * vmstate at a distance; before, and in Tarantool's, it is aligned to 8 behind
+ *
+ *     u8 hookmask, dispatchmode, vmevmask; GCRef mainthref
+ *
+ * where Tarantool's, whose vmstate is behind them, has i32 hookcount before mainthref.
+ */
 static uint32_t registrytv(const struct lj_measured *m)
 {
 	uint32_t vmstate = m->fact[LJ_FACT_VMSTATE], hookmask = m->fact[LJ_FACT_HOOKMASK];
-	bool tmptv2 = m->fact[LJ_FACT_CUR_L] - vmstate > 136;
+	bool tmptv2 = m->fact[LJ_FACT_CUR_L] - vmstate > 136, hookcount;
 
 	if (m->gc32) {
 		if (vmstate == hookmask + 39)
 			return vmstate + (tmptv2 ? 80 : 64);
-		return (hookmask & 3) == 1 && vmstate != hookmask ? (hookmask + 14) & ~7u : 0;
+		if ((hookmask & 3) != 1 || vmstate == hookmask)
+			return 0;
+		hookcount = vmstate > hookmask && !is_20(m);
+		return (hookmask + 3 + (hookcount ? 4 : 0) + 4 + 7) & ~7u;
 	}
 	if (vmstate == hookmask + 39)
 		return vmstate + 88;
@@ -209,16 +225,10 @@ static bool is_str_len(const struct lj_measured *m)
 	return len == LJ_STR_LEN || len == LJ_STR_LEN_2017;
 }
 
-/* LuaJIT 2.0: all of its builds have these numbers of bytecode. */
-static bool is_20(const struct lj_measured *m)
-{
-	return m->gc32 && m->fact[LJ_FACT_FUNCF] == LJ_FUNCF_20;
-}
-
 static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 {
 	const uint32_t *f = m->fact;
-	uint32_t gap = f[LJ_FACT_JIT_BASE] - f[LJ_FACT_CUR_L];
+	uint32_t gap = f[LJ_FACT_JIT_BASE] - f[LJ_FACT_CUR_L], ref_size = m->gc32 ? 4 : 8;
 	int i;
 
 	for (i = 0; i < LJ_FACT_MCOFS; i++)
@@ -226,7 +236,7 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 			return i;
 	if (!registrytv(m))
 		return LJ_FACT_HOOKMASK;
-	if (m->gc32 ? gap != 4 : gap != 8 && gap != 16) /* Tarantool's mem_L is between */
+	if (gap != ref_size && gap != 2 * ref_size) /* Tarantool's mem_L is between */
 		return LJ_FACT_JIT_BASE;
 	if (f[LJ_FACT_TRACE] >= f[LJ_FACT_G2DISP])
 		return LJ_FACT_TRACE;
