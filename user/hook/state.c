@@ -100,7 +100,7 @@ static int read_events(struct hook_state *st, int fd, hook_events_fn fn, void *a
 
 int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg, uint64_t *budget)
 {
-	struct hook_header header;
+	struct hook_header header = {}; /* a file that has just been made is empty */
 	uint64_t head;
 	int ret = 0;
 
