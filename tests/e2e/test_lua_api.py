@@ -30,12 +30,13 @@ def run(lua, script, *args, **kw):
 
 @pytest.fixture
 def target():
-    """Its source may be read by all, as `luabpf report` asks for it."""
+    """Its source may be read by all, as `luabpf report` asks for it. Its name is its own: a test that takes all processes of that
+    name must not look into another test's."""
     with vms.public_dir() as where:
         script = where / "busy.lua"
         script.write_text((vms.LUA / "busy.lua").read_text())
         script.chmod(0o644)
-        with vms.Target(["luajit", script]) as t:
+        with vms.Target([vms.link(where / "luajit-api", "luajit"), script]) as t:
             yield t.ready()
 
 
