@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A FUSE file system of one file, without libfuse: `python3 fuse.py FILE-OF-CONTENT|- [overlay]`, as root. It is mounted as fusermount3
 mounts one of a user, in a mount namespace of its own: /proc/PID/root/mnt/fs/file. It prints "ready", then "asked OPCODE" for what
-it never answers: with "-" each READ, else each request after a line on standard input, which it confirms by "silent". When it ends nothing waits any more."""
+it never answers, with "overlay" also whose child asked: with "-" each READ, else each request after a line on standard input, which it confirms by "silent". When it ends nothing waits any more."""
 import ctypes
 import os
 import select
@@ -52,7 +52,11 @@ def answer(opcode, node, body, content):
     return ENOSYS, b""
 
 
-def serve(fd, content):
+def parent(pid):
+    return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]
+
+
+def serve(fd, content, says_whose):
     silent = {READ} if content is None else set()
     content = content or b"n" * PAGES
     print("ready", flush=True)
@@ -66,9 +70,9 @@ def serve(fd, content):
         if fd not in ready:
             continue
         request = os.read(fd, 1 << 18)
-        _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
+        _, opcode, unique, node, _, _, pid = struct.unpack_from("<IIQQ3I", request)
         if opcode in silent:
-            print("asked", opcode, flush=True)
+            print("asked", opcode, *[parent(pid)] if says_whose else [], flush=True)
             continue
         reply = answer(opcode, node, request[40:], content)
         if reply:
@@ -92,4 +96,4 @@ if __name__ == "__main__":
     connection = mount()
     if sys.argv[2:]:
         overlay(connection)
-    serve(connection, None if sys.argv[1] == "-" else open(sys.argv[1], "rb").read())
+    serve(connection, None if sys.argv[1] == "-" else open(sys.argv[1], "rb").read(), len(sys.argv) > 2)
