@@ -326,6 +326,17 @@ Test(traces, torn)
 	}
 }
 
+/* The same trace by all that identifies it, but with more snapshots: another one. */
+Test(traces, more_snapshots)
+{
+	cr_assert_eq(traces_vm_read(vm, TRACES_TRACES), 0);
+	lji_snap(&cv.img, &cv.side, 0x90, lji_bc(&cv.img, cv.main, 26), 0, NULL, 0);
+	cr_assert_eq(traces_vm_read(vm, TRACES_TRACES), 0);
+	cr_assert_not_null(trace(2));
+	cr_expect_eq(trace(2)->snapshots, 2);
+	cr_expect(is_at(&trace(2)->exits[1].at, cv.main, 26));
+}
+
 /* What is not a trace is counted, and not shown. */
 Test(traces, unread)
 {

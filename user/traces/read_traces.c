@@ -369,7 +369,7 @@ static int read_one(struct traces_vm *vm, uint32_t no, uint64_t addr)
 		if (i && address_of(rd, no, &addr))
 			return 0;
 		r = read_head(rd, no, addr, &h);
-		if (!r && known && known->id == h.id)
+		if (!r && known && known->id == h.id && known->snapshots == h.nsnap)
 			return read_again(rd, &h, known);
 		if (!r)
 			r = read_new(rd, &h, &t);
