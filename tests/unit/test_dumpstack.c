@@ -53,7 +53,7 @@ static int dump(const struct form *form, void *fails, struct text *out)
 		const struct prof_frame frame = {.kind = kinds[i], .line = i, .chunk = "@x"};
 
 		cr_assert_eq(prof_frame_id(prof, &frame, &ids[i]), 0);
-		cr_assert_eq(ids[i], i);
+		cr_assert_eq(ids[i], (uint32_t)i);
 	}
 	r = dumpstack(&how, prof, &(struct prof_row){.frames = ids, .nframes = form->n}, out);
 	prof_free(&prof);
