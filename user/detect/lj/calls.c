@@ -59,8 +59,10 @@ static bool decode_all(struct handlers *vm)
 		if (!x86_decode(vm->bytes + at, vm->size - at, &in))
 			return false;
 		vm->begins[at] = true;
+		if (!is_near_jump(&in))
+			continue;
 		target = (int64_t)at + in.len + in.imm;
-		if (is_near_jump(&in) && target >= 0 && target < vm->size)
+		if (target >= 0 && target < vm->size)
 			vm->jumped[target] = true;
 	}
 	return true;
