@@ -28,10 +28,10 @@ static void damage(struct lj_compiled_vm *vm, struct fuzz_undo *undo, struct fuz
 
 static struct lj_compiled_vm *vm_of(size_t i)
 {
-	static struct lj_compiled_vm vms[LJ_LAYOUT_SCENES];
+	static struct lj_compiled_vm vms[LJ_LAYOUT_SCENES64];
 	const char *name;
 
-	i %= LJ_LAYOUT_SCENES;
+	i %= LJ_LAYOUT_SCENES64;
 	if (!vms[i].main)
 		lj_compiled_vm_init(&vms[i], lj_layout_scene(i, &name));
 	return &vms[i];
