@@ -78,7 +78,8 @@ def test_loop_of_a_trace(machine):
     n, traces = (causes(samples, "Compiled", label) for label in ("cause", "trace"))
     total = sum(n.values())
     assert total >= 300 and n["loop"] > 0.99 * total and set(n) <= {"loop", None}, n
-    assert None not in traces and len(traces) <= 3, traces
+    # when a trace has just ended, vmstate still has its number, but the VM runs
+    assert traces[None] < 0.01 * total and len(set(traces) - {None}) <= 3, traces
 
 
 def test_compiler(machine):
