@@ -183,7 +183,8 @@ static struct hook_bytes put_module(struct state *st, const char *path)
 	return describe_source(&st->share, &st->sources, exe);
 }
 
-/* Returns what makes the C function out in this state: its key, or if there is none its name. */
+/* Describes the C function on top of the stack. Returns its identity in this state: the key, or a
+ * hash of its name if the key is 0. */
 static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64_t key,
 			   struct hook_func *func)
 {

@@ -34,7 +34,7 @@ static inline bool share_is_mine(const struct share *s)
 /* The mode that the environment asks for; 0: none. */
 uint32_t share_mode(void);
 
-/* Makes the file. False: there is none to be had, and nothing has changed. */
+/* Creates the file. Returns false, with nothing changed, if it cannot be created. */
 bool share_open(struct share *s, uint32_t mode, const char *vm);
 
 /*

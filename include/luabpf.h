@@ -149,8 +149,8 @@ LUABPF_API int luabpf_tid(const luabpf_sample *sample);
 
 /*
  * A label by its name: "comm" (the thread's name), "vm" (its release), "exe", "cgroup", "container",
- * "zone" (the innermost), "coroutine" ("main:0x7f3a2c0050"). NULL: there is none, it is not known, or not
- * recorded. Valid as luabpf_dumpstack() is.
+ * "zone" (the innermost), "coroutine" ("main:0x7f3a2c0050"). Returns NULL if the sample has no such label, or the
+ * label was not recorded. Valid as luabpf_dumpstack() is.
  */
 LUABPF_API const char *luabpf_label(luabpf_sample *sample, const char *name);
 

@@ -116,12 +116,13 @@ def test_an_overlay_over_files_that_a_daemon_does_not_answer_for(tmp_path):
 
 
 def readers():
-    """The children of this process that read for the library. The kernel's list may lack one while another child ends."""
-    kids, found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split(), []
-    for kid in kids:
+    """The children of this process that read for the library. The list in /proc/PID/task/TID/children may lack one while another child ends."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if Path(f"/proc/{kid}/comm").read_text() == "luabpf-reader\n":
-                found.append(kid)
+            comm, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            if comm == "luabpf-reader" and int(rest.split()[1]) == os.getpid():
+                found.append(stat.parent.name)
     return found
 
 
@@ -132,12 +133,11 @@ def test_the_library_ends_its_reader():
         r.attach(t.pid).start("i1")
         while r.samples() < 20:
             r.poll(20)
-        vms.wait_until(lambda: len(readers()) == 1)
+        assert len(readers()) == 1
         r.stop()
         r.free()
         r.at = None
-        assert two.poll(50) == 1
-        vms.wait_until(lambda: len(readers()) == 1)
+        assert len(readers()) == 1 and two.poll(50) == 1
         two.free()
         two.at = None
-        vms.wait_until(lambda: not readers())
+        assert not readers()

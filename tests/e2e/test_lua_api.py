@@ -54,7 +54,6 @@ def report(where, options):
                           env=vms.clean_env()).stdout
 
 
-@pytest.mark.skipif(P_LUA is None, reason="no luajit with jit/p.lua here")
 def test_jit_p_prints_what_luabpf_prints(target, tmp_path):
     """For each letter and each pair of letters, of one live recording."""
     wrong = []
@@ -72,7 +71,6 @@ def test_jit_p_prints_what_luabpf_prints(target, tmp_path):
     assert b"parse" in report(tmp_path, "zm0") and b"inner" not in report(tmp_path, "z")
 
 
-@pytest.mark.skipif(P_LUA is None, reason="no luajit with jit/p.lua here")
 @pytest.mark.parametrize("options", ["fzm0r", "3sm0r"])
 def test_jit_p_with_nothing_between(target, tmp_path, options):
     """jit/p.lua starts and stops luabpf.profile itself, at jit.p's own rate."""
@@ -81,7 +79,6 @@ def test_jit_p_with_nothing_between(target, tmp_path, options):
     assert re.search(rb"^ +\d+  ", theirs, re.M)
 
 
-@pytest.mark.skipif(P_LUA is None, reason="no luajit with jit/p.lua here")
 def test_jit_p_counts_the_same_when_it_is_called_at_once(target, tmp_path):
     """Names may become known later: states, zones and the number of samples are the same."""
     options = ["vm0r", "zm0r", "fm0r"]

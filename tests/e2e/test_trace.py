@@ -263,7 +263,6 @@ def test_terminated(tmp_path):
     assert Lcov(info).files[str(path)][3] > 0
 
 
-@pytest.mark.skipif(not PENLIGHT.exists(), reason="lua-penlight is not installed")
 def test_penlight(tmp_path):
     code = """
 local List = require 'pl.List'

@@ -81,10 +81,9 @@ static void call(const struct vm *vm, int nargs, int nresults)
 		vm->call(vm->L, nargs, nresults);
 }
 
-/* Calls the VM's function: up to five milliseconds or so, so that what is outside of it, the calls
- * of cpu() above all, is little beside it, and what it calls. How much is drawn anew each time and
- * over a wide range: the profiler's timer falls in step with rounds that are about as long as each
- * other, and then nine samples in ten tell no more than one. */
+/* Calls the VM's function for up to five milliseconds, so that the time outside of it, mostly in cpu(), is
+ * small beside it. Each call's length is drawn at random from a wide range: with calls of equal length, the
+ * sampling timer would stay in phase with them, and samples would not be independent. */
 static void work(struct vm *vm)
 {
 	static _Thread_local unsigned int random = 1;

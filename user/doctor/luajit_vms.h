@@ -37,7 +37,7 @@ struct luajit_finder;
 int luajit_finder_new(struct luajit_finder **out);
 void luajit_finder_free(struct luajit_finder **finder);
 
-/* Finds the VM of a thread (lua_State). -ENOENT: L is none, or of no known VM; errors of
+/* Finds the VM of a thread (lua_State). Returns 0; -ENOENT if L is not a thread of a known VM; or an error of
  * scan_process(). */
 int luajit_vm_of(struct luajit_finder *finder, pid_t pid, uint64_t L, struct luajit_vm *out);
 

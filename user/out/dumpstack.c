@@ -59,7 +59,7 @@ static int put_word(struct dump *d, const char *word)
 	return put_level(d, &level);
 }
 
-/* The index of the topmost Lua frame; 0: there is none. */
+/* Returns the index of the topmost Lua frame; 0 if the stack has no Lua frame. */
 static size_t topmost_lua(const struct prof *prof, const struct prof_row *row)
 {
 	for (size_t i = 0; i < row->nframes; i++)

@@ -57,7 +57,7 @@ static void add_exits(struct json *o, const struct traces_trace *t)
 	json_item(o, "exits", json_take(&exits));
 }
 
-/* null for 0: there is none, or it is not known. */
+/* Adds n; or null for 0, which stands for a number that does not exist or is not known. */
 static void add_positive(struct json *o, const char *name, uint32_t n)
 {
 	if (n)
