@@ -105,7 +105,7 @@ struct lb_rec_sample {
 	char comm[LB_COMM];
 	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
 	__u32 traceno;
-	__u32 trace_fp;	       /* its fingerprint, as trace numbers are reused */
+	__u32 trace_fp; /* its fingerprint, as trace numbers are reused; 0: it is being left */
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \

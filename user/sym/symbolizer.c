@@ -570,7 +570,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	image_bound(image);
 	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec,
 			   c.s->zone_round);
-	if (rec->traceno) {
+	if (rec->trace_fp) {
 		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &refined;
 		r = refine(image, build, &refined, count);

@@ -132,6 +132,7 @@ LB_SUBPROG int lj_top_trace(const struct lb_mem *mem, struct lj_walk *w, const s
 	if (offset == LJ_NO_EXIT && w->vmstate < 0)
 		return -1;
 	w->trace = traceno;
+	w->rec.traceno = traceno; /* without a place in its code, if it is being left */
 	w->base = w->jit_base;
 	if (offset != LJ_NO_EXIT) {
 		lj_enter_mcode(w, offset);
@@ -154,6 +155,7 @@ static __always_inline int lj_top_trace_ended(const struct lb_mem *mem, struct l
 	if (lj_fit(mem, w, regs->base, regs->pc) == LJ_FIT_NOT)
 		return -1;
 	w->exact = 1;
+	w->rec.traceno = (__u32)w->vmstate;
 	return lj_top_is(w, regs->base, regs->pc);
 }
 
