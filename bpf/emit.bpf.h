@@ -13,7 +13,7 @@
 
 static __always_inline void count_ends(__u32 end, __s64 count)
 {
-	__u64 *n = bpf_map_lookup_elem(&ends, &end);
+	__u64 *n = bpf_map_lookup_elem(&status_counts, &end);
 
 	if (n)
 		*n += count;
@@ -83,24 +83,24 @@ static __always_inline int emit_known(__u32 pid, __u64 exec_id, __u32 ended)
 
 struct hash_ctx {
 	const struct lb_rec_sample *rec;
-	__u64 sum;
+	__u64 hash;
 };
 
 static long functions_step(__u32 i, struct hash_ctx *c)
 {
 	const struct lb_frame *f = &c->rec->stack.frame[i & LB_MAX_FRAMES];
 
-	c->sum = (__u32)c->sum * 31 + f->fp + (__u32)(f->word >> 3);
+	c->hash = (__u32)c->hash * 31 + f->fp + (__u32)(f->word >> 3);
 	return 0;
 }
 
 /* Hashes the functions of a stack, without their pcs. */
 static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 {
-	struct hash_ctx c = {.rec = rec, .sum = rec->epoch};
+	struct hash_ctx c = {.rec = rec, .hash = rec->epoch};
 
 	bpf_loop(rec->stack.n, functions_step, &c, 0);
-	return (__u32)c.sum;
+	return (__u32)c.hash;
 }
 
 /*
@@ -110,10 +110,10 @@ static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thread,
 				       enum lb_family family)
 {
-	__u32 sum = functions_hash(&w->rec);
+	__u32 hash = functions_hash(&w->rec);
 
 	/* the thread's previous sample had the same functions: there is nothing to send */
-	if (thread->functions == sum)
+	if (thread->functions == hash)
 		return 0;
 	w->proto_sent = 0; /* in memory, where the verifier does not follow its value */
 	if (family == LB_FAMILY_PUC)
@@ -122,34 +122,35 @@ static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thre
 		bpf_loop(w->rec.stack.n, emit_step_lj, &w, 0);
 	if (w->proto_sent == ~0U)
 		return -1;
-	thread->functions = sum;
+	thread->functions = hash;
 	return (int)w->proto_sent;
 }
 
-/* Hashes two words. The second product is independent of sum: the chain has one product a pair. */
-static __always_inline __u64 hash_words(__u64 sum, const __u64 word[2])
+/* Hashes two words. The second product is independent of hash: the chain has one product a pair. */
+static __always_inline __u64 hash_words(__u64 hash, const __u64 word[2])
 {
-	sum = (sum ^ word[0]) * 0x9e3779b97f4a7c15ULL;
-	return (sum ^ sum >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
+	hash = (hash ^ word[0]) * 0x9e3779b97f4a7c15ULL;
+	return (hash ^ hash >> 29) + word[1] * 0xd6e8feb86659fd93ULL;
 }
 
 /* Frames per turn: the verifier follows each turn of a loop. Frames from the stack's n on are
  * not hashed. */
 #define HASH_RUN 16
 
-static __always_inline __u64 hash_frames(const struct lb_rec_sample *rec, __u32 from, __u64 sum)
+static __always_inline __u64 hash_frames(const struct lb_rec_sample *rec, __u32 from, __u64 hash)
 {
 	__u32 n = rec->stack.n, i;
 
 	LB_ROLLED
 	for (i = 0; i < HASH_RUN && from + i < n; i++)
-		sum = hash_words(sum, (const void *)&rec->stack.frame[(from + i) & LB_MAX_FRAMES]);
-	return sum;
+		hash = hash_words(hash,
+				  (const void *)&rec->stack.frame[(from + i) & LB_MAX_FRAMES]);
+	return hash;
 }
 
 static long hash_step(__u32 i, struct hash_ctx *c)
 {
-	c->sum = hash_frames(c->rec, 1 + (i + 1) * HASH_RUN, c->sum);
+	c->hash = hash_frames(c->rec, 1 + (i + 1) * HASH_RUN, c->hash);
 	return 0;
 }
 
@@ -165,7 +166,7 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 {
 	const struct lb_frame *top;
 	struct hash_ctx rest;
-	__u64 sum, words[2];
+	__u64 hash, words[2];
 	const __u64 *head;
 	__u32 i, slot;
 
@@ -175,25 +176,25 @@ LB_SUBPROG __u64 sample_hash(const struct lb_rec_sample *rec)
 	top = &rec->stack.frame[0];
 	words[0] = top->word;
 	words[1] = top->fp ^ rec->zone; /* its bits are random, or none but the lowest few */
-	sum = 0;
+	hash = 0;
 
 	LB_UNROLLED
 	for (i = 0; i < HASH_HEAD / 8; i += 2)
-		sum = hash_words(sum, head + i);
-	sum = hash_frames(rec, 1, sum);
+		hash = hash_words(hash, head + i);
+	hash = hash_frames(rec, 1, hash);
 	if (rec->stack.n > 1 + HASH_RUN) {
 		rest.rec = rec;
-		rest.sum = sum;
+		rest.hash = hash;
 		bpf_loop((rec->stack.n - 2) / HASH_RUN, hash_step, &rest, 0);
-		sum = rest.sum;
+		hash = rest.hash;
 	}
-	sum = hash_words(sum, words);
-	sum ^= sum >> 32;
-	slot = LB_STACK_SLOT((__u32)sum + top->pc + rec->mcofs / 2);
+	hash = hash_words(hash, words);
+	hash ^= hash >> 32;
+	slot = LB_STACK_SLOT((__u32)hash + top->pc + rec->mcofs / 2);
 	words[0] = top->pc;
 	words[1] = rec->mcofs | (__u64)rec->state << 32;
-	sum = LB_STACK_TAG(hash_words(sum, words));
-	return (sum ? sum : LB_STACKS) | slot;
+	hash = LB_STACK_TAG(hash_words(hash, words));
+	return (hash ? hash : LB_STACKS) | slot;
 }
 
 static __always_inline int emit_whole(struct lb_walk *w, int nsent)

@@ -281,7 +281,7 @@ static __always_inline int take_lj(struct bpf_perf_event_data *ctx)
 		w->end = lj_begin(w, ctx, c.proc, c.thread);
 		if (c.proc->families & LB_FAMILY_BIT(PUC)) {
 			c.cpu->lj_has_begun = 1;
-			c.cpu->lj_end = w->end;
+			c.cpu->lj_status = w->end;
 			c.cpu->lj_cframe = w->cframe;
 			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_PUC);
 			count_end(c.pid, LB_STATUS_VM_FAMILY_LOADING);
@@ -314,7 +314,7 @@ static __always_inline int lj_is_inner(const struct lb_cpu *cpu, const struct pu
 {
 	return cpu->lj_has_begun &&
 	       (end == LB_STATUS_OUTSIDE ||
-		(cpu->lj_end == LB_STATUS_RESOLVED && w->inner >= cpu->lj_cframe));
+		(cpu->lj_status == LB_STATUS_RESOLVED && w->inner >= cpu->lj_cframe));
 }
 
 SEC("perf_event")
@@ -332,7 +332,7 @@ int luabpf_puc(struct bpf_perf_event_data *ctx)
 	puc.thread = c.thread;
 	end = puc_sample(&puc, ctx);
 	if (lj_is_inner(c.cpu, w, end)) {
-		end = c.cpu->lj_end;
+		end = c.cpu->lj_status;
 		if (end == LB_STATUS_RESOLVED && c.proc->families & LB_FAMILY_BIT(LJ32))
 			bpf_tail_call_static(ctx, &family_programs, LB_FAMILY_LJ32);
 		else if (end == LB_STATUS_RESOLVED)

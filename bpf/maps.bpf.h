@@ -175,7 +175,7 @@ struct lb_cpu {
 	struct lb_thread thread[CPU_THREADS];
 	/* for the program of a family: index of the process in target[]; and in a process with both, once
 	 * luabpf_lj has looked for its VM, the result: enum lb_status, and where its frame is */
-	__u32 current, lj_has_begun, lj_end;
+	__u32 current, lj_has_begun, lj_status;
 	__u64 lj_cframe;
 	struct lb_choice choice;
 	struct lb_search search;
@@ -272,7 +272,7 @@ struct {
 	__uint(max_entries, LB_STATUS__MAX);
 	__type(key, __u32);
 	__type(value, __u64);
-} ends SEC(".maps");
+} status_counts SEC(".maps");
 
 /*
  * The same for each process, if user space sets by_process before the load: it sets the map's size,

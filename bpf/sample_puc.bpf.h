@@ -32,7 +32,7 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 		return -1;
 	if (w->build_of != key + 1) { /* a large copy, rarely needed */
 		puc_set_build(w, &build->puc);
-		bpf_probe_read_kernel(&w->own, sizeof(w->own), &build->own);
+		bpf_probe_read_kernel(&w->stdlib, sizeof(w->stdlib), &build->stdlib);
 		w->build_of = key + 1;
 	}
 	w->vm_start = module->vm_start;

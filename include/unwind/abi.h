@@ -274,7 +274,7 @@ struct lb_build {
 		struct lj_build lj;
 		struct {
 			struct puc_build puc;
-			struct puc_own own;
+			struct puc_stdlib stdlib;
 		};
 	};
 };
@@ -362,21 +362,21 @@ struct lb_zone {
 	__u32 check; /* lb_zone_check(): an update may reuse the map's element while BPF copies it */
 };
 
-static inline __u64 lb_zone_mix(__u64 sum, __u64 word)
+static inline __u64 lb_zone_mix(__u64 hash, __u64 word)
 {
-	sum = (sum ^ word) * 0x9e3779b97f4a7c15ULL;
-	return sum ^ sum >> 29;
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
 }
 
 static inline __u32 lb_zone_check(const struct lb_zone_key *key, const struct lb_zone *zone)
 {
-	__u64 sum = lb_zone_mix(key->g, (__u64)key->pid << 32 | key->epoch);
+	__u64 hash = lb_zone_mix(key->g, (__u64)key->pid << 32 | key->epoch);
 
-	sum = lb_zone_mix(sum, zone->table);
-	sum = lb_zone_mix(sum, zone->array);
-	sum = lb_zone_mix(sum, zone->node);
-	sum = lb_zone_mix(sum, (__u64)zone->size << 32 | zone->nodes);
-	return (__u32)(lb_zone_mix(sum, zone->generation) >> 32);
+	hash = lb_zone_mix(hash, zone->table);
+	hash = lb_zone_mix(hash, zone->array);
+	hash = lb_zone_mix(hash, zone->node);
+	hash = lb_zone_mix(hash, (__u64)zone->size << 32 | zone->nodes);
+	return (__u32)(lb_zone_mix(hash, zone->generation) >> 32);
 }
 
 /*

@@ -17,7 +17,7 @@ static const __u64 lb_fp_factor[] = {
 	0x68ec450652d69afdULL, 0x239375b23d0cb307ULL, 0xd3bc5cca95313733ULL, 0x41537b79657f7729ULL,
 	0x75b72b84a08f61dfULL, 0xe91e240e52764305ULL, 0x93f858957aa9244fULL, 0xb6ebda8b7e8fb9d5ULL,
 };
-#define LB_PRINT_FACTORS (sizeof(lb_fp_factor) / sizeof(lb_fp_factor[0]))
+#define LB_FP_FACTORS (sizeof(lb_fp_factor) / sizeof(lb_fp_factor[0]))
 
 static __always_inline __u64 lb_fp_word(__u64 sum, __u32 i, __u64 word)
 {

@@ -247,11 +247,11 @@ static __always_inline __u32 lb_zone_field(const __u8 *bytes, __u16 offset)
 	return lb_half(bytes + (offset & 0x7c), 0) >> 8 * (offset & 3);
 }
 
-static __always_inline __u64 lb_zone_hash_end(__u64 sum)
+static __always_inline __u64 lb_zone_hash_end(__u64 hash)
 {
-	sum *= 0xd6e8feb86659fd93ULL;
-	sum = (sum ^ sum >> 32) >> 8;
-	return sum < LB_ZONE_NAMES ? sum + LB_ZONE_NAMES : sum;
+	hash *= 0xd6e8feb86659fd93ULL;
+	hash = (hash ^ hash >> 32) >> 8;
+	return hash < LB_ZONE_NAMES ? hash + LB_ZONE_NAMES : hash;
 }
 
 /*
@@ -263,7 +263,7 @@ static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 	const struct lb_zone_layout *z = c->z;
 	struct lb_rec_zone *rec = &c->w->zone;
 	const __u8 *bytes;
-	__u64 sum, word;
+	__u64 hash, word;
 	__u32 len, i;
 
 	if (!lb_ready(mem_accessor(c->mem), c->cache, str, LB_ZONE_SHORT))
@@ -276,7 +276,7 @@ static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 	    (!z->str_len32 && !z->str_shortlen && lb_zone_field(bytes, z->str_len + 4)) ||
 	    z->str_text > LB_ZONE_SHORT / 2 || len > LB_ZONE_SHORT - (__u32)z->str_text)
 		return 0;
-	sum = z->seed ^ len;
+	hash = z->seed ^ len;
 	bytes += z->str_text & (LB_ZONE_SHORT - 1);
 	LB_ROLLED
 	for (i = 0; i < LB_ZONE_SHORT && i < len; i += 8) {
@@ -284,10 +284,10 @@ static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 		if (len - i < 8)
 			word &= ~0ULL >> (64 - 8 * (len - i));
 		*(__u64 *)(rec->text + i) = word;
-		sum = lb_zone_mix(sum, word);
+		hash = lb_zone_mix(hash, word);
 	}
 	rec->len = len;
-	return lb_zone_hash_end(sum);
+	return lb_zone_hash_end(hash);
 }
 
 /* The same of len bytes at addr. */
@@ -295,7 +295,7 @@ static __always_inline __u64 lb_zone_copy(struct lb_zone_walk *c, __u64 addr, __
 {
 	struct lb_rec_zone *rec = &c->w->zone;
 	__u32 n = len < LB_ZONE_TEXT ? (__u32)len : LB_ZONE_TEXT, i;
-	__u64 sum = c->z->seed ^ len;
+	__u64 hash = c->z->seed ^ len;
 
 	*(__u64 *)(rec->text + (n & 0xf8)) = 0; /* behind the last byte */
 	if (n && mem_read(c->mem, rec->text, n, addr))
@@ -303,8 +303,8 @@ static __always_inline __u64 lb_zone_copy(struct lb_zone_walk *c, __u64 addr, __
 	rec->len = len < ~0U ? (__u32)len : ~0U;
 	LB_ROLLED
 	for (i = 0; i < sizeof(rec->text) && i < n; i += 8)
-		sum = lb_zone_mix(sum, *(const __u64 *)(rec->text + i));
-	return lb_zone_hash_end(sum);
+		hash = lb_zone_mix(hash, *(const __u64 *)(rec->text + i));
+	return lb_zone_hash_end(hash);
 }
 
 /* The same of any string. */

@@ -63,11 +63,12 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	s->in.gc_hi = PUI_GC + PUI_GC_SIZE;
 	s->in.build.gc_skip = PS_NEWOBJ - PUI_GC;
 	s->in.build.gc_skip_size = PS_NEWOBJ_SIZE;
-	s->in.own.plain[puc_own_index((int32_t)(PS_OWN - PUI_VM))] = (int32_t)(PS_OWN - PUI_VM);
-	s->in.own.resume = (int32_t)(PS_RESUME - PUI_VM);
-	s->in.own.wrap = (int32_t)(PS_WRAP - PUI_VM);
-	s->in.own.client[0] = stretch(PS_OWN, PS_OWN_SIZE);
-	s->in.own.client[PUC_CLIENTS - 1] = stretch(PS_API, PS_API_SIZE);
+	s->in.stdlib.no_resume[puc_no_resume_index((int32_t)(PS_OWN - PUI_VM))] =
+		(int32_t)(PS_OWN - PUI_VM);
+	s->in.stdlib.resume = (int32_t)(PS_RESUME - PUI_VM);
+	s->in.stdlib.wrap = (int32_t)(PS_WRAP - PUI_VM);
+	s->in.stdlib.api_caller[0] = stretch(PS_OWN, PS_OWN_SIZE);
+	s->in.stdlib.api_caller[PUC_API_CALLERS - 1] = stretch(PS_API, PS_API_SIZE);
 	s->in.stack_hi = PUI_CSTACK_END;
 	s->in.sample = 1;
 	pui_call_site(&s->img, PS_SITE, PS_HELPER);

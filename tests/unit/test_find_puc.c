@@ -25,7 +25,7 @@ static void scene(const char *name, const char *release)
 	puc_scene_init(&s, puc_scene_at(i), puc);
 	memset(&w, 0, sizeof(w));
 	puc_set_build(&w, &s.in.build);
-	w.own = s.in.own;
+	w.stdlib = s.in.stdlib;
 	w.regs = s.in.regs;
 	w.gprs = s.in.gprs;
 	w.vm_start = s.in.vm_start;

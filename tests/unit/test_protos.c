@@ -101,7 +101,7 @@ Test(protos, changed_is_what_was_shown)
 	cr_assert_not_null(protos_get(p, &s.build, s.child[0], print_of(&s, s.child[0]), 1));
 	rec.proto = s.parent;
 	rec.fp = fp;
-	cr_assert_eq(protos_ship(p, &rec, &s.build, 1), 0);
+	cr_assert_eq(protos_put(p, &rec, &s.build, 1), 0);
 	entry = protos_get(p, &s.build, s.parent, fp, 1);
 	cr_assert_not_null(entry);
 	cr_assert_str_eq(protos_definition(entry, s.child[0]), "one");
@@ -264,7 +264,7 @@ Test(protos, a_process_that_is_steady)
 /* An image in which an address was used again: until BPF proves all samples, it is ambiguous. */
 Test(protos, addresses_that_are_used_again)
 {
-	enum { KEPT, ANOTHER, FREED, HALF_FREED, SAME_PRINT, UNMAPPED, CASES };
+	enum { KEPT, ANOTHER, FREED, HALF_FREED, SAME_FP, UNMAPPED, CASES };
 	int i;
 
 	for (i = 0; i < CASES; i++) {
@@ -292,7 +292,7 @@ Test(protos, addresses_that_are_used_again)
 			arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
 			arena_put(s.a, s.one - s.a->puc->s_text + PUC_GC_TT, "", 1);
 			break;
-		case SAME_PRINT:
+		case SAME_FP:
 			arena_put(s.a, s.one, "uno", 3);
 			break;
 		case UNMAPPED:
@@ -302,7 +302,7 @@ Test(protos, addresses_that_are_used_again)
 		arena_mem(s.a);
 		entry = protos_get(p, &s.build, s.parent, fp, 9);
 		cr_assert_not_null(entry);
-		cr_expect_eq(entry->doubtful, i == SAME_PRINT || i == ANOTHER, "case %d", i);
+		cr_expect_eq(entry->doubtful, i == SAME_FP || i == ANOTHER, "case %d", i);
 		cr_expect_eq(entry->waits, freed, "case %d", i);
 		cr_expect_eq(protos_share(p, 9), i == KEPT, "case %d", i);
 		for (round = 10; round < 9 + PROTOS_WAIT; round++)

@@ -43,9 +43,10 @@ static bool is_plain(const struct vm_build *b, uint64_t function)
 	int32_t at = (int32_t)(function - b->start);
 	size_t i;
 
-	for (i = 0; i < PUC_OWN; i++)
-		if (b->build.own.plain[i] == at) {
-			cr_expect_lt((i - puc_own_index(at)) & (PUC_OWN - 1), PUC_OWN_PROBES);
+	for (i = 0; i < PUC_NO_RESUME; i++)
+		if (b->build.stdlib.no_resume[i] == at) {
+			cr_expect_lt((i - puc_no_resume_index(at)) & (PUC_NO_RESUME - 1),
+				     PUC_NO_RESUME_PROBES);
 			return true;
 		}
 	return false;
@@ -65,9 +66,9 @@ static uint64_t relocated(const struct file_bytes *f, uint64_t at)
 	return 0;
 }
 
-/* Of the library functions of this name (luaL_Reg tables), how many are plain? The last of them. */
-static unsigned plain_ones(const struct file_bytes *f, const struct vm_build *b, const char *name,
-			   uint64_t *last)
+/* Returns how many library functions of this name (luaL_Reg tables) resume nothing, and the last of them. */
+static unsigned count_no_resume(const struct file_bytes *f, const struct vm_build *b,
+				const char *name, uint64_t *last)
 {
 	size_t len = strlen(name) + 1, i;
 	unsigned n = 0;
@@ -90,29 +91,31 @@ static unsigned plain_ones(const struct file_bytes *f, const struct vm_build *b,
 
 static void expect_own(const char *path, const struct file_bytes *f, const struct vm_build *b)
 {
-	static const char *const plain[] = {"format", "gsub", "concat", "sort",
+	static const char *const names[] = {"format", "gsub", "concat", "sort",
 					    "floor",  "next", "print",	"tostring"};
 	static const char *const others[] = {"resume", "wrap", "status", "exit",   "sethook",
 					     "close",  "load", "pcall",	 "require"};
 	uint64_t function;
 	size_t i;
 
-	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-		cr_expect_geq(plain_ones(f, b, plain[i], &function), 1, "%s: %s", path, plain[i]);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		cr_expect_geq(count_no_resume(f, b, names[i], &function), 1, "%s: %s", path,
+			      names[i]);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		cr_expect_eq(plain_ones(f, b, others[i], &function), 0, "%s: %s", path, others[i]);
-	cr_expect_eq(plain_ones(f, b, "resume", &function), 0);
-	cr_expect_eq(b->build.own.resume, (int32_t)(function - b->start), "%s", path);
-	cr_expect_neq(b->build.own.wrap, 0, "%s", path);
-	cr_expect_neq(b->build.own.wrap, b->build.own.resume, "%s", path);
+		cr_expect_eq(count_no_resume(f, b, others[i], &function), 0, "%s: %s", path,
+			     others[i]);
+	cr_expect_eq(count_no_resume(f, b, "resume", &function), 0);
+	cr_expect_eq(b->build.stdlib.resume, (int32_t)(function - b->start), "%s", path);
+	cr_expect_neq(b->build.stdlib.wrap, 0, "%s", path);
+	cr_expect_neq(b->build.stdlib.wrap, b->build.stdlib.resume, "%s", path);
 }
 
 static bool is_client(const struct vm_build *b, uint64_t at)
 {
 	size_t i;
 
-	for (i = 0; i < PUC_CLIENTS; i++) {
-		const struct puc_stretch *text = &b->build.own.client[i];
+	for (i = 0; i < PUC_API_CALLERS; i++) {
+		const struct puc_stretch *text = &b->build.stdlib.api_caller[i];
 
 		if (at - b->start - (uint64_t)(int64_t)text->at < text->size)
 			return true;
@@ -121,7 +124,8 @@ static bool is_client(const struct vm_build *b, uint64_t at)
 }
 
 /* The libraries and the API are, from the first byte to the last; the core is not. */
-static void expect_clients(const char *path, const struct file_bytes *f, const struct vm_build *b)
+static void expect_api_callers(const char *path, const struct file_bytes *f,
+			       const struct vm_build *b)
 {
 	static const char *const libraries[] = {"format", "gsub", "concat", "resume"};
 	static const char *const api[] = {"lua_newstate",   "lua_callk",      "lua_call",
@@ -132,7 +136,7 @@ static void expect_clients(const char *path, const struct file_bytes *f, const s
 	size_t i;
 
 	for (i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		plain_ones(f, b, libraries[i], &at);
+		count_no_resume(f, b, libraries[i], &at);
 		cr_expect(is_client(b, at), "%s: %s", path, libraries[i]);
 	}
 	cr_assert_eq(elf_open_bytes(f->bytes, f->len, &elf), 0);
@@ -189,7 +193,7 @@ static void expect_build(const char *path, const char *name, unsigned pc_reg)
 	cr_expect_eq(!strstr(b.release, "Redis"), !strstr(name, "Redis"), "%s", b.release);
 	cr_expect_eq(strncmp(b.release, name, strlen("PUC Lua 5.1")), 0, "%s", b.release);
 	expect_own(path, &f, &b);
-	expect_clients(path, &f, &b);
+	expect_api_callers(path, &f, &b);
 	free(f.bytes);
 }
 

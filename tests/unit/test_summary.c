@@ -245,8 +245,8 @@ Test(summary, ends_in_the_kernel)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	st.ends[LB_STATUS_RESOLVED] = 180;
-	st.ends[LB_STATUS_OUTSIDE] = 15;
+	st.status_counts[LB_STATUS_RESOLVED] = 180;
+	st.status_counts[LB_STATUS_OUTSIDE] = 15;
 	summary_make(&st, prof, &s);
 	summary_print_ends(&s, f);
 	fclose(f);

@@ -716,7 +716,7 @@ uint64_t loader_first_sample(const struct loader *l)
 	return *(const volatile __u64 *)&l->skel->bss->first_sample;
 }
 
-int loader_ends(const struct loader *l, uint64_t ends[LB_STATUS__MAX])
+int loader_status_counts(const struct loader *l, uint64_t status_counts[LB_STATUS__MAX])
 {
 	int ncpus = libbpf_num_possible_cpus(), r;
 	uint64_t *values __free = NULL;
@@ -730,25 +730,26 @@ int loader_ends(const struct loader *l, uint64_t ends[LB_STATUS__MAX])
 	for (i = 0; i < LB_STATUS__MAX; i++) {
 		int cpu;
 
-		r = bpf_map__lookup_elem(l->skel->maps.ends, &i, sizeof(i), values,
+		r = bpf_map__lookup_elem(l->skel->maps.status_counts, &i, sizeof(i), values,
 					 sizeof(*values) * (size_t)ncpus, 0);
 		if (r)
 			return r;
-		ends[i] = 0;
+		status_counts[i] = 0;
 		for (cpu = 0; cpu < ncpus; cpu++)
-			ends[i] += values[cpu];
+			status_counts[i] += values[cpu];
 	}
 	return 0;
 }
 
-void loader_process_ends(const struct loader *l, pid_t pid, uint64_t ends[LB_STATUS__MAX])
+void loader_process_status_counts(const struct loader *l, pid_t pid,
+				  uint64_t status_counts[LB_STATUS__MAX])
 {
 	struct lb_process_end key = {.pid = (uint32_t)pid};
 
 	for (key.end = 0; key.end < LB_STATUS__MAX; key.end++)
 		if (bpf_map__lookup_elem(l->skel->maps.process_ends, &key, sizeof(key),
-					 &ends[key.end], sizeof(ends[0]), 0))
-			ends[key.end] = 0;
+					 &status_counts[key.end], sizeof(status_counts[0]), 0))
+			status_counts[key.end] = 0;
 }
 
 int loader_cost(const struct loader *l, uint64_t *ns, uint64_t *runs)

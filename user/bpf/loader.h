@@ -154,10 +154,11 @@ void loader_next_epoch(struct loader *loader);
 uint64_t loader_first_sample(const struct loader *loader);
 
 /* Returns the number of samples so far by how they ended. */
-int loader_ends(const struct loader *loader, uint64_t ends[LB_STATUS__MAX]);
+int loader_status_counts(const struct loader *loader, uint64_t status_counts[LB_STATUS__MAX]);
 
 /* The same of one process, if options had by_process. */
-void loader_process_ends(const struct loader *loader, pid_t pid, uint64_t ends[LB_STATUS__MAX]);
+void loader_process_status_counts(const struct loader *loader, pid_t pid,
+				  uint64_t status_counts[LB_STATUS__MAX]);
 
 /* Returns the program's total run time and its number of runs, if options had cost. */
 int loader_cost(const struct loader *loader, uint64_t *ns, uint64_t *runs);

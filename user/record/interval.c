@@ -41,21 +41,21 @@ void intervals_begin(struct intervals *iv, uint64_t period_ns)
 	note_user(iv);
 }
 
-int intervals_count(struct intervals *iv, const uint64_t ends[LB_STATUS__MAX], uint64_t ns)
+int intervals_count(struct intervals *iv, const uint64_t status_counts[LB_STATUS__MAX], uint64_t ns)
 {
 	struct moment *now = &iv->counted;
 	int r;
 
 	iv->losses->bad += ring_take_bad(iv->ring);
-	r = losses_count(iv->losses, ends);
+	r = losses_count(iv->losses, status_counts);
 	if (r)
 		return r;
 	now->ns = ns;
 	now->time_ns = clock_ns(CLOCK_REALTIME);
-	memcpy(now->ends, iv->losses->ends, sizeof(now->ends));
+	memcpy(now->status_counts, iv->losses->status_counts, sizeof(now->status_counts));
 	now->cpu_ns = loader_cpu_time(iv->loader);
 	loader_cost(iv->loader, &now->bpf_ns, &now->bpf_runs);
-	now->snapshot_line = symbolizer_coarse(iv->symbolizer);
+	now->snapshot_line = symbolizer_snapshot_lines(iv->symbolizer);
 	now->records = ring_records(iv->ring);
 	prof_meta(iv->prof)->duration_ns = ns - iv->begin.ns;
 	note_user(iv); /* again, as a server may change its user when it starts */

@@ -23,7 +23,7 @@
 struct moment {
 	uint64_t ns;	  /* CLOCK_MONOTONIC */
 	uint64_t time_ns; /* since the epoch */
-	uint64_t ends[LB_STATUS__MAX];
+	uint64_t status_counts[LB_STATUS__MAX];
 	uint64_t cpu_ns, bpf_ns, bpf_runs, snapshot_line, records;
 };
 
@@ -46,10 +46,11 @@ struct intervals {
 void intervals_begin(struct intervals *iv, uint64_t period_ns);
 
 /*
- * Brings the profile's losses, duration and user up to date. ends: loader_ends() before the last
+ * Brings the profile's losses, duration and user up to date. status_counts: loader_status_counts() before the last
  * drain; ns: until when it was sampled, CLOCK_MONOTONIC. 0 or -ENOMEM.
  */
-int intervals_count(struct intervals *iv, const uint64_t ends[LB_STATUS__MAX], uint64_t ns);
+int intervals_count(struct intervals *iv, const uint64_t status_counts[LB_STATUS__MAX],
+		    uint64_t ns);
 
 /*
  * After intervals_count(): puts an empty profile in the place of the current one, and releases what

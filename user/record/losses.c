@@ -56,7 +56,7 @@ int losses_add(struct losses *l, const char *reason, uint64_t count)
 }
 
 /* Adds the counts of the classes lost and outside Lua. */
-static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
+static int add_status_counts(struct prof *prof, const uint64_t status_counts[LB_STATUS__MAX])
 {
 	static const struct {
 		enum class class;
@@ -71,20 +71,20 @@ static int add_ends(struct prof *prof, const uint64_t ends[LB_STATUS__MAX])
 	for (i = 0; i < LB_STATUS__MAX && !r; i++) {
 		int as = all[i].class == OUTSIDE ? LB_STATUS_OUTSIDE : i;
 
-		if (all[i].class != RESOLVED && ends[i])
-			r = prof_lose(prof, all[as].key, ends[i]);
+		if (all[i].class != RESOLVED && status_counts[i])
+			r = prof_lose(prof, all[as].key, status_counts[i]);
 	}
 	return r;
 }
 
-int losses_count(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
+int losses_count(struct losses *l, const uint64_t status_counts[LB_STATUS__MAX])
 {
 	uint64_t more[LB_STATUS__MAX], not_lua;
 	int i, r;
 
 	for (i = 0; i < LB_STATUS__MAX; i++) /* RESOLVED may be less: release_slot() in bpf/ */
-		more[i] = ends[i] - l->counted[i];
-	memcpy(l->counted, ends, sizeof(l->counted));
+		more[i] = status_counts[i] - l->counted[i];
+	memcpy(l->counted, status_counts, sizeof(l->counted));
 	not_lua = more[LB_STATUS_UNRECOGNISED];
 	if (l->not_lua < not_lua)
 		not_lua = l->not_lua;
@@ -93,15 +93,15 @@ int losses_count(struct losses *l, const uint64_t ends[LB_STATUS__MAX])
 	if (!l->everywhere)
 		more[LB_STATUS_OUTSIDE] += not_lua;
 	for (i = 0; i < LB_STATUS__MAX; i++)
-		l->ends[i] += more[i];
-	r = add_ends(l->prof, more);
+		l->status_counts[i] += more[i];
+	r = add_status_counts(l->prof, more);
 	if (!r && l->bad)
 		r = losses_add(l, LOSS_BAD_RECORD, l->bad);
 	l->bad = 0;
 	return r;
 }
 
-int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t shown,
+int losses_of_process(pid_t pid, const uint64_t status_counts[LB_STATUS__MAX], uint64_t shown,
 		      struct prof **out)
 {
 	const struct prof_labels labels = {.vmstate = 'I', .pid = (uint32_t)pid, .comm = ""};
@@ -111,9 +111,9 @@ int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t s
 	if (!r && shown)
 		r = prof_add(prof, NULL, 0, &labels, shown);
 	if (!r)
-		r = add_ends(prof, ends);
-	if (!r && ends[LB_STATUS_RESOLVED] > shown)
-		r = prof_lose(prof, LOSS_UNNAMED, ends[LB_STATUS_RESOLVED] - shown);
+		r = add_status_counts(prof, status_counts);
+	if (!r && status_counts[LB_STATUS_RESOLVED] > shown)
+		r = prof_lose(prof, LOSS_UNNAMED, status_counts[LB_STATUS_RESOLVED] - shown);
 	if (!r)
 		*out = TAKE_PTR(prof);
 	return r;

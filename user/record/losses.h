@@ -31,25 +31,25 @@ struct losses {
 	uint64_t not_lua;  /* BPF did not recognise their process, which had no VM */
 	bool everywhere;   /* then these are no target's, and do not count */
 	uint64_t bad;	   /* records that were refused; both of these since losses_count() */
-	uint64_t counted[LB_STATUS__MAX]; /* BPF's counts at the last losses_count() */
-	uint64_t ends[LB_STATUS__MAX];	  /* the same without not_lua, as -v shows them */
+	uint64_t counted[LB_STATUS__MAX];	/* BPF's counts at the last losses_count() */
+	uint64_t status_counts[LB_STATUS__MAX]; /* the same without not_lua, as -v shows them */
 };
 
 /* 0 or -ENOMEM. */
 int losses_add(struct losses *losses, const char *reason, uint64_t count);
 
 /*
- * ends: as BPF has counted them so far. A process's record comes before its sample is counted: with
+ * status_counts: as BPF has counted them so far. A process's record comes before its sample is counted: with
  * counts from before the ring was drained, not_lua is never less than what belongs to them. 0 or
  * -ENOMEM.
  */
-int losses_count(struct losses *losses, const uint64_t ends[LB_STATUS__MAX]);
+int losses_count(struct losses *losses, const uint64_t status_counts[LB_STATUS__MAX]);
 
 /*
  * Makes a profile of one process, without stacks, from BPF's counts. `shown` samples became stacks;
  * the rest of the resolved is LOSS_UNNAMED. 0 or -ENOMEM.
  */
-int losses_of_process(pid_t pid, const uint64_t ends[LB_STATUS__MAX], uint64_t shown,
+int losses_of_process(pid_t pid, const uint64_t status_counts[LB_STATUS__MAX], uint64_t shown,
 		      struct prof **out);
 
 #endif

@@ -462,8 +462,8 @@ void session_free(struct session **sp)
 
 void session_watch(struct session *s, vm_found_fn *fn, void *arg)
 {
-	s->targets.seen = fn;
-	s->targets.seen_arg = arg;
+	s->targets.on_vm_found = fn;
+	s->targets.on_vm_found_arg = arg;
 }
 
 void session_on_count(struct session *s, session_count_fn *fn, void *arg)

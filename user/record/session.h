@@ -131,12 +131,12 @@ struct session_stats {
 	enum session_end end;
 	uint64_t period_ns, wall_ns, cpu_ns; /* asked for; run; sampled of the targets' CPU time */
 	uint64_t event_ns;		     /* CPU time between two events of a thread */
-	uint64_t ends[LB_STATUS__MAX];	     /* as BPF counted them */
-	uint64_t stacks;		     /* in the profiles */
-	uint64_t snapshot_line;		     /* samples, see symbolizer_coarse() */
-	uint64_t bpf_ns, bpf_runs;	     /* 0 unless asked for */
-	uint64_t records;		     /* of the ring buffer */
-	uint64_t time_ns;		     /* when it began, since the epoch */
+	uint64_t status_counts[LB_STATUS__MAX]; /* as BPF counted them */
+	uint64_t stacks;			/* in the profiles */
+	uint64_t snapshot_line;			/* samples, see symbolizer_snapshot_lines() */
+	uint64_t bpf_ns, bpf_runs;		/* 0 unless asked for */
+	uint64_t records;			/* of the ring buffer */
+	uint64_t time_ns;			/* when it began, since the epoch */
 	uint64_t first_sample_ns; /* from session_open() to the first sample; 0: none came */
 	bool everywhere;	  /* cpu_ns is that of processes with Lua */
 	bool closed;		  /* the files of a process could not be opened: it may run Lua */

@@ -10,12 +10,12 @@
 /* Linux 5.17 and 5.18: kernel/bpf/syscall.c, __sys_bpf(), where unprivileged_bpf_disabled is set. */
 static bool maps_need_rights(const struct session *s)
 {
-	uint64_t ends[LB_STATUS__MAX];
+	uint64_t status_counts[LB_STATUS__MAX];
 	bool need;
 
 	if (caps_in_effect(CAPS_BPF, false))
 		return true;
-	need = loader_ends(s->loader, ends) == -EPERM;
+	need = loader_status_counts(s->loader, status_counts) == -EPERM;
 	return caps_in_effect(CAPS_BPF, true) || need;
 }
 

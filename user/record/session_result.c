@@ -10,12 +10,12 @@
 #include "session_priv.h"
 #include "source_open.h"
 
-static uint64_t sampled_ns(const struct session *s, const uint64_t ends[LB_STATUS__MAX])
+static uint64_t sampled_ns(const struct session *s, const uint64_t status_counts[LB_STATUS__MAX])
 {
 	uint64_t n = 0;
 
 	for (int i = 0; i < LB_STATUS__MAX; i++)
-		n += ends[i];
+		n += status_counts[i];
 	return n * s->period_ns;
 }
 
@@ -43,9 +43,9 @@ static void stats_between(const struct session *s, const struct moment *from,
 		.command_status = s->command_status,
 	};
 	for (int i = 0; i < LB_STATUS__MAX; i++)
-		stats->ends[i] = to->ends[i] - from->ends[i];
+		stats->status_counts[i] = to->status_counts[i] - from->status_counts[i];
 	if (s->targets.everywhere) /* the events count all that their CPUs did */
-		stats->cpu_ns = sampled_ns(s, stats->ends);
+		stats->cpu_ns = sampled_ns(s, stats->status_counts);
 }
 
 void session_stats(const struct session *s, struct session_stats *stats)
@@ -126,9 +126,9 @@ int session_process(const struct session *s, pid_t pid, struct session_stats *st
 		.period_ns = s->period_ns,
 		.wall_ns = s->stopped_ns - s->intervals.start.ns,
 	};
-	loader_process_ends(s->loader, pid, stats->ends);
-	stats->cpu_ns = sampled_ns(s, stats->ends);
-	return losses_of_process(pid, stats->ends, samples, out);
+	loader_process_status_counts(s->loader, pid, stats->status_counts);
+	stats->cpu_ns = sampled_ns(s, stats->status_counts);
+	return losses_of_process(pid, stats->status_counts, samples, out);
 }
 
 struct prof *session_prof(struct session *s)

@@ -22,8 +22,8 @@
  * Each drain begins an epoch, in which BPF reads the sampled prototypes again: that costs the
  * targets cache misses. After so many epochs without a new function or program, epochs are longer.
  */
-#define CALM_ROUNDS 40
-#define CALM_NS 200000000ULL
+#define IDLE_ROUNDS 40
+#define IDLE_DRAIN_NS 200000000ULL
 
 /* Handles BPF's records for at most so long; the next wake-up handles the rest. */
 static void drain(struct session *s, uint64_t most_ns)
@@ -81,14 +81,14 @@ static void eat_count(int fd)
 
 int session_count(struct session *s, struct error *err)
 {
-	uint64_t ends[LB_STATUS__MAX];
-	int r = loader_ends(s->loader, ends);
+	uint64_t status_counts[LB_STATUS__MAX];
+	int r = loader_status_counts(s->loader, status_counts);
 
 	drain(s, DRAIN_NS);
 	if (signals_caught() || s->error)
 		return s->error;
 	if (!r)
-		r = intervals_count(&s->intervals, ends, clock_ns(CLOCK_MONOTONIC));
+		r = intervals_count(&s->intervals, status_counts, clock_ns(CLOCK_MONOTONIC));
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
 }
 
@@ -108,17 +108,17 @@ static void on_tick(struct session *s, enum session_end why)
 }
 
 /* True if this round has changed anything: then the following rounds are short. */
-static bool hurry(struct session *s)
+static bool note_changes(struct session *s)
 {
 	uint64_t changes = symbolizer_changes(s->symbolizer);
-	uint64_t snapshot_line = symbolizer_coarse(s->symbolizer);
-	/* what is coarse: a trace was gone before it was read, perhaps */
+	uint64_t snapshot_line = symbolizer_snapshot_lines(s->symbolizer);
+	/* a snapshot's line: perhaps a trace was gone before it was read */
 	bool changed = s->changed || changes != s->changes || snapshot_line != s->snapshot_line;
 
 	s->changed = false;
 	s->changes = changes;
 	s->snapshot_line = snapshot_line;
-	if (changed && s->idle_rounds >= CALM_ROUNDS)
+	if (changed && s->idle_rounds >= IDLE_ROUNDS)
 		session_drain_each(s, DRAIN_NS);
 	if (changed)
 		s->idle_rounds = 0;
@@ -126,10 +126,10 @@ static bool hurry(struct session *s)
 }
 
 /* At the end of a round: sets the length of the following ones. */
-static void pace(struct session *s)
+static void update_pace(struct session *s)
 {
-	if (!hurry(s) && ++s->idle_rounds == CALM_ROUNDS)
-		session_drain_each(s, CALM_NS);
+	if (!note_changes(s) && ++s->idle_rounds == IDLE_ROUNDS)
+		session_drain_each(s, IDLE_DRAIN_NS);
 }
 
 static void end_by_signal(struct session *s)
@@ -145,14 +145,14 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 	switch ((enum wake)(uint32_t)ev->data.u64) {
 	case WAKE_RING:
 		drain(s, DRAIN_NS);
-		hurry(s);
+		note_changes(s);
 		return false;
 	case WAKE_DRAIN:
 		eat_count(s->drain_timer);
 		drain(s, DRAIN_NS);
 		loader_reap_families(s->loader);
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
-		pace(s);
+		update_pace(s);
 		return false;
 	case WAKE_SIGNAL:
 		return false; /* session_poll() asks for it */
@@ -180,12 +180,12 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 /* When all was drained. */
 static int count_all(struct session *s, struct error *err)
 {
-	uint64_t ends[LB_STATUS__MAX];
-	int r = loader_ends(s->loader, ends);
+	uint64_t status_counts[LB_STATUS__MAX];
+	int r = loader_status_counts(s->loader, status_counts);
 
 	s->losses.bad += ring_unknown(s->ring);
 	if (!r)
-		r = intervals_count(&s->intervals, ends, s->stopped_ns);
+		r = intervals_count(&s->intervals, status_counts, s->stopped_ns);
 	return r ? error_set(err, r, "losses: %s", strerror(-r)) : 0;
 }
 

@@ -260,8 +260,8 @@ void summary_print_ends(const struct summary *s, FILE *to)
 
 	fprintf(to, "luabpf: in the kernel:");
 	for (size_t i = 0; i < LB_STATUS__MAX; i++) {
-		if (s->stats.ends[i])
-			fprintf(to, " %" PRIu64 " %s,", s->stats.ends[i], keys[i]);
+		if (s->stats.status_counts[i])
+			fprintf(to, " %" PRIu64 " %s,", s->stats.status_counts[i], keys[i]);
 	}
 	fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs, plural(s->stats.bpf_runs));
 	if (s->stats.first_sample_ns)

@@ -204,7 +204,7 @@ static void note_unsampled(struct targets *ts, int r, const struct error *why)
 }
 
 /* Reports the VMs that it did not have before. */
-static void show(struct targets *ts, struct process *t, const struct vm_modules *before)
+static void notify(struct targets *ts, struct process *t, const struct vm_modules *before)
 {
 	bool any = false;
 
@@ -216,8 +216,9 @@ static void show(struct targets *ts, struct process *t, const struct vm_modules 
 		if (ts->processes.hold_sources && !any)
 			sources_hold(&t->sources, t->pid, t->image_id);
 		any = ts->had_lua = true;
-		if (ts->seen)
-			ts->seen(ts->seen_arg, t->pid, scan_build(ts->scan, m->build), m);
+		if (ts->on_vm_found)
+			ts->on_vm_found(ts->on_vm_found_arg, t->pid, scan_build(ts->scan, m->build),
+					m);
 	}
 }
 
@@ -259,7 +260,7 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 	t->mapped = 0; /* looked at in the next round: what BPF has not found is found then */
 	t->look_ns = t->maps_ns = 0;
 	t->young_until = clock_ns(CLOCK_MONOTONIC) + YOUNG_NS;
-	show(ts, t, &none);
+	notify(ts, t, &none);
 	return 0;
 }
 
@@ -368,7 +369,7 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 	r2 = register_scanned(ts, t, r, err);
 	if (!t->registered)
 		return r2;
-	show(ts, t, is_new ? &none : &was);
+	notify(ts, t, is_new ? &none : &was);
 	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
 }
 
@@ -417,7 +418,7 @@ static void add_scanned(struct targets *ts, struct process *t, const struct targ
 		t->looked_new |= add_module(ts, t, &scan_modules(ts->scan)[i]);
 	t->looked_new |= t->vms.unsampled != unsampled;
 	if (t->looked_new && !register_vms(ts, t, NULL))
-		show(ts, t, &before);
+		notify(ts, t, &before);
 	if (!s->result || s->result == -ENOTSUP)
 		put_looked(ts, t, s->exec_vm);
 }

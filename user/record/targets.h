@@ -22,8 +22,8 @@ struct targets {
 	bool everywhere; /* all processes are targets: BPF says when one has mapped more code */
 	bool zones;	 /* are recorded */
 	bool sampling; /* a process is sampled when it was registered: waits for its family's program */
-	vm_found_fn *seen; /* each VM that is recognised; NULL */
-	void *seen_arg;
+	vm_found_fn *on_vm_found; /* each VM that is recognised; NULL */
+	void *on_vm_found_arg;
 
 	uint64_t round;		/* drains of the ring so far */
 	uint32_t epochs;	/* images of processes seen so far */

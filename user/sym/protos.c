@@ -37,7 +37,7 @@ struct known_proto {
 	struct known_proto *next; /* in protos.recent */
 	bool recent;		  /* is in that list */
 	uint32_t checked;	  /* round in which it was compared with the live process */
-	uint32_t used;		  /* the last round in which it was shipped or asked for */
+	uint32_t used;		  /* the last round in which it was sent or requested */
 	uint32_t ambiguous_in;	  /* round whose samples may be of another one */
 	uint32_t freed;		  /* round in which it was found freed; 0: it was not */
 	bool shown;		  /* protos_get() has returned it: results may depend on it */
@@ -278,9 +278,9 @@ static void learn_order(struct protos *p, struct known_proto *k)
 	k->entry.order = proto_order(p->mem, k->build, k->entry.proto, k->key.addr);
 }
 
-/* Reads a prototype from the bytes that BPF shipped. */
-static int read_shipped(const struct lb_rec_proto *rec, const struct lb_build *build,
-			struct proto **out)
+/* Reads a prototype from the bytes that BPF sent. */
+static int read_sent(const struct lb_rec_proto *rec, const struct lb_build *build,
+		     struct proto **out)
 {
 	const char *end = (const char *)rec + rec->head.size;
 	const struct lb_part *part = (const void *)(rec + 1);
@@ -328,20 +328,20 @@ static int read_live(const struct lb_mem *mem, const struct lb_build *build, uin
 	return 0;
 }
 
-int protos_ship(struct protos *p, const struct lb_rec_proto *rec, const struct lb_build *build,
-		uint32_t round)
+int protos_put(struct protos *p, const struct lb_rec_proto *rec, const struct lb_build *build,
+	       uint32_t round)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct proto *proto = NULL, *live = NULL;
 	struct known_proto *k;
 	int r;
 
-	r = read_shipped(rec, build, &proto);
+	r = read_sent(rec, build, &proto);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && family->complete(proto) && family->fingerprint(proto) != rec->fp)
 		family->free(&proto);
-	/* parts too large to ship are read now; if that fails, the shipped parts are used */
+	/* parts too large to send are read now; if that fails, the sent parts are used */
 	if ((!proto || !family->complete(proto)) &&
 	    !read_live(p->mem, build, rec->proto, rec->fp, NULL, &live)) {
 		family->free(&proto);

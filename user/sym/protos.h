@@ -3,7 +3,7 @@
  * The sampled prototypes of one process.
  *
  * A copy is keyed by the prototype's address and BPF's fingerprint, which is computed once an epoch
- * (lb_is_proved() in unwind.h). It is read from the bytes that BPF shipped at the first sample, and
+ * (lb_is_proved() in unwind.h). It is read from the bytes that BPF sent at the first sample, and
  * from the live process for parts that these lack. It is compared with the live process once a
  * round, after the round's samples: a prototype that was replaced by another is ambiguous in the
  * round, and its samples are lost.
@@ -45,17 +45,17 @@ void protos_free(struct protos **protos);
 void protos_clear(struct protos *protos);
 size_t protos_count(const struct protos *protos);
 
-/* Frees the copies that were neither shipped nor asked for since this round; calls fn for each. */
+/* Frees the copies that were neither sent nor requested since this round; calls fn for each. */
 typedef void protos_evicted_fn(void *arg, uint64_t addr);
 void protos_evict(struct protos *protos, uint32_t round, protos_evicted_fn *fn, void *arg);
 size_t protos_kept(const struct protos *protos); /* copies that were not */
 
 /*
- * Stores a prototype that BPF shipped in this round. build is the record's, and outlives protos. 0
+ * Stores a prototype that BPF sent in this round. build is the record's, and outlives protos. 0
  * or -ENOMEM.
  */
-int protos_ship(struct protos *protos, const struct lb_rec_proto *rec, const struct lb_build *build,
-		uint32_t round);
+int protos_put(struct protos *protos, const struct lb_rec_proto *rec, const struct lb_build *build,
+	       uint32_t round);
 
 /*
  * Returns a prototype, compared with the live process once a round; NULL: out of memory. Valid

@@ -87,7 +87,7 @@ void symbolizer_zones(const struct symbolizer *s, struct zones_counts *out)
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build)
 {
-	return protos_ship(image->protos, rec, build, image->owner->round);
+	return protos_put(image->protos, rec, build, image->owner->round);
 }
 
 static const struct names *names_of(struct image *image, uint64_t g, const struct lb_build *build,
@@ -428,7 +428,7 @@ uint64_t symbolizer_changes(const struct symbolizer *s)
 	return s->changes;
 }
 
-uint64_t symbolizer_coarse(const struct symbolizer *s)
+uint64_t symbolizer_snapshot_lines(const struct symbolizer *s)
 {
 	return s->snapshot_line;
 }

@@ -57,7 +57,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 /*
  * Samples of compiled code so far whose lines and inlined functions are those of its guards only.
  */
-uint64_t symbolizer_coarse(const struct symbolizer *s);
+uint64_t symbolizer_snapshot_lines(const struct symbolizer *s);
 
 /* How often what was known turned out to be another, or was forgotten. */
 uint64_t symbolizer_changes(const struct symbolizer *s);

@@ -19,30 +19,30 @@
 #include <unwind/fingerprint.h>
 
 enum {
-	LJ_PRINT_KGCS = 4, /* constants that count */
-	LJ_PRINT_KGC = 32, /* bytes below GCproto.k that they take */
-	LJ_PRINT_KGC_FIRST = 24,
-	LJ32_PRINT_KGC = 16,
-	LJ32_PRINT_KGC_FIRST = 12,
+	LJ_FP_KGCS = 4, /* constants that count */
+	LJ_FP_KGC = 32, /* bytes below GCproto.k that they take */
+	LJ_FP_KGC_FIRST = 24,
+	LJ32_FP_KGC = 16,
+	LJ32_FP_KGC_FIRST = 12,
 };
-#define LJ_PRINT_DEBUG 48 /* bytes of debug information that count */
+#define LJ_FP_DEBUG 48 /* bytes of debug information that count */
 
 /* Factors of lb_fp_factor[]: each word that counts has one of its own, the head's come first. */
 enum {
-	LJ_PRINT_FACTOR_KGC = 8,
-	LJ_PRINT_FACTOR_STR = LJ_PRINT_FACTOR_KGC + LJ_PRINT_KGCS,
-	LJ_PRINT_FACTOR_DEBUG = LJ_PRINT_FACTOR_STR + 1,
-	LJ_PRINT_FACTOR_NAME = LJ_PRINT_FACTOR_DEBUG + LJ_PRINT_DEBUG / 8,
+	LJ_FP_FACTOR_KGC = 8,
+	LJ_FP_FACTOR_STR = LJ_FP_FACTOR_KGC + LJ_FP_KGCS,
+	LJ_FP_FACTOR_DEBUG = LJ_FP_FACTOR_STR + 1,
+	LJ_FP_FACTOR_NAME = LJ_FP_FACTOR_DEBUG + LJ_FP_DEBUG / 8,
 };
-_Static_assert(LJ_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
+_Static_assert(LJ_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
 
 /* What else is to be read. */
 struct lj_fp_parts {
 	__u64 name;   /* address of the chunk's name */
-	__u64 kgc;    /* address of LJ_PRINT_KGC bytes, the references to the first constants */
+	__u64 kgc;    /* address of LJ_FP_KGC bytes, the references to the first constants */
 	__u64 debug;  /* address of debug information, aligned to 8 */
 	__u32 nkgc;   /* constants that there are */
-	__u32 ndebug; /* bytes of debug information, at most LJ_PRINT_DEBUG */
+	__u32 ndebug; /* bytes of debug information, at most LJ_FP_DEBUG */
 };
 
 /* Returns the reference (GCRef, MRef) at an offset of bytes. */
@@ -65,13 +65,12 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	__u64 sizept = lb_half(head, LJ_OFF(lj, PROTO_SIZEPT)), end = proto + sizept, sum;
 
 	p->name = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME));
-	p->kgc = k - LJ_OFF(lj, PRINT_KGC);
+	p->kgc = k - LJ_OFF(lj, FP_KGC);
 	p->nkgc = (__u32)sizekgc;
 	p->debug = (uvinfo ? uvinfo : varinfo) & ~7ULL; /* the end of the line table is as good */
 	p->ndebug = 0;
 	if (p->debug > proto && p->debug < end)
-		p->ndebug =
-			end - p->debug < LJ_PRINT_DEBUG ? (__u32)(end - p->debug) : LJ_PRINT_DEBUG;
+		p->ndebug = end - p->debug < LJ_FP_DEBUG ? (__u32)(end - p->debug) : LJ_FP_DEBUG;
 	sum = lb_fp_word(0, 0, kind >> 16); /* numparams .. sizebc */
 	sum = lb_fp_word(sum, 1, k - proto);
 	sum = lb_fp_word(sum, 2, sizekgc); /* and sizekn */
@@ -82,16 +81,16 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	return lb_fp_word(sum, 7, varinfo - proto);
 }
 
-/* refs: LJ_PRINT_KGC bytes; constants count down from their end. */
+/* refs: LJ_FP_KGC bytes; constants count down from their end. */
 static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 sum, const void *refs,
 				       __u32 nkgc)
 {
-	__u32 i, first = LJ_OFF(lj, PRINT_KGC_FIRST), size = LJ_OFF(lj, PRINT_KGC) / LJ_PRINT_KGCS;
+	__u32 i, first = LJ_OFF(lj, FP_KGC_FIRST), size = LJ_OFF(lj, FP_KGC) / LJ_FP_KGCS;
 
 	LB_UNROLLED
-	for (i = 0; i < LJ_PRINT_KGCS; i++)
+	for (i = 0; i < LJ_FP_KGCS; i++)
 		if (i < nkgc)
-			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_KGC + i,
+			sum = lb_fp_word(sum, LJ_FP_FACTOR_KGC + i,
 					 lj_ref_at(lj, refs, first - size * i));
 	return sum;
 }
@@ -153,12 +152,11 @@ static __always_inline __u64 lj_fp_debug(__u64 sum, const void *debug, __u32 siz
 	__u32 i;
 
 	LB_UNROLLED
-	for (i = 0; i < LJ_PRINT_DEBUG / 8; i++) {
+	for (i = 0; i < LJ_FP_DEBUG / 8; i++) {
 		if (8 * i + 8 < size)
-			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
+			sum = lb_fp_word(sum, LJ_FP_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
 		else if (8 * i < size)
-			sum = lb_fp_word(sum, LJ_PRINT_FACTOR_DEBUG + i,
-					 lb_word(debug, 8 * i) & last);
+			sum = lb_fp_word(sum, LJ_FP_FACTOR_DEBUG + i, lb_word(debug, 8 * i) & last);
 	}
 	return sum;
 }

@@ -30,18 +30,18 @@ static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj
 
 	if (!nkgc || kgc & 7)
 		return sum;
-	bytes = lj_maybe(mem, w, kgc, LJ_AT(w, PRINT_KGC));
+	bytes = lj_maybe(mem, w, kgc, LJ_AT(w, FP_KGC));
 	if (!bytes)
 		return sum;
 	sum = lj_fp_kgc(&w->lj, sum, bytes, nkgc);
-	str = lj_ref(w, bytes, LJ_AT(w, PRINT_KGC_FIRST));
+	str = lj_ref(w, bytes, LJ_AT(w, FP_KGC_FIRST));
 	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_AT(w, STR_SIZE));
-	return bytes ? lb_fp_word(sum, LJ_PRINT_FACTOR_STR, lj_fp_str(&w->lj, bytes)) : sum;
+	return bytes ? lb_fp_word(sum, LJ_FP_FACTOR_STR, lj_fp_str(&w->lj, bytes)) : sum;
 }
 
 /*
  * Returns a prototype's fingerprint. Its name, constants and debug information may have been paged
- * out: then it matches none that user space computes, and only the shipped bytes are known.
+ * out: then it matches none that user space computes, and only the sent bytes are known.
  */
 static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_walk *w,
 					 const __u8 *head, __u64 kind, __u64 proto)
@@ -50,7 +50,7 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 	__u64 sum = lj_fp_head(&w->lj, head, kind, proto, parts);
 	const __u8 *bytes;
 
-	sum = lb_fp_word(sum, LJ_PRINT_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
+	sum = lb_fp_word(sum, LJ_FP_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
 	if (parts->ndebug) {
 		bytes = lj_maybe(mem, w, parts->debug, (parts->ndebug + 7) & ~7u & 127);
 		if (bytes)

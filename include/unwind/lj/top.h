@@ -264,7 +264,7 @@ static __always_inline int lj_is_c_base(const struct lb_mem *mem, struct lj_walk
 }
 
 /* Returns 0 with the walk set, if the VM returns to the frame at base; else -1. */
-static __always_inline int lj_top_left(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
+static __always_inline int lj_top_returning(const struct lb_mem *mem, struct lj_walk *w, __u64 base)
 {
 	if (lj_is_c_base(mem, w, base))
 		return lj_top_is(w, base, 0);
@@ -344,11 +344,11 @@ static __always_inline int lj_top_return_to_c(const struct lb_mem *mem, struct l
 		return lj_top_is(w, regs->base, 0);
 	if (!lj_top_linked(mem, w, regs->base, pc, fit))
 		return 0;
-	if (!lj_top_left(mem, w, pc) || !lj_top_left(mem, w, lj_tv_low(w, -pc)))
+	if (!lj_top_returning(mem, w, pc) || !lj_top_returning(mem, w, lj_tv_low(w, -pc)))
 		return 0;
-	if (pc < (1 << 20) && !lj_top_left(mem, w, regs->base - (pc & ~7ULL)))
+	if (pc < (1 << 20) && !lj_top_returning(mem, w, regs->base - (pc & ~7ULL)))
 		return 0;
-	return lj_top_left(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
+	return lj_top_returning(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
 }
 
 static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)

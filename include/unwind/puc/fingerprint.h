@@ -26,16 +26,16 @@ static __always_inline __u64 puc_word(const __u8 *bytes, __u16 offset)
  * sizecode and sizelineinfo, sizep and sizelocvars; then linedefined and lastlinedefined, but from
  * 5.4 on sizeabslineinfo and linedefined.
  */
-#define PUC_PRINT_NUMBERS 4
+#define PUC_FP_NUMBERS 4
 
 /* Factors of lb_fp_factor[]: the head's numbers come first. */
 enum {
-	PUC_PRINT_FACTOR_CODE = PUC_PRINT_NUMBERS,
-	PUC_PRINT_FACTOR_K_AT,
-	PUC_PRINT_FACTOR_SOURCE,
-	PUC_PRINT_FACTOR_LINEINFO,
-	PUC_PRINT_FACTOR_UPVALUES,
-	PUC_PRINT_FACTOR_K,
+	PUC_FP_FACTOR_CODE = PUC_FP_NUMBERS,
+	PUC_FP_FACTOR_K_AT,
+	PUC_FP_FACTOR_SOURCE,
+	PUC_FP_FACTOR_LINEINFO,
+	PUC_FP_FACTOR_UPVALUES,
+	PUC_FP_FACTOR_K,
 };
 
 /* The fields of a head that are used beside its hash. */
@@ -53,7 +53,7 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 	__u32 i;
 
 	LB_UNROLLED
-	for (i = 0; i < PUC_PRINT_NUMBERS; i++) {
+	for (i = 0; i < PUC_FP_NUMBERS; i++) {
 		number = lb_word(numbers, 8 * i);
 		sum = lb_fp_word(sum, i, number);
 		if (i == 0)
@@ -64,11 +64,11 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 	h->code = puc_word(head, puc->p_code);
 	h->k = puc_word(head, puc->p_k);
 	h->source = puc_word(head, puc->p_source);
-	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_CODE, h->code);
-	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_K_AT, h->k);
-	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_SOURCE, h->source);
-	sum = lb_fp_word(sum, PUC_PRINT_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
-	return lb_fp_word(sum, PUC_PRINT_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
+	sum = lb_fp_word(sum, PUC_FP_FACTOR_CODE, h->code);
+	sum = lb_fp_word(sum, PUC_FP_FACTOR_K_AT, h->k);
+	sum = lb_fp_word(sum, PUC_FP_FACTOR_SOURCE, h->source);
+	sum = lb_fp_word(sum, PUC_FP_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
+	return lb_fp_word(sum, PUC_FP_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
 }
 
 /*
@@ -76,15 +76,15 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
  * bit: their arrays reuse each other's addresses, too. Their constants differ. A string counts by
  * its hash, as its address may be reused.
  */
-#define PUC_PRINT_KS 4
-#define PUC_PRINT_FACTOR_STR (PUC_PRINT_FACTOR_K + PUC_PRINT_KS)
-#define PUC_PRINT_FACTOR_NAME (PUC_PRINT_FACTOR_STR + 1)
-_Static_assert(PUC_PRINT_FACTOR_NAME < LB_PRINT_FACTORS, "factors");
+#define PUC_FP_KS 4
+#define PUC_FP_FACTOR_STR (PUC_FP_FACTOR_K + PUC_FP_KS)
+#define PUC_FP_FACTOR_NAME (PUC_FP_FACTOR_STR + 1)
+_Static_assert(PUC_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
 /* Bytes of a TString: up to the hash of a short one, and the length of a long one. */
-#define PUC_PRINT_STR 16
-#define PUC_PRINT_NAME 24
+#define PUC_FP_STR 16
+#define PUC_FP_NAME 24
 
-/* Adds the first n constants, at most PUC_PRINT_KS. *str: the first short string of them, or 0. */
+/* Adds the first n constants, at most PUC_FP_KS. *str: the first short string of them, or 0. */
 static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
 				      const struct puc_layout *puc, __u64 *str)
 {
@@ -92,14 +92,14 @@ static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
 	__u32 i;
 
 	LB_UNROLLED
-	for (i = 0; i < PUC_PRINT_KS; i++) {
+	for (i = 0; i < PUC_FP_KS; i++) {
 		__u64 value, tt;
 
 		if (i >= n)
 			continue;
 		value = lb_word(k, PUC_TV_SIZE * i + PUC_TV_VALUE);
 		tt = lb_byte(k, PUC_TV_SIZE * i + PUC_TV_TT) & PUC_TT_MASK;
-		sum = lb_fp_word(sum, PUC_PRINT_FACTOR_K + i, value ^ tt << 56);
+		sum = lb_fp_word(sum, PUC_FP_FACTOR_K + i, value ^ tt << 56);
 		if (!first && tt == puc->tt_shrstr)
 			first = value;
 	}
@@ -109,11 +109,11 @@ static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
 
 static __always_inline __u64 puc_fp_str(__u64 sum, const __u8 *str)
 {
-	return lb_fp_word(sum, PUC_PRINT_FACTOR_STR, lb_half(str, 12));
+	return lb_fp_word(sum, PUC_FP_FACTOR_STR, lb_half(str, 12));
 }
 
 /*
- * Returns a hash of a chunk's name. str: PUC_PRINT_NAME bytes of its TString. A short string counts
+ * Returns a hash of a chunk's name. str: PUC_FP_NAME bytes of its TString. A short string counts
  * by its hash, a long one by its length. (A long one's hash may be computed later.)
  */
 static __always_inline __u64 puc_fp_name(const __u8 *str, const struct puc_layout *puc)

@@ -11,7 +11,7 @@ static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_wa
 	const __u8 *bytes;
 
 	if (lb_is_new_name(puc_common(w), &w->cache, name) && puc_is_pointer(name)) {
-		bytes = puc_maybe(mem, w, name, PUC_PRINT_NAME);
+		bytes = puc_maybe(mem, w, name, PUC_FP_NAME);
 		if (bytes)
 			w->name_fp = puc_fp_name(bytes, &w->puc);
 	}
@@ -20,7 +20,7 @@ static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_wa
 
 /*
  * Returns a fingerprint with the first constants added. If they cannot be read, it matches none
- * that user space computes, and only the shipped bytes are known.
+ * that user space computes, and only the sent bytes are known.
  */
 static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_walk *w, __u64 fp,
 					 __u64 k, __u32 sizek)
@@ -28,8 +28,8 @@ static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_wa
 	const __u8 *bytes;
 	__u64 str;
 
-	if (sizek > PUC_PRINT_KS)
-		sizek = PUC_PRINT_KS;
+	if (sizek > PUC_FP_KS)
+		sizek = PUC_FP_KS;
 	if (!sizek || !puc_is_pointer(k))
 		return fp;
 	bytes = puc_maybe(mem, w, k, PUC_TV_SIZE * sizek);
@@ -38,7 +38,7 @@ static __always_inline __u64 puc_fp_more(const struct lb_mem *mem, struct puc_wa
 	fp = puc_fp_k(fp, bytes, sizek, &w->puc, &str);
 	if (!puc_is_pointer(str))
 		return fp;
-	bytes = puc_maybe(mem, w, str, PUC_PRINT_STR);
+	bytes = puc_maybe(mem, w, str, PUC_FP_STR);
 	return bytes ? puc_fp_str(fp, bytes) : fp;
 }
 
@@ -77,7 +77,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
 	fp = puc_fp_more(mem, w, fp, h.k, h.sizek);
-	fp = lb_fp_word(fp, PUC_PRINT_FACTOR_NAME, puc_name_fp(mem, w, h.source));
+	fp = lb_fp_word(fp, PUC_FP_FACTOR_NAME, puc_name_fp(mem, w, h.source));
 	seen->fp = lb_fp_end(fp);
 	seen->kind = LB_FRAME_LUA;
 	seen->epoch = w->epoch;

@@ -39,7 +39,7 @@ static __always_inline int puc_may_collect(struct puc_walk *w)
 }
 
 /* True if a word points to text that the collector never calls. Branch-free, as below. */
-LB_SUBPROG int puc_is_clients(const struct puc_walk *w, __u64 word)
+LB_SUBPROG int puc_is_api_caller(const struct puc_walk *w, __u64 word)
 {
 	__u64 at, found = 0;
 	__u32 i;
@@ -48,8 +48,8 @@ LB_SUBPROG int puc_is_clients(const struct puc_walk *w, __u64 word)
 		return 0;
 	at = word - w->vm_start;
 	LB_ROLLED
-	for (i = 0; i < PUC_CLIENTS; i++) {
-		const struct puc_stretch *text = &w->own.client[i];
+	for (i = 0; i < PUC_API_CALLERS; i++) {
+		const struct puc_stretch *text = &w->stdlib.api_caller[i];
 		__u64 from = at - (__u64)(__s64)text->at;
 
 		found |= (from - text->size) & ~from; /* negative: 0 <= from < size */
@@ -109,10 +109,10 @@ static __always_inline int puc_calls_gc(const struct lb_mem *mem, struct puc_wal
 
 /* Kinds of a word of the C stack. */
 enum puc_gc_word {
-	PUC_GC_NOTHING, /* or a return address into the collector, which is noted */
-	PUC_GC_ENTERED, /* return address of a call of the collector */
-	PUC_GC_CLIENT,	/* of another call, into text that the collector never calls */
-	PUC_GC_VM,	/* return address into luaV_execute, which called the C function */
+	PUC_GC_NOTHING,	   /* or a return address into the collector, which is noted */
+	PUC_GC_ENTERED,	   /* return address of a call of the collector */
+	PUC_GC_API_CALLER, /* of another call, into text that the collector never calls */
+	PUC_GC_VM,	   /* return address into luaV_execute, which called the C function */
 };
 
 /*
@@ -138,9 +138,9 @@ LB_SUBPROG int puc_gc_word(const struct lb_mem *mem, struct puc_walk *w, __u64 w
 	inner = w->gc_inner;
 	w->gc_inner = word;
 	if (!puc_in_gc(w, word))
-		return puc_in_gc(w, to)		 ? PUC_GC_ENTERED
-		       : puc_is_clients(w, word) ? PUC_GC_CLIENT
-						 : PUC_GC_NOTHING;
+		return puc_in_gc(w, to)		    ? PUC_GC_ENTERED
+		       : puc_is_api_caller(w, word) ? PUC_GC_API_CALLER
+						    : PUC_GC_NOTHING;
 	/* with nothing seen: an indirect call, of the host's allocator */
 	if ((inner ? puc_has_called(to, inner) : !to) || puc_has_called(to, w->gc_within))
 		w->collects = 1;
@@ -158,7 +158,7 @@ LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 		w->fault = 1;
 		return 0;
 	}
-	return puc_may_collect(w) && !puc_is_clients(w, w->regs.ip);
+	return puc_may_collect(w) && !puc_is_api_caller(w, w->regs.ip);
 }
 
 /* If the collector may run, lets puc_step_collects() decide. */
@@ -194,7 +194,7 @@ static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, 
 
 		if (is == PUC_GC_VM)
 			w->collects = 0;
-		if (is >= PUC_GC_CLIENT || (is == PUC_GC_ENTERED && w->collects) || !inside)
+		if (is >= PUC_GC_API_CALLER || (is == PUC_GC_ENTERED && w->collects) || !inside)
 			w->next_hit = w->hits;
 	}
 	if (w->next_hit < w->hits)

@@ -118,22 +118,22 @@ struct puc_stretch {
 
 /*
  * Text and C functions of a build, as offsets from luaV_execute:
- * - client: text of the C API and its callers, which the collector never calls; size 0: no more
- * - plain: functions of the libraries that run no lua_State but their caller's, a hash table with
+ * - api_caller: text of the C API and its callers, which the collector never calls; size 0: no more
+ * - no_resume: functions of the libraries that run no lua_State but their caller's, a hash table with
  *   linear probing; 0: empty
  * - resume, wrap: the two that resume a coroutine; 0: unknown
  */
-#define PUC_OWN 256 /* power of two */
-#define PUC_OWN_PROBES 8
-#define PUC_CLIENTS 32
-struct puc_own {
-	struct puc_stretch client[PUC_CLIENTS];
-	__s32 plain[PUC_OWN];
+#define PUC_NO_RESUME 256 /* power of two */
+#define PUC_NO_RESUME_PROBES 8
+#define PUC_API_CALLERS 32
+struct puc_stdlib {
+	struct puc_stretch api_caller[PUC_API_CALLERS];
+	__s32 no_resume[PUC_NO_RESUME];
 	__s32 resume; /* coroutine.resume: the coroutine is its first argument */
 	__s32 wrap;   /* the function of coroutine.wrap: the coroutine is its first upvalue */
 };
 
-static inline __u32 puc_own_index(__s32 function)
+static inline __u32 puc_no_resume_index(__s32 function)
 {
 	return (__u32)function * 0x9e3779b1u >> 24;
 }

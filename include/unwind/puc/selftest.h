@@ -12,7 +12,7 @@
 
 struct puc_selftest {
 	struct puc_build build;
-	struct puc_own own;
+	struct puc_stdlib stdlib;
 	struct lb_regs regs;
 	struct lb_gprs gprs;
 	__u64 vm_start, vm_end;

@@ -17,12 +17,12 @@ static __always_inline void puc_selftest_reset(struct puc_walk *w, const struct 
 	__u32 i;
 
 	puc_set_build(w, &in->build);
-	for (i = 0; i < PUC_OWN; i++)
-		w->own.plain[i] = in->own.plain[i];
-	for (i = 0; i < PUC_CLIENTS; i++)
-		w->own.client[i] = in->own.client[i];
-	w->own.resume = in->own.resume;
-	w->own.wrap = in->own.wrap;
+	for (i = 0; i < PUC_NO_RESUME; i++)
+		w->stdlib.no_resume[i] = in->stdlib.no_resume[i];
+	for (i = 0; i < PUC_API_CALLERS; i++)
+		w->stdlib.api_caller[i] = in->stdlib.api_caller[i];
+	w->stdlib.resume = in->stdlib.resume;
+	w->stdlib.wrap = in->stdlib.wrap;
 	w->regs = in->regs;
 	w->gprs = in->gprs;
 	w->vm_start = in->vm_start;

@@ -107,7 +107,7 @@ struct puc_walk {
 
 	/* set by the caller */
 	struct puc_build;
-	struct puc_own own;
+	struct puc_stdlib stdlib;
 	__u32 build_of;	    /* the build that these are of; the caller's */
 	__u64 gc_lo, gc_hi; /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	    /* lua_State that ran on this thread in the sample before; 0: none */

@@ -143,19 +143,22 @@ static __always_inline int puc_is_better(const struct puc_walk *w)
 
 /*
  * True if a C function is one of Lua's own that runs no other lua_State: a function that it calls
- * has a CallInfo above its own. own.plain is a hash table with linear probing.
+ * has a CallInfo above its own. stdlib.no_resume is a hash table with linear probing.
  */
 static __always_inline int puc_is_plain(const struct puc_walk *w, __u64 function)
 {
 	__s32 at = (__s32)(function - w->vm_start);
-	__u32 i, slot = puc_own_index(at);
+	__u32 i, slot = puc_no_resume_index(at);
 	__u64 found = 0;
 
 	if (!at || (__u64)(__s64)at != function - w->vm_start)
 		return 0;
 	LB_UNROLLED
-	for (i = 0; i < PUC_OWN_PROBES; i++) /* branch-free: the verifier follows each branch */
-		found |= (__u64)(__u32)(w->own.plain[(slot + i) & (PUC_OWN - 1)] ^ at) - 1;
+	for (i = 0; i < PUC_NO_RESUME_PROBES;
+	     i++) /* branch-free: the verifier follows each branch */
+		found |=
+			(__u64)(__u32)(w->stdlib.no_resume[(slot + i) & (PUC_NO_RESUME - 1)] ^ at) -
+			1;
 	return (int)(found >> 63);
 }
 
@@ -192,9 +195,9 @@ LB_SUBPROG __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, i
 	at = (__s64)(function - w->vm_start);
 	if (!function || !at || puc_is_hooked(w))
 		return 0;
-	if (at == w->own.resume)
+	if (at == w->stdlib.resume)
 		tv = w->func + PUC_TV_SIZE;
-	else if (at == w->own.wrap && index != PUC_LIGHT)
+	else if (at == w->stdlib.wrap && index != PUC_LIGHT)
 		tv = w->seen[index & (PUC_SEEN - 1)].func + puc_closure_p(w) + 8;
 	else
 		return 0;

@@ -116,7 +116,7 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 	int i;
 
 	puc_set_build(w, &build.build.puc);
-	w->own = build.build.own;
+	w->stdlib = build.build.stdlib;
 	w->vm_start = bias + build.start;
 	w->vm_end = w->vm_start + build.size;
 	w->gc_lo = build.gc_lo ? bias + build.gc_lo : 0;

@@ -23,7 +23,7 @@ bool puc_is_api(struct elf_file *elf, uint64_t start)
 }
 
 /* Joins adjacent functions into ranges: only padding is between them. */
-static size_t join(const struct call_graph *g, const bool *client, struct elf_text *text)
+static size_t join(const struct call_graph *g, const bool *calls_api, struct elf_text *text)
 {
 	size_t n = 0;
 	uint32_t i;
@@ -31,9 +31,9 @@ static size_t join(const struct call_graph *g, const bool *client, struct elf_te
 	for (i = 0; i < g->n; i++) {
 		uint64_t start = g->fn[i].start, end = start + g->fn[i].size;
 
-		if (!client[i])
+		if (!calls_api[i])
 			continue;
-		if (!i || !client[i - 1])
+		if (!i || !calls_api[i - 1])
 			text[n++].start = start;
 		text[n - 1].size = end - text[n - 1].start;
 	}
@@ -54,21 +54,21 @@ static int by_address(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int elf_puc_clients(const struct call_graph *g, struct elf_text *out, size_t max, size_t *n)
+int elf_puc_api_callers(const struct call_graph *g, struct elf_text *out, size_t max, size_t *n)
 {
 	struct elf_text *text __free = calloc(g->n + 1, sizeof(*text));
 	bool *api __free = calloc(g->n + 1, sizeof(*api));
-	bool *client __free = calloc(g->n + 1, sizeof(*client));
+	bool *calls_api __free = calloc(g->n + 1, sizeof(*calls_api));
 	uint32_t i;
 
-	if (!text || !api || !client)
+	if (!text || !api || !calls_api)
 		return -ENOMEM;
 	for (i = 0; i < g->n; i++)
-		client[i] = api[i] = puc_is_api(g->elf, g->fn[i].start);
+		calls_api[i] = api[i] = puc_is_api(g->elf, g->fn[i].start);
 	for (i = 0; i < g->nedges; i++)
 		if (g->edge[i].kind != CALL_REFERENCE && api[g->edge[i].to])
-			client[g->edge[i].from] = true;
-	*n = join(g, client, text);
+			calls_api[g->edge[i].from] = true;
+	*n = join(g, calls_api, text);
 	if (*n > max) {
 		qsort(text, *n, sizeof(*text), larger_first);
 		*n = max;

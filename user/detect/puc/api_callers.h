@@ -23,6 +23,7 @@ struct elf_text {
  * Stores the ranges in order of address: the `max` largest. *n is 0 in a file that does not export
  * the API. 0 or -ENOMEM.
  */
-int elf_puc_clients(const struct call_graph *calls, struct elf_text *out, size_t max, size_t *n);
+int elf_puc_api_callers(const struct call_graph *calls, struct elf_text *out, size_t max,
+			size_t *n);
 
 #endif

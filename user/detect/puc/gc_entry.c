@@ -10,7 +10,7 @@
  *	lua_gc	     the only callee of collectgarbage that splits a number of bytes into KiB and
  *		     the rest, n >> 10 and n & 0x3ff
  *	luaC_step    the only callee of lua_gc that luaV_execute calls, too: in 5.2 through a
- *		     function between them, `way`
+ *		     function between them, `from_vm`
  *	luaC_fullgc  the other callee of lua_gc that shares a callee with luaC_step; if it is
  *		     inlined in lua_gc, the callee that these two share is taken in its place
  *
@@ -181,7 +181,7 @@ static bool makes_objects(const struct gc_search *s, uint32_t fn)
 }
 
 /* Returns the function by which luaV_execute reaches fn: fn or a caller of it. g->n: none. */
-static uint32_t way_to(const struct gc_search *s, uint32_t fn, bool by_another)
+static uint32_t between(const struct gc_search *s, uint32_t fn, bool by_another)
 {
 	uint32_t i;
 
@@ -224,7 +224,7 @@ static uint32_t find_step(const struct gc_search *s, const struct callees *of_gc
 	for (i = 0; i < of_gc->n; i++) {
 		uint32_t fn = of_gc->fn[i];
 
-		if (!s->node[fn].branch || way_to(s, fn, by_another) == s->g->n)
+		if (!s->node[fn].branch || between(s, fn, by_another) == s->g->n)
 			continue;
 		if (found != s->g->n)
 			return s->g->n;
@@ -249,9 +249,9 @@ static uint32_t find_full(const struct gc_search *s, const struct callees *of_gc
 	return found;
 }
 
-/* The collector's entries. luaV_execute calls way, which is step or calls it. */
+/* The collector's entries. luaV_execute calls `from_vm`, which is step or calls it. */
 struct gc_entries {
-	uint32_t way, step, full;
+	uint32_t from_vm, step, full;
 };
 
 static int find_entries(const struct gc_search *s, uint32_t lua_gc, struct gc_entries *e)
@@ -266,7 +266,7 @@ static int find_entries(const struct gc_search *s, uint32_t lua_gc, struct gc_en
 		e->step = find_step(s, &of_gc, true);
 	if (e->step == s->g->n)
 		return -ENOENT;
-	e->way = way_to(s, e->step, by_another);
+	e->from_vm = between(s, e->step, by_another);
 	e->full = find_full(s, &of_gc, e->step);
 	if (e->full == s->g->n) /* luaC_fullgc is inlined in lua_gc */
 		e->full = shared(s, e->step, lua_gc);
@@ -275,7 +275,7 @@ static int find_entries(const struct gc_search *s, uint32_t lua_gc, struct gc_en
 
 static bool is_entry(const struct gc_entries *e, uint32_t fn)
 {
-	return fn == e->way || fn == e->step || fn == e->full;
+	return fn == e->from_vm || fn == e->step || fn == e->full;
 }
 
 /* Marks all functions that those on the stack reach, which are marked: depth-first search. */
@@ -315,7 +315,7 @@ static void mark_elsewhere(struct gc_search *s, const struct gc_entries *e, uint
 /* Marks the functions that only the entries reach. */
 static void find_below(struct gc_search *s, const struct gc_entries *e)
 {
-	const uint32_t entry[] = {e->way, e->step, e->full};
+	const uint32_t entry[] = {e->from_vm, e->step, e->full};
 	uint32_t i, depth = 0;
 
 	for (i = 0; i < 3; i++) {
@@ -388,7 +388,7 @@ static int take_pieces(struct gc_search *s, const struct gc_entries *e, struct e
 		a = b;
 		b = c;
 	}
-	if (!has(&a, e->way) && !has(&b, e->way))
+	if (!has(&a, e->from_vm) && !has(&b, e->from_vm))
 		return -ENOENT;
 	*gc = (struct elf_puc_gc){.lo = g->fn[a.first].start, .hi = end_of(g, b.last)};
 	if (a.first != b.first) {
@@ -422,7 +422,7 @@ int elf_puc_collector_by(const struct call_graph *g, uint64_t collectgarbage, ui
 		return -ENOENT;
 	/* with lua_gc inlined, callees of collectgarbage are not all the collector's */
 	if (lua_gc == base || elf_puc_collector(g, g->fn[lua_gc].start, &whole) ||
-	    !covers(&whole, g->fn[e.way].start) || !covers(&whole, g->fn[e.step].start) ||
+	    !covers(&whole, g->fn[e.from_vm].start) || !covers(&whole, g->fn[e.step].start) ||
 	    !covers(&whole, g->fn[e.full].start))
 		return take_pieces(&s, &e, gc);
 	*gc = whole;

@@ -20,8 +20,8 @@
 #define MAX_ENTRIES 64
 
 struct library {
-	const char *marks[6]; /* names that identify it */
-	const char *plain;    /* each between blanks */
+	const char *marks[6];  /* names that identify it */
+	const char *no_resume; /* each between blanks */
 };
 
 static const struct library libraries[] = {
@@ -134,7 +134,7 @@ static bool is_library(const struct entries *e, const struct library *l)
 	return true;
 }
 
-static bool lists(const char *plain, const char *name)
+static bool lists(const char *no_resume, const char *name)
 {
 	char word[MAX_NAME + 2];
 	size_t len = strlen(name);
@@ -142,7 +142,7 @@ static bool lists(const char *plain, const char *name)
 	word[0] = ' ';
 	memcpy(word + 1, name, len);
 	memcpy(word + 1 + len, " ", 2);
-	return strstr(plain, word);
+	return strstr(no_resume, word);
 }
 
 static void take_plain(const struct entries *e, const struct library *l, struct elf_puc_lib *out)
@@ -150,8 +150,8 @@ static void take_plain(const struct entries *e, const struct library *l, struct 
 	size_t i;
 
 	for (i = 0; i < e->n && out->n < ELF_PUC_LIB_MAX; i++)
-		if (e->function[i] && lists(l->plain, e->name[i]))
-			out->plain[out->n++] = e->function[i];
+		if (e->function[i] && lists(l->no_resume, e->name[i]))
+			out->no_resume[out->n++] = e->function[i];
 }
 
 /* Returns the only function whose address coroutine.wrap takes: it makes a closure of it. */

@@ -10,7 +10,7 @@
 #define ELF_PUC_LIB_MAX 192
 
 struct elf_puc_lib {
-	uint64_t plain[ELF_PUC_LIB_MAX]; /* they run no lua_State but their caller's */
+	uint64_t no_resume[ELF_PUC_LIB_MAX]; /* they run no lua_State but their caller's */
 	uint32_t n;
 	uint64_t resume;	 /* coroutine.resume; 0: not found */
 	uint64_t wrap;		 /* the function of coroutine.wrap's closures; 0: not found */

@@ -489,15 +489,15 @@ static void find_collector(const struct call_graph *calls, uint64_t collectgarba
 	}
 }
 
-static void add_own(struct puc_own *own, int32_t function)
+static void add_no_resume(struct puc_stdlib *stdlib, int32_t function)
 {
-	uint32_t i, slot = puc_own_index(function);
+	uint32_t i, slot = puc_no_resume_index(function);
 
-	for (i = 0; i < PUC_OWN_PROBES; i++) {
-		int32_t *place = &own->plain[(slot + i) & (PUC_OWN - 1)];
+	for (i = 0; i < PUC_NO_RESUME_PROBES; i++) {
+		int32_t *entry = &stdlib->no_resume[(slot + i) & (PUC_NO_RESUME - 1)];
 
-		if (!*place || *place == function) {
-			*place = function;
+		if (!*entry || *entry == function) {
+			*entry = function;
 			return;
 		}
 	} /* no free slot: it counts as the host's */
@@ -512,21 +512,21 @@ static uint64_t find_library(const struct call_graph *calls, struct vm_build *b)
 	if (!lib || elf_puc_library(calls, lib))
 		return 0;
 	for (i = 0; i < lib->n; i++)
-		add_own(&b->build.own, (int32_t)(lib->plain[i] - b->start));
-	b->build.own.resume = lib->resume ? (int32_t)(lib->resume - b->start) : 0;
-	b->build.own.wrap = lib->wrap ? (int32_t)(lib->wrap - b->start) : 0;
+		add_no_resume(&b->build.stdlib, (int32_t)(lib->no_resume[i] - b->start));
+	b->build.stdlib.resume = lib->resume ? (int32_t)(lib->resume - b->start) : 0;
+	b->build.stdlib.wrap = lib->wrap ? (int32_t)(lib->wrap - b->start) : 0;
 	return lib->collectgarbage;
 }
 
-static void find_clients(const struct call_graph *calls, struct vm_build *b)
+static void find_api_callers(const struct call_graph *calls, struct vm_build *b)
 {
-	struct elf_text text[PUC_CLIENTS];
+	struct elf_text text[PUC_API_CALLERS];
 	size_t n, i;
 
-	if (elf_puc_clients(calls, text, PUC_CLIENTS, &n))
+	if (elf_puc_api_callers(calls, text, PUC_API_CALLERS, &n))
 		return;
 	for (i = 0; i < n; i++)
-		b->build.own.client[i] = (struct puc_stretch){
+		b->build.stdlib.api_caller[i] = (struct puc_stretch){
 			(int32_t)(text[i].start - b->start),
 			(uint32_t)text[i].size,
 		};
@@ -540,7 +540,7 @@ static void find_by_calls(struct elf_file *elf, struct vm_build *b)
 	if (call_graph_build(elf, b->start, PUC_WINDOW, &calls))
 		return;
 	find_collector(&calls, find_library(&calls, b), b);
-	find_clients(&calls, b);
+	find_api_callers(&calls, b);
 }
 
 static void describe(const struct release *r, char text[32])

@@ -235,20 +235,20 @@ static int read_constants(const struct lb_mem *mem, struct lj_proto *p, const st
 static uint32_t fingerprint(const struct lb_mem *mem, const struct lj_layout *lj,
 			    const uint8_t *head, uint64_t pt)
 {
-	uint8_t bytes[LJ_PRINT_DEBUG] __attribute__((aligned(8))) = {0};
+	uint8_t bytes[LJ_FP_DEBUG] __attribute__((aligned(8))) = {0};
 	struct lj_fp_parts parts;
 	uint64_t h = lj_fp_head(lj, head, foreign_word(head, LJ_OFF(lj, PROTO_KIND)), pt, &parts);
 
 	if (!mem_read(mem, bytes, LJ_OFF(lj, STR_SIZE), parts.name))
-		h = lb_fp_word(h, LJ_PRINT_FACTOR_NAME, lj_fp_str(lj, bytes));
+		h = lb_fp_word(h, LJ_FP_FACTOR_NAME, lj_fp_str(lj, bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_fp_debug(h, bytes, parts.ndebug);
-	if (!parts.nkgc || mem_read(mem, bytes, LJ_OFF(lj, PRINT_KGC), parts.kgc))
+	if (!parts.nkgc || mem_read(mem, bytes, LJ_OFF(lj, FP_KGC), parts.kgc))
 		return lb_fp_end(h);
 	h = lj_fp_kgc(lj, h, bytes, parts.nkgc);
 	if (!mem_read(mem, bytes, LJ_OFF(lj, STR_SIZE),
-		      lj_ref_at(lj, bytes, LJ_OFF(lj, PRINT_KGC_FIRST))))
-		h = lb_fp_word(h, LJ_PRINT_FACTOR_STR, lj_fp_str(lj, bytes));
+		      lj_ref_at(lj, bytes, LJ_OFF(lj, FP_KGC_FIRST))))
+		h = lb_fp_word(h, LJ_FP_FACTOR_STR, lj_fp_str(lj, bytes));
 	return lb_fp_end(h);
 }
 

@@ -444,13 +444,13 @@ static bool check_head(const struct proto_reader *r)
 /* As puc_fp_more() of unwind/puc/unwind.h. */
 static uint64_t print_constants(const struct proto_reader *r, uint64_t fp)
 {
-	uint8_t k[PUC_TV_SIZE * PUC_PRINT_KS], str[PUC_PRINT_STR];
+	uint8_t k[PUC_TV_SIZE * PUC_FP_KS], str[PUC_FP_STR];
 	uint32_t n = head_size(r, r->puc->p_sizek);
 	uint64_t addr = head_ptr(r, r->puc->p_k);
 	__u64 first;
 
-	if (n > PUC_PRINT_KS)
-		n = PUC_PRINT_KS;
+	if (n > PUC_FP_KS)
+		n = PUC_FP_KS;
 	if (!n || !foreign_plausible(addr) || mem_read(r->mem, k, PUC_TV_SIZE * n, addr))
 		return fp;
 	fp = puc_fp_k(fp, k, n, r->puc, &first);
@@ -463,11 +463,11 @@ static uint64_t print_constants(const struct proto_reader *r, uint64_t fp)
 static uint64_t print_name(const struct proto_reader *r, uint64_t fp, const uint8_t *head)
 {
 	uint64_t name = foreign_word(head, r->puc->p_source);
-	uint8_t str[PUC_PRINT_NAME];
+	uint8_t str[PUC_FP_NAME];
 
 	if (!foreign_plausible(name) || mem_read(r->mem, str, sizeof(str), name))
 		return fp;
-	return lb_fp_word(fp, PUC_PRINT_FACTOR_NAME, puc_fp_name(str, r->puc));
+	return lb_fp_word(fp, PUC_FP_FACTOR_NAME, puc_fp_name(str, r->puc));
 }
 
 static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)

@@ -39,8 +39,8 @@ Test(puc_sym, fingerprint_of_constants)
 {
 	const char *row;
 	const struct puc_layout *puc = puc_layout_of("5.4.4", &row);
-	uint8_t k[PUC_TV_SIZE * (PUC_PRINT_KS + 1)] __attribute__((aligned(8))) = {0};
-	uint8_t str[PUC_PRINT_STR] __attribute__((aligned(8))) = {0};
+	uint8_t k[PUC_TV_SIZE * (PUC_FP_KS + 1)] __attribute__((aligned(8))) = {0};
+	uint8_t str[PUC_FP_STR] __attribute__((aligned(8))) = {0};
 	__u64 first, string = ARENA_BASE + 0x1000;
 	uint64_t fp;
 	uint32_t i;
@@ -48,12 +48,12 @@ Test(puc_sym, fingerprint_of_constants)
 	cr_assert_not_null(puc);
 	memcpy(k + 2 * PUC_TV_SIZE, &string, sizeof(string));
 	k[2 * PUC_TV_SIZE + PUC_TV_TT] = puc->tt_shrstr | 0x40;
-	fp = puc_fp_k(7, k, PUC_PRINT_KS + 1, puc, &first);
+	fp = puc_fp_k(7, k, PUC_FP_KS + 1, puc, &first);
 	cr_expect_eq(first, string);
-	cr_expect_neq(puc_fp_k(8, k, PUC_PRINT_KS, puc, &first), fp);
-	for (i = 0; i <= PUC_PRINT_KS; i++) {
+	cr_expect_neq(puc_fp_k(8, k, PUC_FP_KS, puc, &first), fp);
+	for (i = 0; i <= PUC_FP_KS; i++) {
 		k[i * PUC_TV_SIZE] ^= 0x10;
-		cr_expect_eq(puc_fp_k(7, k, PUC_PRINT_KS + 1, puc, &first) == fp, i == PUC_PRINT_KS,
+		cr_expect_eq(puc_fp_k(7, k, PUC_FP_KS + 1, puc, &first) == fp, i == PUC_FP_KS,
 			     "constant %u", i);
 		k[i * PUC_TV_SIZE] ^= 0x10;
 	}
