@@ -16,7 +16,7 @@ static struct {
 	struct lj_code codes[4];
 	struct lj_tframe frames[4];
 	struct bc_event history[4];
-	struct lj_place places[4];
+	struct lj_mc_entry mc_entries[4];
 	struct lj_tsnap snap;
 	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	uint32_t nsnap_frames;
@@ -35,7 +35,7 @@ static void start(void)
 		s.codes[i] = (struct lj_code){.proto = proto(i), .fp = 70 + i, .sizebc = 100};
 		s.frames[i] = (struct lj_tframe){.parent = -1, .code = i};
 		s.history[i] = (struct bc_event){.pc = 10 + i, .frame = i};
-		s.places[i] = (struct lj_place){.mcofs = PLACE * i, .step = (int32_t)i};
+		s.mc_entries[i] = (struct lj_mc_entry){.mcofs = PLACE * i, .step = (int32_t)i};
 	}
 	s.snap = (struct lj_tsnap){.pc = proto(0) + LJ_PROTO_SIZE + 4 * 9, .step = 0, .frame = 0};
 	s.t = (struct lj_trace){
@@ -45,8 +45,8 @@ static void start(void)
 		.nframes = 4,
 		.history = s.history,
 		.nhistory = 4,
-		.places = s.places,
-		.nplaces = 4,
+		.mc_entries = s.mc_entries,
+		.nmc_entries = 4,
 		.snap = &s.snap,
 		.nsnap = 1,
 		.npre = 1,
@@ -158,11 +158,11 @@ Test(lj_trace_lookup, through_pcall, .init = start)
 Test(lj_trace_lookup, nothing_in_common, .init = start)
 {
 	cr_expect_eq(look(1), -ENOENT);
-	s.places[0].step = -1;
+	s.mc_entries[0].step = -1;
 	cr_expect_eq(look(0), -ENOENT, "not known");
-	s.places[0].step = 4;
+	s.mc_entries[0].step = 4;
 	cr_expect_eq(look(0), -ENOENT, "no such step");
-	s.places[0].step = 0;
+	s.mc_entries[0].step = 0;
 	s.snap.step = s.snap.frame = -1;
 	cr_expect_eq(look(0), -ENOENT, "a snapshot that was not met");
 	s.snap.step = s.snap.frame = 0;

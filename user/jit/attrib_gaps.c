@@ -27,7 +27,7 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 	uint8_t op = lj_bc_op(ins);
 
-	if (t->history[step].folded || (lj_bc_is_sum(ins) && lj_step_enters(t, (uint32_t)step)))
+	if (t->history[step].folded || (lj_bc_is_arith(ins) && lj_step_enters(t, (uint32_t)step)))
 		return 0;
 	switch (op) {
 	case LJ_BC_ISLT ... LJ_BC_ISNEP:
@@ -70,13 +70,13 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 #define GAP_MAX 400 /* longest side of a gap that is aligned */
 
 /* Returns the score of pairing step and instruction: 0 if the step cannot have made it. */
-static uint16_t worth(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
+static uint16_t match_score(const struct lj_trace *t, int32_t step, uint32_t ref, bool *many)
 {
 	uint32_t ins = lj_step_ins(t, (uint32_t)step);
 
 	/* a built-in function may become anything */
 	*many = lj_bc_is_call(ins);
-	if (lj_bc_is_sum(ins) && lj_is_narrowed(lj_ins_at(t, ref)))
+	if (lj_bc_is_arith(ins) && lj_is_narrowed(lj_ins_at(t, ref)))
 		return 0;
 	return made_by(t, step) >> lj_ins_at(t, ref)->o & 1 ? *many ? 1 : 2 : 0;
 }
@@ -101,13 +101,13 @@ static int match_gap(struct lj_trace *t, uint32_t from, uint32_t to, int32_t fir
 
 			if (BEST(i, j + 1) > b)
 				b = BEST(i, j + 1);
-			w = worth(t, first + (int32_t)j, from + i, &many);
+			w = match_score(t, first + (int32_t)j, from + i, &many);
 			if (w && BEST(i + 1, j + !many) + w > b)
 				b = BEST(i + 1, j + !many) + w;
 			BEST(i, j) = b;
 		}
 	for (i = j = 0; i < n && j < m;) {
-		w = worth(t, first + (int32_t)j, from + i, &many);
+		w = match_score(t, first + (int32_t)j, from + i, &many);
 		if (w && BEST(i, j) == BEST(i + 1, j + !many) + w) {
 			*lj_label_of(t, from + i++) = first + (int32_t)j;
 			j += !many;

@@ -412,9 +412,9 @@ static void step_one(struct sim *l)
 		step_comparison(l, f, ins);
 	if (*lj_bc_mm(ins) == '_')
 		lj_step_metamethod(l, f, ins);
-	if (l->enters && lj_bc_is_sum(ins))
+	if (l->enters && lj_bc_is_arith(ins))
 		return; /* the metamethod makes its value */
-	if (!step_value(l, f, ins) && !lj_step_place(l, f, ins))
+	if (!step_value(l, f, ins) && !lj_step_memref(l, f, ins))
 		lj_step_control(l, f, ins);
 }
 
@@ -519,9 +519,9 @@ void lj_sim_begin(struct sim *l)
 	for (i = 0; i < t->nins - LJ_REF_BIAS; i++)
 		t->label[i] = -1;
 	lj_value_unset(l);
-	l->top = l->nsettled = l->nstores = l->met = 0;
+	l->top = l->nclaimed = l->nstores = l->next_snap = 0;
 	l->nsaved = 0;
-	l->astray = false;
+	l->dead_end = false;
 	l->multres = -1;
 	l->retf = LJ_REF_BIAS;
 	l->visits = 0;
@@ -584,7 +584,7 @@ void lj_sim_free(struct sim **lp)
 {
 	if (!*lp)
 		return;
-	free((*lp)->settled);
+	free((*lp)->claimed);
 	free((*lp)->stores);
 	free((*lp)->newrefs);
 	free((*lp)->saved);
@@ -600,11 +600,11 @@ int lj_sim_new(struct lj_trace *t, const struct lb_mem *mem, struct sim **out)
 	t->label = calloc(t->nins - LJ_REF_BIAS, sizeof(*t->label));
 	if (!l || !t->label)
 		return -ENOMEM;
-	l->settled = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->settled));
+	l->claimed = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->claimed));
 	l->maxstores = t->nins - LJ_REF_BIAS; /* eliminated stores left a NOP */
 	l->stores = calloc(l->maxstores, sizeof(*l->stores));
 	l->newrefs = calloc(t->nins - LJ_REF_BIAS, sizeof(*l->newrefs));
-	if (!l->settled || !l->stores || !l->newrefs)
+	if (!l->claimed || !l->stores || !l->newrefs)
 		return -ENOMEM;
 	for (ref = LJ_REF_BIAS + 1; ref < t->nins; ref++)
 		if (lj_ins_at(t, ref)->o == LJ_IR_NEWREF)

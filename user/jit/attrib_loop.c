@@ -16,7 +16,7 @@
 #define COPY_AHEAD 64 /* distance, at most, of a copy from the one before */
 
 /* Returns how well instruction ref matches the operation and operands of `want`; 0: not at all. */
-static int likeness(const struct lj_trace *t, uint32_t ref, const struct lj_ins *want)
+static int pair_score(const struct lj_trace *t, uint32_t ref, const struct lj_ins *want)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
 	bool swapped = false;
@@ -54,7 +54,7 @@ static uint32_t find_like(const struct lj_trace *t, uint32_t from, uint32_t to,
 	uint32_t best = 0, ref;
 
 	for (ref = from; ref < to && ref < t->nins && lj_ins_at(t, ref)->o != LJ_IR_PHI; ref++) {
-		int n = likeness(t, ref, want);
+		int n = pair_score(t, ref, want);
 
 		if (n >= least) {
 			best = ref;
@@ -214,7 +214,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 			continue;
 		}
 		if (!to && same && lj_ir_kind(ir->o) == LJ_IRK_L &&
-		    (next >= t->nins || !likeness(t, next, &want)))
+		    (next >= t->nins || !pair_score(t, next, &want)))
 			to = loaded_again(t, ref);
 		if (!to) {
 			to = find_copy(t, next, &want);

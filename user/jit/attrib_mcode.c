@@ -64,7 +64,7 @@ static bool makes_code(const struct lj_ins *ir)
 
 /* True for the upvalue of a constant function: its address is a constant, loaded from the VM's own
  * data (asm_uref). */
-static bool is_constant_place(const struct lj_ins *ir)
+static bool is_constant_address(const struct lj_ins *ir)
 {
 	return lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS;
 }
@@ -73,13 +73,13 @@ static bool is_constant_place(const struct lj_ins *ir)
  * open. */
 static bool may_jump_to_exit(const struct lj_ins *ir)
 {
-	return (ir->o == LJ_IR_UREFO || is_constant_place(ir)) && ir->t & LJ_IRT_GUARD &&
+	return (ir->o == LJ_IR_UREFO || is_constant_address(ir)) && ir->t & LJ_IRT_GUARD &&
 	       (ir->t & LJ_IRT_TYPE) == LJ_IRT_P64;
 }
 
 static bool jumps_to_exit(const struct lj_ins *ir)
 {
-	if (ir->o == LJ_IR_UREFO || is_constant_place(ir))
+	if (ir->o == LJ_IR_UREFO || is_constant_address(ir))
 		return false;
 	return ir->t & LJ_IRT_GUARD || ir->o <= LJ_IR_RETF;
 }
@@ -101,10 +101,10 @@ static void source_of(const struct lj_trace *t, uint32_t ref, struct mcode_sourc
 
 	s->ir = ir;
 	s->step = t->label[ref - LJ_REF_BIAS];
-	s->own = is_constant_place(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
+	s->own = is_constant_address(ir) ? 0 : lj_work_own(searches ? lj_ins_at(t, ir->op1) : ir);
 	s->manifold = searches || lj_work_is_manifold(ir->o);
 	/* the upvalue, then its value's address */
-	s->two_loads = lj_is_uref(ir) && !is_constant_place(ir);
+	s->two_loads = lj_is_uref(ir) && !is_constant_address(ir);
 	s->has_reg = !(ir->r & 0x80);
 	s->guard = jumps_to_exit(ir);
 	s->may_guard = may_jump_to_exit(ir);
@@ -149,7 +149,7 @@ static int match_score(const struct mcode_source *s, unsigned state, const struc
 	case W_NONE:
 		if (is_done(s, state) && is_left_behind(s, m))
 			return RELOAD_AFTER;
-		if (is_done(s, state) && !is_constant_place(s->ir))
+		if (is_done(s, state) && !is_constant_address(s->ir))
 			return 0;
 		/* an operand is moved to the result's register; or the result itself */
 		return s->has_reg && m->reg == s->ir->r ? 2 * BEFORE_OWN : BEFORE_OWN;
@@ -277,13 +277,13 @@ static int divide(const struct mcode_source *s, uint32_t ns, const struct machin
 	return 0;
 }
 
-static void add_place(struct lj_trace *t, uint32_t mcofs, int32_t step)
+static void add_mc_entry(struct lj_trace *t, uint32_t mcofs, int32_t step)
 {
-	if (t->nplaces && t->places[t->nplaces - 1].step == step)
+	if (t->nmc_entries && t->mc_entries[t->nmc_entries - 1].step == step)
 		return;
-	if (t->nplaces && t->places[t->nplaces - 1].mcofs == mcofs)
-		t->nplaces--;
-	t->places[t->nplaces++] = (struct lj_place){mcofs, step};
+	if (t->nmc_entries && t->mc_entries[t->nmc_entries - 1].mcofs == mcofs)
+		t->nmc_entries--;
+	t->mc_entries[t->nmc_entries++] = (struct lj_mc_entry){mcofs, step};
 }
 
 static bool is_reload(const struct machine *m)
@@ -381,19 +381,19 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	    first > LJ_REF_BIAS + 1) /* the trace's end: stores of values kept in registers */
 		source_of(t, first - 1, &s[ns++]);
 	if (one) {
-		add_place(t, from, ns ? s[0].step : -1);
+		add_mc_entry(t, from, ns ? s[0].step : -1);
 		return 0;
 	}
 	at = read_machine(t, from, to, m, &nm, jumps);
 	r = divide(s, ns, m, nm, owner);
 	if (r == -E2BIG) {
-		add_place(t, from, -1);
+		add_mc_entry(t, from, -1);
 		return 0;
 	}
 	for (j = 0; j < nm && !r; j++)
-		add_place(t, m[j].ofs, s[owner[j]].step);
+		add_mc_entry(t, m[j].ofs, s[owner[j]].step);
 	if (!r && at < to)
-		add_place(t, at, -1); /* undecodable machine code */
+		add_mc_entry(t, at, -1); /* undecodable machine code */
 	return r;
 }
 
@@ -415,10 +415,10 @@ int lj_trace_assign(struct lj_trace *t)
 	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
 	int r = 0;
 
-	t->places = calloc(t->szmcode + 2, sizeof(*t->places));
-	if (!t->places)
+	t->mc_entries = calloc(t->szmcode + 2, sizeof(*t->mc_entries));
+	if (!t->mc_entries)
 		return -ENOMEM;
-	add_place(t, 0, t->nhistory ? 0 : -1);
+	add_mc_entry(t, 0, t->nhistory ? 0 : -1);
 	for (i = 0; i <= t->nsnap && !r; i++) {
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
 		uint32_t end = i < t->nsnap ? t->snap[i].ref : t->nins;

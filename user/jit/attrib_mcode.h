@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-/* Fills in t->places from t->label. 0 or -ENOMEM. */
+/* Fills in t->mc_entries from t->label. 0 or -ENOMEM. */
 int lj_trace_assign(struct lj_trace *t);
 
 #endif

@@ -130,14 +130,14 @@ static const struct func_guard *method_of(const struct calls *c, uint32_t obj, c
 }
 
 /* True if the trace found no value at an address in a table. */
-static bool is_empty(const struct lj_trace *t, uint32_t place)
+static bool is_empty(const struct lj_trace *t, uint32_t memref)
 {
 	uint32_t ref;
 
-	for (ref = place + 1; ref < lj_recorded_end(t); ref++) {
+	for (ref = memref + 1; ref < lj_recorded_end(t); ref++) {
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
-		if (ir->op1 == place &&
+		if (ir->op1 == memref &&
 		    (ir->o == LJ_IR_EQ || ((ir->o == LJ_IR_HLOAD || ir->o == LJ_IR_ALOAD) &&
 					   (ir->t & LJ_IRT_TYPE) == LJ_IRT_NIL)))
 			return true;

@@ -76,7 +76,7 @@ bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struc
 		   struct value *dst);
 
 /* Executes accesses to upvalues and tables. False: it is neither. */
-bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins);
+bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
 /* Copies the operands to a metamethod's frame. */
 void lj_step_metamethod(struct sim *l, const struct lj_tframe *f, uint32_t ins);

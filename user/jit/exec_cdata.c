@@ -9,7 +9,7 @@
 #include "lua/lj/bc.h"
 
 /* The data of a cdata: `ofs` bytes after pointer `ref`, of this C type. */
-struct place {
+struct memref {
 	uint32_t ref, ofs, type;
 };
 
@@ -39,12 +39,12 @@ uint32_t lj_step_new_cdata(struct sim *l)
 	return ref;
 }
 
-static bool place_of(struct sim *l, struct value *cdata, struct place *p)
+static bool memref_of(struct sim *l, struct value *cdata, struct memref *p)
 {
 	uint32_t ref = lj_value_ref(l, cdata);
 	const struct lj_ins *ir;
 
-	*p = (struct place){.ref = ref, .type = lj_value_ctype(l, cdata)};
+	*p = (struct memref){.ref = ref, .type = lj_value_ctype(l, cdata)};
 	if (!p->type || !l->cdata)
 		return false;
 	if (cdata->kind == VAL_PLACE) {
@@ -172,7 +172,7 @@ static bool adds_index(struct sim *l, const struct lj_ins *ir, uint32_t ptr,
 
 /* Moves *p to the element of this index. LuaJIT adds constants in the index to the pointer instead
  * (lj_opt_fold.c, reassociation). False: the trace does not show it. */
-static bool go_to_element(struct sim *l, const struct value *index, struct place *p)
+static bool go_to_element(struct sim *l, const struct value *index, struct memref *p)
 {
 	struct terms want;
 	uint32_t ref, size;
@@ -207,7 +207,7 @@ static bool is_indexed(const struct lj_trace *t, const struct lj_ins *ir, op_set
 }
 
 /* Returns the pointer to the data; 0: the trace has none. */
-static uint32_t find_place(struct sim *l, const struct place *p)
+static uint32_t find_memref(struct sim *l, const struct memref *p)
 {
 	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
 	struct value by = lj_value_number((int32_t)p->ofs);
@@ -216,7 +216,7 @@ static uint32_t find_place(struct sim *l, const struct place *p)
 }
 
 /* Moves *p to a field or an element of it. */
-static bool go_inside(struct sim *l, const struct value *index, uint32_t ins, struct place *p)
+static bool go_inside(struct sim *l, const struct value *index, uint32_t ins, struct memref *p)
 {
 	struct value from = {.kind = VAL_REF, .ref = p->ref, .by = -1};
 	uint8_t op = lj_bc_op(ins);
@@ -260,7 +260,7 @@ bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struc
 		   struct value *dst)
 {
 	uint32_t at;
-	struct place p;
+	struct memref p;
 	struct value ptr;
 
 	lj_step_ctype(l, cdata);
@@ -269,9 +269,9 @@ bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struc
 		l->t->history[l->step].folded = true;
 		return true;
 	}
-	if (!place_of(l, cdata, &p) || !go_inside(l, index, ins, &p))
+	if (!memref_of(l, cdata, &p) || !go_inside(l, index, ins, &p))
 		return false;
-	at = find_place(l, &p);
+	at = find_memref(l, &p);
 	if (!strcmp(lj_bc_mm(ins), "__newindex")) {
 		lj_step_stored(l, at, dst);
 		return true;

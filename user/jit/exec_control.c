@@ -54,7 +54,7 @@ static void set_function(struct sim *l, const struct lj_tframe *to, const struct
  * first's has no such metamethod (rec_mm_arith). Comparisons load both. */
 static bool is_looked_up(struct sim *l, const struct value arg[3], uint32_t i, uint32_t ins)
 {
-	if (lj_bc_is_sum(ins))
+	if (lj_bc_is_arith(ins))
 		return !i || !lj_calls_of(l->calls, &arg[0], lj_bc_mm(ins));
 	return lj_bc_op(ins) <= LJ_BC_ISNEV;
 }

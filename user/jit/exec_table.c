@@ -192,17 +192,17 @@ static bool has_no_keys(struct sim *l, const struct value *table)
  * __index. */
 static uint32_t find_keyed(struct sim *l, uint64_t gcstr, struct value *table, bool load)
 {
-	uint32_t obj = lj_value_ref(l, table), place, n;
+	uint32_t obj = lj_value_ref(l, table), memref, n;
 
 	if (load && lj_value_type(l, table) == LJ_IRT_STR)
 		obj = lj_calls_index_table(l, 0);
 	l->keyed = true;
-	place = lj_value_find(l, is_keyed, gcstr, table, NULL);
+	memref = lj_value_find(l, is_keyed, gcstr, table, NULL);
 	l->keyed = false;
 	for (n = 0; load && obj && n < LJ_CHAIN_MAX; n++) {
 		struct value in = {.kind = VAL_REF, .ref = obj, .by = -1};
-		uint32_t at = place && lj_trace_table(l->t, lj_ins_at(l->t, place)) == obj
-				      ? place
+		uint32_t at = memref && lj_trace_table(l->t, lj_ins_at(l->t, memref)) == obj
+				      ? memref
 				      : lj_value_find(l, is_keyed, gcstr, &in, NULL);
 
 		if (at) {
@@ -216,7 +216,7 @@ static uint32_t find_keyed(struct sim *l, uint64_t gcstr, struct value *table, b
 		lj_step_metatable(l, obj);
 		obj = lj_calls_index_table(l, obj);
 	}
-	return place;
+	return memref;
 }
 
 /* Forwarding: a value that another step loaded or stored is not loaded again. */
@@ -241,7 +241,7 @@ static void step_uget(struct sim *l, const struct lj_tframe *f, uint32_t ins, st
 		return;
 	}
 	ref = find_upvalue(l, f, lj_bc_d(ins));
-	l->astray |= !ref && lj_func_upvalue_changes(l->mem, f->func, lj_bc_d(ins));
+	l->dead_end |= !ref && lj_func_upvalue_changes(l->mem, f->func, lj_bc_d(ins));
 	open = open_upvalue(l, f, ref);
 	if (open)
 		*dst = *open;
@@ -292,8 +292,8 @@ static uint32_t find_indexed(struct sim *l, struct value *table, struct value *k
 }
 
 /* Finds the address in a table that an instruction loads or stores. False: it does neither. */
-static bool find_place(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool load,
-		       uint32_t *ref)
+static bool find_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool load,
+			uint32_t *ref)
 {
 	struct value *table = lj_value_slot(l, f, lj_bc_b(ins)), byte;
 
@@ -326,11 +326,11 @@ static bool find_place(struct sim *l, const struct lj_tframe *f, uint32_t ins, b
 }
 
 /* Returns the value at an address in a table; unknown if that is 0, or not loaded from. */
-static struct value value_at(struct sim *l, uint32_t place)
+static struct value value_at(struct sim *l, uint32_t memref)
 {
-	struct value v = lj_step_loaded(l, place);
+	struct value v = lj_step_loaded(l, memref);
 
-	if (place && v.kind == VAL_UNKNOWN && lj_step_through(l, OPS(EQ), place, NULL))
+	if (memref && v.kind == VAL_UNKNOWN && lj_step_through(l, OPS(EQ), memref, NULL))
 		return lj_value_object(0, LJ_IRT_NIL); /* the key is absent */
 	return v;
 }
@@ -385,7 +385,7 @@ static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t in
 		       : *lj_value_slot(l, f, lj_bc_c(ins));
 }
 
-bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins)
+bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
 	bool load = !strcmp(lj_bc_mm(ins), "__index");
@@ -405,7 +405,7 @@ bool lj_step_place(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		step_uset(l, f, ins);
 		return true;
 	}
-	if (!find_place(l, f, ins, load, &ref))
+	if (!find_memref(l, f, ins, load, &ref))
 		return false;
 	if (!load) {
 		lj_step_metatable(l, lj_value_ref(l, &table));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Looks up a machine-code offset (layer 5): the exact frames, and the snapshot's. Binary search in
- * the line table t->places, O(log places); then both chains of frames, LJ_TRACE_FRAMES at most. */
+ * the line table t->mc_entries; then both chains of frames, LJ_TRACE_FRAMES at most. */
 #include <errno.h>
 #include <stdbool.h>
 
@@ -63,7 +63,7 @@ static bool is_lowest(const struct lj_trace *t, int frame)
 }
 
 /* Returns the first of the frames that tail calls replaced by this one. */
-static int place_of(const struct lj_trace *t, int frame)
+static int before_tail_calls(const struct lj_trace *t, int frame)
 {
 	while (t->frames[frame].tail_called_by)
 		frame = t->frames[frame].tail_called_by - 1;
@@ -71,14 +71,14 @@ static int place_of(const struct lj_trace *t, int frame)
 }
 
 /* True if the chain contains this frame as a lowest one. Cuts it off below. */
-static bool ends_at(const struct lj_trace *t, struct chain *c, int place)
+static bool ends_at(const struct lj_trace *t, struct chain *c, int first)
 {
 	uint32_t i;
 
 	for (i = 0; i < c->n; i++) {
 		int frame = c->frame[i];
 
-		if (!is_lowest(t, frame) || place_of(t, frame) != place)
+		if (!is_lowest(t, frame) || before_tail_calls(t, frame) != first)
 			continue;
 		while (i + 1 < c->n && c->frame[i + 1] == frame)
 			i++;
@@ -94,18 +94,18 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 {
 	const struct lj_tsnap *s = snapshot_of(t, mcofs);
 	struct chain here = {.out = exact_frames}, below = {.out = snap_frames};
-	uint32_t lo = 0, hi = t->nplaces, pc, i;
+	uint32_t lo = 0, hi = t->nmc_entries, pc, i;
 	int32_t step;
 
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 
-		if (t->places[mid].mcofs <= mcofs)
+		if (t->mc_entries[mid].mcofs <= mcofs)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	step = lo ? t->places[lo - 1].step : -1;
+	step = lo ? t->mc_entries[lo - 1].step : -1;
 	if (step < 0 || step >= (int32_t)t->nhistory || t->history[step].ambiguous ||
 	    s->frame < 0 || lj_trace_code(t, s->pc, &pc) < 0)
 		return -ENOENT;
@@ -113,10 +113,10 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 	follow(t, (int)t->history[step].frame, t->history[step].pc, &here);
 	/* the lowest frame is common to both */
 	for (i = 0; i < below.n; i++) {
-		int place = place_of(t, below.frame[i]);
+		int first = before_tail_calls(t, below.frame[i]);
 
-		if (is_lowest(t, below.frame[i]) && ends_at(t, &here, place) &&
-		    ends_at(t, &below, place)) {
+		if (is_lowest(t, below.frame[i]) && ends_at(t, &here, first) &&
+		    ends_at(t, &below, first)) {
 			*nsnap_frames = below.n;
 			return (int)here.n;
 		}

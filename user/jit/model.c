@@ -81,7 +81,7 @@ void lj_trace_free(struct lj_trace **tp)
 	free(t->snap);
 	free(t->frames);
 	free(t->history);
-	free(t->places);
+	free(t->mc_entries);
 	free(t);
 	*tp = NULL;
 }
@@ -102,7 +102,7 @@ void lj_trace_keep_lookup(struct lj_trace *t)
 	shrink(&t->codes, t->ncodes, sizeof(*t->codes));
 	shrink(&t->frames, t->nframes, sizeof(*t->frames));
 	shrink(&t->history, t->nhistory, sizeof(*t->history));
-	shrink(&t->places, t->nplaces, sizeof(*t->places));
+	shrink(&t->mc_entries, t->nmc_entries, sizeof(*t->mc_entries));
 }
 
 uint32_t lj_trace_fp(const struct lj_trace *t)

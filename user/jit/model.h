@@ -70,7 +70,7 @@ struct lj_tsnap {
 	int32_t frame; /* -1: not known */
 };
 
-struct lj_place {
+struct lj_mc_entry {
 	uint32_t mcofs;
 	int32_t step; /* -1: not known */
 };
@@ -92,8 +92,8 @@ struct lj_trace {
 	struct bc_event *history;
 	uint32_t nhistory;
 	int32_t *label; /* [ref - LJ_REF_BIAS]: step for which it was recorded; -1: not known */
-	struct lj_place *places;
-	uint32_t nplaces;
+	struct lj_mc_entry *mc_entries;
+	uint32_t nmc_entries;
 };
 
 /* Returns instruction ref, which is in [nk, nins). */

@@ -169,13 +169,13 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 		past.snap++;
 		past.since = t->nhistory - 1;
 		snap_match_place(s, t->nhistory - 1, a.frame, true);
-		p->calls.l->met = past.snap;
+		p->calls.l->next_snap = past.snap;
 		for (i = 0; i < 2; i++)
 			if (snap_match_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
 			    lj_path_try(p, past, i ? other : one, a.frame))
 				return true;
 		snap_match_unplace(s);
-		p->calls.l->met = a.snap;
+		p->calls.l->next_snap = a.snap;
 	}
 	if (lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
 		return false;
@@ -217,7 +217,7 @@ static bool meet(struct path *p, struct at a)
 	snap_match_place(s, p->t->nhistory, a.frame, false);
 	a.snap++;
 	a.since = p->t->nhistory;
-	p->calls.l->met = a.snap;
+	p->calls.l->next_snap = a.snap;
 	lj_label_snapshot(p->calls.l, s);
 	if (lj_path_try(p, a, a.pc, a.frame))
 		return true;
@@ -240,7 +240,7 @@ static bool walk(struct path *p, struct at a)
 
 		if (p->calls.l->done < t->nhistory)
 			lj_label_step(p->calls.l, a.frame, a.pc);
-		if (p->calls.l->astray)
+		if (p->calls.l->dead_end)
 			return false;
 		if (a.snap < t->npre && snap_match_is_at(p, &t->snap[a.snap], a.frame, a.pc) &&
 		    meet(p, a))

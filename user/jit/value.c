@@ -22,9 +22,9 @@ int lj_sim_mark(struct sim *l, struct sim_mark *mark)
 	*mark = (struct sim_mark){
 		.top = l->top,
 		.done = l->done,
-		.met = l->met,
+		.next_snap = l->next_snap,
 		.cur = l->cur,
-		.nsettled = l->nsettled,
+		.nclaimed = l->nclaimed,
 		.saved = l->nsaved,
 		.multres = l->multres,
 		.nstores = l->nstores,
@@ -49,16 +49,16 @@ void lj_sim_back(struct sim *l, const struct sim_mark *mark)
 		l->top--;
 		l->slot[l->top] = unset(l->top);
 	}
-	while (l->nsettled > mark->nsettled)
-		*lj_label_of(l->t, l->settled[--l->nsettled]) = -1;
+	while (l->nclaimed > mark->nclaimed)
+		*lj_label_of(l->t, l->claimed[--l->nclaimed]) = -1;
 	l->done = mark->done;
-	l->met = mark->met;
+	l->next_snap = mark->next_snap;
 	l->cur = mark->cur;
 	l->nsaved = mark->saved;
 	l->multres = mark->multres;
 	l->nstores = mark->nstores;
 	l->retf = mark->retf;
-	l->astray = false;
+	l->dead_end = false;
 }
 
 struct value lj_value_number(double num)
@@ -279,7 +279,7 @@ static enum match matches(const struct sim *l, const struct value *v, uint32_t r
 
 uint32_t lj_value_bound(const struct sim *l)
 {
-	return l->met < l->t->npre ? l->t->snap[l->met].ref : lj_recorded_end(l->t);
+	return l->next_snap < l->t->npre ? l->t->snap[l->next_snap].ref : lj_recorded_end(l->t);
 }
 
 void lj_value_range(const struct sim *l, int32_t step, uint32_t *lo, uint32_t *hi)
@@ -291,7 +291,7 @@ void lj_value_range(const struct sim *l, int32_t step, uint32_t *lo, uint32_t *h
 
 	*lo = LJ_REF_BIAS + 1;
 	*hi = lj_value_bound(l);
-	for (i = l->met; i-- > 0;) {
+	for (i = l->next_snap; i-- > 0;) {
 		const struct lj_tsnap *s = &t->snap[i];
 
 		/* a comparison's is taken after its operands are loaded (rec_comp_prep), a return's
@@ -411,7 +411,7 @@ uint32_t lj_value_ctype_named(const struct sim *l, const struct value *v)
 static void settle(struct sim *l, uint32_t ref, int32_t step)
 {
 	*lj_label_of(l->t, ref) = step;
-	l->settled[l->nsettled++] = ref;
+	l->claimed[l->nclaimed++] = ref;
 }
 
 /* Narrowing converts an index to an integer at its use, and repeats the additions that computed the
@@ -479,12 +479,12 @@ static bool is_of_table(const struct lj_trace *t, uint32_t ref, uint32_t table)
 
 /* Labels the loads and guards that a table lookup needs, up to its address; also the load of the
  * table of globals from its function. */
-static void settle_lookup(struct sim *l, uint32_t place)
+static void claim_lookup(struct sim *l, uint32_t memref)
 {
 	const struct lj_trace *t = l->t;
-	uint32_t table = lj_trace_table(t, lj_ins_at(t, place)), ref;
+	uint32_t table = lj_trace_table(t, lj_ins_at(t, memref)), ref;
 
-	for (ref = l->lo; ref < place; ref++)
+	for (ref = l->lo; ref < memref; ref++)
 		if (*lj_label_of(t, ref) < 0 &&
 		    (is_of_table(t, ref, table) ||
 		     (ref == table && lj_ins_at(t, ref)->o == LJ_IR_FLOAD)))
@@ -502,7 +502,7 @@ void lj_claim_ref(struct sim *l, uint32_t ref)
 		l->cur = ref + 1;
 	o = lj_ins_at(l->t, ref)->o;
 	if (o == LJ_IR_HREFK || o == LJ_IR_HREF || o == LJ_IR_AREF || o == LJ_IR_NEWREF)
-		settle_lookup(l, ref);
+		claim_lookup(l, ref);
 }
 
 void lj_value_set(struct value *v, uint32_t ref)

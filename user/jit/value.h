@@ -54,7 +54,7 @@ struct sim {
 	uint32_t top;
 	struct value elsewhere; /* stands in for a slot whose number is not known */
 	uint32_t done;		/* steps executed */
-	uint32_t met;		/* snapshots passed */
+	uint32_t next_snap;	/* snapshots passed: index of the next */
 	int32_t step;		/* the current one */
 	uint32_t retf;		/* the last RETF: later slots are counted from another base */
 	uint32_t visits;	/* instructions visited by searches: the work budget */
@@ -68,21 +68,21 @@ struct sim {
 	bool peeks;		/* instructions found are not labelled */
 	bool keyed;		/* a string key is enough to match an access: its table need not be
 				 * known */
-	bool astray;		/* dead end: a step needs an instruction that is not there */
+	bool dead_end;		/* dead end: a step needs an instruction that is not there */
 
 	uint32_t *newrefs; /* all NEWREFs, in order */
 	uint32_t nnewrefs;
 	struct stored *stores; /* in order, as a later store may have eliminated one from the IR */
 	uint32_t nstores, maxstores;
-	uint32_t *settled; /* labelled references, oldest first: the trail */
-	uint32_t nsettled;
+	uint32_t *claimed; /* labelled references, oldest first: the trail */
+	uint32_t nclaimed;
 	struct value *saved; /* slots at the marks, one mark after the other */
 	size_t nsaved, maxsaved;
 };
 
 /* A choice point, to which the simulation can backtrack. */
 struct sim_mark {
-	uint32_t top, done, met, cur, nsettled, nstores, retf;
+	uint32_t top, done, next_snap, cur, nclaimed, nstores, retf;
 	int multres;
 	size_t saved;
 };

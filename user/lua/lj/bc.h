@@ -69,7 +69,7 @@ static inline bool lj_bc_is_call(uint32_t ins)
 }
 
 /* True if it computes a value from operands whose metamethod may compute it instead. */
-static inline bool lj_bc_is_sum(uint32_t ins)
+static inline bool lj_bc_is_arith(uint32_t ins)
 {
 	return lj_bc_op(ins) >= LJ_BC_UNM && lj_bc_op(ins) <= LJ_BC_CAT;
 }
