@@ -2,6 +2,8 @@
 /*
  * Calls: metamethods, C types' operators, returns to below the trace, upvalues of which function.
  */
+#include <string.h>
+
 #include "lj_traced_make.h"
 
 /*

@@ -410,7 +410,7 @@ static void step_one(struct sim *l)
 	load_operands(l, f, ins);
 	if (lj_bc_op(ins) <= LJ_BC_ISNEP)
 		step_comparison(l, f, ins);
-	if (*lj_bc_mm(ins) == '_')
+	if (lj_bc_has_mm(ins))
 		lj_step_metamethod(l, f, ins);
 	if (l->enters && lj_bc_is_arith(ins))
 		return; /* the metamethod makes its value */

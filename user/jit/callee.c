@@ -115,16 +115,16 @@ uint32_t lj_calls_index_table(const struct sim *l, uint32_t obj)
 }
 
 /* Returns the guard of an object's metamethod, or of one along its chain of __index. */
-static const struct func_guard *method_of(const struct calls *c, uint32_t obj, const char *mm)
+static const struct func_guard *method_of(const struct calls *c, uint32_t obj, enum lj_mm mm)
 {
 	uint32_t n, i, mt;
 
 	for (n = 0; n < LJ_CHAIN_MAX && obj; n++) {
 		mt = metatable_of(c->l, obj);
 		for (i = 0; i < c->nguards && mt; i++)
-			if (!strcmp(c->guards[i].mm, mm) && c->guards[i].table == mt)
+			if (c->guards[i].mm == mm && c->guards[i].table == mt)
 				return &c->guards[i];
-		obj = strcmp(mm, "__index") != 0 ? 0 : lj_calls_index_table(c->l, obj);
+		obj = mm != LJ_MM_INDEX ? 0 : lj_calls_index_table(c->l, obj);
 	}
 	return NULL;
 }
@@ -180,14 +180,14 @@ static enum calls_what this_one(const struct calls *c, const struct func_guard *
 }
 
 /* A C type's metamethod, which is constant. */
-static enum calls_what cdata_calls(const struct calls *c, uint32_t type, const char *mm,
+static enum calls_what cdata_calls(const struct calls *c, uint32_t type, const char *name,
 				   struct callee *out)
 {
 	uint64_t v;
 
 	if (!type || !c->l->cdata)
 		return CALLS_UNKNOWN;
-	if (!lj_cdata_meta(c->l->cdata, type, mm, &v) || LJ_TV_TYPE(v) != LJ_TFUNC)
+	if (!lj_cdata_meta(c->l->cdata, type, name, &v) || LJ_TV_TYPE(v) != LJ_TFUNC)
 		return CALLS_NOTHING;
 	return lj_func_at(c->l->t, c->l->mem, LJ_TV_GCPTR(v), &out->func) ? CALLS_THIS
 									  : CALLS_UNKNOWN;
@@ -207,7 +207,7 @@ bool lj_calls_method(const struct sim *l, const struct value *cdata, uint64_t gc
 }
 
 static enum calls_what access_calls(const struct calls *c, uint32_t n, const struct value arg[3],
-				    const char *mm, struct callee *out)
+				    enum lj_mm mm, struct callee *out)
 {
 	uint8_t type = lj_value_type(c->l, &arg[0]);
 	uint32_t obj = lj_value_ref(c->l, &arg[0]), ofs, of;
@@ -219,7 +219,7 @@ static enum calls_what access_calls(const struct calls *c, uint32_t n, const str
 	    lj_cdata_field(c->l->cdata, lj_value_ctype(c->l, &arg[0]), arg[1].obj, &ofs, &of))
 		return CALLS_NOTHING;
 	if (type == LJ_IRT_CDATA)
-		return cdata_calls(c, lj_value_ctype(c->l, &arg[0]), mm, out);
+		return cdata_calls(c, lj_value_ctype(c->l, &arg[0]), lj_mm_name(mm), out);
 	if (!has_methods(type))
 		return CALLS_NOTHING;
 	if (!obj)
@@ -233,27 +233,27 @@ static enum calls_what access_calls(const struct calls *c, uint32_t n, const str
 }
 
 static const struct func_guard *method_of_operand(const struct calls *c, const struct value *arg,
-						  const char *mm)
+						  enum lj_mm mm)
 {
 	uint32_t obj = has_methods(lj_value_type(c->l, arg)) ? lj_value_ref(c->l, arg) : 0;
 	const struct func_guard *g = obj ? method_of(c, obj, mm) : NULL;
 
-	if (obj && !g && !strcmp(mm, "__le")) /* a <= b as not b < a */
-		g = method_of(c, obj, "__lt");
+	if (obj && !g && mm == LJ_MM_LE) /* a <= b as not b < a */
+		g = method_of(c, obj, LJ_MM_LT);
 	return g;
 }
 
-bool lj_calls_of(const struct calls *c, const struct value *operand, const char *mm)
+bool lj_calls_of(const struct calls *c, const struct value *operand, enum lj_mm mm)
 {
 	return method_of_operand(c, operand, mm);
 }
 
 /* Arithmetic and comparisons: the first operand's metamethod precedes the second's. */
 static enum calls_what operator_calls(const struct calls *c, uint32_t n, const struct value arg[3],
-				      const char *mm, struct callee *out)
+				      enum lj_mm mm, struct callee *out)
 {
 	uint8_t first = lj_value_type(c->l, &arg[0]), second = lj_value_type(c->l, &arg[1]);
-	bool is_eq = !strcmp(mm, "__eq");
+	bool is_eq = mm == LJ_MM_EQ;
 	const struct func_guard *g;
 	enum calls_what what;
 	uint32_t i;
@@ -262,11 +262,11 @@ static enum calls_what operator_calls(const struct calls *c, uint32_t n, const s
 		return CALLS_UNKNOWN;
 	if (first == LJ_IRT_CDATA || second == LJ_IRT_CDATA) {
 		what = first == LJ_IRT_CDATA
-			       ? cdata_calls(c, lj_value_ctype(c->l, &arg[0]), mm, out)
+			       ? cdata_calls(c, lj_value_ctype(c->l, &arg[0]), lj_mm_name(mm), out)
 			       : CALLS_NOTHING;
 		return what != CALLS_NOTHING || second != LJ_IRT_CDATA
 			       ? what
-			       : cdata_calls(c, lj_value_ctype(c->l, &arg[1]), mm, out);
+			       : cdata_calls(c, lj_value_ctype(c->l, &arg[1]), lj_mm_name(mm), out);
 	}
 	if (is_eq && first != second && first != LJ_IRT_UNKNOWN && second != LJ_IRT_UNKNOWN)
 		return CALLS_NOTHING;
@@ -373,7 +373,7 @@ static enum calls_what call_calls(const struct calls *c, const struct lj_tframe 
 	v = lj_value_slot(c->l, f, iterates ? a - 3 : a);
 	type = lj_value_type(c->l, v);
 	if (has_methods(type)) {
-		g = method_of(c, lj_value_ref(c->l, v), "__call");
+		g = method_of(c, lj_value_ref(c->l, v), LJ_MM_CALL);
 		if (!g)
 			return CALLS_UNKNOWN;
 		out->called = true;
@@ -389,7 +389,7 @@ static enum calls_what call_calls(const struct calls *c, const struct lj_tframe 
 enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint32_t ins,
 			 struct callee *out)
 {
-	const char *mm = lj_bc_mm(ins);
+	enum lj_mm mm = lj_bc_mm(ins);
 	struct value arg[3];
 	uint32_t n;
 
@@ -397,7 +397,7 @@ enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint3
 	if (lj_bc_is_call(ins))
 		return call_calls(c, f, ins, out);
 	n = lj_operands(c->l, f, ins, arg);
-	if (!strcmp(mm, "__index") || !strcmp(mm, "__newindex"))
+	if (mm == LJ_MM_INDEX || mm == LJ_MM_NEWINDEX)
 		return access_calls(c, n, arg, mm, out);
 	return operator_calls(c, n, arg, mm, out);
 }

@@ -37,7 +37,7 @@ enum calls_what lj_calls(const struct calls *c, const struct lj_tframe *f, uint3
 			 struct callee *out);
 
 /* True if the trace finds metamethod mm in an operand's metatable. */
-bool lj_calls_of(const struct calls *c, const struct value *operand, const char *mm);
+bool lj_calls_of(const struct calls *c, const struct value *operand, enum lj_mm mm);
 
 /* Returns the number of arguments in a call's bytecode; -1: not known. Not for iterators. */
 int lj_calls_arguments(const struct sim *l, uint32_t ins);

@@ -272,7 +272,7 @@ bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struc
 	if (!memref_of(l, cdata, &p) || !go_inside(l, index, ins, &p))
 		return false;
 	at = find_memref(l, &p);
-	if (!strcmp(lj_bc_mm(ins), "__newindex")) {
+	if (lj_bc_mm(ins) == LJ_MM_NEWINDEX) {
 		lj_step_stored(l, at, dst);
 		return true;
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Symbolic execution of accesses to upvalues and tables (layer 2). */
+#include <string.h>
+
 #include "callee.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
@@ -388,7 +390,7 @@ static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t in
 bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
-	bool load = !strcmp(lj_bc_mm(ins), "__index");
+	bool load = lj_bc_mm(ins) == LJ_MM_INDEX;
 	uint8_t op = lj_bc_op(ins);
 	uint32_t ref;
 

@@ -74,8 +74,8 @@ bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_
 bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
 {
 	if (!lj_bc_is_call(ins))
-		return !strcmp(g->mm, lj_bc_mm(ins));
-	return key && g->key ? key == g->key : !*g->mm || !strcmp(g->mm, "__call");
+		return g->mm == lj_bc_mm(ins);
+	return key && g->key ? key == g->key : g->mm == LJ_MM_NONE || g->mm == LJ_MM_CALL;
 }
 
 /* Fills in the key under which a guarded function was loaded from a table. */
@@ -87,7 +87,7 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 
 	g->key = 0;
 	g->table = 0;
-	*g->mm = 0;
+	g->mm = LJ_MM_NONE;
 	g->on = lj_ins_at(t, ref)->o == LJ_IR_FLOAD ? lj_ins_at(t, ref)->op1 : ref; /* its pc */
 	if (ir->o != LJ_IR_HLOAD || !lj_ref_ok(t, ir->op1))
 		return;
@@ -98,7 +98,7 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 	g->table = lj_trace_table(t, ir);
 	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
 	    memchr(text, 0, sizeof(text)))
-		memcpy(g->mm, text, sizeof(text));
+		g->mm = lj_mm_named(text);
 }
 
 uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,

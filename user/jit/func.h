@@ -5,6 +5,7 @@
 #define JIT_FUNC_H
 
 #include "model.h"
+#include "lua/lj/bc.h"
 
 #define LJ_FUNC_GUARDS 256
 #define LJ_METAMETHOD_MAX 12
@@ -20,10 +21,10 @@ struct func {
 struct func_guard {
 	uint32_t ref;
 	struct func func;
-	uint32_t on;		    /* reference of the guarded value */
-	uint64_t key;		    /* GCstr under which a table had it; 0: not known */
-	uint32_t table;		    /* that table; 0: not known */
-	char mm[LJ_METAMETHOD_MAX]; /* "__add": it was found as a metamethod; else empty */
+	uint32_t on;	/* reference of the guarded value */
+	uint64_t key;	/* GCstr under which a table had it; 0: not known */
+	uint32_t table; /* that table; 0: not known */
+	enum lj_mm mm;	/* as which it was found in a metatable */
 };
 
 /* Copies the function of constant ref, which is a GCfunc or a pointer to bytecode. False: it is

@@ -40,10 +40,10 @@ struct lj_tframe {
 	int32_t slot;		/* -1: not known */
 	int32_t copied;		/* slots from a vararg function's arguments up to its frame */
 	uint32_t code;
-	uint32_t callpc; /* the parent's instruction that called */
-	bool returned;	 /* the trace returned to it, below its own frames (RETF) */
-	bool called;	 /* the parent called a table or userdata with this __call */
-	char compares; /* it is the metamethod __lt ('t') or __le ('e'); 0: neither, or not known */
+	uint32_t callpc;   /* the parent's instruction that called */
+	bool returned;	   /* the trace returned to it, below its own frames (RETF) */
+	bool called;	   /* the parent called a table or userdata with this __call */
+	uint8_t compares;  /* LJ_MM_LT or LJ_MM_LE: it is this metamethod; LJ_MM_NONE: not known */
 	uint8_t via_pcall; /* ffid of pcall() or xpcall() between it and the parent; 0: none. A tail
 			    * call keeps it */
 	uint64_t func;	   /* its GCfunc; 0: not known */

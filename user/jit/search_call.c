@@ -13,7 +13,7 @@ static int arguments(const struct path *p, uint32_t ins, const struct callee *ca
 	int n;
 
 	if (!lj_bc_is_call(ins))
-		return !strcmp(lj_bc_mm(ins), "__newindex") ? 3 : 2;
+		return lj_bc_mm(ins) == LJ_MM_NEWINDEX ? 3 : 2;
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
 		return 2;
 	n = lj_calls_arguments(p->calls.l, ins);
@@ -75,11 +75,11 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 					       : 0,
 		.called = callee->called,
 	};
-	const char *mm = callee->guard ? p->calls.guards[callee->guard - 1].mm : "";
+	enum lj_mm mm = callee->guard ? p->calls.guards[callee->guard - 1].mm : LJ_MM_NONE;
 	int frame, n = arguments(p, ins, callee);
 
-	if (!strcmp(mm, "__lt") || !strcmp(mm, "__le"))
-		to.compares = mm[3];
+	if (mm == LJ_MM_LT || mm == LJ_MM_LE)
+		to.compares = mm;
 	if (t->codes[callee->func.code].vararg) { /* its frame is above its arguments */
 		to.copied = n < 0 ? 0 : n + 2;
 		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
@@ -116,12 +116,12 @@ static enum branch_to returned_branches(const struct path *p, struct at a, uint3
 	uint8_t type = type_returned(p, a), op = lj_bc_op(ins);
 	bool is, if_not = op == LJ_BC_ISGE || op == LJ_BC_ISNEV || op == LJ_BC_ISGT;
 	bool is_le = op == LJ_BC_ISLE || op == LJ_BC_ISGT;
-	char by = p->t->frames[a.frame].compares;
+	enum lj_mm by = p->t->frames[a.frame].compares;
 
 	/* a <= b may be computed as not b < a: the result is inverted */
-	if (!lj_value_tells_truth(type) || (is_le && !by) || op > LJ_BC_ISNEV)
+	if (!lj_value_tells_truth(type) || (is_le && by == LJ_MM_NONE) || op > LJ_BC_ISNEV)
 		return BRANCH_UNKNOWN;
-	if (is_le && by == 't')
+	if (is_le && by == LJ_MM_LT)
 		if_not = !if_not;
 	is = type != LJ_IRT_NIL && type != LJ_IRT_FALSE;
 	return is != if_not ? BRANCH_JUMP : BRANCH_NEXT;
@@ -293,9 +293,9 @@ static bool is_guarded(const struct path *p, uint32_t ins)
 bool lj_path_may_call(const struct path *p, struct at a, uint32_t ins, enum calls_what *what,
 		      struct callee *callee)
 {
-	bool guarded = *lj_bc_mm(ins) == '_' && is_guarded(p, ins);
+	bool guarded = lj_bc_has_mm(ins) && is_guarded(p, ins);
 
-	if (*lj_bc_mm(ins) != '_' || (!guarded && !p->calls.l->cdata))
+	if (!lj_bc_has_mm(ins) || (!guarded && !p->calls.l->cdata))
 		return false;
 	*what = lj_calls(&p->calls, &p->t->frames[a.frame], ins, callee);
 	return *what == CALLS_THIS || (guarded && *what == CALLS_UNKNOWN);

@@ -75,7 +75,7 @@ static uint32_t stores_of(uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 
-	return !strcmp(lj_bc_mm(ins), "__newindex") || op == LJ_BC_FNEW || op == LJ_BC_TDUP ||
+	return lj_bc_mm(ins) == LJ_MM_NEWINDEX || op == LJ_BC_FNEW || op == LJ_BC_TDUP ||
 	       (op >= LJ_BC_USETV && op <= LJ_BC_USETP);
 }
 

@@ -234,13 +234,13 @@ enum lj_namewhat lj_proto_callname(const struct lj_proto *p, uint32_t bcpos, con
 {
 	uint32_t ins = lj_proto_ins(p, bcpos);
 	struct lj_name_search s = {.p = p, .budget = BUDGET};
-	const char *mm = lj_bc_mm(ins);
+	enum lj_mm mm = lj_bc_mm(ins);
 	uint32_t slot = lj_bc_a(ins);
 
-	if (!lj_proto_has_ins(p, bcpos) || !*mm)
+	if (!lj_proto_has_ins(p, bcpos) || mm == LJ_MM_NONE)
 		return LJ_NAME_NONE;
 	if (!lj_bc_is_call(ins))
-		return named(LJ_NAME_METAMETHOD, mm, name);
+		return named(LJ_NAME_METAMETHOD, lj_mm_name(mm), name);
 	/* ITERN runs next() without a frame. A frame on one means that the VM has since
 	 * despecialized it to ITERC, and this copy is older. */
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN)
