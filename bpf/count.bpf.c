@@ -17,7 +17,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <unwind/calls.h>
-#include <unwind/lj/outer.h>
+#include <unwind/lj/stack.h>
 #include <unwind/puc/thread.h>
 #include "regs.bpf.h"
 #include "maps.bpf.h"

@@ -3,7 +3,7 @@
 #ifndef LUABPF_SAMPLE_LJ_BPF_H
 #define LUABPF_SAMPLE_LJ_BPF_H
 
-#include <unwind/lj/find.h>
+#include <unwind/lj/unwind.h>
 #include "modules.bpf.h"
 #include "regs.bpf.h"
 #include "thread.bpf.h"
@@ -222,7 +222,7 @@ static __always_inline void lj_walk_all(struct lj_walk *w)
 	w->end = LB_STATUS_LOOP;
 	if (lj_step(0, w) == LB_MORE)
 		bpf_loop(LB_MAX_STEPS - 1, lj_walk_step, &w, 0);
-	lj_walk_ended(0, w);
+	lj_walk_end(0, w);
 }
 
 static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thread *thread)
@@ -231,7 +231,7 @@ static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thr
 	__u64 base;
 
 	w->end = LB_STATUS_STACK_CHANGING;
-	if (!build || lj_find_top(0, w, &build->lj, &w->regs, thread->traceno))
+	if (!build || lj_walk_begin(0, w, &build->lj, &w->regs, thread->traceno))
 		return w->end;
 	base = w->base;
 	if (by_coroutine) /* the walk leads to its resumers */
@@ -240,7 +240,7 @@ static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thr
 	thread->lj_L = w->L;
 	if (w->trace)
 		thread->traceno = w->trace;
-	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(0, w, &w->regs, base))
+	if (w->end == LB_STATUS_STACK_CHANGING && !lj_walk_again(0, w, &w->regs, base))
 		lj_walk_all(w);
 	return w->end;
 }

@@ -3,7 +3,7 @@
 #ifndef LUABPF_SAMPLE_PUC_BPF_H
 #define LUABPF_SAMPLE_PUC_BPF_H
 
-#include <unwind/puc/find.h>
+#include <unwind/puc/unwind.h>
 #include "modules.bpf.h"
 #include "regs.bpf.h"
 #include "thread.bpf.h"
@@ -63,10 +63,10 @@ static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u3
 	w->L_hint = s->thread->puc_module == id_of_module(s->proc, i) ? s->thread->puc_L : 0;
 	w->rec.stack.n = 0;
 	w->rec.stack.flags = 0;
-	puc_find(0, w);
+	puc_walk_begin(0, w);
 	w->end = LB_STATUS_LOOP;
 	bpf_loop(LB_MAX_STEPS, puc_walk_step, &w, 0);
-	puc_walk_ended(0, s->w);
+	puc_walk_end(0, s->w);
 	return s->w->end;
 }
 

@@ -18,7 +18,7 @@
 
 /* Which lua_State runs, by: */
 enum oracle_rule {
-	RULE_WALK,   /* puc_find() */
+	RULE_WALK,   /* puc_walk_begin() */
 	RULE_JMP,    /* smallest errorJmp above sp of all lua_States that the C stack shows */
 	RULE_CCALLS, /* largest nCcalls of these */
 	RULE_FIRST,  /* the first of these */

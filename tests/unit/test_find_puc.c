@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include <unwind/puc/find.h>
+#include <unwind/puc/unwind.h>
 
 #include "puc_scene.h"
 #include "detect/puc/recognise.h"
@@ -46,7 +46,7 @@ static void done(void)
 static int find(void)
 {
 	lb_begin(&w.cache, w.cache.sample + 1);
-	return puc_find(&s.img.mem.mem, &w);
+	return puc_walk_begin(&s.img.mem.mem, &w);
 }
 
 static int steps(void)

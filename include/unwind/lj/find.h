@@ -11,7 +11,7 @@
  * - compiled code: jit_base and the last snapshot at or before the instruction pointer
  *   (unwind/lj/trace.h); during a side exit the exit's snapshot (unwind/lj/exit.h)
  *
- * lj_find_vm() checks that VM g runs on this thread. lj_find_top() sets the walk on its topmost
+ * lj_find_vm() checks that VM g runs on this thread. lj_find_by_state() sets the walk on its topmost
  * frame; its searches are steps of the walk, bounded by LB_MAX_STEPS.
  */
 #ifndef LUABPF_UNWIND_LJ_FIND_H
@@ -28,21 +28,6 @@ static __always_inline __u8 lj_state_letter(__s32 vmstate)
 	       : vmstate == LJ_VMST_C || !vmstate ? 'C' /* 0: not set yet, lua_newstate runs */
 	       : vmstate == LJ_VMST_GC		  ? 'G'
 						  : 'J';
-}
-
-/* Returns LB_STATE_DETAIL() of the walk's state. */
-static __always_inline __u8 lj_state_detail(const struct lb_mem *mem, struct lj_walk *w)
-{
-	__u16 gcstate; /* with the byte behind it */
-
-	if (w->state == 'N')
-		return w->in_loop ? LB_IN_LOOP : 0;
-	if (w->state == 'J')
-		return (__u8)-w->vmstate;
-	if (w->state != 'G' ||
-	    lj_guess(mem, w, &gcstate, sizeof(gcstate), w->g + lj_gc_state(&w->lj)))
-		return 0;
-	return (__u8)gcstate + 1;
 }
 
 /* Returns a stored vmstate as most builds number it (LJ_VMST_*). */
@@ -261,118 +246,6 @@ LB_SUBPROG int lj_top_dummy(const struct lb_mem *mem, struct lj_walk *w, const s
 		return -1;
 	w->fault = 0; /* an earlier attempt read by a word that is no pc */
 	return lj_top_is(w, w->base, 0);
-}
-
-/* True if another thread than cur_L may run, outside of the VM. */
-static __always_inline int lj_may_be_other(const struct lj_walk *w)
-{
-	return w->state == 'C' || w->state == 'I' ||
-	       (lj_is_20(w) && !w->jit_base && w->vmstate < 0);
-}
-
-/*
- * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
- * this thread ran last, as vmstate does not have it while compiled code calls the collector.
- * Returns 0, or -1 with w->end set.
- */
-LB_SUBPROG int lj_find_top(const struct lb_mem *mem, struct lj_walk *w,
-			   const struct lj_build *build, const struct lb_regs *regs, __u32 traceno)
-{
-	if (!w || !build || !regs)
-		return -1;
-	lb_outer_begin(lj_common(w));
-	w->in_loop = 0;
-	if (lj_may_be_other(w) && !lj_in_vm(w, regs->ip) && lj_find_nearer(mem, w, regs->sp)) {
-		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
-		return -1;
-	}
-	if (lj_is_moving(mem, w, regs))
-		lj_find_moved(mem, w, regs);
-	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
-		return 0;
-	/* a coroutine that is being started or ended has no frame: its resumer is on top */
-	if (w->vmstate < 0 && !lj_is_main(w) && lj_on_stack(w, w->base) &&
-	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
-		w->phase = LJ_PHASE_PARENT;
-		return 0;
-	}
-	return -1;
-}
-
-/*
- * Sets up again a walk that ended as LB_STATUS_STACK_CHANGING in the assembler VM, although BASE
- * and PC fitted. Returns 0, or -1. Two cases:
- * - a function calls itself: PC is still the caller's, and the link's slot not written yet
- * - a fast function's results have overwritten its link, which was stored as the pc (SAVE_PC)
- */
-LB_SUBPROG int lj_find_again(const struct lb_mem *mem, struct lj_walk *w,
-			     const struct lb_regs *regs, __u64 base)
-{
-	__u64 pc;
-	int fit;
-
-	if (!w || !regs || w->vmstate != LJ_VMST_INTERP || !lj_in_vm(w, regs->ip) ||
-	    w->rec.stack.n > 2)
-		return -1;
-	w->rec.stack.n = 0;
-	lj_enter_frames(w);
-	if (!lj_top_linked(mem, w, regs->base, regs->pc, LJ_FIT_NOT))
-		return 0;
-	pc = lj_saved_pc(mem, w, base);
-	fit = lj_fit(mem, w, base, 0);
-	if (!lj_top_linked(mem, w, base, pc, fit))
-		return 0;
-	if (fit < LJ_FIT_C || !(pc & 7) || pc >= 1 << 20 || lj_link_leads(mem, w, base))
-		return -1;
-	w->link = pc;
-	w->link_known = 1;
-	return lj_top_is(w, base, 0);
-}
-
-LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
-{
-	if (!w)
-		return LB_STOP;
-	switch (w->phase) {
-	case LJ_PHASE_LEAF:
-		return lj_step_leaf(mem, w);
-	case LJ_PHASE_STORED:
-		return lj_step_stored(mem, w);
-	case LJ_PHASE_TRACES:
-		return lj_step_traces(mem, w);
-	case LJ_PHASE_HEADS:
-		return lj_step_heads(mem, w);
-	case LJ_PHASE_MCODE:
-		return lj_step_mcode(mem, w);
-	case LJ_PHASE_GUARDS:
-		return lj_step_guards(mem, w);
-	case LJ_PHASE_SNAP:
-		return lj_step_snap(mem, w);
-	case LJ_PHASE_FRAME:
-		return lj_step_frame(mem, w);
-	case LJ_PHASE_PARENT:
-		return lj_step_parent(mem, w);
-	default:
-		return lj_step_search(mem, w);
-	}
-}
-
-/*
- * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
- * frames of an outer VM, the stack is cut.
- */
-LB_SUBPROG int lj_walk_ended(const struct lb_mem *mem, struct lj_walk *w)
-{
-	if (!w)
-		return 0;
-	if (w->end == LB_STATUS_LOOP && w->phase == LJ_PHASE_SEARCH && w->rec.stack.n) {
-		if (!w->outward)
-			w->rec.stack.flags |= LB_SAMPLE_CUT;
-		w->end = LB_STATUS_RESOLVED;
-	}
-	lb_outer_end(lj_common(w));
-	w->detail = lj_state_detail(mem, w);
-	return 0;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef LUABPF_UNWIND_LJ_RESUME_H
 #define LUABPF_UNWIND_LJ_RESUME_H
 
-#include <unwind/lj/unwind.h>
+#include <unwind/lj/frame.h>
 
 /* Fills w->head. Returns 1 when L is no lua_State, < 0 when it cannot be read. */
 static __always_inline int lj_read_thread(const struct lb_mem *mem, struct lj_walk *w, __u64 L)

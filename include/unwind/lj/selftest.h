@@ -6,7 +6,7 @@
 #ifndef LUABPF_UNWIND_LJ_SELFTEST_H
 #define LUABPF_UNWIND_LJ_SELFTEST_H
 
-#include <unwind/lj/find.h>
+#include <unwind/lj/unwind.h>
 
 struct lb_selftest {
 	struct lj_build build;

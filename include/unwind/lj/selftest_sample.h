@@ -74,7 +74,7 @@ static __always_inline void lb_selftest_walk(const struct lb_mem *mem, struct lj
 {
 	w->end = LB_STATUS_LOOP;
 	lb_selftest_run(mem, w);
-	lj_walk_ended(mem, w);
+	lj_walk_end(mem, w);
 }
 
 /* Takes the sample; the frames are in w->rec.stack, its status in w->end. */
@@ -89,11 +89,11 @@ static __always_inline void lb_selftest_sample(const struct lb_mem *mem, struct 
 		return;
 	}
 	w->end = LB_STATUS_STACK_CHANGING;
-	if (lj_find_top(mem, w, &in->build, &in->regs, in->traceno))
+	if (lj_walk_begin(mem, w, &in->build, &in->regs, in->traceno))
 		return;
 	base = w->base;
 	lb_selftest_walk(mem, w);
-	if (w->end == LB_STATUS_STACK_CHANGING && !lj_find_again(mem, w, &in->regs, base))
+	if (w->end == LB_STATUS_STACK_CHANGING && !lj_walk_again(mem, w, &in->regs, base))
 		lb_selftest_walk(mem, w);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The virtual frames of compiled code: the functions that a trace has inlined exist in its
  * snapshots only, as slots with references into the trace's IR (lj_snap.c). They are walked first;
- * unwind/lj/unwind.h walks the real frames below.
+ * unwind/lj/stack.h walks the real frames below.
  *
  * GC32 (LJ_FR2 is 0): a frame is one slot, flagged SNAP_FRAME, with a reference to its function. The
  * links are no constants: they follow the entries, that of the topmost frame first, each as it
@@ -11,7 +11,7 @@
 #ifndef LUABPF_UNWIND_LJ_SNAP_H
 #define LUABPF_UNWIND_LJ_SNAP_H
 
-#include <unwind/lj/unwind.h>
+#include <unwind/lj/frame.h>
 
 /* The slot that a step on a virtual frame reads: first its link, with the distance to the next. */
 enum lj_want {

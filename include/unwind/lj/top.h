@@ -7,7 +7,7 @@
 #ifndef LUABPF_UNWIND_LJ_TOP_H
 #define LUABPF_UNWIND_LJ_TOP_H
 
-#include <unwind/lj/unwind.h>
+#include <unwind/lj/frame.h>
 
 /* ~LJ_VMST_* (lj_obj.h); compiled code: the trace number */
 enum {

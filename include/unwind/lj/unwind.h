@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * The walker for LuaJIT, x86-64. It is compiled for GC64 and for GC32 (lj_is_gc32()).
+ * The walker for LuaJIT, x86-64. It is compiled for GC64 and for GC32 (lj_is_gc32()). Its user calls
+ * these, in this order; input and result are in struct lj_walk (state.h):
+ *
+ *     lj_find_vm()     0 if VM g runs on this thread: for each VM that may
+ *     lj_walk_begin()  sets the walk on the topmost frame
+ *     lj_step()        emits a few frames, until LB_STOP or for LB_MAX_STEPS
+ *     lj_walk_end()    completes the sample: its frames are in rec.stack, its status in end
+ *     lj_walk_again()  after LB_STATUS_STACK_CHANGING: 0 if the walk is to be stepped once more
  *
  * A frame on the Lua stack (lj_frame.h, LJ_FR2):
  *
@@ -31,468 +38,135 @@
 #ifndef LUABPF_UNWIND_LJ_UNWIND_H
 #define LUABPF_UNWIND_LJ_UNWIND_H
 
-#include <unwind/lj/func.h>
+#include <unwind/lj/find.h>
+#include <unwind/lj/stack.h>
 
-static __always_inline int lj_in_vm(const struct lj_walk *w, __u64 ip)
+/* True if another thread than cur_L may run, outside of the VM. */
+static __always_inline int lj_may_be_other(const struct lj_walk *w)
 {
-	return ip - w->vm_start < w->vm_end - w->vm_start;
-}
-
-/* True if base may be a frame's. Errors and metamethods may use some slots above maxstack. */
-static __always_inline int lj_may_be_base(const struct lj_walk *w, __u64 base)
-{
-	return !(base & 7) && base > w->stack + LJ_AT(w, FRAME_BYTES) - 8 &&
-	       base <= w->maxstack + 8 * 64;
+	return w->state == 'C' || w->state == 'I' ||
+	       (lj_is_20(w) && !w->jit_base && w->vmstate < 0);
 }
 
 /*
- * Distance in slots from a frame to the one below, by the instruction before the pc that is its
- * FRAME_LUA link (BC_CALLM .. BC_ITERN): its A. 0 when that is no call.
+ * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
+ * this thread ran last, as vmstate does not have it while compiled code calls the collector.
+ * Returns 0, or -1 with w->end set.
  */
-static __always_inline __u32 lj_distance(const struct lj_walk *w, __u32 ins)
+LB_SUBPROG int lj_walk_begin(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lj_build *build, const struct lb_regs *regs,
+			     __u32 traceno)
 {
-	return lj_op(w, ins) - LJ_OP_CALLM > LJ_OP_ITERN - LJ_OP_CALLM
-		       ? 0
-		       : LJ_AT(w, FRAME_BYTES) / 8 + (ins >> 8 & 0xff);
-}
-
-/* The same, by the link. */
-LB_SUBPROG __u32 lj_call_distance(const struct lb_mem *mem, struct lj_walk *w, __u64 pc)
-{
-	__u32 ins;
-
-	if (!w || pc & 3 || pc < 1 << 20 || pc >> 47 || lj_read(mem, w, &ins, sizeof(ins), pc - 4))
+	if (!w || !build || !regs)
+		return -1;
+	lb_outer_begin(lj_common(w));
+	w->in_loop = 0;
+	if (lj_may_be_other(w) && !lj_in_vm(w, regs->ip) && lj_find_nearer(mem, w, regs->sp)) {
+		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
+		return -1;
+	}
+	if (lj_is_moving(mem, w, regs))
+		lj_find_moved(mem, w, regs);
+	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
-	return lj_distance(w, ins);
-}
-
-/*
- * Reads what the current cframe has saved. A frame that lua_cpcall made has no frame on the Lua
- * stack; its SAVE_NRES is negative and says how high the stack was (lj_debug.c, debug_framepc):
- * returns 1 when it is such a one and `frame` lies below that mark, 0 when it counts, < 0 on
- * failure.
- */
-LB_SUBPROG int lj_read_cframe(const struct lb_mem *mem, struct lj_walk *w, __u64 frame)
-{
-	const __u8 *bytes;
-	__s32 nres;
-
-	if (!w || !w->cframe || lj_at(mem, w, &bytes, LJ_CFRAME_PREV_MOST + 8, w->cframe))
-		return -1;
-	w->saved.pc = lj_ref(w, bytes, LJ_AT(w, CFRAME_PC));
-	w->saved.prev =
-		(w->lj.cframe_prev == LJ_CFRAME_PREV ? lb_word(bytes, LJ_CFRAME_PREV)
-						     : lb_word(bytes, LJ_CFRAME_PREV_MOST)) &
-		LJ_CFRAME_RAWMASK;
-	nres = (__s32)lb_half(bytes, LJ_AT(w, CFRAME_NRES));
-	return nres < 0 && frame < w->stack + (__u64)(-(__s64)nres);
-}
-
-#define LJ_MAX_CPCALLS 8
-
-/*
- * Crosses a boundary from Lua to the C code that called it, between two frames (their slots at
- * `frame` and `below`): takes the next outer cframe, and from it the pc at which a Lua function
- * below stands (that which a finalizer or a hook interrupted).
- */
-LB_SUBPROG int lj_cross_c(const struct lb_mem *mem, struct lj_walk *w, __u64 frame, __u64 below)
-{
-	int crossed = 0, i, r;
-
-	if (!w)
-		return -1;
-	w->pc = 0;
-	for (i = 0; i < LJ_MAX_CPCALLS; i++) {
-		r = lj_read_cframe(mem, w, crossed ? below : frame);
-		if (r < 0)
-			return -1;
-		if (!r && crossed) {
-			w->pc = w->saved.pc;
-			return 0;
-		}
-		if (!r)
-			crossed = 1;
-		if (!w->saved.prev) /* the outermost: LJ_PHASE_PARENT goes on from it */
-			return 0;
-		w->cframe = w->saved.prev;
+	/* a coroutine that is being started or ended has no frame: its resumer is on top */
+	if (w->vmstate < 0 && !lj_is_main(w) && lj_on_stack(w, w->base) &&
+	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
+		w->phase = LJ_PHASE_PARENT;
+		return 0;
 	}
 	return -1;
 }
 
 /*
- * The function on top begins with the instruction at bc. Does it run in C? Then a state of the
- * interpreter's is that of an FFI callback, which has returned and left it so. A fast function of
- * the VM's own, whose instruction is its own, too, calls C in the interpreter's state.
+ * Sets up again a walk that ended as LB_STATUS_STACK_CHANGING in the assembler VM, although BASE
+ * and PC fitted. Returns 0, or -1. Two cases:
+ * - a function calls itself: PC is still the caller's, and the link's slot not written yet
+ * - a fast function's results have overwritten its link, which was stored as the pc (SAVE_PC)
  */
-LB_SUBPROG int lj_runs_c(const struct lb_mem *mem, struct lj_walk *w, __u64 bc)
+LB_SUBPROG int lj_walk_again(const struct lb_mem *mem, struct lj_walk *w,
+			     const struct lb_regs *regs, __u64 base)
 {
-	__u32 ins;
+	__u64 pc;
+	int fit;
 
-	return w && !lj_in_vm(w, w->regs.ip) && !lj_guess(mem, w, &ins, sizeof(ins), bc) &&
-	       (ins & 0xff) - w->lj.bc_funcf - LJ_FUNCC < 2;
-}
-
-/* Appends the frame of a function that stands at w->pc. */
-static __always_inline enum lb_more lj_emit(const struct lb_mem *mem, struct lj_walk *w, int index)
-{
-	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
-	__u32 n = w->rec.stack.n;
-	struct lb_frame *f;
-
-	if (n >= LB_MAX_FRAMES)
-		return lj_cut(w);
-	f = &w->rec.stack.frame[lb_loaded(n) & LB_MAX_FRAMES]; /* clang would drop the mask */
-	f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
-	f->fp = seen->fp;
-	f->pc = LB_NO_PC;
-	if (seen->kind == LB_FRAME_FF) {
-		f->pc = (__u32)seen->ptr;
-	} else if (seen->kind == LB_FRAME_LUA) {
-		if (w->boundary && w->boundary_below == w->base - 8) {
-			lj_cross_c(mem, w, w->boundary, w->boundary_below);
-			w->boundary = 0;
-			if (n) /* a hook, a finalizer, an event handler or a callback */
-				w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |=
-					LB_FRAME_WORD(0, LB_FRAME_HOOK, 0);
-		}
-		f->pc = lj_position(mem, w, index, w->pc);
-		if (f->pc == LB_NO_PC && w->linked)
-			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-	} else if (w->linked) {
-		return lj_stop(w, LB_STATUS_STACK_CHANGING); /* C functions make no calls by a pc */
-	}
-	if (!n && seen->kind != LB_FRAME_LUA && w->state == 'I' && lj_runs_c(mem, w, seen->bc))
-		w->state = 'C';
-	w->linked = 0;
-	w->flags = 0;
-	w->exact = 0;
-	w->rec.stack.n = n + 1;
-	return LB_MORE;
-}
-
-/* The main thread's lua_State lies directly before the global_State (GG_State). */
-static __always_inline int lj_is_main(const struct lj_walk *w)
-{
-	return w->g - w->L <= LJ_AT(w, L_SIZE_MOST);
-}
-
-/*
- * Below the frame at base is C code. Which cframe that belongs to matters only when a Lua function
- * lies directly below (the victim of a finalizer or a hook), which is rare: so it is looked for
- * when the next boundary comes, or such a function.
- */
-static __always_inline void lj_boundary(const struct lb_mem *mem, struct lj_walk *w, __u64 delta)
-{
-	w->pc = 0;
-	/* the bottom of the main thread: nothing lies below */
-	if (w->base - delta == lj_bottom_base(w) && lj_is_main(w))
-		return;
-	if (w->boundary)
-		lj_cross_c(mem, w, w->boundary, w->boundary_below);
-	w->boundary = w->base - 8;
-	w->boundary_below = w->base - delta - 8;
-	w->pc = 0;
-}
-
-/*
- * At its end a trace makes its virtual frames real and moves jit_base up to the topmost one, before
- * it leaves its machine code. Then the frame at jit_base is not that of the function which the
- * virtual frames were called from: there are none any more, and the snapshot's pc is that of this
- * frame.
- */
-static __always_inline int lj_snap_is_real(struct lj_walk *w, int index)
-{
-	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
-
-	w->joint = 0;
-	if (!w->pc || seen->kind != LB_FRAME_LUA || lj_pc_inside(seen, w->pc) ||
-	    !lj_pc_inside(seen, w->snap_pc))
-		return 0;
+	if (!w || !regs || w->vmstate != LJ_VMST_INTERP || !lj_in_vm(w, regs->ip) ||
+	    w->rec.stack.n > 2)
+		return -1;
 	w->rec.stack.n = 0;
-	w->pc = w->snap_pc;
-	w->exact = 1;
-	w->flags = LB_FRAME_THREAD | LB_FRAME_TRACE;
-	return 1;
-}
-
-/* LUA, a pc; or C or CP, a distance. */
-static __always_inline int lj_is_plain_link(const struct lj_walk *w, __u64 base, __u64 link)
-{
-	if (link & 1)
-		return !(link & 2) && link >= 8 && link <= base - w->stack;
-	return !(link & 2) && link >= 1 << 20 && !(link >> 47);
-}
-
-/* A plain frame of a run. */
-struct lj_plain {
-	__u64 base; /* of a vararg function: of the frame proper, which lies below */
-	__u64 link;
-	__u64 func;
-	__u64 offset; /* of pc, in bytes from the first instruction */
-};
-
-/* Reads the slots of the frame at f->base. Returns 0 when it is plain. */
-static __always_inline int lj_read_plain(const struct lb_mem *mem, struct lj_walk *w,
-					 struct lj_plain *f)
-{
-	const __u8 *bytes;
-	__u64 func;
-
-	bytes = lj_guess_at(mem, w, LJ_AT(w, FRAME_BYTES), f->base - LJ_AT(w, FRAME_BYTES));
-	if (!bytes)
-		return -1;
-	func = lj_frame_func(w, bytes);
-	f->link = lj_frame_link(w, bytes);
-	if ((f->link & 7) == LJ_FRAME_VARG &&
-	    f->link < f->base - w->stack - LJ_AT(w, FRAME_BYTES)) {
-		f->base -= f->link & ~7ULL;
-		bytes = lj_guess_at(mem, w, LJ_AT(w, FRAME_BYTES), f->base - LJ_AT(w, FRAME_BYTES));
-		if (!bytes)
-			return -1;
-		f->link = lj_frame_link(w, bytes);
-	}
-	f->func = lj_tv_gcptr(w, func);
-	return lj_is_func(w, func) && lj_is_plain_link(w, f->base, f->link) ? 0 : -1;
-}
-
-/* Looks its function up. Returns 0 when that is a Lua function which has pc. */
-static __always_inline int lj_prove_plain(const struct lb_mem *mem, struct lj_walk *w,
-					  struct lj_plain *f, __u64 pc, __u32 exact)
-{
-	const struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
-
-	if ((seen->func != f->func || seen->sample != w->cache.sample) &&
-	    !lj_is_proved(w, f->func, pc) && lj_func(mem, w, f->func) < 0)
-		return -1;
-	f->offset = pc - seen->bc;
-	return seen->kind == LB_FRAME_LUA && f->offset < 4ULL * seen->sizebc + !exact ? 0 : -1;
-}
-
-/* How far below its base that of its caller lies is in seen->distance, then. Returns 0, or -1 when
- * its link is no call's. */
-static __always_inline int lj_measure_plain(const struct lb_mem *mem, struct lj_walk *w,
-					    const struct lj_plain *f)
-{
-	struct lj_seen *seen = &w->seen[lj_seen_index(f->func)];
-	const __u8 *ins;
-	__u32 distance;
-
-	if (seen->link == f->link)
+	lj_enter_frames(w);
+	if (!lj_top_linked(mem, w, regs->base, regs->pc, LJ_FIT_NOT))
 		return 0;
-	ins = lj_guess_at(mem, w, 4, f->link - 4);
-	distance = ins ? lj_distance(w, lb_half(ins, 0)) : 0;
-	if (!distance)
+	pc = lj_saved_pc(mem, w, base);
+	fit = lj_fit(mem, w, base, 0);
+	if (!lj_top_linked(mem, w, base, pc, fit))
+		return 0;
+	if (fit < LJ_FIT_C || !(pc & 7) || pc >= 1 << 20 || lj_link_leads(mem, w, base))
 		return -1;
-	seen->link = f->link;
-	seen->distance = distance;
+	w->link = pc;
+	w->link_known = 1;
+	return lj_top_is(w, base, 0);
+}
+
+LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (!w)
+		return LB_STOP;
+	switch (w->phase) {
+	case LJ_PHASE_LEAF:
+		return lj_step_leaf(mem, w);
+	case LJ_PHASE_STORED:
+		return lj_step_stored(mem, w);
+	case LJ_PHASE_TRACES:
+		return lj_step_traces(mem, w);
+	case LJ_PHASE_HEADS:
+		return lj_step_heads(mem, w);
+	case LJ_PHASE_MCODE:
+		return lj_step_mcode(mem, w);
+	case LJ_PHASE_GUARDS:
+		return lj_step_guards(mem, w);
+	case LJ_PHASE_SNAP:
+		return lj_step_snap(mem, w);
+	case LJ_PHASE_FRAME:
+		return lj_step_frame(mem, w);
+	case LJ_PHASE_PARENT:
+		return lj_step_parent(mem, w);
+	default:
+		return lj_step_search(mem, w);
+	}
+}
+
+/* Returns LB_STATE_DETAIL() of the walk's state. */
+static __always_inline __u8 lj_state_detail(const struct lb_mem *mem, struct lj_walk *w)
+{
+	__u16 gcstate; /* with the byte behind it */
+
+	if (w->state == 'N')
+		return w->in_loop ? LB_IN_LOOP : 0;
+	if (w->state == 'J')
+		return (__u8)-w->vmstate;
+	if (w->state != 'G' ||
+	    lj_guess(mem, w, &gcstate, sizeof(gcstate), w->g + lj_gc_state(&w->lj)))
+		return 0;
+	return (__u8)gcstate + 1;
+}
+
+/*
+ * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
+ * frames of an outer VM, the stack is cut.
+ */
+LB_SUBPROG int lj_walk_end(const struct lb_mem *mem, struct lj_walk *w)
+{
+	if (!w)
+		return 0;
+	if (w->end == LB_STATUS_LOOP && w->phase == LJ_PHASE_SEARCH && w->rec.stack.n) {
+		if (!w->outward)
+			w->rec.stack.flags |= LB_SAMPLE_CUT;
+		w->end = LB_STATUS_RESOLVED;
+	}
+	lb_outer_end(lj_common(w));
+	w->detail = lj_state_detail(mem, w);
 	return 0;
-}
-
-struct lj_run {
-	const struct lb_mem *mem;
-	struct lj_walk *w;
-};
-
-/* Appends the frame at w->base, if it is a plain one, and goes to the one below. Returns 0 when that
- * may be one, too. */
-static long lj_run_step(__u32 turn, struct lj_run *run)
-{
-	const struct lb_mem *mem = mem_accessor(run->mem);
-	struct lj_walk *w = run->w;
-	struct lj_plain plain = {.base = w->base};
-	__u32 n = w->rec.stack.n, exact = w->exact;
-	const struct lj_seen *seen;
-	struct lb_frame *f;
-
-	(void)turn;
-	if (n >= LB_MAX_FRAMES || plain.base <= lj_bottom_base(w) ||
-	    lj_read_plain(mem, w, &plain) || (w->base_func && w->base_func != plain.func) ||
-	    lj_prove_plain(mem, w, &plain, w->pc, exact) ||
-	    (!(plain.link & 1) && lj_measure_plain(mem, w, &plain)))
-		return 1;
-	seen = &w->seen[lj_seen_index(plain.func)];
-	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
-	f->word = LB_FRAME_WORD(LB_FRAME_LUA, w->flags, seen->ptr);
-	f->fp = seen->fp;
-	f->pc = (__u32)(plain.offset >> 2) - (plain.offset != 0 && !exact);
-	w->rec.stack.n = n + 1;
-	w->flags = 0;
-	w->exact = 0;
-	w->joint = 0;
-	w->base_func = 0;
-	w->base = plain.base;
-	if (plain.link & 1) {
-		w->entered = plain.link & ~7ULL;
-		w->linked = 0;
-		return 1;
-	}
-	w->pc = plain.link;
-	w->linked = 1;
-	w->base -= 8ULL * seen->distance;
-	return 0;
-}
-
-/*
- * A run of plain frames: Lua functions that Lua functions called, vararg functions among them, and
- * one at the end that C code did. What is not so plain is left to lj_step_frame().
- */
-static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_walk *w)
-{
-	struct lj_run run = {.mem = mem, .w = w};
-
-	if (w->skip | w->link_known || (w->boundary && !w->linked) || !lj_may_be_base(w, w->base) ||
-	    w->pc & 3)
-		return;
-	lb_loop(LB_MAX_FRAMES, lj_run_step, &run);
-}
-
-/*
- * Looks up the function of the frame at base, whose slot holds func. In compiled code that may be
- * the one before a tail call; pc is one of the other's then.
- */
-static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
-{
-	__u64 other = w->base_func;
-	int index = lj_func_at(mem, w, func, w->pc);
-	int instead;
-
-	w->base_func = 0;
-	if (!other || other == func ||
-	    (index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc)))
-		return index;
-	instead = lj_func(mem, w, other);
-	if (instead < 0 || !lj_pc_inside(&w->seen[instead & (LJ_SEEN - 1)], w->pc))
-		return index < 0 ? index : lj_func(mem, w, func);
-	return instead;
-}
-
-/*
- * A callback that C code makes into Lua has its frame before its function runs (lj_ccallback_enter)
- * and after that has returned (lj_ccallback_leave). Then C code runs, called from the frame below.
- */
-static __always_inline int lj_is_idle_callback(const struct lb_mem *mem, struct lj_walk *w,
-					       __u64 link, int index)
-{
-	const struct lj_seen *seen = &w->seen[index & (LJ_SEEN - 1)];
-	const __u8 *cont;
-
-	return !w->rec.stack.n && (link & 7) == LJ_FRAME_CONT && seen->kind == LB_FRAME_LUA &&
-	       !lj_pc_inside(seen, w->pc) &&
-	       !lj_at(mem, w, &cont, 8, w->base - 2 * LJ_AT(w, FRAME_BYTES)) &&
-	       lj_frame_func(w, cont) == LJ_CONT_FFI_CALLBACK;
-}
-
-/* Has the walk come to the bottom of this thread's stack? */
-static __always_inline int lj_at_bottom(const struct lj_walk *w)
-{
-	return w->base == lj_bottom_base(w);
-}
-
-LB_SUBPROG int lj_step_outer(const struct lb_mem *mem, struct lj_walk *w);
-
-/*
- * Then it goes on in the thread that resumed this one. Nobody resumes the main thread, but another
- * VM's C function may have called it.
- */
-static __always_inline enum lb_more lj_bottom(const struct lb_mem *mem, struct lj_walk *w)
-{
-	if (lj_is_main(w))
-		return lj_step_outer(mem, w) ? LB_STOP : LB_MORE;
-	w->phase = LJ_PHASE_PARENT;
-	return LB_MORE;
-}
-
-/*
- * C code calls back into the thread that has used the FFI last. Has that yielded since? Then it had
- * no cframe when the callback made one, and its frames below do not run.
- */
-static __always_inline int lj_is_in_yielded(const struct lb_mem *mem, struct lj_walk *w)
-{
-	if (w->boundary)
-		lj_cross_c(mem, w, w->boundary, w->boundary_below);
-	w->boundary = 0;
-	return !lj_read_cframe(mem, w, w->base - 8) && !w->saved.prev;
-}
-
-static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, struct lj_walk *w)
-{
-	const __u8 *bytes;
-	__u64 func, link, delta, cont;
-	__u32 distance;
-	int index;
-
-	w->entered = 0;
-	lj_run_frames(mem, w);
-	if (w->entered) {
-		lj_boundary(mem, w, w->entered);
-		w->base -= w->entered;
-	}
-	/* frame slot = base - 8; the lowest frame's is stack + 8, which belongs to no function */
-	if (lj_at_bottom(w))
-		return lj_bottom(mem, w);
-	if (!lj_may_be_base(w, w->base) || w->rec.stack.n > LB_MAX_FRAMES)
-		return lj_stop(w, LB_STATUS_STACK_CHANGING);
-	if (lj_at(mem, w, &bytes, LJ_AT(w, FRAME_BYTES), w->base - LJ_AT(w, FRAME_BYTES)))
-		return lj_stop(w, LB_STATUS_FAULT);
-	func = lj_frame_func(w, bytes);
-	link = w->link_known ? w->link : lj_frame_link(w, bytes);
-	w->link_known = 0;
-
-	if (w->skip) {
-		w->skip = 0;
-	} else if (lj_tv_gcptr(w, func) != w->L) { /* dummy frames of errors in C hold L itself */
-		if (!lj_is_func(w, func))
-			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-		index = lj_base_function(mem, w, lj_tv_gcptr(w, func));
-		if (index < 0)
-			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-		if (w->joint && lj_snap_is_real(w, index))
-			return LB_MORE;
-		if (!lj_is_idle_callback(mem, w, link, index) && lj_emit(mem, w, index))
-			return LB_STOP;
-	}
-
-	delta = link & ~7ULL;
-	switch (link & 7) {
-	case LJ_FRAME_LUA:
-	case LJ_FRAME_LUAP: /* bit 2 belongs to the pc, which is 4-byte aligned */
-		distance = lj_call_distance(mem, w, link);
-		if (!distance)
-			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-		w->pc = link;
-		w->linked = 1;
-		delta = 8ULL * distance;
-		break;
-	case LJ_FRAME_CONT:
-		if (lj_at(mem, w, &bytes, LJ_AT(w, FRAME_BYTES),
-			  w->base - 2 * LJ_AT(w, FRAME_BYTES)))
-			return lj_stop(w, LB_STATUS_FAULT);
-		cont = lj_frame_func(w, bytes);
-		w->pc = lj_frame_link(w, bytes);
-		if (cont == LJ_CONT_FFI_CALLBACK) { /* C code lies between */
-			if (lj_is_in_yielded(mem, w))
-				return lj_bottom(mem, w);
-			lj_boundary(mem, w, delta);
-		} else if (cont == LJ_CONT_TAILCALL) { /* the function below is yet to be called */
-			w->pc = 0;
-			w->skip = 1;
-		}
-		break;
-	case LJ_FRAME_C:
-	case LJ_FRAME_CP:
-		lj_boundary(mem, w, delta);
-		break;
-	case LJ_FRAME_VARG:
-		w->skip = 1;
-		break;
-	default: /* PCALL, PCALLH: below is the fast function itself */
-		w->pc = 0;
-		break;
-	}
-	if (!delta || delta > w->base - w->stack)
-		return lj_stop(w, LB_STATUS_STACK_CHANGING);
-	w->base -= delta;
-	return lj_at_bottom(w) ? lj_bottom(mem, w) : LB_MORE;
 }
 
 #endif

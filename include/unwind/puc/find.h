@@ -8,7 +8,7 @@
  * outside it. The innermost, with the smallest errorJmp above sp, runs. One exception: a C function
  * of one VM has called another VM unprotected, on a lua_State that is active further out.
  *
- * puc_find() tries the lua_State of the sample before, and the registers. One of these runs if it
+ * puc_walk_begin() tries the lua_State of the sample before, and the registers. One of these runs if it
  * is active and its topmost function cannot have resumed another lua_State:
  * - a Lua function: lua_resume is called by C functions, which have a CallInfo of their own (only C
  *   hooks have none)
@@ -86,44 +86,6 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 			return 1;
 	}
 	return 0;
-}
-
-/*
- * Finds the lua_State that runs on this thread. Returns 0 if it was found, 1 if the steps have to
- * search the C stack first. They end as LB_STATUS_OUTSIDE if no lua_State runs here.
- */
-LB_SUBPROG int puc_find(const struct lb_mem *mem, struct puc_walk *w)
-{
-	if (!w)
-		return 1;
-	w->g = 0;
-	w->L = 0;
-	w->inner = w->stack_hi; /* of several VMs, one in which none is found is no inner one */
-	w->vmstate = 0;
-	w->fault = 0;
-	w->flags = 0;
-	w->noted = 0;
-	w->popped = 0;
-	w->code_steps = 0;
-	w->steps = 0;
-	w->state = 'I';
-	w->child = 0;
-	lb_outer_begin(puc_common(w));
-	w->looked = 0;
-	w->far = 0;
-	w->near_most = 0;
-	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
-	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
-		return puc_take_best(w);
-	if (w->key != ~0ULL && puc_is_far_known(w))
-		w->scan_end = puc_scan_reach(w);
-	w->known[0] = w->L_hint;
-	w->known[1] = w->L_hint && w->try.L == w->L_hint ? w->try.main_L : 0;
-	if (w->key != ~0ULL && !puc_in_vm(w, w->regs.ip))
-		return 1;
-	if (puc_consider_regs(mem, w, w->regs.sp))
-		return puc_take_best(w);
-	return 1;
 }
 
 /*
@@ -272,34 +234,6 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	else if (puc_is_alone(w, PUC_SOUGHT_RESUMER))
 		return puc_cut(w);
 	return LB_MORE;
-}
-
-LB_SUBPROG int puc_step(const struct lb_mem *mem, struct puc_walk *w)
-{
-	if (!w)
-		return LB_STOP;
-	if (++w->steps == LB_MAX_STEPS && w->rec.stack.n)
-		return w->outward ? puc_end(w, LB_STATUS_RESOLVED) : puc_cut(w);
-	switch (w->phase) {
-	case PUC_PHASE_SCAN:
-		return puc_step_scan(mem, w);
-	case PUC_PHASE_WEIGH:
-		return puc_step_weigh(mem, w);
-	case PUC_PHASE_NOTE:
-		return puc_step_note(mem, w);
-	case PUC_PHASE_TOP:
-		if (puc_step_top(mem, w))
-			return LB_STOP;
-		return w->phase == PUC_PHASE_FRAME ? puc_step_frames(mem, w) : LB_MORE;
-	case PUC_PHASE_COLLECTS:
-		return puc_step_collects(mem, w);
-	case PUC_PHASE_FRAME:
-		return puc_step_frames(mem, w);
-	case PUC_PHASE_CODE:
-		return puc_step_code(mem, w);
-	default:
-		return puc_step_jmp(mem, w);
-	}
 }
 
 #endif

@@ -39,19 +39,4 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 	return LB_MORE;
 }
 
-/* Completes a walk that has stopped: an outer VM's frames that could not be walked are cut. */
-LB_SUBPROG int puc_walk_ended(const struct lb_mem *mem, struct puc_walk *w)
-{
-	__u16 gcstate; /* with the byte behind it */
-
-	if (!w)
-		return 0;
-	lb_outer_end(puc_common(w));
-	w->detail = 0;
-	if (w->state == 'G' &&
-	    !puc_guess(mem, w, &gcstate, sizeof(gcstate), w->g + w->puc.g_gcstate))
-		w->detail = (__u8)gcstate + 1;
-	return 0;
-}
-
 #endif

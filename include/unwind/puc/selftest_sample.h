@@ -6,7 +6,7 @@
 #ifndef LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
 #define LUABPF_UNWIND_PUC_SELFTEST_SAMPLE_H
 
-#include <unwind/puc/find.h>
+#include <unwind/puc/unwind.h>
 #include <unwind/puc/selftest.h>
 
 /* Steps the walk until it stops, or for LB_MAX_STEPS. */
@@ -48,10 +48,10 @@ static __always_inline void puc_selftest_sample(const struct lb_mem *mem, struct
 						const struct puc_selftest *in)
 {
 	puc_selftest_reset(w, in);
-	puc_find(mem, w);
+	puc_walk_begin(mem, w);
 	w->end = LB_STATUS_LOOP;
 	puc_selftest_run(mem, w);
-	puc_walk_ended(mem, w);
+	puc_walk_end(mem, w);
 }
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef LUABPF_UNWIND_PUC_THREAD_H
 #define LUABPF_UNWIND_PUC_THREAD_H
 
-#include <unwind/puc/unwind.h>
+#include <unwind/puc/stack.h>
 
 #define PUC_SPILLED 13 /* words of luaV_execute's frame that may hold L or pc */
 

@@ -4,7 +4,7 @@
  *
  * Asks the walker of PUC Lua and knows the answer. Lua code runs in this process, in the shared
  * library as it is shipped, and a signal interrupts it at any instruction. The handler runs
- * puc_find() and the walk over the process's own memory, from the registers of the interrupted
+ * puc_walk_begin() and the walk over the process's own memory, from the registers of the interrupted
  * code, and compares what they say with
  *
  *     the lua_State that runs: lua_resume() is wrapped here, so the coroutine library of liblua
@@ -36,7 +36,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include <unwind/puc/find.h>
+#include <unwind/puc/unwind.h>
 
 #include "../host.h"
 #include "oracle_judge.h"
@@ -279,7 +279,7 @@ static void on_signal(int sig, siginfo_t *info, void *arg)
 
 	set_walk(&walk, uc);
 	walk.end = LB_STATUS_LOOP;
-	puc_find(&mem, &walk);
+	puc_walk_begin(&mem, &walk);
 	for (i = 0; i < LB_MAX_STEPS && puc_step(&mem, &walk) == LB_MORE; i++)
 		;
 	walk.L_hint = walk.end == LB_STATUS_RESOLVED ? walk.L : walk.L_hint;
