@@ -83,10 +83,10 @@ static __always_inline int lj_read_kin(const struct lb_mem *mem, struct lj_walk 
 
 static __always_inline int lj_search_heads(struct lj_walk *w, __u64 ip)
 {
-	w->next_trace = w->trace;
-	w->next_side = LJ_HEADS_BEGIN;
-	w->ntraces = LJ_HEADS_MOST;
-	w->head_ip = ip;
+	w->traces.next = w->trace;
+	w->traces.side = LJ_HEADS_BEGIN;
+	w->traces.n = LJ_HEADS_MOST;
+	w->traces.ip = ip;
 	w->phase = LJ_PHASE_HEADS;
 	return 0;
 }
@@ -98,24 +98,24 @@ LB_SUBPROG int lj_step_heads(const struct lb_mem *mem, struct lj_walk *w)
 
 	if (!w)
 		return LB_STOP;
-	no = w->next_trace;
+	no = w->traces.next;
 	if (no && lj_read_kin(mem, w, &kin, no))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	if (w->head_ip - kin.mcode < kin.szmcode) { /* found: PHASE_TRACES enters it */
+	if (w->traces.ip - kin.mcode < kin.szmcode) { /* found: PHASE_TRACES enters it */
 		w->trace = no;
-		w->trace_mcofs = (__u32)(w->head_ip - kin.mcode);
-		w->ntraces = 0;
+		w->traces.mcofs = (__u32)(w->traces.ip - kin.mcode);
+		w->traces.n = 0;
 		w->phase = LJ_PHASE_TRACES;
 		return LB_MORE;
 	}
-	if (w->next_side == LJ_HEADS_BEGIN) {
-		w->next_trace = kin.link;
-		w->next_side = (__u16)(kin.root ? kin.root : no);
+	if (w->traces.side == LJ_HEADS_BEGIN) {
+		w->traces.next = kin.link;
+		w->traces.side = (__u16)(kin.root ? kin.root : no);
 	} else {
-		w->next_trace = w->next_side ? w->next_side : kin.nextside;
-		w->next_side = 0;
+		w->traces.next = w->traces.side ? w->traces.side : kin.nextside;
+		w->traces.side = 0;
 	}
-	if ((w->next_trace || w->next_side) && --w->ntraces)
+	if ((w->traces.next || w->traces.side) && --w->traces.n)
 		return LB_MORE;
 	/* none of them: takes the current trace at its beginning */
 	return lj_enter_snapshot(mem, w, 0) ? lj_stop(w, LB_STATUS_BAD_TRACE) : LB_MORE;

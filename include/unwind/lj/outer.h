@@ -111,7 +111,7 @@ static __always_inline enum lb_more lj_end_outward(const struct lb_mem *mem, str
 	struct lj_resumer *known = &w->resumers[w->resumed & (LJ_RESUMERS - 1)];
 
 	if (found == LJ_SEARCH_FOUND) {
-		if (!lj_enter_outer(mem, w, w->found_L, w->found_cframe)) {
+		if (!lj_enter_outer(mem, w, w->search.L, w->search.cframe)) {
 			known->L = w->L;
 			known->cframe = w->cframe;
 			return LB_MORE;
@@ -133,8 +133,8 @@ static __always_inline enum lb_more lj_step_search(const struct lb_mem *mem, str
 	case LJ_SEARCH_ON:
 		return LB_MORE;
 	case LJ_SEARCH_FOUND:
-		lj_enter_L(w, w->found_L, w->found_cframe);
-		if (!is_resumer) /* the search was for the running thread: lj_find_top goes on */
+		lj_enter_L(w, w->search.L, w->search.cframe);
+		if (!is_resumer) /* the search was for the running thread: lj_walk_begin goes on */
 			return lj_stop(w, LB_STATUS_OUTSIDE);
 		known->L = w->L;
 		known->cframe = w->cframe;

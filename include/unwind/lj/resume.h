@@ -50,9 +50,9 @@ static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 /* Starts a search for a cframe, upwards on the C stack. */
 static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 {
-	w->search = addr;
-	w->searched = 0;
-	w->in_block = 0;
+	w->search.addr = addr;
+	w->search.words = 0;
+	w->search.in_block = 0;
 	w->phase = LJ_PHASE_SEARCH;
 }
 
@@ -157,7 +157,7 @@ static long lj_block_step(__u32 turn, struct lj_walk **walk)
 	for (i = 0; i < LJ_BLOCK_RUN; i++) {
 		if (!lb_within(w->block[from + i + at], lo, size))
 			continue;
-		w->hit = from + i;
+		w->search.hit = from + i;
 		return 1;
 	}
 	return 0;
@@ -169,9 +169,9 @@ static long lj_block_step(__u32 turn, struct lj_walk **walk)
  */
 static __always_inline __u32 lj_search_block(struct lj_walk *w)
 {
-	w->hit = LJ_BLOCK;
+	w->search.hit = LJ_BLOCK;
 	lb_loop(LJ_BLOCK / LJ_BLOCK_RUN, lj_block_step, &w);
-	return w->hit;
+	return w->search.hit;
 }
 
 /* Returns the L of a cframe that begins at word i of the block. */
@@ -197,24 +197,24 @@ enum lj_search {
 /* Reads the next block of the C stack. */
 static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 left = w->stack_hi - w->search;
+	__u64 remaining = w->stack_hi - w->search.addr;
 	__u32 least = w->lj.cframe_size + 8 * lj_search_below(w);
-	__u32 size = left < sizeof(w->block) ? (__u32)left & ~7u : sizeof(w->block);
+	__u32 size = remaining < sizeof(w->block) ? (__u32)remaining & ~7u : sizeof(w->block);
 
-	if (w->search + least > w->stack_hi)
+	if (w->search.addr + least > w->stack_hi)
 		return LJ_SEARCH_OVER;
-	if (w->searched >= LJ_SEARCH)
+	if (w->search.words >= LJ_SEARCH)
 		return LJ_SEARCH_CUT;
 	/* the masks are for the verifier */
-	if (mem_read(mem, w->block, size & 1023, w->search)) {
-		left = LB_PAGE - (w->search & (LB_PAGE - 1));
-		if (left >= size || left < least ||
-		    mem_read(mem, w->block, (size = (__u32)left & ~7u) & 1023, w->search))
+	if (mem_read(mem, w->block, size & 1023, w->search.addr)) {
+		remaining = LB_PAGE - (w->search.addr & (LB_PAGE - 1));
+		if (remaining >= size || remaining < least ||
+		    mem_read(mem, w->block, (size = (__u32)remaining & ~7u) & 1023, w->search.addr))
 			return LJ_SEARCH_CUT;
 	}
-	w->in_block = (size - least) / 8 + 1;
-	if (w->in_block > LJ_BLOCK)
-		w->in_block = LJ_BLOCK;
+	w->search.in_block = (size - least) / 8 + 1;
+	if (w->search.in_block > LJ_BLOCK)
+		w->search.in_block = LJ_BLOCK;
 	return LJ_SEARCH_ON;
 }
 
@@ -231,28 +231,28 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 
 	if (!w)
 		return LJ_SEARCH_OVER;
-	if (!w->in_block) {
+	if (!w->search.in_block) {
 		r = lj_read_block(mem, w);
 		if (r)
 			return r;
 	}
 	i = lj_search_block(w);
-	if (i >= w->in_block) { /* the words from there on are stale */
-		w->search += 8ULL * w->in_block;
-		w->searched += w->in_block;
-		w->in_block = 0;
+	if (i >= w->search.in_block) { /* the words from there on are stale */
+		w->search.addr += 8ULL * w->search.in_block;
+		w->search.words += w->search.in_block;
+		w->search.in_block = 0;
 		return LJ_SEARCH_ON;
 	}
 	i &= LJ_BLOCK - 1;
 	prev = w->lj.cframe_prev / 8 & (LJ_CFRAME_WORDS - 1);
 	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* tried */
 	i += lj_search_below(w);
-	cframe = w->search + 8ULL * i;
+	cframe = w->search.addr + 8ULL * i;
 	L = lj_block_L(w, i);
 	if (L == w->L || !lj_is_prev(w->block[i + prev]) || !lj_owns_cframe(mem, w, L, cframe))
 		return LJ_SEARCH_ON;
-	w->found_L = L;
-	w->found_cframe = cframe;
+	w->search.L = L;
+	w->search.cframe = cframe;
 	return LJ_SEARCH_FOUND;
 }
 
@@ -273,10 +273,10 @@ struct lj_nearer {
 /* A page of the C stack that was never touched holds no cframe. */
 static __always_inline enum lj_search lj_skip_page(struct lj_walk *w)
 {
-	__u32 bytes = LB_PAGE - (__u32)(w->search & (LB_PAGE - 1));
+	__u32 bytes = LB_PAGE - (__u32)(w->search.addr & (LB_PAGE - 1));
 
-	w->search += bytes;
-	w->searched += bytes / 8;
+	w->search.addr += bytes;
+	w->search.words += bytes / 8;
 	return LJ_SEARCH_ON;
 }
 
@@ -286,23 +286,23 @@ static long lj_nearer_step(__u32 turn, struct lj_nearer *ctx)
 	struct lj_walk *w = ctx->w;
 
 	(void)turn;
-	if (w->search >= w->cframe || w->searched >= ctx->most)
+	if (w->search.addr >= w->cframe || w->search.words >= ctx->most)
 		return 1;
-	w->search_is = lj_search_on(mem, w);
-	if (w->search_is == LJ_SEARCH_CUT && w->searched < LJ_SEARCH)
-		w->search_is = lj_skip_page(w);
-	return w->search_is != LJ_SEARCH_ON;
+	w->search.result = lj_search_on(mem, w);
+	if (w->search.result == LJ_SEARCH_CUT && w->search.words < LJ_SEARCH)
+		w->search.result = lj_skip_page(w);
+	return w->search.result != LJ_SEARCH_ON;
 }
 
 static __always_inline int lj_is_nearer(const struct lj_walk *w)
 {
-	return w->search_is == LJ_SEARCH_FOUND && w->found_cframe < w->cframe;
+	return w->search.result == LJ_SEARCH_FOUND && w->search.cframe < w->cframe;
 }
 
 /* True if the stack is searched up to the thread's cframe. The last block reaches beyond. */
 static __always_inline int lj_is_searched(const struct lj_walk *w)
 {
-	return w->search_is == LJ_SEARCH_FOUND || w->search >= w->cframe;
+	return w->search.result == LJ_SEARCH_FOUND || w->search.addr >= w->cframe;
 }
 
 /* Reads the L of a cframe, which may be none. */
@@ -353,12 +353,12 @@ LB_SUBPROG int lj_find_below(const struct lb_mem *mem, struct lj_walk *w)
 		return 0;
 	from = w->cframe - LJ_FAR_BYTES;
 	w->rec.stack.flags |= LB_SAMPLE_CUT;
-	lj_search_from(w, from < w->search ? w->search : from);
+	lj_search_from(w, from < w->search.addr ? w->search.addr : from);
 	w->phase = LJ_PHASE_FRAME;
-	w->search_is = LJ_SEARCH_ON;
+	w->search.result = LJ_SEARCH_ON;
 	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
 	if (lj_is_nearer(w))
-		lj_enter_L(w, w->found_L, w->found_cframe);
+		lj_enter_L(w, w->search.L, w->search.cframe);
 	return 0;
 }
 
@@ -382,19 +382,19 @@ LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp
 		known->key = key;
 		known->sample = w->cache.sample;
 		known->cframe = 0;
-		known->next = w->search;
+		known->next = w->search.addr;
 	}
 	if (known->cframe && !lj_enter_cframe(mem, w, known->cframe))
 		return 0;
 	if (known->cframe)
-		known->next = w->search;
+		known->next = w->search.addr;
 	lj_search_from(w, known->next);
 	w->phase = LJ_PHASE_FRAME;
-	w->search_is = LJ_SEARCH_ON;
+	w->search.result = LJ_SEARCH_ON;
 	lb_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
 	known->sample = w->cache.sample;
-	known->next = w->search;
-	known->cframe = lj_is_nearer(w) ? w->found_cframe : lj_is_searched(w) ? w->cframe : 0;
+	known->next = w->search.addr;
+	known->cframe = lj_is_nearer(w) ? w->search.cframe : lj_is_searched(w) ? w->cframe : 0;
 	if (!known->cframe)
 		return 1;
 	w->fault |= lj_enter_cframe(mem, w, known->cframe) < 0;
@@ -411,10 +411,10 @@ LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64
 		return 0;
 	lj_search_from(w, (sp + 7) & ~7ULL);
 	w->phase = LJ_PHASE_FRAME;
-	w->search_is = LJ_SEARCH_ON;
+	w->search.result = LJ_SEARCH_ON;
 	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
 	if (lj_is_nearer(w))
-		lj_enter_L(w, w->found_L, w->found_cframe);
+		lj_enter_L(w, w->search.L, w->search.cframe);
 	else if (!lj_is_searched(w) && lj_is_stale(mem, w))
 		r = lj_find_far(mem, w, sp);
 	return r > 0 ? lj_find_below(mem, w) : r;

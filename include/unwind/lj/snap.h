@@ -67,10 +67,10 @@ static __always_inline enum lb_more lj_snap_link(const struct lb_mem *mem, struc
 	w->link = link;
 	if ((link & 3) == LJ_FRAME_LUA)
 		distance = lj_call_distance(mem, w, link);
-	if (!distance || distance > (__u64)w->slot)
+	if (!distance || distance > (__u64)w->cursor.slot)
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	w->distance = (__s32)distance;
-	w->want = LJ_WANT_FUNC;
+	w->cursor.distance = (__s32)distance;
+	w->cursor.want = LJ_WANT_FUNC;
 	return LB_MORE;
 }
 
@@ -136,9 +136,9 @@ static __always_inline int lj_take_virtual(struct lj_walk *w, __u64 map)
 static __always_inline enum lb_more lj_snap_next(struct lj_walk *w, __u64 pc)
 {
 	w->pc = pc;
-	w->slot -= w->distance;
-	w->want = LJ_WANT_LINK;
-	if (w->slot)
+	w->cursor.slot -= w->cursor.distance;
+	w->cursor.want = LJ_WANT_LINK;
+	if (w->cursor.slot)
 		return LB_MORE;
 	/* the remaining frames are on the real stack, the topmost at jit_base */
 	w->flags |= LB_FRAME_TRACE;
@@ -161,7 +161,7 @@ static __always_inline enum lb_more lj_snap_func(const struct lb_mem *mem, struc
 	}
 	w->skip = (w->link & 7) == LJ_FRAME_VARG;
 	if ((w->link & 7) == LJ_FRAME_CONT) {
-		w->want = LJ_WANT_CONTPC;
+		w->cursor.want = LJ_WANT_CONTPC;
 		return LB_MORE;
 	}
 	return lj_snap_next(w, (w->link & 3) == LJ_FRAME_LUA ? w->link : 0);
@@ -240,13 +240,13 @@ static __always_inline int lj_snap_parent(const struct lb_mem *mem, struct lj_wa
 {
 	__u64 ins;
 
-	if (w->parents >= LJ_MAX_PARENTS ||
-	    lj_read(mem, w, &ins, sizeof(ins), w->consts + 8ULL * LJ_REF_BIAS) ||
+	if (w->cursor.parents >= LJ_MAX_PARENTS ||
+	    lj_read(mem, w, &ins, sizeof(ins), w->cursor.consts + 8ULL * LJ_REF_BIAS) ||
 	    lj_gctrace(mem, w, &w->parent, ins & 0xffff))
 		return -1;
-	w->parents++;
-	w->consts = w->parent.ir;
-	w->constant = w->parent.nk;
+	w->cursor.parents++;
+	w->cursor.consts = w->parent.ir;
+	w->cursor.constant = w->parent.nk;
 	return 0;
 }
 
@@ -261,19 +261,19 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 	__u64 proto;
 	int index;
 
-	if (w->constant >= LJ_REF_BIAS - 3) {
+	if (w->cursor.constant >= LJ_REF_BIAS - 3) {
 		if (!lj_snap_parent(mem, w))
 			return LB_MORE;
 		/* trace stitching: the trace is about to leave for a C function, whose caller is on
 		 * top */
 		if ((w->link & 7) != LJ_FRAME_CONT || w->skip)
 			return lj_stop(w, LB_STATUS_BAD_TRACE);
-		w->want = LJ_WANT_CONTPC;
+		w->cursor.want = LJ_WANT_CONTPC;
 		return LB_MORE;
 	}
-	if (lj_at(mem, w, &ins, 16, w->consts + 8ULL * w->constant))
+	if (lj_at(mem, w, &ins, 16, w->cursor.consts + 8ULL * w->cursor.constant))
 		return lj_stop(w, LB_STATUS_FAULT);
-	w->constant++;
+	w->cursor.constant++;
 	proto = lj_is_32(w) ? lb_half(ins, 0) : lb_word(ins, 8);
 	if ((lb_half(ins, 4) & 0x1f) != LJ_IRT_PROTO ||
 	    w->pc - proto - LJ_AT(w, PROTO_SIZE) >= 1 << 24)
@@ -287,11 +287,11 @@ static __always_inline enum lb_more lj_snap_proto(const struct lb_mem *mem, stru
 /* GC32: takes the next of the links that follow the snapshot's entries. Returns 0, or -1. */
 static __always_inline int lj_snap_next_link(struct lj_walk *w, __u64 *link)
 {
-	__u32 i = w->next_link;
+	__u32 i = w->cursor.next_link;
 
-	if (i >= w->nsnapmap || i >= LJ_SNAPMAP)
+	if (i >= w->cursor.nsnapmap || i >= LJ_SNAPMAP)
 		return -1;
-	w->next_link = i + 1;
+	w->cursor.next_link = i + 1;
 	*link = w->snapmap[i & (LJ_SNAPMAP - 1)];
 	return 0;
 }
@@ -299,15 +299,16 @@ static __always_inline int lj_snap_next_link(struct lj_walk *w, __u64 *link)
 /* GC32: finds the topmost frame, an entry a step; if there is none, it is the trace's own. */
 static __always_inline enum lb_more lj_snap_top(struct lj_walk *w)
 {
-	__u32 i = (__u32)w->entry, entry = i < LJ_SNAPMAP ? w->snapmap[i & (LJ_SNAPMAP - 1)] : 0;
+	__u32 i = (__u32)w->cursor.entry,
+	      entry = i < LJ_SNAPMAP ? w->snapmap[i & (LJ_SNAPMAP - 1)] : 0;
 
 	if (i < LJ_SNAPMAP && !(entry & LJ_SNAP_FRAME)) {
-		w->entry--;
+		w->cursor.entry--;
 		return LB_MORE;
 	}
-	w->slot = (__s32)(entry >> 24);
-	w->want = LJ_WANT_LINK;
-	if (!w->slot) {
+	w->cursor.slot = (__s32)(entry >> 24);
+	w->cursor.want = LJ_WANT_LINK;
+	if (!w->cursor.slot) {
 		w->phase = LJ_PHASE_FRAME;
 		lj_keep_virtual(w);
 	}
@@ -321,43 +322,43 @@ static __always_inline enum lb_more lj_step_link(const struct lb_mem *mem, struc
 
 	if (lj_snap_next_link(w, &link))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	return w->want == LJ_WANT_LINK ? lj_snap_link(mem, w, link) : lj_snap_next(w, link);
+	return w->cursor.want == LJ_WANT_LINK ? lj_snap_link(mem, w, link) : lj_snap_next(w, link);
 }
 
 /* Reads one entry of the snapshot's map, from its end: entries are sorted by slot. */
 static __always_inline enum lb_more lj_step_entry(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__s32 slot = w->want == LJ_WANT_LINK   ? w->slot + 1
-		     : w->want == LJ_WANT_FUNC ? w->slot
-					       : w->slot - 1;
-	__u32 entry = 0, i = (__u32)w->entry;
+	__s32 slot = w->cursor.want == LJ_WANT_LINK   ? w->cursor.slot + 1
+		     : w->cursor.want == LJ_WANT_FUNC ? w->cursor.slot
+						      : w->cursor.slot - 1;
+	__u32 entry = 0, i = (__u32)w->cursor.entry;
 	__u64 value;
 
-	if (w->want == LJ_WANT_PROTO)
+	if (w->cursor.want == LJ_WANT_PROTO)
 		return lj_snap_proto(mem, w);
-	if (lj_is_32(w) && w->want == LJ_WANT_TOP)
+	if (lj_is_32(w) && w->cursor.want == LJ_WANT_TOP)
 		return lj_snap_top(w);
-	if (lj_is_32(w) && w->want != LJ_WANT_FUNC)
+	if (lj_is_32(w) && w->cursor.want != LJ_WANT_FUNC)
 		return lj_step_link(mem, w);
 	if (i < LJ_SNAPMAP)
 		entry = w->snapmap[i & (LJ_SNAPMAP - 1)];
 	if ((__s32)(entry >> 24) > slot) {
-		w->entry--;
+		w->cursor.entry--;
 		return LB_MORE;
 	}
-	if (w->want == LJ_WANT_FUNC && (__s32)(entry >> 24) == slot &&
+	if (w->cursor.want == LJ_WANT_FUNC && (__s32)(entry >> 24) == slot &&
 	    (entry & 0xffff) >= LJ_REF_BIAS) {
-		w->constant = w->gctrace.nk;
-		w->consts = w->gctrace.ir;
-		w->parents = 0;
-		w->want = LJ_WANT_PROTO;
+		w->cursor.constant = w->gctrace.nk;
+		w->cursor.consts = w->gctrace.ir;
+		w->cursor.parents = 0;
+		w->cursor.want = LJ_WANT_PROTO;
 		return LB_MORE;
 	}
 	if (lj_snap_value(mem, w, slot, entry, &value))
 		return lj_stop(w, LB_STATUS_FAULT);
-	if (w->want == LJ_WANT_LINK)
+	if (w->cursor.want == LJ_WANT_LINK)
 		return lj_snap_link(mem, w, value);
-	if (w->want == LJ_WANT_FUNC)
+	if (w->cursor.want == LJ_WANT_FUNC)
 		return lj_snap_func(mem, w, lj_func_at(mem, w, lj_tv_gcptr(w, value), w->pc));
 	return lj_snap_next(w, value);
 }

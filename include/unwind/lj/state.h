@@ -56,8 +56,8 @@ struct lj_cframe {
 #define LJ_SNAPMAP 256 /* nent is one byte; more for the pc, in GC32 for links, too */
 #define LJ_VIRTUAL_BITS 7
 #define LJ_VIRTUALS (1 << LJ_VIRTUAL_BITS)
-#define LJ_LEFT_BITS 10
-#define LJ_SNAP_CACHE (1 << LJ_LEFT_BITS)
+#define LJ_SNAP_CACHE_BITS 10
+#define LJ_SNAP_CACHE (1 << LJ_SNAP_CACHE_BITS)
 #define LJ_SEARCH 32768 /* words of C stack searched for a cframe */
 #define LJ_BLOCK 64	/* of which are read at once, and LJ_CFRAME_WORDS more */
 #define LJ_CFRAME_WORDS 16
@@ -89,8 +89,8 @@ struct lj_snap_cache {
 	__u32 mapofs; /* of the snapshot's entries */
 	__u16 lo, hi; /* offsets [lo, hi) are right of it, and left of the next one */
 };
-#define LJ_LEFT_PLACES 32    /* bytes of machine code that share two entries */
-#define LJ_LEFT_MOST 0xffffu /* the limit of SnapShot.mcofs */
+#define LJ_SNAP_CACHE_BYTES 32 /* bytes of machine code that share two entries */
+#define LJ_MCOFS_MOST 0xffffu  /* the limit of SnapShot.mcofs */
 
 /*
  * The head of a trace (GCtrace). It is read in each sample: after a flush and two collections
@@ -123,6 +123,51 @@ struct lj_resumer {
 	__u32 pad;
 };
 
+/* PHASE_LEAF: the pair of BASE and PC to try. */
+struct lj_leaf {
+	__u32 base, pc;
+};
+
+/* PHASE_TRACES: the only trace that can have called. PHASE_HEADS: the trace whose head has ip. */
+struct lj_trace_search {
+	__u64 ip;
+	__u32 next, n; /* to read next; upper bound of their number, PHASE_HEADS: those to try */
+	__u32 mcofs;   /* PHASE_TRACES: of the call, in the trace that was found */
+	__u32 side;    /* PHASE_HEADS: the trace after next; 0: that is a side trace */
+};
+
+/* PHASE_MCODE: binary search for the snapshot left of mcofs. PHASE_GUARDS: search by the guards. */
+struct lj_snap_search {
+	__u32 mcofs;
+	__u32 lo, hi;		  /* PHASE_GUARDS: lo is an offset in the machine code */
+	__u32 lo_mcofs, hi_mcofs; /* where the snapshots before lo and at hi begin */
+	__u32 block, size;	  /* PHASE_GUARDS: the machine code that is in block[] */
+	__u32 jump, jump_found;	  /* in it */
+};
+
+/* PHASE_SNAP. Slots count from the trace's base: 0 func, 1 link, 2 first local. */
+struct lj_snap_cursor {
+	__s32 entry;	 /* index into snapmap, counts down */
+	__s32 slot;	 /* of the function of the current virtual frame */
+	__s32 distance;	 /* slots to the next one, once its link was seen */
+	__u32 next_link; /* GC32: index into snapmap of the next frame's link */
+	__u32 nsnapmap;	 /* ... entries that were read */
+	__u32 want;	 /* enum lj_want */
+	__u32 constant;	 /* IR reference of the current constant */
+	__u32 parents;	 /* ancestors of the trace whose constants were searched so far */
+	__u64 consts;	 /* IR of the trace whose constants are searched */
+};
+
+/* PHASE_SEARCH: linear search of the C stack for a cframe. */
+struct lj_stack_search {
+	__u64 addr;	 /* of block[] */
+	__u32 words;	 /* so far */
+	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
+	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
+	__u32 result;	 /* enum lj_search */
+	__u64 L, cframe; /* LJ_SEARCH_FOUND */
+};
+
 struct lj_walk {
 	struct lb_walk; /* common to all walkers */
 
@@ -151,57 +196,32 @@ struct lj_walk {
 	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */
 	__u8 linked;	 /* the walk came to the frame at base by a link that is its pc */
 	__u8 joint;	 /* the frame at base is the topmost real one below virtual ones */
-	__u16 next_side; /* PHASE_HEADS: the trace after next_trace; 0: that is a side trace */
 
-	/* PHASE_TRACES: the only trace that can have called. Then the trace that runs. */
-	__u32 next_trace, ntraces; /* to read next; upper bound of their number */
-	__u32 trace;		   /* 0: none was found */
-	__u32 trace_mcofs;
+	__u32 trace;	/* of the compiled code that runs; 0: none was found */
+	__u64 snap_pc;	/* of the current snapshot */
+	__u64 map;	/* its entries, if its frames count for an epoch; else 0 */
+	__u32 resumed;	/* index into resumers[] of the thread whose resumer is searched for */
+	__u32 runs;	/* L is cur_L */
+	__u32 switched; /* lj_find_switched() has found the thread */
 
-	__u64 head_ip; /* PHASE_HEADS, which has next_trace, too, and ntraces left to try */
+	/* one for each phase that searches */
+	struct lj_leaf leaf;
+	struct lj_trace_search traces;
+	struct lj_snap_search snaps;
+	struct lj_snap_cursor cursor;
+	struct lj_stack_search search;
 
-	/* PHASE_MCODE: binary search over snapshots */
-	__u64 snap_pc; /* the snapshot's pc */
-	__u32 lo, hi;
-	__u32 lo_mcofs, hi_mcofs; /* where the snapshots before lo and at hi begin */
-	__u32 mcofs;
-	__u32 leaf_base, leaf_pc; /* PHASE_LEAF: the pair to try */
-
-	/* snapshot cursor: slots count from the trace's base: 0 func, 1 link, 2 first local */
-	__s32 entry;		   /* index into snapmap, counts down */
-	__s32 slot;		   /* of the function of the current virtual frame */
-	__s32 distance;		   /* slots to the next one, once its link was seen */
-	__u32 next_link;	   /* GC32: index into snapmap of the next frame's link */
-	__u32 nsnapmap;		   /* ... entries that were read */
-	__u32 want;		   /* enum lj_want */
-	__u32 constant;		   /* IR reference of the current constant */
-	__u64 consts;		   /* IR of the trace whose constants are searched */
-	__u32 parents;		   /* ... number of ancestors visited so far */
 	struct lj_gctrace gctrace; /* the current trace */
 	struct lj_gctrace parent;  /* ... its ancestor that was read last */
 
-	__u64 map; /* entries of the current snapshot, if its frames count for an epoch; else 0 */
-
-	__u64 search;	 /* address of the block of the C stack */
-	__u32 searched;	 /* words so far */
-	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
-	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
-	__u32 search_is; /* enum lj_search */
-	__u32 switched;
-	__u64 found_L, found_cframe; /* the search's result */
-	__u32 resumed; /* index into resumers[] of the thread whose resumer is searched for */
-	__u32 runs;    /* L is cur_L */
-
 	struct lj_resumer resumers[LJ_RESUMERS];
 	struct lj_resumer nearer[LJ_RESUMERS];
-
-	__u32 jump, jump_found; /* in a block of machine code */
 
 	struct lj_fp_parts parts; /* of the prototype whose fingerprint is computed */
 
 	struct lj_seen seen[LJ_SEEN] LB_LINE_ALIGNED;
 	struct lj_virtual virtual[LJ_VIRTUALS];
-	struct lj_snap_cache left[LJ_SNAP_CACHE] LB_LINE_ALIGNED;
+	struct lj_snap_cache snap_cache[LJ_SNAP_CACHE] LB_LINE_ALIGNED;
 	__u32 snapmap[LJ_SNAPMAP + 2];
 	__u64 block[LJ_BLOCK + LJ_CFRAME_WORDS];
 	struct lb_cache cache;

@@ -432,8 +432,8 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 		if (i < LJ_LEAF_WORDS - 1)
 			w->block[LJ_BLOCK + 1 + i] = words[LJ_LEAF_WORDS - 1 - i];
 	}
-	w->leaf_base = 0;
-	w->leaf_pc = 0;
+	w->leaf.base = 0;
+	w->leaf.pc = 0;
 	w->phase = LJ_PHASE_LEAF;
 	return 0;
 }
@@ -446,20 +446,20 @@ static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, str
 
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u64 base = w->block[w->leaf_base & 15], pc = w->block[LJ_BLOCK + (w->leaf_pc & 7)];
+	__u64 base = w->block[w->leaf.base & 15], pc = w->block[LJ_BLOCK + (w->leaf.pc & 7)];
 
-	if (w->leaf_base > LJ_LEAF_WORDS) {
+	if (w->leaf.base > LJ_LEAF_WORDS) {
 		lj_top_stored(mem, w);
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
 	if (!lj_top_kept(mem, w, base, pc)) {
 		w->phase = LJ_PHASE_FRAME;
-	} else if (lj_on_stack(w, base) && w->leaf_pc < LJ_LEAF_WORDS - 1) {
-		w->leaf_pc++;
+	} else if (lj_on_stack(w, base) && w->leaf.pc < LJ_LEAF_WORDS - 1) {
+		w->leaf.pc++;
 	} else {
-		w->leaf_base++;
-		w->leaf_pc = 0;
+		w->leaf.base++;
+		w->leaf.pc = 0;
 	}
 	return LB_MORE;
 }
@@ -476,7 +476,7 @@ static __always_inline int lj_top_helper(const struct lb_mem *mem, struct lj_wal
 	/* PC was passed as an argument: lj_dispatch_ins stores it by itself, a little later */
 	if (lj_fit(mem, w, w->base, lj_saved_pc(mem, w, w->base)) == LJ_FIT_OTHER &&
 	    !lj_top_leaf(mem, w, regs)) {
-		w->leaf_base = LJ_LEAF_WORDS; /* this base, and none after it */
+		w->leaf.base = LJ_LEAF_WORDS; /* this base, and none after it */
 		w->block[LJ_LEAF_WORDS] = w->base;
 		return 0;
 	}

@@ -99,24 +99,24 @@ static __always_inline int lj_snap_map(const struct lb_mem *mem, struct lj_walk 
 static __always_inline int lj_read_map(const struct lb_mem *mem, struct lj_walk *w, __u64 map,
 				       __u32 nent)
 {
-	__u64 left = w->gctrace.nsnapmap - ((map - w->gctrace.maps) >> 2);
+	__u64 remaining = w->gctrace.nsnapmap - ((map - w->gctrace.maps) >> 2);
 
 	if (!lj_is_32(w)) {
 		if (mem_read(mem, w->snapmap, 4 * (nent + 2), map))
 			return -1;
 		w->pc = (__u64)w->snapmap[nent] | (__u64)w->snapmap[nent + 1] << 32;
-		w->slot = (__s32)(w->pc & 0xff);
+		w->cursor.slot = (__s32)(w->pc & 0xff);
 		w->pc >>= 8;
 		return 0;
 	}
-	if (left > LJ_SNAPMAP)
-		left = LJ_SNAPMAP;
-	if (nent >= left || mem_read(mem, w->snapmap, 4 * (__u32)left, map))
+	if (remaining > LJ_SNAPMAP)
+		remaining = LJ_SNAPMAP;
+	if (nent >= remaining || mem_read(mem, w->snapmap, 4 * (__u32)remaining, map))
 		return -1;
 	w->pc = w->snapmap[nent & (LJ_SNAPMAP - 1)];
-	w->slot = nent != 0;
-	w->nsnapmap = (__u32)left;
-	w->next_link = nent + 1;
+	w->cursor.slot = nent != 0;
+	w->cursor.nsnapmap = (__u32)remaining;
+	w->cursor.next_link = nent + 1;
 	return 0;
 }
 
@@ -137,66 +137,68 @@ LB_SUBPROG int lj_enter_snapshot(const struct lb_mem *mem, struct lj_walk *w, __
 		return -1;
 	w->snap_pc = w->pc;
 	w->exact = 1;
-	w->entry = (__s32)nent - 1;
+	w->cursor.entry = (__s32)nent - 1;
 	w->base_func = 0;
 	if (nent > !lj_is_32(w) && lj_snap_base(mem, w))
 		return -1;
-	w->want = lj_is_32(w) ? LJ_WANT_TOP : LJ_WANT_LINK;
+	w->cursor.want = lj_is_32(w) ? LJ_WANT_TOP : LJ_WANT_LINK;
 	w->skip = 0;
 	w->flags |= LB_FRAME_TRACE;
-	w->phase = w->slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;
-	if (!w->slot)
+	w->phase = w->cursor.slot ? LJ_PHASE_SNAP : LJ_PHASE_FRAME;
+	if (!w->cursor.slot)
 		lj_keep_virtual(w);
 	return 0;
 }
 
-/* Returns the first of the two entries that w->mcofs may have. */
+/* Returns the first of the two entries that w->snaps.mcofs may have. */
 static __always_inline struct lj_snap_cache *lj_snap_cache(struct lj_walk *w)
 {
-	__u32 i = (w->gctrace.fp >> 8) + w->mcofs / LJ_LEFT_PLACES;
+	__u32 i = (w->gctrace.fp >> 8) + w->snaps.mcofs / LJ_SNAP_CACHE_BYTES;
 
-	return &w->left[i * 2 & (LJ_SNAP_CACHE - 2)];
+	return &w->snap_cache[i * 2 & (LJ_SNAP_CACHE - 2)];
 }
 
-static __always_inline void lj_keep_left(struct lj_walk *w)
+static __always_inline void lj_keep_snap(struct lj_walk *w)
 {
-	struct lj_snap_cache *left = lj_snap_cache(w) + (w->lo & 1); /* neighbours keep both */
+	struct lj_snap_cache *cached =
+		lj_snap_cache(w) + (w->snaps.lo & 1); /* neighbours keep both */
 
-	if (!w->map || w->mcofs >= LJ_LEFT_MOST)
+	if (!w->map || w->snaps.mcofs >= LJ_MCOFS_MOST)
 		return;
-	left->fp = w->gctrace.fp;
-	left->epoch = w->epoch;
-	left->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
-	left->lo = (__u16)w->lo_mcofs;
-	left->hi = (__u16)w->hi_mcofs;
+	cached->fp = w->gctrace.fp;
+	cached->epoch = w->epoch;
+	cached->mapofs = (__u32)((w->map - w->gctrace.maps) / 4);
+	cached->lo = (__u16)w->snaps.lo_mcofs;
+	cached->hi = (__u16)w->snaps.hi_mcofs;
 }
 
-static __always_inline int lj_is_cached(const struct lj_walk *w, const struct lj_snap_cache *left)
+static __always_inline int lj_is_cached(const struct lj_walk *w, const struct lj_snap_cache *cached)
 {
-	return w->mcofs >= left->lo && w->mcofs < left->hi && left->fp == w->gctrace.fp;
+	return w->snaps.mcofs >= cached->lo && w->snaps.mcofs < cached->hi &&
+	       cached->fp == w->gctrace.fp;
 }
 
 /* Sets the walk on an offset in the current trace's machine code. */
 static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 {
-	const struct lj_snap_cache *left;
+	const struct lj_snap_cache *cached;
 
-	w->mcofs = mcofs;
+	w->snaps.mcofs = mcofs;
 	w->rec.traceno = w->trace;
 	w->rec.mcofs = mcofs;
 	w->in_loop = w->gctrace.mcloop && mcofs >= w->gctrace.mcloop;
 	w->rec.trace_fp = w->gctrace.fp;
-	left = lj_snap_cache(w);
-	left += !lj_is_cached(w, left);
-	if (lj_is_cached(w, left) && lb_is_proved(lj_common(w), left->epoch) &&
-	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * left->mapofs))
+	cached = lj_snap_cache(w);
+	cached += !lj_is_cached(w, cached);
+	if (lj_is_cached(w, cached) && lb_is_proved(lj_common(w), cached->epoch) &&
+	    !lj_take_virtual(w, w->gctrace.maps + 4ULL * cached->mapofs))
 		return;
-	w->lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
-	w->in_block = 0;
-	w->search = 0;
-	w->hi = w->gctrace.nsnap;
-	w->lo_mcofs = 0;
-	w->hi_mcofs = LJ_LEFT_MOST;
+	w->snaps.lo = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? 0 : mcofs;
+	w->snaps.size = 0;
+	w->snaps.block = 0;
+	w->snaps.hi = w->gctrace.nsnap;
+	w->snaps.lo_mcofs = 0;
+	w->snaps.hi_mcofs = LJ_MCOFS_MOST;
 	w->phase = w->gctrace.snaps_are == LJ_SNAPS_MCOFS ? LJ_PHASE_MCODE : LJ_PHASE_GUARDS;
 }
 
@@ -209,10 +211,10 @@ static __always_inline void lj_enter_mcode(struct lj_walk *w, __u32 mcofs)
 #define LJ_TRACES_RUN 4
 static __always_inline int lj_search_traces(const struct lb_mem *mem, struct lj_walk *w)
 {
-	if (lj_read(mem, w, &w->ntraces, sizeof(w->ntraces), w->g + w->lj.g2trace + 12) ||
-	    w->ntraces > LJ_TRACES_MOST)
+	if (lj_read(mem, w, &w->traces.n, sizeof(w->traces.n), w->g + w->lj.g2trace + 12) ||
+	    w->traces.n > LJ_TRACES_MOST)
 		return -1;
-	w->next_trace = 1;
+	w->traces.next = 1;
 	w->phase = LJ_PHASE_TRACES;
 	return 0;
 }
@@ -225,7 +227,7 @@ static __always_inline enum lb_more lj_traces_searched(const struct lb_mem *mem,
 	if (lj_take_trace(mem, w, w->trace))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	w->base = w->jit_base;
-	lj_enter_mcode(w, w->trace_mcofs);
+	lj_enter_mcode(w, w->traces.mcofs);
 	return LB_MORE;
 }
 
@@ -237,11 +239,11 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 		return LB_STOP;
 	LB_ROLLED
 	for (i = 0; i < LJ_TRACES_RUN; i++) {
-		__u32 no = w->next_trace, offset;
+		__u32 no = w->traces.next, offset;
 
-		if (no >= w->ntraces)
+		if (no >= w->traces.n)
 			return lj_traces_searched(mem, w);
-		w->next_trace = no + 1;
+		w->traces.next = no + 1;
 		if (lj_take_trace(mem, w, no))
 			continue;
 		offset = lj_mcode_called(mem, w);
@@ -249,17 +251,17 @@ LB_SUBPROG int lj_step_traces(const struct lb_mem *mem, struct lj_walk *w)
 			continue;
 		if (w->trace) { /* ambiguous */
 			w->trace = 0;
-			w->next_trace = w->ntraces;
+			w->traces.next = w->traces.n;
 			continue;
 		}
 		w->trace = no;
-		w->trace_mcofs = offset;
+		w->traces.mcofs = offset;
 	}
 	return LB_MORE;
 }
 
 /*
- * Binary search for the rightmost snapshot at or left of w->mcofs (lj_trace.c, lj_trace_unwind).
+ * Binary search for the rightmost snapshot at or left of an offset (lj_trace.c, lj_trace_unwind).
  */
 #define LJ_MCODE_RUN 4
 static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, struct lj_walk *w)
@@ -267,27 +269,27 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 	__u32 i;
 
 	LB_ROLLED
-	for (i = 0; i < LJ_MCODE_RUN && w->lo < w->hi; i++) {
-		__u32 mid = (w->lo + w->hi) >> 1, mcofs;
+	for (i = 0; i < LJ_MCODE_RUN && w->snaps.lo < w->snaps.hi; i++) {
+		__u32 mid = (w->snaps.lo + w->snaps.hi) >> 1, mcofs;
 		const __u8 *at;
 
 		if (lj_at(mem, w, &at, 2,
 			  w->gctrace.snaps + (__u64)LJ_SNAP_SIZE * mid + LJ_SNAP_MCOFS))
 			return lj_stop(w, LB_STATUS_FAULT);
 		mcofs = lb_short(at, 0);
-		if (w->mcofs < mcofs) {
-			w->hi = mid;
-			w->hi_mcofs = mcofs;
+		if (w->snaps.mcofs < mcofs) {
+			w->snaps.hi = mid;
+			w->snaps.hi_mcofs = mcofs;
 		} else {
-			w->lo = mid + 1;
-			w->lo_mcofs = mcofs;
+			w->snaps.lo = mid + 1;
+			w->snaps.lo_mcofs = mcofs;
 		}
 	}
-	if (w->lo < w->hi)
+	if (w->snaps.lo < w->snaps.hi)
 		return LB_MORE;
-	if (lj_enter_snapshot(mem, w, w->lo ? w->lo - 1 : 0))
+	if (lj_enter_snapshot(mem, w, w->snaps.lo ? w->snaps.lo - 1 : 0))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	lj_keep_left(w);
+	lj_keep_snap(w);
 	return LB_MORE;
 }
 
@@ -323,8 +325,8 @@ static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_w
 
 /*
  * They have no offset of their machine code. But each guard's branch, jcc rel32 or jmp rel32, leads
- * to the exit stub of its snapshot: the first branch from w->mcofs on has the number. It may be the
- * next snapshot's, when code without a guard lies between.
+ * to the exit stub of its snapshot: the first branch from w->snaps.mcofs on has the number. It may
+ * be the next snapshot's, when code without a guard lies between.
  */
 #define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
 #define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are searched at once */
@@ -341,20 +343,20 @@ static long lj_jump_step(__u32 i, struct lj_walk **walk)
 	struct lj_walk *w = *walk;
 
 	i &= LJ_GUARD_BLOCK - 1;
-	if (i < w->jump || !lj_is_jump((const __u8 *)w->block + i))
+	if (i < w->snaps.jump || !lj_is_jump((const __u8 *)w->block + i))
 		return 0;
-	w->jump = i;
-	w->jump_found = 1;
+	w->snaps.jump = i;
+	w->snaps.jump_found = 1;
 	return 1;
 }
 
 /* Returns the offset of a jump in the block, from `at` on; LJ_GUARD_BLOCK: not found. */
 static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 {
-	w->jump = at;
-	w->jump_found = 0;
+	w->snaps.jump = at;
+	w->snaps.jump_found = 0;
 	lb_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
-	return w->jump_found ? w->jump : LJ_GUARD_BLOCK;
+	return w->snaps.jump_found ? w->snaps.jump : LJ_GUARD_BLOCK;
 }
 
 /*
@@ -382,25 +384,25 @@ static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, str
 {
 	if (lj_enter_snapshot(mem, w, snapno))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
-	w->lo = snapno;
-	w->lo_mcofs = w->mcofs;
-	w->hi_mcofs = end < LJ_LEFT_MOST ? end : LJ_LEFT_MOST;
-	lj_keep_left(w);
+	w->snaps.lo = snapno;
+	w->snaps.lo_mcofs = w->snaps.mcofs;
+	w->snaps.hi_mcofs = end < LJ_MCOFS_MOST ? end : LJ_MCOFS_MOST;
+	lj_keep_snap(w);
 	return LB_MORE;
 }
 
-/* Reads the block of machine code that begins at w->lo. */
+/* Reads the block of machine code that begins at w->snaps.lo. */
 static __always_inline int lj_read_code(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u32 left = w->gctrace.szmcode - w->lo, size;
+	__u32 remaining = w->gctrace.szmcode - w->snaps.lo, size;
 
-	size = left < LJ_GUARD_READ ? left : LJ_GUARD_READ;
-	w->search = w->lo;
-	w->in_block = size;
-	return mem_read(mem, w->block, size & 255, w->gctrace.mcode + w->lo);
+	size = remaining < LJ_GUARD_READ ? remaining : LJ_GUARD_READ;
+	w->snaps.block = w->snaps.lo;
+	w->snaps.size = size;
+	return mem_read(mem, w->block, size & 255, w->gctrace.mcode + w->snaps.lo);
 }
 
-/* Tries one branch, or skips a block without any. w->lo: next offset, in the block at w->search. */
+/* Tries one branch, from w->snaps.lo on, or skips a block without any. */
 LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u32 i, size, snapno, rel;
@@ -409,24 +411,24 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 
 	if (!w)
 		return LB_STOP;
-	if (w->lo - w->search >= w->in_block) {
-		if (w->lo >= w->gctrace.szmcode) /* past the last guard */
-			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->lo);
+	if (w->snaps.lo - w->snaps.block >= w->snaps.size) {
+		if (w->snaps.lo >= w->gctrace.szmcode) /* past the last guard */
+			return lj_guard_found(mem, w, w->gctrace.nsnap - 1, w->snaps.lo);
 		if (lj_read_code(mem, w))
 			return lj_stop(w, LB_STATUS_FAULT);
 	}
-	i = lj_search_jump(w, w->lo - (__u32)w->search);
+	i = lj_search_jump(w, w->snaps.lo - w->snaps.block);
 	code = (const __u8 *)w->block + (i & (LJ_GUARD_BLOCK - 1));
 	size = lb_byte(code, 0) == LJ_X86_JMP32 ? 5 : 6;
-	if (i >= LJ_GUARD_BLOCK || i + size > w->in_block) {
-		w->lo = (__u32)w->search +
-			(w->in_block < LJ_GUARD_READ ? w->in_block : LJ_GUARD_BLOCK);
-		w->in_block = 0;
+	if (i >= LJ_GUARD_BLOCK || i + size > w->snaps.size) {
+		w->snaps.lo = w->snaps.block +
+			      (w->snaps.size < LJ_GUARD_READ ? w->snaps.size : LJ_GUARD_BLOCK);
+		w->snaps.size = 0;
 		return LB_MORE;
 	}
-	w->lo = (__u32)w->search + i + 1;
+	w->snaps.lo = w->snaps.block + i + 1;
 	rel = size == 5 ? lb_half(code, 1) : lb_half(code, 2);
-	to = w->search + i + size + (__u64)(__s64)(__s32)rel;
+	to = w->snaps.block + i + size + (__u64)(__s64)(__s32)rel;
 	if (to < w->gctrace.szmcode)
 		return LB_MORE;
 	if (to + LJ_STUB_REACH >= 2 * LJ_STUB_REACH)
@@ -434,7 +436,7 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, size == 6);
 	if (w->fault)
 		return lj_stop(w, LB_STATUS_FAULT);
-	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->lo) : LB_MORE;
+	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->snaps.lo) : LB_MORE;
 }
 
 #endif
