@@ -60,12 +60,11 @@ static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u
 /* Returns the status of a sample that shows none of its process's VMs. */
 static __noinline int changed_outside(const struct lb_proc *proc)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 exec_vm = (__u32)task->mm->exec_vm;
+	__u32 exec_vm = task_exec_pages();
 
 	if (!proc || !exec_vm || proc->exec_vm == exec_vm)
 		return LB_STATUS_OUTSIDE;
-	emit_task(task->tgid, 0, proc->exec_id, 1);
+	emit_task((__u32)(bpf_get_current_pid_tgid() >> 32), 0, proc->exec_id, 1);
 	return LB_STATUS_UNRECOGNISED;
 }
 

@@ -9,6 +9,7 @@
 #include "emit_proto.bpf.h"
 #include "maps.bpf.h"
 #include "narrow.bpf.h"
+#include "task.bpf.h"
 #include "zone.bpf.h"
 
 static __always_inline void count_ends(__u32 end, __s64 count)
@@ -53,7 +54,7 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->sample = sample;
 	rec->origin = origin;
 	rec->known = known;
-	rec->exec_vm = (__u32)bpf_get_current_task_btf()->mm->exec_vm;
+	rec->exec_vm = task_exec_pages();
 	rec->start_stack = 0;
 	if (narrowed_by) {
 		rec->start_stack = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);

@@ -186,7 +186,7 @@ static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, 
 	target->proc = cpu->search.proc;
 	target->proc.exec_id = exec_id;
 	target->proc.epoch = LB_EPOCH(exec_id);
-	target->proc.exec_vm = (__u32)bpf_get_current_task_btf()->mm->exec_vm;
+	target->proc.exec_vm = task_exec_pages();
 	if (emit_known(pid, exec_id, ended))
 		return FILES_UNKNOWN;
 	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_ANY))

@@ -116,12 +116,12 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 				const struct lb_proc *proc, __u64 exec_id, enum by_files by,
 				int known)
 {
-	__u32 pid = task->tgid;
+	__u32 pid = task->tgid, exec_vm = task_exec_pages();
 	int is_new;
 
-	if (by == FILES_UNKNOWN && (!known || proc->exec_vm != (__u32)task->mm->exec_vm))
+	if (by == FILES_UNKNOWN && (!known || proc->exec_vm != exec_vm))
 		return 0;
-	is_new = note_plain(cpu, task, pid, exec_id, by == FILES_UNKNOWN);
+	is_new = note_plain(cpu, pid, exec_id, exec_vm, by == FILES_UNKNOWN);
 	if (proc && (!known || (by == FILES_UNKNOWN && is_new))) /* exec; it has mapped more */
 		emit_task(pid, known ? 0 : proc->epoch, exec_id, 0);
 	return 1;
@@ -170,7 +170,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 exec_id = task_exec_id(task);
 	struct lb_cpu *cpu = this_cpu();
-	__u32 pid = task->tgid;
+	__u32 pid = task->tgid, exec_vm;
 	struct lb_proc *proc;
 	enum by_files by;
 	int taken, is_known;
@@ -200,8 +200,9 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	}
 	if (!taken || !proc)
 		return 0;
-	if (proc->exec_vm != (__u32)task->mm->exec_vm && !(task->flags & PF_EXITING))
-		changed_code(cpu, proc, pid, (__u32)task->mm->exec_vm);
+	exec_vm = task_exec_pages();
+	if (proc->exec_vm != exec_vm && !(task->flags & PF_EXITING))
+		changed_code(cpu, proc, pid, exec_vm);
 	take(event, cpu, proc, task, exec_id);
 	return 0;
 }
