@@ -121,6 +121,7 @@ struct lb_thread {
 	/* the zone stack of the VM that ran last: a copy of its entry in `zones` */
 	__u64 zone_g;	     /* 0: of none */
 	__u32 zones_version; /* when it was copied */
+	__u32 zone_depth;    /* zones in the last sample */
 	struct lb_zone zone;
 } LB_LINE_ALIGNED;
 

@@ -47,9 +47,12 @@ static __noinline int zone_read(struct lb_walk *w, struct lb_cache *cache, struc
 		w->rec.zone = LB_ZONE(LB_ZONE_UNSEEN, 0);
 		return 0;
 	}
-	if (thread->zone.table)
+	if (thread->zone.table) {
+		w->zone_depth = thread->zone_depth;
 		word = zone_read_stack(w, cache, bpf_map_lookup_elem(&zone_layouts, &build),
 				       &thread->zone);
+		thread->zone_depth = w->zone_depth;
+	}
 	w->rec.zone = LB_ZONE(word, thread->zone.generation);
 	return 0;
 }

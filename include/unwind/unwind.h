@@ -92,6 +92,7 @@ struct lb_walk {
 	struct lb_rec_sample rec; /* the record; frames go to rec.stack */
 	struct lb_rec_zone zone;  /* zone.h: the name of rec.zone */
 	__u64 zone_word;	  /* that was read */
+	__u32 zone_depth;	  /* zones: in the thread's last sample, then in this one */
 	__u8 scratch[LB_READ_MOST];
 };
 

@@ -4,8 +4,9 @@
  * is found as the VM's operator # finds it: by a binary search in the array part, or, when that is
  * full, among the hash part's integer keys. A table that has holes has several lengths, as in Lua.
  *
- * Where the parts of the table are is known from user space (struct lb_zone), so that most samples
- * take two reads: the array part, and a string with its text.
+ * Where the parts of the table are is known from user space (struct lb_zone), and the length is near
+ * that of the thread's last sample (w->zone_depth), so that most samples take two reads: elements
+ * around that, and a string with its text.
  */
 #ifndef LUABPF_UNWIND_ZONE_H
 #define LUABPF_UNWIND_ZONE_H
@@ -182,61 +183,111 @@ static __always_inline enum lb_zone_type lb_zone_last(struct lb_zone_walk *c,
 	return lb_zone_hashed(c, zone->nodes, last);
 }
 
-/* A small array part, as most are: `bytes` has it from the first element on. */
-struct lb_zone_array {
+/* ---- near the last sample's ------------------------------------------------------------------ */
+
+#define LB_ZONE_NEAR 8 /* elements that are read at once: PUC Lua's are LB_READ_MOST bytes */
+
+/* Elements key .. key + n - 1 of the array part, which lie in one page. */
+struct lb_zone_window {
 	const __u8 *bytes;
-	const struct lb_zone_layout *z;
+	__u32 key, n;
 };
 
-static __always_inline enum lb_zone_type lb_zone_type_in(const struct lb_zone_array *a, __u32 key)
+/* Reads the elements around c->w->zone_depth. */
+static __always_inline int lb_zone_open(struct lb_zone_walk *c, const struct lb_zone *zone,
+					struct lb_zone_window *win)
 {
-	const struct lb_zone_layout *z = a->z;
-	__u32 at = (key - 1) * (__u32)z->value_stride + (__u32)(z->type_origin - z->value_origin);
-	__u64 word = lb_word(a->bytes + (at & (LB_READ_MOST - 8)), 0);
-	__s64 tag = (__s64)word >> (z->type_shift & 63);
+	__u32 depth = c->w->zone_depth, stride = (__u32)c->z->value_stride, at, fit;
+	__u64 addr;
 
-	if (!z->type_shift)
-		return !(word & 0xf)	   ? LB_ZONE_NIL
-		       : (word & 0xf) == 4 ? LB_ZONE_STRING
-					   : LB_ZONE_OTHER;
-	return tag == LJ_TNIL ? LB_ZONE_NIL : tag == LJ_TSTR ? LB_ZONE_STRING : LB_ZONE_OTHER;
+	depth = depth < zone->size ? depth : zone->size;
+	win->key = depth < LB_ZONE_NEAR / 2 ? 1 : depth - (LB_ZONE_NEAR / 2 - 1);
+	win->n = zone->size - win->key + 1;
+	win->n = win->n < LB_ZONE_NEAR ? win->n : LB_ZONE_NEAR;
+	addr = c->array + c->z->value_origin + (__u64)win->key * stride;
+	at = addr & (LB_PAGE - 1);
+	if (at + win->n * stride > LB_PAGE) {
+		fit = (LB_PAGE - at) / stride;
+		if (depth + 1 < win->key + fit) {
+			win->n = fit;
+		} else {
+			win->key += fit;
+			win->n -= fit;
+			addr += (__u64)fit * stride;
+		}
+	}
+	if (!lb_ready(mem_accessor(c->mem), c->cache, addr, win->n * stride))
+		return -1;
+	win->bytes = lb_bytes(c->cache, addr);
+	return 0;
 }
 
-/* As lb_zone_last(), in one read. -1: that has to do it. */
-static __always_inline int lb_zone_last_of_few(struct lb_zone_walk *c, const struct lb_zone *zone)
+/* The word at this offset in the window. */
+static __always_inline __u64 lb_zone_word_in(const struct lb_zone_window *win, __u32 at)
+{
+	return lb_word(win->bytes + (at & (LB_READ_MOST - 8)), 0);
+}
+
+/*
+ * Returns a bit for each element of the window that is nil. It has no branch, of which the verifier
+ * would follow both paths for each element.
+ */
+static __always_inline __u32 lb_zone_nils(const struct lb_zone_layout *z,
+					  const struct lb_zone_window *win)
+{
+	const __u32 stride = (__u32)z->value_stride, shift = z->type_shift & 63;
+	const __u64 nil = shift ? (__u64)LJ_TNIL : 0, mask = shift ? ~0ULL : 0xf;
+	__u32 at = (__u32)(z->type_origin - z->value_origin), nils = 0, i;
+	__u64 differs;
+
+	LB_ROLLED
+	for (i = 0; i < LB_ZONE_NEAR; i++, at += stride) {
+		differs = ((__u64)((__s64)lb_zone_word_in(win, at) >> shift) & mask) ^ nil;
+		nils |= (__u32)(~(differs | -differs) >> 63) << i;
+	}
+	return nils & ((1U << win->n) - 1);
+}
+
+/* Returns the number of zeros below the lowest bit of 8 that is set. */
+static __always_inline __u32 lb_zone_first(__u32 bits)
+{
+	__u32 n = ~bits & (bits - 1);
+
+	n -= n >> 1 & 0x55;
+	n = (n & 0x33) + (n >> 2 & 0x33);
+	return (n + (n >> 4)) & 0xf;
+}
+
+/*
+ * As lb_zone_last(), in one read, when the length is near that of the thread's last sample. -1:
+ * lb_zone_last() has to find it.
+ */
+static __always_inline int lb_zone_last_near(struct lb_zone_walk *c, const struct lb_zone *zone)
 {
 	const struct lb_zone_layout *z = c->z;
-	__u32 span = zone->size * (__u32)z->value_stride, turn, mid;
-	__u64 addr = zone->array + z->value_origin + z->value_stride;
-	struct lb_zone_array a = {.z = z};
-	enum lb_zone_type type;
+	struct lb_zone_window win;
+	__u32 nils, n, at;
+	__s64 tag;
 
-	if (zone->size - 1 >= LB_READ_MOST / 8 || z->value_stride < 0 || span > LB_READ_MOST ||
-	    !lb_ready(mem_accessor(c->mem), c->cache, addr, span))
+	if (!zone->size || z->value_stride < 8 || z->value_stride > LB_READ_MOST / LB_ZONE_NEAR ||
+	    lb_zone_open(c, zone, &win))
 		return -1;
-	a.bytes = lb_bytes(c->cache, addr);
-	c->lo = zone->size;
-	type = lb_zone_type_in(&a, zone->size);
-	if (type == LB_ZONE_NIL) {
-		c->lo = 0;
-		c->hi = zone->size;
-		LB_ROLLED
-		for (turn = 0; turn < 4 && c->hi - c->lo > 1; turn++) {
-			mid = (c->lo + c->hi) / 2;
-			if (lb_zone_type_in(&a, mid) == LB_ZONE_NIL)
-				c->hi = mid;
-			else
-				c->lo = mid;
-		}
-		type = c->lo ? lb_zone_type_in(&a, c->lo) : type;
-	} else if (zone->nodes) {
+	nils = lb_zone_nils(z, &win);
+	n = nils ? lb_zone_first(nils) : win.n;
+	if (nils + (1U << n) != 1U << win.n || /* a hole */
+	    (!n && win.key > 1) ||	       /* shorter than the window shows */
+	    (!nils && (zone->nodes || win.key + win.n <= zone->size))) /* or longer */
 		return -1;
-	}
-	c->value =
-		lb_word(a.bytes + ((c->lo - 1) * (__u32)z->value_stride & (LB_READ_MOST - 8)), 0);
-	if (z->type_shift)
-		c->value &= (1ULL << (z->type_shift & 63)) - 1;
-	return type;
+	c->lo = win.key + n - 1;
+	if (!n)
+		return LB_ZONE_NIL;
+	at = (n - 1) * (__u32)z->value_stride;
+	c->value = lb_zone_word_in(&win, at);
+	tag = (__s64)lb_zone_word_in(&win, at + (__u32)(z->type_origin - z->value_origin));
+	if (!z->type_shift)
+		return (tag & 0xf) == 4 ? LB_ZONE_STRING : LB_ZONE_OTHER;
+	c->value &= (1ULL << (z->type_shift & 63)) - 1;
+	return tag >> (z->type_shift & 63) == LJ_TSTR ? LB_ZONE_STRING : LB_ZONE_OTHER;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -327,7 +378,7 @@ static __always_inline __u64 lb_zone_name(struct lb_zone_walk *c, __u64 str)
 	return lb_zone_copy(c, text, len);
 }
 
-/* Returns a word, see enum lb_zone_word. Of a hash, w->zone has the name. */
+/* Returns a word, see enum lb_zone_word; for a hash, w->zone has the name. */
 static __always_inline __u64 lb_zone_read(const struct lb_mem *mem, struct lb_walk *w,
 					  struct lb_cache *cache, const struct lb_zone_layout *z,
 					  const struct lb_zone *zone)
@@ -340,9 +391,10 @@ static __always_inline __u64 lb_zone_read(const struct lb_mem *mem, struct lb_wa
 		return LB_ZONE_UNKNOWN;
 	c.array = zone->array;
 	c.node = zone->node;
-	type = lb_zone_last_of_few(&c, zone);
+	type = lb_zone_last_near(&c, zone);
 	if (type < 0)
 		type = lb_zone_last(&c, zone);
+	w->zone_depth = c.lo;
 	if (type == LB_ZONE_UNREADABLE)
 		return LB_ZONE_UNKNOWN;
 	if (!c.lo)

@@ -171,9 +171,10 @@ def windows(children, n, window=WINDOW):
     raise Unmeasured("too few samples: is the target's CPU busy with others?")
 
 
-def over_count(bench, argv, builds):
+def over_count(bench, argv, builds, options=()):
     """
-    [times of the counting program, of each build], ns per sample in each window. All programs are attached to one target
+    [times of the counting program, of each build], ns per sample in each window. options[i] are further ones of the i-th
+    build. All programs are attached to one target
     at once: load, a hypervisor and the CPU's clock disturb them alike, and the ratio within a window of 0.1 s is steady
     where the times are not. The builds' statistics are in stats-N.json, then.
     """
@@ -181,9 +182,9 @@ def over_count(bench, argv, builds):
         lua = stack.enter_context(running(bound(argv), ready="ready"))
         children = [stack.enter_context(running(bench.counter(lua.pid, "stats"), ready="attached"))]
         for i, luabpf in enumerate(builds):
-            options = "--stats", bench.dir / f"stats-{i}.json"
+            stats = "--stats", bench.dir / f"stats-{i}.json"
             children.append(stack.enter_context(
-                running(bench.profiler(lua.pid, *options, luabpf=luabpf))))
+                running(bench.profiler(lua.pid, *stats, *(options[i] if options else ()), luabpf=luabpf))))
         for child in children:
             wait_for_samples(child, MIN_RUNS)
         time.sleep(WARM_UP)
@@ -223,6 +224,23 @@ def new_vm_row(bench, report, row):
     report.row([row.name, row.label, f"{median(plain):.1f}", f"{median(new):.1f}", f"{ratio:.1f}",
                 spread([r / median(plain) for r in new], "{:.1f}"), f"<= {row.limit}"], ratio <= row.limit)
     report.row([row.name, "  lost", "", f"{lost:.2f} %", "", "", "<= 0.1 %"], lost <= 0.1)
+
+
+def zone_row(bench, report, row):
+    """What reading the zone adds to a sample: recordings with and without zones, of one target at once."""
+    depth, interpreter = row.args
+    if not shutil.which(interpreter[0]):
+        report.note(f"{row.name}: not measured, as {interpreter[0]} is not installed")
+        return
+    builds = (bench.luabpf, *bench.against)
+    _, *ours = over_count(bench, [*interpreter, HERE / "zones.lua", depth], [b for b in builds for _ in range(2)],
+                          [(), ("--by=zone",)] * len(builds))
+    for i in range(len(builds)):
+        without, zones = ours[2 * i], ours[2 * i + 1]
+        more = [b - a for a, b in zip(without, zones)]
+        report.row([row.name if i == 0 else f"  against {i}", row.label if i == 0 else "", f"{median(without):.0f} ns",
+                    f"{median(zones):.0f} ns", f"{median(more):+.0f} ns", spread(more, "{:+.0f}"), f"<= {row.limit} ns"],
+                   median(more) <= row.limit)
 
 
 # ---- slowdown of the target ---------------------------------------------------------------------
@@ -601,8 +619,8 @@ def all_storm(bench, report, row):
     out, seconds, work = bench.dir / "storm.folded", 3, "local t = os.clock() + 0.2 while os.clock() < t do end"
     with ExitStack() as stack:
         luabpf = stack.enter_context(running(bench.everywhere("--by=pid", output=out)))
-        wait_for_samples(luabpf, MIN_RUNS)
         storms = [stack.enter_context(spawning(bench, "fork")) for _ in range(2)]
+        wait_for_samples(luabpf, MIN_RUNS)  # an idle machine gives none
         begin, pids = time.monotonic(), []
         while time.monotonic() < begin + seconds:
             child = subprocess.Popen(["lua5.4", "-e", work])
@@ -716,6 +734,10 @@ PARTS = [  # title, columns, rows
      [Row("lj-new-vm", "LuaJIT, a VM for each request", new_vm_row, 2, ("tests/hosts/new_vm", NO_JIT)),
       *(Row(f"puc-{lua[3:]}-new-vm", f"{lua}, a VM for each request", new_vm_row, 2,
             (f"tests/hosts/puc/new_vm-{lua[3:]}", [lua])) for lua in PUC)]),
+    ("Time in BPF per sample with zones, over that without",
+     ["", "", "without", "zones", "more", "spread", "limit"],
+     [Row(f"zone-{name}-{depth}", f"{' '.join(argv)}, {depth} zones", zone_row, 300, (depth, argv))
+      for name, argv in (("lj", NO_JIT), ("puc", ["lua5.4"])) for depth in (2, 20)]),
     (f"Slowdown of a CPU-bound process at {HZ} Hz",
      ["", "under", "CPU time", "spread", "wall", "", "limit"],
      [Row("slowdown-interpreted", "the target, JIT compiler off", slowdown, 1, (False,)),

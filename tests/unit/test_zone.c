@@ -11,6 +11,7 @@
 #include <unwind/zone.h>
 
 #include "base/cleanup.h"
+#include "base/container.h"
 #include "fail_each.h"
 #include "lua/lj/zone.h"
 #include "lua/puc/zone.h"
@@ -46,6 +47,7 @@ struct vm {
 	uint32_t nnodes;       /* a power of two; 0: there is none */
 	uint64_t table, g;
 	uint64_t loaded_node; /* LuaJIT: of the module in package.loaded */
+	uint32_t end_of_page; /* 0; or so many bytes of the array part are before one */
 };
 
 static uint64_t double_bits(uint64_t n)
@@ -170,8 +172,11 @@ static void put_element(struct vm *v, uint64_t array, uint32_t k, const struct i
 
 static uint64_t put_array(struct vm *v, const struct item *items, uint32_t size)
 {
-	uint64_t array = arena_take(v->a, 16 * (size + 2));
+	uint64_t array;
 
+	if (v->end_of_page)
+		arena_take(v->a, (LB_PAGE - v->end_of_page - v->a->used) % LB_PAGE);
+	array = arena_take(v->a, 16 * (size + 2));
 	if (v->puc && v->puc->version == 55)
 		array += 8ULL * size + 8;
 	for (uint32_t k = 1; k <= size; k++)
@@ -334,6 +339,84 @@ Test(zone, the_last_element_of_each_depth)
 				vm_new(&one, i, names(), depth, sizes[s]);
 				put_vm(&one, "m");
 				expect(&one, depth ? names()[depth - 1] : NULL, LB_ZONE_EMPTY);
+				vm_free(&one);
+			}
+}
+
+/* All of the arena, as pages are read whole, which counts its reads. */
+struct counted {
+	struct lb_mem mem;
+	struct arena *a;
+	unsigned reads;
+};
+
+static int read_counted(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
+{
+	struct counted *c = container_of(mem, struct counted, mem);
+
+	c->reads++;
+	if (addr < ARENA_BASE || addr + size > ARENA_BASE + ARENA_SIZE)
+		return -EFAULT;
+	memcpy(dst, arena_at(c->a, addr, size), size);
+	return 0;
+}
+
+/* Reads the zone of a stack of so many, where the last sample had `last`. */
+static void expect_after(struct vm *v, uint32_t depth, uint32_t last)
+{
+	struct counted c = {.mem.read = read_counted, .a = v->a};
+	struct lb_zone zone;
+	uint64_t got;
+
+	cr_assert_eq(find(v, arena_mem(v->a), "m", &zone), 0);
+	walk.w.zone_depth = last;
+	memset(walk.cache.tag, 0, sizeof(walk.cache.tag)); /* no window is known */
+	got = read_zone(v, &c.mem, &zone);
+	cr_assert(depth ? is_name(got, names()[depth - 1], (uint32_t)strlen(names()[depth - 1]))
+			: got == LB_ZONE_EMPTY,
+		  "%s: %u of %u, after %u: %lx", v->name, depth, v->size, last, got);
+	cr_assert_eq(walk.w.zone_depth, depth);
+	if (v->size && !v->end_of_page && depth + 1 >= last && depth <= last + 2 &&
+	    !(v->puc && v->puc->version == 55)) /* whose array part is searched */
+		cr_assert_leq(c.reads, 2, "%s: %u of %u, after %u: %u reads", v->name, depth,
+			      v->size, last, c.reads);
+}
+
+/* The length of the last sample, be it right or not, makes no difference but in time. */
+Test(zone, after_another_depth)
+{
+	static const uint32_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 64};
+	struct vm v;
+
+	for (size_t i = 0; vm_new(&v, i, NULL, 0, 0); i++, vm_free(&v))
+		for (size_t s = 0; s < LENGTH(sizes); s++)
+			for (uint32_t depth = 0; depth <= sizes[s]; depth += 1 + depth / 8) {
+				struct vm one;
+
+				vm_new(&one, i, names(), depth, sizes[s]);
+				put_vm(&one, "m");
+				for (uint32_t last = 0; last <= sizes[s] + 2; last++)
+					expect_after(&one, depth, last);
+				vm_free(&one);
+			}
+}
+
+/* An array part of which each number of elements lies in a page, and the others in the next. */
+Test(zone, an_array_part_in_two_pages)
+{
+	struct vm v;
+
+	for (size_t i = 0; vm_new(&v, i, NULL, 0, 0); i++, vm_free(&v))
+		for (uint32_t before = 1; before <= 18; before++)
+			for (uint32_t depth = 0; depth <= 16; depth++) {
+				uint32_t stride = v.puc && v.puc->version < 55 ? 16 : 8;
+				struct vm one;
+
+				vm_new(&one, i, names(), depth, 16);
+				one.end_of_page = before * stride;
+				put_vm(&one, "m");
+				for (uint32_t last = 0; last <= 16; last++)
+					expect_after(&one, depth, last);
 				vm_free(&one);
 			}
 }
