@@ -564,13 +564,31 @@ static void closing_with_finalizer(struct puc_scene *s)
 	ps_want_lua(s, f, 2, THREAD | (s->img.puc.cist_fin ? LB_FRAME_FIN : 0));
 }
 
+/* The running C function calls a function of a new VM, which calls a C function. Returns the new VM's main thread. */
+static uint64_t called_in_new_vm(struct puc_scene *s)
+{
+	struct pui_fn f;
+	uint64_t L;
+
+	pui_new_vm(&s->img);
+	L = s->img.main_L;
+	f = ps_func(s, 30);
+	pui_enter(&s->img, PUI_TEXT + 0x7000, 5); /* lua_pcall */
+	pui_protect(&s->img, L);
+	s->st = pui_stack(&s->img, L);
+	pui_push(&s->img, &s->st, f);
+	pui_execute(&s->img, &s->st);
+	ps_call_c(s, 7, PS_CFUNC2);
+	return L;
+}
+
 /*
  * A C function of main's calls another VM by lua_pcall, whose C function calls main by lua_call:
  * main runs, although its errorJmp is the outer one.
  */
 static void called_unprotected(struct puc_scene *s)
 {
-	struct pui_fn f, g;
+	struct pui_fn f;
 	struct pui_stack outer;
 	uint64_t L = s->img.main_L, inner;
 
@@ -578,15 +596,7 @@ static void called_unprotected(struct puc_scene *s)
 	f = ps_func(s, 10);
 	ps_call_c(s, 5, PS_CFUNC);
 	outer = s->st;
-	pui_new_vm(&s->img);
-	inner = s->img.main_L;
-	g = ps_func(s, 30);
-	pui_enter(&s->img, PUI_TEXT + 0x7000, 5); /* lua_pcall */
-	pui_protect(&s->img, inner);
-	s->st = pui_stack(&s->img, inner);
-	pui_push(&s->img, &s->st, g);
-	pui_execute(&s->img, &s->st);
-	ps_call_c(s, 7, PS_CFUNC2);
+	inner = called_in_new_vm(s);
 	ps_hint(s, inner);
 	ps_hint(s, L);
 	ps_hint(s, 0);
@@ -599,8 +609,47 @@ static void called_unprotected(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
+/*
+ * As called_unprotected(), from a coroutine's C function, and main calls a C function with a buffer: of three
+ * lua_States with C functions on top, the one that is outermost by its errorJmp runs.
+ */
+static void called_from_coroutine(struct puc_scene *s)
+{
+	struct pui_fn f, work;
+	struct pui_stack outer;
+	uint64_t L = s->img.main_L, inner, co;
+
+	ps_begin(s);
+	f = ps_func(s, 10);
+	work = ps_func(s, 20);
+	ps_call_c(s, 5, PS_CFUNC);
+	outer = s->st;
+	co = pui_thread(&s->img);
+	ps_resume_lua(s, co, f);
+	ps_call_c(s, 6, PS_CFUNC2);
+	inner = called_in_new_vm(s);
+	ps_hint(s, inner);
+	ps_hint(s, co);
+	ps_hint(s, L);
+	ps_hint(s, 0);
+	s->st = outer;
+	ps_call_lua(s, work);
+	pui_pc(&s->img, work, 8); /* 5.1: the register is the saved pc, too */
+	ps_call_c(s, 8, PS_CFUNC);
+	pui_c_code(&s->img, 200);
+	ps_clobber(s);
+	ps_in_c(s);
+	s->L = L;
+	s->inner_is_guess = true;
+	ps_want_c(s, PS_CFUNC, THREAD);
+	ps_want_lua(s, work, 8, 0);
+	ps_want_c(s, PS_CFUNC, 0);
+	ps_want_lua(s, s->main, 5, 0);
+}
+
 const struct puc_scene_row puc_scenes_threads[] = {
 	{"called_unprotected", called_unprotected},
+	{"called_from_coroutine", called_from_coroutine},
 	{"coroutine", coroutine},
 	{"coroutine_in_helper", coroutine_in_helper},
 	{"coroutine_in_c", coroutine_in_c},

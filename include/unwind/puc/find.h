@@ -104,14 +104,17 @@ static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem,
 	}
 	w->missed = (__u8)puc_scan_missed(w);
 	/* a coroutine without errorJmp may recover from an error: it has no frame then */
-	if (w->child || !w->open || !(w->best.jmp || w->best.main) || !(w->rival.L || w->missed)) {
+	if (w->child || !w->open || !(w->best.jmp || w->best.main) ||
+	    !(w->rival[0].L || w->missed)) {
 		puc_take_best(w);
 		return LB_MORE;
 	}
 	puc_mark_none(w);
 	puc_mark(mem, w, w->mark, &w->best);
-	if (w->rival.L)
-		puc_mark(mem, w, w->mark + 2, &w->rival);
+	if (w->rival[0].L)
+		puc_mark(mem, w, w->mark + 2, &w->rival[0]);
+	if (w->rival[1].L)
+		puc_mark(mem, w, w->mark + 4, &w->rival[1]);
 	w->scan = w->scan_from;
 	w->scan_end = puc_scan_reach(w);
 	if (w->best.jmp && w->best.jmp < w->scan_end)
@@ -130,8 +133,8 @@ static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, str
 			return LB_MORE;
 		w->rec.stack.flags |= LB_SAMPLE_CUT; /* another one may run */
 	}
-	if (w->weighed == PUC_WEIGHS_RIVAL) {
-		w->best = w->rival;
+	if (w->weighed >= PUC_WEIGHS_RIVAL) {
+		w->best = w->rival[(w->weighed - PUC_WEIGHS_RIVAL) & (PUC_RIVALS - 1)];
 		w->key = w->best.key;
 	}
 	puc_take_best(w);

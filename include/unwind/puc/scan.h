@@ -63,7 +63,8 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->pushed = 0;
 	w->in_text = 0;
 	w->follow = 0;
-	w->rival.L = 0;
+	w->rival[0].L = 0;
+	w->rival[1].L = 0;
 	w->jmp_done = 0;
 	puc_mark_none(w);
 	puc_forget_tried(w);
@@ -192,13 +193,14 @@ LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
 	if (puc_in_vm(w, word))
 		w->weigh_at = addr;
 	LB_UNROLLED
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < PUC_MARKS; i++)
 		puc_see_mark(&w->mark[i], addr, word);
 	if (!w->weigh_at || addr - w->weigh_at > 8 * PUC_SPILLED)
 		return 0;
 	from = w->weigh_at - 8 * PUC_SCAN_OWNER;
 	of = w->mark[0].at >= from && w->mark[1].at >= from   ? PUC_WEIGHS_BEST
 	     : w->mark[2].at >= from && w->mark[3].at >= from ? PUC_WEIGHS_RIVAL
+	     : w->mark[4].at >= from && w->mark[5].at >= from ? PUC_WEIGHS_RIVAL + 1
 							      : PUC_WEIGHS_NOT;
 	if (of && !w->weighed) {
 		w->weighed = (__u8)of;
@@ -349,7 +351,8 @@ static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_wal
 		return puc_is_jmp_buf(w, i) ? puc_note_jmp_buf(w, addr) : 0;
 	w->in_text += (__u32)puc_in_text(w, word);
 	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
-	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word)
+	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word &&
+	    word != w->mark[4].word)
 		return 0;
 	return puc_scan_word(mem, w, addr, word);
 }

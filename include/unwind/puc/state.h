@@ -53,10 +53,13 @@ struct puc_mark {
 	__u64 word, at;
 };
 
+#define PUC_RIVALS 2			 /* compared with the best */
+#define PUC_MARKS (2 * (1 + PUC_RIVALS)) /* two of each */
+
 enum puc_weight {
 	PUC_WEIGHS_NOT,
 	PUC_WEIGHS_BEST,
-	PUC_WEIGHS_RIVAL,
+	PUC_WEIGHS_RIVAL, /* the first; the others follow */
 };
 
 /*
@@ -117,9 +120,9 @@ struct puc_walk {
 
 	/* the current lua_State; in a search the best so far, and the one that is tried */
 	struct puc_thread t, best, try;
-	/* active further out than the best, with a C function on top that the best may have called
-	 * back; L 0: none was seen */
-	struct puc_thread rival;
+	/* active further out than the best, with C functions on top that the best may have called
+	 * back; the innermost two, that one first. L 0: none was seen */
+	struct puc_thread rival[PUC_RIVALS];
 	__u64 inner;	 /* errorJmp of the lua_State that runs: the smallest of several VMs is
 			    innermost */
 	__u64 ci;	 /* the current frame */
@@ -181,8 +184,8 @@ struct puc_walk {
 	__u64 key;     /* errorJmp of the best lua_State so far; ~0: none */
 	__u64 child;   /* coroutine whose resumer is sought; 0: the one that runs is */
 	__u64 follow;  /* a coroutine that the best has resumed, to be tried; 0: none */
-	/* of luaV_execute's frame that called the topmost C function: the best's, the rival's */
-	struct puc_mark mark[4];
+	/* of luaV_execute's frame that called the topmost C function: the best's, the rivals' */
+	struct puc_mark mark[PUC_MARKS];
 	__u64 weigh_at;	   /* address of the last return address into luaV_execute; 0: none */
 	__u64 caller_seen; /* address in the frame that called the best's C function; 0: not seen */
 	__u64 jmp_done;	   /* jmp_bufs up to this address are done */

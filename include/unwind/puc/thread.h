@@ -219,7 +219,7 @@ static __always_inline void puc_mark_none(struct puc_walk *w)
 	__u32 i;
 
 	LB_UNROLLED
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < PUC_MARKS; i++)
 		puc_set_mark(&w->mark[i], 0);
 	w->weighed = PUC_WEIGHS_NOT;
 	w->weigh_at = 0;
@@ -240,13 +240,27 @@ static __always_inline void puc_mark(const struct lb_mem *mem, struct puc_walk *
 }
 
 /*
- * Notes t, which has a C function on top, and is not the innermost by its errorJmp, as the rival of
+ * Notes t, which has a C function on top, and is not the innermost by its errorJmp, as a rival of
  * the innermost. That may have called t back, unless t waits for a coroutine that it has resumed.
+ * The two innermost are kept: a coroutine whose C function has called another VM, and the main
+ * thread that this VM has called back.
  */
-static __always_inline void puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
+LB_SUBPROG int puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
 {
-	if (!t->resumed && (!w->rival.L || t->key < w->rival.key))
-		w->rival = *t;
+	struct puc_thread *r;
+
+	if (!w || !t)
+		return 0;
+	r = w->rival;
+	if (t->resumed || t->L == r[0].L)
+		return 0;
+	if (!r[0].L || t->key < r[0].key) {
+		r[1] = r[0];
+		r[0] = *t;
+	} else if (!r[1].L || t->key < r[1].key) {
+		r[1] = *t;
+	}
+	return 0;
 }
 
 /*

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * usage: nest_c SECONDS
+ * usage: nest_c SECONDS [WAY]
  *
  * VMs inside another, as nest.c has them, which run C functions: work() of the outer VM is called
  * through back(), of the inner VM, or of a coroutine of the outer one. back() goes on for a while,
  * in a large frame, through which the frames of work()'s callers show. Prints the CPU time of both.
+ * WAY is one of the four ways to call back(); else each is taken in turn.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,11 @@ static const char outer_text[] =
 	"local function same_vm() coroutine.wrap(backs)() return 1 end\n"
 	"print 'ready' io.stdout:flush() io.read()\n"
 	"local start = clock()\n"
-	"repeat protected() unprotected() in_coroutine() same_vm() until clock() - start > "
-	"seconds\n"
+	"local ways = {protected = protected, unprotected = unprotected,\n"
+	"	in_coroutine = in_coroutine, same_vm = same_vm}\n"
+	"local function all() protected() unprotected() in_coroutine() same_vm() end\n"
+	"local run = ways[way] or all\n"
+	"repeat run() until clock() - start > seconds\n"
 	"print(spent()) io.stdout:flush()\n";
 
 static double now(void)
@@ -106,5 +110,7 @@ int main(int argc, char **argv)
 	lua_register(inner, "back", back);
 	if (host_run(inner, inner_text, "@inner", 0, NULL))
 		return 1;
+	lua_pushstring(outer, argc > 2 ? argv[2] : "");
+	lua_setglobal(outer, "way");
 	return host_run(outer, outer_text, "@outer", argc, argv);
 }
