@@ -21,11 +21,12 @@ G, J, TRACE = 96, 1024, 512  # where GG_State has them, and jit_State has trace
 def structs_of(name):
     """({struct: {offset: field}}, {struct: size}) of a build with this row."""
     is_gc32, row = ROWS[name]
-    (g2disp, vmstate, hookmask, cur_L, jit_base, g2trace, registrytv, parent, _, _, str_len, _, _, mcofs) = row
+    (g2disp, vmstate, hookmask, cur_L, jit_base, g2trace, registrytv, parent, _, _, str_len, _, _, mcofs, total) = row
     known = lj_row.constants()
     structs = {
         "GG_State": {G: "g", G + g2trace - TRACE: "J", G + g2disp: "dispatch"},
-        "global_State": {vmstate: "vmstate", hookmask: "hookmask", jit_base: "jit_base", registrytv: "registrytv",
+        "GCState": {4: "total"},
+        "global_State": {total - 4: "gc", vmstate: "vmstate", hookmask: "hookmask", jit_base: "jit_base", registrytv: "registrytv",
                          cur_L: "jit_L" if "2.0" in name else "cur_L"},
         "jit_State": {TRACE: "trace", TRACE + parent: "parent"},
         "GCRef": {0: "gcptr"},

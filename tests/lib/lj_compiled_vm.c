@@ -129,7 +129,7 @@ void lj_compiled_vm_init(struct lj_compiled_vm *vm, const struct lj_layout *lj)
 	vm->main = new_function(img, 10, &list);
 	vm->callee = new_function(img, 50, &list);
 	vm->off = new_function(img, 90, &list);
-	lji_put64(img, img->g + lj_gc_total(lj) + LJ_GC_ROOT_BEHIND_TOTAL, list);
+	lji_put64(img, img->g + lj->gc_total + LJ_GC_ROOT_BEHIND_TOTAL, list);
 	vm->penalty = img->g + lj->g2trace + lj->j_parent -
 		      (lj->j_parent == 2640 || lj->g2disp == 3912 ? LJ_PENALTY_BEFORE_PARENT_2020
 								  : LJ_PENALTY_BEFORE_PARENT);

@@ -10,7 +10,7 @@ static const struct row {
 	struct lj_layout lj;
 } rows[] = {
 #define LJ_ROW(gc32_, name_, g2disp_, vmstate_, hookmask_, cur_L_, jit_base_, g2trace_,            \
-	       registrytv_, j_parent_, size_, prev_, str_len_, funcf_, states_, mcofs_)            \
+	       registrytv_, j_parent_, size_, prev_, str_len_, funcf_, states_, mcofs_, total_)    \
 	{                                                                                          \
 		.name = name_,                                                                     \
 		.hookmask = hookmask_,                                                             \
@@ -30,6 +30,7 @@ static const struct row {
 				.bc_funcf = funcf_,                                                \
 				.interp_states = states_,                                          \
 				.mcofs = mcofs_,                                                   \
+				.gc_total = total_,                                                \
 				.gc32 = gc32_,                                                     \
 				.v20 = funcf_ == LJ_FUNCF_20,                                      \
 			},                                                                         \

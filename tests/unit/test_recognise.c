@@ -90,6 +90,18 @@ static void put_jloop(struct text *t, const struct lj_layout *lj)
 	put32(t, lj->jit_base - lj->g2disp);
 }
 
+static void put_tnew(struct text *t, const struct lj_layout *lj)
+{
+	int64_t total = lj->gc_total - lj->g2disp;
+
+	put8(t, lj->gc32 ? 0x41 : 0x49);
+	PUT(t, "\x8b\x8e");
+	put32(t, total);
+	put8(t, lj->gc32 ? 0x41 : 0x49);
+	PUT(t, "\x3b\x8e");
+	put32(t, total + (int64_t)lj_ref_size(lj));
+}
+
 static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, enum lj_fact without)
 {
 	struct text t = {};
@@ -113,6 +125,8 @@ static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, en
 		PUT(&t, "\x0f\x57\xc0\xf2\x0f\x2a\x40");
 		put8(&t, lj->str_len);
 	}
+	if (without != LJ_FACT_GC_TOTAL)
+		put_tnew(&t, lj);
 	if (without != LJ_FACT_FUNCF) {
 		PUT(&t, "\x83\xfd");
 		put8(&t, lj->bc_funcf);
@@ -174,8 +188,9 @@ Test(recognise, layouts)
 Test(recognise, missing_facts)
 {
 	static const enum lj_fact facts[] = {
-		LJ_FACT_G2DISP, LJ_FACT_HOOKMASK,    LJ_FACT_CUR_L,   LJ_FACT_TRACE,
-		LJ_FACT_PARENT, LJ_FACT_CFRAME_PREV, LJ_FACT_STR_LEN, LJ_FACT_FUNCF,
+		LJ_FACT_G2DISP,	 LJ_FACT_HOOKMASK, LJ_FACT_CUR_L,
+		LJ_FACT_TRACE,	 LJ_FACT_PARENT,   LJ_FACT_CFRAME_PREV,
+		LJ_FACT_STR_LEN, LJ_FACT_GC_TOTAL, LJ_FACT_FUNCF,
 	};
 	const struct lj_layout *row;
 	struct lj_layout lj;
@@ -241,6 +256,12 @@ Test(recognise, shapes)
 	odd.str_len = 24;
 	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
 	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_STR_LEN);
+	t = text_of(row, lj_layout_hookmask(0), LJ_FACT_GC_TOTAL);
+	PUT(&t, "\x49\x8b\x8e");
+	put32(&t, row->gc_total - row->g2disp);
+	PUT(&t, "\x49\x3b\x8e");
+	put32(&t, row->gc_total + 16 - row->g2disp);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_GC_THRESHOLD);
 	odd = *row;
 	odd.bc_funcf = LJ_OP_JMP;
 	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);

@@ -224,7 +224,7 @@ Test(traces, starts_change)
 /* Its function was collected: the penalty cache has the address for ever. */
 Test(traces, collected)
 {
-	uint64_t root = cv.img.g + lj_gc_total(&cv.img.lj) + LJ_GC_ROOT_BEHIND_TOTAL;
+	uint64_t root = cv.img.g + cv.img.lj.gc_total + LJ_GC_ROOT_BEHIND_TOTAL;
 
 	lji_put64(&cv.img, root, cv.img.main_L);
 	cr_assert_eq(traces_vm_read(vm, ALL), 0);

@@ -89,7 +89,7 @@ static uint64_t make_lj(const struct lj_layout *lj, unsigned int hookmask, uint6
 	build = (struct lb_build){.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ, .lj.lj = *lj};
 	put_byte(L + (lj->gc32 ? 5 : 9), 6); /* gct: ~LJ_TTHREAD */
 	put_ref(lj, L + (lj->gc32 ? 8 : 16), g);
-	put_ref(lj, g + (old ? 32 : 16), MEMORY);
+	put_ref(lj, g + lj->gc_total, MEMORY);
 	put_ref(lj, g + mainthref, L);
 	put_byte(g + hookmask + 1, 0x10); /* dispatchmode */
 	put(g + lj->g2disp, TEXT + 16);

@@ -110,7 +110,7 @@ static bool is_lj(struct finder *f, const struct vm_file *file, uint64_t L, stru
 	    !read_ref(f, lj, s->g + lj_mainthref(lj), &its) || its != L ||
 	    !read_word(f, s->g + lj->g2disp, &handler) || handler < file->at->vm_start ||
 	    handler >= file->at->vm_end || !read_byte(f, s->g + lj_dispatchmode(lj), &mode) ||
-	    !read_ref(f, lj, s->g + lj_gc_total(lj), &s->memory))
+	    !read_ref(f, lj, s->g + lj->gc_total, &s->memory))
 		return false;
 	s->jit = mode & LJ_DISPMODE_JIT;
 	return s->memory > LJ_CLOSED;

@@ -39,7 +39,7 @@ struct lj_layout {
 	__u8 gc32; /* 1: references have 32 bits and a frame takes one slot: LJ32_* */
 	/* 1: LuaJIT 2.0, which has jit_L in the place of cur_L: the thread of compiled code, or NULL */
 	__u8 v20;
-	__u8 pad;
+	__u8 gc_total; /* global_State.gc.total, the first field of GCState */
 };
 
 /*
@@ -120,10 +120,7 @@ enum {
 
 /* global_State.gc (GCState) */
 enum {
-	/* gc.total, behind allocf, allocd; in builds with LJ_STR_LEN_2017 strhash, strmask and strnum
-	 * are before these. gc.state is behind gc.total, gc.threshold and gc.currentwhite */
-	LJ_G_GC_TOTAL = 16,
-	LJ_G_GC_TOTAL_2017 = 32,
+	/* gc.state, behind gc.total, gc.threshold and gc.currentwhite */
 	LJ_GC_STATE_BEHIND_TOTAL = 17,
 	LJ32_GC_STATE_BEHIND_TOTAL = 9,
 	LJ_GC_ROOT_BEHIND_TOTAL = 24, /* gc.root: the list of all objects but strings */
@@ -431,16 +428,10 @@ enum {
 	LJ_CONT_FFI_CALLBACK = 1,
 };
 
-/* Returns the offset of gc.total in global_State. */
-static inline __u32 lj_gc_total(const struct lj_layout *lj)
-{
-	return lj->str_len == LJ_OFF(lj, STR_LEN_2017) ? LJ_G_GC_TOTAL_2017 : LJ_G_GC_TOTAL;
-}
-
-/* Returns that of gc.state. */
+/* Returns the offset of gc.state in global_State. */
 static inline __u32 lj_gc_state(const struct lj_layout *lj)
 {
-	return lj_gc_total(lj) + LJ_OFF(lj, GC_STATE_BEHIND_TOTAL);
+	return lj->gc_total + LJ_OFF(lj, GC_STATE_BEHIND_TOTAL);
 }
 
 #endif

@@ -23,13 +23,15 @@
 #include <string.h>
 
 const char *const lj_fact_names[LJ_FACTS] = {
-	[LJ_FACT_G2DISP] = "GG_G2DISP",	  [LJ_FACT_VMSTATE] = "vmstate",
-	[LJ_FACT_HOOKMASK] = "hookmask",  [LJ_FACT_CUR_L] = "cur_L",
-	[LJ_FACT_JIT_BASE] = "jit_base",  [LJ_FACT_TRACE] = "J.trace",
-	[LJ_FACT_PARENT] = "J.parent",	  [LJ_FACT_EXITNO] = "J.exitno",
-	[LJ_FACT_EXIT] = "LJ_VMST_EXIT",  [LJ_FACT_CFRAME_PREV] = "SAVE_CFRAME",
-	[LJ_FACT_STR_LEN] = "GCstr.len",  [LJ_FACT_FUNCF] = "BC_FUNCF",
-	[LJ_FACT_FUNCC_END] = "BC_FUNCC", [LJ_FACT_MCOFS] = "SnapShot.mcofs",
+	[LJ_FACT_G2DISP] = "GG_G2DISP",	   [LJ_FACT_VMSTATE] = "vmstate",
+	[LJ_FACT_HOOKMASK] = "hookmask",   [LJ_FACT_CUR_L] = "cur_L",
+	[LJ_FACT_JIT_BASE] = "jit_base",   [LJ_FACT_TRACE] = "J.trace",
+	[LJ_FACT_PARENT] = "J.parent",	   [LJ_FACT_EXITNO] = "J.exitno",
+	[LJ_FACT_EXIT] = "LJ_VMST_EXIT",   [LJ_FACT_CFRAME_PREV] = "SAVE_CFRAME",
+	[LJ_FACT_STR_LEN] = "GCstr.len",   [LJ_FACT_FUNCF] = "BC_FUNCF",
+	[LJ_FACT_GC_TOTAL] = "gc.total",   [LJ_FACT_GC_THRESHOLD] = "gc.threshold",
+	[LJ_FACT_FUNCC_END] = "BC_FUNCC",  [LJ_FACT_MCOFS] = "SnapShot.mcofs",
+	[LJ_FACT_SPACE4] = "CFRAME_SPACE", [LJ_FACT_SPACE6] = "CFRAME_SPACE",
 };
 
 /* Patterns of instructions: bytes and wildcards. Each number is the next of the facts. */
@@ -72,6 +74,8 @@ static const struct pattern patterns_gc64[] = {
 	 {LJ_FACT_TRACE, LJ_FACT_JIT_BASE}},
 	/* vm_call: mov r15, [rbp+lua_State.cframe]; mov SAVE_CFRAME, r15 */
 	{{0x4c, 0x8b, 0x7d, LJ_L_CFRAME, 0x4c, 0x89, 0x7c, 0x24, I1}, {LJ_FACT_CFRAME_PREV}},
+	/* BC_TNEW: mov rcx, [gc.total]; cmp rcx, [gc.threshold] */
+	{{0x49, 0x8b, 0x8e, D4, 0x49, 0x3b, 0x8e, D4}, {LJ_FACT_GC_TOTAL, LJ_FACT_GC_THRESHOLD}},
 	/* BC_LEN: cmp r11d, LJ_TSTR; jne; xorps xmm0, xmm0; cvtsi2sd xmm0, [rax+GCstr.len] */
 	{{0x41, 0x83, 0xfb, 0xfb, 0x75, ANY, 0x0f, 0x57, 0xc0, 0xf2, 0x0f, 0x2a, 0x40, I1},
 	 {LJ_FACT_STR_LEN}},
@@ -102,6 +106,8 @@ static const struct pattern patterns_gc32[] = {
 	 {LJ_FACT_TRACE, LJ_FACT_JIT_BASE}},
 	/* vm_call: mov r15, [rbp+lua_State.cframe]; mov SAVE_CFRAME, r15 */
 	{{0x4c, 0x8b, 0x7d, LJ32_L_CFRAME, 0x4c, 0x89, 0x7c, 0x24, I1}, {LJ_FACT_CFRAME_PREV}},
+	/* BC_TNEW: mov ecx, [gc.total]; cmp ecx, [gc.threshold] */
+	{{0x41, 0x8b, 0x8e, D4, 0x41, 0x3b, 0x8e, D4}, {LJ_FACT_GC_TOTAL, LJ_FACT_GC_THRESHOLD}},
 	/* BC_LEN: mov eax, [rdx+rax*8]; xorps xmm0, xmm0; cvtsi2sd xmm0, [rax+GCstr.len] */
 	{{0x8b, 0x04, 0xc2, 0x0f, 0x57, 0xc0, 0xf2, 0x0f, 0x2a, 0x40, I1}, {LJ_FACT_STR_LEN}},
 	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
@@ -251,6 +257,10 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 		return LJ_FACT_CFRAME_PREV;
 	if (!is_str_len(m))
 		return LJ_FACT_STR_LEN;
+	if (f[LJ_FACT_GC_TOTAL] > UINT8_MAX)
+		return LJ_FACT_GC_TOTAL;
+	if (f[LJ_FACT_GC_THRESHOLD] != f[LJ_FACT_GC_TOTAL] + ref_size)
+		return LJ_FACT_GC_THRESHOLD;
 	if (f[LJ_FACT_FUNCF] <= LJ_OP_JMP && !is_20(m))
 		return LJ_FACT_FUNCF;
 	if (f[LJ_FACT_FUNCC_END] != f[LJ_FACT_FUNCF] + 8 && !is_20(m))
@@ -282,6 +292,7 @@ enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, str
 		.mcofs = f[LJ_FACT_MCOFS] != 0,
 		.gc32 = m->gc32,
 		.v20 = is_20(m),
+		.gc_total = (uint8_t)f[LJ_FACT_GC_TOTAL],
 	};
 	return LJ_FACTS;
 }

@@ -22,9 +22,13 @@ enum lj_fact {
 	LJ_FACT_EXIT,	/* lowest byte of vmstate while a trace exits */
 	LJ_FACT_CFRAME_PREV,
 	LJ_FACT_STR_LEN,
+	LJ_FACT_GC_TOTAL,
+	LJ_FACT_GC_THRESHOLD, /* behind it */
 	LJ_FACT_FUNCF,
 	LJ_FACT_FUNCC_END, /* the first opcode after those of C functions' headers */
 	LJ_FACT_MCOFS,	   /* snapshots have mcofs; may be missing */
+	LJ_FACT_SPACE4,	   /* the VM's frame without four pushed registers; may be missing */
+	LJ_FACT_SPACE6,	   /* the same with six: LUAJIT_NO_UNWIND */
 	LJ_FACTS,
 };
 
