@@ -252,6 +252,9 @@ Test(recognise, shapes)
 	odd.cframe_size = 96; /* LUAJIT_NO_UNWIND saves two registers more */
 	t = text_of(row, lj_layout_hookmask(0), LJ_FACTS);
 	cr_expect_eq(layout_of(&t, &odd, &lj), LJ_FACT_CFRAME_PREV);
+	PUT(&t, "\x41\x57\x41\x56\x41\x55\x41\x54\x48\x83\xec\x28");
+	cr_expect_eq(layout_of(&t, &odd, &lj), LJ_FACTS);
+	cr_expect_eq(layout_of(&t, row, &lj), LJ_FACT_CFRAME_PREV);
 	odd = *row;
 	odd.str_len = 24;
 	t = text_of(&odd, lj_layout_hookmask(0), LJ_FACTS);
@@ -301,6 +304,30 @@ Test(recognise, nonsense)
 	put32(&t, -5000);
 	m = measure(&t);
 	cr_expect_eq(m.fact[LJ_FACT_HOOKMASK], LJ_FACT_DIFFERS);
+}
+
+/* What a VM that is not described has to say of itself. */
+Test(recognise, size_and_frame)
+{
+	const struct lj_layout *row;
+	const char *name;
+	struct lj_measured m;
+	struct text t;
+	size_t n;
+
+	row = lj_layout_row(0, &name);
+	t = text_of(row, lj_layout_hookmask(0), LJ_FACTS);
+	n = t.n;
+	cr_expect_eq(lj_measured_size(t.bytes, n), n);
+	PUT(&t, "\x55\x48\x89\xe5\x53\x48\x89\xfb"); /* lj_vm_ffi_call */
+	cr_expect_eq(lj_measured_size(t.bytes, t.n - 1), t.n - 1);
+	cr_expect_eq(lj_measured_size(t.bytes, t.n), n);
+	PUT(&t, "\x53\x41\x57\x41\x56\x48\x83\xec\x28");
+	m = measure(&t);
+	cr_expect_eq(lj_measured_cframe(&m), 80);
+	PUT(&t, "\x41\x57\x41\x56\x41\x55\x41\x54\x48\x83\xec\x28");
+	m = measure(&t);
+	cr_expect_eq(lj_measured_cframe(&m), 96);
 }
 
 /* The text ends within an instruction. */
@@ -394,6 +421,80 @@ Test(recognise, vm_of_others)
 	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
 	cr_expect_eq(strncmp(err.what, "unknown LuaJIT build: GG_G2DISP does not fit", 44), 0, "%s",
 		     err.what);
+	overwrite(&lib, "LuaJIT ", "Others ");
+	cr_expect_eq(recognise(&lib, &err), -ENOENT);
+	free(lib.bytes);
+}
+
+/* Forks are named as they name themselves: one whose VM is LuaJIT's, and one whose is not. */
+Test(recognise, names_forks)
+{
+	static struct vm_build build;
+	struct elf_file *elf;
+	struct file_bytes lib;
+	struct error err = {};
+
+	if (!file_bytes_read(installed, &lib))
+		cr_assert(false, "no libluajit-5.1.so.2 is installed");
+	overwrite(&lib, "LuaJIT 2.1.0", "moonjit 2.1.");
+	cr_assert_eq(elf_open_bytes(lib.bytes, lib.len, &elf), 0);
+	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
+	elf_close(&elf);
+	cr_expect_eq(strncmp(build.release, "moonjit 2.1.", 12), 0, "%s", build.release);
+	overwrite(&lib, "moonjit 2.1.", "RaptorJIT 1.");
+	overwrite(&lib, "LuaJIT", "Others");
+	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
+	cr_expect(strstr(err.what, " build: GCtrace does not fit: measured GG_G2DISP "), "%s",
+		  err.what);
+	overwrite(&lib, "\x49\x81\xc6", "\x49\x81\xc7");
+	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
+	cr_expect_eq(strncmp(err.what, "unknown RaptorJIT 1.", 20), 0, "%s", err.what);
+	cr_expect(strstr(err.what, " build: GG_G2DISP does not fit: measured GG_G2DISP 0, "), "%s",
+		  err.what);
+	free(lib.bytes);
+}
+
+/* As LUAJIT_NO_UNWIND does it: nothing describes the VM. Its FDE is for another function, then. */
+static void hide_vm(struct file_bytes *lib, const struct elf_lj_vm *vm)
+{
+	int32_t start, n = 0;
+	uint32_t size;
+
+	for (size_t at = 4; at + 4 <= lib->len; at++) {
+		memcpy(&start, lib->bytes + at - 4, sizeof(start)); /* relative to its own place */
+		memcpy(&size, lib->bytes + at, sizeof(size));
+		if (size != vm->size || (uint64_t)start + at - 4 != vm->start)
+			continue;
+		memset(lib->bytes + at, 0, sizeof(size));
+		n++;
+	}
+	cr_assert_gt(n, 0);
+}
+
+Test(recognise, vm_that_is_not_described)
+{
+	static struct vm_build described, build;
+	struct error err = {};
+	struct file_bytes lib;
+	struct elf_file *elf;
+	struct elf_lj_vm vm;
+
+	if (!file_bytes_read(installed, &lib))
+		cr_assert(false, "no libluajit-5.1.so.2 is installed");
+	cr_assert_eq(elf_open_bytes(lib.bytes, lib.len, &elf), 0);
+	cr_assert_eq(elf_find_lj_vm(elf, &vm), 0);
+	cr_assert_eq(lj_recognise(elf, &described, &err), 0);
+	elf_close(&elf);
+	hide_vm(&lib, &vm);
+	cr_assert_eq(elf_open_bytes(lib.bytes, lib.len, &elf), 0);
+	cr_assert_eq(elf_find_lj_vm(elf, &vm), -ENOENT);
+	cr_assert_eq(lj_recognise(elf, &build, &err), 0, "%s", err.what);
+	elf_close(&elf);
+	cr_expect_leq(build.start, described.start);
+	cr_expect_gt(build.start + 16, described.start, "the end of the function before it");
+	cr_expect_geq(build.start + build.size, described.start + described.size);
+	cr_expect_lt(build.start + build.size, described.start + described.size + 16);
+	cr_expect_arr_eq(&build.build.lj.lj, &described.build.lj.lj, sizeof(struct lj_layout));
 	overwrite(&lib, "LuaJIT ", "Others ");
 	cr_expect_eq(recognise(&lib, &err), -ENOENT);
 	free(lib.bytes);

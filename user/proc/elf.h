@@ -118,8 +118,17 @@ int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fd
 /* LuaJIT's assembler VM, found by its call frame information, which stripped files have, too. */
 struct elf_lj_vm {
 	uint64_t start, size; /* lj_vm_asm_begin up to lj_vm_ffi_call */
-	uint32_t cframe_size; /* 80 */
+	uint32_t cframe_size; /* 80, 96 */
 };
 int elf_find_lj_vm(struct elf_file *elf, struct elf_lj_vm *vm);
+
+/*
+ * Finds the VM as elf_find_lj_vm() does. A VM that is built with LUAJIT_NO_UNWIND has no call frame
+ * information. It lies in a gap between two functions that have some. So without a VM, vms gets the
+ * gaps of up to `most` bytes in order of address, with a cframe_size of 0. Returns the number of
+ * entries, up to ELF_LJ_VMS, or a negative errno.
+ */
+#define ELF_LJ_VMS 16
+int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS]);
 
 #endif

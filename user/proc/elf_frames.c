@@ -8,7 +8,7 @@
  *
  *     CFA = rsp + 80; rbp at CFA-16, rbx at CFA-24, r15 at CFA-32, r14 at CFA-40
  *
- * No compiler emits that for 16 KiB of code.
+ * No compiler emits that for 16 KiB of code. Built with LUAJIT_NO_UNWIND it is not described at all.
  *
  * Not libdw (0.188). It returns no function bounds: dwarf_frame_info() has the range of one row.
  * Files are untrusted, and dwarf_cfi_addrframe() allocates as many registers as the largest number,
@@ -507,26 +507,52 @@ int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fd
 	return err ? err : fdes_of_table(&f, &t, fn, arg);
 }
 
+struct fde_search {
+	struct elf_lj_vm vm;	       /* the largest that is described */
+	struct elf_lj_vm *undescribed; /* or NULL */
+	int n;
+	uint64_t most, end; /* of the functions up to here */
+};
+
 static int look_for_vm(void *arg, const struct elf_fde *fde)
 {
-	struct elf_lj_vm *vm = arg;
+	struct fde_search *s = arg;
+	uint64_t gap = fde->start - s->end;
 
 	if ((fde->cfa_offset == 80 || fde->cfa_offset == 96) &&
-	    (fde->saved & VM_SAVED) == VM_SAVED && fde->size >= MIN_VM && fde->size > vm->size)
-		*vm = (struct elf_lj_vm){
+	    (fde->saved & VM_SAVED) == VM_SAVED && fde->size >= MIN_VM && fde->size > s->vm.size)
+		s->vm = (struct elf_lj_vm){
 			.start = fde->start, .size = fde->size, .cframe_size = fde->cfa_offset};
+	if (s->undescribed && s->end && s->n < ELF_LJ_VMS && fde->start > s->end && gap >= MIN_VM &&
+	    gap <= s->most)
+		s->undescribed[s->n++] = (struct elf_lj_vm){.start = s->end, .size = gap};
+	if (fde->start + fde->size > s->end)
+		s->end = fde->start + fde->size;
 	return 0;
+}
+
+int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS])
+{
+	struct fde_search s = {.undescribed = vms, .most = most};
+	int err = elf_fdes(elf, look_for_vm, &s);
+
+	if (err)
+		return err;
+	if (!s.vm.size)
+		return s.n;
+	vms[0] = s.vm;
+	return 1;
 }
 
 int elf_find_lj_vm(struct elf_file *elf, struct elf_lj_vm *vm)
 {
-	struct elf_lj_vm found = {0};
-	int err = elf_fdes(elf, look_for_vm, &found);
+	struct fde_search s = {0};
+	int err = elf_fdes(elf, look_for_vm, &s);
 
 	if (err)
 		return err;
-	if (!found.size)
+	if (!s.vm.size)
 		return -ENOENT;
-	*vm = found;
+	*vm = s.vm;
 	return 0;
 }

@@ -81,7 +81,11 @@ static const struct pattern patterns_gc64[] = {
 	 {LJ_FACT_STR_LEN}},
 	/* vm_exit_interp: cmp ebp, BC_FUNCF; jb; cmp ebp, BC_FUNCC+2; jae */
 	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
-	/* ... mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: added together with mcofs, by
+	/* vm_call: push rbx; push r15; push r14; sub rsp, CFRAME_SPACE */
+	{{0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, I1}, {LJ_FACT_SPACE4}},
+	/* ... push r15; push r14; push r13; push r12; sub rsp, CFRAME_SPACE */
+	{{0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x48, 0x83, 0xec, I1}, {LJ_FACT_SPACE6}},
+	/* vm_exit_interp: mov esi, eax; mov rdi, rbp; neg esi; call lj_err_trace: added together with mcofs, by
 	 * which it looks up the snapshot */
 	{{0x89, 0xc6, 0x48, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
 };
@@ -114,7 +118,11 @@ static const struct pattern patterns_gc32[] = {
 	{{0x83, 0xfd, I1, 0x72, ANY, 0x83, 0xfd, I1, 0x73}, {LJ_FACT_FUNCF, LJ_FACT_FUNCC_END}},
 	/* ... in 2.0: cmp ebp, BC_FUNCF; jb; mov eax, MULTRES */
 	{{0x83, 0xfd, I1, 0x72, ANY, 0x8b, 0x44, 0x24, 0x04}, {LJ_FACT_FUNCF}},
-	/* ... mov esi, eax; mov edi, ebp; neg esi; call lj_err_trace */
+	/* vm_call: push rbx; push r15; push r14; sub rsp, CFRAME_SPACE */
+	{{0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, I1}, {LJ_FACT_SPACE4}},
+	/* ... push r15; push r14; push r13; push r12; sub rsp, CFRAME_SPACE */
+	{{0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x48, 0x83, 0xec, I1}, {LJ_FACT_SPACE6}},
+	/* vm_exit_interp: mov esi, eax; mov edi, ebp; neg esi; call lj_err_trace */
 	{{0x89, 0xc6, 0x89, 0xef, 0xf7, I1, 0xe8}, {LJ_FACT_MCOFS}},
 };
 
@@ -252,8 +260,8 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 		return LJ_FACT_EXITNO;
 	if (interp_states(f[LJ_FACT_EXIT]) != 1 && interp_states(f[LJ_FACT_EXIT]) != 3)
 		return LJ_FACT_EXIT;
-	/* above it are five pushed words: four registers and the return address */
-	if (f[LJ_FACT_CFRAME_PREV] + 48 != cframe_size)
+	/* above it are five pushed words: four registers and the return address; or two registers more */
+	if (f[LJ_FACT_CFRAME_PREV] + (f[LJ_FACT_SPACE6] ? 64 : 48) != cframe_size)
 		return LJ_FACT_CFRAME_PREV;
 	if (!is_str_len(m))
 		return LJ_FACT_STR_LEN;
@@ -266,6 +274,24 @@ static enum lj_fact disagrees(const struct lj_measured *m, uint32_t cframe_size)
 	if (f[LJ_FACT_FUNCC_END] != f[LJ_FACT_FUNCF] + 8 && !is_20(m))
 		return LJ_FACT_FUNCC_END;
 	return f[LJ_FACT_MCOFS] == LJ_FACT_DIFFERS ? LJ_FACT_MCOFS : LJ_FACTS;
+}
+
+uint32_t lj_measured_cframe(const struct lj_measured *m)
+{
+	return m->fact[LJ_FACT_SPACE6] ? m->fact[LJ_FACT_SPACE6] + 7 * 8
+				       : m->fact[LJ_FACT_SPACE4] + 5 * 8;
+}
+
+size_t lj_measured_size(const uint8_t *text, size_t size)
+{
+	/* push rbp; mov rbp, rsp; push rbx; mov rbx, rdi */
+	static const uint8_t ffi_call[] = {0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x89, 0xfb};
+	size_t at = size;
+
+	while (at-- > 0)
+		if (size - at >= sizeof(ffi_call) && !memcmp(text + at, ffi_call, sizeof(ffi_call)))
+			return at;
+	return size;
 }
 
 enum lj_fact lj_layout_of(const struct lj_measured *m, uint32_t cframe_size, struct lj_layout *lj)

@@ -40,6 +40,12 @@ struct lj_measured {
 
 void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out);
 
+/* The size of the VM's frame on the C stack, with its return address. */
+uint32_t lj_measured_cframe(const struct lj_measured *m);
+
+/* Returns the size of the VM in this text without lj_vm_ffi_call, which is at its end. */
+size_t lj_measured_size(const uint8_t *text, size_t size);
+
 /* "vmstate"; for messages */
 extern const char *const lj_fact_names[LJ_FACTS];
 

@@ -70,15 +70,19 @@ static bool has_ir(struct elf_file *elf)
 /*
  * Other assembler code may have frames like the VM's (libavfilter). LuaJIT's library has its
  * version among its constants, for jit.version: "LuaJIT 2.1.0-beta3", or, since 2023-08,
- * "LuaJIT 2.1.1741557863", where the last number is the time of its commit.
+ * "LuaJIT 2.1.1741557863", where the last number is the time of its commit. Forks have other names.
  */
-static const char luajit[] = "LuaJIT ";
+enum product { MOONJIT, RAPTORJIT, LUAJIT, PRODUCTS };
+static const char *const products[PRODUCTS] = {"moonjit ", "RaptorJIT ", "LuaJIT "};
 
 static bool says_luajit(struct elf_file *elf)
 {
 	uint64_t at;
 
-	return elf_find_bytes(elf, 0, luajit, sizeof(luajit) - 1, &at) != -ENOENT;
+	for (int i = 0; i < PRODUCTS; i++)
+		if (elf_find_bytes(elf, 0, products[i], strlen(products[i]), &at) != -ENOENT)
+			return true;
+	return false;
 }
 
 /* " of 2025-03-09", by the version's last number. */
@@ -95,36 +99,56 @@ static void put_date(const char *version, char *buf, size_t size)
 
 #define VERSION_MAX 40
 
-static void put_name(struct elf_file *elf, char *name, size_t size)
+/* Copies "moonjit 2.2.0", if that is in the file: a product's name and a number. */
+static bool find_version(struct elf_file *elf, const char *product, char text[VERSION_MAX + 1])
 {
-	static const char version[] = "LuaJIT 2";
-	char text[VERSION_MAX + 1] = "LuaJIT 2.1", date[32];
-	uint64_t at;
-	size_t n;
+	size_t n = strlen(product);
+	uint64_t at = 0;
 
-	if (!elf_find_bytes(elf, 0, version, sizeof(version) - 1, &at) &&
-	    !elf_read(elf, at, text, VERSION_MAX)) {
-		n = sizeof(luajit) - 1;
-		while (isalnum((unsigned char)text[n]) || text[n] == '.' || text[n] == '-')
-			n++;
-		text[n] = '\0';
+	for (;; at++) {
+		if (elf_find_bytes(elf, at, product, n, &at))
+			return false;
+		if (!elf_read(elf, at, text, VERSION_MAX) && isdigit((unsigned char)text[n]))
+			break;
 	}
-	put_date(text, date, sizeof(date));
-	snprintf(name, size, "%s%s", text, date);
+	while (isalnum((unsigned char)text[n]) || text[n] == '.' || text[n] == '-')
+		n++;
+	text[n] = '\0';
+	return true;
 }
 
-static int unknown(const struct lj_measured *m, enum lj_fact wrong, struct error *err)
+/* Returns LUAJIT if the file names none. */
+static enum product put_name(struct elf_file *elf, char *name, size_t size)
+{
+	char text[VERSION_MAX + 1] = {}, date[32];
+	int i = 0;
+
+	while (i < PRODUCTS && !find_version(elf, products[i], text))
+		i++;
+	if (i == PRODUCTS)
+		memcpy(text, "LuaJIT 2.1", sizeof("LuaJIT 2.1"));
+	put_date(text, date, sizeof(date));
+	snprintf(name, size, "%s%s", text, date);
+	return i < PRODUCTS ? (enum product)i : LUAJIT;
+}
+
+static int unknown(struct elf_file *elf, const struct lj_measured *m, const char *wrong,
+		   struct error *err)
 {
 	const uint32_t *f = m->fact;
+	char name[80];
 
+	if (put_name(elf, name, sizeof(name)) == LUAJIT)
+		memcpy(name, "LuaJIT", sizeof("LuaJIT"));
 	return error_set(
 		err, -ENOTSUP,
-		"unknown LuaJIT build%s: %s does not fit: measured GG_G2DISP %d, vmstate %d, "
-		"hookmask %d, cur_L %d, jit_base %d, J.trace %d, J.parent %d (0: not found, "
-		"-1: not the same everywhere)",
-		m->gc32 ? " without GC64" : "", lj_fact_names[wrong], (int)f[LJ_FACT_G2DISP],
+		"unknown %s build%s: %s does not fit: measured GG_G2DISP %d, vmstate %d, "
+		"hookmask %d, cur_L %d, jit_base %d, J.trace %d, J.parent %d, gc.total %d (0: not "
+		"found, -1: not the same everywhere)",
+		name, m->gc32 ? " without GC64" : "", wrong, (int)f[LJ_FACT_G2DISP],
 		(int)f[LJ_FACT_VMSTATE], (int)f[LJ_FACT_HOOKMASK], (int)f[LJ_FACT_CUR_L],
-		(int)f[LJ_FACT_JIT_BASE], (int)f[LJ_FACT_TRACE], (int)f[LJ_FACT_PARENT]);
+		(int)f[LJ_FACT_JIT_BASE], (int)f[LJ_FACT_TRACE], (int)f[LJ_FACT_PARENT],
+		(int)f[LJ_FACT_GC_TOTAL]);
 }
 
 static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
@@ -140,38 +164,90 @@ static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
 		 lj->interp_states > 1 ? "; Tarantool's VM states" : "");
 }
 
+/* A range that may be the VM. */
+struct lj_range {
+	struct elf_lj_vm vm;
+	uint8_t *text;
+	struct lj_measured m;
+	struct lj_layout lj;
+	enum lj_fact wrong; /* LJ_FACTS: none */
+};
+
+static int measure(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_range *c)
+{
+	c->vm = *vm;
+	free(c->text);
+	c->text = malloc(vm->size);
+	if (!c->text)
+		return -ENOMEM;
+	if (elf_read(elf, vm->start, c->text, vm->size))
+		return -ENOENT;
+	if (!c->vm.cframe_size)
+		c->vm.size = lj_measured_size(c->text, vm->size);
+	lj_measure(c->text, c->vm.size, &c->m);
+	if (!c->vm.cframe_size)
+		c->vm.cframe_size = lj_measured_cframe(&c->m);
+	c->wrong = lj_layout_of(&c->m, c->vm.cframe_size, &c->lj);
+	return 0;
+}
+
+/* True if the text addresses a global_State as the VM does. */
+static bool is_vm(const struct lj_range *c)
+{
+	return c->m.fact[LJ_FACT_G2DISP] && c->m.fact[LJ_FACT_VMSTATE];
+}
+
+/*
+ * Measures the VM that call frame information describes. Without one, measures the gaps of
+ * elf_lj_vms() and takes the first VM, if the file contains the name of a LuaJIT. Returns -ENOENT if
+ * no VM was found.
+ */
+static int find_vm(struct elf_file *elf, struct lj_range *c)
+{
+	struct elf_lj_vm vms[ELF_LJ_VMS];
+	int n = elf_lj_vms(elf, LB_VM_TEXT, vms), r;
+
+	if (n <= 0 || vms[0].size > LB_VM_TEXT || (!vms[0].cframe_size && !says_luajit(elf)))
+		return -ENOENT;
+	for (int i = 0; i < n; i++) {
+		r = measure(elf, &vms[i], c);
+		if (r || vms[0].cframe_size || is_vm(c))
+			return r;
+	}
+	return -ENOENT;
+}
+
+static void lj_range_clear(struct lj_range *c)
+{
+	free(c->text);
+}
+
 int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 {
-	struct lj_measured m;
+	struct lj_range c __cleanup(lj_range_clear) = {};
 	struct vm_build b = {};
 	struct lj_layout *lj = &b.build.lj.lj;
-	struct elf_lj_vm vm;
-	uint8_t *text __free = NULL;
-	enum lj_fact wrong;
+	int r = find_vm(elf, &c);
 
-	if (elf_find_lj_vm(elf, &vm) || vm.size > LB_VM_TEXT)
-		return -ENOENT;
-	text = malloc(vm.size);
-	if (!text)
-		return -ENOMEM;
-	if (elf_read(elf, vm.start, text, vm.size))
-		return -ENOENT;
-	lj_measure(text, vm.size, &m);
-	wrong = lj_layout_of(&m, vm.cframe_size, lj);
-	if (wrong == LJ_FACT_G2DISP && !says_luajit(elf))
-		return -ENOENT;
-	if (wrong != LJ_FACTS)
-		return unknown(&m, wrong, err);
-	put_name(elf, b.name, sizeof(b.name));
+	if (!r && c.wrong == LJ_FACT_G2DISP && !says_luajit(elf))
+		r = -ENOENT;
+	if (r)
+		return r;
+	if (c.wrong != LJ_FACTS)
+		return unknown(elf, &c.m, lj_fact_names[c.wrong], err);
+	/* RaptorJIT's VM measures as LuaJIT's does, but its traces and frames are others */
+	if (put_name(elf, b.name, sizeof(b.name)) == RAPTORJIT)
+		return unknown(elf, &c.m, "GCtrace", err);
+	*lj = c.lj;
 	memcpy(b.release, b.name, sizeof(b.release));
-	b.start = vm.start;
-	b.size = vm.size;
+	b.start = c.vm.start;
+	b.size = c.vm.size;
 	b.build.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ;
 	lj->ir = !lj->gc32 && lj->mcofs && lj->str_len == LJ_STR_LEN && has_ir(elf);
-	mark_rbp_sites(elf, &vm, &b.build.lj);
-	lj_jumps_scan(text, vm.size, lj->gc32, b.build.lj.jump_site);
-	lj_links_scan(text, vm.size, lj->gc32, b.build.lj.link_site);
-	mark_exit_fetch(text, vm.size, &b.build.lj);
+	mark_rbp_sites(elf, &c.vm, &b.build.lj);
+	lj_jumps_scan(c.text, c.vm.size, lj->gc32, b.build.lj.jump_site);
+	lj_links_scan(c.text, c.vm.size, lj->gc32, b.build.lj.link_site);
+	mark_exit_fetch(c.text, c.vm.size, &b.build.lj);
 	put_evidence(lj, b.evidence, sizeof(b.evidence));
 	*out = b;
 	return 0;
