@@ -183,6 +183,22 @@ def test_contradictions(args, says):
     assert r.code == 2 and says in r.err, r
 
 
+def nice_value(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[16])
+
+
+@pytest.mark.parametrize("who", ["process", "command"])
+def test_its_priority_is_its_callers(root, who):
+    """When it samples: that of luabpf, of its children that load other families' programs, and of a command."""
+    with vms.Target(["lua5.4", "-e", "print('ready') io.flush() io.read()"]) as t:
+        t.ready()
+        args = ["-p", t.pid] if who == "process" else ["--", "sleep", "1000"]
+        with vms.Luabpf("-F", 10, *args, before=["nice", "-n", "5"]).wait_banner() as tool:
+            pids = [tool.p.pid, *map(int, Path(f"/proc/{tool.p.pid}/task/{tool.p.pid}/children").read_text().split())]
+            assert len(pids) > 1 and {nice_value(pid) for pid in pids} == {os.nice(0) + 5}
+        t.go()
+
+
 def test_nothing_that_runs_lua(root, tmp_path):
     """The end by -d; the output is a profile, empty unless another test runs Lua."""
     r = vms.luabpf("--all", "-d", "0.2", "-o", tmp_path / "x.pb.gz")

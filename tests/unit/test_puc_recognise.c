@@ -38,6 +38,32 @@ static int recognise(const struct file_bytes *f, struct vm_build *b, struct erro
 	return r;
 }
 
+/* Most files that processes map have no Lua: a megabyte of constants is read once. */
+Test(puc_recognise, a_file_without_lua_is_searched_once)
+{
+	static struct {
+		Elf64_Ehdr eh;
+		Elf64_Phdr load;
+		char constants[1 << 20];
+	} image = {
+		.eh = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+		       .e_phoff = sizeof(image.eh),
+		       .e_phentsize = sizeof(image.load),
+		       .e_phnum = 1},
+		.load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = sizeof(image)},
+	};
+	struct budget all = {.left = 1 << 30};
+	struct elf_file *elf;
+	struct vm_build b;
+	struct error err = {};
+
+	cr_assert_eq(elf_open_bytes(&image, sizeof(image), &elf), 0);
+	elf_charge(elf, &all);
+	cr_expect_eq(puc_recognise(elf, &b, &err), -ENOENT);
+	cr_expect_lt((1 << 30) - all.left, sizeof(image) * 5 / 4);
+	elf_close(&elf);
+}
+
 static bool is_plain(const struct vm_build *b, uint64_t function)
 {
 	int32_t at = (int32_t)(function - b->start);

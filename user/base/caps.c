@@ -87,6 +87,8 @@ static const struct {
 	{CAP_CHECKPOINT_RESTORE, USE_TARGETS | USE_LOADING, true},
 	/* events on threads of processes that are met while it samples */
 	{CAP_PERFMON, USE_CHILDREN | USE_LOADING | USE_PROGRAMS, true},
+	/* a lower nice value while a recording opens */
+	{CAP_SYS_NICE, USE_LOADING, false},
 	{CAP_BPF, USE_OLD_MAPS | USE_LOADING | USE_PROGRAMS, true},
 	/* root's outputs in other users' directories; a source file that the target's user opens by it */
 	{CAP_DAC_OVERRIDE, USE_FILES | USE_SOURCES, false},

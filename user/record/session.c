@@ -19,6 +19,7 @@
 #include "session_priv.h"
 #include "attach.h"
 #include "narrowing.h"
+#include "priority.h"
 #include "recorded_zones.h"
 #include "roots.h"
 #include "source_open.h"
@@ -405,7 +406,7 @@ static int hold_sources(struct session *s, struct error *err)
 	return 0;
 }
 
-int session_open(const struct session_options *o, struct session **out, struct error *err)
+static int open_session(const struct session_options *o, struct session **out, struct error *err)
 {
 	struct session *s __cleanup(session_free) = calloc(1, sizeof(*s));
 	int r;
@@ -434,6 +435,16 @@ int session_open(const struct session_options *o, struct session **out, struct e
 	intervals_begin(&s->intervals, o->period_ns);
 	*out = TAKE_PTR(s);
 	return 0;
+}
+
+/* A command would inherit the nice value, and a program that uses the library has its own reasons for its. */
+int session_open(const struct session_options *o, struct session **out, struct error *err)
+{
+	int before = o->in_process || o->command ? PRIORITY_KEPT : priority_raise();
+	int r = open_session(o, out, err);
+
+	priority_restore(before);
+	return r;
 }
 
 void session_free(struct session **sp)

@@ -226,7 +226,7 @@ static int find_version(struct elf_file *elf, struct release *r)
 
 static int find_release(struct elf_file *elf, struct release *r)
 {
-	static const char needle[] = "$Lua";
+	static const char both[] = "Lua 5.", needle[] = "$Lua";
 	uint64_t at = 0, size;
 	unsigned i;
 	int err;
@@ -235,6 +235,10 @@ static int find_release(struct elf_file *elf, struct release *r)
 		r->source = "lua_ident";
 		return 0;
 	}
+	/* the texts of all releases have it: most files have no Lua, and are searched once */
+	err = has_text(elf, both, sizeof(both) - 1);
+	if (err)
+		return err;
 	at = 0;
 	for (i = 0; i < MAX_IDENTS; i++, at++) {
 		err = elf_find_bytes(elf, at, needle, strlen(needle), &at);
