@@ -183,6 +183,7 @@ static const struct {
 	{SCMP_SYS(getrlimit), ANY, ARG_LACKS(0, 0)},
 	{SCMP_SYS(ioctl), ANY, ARG_IS_INT(1, TCGETS)}, /* stdio: isatty() */
 	{SCMP_SYS(ioctl), TARGETS, ARG_IS_INT(1, PERF_EVENT_IOC_DISABLE)},
+	{SCMP_SYS(ioctl), TARGETS, ARG_IS_INT(1, PERF_EVENT_IOC_PERIOD)},
 	/* access to existing maps; no program or map is loaded */
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_LOOKUP_ELEM)},
 	{SCMP_SYS(bpf), TARGETS, ARG_IS_INT(0, BPF_MAP_UPDATE_ELEM)},

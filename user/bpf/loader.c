@@ -29,11 +29,14 @@
 #include "load_error.h"
 #include "luabpf.skel.h"
 #include "module_pool.h"
+#include "periods.h"
 #include "loader.h"
 
 struct attached {
 	int event;
 	bool doubled; /* another event may count the same CPU time */
+	pid_t tid;    /* 0: a CPU's */
+	struct period period;
 	struct bpf_link *link;
 };
 
@@ -54,10 +57,10 @@ struct loader {
 	int families_error; /* of the first that failed here */
 	struct module_pool pool;
 	struct attached *attached;
-	size_t nattached;
+	size_t nattached, next_varied;
 	struct keeper *keepers; /* of all processes */
 	bool few_files;		/* they were given up */
-	uint64_t event_ns;	/* CPU time between two events */
+	uint64_t event_ns;	/* CPU time between two events, on average */
 	uint64_t cpu_ns;	/* that detached events had counted */
 	int stats_fd;		/* keeps the kernel's run-time counting on */
 	uint64_t zone_seed;	/* a target that knew it could make two names with one hash */
@@ -620,7 +623,11 @@ void loader_drop_keepers(struct loader *l, struct keeper **keepers)
 
 static int attach(struct loader *l, const struct loader_attach *how, struct error *err)
 {
-	struct attached a = {.doubled = how->doubled};
+	struct attached a = {
+		.doubled = how->doubled,
+		.tid = how->on_cpu ? 0 : how->tid,
+		.period.ns = l->event_ns,
+	};
 
 	if (array_grow(&l->attached, l->nattached, sizeof(*l->attached)))
 		return error_set(err, -ENOMEM, "out of memory");
@@ -636,6 +643,7 @@ static int attach(struct loader *l, const struct loader_attach *how, struct erro
 		close(a.event);
 		return explain_attach(r, how, err);
 	}
+	a.period.since_ns = a.tid ? period_thread_ns(a.tid) : 0;
 	l->attached[l->nattached++] = a;
 	if (l->keepers && !l->few_files && !is_spare(a.event))
 		give_up_keepers(l);
@@ -663,6 +671,22 @@ int loader_attach_cpus(struct loader *l, struct error *err)
 			r = 0;
 	}
 	return r;
+}
+
+#define VARIED_MOST 64 /* at a time */
+
+void loader_vary_periods(struct loader *l)
+{
+	size_t n = l->nattached < VARIED_MOST ? l->nattached : VARIED_MOST;
+
+	if (l->skel->rodata->events_per_sample != 1) /* BPF draws the samples */
+		return;
+	for (; n; n--) {
+		struct attached *a = &l->attached[l->next_varied++ % l->nattached];
+
+		if (a->link)
+			period_vary(&a->period, l->event_ns, a->event, a->tid);
+	}
 }
 
 uint64_t loader_event_ns(const struct loader *l)

@@ -127,6 +127,9 @@ int loader_attach(struct loader *loader, const struct loader_attach *how, struct
 /* Samples all processes on each CPU that is online. */
 int loader_attach_cpus(struct loader *loader, struct error *err);
 
+/* Gives some of the events other periods at random (periods.h). To be called often. */
+void loader_vary_periods(struct loader *loader);
+
 /*
  * Keeps the kernel from swapping a sampled thread's event context with that of a thread it started.
  * At a switch between the two, a swap may replace stopping and starting their events. The CPU time

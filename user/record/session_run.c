@@ -151,6 +151,7 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		eat_count(s->drain_timer);
 		drain(s, DRAIN_NS);
 		loader_reap_families(s->loader);
+		loader_vary_periods(s->loader);
 		targets_look(&s->targets, clock_ns(CLOCK_MONOTONIC));
 		update_pace(s);
 		return false;
