@@ -154,7 +154,9 @@ static uint64_t lost_to_layout(const struct summary *s)
 
 /*
  * Each thread's first event comes after a period of its own CPU time. A thread that starts short
- * ones may lose its CPU time to them, see loader_keep_time().
+ * ones may lose its CPU time to them, see loader_keep_time(). A guest's clock of CPU time runs on
+ * while the host runs others, if the kernel does not learn of it, and the timer fires once for all
+ * periods of that time.
  */
 static void print_missing(const struct summary *s, FILE *to)
 {
@@ -168,13 +170,14 @@ static void print_missing(const struct summary *s, FILE *to)
 	if (many)
 		fprintf(to,
 			"the kernel dropped them, or it was used by threads and processes that ran "
-			"for less than %.2f ms, and by those that start them\n",
+			"for less than %.2f ms, and by those that start them",
 			(double)s->stats.event_ns / 1e6);
 	else
 		fprintf(to,
 			"that of threads and processes that ran for less than %.1f ms, mostly, and "
-			"of threads that start them; -F %.0f would show more\n",
+			"of threads that start them; -F %.0f would show more",
 			(double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
+	fprintf(to, "; in a virtual machine it may be time that the host gave to others\n");
 }
 
 void summary_print(const struct summary *s, const char *written, FILE *to)
