@@ -345,7 +345,7 @@ MAN3 := $(wildcard docs/*.3)
 # A page for each function: those that share one with another, FUNCTION=PAGE.
 man3_of = $(foreach f,$(2),luabpf_$(f)=luabpf_$(1))
 MAN3_LINKS := $(call man3_of,new,free attach attach_all narrow set zone_from) $(call man3_of,start,poll wait fd stop) \
-	$(call man3_of,dumpstack,pid tid label) $(call man3_of,losses,samples write error version)
+	$(call man3_of,dumpstack,pid tid vm_id label) $(call man3_of,losses,samples write error version)
 
 .PHONY: install uninstall clean help
 install: all ## install into DESTDIR/PREFIX

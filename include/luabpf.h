@@ -147,8 +147,11 @@ LUABPF_API const char *luabpf_dumpstack(luabpf_sample *sample, const char *forma
 LUABPF_API int luabpf_pid(const luabpf_sample *sample);
 LUABPF_API int luabpf_tid(const luabpf_sample *sample);
 
+/* Which of its process's VMs ran: the address of its global_State. As long as a VM lives, no other has it. */
+LUABPF_API unsigned long luabpf_vm_id(const luabpf_sample *sample);
+
 /*
- * A label by its name: "comm" (the thread's name), "vm" (its release), "exe", "cgroup", "container",
+ * A label by its name: "comm" (the thread's name), "vm" (its release), "vm_id" ("0x7f3a2c0050"), "exe", "cgroup", "container",
  * "zone" (the innermost), "coroutine" ("main:0x7f3a2c0050"). Returns NULL if the sample has no such label, or the
  * label was not recorded. Valid as luabpf_dumpstack() is.
  */

@@ -18,7 +18,7 @@ def load():
     lib.luabpf_new.restype = ctypes.c_void_p
     for name in ("error", "version", "dumpstack", "label"):
         getattr(lib, f"luabpf_{name}").restype = ctypes.c_char_p
-    lib.luabpf_samples.restype = ctypes.c_ulong
+    lib.luabpf_samples.restype = lib.luabpf_vm_id.restype = ctypes.c_ulong
     return lib
 
 
@@ -28,6 +28,7 @@ class Sample:
     def __init__(self, lib, at, count, state):
         self.lib, self.at, self.count, self.state = lib, ctypes.c_void_p(at), count, chr(state)
         self.pid, self.tid = lib.luabpf_pid(self.at), lib.luabpf_tid(self.at)
+        self.vm_id = lib.luabpf_vm_id(self.at)
 
     def dump(self, fmt, depth):
         n = ctypes.c_size_t()

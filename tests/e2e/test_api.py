@@ -73,6 +73,28 @@ def test_samples(name, tmp_path):
     assert sorted(report.out.splitlines()) == sorted(f"{stack} {n}" for stack, n in jitp.items())
 
 
+def test_samples_say_which_vm_of_the_process_ran():
+    """Three VMs, two of one library, take turns on one thread: each has a number of its own, and keeps it."""
+    lua = f"/usr/{vms.MULTIARCH}/liblua5.4.so.0"
+    vm_ids = collections.defaultdict(set)
+
+    def call(s):
+        assert s.label("vm_id") == (hex(s.vm_id) if s.vm_id else None)
+        vm_ids[s.dump("l", -1).split(":")[0]].add(s.vm_id)
+
+    with vms.Target([vms.HOSTS / "two", "turns", 0.4, lua, "a", lua, "b", f"/usr/{vms.MULTIARCH}/libluajit-5.1.so.2", "c"]) as target:
+        target.ready()
+        with Recording() as r:
+            r.attach(target.pid).start("i1", call)
+            target.go()
+            while r.poll(100):
+                pass
+            r.stop()
+    assert set(vm_ids) >= {"a", "b", "c"}, vm_ids
+    assert all(len(vm_ids[name]) == 1 and 0 not in vm_ids[name] for name in "abc"), vm_ids
+    assert len(vm_ids["a"] | vm_ids["b"] | vm_ids["c"]) == 3, vm_ids
+
+
 def test_formats_of_luajits_documentation():
     """Its two examples, and each letter, on one sample."""
     got = {}

@@ -78,6 +78,7 @@ static int begin(luabpf *r, const char *mode)
 		.zones = r->zones,
 		.zone_from = r->zone_from.n ? r->zone_from.word[0] : NULL,
 		.by_coroutine = r->coroutines,
+		.by_vm = true,
 		.period_ns = interval_ns(mode),
 		.in_process = true,
 	};

@@ -87,6 +87,11 @@ int luabpf_tid(const luabpf_sample *s)
 	return (int)row_of(s).labels.tid;
 }
 
+unsigned long luabpf_vm_id(const luabpf_sample *s)
+{
+	return row_of(s).labels.vm;
+}
+
 /* As readable text; NULL for "" or NULL. */
 static const char *readable(luabpf *r, const char *label)
 {
@@ -96,7 +101,8 @@ static const char *readable(luabpf *r, const char *label)
 	return r->name.len && !text_err(&r->name) ? text_str(&r->name) : NULL;
 }
 
-static const char *coroutine(luabpf *r, uint64_t address)
+/* Of a coroutine, or of a VM. */
+static const char *address_label(luabpf *r, uint64_t address)
 {
 	char id[32];
 
@@ -115,7 +121,9 @@ const char *luabpf_label(luabpf_sample *s, const char *name)
 	if (!strcmp(name, "comm"))
 		return readable(r, row.labels.comm);
 	if (!strcmp(name, "coroutine"))
-		return coroutine(r, row.labels.coroutine);
+		return address_label(r, row.labels.coroutine);
+	if (!strcmp(name, "vm_id"))
+		return address_label(r, row.labels.vm);
 	if (!strcmp(name, "zone"))
 		return row.labels.zone && strcmp(row.labels.zone, PROF_NO_ZONE) != 0
 			       ? readable(r, row.labels.zone)

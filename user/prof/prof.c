@@ -20,7 +20,7 @@
 struct row_key {
 	const char *comm;
 	const char *zone;
-	uint64_t coroutine;
+	uint64_t coroutine, vm;
 	uint32_t pid, tid;
 	uint8_t vmstate, cause;
 	uint16_t zero;
@@ -399,6 +399,7 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	key->trace = labels->trace;
 	key->origin = labels->origin;
 	key->coroutine = labels->coroutine;
+	key->vm = labels->vm;
 	for (size_t i = 0; i < n; i++) {
 		if (frames[i] >= prof->nframes)
 			return -EINVAL;
@@ -483,8 +484,8 @@ static bool is_other(const struct prof *prof, size_t depth)
 	const struct row_key *key = prof->scratch;
 
 	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
-	       !key->origin && !key->coroutine && !key->zone && !key->cause && !key->trace &&
-	       (!key->comm || !*key->comm);
+	       !key->origin && !key->coroutine && !key->vm && !key->zone && !key->cause &&
+	       !key->trace && (!key->comm || !*key->comm);
 }
 
 /* Sets the strings of the key in prof->scratch. -ENOENT: one is new, and `add` is false. */
@@ -614,6 +615,7 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *out)
 	out->labels.comm = row->key.comm;
 	out->labels.origin = row->key.origin;
 	out->labels.coroutine = row->key.coroutine;
+	out->labels.vm = row->key.vm;
 	out->labels.zone = row->key.zone;
 	out->count = row->count;
 }

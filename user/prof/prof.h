@@ -117,6 +117,7 @@ struct prof_labels {
 	const char *zone;   /* readable, or one of the words below; NULL: was not recorded */
 	uint8_t cause;	    /* enum prof_cause */
 	uint32_t trace;	    /* LuaJIT: number of the trace that ran, or was left; 0: none */
+	uint64_t vm;	    /* address of its global_State; 0: was not recorded; not saved */
 };
 #define PROF_NO_ZONE "(none)" /* jit.p's word: the zone stack was empty, or there was none */
 #define PROF_UNKNOWN_ZONE "(unknown)" /* it was being changed, or was no array of strings */

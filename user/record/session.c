@@ -376,6 +376,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->losses.prof = s->intervals.prof;
 	if (!r)
 		r = symbolizer_new(s->intervals.prof, &s->symbolizer);
+	if (!r && o->by_vm)
+		symbolizer_record_vms(s->symbolizer);
 	if (!r && o->zones)
 		r = recorded_zones_open(s->loader, s->symbolizer, o->zone_from);
 	s->intervals.loader = s->loader;

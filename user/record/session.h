@@ -35,6 +35,7 @@ struct session_options {
 	uint64_t duration_ns;  /* 0: until it is stopped, or all targets have ended */
 	bool cost;	       /* count the time that BPF takes: costs all BPF programs a little */
 	bool sources;	       /* session_open_source() will be called */
+	bool by_vm;	       /* samples have the address of their VM */
 	bool by_coroutine;     /* samples say which coroutine ran: one stack in two is two rows */
 	bool zones;	       /* samples say in which zone of the program they were */
 	const char *zone_from; /* the module whose table is the zone stack; NULL: jit.zone, zone */

@@ -55,6 +55,7 @@ struct symbolizer {
 	uint32_t zone_round; /* the same, and each commit within it */
 	uint64_t changes;
 	uint64_t snapshot_line;
+	bool by_vm; /* a row is of one VM */
 };
 
 /* Forgets prototypes and frames when there are too many. */

@@ -36,6 +36,11 @@ int symbolizer_new(struct prof *prof, struct symbolizer **out)
 	return 0;
 }
 
+void symbolizer_record_vms(struct symbolizer *s)
+{
+	s->by_vm = true;
+}
+
 void symbolizer_free(struct symbolizer **sp)
 {
 	if (!*sp)
@@ -532,6 +537,7 @@ static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 		.tid = rec->tid,
 		.comm = comm,
 		.coroutine = coroutine_of(c),
+		.vm = c->s->by_vm ? rec->vm : 0,
 		.zone = zone,
 	};
 	int n, r;

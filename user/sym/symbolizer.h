@@ -24,6 +24,9 @@ void symbolizer_free(struct symbolizer **s);
 /* Samples go to this profile from now on; image_begin_profile() is called for each image, too. */
 void symbolizer_begin(struct symbolizer *s, struct prof *prof);
 
+/* Rows have their VM's address from now on. */
+void symbolizer_record_vms(struct symbolizer *s);
+
 /* Samples get their zones' labels from now on. 0 or -ENOMEM. */
 int symbolizer_record_zones(struct symbolizer *s, const struct zones_options *options);
 

@@ -38,7 +38,7 @@ function cases.label()
   profile.attach({ pid }, { coroutines = true, zones = true, follow = false })
   profile.start("i1", function(thread, n)
     assert(type(thread) == "userdata" and profile.label("pid") == pid and profile.label("tid") == pid)
-    assert(profile.label("comm") and not profile.label("nothing"))
+    assert(profile.label("comm") and not profile.label("nothing") and profile.label("vm_id"):match("^0x%x+$"))
     local c = profile.label("coroutine")
     assert(coroutines[thread] == nil or coroutines[thread] == c)
     coroutines[thread] = c
