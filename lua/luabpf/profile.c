@@ -75,7 +75,7 @@ static void add_process(lua_State *L, luabpf *r)
 {
 	lua_Integer pid = lua_tointeger(L, -1);
 
-	if (pid <= 0 || pid > INT32_MAX)
+	if (pid <= 0 || pid > INT32_MAX || lua_tonumber(L, -1) != (lua_Number)pid)
 		luaL_error(L, "%s is not the number of a process",
 			   lua_isnumber(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
 	if (luabpf_attach(r, (int)pid))
@@ -207,8 +207,13 @@ static void callback(void *data, luabpf_sample *sample, int samples, int vmstate
 static int start(lua_State *L)
 {
 	struct profiler *p = profiler(L);
-	const char *mode = luaL_optstring(L, 1, "");
+	const char *mode;
 
+	if (lua_isfunction(L, 1)) {
+		lua_pushnil(L);
+		lua_insert(L, 1);
+	}
+	mode = luaL_optstring(L, 1, "");
 	luaL_checktype(L, 2, LUA_TFUNCTION);
 	not_within(L, "start");
 	lua_settop(L, 2);

@@ -31,6 +31,10 @@ function cases.documented()
   assert(sum == total)
   profile.stop()
   assert(profile.poll(0) == false)
+  local sampled
+  profile.start(function() sampled = true end) -- the mode may be absent
+  poll_until(function() return sampled end)
+  profile.stop()
 end
 
 function cases.label()
@@ -109,7 +113,7 @@ function cases.wrong()
   fails("string expected", profile.dumpstack)
   assert(profile.stop() == nil)
   for what, sentence in pairs({ [4194303] = "no such process", [0] = "is not the number of a process", [-1] = "number",
-                                [2 ^ 40] = "number" }) do
+                                [2 ^ 40] = "number", [pid + 0.5] = "number" }) do
     profile.attach(what)
     fails(sentence, profile.start, "", print)
   end
