@@ -22,6 +22,7 @@
 #include <lauxlib.h>
 
 #include "describe.h"
+#include "jit.h"
 #include "map.h"
 #include "share.h"
 
@@ -70,14 +71,6 @@ struct state {
 	void *alloc_arg;
 	struct slot cache[CACHE_SLOTS];
 };
-
-/* LuaJIT exports it; NULL in Lua 5.1. */
-#if LUA51
-extern int luaJIT_setmode(lua_State *L, int idx, int mode) __attribute__((weak));
-#define IS_LUAJIT (luaJIT_setmode != NULL)
-#else
-#define IS_LUAJIT false
-#endif
 
 static void on_event(lua_State *L, lua_Debug *ar);
 
@@ -672,55 +665,6 @@ static void calibrate(lua_State *L)
 	lua_settop(L, top);
 }
 
-#if LUA51
-#define MODE_ENGINE_FLUSH 0x0200 /* luajit.h */
-#define PROBE_CALLS 300		 /* more than LuaJIT's hotloop, 56 */
-
-static __thread unsigned int probed;
-
-static void on_probe(lua_State *L, lua_Debug *ar)
-{
-	(void)L, (void)ar;
-	probed++;
-}
-
-/*
- * A call hook aborts the recording of any trace that makes a call (lj_dispatch.c, callhook()), so
- * that no trace hides one. Tries whether it does so in this build, and drops the traces that were
- * compiled before.
- */
-static void check_jit(struct state *st, lua_State *L)
-{
-	static const char code[] = "local function f() end for i = 1, 300 do f() end";
-
-	if (!st->luajit || lua_gethook(L))
-		return;
-	probed = 0;
-	lua_sethook(L, on_probe, LUA_MASKCALL, 0);
-	if (luaL_loadbuffer(L, code, sizeof(code) - 1, HOOK_OWN_SOURCE) || lua_pcall(L, 0, 0, 0) ||
-	    probed < PROBE_CALLS)
-		st->share.head->flags |= HOOK_JIT_HIDES;
-	lua_sethook(L, NULL, 0, 0);
-	luaJIT_setmode(L, 0, MODE_ENGINE_FLUSH);
-}
-#endif
-
-static void vm_name(lua_State *L, char *name, size_t size)
-{
-	(void)L;
-	snprintf(name, size, "%s", LUA_VERSION);
-#if LUA51
-	lua_getfield(L, LUA_GLOBALSINDEX, "jit");
-	if (lua_istable(L, -1)) {
-		lua_getfield(L, -1, "version");
-		if (lua_tostring(L, -1))
-			snprintf(name, size, "%s", lua_tostring(L, -1));
-		lua_pop(L, 1);
-	}
-	lua_pop(L, 1);
-#endif
-}
-
 /* Sets the hook; the main thread's, too. */
 static void set_hooks(struct state *st, lua_State *L)
 {
@@ -748,7 +692,7 @@ static bool start(lua_State *L, bool late)
 		return false;
 	st->trace = mode == HOOK_TRACE;
 	st->luajit = IS_LUAJIT;
-	vm_name(L, vm, sizeof(vm));
+	describe_vm(L, vm, sizeof(vm));
 	if (!share_open(&st->share, mode, vm)) {
 		free(st);
 		return false;
@@ -757,7 +701,8 @@ static bool start(lua_State *L, bool late)
 		st->share.head->flags |= HOOK_LATE;
 	check_protos(st, L);
 #if LUA51
-	check_jit(st, L);
+	if (st->luajit && !lua_gethook(L) && !jit_keep_calls(L))
+		st->share.head->flags |= HOOK_JIT_HIDES;
 #endif
 	set_guard(L);
 	lua_pushlightuserdata(L, st);

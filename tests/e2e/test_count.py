@@ -66,6 +66,30 @@ def test_counts_are_those_of_the_program(vm):
     assert counts["calls"] == sum(f["calls"] for f in counts["functions"])
 
 
+# What a trace begins with behind a C function that is not compiled; it counts its own calls.
+STITCHES = """
+local m, time, format, type = 0, os.time, string.format, type
+local function stamp() m = m + 1 local t = time() return t end
+local function mk(i) m = m + 1 return (format("%5s", i)) end
+local function two(i) m = m + 1 local s = mk(i) return #s end
+local function leaf(i) m = m + 1 return i % 7 end
+local function mid(i) m = m + 1 local x = leaf(i) + #stamp(leaf(i)):gsub("x", leaf) return x end
+local function wrap(old) m = m + 1 return function(x) m = m + 1 return tostring(old()) end end
+stamp = wrap(stamp)
+for i = 1, 5000 do two(i) stamp() mid(i) leaf(i) end
+print(m)
+"""
+
+
+@each_vm
+def test_calls_beside_c_functions_that_are_not_compiled(vm, tmp_path):
+    """LuaJIT stitches a trace to what follows such a function, and calls within it would be missing."""
+    counts, r = count(*vm, script(tmp_path, STITCHES))
+    assert r.returncode == 0 and counts["exact"], r
+    own = sum(f["calls"] for f in counts["functions"] if line_of(f))
+    assert own == int(r.stdout) == 50001, (own, r.stdout, counts)
+
+
 @each_vm
 def test_a_child_counts_too(vm, tmp_path):
     path = script(tmp_path, "local function f() end for i = 1, 10 do f() end\n"
