@@ -34,21 +34,30 @@ static int dump_function(lua_State *L, lua_Writer writer, void *arg)
 #endif
 }
 
+struct hashing {
+	uint64_t hash;
+	bool luajit, finalizers;
+};
+
+/* Each string is written at once. LuaJIT writes its length, plus 5, before it. */
 static int hash_writer(lua_State *L, const void *data, size_t len, void *arg)
 {
-	uint64_t *hash = arg;
+	struct hashing *h = arg;
 
 	(void)L;
-	*hash = hash_bytes(*hash, data, len);
+	h->hash = hash_bytes(h->hash, data, len);
+	h->finalizers |=
+		memmem(data, len, "__gc", 4) || (h->luajit && memmem(data, len, "\7gc", 3));
 	return 0;
 }
 
-uint64_t describe_hash(lua_State *L)
+uint64_t describe_hash(lua_State *L, bool luajit, bool *finalizers)
 {
-	uint64_t hash = HASH_START;
+	struct hashing h = {.hash = HASH_START, .luajit = luajit};
 
-	dump_function(L, hash_writer, &hash);
-	return hash ? hash : 1;
+	dump_function(L, hash_writer, &h);
+	*finalizers |= h.finalizers;
+	return h.hash ? h.hash : 1;
 }
 
 struct dump {

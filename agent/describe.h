@@ -3,6 +3,8 @@
 #ifndef AGENT_DESCRIBE_H
 #define AGENT_DESCRIBE_H
 
+#include <stdbool.h>
+
 #include <lua.h>
 
 #include "map.h"
@@ -10,8 +12,11 @@
 
 uint64_t describe_hash_bytes(const void *data, size_t len);
 
-/* A hash of the Lua function on top of the stack, as lua_dump() writes it; not 0. */
-uint64_t describe_hash(lua_State *L);
+/*
+ * A hash of the Lua function on top of the stack, as lua_dump() writes it; not 0. finalizers is set if it, or one that
+ * it holds, has the constant "__gc", or LuaJIT's "gc", which may be ffi.gc().
+ */
+uint64_t describe_hash(lua_State *L, bool luajit, bool *finalizers);
 
 /* The Lua function on top of the stack, precompiled: luabpf finds in it which lines can run. */
 struct hook_bytes describe_dump(struct share *share, lua_State *L);

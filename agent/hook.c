@@ -25,6 +25,7 @@
 #include "jit.h"
 #include "map.h"
 #include "share.h"
+#include "twins.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -61,10 +62,11 @@ struct state {
 	bool protos;	      /* PROTO_AT and proto_head hold for this build */
 	uintptr_t proto_head; /* bytes of the prototype before the address that is at PROTO_AT */
 	struct map known;     /* address of a prototype or C function: ID */
-	struct map defined;   /* identity: ID */
-	struct map sources;   /* hash of a source: its bytes */
-	struct map files;     /* the same: those of its file */
-	struct map hooked;    /* thread: mask and count of the program's hook */
+	struct twins twins;
+	struct map defined; /* identity: ID */
+	struct map sources; /* hash of a source: its bytes */
+	struct map files;   /* the same: those of its file */
+	struct map hooked;  /* thread: mask and count of the program's hook */
 	lua_Hook program_hook;
 	lua_CFunction sethook, gethook; /* the debug library's */
 	lua_Alloc alloc;
@@ -109,6 +111,7 @@ static inline void forget(struct state *st, void *freed)
 		slot->closure = NULL;
 	if (unlikely(e))
 		map_remove(&st->known, e);
+	twins_forget(&st->twins, (uintptr_t)freed);
 }
 
 static void *on_alloc(void *arg, void *block, size_t old_size, size_t new_size)
@@ -219,14 +222,19 @@ static void describe_lua(struct state *st, lua_State *L, lua_Debug *ar, struct h
 static uint32_t define(struct state *st, lua_State *L, lua_Debug *ar, uint64_t key)
 {
 	struct hook_func func = {};
+	bool finalizers = false;
 	struct map_entry *e;
 	uint64_t identity;
 	uint32_t id;
 
-	if (lua_iscfunction(L, -1))
+	if (lua_iscfunction(L, -1)) {
 		identity = describe_c(st, L, ar, key, &func);
-	else
-		identity = func.identity = describe_hash(L);
+	} else {
+		func.twin = key ? twins_meet(&st->twins, st->luajit, key) : 0;
+		identity = describe_hash(L, st->luajit, &finalizers);
+		identity = func.identity = hook_twin_hash(identity, func.twin) ?: 1;
+		st->share.head->flags |= finalizers ? HOOK_FINALIZERS : 0;
+	}
 	e = map_find(&st->defined, identity);
 	if (e) {
 		id = e->value;
@@ -573,6 +581,7 @@ static int on_close(lua_State *L)
 		return 0; /* it may be called on through another one */
 	lua_setallocf(L, st->alloc, st->alloc_arg);
 	map_free(&st->known);
+	map_free(&st->twins.known);
 	map_free(&st->defined);
 	map_free(&st->sources);
 	map_free(&st->files);
@@ -621,9 +630,9 @@ static uintptr_t lj_proto(lua_State *L, int closure)
 static void check_protos(struct state *st, lua_State *L)
 {
 	static const char code[] =
-		"local x = ... return function() return x end, function() return x, x end";
+		"local x = ...\nreturn function() return x end,\nfunction() return x, x end";
 	int at = lua_gettop(L) + 1;
-	uintptr_t word = 0;
+	uintptr_t word = 0, second = 0;
 
 	if (!luaL_loadbuffer(L, code, sizeof(code) - 1, HOOK_OWN_SOURCE)) {
 		lua_pushvalue(L, at);
@@ -633,9 +642,9 @@ static void check_protos(struct state *st, lua_State *L)
 			lua_pushinteger(L, 2);
 			if (!lua_pcall(L, 1, 2, 0)) {
 				word = word_at(L, at + 1);
+				second = word_at(L, at + 2);
 				st->protos = word == word_at(L, at + 3) &&
-					     word_at(L, at + 2) == word_at(L, at + 4) &&
-					     word != word_at(L, at + 2);
+					     second == word_at(L, at + 4) && word != second;
 			}
 		}
 	}
@@ -647,6 +656,9 @@ static void check_protos(struct state *st, lua_State *L)
 		st->proto_head = word - proto;
 	}
 #endif
+	if (st->protos)
+		twins_check(&st->twins, st->luajit, word_at(L, at) - st->proto_head,
+			    word - st->proto_head, second - st->proto_head);
 	lua_settop(L, at - 1);
 }
 
@@ -677,6 +689,21 @@ static void set_hooks(struct state *st, lua_State *L)
 #endif
 }
 
+/* The functions that run already may hold twins. */
+static void meet_frames(struct state *st, lua_State *L)
+{
+	lua_Debug ar;
+	uint64_t key;
+
+	for (int i = 0; st->protos && lua_getstack(L, i, &ar); i++) {
+		lua_getinfo(L, "f", &ar);
+		key = lua_iscfunction(L, -1) ? 0 : function_key(st, L, lua_topointer(L, -1));
+		if (key)
+			twins_meet(&st->twins, st->luajit, key);
+		lua_pop(L, 1);
+	}
+}
+
 /* False: luabpf did not start this process, or there is no file to be had. */
 static bool start(lua_State *L, bool late)
 {
@@ -700,6 +727,7 @@ static bool start(lua_State *L, bool late)
 	if (late)
 		st->share.head->flags |= HOOK_LATE;
 	check_protos(st, L);
+	meet_frames(st, L);
 #if LUA51
 	if (st->luajit && !lua_gethook(L) && !jit_keep_calls(L))
 		st->share.head->flags |= HOOK_JIT_HIDES;

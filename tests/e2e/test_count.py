@@ -90,6 +90,31 @@ def test_calls_beside_c_functions_that_are_not_compiled(vm, tmp_path):
     assert own == int(r.stdout) == 50001, (own, r.stdout, counts)
 
 
+TWINS = """
+local f, g = function() end, function() end
+for i = 1, 3 do f() end for i = 1, 5 do g() end
+local a, b = function() return function() end, function() end end, function() return function() end, function() end end
+for i = 1, 2 do local x, y = a() x() y() y() end for i = 1, 40 do local x, y = b() x() for j = 1, 9 do y() end end
+"""
+
+
+@each_vm
+def test_equal_functions_on_one_line_are_apart(vm, tmp_path):
+    """Those of a chunk that is loaded again are the same as before."""
+    path = script(tmp_path, TWINS + "if not ... then for i = 1, 2 do collectgarbage() loadfile(arg[0])(1) end end\n")
+    counts, r = count(*vm, path)
+    assert r.returncode == 0 and counts["exact"], r.stderr
+    assert sorted(f["calls"] for f in counts["functions"] if line_of(f) == 2) == [9, 15]
+    assert sorted(f["calls"] for f in counts["functions"] if line_of(f) == 4) == [6, 6, 12, 120, 120, 1080]
+
+
+@pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
+def test_equal_functions_of_a_chunk_that_ran_before_the_hook(version, tmp_path):
+    path = script(tmp_path, f"package.cpath = '{LIB}/{version}/?.so' require 'luabpf.hook'\n" + TWINS)
+    counts, _ = count("env", "-u", "LUA_INIT", "-u", f"LUA_INIT_{version.replace('.', '_')}", f"lua{version}", path)
+    assert sorted(f["calls"] for f in counts["functions"] if line_of(f) == 3) == [3, 5]
+
+
 @each_vm
 def test_a_child_counts_too(vm, tmp_path):
     path = script(tmp_path, "local function f() end for i = 1, 10 do f() end\n"

@@ -131,6 +131,22 @@ def test_functions_on_one_line_are_apart(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_equal_functions_on_one_line_are_apart(tmp_path, name):
+    """One that was not called, too; in a saved trace as in the live one."""
+    path, raw, saved = tmp_path / "twins.lua", tmp_path / "raw", tmp_path / "saved.info"
+    path.write_text("local f, g, h = function() end, function() end, function() end\n"
+                    "local a, b = function() return function() end end, function() return function() end end\n"
+                    "for i = 1, 3 do f() end for i = 1, 5 do g() end\n"
+                    "for i = 1, 7 do a()() end local x = b() for i = 1, 9 do x() end\n")
+    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), path)
+    assert r.code == 0, r
+    functions = Lcov(tmp_path / "out.info").functions[str(path)]
+    assert sorted(functions.values()) == sorted([1, 3, 5, 0, 7, 7, 1, 9]), functions
+    assert trace("--from", raw, "--lcov", saved).code == 0
+    assert saved.read_text() == (tmp_path / "out.info").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_saved_trace_gives_the_same(tmp_path, name):
     raw, saved = tmp_path / "raw", tmp_path / "saved.info"
     r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), PROGRAM)

@@ -32,6 +32,7 @@ enum hook_flag {
 	HOOK_FULL = 1 << 4,	    /* no memory or file space for all functions: see function 0 */
 	HOOK_READER_GONE = 1 << 5,  /* the ring was full and luabpf had ended */
 	HOOK_LATE = 1 << 6,	    /* the module was loaded by code that ran already */
+	HOOK_FINALIZERS = 1 << 7, /* code of the program names __gc or ffi.gc: no hook runs there */
 };
 
 struct hook_header {
@@ -67,16 +68,32 @@ struct hook_bytes {
  */
 struct hook_func {
 	uint64_t calls;
-	/* Lua: a hash of the dumped function. C: its address less that of its module, or 0. */
+	/* Lua: a hash of the dumped function and of `twin`. C: its address less that of its module, or 0. */
 	uint64_t identity;
 	uint32_t kind; /* enum hook_kind */
 	uint32_t line, last_line;
-	uint32_t unused;
+	uint32_t twin;		  /* hook_twin() */
 	struct hook_bytes name;	  /* may come later than the record; none: no call site has one */
 	struct hook_bytes source; /* Lua: as lua_Debug has it, with @ or =. C: its module's path */
 	struct hook_bytes dump;	  /* HOOK_TRACE, Lua: the function as lua_dump() writes it */
 	struct hook_bytes file;	  /* HOOK_TRACE, source is a file: "SIZE MTIME_NS PATH" */
 };
+
+/*
+ * Functions on one line may have equal code. Their numbers differ: a chunk's is 0, and a function's follows from
+ * that of the function that holds it, and from how many that this one holds before it begin on the same line. It is 0
+ * where there are no equal ones.
+ */
+static inline uint32_t hook_twin(uint32_t outer, uint32_t before)
+{
+	return outer || before ? (outer * 31 + before + 1) * 0x9e3779b1U : 0;
+}
+
+/* A hash of code, and the number. */
+static inline uint64_t hook_twin_hash(uint64_t code, uint32_t twin)
+{
+	return code ^ twin * 0x9e3779b97f4a7c15ULL;
+}
 
 enum hook_event_kind {
 	HOOK_EV_CALL = 1,      /* func has been called in frame */

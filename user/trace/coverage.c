@@ -47,6 +47,8 @@ static int compare_functions(const void *a, const void *b)
 		return x->first < y->first ? -1 : 1;
 	if (x->last != y->last)
 		return x->last < y->last ? -1 : 1;
+	if (x->code != y->code) /* so that their order is that of other runs, too */
+		return x->code < y->code ? -1 : 1;
 	return x < y ? -1 : x > y; /* both are in one array */
 }
 

@@ -42,18 +42,55 @@ static int read_lines(struct dump_cursor *c, uint32_t first, uint32_t numline, u
 	return at ? 0 : -EBADMSG;
 }
 
+/* A constant in a table: BCDUMP_KTAB_* */
+static void skip_in_table(struct dump_cursor *c)
+{
+	uint32_t type = uleb(c);
+
+	if (type >= 5)
+		cursor_skip(c, type - 5, 1);
+	for (uint32_t n = type == 3 ? 1 : type == 4 ? 2 : 0; n; n--)
+		uleb(c);
+}
+
+/* Counts the prototypes among n constants: BCDUMP_KGC_* */
+static size_t count_protos(struct dump_cursor *c, uint32_t n)
+{
+	static const uint8_t numbers[] = {0, 0, 2, 2, 4};
+	size_t protos = 0;
+
+	for (; n && !c->bad; n--) {
+		uint32_t type = uleb(c);
+
+		protos += type == 0;
+		if (type == 1) {
+			uint64_t narray = uleb(c), nhash = uleb(c);
+
+			for (uint64_t i = narray + 2 * nhash; i && !c->bad; i--)
+				skip_in_table(c);
+		}
+		if (type >= 5)
+			cursor_skip(c, type - 5, 1);
+		for (uint8_t k = type < 5 ? numbers[type] : 0; k; k--)
+			uleb(c);
+	}
+	return c->bad ? 0 : protos;
+}
+
 static int read_proto(struct dump_cursor *c, struct listing *listing)
 {
 	static const uint64_t key[2];
 	__free uint32_t *lines = NULL;
 	struct listing_function f = {};
 	struct listing_code code = {};
-	uint32_t size_debug, first, numline;
+	uint32_t size_debug, first, numline, nuv, nkgc;
 	const uint8_t *begin, *debug;
+	struct dump_cursor constants;
 
-	cursor_skip(c, 4, 1); /* flags, numparams, framesize, sizeuv */
-	uleb(c);	      /* sizekgc */
-	uleb(c);	      /* sizekn */
+	cursor_skip(c, 3, 1); /* flags, numparams, framesize */
+	nuv = cursor_byte(c);
+	nkgc = uleb(c);
+	uleb(c); /* sizekn */
 	code.n = uleb(c);
 	size_debug = uleb(c);
 	if (!size_debug || c->bad)
@@ -65,6 +102,9 @@ static int read_proto(struct dump_cursor *c, struct listing *listing)
 	if (!code.ins || size_debug > (uint64_t)(c->end - c->at))
 		return -EBADMSG;
 	debug = c->end - size_debug;
+	constants = (struct dump_cursor){.at = c->at, .end = debug};
+	cursor_skip(&constants, nuv, 2);
+	f.ninner = count_protos(&constants, nkgc);
 	f.first = first & INT32_MAX;
 	f.last = (first + numline) & INT32_MAX;
 	f.code = hash_sip(key, begin, debug - begin);

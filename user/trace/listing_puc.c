@@ -161,12 +161,12 @@ static void skip_names(struct puc *p)
 
 static int read_function(struct puc *p, int depth);
 
-static int read_protos(struct puc *p, int depth)
+static int read_protos(struct puc *p, int depth, size_t *nread)
 {
 	uint64_t n = read_int(p);
 	int ret = 0;
 
-	for (; !ret && n && !p->c->bad; n--)
+	for (*nread = 0; !ret && *nread < n && !p->c->bad; (*nread)++)
 		ret = read_function(p, depth + 1);
 	return ret;
 }
@@ -209,7 +209,7 @@ static int read_function(struct puc *p, int depth)
 	code.skips_first = p->version >= 54 && is_vararg;
 	if (p->version >= 53)
 		skip_upvalues(p);
-	ret = read_protos(p, depth);
+	ret = read_protos(p, depth, &f.ninner);
 	if (p->version == 52) {
 		skip_upvalues(p);
 		skip_string(p);

@@ -222,11 +222,25 @@ static int source_of(struct track *t, const struct hook_func *func, uint32_t *ou
 	return ret;
 }
 
-/* Adds all functions of the dumped one, so that those that are never called are known, too. */
-static int add_listed(struct track *t, const struct listing *listing, struct program_function *like,
-		      uint32_t *out)
+/* Returns the functions' numbers, by hook_twin(); the dumped one's is `twin`. NULL: out of memory. */
+static uint32_t *number_twins(const struct listing *listing, uint32_t twin)
 {
-	int ret = 0;
+	uint32_t *twins = calloc(listing->n, sizeof(*twins));
+
+	for (size_t i = listing->n; twins && i-- > 0;) {
+		const struct listing_function *f = &listing->functions[i];
+
+		twins[i] = i == listing->root ? twin : hook_twin(twins[f->outer], f->before);
+	}
+	return twins;
+}
+
+/* Adds all functions of the dumped one, so that those that are never called are known, too. */
+static int add_listed(struct track *t, const struct listing *listing, uint32_t twin,
+		      struct program_function *like, uint32_t *out)
+{
+	__free uint32_t *twins = number_twins(listing, twin);
+	int ret = twins ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !ret && i < listing->n; i++) {
 		const struct listing_function *from = &listing->functions[i];
@@ -235,7 +249,7 @@ static int add_listed(struct track *t, const struct listing *listing, struct pro
 			.first = from->first,
 			/* 5.1 to 5.4 give the main chunk's as 0 */
 			.last = from->last,
-			.code = from->code,
+			.code = hook_twin_hash(from->code, twins[i]),
 			.lines = from->lines,
 			.nlines = from->nlines,
 			.has_lines = true,
@@ -266,7 +280,7 @@ static int add_lua(struct track *t, const struct hook_func *func, struct program
 	if (ret == -ENOMEM)
 		return ret;
 	if (!ret)
-		return add_listed(t, &listing, f, out);
+		return add_listed(t, &listing, func->twin, f, out);
 	t->recorder->losses.functions++;
 	f->code = func->identity;
 	return program_function(t->recorder->program, f, out);
