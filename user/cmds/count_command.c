@@ -2,14 +2,13 @@
 /* count of a command: its Lua interpreters load the hook module, and its calls by function are
  * printed when it has ended. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
+#include <inttypes.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/outfile.h"
 #include "base/signals.h"
+#include "command.h"
 #include "count_command.h"
 #include "output.h"
 #include "hook/hook.h"
@@ -136,46 +135,25 @@ static int collect(struct hook_run *run, struct call_table *table, const char *c
 	return ret ? error_set(err, ret, "%s", strerror(-ret)) : 0;
 }
 
-/*
- * Waits until the command ends. Of the first signal: a terminal sends SIGINT to the command, too;
- * others are passed on.
- */
-static int wait_command(pid_t pid, int stop, int *status, struct error *err)
+static int run_command(char *const argv[], int *status, struct error *err)
 {
-	int fd __close = syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
-
-	if (fd < 0)
-		return error_set(err, -errno, "pidfd_open: %s", strerror(errno));
-	while (!(fds[0].revents & POLLIN)) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return error_set(err, -errno, "poll: %s", strerror(errno));
-		if (!(fds[1].revents & POLLIN))
-			continue;
-		if (signals_caught() != SIGINT)
-			kill(pid, signals_caught());
-		fds[1].fd = -1;
-	}
-	while (waitpid(pid, status, 0) < 0)
-		if (errno != EINTR)
-			return error_set(err, -errno, "waitpid: %s", strerror(errno));
-	return 0;
-}
-
-static int run_command(char *const command[], int *status, struct error *err)
-{
+	struct command command __cleanup(command_free) = {.pidfd = -1};
 	int stop, ret = signals_catch(&stop);
 	pid_t pid;
 
 	if (ret)
 		return error_set(err, ret, "signals: %s", strerror(-ret));
-	ret = launch_start(command, &pid, err);
+	ret = launch_start(argv, &pid, err);
 	if (ret)
 		return ret;
 	ret = launch_release(pid);
 	if (ret)
-		return error_set(err, ret, "%s: cannot release it: %s", command[0], strerror(-ret));
-	return wait_command(pid, stop, status, err);
+		return error_set(err, ret, "%s: cannot release it: %s", argv[0], strerror(-ret));
+	ret = command_begin(&command, pid, stop, err);
+	while (!ret && !command.ended)
+		ret = command_wait(&command, -1, err);
+	*status = command.status;
+	return ret;
 }
 
 int count_command(const struct options *opts, int *code, struct error *err)

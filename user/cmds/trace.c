@@ -5,15 +5,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/fsids.h"
 #include "base/signals.h"
 #include "cmds.h"
+#include "command.h"
 #include "hook/hook.h"
 #include "output.h"
 #include "proc/launch.h"
@@ -75,43 +74,26 @@ static int open_files(struct trace_run *t, struct error *err)
 
 /* ---- a command ------------------------------------------------------------------------------- */
 
-/* Waits until the command has ended, or its hook may have written more. */
-static void pause_for(int pidfd, int *stop)
-{
-	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = *stop, .events = POLLIN}};
-
-	if (poll(fds, 2, POLL_MS) > 0 && fds[1].revents)
-		*stop = -1; /* once */
-}
-
-/*
- * Reads until the command has ended. A terminal sends its SIGINT to the command, too; other signals
- * are passed on. The second one ends luabpf.
- */
+/* Reads until the command has ended: without a pause while there are events. */
 static int follow(struct trace_run *t, struct hook_run *run, pid_t pid, struct error *err)
 {
-	int pidfd __close = pidfd_open(pid, 0);
-	bool ended = false;
-	int stop, ret;
+	struct command command __cleanup(command_free) = {.pidfd = -1};
+	bool idle = false;
+	int stop, ret = signals_catch(&stop);
 
-	ret = pidfd < 0 ? -errno : signals_catch(&stop);
 	if (ret)
 		return error_set(err, ret, "command: %s", strerror(-ret));
-	while (!ended) {
+	ret = command_begin(&command, pid, stop, err);
+	while (!ret && !command.ended) {
 		uint64_t before = recorder_nevents(t->recorder);
-		bool was_quiet = stop >= 0;
-		pid_t done = waitpid(pid, &t->status, WNOHANG);
 
-		ended = done == pid || (done < 0 && errno != EINTR);
-		ret = hook_run_poll(run, recorder_events, t->recorder, err);
-		if (ret)
-			return ret;
-		if (!ended && recorder_nevents(t->recorder) == before)
-			pause_for(pidfd, &stop);
-		if (was_quiet && stop < 0 && signals_caught() != SIGINT)
-			kill(pid, signals_caught());
+		ret = command_wait(&command, idle ? POLL_MS : 0, err);
+		if (!ret)
+			ret = hook_run_poll(run, recorder_events, t->recorder, err);
+		idle = recorder_nevents(t->recorder) == before;
 	}
-	return 0;
+	t->status = command.status;
+	return ret;
 }
 
 /* Of a state's flags: what its figures lack. */
