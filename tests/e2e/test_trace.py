@@ -216,12 +216,15 @@ def test_fail_under(tmp_path):
     r = trace("-o", "/dev/null", "--fail-under", "75.1", "--", "lua5.4", path)
     assert r.code == 4 and "75.0000 %" in r.err
     assert trace("--fail-under", "101", "--", "lua5.4", path).code == 2
+    # nothing to cover is not covered
+    assert trace("-o", "/dev/null", "--fail-under", "1", "--", "lua5.4", "-e", "x = 1").code == 4
+    assert trace("-o", "/dev/null", "--fail-under", "1", "--", "true").code == 1
 
 
 def test_the_commands_exit_status_is_passed_on(tmp_path):
     assert trace("-o", "/dev/null", "--", "lua5.4", script(tmp_path, "os.exit(7)")).code == 7
     r = trace("-o", "/dev/null", "--", "true")
-    assert r.code == 0 and "ran no Lua" in r.err
+    assert r.code == 1 and "true: no Lua interpreter in it has loaded the hook module" in r.err
     assert trace("-o", "/dev/null", "--", "/no/such/command").code == 1
 
 

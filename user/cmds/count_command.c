@@ -117,13 +117,9 @@ static int collect(struct hook_run *run, struct call_table *table, const char *c
 
 	if (ret)
 		return ret;
-	if (!hook_run_nstates(run)) {
-		error_set(err, -ENOENT, "%s: no Lua interpreter in it has loaded the hook module",
-			  command);
-		return error_remedy(err, -ENOENT,
-				    "lua -E ignores LUA_INIT, which loads it; a host that embeds "
-				    "Lua calls require \"luabpf.hook\"");
-	}
+	ret = hook_run_check(run, command, err);
+	if (ret)
+		return ret;
 	ret = prof_new(&prof);
 	for (size_t i = 0; !ret && i < hook_run_nstates(run); i++)
 		ret = add_state(prof, table, hook_run_state(run, i));

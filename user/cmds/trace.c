@@ -143,9 +143,7 @@ static void print_states(struct trace_run *t, const struct hook_run *run)
 			" functions without lines\n",
 			l.stacks.misaligned, l.stacks.frames, l.stacks.coroutines, l.lines,
 			l.functions);
-	if (!n)
-		fprintf(stderr, "luabpf: the command ran no Lua that reads LUA_INIT\n");
-	else if (!t->opts->quiet)
+	if (!t->opts->quiet)
 		fprintf(stderr, "luabpf: %" PRIu64 " events of %zu Lua state%s\n",
 			recorder_nevents(t->recorder), n, n == 1 ? "" : "s");
 }
@@ -171,6 +169,9 @@ static int record(struct trace_run *t, struct error *err)
 	if (ret)
 		return error_set(err, ret, "%s: %s", t->opts->command[0], strerror(-ret));
 	ret = follow(t, run, pid, err);
+	if (ret)
+		return ret;
+	ret = hook_run_check(run, t->opts->command[0], err);
 	if (ret)
 		return ret;
 	ret = recorder_finish(t->recorder);
@@ -330,7 +331,7 @@ static void print_changed(const struct trace_run *t, const struct coverage *cove
 
 static int verdict(const struct trace_run *t, const struct coverage *coverage)
 {
-	int64_t ppm = coverage->lines ? coverage->hit * 1000000 / coverage->lines : 1000000;
+	int64_t ppm = coverage->lines ? coverage->hit * 1000000 / coverage->lines : 0;
 
 	if (ppm < t->opts->trace.fail_under_ppm) {
 		fprintf(stderr,

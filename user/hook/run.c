@@ -268,3 +268,13 @@ uint64_t hook_run_unread(const struct hook_run *run)
 {
 	return run->unread;
 }
+
+int hook_run_check(const struct hook_run *run, const char *command, struct error *err)
+{
+	if (run->nstates)
+		return 0;
+	error_set(err, -ENOENT, "%s: no Lua interpreter in it has loaded the hook module", command);
+	return error_remedy(err, -ENOENT,
+			    "lua -E ignores LUA_INIT, which loads it; a host that embeds Lua calls "
+			    "require \"luabpf.hook\"");
+}

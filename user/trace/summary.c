@@ -21,7 +21,7 @@ static int by_self(const void *a, const void *b)
 
 static double percent(uint64_t part, uint64_t whole)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 100;
+	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
 /* "name  x.lua:3-5" */
