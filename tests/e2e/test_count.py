@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """luabpf count: against programs that count for themselves. Counts are exact, so that nothing is statistical. No root."""
 import json
+import os
 import re
 import signal
 import subprocess
@@ -151,6 +152,43 @@ def test_what_was_counted_before_a_crash_is_kept(vm, tmp_path):
     counts, r = count(*vm, path)
     assert r.returncode == 128 + signal.SIGKILL
     assert calls(counts, "f") == 1234
+
+
+FINALIZERS = """
+local p = newproxy and newproxy(true)
+local mt = p and getmetatable(p) or {}
+mt.__gc = function() print("finalized") end
+p = p or setmetatable({}, mt)
+p = nil
+collectgarbage() collectgarbage()
+"""
+
+
+@each_vm
+def test_finalizers_are_said_to_be_missing(vm, tmp_path):
+    counts, r = count(*vm, script(tmp_path, FINALIZERS))
+    assert r.stdout == "finalized\n" and calls(counts, "print") == 0
+    assert ["finalizers (__gc)" in s for s in counts["not_exact"]] == [True]
+
+
+def test_finalizers_of_cdata_are_said_to_be_missing(tmp_path):
+    counts, _ = count("luajit", script(tmp_path, "local ffi = require('ffi') ffi.gc(ffi.new('int[1]'), print)"))
+    assert ["finalizers (__gc)" in s for s in counts["not_exact"]] == [True]
+
+
+def test_a_process_that_is_left_behind_is_named(tmp_path):
+    """It has counted once when the command ends, and runs until its input is closed."""
+    path = script(tmp_path, "local function f() end f() io.open(arg[1], 'w'):close() io.read('*l')")
+    ready = tmp_path / "ready"
+    hold, keep = os.pipe()
+    try:
+        counts, r = count("sh", "-c", f"exec 9</proc/{os.getpid()}/fd/{hold}; lua5.4 {path} {ready} <&9 >/dev/null 2>&1 &"
+                                      f"while ! test -e {ready}; do sleep 0.02; done")
+    finally:
+        os.close(keep)
+        os.close(hold)
+    assert r.returncode == 0 and calls(counts, "f") == 1
+    assert [bool(re.match(r"process \d+ runs on, though the command has ended", s)) for s in counts["not_exact"]] == [True]
 
 
 HOOKS = """

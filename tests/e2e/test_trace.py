@@ -304,3 +304,20 @@ def test_the_outermost_function_has_all_time(tmp_path, name):
     every = re.search(r"that were called, ([\d.]+) ms in all", r.out)
     outer = re.findall(r"^ *[\d.]+ +[\d.]+ +([\d.]+) +1  \S+\+0x[0-9a-f]+  \[C\]$", r.out, re.M)
     assert r.code == 0 and max(map(float, outer)) == pytest.approx(float(every[1]), abs=0.002), r.out
+
+
+def test_what_hooks_do_not_see_is_said(tmp_path):
+    """Finalizers; what a process does that is left behind."""
+    path = script(tmp_path, "setmetatable({}, {__gc = print})\n")
+    r = trace("-o", "/dev/null", "--", "lua5.4", path)
+    assert r.code == 0 and "functions that finalizers (__gc) call are not seen" in r.err
+    path = script(tmp_path, "local f = io.open(arg[1], 'w') f:close() io.read('*l')\n")
+    ready = tmp_path / "ready"
+    code = f"lua5.4 {path} {ready} <&9 >/dev/null 2>&1 & while ! test -e {ready}; do sleep 0.02; done"
+    hold, keep = os.pipe()
+    try:
+        r = trace("-o", "/dev/null", "--", "sh", "-c", f"exec 9</proc/{os.getpid()}/fd/{hold}; {code}")
+    finally:
+        os.close(keep)
+        os.close(hold)
+    assert r.code == 0 and re.search(r"process \d+ runs on, though the command has ended", r.err), r

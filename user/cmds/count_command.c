@@ -31,6 +31,9 @@ static const struct {
 	 "this LuaJIT compiles calls in spite of a call hook: those in compiled code are not "
 	 "counted; run it with -joff"},
 	{HOOK_FULL, "there was no room for all functions: calls of the others stand at (other)"},
+	{HOOK_FINALIZERS, "the program may have finalizers (__gc): Lua runs no hook in them, so "
+			  "that calls there are "
+			  "not counted"},
 	{HOOK_LATE,
 	 "the hook module was loaded by code that ran already: calls before, and in coroutines "
 	 "that were made before, are not counted"},
@@ -91,9 +94,11 @@ static int add_limit(struct call_table *table, bool applies, const char *sentenc
 	return applies ? call_table_inexact(table, sentence) : 0;
 }
 
-static int add_state(struct prof *prof, struct call_table *table, const struct hook_state *state)
+static int add_state(struct prof *prof, struct call_table *table, const struct hook_run *run,
+		     const struct hook_state *state)
 {
 	const struct hook_header *header = hook_state_header(state);
+	char runs[128];
 	int ret = 0;
 
 	for (uint32_t id = 0; !ret && id < hook_state_nfuncs(state); id++) {
@@ -104,9 +109,15 @@ static int add_state(struct prof *prof, struct call_table *table, const struct h
 	}
 	for (size_t i = 0; !ret && i < sizeof(limits) / sizeof(*limits); i++)
 		ret = add_limit(table, header->flags & limits[i].flag, limits[i].sentence);
-	return ret ? ret
-		   : add_limit(table, hook_state_broken(state),
-			       "the program has damaged a file of counts");
+	if (!ret)
+		ret = add_limit(table, hook_state_broken(state),
+				"the program has damaged a file of counts");
+	snprintf(runs, sizeof(runs),
+		 "process %" PRIu32
+		 " runs on, though the command has ended: its later calls are not "
+		 "counted",
+		 header->pid);
+	return ret ? ret : add_limit(table, hook_state_runs(run, state), runs);
 }
 
 static int collect(struct hook_run *run, struct call_table *table, const char *command,
@@ -122,7 +133,7 @@ static int collect(struct hook_run *run, struct call_table *table, const char *c
 		return ret;
 	ret = prof_new(&prof);
 	for (size_t i = 0; !ret && i < hook_run_nstates(run); i++)
-		ret = add_state(prof, table, hook_run_state(run, i));
+		ret = add_state(prof, table, run, hook_run_state(run, i));
 	if (!ret)
 		ret = add_limit(table, hook_run_unread(run),
 				"there were more Lua states than luabpf reads");

@@ -108,6 +108,7 @@ static void print_flags(const struct hook_header *header)
 		{HOOK_REALLOCATED, "C code replaced the allocator: functions may be mixed up"},
 		{HOOK_JIT_HIDES, "this LuaJIT compiles in spite of the hook: add -joff"},
 		{HOOK_FULL, "no room for all functions: some are not distinguished"},
+		{HOOK_FINALIZERS, "functions that finalizers (__gc) call are not seen"},
 		{HOOK_LATE, "the module was loaded late: what ran before is not seen"},
 	};
 
@@ -131,6 +132,12 @@ static void print_states(struct trace_run *t, const struct hook_run *run)
 			fprintf(stderr,
 				"luabpf: process %" PRIu32 ": its file is damaged; what "
 				"came before is kept\n",
+				hook_state_header(state)->pid);
+		if (hook_state_runs(run, state))
+			fprintf(stderr,
+				"luabpf: process %" PRIu32
+				" runs on, though the command has ended: "
+				"what it does from now on is not seen\n",
 				hook_state_header(state)->pid);
 	}
 	if (hook_run_unread(run))

@@ -7,6 +7,7 @@
 #ifndef HOOK_HOOK_H
 #define HOOK_HOOK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,9 @@ const struct hook_header *hook_state_header(const struct hook_state *state);
 
 /* True if the file contradicts itself or cannot be read: what was read before is kept. */
 int hook_state_broken(const struct hook_state *state);
+
+/* True if its process runs still: what it does from now on is not read. */
+bool hook_state_runs(const struct hook_run *run, const struct hook_state *state);
 
 /* Returns the number of functions; their IDs are below it. */
 uint32_t hook_state_nfuncs(const struct hook_state *state);

@@ -278,3 +278,18 @@ int hook_run_check(const struct hook_run *run, const char *command, struct error
 			    "lua -E ignores LUA_INIT, which loads it; a host that embeds Lua calls "
 			    "require \"luabpf.hook\"");
 }
+
+/* It has the file mapped: another process may have its number, in another PID namespace. */
+bool hook_state_runs(const struct hook_run *run, const struct hook_state *st)
+{
+	char path[64], file[PATH_MAX + 64], line[2 * PATH_MAX];
+	__fclose FILE *maps = NULL;
+	bool runs = false;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", st->header.pid);
+	snprintf(file, sizeof(file), "%s/%s\n", run->dir, st->name);
+	maps = fopen(path, "re");
+	while (maps && !runs && fgets(line, sizeof(line), maps))
+		runs = strstr(line, file);
+	return runs;
+}
