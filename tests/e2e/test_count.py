@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -300,6 +302,24 @@ def test_the_directory_is_removed(tmp_path):
     _, r = count("lua5.4", path)
     where = Path(r.stdout.strip())
     assert where.is_absolute() and not where.exists()
+
+
+@pytest.mark.parametrize("age, lives", [(3600, False), (3600, True), (0, False)])
+def test_a_directory_that_a_killed_one_left(tmp_path, age, lives):
+    """The next start removes it, unless its luabpf lives, or it is so young that it may not have its lock yet."""
+    path = script(tmp_path, "print(os.getenv('LUABPF_HOOK_DIR')) io.flush() io.read()")
+    argv = [vms.LUABPF, "count", "--json", "-o", tmp_path / "c.json", "--", "lua5.4", path]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=vms.clean_env()) as first:
+        left = Path(first.stdout.readline().strip())
+        if not lives:
+            first.kill()
+            first.wait()
+        made = time.time() - age
+        os.utime(left / "alive", (made, made))
+        assert count("lua5.4", "-e", "")[1].returncode == 0
+        assert left.exists() == (lives or not age)
+        first.stdin.close()
+    shutil.rmtree(left, ignore_errors=True)
 
 
 def test_a_file_system_without_space(tmp_path):

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/fsids.h"
 #include "hook_init.lua.h"
+#include "leftovers.h"
 #include "state.h"
 
 struct hook_run {
@@ -69,10 +70,13 @@ static int find_modules(char *path, size_t size, struct error *err)
 static int make_directory(struct hook_run *run, struct error *err)
 {
 	const char *tmp = getenv("TMPDIR");
+	struct stat st;
 
 	if (!access("/dev/shm", W_OK | X_OK))
 		tmp = "/dev/shm";
-	snprintf(run->dir, sizeof(run->dir), "%s/luabpf-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!tmp || !*tmp)
+		tmp = "/tmp";
+	snprintf(run->dir, sizeof(run->dir), "%s/" HOOK_DIRECTORY "XXXXXX", tmp);
 	if (!mkdtemp(run->dir)) {
 		int ret = error_set(err, -errno, "%s: %s", run->dir, strerror(errno));
 
@@ -85,6 +89,8 @@ static int make_directory(struct hook_run *run, struct error *err)
 	run->alive = openat(run->dir_fd, HOOK_ALIVE, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (run->alive < 0 || flock(run->alive, LOCK_EX | LOCK_NB))
 		return error_set(err, -errno, "%s/" HOOK_ALIVE ": %s", run->dir, strerror(errno));
+	if (!fstat(run->dir_fd, &st))
+		hook_remove_leftovers(tmp, st.st_uid);
 	return 0;
 }
 
@@ -146,16 +152,9 @@ int hook_run_open(enum hook_mode mode, struct hook_run **out, struct error *err)
 static void remove_directory(struct hook_run *run)
 {
 	struct fsids *before __fsids = NULL;
-	DIR *dir __closedir = NULL;
-	struct dirent *entry;
 
-	if (fsids_enter(run->ids, &before))
-		return;
-	dir = opendir(run->dir);
-	while (dir && (entry = readdir(dir)))
-		if (unlinkat(dirfd(dir), entry->d_name, 0))
-			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-	rmdir(run->dir);
+	if (!fsids_enter(run->ids, &before))
+		hook_remove_directory(AT_FDCWD, run->dir);
 }
 
 void hook_run_free(struct hook_run **out)
