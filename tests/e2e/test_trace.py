@@ -160,6 +160,19 @@ def test_a_saved_trace_gives_the_same(tmp_path, name):
         assert line[0] != "#" or not re.search(r"\d \d", line)  # luatrace would take it for a line and its time
 
 
+def test_a_saved_trace_of_odd_chunk_names(tmp_path):
+    """A name may be empty, begin as those of other kinds do, or have any bytes."""
+    names = r'"@", "@=a", "@[b", "=", "= x\n> y 1 2", "@%41", "", "[c]"'
+    path = script(tmp_path, f"for _, name in ipairs {{ {names} }} do (loadstring or load)('local x = 1\\nreturn x', name)() end")
+    raw, live, saved = (tmp_path / name for name in ("raw", "live.info", "saved.info"))
+    for name in ("lua5.1", "lua5.4", "luajit-joff"):
+        r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", live, "--", *argv(name), path)
+        assert r.code == 0, r
+        r = trace("--from", raw, "--lcov", saved)
+        assert r.code == 0 and not r.err, r
+        assert saved.read_text() == live.read_text()
+
+
 def test_a_trace_of_luatrace(tmp_path):
     """What luatrace itself writes: whole microseconds, no names."""
     raw = tmp_path / "raw"

@@ -121,6 +121,8 @@ static void put_file(const struct raw_file *file, uint32_t source)
 		name++;
 		if (*name == '[' || *name == '=')
 			fprintf(file->to, "%%%02X", (unsigned char)*name++);
+		else if (!*name) /* a field is not empty */
+			fputs("%00", file->to);
 	} else if (*name == '=') {
 		putc_unlocked(*name++, file->to);
 	} else {
