@@ -387,6 +387,14 @@ static __always_inline int puc_key(struct puc_walk *w, __u64 slot, struct lb_cal
 	return 0;
 }
 
+/* True if the value in a slot is nil, of any variant, or cannot be read. */
+static __always_inline int puc_is_nil(struct puc_walk *w, __u64 slot)
+{
+	const __u8 *bytes = puc_maybe(0, w, slot, PUC_TV_SIZE);
+
+	return !bytes || !(lb_byte(bytes, PUC_TV_TT) & 0xf);
+}
+
 /* Takes the lua_State that a thread has left for the metamethod that is called instead; 0: none. */
 static __always_inline __u64 puc_take_metacall(__u32 tid)
 {
@@ -400,7 +408,7 @@ static __always_inline __u64 puc_take_metacall(__u32 tid)
 static __always_inline void count_puc(struct puc_walk *w, __u64 cookie, int is_own)
 {
 	struct lb_call_key key = {.build = LB_CALL_BUILD(cookie)};
-	__u32 tid = bpf_get_current_task_btf()->pid;
+	__u32 tid = bpf_get_current_task_btf()->pid, site = LB_CALL_SITE(cookie);
 	__u64 L = w->gprs.r[7], slot;
 	struct lb_calls *unsent;
 
@@ -408,8 +416,10 @@ static __always_inline void count_puc(struct puc_walk *w, __u64 cookie, int is_o
 		miss(LB_CALL_UNREADABLE);
 		return;
 	}
-	if (LB_CALL_SITE(cookie) == LB_CALL_PUC_META) {
+	if (site != LB_CALL_PUC_ENTRY) {
 		L = puc_take_metacall(tid);
+		if (!L && site == LB_CALL_PUC_META_WITHIN)
+			return; /* the entry is yet to come */
 		slot = w->gprs.r[0];
 		if (L)
 			puc_called(w, L, 0, 0); /* sets w->g */
@@ -423,7 +433,8 @@ static __always_inline void count_puc(struct puc_walk *w, __u64 cookie, int is_o
 	if (puc_key(w, slot, &key)) {
 		if (w->fault)
 			miss(LB_CALL_UNREADABLE);
-		else if (LB_CALL_SITE(cookie) == LB_CALL_PUC_ENTRY)
+		else if (site == LB_CALL_PUC_ENTRY ||
+			 (site == LB_CALL_PUC_META_WITHIN && !puc_is_nil(w, slot)))
 			bpf_map_update_elem(&metacalls, &tid, &L, BPF_ANY);
 		return;
 	}

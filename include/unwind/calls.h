@@ -20,6 +20,9 @@ enum lb_call_site {
 	LB_CALL_PUC_ENTRY,
 	/* PUC Lua: where luaT_gettmbyobj has returned the value of a metamethod "__call". */
 	LB_CALL_PUC_META,
+	/* The same in 5.4.0 to 5.4.3, where luaV_execute replaces the value of a tail call by its metamethod
+	 * itself, and calls luaD_precall or luaD_pretailcall then: only for a call that has met LB_CALL_PUC_ENTRY. */
+	LB_CALL_PUC_META_WITHIN,
 };
 #define LB_CALL_COOKIE(site, build) ((__u64)(site) << 32 | (build))
 #define LB_CALL_SITE(cookie) ((__u32)((cookie) >> 32))

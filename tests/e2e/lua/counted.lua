@@ -74,13 +74,24 @@ local function compare(a, b)
 end
 
 local object = setmetatable({}, {__index = index, __call = called, __add = add})
-local names = {"leaf", "tail", "vararg", "deep", "few", "body", "yield", "fails", "method", "index", "called", "add", "compare",
-	"once", "pcall", "rep", "resume", "create"}
-for _, name in ipairs(names) do
-	calls[name] = 0
+
+local function tail_called(x)
+	calls.tail_called = calls.tail_called + 1
+	return object(x)
 end
 
 local rep, create, resume, pcall_ = string.rep, coroutine.create, coroutine.resume, pcall
+
+local function tail_c(x)
+	calls.tail_c = calls.tail_c + 1
+	return rep(x, 3)
+end
+
+local names = {"leaf", "tail", "vararg", "deep", "few", "body", "yield", "fails", "method", "index", "called", "add", "compare",
+	"tail_called", "tail_c", "once", "pcall", "rep", "resume", "create"}
+for _, name in ipairs(names) do
+	calls[name] = 0
+end
 
 local function once(i)
 	calls.once = calls.once + 1
@@ -92,6 +103,9 @@ local function once(i)
 	few(1, 2, 3, 4)
 	object(i)
 	object:method()
+	tail_called(i)
+	calls.rep = calls.rep + 1
+	tail_c("y")
 	local sum = object + 1
 	calls.pcall = calls.pcall + 2
 	pcall_(leaf, i)

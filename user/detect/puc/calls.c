@@ -15,6 +15,10 @@
  * These are the entries. A probe is at each one's begin, where the arguments are in registers; and at
  * the return of luaT_gettmbyobj, as the entry's own loop then goes on with the metamethod.
  *
+ * In 5.4.0 to 5.4.3 luaV_execute calls luaD_tryfuncTM for a tail call itself, until the value is a function,
+ * and then luaD_precall (5.4.0 and 5.4.1: luaD_call) for a C function, or luaD_pretailcall, which makes no
+ * such call. luaD_pretailcall is then known by what it alone does: it sets CIST_TAIL in the CallInfo.
+ *
  * The file is untrusted; call_graph.h bounds what is decoded.
  */
 #include <errno.h>
@@ -48,6 +52,7 @@ struct puc_calls {
 	uint8_t *text; /* of one function */
 	uint32_t vm;
 	int64_t tm;
+	const struct puc_layout *layout;
 	struct meta meta[METAS];
 	uint32_t nmetas;
 	uint32_t entry[ENTRIES];
@@ -82,6 +87,7 @@ static void add_meta(struct puc_calls *c, uint32_t fn, uint64_t ret, int64_t dis
 static void find_metas(struct puc_calls *c, uint32_t fn)
 {
 	const struct call_function *f = &c->g.fn[fn];
+	bool rsi_is_constant = false;
 	unsigned int near = 0;
 	struct x86_insn in;
 	size_t at;
@@ -94,9 +100,11 @@ static void find_metas(struct puc_calls *c, uint32_t fn)
 			near = 0;
 			continue;
 		}
+		if (x86_writes(&in, X86_RSI) || x86_is_call(&in) || x86_is_jmp_rel(&in))
+			rsi_is_constant = sets_rsi_to_constant(&in);
 		if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.reg[0] == X86_RDX && in.has_imm &&
 		    in.imm == c->tm) {
-			near = ARG_NEAR;
+			near = rsi_is_constant ? 0 : ARG_NEAR;
 			continue;
 		}
 		if (near && x86_is_call(&in) && in.relative)
@@ -153,16 +161,14 @@ static int add_entry(struct puc_calls *c, uint32_t fn)
 /*
  * Adds the entries that lead to a meta: its own function, or all that call it. One of them at least is
  * called by luaV_execute; copies that a compiler has put into luaD_call and luaD_callnoyield have
- * the same arguments. -ENOTSUP: luaV_execute calls luaD_tryfuncTM itself (5.4.0 to 5.4.3), and then
- * luaD_precall: the call would count twice.
+ * the same arguments.
  */
 static int entries_of(struct puc_calls *c, const struct meta *m, bool *any)
 {
-	bool by_vm = calls_to(c, c->vm, m->fn);
 	uint32_t i;
 	int r = 0;
 
-	*any = by_vm && calls_c(c, m->fn);
+	*any = calls_to(c, c->vm, m->fn) && calls_c(c, m->fn);
 	if (*any)
 		return add_entry(c, m->fn);
 	for (i = 0; i < c->g.nedges; i++) {
@@ -171,16 +177,36 @@ static int entries_of(struct puc_calls *c, const struct meta *m, bool *any)
 		*any |= e->to == m->fn && runs(e) && calls_to(c, c->vm, e->from) &&
 			calls_c(c, e->from);
 	}
-	if (*any && by_vm)
-		return -ENOTSUP;
 	for (i = 0; *any && !r && i < c->g.nedges; i++)
-		if (c->g.edge[i].to == m->fn && runs(&c->g.edge[i]))
+		if (c->g.edge[i].to == m->fn && c->g.edge[i].from != c->vm && runs(&c->g.edge[i]))
 			r = add_entry(c, c->g.edge[i].from);
 	return r;
 }
 
-/* True if the function jumps or calls to its own begin: then its probe sees the metamethod, too. */
-static bool is_recursive(struct puc_calls *c, uint32_t fn)
+/* True if luaV_execute itself looks for the metamethod, by this function: luaD_tryfuncTM. */
+static bool is_tried_by_vm(const struct puc_calls *c, const struct meta *m)
+{
+	return calls_to(c, c->vm, m->fn) && !calls_c(c, m->fn);
+}
+
+/* or [reg + callstatus], CIST_TAIL */
+static bool sets_tail(const struct puc_calls *c, const struct x86_insn *in, size_t at)
+{
+	(void)at;
+	return in->mnemonic == ZYDIS_MNEMONIC_OR && x86_is_field(in) && in->has_imm &&
+	       in->disp == c->layout->ci_callstatus && in->imm == c->layout->cist_tail;
+}
+
+/* A jump or a call to its function's own begin: then the probe there sees the metamethod, too. */
+static bool is_recursion(const struct puc_calls *c, const struct x86_insn *in, size_t at)
+{
+	(void)c;
+	return in->relative && (int64_t)at + in->len + in->imm == 0;
+}
+
+/* True if one of the function's instructions is such. */
+static bool has_insn(const struct puc_calls *c, uint32_t fn,
+		     bool (*is)(const struct puc_calls *c, const struct x86_insn *in, size_t at))
 {
 	const struct call_function *f = &c->g.fn[fn];
 	struct x86_insn in;
@@ -191,10 +217,28 @@ static bool is_recursive(struct puc_calls *c, uint32_t fn)
 	for (at = 0; at < f->size; at += in.len) {
 		if (!x86_decode(c->text + at, f->size - at, &in))
 			in.len = 1;
-		else if (in.relative && (int64_t)at + in.len + in.imm == 0)
+		else if (is(c, &in, at))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Finds luaD_pretailcall among the functions that luaV_execute calls, and adds it. Returns -ENOTSUP
+ * unless exactly one fits.
+ */
+static int add_pretailcall(struct puc_calls *c)
+{
+	uint32_t found = c->g.n;
+
+	for (uint32_t fn = 0; fn < c->g.n; fn++) {
+		if (fn == c->vm || !calls_to(c, c->vm, fn) || !has_insn(c, fn, sets_tail))
+			continue;
+		if (found != c->g.n)
+			return -ENOTSUP;
+		found = fn;
+	}
+	return found == c->g.n ? -ENOTSUP : add_entry(c, found);
 }
 
 static bool is_emulated(const struct x86_insn *in)
@@ -235,7 +279,7 @@ static struct call_probe entry_probe(struct puc_calls *c, uint32_t fn)
 static int add_metas(struct puc_calls *c, struct call_probes *out)
 {
 	uint32_t i, gettm = c->g.n;
-	bool any[METAS];
+	bool any[METAS], vm_tries = false;
 	int r = 0;
 
 	for (i = 0; !r && i < c->nmetas; i++) {
@@ -243,15 +287,24 @@ static int add_metas(struct puc_calls *c, struct call_probes *out)
 		if (any[i])
 			gettm = c->meta[i].to;
 	}
+	for (i = 0; i < c->nmetas; i++)
+		vm_tries |= c->meta[i].to == gettm && is_tried_by_vm(c, &c->meta[i]);
+	if (!r && vm_tries)
+		r = add_pretailcall(c);
 	for (i = 0; !r && i < c->nmetas; i++) {
 		struct call_probe probe = {
-			.addr = c->meta[i].ret, .site = LB_CALL_PUC_META, .stepped = true};
+			.addr = c->meta[i].ret,
+			.site = vm_tries ? LB_CALL_PUC_META_WITHIN : LB_CALL_PUC_META,
+			.stepped = true,
+		};
 
 		if (c->meta[i].to != gettm)
 			continue;
+		if (!any[i] && is_tried_by_vm(c, &c->meta[i]))
+			continue; /* luaD_tryfuncTM, of which luaD_precall has a copy */
 		if (!any[i])
 			return -ENOTSUP;
-		if (!is_recursive(c, c->meta[i].fn))
+		if (!has_insn(c, c->meta[i].fn, is_recursion))
 			r = call_probes_add(out, &probe);
 	}
 	return r;
@@ -280,7 +333,8 @@ int puc_call_probes(struct elf_file *elf, const struct vm_build *build, struct c
 
 	if (!c.text)
 		return error_set(err, -ENOMEM, "out of memory");
-	c.tm = tm_call(build->build.puc.puc.version);
+	c.layout = &build->build.puc.puc;
+	c.tm = tm_call(c.layout->version);
 	r = call_graph_build(elf, build->start, PUC_WINDOW, &c.g);
 	if (r == -ENOMEM)
 		return error_set(err, r, "out of memory");
