@@ -39,6 +39,9 @@ __u64 counted_exec_id;
 /* Hits of probes. BPF counts, user space reads. */
 __u64 call_hits;
 
+/* Pages of executable mappings at the last hit. BPF writes, user space reads. */
+__u32 call_exec_vm;
+
 /* Calls that no key has, by enum lb_call_miss. BPF counts, user space reads. */
 __u64 call_misses[LB_CALL_MISSES];
 
@@ -118,6 +121,7 @@ static __always_inline int is_counted(struct task_struct *task)
 	if (task->tgid != counted_pid || !counting)
 		return 0;
 	__sync_fetch_and_add(&call_hits, 1);
+	call_exec_vm = (__u32)task->mm->exec_vm;
 	was = *(volatile __u64 *)&counted_exec_id;
 	if (!was)
 		was = __sync_val_compare_and_swap(&counted_exec_id, 0, id);

@@ -5,6 +5,8 @@ import json
 import re
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 import bpfmaps
 import pytest
@@ -206,6 +208,26 @@ def test_several_threads_and_vms(tmp_path):
         done = tool.done()
     names, _ = rows(done.out)
     assert done.code == 0 and {"f1:2", "f4:2"} <= set(names), done
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_lua_that_is_loaded_later_is_said_to_be_missing(loads):
+    """A process that waits for nothing has loaded nothing: its counts are exact."""
+    first, second = (f"/usr/{vms.MULTIARCH}/liblua{v}.so.0" for v in ("5.1", "5.4"))
+    with vms.Target([vms.HOSTS / "two", "late", 0.05, first, "f1", *([second, "f4"] if loads else [])]) as target:
+        target.ready()
+        tool = count("-p", target.pid, *SLOW).wait_for("counting calls")
+        target.go()
+        while loads and not re.search("r-xp.*liblua5.4", Path(f"/proc/{target.pid}/maps").read_text()):
+            time.sleep(0.01)
+        if loads:
+            tool.signal()
+        done = tool.done()
+    names, _ = rows(done.out)
+    assert done.code == 0 and "f1:2" in names, done
+    says = "the process has loaded another Lua since: its calls|the process mapped code just before the end: if that was a Lua, its calls"
+    assert bool(re.search(says, done.err)) == loads, done  # a signal may have come before it was looked at
+    assert ("exact" in done.err) != loads, done
 
 
 def test_functions_that_come_and_go_are_counted_apart(tmp_path):

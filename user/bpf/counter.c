@@ -201,6 +201,11 @@ uint64_t counter_hits(const struct counter *c, uint64_t misses[LB_CALL_MISSES])
 	return __atomic_load_n(&bss->call_hits, __ATOMIC_RELAXED);
 }
 
+uint32_t counter_exec_pages(const struct counter *c)
+{
+	return __atomic_load_n(&c->skel->bss->call_exec_vm, __ATOMIC_RELAXED);
+}
+
 static void program_info(const struct counter *c, uint32_t family, struct bpf_prog_info *info)
 {
 	uint32_t len = sizeof(*info);

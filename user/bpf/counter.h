@@ -54,6 +54,9 @@ int counter_each(const struct counter *counter, counter_fn *fn, void *arg);
 /* Returns how often a probe was hit, and in *misses the calls that no function has. */
 uint64_t counter_hits(const struct counter *counter, uint64_t misses[LB_CALL_MISSES]);
 
+/* Returns how many pages of executable mappings the process had at the last hit; 0: there was none. */
+uint32_t counter_exec_pages(const struct counter *counter);
+
 /* Returns the hits that the kernel did not pass to the program. */
 uint64_t counter_dropped(const struct counter *counter);
 

@@ -104,6 +104,14 @@ static int add_limits(struct call_table *table, const struct call_counts_result 
 		ret = call_table_inexact(table,
 					 "LuaJIT was not seen in the interpreter, but may have run "
 					 "compiled code: calls there are not counted");
+	if (!ret && r->other_vm)
+		ret = call_table_inexact(table,
+					 "the process has loaded another Lua since: its calls are "
+					 "not counted");
+	if (!ret && r->unread_code)
+		ret = call_table_inexact(table,
+					 "the process mapped code just before the end: if that was "
+					 "a Lua, its calls are not counted");
 	for (size_t i = 0; !ret && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		ret = add_uncounted(table, kinds[i].n, kinds[i].why);
 	return ret;

@@ -48,6 +48,9 @@ struct call_counts {
 	int pidfd, timer, epoll;
 	clockid_t cpu_clock;
 	uint64_t image_id;
+	uint32_t exec_pages; /* when its VMs were looked for */
+	uint64_t looked_ns;
+	bool other_vm, unread_code;
 
 	struct scan *scan;
 	struct lb_proc vms;
@@ -225,6 +228,7 @@ static int find_vms(struct call_counts *c, struct error *err)
 	if (c->pidfd < 0 || clock_getcpuclockid(c->o.pid, &c->cpu_clock))
 		return error_set(err, -ESRCH, "pid %d: no such process", (int)c->o.pid);
 	c->image_id = process_image(c->o.pid);
+	c->exec_pages = process_exec_pages(c->o.pid);
 	r = scan_new(&c->scan);
 	if (r)
 		return error_set(err, r, "out of memory");
@@ -428,6 +432,46 @@ static int drain(struct call_counts *c)
 	return c->error ? c->error : r < 0 ? r : 0;
 }
 
+static bool is_counted_vm(const struct call_counts *c, uint64_t vm_start)
+{
+	for (uint32_t i = 0; i < c->vms.nmodules; i++)
+		if (scan_modules(c->scan)[i].vm_start == vm_start)
+			return true;
+	return false;
+}
+
+/* Looks for VMs that were loaded since. False: a signal ends the recording, or the process has ended. */
+static bool scan_again(struct call_counts *c)
+{
+	__cleanup(scan_free) struct scan *scan = NULL;
+	struct lb_proc vms = {};
+	struct error err = {};
+
+	if (scan_new(&scan) || scan_process(scan, c->o.pid, &vms, &err))
+		return false;
+	for (uint32_t i = 0; i < vms.nmodules; i++)
+		c->other_vm |= !is_counted_vm(c, scan_modules(scan)[i].vm_start);
+	return true;
+}
+
+#define LOOK_NS (500 * MS) /* LuaJIT maps machine code all the time */
+
+/* Looks whether the process has mapped more code. A page more is the kernel's own, for uprobes. */
+static void look_for_vms(struct call_counts *c, bool is_end)
+{
+	uint32_t now = process_exec_pages(c->o.pid);
+	uint32_t pages = now ? now : counter_exec_pages(c->counter);
+	uint64_t ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (!pages || pages - c->exec_pages <= 1 || (!is_end && ns - c->looked_ns < LOOK_NS))
+		return;
+	c->looked_ns = ns;
+	if (now && scan_again(c))
+		c->exec_pages = pages;
+	else
+		c->unread_code |= is_end;
+}
+
 static int take_round(struct call_counts *c)
 {
 	uint64_t image = process_image(c->o.pid), misses[LB_CALL_MISSES];
@@ -436,6 +480,7 @@ static int take_round(struct call_counts *c)
 	c->now = read_now(c);
 	compiled_time_look(&c->traces, c->now.cpu_ns);
 	judge(c);
+	look_for_vms(c, false);
 	counter_hits(c->counter, misses);
 	if (misses[LB_CALL_OTHER_IMAGE] || (image && image != c->image_id))
 		end(c, COUNTS_EXEC);
@@ -567,6 +612,8 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 	struct count_naming naming = {.c = c, .result = result};
 	int r;
 
+	if (c->end != COUNTS_EXEC)
+		look_for_vms(c, true);
 	signals_release();
 	counter_detach(c->counter);
 	c->now.hits = counter_hits(c->counter, NULL);
@@ -574,6 +621,8 @@ int call_counts_finish(struct call_counts *c, struct call_counts_result *result,
 	compiled_time_look(&c->traces, c->now.cpu_ns); /* at VMs of the last calls, too */
 	*result = (struct call_counts_result){
 		.prof = c->prof,
+		.other_vm = c->other_vm,
+		.unread_code = c->unread_code && !c->traces.on,
 		.end = c->end,
 		.duration_ns = c->now.ns - c->began.ns,
 		.cpu_ns = c->now.cpu_ns - c->began.cpu_ns,

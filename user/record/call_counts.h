@@ -57,6 +57,8 @@ int call_counts_estimate(struct call_counts *calls, int stop, struct call_counts
 int call_counts_run(struct call_counts *calls, struct error *err);
 
 struct call_counts_result {
+	bool other_vm;		 /* it has loaded another Lua since, whose calls are not counted */
+	bool unread_code;	 /* it mapped code just before the end, which was not looked at */
 	const struct prof *prof; /* a row's topmost frame is the function, its count the calls */
 	enum call_counts_end end;
 	uint64_t duration_ns;	      /* the interval that was counted */
