@@ -38,3 +38,12 @@ def test_compiled(library):
     result = run(library, "jon", "compile")
     assert result.states["Compiled"], result.states
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
+
+
+def test_counting_its_calls_is_refused(library):
+    env = {"LD_LIBRARY_PATH": library, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}
+    vm = vms.VM("host32-joff", [vms.HOSTS / "embed", "-joff"], env)
+    with vms.Target([*vm.argv, vms.LUA / "counted.lua", 1], vm.env) as target:
+        target.ready()
+        done = vms.Luabpf("count", "-p", target.pid, stats=False).done()
+    assert done.code == 1 and "is built without GC64" in done.err and "luabpf count -- COMMAND" in done.err, done

@@ -223,14 +223,19 @@ int lj_call_probes(struct elf_file *elf, const struct vm_build *build, struct ca
 
 	if (!vm)
 		return error_set(err, -ENOMEM, "out of memory");
+	if (build->build.lj.lj.gc32) {
+		error_set(err, -ENOTSUP,
+			  "%s is built without GC64: bpf/count.bpf.c reads 64-bit references only",
+			  build->release);
+		return error_remedy(err, -ENOTSUP, "luabpf count -- COMMAND counts its calls, too");
+	}
 	vm->start = build->start;
 	vm->size = (uint32_t)build->size;
-	if (build->build.lj.lj.gc32 || build->size > VM_MOST || funcf + HEADERS > OPS_MOST ||
+	if (build->size > VM_MOST || funcf + HEADERS > OPS_MOST ||
 	    elf_read(elf, vm->start, vm->bytes, vm->size) || !decode_all(vm) ||
 	    add_all(elf, vm, funcf, &probes))
-		return error_set(err, -ENOTSUP, "%s: the handlers of its calls were not found%s",
-				 build->release,
-				 build->build.lj.lj.gc32 ? ", as it is built without GC64" : "");
+		return error_set(err, -ENOTSUP, "%s: the handlers of its calls were not found",
+				 build->release);
 	*out = probes;
 	return 0;
 }
