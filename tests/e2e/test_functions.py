@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A function is its prototype: functions that no name at a call belongs to have rows and names of their own."""
 import collections
-import math
 import re
 import subprocess
 
 import pytest
 
+import laps
 import pprof
 import vms
 
@@ -19,35 +19,29 @@ OWN = {m[1] for line in LINES if (m := re.match(r"(?:local )?function (\w+)", li
 FOLDED = re.compile(r"^$|\s[\d.]+$|[\x00-\x1f]")
 
 
-def check_shares(counts, what):
-    """4:3:2:1, within 5.5 standard deviations (one in 10^7 by chance) and 2 % for what is not the work of loops."""
-    total = sum(counts)
-    assert total >= 200, (what, counts)
-    for count, share in zip(counts, (0.4, 0.3, 0.2, 0.1)):
-        assert abs(count - share * total) <= 5.5 * math.sqrt(total * share * (1 - share)) + 0.02 * total, (what, counts)
-
-
 @pytest.mark.parametrize("vm", ALL)
 def test_functions(tmp_path, luajit2, vm):
-    vm, saved, text = vms.VMS[vm], tmp_path / "p.pb.gz", tmp_path / "text"
-    r = vms.luabpf("-F", 10000, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, SCRIPT, 0.8, env=vm.env)
+    vm, saved, text, script = vms.VMS[vm], tmp_path / "p.pb.gz", tmp_path / "text", tmp_path / SCRIPT.name
+    script.write_text(laps.LUA + SCRIPT.read_text())
+    r = vms.luabpf("-F", 10000, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, script, 0.8, env=vm.env)
     assert r.code == 0, r
     rows = {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text.read_text(), re.M)}
-    check_shares([rows.get(f"functions.lua:{n}", 0) for n in HANDLERS], rows)
-    check_shares([rows.get(n, 0) for n in ("first", "second", "third", "fourth")], rows)
-    check_shares([sum(n for name, n in rows.items() if re.match(rf'\[string "-- template {k}; no 12\.\.\." [0-9a-f]{{8}}\]:0$', name))
-                  for k in range(1, 5)], rows)
+    spent, states = laps.spent(r.err), ("first", "second", "third", "fourth")
+    laps.check([rows.get(f"functions.lua:{n}", 0) for n in HANDLERS], [spent[str(k)] for k in range(1, 5)], rows)
+    laps.check([rows.get(n, 0) for n in states], [spent[n] for n in states], rows)
+    laps.check([sum(n for name, n in rows.items() if re.match(rf'\[string "-- template {k}; no 12\.\.\." [0-9a-f]{{8}}\]:0$', name))
+                for k in range(1, 5)], [spent[f"text{k}"] for k in range(1, 5)], rows)
     assert rows.get("on_line", 0) > 50 and rows.get("collected", 0) > 50, rows
 
     names, starts = collections.defaultdict(set), collections.defaultdict(set)
     for s in pprof.Profile(saved).samples:
         for f in s.stack:
-            if f.kind == pprof.LUA and f.file.endswith(SCRIPT.name) and f.start:
+            if f.kind == pprof.LUA and f.file.endswith(SCRIPT.name) and f.start > 1:  # laps.LUA is on the first line
                 names[f.start].add((f.name, f.shown))
                 starts[f.name].add(f.start)
     for start, shown in names.items():
         m = re.match(r"(?:local )?function (\w+)", LINES[start - 1])
-        want = {(m[1], m[1])} if m else {(f"{SCRIPT}:{start}", f"functions.lua:{start}")}
+        want = {(m[1], m[1])} if m else {(f"{script}:{start}", f"functions.lua:{start}")}
         assert shown == want, (start, shown)
     assert all(len(s) == 1 for s in starts.values()), starts
 
@@ -61,16 +55,19 @@ def test_functions(tmp_path, luajit2, vm):
         assert total == r.stats["resolved"], (options, r)
 
 
-STRIPPED = """
+STRIPPED = laps.LUA + """
 function sd_global(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
 local O = {} O.__index = O
 function O:sd_method(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
 local function sd_local(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end
 local T = { function(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end }
 local o, clock = setmetatable({}, O), os.clock
-local function drive() local x = sd_global(8000) x = x + o:sd_method(6000) x = x + sd_local(4000) x = x + T[1](2000) return x end
+local function drive()
+  lap() local x = sd_global(8000) lap(1, 8) x = x + o:sd_method(6000) lap(2, 6) x = x + sd_local(4000) lap(3, 4) x = x + T[1](2000) lap(4, 2) return x
+end
 local stop = clock() + 0.4
 while clock() < stop do drive() end
+laps()
 """
 
 
@@ -85,8 +82,10 @@ def test_stripped(tmp_path, luajit2, vm):
     r = vms.luabpf("-F", 10000, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, code, env=vm.env)
     assert r.code == 0, r
     rows = {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text.read_text(), re.M)}
-    rest = ["sd.lj:0#3", "sd.lj:0#4"] if "luajit" in name else [r"\?:5#~[0-9a-f]{8}", r"\?:6#~[0-9a-f]{8}"]
-    check_shares([sum(n for row, n in rows.items() if re.fullmatch(want, row)) for want in ("sd_global", "sd_method", *rest)], rows)
+    rest = ["sd.lj:0#5", "sd.lj:0#6"] if "luajit" in name else [r"\?:5#~[0-9a-f]{8}", r"\?:6#~[0-9a-f]{8}"]
+    spent = laps.spent(r.err)
+    laps.check([sum(n for row, n in rows.items() if re.fullmatch(want, row)) for want in ("sd_global", "sd_method", *rest)],
+               [spent[str(k)] for k in range(1, 5)], rows)
     functions = {f.name for s in pprof.Profile(saved).samples for f in s.stack if f.kind == pprof.LUA}
     assert not any(not n or n.count("__index") for n in functions), functions
 
@@ -155,7 +154,7 @@ def test_a_function_without_a_name_does_not_get_that_of_the_one_around_it(tmp_pa
 
 
 SPIN = "function(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end"
-ONE_LINE = f"""
+ONE_LINE = laps.LUA + f"""
 local clock, M = os.clock, {{}}
 local load = loadstring or load
 M.a = {SPIN} M.b = {SPIN} local H = {{ {SPIN}, {SPIN}, function(n, m) local a = 0 for i = 1, n do a = a + i % 7 + 1 end return a end }}
@@ -163,9 +162,10 @@ local module = assert(load("return {{ " .. ("{SPIN}, "):rep(4) .. "}}", "@module
 collectgarbage() collectgarbage() -- no more is the chunk that the module's functions are from
 local stop = clock() + 0.6
 while clock() < stop do
-  local r = M.a(8000) r = M.b(6000) r = H[1](8000) r = H[2](6000) r = H[3](3000)
-  for k = 1, 4 do r = module[k]((5 - k) * 2000) end
+  local r = M.a(8000) r = M.b(6000) lap() r = H[1](8000) lap("H1", 8) r = H[2](6000) lap("H2", 6) r = H[3](3000) lap("H3", 3)
+  for k = 1, 4 do r = module[k]((5 - k) * 2000) lap(k, 10 - 2 * k) end
 end
+laps()
 """
 
 
@@ -184,17 +184,16 @@ def test_functions_of_one_line(tmp_path, luajit2, vm):
     functions = collections.Counter()
     for s in pprof.Profile(saved).samples:
         functions[s.stack[-1].name] += s.count
-    module = ["module.lua:1", *(f"module.lua:1#{n}" for n in (2, 3, 4))]
+    spent, module = laps.spent(r.err), ["module.lua:1", *(f"module.lua:1#{n}" for n in (2, 3, 4))]
     for counts, line in (rows, "line.lua:4"), (folded, f"{script}:4"), (functions, f"{script}:4"):
-        check_shares([counts[n] for n in module], counts)
-        # 16 % and 12 % of 6000 samples and about 8 %: 5 standard deviations of the differences
-        assert counts[line + "#3"] > counts[line + "#4"] > counts[line + "#5"] > 200, counts
+        laps.check([counts[n] for n in module], [spent[str(k)] for k in range(1, 5)], counts)
+        laps.check([counts[f"{line}#{k}"] for k in (3, 4, 5)], [spent[f"H{k}"] for k in (1, 2, 3)], counts)
     assert set(rows) >= {"a", "b"} and set(functions) >= {"M.a", "M.b"}, (rows, functions)
     assert set(folded) >= {f"M.a ({script}:4)", f"M.b ({script}:4#2)"}, folded
 
 
 MODULE = "local t = { SPIN, SPIN } local M = { spin = t } function M.NAME(k, n) local r = M.spin[k](n) return r end return M"
-MODULES = f"""
+MODULES = laps.LUA + f"""
 local load, clock = loadstring or load, os.clock
 local function module(name, spin)
   local source = ("{MODULE}"):gsub("NAME", name):gsub("SPIN", function() return spin end)
@@ -212,8 +211,9 @@ local stop, r = clock() + 0.25, 1
 while clock() < stop do
   r = r * 16807 % 2147483647
   local n = 1000 + r % 2000 -- never the same: a round may take as long as the timer's period
-  a.go(1, 4 * n) a.go(2, 3 * n) b.stop(1, 2 * n) b.stop(2, n) c.other(1, n)
+  lap() a.go(1, 4 * n) lap("go1", 4 * n) a.go(2, 3 * n) lap("go2", 3 * n) b.stop(1, 2 * n) lap("stop1", 2 * n) b.stop(2, n) lap("stop2", n) c.other(1, n)
 end
+laps()
 """
 
 
@@ -231,13 +231,14 @@ def test_stripped_modules(tmp_path, luajit2, vm, collect):
         assert r.code == 0, r
         tops = collections.Counter()
         for s in pprof.Profile(saved).samples:
-            if len(s.stack) > 2 and s.stack[-1].kind == pprof.LUA:
+            if len(s.stack) > 2 and s.stack[-1].kind == pprof.LUA and s.stack[-1].name != "lap":
                 tops[s.stack[-1].name] += s.count
         tops = collections.Counter({name: n for name, n in tops.items() if n > 0.04 * sum(tops.values())})
         assert all(re.fullmatch(r"(\w+\.lua:0|\?:1)#~[0-9a-f]{8}(\.\d)?", name) for name in tops), tops
         hashes = collections.Counter(name.split("~")[1][:8] for name in tops)
         assert sorted(hashes.values()) == [1, 4], (hashes, tops)
         same = hashes.most_common(1)[0][0]
-        check_shares([n for name, n in sorted(tops.items()) if same in name], tops)
+        spent = laps.spent(r.err)
+        laps.check([n for name, n in sorted(tops.items()) if same in name], [spent[k] for k in ("go1", "go2", "stop1", "stop2")], tops)
         seen.append(set(tops))
     assert seen[0] == seen[1], seen
