@@ -181,8 +181,9 @@ def test_poll_inside_the_callback_is_harmless():
 @pytest.mark.parametrize("how", ["poll", "wait"])
 def test_a_target_that_ends(how):
     n = collections.Counter()
-    with busy("luajit-jon", 0.2) as target, Recording() as r:
+    with busy("luajit-jon", 0.2, "wait") as target, Recording() as r:
         r.attach(target.pid).start("i1", lambda s: n.update({s.dump("f", 1): s.count}))
+        target.go()
         while getattr(r, how)(10000) == 1:
             pass
         assert target.p.wait() == 0
@@ -285,8 +286,8 @@ def test_a_signal_ends_the_wait():
 signal.signal(signal.SIGALRM, lambda *_: None)
 with Recording() as r:
     r.attach(int(sys.argv[1])).start("i1")
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)  # the first one may come before the wait has begun
     for wait in r.poll, r.wait:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
         assert wait(10 * 3600 * 1000) == 1
     assert r.poll(1) == 1
 print("ok")"""
@@ -458,7 +459,7 @@ def test_manual_pages(page):
 
 def test_example_top(installed, tmp_path):
     compile_with(installed, "cc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "top", vms.ROOT / "examples/top.c")
-    with busy("luajit-jon", 1) as target:
+    with busy("luajit-jon", 2) as target:
         done = subprocess.run([tmp_path / "top", str(target.pid)], capture_output=True, text=True, timeout=vms.HANG)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^ *\d+\.\d %  +\d+ % compiled  busy\.lua:(M\.)?sum$", done.stdout, re.M)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A VM that another VM's C function has called (hosts/nest.c, puc/nest_c.c) is the one that runs, unprotected as well;
-the outer VM's frames are below its own."""
+the outer VM's frames are below its own. The samples that the timer missed may all be one function's."""
 import math
 
 import pytest
@@ -37,7 +37,7 @@ def test_called_unprotected(tmp_path, host):
     for function in FUNCTIONS:
         got = sum(s.count for s in samples if function in [(f.file, f.start) for f in s.stack])
         share = spent[function] / sum(spent.values())
-        assert abs(got / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01, (function, got, total, share, r)
+        assert abs(got / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01 + r.missing, (function, got, total, share, r)
     astray = sum(s.count for s in samples if "inner" in [f.file for f in s.stack] and not is_joined(s.stack))
     assert astray <= truth.allowed(total), (astray, total, r)
     assert r.stats["lost"] + r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 10, r
@@ -65,5 +65,5 @@ def test_called_functions_in_c(tmp_path, v, way):
     for function in spent:
         got = sum(s.count for s in samples if s.stack[-1].name == function)
         share = spent[function] / sum(spent.values())
-        assert abs(got / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.02, (function, got, total, share, r)
+        assert abs(got / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.02 + r.missing, (function, got, total, share, r)
     assert r.stats["lost"] + r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 10, r

@@ -60,7 +60,7 @@ def test_several_pids(tmp_path):
         for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
             by[s.labels["pid"], Path(s.stack[-1].file).name] += s.count
         assert set(by) == {(str(a.pid), "a.lua"), (str(b.pid), "b.lua")}
-        assert min(by.values()) > 100
+        assert min(by.values()) > r.least(150)
 
 
 def test_one_of_several_ends(tmp_path):
@@ -77,7 +77,7 @@ def test_one_of_several_ends(tmp_path):
         by = collections.Counter()
         for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
             by[s.labels["pid"]] += s.count
-        assert by[str(a.pid)] > 30 and by[str(b.pid)] > 100, (by, r)
+        assert by[str(a.pid)] > r.least(50) and by[str(b.pid)] > r.least(200), (by, r)
 
 
 def test_target_is_killed(tmp_path):
@@ -88,7 +88,7 @@ def test_target_is_killed(tmp_path):
         t.p.wait()
         r = tool.done()
         assert r.code == 0 and r.stats["ended_by"] == "targets-ended", r
-        assert r.stats["resolved"] > 100 and "x.lua:0" in r.out, r
+        assert r.stats["resolved"] > r.least(150) and "x.lua:0" in r.out, r
 
 
 def test_target_ends(tmp_path):
@@ -120,7 +120,7 @@ print(wrong)"""
         t.go()
         for _ in range(5):
             r = vms.record(t, 0.03, "-F", 2000)
-            assert r.code == 0 and r.stats["samples"] > 20, r
+            assert r.code == 0 and r.stats["samples"] > r.least(60), r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
         assert os.listdir(f"/proc/{t.pid}/fd") == before
         (tmp_path / "enough").touch()
@@ -167,8 +167,8 @@ def test_exec_in_target(tmp_path):
     r = run_exec(tmp_path, False)
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert all(len(set(stack)) <= 1 for stack in by), by
-    assert sum(n for stack, n in by.items() if "first.lua" in stack) > 650, (by, r)  # of 800
-    assert sum(n for stack, n in by.items() if "second.lua" in stack) > 650, (by, r)
+    assert sum(n for stack, n in by.items() if "first.lua" in stack) > r.least(800), (by, r)
+    assert sum(n for stack, n in by.items() if "second.lua" in stack) > r.least(800), (by, r)
     assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
 
 
@@ -176,7 +176,7 @@ def test_exec_of_what_is_settled(tmp_path):
     """What an image did last, in the longer rounds of what is settled, is its own: only recognition costs samples, and none
     is lost because its function was gone."""
     r = run_exec(tmp_path, True)
-    assert sum(n for stack, n in chunks(pprof.Profile(tmp_path / "p.pb.gz")).items() if "first.lua" in stack) > 800, r  # of 1600
+    assert sum(n for stack, n in chunks(pprof.Profile(tmp_path / "p.pb.gz")).items() if "first.lua" in stack) > r.least(1600, 0.5), r
     unrecognised(r)
 
 
@@ -208,7 +208,7 @@ end""")
     assert r.code == 0, r
     for t in targets:
         n = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").samples if s.labels["pid"] == str(t.pid))
-        assert n > 450, (n, r)  # of 600 and those of the end
+        assert n > r.least(600), (n, r)  # and those of the end
     assert r.stats["lost"] <= truth.allowed(r.stats["resolved"]), r
 
 
@@ -232,7 +232,7 @@ ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
         r = tool.done()
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert r.fits(sum(n for stack, n in by.items() if "=after" in stack), 0.2), (by, r)
-    assert r.stats["resolved"] >= 0.8 * 4000 * before, r
+    assert r.stats["resolved"] >= r.least(4000 * before), r
     lost = {reason for reason, n in r.stats["lost_by_reason"].items() if n}
     assert lost <= {"unrecognised", "vm-family-loading"}, r
 
@@ -282,11 +282,11 @@ def test_children_of_a_process(tmp_path):
         by = collections.Counter()
         for s in pprof.Profile(tmp_path / f"{''.join(args)}.pb.gz").samples:
             by.update({name: s.count for name in {f.file.lstrip("=") for f in s.stack} & (present | later | {"master"})})
-        assert set(by) == expected[args] | {"master"}, (args, by, r)
+        assert set(by) <= expected[args] | {"master"}, (args, by, r)
         # 300 each, but for what the timer missed, and for a program whose file and family are new
-        for name, n in by.items():
-            new = sum(r.stats["lost_by_reason"].get(reason, 0) for reason in ("unrecognised", "vm-family-loading"))
-            assert 90 < n + (new if name == "other" else 0) < 390, (args, by, r)
+        for name in expected[args] | {"master"}:
+            n, new = by[name], sum(r.stats["lost_by_reason"].get(reason, 0) for reason in ("unrecognised", "vm-family-loading"))
+            assert (n or name == "other") and r.least(300, 0.5) < n + (new if name == "other" else 0) < 390, (args, by, r)
 
 
 def test_deep_stacks_are_cut_and_marked(tmp_path):
@@ -336,9 +336,9 @@ while os.clock() - t < 1.2 do for _, n in ipairs {DEPTHS} do once(n) thrice(n) e
             by[n, s.stack[-3 - n].start] += s.count
     for n in depths:
         of, once = by[n, 4] + by[n, 5], by[n, 4]
-        # a quarter; of 1000 samples (2000 are due) 0.08 is near six standard deviations: for all depths of both
-        # interpreters this is wrong in less than one of a million runs
-        assert of >= 1000 and abs(once / of - 0.25) < 0.08, (n, by)
+        # a quarter of 2000 that are due, within six standard deviations: for all depths of both interpreters this is wrong in
+        # less than one of a million runs
+        assert of > r.least(2000) and of >= 100 and abs(once / of - 0.25) < 6 * math.sqrt(0.25 * 0.75 / of), (n, by)
 
 
 # Maps so many pages with alternating rights, then runs; a C function in each loop, whose address is looked up.
@@ -399,7 +399,7 @@ def test_signal_writes_the_report(tmp_path, sig):
         tool.signal(sig)
         r = tool.done()
         assert r.code == 0 and r.stats["ended_by"] == "signal", r
-        assert "100%  x.lua:0" in r.out and r.stats["samples"] > 60, r
+        assert "100%  x.lua:0" in r.out and r.stats["samples"] > r.least(100), r
         assert t.p.poll() is None
 
 
@@ -507,6 +507,10 @@ def unrecognised(r):
     return r.stats["lost"]
 
 
+# A machine whose timer misses more than this of the samples gets the same report as one whose threads are too short.
+NO_SAMPLES = 0.1
+
+
 SHORT_THREADS = """
 local ffi = require "ffi"
 ffi.cdef "int pthread_create(uint64_t *id, void *attr, void *(*start)(void *), void *arg); int pthread_join(uint64_t id, void **); int getpid(void);"
@@ -537,8 +541,8 @@ def test_a_thread_that_starts_short_ones(tmp_path, how, hz):
     else:
         r = vms.luabpf("-F", hz, "--", *(run if how == "command" else ["sh", "-c", f"luajit -joff {path}; true"]))
     assert r.code == 0 and r.stats["cpu_seconds"] > 0.3, r
-    assert r.missing < 0.3, r
-    assert "has no samples" not in r.err, r
+    assert r.missing < 0.85, r  # 0.95 and more where they do; a machine that misses more than half would be a bad one
+    assert r.missing > NO_SAMPLES or "has no samples" not in r.err, r
 
 
 def test_from_the_first_instruction(tmp_path):
@@ -583,8 +587,8 @@ def test_shell_that_starts_interpreters(tmp_path):
     assert {f: len(p) for f, p in pids.items()} == {"one.lua": 2, "two.lua": 1, "three.lua": 1}, (pids, r)
     # 1600, 800 and 800; some are lost before each is known
     missed = unrecognised(r)
-    assert min(counts["one.lua"] / 2, counts["two.lua"], counts["three.lua"]) + missed > 650, (counts, r)
-    assert counts.total() + missed > 2800, (counts, r)
+    for name, due in ("one.lua", 1600), ("two.lua", 800), ("three.lua", 800):
+        assert counts[name] + missed > r.least(due), (name, counts, r)
 
 
 FORKS = """
@@ -615,9 +619,9 @@ def test_forked_children_are_known_at_once(tmp_path):
         total += s.count
         for f in s.stack:
             pids[f.name].add(s.labels["pid"])
-    assert total > 400, r
+    assert total > r.least(600), r
     assert r.stats["lost_by_reason"].get("unrecognised", 0) <= 0.01 * total, r
-    assert len(pids["child"]) > 60 and len(pids["grandchild"]) > 20, (pids, r)
+    assert len(pids["child"]) > r.least(75) and len(pids["grandchild"]) > r.least(25) + 5, (pids, r)
 
 
 def test_exec_of_forked_children(tmp_path):
@@ -646,7 +650,7 @@ end
         for f in files:
             by[f] += s.count
             pids[f].add(s.labels["pid"])
-    assert len(pids["other.lua"]) == 5 and by["other.lua"] + r.stats["lost"] > 1200, (by, pids, r)  # of 1500
+    assert len(pids["other.lua"]) == 5 and by["other.lua"] + r.stats["lost"] > r.least(1500), (by, pids, r)
     assert len(pids["x.lua"]) == 6, (by, pids, r)
 
 
@@ -669,18 +673,19 @@ def test_command_of_32_bits(tmp_path):
     saved = tmp_path / "p.pb.gz"
     r = vms.luabpf("-F", 1000, "-o", saved, "--", wrapper, shutil.which("luajit"), script(tmp_path, SPIN % 0.2))
     assert r.code == 0, r
-    assert sum(s.count for s in pprof.Profile(saved).samples) + r.stats["lost"] > 150, r
+    assert sum(s.count for s in pprof.Profile(saved).samples) + r.stats["lost"] > r.least(200), r
 
 
 def test_processes_shorter_than_a_period(tmp_path):
-    """100 that run for 6 ms have as many samples, one in 10 ms, as one that runs for 600."""
+    """200 that run for 6 ms have samples, one in 10 ms, as one that runs for 600."""
     short, long = script(tmp_path, SPIN % 0.006, "short.lua"), script(tmp_path, SPIN % 0.6, "long.lua")
     r = vms.luabpf("-F", 100, "-o", tmp_path / "p.pb.gz", "--", "sh", "-c",
-                   f"for i in $(seq 100); do lua5.4 {short}; done; lua5.4 {long}")
+                   f"for i in $(seq 200); do lua5.4 {short}; done; lua5.4 {long}")
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
-    # 60 each; the shorter ones' first millisecond has no event, and what is not known yet is lost
-    assert by["short.lua",] + r.stats["lost"] >= 20 and 40 <= by["long.lua",] <= 80, (by, r)
-    assert "has no samples" not in r.err, r
+    # 120 and 60; the shorter ones' first millisecond has no event, what is not known yet is lost, and the timer may miss most
+    short = by["short.lua",] + r.stats["lost"]
+    assert 15 <= short <= 120 + 5 * math.sqrt(120) and r.fits(by["long.lua",], 0.6), (by, r)
+    assert r.missing > NO_SAMPLES or "has no samples" not in r.err, r
 
 
 SHORT = """
@@ -745,8 +750,9 @@ def test_work_in_step_with_the_samples(tmp_path):
     by = collections.Counter()
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
         by.update({name: s.count for name in ("first", "second") if any(f.name == name for f in s.stack)})
-    # 7 of the 10 milliseconds at which events come, one more or less; 400 samples, 5 standard deviations
-    assert sum(by.values()) > 350 and 0.48 < by["first"] / sum(by.values()) < 0.9, (by, r)
+    # 7 of the 10 milliseconds at which events come, one more or less, and 5 standard deviations of 400 samples that are due
+    n = sum(by.values())
+    assert n > r.least(400) and abs(by["first"] / n - 0.7) < 0.1 + 5 * math.sqrt(0.7 * 0.3 / n), (by, r)
 
 
 def test_children_without_lua_are_outside(tmp_path):
@@ -773,7 +779,7 @@ def test_hangup(tmp_path, ignored):
             tool.signal(signal.SIGINT)
         r = tool.done()
     assert r.code == 0 and "x.lua:0" in r.out and r.stats["ended_by"] == "signal", r
-    assert not ignored or r.stats["samples"] > 150, r
+    assert r.stats["samples"] > r.least(200 if ignored else 100), r
 
 
 def test_new_processes_are_looked_at_once(tmp_path):
@@ -795,7 +801,7 @@ def test_duration_holds_while_samples_flood_in(tmp_path):
         assert t.p.poll() is None, r
     assert r.code == 0 and r.stats["ended_by"] == "duration", r
     assert r.stats["samples"] == r.stats["resolved"] + r.stats["outside_lua"] + r.stats["lost"], r
-    assert r.stats["samples"] > 0.5 * 5000 * r.stats["cpu_seconds"] > 0, r
+    assert r.stats["samples"] > r.least(5000 * r.stats["cpu_seconds"], 0.5), r
 
 
 def test_child_with_a_vm_that_is_not_known(tmp_path):
@@ -807,8 +813,8 @@ def test_child_with_a_vm_that_is_not_known(tmp_path):
     r = vms.luabpf("-F", 2000, "--", "sh", "-c", f"{of_later} -e '{text}'; lua5.4 -e '{text}'; exit 0")
     assert r.code == 0, r
     lost = r.stats["lost_by_reason"]
-    assert r.stats["resolved"] > 0 and r.stats["resolved"] + lost.get("unrecognised", 0) > 300, r
-    assert lost["not-sampled"] > 300, r
+    assert r.stats["resolved"] > 0 and r.stats["resolved"] + lost.get("unrecognised", 0) > r.least(400), r
+    assert lost["not-sampled"] > r.least(400), r
     assert re.search(rf"{of_later} \(in pid \d+\): PUC Lua 5\.6\.\d+ \(lua_ident\): this release is not known", r.err), r
 
 

@@ -153,7 +153,7 @@ def test_launch(tmp_path, v):
     assert r.code == 0, r
     report = r.out[r.out.index("}\n") + 2:]  # after what the script printed
     assert re.match(r"\d+%  \S", report), r
-    assert r.stats["resolved"] > 300 and r.stats["lost"] <= 1, r
+    assert r.stats["resolved"] > r.least(400) and r.stats["lost"] <= 1, r
 
 
 @each
@@ -173,7 +173,7 @@ print(wrong)"""
         t.go()
         for _ in range(5):
             r = vms.record(t, 0.03, "-F", 2000, "-jp=l")
-            assert r.code == 0 and r.stats["samples"] > 20, r
+            assert r.code == 0 and r.stats["samples"] > r.least(60), r
             assert re.search(r"\d+%  x\.lua:6$", r.out, re.M), r
         assert "TracerPid:\t0" in Path(f"/proc/{t.pid}/status").read_text()
         (tmp_path / "enough").touch()
@@ -246,7 +246,7 @@ def test_interpreters_in_a_shell(tmp_path):
             pids[f].add(s.labels["pid"])
     # 400 each; what comes before one is known is lost
     assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
-    assert len(counts) == 5 and min(counts.values()) + r.stats["lost"] > 300, (counts, r)
+    assert len(counts) == 5 and min(counts.values()) + r.stats["lost"] > r.least(400), (counts, r)
     assert all(len(p) == 1 for p in pids.values()), pids
 
 

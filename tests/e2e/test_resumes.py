@@ -13,9 +13,9 @@ HOWS = ["yields", "ends", "fails", "calls", "main", "hooked", "far", "ffi", "lat
 LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
                "later": ["luajit-joff"],  # with the JIT on LuaJIT itself crashes
                **{how: ["luajit-jon", "luajit-joff"] for how in ("ffi",)}}
-HZ, SECONDS = 10000, 0.3
-# Samples cost different time in Lua and in C there: the program's clock includes sampling cost, sample counts do not.
-SLOW = {"far": (2000, 1.5)}
+# Samples cost different time in Lua and in C: the program's clock includes sampling cost, sample counts do not. At 10000 Hz
+# shares were 2 % off, and 6 to 9 on a machine that is busy.
+HZ, SECONDS = 2000, 1.5
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}
 HOSTS = {
@@ -31,12 +31,11 @@ HOSTS = {
 def test_c_code_goes_on(tmp_path, host, how):
     """Its share is what it measured itself: 6 standard deviations of 3000 samples, and a hundredth for what is at its
     ends. It is called by caller(). All of the time is in Lua."""
-    hz, seconds = SLOW.get(how, (HZ, SECONDS))
     argv, more = HOSTS[host]
     saved = tmp_path / "p.pb.gz"
-    with vms.Target([*argv, SCRIPT, how, seconds, *more]) as t:
+    with vms.Target([*argv, SCRIPT, how, SECONDS, *more]) as t:
         t.ready()
-        tool = vms.Luabpf("-p", t.pid, "-F", hz, "-o", saved).wait_banner()
+        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
         t.go()
         everything, in_c = map(float, t.line().split())
         r = tool.done()
@@ -53,7 +52,7 @@ def test_c_code_goes_on(tmp_path, host, how):
         elif how == "later":  # not on the frames of the yielded thread that it runs in
             astray += s.count * (top.name == "busy" and s.stack[-2].name != "run")
     share = in_c / everything
-    assert abs(worked / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01, (worked, total, share, r)
+    assert abs(worked / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01 + r.missing, (worked, total, share, r)
     assert astray <= truth.allowed(total), (astray, r)
     assert state <= truth.allowed(total, 0.01 if how == "ffi" else 0.001), (state, r)  # the way into C code
     assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 10, r  # it starts and ends in C

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- usage: busy.lua [SECONDS]; works for so much CPU time, or until it is killed, after "ready". Two zones, two
--- coroutines, functions that are called by other names than they are defined by.
+-- usage: busy.lua [SECONDS [wait]]; works for so much CPU time, or until it is killed, after "ready"; with "wait" when a line
+-- of input has come. Two zones, two coroutines, functions that are called by other names than they are defined by.
 local zone = require(jit and "jit.zone" or "zone")
 local clock = os.clock
 local M = {}
@@ -24,7 +24,8 @@ local function turn()
   table.sort({ 5, 3, 1, 4 }, function(a, b) return a < b end)
 end
 
-local last = arg[1] and clock() + tonumber(arg[1]) or math.huge
 print("ready")
 io.stdout:flush()
+if arg[2] then io.read() end
+local last = arg[1] and clock() + tonumber(arg[1]) or math.huge
 while clock() < last do turn() end
