@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -197,9 +196,6 @@ def test_folded(saved, tmp_path):
     assert vms.luabpf("report", tmp_path / "y.pb.gz", "-f", "folded", stats=False).out == folded
 
 
-needs_go = pytest.mark.skipif(not shutil.which("go"), reason="no go tool")
-
-
 def go_pprof(*args):
     r = subprocess.run(["go", "tool", "pprof", *map(str, args)], capture_output=True, text=True, timeout=vms.HANG,
                        env={**vms.clean_env(), "GOFLAGS": "-mod=mod", "HOME": "/tmp"})
@@ -207,7 +203,6 @@ def go_pprof(*args):
     return r.stdout
 
 
-@needs_go
 def test_go_pprof_reads_it(saved):
     path, r = saved
     raw = go_pprof("-raw", path)
@@ -221,7 +216,6 @@ def test_go_pprof_reads_it(saved):
     assert "vmstate" in go_pprof("-tags", path)
 
 
-@needs_go
 def test_go_pprof_shares(saved):
     """The same share by its reckoning and by ours."""
     path, r = saved

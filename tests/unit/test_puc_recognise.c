@@ -21,8 +21,11 @@
 
 static void file_read(const char *path, struct file_bytes *f)
 {
-	if (!file_bytes_read(path, f))
+	bool is_read = file_bytes_read(path, f);
+
+	if (!is_read && strstr(path, "haproxy")) /* make deps installs no services */
 		cr_skip_test("%s is not installed", path);
+	cr_assert(is_read, "%s is not installed", path);
 }
 
 static int recognise(const struct file_bytes *f, struct vm_build *b, struct error *err)
