@@ -53,6 +53,24 @@ def test_scripts_share_nothing_but_the_guest(guest):
     assert (r.status, r.output) == (2, "gone\n@exit 7\n")
 
 
+def test_a_script_arrives_whole_while_signals_do(guest):
+    """The kernel starts a group's agent when what a script left in it has been killed: it outlives its script."""
+    r = vm.run(guest, r"""set -e
+        printf '#!/bin/sh\nwhile kill -CHLD 1; do usleep 10000; done' >/tmp/agent
+        chmod +x /tmp/agent
+        mkdir /tmp/group
+        mount -t cgroup -o none,name=group group /tmp/group
+        mkdir /tmp/group/one
+        echo /tmp/agent >/tmp/group/release_agent
+        echo 1 >/tmp/group/one/notify_on_release
+        sleep 1000 &
+        echo $! >/tmp/group/one/cgroup.procs""")
+    assert r.status == 0, r.output
+    long = "# " + "x" * 2000  # it arrives for longer than from one signal to the next
+    r = vm.run(guest, f"{long}\nrmdir /tmp/group/one; umount /tmp/group; rm -r /tmp/group /tmp/agent; echo begun")
+    assert (r.status, r.output) == (0, "begun\n")
+
+
 def test_a_killed_script_is_no_success(kernel):
     assert vm.run(kernel, "kill -9 $$").status not in (0, None)
 

@@ -51,6 +51,8 @@ SILENCE = 600  # seconds: no script here is silent for as long, on the slowest m
 # The guest's first process. The console (ttyS0) is the kernel's, ttyS1 is for scripts alone, so that
 # no kernel message gets in between. After "@ready" a line from there is a mark and a script in
 # base64. What the script says comes back between two lines with its mark, the last with its status.
+# head reads that line: busybox's `read` begins anew when SIGCHLD interrupts it, and has then lost what
+# it had of the line. A process that a script left behind may end that late.
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /root /run /sbin /usr/bin /usr/sbin
 /bin/busybox mount -t devtmpfs dev /dev
@@ -65,9 +67,10 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 exec 3<>/dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
 printf '@ready\\n' >&3
-while read -r mark script <&3; do
+while line=$(head -n 1 <&3) && [ "$line" ]; do
+    mark=${line%% *}
     mkdir "/run/$mark" && cd "/run/$mark"
-    echo "$script" | base64 -d >/run/script
+    echo "${line#* }" | base64 -d >/run/script
     printf '\\n@begin %s\\n' "$mark" >&3
     sh /run/script >&3 2>&3 3>&-
     status=$?
