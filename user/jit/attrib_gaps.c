@@ -10,7 +10,6 @@
 
 #include "attrib_gaps.h"
 #include "base/cleanup.h"
-#include "ops.h"
 #include "lua/lj/bc.h"
 
 const op_set lj_trace_arith[5] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "lua/lj/table.h"
+#include "branch.h"
 #include "callee.h"
+#include "lua/lj/table.h"
 #include "lua/lj/bc.h"
 
 static const char *const type_names[] = {

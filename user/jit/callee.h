@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides what an instruction calls, and where it branches, from values and guards (layer 2, for
- * jit/ only). The recorder decided from the same values.
+ * Decides what an instruction calls, from values and guards (layer 2, for jit/ only). The recorder
+ * decided from the same values.
  */
 #ifndef JIT_CALLEE_H
 #define JIT_CALLEE_H
@@ -57,19 +57,6 @@ uint64_t lj_calls_function(const struct calls *c, const struct value *v);
 
 /* Returns the name of a built-in function; NULL for other values and unknown ones. */
 const char *lj_calls_builtin(const struct calls *c, const struct value *v);
-
-enum branch_to { BRANCH_UNKNOWN, BRANCH_NEXT, BRANCH_JUMP };
-
-/* Decides a branch from the types of its operands and from earlier guards. */
-enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t ins);
-
-/* True if a comparison may have left this guard. False if it compares other numbers. */
-bool lj_branch_may_guard(struct sim *l, const struct lj_tframe *f, uint32_t ins,
-			 const struct lj_ins *guard);
-
-/* True if it must have left a guard that the trace lacks before its next snapshot: it compares
- * numbers that are not both constant. */
-bool lj_branch_needs_guard(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
 /* Copies the operands of an instruction in the order of its metamethod; returns how many. */
 uint32_t lj_operands(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value arg[3]);

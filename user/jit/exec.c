@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Symbolic execution of one bytecode instruction (layer 2): values that instructions leave, and the
+ * search for the IR that they became. Each search is one pass over the recorded IR. */
 #include "exec.h"
 
 #include "lua/lj/bc.h"

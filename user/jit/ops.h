@@ -21,7 +21,4 @@ _Static_assert(LJ_IR__MAX <= 128, "a set of operations");
 	 OPS(BNOT) | OPS(BSWAP) | OPS(BAND) | OPS(BOR) | OPS(BXOR) | OPS(BSHL) | OPS(BSHR) |       \
 	 OPS(BSAR) | OPS(BROL) | OPS(BROR) | OPS(TOSTR) | OPS(STRTO) | OPS(SNEW) | OPS(STRREF))
 
-/* In the order of LJ_BC_ADDVN .. MODVN: the operations that folding may leave. */
-extern const op_set lj_trace_arith[5];
-
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem_limited.h"
+#include "branch.h"
 #include "lua/lj/cdata.h"
 #include "search.h"
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "branch.h"
 #include "search.h"
 
 /* Returns the number of arguments of the called function; -1: not known. */

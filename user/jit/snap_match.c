@@ -3,6 +3,7 @@
  * last snapshot). */
 #include <string.h>
 
+#include "branch.h"
 #include "search.h"
 
 static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap *s)

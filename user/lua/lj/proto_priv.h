@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of struct lj_proto: for proto.c, names.c and defs.c only. */
+/* The fields of struct lj_proto: for those that read its bytecode. Others need proto.h only. */
 #ifndef LUA_LJ_PROTO_PRIV_H
 #define LUA_LJ_PROTO_PRIV_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fields of struct puc_proto: for lua/puc/proto.c, lua/puc/names.c, lua/puc/defs.c only. */
+/* The fields of struct puc_proto: for those that read its bytecode. Others need proto.h only. */
 #ifndef LUA_PUC_PROTO_PRIV_H
 #define LUA_PUC_PROTO_PRIV_H
 
