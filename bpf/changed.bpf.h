@@ -26,7 +26,7 @@ static long changed_compare(__u32 i, struct changed_ctx *c)
 	return 0;
 }
 
-/* True if the process has each VM that was found. Of one with more than its entry holds it is not known. */
+/* True if the process has each VM that was found. Not known, so false, for one with more than its entry holds. */
 static __always_inline int changed_has_all(const struct lb_proc *proc, const struct lb_proc *found)
 {
 	struct changed_ctx c = {.proc = proc, .found = found};

@@ -222,7 +222,7 @@ int luabpf_cpus(struct bpf_perf_event_data *ctx)
 
 #endif
 
-/* What the program of the event has found out. */
+/* The findings of the event's program, for the programs of VM families. */
 struct current {
 	struct lb_cpu *cpu;
 	struct lb_proc *proc;

@@ -121,7 +121,7 @@ LUABPF_API int luabpf_fd(const luabpf *recording);
 /*
  * Ends the sampling, and calls back for the samples that have not been delivered. Within the callback,
  * and after one that left by longjmp(), it does not call back: these samples are the loss
- * "not-delivered". What was recorded stays until luabpf_free(). Once more, it does nothing.
+ * "not-delivered". The recording stays until luabpf_free(). A second call does nothing.
  */
 LUABPF_API int luabpf_stop(luabpf *recording);
 

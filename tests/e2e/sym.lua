@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Calls a recording function in every way that Lua can call one, one call per line, and tells for each
+-- Calls a recording function in every way that Lua can call one, one call per line, and prints for each
 -- what the interpreter itself calls it. Then waits on stdin, so that test_luasym.py or test_pucsym.py
 -- (sym.py) can read this process. For LuaJIT, which says of itself that it is 5.1, and Lua 5.1 to 5.5.
 --   call FUNC LINE WHAT NAME     closure, line of the call, debug.getinfo(1, "n") in the callee

@@ -270,7 +270,7 @@ int ioctl(int fd, unsigned long request, ...)
 	stopped |= request == PERF_EVENT_IOC_DISABLE;
 	return next(fd, request, arg);
 }
-__attribute__((destructor)) static void tell(void)
+__attribute__((destructor)) static void report(void)
 {
 	FILE *f = looks ? fopen(getenv("COUNTS"), "w") : NULL;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Traces, damaged: input chooses one (lj_traced.h), then changes bytes of its objects. Reading it
- * and asking about each place of its machine code must end, and tell frames that there could be.
+ * and asking about each place of its machine code must end, and return frames that can exist.
  */
 #include <stdlib.h>
 #include <string.h>

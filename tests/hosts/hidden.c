@@ -2,7 +2,7 @@
 /*
  * usage: hidden MODE SECONDS
  *
- * C functions that nothing tells of but that their VM ran on the thread before: they use the
+ * C functions that are known only because their VM ran on the thread before: they use the
  * register in which the VM has its state, and their frames are larger than what is searched of the
  * C stack. Says "ready", waits for a line on stdin, works for SECONDS of CPU time (per thread), and
  * prints what each took: "NAME TID SECONDS".

@@ -49,7 +49,7 @@ uint64_t arena_get64(struct arena *a, uint64_t addr);
 const struct lb_mem *arena_mem(struct arena *a);
 
 /*
- * Ditto, but of one object only the first `part` bytes, and nothing between the objects.
+ * The same, but of one object only the first `part` bytes, and nothing between the objects.
  * ARENA_OBJECTS: all of them.
  */
 const struct lb_mem *arena_mem_without(struct arena *a, unsigned without, uint32_t part);

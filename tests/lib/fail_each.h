@@ -22,7 +22,7 @@ struct fail_each {
 	size_t way;
 	uint32_t k;
 	uint32_t total; /* reads that a walk made at the most; a failed one may make fewer */
-	uint32_t reads; /* of the walk in hand */
+	uint32_t reads; /* of the current walk */
 	uint64_t where; /* its k-th read's address */
 };
 

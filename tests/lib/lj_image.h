@@ -118,7 +118,7 @@ struct lji_stack {
 struct lji_stack lji_stack(struct lj_image *img, uint64_t L);
 
 /*
- * Pushes a frame whose base is `slots` above the one in hand. Writes the function and the link,
+ * Pushes a frame whose base is `slots` above the current one. Writes the function and the link,
  * (distance | type); LJ_FRAME_LUA takes lji_call instead.
  */
 void lji_push(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
@@ -132,10 +132,10 @@ void lji_call(struct lj_image *img, struct lji_stack *s, uint64_t caller, uint32
 void lji_cont(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots,
 	      uint64_t cont, uint64_t contpc);
 
-/* Makes the frame in hand that of a vararg function that is running: copies it up. */
+/* Makes the current frame that of a vararg function that is running: copies it up. */
 void lji_vararg(struct lj_image *img, struct lji_stack *s, uint64_t func, uint32_t slots);
 
-/* L->base = base in hand. */
+/* L->base = the current base. */
 void lji_sync(struct lj_image *img, const struct lji_stack *s);
 
 /* ---- the C stack ----------------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ void lji_number(struct lj_image *img, uint32_t no, uint64_t addr);
 /* A 64-bit constant; returns its IR reference. */
 uint32_t lji_const(struct lj_image *img, struct lji_trace *t, uint64_t value);
 
-/* Ditto, a prototype's address. */
+/* The same with a prototype's address. */
 uint32_t lji_const_proto(struct lj_image *img, struct lji_trace *t, uint64_t proto);
 
 /* Makes t a side trace of trace no. */

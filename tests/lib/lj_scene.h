@@ -19,8 +19,7 @@ struct lj_scene {
 
 	bool absent; /* there is no such moment in this layout */
 
-	/* Of a resumer, a VM or a thread inside of cur_L that cannot be read there is no telling
-	 * that it was one. */
+	/* A resumer, a VM or a thread inside of cur_L that cannot be read is not recognised. */
 	bool resumer_is_guess, vm_is_guess, inner_is_guess;
 
 	/* while it is made */
@@ -37,7 +36,7 @@ struct lj_scene_row {
 /* Terminated by a row without a name. */
 extern const struct lj_scene_row lj_scenes_frames[]; /* kinds of frames */
 extern const struct lj_scene_row lj_scenes_top[];    /* where the topmost frame is found */
-extern const struct lj_scene_row lj_scenes_called[]; /* ditto, while the VM has called C */
+extern const struct lj_scene_row lj_scenes_called[]; /* the same, while the VM has called C */
 extern const struct lj_scene_row lj_scenes_trace[];  /* compiled code */
 extern const struct lj_scene_row lj_scenes_exit[];   /* exits out of it */
 extern const struct lj_scene_row lj_scenes_find[];   /* which VM runs on this thread */

@@ -33,7 +33,7 @@ static void helper_rbp_returned(struct lj_scene *s)
 	s->in.regs.gl = s->img.g + s->img.lj.g2disp;
 }
 
-/* Ditto, in a function that calls itself, so that what was stored looks as good. */
+/* The same in a function that calls itself, so that what was stored looks as good. */
 static void helper_rbp_returned_recursive(struct lj_scene *s)
 {
 	sc_begin(s);

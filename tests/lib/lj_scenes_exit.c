@@ -140,7 +140,7 @@ static void exit_handler_begins(struct lj_scene *s)
 	lji_exit(&s->img, 1, 1);
 }
 
-/* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC nobody's. */
+/* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC of no function. */
 static struct compiled exits_in_c(struct lj_scene *s)
 {
 	struct compiled c = exits(s);

@@ -28,7 +28,7 @@ static void main_alone(struct lj_scene *s)
 	want_lua(s, s->main, 8, THREAD);
 }
 
-/* The pc cannot be told apart from "just entered": the first instruction. */
+/* The pc cannot be distinguished from "just entered": the first instruction. */
 static void at_entry(struct lj_scene *s)
 {
 	sc_begin(s);
@@ -345,7 +345,7 @@ static void deep_250(struct lj_scene *s)
 	deep(s, 250);
 }
 
-/* The thread in hand calls coroutine.resume at 5 in `from`; the VM resumes co, which runs f. */
+/* The current thread calls coroutine.resume at 5 in `from`; the VM resumes co, which runs f. */
 static uint64_t resume(struct lj_scene *s, uint64_t from, uint64_t f)
 {
 	uint64_t co = lji_thread(&s->img), cframe;
@@ -544,7 +544,7 @@ static void coroutine_by_host(struct lj_scene *s)
 	resumed_by_host(s);
 }
 
-/* Ditto, with words above it of which a cframe could be made: a return address, and garbage. */
+/* The same, with words above it of which a cframe could be made: a return address, and garbage. */
 static void coroutine_by_host_loop(struct lj_scene *s)
 {
 	uint32_t i;

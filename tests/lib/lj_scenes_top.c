@@ -19,7 +19,7 @@ static void interpreter(struct lj_scene *s)
 }
 
 /* The VM fetches the instruction at 12, to which a jump or a branch that was not taken has set PC;
- * what stands at 10 and 11 tells. */
+ * the instructions at 10 and 11 show it. */
 static void fetches(struct lj_scene *s, uint8_t before, uint8_t op, uint32_t shown)
 {
 	uint64_t f = sc_begin_call(s);
@@ -121,7 +121,7 @@ static void call_recursive(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
-/* ... the slot holds the link of an earlier call: only the instruction tells. */
+/* ... the slot holds the link of an earlier call: only the instruction shows it. */
 static void call_recursive_stale(struct lj_scene *s)
 {
 	sc_two_slots(s);

@@ -351,8 +351,8 @@ static void trace_collector_sought_among(struct lj_scene *s)
 }
 
 /*
- * Where another trace would have its return address, that of an earlier call is left: there is no
- * telling, and f, on which both stand, is at no line.
+ * Where another trace would have its return address, that of an earlier call is left: the trace is
+ * ambiguous, and f, on which both stand, is at no line.
  */
 static void trace_collector_one_of_two(struct lj_scene *s)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Loops without a call that is left: what tells their lines apart, and where they begin. */
+/* Loops without a call that is left: how their lines are distinguished, and where they begin. */
 #include "lj_traced_make.h"
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What branches and ends are made of: comparisons that leave more than a guard, values that tell
+/* What branches and ends are made of: comparisons that leave more than a guard, values that show
  * where a test went, and what a trace does before another one goes on. */
 #include "lj_traced_make.h"
 

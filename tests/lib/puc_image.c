@@ -189,7 +189,7 @@ void pui_grow(struct puc_image *img, uint64_t L, uint32_t slots, uint32_t calls)
 	pui_put(img, L + l->L_stack, 8, stack);
 	pui_put(img, L + l->L_stack_last, 8,
 		stack + 16ULL * (slots - EXTRA_STACK - (l->flags & PUC_CI_ARRAY)));
-	pui_put(img, stack + PUC_TV_TT, 4, 0); /* nil: nobody's function */
+	pui_put(img, stack + PUC_TV_TT, 4, 0); /* nil: no function */
 	if (l->flags & PUC_CI_ARRAY)
 		pui_put(img, L + l->L_base_ci, 8, pui_alloc(img, (size_t)l->ci_size * calls));
 	ci = pui_base_ci(img, L);

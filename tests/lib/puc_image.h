@@ -127,19 +127,19 @@ uint64_t pui_base_ci(struct puc_image *img, uint64_t L);
 /* A call of fn. A Lua function has executed nothing yet. */
 void pui_push(struct puc_image *img, struct pui_stack *st, struct pui_fn fn);
 
-/* The Lua function in hand calls fn by its instruction pos. */
+/* The current Lua function calls fn by its instruction pos. */
 void pui_call(struct puc_image *img, struct pui_stack *st, uint32_t pos, struct pui_fn fn);
 
-/* The function in hand returns; the caller's savedpc is where it left it. */
+/* The current function returns; the caller's savedpc is where it left it. */
 void pui_pop(struct puc_image *img, struct pui_stack *st);
 
-/* The function in hand is a vararg function, which has copied itself above its arguments (5.4). */
+/* The current function is a vararg function, which has copied itself above its arguments (5.4). */
 void pui_vararg(struct puc_image *img, struct pui_stack *st, uint32_t nargs);
 
-/* Stores the pc of the Lua function in hand: its instruction pos is being executed. */
+/* Stores the pc of the current Lua function: its instruction pos is being executed. */
 void pui_savepc(struct puc_image *img, struct pui_stack *st, uint32_t pos);
 
-/* Bits of the call in hand's callstatus, by the layout's masks; 5.1: tailcalls. */
+/* Bits of the current call's callstatus, by the layout's masks; 5.1: tailcalls. */
 void pui_callstatus(struct puc_image *img, struct pui_stack *st, uint32_t bits);
 
 void pui_status(struct puc_image *img, uint64_t L, uint8_t status);
@@ -169,7 +169,7 @@ uint64_t pui_protect(struct puc_image *img, uint64_t L);
 /* At ret - 5 in luaV_execute stands a call of a function at `to`. */
 void pui_call_site(struct puc_image *img, uint64_t ret, uint64_t to);
 
-/* luaV_execute begins for the call in hand. */
+/* luaV_execute begins for the current call. */
 void pui_execute(struct puc_image *img, const struct pui_stack *st);
 
 /* The pc register of luaV_execute, which runs: it is executing instruction pos of fn. */

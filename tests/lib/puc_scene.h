@@ -25,7 +25,7 @@ struct puc_scene {
 	struct puc_selftest in;
 
 	uint64_t L; /* that should run; 0: not said */
-	/* Of a lua_State that cannot be read there is no telling that it was one: another is shown,
+	/* A lua_State that cannot be read is not recognised: another is shown,
 	 * of another VM, or whole where this one is broken. */
 	bool inner_is_guess;
 	bool absent; /* what the scene is about does not exist in this version */
@@ -109,7 +109,7 @@ void ps_begin_unprotected(struct puc_scene *s);
 /* A Lua function at a first line of its own. */
 struct pui_fn ps_func(struct puc_scene *s, int linedefined);
 
-/* The Lua function in hand calls a C function at pos. */
+/* The current Lua function calls a C function at pos. */
 void ps_call_c(struct puc_scene *s, uint32_t pos, uint64_t f);
 
 /* A C function, or the VM's C code, calls a Lua function. */
@@ -123,10 +123,10 @@ void ps_helper(struct puc_scene *s, uint32_t pos, uint32_t words);
 /* luaV_execute executes instruction pos, and calls the collector, which calls something. */
 void ps_collect(struct puc_scene *s, uint32_t pos);
 
-/* The C function in hand resumes co by lua_resume, which is about to call its function. */
+/* The current C function resumes co by lua_resume, which is about to call its function. */
 void ps_resume(struct puc_scene *s, uint64_t co);
 
-/* Ditto; it has called fn, which runs. */
+/* The same; it has called fn, which runs. */
 void ps_resume_lua(struct puc_scene *s, uint64_t co, struct pui_fn fn);
 
 /* A hook of the host's begins, which leaves its mark and has no CallInfo. */

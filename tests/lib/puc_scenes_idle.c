@@ -82,7 +82,7 @@ static void unprotected_elsewhere(struct puc_scene *s)
 	outside(s);
 }
 
-/* Ditto, and it holds a pointer to it: it waits for the lock, say. */
+/* The same, and it holds a pointer to it: it waits for the lock, say. */
 static void unprotected_elsewhere_seen(struct puc_scene *s)
 {
 	uint64_t sp = s->img.sp;

@@ -23,7 +23,7 @@ static void moves(struct puc_scene *s, uint32_t corrected, bool offsets)
 	ps_call_c(s, 7, PS_CFUNC2);
 	ps_call_lua(s, g);
 	ps_in_helper(s, 3);
-	/* 5.1 corrects base_ci first: nothing tells where the others have gone */
+	/* 5.1 corrects base_ci first: nothing shows where the others have gone */
 	s->absent = offsets ? s->img.puc.version < 54 : s->img.puc.version < 52;
 	if (s->absent)
 		return;

@@ -10,7 +10,7 @@ static void put_thread(struct puc_scene *s, uint64_t tv, uint64_t co)
 	pui_put(&s->img, tv + PUC_TV_TT, 1, PUC_TT_THREAD);
 }
 
-/* The function in hand has this coroutine as its first argument, or as its upvalue. */
+/* The current function has this coroutine as its first argument, or as its upvalue. */
 static void argument(struct puc_scene *s, uint64_t co)
 {
 	put_thread(s, s->st.func + PUC_TV_SIZE, co);

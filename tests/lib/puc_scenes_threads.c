@@ -73,7 +73,7 @@ static void three_deep(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-/* Ditto, in a C function with a buffer, far from whoever pushed a lua_State last. */
+/* The same, in a C function with a buffer, far from whoever pushed a lua_State last. */
 static void three_deep_in_c(struct puc_scene *s)
 {
 	struct pui_fn f = one_coroutine(s), g = ps_func(s, 30);
@@ -224,7 +224,7 @@ static void coroutine_by_host(struct puc_scene *s)
 	resumed_by_host(s);
 }
 
-/* Ditto, with much on its stack that looks like pointers, and is none to a lua_State. */
+/* As coroutine_by_host(), with 80 words more on the C stack, none of which is a lua_State. */
 static void coroutine_by_host_loop(struct puc_scene *s)
 {
 	uint32_t i;
@@ -492,8 +492,8 @@ static void innermost_vm(struct puc_scene *s)
 }
 
 /*
- * Ditto, called unprotected, and in a function of the VM's that pushes nothing: its lua_State is
- * in a register, and the outer one's is what lies next to luaV_execute's frame.
+ * The same, called unprotected, and in a function of the VM's that pushes nothing: its lua_State is
+ * in a register, and the outer one's is next to luaV_execute's frame.
  */
 static void innermost_vm_unprotected(struct puc_scene *s)
 {

@@ -282,7 +282,7 @@ static void entered_before_savedpc(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-/* Ditto: what f called at 8 has returned. */
+/* The same: what f called at 8 has returned. */
 static void returned_before_savedpc(struct puc_scene *s)
 {
 	const struct puc_layout *l = &s->img.puc;
@@ -315,7 +315,7 @@ static void helper_leaves_register(struct puc_scene *s)
 	want_main(s, 40);
 }
 
-/* Ditto; it needs the register and so has pushed it. */
+/* The same; it needs the register and so has pushed it. */
 static void helper_pushes_register(struct puc_scene *s)
 {
 	needs_register(s);
@@ -327,7 +327,7 @@ static void helper_pushes_register(struct puc_scene *s)
 	want_main(s, 40);
 }
 
-/* Ditto; of the instruction, the register that it was fetched by is left alone. */
+/* The same; of the instruction, the register that it was fetched by is left alone. */
 static void helper_pushes_only_pc(struct puc_scene *s)
 {
 	helper_pushes_register(s);
@@ -348,7 +348,7 @@ static void pushed_further_up(struct puc_scene *s)
 	want_main(s, 40);
 }
 
-/* Ditto; and what leads to the lua_State lies further up than the pushed register. */
+/* The same; and what leads to the lua_State lies further up than the pushed register. */
 static void pushed_found_by_stack(struct puc_scene *s)
 {
 	needs_register(s);

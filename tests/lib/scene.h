@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the scenes of all walkers have (lj_scene.h, puc_scene.h): the stack that a sample should
- * show, and how a walk's outcome is compared with it and told.
+ * show, and how a walk's outcome is compared with it and reported.
  */
 #ifndef LIB_SCENE_H
 #define LIB_SCENE_H
@@ -37,7 +37,7 @@ size_t scene_tell(const struct scene *s, const struct lb_walk *w, char *text, si
 const char *scene_bad_end(const struct lb_walk *w);
 
 /*
- * When reads fail: nothing but what the intact walk has at the same place, or a line told to be
+ * When reads fail: nothing but what the intact walk has at the same place, or a line reported as
  * unknown. The fingerprint may be another: user space takes no prototype for that one then.
  */
 bool scene_is_true(const struct lb_frame *got, const struct lb_frame *intact);

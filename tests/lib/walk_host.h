@@ -17,7 +17,7 @@ uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struc
 uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
 		       struct puc_walk *walk);
 
-/* Ditto, with what the walk knows of the samples before. */
+/* The same, with what the walk knows of the samples before. */
 uint32_t walk_host_next(const struct lb_mem *mem, const struct lb_selftest *in,
 			struct lj_walk *walk);
 uint32_t walk_host_puc_next(const struct lb_mem *mem, const struct puc_selftest *in,

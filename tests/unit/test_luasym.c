@@ -281,7 +281,7 @@ Test(luasym, known_in_part)
 	cr_assert_eq(lj_proto_callname(p, 13, &name), LJ_NAME_METAMETHOD);
 	lj_proto_free(&p);
 
-	/* and the references to constants: BPF ships them apart */
+	/* and the references to constants: BPF sends them apart */
 	mem_image_add(&img, pt + LJ_PROTO_SIZE + sizeof(code),
 		      arena_at(a, pt + LJ_PROTO_SIZE + sizeof(code), 4 + 3 * 8), 4 + 3 * 8);
 	cr_assert_eq(lj_proto_read(&img.mem, &layout, pt, &p), 0);

@@ -109,7 +109,7 @@ Test(walk_lj, reads_for_a_host)
 	}
 }
 
-/* Each fingerprint is that which user space makes of the same memory. */
+/* Each fingerprint is the one that user space makes of the same memory. */
 static void same_fingerprints_in(const struct lj_scene_row *row, const struct lj_layout *lj,
 				 const char *layout)
 {

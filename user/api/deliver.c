@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Delivers samples to the callback. The session counts samples of a row of the profile while it handles
- * events; they wait here until it is done. What is to be delivered is taken out of the queue before the
- * callback is called: it may stop the recording, and it may leave by longjmp().
+ * events; they wait here until it is done. A sample is taken out of the queue before its callback, which
+ * may stop the recording, and may leave by longjmp().
  */
 #include <limits.h>
 

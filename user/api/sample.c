@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a sample shows. Names are those of luabpf's reports (prof/function.h), by what is known so far. */
+/* A sample's stack and labels. Names are those of luabpf's reports (prof/function.h), by what is known so far. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the recordings of a process share: the child of base/reader.h, the descriptor of base/pager.h, and
+ * The recordings of a process share the child of base/reader.h, the descriptor of base/pager.h, and
  * libbpf's function for messages.
  */
 #include <pthread.h>

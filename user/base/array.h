@@ -9,7 +9,7 @@
 
 /*
  * Makes room for element n of an array of n elements of `size` bytes. array is the address of its
- * pointer, NULL at first. The capacity is the power of two at n or above, so that nobody keeps it: an
+ * pointer, NULL at first. The capacity is the power of two at n or above, so that it is not stored: an
  * array that began otherwise cannot be grown. 0 or -ENOMEM; then the array is as it was.
  */
 static inline int array_grow(void *array, size_t n, size_t size)

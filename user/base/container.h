@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* From a member to its struct: callbacks get a pointer to the member that was registered. */
 #ifndef BASE_CONTAINER_H
 #define BASE_CONTAINER_H
 

@@ -52,7 +52,7 @@ void pager_close(void)
 	cleanup_fd(&fusectl_fd);
 }
 
-/* Whoever may handle faults of the kernel's, as those of process_vm_readv() are. */
+/* True for a user who may handle the kernel's faults, such as those of process_vm_readv(). */
 static bool others_have_userfaultfd(void)
 {
 	FILE *f __fclose = fopen("/proc/sys/vm/unprivileged_userfaultfd", "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory and files whose content another process provides: the daemon of a FUSE file system, or who
- * handles a userfaultfd. It may never do so, and whoever reads then waits for ever: for FUSE, also
+ * handles a userfaultfd. It may never do so, and the reader then waits for ever: for FUSE, also
  * after SIGKILL. Both questions are answered by the kernel alone.
  */
 #ifndef BASE_PAGER_H

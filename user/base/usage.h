@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this process takes up of the machine. */
+/* This process's memory and open descriptors. */
 #ifndef BASE_USAGE_H
 #define BASE_USAGE_H
 

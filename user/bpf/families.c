@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/confine.h"
 
-/* Of one family. */
+/* One family. */
 struct child {
 	pid_t pid; /* 0: none; it has ended */
 	int fd;

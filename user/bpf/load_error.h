@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 
-/* Of r, -EPERM or -EACCES, for `what`. Returns r. */
+/* Describes r, -EPERM or -EACCES, for `what`. Returns r. */
 int load_error_privilege(int r, const char *what, struct error *err);
 
-/* Of r, from loading programs: a right, a helper that the kernel lacks, or another. Returns r. */
+/* Describes r, from loading programs: a right or a helper is missing, or another cause. Returns r. */
 int load_error(int r, struct error *err);
 
 #endif

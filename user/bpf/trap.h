@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a uprobe costs on this machine, and which kind this kernel has: by probes on a function of luabpf's own. */
+/* Measures a uprobe on this machine: its cost and its kind, by probes on a function of luabpf's own. */
 #ifndef BPF_TRAP_H
 #define BPF_TRAP_H
 

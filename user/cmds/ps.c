@@ -140,7 +140,7 @@ static cJSON *state_json(const struct vm_state *s, bool has_jit)
 	return json_take(&o);
 }
 
-/* Of the VMs that this file has; as many as VM_STATES. */
+/* Adds the VMs of this file, VM_STATES at most. */
 static void add_states(struct json *o, const struct ps_process *p, size_t module)
 {
 	bool has_jit = lb_is_luajit(p->vms[module].at.family);

@@ -96,7 +96,7 @@ static int follow(struct trace_run *t, struct hook_run *run, pid_t pid, struct e
 	return ret;
 }
 
-/* Of a state's flags: what its figures lack. */
+/* Reports by a state's flags what its figures lack. */
 static void print_flags(const struct hook_header *header)
 {
 	static const struct {

@@ -23,7 +23,7 @@ enum hook_mode {
 	HOOK_TRACE = 2, /* events go through the ring, too */
 };
 
-/* What makes counts or events incomplete, as far as the module notices. */
+/* Causes of incomplete counts or events that the module notices. */
 enum hook_flag {
 	HOOK_PROGRAM_HOOK = 1 << 0, /* debug.sethook was called: what it calls is not seen */
 	HOOK_REPLACED = 1 << 1,	    /* C code has put another hook in the place of the module's */

@@ -131,7 +131,7 @@ static double folded(uint32_t which, double b, double c)
 	}
 }
 
-/* Sets dst to a result without an instruction. Of a sum with a constant it keeps base and offset:
+/* Sets dst to a result without an instruction. A sum with a constant keeps base and offset:
  * an element's address may be computed from them. */
 static void forget_sum(struct sim *l, struct value *dst, const struct value *b,
 		       const struct value *c, uint32_t which, bool number)

@@ -43,7 +43,7 @@ void call_table_free(struct call_table *t)
 	*t = (struct call_table){};
 }
 
-/* Of a C function the file that holds it; a builtin's is LuaJIT's own. */
+/* A C function's place is the file that holds it; a builtin's is LuaJIT's own. */
 static void put_place(struct text *out, const struct prof_frame *frame)
 {
 	if (frame->kind == PROF_C)

@@ -7,7 +7,7 @@
 #include "folded.h"
 #include "prof/name.h"
 
-/* What stands in the place of a frame; a frame has none. */
+/* Texts that stand in place of a frame. */
 struct dump_level {
 	const char *word;
 	uint32_t frame;

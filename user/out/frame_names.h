@@ -20,7 +20,7 @@ struct frame_name {
 	char text[]; /* and a NUL */
 };
 
-/* Of a frame, beside those of others: most that compare stacks want no more than this. */
+/* A frame's name as an index: enough to compare stacks. */
 struct frame_number {
 	uint32_t number; /* of its name, + 1; 0: not made yet */
 	uint32_t len;	 /* of the text */

@@ -9,7 +9,7 @@
 #include "prof/name.h"
 #include "tally.h"
 
-/* Of a line beyond struct tally and its key: its pointer and its share of the index, at most. */
+/* Bytes of a line beyond struct tally and its key: its pointer and its share of the index, at most. */
 #define LINE_BYTES 64
 
 #define MIX 0x9e3779b1U

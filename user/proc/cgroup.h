@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 /*
- * Foreign: whoever may make a cgroup chooses its name. A unit has no runtime; a process of a pod and
+ * Foreign: a user who may make a cgroup chooses its name. A unit has no runtime; a process of a pod and
  * of none of its containers has no id; one of neither a container nor a unit has nothing.
  */
 struct cgroup {

@@ -100,7 +100,7 @@ static int explain_refused(pid_t pid, int r, struct error *err)
 			  (int)pid);
 		return error_remedy(err, r, "run luabpf as root of the host");
 	}
-	error_set(err, r, "pid %d: the kernel lets nobody look into it, CAP_SYS_PTRACE or not",
+	error_set(err, r, "pid %d: the kernel lets no process look into it, CAP_SYS_PTRACE or not",
 		  (int)pid);
 	return error_remedy(err, r,
 			    "a security module (AppArmor, SELinux, Yama) protects this process");

@@ -5,7 +5,7 @@
  * foreign, and a network file system may never answer. So the parent waits with a limit and never
  * reads the file itself.
  *
- * Credentials are a list, and a file must be the same one for each of them. What the target has is
+ * Credentials are a list, and a file must be the same one for each of them. The target's are
  * added when it is taken hold of, whenever it is looked at and before each file, so rights only
  * shrink: a setuid program that it becomes adds a user and takes none away.
  *

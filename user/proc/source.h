@@ -53,12 +53,12 @@ bool target_source_same_names(const struct target_source *a, const struct target
  */
 int target_source_of_users(const uid_t *uids, size_t n, struct target_source **out);
 
-/* What the caller can read, less what its capabilities allow. */
+/* The caller's rights, without its capabilities. */
 int target_source_of_caller(struct target_source **out);
 
 /*
- * What everybody can read: with the rights of user nobody, and only what its own mode lets all read. The
- * caller is root. -ENOMEM.
+ * Files that all users can read: with the rights of user nobody, and only if the mode lets all read.
+ * The caller is root. -ENOMEM.
  */
 int target_source_of_all(struct target_source **out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What function.c and function_vms.c share. */
+/* Shared by function.c and function_vms.c. */
 #ifndef PROF_FUNCTION_PRIV_H
 #define PROF_FUNCTION_PRIV_H
 

@@ -17,7 +17,7 @@ enum {
 		2, /* a fast function without a name is [builtin#N], though its name is known */
 };
 
-/* What there was no room for: PROF_OTHER, and the lines of a report beyond its bounds. */
+/* Stands for all that exceeds a bound: PROF_OTHER, and lines of a report. */
 #define NAME_OTHER "(other)"
 #define NAME_CUT "[cut]"
 #define NAME_VM "[VM]"
@@ -30,7 +30,7 @@ enum {
 void name_place(struct text *out, const struct prof_frame *frame, bool current, unsigned int flags);
 
 /*
- * A Lua function's chunk. Of source text how it begins, and where something was left out a hash of
+ * A Lua function's chunk. Source text is shown by its beginning, and if it is longer by a hash of
  * all of it, so that texts which begin alike differ.
  */
 void name_chunk(struct text *out, const struct prof_frame *frame, unsigned int flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Load and save a profile as pprof (gzip of profile.proto). What a load gives back renders every
+ * Load and save a profile as pprof (gzip of profile.proto). A loaded profile renders every
  * report to the same bytes as what was saved: rows and frames keep their order, strings their
  * bytes.
  *

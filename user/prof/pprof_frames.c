@@ -251,7 +251,7 @@ static int frame_of(struct reader *r, const Pprof__Location *location, const Ppr
 	return guessed_frame(r, entry->function, number, location->address, id);
 }
 
-/* A location that nobody gave a name to: C code at an address. */
+/* A location without a name: C code at an address. */
 static int bare_frame(struct reader *r, const Pprof__Location *location, uint32_t *id)
 {
 	struct prof_frame frame = {.kind = PROF_C, .addr = location->address, .line = -1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two halves of the pprof reader share. Used by pprof_read.c and pprof_frames.c only. */
+/* Shared by the two halves of the pprof reader, pprof_read.c and pprof_frames.c. */
 #ifndef PROF_PPROF_READER_H
 #define PROF_PPROF_READER_H
 
@@ -15,7 +15,7 @@
 
 /* Strings are cut to what a file of luabpf has at most: a chunk in `[string "..."]`. */
 #define MAX_STRING (PROF_MAX_CHUNK + 16UL)
-/* Of the strings of all frames that lines name. luabpf writes PROF_MAX_FRAMES at most. */
+/* Bytes of the strings of all frames that lines name. luabpf writes PROF_MAX_FRAMES at most. */
 #define MAX_NAME_BYTES (512UL << 20)
 
 #define NO_FRAME UINT32_MAX /* also of a line that stands for an empty stack */

@@ -9,7 +9,7 @@
 
 #define WBITS_GZIP (15 + 16)
 
-/* Of a large profile, level 6 takes a third longer, and 3 % less room. */
+/* For a large profile level 6 takes a third longer, and 3 % less room. */
 #define LEVEL 4
 
 struct string_entry {

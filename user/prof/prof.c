@@ -478,7 +478,7 @@ static int other_row(struct prof *prof, char vmstate, size_t *id)
 	return find_row(prof, depth, hash, id) ? 0 : add_row(prof, depth, hash, id);
 }
 
-/* Is the key in prof->scratch that of an other_row()? */
+/* True if the key in prof->scratch is that of an other_row(). */
 static bool is_other(const struct prof *prof, size_t depth)
 {
 	const struct row_key *key = prof->scratch;

@@ -68,8 +68,8 @@ struct prof_frame {
 };
 
 /*
- * What the samples of one VM in one process share. "": not known; NULL counts as that. Foreign, but
- * readable as a recording sets them: text_put_utf8().
+ * Labels that the samples of one VM in one process share. "": not known; NULL counts as that.
+ * Foreign, but readable as a recording sets them: text_put_utf8().
  */
 #define PROF_ORIGIN_STRINGS 4
 struct prof_origin {
@@ -84,10 +84,10 @@ struct prof_origin {
 	};
 };
 
-/* What each is called in a saved profile, as string[] has them. */
+/* Each one's name in a saved profile, in the order of string[]. */
 extern const char *const prof_origin_labels[PROF_ORIGIN_STRINGS];
 
-/* What a VM state leaves out. */
+/* The cause of a VM state. */
 enum prof_cause {
 	PROF_CAUSE_NONE, /* not known, or there is none */
 	/* N: in the loop of the trace, not in what leads there */
@@ -105,8 +105,8 @@ enum prof_cause {
 };
 
 /*
- * What all samples of one row share. vmstate is jit.p's letter: N I C G J. comm is the task's name;
- * NULL counts as "", and is "" in the rows that prof_row() gives.
+ * Labels that all samples of one row share. vmstate is jit.p's letter: N I C G J. comm is the task's
+ * name; NULL counts as "", and is "" in the rows that prof_row() gives.
  */
 struct prof_labels {
 	char vmstate;
@@ -124,14 +124,14 @@ struct prof_labels {
 #define PROF_ZONE_NOT_RECORDED "(zone not recorded)" /* of NULL, in reports */
 #define PROF_MAIN UINT64_C(1)			     /* in an address: the VM's main thread */
 
-/* What the profile says of itself. All numbers may be 0 when not known. */
+/* How the profile was recorded. A number is 0 if it is not known. */
 struct prof_meta {
 	uint64_t period_ns;   /* CPU time between two samples */
 	uint64_t time_ns;     /* wall clock of the start, since the epoch */
 	uint64_t duration_ns; /* how long it ran */
 
 	/*
-	 * Whose process it was. Of a loaded profile it is no more than what the file says: it may
+	 * The process's user. In a loaded profile it is only the file's claim: it may
 	 * take rights to read files away, never give some.
 	 */
 	bool has_uid;

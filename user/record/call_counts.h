@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts the calls of a running process by function (bpf/counter.h), for `luabpf count -p`. Each
- * call costs the process a trap. What that comes to is measured: of one probe on this machine before
+ * call costs the process a trap. Its cost is measured: that of one probe on this machine before
  * it begins, and from then on by the hits in the process's CPU time.
  */
 #ifndef RECORD_CALL_COUNTS_H
@@ -29,7 +29,7 @@ int call_counts_open(const struct call_counts_options *options, struct call_coun
 		     struct error *err);
 void call_counts_free(struct call_counts **calls);
 
-/* What counting costs the process, over some time. */
+/* The cost of counting to the process, over some time. */
 struct call_counts_cost {
 	double hit_ns;	 /* of a probe, with its program */
 	double hits;	 /* for each second of its CPU time */

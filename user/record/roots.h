@@ -14,7 +14,7 @@
 /* -ESRCH: it has ended. */
 int roots_add(struct processes *processes, pid_t pid, struct process **out, struct error *err);
 
-/* Of session_options. */
+/* From session_options. */
 struct roots {
 	const pid_t *pids;
 	size_t npids;

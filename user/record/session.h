@@ -152,19 +152,19 @@ struct session_stats {
 int session_process(const struct session *session, pid_t pid, struct session_stats *stats,
 		    struct prof **prof);
 
-/* Of the whole recording, up to the last tick or its end. */
+/* The whole recording, up to the last tick or its end. */
 void session_stats(const struct session *session, struct session_stats *stats);
 
 /* Makes a profile without stacks that has all samples and losses of the recording. 0 or -ENOMEM. */
 int session_total(const struct session *session, struct prof **out);
 
-/* Of the current interval: what session_stats() has, unless session_ticks rotate. */
+/* The current interval: as session_stats(), unless session_ticks rotate. */
 void session_interval(const struct session *session, struct session_stats *stats);
 struct prof *session_prof(struct session *session);
 
 void session_sizes(const struct session *session, struct session_sizes *sizes);
 
-/* Of a recording with zones. */
+/* For a recording with zones. */
 struct session_zones {
 	uint64_t vms, without; /* VMs that were sampled; of these, without a zone stack */
 	uint64_t unknown;      /* samples whose zone is not known */
@@ -181,7 +181,7 @@ void session_describe(const struct session *session, char *buf, size_t size);
 const char *session_unsampled(const struct session *session);
 
 /*
- * What the profile cannot show of the i-th build that was seen, as a sentence; "" when there is
+ * Returns what the profile cannot show of the i-th build, as a sentence; "" when there is
  * nothing of the kind, NULL beyond the last build.
  */
 const char *session_limit(const struct session *session, uint32_t i, const char **build);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What came of a recording: counts, builds, limits, the right to open source files. */
+/* The results of a recording: counts, builds, limits, the right to open source files. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

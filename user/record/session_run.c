@@ -70,7 +70,7 @@ static bool on_target_end(struct session *s, pid_t pid)
 	return !s->targets.processes.nroots && !s->targets.everywhere;
 }
 
-/* Of a timer or an eventfd. */
+/* Reads the counter of a timer or an eventfd. */
 static void eat_count(int fd)
 {
 	uint64_t count;

@@ -81,7 +81,7 @@ static int by_last_sample(const void *a, const void *b)
 
 /*
  * BPF's table is full. Removes those that have had no sample for longest: at their next sample they
- * are recognised anew. What is known of them here stays. False: there is none.
+ * are recognised anew. Their struct process stays. Returns false if no process could be removed.
  */
 static bool evict(struct targets *ts, const struct process *keep)
 {
@@ -137,7 +137,7 @@ static int explain_no_vm(struct scan *scan, pid_t pid, struct error *err)
 	return error_remedy(err, -ENODATA, "%s", why.remedy);
 }
 
-/* Reported at the end: without these files nobody knows whether the process runs Lua. */
+/* Reported at the end: without these files it is not known whether the process runs Lua. */
 static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms)
 {
 	if (vms->nmodules || !scan_unopened(ts->scan) || caps_missing(CAPS_FILES) <= 0)

@@ -15,7 +15,7 @@
 struct image;
 struct symbolizer;
 
-/* Of the process that has this pid now. The symbolizer outlives it. 0 or -ENOMEM. */
+/* Makes the image of the process that has this pid now. The symbolizer outlives it. -ENOMEM. */
 int image_new(struct symbolizer *symbolizer, pid_t pid, struct image **out);
 void image_free(struct image **image);
 
@@ -34,7 +34,7 @@ void image_ended(struct image *image);
 /* protos_share(), of a process that lives. */
 bool image_share(struct image *image);
 
-/* What was sent in this round is not all read. */
+/* True if not all of this round's records were read. */
 void image_left(struct image *image);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What image.c and symbolizer.c share. */
+/* Shared by image.c and symbolizer.c. */
 #ifndef SYM_IMAGE_PRIV_H
 #define SYM_IMAGE_PRIV_H
 

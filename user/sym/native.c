@@ -4,7 +4,7 @@
  *         \-- struct native: device, inode, time -> open ELF file with its symbols
  *
  * Mappings are read again when an address lies in none of them: a library may have been loaded since.
- * What is no code is in none, ever, so this is done once for each address in REREAD_NS, and for
+ * An address of data is in none, ever, so this is done once for each address in REREAD_NS, and for
  * MOST_MISSED addresses of a process.
  *
  * A mapping's file is opened when the mapping is new, so that it has names after the process has

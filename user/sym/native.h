@@ -22,7 +22,7 @@ void native_free(struct native **n);
 size_t native_files(const struct native *n, uint64_t *bytes);
 
 /* The executable mappings of one image of a process: read by native_learn(), else by the first
- * lookup. What was read stays when the process has ended. */
+ * lookup. Symbols that were read stay when the process has ended. */
 struct native_maps;
 
 int native_maps_new(struct native *n, pid_t pid, struct native_maps **out);
@@ -43,7 +43,7 @@ int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
 #define NATIVE_NO_MODULE "[unknown]"
 void native_place(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);
 
-/* Does addr lie in executable memory, of a file or not? True when that is not known. */
+/* True if addr lies in executable memory, of a file or not, or if that is not known. */
 bool native_is_code(struct native_maps *maps, uint64_t addr);
 
 /* Reads the mappings now, while the process lives; but those of one that has very many not again at

@@ -23,7 +23,7 @@
 #define MOST_READS 512
 #define ATTEMPTS 3 /* the target sweeps its list meanwhile */
 
-/* Neighbours in the list are mostly neighbours in memory. */
+/* Most neighbours in the list are neighbours in memory. */
 struct pages {
 	struct lb_mem mem;
 	const struct lb_mem *under;

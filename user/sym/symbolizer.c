@@ -257,7 +257,7 @@ static bool put_path(const struct frame_ctx *c, uint32_t i, const struct proto *
 }
 
 /*
- * What identifies a function whose chunk and line do not: its path where the chunk has a name,
+ * Identifies a function whose chunk and line do not: its path where the chunk has a name,
  * else "~" and a hash of its contents, and a number if there are several of them.
  */
 static void put_position(const struct frame_ctx *c, uint32_t i, const struct protos_entry *k,

@@ -38,11 +38,11 @@ void symbolizer_zones(const struct symbolizer *s, struct zones_counts *out);
 
 /* Returns how many files are open or kept for symbols, and the memory of these. */
 size_t symbolizer_files(const struct symbolizer *s, uint64_t *bytes);
-/* Keeps what BPF shipped. build is what the record names, and outlives the image. */
+/* Keeps a prototype that BPF sent. build is the record's, and outlives the image. */
 int symbolizer_proto(struct image *image, const struct lb_rec_proto *rec,
 		     const struct lb_build *build);
 
-/* What became of samples. */
+/* Outcomes of samples. */
 struct symbolized {
 	const char *lost; /* the reason why they are lost; NULL: they are not */
 	size_t row;	  /* of the profile, if they are not lost */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Is a build's layout the one that it was taken for? Each prototype votes: it can be what it is read
- * as, or it cannot. When most cannot, the VM is another, and none of its samples is believed.
+ * Decides whether a build's layout is the one that it was taken for. Each prototype votes: it can be
+ * what it is read as, or it cannot. When most cannot, the VM is another, and none of its samples is believed.
  */
 #ifndef SYM_VOTES_H
 #define SYM_VOTES_H

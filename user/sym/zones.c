@@ -159,7 +159,7 @@ static bool is_same(const struct lb_zone *a, const struct lb_zone *b)
 	       a->size == b->size && a->nodes == b->nodes;
 }
 
-/* Of a process that has ended, what was found before counts. */
+/* For a process that has ended, earlier findings count. */
 static void look(struct zones *zones, struct vm_zones *v, const struct lb_mem *mem,
 		 const struct lb_build *build, const struct lb_rec_sample *rec)
 {

@@ -42,7 +42,7 @@ const char *zones_label(struct zones *zones, struct vm_zones **vms, const struct
 /* Counts samples that were added to the profile, for zones_counts(). zones may be NULL. */
 void zones_count(struct zones *zones, const char *label, uint32_t count);
 
-/* What was found, for the summary. */
+/* Findings for the summary. */
 struct zones_counts {
 	uint64_t vms, without; /* VMs that were sampled; of these, without a zone stack */
 	uint64_t unknown;      /* samples whose zone is not known */

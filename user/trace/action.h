@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program did, as align.h and raw_read.h compute it: a stack of coroutines, of which each
+ * A program's actions, as align.h and raw_read.h compute them: a stack of coroutines, of which each
  * resumed the next one, and on each a stack of frames. A sink may rely on that: an action pops and
  * yields nothing that is not there.
  */

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "event.h"
 
-/* What a function does to the stacks, as far as no event says it. */
+/* A function's effect on the stacks that no event shows. */
 enum trace_role {
 	TRACE_ROLE_LUA,
 	TRACE_ROLE_C,	    /* any other C function */

@@ -2,8 +2,8 @@
 /*
  * The functions of the programs that were traced, with their figures: what the reports show.
  *
- * A function is a place in a source: chunk name, first and last line. Of several on the same lines
- * the code distinguishes them, so that two runs of a file, or two processes, add up.
+ * A function is a place in a source: chunk name, first and last line. Several on the same lines
+ * are distinguished by their code, so that two runs of a file, or two processes, add up.
  */
 #ifndef TRACE_PROGRAM_H
 #define TRACE_PROGRAM_H

@@ -576,7 +576,7 @@ static void reader_free(struct raw_reader *r)
 	}
 }
 
-/* What still runs ends with the time of the last records. */
+/* Functions that still run end with the time of the last records. */
 static int end_states(struct raw_reader *r)
 {
 	int ret = 0;

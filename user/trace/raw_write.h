@@ -9,8 +9,8 @@
  *     E                   error: the frames end up to the one that was followed by P
  *     LINE MICROSECONDS   time in a line; after a return, the rest of it
  *
- * C functions are not shown: their time is their caller's. What else raw_read.h reads stands in lines
- * that luatrace skips, as no two numbers with a blank between are in them:
+ * C functions are not shown: their time is their caller's. The rest of what raw_read.h
+ * reads is in lines that luatrace skips, as no two numbers with a blank between are in them:
  *
  *     #function FILE:FIRST-LAST,CODE,LINES,NAME   LINES: those that can run, as 1-3;7, or ?
  *     #code CODE                                  which function the next call of its place means

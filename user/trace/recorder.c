@@ -171,7 +171,7 @@ static int track_of(struct recorder *r, struct hook_state *state, struct track *
 
 /* ---- a new function -------------------------------------------------------------------------- */
 
-/* Of a C function, by the last part of its name: "coroutine.yield". */
+/* The role of a C function, by the last part of its name: "coroutine.yield". */
 static enum trace_role role_of_name(const char *name)
 {
 	static const struct {
@@ -371,7 +371,7 @@ static int compare_ns(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Is this the call of the module's own function? */
+/* True if this is the call of the module's own function. */
 static bool is_own(const struct track *t, const struct hook_event *event)
 {
 	const struct hook_func *func = hook_state_func(t->state, event->func);

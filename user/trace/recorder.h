@@ -5,8 +5,8 @@
  *
  * Time. An event is stamped when its hook begins, so that the time to the next one has the rest of the
  * hook in it, and what the VM takes to call it. The module's own function (HOOK_OWN_SOURCE) shows how
- * long that is, for each kind of event: the median is subtracted from each time. What the module takes
- * to describe a new function, and to wait for luabpf, it reports itself.
+ * long that is, for each kind of event: the median is subtracted from each time. The
+ * module reports the time that it takes to describe a new function, and to wait for luabpf.
  */
 #ifndef TRACE_RECORDER_H
 #define TRACE_RECORDER_H

@@ -98,7 +98,7 @@ static bool is_function_header(const struct lj_layout *lj, uint32_t ins)
 	return lj_bc_op(ins) >= lj->bc_funcf && lj_bc_op(ins) < lj->bc_funcf + LJ_FUNCC;
 }
 
-/* Of three neighbours: FORL, IFORL, JFORL and so on. */
+/* Three neighbours: FORL, IFORL, JFORL and so on. */
 enum form { FORM_HOT, FORM_NO_TRACE, FORM_TRACE, FORM_NONE };
 
 static enum form form_of(const struct lj_layout *lj, uint32_t ins)

@@ -287,7 +287,7 @@ static int read_new(struct traces_reader *rd, const struct trace_head *h, struct
 	return r;
 }
 
-/* Of a trace that is known: its link may be set later, and exits are taken. */
+/* Reads a known trace again: its link may be set later, and exits are taken. */
 static int read_again(const struct traces_reader *rd, const struct trace_head *h,
 		      struct traces_trace *t)
 {

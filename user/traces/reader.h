@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the readers of this folder share: the target, and the functions that were read (functions.c). */
+/* Shared by the readers of this folder: the target, and the functions that were read (functions.c). */
 #ifndef TRACES_READER_H
 #define TRACES_READER_H
 

@@ -4,7 +4,7 @@
  * why. All is read out of the target, which runs on meanwhile: a trace or a start that changes while
  * it is read is read again, and counted if it cannot be read. Nothing of it is shown then.
  *
- * A VM may be read repeatedly. What was read stays: a trace that is gone is kept, with `gone` set.
+ * A VM may be read repeatedly. Earlier results stay: a trace that is gone is kept, with `gone` set.
  */
 #ifndef TRACES_TRACES_H
 #define TRACES_TRACES_H
@@ -90,7 +90,7 @@ struct traces_start {
 	enum traces_state state;
 	uint32_t penalty; /* the count from which it starts again; 0: not in the penalty cache */
 	int reason;	  /* LJ_TRERR_* (traces_reason()); TRACES_NO_REASON */
-	/* Of its last abort, if the VM had recorded no other trace when it was read: */
+	/* Its last abort, if the VM had recorded no other trace when it was read: */
 	bool has_cause;
 	struct traces_place cause; /* the line that was recorded; pt NULL: of no Lua function */
 	char info[64];		   /* what the reason names: "FNEW", "string.gsub"; "": nothing */

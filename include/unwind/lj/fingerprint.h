@@ -36,7 +36,7 @@ enum {
 };
 _Static_assert(LJ_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
 
-/* What else is to be read. */
+/* Parts that are to be read, too. */
 struct lj_fp_parts {
 	__u64 name;   /* address of the chunk's name */
 	__u64 kgc;    /* address of LJ_FP_KGC bytes, the references to the first constants */

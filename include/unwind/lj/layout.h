@@ -3,10 +3,10 @@
  * Where a VM build keeps what we read. Offsets are in bytes. Names are LuaJIT's own (lj_obj.h,
  * lj_jit.h, lj_dispatch.h, lj_frame.h).
  *
- * What never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum LJ_* below; what never
- * varied between builds without GC64 (GC32, LuaJIT 2.0 among them) is an enum LJ32_*, and LJ_OFF()
- * chooses between the two. What varies is a field of struct lj_layout, which is measured in the VM's
- * text (user/detect/lj/measure.c) and handed to BPF in a map.
+ * A number that never varied between GC64 builds of LuaJIT 2.1 since 2017 is an enum LJ_* below. One
+ * that never varied between builds without GC64 (GC32, LuaJIT 2.0 among them) is an enum LJ32_*, and
+ * LJ_OFF() chooses between the two. A number that varies is a field of struct lj_layout: it is
+ * measured in the VM's text (user/detect/lj/measure.c) and passed to BPF in a map.
  */
 #ifndef LUABPF_UNWIND_LJ_LAYOUT_H
 #define LUABPF_UNWIND_LJ_LAYOUT_H

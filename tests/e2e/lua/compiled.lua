@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: compiled.lua WORKLOAD SECONDS, under LuaJIT with its JIT compiler on
 -- Loops whose time is known by their divisions: each waits for the one before, and all take the same
--- time. There is no guard between the lines: what tells them apart is not in the snapshots.
+-- time. There is no guard between the lines: the snapshots do not distinguish them.
 -- "--= N": divisions that a line has; "--@ NAME": the function that it belongs to, which is named where it is
 -- called.
 local two, six, twelve

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- usage: lua5.x names.lua SECONDS
 -- Calls functions in every way that gives a name, over and over. First each call is made once under a
--- hook, which tells what the interpreter itself calls it: "call LINE FIRSTLINE NAME", with FIRSTLINE -1
+-- hook, which prints the name that the interpreter itself has for it: "call LINE FIRSTLINE NAME", with FIRSTLINE -1
 -- for a C function and "none" for no name.
 local seconds = tonumber(arg[1])
 local getinfo, sethook = debug.getinfo, debug.sethook

@@ -557,7 +557,7 @@ static double now(void)
 static void start_timer(void)
 {
 	static char own_stack[1 << 18] __attribute__((aligned(64)));
-	/* BPF leaves nothing on the stack that it samples: a pc that this walker had in hand there
+	/* BPF leaves nothing on the stack that it samples: a pc that this walker kept there
 	 * would be taken for one that Lua's callees have pushed */
 	stack_t alternate = {.ss_sp = own_stack, .ss_size = sizeof(own_stack)};
 	struct sigaction sa = {.sa_sigaction = on_signal,

@@ -16,7 +16,7 @@
  * handler again: the probe is at this jump, whose flags say whether it will be taken. The kernel
  * emulates jumps, so that a hit costs one trap.
  *
- * A fast function has a conditional jump near its begin, too, mostly that of the check of its
+ * A fast function has a conditional jump near its begin, too, as a rule that of the check of its
  * arguments. If all instructions up to it are in sequence, and nothing jumps between them, the probe
  * is there.
  */

@@ -4,7 +4,7 @@
  * else works on the copy, which stays valid after the target has collected the prototype or has
  * exited.
  *
- * A copy may be partial (BPF ships a prototype's first bytes at its first sample, and the process
+ * A copy may be partial (BPF sends a prototype's first bytes at its first sample, and the process
  * may have exited since): the head and the chunk's name are always there, lines and names as far as
  * the bytes go.
  */

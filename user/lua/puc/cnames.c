@@ -3,7 +3,7 @@
  * Selects one name of a function that has several, as programs alias functions ("unpack =
  * table.unpack", "mymod.fmt = string.format"). Names of the standard libraries take precedence.
  * Between two of these, the library of the nearest function decides: each library is one C file.
- * Of other names the first one found is kept, which has the shortest path.
+ * For other names the first one found is kept, which has the shortest path.
  */
 #include "cnames.h"
 

@@ -4,7 +4,7 @@
  * it once; all else works on the copy, which stays valid after the target has collected the
  * prototype or ended.
  *
- * The copy may be partial: a prototype's parts are separate allocations, BPF ships some of them
+ * The copy may be partial: a prototype's parts are separate allocations, BPF sends some of them
  * when it first samples it, and the process may have ended since. The head and the chunk's name are
  * always present, lines and names as far as the bytes go.
  *
