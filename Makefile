@@ -309,6 +309,10 @@ bpf: $(SKEL) ## build the BPF objects and their skeletons only
 RUN := O=$(abspath $(O)) MAKE="$(MAKE)" $(PYTHON) tests/run
 
 .PHONY: check quick unit unit-san golden fuzz-short kernel e2e lint fuzz bench jit-accuracy demo deps
+# For tools that read the sources alone.
+.PHONY: generated
+generated: $(GENERATED) $(PUC_LUA)
+
 check: deps ## install what is missing, build, run every test (as root: kernel and e2e need it)
 	$(Q)$(RUN) check
 quick: ## after a small change: unit, golden, lint

@@ -9,7 +9,7 @@ build="gcc make libc6-dev pkg-config clang llvm bpftool libbpf-dev libelf-dev li
     zlib1g-dev libprotobuf-c-dev protobuf-c-compiler libcjson-dev uthash-dev libcap-dev
     libseccomp-dev"
 demo="luajit"
-tests="g++ libcriterion-dev libclang-rt-dev clang-format cppcheck python3 python3-pyelftools
+tests="g++ libcriterion-dev libclang-rt-dev clang-format clang-tidy cppcheck python3 python3-pyelftools
     python3-pytest python3-pytest-xdist mandoc libluajit-5.1-dev lua5.1 lua5.2 lua5.3 lua5.4 liblua5.1-0-dev
     liblua5.2-dev liblua5.3-dev liblua5.4-dev lcov lua-penlight redis-tools qemu-system-x86 busybox-static cpio zstd golang-go"
 # No package that runs a service is installed here: nobody who asks for a build wants one started, now
