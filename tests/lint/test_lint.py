@@ -37,6 +37,10 @@ FAULTS = [
     ("sizes", "user/base/sudo.c", "/* x */\n" * 800, "more than 800"),
     ("words", "user/base/text.c", "/* What it was told. */\n", '"told" is no term'),
     ("words", "docs/stats.md", "ditto\n", '"ditto" is no term'),
+    ("words", "docs/luabpf_new.3", "ditto\n", '"ditto" is no term'),
+    ("words", "lua/zone.lua", "-- ditto\n", '"ditto" is no term'),
+    ("words", "tools/demo.sh", "# ditto\n", '"ditto" is no term'),
+    ("words", "tests/new/x.py", '"""What it was told."""\n', '"told" is no term'),
     ("spdx", "user/base/fresh.c", "int x;\n", "lack"),
     ("format", "user/base/text.c", "int  x ;\n", "clang-format"),
 ]
