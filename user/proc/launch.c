@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The child is seized before it calls exec, and stops there. Where its program begins is in the
- * auxiliary vector (AT_ENTRY). A hardware breakpoint there holds it once the dynamic linker is done:
- * nothing is written into its memory, and what a constructor forks does not inherit it. Then the
- * tracing ends.
+ * auxiliary vector (AT_ENTRY). A breakpoint there (INT3) holds it once the dynamic linker is done. Then
+ * the byte is put back, and the tracing ends. Debug registers would do without the byte, but in some
+ * virtual machines (Firecracker) the kernel can set them and they never hit.
  *
- * The kernel leaves a breakpoint in the debug registers when the tracer dies, and the command would
- * die of SIGTRAP in the middle of its start. So PTRACE_O_EXITKILL ends it together with luabpf:
- * until it is let go, no instruction of its program has run.
+ * The breakpoint stays when the tracer dies, and the command would die of SIGTRAP in the middle of
+ * its start. So PTRACE_O_EXITKILL ends it together with luabpf: until it is let go, no instruction
+ * of its program has run.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,15 +158,67 @@ static int entry_point(pid_t pid, uint64_t *entry)
 	return -ENOEXEC;
 }
 
-#define DEBUG_REGISTER(n) (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
-#define DR7_L0 1L /* DR0 is on for this thread: one byte, when it is executed */
+#define INT3 0xcc
 
-/* The breakpoint; 0: none. -ENOSPC: others have taken all debug registers. */
-static int break_at(pid_t pid, uint64_t addr)
+/* A breakpoint: the word of the program that has it, as it was. */
+struct breakpoint {
+	uint64_t addr; /* 0: there is none */
+	long word;
+};
+
+static void *word_at(uint64_t addr)
 {
-	if (addr && ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), addr))
+	return (void *)(uintptr_t)(addr & ~7UL); /* an aligned one is in one page */
+}
+
+static int break_at(pid_t pid, uint64_t addr, struct breakpoint *b)
+{
+	unsigned int shift = 8 * (addr & 7);
+	long with;
+
+	errno = 0;
+	b->word = ptrace(PTRACE_PEEKTEXT, pid, word_at(addr), 0);
+	if (errno)
 		return -errno;
-	return ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), addr ? DR7_L0 : 0) ? -errno : 0;
+	with = (long)(((unsigned long)b->word & ~(0xffUL << shift)) | (unsigned long)INT3 << shift);
+	if (ptrace(PTRACE_POKETEXT, pid, word_at(addr), with))
+		return -errno;
+	b->addr = addr;
+	return 0;
+}
+
+/* True if the child has met the breakpoint: its next instruction is the one behind it. */
+static bool stands_at(pid_t pid, const struct breakpoint *b)
+{
+	struct user_regs_struct regs;
+
+	return b->addr && !ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.rip == b->addr + 1;
+}
+
+/* Takes the breakpoint away, and sets the child before it. */
+static int resume_at(pid_t pid, const struct breakpoint *b)
+{
+	struct user_regs_struct regs;
+
+	if (ptrace(PTRACE_POKETEXT, pid, word_at(b->addr), b->word) ||
+	    ptrace(PTRACE_GETREGS, pid, 0, &regs))
+		return -errno;
+	regs.rip = b->addr;
+	return ptrace(PTRACE_SETREGS, pid, 0, &regs) ? -errno : 0;
+}
+
+/* A constructor has forked: its child has a copy of the breakpoint, and runs without a tracer. */
+static void release_forked(pid_t pid, const struct breakpoint *b)
+{
+	unsigned long forked = 0;
+	int status;
+
+	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &forked) ||
+	    waitpid((pid_t)forked, &status, __WALL) < 0 || !WIFSTOPPED(status))
+		return;
+	if (b->addr)
+		ptrace(PTRACE_POKETEXT, (pid_t)forked, word_at(b->addr), b->word);
+	ptrace(PTRACE_DETACH, (pid_t)forked, 0, 0);
 }
 
 /* Continues a stopped child, with the signal that it was stopped for. */
@@ -188,20 +239,13 @@ static int wait_change(pid_t pid, int *status)
 	return 0;
 }
 
-static bool stands_at(pid_t pid, uint64_t addr)
-{
-	struct user_regs_struct regs;
-
-	return !ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.rip == addr;
-}
-
 /*
  * Runs the child up to its entry point; a constructor may call exec once more. Returns 0 when it
- * stands there, or where it has called exec when there is no breakpoint to be had: then its
- * libraries are found later. -ECHILD: it has ended before, with this status.
+ * stands there. -ECHILD: it has ended before, with this status.
  */
 static int run_to_entry(pid_t pid, int *status)
 {
+	struct breakpoint b = {};
 	uint64_t entry = 0;
 	int r;
 
@@ -214,11 +258,13 @@ static int run_to_entry(pid_t pid, int *status)
 		if (*status >> 16 == PTRACE_EVENT_EXEC) {
 			r = entry_point(pid, &entry);
 			if (!r)
-				r = break_at(pid, entry);
+				r = break_at(pid, entry, &b);
 			if (r)
-				return r == -ENOSPC ? 0 : r;
-		} else if (WSTOPSIG(*status) == SIGTRAP && entry && stands_at(pid, entry)) {
-			return break_at(pid, 0);
+				return r;
+		} else if (*status >> 16 == PTRACE_EVENT_FORK) {
+			release_forked(pid, &b);
+		} else if (WSTOPSIG(*status) == SIGTRAP && stands_at(pid, &b)) {
+			return resume_at(pid, &b);
 		}
 		r = go_on(pid, *status);
 		if (r)
@@ -267,7 +313,8 @@ int launch_start(char *const argv[], pid_t *pid, struct error *err)
 		return error_set(err, -errno, "fork: %s", strerror(errno));
 	if (!child)
 		run_child(argv, by_sudo ? &caller : NULL, &pipes);
-	if (ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC))
+	if (ptrace(PTRACE_SEIZE, child, 0,
+		   PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK))
 		r = error_set(err, -errno, "%s: cannot hold it at its start: %s", argv[0],
 			      strerror(errno));
 	else
