@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A VM's traces and starts, damaged: input changes bytes of its objects (lj_compiled_vm.h). Reading it
- * twice, once before and once after the second half of the damage, and both reports must end.
+ * twice, once before and once after the second half of the damage, and all reports must end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,14 +44,14 @@ static void report(const struct traces_vm *vm)
 
 	if (!null)
 		null = fopen("/dev/null", "we");
-	if (!json || traces_print(vm, NULL, null))
+	if (!json || traces_print(vm, NULL, null) || traces_annotate(vm, NULL, NULL, null))
 		abort();
 	cJSON_Delete(json);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const unsigned int all = TRACES_TRACES | TRACES_STARTS | TRACES_HEAP;
+	const unsigned int all = TRACES_TRACES | TRACES_STARTS | TRACES_HEAP | TRACES_CODE;
 	struct fuzz_input in = {.p = data, .left = size};
 	struct lj_compiled_vm *cv = vm_of(fuzz_take(&in, 1));
 	static struct fuzz_undo undo;

@@ -18,7 +18,7 @@
 #include "lua/lj/proto.h"
 #include "traces/report.h"
 
-#define ALL (TRACES_TRACES | TRACES_STARTS | TRACES_HEAP)
+#define ALL (TRACES_TRACES | TRACES_STARTS | TRACES_HEAP | TRACES_CODE)
 
 static struct lj_compiled_vm cv;
 static struct traces_vm *vm;
@@ -426,7 +426,7 @@ static struct prof *sampled(void)
 Test(traces, shares)
 {
 	struct prof *prof __cleanup(prof_free) = sampled();
-	struct traces_shares s;
+	struct traces_shares s __cleanup(traces_shares_free) = {};
 
 	cr_assert_eq(traces_vm_read(vm, ALL), 0);
 	cr_assert_eq(traces_share(vm, prof, is_any, NULL, &s), 0);
@@ -467,7 +467,7 @@ static const char want_text[] =
 Test(traces, text)
 {
 	struct prof *prof __cleanup(prof_free) = sampled();
-	struct traces_shares s;
+	struct traces_shares s __cleanup(traces_shares_free) = {};
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);

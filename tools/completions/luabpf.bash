@@ -26,7 +26,7 @@ _luabpf() {
         [[ ${COMP_WORDS[1]} == report ]] && words="-jp -jp= --by= -o -f --source-user -v -q --help"
         [[ ${COMP_WORDS[1]} == doctor ]] && words="-p --help"
         [[ ${COMP_WORDS[1]} == ps ]] && words="--json --exe --comm --cgroup --user --help"
-        [[ ${COMP_WORDS[1]} == traces ]] && words="-p -d -F --json --help --"
+        [[ ${COMP_WORDS[1]} == traces ]] && words="-p -d -F --annotate --json --help --"
         [[ ${COMP_WORDS[1]} == count ]] && words="-p -d --max-slowdown --json -o -q --help --"
         [[ ${COMP_WORDS[1]} == trace ]] && words="--raw --from --annotate --lcov --cobertura --chrome --fail-under --source-user -o -q --help --"
         ((COMP_CWORD == 1)) && words+=" record report doctor ps count trace traces help"

@@ -339,7 +339,7 @@ static int settle_output(struct options *opts, struct error *err)
 {
 	const char *profilefile = getenv("LUAJIT_PROFILEFILE");
 
-	if (opts->verb == VERB_COUNT || opts->verb == VERB_TRACE)
+	if (opts->verb == VERB_COUNT || opts->verb == VERB_TRACE || opts->verb == VERB_TRACES)
 		return 0;
 	if (was_seen(opts, CLI_FORMAT) && !opts->output)
 		opts->output = "-";
@@ -363,6 +363,7 @@ static int check_distinct(const struct options *opts, struct error *err)
 		const char *name, *path;
 	} outs[] = {
 		{"the -jp report", opts->jitp ? opts->jitp_output : NULL},
+		{"--json", opts->verb == VERB_TRACES && opts->json ? "-" : NULL},
 		{"-o", opts->output},
 		{"--stats", opts->stats},
 		{"--metrics", opts->metrics},

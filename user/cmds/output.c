@@ -35,7 +35,7 @@ static bool is_file(const char *path)
 bool outputs_have_file(const struct options *opts)
 {
 	return (opts->jitp && is_file(opts->jitp_output)) || is_file(opts->output) ||
-	       is_file(opts->stats) || opts->metrics;
+	       is_file(opts->stats) || opts->metrics || is_file(opts->trace.annotate);
 }
 
 unsigned outputs_use(const struct options *opts)
@@ -45,7 +45,7 @@ unsigned outputs_use(const struct options *opts)
 
 	if (outputs_have_file(opts))
 		uses |= USE_FILES | (sudo_caller(&caller, NULL) > 0 ? USE_CALLER : 0);
-	if (opts->jitp && opts->jitp_options.annotate)
+	if ((opts->jitp && opts->jitp_options.annotate) || opts->trace.annotate)
 		uses |= USE_SOURCES;
 	return uses;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/uses.h"
 #include "cmds.h"
+#include "output.h"
 #include "traces/report.h"
 #include "traces_vms.h"
 
@@ -20,14 +21,19 @@ static const struct traces_shares *shares_of(const struct options *opts, const s
 	return opts->command || opts->duration_ns ? &t->shares : NULL;
 }
 
+static void put_head(const struct traced_vm *t, struct text *head)
+{
+	text_printf(head, "pid %d (", (int)t->pid);
+	text_put_utf8(head, t->command, strlen(t->command));
+	text_printf(head, "): %s, VM 0x%" PRIx64 "%s", t->at.release, t->at.g,
+		    t->at.jit ? "" : ", the JIT compiler is off");
+}
+
 static int print_vm(const struct options *opts, const struct traced_vm *t, FILE *to)
 {
 	__text struct text head = {0};
 
-	text_printf(&head, "pid %d (", (int)t->pid);
-	text_put_utf8(&head, t->command, strlen(t->command));
-	text_printf(&head, "): %s, VM 0x%" PRIx64 "%s", t->at.release, t->at.g,
-		    t->at.jit ? "" : ", the JIT compiler is off");
+	put_head(t, &head);
 	if (text_err(&head))
 		return -ENOMEM;
 	fprintf(to, "%s\n", text_str(&head));
@@ -63,9 +69,38 @@ static int print_json(const struct options *opts, const struct traced_vms *vms, 
 	return json_print(json_take(&all), to);
 }
 
+static int annotate_vm(const struct options *opts, struct traced_vm *t, FILE *to)
+{
+	const struct source source = {.open = traced_vm_open_source, .ctx = t};
+	__text struct text head = {0};
+
+	put_head(t, &head);
+	if (text_err(&head))
+		return -ENOMEM;
+	fprintf(to, "%s\n", text_str(&head));
+	return traces_annotate(t->vm, shares_of(opts, t), &source, to);
+}
+
+/* file: NULL: behind the report. */
+static int annotate(const struct options *opts, const struct traced_vms *vms, struct outfile *file,
+		    FILE *report)
+{
+	FILE *to = file ? outfile_stream(file) : report;
+	int r = 0;
+
+	if (!file)
+		fputc('\n', to);
+	for (size_t i = 0; i < vms->n && !r; i++) {
+		if (i)
+			fputc('\n', to);
+		r = annotate_vm(opts, vms->at[i], to);
+	}
+	return r;
+}
+
 static int look(const struct options *opts, struct traced_vms *vms, struct error *err)
 {
-	int r = caps_keep(USE_TARGETS, err);
+	int r = caps_keep(USE_TARGETS | outputs_use(opts), err);
 
 	for (size_t i = 0; i < opts->npids && !r; i++)
 		r = traced_vms_find(vms, opts->pids[i], err);
@@ -76,9 +111,12 @@ static int look(const struct options *opts, struct traced_vms *vms, struct error
 
 static int run(const struct options *opts, int *status, struct error *err)
 {
-	__cleanup(traced_vms_free) struct traced_vms vms = {};
-	__outfile struct outfile *out = NULL;
+	__cleanup(traced_vms_free) struct traced_vms vms = {.hold_sources = opts->trace.annotate};
+	__outfile struct outfile *out = NULL, *annotated = NULL;
 	int r = outfile_open("-", &out, err);
+
+	if (!r && opts->trace.annotate && strcmp(opts->trace.annotate, "-"))
+		r = outfile_open(opts->trace.annotate, &annotated, err);
 
 	if (!opts->command)
 		caps_more_files();
@@ -89,9 +127,13 @@ static int run(const struct options *opts, int *status, struct error *err)
 		r = error_set(err, -ENODATA, "no VM of LuaJIT was seen");
 	if (!r)
 		r = (opts->json ? print_json : print_text)(opts, &vms, outfile_stream(out));
+	if (!r && opts->trace.annotate)
+		r = annotate(opts, &vms, annotated, outfile_stream(out));
 	if (r)
 		return *err->what ? r : error_set(err, r, "%s", strerror(-r));
-	return outfile_commit(&out, err);
+	if (annotated)
+		r = outfile_commit(&annotated, err);
+	return r ? r : outfile_commit(&out, err);
 }
 
 int cmd_traces(const struct options *opts)

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/signals.h"
 #include "base/uses.h"
+#include "output.h"
 #include "proc/process.h"
 #include "record/session.h"
 
@@ -37,6 +38,8 @@ struct traced_thread {
 static void vm_free(struct traced_vm *t)
 {
 	traces_vm_free(&t->vm);
+	traces_shares_free(&t->shares);
+	sources_drop(&t->sources);
 	free(t->command);
 	free(t);
 }
@@ -52,6 +55,7 @@ void traced_vms_free(struct traced_vms *vms)
 	for (size_t i = 0; i < vms->n; i++)
 		vm_free(vms->at[i]);
 	free(vms->at);
+	ended_sources_free(&vms->ended);
 	luajit_finder_free(&vms->finder);
 }
 
@@ -63,7 +67,8 @@ static struct traced_vm *find(const struct traced_vms *vms, pid_t pid, uint64_t 
 	return NULL;
 }
 
-static int add(struct traced_vms *vms, pid_t pid, const struct luajit_vm *at)
+/* image: of the process, before the VM was found: its source files are that one's. */
+static int add(struct traced_vms *vms, pid_t pid, uint64_t image, const struct luajit_vm *at)
 {
 	struct traced_vm *t;
 	char command[PROCESS_NAME];
@@ -82,39 +87,60 @@ static int add(struct traced_vms *vms, pid_t pid, const struct luajit_vm *at)
 	process_command(pid, command, sizeof(command));
 	t->command = strdup(command);
 	r = t->command ? traces_vm_new(&t->mem.mem, &t->at.build.lj.lj, at->g, &t->vm) : -ENOMEM;
-	if (r)
+	if (r) {
 		vm_free(t);
-	else
-		vms->at[vms->n++] = t;
-	return r;
+		return r;
+	}
+	if (vms->hold_sources)
+		sources_hold(&t->sources, pid, image);
+	vms->at[vms->n++] = t;
+	return 0;
 }
 
 int traced_vms_find(struct traced_vms *vms, pid_t pid, struct error *err)
 {
 	struct luajit_vms found __cleanup(luajit_vms_free) = {};
+	uint64_t image = process_image(pid);
 	int r = luajit_vms_find(pid, &found, err);
 
 	vms->incomplete |= !found.complete;
 	for (size_t i = 0; i < found.n && !r; i++)
-		r = add(vms, pid, &found.at[i]);
+		r = add(vms, pid, image, &found.at[i]);
 	return r;
 }
 
-static int read_one(struct traced_vm *t, bool heap)
+/* Its process may have dropped rights, or have ended. */
+static void look_at_sources(struct traced_vms *vms, struct traced_vm *t, bool ended)
+{
+	if (ended)
+		sources_ended(&vms->ended, &t->sources);
+	else
+		sources_look(&t->sources);
+}
+
+static int read_one(struct traced_vms *vms, struct traced_vm *t, bool heap)
 {
 	uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	unsigned int what = TRACES_TRACES | TRACES_STARTS;
 	int r;
 
 	if (heap || before - t->heap_at >= HEAP_SHARE * t->heap_ns)
-		what |= TRACES_HEAP;
+		what |= TRACES_HEAP | TRACES_CODE;
 	r = traces_vm_read(t->vm, what);
 	if (what & TRACES_HEAP) {
 		t->heap_at = clock_ns(CLOCK_MONOTONIC);
 		t->heap_ns = t->heap_at - before;
 	}
 	t->was_read |= !r;
+	look_at_sources(vms, t, r == -ESRCH);
 	return r;
+}
+
+int traced_vm_open_source(void *vm, const char *path, FILE **out)
+{
+	const struct traced_vm *t = vm;
+
+	return t->sources.files ? target_source_open(t->sources.files, path, out) : -ESRCH;
 }
 
 int traced_vms_read(struct traced_vms *vms, bool heap)
@@ -122,7 +148,7 @@ int traced_vms_read(struct traced_vms *vms, bool heap)
 	int r = 0;
 
 	for (size_t i = 0; i < vms->n && r != -ENOMEM; i++)
-		r = read_one(vms->at[i], heap);
+		r = read_one(vms, vms->at[i], heap);
 	return r == -ENOMEM ? r : 0; /* of a process that has ended: it keeps what was read */
 }
 
@@ -131,8 +157,8 @@ int traced_vms_read(struct traced_vms *vms, bool heap)
 /* The VM of a thread, a new one if need be; NULL: not found. */
 static int vm_of_thread(struct traced_vms *vms, pid_t pid, uint64_t L, struct traced_vm **out)
 {
+	uint64_t g, image = process_image(pid);
 	struct luajit_vm at;
-	uint64_t g;
 	int r;
 
 	*out = NULL;
@@ -145,7 +171,7 @@ static int vm_of_thread(struct traced_vms *vms, pid_t pid, uint64_t L, struct tr
 		}
 	if (luajit_vm_of(vms->finder, pid, L, &at))
 		return 0;
-	r = add(vms, pid, &at);
+	r = add(vms, pid, image, &at);
 	*out = find(vms, pid, at.g);
 	return r;
 }
@@ -253,7 +279,7 @@ int traced_vms_record(struct traced_vms *vms, const struct options *opts, int *s
 		.period_ns = opts->period_ns,
 		.duration_ns = opts->duration_ns,
 		.by_coroutine = true,
-		.confine = USE_ANY,
+		.confine = outputs_use(opts),
 	};
 	__cleanup(session_free) struct session *session = NULL;
 	int stop, r = luajit_finder_new(&vms->finder);
@@ -261,7 +287,7 @@ int traced_vms_record(struct traced_vms *vms, const struct options *opts, int *s
 	if (r)
 		return error_set(err, r, "out of memory");
 	if (!opts->command)
-		r = caps_keep(USE_TARGETS | USE_LOADING, err);
+		r = caps_keep(USE_TARGETS | USE_LOADING | outputs_use(opts), err);
 	if (!r)
 		r = session_open(&what, &session, err);
 	if (r)

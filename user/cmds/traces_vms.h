@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "doctor/luajit_vms.h"
 #include "prof/prof.h"
+#include "record/sources.h"
 #include "traces/shares.h"
 
 struct traced_vm {
@@ -22,6 +23,7 @@ struct traced_vm {
 	uint64_t heap_ns, heap_at; /* how long the last search of all functions took, and when */
 	bool was_read;		   /* at least once */
 	struct traces_shares shares;
+	struct sources sources; /* its source files; of an annotation */
 };
 
 struct traced_vms {
@@ -31,6 +33,8 @@ struct traced_vms {
 	struct luajit_finder *finder;
 	size_t nrows; /* of the profile, that were looked at */
 	bool incomplete;
+	bool hold_sources; /* of each process */
+	struct ended_sources ended;
 };
 
 void traced_vms_free(struct traced_vms *vms);
@@ -40,6 +44,9 @@ int traced_vms_find(struct traced_vms *vms, pid_t pid, struct error *err);
 
 /* Reads all of them: traces and the penalty cache; all functions, too, if that is cheap now. */
 int traced_vms_read(struct traced_vms *vms, bool heap);
+
+/* Opens a source file as the VM's process would (out/source.h). -ESRCH: it ended too soon. */
+int traced_vm_open_source(void *vm, const char *path, FILE **out);
 
 /* Samples until the recording is over, reads the VMs meanwhile, and counts shares. *status: the
  * command's, as waitpid() gives it. */

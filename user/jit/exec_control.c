@@ -334,7 +334,7 @@ void lj_step_control(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 			*lj_value_slot(l, f, i) = lj_value_object(0, LJ_IRT_NIL);
 		break;
 	default:
-		if (lj_bc_mode_a(ins) != LJ_BCM_OTHER)
+		if (lj_bc_writes(ins))
 			lj_set_unknown(l, va);
 	}
 }

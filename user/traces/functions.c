@@ -30,13 +30,6 @@ int traces_read_ref(const struct traces_reader *rd, uint64_t addr, uint64_t *ref
 	return r;
 }
 
-uint8_t traces_op(const struct lj_layout *lj, uint32_t ins)
-{
-	uint8_t op = lj_bc_op(ins);
-
-	return lj->v20 && op >= LJ_OP_CALLM - LJ_OPS_20 ? op + LJ_OPS_20 : op;
-}
-
 static void function_free(struct traces_function *f)
 {
 	struct traces_function *before;
@@ -115,6 +108,32 @@ int traces_function_at(struct traces_reader *rd, uint64_t addr, const struct lj_
 	}
 	*out = p;
 	return add_function(rd, f, &p);
+}
+
+int traces_family_at(struct traces_reader *rd, uint64_t addr)
+{
+	const struct lj_proto *pt, *child;
+	struct traces_function *f;
+	int r = traces_function_at(rd, addr, &pt);
+
+	if (r)
+		return r;
+	HASH_FIND(hh, rd->functions, &addr, sizeof(addr), f);
+	if (f->family == rd->reading)
+		return 0;
+	f->family = rd->reading;
+	for (uint32_t i = 0; i < pt->nkgc && !r; i++)
+		if (pt->kgc[i].gct == LJ_GCT_PROTO)
+			r = traces_function_at(rd, pt->kgc[i].ref, &child) == -ENOMEM ? -ENOMEM : 0;
+	return r;
+}
+
+const struct lj_proto *traces_function_read(const struct traces_reader *rd, uint64_t addr)
+{
+	struct traces_function *f;
+
+	HASH_FIND(hh, rd->functions, &addr, sizeof(addr), f);
+	return f ? f->pt : NULL;
 }
 
 static bool has_pc(const struct traces_reader *rd, uint64_t proto, uint32_t sizebc, uint64_t pc)

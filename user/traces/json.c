@@ -158,6 +158,7 @@ cJSON *traces_json(const struct traces_vm *vm, const struct traces_shares *share
 		if (!vm->starts[i].gone)
 			json_append(&starts, start_json(vm, &vm->starts[i], shares));
 	json_item(&o, "not_compiled", json_take(&starts));
+	traces_listing_json(vm, &o);
 	json_number(&o, "unread_traces", vm->unread);
 	json_number(&o, "unread_starts", vm->unread_starts);
 	json_bool(&o, "penalties_known", vm->has_penalties);

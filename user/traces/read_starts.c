@@ -95,7 +95,7 @@ static int read_cache(const struct traces_reader *rd, uint8_t cache[PENALTY_BYTE
 
 static bool is_function_header(const struct lj_layout *lj, uint32_t ins)
 {
-	return lj_bc_op(ins) >= lj->bc_funcf && lj_bc_op(ins) < lj->bc_funcf + LJ_FUNCC;
+	return lj_bc_op(ins) >= lj_bc_funcf_21(lj) && lj_bc_op(ins) < lj_bc_funcf_21(lj) + LJ_FUNCC;
 }
 
 /* Three neighbours: FORL, IFORL, JFORL and so on. */
@@ -103,10 +103,10 @@ enum form { FORM_HOT, FORM_NO_TRACE, FORM_TRACE, FORM_NONE };
 
 static enum form form_of(const struct lj_layout *lj, uint32_t ins)
 {
-	uint8_t op = traces_op(lj, ins);
+	uint8_t op = lj_bc_op(ins);
 
 	if (is_function_header(lj, ins))
-		return (enum form)((lj_bc_op(ins) - lj->bc_funcf) % 3);
+		return (enum form)((lj_bc_op(ins) - lj_bc_funcf_21(lj)) % 3);
 	if (op >= LJ_BC_FORL && op <= LJ_BC_JLOOP)
 		return (enum form)((op - LJ_BC_FORL) % 3);
 	if (op == LJ_BC_ITERN)
@@ -142,7 +142,7 @@ static struct traces_lines lines_of(const struct lj_proto *pt, uint32_t from, ui
 static struct traces_lines start_lines(const struct lj_layout *lj, const struct traces_place *at)
 {
 	uint32_t ins = lj_proto_ins(at->pt, at->bcpos), from = at->bcpos, to = from;
-	uint8_t op = traces_op(lj, ins);
+	uint8_t op = lj_bc_op(ins);
 
 	if (is_function_header(lj, ins))
 		return (struct traces_lines){at->pt, at->pt->firstline,
@@ -275,8 +275,7 @@ static int add_patched(struct traces_vm *vm, uint64_t proto)
 		uint32_t ins = lj_proto_ins(at.pt, at.bcpos);
 		struct traces_start *start;
 
-		if (form_of(vm->reader->lj, ins) != FORM_NO_TRACE ||
-		    traces_op(vm->reader->lj, ins) == LJ_BC_ITERC)
+		if (form_of(vm->reader->lj, ins) != FORM_NO_TRACE || lj_bc_op(ins) == LJ_BC_ITERC)
 			continue;
 		at.line = lj_proto_line(at.pt, at.bcpos);
 		r = start_at(vm, &at, proto + LJ_OFF(vm->reader->lj, PROTO_SIZE) + 4ULL * at.bcpos,
@@ -371,11 +370,6 @@ static int read_abort(const struct traces_reader *rd, struct abort_state *a)
 /* The name of a bytecode, or of a built-in function, that errinfo is. */
 static void info_text(const struct traces_reader *rd, uint64_t tv, char *buf, size_t size)
 {
-	static const char *const names[] = {
-#define LJ_BC(name, a, mm) #name,
-#include "lua/lj/bc.def"
-#undef LJ_BC
-	};
 	uint8_t func[LJ_FUNC_READ];
 	double n;
 
@@ -387,7 +381,7 @@ static void info_text(const struct traces_reader *rd, uint64_t tv, char *buf, si
 			name = lj_ffname(rd->names, func[LJ_FUNC_FFID]);
 		snprintf(buf, size, "%s", name ? name : "");
 	} else if (n >= 1 && n < LJ_BC__LISTED) {
-		snprintf(buf, size, "%s", names[(int)n]);
+		snprintf(buf, size, "%s", lj_bc_rows[(int)n].name);
 	} else if (n >= LJ_BC__LISTED && n < 256) {
 		snprintf(buf, size, "%d", (int)n);
 	}

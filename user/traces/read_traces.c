@@ -23,7 +23,9 @@
 #define SNAPS_MOST 65535
 #define MAP_MOST (1u << 20)
 #define INS_MOST 65535
-#define KEPT_MOST 10000 /* traces of a VM that flushes without end */
+#define KEPT_MOST 10000	      /* traces of a VM that flushes without end */
+#define EXITS_MOST (4u << 20) /* of all of them: hostile ones may share a table of snapshots */
+#define COVERED_MOST (1u << 20)
 #define TRIES 3
 
 /* The head of a trace, of any build. */
@@ -32,7 +34,8 @@ struct trace_head {
 	uint64_t ir, snap, snapmap, startpt, startpc, mcode;
 	uint32_t nins, nk, nsnap, nsnapmap, szmcode;
 	uint32_t no, link, root;
-	uint8_t linktype, startop;
+	uint8_t linktype;
+	uint32_t startins; /* with 2.1's number */
 	enum lj_snaps snaps;
 };
 
@@ -64,7 +67,7 @@ static bool parse_head(const struct lj_layout *lj, const uint8_t *b, struct trac
 	h->snapmap = foreign_word(b, LJ_OFF(lj, TRACE_SNAPMAP));
 	h->startpt = lj_ref_at(lj, b, LJ_OFF(lj, TRACE_STARTPT));
 	h->startpc = lj_ref_at(lj, b, LJ_OFF(lj, TRACE_STARTPC));
-	h->startop = traces_op(lj, foreign_half(b, LJ_OFF(lj, TRACE_STARTINS)));
+	h->startins = lj_bc_of_21(lj, foreign_half(b, LJ_OFF(lj, TRACE_STARTINS)));
 	h->szmcode = foreign_half(b, LJ_OFF(lj, TRACE_SZMCODE));
 	h->mcode = foreign_word(b, LJ_OFF(lj, TRACE_MCODE));
 	h->no = lb_short(b, LJ_OFF(lj, TRACE_TRACENO));
@@ -151,6 +154,8 @@ static int read_exits(struct traces_reader *rd, const struct trace_head *h, stru
 	uint8_t *map __cleanup(cleanup_free) = malloc(4ULL * h->nsnapmap + 8);
 	int r;
 
+	if (rd->nexits + h->nsnap > EXITS_MOST)
+		return -ENOBUFS;
 	t->exits = calloc(h->nsnap, sizeof(*t->exits));
 	if (!t->exits || !map)
 		return -ENOMEM;
@@ -186,6 +191,28 @@ static int add_exit_lines(struct traces_trace *t)
 	return r;
 }
 
+static int compare_ins(const void *a, const void *b)
+{
+	const struct traces_ins *x = a, *y = b;
+
+	if (x->pt != y->pt)
+		return x->pt < y->pt ? -1 : 1;
+	return x->bcpos < y->bcpos ? -1 : x->bcpos > y->bcpos;
+}
+
+/* Sorts them by function, each once: a loop's second copy and functions inlined twice have them again. */
+static void sort_covered(struct traces_trace *t)
+{
+	size_t n = 0;
+
+	if (t->ncovered)
+		qsort(t->covered, t->ncovered, sizeof(*t->covered), compare_ins);
+	for (size_t i = 0; i < t->ncovered; i++)
+		if (!n || compare_ins(&t->covered[n - 1], &t->covered[i]))
+			t->covered[n++] = t->covered[i];
+	t->ncovered = n;
+}
+
 /* Lines and number of the bytecodes that were recorded, if they can be followed. */
 static int add_recorded(struct traces_reader *rd, struct traces_trace *t)
 {
@@ -196,6 +223,9 @@ static int add_recorded(struct traces_reader *rd, struct traces_trace *t)
 	if (r)
 		return r == -ENOMEM ? r : 0;
 	n = lj_trace_recorded(jt);
+	t->covered = calloc(n + 1, sizeof(*t->covered));
+	if (!t->covered)
+		return -ENOMEM;
 	for (i = 0; i < n && !r; i++) {
 		const struct lj_proto *pt;
 		struct lj_trace_frame f = lj_trace_recorded_at(jt, i);
@@ -206,8 +236,10 @@ static int add_recorded(struct traces_reader *rd, struct traces_trace *t)
 		line = lj_proto_line(pt, f.pc);
 		if (line > 0)
 			r = traces_add_lines(&t->lines, &t->nlines, pt, line, line);
+		t->covered[t->ncovered++] = (struct traces_ins){pt, f.pc};
 	}
 	t->bytecodes = n;
+	sort_covered(t);
 	return r;
 }
 
@@ -230,12 +262,45 @@ static int read_parent(const struct traces_reader *rd, const struct trace_head *
 	return 0;
 }
 
+static void drop_covered(struct traces_trace *t)
+{
+	free(t->covered);
+	t->covered = NULL;
+	t->ncovered = 0;
+}
+
 static void trace_free(struct traces_trace *t)
 {
+	drop_covered(t);
 	free(t->lines);
 	free(t->exits);
 	t->lines = NULL;
 	t->exits = NULL;
+}
+
+/* A trace that is kept counts for the bounds; beyond that of instructions it has no list of them. */
+static void account(struct traces_vm *vm, struct traces_trace *t)
+{
+	struct traces_reader *rd = vm->reader;
+
+	rd->nexits += t->snapshots;
+	if (rd->ncovered + t->ncovered > COVERED_MOST)
+		drop_covered(t);
+	rd->ncovered += t->ncovered;
+}
+
+static void forget(struct traces_vm *vm, struct traces_trace *t)
+{
+	vm->reader->nexits -= t->snapshots;
+	trace_free(t);
+}
+
+/* It is not shown in listings any more. */
+static void set_gone(struct traces_vm *vm, struct traces_trace *t)
+{
+	t->gone = true;
+	vm->reader->ncovered -= t->ncovered;
+	drop_covered(t);
 }
 
 static int read_rest(struct traces_reader *rd, const struct trace_head *h, struct traces_trace *t)
@@ -254,6 +319,7 @@ static int read_rest(struct traces_reader *rd, const struct trace_head *h, struc
 		.mcode_size = h->szmcode,
 		.mcode = h->mcode,
 		.startpc = h->startpc,
+		.startins = h->startins,
 		.id = h->id,
 		.times = 1,
 	};
@@ -326,8 +392,9 @@ static bool replace_gone(struct traces_vm *vm, const struct traces_trace *t)
 
 		if (!gone->gone || !is_same(gone, t))
 			continue;
-		trace_free(gone);
+		forget(vm, gone);
 		*gone = *t;
+		account(vm, gone);
 		gone->times = times + 1;
 		vm->reader->live[t->no] = (uint32_t)i + 1;
 		return true;
@@ -345,6 +412,7 @@ static int add_trace(struct traces_vm *vm, const struct traces_trace *t)
 	if (array_grow(&vm->traces, vm->ntraces, sizeof(*t)))
 		return -ENOMEM;
 	vm->traces[vm->ntraces++] = *t;
+	account(vm, &vm->traces[vm->ntraces - 1]);
 	vm->reader->live[t->no] = (uint32_t)vm->ntraces;
 	return 0;
 }
@@ -375,7 +443,7 @@ static int read_one(struct traces_vm *vm, uint32_t no, uint64_t addr)
 			r = read_new(rd, &h, &t);
 	}
 	if (known)
-		known->gone = true;
+		set_gone(vm, known);
 	rd->live[no] = 0;
 	if (!r) {
 		r = add_trace(vm, &t);

@@ -14,6 +14,7 @@ struct traces_function {
 	uint64_t addr;
 	struct lj_proto *pt; /* the newest */
 	uint32_t reading;    /* in which it was read */
+	uint32_t family;     /* ... and its children */
 	struct traces_function
 		*before; /* another function, that lay here before; not in the hash */
 	UT_hash_handle hh;
@@ -30,6 +31,7 @@ struct traces_reader {
 	uint64_t *heap;	  /* addresses of all prototypes, sorted */
 	size_t nheap;
 	bool has_heap;		       /* heap is complete */
+	size_t ncovered, nexits;       /* of all traces */
 	uint32_t live[TRACES_NUMBERS]; /* by number: index + 1 in traces_vm.traces; 0: no trace */
 };
 
@@ -43,6 +45,12 @@ int traces_read_ref(const struct traces_reader *rd, uint64_t addr, uint64_t *ref
 
 /* Reads the prototype at addr, once a reading. Errors: lj_proto_read(). */
 int traces_function_at(struct traces_reader *rd, uint64_t addr, const struct lj_proto **out);
+
+/* Reads the prototype at addr and those that it defines, once a reading. Those may fail. */
+int traces_family_at(struct traces_reader *rd, uint64_t addr);
+
+/* Returns the prototype at addr as it was read last, in whichever reading; NULL: it was not. */
+const struct lj_proto *traces_function_read(const struct traces_reader *rd, uint64_t addr);
 
 /*
  * Finds the position of a bytecode's address. hint: the prototype that may have it, or 0; else it is
@@ -62,11 +70,9 @@ void traces_functions_free(struct traces_reader *rd);
  */
 int traces_read_heap(struct traces_reader *rd);
 
-/* Returns 2.1's number of an instruction's opcode. */
-uint8_t traces_op(const struct lj_layout *lj, uint32_t ins);
-
 int traces_read_traces(struct traces_vm *vm);
 int traces_read_starts(struct traces_vm *vm);
+int traces_read_code(struct traces_vm *vm);
 void traces_traces_free(struct traces_vm *vm);
 
 #endif

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "listing.h"
 #include "lua/lj/proto_priv.h"
 #include "reader.h"
 
@@ -112,6 +114,121 @@ static void add_row(const struct sharing *s, const struct prof_row *row)
 	}
 }
 
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static int compare_functions(const struct lj_proto *a, const struct lj_proto *b)
+{
+	if (a->firstline != b->firstline)
+		return a->firstline < b->firstline ? -1 : 1;
+	return a == b ? 0 : strcmp(a->chunkname, b->chunkname);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct traces_line_share *x = a, *y = b;
+	int r = compare_functions(x->pt, y->pt);
+
+	return r ? r : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+	return compare_functions(((const struct traces_listed *)a)->pt,
+				 ((const struct traces_listed *)b)->pt);
+}
+
+/* Finds a listed function with the frame's chunk and first line: they are sorted so. */
+static const struct lj_proto *listed(const struct traces_listing *l, const struct prof_frame *f)
+{
+	size_t lo = 0, hi = l->n;
+
+	if (f->kind != PROF_LUA || !f->chunk)
+		return NULL;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct lj_proto *pt = l->functions[mid].pt;
+		int r = pt->firstline != f->firstline ? (pt->firstline < f->firstline ? -1 : 1)
+						      : strcmp(pt->chunkname, f->chunk);
+
+		if (!r)
+			return pt;
+		if (r < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+/* The rows of a line are added up. */
+static void merge_lines(struct traces_shares *shares)
+{
+	size_t n = 0;
+
+	if (shares->nlines)
+		qsort(shares->lines, shares->nlines, sizeof(*shares->lines), compare_lines);
+	for (size_t i = 0; i < shares->nlines; i++) {
+		struct traces_line_share *to = n ? &shares->lines[n - 1] : NULL;
+
+		if (!to || compare_lines(to, &shares->lines[i])) {
+			shares->lines[n++] = shares->lines[i];
+			continue;
+		}
+		to->compiled += shares->lines[i].compiled;
+		to->other += shares->lines[i].other;
+	}
+	shares->nlines = n;
+}
+
+static int share_lines(const struct traces_vm *vm, const struct prof *prof, traces_is_of_fn *is_of,
+		       void *arg, struct traces_shares *shares)
+{
+	struct traces_listing l __cleanup(traces_listing_free) = {};
+	int r = traces_listing_new(vm, &l);
+
+	if (l.n)
+		qsort(l.functions, l.n, sizeof(*l.functions), compare_listed);
+	for (size_t i = 0; i < prof_nrows(prof) && !r; i++) {
+		const struct prof_frame *top;
+		const struct lj_proto *pt;
+		struct prof_row row;
+
+		prof_row(prof, i, &row);
+		top = row.nframes ? prof_frame(prof, row.frames[0]) : NULL;
+		pt = top && is_of(arg, &row.labels) ? listed(&l, top) : NULL;
+		if (!pt)
+			continue;
+		r = array_grow(&shares->lines, shares->nlines, sizeof(*shares->lines));
+		if (!r)
+			shares->lines[shares->nlines++] = (struct traces_line_share){
+				.pt = pt,
+				.line = top->line,
+				.compiled = row.labels.vmstate == 'N' ? row.count : 0,
+				.other = row.labels.vmstate == 'N' ? 0 : row.count,
+			};
+	}
+	merge_lines(shares);
+	return r;
+}
+
+void traces_shares_free(struct traces_shares *shares)
+{
+	free(shares->lines);
+	*shares = (struct traces_shares){};
+}
+
+const struct traces_line_share *traces_line_share(const struct traces_shares *shares,
+						  const struct lj_proto *pt, int32_t line)
+{
+	const struct traces_line_share key = {.pt = pt, .line = line};
+
+	return shares->nlines
+		       ? bsearch(&key, shares->lines, shares->nlines, sizeof(key), compare_lines)
+		       : NULL;
+}
+
+/* ---- traces and starts ----------------------------------------------------------------------- */
+
 int traces_share(struct traces_vm *vm, const struct prof *prof, traces_is_of_fn *is_of, void *arg,
 		 struct traces_shares *shares)
 {
@@ -121,7 +238,7 @@ int traces_share(struct traces_vm *vm, const struct prof *prof, traces_is_of_fn 
 		calloc(prof_nframes(prof) + 1, sizeof(*starts));
 	const struct sharing s = {vm, prof, shares, newest, before, starts};
 
-	*shares = (struct traces_shares){};
+	traces_shares_free(shares);
 	if (!newest || !before || !starts)
 		return -ENOMEM;
 	for (size_t i = 0; i < vm->ntraces; i++) {
@@ -140,5 +257,5 @@ int traces_share(struct traces_vm *vm, const struct prof *prof, traces_is_of_fn 
 		if (is_of(arg, &row.labels))
 			add_row(&s, &row);
 	}
-	return 0;
+	return share_lines(vm, prof, is_of, arg, shares);
 }

@@ -49,7 +49,7 @@ void traces_put_place(const struct traces_place *at, struct text *out)
 		text_printf(out, ":%d", (int)at->line);
 }
 
-static void put_range(const struct traces_lines *lines, struct text *out)
+void traces_put_range(const struct traces_lines *lines, struct text *out)
 {
 	text_printf(out, lines->from == lines->to ? "%d" : "%d-%d", (int)lines->from,
 		    (int)lines->to);
@@ -78,7 +78,7 @@ static const struct grid_column columns[COLUMNS] = {
 	[TIME] = {"TIME", true, "-"},
 };
 
-static void put_link(const struct traces_trace *t, struct text *out)
+void traces_put_link(const struct traces_trace *t, struct text *out)
 {
 	const char *name = traces_link_name(t->linktype);
 
@@ -102,7 +102,7 @@ static void put_lines(const struct traces_trace *t, struct text *out)
 			traces_put_chunk(t->lines[i].pt, out);
 			text_putc(out, ':');
 		}
-		put_range(&t->lines[i], out);
+		traces_put_range(&t->lines[i], out);
 	}
 	if (t->nlines > FUNCTIONS_SHOWN)
 		text_printf(out, ", +%zu", t->nlines - FUNCTIONS_SHOWN);
@@ -150,7 +150,7 @@ static int add_trace(struct grid *grid, const struct traces_trace *t, unsigned i
 	if (t->gone)
 		text_puts(&cell[TRACE], " flushed");
 	traces_put_place(&t->start, &cell[START]);
-	put_link(t, &cell[LINK]);
+	traces_put_link(t, &cell[LINK]);
 	put_lines(t, &cell[LINES]);
 	if (t->bytecodes)
 		text_printf(&cell[BYTECODES], "%u", t->bytecodes);
@@ -257,29 +257,45 @@ static const struct grid_column start_columns[START_COLUMNS] = {
 	[SHARE] = {"TIME", true, "-"},
 };
 
+void traces_put_start(const struct traces_start *s, struct text *out)
+{
+	traces_put_chunk(s->at.pt, out);
+	text_putc(out, ':');
+	if (s->lines.from > 0)
+		traces_put_range(&s->lines, out);
+	text_puts(out, s->kind == TRACES_LOOP ? " loop" : " function");
+}
+
+void traces_put_reason(const struct traces_vm *vm, const struct traces_start *s, struct text *out)
+{
+	char reason[128];
+
+	traces_reason(vm, s, reason, sizeof(reason));
+	text_puts(out, reason);
+	if (!s->has_cause || !s->cause.pt)
+		return;
+	text_puts(out, " at ");
+	traces_put_place(&s->cause, out);
+}
+
+void traces_put_state(const struct traces_start *s, struct text *out)
+{
+	if (s->state == TRACES_PENALISED)
+		text_printf(out, "penalty %u", s->penalty);
+	else
+		text_puts(out, s->state == TRACES_JIT_OFF ? "jit.off()" : "blacklisted");
+}
+
 static int add_start(struct grid *grid, const struct traces_vm *vm, const struct traces_start *s,
 		     const struct traces_shares *shares)
 {
 	struct text *cell = grid_add(grid);
-	char reason[128];
 
 	if (!cell)
 		return -ENOMEM;
-	traces_put_chunk(s->at.pt, &cell[PLACE]);
-	text_putc(&cell[PLACE], ':');
-	if (s->lines.from > 0)
-		put_range(&s->lines, &cell[PLACE]);
-	text_puts(&cell[PLACE], s->kind == TRACES_LOOP ? " loop" : " function");
-	traces_reason(vm, s, reason, sizeof(reason));
-	text_puts(&cell[REASON], reason);
-	if (s->has_cause && s->cause.pt) {
-		text_puts(&cell[REASON], " at ");
-		traces_put_place(&s->cause, &cell[REASON]);
-	}
-	if (s->state == TRACES_PENALISED)
-		text_printf(&cell[STATE], "penalty %u", s->penalty);
-	else
-		text_puts(&cell[STATE], s->state == TRACES_JIT_OFF ? "jit.off()" : "blacklisted");
+	traces_put_start(s, &cell[PLACE]);
+	traces_put_reason(vm, s, &cell[REASON]);
+	traces_put_state(s, &cell[STATE]);
 	if (shares)
 		put_share(s->samples, shares->samples, &cell[SHARE]);
 	return grid_err(grid);

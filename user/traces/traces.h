@@ -31,6 +31,12 @@ struct traces_lines {
 	int32_t from, to;
 };
 
+/* A bytecode instruction that a trace was recorded from. */
+struct traces_ins {
+	const struct lj_proto *pt;
+	uint32_t bcpos;
+};
+
 /* A snapshot: where a guard that fails leaves the trace. */
 struct traces_exit {
 	struct traces_place at;
@@ -64,7 +70,10 @@ struct traces_trace {
 	uint32_t ir, constants, snapshots, mcode_size; /* as jit.util.traceinfo() counts */
 	uint64_t mcode, startpc;
 	struct traces_place start;
+	uint32_t startins;	    /* of a root trace: the instruction in whose place it is */
 	uint32_t bytecodes;	    /* recorded; 0: not known */
+	struct traces_ins *covered; /* each of them once, by function; none: not known */
+	size_t ncovered;
 	struct traces_lines *lines; /* by function, that of the start first */
 	size_t nlines;
 	struct traces_exit *exits; /* [snapshots] */
@@ -124,6 +133,7 @@ enum {
 	TRACES_TRACES = 1,
 	TRACES_STARTS = 2, /* from the penalty cache */
 	TRACES_HEAP = 4,   /* and from all functions: takes about a second for a million objects */
+	TRACES_CODE = 8, /* the bytecode of all that are listed (listing.h), as it is patched now */
 };
 
 /*

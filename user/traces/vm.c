@@ -58,5 +58,7 @@ int traces_vm_read(struct traces_vm *vm, unsigned int what)
 		r = traces_read_traces(vm);
 	if (!r && what & (TRACES_STARTS | TRACES_HEAP))
 		r = traces_read_starts(vm);
+	if (!r && what & TRACES_CODE)
+		r = traces_read_code(vm);
 	return r;
 }

@@ -10,7 +10,7 @@ _Static_assert((int)LJ_OP_COMPARES == LJ_BC_ISF + 1 && (int)LJ_OP_FORI == LJ_BC_
 	       "numbers of bytecode");
 
 const struct lj_bc_row lj_bc_rows[LJ_BC__LISTED] = {
-#define LJ_BC(name, a, mm) {LJ_BCM_##a, LJ_MM_##mm},
+#define LJ_BC(name, a, b, c, mm) {#name, LJ_BCM_##a, LJ_BCM_##b, LJ_BCM_##c, LJ_MM_##mm},
 #include "bc.def"
 #undef LJ_BC
 };

@@ -7,16 +7,29 @@
 #include <stdint.h>
 
 enum lj_bc {
-#define LJ_BC(name, a, mm) LJ_BC_##name,
+#define LJ_BC(name, a, b, c, mm) LJ_BC_##name,
 #include "bc.def"
 #undef LJ_BC
 	LJ_BC__LISTED, /* from here on: function headers and what newer builds insert before them */
 };
 
+/* What an operand is (lj_bc.h, BCMode). */
 enum lj_bc_mode {
-	LJ_BCM_OTHER,
+	LJ_BCM_NONE,
 	LJ_BCM_DST,  /* writes slot A */
 	LJ_BCM_BASE, /* writes slots from A on */
+	LJ_BCM_VAR,
+	LJ_BCM_RBASE,
+	LJ_BCM_UV,
+	LJ_BCM_LIT,
+	LJ_BCM_LITS, /* signed */
+	LJ_BCM_PRI,
+	LJ_BCM_NUM, /* a constant's number */
+	LJ_BCM_STR, /* likewise, of collectable constants, as the rest but JUMP */
+	LJ_BCM_TAB,
+	LJ_BCM_FUNC,
+	LJ_BCM_JUMP,
+	LJ_BCM_CDATA,
 };
 
 /* Metamethods that instructions call (lj_obj.h, MMDEF). */
@@ -49,8 +62,9 @@ const char *lj_mm_name(enum lj_mm mm);
 enum lj_mm lj_mm_named(const char *name);
 
 struct lj_bc_row {
-	uint8_t a;  /* enum lj_bc_mode */
-	uint8_t mm; /* enum lj_mm */
+	char name[7];
+	uint8_t a, b, c; /* enum lj_bc_mode */
+	uint8_t mm;	 /* enum lj_mm */
 };
 
 extern const struct lj_bc_row lj_bc_rows[LJ_BC__LISTED];
@@ -77,11 +91,18 @@ static inline uint16_t lj_bc_d(uint32_t ins)
 	return ins >> 16;
 }
 
+/* Returns what operand A is; NONE for those that are not listed. */
 static inline enum lj_bc_mode lj_bc_mode_a(uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 
-	return op < LJ_BC__LISTED ? (enum lj_bc_mode)lj_bc_rows[op].a : LJ_BCM_OTHER;
+	return op < LJ_BC__LISTED ? (enum lj_bc_mode)lj_bc_rows[op].a : LJ_BCM_NONE;
+}
+
+/* True if the instruction writes slot A, or slots from A on. */
+static inline bool lj_bc_writes(uint32_t ins)
+{
+	return lj_bc_mode_a(ins) == LJ_BCM_DST || lj_bc_mode_a(ins) == LJ_BCM_BASE;
 }
 
 static inline enum lj_mm lj_bc_mm(uint32_t ins)

@@ -16,11 +16,13 @@ static const char *const hidden_names[] = {
 };
 #define NHIDDEN (sizeof(hidden_names) / sizeof(hidden_names[0]))
 
-/* Returns an instruction of LuaJIT 2.0 with 2.1's number: 2.0 has no ISTYPE, ISNUM, TGETR and TSETR. */
-static uint32_t of_20(uint32_t ins)
+/* 2.0 has no ISTYPE, ISNUM, TGETR and TSETR. */
+uint32_t lj_bc_of_21(const struct lj_layout *lj, uint32_t ins)
 {
 	uint32_t op = lj_bc_op(ins);
 
+	if (!lj->v20)
+		return ins;
 	op += 2 * (op >= LJ_BC_ISTYPE);
 	op += op >= LJ_BC_TGETR;
 	op += op >= LJ_BC_TSETR;
@@ -33,7 +35,7 @@ uint32_t lj_proto_ins(const struct lj_proto *p, uint32_t bcpos)
 
 	if (lj_proto_has_ins(p, bcpos))
 		memcpy(&ins, p->bc.p + 4 * (size_t)bcpos, sizeof(ins));
-	return p->lj.v20 ? of_20(ins) : ins;
+	return lj_bc_of_21(&p->lj, ins);
 }
 
 const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i)

@@ -173,6 +173,7 @@ static int read_constant(const struct lb_mem *mem, struct lj_proto *p, struct lj
 	err = read_str(mem, &p->lj, k->ref, text, PROTO_MAX_NAME, &len, &k->id, &p->cut);
 	if (!err) {
 		k->gct = LJ_GCT_STR;
+		k->len = (uint32_t)len;
 		err = proto_texts_add(&p->names, text, len, &k->str);
 		return err == -ENOMEM ? err : 0;
 	}
@@ -432,10 +433,31 @@ uint32_t lj_proto_shape(const struct lj_proto *p)
 	return (uint32_t)proto_hash_bytes(PROTO_HASH_START, parts, sizeof(parts));
 }
 
+/* The number constants: bytes of a complete copy. */
+static struct lj_part numbers(const struct lj_proto *p)
+{
+	uint64_t k = lj_ref_at(&p->lj, p->bytes, LJ_OFF(&p->lj, PROTO_K)) - p->addr;
+	uint32_t n = foreign_half(p->bytes, LJ_OFF(&p->lj, PROTO_SIZEKN));
+
+	return k <= p->size && n <= (p->size - k) / 8 ? (struct lj_part){p->bytes + k, 8 * n}
+						      : (struct lj_part){};
+}
+
+bool lj_proto_knum(const struct lj_proto *p, uint32_t i, uint64_t *tv)
+{
+	struct lj_part part = p->complete ? numbers(p) : (struct lj_part){};
+
+	if (i >= part.len / 8)
+		return false;
+	memcpy(tv, part.p + 8UL * i, sizeof(*tv));
+	return true;
+}
+
 uint32_t lj_proto_contents(const struct lj_proto *p)
 {
-	uint64_t h = lj_proto_shape(p), k;
-	uint32_t i, nkn;
+	uint64_t h = lj_proto_shape(p);
+	struct lj_part part;
+	uint32_t i;
 
 	for (i = 0; lj_proto_has_ins(p, i); i++) {
 		uint32_t ins = lj_proto_ins(p, i);
@@ -450,11 +472,8 @@ uint32_t lj_proto_contents(const struct lj_proto *p)
 	}
 	if (!p->complete) /* the numbers are not complete either */
 		return (uint32_t)h;
-	k = lj_ref_at(&p->lj, p->bytes, LJ_OFF(&p->lj, PROTO_K)) - p->addr;
-	nkn = foreign_half(p->bytes, LJ_OFF(&p->lj, PROTO_SIZEKN));
-	if (k <= p->size && nkn <= (p->size - k) / 8)
-		h = proto_hash_bytes(h, p->bytes + k, 8UL * nkn);
-	return (uint32_t)h;
+	part = numbers(p);
+	return (uint32_t)(part.len ? proto_hash_bytes(h, part.p, part.len) : h);
 }
 
 uint32_t lj_proto_child(const struct lj_proto *p, uint64_t child)

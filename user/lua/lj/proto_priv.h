@@ -18,6 +18,7 @@ struct lj_kgc {
 	uint64_t ref;
 	uint64_t id;	 /* LJ_GCT_STR only: its number and hash, which identify it */
 	const char *str; /* LJ_GCT_STR only; NULL: not readable */
+	uint32_t len;	 /* of str, which may hold NULs */
 	uint8_t gct;	 /* 0: not known */
 };
 
@@ -45,7 +46,16 @@ struct lj_proto {
 	uint64_t chunkid; /* as lj_kgc.id */
 };
 
-/* Returns the instruction at bcpos; 0 (ISLT of slot 0) if it is not known. */
+/* Returns an instruction of a build with 2.1's number. */
+uint32_t lj_bc_of_21(const struct lj_layout *lj, uint32_t ins);
+
+/* Returns 2.1's number of the lowest function header, FUNCF. */
+static inline uint32_t lj_bc_funcf_21(const struct lj_layout *lj)
+{
+	return lj->bc_funcf + (lj->v20 ? LJ_OPS_20 : 0);
+}
+
+/* Returns the instruction at bcpos, with 2.1's number; 0 (ISLT of slot 0) if it is not known. */
 uint32_t lj_proto_ins(const struct lj_proto *p, uint32_t bcpos);
 static inline bool lj_proto_has_ins(const struct lj_proto *p, uint32_t bcpos)
 {
@@ -54,6 +64,9 @@ static inline bool lj_proto_has_ins(const struct lj_proto *p, uint32_t bcpos)
 
 /* Returns the text of string constant i; NULL for other constants and unknown ones. */
 const char *lj_proto_kstr(const struct lj_proto *p, uint32_t i);
+
+/* Copies the TValue of number constant i. False: not known. */
+bool lj_proto_knum(const struct lj_proto *p, uint32_t i, uint64_t *tv);
 
 /* Returns an upvalue's name as lj_debug_uvname(); NULL: not known. */
 const char *lj_proto_uvname(const struct lj_proto *p, uint32_t idx);
