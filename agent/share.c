@@ -212,7 +212,7 @@ bool share_fork(struct share *s)
 	number_process();
 	ok = share_open(s, parent.head->mode, parent.head->vm);
 	if (ok) {
-		s->head->flags = parent.head->flags;
+		s->head->flags = parent.head->flags | HOOK_FORKED;
 		ok = copy_functions(s, &parent);
 		if (!ok)
 			share_close(s);

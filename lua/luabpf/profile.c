@@ -54,6 +54,34 @@ static void not_within(lua_State *L, const char *function)
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
+/* Returns the process number on top of the stack. */
+static int process_number(lua_State *L)
+{
+	lua_Integer pid = lua_tointeger(L, -1);
+
+	if (pid <= 0 || pid > INT32_MAX || lua_tonumber(L, -1) != (lua_Number)pid)
+		luaL_error(L, "%s is not the number of a process",
+			   lua_isnumber(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
+	return (int)pid;
+}
+
+/* Checks the processes at index 1: a number, or a table of numbers. */
+static void check_processes(lua_State *L)
+{
+	int i;
+
+	lua_pushvalue(L, 1);
+	if (lua_type(L, -1) == LUA_TNUMBER)
+		process_number(L);
+	for (i = 1; lua_istable(L, 1); i++) {
+		lua_rawgeti(L, 1, i);
+		if (lua_isnil(L, -1))
+			break;
+		process_number(L);
+		lua_pop(L, 1);
+	}
+}
+
 /* profile.attach(pid | {pids} | "all" [, options]): taken by start(). */
 static int attach(lua_State *L)
 {
@@ -66,6 +94,8 @@ static int attach(lua_State *L)
 	if (!lua_isnoneornil(L, 2))
 		luaL_checktype(L, 2, LUA_TTABLE);
 	lua_settop(L, 2);
+	check_processes(L);
+	lua_settop(L, 2);
 	lua_setfield(L, TABLE, "options");
 	lua_setfield(L, TABLE, "targets");
 	return 0;
@@ -73,12 +103,7 @@ static int attach(lua_State *L)
 
 static void add_process(lua_State *L, luabpf *r)
 {
-	lua_Integer pid = lua_tointeger(L, -1);
-
-	if (pid <= 0 || pid > INT32_MAX || lua_tonumber(L, -1) != (lua_Number)pid)
-		luaL_error(L, "%s is not the number of a process",
-			   lua_isnumber(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
-	if (luabpf_attach(r, (int)pid))
+	if (luabpf_attach(r, process_number(L)))
 		fail(L, r);
 }
 

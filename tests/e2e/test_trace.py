@@ -169,7 +169,7 @@ def test_a_saved_trace_of_odd_chunk_names(tmp_path):
         r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", live, "--", *argv(name), path)
         assert r.code == 0, r
         r = trace("--from", raw, "--lcov", saved)
-        assert r.code == 0 and not r.err, r
+        assert r.code == 0 and "such file exists" in r.err and r.err.count("\n") == 1, r
         assert saved.read_text() == live.read_text()
 
 
@@ -334,3 +334,70 @@ def test_what_hooks_do_not_see_is_said(tmp_path):
         os.close(keep)
         os.close(hold)
     assert r.code == 0 and re.search(r"process \d+ runs on, though the command has ended", r.err), r
+
+
+def test_a_file_is_one_by_whichever_path(tmp_path):
+    """A relative name is another after chdir(): the file has one record, with the hits of both."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/part.lua").write_text("local function f()\n  return 1\nend\nf()\n")
+    path = script(tmp_path, """
+local ffi = require('ffi')
+ffi.cdef('int chdir(const char *);')
+dofile('sub/part.lua')
+assert(ffi.C.chdir('sub') == 0)
+dofile('part.lua')
+dofile('../sub/part.lua')
+""")
+    lcov, r = lcov_of(tmp_path, *argv("luajit-joff"), path, cwd=tmp_path)
+    assert sorted(lcov.files) == sorted([str(tmp_path / "sub/part.lua"), str(path)]), r
+    assert (tmp_path / "out.info").read_text().count("SF:") == 2
+    assert lcov.files[str(tmp_path / "sub/part.lua")][2] == 3
+    assert lcov.functions[str(tmp_path / "sub/part.lua")] == {"main chunk": 3, "f:1": 3}
+
+
+def test_sources_that_do_not_exist(tmp_path):
+    """A chunk may have any name, and a file may be removed: genhtml would end there. They are named, and in the text."""
+    path = script(tmp_path, """
+loadstring = loadstring or load
+loadstring('local x = 1\\nx = x + 1', '@no/such/file.lua')()
+loadstring('local x = 1', '@/etc')()
+local f = assert(io.open(arg[1], 'w'))
+f:write('local x = 1')
+f:close()
+dofile(arg[1])
+os.remove(arg[1])
+""")
+    gone = tmp_path / "gone.lua"
+    r = trace("-o", tmp_path / "text", "--lcov", tmp_path / "out.info", "--cobertura", tmp_path / "c.xml", "--", *argv("lua5.4"), path, gone)
+    assert r.code == 0
+    assert f"3 sources are not in --lcov and --cobertura, as no such file exists: /etc, {gone}, no/such/file.lua" in r.err, r
+    assert re.findall("SF:(.*)", (tmp_path / "out.info").read_text()) == [str(path)]
+    assert re.findall('filename="(.*?)"', (tmp_path / "c.xml").read_text()) == [str(path)[1:]]
+    assert "no/such/file.lua" in (tmp_path / "text").read_text()
+    r = subprocess.run(["genhtml", "-o", tmp_path / "html", tmp_path / "out.info"], capture_output=True, text=True, timeout=vms.HANG)
+    assert r.returncode == 0, r
+
+
+def test_calls_before_a_fork_count_once(tmp_path):
+    """The child's trace begins with the functions that run: their calls are in the parent's. A saved trace, too."""
+    path = script(tmp_path, """
+local ffi = require('ffi')
+ffi.cdef('int fork(void); int waitpid(int, int *, int);')
+local function after() return 1 end
+local function forks()
+  local pid = ffi.C.fork()
+  after()
+  if pid == 0 then os.exit(0) end
+  ffi.C.waitpid(pid, nil, 0)
+end
+forks()
+forks()
+""")
+    raw, text = tmp_path / "raw", tmp_path / "saved.info"
+    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv("luajit-joff"), path)
+    assert r.code == 0, r
+    lcov = Lcov(tmp_path / "out.info")
+    assert lcov.functions[str(path)] == {"main chunk": 1, "forks:5": 2, "after:4": 4}
+    assert lcov.files[str(path)][7] >= 4, "lines of both processes"
+    assert trace("--from", raw, "--lcov", text).code == 0
+    assert text.read_text() == (tmp_path / "out.info").read_text()

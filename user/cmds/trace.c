@@ -24,7 +24,8 @@
 #include "trace/recorder.h"
 #include "trace/report.h"
 
-#define POLL_MS 1 /* the ring has room for more */
+#define POLL_MS 1	/* the ring has room for more */
+#define MISSING_SHOWN 5 /* sources that do not exist, by name */
 
 enum { TEXT, RAW, ANNOTATE, LCOV, COBERTURA, CHROME, NFILES };
 
@@ -336,6 +337,31 @@ static void print_changed(const struct trace_run *t, const struct coverage *cove
 			n == 1 ? " has" : "s have");
 }
 
+/* Tools that read these files end at a source that is not there, as one that load() named so is not. */
+static void leave_out_missing(const struct trace_run *t, struct coverage *coverage)
+{
+	__text struct text names = {};
+	size_t n = 0;
+
+	if (!stream(t, LCOV) && !stream(t, COBERTURA))
+		return;
+	for (size_t i = 0; i < coverage->n; i++) {
+		struct coverage_file *file = &coverage->files[i];
+
+		file->missing = !source_file_exists(t->ids, file->path);
+		if (!file->missing || n++ >= MISSING_SHOWN)
+			continue;
+		text_puts(&names, names.len ? ", " : "");
+		text_put_utf8(&names, file->path, strlen(file->path));
+	}
+	if (n)
+		fprintf(stderr,
+			"luabpf: %zu source%s not in --lcov and --cobertura, as no such file "
+			"exists: %s%s\n",
+			n, n == 1 ? " is" : "s are", text_str(&names),
+			n > MISSING_SHOWN ? ", ..." : "");
+}
+
 static int verdict(const struct trace_run *t, const struct coverage *coverage)
 {
 	int64_t ppm = coverage->lines ? coverage->hit * 1000000 / coverage->lines : 0;
@@ -361,6 +387,7 @@ static int write_reports(struct trace_run *t, int *code, struct error *err)
 	if (ret)
 		return error_set(err, ret, "out of memory");
 	print_changed(t, &coverage);
+	leave_out_missing(t, &coverage);
 	for (int i = 0; i < NFILES; i++) {
 		int one;
 

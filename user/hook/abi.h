@@ -32,6 +32,7 @@ enum hook_flag {
 	HOOK_FULL = 1 << 4,	    /* no memory or file space for all functions: see function 0 */
 	HOOK_READER_GONE = 1 << 5,  /* the ring was full and luabpf had ended */
 	HOOK_LATE = 1 << 6,	    /* the module was loaded by code that ran already */
+	HOOK_FORKED = 1 << 8,	  /* of a forked process: frames are of calls that its parent has */
 	HOOK_FINALIZERS = 1 << 7, /* code of the program names __gc or ffi.gc: no hook runs there */
 };
 
@@ -102,7 +103,7 @@ enum hook_event_kind {
 	HOOK_EV_TAIL_RETURN =
 		4,	   /* 5.1: a function returns that was replaced by a tail call; no frame */
 	HOOK_EV_LINE = 5,  /* line of the frame's function begins */
-	HOOK_EV_FRAME = 6, /* func ran in frame already when the module started; outermost first */
+	HOOK_EV_FRAME = 6, /* func ran in frame already when the file began; outermost first */
 	HOOK_EV_WAITED =
 		7, /* frame is the ns that the program has waited until now: the ring was full,
 			     * or a function was described */

@@ -16,6 +16,7 @@ enum trace_action_kind {
 	TRACE_UNWIND,	 /* arg: number of frames of the topmost coroutine that an error removed */
 	TRACE_LINE,	 /* arg: line, in the topmost frame of all coroutines on the stack */
 	TRACE_RESUME,	 /* arg: coroutine: it comes on top with its frames. The first one, too */
+	TRACE_FRAME, /* arg: function; as CALL, but the call is another process's, which forked */
 	TRACE_YIELD, /* the topmost coroutine goes with its frames; without frames, it has ended */
 };
 

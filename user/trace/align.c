@@ -41,6 +41,7 @@ struct align {
 	size_t nframes;
 	uint32_t *free_numbers; /* of ended coroutines; there is room for all */
 	uint32_t nfree, next_number;
+	enum trace_action_kind call; /* of the current event: CALL or FRAME */
 	struct align_losses losses;
 };
 
@@ -273,7 +274,7 @@ static int push_frame(struct align *a, struct align_thread *t, uint64_t id, uint
 	};
 	*hint_of(t, id) = t->stack.n;
 	a->nframes++;
-	return put(a, TRACE_CALL, function);
+	return put(a, a->call, function);
 }
 
 static int replace_frame(struct align *a, struct align_frame *top, uint64_t id, uint32_t function)
@@ -397,6 +398,7 @@ int align_event(struct align *a, const struct trace_event *ev)
 
 	if (ev->time_ns > a->now)
 		a->now = ev->time_ns;
+	a->call = ev->kind == TRACE_EVENT_FRAME ? TRACE_FRAME : TRACE_CALL;
 	if (!t || t->key != ev->thread)
 		ret = switch_to(a, ev->thread);
 	if (ret)
@@ -404,6 +406,7 @@ int align_event(struct align *a, const struct trace_event *ev)
 	t = current(a);
 	switch (ev->kind) {
 	case TRACE_EVENT_CALL:
+	case TRACE_EVENT_FRAME:
 		return a->dialect == TRACE_LUA52_ON ? on_call_52(a, t, ev) : on_call(a, t, ev);
 	case TRACE_EVENT_TAIL_CALL:
 		return on_tail_call(a, t, ev);

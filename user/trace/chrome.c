@@ -142,6 +142,7 @@ int chrome_put(void *chrome, const struct trace_action *action)
 	c->now = action->time_ns;
 	switch (action->kind) {
 	case TRACE_CALL:
+	case TRACE_FRAME:
 		return push(c, action->arg);
 	case TRACE_TAIL_CALL:
 		pop(c, 1);

@@ -79,8 +79,15 @@ static void put_file(struct text *to, const struct coverage_file *file)
 
 int report_cobertura(const struct coverage *coverage, uint64_t time, FILE *to)
 {
-	double all = rate(coverage->hit, coverage->lines);
+	uint64_t hit = 0, lines = 0;
 	__text struct text text = {};
+	double all;
+
+	for (size_t i = 0; i < coverage->n; i++) {
+		hit += coverage->files[i].missing ? 0 : coverage->files[i].nhit;
+		lines += coverage->files[i].missing ? 0 : coverage->files[i].nlines;
+	}
+	all = rate(hit, lines);
 
 	fprintf(to,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -93,8 +100,10 @@ int report_cobertura(const struct coverage *coverage, uint64_t time, FILE *to)
 		"\t<sources>\n\t\t<source>/</source>\n\t</sources>\n\t<packages>\n"
 		"\t\t<package name=\"lua\" line-rate=\"%.4f\" branch-rate=\"1\" complexity=\"0\">\n"
 		"\t\t\t<classes>\n",
-		all, coverage->hit, coverage->lines, time, all);
+		all, hit, lines, time, all);
 	for (size_t i = 0; i < coverage->n; i++) {
+		if (coverage->files[i].missing)
+			continue;
 		text_clear(&text);
 		put_file(&text, &coverage->files[i]);
 		if (text_err(&text))

@@ -18,6 +18,7 @@ struct coverage_line {
 struct coverage_file {
 	const struct program_source *source;
 	const char *path;	     /* absolute, or as in the chunk name */
+	bool missing;		     /* it is not there now: not in files for other tools */
 	struct coverage_line *lines; /* ascending: that ran or can run */
 	size_t nlines, nhit;
 	const struct program_function **functions; /* by first line; the main chunk comes first */

@@ -21,6 +21,7 @@ enum trace_event_kind {
 	TRACE_EVENT_TAIL_CALL, /* 5.2 and later */
 	TRACE_EVENT_RETURN,    /* LuaJIT: of Lua functions only. 5.1: not for its tail returns */
 	TRACE_EVENT_LINE,
+	TRACE_EVENT_FRAME, /* as CALL: the call was made, and is counted, in another process */
 	TRACE_EVENT_KINDS
 };
 

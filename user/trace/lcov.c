@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Records of a file: SF, then FN:first line,name and FNDA:calls,name of each function, FNF, FNH, then
- * DA:line,hits, LF, LH. Functions of one name differ by their line: names are unique in a file.
+ * DA:line,hits, LF, LH. genhtml ends at a file that is not there. Functions of one name differ by their line: names are unique in a file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,6 +54,8 @@ int report_lcov(const struct coverage *coverage, FILE *to)
 	for (size_t i = 0; i < coverage->n; i++) {
 		const struct coverage_file *file = &coverage->files[i];
 
+		if (file->missing)
+			continue;
 		text_clear(&text);
 		text_puts(&text, "TN:\nSF:");
 		text_put_utf8(&text, file->path, strlen(file->path));

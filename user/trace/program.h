@@ -18,6 +18,7 @@
 struct program_source {
 	char *name;	/* as in the chunk: "@x.lua", "=stdin", or program text */
 	char *path;	/* of the file: absolute, as it was when the chunk ran; NULL: no file */
+	uint32_t same;	/* + 1: of the source that has this path by another name; 0: none */
 	bool has_stamp; /* size and mtime are those of the file then */
 	uint64_t size;
 	int64_t mtime_ns;

@@ -62,6 +62,7 @@ struct read_state {
 	uint32_t nfree, nthreads;
 	size_t nframes;
 	uint64_t now;
+	bool forked; /* the next call is its parent's */
 };
 
 #define BAD 1 /* a record that is skipped */
@@ -173,10 +174,12 @@ static int end_empty(struct read_state *s)
 
 static int call(struct read_state *s, uint32_t function, bool is_tail)
 {
+	bool is_forked = s->forked;
 	struct read_frame *frame;
 	struct read_thread *t;
 	int ret = s->top ? 0 : resume(s, 1); /* luatrace begins without a record for it */
 
+	s->forked = false;
 	if (ret)
 		return ret;
 	t = s->top;
@@ -192,7 +195,7 @@ static int call(struct read_state *s, uint32_t function, bool is_tail)
 		return -ENOMEM;
 	*frame = (struct read_frame){function, -1, false, false};
 	s->nframes++;
-	return put(s, TRACE_CALL, function);
+	return put(s, is_forked ? TRACE_FRAME : TRACE_CALL, function);
 }
 
 static int return_(struct read_state *s)
@@ -536,6 +539,10 @@ static int read_record(struct raw_reader *r, char *text)
 	if (!strncmp(text, "#state ", 7)) {
 		at = text + 7;
 		return number(&at, '\0', INT64_MAX, &id) ? enter_state(r, id) : BAD;
+	}
+	if (!strcmp(text, "#forked")) {
+		r->state->forked = true;
+		return 0;
 	}
 	if (*text >= '0' && *text <= '9')
 		return read_line(r, text);

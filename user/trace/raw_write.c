@@ -333,13 +333,15 @@ static bool is_protecting(const struct raw_writer *w, uint32_t id)
 	       w->file->program->functions[id].role == TRACE_ROLE_PROTECT;
 }
 
-static int on_call(struct raw_writer *w, uint32_t id)
+static int on_call(struct raw_writer *w, uint32_t id, bool is_forked)
 {
 	struct written_frame *caller = lua_frame(w, 0);
 	int ret = 0;
 
 	if (is_lua(w, id)) {
 		put_line(w);
+		if (is_forked)
+			fputs("#forked\n", w->file->to);
 		ret = put_call(w->file, '>', id);
 	} else if (caller && is_protecting(w, id)) {
 		put_line(w);
@@ -381,7 +383,7 @@ static int on_tail_call(struct raw_writer *w, uint32_t id)
 
 	if (!top->is_lua || !is_lua(w, id)) {
 		on_return(w);
-		return on_call(w, id);
+		return on_call(w, id, false);
 	}
 	put_line(w);
 	ret = put_call(w->file, 'T', id);
@@ -491,7 +493,8 @@ int raw_writer_put(void *writer, const struct trace_action *action)
 	w->now = action->time_ns;
 	switch (action->kind) {
 	case TRACE_CALL:
-		return on_call(w, action->arg);
+	case TRACE_FRAME:
+		return on_call(w, action->arg, action->kind == TRACE_FRAME);
 	case TRACE_TAIL_CALL:
 		return on_tail_call(w, action->arg);
 	case TRACE_RETURN:

@@ -14,6 +14,7 @@
  *
  *     #function FILE:FIRST-LAST,CODE,LINES,NAME   LINES: those that can run, as 1-3;7, or ?
  *     #code CODE                                  which function the next call of its place means
+ *     #forked                                     the next call is another process's, which forked
  *     #source FILE,PATH,SIZE,MTIME_NS             the file
  *     #state N                                    the next records are of Lua state N, at first of 1
  *

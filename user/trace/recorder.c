@@ -209,6 +209,16 @@ static int set_file(struct program_source *source, const char *bytes, size_t len
 	return source->path ? 0 : -ENOMEM;
 }
 
+/* A relative name is another after chdir(): the first one with the path stands for all. */
+static void find_same(struct program *p, uint32_t source)
+{
+	for (uint32_t i = 0; i < source && p->sources[source].path; i++)
+		if (p->sources[i].path && !strcmp(p->sources[i].path, p->sources[source].path)) {
+			p->sources[source].same = i + 1;
+			return;
+		}
+}
+
 static int source_of(struct track *t, const struct hook_func *func, uint32_t *out)
 {
 	struct program *p = t->recorder->program;
@@ -217,8 +227,12 @@ static int source_of(struct track *t, const struct hook_func *func, uint32_t *ou
 	int ret = program_source(p, bytes, len, out);
 
 	bytes = hook_state_bytes(t->state, func->file, &len);
-	if (!ret && len && !p->sources[*out].path)
+	if (!ret && len && !p->sources[*out].path) {
 		ret = set_file(&p->sources[*out], bytes, len);
+		find_same(p, *out);
+	}
+	if (!ret && p->sources[*out].same)
+		*out = p->sources[*out].same - 1;
 	return ret;
 }
 
@@ -481,7 +495,8 @@ static int put_event(struct track *t, const struct hook_event *from)
 		ret = function_of(t, from->func, &event.function);
 		break;
 	case HOOK_EV_FRAME:
-		event.kind = TRACE_EVENT_CALL;
+		event.kind = hook_state_header(t->state)->flags & HOOK_FORKED ? TRACE_EVENT_FRAME
+									      : TRACE_EVENT_CALL;
 		ret = outer_function(t, from->func, &event.function);
 		break;
 	case HOOK_EV_TAIL_CALL:

@@ -17,3 +17,11 @@ bool source_file_is_same(const struct fsids *ids, const struct program_source *s
 	return (uint64_t)st.st_size == source->size &&
 	       st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec == source->mtime_ns;
 }
+
+bool source_file_exists(const struct fsids *ids, const char *path)
+{
+	__fsids struct fsids *own = NULL;
+	struct stat st;
+
+	return !fsids_enter(ids, &own) && !stat(path, &st) && S_ISREG(st.st_mode);
+}

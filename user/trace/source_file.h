@@ -13,4 +13,7 @@
  */
 bool source_file_is_same(const struct fsids *ids, const struct program_source *source);
 
+/* True if a regular file has this path now. */
+bool source_file_exists(const struct fsids *ids, const char *path);
+
 #endif

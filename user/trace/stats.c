@@ -163,7 +163,8 @@ static void charge(struct stats *s, uint64_t ns)
 }
 
 /* The caller's line gets the frame's time until it has a line of its own. */
-static int on_call(struct stats *s, uint32_t id)
+/* counts: false: another process has counted it. */
+static int on_call(struct stats *s, uint32_t id, bool counts)
 {
 	struct stats_frame *frame, caller = {.for_line = NO_LINE};
 	uint32_t fn;
@@ -183,7 +184,7 @@ static int on_call(struct stats *s, uint32_t id)
 		.for_fn = caller.for_fn,
 		.for_line = caller.for_line,
 	};
-	s->fns[fn].calls++;
+	s->fns[fn].calls += counts;
 	frame_begin(s, frame);
 	return 0;
 }
@@ -246,10 +247,12 @@ int stats_put(void *stats, const struct trace_action *action)
 	s->now = action->time_ns;
 	switch (action->kind) {
 	case TRACE_CALL:
-		return on_call(s, action->arg);
+		return on_call(s, action->arg, true);
+	case TRACE_FRAME:
+		return on_call(s, action->arg, false);
 	case TRACE_TAIL_CALL:
 		pop(s, 1);
-		return on_call(s, action->arg);
+		return on_call(s, action->arg, true);
 	case TRACE_RETURN:
 		pop(s, 1);
 		return 0;
@@ -277,7 +280,9 @@ const struct stats_function *stats_function(const struct stats *stats, uint32_t 
 {
 	uint32_t at = id + 1; /* TRACE_NO_FUNCTION: 0 */
 
-	return at < stats->nfns && stats->fns[at].calls ? &stats->fns[at] : NULL;
+	const struct stats_function *f = at < stats->nfns ? &stats->fns[at] : NULL;
+
+	return f && (f->calls || f->total_ns) ? f : NULL;
 }
 
 uint32_t stats_nfunctions(const struct stats *stats)

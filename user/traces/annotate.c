@@ -304,7 +304,8 @@ static void put_title(struct lister *a, const struct lj_proto *pt)
 			a->file.err == -ENOEXEC ? "the file is bytecode"
 			: !a->source		? "its process had ended, or cannot be looked into"
 						: strerror(-a->file.err));
-	else if (!a->file.err && (size_t)lines.to > a->file.n)
+	else if (!a->file.err &&
+		 (size_t)lines.to > a->file.n + 1) /* a chunk ends behind its last line */
 		fprintf(a->to, "[The source has %zu lines: it has changed]\n", a->file.n);
 	if (a->shares)
 		fprintf(a->to, "%10s %10s %6s |\n", "compiled", "other", "");

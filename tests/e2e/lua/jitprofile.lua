@@ -112,12 +112,15 @@ function cases.wrong()
   fails("outside of the callback", profile.dumpstack, "f", 1)
   fails("string expected", profile.dumpstack)
   assert(profile.stop() == nil)
-  for what, sentence in pairs({ [4194303] = "no such process", [0] = "is not the number of a process", [-1] = "number",
-                                [2 ^ 40] = "number", [pid + 0.5] = "number" }) do
-    profile.attach(what)
-    fails(sentence, profile.start, "", print)
+  for _, what in ipairs({ 0, -1, 2 ^ 40, pid + 0.5, 0 / 0, { pid, "x" }, { pid, 0.5 } }) do
+    fails("is not the number of a process", profile.attach, what)
   end
-  profile.attach({ pid, "x" })
+  fails("call attach() first", profile.start, "", print)
+  profile.attach(4194303)
+  fails("no such process", profile.start, "", print)
+  local changed = { pid }
+  profile.attach(changed)
+  changed[2] = "x"
   fails("is not the number of a process", profile.start, "", print)
   profile.attach({})
   fails("no process to record", profile.start, "", print)
