@@ -275,3 +275,16 @@ def test_usage():
     for args in ((), ("-p", "1", "--max-slowdown", "0.5"), ("-p", "1", "--max-slowdown", "x"), ("-p", "1", "-F", "99")):
         assert count(*args).done().code == 2, args
     assert subprocess.run([vms.LUABPF, "--max-slowdown", "2", "-p", "1"], capture_output=True).returncode == 2
+
+
+@pytest.mark.parametrize("name", ["luajit-joff", "lua5.1", "lua5.4"])
+def test_equal_functions_of_one_line(root, tmp_path, name):
+    """They differ by the order in which the VM made them: two calls of the first for each of the second."""
+    path = tmp_path / "x.lua"
+    path.write_text("local t = {function() return 1 end, function() return 1 end}\n"
+                    "print('ready') io.stdout:flush()\nwhile true do t[1]() t[1]() t[2]() end\n")
+    with vms.Target([*vms.VMS[name].argv, path]) as target:
+        target.ready()
+        r = vms.luabpf("count", "-p", target.pid, "-d", 0.3, "--max-slowdown", 1000, stats=False)
+    calls = {place: int(n) for n, place in re.findall(r"(?m)^ +(\d+) +[\d.]+ .* (x\.lua:1\S*)$", r.out)}
+    assert sorted(calls) == ["x.lua:1", "x.lua:1#2"] and abs(calls["x.lua:1"] - 2 * calls["x.lua:1#2"]) <= 2, r

@@ -73,14 +73,14 @@ struct call_counts {
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* The names of C functions are read while the process lives. */
+/* Names of C functions, and the order of equal functions of a line, are read while the process lives. */
 static int learn_names(struct call_counts *c, const struct lb_rec_sample *rec)
 {
 	const struct vm_build *build = scan_build(c->scan, rec->build);
 	struct symbolized done = {};
 	int r;
 
-	if (LB_FRAME_KIND(&rec->stack.frame[0]) == LB_FRAME_LUA || !build)
+	if (!build)
 		return 0;
 	r = symbolizer_sample(c->image, rec, 0, &build->build, build->release, &done);
 	return r == -ENOMEM ? r : 0;
