@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "count.skel.h"
+#include "kernel_btf.h"
 #include "load_error.h"
 #include "loader.h"
 #include "trap.h"
@@ -87,7 +88,7 @@ int counter_open(const struct counter_options *o, struct counter **out, struct e
 	c->pid = o->pid;
 	c->multi = o->multi;
 	c->stats_fd = -1;
-	r = loader_check_btf(err);
+	r = kernel_btf_check(err);
 	if (r)
 		return r;
 	loader_be_silent();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
 #include "kernel_btf.h"
@@ -166,4 +168,25 @@ int kernel_btf_open(const char *const *names, size_t n, int *fd)
 	btf__free(btf);
 	btf__free(all);
 	return r;
+}
+
+int kernel_btf_check(struct error *err)
+{
+	if (!access(KERNEL_BTF, R_OK))
+		return 0;
+	if (access("/sys/kernel", F_OK)) {
+		error_set(err, -ENOENT, KERNEL_BTF ": /sys is not mounted");
+		return error_remedy(err, -ENOENT,
+				    "mount -t sysfs sysfs /sys; a container started with "
+				    "--privileged has it");
+	}
+	error_set(err, -ENOENT, KERNEL_BTF ": this kernel offers no BTF");
+	return error_remedy(err, -ENOENT, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+}
+
+void kernel_btf_use(struct bpf_object_open_opts *options, int fd, char path[KERNEL_BTF_PATH])
+{
+	snprintf(path, KERNEL_BTF_PATH, "/proc/self/fd/%d", fd);
+	if (fd >= 0)
+		options->btf_custom_path = path;
 }

@@ -9,8 +9,11 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
+
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
+struct bpf_object_open_opts;
 struct btf;
 
 /*
@@ -21,5 +24,14 @@ int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, 
 
 /* kernel_btf_pick() of the running kernel, in a memory file. Returns -errno. */
 int kernel_btf_open(const char *const *names, size_t n, int *fd);
+
+#define KERNEL_BTF_PATH 32
+
+/* An object that is opened with these options takes its relocations from fd: -1, from the kernel's
+ * whole BTF. path is read when the object is loaded. */
+void kernel_btf_use(struct bpf_object_open_opts *options, int fd, char path[KERNEL_BTF_PATH]);
+
+/* -ENOENT without the kernel's BTF: err says why. */
+int kernel_btf_check(struct error *err);
 
 #endif

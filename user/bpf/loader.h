@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * User space's interface to the BPF side: loads it, registers target processes, attaches it to
- * threads, reads how samples ended. The only code that sees the skeleton.
+ * threads, reads how samples ended.
  */
 #ifndef BPF_LOADER_H
 #define BPF_LOADER_H
@@ -56,9 +56,6 @@ void loader_reap_families(struct loader *loader);
 
 /* Keeps libbpf from printing: its errors are reported by ours. */
 void loader_be_silent(void);
-
-/* -ENOENT without the kernel's BTF: err says why. */
-int loader_check_btf(struct error *err);
 
 /* Returns 0 if the kernel allows the events of loader_attach(). Tries the calling thread. */
 int loader_check_events(struct error *err);
@@ -131,14 +128,10 @@ int loader_attach_cpus(struct loader *loader, struct error *err);
 void loader_vary_periods(struct loader *loader);
 
 /*
- * Keeps the kernel from swapping a sampled thread's event context with that of a thread it started.
- * At a switch between the two, a swap may replace stopping and starting their events. The CPU time
- * since the thread's last event is then lost when the other ends: a thread that often starts short
- * ones gets no samples. With one event that is not inherited - a dummy, never enabled - the
- * contexts differ and are not swapped (perf_event_context_sched_out() of kernel/events/core.c). To
- * be called before loader_attach(): a child started during that call has an event without a
- * program, which a swap would give to the thread. Does nothing if descriptors run short. Adds to
- * the keepers of the process, which loader_drop_keepers() releases.
+ * Keeps the CPU time of a thread that starts short ones, see keepers.h. To be called before
+ * loader_attach(): a child started during that call has an event without a program, which a swap
+ * would give to the thread. Does nothing if descriptors run short. Adds to the keepers of the
+ * process, which loader_drop_keepers() releases.
  */
 void loader_keep_time(struct loader *loader, pid_t tid, struct keeper **keepers);
 void loader_drop_keepers(struct loader *loader, struct keeper **keepers);

@@ -54,7 +54,7 @@ static void check_btf(const struct doctor *d)
 {
 	struct error err;
 
-	if (loader_check_btf(&err))
+	if (kernel_btf_check(&err))
 		fail(d, "kernel BTF", &err);
 	else
 		ok(d, "kernel BTF", "%s", KERNEL_BTF);
