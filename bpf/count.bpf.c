@@ -315,15 +315,15 @@ static __noinline int puc_send(struct puc_walk *w, const struct lb_call_key *key
 	if (!w || !key)
 		return -1;
 	describe(puc_common(w), key);
-	w->floor = 0;
+	w->search.floor = 0;
 	w->stack_hi = ~0ULL;
 	w->regs.ip = 0;
 	w->fault = 0;
-	w->child = 0;
-	w->popped = 0;
-	w->previous = 0;
+	w->search.child = 0;
+	w->top.popped = 0;
+	w->look.previous = 0;
 	if (puc_try(0, w, L)) {
-		puc_enter(w, &w->try);
+		puc_enter(w, &w->search.try);
 		w->flags = 0; /* the function is the topmost of the thread */
 		w->phase = PUC_PHASE_FRAME;
 		bpf_loop(LB_MAX_STEPS, puc_frames_step, &w, 0);
@@ -382,7 +382,7 @@ static __always_inline int puc_key(struct puc_walk *w, __u64 slot, struct lb_cal
 		return -1;
 	key->vm = w->g;
 	if (index == PUC_LIGHT) {
-		key->word = LB_FRAME_WORD(LB_FRAME_C, 0, w->fn & LB_FRAME_PTR_MASK);
+		key->word = LB_FRAME_WORD(LB_FRAME_C, 0, w->look.fn & LB_FRAME_PTR_MASK);
 		return 0;
 	}
 	seen = &w->seen[index & (PUC_SEEN - 1)];

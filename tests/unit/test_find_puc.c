@@ -196,8 +196,8 @@ Test(find_puc, pc_inside)
 Test(find_puc, any_pc)
 {
 	memset(&w, 0, sizeof(w));
-	w.code_lo = 0x1000;
-	w.code_size = 64;
+	w.top.code_lo = 0x1000;
+	w.top.code_size = 64;
 	cr_expect_eq(puc_any_pc(&w), 0);
 	w.gprs.r[3] = 0x1010;
 	w.gprs.r[7] = 0x1014;
@@ -242,7 +242,7 @@ Test(find_puc, words_of_an_earlier_sample, .fini = done)
 	/* returns into the collector, from a call of the function that is outermost on the stack */
 	pui_call_site(&s.img, PS_GC_SITE, PUI_TEXT + 0x6000 - 0x40);
 	for (i = 0; i < PUC_BLOCK; i++)
-		w.block[i] = PS_GC_SITE;
+		w.block.word[i] = PS_GC_SITE;
 	walk();
 	cr_expect_eq(w.end, LB_STATUS_RESOLVED);
 	cr_expect_eq(w.state, 'C', "%c", w.state);
@@ -326,7 +326,7 @@ Test(find_puc, head_before_its_window_is_lost)
 		memset(page_g, 0, sizeof(page_g));
 		w.puc = *l;
 		lb_begin(&w.cache, 1);
-		w.floor = C_STACK;
+		w.search.floor = C_STACK;
 		w.stack_hi = C_STACK + LB_PAGE;
 		main_L = PAGE_G + at;
 		g = main_L + l->L_size;
@@ -341,6 +341,6 @@ Test(find_puc, head_before_its_window_is_lost)
 		put_in(page_g, at + l->L_l_G, g);
 		put_in(page_g, at + l->L_size + l->g_mainthread, main_L);
 		cr_assert_eq(puc_try(&mem, &w, PAGE_L), C_STACK + 0x100);
-		cr_expect_eq(w.try.hooked, 0, "main lua_State at %#lx", (unsigned long)at);
+		cr_expect_eq(w.search.try.hooked, 0, "main lua_State at %#lx", (unsigned long)at);
 	}
 }

@@ -20,11 +20,11 @@
 /* Looks the gap below the best up. Returns 1 when it is known. */
 static __always_inline int puc_find_gap(struct puc_walk *w)
 {
-	__u64 key = (w->best.L ^ w->best.ci << 1) + (w->regs.sp >> 12);
+	__u64 key = (w->search.best.L ^ w->search.best.ci << 1) + (w->regs.sp >> 12);
 	struct puc_gap *gap;
 
-	w->gap_at = lb_table_index(key << 4, PUC_GAP_BITS) & ((1 << PUC_GAP_BITS) - 1);
-	gap = &w->gaps[w->gap_at & ((1 << PUC_GAP_BITS) - 1)];
+	w->far.gap_at = lb_table_index(key << 4, PUC_GAP_BITS) & ((1 << PUC_GAP_BITS) - 1);
+	gap = &w->far.gaps[w->far.gap_at & ((1 << PUC_GAP_BITS) - 1)];
 	if (gap->key == key)
 		return 1;
 	gap->key = key;
@@ -34,15 +34,15 @@ static __always_inline int puc_find_gap(struct puc_walk *w)
 
 static __always_inline __u64 *puc_gap_next(struct puc_walk *w)
 {
-	return &w->gaps[w->gap_at & ((1 << PUC_GAP_BITS) - 1)].next;
+	return &w->far.gaps[w->far.gap_at & ((1 << PUC_GAP_BITS) - 1)].next;
 }
 
 static __always_inline int puc_search_far(struct puc_walk *w, __u64 from, __u64 to)
 {
-	w->scan_from = from;
-	w->scan_end = to;
-	w->in_block = 0;
-	w->vm_ret = 0; /* what was seen nearer to sp was stale */
+	w->scan.from = from;
+	w->scan.end = to;
+	w->block.remaining = 0;
+	w->scan.vm_ret = 0; /* what was seen nearer to sp was stale */
 	w->phase = PUC_PHASE_SCAN;
 	return puc_scan_again(w, from, 0);
 }
@@ -52,52 +52,52 @@ LB_SUBPROG int puc_scan_far(const struct lb_mem *mem, struct puc_walk *w)
 {
 	__u64 *next, from, to;
 
-	if (!w || w->child)
+	if (!w || w->search.child)
 		return 0;
-	if (w->far == PUC_FAR_NOT) {
+	if (w->far.part == PUC_FAR_NOT) {
 		if (!puc_scan_missed(w))
 			return 0;
-		if (w->key == ~0ULL && w->single)
+		if (w->search.key == ~0ULL && w->single)
 			puc_consider(mem, w, w->mains[w->rec.tid & (PUC_MAINS - 1)], 0);
-		if (w->key == ~0ULL || !w->best.jmp)
+		if (w->search.key == ~0ULL || !w->search.best.jmp)
 			return 0;
-		w->far = PUC_FAR_GAP;
-		w->far_L = w->best.L;
-		w->far_from = puc_scan_reach(w);
-		w->far_to = w->best.jmp - 8 * PUC_FAR_WORDS;
-		w->near_most = 0;
+		w->far.part = PUC_FAR_GAP;
+		w->far.L = w->search.best.L;
+		w->far.from = puc_scan_reach(w);
+		w->far.to = w->search.best.jmp - 8 * PUC_FAR_WORDS;
+		w->scan.most = 0;
 		puc_find_gap(w);
 		next = puc_gap_next(w);
-		from = *next < w->far_from ? w->far_from : *next;
-		to = from + 8 * PUC_SCAN_MOST < w->far_to ? from + 8 * PUC_SCAN_MOST : w->far_to;
-		if (from < w->far_to) {
-			w->far_next = to;
+		from = *next < w->far.from ? w->far.from : *next;
+		to = from + 8 * PUC_SCAN_MOST < w->far.to ? from + 8 * PUC_SCAN_MOST : w->far.to;
+		if (from < w->far.to) {
+			w->far.next = to;
 			return puc_search_far(w, from, to);
 		}
-	} else if (w->far == PUC_FAR_GAP && w->best.L == w->far_L) {
-		*puc_gap_next(w) = w->far_next;
+	} else if (w->far.part == PUC_FAR_GAP && w->search.best.L == w->far.L) {
+		*puc_gap_next(w) = w->far.next;
 	}
-	if (w->far == PUC_FAR_CALLER || w->best.L != w->far_L)
+	if (w->far.part == PUC_FAR_CALLER || w->search.best.L != w->far.L)
 		return 0;
-	w->far = PUC_FAR_CALLER;
-	return puc_search_far(w, w->far_to > w->far_from ? w->far_to : w->far_from,
-			      w->best.jmp + PUC_JMP_BUF);
+	w->far.part = PUC_FAR_CALLER;
+	return puc_search_far(w, w->far.to > w->far.from ? w->far.to : w->far.from,
+			      w->search.best.jmp + PUC_JMP_BUF);
 }
 
 /* Marks the stack as cut, unless it is certain that the best runs. */
 static __always_inline void puc_cut_far(struct puc_walk *w)
 {
-	if (w->best.L != w->far_L || *puc_gap_next(w) < w->far_to)
+	if (w->search.best.L != w->far.L || *puc_gap_next(w) < w->far.to)
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 }
 
 /* True if the C frames on top of the best were searched before: few words from sp on are enough. */
 static __always_inline int puc_is_far_known(struct puc_walk *w)
 {
-	if (!w->best.jmp || w->best.jmp - w->regs.sp < 8 * PUC_SCAN_MOST || !puc_find_gap(w) ||
-	    *puc_gap_next(w) < w->best.jmp - 8 * PUC_FAR_WORDS)
+	if (!w->search.best.jmp || w->search.best.jmp - w->regs.sp < 8 * PUC_SCAN_MOST ||
+	    !puc_find_gap(w) || *puc_gap_next(w) < w->search.best.jmp - 8 * PUC_FAR_WORDS)
 		return 0;
-	w->near_most = PUC_FAR_SEARCHED;
+	w->scan.most = PUC_FAR_SEARCHED;
 	return 1;
 }
 

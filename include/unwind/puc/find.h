@@ -49,19 +49,19 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 {
 	int is_resumer = w->g != 0;
 
-	w->g = w->best.g;
-	if (w->looked && w->t.L == w->best.L) /* it was looked at last */
-		w->t.key = w->best.key;
+	w->g = w->search.best.g;
+	if (w->look.done && w->t.L == w->search.best.L) /* it was looked at last */
+		w->t.key = w->search.best.key;
 	else
-		puc_enter(w, &w->best);
+		puc_enter(w, &w->search.best);
 	if (is_resumer) {
-		puc_note_resumed(w, w->child, w->best.L);
+		puc_note_resumed(w, w->search.child, w->search.best.L);
 		w->phase = PUC_PHASE_FRAME;
 		return 0;
 	}
-	w->L = w->best.L;
-	w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->best.main_L;
-	w->inner = w->open ? w->key : w->regs.sp;
+	w->L = w->search.best.L;
+	w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->search.best.main_L;
+	w->inner = w->search.open ? w->search.key : w->regs.sp;
 	w->phase = PUC_PHASE_TOP;
 	return 0;
 }
@@ -80,7 +80,8 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 	for (i = 0; i < LB_GPRS; i++) {
 		__u64 word = w->gprs.r[i & (LB_GPRS - 1)];
 
-		if (!puc_is_candidate(w, word) || (w->best.L == word && w->key != ~0ULL))
+		if (!puc_is_candidate(w, word) ||
+		    (w->search.best.L == word && w->search.key != ~0ULL))
 			continue;
 		if (puc_consider(mem, w, word, at))
 			return 1;
@@ -95,47 +96,49 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
  */
 static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem, struct puc_walk *w)
 {
-	if (w->far) {
+	if (w->far.part) {
 		if (!puc_scan_far(mem, w)) {
 			puc_cut_far(w);
 			puc_take_best(w);
 		}
 		return LB_MORE;
 	}
-	w->missed = (__u8)puc_scan_missed(w);
+	w->search.missed = (__u8)puc_scan_missed(w);
 	/* a coroutine without errorJmp may recover from an error: it has no frame then */
-	if (w->child || !w->open || !(w->best.jmp || w->best.main) ||
-	    !(w->rival[0].L || w->missed)) {
+	if (w->search.child || !w->search.open || !(w->search.best.jmp || w->search.best.main) ||
+	    !(w->search.rival[0].L || w->search.missed)) {
 		puc_take_best(w);
 		return LB_MORE;
 	}
 	puc_mark_none(w);
-	puc_mark(mem, w, w->mark, &w->best);
-	if (w->rival[0].L)
-		puc_mark(mem, w, w->mark + 2, &w->rival[0]);
-	if (w->rival[1].L)
-		puc_mark(mem, w, w->mark + 4, &w->rival[1]);
-	w->scan = w->scan_from;
-	w->scan_end = puc_scan_reach(w);
-	if (w->best.jmp && w->best.jmp < w->scan_end)
-		w->scan_end = w->best.jmp;
-	w->in_block = 0;
+	puc_mark(mem, w, w->weigh.mark, &w->search.best);
+	if (w->search.rival[0].L)
+		puc_mark(mem, w, w->weigh.mark + 2, &w->search.rival[0]);
+	if (w->search.rival[1].L)
+		puc_mark(mem, w, w->weigh.mark + 4, &w->search.rival[1]);
+	w->scan.next = w->scan.from;
+	w->scan.end = puc_scan_reach(w);
+	if (w->search.best.jmp && w->search.best.jmp < w->scan.end)
+		w->scan.end = w->search.best.jmp;
+	w->block.remaining = 0;
 	w->phase = PUC_PHASE_WEIGH;
 	return LB_MORE;
 }
 
 static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, struct puc_walk *w)
 {
-	if (!w->weighed && (w->in_block || w->scan < w->scan_end) && !puc_scan_on(mem, w))
+	if (!w->weigh.result && (w->block.remaining || w->scan.next < w->scan.end) &&
+	    !puc_scan_on(mem, w))
 		return LB_MORE;
-	if (!w->weighed && w->missed) {
+	if (!w->weigh.result && w->search.missed) {
 		if (puc_scan_far(mem, w))
 			return LB_MORE;
 		w->rec.stack.flags |= LB_SAMPLE_CUT; /* another one may run */
 	}
-	if (w->weighed >= PUC_WEIGHS_RIVAL) {
-		w->best = w->rival[(w->weighed - PUC_WEIGHS_RIVAL) & (PUC_RIVALS - 1)];
-		w->key = w->best.key;
+	if (w->weigh.result >= PUC_WEIGHS_RIVAL) {
+		w->search.best =
+			w->search.rival[(w->weigh.result - PUC_WEIGHS_RIVAL) & (PUC_RIVALS - 1)];
+		w->search.key = w->search.best.key;
 	}
 	puc_take_best(w);
 	return LB_MORE;
@@ -143,68 +146,69 @@ static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, str
 
 static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, struct puc_walk *w)
 {
-	__u64 next = w->follow;
+	__u64 next = w->search.follow;
 
-	w->follow = 0;
+	w->search.follow = 0;
 	if (next) { /* the coroutine that the best has resumed, if it is active */
 		if (puc_consider(mem, w, next, 0))
 			puc_take_best(w);
 		return LB_MORE;
 	}
-	if (!w->proved && (w->in_block || (w->scan < w->scan_end && !puc_scan_enough(w)))) {
+	if (!w->search.proved &&
+	    (w->block.remaining || (w->scan.next < w->scan.end && !puc_scan_enough(w)))) {
 		if (!puc_scan_on(mem, w))
 			return LB_MORE;
 		puc_scan_fails(w);
 	}
 	/* luaV_execute's callees may have left its L in the register */
-	if (w->unowned && !w->child) {
-		w->unowned = 0;
-		puc_consider_regs(mem, w, w->vm_ret);
+	if (w->scan.unowned && !w->search.child) {
+		w->scan.unowned = 0;
+		puc_consider_regs(mem, w, w->scan.vm_ret);
 	}
-	if (w->key == ~0ULL && !w->tested && puc_may_run(w)) {
-		w->tested = 1; /* no frame of luaV_execute: C functions alone may run */
-		puc_scan_again(w, w->scan_from, w->scan_from + 8 * PUC_SCAN_NEAR);
-		w->scan_end = w->near < w->scan_end ? w->near : w->scan_end;
+	if (w->search.key == ~0ULL && !w->scan.tested && puc_may_run(w)) {
+		w->scan.tested = 1; /* no frame of luaV_execute: C functions alone may run */
+		puc_scan_again(w, w->scan.from, w->scan.from + 8 * PUC_SCAN_NEAR);
+		w->scan.end = w->scan.near < w->scan.end ? w->scan.near : w->scan.end;
 		return LB_MORE;
 	}
 	if (w->outward)
 		return puc_enter_outer(w) ? LB_STOP : LB_MORE;
-	if (w->key == ~0ULL && puc_scan_far(mem, w))
+	if (w->search.key == ~0ULL && puc_scan_far(mem, w))
 		return LB_MORE;
-	if (w->key == ~0ULL) {
+	if (w->search.key == ~0ULL) {
 		/* not scan_end, which the last attempt has lowered */
 		if (puc_scan_reach(w) < w->stack_hi) { /* it may be beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
-			if (w->child)
+			if (w->search.child)
 				puc_note_alone(w);
-		} else if (w->child) {
+		} else if (w->search.child) {
 			return puc_leave_vm(w);
 		}
 		return puc_end(w, w->L ? LB_STATUS_RESOLVED : LB_STATUS_OUTSIDE);
 	}
-	if (w->child && puc_scan_missed(w)) {
+	if (w->search.child && puc_scan_missed(w)) {
 		puc_note_alone(w);
 		return puc_cut(w);
 	}
 	return puc_begin_weighing(mem, w);
 }
 
-/* Returns 1 and makes L the best if it is proved to have resumed w->child; else 0. */
+/* Returns 1 and makes L the best if it is proved to have resumed w->search.child; else 0. */
 LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 {
 	__u64 key;
 
-	if (!w || !L || L == w->child)
+	if (!w || !L || L == w->search.child)
 		return 0;
 	key = puc_try(mem, w, L);
-	if (!key || (key == PUC_UNPROTECTED && !w->try.main))
+	if (!key || (key == PUC_UNPROTECTED && !w->search.try.main))
 		return 0;
-	puc_enter(w, &w->try);
-	if (puc_has_resumed(mem, w, puc_look(mem, w)) != w->child)
+	puc_enter(w, &w->search.try);
+	if (puc_has_resumed(mem, w, puc_look(mem, w)) != w->search.child)
 		return 0;
-	w->try.key = key;
-	w->key = key;
-	w->best = w->try;
+	w->search.try.key = key;
+	w->search.key = key;
+	w->search.best = w->search.try;
 	return 1;
 }
 
@@ -223,16 +227,16 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 		w->t.jmp = previous;
 		return LB_MORE;
 	}
-	w->child = w->t.L;
-	w->known[0] = w->outward ? 0 : w->t.main_L;
-	w->known[1] = 0;
+	w->search.child = w->t.L;
+	w->scan.known[0] = w->outward ? 0 : w->t.main_L;
+	w->scan.known[1] = 0;
 	previous = w->t.jmp ? w->t.jmp : w->t.key;
 	/* skips its own jmp_buf */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
 	if (w->outward)
 		return LB_MORE;
-	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->child)) ||
-	    puc_resumes_child(mem, w, w->known[0]))
+	if (puc_resumes_child(mem, w, puc_resumed_by(w, w->search.child)) ||
+	    puc_resumes_child(mem, w, w->scan.known[0]))
 		puc_take_best(w);
 	else if (puc_is_alone(w, PUC_SOUGHT_RESUMER))
 		return puc_cut(w);

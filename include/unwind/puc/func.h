@@ -146,7 +146,7 @@ LB_SUBPROG int puc_closure(const struct lb_mem *mem, struct puc_walk *w, __u64 f
 
 /* Indices of seen[], and: */
 enum {
-	PUC_LIGHT = PUC_SEEN, /* a light C function, its address in w->fn */
+	PUC_LIGHT = PUC_SEEN, /* a light C function, its address in w->look.fn */
 	PUC_NOT = -1,	      /* no function */
 };
 
@@ -166,7 +166,7 @@ static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
 	const struct puc_seen *seen = &w->seen[puc_seen_index(func)];
 
 	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
-	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->savedpc) &&
+	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->look.savedpc) &&
 	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
 }
 

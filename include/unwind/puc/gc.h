@@ -25,17 +25,17 @@ static long puc_collect_step(__u32 turn, struct puc_walk **walk)
 
 	LB_ROLLED
 	for (i = 0; i < PUC_BLOCK_RUN; i++)
-		w->collects |=
-			lb_within(w->block[(turn * PUC_BLOCK_RUN + i) & (PUC_BLOCK - 1)], lo, size);
+		w->gc.runs |= lb_within(w->block.word[(turn * PUC_BLOCK_RUN + i) & (PUC_BLOCK - 1)],
+					lo, size);
 	return 0;
 }
 
 /* True if a word near sp, in the block that was just read, points into the collector: rare. */
 static __always_inline int puc_may_collect(struct puc_walk *w)
 {
-	w->collects = 0;
+	w->gc.runs = 0;
 	lb_loop(PUC_GC_NEAR / PUC_BLOCK_RUN, puc_collect_step, &w);
-	return w->collects != 0;
+	return w->gc.runs != 0;
 }
 
 /* True if a word points to text that the collector never calls. Branch-free, as below. */
@@ -135,16 +135,16 @@ LB_SUBPROG int puc_gc_word(const struct lb_mem *mem, struct puc_walk *w, __u64 w
 		return PUC_GC_VM;
 	if (!puc_in_text(w, word) || !puc_is_return(mem, w, word, &to))
 		return PUC_GC_NOTHING;
-	inner = w->gc_inner;
-	w->gc_inner = word;
+	inner = w->gc.inner;
+	w->gc.inner = word;
 	if (!puc_in_gc(w, word))
 		return puc_in_gc(w, to)		    ? PUC_GC_ENTERED
 		       : puc_is_api_caller(w, word) ? PUC_GC_API_CALLER
 						    : PUC_GC_NOTHING;
 	/* with nothing seen: an indirect call, of the host's allocator */
-	if ((inner ? puc_has_called(to, inner) : !to) || puc_has_called(to, w->gc_within))
-		w->collects = 1;
-	w->gc_within = word;
+	if ((inner ? puc_has_called(to, inner) : !to) || puc_has_called(to, w->gc.within))
+		w->gc.runs = 1;
+	w->gc.within = word;
 	return PUC_GC_NOTHING;
 }
 
@@ -153,7 +153,7 @@ LB_SUBPROG int puc_gc_is_near(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w || !w->gc_lo)
 		return 0;
-	w->scan = w->scan_from;
+	w->scan.next = w->scan.from;
 	if (puc_scan_read(mem, w)) {
 		w->fault = 1;
 		return 0;
@@ -168,9 +168,9 @@ static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc
 
 	if (!puc_gc_is_near(mem, w))
 		return;
-	w->collects = 0;
-	w->gc_within = 0;
-	w->gc_inner = puc_in_text(w, ip) ? ip : 0;
+	w->gc.runs = 0;
+	w->gc.within = 0;
+	w->gc.inner = puc_in_text(w, ip) ? ip : 0;
 	w->phase = PUC_PHASE_COLLECTS;
 }
 
@@ -186,20 +186,20 @@ static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, 
 	__u32 i;
 
 	LB_ROLLED
-	for (i = 0; i < PUC_GC_HITS && w->next_hit < w->hits; i++) {
-		__u32 hit = w->hit[w->next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
+	for (i = 0; i < PUC_GC_HITS && w->block.next_hit < w->block.hits; i++) {
+		__u32 hit = w->block.hit[w->block.next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
 		/* behind the block's end are words of an earlier one; without a branch, as above */
-		__u64 at = w->block_at + 8 * hit, inside = 0 - (lb_loaded(at - w->block_to) >> 63);
-		int is = puc_gc_word(mem, w, w->block[hit] & inside);
+		__u64 at = w->block.at + 8 * hit, inside = 0 - (lb_loaded(at - w->block.to) >> 63);
+		int is = puc_gc_word(mem, w, w->block.word[hit] & inside);
 
 		if (is == PUC_GC_VM)
-			w->collects = 0;
-		if (is >= PUC_GC_API_CALLER || (is == PUC_GC_ENTERED && w->collects) || !inside)
-			w->next_hit = w->hits;
+			w->gc.runs = 0;
+		if (is >= PUC_GC_API_CALLER || (is == PUC_GC_ENTERED && w->gc.runs) || !inside)
+			w->block.next_hit = w->block.hits;
 	}
-	if (w->next_hit < w->hits)
+	if (w->block.next_hit < w->block.hits)
 		return LB_MORE;
-	if (w->collects)
+	if (w->gc.runs)
 		w->state = 'G';
 	w->phase = PUC_PHASE_FRAME;
 	return LB_MORE;

@@ -34,8 +34,8 @@ static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w
 	__u64 value;
 	__u8 tt;
 
-	w->unread = (__u8)(puc_at(mem, w, &bytes, PUC_TV_SIZE, func) != 0);
-	if (w->unread)
+	w->look.unread = (__u8)(puc_at(mem, w, &bytes, PUC_TV_SIZE, func) != 0);
+	if (w->look.unread)
 		return PUC_NOT;
 	value = lb_word(bytes, PUC_TV_VALUE);
 	tt = lb_byte(bytes, PUC_TV_TT) & PUC_TT_MASK;
@@ -47,7 +47,7 @@ static __always_inline int puc_slot(const struct lb_mem *mem, struct puc_walk *w
 	/* luaD_poscall writes a result over the function, its value before its type */
 	if (tt != w->puc.tt_lcf || value < 1 << 16 || value >> 47)
 		return PUC_NOT;
-	w->fn = value;
+	w->look.fn = value;
 	return PUC_LIGHT;
 }
 
@@ -61,8 +61,8 @@ static __always_inline int puc_read_ci(const struct lb_mem *mem, struct puc_walk
 		size = sizeof(w->scratch);
 	if (puc_at(mem, w, bytes, size, w->ci))
 		return -1;
-	w->func = puc_word(*bytes, w->puc.ci_func);
-	w->status = puc_half(*bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
+	w->look.func = puc_word(*bytes, w->puc.ci_func);
+	w->look.status = puc_half(*bytes, w->puc.ci_callstatus) & w->puc.cist_mask;
 	return 0;
 }
 
@@ -70,17 +70,17 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 {
 	const __u8 *bytes;
 
-	w->unread = 0;
-	w->previous = 0;
-	w->savedpc = 0;
+	w->look.unread = 0;
+	w->look.previous = 0;
+	w->look.savedpc = 0;
 	if (!puc_is_pointer(w->ci) || puc_read_ci(mem, w, &bytes))
 		return PUC_NOT;
-	w->savedpc = puc_word(bytes, w->puc.ci_savedpc);
-	w->previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
-						  : puc_word(bytes, w->puc.ci_previous);
-	if (w->func <= w->t.stack || w->func >= w->above || w->func & 7)
+	w->look.savedpc = puc_word(bytes, w->puc.ci_savedpc);
+	w->look.previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
+						       : puc_word(bytes, w->puc.ci_previous);
+	if (w->look.func <= w->t.stack || w->look.func >= w->above || w->look.func & 7)
 		return PUC_NOT;
-	return puc_slot(mem, w, w->func);
+	return puc_slot(mem, w, w->look.func);
 }
 
 static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
@@ -95,13 +95,13 @@ static __always_inline int puc_is_lua(const struct puc_walk *w, int index)
  */
 static __always_inline int puc_is_result(const struct puc_walk *w, int index)
 {
-	__u32 kind = w->status & (w->puc.cist_lua | w->puc.cist_c);
+	__u32 kind = w->look.status & (w->puc.cist_lua | w->puc.cist_c);
 
 	if (w->puc.flags & PUC_CI_ARRAY) /* the CallInfo is left first */
 		return 0;
 	if (!puc_is_lua(w, index))
 		return kind != w->puc.cist_c;
-	return kind != w->puc.cist_lua || !puc_is_in(w, index, w->savedpc);
+	return kind != w->puc.cist_lua || !puc_is_in(w, index, w->look.savedpc);
 }
 
 /*
@@ -116,9 +116,9 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 
 	if (!w)
 		return 0;
-	func = w->func;
+	func = w->look.func;
 	size = w->t.stack_last + PUC_STACK_EXTRA - w->t.stack;
-	outside = func - w->t.stack >= size && (w->moved || w->flags & LB_FRAME_THREAD);
+	outside = func - w->t.stack >= size && (w->look.moved || w->flags & LB_FRAME_THREAD);
 	if (puc_guess(mem, w, &old, sizeof(old), w->t.base_ci + w->puc.ci_func))
 		old = func; /* unreadable: this CallInfo gets no frame by its slot */
 	else if (func < PUC_STACK_MOST)
@@ -127,7 +127,7 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 		to = outside || w->above - w->t.stack > size ? func : 0;
 	else if (old != w->t.stack && func - old < PUC_STACK_MOST)
 		to = w->t.stack + (func - old);
-	w->moved |= to || (outside && (old != w->t.stack || w->puc.flags & PUC_CI_ARRAY));
+	w->look.moved |= to || (outside && (old != w->t.stack || w->puc.flags & PUC_CI_ARRAY));
 	return to;
 }
 
@@ -137,7 +137,7 @@ static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_w
 	__u64 to;
 	int index;
 
-	if (!w->previous)
+	if (!w->look.previous)
 		return PUC_NOT;
 	to = puc_moved_to(mem, w);
 	if (!puc_is_pointer(to))
@@ -145,7 +145,7 @@ static __always_inline int puc_look_moved(const struct lb_mem *mem, struct puc_w
 	index = puc_slot(mem, w, to);
 	if (index == PUC_NOT || puc_is_result(w, index))
 		return PUC_NOT;
-	w->func = to;
+	w->look.func = to;
 	return index;
 }
 
@@ -157,17 +157,17 @@ LB_SUBPROG int puc_look(const struct lb_mem *mem, struct puc_walk *w)
 {
 	if (!w)
 		return PUC_NOT;
-	if (w->looked)
-		return w->index;
-	w->was_fault = w->fault;
-	w->index = puc_look_anew(mem, w);
-	if (w->index == PUC_NOT) {
-		w->index = puc_look_moved(mem, w);
-		if (w->index != PUC_NOT) /* the failed read of the old slot is no fault */
-			w->fault = w->was_fault;
+	if (w->look.done)
+		return w->look.index;
+	w->look.was_fault = w->fault;
+	w->look.index = puc_look_anew(mem, w);
+	if (w->look.index == PUC_NOT) {
+		w->look.index = puc_look_moved(mem, w);
+		if (w->look.index != PUC_NOT) /* the failed read of the old slot is no fault */
+			w->fault = w->look.was_fault;
 	}
-	w->looked = 1;
-	return w->index;
+	w->look.done = 1;
+	return w->look.index;
 }
 
 /* Returns the position of the instruction before pc in a Lua function's code, or LB_NO_PC. */

@@ -17,25 +17,25 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
-	if (w->key == ~0ULL || puc_scan_missed(w)) {
+	if (w->search.key == ~0ULL || puc_scan_missed(w)) {
 		puc_note_alone(w);
 		return puc_end(w, LB_STATUS_RESOLVED);
 	}
 	w->outward = 0;
 	w->phase = PUC_PHASE_FRAME;
-	if (w->open) {
-		lb_outer_join(puc_common(w), w->best.g);
+	if (w->search.open) {
+		lb_outer_join(puc_common(w), w->search.best.g);
 	} else {
 		w->phase = PUC_PHASE_TOP;
-		w->child = 0;
+		w->search.child = 0;
 		w->inner_L = 0;
-		w->L = w->best.L;
-		w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->best.main_L;
+		w->L = w->search.best.L;
+		w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->search.best.main_L;
 		w->inner = w->regs.sp;
 		w->rec.stack.n = 0;
 	}
-	w->g = w->best.g;
-	puc_enter(w, &w->best);
+	w->g = w->search.best.g;
+	puc_enter(w, &w->search.best);
 	return LB_MORE;
 }
 

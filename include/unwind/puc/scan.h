@@ -27,14 +27,13 @@ static __always_inline void puc_forget_tried(struct puc_walk *w)
 	__u32 i;
 
 	for (i = 0; i < PUC_TRIED; i++)
-		w->tried[i] = 0;
+		w->scan.tried[i] = 0;
 }
 
 /* Returns the end of a search that began at scan_from, by its bound. */
 static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
 {
-	__u32 most = w->scan_most ? w->scan_most : PUC_SCAN_MOST;
-	__u64 reach = w->scan_from + 8ULL * (w->near_most ? w->near_most : most);
+	__u64 reach = w->scan.from + 8ULL * (w->scan.most ? w->scan.most : PUC_SCAN_MOST);
 
 	return reach < w->stack_hi ? reach : w->stack_hi;
 }
@@ -42,30 +41,29 @@ static __always_inline __u64 puc_scan_reach(const struct puc_walk *w)
 /* Sets up a search of the C stack from addr on, for lua_States whose errorJmp lies above floor. */
 static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 floor)
 {
-	w->scan = (addr + 7) & ~7ULL;
-	w->scan_from = w->scan;
-	w->scan_end = puc_scan_reach(w);
-	w->near = 0;
-	w->tested = 0;
-	w->proved = 0;
-	w->seen_to = w->scan;
-	w->known_at = 0;
-	w->pending = 0;
-	w->hidden = !w->jmp_marked; /* else it is unknown */
-	w->unowned = 0;
-	w->vm_done = 0;
-	w->floor = floor;
-	w->key = ~0ULL;
-	w->loose = 0;
-	w->vm_ret = 0;
-	w->vm_ret_last = 0;
-	w->in_block = 0;
-	w->pushed = 0;
-	w->in_text = 0;
-	w->follow = 0;
-	w->rival[0].L = 0;
-	w->rival[1].L = 0;
-	w->jmp_done = 0;
+	w->scan.next = (addr + 7) & ~7ULL;
+	w->scan.from = w->scan.next;
+	w->scan.end = puc_scan_reach(w);
+	w->scan.near = 0;
+	w->scan.tested = 0;
+	w->search.proved = 0;
+	w->scan.known_at = 0;
+	w->scan.pending = 0;
+	w->scan.hidden = !w->jmp_marked; /* else it is unknown */
+	w->scan.unowned = 0;
+	w->scan.vm_done = 0;
+	w->search.floor = floor;
+	w->search.key = ~0ULL;
+	w->search.loose = 0;
+	w->scan.vm_ret = 0;
+	w->scan.vm_ret_last = 0;
+	w->block.remaining = 0;
+	w->top.pushed = 0;
+	w->scan.in_text = 0;
+	w->search.follow = 0;
+	w->search.rival[0].L = 0;
+	w->search.rival[1].L = 0;
+	w->scan.jmp_done = 0;
 	puc_mark_none(w);
 	puc_forget_tried(w);
 	w->phase = PUC_PHASE_SCAN;
@@ -81,10 +79,10 @@ static __always_inline int puc_is_candidate(const struct puc_walk *w, __u64 word
 /* Goes back to the words [addr, to), which are to be tried as lua_States. Returns 1. */
 static __always_inline int puc_scan_again(struct puc_walk *w, __u64 addr, __u64 to)
 {
-	w->scan = addr > w->scan_from ? addr : w->scan_from;
-	w->near = to;
-	w->pending = 0;
-	w->hidden = !w->jmp_marked; /* else it is unknown */
+	w->scan.next = addr > w->scan.from ? addr : w->scan.from;
+	w->scan.near = to;
+	w->scan.pending = 0;
+	w->scan.hidden = !w->jmp_marked; /* else it is unknown */
 	return 1;
 }
 
@@ -103,39 +101,39 @@ static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *
 	int open;
 
 	puc_consider(mem, w, L, frame);
-	w->pending = 0;
-	open = w->open && frame == w->vm_ret;
-	w->unowned |= open;
-	if (w->key != ~0ULL && !w->hidden && !open)
+	w->scan.pending = 0;
+	open = w->search.open && frame == w->scan.vm_ret;
+	w->scan.unowned |= open;
+	if (w->search.key != ~0ULL && !w->scan.hidden && !open)
 		return 0;
 	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
 }
 
 static __always_inline int puc_unowned(struct puc_walk *w)
 {
-	__u64 frame = w->pending;
+	__u64 frame = w->scan.pending;
 
-	w->unowned |= frame == w->vm_ret;
+	w->scan.unowned |= frame == w->scan.vm_ret;
 	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
 }
 
 static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_walk *w, __u64 addr,
 					   __u64 word)
 {
-	if (!w->vm_ret) {
-		w->vm_ret = addr;
-		w->vm_ret_to = word;
+	if (!w->scan.vm_ret) {
+		w->scan.vm_ret = addr;
+		w->scan.vm_ret_to = word;
 	}
-	w->vm_ret_last = addr;
-	if (w->phase != PUC_PHASE_SCAN || addr <= w->vm_done) {
-		if (w->loose && addr - w->loose_at <= 8 * PUC_SCAN_OWNER)
-			puc_consider(mem, w, w->loose, addr);
+	w->scan.vm_ret_last = addr;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->scan.vm_done) {
+		if (w->search.loose && addr - w->search.loose_at <= 8 * PUC_SCAN_OWNER)
+			puc_consider(mem, w, w->search.loose, addr);
 		return 0;
 	}
-	w->vm_done = addr;
-	if (w->known_at && addr - w->known_at <= 8 * PUC_SCAN_OWNER)
-		return puc_owned(mem, w, addr, w->known_L);
-	w->pending = addr;
+	w->scan.vm_done = addr;
+	if (w->scan.known_at && addr - w->scan.known_at <= 8 * PUC_SCAN_OWNER)
+		return puc_owned(mem, w, addr, w->scan.known_L);
+	w->scan.pending = addr;
 	return 0;
 }
 
@@ -145,7 +143,7 @@ static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_
  */
 static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
 {
-	const __u64 *word = w->block;
+	const __u64 *word = w->block.word;
 
 	return i >= 8 && !word[(i - 8) & (PUC_BLOCK - 1)] &&
 	       word[(i - 1) & (PUC_BLOCK - 1)] >> 47 && word[(i - 6) & (PUC_BLOCK - 1)] >> 47;
@@ -157,11 +155,11 @@ static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
  */
 static __always_inline void puc_note_pc(struct puc_walk *w, __u64 addr, __u64 word)
 {
-	if (!puc_pc_inside(w->code_lo, w->code_size, word))
+	if (!puc_pc_inside(w->top.code_lo, w->top.code_size, word))
 		return;
-	if (!w->vm_ret ||
-	    (!w->pushed && puc_in_vm(w, w->regs.ip) && addr - w->vm_ret <= 8 * PUC_SPILLED))
-		w->pushed = word;
+	if (!w->scan.vm_ret || (!w->top.pushed && puc_in_vm(w, w->regs.ip) &&
+				addr - w->scan.vm_ret <= 8 * PUC_SPILLED))
+		w->top.pushed = word;
 }
 
 /* Returns a value with bit 0 set if x, which is below 2^63, is 0. */
@@ -191,20 +189,20 @@ LB_SUBPROG int puc_weigh(struct puc_walk *w, __u64 addr, __u64 word)
 	if (!w)
 		return 0;
 	if (puc_in_vm(w, word))
-		w->weigh_at = addr;
+		w->weigh.vm_at = addr;
 	LB_UNROLLED
 	for (i = 0; i < PUC_MARKS; i++)
-		puc_see_mark(&w->mark[i], addr, word);
-	if (!w->weigh_at || addr - w->weigh_at > 8 * PUC_SPILLED)
+		puc_see_mark(&w->weigh.mark[i], addr, word);
+	if (!w->weigh.vm_at || addr - w->weigh.vm_at > 8 * PUC_SPILLED)
 		return 0;
-	from = w->weigh_at - 8 * PUC_SCAN_OWNER;
-	of = w->mark[0].at >= from && w->mark[1].at >= from   ? PUC_WEIGHS_BEST
-	     : w->mark[2].at >= from && w->mark[3].at >= from ? PUC_WEIGHS_RIVAL
-	     : w->mark[4].at >= from && w->mark[5].at >= from ? PUC_WEIGHS_RIVAL + 1
-							      : PUC_WEIGHS_NOT;
-	if (of && !w->weighed) {
-		w->weighed = (__u8)of;
-		w->caller_seen = addr;
+	from = w->weigh.vm_at - 8 * PUC_SCAN_OWNER;
+	of = w->weigh.mark[0].at >= from && w->weigh.mark[1].at >= from	  ? PUC_WEIGHS_BEST
+	     : w->weigh.mark[2].at >= from && w->weigh.mark[3].at >= from ? PUC_WEIGHS_RIVAL
+	     : w->weigh.mark[4].at >= from && w->weigh.mark[5].at >= from ? PUC_WEIGHS_RIVAL + 1
+									  : PUC_WEIGHS_NOT;
+	if (of && !w->weigh.result) {
+		w->weigh.result = (__u8)of;
+		w->weigh.caller_at = addr;
 	}
 	return 0;
 }
@@ -217,8 +215,8 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 
 	puc_weigh(w, addr, word);
 	if (w->phase == PUC_PHASE_WEIGH)
-		return w->weighed != PUC_WEIGHS_NOT;
-	if (w->pending && addr > w->pending + 8 * PUC_SPILLED)
+		return w->weigh.result != PUC_WEIGHS_NOT;
+	if (w->scan.pending && addr > w->scan.pending + 8 * PUC_SPILLED)
 		return puc_unowned(w);
 	if (puc_in_vm(w, word))
 		return puc_note_vm_ret(mem, w, addr, word);
@@ -226,76 +224,77 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 		puc_note_pc(w, addr, word);
 		return 0;
 	}
-	if (word == w->child)
+	if (word == w->search.child)
 		return 0;
-	if (word == w->known[0] || word == w->known[1]) {
-		w->known_at = addr;
-		w->known_L = word;
+	if (word == w->scan.known[0] || word == w->scan.known[1]) {
+		w->scan.known_at = addr;
+		w->scan.known_L = word;
 		/* luaV_execute may have pushed its caller's register there */
-		if (w->pending && !w->open)
-			return puc_owned(mem, w, w->pending, word);
+		if (w->scan.pending && !w->search.open)
+			return puc_owned(mem, w, w->scan.pending, word);
 	}
-	tried = &w->tried[word >> 4 & (PUC_TRIED - 1)];
-	if (addr >= w->near || *tried == word || !puc_is_candidate(w, word))
+	tried = &w->scan.tried[word >> 4 & (PUC_TRIED - 1)];
+	if (addr >= w->scan.near || *tried == word || !puc_is_candidate(w, word))
 		return 0;
 	*tried = word;
 	puc_consider(mem, w, word, addr);
-	if (word == w->loose) /* the result depends on the address */
+	if (word == w->search.loose) /* the result depends on the address */
 		*tried = 0;
 	return 0;
 }
 
 /*
- * Reads words of the C stack, from w->scan on. Returns how many bytes; 0: none can be read. A page
+ * Reads words of the C stack, from w->scan.next on. Returns how many bytes; 0: none can be read. A page
  * that is not present was not written to: a large buffer has some. The search goes on above it.
  */
 static __always_inline __u32 puc_read_block(const struct lb_mem *mem, struct puc_walk *w,
 					    __u32 most)
 {
-	__u64 from = w->scan, size = w->scan_end - from;
+	__u64 from = w->scan.next, size = w->scan.end - from;
 
 	if (size > most)
 		size = most;
-	if (mem_read(mem, w->block, (__u32)size, from)) {
+	if (mem_read(mem, w->block.word, (__u32)size, from)) {
 		int failed;
 
 		size = LB_PAGE - (from & (LB_PAGE - 1));
-		failed = size > sizeof(w->block) || mem_read(mem, w->block, (__u32)size, from);
-		if (failed && from == w->scan_from && !w->far)
+		failed = size > sizeof(w->block.word) ||
+			 mem_read(mem, w->block.word, (__u32)size, from);
+		if (failed && from == w->scan.from && !w->far.part)
 			return 0;
-		w->scan = from + size;
+		w->scan.next = from + size;
 		return failed ? 0 : (__u32)size;
 	}
-	w->scan = from + size;
-	if (w->scan < w->scan_end) /* a jmp_buf is seen as a whole */
-		w->scan -= 8 * PUC_SCAN_OVERLAP;
+	w->scan.next = from + size;
+	if (w->scan.next < w->scan.end) /* a jmp_buf is seen as a whole */
+		w->scan.next -= 8 * PUC_SCAN_OVERLAP;
 	return (__u32)size;
 }
 
 /* Returns the address below which each word is looked at, not only marks and return addresses. */
 static __always_inline __u64 puc_scan_slowly(const struct puc_walk *w)
 {
-	return w->phase == PUC_PHASE_SCAN ? w->near : ~0ULL;
+	return w->phase == PUC_PHASE_SCAN ? w->scan.near : ~0ULL;
 }
 
 #define PUC_BLOCK_RUN 8 /* words */
 static long puc_block_step(__u32 turn, struct puc_walk **walk)
 {
 	struct puc_walk *w = *walk;
-	__u32 hits = w->hits, i;
+	__u32 hits = w->block.hits, i;
 
 	LB_ROLLED
 	for (i = 0; i < PUC_BLOCK_RUN; i++) {
 		__u32 at = turn * PUC_BLOCK_RUN + i;
-		__u64 word = w->block[at & (PUC_BLOCK - 1)];
-		__u64 before = w->block[(at - 2) & (PUC_BLOCK - 1)];
+		__u64 word = w->block.word[at & (PUC_BLOCK - 1)];
+		__u64 before = w->block.word[(at - 2) & (PUC_BLOCK - 1)];
 
-		w->hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
+		w->block.hit[hits & (PUC_BLOCK - 1)] = (__u8)at;
 		/* branch-free: the verifier would follow both branches in each turn */
 		hits += 1 & (__u32)(~puc_is_none(word >> 16) &
 				    (puc_is_none(word >> 47) | puc_is_none(before >> 47)));
 	}
-	w->hits = hits;
+	w->block.hits = hits;
 	return 0;
 }
 
@@ -310,14 +309,14 @@ LB_SUBPROG int puc_scan_read(const struct lb_mem *mem, struct puc_walk *w)
 
 	if (!w)
 		return -1;
-	w->block_at = w->scan;
-	words = puc_read_block(mem, w, sizeof(w->block)) / 8;
+	w->block.at = w->scan.next;
+	words = puc_read_block(mem, w, sizeof(w->block.word)) / 8;
 	if (!words)
-		return w->scan > w->block_at ? 0 : -1;
-	w->block_to = w->block_at + 8 * words;
-	w->in_block = 1;
-	w->next_hit = 0;
-	w->hits = 0;
+		return w->scan.next > w->block.at ? 0 : -1;
+	w->block.to = w->block.at + 8 * words;
+	w->block.remaining = 1;
+	w->block.next_hit = 0;
+	w->block.hits = 0;
 	lb_loop(PUC_BLOCK / PUC_BLOCK_RUN, puc_block_step, &w);
 	return 0;
 }
@@ -332,27 +331,27 @@ LB_SUBPROG int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
 
 	if (!w)
 		return 0;
-	from = w->pending ? w->pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
-	w->hidden = 1;
-	if (w->phase != PUC_PHASE_SCAN || addr <= w->jmp_done || addr - 64 >= w->key)
+	from = w->scan.pending ? w->scan.pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
+	w->scan.hidden = 1;
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->scan.jmp_done || addr - 64 >= w->search.key)
 		return 0;
-	w->jmp_done = addr;
+	w->scan.jmp_done = addr;
 	return puc_scan_again(w, from, addr + 8 * PUC_SCAN_BEFORE);
 }
 
-/* Looks at word i of the block. Returns 1 when the search has to go back to w->scan. */
+/* Looks at word i of the block. Returns 1 when the search has to go back to w->scan.next. */
 static __always_inline int puc_scan_hit(const struct lb_mem *mem, struct puc_walk *w, __u32 i)
 {
-	__u64 word = w->block[i & (PUC_BLOCK - 1)], addr = w->block_at + 8 * i;
+	__u64 word = w->block.word[i & (PUC_BLOCK - 1)], addr = w->block.at + 8 * i;
 
-	if (addr >= w->block_to)
+	if (addr >= w->block.to)
 		return 0;
 	if (word >> 47) /* no address */
 		return puc_is_jmp_buf(w, i) ? puc_note_jmp_buf(w, addr) : 0;
-	w->in_text += (__u32)puc_in_text(w, word);
-	if (!puc_in_vm(w, word) && word != w->known[0] && word != w->known[1] &&
-	    addr >= puc_scan_slowly(w) && word != w->mark[0].word && word != w->mark[2].word &&
-	    word != w->mark[4].word)
+	w->scan.in_text += (__u32)puc_in_text(w, word);
+	if (!puc_in_vm(w, word) && word != w->scan.known[0] && word != w->scan.known[1] &&
+	    addr >= puc_scan_slowly(w) && word != w->weigh.mark[0].word &&
+	    word != w->weigh.mark[2].word && word != w->weigh.mark[4].word)
 		return 0;
 	return puc_scan_word(mem, w, addr, word);
 }
@@ -367,11 +366,12 @@ static long puc_hit_step(__u32 turn, struct puc_hits *ctx)
 	struct puc_walk *w = ctx->w;
 
 	(void)turn;
-	if (w->next_hit >= w->hits)
+	if (w->block.next_hit >= w->block.hits)
 		return 1;
-	if (!puc_scan_hit(mem_accessor(ctx->mem), w, w->hit[w->next_hit++ & (PUC_BLOCK - 1)]))
+	if (!puc_scan_hit(mem_accessor(ctx->mem), w,
+			  w->block.hit[w->block.next_hit++ & (PUC_BLOCK - 1)]))
 		return 0;
-	w->in_block = 0;
+	w->block.remaining = 0;
 	return 1;
 }
 
@@ -381,12 +381,10 @@ static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_wa
 	struct puc_hits ctx = {.mem = mem, .w = w};
 
 	lb_loop(PUC_BLOCK, puc_hit_step, &ctx);
-	if (!w->in_block)
+	if (!w->block.remaining)
 		return 0;
-	w->in_block = 0;
-	if (w->scan > w->seen_to)
-		w->seen_to = w->scan;
-	if (w->pending && w->block_to > w->pending + 8 * PUC_SPILLED)
+	w->block.remaining = 0;
+	if (w->scan.pending && w->block.to > w->scan.pending + 8 * PUC_SPILLED)
 		puc_unowned(w);
 	return 0;
 }
@@ -394,9 +392,9 @@ static __always_inline int puc_scan_hits(const struct lb_mem *mem, struct puc_wa
 /* Goes on with the search, by a block. Returns -1 when the C stack cannot be read. */
 static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk *w)
 {
-	if (!w->in_block && puc_scan_read(mem, w))
+	if (!w->block.remaining && puc_scan_read(mem, w))
 		return -1;
-	return w->in_block ? puc_scan_hits(mem, w) : 0;
+	return w->block.remaining ? puc_scan_hits(mem, w) : 0;
 }
 
 /*
@@ -405,10 +403,11 @@ static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk
  */
 static __always_inline int puc_scan_enough(const struct puc_walk *w)
 {
-	return w->proved ||
-	       (w->key != ~0ULL && ((w->best.jmp && w->scan > w->key) ||
-				    (w->caller_seen && !w->pending && w->scan > w->near &&
-				     w->scan > w->caller_seen + 8 * PUC_SPILLED)));
+	return w->search.proved ||
+	       (w->search.key != ~0ULL &&
+		((w->search.best.jmp && w->scan.next > w->search.key) ||
+		 (w->weigh.caller_at && !w->scan.pending && w->scan.next > w->scan.near &&
+		  w->scan.next > w->weigh.caller_at + 8 * PUC_SPILLED)));
 }
 
 /* True if the bound has ended the search: the frames that are sought may be farther. */
@@ -424,18 +423,18 @@ static __always_inline int puc_scan_missed(const struct puc_walk *w)
  */
 static __always_inline int puc_may_run(const struct puc_walk *w)
 {
-	if (w->child)
-		return w->in_text > 1;
-	return w->in_text || puc_in_text(w, w->regs.ip);
+	if (w->search.child)
+		return w->scan.in_text > 1;
+	return w->scan.in_text || puc_in_text(w, w->regs.ip);
 }
 
 /* Ends a search that cannot read on: the sample is lost, or cut where the resumer is missing. */
 static __always_inline void puc_scan_fails(struct puc_walk *w)
 {
-	w->scan_end = w->scan;
+	w->scan.end = w->scan.next;
 	if (w->outward)
-		w->key = ~0ULL;
-	else if (w->child)
+		w->search.key = ~0ULL;
+	else if (w->search.child)
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 	else
 		w->fault = 1;

@@ -13,9 +13,9 @@ static __always_inline void puc_flag_above(struct puc_walk *w)
 
 	if (w->flags & LB_FRAME_THREAD || !n) /* no frame of this lua_State */
 		return;
-	if (w->status & w->puc.cist_hooked)
+	if (w->look.status & w->puc.cist_hooked)
 		flags |= LB_FRAME_HOOK;
-	if (w->status & w->puc.cist_fin)
+	if (w->look.status & w->puc.cist_fin)
 		flags |= LB_FRAME_FIN;
 	if (flags)
 		w->rec.stack.frame[(n - 1) & LB_MAX_FRAMES].word |= LB_FRAME_WORD(0, flags, 0);
@@ -40,10 +40,10 @@ static __always_inline int puc_in_vm(const struct puc_walk *w, __u64 ip)
 static __always_inline int puc_is_tail_called(const struct puc_walk *w, __u32 kind, __u64 begins)
 {
 	if (!(w->puc.flags & PUC_CI_ARRAY))
-		return (w->status & w->puc.cist_tail) != 0;
+		return (w->look.status & w->puc.cist_tail) != 0;
 	if (!w->rec.stack.n && w->pc == begins && !puc_in_vm(w, w->regs.ip))
 		return 0;
-	return kind == LB_FRAME_LUA && (__s32)w->status > 0;
+	return kind == LB_FRAME_LUA && (__s32)w->look.status > 0;
 }
 
 /*
@@ -59,7 +59,8 @@ static __always_inline int puc_is_moving_down(const struct puc_walk *w, int inde
 
 	return n == 1 && !(w->flags & LB_FRAME_THREAD) && !w->pc_known && puc_is_lua(w, index) &&
 	       LB_FRAME_PTR(above) == seen->ptr &&
-	       (w->savedpc <= seen->code || w->savedpc - seen->code > 4ULL * seen->sizecode);
+	       (w->look.savedpc <= seen->code ||
+		w->look.savedpc - seen->code > 4ULL * seen->sizecode);
 }
 
 /* Appends the current frame. index: that of puc_look(). */
@@ -82,12 +83,12 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	f->pc = LB_NO_PC;
 	f->fp = 0;
 	if (index == PUC_LIGHT) {
-		f->word = LB_FRAME_WORD(LB_FRAME_C, w->flags, w->fn);
+		f->word = LB_FRAME_WORD(LB_FRAME_C, w->flags, w->look.fn);
 	} else {
 		f->word = LB_FRAME_WORD(seen->kind, w->flags, seen->ptr);
 		f->fp = seen->fp;
 		if (seen->kind == LB_FRAME_LUA)
-			f->pc = puc_position(seen, w->pc_known ? w->pc : w->savedpc);
+			f->pc = puc_position(seen, w->pc_known ? w->pc : w->look.savedpc);
 	}
 	w->flags = 0;
 	w->pc_known = 0;
@@ -106,16 +107,17 @@ static __always_inline int puc_is_alone(struct puc_walk *w, enum puc_sought what
 {
 	const struct puc_alone *alone;
 
-	w->alone_key = (w->t.L ^ w->t.jmp) | what;
-	alone = &w->alone[lb_table_index(w->alone_key << 4, PUC_ALONE_BITS)];
-	return alone->key == w->alone_key && w->cache.sample - alone->sample < LB_FORGET;
+	w->alone.key = (w->t.L ^ w->t.jmp) | what;
+	alone = &w->alone.threads[lb_table_index(w->alone.key << 4, PUC_ALONE_BITS)];
+	return alone->key == w->alone.key && w->cache.sample - alone->sample < LB_FORGET;
 }
 
 static __always_inline void puc_note_alone(struct puc_walk *w)
 {
-	struct puc_alone *alone = &w->alone[lb_table_index(w->alone_key << 4, PUC_ALONE_BITS)];
+	struct puc_alone *alone =
+		&w->alone.threads[lb_table_index(w->alone.key << 4, PUC_ALONE_BITS)];
 
-	alone->key = w->alone_key;
+	alone->key = w->alone.key;
 	alone->sample = w->cache.sample;
 }
 
@@ -139,8 +141,8 @@ static __always_inline enum lb_more puc_step_bottom(const struct lb_mem *mem, st
 
 	if (puc_read_ci(mem, w, &bytes))
 		return puc_end(w, LB_STATUS_FAULT);
-	if (w->func != w->t.stack && !w->moved &&
-	    (w->puc.version < 54 || w->above - w->func >= PUC_STACK_MOST))
+	if (w->look.func != w->t.stack && !w->look.moved &&
+	    (w->puc.version < 54 || w->above - w->look.func >= PUC_STACK_MOST))
 		return puc_end(w, LB_STATUS_STACK_CHANGING);
 	if (!(w->puc.flags & PUC_CI_ARRAY))
 		puc_flag_above(w);
@@ -161,13 +163,13 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
 	struct lb_frame *f;
 
 	if (n < 2 || n >= LB_MAX_FRAMES || w->flags || w->pc_known ||
-	    w->status & (w->puc.cist_tail | w->puc.cist_hooked | w->puc.cist_fin) ||
+	    w->look.status & (w->puc.cist_tail | w->puc.cist_hooked | w->puc.cist_fin) ||
 	    !puc_is_lua(w, index))
 		return 0;
 	f = &w->rec.stack.frame[n & LB_MAX_FRAMES];
 	f->word = LB_FRAME_WORD(LB_FRAME_LUA, 0, seen->ptr);
 	f->fp = seen->fp;
-	f->pc = puc_position(seen, w->savedpc);
+	f->pc = puc_position(seen, w->look.savedpc);
 	w->rec.stack.n = n + 1;
 	return 1;
 }
@@ -179,12 +181,12 @@ static __always_inline int puc_emit_plain(struct puc_walk *w, int index)
  */
 static __always_inline int puc_pop(struct puc_walk *w)
 {
-	if (w->popped || w->fault || w->moved || !puc_is_pointer(w->previous) ||
-	    w->previous == w->t.base_ci)
+	if (w->top.popped || w->fault || w->look.moved || !puc_is_pointer(w->look.previous) ||
+	    w->look.previous == w->t.base_ci)
 		return 0;
-	w->popped = 1;
-	w->ci = w->previous;
-	w->looked = 0;
+	w->top.popped = 1;
+	w->ci = w->look.previous;
+	w->look.done = 0;
 	return 1;
 }
 
@@ -197,8 +199,8 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 {
 	int index;
 
-	if (w->child || !w->rec.stack.n || puc_in_vm(w, w->regs.ip) || w->func <= w->t.stack ||
-	    w->func >= w->above || !puc_pop(w))
+	if (w->search.child || !w->rec.stack.n || puc_in_vm(w, w->regs.ip) ||
+	    w->look.func <= w->t.stack || w->look.func >= w->above || !puc_pop(w))
 		return 0;
 	index = puc_look(mem, w);
 	if (index == PUC_NOT || puc_is_lua(w, index))
@@ -216,8 +218,8 @@ static __always_inline int puc_drop_failed(const struct lb_mem *mem, struct puc_
 static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 {
 	if (!w->rec.stack.n || LB_FRAME_KIND(&w->rec.stack.frame[0]) != LB_FRAME_LUA)
-		return puc_end(w, w->unread ? LB_STATUS_FAULT : LB_STATUS_STACK_CHANGING);
-	if (w->previous)
+		return puc_end(w, w->look.unread ? LB_STATUS_FAULT : LB_STATUS_STACK_CHANGING);
+	if (w->look.previous)
 		puc_flag_above(w);
 	return puc_cut(w);
 }
@@ -229,23 +231,23 @@ static __always_inline enum lb_more puc_end_cut(struct puc_walk *w)
 static __always_inline int puc_has_code(const struct puc_walk *w)
 {
 	if (w->puc.flags & PUC_CI_ARRAY)
-		return w->pc_known && (!w->previous || w->savedpc == w->pc);
-	return (w->status & (w->puc.cist_lua | w->puc.cist_c)) == w->puc.cist_lua;
+		return w->pc_known && (!w->look.previous || w->look.savedpc == w->pc);
+	return (w->look.status & (w->puc.cist_lua | w->puc.cist_c)) == w->puc.cist_lua;
 }
 
 /* Begins the search for the current CallInfo's function by its saved pc, as its slot has none. */
 static __always_inline enum lb_more puc_ask_code(struct puc_walk *w)
 {
 	/* 5.1 moves its array of CallInfos, too: then only L->savedpc is left */
-	if (w->puc.flags & PUC_CI_ARRAY ? w->rec.stack.n && !w->moved : !w->previous)
+	if (w->puc.flags & PUC_CI_ARRAY ? w->rec.stack.n && !w->look.moved : !w->look.previous)
 		return puc_end(w, LB_STATUS_STACK_CHANGING);
-	if (w->previous && !(w->moved | w->unread))
+	if (w->look.previous && !(w->look.moved | w->look.unread))
 		return puc_end(w, LB_STATUS_STACK_CHANGING);
-	w->fault = w->was_fault;
+	w->fault = w->look.was_fault;
 	if (!puc_has_code(w))
 		return puc_end_cut(w);
 	w->phase = PUC_PHASE_CODE;
-	w->code_next = 0;
+	w->code.next = 0;
 	return LB_MORE;
 }
 
@@ -261,13 +263,13 @@ LB_SUBPROG int puc_find_code(struct puc_walk *w, __u64 pc)
 		return PUC_NOT;
 	LB_ROLLED
 	for (i = 0; i < PUC_CODE_RUN; i++) {
-		__u32 at = (w->code_next + i) & (PUC_SEEN - 1);
+		__u32 at = (w->code.next + i) & (PUC_SEEN - 1);
 		const struct puc_seen *seen = &w->seen[at];
 		__u64 inside = 0 - lb_within(pc - 1, seen->code, 4ULL * seen->sizecode);
 
 		found = (found & ~inside) | ((at + 1) & inside);
 	}
-	w->code_next += PUC_CODE_RUN;
+	w->code.next += PUC_CODE_RUN;
 	return (int)found - 1;
 }
 
@@ -279,24 +281,24 @@ LB_SUBPROG int puc_step_code(const struct lb_mem *mem, struct puc_walk *w)
 
 	if (!w)
 		return LB_STOP;
-	pc = w->pc_known ? w->pc : w->savedpc;
-	index = w->code_next ? puc_find_code(w, pc) : (int)w->code_of;
-	w->code_next += !w->code_next;
+	pc = w->pc_known ? w->pc : w->look.savedpc;
+	index = w->code.next ? puc_find_code(w, pc) : (int)w->code.last;
+	w->code.next += !w->code.next;
 	if (index != PUC_NOT) {
-		w->code_of = (__u32)index;
+		w->code.last = (__u32)index;
 		index = puc_closure(mem, w, w->seen[index & (PUC_SEEN - 1)].func, 1);
-		w->fault = w->was_fault; /* the closure may be gone */
+		w->fault = w->look.was_fault; /* the closure may be gone */
 	}
 	if (!puc_is_lua(w, index) || !puc_is_in(w, index, pc))
-		return w->code_next < PUC_SEEN && w->code_steps++ < PUC_CODE_STEPS ? LB_MORE
+		return w->code.next < PUC_SEEN && w->code.steps++ < PUC_CODE_STEPS ? LB_MORE
 										   : puc_end_cut(w);
-	w->moved = 1;
+	w->look.moved = 1;
 	if (puc_emit(w, index))
 		return LB_STOP;
-	if (!puc_is_pointer(w->previous))
+	if (!puc_is_pointer(w->look.previous))
 		return puc_end_cut(w);
-	w->ci = w->previous;
-	w->looked = 0;
+	w->ci = w->look.previous;
+	w->look.done = 0;
 	w->phase = PUC_PHASE_FRAME;
 	return LB_MORE;
 }
@@ -324,9 +326,9 @@ static long puc_run_step(__u32 turn, struct puc_run *run)
 		w->full = 1;
 		return 1;
 	}
-	w->above = w->func;
-	w->ci = w->previous;
-	w->looked = 0;
+	w->above = w->look.func;
+	w->ci = w->look.previous;
+	w->look.done = 0;
 	return 0;
 }
 

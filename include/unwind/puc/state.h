@@ -105,6 +105,114 @@ struct puc_alone {
 #define PUC_STACK_MOST (1 << 24) /* bytes: LUAI_MAXSTACK is a million slots */
 #define PUC_STACK_EXTRA 4096	 /* bytes above stack_last that error handling may use (ldo.c) */
 
+/* puc_look(): the current CallInfo. */
+struct puc_look {
+	__u64 func, previous, savedpc;
+	__u64 fn; /* light C function */
+	__u32 status;
+	__s32 index;
+	__u8 done;	/* it has read it, and returned index */
+	__u8 moved;	/* the stack is being moved: unwind/puc/look.h */
+	__u8 was_fault; /* fault, before the current CallInfo was read */
+	__u8 unread;	/* the slot of the current CallInfo cannot be read */
+};
+
+/* Candidates for the lua_State that runs, or for a resumer: unwind/puc/thread.h and find.h. */
+struct puc_search {
+	struct puc_thread best, try; /* so far, and the one that is tried */
+	/* active further out than the best, with C functions on top that the best may have called
+	 * back; the innermost two, that one first. L 0: none was seen */
+	struct puc_thread rival[PUC_RIVALS];
+	__u64 floor;	/* only errorJmps above this count */
+	__u64 key;	/* errorJmp of the best lua_State so far; ~0: none */
+	__u64 child;	/* coroutine whose resumer is sought; 0: the one that runs is */
+	__u64 follow;	/* a coroutine that the best has resumed, to be tried; 0: none */
+	__u64 loose;	/* a main thread without errorJmp that may run here; 0: not seen */
+	__u64 loose_at; /* the address where it was seen last */
+	__u8 open;	/* the best's topmost function is a C function that may run anything */
+	__u8 try_open;	/* open, of the one that is tried */
+	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
+	__u8 proved;	/* the best is certain */
+	__u8 missed;	/* the search was ended by its bound */
+};
+
+/* PUC_PHASE_SCAN, PUC_PHASE_NOTE, PUC_PHASE_WEIGH: linear search of the C stack. */
+struct puc_scan {
+	__u64 next; /* word */
+	__u64 from, end;
+	__u64 near;		 /* words below this address are tried as lua_States */
+	__u64 known[2];		 /* likely lua_States: the one that ran last, the main thread */
+	__u64 known_L, known_at; /* the one of them seen last, and its address on the C stack */
+	__u64 pending;	/* address of a return address into luaV_execute without lua_State so far */
+	__u64 vm_done;	/* those up to this address are done */
+	__u64 jmp_done; /* jmp_bufs up to this address are done */
+	__u64 vm_ret;	/* address of the innermost return address into luaV_execute; 0: not seen */
+	__u64 vm_ret_to;   /* that return address */
+	__u64 vm_ret_last; /* address of the one seen last */
+	__u32 most;	   /* words searched from sp on, instead of PUC_SCAN_MOST; 0: that */
+	__u32 in_text;	   /* words seen that point into the module's text */
+	__u8 hidden;	   /* a coroutine's lua_longjmp was seen below luaV_execute's frame */
+	__u8 unowned;	   /* the innermost frame of luaV_execute is no known lua_State's */
+	__u8 tested;	   /* the words at the top of the C stack were tried */
+	__u64 tried[PUC_TRIED];
+};
+
+/* Words of the C stack that were read for such a search, and those of them that are worth a look. */
+struct puc_block {
+	__u64 word[PUC_BLOCK];
+	__u64 at, to;	      /* it holds [at, to) */
+	__u32 remaining;      /* some of it is to be looked at */
+	__u32 hits, next_hit; /* words that are worth a look, and the next of them */
+	__u8 hit[PUC_BLOCK];  /* indices of the hits */
+};
+
+/* PUC_PHASE_WEIGH: luaV_execute's frame that called the topmost C function. */
+struct puc_weighing {
+	struct puc_mark mark[PUC_MARKS]; /* the best's, the rivals' */
+	__u64 vm_at;	 /* address of the last return address into luaV_execute; 0: none */
+	__u64 caller_at; /* address in the frame that called the best's C function; 0: not seen */
+	__u8 result;	 /* enum puc_weight: the caller of the C function that runs */
+};
+
+/* PUC_PHASE_TOP, PUC_PHASE_NOTE: the topmost function. */
+struct puc_top {
+	__u64 code_lo;	 /* its code; PUC_PHASE_NOTE looks for pointers into it */
+	__u64 code_size; /* bytes */
+	__u64 pushed;	 /* a pointer into it on the C stack, the last one seen */
+	__u64 any_pc;	 /* the same in a register */
+	__u8 noted;	 /* the C stack below luaV_execute's frame was searched */
+	__u8 popped;	 /* the topmost CallInfo was not filled in yet, and was skipped */
+};
+
+/* PUC_PHASE_COLLECTS. */
+struct puc_collector {
+	__u64 runs;   /* a word near sp points into it; then: it runs */
+	__u64 inner;  /* the return address that was seen last; 0: none */
+	__u64 within; /* the same of those into the collector */
+};
+
+/* C frames beyond the bound of a search: unwind/puc/far.h. */
+struct puc_far_search {
+	__u8 part; /* enum puc_far */
+	__u64 L;   /* the lua_State on top of which they are */
+	__u64 from, to, next;
+	__u32 gap_at; /* index into gaps[] */
+	struct puc_gap gaps[1 << PUC_GAP_BITS];
+};
+
+/* The search for an outer VM, or a resumer. */
+struct puc_outer_search {
+	__u64 key;
+	struct puc_alone threads[1 << PUC_ALONE_BITS];
+};
+
+/* PUC_PHASE_CODE: linear search of seen[]. */
+struct puc_code_search {
+	__u32 next;  /* index to be tried next */
+	__u32 steps; /* in all of the walk */
+	__u32 last;  /* index of the function that had the code last */
+};
+
 struct puc_walk {
 	struct lb_walk; /* what all walkers have */
 
@@ -115,102 +223,35 @@ struct puc_walk {
 	__u64 gc_lo, gc_hi; /* text of the collector; 0, 0: not known */
 	__u64 L_hint;	    /* lua_State that ran on this thread in the sample before; 0: none */
 	__u64 mains[PUC_MAINS]; /* by thread: the main thread of the VM that ran last; 0: none */
-	__u32 scan_most;	/* words of the C stack searched at most; 0: PUC_SCAN_MOST */
 	struct lb_gprs gprs;	/* all registers; ip and sp are in regs */
 
-	/* the current lua_State; in a search the best so far, and the one that is tried */
-	struct puc_thread t, best, try;
-	/* active further out than the best, with C functions on top that the best may have called
-	 * back; the innermost two, that one first. L 0: none was seen */
-	struct puc_thread rival[PUC_RIVALS];
-	__u64 inner;	 /* errorJmp of the lua_State that runs: the smallest of several VMs is
-			    innermost */
-	__u64 ci;	 /* the current frame */
-	__u64 above;	 /* stack slot of the function above it: each is below the one before */
-	__u64 pc;	 /* of the current frame: address of the next instruction */
-	__u64 code_lo;	 /* code of the topmost function; PHASE_NOTE looks for pointers into it */
-	__u64 code_size; /* bytes */
+	/* the current lua_State and its current frame */
+	struct puc_thread t;
+	__u64 inner;   /* errorJmp of the lua_State that runs: the smallest of several VMs is
+			  innermost */
+	__u64 ci;      /* the current frame */
+	__u64 above;   /* stack slot of the function above it: each is below the one before */
+	__u64 pc;      /* of the current frame: address of the next instruction */
+	__u32 steps;   /* of this walk, so far */
+	__u8 phase;    /* enum puc_phase */
+	__u8 pc_known; /* pc is set; else the CallInfo's counts */
+	__u8 not_a_frame, full; /* how a run of frames ended */
 
-	/* what puc_look() read of the current CallInfo */
-	__u64 func, previous, savedpc;
-	__u64 fn; /* light C function */
-	__u32 status;
-	__s32 index;
-	__u8 looked; /* it has read it, and returned index */
-	__u8 phase;
-	__u8 noted;	/* the C stack below luaV_execute's frame was searched */
-	__u8 pc_known;	/* pc is set; else the CallInfo's counts */
-	__u8 popped;	/* the topmost CallInfo was not filled in yet, and was skipped */
-	__u8 hidden;	/* a coroutine's lua_longjmp was seen below luaV_execute's frame */
-	__u8 open;	/* the best's topmost function is a C function that may run anything */
-	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
-	__u8 try_open;	/* open, of that one */
-	__u8 proved;	/* the best is certain */
-	__u8 weighed;	/* enum puc_weight: the caller of the C function that runs */
-	__u8 missed;	/* the search was ended by its bound */
-	__u8 far;	/* enum puc_far */
-	__u8 unowned;	/* the innermost frame of luaV_execute is no known lua_State's */
-	__u8 tested;	/* the words at the top of the C stack were tried */
-	__u8 moved;	/* the stack is being moved: unwind/puc/look.h */
-	__u8 was_fault; /* fault, before the current CallInfo was read */
-	__u8 unread;	/* the slot of the current CallInfo cannot be read */
+	/* one for each phase */
+	struct puc_look look;
+	struct puc_search search;
+	struct puc_scan scan;
+	struct puc_weighing weigh;
+	struct puc_top top;
+	struct puc_collector gc;
+	struct puc_far_search far;
+	struct puc_outer_search alone;
+	struct puc_code_search code;
 
-	__u32 steps; /* of this walk, so far */
-
-	__u64 far_L; /* the lua_State on top of which the C frames are */
-	__u64 far_from, far_to, far_next;
-	__u32 gap_at;	 /* index into gaps[] */
-	__u32 near_most; /* words searched from sp on, instead of PUC_SCAN_MOST; 0: that */
-	struct puc_gap gaps[1 << PUC_GAP_BITS];
-
-	__u64 alone_key; /* of the search for an outer VM */
-	struct puc_alone alone[1 << PUC_ALONE_BITS];
-
-	/* PHASE_CODE */
-	__u32 code_next;  /* index of seen[] to be tried next */
-	__u32 code_steps; /* in all of the walk */
-	__u32 code_of;	  /* index of seen[] that had the code last */
-
-	/* PHASE_SCAN, PHASE_NOTE */
-	__u64 scan; /* next word */
-	__u64 scan_from, scan_end;
-	__u64 near;		 /* words below this address are tried as lua_States */
-	__u64 seen_to;		 /* words below this address were seen */
-	__u64 known[2];		 /* likely lua_States: the one that ran last, the main thread */
-	__u64 known_L, known_at; /* the one of them seen last, and its address on the C stack */
-	__u64 pending; /* address of a return address into luaV_execute without lua_State so far */
-	__u64 vm_done; /* those up to this address are done */
-	__u64 floor;   /* only errorJmps above this count */
-	__u64 key;     /* errorJmp of the best lua_State so far; ~0: none */
-	__u64 child;   /* coroutine whose resumer is sought; 0: the one that runs is */
-	__u64 follow;  /* a coroutine that the best has resumed, to be tried; 0: none */
-	/* of luaV_execute's frame that called the topmost C function: the best's, the rivals' */
-	struct puc_mark mark[PUC_MARKS];
-	__u64 weigh_at;	   /* address of the last return address into luaV_execute; 0: none */
-	__u64 caller_seen; /* address in the frame that called the best's C function; 0: not seen */
-	__u64 jmp_done;	   /* jmp_bufs up to this address are done */
-	__u64 loose;	   /* a main thread without errorJmp that may run here; 0: not seen */
-	__u64 loose_at;	   /* the address where it was seen last */
-	__u64 vm_ret; /* address of the innermost return address into luaV_execute; 0: not seen */
-	__u64 vm_ret_to;   /* that return address */
-	__u64 vm_ret_last; /* address of the one seen last */
-	__u64 collects;	   /* a word near sp points into the collector; PHASE_COLLECTS: it runs */
-	__u64 gc_inner;	   /* PHASE_COLLECTS: the return address that was seen last; 0: none */
-	__u64 gc_within;   /* the same of those into the collector */
-	__u64 pushed;	   /* a pointer into the topmost function's code, the last one seen */
-	__u32 in_text;	   /* words seen that point into the module's text */
-
-	__u64 tried[PUC_TRIED];
 	struct puc_seen seen[PUC_SEEN] LB_LINE_ALIGNED;
 	struct puc_resumed resumed[PUC_RESUMED];
-	__u64 block[PUC_BLOCK];
-	__u64 block_at, block_to; /* it holds [block_at, block_to) */
-	__u32 in_block;		  /* some of it is left to be looked at */
-	__u32 hits, next_hit;	  /* words in it that are worth a look, and the next of them */
-	__u64 any_pc;		  /* in a register */
-	__u8 not_a_frame, full;	  /* how a run of frames ended */
-	__u8 hit[PUC_BLOCK];	  /* indices of the hits */
-	__u64 innermost;	  /* inner of the best VM so far; the caller's */
+	struct puc_block block;
+	__u64 innermost; /* inner of the best VM so far; the caller's */
 	struct lb_cache cache;
 };
 

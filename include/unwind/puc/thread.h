@@ -37,7 +37,7 @@ static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_wa
 }
 
 /*
- * Fills w->try if a lua_State at L is active on this C stack above w->floor. Returns its errorJmp;
+ * Fills w->search.try if a lua_State at L is active on this C stack above w->search.floor. Returns its errorJmp;
  * PUC_UNPROTECTED if it is active without one; 0 if L is no active lua_State.
  */
 LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
@@ -48,7 +48,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 
 	if (!w || !puc_is_pointer(L))
 		return 0;
-	t = &w->try;
+	t = &w->search.try;
 	head = puc_maybe(mem, w, L, PUC_L_HEAD);
 	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
 	    puc_byte(head, w->puc.L_status, 16))
@@ -72,7 +72,7 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 			return 0;
 		t->stack_last = t->stack + PUC_STACK_MOST;
 	}
-	if (t->jmp && (t->jmp & 7 || t->jmp <= w->floor || t->jmp >= w->stack_hi))
+	if (t->jmp && (t->jmp & 7 || t->jmp <= w->search.floor || t->jmp >= w->stack_hi))
 		return 0;
 	main = puc_main_of(mem, w, t->g, L);
 	t->main = main == L;
@@ -87,8 +87,8 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
 {
 	w->t = *t;
 	w->ci = w->t.ci;
-	w->looked = 0;
-	w->moved = 0;
+	w->look.done = 0;
+	w->look.moved = 0;
 	w->above = w->t.stack_last + PUC_STACK_EXTRA;
 	w->flags = LB_FRAME_THREAD;
 	w->pc_known = 0;
@@ -107,13 +107,14 @@ static __always_inline void puc_enter(struct puc_walk *w, const struct puc_threa
  */
 static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
 {
-	if (!at || at <= w->floor)
+	if (!at || at <= w->search.floor)
 		return 0;
-	if (!w->try.main || (at == w->regs.sp && puc_in_vm(w, w->regs.ip)) || at == w->vm_ret ||
-	    (w->vm_ret_last && at - w->vm_ret_last <= 8 * PUC_SPILLED))
+	if (!w->search.try.main || (at == w->regs.sp && puc_in_vm(w, w->regs.ip)) ||
+	    at == w->scan.vm_ret ||
+	    (w->scan.vm_ret_last && at - w->scan.vm_ret_last <= 8 * PUC_SPILLED))
 		return at;
-	w->loose = w->try.L;
-	w->loose_at = at;
+	w->search.loose = w->search.try.L;
+	w->search.loose_at = at;
 	return 0;
 }
 
@@ -122,23 +123,23 @@ static __always_inline int puc_has_bottom(const struct lb_mem *mem, struct puc_w
 {
 	__u64 func;
 
-	return !puc_guess(mem, w, &func, sizeof(func), w->try.base_ci + w->puc.ci_func) &&
-	       func == w->try.stack;
+	return !puc_guess(mem, w, &func, sizeof(func), w->search.try.base_ci + w->puc.ci_func) &&
+	       func == w->search.try.stack;
 }
 
 /*
- * True if w->try is nested in the best so far. A main thread without errorJmp is outside all
+ * True if w->search.try is nested in the best so far. A main thread without errorJmp is outside all
  * coroutines of its VM, whatever its address.
  */
 static __always_inline int puc_is_better(const struct puc_walk *w)
 {
-	if (w->key != ~0ULL && w->try.g == w->best.g) {
-		if (w->try.main && !w->try.jmp)
+	if (w->search.key != ~0ULL && w->search.try.g == w->search.best.g) {
+		if (w->search.try.main && !w->search.try.jmp)
 			return 0;
-		if (w->best.main && !w->best.jmp)
+		if (w->search.best.main && !w->search.best.jmp)
 			return 1;
 	}
-	return w->try.key < w->key;
+	return w->search.try.key < w->search.key;
 }
 
 /*
@@ -168,14 +169,14 @@ static __always_inline __u64 puc_c_function(const struct puc_walk *w, int index)
 	const struct puc_seen *seen = &w->seen[index & (PUC_SEEN - 1)];
 
 	if (index == PUC_LIGHT)
-		return w->fn;
+		return w->look.fn;
 	return index >= 0 && seen->kind == LB_FRAME_C ? seen->ptr : 0;
 }
 
 /* True if a hook runs. No instruction calls it, and a host's has no CallInfo. */
 static __always_inline int puc_is_hooked(const struct puc_walk *w)
 {
-	return w->t.hooked || w->status & w->puc.cist_hooked;
+	return w->t.hooked || w->look.status & w->puc.cist_hooked;
 }
 
 /*
@@ -196,7 +197,7 @@ LB_SUBPROG __u64 puc_has_resumed(const struct lb_mem *mem, struct puc_walk *w, i
 	if (!function || !at || puc_is_hooked(w))
 		return 0;
 	if (at == w->stdlib.resume)
-		tv = w->func + PUC_TV_SIZE;
+		tv = w->look.func + PUC_TV_SIZE;
 	else if (at == w->stdlib.wrap && index != PUC_LIGHT)
 		tv = w->seen[index & (PUC_SEEN - 1)].func + puc_closure_p(w) + 8;
 	else
@@ -220,10 +221,10 @@ static __always_inline void puc_mark_none(struct puc_walk *w)
 
 	LB_UNROLLED
 	for (i = 0; i < PUC_MARKS; i++)
-		puc_set_mark(&w->mark[i], 0);
-	w->weighed = PUC_WEIGHS_NOT;
-	w->weigh_at = 0;
-	w->caller_seen = 0;
+		puc_set_mark(&w->weigh.mark[i], 0);
+	w->weigh.result = PUC_WEIGHS_NOT;
+	w->weigh.vm_at = 0;
+	w->weigh.caller_at = 0;
 }
 
 /* Sets the words that identify the frame of luaV_execute that called t's topmost function. */
@@ -251,7 +252,7 @@ LB_SUBPROG int puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
 
 	if (!w || !t)
 		return 0;
-	r = w->rival;
+	r = w->search.rival;
 	if (t->resumed || t->L == r[0].L)
 		return 0;
 	if (!r[0].L || t->key < r[0].key) {
@@ -278,46 +279,46 @@ LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 
 
 	if (!w)
 		return 0;
-	outer = &w->outer;
-	open = &w->try_open;
+	outer = &w->search.outer;
+	open = &w->search.try_open;
 	key = puc_try(mem, w, L);
 	if (key == PUC_UNPROTECTED)
 		key = puc_unprotected(w, at);
-	w->try.key = key;
+	w->search.try.key = key;
 	if (!key)
 		return 0;
 	*outer = (__u8)!puc_is_better(w);
-	if (*outer && (w->child || !w->open || !w->try.jmp))
+	if (*outer && (w->search.child || !w->search.open || !w->search.try.jmp))
 		return 0;
 	fault = w->fault; /* a candidate's failed read is no fault of the sample */
-	puc_enter(w, &w->try);
+	puc_enter(w, &w->search.try);
 	index = puc_look(mem, w);
 	if (w->fault) /* reported when it is the best */
-		w->looked = 0;
+		w->look.done = 0;
 	w->fault = fault;
-	if (!w->try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
+	if (!w->search.try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
 		return 0;
 	*open = puc_is_hooked(w) ||
 		(!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
-	w->try.resumed = puc_has_resumed(mem, w, index);
-	w->try.caller = puc_is_lua(w, index) ? w->ci : w->previous;
+	w->search.try.resumed = puc_has_resumed(mem, w, index);
+	w->search.try.caller = puc_is_lua(w, index) ? w->ci : w->look.previous;
 	if (*outer & *open) {
-		if (w->try.L != w->best.L)
-			puc_note_rival(w, &w->try);
+		if (w->search.try.L != w->search.best.L)
+			puc_note_rival(w, &w->search.try);
 		return 0;
 	}
-	if (w->key != ~0ULL && w->try.L != w->best.L)
-		puc_note_rival(w, &w->best);
-	w->key = w->try.key;
-	w->best = w->try;
-	w->open = *open;
-	w->proved |= *outer;
+	if (w->search.key != ~0ULL && w->search.try.L != w->search.best.L)
+		puc_note_rival(w, &w->search.best);
+	w->search.key = w->search.try.key;
+	w->search.best = w->search.try;
+	w->search.open = *open;
+	w->search.proved |= *outer;
 	puc_mark_none(w);
-	puc_mark(mem, w, w->mark, &w->best);
-	if (!w->child)
-		w->follow = w->best.resumed;
-	else if (w->best.resumed == w->child)
-		w->proved = 1;
+	puc_mark(mem, w, w->weigh.mark, &w->search.best);
+	if (!w->search.child)
+		w->search.follow = w->search.best.resumed;
+	else if (w->search.best.resumed == w->search.child)
+		w->search.proved = 1;
 	return !*open;
 }
 

@@ -11,13 +11,14 @@
 /* Searches the frames of luaV_execute's callees for a pushed pc of the topmost Lua function. */
 static __always_inline enum lb_more puc_step_note(const struct lb_mem *mem, struct puc_walk *w)
 {
-	if (w->in_block ||
-	    (w->scan < w->scan_end && (!w->vm_ret || w->scan <= w->vm_ret + 8 * PUC_SPILLED))) {
+	if (w->block.remaining ||
+	    (w->scan.next < w->scan.end &&
+	     (!w->scan.vm_ret || w->scan.next <= w->scan.vm_ret + 8 * PUC_SPILLED))) {
 		if (!puc_scan_on(mem, w))
 			return LB_MORE;
 		puc_scan_fails(w);
 	}
-	w->noted = 1;
+	w->top.noted = 1;
 	w->phase = PUC_PHASE_TOP;
 	return LB_MORE;
 }
@@ -27,7 +28,7 @@ static __always_inline void puc_note(struct puc_walk *w)
 	puc_scan_from(w, w->regs.sp, 0);
 	w->phase = PUC_PHASE_NOTE;
 	if (puc_in_vm(w, w->regs.ip)) /* no callee: luaV_execute's frame begins at sp */
-		w->vm_ret = w->regs.sp - 8;
+		w->scan.vm_ret = w->regs.sp - 8;
 }
 
 static long puc_pc_step(__u32 i, struct puc_walk **walk)
@@ -35,8 +36,8 @@ static long puc_pc_step(__u32 i, struct puc_walk **walk)
 	struct puc_walk *w = *walk;
 	__u64 r = w->gprs.r[i & (LB_GPRS - 1)];
 
-	if (puc_pc_inside(w->code_lo, w->code_size, r) && r > w->any_pc)
-		w->any_pc = r;
+	if (puc_pc_inside(w->top.code_lo, w->top.code_size, r) && r > w->top.any_pc)
+		w->top.any_pc = r;
 	return 0;
 }
 
@@ -45,9 +46,9 @@ LB_SUBPROG __u64 puc_any_pc(struct puc_walk *w)
 {
 	if (!w)
 		return 0;
-	w->any_pc = 0;
+	w->top.any_pc = 0;
 	lb_loop(LB_GPRS, puc_pc_step, &w);
-	return w->any_pc;
+	return w->top.any_pc;
 }
 
 /* True if the instruction before pc returns from a function. */
@@ -64,8 +65,8 @@ static __always_inline int puc_is_callers(const struct lb_mem *mem, struct puc_w
 {
 	__u64 saved;
 
-	return puc_is_pointer(w->previous) &&
-	       !puc_read(mem, w, &saved, sizeof(saved), w->previous + w->puc.ci_savedpc) &&
+	return puc_is_pointer(w->look.previous) &&
+	       !puc_read(mem, w, &saved, sizeof(saved), w->look.previous + w->puc.ci_savedpc) &&
 	       saved == pc;
 }
 
@@ -83,9 +84,9 @@ static __always_inline int puc_is_between(const struct lb_mem *mem, struct puc_w
  * Corrects L->savedpc of 5.1 when it is not the topmost function's: a call or a return sets L->ci
  * first. After a call the pc is that of the function's entry, after a return its CallInfo has it.
  */
-static __always_inline void puc_mend_savedpc(const struct lb_mem *mem, struct puc_walk *w)
+static __always_inline void puc_correct_savedpc(const struct lb_mem *mem, struct puc_walk *w)
 {
-	w->pc = puc_is_callers(mem, w, w->pc) ? w->code_lo : w->savedpc;
+	w->pc = puc_is_callers(mem, w, w->pc) ? w->top.code_lo : w->look.savedpc;
 }
 
 /* True if ip is in the text where fetch_reg has the instruction's address. */
@@ -109,7 +110,7 @@ static __always_inline __u64 puc_register_pc(const struct puc_walk *w)
 {
 	__u64 at = w->gprs.r[w->fetch_reg & (LB_GPRS - 1)];
 
-	if (lb_within(at, w->code_lo, w->code_size) & !(at & 3) && puc_fetches(w))
+	if (lb_within(at, w->top.code_lo, w->top.code_size) & !(at & 3) && puc_fetches(w))
 		return at + 4;
 	return w->pc_reg < LB_GPRS ? w->gprs.r[w->pc_reg & (LB_GPRS - 1)] : 0;
 }
@@ -126,16 +127,16 @@ static __always_inline int puc_top_pc(const struct lb_mem *mem, struct puc_walk 
 
 	if (w->puc.flags & PUC_SAVEDPC_EXACT)
 		return 0;
-	if (w->popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
+	if (w->top.popped && !(w->puc.flags & PUC_CI_ARRAY)) /* it calls */
 		return 0;
 	pc = puc_register_pc(w);
-	if (!puc_pc_inside(w->code_lo, w->code_size, pc)) {
+	if (!puc_pc_inside(w->top.code_lo, w->top.code_size, pc)) {
 		if (puc_in_vm(w, w->regs.ip) && puc_is_between(mem, w, pc))
 			return 0;
 		pc = puc_any_pc(w); /* some instructions' code moves it to another register */
 		/* fetch_reg may still have the instruction itself: one before the pushed pc */
-		if (w->noted && (!pc || (w->fetch[0].size && w->pushed > pc)))
-			pc = w->pushed;
+		if (w->top.noted && (!pc || (w->fetch[0].size && w->top.pushed > pc)))
+			pc = w->top.pushed;
 	}
 	if (!pc)
 		return -1;
@@ -162,19 +163,19 @@ static __always_inline enum lb_more puc_step_top(const struct lb_mem *mem, struc
 		return LB_MORE;
 	}
 	seen = &w->seen[index & (PUC_SEEN - 1)];
-	w->code_lo = seen->code;
-	w->code_size = 4ULL * seen->sizecode;
-	if (!in_vm && !in_gc && !w->noted) {
+	w->top.code_lo = seen->code;
+	w->top.code_size = 4ULL * seen->sizecode;
+	if (!in_vm && !in_gc && !w->top.noted) {
 		puc_note(w);
 		return LB_MORE;
 	}
-	if (puc_top_pc(mem, w) && !w->noted) {
+	if (puc_top_pc(mem, w) && !w->top.noted) {
 		puc_note(w);
 		return LB_MORE;
 	}
-	if (w->puc.flags & PUC_CI_ARRAY && !puc_pc_inside(w->code_lo, w->code_size, w->pc))
-		puc_mend_savedpc(mem, w);
-	if (in_gc || (!in_vm && w->vm_ret && puc_calls_gc(mem, w, w->vm_ret_to)))
+	if (w->puc.flags & PUC_CI_ARRAY && !puc_pc_inside(w->top.code_lo, w->top.code_size, w->pc))
+		puc_correct_savedpc(mem, w);
+	if (in_gc || (!in_vm && w->scan.vm_ret && puc_calls_gc(mem, w, w->scan.vm_ret_to)))
 		w->state = 'G';
 	else if (!in_vm) /* luaD_precall of 5.2 calls the collector, too */
 		puc_look_for_gc(mem, w);

@@ -51,24 +51,24 @@ LB_SUBPROG int puc_walk_begin(const struct lb_mem *mem, struct puc_walk *w)
 	w->vmstate = 0;
 	w->fault = 0;
 	w->flags = 0;
-	w->noted = 0;
-	w->popped = 0;
-	w->code_steps = 0;
+	w->top.noted = 0;
+	w->top.popped = 0;
+	w->code.steps = 0;
 	w->steps = 0;
 	w->state = 'I';
-	w->child = 0;
+	w->search.child = 0;
 	lb_outer_begin(puc_common(w));
-	w->looked = 0;
-	w->far = 0;
-	w->near_most = 0;
+	w->look.done = 0;
+	w->far.part = 0;
+	w->scan.most = 0;
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
 		return puc_take_best(w);
-	if (w->key != ~0ULL && puc_is_far_known(w))
-		w->scan_end = puc_scan_reach(w);
-	w->known[0] = w->L_hint;
-	w->known[1] = w->L_hint && w->try.L == w->L_hint ? w->try.main_L : 0;
-	if (w->key != ~0ULL && !puc_in_vm(w, w->regs.ip))
+	if (w->search.key != ~0ULL && puc_is_far_known(w))
+		w->scan.end = puc_scan_reach(w);
+	w->scan.known[0] = w->L_hint;
+	w->scan.known[1] = w->L_hint && w->search.try.L == w->L_hint ? w->search.try.main_L : 0;
+	if (w->search.key != ~0ULL && !puc_in_vm(w, w->regs.ip))
 		return 1;
 	if (puc_consider_regs(mem, w, w->regs.sp))
 		return puc_take_best(w);

@@ -164,7 +164,7 @@ static void other_rules(const ucontext_t *uc, struct pick picks[RULES])
 
 	set_walk(&tries, uc);
 	tries.g = 0;
-	tries.floor = tries.regs.sp - 1;
+	tries.search.floor = tries.regs.sp - 1;
 	for (i = 0; i < LB_GPRS; i++)
 		consider(picks, tries.gprs.r[i]);
 	for (word = (const uint64_t *)tries.regs.sp; (uint64_t)word < stack_hi; word++) {
