@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "function_priv.h"
+#include "function_table.h"
+#include "function_vms.h"
 #include "name.h"
 
 /* Rounds in which a function with a shared name takes its next one, of three. */

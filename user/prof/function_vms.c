@@ -5,12 +5,13 @@
  * and their names agree. The number of a function on its line is not the same in all VMs where
  * functions are nested: it has to agree only where there is no name.
  */
-#include "function_priv.h"
+#include "function_vms.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "function_table.h"
 
 struct shared_source {
 	UT_hash_handle hh;

@@ -47,13 +47,6 @@ struct origin {
 	uint32_t pc; /* ORIGIN_INS */
 };
 
-struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc)
-{
-	if (!puc_proto_has_ins(p, pc))
-		return (struct puc_ins){.op = PUC_BC_OTHER, .mm = ""};
-	return puc_bc_decode(p->version, p->code[pc]);
-}
-
 bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, uint32_t *n)
 {
 	*n = 0;

@@ -70,7 +70,12 @@ static inline bool puc_proto_has_ins(const struct puc_proto *p, uint32_t pc)
 }
 
 /* Returns PUC_BC_OTHER if the instruction is unknown. */
-struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc);
+static inline struct puc_ins puc_proto_ins(const struct puc_proto *p, uint32_t pc)
+{
+	if (!puc_proto_has_ins(p, pc))
+		return (struct puc_ins){.op = PUC_BC_OTHER, .mm = ""};
+	return puc_bc_decode(p->version, p->code[pc]);
+}
 
 /* 5.1: sets the number of data words after this instruction: the upvalues of CLOSURE's function, a
  * large number of SETLIST. False: it is unknown. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by function.c and function_vms.c. */
-#ifndef PROF_FUNCTION_PRIV_H
-#define PROF_FUNCTION_PRIV_H
+/* Functions of a profile while they are joined and named: function.c, function_vms.c. */
+#ifndef PROF_FUNCTION_TABLE_H
+#define PROF_FUNCTION_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "function.h"
+#include "prof.h"
 
 struct shared_source;
 
@@ -58,8 +58,5 @@ static inline bool learn(const char **known, const char *said)
 		*known = said;
 	return other;
 }
-
-/* Joins functions of one source that several VMs run, and sets functions->of. 0 or -ENOMEM. */
-int functions_join_vms(struct functions *functions);
 
 #endif
