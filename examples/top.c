@@ -12,18 +12,18 @@
 #define MOST 4096 /* functions */
 #define SHOWN 20
 
-struct function {
+struct top_function {
 	char *name;
 	int samples, compiled;
 };
 
 struct top {
-	struct function function[MOST];
+	struct top_function function[MOST];
 	size_t n;
 	int samples;
 };
 
-static struct function *find(struct top *top, const char *name)
+static struct top_function *find(struct top *top, const char *name)
 {
 	size_t i;
 
@@ -42,7 +42,7 @@ static void count(void *data, luabpf_sample *sample, int samples, int vmstate)
 {
 	struct top *top = data;
 	const char *name = luabpf_dumpstack(sample, "F", 1, NULL);
-	struct function *f = name ? find(top, name) : NULL;
+	struct top_function *f = name ? find(top, name) : NULL;
 
 	top->samples += samples;
 	if (!f)
@@ -54,7 +54,8 @@ static void count(void *data, luabpf_sample *sample, int samples, int vmstate)
 
 static int by_samples(const void *a, const void *b)
 {
-	return ((const struct function *)b)->samples - ((const struct function *)a)->samples;
+	return ((const struct top_function *)b)->samples -
+	       ((const struct top_function *)a)->samples;
 }
 
 static void print(struct top *top)
@@ -64,7 +65,7 @@ static void print(struct top *top)
 	qsort(top->function, top->n, sizeof(top->function[0]), by_samples);
 	printf("%d samples\n", top->samples);
 	for (i = 0; i < top->n; i++) {
-		struct function *f = &top->function[i];
+		struct top_function *f = &top->function[i];
 
 		if (i < SHOWN)
 			printf("%5.1f %%  %3d %% compiled  %s\n", 100.0 * f->samples / top->samples,

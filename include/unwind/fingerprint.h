@@ -19,14 +19,14 @@ static const __u64 lb_fp_factor[] = {
 };
 #define LB_FP_FACTORS (sizeof(lb_fp_factor) / sizeof(lb_fp_factor[0]))
 
-static __always_inline __u64 lb_fp_word(__u64 sum, __u32 i, __u64 word)
+static __always_inline __u64 lb_fp_word(__u64 hash, __u32 i, __u64 word)
 {
-	return sum + word * lb_fp_factor[i];
+	return hash + word * lb_fp_factor[i];
 }
 
-static __always_inline __u32 lb_fp_end(__u64 sum)
+static __always_inline __u32 lb_fp_end(__u64 hash)
 {
-	return (__u32)(sum >> 32);
+	return (__u32)(hash >> 32);
 }
 
 #endif

@@ -378,7 +378,7 @@ static int label(lua_State *L)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-struct losses {
+struct profile_losses {
 	size_t n;
 	struct {
 		const char *reason;
@@ -388,7 +388,7 @@ struct losses {
 
 static void take_loss(void *data, const char *reason, const char *sentence, unsigned long count)
 {
-	struct losses *losses = data;
+	struct profile_losses *losses = data;
 
 	(void)sentence;
 	if (losses->n == sizeof(losses->loss) / sizeof(losses->loss[0]))
@@ -400,7 +400,7 @@ static void take_loss(void *data, const char *reason, const char *sentence, unsi
 /* profile.losses(): {[reason] = count}. */
 static int losses(lua_State *L)
 {
-	struct losses all = {0};
+	struct profile_losses all = {0};
 	size_t i;
 
 	if (luabpf_losses(recording(L), take_loss, &all))

@@ -27,7 +27,7 @@ print(os.clock() - start)"""
 
 
 class Machine:
-    """A process that matches and one that does not for each reason, and one that does now and then."""
+    """A process that matches and one that does not for each reason, and one that does at some times only."""
 
     def __init__(self, public):
         luajit = shutil.which("luajit")

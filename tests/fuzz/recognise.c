@@ -203,10 +203,10 @@ static void ask_recognise(struct elf_file *elf, size_t text)
 	}
 }
 
-enum question { ASK_RECOGNISE, ASK_CALLS, ASK_DEEP };
+enum fuzz_question { ASK_RECOGNISE, ASK_CALLS, ASK_DEEP };
 
 /* text: how long the functions of image are; 0: the file is another */
-static void ask_file(enum question q, const void *bytes, size_t size, size_t text)
+static void ask_file(enum fuzz_question q, const void *bytes, size_t size, size_t text)
 {
 	struct elf_file *elf = NULL;
 

@@ -5,12 +5,12 @@
 
 #include "bpf/ring.h"
 
-struct seen {
+struct ring_seen {
 	uint64_t sum;
 	int calls;
 };
 
-static void touch(struct seen *seen, const void *bytes, size_t size)
+static void touch(struct ring_seen *seen, const void *bytes, size_t size)
 {
 	const uint8_t *p = bytes;
 
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct stacks *stacks;
 	static __u64 slots[LB_STACKS];
-	struct seen seen = {};
+	struct ring_seen seen = {};
 	struct ring_callbacks cb = {
 		.sample = on_sample,
 		.proto = on_proto,

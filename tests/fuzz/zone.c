@@ -18,7 +18,7 @@
 #define MOST 8192
 
 /* The first byte chooses the layout; then a struct lb_zone, with addresses from BASE on. */
-struct input {
+struct zone_input {
 	uint8_t layout, node, shift, depth;
 	uint16_t array, size, nodes, table;
 };
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct lb_zone_layout z;
 	struct mem_image image;
 	struct lb_zone zone;
-	struct input in;
+	struct zone_input in;
 	uint64_t first, again;
 	uint32_t depth;
 

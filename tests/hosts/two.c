@@ -81,7 +81,7 @@ static void call(const struct vm *vm, int nargs, int nresults)
 		vm->call(vm->L, nargs, nresults);
 }
 
-/* Calls the VM's function for up to five milliseconds, so that the time outside of it, mostly in cpu(), is
+/* Calls the VM's function for up to five milliseconds, so that the time outside of it, most of it in cpu(), is
  * small beside it. Each call's length is drawn at random from a wide range: with calls of equal length, the
  * sampling timer would stay in phase with them, and samples would not be independent. */
 static void work(struct vm *vm)

@@ -35,7 +35,7 @@ union walk {
 };
 
 /* What a family's maker of scenes hands out. */
-struct moment {
+struct selftest_moment {
 	const char *name;
 	const struct mem_image *mem;
 	const void *in; /* the map's value */
@@ -43,18 +43,18 @@ struct moment {
 	__u64 *epoch;
 };
 
-struct program {
+struct selftest_program {
 	int prog, samples;	   /* descriptors, for as long as the process runs */
 	const union walk *outcome; /* the map's memory */
 };
 
 struct family {
-	int (*load)(struct program *p);
+	int (*load)(struct selftest_program *p);
 	const void *(*layout)(size_t i, const char **name);
 	/*
 	 * Scene i; -ENOENT: there are no more. -ENOTSUP: not for this layout; it has to be ended.
 	 */
-	int (*begin)(size_t i, const void *layout, struct moment *m);
+	int (*begin)(size_t i, const void *layout, struct selftest_moment *m);
 	/* Changes the sample that is taken of it; false: there are no more ways. */
 	bool (*vary)(uint32_t i);
 	/* In user space. What other epochs have proved does not count, nor what other samples read. */
@@ -75,7 +75,7 @@ static const union walk *map_outcome(const struct bpf_map *outcome)
 
 static struct lj_scene lj;
 
-static int lj_load(struct program *p)
+static int lj_load(struct selftest_program *p)
 {
 	struct selftest_bpf *skel = selftest_bpf__open();
 	int r;
@@ -91,7 +91,7 @@ static int lj_load(struct program *p)
 	return p->outcome ? 0 : -errno;
 }
 
-static int lj32_load(struct program *p)
+static int lj32_load(struct selftest_program *p)
 {
 	struct selftest32_bpf *skel = selftest32_bpf__open();
 	int r;
@@ -118,18 +118,18 @@ static const void *lj32_layout(size_t i, const char **name)
 	return lj_layout_scene(LJ_LAYOUT_SCENES64 + i, name);
 }
 
-static int lj_begin(size_t i, const void *layout, struct moment *m)
+static int lj_begin(size_t i, const void *layout, struct selftest_moment *m)
 {
 	const struct lj_scene_row *row = lj_scene_at(i);
 
 	if (!row)
 		return -ENOENT;
 	lj_scene_init(&lj, row, layout);
-	*m = (struct moment){.name = row->name,
-			     .mem = &lj.img.mem,
-			     .in = &lj.in,
-			     .sample = &lj.in.sample,
-			     .epoch = &lj.in.epoch};
+	*m = (struct selftest_moment){.name = row->name,
+				      .mem = &lj.img.mem,
+				      .in = &lj.in,
+				      .sample = &lj.in.sample,
+				      .epoch = &lj.in.epoch};
 	return lj.absent ? -ENOTSUP : 0;
 }
 
@@ -160,7 +160,7 @@ static void lj_done(void)
 
 static struct puc_scene puc;
 
-static int puc_load(struct program *p)
+static int puc_load(struct selftest_program *p)
 {
 	struct selftest_puc_bpf *skel = selftest_puc_bpf__open();
 	int r;
@@ -181,18 +181,18 @@ static const void *puc_layout(size_t i, const char **name)
 	return puc_layout_row(i, name);
 }
 
-static int puc_begin(size_t i, const void *layout, struct moment *m)
+static int puc_begin(size_t i, const void *layout, struct selftest_moment *m)
 {
 	const struct puc_scene_row *row = puc_scene_at(i);
 
 	if (!row)
 		return -ENOENT;
 	puc_scene_init(&puc, row, layout);
-	*m = (struct moment){.name = row->name,
-			     .mem = &puc.img.mem,
-			     .in = &puc.in,
-			     .sample = &puc.in.sample,
-			     .epoch = &puc.in.epoch};
+	*m = (struct selftest_moment){.name = row->name,
+				      .mem = &puc.img.mem,
+				      .in = &puc.in,
+				      .sample = &puc.in.sample,
+				      .epoch = &puc.in.epoch};
 	return puc.absent ? -ENOTSUP : 0;
 }
 
@@ -229,13 +229,13 @@ static const struct family families[] = {
 
 struct test {
 	const struct family *family;
-	struct program program;
+	struct selftest_program program;
 	const char *layout;
-	struct moment now;
+	struct selftest_moment now;
 	union walk host;
 };
 
-struct pages {
+struct selftest_pages {
 	uint64_t at[256];
 	size_t n;
 };
@@ -244,11 +244,11 @@ struct pages {
 struct here {
 	struct lb_mem mem;
 	const struct lb_mem *image;
-	uint64_t hole;	    /* a page */
-	struct pages *read; /* collects what is read, unless NULL */
+	uint64_t hole;		     /* a page */
+	struct selftest_pages *read; /* collects what is read, unless NULL */
 };
 
-static void add_pages(struct pages *pages, uint64_t addr, __u32 size)
+static void add_pages(struct selftest_pages *pages, uint64_t addr, __u32 size)
 {
 	uint64_t page;
 	size_t i;
@@ -350,7 +350,7 @@ static void reach(const struct mem_image *mem, int prot)
 static void with_holes(struct test *t)
 {
 	const struct mem_image *mem = t->now.mem;
-	struct pages pages = {};
+	struct selftest_pages pages = {};
 	struct here here = {.mem.read = read_here, .image = &mem->mem, .read = &pages};
 	size_t i;
 
@@ -437,7 +437,7 @@ static int map_at(uint64_t addr, size_t size)
 /* The images of a family have the same ranges. */
 static int map_ranges(const struct family *family)
 {
-	struct moment first;
+	struct selftest_moment first;
 	const char *layout;
 	int err = 0;
 	size_t i;

@@ -6,9 +6,9 @@
 
 #include "arena.h"
 
-struct arena *arena_new(const struct puc_layout *puc)
+struct test_arena *arena_new(const struct puc_layout *puc)
 {
-	struct arena *a = malloc(sizeof(*a));
+	struct test_arena *a = malloc(sizeof(*a));
 
 	if (!a)
 		abort();
@@ -20,7 +20,7 @@ struct arena *arena_new(const struct puc_layout *puc)
 	return a;
 }
 
-void arena_free(struct arena **a)
+void arena_free(struct test_arena **a)
 {
 	if (!*a)
 		return;
@@ -29,7 +29,7 @@ void arena_free(struct arena **a)
 	*a = NULL;
 }
 
-uint64_t arena_take(struct arena *a, uint32_t size)
+uint64_t arena_take(struct test_arena *a, uint32_t size)
 {
 	uint64_t addr = ARENA_BASE + a->used;
 	uint32_t padded = (size + 15) & ~15u;
@@ -44,7 +44,7 @@ uint64_t arena_take(struct arena *a, uint32_t size)
 	return addr;
 }
 
-void *arena_at(struct arena *a, uint64_t addr, size_t size)
+void *arena_at(struct test_arena *a, uint64_t addr, size_t size)
 {
 	if (addr - ARENA_BASE > ARENA_SIZE || size > ARENA_SIZE - (addr - ARENA_BASE)) {
 		fprintf(stderr, "arena: %#llx is not in it\n", (unsigned long long)addr);
@@ -53,27 +53,27 @@ void *arena_at(struct arena *a, uint64_t addr, size_t size)
 	return a->bytes + (addr - ARENA_BASE);
 }
 
-void arena_put(struct arena *a, uint64_t addr, const void *bytes, size_t n)
+void arena_put(struct test_arena *a, uint64_t addr, const void *bytes, size_t n)
 {
 	memcpy(arena_at(a, addr, n), bytes, n);
 }
 
-void arena_put8(struct arena *a, uint64_t addr, uint8_t v)
+void arena_put8(struct test_arena *a, uint64_t addr, uint8_t v)
 {
 	arena_put(a, addr, &v, 1);
 }
 
-void arena_put32(struct arena *a, uint64_t addr, uint32_t v)
+void arena_put32(struct test_arena *a, uint64_t addr, uint32_t v)
 {
 	arena_put(a, addr, &v, 4);
 }
 
-void arena_put64(struct arena *a, uint64_t addr, uint64_t v)
+void arena_put64(struct test_arena *a, uint64_t addr, uint64_t v)
 {
 	arena_put(a, addr, &v, 8);
 }
 
-uint64_t arena_get64(struct arena *a, uint64_t addr)
+uint64_t arena_get64(struct test_arena *a, uint64_t addr)
 {
 	uint64_t v;
 
@@ -81,20 +81,20 @@ uint64_t arena_get64(struct arena *a, uint64_t addr)
 	return v;
 }
 
-static void add(struct arena *a, uint64_t addr, uint32_t size)
+static void add(struct test_arena *a, uint64_t addr, uint32_t size)
 {
 	if (mem_image_add(&a->img, addr, arena_at(a, addr, size), size))
 		abort();
 }
 
-const struct lb_mem *arena_mem(struct arena *a)
+const struct lb_mem *arena_mem(struct test_arena *a)
 {
 	mem_image_clear(&a->img);
 	add(a, ARENA_BASE, a->used);
 	return &a->img.mem;
 }
 
-const struct lb_mem *arena_mem_without(struct arena *a, unsigned without, uint32_t part)
+const struct lb_mem *arena_mem_without(struct test_arena *a, unsigned without, uint32_t part)
 {
 	unsigned i;
 

@@ -21,7 +21,7 @@ struct puc_layout;
 #define ARENA_SIZE (256u << 10)
 #define ARENA_OBJECTS 1024
 
-struct arena {
+struct test_arena {
 	const struct puc_layout *puc; /* of PUC Lua's objects (puc_code.h) */
 	uint8_t bytes[ARENA_SIZE];
 	uint32_t used;
@@ -34,25 +34,25 @@ struct arena {
 };
 
 /* Filled with junk. NULL: LuaJIT's objects; filled with zeros, as far as nothing is put there. */
-struct arena *arena_new(const struct puc_layout *puc);
-void arena_free(struct arena **a);
+struct test_arena *arena_new(const struct puc_layout *puc);
+void arena_free(struct test_arena **a);
 
-uint64_t arena_take(struct arena *a, uint32_t size);
-void *arena_at(struct arena *a, uint64_t addr, size_t size);
-void arena_put(struct arena *a, uint64_t addr, const void *bytes, size_t n);
-void arena_put8(struct arena *a, uint64_t addr, uint8_t v);
-void arena_put32(struct arena *a, uint64_t addr, uint32_t v);
-void arena_put64(struct arena *a, uint64_t addr, uint64_t v);
-uint64_t arena_get64(struct arena *a, uint64_t addr);
+uint64_t arena_take(struct test_arena *a, uint32_t size);
+void *arena_at(struct test_arena *a, uint64_t addr, size_t size);
+void arena_put(struct test_arena *a, uint64_t addr, const void *bytes, size_t n);
+void arena_put8(struct test_arena *a, uint64_t addr, uint8_t v);
+void arena_put32(struct test_arena *a, uint64_t addr, uint32_t v);
+void arena_put64(struct test_arena *a, uint64_t addr, uint64_t v);
+uint64_t arena_get64(struct test_arena *a, uint64_t addr);
 
 /* A copy of all that was taken, as it is now. Belongs to a, and lives up to the next one. */
-const struct lb_mem *arena_mem(struct arena *a);
+const struct lb_mem *arena_mem(struct test_arena *a);
 
 /*
  * The same, but of one object only the first `part` bytes, and nothing between the objects.
  * ARENA_OBJECTS: all of them.
  */
-const struct lb_mem *arena_mem_without(struct arena *a, unsigned without, uint32_t part);
+const struct lb_mem *arena_mem_without(struct test_arena *a, unsigned without, uint32_t part);
 
 /* Memory of which a read fails; junk is all that it leaves then. Not to be copied. */
 struct arena_failing {

@@ -348,7 +348,7 @@ void lji_c_code(struct lj_image *img, uint32_t words)
 
 	for (i = 0; i < words; i++) {
 		img->sp -= 8;
-		/* locals, and now and then a return address into the library */
+		/* locals, and a few return addresses into the library */
 		lji_put64(img, img->sp, i % 8 == 7 ? LJI_TEXT + 0x40000 + i : i * 3);
 	}
 }

@@ -4,7 +4,7 @@
 #define LJ_LAYOUT(...) LJ_ROW(0, __VA_ARGS__)
 #define LJ_LAYOUT32(...) LJ_ROW(1, __VA_ARGS__)
 
-static const struct row {
+static const struct layout_row {
 	const char *name;
 	unsigned int hookmask;
 	struct lj_layout lj;

@@ -20,15 +20,15 @@
 #define SPADJUST 24u
 #define SZMCODE 0x180u
 
-struct compiled {
+struct compiled_scene {
 	struct lji_trace t;
 	uint64_t f, g, h, v, m;
 };
 
 /* Begins the scene: the trace runs, ip is to be set. */
-struct compiled sc_compiled(struct lj_scene *s);
+struct compiled_scene sc_compiled(struct lj_scene *s);
 
 /* The frames of snapshot no. The trace's own frame is marked as compiled only when on top. */
-void sc_want_snapshot(struct lj_scene *s, const struct compiled *c, int no);
+void sc_want_snapshot(struct lj_scene *s, const struct compiled_scene *c, int no);
 
 #endif

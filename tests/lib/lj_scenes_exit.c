@@ -5,7 +5,7 @@
 /* A stub of exit 2 has pushed both bytes of its number. */
 static void exit_stub(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->img.sp -= 16;
 	lji_put64(&s->img, s->img.sp + 8, 2);
@@ -18,7 +18,7 @@ static void exit_stub(struct lj_scene *s)
 /* Exit 0x102 does not exist: a word of the caller looks like a number. */
 static void exit_stub_bad(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->img.sp -= 16;
 	lji_put64(&s->img, s->img.sp + 8, 2);
@@ -34,9 +34,9 @@ static void exit_stub_bad(struct lj_scene *s)
  *	push 0; jmp +10; push 1; jmp +6; push 2; jmp +2; push 3; push hi; jmp vm_exit_handler
  */
 #define STUBS (LJI_MCODE + 0x3800)
-static struct compiled stub(struct lj_scene *s, uint8_t hi)
+static struct compiled_scene stub(struct lj_scene *s, uint8_t hi)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_put64(&s->img, STUBS, 0x06eb016a0aeb006a);
 	lji_put64(&s->img, STUBS + 8, 0x006a036a02eb026a | (uint64_t)hi << 56);
@@ -47,7 +47,7 @@ static struct compiled stub(struct lj_scene *s, uint8_t hi)
 
 static void exit_stub_begins(struct lj_scene *s)
 {
-	struct compiled c = stub(s, 0);
+	struct compiled_scene c = stub(s, 0);
 
 	sc_want_snapshot(s, &c, 2);
 }
@@ -55,7 +55,7 @@ static void exit_stub_begins(struct lj_scene *s)
 /* The last one of its group needs no jump. */
 static void exit_stub_last(struct lj_scene *s)
 {
-	struct compiled c = stub(s, 0);
+	struct compiled_scene c = stub(s, 0);
 
 	s->in.regs.ip = STUBS + 12;
 	sc_want_snapshot(s, &c, 3);
@@ -64,15 +64,15 @@ static void exit_stub_last(struct lj_scene *s)
 /* There is no exit 0x102. */
 static void exit_stub_of_others(struct lj_scene *s)
 {
-	struct compiled c = stub(s, 1);
+	struct compiled_scene c = stub(s, 1);
 
 	sc_want_snapshot(s, &c, 0);
 }
 
 /* It has pushed the lower byte, and is to jump; or is there. */
-static struct compiled stub_pushed(struct lj_scene *s, uint64_t at)
+static struct compiled_scene stub_pushed(struct lj_scene *s, uint64_t at)
 {
-	struct compiled c = stub(s, 0);
+	struct compiled_scene c = stub(s, 0);
 
 	s->img.sp -= 8;
 	lji_put64(&s->img, s->img.sp, 2);
@@ -112,9 +112,9 @@ static void exit_handler_has_number(struct lj_scene *s)
 }
 
 /* vm_exit_handler: the state is set; J.parent and J.exitno are an older exit's, or not. */
-static struct compiled exits(struct lj_scene *s)
+static struct compiled_scene exits(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_vmstate(&s->img, LJ_VMST_EXIT);
 	s->detail = -LJ_VMST_EXIT;
@@ -141,9 +141,9 @@ static void exit_handler_begins(struct lj_scene *s)
 }
 
 /* lj_trace_exit: jit_base is cleared, L->base still the trace's, SAVE_PC of no function. */
-static struct compiled exits_in_c(struct lj_scene *s)
+static struct compiled_scene exits_in_c(struct lj_scene *s)
 {
-	struct compiled c = exits(s);
+	struct compiled_scene c = exits(s);
 
 	lji_jit_base(&s->img, 0);
 	lji_vm_calls(&s->img, SC_SITE);
@@ -160,7 +160,7 @@ static void exit_before_restore(struct lj_scene *s)
 /* ... nor when it is another one of the same function. */
 static void exit_stale_pc(struct lj_scene *s)
 {
-	struct compiled c = exits_in_c(s);
+	struct compiled_scene c = exits_in_c(s);
 
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 31));
 }
@@ -168,7 +168,7 @@ static void exit_stale_pc(struct lj_scene *s)
 /* lj_snap_restore is done: the frames are real, L->base is h's, the pc is stored. */
 static void exit_restored(struct lj_scene *s)
 {
-	struct compiled c = exits_in_c(s);
+	struct compiled_scene c = exits_in_c(s);
 
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.h, 3));
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
@@ -182,7 +182,7 @@ static void exit_restored(struct lj_scene *s)
 /* ... the pc is not stored yet. */
 static void exit_restoring(struct lj_scene *s)
 {
-	struct compiled c = exits_in_c(s);
+	struct compiled_scene c = exits_in_c(s);
 
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
 	lji_call(&s->img, &s->st, c.g, 9, 2, c.h);
@@ -194,7 +194,7 @@ static void exit_restoring(struct lj_scene *s)
 /* An exit out of f itself, its SAVE_PC stored: nothing is inlined. */
 static void exit_restored_flat(struct lj_scene *s)
 {
-	struct compiled c = exits_in_c(s);
+	struct compiled_scene c = exits_in_c(s);
 
 	s->nwant = 0;
 	lji_set_pc(&s->img, s->cframe, lji_bc(&s->img, c.f, 10));

@@ -12,7 +12,7 @@ static uint64_t tv(uint64_t func)
 	return LJI_TV(LJ_TFUNC, func);
 }
 
-static void add_snapshots(struct lj_scene *s, struct compiled *c)
+static void add_snapshots(struct lj_scene *s, struct compiled_scene *c)
 {
 	uint64_t lg = call_link(s, c->f, 12, 4), lh = call_link(s, c->g, 9, 2);
 	uint64_t lv = call_link(s, c->f, 20, 4), cm = lji_bc(&s->img, c->f, 26);
@@ -30,9 +30,9 @@ static void add_snapshots(struct lj_scene *s, struct compiled *c)
 	lji_snap(&s->img, t, 0x120, lji_bc(&s->img, c->m, 2), 10, m, 4);
 }
 
-struct compiled sc_compiled(struct lj_scene *s)
+struct compiled_scene sc_compiled(struct lj_scene *s)
 {
-	struct compiled c;
+	struct compiled_scene c;
 
 	sc_begin(s);
 	c.f = sc_func(s, 10);
@@ -56,7 +56,7 @@ struct compiled sc_compiled(struct lj_scene *s)
 	return c;
 }
 
-void sc_want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
+void sc_want_snapshot(struct lj_scene *s, const struct compiled_scene *c, int no)
 {
 	static const uint32_t below[] = {10, 12, 12, 20, 25};
 
@@ -81,7 +81,7 @@ void sc_want_snapshot(struct lj_scene *s, const struct compiled *c, int no)
 
 static void in_mcode(struct lj_scene *s, uint32_t offset, int snapshot)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->in.regs.ip = c.t.mcode + offset;
 	sc_want_snapshot(s, &c, snapshot);
@@ -138,7 +138,7 @@ static void mcode_waited_for_first(struct lj_scene *s)
 /* ... which was the jump back to the head of the loop. */
 static void mcode_waited_for_jump(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
@@ -150,7 +150,7 @@ static void mcode_waited_for_jump(struct lj_scene *s)
 /* A page fault of the same instruction. */
 static void mcode_loop_faults(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x60);
 	s->in.regs.ip = c.t.mcode + 0x60;
@@ -160,7 +160,7 @@ static void mcode_loop_faults(struct lj_scene *s)
 
 static void mcode_before_loop(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_put32(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_MCLOOP), 0x61);
 	s->in.regs.ip = c.t.mcode + 0x60;
@@ -173,7 +173,7 @@ static void mcode_before_loop(struct lj_scene *s)
  */
 static void mcode_slots_on_stack(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_entry link = {7, call_link(s, c.f, 12, 4)};
 
 	sc_two_slots(s);
@@ -189,7 +189,7 @@ static void mcode_slots_on_stack(struct lj_scene *s)
  */
 static void mcode_tail_called(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	const struct lji_entry entries[] = {{0, tv(c.g)}, {1, 0}};
 
 	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 0, entries, 2);
@@ -201,7 +201,7 @@ static void mcode_tail_called(struct lj_scene *s)
 /* Without that entry there was none: what stands at the base now is what its slot says. */
 static void mcode_base_has_moved(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	const struct lji_entry entries[] = {{0, tv(c.g)}};
 
 	sc_two_slots(s);
@@ -212,7 +212,7 @@ static void mcode_base_has_moved(struct lj_scene *s)
 }
 
 /* g is a closure that the trace has made: known by its prototype only, a constant of trace t. */
-static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t)
+static void computed(struct lj_scene *s, struct compiled_scene *c, struct lji_trace *t)
 {
 	struct lji_entry e[] = {{6, tv(c->g)}, {7, call_link(s, c->f, 12, 4)}};
 	const uint32_t ref = LJ_SNAP_FRAME | LJ_REF_BIAS | 3;
@@ -227,7 +227,7 @@ static void computed(struct lj_scene *s, struct compiled *c, struct lji_trace *t
 
 static void mcode_closure(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	computed(s, &c, &c.t);
 	sc_want_snapshot(s, &c, 1);
@@ -236,7 +236,7 @@ static void mcode_closure(struct lj_scene *s)
 /* The function was specialized in the trace that this one grew from, or in that one's. */
 static void mcode_closure_of_parent(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace parent, root;
 
 	parent = lji_trace(&s->img, 4, 0, 0, 64, 0);
@@ -258,7 +258,7 @@ static void mcode_closure_of_nobody(struct lj_scene *s)
 /* A trace cannot be its own parent; who says so does not keep us. */
 static void mcode_closure_of_itself(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace other = lji_trace(&s->img, 4, 0, 0, 64, 0);
 
 	lji_parent(&s->img, &c.t, 3);
@@ -269,7 +269,7 @@ static void mcode_closure_of_itself(struct lj_scene *s)
 /* The end of a trace: its frames are real and jit_base is moved, the machine code not left. */
 static void mcode_tail(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
 	lji_jit_base(&s->img, s->st.base);
@@ -281,7 +281,7 @@ static void mcode_tail(struct lj_scene *s)
 /* The trace has called C: its return address is where the trace's frame ends. */
 static void helper(struct lj_scene *s, uint32_t ret, int snapshot)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->img.sp -= 8;
 	lji_put64(&s->img, s->img.sp, c.t.mcode + ret);
@@ -382,7 +382,7 @@ static void trace_collector_not_the_last(struct lj_scene *s)
 /* The first instruction of a trace: jit_base is set, the state is not. */
 static void trace_head(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	lji_vmstate(&s->img, LJ_VMST_INTERP);
 	s->img.sp = s->cframe - 16;
@@ -396,7 +396,7 @@ static void trace_head(struct lj_scene *s)
 }
 
 /* Trace `no` begins in f, at 10. */
-static struct lji_trace other_trace(struct lj_scene *s, const struct compiled *c, uint32_t no)
+static struct lji_trace other_trace(struct lj_scene *s, const struct compiled_scene *c, uint32_t no)
 {
 	struct lji_trace t = lji_trace(&s->img, no, lji_proto_of(&s->img, c->f),
 				       lji_bc(&s->img, c->f, 10), SZMCODE, SPADJUST);
@@ -411,7 +411,7 @@ static void put_kin(struct lj_scene *s, const struct lji_trace *t, uint32_t fiel
 }
 
 /* Another trace's first instructions: the state is that of the one that has jumped there. */
-static void at_head(struct lj_scene *s, const struct compiled *c, const struct lji_trace *t)
+static void at_head(struct lj_scene *s, const struct compiled_scene *c, const struct lji_trace *t)
 {
 	s->in.regs.ip = t->mcode + 4;
 	want_lua(s, c->f, 14, THREAD | TRACE);
@@ -420,7 +420,7 @@ static void at_head(struct lj_scene *s, const struct compiled *c, const struct l
 
 static void head_of_link(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_LINK), 4);
@@ -429,7 +429,7 @@ static void head_of_link(struct lj_scene *s)
 
 static void head_of_side(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace link = other_trace(s, &c, 4), side = other_trace(s, &c, 5);
 	struct lji_trace t = other_trace(s, &c, 6);
 
@@ -443,7 +443,7 @@ static void head_of_side(struct lj_scene *s)
 /* A side trace has jumped to another one. */
 static void head_of_sibling(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace root = other_trace(s, &c, 4), t = other_trace(s, &c, 5);
 
 	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_ROOT), 4);
@@ -454,7 +454,7 @@ static void head_of_sibling(struct lj_scene *s)
 
 static void head_of_nobody(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_LINK), 3); /* a loop */
@@ -465,7 +465,7 @@ static void head_of_nobody(struct lj_scene *s)
 /* Side traces do not go round. */
 static void head_in_circle(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	put_kin(s, &c.t, LJI_OFF(&s->img, TRACE_NEXTSIDE), 3);
 	s->in.regs.ip = LJI_MCODE + 0x9000;
@@ -473,9 +473,9 @@ static void head_in_circle(struct lj_scene *s)
 }
 
 /* vm_exit_interp: g is on top, and PC that of the instruction which comes. The state is not set. */
-static struct compiled ends(struct lj_scene *s)
+static struct compiled_scene ends(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->img.sp = s->cframe - 16;
 	sc_in_vm(s, 0, 0);
@@ -484,7 +484,7 @@ static struct compiled ends(struct lj_scene *s)
 
 static void trace_ends(struct lj_scene *s)
 {
-	struct compiled c = ends(s);
+	struct compiled_scene c = ends(s);
 
 	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
 	s->in.regs.base = s->st.base;
@@ -497,7 +497,7 @@ static void trace_ends(struct lj_scene *s)
 /* ... the function's header. */
 static void trace_ends_at_header(struct lj_scene *s)
 {
-	struct compiled c = ends(s);
+	struct compiled_scene c = ends(s);
 
 	s->in.regs.base = s->st.base;
 	s->in.regs.pc = lji_bc(&s->img, c.f, 0);
@@ -508,7 +508,7 @@ static void trace_ends_at_header(struct lj_scene *s)
 /* Around a C function, which has a continuation's frame. PC is the function's own. */
 static void trace_ends_stitched(struct lj_scene *s)
 {
-	struct compiled c = ends(s);
+	struct compiled_scene c = ends(s);
 	uint64_t floor = lji_ff(&s->img, FF_FLOOR);
 
 	lji_cont(&s->img, &s->st, floor, 10, LJI_VM + 0x700, lji_bc(&s->img, c.f, 13));
@@ -522,7 +522,7 @@ static void trace_ends_stitched(struct lj_scene *s)
 /* In place of the instruction is a JLOOP; PC is that of its copy in a trace. */
 static void trace_ends_at_copy(struct lj_scene *s)
 {
-	struct compiled c = ends(s);
+	struct compiled_scene c = ends(s);
 	struct lji_trace t = other_trace(s, &c, 4);
 
 	s->in.regs.base = s->st.base;
@@ -559,7 +559,7 @@ static void no_such_trace(struct lj_scene *s)
 
 static void trace_of_other_number(struct lj_scene *s)
 {
-	struct compiled c = sc_compiled(s);
+	struct compiled_scene c = sc_compiled(s);
 
 	s->in.regs.ip = c.t.mcode + 0x60;
 	lji_number(&s->img, 7, c.t.addr);

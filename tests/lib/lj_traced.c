@@ -11,7 +11,7 @@
 
 enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128 }; /* room for so many */
 
-uint64_t tr_string(struct arena *a, const char *text)
+uint64_t tr_string(struct test_arena *a, const char *text)
 {
 	uint32_t len = (uint32_t)strlen(text);
 	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
@@ -22,7 +22,7 @@ uint64_t tr_string(struct arena *a, const char *text)
 	return s;
 }
 
-uint64_t tr_prototype_with(struct arena *a, const uint32_t *bc, uint32_t nbc, double number,
+uint64_t tr_prototype_with(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number,
 			   uint64_t object)
 {
 	uint32_t size = LJ_PROTO_SIZE + 4 * ((nbc + 1) & ~1u) + 16;
@@ -43,7 +43,7 @@ uint64_t tr_prototype_with(struct arena *a, const uint32_t *bc, uint32_t nbc, do
 	return pt;
 }
 
-uint64_t tr_prototype(struct arena *a, const uint32_t *bc, uint32_t nbc, double number)
+uint64_t tr_prototype(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number)
 {
 	return tr_prototype_with(a, bc, nbc, number, 0);
 }
@@ -53,7 +53,7 @@ uint64_t tr_tv(int32_t type, uint64_t object)
 	return (uint64_t)(int64_t)type << 47 | object;
 }
 
-uint64_t tr_table(struct arena *a, uint64_t key, uint64_t value)
+uint64_t tr_table(struct test_arena *a, uint64_t key, uint64_t value)
 {
 	uint64_t node = arena_take(a, LJ_NODE_SIZE), t = arena_take(a, LJ_TAB_SIZE);
 
@@ -64,7 +64,7 @@ uint64_t tr_table(struct arena *a, uint64_t key, uint64_t value)
 	return t;
 }
 
-uint64_t tr_closure(struct arena *a, uint64_t pt)
+uint64_t tr_closure(struct test_arena *a, uint64_t pt)
 {
 	uint64_t fn = arena_take(a, LJ_FUNC_READ);
 
@@ -73,7 +73,7 @@ uint64_t tr_closure(struct arena *a, uint64_t pt)
 	return fn;
 }
 
-void tr_set_upvalue(struct arena *a, uint64_t fn, uint64_t value)
+void tr_set_upvalue(struct test_arena *a, uint64_t fn, uint64_t value)
 {
 	uint64_t uv = arena_take(a, 48);
 
@@ -141,10 +141,10 @@ uint16_t tr_ins(struct lj_traced *t, uint8_t o, uint8_t type, uint16_t op1, uint
 	return (uint16_t)t->nins++;
 }
 
-void tr_snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct slot *slots,
+void tr_snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct traced_slot *slots,
 		 uint32_t n)
 {
-	struct arena *a = t->arena;
+	struct test_arena *a = t->arena;
 	uint64_t head = t->trace + LJ_TRACE_NSNAP, at = t->main + LJ_PROTO_SIZE + 4ULL * pc;
 	uint16_t nsnap;
 	uint32_t nmap, i;
@@ -191,7 +191,7 @@ void tr_is(struct lj_traced *t, uint32_t mcofs, uint32_t pc, uint32_t callpc, ui
 
 static void trace(struct lj_traced *t)
 {
-	struct arena *a = t->arena;
+	struct test_arena *a = t->arena;
 	uint64_t traces;
 
 	t->g = arena_take(a, 2048);
@@ -229,7 +229,7 @@ void lj_traced_free(struct lj_traced *t)
 }
 
 uint16_t tr_next_turn(struct lj_traced *t, uint16_t i, uint32_t mcofs, uint32_t pc,
-		      const struct slot *slots, uint32_t n)
+		      const struct traced_slot *slots, uint32_t n)
 {
 	i = tr_ins(t, LJ_IR_ADD, INT, i, tr_integer(t, 1), EBP);
 	tr_snapshot(t, mcofs, pc, slots, n);
@@ -269,7 +269,7 @@ const struct lj_traced_row lj_traced_rows[] = {
 	{"not_fetched", tr_not_fetched},
 	{"nothing_returned", tr_nothing_returned},
 	{"same_end", tr_same_end},
-	{"doubtful", tr_doubtful},
+	{"ambiguous", tr_ambiguous},
 };
 const size_t lj_traced_count = sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]);
 _Static_assert(sizeof(lj_traced_rows) / sizeof(lj_traced_rows[0]) <= LJ_TRACED_ROWS, "rows");

@@ -19,7 +19,7 @@
 #define LJ_TRACED_PLACES 24
 
 struct lj_traced {
-	struct arena *arena;
+	struct test_arena *arena;
 	struct lj_build build;
 	uint64_t g, trace, ir; /* ir: address of reference 0 */
 	uint64_t main, callee; /* prototypes; callee 0: none */

@@ -65,12 +65,12 @@ void tr_metamethods(struct lj_traced *t)
 	tr_ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, found, add, NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = tr_next_turn(t, i, 54, 5, (struct slot[]){{2, x}}, 1);
-	tr_snapshot(t, 63, 2, (struct slot[]){{2, x}, {4, i}}, 2);
+	i = tr_next_turn(t, i, 54, 5, (struct traced_slot[]){{2, x}}, 1);
+	tr_snapshot(t, 63, 2, (struct traced_slot[]){{2, x}, {4, i}}, 2);
 	tr_ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = tr_next_turn(t, i, 78, 5, (struct slot[]){{2, x}}, 1);
+	i = tr_next_turn(t, i, 78, 5, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 63);
 	tr_is(t, 3, 2, LB_NO_PC, 2);
 	tr_is(t, 39, 1, 2, 2);
@@ -87,7 +87,7 @@ void tr_metamethods(struct lj_traced *t)
 /* The VM has one C type, a struct of no fields, number 1, with this metatable. */
 static void c_type(struct lj_traced *t, uint64_t mt)
 {
-	struct arena *a = t->arena;
+	struct test_arena *a = t->arena;
 	uint64_t cts = arena_take(a, 48), types = arena_take(a, 48);
 	uint64_t key;
 	double id = -1;
@@ -152,11 +152,11 @@ void tr_metatype(struct lj_traced *t)
 	tr_ins(t, LJ_IR_EQ, INT | GUARD, type, tr_integer(t, 1), NO_REG);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = tr_next_turn(t, i, 32, 8, (struct slot[]){{2, x}}, 1);
-	tr_snapshot(t, 41, 2, (struct slot[]){{2, x}, {4, i}}, 2);
+	i = tr_next_turn(t, i, 32, 8, (struct traced_slot[]){{2, x}}, 1);
+	tr_snapshot(t, 41, 2, (struct traced_slot[]){{2, x}, {4, i}}, 2);
 	tr_ins(t, LJ_IR_LOOP, 0, 0, 0, NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	i = tr_next_turn(t, i, 50, 8, (struct slot[]){{2, x}}, 1);
+	i = tr_next_turn(t, i, 50, 8, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 41);
 	tr_is(t, 3, 2, LB_NO_PC, 2);
 	tr_is(t, 19, 4, LB_NO_PC, 2);
@@ -203,7 +203,7 @@ void tr_operators(struct lj_traced *t)
 	type = tr_ins(t, LJ_IR_FLOAD, LJ_IRT_U16, q, 20, NO_REG);
 	tr_ins(t, LJ_IR_EQ, INT | GUARD, type, tr_integer(t, 1), NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	tr_snapshot(t, 20, 2, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 20, 2, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 14, 1, 1, 1);
@@ -258,7 +258,7 @@ void tr_returned(struct lj_traced *t)
 	y = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM7);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
-	tr_snapshot(t, 31, 8, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 31, 8, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 14, 3, LB_NO_PC, 3);
 	tr_is(t, 27, 7, LB_NO_PC, 3);
@@ -311,7 +311,7 @@ void tr_upvalues(struct lj_traced *t)
 	x = tr_ins(t, LJ_IR_UREFO, LJ_IRT_P64 | GUARD, f, 0, EAX);
 	x = tr_ins(t, LJ_IR_ULOAD, NUM | GUARD, x, 0, XMM7);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, x, XMM7);
-	tr_snapshot(t, 48, 4, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 48, 4, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 20, 1, 2, 1);

@@ -19,29 +19,29 @@ enum { SLOAD_TYPECHECK = 4, NUM = LJ_IRT_NUM, INT = LJ_IRT_INT, GUARD = LJ_IRT_G
 /* Registers that the assembler gave: general ones, XMM from 16 on, none. */
 enum { EAX = 0, ECX = 1, EBX = 3, EBP = 5, ESI = 6, EDI = 7, XMM6 = 22, XMM7 = 23, NO_REG = 0x80 };
 
-struct slot {
+struct traced_slot {
 	uint8_t slot;
 	uint16_t ref;
 };
 
-uint64_t tr_string(struct arena *a, const char *text);
+uint64_t tr_string(struct test_arena *a, const char *text);
 
 /* Without line information: positions are all that is asked for. object: its constant; 0: none. */
-uint64_t tr_prototype_with(struct arena *a, const uint32_t *bc, uint32_t nbc, double number,
+uint64_t tr_prototype_with(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number,
 			   uint64_t object);
 
-uint64_t tr_prototype(struct arena *a, const uint32_t *bc, uint32_t nbc, double number);
+uint64_t tr_prototype(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number);
 
 uint64_t tr_tv(int32_t type, uint64_t object);
 
 /* A table with one key. */
-uint64_t tr_table(struct arena *a, uint64_t key, uint64_t value);
+uint64_t tr_table(struct test_arena *a, uint64_t key, uint64_t value);
 
 /* With room for one upvalue. */
-uint64_t tr_closure(struct arena *a, uint64_t pt);
+uint64_t tr_closure(struct test_arena *a, uint64_t pt);
 
 /* fn's upvalue is `value` for ever. */
-void tr_set_upvalue(struct arena *a, uint64_t fn, uint64_t value);
+void tr_set_upvalue(struct test_arena *a, uint64_t fn, uint64_t value);
 
 void tr_put_ins(struct lj_traced *t, uint32_t ref, const struct lj_ins *ins);
 
@@ -56,7 +56,7 @@ uint16_t tr_ins(struct lj_traced *t, uint8_t o, uint8_t type, uint16_t op1, uint
 		uint8_t r);
 
 /* A snapshot before the next instruction, on main's frame. */
-void tr_snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct slot *slots,
+void tr_snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct traced_slot *slots,
 		 uint32_t n);
 
 void tr_machine_code(struct lj_traced *t, const uint8_t *code, uint32_t size, uint32_t loop);
@@ -69,7 +69,7 @@ void tr_is(struct lj_traced *t, uint32_t mcofs, uint32_t pc, uint32_t callpc, ui
  * `for i = ..., 100`: adds 1 to i, and a guard at mcofs that leaves to pc when it is past the end.
  */
 uint16_t tr_next_turn(struct lj_traced *t, uint16_t i, uint32_t mcofs, uint32_t pc,
-		      const struct slot *slots, uint32_t n);
+		      const struct traced_slot *slots, uint32_t n);
 
 /* The rows. */
 void tr_lines(struct lj_traced *t);
@@ -103,6 +103,6 @@ void tr_remainder(struct lj_traced *t);
 void tr_not_fetched(struct lj_traced *t);
 void tr_nothing_returned(struct lj_traced *t);
 void tr_same_end(struct lj_traced *t);
-void tr_doubtful(struct lj_traced *t);
+void tr_ambiguous(struct lj_traced *t);
 
 #endif

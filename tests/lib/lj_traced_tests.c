@@ -30,7 +30,7 @@ void tr_converted(struct lj_traced *t)
 	y = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBX);
 	x = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, x, y, EBP);
 	x = tr_ins(t, LJ_IR_CONV, NUM, x, 467, XMM6);
-	tr_snapshot(t, 17, 2, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 17, 2, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 13, 2, LB_NO_PC, 1);
@@ -78,7 +78,7 @@ void tr_equality(struct lj_traced *t)
 	       NO_REG);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 4, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, tr_number(t, 1.5), XMM6);
-	tr_snapshot(t, 38, 6, (struct slot[]){{4, x}}, 1);
+	tr_snapshot(t, 38, 6, (struct traced_slot[]){{4, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 7, 1, LB_NO_PC, 1);
 	tr_is(t, 27, 5, LB_NO_PC, 1);
@@ -120,7 +120,7 @@ void tr_character(struct lj_traced *t)
 	c = tr_ins(t, LJ_IR_XLOAD, byte, c, 1, EBX);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, tr_number(t, 1.5), XMM6);
-	tr_snapshot(t, 17, 10, (struct slot[]){{2, x}, {5, c}}, 2);
+	tr_snapshot(t, 17, 10, (struct traced_slot[]){{2, x}, {5, c}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 3, 4, LB_NO_PC, 1);
 	tr_is(t, 7, 9, LB_NO_PC, 1);

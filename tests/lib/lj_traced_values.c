@@ -47,11 +47,11 @@ void tr_search(struct lj_traced *t)
 	y = tr_ins(t, LJ_IR_HREF, LJ_IRT_P64, table_ref, k, EBX);
 	y = tr_ins(t, LJ_IR_HLOAD, NUM | GUARD, y, 0, XMM7);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM, 2, SLOAD_TYPECHECK, XMM6);
-	tr_snapshot(t, 45, 5, (struct slot[]){{3, y}}, 1);
+	tr_snapshot(t, 45, 5, (struct traced_slot[]){{3, y}}, 1);
 	tr_ins(t, LJ_IR_LT, NUM | GUARD, y, x, NO_REG);
-	tr_snapshot(t, 55, 4, (struct slot[]){{3, y}}, 1);
+	tr_snapshot(t, 55, 4, (struct traced_slot[]){{3, y}}, 1);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	tr_snapshot(t, 61, 5, (struct slot[]){{2, x}, {3, y}}, 2);
+	tr_snapshot(t, 61, 5, (struct traced_slot[]){{2, x}, {3, y}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 41, 2, LB_NO_PC, 1);
@@ -122,7 +122,7 @@ static void one_division(struct lj_traced *t, uint32_t pc, uint32_t end)
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	y = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM7);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
-	tr_snapshot(t, 13, end, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 13, end, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 9, pc, LB_NO_PC, 1);
 	tr_is(t, 13, pc, LB_NO_PC, end);
@@ -221,7 +221,7 @@ void tr_characters(struct lj_traced *t)
 	d = tr_ins(t, LJ_IR_XLOAD, INT, d, 1, EBP);
 	x = tr_ins(t, LJ_IR_CONV, NUM, d, 467, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, k, XMM6);
-	tr_snapshot(t, 21, 15, (struct slot[]){{5, c}}, 1);
+	tr_snapshot(t, 21, 15, (struct traced_slot[]){{5, c}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 3, 4, LB_NO_PC, 1);
 	tr_is(t, 7, 8, LB_NO_PC, 1);
@@ -294,7 +294,7 @@ void tr_looked_up_again(struct lj_traced *t)
 	found = tr_ins(t, LJ_IR_HLOAD, LJ_IRT_FUNC, node, 0, EBX);
 	tr_ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, found, g, NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, dividend, XMM6);
-	tr_snapshot(t, 70, 9, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 70, 9, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 25, 1, 3, 1);
 	tr_is(t, 31, 5, LB_NO_PC, 1);
@@ -340,7 +340,7 @@ void tr_no_keys(struct lj_traced *t)
 	x = tr_ins(t, LJ_IR_SLOAD, NUM, 2, SLOAD_TYPECHECK, XMM6);
 	y = tr_ins(t, LJ_IR_SLOAD, NUM, 3, SLOAD_TYPECHECK, XMM7);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, y, XMM6);
-	tr_snapshot(t, 26, 7, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 26, 7, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 13, 6, LB_NO_PC, 1);
@@ -396,8 +396,8 @@ void tr_new_key(struct lj_traced *t)
 	key = tr_ins(t, LJ_IR_CONV, NUM, i, LJ_IRT_NUM << 5 | INT, XMM7);
 	key = tr_ins(t, LJ_IR_NEWREF, LJ_IRT_P64, tab, key, EAX);
 	tr_ins(t, LJ_IR_HSTORE, LJ_IRT_STR, key, s, NO_REG);
-	i = tr_next_turn(t, i, 54, 5, (struct slot[]){{6, s}}, 1);
-	tr_snapshot(t, 63, 2, (struct slot[]){{6, s}, {8, i}}, 2);
+	i = tr_next_turn(t, i, 54, 5, (struct traced_slot[]){{6, s}}, 1);
+	tr_snapshot(t, 63, 2, (struct traced_slot[]){{6, s}, {8, i}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 3, 2, LB_NO_PC, 2);
 	tr_is(t, 35, 3, LB_NO_PC, 2);

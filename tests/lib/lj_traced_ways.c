@@ -48,7 +48,7 @@ void tr_remainder(struct lj_traced *t)
 	tr_ins(t, LJ_IR_NE, NUM | GUARD, r, divisor, NO_REG);
 	y = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 3, SLOAD_TYPECHECK, XMM7);
 	y = tr_ins(t, LJ_IR_DIV, NUM, y, divisor, XMM7);
-	tr_snapshot(t, 52, 10, (struct slot[]){{3, y}}, 1);
+	tr_snapshot(t, 52, 10, (struct traced_slot[]){{3, y}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 29, 2, LB_NO_PC, 4);
@@ -105,7 +105,7 @@ void tr_not_fetched(struct lj_traced *t)
 	x = tr_ins(t, LJ_IR_SLOAD, NUM, 2, 0, XMM6);
 	tr_ins(t, LJ_IR_EQ, LJ_IRT_FUNC | GUARD, at, f, NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, divisor, XMM6);
-	tr_snapshot(t, 33, 5, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 33, 5, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 11, 2, LB_NO_PC, 1);
@@ -151,7 +151,7 @@ void tr_nothing_returned(struct lj_traced *t)
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, tr_number(t, 1.5), XMM6);
-	tr_snapshot(t, 10, 8, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 10, 8, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 7, LB_NO_PC, 1);
 	tr_is(t, 10, 7, LB_NO_PC, 8);
@@ -204,11 +204,11 @@ void tr_same_end(struct lj_traced *t)
 	tr_ins(t, LJ_IR_GE, INT | GUARD, n, tr_integer(t, 1), NO_REG);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, divisor, XMM6);
-	tr_snapshot(t, 22, 7, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 22, 7, (struct traced_slot[]){{2, x}}, 1);
 	tr_ins(t, LJ_IR_GE, INT | GUARD, n, tr_integer(t, 2), NO_REG);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, divisor, XMM6);
 	three = tr_integer(t, 3);
-	tr_snapshot(t, 37, 5, (struct slot[]){{2, x}, {4, three}, {7, three}}, 3);
+	tr_snapshot(t, 37, 5, (struct traced_slot[]){{2, x}, {4, three}, {7, three}}, 3);
 	tr_ins(t, LJ_IR_LT, INT | GUARD, n, three, NO_REG);
 	x = tr_ins(t, LJ_IR_NEG, NUM, x, sign, XMM6);
 	y = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 8, SLOAD_TYPECHECK, XMM7);
@@ -216,7 +216,7 @@ void tr_same_end(struct lj_traced *t)
 	x = tr_ins(t, LJ_IR_NEG, NUM, x, sign, XMM6);
 	y = tr_ins(t, LJ_IR_NEG, NUM, y, sign, XMM7);
 	y = tr_ins(t, LJ_IR_DIV, NUM, y, divisor, XMM7);
-	tr_snapshot(t, 77, 15, (struct slot[]){{2, x}, {8, y}}, 2);
+	tr_snapshot(t, 77, 15, (struct traced_slot[]){{2, x}, {8, y}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 3, 4, LB_NO_PC, 7);
 	tr_is(t, 12, 5, LB_NO_PC, 7);
@@ -241,7 +241,7 @@ void tr_same_end(struct lj_traced *t)
  *	x = x * 1.5	--- MULVN at 8
  * What is compared is constant, and not known here: the quotient may be of either.
  */
-void tr_doubtful(struct lj_traced *t)
+void tr_ambiguous(struct lj_traced *t)
 {
 	static const uint8_t code[] = {
 		0xf2, 0x0f, 0x10, 0x32,		    /*  0 movsd xmm6, [rdx]: x */
@@ -265,7 +265,7 @@ void tr_doubtful(struct lj_traced *t)
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM6);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, number, XMM6);
 	x = tr_ins(t, LJ_IR_MUL, NUM, x, number, XMM6);
-	tr_snapshot(t, 16, 9, (struct slot[]){{2, x}}, 1);
+	tr_snapshot(t, 16, 9, (struct traced_slot[]){{2, x}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, LB_NO_PC, LB_NO_PC, 1);
 	tr_is(t, 10, 8, LB_NO_PC, 1);

@@ -50,7 +50,7 @@ void tr_left_behind(struct lj_traced *t)
 	s = tr_ins(t, LJ_IR_BUFSTR, LJ_IRT_STR, s, hdr, EBX);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM, 4, SLOAD_TYPECHECK, XMM7);
 	x = tr_ins(t, LJ_IR_DIV, NUM, x, tr_number(t, 1.5), XMM7);
-	tr_snapshot(t, 59, 3, (struct slot[]){{4, x}, {5, s}}, 2);
+	tr_snapshot(t, 59, 3, (struct traced_slot[]){{4, x}, {5, s}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 22, 1, LB_NO_PC, 1);
 	tr_is(t, 55, 2, LB_NO_PC, 1);
@@ -91,7 +91,7 @@ void tr_gc_check(struct lj_traced *t)
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EBX);
 	y = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EAX);
-	tr_snapshot(t, 49, 3, (struct slot[]){{2, x}, {3, y}}, 2);
+	tr_snapshot(t, 49, 3, (struct traced_slot[]){{2, x}, {3, y}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 34, 1, LB_NO_PC, 1);
 	tr_is(t, 42, 2, LB_NO_PC, 1);
@@ -151,7 +151,7 @@ void tr_index_sum(struct lj_traced *t)
 		x[i] = tr_ins(t, LJ_IR_AREF, LJ_IRT_P64, array, index, NO_REG);
 		x[i] = tr_ins(t, LJ_IR_ALOAD, NUM, x[i], 0, i ? XMM6 : XMM7);
 	}
-	tr_snapshot(t, 60, 5, (struct slot[]){{2, x[0]}, {3, x[1]}}, 2);
+	tr_snapshot(t, 60, 5, (struct traced_slot[]){{2, x[0]}, {3, x[1]}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 11, 1, LB_NO_PC, 1);
 	tr_is(t, 17, 3, LB_NO_PC, 1);
@@ -217,7 +217,7 @@ void tr_merged_search(struct lj_traced *t)
 	tr_ins(t, LJ_IR_EQ, LJ_IRT_P64 | GUARD, at, tr_constant(t, LJ_IR_KKPTR, LJ_IRT_P64, 0x1000),
 	       NO_REG);
 	y = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EAX);
-	tr_snapshot(t, 106, 3, (struct slot[]){{3, y}}, 1);
+	tr_snapshot(t, 106, 3, (struct traced_slot[]){{3, y}}, 1);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 1, LB_NO_PC, 1);
 	tr_is(t, 71, 1, LB_NO_PC, 1);
@@ -268,10 +268,10 @@ void tr_turns(struct lj_traced *t)
 	y = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBX);
 	x = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, x, y, EBP);
 	z = tr_ins(t, LJ_IR_SUBOV, INT | GUARD, x, y, ECX);
-	tr_snapshot(t, 24, 5, (struct slot[]){{2, x}, {4, z}, {5, two}, {8, two}}, 4);
+	tr_snapshot(t, 24, 5, (struct traced_slot[]){{2, x}, {4, z}, {5, two}, {8, two}}, 4);
 	x = tr_ins(t, LJ_IR_ADDOV, INT | GUARD, x, y, EBP);
 	z = tr_ins(t, LJ_IR_SUBOV, INT | GUARD, x, y, ECX);
-	tr_snapshot(t, 42, 8, (struct slot[]){{2, x}, {4, z}}, 2);
+	tr_snapshot(t, 42, 8, (struct traced_slot[]){{2, x}, {4, z}}, 2);
 	tr_machine_code(t, code, sizeof(code), 0);
 	tr_is(t, 0, 5, LB_NO_PC, 1);
 	tr_is(t, 14, 6, LB_NO_PC, 1);

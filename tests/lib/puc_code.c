@@ -144,7 +144,7 @@ static uint32_t encode(unsigned v, const struct puc_code_ins *i)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-uint64_t puc_code_lstr(struct arena *a, const char *text, uint32_t len, bool is_short)
+uint64_t puc_code_lstr(struct test_arena *a, const char *text, uint32_t len, bool is_short)
 {
 	const struct puc_layout *puc = a->puc;
 	bool apart = puc->version == 55 && !is_short;
@@ -164,7 +164,7 @@ uint64_t puc_code_lstr(struct arena *a, const char *text, uint32_t len, bool is_
 	return s;
 }
 
-uint64_t puc_code_str(struct arena *a, const char *text)
+uint64_t puc_code_str(struct test_arena *a, const char *text)
 {
 	return puc_code_lstr(a, text, (uint32_t)strlen(text), strlen(text) <= PUC_SHORT_STRING);
 }
@@ -176,7 +176,7 @@ int32_t puc_code_line(uint32_t i)
 	return (int32_t)(i < FAR ? 10 + i : 1000 + i);
 }
 
-static void put_lines(struct arena *a, uint64_t p, unsigned n)
+static void put_lines(struct test_arena *a, uint64_t p, unsigned n)
 {
 	const struct puc_layout *puc = a->puc;
 	bool delta = puc->p_abslineinfo != PUC_NONE;
@@ -202,7 +202,7 @@ static void put_lines(struct arena *a, uint64_t p, unsigned n)
 	arena_put32(a, abs + 12, (uint32_t)puc_code_line(FAR));
 }
 
-static void put_constants(struct arena *a, uint64_t p, const char *const *texts)
+static void put_constants(struct test_arena *a, uint64_t p, const char *const *texts)
 {
 	uint64_t k = arena_take(a, 16 * 16);
 	uint32_t n;
@@ -222,7 +222,7 @@ static void put_constants(struct arena *a, uint64_t p, const char *const *texts)
 	arena_put32(a, p + a->puc->p_sizek, n);
 }
 
-static void put_upvals(struct arena *a, uint64_t p, bool stripped)
+static void put_upvals(struct test_arena *a, uint64_t p, bool stripped)
 {
 	uint32_t size = a->puc->upvaldesc_size;
 	uint64_t up = arena_take(a, 2 * size);
@@ -234,7 +234,7 @@ static void put_upvals(struct arena *a, uint64_t p, bool stripped)
 	arena_put32(a, p + a->puc->p_sizeupvalues, stripped && a->puc->version == 51 ? 0 : 2);
 }
 
-static void put_locals(struct arena *a, uint64_t p, const struct puc_code_source *s)
+static void put_locals(struct test_arena *a, uint64_t p, const struct puc_code_source *s)
 {
 	uint64_t v = arena_take(a, 16 * 8);
 	uint32_t n;
@@ -248,7 +248,7 @@ static void put_locals(struct arena *a, uint64_t p, const struct puc_code_source
 	arena_put32(a, p + a->puc->p_sizelocvars, n);
 }
 
-uint64_t puc_code_empty(struct arena *a, int linedefined)
+uint64_t puc_code_empty(struct test_arena *a, int linedefined)
 {
 	static const uint16_t none = PUC_NONE;
 	const struct puc_layout *puc = a->puc;
@@ -269,7 +269,7 @@ uint64_t puc_code_empty(struct arena *a, int linedefined)
 	return p;
 }
 
-uint64_t puc_code_proto(struct arena *a, const struct puc_code_source *s)
+uint64_t puc_code_proto(struct test_arena *a, const struct puc_code_source *s)
 {
 	const struct puc_layout *puc = a->puc;
 	uint64_t p = puc_code_empty(a, 10), code = arena_take(a, 4 * s->ncode), children;

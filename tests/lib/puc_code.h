@@ -66,11 +66,11 @@ uint32_t puc_code_jump(unsigned version, int distance);
 #define PUC_LONG_NAME "a_name_that_is_longer_than_the_forty_bytes_of_a_short_string"
 
 /* A TString: the text itself, or, of 5.5's long ones, a reference to it. */
-uint64_t puc_code_lstr(struct arena *a, const char *text, uint32_t len, bool is_short);
-uint64_t puc_code_str(struct arena *a, const char *text);
+uint64_t puc_code_lstr(struct test_arena *a, const char *text, uint32_t len, bool is_short);
+uint64_t puc_code_str(struct test_arena *a, const char *text);
 
 /* A prototype that has no parts. */
-uint64_t puc_code_empty(struct arena *a, int linedefined);
+uint64_t puc_code_empty(struct test_arena *a, int linedefined);
 
 struct puc_code_source {
 	const struct puc_code_ins *code;
@@ -89,7 +89,7 @@ struct puc_code_source {
  * "@/srv/app/main.lua", lines 10 to 2000. Its upvalues are _ENV (5.1: first) and up; its
  * instructions' lines are those of puc_code_line(), two of them in abslineinfo where there is one.
  */
-uint64_t puc_code_proto(struct arena *a, const struct puc_code_source *s);
+uint64_t puc_code_proto(struct test_arena *a, const struct puc_code_source *s);
 int32_t puc_code_line(uint32_t pc);
 
 /* What a Proto's head counts for in its fingerprint. */

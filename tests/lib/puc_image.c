@@ -406,7 +406,7 @@ void pui_c_code(struct puc_image *img, uint32_t words)
 {
 	uint32_t i;
 
-	/* locals, and now and then a return address */
+	/* locals, and a few return addresses */
 	for (i = 0; i < words; i++)
 		pui_word(img, i % 8 == 7 ? PUI_LIBC + 0x4000 + i : i * 3);
 }

@@ -26,7 +26,7 @@ static int put(void *arg, struct text *out, uint32_t frame, char what, unsigned 
 	return 0;
 }
 
-struct form {
+struct dump_form {
 	const char *fmt;
 	int depth;
 	bool folded;
@@ -34,7 +34,7 @@ struct form {
 	const char *want;
 };
 
-static int dump(const struct form *form, void *fails, struct text *out)
+static int dump(const struct dump_form *form, void *fails, struct text *out)
 {
 	const struct dumpstack how = {
 		.fmt = form->fmt,
@@ -62,7 +62,7 @@ static int dump(const struct form *form, void *fails, struct text *out)
 
 Test(dumpstack, formats)
 {
-	const struct form forms[] = {
+	const struct dump_form forms[] = {
 		{"f", 1, false, 3, "f0"},
 		{"fF", 2, false, 3, "f0F0f1F1"},
 		{"lZ < ", 2, false, 3, "l0 < l1"},
@@ -104,7 +104,7 @@ Test(dumpstack, formats)
 
 Test(dumpstack, an_error_of_a_name)
 {
-	const struct form form = {"fZ;", 3, true, 3, ""};
+	const struct dump_form form = {"fZ;", 3, true, 3, ""};
 	__text struct text out = {0};
 
 	cr_expect_eq(dump(&form, &out, &out), -ENOMEM);

@@ -18,26 +18,26 @@ TestSuite(elf_bombs, .timeout = 30);
 
 Test(elf_bombs, budgets)
 {
-	struct budget all = {.left = 100, .of_what = "all"},
-		      part = {.left = 60, .of = &all, .of_what = "part"},
-		      other = {.left = 60, .of = &all, .of_what = "other"};
+	struct budget all = {.remaining = 100, .of_what = "all"},
+		      part = {.remaining = 60, .of = &all, .of_what = "part"},
+		      other = {.remaining = 60, .of = &all, .of_what = "other"};
 
 	cr_expect(budget_spend(&part, 60));
 	cr_expect_null(budget_used_up(&other));
-	cr_expect_eq(all.left, 40);
+	cr_expect_eq(all.remaining, 40);
 	cr_expect(!budget_spend(&part, 1));
 	cr_expect_str_eq(budget_used_up(&part), "part");
-	cr_expect_eq(all.left, 40, "what is refused takes nothing");
+	cr_expect_eq(all.remaining, 40, "what is refused takes nothing");
 	cr_expect(!budget_spend(&other, 41));
-	cr_expect_eq(other.left, 60);
+	cr_expect_eq(other.remaining, 60);
 	cr_expect_str_eq(budget_used_up(&other), "all");
 }
 
 Test(elf_bombs, a_signal_ends_work_that_waits_for_one)
 {
-	struct budget all = {.left = 100, .of_what = "all", .until_signal = true},
-		      part = {.left = 60, .of = &all, .of_what = "part"},
-		      names = {.left = 60, .of_what = "names"};
+	struct budget all = {.remaining = 100, .of_what = "all", .until_signal = true},
+		      part = {.remaining = 60, .of = &all, .of_what = "part"},
+		      names = {.remaining = 60, .of_what = "names"};
 	int fd;
 
 	signal(SIGINT, SIG_DFL); /* one that was ignored stays so */
@@ -45,7 +45,7 @@ Test(elf_bombs, a_signal_ends_work_that_waits_for_one)
 	cr_expect(budget_spend(&part, 1));
 	raise(SIGINT);
 	cr_expect(!budget_spend(&part, 1));
-	cr_expect_eq(part.left, 59, "what is left is left");
+	cr_expect_eq(part.remaining, 59, "what is left is left");
 	cr_expect_null(budget_used_up(&part));
 	cr_expect(budget_spend(&names, 1), "of the report, which is still to come");
 }
@@ -59,9 +59,9 @@ static int count(void *arg, const struct elf_fde *fde)
 
 Test(elf_bombs, a_file_takes_its_work_from_the_budget_of_its_process)
 {
-	struct budget process = {.left = 64 << 20, .of_what = "process"},
-		      poor = {.left = 1000, .of_what = "poor"};
-	uint64_t at, left = process.left;
+	struct budget process = {.remaining = 64 << 20, .of_what = "process"},
+		      poor = {.remaining = 1000, .of_what = "poor"};
+	uint64_t at, left = process.remaining;
 	struct elf_file *elf = NULL;
 	unsigned fdes = 0, few = 0;
 
@@ -71,13 +71,13 @@ Test(elf_bombs, a_file_takes_its_work_from_the_budget_of_its_process)
 	elf_charge(elf, &process);
 	cr_expect_eq(elf_fdes(elf, count, &fdes), 0);
 	cr_expect_gt(fdes, 50);
-	cr_expect_lt(process.left, left - fdes);
-	left = process.left;
+	cr_expect_lt(process.remaining, left - fdes);
+	left = process.remaining;
 	cr_expect_eq(elf_lookup(elf, "lua_ident", &at, NULL), -ENOENT);
-	cr_expect_lt(process.left, left);
-	left = process.left;
+	cr_expect_lt(process.remaining, left);
+	left = process.remaining;
 	cr_expect_eq(elf_lookup(elf, "lua_newstate", &at, NULL), -ENOENT);
-	cr_expect_eq(process.left, left, "one pass finds all names of Lua");
+	cr_expect_eq(process.remaining, left, "one pass finds all names of Lua");
 	cr_expect_null(elf_exceeded(elf));
 	elf_charge(elf, &poor);
 	cr_expect_eq(elf_fdes(elf, count, &few), -EDQUOT);
@@ -99,8 +99,8 @@ static int on_pointer(void *arg, const struct elf_pointer *pointer)
 /* Each word of each writable segment is compared with the addresses of all segments. */
 Test(elf_bombs, words_of_many_segments_are_work)
 {
-	struct budget process = {.left = 1 << 30, .of_what = "process"};
-	const uint64_t words = (uint64_t)SEGMENTS * SIZE / 8, before = process.left;
+	struct budget process = {.remaining = 1 << 30, .of_what = "process"};
+	const uint64_t words = (uint64_t)SEGMENTS * SIZE / 8, before = process.remaining;
 	const size_t head = sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr);
 	uint8_t *bytes = calloc(1, head + SIZE);
 	Elf64_Ehdr *eh = (Elf64_Ehdr *)bytes;
@@ -121,7 +121,7 @@ Test(elf_bombs, words_of_many_segments_are_work)
 	cr_assert_eq(elf_open_bytes(bytes, head + SIZE, &elf), 0);
 	elf_charge(elf, &process);
 	cr_expect_eq(elf_pointers(elf, on_pointer, NULL), 0);
-	cr_expect_geq(before - process.left, words * SEGMENTS);
+	cr_expect_geq(before - process.remaining, words * SEGMENTS);
 	elf_close(&elf);
 	free(bytes);
 }

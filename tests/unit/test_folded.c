@@ -19,7 +19,7 @@ TestSuite(folded);
 
 enum { FUNCTIONS = 600, ROWS = 400, DEPTH = 6 };
 
-struct stacks {
+struct folded_stacks {
 	struct prof *prof;
 	unsigned int functions[ROWS][DEPTH]; /* root first */
 	size_t depth[ROWS];
@@ -43,7 +43,7 @@ static void make_name(unsigned int *seed, unsigned int number, char *name, size_
 	name[n] = '\0';
 }
 
-static void fill(struct stacks *s, unsigned int seed)
+static void fill(struct folded_stacks *s, unsigned int seed)
 {
 	uint32_t ids[FUNCTIONS], stack[DEPTH];
 	struct prof_labels labels = {.vmstate = 'I'};
@@ -91,7 +91,7 @@ static void expect_frame(const char *frame, unsigned int number)
 }
 
 /* Each row has its own root and its own count. */
-static void expect_rows(const struct stacks *s, char *text)
+static void expect_rows(const struct folded_stacks *s, char *text)
 {
 	size_t rows = 0;
 	char *line;
@@ -131,7 +131,7 @@ static void render(const struct prof *prof, bool raw, FILE *out)
 Test(folded, any_names_parse_back_to_the_same_stacks)
 {
 	for (unsigned int seed = 0; seed < 20; seed++) {
-		struct stacks s;
+		struct folded_stacks s;
 
 		fill(&s, seed);
 		for (int raw = 0; raw < 2; raw++) {

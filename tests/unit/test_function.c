@@ -39,7 +39,7 @@ static void tear_down(struct setup *s)
 }
 
 /* Each frame's name in jit.p's format 'f', in pprof, and in folded stacks. */
-struct names {
+struct function_names {
 	const char *jitp, *stable, *unique;
 };
 
@@ -49,7 +49,8 @@ static void expect(const char *got, const char *want)
 		cr_expect_str_eq(got, want);
 }
 
-static void expect_names(const struct prof_frame *frames, const struct names *names, size_t n)
+static void expect_names(const struct prof_frame *frames, const struct function_names *names,
+			 size_t n)
 {
 	struct setup s = set_up(frames, n);
 	__text struct text out = {0};
@@ -73,7 +74,7 @@ static void expect_names(const struct prof_frame *frames, const struct names *na
 static void expect_name(struct prof_frame frame, const char *jitp, const char *stable,
 			const char *unique)
 {
-	struct names names = {jitp, stable, unique};
+	struct function_names names = {jitp, stable, unique};
 
 	expect_names(&frame, &names, 1);
 }
@@ -207,7 +208,7 @@ Test(function, a_name_of_two_functions_is_neither_s)
 {
 	static const struct prof_frame frames[] = {FN(5, "f", NULL), FN(6, "f", NULL),
 						   FN(7, "f", "H.g"), FN(8, "one", NULL)};
-	static const struct names names[] = {
+	static const struct function_names names[] = {
 		{"d.lua:5", "f (d.lua:5)", "f (d.lua:5)"},
 		{"d.lua:6", "f (d.lua:6)", "f (d.lua:6)"},
 		{"H.g", "H.g", "H.g (d.lua:7)"},
@@ -229,7 +230,7 @@ Test(function, a_symbol_is_not_shared_with_the_name_of_a_call)
 		 .firstline = 3,
 		 .line = 4},
 	};
-	const struct names names[] = {
+	const struct function_names names[] = {
 		{"pcall", "pcall", "pcall"},
 		{"a.lua:3", "pcall (a.lua:3)", "pcall (a.lua:3)"},
 	};
@@ -241,9 +242,9 @@ Test(function, a_definition_comes_before_another_name)
 {
 	static const struct prof_frame frames[] = {FN(8, "idle", "idle"), FN(9, "idle", "parse"),
 						   FN(10, "idle", "M.emit")};
-	static const struct names names[] = {{"idle", "idle", NULL},
-					     {"parse", "parse", NULL},
-					     {"M.emit", "M.emit", "M.emit (d.lua:10)"}};
+	static const struct function_names names[] = {{"idle", "idle", NULL},
+						      {"parse", "parse", NULL},
+						      {"M.emit", "M.emit", "M.emit (d.lua:10)"}};
 
 	expect_names(frames, names, 3);
 	expect_names(frames + 1, names + 1, 1); /* nor when the other is never seen */
@@ -255,7 +256,7 @@ Test(function, one_function_has_one_name)
 	static const struct prof_frame frames[] = {
 		FN(1, "a", NULL),  FN(1, "b", NULL), FN(2, "add", "M.sum"), FN(2, "sum", "M.sum"),
 		FN(3, NULL, NULL), FN(3, "x", NULL), FN(4, "cb", "on"),	    FN(4, "cb", NULL)};
-	static const struct names names[] = {
+	static const struct function_names names[] = {
 		{"d.lua:1", "d.lua:1", NULL},
 		{"d.lua:1", "d.lua:1", NULL},
 		{"sum", "M.sum", NULL},
@@ -273,9 +274,9 @@ Test(function, methods_of_one_name_go_by_their_classes)
 {
 	static const struct prof_frame frames[] = {
 		FN(1, "update", "A.update"), FN(2, "update", "B.update"), FN(3, "A.update", NULL)};
-	static const struct names names[] = {{"d.lua:1", "A.update (d.lua:1)", NULL},
-					     {"B.update", "B.update", NULL},
-					     {"d.lua:3", "A.update (d.lua:3)", NULL}};
+	static const struct function_names names[] = {{"d.lua:1", "A.update (d.lua:1)", NULL},
+						      {"B.update", "B.update", NULL},
+						      {"d.lua:3", "A.update (d.lua:3)", NULL}};
 
 	expect_names(frames, names, 3);
 }
@@ -296,7 +297,8 @@ Test(function, one_line_may_have_two_functions)
 		 .shape = 2},
 		{.kind = PROF_LUA, .chunk = "@min.lua", .firstline = 1, .defname = "c", .shape = 2},
 	};
-	static const struct names names[] = {{"a", "a", NULL}, {"c", "c", NULL}, {"c", "c", NULL}};
+	static const struct function_names names[] = {
+		{"a", "a", NULL}, {"c", "c", NULL}, {"c", "c", NULL}};
 
 	expect_names(frames, names, 3);
 }
@@ -308,11 +310,12 @@ Test(function, a_definition_may_have_no_name)
 	static const struct prof_frame frames[] = {FN(1, NULL, "outer"), FN(1, NULL, ""),
 						   FN(1, NULL, NULL), FN(2, "x", ""),
 						   FN(2, "y", NULL)};
-	static const struct names names[] = {{"outer", "outer", NULL},
-					     {"d.lua:1~9b24a0b3", "d.lua:1~9b24a0b3", NULL},
-					     {"d.lua:1~7522264a", "d.lua:1~7522264a", NULL},
-					     {"d.lua:2", "d.lua:2", NULL},
-					     {"d.lua:2", "d.lua:2", NULL}};
+	static const struct function_names names[] = {
+		{"outer", "outer", NULL},
+		{"d.lua:1~9b24a0b3", "d.lua:1~9b24a0b3", NULL},
+		{"d.lua:1~7522264a", "d.lua:1~7522264a", NULL},
+		{"d.lua:2", "d.lua:2", NULL},
+		{"d.lua:2", "d.lua:2", NULL}};
 
 	expect_names(frames, names, 5);
 }
@@ -337,7 +340,7 @@ Test(function, functions_of_one_line_are_numbered)
 		 .shape = 1,
 		 .order = 2},
 	};
-	static const struct names names[] = {
+	static const struct function_names names[] = {
 		{"m.lua:1", "m.lua:1", "m.lua:1"},
 		{"M.f", "M.f", "M.f (m.lua:1#2)"},
 		{"M.f", "M.f", "M.f (m.lua:1#2)"},
@@ -359,7 +362,7 @@ Test(function, functions_are_known_by_their_contents)
 		{.kind = PROF_LUA, .chunk = "=?", .position = "~0a", .firstline = 2, .shape = 1},
 		{.kind = PROF_LUA, .chunk = "=?", .position = "~0b", .firstline = 2, .shape = 2},
 	};
-	static const struct names names[] = {
+	static const struct function_names names[] = {
 		{"sd.lj:0#3", "sd.lj:0#3", NULL}, {"sd.lj:0#3", "sd.lj:0#3", NULL},
 		{"sd.lj:0#3", "sd.lj:0#3", NULL}, {"sd.lj:0#~0a.2", "sd.lj:0#~0a.2", NULL},
 		{"?:2#~0a", "?:2#~0a", NULL},	  {"?:2#~0b", "?:2#~0b", NULL},
@@ -399,9 +402,9 @@ Test(function, functions_without_lines_have_positions)
 		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3"},
 		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3.1", .callname = ""},
 	};
-	static const struct names names[] = {{"sd.lj:0", NULL, NULL},
-					     {"sd.lj:0#3", NULL, NULL},
-					     {"sd.lj:0#3.1", NULL, "sd.lj:0#3.1"}};
+	static const struct function_names names[] = {{"sd.lj:0", NULL, NULL},
+						      {"sd.lj:0#3", NULL, NULL},
+						      {"sd.lj:0#3.1", NULL, "sd.lj:0#3.1"}};
 
 	expect_names(frames, names, 3);
 	expect_jitp(frames[1], 'l', 0, "sd.lj:0#3");
@@ -414,9 +417,9 @@ Test(function, files_of_one_name_show_their_paths)
 		{.kind = PROF_LUA, .chunk = "@b/init.lua", .firstline = 1},
 		{.kind = PROF_LUA, .chunk = "@b/other.lua", .firstline = 1},
 	};
-	static const struct names names[] = {{"a/init.lua:1", NULL, NULL},
-					     {"b/init.lua:1", NULL, NULL},
-					     {"other.lua:1", NULL, NULL}};
+	static const struct function_names names[] = {{"a/init.lua:1", NULL, NULL},
+						      {"b/init.lua:1", NULL, NULL},
+						      {"other.lua:1", NULL, NULL}};
 
 	expect_names(frames, names, 3);
 }
@@ -429,10 +432,10 @@ Test(function, a_builtin_called_by_another_name_is_itself)
 		{.kind = PROF_BUILTIN, .addr = 5, .symbol = "io.close", .callname = "close"},
 		{.kind = PROF_C, .addr = 6, .symbol = "sock_close", .callname = "close"},
 	};
-	static const struct names names[] = {{"rep", "string.rep", "string.rep"},
-					     {"string.format", "string.format", NULL},
-					     {"io.close", "io.close", NULL},
-					     {"sock_close", "sock_close", NULL}};
+	static const struct function_names names[] = {{"rep", "string.rep", "string.rep"},
+						      {"string.format", "string.format", NULL},
+						      {"io.close", "io.close", NULL},
+						      {"sock_close", "sock_close", NULL}};
 
 	expect_names(frames, names, 4);
 }

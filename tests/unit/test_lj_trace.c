@@ -265,14 +265,14 @@ static void unsample(struct sampled *s)
 }
 
 /* The inlined function comes on top; what is true of a stack's top and of main's frame stays so. */
-Test(lj_trace, refined)
+Test(lj_trace, attributed)
 {
 	struct lb_stack *stack;
 	struct sampled s;
 
 	sample(&s, 7, 2);
 	stack = &s.rec.stack;
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), 0);
+	cr_assert_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), 0);
 	cr_assert_eq(stack->n, 4);
 	cr_expect_eq(stack->frame[0].word,
 		     LB_FRAME_WORD(LB_FRAME_LUA, LB_FRAME_THREAD | LB_FRAME_TRACE, s.t.callee));
@@ -287,12 +287,12 @@ Test(lj_trace, refined)
 }
 
 /* A stack that is full loses its lowest frame, and says so. */
-Test(lj_trace, refined_full)
+Test(lj_trace, attributed_full)
 {
 	struct sampled s;
 
 	sample(&s, 7, LB_MAX_FRAMES - 1);
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), 0);
+	cr_assert_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), 0);
 	cr_expect_eq(s.rec.stack.n, LB_MAX_FRAMES);
 	cr_expect_eq(s.rec.stack.flags, LB_SAMPLE_CUT);
 	cr_expect_eq(LB_FRAME_PTR(&s.rec.stack.frame[LB_MAX_FRAMES - 1]),
@@ -304,13 +304,14 @@ static void stays(struct sampled *s, const char *why)
 {
 	struct lb_rec_sample before = s->rec;
 
-	cr_expect_eq(lj_traces_refine(s->traces, &s->t.build, NULL, &s->rec), -ENOENT, "%s", why);
+	cr_expect_eq(lj_traces_attribute(s->traces, &s->t.build, NULL, &s->rec), -ENOENT, "%s",
+		     why);
 	cr_expect_eq(memcmp(&before, &s->rec, sizeof(before)), 0, "%s", why);
 	unsample(s);
 }
 
 /* What does not fit together stays as it was sampled. */
-Test(lj_trace, not_refined)
+Test(lj_trace, not_attributed)
 {
 	struct sampled s;
 
@@ -335,7 +336,7 @@ Test(lj_trace, not_refined)
 }
 
 /* A trace that cannot be read just now is read at its next sample. */
-Test(lj_trace, refined_later)
+Test(lj_trace, attributed_later)
 {
 	struct lb_rec_sample again;
 	struct arena_failing f;
@@ -346,8 +347,8 @@ Test(lj_trace, refined_later)
 	arena_failing_init(&f, arena_mem(s.t.arena), 0, false);
 	lj_traces_free(&s.traces);
 	cr_assert_eq(lj_traces_new(&f.mem, &s.traces), 0);
-	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
-	cr_assert_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &again), 0);
+	cr_expect_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+	cr_assert_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &again), 0);
 	cr_expect_eq(again.stack.n, 3);
 	unsample(&s);
 }
@@ -365,9 +366,9 @@ Test(lj_trace, given_up)
 	lj_traces_free(&s.traces);
 	cr_assert_eq(lj_traces_new(&f.mem, &s.traces), 0);
 	for (i = 0; i < 100; i++)
-		cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+		cr_expect_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
 	before = f.reads;
-	cr_expect_eq(lj_traces_refine(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
+	cr_expect_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), -ENOENT);
 	cr_expect_eq(f.reads, before);
 	unsample(&s);
 }

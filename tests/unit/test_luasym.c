@@ -25,7 +25,7 @@ static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LE
 #define AD(op, a, d) ((uint32_t)LJ_BC_##op | (uint32_t)(a) << 8 | (uint32_t)(d) << 16)
 #define ABC(op, a, b, c) AD(op, a, (uint32_t)(b) << 8 | (c))
 
-static uint64_t str(struct arena *a, const char *text)
+static uint64_t str(struct test_arena *a, const char *text)
 {
 	uint32_t len = (uint32_t)strlen(text);
 	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
@@ -37,7 +37,7 @@ static uint64_t str(struct arena *a, const char *text)
 	return s;
 }
 
-struct source {
+struct luasym_source {
 	const uint32_t *bc;
 	uint32_t nbc;
 	const uint64_t *kgc; /* [i]: what operand D = i means */
@@ -48,7 +48,7 @@ struct source {
 };
 
 /* Line of instruction i is 10 + i, cut to numline. */
-static uint64_t proto(struct arena *a, const struct source *s)
+static uint64_t proto(struct test_arena *a, const struct luasym_source *s)
 {
 	uint32_t width = s->numline < 256 ? 1 : s->numline < 65536 ? 2 : 4;
 	uint32_t k = (LJ_PROTO_SIZE + 4 * s->nbc + 8 * s->nkgc + 7) & ~7u, i;
@@ -128,26 +128,26 @@ static const struct {
 	{UINT32_MAX, LJ_NAME_NONE, NULL},
 };
 
-static uint64_t sample_proto(struct arena *a, uint32_t numline)
+static uint64_t sample_proto(struct test_arena *a, uint32_t numline)
 {
 	static const char varinfo[] =
 		"f\0\1\27"; /* slot 0 from 1, 23 long; the NUL ends the table */
 	static const char uvinfo[] = "first\0second";
 	const uint64_t kgc[] = {str(a, "g"), str(a, "m"), str(a, "x")};
 
-	return proto(a, &(struct source){.bc = code,
-					 .nbc = sizeof(code) / 4,
-					 .kgc = kgc,
-					 .nkgc = 3,
-					 .uvinfo = uvinfo,
-					 .uvlen = sizeof(uvinfo),
-					 .varinfo = varinfo,
-					 .varlen = sizeof(varinfo),
-					 .numline = numline});
+	return proto(a, &(struct luasym_source){.bc = code,
+						.nbc = sizeof(code) / 4,
+						.kgc = kgc,
+						.nkgc = 3,
+						.uvinfo = uvinfo,
+						.uvlen = sizeof(uvinfo),
+						.varinfo = varinfo,
+						.varlen = sizeof(varinfo),
+						.numline = numline});
 }
 
 /* The prototype at pt. Its memory is gone then: what was read stands by itself. */
-static struct lj_proto *read_proto(struct arena *a, uint64_t pt)
+static struct lj_proto *read_proto(struct test_arena *a, uint64_t pt)
 {
 	struct lj_proto *p = NULL;
 
@@ -178,7 +178,7 @@ Test(luasym, names_and_lines)
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
-		struct arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, numlines[i]);
 		struct lj_proto *p = read_proto(a, pt);
 		size_t len;
@@ -200,7 +200,7 @@ Test(luasym, names_and_lines)
 
 Test(luasym, kth_read_fails)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20);
 	const struct lb_mem *mem = arena_mem(a);
 	unsigned k, partial = 0;
@@ -228,18 +228,18 @@ Test(luasym, kth_read_fails)
 /* How many reads a prototype takes that has so many string constants. */
 static unsigned reads_of(uint32_t nkgc)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
 	uint64_t *kgc __free = calloc(nkgc, sizeof(*kgc));
-	struct source s = {.bc = code,
-			   .nbc = sizeof(code) / 4,
-			   .kgc = kgc,
-			   .nkgc = nkgc,
-			   .uvinfo = "",
-			   .varinfo = "",
-			   .uvlen = 1,
-			   .varlen = 1,
-			   .numline = 20};
+	struct luasym_source s = {.bc = code,
+				  .nbc = sizeof(code) / 4,
+				  .kgc = kgc,
+				  .nkgc = nkgc,
+				  .uvinfo = "",
+				  .varinfo = "",
+				  .uvlen = 1,
+				  .varlen = 1,
+				  .numline = 20};
 	struct arena_failing f;
 	char text[16];
 	uint64_t pt;
@@ -264,7 +264,7 @@ Test(luasym, strings_are_read_together)
 
 Test(luasym, known_in_part)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20);
 	struct lj_proto *p = NULL;
 	struct mem_image img;
@@ -292,7 +292,7 @@ Test(luasym, known_in_part)
 	mem_image_clear(&img);
 }
 
-static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_t *fp)
+static void hash_and_print(struct test_arena *a, uint64_t pt, uint64_t *hash, uint32_t *fp)
 {
 	struct lj_proto *p __cleanup(lj_proto_free) = read_proto(a, pt);
 
@@ -301,7 +301,7 @@ static void hash_and_print(struct arena *a, uint64_t pt, uint64_t *hash, uint32_
 }
 
 /* Is the prototype at pt read as a whole? */
-static bool is_complete(struct arena *a, uint64_t pt)
+static bool is_complete(struct test_arena *a, uint64_t pt)
 {
 	struct lj_proto *p __cleanup(lj_proto_free) = read_proto(a, pt);
 
@@ -314,7 +314,7 @@ static bool is_complete(struct arena *a, uint64_t pt)
  */
 Test(luasym, freed)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20), end, constant;
 	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
 	uint32_t size;
@@ -336,14 +336,15 @@ Test(luasym, freed)
 /* What is left of a prototype, whose last word may be read as a table of variables. */
 Test(luasym, freed_and_read_as_another)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
-	struct source s = {.bc = code,
-			   .nbc = 12, /* so that 6 bytes of the last word are the prototype's */
-			   .uvinfo = "yield",
-			   .uvlen = 6,
-			   .varinfo = "x\0\0\5",
-			   .varlen = 5,
-			   .numline = 20};
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct luasym_source s = {
+		.bc = code,
+		.nbc = 12, /* so that 6 bytes of the last word are the prototype's */
+		.uvinfo = "yield",
+		.uvlen = 6,
+		.varinfo = "x\0\0\5",
+		.varlen = 5,
+		.numline = 20};
 	uint64_t pt = proto(a, &s), last;
 	struct lj_proto *was __cleanup(lj_proto_free) = read_proto(a, pt);
 	struct lj_proto *left __cleanup(lj_proto_free) = NULL;
@@ -365,7 +366,7 @@ Test(luasym, freed_and_read_as_another)
 
 /* A collected prototype whose memory is still there, but the allocator wrote into the string whose
  * address is at ref. */
-static void damage(struct arena *a, uint64_t pt, uint64_t ref)
+static void damage(struct test_arena *a, uint64_t pt, uint64_t ref)
 {
 	struct lj_proto *p[3] = {NULL};
 	uint64_t str = arena_get64(a, ref);
@@ -387,7 +388,7 @@ static void damage(struct arena *a, uint64_t pt, uint64_t ref)
 
 Test(luasym, damaged_strings_are_the_same_strings)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t pt = sample_proto(a, 20);
 	const uint32_t k = (LJ_PROTO_SIZE + sizeof(code) + 3 * 8 + 7) & ~7u;
 
@@ -411,7 +412,7 @@ Test(luasym, hash_and_fingerprint)
 	unsigned step;
 
 	for (step = 0; step < sizeof(what) / sizeof(what[0]); step++) {
-		struct arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, 20), bc = pt + LJ_PROTO_SIZE, was_hash, hash, ref;
 		uint32_t was_print, fp;
 
@@ -472,16 +473,16 @@ Test(luasym, children_that_took_each_others_addresses)
 	int i, j;
 
 	for (i = 0; i < 2; i++) {
-		struct arena *a __cleanup(arena_free) = arena_new(NULL);
-		struct source s = {.bc = code,
-				   .nbc = sizeof(code) / 4,
-				   .kgc = kgc,
-				   .nkgc = 6,
-				   .uvinfo = "",
-				   .varinfo = "",
-				   .uvlen = 1,
-				   .varlen = 1,
-				   .numline = 20};
+		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct luasym_source s = {.bc = code,
+					  .nbc = sizeof(code) / 4,
+					  .kgc = kgc,
+					  .nkgc = 6,
+					  .uvinfo = "",
+					  .varinfo = "",
+					  .uvlen = 1,
+					  .varlen = 1,
+					  .numline = 20};
 
 		for (j = 0; j < 2; j++) {
 			child[j] = arena_take(a, LJ_PROTO_SIZE);
@@ -503,7 +504,7 @@ Test(luasym, children_that_took_each_others_addresses)
  */
 static enum lj_namewhat name_through_copies(uint32_t ncopies)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
 	const uint64_t kgc[] = {str(a, "g")};
 	char varinfo[2000 * 4 + 1] = "";
@@ -517,15 +518,15 @@ static enum lj_namewhat name_through_copies(uint32_t ncopies)
 	for (i = 0; i < ncopies; i++)
 		bc[2 + i] = AD(MOV, 1 - i % 2, i % 2);
 	bc[2 + i] = ABC(CALL, ncopies % 2, 1, 1);
-	p = read_proto(a, proto(a, &(struct source){.bc = bc,
-						    .nbc = 3 + ncopies,
-						    .kgc = kgc,
-						    .nkgc = 1,
-						    .uvinfo = "",
-						    .uvlen = 1,
-						    .varinfo = varinfo,
-						    .varlen = sizeof(varinfo),
-						    .numline = 1}));
+	p = read_proto(a, proto(a, &(struct luasym_source){.bc = bc,
+							   .nbc = 3 + ncopies,
+							   .kgc = kgc,
+							   .nkgc = 1,
+							   .uvinfo = "",
+							   .uvlen = 1,
+							   .varinfo = varinfo,
+							   .varlen = sizeof(varinfo),
+							   .numline = 1}));
 	cr_assert(lj_proto_complete(p));
 	return lj_proto_callname(p, 2 + ncopies, &name);
 }
@@ -568,7 +569,7 @@ Test(luasym, heads_that_lie)
 	size_t i;
 
 	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		struct arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 		uint64_t pt = sample_proto(a, 20);
 		struct lj_proto *p = (void *)1;
 
@@ -594,12 +595,12 @@ Test(luasym, not_an_address)
 
 #define TV(type, ptr) ((uint64_t)(int64_t)(type) << 47 | (ptr))
 
-struct field {
+struct luasym_field {
 	const char *key;
 	uint64_t val;
 };
 
-static uint64_t table(struct arena *a, const struct field *fields, uint32_t n)
+static uint64_t table(struct test_arena *a, const struct luasym_field *fields, uint32_t n)
 {
 	uint64_t t = arena_take(a, LJ_TAB_SIZE), node;
 	uint32_t size = 1, i;
@@ -620,7 +621,7 @@ static uint64_t table(struct arena *a, const struct field *fields, uint32_t n)
 	return t;
 }
 
-static uint64_t func(struct arena *a, uint8_t ffid, uint64_t code_addr, uint64_t env)
+static uint64_t func(struct test_arena *a, uint8_t ffid, uint64_t code_addr, uint64_t env)
 {
 	uint64_t f = arena_take(a, LJ_FUNC_READ);
 
@@ -632,27 +633,27 @@ static uint64_t func(struct arena *a, uint8_t ffid, uint64_t code_addr, uint64_t
 }
 
 /* Library `names[i]` as global function number 2 + i; modules as given. Returns g. */
-static uint64_t vm_with(struct arena *a, const struct field *globals, uint32_t nglobals,
-			const struct field *modules, uint32_t nmodules)
+static uint64_t vm_with(struct test_arena *a, const struct luasym_field *globals, uint32_t nglobals,
+			const struct luasym_field *modules, uint32_t nmodules)
 {
 	uint64_t g = arena_take(a, 0x80), env = table(a, globals, nglobals);
-	struct field loaded[16], registry[4];
+	struct luasym_field loaded[16], registry[4];
 	uint32_t i;
 
-	loaded[0] = (struct field){"_G", TV(LJ_TTAB, env)};
+	loaded[0] = (struct luasym_field){"_G", TV(LJ_TTAB, env)};
 	for (i = 0; i < nmodules; i++)
 		loaded[i + 1] = modules[i];
-	registry[0] = (struct field){"FILE*", TV(LJ_TTAB, env)};
-	registry[1] = (struct field){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
-	registry[2] = (struct field){"c_function", func(a, 1, 0x7200, 0)};
-	registry[3] = (struct field){"f_script", func(a, 0, 0x5100 + LJ_PROTO_SIZE, 0)};
+	registry[0] = (struct luasym_field){"FILE*", TV(LJ_TTAB, env)};
+	registry[1] = (struct luasym_field){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
+	registry[2] = (struct luasym_field){"c_function", func(a, 1, 0x7200, 0)};
+	registry[3] = (struct luasym_field){"f_script", func(a, 0, 0x5100 + LJ_PROTO_SIZE, 0)};
 	arena_put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 4)));
 	return g;
 }
 
-static uint64_t sample_vm(struct arena *a)
+static uint64_t sample_vm(struct test_arena *a)
 {
-	struct field globals[] = {
+	struct luasym_field globals[] = {
 		{"assert", func(a, 2, 0, 0)},
 		{"type", func(a, 3, 0, 0)},
 		{"next", func(a, 4, 0, 0)},
@@ -663,9 +664,10 @@ static uint64_t sample_vm(struct arena *a)
 		{"mylua", func(a, 0, 0x5000 + LJ_PROTO_SIZE, 0)},
 		{"number", 0x4024000000000000},
 	};
-	struct field aliases[] = {{"assert_alias", globals[0].val}, {"enc", func(a, 1, 0x7000, 0)}};
-	struct field compat[] = {{"kind", globals[1].val}, {"getfenv", func(a, 10, 0, 0)}};
-	struct field modules[] = {
+	struct luasym_field aliases[] = {{"assert_alias", globals[0].val},
+					 {"enc", func(a, 1, 0x7000, 0)}};
+	struct luasym_field compat[] = {{"kind", globals[1].val}, {"getfenv", func(a, 10, 0, 0)}};
+	struct luasym_field modules[] = {
 		{"aaa", TV(LJ_TTAB, table(a, compat, 2))},
 		{"cjson", TV(LJ_TTAB, table(a, aliases, 2))},
 		{"table.new", func(a, 200, 0, 0)},
@@ -677,7 +679,7 @@ static uint64_t sample_vm(struct arena *a)
 
 Test(luasym, ffnames)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	struct lj_ffnames *n = NULL;
 	uint64_t g = sample_vm(a);
 
@@ -700,7 +702,7 @@ Test(luasym, ffnames)
 
 Test(luasym, ffnames_kth_read_fails)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t g = sample_vm(a);
 	const struct lb_mem *mem = arena_mem(a);
 	unsigned k;
@@ -728,10 +730,10 @@ static int count_calls(void *arg, const struct lj_loaded *l)
 
 Test(luasym, loaded_tables_in_a_circle)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t mod = arena_take(a, LJ_TAB_SIZE), g;
-	struct field self[] = {{"self", TV(LJ_TTAB, mod)}, {"f", func(a, 1, 0x7000, 0)}};
-	struct field modules[] = {{"m", TV(LJ_TTAB, mod)}};
+	struct luasym_field self[] = {{"self", TV(LJ_TTAB, mod)}, {"f", func(a, 1, 0x7000, 0)}};
+	struct luasym_field modules[] = {{"m", TV(LJ_TTAB, mod)}};
 	const struct lb_mem *mem;
 	int calls = 0;
 
@@ -758,7 +760,7 @@ static int list_kept(void *arg, const struct lj_loaded *l)
 /* Lua functions of the registry and globals, with their prototypes; nothing of a module. */
 Test(luasym, kept_functions)
 {
-	struct arena *a __cleanup(arena_free) = arena_new(NULL);
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t g = sample_vm(a);
 	const struct lb_mem *mem = arena_mem(a);
 	char names[256] = "";

@@ -228,7 +228,7 @@ Test(mem, limited)
 	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x1001), 0);
 	cr_expect_eq(c, 'b');
 	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x2000), -EFAULT, "counts, too");
-	cr_expect_eq(limited.left, 0);
+	cr_expect_eq(limited.remaining, 0);
 	cr_expect_eq(mem_read(&limited.mem, &c, 1, 0x1000), -EFAULT);
 	mem_image_clear(&img);
 }

@@ -72,7 +72,7 @@ Test(native, sparse_file)
 	cr_assert_neq(at, MAP_FAILED);
 	cr_assert_eq(native_new(&n), 0);
 	cr_assert_eq(native_maps_new(n, getpid(), &maps), 0);
-	native_place(maps, (uintptr_t)at + 64, &module, &offset);
+	native_offset(maps, (uintptr_t)at + 64, &module, &offset);
 	cr_expect_str_eq(module, "memfd:sparse");
 	cr_expect_eq(offset, 64);
 	cr_expect_eq(native_symbol(maps, (uintptr_t)at + 64, &name), -ENOENT);
@@ -98,7 +98,7 @@ Test(native, library_that_was_just_loaded)
 	cr_assert_geq(fd, 0);
 	lib = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	cr_assert_neq(lib, MAP_FAILED);
-	native_place(maps, (uintptr_t)lib + 64, &module, &offset);
+	native_offset(maps, (uintptr_t)lib + 64, &module, &offset);
 	cr_expect_eq(strncmp(module, "libz.so", 7), 0, "%s", module);
 	munmap(lib, 4096);
 	native_maps_free(&maps);

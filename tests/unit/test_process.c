@@ -118,7 +118,7 @@ Test(process, check_of_a_zombie)
 	waitpid(pid, NULL, 0);
 }
 
-struct mapped {
+struct process_mapped {
 	int n;
 	uint64_t last, addr; /* addr: the mapping that holds it is kept */
 	struct process_mapping at;
@@ -127,7 +127,7 @@ struct mapped {
 
 static int on_mapping(void *arg, const struct process_mapping *m)
 {
-	struct mapped *all = arg;
+	struct process_mapped *all = arg;
 
 	cr_expect_lt(m->start, m->end);
 	cr_expect_geq(m->start, all->last);
@@ -143,7 +143,7 @@ static int on_mapping(void *arg, const struct process_mapping *m)
 
 Test(process, mappings)
 {
-	struct mapped m = {.addr = (uint64_t)on_mapping};
+	struct process_mapped m = {.addr = (uint64_t)on_mapping};
 	struct stat mapped, exe;
 	int fd __close = -1;
 
@@ -275,19 +275,19 @@ Test(scan, this_process)
 #define LUAJIT "/usr/bin/luajit"
 
 /* A file that is mapped as a process that executes it would have it mapped. */
-struct image {
+struct process_image {
 	char path[32];
 	struct file_bytes file;
 	void *text;
 };
 
-static void image_read(struct image *f, const char *path)
+static void image_read(struct process_image *f, const char *path)
 {
 	if (!file_bytes_read(path, &f->file))
 		cr_assert(false, "%s is not installed", path);
 }
 
-static Elf64_Phdr *image_segment(struct image *f, uint32_t type, uint32_t flags)
+static Elf64_Phdr *image_segment(struct process_image *f, uint32_t type, uint32_t flags)
 {
 	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)f->file.bytes;
 	Elf64_Phdr *ph = (Elf64_Phdr *)(f->file.bytes + eh->e_phoff);
@@ -300,7 +300,7 @@ static Elf64_Phdr *image_segment(struct image *f, uint32_t type, uint32_t flags)
 	return NULL;
 }
 
-static void image_map(struct image *f)
+static void image_map(struct process_image *f)
 {
 	const Elf64_Phdr *text = image_segment(f, PT_LOAD, PF_X);
 	int fd __close = -1;
@@ -313,7 +313,7 @@ static void image_map(struct image *f)
 	cr_assert_neq(f->text, MAP_FAILED);
 }
 
-static void image_unmap(struct image *f)
+static void image_unmap(struct process_image *f)
 {
 	munmap(f->text, image_segment(f, PT_LOAD, PF_X)->p_filesz);
 	unlink(f->path);
@@ -326,7 +326,7 @@ Test(scan, text_in_a_shared_page)
 	const struct vm_build *b;
 	struct lb_proc proc = {};
 	struct error err = {};
-	struct image f = {};
+	struct process_image f = {};
 	Elf64_Phdr *first, *text;
 
 	image_read(&f, LUA);
@@ -356,7 +356,7 @@ Test(scan, too_many_vms)
 	const struct lb_module *modules;
 	struct lb_proc proc = {};
 	struct error err = {};
-	struct image f = {};
+	struct process_image f = {};
 	const Elf64_Phdr *text;
 	int fd;
 
@@ -383,7 +383,7 @@ Test(scan, too_many_vms)
 }
 
 /* The file's n-th variant: what follows some calls of its VM is no instruction. */
-static void vary(const struct image *f, unsigned n)
+static void vary(const struct process_image *f, unsigned n)
 {
 	struct elf_file *elf = NULL;
 	struct elf_lj_vm vm;
@@ -409,7 +409,7 @@ Test(scan, too_many_builds)
 	struct scan *scan __cleanup(scan_free) = NULL;
 	struct lb_proc proc = {};
 	struct error err = {};
-	struct image f = {};
+	struct process_image f = {};
 	unsigned i;
 
 	cr_assert_eq(scan_new(&scan), 0);

@@ -25,15 +25,15 @@ static const struct puc_code_ins main_code[] = {
 #define CALL_AT 8
 static const char *const main_k[] = {"a", "b", "c", "d", "one", "two", NULL};
 
-struct scene {
-	struct arena *a;
+struct protos_scene {
+	struct test_arena *a;
 	struct lb_build build;
 	uint64_t child[2], between, parent;
 	uint64_t one; /* its text */
 	uint64_t children;
 };
 
-static uint64_t find(const struct scene *s, const void *bytes, size_t n)
+static uint64_t find(const struct protos_scene *s, const void *bytes, size_t n)
 {
 	const uint8_t *at = memmem(s->a->bytes, s->a->used, bytes, n);
 
@@ -41,7 +41,7 @@ static uint64_t find(const struct scene *s, const void *bytes, size_t n)
 	return ARENA_BASE + (uint64_t)(at - s->a->bytes);
 }
 
-static void scene_init(struct scene *s)
+static void scene_init(struct protos_scene *s)
 {
 	static const struct puc_code_ins calls[] = {{I_CALL, 1, 0, 0}, {I_RETURN, 0, 0, 0}};
 	const struct puc_layout *puc;
@@ -71,7 +71,7 @@ static void scene_init(struct scene *s)
 	s->children = find(s, s->child, sizeof(s->child));
 }
 
-static uint32_t print_of(const struct scene *s, uint64_t addr)
+static uint32_t print_of(const struct protos_scene *s, uint64_t addr)
 {
 	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 
@@ -92,7 +92,7 @@ Test(protos, changed_is_what_was_shown)
 	const struct protos_entry *entry;
 	struct lb_rec_proto rec = {0};
 	unsigned changes = 0;
-	struct scene s;
+	struct protos_scene s;
 	uint32_t fp;
 
 	scene_init(&s);
@@ -111,9 +111,9 @@ Test(protos, changed_is_what_was_shown)
 	cr_assert_eq(print_of(&s, s.parent), fp);
 	entry = protos_get(p, &s.build, s.parent, fp, 2);
 	cr_expect_eq(changes, 1);
-	cr_expect(entry->doubtful);
+	cr_expect(entry->ambiguous);
 	entry = protos_get(p, &s.build, s.parent, fp, 3);
-	cr_expect_not(entry->doubtful);
+	cr_expect_not(entry->ambiguous);
 	cr_expect_eq(changes, 1);
 	cr_expect_str_eq(protos_definition(entry, s.child[0]), "uno");
 	arena_free(&s.a);
@@ -125,7 +125,7 @@ Test(protos, the_name_that_a_host_has)
 	struct protos *p __cleanup(protos_free) = NULL;
 	const struct protos_entry *entry;
 	unsigned changes = 0;
-	struct scene s;
+	struct protos_scene s;
 	uint32_t fp;
 
 	scene_init(&s);
@@ -163,7 +163,7 @@ Test(protos, evicted)
 	const struct protos_entry *entry;
 	uint64_t evicted = 0;
 	unsigned changes = 0;
-	struct scene s;
+	struct protos_scene s;
 	uint32_t fp;
 
 	scene_init(&s);
@@ -178,7 +178,7 @@ Test(protos, evicted)
 	cr_expect_eq(evicted, s.parent);
 	entry = protos_get(p, &s.build, s.parent, fp, 3);
 	cr_assert_not_null(entry->proto);
-	cr_expect_not(entry->doubtful);
+	cr_expect_not(entry->ambiguous);
 	cr_expect_str_eq(protos_definition(entry, s.child[0]), "one");
 	cr_expect_eq(changes, 0, "no frame of this profile depends on what was evicted");
 
@@ -187,9 +187,9 @@ Test(protos, evicted)
 	arena_put(s.a, s.one, "uno", 3);
 	cr_assert_eq(print_of(&s, s.parent), fp);
 	entry = protos_get(p, &s.build, s.parent, fp, 5);
-	cr_expect(entry->doubtful);
+	cr_expect(entry->ambiguous);
 	entry = protos_get(p, &s.build, s.parent, fp, 6);
-	cr_expect_not(entry->doubtful);
+	cr_expect_not(entry->ambiguous);
 	cr_expect_str_eq(protos_definition(entry, s.child[0]), "uno");
 	arena_free(&s.a);
 }
@@ -209,7 +209,8 @@ static int read_mapping(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 }
 
 /* Shows a prototype until BPF makes its fingerprint once in an epoch; the next round is 9. */
-static void begin_sharing(struct protos *p, const struct scene *s, uint64_t addr, uint32_t fp)
+static void begin_sharing(struct protos *p, const struct protos_scene *s, uint64_t addr,
+			  uint32_t fp)
 {
 	uint32_t round;
 
@@ -226,7 +227,7 @@ Test(protos, a_list_of_objects_that_is_a_circle, .timeout = 60)
 	struct protos *p __cleanup(protos_free) = NULL;
 	const struct protos_entry *entry;
 	unsigned changes = 0;
-	struct scene s;
+	struct protos_scene s;
 
 	scene_init(&s);
 	arena_put64(s.a, s.child[0], s.child[1]);
@@ -245,7 +246,7 @@ Test(protos, a_process_that_is_steady)
 	struct protos *p __cleanup(protos_free) = NULL;
 	unsigned changes = 0;
 	uint32_t round, fp;
-	struct scene s;
+	struct protos_scene s;
 
 	scene_init(&s);
 	fp = print_of(&s, s.parent);
@@ -274,7 +275,7 @@ Test(protos, addresses_that_are_used_again)
 		bool freed = i == FREED || i == HALF_FREED || i == UNMAPPED;
 		unsigned changes = 0;
 		uint32_t fp, round;
-		struct scene s;
+		struct protos_scene s;
 
 		scene_init(&s);
 		fp = print_of(&s, s.parent);
@@ -302,7 +303,7 @@ Test(protos, addresses_that_are_used_again)
 		arena_mem(s.a);
 		entry = protos_get(p, &s.build, s.parent, fp, 9);
 		cr_assert_not_null(entry);
-		cr_expect_eq(entry->doubtful, i == SAME_FP || i == ANOTHER, "case %d", i);
+		cr_expect_eq(entry->ambiguous, i == SAME_FP || i == ANOTHER, "case %d", i);
 		cr_expect_eq(entry->waits, freed, "case %d", i);
 		cr_expect_eq(protos_share(p, 9), i == KEPT, "case %d", i);
 		for (round = 10; round < 9 + PROTOS_WAIT; round++)
@@ -310,10 +311,10 @@ Test(protos, addresses_that_are_used_again)
 				     "case %d", i);
 		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT);
 		cr_expect_not(entry->waits, "case %d", i);
-		cr_expect_eq(entry->doubtful, freed, "case %d: the process lives on", i);
+		cr_expect_eq(entry->ambiguous, freed, "case %d: the process lives on", i);
 		/* each sample is proved by now */
 		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT + 5);
-		cr_expect_not(entry->doubtful, "case %d", i);
+		cr_expect_not(entry->ambiguous, "case %d", i);
 		cr_expect_not(entry->waits, "case %d", i);
 		arena_free(&s.a);
 	}
@@ -329,7 +330,7 @@ Test(protos, of_what_has_ended)
 		struct mapping map = {.mem.read = read_mapping};
 		const struct protos_entry *entry;
 		unsigned changes = 0;
-		struct scene s;
+		struct protos_scene s;
 		uint32_t fp;
 
 		scene_init(&s);
@@ -348,9 +349,9 @@ Test(protos, of_what_has_ended)
 		entry = protos_get(p, &s.build, s.parent, fp, 10);
 		cr_assert_not_null(entry->proto);
 		cr_expect_not(entry->waits, "%d", i);
-		cr_expect_not(entry->doubtful, "%d", i);
+		cr_expect_not(entry->ambiguous, "%d", i);
 		entry = protos_get(p, &s.build, s.parent, fp, 9 + PROTOS_WAIT);
-		cr_expect_not(entry->doubtful, "%d", i);
+		cr_expect_not(entry->ambiguous, "%d", i);
 		arena_free(&s.a);
 	}
 }
@@ -361,7 +362,7 @@ Test(protos, doubt_lasts_until_all_is_read)
 	struct protos *p __cleanup(protos_free) = NULL;
 	unsigned changes = 0;
 	uint32_t was, round;
-	struct scene s;
+	struct protos_scene s;
 
 	scene_init(&s);
 	was = print_of(&s, s.parent);
@@ -370,11 +371,11 @@ Test(protos, doubt_lasts_until_all_is_read)
 	arena_put(s.a, s.one, "uno", 3); /* another one of the same fingerprint */
 	arena_mem(s.a);
 	for (round = 2; round < 9; round++) {
-		cr_expect(protos_get(p, &s.build, s.parent, was, round)->doubtful, "%u", round);
+		cr_expect(protos_get(p, &s.build, s.parent, was, round)->ambiguous, "%u", round);
 		protos_left(p, round);
 	}
-	cr_expect(protos_get(p, &s.build, s.parent, was, 9)->doubtful);
-	cr_expect_not(protos_get(p, &s.build, s.parent, was, 10)->doubtful);
+	cr_expect(protos_get(p, &s.build, s.parent, was, 9)->ambiguous);
+	cr_expect_not(protos_get(p, &s.build, s.parent, was, 10)->ambiguous);
 	arena_free(&s.a);
 }
 
@@ -383,7 +384,7 @@ Test(protos, samples_of_an_epoch)
 {
 	static const struct {
 		uint32_t found, left, shown; /* rounds */
-		bool doubtful;
+		bool ambiguous;
 	} cases[] = {{9, 0, 10, true},
 		     {9, 0, 11, true},
 		     {9, 0, 12, false},
@@ -395,7 +396,7 @@ Test(protos, samples_of_an_epoch)
 		struct protos *p __cleanup(protos_free) = NULL;
 		uint32_t parent, between, round;
 		unsigned changes = 0;
-		struct scene s;
+		struct protos_scene s;
 
 		scene_init(&s);
 		parent = print_of(&s, s.parent);
@@ -405,23 +406,23 @@ Test(protos, samples_of_an_epoch)
 		begin_sharing(p, &s, s.parent, parent);
 		arena_put(s.a, s.parent + s.a->puc->p_linedefined, "\x4d", 1);
 		arena_mem(s.a);
-		cr_expect(protos_get(p, &s.build, s.parent, parent, cases[i].found)->doubtful);
+		cr_expect(protos_get(p, &s.build, s.parent, parent, cases[i].found)->ambiguous);
 		for (round = 9; round <= cases[i].left; round++)
 			protos_left(p, round);
 		arena_put(s.a, s.between + s.a->puc->p_linedefined, "\x4e", 1);
 		arena_mem(s.a);
-		cr_expect_eq(protos_get(p, &s.build, s.between, between, cases[i].shown)->doubtful,
-			     cases[i].doubtful, "%zu", i);
+		cr_expect_eq(protos_get(p, &s.build, s.between, between, cases[i].shown)->ambiguous,
+			     cases[i].ambiguous, "%zu", i);
 		arena_free(&s.a);
 	}
 }
 
-static void put_line(const struct scene *s, uint64_t proto, uint32_t line)
+static void put_line(const struct protos_scene *s, uint64_t proto, uint32_t line)
 {
 	arena_put32(s->a, proto + s->a->puc->p_linedefined, line);
 }
 
-static const char *misfit_with(struct protos *p, const struct scene *s, uint64_t proto,
+static const char *misfit_with(struct protos *p, const struct protos_scene *s, uint64_t proto,
 			       uint32_t round)
 {
 	cr_assert_not_null(protos_get(p, &s->build, proto, print_of(s, proto), round));
@@ -434,7 +435,7 @@ Test(protos, most_tell_the_layout)
 	struct protos *p __cleanup(protos_free) = NULL;
 	struct lb_build other = {0};
 	unsigned changes = 0;
-	struct scene s;
+	struct protos_scene s;
 	uint32_t round;
 
 	scene_init(&s);
@@ -457,7 +458,7 @@ Test(protos, most_tell_the_layout)
 /* ---- of samples ------------------------------------------------------------------------------ */
 
 /* The arena as it is now, where its pointers say that it lies. */
-static void show(const struct scene *s)
+static void show(const struct protos_scene *s)
 {
 	static void *at;
 
@@ -469,7 +470,7 @@ static void show(const struct scene *s)
 }
 
 /* A sample of the current round: child 0, called by a function that the parent called. */
-static const char *sample_again(const struct scene *s, struct image *image)
+static const char *sample_again(const struct protos_scene *s, struct image *image)
 {
 	const uint64_t stack[] = {s->child[0], s->between, s->parent};
 	const uint32_t pc[] = {1, 0, CALL_AT};
@@ -488,7 +489,7 @@ static const char *sample_again(const struct scene *s, struct image *image)
 	return got.lost;
 }
 
-static const char *sample(const struct scene *s, struct symbolizer *sym, struct image *image)
+static const char *sample(const struct protos_scene *s, struct symbolizer *sym, struct image *image)
 {
 	symbolizer_round(sym);
 	return sample_again(s, image);
@@ -502,13 +503,13 @@ static const char *last_leaf(const struct prof *prof)
 	return prof_frame(prof, row.frames[0])->defname;
 }
 
-static void change_text(const struct scene *s)
+static void change_text(const struct protos_scene *s)
 {
 	arena_put(s->a, s->one, "uno", 3);
 }
 
 /* As when a chunk is loaded again: its children are the same, and took each other's addresses. */
-static void change_children(const struct scene *s)
+static void change_children(const struct protos_scene *s)
 {
 	arena_put64(s->a, s->children, s->child[1]);
 	arena_put64(s->a, s->children + 8, s->child[0]);
@@ -518,7 +519,7 @@ static void change_children(const struct scene *s)
 Test(protos, names_go_with_the_parent)
 {
 	static const struct {
-		void (*change)(const struct scene *s);
+		void (*change)(const struct protos_scene *s);
 		const char *name;
 	} cases[] = {{change_text, "uno"}, {change_children, "two"}};
 	size_t i;
@@ -527,7 +528,7 @@ Test(protos, names_go_with_the_parent)
 		struct prof *prof __cleanup(prof_free) = NULL;
 		struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
 		struct image *image __cleanup(image_free) = NULL;
-		struct scene s;
+		struct protos_scene s;
 
 		scene_init(&s);
 		cr_assert_eq(prof_new(&prof), 0);
@@ -563,7 +564,7 @@ Test(protos, another_profile)
 	struct prof *first __cleanup(prof_free) = NULL, *next __cleanup(prof_free) = NULL;
 	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
 	struct image *image __cleanup(image_free) = NULL;
-	struct scene s;
+	struct protos_scene s;
 
 	scene_init(&s);
 	cr_assert_eq(prof_new(&first), 0);
@@ -590,7 +591,7 @@ Test(protos, no_samples_of_another_layout)
 	struct prof *prof __cleanup(prof_free) = NULL;
 	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
 	struct image *image __cleanup(image_free) = NULL;
-	struct scene s;
+	struct protos_scene s;
 
 	scene_init(&s);
 	put_line(&s, s.child[0], 0);

@@ -55,7 +55,7 @@ Test(puc_recognise, a_file_without_lua_is_searched_once)
 		       .e_phnum = 1},
 		.load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = sizeof(image)},
 	};
-	struct budget all = {.left = 1 << 30};
+	struct budget all = {.remaining = 1 << 30};
 	struct elf_file *elf;
 	struct vm_build b;
 	struct error err = {};
@@ -63,7 +63,7 @@ Test(puc_recognise, a_file_without_lua_is_searched_once)
 	cr_assert_eq(elf_open_bytes(&image, sizeof(image), &elf), 0);
 	elf_charge(elf, &all);
 	cr_expect_eq(puc_recognise(elf, &b, &err), -ENOENT);
-	cr_expect_lt((1 << 30) - all.left, sizeof(image) * 5 / 4);
+	cr_expect_lt((1 << 30) - all.remaining, sizeof(image) * 5 / 4);
 	elf_close(&elf);
 }
 
@@ -758,7 +758,7 @@ Test(puc_recognise, cut_short)
 Test(puc_recognise, too_large)
 {
 	const off_t large = 12 << 20;
-	struct budget all = {.left = 8 << 20, .of_what = "all files"};
+	struct budget all = {.remaining = 8 << 20, .of_what = "all files"};
 	struct elf_file *elf = NULL;
 	static struct vm_build b;
 	struct error err = {};

@@ -89,7 +89,7 @@ static const struct expected called_54[] = {
 	{42, PUC_NAME_METAMETHOD, "__close"},
 };
 
-static uint64_t sample_proto(struct arena *a, bool stripped)
+static uint64_t sample_proto(struct test_arena *a, bool stripped)
 {
 	return puc_code_proto(a,
 			      &(struct puc_code_source){
@@ -101,7 +101,7 @@ static uint64_t sample_proto(struct arena *a, bool stripped)
 }
 
 /* The prototype at addr. Its memory is gone then: what was read stands by itself. */
-static struct puc_proto *read_proto(struct arena *a, uint64_t addr, const char *row)
+static struct puc_proto *read_proto(struct test_arena *a, uint64_t addr, const char *row)
 {
 	struct puc_proto *p = NULL;
 
@@ -157,7 +157,7 @@ Test(puc_sym, names_and_lines)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false);
 		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
 		size_t len;
@@ -186,7 +186,7 @@ Test(puc_sym, stripped)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, true);
 		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
 
@@ -224,7 +224,7 @@ static const struct expected called_with_closures[] = {
 	{21, PUC_NAME_GLOBAL, "m"},
 };
 
-static uint64_t sample_closures(struct arena *a, uint64_t children[2])
+static uint64_t sample_closures(struct test_arena *a, uint64_t children[2])
 {
 	children[0] = puc_code_empty(a, 100);
 	children[1] = puc_code_empty(a, 200);
@@ -245,7 +245,7 @@ Test(puc_sym, calls_with_closures)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 		uint64_t children[2], addr = sample_closures(a, children);
 
@@ -281,7 +281,7 @@ Test(puc_sym, comparisons)
 		enum puc_namewhat what = puc->version == 51 ? PUC_NAME_NONE : PUC_NAME_METAMETHOD;
 		const struct expected calls[] = {{0, what, order ? "order" : "__lt"},
 						 {1, what, order ? "order" : "__le"}};
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 		uint64_t addr = puc_code_proto(
 			a, &(struct puc_code_source){.code = code, .ncode = 3, .k = call_k});
@@ -297,7 +297,7 @@ static enum puc_namewhat name_through_copies(const struct puc_layout *puc, int n
 	enum { BEFORE = 20000 };
 	static const char *const k[] = {"g", NULL};
 	static struct puc_code_ins code[BEFORE + 256];
-	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 	unsigned n;
 	const char *name;
@@ -335,7 +335,7 @@ static unsigned reads_of(const struct puc_layout *puc, unsigned n)
 	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g",
 					    "h", "i", "j", "k", "l", "m", "n"};
 	static const struct puc_code_ins code[] = {{I_RETURN, 0, 0, 0}};
-	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 	struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 	const char *k[16] = {NULL};
 	struct arena_failing f;
@@ -375,7 +375,7 @@ Test(puc_sym, kth_read_fails)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false);
 		const struct lb_mem *mem = arena_mem(a);
 
@@ -407,7 +407,7 @@ Test(puc_sym, known_in_part)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false);
 		unsigned k, known = 0;
 
@@ -436,7 +436,7 @@ Test(puc_sym, lines_beyond_the_function)
 {
 	const char *row;
 	const struct puc_layout *puc = puc_layout_of("5.4.4", &row);
-	struct arena *a __cleanup(arena_free) = arena_new(puc);
+	struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 	uint64_t addr = sample_proto(a, false);
 	struct puc_proto *p;
 	int main;
@@ -461,7 +461,7 @@ Test(puc_sym, chunkname_is_long)
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
 		static char text[9000];
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false);
 		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 
@@ -488,7 +488,7 @@ Test(puc_sym, hash_and_fingerprint)
 			puc->p_lineinfo,     puc->p_upvalues,	 puc->p_sizecode,
 			puc->p_linedefined,  puc->p_sizek,	 puc->p_sizep,
 			puc->p_sizelineinfo, puc->p_sizelocvars, puc->p_sizeupvalues};
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false), hash;
 		uint8_t head[PUC_PROTO_HEAD] __attribute__((aligned(8)));
 		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
@@ -558,7 +558,7 @@ Test(puc_sym, heads_that_lie)
 		};
 
 		for (k = 0; k < LENGTH(lies); k++) {
-			struct arena *a __cleanup(arena_free) = arena_new(puc);
+			struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 			uint64_t addr = sample_proto(a, false);
 			struct puc_proto *p = (void *)1;
 
@@ -600,7 +600,7 @@ Test(puc_sym, what_no_prototype_is)
 		};
 
 		for (k = 0; k < LENGTH(lies); k++) {
-			struct arena *a __cleanup(arena_free) = arena_new(puc);
+			struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 			struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 			uint64_t addr = sample_proto(a, false);
 
@@ -624,7 +624,7 @@ Test(puc_sym, parts_of_no_prototype)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, true), at;
 		struct puc_proto *p __cleanup(puc_proto_free) = read_proto(a, addr, row);
 
@@ -657,7 +657,7 @@ Test(puc_sym, sizes_that_lie)
 					  puc->p_sizelocvars, puc->p_sizeupvalues};
 
 		for (k = 0; k < LENGTH(sizes); k++) {
-			struct arena *a __cleanup(arena_free) = arena_new(puc);
+			struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 			uint64_t addr = sample_proto(a, false);
 			struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 			const struct lb_mem *mem;
@@ -709,7 +709,7 @@ Test(puc_sym, lines_that_lie)
 	size_t i, k;
 
 	for (i = 0; i < LENGTH(lies); i++) {
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t addr = sample_proto(a, false), info, abs;
 		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 

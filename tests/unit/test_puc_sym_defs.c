@@ -62,7 +62,7 @@ static int stop_at_once(void *arg, uint64_t child, const char *name)
 	return 42;
 }
 
-static uint64_t sample_defs(struct arena *a, struct defined *d)
+static uint64_t sample_defs(struct test_arena *a, struct defined *d)
 {
 	static const char *const k[] = {"g", "x", NULL};
 	uint64_t children[8];
@@ -91,7 +91,7 @@ Test(puc_sym, definitions)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		struct puc_proto *p __cleanup(puc_proto_free) = NULL;
 		struct defined d;
 		uint64_t addr = sample_defs(a, &d);
@@ -115,7 +115,7 @@ Test(puc_sym, definitions_known_in_part)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		struct defined d;
 		uint64_t addr = sample_defs(a, &d);
 		unsigned without;

@@ -13,19 +13,19 @@
 #include "lua/puc/cnames.h"
 #include "lua/puc/loaded.h"
 
-struct value {
+struct loaded_value {
 	uint64_t val;
 	uint8_t tt;
 };
 
-struct field {
+struct loaded_field {
 	const char *key;
-	struct value v;
+	struct loaded_value v;
 };
 
 #define CODE 0x550000000000ULL /* C functions are here */
 
-static void put_node(struct arena *a, uint64_t at, const struct field *f)
+static void put_node(struct test_arena *a, uint64_t at, const struct loaded_field *f)
 {
 	const struct puc_layout *puc = a->puc;
 	bool is_short = f && strlen(f->key) <= PUC_SHORT_STRING;
@@ -39,7 +39,8 @@ static void put_node(struct arena *a, uint64_t at, const struct field *f)
 	arena_put8(a, at + puc->node_key_tt, key_tt);
 }
 
-static struct value table_at(struct arena *a, uint64_t t, const struct field *fields, uint32_t n)
+static struct loaded_value table_at(struct test_arena *a, uint64_t t,
+				    const struct loaded_field *fields, uint32_t n)
 {
 	const struct puc_layout *puc = a->puc;
 	uint8_t lsize = 0;
@@ -54,15 +55,16 @@ static struct value table_at(struct arena *a, uint64_t t, const struct field *fi
 	arena_put8(a, t + PUC_GC_TT, 5);
 	arena_put8(a, t + puc->t_lsizenode, lsize);
 	arena_put64(a, t + puc->t_node, node);
-	return (struct value){t, puc->version == 51 ? 5 : 5 | 0x40};
+	return (struct loaded_value){t, puc->version == 51 ? 5 : 5 | 0x40};
 }
 
-static struct value table(struct arena *a, const struct field *fields, uint32_t n)
+static struct loaded_value table(struct test_arena *a, const struct loaded_field *fields,
+				 uint32_t n)
 {
 	return table_at(a, arena_take(a, 72), fields, n);
 }
 
-static struct value closure(struct arena *a, bool is_c, uint64_t target)
+static struct loaded_value closure(struct test_arena *a, bool is_c, uint64_t target)
 {
 	const struct puc_layout *puc = a->puc;
 	uint64_t c = arena_take(a, puc->closure_p + 8);
@@ -72,55 +74,56 @@ static struct value closure(struct arena *a, bool is_c, uint64_t target)
 	if (puc->closure_isC != PUC_NONE)
 		arena_put8(a, c + puc->closure_isC, is_c);
 	arena_put64(a, c + puc->closure_p, target);
-	return (struct value){
+	return (struct loaded_value){
 		c, (uint8_t)((is_c ? puc->tt_ccl : puc->tt_lcl) | (puc->version == 51 ? 0 : 0x40))};
 }
 
 /* A C function: light where there are such. */
-static struct value cfunc(struct arena *a, uint64_t f)
+static struct loaded_value cfunc(struct test_arena *a, uint64_t f)
 {
 	if (a->puc->version == 51)
 		return closure(a, true, CODE + f);
-	return (struct value){CODE + f, a->puc->tt_lcf};
+	return (struct loaded_value){CODE + f, a->puc->tt_lcf};
 }
 
 /* A registry with these modules, and the metatable of files. Returns g. */
-static uint64_t vm(struct arena *a, const struct field *modules, uint32_t n)
+static uint64_t vm(struct test_arena *a, const struct loaded_field *modules, uint32_t n)
 {
 	uint64_t g = arena_take(a, a->puc->g_registry + 16);
-	struct field index[] = {{"read", cfunc(a, 0x2100)}};
-	struct field meta[] = {{"__index", table(a, index, 1)}, {"__gc", cfunc(a, 0x2110)}};
-	struct field registry[] = {
+	struct loaded_field index[] = {{"read", cfunc(a, 0x2100)}};
+	struct loaded_field meta[] = {{"__index", table(a, index, 1)}, {"__gc", cfunc(a, 0x2110)}};
+	struct loaded_field registry[] = {
 		{"FILE*", table(a, meta, 2)},
-		{"_PRELOAD", table(a, (struct field[]){{"nope", cfunc(a, 0x9000)}}, 1)},
+		{"_PRELOAD", table(a, (struct loaded_field[]){{"nope", cfunc(a, 0x9000)}}, 1)},
 		{"_LOADED", table(a, modules, n)},
 		{"ref", {42, 3}},
 		{"f_script", closure(a, false, 0x5100)},
 		{"c_function", closure(a, true, CODE + 0x9100)},
 	};
-	struct value r = table(a, registry, 6);
+	struct loaded_value r = table(a, registry, 6);
 
 	arena_put64(a, g + a->puc->g_registry, r.val);
 	arena_put8(a, g + a->puc->g_registry + PUC_TV_TT, r.tt);
 	return g;
 }
 
-static uint64_t sample_vm(struct arena *a)
+static uint64_t sample_vm(struct test_arena *a)
 {
-	struct field globals[] = {
+	struct loaded_field globals[] = {
 		{"print", cfunc(a, 0x2008)}, /* io.write, put there by the program */
 		{"type", cfunc(a, 0x1010)},  {"pairs", closure(a, true, CODE + 0x1020)},
 		{"fmt", cfunc(a, 0x3010)},   {"mylua", closure(a, false, 0x5000)},
 		{"number", {3, 3}},	     {PUC_LONG_NAME, cfunc(a, 0x7200)},
 	};
-	struct field string[] = {{"rep", cfunc(a, 0x3000)}, {"format", cfunc(a, 0x3010)}};
-	struct field io[] = {{"open", cfunc(a, 0x2000)}, {"write", cfunc(a, 0x2008)}};
-	struct field deep[] = {{"f", cfunc(a, 0x7300)}, {"next_to_format", cfunc(a, 0x3011)}};
-	struct field mine[] = {{"fmt", cfunc(a, 0x3010)},
-			       {"enc", closure(a, true, CODE + 0x7000)},
-			       {"type", cfunc(a, 0x1010)},
-			       {"sub", table(a, deep, 2)}};
-	struct field modules[] = {
+	struct loaded_field string[] = {{"rep", cfunc(a, 0x3000)}, {"format", cfunc(a, 0x3010)}};
+	struct loaded_field io[] = {{"open", cfunc(a, 0x2000)}, {"write", cfunc(a, 0x2008)}};
+	struct loaded_field deep[] = {{"f", cfunc(a, 0x7300)},
+				      {"next_to_format", cfunc(a, 0x3011)}};
+	struct loaded_field mine[] = {{"fmt", cfunc(a, 0x3010)},
+				      {"enc", closure(a, true, CODE + 0x7000)},
+				      {"type", cfunc(a, 0x1010)},
+				      {"sub", table(a, deep, 2)}};
+	struct loaded_field modules[] = {
 		{"aaa", table(a, mine, 4)}, {"_G", table(a, globals, 7)},
 		{"io", table(a, io, 2)},    {"string", table(a, string, 2)},
 		{"cfn", cfunc(a, 0x7100)},
@@ -156,7 +159,7 @@ Test(puc_sym, c_functions)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		struct puc_cnames *n = NULL;
 		uint64_t g = sample_vm(a);
 
@@ -182,7 +185,7 @@ Test(puc_sym, c_functions_kth_read_fails)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t g = sample_vm(a);
 		const struct lb_mem *mem = arena_mem(a);
 
@@ -218,11 +221,11 @@ Test(puc_sym, loaded_tables_in_a_circle)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t mod = arena_take(a, 72), g;
-		struct value self = {mod, puc->version == 51 ? 5 : 5 | 0x40};
-		struct field fields[] = {{"self", self}, {"f", cfunc(a, 0x7000)}};
-		struct field modules[] = {{"m", self}, {"again", self}};
+		struct loaded_value self = {mod, puc->version == 51 ? 5 : 5 | 0x40};
+		struct loaded_field fields[] = {{"self", self}, {"f", cfunc(a, 0x7000)}};
+		struct loaded_field modules[] = {{"m", self}, {"again", self}};
 		const struct lb_mem *mem;
 		int found = 0;
 
@@ -267,7 +270,7 @@ Test(puc_sym, kept_functions)
 
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
-		struct arena *a __cleanup(arena_free) = arena_new(puc);
+		struct test_arena *a __cleanup(arena_free) = arena_new(puc);
 		uint64_t g = sample_vm(a);
 		const struct lb_mem *mem = arena_mem(a);
 		struct kept_list list = {""};

@@ -9,33 +9,33 @@
 #include "detect/lj/measure.h"
 #include "detect/lj/recognise.h"
 
-struct text {
+struct recognised_text {
 	uint8_t bytes[512];
 	size_t n;
 };
 
-static void put(struct text *t, const char *code, size_t len)
+static void put(struct recognised_text *t, const char *code, size_t len)
 {
 	memcpy(t->bytes + t->n, code, len);
 	t->n += len;
 }
 #define PUT(t, code) put(t, code, sizeof(code) - 1)
 
-static void put32(struct text *t, int64_t v)
+static void put32(struct recognised_text *t, int64_t v)
 {
 	int32_t imm = (int32_t)v;
 
 	put(t, (const char *)&imm, sizeof(imm));
 }
 
-static void put8(struct text *t, unsigned int v)
+static void put8(struct recognised_text *t, unsigned int v)
 {
 	t->bytes[t->n++] = (uint8_t)v;
 }
 
 /* What the VM of a build with this layout holds, but for what shows fact `without`. */
-static void put_globals(struct text *t, const struct lj_layout *lj, unsigned int hookmask,
-			enum lj_fact without)
+static void put_globals(struct recognised_text *t, const struct lj_layout *lj,
+			unsigned int hookmask, enum lj_fact without)
 {
 	int64_t disp = lj->g2disp;
 
@@ -63,7 +63,7 @@ static void put_globals(struct text *t, const struct lj_layout *lj, unsigned int
 	}
 }
 
-static void put_exit(struct text *t, const struct lj_layout *lj)
+static void put_exit(struct recognised_text *t, const struct lj_layout *lj)
 {
 	int64_t J = lj->g2trace - lj->g2disp;
 
@@ -78,7 +78,7 @@ static void put_exit(struct text *t, const struct lj_layout *lj)
 	put32(t, J + lj->j_parent);
 }
 
-static void put_jloop(struct text *t, const struct lj_layout *lj)
+static void put_jloop(struct recognised_text *t, const struct lj_layout *lj)
 {
 	put8(t, lj->gc32 ? 0x41 : 0x49);
 	PUT(t, "\x8b\x8e");
@@ -90,7 +90,7 @@ static void put_jloop(struct text *t, const struct lj_layout *lj)
 	put32(t, lj->jit_base - lj->g2disp);
 }
 
-static void put_tnew(struct text *t, const struct lj_layout *lj)
+static void put_tnew(struct recognised_text *t, const struct lj_layout *lj)
 {
 	int64_t total = lj->gc_total - lj->g2disp;
 
@@ -102,9 +102,10 @@ static void put_tnew(struct text *t, const struct lj_layout *lj)
 	put32(t, total + (int64_t)lj_ref_size(lj));
 }
 
-static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, enum lj_fact without)
+static struct recognised_text text_of(const struct lj_layout *lj, unsigned int hookmask,
+				      enum lj_fact without)
 {
-	struct text t = {};
+	struct recognised_text t = {};
 
 	put_globals(&t, lj, hookmask, without);
 	if (without != LJ_FACT_PARENT)
@@ -147,7 +148,7 @@ static struct text text_of(const struct lj_layout *lj, unsigned int hookmask, en
 	return t;
 }
 
-static struct lj_measured measure(const struct text *t)
+static struct lj_measured measure(const struct recognised_text *t)
 {
 	struct lj_measured m;
 
@@ -156,7 +157,7 @@ static struct lj_measured measure(const struct text *t)
 	return m;
 }
 
-static enum lj_fact layout_of(const struct text *t, const struct lj_layout *like,
+static enum lj_fact layout_of(const struct recognised_text *t, const struct lj_layout *like,
 			      struct lj_layout *lj)
 {
 	struct lj_measured m = measure(t);
@@ -170,7 +171,7 @@ Test(recognise, layouts)
 	const struct lj_layout *row;
 	struct lj_layout lj;
 	const char *name;
-	struct text t;
+	struct recognised_text t;
 	size_t i;
 
 	for (i = 0; (row = lj_layout_row(i, &name)); i++) {
@@ -199,7 +200,7 @@ Test(recognise, missing_facts)
 
 	row = lj_layout_row(0, &name);
 	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		struct text t = text_of(row, lj_layout_hookmask(0), facts[i]);
+		struct recognised_text t = text_of(row, lj_layout_hookmask(0), facts[i]);
 
 		cr_expect_eq(layout_of(&t, row, &lj), facts[i], "%s", lj_fact_names[facts[i]]);
 	}
@@ -211,7 +212,7 @@ Test(recognise, values_that_differ)
 	struct lj_layout lj, other;
 	const struct lj_layout *row;
 	const char *name;
-	struct text t;
+	struct recognised_text t;
 
 	row = lj_layout_row(0, &name);
 	t = text_of(row, lj_layout_hookmask(0), LJ_FACTS);
@@ -231,7 +232,7 @@ Test(recognise, shapes)
 	struct lj_layout lj, odd;
 	const struct lj_layout *row;
 	const char *name;
-	struct text t;
+	struct recognised_text t;
 
 	row = lj_layout_row(0, &name);
 	t = text_of(row, row->vmstate - 40u, LJ_FACTS);
@@ -273,7 +274,7 @@ Test(recognise, shapes)
 
 Test(recognise, without_gc64)
 {
-	struct text t = {};
+	struct recognised_text t = {};
 	struct lj_measured m;
 
 	PUT(&t, "\x41\x81\xc6");
@@ -288,7 +289,7 @@ Test(recognise, without_gc64)
 
 Test(recognise, nonsense)
 {
-	struct text t = {};
+	struct recognised_text t = {};
 	struct lj_measured m;
 
 	m = measure(&t);
@@ -312,7 +313,7 @@ Test(recognise, size_and_frame)
 	const struct lj_layout *row;
 	const char *name;
 	struct lj_measured m;
-	struct text t;
+	struct recognised_text t;
 	size_t n;
 
 	row = lj_layout_row(0, &name);
@@ -336,7 +337,7 @@ Test(recognise, cut)
 	const struct lj_layout *row;
 	struct lj_layout lj;
 	const char *name;
-	struct text t;
+	struct recognised_text t;
 	size_t all;
 
 	row = lj_layout_row(0, &name);

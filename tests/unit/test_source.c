@@ -182,12 +182,12 @@ Test(source, a_target_stays_in_its_root, .init = setup, .fini = teardown)
 }
 
 /* Plays a target whose rights change: each byte that it is sent makes it the next of these users. */
-struct changing {
+struct changing_file {
 	pid_t pid;
 	int step, done;
 };
 
-static void change(const struct changing *c)
+static void change(const struct changing_file *c)
 {
 	char byte;
 
@@ -195,15 +195,15 @@ static void change(const struct changing *c)
 	cr_assert_eq(read(c->done, &byte, 1), 1);
 }
 
-static struct changing play_changing(const uid_t *uids, size_t n)
+static struct changing_file play_changing(const uid_t *uids, size_t n)
 {
 	int step[2], done[2];
-	struct changing c;
+	struct changing_file c;
 	char byte;
 
 	cr_assert_eq(pipe(step), 0);
 	cr_assert_eq(pipe(done), 0);
-	c = (struct changing){.pid = fork(), .step = step[1], .done = done[0]};
+	c = (struct changing_file){.pid = fork(), .step = step[1], .done = done[0]};
 	if (!c.pid) {
 		close(step[1]);
 		for (size_t i = 0; i < n && read(step[0], &byte, 1) == 1; i++)
@@ -222,7 +222,7 @@ static struct changing play_changing(const uid_t *uids, size_t n)
 Test(source, rights_only_shrink, .init = setup, .fini = teardown)
 {
 	struct target_source *source;
-	struct changing c;
+	struct changing_file c;
 	char line[64];
 
 	if (geteuid())

@@ -17,7 +17,7 @@ static void set(const char *name, const char *value)
 }
 
 /* Neither is set: nobody called sudo. Both are IDs: who did. Else an error that names the variable. */
-static const struct row {
+static const struct sudo_row {
 	const char *uid, *gid;
 	struct sudo_caller want;
 	int ret;
@@ -49,7 +49,7 @@ Test(sudo, no_caller_a_caller_or_an_error)
 	if (geteuid())
 		cr_skip("needs root");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct row *row = &rows[i];
+		const struct sudo_row *row = &rows[i];
 		struct sudo_caller caller = {77, 78};
 		struct error err = {};
 

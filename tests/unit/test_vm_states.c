@@ -60,7 +60,7 @@ static void put_byte(uint64_t addr, uint8_t byte)
 /* NULL: it is not found. Other copies are in this process's memory, perhaps. */
 static const struct vm_state *find_by(uint64_t g, uint64_t bytes)
 {
-	struct budget work = {.left = bytes};
+	struct budget work = {.remaining = bytes};
 	const struct vm_file file = {&build, &module};
 
 	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
@@ -238,28 +238,28 @@ Test(vm_states, what_was_not_searched_is_not_known)
 Test(vm_states, candidates_are_bounded)
 {
 	const char *name;
-	struct budget work = {.left = UINT64_MAX};
+	struct budget work = {.remaining = UINT64_MAX};
 	const struct vm_file file = {&build, &module};
 	uint64_t before, words = BYTES / 8;
 
 	make_lj(lj_layout_row(0, &name), lj_layout_hookmask(0), 96);
 	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
-	before = UINT64_MAX - work.left;
+	before = UINT64_MAX - work.remaining;
 	for (uint64_t i = 0; i < words; i++)
 		put((uint64_t)(uintptr_t)memory + 8 * i,
 		    (uint64_t)(uintptr_t)memory + 8 * i - 16 + 96);
-	work.left = UINT64_MAX;
+	work.remaining = UINT64_MAX;
 	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
-	cr_expect_geq(UINT64_MAX - work.left, before + (words - 1) * 4096);
-	work.left = before + 10 * 4096;
+	cr_expect_geq(UINT64_MAX - work.remaining, before + (words - 1) * 4096);
+	work.remaining = before + 10 * 4096;
 	cr_assert_eq(vm_states_find(getpid(), &file, 1, &work, &found), 0);
 	cr_expect_not(found.complete);
-	cr_expect_eq(work.left, 0);
+	cr_expect_eq(work.remaining, 0);
 }
 
 Test(vm_states, a_process_that_has_ended)
 {
-	struct budget work = {.left = UINT64_MAX};
+	struct budget work = {.remaining = UINT64_MAX};
 
 	cr_expect_eq(vm_states_find(0x7ffffffe, NULL, 0, &work, &found), -ESRCH);
 	cr_expect_not(found.complete);
@@ -279,24 +279,24 @@ static int note_run(void *arg, uint64_t start, uint64_t end)
 Test(vm_states, reserved_addresses)
 {
 	const size_t reserved = (64ULL << 30) + MEMORY_PAGE, least = 512ULL << 20;
-	struct budget work = {.left = UINT64_MAX};
+	struct budget work = {.remaining = UINT64_MAX};
 	uint64_t sum[3] = {}, first;
 	bool complete;
 	void *map;
 
 	cr_assert_eq(memory_each(getpid(), &work, note_run, sum, &complete), 0);
-	first = UINT64_MAX - work.left;
+	first = UINT64_MAX - work.remaining;
 	map = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	cr_assert_neq(map, MAP_FAILED);
-	work.left = UINT64_MAX;
+	work.remaining = UINT64_MAX;
 	cr_assert_eq(memory_each(getpid(), &work, note_run, sum, &complete), 0);
 	cr_expect_not(complete);
-	cr_expect_lt(UINT64_MAX - work.left, first + (1 << 20));
+	cr_expect_lt(UINT64_MAX - work.remaining, first + (1 << 20));
 	munmap(map, reserved - least);
-	work.left = UINT64_MAX;
+	work.remaining = UINT64_MAX;
 	cr_assert_eq(memory_each(getpid(), &work, note_run, sum, &complete), 0);
-	cr_expect_geq(UINT64_MAX - work.left, least / MEMORY_PAGE * 8, "its entries count");
+	cr_expect_geq(UINT64_MAX - work.remaining, least / MEMORY_PAGE * 8, "its entries count");
 	munmap((char *)map + reserved - least, least);
 }
 
@@ -304,7 +304,7 @@ Test(vm_states, reserved_addresses)
 Test(vm_states, only_pages_that_are_there)
 {
 	const size_t pages = 100;
-	struct budget work = {.left = UINT64_MAX};
+	struct budget work = {.remaining = UINT64_MAX};
 	uint8_t *map = mmap(NULL, pages * MEMORY_PAGE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t sum[3] = {(uint64_t)(uintptr_t)map};

@@ -35,8 +35,8 @@ struct pair {
 };
 
 /* A VM of one layout: LuaJIT's if puc is NULL. */
-struct vm {
-	struct arena *a;
+struct zone_vm {
+	struct test_arena *a;
 	const struct puc_layout *puc;
 	struct lj_layout lj;
 	const char *name;
@@ -59,7 +59,7 @@ static uint64_t double_bits(uint64_t n)
 	return bits;
 }
 
-static uint64_t put_string(struct vm *v, const struct item *i)
+static uint64_t put_string(struct zone_vm *v, const struct item *i)
 {
 	uint32_t len = i->len ? i->len : (uint32_t)strlen(i->text);
 	uint64_t s;
@@ -74,7 +74,7 @@ static uint64_t put_string(struct vm *v, const struct item *i)
 	return s;
 }
 
-static uint64_t put_function(struct vm *v)
+static uint64_t put_function(struct zone_vm *v)
 {
 	uint64_t f = arena_take(v->a, 64);
 
@@ -83,7 +83,7 @@ static uint64_t put_function(struct vm *v)
 }
 
 /* The word of a LuaJIT value. */
-static uint64_t lj_word(struct vm *v, const struct item *i, uint64_t table)
+static uint64_t lj_word(struct zone_vm *v, const struct item *i, uint64_t table)
 {
 	switch (i->type) {
 	case NIL:
@@ -102,7 +102,7 @@ static uint64_t lj_word(struct vm *v, const struct item *i, uint64_t table)
 }
 
 /* The same of PUC Lua; *tt: its type. */
-static uint64_t puc_value(struct vm *v, const struct item *i, uint64_t table, uint8_t *tt)
+static uint64_t puc_value(struct zone_vm *v, const struct item *i, uint64_t table, uint8_t *tt)
 {
 	uint8_t collectable = v->puc->version == 51 ? 0 : 0x40;
 	uint32_t len;
@@ -135,7 +135,7 @@ static uint64_t puc_value(struct vm *v, const struct item *i, uint64_t table, ui
 	return double_bits(i->number);
 }
 
-static void put_node(struct vm *v, uint64_t at, const struct pair *p)
+static void put_node(struct zone_vm *v, uint64_t at, const struct pair *p)
 {
 	uint8_t tt;
 
@@ -151,7 +151,7 @@ static void put_node(struct vm *v, uint64_t at, const struct pair *p)
 }
 
 /* Element k of an array part whose address is in the table. */
-static void put_element(struct vm *v, uint64_t array, uint32_t k, const struct item *i)
+static void put_element(struct zone_vm *v, uint64_t array, uint32_t k, const struct item *i)
 {
 	uint64_t value;
 	uint8_t tt;
@@ -170,7 +170,7 @@ static void put_element(struct vm *v, uint64_t array, uint32_t k, const struct i
 	arena_put8(v->a, array + 16ULL * (k - 1) + 8, tt);
 }
 
-static uint64_t put_array(struct vm *v, const struct item *items, uint32_t size)
+static uint64_t put_array(struct zone_vm *v, const struct item *items, uint32_t size)
 {
 	uint64_t array;
 
@@ -184,7 +184,7 @@ static uint64_t put_array(struct vm *v, const struct item *items, uint32_t size)
 	return array;
 }
 
-static uint64_t put_table(struct vm *v, const struct item *items, uint32_t size,
+static uint64_t put_table(struct zone_vm *v, const struct item *items, uint32_t size,
 			  const struct pair *nodes, uint32_t nnodes)
 {
 	uint32_t stride = v->puc ? v->puc->node_size : LJ_NODE_SIZE, n = nnodes ? nnodes : 1;
@@ -212,7 +212,7 @@ static uint64_t put_table(struct vm *v, const struct item *items, uint32_t size,
 }
 
 /* The module's table under `module`, in package.loaded. */
-static void put_vm(struct vm *v, const char *module)
+static void put_vm(struct zone_vm *v, const char *module)
 {
 	uint64_t registry, loaded;
 	uint8_t tt;
@@ -240,26 +240,27 @@ static void put_vm(struct vm *v, const char *module)
 	arena_put8(v->a, v->g + v->puc->g_registry + PUC_TV_TT, tt);
 }
 
-static int find(const struct vm *v, const struct lb_mem *mem, const char *module,
+static int find(const struct zone_vm *v, const struct lb_mem *mem, const char *module,
 		struct lb_zone *zone)
 {
 	return v->puc ? puc_zone_find(mem, v->puc, v->g, module, zone)
 		      : lj_zone_find(mem, &v->lj, v->g, module, zone);
 }
 
-static void vm_free(struct vm *v)
+static void vm_free(struct zone_vm *v)
 {
 	arena_free(&v->a);
 }
 
 /* VM i, of LuaJIT's two kinds of strings and of each layout of PUC Lua, with jit.zone's table that
  * has these zones in an array part of this size. False: there is no more. */
-static bool vm_new(struct vm *v, size_t i, const char *const *zones, uint32_t n, uint32_t size)
+static bool vm_new(struct zone_vm *v, size_t i, const char *const *zones, uint32_t n, uint32_t size)
 {
-	*v = (struct vm){.lj = {.registrytv = 0x40, .str_len = i ? LJ_STR_LEN_2017 : LJ_STR_LEN},
-			 .name = "LuaJIT",
-			 .size = size,
-			 .nnodes = 2};
+	*v = (struct zone_vm){
+		.lj = {.registrytv = 0x40, .str_len = i ? LJ_STR_LEN_2017 : LJ_STR_LEN},
+		.name = "LuaJIT",
+		.size = size,
+		.nnodes = 2};
 	if (i > 1) {
 		v->puc = puc_layout_row(i - 2, &v->name);
 		if (!v->puc)
@@ -282,7 +283,8 @@ static struct {
 	struct lb_cache cache;
 } walk;
 
-static uint64_t read_zone(const struct vm *v, const struct lb_mem *mem, const struct lb_zone *zone)
+static uint64_t read_zone(const struct zone_vm *v, const struct lb_mem *mem,
+			  const struct lb_zone *zone)
 {
 	memset(&walk.w.zone, 0xaa, sizeof(walk.w.zone));
 	lb_begin(&walk.cache, walk.cache.sample + 1);
@@ -298,7 +300,7 @@ static bool is_name(uint64_t word, const char *text, uint32_t len)
 }
 
 /* Finds and reads; text: the name, NULL: word is expected. */
-static void expect(struct vm *v, const char *text, uint64_t word)
+static void expect(struct zone_vm *v, const char *text, uint64_t word)
 {
 	const struct lb_mem *mem = arena_mem(v->a);
 	struct lb_zone zone;
@@ -329,12 +331,12 @@ static const char *const *names(void)
 Test(zone, the_last_element_of_each_depth)
 {
 	static const uint32_t sizes[] = {0, 1, 2, 3, 4, 7, 8, 9, 16, 17, 64};
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, NULL, 0, 0); i++, vm_free(&v))
 		for (size_t s = 0; s < LENGTH(sizes); s++)
 			for (uint32_t depth = 0; depth <= sizes[s]; depth += 1 + depth / 8) {
-				struct vm one;
+				struct zone_vm one;
 
 				vm_new(&one, i, names(), depth, sizes[s]);
 				put_vm(&one, "m");
@@ -344,15 +346,15 @@ Test(zone, the_last_element_of_each_depth)
 }
 
 /* All of the arena, as pages are read whole, which counts its reads. */
-struct counted {
+struct zone_counted {
 	struct lb_mem mem;
-	struct arena *a;
+	struct test_arena *a;
 	unsigned reads;
 };
 
 static int read_counted(const struct lb_mem *mem, void *dst, __u32 size, __u64 addr)
 {
-	struct counted *c = container_of(mem, struct counted, mem);
+	struct zone_counted *c = container_of(mem, struct zone_counted, mem);
 
 	c->reads++;
 	if (addr < ARENA_BASE || addr + size > ARENA_BASE + ARENA_SIZE)
@@ -362,9 +364,9 @@ static int read_counted(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 }
 
 /* Reads the zone of a stack of so many, where the last sample had `last`. */
-static void expect_after(struct vm *v, uint32_t depth, uint32_t last)
+static void expect_after(struct zone_vm *v, uint32_t depth, uint32_t last)
 {
-	struct counted c = {.mem.read = read_counted, .a = v->a};
+	struct zone_counted c = {.mem.read = read_counted, .a = v->a};
 	struct lb_zone zone;
 	uint64_t got;
 
@@ -386,12 +388,12 @@ static void expect_after(struct vm *v, uint32_t depth, uint32_t last)
 Test(zone, after_another_depth)
 {
 	static const uint32_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 64};
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, NULL, 0, 0); i++, vm_free(&v))
 		for (size_t s = 0; s < LENGTH(sizes); s++)
 			for (uint32_t depth = 0; depth <= sizes[s]; depth += 1 + depth / 8) {
-				struct vm one;
+				struct zone_vm one;
 
 				vm_new(&one, i, names(), depth, sizes[s]);
 				put_vm(&one, "m");
@@ -404,13 +406,13 @@ Test(zone, after_another_depth)
 /* An array part of which each number of elements lies in a page, and the others in the next. */
 Test(zone, an_array_part_in_two_pages)
 {
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, NULL, 0, 0); i++, vm_free(&v))
 		for (uint32_t before = 1; before <= 18; before++)
 			for (uint32_t depth = 0; depth <= 16; depth++) {
 				uint32_t stride = v.puc && v.puc->version < 55 ? 16 : 8;
-				struct vm one;
+				struct zone_vm one;
 
 				vm_new(&one, i, names(), depth, 16);
 				one.end_of_page = before * stride;
@@ -424,7 +426,7 @@ Test(zone, an_array_part_in_two_pages)
 /* A table whose hash part has room keeps the first zones, or the next, there. */
 Test(zone, zones_in_the_hash_part)
 {
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 2, 2); i++, vm_free(&v)) {
 		v.nnodes = 8;
@@ -445,7 +447,7 @@ Test(zone, zones_in_the_hash_part)
 
 Test(zone, a_hole_in_the_hash_part_is_unknown)
 {
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 2, 2); i++, vm_free(&v)) {
 		v.nnodes = 4;
@@ -460,7 +462,7 @@ Test(zone, not_a_string)
 {
 	static const struct item others[] = {
 		{NUMBER, .number = 7}, {INTEGER, .number = 7}, {.type = FUNCTION}, {.type = TABLE}};
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t k = 0; k < LENGTH(others); k++)
 		for (uint32_t size = 2; size < 40; size += 30)
@@ -474,7 +476,7 @@ Test(zone, not_a_string)
 Test(zone, names_of_each_length)
 {
 	static char text[1001];
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t k = 0; k < sizeof(text) - 1; k++)
 		text[k] = (char)('!' + k % 90);
@@ -503,7 +505,7 @@ Test(zone, one_byte_more_or_another_is_another_name)
 	static const char *const texts[] = {"",		"a",	    "b",	 "aa",
 					    "aaaaaaaa", "aaaaaaab", "aaaaaaaaa", "baaaaaaa"};
 	uint64_t got[LENGTH(texts)];
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t k = 0; k < LENGTH(texts); k++) {
 		struct lb_zone zone;
@@ -521,7 +523,7 @@ Test(zone, one_byte_more_or_another_is_another_name)
 /* Lua 5.4 keeps a hint in place of the array part's size. */
 Test(zone, a_hint_is_no_size)
 {
-	struct vm v;
+	struct zone_vm v;
 	int n = 0;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 7, 8); i++, vm_free(&v)) {
@@ -540,7 +542,7 @@ Test(zone, hostile_sizes)
 {
 	static const uint32_t sizes[] = {LB_ZONE_SIZE_MOST + 1, UINT32_MAX};
 	struct lb_zone zone;
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 2, 2); i++, vm_free(&v)) {
 		put_vm(&v, "m");
@@ -560,7 +562,7 @@ Test(zone, hostile_sizes)
 Test(zone, the_module)
 {
 	struct lb_zone zone;
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 2, 2); i++, vm_free(&v)) {
 		const char *module = v.puc ? "zone" : "jit.zone";
@@ -581,7 +583,7 @@ Test(zone, the_module)
 /* What cannot be read is unknown; what is read is right. */
 Test(zone, kth_read_fails)
 {
-	struct vm v;
+	struct zone_vm v;
 
 	for (size_t i = 0; vm_new(&v, i, names(), 20, 32); i++, vm_free(&v)) {
 		struct lb_zone zone, found;
@@ -630,7 +632,7 @@ struct recording {
 	uint32_t round;
 };
 
-static void begin(struct recording *r, struct vm *v)
+static void begin(struct recording *r, struct zone_vm *v)
 {
 	*r = (struct recording){.build = {.family = LB_FAMILY_LJ, .lj.lj = v->lj}};
 	cr_assert_eq(zones_new(&(struct zones_options){.set = on_set, .module = "m"}, &r->zones),
@@ -646,7 +648,8 @@ static void end(struct recording *r)
 }
 
 /* The label of a sample that BPF took by the last registered generation, in a round of its own. */
-static const char *label(struct recording *r, struct vm *v, const struct lb_mem *mem, uint64_t zone)
+static const char *label(struct recording *r, struct zone_vm *v, const struct lb_mem *mem,
+			 uint64_t zone)
 {
 	struct lb_rec_sample rec = {.vm = v->g, .pid = 1, .epoch = 1, .zone = zone};
 
@@ -672,7 +675,7 @@ static void send(struct recording *r, uint64_t word, const char *text)
 Test(zone, a_label_needs_the_present_generation)
 {
 	struct recording r;
-	struct vm v;
+	struct zone_vm v;
 	uint64_t old;
 
 	vm_new(&v, 0, names(), 1, 1);
@@ -713,7 +716,7 @@ Test(zone, a_module_that_comes_later_and_goes)
 {
 	struct recording r;
 	struct zones_counts counts;
-	struct vm v;
+	struct zone_vm v;
 	uint64_t old;
 
 	vm_new(&v, 0, names(), 1, 1);
@@ -747,7 +750,7 @@ Test(zone, a_module_that_comes_later_and_goes)
 Test(zone, a_process_that_ended_before_the_search)
 {
 	struct recording r;
-	struct vm v;
+	struct zone_vm v;
 
 	vm_new(&v, 0, names(), 1, 1);
 	put_vm(&v, "m");
@@ -764,7 +767,7 @@ Test(zone, a_process_that_ended_before_the_search)
 Test(zone, a_stack_that_is_replaced_again_is_not_trusted)
 {
 	struct recording r;
-	struct vm v;
+	struct zone_vm v;
 	uint64_t other;
 
 	vm_new(&v, 0, names(), 1, 1);

@@ -14,12 +14,12 @@ bool budget_spend(struct budget *b, uint64_t n)
 		if (i->until_signal && signals_caught())
 			return false;
 	for (i = b; i; i = i->of)
-		if (!i->left || i->left < n) {
-			i->left = 0;
+		if (!i->remaining || i->remaining < n) {
+			i->remaining = 0;
 			return false;
 		}
 	for (i = b; i; i = i->of)
-		i->left -= n;
+		i->remaining -= n;
 	return true;
 }
 
@@ -31,13 +31,13 @@ void budget_refill(struct budget *b, uint64_t whole, uint64_t *filled_ns)
 	uint64_t more = (now - *filled_ns) / 1000 * (whole / HOUR_US);
 
 	*filled_ns = now;
-	b->left += more < whole - b->left ? more : whole - b->left;
+	b->remaining += more < whole - b->remaining ? more : whole - b->remaining;
 }
 
 const char *budget_used_up(const struct budget *b)
 {
 	for (; b; b = b->of)
-		if (!b->left)
+		if (!b->remaining)
 			return b->of_what;
 	return NULL;
 }

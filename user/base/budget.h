@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct budget {
-	uint64_t left;
+	uint64_t remaining;
 	struct budget *of; /* NULL: part of none */
 	const char *of_what;
 	bool until_signal; /* refuses all when a signal has ended the recording */

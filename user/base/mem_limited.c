@@ -7,13 +7,14 @@ static int limited_read(const struct lb_mem *mem, void *dst, __u32 size, __u64 a
 {
 	struct mem_limited *limited = (struct mem_limited *)(uintptr_t)mem;
 
-	if (!limited->left)
+	if (!limited->remaining)
 		return -EFAULT;
-	limited->left--;
+	limited->remaining--;
 	return mem_read(limited->under, dst, size, addr);
 }
 
 void mem_limited_init(struct mem_limited *limited, const struct lb_mem *under, uint32_t reads)
 {
-	*limited = (struct mem_limited){.mem.read = limited_read, .under = under, .left = reads};
+	*limited =
+		(struct mem_limited){.mem.read = limited_read, .under = under, .remaining = reads};
 }

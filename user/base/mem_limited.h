@@ -10,7 +10,7 @@
 struct mem_limited {
 	struct lb_mem mem; /* hand &limited.mem to mem_read() */
 	const struct lb_mem *under;
-	uint32_t left; /* reads; 0: all that follow fail with -EFAULT */
+	uint32_t remaining; /* reads; 0: all that follow fail with -EFAULT */
 };
 
 /* under is borrowed. */

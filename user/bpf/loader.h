@@ -85,13 +85,13 @@ int loader_set_verdict(struct loader *loader, const struct lb_identity *identity
 /*
  * Registers a process with n VMs, n <= LB_MODULES_MOST: sets proc->nmodules, families, module[] and more.
  * The caller keeps proc->more until the next call, or loader_drop_modules(). Sets proc->unsampled if there
- * is no place for all of them: the first LB_MODULES are sampled then. -E2BIG: too many processes.
+ * is no room for all of them: the first LB_MODULES are sampled then. -E2BIG: too many processes.
  */
 int loader_set_proc(struct loader *loader, pid_t pid, struct lb_proc *proc,
 		    const struct lb_module *modules, uint32_t n);
 /* Another process has a copy of this entry. False: the VMs are not there any more. */
 bool loader_share_modules(struct loader *loader, const struct lb_proc *proc);
-/* Releases the place of its VMs. */
+/* Releases the range of its VMs. */
 void loader_drop_modules(struct loader *loader, struct lb_proc *proc);
 /* Writes an entry that was read back. */
 int loader_put_proc(struct loader *loader, pid_t pid, const struct lb_proc *proc);

@@ -63,8 +63,8 @@ int loader_put_proc(struct loader *l, pid_t pid, const struct lb_proc *proc)
 }
 
 /* Modules that an entry does not hold. */
-static int place_modules(struct loader *l, struct lb_proc *proc, const struct lb_module *modules,
-			 uint32_t n)
+static int pool_modules(struct loader *l, struct lb_proc *proc, const struct lb_module *modules,
+			uint32_t n)
 {
 	const struct module_block *b;
 	bool is_new;
@@ -93,7 +93,7 @@ int loader_set_proc(struct loader *l, pid_t pid, struct lb_proc *proc,
 
 	proc->more = 0;
 	if (n > LB_MODULES)
-		r = place_modules(l, proc, modules, n);
+		r = pool_modules(l, proc, modules, n);
 	if (r == -ENOSPC) {
 		n = LB_MODULES;
 		proc->unsampled = 1;

@@ -36,21 +36,21 @@ static struct lb_module *ordered(const struct lb_module *modules, uint32_t n)
 	return copy;
 }
 
-/* The first of the places that hold n; LB_MODULES_POOL: none. *after: the block before it, or NULL. */
-static uint32_t find_place(const struct module_pool *p, uint32_t n, struct module_block **after)
+/* Returns the first of a range that holds n; LB_MODULES_POOL: none. *after: the block before it, or NULL. */
+static uint32_t find_range(const struct module_pool *p, uint32_t n, struct module_block **after)
 {
 	struct module_block *b;
-	uint32_t place = 0;
+	uint32_t first = 0;
 
 	*after = NULL;
 	DL_FOREACH(p->blocks, b)
 	{
-		if (b->first - place >= n)
-			return place;
-		place = b->first + b->n;
+		if (b->first - first >= n)
+			return first;
+		first = b->first + b->n;
 		*after = b;
 	}
-	return LB_MODULES_POOL - place >= n ? place : LB_MODULES_POOL;
+	return LB_MODULES_POOL - first >= n ? first : LB_MODULES_POOL;
 }
 
 static struct module_block *find_equal(const struct module_pool *p, const struct lb_module *modules,
@@ -71,20 +71,20 @@ int module_pool_hold(struct module_pool *p, const struct lb_module *modules, uin
 {
 	struct lb_module *copy __free = ordered(modules, n);
 	struct module_block *b, *after;
-	uint32_t place;
+	uint32_t first;
 
 	if (!copy)
 		return -ENOMEM;
 	b = find_equal(p, copy, n);
 	*is_new = !b;
 	if (!b) {
-		place = find_place(p, n, &after);
-		if (place == LB_MODULES_POOL)
+		first = find_range(p, n, &after);
+		if (first == LB_MODULES_POOL)
 			return -ENOSPC;
 		b = calloc(1, sizeof(*b));
 		if (!b)
 			return -ENOMEM;
-		*b = (struct module_block){.first = place, .n = n, .modules = TAKE_PTR(copy)};
+		*b = (struct module_block){.first = first, .n = n, .modules = TAKE_PTR(copy)};
 		DL_APPEND_ELEM(p->blocks, after, b);
 	}
 	b->users++;

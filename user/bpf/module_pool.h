@@ -18,12 +18,12 @@ struct module_block {
 };
 
 struct module_pool {
-	struct module_block *blocks; /* by place */
+	struct module_block *blocks; /* in order */
 };
 
 /*
  * Holds a block with these modules, of which there are n, at most LB_MODULES_MOST. is_new: it has to be
- * written to the map. -ENOSPC: no place is left; -ENOMEM.
+ * written to the map. -ENOSPC: no range is free; -ENOMEM.
  */
 int module_pool_hold(struct module_pool *pool, const struct lb_module *modules, uint32_t n,
 		     const struct module_block **out, bool *is_new);
@@ -31,7 +31,7 @@ int module_pool_hold(struct module_pool *pool, const struct lb_module *modules, 
 /* One more user of the block that begins there. False: there is none. */
 bool module_pool_share(struct module_pool *pool, uint32_t first);
 
-/* One user less. The place of a block without users is free. */
+/* One user less. The range of a block without users is free. */
 void module_pool_drop(struct module_pool *pool, uint32_t first);
 
 void module_pool_free(struct module_pool *pool);

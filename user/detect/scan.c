@@ -69,8 +69,9 @@ int scan_new(struct scan **out)
 
 	if (!s)
 		return -ENOMEM;
-	s->work = (struct budget){
-		.left = ALL_WORK, .of_what = "the files of all processes", .until_signal = true};
+	s->work = (struct budget){.remaining = ALL_WORK,
+				  .of_what = "the files of all processes",
+				  .until_signal = true};
 	s->filled_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = s;
 	return 0;
@@ -212,7 +213,7 @@ static struct budget *budget_of(struct scan *s, pid_t pid)
 		return NULL;
 	*p = (struct spender){.pid = pid, .start = start};
 	p->work = (struct budget){
-		.left = PROCESS_WORK, .of = &s->work, .of_what = "the files of this process"};
+		.remaining = PROCESS_WORK, .of = &s->work, .of_what = "the files of this process"};
 	HASH_ADD_INT(s->spenders, pid, p);
 	if (!p->hh.tbl) {
 		free(p);

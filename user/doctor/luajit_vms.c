@@ -32,7 +32,7 @@ static int find_states(pid_t pid, struct scan *scan, uint32_t nmodules, struct l
 	const struct lb_module *modules = scan_modules(scan);
 	struct vm_states *states __cleanup(cleanup_free) = malloc(sizeof(*states));
 	struct vm_file files[LB_MODULES_MOST];
-	struct budget work = {.left = MEMORY};
+	struct budget work = {.remaining = MEMORY};
 	size_t n = 0;
 	int r;
 

@@ -44,7 +44,7 @@ static void add_vm(void *arg, const struct doctor_module *m)
 /* Unreadable memory clears states.complete. */
 static void find_states(struct ps *ps, struct ps_process *p)
 {
-	struct budget memory = {.left = PROCESS_MEMORY, .of = &ps->memory};
+	struct budget memory = {.remaining = PROCESS_MEMORY, .of = &ps->memory};
 	struct vm_file files[LB_MODULES_MOST];
 
 	for (size_t i = 0; i < p->nvms; i++)
@@ -105,8 +105,11 @@ int ps_each(const struct narrow *narrow, int (*fn)(void *arg, const struct ps_pr
 	    void *arg, size_t *refused, struct error *err)
 {
 	struct scan *scan __cleanup(scan_free) = NULL;
-	struct ps ps = {
-		.narrow = narrow, .fn = fn, .arg = arg, .memory = {.left = ALL_MEMORY}, .err = err};
+	struct ps ps = {.narrow = narrow,
+			.fn = fn,
+			.arg = arg,
+			.memory = {.remaining = ALL_MEMORY},
+			.err = err};
 	int r;
 
 	if (process_check_namespace(err) == -ENOENT)

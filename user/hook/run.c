@@ -39,7 +39,7 @@ static const char *const init_names[] = {"LUA_INIT", "LUA_INIT_5_2", "LUA_INIT_5
 /* Beside luabpf in a build's directory, or below the prefix where it is installed. */
 static int find_modules(char *path, size_t size, struct error *err)
 {
-	static const char *const places[] = {"lib/lua", "../lib/lua"};
+	static const char *const folders[] = {"lib/lua", "../lib/lua"};
 	char exe[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
@@ -48,15 +48,15 @@ static int find_modules(char *path, size_t size, struct error *err)
 	exe[n] = '\0';
 	slash = strrchr(exe, '/');
 	*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		static const char *const versions[] = {"5.1", "5.2", "5.3", "5.4", "5.5"};
 
 		for (size_t v = 0; v < sizeof(versions) / sizeof(*versions); v++) {
-			snprintf(path, size, "%s/%s/%s/luabpf/hook.so", exe, places[i],
+			snprintf(path, size, "%s/%s/%s/luabpf/hook.so", exe, folders[i],
 				 versions[v]);
 			if (access(path, R_OK))
 				continue;
-			snprintf(path, size, "%s/%s", exe, places[i]);
+			snprintf(path, size, "%s/%s", exe, folders[i]);
 			return 0;
 		}
 	}

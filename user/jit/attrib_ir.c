@@ -33,27 +33,27 @@ static bool is_doubled(const struct lj_trace *t, const struct lj_ins *ir, op_set
 }
 
 /* Returns the reference of an integer plus a constant that the trace computes from another base
- * (reassoc_intarith_k in lj_opt_fold.c). 0 if it computes no such sum. */
-static uint32_t find_sum(struct sim *l, const struct value *b, double c)
+ * (reassoc_intarith_k in lj_opt_fold.c). 0 if it computes no such affine. */
+static uint32_t find_affine(struct sim *l, const struct value *b, double c)
 {
 	const struct lj_trace *t = l->t;
 	uint32_t of = b->kind == VAL_REF && lj_value_type(l, b) == LJ_IRT_INT ? b->ref : 0, ref;
-	struct lj_sum sum;
+	struct lj_affine affine;
 
 	if (!lj_ref_ok(t, of) || of <= LJ_REF_BIAS)
 		return 0;
-	sum = lj_value_sum(t, of);
-	sum.ofs += c;
-	if (!sum.ofs)
-		return sum.base > LJ_REF_BIAS && lj_ref_ok(t, sum.base) ? sum.base : 0;
+	affine = lj_value_affine(t, of);
+	affine.ofs += c;
+	if (!affine.ofs)
+		return affine.base > LJ_REF_BIAS && lj_ref_ok(t, affine.base) ? affine.base : 0;
 	l->visits += SUM_VISITS * (l->hi - LJ_REF_BIAS);
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
-		struct lj_sum is;
+		struct lj_affine is;
 
 		if (lj_ins_at(t, ref)->o != LJ_IR_ADD)
 			continue;
-		is = lj_value_sum(t, ref);
-		if (is.base == sum.base && is.ofs == sum.ofs) {
+		is = lj_value_affine(t, ref);
+		if (is.base == affine.base && is.ofs == affine.ofs) {
 			lj_claim_ref(l, ref);
 			return ref;
 		}
@@ -79,8 +79,8 @@ static bool is_number_arith(const struct lj_trace *t, const struct lj_ins *ir, o
 static const op_set sums[2] = {OPS(ADD) | OPS(ADDOV), OPS(SUB) | OPS(SUBOV)};
 
 /* Finds an addition or subtraction of a constant, or the opposite operation on its negative. */
-static uint32_t find_constant_sum(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
-				  bool subtracts)
+static uint32_t find_constant_affine(struct sim *l, wanted_fn wanted, struct value *b,
+				     struct value *c, bool subtracts)
 {
 	struct value negative = lj_value_number(-c->num);
 	uint32_t ref = lj_value_find(l, wanted, sums[subtracts], b, c);
@@ -95,7 +95,7 @@ static uint32_t find_arith(struct sim *l, wanted_fn wanted, struct value *b, str
 	uint32_t ref = 0;
 
 	if (which < 2 && c->kind == VAL_NUM)
-		return find_constant_sum(l, wanted, b, c, which);
+		return find_constant_affine(l, wanted, b, c, which);
 	if (which < 2)
 		ref = lj_value_find(l, wanted, sums[which], b, c);
 	return ref ? ref : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
@@ -110,7 +110,7 @@ static uint32_t find_narrowed(struct sim *l, struct value *b, struct value *c, u
 	if (which < 2 && b->kind != VAL_UNKNOWN && c->kind != VAL_UNKNOWN)
 		ref = find_arith(l, lj_step_is, b, c, which);
 	if (!ref && which < 2 && c->kind == VAL_NUM)
-		ref = find_sum(l, b, which ? -c->num : c->num);
+		ref = find_affine(l, b, which ? -c->num : c->num);
 	l->peeks = false;
 	return ref;
 }
@@ -133,7 +133,7 @@ static double folded(uint32_t which, double b, double c)
 
 /* Sets dst to a result without an instruction. A sum with a constant keeps base and offset:
  * an element's address may be computed from them. */
-static void forget_sum(struct sim *l, struct value *dst, const struct value *b,
+static void set_affine(struct sim *l, struct value *dst, const struct value *b,
 		       const struct value *c, uint32_t which, bool number)
 {
 	const struct value *of = c->kind == VAL_NUM ? b : c, *num = of == b ? c : b;
@@ -219,7 +219,7 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 		return;
 	}
 	if (!ref) {
-		forget_sum(l, dst, b, c, which, numbers || (!cdata && !l->cdata));
+		set_affine(l, dst, b, c, which, numbers || (!cdata && !l->cdata));
 		return;
 	}
 	if (which == 4 &&
@@ -277,7 +277,7 @@ static void step_not(struct sim *l, struct value *dst, const struct value *of)
 {
 	uint8_t type = lj_value_type(l, of);
 
-	if (!lj_value_tells_truth(type))
+	if (!lj_value_has_truth(type))
 		lj_set_unknown(l, dst);
 	else
 		*dst = lj_value_object(

@@ -139,7 +139,7 @@ static uint32_t count_same(const struct lj_trace *t, uint32_t from, uint32_t to,
 /* True if the loop has no copy of a load or store. Dead store elimination removed all but the last
  * of equal stores (lj_opt_dse). The first of equal loads gets the value stored in the previous
  * turn. */
-static bool is_gone(const struct lj_trace *t, uint32_t ref, uint32_t next)
+static bool is_eliminated(const struct lj_trace *t, uint32_t ref, uint32_t next)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
 	bool stores = ir->o >= LJ_IR_ASTORE && ir->o <= LJ_IR_XSTORE;
@@ -208,7 +208,7 @@ int lj_trace_label_loop(struct lj_trace *t)
 		all = 1 + lj_ir_op1_is_ref(ir->o) + lj_ir_op2_is_ref(ir->o);
 		if (normal)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);
-		if (same && is_gone(t, ref, next)) {
+		if (same && is_eliminated(t, ref, next)) {
 			to = stored_last(t, next, &want);
 			subst[ref - LJ_REF_BIAS] = (uint16_t)(to ? to : NOT_KNOWN);
 			continue;

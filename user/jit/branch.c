@@ -227,7 +227,7 @@ enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t in
 			       : jumps_if((type == lj_bc_d(ins)) == (op == LJ_BC_ISEQP));
 	case LJ_BC_ISTC ... LJ_BC_ISF:
 		type = lj_value_type(l, lj_value_slot(l, f, lj_bc_d(ins)));
-		return !lj_value_tells_truth(type)
+		return !lj_value_has_truth(type)
 			       ? BRANCH_UNKNOWN
 			       : jumps_if(is_true(type) == (op == LJ_BC_ISTC || op == LJ_BC_IST));
 	case LJ_BC_ITERL:

@@ -24,7 +24,7 @@ struct known_trace {
 		uint32_t fp;
 	} key;
 	struct lj_trace *trace; /* NULL: it could not be read, or followed */
-	int left;		/* remaining attempts */
+	int remaining;		/* attempts */
 	UT_hash_handle hh;
 };
 
@@ -80,7 +80,7 @@ static struct known_trace *find(struct lj_traces *traces, const struct lb_rec_sa
 	if (!k)
 		return NULL;
 	k->key = probe.key;
-	k->left = TRIES_MAX;
+	k->remaining = TRIES_MAX;
 	HASH_ADD(hh, traces->known, key, sizeof(k->key), k);
 	if (k->hh.tbl)
 		return k;
@@ -98,11 +98,11 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 
 	if (!k)
 		return -ENOMEM;
-	if (k->left) {
+	if (k->remaining) {
 		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, names, &k->trace);
 		if (r == -ENOMEM)
 			return r;
-		k->left = r && r != -EBADMSG ? k->left - 1 : 0;
+		k->remaining = r && r != -EBADMSG ? k->remaining - 1 : 0;
 		if (!r && lj_trace_fp(k->trace) != rec->trace_fp)
 			lj_trace_free(&k->trace); /* its number was reused */
 	}
@@ -141,8 +141,8 @@ static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame 
 	       f->fp == function->fp && f->pc == LB_NO_PC;
 }
 
-int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
-		     const struct lj_ffnames *names, struct lb_rec_sample *rec)
+int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
+			const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
 	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lb_stack *stack = &rec->stack;

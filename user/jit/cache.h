@@ -19,7 +19,7 @@ void lj_traces_free(struct lj_traces **traces);
 /* Replaces the topmost frames of a sample, which are its trace's snapshot's, by the exact ones.
  * names: the VM's functions; NULL: not known. Returns 0; -ENOENT: only the snapshot is known, and
  * the stack is unchanged; or -ENOMEM. */
-int lj_traces_refine(struct lj_traces *traces, const struct lj_build *build,
-		     const struct lj_ffnames *names, struct lb_rec_sample *rec);
+int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
+			const struct lj_ffnames *names, struct lb_rec_sample *rec);
 
 #endif

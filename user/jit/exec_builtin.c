@@ -64,10 +64,10 @@ static uint32_t find_character(struct sim *l, const struct value *str, const str
 {
 	const struct lj_trace *t = l->t;
 	uint32_t ref = lj_value_ref(l, index);
-	struct lj_sum want = {.ofs = index->num}, is;
+	struct lj_affine want = {.ofs = index->num}, is;
 
 	if (ref)
-		want = lj_value_sum(t, ref);
+		want = lj_value_affine(t, ref);
 	else if (index->kind != VAL_NUM)
 		return 0;
 	want.ofs += ahead;
@@ -77,7 +77,7 @@ static uint32_t find_character(struct sim *l, const struct value *str, const str
 
 		if (ir->o != LJ_IR_STRREF || !lj_value_is(l, str, ir->op1))
 			continue;
-		is = lj_value_sum(t, ir->op2);
+		is = lj_value_affine(t, ir->op2);
 		if (is.base == want.base && is.ofs == want.ofs - 1) {
 			lj_claim_ref(l, ref);
 			return ref;

@@ -94,23 +94,23 @@ static bool insert_term(struct terms *s, uint32_t ref)
 	return true;
 }
 
-/* Collects the terms of a sum. False: too many, or no sum of LuaJIT's. */
+/* Collects the terms of a affine. False: too many, or no sum of LuaJIT's. */
 static bool terms_of(const struct lj_trace *t, uint32_t ref, struct terms *out)
 {
 	uint32_t todo[TERMS] = {ref}, n = 1, hops;
 
 	for (hops = 0; n && hops < 2 * TERMS; hops++) {
-		struct lj_sum sum = lj_value_sum(t, todo[--n]);
+		struct lj_affine affine = lj_value_affine(t, todo[--n]);
 		const struct lj_ins *ir;
 
-		out->ofs += sum.ofs;
-		if (!sum.base)
+		out->ofs += affine.ofs;
+		if (!affine.base)
 			continue;
-		if (!lj_ref_ok(t, sum.base))
+		if (!lj_ref_ok(t, affine.base))
 			return false;
-		ir = lj_ins_at(t, sum.base);
+		ir = lj_ins_at(t, affine.base);
 		if (ir->o != LJ_IR_ADD && ir->o != LJ_IR_ADDOV) {
-			if (!insert_term(out, sum.base))
+			if (!insert_term(out, affine.base))
 				return false;
 			continue;
 		}

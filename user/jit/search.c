@@ -169,13 +169,13 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 	     (to != BRANCH_UNKNOWN && lj_bc_op(ins) >= LJ_BC_FORI))) {
 		past.snap++;
 		past.since = t->nhistory - 1;
-		snap_match_place(s, t->nhistory - 1, a.frame, true);
+		snap_match_set(s, t->nhistory - 1, a.frame, true);
 		p->calls.l->next_snap = past.snap;
 		for (i = 0; i < 2; i++)
 			if (snap_match_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
 			    lj_path_try(p, past, i ? other : one, a.frame))
 				return true;
-		snap_match_unplace(s);
+		snap_match_clear(s);
 		p->calls.l->next_snap = a.snap;
 	}
 	if (lj_branch_needs_guard(p->calls.l, &t->frames[a.frame], ins))
@@ -215,7 +215,7 @@ static bool meet(struct path *p, struct at a)
 		return false;
 	}
 	f->slot = s->slot;
-	snap_match_place(s, p->t->nhistory, a.frame, false);
+	snap_match_set(s, p->t->nhistory, a.frame, false);
 	a.snap++;
 	a.since = p->t->nhistory;
 	p->calls.l->next_snap = a.snap;
@@ -224,7 +224,7 @@ static bool meet(struct path *p, struct at a)
 		return true;
 	lj_sim_back(p->calls.l, &mark);
 	f->slot = slot;
-	snap_match_unplace(s);
+	snap_match_clear(s);
 	return false;
 }
 
@@ -361,10 +361,10 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	p->calls.names = names;
 	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
 	r = go(p);
-	if (!r && !limited.left) /* out of reads: some values count as unknown by mistake */
+	if (!r && !limited.remaining) /* out of reads: some values count as unknown by mistake */
 		r = -EBADMSG;
 	if (r)
 		return r;
-	snap_match_place_copies(t);
+	snap_match_set_copies(t);
 	return lj_sim_finish(l);
 }

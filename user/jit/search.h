@@ -102,11 +102,11 @@ bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t in
 
 /* Sets the position of snapshot s: before this step of a frame, or inside it. The second undoes
  * it. */
-void snap_match_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside);
-void snap_match_unplace(struct lj_tsnap *s);
+void snap_match_set(struct lj_tsnap *s, uint32_t step, int frame, bool inside);
+void snap_match_clear(struct lj_tsnap *s);
 
 /* Copies the frames of recorded snapshots to their copies in a loop's body. */
-void snap_match_place_copies(struct lj_trace *t);
+void snap_match_set_copies(struct lj_trace *t);
 
 /* Finds the recorded bytecode, and labels the IR with it. g: global_State; names: the VM's
  * functions, NULL: not known. Returns 0; -EBADMSG: it cannot be followed; -ENOMEM. Bounded by the

@@ -120,7 +120,7 @@ static enum branch_to returned_branches(const struct path *p, struct at a, uint3
 	enum lj_mm by = p->t->frames[a.frame].compares;
 
 	/* a <= b may be computed as not b < a: the result is inverted */
-	if (!lj_value_tells_truth(type) || (is_le && by == LJ_MM_NONE) || op > LJ_BC_ISNEV)
+	if (!lj_value_has_truth(type) || (is_le && by == LJ_MM_NONE) || op > LJ_BC_ISNEV)
 		return BRANCH_UNKNOWN;
 	if (is_le && by == LJ_MM_LT)
 		if_not = !if_not;
@@ -272,7 +272,7 @@ bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool
 	if (ends_here(p, a, ins)) {
 		if (p->alt.goal)
 			return lj_path_found_alternative(p);
-		snap_match_place(&t->snap[a.snap], t->nhistory, -1, false); /* on a C function's
+		snap_match_set(&t->snap[a.snap], t->nhistory, -1, false); /* on a C function's
 									     * frame */
 		return true;
 	}

@@ -66,7 +66,7 @@ static bool is_store(uint8_t op)
 }
 
 /* True for arithmetic on numbers. */
-static bool is_sum(const struct lj_ins *ir)
+static bool is_arith(const struct lj_ins *ir)
 {
 	return ir->o >= LJ_IR_ADD && ir->o <= LJ_IR_DIV && (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM;
 }
@@ -80,7 +80,7 @@ static uint32_t stores_of(uint32_t ins)
 	       (op >= LJ_BC_USETV && op <= LJ_BC_USETP);
 }
 
-static uint32_t sums_of(uint32_t ins)
+static uint32_t ariths_of(uint32_t ins)
 {
 	uint8_t op = lj_bc_op(ins);
 
@@ -94,7 +94,7 @@ static uint32_t sums_of(uint32_t ins)
 bool snap_match_is_likely(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
-	uint32_t stores = 0, sums = 0, may_store = 0, may_sum = 0, ref, i;
+	uint32_t stores = 0, ariths = 0, may_store = 0, may_compute = 0, ref, i;
 
 	if (!a.snap) /* the IR before it replays the side exit */
 		return true;
@@ -105,7 +105,7 @@ bool snap_match_is_likely(const struct path *p, struct at a)
 
 	for (ref = t->snap[a.snap - 1].ref; ref < t->snap[a.snap].ref; ref++) {
 		stores += is_store(lj_ins_at(t, ref)->o);
-		sums += is_sum(lj_ins_at(t, ref));
+		ariths += is_arith(lj_ins_at(t, ref));
 	}
 	for (i = a.since; i < t->nhistory; i++) {
 		uint32_t ins = lj_step_ins(t, i);
@@ -113,9 +113,9 @@ bool snap_match_is_likely(const struct path *p, struct at a)
 		if (lj_bc_is_call(ins) && !lj_step_enters(t, i) && !t->history[i].pure)
 			return true;
 		may_store += stores_of(ins);
-		may_sum += sums_of(ins);
+		may_compute += ariths_of(ins);
 	}
-	return stores <= may_store && sums <= may_sum;
+	return stores <= may_store && ariths <= may_compute;
 }
 
 bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t ins)
@@ -133,14 +133,14 @@ bool snap_match_guards_comparison(const struct path *p, struct at a, uint32_t in
 	return false;
 }
 
-void snap_match_place(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
+void snap_match_set(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
 {
 	s->step = (int32_t)step;
 	s->frame = frame;
 	s->inside = inside;
 }
 
-void snap_match_unplace(struct lj_tsnap *s)
+void snap_match_clear(struct lj_tsnap *s)
 {
 	s->step = s->frame = -1;
 	s->inside = false;
@@ -174,7 +174,7 @@ bool snap_match_is_next_turn(const struct path *p, struct at a)
 	return ref < t->snap[a.snap].ref;
 }
 
-void snap_match_place_copies(struct lj_trace *t)
+void snap_match_set_copies(struct lj_trace *t)
 {
 	uint32_t i, k;
 

@@ -196,9 +196,9 @@ static bool constant_is(const struct lj_trace *t, uint32_t ref, double num, bool
 
 #define SUMS_MAX 16 /* longest chain */
 
-struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
+struct lj_affine lj_value_affine(const struct lj_trace *t, uint32_t ref)
 {
-	struct lj_sum s = {.base = ref};
+	struct lj_affine s = {.base = ref};
 	struct value c;
 	uint32_t n;
 
@@ -224,9 +224,9 @@ struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref)
 }
 
 /* True if a table's index is this value, narrowed: the same affine form (lj_opt_narrow.c). */
-static bool is_same_sum(const struct lj_trace *t, uint32_t a, uint32_t b)
+static bool is_same_affine(const struct lj_trace *t, uint32_t a, uint32_t b)
 {
-	struct lj_sum sa = lj_value_sum(t, a), sb = lj_value_sum(t, b);
+	struct lj_affine sa = lj_value_affine(t, a), sb = lj_value_affine(t, b);
 
 	return sa.base && sa.base == sb.base && sa.ofs == sb.ofs;
 }
@@ -242,7 +242,7 @@ static enum match matches(const struct sim *l, const struct value *v, uint32_t r
 		return ref == v->ref ||
 				       unconverted(l->t, ref, index) ==
 					       unconverted(l->t, v->ref, index) ||
-				       (index && is_same_sum(l->t, ref, v->ref))
+				       (index && is_same_affine(l->t, ref, v->ref))
 			       ? MATCH_YES
 			       : MATCH_NO;
 	case VAL_OBJ:

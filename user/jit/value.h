@@ -106,7 +106,7 @@ struct value lj_value_string(const struct lj_code *code, uint32_t idx);
 
 /* True if a value's IR type determines its truth. Pointers and bytes do not: they stand for other
  * values. */
-static inline bool lj_value_tells_truth(uint8_t type)
+static inline bool lj_value_has_truth(uint8_t type)
 {
 	return type < LJ_IRT_P64 ? type != 5 /* P32 */ && type != 7 /* PROTO */
 				 : (type > LJ_IRT_P64 && type <= LJ_IRT_UDATA) ||
@@ -126,7 +126,7 @@ int64_t lj_value_integer(const struct lj_trace *t, uint32_t ref);
 bool lj_value_constant(const struct lj_trace *t, uint32_t ref, struct value *out);
 
 /* An affine value: reference `base` plus `ofs`. base 0: `ofs` alone. */
-struct lj_sum {
+struct lj_affine {
 	uint32_t base;
 	double ofs;
 };
@@ -134,7 +134,7 @@ struct lj_sum {
 #define SUM_VISITS 4 /* cost of one, in visited instructions */
 
 /* Returns the affine form of a reference: follows additions of constants, and conversions. */
-struct lj_sum lj_value_sum(const struct lj_trace *t, uint32_t ref);
+struct lj_affine lj_value_affine(const struct lj_trace *t, uint32_t ref);
 
 /* True if the value certainly is reference ref. */
 bool lj_value_is(const struct sim *l, const struct value *v, uint32_t ref);

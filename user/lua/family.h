@@ -80,12 +80,12 @@ struct sym_family {
 	 * its prototype. Returns 0, fn's value, or -errno: they cannot be read. */
 	int (*kept)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
 		    sym_definition_fn fn, void *arg);
-	/* Line attribution of one process's machine code: refine() replaces the topmost frames of a
+	/* Line attribution of one process's machine code: attribute() replaces the topmost frames of a
 	 * sample in it (jit/cache.h). NULL: the family compiles nothing. */
 	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);
 	void (*compiled_free)(struct compiled **compiled);
-	int (*refine)(struct compiled *compiled, const struct lb_build *build,
-		      const struct names *names, struct lb_rec_sample *rec);
+	int (*attribute)(struct compiled *compiled, const struct lb_build *build,
+			 const struct names *names, struct lb_rec_sample *rec);
 	/*
 	 * Finds the zone stack: the table package.loaded[module]. NULL: the module that the family
 	 * has for zones, if it has its functions. -ENOENT: there is none; or -errno: the VM's tables

@@ -15,15 +15,15 @@
 #include "prof/function.h"
 #include "prof/name.h"
 
-int call_table_add(struct call_table *t, const char *name, const char *place, uint64_t calls)
+int call_table_add(struct call_table *t, const char *name, const char *location, uint64_t calls)
 {
 	struct call_row row = {.calls = calls};
 
 	row.name = strdup(name);
-	row.place = strdup(place);
-	if (!row.name || !row.place || array_grow(&t->row, t->n, sizeof(*t->row))) {
+	row.location = strdup(location);
+	if (!row.name || !row.location || array_grow(&t->row, t->n, sizeof(*t->row))) {
 		free(row.name);
-		free(row.place);
+		free(row.location);
 		return -ENOMEM;
 	}
 	t->row[t->n++] = row;
@@ -34,7 +34,7 @@ void call_table_free(struct call_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->row[i].name);
-		free(t->row[i].place);
+		free(t->row[i].location);
 	}
 	for (size_t i = 0; i < t->ninexact; i++)
 		free(t->inexact[i]);
@@ -43,27 +43,27 @@ void call_table_free(struct call_table *t)
 	*t = (struct call_table){};
 }
 
-/* A C function's place is the file that holds it; a builtin's is LuaJIT's own. */
-static void put_place(struct text *out, const struct prof_frame *frame)
+/* A C function's location is the file that holds it; a builtin's is LuaJIT's own. */
+static void put_location(struct text *out, const struct prof_frame *frame)
 {
 	if (frame->kind == PROF_C)
 		name_module(out, frame);
 	else if (frame->kind == PROF_BUILTIN)
 		text_puts(out, "[builtin]");
 	else
-		name_place(out, frame, false, 0);
+		name_location(out, frame, false, 0);
 }
 
 static int add_function(struct call_table *t, const struct functions *functions, uint32_t fn,
 			uint64_t calls)
 {
-	__text struct text name = {}, place = {};
+	__text struct text name = {}, location = {};
 
 	functions_put_stable(functions, &name, fn);
-	put_place(&place, functions_frame(functions, fn));
-	if (text_err(&name) || text_err(&place))
+	put_location(&location, functions_frame(functions, fn));
+	if (text_err(&name) || text_err(&location))
 		return -ENOMEM;
-	return call_table_add(t, text_str(&name), text_str(&place), calls);
+	return call_table_add(t, text_str(&name), text_str(&location), calls);
 }
 
 static void functions_cleanup(struct functions **functions)
@@ -105,7 +105,7 @@ static int by_calls(const void *a, const void *b)
 	if (x->calls != y->calls)
 		return x->calls < y->calls ? 1 : -1;
 	names = strcmp(x->name, y->name);
-	return names ? names : strcmp(x->place, y->place);
+	return names ? names : strcmp(x->location, y->location);
 }
 
 int call_table_inexact(struct call_table *t, const char *sentence)
@@ -148,15 +148,15 @@ int call_table_write(struct call_table *t, FILE *to)
 	fprintf(to, "%12s %6s  %-*s %s\n", "calls", "%", NAME_WIDTH, "function", "place");
 	for (i = 0; i < t->n; i++) {
 		const struct call_row *row = &t->row[i];
-		__text struct text name = {}, place = {};
+		__text struct text name = {}, location = {};
 
 		text_put_clean(&name, row->name, strlen(row->name));
-		text_put_clean(&place, row->place, strlen(row->place));
-		if (text_err(&name) || text_err(&place))
+		text_put_clean(&location, row->location, strlen(row->location));
+		if (text_err(&name) || text_err(&location))
 			return -ENOMEM;
 		fprintf(to, "%12" PRIu64 " %6.2f  %-*s %s\n", row->calls,
 			100.0 * (double)row->calls / (double)all, NAME_WIDTH, text_str(&name),
-			text_str(&place));
+			text_str(&location));
 	}
 	return ferror(to) ? -EIO : 0;
 }
@@ -187,7 +187,7 @@ static bool fill_json(const struct call_table *t, cJSON *json)
 		if (!cJSON_AddItemToArray(functions, row) ||
 		    !cJSON_AddNumberToObject(row, "calls", (double)t->row[i].calls) ||
 		    !add_text(row, "function", t->row[i].name) ||
-		    !add_text(row, "place", t->row[i].place))
+		    !add_text(row, "place", t->row[i].location))
 			return false;
 	}
 	return true;

@@ -11,7 +11,7 @@
 
 /* Strings are foreign bytes: filtered when they are written. */
 struct call_row {
-	char *name, *place;
+	char *name, *location;
 	uint64_t calls;
 };
 struct call_table {
@@ -22,7 +22,8 @@ struct call_table {
 };
 
 /* Appends a function; copies the strings. 0 or -ENOMEM. */
-int call_table_add(struct call_table *table, const char *name, const char *place, uint64_t calls);
+int call_table_add(struct call_table *table, const char *name, const char *location,
+		   uint64_t calls);
 void call_table_free(struct call_table *table);
 
 /* Appends the functions of a profile: a row's topmost frame was called as often as it counts. */

@@ -13,14 +13,14 @@ struct dump_level {
 	uint32_t frame;
 };
 
-struct dump {
+struct stack_dump {
 	const struct dumpstack *how;
 	struct text *out;
 	unsigned int flags;
 	size_t zapped; /* the length up to which Z keeps the text; 0: there is no Z */
 };
 
-static int put_name(const struct dump *d, const struct dump_level *level, char what)
+static int put_name(const struct stack_dump *d, const struct dump_level *level, char what)
 {
 	if (!level->word)
 		return d->how->put(d->how->arg, d->out, level->frame, what, d->flags);
@@ -28,7 +28,7 @@ static int put_name(const struct dump *d, const struct dump_level *level, char w
 	return 0;
 }
 
-static int put_level(struct dump *d, const struct dump_level *level)
+static int put_level(struct stack_dump *d, const struct dump_level *level)
 {
 	int err = 0;
 
@@ -52,7 +52,7 @@ static int put_level(struct dump *d, const struct dump_level *level)
 	return err;
 }
 
-static int put_word(struct dump *d, const char *word)
+static int put_word(struct stack_dump *d, const char *word)
 {
 	const struct dump_level level = {.word = word};
 
@@ -69,7 +69,7 @@ static size_t topmost_lua(const struct prof *prof, const struct prof_row *row)
 }
 
 /* The levels of n frames. */
-static int put_levels(struct dump *d, const uint32_t *frames, size_t n)
+static int put_levels(struct stack_dump *d, const uint32_t *frames, size_t n)
 {
 	const struct dumpstack *how = d->how;
 	size_t wanted = how->depth < 0 ? -(int64_t)how->depth : how->depth;
@@ -94,7 +94,7 @@ static int put_levels(struct dump *d, const uint32_t *frames, size_t n)
 int dumpstack(const struct dumpstack *how, const struct prof *prof, const struct prof_row *row,
 	      struct text *out)
 {
-	struct dump d = {.how = how, .out = out};
+	struct stack_dump d = {.how = how, .out = out};
 	size_t first = strcmp(how->fmt, "pl") != 0 ? 0 : topmost_lua(prof, row);
 	int err;
 

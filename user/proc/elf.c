@@ -103,7 +103,7 @@ static int read_headers(struct elf_file *elf)
 	Elf64_Ehdr eh;
 	int err;
 
-	elf->work = (struct budget){.left = ELF_WORK, .of_what = "this file"};
+	elf->work = (struct budget){.remaining = ELF_WORK, .of_what = "this file"};
 	if (elf_pread(elf, &eh, sizeof(eh), 0) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;

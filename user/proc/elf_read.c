@@ -42,7 +42,7 @@ static ssize_t read_some(struct elf_file *elf, void *dst, size_t size, uint64_t 
 		pager_no_answer(elf->dev);
 		close(elf->fd);
 		elf->fd = -1;
-		elf->work.left = 0;
+		elf->work.remaining = 0;
 	}
 	return n;
 }

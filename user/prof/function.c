@@ -19,7 +19,7 @@
 enum level {
 	LEVEL_CALL,
 	LEVEL_DEFINITION,
-	LEVEL_PLACE,
+	LEVEL_LOCATION,
 };
 
 /* ---- which frames are one function ----------------------------------------------------------- */
@@ -189,7 +189,7 @@ static void note_calls(struct functions *fs)
 	}
 }
 
-/* NULL: the place. */
+/* NULL: the location. */
 static const char *name_at(const struct function *f, enum level level)
 {
 	switch (level) {
@@ -197,7 +197,7 @@ static const char *name_at(const struct function *f, enum level level)
 		return f->own ? f->own : definition(f) || f->several ? NULL : f->callname;
 	case LEVEL_DEFINITION:
 		return definition(f);
-	case LEVEL_PLACE:
+	case LEVEL_LOCATION:
 		break;
 	}
 	return NULL;
@@ -283,7 +283,7 @@ static void next_level(struct function *f)
 {
 	do
 		f->level++;
-	while (f->level < LEVEL_PLACE && !jitp_name(f));
+	while (f->level < LEVEL_LOCATION && !jitp_name(f));
 }
 
 /* Functions that share a name give way to their next ones. *more: some did. */
@@ -335,7 +335,7 @@ static int choose_names(struct functions *fs)
 
 	for (size_t i = 0; i < fs->n; i++) {
 		if (is_pseudo(&fs->all[i]->frame))
-			fs->all[i]->level = LEVEL_PLACE;
+			fs->all[i]->level = LEVEL_LOCATION;
 		else if (!jitp_name(fs->all[i]))
 			next_level(fs->all[i]);
 	}
@@ -419,15 +419,15 @@ static int find_paths(struct functions *fs)
 	return err;
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- locations ------------------------------------------------------------------------------- */
 
-static const char *place_of(const struct function *f)
+static const char *location_of(const struct function *f)
 {
-	return f->place;
+	return f->location;
 }
 
 /* Chunk and line of several functions may be the same, even so. */
-static int find_places(struct functions *fs)
+static int find_locations(struct functions *fs)
 {
 	struct owner *owners __cleanup(owners_free) = NULL;
 	__text struct text text = {0};
@@ -440,14 +440,15 @@ static int find_places(struct functions *fs)
 		if (f->same != i || f->frame.kind != PROF_LUA || f->frame.firstline == -1)
 			continue;
 		text_clear(&text);
-		name_place(&text, &f->frame, false, NAME_PATH);
-		f->place = text_err(&text) ? NULL : strdup(text_str(&text));
-		if (!f->place)
+		name_location(&text, &f->frame, false, NAME_PATH);
+		f->location = text_err(&text) ? NULL : strdup(text_str(&text));
+		if (!f->location)
 			return -ENOMEM;
 	}
-	err = list_owners(fs, place_of, &owners);
+	err = list_owners(fs, location_of, &owners);
 	for (size_t i = 0; i < fs->n && !err; i++)
-		fs->all[i]->met = fs->all[i]->place && is_shared(owners, fs->all[i]->place);
+		fs->all[i]->shares_location =
+			fs->all[i]->location && is_shared(owners, fs->all[i]->location);
 	return err;
 }
 
@@ -458,19 +459,19 @@ static uint32_t add_hash(uint32_t h, const char *str)
 	return (h ^ !str) * 16777619U; /* NULL, unknown, differs from "" */
 }
 
-/* A hash that distinguishes functions of one place. */
-static uint32_t place_hash(const struct function *f)
+/* A hash that distinguishes functions of one location. */
+static uint32_t location_hash(const struct function *f)
 {
 	uint32_t h = add_hash(add_hash(2166136261U, f->frame.chunk), f->frame.defname);
 
 	return (h ^ f->frame.shape) * 16777619U ^ f->frame.order;
 }
 
-static void put_place(const struct function *f, struct text *out, unsigned int flags)
+static void put_location(const struct function *f, struct text *out, unsigned int flags)
 {
-	name_place(out, &f->frame, false, flags);
-	if (f->met)
-		text_printf(out, "~%08" PRIx32, place_hash(f));
+	name_location(out, &f->frame, false, flags);
+	if (f->shares_location)
+		text_printf(out, "~%08" PRIx32, location_hash(f));
 }
 
 /* The same with the current line of a frame. */
@@ -480,7 +481,7 @@ static void put_line(const struct function *f, const struct prof_frame *frame, s
 	struct prof_frame shown = f->frame;
 
 	shown.line = frame->line;
-	name_place(out, &shown, true, flags);
+	name_location(out, &shown, true, flags);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -506,7 +507,7 @@ int functions_new(const struct prof *prof, struct functions **out)
 	if (!err)
 		err = find_paths(fs);
 	if (!err)
-		err = find_places(fs);
+		err = find_locations(fs);
 	if (err)
 		return err;
 	*out = TAKE_PTR(fs);
@@ -522,7 +523,7 @@ void functions_free(struct functions **fsp)
 	HASH_CLEAR(hh, fs->table);
 	HASH_CLEAR(by_base, fs->bases);
 	for (size_t i = 0; i < fs->n; i++) {
-		free(fs->all[i]->place);
+		free(fs->all[i]->location);
 		free(fs->all[i]);
 	}
 	free(fs->all);
@@ -560,7 +561,7 @@ void functions_put_jitp(const struct functions *fs, struct text *out, uint32_t f
 		return;
 	}
 	if (!name) {
-		put_place(f, out, flags);
+		put_location(f, out, flags);
 		return;
 	}
 	if (what == 'F' && shown->kind == PROF_LUA && shown->firstline != -1) {
@@ -570,22 +571,23 @@ void functions_put_jitp(const struct functions *fs, struct text *out, uint32_t f
 	text_puts(out, name);
 }
 
-static void put_stable(const struct function *f, struct text *out, bool place)
+static void put_stable(const struct function *f, struct text *out, bool location)
 {
 	const char *name = stable_name(f);
 
 	if (!name) {
-		put_place(f, out, NAME_PATH);
+		put_location(f, out, NAME_PATH);
 		return;
 	}
 	text_puts(out, name);
-	if (!place)
+	if (!location)
 		return;
 	text_puts(out, " (");
 	if (f->frame.kind == PROF_LUA && f->shared)
-		put_place(f, out, NAME_PATH);
-	else if (f->frame.kind == PROF_LUA) /* the name distinguishes it from others of its place */
-		name_place(out, &f->frame, false, NAME_PATH);
+		put_location(f, out, NAME_PATH);
+	else if (f->frame.kind ==
+		 PROF_LUA) /* the name distinguishes it from others of its location */
+		name_location(out, &f->frame, false, NAME_PATH);
 	else
 		name_module(out, &f->frame);
 	text_putc(out, ')');

@@ -24,13 +24,13 @@ struct function {
 	const char *last_vm; /* that ran it, of the rows seen so far */
 	uint32_t id;
 	uint32_t same;	      /* the function that this is; id, unless more is known of that */
-	char *place;	      /* chunk:line of all of its frames */
+	char *location;	      /* chunk:line of all of its frames */
 	const char *callname; /* of the first call */
 	const char *own;      /* the name at a call that ends the definition's name */
 	bool several;	      /* calls have different names */
 	bool path;	      /* chunks of other functions end alike */
 	bool shared;	      /* its stable name is another's, too */
-	bool met;	      /* its place is another's, too */
+	bool shares_location; /* its location is another's, too */
 	uint8_t level;	      /* enum level */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A prototype's sizes distinguish two versions of a file in one VM, but they differ from VM to VM,
- * too. So functions of one place in a file, or in the same text, are one if no VM has two of them
+ * too. So functions of one location in a file, or in the same text, are one if no VM has two of them
  * and their names agree. The number of a function on its line is not the same in all VMs where
  * functions are nested: it has to agree only where there is no name.
  */

@@ -157,8 +157,8 @@ static void put_pointer(struct text *out, uint64_t addr)
 	text_printf(out, "0x%0*" PRIx64, digits, addr);
 }
 
-static void put_lua_place(struct text *out, const struct prof_frame *frame, bool current,
-			  unsigned int flags)
+static void put_lua_location(struct text *out, const struct prof_frame *frame, bool current,
+			     unsigned int flags)
 {
 	int32_t line = current && frame->line >= 0 ? frame->line : frame->firstline;
 
@@ -188,11 +188,12 @@ void name_module(struct text *out, const struct prof_frame *frame)
 		text_printf(out, "+0x%" PRIx64, frame->addr);
 }
 
-void name_place(struct text *out, const struct prof_frame *frame, bool current, unsigned int flags)
+void name_location(struct text *out, const struct prof_frame *frame, bool current,
+		   unsigned int flags)
 {
 	switch (frame->kind) {
 	case PROF_LUA:
-		put_lua_place(out, frame, current, flags);
+		put_lua_location(out, frame, current, flags);
 		break;
 	case PROF_BUILTIN:
 		if (frame->symbol && !(flags & NAME_NUMBER))

@@ -27,7 +27,8 @@ enum {
  * current line or that of its definition, with "#position" where it has no lines; the symbol of a C
  * or fast function, else module+0xoffset (an address where the module is not known), [builtin#N].
  */
-void name_place(struct text *out, const struct prof_frame *frame, bool current, unsigned int flags);
+void name_location(struct text *out, const struct prof_frame *frame, bool current,
+		   unsigned int flags);
 
 /*
  * A Lua function's chunk. Source text is shown by its beginning, and if it is longer by a hash of

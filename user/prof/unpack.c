@@ -119,11 +119,11 @@ static void *arena_alloc(void *arg, size_t size)
 	struct arena *arena = arg;
 	void *piece;
 
-	if (size > arena->left) {
+	if (size > arena->remaining) {
 		arena->exceeded = true;
 		return NULL;
 	}
-	arena->left -= size;
+	arena->remaining -= size;
 	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
 	if (size > arena->room && arena_add_block(arena, MAX(size, BLOCK_BYTES)))
 		return NULL;
@@ -158,7 +158,7 @@ static void arena_reset(struct arena *arena)
 	while (first && first->next)
 		first = first->next;
 	arena_free(arena, first);
-	arena->left = arena->budget;
+	arena->remaining = arena->budget;
 	if (!first)
 		return;
 	arena->next = (char *)arena->blocks->data;
@@ -187,9 +187,9 @@ static int unpack(const void *buf, size_t len, const char *name, struct unpacked
 	if (len > UNPACK_MAX_BYTES)
 		return error_set(err, -E2BIG, "%s: unpacks to more than %lu MiB", name,
 				 UNPACK_MAX_BYTES >> 20);
-	out->tree.left = UNPACK_MAX_MEMORY;
+	out->tree.remaining = UNPACK_MAX_MEMORY;
 	out->profile = pprof__profile__unpack(&allocator, len, buf);
-	out->sample.budget = out->tree.left;
+	out->sample.budget = out->tree.remaining;
 	return out->profile ? 0 : refuse(&out->tree, name, err);
 }
 

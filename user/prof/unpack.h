@@ -20,8 +20,8 @@
 struct arena {
 	struct arena_block *blocks; /* the last one first */
 	char *next;
-	size_t room;	     /* bytes from `next` on */
-	size_t left, budget; /* bytes that it may take */
+	size_t room;		  /* bytes from `next` on */
+	size_t remaining, budget; /* bytes that it may take */
 	bool exceeded;
 };
 

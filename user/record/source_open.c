@@ -24,7 +24,7 @@ void sources_forked(const struct processes *ps, pid_t pid)
 	if (!p)
 		return;
 	sources_drop(&p->sources);
-	p->sources.gone = false;
+	p->sources.ended_early = false;
 }
 
 static bool names(const struct prof *prof, const struct prof_row *row, const char *path)
@@ -52,7 +52,7 @@ static bool all_same(const struct process *first, struct target_source **one)
 	for (const struct process *p = first; p; p = p->hh.next) {
 		struct target_source *files = p->sources.files;
 
-		if (!p->sources.held || (!files && p->sources.gone))
+		if (!p->sources.held || (!files && p->sources.ended_early))
 			continue;
 		if (!files || (*one && !target_source_same(*one, files)))
 			return false;
@@ -77,7 +77,7 @@ static int open_of_others(struct processes *ps, const char *path, FILE **out)
 
 static int open_of(struct processes *ps, const struct process *p, const char *path, FILE **out)
 {
-	if (!p || p->sources.gone)
+	if (!p || p->sources.ended_early)
 		return open_of_others(ps, path, out);
 	return p->sources.files ? target_source_open(p->sources.files, path, out)
 				: open_for_all(ps, path, out);

@@ -25,7 +25,7 @@ int sources_hold(struct sources *s, pid_t pid, uint64_t image_id)
 		return -ESTALE;
 	s->held = true;
 	err = target_source_new(pid, image_id, &files);
-	s->gone = err == -ESRCH && !known;
+	s->ended_early = err == -ESRCH && !known;
 	/* it has called exec, or another has its number now; and its samples are under one number */
 	if (s->files && !err)
 		target_source_join(files, s->files);

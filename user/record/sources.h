@@ -31,7 +31,7 @@ struct sources {
 	struct target_source *files; /* NULL: what the samples' image may read is unknown */
 	struct ended_source *ended;  /* whose files these are; NULL: its own */
 	bool held;		     /* sources_hold() was called */
-	bool gone;		     /* it ended before its rights were read */
+	bool ended_early;	     /* it ended before its rights were read */
 	bool tried;
 };
 

@@ -23,8 +23,8 @@ static const char *const end_names[] = {"duration", "signal", "targets-ended", "
  * The sentence on samples that were not taken: this part of them, of so many periods. A kernel that
  * is busy drops some; at short periods, many, and these look like those of threads that were short.
  */
-#define MISSING_TOLD 0.3
-#define MISSING_TOLD_OF_MANY 0.6
+#define MISSING_REPORTED 0.3
+#define MISSING_REPORTED_OF_MANY 0.6
 #define MISSING_PERIODS 20
 #define MISSING_EVENT_NS 900000
 
@@ -164,7 +164,7 @@ static void print_missing(const struct summary *s, FILE *to)
 	bool many = s->stats.event_ns < MISSING_EVENT_NS;
 
 	if (s->stats.cpu_ns < MISSING_PERIODS * s->stats.period_ns ||
-	    missing < (many ? MISSING_TOLD_OF_MANY : MISSING_TOLD))
+	    missing < (many ? MISSING_REPORTED_OF_MANY : MISSING_REPORTED))
 		return;
 	fprintf(to, "luabpf: %.0f %% of the CPU time has no samples: ", 100 * missing);
 	if (many)
@@ -174,8 +174,8 @@ static void print_missing(const struct summary *s, FILE *to)
 			(double)s->stats.event_ns / 1e6);
 	else
 		fprintf(to,
-			"that of threads and processes that ran for less than %.1f ms, mostly, and "
-			"of threads that start them; -F %.0f would show more",
+			"it was used by threads and processes that ran for less than %.1f ms, and "
+			"by those that start them; -F %.0f would show more",
 			(double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
 	fprintf(to, "; in a virtual machine it may be time that the host gave to others\n");
 }

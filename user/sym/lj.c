@@ -231,11 +231,11 @@ static void lj_compiled_free(struct compiled **compiled)
 	*compiled = NULL;
 }
 
-static int lj_refine(struct compiled *compiled, const struct lb_build *build,
-		     const struct names *names, struct lb_rec_sample *rec)
+static int lj_attribute(struct compiled *compiled, const struct lb_build *build,
+			const struct names *names, struct lb_rec_sample *rec)
 {
-	return lj_traces_refine(lj_compiled_of(compiled)->traces, &build->lj, lj_names_of(names),
-				rec);
+	return lj_traces_attribute(lj_compiled_of(compiled)->traces, &build->lj, lj_names_of(names),
+				   rec);
 }
 
 /* ---- functions that the host keeps ----------------------------------------------------------- */
@@ -299,7 +299,7 @@ const struct sym_family lj_family = {
 	.kept = lj_kept,
 	.compiled_new = lj_compiled_new,
 	.compiled_free = lj_compiled_free,
-	.refine = lj_refine,
+	.attribute = lj_attribute,
 	.zone = lj_zone,
 	.zone_layout = lj_zone_layout_of,
 };

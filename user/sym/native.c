@@ -49,7 +49,7 @@ struct native_file {
 	UT_hash_handle hh;
 };
 
-struct map {
+struct native_map {
 	uint64_t start, end, offset;
 	uint64_t dev, ino; /* 0, 0: of no file */
 	struct native_file
@@ -68,8 +68,8 @@ struct native_maps {
 	struct native *native;
 	struct missed missed;
 	pid_t pid;
-	struct map *maps; /* by address */
-	size_t nmaps;	  /* 0: they were not read yet */
+	struct native_map *maps; /* by address */
+	size_t nmaps;		 /* 0: they were not read yet */
 	uint64_t next_ns; /* before that they are not read again, see process_maps_pause_ns() */
 	uint64_t id;	  /* of the mappings of files */
 };
@@ -89,7 +89,7 @@ int native_new(struct native **out)
 
 	if (!n)
 		return -ENOMEM;
-	n->work = (struct budget){.left = NAMES_WORK, .of_what = "the names of functions"};
+	n->work = (struct budget){.remaining = NAMES_WORK, .of_what = "the names of functions"};
 	n->filled_ns = clock_ns(CLOCK_MONOTONIC);
 	*out = n;
 	return 0;
@@ -228,9 +228,9 @@ static bool continues(const struct native_maps *p, const struct process_mapping 
 }
 
 /* The same mapping when it was read before; NULL: there was none. */
-static const struct map *map_before(struct reading *r, const struct process_mapping *m)
+static const struct native_map *map_before(struct reading *r, const struct process_mapping *m)
 {
-	const struct map *map;
+	const struct native_map *map;
 
 	while (r->at < r->before->nmaps && r->before->maps[r->at].start < m->start)
 		r->at++;
@@ -256,13 +256,13 @@ static int add_map(struct reading *r, const struct process_mapping *m, struct na
 		return 0;
 	if (array_grow(&p->maps, p->nmaps, sizeof(*p->maps)))
 		return -ENOMEM;
-	p->maps[p->nmaps++] = (struct map){.start = m->start,
-					   .end = m->end,
-					   .offset = m->offset,
-					   .dev = m->dev,
-					   .ino = m->ino,
-					   .file = file,
-					   .shown = shown};
+	p->maps[p->nmaps++] = (struct native_map){.start = m->start,
+						  .end = m->end,
+						  .offset = m->offset,
+						  .dev = m->dev,
+						  .ino = m->ino,
+						  .file = file,
+						  .shown = shown};
 	hold(p->native, file);
 	return 0;
 }
@@ -330,7 +330,7 @@ static void add_to_id(struct native_maps *p, const struct process_mapping *m,
 static int note_mapping(void *arg, const struct process_mapping *m)
 {
 	struct reading *r = arg;
-	const struct map *before = m->ino ? map_before(r, m) : NULL;
+	const struct native_map *before = m->ino ? map_before(r, m) : NULL;
 	bool shown = before && before->shown;
 	struct native_file *file = NULL;
 	int err = 0;
@@ -397,13 +397,13 @@ uint64_t native_maps_id(const struct native_maps *m)
 
 static int beyond(const void *addr, const void *map)
 {
-	const struct map *m = map;
+	const struct native_map *m = map;
 	uint64_t a = *(const uint64_t *)addr;
 
 	return a < m->start ? -1 : a >= m->end;
 }
 
-static struct map *find_map(const struct native_maps *m, uint64_t addr)
+static struct native_map *find_map(const struct native_maps *m, uint64_t addr)
 {
 	return m->nmaps ? bsearch(&addr, m->maps, m->nmaps, sizeof(*m->maps), beyond) : NULL;
 }
@@ -427,7 +427,7 @@ static bool may_look_again(struct missed *m, uint64_t addr)
 	return true;
 }
 
-static int locate(struct native_maps *m, uint64_t addr, struct map **map)
+static int locate(struct native_maps *m, uint64_t addr, struct native_map **map)
 {
 	int err;
 
@@ -443,7 +443,7 @@ static int locate(struct native_maps *m, uint64_t addr, struct map **map)
 
 bool native_is_code(struct native_maps *m, uint64_t addr)
 {
-	struct map *map;
+	struct native_map *map;
 
 	return locate(m, addr, &map) || map;
 }
@@ -466,7 +466,7 @@ static int keep_symbols(struct native *n, struct native_file *f)
 }
 
 /* Sets the address that addr has in the file of map, which is an ELF file. */
-static int address_in(const struct map *map, uint64_t addr, uint64_t *out)
+static int address_in(const struct native_map *map, uint64_t addr, uint64_t *out)
 {
 	uint64_t bias;
 
@@ -478,7 +478,7 @@ static int address_in(const struct map *map, uint64_t addr, uint64_t *out)
 
 int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
 {
-	struct map *map;
+	struct native_map *map;
 	uint64_t vaddr;
 	int err;
 
@@ -493,9 +493,9 @@ int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
 	return err ? err : elf_symbol(map->file->elf, vaddr, name, NULL);
 }
 
-void native_place(struct native_maps *m, uint64_t addr, const char **module, uint64_t *offset)
+void native_offset(struct native_maps *m, uint64_t addr, const char **module, uint64_t *offset)
 {
-	struct map *map = NULL;
+	struct native_map *map = NULL;
 
 	*module = NATIVE_NO_MODULE;
 	*offset = 0;

@@ -41,7 +41,7 @@ int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
  * is NATIVE_NO_MODULE and 0. *module is valid as native_symbol()'s name is.
  */
 #define NATIVE_NO_MODULE "[unknown]"
-void native_place(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);
+void native_offset(struct native_maps *maps, uint64_t addr, const char **module, uint64_t *offset);
 
 /* True if addr lies in executable memory, of a file or not, or if that is not known. */
 bool native_is_code(struct native_maps *maps, uint64_t addr);

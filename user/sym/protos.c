@@ -65,7 +65,7 @@ struct protos {
 	bool shared;	      /* BPF was allowed to compute fingerprints once an epoch */
 	bool ended;	      /* the image has ended */
 	/* rounds [open, left] left a backlog, which the next one reads */
-	uint32_t open, left;
+	uint32_t backlog_from, backlog_to;
 };
 
 /* Rounds after which BPF computes all fingerprints again, and its earlier records are read. */
@@ -528,11 +528,11 @@ static void check_known(struct protos *p, struct known_proto *k, uint32_t round)
 	replace_proto(p, k, live);
 }
 
-static bool is_doubtful(const struct protos *p, const struct known_proto *k, uint32_t round)
+static bool is_ambiguous(const struct protos *p, const struct known_proto *k, uint32_t round)
 {
 	return k->ambiguous_in == round ||
-	       (p->left && p->left + 1 == round && k->ambiguous_in >= p->open &&
-		k->ambiguous_in <= p->left);
+	       (p->backlog_to && p->backlog_to + 1 == round && k->ambiguous_in >= p->backlog_from &&
+		k->ambiguous_in <= p->backlog_to);
 }
 
 const struct protos_entry *protos_get(struct protos *p, const struct lb_build *build, uint64_t addr,
@@ -553,16 +553,16 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	learn_definitions(k);
 	learn_order(p, k);
 	k->shown = true;
-	k->entry.doubtful = is_doubtful(p, k, round);
+	k->entry.ambiguous = is_ambiguous(p, k, round);
 	k->entry.waits = k->freed && round - k->freed < PROTOS_WAIT && !p->ended;
 	return &k->entry;
 }
 
 void protos_left(struct protos *p, uint32_t round)
 {
-	if (p->left + 1 != round)
-		p->open = round;
-	p->left = round;
+	if (p->backlog_to + 1 != round)
+		p->backlog_from = round;
+	p->backlog_to = round;
 	if (p->addr_reused && may_be_of_epoch(p, round))
 		p->addr_reused = round;
 }

@@ -26,7 +26,7 @@ struct protos_entry {
 	struct proto *proto; /* NULL: it could not be read */
 	char *kept_as;	     /* protos_set_kept()'s; NULL: it was not called */
 	uint32_t order;	     /* proto_order() at the first protos_get() */
-	bool doubtful;	     /* ambiguous in this round */
+	bool ambiguous;	     /* ambiguous in this round */
 	bool waits;	     /* was freed: its samples count if the process ends now */
 };
 

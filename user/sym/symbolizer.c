@@ -145,7 +145,7 @@ static void name_native(const struct frame_ctx *c, const struct lb_frame *f, str
 		return;
 	}
 	out->kind = PROF_C;
-	native_place(c->image->maps, addr, &out->chunk, &out->addr);
+	native_offset(c->image->maps, addr, &out->chunk, &out->addr);
 	if (c->family->libraries_first)
 		out->symbol = library_name(c, f);
 	if (!out->symbol && native_symbol(c->image->maps, addr, &out->symbol) &&
@@ -287,7 +287,7 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POS
 
 	if (!k)
 		return -ENOMEM;
-	if (k->doubtful)
+	if (k->ambiguous)
 		return -ESTALE;
 	if (!k->proto || family_misfit(k->family, k->proto))
 		return -ENOENT;
@@ -324,7 +324,7 @@ static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame
 		k = prototype(c, caller);
 		if (!k)
 			return -ENOMEM;
-		if (k->doubtful)
+		if (k->ambiguous)
 			return -ESTALE;
 		if (k->proto)
 			k->family->callname(k->proto, caller->pc, &out.callname);
@@ -342,7 +342,7 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	if (LB_FRAME_KIND(f) == LB_FRAME_LUA) {
 		const struct protos_entry *k = prototype(c, f);
 
-		if (k && k->doubtful)
+		if (k && k->ambiguous)
 			return -ESTALE;
 		if (k && k->waits)
 			return -EAGAIN;
@@ -439,18 +439,19 @@ uint64_t symbolizer_snapshot_lines(const struct symbolizer *s)
 }
 
 /* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
-static int refine(struct image *image, const struct lb_build *build, struct lb_rec_sample *rec,
-		  uint32_t count)
+static int attribute(struct image *image, const struct lb_build *build, struct lb_rec_sample *rec,
+		     uint32_t count)
 {
 	const struct sym_family *family = sym_family(build->family);
 	int r = 0;
 
-	if (!family->refine)
+	if (!family->attribute)
 		return 0;
 	if (!image->compiled)
 		r = family->compiled_new(&image->remote.mem, &image->compiled);
 	if (!r)
-		r = family->refine(image->compiled, build, names_of(image, rec->vm, build, 0), rec);
+		r = family->attribute(image->compiled, build, names_of(image, rec->vm, build, 0),
+				      rec);
 	if (r == -ENOENT) {
 		image->owner->snapshot_line += count;
 		r = 0;
@@ -558,7 +559,7 @@ static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build, const char *vm, struct symbolized *out)
 {
-	struct lb_rec_sample refined;
+	struct lb_rec_sample attributed;
 	struct frame_ctx c = {
 		.s = image->owner,
 		.image = image,
@@ -577,9 +578,9 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec,
 			   c.s->zone_round);
 	if (rec->trace_fp) {
-		memcpy(&refined, rec, LB_SAMPLE_SIZE(rec->stack.n));
-		c.rec = &refined;
-		r = refine(image, build, &refined, count);
+		memcpy(&attributed, rec, LB_SAMPLE_SIZE(rec->stack.n));
+		c.rec = &attributed;
+		r = attribute(image, build, &attributed, count);
 		if (r)
 			return r;
 	}

@@ -2,7 +2,7 @@
 /*
  * From raw samples to the rows of a profile: joins the records of BPF with what is known of the
  * process's image. Which prototype an address means is protos.h's matter; a sample that shows a
- * doubtful one is lost ("proto-ambiguous"), and never gets a wrong name.
+ * ambiguous one is lost ("proto-ambiguous"), and never gets a wrong name.
  */
 #ifndef SYM_SYMBOLIZER_H
 #define SYM_SYMBOLIZER_H

@@ -62,7 +62,7 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	__u64 sizekgc = lb_word(head, LJ_OFF(lj, PROTO_SIZEKGC));
 	__u64 uvinfo = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_UVINFO));
 	__u64 varinfo = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_VARINFO));
-	__u64 sizept = lb_half(head, LJ_OFF(lj, PROTO_SIZEPT)), end = proto + sizept, sum;
+	__u64 sizept = lb_half(head, LJ_OFF(lj, PROTO_SIZEPT)), end = proto + sizept, hash;
 
 	p->name = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME));
 	p->kgc = k - LJ_OFF(lj, FP_KGC);
@@ -71,18 +71,18 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	p->ndebug = 0;
 	if (p->debug > proto && p->debug < end)
 		p->ndebug = end - p->debug < LJ_FP_DEBUG ? (__u32)(end - p->debug) : LJ_FP_DEBUG;
-	sum = lb_fp_word(0, 0, kind >> 16); /* numparams .. sizebc */
-	sum = lb_fp_word(sum, 1, k - proto);
-	sum = lb_fp_word(sum, 2, sizekgc); /* and sizekn */
-	sum = lb_fp_word(sum, 3, sizept);
-	sum = lb_fp_word(sum, 4, p->name);
-	sum = lb_fp_word(sum, 5, lb_word(head, LJ_OFF(lj, PROTO_FIRSTLINE))); /* and numline */
-	sum = lb_fp_word(sum, 6, uvinfo - proto);
-	return lb_fp_word(sum, 7, varinfo - proto);
+	hash = lb_fp_word(0, 0, kind >> 16); /* numparams .. sizebc */
+	hash = lb_fp_word(hash, 1, k - proto);
+	hash = lb_fp_word(hash, 2, sizekgc); /* and sizekn */
+	hash = lb_fp_word(hash, 3, sizept);
+	hash = lb_fp_word(hash, 4, p->name);
+	hash = lb_fp_word(hash, 5, lb_word(head, LJ_OFF(lj, PROTO_FIRSTLINE))); /* and numline */
+	hash = lb_fp_word(hash, 6, uvinfo - proto);
+	return lb_fp_word(hash, 7, varinfo - proto);
 }
 
 /* refs: LJ_FP_KGC bytes; constants count down from their end. */
-static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 sum, const void *refs,
+static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 hash, const void *refs,
 				       __u32 nkgc)
 {
 	__u32 i, first = LJ_OFF(lj, FP_KGC_FIRST), size = LJ_OFF(lj, FP_KGC) / LJ_FP_KGCS;
@@ -90,9 +90,9 @@ static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 sum, co
 	LB_UNROLLED
 	for (i = 0; i < LJ_FP_KGCS; i++)
 		if (i < nkgc)
-			sum = lb_fp_word(sum, LJ_FP_FACTOR_KGC + i,
-					 lj_ref_at(lj, refs, first - size * i));
-	return sum;
+			hash = lb_fp_word(hash, LJ_FP_FACTOR_KGC + i,
+					  lj_ref_at(lj, refs, first - size * i));
+	return hash;
 }
 
 /*
@@ -136,17 +136,17 @@ static __always_inline struct lj_trace_words lj_trace_words(const struct lj_layo
  */
 static __always_inline __u32 lj_fp_trace(const struct lj_trace_words *t)
 {
-	__u64 sum = lb_fp_word(0, 0, t->ir);
+	__u64 hash = lb_fp_word(0, 0, t->ir);
 
-	sum = lb_fp_word(sum, 1, t->nk);
-	sum = lb_fp_word(sum, 2, t->kind >> 32);
-	sum = lb_fp_word(sum, 3, t->mcode);
-	sum = lb_fp_word(sum, 4, t->start);
-	return lb_fp_end(sum);
+	hash = lb_fp_word(hash, 1, t->nk);
+	hash = lb_fp_word(hash, 2, t->kind >> 32);
+	hash = lb_fp_word(hash, 3, t->mcode);
+	hash = lb_fp_word(hash, 4, t->start);
+	return lb_fp_end(hash);
 }
 
 /* debug: size bytes, rounded up to 8; the bytes beyond size may be anything. */
-static __always_inline __u64 lj_fp_debug(__u64 sum, const void *debug, __u32 size)
+static __always_inline __u64 lj_fp_debug(__u64 hash, const void *debug, __u32 size)
 {
 	__u64 last = ~0ULL >> (8 * (0 - size) & 63);
 	__u32 i;
@@ -154,11 +154,12 @@ static __always_inline __u64 lj_fp_debug(__u64 sum, const void *debug, __u32 siz
 	LB_UNROLLED
 	for (i = 0; i < LJ_FP_DEBUG / 8; i++) {
 		if (8 * i + 8 < size)
-			sum = lb_fp_word(sum, LJ_FP_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
+			hash = lb_fp_word(hash, LJ_FP_FACTOR_DEBUG + i, lb_word(debug, 8 * i));
 		else if (8 * i < size)
-			sum = lb_fp_word(sum, LJ_FP_FACTOR_DEBUG + i, lb_word(debug, 8 * i) & last);
+			hash = lb_fp_word(hash, LJ_FP_FACTOR_DEBUG + i,
+					  lb_word(debug, 8 * i) & last);
 	}
-	return sum;
+	return hash;
 }
 
 #endif

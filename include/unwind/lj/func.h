@@ -22,21 +22,21 @@ static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk
 }
 
 /* Returns a fingerprint with the first constants added. */
-static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj_walk *w, __u64 sum,
-					     __u64 kgc, __u32 nkgc)
+static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj_walk *w,
+					     __u64 hash, __u64 kgc, __u32 nkgc)
 {
 	const __u8 *bytes;
 	__u64 str;
 
 	if (!nkgc || kgc & 7)
-		return sum;
+		return hash;
 	bytes = lj_maybe(mem, w, kgc, LJ_AT(w, FP_KGC));
 	if (!bytes)
-		return sum;
-	sum = lj_fp_kgc(&w->lj, sum, bytes, nkgc);
+		return hash;
+	hash = lj_fp_kgc(&w->lj, hash, bytes, nkgc);
 	str = lj_ref(w, bytes, LJ_AT(w, FP_KGC_FIRST));
 	bytes = str & 7 ? 0 : lj_maybe(mem, w, str, LJ_AT(w, STR_SIZE));
-	return bytes ? lb_fp_word(sum, LJ_FP_FACTOR_STR, lj_fp_str(&w->lj, bytes)) : sum;
+	return bytes ? lb_fp_word(hash, LJ_FP_FACTOR_STR, lj_fp_str(&w->lj, bytes)) : hash;
 }
 
 /*
@@ -47,16 +47,16 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 					 const __u8 *head, __u64 kind, __u64 proto)
 {
 	struct lj_fp_parts *parts = &w->parts; /* not on BPF's stack */
-	__u64 sum = lj_fp_head(&w->lj, head, kind, proto, parts);
+	__u64 hash = lj_fp_head(&w->lj, head, kind, proto, parts);
 	const __u8 *bytes;
 
-	sum = lb_fp_word(sum, LJ_FP_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
+	hash = lb_fp_word(hash, LJ_FP_FACTOR_NAME, lj_name_fp(mem, w, parts->name));
 	if (parts->ndebug) {
 		bytes = lj_maybe(mem, w, parts->debug, (parts->ndebug + 7) & ~7u & 127);
 		if (bytes)
-			sum = lj_fp_debug(sum, bytes, parts->ndebug);
+			hash = lj_fp_debug(hash, bytes, parts->ndebug);
 	}
-	return lb_fp_end(lj_fp_constants(mem, w, sum, parts->kgc, parts->nkgc));
+	return lb_fp_end(lj_fp_constants(mem, w, hash, parts->kgc, parts->nkgc));
 }
 
 /*

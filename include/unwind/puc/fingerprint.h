@@ -49,13 +49,13 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 					 struct puc_fp_head *h)
 {
 	const __u8 *numbers = head + (puc->p_sizeupvalues & 0x78);
-	__u64 number, sum = 0;
+	__u64 number, hash = 0;
 	__u32 i;
 
 	LB_UNROLLED
 	for (i = 0; i < PUC_FP_NUMBERS; i++) {
 		number = lb_word(numbers, 8 * i);
-		sum = lb_fp_word(sum, i, number);
+		hash = lb_fp_word(hash, i, number);
 		if (i == 0)
 			h->sizek = (__u32)(number >> 32);
 		if (i == 1)
@@ -64,11 +64,11 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 	h->code = puc_word(head, puc->p_code);
 	h->k = puc_word(head, puc->p_k);
 	h->source = puc_word(head, puc->p_source);
-	sum = lb_fp_word(sum, PUC_FP_FACTOR_CODE, h->code);
-	sum = lb_fp_word(sum, PUC_FP_FACTOR_K_AT, h->k);
-	sum = lb_fp_word(sum, PUC_FP_FACTOR_SOURCE, h->source);
-	sum = lb_fp_word(sum, PUC_FP_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
-	return lb_fp_word(sum, PUC_FP_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
+	hash = lb_fp_word(hash, PUC_FP_FACTOR_CODE, h->code);
+	hash = lb_fp_word(hash, PUC_FP_FACTOR_K_AT, h->k);
+	hash = lb_fp_word(hash, PUC_FP_FACTOR_SOURCE, h->source);
+	hash = lb_fp_word(hash, PUC_FP_FACTOR_LINEINFO, puc_word(head, puc->p_lineinfo));
+	return lb_fp_word(hash, PUC_FP_FACTOR_UPVALUES, puc_word(head, puc->p_upvalues));
 }
 
 /*
@@ -85,7 +85,7 @@ _Static_assert(PUC_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
 #define PUC_FP_NAME 24
 
 /* Adds the first n constants, at most PUC_FP_KS. *str: the first short string of them, or 0. */
-static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
+static __always_inline __u64 puc_fp_k(__u64 hash, const __u8 *k, __u32 n,
 				      const struct puc_layout *puc, __u64 *str)
 {
 	__u64 first = 0;
@@ -99,17 +99,17 @@ static __always_inline __u64 puc_fp_k(__u64 sum, const __u8 *k, __u32 n,
 			continue;
 		value = lb_word(k, PUC_TV_SIZE * i + PUC_TV_VALUE);
 		tt = lb_byte(k, PUC_TV_SIZE * i + PUC_TV_TT) & PUC_TT_MASK;
-		sum = lb_fp_word(sum, PUC_FP_FACTOR_K + i, value ^ tt << 56);
+		hash = lb_fp_word(hash, PUC_FP_FACTOR_K + i, value ^ tt << 56);
 		if (!first && tt == puc->tt_shrstr)
 			first = value;
 	}
 	*str = first;
-	return sum;
+	return hash;
 }
 
-static __always_inline __u64 puc_fp_str(__u64 sum, const __u8 *str)
+static __always_inline __u64 puc_fp_str(__u64 hash, const __u8 *str)
 {
-	return lb_fp_word(sum, PUC_FP_FACTOR_STR, lb_half(str, 12));
+	return lb_fp_word(hash, PUC_FP_FACTOR_STR, lb_half(str, 12));
 }
 
 /*

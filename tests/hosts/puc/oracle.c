@@ -135,11 +135,11 @@ static void set_walk(struct puc_walk *w, const ucontext_t *uc)
 
 /* ---- the other rules, over all registers and the whole C stack ------------------------------- */
 
-struct pick {
+struct oracle_pick {
 	uint64_t L, key;
 };
 
-static void consider(struct pick picks[RULES], uint64_t word)
+static void consider(struct oracle_pick picks[RULES], uint64_t word)
 {
 	uint64_t jmp = word ? puc_try(&mem, &tries, word) : 0;
 	uint16_t calls = 0;
@@ -150,14 +150,14 @@ static void consider(struct pick picks[RULES], uint64_t word)
 	read_self(&mem, &calls, sizeof(calls), word + tries.puc.L_nCcalls);
 	down = 0x10000u - calls;
 	if (!picks[RULE_JMP].L || jmp < picks[RULE_JMP].key)
-		picks[RULE_JMP] = (struct pick){word, jmp};
+		picks[RULE_JMP] = (struct oracle_pick){word, jmp};
 	if (!picks[RULE_CCALLS].L || down < picks[RULE_CCALLS].key)
-		picks[RULE_CCALLS] = (struct pick){word, down};
+		picks[RULE_CCALLS] = (struct oracle_pick){word, down};
 	if (!picks[RULE_FIRST].L)
-		picks[RULE_FIRST] = (struct pick){word, 0};
+		picks[RULE_FIRST] = (struct oracle_pick){word, 0};
 }
 
-static void other_rules(const ucontext_t *uc, struct pick picks[RULES])
+static void other_rules(const ucontext_t *uc, struct oracle_pick picks[RULES])
 {
 	const uint64_t *word;
 	int i;
@@ -264,7 +264,7 @@ static void arm(void)
 static void on_signal(int sig, siginfo_t *info, void *arg)
 {
 	const ucontext_t *uc = arg;
-	struct pick picks[RULES] = {0};
+	struct oracle_pick picks[RULES] = {0};
 	struct oracle_sample *s;
 	lua_State *truth = depth ? running[depth] : NULL;
 	int i;

@@ -16,19 +16,19 @@ struct api_value {
 	int32_t add;
 };
 
-struct state {
+struct api_state {
 	struct api_value reg[X86_REGS];
 };
 
 struct branch {
 	size_t at;
-	struct state state;
+	struct api_state state;
 };
 
 /* A function and the values of its arguments. */
 struct call {
 	uint64_t start;
-	struct state state;
+	struct api_state state;
 };
 
 struct api_calls {
@@ -109,7 +109,7 @@ static bool add_constant(const struct x86_insn *in, int64_t *by)
 }
 
 /* True if the instruction sets a register to a value that can be followed; stores both. */
-static bool gives(const struct api_walk *w, const struct state *s, const struct x86_insn *in,
+static bool gives(const struct api_walk *w, const struct api_state *s, const struct x86_insn *in,
 		  uint8_t *reg, struct api_value *v)
 {
 	bool direct = in->has_mem && in->index == X86_NONE && in->base < X86_REGS;
@@ -134,7 +134,7 @@ static bool gives(const struct api_walk *w, const struct state *s, const struct 
 	return true;
 }
 
-static void step(struct api_walk *w, struct state *s, const struct x86_insn *in)
+static void step(struct api_walk *w, struct api_state *s, const struct x86_insn *in)
 {
 	struct api_value v = {};
 	uint8_t reg = X86_NONE, r;
@@ -156,7 +156,7 @@ static void step(struct api_walk *w, struct state *s, const struct x86_insn *in)
 			s->reg[r] = (struct api_value){};
 }
 
-static void later(struct api_walk *w, size_t at, const struct state *s)
+static void later(struct api_walk *w, size_t at, const struct api_state *s)
 {
 	if (at < w->size && w->nbranches < MAX_BRANCHES) {
 		w->branch[w->nbranches].at = at;
@@ -168,7 +168,7 @@ static void later(struct api_walk *w, size_t at, const struct state *s)
 static const uint8_t argument[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, 8, 9};
 
 /* Records a call, or a tail call, with those of its arguments that are deep enough to follow. */
-static void leave(struct api_walk *w, size_t to, const struct state *s)
+static void leave(struct api_walk *w, size_t to, const struct api_state *s)
 {
 	struct call call = {.start = w->start + to};
 	bool any = false;
@@ -191,7 +191,7 @@ static void leave(struct api_walk *w, size_t to, const struct state *s)
 }
 
 /* Executes the code until it ends or was visited before. */
-static void follow(struct api_walk *w, size_t at, struct state s)
+static void follow(struct api_walk *w, size_t at, struct api_state s)
 {
 	while (at < w->size && !(w->seen[at >> 3] & 1 << (at & 7))) {
 		struct x86_insn in;
@@ -214,7 +214,7 @@ static void follow(struct api_walk *w, size_t at, struct state s)
 	}
 }
 
-static void follow_all(struct api_walk *w, const struct state *entry)
+static void follow_all(struct api_walk *w, const struct api_state *entry)
 {
 	memset(w->seen, 0, sizeof(w->seen));
 	w->nbranches = 0;
@@ -229,7 +229,7 @@ static void follow_all(struct api_walk *w, const struct state *entry)
 size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC_FACTS])
 {
 	struct api_walk w = {.text = text, .facts = facts, .max = PUC_FACTS, .from = 1, .to = 3};
-	struct state entry = {};
+	struct api_state entry = {};
 
 	w.size = size < PUC_API_TEXT ? size : PUC_API_TEXT;
 	entry.reg[X86_RDI].path.depth = 1;

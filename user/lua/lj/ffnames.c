@@ -130,7 +130,7 @@ static void make_list(struct list *list, unsigned build)
 }
 
 /* Returns the position of a name of ffid in the list; 0: it is not there. */
-static int place(const struct ff_found *f, const struct list *list, int ffid, int candidate)
+static int position_of(const struct ff_found *f, const struct list *list, int ffid, int candidate)
 {
 	const char *name = f->ff[ffid][candidate];
 	int i;
@@ -143,16 +143,16 @@ static int place(const struct ff_found *f, const struct list *list, int ffid, in
 
 /* Finds the shift between number and list position that a name of ffid and a neighbour's agree
  * on. */
-static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
+static bool shift_of(const int (*positions)[CANDIDATES], int ffid, int *shift)
 {
 	int c, d, n;
 
 	for (c = 0; c < CANDIDATES; c++)
-		for (n = ffid - NEAR; places[ffid][c] && n <= ffid + NEAR; n++)
+		for (n = ffid - NEAR; positions[ffid][c] && n <= ffid + NEAR; n++)
 			for (d = 0; d < CANDIDATES && n > 1 && n < FFIDS; d++)
-				if (n != ffid && places[n][d] &&
-				    places[n][d] - n == places[ffid][c] - ffid) {
-					*shift = places[ffid][c] - ffid;
+				if (n != ffid && positions[n][d] &&
+				    positions[n][d] - n == positions[ffid][c] - ffid) {
+					*shift = positions[ffid][c] - ffid;
 					return true;
 				}
 	return false;
@@ -162,16 +162,16 @@ static bool shift_of(const int (*places)[CANDIDATES], int ffid, int *shift)
  * the found names the list explains. */
 static int apply_list(const struct ff_found *f, const struct list *list, const char *names[FFIDS])
 {
-	int places[FFIDS][CANDIDATES] = {{0}};
+	int positions[FFIDS][CANDIDATES] = {{0}};
 	int ffid, c, last = 0, last_shift = 0, explained = 0;
 
 	for (ffid = 2; ffid < FFIDS; ffid++)
 		for (c = 0; c < CANDIDATES; c++)
-			places[ffid][c] = place(f, list, ffid, c);
+			positions[ffid][c] = position_of(f, list, ffid, c);
 	for (ffid = 2; ffid < FFIDS; ffid++) {
 		int shift, i;
 
-		if (!shift_of((const int(*)[CANDIDATES])places, ffid, &shift))
+		if (!shift_of((const int(*)[CANDIDATES])positions, ffid, &shift))
 			continue;
 		explained++;
 		names[ffid] = list->name[ffid + shift];

@@ -442,7 +442,7 @@ static bool check_head(const struct proto_reader *r)
 }
 
 /* As puc_fp_more() of unwind/puc/unwind.h. */
-static uint64_t print_constants(const struct proto_reader *r, uint64_t fp)
+static uint64_t fp_constants(const struct proto_reader *r, uint64_t fp)
 {
 	uint8_t k[PUC_TV_SIZE * PUC_FP_KS], str[PUC_FP_STR];
 	uint32_t n = head_size(r, r->puc->p_sizek);
@@ -460,7 +460,7 @@ static uint64_t print_constants(const struct proto_reader *r, uint64_t fp)
 }
 
 /* As puc_name_fp() of unwind/puc/unwind.h. */
-static uint64_t print_name(const struct proto_reader *r, uint64_t fp, const uint8_t *head)
+static uint64_t fp_name(const struct proto_reader *r, uint64_t fp, const uint8_t *head)
 {
 	uint64_t name = foreign_word(head, r->puc->p_source);
 	uint8_t str[PUC_FP_NAME];
@@ -473,9 +473,9 @@ static uint64_t print_name(const struct proto_reader *r, uint64_t fp, const uint
 static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)
 {
 	struct puc_fp_head h;
-	uint64_t sum = print_name(r, puc_fp_head(head, r->puc, &h), head);
+	uint64_t hash = fp_name(r, puc_fp_head(head, r->puc, &h), head);
 
-	return lb_fp_end(print_constants(r, sum));
+	return lb_fp_end(fp_constants(r, hash));
 }
 
 /*
