@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "proc/elf.h"
-#include "detect/lj/jumps.h"
+#include "arch/x86_64/lj_jumps.h"
 #include "detect/lj/sites.h"
 #include "arch/x86_64/insn.h"
 

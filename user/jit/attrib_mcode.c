@@ -13,6 +13,7 @@
 #include "attrib_mcode.h"
 #include "base/cleanup.h"
 #include "work.h"
+#include "arch/x86_64/insn_work.h"
 #include "arch/x86_64/insn.h"
 
 #define CELLS_MAX (2u << 20)
@@ -338,10 +339,10 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 		    in.imm > -NEAR && in.imm < NEAR)
 			jumps[*nm] = (uint32_t)target;
 		m[*nm].ofs = at;
-		m[*nm].work = lj_work_of(&in, &m[*nm].reg);
+		m[*nm].work = x86_work_of(&in, &m[*nm].reg);
 		m[*nm].of_vm = in.base == X86_R14;
 		saved = moved != X86_NONE && m[*nm].reg == moved;
-		moved = lj_work_moved(&in);
+		moved = x86_moved(&in);
 		m[*nm].turns = moved != X86_NONE;
 		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;

@@ -78,7 +78,7 @@ static inline bool x86_is_jmp_indirect(const struct x86_insn *in)
 	return in->mnemonic == ZYDIS_MNEMONIC_JMP && !in->relative;
 }
 
-/* Control does not go on at the next instruction, nor at a place that the bytes say. */
+/* Control goes on neither at the next instruction nor at a target that the instruction holds. */
 static inline bool x86_ends(const struct x86_insn *in)
 {
 	return in->category == ZYDIS_CATEGORY_RET || in->mnemonic == ZYDIS_MNEMONIC_INT3 ||

@@ -11,8 +11,9 @@
 #include "ir.h"
 #include "measure.h"
 #include "recognise.h"
-#include "jumps.h"
 #include "sites.h"
+#include "arch/x86_64/lj_facts.h"
+#include "arch/x86_64/lj_jumps.h"
 
 #define RBP_SITES_MAX 256
 

@@ -14,11 +14,11 @@
  *     mov RCd, [PC]
  *     ...
  */
-#include "jumps.h"
+#include "lj_jumps.h"
 
 #include <string.h>
 
-#include "arch/x86_64/insn.h"
+#include "insn.h"
 
 #define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
 #define JUMP_AROUND 12		/* instructions decoded after the jump, at most */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the jumps in LuaJIT's assembler VM (x86-64). PC is one past the running instruction; only
+ * Finds the jumps in LuaJIT's assembler VM. PC is one past the running instruction; only
  * from a jump, which sets it to its target, to the end of the fetch there it is the address of the
  * next instruction itself.
  */
-#ifndef DETECT_LJ_JUMPS_H
-#define DETECT_LJ_JUMPS_H
+#ifndef ARCH_X86_64_LJ_JUMPS_H
+#define ARCH_X86_64_LJ_JUMPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
