@@ -54,7 +54,7 @@ static char *find_switch(const struct bpf_object *obj, const char *name)
 static int put_info(cJSON *programs, const struct bpf_program *prog, bool zones)
 {
 	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
+	__u32 len = sizeof(info), insns;
 	char name[128];
 	cJSON *cost;
 
@@ -67,7 +67,8 @@ static int put_info(cJSON *programs, const struct bpf_program *prog, bool zones)
 	snprintf(name, sizeof(name), "%s%s", bpf_program__name(prog), zones ? "+zones" : "");
 	cost = cJSON_AddObjectToObject(programs, name);
 	cJSON_AddNumberToObject(cost, "verified_insns", info.verified_insns);
-	cJSON_AddNumberToObject(cost, "insns", info.xlated_prog_len / 8);
+	insns = info.xlated_prog_len / 8;
+	cJSON_AddNumberToObject(cost, "insns", insns);
 	cJSON_AddNumberToObject(cost, "jited_len", info.jited_prog_len);
 	return 0;
 }

@@ -35,7 +35,7 @@ bool scene_matches(const struct scene *s, const struct lb_walk *w)
 		return false;
 	if (s->end != LB_STATUS_RESOLVED)
 		return true;
-	return (!s->state || w->state == s->state) && detail_fits(s, w) &&
+	return (!s->state || (char)w->state == s->state) && detail_fits(s, w) &&
 	       same_stack(s, &w->rec.stack);
 }
 
