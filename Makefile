@@ -57,6 +57,9 @@ ARCH := $(shell uname -m)
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(ARCH)))
 
 WARN := -Wall -Wextra -Werror
+ifneq ($(findstring clang,$(CC)),) # CC=clang: it warns of short initializers, and of $(DIALECT)
+WARN += -Wno-missing-field-initializers -Wno-microsoft-anon-tag
+endif
 INCLUDES := -Iinclude -Iuser -I$(O)/gen
 CPPFLAGS_ALL := $(INCLUDES) -D_GNU_SOURCE -DLUABPF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS ?= -O2 -g
