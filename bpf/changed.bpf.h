@@ -32,7 +32,7 @@ static __always_inline int changed_has_all(const struct lb_proc *proc, const str
 	struct changed_ctx c = {.proc = proc, .found = found};
 	__u32 all = (1U << (found->nmodules & (2 * LB_MODULES - 1))) - 1;
 
-	bpf_loop(LB_MODULES * LB_MODULES, changed_compare, &c, 0);
+	lb_rare_loop(LB_MODULES * LB_MODULES, changed_compare, &c);
 	return (c.has & all) == all && !proc->more;
 }
 

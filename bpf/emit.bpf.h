@@ -100,7 +100,7 @@ static __always_inline __u32 functions_hash(const struct lb_rec_sample *rec)
 {
 	struct hash_ctx c = {.rec = rec, .hash = rec->epoch};
 
-	bpf_loop(rec->stack.n, functions_step, &c, 0);
+	lb_rare_loop(rec->stack.n, functions_step, &c);
 	return (__u32)c.hash;
 }
 
@@ -118,9 +118,9 @@ static __always_inline int emit_protos(struct lb_walk *w, struct lb_thread *thre
 		return 0;
 	w->proto_sent = 0; /* in memory, where the verifier does not follow its value */
 	if (family == LB_FAMILY_PUC)
-		bpf_loop(w->rec.stack.n, emit_step_puc, &w, 0);
+		lb_rare_loop(w->rec.stack.n, emit_step_puc, &w);
 	else
-		bpf_loop(w->rec.stack.n, emit_step_lj, &w, 0);
+		lb_rare_loop(w->rec.stack.n, emit_step_lj, &w);
 	if (w->proto_sent == ~0U)
 		return -1;
 	thread->functions = hash;

@@ -41,7 +41,7 @@ static __always_inline void emit_lj_kstrs(struct lb_proto_record *r, const struc
 	__u32 size = ctx.n * lj_ref_size(lj);
 
 	if (!bpf_probe_read_user(r->words, size, (void *)(k - size)))
-		bpf_loop(ctx.n, emit_lj_kstr, &ctx, 0);
+		lb_rare_loop(ctx.n, emit_lj_kstr, &ctx);
 }
 
 static __always_inline void emit_lj_name(struct lb_proto_record *r, const struct lj_layout *lj,

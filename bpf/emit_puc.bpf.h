@@ -59,7 +59,7 @@ static __always_inline void emit_puc_names(struct lb_proto_record *r, __u16 poin
 		n = PUC_STRS;
 	c.at = emit_puc_array(r, pointer, n, size, PUC_STRS * 16);
 	if (c.at)
-		bpf_loop(n, emit_puc_str, &c, 0);
+		lb_rare_loop(n, emit_puc_str, &c);
 }
 
 static __always_inline void emit_puc_constants(struct lb_proto_record *r,
@@ -72,7 +72,7 @@ static __always_inline void emit_puc_constants(struct lb_proto_record *r,
 	c.size = PUC_TV_SIZE;
 	c.at = emit_puc_array(r, puc->p_k, n, PUC_TV_SIZE, PUC_STRS * PUC_TV_SIZE);
 	if (c.at)
-		bpf_loop(n, emit_puc_k, &c, 0);
+		lb_rare_loop(n, emit_puc_k, &c);
 }
 
 /* Reads on in a chunk's name that is longer: mem_image joins the two parts. */

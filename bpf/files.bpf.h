@@ -144,7 +144,7 @@ static long look_at_node(__u32 i, struct lb_search **search)
 		s->unknown = 1;
 		return 1;
 	}
-	bpf_loop(TREE_SLOTS, look_at_slot, &c, 0);
+	lb_rare_loop(TREE_SLOTS, look_at_slot, &c);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ LB_SUBPROG int files_search(struct lb_search *s)
 	s->node[0] = root;
 	s->max[0] = ~0ULL;
 	s->n = 1;
-	bpf_loop(TREE_NODES, look_at_node, &s, 0);
+	lb_rare_loop(TREE_NODES, look_at_node, &s);
 	if (s->unknown)
 		return FILES_UNKNOWN;
 	return s->proc.nmodules ? FILES_VM : FILES_NO_VM;

@@ -181,7 +181,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 		w->g = 0;
 		w->L = 0;
 		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
-		bpf_loop(LB_MAX_STEPS, lj_search_step, &w, 0);
+		lb_rare_loop(LB_MAX_STEPS, lj_search_step, &w);
 		w->L_hint = w->L;
 		if (w->g && !lj_try(w, proc, i, w->g)) {
 			thread_remember(thread, w->g, id_of_module(proc, i));
@@ -216,13 +216,14 @@ static __always_inline enum lb_status lj_begin(struct lj_walk *w,
 	return LB_STATUS_RESOLVED;
 }
 
-/* Most walks take one step: it is called directly. */
-static __always_inline void lj_walk_all(struct lj_walk *w)
+/* Most walks take one step: it is called directly. Not inlined: there are two calls. */
+static __noinline int lj_walk_all(struct lj_walk *w)
 {
 	w->end = LB_STATUS_LOOP;
 	if (lj_step(0, w) == LB_MORE)
 		bpf_loop(LB_MAX_STEPS - 1, lj_walk_step, &w, 0);
 	lj_walk_end(0, w);
+	return 0;
 }
 
 static __always_inline enum lb_status lj_finish(struct lj_walk *w, struct lb_thread *thread)

@@ -65,7 +65,7 @@ static __always_inline enum lb_status puc_walk_module(struct puc_sample *s, __u3
 	w->rec.stack.flags = 0;
 	puc_walk_begin(0, w);
 	w->end = LB_STATUS_LOOP;
-	bpf_loop(LB_MAX_STEPS, puc_walk_step, &w, 0);
+	lb_rare_loop(LB_MAX_STEPS, puc_walk_step, &w);
 	puc_walk_end(0, s->w);
 	return s->w->end;
 }

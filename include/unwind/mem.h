@@ -52,10 +52,17 @@
  * turn of it, but each turn of a C loop, which is most of a program's load time. A turn costs a
  * call: short steps do several items in one. State that changes between turns belongs in the walk,
  * where the verifier assumes any value.
+ *
+ * The kernel makes code of a bpf_loop() whose flags it knows to be 0, for which it copies the whole
+ * program: each of these takes a millisecond of the load. lb_rare_loop() is for loops that few
+ * samples come to: it leaves the kernel in doubt, and a turn costs an indirect call.
  */
 #ifdef __bpf__
+static volatile __u64 lb_no_flags;
 #define lb_loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
+#define lb_rare_loop(n, step, ctx) bpf_loop(n, step, ctx, lb_no_flags)
 #else
+#define lb_rare_loop lb_loop
 #define lb_loop(n, step, ctx)                                                                      \
 	do {                                                                                       \
 		for (__u32 turn_ = 0; turn_ < (n) && !(step)(turn_, ctx); turn_++)                 \

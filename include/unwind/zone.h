@@ -157,7 +157,7 @@ static __always_inline enum lb_zone_type lb_zone_hashed(struct lb_zone_walk *c, 
 	c->last_type = last;
 	if (nodes > LB_ZONE_NODES)
 		return LB_ZONE_UNREADABLE;
-	lb_loop(nodes, lb_zone_node, c);
+	lb_rare_loop(nodes, lb_zone_node, c);
 	if (c->failed || c->present & (c->present + 1)) /* a hole */
 		return LB_ZONE_UNREADABLE;
 	if (c->present)
@@ -175,7 +175,7 @@ static __always_inline enum lb_zone_type lb_zone_last(struct lb_zone_walk *c,
 	c->lo = 0;
 	c->hi = zone->size;
 	if (last == LB_ZONE_NIL) {
-		lb_loop(LB_ZONE_HALVINGS, lb_zone_halve, c);
+		lb_rare_loop(LB_ZONE_HALVINGS, lb_zone_halve, c);
 		return c->failed ? LB_ZONE_UNREADABLE : c->lo ? lb_zone_element(c, c->lo) : last;
 	}
 	c->lo = zone->size;

@@ -38,13 +38,21 @@ static struct btf *example(void)
 	return b;
 }
 
+static int pick(const struct btf *from, const char *const *names, size_t n, struct btf **out)
+{
+	uint32_t size;
+	const void *bytes = btf__raw_data(from, &size);
+
+	return kernel_btf_pick(bytes, size, names, n, out);
+}
+
 Test(kernel_btf, picks_what_is_asked_for)
 {
 	struct btf *from = example(), *to = NULL;
 	const struct btf_member *m;
 	const struct btf_type *t;
 
-	cr_assert_eq(kernel_btf_pick(from, wanted, 2, &to), 0);
+	cr_assert_eq(pick(from, wanted, 2, &to), 0);
 	cr_assert_lt(btf__find_by_name(to, "other"), 0);
 	t = btf__type_by_id(to, (uint32_t)btf__find_by_name(to, "task"));
 	cr_assert(t && btf_is_struct(t) && t->size == 36 && btf_vlen(t) == 4);
@@ -70,7 +78,7 @@ Test(kernel_btf, picks_what_is_in_another)
 	struct btf *from = example(), *to = NULL;
 	const struct btf_type *t;
 
-	cr_assert_eq(kernel_btf_pick(from, both, 2, &to), 0);
+	cr_assert_eq(pick(from, both, 2, &to), 0);
 	t = btf__type_by_id(to, (uint32_t)btf__find_by_name(to, "task"));
 	t = btf__type_by_id(to, btf_members(t)[2].type);
 	cr_assert(btf_is_struct(t) && t->size == 4 && btf_vlen(t) == 1);
@@ -83,7 +91,7 @@ Test(kernel_btf, nothing_is_there)
 {
 	struct btf *from = btf__new_empty(), *to = NULL;
 
-	cr_assert_eq(kernel_btf_pick(from, wanted, 2, &to), 0);
+	cr_assert_eq(pick(from, wanted, 2, &to), 0);
 	cr_expect_eq(btf__type_cnt(to), 1);
 	btf__free(to);
 	btf__free(from);
@@ -101,8 +109,64 @@ Test(kernel_btf, too_deep)
 		btf__add_field(from, "x", inner, 0, 0);
 		inner = outer;
 	}
-	cr_expect_eq(kernel_btf_pick(from, wanted, 2, &to), -EBADMSG);
+	cr_expect_eq(pick(from, wanted, 2, &to), -EBADMSG);
 	cr_expect_null(to);
+	btf__free(from);
+}
+
+/* Types of all kinds are skipped, in front of the one that is wanted. */
+Test(kernel_btf, skips_the_others)
+{
+	struct btf *from = btf__new_empty(), *to = NULL;
+	int i = btf__add_int(from, "int", 4, 0), f;
+
+	btf__add_enum(from, "e", 4);
+	btf__add_enum_value(from, "one", 1);
+	btf__add_enum64(from, "e64", 8, false);
+	btf__add_enum64_value(from, "two", 2);
+	btf__add_fwd(from, "fwd", BTF_FWD_STRUCT);
+	btf__add_volatile(from, i);
+	btf__add_restrict(from, i);
+	f = btf__add_func_proto(from, i);
+	btf__add_func_param(from, "x", i);
+	btf__add_func(from, "f", BTF_FUNC_STATIC, f);
+	btf__add_var(from, "v", BTF_VAR_STATIC, i);
+	btf__add_datasec(from, ".data", 4);
+	btf__add_datasec_var_info(from, i, 0, 4);
+	btf__add_float(from, "float", 4);
+	btf__add_decl_tag(from, "tag", f, -1);
+	btf__add_type_tag(from, "tag", i);
+	btf__add_union(from, "u", 4);
+	btf__add_field(from, "x", i, 0, 0);
+	btf__add_struct(from, "task", 4);
+	btf__add_field(from, "x", i, 0, 0);
+	cr_assert_eq(pick(from, wanted, 2, &to), 0);
+	cr_expect_gt(btf__find_by_name_kind(to, "task", BTF_KIND_STRUCT), 0);
+	btf__free(to);
+	btf__free(from);
+}
+
+/* Whatever a byte of it is: an answer, and no read outside. */
+Test(kernel_btf, damaged)
+{
+	struct btf *from = example(), *to;
+	uint32_t size, i;
+	const void *bytes = btf__raw_data(from, &size);
+
+	for (i = 0; i < size; i++) {
+		uint8_t *copy = malloc(size);
+
+		memcpy(copy, bytes, size);
+		copy[i] ^= 0xff;
+		to = NULL;
+		if (!kernel_btf_pick(copy, size, wanted, 2, &to))
+			btf__free(to);
+		free(copy);
+		copy = malloc(i + 1);
+		memcpy(copy, bytes, i);
+		cr_expect_eq(kernel_btf_pick(copy, i, wanted, 2, &to), -EBADMSG);
+		free(copy);
+	}
 	btf__free(from);
 }
 

@@ -18,18 +18,99 @@
 
 #define DEPTH 16 /* of structures without a name in each other */
 
+/*
+ * BTF in place: btf__new() copies it, and a page fault for each page of the copy takes more time than
+ * all the rest.
+ */
+struct raw {
+	const char *types, *strings;
+	uint32_t types_size, strings_size;
+	uint32_t *at; /* offset of each type */
+	uint32_t n;   /* of types, which are numbered from 1 on */
+};
+
 struct pick {
-	const struct btf *from;
+	struct raw from;
 	struct btf *out;
 	const char *const *names;
 	size_t n;
 };
 
+/* Returns the type's size with what follows it; 0: this kind is unknown. */
+static uint32_t type_size(const struct btf_type *t)
+{
+	static const struct {
+		uint8_t known, once, each; /* bytes once, and for each of btf_vlen() */
+	} kinds[] = {
+		[BTF_KIND_INT] = {1, sizeof(uint32_t), 0},
+		[BTF_KIND_PTR] = {1, 0, 0},
+		[BTF_KIND_ARRAY] = {1, sizeof(struct btf_array), 0},
+		[BTF_KIND_STRUCT] = {1, 0, sizeof(struct btf_member)},
+		[BTF_KIND_UNION] = {1, 0, sizeof(struct btf_member)},
+		[BTF_KIND_ENUM] = {1, 0, sizeof(struct btf_enum)},
+		[BTF_KIND_FWD] = {1, 0, 0},
+		[BTF_KIND_TYPEDEF] = {1, 0, 0},
+		[BTF_KIND_VOLATILE] = {1, 0, 0},
+		[BTF_KIND_CONST] = {1, 0, 0},
+		[BTF_KIND_RESTRICT] = {1, 0, 0},
+		[BTF_KIND_FUNC] = {1, 0, 0},
+		[BTF_KIND_FUNC_PROTO] = {1, 0, sizeof(struct btf_param)},
+		[BTF_KIND_VAR] = {1, sizeof(struct btf_var), 0},
+		[BTF_KIND_DATASEC] = {1, 0, sizeof(struct btf_var_secinfo)},
+		[BTF_KIND_FLOAT] = {1, 0, 0},
+		[BTF_KIND_DECL_TAG] = {1, sizeof(struct btf_decl_tag), 0},
+		[BTF_KIND_TYPE_TAG] = {1, 0, 0},
+		[BTF_KIND_ENUM64] = {1, 0, sizeof(struct btf_enum64)},
+	};
+	uint16_t kind = btf_kind(t);
+
+	if (kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[kind].known)
+		return 0;
+	return (uint32_t)sizeof(*t) + kinds[kind].once + btf_vlen(t) * kinds[kind].each;
+}
+
+/* The caller frees r->at, on failure, too. */
+static int raw_open(struct raw *r, const void *bytes, size_t size)
+{
+	const struct btf_header *head = bytes;
+	uint32_t at, len;
+	uint64_t end;
+
+	*r = (struct raw){};
+	if (size < sizeof(*head) || head->magic != BTF_MAGIC)
+		return -EBADMSG;
+	end = (uint64_t)head->hdr_len + head->type_off + head->type_len;
+	if (end > size || (uint64_t)head->hdr_len + head->str_off + head->str_len > size ||
+	    !head->str_len || (head->hdr_len | head->type_off) & 3)
+		return -EBADMSG;
+	r->types = (const char *)bytes + head->hdr_len + head->type_off;
+	r->types_size = head->type_len;
+	r->strings = (const char *)bytes + head->hdr_len + head->str_off;
+	r->strings_size = head->str_len;
+	if (r->strings[r->strings_size - 1])
+		return -EBADMSG;
+	r->at = malloc((r->types_size / sizeof(struct btf_type) + 1) * sizeof(*r->at));
+	if (!r->at)
+		return -ENOMEM;
+	for (at = 0; at < r->types_size; at += len) {
+		len = r->types_size - at < sizeof(struct btf_type)
+			      ? 0
+			      : type_size((const void *)(r->types + at));
+		if (!len || len > r->types_size - at)
+			return -EBADMSG;
+		r->at[++r->n] = at;
+	}
+	return 0;
+}
+
+static const struct btf_type *type_of(const struct raw *r, uint32_t id)
+{
+	return id && id <= r->n ? (const void *)(r->types + r->at[id]) : NULL;
+}
+
 static const char *name_of(const struct pick *p, uint32_t at)
 {
-	const char *name = btf__name_by_offset(p->from, at);
-
-	return name ? name : "";
+	return at < p->from.strings_size ? p->from.strings + at : "";
 }
 
 static bool is_wanted(const struct pick *p, const struct btf_type *t)
@@ -41,13 +122,13 @@ static bool is_wanted(const struct pick *p, const struct btf_type *t)
 }
 
 /* Returns the type without const, volatile, typedef. */
-static const struct btf_type *strip(const struct btf *btf, uint32_t id)
+static const struct btf_type *strip(const struct raw *r, uint32_t id)
 {
-	const struct btf_type *t = btf__type_by_id(btf, id);
+	const struct btf_type *t = type_of(r, id);
 	int i;
 
 	for (i = 0; i < DEPTH && t && (btf_is_mod(t) || btf_is_typedef(t)); i++)
-		t = btf__type_by_id(btf, t->type);
+		t = type_of(r, t->type);
 	return t;
 }
 
@@ -56,7 +137,7 @@ static int add_struct(struct pick *p, const struct btf_type *t, int depth);
 /* Returns the number of a type like this one, 0 for one that is left out, or -errno. */
 static int add_type(struct pick *p, uint32_t id, int depth)
 {
-	const struct btf_type *t = strip(p->from, id);
+	const struct btf_type *t = strip(&p->from, id);
 	int r;
 
 	if (!t)
@@ -100,18 +181,19 @@ static int add_struct(struct pick *p, const struct btf_type *t, int depth)
 	return r ? r : id;
 }
 
-int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out)
+int kernel_btf_pick(const void *bytes, size_t size, const char *const *names, size_t n,
+		    struct btf **out)
 {
-	struct pick p = {.from = from, .out = btf__new_empty(), .names = names, .n = n};
-	uint32_t id, end = btf__type_cnt(from);
-	int r = p.out ? 0 : -errno;
+	struct pick p = {.out = btf__new_empty(), .names = names, .n = n};
+	int r = p.out ? raw_open(&p.from, bytes, size) : -errno;
 
-	for (id = 1; id < end && r >= 0; id++) {
-		const struct btf_type *t = btf__type_by_id(from, id);
+	for (uint32_t id = 1; id <= p.from.n && r >= 0; id++) {
+		const struct btf_type *t = type_of(&p.from, id);
 
 		if (btf_is_struct(t) && is_wanted(&p, t))
 			r = add_struct(&p, t, 0);
 	}
+	free(p.from.at);
 	if (r < 0)
 		btf__free(p.out);
 	else
@@ -119,26 +201,37 @@ int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, 
 	return r < 0 ? r : 0;
 }
 
-/* Maps the file if the kernel can (Linux 6.16): read(2) of sysfs returns a page at a time. */
-static struct btf *load_kernels(void)
+/* kernel_btf_pick() where the kernel cannot map the file (before 6.16): read(2) of sysfs returns a
+ * page at a time. */
+static int pick_read(const char *const *names, size_t n, struct btf **out)
 {
-	int fd __close = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC);
-	struct btf *btf = NULL;
+	struct btf *all = btf__parse(KERNEL_BTF, NULL);
+	const void *bytes = NULL;
+	uint32_t size = 0;
+	int r = all ? 0 : -errno;
+
+	if (!r)
+		bytes = btf__raw_data(all, &size);
+	if (!r)
+		r = bytes ? kernel_btf_pick(bytes, size, names, n, out) : -ENOMEM;
+	btf__free(all);
+	return r;
+}
+
+static int pick_kernels(const char *const *names, size_t n, struct btf **out)
+{
+	int fd __close = open(KERNEL_BTF, O_RDONLY | O_CLOEXEC), r;
 	struct stat st;
 	void *p;
 
 	if (fd < 0 || fstat(fd, &st))
-		return NULL;
-	if (st.st_size > UINT32_MAX) {
-		errno = EFBIG;
-		return NULL;
-	}
+		return -errno;
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
-		return btf__parse(KERNEL_BTF, NULL);
-	btf = btf__new(p, (uint32_t)st.st_size);
+		return pick_read(names, n, out);
+	r = kernel_btf_pick(p, (size_t)st.st_size, names, n, out);
 	munmap(p, (size_t)st.st_size);
-	return btf;
+	return r;
 }
 
 static int write_file(const struct btf *btf, int *out)
@@ -160,13 +253,12 @@ static int write_file(const struct btf *btf, int *out)
 
 int kernel_btf_open(const char *const *names, size_t n, int *fd)
 {
-	struct btf *all = load_kernels(), *btf = NULL;
-	int r = all ? kernel_btf_pick(all, names, n, &btf) : -errno;
+	struct btf *btf = NULL;
+	int r = pick_kernels(names, n, &btf);
 
 	if (!r)
 		r = write_file(btf, fd);
 	btf__free(btf);
-	btf__free(all);
 	return r;
 }
 

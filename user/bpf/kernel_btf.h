@@ -17,10 +17,12 @@ struct bpf_object_open_opts;
 struct btf;
 
 /*
- * Copies the structures of these names that exist. Types that their members point to, and members
- * that are structures of other names, are left out. The caller frees *out with btf__free().
+ * Copies the structures of these names that exist, out of BTF as files have it. Types that their
+ * members point to, and members that are structures of other names, are left out. The caller frees
+ * *out with btf__free(). -EBADMSG: these bytes are no BTF.
  */
-int kernel_btf_pick(const struct btf *from, const char *const *names, size_t n, struct btf **out);
+int kernel_btf_pick(const void *bytes, size_t size, const char *const *names, size_t n,
+		    struct btf **out);
 
 /* kernel_btf_pick() of the running kernel, in a memory file. Returns -errno. */
 int kernel_btf_open(const char *const *names, size_t n, int *fd);

@@ -119,7 +119,7 @@ LB_SUBPROG int lj_find_switched(const struct lb_mem *mem, struct lj_walk *w, __u
 		return -1;
 	}
 	w->switched = 0;
-	lb_loop(LJ_SWITCH - LJ_AT(w, CFRAME_L) / 8, lj_switch_step, &ctx);
+	lb_rare_loop(LJ_SWITCH - LJ_AT(w, CFRAME_L) / 8, lj_switch_step, &ctx);
 	return w->switched;
 }
 

@@ -38,7 +38,7 @@ static __always_inline __u64 lj_outermost(const struct lb_mem *mem, struct lj_wa
 {
 	struct lj_outermost ctx = {.mem = mem, .w = w, .cframe = w->cframe};
 
-	lb_loop(LB_MAX_FRAMES, lj_outermost_step, &ctx);
+	lb_rare_loop(LB_MAX_FRAMES, lj_outermost_step, &ctx);
 	return ctx.cframe;
 }
 

@@ -170,7 +170,7 @@ static long lj_block_step(__u32 turn, struct lj_walk **walk)
 static __always_inline __u32 lj_search_block(struct lj_walk *w)
 {
 	w->search.hit = LJ_BLOCK;
-	lb_loop(LJ_BLOCK / LJ_BLOCK_RUN, lj_block_step, &w);
+	lb_rare_loop(LJ_BLOCK / LJ_BLOCK_RUN, lj_block_step, &w);
 	return w->search.hit;
 }
 
@@ -356,7 +356,7 @@ LB_SUBPROG int lj_find_below(const struct lb_mem *mem, struct lj_walk *w)
 	lj_search_from(w, from < w->search.addr ? w->search.addr : from);
 	w->phase = LJ_PHASE_FRAME;
 	w->search.result = LJ_SEARCH_ON;
-	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
+	lb_rare_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
 	if (lj_is_nearer(w))
 		lj_enter_L(w, w->search.L, w->search.cframe);
 	return 0;
@@ -391,7 +391,7 @@ LB_SUBPROG int lj_find_far(const struct lb_mem *mem, struct lj_walk *w, __u64 sp
 	lj_search_from(w, known->next);
 	w->phase = LJ_PHASE_FRAME;
 	w->search.result = LJ_SEARCH_ON;
-	lb_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
+	lb_rare_loop(LB_MAX_STEPS, lj_nearer_step, &ctx);
 	known->sample = w->cache.sample;
 	known->next = w->search.addr;
 	known->cframe = lj_is_nearer(w) ? w->search.cframe : lj_is_searched(w) ? w->cframe : 0;
@@ -412,7 +412,7 @@ LB_SUBPROG int lj_find_nearer(const struct lb_mem *mem, struct lj_walk *w, __u64
 	lj_search_from(w, (sp + 7) & ~7ULL);
 	w->phase = LJ_PHASE_FRAME;
 	w->search.result = LJ_SEARCH_ON;
-	lb_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
+	lb_rare_loop(LJ_NEARER_STEPS, lj_nearer_step, &ctx);
 	if (lj_is_nearer(w))
 		lj_enter_L(w, w->search.L, w->search.cframe);
 	else if (!lj_is_searched(w) && lj_is_stale(mem, w))

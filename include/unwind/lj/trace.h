@@ -355,7 +355,7 @@ static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 {
 	w->snaps.jump = at;
 	w->snaps.jump_found = 0;
-	lb_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
+	lb_rare_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
 	return w->snaps.jump_found ? w->snaps.jump : LJ_GUARD_BLOCK;
 }
 

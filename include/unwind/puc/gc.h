@@ -34,7 +34,7 @@ static long puc_collect_step(__u32 turn, struct puc_walk **walk)
 static __always_inline int puc_may_collect(struct puc_walk *w)
 {
 	w->gc.runs = 0;
-	lb_loop(PUC_GC_NEAR / PUC_BLOCK_RUN, puc_collect_step, &w);
+	lb_rare_loop(PUC_GC_NEAR / PUC_BLOCK_RUN, puc_collect_step, &w);
 	return w->gc.runs != 0;
 }
 
