@@ -25,8 +25,8 @@ static __noinline int zone_take(const struct lb_walk *w, struct lb_thread *threa
 }
 
 /*
- * As lb_zone_read(), which the verifier follows once for all callers. Kernels before 6.8 do so even
- * if no code calls it: without zones, its first line ends it there.
+ * lb_zone_read() as a global function: the verifier checks it once, not at each call. Kernels before
+ * 6.8 do so even if no code calls it: without zones, its first line ends it there.
  */
 LB_SUBPROG __u64 zone_read_stack(struct lb_walk *w, struct lb_cache *cache,
 				 const struct lb_zone_layout *layout, const struct lb_zone *zone)
@@ -36,7 +36,10 @@ LB_SUBPROG __u64 zone_read_stack(struct lb_walk *w, struct lb_cache *cache,
 	return lb_zone_read(0, w, cache, layout, zone);
 }
 
-/* Sets the record's zone. Not inlined: its BPF stack would add to that of the walks. */
+/*
+ * Sets rec.zone: UNSEEN without a valid entry in `zones`, ABSENT if the VM has no zone stack, else what
+ * lb_zone_read() returns. Returns 0. Not inlined: its BPF stack would add to that of the walks.
+ */
 static __noinline int zone_read(struct lb_walk *w, struct lb_cache *cache, struct lb_thread *thread)
 {
 	__u32 build = w->rec.build;
@@ -57,8 +60,8 @@ static __noinline int zone_read(struct lb_walk *w, struct lb_cache *cache, struc
 	return 0;
 }
 
-/* True if user space has to look for the VM's zone stack: soon, as the zone of the next samples is
- * not known until then. */
+/* True if user space has to be woken to find the VM's zone stack: the zones of samples are unknown
+ * until it has. */
 static __always_inline int zone_is_asked(const struct lb_walk *w)
 {
 	return by_zone && LB_ZONE_WORD(w->rec.zone) == LB_ZONE_UNSEEN;

@@ -70,7 +70,8 @@ struct lb_frame {
 };
 
 enum {
-	LB_SAMPLE_CUT = 1, /* the stack was deeper than LB_MAX_FRAMES */
+	LB_SAMPLE_CUT =
+		1, /* the lower end is missing: frames beyond LB_MAX_FRAMES, a resumer, an outer VM */
 };
 
 /* Frames, leaf first. One more than the limit, so that an index can be masked. */
@@ -105,7 +106,9 @@ struct lb_rec_sample {
 	char comm[LB_COMM];
 	/* LuaJIT: the trace whose snapshot the topmost frames come from; 0: none */
 	__u32 traceno;
-	__u32 trace_fp; /* its fingerprint, as trace numbers are reused; 0: it is being left */
+	/* its fingerprint, as trace numbers are reused. Not 0 only if ip is in its machine code or in
+	 * C code that this called: mcofs is valid then */
+	__u32 trace_fp;
 	struct lb_stack stack; /* the record ends after stack.n frames */
 };
 #define LB_SAMPLE_SIZE(n)                                                                          \
@@ -137,11 +140,12 @@ struct lb_rec_sample {
  * read. From LB_ZONE_NAMES on a word is a hash of the zone's name, of 56 bits.
  */
 enum lb_zone_word {
-	LB_ZONE_UNSEEN = 1, /* user space has not searched this VM for its zone stack yet */
-	LB_ZONE_ABSENT,	    /* it has, and there was none */
-	LB_ZONE_EMPTY,	    /* the zone stack is empty */
-	LB_ZONE_UNKNOWN,    /* the zone stack could not be read, or is no array */
-	LB_ZONE_NO_STRING,  /* the innermost zone is no string */
+	LB_ZONE_UNSEEN =
+		1, /* `zones` has no valid entry: not searched yet, evicted, or being written */
+	LB_ZONE_ABSENT,	   /* it has, and there was none */
+	LB_ZONE_EMPTY,	   /* the zone stack is empty */
+	LB_ZONE_UNKNOWN,   /* the zone stack could not be read, or its length is not certain */
+	LB_ZONE_NO_STRING, /* the innermost zone is no string */
 	LB_ZONE_NAMES = 16,
 };
 #define LB_ZONE(word, generation) ((__u64)(word) << 8 | (__u8)(generation))
@@ -294,7 +298,7 @@ struct lb_module {
 	__u8 pad;
 };
 
-/* A target process: key pid (tgid) in the map `procs`. Written by user space, read by BPF. */
+/* A target process: key pid (tgid) in the map `procs`. User space and BPF write it. */
 struct lb_proc {
 	__u64 exec_id;	 /* task's self_exec_id and start time: differs in each image and process */
 	__u32 epoch;	 /* counts the images that this pid had; stamped on every record */
@@ -302,8 +306,8 @@ struct lb_proc {
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u32 unsampled; /* 1: it has a VM that is not in module[] */
-	/* pages of executable mappings (mm->exec_vm) when the VMs in them were known: user space has
-	 * looked at them, or BPF has found no other */
+	/* mm->exec_vm, the number of pages of executable mappings, when the VMs in them were known: user
+	 * space has looked at them, or BPF has found no other. Another number: code was mapped or unmapped */
 	__u32 exec_vm;
 	/* 0; or, if nmodules exceeds LB_MODULES, one more than the index in `modules` of the first:
 	 * module[] is unused then */
@@ -356,8 +360,8 @@ struct lb_zone_key {
 struct lb_zone {
 	__u64 table; /* 0: the VM has none */
 	__u64 array, node;
-	__u32 size;  /* of the array part: keys 1 .. size */
-	__u32 nodes; /* of the hash part; 0: no zone can be in it before it is moved */
+	__u32 size; /* of the array part: keys 1 .. size */
+	__u32 nodes; /* of the hash part; 0: other keys have all of them, so that a zone would enlarge it */
 	__u32 generation;
 	__u32 check; /* lb_zone_check(): an update may reuse the map's element while BPF copies it */
 };

@@ -2,8 +2,8 @@
 /*
  * The step contract of the unwinders.
  *
- *     lb_find_*(mem, ..., walk)  sets a walk up from registers and layout
- *     step(mem, walk)            emits a few frames; returns LB_MORE or LB_STOP
+ *     lj_walk_begin(), puc_walk_begin()  sets a walk up from registers and layout
+ *     lj_step(), puc_step()              does a bounded part of it; returns LB_MORE or LB_STOP
  *
  * The caller owns the loop (bpf_loop in the kernel, a for in user space) and bounds it by
  * LB_MAX_STEPS; a walk that did not stop by then ends as LB_STATUS_LOOP. The walk, one object in

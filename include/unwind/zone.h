@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Reads the innermost zone of a VM: the last element of its zone stack, which is a table. Its length
- * is found as the VM's operator # finds it: by a binary search in the array part, or, when that is
- * full, among the hash part's integer keys. A table that has holes has several lengths, as in Lua.
+ * is a result of the VM's operator #: found by a binary search in the array part, or, when that is
+ * full, by a scan of all nodes of the hash part. There a hole, or too many nodes, make it unknown.
  *
  * Where the parts of the table are is known from user space (struct lb_zone), and the length is near
  * that of the thread's last sample (w->zone_depth), so that most samples take two reads: elements
- * around that, and a string with its text.
+ * around that, and a string with its text. (Not in Lua 5.5, whose array part is in descending order.)
  */
 #ifndef LUABPF_UNWIND_ZONE_H
 #define LUABPF_UNWIND_ZONE_H
@@ -14,7 +14,7 @@
 #include <unwind/unwind.h>
 
 #define LB_ZONE_SIZE_MOST (1 << 16) /* a larger array part is no zone stack's */
-#define LB_ZONE_NODES 128	    /* the same of a hash part that has to be searched */
+#define LB_ZONE_NODES 128	    /* a larger hash part is not scanned: the zone is unknown */
 #define LB_ZONE_HALVINGS 17
 #define LB_ZONE_SHORT 64 /* bytes of a string that are read at once, its head included */
 
@@ -32,7 +32,7 @@ struct lb_zone_walk {
 	const struct lb_zone_layout *z;
 	__u64 array, node;
 	__u64 value;   /* of the element that was read last; of a string, its address */
-	__u32 lo, hi;  /* keys: of an element, or 0; and of a nil */
+	__u32 lo, hi;  /* binary search: key lo has a value, or is 0; key hi is nil */
 	__u32 failed;  /* a read failed */
 	__u64 present; /* bit i: key hi + i is in the hash part */
 	__u64 last;    /* the highest of these */
@@ -40,7 +40,10 @@ struct lb_zone_walk {
 	__u32 last_type;
 };
 
-/* Reads what of an aligned word begins at addr to w->zone_word. Not inlined: it is rare. */
+/*
+ * Reads the aligned word that contains addr to w->zone_word, shifted so that the byte at addr is the
+ * lowest. Not inlined: it is rare.
+ */
 LB_SUBPROG int lb_zone_fetch(const struct lb_mem *mem, struct lb_walk *w, struct lb_cache *cache,
 			     __u64 addr)
 {
@@ -275,7 +278,7 @@ static __always_inline int lb_zone_last_near(struct lb_zone_walk *c, const struc
 	nils = lb_zone_nils(z, &win);
 	n = nils ? lb_zone_first(nils) : win.n;
 	if (nils + (1U << n) != 1U << win.n || /* a hole */
-	    (!n && win.key > 1) ||	       /* shorter than the window shows */
+	    (!n && win.key > 1) ||	       /* all nil: the length is below the window */
 	    (!nils && (zone->nodes || win.key + win.n <= zone->size))) /* or longer */
 		return -1;
 	c->lo = win.key + n - 1;
@@ -307,7 +310,7 @@ static __always_inline __u64 lb_zone_hash_end(__u64 hash)
 
 /*
  * Copies the name of a string at str to the walk's record and returns its hash, in one read, when
- * all of it is in LB_ZONE_SHORT bytes, as most are. 0: it is another one.
+ * all of it is in LB_ZONE_SHORT bytes, as most are. 0: it is not; lb_zone_name() reads it.
  */
 static __always_inline __u64 lb_zone_short(struct lb_zone_walk *c, __u64 str)
 {

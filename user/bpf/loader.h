@@ -142,8 +142,8 @@ uint64_t loader_event_ns(const struct loader *loader);
 /* Returns the CPU time in ns that the threads were sampled for so far. */
 uint64_t loader_cpu_time(const struct loader *loader);
 
-/* Begins an epoch: BPF computes each prototype's fingerprint again (lb_is_proved() in walk.h). To
- * be called before each drain of the ring. */
+/* Begins an epoch: BPF computes each prototype's fingerprint again (lb_is_proved() in
+ * unwind/unwind.h). To be called before each drain of the ring. */
 void loader_next_epoch(struct loader *loader);
 
 /* Returns the CLOCK_MONOTONIC time in ns of the first sample; 0: none yet. */

@@ -95,7 +95,7 @@ void stacks_collect(struct stacks *s)
 
 	for (slot = 0; slot < LB_STACKS; slot++) {
 		uint64_t word = slot_word(s, slot);
-		/* NULL: its record is still in the ring */
+		/* NULL: no record: it is still in the ring, or was refused */
 		struct stack *k = word ? find(s, slot, LB_STACK_TAG(word)) : NULL;
 
 		if (k)
@@ -113,6 +113,7 @@ void stacks_commit(struct stacks *s, stacks_sample_fn *fn, void *arg)
 		while ((k = *at)) {
 			if (k->count && fn(arg, &k->sample, k->count))
 				k->count = 0;
+			/* while it has the slot, BPF counts it there and sends no record */
 			if (k->count ||
 			    LB_STACK_TAG(slot_word(s, slot)) == LB_STACK_TAG(k->sample.hash)) {
 				at = &k->next;

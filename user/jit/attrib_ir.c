@@ -6,7 +6,7 @@
  *
  *   - a result is the reference of the instruction with the operation and operands of the bytecode;
  *   - an unknown value becomes known from the instruction that uses it, or from the next snapshot,
- *     which has all live slots.
+ *     which has the live slots that the trace has changed.
  *
  * attrib_gaps.c and attrib_loop.c label the rest. Cost: each search is linear in the IR, and
  * search.c bounds their sum (VISITS_MAX).
@@ -458,7 +458,7 @@ bool lj_label_contradicts(const struct sim *l, const struct lj_tsnap *s)
 	return false;
 }
 
-/* A snapshot has all live slots. */
+/* Takes the values of a snapshot, which has the live slots that the trace has changed. */
 void lj_label_snapshot(struct sim *l, const struct lj_tsnap *s)
 {
 	uint32_t i;

@@ -4,7 +4,7 @@
  * instruction, and the inlined frames, that it was compiled from. Layer 6, the interface of
  * user/jit.
  *
- * A trace has a snapshot, with a bytecode position, for each guard. LuaJIT hoists invariant guards
+ * Each guard of a trace has a snapshot, with a bytecode position. LuaJIT hoists invariant guards
  * out of loops, and arithmetic has none. So the machine code between two snapshots may come from
  * many lines and inlined functions. No record says which. But the trace keeps its bytecode, IR and
  * machine code, all three in the same order. The phases (docs/compiled.md):
@@ -14,6 +14,10 @@
  *   3. attrib_mcode.c: the IR instruction of each machine instruction, by sequence alignment.
  *
  * Phases 1 and 2 run as one: the values that phase 2 computes decide the branches of phase 1.
+ *
+ * Layers: 0 the model; 1 values, frames, functions; 2 execution of an instruction, callees, branches; 3 the
+ * search; 4 labels; 5 lookup; 6 the interface, with cache.h. A file uses its own layer and lower ones, but for the
+ * search, which executes its steps by attrib_ir.c.
  */
 #ifndef JIT_JIT_H
 #define JIT_JIT_H

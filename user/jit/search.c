@@ -2,9 +2,9 @@
 /*
  * The search for the bytecode from which a trace was recorded (layer 3). Snapshots are points of
  * the path, in order; between two of them control flows as the bytecode does. Algorithm:
- * backtracking search. At a branch, or a call with an unknown callee, the recorded values decide
- * (callee.h). Where they do not, each side is tried, until all snapshots are on the path. Bounded
- * by the limits below.
+ * backtracking search. At a branch (branch.h), or a call with an unknown callee (callee.h), the
+ * recorded values decide. Where they do not, each side is tried, until all snapshots are on the
+ * path. Bounded by the limits below. Each step is executed symbolically before the next is taken.
  *
  * A guarded branch has a snapshot of its own. Its position is the side not taken (rec_comp_fixup,
  * rec_for), where execution continues when the guard fails.
@@ -30,8 +30,8 @@
 
 static bool walk(struct path *p, struct at a);
 
-/* True for a dead end: more turns of a loop between two snapshots than LuaJIT unrolls without a
- * guard, or many more steps than the IR between them accounts for. */
+/* True for a dead end: more iterations of a loop between two snapshots than LuaJIT unrolls without a
+ * guard, or more than 64 steps and 4 for each IR instruction between them. */
 static bool goes_astray(const struct path *p, struct at a)
 {
 	const struct lj_trace *t = p->t;
@@ -132,8 +132,8 @@ static bool may_go(enum branch_to to, bool jumps)
 	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
 }
 
-/* An undecided branch: tries the likelier side first. If the other one reaches the next snapshot,
- * too, the steps are ambiguous. */
+/* An undecided branch: finds out whether the other side reaches the next snapshot, too. Then takes the
+ * likelier side, and marks its steps as ambiguous if so; if it is a dead end, the other. */
 static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
 {
 	struct alternative *alt = NULL;
@@ -152,8 +152,8 @@ static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t othe
 	return found || lj_path_try(p, a, other, a.frame);
 }
 
-/* Continues on either side of a branch. A guarded branch's snapshot is the side not taken. Values
- * or an earlier guard may decide it. */
+/* Continues on either side of a branch. The next snapshot may be its own, whose pc is the side not
+ * taken. Else values or a guard of the same values may decide it. */
 bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins)
 {
 	enum branch_to to = lj_branches(p->calls.l, &p->t->frames[a.frame], ins);
@@ -199,7 +199,8 @@ static bool compare(struct path *p, struct at a, uint32_t ins, uint32_t jump)
 	return lj_path_branch(p, a, a.pc + 2, lj_path_target(a.pc + 1, jump), ins);
 }
 
-/* Takes the next snapshot as standing here. */
+/* Assumes that the next snapshot was taken at this position, and continues. False: a dead end; the
+ * state is restored. */
 static bool meet(struct path *p, struct at a)
 {
 	struct lj_tframe *f = &p->t->frames[a.frame];
@@ -228,7 +229,7 @@ static bool meet(struct path *p, struct at a)
 	return false;
 }
 
-/* Follows the bytecode to the next choice; true when all snapshots are passed. */
+/* Follows the bytecode. True when all snapshots are passed, or the trace ends at a call of a C function. */
 static bool walk(struct path *p, struct at a)
 {
 	struct lj_trace *t = p->t;
@@ -239,7 +240,7 @@ static bool walk(struct path *p, struct at a)
 		enum calls_what what;
 		uint32_t ins;
 
-		if (p->calls.l->done < t->nhistory)
+		if (p->calls.l->done < t->nhistory) /* the last step's successor is known now */
 			lj_label_step(p->calls.l, a.frame, a.pc);
 		if (p->calls.l->dead_end)
 			return false;
@@ -295,8 +296,8 @@ static bool walk(struct path *p, struct at a)
 	}
 }
 
-/* Adds the loop instruction before the first snapshot. A trace that begins at a loop's end records
- * that first, then the body. One that grew from the first exit of such a trace, where nothing has
+/* Adds the loop instruction before the first snapshot. A trace that begins at FORL executes that
+ * first, then the body. One that grew from the first exit of such a trace, where nothing has
  * changed yet, records the loop's start first (lj_record_setup); whether its root is that loop's
  * trace is not checked. */
 static void begin_at_loop(struct path *p, struct at a)
@@ -361,7 +362,7 @@ int lj_trace_path(struct lj_trace *t, const struct lb_mem *mem, const struct lj_
 	p->calls.names = names;
 	p->calls.nguards = lj_func_guards(t, &limited.mem, p->calls.guards);
 	r = go(p);
-	if (!r && !limited.remaining) /* out of reads: some values count as unknown by mistake */
+	if (!r && !limited.remaining) /* out of reads: values that count as unknown may not be */
 		r = -EBADMSG;
 	if (r)
 		return r;

@@ -39,7 +39,7 @@ struct at {
 	uint32_t pc;
 	int frame;
 	uint32_t snap;	/* the next one */
-	uint32_t since; /* step at which the last one stands */
+	uint32_t since; /* index in history[] of the last one */
 	uint32_t retf;	/* reference from which to look for the next RETF */
 	uint32_t guard; /* the next of guards[] */
 };
@@ -58,7 +58,8 @@ bool lj_path_found_alternative(struct path *p);
 
 #define LJ_NO_INS 0xffu /* not a branching instruction */
 
-/* Continues on either side of a branch. Returns as lj_path_try(). */
+/* Continues on either side of a branch. one: the position without the jump, other: the jump's target.
+ * Returns as lj_path_try(). */
 bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins);
 
 /* Executes a call and continues: at next, or for a tail call in the caller. Returns as

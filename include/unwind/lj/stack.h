@@ -10,7 +10,7 @@
 
 /*
  * Below the frame at base is C code. Which cframe that belongs to matters only when a Lua function
- * lies directly below (the victim of a finalizer or a hook), which is rare: so it is looked for
+ * lies directly below (a finalizer or a hook has interrupted it), which is rare: so it is looked for
  * when the next boundary comes, or such a function.
  */
 static __always_inline void lj_boundary(const struct lb_mem *mem, struct lj_walk *w, __u64 delta)

@@ -8,16 +8,16 @@
 #include <unwind/outer.h>
 
 enum lj_phase {
-	LJ_PHASE_LEAF,	 /* finds BASE and PC among the words that a helper pushed */
+	LJ_PHASE_LEAF,	 /* finds BASE and PC in rbp and rbx, or where a helper has pushed these */
 	LJ_PHASE_STORED, /* takes BASE and PC as the VM stored them before it called C */
 	LJ_PHASE_TRACES, /* finds the trace that called the collector */
 	LJ_PHASE_HEADS,	 /* finds the trace that is being entered */
-	LJ_PHASE_MCODE,	 /* finds the snapshot left of an offset in the machine code */
-	LJ_PHASE_GUARDS, /* the same, by the exits of its guards */
+	LJ_PHASE_MCODE,	 /* finds the last snapshot at or before an offset in the machine code */
+	LJ_PHASE_GUARDS, /* finds that of the first guard from there on, by its exit stub: without mcofs */
 	LJ_PHASE_SNAP,	 /* virtual frames from the snapshot */
 	LJ_PHASE_FRAME,	 /* frames on the Lua stack */
 	LJ_PHASE_PARENT, /* from a coroutine to the thread that resumed it */
-	LJ_PHASE_SEARCH, /* the same, when C code lies between them */
+	LJ_PHASE_SEARCH, /* searches the C stack for the cframe of a resumer, an outer or an unknown VM */
 };
 
 /*

@@ -5,7 +5,7 @@
  *
  *     lj_find_vm()     0 if VM g runs on this thread: for each VM that may
  *     lj_walk_begin()  sets the walk on the topmost frame
- *     lj_step()        emits a few frames, until LB_STOP or for LB_MAX_STEPS
+ *     lj_step()        a bounded piece of the walk, until LB_STOP or for LB_MAX_STEPS
  *     lj_walk_end()    completes the sample: its frames are in rec.stack, its status in end
  *     lj_walk_again()  after LB_STATUS_STACK_CHANGING: 0 if the walk is to be stepped once more
  *
@@ -20,20 +20,21 @@
  *     [cont | contpc]  func | PC/delta|ft  | slots ...
  *
  * The walk keeps the base of the current frame, the pc at which it stands, and the cframe (the VM's
- * frame on the C stack) that runs it. A step emits the frame and goes to the one below by its link:
+ * frame on the C stack) that runs it. It emits the frame and goes to the one below by its link:
  *
  *     LUA    the link is the caller's pc; the instruction before it holds the distance
  *     CONT   metamethod: distance in the link, pc in the continuation's slot
- *     C, CP  called from C: distance in the link, pc from the next outer cframe
- *     VARG   a vararg function: its frame proper lies below, and is passed over
+ *     C, CP  called from C: distance in the link, pc from SAVE_PC of the next cframe up the C stack
+ *     VARG   a vararg function has two frames: this one is emitted, the one below it is skipped
  *     PCALL  distance in the link
  *
  * At the bottom of a coroutine the walk goes on in the lua_State that resumed it: the VM's resume
  * puts the child's cframe directly below the parent's.
  *
- * In compiled code the frames of inlined functions are only virtual. The snapshot to the left of
- * the instruction pointer has them: for each frame the slot of its link and of its function, both
- * constants of the trace's IR (lj_snap.c). They are walked first, in the same way.
+ * In compiled code the frames of inlined functions are only virtual. The last snapshot at or before
+ * the instruction pointer has them (that of the next guard, in builds without mcofs): for each frame
+ * the slots of its link and its function (lj_snap.c). In GC64 both are constants of the trace's IR, but
+ * for a function that the trace computes; snap.h has the rest. They are walked first, in the same way.
  */
 #ifndef LUABPF_UNWIND_LJ_UNWIND_H
 #define LUABPF_UNWIND_LJ_UNWIND_H
@@ -51,7 +52,7 @@ static __always_inline int lj_may_be_other(const struct lj_walk *w)
 /*
  * Sets the walk on the topmost frame of the VM that lj_find_vm() found. traceno: the trace that
  * this thread ran last, as vmstate does not have it while compiled code calls the collector.
- * Returns 0, or -1 with w->end set.
+ * Returns 0, or -1. The caller has set w->end to LB_STATUS_STACK_CHANGING, which another reason replaces.
  */
 LB_SUBPROG int lj_walk_begin(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lj_build *build, const struct lb_regs *regs,
@@ -108,6 +109,10 @@ LB_SUBPROG int lj_walk_again(const struct lb_mem *mem, struct lj_walk *w,
 	return lj_top_is(w, base, 0);
 }
 
+/*
+ * Runs a step of the current phase (enum lj_phase). Those up to GUARDS find the topmost frame and emit
+ * nothing; SNAP and FRAME emit frames; PARENT and SEARCH find the next lua_State.
+ */
 LB_SUBPROG int lj_step(const struct lb_mem *mem, struct lj_walk *w)
 {
 	if (!w)
@@ -152,8 +157,8 @@ static __always_inline __u8 lj_state_detail(const struct lb_mem *mem, struct lj_
 }
 
 /*
- * Completes a walk that has stopped, or taken LB_MAX_STEPS. Where only a resumer is missing, or the
- * frames of an outer VM, the stack is cut.
+ * Completes a walk that has stopped, or taken LB_MAX_STEPS. If a search took the rest of these, the
+ * sample is kept: for a resumer the stack is marked as cut, for an outer VM it is not.
  */
 LB_SUBPROG int lj_walk_end(const struct lb_mem *mem, struct lj_walk *w)
 {
