@@ -242,7 +242,7 @@ static __always_inline int count_stack(__u64 *slot, __u64 was, __u64 hash)
 	return __sync_val_compare_and_swap(slot, was, was + 1) == was ? 0 : -1;
 }
 
-/* Empties the slot of a stack that was sent without all its prototypes: it will be sent again.
+/* Empties the slot of a stack that was not sent, or not with all its prototypes: it will be sent again.
  * Samples that another CPU counted there meanwhile are lost. */
 static __always_inline void release_slot(__u64 *slot)
 {

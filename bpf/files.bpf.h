@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Recognises a process by its files at its first event: hundreds of short children would exit
- * before user space has looked at each. All executable mappings are looked up in `files`. The
- * answer counts only when each is there, so that it is the one that user space would give.
+ * Recognises a process by its files at its first event, also after exec or when it has mapped more
+ * code: hundreds of short children would exit before user space has looked at each. The files of all
+ * executable mappings are looked up in `files`. The result is used only if each is there: then user
+ * space would come to the same.
  *
- * The kernel's own search (bpf_find_vma) answers once in an interrupt, for one address. So this
- * traverses the tree of mappings breadth-first as memory (include/linux/maple_tree.h), without its
- * lock, TREE_NODES nodes at most. A torn read does no harm: a walk proves a VM by its memory.
+ * The kernel's own search (bpf_find_vma) finds the mapping of one address, and fails if it is called a
+ * second time in an interrupt. So this traverses the tree of mappings breadth-first as memory
+ * (include/linux/maple_tree.h), without its lock, TREE_NODES nodes at most:
  *
  *	root or inner node, 10 or 16 slots	a slot: node | type << 3 | flags, in 256 bytes
  *	leaf, 16 slots				a slot: vm_area_struct, or 0 for a gap
  *
- *	word 0    1 ..         16 (10) ..
- *	parent    pivot[]      slot[]	pivot: the last address of its slot; 0: it is the last
+ *	word 0	parent; this node: it was replaced (ma_dead_node())
+ *	1 ..	pivot[]: the last address of its slot; 0: it is the last
+ *	16 ..	slot[], from 10 on in nodes of 10 slots
+ *
+ * The tree is for readers under RCU, as programs are: a node is replaced by a changed copy, and then
+ * marked. Behind the mark its pivots are overwritten, so that a search which meets one has no result.
+ * A wrong VM does no harm: a walk checks its memory.
  */
 #ifndef LUABPF_FILES_BPF_H
 #define LUABPF_FILES_BPF_H
@@ -58,9 +64,9 @@ static __always_inline void add_module(struct lb_search *s, const struct vm_area
 	__u32 n = s->proc.nmodules;
 	struct lb_module *m;
 
-	if (f->offset < offset || vm + f->size > end)
+	if (f->offset < offset || vm + f->size > end) /* another mapping of the file */
 		return;
-	if (n >= LB_MODULES) {
+	if (n >= LB_MODULES) { /* user space registers processes with more */
 		s->unknown = 1;
 		return;
 	}
@@ -128,6 +134,18 @@ static long look_at_slot(__u32 i, struct node_ctx *c)
 	return pivot >= c->max;
 }
 
+/* Reads a node. Returns 0, or -1 if it is none, or was replaced: as seen after its words were read. */
+static __always_inline int read_node(struct lb_search *s, __u64 node)
+{
+	__u64 addr = TREE_ADDRESS(node), parent;
+
+	if (TREE_TYPE(node) < TREE_LEAF || TREE_TYPE(node) > TREE_ARANGE ||
+	    bpf_probe_read_kernel(s->word, sizeof(s->word), (const void *)addr) ||
+	    bpf_probe_read_kernel(&parent, sizeof(parent), (const void *)addr))
+		return -1;
+	return TREE_ADDRESS(parent) == addr ? -1 : 0;
+}
+
 static long look_at_node(__u32 i, struct lb_search **search)
 {
 	struct lb_search *s = *search;
@@ -139,8 +157,7 @@ static long look_at_node(__u32 i, struct lb_search **search)
 	node = s->node[i & (TREE_NODES - 1)];
 	c.max = s->max[i & (TREE_NODES - 1)];
 	c.type = TREE_TYPE(node);
-	if (c.type < TREE_LEAF || c.type > TREE_ARANGE ||
-	    bpf_probe_read_kernel(s->word, sizeof(s->word), (const void *)TREE_ADDRESS(node))) {
+	if (read_node(s, node)) {
 		s->unknown = 1;
 		return 1;
 	}
@@ -149,20 +166,14 @@ static long look_at_node(__u32 i, struct lb_search **search)
 }
 
 enum by_files {
-	FILES_UNKNOWN,
-	FILES_NO_VM, /* or the recording is narrowed, and the process is not wanted */
-	FILES_VM,    /* the process is in procs now, and in this CPU's cache */
+	FILES_UNKNOWN, /* user space has not examined a mapped file, or the mappings could not be read */
+	FILES_NO_VM,
+	FILES_VM,
 };
 
-/* Collects the VMs that the current process has mapped in s->proc. */
-LB_SUBPROG int files_search(struct lb_search *s)
+/* Fills s->proc with the VMs of a tree of mappings. */
+static __always_inline enum by_files files_search_tree(struct lb_search *s, __u64 root)
 {
-	const struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
-	__u64 root;
-
-	if (!s || !mm || !bpf_core_field_exists(mm->mm_mt))
-		return FILES_UNKNOWN;
-	root = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
 	if (!TREE_IS_NODE(root))
 		return FILES_UNKNOWN;
 	__builtin_memset(&s->proc, 0, sizeof(s->proc));
@@ -176,8 +187,21 @@ LB_SUBPROG int files_search(struct lb_search *s)
 	return s->proc.nmodules ? FILES_VM : FILES_NO_VM;
 }
 
-/* Adds the current process to procs by what a search has found. ended: the epoch of another image
- * that procs has of it; 0: none. Not inlined: it is rare. */
+/* The same of the current process. */
+LB_SUBPROG int files_search(struct lb_search *s)
+{
+	const struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+
+	if (!s || !mm || !bpf_core_field_exists(mm->mm_mt))
+		return FILES_UNKNOWN;
+	return files_search_tree(s, (__u64)BPF_CORE_READ(mm, mm_mt.ma_root));
+}
+
+/*
+ * Adds the current process to procs, and to this CPU's cache for this event, by what a search has found;
+ * the caller has set exec_vm in it. ended: the epoch of another image that procs has of it; 0: none.
+ * Returns FILES_VM; FILES_UNKNOWN: there is no room for it. Not inlined: it is rare.
+ */
 static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, __u32 ended)
 {
 	struct lb_target *target = &cpu->target[pid & (CPU_TARGETS - 1)];
@@ -186,7 +210,6 @@ static __noinline int files_adopt(struct lb_cpu *cpu, __u32 pid, __u64 exec_id, 
 	target->proc = cpu->search.proc;
 	target->proc.exec_id = exec_id;
 	target->proc.epoch = LB_EPOCH(exec_id);
-	target->proc.exec_vm = task_exec_pages();
 	if (emit_known(pid, exec_id, ended))
 		return FILES_UNKNOWN;
 	if (bpf_map_update_elem(&procs, &pid, &target->proc, BPF_ANY))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
 /*
- * The sampler. A perf_event fires on each thread of a target; its sample goes into the ring buffer.
+ * The sampler. A perf_event fires on each thread of a target, or on each CPU; its sample goes into the ring buffer.
  * This file has the order of the phases: target check, VM search, topmost frame, walk, record. Each
  * has its own header.
  *
@@ -40,8 +40,8 @@ static __always_inline __u64 task_exec_id(struct task_struct *task)
 
 /*
  * True if this sample comes from a thread's second event. A thread that began while its process was
- * being attached may have two: one that user space opened for it, and one that it inherited. The
- * root of the inheritance identifies the event: the thread's first root counts. (The kernel swaps
+ * being attached may have two (`doubled`): one that user space opened for it, and one that it inherited.
+ * The root of the inheritance identifies the event: the thread's first root counts. (The kernel swaps
  * whole contexts of related threads: the current event, and its cookie, may have been another's.)
  */
 static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
@@ -64,8 +64,9 @@ static __noinline int is_duplicate(void *ctx, __u32 tid, __u64 exec_id)
 }
 
 /*
- * True for one event of each run of a thread's events on this CPU, drawn at random: against a program
- * that works in step with the events, and so that a short thread may be sampled in its first events.
+ * True for one randomly drawn event of each events_per_sample consecutive events of a thread on this
+ * CPU: against a program that works in step with the events, and so that a short thread may be sampled
+ * in its first events.
  */
 static __always_inline int is_sample(struct lb_thread *thread)
 {
@@ -78,10 +79,11 @@ static __always_inline int is_sample(struct lb_thread *thread)
 
 /*
  * Recognises, by its files, a process that is unknown, or has called exec since, or had no VM when
- * it was examined. One that is not wanted has none.
+ * it was examined. One that the recording's filters exclude counts as one without a VM. exec_vm: its
+ * executable pages from before. Returns an enum by_files: FILES_VM: it is in procs now.
  */
 static __noinline int by_files(struct lb_cpu *cpu, const struct lb_proc *proc, __u32 pid,
-			       __u64 exec_id)
+			       __u64 exec_id, __u32 exec_vm)
 {
 	enum verdict verdict = narrowed_by ? narrow_verdict(&cpu->identity) : VERDICT_WANTED;
 	enum by_files by;
@@ -93,10 +95,14 @@ static __noinline int by_files(struct lb_cpu *cpu, const struct lb_proc *proc, _
 		return by;
 	if (verdict == VERDICT_UNKNOWN)
 		return FILES_UNKNOWN;
+	cpu->search.proc.exec_vm = exec_vm;
 	return files_adopt(cpu, pid, exec_id, proc && proc->exec_id != exec_id ? proc->epoch : 0);
 }
 
-/* Asks user space to examine a process. Without a VM in its files, its sample is not lost. */
+/*
+ * Asks user space to examine a process. Without a VM in its files, its sample is not lost. ended: the
+ * epoch of its previous image; 0: none.
+ */
 static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken, enum by_files by)
 {
 	int lost = taken && by == FILES_UNKNOWN;
@@ -110,13 +116,11 @@ static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken
 /*
  * A process without a VM in a system-wide recording. Returns 1: its samples are no target's and do
  * not count; 0: user space has not looked at its mappings yet. known: it has looked before, and found
- * no VM.
+ * no VM: with 0 its sample is taken and counts as outside Lua. exec_vm: as of by_files().
  */
-static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *task,
-				const struct lb_proc *proc, __u64 exec_id, enum by_files by,
-				int known)
+static __always_inline int pass(struct lb_cpu *cpu, __u32 pid, const struct lb_proc *proc,
+				__u64 exec_id, __u32 exec_vm, enum by_files by, int known)
 {
-	__u32 pid = task->tgid, exec_vm = task_exec_pages();
 	int is_new;
 
 	if (by == FILES_UNKNOWN && (!known || proc->exec_vm != exec_vm))
@@ -127,7 +131,8 @@ static __always_inline int pass(struct lb_cpu *cpu, const struct task_struct *ta
 	return 1;
 }
 
-/* A thread that ran none of its process's sampled VMs may have run an unsampled one, or a new one. */
+/* A thread that ran none of its process's sampled VMs may have run one that is not sampled, or one
+ * whose library was loaded since. */
 static __always_inline enum lb_status outside(const struct lb_proc *proc, enum lb_status end)
 {
 	if (end != LB_STATUS_OUTSIDE)
@@ -135,7 +140,8 @@ static __always_inline enum lb_status outside(const struct lb_proc *proc, enum l
 	return proc->unsampled ? LB_STATUS_NOT_SAMPLED : (enum lb_status)changed_outside(proc);
 }
 
-/* A sample of a target. Returns only if the program of the VM's family is not loaded yet. */
+/* A sample of a target. Returns, and counts its status, if the thread exits, if no VM may run, or if the
+ * program of the VM's family is not loaded yet. */
 static __always_inline void take(struct bpf_perf_event_data *event, struct lb_cpu *cpu,
 				 const struct lb_proc *proc, struct task_struct *task,
 				 __u64 exec_id)
@@ -162,8 +168,9 @@ static __always_inline void take(struct bpf_perf_event_data *event, struct lb_cp
 }
 
 /*
- * everywhere: the events are those of CPUs, not of the targets' threads, and most of them come in
- * processes without a VM.
+ * Handles an event: drops it, or decides that it is a sample of a target, recognises the process if
+ * need be, and calls the program of its family. everywhere: the events are those of CPUs, not of the
+ * targets' threads, and most of them come in processes without a VM.
  */
 static __always_inline int on_event(struct bpf_perf_event_data *event, int everywhere)
 {
@@ -179,7 +186,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 		count_end(pid, LB_STATUS_FAULT);
 		return 0;
 	}
-	/* a kernel thread, or a process that ends; or one that was met before */
+	/* a kernel thread, or a process that ends; or one that is known to have no VM */
 	if (everywhere && (!task->mm || is_plain(cpu, task, pid, exec_id)))
 		return 0;
 	if (doubled && is_duplicate(event, task->pid, exec_id))
@@ -190,10 +197,12 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 		proc = fork_adopt(cpu, pid, exec_id);
 	is_known = proc && proc->exec_id == exec_id;
 	if (!is_known || (taken && !proc->nmodules)) {
-		by = by_files(cpu, proc, pid, exec_id);
+		/* before the search: what is mapped during it makes the number differ at the next event */
+		exec_vm = task_exec_pages();
+		by = by_files(cpu, proc, pid, exec_id, exec_vm);
 		if (by == FILES_VM)
 			proc = &cpu->target[pid & (CPU_TARGETS - 1)].proc;
-		else if (everywhere && pass(cpu, task, proc, exec_id, by, is_known))
+		else if (everywhere && pass(cpu, pid, proc, exec_id, exec_vm, by, is_known))
 			return 0;
 		else if (!is_known)
 			return meet(pid, proc ? proc->epoch : 0, exec_id, taken, by);
