@@ -606,3 +606,35 @@ Test(protos, no_samples_of_another_layout)
 	cr_expect_eq(prof_nrows(prof), 0);
 	arena_free(&s.a);
 }
+
+/* Each of the samples that are counted, and none of those that are lost. */
+Test(protos, snapshot_lines_of_counted_samples)
+{
+	struct prof *prof __cleanup(prof_free) = NULL;
+	struct symbolizer *sym __cleanup(symbolizer_free) = NULL;
+	struct image *image __cleanup(image_free) = NULL;
+	static const struct lb_build build = {.family = LB_FAMILY_LJ};
+	/* no trace is there, nor a prototype; a C function has its address as a name */
+	struct lb_rec_sample rec = {.hash = 7,
+				    .pid = (uint32_t)getpid(),
+				    .epoch = 1,
+				    .state = 'N',
+				    .vm = 4096,
+				    .traceno = 1,
+				    .trace_fp = 1,
+				    .stack.n = 1};
+	struct symbolized got = {};
+
+	cr_assert_eq(prof_new(&prof), 0);
+	cr_assert_eq(symbolizer_new(prof, &sym), 0);
+	cr_assert_eq(image_new(sym, getpid(), &image), 0);
+	symbolizer_round(sym);
+	rec.stack.frame[0].word = LB_FRAME_WORD(LB_FRAME_C, 0, 8192);
+	cr_assert_eq(symbolizer_sample(image, &rec, 3, &build, "LuaJIT", &got), 0);
+	cr_expect_null(got.lost);
+	cr_expect_eq(symbolizer_snapshot_lines(sym), 3);
+	rec.stack.frame[0].word = LB_FRAME_WORD(LB_FRAME_LUA, 0, 8192);
+	cr_assert_eq(symbolizer_sample(image, &rec, 5, &build, "LuaJIT", &got), 0);
+	cr_expect_str_eq(got.lost, "proto-collected");
+	cr_expect_eq(symbolizer_snapshot_lines(sym), 3);
+}

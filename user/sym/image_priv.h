@@ -52,7 +52,8 @@ struct symbolizer {
 	struct native *native;
 	struct zones *zones; /* NULL: they are not recorded */
 	uint32_t round;
-	uint32_t zone_round; /* the same, and each commit within it */
+	/* the same, and each commit within it: zones are searched again, as later samples may be newer */
+	uint32_t zone_round;
 	uint64_t changes;
 	uint64_t snapshot_line;
 	bool by_vm; /* a row is of one VM */

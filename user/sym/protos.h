@@ -27,7 +27,9 @@ struct protos_entry {
 	char *kept_as;	     /* protos_set_kept()'s; NULL: it was not called */
 	uint32_t order;	     /* proto_order() at the first protos_get() */
 	bool ambiguous;	     /* ambiguous in this round */
-	bool waits;	     /* was freed: its samples count if the process ends now */
+	/* was freed: its samples are held back for PROTOS_WAIT rounds. They count if the process ends
+	 * meanwhile, and are lost else */
+	bool waits;
 };
 
 /* Rounds for which samples of freed prototypes are held back. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A sample's row: each frame is described once, by what it is, who called it and what it stood on,
- * and then found again in its image's table of frames.
+ * and then found again in its image's table of frames; but for C functions without a name.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -102,7 +102,7 @@ static const struct names *names_of(struct image *image, uint64_t g, const struc
 			    image->owner->round);
 }
 
-/* A sample; and the VM whose frames are described, which are those before frame[end]. */
+/* A sample; and the VM whose frames are described: its global_State, and the index behind its last frame. */
 struct frame_ctx {
 	struct symbolizer *s;
 	struct image *image;
@@ -202,8 +202,8 @@ static const struct lb_frame *caller_of(const struct lb_rec_sample *rec, uint32_
 
 /*
  * The name under which the host keeps a function that C code called and that no parent on the stack
- * defines; NULL: not known. A main function without one is not another of its place that has one,
- * so that its name is "".
+ * defines; NULL: not known. "" for a main function without one: NULL would merge it with another main
+ * function of the same chunk name that has one.
  */
 static const char *kept_name_of(const struct frame_ctx *c, uint32_t i, const struct protos_entry *k)
 {
@@ -378,7 +378,7 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	return 0;
 }
 
-/* Identifies the functions of its VM that each frame stands on: a definition's name depends on them. */
+/* Sets below[i] to a hash of all functions below frame i in the same VM: a definition's name depends on them. */
 static void below_of(const struct lb_rec_sample *rec, uint64_t *below)
 {
 	uint64_t h = 0;
@@ -408,8 +408,8 @@ static const char *reason_of(const struct frame_ctx *c, int why)
 }
 
 /*
- * A C function that is just returning: its slot holds the value of a result already, with the type
- * of the function still. Its caller is on top again.
+ * A C function of PUC Lua that is just returning: a result has overwritten the address in its own slot,
+ * but not the type yet. Its caller is on top again.
  */
 static bool is_returning(const struct frame_ctx *c)
 {
@@ -438,9 +438,11 @@ uint64_t symbolizer_snapshot_lines(const struct symbolizer *s)
 	return s->snapshot_line;
 }
 
-/* Puts the topmost frames of compiled code where it was made from, or counts that it could not. */
-static int attribute(struct image *image, const struct lb_build *build, struct lb_rec_sample *rec,
-		     uint32_t count)
+/*
+ * Replaces a snapshot's frames by those of the bytecode from which the machine instruction was
+ * compiled. Returns 0, 1 if it could not, or -ENOMEM.
+ */
+static int attribute(struct image *image, const struct lb_build *build, struct lb_rec_sample *rec)
 {
 	const struct sym_family *family = sym_family(build->family);
 	int r = 0;
@@ -452,11 +454,7 @@ static int attribute(struct image *image, const struct lb_build *build, struct l
 	if (!r)
 		r = family->attribute(image->compiled, build, names_of(image, rec->vm, build, 0),
 				      rec);
-	if (r == -ENOENT) {
-		image->owner->snapshot_line += count;
-		r = 0;
-	}
-	return r;
+	return r == -ENOENT ? 1 : r;
 }
 
 /* Returns the index of the frame that ends the VM whose frames begin at `from`. */
@@ -523,8 +521,8 @@ static uint64_t coroutine_of(const struct frame_ctx *c)
 	return L && lb_may_be_main_thread(&link, L, c->rec->vm) ? L | PROF_MAIN : L;
 }
 
-/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more; -EPROTO: nor those of
- * others, as the layout is another. */
+/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more. -EPROTO: the layout is wrong, as most
+ * prototypes of the build contradict it. */
 static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 {
 	const struct lb_rec_sample *rec = c->rec;
@@ -569,9 +567,9 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		.family = sym_family(build->family),
 		.g = rec->vm,
 	};
+	int r, has_snapshot_line = 0;
 	const char *zone;
 	size_t row;
-	int r = 0;
 
 	image_learn(image);
 	image_bound(image);
@@ -580,22 +578,24 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 	if (rec->trace_fp) {
 		memcpy(&attributed, rec, LB_SAMPLE_SIZE(rec->stack.n));
 		c.rec = &attributed;
-		r = attribute(image, build, &attributed, count);
-		if (r)
-			return r;
+		has_snapshot_line = attribute(image, build, &attributed);
+		if (has_snapshot_line < 0)
+			return has_snapshot_line;
 	}
 	c.end = end_of_vm(c.rec, 0);
 	r = row_of(&c, zone, &row);
-	protos_sampled(image->protos, count);
-	if (image->remote.waits) /* what has a name may be another since */
+	if (image->remote
+		    .waits) /* memory was not read in time: a known name may be an earlier function's */
 		r = -ETIMEDOUT;
 	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
+	protos_sampled(image->protos, count);
 	if (r) {
 		out->lost = reason_of(&c, r);
 		return 0;
 	}
 	out->row = row;
+	c.s->snapshot_line += has_snapshot_line ? count : 0;
 	prof_count(c.s->prof, row, count);
 	zones_count(c.s->zones, zone, count);
 	return 0;

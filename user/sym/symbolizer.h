@@ -49,17 +49,15 @@ struct symbolized {
 };
 
 /*
- * Adds samples that are the same to the profile; or they are lost, as their names cannot be known
- * any more: sets out->lost, which the caller has set to NULL. build is what the record names, and outlives the image; vm is its
- * release. Returns 0, also for a loss, -EAGAIN when it takes another round to decide on them (PROTOS_WAIT at most), or
- * -ENOMEM.
+ * Adds `count` samples of one stack to the profile. If their names cannot be known any more they are lost: sets
+ * out->lost, which the caller has set to NULL. build is what the record names, and outlives the image; vm is its release.
+ * Returns 0, also for a loss, or -ENOMEM; -EAGAIN if a prototype was freed: to be called again in the next round, for
+ * PROTOS_WAIT rounds at most.
  */
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
 		      const struct lb_build *build, const char *vm, struct symbolized *out);
 
-/*
- * Samples of compiled code so far whose lines and inlined functions are those of its guards only.
- */
+/* Samples of the profile so far, of compiled code, whose lines and inlined functions are those of snapshots. */
 uint64_t symbolizer_snapshot_lines(const struct symbolizer *s);
 
 /* How often what was known turned out to be another, or was forgotten. */
