@@ -154,7 +154,7 @@ static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t othe
 
 /* Continues on either side of a branch. The next snapshot may be its own, whose pc is the side not
  * taken. Else values or a guard of the same values may decide it. */
-bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins)
+bool lj_path_branch(struct path *p, struct at a, uint32_t next, uint32_t target, uint32_t ins)
 {
 	enum branch_to to = lj_branches(p->calls.l, &p->t->frames[a.frame], ins);
 	struct lj_trace *t = p->t;
@@ -172,8 +172,8 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 		snap_match_set(s, t->nhistory - 1, a.frame, true);
 		p->calls.l->next_snap = past.snap;
 		for (i = 0; i < 2; i++)
-			if (snap_match_is_at(p, s, a.frame, i ? one : other) && may_go(to, i) &&
-			    lj_path_try(p, past, i ? other : one, a.frame))
+			if (snap_match_is_at(p, s, a.frame, i ? next : target) && may_go(to, i) &&
+			    lj_path_try(p, past, i ? target : next, a.frame))
 				return true;
 		snap_match_clear(s);
 		p->calls.l->next_snap = a.snap;
@@ -183,8 +183,8 @@ bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, u
 	/* an iterator's end is rarer than its next turn */
 	first = lj_bc_op(ins) == LJ_BC_ITERL || lj_bc_op(ins) == LJ_BC_IITERL;
 	if (to != BRANCH_UNKNOWN)
-		return lj_path_try(p, a, to == BRANCH_JUMP ? other : one, a.frame);
-	return either(p, a, first ? other : one, first ? one : other);
+		return lj_path_try(p, a, to == BRANCH_JUMP ? target : next, a.frame);
+	return either(p, a, first ? target : next, first ? next : target);
 }
 
 /* A comparison may also call a metamethod. */

@@ -58,9 +58,8 @@ bool lj_path_found_alternative(struct path *p);
 
 #define LJ_NO_INS 0xffu /* not a branching instruction */
 
-/* Continues on either side of a branch. one: the position without the jump, other: the jump's target.
- * Returns as lj_path_try(). */
-bool lj_path_branch(struct path *p, struct at a, uint32_t one, uint32_t other, uint32_t ins);
+/* Continues on either side of a branch: at `next`, or at the jump's target. Returns as lj_path_try(). */
+bool lj_path_branch(struct path *p, struct at a, uint32_t next, uint32_t target, uint32_t ins);
 
 /* Executes a call and continues: at next, or for a tail call in the caller. Returns as
  * lj_path_try(). */

@@ -29,7 +29,7 @@ struct process {
 	struct keeper *keepers;
 
 	/* its VMs; a process that calls exec has others */
-	struct lb_proc vms; /* as BPF has them; vms.exec_id may be adopted since */
+	struct lb_proc vms; /* if registered, as BPF has them; BPF may have set the exec_id since */
 	struct vm_modules modules;
 	bool registered;	/* BPF has vms */
 	uint64_t sampled_round; /* of the last sample, or of when it was registered */
@@ -37,9 +37,9 @@ struct process {
 	uint64_t mapped;	/* identifies the executable mappings that were looked at last */
 	uint64_t look_ns;	/* when they are looked at again, CLOCK_MONOTONIC */
 	uint64_t maps_ns;   /* before that they are not read again, see process_maps_pause_ns() */
-	uint64_t asked_ns;  /* until then not because BPF asks */
-	uint32_t looked_vm; /* process_exec_pages() of that look; 0: there was none */
-	bool looked_new;    /* it found VMs that were not known */
+	uint64_t asked_ns;  /* before that BPF's requests cause no look */
+	uint32_t looked_vm; /* process_exec_pages() of the last look; 0: there was none */
+	bool looked_new;    /* the last look found a VM that the process did not have before */
 	uint64_t young_until;
 
 	/* the names of the image that samples of this epoch show; NULL: none was registered */

@@ -188,7 +188,8 @@ static bool is_unwanted(struct session *s, const struct lb_rec_task *rec, struct
 
 /*
  * A process that BPF does not know: a child of the command, or one that has called exec. There is a
- * record for each event on it until it is known.
+ * record for each event on it until it is known. Or one that BPF has recognised (rec->known), or as a
+ * fork (rec->origin), or a known one that has mapped or unmapped code.
  */
 static void on_task(void *arg, const struct lb_rec_task *rec)
 {
@@ -224,7 +225,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* it has ended */
 	if (!known)
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
-	without = known && targets_changed(&s->targets, t, rec);
+	without = known && targets_no_new_vm(&s->targets, t, rec);
 	if (t->vms.nmodules)
 		keep_time(s, t);
 	s->losses.not_lua += rec->sample && (without || (t->registered && !t->vms.nmodules));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The kernel does not report a library that a process loads. So each process's mappings are
- * looked at again, often while its image is young: a program loads most of what it needs as it
- * starts.
+ * The kernel does not report a library that a process loads. A process's mappings are looked at again
+ * when BPF has seen another number of executable pages; and, without --all, periodically, often while
+ * its image is young: a program loads most of what it needs as it starts.
  */
 #include "recorded_zones.h"
 #include "targets.h"
@@ -20,8 +20,8 @@
 
 #define MS 1000000ULL
 #define YOUNG_NS (2000 * MS)
-#define ASKED_NS (10 * MS) /* between two looks that BPF asks for: then at the next round */
-#define LOOK_NS (180 * MS) /* between two looks at one that is not: at the next round then */
+#define ASKED_NS (10 * MS) /* least time between two looks that BPF asks for */
+#define LOOK_NS (180 * MS) /* the same of periodic looks at a process that is not young */
 #define LEARNED_MOST 16	   /* images in a round, of those without a sample */
 
 /* A child has a copy of its parent's entry. If the parent's VMs are gone, it is looked at in this round. */
@@ -196,14 +196,14 @@ static int register_vms(struct targets *ts, struct process *t, struct error *err
 	return ts->sampling ? loader_wait_families(ts->processes.loader, err) : 0;
 }
 
-/* Reported at the end: the target that it concerns is one of many, or has other VMs. */
+/* Keeps an error for the end of the recording, which goes on with other targets or VMs. */
 static void note_unsampled(struct targets *ts, int r, const struct error *why)
 {
 	if (*why->what && r != -ESRCH)
 		ts->unsampled = *why;
 }
 
-/* Reports the VMs that it did not have before. */
+/* Calls on_vm_found for each VM that it did not have before. Holds its sources if there is one. */
 static void notify(struct targets *ts, struct process *t, const struct vm_modules *before)
 {
 	bool any = false;
@@ -278,8 +278,8 @@ static bool add_module(struct targets *ts, struct process *t, const struct lb_mo
 	return false;
 }
 
-/* BPF may have recognised this image meanwhile: the modules that it found keep their ids. was: those
- * that it has by an earlier look. */
+/* BPF may have recognised this image meanwhile: the modules that it found keep their ids. was: the
+ * process's modules before this scan. */
 static int keep_known(struct targets *ts, struct process *t, const struct vm_modules *was)
 {
 	const struct lb_module *now = scan_modules(ts->scan);
@@ -302,7 +302,7 @@ static int keep_known(struct targets *ts, struct process *t, const struct vm_mod
 	return r;
 }
 
-/* Sets its VMs to those that were scanned. was: those that it had. */
+/* Sets its VMs to those that were scanned. was: its modules before. */
 static int set_vms(struct targets *ts, struct process *t, const struct target_scan *s,
 		   uint64_t exec_id, const struct vm_modules *was)
 {
@@ -323,22 +323,24 @@ static int set_vms(struct targets *ts, struct process *t, const struct target_sc
 	return keep_known(ts, t, was);
 }
 
-/* Returns r, or the error that comes when its VMs are registered. */
-static int register_scanned(struct targets *ts, struct process *t, int r, struct error *err)
+static int register_scanned(struct targets *ts, struct process *t, struct error *err)
 {
 	struct error refused = {};
-	int r2 = register_vms(ts, t, &refused);
+	int r = register_vms(ts, t, &refused);
 
-	if (r2 && err)
+	if (r && err)
 		*err = refused;
 	else
-		note_unsampled(ts, r2, &refused);
-	if (r2)
-		return r2;
-	t->registered = true;
+		note_unsampled(ts, r, &refused);
+	t->registered = !r;
 	return r;
 }
 
+/*
+ * Applies a scan of a process: stores its VMs and registers them with BPF. A scan that failed leaves
+ * the process as it was, unless it found only VMs that are not sampled (-ENOTSUP). Returns what
+ * targets_recognise() does. err: NULL: errors are kept for the end of the recording.
+ */
 static int recognise(struct targets *ts, struct process *t, const struct target_scan *s,
 		     uint64_t exec_id, struct error *err)
 {
@@ -346,31 +348,31 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 	const struct lb_proc vms = t->vms;
 	const struct vm_modules none = {};
 	bool was_registered = t->registered;
-	/* all of its VMs are new; amid an exec process_image() may differ twice */
+	/* another image, all VMs are new; in an exec process_image() changes twice for one exec_id */
 	bool is_new = s->image != t->image_id && !(exec_id && exec_id == vms.exec_id);
-	int r = s->result, r2;
+	int scanned = s->result, r;
 
 	t->modules = none;
-	r2 = set_vms(ts, t, s, exec_id, &was);
-	if (r && err)
+	r = set_vms(ts, t, s, exec_id, &was);
+	if (scanned && err)
 		*err = s->unknown;
 	else
-		note_unsampled(ts, r, &s->unknown);
-	if (r2 || (r && r != -ENOTSUP)) {
-		/* it is amid an exec, perhaps: as BPF has it, until it is looked at again */
+		note_unsampled(ts, scanned, &s->unknown);
+	if (r || (scanned && scanned != -ENOTSUP)) {
+		/* it may be in an exec: keeps what BPF has; mapped = 0: the next look scans again */
 		vm_modules_free(&t->modules);
 		t->modules = was;
 		was = none;
 		t->vms = vms;
 		t->registered = was_registered;
 		t->mapped = 0;
-		return r2 ? r2 : r;
+		return r ? r : scanned;
 	}
-	r2 = register_scanned(ts, t, r, err);
-	if (!t->registered)
-		return r2;
+	r = register_scanned(ts, t, err);
+	if (r)
+		return r;
 	notify(ts, t, is_new ? &none : &was);
-	return !r && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : r;
+	return !scanned && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : scanned;
 }
 
 int targets_recognise(struct targets *ts, struct process *t, uint64_t exec_id, struct error *err)
@@ -455,12 +457,12 @@ static void look(struct targets *ts, struct process *t, uint64_t now)
 	add_scanned(ts, t, &s);
 }
 
-bool targets_changed(struct targets *ts, struct process *t, const struct lb_rec_task *rec)
+bool targets_no_new_vm(struct targets *ts, struct process *t, const struct lb_rec_task *rec)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (t->looked_vm != rec->exec_vm) {
-		t->mapped = t->look_ns = 0;
+		t->mapped = t->look_ns = 0; /* the next look scans, if this one is not made */
 		if (now >= t->asked_ns && t->pidfd >= 0) {
 			look(ts, t, now);
 			t->asked_ns = clock_ns(CLOCK_MONOTONIC) + ASKED_NS;

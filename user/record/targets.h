@@ -19,7 +19,7 @@ struct targets {
 	struct processes processes;
 	/* set by the owner, who outlives them */
 	struct scan *scan;
-	bool everywhere; /* all processes are targets: BPF says when one has mapped more code */
+	bool everywhere; /* --all: mappings are looked at again only when BPF asks */
 	bool zones;	 /* are recorded */
 	bool sampling; /* a process is sampled when it was registered: waits for its family's program */
 	vm_found_fn *on_vm_found; /* each VM that is recognised; NULL */
@@ -59,8 +59,9 @@ struct target_scan {
 bool targets_have_vm(struct targets *targets, pid_t pid, struct target_scan *scan);
 
 /*
- * Looks at the image that the process runs now, and registers it with BPF and the symbolizer. exec_id: 0 lets
- * BPF adopt it. -ENODATA: no VM in it; -ENOTSUP: none that is known; both may change.
+ * Looks at the image that the process runs now, and registers it with BPF and the symbolizer. exec_id: 0: BPF
+ * stores the exec_id at the process's first event, if it has a VM. -ENODATA: it has no VM. -ENOTSUP: it has
+ * none that luabpf samples. In both cases it is registered: it may load one later.
  */
 int targets_recognise(struct targets *targets, struct process *target, uint64_t exec_id,
 		      struct error *err);
@@ -69,11 +70,12 @@ int targets_recognise(struct targets *targets, struct process *target, uint64_t 
 void targets_meet(struct targets *targets, struct process *target, const struct target_scan *scan);
 
 /*
- * BPF has recognised the process, which has mapped more code or less since. Looks at it, if it was not just looked at.
- * Returns true if there was no VM in the mappings of the record but those that were known.
+ * The process is registered, and BPF has seen another number of executable pages than when its VMs were last known. Looks
+ * at its mappings, if BPF has asked for no look in the last 10 ms. Returns true if the last look was at as many pages as the
+ * record has, and found no new VM.
  */
-bool targets_changed(struct targets *targets, struct process *target,
-		     const struct lb_rec_task *rec);
+bool targets_no_new_vm(struct targets *targets, struct process *target,
+		       const struct lb_rec_task *rec);
 
 /* Scans for libraries loaded since the last look. now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
