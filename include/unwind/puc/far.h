@@ -57,9 +57,9 @@ LB_SUBPROG int puc_scan_far(const struct lb_mem *mem, struct puc_walk *w)
 	if (w->far.part == PUC_FAR_NOT) {
 		if (!puc_scan_missed(w))
 			return 0;
-		if (w->search.key == ~0ULL && w->single)
+		if (w->search.depth == ~0ULL && w->single)
 			puc_consider(mem, w, w->mains[w->rec.tid & (PUC_MAINS - 1)], 0);
-		if (w->search.key == ~0ULL || !w->search.best.jmp)
+		if (w->search.depth == ~0ULL || !w->search.best.jmp)
 			return 0;
 		w->far.part = PUC_FAR_GAP;
 		w->far.L = w->search.best.L;

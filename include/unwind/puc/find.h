@@ -51,7 +51,7 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 
 	w->g = w->search.best.g;
 	if (w->look.done && w->t.L == w->search.best.L) /* it was looked at last */
-		w->t.key = w->search.best.key;
+		w->t.depth = w->search.best.depth;
 	else
 		puc_enter(w, &w->search.best);
 	if (is_resumer) {
@@ -61,7 +61,7 @@ static __always_inline int puc_take_best(struct puc_walk *w)
 	}
 	w->L = w->search.best.L;
 	w->mains[w->rec.tid & (PUC_MAINS - 1)] = w->search.best.main_L;
-	w->inner = w->search.open ? w->search.key : w->regs.sp;
+	w->inner = w->search.may_call ? w->search.depth : w->regs.sp;
 	w->phase = PUC_PHASE_TOP;
 	return 0;
 }
@@ -81,7 +81,7 @@ LB_SUBPROG int puc_consider_regs(const struct lb_mem *mem, struct puc_walk *w, _
 		__u64 word = w->gprs.r[i & (LB_GPRS - 1)];
 
 		if (!puc_is_candidate(w, word) ||
-		    (w->search.best.L == word && w->search.key != ~0ULL))
+		    (w->search.best.L == word && w->search.depth != ~0ULL))
 			continue;
 		if (puc_consider(mem, w, word, at))
 			return 1;
@@ -105,7 +105,8 @@ static __always_inline enum lb_more puc_begin_weighing(const struct lb_mem *mem,
 	}
 	w->search.missed = (__u8)puc_scan_missed(w);
 	/* a coroutine without errorJmp may recover from an error: it has no frame then */
-	if (w->search.child || !w->search.open || !(w->search.best.jmp || w->search.best.main) ||
+	if (w->search.child || !w->search.may_call ||
+	    !(w->search.best.jmp || w->search.best.main) ||
 	    !(w->search.rival[0].L || w->search.missed)) {
 		puc_take_best(w);
 		return LB_MORE;
@@ -138,7 +139,7 @@ static __always_inline enum lb_more puc_step_weigh(const struct lb_mem *mem, str
 	if (w->weigh.result >= PUC_WEIGHS_RIVAL) {
 		w->search.best =
 			w->search.rival[(w->weigh.result - PUC_WEIGHS_RIVAL) & (PUC_RIVALS - 1)];
-		w->search.key = w->search.best.key;
+		w->search.depth = w->search.best.depth;
 	}
 	puc_take_best(w);
 	return LB_MORE;
@@ -165,7 +166,7 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 		w->scan.unowned = 0;
 		puc_consider_regs(mem, w, w->scan.vm_ret);
 	}
-	if (w->search.key == ~0ULL && !w->scan.tested && puc_may_run(w)) {
+	if (w->search.depth == ~0ULL && !w->scan.tested && puc_may_run(w)) {
 		w->scan.tested = 1; /* no frame of luaV_execute: C functions alone may run */
 		puc_scan_again(w, w->scan.from, w->scan.from + 8 * PUC_SCAN_NEAR);
 		w->scan.end = w->scan.near < w->scan.end ? w->scan.near : w->scan.end;
@@ -173,9 +174,9 @@ static __always_inline enum lb_more puc_step_scan(const struct lb_mem *mem, stru
 	}
 	if (w->outward)
 		return puc_enter_outer(w) ? LB_STOP : LB_MORE;
-	if (w->search.key == ~0ULL && puc_scan_far(mem, w))
+	if (w->search.depth == ~0ULL && puc_scan_far(mem, w))
 		return LB_MORE;
-	if (w->search.key == ~0ULL) {
+	if (w->search.depth == ~0ULL) {
 		/* not scan_end, which the last attempt has lowered */
 		if (puc_scan_reach(w) < w->stack_hi) { /* it may be beyond the bound */
 			w->rec.stack.flags |= LB_SAMPLE_CUT;
@@ -206,8 +207,8 @@ LB_SUBPROG int puc_resumes_child(const struct lb_mem *mem, struct puc_walk *w, _
 	puc_enter(w, &w->search.try);
 	if (puc_has_resumed(mem, w, puc_look(mem, w)) != w->search.child)
 		return 0;
-	w->search.try.key = key;
-	w->search.key = key;
+	w->search.try.depth = key;
+	w->search.depth = key;
 	w->search.best = w->search.try;
 	return 1;
 }
@@ -230,7 +231,7 @@ static __always_inline enum lb_more puc_step_jmp(const struct lb_mem *mem, struc
 	w->search.child = w->t.L;
 	w->scan.known[0] = w->outward ? 0 : w->t.main_L;
 	w->scan.known[1] = 0;
-	previous = w->t.jmp ? w->t.jmp : w->t.key;
+	previous = w->t.jmp ? w->t.jmp : w->t.depth;
 	/* skips its own jmp_buf */
 	puc_scan_from(w, previous + (w->t.jmp ? PUC_JMP_BUF : 0), previous);
 	if (w->outward)

@@ -17,13 +17,13 @@ LB_SUBPROG int puc_enter_outer(struct puc_walk *w)
 {
 	if (!w)
 		return LB_STOP;
-	if (w->search.key == ~0ULL || puc_scan_missed(w)) {
+	if (w->search.depth == ~0ULL || puc_scan_missed(w)) {
 		puc_note_alone(w);
 		return puc_end(w, LB_STATUS_RESOLVED);
 	}
 	w->outward = 0;
 	w->phase = PUC_PHASE_FRAME;
-	if (w->search.open) {
+	if (w->search.may_call) {
 		lb_outer_join(puc_common(w), w->search.best.g);
 	} else {
 		w->phase = PUC_PHASE_TOP;

@@ -53,8 +53,8 @@ static __always_inline void puc_scan_from(struct puc_walk *w, __u64 addr, __u64 
 	w->scan.unowned = 0;
 	w->scan.vm_done = 0;
 	w->search.floor = floor;
-	w->search.key = ~0ULL;
-	w->search.loose = 0;
+	w->search.depth = ~0ULL;
+	w->search.unconfirmed = 0;
 	w->scan.vm_ret = 0;
 	w->scan.vm_ret_last = 0;
 	w->block.remaining = 0;
@@ -102,9 +102,9 @@ static __always_inline int puc_owned(const struct lb_mem *mem, struct puc_walk *
 
 	puc_consider(mem, w, L, frame);
 	w->scan.pending = 0;
-	open = w->search.open && frame == w->scan.vm_ret;
+	open = w->search.may_call && frame == w->scan.vm_ret;
 	w->scan.unowned |= open;
-	if (w->search.key != ~0ULL && !w->scan.hidden && !open)
+	if (w->search.depth != ~0ULL && !w->scan.hidden && !open)
 		return 0;
 	return puc_scan_again(w, frame - 8 * PUC_SCAN_BEFORE, frame + 8 * PUC_SPILLED);
 }
@@ -126,8 +126,8 @@ static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_
 	}
 	w->scan.vm_ret_last = addr;
 	if (w->phase != PUC_PHASE_SCAN || addr <= w->scan.vm_done) {
-		if (w->search.loose && addr - w->search.loose_at <= 8 * PUC_SCAN_OWNER)
-			puc_consider(mem, w, w->search.loose, addr);
+		if (w->search.unconfirmed && addr - w->search.unconfirmed_at <= 8 * PUC_SCAN_OWNER)
+			puc_consider(mem, w, w->search.unconfirmed, addr);
 		return 0;
 	}
 	w->scan.vm_done = addr;
@@ -230,7 +230,7 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 		w->scan.known_at = addr;
 		w->scan.known_L = word;
 		/* luaV_execute may have pushed its caller's register there */
-		if (w->scan.pending && !w->search.open)
+		if (w->scan.pending && !w->search.may_call)
 			return puc_owned(mem, w, w->scan.pending, word);
 	}
 	tried = &w->scan.tried[word >> 4 & (PUC_TRIED - 1)];
@@ -238,7 +238,7 @@ static __always_inline int puc_scan_word(const struct lb_mem *mem, struct puc_wa
 		return 0;
 	*tried = word;
 	puc_consider(mem, w, word, addr);
-	if (word == w->search.loose) /* the result depends on the address */
+	if (word == w->search.unconfirmed) /* the result depends on the address */
 		*tried = 0;
 	return 0;
 }
@@ -333,7 +333,7 @@ LB_SUBPROG int puc_note_jmp_buf(struct puc_walk *w, __u64 addr)
 		return 0;
 	from = w->scan.pending ? w->scan.pending - 8 * PUC_SCAN_BEFORE : addr - PUC_JMP_BUF;
 	w->scan.hidden = 1;
-	if (w->phase != PUC_PHASE_SCAN || addr <= w->scan.jmp_done || addr - 64 >= w->search.key)
+	if (w->phase != PUC_PHASE_SCAN || addr <= w->scan.jmp_done || addr - 64 >= w->search.depth)
 		return 0;
 	w->scan.jmp_done = addr;
 	return puc_scan_again(w, from, addr + 8 * PUC_SCAN_BEFORE);
@@ -404,8 +404,8 @@ static __always_inline int puc_scan_on(const struct lb_mem *mem, struct puc_walk
 static __always_inline int puc_scan_enough(const struct puc_walk *w)
 {
 	return w->search.proved ||
-	       (w->search.key != ~0ULL &&
-		((w->search.best.jmp && w->scan.next > w->search.key) ||
+	       (w->search.depth != ~0ULL &&
+		((w->search.best.jmp && w->scan.next > w->search.depth) ||
 		 (w->weigh.caller_at && !w->scan.pending && w->scan.next > w->scan.near &&
 		  w->scan.next > w->weigh.caller_at + 8 * PUC_SPILLED)));
 }
@@ -433,7 +433,7 @@ static __always_inline void puc_scan_fails(struct puc_walk *w)
 {
 	w->scan.end = w->scan.next;
 	if (w->outward)
-		w->search.key = ~0ULL;
+		w->search.depth = ~0ULL;
 	else if (w->search.child)
 		w->rec.stack.flags |= LB_SAMPLE_CUT;
 	else

@@ -39,10 +39,11 @@ struct puc_thread {
 	__u64 ci, base_ci;
 	__u64 stack, stack_last;
 	__u64 jmp;     /* errorJmp; 0: none */
-	__u64 key;     /* its depth on the C stack: errorJmp, or the address where it was seen */
+	__u64 depth;   /* address on the C stack, the smallest is innermost: errorJmp, or without
+			  one the address where it was seen */
 	__u64 savedpc; /* 5.1 */
 	__u64 main_L;  /* the main thread of g */
-	__u64 caller;  /* CallInfo of the function that called the topmost, a C function */
+	__u64 caller;  /* CallInfo of the topmost Lua function, or of the caller of a C function */
 	__u64 resumed; /* the coroutine that it has resumed by Lua's own functions; 0: none */
 	__u32 main;    /* it is the main thread */
 	__u32 hooked;  /* 5.1: a hook or a finalizer runs */
@@ -123,17 +124,19 @@ struct puc_search {
 	/* active further out than the best, with C functions on top that the best may have called
 	 * back; the innermost two, that one first. L 0: none was seen */
 	struct puc_thread rival[PUC_RIVALS];
-	__u64 floor;	/* only errorJmps above this count */
-	__u64 key;	/* errorJmp of the best lua_State so far; ~0: none */
-	__u64 child;	/* coroutine whose resumer is sought; 0: the one that runs is */
-	__u64 follow;	/* a coroutine that the best has resumed, to be tried; 0: none */
-	__u64 loose;	/* a main thread without errorJmp that may run here; 0: not seen */
-	__u64 loose_at; /* the address where it was seen last */
-	__u8 open;	/* the best's topmost function is a C function that may run anything */
-	__u8 try_open;	/* open, of the one that is tried */
-	__u8 outer;	/* errorJmp of the one that is tried lies above the best's */
-	__u8 proved;	/* the best is certain */
-	__u8 missed;	/* the search was ended by its bound */
+	__u64 floor;	      /* only errorJmps above this count */
+	__u64 depth;	      /* the best lua_State's so far; ~0: none */
+	__u64 child;	      /* coroutine whose resumer is sought; 0: the one that runs is */
+	__u64 follow;	      /* a coroutine that the best has resumed, to be tried; 0: none */
+	__u64 unconfirmed;    /* a main thread without errorJmp that may run here; 0: not seen */
+	__u64 unconfirmed_at; /* the address where it was seen last */
+	/* the best's topmost function may run another lua_State: a host's C function,
+	 * coroutine.resume, a hook, or one that could not be read */
+	__u8 may_call;
+	__u8 try_may_call; /* may_call, of the one that is tried */
+	__u8 further_out;  /* the one that is tried is not nested in the best: puc_is_better() */
+	__u8 proved;	   /* the best is certain */
+	__u8 missed;	   /* the search was ended by its bound */
 };
 
 /* PUC_PHASE_SCAN, PUC_PHASE_NOTE, PUC_PHASE_WEIGH: linear search of the C stack. */
@@ -227,8 +230,8 @@ struct puc_walk {
 
 	/* the current lua_State and its current frame */
 	struct puc_thread t;
-	__u64 inner;   /* errorJmp of the lua_State that runs: the smallest of several VMs is
-			  innermost */
+	__u64 inner;   /* depth of the lua_State that runs, or sp if that can call no other VM:
+			  the smallest of several VMs is innermost */
 	__u64 ci;      /* the current frame */
 	__u64 above;   /* stack slot of the function above it: each is below the one before */
 	__u64 pc;      /* of the current frame: address of the next instruction */

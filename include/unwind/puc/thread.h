@@ -113,8 +113,8 @@ static __always_inline __u64 puc_unprotected(struct puc_walk *w, __u64 at)
 	    at == w->scan.vm_ret ||
 	    (w->scan.vm_ret_last && at - w->scan.vm_ret_last <= 8 * PUC_SPILLED))
 		return at;
-	w->search.loose = w->search.try.L;
-	w->search.loose_at = at;
+	w->search.unconfirmed = w->search.try.L;
+	w->search.unconfirmed_at = at;
 	return 0;
 }
 
@@ -133,13 +133,13 @@ static __always_inline int puc_has_bottom(const struct lb_mem *mem, struct puc_w
  */
 static __always_inline int puc_is_better(const struct puc_walk *w)
 {
-	if (w->search.key != ~0ULL && w->search.try.g == w->search.best.g) {
+	if (w->search.depth != ~0ULL && w->search.try.g == w->search.best.g) {
 		if (w->search.try.main && !w->search.try.jmp)
 			return 0;
 		if (w->search.best.main && !w->search.best.jmp)
 			return 1;
 	}
-	return w->search.try.key < w->search.key;
+	return w->search.try.depth < w->search.depth;
 }
 
 /*
@@ -255,71 +255,76 @@ LB_SUBPROG int puc_note_rival(struct puc_walk *w, const struct puc_thread *t)
 	r = w->search.rival;
 	if (t->resumed || t->L == r[0].L)
 		return 0;
-	if (!r[0].L || t->key < r[0].key) {
+	if (!r[0].L || t->depth < r[0].depth) {
 		r[1] = r[0];
 		r[0] = *t;
-	} else if (!r[1].L || t->key < r[1].key) {
+	} else if (!r[1].L || t->depth < r[1].depth) {
 		r[1] = *t;
 	}
 	return 0;
 }
 
 /*
- * Tries a word that was found at an address of the C stack, in a register (sp), or in an earlier
- * sample (0). Returns 1 when it is certain that this lua_State runs, as its topmost function cannot
- * run another. Its errorJmp does not matter then: a C function of a VM that it had called may have
- * called it back, unprotected.
+ * Tries a word as a lua_State. at: the address on the C stack where it was found; of a word in a
+ * register, sp or the innermost return address into luaV_execute; 0: from an earlier sample.
+ *
+ * Returns 1 if the candidate is certain to run, as its topmost function cannot run another. It runs
+ * even if the best so far has a smaller errorJmp: a C function of that one has called it back by
+ * lua_call(), which sets up no lua_longjmp. While a resumer is sought the result means nothing.
  */
 LB_SUBPROG int puc_consider(const struct lb_mem *mem, struct puc_walk *w, __u64 L, __u64 at)
 {
-	volatile __u8 *outer, *open; /* volatile: the verifier does not track the values */
-	__u64 key;
+	volatile __u8 *further_out,
+		*may_call; /* in memory: the verifier follows no value of them */
+	__u64 depth;
 	__u8 fault;
 	int index;
 
 	if (!w)
 		return 0;
-	outer = &w->search.outer;
-	open = &w->search.try_open;
-	key = puc_try(mem, w, L);
-	if (key == PUC_UNPROTECTED)
-		key = puc_unprotected(w, at);
-	w->search.try.key = key;
-	if (!key)
+	further_out = &w->search.further_out;
+	may_call = &w->search.try_may_call;
+	depth = puc_try(mem, w, L);
+	if (depth == PUC_UNPROTECTED)
+		depth = puc_unprotected(w, at);
+	w->search.try.depth = depth;
+	if (!depth)
 		return 0;
-	*outer = (__u8)!puc_is_better(w);
-	if (*outer && (w->search.child || !w->search.open || !w->search.try.jmp))
+	*further_out = (__u8)!puc_is_better(w);
+	/* it may run only if a C function of the best has called it back */
+	if (*further_out && (w->search.child || !w->search.may_call || !w->search.try.jmp))
 		return 0;
 	fault = w->fault; /* a candidate's failed read is no fault of the sample */
 	puc_enter(w, &w->search.try);
 	index = puc_look(mem, w);
-	if (w->fault) /* reported when it is the best */
+	if (w->fault) /* if it is taken, puc_look() is repeated, and its fault counts */
 		w->look.done = 0;
 	w->fault = fault;
 	if (!w->search.try.jmp && (index == PUC_NOT || !puc_has_bottom(mem, w)))
 		return 0;
-	*open = puc_is_hooked(w) ||
-		(!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
+	*may_call = puc_is_hooked(w) ||
+		    (!puc_is_lua(w, index) && !puc_is_plain(w, puc_c_function(w, index)));
 	w->search.try.resumed = puc_has_resumed(mem, w, index);
 	w->search.try.caller = puc_is_lua(w, index) ? w->ci : w->look.previous;
-	if (*outer & *open) {
+	if (*further_out & *may_call) {
 		if (w->search.try.L != w->search.best.L)
 			puc_note_rival(w, &w->search.try);
 		return 0;
 	}
-	if (w->search.key != ~0ULL && w->search.try.L != w->search.best.L)
+	if (w->search.depth != ~0ULL && w->search.try.L != w->search.best.L)
 		puc_note_rival(w, &w->search.best);
-	w->search.key = w->search.try.key;
+	w->search.depth = w->search.try.depth;
 	w->search.best = w->search.try;
-	w->search.open = *open;
-	w->search.proved |= *outer;
+	w->search.may_call = *may_call;
+	/* else the search would go on to its errorJmp, which lies further out */
+	w->search.proved |= *further_out;
 	puc_mark_none(w);
 	puc_mark(mem, w, w->weigh.mark, &w->search.best);
 	if (!w->search.child)
 		w->search.follow = w->search.best.resumed;
 	else if (w->search.best.resumed == w->search.child)
 		w->search.proved = 1;
-	return !*open;
+	return !*may_call;
 }
 
 #endif

@@ -64,11 +64,11 @@ LB_SUBPROG int puc_walk_begin(const struct lb_mem *mem, struct puc_walk *w)
 	puc_scan_from(w, w->regs.sp, w->regs.sp - 1);
 	if (w->L_hint && puc_consider(mem, w, w->L_hint, 0))
 		return puc_take_best(w);
-	if (w->search.key != ~0ULL && puc_is_far_known(w))
+	if (w->search.depth != ~0ULL && puc_is_far_known(w))
 		w->scan.end = puc_scan_reach(w);
 	w->scan.known[0] = w->L_hint;
 	w->scan.known[1] = w->L_hint && w->search.try.L == w->L_hint ? w->search.try.main_L : 0;
-	if (w->search.key != ~0ULL && !puc_in_vm(w, w->regs.ip))
+	if (w->search.depth != ~0ULL && !puc_in_vm(w, w->regs.ip))
 		return 1;
 	if (puc_consider_regs(mem, w, w->regs.sp))
 		return puc_take_best(w);
