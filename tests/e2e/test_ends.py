@@ -23,9 +23,12 @@ CONSTRUCTOR = r"""
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 __attribute__((constructor)) static void hold(int argc, char **argv)
@@ -49,6 +52,20 @@ __attribute__((constructor)) static void hold(int argc, char **argv)
 		int status;
 		if (fork())
 			wait(&status), setenv("STATUS", status ? "bad" : "good", 1);
+	} else if (!strncmp(how, "clone", 5)) {
+		int status;
+		if (syscall(SYS_clone, strtol(how + 5, NULL, 0), 0, 0, 0, 0))
+			waitpid(-1, &status, __WALL), setenv("STATUS", status ? "bad" : "good", 1);
+	} else if (!strcmp(how, "spawn")) {
+		int status;
+		pid_t pid;
+		char *args[] = {"sh", "-c", "echo spawned", NULL};
+		posix_spawn(&pid, "/bin/sh", NULL, NULL, args, environ);
+		waitpid(pid, &status, 0), setenv("STATUS", status ? "bad" : "good", 1);
+	} else if (!strcmp(how, "thread")) {
+		pthread_t thread;
+		pthread_create(&thread, NULL, (void *(*)(void *))getenv, "HOW");
+		pthread_join(thread, NULL);
 	} else if (!strcmp(how, "stop"))
 		raise(SIGSTOP);
 }
@@ -120,9 +137,15 @@ def test_a_command_that_is_stopped_before_its_entry(preload, tmp_path):
 
 
 def test_what_a_constructor_does(preload, tmp_path):
-    """It forks: the child, which nobody traces, runs into no breakpoint. It calls exec: the command is held once more."""
-    r = Held(preload, tmp_path, "fork", "sh", "-c", "echo ran $STATUS").tool.done()
-    assert (r.code, r.out) == (0, "ran\nran good\n"), r
+    """It makes a process, in each way: that one, which nobody traces, runs into no breakpoint, and the command does if the two share
+    memory. It calls exec: the command is held once more."""
+    for how in ("fork", "clone0", "clone0x4011"):  # without an end's signal; CLONE_VFORK | SIGCHLD
+        r = Held(preload, tmp_path, how, "sh", "-c", "echo ran $STATUS").tool.done()
+        assert (r.code, r.out) == (0, "ran\nran good\n"), (how, r)
+    r = Held(preload, tmp_path, "spawn", "sh", "-c", "echo ran $STATUS").tool.done()
+    assert (r.code, r.out) == (0, "spawned\nran good\n"), r
+    r = Held(preload, tmp_path, "thread", "sh", "-c", "echo ran").tool.done()
+    assert (r.code, r.out) == (0, "ran\n"), r
     r = Held(preload, tmp_path, "exec", "sh", "-c", "echo ran").tool.done()
     assert (r.code, r.out) == (0, "ran\n"), r
 

@@ -173,12 +173,13 @@ static const struct stats_function *read_function(const struct program *p, const
 	return NULL;
 }
 
+/* NULL: it has neither a call nor time; a file has the time in microseconds. */
 static bool is_same(const struct stats_function *a, const struct stats_function *b)
 {
 	if ((a ? a->calls : 0) != (b ? b->calls : 0))
 		return false;
 	for (uint32_t i = 0; a && i < a->nlines; i++) {
-		int64_t at = (int64_t)a->first_line + i - b->first_line;
+		int64_t at = b ? (int64_t)a->first_line + i - b->first_line : -1;
 		uint64_t hits = at >= 0 && at < b->nlines ? b->lines[at].hits : 0;
 
 		if (a->lines[i].hits != hits)

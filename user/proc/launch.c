@@ -160,10 +160,10 @@ static int entry_point(pid_t pid, uint64_t *entry)
 
 #define INT3 0xcc
 
-/* A breakpoint: the word of the program that has it, as it was. */
+/* A breakpoint: the word of the program that has it, without and with it. */
 struct breakpoint {
 	uint64_t addr; /* 0: there is none */
-	long word;
+	long word, with;
 };
 
 static void *word_at(uint64_t addr)
@@ -174,14 +174,14 @@ static void *word_at(uint64_t addr)
 static int break_at(pid_t pid, uint64_t addr, struct breakpoint *b)
 {
 	unsigned int shift = 8 * (addr & 7);
-	long with;
 
 	errno = 0;
 	b->word = ptrace(PTRACE_PEEKTEXT, pid, word_at(addr), 0);
 	if (errno)
 		return -errno;
-	with = (long)(((unsigned long)b->word & ~(0xffUL << shift)) | (unsigned long)INT3 << shift);
-	if (ptrace(PTRACE_POKETEXT, pid, word_at(addr), with))
+	b->with = (long)(((unsigned long)b->word & ~(0xffUL << shift)) | (unsigned long)INT3
+										 << shift);
+	if (ptrace(PTRACE_POKETEXT, pid, word_at(addr), b->with))
 		return -errno;
 	b->addr = addr;
 	return 0;
@@ -207,18 +207,31 @@ static int resume_at(pid_t pid, const struct breakpoint *b)
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) ? -errno : 0;
 }
 
-/* A constructor has forked: its child has a copy of the breakpoint, and runs without a tracer. */
-static void release_forked(pid_t pid, const struct breakpoint *b)
+/*
+ * A constructor has made a process, or a thread. A process with memory of its own has a copy of the
+ * breakpoint, which is taken away. In memory that both share it is put back.
+ */
+static void release_made(pid_t pid, const struct breakpoint *b)
 {
-	unsigned long forked = 0;
+	unsigned long made = 0;
 	int status;
 
-	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &forked) ||
-	    waitpid((pid_t)forked, &status, __WALL) < 0 || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &made) ||
+	    waitpid((pid_t)made, &status, __WALL) < 0 || !WIFSTOPPED(status))
 		return;
-	if (b->addr)
-		ptrace(PTRACE_POKETEXT, (pid_t)forked, word_at(b->addr), b->word);
-	ptrace(PTRACE_DETACH, (pid_t)forked, 0, 0);
+	if (b->addr) {
+		ptrace(PTRACE_POKETEXT, (pid_t)made, word_at(b->addr), b->word);
+		ptrace(PTRACE_POKETEXT, pid, word_at(b->addr), b->with);
+	}
+	ptrace(PTRACE_DETACH, (pid_t)made, 0, 0);
+}
+
+static bool has_made(int status)
+{
+	int event = status >> 16;
+
+	return event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+	       event == PTRACE_EVENT_CLONE;
 }
 
 /* Continues a stopped child, with the signal that it was stopped for. */
@@ -261,8 +274,8 @@ static int run_to_entry(pid_t pid, int *status)
 				r = break_at(pid, entry, &b);
 			if (r)
 				return r;
-		} else if (*status >> 16 == PTRACE_EVENT_FORK) {
-			release_forked(pid, &b);
+		} else if (has_made(*status)) {
+			release_made(pid, &b);
 		} else if (WSTOPSIG(*status) == SIGTRAP && stands_at(pid, &b)) {
 			return resume_at(pid, &b);
 		}
@@ -295,6 +308,11 @@ static int hold(pid_t pid, struct pipes *p, const char *name, struct error *err)
 			 WEXITSTATUS(status));
 }
 
+/* The same events for each way in which a constructor can make a process. */
+#define HELD                                                                                       \
+	(PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |       \
+	 PTRACE_O_TRACECLONE)
+
 int launch_start(char *const argv[], pid_t *pid, struct error *err)
 {
 	struct pipes pipes __cleanup(pipes_close) = {{-1, -1}, {-1, -1}};
@@ -313,8 +331,7 @@ int launch_start(char *const argv[], pid_t *pid, struct error *err)
 		return error_set(err, -errno, "fork: %s", strerror(errno));
 	if (!child)
 		run_child(argv, by_sudo ? &caller : NULL, &pipes);
-	if (ptrace(PTRACE_SEIZE, child, 0,
-		   PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK))
+	if (ptrace(PTRACE_SEIZE, child, 0, HELD))
 		r = error_set(err, -errno, "%s: cannot hold it at its start: %s", argv[0],
 			      strerror(errno));
 	else
