@@ -7,6 +7,7 @@
  * collector has to see. profile.new() makes another set of both.
  */
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static int process_number(lua_State *L)
 
 	if (pid <= 0 || pid > INT32_MAX || lua_tonumber(L, -1) != (lua_Number)pid)
 		luaL_error(L, "%s is not the number of a process",
-			   lua_isnumber(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
+			   lua_isstring(L, -1) ? lua_tostring(L, -1) : luaL_typename(L, -1));
 	return (int)pid;
 }
 
@@ -82,6 +83,47 @@ static void check_processes(lua_State *L)
 	}
 }
 
+/* Options whose values are names, and the others. */
+static const struct {
+	const char *name;
+	int kind;
+} narrowing[] = {{"exe", LUABPF_EXE},
+		 {"comm", LUABPF_COMM},
+		 {"cgroup", LUABPF_CGROUP},
+		 {"user", LUABPF_USER}},
+  settings[] = {{"follow", LUABPF_FOLLOW},
+		{"children", LUABPF_CHILDREN},
+		{"coroutines", LUABPF_COROUTINES},
+		{"zones", LUABPF_ZONES}};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool is_option(const char *name)
+{
+	for (size_t i = 0; i < COUNT(narrowing); i++)
+		if (!strcmp(narrowing[i].name, name))
+			return true;
+	for (size_t i = 0; i < COUNT(settings); i++)
+		if (!strcmp(settings[i].name, name))
+			return true;
+	return false;
+}
+
+/* Checks the names of the options at index 2: a recording with "exes" would be one of everything. */
+static void check_options(lua_State *L)
+{
+	if (!lua_istable(L, 2))
+		return;
+	lua_pushnil(L);
+	while (lua_next(L, 2)) {
+		lua_pop(L, 1);
+		if (lua_type(L, -1) != LUA_TSTRING)
+			luaL_error(L, "the names of options are strings");
+		if (!is_option(lua_tostring(L, -1)))
+			luaL_error(L, "%s is no option", lua_tostring(L, -1));
+	}
+}
+
 /* profile.attach(pid | {pids} | "all" [, options]): taken by start(). */
 static int attach(lua_State *L)
 {
@@ -95,6 +137,7 @@ static int attach(lua_State *L)
 		luaL_checktype(L, 2, LUA_TTABLE);
 	lua_settop(L, 2);
 	check_processes(L);
+	check_options(L);
 	lua_settop(L, 2);
 	lua_setfield(L, TABLE, "options");
 	lua_setfield(L, TABLE, "targets");
@@ -162,23 +205,14 @@ static void set(lua_State *L, luabpf *r, const char *name, int option)
 /* The options are on top of the stack: a table or nil. */
 static void add_options(lua_State *L, luabpf *r)
 {
-	static const struct {
-		const char *name;
-		int kind;
-	} kinds[] = {{"exe", LUABPF_EXE},
-		     {"comm", LUABPF_COMM},
-		     {"cgroup", LUABPF_CGROUP},
-		     {"user", LUABPF_USER}};
 	size_t i;
 
 	if (lua_isnil(L, -1))
 		return;
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		narrow(L, r, kinds[i].name, kinds[i].kind);
-	set(L, r, "follow", LUABPF_FOLLOW);
-	set(L, r, "children", LUABPF_CHILDREN);
-	set(L, r, "coroutines", LUABPF_COROUTINES);
-	set(L, r, "zones", LUABPF_ZONES);
+	for (i = 0; i < COUNT(narrowing); i++)
+		narrow(L, r, narrowing[i].name, narrowing[i].kind);
+	for (i = 0; i < COUNT(settings); i++)
+		set(L, r, settings[i].name, settings[i].kind);
 	lua_getfield(L, -1, "zones");
 	if (lua_type(L, -1) == LUA_TSTRING && luabpf_zone_from(r, lua_tostring(L, -1)))
 		fail(L, r);

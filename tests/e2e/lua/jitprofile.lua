@@ -115,6 +115,9 @@ function cases.wrong()
   for _, what in ipairs({ 0, -1, 2 ^ 40, pid + 0.5, 0 / 0, { pid, "x" }, { pid, 0.5 } }) do
     fails("is not the number of a process", profile.attach, what)
   end
+  fails("x is not the number of a process", profile.attach, { "x" })
+  fails("exes is no option", profile.attach, "all", { exes = "nginx" })
+  fails("the names of options are strings", profile.attach, pid, { "follow" })
   fails("call attach() first", profile.start, "", print)
   profile.attach(4194303)
   fails("no such process", profile.start, "", print)
