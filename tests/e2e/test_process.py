@@ -689,7 +689,7 @@ def test_processes_shorter_than_a_period(tmp_path):
 
 
 SHORT = """
-local function busy_{0}() local a = 0 for i = 1, 1000 do a = a + i % 7 end return a end
+local function busy_{0}() local a = 0 for i = 1, 10000 do a = a + i % 7 end return a end -- a call of clock() takes 10 us on some machines
 local t = os.clock() repeat busy_{0}() until os.clock() - t >= 0.006
 io.stderr:write("cpu ", os.clock(), "\\n")
 """

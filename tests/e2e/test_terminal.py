@@ -26,6 +26,12 @@ low = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40, 7)  # MA
 low.write(bytes.fromhex("53 b836000000 89fb 89f1 cd80 5b c3") + b"x")
 at = ctypes.addressof(ctypes.c_char.from_buffer(low))
 int80 = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_uint, ctypes.c_uint)(at)
+pid = os.fork()
+if not pid:
+    int80(tty, 0x5412, at + 16)
+    os._exit(0)
+if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):  # a kernel without the ABI ends who tries it: nobody types by it
+    int80 = lambda *_: -errno.EPERM
 buf = ctypes.create_string_buffer(b"x")
 def call(nr, cmd):
     ctypes.set_errno(0)
