@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 #include "lua/foreign.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "read.h"
 #include "lua/lj/bc.h"
 

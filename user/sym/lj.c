@@ -9,7 +9,8 @@
 #include "lua/foreign.h"
 #include "lua/lj/ffnames.h"
 #include "lua/lj/loaded.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "lua/lj/zone.h"
 #include "jit/cache.h"
 

@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "bytecode.h"
 #include "listing.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "report.h"
 
 #define ESC 27

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lua/lj/bc.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 #include "report.h"
 

@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "lua/foreign.h"
 #include "lua/lj/bc.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 
 #define BLOCK 4096

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The report of a VM as JSON. */
 #include "base/json.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 #include "report.h"
 
 static void add_place(struct json *o, const char *name, const struct traces_place *at)

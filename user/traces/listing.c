@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 
 #define MARKS_MOST (4u << 20)
 #define INS_MOST (1u << 20) /* of all functions */

@@ -4,7 +4,8 @@
 #include "base/json.h"
 #include "bytecode.h"
 #include "listing.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "report.h"
 
 static cJSON *number(uint32_t n)

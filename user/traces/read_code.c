@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 
 static int read_function(struct traces_reader *rd, const struct lj_proto *of)

@@ -22,7 +22,8 @@
 #include "base/array.h"
 #include "lua/foreign.h"
 #include "lua/lj/bc.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 
 #define PENALTY_MIN 72 /* lj_jit.h */

@@ -17,7 +17,8 @@
 #include "detect/lj/ir.h"
 #include "jit/jit.h"
 #include "lua/foreign.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 
 #define SNAPS_MOST 65535

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "listing.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 #include "reader.h"
 
 /* True if the frame is of this function: chunk and first line decide identity. */

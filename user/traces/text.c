@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/grid.h"
-#include "lua/lj/proto_priv.h"
+#include "lua/lj/proto_parts.h"
 #include "report.h"
 
 #define CHUNK_TEXT 40

@@ -7,7 +7,8 @@
  *     USETV uv, r           -> the upvalue's name
  *     TSETS r, t, "f"       -> name of t . f
  */
-#include "proto_priv.h"
+#include "proto.h"
+#include "proto_parts.h"
 
 #include <unwind/lj/layout.h>
 

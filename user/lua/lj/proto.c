@@ -8,7 +8,8 @@
  * One read copies all but the text of strings. Those were interned as the chunk was compiled, close
  * together, and are gathered. check_head() makes sure that every table is inside the allocation.
  */
-#include "proto_priv.h"
+#include "proto.h"
+#include "proto_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -493,4 +494,21 @@ const char *lj_proto_chunkname(const struct lj_proto *p, size_t *len)
 	if (len)
 		*len = p->chunklen;
 	return p->chunkname;
+}
+
+int32_t lj_proto_line(const struct lj_proto *p, uint32_t bcpos)
+{
+	uint32_t width = p->numline < 256 ? 1 : p->numline < 65536 ? 2 : 4;
+	uint32_t delta = 0;
+
+	if (!p->has_lines || bcpos > p->sizebc)
+		return 0;
+	if (bcpos == p->sizebc)
+		return (int32_t)((uint32_t)p->firstline + p->numline);
+	if (!bcpos)
+		return p->firstline;
+	if ((uint64_t)bcpos * width > p->lineinfo.len)
+		return -1;
+	memcpy(&delta, p->lineinfo.p + (size_t)(bcpos - 1) * width, width);
+	return (int32_t)((uint32_t)p->firstline + delta);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fields of struct lj_proto: for those that read its bytecode. Others need proto.h only. */
-#ifndef LUA_LJ_PROTO_PRIV_H
-#define LUA_LJ_PROTO_PRIV_H
+/* The fields of struct lj_proto and its parts: for those that read its bytecode. Others need proto.h only. */
+#ifndef LUA_LJ_PROTO_PARTS_H
+#define LUA_LJ_PROTO_PARTS_H
 
 #include "lua/family.h"
-#include "proto.h"
 #include "lua/proto_text.h"
 
 /* A table inside the prototype's allocation. Bytes beyond len are not known (or not there). */
