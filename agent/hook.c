@@ -630,7 +630,7 @@ static uintptr_t lj_proto(lua_State *L, int closure)
 static void check_protos(struct state *st, lua_State *L)
 {
 	static const char code[] =
-		"local x = ...\nreturn function() return x end,\nfunction() return x, x end";
+		"local x = ...\nreturn function() return x end,\nfunction() return x,\nx end";
 	int at = lua_gettop(L) + 1;
 	uintptr_t word = 0, second = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that are defined on one line may have equal code: `local f, g = function() end, function() end`. Their
- * order in the prototype that holds both distinguishes them (hook_twin() in user/hook/abi.h). So when a prototype is
- * met, those that it holds are looked at.
+ * Functions that are defined on one line may have equal code: `local f, g = function() end, function() end`. Where
+ * they are, in which prototypes, distinguishes them (hook_twin() in user/hook/abi.h). So when a prototype is met, those
+ * that it holds are looked at.
  */
 #ifndef AGENT_TWINS_H
 #define AGENT_TWINS_H
@@ -21,7 +21,7 @@ struct twins {
 
 /*
  * Compares what the module knows of prototypes with the one of a chunk that it has loaded. chunk holds `first`, which
- * is defined in line 2, and `second`, in line 3.
+ * is defined in line 2, and `second`, in lines 3 and 4.
  */
 void twins_check(struct twins *twins, bool luajit, uintptr_t chunk, uintptr_t first,
 		 uintptr_t second);

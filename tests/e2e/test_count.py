@@ -111,6 +111,18 @@ def test_equal_functions_on_one_line_are_apart(vm, tmp_path):
     assert sorted(f["calls"] for f in counts["functions"] if line_of(f) == 4) == [6, 6, 12, 120, 120, 1080]
 
 
+@each_vm
+def test_equal_functions_of_one_line_in_different_ones_are_apart(vm, tmp_path):
+    path = script(tmp_path, "local a, b = function() return 1, function() return 2 end, function() end end, function() end\n"
+                            "local one, x, y = a() for i = 1, 3 do y() end for i = 1, 5 do b() end\n"
+                            "local function c()\n"
+                            "return function() end end local function d() return function() end end\n"
+                            "local v, w = c(), d() for i = 1, 7 do v() end for i = 1, 9 do w() end\n")
+    counts, _ = count(*vm, path)
+    calls = {n: sorted(f["calls"] for f in counts["functions"] if line_of(f) == n) for n in (1, 3, 4)}
+    assert calls == {1: [1, 3, 5], 3: [1], 4: [1, 7, 9]}
+
+
 @pytest.mark.parametrize("version", ["5.1", "5.2", "5.3", "5.4"])
 def test_equal_functions_of_a_chunk_that_ran_before_the_hook(version, tmp_path):
     path = script(tmp_path, f"package.cpath = '{LIB}/{version}/?.so' require 'luabpf.hook'\n" + TWINS)

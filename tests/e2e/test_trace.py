@@ -147,6 +147,28 @@ def test_equal_functions_on_one_line_are_apart(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_functions_of_one_line_that_hold_each_other_are_apart(tmp_path, name):
+    """The code of the first two on line 2 is equal but for what they hold; so is that of two pairs below."""
+    path, raw, saved = tmp_path / "nested.lua", tmp_path / "raw", tmp_path / "saved.info"
+    path.write_text("local function r(f) local x = f() return x end\n"
+                    "r(function() local a = r(function() local b = r(function() return 1 end) return b end) return a end)\n"
+                    "local a, b = function() return function() return 1 end, function() end end, function() end\n"
+                    "local x, y = a() for i = 1, 3 do y() end for i = 1, 5 do b() end\n"
+                    "local function c()\n"
+                    "return function() end end local function d() return function() end end\n"
+                    "local v, w = c(), d() for i = 1, 7 do v() end for i = 1, 9 do w() end\n")
+    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), path)
+    assert r.code == 0, r
+    records = (tmp_path / "out.info").read_text().splitlines()
+    lines = [record[3:].split(",")[0] for record in records if record.startswith("FN:")]
+    calls = [record[5:].split(",")[0] for record in records if record.startswith("FNDA:")]
+    of_line = {line: sorted(int(n) for at, n in zip(lines, calls) if at == line) for line in "2356"}
+    assert of_line == {"2": [1, 1, 1], "3": [0, 1, 3, 5], "5": [1], "6": [1, 7, 9]}
+    assert trace("--from", raw, "--lcov", saved).code == 0
+    assert saved.read_text() == (tmp_path / "out.info").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_saved_trace_gives_the_same(tmp_path, name):
     raw, saved = tmp_path / "raw", tmp_path / "saved.info"
     r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), PROGRAM)

@@ -81,13 +81,21 @@ struct hook_func {
 };
 
 /*
- * Functions on one line may have equal code. Their numbers differ: a chunk's is 0, and a function's follows from
- * that of the function that holds it, and from how many that this one holds before it begin on the same line. It is 0
- * where there are no equal ones.
+ * Functions on one line may have equal code, or code that differs only in the functions that it holds. Their numbers
+ * differ. A chunk's is 0. Any other function's follows from the number and the first line of the function that holds
+ * it, and from `before`: 0, or one more than its predecessor's there if that ends on its first line. It is 0 where a
+ * function shares its first line neither with such a predecessor nor with the beginning of one that holds it.
  */
-static inline uint32_t hook_twin(uint32_t outer, uint32_t before)
+static inline uint32_t hook_twin(uint32_t outer, uint32_t outer_line, uint32_t line,
+				 uint32_t before)
 {
-	return outer || before ? (outer * 31 + before + 1) * 0x9e3779b1U : 0;
+	uint64_t n = (uint64_t)outer << 32 | outer_line;
+
+	if (!outer && !before && line != outer_line)
+		return 0;
+	n = (n ^ before * 0x9e3779b97f4a7c15ULL) * 0xff51afd7ed558ccdULL;
+	n = (n ^ n >> 32) * 0xc4ceb9fe1a85ec53ULL;
+	return n >> 32 ?: 1;
 }
 
 /* A hash of code, and the number. */

@@ -22,7 +22,7 @@ static int join(struct listing *listing)
 			struct listing_function *f = &all[open[k]];
 
 			f->outer = i;
-			f->before = prev && prev->first == f->first ? prev->before + 1 : 0;
+			f->before = prev && prev->last == f->first ? prev->before + 1 : 0;
 		}
 		n = first;
 		open[n++] = i;

@@ -17,7 +17,7 @@ struct listing_function {
 	uint64_t code;	 /* hash of instructions and constants */
 	size_t ninner;	 /* functions that it holds; each of them stands before it */
 	size_t outer;	 /* the function that holds it; itself: none, or not known */
-	uint32_t before; /* functions that `outer` holds before it, and that begin on its line */
+	uint32_t before; /* hook_twin() */
 	uint32_t *lines; /* that can run, ascending; may be NULL */
 	size_t nlines;
 };

@@ -244,7 +244,10 @@ static uint32_t *number_twins(const struct listing *listing, uint32_t twin)
 	for (size_t i = listing->n; twins && i-- > 0;) {
 		const struct listing_function *f = &listing->functions[i];
 
-		twins[i] = i == listing->root ? twin : hook_twin(twins[f->outer], f->before);
+		twins[i] = i == listing->root
+				   ? twin
+				   : hook_twin(twins[f->outer], listing->functions[f->outer].first,
+					       f->first, f->before);
 	}
 	return twins;
 }
