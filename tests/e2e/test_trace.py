@@ -237,6 +237,18 @@ def test_annotated_source(tmp_path):
     assert re.search(r"^ +3 +\d+\.\d+ +\d+\.\d+ \|     \^ f$", text, flags=re.M)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lines_total_is_no_more_than_the_programs(tmp_path, name):
+    """The functions of line 1 call each other: none is on the stack without the chunk's part of the line."""
+    path = script(tmp_path, "pcall(function() local n = 0 for i = 1, 1e4 do n = n + i end pcall(function() return n end) end)\n")
+    out, text = tmp_path / "out", tmp_path / "text"
+    r = trace("-o", text, "--annotate", out, "--", *argv(name), path)
+    assert r.code == 0, r
+    total = re.search(r"(\S+) \| pcall", out.read_text())[1]
+    [of_chunk] = re.findall(r"(\S+) \|     \^ main chunk", out.read_text())
+    assert total == of_chunk, out.read_text()
+
+
 def test_a_source_that_has_changed_is_not_annotated(tmp_path):
     path = script(tmp_path, "local f = io.open(arg[0], 'a') f:write('\\n-- secret\\n') f:close()\n")
     out = tmp_path / "out"

@@ -6,6 +6,7 @@
 #include "trace/chrome.h"
 #include "trace/raw_read.h"
 #include "trace/report.h"
+#include "trace/stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +31,8 @@ static int sink_of(void *ctx, struct trace_sink *out)
 	(void)ctx;
 	if (nstates == STATES)
 		return -1;
-	if (stats_new(&states[nstates]) || chrome_new(null, program, 1, 1, &charts[nstates]))
+	if (stats_new(program, &states[nstates]) ||
+	    chrome_new(null, program, 1, 1, &charts[nstates]))
 		abort();
 	*out = (struct trace_sink){.put = put, .ctx = (void *)nstates++};
 	return 0;
@@ -43,7 +45,7 @@ static void report(void)
 	for (size_t i = 0; i < nstates; i++) {
 		stats_finish(states[i]);
 		chrome_finish(charts[i]);
-		if (program_merge(program, states[i]))
+		if (stats_merge(states[i], program))
 			abort();
 	}
 	if (coverage_new(program, &coverage) || report_summary(program, &coverage, null) ||

@@ -59,7 +59,7 @@ void trace_events_open(struct trace_events *e, enum trace_dialect dialect)
 	const struct trace_sink sink = {.put = put, .ctx = e};
 
 	*e = (struct trace_events){.now = 1000000};
-	if (program_new(&e->program) || stats_new(&e->stats) ||
+	if (program_new(&e->program) || stats_new(e->program, &e->stats) ||
 	    align_new(dialect, &roles, &sink, &e->align))
 		abort();
 	trace_events_program(e->program);
@@ -132,9 +132,9 @@ struct stats_function ev_function(const struct trace_events *e, unsigned fn)
 struct stats_line ev_figures(const struct trace_events *e, unsigned fn, int line)
 {
 	const struct stats_function f = ev_function(e, fn);
-	int at = line - f.first_line;
+	const struct stats_line *l = stats_line(&f.lines, line);
 
-	return f.lines && at >= 0 && (uint32_t)at < f.nlines ? f.lines[at] : (struct stats_line){};
+	return l ? *l : (struct stats_line){};
 }
 
 int trace_events_any(struct trace_events *e, const uint8_t *data, size_t size)
@@ -178,11 +178,12 @@ static bool is_same(const struct stats_function *a, const struct stats_function 
 {
 	if ((a ? a->calls : 0) != (b ? b->calls : 0))
 		return false;
-	for (uint32_t i = 0; a && i < a->nlines; i++) {
-		int64_t at = b ? (int64_t)a->first_line + i - b->first_line : -1;
-		uint64_t hits = at >= 0 && at < b->nlines ? b->lines[at].hits : 0;
+	for (uint32_t i = 0; a && i < a->lines.n; i++) {
+		const struct stats_line *l =
+			b ? stats_line(&b->lines, (int64_t)a->lines.first + i) : NULL;
+		uint64_t hits = l ? l->hits : 0;
 
-		if (a->lines[i].hits != hits)
+		if (a->lines.at[i].hits != hits)
 			return false;
 	}
 	return true;
@@ -199,7 +200,7 @@ void trace_events_check_file(struct trace_events *e)
 	if (raw_file_finish(e->file) || fflush(e->stream))
 		abort();
 	in = fmemopen(e->text, e->len ? e->len : 1, "r");
-	if (!in || program_new(&program) || stats_new(&stats) ||
+	if (!in || program_new(&program) || stats_new(program, &stats) ||
 	    raw_read(in, program, sink_of, stats, &counts) || (e->len && counts.bad))
 		abort();
 	for (unsigned fn = FN_MAIN; fn <= FN_G; fn++)

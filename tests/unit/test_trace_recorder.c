@@ -72,7 +72,7 @@ Test(trace_recorder, the_hooks_own_time_is_subtracted)
 	cr_assert_eq(recorder_finish(r), 0);
 	cr_assert_eq(recorder_program(r)->nfunctions, 1);
 	main = &recorder_program(r)->functions[0];
-	lines = main->stats.lines - main->stats.first_line;
+	lines = main->stats.lines.at - main->stats.lines.first;
 	cr_assert_eq(main->stats.calls, 1);
 	cr_assert_eq(lines[1].self_ns, 100);
 	cr_assert_eq(lines[2].self_ns, 0);

@@ -11,6 +11,7 @@
 #include "trace/listing.h"
 #include "trace/raw_read.h"
 #include "trace/report.h"
+#include "trace/stats.h"
 
 TestSuite(trace_report);
 
@@ -47,12 +48,12 @@ static uint64_t read_trace(struct read_trace *t, const char *trace)
 	t->to = open_memstream(&t->text, &t->len);
 	cr_assert(in && t->to);
 	cr_assert_eq(program_new(&t->program), 0);
-	cr_assert_eq(stats_new(&t->stats), 0);
+	cr_assert_eq(stats_new(t->program, &t->stats), 0);
 	cr_assert_eq(chrome_new(t->to, t->program, 7, 8, &t->chrome), 0);
 	cr_assert_eq(raw_read(in, t->program, sink_of, t, &counts), 0);
 	stats_finish(t->stats);
 	chrome_finish(t->chrome);
-	cr_assert_eq(program_merge(t->program, t->stats), 0);
+	cr_assert_eq(stats_merge(t->stats, t->program), 0);
 	cr_assert_eq(coverage_new(t->program, &t->coverage), 0);
 	fclose(in);
 	return counts.bad;
@@ -156,6 +157,27 @@ Test(trace_report, chrome)
 			 "\"dur\":8.500,\"pid\":7,\"tid\":8}"
 			 ",\n{\"name\":\"main chunk @x.lua\",\"ph\":\"X\",\"ts\":0.000,"
 			 "\"dur\":31.500,\"pid\":7,\"tid\":8}");
+	close_trace(&t);
+}
+
+/* Line 1 is on the stacks up to three times: of the chunk, of f, and of f in a coroutine, which waits during line 2. */
+Test(trace_report, a_lines_total_counts_each_instant_once)
+{
+	struct read_trace t;
+	const struct coverage_line *lines;
+
+	cr_assert_eq(read_trace(&t,
+				"#function x.lua:0-0,a,1-2,\n#function x.lua:1-1,b,1,f\n"
+				"> x.lua 0 0\n1 10\n> x.lua 1 1\n1 5\nR 2\n> x.lua 1 1\n1 7\nY\n"
+				"1 1\n<\n1 2\n2 4\nR 2\n1 8\n<\nY\n2 3\n<\n"),
+		     0);
+	cr_assert_eq(t.coverage.n, 1);
+	cr_assert_eq(t.coverage.files[0].nlines, 2);
+	lines = t.coverage.files[0].lines;
+	cr_assert_eq(lines[0].self_ns, 10000 + 5000 + 7000 + 1000 + 2000 + 8000);
+	cr_assert_eq(lines[0].total_ns, lines[0].self_ns, "%lu", lines[0].total_ns);
+	cr_assert_eq(lines[1].self_ns, 4000 + 3000);
+	cr_assert_eq(lines[1].total_ns, 4000 + 8000 + 3000, "%lu", lines[1].total_ns);
 	close_trace(&t);
 }
 

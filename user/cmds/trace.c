@@ -23,6 +23,7 @@
 #include "trace/raw_read.h"
 #include "trace/recorder.h"
 #include "trace/report.h"
+#include "trace/stats.h"
 
 #define POLL_MS 1	/* the ring has room for more */
 #define MISSING_SHOWN 5 /* sources that do not exist, by name */
@@ -221,7 +222,7 @@ static int add_saved(void *states, struct trace_sink *sink)
 	s->next = all->first;
 	all->first = s;
 	*sink = (struct trace_sink){.put = put_saved, .ctx = s};
-	ret = stats_new(&s->stats);
+	ret = stats_new(all->run->saved, &s->stats);
 	if (!ret && stream(all->run, CHROME))
 		ret = chrome_new(stream(all->run, CHROME), all->run->saved, 0, all->n++,
 				 &s->chrome);
@@ -246,7 +247,7 @@ static int finish_saved(struct saved_states *states)
 		stats_finish(s->stats);
 		if (s->chrome)
 			chrome_finish(s->chrome);
-		ret = program_merge(states->run->saved, s->stats);
+		ret = stats_merge(s->stats, states->run->saved);
 	}
 	return ret;
 }

@@ -51,11 +51,9 @@ static void put_functions(const struct coverage_file *file, uint32_t line, struc
 			sharing[n++] = f;
 	}
 	for (size_t i = 0; n > 1 && i < n; i++) {
-		const struct stats_function *s = &sharing[i]->stats;
-		const struct stats_line none = {}, *l = &none;
+		const struct stats_line none = {}, *l = stats_line(&sharing[i]->stats.lines, line);
 
-		if (coverage_hits(sharing[i], line))
-			l = &s->lines[line - s->first_line];
+		l = l && l->hits ? l : &none;
 		put_figures(text, l->hits, l->self_ns, l->total_ns);
 		coverage_name(sharing[i], name, sizeof(name));
 		text_puts(text, "    ^ ");

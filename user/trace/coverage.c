@@ -7,11 +7,9 @@
 
 static const struct stats_line *ran(const struct program_function *f, uint32_t line)
 {
-	int64_t at = (int64_t)line - f->stats.first_line;
+	const struct stats_line *l = stats_line(&f->stats.lines, line);
 
-	if (!f->stats.lines || at < 0 || at >= f->stats.nlines || !f->stats.lines[at].hits)
-		return NULL;
-	return &f->stats.lines[at];
+	return l && l->hits ? l : NULL;
 }
 
 uint64_t coverage_hits(const struct program_function *function, uint32_t line)
@@ -63,8 +61,8 @@ static size_t count_lines(const struct program_function *f)
 {
 	size_t n = f->nlines;
 
-	for (uint32_t i = 0; i < f->stats.nlines; i++)
-		n += f->stats.lines[i].hits != 0;
+	for (uint32_t i = 0; i < f->stats.lines.n; i++)
+		n += f->stats.lines.at[i].hits != 0;
 	return n;
 }
 
@@ -74,21 +72,20 @@ static void put_lines(const struct program_function *f, struct coverage_file *fi
 	for (size_t i = 0; i < f->nlines; i++)
 		file->lines[file->nlines++] =
 			(struct coverage_line){.line = f->lines[i], .can_run = true};
-	for (uint32_t i = 0; i < f->stats.nlines; i++) {
-		const struct stats_line *l = &f->stats.lines[i];
+	for (uint32_t i = 0; i < f->stats.lines.n; i++) {
+		const struct stats_line *l = &f->stats.lines.at[i];
 
 		if (!l->hits)
 			continue;
 		file->lines[file->nlines++] = (struct coverage_line){
-			.line = f->stats.first_line + i,
+			.line = f->stats.lines.first + i,
 			.hits = l->hits,
 			.self_ns = l->self_ns,
-			.total_ns = l->total_ns,
 		};
 	}
 }
 
-/* Joins the records of a line. */
+/* Joins the records of a line. Its total is no sum: its functions may have been on the stack together. */
 static void join_lines(struct coverage_file *file)
 {
 	size_t n = 0;
@@ -105,11 +102,15 @@ static void join_lines(struct coverage_file *file)
 		to->can_run |= from->can_run;
 		to->hits += from->hits;
 		to->self_ns += from->self_ns;
-		to->total_ns += from->total_ns;
 	}
 	file->nlines = n;
-	for (size_t i = 0; i < n; i++)
-		file->nhit += file->lines[i].hits != 0;
+	for (size_t i = 0; i < n; i++) {
+		struct coverage_line *l = &file->lines[i];
+		const struct stats_line *total = stats_line(&file->source->totals, l->line);
+
+		l->total_ns = total ? total->total_ns : 0;
+		file->nhit += l->hits != 0;
+	}
 }
 
 static int fill(const struct program *p, const uint32_t *functions, size_t n,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The files of a program, line by line: what ran, and what could have run. A line that several
- * functions share has the hits and times of all of them.
+ * functions share has the hits and self times of all of them, and the time while any was on the stack.
  */
 #ifndef TRACE_COVERAGE_H
 #define TRACE_COVERAGE_H

@@ -37,11 +37,12 @@ void program_free(struct program **program)
 	for (size_t i = 0; i < p->nsources; i++) {
 		free(p->sources[i].name);
 		free(p->sources[i].path);
+		free(p->sources[i].totals.at);
 	}
 	for (size_t i = 0; i < p->nfunctions; i++) {
 		free(p->functions[i].name);
 		free(p->functions[i].lines);
-		free(p->functions[i].stats.lines);
+		free(p->functions[i].stats.lines.at);
 	}
 	hash_index_free(&p->index->sources);
 	hash_index_free(&p->index->functions);
@@ -189,60 +190,55 @@ int program_function(struct program *p, const struct program_function *like, uin
 	return complete(&p->functions[*out], like);
 }
 
-/* Grows the lines of `to` so that they cover those of `from`. */
-static int cover(struct stats_function *to, const struct stats_function *from)
+/* Grows `to` so that it covers `from`. */
+static int cover(struct stats_lines *to, const struct stats_lines *from)
 {
-	int64_t first = to->first_line, end = first + to->nlines;
+	int64_t first = to->first, end = first + to->n;
 	struct stats_line *lines;
 
-	if (!to->lines)
-		first = end = from->first_line;
-	if (from->first_line < first)
-		first = from->first_line;
-	if ((int64_t)from->first_line + from->nlines > end)
-		end = (int64_t)from->first_line + from->nlines;
-	if (to->lines && first == to->first_line && end == first + to->nlines)
+	if (!to->at)
+		first = end = from->first;
+	if (from->first < first)
+		first = from->first;
+	if ((int64_t)from->first + from->n > end)
+		end = (int64_t)from->first + from->n;
+	if (to->at && first == to->first && end == first + to->n)
 		return 0;
 	lines = calloc(end - first, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	if (to->lines)
-		memcpy(lines + (to->first_line - first), to->lines, to->nlines * sizeof(*lines));
-	free(to->lines);
-	to->lines = lines;
-	to->first_line = first;
-	to->nlines = end - first;
+	if (to->at)
+		memcpy(lines + (to->first - first), to->at, to->n * sizeof(*lines));
+	free(to->at);
+	*to = (struct stats_lines){.at = lines, .first = first, .n = end - first};
 	return 0;
 }
 
-static int add_figures(struct stats_function *to, const struct stats_function *from)
+static int add_lines(struct stats_lines *to, const struct stats_lines *from)
 {
-	int ret = from->lines ? cover(to, from) : 0;
+	int ret = from->at ? cover(to, from) : 0;
 
-	if (ret)
-		return ret;
+	for (uint32_t i = 0; !ret && i < from->n; i++) {
+		struct stats_line *line = &to->at[from->first + i - to->first];
+
+		line->hits += from->at[i].hits;
+		line->self_ns += from->at[i].self_ns;
+		line->total_ns += from->at[i].total_ns;
+	}
+	return ret;
+}
+
+int program_add(struct program *p, uint32_t function, const struct stats_function *from)
+{
+	struct stats_function *to = &p->functions[function].stats;
+
 	to->calls += from->calls;
 	to->self_ns += from->self_ns;
 	to->total_ns += from->total_ns;
-	for (uint32_t i = 0; i < from->nlines; i++) {
-		struct stats_line *line = &to->lines[from->first_line + i - to->first_line];
-
-		line->hits += from->lines[i].hits;
-		line->self_ns += from->lines[i].self_ns;
-		line->total_ns += from->lines[i].total_ns;
-	}
-	return 0;
+	return add_lines(&to->lines, &from->lines);
 }
 
-int program_merge(struct program *p, const struct stats *stats)
+int program_add_totals(struct program *p, uint32_t source, const struct stats_lines *lines)
 {
-	int ret = 0;
-
-	for (uint32_t id = 0; !ret && id < stats_nfunctions(stats) && id < p->nfunctions; id++) {
-		const struct stats_function *from = stats_function(stats, id);
-
-		if (from)
-			ret = add_figures(&p->functions[id].stats, from);
-	}
-	return ret;
+	return add_lines(&p->sources[source].totals, lines);
 }

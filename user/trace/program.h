@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "align.h"
-#include "stats.h"
+#include "figures.h"
 
 struct program_source {
 	char *name;	/* as in the chunk: "@x.lua", "=stdin", or program text */
@@ -22,6 +22,7 @@ struct program_source {
 	bool has_stamp; /* size and mtime are those of the file then */
 	uint64_t size;
 	int64_t mtime_ns;
+	struct stats_lines totals; /* total_ns alone, of the functions of a line together */
 };
 
 struct program_function {
@@ -59,7 +60,8 @@ int program_function(struct program *program, const struct program_function *lik
 /* Gives a Lua function its name. -ENOMEM. */
 int program_name(struct program *program, uint32_t function, const char *name, size_t len);
 
-/* Adds the figures of its functions, whose ids are the program's. -ENOMEM. */
-int program_merge(struct program *program, const struct stats *stats);
+/* Adds figures to those of a function; total times to those of a source's lines. -ENOMEM. */
+int program_add(struct program *program, uint32_t function, const struct stats_function *figures);
+int program_add_totals(struct program *program, uint32_t source, const struct stats_lines *lines);
 
 #endif

@@ -9,6 +9,7 @@
 #include "listing.h"
 #include "raw_write.h"
 #include "recorder.h"
+#include "stats.h"
 
 #define KINDS 8 /* of hook_event_kind */
 #define UNKNOWN UINT32_MAX
@@ -137,7 +138,7 @@ static int track_open(struct recorder *r, struct track *t, const struct hook_hea
 	t->dialect = dialect_of(header);
 	ret = align_new(t->dialect, &roles, &sink, &t->align);
 	if (!ret)
-		ret = stats_new(&t->stats);
+		ret = stats_new(r->program, &t->stats);
 	if (!ret && r->raw)
 		ret = raw_writer_new(r->raw, &t->raw);
 	if (!ret && r->options.chrome)
@@ -593,7 +594,7 @@ static int track_finish(struct track *t)
 	if (t->chrome)
 		chrome_finish(t->chrome);
 	if (!ret)
-		ret = program_merge(p, t->stats);
+		ret = stats_merge(t->stats, p);
 	t->recorder->losses.lines += stats_lost_hits(t->stats);
 	align_losses(t->align, &losses);
 	t->recorder->losses.stacks.frames += losses.frames;

@@ -3,11 +3,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "event.h"
+#include "base/array.h"
 #include "costacks.h"
+#include "event.h"
+#include "program.h"
 #include "stats.h"
 
-#define LINES_MAX (4u << 20) /* of all functions, with the gaps between those that ran */
+#define LINES_MAX (4u << 20) /* of functions; of sources: with the gaps between those that ran */
 #define NO_LINE INT32_MIN
 
 struct stats_frame {
@@ -18,20 +20,24 @@ struct stats_frame {
 };
 
 struct stats {
+	const struct program *program;
 	struct stats_function *fns; /* by id + 1 */
 	uint32_t nfns, cap;
 	struct costacks stacks; /* of struct stats_frame */
 	uint64_t now;
-	uint64_t nlines; /* allocated */
+	struct stats_lines *sources; /* by the program's number */
+	uint32_t nsources;
+	uint64_t nlines, nsource_lines; /* allocated */
 	uint64_t lost_hits;
 };
 
-int stats_new(struct stats **out)
+int stats_new(const struct program *program, struct stats **out)
 {
 	struct stats *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
+	s->program = program;
 	s->stacks.frame_size = sizeof(struct stats_frame);
 	*out = s;
 	return 0;
@@ -44,9 +50,12 @@ void stats_free(struct stats **stats)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->nfns; i++)
-		free(s->fns[i].lines);
+		free(s->fns[i].lines.at);
+	for (uint32_t i = 0; i < s->nsources; i++)
+		free(s->sources[i].at);
 	costacks_free(&s->stacks);
 	free(s->fns);
+	free(s->sources);
 	free(s);
 	*stats = NULL;
 }
@@ -77,57 +86,124 @@ static int fn_index(struct stats *s, uint32_t id, uint32_t *out)
 
 static struct stats_line *line_of(const struct stats *s, uint32_t fn, int32_t line)
 {
-	const struct stats_function *f = &s->fns[fn];
-
-	if (line == NO_LINE || !f->lines || line < f->first_line ||
-	    (uint32_t)(line - f->first_line) >= f->nlines)
-		return NULL;
-	return &f->lines[line - f->first_line];
+	return line == NO_LINE ? NULL : stats_line(&s->fns[fn].lines, line);
 }
 
-/* Makes room for a line, and for as many again on its side. -ENOSPC: there are too many. */
-static int add_line(struct stats *s, uint32_t fn, int32_t line)
-{
-	struct stats_function *f = &s->fns[fn];
-	int64_t first = f->lines ? f->first_line : line;
-	int64_t end = f->lines ? first + f->nlines : line;
-	struct stats_line *grown;
-	uint64_t n;
+struct line_range {
+	int64_t first, end;
+};
 
-	if (line >= end)
-		end = line + 1 + (f->nlines < 4096 ? f->nlines : 4096);
-	else
-		first = line > 64 ? line - 64 : 0;
-	n = end - first;
-	if (s->nlines - f->nlines + n > LINES_MAX)
+/* The lines with `first` to `last`, and as many again on the side where these are. */
+static struct line_range reach(const struct stats_lines *lines, int64_t first, int64_t last)
+{
+	struct line_range r = {lines->first, (int64_t)lines->first + lines->n};
+
+	if (!lines->at)
+		r = (struct line_range){first, first};
+	if (last >= r.end)
+		r.end = last + 1 + (lines->n < 4096 ? lines->n : 4096);
+	if (first < r.first)
+		r.first = first > 64 ? first - 64 : 0;
+	return r;
+}
+
+/* -ENOSPC: there are too many. */
+static int grow(struct stats_lines *lines, struct line_range to, uint64_t *allocated)
+{
+	struct stats_line *grown;
+	uint64_t n = to.end - to.first;
+
+	if (lines->at && n == lines->n)
+		return 0;
+	if (*allocated - lines->n + n > LINES_MAX)
 		return -ENOSPC;
 	grown = calloc(n, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	if (f->lines)
-		memcpy(grown + (f->first_line - first), f->lines, f->nlines * sizeof(*grown));
-	free(f->lines);
-	s->nlines += n - f->nlines;
-	f->lines = grown;
-	f->first_line = first;
-	f->nlines = n;
+	if (lines->at)
+		memcpy(grown + (lines->first - to.first), lines->at, lines->n * sizeof(*grown));
+	free(lines->at);
+	*allocated += n - lines->n;
+	*lines = (struct stats_lines){.at = grown, .first = to.first, .n = n};
 	return 0;
+}
+
+static uint32_t source_of(const struct stats *s, uint32_t fn)
+{
+	const struct program *p = s->program;
+
+	return fn && fn - 1 < p->nfunctions ? p->functions[fn - 1].source : UINT32_MAX;
+}
+
+static int grow_source(struct stats *s, uint32_t source, struct line_range to)
+{
+	struct stats_lines *lines;
+
+	while (s->nsources <= source) {
+		if (array_grow(&s->sources, s->nsources, sizeof(*s->sources)))
+			return -ENOMEM;
+		s->sources[s->nsources++] = (struct stats_lines){};
+	}
+	lines = &s->sources[source];
+	return grow(lines, reach(lines, to.first, to.end - 1), &s->nsource_lines);
+}
+
+/* A source has all lines that its functions have: those that begin there also end there. */
+static int add_line(struct stats *s, uint32_t fn, int32_t line)
+{
+	struct stats_function *f = &s->fns[fn];
+	struct line_range to = reach(&f->lines, line, line);
+	int ret = 0;
+
+	if (!f->lines.at)
+		f->source = source_of(s, fn);
+	if (f->source != UINT32_MAX)
+		ret = grow_source(s, f->source, to);
+	return ret ? ret : grow(&f->lines, to, &s->nlines);
+}
+
+static void active_begin(struct stats *s, struct stats_line *line)
+{
+	if (line->active++ == 0)
+		line->since_ns = s->now;
+}
+
+static void active_end(struct stats *s, struct stats_line *line)
+{
+	if (--line->active == 0)
+		line->total_ns += s->now - line->since_ns;
+}
+
+/* The frame's line, among those of its source. */
+static struct stats_line *shared_line(const struct stats *s, const struct stats_frame *frame)
+{
+	uint32_t source = s->fns[frame->fn].source;
+
+	return source == UINT32_MAX ? NULL : stats_line(&s->sources[source], frame->line);
 }
 
 static void line_begin(struct stats *s, const struct stats_frame *frame)
 {
-	struct stats_line *line = line_of(s, frame->fn, frame->line);
+	struct stats_line *line = line_of(s, frame->fn, frame->line), *shared;
 
-	if (line && line->active++ == 0)
-		line->since_ns = s->now;
+	if (!line)
+		return;
+	active_begin(s, line);
+	shared = line->active == 1 ? shared_line(s, frame) : NULL;
+	if (shared)
+		active_begin(s, shared);
 }
 
 static void line_end(struct stats *s, const struct stats_frame *frame)
 {
-	struct stats_line *line = line_of(s, frame->fn, frame->line);
+	struct stats_line *line = line_of(s, frame->fn, frame->line), *shared;
 
-	if (line && --line->active == 0)
-		line->total_ns += s->now - line->since_ns;
+	if (!line)
+		return;
+	active_end(s, line);
+	shared = line->active ? NULL : shared_line(s, frame);
+	if (shared)
+		active_end(s, shared);
 }
 
 /* A frame comes onto the stacks of those that run, or leaves them. */
@@ -293,4 +369,19 @@ uint32_t stats_nfunctions(const struct stats *stats)
 uint64_t stats_lost_hits(const struct stats *stats)
 {
 	return stats->lost_hits;
+}
+
+int stats_merge(const struct stats *s, struct program *program)
+{
+	int ret = 0;
+
+	for (uint32_t id = 0; !ret && id < stats_nfunctions(s) && id < program->nfunctions; id++) {
+		const struct stats_function *from = stats_function(s, id);
+
+		if (from)
+			ret = program_add(program, id, from);
+	}
+	for (uint32_t i = 0; !ret && i < s->nsources && i < program->nsources; i++)
+		ret = program_add_totals(program, i, &s->sources[i]);
+	return ret;
 }

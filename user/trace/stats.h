@@ -12,25 +12,13 @@
 
 #include "action.h"
 #include "base/cleanup.h"
+#include "figures.h"
 
-struct stats_line {
-	uint64_t hits, self_ns, total_ns;
-	uint64_t since_ns; /* private: from when on it has been active */
-	uint32_t active;   /* private: frames whose line it is */
-};
-
-struct stats_function {
-	uint64_t calls, self_ns, total_ns;
-	int32_t first_line;	  /* of lines[0] */
-	uint32_t nlines;	  /* those without hits among them did not run */
-	struct stats_line *lines; /* NULL: none */
-	uint64_t since_ns;	  /* private, as above */
-	uint32_t active;
-};
-
+struct program;
 struct stats;
 
-int stats_new(struct stats **out); /* -ENOMEM */
+/* The ids of functions are the program's, which outlives the stats. -ENOMEM. */
+int stats_new(const struct program *program, struct stats **out);
 void stats_free(struct stats **stats);
 
 #define __stats __cleanup(stats_free)
@@ -49,5 +37,8 @@ uint32_t stats_nfunctions(const struct stats *stats);
 
 /* Hits of lines that were not stored: there are too many lines. */
 uint64_t stats_lost_hits(const struct stats *stats);
+
+/* Adds the figures to those of its program. -ENOMEM. */
+int stats_merge(const struct stats *stats, struct program *program);
 
 #endif
