@@ -24,6 +24,7 @@
 #include "describe.h"
 #include "jit.h"
 #include "map.h"
+#include "name.h"
 #include "share.h"
 #include "twins.h"
 
@@ -61,7 +62,8 @@ struct state {
 	bool luajit;
 	bool protos;	      /* PROTO_AT and proto_head hold for this build */
 	uintptr_t proto_head; /* bytes of the prototype before the address that is at PROTO_AT */
-	struct map known;     /* address of a prototype or C function: ID */
+	uint64_t builtins[NAME_BUILTINS]; /* their keys */
+	struct map known;		  /* address of a prototype or C function: ID */
 	struct twins twins;
 	struct map defined; /* identity: ID */
 	struct map sources; /* hash of a source: its bytes */
@@ -194,8 +196,11 @@ static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64
 		func->source = put_module(st, info.dli_fname);
 	}
 	if (!find_loaded(L, name, sizeof(name))) {
-		if (lua_getinfo(L, "n", ar) && ar->name)
-			snprintf(name, sizeof(name), "%s", ar->name);
+		const char *called =
+			name_of_builtin(st->builtins, key) ?: name_of_call(L, ar, st->luajit);
+
+		if (called)
+			snprintf(name, sizeof(name), "%s", called);
 		else if (func->identity && info.dli_sname)
 			snprintf(name, sizeof(name), "%s", info.dli_sname);
 	}
@@ -206,13 +211,15 @@ static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64
 
 static void describe_lua(struct state *st, lua_State *L, lua_Debug *ar, struct hook_func *func)
 {
-	lua_getinfo(L, "nS", ar);
+	const char *name = name_of_call(L, ar, st->luajit);
+
+	lua_getinfo(L, "S", ar);
 	func->kind = *ar->what == 'm' ? HOOK_MAIN : HOOK_LUA;
 	func->line = ar->linedefined < 0 ? 0 : ar->linedefined;
 	func->last_line = ar->lastlinedefined < 0 ? 0 : ar->lastlinedefined;
 	func->source = describe_source(&st->share, &st->sources, ar->source);
-	if (ar->name && func->kind == HOOK_LUA)
-		func->name = put_name(st, ar->name);
+	if (name && func->kind == HOOK_LUA)
+		func->name = put_name(st, name);
 }
 
 /*
@@ -286,8 +293,15 @@ static void remember(struct state *st, lua_State *L, lua_Debug *ar, const void *
 /* A call site may have a name for a function that was called without one before. */
 static void name_again(struct state *st, lua_State *L, lua_Debug *ar, struct hook_func *func)
 {
-	if ((func->kind == HOOK_LUA || func->kind == HOOK_C) && lua_getinfo(L, "n", ar) && ar->name)
-		func->name = put_name(st, ar->name);
+	const char *name;
+
+	if (func->kind != HOOK_LUA && func->kind != HOOK_C)
+		return;
+	lua_getinfo(L, "f", ar);
+	name = name_of_call(L, ar, st->luajit);
+	if (name)
+		func->name = put_name(st, name);
+	lua_pop(L, 1);
 }
 
 /* The function that runs in the frame `ar`. */
@@ -677,6 +691,16 @@ static void calibrate(lua_State *L)
 	lua_settop(L, top);
 }
 
+static void find_builtins(struct state *st, lua_State *L)
+{
+	for (int i = 0; i < NAME_BUILTINS; i++) {
+		if (!name_push_builtin(L, i))
+			continue;
+		st->builtins[i] = function_key(st, L, lua_topointer(L, -1));
+		lua_pop(L, 1);
+	}
+}
+
 /* Sets the hook; the main thread's, too. */
 static void set_hooks(struct state *st, lua_State *L)
 {
@@ -728,6 +752,8 @@ static bool start(lua_State *L, bool late)
 		st->share.head->flags |= HOOK_LATE;
 	check_protos(st, L);
 	meet_frames(st, L);
+	if (st->luajit)
+		find_builtins(st, L);
 #if LUA51
 	if (st->luajit && !lua_gethook(L) && !jit_keep_calls(L))
 		st->share.head->flags |= HOOK_JIT_HIDES;

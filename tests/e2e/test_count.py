@@ -160,6 +160,67 @@ while ffi.C.waitpid(-1, nil, 0) > 0 do end
     assert calls(counts, "after") == 600005
 
 
+CALLED = """
+local M, Class, Sub, C = {inner = {}}, {}, {}, {}
+Class.__index, Sub.__index = Class, Sub
+setmetatable(Sub, {__index = Class})
+local o = setmetatable({}, Sub)
+local by_function = setmetatable({}, {__index = function(_, k) return Class[k] end})
+local function leaf(x) return x end                                                         -- none
+local function of_local(x) return leaf(x) end
+local function of_upvalue(x) return leaf(x) end
+function global_one(x) return x end                                                         -- = global_one
+function of_global(x) return leaf(x) end
+function M.module(x) return x end                                                           -- = module
+function M.of_module(x) return leaf(x) end
+function M.inner.deep(x) return x end                                                       -- = deep
+G = {a = {}}
+function G.a.below(x) return x end                                                          -- = below
+function Class:method(x) return x end                                                       -- = method
+function Class:of_method(x) return self:other(x) end
+function Class:other(x) return x end                                                        -- none
+function Class:through(x) return x end                                                      -- = through
+local mt = {__index = function(_, k) return leaf(k) end}                                    -- = __index
+mt.__add = function(a) return a end                                                         -- = __add
+mt.__unm = function(a) return leaf(a) end                                                   -- = __unm
+mt.__lt = function(a, b) return leaf(a == b) end                                            -- = __lt
+local object = setmetatable({}, mt)
+local callable = setmetatable({}, {__call = function(_, x)                                  -- = callable
+  return x end})
+local function upvalue(x) return x end                                                      -- = upvalue
+local function iterator(_, i) if i < 2 then return i + 1 end end
+local function run()
+  local one = function(x) return x end                                                      -- = one
+  local self_tail = of_local
+  one(1) self_tail(1) of_upvalue(1) upvalue(1) global_one(1) of_global(1) M.module(1) M.of_module(1) M.inner.deep(1)
+  G.a.below(1) o:method(1) o:of_method(1) by_function:through() callable(1)
+  local _ = object.x, object + 1, -object, object < object
+  for _ in iterator, nil, 0 do end
+  for _ in ipairs({1, 2}) do end
+end
+run() run()
+local wrapped = coroutine.wrap(function() while true do coroutine.yield() end end)
+coroutine.wrap(function() end)() wrapped() wrapped()
+"""
+
+
+@pytest.mark.parametrize("vm", [["luajit"], ["luajit", "-joff"]], ids=["luajit", "luajit-joff"])
+def test_names_of_calls_in_luajit(vm, tmp_path):
+    """A function that a tail call has begun does not have the name by which the caller's function was called. All others
+    have theirs. Builtins that no table holds are not named by their call sites."""
+    counts, r = count(*vm, script(tmp_path, CALLED))
+    assert r.returncode == 0 and counts["exact"], r
+    rows = {line_of(f): f["function"] for f in counts["functions"] if f["calls"] and line_of(f)}
+    for line, text in enumerate(CALLED.splitlines(), 1):
+        marked = re.search(r"-- (= \S+|none)$", text)
+        if marked and marked[1] == "none":
+            assert rows[line].endswith(f"script.lua:{line}"), (text, rows)
+        elif marked:
+            assert rows[line].split(" (")[0] == marked[1][2:], (text, rows)
+    assert calls(counts, "coroutine.wrap_aux") == 3 and calls(counts, "ipairs_aux") == 6
+    assert not [f for f in counts["functions"] if "NULL" in f["function"] or f["function"] == "wrapped"]
+
+
 @each_vm
 def test_what_was_counted_before_a_crash_is_kept(vm, tmp_path):
     path = script(tmp_path, "local function f() end for i = 1, 1234 do f() end os.execute('kill -9 $PPID')")

@@ -370,6 +370,16 @@ def test_what_hooks_do_not_see_is_said(tmp_path):
     assert r.code == 0 and re.search(r"process \d+ runs on, though the command has ended", r.err), r
 
 
+def test_names_of_calls_in_luajit(tmp_path):
+    """A function that a tail call has begun; one that coroutine.wrap() returns, without a name."""
+    path = script(tmp_path, "local function leaf(x) return x end\nlocal function wrapper(x)\nreturn leaf(x)\nend\n"
+                            "wrapper(1) coroutine.wrap(function() end)()\n")
+    r = trace("--", "luajit", path)
+    assert r.code == 0, r
+    assert sorted(re.findall(r" 1  (.+)  \S*x\.lua:([12])-", r.out)) == [("function at 1", "1"), ("wrapper", "2")], r.out
+    assert re.search(r" 1  coroutine\.wrap_aux  \[C\]$", r.out, re.M), r.out
+
+
 def test_a_file_is_one_by_whichever_path(tmp_path):
     """A relative name is another after chdir(): the file has one record, with the hits of both."""
     (tmp_path / "sub").mkdir()

@@ -80,8 +80,8 @@ static int add_function(struct prof *prof, const struct hook_state *state,
 		frame.firstline = func->line > INT32_MAX ? 0 : (int32_t)func->line;
 		frame.shape = (uint32_t)func->identity;
 	} else if (func->kind == HOOK_C) {
-		frame.kind = func->identity || !name ? PROF_C : PROF_BUILTIN;
-		frame.symbol = name;
+		frame.kind = func->identity ? PROF_C : PROF_BUILTIN;
+		frame.symbol = name || func->identity ? name : "?";
 		frame.chunk = frame.kind == PROF_C ? base_name(source) : NULL;
 		frame.addr = func->identity;
 	}

@@ -304,7 +304,7 @@ static int add_lua(struct track *t, const struct hook_func *func, struct program
 	return program_function(t->recorder->program, f, out);
 }
 
-/* "lua5.4+0x2d90": a C function that has no name. */
+/* "lua5.4+0x2d90": a C function that has no name. "?": a builtin. */
 static char *name_by_place(const struct track *t, const struct hook_func *func)
 {
 	size_t len;
@@ -312,6 +312,8 @@ static char *name_by_place(const struct track *t, const struct hook_func *func)
 	const char *slash = memrchr(path, '/', len);
 	char *name = NULL;
 
+	if (!func->identity)
+		return strdup("?");
 	if (slash) {
 		len -= slash + 1 - path;
 		path = slash + 1;
