@@ -68,26 +68,28 @@ uint32_t share_mode(void)
 	return !strcmp(mode, "count") ? HOOK_COUNT : !strcmp(mode, "trace") ? HOOK_TRACE : 0;
 }
 
-/* Returns a new file of this size, or -1. Beyond RLIMIT_FSIZE there would be a SIGXFSZ. */
-static int make_file(uint32_t *state, size_t size)
+/* Leaves errno for luabpf, unless another state has left one. */
+static void note_failure(void)
 {
-	struct rlimit limit;
-	char path[4096];
+	char path[4096], error[16];
+
+	snprintf(path, sizeof(path), "%s/" HOOK_FAILED, directory);
+	snprintf(error, sizeof(error), "%d", errno);
+	if (symlink(error, path))
+		return;
+}
+
+/* Returns a new file, or -1. */
+static int make_file(char *path, size_t size, uint32_t *state)
+{
 	int fd = -1;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < size)
-		return -1;
 	for (int i = 0; i < NAMES_TRIED; i++) {
 		*state = __atomic_fetch_add(&states_made, 1, __ATOMIC_RELAXED);
-		snprintf(path, sizeof(path), "%s/%d-%u", directory, (int)getpid(), *state);
+		snprintf(path, size, "%s/%d-%u", directory, (int)getpid(), *state);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd >= 0 || errno != EEXIST) /* before exec this process had others */
 			break;
-	}
-	if (fd >= 0 && ftruncate(fd, size)) {
-		unlink(path);
-		close(fd);
-		return -1;
 	}
 	return fd;
 }
@@ -97,22 +99,58 @@ static bool reserve(void *at, size_t len)
 	return !madvise(at, len, MADV_POPULATE_WRITE);
 }
 
+/* Returns the file mapped, with its first pages reserved, or NULL with errno. */
+static char *map_file(int fd, uint32_t mode, size_t size)
+{
+	char *at;
+
+	if (ftruncate(fd, size))
+		return NULL;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	if (reserve(at, HOOK_FUNCS_AT + STEP) && reserve(at + HOOK_BYTES_AT, STEP) &&
+	    (mode != HOOK_TRACE || reserve(at + HOOK_EVENTS_AT, size - HOOK_EVENTS_AT)))
+		return at;
+	munmap(at, size);
+	return NULL;
+}
+
+/* Returns a new file of this size, mapped, or NULL. Beyond RLIMIT_FSIZE there would be a SIGXFSZ. */
+static char *open_file(uint32_t mode, size_t size, uint32_t *state)
+{
+	struct rlimit limit;
+	char path[4096], *at;
+	int fd;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		return NULL;
+	if (limit.rlim_cur < size) {
+		errno = EFBIG;
+		return NULL;
+	}
+	fd = make_file(path, sizeof(path), state);
+	if (fd < 0)
+		return NULL;
+	at = map_file(fd, mode, size);
+	if (!at) {
+		int error = errno;
+
+		unlink(path);
+		errno = error;
+	}
+	close(fd);
+	return at;
+}
+
 bool share_open(struct share *s, uint32_t mode, const char *vm)
 {
 	size_t size = mode == HOOK_TRACE ? HOOK_TRACE_SIZE : HOOK_COUNT_SIZE;
 	uint32_t state;
-	int fd = make_file(&state, size);
-	char *at;
+	char *at = open_file(mode, size, &state);
 
-	if (fd < 0)
-		return false;
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (at == MAP_FAILED)
-		return false;
-	if (!reserve(at, HOOK_FUNCS_AT + STEP) || !reserve(at + HOOK_BYTES_AT, STEP) ||
-	    (mode == HOOK_TRACE && !reserve(at + HOOK_EVENTS_AT, size - HOOK_EVENTS_AT))) {
-		munmap(at, size);
+	if (!at) {
+		note_failure();
 		return false;
 	}
 	*s = (struct share){

@@ -395,11 +395,20 @@ def test_a_directory_that_a_killed_one_left(tmp_path, age, lives):
     shutil.rmtree(left, ignore_errors=True)
 
 
-def test_a_file_system_without_space(tmp_path):
-    """Or a process that may write no file of this size: it runs on, uncounted."""
+@pytest.mark.parametrize("limit", [0, 1, 1000])
+def test_a_process_that_may_not_make_a_file_of_this_size(tmp_path, limit):
+    """It runs on, uncounted. The message names the directory and the cause, and how large a limit is needed."""
     path = script(tmp_path, "print('ran')")
-    counts, r = count("sh", "-c", f"ulimit -f 1; lua5.4 {path}")
-    assert counts is None and r.stdout == "ran\n" and "no Lua interpreter" in r.stderr
+    command = f"ulimit -f {limit}; lua5.4 {path}"
+    counts, r = count("sh", "-c", command)
+    assert counts is None and r.stdout == "ran\n" and r.returncode == 1
+    said = re.search(r"sh: the hook module cannot make its file in (/\S+), of (\d+) bytes: File too large\n"
+                     r".*ulimit -f (\d+)", r.stderr)
+    assert said and 0 <= int(said[3]) * 512 - int(said[2]) < 512 and not Path(said[1]).exists(), r
+    counts, r = count("sh", "-c", f"lua5.4 -e 'local function f() end f()'; {command}")
+    assert calls(counts, "f") == 1 and r.stdout == "ran\n"
+    assert counts["not_exact"] == ["a Lua state could not make its file of counts, and is not counted: File too large"]
+    assert count("sh", "-c", f"ulimit -f {said[3]}; lua5.4 {path}")[0]["exact"]
 
 
 def test_the_files_of_a_hostile_program(tmp_path):

@@ -370,6 +370,14 @@ def test_what_hooks_do_not_see_is_said(tmp_path):
     assert r.code == 0 and re.search(r"process \d+ runs on, though the command has ended", r.err), r
 
 
+def test_a_process_that_may_not_make_a_file_of_this_size(tmp_path):
+    path = script(tmp_path, "print('ran')\n")
+    r = trace("-o", "/dev/null", "--", "sh", "-c", f"ulimit -f 1000; lua5.4 {path}")
+    assert r.code == 1 and re.search(r"sh: the hook module cannot make its file in /\S+, of \d+ bytes: File too large\n", r.err)
+    r = trace("-o", "/dev/null", "--", "sh", "-c", f"lua5.4 {path}; ulimit -f 1000; lua5.4 {path}")
+    assert r.code == 0 and "luabpf: a Lua state could not make its file, and is not traced: File too large\n" in r.err
+
+
 def test_names_of_calls_in_luajit(tmp_path):
     """A function that a tail call has begun; one that coroutine.wrap() returns, without a name."""
     path = script(tmp_path, "local function leaf(x) return x end\nlocal function wrapper(x)\nreturn leaf(x)\nend\n"

@@ -125,6 +125,7 @@ static int collect(struct hook_run *run, struct call_table *table, const char *c
 {
 	__cleanup(prof_free) struct prof *prof = NULL;
 	int ret = hook_run_poll(run, NULL, NULL, err);
+	char failed[160];
 
 	if (ret)
 		return ret;
@@ -137,6 +138,11 @@ static int collect(struct hook_run *run, struct call_table *table, const char *c
 	if (!ret)
 		ret = add_limit(table, hook_run_unread(run),
 				"there were more Lua states than luabpf reads");
+	snprintf(failed, sizeof(failed),
+		 "a Lua state could not make its file of counts, and is not counted: %s",
+		 strerror(hook_run_failed(run)));
+	if (!ret)
+		ret = add_limit(table, hook_run_failed(run), failed);
 	if (!ret)
 		ret = call_table_add_prof(table, prof);
 	return ret ? error_set(err, ret, "%s", strerror(-ret)) : 0;

@@ -145,6 +145,10 @@ static void print_states(struct trace_run *t, const struct hook_run *run)
 	if (hook_run_unread(run))
 		fprintf(stderr, "luabpf: %" PRIu64 " files of Lua states are not read\n",
 			hook_run_unread(run));
+	if (hook_run_failed(run))
+		fprintf(stderr,
+			"luabpf: a Lua state could not make its file, and is not traced: %s\n",
+			strerror(hook_run_failed(run)));
 	if (l.stacks.misaligned || l.stacks.frames || l.stacks.coroutines || l.lines || l.functions)
 		fprintf(stderr,
 			"luabpf: not followed: %" PRIu64 " events, %" PRIu64 " calls, %" PRIu64

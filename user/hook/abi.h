@@ -165,4 +165,10 @@ _Static_assert(sizeof(struct hook_event) == 32, "two in a cache line");
 #define HOOK_ENV_USER "LUABPF_"		 /* before LUA_INIT...: the user's own value */
 #define HOOK_ALIVE "alive"
 
+/*
+ * The first state that could not make its file makes a symbolic link of this name there, to the number
+ * of the error. The link takes no space, and RLIMIT_FSIZE does not apply.
+ */
+#define HOOK_FAILED "failed"
+
 #endif

@@ -48,8 +48,14 @@ int hook_run_poll(struct hook_run *run, hook_events_fn fn, void *arg, struct err
 size_t hook_run_nstates(const struct hook_run *run);
 struct hook_state *hook_run_state(const struct hook_run *run, size_t i);
 
-/* -ENOENT, with an error that names the command: no interpreter in it has loaded the module. */
+/*
+ * 0: there is a state. -ENOENT, with an error that names the command: no interpreter in it has loaded
+ * the module. Another error: none that has could make its file.
+ */
 int hook_run_check(const struct hook_run *run, const char *command, struct error *err);
+
+/* The errno of a Lua state that could not make its file, of which nothing is read; 0: there is none. */
+int hook_run_failed(const struct hook_run *run);
 
 /* Files beyond HOOK_STATES_MAX, and files that are no state's: not read. */
 uint64_t hook_run_unread(const struct hook_run *run);

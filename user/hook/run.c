@@ -21,6 +21,7 @@
 
 struct hook_run {
 	struct fsids *ids; /* NULL: our own */
+	enum hook_mode mode;
 	char dir[PATH_MAX];
 	int dir_fd;
 	int alive; /* locked while we live */
@@ -28,6 +29,7 @@ struct hook_run {
 	size_t nstates;
 	struct hook_state *by_name;
 	uint64_t unread;
+	int failed;	 /* errno of a state that could not make its file */
 	uint64_t budget; /* bytes that the states may still take */
 };
 
@@ -134,6 +136,7 @@ int hook_run_open(enum hook_mode mode, struct hook_run **out, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	run->dir_fd = run->alive = -1;
 	run->budget = MEMORY_MAX;
+	run->mode = mode;
 	ret = fsids_of_caller(&run->ids, err);
 	if (ret)
 		return ret;
@@ -233,6 +236,16 @@ static int poll_file(struct hook_run *run, const char *name, hook_events_fn fn, 
 	return hook_state_read(st, fd, fn, arg, &run->budget);
 }
 
+/* The link's text is the target's: a number that is no error is none of its making. */
+static int read_failure(const struct hook_run *run)
+{
+	char text[16] = "";
+
+	if (readlinkat(run->dir_fd, HOOK_FAILED, text, sizeof(text) - 1) <= 0)
+		return 0;
+	return strtol(text, NULL, 10) & 0xfff ?: EIO;
+}
+
 int hook_run_poll(struct hook_run *run, hook_events_fn fn, void *arg, struct error *err)
 {
 	struct fsids *before __fsids = NULL;
@@ -247,8 +260,10 @@ int hook_run_poll(struct hook_run *run, hook_events_fn fn, void *arg, struct err
 	if (!dir)
 		return error_set(err, -errno, "%s: %s", run->dir, strerror(errno));
 	run->unread = 0;
+	run->failed = read_failure(run);
 	while (!ret && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, HOOK_ALIVE))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, HOOK_ALIVE) &&
+		    strcmp(entry->d_name, HOOK_FAILED))
 			ret = poll_file(run, entry->d_name, fn, arg);
 	return ret == -ENOMEM ? error_set(err, ret, "out of memory") : ret;
 }
@@ -268,10 +283,30 @@ uint64_t hook_run_unread(const struct hook_run *run)
 	return run->unread;
 }
 
+int hook_run_failed(const struct hook_run *run)
+{
+	return run->failed;
+}
+
+static int fail(const struct hook_run *run, const char *command, struct error *err)
+{
+	unsigned long long size = run->mode == HOOK_TRACE ? HOOK_TRACE_SIZE : HOOK_COUNT_SIZE;
+	int ret = error_set(err, -run->failed,
+			    "%s: the hook module cannot make its file in %s, of %llu bytes: %s",
+			    command, run->dir, size, strerror(run->failed));
+
+	if (run->failed != EFBIG)
+		return ret;
+	return error_remedy(err, ret, "raise the limit of a file's size: ulimit -f %llu, or more",
+			    (size + 511) / 512);
+}
+
 int hook_run_check(const struct hook_run *run, const char *command, struct error *err)
 {
 	if (run->nstates)
 		return 0;
+	if (run->failed)
+		return fail(run, command, err);
 	error_set(err, -ENOENT, "%s: no Lua interpreter in it has loaded the hook module", command);
 	return error_remedy(err, -ENOENT,
 			    "lua -E ignores LUA_INIT, which loads it; a host that embeds Lua calls "
