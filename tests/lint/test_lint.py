@@ -28,7 +28,7 @@ FAULTS = [
     ("circles", "tests/unit/test_hash.c", "struct text {\n\tint x;\n};\n", "struct text is defined"),
     ("circles", "agent/hook.c", "static const struct text {\n\tint x;\n} x;\n", "struct text is defined"),
     ("includes", "user/record/session.c", '#include "lua/lj/proto.h"\n', "record must not include lua/lj"),
-    ("includes", "user/sym/lj.c", '#include "lua/lj/proto.h"\n', "lua/lj/proto.h is for lua/lj only"),
+    ("includes", "user/sym/puc.c", '#include "lua/puc/proto.h"\n', "lua/puc/proto.h is for lua/puc only"),
     ("headers", "user/base/text.c", "int text_count(void)\n{\n\treturn 0;\n}\n", "no header: make it static"),
     ("headers", "user/base/text.c", "int words_add(void)\n{\n\treturn 0;\n}\n", "declared in user/base/words.h"),
     ("clang", "lua/luabpf/profile.c", "static int unused;\n", "unused variable 'unused'"),
