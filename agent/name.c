@@ -6,8 +6,8 @@
 #include "name.h"
 
 static const struct {
-	const char *library, *maker; /* the C function that returns it */
-	bool of_table;		     /* maker's argument is a table, not a function */
+	const char *module, *maker; /* the C function that returns it */
+	bool of_table;		    /* maker's argument is a table, not a function */
 	const char *name;
 } builtins[NAME_BUILTINS] = {
 	{"coroutine", "wrap", false, "coroutine.wrap_aux"},
@@ -19,7 +19,7 @@ bool name_push_builtin(lua_State *L, int i)
 	int top = lua_gettop(L);
 
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-	lua_getfield(L, -1, builtins[i].library);
+	lua_getfield(L, -1, builtins[i].module);
 	if (lua_istable(L, -1)) {
 		lua_getfield(L, -1, builtins[i].maker);
 		lua_pushvalue(L, builtins[i].of_table ? -2 : -1);

@@ -17,7 +17,7 @@
 /* Pushes builtin i. False: it is not to be had, and nothing is pushed. */
 bool name_push_builtin(lua_State *L, int i);
 
-/* keys: what makes builtin i out; 0: nothing does. Returns NULL if `key` is none of them. */
+/* keys[i] identifies builtin i; 0: it is not there. Returns the name, or NULL if no builtin has `key`. */
 const char *name_of_builtin(const uint64_t *keys, uint64_t key);
 
 /*

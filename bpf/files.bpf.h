@@ -134,7 +134,7 @@ static long look_at_slot(__u32 i, struct node_ctx *c)
 	return pivot >= c->max;
 }
 
-/* Reads a node. Returns 0, or -1 if it is none, or was replaced: as seen after its words were read. */
+/* Reads a node. Returns 0, or -1 if it has no node type, or was replaced before all words were read. */
 static __always_inline int read_node(struct lb_search *s, __u64 node)
 {
 	__u64 addr = TREE_ADDRESS(node), parent;

@@ -54,7 +54,7 @@ struct hook_state *hook_run_state(const struct hook_run *run, size_t i);
  */
 int hook_run_check(const struct hook_run *run, const char *command, struct error *err);
 
-/* The errno of a Lua state that could not make its file, of which nothing is read; 0: there is none. */
+/* The errno of a Lua state that could not make its file, so that its events are missing; 0: no such state. */
 int hook_run_failed(const struct hook_run *run);
 
 /* Files beyond HOOK_STATES_MAX, and files that are no state's: not read. */

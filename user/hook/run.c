@@ -236,7 +236,7 @@ static int poll_file(struct hook_run *run, const char *name, hook_events_fn fn, 
 	return hook_state_read(st, fd, fn, arg, &run->budget);
 }
 
-/* The link's text is the target's: a number that is no error is none of its making. */
+/* The link's text is the target's: each number becomes one from 1 to 4095. */
 static int read_failure(const struct hook_run *run)
 {
 	char text[16] = "";

@@ -162,7 +162,7 @@ static int entry_point(pid_t pid, uint64_t *entry)
 
 /* A breakpoint: the word of the program that has it, without and with it. */
 struct breakpoint {
-	uint64_t addr; /* 0: there is none */
+	uint64_t addr; /* 0: none is set */
 	long word, with;
 };
 
