@@ -91,7 +91,8 @@ def test_time_is_all_accounted_for(result):
     assert stats["samples"] == stats["resolved"] + stats["outside_lua"] + stats["lost"]
     assert stats["resolved"] == result.profile.total
     assert stats["achieved_hz"] < 1.01 * HZ and result.done.missing < 0.9
-    assert stats["outside_lua"] <= 0.02 * stats["samples"], result.summary()
+    # 10 ms for the program's start and end, where page faults are slow (13 ms in all, of 0.6 s)
+    assert stats["outside_lua"] <= 0.02 * stats["samples"] + 0.01 * HZ, result.summary()
 
 
 @pytest.mark.parametrize("vm", vms.VMS)
