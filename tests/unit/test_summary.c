@@ -139,7 +139,7 @@ Test(summary, missing)
 {
 	static const struct {
 		uint64_t cpu_ns, period_ns;
-		bool told;
+		bool warns;
 	} cases[] = {
 		{2000000000, 10000000, false},
 		{2800000000, 10000000, false},
@@ -163,10 +163,10 @@ Test(summary, missing)
 		st.event_ns = st.period_ns = cases[i].period_ns;
 		summary_make(&st, prof, &s);
 		text = text_of(&s, NULL);
-		cr_expect_eq(strstr(text, "of the CPU time has no samples") != NULL, cases[i].told,
+		cr_expect_eq(strstr(text, "of the CPU time has no samples") != NULL, cases[i].warns,
 			     "case %zu: %s", i, text);
 		cr_expect_eq(strstr(text, "; in a virtual machine it may be") != NULL,
-			     cases[i].told, "case %zu: %s", i, text);
+			     cases[i].warns, "case %zu: %s", i, text);
 	}
 }
 
