@@ -121,6 +121,25 @@ static void moved_chunk(struct lj_scene *s)
 	s->in.regs.rd = 0;
 }
 
+/*
+ * The old block is unmapped and the new one's address nowhere. What a register points to was the
+ * coroutine's stack, too, when it was smaller, and is free. The resumer is not on top.
+ */
+static void moved_stale(struct lj_scene *s)
+{
+	uint64_t L, stack, size, freed;
+
+	moving_coroutine(s);
+	L = s->st.L;
+	stack = stack_of(s);
+	size = lji_get_ref(&s->img, L + LJI_OFF(&s->img, L_MAXSTACK)) - stack;
+	lji_put_ref(&s->img, L + LJI_OFF(&s->img, L_STACK), old_of(s));
+	lji_put_ref(&s->img, L + LJI_OFF(&s->img, L_MAXSTACK), old_of(s) + size);
+	freed = lji_alloc(&s->img, size);
+	lji_put64(&s->img, freed, lji_get64(&s->img, stack)); /* its first slot: the thread */
+	s->in.regs.rd = freed;
+}
+
 /* f cannot be called, as the stack is at its limit: in its frame is a dummy, an error is thrown. */
 static void overflow(struct lj_scene *s)
 {
@@ -151,6 +170,7 @@ const struct lj_scene_row lj_scenes_moved[] = {
 	{"moving_coroutine", moving_coroutine},
 	{"moved", moved},
 	{"moved_chunk", moved_chunk},
+	{"moved_stale", moved_stale},
 	{"overflow", overflow},
 	{"no_overflow", no_overflow},
 	{0},

@@ -50,6 +50,13 @@ static __always_inline int lj_moved_base(const struct lb_mem *mem, struct lj_wal
 	return 0;
 }
 
+static __always_inline void lj_shift_stack(struct lj_walk *w, __u64 delta)
+{
+	w->stack += delta;
+	w->maxstack += delta;
+	w->base += delta;
+}
+
 /* Tries word as the new block, or as its malloc chunk's head. L->stack is the old block's. */
 static __always_inline int lj_moved_stack(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
 {
@@ -65,10 +72,11 @@ static __always_inline int lj_moved_stack(const struct lb_mem *mem, struct lj_wa
 	delta = word - w->stack;
 	if (!delta)
 		return -1;
-	w->stack += delta;
-	w->maxstack += delta;
-	w->base += delta;
-	return 0;
+	lj_shift_stack(w, delta);
+	if (lj_frame_at(mem, w, w->base))
+		return 0;
+	lj_shift_stack(w, -delta); /* a block that was this stack, too, and is free by now */
+	return -1;
 }
 
 LB_SUBPROG int lj_moved_by(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
