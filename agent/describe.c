@@ -138,19 +138,3 @@ struct hook_bytes describe_file(struct share *share, struct map *known, const ch
 	remember(known, key, bytes);
 	return bytes;
 }
-
-void describe_vm(lua_State *L, char *name, size_t size)
-{
-	(void)L;
-	snprintf(name, size, "%s", LUA_VERSION);
-#if LUA_VERSION_NUM == 501
-	lua_getfield(L, LUA_GLOBALSINDEX, "jit");
-	if (lua_istable(L, -1)) {
-		lua_getfield(L, -1, "version");
-		if (lua_tostring(L, -1))
-			snprintf(name, size, "%s", lua_tostring(L, -1));
-		lua_pop(L, 1);
-	}
-	lua_pop(L, 1);
-#endif
-}

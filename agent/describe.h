@@ -27,7 +27,4 @@ struct hook_bytes describe_source(struct share *share, struct map *known, const 
 /* A source's file as it is now: "SIZE MTIME_NS PATH". */
 struct hook_bytes describe_file(struct share *share, struct map *known, const char *source);
 
-/* "Lua 5.4"; of LuaJIT, jit.version. */
-void describe_vm(lua_State *L, char *name, size_t size);
-
 #endif

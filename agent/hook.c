@@ -734,7 +734,6 @@ static bool start(lua_State *L, bool late)
 	static bool had_state;
 	uint32_t mode = share_mode();
 	struct state *st;
-	char vm[32];
 
 	if (!mode || find_state(L))
 		return mode;
@@ -743,8 +742,7 @@ static bool start(lua_State *L, bool late)
 		return false;
 	st->trace = mode == HOOK_TRACE;
 	st->luajit = IS_LUAJIT;
-	describe_vm(L, vm, sizeof(vm));
-	if (!share_open(&st->share, mode, vm)) {
+	if (!share_open(&st->share, mode, st->luajit ? HOOK_VM_LUAJIT : LUA_VERSION_NUM)) {
 		free(st);
 		return false;
 	}

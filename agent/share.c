@@ -143,7 +143,7 @@ static char *open_file(uint32_t mode, size_t size, uint32_t *state)
 	return at;
 }
 
-bool share_open(struct share *s, uint32_t mode, const char *vm)
+bool share_open(struct share *s, uint32_t mode, uint32_t vm)
 {
 	size_t size = mode == HOOK_TRACE ? HOOK_TRACE_SIZE : HOOK_COUNT_SIZE;
 	uint32_t state;
@@ -168,7 +168,7 @@ bool share_open(struct share *s, uint32_t mode, const char *vm)
 	s->head->state = state;
 	s->head->started = share_now();
 	s->head->nfuncs = 1;
-	snprintf(s->head->vm, sizeof(s->head->vm), "%s", vm);
+	s->head->vm = vm;
 	__atomic_store_n(&s->head->magic, HOOK_MAGIC, __ATOMIC_RELEASE);
 	return true;
 }

@@ -35,7 +35,7 @@ static inline bool share_is_mine(const struct share *s)
 uint32_t share_mode(void);
 
 /* Creates the file. Returns false, with nothing changed, if it cannot be created. */
-bool share_open(struct share *s, uint32_t mode, const char *vm);
+bool share_open(struct share *s, uint32_t mode, uint32_t vm);
 
 /*
  * In a child that has just been forked: makes its own file, with the functions that the parent's

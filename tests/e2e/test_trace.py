@@ -453,3 +453,27 @@ forks()
     assert lcov.files[str(path)][7] >= 4, "lines of both processes"
     assert trace("--from", raw, "--lcov", text).code == 0
     assert text.read_text() == (tmp_path / "out.info").read_text()
+
+
+@pytest.mark.parametrize("name", ["luajit-joff", "lua5.1"])
+@pytest.mark.parametrize("version", ["LuaJIT 2.1.0-beta3", "moonjit 2.2.0"])
+def test_the_vm_is_not_known_by_its_name(tmp_path, name, version):
+    """Forks of LuaJIT have other names in jit.version, and a program may set it, or have it in Lua 5.1."""
+    path = script(tmp_path, f"""jit = jit or {{}} jit.version = '{version}'
+package.cpath = '{vms.OUT}/lib/lua/5.1/?.so' require 'luabpf.hook'
+local function inner(n) return n + 1 end
+local function outer(n)
+  return inner(n)
+end
+local function program()
+  for i = 1, 20 do
+    outer(i)
+    pcall(error, i)
+  end
+end
+program()
+""")
+    lcov, r = lcov_of(tmp_path, "env", "-u", "LUA_INIT", *argv(name), path)
+    assert "not followed" not in r.err
+    hits = lcov.files[str(path)]
+    assert [hits[n] for n in (3, 5, 9, 10)] == [21, 20, 20, 20]

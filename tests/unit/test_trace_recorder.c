@@ -38,7 +38,7 @@ static void event(uint64_t ns, enum hook_event_kind kind, uint64_t frame, uint32
 Test(trace_recorder, the_hooks_own_time_is_subtracted)
 {
 	struct hook_state state = {
-		.header = {.vm = "Lua 5.4"},
+		.header = {.vm = 504},
 		.funcs = functions,
 		.nfuncs = FUNCTIONS,
 		.bytes = bytes,

@@ -36,6 +36,12 @@ enum hook_flag {
 	HOOK_FINALIZERS = 1 << 7, /* code of the program names __gc or ffi.gc: no hook runs there */
 };
 
+/*
+ * The module recognises LuaJIT by luaJIT_setmode(), which its forks export, too. jit.version differs
+ * between them, and the program may set it, even in Lua 5.1.
+ */
+#define HOOK_VM_LUAJIT 1
+
 struct hook_header {
 	uint64_t magic; /* written last */
 	uint32_t mode;	/* enum hook_mode */
@@ -46,7 +52,7 @@ struct hook_header {
 	uint32_t nbytes;  /* of names, sources and dumps */
 	uint64_t started; /* CLOCK_MONOTONIC, in ns */
 	uint64_t waited;  /* ns for which the program stood still because the ring was full */
-	char vm[32];	  /* "Lua 5.4", "LuaJIT 2.1.1700008891"; NUL-terminated */
+	uint32_t vm;	  /* LUA_VERSION_NUM; of LuaJIT and its forks HOOK_VM_LUAJIT */
 	uint64_t head __attribute__((aligned(64))); /* events written since the start */
 	uint64_t tail __attribute__((aligned(64))); /* events read; written by luabpf */
 };

@@ -111,7 +111,6 @@ int hook_state_read(struct hook_state *st, int fd, hook_events_fn fn, void *arg,
 		st->broken = st->broken || header.magic;
 		return 0;
 	}
-	header.vm[sizeof(header.vm) - 1] = '\0';
 	st->header = header;
 	st->header.head = head < header.head ? head : header.head;
 	if (header.nfuncs > st->nfuncs || header.mode == HOOK_COUNT || !fn)

@@ -123,9 +123,9 @@ static enum trace_role role_of(void *program, uint32_t function)
 
 static enum trace_dialect dialect_of(const struct hook_header *header)
 {
-	if (!strncmp(header->vm, "LuaJIT", 6))
+	if (header->vm == HOOK_VM_LUAJIT)
 		return TRACE_LUAJIT;
-	return !strncmp(header->vm, "Lua 5.1", 7) ? TRACE_LUA51 : TRACE_LUA52_ON;
+	return header->vm == 501 ? TRACE_LUA51 : TRACE_LUA52_ON;
 }
 
 static int track_open(struct recorder *r, struct track *t, const struct hook_header *header)
