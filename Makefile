@@ -92,7 +92,8 @@ PROTO_H := $(PROTO_C:.c=.h)
 HOOK_INIT := $(O)/gen/hook_init.lua.h
 GENERATED := $(SKEL) $(PROTO_H) $(HOOK_INIT)
 
-LIB_SRC := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+OTHER_ARCH := $(filter-out user/arch/$(ARCH)/%,$(wildcard user/arch/*/*.c))
+LIB_SRC := $(filter-out user/main.c $(OTHER_ARCH),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/obj/%.o) $(PROTO_C:$(O)/%.c=$(O)/obj/%.o)
 LIB := $(O)/libluabpf.a
 # The library for other programs: include/luabpf.h, implemented by user/api/, and nothing else is exported.

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "arch/x86_64/lj_jumps.h"
+#include "arch/lj_jumps.h"
 #include "detect/lj/sites.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,7 +12,7 @@
 #include "detect/puc/api.h"
 #include "detect/puc/gc.h"
 #include "detect/puc/lib.h"
-#include "arch/x86_64/lj_facts.h"
+#include "arch/lj_facts.h"
 #include "detect/lj/measure.h"
 #include "detect/lj/recognise.h"
 #include "detect/puc/recognise.h"

@@ -42,15 +42,15 @@ static void check_instructions(struct elf_file *elf)
 	uint32_t i;
 
 	for (i = 0; i < probes.n; i++) {
-		uint8_t bytes[15];
-		struct x86_insn in;
+		uint8_t bytes[INSN_BYTES];
+		struct insn in;
 
 		cr_assert_eq(elf_read(elf, probes.at[i].addr, bytes, sizeof(bytes)), 0);
-		cr_assert(x86_decode(bytes, sizeof(bytes), &in));
+		cr_assert(insn_decode(bytes, sizeof(bytes), &in));
 		if (probes.at[i].site == LB_CALL_LJ_CHECK)
-			cr_assert_eq(in.mnemonic, ZYDIS_MNEMONIC_JNBE);
+			cr_assert_eq(in.op, ZYDIS_MNEMONIC_JNBE);
 		else if (!probes.at[i].stepped)
-			cr_assert(x86_is_jcc_rel(&in) || in.mnemonic == ZYDIS_MNEMONIC_PUSH);
+			cr_assert(insn_is_branch(&in) || in.op == ZYDIS_MNEMONIC_PUSH);
 	}
 }
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "proc/elf.h"
-#include "arch/x86_64/lj_jumps.h"
+#include "arch/lj_jumps.h"
 #include "detect/lj/sites.h"
 #include "arch/x86_64/insn.h"
 
@@ -250,27 +250,27 @@ Test(elf, x86_lengths_and_writes)
 		{3, "\x4c\x89\xd2", true},		  /* mov rdx, r10 */
 		{3, "\x49\x89\xd2", false},		  /* mov r10, rdx */
 	};
-	struct x86_insn in;
+	struct insn in;
 	size_t i;
 
 	for (i = 0; i < sizeof(insns) / sizeof(insns[0]); i++) {
 		const uint8_t *p = (const uint8_t *)insns[i].bytes;
 		bool whole = i != 10;
 
-		cr_assert_eq(x86_decode(p, insns[i].len, &in), whole, "insn %zu", i);
+		cr_assert_eq(insn_decode(p, insns[i].len, &in), whole, "insn %zu", i);
 		if (!whole)
 			continue;
 		cr_assert_eq(in.len, insns[i].len, "insn %zu: %u", i, in.len);
-		cr_assert_eq(x86_writes(&in, X86_RDX), insns[i].rdx, "insn %zu", i);
-		cr_assert(!x86_decode(p, insns[i].len - 1u, &in) || in.len < insns[i].len);
+		cr_assert_eq(insn_writes(&in, X86_RDX), insns[i].rdx, "insn %zu", i);
+		cr_assert(!insn_decode(p, insns[i].len - 1u, &in) || in.len < insns[i].len);
 	}
 }
 
-static struct x86_insn decoded(const char *bytes, size_t n)
+static struct insn decoded(const char *bytes, size_t n)
 {
-	struct x86_insn in;
+	struct insn in;
 
-	cr_assert(x86_decode((const uint8_t *)bytes, n, &in));
+	cr_assert(insn_decode((const uint8_t *)bytes, n, &in));
 	cr_assert_eq(in.len, n);
 	return in;
 }
@@ -278,32 +278,34 @@ static struct x86_insn decoded(const char *bytes, size_t n)
 
 Test(elf, x86_operands)
 {
-	struct x86_insn in = DECODED("\x90"); /* nop: not xchg eax, eax */
+	struct insn in = DECODED("\x90"); /* nop: not xchg eax, eax */
 
 	cr_expect_eq(in.writes, 0);
 	in = DECODED("\x0f\x1f\x40\x08"); /* nop dword [rax+8] */
 	cr_expect(in.has_mem && !in.mem_size && in.base == X86_RAX && in.disp == 8);
 	in = DECODED("\x48\x8d\x0d\xf0\xff\xff\xff"); /* lea rcx, [rip-16] */
-	cr_expect(!in.mem_size && in.base == X86_RIP && in.index == X86_NONE && in.disp == -16);
+	cr_expect(!in.mem_size && in.base == X86_RIP && in.index == INSN_NO_REG && in.disp == -16);
 	cr_expect(in.size == 8 && in.reg[0] == X86_RCX && in.writes == 1 << X86_RCX);
 	in = DECODED("\x66\x41\x83\x7c\x8e\x0c\xff"); /* cmp word [r14+rcx*4+12], -1 */
 	cr_expect(in.mem_size == 2 && in.base == X86_R14 && in.index == X86_RCX && in.disp == 12);
-	cr_expect(in.reg[0] == X86_NONE && in.has_imm && in.imm == -1 && !in.relative);
+	cr_expect(in.reg[0] == INSN_NO_REG && in.has_imm && in.imm == -1 && !in.relative);
 	cr_expect(!x86_is_field(&in) && !in.writes);
 	in = DECODED("\x0f\xb6\xc5"); /* movzx eax, ch */
 	cr_expect(in.reg[0] == X86_RAX && in.reg[1] == X86_RCX && !in.has_mem);
 	in = DECODED("\xf2\x44\x0f\x10\x00"); /* movsd xmm8, [rax] */
 	cr_expect(in.reg[0] == X86_XMM + 8 && in.mem_size == 8 && !in.writes);
 	in = DECODED("\x64\x48\x8b\x04\x25\x28\0\0\0"); /* mov rax, fs:0x28 */
-	cr_expect(in.has_mem && in.base == X86_NONE && in.disp == 0x28);
+	cr_expect(in.has_mem && in.base == INSN_NO_REG && in.disp == 0x28);
 	in = DECODED("\xeb\xfe"); /* jmp to itself */
-	cr_expect(x86_is_jmp_rel(&in) && in.relative && in.imm == -2 && !x86_ends(&in));
+	cr_expect(insn_is_jump(&in) && in.relative && in.imm == -2 && !insn_ends(&in));
 	in = DECODED("\x41\xff\xe3"); /* jmp r11 */
-	cr_expect(!x86_is_jmp_rel(&in) && x86_ends(&in) && in.reg[0] == 11);
+	cr_expect(!insn_is_jump(&in) && insn_ends(&in) && in.reg[0] == 11);
 	in = DECODED("\xff\x15\x10\0\0\0"); /* call [rip+16] */
-	cr_expect(x86_is_call(&in) && !in.relative && in.base == X86_RIP && in.mem_size == 8);
-	cr_expect(!x86_decode((const uint8_t *)"\x06", 1, &in), "push es: not in 64-bit code");
-	cr_expect(!x86_decode((const uint8_t *)"", 0, &in));
+	cr_expect(insn_is_call(&in) && !in.relative && in.base == X86_RIP && in.mem_size == 8);
+	cr_expect(!insn_decode((const uint8_t *)"\x06", 1, &in), "push es: not in 64-bit code");
+	cr_expect(!insn_decode((const uint8_t *)"", 0, &in));
+	cr_expect_str_eq(insn_reg_name(13), "r13");
+	cr_expect_null(insn_reg_name(INSN_REGS));
 }
 
 static enum lj_site_class class_of(const char *after, size_t n)

@@ -6,7 +6,7 @@
 
 #include "file_bytes.h"
 #include "lj_layouts.h"
-#include "arch/x86_64/lj_facts.h"
+#include "arch/lj_facts.h"
 #include "detect/lj/measure.h"
 #include "detect/lj/recognise.h"
 

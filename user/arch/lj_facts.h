@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers that the text of LuaJIT's assembler VM holds, whatever the processor. */
+/* Measures the numbers that the text of LuaJIT's assembler VM holds. */
 #ifndef ARCH_LJ_FACTS_H
 #define ARCH_LJ_FACTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The measured values. Offsets are from the global_State. */
@@ -34,5 +35,14 @@ struct lj_measured {
 	bool gc32;		 /* 32-bit references: built without GC64 */
 };
 #define LJ_FACT_DIFFERS UINT32_MAX
+
+/* Sets the facts that the text has. */
+void lj_measure(const uint8_t *text, size_t size, struct lj_measured *out);
+
+/* The size of the VM's frame on the C stack, with its return address. */
+uint32_t lj_measured_cframe(const struct lj_measured *m);
+
+/* Returns the size of the VM in this text without lj_vm_ffi_call, which is at its end. */
+size_t lj_measured_size(const uint8_t *text, size_t size);
 
 #endif

@@ -7,13 +7,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn_refs.h"
 
 #define MAX_FUNCTIONS 8192
 #define MAX_EDGES (256u << 10)
 #define MAX_TEXT (128u << 10) /* bytes of one function */
 #define MAX_LINKED 4096
-#define PLT_ENTRY 16
 
 struct build {
 	struct call_graph *g;
@@ -112,41 +111,16 @@ static int add_by_slot(struct build *b, uint32_t from, uint64_t slot)
 	return p ? add_edge(b, from, p->value, CALL_LINKED) : 0;
 }
 
-static bool is_by_slot(const struct x86_insn *in, ZydisMnemonic mnemonic)
-{
-	return in->mnemonic == mnemonic && in->base == X86_RIP;
-}
-
-/* Decodes the first instruction, or that after endbr64. Returns its end; 0: not decodable. */
-static size_t first_insn(const uint8_t *text, size_t size, struct x86_insn *in)
-{
-	size_t at = size > 4 && !memcmp(text, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
-
-	return x86_decode(text + at, size - at, in) ? at + in->len : 0;
-}
-
 /* Adds a branch to a PLT entry, as one to the function that the entry jumps to. */
 static int add_by_plt(struct build *b, uint32_t from, uint64_t target)
 {
 	uint8_t text[PLT_ENTRY];
-	struct x86_insn in;
-	size_t end;
+	uint64_t slot;
 
-	if (!b->nlinked || elf_read(b->g->elf, target, text, sizeof(text)))
+	if (!b->nlinked || elf_read(b->g->elf, target, text, sizeof(text)) ||
+	    !insn_plt_slot(text, target, &slot))
 		return 0;
-	end = first_insn(text, sizeof(text), &in);
-	if (!end || !is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
-		return 0;
-	return add_by_slot(b, from, target + end + (uint64_t)(int64_t)in.disp);
-}
-
-/* True if the text is the PLT's, which has call frame information, too. */
-static bool is_plt(const uint8_t *text, size_t size)
-{
-	struct x86_insn in;
-
-	return first_insn(text, size, &in) &&
-	       (is_by_slot(&in, ZYDIS_MNEMONIC_JMP) || is_by_slot(&in, ZYDIS_MNEMONIC_PUSH));
+	return add_by_slot(b, from, slot);
 }
 
 static int add_branch(struct build *b, uint32_t from, uint64_t target, enum call_kind kind)
@@ -160,37 +134,42 @@ static int add_branch(struct build *b, uint32_t from, uint64_t target, enum call
 	return add_by_plt(b, from, target);
 }
 
+static int add_ref(struct build *b, uint32_t from, const struct insn *in, uint64_t next)
+{
+	uint64_t addr;
+
+	switch (insn_ref(in, next, &addr)) {
+	case INSN_REF_TARGET:
+		return add_branch(b, from, addr, insn_is_call(in) ? CALL_CALL : CALL_JUMP);
+	case INSN_REF_SLOT:
+		return add_by_slot(b, from, addr);
+	case INSN_REF_VALUE:
+		return add_edge(b, from, addr, CALL_REFERENCE);
+	default:
+		return 0;
+	}
+}
+
 static int edges_of(struct build *b, uint32_t from)
 {
 	struct call_function *f = &b->g->fn[from];
 	size_t at = 0;
 	int err = 0;
 
-	if (elf_read(b->g->elf, f->start, b->text, f->size) || is_plt(b->text, f->size))
+	/* the PLT has call frame information, too */
+	if (elf_read(b->g->elf, f->start, b->text, f->size) || insn_is_plt(b->text, f->size))
 		return 0;
 	while (!err && at < f->size) {
-		struct x86_insn in;
-		uint64_t next;
+		struct insn in;
 
-		if (!x86_decode(b->text + at, f->size - at, &in)) {
+		if (!insn_decode(b->text + at, f->size - at, &in)) {
 			at++;
 			continue;
 		}
 		at += in.len;
-		next = f->start + at;
-		if (x86_is_call(&in) && !in.relative)
+		if (insn_is_call(&in) && !in.relative)
 			f->indirect = true;
-		if (x86_is_call(&in) && in.relative)
-			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_CALL);
-		else if (x86_is_jmp_rel(&in) || x86_is_jcc_rel(&in))
-			err = add_branch(b, from, next + (uint64_t)in.imm, CALL_JUMP);
-		else if (is_by_slot(&in, ZYDIS_MNEMONIC_CALL) ||
-			 is_by_slot(&in, ZYDIS_MNEMONIC_JMP))
-			err = add_by_slot(b, from, next + (uint64_t)(int64_t)in.disp);
-		else if (is_by_slot(&in, ZYDIS_MNEMONIC_LEA))
-			err = add_edge(b, from, next + (uint64_t)(int64_t)in.disp, CALL_REFERENCE);
-		else if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.has_imm)
-			err = add_edge(b, from, (uint64_t)in.imm, CALL_REFERENCE);
+		err = add_ref(b, from, &in, f->start + at);
 	}
 	return err;
 }

@@ -4,14 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/insn.h"
 #include "base/cleanup.h"
 #include "doctor.h"
 #include "proc/process.h"
 #include "detect/scan.h"
-
-/* x86-64 general registers, by their number in an instruction's encoding */
-static const char *const gprs[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-				   "r8",  "r9",	 "r10", "r11", "r12", "r13", "r14", "r15"};
 
 struct find_path {
 	uint64_t addr;
@@ -60,7 +57,7 @@ int doctor_modules(pid_t pid, doctor_show *fn, void *arg, struct error *err)
 
 static void puc_text(const struct doctor_module *m, struct text *out)
 {
-	uint32_t reg = m->build->build.puc.pc_reg;
+	const char *reg = insn_reg_name(m->build->build.puc.pc_reg);
 
 	if (m->at->gc_lo)
 		text_printf(out, "; collector 0x%" PRIx64 "-0x%" PRIx64, (uint64_t)m->at->gc_lo,
@@ -69,8 +66,8 @@ static void puc_text(const struct doctor_module *m, struct text *out)
 		text_puts(out, "; collector not found");
 	if (m->build->build.puc.puc.flags & PUC_SAVEDPC_EXACT)
 		text_puts(out, "; pc is saved before each instruction");
-	else if (reg < sizeof(gprs) / sizeof(gprs[0]))
-		text_printf(out, "; pc in %s", gprs[reg]);
+	else if (reg)
+		text_printf(out, "; pc in %s", reg);
 	else
 		text_puts(out, "; pc in no known register");
 }

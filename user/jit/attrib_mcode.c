@@ -13,8 +13,7 @@
 #include "attrib_mcode.h"
 #include "base/cleanup.h"
 #include "work.h"
-#include "arch/x86_64/insn_work.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn_work.h"
 
 #define CELLS_MAX (2u << 20)
 #define NEAR 512 /* longest jump, in bytes, within one IR instruction's code */
@@ -326,27 +325,27 @@ static void glue(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t to,
 			     struct machine *m, uint32_t *nm, uint32_t *jumps)
 {
-	struct x86_insn in;
+	struct insn in;
 	uint32_t at, i;
 	bool saved;
-	uint8_t moved = X86_NONE; /* source of the move before */
+	uint8_t moved = INSN_NO_REG; /* source of the move before */
 
 	*nm = 0;
-	for (at = from; at < to && x86_decode(t->code_bytes + at, to - at, &in); at += in.len) {
+	for (at = from; at < to && insn_decode(t->code_bytes + at, to - at, &in); at += in.len) {
 		int64_t target = (int64_t)at + in.len + in.imm;
 
-		if (x86_is_jcc_rel(&in) && target > from && target < to && target != t->mcloop &&
+		if (insn_is_branch(&in) && target > from && target < to && target != t->mcloop &&
 		    in.imm > -NEAR && in.imm < NEAR)
 			jumps[*nm] = (uint32_t)target;
 		m[*nm].ofs = at;
-		m[*nm].work = x86_work_of(&in, &m[*nm].reg);
-		m[*nm].of_vm = in.base == X86_R14;
-		saved = moved != X86_NONE && m[*nm].reg == moved;
-		moved = x86_moved(&in);
-		m[*nm].turns = moved != X86_NONE;
+		m[*nm].work = insn_work_of(&in, &m[*nm].reg);
+		m[*nm].of_vm = insn_is_of_vm(&in);
+		saved = moved != INSN_NO_REG && m[*nm].reg == moved;
+		moved = insn_moved(&in);
+		m[*nm].turns = moved != INSN_NO_REG;
 		if (saved && !m[*nm].turns)
 			m[*nm - 1].turns = false;
-		if (x86_is_jmp_rel(&in)) /* back to the loop's start */
+		if (insn_is_jump(&in)) /* back to the loop's start */
 			m[*nm].turns = true;
 		++*nm;
 	}
@@ -402,11 +401,10 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
  * the VM, and loads the base (asm_head_root, asm_head_side). */
 static uint32_t head_end(const struct lj_trace *t)
 {
-	struct x86_insn in;
+	struct insn in;
 	uint32_t at = 0;
 
-	while (x86_decode(t->code_bytes + at, t->szmcode - at, &in) && in.base == X86_R14 &&
-	       in.mnemonic == ZYDIS_MNEMONIC_MOV && (in.has_imm || in.reg[0] == X86_RDX))
+	while (insn_decode(t->code_bytes + at, t->szmcode - at, &in) && insn_is_trace_head(&in))
 		at += in.len;
 	return at;
 }

@@ -10,7 +10,7 @@ struct machine {
 	uint32_t ofs;
 	enum work work;
 	uint8_t reg; /* written register, XMM registers from 16 on; 0xff: not known */
-	bool of_vm;  /* its operand in memory is the VM's own (r14) */
+	bool of_vm;  /* its operand in memory is the VM's own */
 	bool glued;  /* assembled from the same IR instruction as the one before it */
 	bool turns;  /* a register move that is not a save of a register that the next instruction
 		      * overwrites */

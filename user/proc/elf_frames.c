@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "arch/elf_abi.h"
 #include "base/cleanup.h"
 
 #define MAX_EH_FRAME (128u << 20)
@@ -45,10 +46,6 @@ enum { /* DW_EH_PE_* */
        PE_DATAREL = 0x30,
 };
 
-/* DWARF numbers of x86-64 registers */
-enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_R14 = 14, REG_R15 = 15 };
-#define VM_SAVED (1u << REG_RBX | 1u << REG_RBP | 1u << REG_R14 | 1u << REG_R15)
-
 struct cursor {
 	const uint8_t *p, *end;
 };
@@ -56,7 +53,7 @@ struct cursor {
 /* Unwind rules that hold for all instructions of a function. */
 struct rules {
 	uint64_t cfa_reg, cfa_offset;
-	uint64_t at[17]; /* register saved at CFA - this; 0: not saved */
+	uint64_t at[ELF_ABI_REGS]; /* register saved at CFA - this; 0: not saved */
 };
 
 struct cie {
@@ -210,7 +207,7 @@ static bool set_saved(struct rules *r, uint64_t reg, uint64_t factored, int64_t 
 {
 	uint64_t below = factored * (0 - (uint64_t)align);
 
-	if (reg < 17)
+	if (reg < ELF_ABI_REGS)
 		r->at[reg] = below;
 	return true;
 }
@@ -299,11 +296,11 @@ static void describe(const struct cie *cie, struct cursor instructions, struct e
 	struct rules r = cie->rules;
 	unsigned i;
 
-	if (!cie->constant || !run(instructions, cie, &r) || r.cfa_reg != REG_RSP ||
+	if (!cie->constant || !run(instructions, cie, &r) || r.cfa_reg != elf_abi_sp ||
 	    r.cfa_offset > UINT32_MAX)
 		return;
 	fde->cfa_offset = (uint32_t)r.cfa_offset;
-	for (i = 0; i < 17; i++)
+	for (i = 0; i < ELF_ABI_REGS; i++)
 		if (r.at[i])
 			fde->saved |= 1u << i;
 }
@@ -520,7 +517,8 @@ static int look_for_vm(void *arg, const struct elf_fde *fde)
 	uint64_t gap = fde->start - s->end;
 
 	if ((fde->cfa_offset == 80 || fde->cfa_offset == 96) &&
-	    (fde->saved & VM_SAVED) == VM_SAVED && fde->size >= MIN_VM && fde->size > s->vm.size)
+	    (fde->saved & elf_abi_vm_saved) == elf_abi_vm_saved && fde->size >= MIN_VM &&
+	    fde->size > s->vm.size)
 		s->vm = (struct elf_lj_vm){
 			.start = fde->start, .size = fde->size, .cframe_size = fde->cfa_offset};
 	if (s->undescribed && s->end && s->n < ELF_LJ_VMS && fde->start > s->end && gap >= MIN_VM &&

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/elf_abi.h"
 #include "base/cleanup.h"
 #include "elf_priv.h"
 
@@ -32,16 +33,15 @@ static bool relative(const struct symbols *symbols, const Elf64_Rela *rela, uint
 {
 	(void)symbols;
 	*value = (uint64_t)rela->r_addend;
-	return ELF64_R_TYPE(rela->r_info) == R_X86_64_RELATIVE;
+	return elf_abi_is_relative(ELF64_R_TYPE(rela->r_info));
 }
 
 static bool linked(const struct symbols *symbols, const Elf64_Rela *rela, uint64_t *value)
 {
-	uint64_t type = ELF64_R_TYPE(rela->r_info), symbol = ELF64_R_SYM(rela->r_info);
+	uint64_t symbol = ELF64_R_SYM(rela->r_info);
 	Elf64_Sym sym;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
-	    symbol >= symbols->size / sizeof(sym))
+	if (!elf_abi_is_linked(ELF64_R_TYPE(rela->r_info)) || symbol >= symbols->size / sizeof(sym))
 		return false;
 	memcpy(&sym, symbols->bytes + symbol * sizeof(sym), sizeof(sym));
 	*value = sym.st_value;

@@ -21,10 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/breakpoint.h"
 #include "base/cleanup.h"
 #include "base/signals.h"
 #include "base/sudo.h"
@@ -158,8 +158,6 @@ static int entry_point(pid_t pid, uint64_t *entry)
 	return -ENOEXEC;
 }
 
-#define INT3 0xcc
-
 /* A breakpoint: the word of the program that has it, without and with it. */
 struct breakpoint {
 	uint64_t addr; /* 0: none is set */
@@ -173,38 +171,29 @@ static void *word_at(uint64_t addr)
 
 static int break_at(pid_t pid, uint64_t addr, struct breakpoint *b)
 {
-	unsigned int shift = 8 * (addr & 7);
-
 	errno = 0;
 	b->word = ptrace(PTRACE_PEEKTEXT, pid, word_at(addr), 0);
 	if (errno)
 		return -errno;
-	b->with = (long)(((unsigned long)b->word & ~(0xffUL << shift)) | (unsigned long)INT3
-										 << shift);
+	b->with = (long)breakpoint_put((uint64_t)b->word, addr & 7);
 	if (ptrace(PTRACE_POKETEXT, pid, word_at(addr), b->with))
 		return -errno;
 	b->addr = addr;
 	return 0;
 }
 
-/* True if the child has met the breakpoint: its next instruction is the one behind it. */
+/* True if the child has met the breakpoint. */
 static bool stands_at(pid_t pid, const struct breakpoint *b)
 {
-	struct user_regs_struct regs;
-
-	return b->addr && !ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.rip == b->addr + 1;
+	return b->addr && breakpoint_is_met(pid, b->addr);
 }
 
 /* Takes the breakpoint away, and sets the child before it. */
 static int resume_at(pid_t pid, const struct breakpoint *b)
 {
-	struct user_regs_struct regs;
-
-	if (ptrace(PTRACE_POKETEXT, pid, word_at(b->addr), b->word) ||
-	    ptrace(PTRACE_GETREGS, pid, 0, &regs))
+	if (ptrace(PTRACE_POKETEXT, pid, word_at(b->addr), b->word))
 		return -errno;
-	regs.rip = b->addr;
-	return ptrace(PTRACE_SETREGS, pid, 0, &regs) ? -errno : 0;
+	return breakpoint_continue_at(pid, b->addr);
 }
 
 /*

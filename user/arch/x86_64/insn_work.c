@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "insn_work.h"
+#include "arch/insn_work.h"
 
-static enum work move_work(const struct x86_insn *in)
+#include "insn.h"
+
+static enum work move_work(const struct insn *in)
 {
-	bool store = in->reg[0] == X86_NONE;
+	bool store = in->reg[0] == INSN_NO_REG;
 
 	if (!in->has_mem)
 		return W_NONE;
 	if (in->base == X86_RSP)
 		return store ? W_SPILL : W_RELOAD;
-	if (in->base == X86_RIP || in->base == X86_NONE || in->base == X86_R14)
+	if (in->base == X86_RIP || in->base == INSN_NO_REG || in->base == X86_R14)
 		return W_NONE; /* a constant; r14: the VM's state */
 	return store ? W_STORE : W_LOAD;
 }
 
 /* A move to or from an XMM register. */
-static enum work xmm_move_work(const struct x86_insn *in)
+static enum work xmm_move_work(const struct insn *in)
 {
 	enum work move = move_work(in);
 
-	return in->has_mem && in->reg[0] != X86_NONE && move == W_NONE ? W_FCONST : move;
+	return in->has_mem && in->reg[0] != INSN_NO_REG && move == W_NONE ? W_FCONST : move;
 }
 
 /* True for the zeroing idiom: the exclusive or of a register with itself. */
-static bool is_zero(const struct x86_insn *in)
+static bool is_zero(const struct insn *in)
 {
 	return !in->has_mem && in->reg[0] == in->reg[1];
 }
 
-static enum work integer_work(const struct x86_insn *in)
+static enum work integer_work(const struct insn *in)
 {
-	switch (in->mnemonic) {
+	switch (in->op) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_MOVSXD:
@@ -81,9 +83,9 @@ static enum work integer_work(const struct x86_insn *in)
 }
 
 /* Single and double precision. LuaJIT uses a few vector instructions, for one number. */
-static enum work number_work(const struct x86_insn *in)
+static enum work number_work(const struct insn *in)
 {
-	switch (in->mnemonic) {
+	switch (in->op) {
 	case ZYDIS_MNEMONIC_MOVSS:
 	case ZYDIS_MNEMONIC_MOVSD:
 	case ZYDIS_MNEMONIC_MOVLPD:
@@ -135,23 +137,34 @@ static enum work number_work(const struct x86_insn *in)
 	}
 }
 
-enum work x86_work_of(const struct x86_insn *in, uint8_t *reg)
+enum work insn_work_of(const struct insn *in, uint8_t *reg)
 {
 	enum work work = integer_work(in);
 
 	*reg = in->reg[0];
-	if (x86_is_jcc_rel(in))
+	if (insn_is_branch(in))
 		return W_JUMP;
-	if (x86_is_call(in)) {
+	if (insn_is_call(in)) {
 		*reg = X86_RAX;
 		return W_CALL;
 	}
 	return work == W_NONE ? number_work(in) : work;
 }
 
-uint8_t x86_moved(const struct x86_insn *in)
+uint8_t insn_moved(const struct insn *in)
 {
-	bool move = in->mnemonic == ZYDIS_MNEMONIC_MOV || in->mnemonic == ZYDIS_MNEMONIC_MOVAPS;
+	bool move = in->op == ZYDIS_MNEMONIC_MOV || in->op == ZYDIS_MNEMONIC_MOVAPS;
 
-	return move && in->reg[0] != X86_NONE ? in->reg[1] : X86_NONE;
+	return move && in->reg[0] != INSN_NO_REG ? in->reg[1] : INSN_NO_REG;
+}
+
+bool insn_is_of_vm(const struct insn *in)
+{
+	return in->base == X86_R14;
+}
+
+bool insn_is_trace_head(const struct insn *in)
+{
+	return insn_is_of_vm(in) && in->op == ZYDIS_MNEMONIC_MOV &&
+	       (in->has_imm || in->reg[0] == X86_RDX);
 }

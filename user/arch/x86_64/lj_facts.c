@@ -5,7 +5,7 @@
  * offsets are measured, without a table of versions. All instructions of a kind must have the same
  * offset. Cost: one pass per pattern.
  */
-#include "lj_facts.h"
+#include "arch/lj_facts.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
  *     mov RCd, [PC]
  *     ...
  */
-#include "lj_jumps.h"
+#include "arch/lj_jumps.h"
 
 #include <string.h>
 
@@ -23,10 +23,10 @@
 #define JUMP_BIAS (-0x8000 * 4) /* BCBIAS_J, of instructions */
 #define JUMP_AROUND 12		/* instructions decoded after the jump, at most */
 
-static bool is_branch_pc(const struct x86_insn *in, bool gc32)
+static bool is_branch_pc(const struct insn *in, bool gc32)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == (gc32 ? 4 : 8) &&
-	       in->reg[0] == X86_RBX && in->base == X86_RBX && in->index != X86_NONE &&
+	return in->op == ZYDIS_MNEMONIC_LEA && in->size == (gc32 ? 4 : 8) &&
+	       in->reg[0] == X86_RBX && in->base == X86_RBX && in->index != INSN_NO_REG &&
 	       in->disp == JUMP_BIAS;
 }
 
@@ -36,14 +36,14 @@ static void mark_fetch(const uint8_t *text, size_t size, size_t at, uint8_t *sit
 	unsigned int i;
 
 	for (i = 0; i < JUMP_AROUND; i++) {
-		struct x86_insn in;
+		struct insn in;
 
-		if (at >= size || !x86_decode(text + at, size - at, &in))
+		if (at >= size || !insn_decode(text + at, size - at, &in))
 			return;
 		sites[at >> 3] |= (uint8_t)(1 << (at & 7));
 		at += in.len;
-		if (x86_writes(&in, X86_RBX) || x86_is_call(&in) || x86_ends(&in) ||
-		    x86_is_jmp_rel(&in))
+		if (insn_writes(&in, X86_RBX) || insn_is_call(&in) || insn_ends(&in) ||
+		    insn_is_jump(&in))
 			return;
 	}
 }
@@ -53,9 +53,9 @@ void lj_jumps_scan(const uint8_t *text, size_t size, bool gc32, uint8_t *sites)
 	size_t at = 0;
 
 	while (at < size) {
-		struct x86_insn in;
+		struct insn in;
 
-		if (!x86_decode(text + at, size - at, &in)) {
+		if (!insn_decode(text + at, size - at, &in)) {
 			at++; /* data, or an unknown instruction: resynchronises */
 			continue;
 		}
@@ -93,7 +93,7 @@ static bool is_exit(const uint8_t *p)
 
 void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
 {
-	struct x86_insn in;
+	struct insn in;
 	size_t begin = 0, at;
 	unsigned int i;
 
@@ -103,10 +103,10 @@ void lj_exit_scan(const uint8_t *text, size_t size, uint32_t *lo, uint32_t *hi)
 		begin++;
 	begin += EXIT_SET;
 	for (at = begin, i = 0; i < JUMP_AROUND; i++) {
-		if (at >= size || !x86_decode(text + at, size - at, &in))
+		if (at >= size || !insn_decode(text + at, size - at, &in))
 			return;
 		at += in.len;
-		if (!x86_writes(&in, X86_RBX))
+		if (!insn_writes(&in, X86_RBX))
 			continue;
 		*lo = (uint32_t)begin;
 		*hi = (uint32_t)at;

@@ -10,7 +10,7 @@
  * RB is rbp, BASE rdx (ebp and edx in GC32); L->base is at +0x20 of lua_State (+0x10). The first instruction after a call that
  * writes rdx classifies it. Further calls and a jump to common code may come before that.
  */
-#include "lj_sites.h"
+#include "arch/lj_sites.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,18 +25,18 @@ struct vm_text {
 	bool gc32;
 };
 
-static bool is_word_mov(const struct vm_text *t, const struct x86_insn *in)
+static bool is_word_mov(const struct vm_text *t, const struct insn *in)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == (t->gc32 ? 4 : 8);
+	return in->op == ZYDIS_MNEMONIC_MOV && in->size == (t->gc32 ? 4 : 8);
 }
 
-static bool is_mov(const struct vm_text *t, const struct x86_insn *in, uint8_t to, uint8_t from)
+static bool is_mov(const struct vm_text *t, const struct insn *in, uint8_t to, uint8_t from)
 {
 	return is_word_mov(t, in) && in->reg[0] == to && in->reg[1] == from;
 }
 
 /* mov rdx, [reg + 0x20]; in GC32 mov edx, [reg + 0x10] */
-static bool is_load_base(const struct vm_text *t, const struct x86_insn *in)
+static bool is_load_base(const struct vm_text *t, const struct insn *in)
 {
 	return is_word_mov(t, in) && in->reg[0] == X86_RDX && x86_is_field(in) &&
 	       in->disp == (t->gc32 ? LJ32_L_BASE : LJ_L_BASE);
@@ -48,9 +48,9 @@ static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site
 	size_t at = site->ret;
 
 	while (site->nbehind < LJ_SITE_AROUND && at < t->size) {
-		struct x86_insn in;
+		struct insn in;
 
-		if (!x86_decode(t->p + at, t->size - at, &in))
+		if (!insn_decode(t->p + at, t->size - at, &in))
 			break;
 		site->behind[site->nbehind++] = (uint32_t)at;
 		at += in.len;
@@ -58,11 +58,11 @@ static enum lj_site_class classify(const struct vm_text *t, struct lj_site *site
 			return rbp_kept ? LJ_SITE_RBP : LJ_SITE_UNKNOWN;
 		if (is_load_base(t, &in))
 			return LJ_SITE_LBASE;
-		if (x86_writes(&in, X86_RDX) || x86_ends(&in))
+		if (insn_writes(&in, X86_RDX) || insn_ends(&in))
 			break;
-		if (x86_writes(&in, X86_RBP))
+		if (insn_writes(&in, X86_RBP))
 			rbp_kept = false;
-		if (x86_is_jmp_rel(&in))
+		if (insn_is_jump(&in))
 			at += (size_t)in.imm; /* wraps to beyond size if it leaves the VM */
 	}
 	return LJ_SITE_UNKNOWN;
@@ -75,19 +75,19 @@ struct kept {
 	uint32_t at[LJ_SITE_AROUND];
 };
 
-static void keep(const struct vm_text *t, struct kept *k, const struct x86_insn *in, size_t at)
+static void keep(const struct vm_text *t, struct kept *k, const struct insn *in, size_t at)
 {
 	if (is_mov(t, in, X86_RBP, X86_RDX)) {
 		*k = (struct kept){.is = true};
 		return;
 	}
-	if (x86_writes(in, X86_RBP) || x86_ends(in) || x86_is_jmp_rel(in) || k->n == LJ_SITE_AROUND)
+	if (insn_writes(in, X86_RBP) || insn_ends(in) || insn_is_jump(in) || k->n == LJ_SITE_AROUND)
 		k->is = false;
 	if (k->is)
 		k->at[k->n++] = (uint32_t)at;
 }
 
-static void put_site(const struct vm_text *t, const struct x86_insn *in, size_t ret, uint64_t vaddr,
+static void put_site(const struct vm_text *t, const struct insn *in, size_t ret, uint64_t vaddr,
 		     const struct kept *k, struct lj_site *site)
 {
 	*site = (struct lj_site){
@@ -109,16 +109,16 @@ int lj_sites_scan(const uint8_t *text, size_t size, bool gc32, uint64_t vaddr,
 	size_t at = 0, found = 0;
 
 	while (at < size) {
-		struct x86_insn in;
+		struct insn in;
 
-		if (!x86_decode(text + at, size - at, &in)) {
+		if (!insn_decode(text + at, size - at, &in)) {
 			at++; /* data, or an unknown instruction: resynchronises */
 			kept.is = false;
 			continue;
 		}
 		keep(&t, &kept, &in, at);
 		at += in.len;
-		if (!x86_is_call(&in))
+		if (!insn_is_call(&in))
 			continue;
 		if (found == max)
 			return -E2BIG;

@@ -25,7 +25,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn.h"
+#include "arch/lj_handlers.h"
 #include "detect/calls.h"
 
 #define VM_MOST LB_VM_TEXT
@@ -42,21 +43,21 @@ struct handlers {
 	bool jumped[VM_MOST]; /* a direct jump leads there */
 };
 
-static bool is_near_jump(const struct x86_insn *in)
+static bool is_near_jump(const struct insn *in)
 {
-	return x86_is_jcc_rel(in) || x86_is_jmp_rel(in) || (x86_is_call(in) && in->relative);
+	return insn_is_branch(in) || insn_is_jump(in) || (insn_is_call(in) && in->relative);
 }
 
 /* Decodes all of it: a dasm's text has no data in it. False if it does not decode. */
 static bool decode_all(struct handlers *vm)
 {
-	struct x86_insn in;
+	struct insn in;
 	uint32_t at;
 
 	for (at = 0; at < vm->size; at += in.len) {
 		int64_t target;
 
-		if (!x86_decode(vm->bytes + at, vm->size - at, &in))
+		if (!insn_decode(vm->bytes + at, vm->size - at, &in))
 			return false;
 		vm->begins[at] = true;
 		if (!is_near_jump(&in))
@@ -68,22 +69,12 @@ static bool decode_all(struct handlers *vm)
 	return true;
 }
 
-/* mov r15, [rbx+k]; mov rbp, [rsp+16]; lea rcx, [rdx+rcx*8]; cmp rcx, [rbp+48]; ja */
-static bool is_header(const uint8_t *p)
-{
-	static const uint8_t rest[] = {0x48, 0x8b, 0x6c, 0x24, 0x10, 0x48, 0x8d, 0x0c,
-				       0xca, 0x48, 0x3b, 0x4d, 0x30, 0x0f, 0x87};
-
-	return p[0] == 0x4c && p[1] == 0x8b && p[2] == 0x7b && !memcmp(p + 4, rest, sizeof(rest));
-}
-#define HEADER_BYTES 19
-
 static uint32_t find_headers(const struct handlers *vm, uint16_t at[HANDLERS_MOST])
 {
 	uint32_t i, n = 0;
 
-	for (i = 0; i + HEADER_BYTES <= vm->size && n < HANDLERS_MOST; i++)
-		if (vm->begins[i] && is_header(vm->bytes + i))
+	for (i = 0; i < vm->size && n < HANDLERS_MOST; i++)
+		if (vm->begins[i] && lj_is_header(vm->bytes + i, vm->size - i))
 			at[n++] = (uint16_t)i;
 	return n;
 }
@@ -120,20 +111,19 @@ static int find_table(struct elf_file *elf, const struct handlers *vm, uint32_t 
 }
 
 /* Finds the first conditional jump from `at` on. False: another instruction ends the sequence. */
-static bool find_jcc(const struct handlers *vm, uint32_t at, struct x86_insn *in, uint32_t *found)
+static bool find_jcc(const struct handlers *vm, uint32_t at, struct insn *in, uint32_t *found)
 {
 	uint32_t i, begin = at;
 
 	for (i = 0; i < NEAR && at < vm->size; i++, at += in->len) {
 		if ((at != begin && vm->jumped[at]) ||
-		    !x86_decode(vm->bytes + at, vm->size - at, in))
+		    !insn_decode(vm->bytes + at, vm->size - at, in))
 			return false;
-		if (x86_is_jcc_rel(in)) {
+		if (insn_is_branch(in)) {
 			*found = at;
 			return true;
 		}
-		if (x86_is_call(in) || x86_is_jmp_rel(in) || x86_ends(in) ||
-		    x86_writes(in, X86_RDX) || x86_writes(in, X86_RBX))
+		if (insn_is_call(in) || insn_is_jump(in) || insn_ends(in) || lj_sets_base_or_pc(in))
 			return false;
 	}
 	return false;
@@ -142,10 +132,10 @@ static bool find_jcc(const struct handlers *vm, uint32_t at, struct x86_insn *in
 static int add_header(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_CHECK};
-	struct x86_insn in = {};
+	struct insn in = {};
 	uint32_t at;
 
-	if (!find_jcc(vm, handler, &in, &at) || in.mnemonic != ZYDIS_MNEMONIC_JNBE)
+	if (!find_jcc(vm, handler, &in, &at) || !lj_is_stack_check(&in))
 		return -ENOENT;
 	probe.addr = vm->start + at;
 	return call_probes_add(out, &probe);
@@ -154,7 +144,7 @@ static int add_header(const struct handlers *vm, uint32_t handler, struct call_p
 static int add_fast(const struct handlers *vm, uint32_t handler, struct call_probes *out)
 {
 	struct call_probe probe = {.site = LB_CALL_LJ_FAST};
-	struct x86_insn in = {};
+	struct insn in = {};
 	uint32_t at;
 
 	probe.stepped = !find_jcc(vm, handler, &in, &at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A build's layout follows from the numbers in its VM's text (arch/x86_64/lj_facts.c). They must be
+ * A build's layout follows from the numbers in its VM's text (arch/lj_facts.h). They must be
  * consistent with each other.
  *
  * global_State has two layouts, which these offsets distinguish:
@@ -18,7 +18,7 @@
  */
 #include "measure.h"
 
-#include "arch/x86_64/lj_facts.h"
+#include "arch/lj_facts.h"
 
 const char *const lj_fact_names[LJ_FACTS] = {
 	[LJ_FACT_G2DISP] = "GG_G2DISP",	   [LJ_FACT_VMSTATE] = "vmstate",

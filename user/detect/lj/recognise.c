@@ -12,8 +12,8 @@
 #include "measure.h"
 #include "recognise.h"
 #include "sites.h"
-#include "arch/x86_64/lj_facts.h"
-#include "arch/x86_64/lj_jumps.h"
+#include "arch/lj_facts.h"
+#include "arch/lj_jumps.h"
 
 #define RBP_SITES_MAX 256
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "arch/x86_64/lj_sites.h"
+#include "arch/lj_sites.h"
 #include "proc/elf.h"
 
 /* Finds the call sites of class LJ_SITE_RBP in a file's VM. -E2BIG: more than max. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn_data.h"
 
 #define MAX_BRANCHES 64
 #define MAX_CALLS 32 /* calls with arguments that are followed */
@@ -17,7 +17,7 @@ struct api_value {
 };
 
 struct api_state {
-	struct api_value reg[X86_REGS];
+	struct api_value reg[INSN_REGS];
 };
 
 struct branch {
@@ -68,14 +68,6 @@ static void note(struct api_walk *w, const struct api_value *v, int64_t disp, ui
 	w->facts[w->nfacts++] = f;
 }
 
-/* True if it accesses a single field. SSE moves access whole values, or adjacent fields. */
-static bool accesses(const struct x86_insn *in)
-{
-	return in->mem_size && in->mem_size <= 8 && in->index == X86_NONE && in->base < X86_REGS &&
-	       (in->reg[0] == X86_NONE || in->reg[0] < X86_XMM) &&
-	       (in->reg[1] == X86_NONE || in->reg[1] < X86_XMM);
-}
-
 static struct api_value loaded(const struct api_walk *w, const struct api_value *base, int64_t disp)
 {
 	struct api_value v = {};
@@ -100,59 +92,32 @@ static void moved(struct api_value *v, int64_t by)
 		v->add = (int32_t)add;
 }
 
-/* True if the instruction adds or subtracts a constant. */
-static bool add_constant(const struct x86_insn *in, int64_t *by)
-{
-	*by = in->mnemonic == ZYDIS_MNEMONIC_SUB ? -in->imm : in->imm;
-	return in->size == 8 && in->reg[0] < X86_REGS && in->has_imm &&
-	       (in->mnemonic == ZYDIS_MNEMONIC_ADD || in->mnemonic == ZYDIS_MNEMONIC_SUB);
-}
-
-/* True if the instruction sets a register to a value that can be followed; stores both. */
-static bool gives(const struct api_walk *w, const struct api_state *s, const struct x86_insn *in,
-		  uint8_t *reg, struct api_value *v)
-{
-	bool direct = in->has_mem && in->index == X86_NONE && in->base < X86_REGS;
-	int64_t by;
-
-	*reg = in->reg[0];
-	if (in->size != 8 || *reg >= X86_REGS)
-		return false;
-	if (add_constant(in, &by)) {
-		*v = s->reg[*reg];
-		moved(v, by);
-	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && in->reg[1] < X86_REGS) {
-		*v = s->reg[in->reg[1]];
-	} else if (in->mnemonic == ZYDIS_MNEMONIC_MOV && direct) {
-		*v = loaded(w, &s->reg[in->base], in->disp);
-	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEA && direct) {
-		*v = s->reg[in->base];
-		moved(v, in->disp);
-	} else {
-		return false;
-	}
-	return true;
-}
-
-static void step(struct api_walk *w, struct api_state *s, const struct x86_insn *in)
+static void step(struct api_walk *w, struct api_state *s, const struct insn *in)
 {
 	struct api_value v = {};
-	uint8_t reg = X86_NONE, r;
-	bool known = gives(w, s, in, &reg, &v);
+	struct insn_def def;
+	bool known = insn_def(in, &def);
+	uint8_t r;
 
-	if (known && v.add && v.path.depth)
+	if (known && def.load) {
+		v = loaded(w, &s->reg[def.from], def.by);
+	} else if (known) {
+		v = s->reg[def.from];
+		moved(&v, def.by);
+	}
+	if (v.add && v.path.depth)
 		note(w, &v, 0, PUC_ADDRESS);
-	else if (accesses(in))
+	else if (insn_accesses_field(in))
 		note(w, &s->reg[in->base], in->disp, (uint8_t)in->mem_size);
-	for (r = 0; r < X86_REGS; r++)
-		if (x86_writes(in, r))
+	for (r = 0; r < INSN_REGS; r++)
+		if (insn_writes(in, r))
 			s->reg[r] = (struct api_value){};
 	if (known)
-		s->reg[reg] = v;
-	if (!x86_is_call(in))
+		s->reg[def.reg] = v;
+	if (!insn_is_call(in))
 		return;
-	for (r = 0; r < X86_REGS; r++) /* caller-saved registers */
-		if (r <= X86_RDX || r == X86_RSI || r == X86_RDI || (r >= 8 && r <= 11))
+	for (r = 0; r < INSN_REGS; r++)
+		if (insn_is_caller_saved(r))
 			s->reg[r] = (struct api_value){};
 }
 
@@ -164,9 +129,6 @@ static void later(struct api_walk *w, size_t at, const struct api_state *s)
 	}
 }
 
-/* Registers of arguments, in order. */
-static const uint8_t argument[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, 8, 9};
-
 /* Records a call, or a tail call, with those of its arguments that are deep enough to follow. */
 static void leave(struct api_walk *w, size_t to, const struct api_state *s)
 {
@@ -176,12 +138,12 @@ static void leave(struct api_walk *w, size_t to, const struct api_state *s)
 
 	if (!w->calls || w->calls->n == MAX_CALLS)
 		return;
-	for (i = 0; i < sizeof(argument); i++) {
-		const struct api_value *v = &s->reg[argument[i]];
+	for (i = 0; i < INSN_ARGS; i++) {
+		const struct api_value *v = &s->reg[insn_arg[i]];
 
 		if (v->path.depth < w->from)
 			continue;
-		call.state.reg[argument[i]] = *v;
+		call.state.reg[insn_arg[i]] = *v;
 		any = true;
 	}
 	for (i = 0; i < w->calls->n; i++)
@@ -194,22 +156,22 @@ static void leave(struct api_walk *w, size_t to, const struct api_state *s)
 static void follow(struct api_walk *w, size_t at, struct api_state s)
 {
 	while (at < w->size && !(w->seen[at >> 3] & 1 << (at & 7))) {
-		struct x86_insn in;
+		struct insn in;
 
-		if (!x86_decode(w->text + at, w->size - at, &in))
+		if (!insn_decode(w->text + at, w->size - at, &in))
 			return;
 		w->seen[at >> 3] |= (uint8_t)(1 << (at & 7));
 		at += in.len;
-		if (x86_is_jcc_rel(&in))
+		if (insn_is_branch(&in))
 			later(w, at + (size_t)in.imm, &s); /* leaves the text: beyond size */
-		if (x86_is_call(&in) && in.relative)
+		if (insn_is_call(&in) && in.relative)
 			leave(w, at + (size_t)in.imm, &s);
 		step(w, &s, &in);
-		if (x86_is_jmp_rel(&in))
+		if (insn_is_jump(&in))
 			at += (size_t)in.imm;
-		else if (x86_ends(&in))
+		else if (insn_ends(&in))
 			return;
-		if (x86_is_jmp_rel(&in) && at >= w->size)
+		if (insn_is_jump(&in) && at >= w->size)
 			leave(w, at, &s);
 	}
 }
@@ -232,7 +194,7 @@ size_t puc_api_facts(const uint8_t *text, size_t size, struct puc_fact facts[PUC
 	struct api_state entry = {};
 
 	w.size = size < PUC_API_TEXT ? size : PUC_API_TEXT;
-	entry.reg[X86_RDI].path.depth = 1;
+	entry.reg[insn_arg[0]].path.depth = 1;
 	follow_all(&w, &entry);
 	return w.nfacts;
 }
@@ -263,7 +225,7 @@ size_t puc_api_deep_facts(struct elf_file *elf, uint64_t start,
 	if (!calls)
 		return 0;
 	calls->call[calls->n++] = (struct call){.start = start};
-	calls->call[0].state.reg[X86_RDI].path.depth = 1;
+	calls->call[0].state.reg[insn_arg[0]].path.depth = 1;
 	for (i = 0; i < calls->n; i++) {
 		w.start = calls->call[i].start;
 		w.size = read_text(elf, w.start, text);

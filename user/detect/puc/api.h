@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds the fields of lua_State that a compiled function of PUC Lua's API accesses, by the offsets
- * in its instructions: symbolic execution of moves and loads, from L in rdi on. Each instruction is
+ * in its instructions: symbolic execution of moves and loads, from the first argument, L, on. Each instruction is
  * visited once.
  */
 #ifndef DETECT_PUC_API_H

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn_data.h"
 #include "detect/call_graph.h"
 #include "detect/calls.h"
 #include "recognise.h"
@@ -65,11 +65,6 @@ static void puc_calls_free(struct puc_calls *c)
 	free(c->text);
 }
 
-static bool sets_rsi_to_constant(const struct x86_insn *in)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->reg[0] == X86_RSI && in->base == X86_RIP;
-}
-
 /* Appends the call at `ret - len`, if it is of another function of the graph. */
 static void add_meta(struct puc_calls *c, uint32_t fn, uint64_t ret, int64_t distance)
 {
@@ -87,30 +82,30 @@ static void add_meta(struct puc_calls *c, uint32_t fn, uint64_t ret, int64_t dis
 static void find_metas(struct puc_calls *c, uint32_t fn)
 {
 	const struct call_function *f = &c->g.fn[fn];
-	bool rsi_is_constant = false;
+	bool arg_is_constant = false;
 	unsigned int near = 0;
-	struct x86_insn in;
+	struct insn in;
+	int64_t value;
 	size_t at;
 
 	if (f->size > TEXT_MOST || elf_read(c->g.elf, f->start, c->text, f->size))
 		return;
 	for (at = 0; at < f->size; at += in.len) {
-		if (!x86_decode(c->text + at, f->size - at, &in)) {
+		if (!insn_decode(c->text + at, f->size - at, &in)) {
 			in.len = 1;
 			near = 0;
 			continue;
 		}
-		if (x86_writes(&in, X86_RSI) || x86_is_call(&in) || x86_is_jmp_rel(&in))
-			rsi_is_constant = sets_rsi_to_constant(&in);
-		if (in.mnemonic == ZYDIS_MNEMONIC_MOV && in.reg[0] == X86_RDX && in.has_imm &&
-		    in.imm == c->tm) {
-			near = rsi_is_constant ? 0 : ARG_NEAR;
+		if (insn_writes(&in, insn_arg[1]) || insn_is_call(&in) || insn_is_jump(&in))
+			arg_is_constant = insn_sets_address(&in, insn_arg[1]);
+		if (insn_sets_constant(&in, insn_arg[2], &value) && value == c->tm) {
+			near = arg_is_constant ? 0 : ARG_NEAR;
 			continue;
 		}
-		if (near && x86_is_call(&in) && in.relative)
+		if (near && insn_is_call(&in) && in.relative)
 			add_meta(c, fn, f->start + at + in.len, in.imm);
-		if (sets_rsi_to_constant(&in) || x86_is_call(&in) || x86_is_jmp_rel(&in) ||
-		    x86_ends(&in) || x86_writes(&in, X86_RDX))
+		if (insn_sets_address(&in, insn_arg[1]) || insn_is_call(&in) || insn_is_jump(&in) ||
+		    insn_ends(&in) || insn_writes(&in, insn_arg[2]))
 			near = 0;
 		near -= near != 0;
 	}
@@ -189,16 +184,15 @@ static bool is_tried_by_vm(const struct puc_calls *c, const struct meta *m)
 	return calls_to(c, c->vm, m->fn) && !calls_c(c, m->fn);
 }
 
-/* or [reg + callstatus], CIST_TAIL */
-static bool sets_tail(const struct puc_calls *c, const struct x86_insn *in, size_t at)
+/* callstatus |= CIST_TAIL */
+static bool sets_tail(const struct puc_calls *c, const struct insn *in, size_t at)
 {
 	(void)at;
-	return in->mnemonic == ZYDIS_MNEMONIC_OR && x86_is_field(in) && in->has_imm &&
-	       in->disp == c->layout->ci_callstatus && in->imm == c->layout->cist_tail;
+	return insn_sets_bits(in, c->layout->ci_callstatus, c->layout->cist_tail);
 }
 
 /* A jump or a call to its function's own begin: then the probe there sees the metamethod, too. */
-static bool is_recursion(const struct puc_calls *c, const struct x86_insn *in, size_t at)
+static bool is_recursion(const struct puc_calls *c, const struct insn *in, size_t at)
 {
 	(void)c;
 	return in->relative && (int64_t)at + in->len + in->imm == 0;
@@ -206,16 +200,16 @@ static bool is_recursion(const struct puc_calls *c, const struct x86_insn *in, s
 
 /* True if one of the function's instructions is such. */
 static bool has_insn(const struct puc_calls *c, uint32_t fn,
-		     bool (*is)(const struct puc_calls *c, const struct x86_insn *in, size_t at))
+		     bool (*is)(const struct puc_calls *c, const struct insn *in, size_t at))
 {
 	const struct call_function *f = &c->g.fn[fn];
-	struct x86_insn in;
+	struct insn in;
 	size_t at;
 
 	if (f->size > TEXT_MOST || elf_read(c->g.elf, f->start, c->text, f->size))
 		return false;
 	for (at = 0; at < f->size; at += in.len) {
-		if (!x86_decode(c->text + at, f->size - at, &in))
+		if (!insn_decode(c->text + at, f->size - at, &in))
 			in.len = 1;
 		else if (is(c, &in, at))
 			return true;
@@ -241,32 +235,27 @@ static int add_pretailcall(struct puc_calls *c)
 	return found == c->g.n ? -ENOTSUP : add_entry(c, found);
 }
 
-static bool is_emulated(const struct x86_insn *in)
-{
-	return (in->mnemonic == ZYDIS_MNEMONIC_PUSH && in->reg[0] != X86_NONE && !in->has_mem) ||
-	       (in->mnemonic == ZYDIS_MNEMONIC_NOP && in->len == 1);
-}
-
 /* The probe of an entry: at its first instruction, or one near that the kernel emulates. */
 static struct call_probe entry_probe(struct puc_calls *c, uint32_t fn)
 {
 	const struct call_function *f = &c->g.fn[fn];
 	struct call_probe probe = {.addr = f->start, .site = LB_CALL_PUC_ENTRY, .stepped = true};
-	uint8_t text[ENTRY_NEAR * 15];
+	uint8_t text[ENTRY_NEAR * INSN_BYTES];
 	size_t size = f->size < sizeof(text) ? f->size : sizeof(text), at = 0;
-	struct x86_insn in;
+	struct insn in;
 	unsigned int i;
 
 	if (elf_read(c->g.elf, f->start, text, size))
 		return probe;
-	for (i = 0; i < ENTRY_NEAR && x86_decode(text + at, size - at, &in); i++, at += in.len) {
-		if (is_emulated(&in)) {
+	for (i = 0; i < ENTRY_NEAR && insn_decode(text + at, size - at, &in); i++, at += in.len) {
+		if (insn_is_emulated(&in)) {
 			probe.addr = f->start + at;
 			probe.stepped = false;
 			return probe;
 		}
-		if (x86_writes(&in, X86_RDI) || x86_writes(&in, X86_RSI) ||
-		    x86_writes(&in, X86_RDX) || x86_is_call(&in) || in.relative || x86_ends(&in))
+		if (insn_writes(&in, insn_arg[0]) || insn_writes(&in, insn_arg[1]) ||
+		    insn_writes(&in, insn_arg[2]) || insn_is_call(&in) || in.relative ||
+		    insn_ends(&in))
 			return probe;
 	}
 	return probe;

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/insn_data.h"
 
 #define MAX_CODE 8192	/* of lua_gc: the largest of 35 builds has 1.8 KiB */
 #define MAX_CALLEES 64	/* distinct ones, of collectgarbage, lua_gc and the collector's entries */
@@ -123,35 +123,23 @@ static void list_callees(const struct gc_search *s, uint32_t fn, struct callees 
 	}
 }
 
-static bool shifts(const struct x86_insn *in)
-{
-	return (in->mnemonic == ZYDIS_MNEMONIC_SHR || in->mnemonic == ZYDIS_MNEMONIC_SAR) &&
-	       in->has_imm && in->imm == 10;
-}
-
-static bool masks(const struct x86_insn *in)
-{
-	return (in->mnemonic == ZYDIS_MNEMONIC_AND || in->mnemonic == ZYDIS_MNEMONIC_MOV) &&
-	       in->has_imm && in->imm == 0x3ff;
-}
-
 static bool counts_memory(const struct call_graph *g, uint32_t fn)
 {
 	uint64_t size = g->fn[fn].size;
 	uint8_t *text __free = malloc(MAX_CODE);
 	bool kib = false, rest = false;
-	struct x86_insn in;
+	struct insn in;
 	size_t at;
 
 	if (!text || size > MAX_CODE || elf_read(g->elf, g->fn[fn].start, text, size))
 		return false;
 	for (at = 0; at < size; at += in.len) {
-		if (!x86_decode(text + at, size - at, &in)) {
+		if (!insn_decode(text + at, size - at, &in)) {
 			in.len = 1;
 			continue;
 		}
-		kib |= shifts(&in);
-		rest |= masks(&in);
+		kib |= insn_shifts_right(&in, 10);
+		rest |= insn_has_mask(&in, 0x3ff);
 	}
 	return kib && rest;
 }

@@ -50,7 +50,7 @@
 #include <unwind/puc/layout.h>
 
 #include "base/cleanup.h"
-#include "arch/x86_64/insn.h"
+#include "arch/puc_loop.h"
 
 #define MIN_SIZE 2048 /* the smallest known has 4100 bytes, by gcc -Os */
 #define MAX_SIZE (64u << 10)
@@ -58,10 +58,9 @@
 #define STEP_NEAR 6    /* instructions between a fetch and its step */
 #define JUMP_NEAR 24   /* instructions from the opcode to the jump */
 #define BLOCK_NEAR 8   /* instructions from the start of the fetch's block to the fetch */
-#define INSN_SIZE 4    /* sizeof(Instruction) */
 
 struct code {
-	struct x86_insn *in;
+	struct insn *in;
 	uint32_t *at;	 /* offsets from the function's start */
 	uint32_t *index; /* by byte of the function: the instruction that begins there */
 	size_t n, size, room;
@@ -89,8 +88,8 @@ static int code_reserve(struct code *code, size_t size)
 }
 
 struct vm_votes {
-	uint16_t fetch[X86_REGS];
-	uint16_t save[X86_REGS][X86_REGS]; /* [base][source] */
+	uint16_t fetch[INSN_REGS];
+	uint16_t save[INSN_REGS][INSN_REGS]; /* [base][source] */
 	uint16_t address; /* lea of the field: clang may keep a pointer to savedpc */
 };
 
@@ -110,9 +109,9 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 	code->size = size;
 	memset(code->index, 0xff, size * sizeof(*code->index));
 	while (at < size) {
-		struct x86_insn *in = &code->in[code->n];
+		struct insn *in = &code->in[code->n];
 
-		if (!x86_decode(text + at, size - at, in)) {
+		if (!insn_decode(text + at, size - at, in)) {
 			at++; /* padding, or an unknown instruction: resynchronises */
 			continue;
 		}
@@ -122,43 +121,18 @@ static void decode(struct code *code, const uint8_t *text, size_t size)
 	}
 }
 
-static bool is_fetch(const struct x86_insn *in)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == INSN_SIZE &&
-	       in->reg[0] != X86_NONE && x86_is_field(in) &&
-	       (in->disp == 0 || in->disp == -INSN_SIZE);
-}
-
-/* Returns the register that add r, 4 or lea r, [from + 4] points to the next instruction. */
-static uint8_t stepped(const struct x86_insn *in, uint8_t from)
-{
-	bool adds =
-		in->mnemonic == ZYDIS_MNEMONIC_ADD && in->reg[0] == from && in->imm == INSN_SIZE;
-	bool leads = in->mnemonic == ZYDIS_MNEMONIC_LEA && x86_is_field(in) && in->base == from &&
-		     in->disp == INSN_SIZE;
-
-	return in->size == 8 && (adds || leads) ? in->reg[0] : X86_NONE;
-}
-
 static uint8_t fetch_steps(const struct code *c, size_t at)
 {
 	size_t i = at > STEP_NEAR ? at - STEP_NEAR : 0;
-	uint8_t reg = X86_NONE;
+	uint8_t reg = INSN_NO_REG;
 
 	for (; i < c->n && i <= at + STEP_NEAR; i++) {
-		uint8_t r = stepped(&c->in[i], c->in[at].base);
+		uint8_t r = puc_stepped(&c->in[i], c->in[at].base);
 
-		if (r != X86_NONE)
+		if (r != INSN_NO_REG)
 			reg = r;
 	}
 	return reg;
-}
-
-/* True of a mov of a register from or to a variable of the function. */
-static bool moves_local(const struct x86_insn *in, unsigned operand, uint8_t reg)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && x86_is_field(in) &&
-	       in->base == X86_RBP && in->disp < 0 && in->reg[operand] == reg;
 }
 
 /* True if the fetch `at` steps a variable on the C stack: a load before it and a store after it. */
@@ -168,46 +142,27 @@ static bool steps_local(const struct code *c, size_t at, uint8_t stepped_to)
 
 	for (i = first; i < at; i++)
 		for (k = i + 1; k < at + STEP_NEAR && k < c->n; k++)
-			if (moves_local(&c->in[i], 0, c->in[at].base) &&
-			    moves_local(&c->in[k], 1, stepped_to) && c->in[i].disp == c->in[k].disp)
+			if (puc_moves_local(&c->in[i], 0, c->in[at].base) &&
+			    puc_moves_local(&c->in[k], 1, stepped_to) &&
+			    c->in[i].disp == c->in[k].disp)
 				return true;
 	return false;
-}
-
-/* True of a `switch`'s comparison with a number of cases that is not the version's. */
-static bool refutes(const struct x86_insn *in, uint8_t opcode, uint8_t limit)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_CMP && in->reg[0] == opcode && in->has_imm &&
-	       (in->imm > limit || in->imm < limit - 3);
-}
-
-static bool is_opcode(const struct x86_insn *in, uint8_t mask)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_AND && in->size >= 4 && in->reg[0] != X86_NONE &&
-	       in->imm == mask;
-}
-
-/* True of mov (%r13,%rax,8),%rax, from the table. A retpoline's direct jump follows it. */
-static bool loads_by_index(const struct x86_insn *in)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->has_mem &&
-	       in->index != X86_NONE && in->reg[0] != X86_NONE;
 }
 
 static bool leaves(const struct code *c, size_t i)
 {
 	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
 
-	return x86_is_jmp_rel(&c->in[i]) && target > c->at[c->n - 1];
+	return insn_is_jump(&c->in[i]) && target > c->at[c->n - 1];
 }
 
 /* True if instruction i + 1 is adjacent to i and runs after it, unless i is a taken branch. */
 static bool goes_on(const struct code *c, size_t i)
 {
-	const struct x86_insn *in = &c->in[i];
+	const struct insn *in = &c->in[i];
 
-	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !x86_is_call(in) &&
-	       !x86_is_jmp_rel(in) && !x86_ends(in);
+	return i + 1 < c->n && c->at[i] + in->len == c->at[i + 1] && !insn_is_call(in) &&
+	       !insn_is_jump(in) && !insn_ends(in);
 }
 
 /* Returns the instruction that runs after i, branches not taken; c->n: unknown. */
@@ -215,7 +170,7 @@ static size_t next_run(const struct code *c, size_t i)
 {
 	uint32_t target = c->at[i] + c->in[i].len + (uint32_t)c->in[i].imm;
 
-	if (!x86_is_jmp_rel(&c->in[i]))
+	if (!insn_is_jump(&c->in[i]))
 		return goes_on(c, i) ? i + 1 : c->n;
 	return target < c->size && c->index[target] != NO_INDEX ? c->index[target] : c->n;
 }
@@ -223,34 +178,28 @@ static size_t next_run(const struct code *c, size_t i)
 /* True if i jumps to an indirect jump: without optimisation all share one. */
 static bool jumps_on(const struct code *c, size_t i)
 {
-	size_t next = x86_is_jmp_rel(&c->in[i]) ? next_run(c, i) : c->n;
+	size_t next = insn_is_jump(&c->in[i]) ? next_run(c, i) : c->n;
 
-	return next < c->n && x86_is_jmp_indirect(&c->in[next]);
+	return next < c->n && insn_is_indirect_jump(&c->in[next]);
 }
 
 static bool jumps_by_opcode(const struct code *c, size_t at, const struct puc_vm_wanted *w)
 {
 	size_t i;
 
-	if (!is_opcode(&c->in[at], w->opcode_mask))
+	if (!puc_is_opcode(&c->in[at], w->opcode_mask))
 		return false;
 	for (i = at + 1; i < c->n && i < at + JUMP_NEAR; i++) {
-		const struct x86_insn *in = &c->in[i];
+		const struct insn *in = &c->in[i];
 
-		if (x86_is_jmp_indirect(in) || (leaves(c, i) && loads_by_index(&c->in[i - 1])) ||
-		    jumps_on(c, i))
+		if (insn_is_indirect_jump(in) ||
+		    (leaves(c, i) && puc_loads_by_index(&c->in[i - 1])) || jumps_on(c, i))
 			return true;
-		if (x86_is_call(in) || x86_ends(in) ||
-		    refutes(in, c->in[at].reg[0], w->opcode_limit))
+		if (insn_is_call(in) || insn_ends(in) ||
+		    puc_refutes(in, c->in[at].reg[0], w->opcode_limit))
 			return false;
 	}
 	return false;
-}
-
-static bool is_save(const struct x86_insn *in, uint16_t field)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_MOV && in->size == 8 && in->reg[1] != X86_NONE &&
-	       x86_is_field(in) && in->disp == field;
 }
 
 /* Returns the stores by the base register that has most of them. */
@@ -258,10 +207,10 @@ static const uint16_t *saves_to(const struct vm_votes *v)
 {
 	unsigned base, reg, most = 0, best = 0;
 
-	for (base = 0; base < X86_REGS; base++) {
+	for (base = 0; base < INSN_REGS; base++) {
 		unsigned sum = 0;
 
-		for (reg = 0; reg < X86_REGS; reg++)
+		for (reg = 0; reg < INSN_REGS; reg++)
 			sum += v->save[base][reg];
 		if (sum > most) {
 			most = sum;
@@ -276,7 +225,7 @@ static uint8_t elect(const struct vm_votes *v, const uint16_t *saves)
 {
 	unsigned reg, first = 0, second = 0, best = 0;
 
-	for (reg = 0; reg < X86_REGS; reg++) {
+	for (reg = 0; reg < INSN_REGS; reg++) {
 		unsigned n = v->fetch[reg] + saves[reg];
 
 		if (n > first) {
@@ -297,10 +246,9 @@ static uint16_t saved_elsewhere(const struct code *c, const struct vm_votes *v)
 	size_t i;
 
 	for (i = 0; i < c->n; i++) {
-		const struct x86_insn *in = &c->in[i];
+		const struct insn *in = &c->in[i];
 
-		if (in->disp < 0 || in->disp > 255 || !is_save(in, (uint16_t)in->disp) ||
-		    !v->fetch[in->reg[1]])
+		if (in->disp < 0 || in->disp > 255 || !puc_is_save(in) || !v->fetch[in->reg[1]])
 			continue;
 		if (++count[in->disp] > most) {
 			most = count[in->disp];
@@ -318,8 +266,8 @@ static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t 
 
 	if (c->in[at].disp)
 		return false;
-	for (i = at; i < at + STEP_NEAR && goes_on(c, i) && !x86_writes(&c->in[i], base); i++)
-		if (stepped(&c->in[i + 1], base) == pc_reg) {
+	for (i = at; i < at + STEP_NEAR && goes_on(c, i) && !insn_writes(&c->in[i], base); i++)
+		if (puc_stepped(&c->in[i + 1], base) == pc_reg) {
 			*step = i + 1;
 			return true;
 		}
@@ -329,13 +277,13 @@ static bool step_behind(const struct code *c, size_t at, uint8_t pc_reg, size_t 
 /* The same before it: then the fetch is from pc_reg - 4, or from another register. */
 static bool step_before(const struct code *c, size_t at, uint8_t pc_reg, size_t *step)
 {
-	const struct x86_insn *fetch = &c->in[at];
+	const struct insn *fetch = &c->in[at];
 	size_t i;
 
 	if ((fetch->disp != 0) != (fetch->base == pc_reg))
 		return false;
 	for (i = at; i && at - i < STEP_NEAR && goes_on(c, i - 1); i--)
-		if (stepped(&c->in[i - 1], fetch->base) == pc_reg) {
+		if (puc_stepped(&c->in[i - 1], fetch->base) == pc_reg) {
 			*step = i - 1;
 			return true;
 		}
@@ -352,25 +300,18 @@ static size_t block_begins(const struct code *c, size_t first, uint8_t base)
 	size_t i;
 
 	for (i = 0; i < c->n; i++) {
-		const struct x86_insn *in = &c->in[i];
+		const struct insn *in = &c->in[i];
 		uint32_t target = c->at[i] + in->len + (uint32_t)in->imm;
 
-		if ((x86_is_jcc_rel(in) || x86_is_jmp_rel(in)) && target <= c->at[first] &&
+		if ((insn_is_branch(in) || insn_is_jump(in)) && target <= c->at[first] &&
 		    target > begin)
 			begin = target;
 	}
 	for (i = first; c->at[i] != begin; i--)
 		if (!i || first - i == BLOCK_NEAR || !goes_on(c, i - 1) ||
-		    x86_writes(&c->in[i - 1], base))
+		    insn_writes(&c->in[i - 1], base))
 			return first;
 	return i;
-}
-
-/* True of lea -0x7fffc(pc,Bx,4),pc: one before the target */
-static bool jumps_pc(const struct x86_insn *in, uint8_t pc_reg)
-{
-	return in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && in->base == pc_reg &&
-	       in->index != X86_NONE && in->reg[0] == pc_reg;
 }
 
 static bool begins_one(const struct puc_text *text, size_t n, uint32_t at)
@@ -418,8 +359,8 @@ static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
 	size_t i, at = 0, step = 0, fetches = 0, begin, n = 1;
 
 	for (i = 0; i < c->n; i++)
-		if (is_fetch(&c->in[i]) && (step_behind(c, i, vm->pc_reg, &step) ||
-					    step_before(c, i, vm->pc_reg, &step))) {
+		if (puc_is_fetch(&c->in[i]) && (step_behind(c, i, vm->pc_reg, &step) ||
+						step_before(c, i, vm->pc_reg, &step))) {
 			fetches++;
 			at = i;
 		}
@@ -431,7 +372,7 @@ static void find_fetch(const struct code *c, struct elf_puc_vm *vm)
 	if (vm->fetch_reg == vm->pc_reg)
 		return;
 	for (i = 0; i < c->n; i++)
-		if (jumps_pc(&c->in[i], vm->pc_reg))
+		if (puc_jumps_pc(&c->in[i], vm->pc_reg))
 			n = add_way(c, i, vm->fetch, n);
 }
 
@@ -443,24 +384,22 @@ static void measure(const struct code *c, const struct puc_vm_wanted *w, struct 
 	size_t i;
 
 	for (i = 0; i < c->n; i++) {
-		const struct x86_insn *in = &c->in[i];
-		uint8_t r = is_fetch(in) ? fetch_steps(c, i) : X86_NONE;
+		const struct insn *in = &c->in[i];
+		uint8_t r = puc_is_fetch(in) ? fetch_steps(c, i) : INSN_NO_REG;
 
-		if (r != X86_NONE) {
+		if (r != INSN_NO_REG) {
 			v.fetch[r]++;
 			vm->fetches++;
 			vm->local += steps_local(c, i, r);
 		}
-		if (is_save(in, w->savedpc))
+		if (puc_is_save(in) && in->disp == w->savedpc)
 			v.save[in->base][in->reg[1]]++;
-		if (in->mnemonic == ZYDIS_MNEMONIC_LEA && in->size == 8 && x86_is_field(in) &&
-		    in->disp == w->savedpc)
-			v.address++;
+		v.address += puc_takes_address(in, w->savedpc);
 		vm->jumps += jumps_by_opcode(c, i, w);
 	}
 	saves = saves_to(&v);
 	vm->pc_reg = elect(&v, saves);
-	for (reg = 0; reg < X86_REGS; reg++)
+	for (reg = 0; reg < INSN_REGS; reg++)
 		if (vm->pc_reg == PUC_NO_REG ? v.fetch[reg] != 0 : reg == vm->pc_reg)
 			vm->saves += saves[reg];
 	if (!vm->saves)
@@ -478,18 +417,6 @@ static bool better(const struct elf_puc_vm *a, const struct elf_puc_vm *b)
 	return a->size > b->size;
 }
 
-static bool has_opcode(const uint8_t *text, size_t size, uint8_t mask)
-{
-	const uint8_t *p = text, *end = text + size - 2;
-
-	while (p < end && (p = memchr(p, 0x83, (size_t)(end - p)))) {
-		if ((p[1] & 0xf8) == 0xe0 && p[2] == mask)
-			return true;
-		p++;
-	}
-	return false;
-}
-
 static int look_at(void *arg, const struct elf_fde *fde)
 {
 	struct vm_search *s = arg;
@@ -497,7 +424,7 @@ static int look_at(void *arg, const struct elf_fde *fde)
 
 	if (fde->size < MIN_SIZE || fde->size > MAX_SIZE ||
 	    elf_read(s->elf, fde->start, s->text, fde->size) ||
-	    !has_opcode(s->text, fde->size, s->wanted->opcode_mask))
+	    !puc_has_opcode(s->text, fde->size, s->wanted->opcode_mask))
 		return 0;
 	if (!elf_spend(s->elf, fde->size * DECODE_STEPS)) /* FDEs may overlap */
 		return -EDQUOT;

@@ -4,8 +4,8 @@
  * from a jump, which sets it to its target, to the end of the fetch there it is the address of the
  * next instruction itself.
  */
-#ifndef ARCH_X86_64_LJ_JUMPS_H
-#define ARCH_X86_64_LJ_JUMPS_H
+#ifndef ARCH_LJ_JUMPS_H
+#define ARCH_LJ_JUMPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

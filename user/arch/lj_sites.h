@@ -2,12 +2,12 @@
 /*
  * Classifies the calls out of LuaJIT's assembler VM by how it restores BASE afterwards.
  *
- * Helpers that may touch the Lua stack are called with L->base stored, and BASE (rdx) is reloaded
- * from it. Helpers that do not (lj_tab_get, libm) are called with BASE kept in rbp, and then
- * L->base may be stale: the unwinder has to take BASE from rbp of that frame.
+ * Helpers that may touch the Lua stack are called with L->base stored, and BASE is reloaded from it.
+ * Helpers that do not (lj_tab_get, libm) are called with BASE kept in RB, rbp of x86-64, and then
+ * L->base may be stale: the unwinder has to take BASE from RB of that frame.
  */
-#ifndef ARCH_X86_64_LJ_SITES_H
-#define ARCH_X86_64_LJ_SITES_H
+#ifndef ARCH_LJ_SITES_H
+#define ARCH_LJ_SITES_H
 
 #include <stdbool.h>
 #include <stddef.h>
