@@ -23,6 +23,8 @@ FAULTS = [
     ("includes", "user/record/session.c", 'void f(void) { printf("x"); }\n', "do not print"),
     ("includes", "user/sym/native.c", "void f(void) { HASH_FIND_INT(all, &pid, p); }\n", "table by pid"),
     ("includes", "include/unwind/unwind.h", "struct pt_regs;\n", "pt_regs"),
+    ("includes", "user/detect/puc/vm.c", '#include "arch/x86_64/insn.h"\n', "insn.h is of one processor"),
+    ("includes", "user/jit/work.c", "#include <Zydis/Zydis.h>\n", "Zydis.h is of one processor"),
     ("includes", "user/newfolder/x.c", BSD, "not in the list"),
     ("circles", "user/base/sudo.c", "struct text {\n\tint x;\n};\n", "struct text is defined"),
     ("circles", "tests/unit/test_hash.c", "struct text {\n\tint x;\n};\n", "struct text is defined"),
