@@ -33,9 +33,10 @@ def test_interpreted(library, workload):
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
 
 
-def test_compiled(library):
-    """Functions and inlined callers; positions come from the trace's snapshots."""
-    result = run(library, "jon", "compile")
+@pytest.mark.parametrize("workload", ["compile", "arith"])
+def test_compiled(library, workload):
+    """Functions and inlined callers; positions come from the trace's snapshots. Loops without a guard but their last."""
+    result = run(library, "jon", workload)
     assert result.states["Compiled"], result.states
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
 

@@ -168,6 +168,76 @@ static void mcode_before_loop(struct lj_scene *s)
 }
 
 /*
+ * The trace began at the end of the loop 4 .. 10 of f. Its last guard ends the loop: the snapshot goes on behind it.
+ * Without mcofs the code before this guard is the loop's, with mcofs the snapshot begins there.
+ */
+static void ends_loop(struct lj_scene *s, struct compiled_scene *c, uint32_t startins)
+{
+	*c = sc_compiled(s);
+	lji_put32(&s->img, c->t.addr + LJI_OFF(&s->img, TRACE_STARTINS), startins);
+	s->in.regs.ip = c->t.mcode + 0x151;
+}
+
+static void want_loop(struct lj_scene *s, struct compiled_scene *c, uint32_t end)
+{
+	lji_snap(&s->img, &c->t, 0x150, lji_bc(&s->img, c->f, end), 0, NULL, 0);
+	want_lua(s, c->f, s->img.lj.mcofs ? end : 10, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+static void mcode_ends_for(struct lj_scene *s)
+{
+	struct compiled_scene c;
+
+	ends_loop(s, &c, (0x8000u - 6) << 16);
+	want_loop(s, &c, 11);
+}
+
+static void mcode_ends_while(struct lj_scene *s)
+{
+	struct compiled_scene c;
+
+	ends_loop(s, &c, (0x8000u + 6) << 16);
+	want_loop(s, &c, 17);
+}
+
+/* The snapshot is of another instruction, or the loop's instruction has no jump. */
+static void mcode_ends_no_loop(struct lj_scene *s)
+{
+	struct compiled_scene c;
+
+	ends_loop(s, &c, 2u << 16);
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.f, 11), 0, NULL, 0);
+	want_lua(s, c.f, 11, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* f has called itself, and the guard ends the inner loop. */
+static void mcode_ends_inlined_loop(struct lj_scene *s)
+{
+	struct compiled_scene c;
+
+	ends_loop(s, &c, (0x8000u - 6) << 16);
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.f, 11), 6,
+		 (struct lji_entry[]){{6, tv(c.f)}, {7, call_link(s, c.f, 12, 4)}}, 2);
+	want_lua(s, c.f, 11, THREAD | TRACE);
+	want_lua(s, c.f, 12, TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+/* A side trace begins at any instruction, such as the jump of an inner loop. */
+static void mcode_side_ends_loop(struct lj_scene *s)
+{
+	struct compiled_scene c;
+
+	ends_loop(s, &c, (0x8000u - 6) << 16);
+	lji_put16(&s->img, c.t.addr + LJI_OFF(&s->img, TRACE_ROOT), 2);
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.f, 11), 0, NULL, 0);
+	want_lua(s, c.f, 11, THREAD | TRACE);
+	want_lua(s, s->main, 5, 0);
+}
+
+/*
  * Frames that the trace did not make are still on the stack: the function and the link of a slot
  * that its snapshot does not have, or that it loaded from there.
  */
@@ -580,6 +650,11 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"mcode_waited_for_jump", mcode_waited_for_jump},
 	{"mcode_loop_faults", mcode_loop_faults},
 	{"mcode_before_loop", mcode_before_loop},
+	{"mcode_ends_for", mcode_ends_for},
+	{"mcode_ends_while", mcode_ends_while},
+	{"mcode_ends_no_loop", mcode_ends_no_loop},
+	{"mcode_ends_inlined_loop", mcode_ends_inlined_loop},
+	{"mcode_side_ends_loop", mcode_side_ends_loop},
 	{"mcode_slots_on_stack", mcode_slots_on_stack},
 	{"mcode_tail_called", mcode_tail_called},
 	{"mcode_base_has_moved", mcode_base_has_moved},

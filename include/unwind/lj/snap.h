@@ -186,6 +186,23 @@ static __always_inline void lj_read_nsnap(const struct lj_walk *w, struct lj_gct
 	}
 }
 
+/*
+ * Returns the address of the bytecode behind the loop at whose end (FORL, ITERL) or head (LOOP) a
+ * root trace began; 0: it began at no loop. Where there is a number or a register in the place of a
+ * jump, the operand is less than 0x4000.
+ */
+static __always_inline __u64 lj_loop_exit(struct lj_walk *w, const __u8 *head, __u32 startins)
+{
+	__s32 jump = (__s32)(startins >> 16) - 0x8000;
+	__u64 startpc = lb_word(head, LJ_AT(w, TRACE_STARTPC));
+
+	if (lj_is_32(w))
+		startpc = (__u32)startpc;
+	if (jump < -0x4000 || lb_short(head, LJ_AT(w, TRACE_ROOT)))
+		return 0;
+	return startpc + 4 + (jump > 0 ? 4ULL * (__u32)jump : 0);
+}
+
 /* Returns the address of trace traceno, or 0 if no trace has this number. */
 static __always_inline __u64 lj_trace_at(const struct lb_mem *mem, struct lj_walk *w, __u32 traceno)
 {
@@ -221,6 +238,7 @@ static __always_inline int lj_read_gctrace(const struct lb_mem *mem, struct lj_w
 	t->szmcode = (__u32)(words.start >> 32);
 	t->nk = (__u32)words.nk;
 	lj_read_nsnap(w, t, &words);
+	t->loop_exit = w->lj.mcofs ? 0 : lj_loop_exit(w, head, (__u32)words.start);
 	t->spadjust = lb_short(head, LJ_AT(w, TRACE_SPADJUST));
 	t->mcloop = lb_half(head, LJ_AT(w, TRACE_MCLOOP));
 	t->fp = lj_fp_trace(&words);

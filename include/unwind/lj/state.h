@@ -100,6 +100,7 @@ struct lj_gctrace {
 	__u64 ir;
 	__u64 snaps, maps; /* snapshots and snapmap */
 	__u64 mcode;
+	__u64 loop_exit; /* without mcofs: the bytecode behind the loop at which it began; 0: none */
 	__u32 szmcode;
 	__u32 nk; /* IR reference of the first constant */
 	__u32 fp;

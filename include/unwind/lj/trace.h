@@ -378,10 +378,36 @@ static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_
 	return hi == LJ_NO_EXIT ? hi : lo | hi;
 }
 
-/* Enters a snapshot that the search has found by the guard before `end`. */
+/*
+ * True if a snapshot goes on behind the loop at which the trace began, in the trace's own frame. In
+ * GC32 the links of other frames would follow its pc.
+ */
+static __always_inline int lj_ends_loop(const struct lb_mem *mem, struct lj_walk *w, __u32 snapno)
+{
+	__u64 map, next = w->gctrace.maps + 4ULL * w->gctrace.nsnapmap;
+	const __u8 *pc;
+	__u32 nent, n;
+
+	if (!w->gctrace.loop_exit || lj_snap_map(mem, w, snapno, &map, &nent))
+		return 0;
+	map += 4ULL * nent;
+	if (!lj_is_32(w))
+		return !lj_at(mem, w, &pc, 8, map) && lb_word(pc, 0) == w->gctrace.loop_exit << 8;
+	if (snapno + 1 < w->gctrace.nsnap && lj_snap_map(mem, w, snapno + 1, &next, &n))
+		return 0;
+	return next == map + 4 && !lj_at(mem, w, &pc, 4, map) &&
+	       lb_half(pc, 0) == w->gctrace.loop_exit;
+}
+
+/*
+ * Enters a snapshot that the search has found by the guard before `end`; where the guard ends the
+ * loop, the first one, at the loop's beginning: the code before such a guard is the loop's.
+ */
 static __always_inline enum lb_more lj_guard_found(const struct lb_mem *mem, struct lj_walk *w,
 						   __u32 snapno, __u32 end)
 {
+	if (lj_ends_loop(mem, w, snapno))
+		snapno = 0;
 	if (lj_enter_snapshot(mem, w, snapno))
 		return lj_stop(w, LB_STATUS_BAD_TRACE);
 	w->snaps.lo = snapno;
