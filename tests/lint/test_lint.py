@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BSD = "/* SPDX-License-Identifier: BSD-2-Clause */\n"
 
-BY_FILE = {"clang", "tidy"}  # compilers: only the file with the fault, as the whole tree takes a minute
+BY_FILE = {"clang", "cppcheck", "tidy"}  # only the file with the fault, as the whole tree takes a minute
 
 # (rule, file, text that is added to it, what the rule says)
 FAULTS = [
@@ -33,6 +33,7 @@ FAULTS = [
     ("includes", "user/sym/puc.c", '#include "lua/puc/proto.h"\n', "lua/puc/proto.h is for lua/puc only"),
     ("headers", "user/base/text.c", "int text_count(void)\n{\n\treturn 0;\n}\n", "no header: make it static"),
     ("headers", "user/base/text.c", "int words_add(void)\n{\n\treturn 0;\n}\n", "declared in user/base/words.h"),
+    ("cppcheck", "user/base/sudo.c", "int f(void)\n{\n\tint x[2] = {1, 2};\n\n\treturn x[2];\n}\n", "arrayIndexOutOfBounds"),
     ("clang", "lua/luabpf/profile.c", "static int unused;\n", "unused variable 'unused'"),
     ("tidy", "tests/unit/test_hash.c", "static int unused;\n", "unused variable 'unused'"),
     ("tidy", "tests/unit/test_hash.c", "int f(int a)\n{\n\treturn a == a;\n}\n", "misc-redundant-expression"),
