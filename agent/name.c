@@ -210,7 +210,7 @@ static bool is_field(lua_State *L, lua_Debug *ar, struct call_site *call, int ca
 	return is;
 }
 
-/* Of one of the two operands, or of what is called. */
+/* True if the function is this metamethod of one of the two operands, or of the value that is called. */
 static bool is_metamethod(lua_State *L, lua_Debug *ar, struct call_site *call)
 {
 	for (int i = 1; i <= 2 && lua_getlocal(L, ar, i); i++) {

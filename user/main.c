@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parses the command line and runs its verb. */
 #include <errno.h>
 #include <fcntl.h>
 

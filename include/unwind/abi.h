@@ -194,8 +194,8 @@ struct lb_rec_proto {
 };
 
 /*
- * What decides whether a process is wanted, in a recording of all processes that is narrowed
- * (narrow.bpf.h). Members that it is not narrowed by are 0.
+ * The conditions that a process has to meet in a recording of all processes that is narrowed
+ * (narrow.bpf.h). Members without a condition are 0.
  */
 enum {
 	LB_NARROW_EXE = 1,

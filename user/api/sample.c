@@ -101,7 +101,7 @@ static const char *readable(luabpf *r, const char *label)
 	return r->name.len && !text_err(&r->name) ? text_str(&r->name) : NULL;
 }
 
-/* Of a coroutine, or of a VM. */
+/* Returns the label of a coroutine or of a VM: its address. NULL: it has none. */
 static const char *address_label(luabpf *r, uint64_t address)
 {
 	char id[32];

@@ -3,8 +3,8 @@
 #ifndef ARCH_INSN_WORK_H
 #define ARCH_INSN_WORK_H
 
-#include "insn.h"
-#include "work.h"
+#include "arch/insn.h"
+#include "arch/work.h"
 
 /* Returns the class of a machine instruction. reg: the register that it writes, XMM registers from
  * 16 on; 0xff: not known. */

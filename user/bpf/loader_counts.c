@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the programs have counted, and variables that user space shares with them. */
+/* Reads the programs' counters, and the variables that user space shares with them. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The text of `luabpf help`, with a line for each row of the option table. */
 #include <string.h>
 
 #include "table.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The verdict of `proof`: whether the walks of a short recording came to the bottom of their stacks. */
 #include <inttypes.h>
 
 #include "doctor.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The checks of the machine: architecture, kernel, rights, limits. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -168,7 +168,7 @@ static bool is_kernel_thread(pid_t pid)
 	       flags & PF_KTHREAD;
 }
 
-/* Of /proc/PID/stat, proc_pid_stat(5). */
+/* Fields of /proc/PID/stat, proc_pid_stat(5). */
 struct image_fields {
 	uint64_t start, code, end, stack; /* starttime, startcode, endcode, startstack */
 };

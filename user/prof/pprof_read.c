@@ -2,8 +2,8 @@
 /*
  * pprof to struct prof. Each index is checked where it is used; the work is bounded by the input's
  * size and by MAX_DEPTH, MAX_FRAMES, MAX_STRING and MAX_NAME_BYTES, as a few bytes can name a
- * location of many inlined lines, or a long string, again and again. What the profile in memory
- * takes is bounded by prof.c.
+ * location of many inlined lines, or a long string, again and again. prof.c bounds the
+ * memory of the profile.
  */
 #include <errno.h>
 #include <inttypes.h>

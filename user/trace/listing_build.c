@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Reading a dump's bytes within their bounds, and building a listing. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The files that the sources of a trace were read from, as they are now. */
 #ifndef TRACE_SOURCE_FILE_H
 #define TRACE_SOURCE_FILE_H
 

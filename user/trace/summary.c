@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The summary of a trace: the functions with most time of their own, and the coverage of each file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

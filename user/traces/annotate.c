@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Source and bytecode, side by side: each function that has a trace, or a start without one. A line
- * of source is followed by its instructions, in their order. What there is to say of an instruction
- * stands behind it.
+ * of source is followed by its instructions, in their order. An instruction's traces, starts and
+ * exits stand behind it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions that traces and starts are in, and what is to be said of each of their bytecode
- * instructions. Of traces that exist, and of starts that have none.
+ * The functions that have a trace, or a start without one; and for each of their bytecode
+ * instructions the traces, exits and starts that are there.
  */
 #ifndef TRACES_LISTING_H
 #define TRACES_LISTING_H

@@ -2,7 +2,7 @@
 /*
  * Reads the functions that are listed once more: the VM patches their bytecode when it makes a
  * trace or gives one up, and back when traces are flushed. And those that they define, whose
- * instructions FNEW show where that is. What cannot be read any more stays as it was.
+ * instructions FNEW show where that is. A function that cannot be read any more stays as it was.
  */
 #include <errno.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* One VM that is read again and again: its traces, and what each reading keeps for the next. */
 #include <errno.h>
 #include <stdlib.h>
 

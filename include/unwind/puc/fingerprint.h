@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * Fingerprint of a PUC Lua prototype (Proto, lobject.h): a hash of its head, its chunk's name and
- * its first constants. Of the head it has the addresses of some arrays, the sizes of all, and the
+ * its first constants. The head's part is the addresses of some arrays, the sizes of all, and the
  * first line. The address of a collected prototype may be reused: user space joins what it reads
  * later with a sample only when the fingerprints match. Fields that change while a prototype lives
  * are left out: `cache` (5.2, 5.3), gclist and the collector's marks. So are the addresses of the

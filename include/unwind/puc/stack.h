@@ -96,7 +96,7 @@ static __always_inline enum lb_more puc_emit(struct puc_walk *w, int index)
 	return LB_MORE;
 }
 
-/* What a search above a thread's frames found nothing of, as the last bit of its key. */
+/* The kind of a search above a thread's frames that found nothing: the last bit of its key. */
 enum puc_sought {
 	PUC_SOUGHT_RESUMER,
 	PUC_SOUGHT_VM,

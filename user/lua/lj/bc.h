@@ -13,7 +13,7 @@ enum lj_bc {
 	LJ_BC__LISTED, /* from here on: function headers and what newer builds insert before them */
 };
 
-/* What an operand is (lj_bc.h, BCMode). */
+/* The kind of an operand (lj_bc.h, BCMode). */
 enum lj_bc_mode {
 	LJ_BCM_NONE,
 	LJ_BCM_DST,  /* writes slot A */
