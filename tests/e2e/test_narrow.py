@@ -208,6 +208,43 @@ def test_families_that_appear(root, tmp_path):
     assert r.stats["outside_lua"] <= 0.02 * r.stats["samples"], r
 
 
+# luabpf in a cgroup namespace whose root is that of the test, and with the file system of it at "$1"
+NAMESPACE = """mount -t cgroup2 none "$1" && shift && exec "$@" """
+
+
+@pytest.mark.parametrize("name,shown", [("/below", {"below"}), ("/", {"below", "root"}), ("below", {"below"})])
+def test_cgroup_namespace(root, tmp_path, name, shown):
+    """Paths are those of the namespace: of two processes in it and one outside those are shown that the name means."""
+    out, mount = tmp_path / "p.folded", tmp_path / "a mount"
+    mount.mkdir()
+    with cgroups.cgroup("space") as space, contextlib.ExitStack() as stack:
+        below = space / "below"
+        below.mkdir()
+        stack.callback(below.rmdir)
+        where = {"root": space, "below": below, "outside": space.parent}
+        targets = [stack.enter_context(vms.Target(["luajit", "-joff", "-e", WORK.format(who)], preexec_fn=cgroups.join(at))).ready()
+                   for who, at in where.items()]
+        tool = vms.Luabpf("--cgroup", name, "-F", HZ, "-f", "folded", "-o", out, preexec_fn=cgroups.join(space),
+                          before=["unshare", "-C", "-m", "sh", "-c", NAMESPACE, "sh", mount]).wait_banner()
+        for t in targets:
+            t.go()
+        for t in targets:
+            t.rest()
+        tool.signal()
+        r = tool.done()
+    assert r.code == 0, r
+    assert {who for who in where if f"={who}" in out.read_text() or f"{who}:" in out.read_text()} == shown, (out.read_text()[:2000], r)
+
+
+@pytest.mark.parametrize("verb", [["-d", 0.1], ["ps"]])
+def test_cgroup_namespace_of_which_no_file_system_is_mounted(root, verb):
+    """The one that is mounted has another root: its paths are not those of /proc/PID/cgroup."""
+    with cgroups.cgroup("space") as space:
+        r = vms.luabpf(*verb, "--cgroup", f"/{space.name}", stats=False, before=["unshare", "-C"], preexec_fn=cgroups.join(space))
+    assert r.code == 1 and not r.out, r
+    assert "luabpf: --cgroup: no cgroup file system of this cgroup namespace is mounted" in r.err and "mount -t cgroup2" in r.err, r
+
+
 @pytest.mark.parametrize("verb", [[], ["ps"]])
 @pytest.mark.parametrize("args,code,says", [
     (["--cgroup", "/none/of/it"], 1, "--cgroup /none/of/it: no such cgroup\n"),

@@ -2,8 +2,9 @@
 #include "cgroup2.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +14,84 @@
 #include "base/cleanup.h"
 #include "process.h"
 
+/* Of a line of /proc/self/mountinfo, proc_pid_mountinfo(5): "40 30 0:37 /root /mount rw - cgroup2 none rw" */
+struct mount {
+	uint64_t id;
+	char *root, *dir; /* owned */
+};
+
+static void free_mount(struct mount *m)
+{
+	free(m->root);
+	free(m->dir);
+}
+
+/* "\\040" stands for a blank. */
+static void unescape(char *s)
+{
+	char *to = s;
+	unsigned int byte;
+
+	for (; *s; s++) {
+		if (*s == '\\' && sscanf(s + 1, "%3o", &byte) == 1) {
+			*to++ = (char)byte;
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* True if it is a cgroup file system of version 2. */
+static bool parse_mount(const char *line, struct mount *m)
+{
+	if (!strstr(line, " - cgroup2 ") ||
+	    sscanf(line, "%" SCNu64 " %*d %*s %ms %ms", &m->id, &m->root, &m->dir) != 3)
+		return false;
+	unescape(m->dir);
+	return strlen(m->dir) < CGROUP2_PATH;
+}
+
+/* Another file system may be mounted over it. */
+static bool is_seen(const struct mount *m)
+{
+	struct statx st;
+
+	return !statx(AT_FDCWD, m->dir, AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) &&
+	       st.stx_mnt_id == m->id;
+}
+
 int cgroup2_mount(char buf[CGROUP2_PATH], struct error *err)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	char line[2 * CGROUP2_PATH];
-	bool found = false;
-	struct mntent m;
+	FILE *f __fclose = fopen("/proc/self/mountinfo", "re");
+	char *line __free = NULL;
+	bool found = false, any = false;
+	size_t size = 0;
 
-	while (mounts && !found && getmntent_r(mounts, &m, line, sizeof(line))) {
-		found = !strcmp(m.mnt_type, "cgroup2") && strlen(m.mnt_dir) < CGROUP2_PATH;
+	while (f && !found && getline(&line, &size, f) > 0) {
+		struct mount m __cleanup(free_mount) = {};
+
+		if (!parse_mount(line, &m) || !is_seen(&m))
+			continue;
+		any = true;
+		found = !strcmp(m.root, "/");
 		if (found)
-			strcpy(buf, m.mnt_dir);
+			strcpy(buf, m.dir);
 	}
-	if (mounts)
-		endmntent(mounts);
 	if (found)
 		return 0;
-	return error_set(err, -ENOENT, "no cgroup file system of version 2 is mounted");
+	if (!any)
+		return error_set(err, -ENOENT,
+				 "--cgroup: no cgroup file system of version 2 is mounted");
+	error_set(
+		err, -ENOENT,
+		"--cgroup: no cgroup file system of this cgroup namespace is mounted, but one with "
+		"another root");
+	return error_remedy(
+		err, -ENOENT,
+		"mount -t cgroup2 none DIRECTORY; or, in a container, start it with the "
+		"host's cgroup namespace: --cgroupns=host");
 }
 
 static int check_directory(const char *path)

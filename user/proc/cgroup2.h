@@ -15,7 +15,10 @@
 
 #define CGROUP2_PATH 4096 /* bytes that hold any */
 
-/* Finds where the file system is mounted. -ENOENT, -ENOMEM: err says so. */
+/*
+ * Finds where the file system is mounted whose root is that of the paths: inside of a cgroup namespace one that was mounted
+ * outside has another. -ENOENT: err says so.
+ */
 int cgroup2_mount(char buf[CGROUP2_PATH], struct error *err);
 
 /*
