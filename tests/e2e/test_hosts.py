@@ -130,9 +130,10 @@ def test_idle_vm_is_not_charged(tmp_path, host):
 
 
 def test_thread_without_lua(tmp_path, host):
+    """The start and the end of the process, 12 ms at most, are outside Lua, too."""
     r = Run(tmp_path, host, "burn", 0.25)
     r.few_are_lost()
-    assert r.done.fits(r.stats["outside_lua"], r.seconds["c"]), r.done
+    assert r.done.fits(r.stats["outside_lua"], r.seconds["c"], ends=0.05), r.done
     assert r.done.fits(r.stats["resolved"], r.seconds["busy"]), r.done
     assert {tid for tid, _ in r.names()} == {r.tids["busy"]}
 

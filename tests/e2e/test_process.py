@@ -106,7 +106,7 @@ def test_target_ends(tmp_path):
 def test_target_goes_on_undisturbed(tmp_path):
     """Attached and detached five times; it ends as if nothing had been, with no descriptor or tracer left."""
     text = f"""
-io.read()
+print("ready") io.stdout:flush() io.read()
 local rounds, wrong = 0, 0
 repeat
   local s = 0
@@ -116,6 +116,7 @@ repeat
 until rounds % 20 == 0 and io.open("{tmp_path}/enough")
 print(wrong)"""
     with vms.Target(["luajit", script(tmp_path, text)]) as t:
+        t.ready()  # else luajit may have the script open
         before = os.listdir(f"/proc/{t.pid}/fd")
         t.go()
         for _ in range(5):
@@ -163,13 +164,13 @@ ffi.C.execvp("luajit", ffi.new("const char *[4]", {{"luajit", "-joff", "{second}
 
 def test_exec_in_target(tmp_path):
     """The first script becomes another one: each with its own names, and nothing of one in the other. What is lost is
-    what comes from exec to recognition."""
+    what comes from exec to recognition, and one sample in a thousand at most that caught the stack in change."""
     r = run_exec(tmp_path, False)
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert all(len(set(stack)) <= 1 for stack in by), by
     assert sum(n for stack, n in by.items() if "first.lua" in stack) > r.least(800), (by, r)
     assert sum(n for stack, n in by.items() if "second.lua" in stack) > r.least(800), (by, r)
-    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+    unrecognised(r)
 
 
 def test_exec_of_what_is_settled(tmp_path):
