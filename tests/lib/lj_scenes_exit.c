@@ -191,6 +191,27 @@ static void exit_restoring(struct lj_scene *s)
 	s->want[2].word &= ~((uint64_t)TRACE << 48);
 }
 
+/*
+ * The same; the snapshot has the function at the trace's base, too, as after a tail call: f. That is not the function at
+ * L->base.
+ */
+static void exit_restoring_base(struct lj_scene *s)
+{
+	struct compiled_scene c = exits_in_c(s);
+	const uint64_t link = lji_ins(&s->img, c.f, 12, LJ_OP_CALLM + 1, 4) + 4;
+	const struct lji_entry entries[] = {
+		{0, LJI_TV(LJ_TFUNC, c.f)}, {1, 0}, {6, LJI_TV(LJ_TFUNC, c.g)}, {7, link}};
+
+	s->nwant = 0;
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 6, entries, 4);
+	lji_exit(&s->img, 3, 5);
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	lji_sync(&s->img, &s->st);
+	want_lua(s, c.g, 8, THREAD | TRACE);
+	want_lua(s, c.f, 12, 0);
+	want_lua(s, s->main, 5, 0);
+}
+
 /* An exit out of f itself, its SAVE_PC stored: nothing is inlined. */
 static void exit_restored_flat(struct lj_scene *s)
 {
@@ -219,6 +240,7 @@ const struct lj_scene_row lj_scenes_exit[] = {
 	{"exit_stale_pc", exit_stale_pc},
 	{"exit_restored", exit_restored},
 	{"exit_restoring", exit_restoring},
+	{"exit_restoring_base", exit_restoring_base},
 	{"exit_restored_flat", exit_restored_flat},
 	{NULL, NULL},
 };

@@ -179,17 +179,28 @@ static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_wa
 }
 
 /*
- * Looks up the function of the frame at base, whose slot holds func. In compiled code that may be
- * the one before a tail call; pc is one of the other's then.
+ * True if a side exit has made the snapshot's one virtual frame real: it is the frame at base, of
+ * the function at index. Then its link is the call that the snapshot has.
  */
-static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func)
+static __always_inline int lj_exit_is_real(const struct lj_walk *w, int index, __u64 link)
+{
+	return w->vmstate == LJ_VMST_EXIT && w->joint && link == w->pc && index >= 0 &&
+	       lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->snap_pc);
+}
+
+/*
+ * Looks up the function of the frame at base, whose slots hold func and link. In compiled code that
+ * may be the one before a tail call; pc is one of the other's then.
+ */
+static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_walk *w, __u64 func,
+					    __u64 link)
 {
 	__u64 other = w->base_func;
 	int index = lj_func_at(mem, w, func, w->pc);
 	int instead;
 
 	w->base_func = 0;
-	if (!other || other == func ||
+	if (!other || other == func || lj_exit_is_real(w, index, link) ||
 	    (index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc)))
 		return index;
 	instead = lj_func(mem, w, other);
@@ -267,7 +278,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	} else if (lj_tv_gcptr(w, func) != w->L) { /* dummy frames of errors in C hold L itself */
 		if (!lj_is_func(w, func))
 			return lj_stop(w, LB_STATUS_STACK_CHANGING);
-		index = lj_base_function(mem, w, lj_tv_gcptr(w, func));
+		index = lj_base_function(mem, w, lj_tv_gcptr(w, func), link);
 		if (index < 0)
 			return lj_stop(w, LB_STATUS_STACK_CHANGING);
 		if (w->joint && lj_snap_is_real(w, index))

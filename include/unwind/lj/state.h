@@ -7,6 +7,17 @@
 #include <unwind/lj/fingerprint.h>
 #include <unwind/outer.h>
 
+/* ~LJ_VMST_* (lj_obj.h); compiled code: the trace number */
+enum {
+	LJ_VMST_INTERP = -1,
+	LJ_VMST_C = -2,
+	LJ_VMST_GC = -3,
+	LJ_VMST_EXIT = -4,
+	LJ_VMST_RECORD = -5,
+	LJ_VMST_OPT = -6,
+	LJ_VMST_ASM = -7,
+};
+
 enum lj_phase {
 	LJ_PHASE_LEAF,	 /* finds BASE and PC in rbp and rbx, or where a helper has pushed these */
 	LJ_PHASE_STORED, /* takes BASE and PC as the VM stored them before it called C */

@@ -9,17 +9,6 @@
 
 #include <unwind/lj/frame.h>
 
-/* ~LJ_VMST_* (lj_obj.h); compiled code: the trace number */
-enum {
-	LJ_VMST_INTERP = -1,
-	LJ_VMST_C = -2,
-	LJ_VMST_GC = -3,
-	LJ_VMST_EXIT = -4,
-	LJ_VMST_RECORD = -5,
-	LJ_VMST_OPT = -6,
-	LJ_VMST_ASM = -7,
-};
-
 enum lj_fit {
 	LJ_FIT_NOT,   /* no function here */
 	LJ_FIT_OTHER, /* a Lua function, but pc is not one of its own */
