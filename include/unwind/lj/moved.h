@@ -37,55 +37,56 @@ static __always_inline int lj_frame_at(const struct lb_mem *mem, struct lj_walk 
 			 lj_fit(mem, w, base, 0));
 }
 
-/* Tries word as the delta, or as oldst. L->stack is the new block's. */
-static __always_inline int lj_moved_base(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
+/* Returns L->base as word would move it, which is the delta, or oldst. L->stack is the new block's. */
+static __always_inline __u64 lj_moved_base(const struct lj_walk *w, __u64 word)
 {
 	__u64 base = w->base + word;
 
 	if (base - w->stack > w->maxstack - w->stack)
 		base = w->stack + (w->base - word);
-	if (!lj_frame_at(mem, w, base))
-		return -1;
-	w->base = base;
-	return 0;
+	return base;
 }
 
-static __always_inline void lj_shift_stack(struct lj_walk *w, __u64 delta)
+/* Returns the delta to the new block, which word points to, or to its malloc chunk's head; 0: neither.
+ * L->stack is the old block's. */
+static __always_inline __u64 lj_moved_delta(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
 {
-	w->stack += delta;
-	w->maxstack += delta;
-	w->base += delta;
-}
-
-/* Tries word as the new block, or as its malloc chunk's head. L->stack is the old block's. */
-static __always_inline int lj_moved_stack(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
-{
-	__u64 mark[3], delta;
+	__u64 mark[3];
 
 	if (word & 7 || word >> 47 || word < 1 << 16 || mem_read(mem, mark, sizeof(mark), word))
-		return -1;
+		return 0;
 	if (mark[0] != lj_stack_mark(w)) {
 		if (mark[2] != lj_stack_mark(w))
-			return -1;
+			return 0;
 		word += 16;
 	}
-	delta = word - w->stack;
-	if (!delta)
-		return -1;
-	lj_shift_stack(w, delta);
-	if (lj_frame_at(mem, w, w->base))
-		return 0;
-	lj_shift_stack(w, -delta); /* a block that was this stack, too, and is free by now */
-	return -1;
+	return word - w->stack;
 }
 
+/* A block without a frame at the base was this stack, too, and is free by now. */
 LB_SUBPROG int lj_moved_by(const struct lb_mem *mem, struct lj_walk *w, __u64 word)
 {
+	__u64 base, delta = 0;
+
 	if (!w)
 		return -1;
-	if (w->base - w->stack > w->maxstack - w->stack)
-		return lj_moved_base(mem, w, word);
-	return lj_moved_stack(mem, w, word);
+	if (w->base - w->stack > w->maxstack - w->stack) {
+		base = lj_moved_base(w, word);
+	} else {
+		delta = lj_moved_delta(mem, w, word);
+		base = w->base + delta;
+		if (!delta)
+			return -1;
+	}
+	w->stack += delta;
+	w->maxstack += delta;
+	if (lj_frame_at(mem, w, base)) {
+		w->base = base;
+		return 0;
+	}
+	w->stack -= delta;
+	w->maxstack -= delta;
+	return -1;
 }
 
 /* Sets the walk's stack and base to their new addresses, if they are found, as L->base leads to no

@@ -203,6 +203,7 @@ struct lj_walk {
 		boundary_below; /* frames above and below C code that was not crossed yet; or 0 */
 	__u8 phase;
 	__u8 in_loop;	 /* of rec.traceno, whose machine code has rec.mcofs there */
+	__u8 moving;	 /* the Lua stack is being moved */
 	__u8 link_known; /* link is in a register: the slot does not hold it yet, or no longer */
 	__u8 skip;	 /* emit nothing for this frame, e.g. below a vararg frame */
 	__u8 exact;	 /* pc is that of the instruction itself, not of the next one */

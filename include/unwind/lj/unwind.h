@@ -58,8 +58,6 @@ LB_SUBPROG int lj_walk_begin(const struct lb_mem *mem, struct lj_walk *w,
 			     const struct lj_build *build, const struct lb_regs *regs,
 			     __u32 traceno)
 {
-	int moving;
-
 	if (!w || !build || !regs)
 		return -1;
 	lb_outer_begin(lj_common(w));
@@ -68,13 +66,14 @@ LB_SUBPROG int lj_walk_begin(const struct lb_mem *mem, struct lj_walk *w,
 		w->end = w->fault ? LB_STATUS_FAULT : LB_STATUS_LOOP;
 		return -1;
 	}
-	moving = lj_is_moving(mem, w, regs);
-	if (moving)
+	/* in memory, where the verifier does not follow its value */
+	w->moving = (__u8)lj_is_moving(mem, w, regs);
+	if (w->moving)
 		lj_find_moved(mem, w, regs);
 	if (!lj_find_by_state(mem, w, build, regs, traceno) || !lj_top_dummy(mem, w, regs))
 		return 0;
 	/* a coroutine that is being started or ended has no frame: its resumer is on top */
-	if (w->vmstate < 0 && !moving && !lj_is_main(w) && lj_on_stack(w, w->base) &&
+	if (w->vmstate < 0 && !w->moving && !lj_is_main(w) && lj_on_stack(w, w->base) &&
 	    !lj_read_cframe(mem, w, ~0ULL) && !w->saved.prev) {
 		w->phase = LJ_PHASE_PARENT;
 		return 0;
