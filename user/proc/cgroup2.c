@@ -31,11 +31,12 @@ static void unescape(char *s)
 {
 	char *to = s;
 	unsigned int byte;
+	int n;
 
 	for (; *s; s++) {
-		if (*s == '\\' && sscanf(s + 1, "%3o", &byte) == 1) {
+		if (*s == '\\' && sscanf(s + 1, "%3o%n", &byte, &n) == 1) {
 			*to++ = (char)byte;
-			s += 3;
+			s += n;
 		} else {
 			*to++ = *s;
 		}
