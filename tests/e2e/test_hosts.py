@@ -365,8 +365,9 @@ def test_vm_in_a_vm_on_another_cpu(tmp_path, root):
 
 
 def test_threads_of_one_place(tmp_path, root):
-    """Two threads by turns on one CPU, whose numbers are such that each may take what is known of the other's place."""
+    """Two threads by turns on one CPU, whose numbers are such that each may take what is known of the other's place. Their
+    starts and ends, 5 ms at most, are outside Lua."""
     r = Run(tmp_path, (vms.HOSTS / "hidden", {}), "places", 0.3)
     r.few_are_lost()
     assert len({tid for tid, _ in r.names()}) == 2, r.names()
-    assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]), r.done
+    assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"]) + 0.005 * HZ, r.done
