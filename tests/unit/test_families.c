@@ -65,24 +65,6 @@ Test(families, each_is_loaded_once)
 	cr_expect_null(f);
 }
 
-Test(families, those_that_are_known_are_requested_at_the_start)
-{
-	struct families_options o = {.load = note,
-				     .arg = &pipe_to_us[1],
-				     .keep = &pipe_to_us[1],
-				     .nkeep = 1,
-				     .families = 6,
-				     .needed = 4};
-	struct families *f;
-
-	cr_assert_eq(pipe(pipe_to_us), 0);
-	cr_assert_eq(families_start(&o, &f), 0);
-	close(pipe_to_us[1]);
-	cr_expect_eq(families_wait(f), 0);
-	families_free(&f);
-	cr_expect_str_eq(noted(), "2");
-}
-
 /* Family 2 waits for a line, so that its child ends when the test says so. */
 static int waits(void *arg, uint32_t family)
 {

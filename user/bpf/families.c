@@ -110,6 +110,31 @@ static void end_child(struct child *c)
 	c->pid = 0;
 }
 
+int families_start(const struct families_options *o, struct families **out)
+{
+	struct families *f __cleanup(families_free) = calloc(1, sizeof(*f));
+	int r = 0;
+
+	if (!f)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < LB_FAMILIES_MOST && !r; i++)
+		if (o->families >> i & 1)
+			r = start_child(&f->child[i], o, i);
+	if (!r)
+		*out = TAKE_PTR(f);
+	return r;
+}
+
+void families_free(struct families **families)
+{
+	struct families *f = *families;
+
+	for (uint32_t i = 0; f && i < LB_FAMILIES_MOST; i++)
+		end_child(&f->child[i]);
+	free(f);
+	*families = NULL;
+}
+
 /* To a child that was killed it is in vain: then there is no result. */
 void families_prepare(struct families *f, uint32_t bits)
 {
@@ -124,42 +149,6 @@ void families_request(struct families *f, uint32_t bits)
 {
 	f->needed |= bits;
 	families_prepare(f, bits);
-}
-
-static int start_children(struct families *f, const struct families_options *o, uint32_t bits)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < LB_FAMILIES_MOST && !r; i++)
-		if (bits >> i & 1)
-			r = start_child(&f->child[i], o, i);
-	return r;
-}
-
-int families_start(const struct families_options *o, struct families **out)
-{
-	struct families *f __cleanup(families_free) = calloc(1, sizeof(*f));
-	int r;
-
-	if (!f)
-		return -ENOMEM;
-	r = start_children(f, o, o->families & o->needed);
-	families_request(f, o->families & o->needed);
-	if (!r)
-		r = start_children(f, o, o->families & ~o->needed);
-	if (!r)
-		*out = TAKE_PTR(f);
-	return r;
-}
-
-void families_free(struct families **families)
-{
-	struct families *f = *families;
-
-	for (uint32_t i = 0; f && i < LB_FAMILIES_MOST; i++)
-		end_child(&f->child[i]);
-	free(f);
-	*families = NULL;
 }
 
 /* Waits for one that was requested. */

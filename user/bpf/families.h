@@ -22,7 +22,6 @@ struct families_options {
 	const int *keep;
 	size_t nkeep;
 	uint32_t families; /* LB_FAMILY_BIT()s */
-	uint32_t needed;   /* of these: started first, and requested */
 };
 int families_start(const struct families_options *options, struct families **out);
 void families_free(struct families **families);

@@ -139,16 +139,11 @@ int loader_open(const struct loader_options *o, struct loader **out, struct erro
 	if (o->by_zone && getrandom(&l->zone_seed, sizeof(l->zone_seed), 0) != sizeof(l->zone_seed))
 		return error_set(err, -errno, "random numbers: %s", strerror(errno));
 	loader_be_silent();
-	r = o->in_process ? 0 : loader_start_families(l, o->families);
-	if (r)
-		return error_set(err, r, "BPF programs: %s", strerror(-r));
 	r = load(l, o, err);
-	if (!r)
-		r = loader_families_started(l, err);
+	if (!r && !o->in_process)
+		r = loader_start_families(l, err);
 	if (r)
 		return r;
-	if (o->families)
-		loader_request_families(l, o->families);
 	if (o->cost)
 		l->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	*out = TAKE_PTR(l);

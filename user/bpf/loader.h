@@ -31,8 +31,6 @@ struct loader_options {
 	uint32_t narrowed_by;
 	/* Number of processes whose samples' ends are counted for each; 0: none. */
 	uint32_t by_process;
-	/* LB_FAMILY_BIT()s of those that are known to be needed: requested as early as possible */
-	uint32_t families;
 	/* The programs of families are loaded by the calling thread, which keeps the rights for it: a library
 	 * starts no processes in its host. */
 	bool in_process;

@@ -72,10 +72,10 @@ static int load_family(void *arg, uint32_t family)
 
 #define MAPS_MOST 64
 
-static int start_families(struct loader *l)
+int loader_start_families(struct loader *l, struct error *err)
 {
 	struct families_options o = {.load = load_family, .arg = l, .families = LB_FAMILIES_ALL};
-	int keep[MAPS_MOST + 1];
+	int keep[MAPS_MOST + 1], r;
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map,
@@ -83,49 +83,8 @@ static int start_families(struct loader *l)
 		keep[o.nkeep++] = bpf_map__fd(map);
 	keep[o.nkeep++] = l->btf;
 	o.keep = keep;
-	o.needed = l->needed;
-	return families_start(&o, &l->families);
-}
-
-static struct loader *loading; /* its maps do not exist yet; NULL in the children */
-
-/* libbpf calls it when an object's maps exist, before a program is verified. */
-static int on_program(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
-{
-	struct loader *l = loading;
-
-	(void)program;
-	(void)opts;
-	(void)cookie;
-	loading = NULL;
-	if (l)
-		l->families_error = start_families(l);
-	return 0;
-}
-
-int loader_start_families(struct loader *l, uint32_t needed)
-{
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = on_program);
-	static bool registered;
-	int r = 0;
-
-	if (!registered)
-		r = libbpf_register_prog_handler("perf_event", BPF_PROG_TYPE_PERF_EVENT, 0, &opts);
-	if (r < 0)
-		return r;
-	registered = true;
-	l->needed = needed;
-	loading = l;
-	return 0;
-}
-
-int loader_families_started(struct loader *l, struct error *err)
-{
-	loading = NULL;
-	if (!l->families_error)
-		return 0;
-	return error_set(err, l->families_error, "cannot start a process: %s",
-			 strerror(-l->families_error));
+	r = families_start(&o, &l->families);
+	return r ? error_set(err, r, "cannot start a process: %s", strerror(-r)) : 0;
 }
 
 /* Loads those that were not requested before. */

@@ -24,8 +24,7 @@ struct loader {
 	int btf;		   /* of kernel_structs; -1 */
 	struct families *families; /* NULL: they are loaded here */
 	uint32_t families_here;
-	int families_error; /* of the first that failed here, or of the start of their processes */
-	uint32_t needed;    /* families that are known before the maps exist */
+	int families_error; /* of the first that failed here */
 	struct module_pool pool;
 	struct attached *attached;
 	size_t nattached, next_varied;
@@ -36,13 +35,8 @@ struct loader {
 	uint64_t zone_seed; /* a target that knew it could make two names with one hash */
 };
 
-/*
- * Starts the processes that load the families' programs, when libbpf has made the maps and before it loads the
- * program of the events: the kernel verifies several programs at once then. `needed` are requested. To be
- * called before the object is opened; the other one after it is loaded. 0, or -errno.
- */
-int loader_start_families(struct loader *loader, uint32_t needed);
-int loader_families_started(struct loader *loader, struct error *err);
+/* Prepares the programs of families, each of which is loaded when it is requested. */
+int loader_start_families(struct loader *loader, struct error *err);
 
 /* The other programs of an object are not loaded. */
 void loader_choose_program(const struct bpf_object *object, const struct bpf_program *chosen);

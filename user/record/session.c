@@ -335,22 +335,6 @@ static int open_descriptors(struct session *s)
 	return r;
 }
 
-/*
- * Returns the families of the first process's VMs: its program is loaded while the processes are recognised,
- * which finds the files examined then. Of a command it is not known what it will run; few builds lack GC64.
- */
-static uint32_t families_known(struct session *s, const struct session_options *o)
-{
-	struct lb_proc proc = {};
-	struct error unused;
-
-	if (o->command)
-		return LB_FAMILIES;
-	if (o->in_process || !o->npids || scan_process(s->scan, o->pids[0], &proc, &unused))
-		return 0;
-	return proc.families;
-}
-
 static int open_parts(struct session *s, const struct session_options *o, struct error *err)
 {
 	struct ring_callbacks callbacks = {
@@ -369,7 +353,6 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.zones = o->zones;
 	s->narrow = o->narrow;
 	options = (struct loader_options){
-		.families = families_known(s, o),
 		.cost = o->cost,
 		.period_ns = o->period_ns,
 		.event_ns = o->command ? SHORT_NS : 0,
@@ -406,6 +389,8 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->targets.scan = s->scan;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
+	if (o->command) /* what it will run is not known; few builds lack GC64 */
+		loader_request_families(s->loader, LB_FAMILIES);
 	return r ? error_set(err, r, "cannot begin: %s", strerror(-r)) : 0;
 }
 
