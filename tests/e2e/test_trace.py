@@ -130,26 +130,34 @@ def test_functions_on_one_line_are_apart(tmp_path):
     assert re.search(r"not called:.* 91 \(function at 91\)", text)
 
 
+def live_and_saved(tmp_path, name, path):
+    """Traces a program, and reports its saved trace, which gives the same coverage. Returns the tracefile, the saved trace
+    and the second run."""
+    live, raw, saved = tmp_path / "out.info", tmp_path / "raw", tmp_path / "saved.info"
+    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", live, "--", *argv(name), path)
+    assert r.code == 0, r
+    r = trace("--from", raw, "--lcov", saved)
+    assert r.code == 0 and not r.err, r
+    assert saved.read_text() == live.read_text()
+    return live, raw, r
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_functions_on_one_line_are_apart(tmp_path, name):
     """One that was not called, too; in a saved trace as in the live one."""
-    path, raw, saved = tmp_path / "twins.lua", tmp_path / "raw", tmp_path / "saved.info"
+    path = tmp_path / "twins.lua"
     path.write_text("local f, g, h = function() end, function() end, function() end\n"
                     "local a, b = function() return function() end end, function() return function() end end\n"
                     "for i = 1, 3 do f() end for i = 1, 5 do g() end\n"
                     "for i = 1, 7 do a()() end local x = b() for i = 1, 9 do x() end\n")
-    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), path)
-    assert r.code == 0, r
-    functions = Lcov(tmp_path / "out.info").functions[str(path)]
+    functions = Lcov(live_and_saved(tmp_path, name, path)[0]).functions[str(path)]
     assert sorted(functions.values()) == sorted([1, 3, 5, 0, 7, 7, 1, 9]), functions
-    assert trace("--from", raw, "--lcov", saved).code == 0
-    assert saved.read_text() == (tmp_path / "out.info").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_of_one_line_that_hold_each_other_are_apart(tmp_path, name):
     """The code of the first two on line 2 is equal but for what they hold; so is that of two pairs below."""
-    path, raw, saved = tmp_path / "nested.lua", tmp_path / "raw", tmp_path / "saved.info"
+    path = tmp_path / "nested.lua"
     path.write_text("local function r(f) local x = f() return x end\n"
                     "r(function() local a = r(function() local b = r(function() return 1 end) return b end) return a end)\n"
                     "local a, b = function() return function() return 1 end, function() end end, function() end\n"
@@ -157,25 +165,16 @@ def test_functions_of_one_line_that_hold_each_other_are_apart(tmp_path, name):
                     "local function c()\n"
                     "return function() end end local function d() return function() end end\n"
                     "local v, w = c(), d() for i = 1, 7 do v() end for i = 1, 9 do w() end\n")
-    r = trace("-o", tmp_path / "text", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), path)
-    assert r.code == 0, r
-    records = (tmp_path / "out.info").read_text().splitlines()
+    records = live_and_saved(tmp_path, name, path)[0].read_text().splitlines()
     lines = [record[3:].split(",")[0] for record in records if record.startswith("FN:")]
     calls = [record[5:].split(",")[0] for record in records if record.startswith("FNDA:")]
     of_line = {line: sorted(int(n) for at, n in zip(lines, calls) if at == line) for line in "2356"}
     assert of_line == {"2": [1, 1, 1], "3": [0, 1, 3, 5], "5": [1], "6": [1, 7, 9]}
-    assert trace("--from", raw, "--lcov", saved).code == 0
-    assert saved.read_text() == (tmp_path / "out.info").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_trace_gives_the_same(tmp_path, name):
-    raw, saved = tmp_path / "raw", tmp_path / "saved.info"
-    r = trace("-o", tmp_path / "t", "--raw", raw, "--lcov", tmp_path / "out.info", "--", *argv(name), PROGRAM)
-    assert r.code == 0, r
-    r = trace("--from", raw, "--lcov", saved)
-    assert r.code == 0 and not r.err, r
-    assert saved.read_text() == (tmp_path / "out.info").read_text()
+    _, raw, r = live_and_saved(tmp_path, name, PROGRAM)
     assert re.search(r"\b465  fib  ", r.out)
     for line in raw.read_text().splitlines():
         assert re.fullmatch(r"[>T] \S+ \d+ \d+|R \d+|[<YPE]|\d+ \d+(\.\d+)?|#(function|source|code|state) \S+", line), line
