@@ -54,7 +54,7 @@ class Scene:
             tool.signal()
             self.done = tool.done()
         assert self.done.code == 0, self.done
-        self.profile, self.text = pprof.Profile(tmp / "all.pb.gz"), (tmp / "text").read_text()
+        self.profile, self.text = pprof.Profile(tmp / "all.pb.gz"), (tmp / "text").read_text(errors="replace")
 
     def container(self, name):
         """What comes before a program's arguments; self.tmp is the same directory in there."""
