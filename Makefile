@@ -60,7 +60,7 @@ WARN := -Wall -Wextra -Werror
 ifneq ($(findstring clang,$(CC)),) # CC=clang: it warns of short initializers, and of $(DIALECT)
 WARN += -Wno-missing-field-initializers -Wno-microsoft-anon-tag
 endif
-INCLUDES := -Iinclude -Iuser -I$(O)/gen
+INCLUDES := -Iinclude -Iinclude/arch/$(ARCH) -Iuser -I$(O)/gen
 CPPFLAGS_ALL := $(INCLUDES) -D_GNU_SOURCE -DLUABPF_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS ?= -O2 -g
 # -fms-extensions: a struct may begin with another that has no name (walk.h).
@@ -80,7 +80,7 @@ LDFLAGS_ALL += --coverage
 endif
 
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(DIALECT) -Wall -Werror -Wno-microsoft-anon-tag \
-	-D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -Iinclude $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
+	-D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -Iinclude -Iinclude/arch/$(ARCH) $(if $(MULTIARCH),-idirafter /usr/include/$(MULTIARCH))
 
 # ---- what there is -------------------------------------------------------------------------------
 

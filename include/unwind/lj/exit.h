@@ -18,36 +18,6 @@
 
 #include <unwind/lj/trace.h>
 
-/* words that vm_exit_handler pushes below a trace's C stack frame, those of the number first */
-#define LJ_EXIT_PUSHED 16
-
-/* Returns the number of the exit by which the current trace is being left; LJ_NO_EXIT: none. */
-static __always_inline __u32 lj_exit_number(const struct lb_mem *mem, struct lj_walk *w,
-					    const struct lb_regs *regs)
-{
-	__u64 top = w->cframe - 16 - w->gctrace.spadjust, depth = top - regs->sp;
-	int in_vm = lj_in_vm(w, regs->ip);
-	__u32 lo, hi;
-	const __u8 *bytes;
-
-	if (depth > 8 * LJ_EXIT_PUSHED)
-		return LJ_NO_EXIT;
-	if (depth < 16) {
-		if (in_vm || lj_at(mem, w, &bytes, 2, depth ? top - 8 : regs->ip) ||
-		    (!depth && lb_byte(bytes, 0) != LJ_X86_PUSH))
-			return LJ_NO_EXIT;
-		lo = lb_byte(bytes, !depth);
-		hi = lj_stub_upper(mem, w, depth ? regs->ip : regs->ip + 2);
-		return hi == LJ_NO_EXIT ? hi : lo | hi;
-	}
-	if ((depth > 16 && !in_vm) || lj_at(mem, w, &bytes, 16, top - 16))
-		return LJ_NO_EXIT;
-	if (lj_is_pushed(lb_word(bytes, 0)) && lj_is_pushed(lb_word(bytes, 8)))
-		return lb_byte(bytes, 8) | (__u32)lb_byte(bytes, 0) << 8;
-	/* r15 and r14 have overwritten them */
-	return depth == 8 * LJ_EXIT_PUSHED ? regs->rd & 0xffff : LJ_NO_EXIT;
-}
-
 /*
  * Traces tried by lj_step_heads(). A trace sets vmstate by one of its first instructions: before,
  * vmstate is that of the trace that has jumped there, at its end or by a patched side exit. The new

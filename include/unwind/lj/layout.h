@@ -12,6 +12,7 @@
 #define LUABPF_UNWIND_LJ_LAYOUT_H
 
 #include <linux/types.h>
+#include <machine/lj_cframe.h>
 
 struct lj_layout {
 	/* GG_State (lj_dispatch.h) */
@@ -385,23 +386,7 @@ enum {
 	LJ32_PENALTY_BEFORE_PARENT_2020 = 680,
 };
 
-/* The VM's frame on the C stack, x86-64 GC64 with external unwinding (lj_frame.h CFRAME_*): PREV,
- * whose offset varies, then r14, r15, rbx, rbp, return address */
-enum {
-	LJ_CFRAME_NRES = 8,
-	LJ_CFRAME_L = 16,
-	LJ_CFRAME_PC = 24,
-	LJ_CFRAME_PREV = 32,
-	LJ_CFRAME_SIZE = 80,
-	/* Tarantool's, since 2020-12 */
-	LJ_CFRAME_PREV_MOST = 48,
-	LJ_CFRAME_SIZE_MOST = 96,
-
-	/* GC32: L, PC and NRES have 32 bits; what is above them is the same */
-	LJ32_CFRAME_NRES = 16,
-	LJ32_CFRAME_L = 24,
-	LJ32_CFRAME_PC = 28,
-};
+/* L->cframe: flags in the pointer (lj_frame.h, CFRAME_RAWMASK) */
 #define LJ_CFRAME_RAWMASK (~3ULL)
 
 /* Frame links on the Lua stack (lj_frame.h FRAME_*) */

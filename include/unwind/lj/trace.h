@@ -8,6 +8,7 @@
 
 #include <unwind/lj/top.h>
 #include <unwind/lj/snap.h>
+#include <machine/lj_exit.h>
 
 static __always_inline int lj_has_snaps(const struct lj_walk *w)
 {
@@ -19,11 +20,6 @@ static __always_inline int lj_take_trace(const struct lb_mem *mem, struct lj_wal
 {
 	return lj_gctrace(mem, w, &w->gctrace, traceno) || !lj_has_snaps(w) ? -1 : 0;
 }
-
-#define LJ_NO_EXIT 0xffffffffu
-
-/* test eax, eax; jnz rel32: follows the call of the collector, and no other call (asm_gc_check). */
-#define LJ_GC_CALLED 0x850fc085u
 
 /*
  * Returns the offset in the current trace's machine code from which it has called C; LJ_NO_EXIT
@@ -293,51 +289,15 @@ static __always_inline enum lb_more lj_step_mcode(const struct lb_mem *mem, stru
 	return LB_MORE;
 }
 
-/* push imm8; jmp rel8 */
-enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
-
-/* True for a sign-extended byte, as push imm8 leaves it. */
-static __always_inline int lj_is_pushed(__u64 word)
-{
-	return word + 128 < 256;
-}
-
-/*
- * Returns the upper byte of an exit's number, << 8, for a stub at `at` that has pushed the lower
- * one; LJ_NO_EXIT:
- *
- *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
- *	end: push hi; jmp ->vm_exit_handler
- */
-static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_walk *w, __u64 at)
-{
-	const __u8 *code;
-
-	if (lj_at(mem, w, &code, 2, at) ||
-	    (lb_byte(code, 0) == LJ_X86_JMP &&
-	     lj_at(mem, w, &code, 2, at + 2 + lb_byte(code, 1))) ||
-	    lb_byte(code, 0) != LJ_X86_PUSH)
-		return LJ_NO_EXIT;
-	return (__u32)lb_byte(code, 1) << 8;
-}
-
 /* ---- snapshots without mcofs ----------------------------------------------------------------- */
 
 /*
- * They have no offset of their machine code. But each guard's branch, jcc rel32 or jmp rel32, leads
+ * They have no offset of their machine code. But each guard's branch leads
  * to the exit stub of its snapshot: the first branch from w->snaps.mcofs on has the number. It may
  * be the next snapshot's, when code without a guard lies between.
  */
-#define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
-#define LJ_GUARD_BLOCK 128	    /* bytes of machine code that are searched at once */
+#define LJ_GUARD_BLOCK 128 /* bytes of machine code that are searched at once */
 #define LJ_GUARD_READ (LJ_GUARD_BLOCK + 8)
-enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
-
-static __always_inline int lj_is_jump(const __u8 *code)
-{
-	return code[0] == LJ_X86_JMP32 || (code[0] | (code[1] & 0xf0u) << 8) == LJ_X86_JCC;
-}
-
 static long lj_jump_step(__u32 i, struct lj_walk **walk)
 {
 	struct lj_walk *w = *walk;
@@ -357,25 +317,6 @@ static __always_inline __u32 lj_search_jump(struct lj_walk *w, __u32 at)
 	w->snaps.jump_found = 0;
 	lb_rare_loop(LJ_GUARD_BLOCK, lj_jump_step, &w);
 	return w->snaps.jump_found ? w->snaps.jump : LJ_GUARD_BLOCK;
-}
-
-/*
- * Returns the exit whose stub is at `at`; LJ_NO_EXIT: not found. sure: a jcc leads there. The one
- * byte of a jmp is often part of another instruction, whose target may be unreadable.
- */
-static __always_inline __u32 lj_stub_number(const struct lb_mem *mem, struct lj_walk *w, __u64 at,
-					    int sure)
-{
-	const __u8 *code;
-	__u32 lo, hi;
-
-	code = lj_guess_at(mem, w, 2, at);
-	w->fault |= !code && sure;
-	if (!code || lb_byte(code, 0) != LJ_X86_PUSH)
-		return LJ_NO_EXIT;
-	lo = lb_byte(code, 1);
-	hi = lj_stub_upper(mem, w, at + 2);
-	return hi == LJ_NO_EXIT ? hi : lo | hi;
 }
 
 /*
@@ -431,7 +372,7 @@ static __always_inline int lj_read_code(const struct lb_mem *mem, struct lj_walk
 /* Tries one branch, from w->snaps.lo on, or skips a block without any. */
 LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 {
-	__u32 i, size, snapno, rel;
+	__u32 i, size, snapno;
 	const __u8 *code;
 	__u64 to;
 
@@ -445,7 +386,7 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 	}
 	i = lj_search_jump(w, w->snaps.lo - w->snaps.block);
 	code = (const __u8 *)w->block + (i & (LJ_GUARD_BLOCK - 1));
-	size = lb_byte(code, 0) == LJ_X86_JMP32 ? 5 : 6;
+	size = lj_jump_size(code);
 	if (i >= LJ_GUARD_BLOCK || i + size > w->snaps.size) {
 		w->snaps.lo = w->snaps.block +
 			      (w->snaps.size < LJ_GUARD_READ ? w->snaps.size : LJ_GUARD_BLOCK);
@@ -453,13 +394,12 @@ LB_SUBPROG int lj_step_guards(const struct lb_mem *mem, struct lj_walk *w)
 		return LB_MORE;
 	}
 	w->snaps.lo = w->snaps.block + i + 1;
-	rel = size == 5 ? lb_half(code, 1) : lb_half(code, 2);
-	to = w->snaps.block + i + size + (__u64)(__s64)(__s32)rel;
+	to = w->snaps.block + i + size + lj_jump_target(code, size);
 	if (to < w->gctrace.szmcode)
 		return LB_MORE;
 	if (to + LJ_STUB_REACH >= 2 * LJ_STUB_REACH)
 		return LB_MORE;
-	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, size == 6);
+	snapno = lj_stub_number(mem, w, w->gctrace.mcode + to, lj_jump_is_sure(size));
 	if (w->fault)
 		return lj_stop(w, LB_STATUS_FAULT);
 	return snapno < w->gctrace.nsnap ? lj_guard_found(mem, w, snapno, w->snaps.lo) : LB_MORE;

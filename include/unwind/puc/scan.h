@@ -10,6 +10,7 @@
 #ifndef LUABPF_UNWIND_PUC_SCAN_H
 #define LUABPF_UNWIND_PUC_SCAN_H
 
+#include <machine/puc_stack.h>
 #include <unwind/puc/thread.h>
 
 #define PUC_SCAN_MOST 32768 /* words of the C stack: C functions may have large buffers */
@@ -135,18 +136,6 @@ static __always_inline int puc_note_vm_ret(const struct lb_mem *mem, struct puc_
 		return puc_owned(mem, w, addr, w->scan.known_L);
 	w->scan.pending = addr;
 	return 0;
-}
-
-/*
- * True for the last word of a coroutine's jmp_buf. lua_longjmp begins with `previous`, NULL in its
- * outermost; glibc mangles the saved rbp, rsp and rip, so that they are no addresses.
- */
-static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
-{
-	const __u64 *word = w->block.word;
-
-	return i >= 8 && !word[(i - 8) & (PUC_BLOCK - 1)] &&
-	       word[(i - 1) & (PUC_BLOCK - 1)] >> 47 && word[(i - 6) & (PUC_BLOCK - 1)] >> 47;
 }
 
 /*
