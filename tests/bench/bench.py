@@ -539,10 +539,10 @@ def many_vms():
 
 
 @contextmanager
-def sampling(bench, *options, hz=HZ):
+def sampling(bench, *options, **how):
     """luabpf --all once it has found all processes and says that it samples. Without --stats its program's runs are not
     counted; whoever asked BPF for what was found would take the processor that it needs."""
-    argv = [a for a in bench.everywhere(*options, hz=hz) if a != "-q"]
+    argv = [a for a in bench.everywhere(*options, **how) if a != "-q"]
     with running(argv, stderr=subprocess.PIPE) as child:
         if "sampling" not in child.stderr.readline():
             raise Unmeasured("luabpf does not sample")
@@ -647,9 +647,8 @@ def all_storm(bench, report, row):
     """Lua processes that were not seen among thousands of short processes."""
     out, seconds, work = bench.dir / "storm.folded", 3, "local t = os.clock() + 0.2 while os.clock() < t do end"
     with ExitStack() as stack:
-        luabpf = stack.enter_context(running(bench.everywhere("--by=pid", output=out)))
+        luabpf = stack.enter_context(sampling(bench, "--by=pid", output=out))
         storms = [stack.enter_context(spawning(bench, "fork")) for _ in range(2)]
-        wait_for_samples(luabpf, MIN_RUNS)  # an idle machine gives none
         begin, pids = time.monotonic(), []
         while time.monotonic() < begin + seconds:
             child = subprocess.Popen(["lua5.4", "-e", work])
