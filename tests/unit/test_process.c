@@ -157,6 +157,27 @@ Test(process, mappings)
 	cr_expect_eq(process_mappings(NO_PID, on_mapping, &m), -ESRCH);
 }
 
+static int count_mapping(void *arg, const struct process_mapping *m)
+{
+	(void)m;
+	++*(int *)arg;
+	return 0;
+}
+
+/* A process may have a million: so many are read as the caller allows. */
+Test(process, mappings_beyond_a_bound)
+{
+	int all = 0, some = 0;
+	size_t n = SIZE_MAX, first;
+
+	cr_assert_eq(process_code(getpid(), count_mapping, &all, &n), 0);
+	first = n / 2;
+	n = first;
+	cr_assert_eq(process_code(getpid(), count_mapping, &some, &n), 0);
+	cr_expect_eq(n, first);
+	cr_expect(some < all, "%d of %d", some, all); /* the last is [vsyscall], or [vdso] */
+}
+
 static int on_mapping_that_ends_it(void *arg, const struct process_mapping *m)
 {
 	pid_t *pid = arg;

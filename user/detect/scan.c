@@ -426,6 +426,8 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 
 	if (signals_caught()) /* a process has many files */
 		return -EINTR;
+	if (!m->ino)
+		return 0;
 	process_add_mapped(&c->scan->mapped, m);
 	if (c->mappings > MAX_MAPPINGS)
 		return 0;
@@ -471,6 +473,7 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *err)
 {
 	struct scan_ctx c = {.scan = s, .pid = pid, .proc = proc};
+	size_t n = PROCESS_MAPPINGS;
 	int r;
 
 	budget_refill(&s->work, ALL_WORK, &s->filled_ns);
@@ -480,7 +483,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	s->mapped = 0;
 	s->unopened = 0;
 	free(TAKE_PTR(s->unopened_path));
-	r = process_mappings(pid, scan_mapping, &c);
+	r = process_code(pid, scan_mapping, &c, &n);
 	if (r)
 		s->mapped = 0;
 	if (r == -EINTR || signals_caught())
@@ -498,6 +501,13 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	if (c.unknown) { /* if another VM is sampled, it is a warning */
 		error_set(err, -ENOTSUP, "%s (in pid %d): %s", c.unknown_path, (int)pid,
 			  c.unknown->what);
+		return proc->nmodules ? 0 : -ENOTSUP;
+	}
+	if (n == PROCESS_MAPPINGS) {
+		error_set(err, -ENOTSUP,
+			  "pid %d: whether it runs Lua is not known: only the first %d of its "
+			  "mappings are looked at",
+			  (int)pid, PROCESS_MAPPINGS);
 		return proc->nmodules ? 0 : -ENOTSUP;
 	}
 	return 0;

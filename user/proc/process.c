@@ -290,21 +290,22 @@ static bool parse_mapping(char *line, bool (*wanted)(const char *perms), struct 
 
 #define MAPS_READ 4096 /* bytes that the kernel makes at a time; its st_blksize says 1024 */
 
-/* Counts all in *n. */
+/* Reads *n of them at most; then *n is how many were read. */
 static int read_maps(pid_t pid, bool (*wanted)(const char *perms),
 		     int (*fn)(void *arg, const struct process_mapping *m), void *arg, size_t *n)
 {
 	FILE *f __fclose = NULL;
 	char *line __free = NULL;
 	char path[64], buf[MAPS_READ], first;
-	size_t size = 0;
+	size_t size = 0, most = *n;
 
+	*n = 0;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	setvbuf(f, buf, _IOFBF, sizeof(buf));
-	for (*n = 0; getline(&line, &size, f) > 0; ++*n) {
+	for (; *n < most && getline(&line, &size, f) > 0; ++*n) {
 		struct process_mapping m;
 		int r;
 
@@ -321,7 +322,7 @@ static int read_maps(pid_t pid, bool (*wanted)(const char *perms),
 int process_maps(pid_t pid, bool (*wanted)(const char *perms),
 		 int (*fn)(void *arg, const struct process_mapping *m), void *arg)
 {
-	size_t n;
+	size_t n = SIZE_MAX;
 
 	return read_maps(pid, wanted, fn, arg, &n);
 }
@@ -359,7 +360,7 @@ static int of_files(pid_t pid, int (*fn)(void *arg, const struct process_mapping
 
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
 {
-	size_t n;
+	size_t n = PROCESS_MAPPINGS;
 
 	return of_files(pid, fn, arg, &n);
 }
@@ -421,6 +422,7 @@ uint64_t process_mapped(pid_t pid, size_t *n)
 {
 	uint64_t mapped = 0;
 
+	*n = PROCESS_MAPPINGS;
 	return of_files(pid, add_mapping, &mapped, n) ? 0 : mapped;
 }
 

@@ -65,21 +65,24 @@ int process_maps(pid_t pid, bool (*wanted)(const char *perms),
 		 int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
 /*
- * The same for executable ones; process_mappings() for those of files only. *n: how many mappings of
- * any kind were read, after an error, too.
+ * A process may have a million mappings. Reading them would take a second, in which no other is
+ * served: so many are read where code is looked for, twice the kernel's default for vm.max_map_count.
+ */
+#define PROCESS_MAPPINGS 131072
+
+/*
+ * The same for executable ones, among the first *n mappings of any kind. Then *n is how many of these
+ * were read, after an error, too. process_mappings(): of files only, among PROCESS_MAPPINGS.
  */
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
 		 size_t *n);
 int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
 
-/* Distinguishes one set of executable mappings of files from another. 0: the process ends. *n: as
- * process_code() has it. */
+/* Distinguishes one set of executable mappings of files from another. 0: the process ends. *n: how
+ * many were read, as of process_code(). */
 uint64_t process_mapped(pid_t pid, size_t *n);
 
-/*
- * A process may have a million mappings. Reading them takes a second, in which no other is served.
- * Returns for how long they should not be read again after n were read: 0.6 s for 60,000.
- */
+/* Returns for how long a process's mappings should not be read again after n were read: 0.6 s for 60,000. */
 uint64_t process_maps_pause_ns(size_t n);
 
 /* Makes the same of mappings that are read for another purpose; *mapped is 0 at first. */

@@ -358,7 +358,7 @@ int native_learn(struct native_maps *m)
 	struct native_maps fresh = {.native = m->native, .pid = m->pid};
 	struct reading r = {.p = &fresh, .before = m};
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	size_t n = 0;
+	size_t n = PROCESS_MAPPINGS;
 	int err;
 
 	if (m->nmaps && now < m->next_ns)
