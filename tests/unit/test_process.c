@@ -204,6 +204,18 @@ Test(process, mappings_of_one_that_ends_meanwhile)
 	cr_expect_eq(pid, 0);
 }
 
+/* Functions of the program, not of its libraries. */
+Test(process, text)
+{
+	uint64_t start, end, own = (uint64_t)count_mapping, libc = (uint64_t)getpid;
+
+	process_text(getpid(), &start, &end);
+	cr_expect(own >= start && own < end);
+	cr_expect(libc < start || libc >= end);
+	process_text(NO_PID, &start, &end);
+	cr_expect_eq(end, 0);
+}
+
 Test(process, exe)
 {
 	char name[8] = "xxxxxxx", path[512], want[512] = "";

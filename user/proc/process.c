@@ -199,6 +199,15 @@ uint64_t process_start_stack(pid_t pid)
 	return read_image(pid, &f) ? f.stack : 0;
 }
 
+void process_text(pid_t pid, uint64_t *start, uint64_t *end)
+{
+	struct image_fields f;
+	bool known = read_image(pid, &f);
+
+	*start = known ? f.code : 0;
+	*end = known ? f.end : 0;
+}
+
 #define MIX 0x9e3779b97f4a7c15ULL
 
 /* startstack is 0 from when exec has dropped the old image until it has laid out the new one. */

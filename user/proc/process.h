@@ -38,6 +38,9 @@ uint64_t process_start(pid_t pid);
 /* Returns where its stack began: differs after an exec, and equals mm->start_stack. 0: it has none. */
 uint64_t process_start_stack(pid_t pid);
 
+/* Where the text of its program is, without libraries. 0, 0: it has ended. */
+void process_text(pid_t pid, uint64_t *start, uint64_t *end);
+
 /* Returns how many pages its executable mappings have, as mm->exec_vm. 0: it has ended. */
 uint32_t process_exec_pages(pid_t pid);
 

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "image_priv.h"
+#include "proc/process.h"
 
 /* A program that makes functions without end must not make us keep them without end. */
 #define KNOWN_MAX 20000
@@ -125,8 +126,12 @@ void image_bound(struct image *image)
 	protos_clear(image->protos);
 }
 
-uint64_t image_maps_now(struct image *image)
+uint64_t image_maps_now(struct image *image, uint64_t addr)
 {
+	if (addr >= image->text_start && addr < image->text_end)
+		return 0;
+	if (!image->text_end)
+		process_text(image->remote.pid, &image->text_start, &image->text_end);
 	if (image->maps_round != image->owner->round) {
 		image->maps_round = image->owner->round;
 		native_learn(image->maps); /* what was known stays when it has ended */

@@ -36,8 +36,9 @@ struct image {
 	struct mem_remote remote;
 	bool learned; /* image_learn() has been called */
 	struct native_maps *maps;
-	uint32_t maps_round;	/* in which they were read */
-	uint32_t profile_round; /* of image_begin_profile() */
+	uint32_t maps_round;	       /* in which they were read */
+	uint64_t text_start, text_end; /* process_text() */
+	uint32_t profile_round;	       /* of image_begin_profile() */
 	struct protos *protos;
 	struct vm_names *vms;
 	struct kept_functions *kept;
@@ -64,8 +65,8 @@ void image_bound(struct image *image);
 
 /*
  * Which mappings a C function's address is to be understood by: libraries come and go, and one may
- * take another's place. Read once a round.
+ * take another's place. Read once a round; 0, without a read, if addr is in the program's own text.
  */
-uint64_t image_maps_now(struct image *image);
+uint64_t image_maps_now(struct image *image, uint64_t addr);
 
 #endif

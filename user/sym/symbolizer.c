@@ -350,7 +350,8 @@ static int frame_id(const struct frame_ctx *c, uint32_t i, uint64_t below, uint3
 	probe.key.word = f->word & ~((uint64_t)(LB_FRAME_THREAD | LB_FRAME_TRACE) << 48);
 	probe.key.pc = f->pc;
 	probe.key.fp = f->fp;
-	probe.key.below = LB_FRAME_KIND(f) == LB_FRAME_C ? image_maps_now(c->image) : below;
+	probe.key.below =
+		LB_FRAME_KIND(f) == LB_FRAME_C ? image_maps_now(c->image, LB_FRAME_PTR(f)) : below;
 	if (caller) {
 		probe.key.caller = caller->word & ~(0xffULL << 48);
 		probe.key.caller_pc = caller->pc;
@@ -417,7 +418,7 @@ static bool is_returning(const struct frame_ctx *c)
 
 	if (!c->family->slots_change || c->end < 2 || LB_FRAME_KIND(f) != LB_FRAME_C)
 		return false;
-	image_maps_now(c->image);
+	image_maps_now(c->image, LB_FRAME_PTR(f));
 	return !native_is_code(c->image->maps, LB_FRAME_PTR(f));
 }
 
