@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * luaD_reallocstack moves the stack of a coroutine that main has resumed: before it has corrected
- * any CallInfo, between two of them, and behind the last.
+ * any CallInfo, between two of them, and behind the last. And a call that writes the first CallInfo of a page.
  */
+#include <string.h>
+
 #include "puc_scene.h"
 
 #define THREAD LB_FRAME_THREAD
@@ -70,6 +72,23 @@ static void offsets_half_corrected(struct puc_scene *s)
 	moves(s, CALLS / 2, true);
 }
 
+/* luaD_precall of 5.1 has set L->ci, and waits for the page in which it stores `func`. */
+static void call_on_new_page(struct puc_scene *s)
+{
+	const struct puc_layout *l = &s->img.puc;
+	uint64_t ci;
+
+	s->absent = !(l->flags & PUC_CI_ARRAY);
+	if (s->absent)
+		return;
+	ps_begin(s);
+	ps_in_helper(s, 3);
+	ci = s->st.ci + l->ci_size;
+	pui_put(&s->img, s->st.L + l->L_ci, 8, ci);
+	memset(pui_at(&s->img, ci, l->ci_size), 0, l->ci_size);
+	ps_want_lua(s, s->main, 3, THREAD);
+}
+
 const struct puc_scene_row puc_scenes_moved[] = {
 	{"moves_begins", begins},
 	{"moves_first_corrected", first_corrected},
@@ -78,5 +97,6 @@ const struct puc_scene_row puc_scenes_moved[] = {
 	{"moves_offsets", offsets},
 	{"moves_offsets_first_corrected", offsets_first_corrected},
 	{"moves_offsets_half_corrected", offsets_half_corrected},
+	{"call_on_new_page", call_on_new_page},
 	{NULL, NULL},
 };

@@ -114,7 +114,8 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 	__u64 old, func, to = 0, size;
 	int outside;
 
-	if (!w)
+	/* 0: a call of 5.1 has set L->ci, and stores func in a page that was never written */
+	if (!w || !w->look.func)
 		return 0;
 	func = w->look.func;
 	size = w->t.stack_last + PUC_STACK_EXTRA - w->t.stack;
