@@ -155,14 +155,13 @@ static void call_recursive_main(struct lj_scene *s)
 	want_main_at_call(s);
 }
 
-/* BC_CALL of a C function or fast function, link not stored: it is on top already. */
+/* BC_CALL of a C function or fast function, link not stored. */
 static void call_ff_before_link(struct lj_scene *s)
 {
 	sc_begin_call(s);
 	push_call(s, lji_ff(&s->img, FF_FLOOR), 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	sc_unlink(s, 0x7ff8000000000000);
-	want_ff(s, FF_FLOOR, THREAD);
 	want_main_at_call(s);
 }
 
@@ -172,6 +171,15 @@ static void call_c_before_link(struct lj_scene *s)
 	push_call(s, lji_cfunc(&s->img, SC_CFUNC), 3);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	sc_unlink(s, 0x7ff8000000000000);
+	want_main_at_call(s);
+}
+
+/* ... stored: it is on top. */
+static void call_c_after_link(struct lj_scene *s)
+{
+	sc_begin_call(s);
+	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
+	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_c(s, SC_CFUNC, THREAD);
 	want_main_at_call(s);
 }
@@ -224,6 +232,33 @@ static void ff_result(struct lj_scene *s)
 	lji_put64(&s->img, s->st.base - LJI_OFF(&s->img, FRAME_BYTES), 0x4008000000000000);
 	sc_in_vm(s, s->st.base, sc_pc_of_call(s));
 	want_main_at_call(s);
+}
+
+/* ... the result is a fast function, with another over the link: pairs(). */
+static void ff_result_function(struct lj_scene *s)
+{
+	ff_result(s);
+	lji_put_func(&s->img, s->st.base, LJ_TFUNC, lji_ff(&s->img, FF_FLOOR));
+	lji_put_link(&s->img, s->st.base, 0x4008000000000000);
+}
+
+/* BC_RET of a C function: KBASE has moved its one result down, a fast function: coroutine.wrap(). */
+static void ret_function(struct lj_scene *s)
+{
+	sc_two_slots(s);
+	call_c_after_link(s);
+	lji_put_func(&s->img, s->st.base, LJ_TFUNC, lji_ff(&s->img, FF_FLOOR));
+	s->in.regs.kept[LB_KEPT_KBASE] = s->st.base + 8;
+	s->nwant = 0;
+	want_main_at_call(s);
+}
+
+/* ... KBASE is where it begins. */
+static void ret_function_unmoved(struct lj_scene *s)
+{
+	sc_two_slots(s);
+	call_c_after_link(s);
+	s->in.regs.kept[LB_KEPT_KBASE] = s->st.base;
 }
 
 /* BC_RET: PC is the caller's, nothing moved yet. */
@@ -640,11 +675,15 @@ const struct lj_scene_row lj_scenes_top[] = {
 	{"call_recursive_main", call_recursive_main},
 	{"call_ff_before_link", call_ff_before_link},
 	{"call_c_before_link", call_c_before_link},
+	{"call_c_after_link", call_c_after_link},
 	{"funcc_entry", funcc_entry},
 	{"funcc_calls", funcc_calls},
 	{"funcc_return", funcc_return},
 	{"funcc_returned", funcc_returned},
 	{"ff_result", ff_result},
+	{"ff_result_function", ff_result_function},
+	{"ret_function", ret_function},
+	{"ret_function_unmoved", ret_function_unmoved},
 	{"ret_pc", ret_pc},
 	{"ret_results", ret_results},
 	{"ret_base", ret_base},

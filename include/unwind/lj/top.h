@@ -17,6 +17,8 @@ enum lj_fit {
 	LJ_FIT_C_OWN, /* C or fast function, and pc is its own */
 };
 
+#define LJ_RESULTS_MOST 256 /* of a call whose link is a pc: its B is a byte */
+
 static __always_inline int lj_fits(int fit)
 {
 	return fit >= LJ_FIT_LUA;
@@ -145,6 +147,21 @@ LB_SUBPROG int lj_top_interrupted(const struct lb_mem *mem, struct lj_walk *w, _
 }
 
 /*
+ * True if the frame at base, whose function is a C function, is not that function's any more, or not
+ * yet. pc: its link, as PC has it. After a return the slot may hold a C function that is the result,
+ * as next is that of pairs(). Two marks:
+ * - KBASE, by which BC_RET moves the results down, has passed the first one
+ * - the slot of the link holds another value: a result, or what was there before the call
+ */
+static __always_inline int lj_is_overwritten(const struct lb_mem *mem, struct lj_walk *w,
+					     __u64 base, __u64 pc)
+{
+	__u64 link, moved = w->regs.kept[LB_KEPT_KBASE] - base;
+
+	return moved - 1 < LJ_RESULTS_MOST * 8 || lj_read_link(mem, w, base, &link) || link != pc;
+}
+
+/*
  * During a call or a return by a link that is a pc: before a call has stored its link, and after a
  * return has loaded it, PC is that link. The caller is on top, or a fast function that returns.
  */
@@ -156,10 +173,8 @@ static __always_inline int lj_top_linked(const struct lb_mem *mem, struct lj_wal
 
 	if (!distance || lj_fit(mem, w, caller, pc) != LJ_FIT_LUA)
 		return -1;
-	if (fit != LJ_FIT_C)
+	if (fit != LJ_FIT_C || lj_is_overwritten(mem, w, base, pc))
 		return lj_top_is(w, caller, pc);
-	w->link = pc; /* its slot may hold a result by now */
-	w->link_known = 1;
 	return lj_top_is(w, base, 0);
 }
 
