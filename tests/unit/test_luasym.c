@@ -700,6 +700,26 @@ Test(luasym, ffnames)
 	lj_ffnames_free(&n);
 }
 
+/* {ffi.meta.__call, jit.attach, ffi.cdef} of 2.1, 2.1.0-beta3 and 2.0.5. */
+Test(luasym, ffnames_of_older_builds)
+{
+	static const uint8_t builds[][3] = {{175, 152, 191}, {174, 151, 190}, {171, 151, 187}};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
+		struct luasym_field jit[] = {{"status", func(a, 150, 0, 0)},
+					     {"attach", func(a, builds[i][1], 0, 0)}};
+		struct luasym_field ffi[] = {{"cdef", func(a, builds[i][2], 0, 0)},
+					     {"new", func(a, builds[i][2] + 1, 0, 0)}};
+		struct luasym_field modules[] = {{"jit", TV(LJ_TTAB, table(a, jit, 2))},
+						 {"ffi", TV(LJ_TTAB, table(a, ffi, 2))}};
+		struct lj_ffnames *n __cleanup(lj_ffnames_free) = NULL;
+
+		lj_ffnames_read(arena_mem(a), &layout, vm_with(a, NULL, 0, modules, 2), &n);
+		cr_expect_str_eq(lj_ffname(n, builds[i][0]), "ffi.meta.__call", "%zu", i);
+	}
+}
+
 Test(luasym, ffnames_kth_read_fails)
 {
 	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);

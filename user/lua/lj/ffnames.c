@@ -24,7 +24,7 @@
 #define MAX_NAMES 65536
 #define MAX_NAME 192
 
-enum { LJ = 1, OR = 2 };
+enum { LJ = 1, OR = 2, B3 = 4, V20 = 8, V21 = LJ | OR | B3, ALL = V21 | V20 };
 static const struct {
 	const char *name;
 	unsigned builds;
@@ -158,12 +158,12 @@ static bool shift_of(const int (*positions)[CANDIDATES], int ffid, int *shift)
 	return false;
 }
 
-/* Names by the list all functions between two listed ones with the same shift. Returns how many of
- * the found names the list explains. */
+/* Names by the list all functions between two listed ones with the same shift. Returns how many it
+ * names, which are most by the list of the build itself. */
 static int apply_list(const struct ff_found *f, const struct list *list, const char *names[FFIDS])
 {
 	int positions[FFIDS][CANDIDATES] = {{0}};
-	int ffid, c, last = 0, last_shift = 0, explained = 0;
+	int ffid, c, last = 0, last_shift = 0, named = 0;
 
 	for (ffid = 2; ffid < FFIDS; ffid++)
 		for (c = 0; c < CANDIDATES; c++)
@@ -173,33 +173,33 @@ static int apply_list(const struct ff_found *f, const struct list *list, const c
 
 		if (!shift_of((const int(*)[CANDIDATES])positions, ffid, &shift))
 			continue;
-		explained++;
+		named++;
 		names[ffid] = list->name[ffid + shift];
-		for (i = last + 1; last && shift == last_shift && i < ffid; i++)
+		for (i = last + 1; last && shift == last_shift && i < ffid; i++, named++)
 			names[i] = list->name[i + shift];
 		last = ffid;
 		last_shift = shift;
 	}
-	return explained;
+	return named;
 }
 
 static int choose_names(const struct ff_found *f, char *ff[FFIDS])
 {
 	const char *best[FFIDS] = {NULL}, *names[FFIDS];
-	static const unsigned builds[] = {LJ, OR};
+	static const unsigned builds[] = {LJ, OR, B3, V20};
 	int most = 0, i;
 	size_t b;
 
 	for (b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
 		struct list list;
-		int explained;
+		int named;
 
 		memset(names, 0, sizeof(names));
 		make_list(&list, builds[b]);
-		explained = apply_list(f, &list, names);
-		if (explained <= most)
+		named = apply_list(f, &list, names);
+		if (named <= most)
 			continue;
-		most = explained;
+		most = named;
 		memcpy(best, names, sizeof(best));
 	}
 	for (i = 2; i < FFIDS; i++) {
