@@ -215,6 +215,17 @@ static void stale_bottom(struct lj_scene *s)
 	s->lost = s->img.lj.gc32; /* there is no slot below the bottom's: it is a fault */
 }
 
+/* Tarantool, after an FFI callback: vmstate is a word that was never stored there. */
+static void vmstate_garbage(struct lj_scene *s)
+{
+	sc_begin(s);
+	lji_call(&s->img, &s->st, s->main, 5, 3, lji_cfunc(&s->img, SC_CFUNC));
+	sc_in_c(s);
+	lji_vmstate(&s->img, 0x7ffd);
+	want_c(s, SC_CFUNC, THREAD);
+	want_main_at_call(s);
+}
+
 static void collector(struct lj_scene *s)
 {
 	sc_begin(s);
@@ -297,6 +308,7 @@ const struct lj_scene_row lj_scenes_called[] = {
 	{"vm_closes", vm_closes},
 	{"vm_opens", vm_opens},
 	{"stale_bottom", stale_bottom},
+	{"vmstate_garbage", vmstate_garbage},
 	{"collector", collector},
 	{"collector_in_c", collector_in_c},
 	{"recorder", recorder},

@@ -40,6 +40,18 @@ static __always_inline __s32 lj_vmstate(const struct lj_walk *w, __s32 stored)
 	return stored + more >= LJ_VMST_INTERP ? LJ_VMST_INTERP : stored + more;
 }
 
+/*
+ * True if vmstate is no trace's number, though it is positive: outside of the assembler VM compiled code
+ * has a jit_base. Tarantool's VM restores vmstate as it leaves an FFI callback, whose entry has not
+ * saved it: that of its C frame's last use stays until the VM is entered again, or any word.
+ */
+static __always_inline int lj_vmstate_is_garbage(const struct lj_walk *w,
+						 const struct lb_regs *regs)
+{
+	return w->vmstate > 0 && !w->jit_base &&
+	       (!lj_in_vm(w, regs->ip) || w->cframe - regs->sp > 16);
+}
+
 /* Words read above sp: what an epilogue of the VM has yet to pop, and a cframe up to its L. */
 #define LJ_SWITCH 16
 
@@ -159,6 +171,8 @@ LB_SUBPROG int lj_find_vm(const struct lb_mem *mem, struct lj_walk *w, const str
 	if (lj_at(mem, w, &bytes, 4, g + w->lj.vmstate))
 		return -1;
 	w->vmstate = lj_vmstate(w, (__s32)lb_half(bytes, 0));
+	if (lj_vmstate_is_garbage(w, regs))
+		w->vmstate = LJ_VMST_C;
 	w->state = lj_state_letter(w->vmstate);
 	if (freed && w->state != 'C' && !lj_is_20(w))
 		return -1;
