@@ -178,3 +178,11 @@ def test_completions():
     assert len(values) > 7 and completions("--by", "=") == completions("--by", "=", "") == completions("report", "--by", "") == values
     assert completions("--by", "=", "co") == {"comm", "container", "coroutine"}
     assert "root" in completions("--user", "roo") and "root" in completions("report", "--source-user", "roo")
+
+
+def test_help_has_each_letter_of_the_manuals():
+    manual = (ROOT / "docs/luabpf.1").read_text().split(".Sh JIT.P OPTIONS")[1].split(".El")[0]
+    letters = set(re.findall(r"^\.It Cm (\w)", manual, re.M))
+    table = luabpf("--help").stdout.split("OPTIONS of -jp")[1].split("LUAJIT_PROFILEFILE")[0]
+    shown = set(re.findall(r"(?:^|  )((?:\w|[mi]<n>)(?: \w)*)(?= )", table, re.M))
+    assert len(letters) > 10 and letters == {part[0] for words in shown for part in words.split()}, (letters, shown)
