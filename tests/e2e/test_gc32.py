@@ -41,6 +41,20 @@ def test_compiled(library, workload):
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
 
 
+def test_the_first_one_loses_no_sample(library):
+    """Under --all, whose programs are loaded by then, also that for a kind of VM that has not run yet."""
+    with vms.Luabpf("--all", "-F", HZ, "-f", "folded", "-o", "/dev/null") as tool:
+        tool.wait_banner().wait_families()
+        with vms.Target([vms.HOSTS / "embed", "-joff", vms.LUA / truth.DRIVER, vms.LUA / "calls.lua", 0.2],
+                        {"LD_LIBRARY_PATH": library, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}) as t:
+            t.ready()
+            t.go()
+            t.rest()
+        tool.signal()
+        r = tool.done()
+    assert r.stats["resolved"] > r.least(0.1 * HZ) and "vm-family-loading" not in r.stats["lost_by_reason"], r
+
+
 def test_counting_its_calls_is_refused(library):
     env = {"LD_LIBRARY_PATH": library, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}
     vm = vms.VM("host32-joff", [vms.HOSTS / "embed", "-joff"], env)

@@ -272,9 +272,9 @@ class Luabpf:
         return self.wait_for("sampling")
 
     def wait_families(self):
-        """--all: returns when the programs for LuaJIT and PUC Lua are loaded. A child is left for LuaJIT without GC64, unless that runs."""
+        """--all: returns when the programs of all families are loaded: the child that loads each has ended."""
         children = Path(f"/proc/{self.p.pid}/task/{self.p.pid}/children")
-        wait_until(lambda: len(children.read_text().split()) <= 1)
+        wait_until(lambda: not children.read_text().split())
         return self
 
     def wait_calm(self):

@@ -304,8 +304,8 @@ static int open_everywhere(struct session *s, struct error *err)
 	r = loader_wait_families(s->loader, err);
 	if (!r)
 		r = loader_attach_cpus(s->loader, err);
-	if (!r) /* now, so that they take no CPU time from the start; few builds lack GC64 */
-		loader_prepare_families(s->loader, LB_FAMILIES);
+	if (!r) /* now, so that they take no CPU time from the start */
+		loader_prepare_families(s->loader, LB_FAMILIES_ALL);
 	return r;
 }
 
