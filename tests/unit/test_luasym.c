@@ -714,8 +714,9 @@ Test(luasym, ffnames_of_older_builds)
 		struct luasym_field modules[] = {{"jit", TV(LJ_TTAB, table(a, jit, 2))},
 						 {"ffi", TV(LJ_TTAB, table(a, ffi, 2))}};
 		struct lj_ffnames *n __cleanup(lj_ffnames_free) = NULL;
+		uint64_t g = vm_with(a, NULL, 0, modules, 2); /* arena_mem() has what is there */
 
-		lj_ffnames_read(arena_mem(a), &layout, vm_with(a, NULL, 0, modules, 2), &n);
+		lj_ffnames_read(arena_mem(a), &layout, g, &n);
 		cr_expect_str_eq(lj_ffname(n, builds[i][0]), "ffi.meta.__call", "%zu", i);
 	}
 }
