@@ -186,7 +186,7 @@ def over_count(bench, argv, builds, options=()):
         for child in children:
             wait_for_samples(child, MIN_RUNS)
         time.sleep(WARM_UP)
-        return list(zip(*windows(children, bench.rounds or 40)))
+        return list(zip(*windows(children, bench.rounds or 20)))
 
 
 def bpf_row(bench, report, row):
@@ -633,7 +633,7 @@ def all_spawn(bench, report, row):
 
     turns = {nullcontext: [], count_all: [], luabpf_all: []}
     with spawning(bench, *row.args) as child:
-        for i in range(bench.rounds or 6):
+        for i in range(bench.rounds or 4):
             for state in list(turns)[::-1 if i % 2 else 1]:
                 with state(bench):
                     turns[state].append(least(child))
@@ -706,7 +706,7 @@ def hook_cost(bench, report, row):
     ways = {"alone": [lua, script], "lua": [lua, script, "hook"],
             "ours": [bench.luabpf, verb, "-q", "-o", "/dev/null", "--", lua, script]}
     ns = {way: [] for way in ways}
-    for _ in range(bench.rounds or 7):
+    for _ in range(bench.rounds or 3):
         for way, argv in ways.items():
             r = subprocess.run(argv, capture_output=True, text=True)
             if r.returncode:
