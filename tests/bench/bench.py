@@ -497,9 +497,9 @@ IDLY = ["setpriv", "--pdeathsig", "KILL", "chrt", "-o", "0", "nice", "-n", "5"] 
 
 
 def wait_until_loaded(luabpf):
-    """Until its children have loaded the programs of LuaJIT and PUC Lua. One is left, for LuaJIT without GC64."""
+    """Until its children have loaded the programs of all families, and ended."""
     children, deadline = Path(f"/proc/{luabpf.pid}/task/{luabpf.pid}/children"), time.monotonic() + 60
-    while len(children.read_text().split()) > 1:
+    while children.read_text().split():
         if time.monotonic() > deadline:
             raise Unmeasured("luabpf does not load its programs")
         time.sleep(0.05)
@@ -648,7 +648,7 @@ def all_storm(bench, report, row):
     out, seconds, work = bench.dir / "storm.folded", 3, "local t = os.clock() + 0.2 while os.clock() < t do end"
     with ExitStack() as stack:
         luabpf = stack.enter_context(sampling(bench, "--by=pid", output=out))
-        storms = [stack.enter_context(spawning(bench, "fork")) for _ in range(2)]
+        storms = [stack.enter_context(spawning(bench, "clone")) for _ in range(2)]
         begin, pids = time.monotonic(), []
         while time.monotonic() < begin + seconds:
             child = subprocess.Popen(["lua5.4", "-e", work])

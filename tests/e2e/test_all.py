@@ -207,28 +207,13 @@ def test_nothing_that_runs_lua(root, tmp_path):
 
 
 # They come and end one by one: other recordings of all processes run at the same time.
-MANY = """
-local ffi = require("ffi")
-ffi.cdef "int fork(void); int pause(void); int getppid(void); int prctl(int, unsigned long); int usleep(unsigned); int kill(int, int); int wait(int *);"
-local C, pids = ffi.C, {}
-for i = 1, 4300 do
-  pids[i] = C.fork()
-  if pids[i] == 0 then
-    C.prctl(1, 9) -- PR_SET_PDEATHSIG, SIGKILL
-    if C.getppid() ~= 1 then C.pause() end
-    os.exit(0)
-  end
-  C.usleep(500)
-end
-print("ready") io.flush() io.read()
-for _, pid in ipairs(pids) do C.kill(pid, 9) C.wait(nil) C.usleep(500) end
-"""
+MANY = [vms.OUT / "tests/bench/spawn", "idle", 4300], {"LD_PRELOAD": "liblua5.4.so.0"}
 BUSY = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.3"
 
 
 def test_more_processes_than_bpf_keeps(machine, tmp_path):
     """Idle ones fill its table of 4096; those that come and work take their places."""
-    with vms.Target(["luajit", "-e", MANY]) as many:
+    with vms.Target(*MANY) as many:
         many.ready()
         tool = vms.Luabpf("--all", "-F", 1000, "-o", tmp_path / "p.pb.gz").wait_banner().wait_families()
         with contextlib.ExitStack() as stack:

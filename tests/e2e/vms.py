@@ -117,9 +117,9 @@ def fetch_nginx():
 
 def fetch_neovim():
     """nvim's path and environment."""
-    fetch(NEOVIM.parent, "neovim", "neovim-runtime", "libluajit-5.1-2", "libmsgpackc2", "libtermkey1", "libtree-sitter0",
+    fetch(NEOVIM.parent, "neovim", "libluajit-5.1-2", "libmsgpackc2", "libtermkey1", "libtree-sitter0",
           "libunibilium4", "libuv1", "libvterm0", "lua-luv")
-    return NEOVIM / "bin/nvim", {"LD_LIBRARY_PATH": f"{NEOVIM}/{MULTIARCH}", "VIMRUNTIME": f"{NEOVIM}/share/nvim/runtime"}
+    return NEOVIM / "bin/nvim", {"LD_LIBRARY_PATH": f"{NEOVIM}/{MULTIARCH}"}
 
 
 @contextlib.contextmanager
