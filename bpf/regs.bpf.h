@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * A sample's user registers by their role in the VMs. The only file of BPF that reads pt_regs;
- * <machine/regs.h> names its members.
+ * User registers by their role in the VMs: of a perf sample, and of a uprobe (count.bpf.c).
+ * <machine/regs.h> names the members of pt_regs.
  */
 #ifndef LUABPF_REGS_BPF_H
 #define LUABPF_REGS_BPF_H

@@ -684,8 +684,7 @@ Test(luasym, ffnames)
 	uint64_t g = sample_vm(a);
 
 	cr_assert_eq(lj_ffnames_read(arena_mem(a), &layout, g, &n), 0);
-	cr_assert_null(lj_ffname(n, 0));
-	cr_assert_null(lj_ffname(n, 1));
+	cr_assert(!lj_ffname(n, 0) && !lj_ffname(n, 1));
 	cr_assert_str_eq(lj_ffname(n, 2), "assert");
 	cr_assert_str_eq(lj_ffname(n, 3), "type", "not aaa.kind, its alias");
 	cr_assert_str_eq(lj_ffname(n, 6), "ipairs_aux", "reachable from no table");
@@ -695,8 +694,7 @@ Test(luasym, ffnames)
 	cr_assert_str_eq(lj_cfunc_name(n, 0x7000), "cjson.enc");
 	cr_assert_str_eq(lj_cfunc_name(n, 0x7100), "cfn");
 	cr_assert_null(lj_cfunc_name(n, 0x7001));
-	cr_assert_null(lj_ffname(NULL, 2), "a VM that was closed before it was read");
-	cr_assert_null(lj_cfunc_name(NULL, 0x7000));
+	cr_assert(!lj_ffname(NULL, 2) && !lj_cfunc_name(NULL, 0x7000));
 	lj_ffnames_free(&n);
 }
 
@@ -707,17 +705,18 @@ Test(luasym, ffnames_of_older_builds)
 
 	for (size_t i = 0; i < 3; i++) {
 		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
-		struct luasym_field jit[] = {{"status", func(a, 150, 0, 0)},
-					     {"attach", func(a, builds[i][1], 0, 0)}};
-		struct luasym_field ffi[] = {{"cdef", func(a, builds[i][2], 0, 0)},
-					     {"new", func(a, builds[i][2] + 1, 0, 0)}};
-		struct luasym_field modules[] = {{"jit", TV(LJ_TTAB, table(a, jit, 2))},
-						 {"ffi", TV(LJ_TTAB, table(a, ffi, 2))}};
+		const uint8_t *id = builds[i];
+		struct luasym_field j[] = {{"status", func(a, 150, 0, 0)},
+					   {"attach", func(a, id[1], 0, 0)}};
+		struct luasym_field f[] = {{"cdef", func(a, id[2], 0, 0)},
+					   {"new", func(a, id[2] + 1, 0, 0)}};
+		struct luasym_field modules[] = {{"jit", TV(LJ_TTAB, table(a, j, 2))},
+						 {"ffi", TV(LJ_TTAB, table(a, f, 2))}};
 		struct lj_ffnames *n __cleanup(lj_ffnames_free) = NULL;
-		uint64_t g = vm_with(a, NULL, 0, modules, 2); /* arena_mem() has what is there */
+		uint64_t g = vm_with(a, NULL, 0, modules, 2);
 
 		lj_ffnames_read(arena_mem(a), &layout, g, &n);
-		cr_expect_str_eq(lj_ffname(n, builds[i][0]), "ffi.meta.__call", "%zu", i);
+		cr_expect_str_eq(lj_ffname(n, id[0]), "ffi.meta.__call", "%zu", i);
 	}
 }
 

@@ -32,10 +32,10 @@ void families_request(struct families *families, uint32_t bits);
 /* The same of those that may be needed later: families_wait() does not wait for them. */
 void families_prepare(struct families *families, uint32_t bits);
 
-/* Waits until those that are needed are loaded. 0, or -errno of the first that failed. */
+/* Waits until those that are needed are loaded, or one has failed. 0, or -errno of that, in later calls, too. */
 int families_wait(struct families *families);
 
-/* Ends the children that have loaded theirs, without waiting for others. */
+/* Takes the results that are there and ends those children, without waiting for others. */
 void families_reap(struct families *families);
 
 #endif

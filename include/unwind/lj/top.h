@@ -162,8 +162,9 @@ static __always_inline int lj_is_overwritten(const struct lb_mem *mem, struct lj
 }
 
 /*
- * During a call or a return by a link that is a pc: before a call has stored its link, and after a
- * return has loaded it, PC is that link. The caller is on top, or a fast function that returns.
+ * A call or a return by a link that is a pc: PC is that link before the call has stored it in the frame,
+ * and after the return has loaded it. The caller is on top; or the C or fast function at base, while the
+ * frame is its own. Returns 0, or -1 if pc is no link of a Lua function's call.
  */
 static __always_inline int lj_top_linked(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
 					 __u64 pc, int fit)

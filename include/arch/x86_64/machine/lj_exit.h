@@ -24,8 +24,8 @@ static __always_inline int lj_is_pushed(__u64 word)
 }
 
 /*
- * Returns the upper byte of an exit's number, << 8, for a stub at `at` that has pushed the lower
- * one; LJ_NO_EXIT:
+ * Returns the upper byte of an exit's number, << 8. at: behind the push of the lower one. LJ_NO_EXIT
+ * if the code is not that of a stub, or cannot be read (w->fault):
  *
  *	push lo; jmp end; push lo + 1; jmp end; ... push lo + 31
  *	end: push hi; jmp ->vm_exit_handler

@@ -48,8 +48,9 @@ static __always_inline int puc_is_return(const struct lb_mem *mem, struct puc_wa
 }
 
 /*
- * True for the last word of a coroutine's jmp_buf. lua_longjmp begins with `previous`, NULL in its
- * outermost; glibc mangles the saved rbp, rsp and rip, so that they are no addresses.
+ * True if word i is rip in the jmp_buf of a lua_State's outermost lua_longjmp. That struct begins with
+ * `previous`, which is NULL (i - 8). glibc mangles rbp (i - 6), rsp (i - 1) and rip, so that they are no
+ * addresses; the caller has tested rip.
  */
 static __always_inline int puc_is_jmp_buf(const struct puc_walk *w, __u32 i)
 {
