@@ -27,12 +27,12 @@
 #define ROUND 50  /* processes */
 #define ROUNDS 30 /* of a measurement */
 
-enum how { BY_FORK, BY_EXEC, BY_CLONE };
+enum spawn_how { BY_FORK, BY_EXEC, BY_CLONE };
 
 static unsigned long made;
 
 /* A child's stack; it runs beside the others'. */
-struct stack {
+struct child_stack {
 	_Alignas(16) char bytes[4096];
 };
 
@@ -50,7 +50,7 @@ static int waits(void *parent)
 	_exit(0);
 }
 
-static pid_t start(int (*child)(void *), struct stack *stack, void *arg)
+static pid_t start(int (*child)(void *), struct child_stack *stack, void *arg)
 {
 	pid_t pid = clone(child, stack + 1, CLONE_VM | SIGCHLD, arg);
 
@@ -59,9 +59,9 @@ static pid_t start(int (*child)(void *), struct stack *stack, void *arg)
 	return pid;
 }
 
-static void make(char **argv, enum how how)
+static void make(char **argv, enum spawn_how how)
 {
-	static struct stack stack;
+	static struct child_stack stack;
 	pid_t pid;
 
 	if (how == BY_CLONE) {
@@ -82,7 +82,7 @@ static void make(char **argv, enum how how)
 
 static void storm(unsigned long number)
 {
-	static struct stack stack[ROUND];
+	static struct child_stack stack[ROUND];
 
 	while (made < number) {
 		for (int i = 0; i < ROUND; i++)
@@ -96,7 +96,7 @@ static void storm(unsigned long number)
 
 static void idle(size_t number)
 {
-	struct stack *stack = calloc(number, sizeof(*stack));
+	struct child_stack *stack = calloc(number, sizeof(*stack));
 	pid_t *pid = calloc(number, sizeof(*pid)), self = getpid();
 
 	if (!stack || !pid)
@@ -115,7 +115,7 @@ static void idle(size_t number)
 	}
 }
 
-static double round_us(char **argv, enum how how)
+static double round_us(char **argv, enum spawn_how how)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 
@@ -128,9 +128,9 @@ int main(int argc, char **argv)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	const char *mode = argc > 1 ? argv[1] : "";
-	enum how how = !strcmp(mode, "exec")	? BY_EXEC
-		       : !strcmp(mode, "clone") ? BY_CLONE
-						: BY_FORK;
+	enum spawn_how how = !strcmp(mode, "exec")    ? BY_EXEC
+			     : !strcmp(mode, "clone") ? BY_CLONE
+						      : BY_FORK;
 	char line[16];
 
 	if (!strcmp(mode, "exit"))
