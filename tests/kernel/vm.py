@@ -51,8 +51,9 @@ SILENCE = 600  # seconds: no script here is silent for as long, on the slowest m
 # The guest's first process. The console (ttyS0) is the kernel's, ttyS1 is for scripts alone, so that
 # no kernel message gets in between. After "@ready" a line from there is a mark and a script in
 # base64. What the script says comes back between two lines with its mark, the last with its status.
-# head reads that line: busybox's `read` begins anew when SIGCHLD interrupts it, and has then lost what
-# it had of the line. A process that a script left behind may end that late.
+# Other processes, head and printf, read and write there: the shell's own `read` begins anew when SIGCHLD
+# interrupts it, and has then lost what it had of the line; its printf loses what it could not write. A
+# process that a script left behind may end that late.
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /root /run /sbin /usr/bin /usr/sbin
 /bin/busybox mount -t devtmpfs dev /dev
@@ -66,16 +67,17 @@ exec >/dev/console 2>&1 </dev/null
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C
 exec 3<>/dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
-printf '@ready\\n' >&3
+say() { /bin/busybox printf "$@" >&3; }
+say '@ready\\n'
 while line=$(head -n 1 <&3) && [ "$line" ]; do
     mark=${line%% *}
     mkdir "/run/$mark" && cd "/run/$mark"
     echo "${line#* }" | base64 -d >/run/script
-    printf '\\n@begin %s\\n' "$mark" >&3
+    say '\\n@begin %s\\n' "$mark"
     sh /run/script >&3 2>&3 3>&-
     status=$?
     kill -9 -1
-    printf '\\n@exit %s %d\\n' "$mark" $status >&3
+    say '\\n@exit %s %d\\n' "$mark" $status
     cd / && rm -rf "/run/$mark"
 done
 poweroff -f
