@@ -13,6 +13,7 @@
 #include <criterion/criterion.h>
 
 #include "base/cleanup.h"
+#include "proc/creds.h"
 #include "proc/process.h"
 #include "proc/source.h"
 
@@ -277,6 +278,22 @@ Test(source, no_such_process)
 
 	cr_expect_eq(target_source_new(0x7ffffff0, 1, &source), -ESRCH);
 	cr_expect_null(source);
+}
+
+/* A process that is reaped between two files of its directory: status is read, ns/user is gone. */
+Test(source, of_a_process_that_ends_while_it_is_read, .init = setup, .fini = teardown)
+{
+	int own = open("/proc/self", O_RDONLY | O_DIRECTORY),
+	    gone = open(dir, O_RDONLY | O_DIRECTORY);
+	struct creds creds = {0};
+
+	write_file("status", "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t0 \nCapEff:\t01\n",
+		   0644);
+	cr_expect_eq(creds_read(gone, &creds), -ESRCH);
+	cr_expect_eq(creds_read(own, &creds), 0);
+	creds_free(&creds);
+	close(own);
+	close(gone);
 }
 
 /* ---- users of this machine ------------------------------------------------------------------- */

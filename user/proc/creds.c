@@ -93,12 +93,20 @@ static int parse_status(FILE *status, struct creds *creds)
 	return seen == 3 ? 0 : -ESRCH;
 }
 
-static bool same_user_namespace(int proc)
+/* After the capabilities are read: a process enters a user namespace, where it has all, for good. */
+static int drop_caps_of_others(int proc, struct creds *creds)
 {
 	struct stat theirs, ours;
 
-	return !fstatat(proc, "ns/user", &theirs, 0) && !stat("/proc/self/ns/user", &ours) &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+	if (fstatat(proc, "ns/user", &theirs, 0)) {
+		if (errno == ESRCH || errno == ENOENT) /* it has ended since */
+			return -ESRCH;
+		creds->caps = 0;
+	} else if (stat("/proc/self/ns/user", &ours) || theirs.st_dev != ours.st_dev ||
+		   theirs.st_ino != ours.st_ino) {
+		creds->caps = 0;
+	}
+	return 0;
 }
 
 int creds_read(int proc, struct creds *out)
@@ -115,13 +123,12 @@ int creds_read(int proc, struct creds *out)
 		return -ENOMEM;
 	}
 	err = parse_status(status, &creds);
+	if (!err)
+		err = drop_caps_of_others(proc, &creds);
 	if (err) {
 		creds_free(&creds);
 		return err;
 	}
-	/* After the capabilities: a process enters a user namespace, where it has all, for good. */
-	if (!same_user_namespace(proc))
-		creds.caps = 0;
 	*out = creds;
 	return 0;
 }
