@@ -271,10 +271,10 @@ class Luabpf:
     def wait_banner(self):
         return self.wait_for("sampling")
 
-    def wait_families(self):
-        """--all: returns when the programs of all families are loaded: the child that loads each has ended."""
+    def wait_families(self, left=0):
+        """Returns when all of the three families' programs but so many are loaded: the child that loads each has ended."""
         children = Path(f"/proc/{self.p.pid}/task/{self.p.pid}/children")
-        wait_until(lambda: not children.read_text().split())
+        wait_until(lambda: len(children.read_text().split()) <= left)
         return self
 
     def wait_calm(self):
