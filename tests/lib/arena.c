@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unwind/lj/layout.h>
+
 #include "arena.h"
 
 struct test_arena *arena_new(const struct puc_layout *puc)
@@ -127,4 +129,16 @@ void arena_failing_init(struct arena_failing *f, const struct lb_mem *under, uns
 				    .k = k,
 				    .all_later = all_later,
 				    .counts = &f->reads};
+}
+
+uint64_t arena_lj_str(struct test_arena *a, const char *text)
+{
+	uint32_t len = (uint32_t)strlen(text);
+	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
+
+	arena_put8(a, s + LJ_STR_GCT, LJ_GCT_STR);
+	arena_put32(a, s + LJ_STR_HASH, len * 7 + (uint8_t)text[0]);
+	arena_put32(a, s + LJ_STR_LEN, len);
+	arena_put(a, s + LJ_STR_SIZE, text, len + 1);
+	return s;
 }

@@ -38,6 +38,7 @@ struct test_arena *arena_new(const struct puc_layout *puc);
 void arena_free(struct test_arena **a);
 
 uint64_t arena_take(struct test_arena *a, uint32_t size);
+uint64_t arena_lj_str(struct test_arena *a, const char *text); /* a GCstr of LuaJIT 2.1 */
 void *arena_at(struct test_arena *a, uint64_t addr, size_t size);
 void arena_put(struct test_arena *a, uint64_t addr, const void *bytes, size_t n);
 void arena_put8(struct test_arena *a, uint64_t addr, uint8_t v);
