@@ -288,7 +288,7 @@ int luabpf_count_lj(struct pt_regs *ctx)
 	__u32 at;
 
 	if (!is_counted(bpf_get_current_task_btf()) ||
-	    (LB_CALL_SITE(cookie) == LB_CALL_LJ_CHECK && regs_are_above(ctx)))
+	    (LB_CALL_SITE(cookie) == LB_CALL_LJ_CHECK && REGS_ARE_ABOVE(ctx)))
 		return 0;
 	ACQUIRE(lj_slots, slot, at);
 	if (!slot) {

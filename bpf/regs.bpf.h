@@ -10,12 +10,6 @@
 #include <machine/regs.h>
 #include <unwind/unwind.h>
 
-/* True if the jump "above" (ja), which a uprobe is at, will be taken. */
-static __always_inline int regs_are_above(const struct pt_regs *regs)
-{
-	return REGS_ARE_ABOVE(regs);
-}
-
 /* Ends each of the two paths that read them. Not in C: clang would merge both. */
 #define REGS_BEHIND(roles, value) asm volatile("%0 = " #value : "=r"((roles)->behind))
 

@@ -29,7 +29,6 @@ enum lb_more {
 /*
  * The sampled thread's registers by their role, filled by bpf/regs.bpf.h. x86-64 names in brackets.
  */
-#define LB_KEPT_KBASE 2
 struct lb_regs {
 	__u64 ip;
 	__u64 sp;
@@ -39,12 +38,14 @@ struct lb_regs {
 	__u64 gl;      /* DISPATCH in the VM and in compiled code (r14) */
 	__u64 rd;      /* RD: an exit's number in vm_exit_handler (rax) */
 	__u64 ra;      /* RA: the number of its trace there (rcx) */
-	__u64 kept[3]; /* the other callee-saved registers (r12, r13, and r15: KBASE in the VM) */
+	__u64 kept[3]; /* the other callee-saved registers (r12, r13, r15) */
 	/* skid. 1: an interrupt came in user mode, ip is behind the instruction that the processor
 	 * waited for; 0: the kernel runs for the instruction at ip or, in a system call, before it
 	 */
 	__u64 behind;
 };
+
+#define LB_KEPT_KBASE 2 /* in kept[]: KBASE in LuaJIT's VM (r15) */
 
 /*
  * All general registers, by their number in an instruction's encoding (x86-64: rax, rcx, rdx, rbx,

@@ -776,7 +776,7 @@ PARTS = [  # title, columns, rows
      [Row("all-fork", "fork, exit", all_spawn, 5, ("fork",)),
       Row("all-exec", "fork, exec, exit", all_spawn, 5, ("exec",))]),
     ("luabpf --all: Lua processes among short ones", ["", "", "short", "Lua", "not seen", "", "limit"],
-     [Row("all-storm", "processes that fork and exit", all_storm, 0)]),
+     [Row("all-storm", "processes that exit at once", all_storm, 0)]),
     ("Slowdown of a CPU-bound process under --all at 99 Hz",
      ["", "under", "CPU time", "spread", "wall", "", "limit"],
      [Row("all-slowdown", "JIT compiler off", all_slowdown, 0.5, (False,))]),

@@ -147,14 +147,14 @@ Test(process, mappings)
 	struct stat mapped, exe;
 	int fd __close = -1;
 
-	cr_assert_eq(process_mappings(getpid(), on_mapping, &m), 0);
+	cr_assert_eq(process_mappings(getpid(), on_mapping, &m, NULL), 0);
 	cr_expect_geq(m.n, 2, "this program and libc");
 	m.at.path = m.path;
 	fd = process_open_mapping(getpid(), &m.at);
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(fstat(fd, &mapped) | stat("/proc/self/exe", &exe), 0);
 	cr_expect_eq(mapped.st_ino, exe.st_ino);
-	cr_expect_eq(process_mappings(NO_PID, on_mapping, &m), -ESRCH);
+	cr_expect_eq(process_mappings(NO_PID, on_mapping, &m, NULL), -ESRCH);
 }
 
 static int count_mapping(void *arg, const struct process_mapping *m)
@@ -200,7 +200,7 @@ Test(process, mappings_of_one_that_ends_meanwhile)
 		pause();
 		_exit(0);
 	}
-	cr_expect_eq(process_mappings(pid, on_mapping_that_ends_it, &pid), -ESRCH);
+	cr_expect_eq(process_mappings(pid, on_mapping_that_ends_it, &pid, NULL), -ESRCH);
 	cr_expect_eq(pid, 0);
 }
 

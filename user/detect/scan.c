@@ -426,8 +426,6 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 
 	if (signals_caught()) /* a process has many files */
 		return -EINTR;
-	if (!m->ino)
-		return 0;
 	process_add_mapped(&c->scan->mapped, m);
 	if (c->mappings > MAX_MAPPINGS)
 		return 0;
@@ -473,7 +471,7 @@ static int scan_mapping(void *arg, const struct process_mapping *m)
 int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *err)
 {
 	struct scan_ctx c = {.scan = s, .pid = pid, .proc = proc};
-	size_t n = PROCESS_MAPPINGS;
+	size_t n;
 	int r;
 
 	budget_refill(&s->work, ALL_WORK, &s->filled_ns);
@@ -483,7 +481,7 @@ int scan_process(struct scan *s, pid_t pid, struct lb_proc *proc, struct error *
 	s->mapped = 0;
 	s->unopened = 0;
 	free(TAKE_PTR(s->unopened_path));
-	r = process_code(pid, scan_mapping, &c, &n);
+	r = process_mappings(pid, scan_mapping, &c, &n);
 	if (r)
 		s->mapped = 0;
 	if (r == -EINTR || signals_caught())

@@ -31,7 +31,7 @@ void doctor_module(pid_t pid, const struct vm_build *build, const struct lb_modu
 	struct find_path f = {.addr = at->vm_start};
 	struct doctor_module m = {.build = build, .at = at, .path = f.path};
 
-	process_mappings(pid, match_path, &f);
+	process_mappings(pid, match_path, &f, NULL);
 	fn(arg, &m);
 }
 

@@ -359,19 +359,15 @@ static int if_of_file(void *arg, const struct process_mapping *m)
 	return m->ino ? o->fn(o->arg, m) : 0;
 }
 
-static int of_files(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
-		    size_t *n)
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
+		     size_t *n)
 {
 	struct of_files o = {fn, arg};
+	size_t unused;
 
+	n = n ? n : &unused;
+	*n = PROCESS_MAPPINGS;
 	return process_code(pid, if_of_file, &o, n);
-}
-
-int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg)
-{
-	size_t n = PROCESS_MAPPINGS;
-
-	return of_files(pid, fn, arg, &n);
 }
 
 #define MAPPED_PATH 4200
@@ -431,8 +427,7 @@ uint64_t process_mapped(pid_t pid, size_t *n)
 {
 	uint64_t mapped = 0;
 
-	*n = PROCESS_MAPPINGS;
-	return of_files(pid, add_mapping, &mapped, n) ? 0 : mapped;
+	return process_mappings(pid, add_mapping, &mapped, n) ? 0 : mapped;
 }
 
 /*

@@ -75,11 +75,13 @@ int process_maps(pid_t pid, bool (*wanted)(const char *perms),
 
 /*
  * The same for executable ones, among the first *n mappings of any kind. Then *n is how many of these
- * were read, after an error, too. process_mappings(): of files only, among PROCESS_MAPPINGS.
+ * were read, after an error, too. process_mappings(): of files only, among the first PROCESS_MAPPINGS;
+ * n: NULL, or receives how many were read.
  */
 int process_code(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
 		 size_t *n);
-int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg);
+int process_mappings(pid_t pid, int (*fn)(void *arg, const struct process_mapping *m), void *arg,
+		     size_t *n);
 
 /* Distinguishes one set of executable mappings of files from another. 0: the process ends. *n: how
  * many were read, as of process_code(). */

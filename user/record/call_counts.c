@@ -198,7 +198,7 @@ static int attach_module(struct call_counts *c, const struct lb_module *module, 
 
 	if (!probes)
 		return error_set(err, -ENOMEM, "out of memory");
-	process_mappings(c->o.pid, open_mapping_at, &find);
+	process_mappings(c->o.pid, open_mapping_at, &find, NULL);
 	fd = find.fd;
 	if (fd < 0)
 		return error_set(err, -ESRCH, "pid %d: the file of its VM cannot be opened",

@@ -130,10 +130,10 @@ uint64_t image_maps_now(struct image *image, uint64_t addr)
 {
 	if (addr >= image->text_start && addr < image->text_end)
 		return 0;
-	if (!image->text_end)
-		process_text(image->remote.pid, &image->text_start, &image->text_end);
 	if (image->maps_round != image->owner->round) {
 		image->maps_round = image->owner->round;
+		if (!image->text_end)
+			process_text(image->remote.pid, &image->text_start, &image->text_end);
 		native_learn(image->maps); /* what was known stays when it has ended */
 	}
 	return native_maps_id(image->maps);

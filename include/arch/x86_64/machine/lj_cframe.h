@@ -3,8 +3,8 @@
 #ifndef MACHINE_LJ_CFRAME_H
 #define MACHINE_LJ_CFRAME_H
 
-/* GC64 with external unwinding (lj_frame.h CFRAME_*): PREV,
- * whose offset varies, then r14, r15, rbx, rbp, return address */
+/* GC64 with external unwinding (lj_frame.h CFRAME_*): PREV, whose offset varies, then r14, r15, rbx,
+ * rbp, return address */
 enum {
 	LJ_CFRAME_NRES = 8,
 	LJ_CFRAME_L = 16,

@@ -14,8 +14,8 @@
 #define LJ_GC_CALLED 0x850fc085u
 
 #define LJ_STUB_REACH (16ULL << 20) /* areas of machine code adjoin each other */
-/* push imm8; jmp rel8 */
-enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb };
+/* push imm8; jmp rel8; jcc rel32 and jmp rel32, the branches of guards */
+enum { LJ_X86_PUSH = 0x6a, LJ_X86_JMP = 0xeb, LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
 
 /* True for a sign-extended byte, as push imm8 leaves it. */
 static __always_inline int lj_is_pushed(__u64 word)
@@ -42,9 +42,7 @@ static __always_inline __u32 lj_stub_upper(const struct lb_mem *mem, struct lj_w
 	return (__u32)lb_byte(code, 1) << 8;
 }
 
-/* jcc rel32; jmp rel32: the branch of a guard */
-enum { LJ_X86_JCC = 0x800f, LJ_X86_JMP32 = 0xe9 };
-
+/* True at the branch of a guard. */
 static __always_inline int lj_is_jump(const __u8 *code)
 {
 	return code[0] == LJ_X86_JMP32 || (code[0] | (code[1] & 0xf0u) << 8) == LJ_X86_JCC;
@@ -56,7 +54,7 @@ static __always_inline __u32 lj_jump_size(const __u8 *code)
 	return lb_byte(code, 0) == LJ_X86_JMP32 ? 5 : 6;
 }
 
-/* Its target, from its end on. size: lj_jump_size(). */
+/* Returns its target, counted from its end. size: lj_jump_size(). */
 static __always_inline __u64 lj_jump_target(const __u8 *code, __u32 size)
 {
 	__u32 rel = size == 5 ? lb_half(code, 1) : lb_half(code, 2);

@@ -13,7 +13,7 @@
 #define REGS_CPL_USER 3
 #define REGS_ARE_USERS(from) (((from)->cs & REGS_CPL_USER) == REGS_CPL_USER)
 
-/* True if the jump "above" (ja) will be taken: neither carry nor zero. */
+/* True if the jump "above" (ja), which a uprobe is at, will be taken: neither carry nor zero. */
 #define REGS_FLAG_CARRY 0x01
 #define REGS_FLAG_ZERO 0x40
 #define REGS_ARE_ABOVE(from) (!((from)->eflags & (REGS_FLAG_CARRY | REGS_FLAG_ZERO)))
