@@ -234,7 +234,7 @@ static bool constant_length(const struct sim *l, const struct value *v, struct v
 	uint32_t len;
 
 	if (v->kind != VAL_OBJ || v->type != LJ_IRT_STR ||
-	    mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN))
+	    mem_read(l->mem, &len, sizeof(len), v->obj + l->t->str_len))
 		return false;
 	*out = lj_value_number(len);
 	return true;

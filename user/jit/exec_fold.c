@@ -60,7 +60,7 @@ static bool read_string(const struct sim *l, const struct value *v, uint32_t fro
 	uint32_t len;
 
 	return v->kind == VAL_OBJ && v->type == LJ_IRT_STR && v->obj &&
-	       !mem_read(l->mem, &len, sizeof(len), v->obj + LJ_STR_LEN) && from + n <= len &&
+	       !mem_read(l->mem, &len, sizeof(len), v->obj + l->t->str_len) && from + n <= len &&
 	       !mem_read(l->mem, chars, n, v->obj + LJ_STR_SIZE + from);
 }
 
@@ -87,7 +87,7 @@ static bool constant_number(const struct sim *l, const struct value *arg, int n,
 	if (n != 1 || lj_value_type(l, arg) == LJ_IRT_UNKNOWN || lj_value_is_number(l, arg))
 		return n == 1 && lj_value_is_number(l, arg);
 	if (arg->kind != VAL_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
-	    mem_read(l->mem, &len, sizeof(len), arg->obj + LJ_STR_LEN) || !len || len > NUMERAL ||
+	    mem_read(l->mem, &len, sizeof(len), arg->obj + l->t->str_len) || !len || len > NUMERAL ||
 	    !read_string(l, arg, 0, text, len) || strspn(text, "+-.0123456789eE") != len)
 		return false;
 	*out = lj_value_number(strtod(text, &end));

@@ -80,6 +80,7 @@ struct lj_trace {
 	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
 	uint32_t loopref; /* of LOOP; 0: none */
 	uint64_t startpc;
+	uint32_t str_len;  /* offset of GCstr.len */
 	struct lj_ins *ir; /* [0] is reference nk */
 	struct lj_tsnap *snap;
 	uint32_t *map;

@@ -255,6 +255,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	if (r)
 		return r;
 	t->fp = print_head(rd->lj, head);
+	t->str_len = rd->lj->str_len;
 	t->nins = lb_half(head, LJ_TRACE_NINS);
 	t->nk = lb_half(head, LJ_TRACE_NK);
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
@@ -272,6 +273,8 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 		r = read_snaps(rd, head);
 	if (r)
 		return r;
+	for (ref = LJ_REF_BIAS; ref < t->nins; ref++) /* constants have the same numbers in all */
+		t->ir[ref - t->nk].o = lj_ir_of(rd->lj->ir, t->ir[ref - t->nk].o);
 	if (!is_in_order(t))
 		return -EBADMSG;
 	for (ref = LJ_REF_BIAS + 1; ref < t->nins && !t->loopref; ref++)

@@ -7,3 +7,39 @@ const uint8_t lj_ir_mode[LJ_IR__MAX] = {
 #include "ir.def"
 #undef LJ_IR
 };
+
+uint8_t lj_ir_of(uint8_t numbers, uint8_t o)
+{
+	/* ATAN2 was before LDEXP. It is taken for that: both are functions of two numbers. */
+	if (numbers >= LJ_IR_2017 && o > LJ_IR_LDEXP)
+		o--;
+	if (numbers >= LJ_IR_2020_05 && o >= LJ_IR_TMPREF)
+		o++;
+	if (numbers >= LJ_IR_TARANTOOL && o >= LJ_IR_ALEN)
+		o++;
+	return o < LJ_IR__MAX ? o : LJ_IR__MAX;
+}
+
+/* The bits of an operation's mode that all builds of a numbering have in common. */
+static uint8_t common(uint8_t numbers, uint8_t o)
+{
+	uint8_t mask = 0xff;
+
+	if (o == LJ_IR_MIN || o == LJ_IR_MAX) /* not always commutative */
+		mask = (uint8_t)~LJ_IRK_C;
+	if (numbers >= LJ_IR_2020_05) /* calls, conversions and buffers have other flags */
+		mask &= (uint8_t)~LJ_IRK_W;
+	if (numbers >= LJ_IR_2020_05 && o == LJ_IR_VLOAD) /* has one operand */
+		mask &= (uint8_t)~(3 << 2);
+	return mask;
+}
+
+bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR_MOST])
+{
+	uint8_t n, o;
+
+	for (n = 0; (o = lj_ir_of(numbers, n)) < LJ_IR__MAX; n++)
+		if ((mode[n] ^ lj_ir_mode[o]) & common(numbers, o))
+			return false;
+	return true;
+}

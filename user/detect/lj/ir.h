@@ -6,6 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum lj_ir_numbers { /* lj_layout.ir */
+	LJ_IR_UNKNOWN,
+	LJ_IR_2021_07,
+	LJ_IR_2020_05,	 /* without TMPREF */
+	LJ_IR_TARANTOOL, /* of 2023: without ALEN, too */
+	LJ_IR_2017,	 /* without both, with ATAN2 */
+	LJ_IR__NUMBERS,
+};
+
 enum lj_ir {
 #define LJ_IR(name, kind, op1, op2) LJ_IR_##name,
 #include "ir.def"
@@ -62,6 +71,15 @@ enum lj_ir_operand { LJ_IRM_ref, LJ_IRM_lit, LJ_IRM_cst, LJ_IRM_none };
 
 /* As lj_ir_mode in the VM: operands, kind (enum lj_ir_kind), the weak flag inverted. */
 extern const uint8_t lj_ir_mode[LJ_IR__MAX];
+
+/* How many operations a numbering has, at most. */
+#define LJ_IR_MOST LJ_IR__MAX
+
+/* The operation (enum lj_ir) with this number. LJ_IR__MAX: there is none. numbers: not LJ_IR_UNKNOWN. */
+uint8_t lj_ir_of(uint8_t numbers, uint8_t o);
+
+/* True if these bytes are the VM's table lj_ir_mode in this numbering. */
+bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR_MOST]);
 
 static inline enum lj_ir_kind lj_ir_kind(uint8_t o)
 {

@@ -46,25 +46,21 @@ static void mark_exit_fetch(const uint8_t *text, size_t size, struct lj_build *b
 		build->jump_site[at >> 3] |= 1 << (at & 7);
 }
 
-/*
- * True if the VM's IR is the known one: then its table lj_ir_mode is among the constants. Since
- * 2023 MIN and MAX are commutative in it.
- */
-static bool has_ir(struct elf_file *elf)
+/* The numbering of the VM's IR: its table lj_ir_mode, among the constants, shows it. All begin alike. */
+static uint8_t find_ir(struct elf_file *elf)
 {
 	uint64_t at = 0;
 
 	for (;; at++) {
-		uint8_t mode[LJ_IR__MAX];
+		uint8_t mode[LJ_IR_MOST], numbers;
 
-		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_MIN, &at))
-			return false;
+		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_ABS + 1, &at))
+			return LJ_IR_UNKNOWN;
 		if (elf_read(elf, at, mode, sizeof(mode)))
 			continue;
-		mode[LJ_IR_MIN] |= LJ_IRK_C;
-		mode[LJ_IR_MAX] |= LJ_IRK_C;
-		if (!memcmp(mode, lj_ir_mode, sizeof(mode)))
-			return true;
+		for (numbers = LJ_IR_2021_07; numbers < LJ_IR__NUMBERS; numbers++)
+			if (lj_ir_is_mode(numbers, mode))
+				return numbers;
 	}
 }
 
@@ -244,7 +240,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.start = c.vm.start;
 	b.size = c.vm.size;
 	b.build.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ;
-	lj->ir = !lj->gc32 && lj->mcofs && lj->str_len == LJ_STR_LEN && has_ir(elf);
+	lj->ir = !lj->gc32 && lj->mcofs ? find_ir(elf) : LJ_IR_UNKNOWN;
 	mark_rbp_sites(elf, &c.vm, &b.build.lj);
 	lj_jumps_scan(c.text, c.vm.size, lj->gc32, b.build.lj.jump_site);
 	lj_links_scan(c.text, c.vm.size, lj->gc32, b.build.lj.link_site);
