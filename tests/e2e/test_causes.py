@@ -82,6 +82,7 @@ def test_loop_of_a_trace(machine):
     total = sum(n.values())
     assert total >= 300 and n["loop"] > 0.99 * total and set(n) <= {"loop", None}, n
     assert None not in traces and len(traces) <= 3, traces
+    assert not causes(samples, "Compiled", "line")["snapshot"]  # it is followed
 
 
 def test_a_trace_that_is_left(machine):

@@ -2,6 +2,7 @@
 """LuaJIT without GC64: Debian's library for luajittex in a host, judged as the other builds are (test_truth.py)."""
 import pytest
 
+import pprof
 import truth
 import vms
 
@@ -39,6 +40,22 @@ def test_compiled(library, workload):
     result = run(library, "jon", workload)
     assert result.states["Compiled"], result.states
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
+
+
+def test_lines_of_snapshots_are_labelled(library, tmp_path):
+    """Which lines of compiled code are those of a guard before: here all. In a saved profile and its report, too."""
+    saved, env = tmp_path / "p.pb.gz", {"LD_LIBRARY_PATH": library, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}
+    with vms.Target([vms.HOSTS / "embed", "-jon", vms.LUA / truth.DRIVER, vms.LUA / "arith.lua", 0.2], env) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", HZ, "-o", saved).wait_banner()
+        t.go()
+        t.rest()
+        assert tool.done().code == 0
+    compiled = [s for s in pprof.Profile(saved).samples if s.labels["vmstate"] == "Compiled" and "trace" in s.labels]
+    assert compiled and all(s.labels.get("line") == "snapshot" for s in compiled), compiled
+    report = vms.luabpf("report", saved, "-jp=V", stats=False)
+    assert "Compiled, trace " in report.out or "Compiled, loop, trace " in report.out, report
+    assert ", snapshot line\n" in report.out, report
 
 
 def test_the_first_one_loses_no_sample(library):

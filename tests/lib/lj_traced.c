@@ -218,7 +218,7 @@ void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
 	memset(t, 0, sizeof(*t));
 	t->arena = arena_new(NULL);
 	t->build.lj = *lj_layout_scene(0, &name);
-	t->build.lj.ir = 1;
+	t->build.lj.ir = LJ_IR_2021_07;
 	trace(t);
 	row->make(t);
 }

@@ -286,6 +286,29 @@ Test(lj_trace, attributed)
 	unsample(&s);
 }
 
+/* The same of a build in which an operation has another number. */
+Test(lj_trace, attributed_by_another_numbering)
+{
+	struct sampled s;
+	uint32_t ref;
+
+	sample(&s, 7, 2);
+	s.t.build.lj.ir = LJ_IR_TARANTOOL;
+	for (ref = LJ_REF_BIAS; ref < s.t.nins; ref++) {
+		uint64_t at = s.t.ir + 8ULL * ref;
+		uint8_t o = (uint8_t)(arena_get64(s.t.arena, at) >> 8 * offsetof(struct lj_ins, o));
+		uint8_t n = o;
+
+		while (lj_ir_of(LJ_IR_TARANTOOL, n) > o)
+			n--;
+		arena_put8(s.t.arena, at + offsetof(struct lj_ins, o), n);
+	}
+	arena_mem(s.t.arena); /* as it is now */
+	cr_assert_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec), 0);
+	cr_expect_eq(LB_FRAME_PTR(&s.rec.stack.frame[0]), s.t.callee);
+	unsample(&s);
+}
+
 /* A stack that is full loses its lowest frame, and says so. */
 Test(lj_trace, attributed_full)
 {
@@ -331,7 +354,7 @@ Test(lj_trace, not_attributed)
 	s.rec.traceno = 5;
 	stays(&s, "no such trace");
 	sample(&s, 7, 1);
-	s.t.build.lj.ir = 0;
+	s.t.build.lj.ir = LJ_IR_UNKNOWN;
 	stays(&s, "intermediate code that is not known");
 }
 

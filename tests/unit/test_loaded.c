@@ -20,12 +20,12 @@ static const struct lj_layout layout = {.registrytv = 0x40, .str_len = LJ_STR_LE
 
 #define TV(type, ptr) ((uint64_t)(int64_t)(type) << 47 | (ptr))
 
-struct loaded_field {
+struct loaded_name {
 	const char *key;
 	uint64_t val;
 };
 
-static uint64_t table(struct test_arena *a, const struct loaded_field *fields, uint32_t n)
+static uint64_t table(struct test_arena *a, const struct loaded_name *fields, uint32_t n)
 {
 	uint64_t t = arena_take(a, LJ_TAB_SIZE), node;
 	uint32_t size = 1, i;
@@ -58,27 +58,27 @@ static uint64_t func(struct test_arena *a, uint8_t ffid, uint64_t code_addr, uin
 }
 
 /* Library `names[i]` as global function number 2 + i; modules as given. Returns g. */
-static uint64_t vm_with(struct test_arena *a, const struct loaded_field *globals, uint32_t nglobals,
-			const struct loaded_field *modules, uint32_t nmodules)
+static uint64_t vm_with(struct test_arena *a, const struct loaded_name *globals, uint32_t nglobals,
+			const struct loaded_name *modules, uint32_t nmodules)
 {
 	uint64_t g = arena_take(a, 0x80), env = table(a, globals, nglobals);
-	struct loaded_field loaded[16], registry[4];
+	struct loaded_name loaded[16], registry[4];
 	uint32_t i;
 
-	loaded[0] = (struct loaded_field){"_G", TV(LJ_TTAB, env)};
+	loaded[0] = (struct loaded_name){"_G", TV(LJ_TTAB, env)};
 	for (i = 0; i < nmodules; i++)
 		loaded[i + 1] = modules[i];
-	registry[0] = (struct loaded_field){"FILE*", TV(LJ_TTAB, env)};
-	registry[1] = (struct loaded_field){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
-	registry[2] = (struct loaded_field){"c_function", func(a, 1, 0x7200, 0)};
-	registry[3] = (struct loaded_field){"f_script", func(a, 0, 0x5100 + LJ_PROTO_SIZE, 0)};
+	registry[0] = (struct loaded_name){"FILE*", TV(LJ_TTAB, env)};
+	registry[1] = (struct loaded_name){"_LOADED", TV(LJ_TTAB, table(a, loaded, nmodules + 1))};
+	registry[2] = (struct loaded_name){"c_function", func(a, 1, 0x7200, 0)};
+	registry[3] = (struct loaded_name){"f_script", func(a, 0, 0x5100 + LJ_PROTO_SIZE, 0)};
 	arena_put64(a, g + 0x40, TV(LJ_TTAB, table(a, registry, 4)));
 	return g;
 }
 
 static uint64_t sample_vm(struct test_arena *a)
 {
-	struct loaded_field globals[] = {
+	struct loaded_name globals[] = {
 		{"assert", func(a, 2, 0, 0)},
 		{"type", func(a, 3, 0, 0)},
 		{"next", func(a, 4, 0, 0)},
@@ -89,10 +89,10 @@ static uint64_t sample_vm(struct test_arena *a)
 		{"mylua", func(a, 0, 0x5000 + LJ_PROTO_SIZE, 0)},
 		{"number", 0x4024000000000000},
 	};
-	struct loaded_field aliases[] = {{"assert_alias", globals[0].val},
-					 {"enc", func(a, 1, 0x7000, 0)}};
-	struct loaded_field compat[] = {{"kind", globals[1].val}, {"getfenv", func(a, 10, 0, 0)}};
-	struct loaded_field modules[] = {
+	struct loaded_name aliases[] = {{"assert_alias", globals[0].val},
+					{"enc", func(a, 1, 0x7000, 0)}};
+	struct loaded_name compat[] = {{"kind", globals[1].val}, {"getfenv", func(a, 10, 0, 0)}};
+	struct loaded_name modules[] = {
 		{"aaa", TV(LJ_TTAB, table(a, compat, 2))},
 		{"cjson", TV(LJ_TTAB, table(a, aliases, 2))},
 		{"table.new", func(a, 200, 0, 0)},
@@ -133,12 +133,12 @@ Test(loaded, ffnames_of_older_builds)
 	for (size_t i = 0; i < 3; i++) {
 		struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 		const uint8_t *id = builds[i];
-		struct loaded_field j[] = {{"status", func(a, 150, 0, 0)},
-					   {"attach", func(a, id[1], 0, 0)}};
-		struct loaded_field f[] = {{"cdef", func(a, id[2], 0, 0)},
-					   {"new", func(a, id[2] + 1, 0, 0)}};
-		struct loaded_field modules[] = {{"jit", TV(LJ_TTAB, table(a, j, 2))},
-						 {"ffi", TV(LJ_TTAB, table(a, f, 2))}};
+		struct loaded_name j[] = {{"status", func(a, 150, 0, 0)},
+					  {"attach", func(a, id[1], 0, 0)}};
+		struct loaded_name f[] = {{"cdef", func(a, id[2], 0, 0)},
+					  {"new", func(a, id[2] + 1, 0, 0)}};
+		struct loaded_name modules[] = {{"jit", TV(LJ_TTAB, table(a, j, 2))},
+						{"ffi", TV(LJ_TTAB, table(a, f, 2))}};
 		struct lj_ffnames *n __cleanup(lj_ffnames_free) = NULL;
 		uint64_t g = vm_with(a, NULL, 0, modules, 2);
 
@@ -179,8 +179,8 @@ Test(loaded, loaded_tables_in_a_circle)
 {
 	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
 	uint64_t mod = arena_take(a, LJ_TAB_SIZE), g;
-	struct loaded_field self[] = {{"self", TV(LJ_TTAB, mod)}, {"f", func(a, 1, 0x7000, 0)}};
-	struct loaded_field modules[] = {{"m", TV(LJ_TTAB, mod)}};
+	struct loaded_name self[] = {{"self", TV(LJ_TTAB, mod)}, {"f", func(a, 1, 0x7000, 0)}};
+	struct loaded_name modules[] = {{"m", TV(LJ_TTAB, mod)}};
 	const struct lb_mem *mem;
 	int calls = 0;
 

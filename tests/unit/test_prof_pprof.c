@@ -76,13 +76,14 @@ static struct prof *sample_profile(void)
 	};
 	uint32_t ids[127], stack[127];
 	struct prof_labels labels[] = {
-		{'I', 1, 2, "luajit", 0, 0, NULL, 0, 0, 0},
-		{'C', 0, UINT32_MAX, "", 0, 0, PROF_NO_ZONE, 0, 1, 0},
-		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0, "", PROF_FINALISE, UINT32_MAX, 0},
-		{'X', 1, 1, "Compiled", 0, 0, "A*", PROF_IN_LOOP, 0, 0},
-		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050, NULL, PROF_SWEEP, 3, 0},
+		{'I', 1, 2, "luajit", 0, 0, NULL, 0, 0, false, 0},
+		{'C', 0, UINT32_MAX, "", 0, 0, PROF_NO_ZONE, 0, 1, false, 0},
+		{'\0', 3, 0, "\xff\x01 long name, longer", 0, 0, "", PROF_FINALISE, UINT32_MAX,
+		 true, 0},
+		{'X', 1, 1, "Compiled", 0, 0, "A*", PROF_IN_LOOP, 0, true, 0},
+		{(char)0xe9, 1, 1, "a", 0, 0x7f3a2c0050, NULL, PROF_SWEEP, 3, false, 0},
 		{'I', 1, 1, "a", 0, UINT64_MAX - 7 + PROF_MAIN, "\\x00 \xc3\xa4; 12", PROF_SWEEP, 4,
-		 0},
+		 false, 0},
 	};
 
 	cr_assert_eq(prof_new(&prof), 0);
@@ -141,6 +142,7 @@ static void expect_row(const struct prof_row *a, const struct prof_row *b)
 	cr_expect_eq(a->labels.coroutine, b->labels.coroutine);
 	cr_expect_eq(a->labels.cause, b->labels.cause);
 	cr_expect_eq(a->labels.trace, b->labels.trace);
+	cr_expect_eq(a->labels.snapshot_line, b->labels.snapshot_line);
 	cr_expect_eq(!a->labels.zone, !b->labels.zone);
 	if (a->labels.zone)
 		cr_expect_str_eq(a->labels.zone, b->labels.zone);
@@ -302,8 +304,8 @@ Test(prof_pprof, rows_of_a_full_profile_the_reader_accepts)
 		do {
 			char zone[16];
 			struct prof_labels l = {
-				(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid, name, 0, 0, zone, 0,
-				0,	    0};
+				(char)0xe9, UINT32_MAX, UINT32_MAX - ++tid, name, 0, 0, zone, 0, 0,
+				false,	    0};
 
 			snprintf(zone, sizeof(zone), "zone %u", tid);
 

@@ -87,8 +87,9 @@ static bool constant_number(const struct sim *l, const struct value *arg, int n,
 	if (n != 1 || lj_value_type(l, arg) == LJ_IRT_UNKNOWN || lj_value_is_number(l, arg))
 		return n == 1 && lj_value_is_number(l, arg);
 	if (arg->kind != VAL_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
-	    mem_read(l->mem, &len, sizeof(len), arg->obj + l->t->str_len) || !len || len > NUMERAL ||
-	    !read_string(l, arg, 0, text, len) || strspn(text, "+-.0123456789eE") != len)
+	    mem_read(l->mem, &len, sizeof(len), arg->obj + l->t->str_len) || !len ||
+	    len > NUMERAL || !read_string(l, arg, 0, text, len) ||
+	    strspn(text, "+-.0123456789eE") != len)
 		return false;
 	*out = lj_value_number(strtod(text, &end));
 	return !*end;

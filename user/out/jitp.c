@@ -89,7 +89,7 @@ static bool split_key(struct keys *keys, bool folded)
 	return false;
 }
 
-/* "Compiled"; with causes "Compiled, loop, trace 3". */
+/* "Compiled"; with causes "Compiled, loop, trace 3", or "Compiled, loop, trace 3, snapshot line". */
 static void put_state_key(struct keys *keys, const struct prof_labels *labels, bool causes)
 {
 	const char *word = name_vmstate(labels->vmstate);
@@ -102,6 +102,8 @@ static void put_state_key(struct keys *keys, const struct prof_labels *labels, b
 		text_printf(&keys->state, ", %s", name_cause(labels->cause));
 	if (causes && labels->trace)
 		text_printf(&keys->state, ", trace %" PRIu32, labels->trace);
+	if (causes && labels->snapshot_line)
+		text_puts(&keys->state, ", snapshot line");
 }
 
 static void put_zone_key(struct keys *keys, const char *zone, bool folded)

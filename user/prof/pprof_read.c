@@ -117,6 +117,8 @@ static int read_label(struct reader *r, const Pprof__Label *label, struct prof_l
 		out->cause = (uint8_t)name_cause_of(value);
 	else if (!strcmp(key, "trace"))
 		out->trace = number_of(label, value);
+	else if (!strcmp(key, PROF_LINE))
+		out->snapshot_line = !strcmp(value, PROF_LINE_OF_SNAPSHOT);
 	else if (!strcmp(key, "pid"))
 		out->pid = number_of(label, value);
 	else if (!strcmp(key, "tid"))

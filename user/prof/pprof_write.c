@@ -276,6 +276,8 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 		snprintf(buf, sizeof(buf), "%" PRIu32, labels->trace);
 		fill_label(w, &out[n++], "trace", buf);
 	}
+	if (labels->snapshot_line)
+		fill_label(w, &out[n++], PROF_LINE, PROF_LINE_OF_SNAPSHOT);
 	if (labels->pid) {
 		snprintf(buf, sizeof(buf), "%" PRIu32, labels->pid);
 		fill_label(w, &out[n++], "pid", buf);
@@ -301,7 +303,7 @@ static size_t fill_labels(struct writer *w, const struct prof_labels *labels, Pp
 	return n + fill_origin(w, labels->origin, out + n);
 }
 
-#define MOST_LABELS (8 + PROF_ORIGIN_STRINGS)
+#define MOST_LABELS (9 + PROF_ORIGIN_STRINGS)
 
 static void put_row(struct writer *w, const struct prof_row *row)
 {

@@ -22,8 +22,7 @@ struct row_key {
 	const char *zone;
 	uint64_t coroutine, vm;
 	uint32_t pid, tid;
-	uint8_t vmstate, cause;
-	uint16_t zero;
+	uint8_t vmstate, cause, snapshot_line, zero;
 	uint32_t origin;
 	uint32_t trace, zero2;
 	uint32_t frames[];
@@ -397,6 +396,7 @@ static int row_key(struct prof *prof, const uint32_t *frames, size_t n,
 	key->vmstate = (unsigned char)labels->vmstate;
 	key->cause = labels->cause;
 	key->trace = labels->trace;
+	key->snapshot_line = labels->snapshot_line;
 	key->origin = labels->origin;
 	key->coroutine = labels->coroutine;
 	key->vm = labels->vm;
@@ -485,7 +485,7 @@ static bool is_other(const struct prof *prof, size_t depth)
 
 	return depth == 1 && key->frames[0] == prof->other && !key->pid && !key->tid &&
 	       !key->origin && !key->coroutine && !key->vm && !key->zone && !key->cause &&
-	       !key->trace && (!key->comm || !*key->comm);
+	       !key->trace && !key->snapshot_line && (!key->comm || !*key->comm);
 }
 
 /* Sets the strings of the key in prof->scratch. -ENOENT: one is new, and `add` is false. */
@@ -610,6 +610,7 @@ void prof_row(const struct prof *prof, size_t i, struct prof_row *out)
 	out->labels.vmstate = (char)row->key.vmstate;
 	out->labels.cause = row->key.cause;
 	out->labels.trace = row->key.trace;
+	out->labels.snapshot_line = row->key.snapshot_line;
 	out->labels.pid = row->key.pid;
 	out->labels.tid = row->key.tid;
 	out->labels.comm = row->key.comm;

@@ -117,12 +117,15 @@ struct prof_labels {
 	const char *zone;   /* readable, or one of the words below; NULL: was not recorded */
 	uint8_t cause;	    /* enum prof_cause */
 	uint32_t trace;	    /* LuaJIT: number of the trace that ran, or was left; 0: none */
+	bool snapshot_line; /* compiled code: line and inlined functions are those of a guard before */
 	uint64_t vm;	    /* address of its global_State; 0: was not recorded; not saved */
 };
 #define PROF_NO_ZONE "(none)" /* jit.p's word: the zone stack was empty, or there was none */
 #define PROF_UNKNOWN_ZONE "(unknown)" /* it was being changed, or was no array of strings */
 #define PROF_ZONE_NOT_RECORDED "(zone not recorded)" /* of NULL, in reports */
-#define PROF_MAIN UINT64_C(1)			     /* in an address: the VM's main thread */
+#define PROF_LINE "line" /* label of a saved profile with the value below, if snapshot_line */
+#define PROF_LINE_OF_SNAPSHOT "snapshot"
+#define PROF_MAIN UINT64_C(1) /* in an address: the VM's main thread */
 
 /* How the profile was recorded. A number is 0 if it is not known. */
 struct prof_meta {

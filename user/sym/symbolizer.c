@@ -524,7 +524,7 @@ static uint64_t coroutine_of(const struct frame_ctx *c)
 
 /* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more. -EPROTO: the layout is wrong, as most
  * prototypes of the build contradict it. */
-static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
+static int row_of(const struct frame_ctx *c, const char *zone, bool snapshot_line, size_t *row)
 {
 	const struct lb_rec_sample *rec = c->rec;
 	uint32_t ids[2 * LB_MAX_FRAMES + 1], first = is_returning(c);
@@ -533,6 +533,7 @@ static int row_of(const struct frame_ctx *c, const char *zone, size_t *row)
 		.vmstate = (char)LB_STATE_LETTER(rec->state),
 		.cause = (uint8_t)state_cause(c->build, rec->state),
 		.trace = rec->traceno,
+		.snapshot_line = snapshot_line,
 		.pid = rec->pid,
 		.tid = rec->tid,
 		.comm = comm,
@@ -584,7 +585,7 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 			return has_snapshot_line;
 	}
 	c.end = end_of_vm(c.rec, 0);
-	r = row_of(&c, zone, &row);
+	r = row_of(&c, zone, has_snapshot_line, &row);
 	if (image->remote
 		    .waits) /* memory was not read in time: a known name may be an earlier function's */
 		r = -ETIMEDOUT;

@@ -10,14 +10,16 @@ const uint8_t lj_ir_mode[LJ_IR__MAX] = {
 
 uint8_t lj_ir_of(uint8_t numbers, uint8_t o)
 {
+	uint32_t of = o;
+
 	/* ATAN2 was before LDEXP. It is taken for that: both are functions of two numbers. */
-	if (numbers >= LJ_IR_2017 && o > LJ_IR_LDEXP)
-		o--;
-	if (numbers >= LJ_IR_2020_05 && o >= LJ_IR_TMPREF)
-		o++;
-	if (numbers >= LJ_IR_TARANTOOL && o >= LJ_IR_ALEN)
-		o++;
-	return o < LJ_IR__MAX ? o : LJ_IR__MAX;
+	if (numbers >= LJ_IR_2017 && of > LJ_IR_LDEXP)
+		of--;
+	if (numbers >= LJ_IR_2020_05 && of >= LJ_IR_TMPREF)
+		of++;
+	if (numbers >= LJ_IR_TARANTOOL && of >= LJ_IR_ALEN)
+		of++;
+	return of < LJ_IR__MAX ? (uint8_t)of : LJ_IR__MAX;
 }
 
 /* The bits of an operation's mode that all builds of a numbering have in common. */
@@ -30,7 +32,7 @@ static uint8_t common(uint8_t numbers, uint8_t o)
 	if (numbers >= LJ_IR_2020_05) /* calls, conversions and buffers have other flags */
 		mask &= (uint8_t)~LJ_IRK_W;
 	if (numbers >= LJ_IR_2020_05 && o == LJ_IR_VLOAD) /* has one operand */
-		mask &= (uint8_t)~(3 << 2);
+		mask &= (uint8_t) ~(3 << 2);
 	return mask;
 }
 

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 enum lj_ir_numbers { /* lj_layout.ir */
-	LJ_IR_UNKNOWN,
-	LJ_IR_2021_07,
-	LJ_IR_2020_05,	 /* without TMPREF */
-	LJ_IR_TARANTOOL, /* of 2023: without ALEN, too */
-	LJ_IR_2017,	 /* without both, with ATAN2 */
-	LJ_IR__NUMBERS,
+		     LJ_IR_UNKNOWN,
+		     LJ_IR_2021_07,
+		     LJ_IR_2020_05,   /* without TMPREF */
+		     LJ_IR_TARANTOOL, /* of 2023: without ALEN, too */
+		     LJ_IR_2017,      /* without both, with ATAN2 */
+		     LJ_IR__NUMBERS,
 };
 
 enum lj_ir {
