@@ -33,7 +33,7 @@ struct lj_layout {
 	__u8 str_len;  /* GCstr.len: LJ_STR_LEN or LJ_STR_LEN_2017 */
 	__u8 bc_funcf; /* lowest bytecode number of function headers (lj_bc.h) */
 	__u8 mcofs;    /* 1: snapshots say where their machine code begins */
-	__u8 ir;       /* numbering of its intermediate code: enum lj_ir_numbers (user/detect/lj/ir.h) */
+	__u8 ir; /* numbering of its intermediate code: enum lj_ir_numbers (user/detect/lj/ir.h) */
 	/* states of vmstate that are the interpreter's: INTERP; in Tarantool's, LFUNC and FFUNC, too */
 	__u8 interp_states;
 	__u8 gc32; /* 1: references have 32 bits and a frame takes one slot: LJ32_* */
