@@ -177,6 +177,24 @@ def test_a_table_that_is_no_zone_stack(root, tmp_path, name):
     assert set(seen["in_million"]) == {UNKNOWN} and seen["in_number"]["(not a string)"]
 
 
+@pytest.mark.parametrize("name", ["luajit", "lua5.4"])
+@pytest.mark.parametrize("other", ["{'a', 'b'}", "nil", "'text'"])
+def test_a_module_that_is_replaced(root, tmp_path, name, other):
+    """The program's own functions use its table still: it is in a zone, of which nothing is known."""
+    program = f"""package.path = '{vms.ROOT}/lua/?.lua;' .. package.path
+local zone = require(jit and 'jit.zone' or 'zone')
+local function turns(f, seconds) local t = os.clock() repeat zone('one') f(1e4) zone() until os.clock() - t > seconds end
+local function in_before(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+turns(in_before, 0.4)
+package.loaded[jit and 'jit.zone' or 'zone'] = {other}
+local function in_after(n) local x = 0 for i = 1, n do x = x + i % 7 end return x end
+turns(in_after, 0.4)"""
+    seen, done = zones_of(tmp_path, [name, "-e", program], "-jp=z")
+    assert set(seen["in_before"]) <= {"one", UNKNOWN} and seen["in_before"]["one"]
+    assert set(seen["in_after"]) <= {"one", UNKNOWN} and seen["in_after"][UNKNOWN]
+    assert "after package.loaded lost it" in done.err, done.err
+
+
 SHIPPED = """local zone = require("zone")
 assert(not jit or zone == require("jit.zone"))
 assert(zone:get() == nil)

@@ -247,9 +247,8 @@ void summary_print_zones(const struct summary *s, const char *module, FILE *to)
 	if (s->resolved && (double)z->unknown >= UNKNOWN_ZONES_REPORTED * (double)s->resolved)
 		fprintf(to,
 			"luabpf: %.0f %% of the samples have an unknown zone: they were taken "
-			"before "
-			"the VM's zone stack was found, or while it grew, or it is no array of "
-			"strings\n",
+			"before the VM's zone stack was found, while it grew, or after "
+			"package.loaded lost it, or it is no array of strings\n",
 			percent(z->unknown, s->resolved));
 }
 

@@ -41,7 +41,7 @@ struct vm_zones {
 	struct lb_zone stack;	   /* as BPF has it; table 0: the VM had none */
 	uint32_t round;		   /* in which it was searched */
 	bool searched;		   /* it was, with success */
-	bool had_stack;		   /* it was found: a VM that is closed loses it */
+	bool had_stack;		   /* it was found: later, package.loaded may lose it */
 	uint32_t replaced;	   /* by another table, so often */
 	struct mem_extent *extent; /* that the last search has read */
 	size_t nextents;
@@ -229,8 +229,9 @@ static const char *label_of(const struct zones *zones, const struct vm_zones *v,
 
 	if (!v || !v->searched || v->replaced > REPLACED_MOST)
 		return NULL;
-	if (LB_ZONE_WORD(zone) == LB_ZONE_UNSEEN)
-		return v->stack.table ? NULL : PROF_NO_ZONE;
+	if (LB_ZONE_WORD(zone) == LB_ZONE_UNSEEN ||
+	    !v->stack.table) /* the program may have kept the table */
+		return v->had_stack ? NULL : PROF_NO_ZONE;
 	if (LB_ZONE_GENERATION(zone) != LB_ZONE_GENERATION(v->stack.generation))
 		return NULL;
 	switch (LB_ZONE_WORD(zone)) {
