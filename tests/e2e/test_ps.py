@@ -102,6 +102,7 @@ class Machine:
                          f"/proc/{self.contained}/cgroup"]
             table = ps(before=contained)
             self.text, self.table, self.json = table.stdout, rows(table), by_pid(ps("--json", before=contained))
+            self.measured = ps("-v").stdout
             refused = ps("--json", before=AS_NOBODY)
             self.nobody_sees, self.nobody_err = by_pid(refused), refused.stderr
             self.exe = {pid: os.readlink(f"/proc/{pid}/exe") for pid in self.targets.values()}
@@ -183,6 +184,17 @@ def test_json_has_layout_and_addresses(machine):
                 continue
             lo, hi = [int(x, 16) for x in found[what]]
             assert any(start <= lo < hi <= end for start, end in text), (what, found)
+
+
+def test_verbose_shows_what_was_measured(machine):
+    """Below each process, the text that JSON has as evidence, too."""
+    lines = machine.measured.splitlines()
+    for (vm, _), pid in machine.targets.items():
+        row = next(i for i, line in enumerate(lines) if line.split()[:1] == [str(pid)])
+        found = machine.json[pid]["vms"]
+        for vm, line in zip(found, lines[row + 1:], strict=False):
+            assert line.startswith("   ") and line.strip().startswith(f"{vm['file']}: {vm['layout']}; interpreter {vm['interpreter'][0]}-"), line
+            assert line.endswith(f"; {vm['evidence']}"), line
 
 
 def test_namespaces(machine):

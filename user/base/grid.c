@@ -78,9 +78,11 @@ void grid_print(const struct grid *grid, int indent, FILE *to)
 			fprintf(to, "%*s%s%*s%s", right ? pad : 0, "", text,
 				right || last ? 0 : pad, "", last ? "\n" : "  ");
 		}
-		if (*note)
-			fprintf(to, "%*s%s\n", indent + (widths ? (int)widths[0] : 0) + 2, "",
-				note);
+		for (size_t n; *note; note += n + (note[n] == '\n')) {
+			n = strcspn(note, "\n");
+			fprintf(to, "%*s%.*s\n", indent + (widths ? (int)widths[0] : 0) + 2, "",
+				(int)n, note);
+		}
 	}
 	free(widths);
 }

@@ -22,7 +22,7 @@ struct grid {
 	size_t nrows;
 };
 
-/* Adds a row. Returns its cells, valid until the next one; cell [ncolumns] is a line of text that is
+/* Adds a row. Returns its cells, valid until the next one; cell [ncolumns] has lines of text that are
  * printed below the row, if it is not empty. NULL: out of memory. */
 struct text *grid_add(struct grid *grid);
 

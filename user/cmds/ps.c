@@ -15,6 +15,7 @@
 #include "base/uses.h"
 #include "cmds.h"
 #include "narrow.h"
+#include "doctor/doctor.h"
 #include "doctor/ps.h"
 
 #define ALL SIZE_MAX
@@ -85,9 +86,28 @@ static const struct grid_column columns[COLUMNS] = {
 	[COMMAND] = {"COMMAND", false, "-"},
 };
 
+struct table {
+	struct grid grid;
+	bool verbose;
+};
+
+/* -v: what was measured of each of its VMs, on a line of its own. */
+static void put_measured(const struct ps_process *p, struct text *out)
+{
+	for (size_t i = 0; i < p->nvms; i++) {
+		const struct ps_vm *vm = &p->vms[i];
+		const struct doctor_module m = {
+			.build = vm->build, .at = &vm->at, .path = vm->path};
+
+		text_puts(out, out->len ? "\n" : "");
+		doctor_module_text(&m, out);
+	}
+}
+
 static int add_row(void *arg, const struct ps_process *p)
 {
-	struct grid *grid = arg;
+	struct table *table = arg;
+	struct grid *grid = &table->grid;
 	struct text *cell = grid_add(grid);
 
 	if (!cell)
@@ -104,16 +124,20 @@ static int add_row(void *arg, const struct ps_process *p)
 	cgroup_put(&p->cgroup, &cell[CONTAINER]);
 	text_put_utf8(&cell[COMMAND], p->command, strlen(p->command));
 	text_put_utf8(&cell[COLUMNS], p->problem.what, strlen(p->problem.what));
+	if (table->verbose)
+		put_measured(p, &cell[COLUMNS]);
 	return grid_err(grid);
 }
 
-static int table(FILE *to, const struct narrow *narrow, size_t *refused, struct error *err)
+static int print_table(FILE *to, const struct narrow *narrow, bool verbose, size_t *refused,
+		       struct error *err)
 {
-	__cleanup(grid_free) struct grid grid = {.columns = columns, .ncolumns = COLUMNS};
-	int r = ps_each(narrow, add_row, &grid, refused, err);
+	struct table t = {.grid = {.columns = columns, .ncolumns = COLUMNS}, .verbose = verbose};
+	int r = ps_each(narrow, add_row, &t, refused, err);
 
 	if (!r)
-		grid_print(&grid, 0, to);
+		grid_print(&t.grid, 0, to);
+	grid_free(&t.grid);
 	return r;
 }
 
@@ -246,7 +270,9 @@ int cmd_ps(const struct options *opts)
 	if (!r)
 		r = caps_keep(USE_TARGETS, &err);
 	if (!r)
-		r = (opts->json ? print_json : table)(outfile_stream(out), &narrow, &refused, &err);
+		r = opts->json ? print_json(outfile_stream(out), &narrow, &refused, &err)
+			       : print_table(outfile_stream(out), &narrow, opts->verbose, &refused,
+					     &err);
 	if (r && !*err.what)
 		error_set(&err, r, "%s", r == -ENOMEM ? "out of memory" : strerror(-r));
 	if (!r)
