@@ -409,6 +409,20 @@ static uint32_t head_end(const struct lj_trace *t)
 	return at;
 }
 
+/*
+ * Returns the reference at which the code of snapshot i begins: its own. By guards its code begins behind the branch of
+ * the guard before: where the next reference's does.
+ */
+static uint32_t begins_at(const struct lj_trace *t, uint32_t i)
+{
+	uint32_t ref = t->snap[i].ref;
+
+	while (t->by_guards && ref > LJ_REF_BIAS + 1 &&
+	       !(jumps_to_exit(lj_ins_at(t, ref - 1)) && makes_code(lj_ins_at(t, ref - 1))))
+		ref--;
+	return ref;
+}
+
 int lj_trace_assign(struct lj_trace *t)
 {
 	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
@@ -420,7 +434,7 @@ int lj_trace_assign(struct lj_trace *t)
 	add_mc_entry(t, 0, t->nhistory ? 0 : -1);
 	for (i = 0; i <= t->nsnap && !r; i++) {
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
-		uint32_t end = i < t->nsnap ? t->snap[i].ref : t->nins;
+		uint32_t end = i < t->nsnap ? begins_at(t, i) : t->nins;
 
 		/* the loop's start is exact, as a snapshot is */
 		if (t->loopref && first <= t->loopref && end > t->loopref && t->mcloop > from &&

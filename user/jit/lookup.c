@@ -7,13 +7,16 @@
 #include "jit.h"
 #include "model.h"
 
-/* Returns the last snapshot at or before a machine-code offset, as the unwinder does. */
+/* Returns the last snapshot at or before a machine-code offset, as the unwinder does. By guards, that of the next one;
+ * of the guard that ends the loop the first. */
 static const struct lj_tsnap *snapshot_of(const struct lj_trace *t, uint32_t mcofs)
 {
 	uint32_t i = 0;
 
 	while (i + 1 < t->nsnap && t->snap[i + 1].mcofs <= mcofs)
 		i++;
+	if (t->by_guards && t->loop_exit && t->snap[i].pc == t->loop_exit)
+		i = 0;
 	return &t->snap[i];
 }
 

@@ -80,6 +80,9 @@ struct lj_trace {
 	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
 	uint32_t loopref; /* of LOOP; 0: none */
 	uint64_t startpc;
+	uint64_t
+		loop_exit; /* the bytecode behind the loop at which a root trace began; 0: at none */
+	bool by_guards;	   /* snapshots without mcofs: lj_trace_guards() found it */
 	uint32_t str_len;  /* offset of GCstr.len */
 	struct lj_ins *ir; /* [0] is reference nk */
 	struct lj_tsnap *snap;

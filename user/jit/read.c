@@ -11,6 +11,7 @@
 #include "lua/foreign.h"
 #include "lua/lj/proto.h"
 #include "lua/lj/proto_parts.h"
+#include "guards.h"
 #include "read.h"
 #include "lua/lj/bc.h"
 
@@ -181,17 +182,44 @@ static int add_parents(const struct trace_reader *rd)
 	return r;
 }
 
+/* How a build stores snapshots (SnapShot): enum lj_snaps. */
+static const struct snap_shape {
+	uint8_t size, ref, nent;
+	bool mcofs, mapofs_is_short;
+} snap_shapes[] = {
+	[LJ_SNAPS_MCOFS] = {LJ_SNAP_SIZE, LJ_SNAP_REF, LJ_SNAP_NENT, .mcofs = true},
+	[LJ_SNAPS_2019] = {LJ_SNAP_SIZE, LJ_SNAP_REF, LJ_SNAP_NENT - 2},
+	[LJ_SNAPS_2017] = {LJ_SNAP_SIZE_2017, LJ_SNAP_REF - 2, LJ_SNAP_NENT - 4,
+			   .mapofs_is_short = true},
+};
+
+/* In 2019 nsnapmap is a u32, whose high half is 0; before, nsnap and nsnapmap are u16 there. */
+static enum lj_snaps snaps_of(const struct lj_layout *lj, const uint8_t *head, uint32_t *nsnap,
+			      uint32_t *nmap)
+{
+	*nsnap = lb_short(head, LJ_TRACE_NSNAP);
+	*nmap = lb_half(head, LJ_TRACE_NSNAPMAP);
+	if (lj->mcofs)
+		return LJ_SNAPS_MCOFS;
+	if (!(*nmap >> 16))
+		return LJ_SNAPS_2019;
+	*nsnap = lb_short(head, LJ_TRACE_NSNAP_2017);
+	*nmap >>= 16;
+	return LJ_SNAPS_2017;
+}
+
 static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 {
-	uint32_t nmap = lb_half(head, LJ_TRACE_NSNAPMAP), i;
 	uint8_t *snaps __cleanup(cleanup_free) = NULL;
 	struct lj_trace *t = rd->t;
+	const struct snap_shape *shape;
+	uint32_t nmap, i;
 	int r;
 
-	t->nsnap = lb_short(head, LJ_TRACE_NSNAP);
+	shape = &snap_shapes[snaps_of(rd->lj, head, &t->nsnap, &nmap)];
 	if (!t->nsnap || t->nsnap > SNAPS_MAX || nmap > MAP_MAX)
 		return -EBADMSG;
-	r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAP), t->nsnap, LJ_SNAP_SIZE, &snaps);
+	r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAP), t->nsnap, shape->size, &snaps);
 	if (!r)
 		r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAPMAP), nmap, 4, &t->map);
 	if (r)
@@ -200,14 +228,15 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 	if (!t->snap)
 		return -ENOMEM;
 	for (i = 0; i < t->nsnap; i++) {
-		const uint8_t *p = snaps + (size_t)LJ_SNAP_SIZE * i;
+		const uint8_t *p = snaps + (size_t)shape->size * i;
 		struct lj_tsnap *s = &t->snap[i];
-		uint32_t ofs = lb_half(p, LJ_SNAP_MAPOFS);
+		uint32_t ofs = shape->mapofs_is_short ? lb_short(p, LJ_SNAP_MAPOFS)
+						      : lb_half(p, LJ_SNAP_MAPOFS);
 		uint64_t pc;
 
-		s->nent = lb_byte(p, LJ_SNAP_NENT);
-		s->ref = lb_short(p, LJ_SNAP_REF);
-		s->mcofs = lb_short(p, LJ_SNAP_MCOFS);
+		s->nent = lb_byte(p, shape->nent);
+		s->ref = lb_short(p, shape->ref);
+		s->mcofs = shape->mcofs ? lb_short(p, LJ_SNAP_MCOFS) : 0;
 		s->step = s->frame = -1;
 		if ((uint64_t)ofs + s->nent + 2 > nmap || s->ref < LJ_REF_BIAS ||
 		    s->ref > t->nins || (i && s->ref < s[-1].ref) ||
@@ -218,7 +247,20 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 		s->slot = (int32_t)(pc & 0xff);
 		s->pc = pc >> 8;
 	}
+	t->by_guards = !shape->mcofs;
+	if (t->by_guards)
+		lj_trace_guards(t, rd->mem, lb_word(head, LJ_TRACE_MCODE));
 	return 0;
+}
+
+/* As lj_loop_exit() in unwind/lj/snap.h. Where there is no jump, the operand is less than 0x4000. */
+static uint64_t loop_exit_of(const struct lj_trace *t, const uint8_t *head)
+{
+	int32_t jump = (int32_t)(lb_half(head, LJ_TRACE_STARTINS) >> 16) - 0x8000;
+
+	if (jump < -0x4000 || lb_short(head, LJ_TRACE_ROOT))
+		return 0;
+	return t->startpc + 4 + (jump > 0 ? 4ULL * (uint32_t)jump : 0);
 }
 
 /* True if operands precede their uses: all that follows references relies on it. */
@@ -261,6 +303,7 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
 	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
 	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
+	t->loop_exit = loop_exit_of(t, head);
 	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
 	    !t->szmcode || t->szmcode > MCODE_MAX || t->mcloop >= t->szmcode)
 		return -EBADMSG;

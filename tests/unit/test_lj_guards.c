@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Traces whose snapshots do not say where their machine code begins (LuaJIT until 2021-03): the guards' branches show it. */
+#include <errno.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include <unwind/abi.h>
+
+#include "base/cleanup.h"
+#include "jit/guards.h"
+#include "jit/jit.h"
+#include "lj_traced.h"
+
+/* A group of exit stubs, as LuaJIT makes them for 32 exits: here for 3, of numbers from 0x100 on. */
+static const uint8_t stubs[] = {
+	0x6a, 0x00, 0xeb, 0x06,		    /*  0 push 0; jmp 10 */
+	0x6a, 0x01, 0xeb, 0x02,		    /*  4 push 1; jmp 10 */
+	0x6a, 0x02, 0x6a, 0x01,		    /*  8 push 2; push 1: the upper byte */
+	0xe9, 0x00, 0x00, 0x00, 0x00, 0x90, /* 12 jmp ->vm_exit_handler */
+};
+
+/* Traces have up to 0x103 snapshots here. The branches lead to `to`, counted from the first stub. */
+static void found(uint32_t at, int32_t to, uint8_t opcode, uint32_t snapno, uint32_t mcofs)
+{
+	struct test_arena *a = arena_new(NULL);
+	uint64_t group = arena_take(a, sizeof(stubs)), mcode = arena_take(a, 64);
+	struct lj_tsnap snaps[0x103] = {};
+	uint8_t code[64];
+	struct lj_trace t = {
+		.snap = snaps, .nsnap = 0x103, .code_bytes = code, .szmcode = sizeof(code)};
+	int32_t rel = (int32_t)(group - mcode) + to - (int32_t)at - (opcode == 0xe9 ? 5 : 6);
+
+	memset(code, 0x90, sizeof(code));
+	if (opcode == 0xe9) {
+		code[at] = opcode;
+		memcpy(&code[at + 1], &rel, 4);
+	} else {
+		code[at] = 0x0f;
+		code[at + 1] = opcode;
+		memcpy(&code[at + 2], &rel, 4);
+	}
+	arena_put(a, group, stubs, sizeof(stubs));
+	arena_put(a, mcode, code, sizeof(code));
+	lj_trace_guards(&t, arena_mem(a), mcode);
+	for (uint32_t i = 0; i < t.nsnap; i++)
+		cr_expect_eq(snaps[i].mcofs, i >= snapno ? mcofs : 0, "%u: %u", i, snaps[i].mcofs);
+	arena_free(&a);
+}
+
+Test(lj_guards, stubs)
+{
+	found(7, 0, 0x8f, 0x101, 13); /* jg: snapshot 0x100 ends behind it, and 0x101 begins */
+	found(7, 4, 0x82, 0x102, 13); /* jc */
+	found(0, 4, 0xe9, 0x102, 5);  /* jmp */
+	found(7, 8, 0x8f, 0x103, 0);  /* the last snapshot: none begins behind it */
+}
+
+Test(lj_guards, other_targets)
+{
+	found(7, 2, 0x8f, 0x103, 0);   /* within a stub */
+	found(7, 12, 0x8f, 0x103, 0);  /* another jump */
+	found(7, -64, 0x8f, 0x103, 0); /* nothing is there */
+	found(7, 0x10000000, 0x8f, 0x103, 0);
+	found(7, 0, 0x10, 0x103, 0); /* no branch: movups */
+}
+
+/* Branches in another order than their exits, and a snapshot without any, which begins where the next one does. */
+Test(lj_guards, begin_in_order)
+{
+	struct test_arena *a = arena_new(NULL);
+	uint64_t group = arena_take(a, sizeof(stubs)), mcode = arena_take(a, 64);
+	struct lj_tsnap snaps[5] = {};
+	uint8_t code[18] = {0x0f, 0x8f, 0, 0, 0, 0, 0x0f, 0x8f, 0, 0, 0, 0, 0x0f, 0x8f, 0, 0, 0, 0};
+	uint8_t low[sizeof(stubs)];
+	struct lj_trace t = {
+		.snap = snaps, .nsnap = 5, .code_bytes = code, .szmcode = sizeof(code)};
+	static const int stub[] = {2, 0, 2};
+
+	memcpy(low, stubs, sizeof(stubs));
+	low[11] = 0;
+	arena_put(a, group, low, sizeof(low));
+	for (int i = 0; i < 3; i++) {
+		int32_t rel = (int32_t)(group - mcode) + 4 * stub[i] - 6 * (i + 1);
+
+		memcpy(&code[6 * i + 2], &rel, 4);
+	}
+	lj_trace_guards(&t, arena_mem(a), mcode);
+	cr_expect_eq(snaps[0].mcofs, 0);
+	cr_expect_eq(snaps[1].mcofs, 12);
+	cr_expect_eq(snaps[2].mcofs, 12);
+	cr_expect_eq(snaps[3].mcofs, 18);
+	cr_expect_eq(snaps[4].mcofs, 18);
+	arena_free(&a);
+}
+
+/* ---- whole traces ---------------------------------------------------------------------------- */
+
+static uint32_t half(struct test_arena *a, uint64_t addr)
+{
+	uint32_t v;
+
+	memcpy(&v, arena_at(a, addr, sizeof(v)), sizeof(v));
+	return v;
+}
+
+/* Makes the branches of a trace lead to exit stubs, by the snapshots that its mcofs say. */
+static void put_stubs(struct lj_traced *t, const struct lj_trace *trace)
+{
+	struct test_arena *a = t->arena;
+	uint64_t group = arena_take(a, 4 * 32 + 8),
+		 mcode = arena_get64(a, t->trace + LJ_TRACE_MCODE);
+	uint32_t size = half(a, t->trace + LJ_TRACE_SZMCODE), snapno;
+
+	for (uint32_t i = 0; i < 32; i++)
+		arena_put32(a, group + 4 * i,
+			    0x6a | i << 8 | (i < 31 ? 0xeb0000 : 0x6a0000) |
+				    (i < 31 ? (126 - 4 * i) << 24 : 0));
+	for (uint32_t at = 0; at + 5 <= size; at++) {
+		const uint8_t *code = arena_at(a, mcode + at, 2);
+		bool jcc = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+
+		if (!jcc && code[0] != 0xe9)
+			continue;
+		for (snapno = 0; snapno + 1 < trace->nsnap && trace->snap[snapno + 1].mcofs <= at;)
+			snapno++;
+		arena_put32(a, mcode + at + 1 + jcc,
+			    (uint32_t)(group + 4 * snapno - mcode - at - 5 - jcc));
+		at += 4 + jcc;
+	}
+}
+
+/* Stores the snapshots as in 2019, or in 2017. */
+static void put_snapshots(struct lj_traced *t, const struct lj_trace *trace, bool short_mapofs)
+{
+	struct test_arena *a = t->arena;
+	uint32_t size = short_mapofs ? 8 : 12, nmap = half(a, t->trace + LJ_TRACE_NSNAPMAP);
+	uint64_t from = arena_get64(a, t->trace + LJ_TRACE_SNAP);
+	uint64_t to = arena_take(a, size * trace->nsnap + 8);
+
+	for (uint32_t i = 0; i < trace->nsnap; i++) {
+		uint32_t ofs = half(a, from + LJ_SNAP_SIZE * i + LJ_SNAP_MAPOFS);
+		uint64_t at = to + (uint64_t)size * i;
+
+		arena_put32(a, at, short_mapofs ? ofs | (uint32_t)trace->snap[i].ref << 16 : ofs);
+		if (!short_mapofs)
+			arena_put32(a, at + 4, trace->snap[i].ref);
+		arena_put8(a, at + (short_mapofs ? 6 : 8), (uint8_t)trace->snap[i].nent);
+	}
+	arena_put64(a, t->trace + LJ_TRACE_SNAP, to);
+	if (short_mapofs) {
+		arena_put32(a, t->trace + LJ_TRACE_NSNAPMAP, trace->nsnap | nmap << 16);
+		arena_put(a, t->trace + LJ_TRACE_NSNAP, &(uint16_t){0}, 2);
+	}
+}
+
+/* Each byte of the machine code has the line that it has in a build with mcofs. */
+static void expect_places(size_t index, bool short_mapofs)
+{
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+	const char *name = lj_traced_rows[index].name;
+	uint32_t i, ofs, nsnap_frames;
+	struct lj_traced t;
+
+	lj_traced_init(&t, &lj_traced_rows[index]);
+	cr_assert_eq(
+		lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO, NULL, &trace), 0,
+		"%s", name);
+	put_stubs(&t, trace);
+	put_snapshots(&t, trace, short_mapofs);
+	lj_trace_free(&trace);
+	t.build.lj.mcofs = 0;
+	cr_assert_eq(
+		lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO, NULL, &trace), 0,
+		"%s", name);
+	for (i = 0; i + 1 < t.nplaces; i++)
+		for (ofs = t.place[i].mcofs; ofs < t.place[i + 1].mcofs; ofs++) {
+			int n = lj_trace_frames(trace, ofs, exact_frames, snap_frames,
+						&nsnap_frames);
+
+			if (t.place[i].pc == LB_NO_PC)
+				continue;
+			cr_assert_gt(n, 0, "%s at %u: %d", name, ofs, n);
+			cr_expect_eq(exact_frames[0].pc, t.place[i].pc, "%s at %u: %u, not %u",
+				     name, ofs, exact_frames[0].pc, t.place[i].pc);
+		}
+	lj_traced_free(&t);
+}
+
+ParameterizedTestParameters(lj_guards, places)
+{
+	static size_t index[LJ_TRACED_ROWS];
+
+	for (size_t i = 0; i < lj_traced_count; i++)
+		index[i] = i;
+	return cr_make_param_array(size_t, index, lj_traced_count);
+}
+
+/* But for the scene in which a guard has no branch: there mcofs alone shows where the next one begins. */
+ParameterizedTest(size_t *index, lj_guards, places)
+{
+	if (!strcmp(lj_traced_rows[*index].name, "same_end"))
+		return;
+	expect_places(*index, false);
+	expect_places(*index, true);
+}

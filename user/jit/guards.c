@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "guards.h"
+
+#include <machine/lj_exit.h>
+
+#include "arch/insn.h"
+
+/* Returns the number of the exit whose stub is at this address; LJ_NO_EXIT: there is none. */
+static uint32_t exit_of_stub(const struct lb_mem *mem, uint64_t at)
+{
+	uint8_t lower[4], upper[2];
+
+	if (mem_read(mem, lower, sizeof(lower), at) || lower[0] != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	if (lower[2] == LJ_X86_PUSH) /* the last stub of its group */
+		return lower[1] | (uint32_t)lower[3] << 8;
+	if (lower[2] != LJ_X86_JMP || mem_read(mem, upper, sizeof(upper), at + 4 + lower[3]) ||
+	    upper[0] != LJ_X86_PUSH)
+		return LJ_NO_EXIT;
+	return lower[1] | (uint32_t)upper[1] << 8;
+}
+
+void lj_trace_guards(struct lj_trace *t, const struct lb_mem *mem, uint64_t mcode)
+{
+	uint32_t at, exit, i;
+	struct insn in;
+
+	for (at = 0; insn_decode(t->code_bytes + at, t->szmcode - at, &in);) {
+		const uint8_t *code = t->code_bytes + at;
+
+		at += in.len;
+		if (!lj_is_jump(code) || in.len != lj_jump_size(code))
+			continue;
+		exit = exit_of_stub(mem, mcode + at + lj_jump_target(code, in.len));
+		if (exit < t->nsnap - 1)
+			t->snap[exit + 1].mcofs = (uint16_t)at;
+	}
+	for (i = 1; i < t->nsnap; i++)
+		if (t->snap[i].mcofs < t->snap[i - 1].mcofs)
+			t->snap[i].mcofs = t->snap[i - 1].mcofs;
+}

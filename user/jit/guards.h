@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The machine code of each snapshot, in builds whose snapshots do not say where it begins (layer 0). */
+#ifndef JIT_GUARDS_H
+#define JIT_GUARDS_H
+
+#include "model.h"
+
+/*
+ * Fills in t->snap[].mcofs. A guard's branch leads to the exit stub of its snapshot, so that the code up to there is
+ * this snapshot's, as for the unwinder (unwind/lj/trace.h). A branch that was patched, to a side trace, counts for
+ * the next one. mcode: the address of the trace's machine code. Stubs that cannot be read are passed over.
+ */
+void lj_trace_guards(struct lj_trace *t, const struct lb_mem *mem, uint64_t mcode);
+
+#endif
