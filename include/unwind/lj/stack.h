@@ -238,6 +238,19 @@ static __always_inline enum lb_more lj_bottom(const struct lb_mem *mem, struct l
 }
 
 /*
+ * Ends the walk at a frame that cannot be read: mremap() has moved its page, or it is paged out. Those above it are shown, but
+ * how C code called a frame, and whether virtual frames have become real, is known by the frame below only. fault: of an
+ * earlier read.
+ */
+static __always_inline enum lb_more lj_unreadable(struct lj_walk *w, __u32 fault)
+{
+	if (!w->rec.stack.n || fault || w->boundary || w->joint)
+		return lj_stop(w, LB_STATUS_FAULT);
+	w->fault = 0;
+	return lj_cut(w);
+}
+
+/*
  * C code calls back into the thread that has used the FFI last. Has that yielded since? Then it had
  * no cframe when the callback made one, and its frames below do not run.
  */
@@ -253,7 +266,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 {
 	const __u8 *bytes;
 	__u64 func, link, delta, cont;
-	__u32 distance;
+	__u32 distance, fault = w->fault;
 	int index;
 
 	w->entered = 0;
@@ -268,7 +281,7 @@ static __always_inline enum lb_more lj_step_frame(const struct lb_mem *mem, stru
 	if (!lj_may_be_base(w, w->base) || w->rec.stack.n > LB_MAX_FRAMES)
 		return lj_stop(w, LB_STATUS_STACK_CHANGING);
 	if (lj_at(mem, w, &bytes, LJ_AT(w, FRAME_BYTES), w->base - LJ_AT(w, FRAME_BYTES)))
-		return lj_stop(w, LB_STATUS_FAULT);
+		return lj_unreadable(w, fault);
 	func = lj_frame_func(w, bytes);
 	link = w->link_known ? w->link : lj_frame_link(w, bytes);
 	w->link_known = 0;
