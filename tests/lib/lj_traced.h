@@ -48,6 +48,9 @@ extern const size_t lj_traced_count;
 void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row);
 void lj_traced_free(struct lj_traced *t);
 
+/* Makes it one of a build whose snapshots have no mcofs: as in 2017, or in 2019. */
+void lj_traced_without_mcofs(struct lj_traced *t, bool of_2017);
+
 /* Changes an instruction of the intermediate code. */
 void lj_traced_set_ins(struct lj_traced *t, uint32_t ref, uint8_t o, uint16_t op1, uint16_t op2);
 

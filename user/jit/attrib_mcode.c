@@ -357,9 +357,9 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 	return at;
 }
 
-/* Attributes machine code [from, to) to references [first, end). */
+/* Attributes machine code [from, to) to references [first, end). jumped: the branch of the first one is before this code. */
 static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t first,
-			uint32_t end)
+			uint32_t end, bool jumped)
 {
 	struct machine *m __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*m));
 	struct mcode_source *s __cleanup(cleanup_free) = calloc(end - first + 1, sizeof(*s));
@@ -375,6 +375,8 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 		if (makes_code(lj_ins_at(t, ref)) &&
 		    !(ref + 1 < t->nins && is_merged_search(t, ref + 1)))
 			source_of(t, ref, &s[ns++]);
+	if (ns && jumped)
+		s[0].guard = s[0].may_guard = false;
 	for (j = 1; j < ns; j++)
 		one = one && s[j].step == s[0].step;
 	if (!ns &&
@@ -409,23 +411,34 @@ static uint32_t head_end(const struct lj_trace *t)
 	return at;
 }
 
+static bool has_branch(const struct lj_trace *t, uint32_t ref)
+{
+	return jumps_to_exit(lj_ins_at(t, ref)) && makes_code(lj_ins_at(t, ref));
+}
+
 /*
  * Returns the reference at which the code of snapshot i begins: its own. By guards its code begins behind the branch of
- * the guard before: where the next reference's does.
+ * the guard before: where the next reference's does, but that the guard may load its value there. 0: not known, as not
+ * each guard has its branch.
  */
 static uint32_t begins_at(const struct lj_trace *t, uint32_t i)
 {
-	uint32_t ref = t->snap[i].ref;
+	uint32_t ref = t->snap[i].ref, behind = 0, branches = 0;
 
-	while (t->by_guards && ref > LJ_REF_BIAS + 1 &&
-	       !(jumps_to_exit(lj_ins_at(t, ref - 1)) && makes_code(lj_ins_at(t, ref - 1))))
-		ref--;
-	return ref;
+	if (!t->by_guards)
+		return ref;
+	while (i && ref-- > t->snap[i - 1].ref)
+		if (has_branch(t, ref)) {
+			behind = behind ? behind : ref + 1;
+			branches++;
+		}
+	return i && branches <= t->snap[i - 1].branches ? behind : 0;
 }
 
 int lj_trace_assign(struct lj_trace *t)
 {
 	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
+	bool jumped = false;
 	int r = 0;
 
 	t->mc_entries = calloc(t->szmcode + 2, sizeof(*t->mc_entries));
@@ -436,18 +449,22 @@ int lj_trace_assign(struct lj_trace *t)
 		uint32_t to = i < t->nsnap ? t->snap[i].mcofs : t->szmcode;
 		uint32_t end = i < t->nsnap ? begins_at(t, i) : t->nins;
 
+		if (!end)
+			continue;
 		/* the loop's start is exact, as a snapshot is */
 		if (t->loopref && first <= t->loopref && end > t->loopref && t->mcloop > from &&
 		    t->mcloop <= to) {
-			r = assign_piece(t, from, t->mcloop, first, t->loopref);
+			r = assign_piece(t, from, t->mcloop, first, t->loopref, jumped);
 			from = t->mcloop;
 			first = t->loopref;
+			jumped = false;
 		}
 		if (to > t->szmcode || to <= from || r)
 			continue;
-		r = assign_piece(t, from, to, first, end);
+		r = assign_piece(t, from, to, first, end, jumped);
 		from = to;
-		first = end;
+		first = end - t->by_guards;
+		jumped = t->by_guards;
 	}
 	return r;
 }

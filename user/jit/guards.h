@@ -6,7 +6,7 @@
 #include "model.h"
 
 /*
- * Fills in t->snap[].mcofs. A guard's branch leads to the exit stub of its snapshot, so that the code up to there is
+ * Fills in t->snap[].mcofs and branches. A guard's branch leads to the exit stub of its snapshot, so that the code up to there is
  * this snapshot's, as for the unwinder (unwind/lj/trace.h). A branch that was patched, to a side trace, counts for
  * the next one. mcode: the address of the trace's machine code. Stubs that cannot be read are passed over.
  */

@@ -61,6 +61,7 @@ struct bc_event {
 struct lj_tsnap {
 	uint16_t ref; /* of the first instruction after it */
 	uint16_t mcofs;
+	uint16_t branches; /* by guards: to its exit */
 	uint16_t nent;
 	uint64_t pc;
 	int32_t slot;

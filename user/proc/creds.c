@@ -99,7 +99,8 @@ static int drop_caps_of_others(int proc, struct creds *creds)
 	struct stat theirs, ours;
 
 	if (fstatat(proc, "ns/user", &theirs, 0)) {
-		if (errno == ESRCH || errno == ENOENT) /* it has ended since */
+		/* it has ended since: EACCES, too, if it does between the link's lookup and its end (proc_ns_get_link) */
+		if (errno == ESRCH || errno == ENOENT || fstatat(proc, "status", &theirs, 0))
 			return -ESRCH;
 		creds->caps = 0;
 	} else if (stat("/proc/self/ns/user", &ours) || theirs.st_dev != ours.st_dev ||
