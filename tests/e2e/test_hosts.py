@@ -217,12 +217,10 @@ def many(tmp_path, mode, seconds, libraries, **kw):
 
 @pytest.mark.parametrize("mode, n", [("turns", 8), ("threads", 20), ("inside", 20)])
 def test_many_libraries(tmp_path, luajit2, root, mode, n):
-    """More than BPF keeps with a process, of all versions: each stack is of the one that ran. LuaJIT's compiler maps code, so
-    that samples without a VM are unrecognised until luabpf has looked: how many depends on the machine's load."""
+    """More than BPF keeps with a process, of all versions: each stack is of the one that ran."""
     libraries = copies(tmp_path, n)
     r = many(tmp_path, mode, 0.08 if mode == "threads" else 0.1 * n if mode == "turns" else 0.3, libraries)
-    unrecognised = r.stats["lost_by_reason"].get("unrecognised", 0)
-    assert r.stats["lost"] - unrecognised <= truth.allowed(r.stats["resolved"]) and unrecognised <= 0.02 * r.stats["samples"], r.done
+    r.few_are_lost()
     by = collections.Counter()
     for (tid, stack), n in r.names().items():
         assert len(set(stack)) <= 1 and set(stack) <= set(libraries), stack
@@ -231,7 +229,7 @@ def test_many_libraries(tmp_path, luajit2, root, mode, n):
     for name in libraries:
         assert r.done.fits(by[name], r.seconds[name]), (name, by, r.seconds, r.done)
     if mode != "threads":  # these begin and end
-        assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"], 0.04), r.done  # usual are 0.01
+        assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"], 0.02), r.done
 
 
 def test_many_libraries_that_come_late(tmp_path, luajit2, root):
