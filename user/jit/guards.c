@@ -8,7 +8,7 @@
 
 #define STUB_READS 4000 /* for one trace: the branches behind these are passed over */
 
-/* Returns the number of the exit whose stub is at this address; LJ_NO_EXIT: there is none. */
+/* Returns the number of the exit whose stub is at this address; LJ_NO_EXIT if no stub can be read there. */
 static uint32_t exit_of_stub(const struct lb_mem *mem, uint64_t at)
 {
 	uint8_t lower[4], upper[2];

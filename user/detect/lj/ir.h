@@ -75,7 +75,8 @@ extern const uint8_t lj_ir_mode[LJ_IR__MAX];
 /* How many operations a numbering has, at most. */
 #define LJ_IR_MOST LJ_IR__MAX
 
-/* The operation (enum lj_ir) with this number. LJ_IR__MAX: there is none. numbers: not LJ_IR_UNKNOWN. */
+/* Returns the operation (enum lj_ir) that has number o in a numbering, which is not LJ_IR_UNKNOWN; LJ_IR__MAX if no
+ * operation has it. */
 uint8_t lj_ir_of(uint8_t numbers, uint8_t o);
 
 /* True if these bytes are the VM's table lj_ir_mode in this numbering. */
