@@ -70,3 +70,9 @@ def root(built):
 def luajit2(root):
     """Debian's build of OpenResty's LuaJIT, beside the installed one."""
     vms.fetch_luajit2()
+
+
+@pytest.fixture(scope="session")
+def texluajit(root):
+    """Debian's build of LuaJIT without GC64, under the name that hosts link."""
+    return vms.fetch_texluajit()

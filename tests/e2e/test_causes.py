@@ -30,6 +30,9 @@ LUAJIT = {
     "loop": "READY local x = 0 while true do for i = 1, 1e7 do x = x + i % 7 end end",
     "compile": """READY local id = 0 while true do id = id + 1
         loadstring('local s = 0 for i = 1, 200 do s = (s + i * ' .. id .. ') % 7 end return s')() end""",
+    # traces that are gone when luabpf looks at the samples in them: it does so every 50 ms
+    "flush": """READY local id = 0 while true do id = id + 1
+        loadstring('local s = 0 for i = 1, 1e5 do s = (s + i * ' .. id .. ') % 7 end return s')() jit.flush() end""",
     "allocate": "READY while true do for i = 1, 1e6 do x = {i} end end",
 }
 KINDS = [(vm, kind) for vm in INTERPRETERS for kind in PROGRAMS] + [("luajit", kind) for kind in LUAJIT]
@@ -83,6 +86,15 @@ def test_loop_of_a_trace(machine):
     assert total >= 300 and n["loop"] > 0.99 * total and set(n) <= {"loop", None}, n
     assert None not in traces and len(traces) <= 3, traces
     assert not causes(samples, "Compiled", "line")["snapshot"]  # it is followed
+
+
+def test_lines_of_snapshots_are_labelled(machine):
+    """Which lines of compiled code are those of a guard before: of traces that are gone, a fifth of the samples and
+    more. None of 100 would be in one run of 10^9. In reports, too."""
+    lines = causes(machine.of["luajit", "flush"], "Compiled", "line")
+    assert lines.total() >= 100 and lines["snapshot"], lines
+    report = vms.luabpf("report", machine.saved, "-jp=V", stats=False)
+    assert ", snapshot line\n" in report.out, report
 
 
 def test_a_trace_that_is_left(machine):

@@ -14,7 +14,7 @@ SCRIPT = vms.LUA / "compiled.lua"
 SECONDS = 0.6  # of CPU time: 6000 samples; bounds are five standard deviations of these (truth.py)
 HZ = 10000
 WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "unrolled", "metatype"]
-BUILDS = ["luajit-jon", "luajit2-jon"]
+BUILDS = ["luajit-jon", "luajit2-jon", "host32-jon"]  # the third: without GC64, and of 2017, without mcofs
 SHARED = "host-jon"  # the first build's JIT compiler, as a shared library: a few workloads will do
 
 
@@ -49,7 +49,7 @@ def rows(workloads, shared):
 
 
 @pytest.mark.parametrize("vm,workload", rows(WORKLOADS, ["lines", "functions", "ffi"]))
-def test_known_splits(tmp_path, luajit2, vm, workload):
+def test_known_splits(tmp_path, luajit2, texluajit, vm, workload):
     """Each line has its part of the divisions, and its function and callers are its own."""
     profile, missing = recorded(tmp_path, vm, SCRIPT, workload)
     lines, owners, wrong, total = collections.Counter(), names(), collections.Counter(), 0
@@ -83,7 +83,7 @@ def test_known_splits(tmp_path, luajit2, vm, workload):
 
 
 @pytest.mark.parametrize("vm", BUILDS)
-def test_the_call_that_ends_a_trace(tmp_path, luajit2, vm):
+def test_the_call_that_ends_a_trace(tmp_path, luajit2, texluajit, vm):
     """A string of 8000 bytes takes most of the time, and not what was called before in the same place. It has over 0.9
     of the samples; 100 are enough for its being under a half by chance to be less than one in a million."""
     profile, _ = recorded(tmp_path, vm, SCRIPT, "stitched")
@@ -100,7 +100,7 @@ LEFT = vms.LUA / "left.lua"
 
 
 @pytest.mark.parametrize("vm,workload", rows(["stitched", "coroutines", "exits", "recursion", "loops"], ["stitched", "exits"]))
-def test_traces_that_are_left(tmp_path, luajit2, vm, workload):
+def test_traces_that_are_left(tmp_path, luajit2, texluajit, vm, workload):
     """Each Lua frame has a line, and an exit is charged to the one that it leaves from."""
     profile, missing = recorded(tmp_path, vm, LEFT, workload)
     leaves = next(i for i, text in enumerate(LEFT.read_text().splitlines(), 1) if "--= leaves" in text)

@@ -21,6 +21,7 @@ LUA = HERE / "lua"
 HOSTS = OUT / "tests/hosts"
 LUAJIT2 = OUT / "luajit2/usr"
 TEXLUAJIT = OUT / "texluajit/usr"
+GC32 = OUT / "texluajit/as-luajit"  # fetch_texluajit()
 HAPROXY = OUT / "haproxy/usr"
 NGINX = OUT / "nginx/usr"
 NEOVIM = OUT / "neovim/usr"
@@ -50,6 +51,8 @@ VMS = {vm.name: vm for vm in [
     VM("host-jon", [HOSTS / "embed", "-jon"]),
     VM("host2-joff", [HOSTS / "embed", "-joff"],
        {"LD_LIBRARY_PATH": f"{LUAJIT2}/{MULTIARCH}", **L2ENV}),
+    *(VM(f"host32-{jit}", [HOSTS / "embed", f"-{jit}"],
+         {"LD_LIBRARY_PATH": GC32, "LUA_PATH": "/usr/share/luajit-2.1.0-beta3/?.lua;;"}) for jit in ("joff", "jon")),
     *(VM(f"lua{v}", [f"lua{v}"], puc=v) for v in ("5.1", "5.2", "5.3", "5.4")),
     *(VM(f"host{v}-{how}", [HOSTS / f"puc/embed-{v}", how], puc=v)
       for v in ("5.1", "5.2", "5.3", "5.4") for how in ("call", "resume")),
@@ -90,13 +93,12 @@ def fetch_luajit2():
 
 def fetch_texluajit():
     """The library path of a LuaJIT without GC64: Debian's for luajittex, under the name that hosts link."""
-    lib = TEXLUAJIT.parent / "as-luajit"
     fetch(TEXLUAJIT.parent, "libtexluajit2")
-    lib.mkdir(exist_ok=True)
-    link = lib / "libluajit-5.1.so.2"
+    GC32.mkdir(exist_ok=True)
+    link = GC32 / "libluajit-5.1.so.2"
     if not link.exists():
         link.symlink_to(TEXLUAJIT / MULTIARCH / "libtexluajit.so.2")
-    return lib
+    return GC32
 
 
 def fetch_haproxy():

@@ -13,7 +13,7 @@ enum work insn_work_of(const struct insn *in, uint8_t *reg);
 /* Returns the register that it copies to another; 0xff: it is no such move. */
 uint8_t insn_moved(const struct insn *in);
 
-/* True if its operand in memory is the VM's own, by the register that holds the global_State. */
+/* True if its operand in memory is the VM's own: a field of the global_State, or a constant. */
 bool insn_is_of_vm(const struct insn *in);
 
 /* True for the instructions of a trace's head: it stores the trace's number in the VM, and loads

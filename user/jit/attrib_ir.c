@@ -234,7 +234,7 @@ static bool constant_length(const struct sim *l, const struct value *v, struct v
 	uint32_t len;
 
 	if (v->kind != VAL_OBJ || v->type != LJ_IRT_STR ||
-	    mem_read(l->mem, &len, sizeof(len), v->obj + l->t->str_len))
+	    mem_read(l->mem, &len, sizeof(len), v->obj + l->t->lj.str_len))
 		return false;
 	*out = lj_value_number(len);
 	return true;
@@ -432,9 +432,11 @@ static struct value snapshot_value(const struct sim *l, uint32_t ref)
 #define LINKS (LJ_SNAP_FRAME | LJ_SNAP_CONT)
 
 /* True for a frame link, or for a continuation's function, which is below a link of its own: no
- * value. */
-static bool is_link(const struct lj_tsnap *s, uint32_t i)
+ * value. In GC32 a frame's slot has its function, and a continuation takes one slot. */
+static bool is_link(const struct lj_trace *t, const struct lj_tsnap *s, uint32_t i)
 {
+	if (lj_is_gc32(&t->lj))
+		return s->map[i] & LJ_SNAP_CONT;
 	return s->map[i] & LINKS || (i + 1 < s->nent && s->map[i + 1] & LJ_SNAP_CONT &&
 				     s->map[i + 1] >> 24 == (s->map[i] >> 24) + 1);
 }
@@ -448,7 +450,7 @@ bool lj_label_contradicts(const struct sim *l, const struct lj_tsnap *s)
 		const struct value *v;
 		struct value c;
 
-		if (slot >= l->top || is_link(s, i))
+		if (slot >= l->top || is_link(l->t, s, i))
 			continue;
 		v = &l->slot[slot];
 		if (v->kind == VAL_NUM && lj_value_constant(l->t, ref, &c) && c.kind == VAL_NUM &&
@@ -466,7 +468,7 @@ void lj_label_snapshot(struct sim *l, const struct lj_tsnap *s)
 	for (i = 0; i < s->nent; i++) {
 		uint32_t slot = s->map[i] >> 24, ref = s->map[i] & 0xffff;
 
-		if (slot >= SLOTS || is_link(s, i) || !lj_ref_ok(l->t, ref))
+		if (slot >= SLOTS || is_link(l->t, s, i) || !lj_ref_ok(l->t, ref))
 			continue;
 		if (ref > LJ_REF_BIAS)
 			lj_bind_ref(l, lj_value_at(l, slot), ref);
@@ -505,7 +507,8 @@ static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
 static void label_entry(struct lj_trace *t)
 {
 	const struct lj_tframe *f = &t->frames[t->history[0].frame];
-	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + 2 + lj_bc_a(ins), ref;
+	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + lj_frame_slots(t) + lj_bc_a(ins),
+		 ref;
 
 	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t) && is_of_entry(t, ref, slot); ref++)
 		*lj_label_of(t, ref) = 0;

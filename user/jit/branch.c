@@ -245,7 +245,7 @@ enum branch_to lj_branches(struct sim *l, const struct lj_tframe *f, uint32_t in
 	if (a.kind == VAL_TYPENAME && b.kind == VAL_OBJ && op >= LJ_BC_ISEQV) {
 		const char *name = type_names[lua_type(a.type)];
 
-		return name ? jumps_if(lj_string_is(l->mem, b.obj, name) ==
+		return name ? jumps_if(lj_string_is(&l->t->lj, l->mem, b.obj, name) ==
 				       !((op - LJ_BC_ISEQV) & 1))
 			    : BRANCH_UNKNOWN;
 	}

@@ -126,6 +126,11 @@ static bool stands_on(const struct lb_rec_sample *rec, const struct lj_trace_fra
 	for (i = 0; i < n; i++) {
 		const struct lb_frame *f = &rec->stack.frame[i];
 
+		if (snap_frames[i].is_c) {
+			if (LB_FRAME_KIND(f) != LB_FRAME_FF && LB_FRAME_KIND(f) != LB_FRAME_C)
+				return false;
+			continue;
+		}
 		if (LB_FRAME_KIND(f) != kind_of(&snap_frames[i]) ||
 		    LB_FRAME_PTR(f) != snap_frames[i].proto || f->fp != snap_frames[i].fp ||
 		    f->pc != snap_frames[i].pc)

@@ -108,7 +108,7 @@ uint32_t lj_calls_index_table(const struct sim *l, uint32_t obj)
 		at = lj_ins_at(t, ir->op1);
 		if ((at->o == LJ_IR_HREFK || at->o == LJ_IR_HREF) &&
 		    (obj ? lj_trace_table(t, at) == mt : is_of_strings(t, lj_trace_table(t, at))) &&
-		    lj_string_is(l->mem, lj_trace_key(t, at), "__index"))
+		    lj_string_is(&t->lj, l->mem, lj_trace_key(t, at), "__index"))
 			return ref;
 	}
 	return 0;
@@ -338,9 +338,9 @@ static enum calls_what protected_call(const struct calls *c, const struct lj_tfr
 
 	if (!name || (strcmp(name, "pcall") != 0 && strcmp(name, "xpcall") != 0))
 		return CALLS_THIS;
-	if (!function_of(c, lj_value_slot(c->l, f, lj_bc_a(ins) + 2u), &to))
+	if (!function_of(c, lj_value_arg(c->l, f, ins, 0), &to))
 		return CALLS_UNKNOWN;
-	to.above = *name == 'x' ? 3 : 2;
+	to.above = (uint8_t)(lj_frame_slots(c->l->t) + (*name == 'x'));
 	if (to.guard < out->guard)
 		to.guard = out->guard;
 	*out = to;

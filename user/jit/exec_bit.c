@@ -9,7 +9,7 @@
 /* A shift to the left by 1 is folded to x + x. */
 static bool is_doubling(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
-	const struct value *by = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
+	const struct value *by = lj_value_arg(l, f, ins, 1);
 
 	return ops == OPS(BSHL) && lj_calls_arguments(l, ins) == 2 && by->kind == VAL_NUM &&
 	       by->num == 1;
@@ -60,8 +60,8 @@ static bool says_little(const struct value *a, const struct value *b)
 
 uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
-	struct value *a = lj_value_slot(l, f, lj_bc_a(ins) + 2u),
-		     *b = lj_value_slot(l, f, lj_bc_a(ins) + 3u);
+	struct value *a = lj_value_arg(l, f, ins, 0),
+		     *b = lj_value_arg(l, f, ins, 1);
 	struct value first = integer_of(a), second = integer_of(b);
 	uint32_t now = l->cur > l->lo ? l->cur : l->lo;
 	uint32_t ref =

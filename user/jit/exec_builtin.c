@@ -3,6 +3,8 @@
  * results. */
 #include <string.h>
 
+#include <unwind/lj/fingerprint.h>
+
 #include "lua/lj/table.h"
 #include "callee.h"
 #include "exec.h"
@@ -11,13 +13,13 @@
 /* select(): the number of arguments after the first, or one of them. */
 static struct value selected(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
-	struct value *which = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	struct value *which = lj_value_arg(l, f, ins, 0);
 	int n = lj_calls_arguments(l, ins);
 
-	if (n > 0 && which->kind == VAL_OBJ && lj_string_is(l->mem, which->obj, "#"))
+	if (n > 0 && which->kind == VAL_OBJ && lj_string_is(&l->t->lj, l->mem, which->obj, "#"))
 		return lj_value_number(n - 1);
 	if (n > 0 && which->kind == VAL_NUM && which->num >= 1 && which->num < n && n <= ARGUMENTS)
-		return *lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)which->num);
+		return *lj_value_arg(l, f, ins, (uint32_t)which->num);
 	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
@@ -51,10 +53,9 @@ static op_set ops_of(const char *name)
 /* rawget(): the value under a key in a table. */
 static struct value raw_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
-	uint32_t a = lj_bc_a(ins) + 2u;
-
 	return lj_step_loaded(l, lj_value_find(l, lj_step_is, OPS(AREF) | OPS(HREF) | OPS(HREFK),
-					       lj_value_slot(l, f, a), lj_value_slot(l, f, a + 1)));
+					       lj_value_arg(l, f, ins, 0),
+					       lj_value_arg(l, f, ins, 1)));
 }
 
 /* Returns the address of a string's character number `index` + ahead, at which string.byte() and
@@ -110,7 +111,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 
 	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
 		ref = find_character(l, arg,
-				     n > 1 ? lj_value_slot(l, f, lj_bc_a(ins) + 3u) : &first, 0);
+				     n > 1 ? lj_value_arg(l, f, ins, 1) : &first, 0);
 	if (!ref && ops != BUILTIN && n >= 2)
 		ref = lj_step_bits(l, f, ins, ops);
 	else if (!ref && arg->kind != VAL_UNKNOWN)
@@ -128,7 +129,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 	}
 	for (i = 2; i < n && i < ARGUMENTS && takes_many(o); i++) { /* further arguments */
 		of = lj_step_through(l, (op_set)1 << o, ref,
-				     lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i));
+				     lj_value_arg(l, f, ins, (uint32_t)i));
 		ref = of ? of : ref;
 	}
 	return ref;
@@ -173,7 +174,7 @@ static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, co
 	    (strcmp(name, "string.sub") != 0 && !makes_in_buffer(name, n)))
 		return false;
 	for (i = 0; i < n; i++)
-		if (!lj_value_is_known(lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i)))
+		if (!lj_value_is_known(lj_value_arg(l, f, ins, (uint32_t)i)))
 			return false;
 	l->t->history[l->step].folded = true;
 	return true;
@@ -183,7 +184,7 @@ static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, co
 struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref;
-	struct value *arg = lj_value_slot(l, f, a + 2), made = {.kind = VAL_UNKNOWN, .by = l->step};
+	struct value *arg = lj_value_arg(l, f, ins, 0), made = {.kind = VAL_UNKNOWN, .by = l->step};
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 
 	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
@@ -219,7 +220,7 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		return not_converted(l, arg);
 	else if (ops_of(name) == OPS(BAND))
 		made.bits_of =
-			lj_value_ref(l, arg->kind == VAL_NUM ? lj_value_slot(l, f, a + 3) : arg);
+			lj_value_ref(l, arg->kind == VAL_NUM ? lj_value_arg(l, f, ins, 1) : arg);
 	return made;
 }
 
@@ -229,14 +230,17 @@ static bool copied_element(const struct sim *l, const struct value *table, doubl
 			   struct value *out)
 {
 	uint32_t ref = lj_value_ref(l, table), asize;
-	uint64_t from, array, v = ~0ULL; /* nil */
+	const struct lj_layout *lj = &l->t->lj;
+	uint64_t from, v = ~0ULL; /* nil */
+	uint8_t array[8];
 
 	if (!lj_ref_ok(l->t, ref) || lj_ins_at(l->t, ref)->o != LJ_IR_TDUP || !(idx >= 0))
 		return false;
 	from = lj_trace_const(l->t, lj_ins_at(l->t, ref)->op1);
-	if (mem_read(l->mem, &array, sizeof(array), from + LJ_TAB_ARRAY) ||
-	    mem_read(l->mem, &asize, sizeof(asize), from + LJ_TAB_ASIZE) ||
-	    (idx < asize && mem_read(l->mem, &v, sizeof(v), array + 8 * (uint64_t)idx)))
+	if (mem_read(l->mem, array, lj_ref_size(lj), from + LJ_OFF(lj, TAB_ARRAY)) ||
+	    mem_read(l->mem, &asize, sizeof(asize), from + LJ_OFF(lj, TAB_ASIZE)) ||
+	    (idx < asize &&
+	     lj_tvalue(lj, l->mem, lj_ref_at(lj, array, 0) + 8 * (uint64_t)idx, &v)))
 		return false;
 	*out = LJ_TV_TYPE(v) < 0 && LJ_TV_TYPE(v) >= LJ_TUDATA
 		       ? lj_value_object(LJ_TV_GCPTR(v), (uint8_t)~LJ_TV_TYPE(v))
@@ -302,8 +306,6 @@ static void step_next(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	}
 }
 
-#define FUNC_UPVALUE 48 /* GCfuncC (lj_obj.h) */
-
 /* ipairs(): the iterator, which is its own upvalue; the table; 0 (recff_ipairs). */
 static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			      struct value results[RESULTS])
@@ -311,11 +313,11 @@ static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t
 	uint32_t a = lj_bc_a(ins);
 	uint64_t fn = lj_calls_function(l->calls, lj_value_slot(l, f, a)), v;
 
-	if (!fn || lj_value_type(l, lj_value_slot(l, f, a + 2)) != LJ_IRT_TAB ||
-	    mem_read(l->mem, &v, sizeof(v), fn + FUNC_UPVALUE) || LJ_TV_TYPE(v) != LJ_TFUNC)
+	if (!fn || lj_value_type(l, lj_value_arg(l, f, ins, 0)) != LJ_IRT_TAB ||
+	    lj_tvalue(&l->t->lj, l->mem, fn + LJ_OFF(&l->t->lj, FUNC_UPVALUE), &v) || LJ_TV_TYPE(v) != LJ_TFUNC)
 		return;
 	results[0] = lj_value_object(LJ_TV_GCPTR(v), LJ_IRT_FUNC);
-	results[1] = *lj_value_slot(l, f, a + 2);
+	results[1] = *lj_value_arg(l, f, ins, 0);
 	results[2] = lj_value_number(0);
 }
 
@@ -332,10 +334,10 @@ static bool returns_one(const char *name, int arguments)
 static void find_bytes(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 		       struct value results[RESULTS])
 {
-	uint32_t a = lj_bc_a(ins), i, ref;
+	uint32_t i, ref;
 
 	for (i = 1; i < RESULTS && i + 1 < lj_bc_b(ins); i++) {
-		ref = find_character(l, lj_value_slot(l, f, a + 2), lj_value_slot(l, f, a + 3), i);
+		ref = find_character(l, lj_value_arg(l, f, ins, 0), lj_value_arg(l, f, ins, 1), i);
 		if (ref)
 			lj_step_result(l, &results[i], lj_step_through(l, OPS(XLOAD), ref, NULL));
 	}

@@ -60,7 +60,7 @@ static bool memref_of(struct sim *l, struct value *cdata, struct memref *p)
 	else if (lj_cdata_is_pointer(l->cdata, p->type))
 		p->ref = lj_value_find(l, is_field, LJ_IRT_P64, cdata, NULL);
 	else
-		p->ofs = LJ_CDATA_SIZE;
+		p->ofs = LJ_OFF(&l->t->lj, CDATA_SIZE);
 	if (p->ref <= LJ_REF_BIAS)
 		return false;
 	ir = lj_ins_at(l->t, p->ref);

@@ -169,19 +169,20 @@ static void load_arguments(struct sim *l, const struct lj_tframe *f, uint32_t in
 	if (lj_bc_op(ins) == LJ_BC_ITERC || lj_bc_op(ins) == LJ_BC_ITERN) {
 		for (i = 3; i && a >= 3; i--) {
 			lj_step_load(l, lj_value_slot(l, f, a - i));
-			*lj_value_slot(l, f, i == 3 ? a : a + 4 - i) = *lj_value_slot(l, f, a - i);
+			*(i == 3 ? lj_value_slot(l, f, a) : lj_value_arg(l, f, ins, 2 - i)) =
+				*lj_value_slot(l, f, a - i);
 		}
 		return;
 	}
 	lj_step_load(l, lj_value_slot(l, f, a));
 	for (i = 0; i < n; i++)
-		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
+		lj_step_load(l, lj_value_arg(l, f, ins, i));
 }
 
 /* Copies a vararg function's arguments, from number `first` on, to its locals from `local` on. */
 static void take_copies(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t local)
 {
-	uint32_t n = (uint32_t)f->copied - 2, i;
+	uint32_t n = (uint32_t)f->copied - lj_frame_slots(l->t), i;
 
 	for (i = 0; first + i < n && i < ARGUMENTS; i++)
 		*lj_value_slot(l, f, local + i) =
@@ -219,7 +220,8 @@ static bool step_enters(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 	}
 	if (to->copied)
 		take_copies(l, to, 0, 0);
-	while ((to->via_pcall || to->called) && i-- > 0)
+	/* without a slot for its link, pcall()'s callee finds its arguments in place */
+	while (((to->via_pcall && lj_frame_slots(l->t) > 1) || to->called) && i-- > 0)
 		*lj_value_slot(l, to, i) = *lj_value_slot(l, to, i - 1u);
 	if (to->called)
 		*lj_value_slot(l, to, 0) = *lj_value_slot(l, f, lj_bc_a(ins));
@@ -239,8 +241,8 @@ static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	lj_step_load(l, lj_value_slot(l, f, a));
 	called = *lj_value_slot(l, f, a);
 	for (i = 0; i < n; i++) {
-		lj_step_load(l, lj_value_slot(l, f, a + 2 + i));
-		args[i] = *lj_value_slot(l, f, a + 2 + i);
+		lj_step_load(l, lj_value_arg(l, f, ins, i));
+		args[i] = *lj_value_arg(l, f, ins, i);
 	}
 	to = entered(l, find_guard(l, &called));
 	if (!to) {
@@ -266,7 +268,7 @@ static void step_tailcall(struct sim *l, const struct lj_tframe *f, uint32_t ins
 /* Returns the number of a vararg function's arguments beyond its named parameters. */
 static int varargs(const struct sim *l, const struct lj_tframe *f)
 {
-	int n = f->copied - 2 - l->t->codes[f->code].numparams;
+	int n = f->copied - (int)lj_frame_slots(l->t) - l->t->codes[f->code].numparams;
 
 	return n > 0 ? n : 0;
 }

@@ -26,7 +26,7 @@ static bool extreme(struct sim *l, const struct lj_tframe *f, uint32_t ins, bool
 	int n = lj_calls_arguments(l, ins), i;
 
 	for (i = 0; i < n; i++) {
-		const struct value *v = lj_value_slot(l, f, lj_bc_a(ins) + 2u + (uint32_t)i);
+		const struct value *v = lj_value_arg(l, f, ins, (uint32_t)i);
 
 		if (v->kind != VAL_NUM)
 			return false;
@@ -60,8 +60,8 @@ static bool read_string(const struct sim *l, const struct value *v, uint32_t fro
 	uint32_t len;
 
 	return v->kind == VAL_OBJ && v->type == LJ_IRT_STR && v->obj &&
-	       !mem_read(l->mem, &len, sizeof(len), v->obj + l->t->str_len) && from + n <= len &&
-	       !mem_read(l->mem, chars, n, v->obj + LJ_STR_SIZE + from);
+	       !mem_read(l->mem, &len, sizeof(len), v->obj + l->t->lj.str_len) && from + n <= len &&
+	       !mem_read(l->mem, chars, n, v->obj + lj_str_text(&l->t->lj) + from);
 }
 
 /* Folds string.byte() of a constant string, with one result. */
@@ -87,7 +87,7 @@ static bool constant_number(const struct sim *l, const struct value *arg, int n,
 	if (n != 1 || lj_value_type(l, arg) == LJ_IRT_UNKNOWN || lj_value_is_number(l, arg))
 		return n == 1 && lj_value_is_number(l, arg);
 	if (arg->kind != VAL_OBJ || arg->type != LJ_IRT_STR || !arg->obj ||
-	    mem_read(l->mem, &len, sizeof(len), arg->obj + l->t->str_len) || !len ||
+	    mem_read(l->mem, &len, sizeof(len), arg->obj + l->t->lj.str_len) || !len ||
 	    len > NUMERAL || !read_string(l, arg, 0, text, len) ||
 	    strspn(text, "+-.0123456789eE") != len)
 		return false;
@@ -99,7 +99,7 @@ static bool folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, const
 		   struct value *out)
 {
 	int n = lj_calls_arguments(l, ins);
-	const struct value *arg = lj_value_slot(l, f, lj_bc_a(ins) + 2u);
+	const struct value *arg = lj_value_arg(l, f, ins, 0);
 	bool greatest = !strcmp(name, "math.max");
 	double num = 0;
 	size_t i;

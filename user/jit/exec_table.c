@@ -84,7 +84,7 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
 	uint8_t type;
 	double num;
 
-	if (!lj_func_upvalue(l->mem, closure, idx, &v))
+	if (!lj_func_upvalue(l->t, l->mem, closure, idx, &v))
 		return false;
 	if (LJ_TV_TYPE(v) >= 0 || LJ_TV_TYPE(v) < LJ_TUDATA) {
 		memcpy(&num, &v, sizeof(num));
@@ -110,14 +110,14 @@ static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t 
 				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
 		ref = find_own_upvalue(l, f, idx);
-	uv = ref ? 0 : lj_func_uv(l->mem, func, idx);
+	uv = ref ? 0 : lj_func_uv(l->t, l->mem, func, idx);
 	if (!uv)
 		return ref;
 	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
 		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
-		    lj_func_uv(l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
+		    lj_func_uv(l->t, l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
 			return ref;
 	}
 	return 0;
@@ -142,7 +142,7 @@ static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 
 	if (at && f->slot >= 0)
 		lj_value_find(l, is_beyond,
-			      (op_set)f->slot + 2 + lj_bc_a(lj_step_ins(l->t, (uint32_t)l->step)),
+			      (op_set)f->slot + lj_frame_slots(l->t) + lj_bc_a(lj_step_ins(l->t, (uint32_t)l->step)),
 			      &distance, NULL);
 }
 
@@ -151,7 +151,8 @@ static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 static struct value *open_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 {
 	struct value base = {.kind = VAL_REF, .ref = LJ_REF_BIAS, .by = -1}, at;
-	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0, slot = 2;
+	uint32_t add = ref ? lj_step_through(l, OPS(ADD), ref, NULL) : 0,
+		 slot = lj_frame_slots(l->t);
 
 	at = (struct value){.kind = VAL_REF, .ref = add ? add : ref, .by = -1};
 	if (!ref || !lj_value_find(l, lj_step_is, OPS(EQ), &at, &base)) {
@@ -243,7 +244,7 @@ static void step_uget(struct sim *l, const struct lj_tframe *f, uint32_t ins, st
 		return;
 	}
 	ref = find_upvalue(l, f, lj_bc_d(ins));
-	l->dead_end |= !ref && lj_func_upvalue_changes(l->mem, f->func, lj_bc_d(ins));
+	l->dead_end |= !ref && lj_func_upvalue_changes(l->t, l->mem, f->func, lj_bc_d(ins));
 	open = open_upvalue(l, f, ref);
 	if (open)
 		*dst = *open;

@@ -35,7 +35,7 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 	first = f = lj_frames_add(
 		t, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
 	while (slot > 0 && f >= 0) {
-		uint64_t link = lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot + 1) & 0xffff);
+		uint64_t link = lj_snap_link(t, s, slot);
 		uint64_t delta;
 		uint32_t ins, kind;
 		int parent;
@@ -57,14 +57,15 @@ int lj_frames_first(struct lj_trace *t, const struct lb_mem *mem)
 			continue;
 		}
 		if (kind == LJ_FRAME_CONT) /* a metamethod's: its return address is below it */
-			link = lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot - 1) & 0xffff);
+			link = lj_snap_contpc(t, s, slot);
 		code = lj_trace_code(t, link, &pos);
 		if ((kind & 3 && kind != LJ_FRAME_CONT) || code < 0 || !pos)
 			break;
 		ins = t->codes[code].bc[pos - 1];
 		if (kind != LJ_FRAME_CONT && !lj_bc_is_call(ins))
 			break;
-		slot -= kind == LJ_FRAME_CONT ? (int32_t)delta : 2 + lj_bc_a(ins);
+		slot -= kind == LJ_FRAME_CONT ? (int32_t)delta
+					      : (int32_t)lj_frame_slots(t) + lj_bc_a(ins);
 		parent = lj_frames_add(
 			t, (struct lj_tframe){.parent = -1, .slot = slot, .code = (uint32_t)code});
 		if (parent < 0 || slot < 0)

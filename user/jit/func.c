@@ -4,15 +4,10 @@
 
 #include <string.h>
 
-#include "lua/lj/bc.h"
+#include <unwind/lj/fingerprint.h>
 
-/* GCfuncL, GCupval (lj_obj.h) */
-enum {
-	FUNC_UVPTR = 40,
-	UPVAL_IMMUTABLE = 11,
-	UPVAL_V = 32,
-	UPVAL_READ = 40,
-};
+#include "lua/lj/bc.h"
+#include "lua/lj/table.h"
 
 bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t addr, struct func *out)
 {
@@ -20,11 +15,12 @@ bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t add
 	uint32_t pos;
 
 	*out = (struct func){.addr = addr, .code = -1};
-	if (mem_read(mem, func, sizeof(func), addr) || lb_byte(func, LJ_FUNC_GCT) != LJ_GCT_FUNC)
+	if (mem_read(mem, func, LJ_OFF(&t->lj, FUNC_READ), addr) ||
+	    lb_byte(func, LJ_OFF(&t->lj, FUNC_GCT)) != LJ_GCT_FUNC)
 		return false;
-	out->ffid = lb_byte(func, LJ_FUNC_FFID);
+	out->ffid = lb_byte(func, LJ_OFF(&t->lj, FUNC_FFID));
 	if (!out->ffid)
-		out->code = lj_trace_code(t, lb_word(func, LJ_FUNC_PC), &pos);
+		out->code = lj_trace_code(t, lj_ref_at(&t->lj, func, LJ_OFF(&t->lj, FUNC_PC)), &pos);
 	return true;
 }
 
@@ -46,29 +42,44 @@ bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref
 	return lj_func_at(t, mem, lj_trace_const(t, ref), out);
 }
 
-uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+uint64_t lj_func_uv(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+		    uint32_t idx)
 {
-	uint64_t at;
+	uint32_t size = lj_ref_size(&t->lj);
+	uint8_t at[8];
 
-	return closure && !mem_read(mem, &at, sizeof(at), closure + FUNC_UVPTR + 8ULL * idx) ? at
-											     : 0;
+	if (!closure ||
+	    mem_read(mem, at, size, closure + LJ_OFF(&t->lj, FUNC_UVPTR) + (uint64_t)size * idx))
+		return 0;
+	return lj_ref_at(&t->lj, at, 0);
 }
 
-bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out)
+/* Reads the GCupval of a closure. */
+static bool read_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+			 uint32_t idx, uint8_t uv[LJ_UPVAL_READ])
 {
-	uint8_t uv[UPVAL_READ];
-	uint64_t at = lj_func_uv(mem, closure, idx);
+	uint64_t at = lj_func_uv(t, mem, closure, idx);
 
-	return at && !mem_read(mem, uv, sizeof(uv), at) && lb_byte(uv, UPVAL_IMMUTABLE) &&
-	       !mem_read(mem, out, sizeof(*out), lb_word(uv, UPVAL_V));
+	return at && !mem_read(mem, uv, LJ_OFF(&t->lj, UPVAL_READ), at);
 }
 
-bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_t idx)
+bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+		     uint32_t idx, uint64_t *out)
 {
-	uint8_t uv[UPVAL_READ];
-	uint64_t at = lj_func_uv(mem, closure, idx);
+	uint8_t uv[LJ_UPVAL_READ];
 
-	return at && !mem_read(mem, uv, sizeof(uv), at) && !lb_byte(uv, UPVAL_IMMUTABLE);
+	return read_upvalue(t, mem, closure, idx, uv) &&
+	       lb_byte(uv, LJ_OFF(&t->lj, UPVAL_IMMUTABLE)) &&
+	       !lj_tvalue(&t->lj, mem, lj_ref_at(&t->lj, uv, LJ_OFF(&t->lj, UPVAL_V)), out);
+}
+
+bool lj_func_upvalue_changes(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+			     uint32_t idx)
+{
+	uint8_t uv[LJ_UPVAL_READ];
+
+	return read_upvalue(t, mem, closure, idx, uv) &&
+	       !lb_byte(uv, LJ_OFF(&t->lj, UPVAL_IMMUTABLE));
 }
 
 bool lj_func_is_for(const struct func_guard *g, uint32_t ins, uint64_t key)
@@ -96,7 +107,7 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 		return;
 	g->key = lj_trace_key(t, ir);
 	g->table = lj_trace_table(t, ir);
-	if (!mem_read(mem, text, sizeof(text), g->key + LJ_STR_SIZE) && !memcmp(text, "__", 2) &&
+	if (!mem_read(mem, text, sizeof(text), g->key + lj_str_text(&t->lj)) && !memcmp(text, "__", 2) &&
 	    memchr(text, 0, sizeof(text)))
 		g->mm = lj_mm_named(text);
 }

@@ -36,13 +36,16 @@ bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t add
 		struct func *out);
 
 /* Returns the address of a closure's GCupval, which closures share; 0: it cannot be read. */
-uint64_t lj_func_uv(const struct lb_mem *mem, uint64_t closure, uint32_t idx);
+uint64_t lj_func_uv(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+		    uint32_t idx);
 
-/* Copies the TValue of a closure's upvalue if it is immutable. */
-bool lj_func_upvalue(const struct lb_mem *mem, uint64_t closure, uint32_t idx, uint64_t *out);
+/* Copies the TValue of a closure's upvalue, in GC64's form, if it is immutable. */
+bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+		     uint32_t idx, uint64_t *out);
 
 /* True if the upvalue is certainly mutable. */
-bool lj_func_upvalue_changes(const struct lb_mem *mem, uint64_t closure, uint32_t idx);
+bool lj_func_upvalue_changes(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
+			     uint32_t idx);
 
 /* Fills in the guards of recorded calls, in order; returns how many. */
 uint32_t lj_func_guards(const struct lj_trace *t, const struct lb_mem *mem,

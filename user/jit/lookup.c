@@ -27,11 +27,15 @@ struct chain {
 	uint32_t n;
 };
 
-/* Fills in the chain from this frame down. n is 0: too many frames. */
-static void follow(const struct lj_trace *t, int frame, uint32_t pc, struct chain *c)
+/* Fills in the chain from this frame down, below a C function's if it is on_c. n is 0: too many frames. */
+static void follow(const struct lj_trace *t, int frame, uint32_t pc, bool on_c, struct chain *c)
 {
 	uint32_t n = 0;
 
+	if (on_c) {
+		c->frame[n] = frame;
+		c->out[n++] = (struct lj_trace_frame){.is_c = true};
+	}
 	for (; frame >= 0 && n < LJ_TRACE_FRAMES; n++) {
 		const struct lj_tframe *f = &t->frames[frame];
 
@@ -97,7 +101,7 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 {
 	const struct lj_tsnap *s = snapshot_of(t, mcofs);
 	struct chain here = {.out = exact_frames}, below = {.out = snap_frames};
-	uint32_t lo = 0, hi = t->nmc_entries, pc, i;
+	uint32_t lo = 0, hi = t->nmc_entries, pc = s->callpc, i;
 	int32_t step;
 
 	while (lo < hi) {
@@ -110,10 +114,10 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 	}
 	step = lo ? t->mc_entries[lo - 1].step : -1;
 	if (step < 0 || step >= (int32_t)t->nhistory || t->history[step].ambiguous ||
-	    s->frame < 0 || lj_trace_code(t, s->pc, &pc) < 0)
+	    s->frame < 0 || (!s->on_c && lj_trace_code(t, s->pc, &pc) < 0))
 		return -ENOENT;
-	follow(t, s->frame, pc, &below);
-	follow(t, (int)t->history[step].frame, t->history[step].pc, &here);
+	follow(t, s->frame, pc, s->on_c, &below);
+	follow(t, (int)t->history[step].frame, t->history[step].pc, false, &here);
 	/* the lowest frame is common to both */
 	for (i = 0; i < below.n; i++) {
 		int first = before_tail_calls(t, below.frame[i]);

@@ -8,11 +8,38 @@
 
 uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref)
 {
-	uint64_t v = 0;
+	return ref >= t->nk && ref < LJ_REF_BIAS ? t->consts[ref - t->nk] : 0;
+}
 
-	if (ref >= t->nk && ref + 1 < LJ_REF_BIAS)
-		memcpy(&v, lj_ins_at(t, ref + 1), sizeof(v));
-	return v;
+/* Returns the constant in a slot of a snapshot. */
+static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot)
+{
+	return slot < 0 ? 0 : lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot) & 0xffff);
+}
+
+/* GC32: returns the word behind the pc that belongs to this slot. The first belongs to the highest slot. */
+static uint64_t link_word(const struct lj_tsnap *s, int32_t slot)
+{
+	uint32_t i, n = 0;
+
+	for (i = s->nent; i-- > 0 && n < s->nlinks;) {
+		if (!(s->map[i] & (LJ_SNAP_FRAME | LJ_SNAP_CONT)))
+			continue;
+		if ((int32_t)(s->map[i] >> 24) == slot)
+			return s->links[n];
+		n++;
+	}
+	return 0;
+}
+
+uint64_t lj_snap_link(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot)
+{
+	return lj_is_gc32(&t->lj) ? link_word(s, slot) : constant_in(t, s, slot + 1);
+}
+
+uint64_t lj_snap_contpc(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot)
+{
+	return lj_is_gc32(&t->lj) ? link_word(s, slot - 1) : constant_in(t, s, slot - 1);
 }
 
 uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir)
@@ -29,7 +56,7 @@ int lj_trace_code(const struct lj_trace *t, uint64_t pc, uint32_t *bcpos)
 	uint32_t i;
 
 	for (i = 0; i < t->ncodes; i++) {
-		uint64_t at = pc - t->codes[i].proto - LJ_PROTO_SIZE;
+		uint64_t at = pc - t->codes[i].proto - LJ_OFF(&t->lj, PROTO_SIZE);
 
 		if (!(at & 3) && at / 4 < t->codes[i].sizebc) {
 			*bcpos = (uint32_t)(at / 4);
@@ -62,10 +89,12 @@ static void free_work(struct lj_trace *t)
 	}
 	free(t->map); /* the snapshots' entries */
 	free(t->ir);
+	free(t->consts);
 	free(t->code_bytes);
 	free(t->label);
 	t->map = NULL;
 	t->ir = NULL;
+	t->consts = NULL;
 	t->code_bytes = NULL;
 	t->label = NULL;
 }

@@ -32,7 +32,7 @@ static inline uint64_t lj_code_kgc(const struct lj_code *code, uint32_t i)
 }
 
 /* A function's frame while the trace was recorded. Slots are counted as snapshots do: slot 0 holds
- * the function at the trace's own base, a frame's first local is at slot + 2. */
+ * the function at the trace's own base, a frame's first local is at slot + lj_frame_slots(). */
 struct lj_tframe {
 	int32_t parent;		/* index; -1: not known */
 	int32_t tail_called_by; /* index + 1 of the frame that it replaced by a tail call; 0:
@@ -63,12 +63,16 @@ struct lj_tsnap {
 	uint16_t mcofs;
 	uint16_t branches; /* by guards: to its exit */
 	uint16_t nent;
+	uint16_t nlinks; /* GC32: words behind the pc, one for each frame above the trace's and for each continuation */
 	uint64_t pc;
 	int32_t slot;
 	const uint32_t *map;
+	const uint32_t *links; /* GC32 */
 	int32_t step;  /* index of the step before which, or in which, it stands; -1: not known */
 	bool inside;   /* stands in a branching instruction; pc is the side not taken */
+	bool on_c;     /* stands on the frame of a C function, which `frame` calls at callpc */
 	int32_t frame; /* -1: not known */
+	uint32_t callpc;
 };
 
 struct lj_mc_entry {
@@ -77,6 +81,7 @@ struct lj_mc_entry {
 };
 
 struct lj_trace {
+	struct lj_layout lj;
 	uint32_t fp; /* lj_fp_trace() */
 	uint32_t nins, nk, nsnap, npre, mcloop, szmcode;
 	uint32_t loopref; /* of LOOP; 0: none */
@@ -84,8 +89,8 @@ struct lj_trace {
 	uint64_t
 		loop_exit; /* the bytecode behind the loop at which a root trace began; 0: at none */
 	bool by_guards;	   /* snapshots without mcofs: lj_trace_guards() found it */
-	uint32_t str_len;  /* offset of GCstr.len */
-	struct lj_ins *ir; /* [0] is reference nk */
+	struct lj_ins *ir; /* [0] is reference nk. Words that hold a constant's value are NOPs */
+	uint64_t *consts;  /* [ref - nk]: the value of a constant: KGC, KPTR, KNUM ...; 0: none */
 	struct lj_tsnap *snap;
 	uint32_t *map;
 	uint8_t *code_bytes; /* machine code */
@@ -136,6 +141,12 @@ static inline bool lj_guards_own(const struct lj_trace *t, const struct lj_ins *
 	       lj_ins_at(t, ir->op1)->o == LJ_IR_SLOAD && !lj_ins_at(t, ir->op1)->op1;
 }
 
+/* Returns how many slots a function and its link take: a frame's first local is behind these. */
+static inline uint32_t lj_frame_slots(const struct lj_trace *t)
+{
+	return lj_is_gc32(&t->lj) ? 1 : 2;
+}
+
 /* Returns a slot's snapshot entry: flags, and a reference in the lower 16 bits; 0: there is
  * none. */
 static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
@@ -148,8 +159,15 @@ static inline uint32_t lj_snap_entry(const struct lj_tsnap *s, uint32_t slot)
 	return 0;
 }
 
-/* Returns the 64-bit constant of reference ref: KGC, KPTR, KNUM ...; 0: none. */
+/* Returns the value of the constant with reference ref: KGC, KPTR, KNUM ...; 0: none. */
 uint64_t lj_trace_const(const struct lj_trace *t, uint32_t ref);
+
+/* Returns the link of the frame at this slot of a snapshot, as it would be on the Lua stack; 0: it is not known. */
+uint64_t lj_snap_link(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot);
+
+/* Returns the pc at which the continuation below the frame at this slot returns; 0: it is not known. */
+uint64_t lj_snap_contpc(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot);
+
 
 /* Returns the string key (GCstr) of a table lookup: the instruction's operand 2. */
 uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);

@@ -22,23 +22,26 @@
 #define CODES_MAX 64
 #define PARENTS_MAX 16
 #define BC_MAX (1 << 17)
-#define PROTO_VARARG 2 /* lj_obj.h */
 
 static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
 {
-	uint64_t traces, trace;
+	uint32_t size = lj_ref_size(lj);
+	uint64_t traces, trace = 0;
+	uint8_t ref[8];
 	int r;
 
 	r = mem_read(mem, &traces, sizeof(traces), g + lj->g2trace);
 	if (!r)
-		r = mem_read(mem, &trace, sizeof(trace), traces + 8ULL * traceno);
+		r = mem_read(mem, ref, size, traces + (uint64_t)size * traceno);
+	if (!r)
+		trace = lj_ref_at(lj, ref, 0);
 	if (!r && !foreign_plausible(trace))
 		r = -EBADMSG;
 	if (!r)
-		r = mem_read(mem, head, LJ_TRACE_READ, trace);
-	if (!r && (lb_byte(head, LJ_TRACE_GCT) != LJ_GCT_TRACE ||
-		   lb_short(head, LJ_TRACE_TRACENO) != traceno))
+		r = mem_read(mem, head, LJ_OFF(lj, TRACE_READ), trace);
+	if (!r && (lb_byte(head, LJ_OFF(lj, TRACE_GCT)) != LJ_GCT_TRACE ||
+		   lb_short(head, LJ_OFF(lj, TRACE_TRACENO)) != traceno))
 		r = -EBADMSG;
 	return r;
 }
@@ -75,14 +78,14 @@ static void put_back(const struct trace_reader *rd, uint32_t *ins)
 
 	if ((op == LJ_BC_JFORL || op == LJ_BC_JITERL || op == LJ_BC_JLOOP) &&
 	    !read_head(rd->mem, rd->lj, rd->g, lj_bc_d(*ins), head))
-		*ins = lb_half(head, LJ_TRACE_STARTINS);
+		*ins = lb_half(head, LJ_OFF(rd->lj, TRACE_STARTINS));
 }
 
 /* Numbers are above K, within the prototype's allocation. */
 static int copy_code(struct lj_code *code, const struct lj_proto *p)
 {
-	uint32_t nkn = lb_half(p->bytes, LJ_PROTO_SIZEKN), i;
-	uint64_t kn = lb_word(p->bytes, LJ_PROTO_K) - p->addr;
+	uint32_t nkn = lb_half(p->bytes, LJ_OFF(&p->lj, PROTO_SIZEKN)), i;
+	uint64_t kn = lj_ref_at(&p->lj, p->bytes, LJ_OFF(&p->lj, PROTO_K)) - p->addr;
 
 	if (p->sizebc > BC_MAX || p->nkgc > BC_MAX || kn > p->size || nkn > (p->size - kn) / 8)
 		return -EBADMSG;
@@ -122,8 +125,8 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	code = &t->codes[t->ncodes++];
 	code->proto = proto;
 	code->fp = lj_proto_fingerprint(p);
-	code->numparams = lb_byte(p->bytes, LJ_PROTO_NUMPARAMS);
-	code->vararg = lb_byte(p->bytes, LJ_PROTO_FLAGS) & PROTO_VARARG;
+	code->numparams = p->numparams;
+	code->vararg = p->flags & LJ_PROTO_VARARG;
 	r = copy_code(code, p);
 	if (r)
 		return r;
@@ -132,25 +135,48 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	return 0;
 }
 
-/* Adds the prototypes of a trace's constants, functions among them. */
-static int add_codes(const struct trace_reader *rd, const struct lj_ins *ir, uint32_t n)
+/* True for a constant whose value takes the next instruction's place: in GC64 addresses, too. */
+static bool is_long(const struct lj_layout *lj, uint8_t o)
 {
+	return o == LJ_IR_KNUM || o == LJ_IR_KINT64 ||
+	       (!lj_is_gc32(lj) && (o == LJ_IR_KGC || o == LJ_IR_KPTR || o == LJ_IR_KKPTR));
+}
+
+/* Copies the values of n constants, and makes a NOP of the words in which they are. */
+static void take_values(const struct lj_layout *lj, struct lj_ins *ir, uint32_t n, uint64_t *values)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (is_long(lj, ir[i].o) && i + 1 < n) {
+			memcpy(&values[i], &ir[i + 1], sizeof(*values));
+			ir[++i] = (struct lj_ins){.o = LJ_IR_NOP};
+		} else if (ir[i].o == LJ_IR_KGC || ir[i].o == LJ_IR_KPTR || ir[i].o == LJ_IR_KKPTR) {
+			values[i] = ir[i].op1 | (uint64_t)ir[i].op2 << 16;
+		}
+	}
+}
+
+/* Adds the prototypes of n constants, functions among them. */
+static int add_codes(const struct trace_reader *rd, const struct lj_ins *ir, const uint64_t *values,
+		     uint32_t n)
+{
+	const struct lj_layout *lj = rd->lj;
 	uint32_t i;
 	int r = 0;
 
-	for (i = 0; i + 1 < n && !r; i++) {
-		uint8_t func[LJ_FUNC_READ];
-		uint64_t v;
+	for (i = 0; i < n && !r; i++) {
+		uint8_t func[LJ_FUNC_READ], type = ir[i].t & LJ_IRT_TYPE;
 
 		if (ir[i].o != LJ_IR_KGC)
 			continue;
-		memcpy(&v, &ir[i + 1], sizeof(v));
-		if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_FUNC && foreign_plausible(v) &&
-		    !mem_read(rd->mem, func, sizeof(func), v) && !lb_byte(func, LJ_FUNC_FFID))
-			r = add_code(rd, lb_word(func, LJ_FUNC_PC) - LJ_PROTO_SIZE);
-		else if ((ir[i].t & LJ_IRT_TYPE) == LJ_IRT_PROTO)
-			r = add_code(rd, v);
-		i++; /* the constant's 64 bits */
+		if (type == LJ_IRT_FUNC && foreign_plausible(values[i]) &&
+		    !mem_read(rd->mem, func, LJ_OFF(lj, FUNC_READ), values[i]) &&
+		    !lb_byte(func, LJ_OFF(lj, FUNC_FFID)))
+			r = add_code(rd, lj_ref_at(lj, func, LJ_OFF(lj, FUNC_PC)) -
+						 LJ_OFF(lj, PROTO_SIZE));
+		else if (type == LJ_IRT_PROTO)
+			r = add_code(rd, values[i]);
 	}
 	return r;
 }
@@ -160,24 +186,30 @@ static int add_parents(const struct trace_reader *rd)
 {
 	const struct lj_trace *t = rd->t;
 	uint32_t parent = lj_ins_at(t, LJ_REF_BIAS)->op1, i, nk;
+	const struct lj_layout *lj = rd->lj;
 	uint8_t head[LJ_TRACE_READ];
 	int r = 0;
 
 	for (i = 0; i < PARENTS_MAX && parent && !r; i++) {
 		struct lj_ins *ir __cleanup(cleanup_free) = NULL;
+		uint64_t *values __cleanup(cleanup_free) = NULL;
 
-		if (read_head(rd->mem, rd->lj, rd->g, parent, head))
+		if (read_head(rd->mem, lj, rd->g, parent, head))
 			return 0;
-		r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
-		nk = lb_half(head, LJ_TRACE_NK);
+		r = add_code(rd, lj_ref_at(lj, head, LJ_OFF(lj, TRACE_STARTPT)));
+		nk = lb_half(head, LJ_OFF(lj, TRACE_NK));
 		if (r || nk > LJ_REF_BIAS || LJ_REF_BIAS - nk > INS_MAX)
 			return r;
-		r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * nk,
+		r = read_array(rd->mem, lb_word(head, LJ_OFF(lj, TRACE_IR)) + 8ULL * nk,
 			       LJ_REF_BIAS + 1 - nk, sizeof(*ir), &ir);
-		if (!r)
-			r = add_codes(rd, ir, LJ_REF_BIAS - nk);
-		if (!r)
-			parent = ir[LJ_REF_BIAS - nk].op1;
+		values = calloc(LJ_REF_BIAS + 1 - nk, sizeof(*values));
+		if (!r && !values)
+			r = -ENOMEM;
+		if (r)
+			return r;
+		take_values(lj, ir, LJ_REF_BIAS - nk, values);
+		r = add_codes(rd, ir, values, LJ_REF_BIAS - nk);
+		parent = ir[LJ_REF_BIAS - nk].op1;
 	}
 	return r;
 }
@@ -197,15 +229,46 @@ static const struct snap_shape {
 static enum lj_snaps snaps_of(const struct lj_layout *lj, const uint8_t *head, uint32_t *nsnap,
 			      uint32_t *nmap)
 {
-	*nsnap = lb_short(head, LJ_TRACE_NSNAP);
-	*nmap = lb_half(head, LJ_TRACE_NSNAPMAP);
+	*nsnap = lb_short(head, LJ_OFF(lj, TRACE_NSNAP));
+	*nmap = lb_half(head, LJ_OFF(lj, TRACE_NSNAPMAP));
 	if (lj->mcofs)
 		return LJ_SNAPS_MCOFS;
 	if (!(*nmap >> 16))
 		return LJ_SNAPS_2019;
-	*nsnap = lb_short(head, LJ_TRACE_NSNAP_2017);
+	*nsnap = lb_short(head, LJ_OFF(lj, TRACE_NSNAP_2017));
 	*nmap >>= 16;
 	return LJ_SNAPS_2017;
+}
+
+/*
+ * What follows a snapshot's entries: in GC64 the pc and the topmost frame's slot, in one word. In GC32 the pc, then the
+ * links of frames and continuations, the topmost first; the topmost frame's slot is that of the last entry of a frame.
+ * -EBADMSG: they reach beyond the map's end.
+ */
+static int take_pc(const struct lj_trace *t, struct lj_tsnap *s, const uint32_t *map_end)
+{
+	const uint32_t *behind = s->map + s->nent;
+	uint32_t i;
+	uint64_t pc;
+
+	if (!lj_is_gc32(&t->lj)) {
+		if (map_end - behind < 2)
+			return -EBADMSG;
+		pc = (uint64_t)behind[0] | (uint64_t)behind[1] << 32;
+		s->slot = (int32_t)(pc & 0xff);
+		s->pc = pc >> 8;
+		return 0;
+	}
+	for (i = 0; i < s->nent; i++) {
+		if (s->map[i] & LJ_SNAP_FRAME)
+			s->slot = (int32_t)(s->map[i] >> 24);
+		s->nlinks += s->map[i] & (LJ_SNAP_FRAME | LJ_SNAP_CONT) && s->map[i] >> 24;
+	}
+	if (map_end - behind < 1 + s->nlinks)
+		return -EBADMSG;
+	s->pc = behind[0];
+	s->links = behind + 1;
+	return 0;
 }
 
 static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
@@ -219,9 +282,11 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 	shape = &snap_shapes[snaps_of(rd->lj, head, &t->nsnap, &nmap)];
 	if (!t->nsnap || t->nsnap > SNAPS_MAX || nmap > MAP_MAX)
 		return -EBADMSG;
-	r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAP), t->nsnap, shape->size, &snaps);
+	r = read_array(rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_SNAP)), t->nsnap, shape->size,
+		       &snaps);
 	if (!r)
-		r = read_array(rd->mem, lb_word(head, LJ_TRACE_SNAPMAP), nmap, 4, &t->map);
+		r = read_array(rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_SNAPMAP)), nmap, 4,
+			       &t->map);
 	if (r)
 		return r;
 	t->snap = calloc(t->nsnap, sizeof(*t->snap));
@@ -232,33 +297,32 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 		struct lj_tsnap *s = &t->snap[i];
 		uint32_t ofs = shape->mapofs_is_short ? lb_short(p, LJ_SNAP_MAPOFS)
 						      : lb_half(p, LJ_SNAP_MAPOFS);
-		uint64_t pc;
 
 		s->nent = lb_byte(p, shape->nent);
 		s->ref = lb_short(p, shape->ref);
 		s->mcofs = shape->mcofs ? lb_short(p, LJ_SNAP_MCOFS) : 0;
 		s->step = s->frame = -1;
-		if ((uint64_t)ofs + s->nent + 2 > nmap || s->ref < LJ_REF_BIAS ||
+		if ((uint64_t)ofs + s->nent > nmap || s->ref < LJ_REF_BIAS ||
 		    s->ref > t->nins || (i && s->ref < s[-1].ref) ||
 		    (i && s->mcofs < s[-1].mcofs) || s->mcofs > t->szmcode)
 			return -EBADMSG;
 		s->map = t->map + ofs;
-		pc = (uint64_t)s->map[s->nent] | (uint64_t)s->map[s->nent + 1] << 32;
-		s->slot = (int32_t)(pc & 0xff);
-		s->pc = pc >> 8;
+		r = take_pc(t, s, t->map + nmap);
+		if (r)
+			return r;
 	}
 	t->by_guards = !shape->mcofs;
 	if (t->by_guards)
-		lj_trace_guards(t, rd->mem, lb_word(head, LJ_TRACE_MCODE));
+		lj_trace_guards(t, rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_MCODE)));
 	return 0;
 }
 
 /* As lj_loop_exit() in unwind/lj/snap.h. Where there is no jump, the operand is less than 0x4000. */
 static uint64_t loop_exit_of(const struct lj_trace *t, const uint8_t *head)
 {
-	int32_t jump = (int32_t)(lb_half(head, LJ_TRACE_STARTINS) >> 16) - 0x8000;
+	int32_t jump = (int32_t)(lb_half(head, LJ_OFF(&t->lj, TRACE_STARTINS)) >> 16) - 0x8000;
 
-	if (jump < -0x4000 || lb_short(head, LJ_TRACE_ROOT))
+	if (jump < -0x4000 || lb_short(head, LJ_OFF(&t->lj, TRACE_ROOT)))
 		return 0;
 	return t->startpc + 4 + (jump > 0 ? 4ULL * (uint32_t)jump : 0);
 }
@@ -286,8 +350,34 @@ static uint32_t print_head(const struct lj_layout *lj, const uint8_t head[LJ_TRA
 	return lj_fp_trace(&words);
 }
 
+/* Copies the IR, with LuaJIT's newest numbers of operations, and GC64's type of an address. */
+static int read_ir(const struct trace_reader *rd, const uint8_t *head)
+{
+	struct lj_trace *t = rd->t;
+	uint32_t ref, n = t->nins - t->nk;
+	int r;
+
+	r = read_array(rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_IR)) + 8ULL * t->nk, n,
+		       sizeof(*t->ir), &t->ir);
+	if (r)
+		return r;
+	t->consts = calloc(LJ_REF_BIAS - t->nk, sizeof(*t->consts));
+	if (!t->consts)
+		return -ENOMEM;
+	take_values(rd->lj, t->ir, LJ_REF_BIAS - t->nk, t->consts);
+	for (ref = LJ_REF_BIAS; ref < t->nins; ref++) { /* constants have the same numbers in all */
+		struct lj_ins *ir = &t->ir[ref - t->nk];
+
+		ir->o = lj_ir_of(rd->lj->ir, ir->o);
+		if (lj_is_gc32(rd->lj) && (ir->t & LJ_IRT_TYPE) == LJ_IRT_P32)
+			ir->t = (uint8_t)((ir->t & ~LJ_IRT_TYPE) | LJ_IRT_P64);
+	}
+	return is_in_order(t) ? 0 : -EBADMSG;
+}
+
 static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 {
+	const struct lj_layout *lj = rd->lj;
 	struct lj_trace *t = rd->t;
 	uint8_t head[LJ_TRACE_READ];
 	uint32_t ref;
@@ -297,29 +387,24 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	if (r)
 		return r;
 	t->fp = print_head(rd->lj, head);
-	t->str_len = rd->lj->str_len;
-	t->nins = lb_half(head, LJ_TRACE_NINS);
-	t->nk = lb_half(head, LJ_TRACE_NK);
-	t->szmcode = lb_half(head, LJ_TRACE_SZMCODE);
-	t->mcloop = lb_half(head, LJ_TRACE_MCLOOP);
-	t->startpc = lb_word(head, LJ_TRACE_STARTPC);
+	t->lj = *lj;
+	t->nins = lb_half(head, LJ_OFF(lj, TRACE_NINS));
+	t->nk = lb_half(head, LJ_OFF(lj, TRACE_NK));
+	t->szmcode = lb_half(head, LJ_OFF(lj, TRACE_SZMCODE));
+	t->mcloop = lb_half(head, LJ_OFF(lj, TRACE_MCLOOP));
+	t->startpc = lj_ref_at(lj, head, LJ_OFF(lj, TRACE_STARTPC));
 	t->loop_exit = loop_exit_of(t, head);
 	if (t->nk > LJ_REF_BIAS - 3 || t->nins <= LJ_REF_BIAS || t->nins - t->nk > INS_MAX ||
 	    !t->szmcode || t->szmcode > MCODE_MAX || t->mcloop >= t->szmcode)
 		return -EBADMSG;
-	r = read_array(rd->mem, lb_word(head, LJ_TRACE_IR) + 8ULL * t->nk, t->nins - t->nk,
-		       sizeof(*t->ir), &t->ir);
+	r = read_ir(rd, head);
 	if (!r)
-		r = read_array(rd->mem, lb_word(head, LJ_TRACE_MCODE), t->szmcode, 1,
+		r = read_array(rd->mem, lb_word(head, LJ_OFF(lj, TRACE_MCODE)), t->szmcode, 1,
 			       &t->code_bytes);
 	if (!r)
 		r = read_snaps(rd, head);
 	if (r)
 		return r;
-	for (ref = LJ_REF_BIAS; ref < t->nins; ref++) /* constants have the same numbers in all */
-		t->ir[ref - t->nk].o = lj_ir_of(rd->lj->ir, t->ir[ref - t->nk].o);
-	if (!is_in_order(t))
-		return -EBADMSG;
 	for (ref = LJ_REF_BIAS + 1; ref < t->nins && !t->loopref; ref++)
 		if (lj_ins_at(t, ref)->o == LJ_IR_LOOP)
 			t->loopref = ref;
@@ -331,9 +416,9 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	t->codes = calloc(CODES_MAX, sizeof(*t->codes));
 	if (!t->codes)
 		return -ENOMEM;
-	r = add_code(rd, lb_word(head, LJ_TRACE_STARTPT));
+	r = add_code(rd, lj_ref_at(lj, head, LJ_OFF(lj, TRACE_STARTPT)));
 	if (!r)
-		r = add_codes(rd, t->ir, LJ_REF_BIAS - t->nk);
+		r = add_codes(rd, t->ir, t->consts, LJ_REF_BIAS - t->nk);
 	if (!r)
 		r = add_parents(rd);
 	if (!r) /* it may be flushed by now, and its memory reused */

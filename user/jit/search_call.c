@@ -20,7 +20,8 @@ static int arguments(const struct path *p, uint32_t ins, const struct callee *ca
 	n = lj_calls_arguments(p->calls.l, ins);
 	if (n < 0)
 		return -1;
-	n += callee->called - (callee->above ? callee->above - 1 : 0);
+	n += callee->called -
+	     (callee->above ? callee->above - (int)lj_frame_slots(p->t) + 1 : 0);
 	return n < 0 ? 0 : n;
 }
 
@@ -28,19 +29,19 @@ static int arguments(const struct path *p, uint32_t ins, const struct callee *ca
 static int32_t slot_of(const struct lj_trace *t, const struct lj_tframe *f, uint32_t ins,
 		       const struct callee *callee, bool tail)
 {
-	int32_t slot = f->slot;
+	int32_t slot = f->slot, frame = (int32_t)lj_frame_slots(t);
 
 	if (slot < 0)
 		return -1;
 	if (tail)
 		return slot < f->copied ? -1 : slot - f->copied + callee->above;
 	if (lj_bc_is_call(ins))
-		return slot + 2 + lj_bc_a(ins) + callee->above;
+		return slot + frame + lj_bc_a(ins) + callee->above;
 	/* a continuation's frame is below a metamethod's (rec_mm_prep); for a concatenation of the
 	 * last two it is at the second's slot (rec_cat) */
 	if (lj_bc_op(ins) == LJ_BC_CAT)
-		return lj_bc_b(ins) + 1 == lj_bc_c(ins) ? slot + 4 + lj_bc_b(ins) : -1;
-	return slot + 4 + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
+		return lj_bc_b(ins) + 1 == lj_bc_c(ins) ? slot + 2 * frame + lj_bc_b(ins) : -1;
+	return slot + 2 * frame + (int32_t)lj_bc_a(t->codes[f->code].bc[0]);
 }
 
 /* Passes the guard of a call. If an earlier load counts as the callee, the recorder may have loaded
@@ -82,7 +83,7 @@ bool lj_path_enter(struct path *p, struct at a, const struct callee *callee, uin
 	if (mm == LJ_MM_LT || mm == LJ_MM_LE)
 		to.compares = mm;
 	if (t->codes[callee->func.code].vararg) { /* its frame is above its arguments */
-		to.copied = n < 0 ? 0 : n + 2;
+		to.copied = n < 0 ? 0 : n + (int)lj_frame_slots(t);
 		to.slot = to.slot < 0 || n < 0 ? -1 : to.slot + to.copied;
 	}
 	if (to.slot >= SLOTS)
@@ -200,7 +201,7 @@ static bool ends_here(const struct path *p, struct at a, uint32_t ins)
 
 	if (a.snap + 1 != t->npre || slot < 0 || lj_trace_code(t, s->pc, &pos) >= 0)
 		return false;
-	slot += 2 + lj_bc_a(ins);
+	slot += (int32_t)lj_frame_slots(t) + lj_bc_a(ins);
 	return s->slot >= slot && s->slot <= slot + STITCH_SLOTS &&
 	       snap_match_is_called(t, s, a.frame, a.pc);
 }
@@ -272,8 +273,9 @@ bool lj_path_call(struct path *p, struct at a, uint32_t ins, uint32_t next, bool
 	if (ends_here(p, a, ins)) {
 		if (p->alt.goal)
 			return lj_path_found_alternative(p);
-		snap_match_set(&t->snap[a.snap], t->nhistory, -1, false); /* on a C function's
-									     * frame */
+		snap_match_set(&t->snap[a.snap], t->nhistory, a.frame, false);
+		t->snap[a.snap].on_c = true;
+		t->snap[a.snap].callpc = a.pc;
 		return true;
 	}
 	what = lj_calls(&p->calls, &t->frames[a.frame], ins, &callee);

@@ -11,21 +11,13 @@ static bool same_slot(const struct lj_trace *t, int frame, const struct lj_tsnap
 	return t->frames[frame].slot < 0 || t->frames[frame].slot == s->slot;
 }
 
-static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, uint32_t slot)
-{
-	uint32_t ref = lj_snap_entry(s, slot) & 0xffff;
-
-	return lj_ref_ok(t, ref) && ref < LJ_REF_BIAS ? lj_trace_const(t, ref) : 0;
-}
-
 /* Returns the frame link at a snapshot: the return address, a metamethod's from below it. 0: it is
- * not a constant. */
+ * not known. */
 static uint64_t link_of(const struct lj_trace *t, const struct lj_tsnap *s)
 {
-	uint64_t link = constant_in(t, s, (uint32_t)s->slot + 1);
+	uint64_t link = lj_snap_link(t, s, s->slot);
 
-	return (link & 7) == LJ_FRAME_CONT && s->slot > 0 ? constant_in(t, s, (uint32_t)s->slot - 1)
-							  : link;
+	return (link & 7) == LJ_FRAME_CONT && s->slot > 0 ? lj_snap_contpc(t, s, s->slot) : link;
 }
 
 /* True if the snapshot's link and the frame have the same caller: a function may be called twice at
@@ -55,7 +47,7 @@ bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame,
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
 
-	return s->pc == c->proto + LJ_PROTO_SIZE + 4ULL * pc && same_slot(p->t, frame, s) &&
+	return s->pc == c->proto + LJ_OFF(&p->t->lj, PROTO_SIZE) + 4ULL * pc && same_slot(p->t, frame, s) &&
 	       same_caller(p->t, frame, s);
 }
 
@@ -138,12 +130,13 @@ void snap_match_set(struct lj_tsnap *s, uint32_t step, int frame, bool inside)
 	s->step = (int32_t)step;
 	s->frame = frame;
 	s->inside = inside;
+	s->on_c = false;
 }
 
 void snap_match_clear(struct lj_tsnap *s)
 {
 	s->step = s->frame = -1;
-	s->inside = false;
+	s->inside = s->on_c = false;
 }
 
 /* True if it was recorded for a bytecode instruction. compares: for more than a comparison's

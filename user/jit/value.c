@@ -114,12 +114,17 @@ struct value *lj_value_at(struct sim *l, uint32_t slot)
 
 struct value *lj_value_slot(struct sim *l, const struct lj_tframe *f, uint32_t local)
 {
-	uint32_t i = (uint32_t)f->slot + 2 + local;
+	uint32_t i = (uint32_t)f->slot + lj_frame_slots(l->t) + local;
 
 	if (f->slot >= 0 && i < SLOTS)
 		return lj_value_at(l, i);
 	l->elsewhere = (struct value){.kind = VAL_UNKNOWN, .by = -1};
 	return &l->elsewhere;
+}
+
+struct value *lj_value_arg(struct sim *l, const struct lj_tframe *f, uint32_t ins, uint32_t i)
+{
+	return lj_value_slot(l, f, lj_bc_a(ins) + lj_frame_slots(l->t) + i);
 }
 
 #define CONVERSIONS 4 /* longest chain */
@@ -384,12 +389,12 @@ uint32_t lj_value_ctype(const struct sim *l, const struct value *v)
 	if (v->kind == VAL_PLACE)
 		return v->ctype;
 	if (v->kind == VAL_OBJ)
-		return lj_cdata_type(l->mem, v->obj);
+		return lj_cdata_type(&l->t->lj, l->mem, v->obj);
 	if (!lj_ref_ok(l->t, ref))
 		return 0;
 	ir = lj_ins_at(l->t, ref);
 	if (ir->o == LJ_IR_KGC)
-		return lj_cdata_type(l->mem, lj_trace_const(l->t, ref));
+		return lj_cdata_type(&l->t->lj, l->mem, lj_trace_const(l->t, ref));
 	if (ir->o == LJ_IR_CNEW || ir->o == LJ_IR_CNEWI)
 		return (uint32_t)lj_value_integer(l->t, ir->op1);
 	return guarded_field(l->t, ref, LJ_IRT_U16);

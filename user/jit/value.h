@@ -151,6 +151,9 @@ struct value *lj_value_at(struct sim *l, uint32_t slot);
 /* Returns a frame's local; an unknown value if the frame's slot is not known. */
 struct value *lj_value_slot(struct sim *l, const struct lj_tframe *f, uint32_t local);
 
+/* Returns argument i, from 0 on, of a call in frame f. */
+struct value *lj_value_arg(struct sim *l, const struct lj_tframe *f, uint32_t ins, uint32_t i);
+
 /* Returns the reference of a value, or of a loaded slot. 0: not known. */
 uint32_t lj_value_ref(const struct sim *l, const struct value *v);
 

@@ -158,6 +158,34 @@ enum {
 	LJ32_FUNC_ENV = 8,
 };
 
+/* GCfuncL's references to its upvalues (GCupval), GCfuncC's upvalues; GCupval */
+enum {
+	LJ_FUNC_UVPTR = 40,
+	LJ_FUNC_UPVALUE = 48,
+	LJ_UPVAL_IMMUTABLE = 11,
+	LJ_UPVAL_V = 32,
+	LJ_UPVAL_READ = 40,
+
+	LJ32_FUNC_UVPTR = 20,
+	LJ32_FUNC_UPVALUE = 32,
+	LJ32_UPVAL_IMMUTABLE = 7,
+	LJ32_UPVAL_V = 16,
+	LJ32_UPVAL_READ = 24,
+};
+
+/* GCcdata: a struct follows it; CType, whose name is its last field */
+enum {
+	LJ_CDATA_TYPE = 10,
+	LJ_CDATA_SIZE = 16,
+	LJ_CTYPE_NAME = 16,
+	LJ_CTYPE_SIZE = 24,
+
+	LJ32_CDATA_TYPE = 6,
+	LJ32_CDATA_SIZE = 8,
+	LJ32_CTYPE_NAME = 12,
+	LJ32_CTYPE_SIZE = 16,
+};
+
 /* GCproto, its bytecode follows at LJ_PROTO_SIZE */
 enum {
 	LJ_PROTO_KIND = 8,

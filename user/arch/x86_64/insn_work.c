@@ -158,9 +158,11 @@ uint8_t insn_moved(const struct insn *in)
 	return move && in->reg[0] != INSN_NO_REG ? in->reg[1] : INSN_NO_REG;
 }
 
+/* Without GC64 by its address. */
 bool insn_is_of_vm(const struct insn *in)
 {
-	return in->base == X86_R14;
+	return in->base == X86_R14 ||
+	       (in->has_mem && in->base == INSN_NO_REG && in->index == INSN_NO_REG);
 }
 
 bool insn_is_trace_head(const struct insn *in)

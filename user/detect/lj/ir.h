@@ -37,6 +37,7 @@ enum {
 	LJ_IRT_FALSE = 1,
 	LJ_IRT_TRUE = 2,
 	LJ_IRT_STR = 4,
+	LJ_IRT_P32 = 5,
 	LJ_IRT_FUNC = 8,
 	LJ_IRT_P64 = 9,
 	LJ_IRT_CDATA = 10,

@@ -240,7 +240,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 	b.start = c.vm.start;
 	b.size = c.vm.size;
 	b.build.family = lj->gc32 ? LB_FAMILY_LJ32 : LB_FAMILY_LJ;
-	lj->ir = !lj->gc32 ? find_ir(elf) : LJ_IR_UNKNOWN;
+	lj->ir = find_ir(elf);
 	mark_rbp_sites(elf, &c.vm, &b.build.lj);
 	lj_jumps_scan(c.text, c.vm.size, lj->gc32, b.build.lj.jump_site);
 	lj_links_scan(c.text, c.vm.size, lj->gc32, b.build.lj.link_site);

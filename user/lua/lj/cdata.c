@@ -4,17 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
+#include <unwind/lj/fingerprint.h>
+
 #include "lua/foreign.h"
 
 /* lj_obj.h, lj_ctype.h */
 enum {
-	CTYPE_STATE = 8, /* global_State: ctype_state comes after jit_base */
 	CTSTATE_TAB = 0,
 	CTSTATE_TOP = 8,
 	CTSTATE_G = 24,
 	CTSTATE_MAPS = 32, /* finalizer, miscmap; newer builds have no finalizer there */
 	CTSTATE_READ = 48,
-	CDATA_TYPE = 10,
+	CTYPE_INFO = 0,
+	CTYPE_SIZE = 4,
+	CTYPE_SIB = 8,
 	CT_STRUCT = 1,
 	CT_PTR = 2,
 	CT_ARRAY = 3,
@@ -27,21 +30,22 @@ enum {
 
 struct ctype {
 	uint32_t info, size;
-	uint16_t sib, next;
-	uint32_t pad;
+	uint16_t sib;
 	uint64_t name;
 };
-_Static_assert(sizeof(struct ctype) == 24, "CType");
 
 int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		  struct lj_cdata *out)
 {
 	uint8_t cts[CTSTATE_READ];
+	uint32_t size = lj_ref_size(lj);
+	uint8_t ref[8]; /* global_State: ctype_state comes after jit_base */
 	uint64_t at;
-	int r = mem_read(mem, &at, sizeof(at), g + lj->jit_base + CTYPE_STATE);
+	int r = mem_read(mem, ref, size, g + lj->jit_base + size);
 
 	if (r)
 		return r;
+	at = lj_ref_at(lj, ref, 0);
 	if (!at)
 		return -ENOENT;
 	if (!foreign_plausible(at) || mem_read(mem, cts, sizeof(cts), at))
@@ -56,17 +60,25 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 	return r ? lj_table_read(mem, lj, foreign_word(cts, CTSTATE_MAPS), &out->miscmap) : 0;
 }
 
-uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr)
+uint32_t lj_cdata_type(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr)
 {
 	uint16_t id;
 
-	return mem_read(mem, &id, sizeof(id), addr + CDATA_TYPE) ? 0 : id;
+	return mem_read(mem, &id, sizeof(id), addr + LJ_OFF(lj, CDATA_TYPE)) ? 0 : id;
 }
 
 static bool type_of(const struct lj_cdata *c, uint32_t id, struct ctype *ct)
 {
-	return id < c->ntypes &&
-	       !mem_read(c->mem, ct, sizeof(*ct), c->tab + (uint64_t)id * sizeof(*ct));
+	uint32_t size = LJ_OFF(c->lj, CTYPE_SIZE);
+	uint8_t bytes[LJ_CTYPE_SIZE];
+
+	if (id >= c->ntypes || mem_read(c->mem, bytes, size, c->tab + (uint64_t)id * size))
+		return false;
+	ct->info = foreign_half(bytes, CTYPE_INFO);
+	ct->size = foreign_half(bytes, CTYPE_SIZE);
+	ct->sib = lb_short(bytes, CTYPE_SIB);
+	ct->name = lj_ref_at(c->lj, bytes, LJ_OFF(c->lj, CTYPE_NAME));
+	return true;
 }
 
 /* Strips qualifiers, and with `follow` pointers and references, too. Returns the type; 0: none. */
@@ -117,8 +129,8 @@ uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr)
 	struct ctype ct;
 	uint32_t id;
 
-	if (!type_of(c, lj_cdata_type(c->mem, addr), &ct) || ct.info >> 28 != CT_ENUM ||
-	    mem_read(c->mem, &id, sizeof(id), addr + LJ_CDATA_SIZE))
+	if (!type_of(c, lj_cdata_type(c->lj, c->mem, addr), &ct) || ct.info >> 28 != CT_ENUM ||
+	    mem_read(c->mem, &id, sizeof(id), addr + LJ_OFF(c->lj, CDATA_SIZE)))
 		return 0;
 	return id;
 }
@@ -135,7 +147,7 @@ static bool named_value(const struct lj_cdata *c, uint64_t table, const char *na
 	n = lj_table_nodes(c->mem, &t, 0, nodes); /* metatables have fewer */
 	for (i = 0; i < n; i++) {
 		if (LJ_TV_TYPE(nodes[i].key) != LJ_TSTR || nodes[i].val == (uint64_t)LJ_TNIL ||
-		    !lj_string_is(c->mem, LJ_TV_GCPTR(nodes[i].key), name))
+		    !lj_string_is(c->lj, c->mem, LJ_TV_GCPTR(nodes[i].key), name))
 			continue;
 		*val = nodes[i].val;
 		return true;

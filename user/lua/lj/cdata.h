@@ -27,15 +27,13 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		  struct lj_cdata *out);
 
 /* Returns the CTypeID of the GCcdata at addr; 0: it cannot be read. */
-uint32_t lj_cdata_type(const struct lb_mem *mem, uint64_t addr);
+uint32_t lj_cdata_type(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr);
 
 /* Returns the type that a ctype object names (ffi.typeof()); 0 for other cdata. */
 uint32_t lj_cdata_named(const struct lj_cdata *c, uint64_t addr);
 
 /* Finds the metamethod (TValue) of a type, or of the one that it points to. False: it has none. */
 bool lj_cdata_meta(const struct lj_cdata *c, uint32_t id, const char *mm, uint64_t *val);
-
-enum { LJ_CDATA_SIZE = 16 }; /* GCcdata: a struct follows it */
 
 /* Finds a method: the value under a string (GCstr) in the metatable's __index table. Not for
  * fields. */

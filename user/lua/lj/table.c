@@ -75,11 +75,22 @@ int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t ke
 	return -ENOENT;
 }
 
-bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name)
+int lj_tvalue(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr, uint64_t *out)
+{
+	int r = mem_read(mem, out, sizeof(*out), addr);
+
+	if (!r && lj_is_gc32(lj))
+		*out = lj_tv_of_gc32(*out);
+	return r;
+}
+
+bool lj_string_is(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t gcstr,
+		  const char *name)
 {
 	char text[32];
 	uint32_t size = (uint32_t)strlen(name) + 1;
 
-	return gcstr && size <= sizeof(text) && !mem_read(mem, text, size, gcstr + LJ_STR_SIZE) &&
+	return gcstr && size <= sizeof(text) &&
+	       !mem_read(mem, text, size, gcstr + lj_str_text(lj)) &&
 	       !memcmp(text, name, size);
 }

@@ -38,7 +38,11 @@ int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t 
  * -EFAULT. */
 int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t key, uint64_t *val);
 
+/* Reads the TValue at addr, in GC64's form. Returns 0, or the error of mem_read(). */
+int lj_tvalue(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr, uint64_t *out);
+
 /* True if the GCstr has this text, of less than 32 characters. */
-bool lj_string_is(const struct lb_mem *mem, uint64_t gcstr, const char *name);
+bool lj_string_is(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t gcstr,
+		  const char *name);
 
 #endif
