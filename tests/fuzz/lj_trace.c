@@ -49,20 +49,24 @@ static void ask(const struct lj_trace *trace)
 	lj_trace_frames(trace, UINT32_MAX, exact_frames, snap_frames, &nsnap_frames);
 }
 
-/* Built when it is first asked for, and kept: what is damaged is what arena_mem() shows. The rows, then those without mcofs. */
+/* Built when it is first asked for, and kept: what is damaged is what arena_mem() shows. The rows, then those without
+ * mcofs, and the same three without GC64. */
 static struct lj_traced *traced(size_t i)
 {
-	static struct lj_traced *built[3 * LJ_TRACED_ROWS];
-	size_t row = i % lj_traced_count, shape = i / lj_traced_count % 3;
+	static struct lj_traced *built[6 * LJ_TRACED_ROWS];
+	size_t row = i % lj_traced_count, shape = i / lj_traced_count % 6;
 
 	i = shape * lj_traced_count + row;
 	if (!built[i]) {
 		built[i] = malloc(sizeof(*built[i]));
 		if (!built[i])
 			abort();
-		lj_traced_init(built[i], &lj_traced_rows[row]);
-		if (shape)
-			lj_traced_without_mcofs(built[i], shape == 2);
+		if (shape < 3)
+			lj_traced_init(built[i], &lj_traced_rows[row]);
+		else
+			lj_traced_init_gc32(built[i], &lj_traced_rows[row]);
+		if (shape % 3)
+			lj_traced_without_mcofs(built[i], shape % 3 == 2);
 		arena_mem(built[i]->arena);
 	}
 	return built[i];

@@ -11,76 +11,113 @@
 
 enum { CONSTS = 64, INS = 64, SNAPS = 16, MAP = 128 }; /* room for so many */
 
-uint64_t tr_string(struct test_arena *a, const char *text)
-{
-	uint32_t len = (uint32_t)strlen(text);
-	uint64_t s = arena_take(a, LJ_STR_SIZE + len + 1);
+/* The offset of a field in this build. */
+#define AT(t, name) LJ_OFF(&(t)->build.lj, name)
 
-	arena_put8(a, s + LJ_STR_GCT, LJ_GCT_STR);
-	arena_put32(a, s + LJ_STR_LEN, len);
-	arena_put(a, s + LJ_STR_SIZE, text, len + 1);
+void tr_put_ref(struct lj_traced *t, uint64_t addr, uint64_t value)
+{
+	arena_put(t->arena, addr, &value, lj_ref_size(&t->build.lj));
+}
+
+uint64_t tr_string(struct lj_traced *t, const char *text)
+{
+	uint32_t len = (uint32_t)strlen(text), start = lj_str_text(&t->build.lj);
+	uint64_t s = arena_take(t->arena, start + len + 1);
+
+	arena_put8(t->arena, s + AT(t, STR_GCT), LJ_GCT_STR);
+	arena_put32(t->arena, s + t->build.lj.str_len, len);
+	arena_put(t->arena, s + start, text, len + 1);
 	return s;
 }
 
-uint64_t tr_prototype_with(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number,
+/* GC32: a call's arguments follow its function, without a slot for its link. They are the results of the instructions
+ * before it. */
+static void move_arguments(uint32_t *bc, uint32_t nbc)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < nbc; i++)
+		for (k = i; lj_bc_op(bc[i]) == LJ_BC_CALL && k-- > 0;) {
+			if (lj_bc_a(bc[k]) < lj_bc_a(bc[i]) + 2)
+				break;
+			bc[k] -= 1u << 8;
+		}
+}
+
+/* Constants of objects are below K, numbers above. */
+uint64_t tr_prototype_with(struct lj_traced *t, const uint32_t *bc, uint32_t nbc, double number,
 			   uint64_t object)
 {
-	uint32_t size = LJ_PROTO_SIZE + 4 * ((nbc + 1) & ~1u) + 16;
-	uint64_t chunk = tr_string(a, "=traced"), pt = arena_take(a, size);
+	uint32_t head = AT(t, PROTO_SIZE), size = head + 4 * ((nbc + 1) & ~1u) + 16;
+	uint64_t chunk = tr_string(t, "=traced"), pt = arena_take(t->arena, size);
+	struct test_arena *a = t->arena;
+	uint32_t *code = arena_at(a, pt + head, 4ULL * nbc);
 
-	arena_put8(a, pt + LJ_PROTO_GCT, LJ_GCT_PROTO);
-	arena_put32(a, pt + LJ_PROTO_SIZEBC, nbc);
-	arena_put64(a, pt + LJ_PROTO_K, pt + size - 8);
-	arena_put32(a, pt + LJ_PROTO_SIZEKN, 1);
-	arena_put32(a, pt + LJ_PROTO_SIZEKGC, object != 0);
-	arena_put32(a, pt + LJ_PROTO_SIZEPT, size);
-	arena_put64(a, pt + LJ_PROTO_CHUNKNAME, chunk);
-	arena_put32(a, pt + LJ_PROTO_FIRSTLINE, 1);
-	arena_put32(a, pt + LJ_PROTO_NUMLINE, 9);
-	arena_put(a, pt + LJ_PROTO_SIZE, bc, 4ULL * nbc);
-	arena_put64(a, pt + size - 16, object);
+	arena_put8(a, pt + AT(t, PROTO_GCT), LJ_GCT_PROTO);
+	arena_put32(a, pt + AT(t, PROTO_SIZEBC), nbc);
+	tr_put_ref(t, pt + AT(t, PROTO_K), pt + size - 8);
+	arena_put32(a, pt + AT(t, PROTO_SIZEKN), 1);
+	arena_put32(a, pt + AT(t, PROTO_SIZEKGC), object != 0);
+	arena_put32(a, pt + AT(t, PROTO_SIZEPT), size);
+	tr_put_ref(t, pt + AT(t, PROTO_CHUNKNAME), chunk);
+	arena_put32(a, pt + AT(t, PROTO_FIRSTLINE), 1);
+	arena_put32(a, pt + AT(t, PROTO_NUMLINE), 9);
+	memcpy(code, bc, 4ULL * nbc);
+	if (lj_is_gc32(&t->build.lj))
+		move_arguments(code, nbc);
+	tr_put_ref(t, pt + size - 8 - lj_ref_size(&t->build.lj), object);
 	arena_put(a, pt + size - 8, &number, 8);
 	return pt;
 }
 
-uint64_t tr_prototype(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number)
+uint64_t tr_prototype(struct lj_traced *t, const uint32_t *bc, uint32_t nbc, double number)
 {
-	return tr_prototype_with(a, bc, nbc, number, 0);
+	return tr_prototype_with(t, bc, nbc, number, 0);
 }
 
-uint64_t tr_tv(int32_t type, uint64_t object)
+uint64_t tr_tv(const struct lj_traced *t, int32_t type, uint64_t object)
 {
-	return (uint64_t)(int64_t)type << 47 | object;
+	return (uint64_t)(int64_t)type << (lj_is_gc32(&t->build.lj) ? 32 : 47) | object;
 }
 
-uint64_t tr_table(struct test_arena *a, uint64_t key, uint64_t value)
+uint64_t tr_table(struct lj_traced *t, uint64_t key, uint64_t value)
 {
-	uint64_t node = arena_take(a, LJ_NODE_SIZE), t = arena_take(a, LJ_TAB_SIZE);
+	uint64_t node = arena_take(t->arena, LJ_NODE_SIZE),
+		 table = arena_take(t->arena, AT(t, TAB_SIZE));
 
-	arena_put64(a, node + LJ_NODE_VAL, value);
-	arena_put64(a, node + LJ_NODE_KEY, key);
-	arena_put8(a, t + 9, (uint8_t)~LJ_TTAB);
-	arena_put64(a, t + LJ_TAB_NODE, node);
-	return t;
+	arena_put64(t->arena, node + LJ_NODE_VAL, value);
+	arena_put64(t->arena, node + LJ_NODE_KEY, key);
+	arena_put8(t->arena, table + AT(t, TAB_GCT), (uint8_t)~LJ_TTAB);
+	tr_put_ref(t, table + AT(t, TAB_NODE), node);
+	return table;
 }
 
-uint64_t tr_closure(struct test_arena *a, uint64_t pt)
+uint64_t tr_closure(struct lj_traced *t, uint64_t pt)
 {
-	uint64_t fn = arena_take(a, LJ_FUNC_READ);
+	uint64_t fn = arena_take(t->arena, AT(t, FUNC_UPVALUE));
 
-	arena_put8(a, fn + LJ_FUNC_GCT, LJ_GCT_FUNC);
-	arena_put64(a, fn + LJ_FUNC_PC, pt + LJ_PROTO_SIZE);
+	arena_put8(t->arena, fn + AT(t, FUNC_GCT), LJ_GCT_FUNC);
+	tr_put_ref(t, fn + AT(t, FUNC_PC), pt + AT(t, PROTO_SIZE));
 	return fn;
 }
 
-void tr_set_upvalue(struct test_arena *a, uint64_t fn, uint64_t value)
+void tr_set_upvalue(struct lj_traced *t, uint64_t fn, uint64_t value)
 {
-	uint64_t uv = arena_take(a, 48);
+	uint64_t uv = arena_take(t->arena, 48), tv = uv + 40;
 
-	arena_put8(a, uv + 11, 1); /* immutable */
-	arena_put64(a, uv + 16, tr_tv(LJ_TFUNC, value));
-	arena_put64(a, uv + 32, uv + 16); /* v */
-	arena_put64(a, fn + 40, uv);	  /* uvptr[0] */
+	arena_put8(t->arena, uv + AT(t, UPVAL_IMMUTABLE), 1);
+	arena_put64(t->arena, tv, tr_tv(t, LJ_TFUNC, value));
+	tr_put_ref(t, uv + AT(t, UPVAL_V), tv);
+	tr_put_ref(t, fn + AT(t, FUNC_UVPTR), uv);
+}
+
+void tr_change_upvalue(struct lj_traced *t, uint64_t fn)
+{
+	uint64_t uv = arena_get64(t->arena, fn + AT(t, FUNC_UVPTR));
+
+	if (lj_is_gc32(&t->build.lj))
+		uv = (uint32_t)uv;
+	arena_put8(t->arena, uv + AT(t, UPVAL_IMMUTABLE), 0);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------- */
@@ -88,6 +125,21 @@ void tr_set_upvalue(struct test_arena *a, uint64_t fn, uint64_t value)
 static void tr_put16(struct lj_traced *t, uint64_t at, uint16_t v)
 {
 	arena_put(t->arena, at, &v, 2);
+}
+
+/* GC32: an address has 32 bits. */
+static uint8_t type_of(const struct lj_traced *t, uint8_t type)
+{
+	bool address = (type & LJ_IRT_TYPE) == LJ_IRT_P64;
+
+	return lj_is_gc32(&t->build.lj) && address ? (uint8_t)((type & ~LJ_IRT_TYPE) | LJ_IRT_P32)
+						   : type;
+}
+
+/* GC32: a frame takes one slot less. */
+static uint32_t slot_of(const struct lj_traced *t, uint32_t slot)
+{
+	return slot - (slot && lj_is_gc32(&t->build.lj));
 }
 
 void tr_put_ins(struct lj_traced *t, uint32_t ref, const struct lj_ins *ins)
@@ -100,12 +152,26 @@ void lj_traced_set_ins(struct lj_traced *t, uint32_t ref, uint8_t o, uint16_t op
 	tr_put_ins(t, ref, &(struct lj_ins){.op1 = op1, .op2 = op2, .o = o, .t = NUM, .r = NO_REG});
 }
 
+static uint16_t constant_begins(struct lj_traced *t, uint32_t words, const struct lj_ins *ins)
+{
+	t->nk -= words;
+	tr_put_ins(t, t->nk, ins);
+	arena_put32(t->arena, t->trace + AT(t, TRACE_NK), t->nk);
+	return (uint16_t)t->nk;
+}
+
 uint16_t tr_constant(struct lj_traced *t, uint8_t o, uint8_t type, uint64_t value)
 {
-	t->nk -= 2;
-	tr_put_ins(t, t->nk, &(struct lj_ins){.o = o, .t = type});
+	bool is_short = lj_is_gc32(&t->build.lj) && o != LJ_IR_KNUM;
+
+	if (is_short) /* in the instruction itself */
+		return constant_begins(t, 1,
+				       &(struct lj_ins){.op1 = (uint16_t)value,
+							.op2 = (uint16_t)(value >> 16),
+							.o = o,
+							.t = type_of(t, type)});
+	constant_begins(t, 2, &(struct lj_ins){.o = o, .t = type});
 	arena_put64(t->arena, t->ir + 8ULL * t->nk + 8, value);
-	arena_put32(t->arena, t->trace + LJ_TRACE_NK, t->nk);
 	return (uint16_t)t->nk;
 }
 
@@ -128,16 +194,16 @@ uint16_t tr_integer(struct lj_traced *t, int16_t i)
 	for (ref = t->nk; ref < LJ_REF_BIAS; ref++)
 		if (arena_get64(t->arena, t->ir + 8ULL * ref) == bits)
 			return (uint16_t)ref;
-	t->nk--;
-	tr_put_ins(t, t->nk, &k);
-	arena_put32(t->arena, t->trace + LJ_TRACE_NK, t->nk);
-	return (uint16_t)t->nk;
+	return constant_begins(t, 1, &k);
 }
 
 uint16_t tr_ins(struct lj_traced *t, uint8_t o, uint8_t type, uint16_t op1, uint16_t op2, uint8_t r)
 {
-	tr_put_ins(t, t->nins, &(struct lj_ins){.op1 = op1, .op2 = op2, .t = type, .o = o, .r = r});
-	arena_put32(t->arena, t->trace + LJ_TRACE_NINS, t->nins + 1);
+	if (o == LJ_IR_SLOAD)
+		op1 = (uint16_t)slot_of(t, op1);
+	tr_put_ins(t, t->nins,
+		   &(struct lj_ins){.op1 = op1, .op2 = op2, .t = type_of(t, type), .o = o, .r = r});
+	arena_put32(t->arena, t->trace + AT(t, TRACE_NINS), t->nins + 1);
 	return (uint16_t)t->nins++;
 }
 
@@ -145,24 +211,25 @@ void tr_snapshot(struct lj_traced *t, uint16_t mcofs, uint32_t pc, const struct 
 		 uint32_t n)
 {
 	struct test_arena *a = t->arena;
-	uint64_t head = t->trace + LJ_TRACE_NSNAP, at = t->main + LJ_PROTO_SIZE + 4ULL * pc;
+	uint64_t head = t->trace + AT(t, TRACE_NSNAP), at = t->main + AT(t, PROTO_SIZE) + 4ULL * pc;
+	bool gc32 = lj_is_gc32(&t->build.lj);
 	uint16_t nsnap;
 	uint32_t nmap, i;
 	uint64_t snap, map;
 
 	memcpy(&nsnap, arena_at(a, head, 2), 2);
-	memcpy(&nmap, arena_at(a, t->trace + LJ_TRACE_NSNAPMAP, 4), 4);
-	snap = arena_get64(a, t->trace + LJ_TRACE_SNAP) + (uint64_t)LJ_SNAP_SIZE * nsnap;
-	map = arena_get64(a, t->trace + LJ_TRACE_SNAPMAP) + 4ULL * nmap;
+	memcpy(&nmap, arena_at(a, t->trace + AT(t, TRACE_NSNAPMAP), 4), 4);
+	snap = arena_get64(a, t->trace + AT(t, TRACE_SNAP)) + (uint64_t)LJ_SNAP_SIZE * nsnap;
+	map = arena_get64(a, t->trace + AT(t, TRACE_SNAPMAP)) + 4ULL * nmap;
 	arena_put32(a, snap + LJ_SNAP_MAPOFS, nmap);
 	tr_put16(t, snap + LJ_SNAP_REF, (uint16_t)t->nins);
 	tr_put16(t, snap + LJ_SNAP_MCOFS, mcofs);
 	arena_put8(a, snap + LJ_SNAP_NENT, (uint8_t)n);
 	for (i = 0; i < n; i++)
-		arena_put32(a, map + 4ULL * i, (uint32_t)slots[i].slot << 24 | slots[i].ref);
-	arena_put64(a, map + 4ULL * n, at << 8);
+		arena_put32(a, map + 4ULL * i, slot_of(t, slots[i].slot) << 24 | slots[i].ref);
+	arena_put64(a, map + 4ULL * n, gc32 ? at : at << 8);
 	tr_put16(t, head, nsnap + 1);
-	arena_put32(a, t->trace + LJ_TRACE_NSNAPMAP, nmap + n + 2);
+	arena_put32(a, t->trace + AT(t, TRACE_NSNAPMAP), nmap + n + (gc32 ? 1 : 2));
 }
 
 void tr_machine_code(struct lj_traced *t, const uint8_t *code, uint32_t size, uint32_t loop)
@@ -170,15 +237,15 @@ void tr_machine_code(struct lj_traced *t, const uint8_t *code, uint32_t size, ui
 	uint64_t at = arena_take(t->arena, size);
 
 	arena_put(t->arena, at, code, size);
-	arena_put64(t->arena, t->trace + LJ_TRACE_MCODE, at);
-	arena_put32(t->arena, t->trace + LJ_TRACE_SZMCODE, size);
-	arena_put32(t->arena, t->trace + LJ_TRACE_MCLOOP, loop);
+	arena_put64(t->arena, t->trace + AT(t, TRACE_MCODE), at);
+	arena_put32(t->arena, t->trace + AT(t, TRACE_SZMCODE), size);
+	arena_put32(t->arena, t->trace + AT(t, TRACE_MCLOOP), loop);
 }
 
 void tr_begins_at(struct lj_traced *t, uint32_t pc)
 {
-	arena_put64(t->arena, t->trace + LJ_TRACE_STARTPT, t->main);
-	arena_put64(t->arena, t->trace + LJ_TRACE_STARTPC, t->main + LJ_PROTO_SIZE + 4ULL * pc);
+	tr_put_ref(t, t->trace + AT(t, TRACE_STARTPT), t->main);
+	tr_put_ref(t, t->trace + AT(t, TRACE_STARTPC), t->main + AT(t, PROTO_SIZE) + 4ULL * pc);
 }
 
 void tr_is(struct lj_traced *t, uint32_t mcofs, uint32_t pc, uint32_t callpc, uint32_t snap_pc)
@@ -199,28 +266,38 @@ static void trace(struct lj_traced *t)
 	t->trace = arena_take(a, 128);
 	t->ir = arena_take(a, 8 * (CONSTS + INS)) + 8 * CONSTS - 8ULL * LJ_REF_BIAS;
 	arena_put64(a, t->g + t->build.lj.g2trace, traces);
-	arena_put64(a, traces + 8 * LJ_TRACED_NO, t->trace);
-	arena_put8(a, t->trace + LJ_TRACE_GCT, LJ_GCT_TRACE);
-	arena_put32(a, t->trace + LJ_TRACE_TRACENO, LJ_TRACED_NO);
-	arena_put64(a, t->trace + LJ_TRACE_IR, t->ir);
-	arena_put64(a, t->trace + LJ_TRACE_SNAP, arena_take(a, SNAPS * LJ_SNAP_SIZE));
-	arena_put64(a, t->trace + LJ_TRACE_SNAPMAP, arena_take(a, 4 * MAP));
+	tr_put_ref(t, traces + lj_ref_size(&t->build.lj) * LJ_TRACED_NO, t->trace);
+	arena_put8(a, t->trace + AT(t, TRACE_GCT), LJ_GCT_TRACE);
+	arena_put32(a, t->trace + AT(t, TRACE_TRACENO), LJ_TRACED_NO);
+	arena_put64(a, t->trace + AT(t, TRACE_IR), t->ir);
+	arena_put64(a, t->trace + AT(t, TRACE_SNAP), arena_take(a, SNAPS * LJ_SNAP_SIZE));
+	arena_put64(a, t->trace + AT(t, TRACE_SNAPMAP), arena_take(a, 4 * MAP));
 	t->nk = LJ_REF_BIAS - 3;
-	arena_put32(a, t->trace + LJ_TRACE_NK, t->nk);
+	arena_put32(a, t->trace + AT(t, TRACE_NK), t->nk);
 	t->nins = LJ_REF_BIAS;
 	tr_ins(t, LJ_IR_BASE, 0, 0, 0, NO_REG);
 }
 
-void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
+static void init(struct lj_traced *t, const struct lj_traced_row *row, bool gc32)
 {
 	const char *name;
 
 	memset(t, 0, sizeof(*t));
 	t->arena = arena_new(NULL);
-	t->build.lj = *lj_layout_scene(0, &name);
+	t->build.lj = *lj_layout_scene(gc32 ? LJ_LAYOUT_SCENES64 : 0, &name);
 	t->build.lj.ir = LJ_IR_2021_07;
 	trace(t);
 	row->make(t);
+}
+
+void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
+{
+	init(t, row, false);
+}
+
+void lj_traced_init_gc32(struct lj_traced *t, const struct lj_traced_row *row)
+{
+	init(t, row, true);
 }
 
 void lj_traced_free(struct lj_traced *t)

@@ -45,7 +45,9 @@ struct lj_traced_row {
 extern const struct lj_traced_row lj_traced_rows[];
 extern const size_t lj_traced_count;
 
+/* Of a build with GC64, and without. */
 void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row);
+void lj_traced_init_gc32(struct lj_traced *t, const struct lj_traced_row *row);
 void lj_traced_free(struct lj_traced *t);
 
 /* Makes it one of a build whose snapshots have no mcofs: as in 2017, or in 2019. */

@@ -46,11 +46,11 @@ void tr_metamethods(struct lj_traced *t)
 	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
 	uint16_t dividend, add, key, null, i, o, x, mt, node, found;
 
-	t->main = tr_prototype(t->arena, bc, 6, 0);
-	t->callee = tr_prototype(t->arena, callee, 3, 1.5);
+	t->main = tr_prototype(t, bc, 6, 0);
+	t->callee = tr_prototype(t, callee, 3, 1.5);
 	tr_begins_at(t, 4);
-	add = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, tr_closure(t->arena, t->callee));
-	key = tr_constant(t, LJ_IR_KGC, LJ_IRT_STR, tr_string(t->arena, "__add"));
+	add = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, tr_closure(t, t->callee));
+	key = tr_constant(t, LJ_IR_KGC, LJ_IRT_STR, tr_string(t, "__add"));
 	null = tr_constant(t, LJ_IR_KNULL, LJ_IRT_TAB, 0);
 	dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 2, NULL, 0);
@@ -88,17 +88,18 @@ void tr_metamethods(struct lj_traced *t)
 static void c_type(struct lj_traced *t, uint64_t mt)
 {
 	struct test_arena *a = t->arena;
+	const struct lj_layout *lj = &t->build.lj;
 	uint64_t cts = arena_take(a, 48), types = arena_take(a, 48);
 	uint64_t key;
 	double id = -1;
 
 	memcpy(&key, &id, sizeof(key));
-	arena_put64(a, t->g + t->build.lj.jit_base + 8, cts); /* ctype_state */
+	tr_put_ref(t, t->g + lj->jit_base + lj_ref_size(lj), cts); /* ctype_state */
 	arena_put64(a, cts, types);
 	arena_put32(a, cts + 8, 2);
 	arena_put64(a, cts + 24, t->g);
-	arena_put64(a, cts + 40, tr_table(a, key, tr_tv(LJ_TTAB, mt))); /* miscmap */
-	arena_put32(a, types + 24, 1u << 28);				/* CT_STRUCT */
+	tr_put_ref(t, cts + 40, tr_table(t, key, tr_tv(t, LJ_TTAB, mt))); /* miscmap */
+	arena_put32(a, types + LJ_OFF(lj, CTYPE_SIZE), 1u << 28);	  /* CT_STRUCT */
 }
 
 /*
@@ -133,16 +134,16 @@ void tr_metatype(struct lj_traced *t)
 		AD(MOV, 0, 6), JUMP(FORL, 2, 7, 2), AD(RET0, 0, 1),
 	};
 	static const uint32_t callee[] = {HEADER(3), ABC(DIVVN, 2, 1, 0), AD(RET1, 2, 2)};
-	uint64_t name = tr_string(t->arena, "half"), fn, index;
+	uint64_t name = tr_string(t, "half"), fn, index;
 	uint16_t dividend, i, q, x, type;
 
-	t->main = tr_prototype_with(t->arena, bc, 9, 0, name);
-	t->callee = tr_prototype(t->arena, callee, 3, 1.5);
+	t->main = tr_prototype_with(t, bc, 9, 0, name);
+	t->callee = tr_prototype(t, callee, 3, 1.5);
 	tr_begins_at(t, 7);
-	fn = tr_closure(t->arena, t->callee);
-	index = tr_table(t->arena, tr_tv(LJ_TSTR, name), tr_tv(LJ_TFUNC, fn));
-	c_type(t, tr_table(t->arena, tr_tv(LJ_TSTR, tr_string(t->arena, "__index")),
-			   tr_tv(LJ_TTAB, index)));
+	fn = tr_closure(t, t->callee);
+	index = tr_table(t, tr_tv(t, LJ_TSTR, name), tr_tv(t, LJ_TFUNC, fn));
+	c_type(t,
+	       tr_table(t, tr_tv(t, LJ_TSTR, tr_string(t, "__index")), tr_tv(t, LJ_TTAB, index)));
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 2, NULL, 0);
@@ -189,12 +190,11 @@ void tr_operators(struct lj_traced *t)
 	uint16_t dividend, q, x, type;
 	uint64_t fn;
 
-	t->main = tr_prototype(t->arena, bc, 3, 0);
-	t->callee = tr_prototype(t->arena, callee, 3, 1.5);
+	t->main = tr_prototype(t, bc, 3, 0);
+	t->callee = tr_prototype(t, callee, 3, 1.5);
 	tr_begins_at(t, 1);
-	fn = tr_closure(t->arena, t->callee);
-	c_type(t, tr_table(t->arena, tr_tv(LJ_TSTR, tr_string(t->arena, "__add")),
-			   tr_tv(LJ_TFUNC, fn)));
+	fn = tr_closure(t, t->callee);
+	c_type(t, tr_table(t, tr_tv(t, LJ_TSTR, tr_string(t, "__add")), tr_tv(t, LJ_TFUNC, fn)));
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -241,16 +241,17 @@ void tr_returned(struct lj_traced *t)
 	uint16_t proto, pc, x, y;
 	uint64_t fn, g;
 
-	t->main = tr_prototype(t->arena, bc, 9, 0);
-	t->callee = tr_prototype(t->arena, callee, 2, 0);
+	t->main = tr_prototype(t, bc, 9, 0);
+	t->callee = tr_prototype(t, callee, 2, 0);
 	tr_begins_at(t, 1);
-	g = tr_closure(t->arena, t->callee);
-	fn = tr_closure(t->arena, t->main);
-	tr_set_upvalue(t->arena, fn, g);
+	g = tr_closure(t, t->callee);
+	fn = tr_closure(t, t->main);
+	tr_set_upvalue(t, fn, g);
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, g);
 	proto = tr_constant(t, LJ_IR_KGC, LJ_IRT_PROTO, t->main);
-	pc = tr_constant(t, LJ_IR_KPTR, LJ_IRT_P64, t->main + LJ_PROTO_SIZE + 4 * 3);
+	pc = tr_constant(t, LJ_IR_KPTR, LJ_IRT_P64,
+			 t->main + LJ_OFF(&t->build.lj, PROTO_SIZE) + 4 * 3);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	tr_ins(t, LJ_IR_RETF, LJ_IRT_P64 | GUARD, proto, pc, NO_REG);
 	tr_snapshot(t, 14, 3, NULL, 0);
@@ -295,14 +296,14 @@ void tr_upvalues(struct lj_traced *t)
 	uint16_t own, f, x;
 	uint64_t fn, called;
 
-	t->main = tr_prototype(t->arena, bc, 5, 0);
-	t->callee = tr_prototype(t->arena, callee, 4, 0);
+	t->main = tr_prototype(t, bc, 5, 0);
+	t->callee = tr_prototype(t, callee, 4, 0);
 	tr_begins_at(t, 1);
-	called = tr_closure(t->arena, t->callee);
-	tr_set_upvalue(t->arena, called, called);
-	arena_put8(t->arena, arena_get64(t->arena, called + 40) + 11, 0); /* mutable */
-	fn = tr_closure(t->arena, t->main);
-	tr_set_upvalue(t->arena, fn, called);
+	called = tr_closure(t, t->callee);
+	tr_set_upvalue(t, called, called);
+	tr_change_upvalue(t, called);
+	fn = tr_closure(t, t->main);
+	tr_set_upvalue(t, fn, called);
 	own = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	f = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, called);
 	tr_snapshot(t, 0, 1, NULL, 0);

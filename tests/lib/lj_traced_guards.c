@@ -14,12 +14,13 @@ static uint32_t half(struct test_arena *a, uint64_t addr)
 
 static uint32_t snapshots(const struct lj_traced *t)
 {
-	return half(t->arena, t->trace + LJ_TRACE_NSNAP) & 0xffff;
+	return half(t->arena, t->trace + LJ_OFF(&t->build.lj, TRACE_NSNAP)) & 0xffff;
 }
 
 static uint64_t snapshot(const struct lj_traced *t, uint32_t i)
 {
-	return arena_get64(t->arena, t->trace + LJ_TRACE_SNAP) + (uint64_t)LJ_SNAP_SIZE * i;
+	return arena_get64(t->arena, t->trace + LJ_OFF(&t->build.lj, TRACE_SNAP)) +
+	       (uint64_t)LJ_SNAP_SIZE * i;
 }
 
 static uint32_t mcofs(const struct lj_traced *t, uint32_t i)
@@ -32,8 +33,8 @@ static void put_stubs(struct lj_traced *t)
 {
 	struct test_arena *a = t->arena;
 	uint64_t group = arena_take(a, 4 * 32 + 8),
-		 mcode = arena_get64(a, t->trace + LJ_TRACE_MCODE);
-	uint32_t size = half(a, t->trace + LJ_TRACE_SZMCODE), snapno = 0;
+		 mcode = arena_get64(a, t->trace + LJ_OFF(&t->build.lj, TRACE_MCODE));
+	uint32_t size = half(a, t->trace + LJ_OFF(&t->build.lj, TRACE_SZMCODE)), snapno = 0;
 
 	for (uint32_t i = 0; i < 31; i++) /* push i; jmp behind the last one */
 		arena_put32(a, group + 4 * i, 0xeb006a | i << 8 | (122 - 4 * i) << 24);
@@ -70,11 +71,11 @@ void lj_traced_without_mcofs(struct lj_traced *t, bool of_2017)
 		arena_put8(a, at + (of_2017 ? LJ_SNAP_NENT - 4 : LJ_SNAP_NENT - 2),
 			   (uint8_t)half(a, from + LJ_SNAP_NENT));
 	}
-	arena_put64(a, t->trace + LJ_TRACE_SNAP, to);
+	arena_put64(a, t->trace + LJ_OFF(&t->build.lj, TRACE_SNAP), to);
 	if (of_2017) {
-		arena_put32(a, t->trace + LJ_TRACE_NSNAPMAP,
-			    n | half(a, t->trace + LJ_TRACE_NSNAPMAP) << 16);
-		arena_put(a, t->trace + LJ_TRACE_NSNAP, &(uint16_t){0}, 2);
+		arena_put32(a, t->trace + LJ_OFF(&t->build.lj, TRACE_NSNAPMAP),
+			    n | half(a, t->trace + LJ_OFF(&t->build.lj, TRACE_NSNAPMAP)) << 16);
+		arena_put(a, t->trace + LJ_OFF(&t->build.lj, TRACE_NSNAP), &(uint16_t){0}, 2);
 	}
 	t->build.lj.mcofs = 0;
 }

@@ -33,7 +33,7 @@ void tr_lines(struct lj_traced *t)
 	};
 	uint16_t one, dividend, i, x, y;
 
-	t->main = tr_prototype(t->arena, bc, 6, 1.5);
+	t->main = tr_prototype(t, bc, 6, 1.5);
 	tr_begins_at(t, 4);
 	one = dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 2, NULL, 0);
@@ -89,17 +89,16 @@ void tr_inlined(struct lj_traced *t)
 	};
 	static const uint32_t callee[] = {HEADER(2), ABC(DIVVN, 1, 0, 0), AD(RET1, 1, 2)};
 	uint16_t dividend, i, x;
-	uint64_t fn;
+	uint64_t fn, called;
 
-	t->main = tr_prototype(t->arena, bc, 8, 0);
-	t->callee = tr_prototype(t->arena, callee, 3, 1.5);
+	t->main = tr_prototype(t, bc, 8, 0);
+	t->callee = tr_prototype(t, callee, 3, 1.5);
 	tr_begins_at(t, 6);
-	fn = tr_closure(t->arena, t->main);
-	tr_set_upvalue(t->arena, fn, tr_closure(t->arena, t->callee));
+	fn = tr_closure(t, t->main);
+	called = tr_closure(t, t->callee);
+	tr_set_upvalue(t, fn, called);
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
-	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC,
-		    arena_get64(t->arena, arena_get64(t->arena, fn + 40) + 16) &
-			    ((1ULL << 47) - 1));
+	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, called);
 	dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 2, NULL, 0);
 	i = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 3, SLOAD_TYPECHECK, EBP);
@@ -143,7 +142,7 @@ void tr_branch(struct lj_traced *t)
 	};
 	uint16_t x, y, k;
 
-	t->main = tr_prototype(t->arena, bc, 5, 1.5);
+	t->main = tr_prototype(t, bc, 5, 1.5);
 	tr_begins_at(t, 1);
 	k = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -187,7 +186,7 @@ void tr_first_exit(struct lj_traced *t)
 	};
 	uint16_t dividend, i, x;
 
-	t->main = tr_prototype(t->arena, bc, 5, 1.5);
+	t->main = tr_prototype(t, bc, 5, 1.5);
 	tr_begins_at(t, 2);
 	tr_put_ins(t, LJ_REF_BIAS, &(struct lj_ins){.op1 = LJ_TRACED_NO - 1, .o = LJ_IR_BASE});
 	dividend = tr_number(t, 1.5);
@@ -243,7 +242,7 @@ void tr_stepped(struct lj_traced *t)
 	const uint16_t yes = LJ_REF_BIAS - 3;
 	uint16_t end, step, i, tab, at, key;
 
-	t->main = tr_prototype(t->arena, bc, 6, 1.5);
+	t->main = tr_prototype(t, bc, 6, 1.5);
 	tr_begins_at(t, 4);
 	tr_put_ins(t, yes, &(struct lj_ins){.o = LJ_IR_KPRI, .t = LJ_IRT_TRUE});
 	tr_snapshot(t, 0, 2, NULL, 0);
@@ -313,7 +312,7 @@ void tr_gc_turn(struct lj_traced *t)
 	};
 	uint16_t i, x;
 
-	t->main = tr_prototype(t->arena, bc, 5, 1.5);
+	t->main = tr_prototype(t, bc, 5, 1.5);
 	tr_begins_at(t, 3);
 	tr_snapshot(t, 0, 2, NULL, 0);
 	i = tr_ins(t, LJ_IR_SLOAD, INT, 3, SLOAD_TYPECHECK, EBP);

@@ -24,24 +24,28 @@ struct traced_slot {
 	uint16_t ref;
 };
 
-uint64_t tr_string(struct test_arena *a, const char *text);
+uint64_t tr_string(struct lj_traced *t, const char *text);
 
 /* Without line information: positions are all that is asked for. object: its constant; 0: none. */
-uint64_t tr_prototype_with(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number,
+uint64_t tr_prototype_with(struct lj_traced *t, const uint32_t *bc, uint32_t nbc, double number,
 			   uint64_t object);
 
-uint64_t tr_prototype(struct test_arena *a, const uint32_t *bc, uint32_t nbc, double number);
+uint64_t tr_prototype(struct lj_traced *t, const uint32_t *bc, uint32_t nbc, double number);
 
-uint64_t tr_tv(int32_t type, uint64_t object);
+uint64_t tr_tv(const struct lj_traced *t, int32_t type, uint64_t object);
 
 /* A table with one key. */
-uint64_t tr_table(struct test_arena *a, uint64_t key, uint64_t value);
+uint64_t tr_table(struct lj_traced *t, uint64_t key, uint64_t value);
 
 /* With room for one upvalue. */
-uint64_t tr_closure(struct test_arena *a, uint64_t pt);
+uint64_t tr_closure(struct lj_traced *t, uint64_t pt);
 
-/* fn's upvalue is `value` for ever. */
-void tr_set_upvalue(struct test_arena *a, uint64_t fn, uint64_t value);
+/* fn's upvalue is `value` for ever; it is not. */
+void tr_set_upvalue(struct lj_traced *t, uint64_t fn, uint64_t value);
+void tr_change_upvalue(struct lj_traced *t, uint64_t fn);
+
+/* Puts a reference (GCRef, MRef): of 32 bits in GC32. */
+void tr_put_ref(struct lj_traced *t, uint64_t addr, uint64_t value);
 
 void tr_put_ins(struct lj_traced *t, uint32_t ref, const struct lj_ins *ins);
 

@@ -23,7 +23,7 @@ void tr_converted(struct lj_traced *t)
 	static const uint32_t bc[] = {HEADER(2), ABC(ADDVV, 0, 0, 1), AD(RET0, 0, 1)};
 	uint16_t x, y;
 
-	t->main = tr_prototype(t->arena, bc, 3, 1.5);
+	t->main = tr_prototype(t, bc, 3, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 2, SLOAD_TYPECHECK, EBP);
@@ -66,7 +66,7 @@ void tr_equality(struct lj_traced *t)
 	};
 	uint16_t a, b, meta, x;
 
-	t->main = tr_prototype(t->arena, bc, 7, 1.5);
+	t->main = tr_prototype(t, bc, 7, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	a = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_TAB | GUARD, 2, SLOAD_TYPECHECK, ESI);
@@ -112,7 +112,7 @@ void tr_character(struct lj_traced *t)
 	const uint8_t byte = 16; /* LuaJIT's IRT_U8 */
 	uint16_t s, c, x;
 
-	t->main = tr_prototype(t->arena, bc, 11, 1.5);
+	t->main = tr_prototype(t, bc, 11, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	s = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_STR, 3, SLOAD_TYPECHECK, ESI);

@@ -38,7 +38,7 @@ void tr_search(struct lj_traced *t)
 	};
 	uint16_t dividend, table_ref, k, x, y;
 
-	t->main = tr_prototype(t->arena, bc, 6, 1.5);
+	t->main = tr_prototype(t, bc, 6, 1.5);
 	tr_begins_at(t, 1);
 	dividend = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -85,7 +85,7 @@ void tr_comparisons(struct lj_traced *t)
 	};
 	uint16_t x, y, z;
 
-	t->main = tr_prototype(t->arena, bc, 11, 0);
+	t->main = tr_prototype(t, bc, 11, 0);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_SLOAD, NUM | GUARD, 2, SLOAD_TYPECHECK, XMM7);
@@ -145,7 +145,7 @@ void tr_not_compared(struct lj_traced *t)
 		ABC(DIVVV, 0, 0, 1), AD(RET0, 0, 1),
 	};
 
-	t->main = tr_prototype(t->arena, bc, 10, 1.5);
+	t->main = tr_prototype(t, bc, 10, 1.5);
 	one_division(t, 8, 9);
 }
 
@@ -178,9 +178,9 @@ void tr_known(struct lj_traced *t)
 		ABC(DIVVV, 0, 0, 1),
 		AD(RET0, 0, 1),
 	};
-	uint64_t key = tr_string(t->arena, "k");
+	uint64_t key = tr_string(t, "k");
 
-	t->main = tr_prototype_with(t->arena, bc, 15, 1.5, key);
+	t->main = tr_prototype_with(t, bc, 15, 1.5, key);
 	t->decides = true;
 	one_division(t, 13, 14);
 }
@@ -210,7 +210,7 @@ void tr_characters(struct lj_traced *t)
 	};
 	uint16_t k, s, c, d, x;
 
-	t->main = tr_prototype(t->arena, bc, 16, 1.5);
+	t->main = tr_prototype(t, bc, 16, 1.5);
 	tr_begins_at(t, 1);
 	k = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -265,15 +265,15 @@ void tr_looked_up_again(struct lj_traced *t)
 		ABC(DIVVN, 0, 0, 0), AD(RET0, 0, 1),
 	};
 	static const uint32_t callee[] = {HEADER(2), ABC(DIVVN, 1, 0, 0), AD(RET1, 1, 2)};
-	uint64_t name = tr_string(t->arena, "k"), c;
+	uint64_t name = tr_string(t, "k"), c;
 	uint16_t dividend, f, g, key, tab, node, found, x, u, w;
 
-	t->main = tr_prototype_with(t->arena, bc, 10, 1.5, name);
-	t->callee = tr_prototype(t->arena, callee, 3, 1.5);
+	t->main = tr_prototype_with(t, bc, 10, 1.5, name);
+	t->callee = tr_prototype(t, callee, 3, 1.5);
 	tr_begins_at(t, 1);
-	c = tr_closure(t->arena, t->callee);
-	arena_put8(t->arena, c + LJ_FUNC_FFID, 1);
-	f = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, tr_closure(t->arena, t->callee));
+	c = tr_closure(t, t->callee);
+	arena_put8(t->arena, c + LJ_OFF(&t->build.lj, FUNC_FFID), 1);
+	f = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, tr_closure(t, t->callee));
 	g = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, c);
 	key = tr_constant(t, LJ_IR_KGC, LJ_IRT_STR, name);
 	dividend = tr_number(t, 1.5);
@@ -331,7 +331,7 @@ void tr_no_keys(struct lj_traced *t)
 	};
 	uint16_t tab, mask, x, y;
 
-	t->main = tr_prototype_with(t->arena, bc, 8, 0, tr_string(t->arena, "k"));
+	t->main = tr_prototype_with(t, bc, 8, 0, tr_string(t, "k"));
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	tab = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, ESI);
@@ -381,7 +381,7 @@ void tr_new_key(struct lj_traced *t)
 	};
 	uint16_t i, a, b, hdr, s, tab, key;
 
-	t->main = tr_prototype(t->arena, bc, 6, 1.5);
+	t->main = tr_prototype(t, bc, 6, 1.5);
 	tr_begins_at(t, 4);
 	tr_snapshot(t, 0, 2, NULL, 0);
 	i = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 8, SLOAD_TYPECHECK, EBP);

@@ -35,7 +35,7 @@ void tr_remainder(struct lj_traced *t)
 	};
 	uint16_t divisor, x, y, r;
 
-	t->main = tr_prototype(t->arena, bc, 11, 1.5);
+	t->main = tr_prototype(t, bc, 11, 1.5);
 	tr_begins_at(t, 1);
 	divisor = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -90,12 +90,12 @@ void tr_not_fetched(struct lj_traced *t)
 	uint16_t divisor, f, x, at;
 	uint64_t called;
 
-	t->main = tr_prototype(t->arena, bc, 6, 0);
-	t->callee = tr_prototype(t->arena, callee, 10, 1.5);
+	t->main = tr_prototype(t, bc, 6, 0);
+	t->callee = tr_prototype(t, callee, 10, 1.5);
 	tr_begins_at(t, 1);
-	called = tr_closure(t->arena, t->callee);
-	tr_set_upvalue(t->arena, called, called);
-	arena_put8(t->arena, arena_get64(t->arena, called + 40) + 11, 0); /* mutable */
+	called = tr_closure(t, t->callee);
+	tr_set_upvalue(t, called, called);
+	tr_change_upvalue(t, called);
 	f = tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, called);
 	divisor = tr_number(t, 1.5);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -140,12 +140,12 @@ void tr_nothing_returned(struct lj_traced *t)
 	uint64_t fn, called;
 	uint16_t x;
 
-	t->main = tr_prototype(t->arena, bc, 9, 1.5);
-	t->callee = tr_prototype(t->arena, callee, 2, 0);
+	t->main = tr_prototype(t, bc, 9, 1.5);
+	t->callee = tr_prototype(t, callee, 2, 0);
 	tr_begins_at(t, 1);
-	called = tr_closure(t->arena, t->callee);
-	fn = tr_closure(t->arena, t->main);
-	tr_set_upvalue(t->arena, fn, called);
+	called = tr_closure(t, t->callee);
+	fn = tr_closure(t, t->main);
+	tr_set_upvalue(t, fn, called);
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, fn);
 	tr_constant(t, LJ_IR_KGC, LJ_IRT_FUNC, called);
 	tr_snapshot(t, 0, 1, NULL, 0);
@@ -194,7 +194,7 @@ void tr_same_end(struct lj_traced *t)
 	};
 	uint16_t divisor, sign, three, n, x, y;
 
-	t->main = tr_prototype(t->arena, bc, 16, 1.5);
+	t->main = tr_prototype(t, bc, 16, 1.5);
 	tr_begins_at(t, 1);
 	divisor = tr_number(t, 1.5);
 	sign = tr_number(t, -0.0);
@@ -257,7 +257,7 @@ void tr_ambiguous(struct lj_traced *t)
 	};
 	uint16_t number, x;
 
-	t->main = tr_prototype(t->arena, bc, 10, 1.5);
+	t->main = tr_prototype(t, bc, 10, 1.5);
 	t->decides = true;
 	tr_begins_at(t, 1);
 	number = tr_number(t, 1.5);

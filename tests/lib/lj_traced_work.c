@@ -39,7 +39,7 @@ void tr_left_behind(struct lj_traced *t)
 				      AD(RET0, 0, 1)};
 	uint16_t a, b, x, s, hdr;
 
-	t->main = tr_prototype(t->arena, bc, 4, 1.5);
+	t->main = tr_prototype(t, bc, 4, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	a = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_STR, 2, SLOAD_TYPECHECK, ESI);
@@ -86,7 +86,7 @@ void tr_gc_check(struct lj_traced *t)
 	static const uint32_t bc[] = {HEADER(4), AD(TNEW, 0, 0), AD(TNEW, 1, 0), AD(RET0, 0, 1)};
 	uint16_t x, y;
 
-	t->main = tr_prototype(t->arena, bc, 4, 1.5);
+	t->main = tr_prototype(t, bc, 4, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_TNEW, LJ_IRT_TAB, 0, 0, EBX);
@@ -133,7 +133,7 @@ void tr_index_sum(struct lj_traced *t)
 	};
 	uint16_t tab[2], n, index, size, array, x[2], i;
 
-	t->main = tr_prototype(t->arena, bc, 6, 1);
+	t->main = tr_prototype(t, bc, 6, 1);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	n = tr_ins(t, LJ_IR_SLOAD, NUM, 6, SLOAD_TYPECHECK, XMM6);
@@ -205,7 +205,7 @@ void tr_merged_search(struct lj_traced *t)
 				      AD(RET0, 0, 1)};
 	uint16_t tab, k, index, size, at, y;
 
-	t->main = tr_prototype(t->arena, bc, 4, 1.5);
+	t->main = tr_prototype(t, bc, 4, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	tab = tr_ins(t, LJ_IR_SLOAD, LJ_IRT_TAB, 4, SLOAD_TYPECHECK, ESI);
@@ -261,7 +261,7 @@ void tr_turns(struct lj_traced *t)
 	};
 	uint16_t x, y, z, two = tr_integer(t, 2);
 
-	t->main = tr_prototype(t->arena, bc, 9, 1.5);
+	t->main = tr_prototype(t, bc, 9, 1.5);
 	tr_begins_at(t, 1);
 	tr_snapshot(t, 0, 1, NULL, 0);
 	x = tr_ins(t, LJ_IR_SLOAD, INT | GUARD, 2, SLOAD_TYPECHECK, EBP);

@@ -98,7 +98,7 @@ Test(lj_guards, begin_in_order)
 /* ---- whole traces ---------------------------------------------------------------------------- */
 
 /* Each byte of the machine code has the line that it has in a build with mcofs. */
-static void expect_places(size_t index, bool of_2017)
+static void expect_places(size_t index, bool gc32, bool of_2017)
 {
 	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
@@ -106,7 +106,10 @@ static void expect_places(size_t index, bool of_2017)
 	uint32_t i, ofs, nsnap_frames;
 	struct lj_traced t;
 
-	lj_traced_init(&t, &lj_traced_rows[index]);
+	if (gc32)
+		lj_traced_init_gc32(&t, &lj_traced_rows[index]);
+	else
+		lj_traced_init(&t, &lj_traced_rows[index]);
 	lj_traced_without_mcofs(&t, of_2017);
 	cr_assert_eq(
 		lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO, NULL, &trace), 0,
@@ -141,6 +144,6 @@ ParameterizedTest(size_t *index, lj_guards, places)
 {
 	if (!strcmp(lj_traced_rows[*index].name, "same_end"))
 		return;
-	expect_places(*index, false);
-	expect_places(*index, true);
+	for (int shape = 0; shape < 4; shape++)
+		expect_places(*index, shape & 1, shape & 2);
 }

@@ -31,6 +31,39 @@ static int read_it(struct lj_traced *t, const struct lb_mem *mem, struct lj_trac
 	return lj_trace_read(mem, &t->build.lj, t->g, LJ_TRACED_NO, NULL, out);
 }
 
+static void expect_places(struct lj_traced *t, const struct lj_traced_row *row)
+{
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
+	uint32_t i, ofs, nsnap_frames;
+
+	cr_assert_eq(read_it(t, arena_mem(t->arena), &trace), 0, "%s", row->name);
+	for (i = 0; i + 1 < t->nplaces; i++)
+		for (ofs = t->place[i].mcofs; ofs < t->place[i + 1].mcofs; ofs++) {
+			bool inside = t->place[i].callpc != LB_NO_PC;
+			int n = lj_trace_frames(trace, ofs, exact_frames, snap_frames,
+						&nsnap_frames);
+
+			if (t->place[i].pc == LB_NO_PC) {
+				cr_expect_eq(n, -ENOENT, "%s at %u: %d", row->name, ofs, n);
+				continue;
+			}
+			cr_assert_eq(n, 1 + inside, "%s at %u: %d", row->name, ofs, n);
+			cr_expect_eq(exact_frames[0].proto, inside ? t->callee : t->main,
+				     "%s at %u", row->name, ofs);
+			cr_expect_eq(exact_frames[0].pc, t->place[i].pc, "%s at %u: %u", row->name,
+				     ofs, exact_frames[0].pc);
+			if (inside) {
+				cr_expect_eq(exact_frames[1].proto, t->main);
+				cr_expect_eq(exact_frames[1].pc, t->place[i].callpc);
+			}
+			cr_expect_eq(nsnap_frames, 1);
+			cr_expect_eq(snap_frames[0].proto, t->main);
+			cr_expect_eq(snap_frames[0].pc, t->place[i].snap_pc, "%s at %u: %u",
+				     row->name, ofs, snap_frames[0].pc);
+		}
+}
+
 ParameterizedTestParameters(lj_trace, places)
 {
 	return every_row();
@@ -40,37 +73,13 @@ ParameterizedTestParameters(lj_trace, places)
 ParameterizedTest(size_t *index, lj_trace, places)
 {
 	const struct lj_traced_row *row = &lj_traced_rows[*index];
-	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
-	struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
 	struct lj_traced t;
-	uint32_t i, ofs, nsnap_frames;
 
 	lj_traced_init(&t, row);
-	cr_assert_eq(read_it(&t, arena_mem(t.arena), &trace), 0, "%s", row->name);
-	for (i = 0; i + 1 < t.nplaces; i++)
-		for (ofs = t.place[i].mcofs; ofs < t.place[i + 1].mcofs; ofs++) {
-			bool inside = t.place[i].callpc != LB_NO_PC;
-			int n = lj_trace_frames(trace, ofs, exact_frames, snap_frames,
-						&nsnap_frames);
-
-			if (t.place[i].pc == LB_NO_PC) {
-				cr_expect_eq(n, -ENOENT, "%s at %u: %d", row->name, ofs, n);
-				continue;
-			}
-			cr_assert_eq(n, 1 + inside, "%s at %u: %d", row->name, ofs, n);
-			cr_expect_eq(exact_frames[0].proto, inside ? t.callee : t.main, "%s at %u",
-				     row->name, ofs);
-			cr_expect_eq(exact_frames[0].pc, t.place[i].pc, "%s at %u: %u", row->name,
-				     ofs, exact_frames[0].pc);
-			if (inside) {
-				cr_expect_eq(exact_frames[1].proto, t.main);
-				cr_expect_eq(exact_frames[1].pc, t.place[i].callpc);
-			}
-			cr_expect_eq(nsnap_frames, 1);
-			cr_expect_eq(snap_frames[0].proto, t.main);
-			cr_expect_eq(snap_frames[0].pc, t.place[i].snap_pc, "%s at %u: %u",
-				     row->name, ofs, snap_frames[0].pc);
-		}
+	expect_places(&t, row);
+	lj_traced_free(&t);
+	lj_traced_init_gc32(&t, row);
+	expect_places(&t, row);
 	lj_traced_free(&t);
 }
 
@@ -80,39 +89,48 @@ ParameterizedTestParameters(lj_trace, reads_that_fail)
 }
 
 /* Whichever read fails: an error, or a trace of which less is known; never another answer. */
-ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
+static void expect_reads_to_fail(struct lj_traced *t)
 {
 	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
-	struct lj_traced t;
 	uint32_t k, i, nsnap_frames;
 	unsigned all;
 
-	lj_traced_init(&t, &lj_traced_rows[*index]);
 	for (all = 0; all < 2; all++)
 		for (k = 0;; k++) {
 			struct lj_trace *trace __cleanup(lj_trace_free) = NULL;
 			struct arena_failing f;
 			int r;
 
-			arena_failing_init(&f, arena_mem(t.arena), k, all);
-			r = read_it(&t, &f.mem, &trace);
+			arena_failing_init(&f, arena_mem(t->arena), k, all);
+			r = read_it(t, &f.mem, &trace);
 			if (f.reads <= k)
 				break;
 			cr_assert(r <= 0);
 			cr_assert_eq(!r, !!trace);
-			for (i = 0; trace && i + 1 < t.nplaces; i++) {
-				int n = lj_trace_frames(trace, t.place[i].mcofs, exact_frames,
+			for (i = 0; trace && i + 1 < t->nplaces; i++) {
+				int n = lj_trace_frames(trace, t->place[i].mcofs, exact_frames,
 							snap_frames, &nsnap_frames);
 
 				/* a function that cannot be read is not entered: its caller's call
 				 * is the result */
 				if (n > 0)
-					cr_expect(exact_frames[0].pc == t.place[i].pc || t.callee ||
-							  t.decides,
+					cr_expect(exact_frames[0].pc == t->place[i].pc ||
+							  t->callee || t->decides,
 						  "read %u: %u at %u", k, exact_frames[0].pc,
-						  t.place[i].mcofs);
+						  t->place[i].mcofs);
 			}
 		}
+}
+
+ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
+{
+	struct lj_traced t;
+
+	lj_traced_init(&t, &lj_traced_rows[*index]);
+	expect_reads_to_fail(&t);
+	lj_traced_free(&t);
+	lj_traced_init_gc32(&t, &lj_traced_rows[*index]);
+	expect_reads_to_fail(&t);
 	lj_traced_free(&t);
 }
 

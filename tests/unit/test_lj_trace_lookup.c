@@ -89,6 +89,43 @@ Test(lj_trace_lookup, in_an_inlined_function, .init = start)
 	cr_expect_eq(s.exact_frames[1].pc, 30);
 }
 
+/* The trace is left for a C function, on whose frame its last snapshot stands. */
+Test(lj_trace_lookup, before_a_c_function, .init = start)
+{
+	s.snap.pc = 1;
+	cr_expect_eq(look(0), -ENOENT);
+	s.snap.on_c = true;
+	s.snap.callpc = 20;
+	cr_assert_eq(look(0), 1);
+	cr_assert_eq(s.nsnap_frames, 2);
+	cr_expect_eq(s.exact_frames[0].pc, 10);
+	cr_expect(!s.exact_frames[0].is_c);
+	cr_expect(s.snap_frames[0].is_c);
+	cr_expect_eq(s.snap_frames[1].proto, proto(0));
+	cr_expect_eq(s.snap_frames[1].pc, 20);
+}
+
+/* Without GC64 the links follow the pc: of the frame at 8, of the continuation below it, of the frame at 3. */
+Test(lj_trace_lookup, links_behind_the_entries)
+{
+	static const uint32_t map[] = {
+		0 << 24 | LJ_SNAP_FRAME | 0x7ff0, 2 << 24 | 0x8001,
+		3 << 24 | LJ_SNAP_FRAME | 0x7ff1, 7 << 24 | LJ_SNAP_CONT | 0x7ff2,
+		8 << 24 | LJ_SNAP_FRAME | 0x7ff3, 9 << 24 | 0x8002,
+	};
+	static const uint32_t links[] = {0x2a, 0x4000, 0x5000};
+	const struct lj_trace t = {.lj.gc32 = 1};
+	struct lj_tsnap snap = {.map = map, .nent = 6, .links = links, .nlinks = 3};
+
+	cr_expect_eq(lj_snap_link(&t, &snap, 8), 0x2a);
+	cr_expect_eq(lj_snap_contpc(&t, &snap, 8), 0x4000);
+	cr_expect_eq(lj_snap_link(&t, &snap, 3), 0x5000);
+	cr_expect_eq(lj_snap_link(&t, &snap, 0), 0, "the trace's own frame has none");
+	cr_expect_eq(lj_snap_link(&t, &snap, 2), 0, "no frame");
+	snap.nlinks = 2;
+	cr_expect_eq(lj_snap_link(&t, &snap, 3), 0, "behind the last one");
+}
+
 /*
  * Before the trace has seen that it was called from there, it may have been called from anywhere.
  */

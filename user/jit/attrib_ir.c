@@ -507,8 +507,8 @@ static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
 static void label_entry(struct lj_trace *t)
 {
 	const struct lj_tframe *f = &t->frames[t->history[0].frame];
-	uint32_t ins = lj_step_ins(t, 0), slot = (uint32_t)f->slot + lj_frame_slots(t) + lj_bc_a(ins),
-		 ref;
+	uint32_t ins = lj_step_ins(t, 0),
+		 slot = (uint32_t)f->slot + lj_frame_slots(t) + lj_bc_a(ins), ref;
 
 	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t) && is_of_entry(t, ref, slot); ref++)
 		*lj_label_of(t, ref) = 0;

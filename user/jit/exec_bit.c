@@ -60,8 +60,7 @@ static bool says_little(const struct value *a, const struct value *b)
 
 uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops)
 {
-	struct value *a = lj_value_arg(l, f, ins, 0),
-		     *b = lj_value_arg(l, f, ins, 1);
+	struct value *a = lj_value_arg(l, f, ins, 0), *b = lj_value_arg(l, f, ins, 1);
 	struct value first = integer_of(a), second = integer_of(b);
 	uint32_t now = l->cur > l->lo ? l->cur : l->lo;
 	uint32_t ref =

@@ -110,8 +110,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 	uint8_t o;
 
 	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
-		ref = find_character(l, arg,
-				     n > 1 ? lj_value_arg(l, f, ins, 1) : &first, 0);
+		ref = find_character(l, arg, n > 1 ? lj_value_arg(l, f, ins, 1) : &first, 0);
 	if (!ref && ops != BUILTIN && n >= 2)
 		ref = lj_step_bits(l, f, ins, ops);
 	else if (!ref && arg->kind != VAL_UNKNOWN)
@@ -128,8 +127,7 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 		return of ? of : ref;
 	}
 	for (i = 2; i < n && i < ARGUMENTS && takes_many(o); i++) { /* further arguments */
-		of = lj_step_through(l, (op_set)1 << o, ref,
-				     lj_value_arg(l, f, ins, (uint32_t)i));
+		of = lj_step_through(l, (op_set)1 << o, ref, lj_value_arg(l, f, ins, (uint32_t)i));
 		ref = of ? of : ref;
 	}
 	return ref;
@@ -239,8 +237,7 @@ static bool copied_element(const struct sim *l, const struct value *table, doubl
 	from = lj_trace_const(l->t, lj_ins_at(l->t, ref)->op1);
 	if (mem_read(l->mem, array, lj_ref_size(lj), from + LJ_OFF(lj, TAB_ARRAY)) ||
 	    mem_read(l->mem, &asize, sizeof(asize), from + LJ_OFF(lj, TAB_ASIZE)) ||
-	    (idx < asize &&
-	     lj_tvalue(lj, l->mem, lj_ref_at(lj, array, 0) + 8 * (uint64_t)idx, &v)))
+	    (idx < asize && lj_tvalue(lj, l->mem, lj_ref_at(lj, array, 0) + 8 * (uint64_t)idx, &v)))
 		return false;
 	*out = LJ_TV_TYPE(v) < 0 && LJ_TV_TYPE(v) >= LJ_TUDATA
 		       ? lj_value_object(LJ_TV_GCPTR(v), (uint8_t)~LJ_TV_TYPE(v))
@@ -314,7 +311,8 @@ static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t
 	uint64_t fn = lj_calls_function(l->calls, lj_value_slot(l, f, a)), v;
 
 	if (!fn || lj_value_type(l, lj_value_arg(l, f, ins, 0)) != LJ_IRT_TAB ||
-	    lj_tvalue(&l->t->lj, l->mem, fn + LJ_OFF(&l->t->lj, FUNC_UPVALUE), &v) || LJ_TV_TYPE(v) != LJ_TFUNC)
+	    lj_tvalue(&l->t->lj, l->mem, fn + LJ_OFF(&l->t->lj, FUNC_UPVALUE), &v) ||
+	    LJ_TV_TYPE(v) != LJ_TFUNC)
 		return;
 	results[0] = lj_value_object(LJ_TV_GCPTR(v), LJ_IRT_FUNC);
 	results[1] = *lj_value_arg(l, f, ins, 0);

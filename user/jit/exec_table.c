@@ -142,7 +142,8 @@ static void settle_open(struct sim *l, const struct lj_tframe *f, uint32_t ref)
 
 	if (at && f->slot >= 0)
 		lj_value_find(l, is_beyond,
-			      (op_set)f->slot + lj_frame_slots(l->t) + lj_bc_a(lj_step_ins(l->t, (uint32_t)l->step)),
+			      (op_set)f->slot + lj_frame_slots(l->t) +
+				      lj_bc_a(lj_step_ins(l->t, (uint32_t)l->step)),
 			      &distance, NULL);
 }
 

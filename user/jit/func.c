@@ -20,7 +20,8 @@ bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t add
 		return false;
 	out->ffid = lb_byte(func, LJ_OFF(&t->lj, FUNC_FFID));
 	if (!out->ffid)
-		out->code = lj_trace_code(t, lj_ref_at(&t->lj, func, LJ_OFF(&t->lj, FUNC_PC)), &pos);
+		out->code =
+			lj_trace_code(t, lj_ref_at(&t->lj, func, LJ_OFF(&t->lj, FUNC_PC)), &pos);
 	return true;
 }
 
@@ -107,8 +108,8 @@ static void read_key(const struct lj_trace *t, const struct lb_mem *mem, uint32_
 		return;
 	g->key = lj_trace_key(t, ir);
 	g->table = lj_trace_table(t, ir);
-	if (!mem_read(mem, text, sizeof(text), g->key + lj_str_text(&t->lj)) && !memcmp(text, "__", 2) &&
-	    memchr(text, 0, sizeof(text)))
+	if (!mem_read(mem, text, sizeof(text), g->key + lj_str_text(&t->lj)) &&
+	    !memcmp(text, "__", 2) && memchr(text, 0, sizeof(text)))
 		g->mm = lj_mm_named(text);
 }
 

@@ -63,11 +63,12 @@ struct lj_tsnap {
 	uint16_t mcofs;
 	uint16_t branches; /* by guards: to its exit */
 	uint16_t nent;
-	uint16_t nlinks; /* GC32: words behind the pc, one for each frame above the trace's and for each continuation */
+	uint16_t nlinks;
 	uint64_t pc;
 	int32_t slot;
 	const uint32_t *map;
-	const uint32_t *links; /* GC32 */
+	/* GC32: the words behind the pc, one for each frame above the trace's, and for each continuation */
+	const uint32_t *links;
 	int32_t step;  /* index of the step before which, or in which, it stands; -1: not known */
 	bool inside;   /* stands in a branching instruction; pc is the side not taken */
 	bool on_c;     /* stands on the frame of a C function, which `frame` calls at callpc */
@@ -167,7 +168,6 @@ uint64_t lj_snap_link(const struct lj_trace *t, const struct lj_tsnap *s, int32_
 
 /* Returns the pc at which the continuation below the frame at this slot returns; 0: it is not known. */
 uint64_t lj_snap_contpc(const struct lj_trace *t, const struct lj_tsnap *s, int32_t slot);
-
 
 /* Returns the string key (GCstr) of a table lookup: the instruction's operand 2. */
 uint64_t lj_trace_key(const struct lj_trace *t, const struct lj_ins *ir);

@@ -151,7 +151,8 @@ static void take_values(const struct lj_layout *lj, struct lj_ins *ir, uint32_t 
 		if (is_long(lj, ir[i].o) && i + 1 < n) {
 			memcpy(&values[i], &ir[i + 1], sizeof(*values));
 			ir[++i] = (struct lj_ins){.o = LJ_IR_NOP};
-		} else if (ir[i].o == LJ_IR_KGC || ir[i].o == LJ_IR_KPTR || ir[i].o == LJ_IR_KKPTR) {
+		} else if (ir[i].o == LJ_IR_KGC || ir[i].o == LJ_IR_KPTR ||
+			   ir[i].o == LJ_IR_KKPTR) {
 			values[i] = ir[i].op1 | (uint64_t)ir[i].op2 << 16;
 		}
 	}
@@ -302,9 +303,9 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 		s->ref = lb_short(p, shape->ref);
 		s->mcofs = shape->mcofs ? lb_short(p, LJ_SNAP_MCOFS) : 0;
 		s->step = s->frame = -1;
-		if ((uint64_t)ofs + s->nent > nmap || s->ref < LJ_REF_BIAS ||
-		    s->ref > t->nins || (i && s->ref < s[-1].ref) ||
-		    (i && s->mcofs < s[-1].mcofs) || s->mcofs > t->szmcode)
+		if ((uint64_t)ofs + s->nent > nmap || s->ref < LJ_REF_BIAS || s->ref > t->nins ||
+		    (i && s->ref < s[-1].ref) || (i && s->mcofs < s[-1].mcofs) ||
+		    s->mcofs > t->szmcode)
 			return -EBADMSG;
 		s->map = t->map + ofs;
 		r = take_pc(t, s, t->map + nmap);

@@ -20,8 +20,7 @@ static int arguments(const struct path *p, uint32_t ins, const struct callee *ca
 	n = lj_calls_arguments(p->calls.l, ins);
 	if (n < 0)
 		return -1;
-	n += callee->called -
-	     (callee->above ? callee->above - (int)lj_frame_slots(p->t) + 1 : 0);
+	n += callee->called - (callee->above ? callee->above - (int)lj_frame_slots(p->t) + 1 : 0);
 	return n < 0 ? 0 : n;
 }
 

@@ -47,8 +47,8 @@ bool snap_match_is_at(const struct path *p, const struct lj_tsnap *s, int frame,
 {
 	const struct lj_code *c = &p->t->codes[p->t->frames[frame].code];
 
-	return s->pc == c->proto + LJ_OFF(&p->t->lj, PROTO_SIZE) + 4ULL * pc && same_slot(p->t, frame, s) &&
-	       same_caller(p->t, frame, s);
+	return s->pc == c->proto + LJ_OFF(&p->t->lj, PROTO_SIZE) + 4ULL * pc &&
+	       same_slot(p->t, frame, s) && same_caller(p->t, frame, s);
 }
 
 /* Not FSTORE: it stores metatables, and clears a table's negative cache of metamethods. */

@@ -152,12 +152,12 @@ static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
 {
 	snprintf(buf, size,
 		 "%s; its code has GG_G2DISP %u, vmstate %u, %s %u, jit_base %u, J.trace %u, "
-		 "J.parent %u, gc.total %u, BC_FUNCF %u%s%s",
+		 "J.parent %u, gc.total %u, BC_FUNCF %u%s%s%s",
 		 lj->gc32 ? "GC32" : "GC64", lj->g2disp, lj->vmstate, lj->v20 ? "jit_L" : "cur_L",
 		 lj->cur_L, lj->jit_base, lj->g2trace, lj->g2trace + lj->j_parent, lj->gc_total,
 		 lj->bc_funcf,
-		 lj->mcofs ? ""
-			   : "; snapshots without mcofs, so that lines in compiled code are coarse",
+		 lj->mcofs ? "" : "; snapshots without mcofs",
+		 lj->ir ? "" : "; its IR is not known, so that lines in compiled code are coarse",
 		 lj->interp_states > 1 ? "; Tarantool's VM states" : "");
 }
 

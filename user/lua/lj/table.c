@@ -91,6 +91,5 @@ bool lj_string_is(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t
 	uint32_t size = (uint32_t)strlen(name) + 1;
 
 	return gcstr && size <= sizeof(text) &&
-	       !mem_read(mem, text, size, gcstr + lj_str_text(lj)) &&
-	       !memcmp(text, name, size);
+	       !mem_read(mem, text, size, gcstr + lj_str_text(lj)) && !memcmp(text, name, size);
 }
