@@ -50,23 +50,23 @@ static void ask(const struct lj_trace *trace)
 }
 
 /* Built when it is first asked for, and kept: what is damaged is what arena_mem() shows. The rows, then those without
- * mcofs, and the same three without GC64. */
+ * mcofs, and the same three without GC64; then LuaJIT 2.0's. */
 static struct lj_traced *traced(size_t i)
 {
-	static struct lj_traced *built[6 * LJ_TRACED_ROWS];
-	size_t row = i % lj_traced_count, shape = i / lj_traced_count % 6;
+	static struct lj_traced *built[7 * LJ_TRACED_ROWS];
+	size_t row = i % lj_traced_count, shape = i / lj_traced_count % 7;
 
 	i = shape * lj_traced_count + row;
 	if (!built[i]) {
 		built[i] = malloc(sizeof(*built[i]));
 		if (!built[i])
 			abort();
-		if (shape < 3)
-			lj_traced_init(built[i], &lj_traced_rows[row]);
-		else
-			lj_traced_init_gc32(built[i], &lj_traced_rows[row]);
-		if (shape % 3)
-			lj_traced_without_mcofs(built[i], shape % 3 == 2);
+		lj_traced_init(built[i], &lj_traced_rows[row],
+			       shape < 3   ? LJ_TRACED_GC64
+			       : shape < 6 ? LJ_TRACED_GC32
+					   : LJ_TRACED_20);
+		if (shape % 3 || shape == 6)
+			lj_traced_without_mcofs(built[i], shape % 3 != 1);
 		arena_mem(built[i]->arena);
 	}
 	return built[i];

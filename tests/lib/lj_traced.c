@@ -6,6 +6,7 @@
 
 #include "lj_traced_make.h"
 #include "lua/lj/bc.h"
+#include "lua/lj/proto_parts.h"
 #include "detect/lj/ir.h"
 #include "lj_layouts.h"
 
@@ -44,6 +45,19 @@ static void move_arguments(uint32_t *bc, uint32_t nbc)
 		}
 }
 
+/* Gives instructions the build's numbers. */
+static void number_code(struct lj_traced *t, uint32_t *bc, uint32_t nbc)
+{
+	uint32_t i, ins;
+
+	for (i = 0; i < nbc; i++) {
+		ins = bc[i];
+		while (lj_bc_of_21(&t->build.lj, bc[i]) > ins)
+			bc[i]--;
+		t->unfit |= lj_bc_of_21(&t->build.lj, bc[i]) != ins;
+	}
+}
+
 /* Constants of objects are below K, numbers above. */
 uint64_t tr_prototype_with(struct lj_traced *t, const uint32_t *bc, uint32_t nbc, double number,
 			   uint64_t object)
@@ -65,6 +79,7 @@ uint64_t tr_prototype_with(struct lj_traced *t, const uint32_t *bc, uint32_t nbc
 	memcpy(code, bc, 4ULL * nbc);
 	if (lj_is_gc32(&t->build.lj))
 		move_arguments(code, nbc);
+	number_code(t, code, nbc);
 	tr_put_ref(t, pt + size - 8 - lj_ref_size(&t->build.lj), object);
 	arena_put(a, pt + size - 8, &number, 8);
 	return pt;
@@ -142,9 +157,25 @@ static uint32_t slot_of(const struct lj_traced *t, uint32_t slot)
 	return slot - (slot && lj_is_gc32(&t->build.lj));
 }
 
+/* Returns the build's number of an operation. */
+static uint8_t number_of(struct lj_traced *t, uint8_t o)
+{
+	uint8_t n = o;
+
+	while (n && lj_ir_of(t->build.lj.ir, n) > o)
+		n--;
+	while (n < LJ_IR__MAX && lj_ir_of(t->build.lj.ir, n) < o) /* ATAN2 */
+		n++;
+	t->unfit |= lj_ir_of(t->build.lj.ir, n) != o;
+	return n;
+}
+
 void tr_put_ins(struct lj_traced *t, uint32_t ref, const struct lj_ins *ins)
 {
-	arena_put(t->arena, t->ir + 8ULL * ref, ins, sizeof(*ins));
+	struct lj_ins numbered = *ins;
+
+	numbered.o = number_of(t, ins->o);
+	arena_put(t->arena, t->ir + 8ULL * ref, &numbered, sizeof(numbered));
 }
 
 void lj_traced_set_ins(struct lj_traced *t, uint32_t ref, uint8_t o, uint16_t op1, uint16_t op2)
@@ -163,7 +194,14 @@ static uint16_t constant_begins(struct lj_traced *t, uint32_t words, const struc
 uint16_t tr_constant(struct lj_traced *t, uint8_t o, uint8_t type, uint64_t value)
 {
 	bool is_short = lj_is_gc32(&t->build.lj) && o != LJ_IR_KNUM;
+	uint64_t number;
 
+	if (!is_short && t->build.lj.v20) { /* at the address in the instruction */
+		number = arena_take(t->arena, 8);
+		arena_put64(t->arena, number, value);
+		value = number;
+		is_short = true;
+	}
 	if (is_short) /* in the instruction itself */
 		return constant_begins(t, 1,
 				       &(struct lj_ins){.op1 = (uint16_t)value,
@@ -187,10 +225,12 @@ uint16_t tr_integer(struct lj_traced *t, int16_t i)
 {
 	const struct lj_ins k = {
 		.op1 = (uint16_t)i, .op2 = i < 0 ? 0xffff : 0, .o = LJ_IR_KINT, .t = INT};
+	struct lj_ins numbered = k;
 	uint64_t bits;
 	uint32_t ref;
 
-	memcpy(&bits, &k, sizeof(bits));
+	numbered.o = number_of(t, k.o);
+	memcpy(&bits, &numbered, sizeof(bits));
 	for (ref = t->nk; ref < LJ_REF_BIAS; ref++)
 		if (arena_get64(t->arena, t->ir + 8ULL * ref) == bits)
 			return (uint16_t)ref;
@@ -278,26 +318,19 @@ static void trace(struct lj_traced *t)
 	tr_ins(t, LJ_IR_BASE, 0, 0, 0, NO_REG);
 }
 
-static void init(struct lj_traced *t, const struct lj_traced_row *row, bool gc32)
+void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row,
+		    enum lj_traced_build build)
 {
 	const char *name;
 
 	memset(t, 0, sizeof(*t));
 	t->arena = arena_new(NULL);
-	t->build.lj = *lj_layout_scene(gc32 ? LJ_LAYOUT_SCENES64 : 0, &name);
-	t->build.lj.ir = LJ_IR_2021_07;
+	t->build.lj = *lj_layout_scene(build, &name);
+	t->build.lj.ir = build == LJ_TRACED_20 ? LJ_IR_20 : LJ_IR_2021_07;
+	t->build.lj.mcofs = 1; /* until lj_traced_without_mcofs() */
 	trace(t);
+	t->name = row->name;
 	row->make(t);
-}
-
-void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row)
-{
-	init(t, row, false);
-}
-
-void lj_traced_init_gc32(struct lj_traced *t, const struct lj_traced_row *row)
-{
-	init(t, row, true);
 }
 
 void lj_traced_free(struct lj_traced *t)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <unwind/abi.h>
 
@@ -25,6 +26,8 @@ struct lj_traced {
 	uint64_t main, callee; /* prototypes; callee 0: none */
 	uint32_t nk, nins;
 	bool decides; /* what is read of objects decides on a branch */
+	bool unfit;   /* the build has no such operation */
+	const char *name;
 	/*
 	 * what is true of it: from `mcofs` on, up to the next, the machine code was made from this
 	 */
@@ -45,13 +48,20 @@ struct lj_traced_row {
 extern const struct lj_traced_row lj_traced_rows[];
 extern const size_t lj_traced_count;
 
-/* Of a build with GC64, and without. */
-void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row);
-void lj_traced_init_gc32(struct lj_traced *t, const struct lj_traced_row *row);
+/* Of a build with GC64, without, and of LuaJIT 2.0: the numbers of lj_layout_scene(). */
+enum lj_traced_build { LJ_TRACED_GC64 = 0, LJ_TRACED_GC32 = 5, LJ_TRACED_20 = 7 };
+void lj_traced_init(struct lj_traced *t, const struct lj_traced_row *row,
+		    enum lj_traced_build build);
 void lj_traced_free(struct lj_traced *t);
 
 /* Makes it one of a build whose snapshots have no mcofs: as in 2017, or in 2019. */
 void lj_traced_without_mcofs(struct lj_traced *t, bool of_2017);
+
+/* False where a guard has no branch: there mcofs alone shows where the next one begins. */
+static inline bool lj_traced_has_branches(const struct lj_traced *t)
+{
+	return strcmp(t->name, "same_end") != 0;
+}
 
 /* Changes an instruction of the intermediate code. */
 void lj_traced_set_ins(struct lj_traced *t, uint32_t ref, uint8_t o, uint16_t op1, uint16_t op2);

@@ -12,10 +12,9 @@
 static const struct {
 	uint8_t numbers, last, ldexp, strref, aload, astore;
 } rows[] = {
-	{LJ_IR_2021_07, 100, 49, 64, 66, 74},
-	{LJ_IR_2020_05, 99, 49, 63, 65, 73},
-	{LJ_IR_TARANTOOL, 98, 49, 63, 65, 72},
-	{LJ_IR_2017, 99, 50, 64, 66, 73},
+	{LJ_IR_2021_07, 100, 49, 64, 66, 74},  {LJ_IR_2020_05, 99, 49, 63, 65, 73},
+	{LJ_IR_TARANTOOL, 98, 49, 63, 65, 72}, {LJ_IR_2017, 99, 50, 64, 66, 73},
+	{LJ_IR_20, 93, 49, 63, 64, 71},
 };
 
 Test(lj_ir, numbers)

@@ -75,10 +75,10 @@ ParameterizedTest(size_t *index, lj_trace, places)
 	const struct lj_traced_row *row = &lj_traced_rows[*index];
 	struct lj_traced t;
 
-	lj_traced_init(&t, row);
+	lj_traced_init(&t, row, LJ_TRACED_GC64);
 	expect_places(&t, row);
 	lj_traced_free(&t);
-	lj_traced_init_gc32(&t, row);
+	lj_traced_init(&t, row, LJ_TRACED_GC32);
 	expect_places(&t, row);
 	lj_traced_free(&t);
 }
@@ -116,8 +116,8 @@ static void expect_reads_to_fail(struct lj_traced *t)
 				if (n > 0)
 					cr_expect(exact_frames[0].pc == t->place[i].pc ||
 							  t->callee || t->decides,
-						  "read %u: %u at %u", k, exact_frames[0].pc,
-						  t->place[i].mcofs);
+						  "%s: read %u: %u at %u", t->name, k,
+						  exact_frames[0].pc, t->place[i].mcofs);
 			}
 		}
 }
@@ -126,11 +126,16 @@ ParameterizedTest(size_t *index, lj_trace, reads_that_fail)
 {
 	struct lj_traced t;
 
-	lj_traced_init(&t, &lj_traced_rows[*index]);
+	lj_traced_init(&t, &lj_traced_rows[*index], LJ_TRACED_GC64);
 	expect_reads_to_fail(&t);
 	lj_traced_free(&t);
-	lj_traced_init_gc32(&t, &lj_traced_rows[*index]);
+	lj_traced_init(&t, &lj_traced_rows[*index], LJ_TRACED_GC32);
 	expect_reads_to_fail(&t);
+	lj_traced_free(&t);
+	lj_traced_init(&t, &lj_traced_rows[*index], LJ_TRACED_20);
+	lj_traced_without_mcofs(&t, true);
+	if (!t.unfit && lj_traced_has_branches(&t))
+		expect_reads_to_fail(&t);
 	lj_traced_free(&t);
 }
 
@@ -140,7 +145,7 @@ Test(lj_trace, refused)
 	struct lj_trace *trace = NULL;
 	struct lj_traced t;
 
-	lj_traced_init(&t, &lj_traced_rows[0]);
+	lj_traced_init(&t, &lj_traced_rows[0], LJ_TRACED_GC64);
 	cr_expect_eq(
 		lj_trace_read(arena_mem(t.arena), &t.build.lj, t.g, LJ_TRACED_NO + 1, NULL, &trace),
 		-EBADMSG, "no such trace");
@@ -176,7 +181,7 @@ Test(lj_trace, no_snapshot_before_the_loop)
 	uint16_t ref;
 	uint32_t i;
 
-	lj_traced_init(&t, &lj_traced_rows[0]);
+	lj_traced_init(&t, &lj_traced_rows[0], LJ_TRACED_GC64);
 	snaps = arena_get64(t.arena, t.trace + LJ_TRACE_SNAP);
 	ref = (uint16_t)t.nins;
 	for (i = 0; i < 4; i++)
@@ -192,7 +197,7 @@ static void init_named(struct lj_traced *t, const char *name)
 
 	for (i = 0; strcmp(lj_traced_rows[i].name, name) != 0;)
 		cr_assert_lt(++i, lj_traced_count, "%s", name);
-	lj_traced_init(t, &lj_traced_rows[i]);
+	lj_traced_init(t, &lj_traced_rows[i], LJ_TRACED_GC64);
 }
 
 /* A constant's bytes may look like any instruction, whose operands nobody has checked. */
@@ -222,7 +227,7 @@ Test(lj_trace, no_way)
 	struct lj_trace *trace = NULL;
 	struct lj_traced t;
 
-	lj_traced_init(&t, &lj_traced_rows[0]);
+	lj_traced_init(&t, &lj_traced_rows[0], LJ_TRACED_GC64);
 	arena_put32(t.arena, t.main + LJ_PROTO_SIZE + 4 * 3, 0x4c); /* DIVVN becomes a return */
 	cr_expect_eq(read_it(&t, arena_mem(t.arena), &trace), -EBADMSG);
 	cr_expect_null(trace);
@@ -254,7 +259,7 @@ static void sample(struct sampled *s, uint32_t mcofs, uint32_t below)
 	uint32_t i;
 
 	memset(s, 0, sizeof(*s));
-	lj_traced_init(&s->t, &lj_traced_rows[1]);
+	lj_traced_init(&s->t, &lj_traced_rows[1], LJ_TRACED_GC64);
 	s->main_print = print_of(&s->t, s->t.main);
 	s->callee_print = print_of(&s->t, s->t.callee);
 	mem = arena_mem(s->t.arena);

@@ -8,8 +8,9 @@
 /*
  * Fills in t->snap[].mcofs and branches. A guard's branch leads to the exit stub of its snapshot, so that the code up to there is
  * this snapshot's, as for the unwinder (unwind/lj/trace.h). A branch that was patched, to a side trace, counts for
- * the next one. mcode: the address of the trace's machine code. Stubs that cannot be read are passed over.
+ * the next one. mcode: the address of the trace's machine code. Returns 0, or mem_read()'s error: without all stubs
+ * code would count for another snapshot.
  */
-void lj_trace_guards(struct lj_trace *t, const struct lb_mem *mem, uint64_t mcode);
+int lj_trace_guards(struct lj_trace *t, const struct lb_mem *mem, uint64_t mcode);
 
 #endif

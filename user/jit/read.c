@@ -78,7 +78,7 @@ static void put_back(const struct trace_reader *rd, uint32_t *ins)
 
 	if ((op == LJ_BC_JFORL || op == LJ_BC_JITERL || op == LJ_BC_JLOOP) &&
 	    !read_head(rd->mem, rd->lj, rd->g, lj_bc_d(*ins), head))
-		*ins = lb_half(head, LJ_OFF(rd->lj, TRACE_STARTINS));
+		*ins = lj_bc_of_21(rd->lj, lb_half(head, LJ_OFF(rd->lj, TRACE_STARTINS)));
 }
 
 /* Numbers are above K, within the prototype's allocation. */
@@ -130,32 +130,61 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	r = copy_code(code, p);
 	if (r)
 		return r;
-	for (i = 0; i < code->sizebc; i++)
+	for (i = 0; i < code->sizebc; i++) {
+		code->bc[i] = lj_bc_of_21(rd->lj, code->bc[i]);
 		put_back(rd, &code->bc[i]);
+	}
 	return 0;
 }
 
-/* True for a constant whose value takes the next instruction's place: in GC64 addresses, too. */
-static bool is_long(const struct lj_layout *lj, uint8_t o)
+/* How a constant's value is stored. */
+enum const_form { CONST_NONE, CONST_HERE, CONST_NEXT, CONST_POINTED_TO };
+
+/* In GC64 all values but integers take the next instruction's place. */
+static enum const_form const_form_of(const struct lj_layout *lj, uint8_t o)
 {
-	return o == LJ_IR_KNUM || o == LJ_IR_KINT64 ||
-	       (!lj_is_gc32(lj) && (o == LJ_IR_KGC || o == LJ_IR_KPTR || o == LJ_IR_KKPTR));
+	switch (o) {
+	case LJ_IR_KNUM:
+	case LJ_IR_KINT64:
+		return lj->v20 ? CONST_POINTED_TO : CONST_NEXT;
+	case LJ_IR_KGC:
+	case LJ_IR_KPTR:
+	case LJ_IR_KKPTR:
+		return lj_is_gc32(lj) ? CONST_HERE : CONST_NEXT;
+	default:
+		return CONST_NONE;
+	}
 }
 
-/* Copies the values of n constants, and makes a NOP of the words in which they are. */
-static void take_values(const struct lj_layout *lj, struct lj_ins *ir, uint32_t n, uint64_t *values)
+/* Copies the values of n constants, and makes a NOP of the words in which they are. Returns 0, or mem_read()'s error. */
+static int take_values(const struct trace_reader *rd, struct lj_ins *ir, uint32_t n,
+		       uint64_t *values)
 {
 	uint32_t i;
+	int r = 0;
 
-	for (i = 0; i < n; i++) {
-		if (is_long(lj, ir[i].o) && i + 1 < n) {
+	for (i = 0; i < n && !r; i++) {
+		uint64_t word = ir[i].op1 | (uint64_t)ir[i].op2 << 16;
+
+		ir[i].o = lj_ir_of(rd->lj->ir, ir[i].o);
+		switch (const_form_of(rd->lj, ir[i].o)) {
+		case CONST_HERE:
+			values[i] = word;
+			break;
+		case CONST_NEXT:
+			if (i + 1 == n)
+				break;
 			memcpy(&values[i], &ir[i + 1], sizeof(*values));
 			ir[++i] = (struct lj_ins){.o = LJ_IR_NOP};
-		} else if (ir[i].o == LJ_IR_KGC || ir[i].o == LJ_IR_KPTR ||
-			   ir[i].o == LJ_IR_KKPTR) {
-			values[i] = ir[i].op1 | (uint64_t)ir[i].op2 << 16;
+			break;
+		case CONST_POINTED_TO:
+			r = mem_read(rd->mem, &values[i], sizeof(*values), word);
+			break;
+		default:
+			break;
 		}
 	}
+	return r;
 }
 
 /* Adds the prototypes of n constants, functions among them. */
@@ -208,8 +237,9 @@ static int add_parents(const struct trace_reader *rd)
 			r = -ENOMEM;
 		if (r)
 			return r;
-		take_values(lj, ir, LJ_REF_BIAS - nk, values);
-		r = add_codes(rd, ir, values, LJ_REF_BIAS - nk);
+		r = take_values(rd, ir, LJ_REF_BIAS - nk, values);
+		if (!r)
+			r = add_codes(rd, ir, values, LJ_REF_BIAS - nk);
 		parent = ir[LJ_REF_BIAS - nk].op1;
 	}
 	return r;
@@ -313,9 +343,9 @@ static int read_snaps(const struct trace_reader *rd, const uint8_t *head)
 			return r;
 	}
 	t->by_guards = !shape->mcofs;
-	if (t->by_guards)
-		lj_trace_guards(t, rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_MCODE)));
-	return 0;
+	return t->by_guards
+		       ? lj_trace_guards(t, rd->mem, lb_word(head, LJ_OFF(rd->lj, TRACE_MCODE)))
+		       : 0;
 }
 
 /* As lj_loop_exit() in unwind/lj/snap.h. Where there is no jump, the operand is less than 0x4000. */
@@ -365,8 +395,10 @@ static int read_ir(const struct trace_reader *rd, const uint8_t *head)
 	t->consts = calloc(LJ_REF_BIAS - t->nk, sizeof(*t->consts));
 	if (!t->consts)
 		return -ENOMEM;
-	take_values(rd->lj, t->ir, LJ_REF_BIAS - t->nk, t->consts);
-	for (ref = LJ_REF_BIAS; ref < t->nins; ref++) { /* constants have the same numbers in all */
+	r = take_values(rd, t->ir, LJ_REF_BIAS - t->nk, t->consts);
+	if (r)
+		return r;
+	for (ref = LJ_REF_BIAS; ref < t->nins; ref++) {
 		struct lj_ins *ir = &t->ir[ref - t->nk];
 
 		ir->o = lj_ir_of(rd->lj->ir, ir->o);

@@ -8,17 +8,28 @@ const uint8_t lj_ir_mode[LJ_IR__MAX] = {
 #undef LJ_IR
 };
 
+/* What this numbering and those after it lack. In the order of the operations: each one moves those behind it. */
+static const struct {
+	uint8_t o, numbers;
+} missing[] = {
+	{LJ_IR_PROF, LJ_IR_20},	       {LJ_IR_TMPREF, LJ_IR_2020_05}, {LJ_IR_LREF, LJ_IR_20},
+	{LJ_IR_ALEN, LJ_IR_TARANTOOL}, {LJ_IR_BUFHDR, LJ_IR_20},      {LJ_IR_BUFPUT, LJ_IR_20},
+	{LJ_IR_BUFSTR, LJ_IR_20},      {LJ_IR_CALLA, LJ_IR_20},
+};
+
 uint8_t lj_ir_of(uint8_t numbers, uint8_t o)
 {
-	uint32_t of = o;
+	bool atan2 = numbers >= LJ_IR_2017;
+	uint32_t of = o, i;
 
-	/* ATAN2 was before LDEXP. It is taken for that: both are functions of two numbers. */
-	if (numbers >= LJ_IR_2017 && of > LJ_IR_LDEXP)
-		of--;
-	if (numbers >= LJ_IR_2020_05 && of >= LJ_IR_TMPREF)
-		of++;
-	if (numbers >= LJ_IR_TARANTOOL && of >= LJ_IR_ALEN)
-		of++;
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		/* ATAN2 was before LDEXP. It is taken for that: both are functions of two numbers. */
+		if (atan2 && missing[i].o > LJ_IR_LDEXP) {
+			of -= of > LJ_IR_LDEXP;
+			atan2 = false;
+		}
+		of += numbers >= missing[i].numbers && of >= missing[i].o;
+	}
 	return of < LJ_IR__MAX ? (uint8_t)of : LJ_IR__MAX;
 }
 
@@ -32,6 +43,8 @@ static uint8_t common(uint8_t numbers, uint8_t o)
 	if (numbers >= LJ_IR_2020_05) /* calls, conversions and buffers have other flags */
 		mask &= (uint8_t)~LJ_IRK_W;
 	if (numbers >= LJ_IR_2020_05 && o == LJ_IR_VLOAD) /* has one operand */
+		mask &= (uint8_t) ~(3 << 2);
+	if (numbers >= LJ_IR_20 && o == LJ_IR_TOSTR) /* likewise */
 		mask &= (uint8_t) ~(3 << 2);
 	return mask;
 }

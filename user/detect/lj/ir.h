@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LuaJIT 2.1's IR (lj_ir.h). A trace keeps the IR that its machine code was compiled from. */
+/* LuaJIT's IR (lj_ir.h), with 2.1's numbers. A trace keeps the IR that its machine code was compiled from. */
 #ifndef DETECT_LJ_IR_H
 #define DETECT_LJ_IR_H
 
@@ -12,6 +12,7 @@ enum lj_ir_numbers { /* lj_layout.ir */
 		     LJ_IR_2020_05,   /* without TMPREF */
 		     LJ_IR_TARANTOOL, /* of 2023: without ALEN, too */
 		     LJ_IR_2017,      /* without both, with ATAN2 */
+		     LJ_IR_20,	      /* LuaJIT 2.0: without PROF, LREF, buffers and CALLA, too */
 		     LJ_IR__NUMBERS,
 };
 

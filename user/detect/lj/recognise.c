@@ -46,7 +46,7 @@ static void mark_exit_fetch(const uint8_t *text, size_t size, struct lj_build *b
 		build->jump_site[at >> 3] |= 1 << (at & 7);
 }
 
-/* The numbering of the VM's IR: its table lj_ir_mode, among the constants, shows it. All begin alike. */
+/* The numbering of the VM's IR: its table lj_ir_mode, among the constants, shows it. All begin alike, up to RENAME. */
 static uint8_t find_ir(struct elf_file *elf)
 {
 	uint64_t at = 0;
@@ -54,7 +54,7 @@ static uint8_t find_ir(struct elf_file *elf)
 	for (;; at++) {
 		uint8_t mode[LJ_IR_MOST], numbers;
 
-		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_ABS + 1, &at))
+		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_RENAME + 1, &at))
 			return LJ_IR_UNKNOWN;
 		if (elf_read(elf, at, mode, sizeof(mode)))
 			continue;
@@ -155,8 +155,7 @@ static void put_evidence(const struct lj_layout *lj, char *buf, size_t size)
 		 "J.parent %u, gc.total %u, BC_FUNCF %u%s%s%s",
 		 lj->gc32 ? "GC32" : "GC64", lj->g2disp, lj->vmstate, lj->v20 ? "jit_L" : "cur_L",
 		 lj->cur_L, lj->jit_base, lj->g2trace, lj->g2trace + lj->j_parent, lj->gc_total,
-		 lj->bc_funcf,
-		 lj->mcofs ? "" : "; snapshots without mcofs",
+		 lj->bc_funcf, lj->mcofs ? "" : "; snapshots without mcofs",
 		 lj->ir ? "" : "; its IR is not known, so that lines in compiled code are coarse",
 		 lj->interp_states > 1 ? "; Tarantool's VM states" : "");
 }
