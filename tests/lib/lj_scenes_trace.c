@@ -348,6 +348,46 @@ static void mcode_tail(struct lj_scene *s)
 	s->want[1].word &= ~((uint64_t)TRACE << 48);
 }
 
+/*
+ * The trace's own function is a constant of its snapshot: f, or what f has called in its place. f calls g at 12, and
+ * in the frame at jit_base stands a g that f has called there.
+ */
+static struct compiled_scene twice(struct lj_scene *s)
+{
+	struct compiled_scene c = sc_compiled(s);
+	const struct lji_entry e[] = {
+		{0, tv(c.f)}, {1, 0}, {6, tv(c.g)}, {7, call_link(s, c.f, 12, 4)}};
+
+	lji_snap(&s->img, &c.t, 0x150, lji_bc(&s->img, c.g, 8), 6, e, 4);
+	lji_call(&s->img, &s->st, c.f, 12, 4, c.g);
+	lji_jit_base(&s->img, s->st.base);
+	return c;
+}
+
+/* Behind the store of jit_base, which the last jump follows, it is the one that the snapshot has. */
+static void mcode_tail_of_constant(struct lj_scene *s)
+{
+	struct compiled_scene c = twice(s);
+
+	s->in.regs.ip = c.t.mcode + SZMCODE - 5;
+	s->in.regs.behind = 1;
+	sc_want_snapshot(s, &c, 1);
+	s->want[1].word &= ~((uint64_t)TRACE << 48);
+}
+
+/* Before, it has called f in its place, which has called another one. */
+static void mcode_tail_called_by_its_own(struct lj_scene *s)
+{
+	struct compiled_scene c = twice(s);
+
+	s->in.regs.ip = c.t.mcode + SZMCODE - 12;
+	s->in.regs.behind = 1;
+	sc_want_snapshot(s, &c, 1);
+	s->nwant--;
+	want_lua(s, c.f, 12, 0);
+	want_lua(s, s->main, 5, 0);
+}
+
 /* The trace has called C: its return address is where the trace's frame ends. */
 static void helper(struct lj_scene *s, uint32_t ret, int snapshot)
 {
@@ -663,6 +703,8 @@ const struct lj_scene_row lj_scenes_trace[] = {
 	{"mcode_closure_of_nobody", mcode_closure_of_nobody},
 	{"mcode_closure_of_itself", mcode_closure_of_itself},
 	{"mcode_tail", mcode_tail},
+	{"mcode_tail_of_constant", mcode_tail_of_constant},
+	{"mcode_tail_called_by_its_own", mcode_tail_called_by_its_own},
 	{"trace_helper", trace_helper},
 	{"trace_helper_at_edge", trace_helper_at_edge},
 	{"trace_helper_at_end", trace_helper_at_end},

@@ -179,13 +179,23 @@ static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_wa
 }
 
 /*
- * True if a side exit has made the snapshot's one virtual frame real: it is the frame at base, of
- * the function at index. Then its link is the call that the snapshot has.
+ * True at the jump to another trace, the last instruction of one without a loop: the store of jit_base
+ * is before it.
  */
-static __always_inline int lj_exit_is_real(const struct lj_walk *w, int index, __u64 link)
+static __always_inline int lj_is_at_tail(const struct lj_walk *w)
 {
-	return w->vmstate == LJ_VMST_EXIT && w->joint && link == w->pc && index >= 0 &&
-	       lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->snap_pc);
+	return w->vmstate > 0 && w->rec.trace_fp && !w->gctrace.mcloop &&
+	       w->rec.mcofs + 6 >= w->gctrace.szmcode;
+}
+
+/*
+ * True if a side exit, or the end of the trace, has made the snapshot's one virtual frame real: it is
+ * the frame at base, of the function at index. Then its link is the call that the snapshot has.
+ */
+static __always_inline int lj_virtual_is_real(const struct lj_walk *w, int index, __u64 link)
+{
+	return (w->vmstate == LJ_VMST_EXIT || lj_is_at_tail(w)) && w->joint && link == w->pc &&
+	       index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->snap_pc);
 }
 
 /*
@@ -200,7 +210,7 @@ static __always_inline int lj_base_function(const struct lb_mem *mem, struct lj_
 	int instead;
 
 	w->base_func = 0;
-	if (!other || other == func || lj_exit_is_real(w, index, link) ||
+	if (!other || other == func || lj_virtual_is_real(w, index, link) ||
 	    (index >= 0 && lj_pc_inside(&w->seen[index & (LJ_SEEN - 1)], w->pc)))
 		return index;
 	instead = lj_func(mem, w, other);
