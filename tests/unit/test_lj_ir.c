@@ -35,9 +35,9 @@ Test(lj_ir, numbers)
 }
 
 /* The table of a build of row i: lj_ir_mode but for what differs there. */
-static void table(size_t i, uint8_t mode[LJ_IR_MOST])
+static void table(size_t i, uint8_t mode[LJ_IR__MAX])
 {
-	memset(mode, 0xee, LJ_IR_MOST);
+	memset(mode, 0xee, LJ_IR__MAX);
 	for (uint8_t n = 0; n <= rows[i].last; n++)
 		mode[n] = lj_ir_mode[lj_ir_of(rows[i].numbers, n)];
 	if (rows[i].numbers >= LJ_IR_TARANTOOL) {
@@ -49,7 +49,7 @@ static void table(size_t i, uint8_t mode[LJ_IR_MOST])
 Test(lj_ir, a_table_has_one_numbering)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint8_t mode[LJ_IR_MOST];
+		uint8_t mode[LJ_IR__MAX];
 
 		table(i, mode);
 		mode[rows[i].ldexp + 1] ^= LJ_IRK_C; /* MIN: not always commutative */

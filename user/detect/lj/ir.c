@@ -49,7 +49,7 @@ static uint8_t common(uint8_t numbers, uint8_t o)
 	return mask;
 }
 
-bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR_MOST])
+bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR__MAX])
 {
 	uint8_t n, o;
 

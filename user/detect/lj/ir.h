@@ -74,15 +74,12 @@ enum lj_ir_operand { LJ_IRM_ref, LJ_IRM_lit, LJ_IRM_cst, LJ_IRM_none };
 /* As lj_ir_mode in the VM: operands, kind (enum lj_ir_kind), the weak flag inverted. */
 extern const uint8_t lj_ir_mode[LJ_IR__MAX];
 
-/* How many operations a numbering has, at most. */
-#define LJ_IR_MOST LJ_IR__MAX
-
 /* Returns the operation (enum lj_ir) that has number o in a numbering, which is not LJ_IR_UNKNOWN; LJ_IR__MAX if no
  * operation has it. */
 uint8_t lj_ir_of(uint8_t numbers, uint8_t o);
 
 /* True if these bytes are the VM's table lj_ir_mode in this numbering. */
-bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR_MOST]);
+bool lj_ir_is_mode(uint8_t numbers, const uint8_t mode[LJ_IR__MAX]);
 
 static inline enum lj_ir_kind lj_ir_kind(uint8_t o)
 {

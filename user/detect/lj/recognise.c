@@ -52,7 +52,7 @@ static uint8_t find_ir(struct elf_file *elf)
 	uint64_t at = 0;
 
 	for (;; at++) {
-		uint8_t mode[LJ_IR_MOST], numbers;
+		uint8_t mode[LJ_IR__MAX], numbers;
 
 		if (elf_find_bytes(elf, at, lj_ir_mode, LJ_IR_RENAME + 1, &at))
 			return LJ_IR_UNKNOWN;
