@@ -10,7 +10,7 @@
  *     turns    one thread runs all of them by turns
  *     threads  a thread for each
  *     late     one thread runs one after the other for SECONDS each; all but the first are loaded
- *              when their turn comes, and run a function "warm" of a chunk =warm until there is
+ *              when their turn comes; each runs a function "warm" of a chunk =warm until there is
  *              another line on stdin
  *     sudden   the same without "warm": a library runs its function as soon as it is loaded
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
@@ -250,7 +250,9 @@ int main(int argc, char **argv)
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all that was not read */
 	printf("ready\n");
 	fflush(stdout);
-	if (!fgets(line, sizeof(line), stdin))
+	if (at_once < nvms && !sudden)
+		warm_up(argv[3]);
+	else if (!fgets(line, sizeof(line), stdin))
 		return 1;
 	if (nest)
 		inside();
