@@ -348,10 +348,8 @@ static void mcode_tail(struct lj_scene *s)
 	s->want[1].word &= ~((uint64_t)TRACE << 48);
 }
 
-/*
- * The trace's own function is a constant of its snapshot: f, or what f has called in its place. f calls g at 12, and
- * in the frame at jit_base stands a g that f has called there.
- */
+/* The snapshot has a constant function, f, at the trace's base, and a virtual frame of g, called by f at 12. The real frame
+ * at jit_base is also a g that f called at 12. */
 static struct compiled_scene twice(struct lj_scene *s)
 {
 	struct compiled_scene c = sc_compiled(s);
@@ -364,7 +362,7 @@ static struct compiled_scene twice(struct lj_scene *s)
 	return c;
 }
 
-/* Behind the store of jit_base, which the last jump follows, it is the one that the snapshot has. */
+/* At the last jump, after the store of jit_base: the frame at jit_base is the snapshot's virtual one. */
 static void mcode_tail_of_constant(struct lj_scene *s)
 {
 	struct compiled_scene c = twice(s);
@@ -375,7 +373,7 @@ static void mcode_tail_of_constant(struct lj_scene *s)
 	s->want[1].word &= ~((uint64_t)TRACE << 48);
 }
 
-/* Before, it has called f in its place, which has called another one. */
+/* Before that store: g has tail-called f, which calls the virtual g. */
 static void mcode_tail_called_by_its_own(struct lj_scene *s)
 {
 	struct compiled_scene c = twice(s);

@@ -40,7 +40,7 @@ uint64_t tr_table(struct lj_traced *t, uint64_t key, uint64_t value);
 /* With room for one upvalue. */
 uint64_t tr_closure(struct lj_traced *t, uint64_t pt);
 
-/* fn's upvalue is `value` for ever; it is not. */
+/* Sets fn's upvalue to `value`, and marks it as immutable; marks it as mutable. */
 void tr_set_upvalue(struct lj_traced *t, uint64_t fn, uint64_t value);
 void tr_change_upvalue(struct lj_traced *t, uint64_t fn);
 

@@ -8,7 +8,8 @@
 
 #define STUB_READS 4000 /* for one trace */
 
-/* Sets the number of the exit whose stub is at this address; LJ_NO_EXIT: there is none. Returns mem_read()'s error. */
+/* Decodes the exit stub at an address. Copies its exit number, or LJ_NO_EXIT if the code is no stub. Returns 0, or the
+ * error of mem_read(). */
 static int exit_of_stub(const struct lb_mem *mem, uint64_t at, uint32_t *exit)
 {
 	uint8_t lower[4], upper[2];

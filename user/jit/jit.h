@@ -45,8 +45,8 @@ uint32_t lj_trace_fp(const struct lj_trace *t);
 /* A frame of the machine code: function and bytecode position (in callers: of the call). */
 struct lj_trace_frame {
 	uint64_t proto; /* for pcall() and xpcall(): the ffid */
-	bool is_c; /* of a snapshot: a built-in or C function that the trace is left for; nothing else is known of it */
-	bool fast; /* it is one of these: pc is the ffid, too, and fp is 0 */
+	bool is_c; /* snapshots only: a built-in or C function that the trace exits to; no other field is set */
+	bool fast;     /* it is one of these: pc is the ffid, too, and fp is 0 */
 	bool returned; /* the trace returns to it, below the frames on which it began */
 	uint32_t pc;
 	uint32_t fp; /* fingerprint of the prototype (unwind/lj/fingerprint.h) */

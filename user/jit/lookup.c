@@ -27,7 +27,7 @@ struct chain {
 	uint32_t n;
 };
 
-/* Fills in the chain from this frame down, below a C function's if it is on_c. n is 0: too many frames. */
+/* Fills in the chain from this frame down; if on_c, a C function's frame is above it. n is 0: too many frames. */
 static void follow(const struct lj_trace *t, int frame, uint32_t pc, bool on_c, struct chain *c)
 {
 	uint32_t n = 0;

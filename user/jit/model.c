@@ -17,7 +17,7 @@ static uint64_t constant_in(const struct lj_trace *t, const struct lj_tsnap *s, 
 	return slot < 0 ? 0 : lj_trace_const(t, lj_snap_entry(s, (uint32_t)slot) & 0xffff);
 }
 
-/* GC32: returns the word behind the pc that belongs to this slot. The first belongs to the highest slot. */
+/* Returns the link of a GC32 snapshot's frame or continuation at this slot. The links are ordered from the highest slot down. */
 static uint64_t link_word(const struct lj_tsnap *s, int32_t slot)
 {
 	uint32_t i, n = 0;

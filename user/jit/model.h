@@ -71,7 +71,7 @@ struct lj_tsnap {
 	const uint32_t *links;
 	int32_t step;  /* index of the step before which, or in which, it stands; -1: not known */
 	bool inside;   /* stands in a branching instruction; pc is the side not taken */
-	bool on_c;     /* stands on the frame of a C function, which `frame` calls at callpc */
+	bool on_c;     /* its topmost frame is a C function's, called by `frame` at callpc */
 	int32_t frame; /* -1: not known */
 	uint32_t callpc;
 };

@@ -137,10 +137,10 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	return 0;
 }
 
-/* How a constant's value is stored. */
+/* Where the IR holds a constant's value: in its slot, in the next slot, or behind a pointer in its slot. */
 enum const_form { CONST_NONE, CONST_HERE, CONST_NEXT, CONST_POINTED_TO };
 
-/* In GC64 all values but integers take the next instruction's place. */
+/* In GC64 all values but integers are in the next slot. */
 static enum const_form const_form_of(const struct lj_layout *lj, uint8_t o)
 {
 	switch (o) {
@@ -156,7 +156,7 @@ static enum const_form const_form_of(const struct lj_layout *lj, uint8_t o)
 	}
 }
 
-/* Copies the values of n constants, and makes a NOP of the words in which they are. Returns 0, or mem_read()'s error. */
+/* Copies the values of n constants. Replaces IR slots that hold a value by NOPs. Returns 0, or the error of mem_read(). */
 static int take_values(const struct trace_reader *rd, struct lj_ins *ir, uint32_t n,
 		       uint64_t *values)
 {
@@ -272,9 +272,12 @@ static enum lj_snaps snaps_of(const struct lj_layout *lj, const uint8_t *head, u
 }
 
 /*
- * What follows a snapshot's entries: in GC64 the pc and the topmost frame's slot, in one word. In GC32 the pc, then the
- * links of frames and continuations, the topmost first; the topmost frame's slot is that of the last entry of a frame.
- * -EBADMSG: they reach beyond the map's end.
+ * Copies the pc, the topmost frame's slot and the links of a snapshot, which follow its entries:
+ *
+ *	GC64	one word with pc and slot; the links are constants
+ *	GC32	the pc, then the links, the topmost frame's first; the slot is that of the last frame entry
+ *
+ * Returns 0; -EBADMSG: they extend beyond the map's end.
  */
 static int take_pc(const struct lj_trace *t, struct lj_tsnap *s, const uint32_t *map_end)
 {
@@ -381,7 +384,7 @@ static uint32_t print_head(const struct lj_layout *lj, const uint8_t head[LJ_TRA
 	return lj_fp_trace(&words);
 }
 
-/* Copies the IR, with LuaJIT's newest numbers of operations, and GC64's type of an address. */
+/* Copies the IR. Operations get the numbers of enum lj_ir, and GC32's addresses GC64's type. */
 static int read_ir(const struct trace_reader *rd, const uint8_t *head)
 {
 	struct lj_trace *t = rd->t;

@@ -179,8 +179,8 @@ static __always_inline void lj_run_frames(const struct lb_mem *mem, struct lj_wa
 }
 
 /*
- * True at the jump to another trace, the last instruction of one without a loop: the store of jit_base
- * is before it.
+ * True at the last instruction of a trace without a loop, the jump to another trace. The store of
+ * jit_base precedes it.
  */
 static __always_inline int lj_is_at_tail(const struct lj_walk *w)
 {

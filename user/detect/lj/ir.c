@@ -8,7 +8,7 @@ const uint8_t lj_ir_mode[LJ_IR__MAX] = {
 #undef LJ_IR
 };
 
-/* What this numbering and those after it lack. In the order of the operations: each one moves those behind it. */
+/* Operations that a numbering and all later ones of enum lj_ir_numbers lack, in ascending order. Each shifts those after it by one. */
 static const struct {
 	uint8_t o, numbers;
 } missing[] = {
