@@ -3,8 +3,6 @@
  * results. */
 #include <string.h>
 
-#include <unwind/lj/fingerprint.h>
-
 #include "lua/lj/table.h"
 #include "callee.h"
 #include "exec.h"
@@ -229,15 +227,14 @@ static bool copied_element(const struct sim *l, const struct value *table, doubl
 {
 	uint32_t ref = lj_value_ref(l, table), asize;
 	const struct lj_layout *lj = &l->t->lj;
-	uint64_t from, v = ~0ULL; /* nil */
-	uint8_t array[8];
+	uint64_t from, array, v = ~0ULL; /* nil */
 
 	if (!lj_ref_ok(l->t, ref) || lj_ins_at(l->t, ref)->o != LJ_IR_TDUP || !(idx >= 0))
 		return false;
 	from = lj_trace_const(l->t, lj_ins_at(l->t, ref)->op1);
-	if (mem_read(l->mem, array, lj_ref_size(lj), from + LJ_OFF(lj, TAB_ARRAY)) ||
+	if (lj_reference(lj, l->mem, from + LJ_OFF(lj, TAB_ARRAY), &array) ||
 	    mem_read(l->mem, &asize, sizeof(asize), from + LJ_OFF(lj, TAB_ASIZE)) ||
-	    (idx < asize && lj_tvalue(lj, l->mem, lj_ref_at(lj, array, 0) + 8 * (uint64_t)idx, &v)))
+	    (idx < asize && lj_tvalue(lj, l->mem, array + 8 * (uint64_t)idx, &v)))
 		return false;
 	*out = LJ_TV_TYPE(v) < 0 && LJ_TV_TYPE(v) >= LJ_TUDATA
 		       ? lj_value_object(LJ_TV_GCPTR(v), (uint8_t)~LJ_TV_TYPE(v))

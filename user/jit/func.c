@@ -46,13 +46,10 @@ bool lj_func_of(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref
 uint64_t lj_func_uv(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
 		    uint32_t idx)
 {
-	uint32_t size = lj_ref_size(&t->lj);
-	uint8_t at[8];
+	uint64_t at = closure + LJ_OFF(&t->lj, FUNC_UVPTR) + (uint64_t)lj_ref_size(&t->lj) * idx,
+		 uv;
 
-	if (!closure ||
-	    mem_read(mem, at, size, closure + LJ_OFF(&t->lj, FUNC_UVPTR) + (uint64_t)size * idx))
-		return 0;
-	return lj_ref_at(&t->lj, at, 0);
+	return closure && !lj_reference(&t->lj, mem, at, &uv) ? uv : 0;
 }
 
 /* Reads the GCupval of a closure. */

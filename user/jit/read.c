@@ -11,6 +11,7 @@
 #include "lua/foreign.h"
 #include "lua/lj/proto.h"
 #include "lua/lj/proto_parts.h"
+#include "lua/lj/table.h"
 #include "guards.h"
 #include "read.h"
 #include "lua/lj/bc.h"
@@ -26,16 +27,12 @@
 static int read_head(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
 		     uint32_t traceno, uint8_t head[LJ_TRACE_READ])
 {
-	uint32_t size = lj_ref_size(lj);
-	uint64_t traces, trace = 0;
-	uint8_t ref[8];
+	uint64_t traces, trace;
 	int r;
 
 	r = mem_read(mem, &traces, sizeof(traces), g + lj->g2trace);
 	if (!r)
-		r = mem_read(mem, ref, size, traces + (uint64_t)size * traceno);
-	if (!r)
-		trace = lj_ref_at(lj, ref, 0);
+		r = lj_reference(lj, mem, traces + (uint64_t)lj_ref_size(lj) * traceno, &trace);
 	if (!r && !foreign_plausible(trace))
 		r = -EBADMSG;
 	if (!r)

@@ -21,16 +21,6 @@
 #define HEADS_MOST 64	   /* heads that are looked into for one address */
 #define FUNCTIONS_MOST 65536
 
-int traces_read_ref(const struct traces_reader *rd, uint64_t addr, uint64_t *ref)
-{
-	uint64_t word = 0;
-	int r = mem_read(rd->mem, &word, traces_ref_size(rd->lj), addr);
-
-	if (!r)
-		*ref = word;
-	return r;
-}
-
 static void function_free(struct traces_function *f)
 {
 	struct traces_function *before;

@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/mem_pages.h"
+#include "lua/lj/table.h"
 #include "lua/foreign.h"
 #include "reader.h"
 
@@ -33,7 +34,8 @@ static int walk(struct traces_reader *rd, const struct lb_mem *mem)
 	uint8_t head[16] = {};
 	uint64_t at, seen = 0; /* seen: the object at the last power of two */
 	uint32_t n;
-	int r = traces_read_ref(rd, rd->g + lj->gc_total + LJ_OFF(lj, GC_ROOT_BEHIND_TOTAL), &at);
+	int r = lj_reference(rd->lj, rd->mem,
+			     rd->g + lj->gc_total + LJ_OFF(lj, GC_ROOT_BEHIND_TOTAL), &at);
 
 	for (n = 0; !r && at && n < OBJECTS_MOST; n++) {
 		if (!foreign_plausible(at))

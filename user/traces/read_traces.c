@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "detect/lj/ir.h"
 #include "jit/jit.h"
+#include "lua/lj/table.h"
 #include "lua/foreign.h"
 #include "lua/lj/proto.h"
 #include "lua/lj/proto_parts.h"
@@ -423,7 +424,8 @@ static int address_of(const struct traces_reader *rd, uint32_t no, uint64_t *add
 	uint64_t traces;
 	int r = mem_read(rd->mem, &traces, sizeof(traces), rd->g + rd->lj->g2trace);
 
-	return r ? r : traces_read_ref(rd, traces + (uint64_t)traces_ref_size(rd->lj) * no, addr);
+	return r ? r
+		 : lj_reference(rd->lj, rd->mem, traces + (uint64_t)lj_ref_size(rd->lj) * no, addr);
 }
 
 /* Reads the trace of a number, whose address is given. */
@@ -469,14 +471,14 @@ static int read_table(const struct traces_reader *rd, uint32_t *n, uint8_t **tab
 	*table = calloc(*n + 1, 8);
 	if (!*table)
 		return -ENOMEM;
-	return *n ? mem_read(rd->mem, *table, traces_ref_size(rd->lj) * *n, traces) : 0;
+	return *n ? mem_read(rd->mem, *table, lj_ref_size(rd->lj) * *n, traces) : 0;
 }
 
 int traces_read_traces(struct traces_vm *vm)
 {
 	const struct traces_reader *rd = vm->reader;
 	uint8_t *table __cleanup(cleanup_free) = NULL;
-	uint32_t size = traces_ref_size(rd->lj), n = 0, no;
+	uint32_t size = lj_ref_size(rd->lj), n = 0, no;
 	int r = read_table(rd, &n, &table);
 
 	vm->unread = 0;

@@ -35,14 +35,6 @@ struct traces_reader {
 	uint32_t live[TRACES_NUMBERS]; /* by number: index + 1 in traces_vm.traces; 0: no trace */
 };
 
-static inline uint32_t traces_ref_size(const struct lj_layout *lj)
-{
-	return lj_is_gc32(lj) ? 4 : 8;
-}
-
-/* Reads a reference of the target: 32 bits in GC32. */
-int traces_read_ref(const struct traces_reader *rd, uint64_t addr, uint64_t *ref);
-
 /* Reads the prototype at addr, once a reading. Errors: lj_proto_read(). */
 int traces_function_at(struct traces_reader *rd, uint64_t addr, const struct lj_proto **out);
 

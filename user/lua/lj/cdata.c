@@ -38,14 +38,11 @@ int lj_cdata_open(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		  struct lj_cdata *out)
 {
 	uint8_t cts[CTSTATE_READ];
-	uint32_t size = lj_ref_size(lj);
-	uint8_t ref[8]; /* global_State: ctype_state comes after jit_base */
-	uint64_t at;
-	int r = mem_read(mem, ref, size, g + lj->jit_base + size);
+	uint64_t at; /* global_State: ctype_state comes after jit_base */
+	int r = lj_reference(lj, mem, g + lj->jit_base + lj_ref_size(lj), &at);
 
 	if (r)
 		return r;
-	at = lj_ref_at(lj, ref, 0);
 	if (!at)
 		return -ENOENT;
 	if (!foreign_plausible(at) || mem_read(mem, cts, sizeof(cts), at))

@@ -75,6 +75,16 @@ int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t ke
 	return -ENOENT;
 }
 
+int lj_reference(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr, uint64_t *out)
+{
+	uint64_t word = 0;
+	int r = mem_read(mem, &word, lj_ref_size(lj), addr);
+
+	if (!r)
+		*out = word;
+	return r;
+}
+
 int lj_tvalue(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr, uint64_t *out)
 {
 	int r = mem_read(mem, out, sizeof(*out), addr);

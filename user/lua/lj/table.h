@@ -38,6 +38,10 @@ int lj_table_nodes(const struct lb_mem *mem, const struct lj_table *t, uint32_t 
  * -EFAULT. */
 int lj_table_get(const struct lb_mem *mem, const struct lj_table *t, uint64_t key, uint64_t *val);
 
+/* Reads the reference (GCRef, MRef) at addr: of 32 bits in GC32. Returns 0, or the error of mem_read(). */
+int lj_reference(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr,
+		 uint64_t *out);
+
 /* Reads the TValue at addr, in GC64's form. Returns 0, or the error of mem_read(). */
 int lj_tvalue(const struct lj_layout *lj, const struct lb_mem *mem, uint64_t addr, uint64_t *out);
 
