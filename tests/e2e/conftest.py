@@ -46,8 +46,10 @@ def pytest_collection_modifyitems(items):
         params = item.callspec.params if hasattr(item, "callspec") else {}
         if "results" in item.fixturenames:  # of test_truth.py: runs of one interpreter
             names, params = ["results", "vm"], {"vm": params["vm"]}
+        group = "-".join([item.module.__name__, *names, *(str(params[n]) for n in names if n in params)])
+        if "texluajit" in item.fixturenames and params.get("vm", "host32").startswith("host32"):
+            names, group = ["texluajit"], "texluajit"  # test_gc32.py counts what is lost of all processes without GC64
         if names:
-            group = "-".join([item.module.__name__, *names, *(str(params[n]) for n in names if n in params)])
             item.add_marker(pytest.mark.xdist_group(group))
             shared[item] = True
     items.sort(key=lambda item: item not in shared)
