@@ -33,7 +33,7 @@ def names():
 
 def recorded(tmp_path, vm, script, workload):
     """The profile of a whole workload, from its first turn on, and the share of samples that the timer missed."""
-    vm = vms.VMS[vm]
+    vm = (vms.VMS | vms.VMS32)[vm]
     saved = tmp_path / "p.pb.gz"
     with vms.Target([*vm.argv, script, workload, SECONDS], vm.env) as t:
         t.ready()

@@ -9,7 +9,7 @@ HZ, SECONDS = 2000, 1.5
 
 
 def run(jit, workload):
-    result = truth.run(vms.VMS[f"host32-{jit}"], workload, SECONDS, HZ, "-v")
+    result = truth.run(vms.VMS32[f"host32-{jit}"], workload, SECONDS, HZ, "-v")
     print(result.summary())
     assert "; GC32; its code has GG_G2DISP " in result.done.err, result.done.err
     assert result.lost <= truth.allowed(result.in_lua), result.summary()
@@ -38,7 +38,7 @@ def test_the_first_one_loses_no_sample(texluajit):
     """Under --all, whose programs are loaded by then, also that for a kind of VM that has not run yet."""
     with vms.Luabpf("--all", "-F", HZ, "-f", "folded", "-o", "/dev/null") as tool:
         tool.wait_banner().wait_families()
-        vm = vms.VMS["host32-joff"]
+        vm = vms.VMS32["host32-joff"]
         with vms.Target([*vm.argv, vms.LUA / truth.DRIVER, vms.LUA / "calls.lua", 0.2], vm.env) as t:
             t.ready()
             t.go()
@@ -49,7 +49,7 @@ def test_the_first_one_loses_no_sample(texluajit):
 
 
 def test_counting_its_calls_is_refused(texluajit):
-    vm = vms.VMS["host32-joff"]
+    vm = vms.VMS32["host32-joff"]
     with vms.Target([*vm.argv, vms.LUA / "counted.lua", 1], vm.env) as target:
         target.ready()
         done = vms.Luabpf("count", "-p", target.pid, stats=False).done()
