@@ -210,12 +210,12 @@ void process_text(pid_t pid, uint64_t *start, uint64_t *end)
 
 #define MIX 0x9e3779b97f4a7c15ULL
 
-/* startstack is 0 from when exec has dropped the old image until it has laid out the new one. */
+/* Both are 0 from when exec has dropped the old image; startcode until the new one is complete. */
 uint64_t process_image(pid_t pid)
 {
 	struct image_fields f;
 
-	if (!read_image(pid, &f) || !f.stack)
+	if (!read_image(pid, &f) || !f.stack || !f.code)
 		return 0;
 	return ((f.start * MIX ^ f.code) * MIX ^ f.end) * MIX ^ f.stack;
 }

@@ -42,6 +42,11 @@ struct process {
 	bool looked_new;    /* the last look found a VM that the process did not have before */
 	uint64_t young_until;
 
+	/* samples that BPF counted as lost, see targets_undecided(); 0 again when a look has decided */
+	uint64_t undecided;
+	uint64_t undecided_id; /* their exec_id */
+	uint32_t undecided_vm; /* pages of executable mappings at the last of them */
+
 	/* the names of the image that samples of this epoch show; NULL: none was registered */
 	struct image *image;
 	uint32_t epoch;

@@ -196,7 +196,7 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 	struct session *s = arg;
 	struct process *t = processes_find(&s->targets.processes, (pid_t)rec->pid);
 	struct image *image;
-	bool known = is_known(s, t, rec), without;
+	bool known = is_known(s, t, rec);
 
 	s->changed = true;
 	if (rec->epoch) { /* samples of the image that this ends */
@@ -223,12 +223,13 @@ static void on_task(void *arg, const struct lb_rec_task *rec)
 		return; /* of an image that it had before */
 	if (!t && add_target(s, (pid_t)rec->pid, &t))
 		return; /* it has ended */
-	if (!known)
+	targets_undecided(t, rec);
+	if (known)
+		targets_look_again(&s->targets, t, rec);
+	else
 		targets_recognise(&s->targets, t, rec->exec_id, NULL);
-	without = known && targets_no_new_vm(&s->targets, t, rec);
 	if (t->vms.nmodules)
 		keep_time(s, t);
-	s->losses.not_lua += rec->sample && (without || (t->registered && !t->vms.nmodules));
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -387,6 +388,7 @@ static int open_parts(struct session *s, const struct session_options *o, struct
 	s->intervals.losses = &s->losses;
 	s->intervals.processes = &s->targets.processes;
 	s->targets.scan = s->scan;
+	s->targets.not_lua = &s->losses.not_lua;
 	s->targets.processes.loader = s->loader;
 	s->targets.processes.symbolizer = s->symbolizer;
 	if (o->command) /* what it will run is not known; few builds lack GC64 */

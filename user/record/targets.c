@@ -336,6 +336,28 @@ static int register_scanned(struct targets *ts, struct process *t, struct error 
 	return r;
 }
 
+void targets_undecided(struct process *t, const struct lb_rec_task *rec)
+{
+	if (t->undecided_id != rec->exec_id) /* samples of the previous image stay lost */
+		t->undecided = 0;
+	t->undecided_id = rec->exec_id;
+	t->undecided_vm = rec->exec_vm;
+	t->undecided += rec->sample;
+}
+
+/*
+ * Makes the undecided samples not_lua, or leaves them lost. looked_vm: the executable pages of the look that found a VM, or none. Code
+ * is rarely unmapped: a look at fewer pages than the samples show was before them, or at another image.
+ */
+static void decide(struct targets *ts, struct process *t, uint32_t looked_vm, bool found_vm)
+{
+	if (looked_vm < t->undecided_vm)
+		return;
+	if (!found_vm)
+		*ts->not_lua += t->undecided;
+	t->undecided = 0;
+}
+
 /*
  * Applies a scan of a process: stores its VMs and registers them with BPF. A scan that failed leaves
  * the process as it was, unless it found only VMs that are not sampled (-ENOTSUP). Returns what
@@ -372,6 +394,8 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 	if (r)
 		return r;
 	notify(ts, t, is_new ? &none : &was);
+	if (s->image) /* during an exec not all is mapped yet */
+		decide(ts, t, s->exec_vm, t->vms.nmodules || t->vms.unsampled);
 	return !scanned && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : scanned;
 }
 
@@ -421,11 +445,28 @@ static void add_scanned(struct targets *ts, struct process *t, const struct targ
 	t->looked_new |= t->vms.unsampled != unsampled;
 	if (t->looked_new && !register_vms(ts, t, NULL))
 		notify(ts, t, &before);
-	if (!s->result || s->result == -ENOTSUP)
-		put_looked(ts, t, s->exec_vm);
+	if (s->result && s->result != -ENOTSUP)
+		return;
+	put_looked(ts, t, s->exec_vm);
+	decide(ts, t, s->exec_vm, t->looked_new);
 }
 
-static void look(struct targets *ts, struct process *t, uint64_t now)
+/*
+ * True if the scan was of the image that BPF knows. After an exec BPF asks for the new image at its next event, behind the samples
+ * of the old one. The image_id of a process without a VM may be out of date: from a look during its exec, or from before
+ * PR_SET_MM. Then the image is the same if it has as many executable pages as BPF has just seen in it (asked_vm; 0: BPF has
+ * not asked).
+ */
+static bool is_known_image(const struct process *t, const struct target_scan *s, uint32_t asked_vm)
+{
+	uint64_t image = process_image(t->pid);
+
+	if (image == t->image_id)
+		return true;
+	return image && image == s->image && !t->modules.n && asked_vm && asked_vm == s->exec_vm;
+}
+
+static void look(struct targets *ts, struct process *t, uint64_t now, uint32_t asked_vm)
 {
 	struct target_scan s;
 	struct lb_proc known;
@@ -450,25 +491,25 @@ static void look(struct targets *ts, struct process *t, uint64_t now)
 		targets_meet(ts, t, &s);
 		return;
 	}
-	/* it has called exec: BPF asks at its next event, behind the samples of the old image */
-	if (process_image(t->pid) != t->image_id)
+	if (!is_known_image(t, &s, asked_vm))
 		return;
 	t->vms.exec_id = known.exec_id;
+	t->image_id = s.image;
 	add_scanned(ts, t, &s);
 }
 
-bool targets_no_new_vm(struct targets *ts, struct process *t, const struct lb_rec_task *rec)
+void targets_look_again(struct targets *ts, struct process *t, const struct lb_rec_task *rec)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (t->looked_vm != rec->exec_vm) {
 		t->mapped = t->look_ns = 0; /* the next look scans, if this one is not made */
 		if (now >= t->asked_ns && t->pidfd >= 0) {
-			look(ts, t, now);
+			look(ts, t, now, rec->exec_vm);
 			t->asked_ns = clock_ns(CLOCK_MONOTONIC) + ASKED_NS;
 		}
 	}
-	return t->looked_vm == rec->exec_vm && !t->looked_new;
+	decide(ts, t, t->looked_vm, t->looked_new);
 }
 
 void targets_look(struct targets *ts, uint64_t now)
@@ -490,7 +531,7 @@ void targets_look(struct targets *ts, uint64_t now)
 		t->look_ns = ts->waits || now < t->young_until ? now : now + LOOK_NS;
 		sources_look(&t->sources);
 		if (t->registered && (!ts->everywhere || !t->mapped))
-			look(ts, t, now);
+			look(ts, t, now, 0);
 	}
 }
 

@@ -31,6 +31,7 @@ struct targets {
 	bool waits;		/* for Lua: mappings are looked at each round */
 	bool had_lua;		/* a VM was recognised, in one that may have ended */
 	bool closed;		/* the files of a process could not be opened: it may run Lua */
+	uint64_t *not_lua;	/* the owner's, see losses.h */
 };
 
 /*
@@ -70,12 +71,18 @@ int targets_recognise(struct targets *targets, struct process *target, uint64_t 
 void targets_meet(struct targets *targets, struct process *target, const struct target_scan *scan);
 
 /*
- * The process is registered, and BPF has seen another number of executable pages than when its VMs were last known. Looks
- * at its mappings, if BPF has asked for no look in the last 10 ms. Returns true if the last look was at as many pages as the
- * record has, and found no new VM.
+ * Adds the sample of this record, if it has one, to those that BPF has counted as lost because it did not know the VMs of the
+ * process. The next look at the process decides: without a VM, or a new one, they are not_lua.
  */
-bool targets_no_new_vm(struct targets *targets, struct process *target,
-		       const struct lb_rec_task *rec);
+void targets_undecided(struct process *target, const struct lb_rec_task *rec);
+
+/*
+ * The process is registered, and BPF has seen another number of executable pages than when its VMs were last known. Looks
+ * at its mappings, if BPF has asked for no look in the last 10 ms. The last look decides on the undecided samples, if it was at
+ * as many pages as the record has.
+ */
+void targets_look_again(struct targets *targets, struct process *target,
+			const struct lb_rec_task *rec);
 
 /* Scans for libraries loaded since the last look. now: CLOCK_MONOTONIC. */
 void targets_look(struct targets *targets, uint64_t now);
