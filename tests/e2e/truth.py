@@ -229,13 +229,14 @@ class Result:
                     counts[name] += s.count
         return counts
 
-    def shares(self):
-        """(name, true share, measured share, allowed difference) of each section and line."""
-        n = self.profile.total
+    def shares(self, missing=None):
+        """(name, true share, measured share, allowed difference) of each section and line. missing: of a recording of all
+        processes, see vms.missed_under_all()."""
+        n, missing = self.profile.total, self.done.missing if missing is None else missing
         for kind, counts in ("sections", self.section_counts()), ("lines", self.line_counts()):
             for name, seconds in self.truth[kind].items():
                 p = seconds / self.truth["total"]
-                yield f"{kind}:{name}", p, counts.get(name, 0) / n, bound(p, n) + self.done.missing
+                yield f"{kind}:{name}", p, counts.get(name, 0) / n, bound(p, n) + missing
 
     def summary(self):
         why = collections.Counter()
