@@ -753,7 +753,7 @@ def test_work_in_step_with_the_samples(tmp_path):
         by.update({name: s.count for name in ("first", "second") if any(f.name == name for f in s.stack)})
     # 7 of the 10 milliseconds at which events come, one more or less, and 5 standard deviations of 400 samples that are due
     n = sum(by.values())
-    assert n > r.least(400) and abs(by["first"] / n - 0.7) < 0.1 + 5 * math.sqrt(0.7 * 0.3 / n), (by, r)
+    assert n > r.least(400) and abs(by["first"] / n - 0.7) < 0.1 + 5 * math.sqrt(0.7 * 0.3 / n) + r.missing, (by, r)
 
 
 def test_children_without_lua_are_outside(tmp_path):
@@ -845,8 +845,8 @@ def test_duration_leaves_command_running(tmp_path):
 
 
 def test_short_children_side_by_side(tmp_path):
-    """Each child of a parallel test runner is there. It works for 25 ms of CPU time: at 100 Hz that is two whole runs of ten events,
-    each with a sample. All share one CPU, so that none begins a run anew on another. The first one takes the time until the
+    """Each child of a parallel test runner is there. It works for 45 ms of CPU time: at 100 Hz that is four whole runs of ten events,
+    each with a sample, of which the timer may miss some, and one may be lost as it starts. All share one CPU, so that none begins a run anew on another. The first one takes the time until the
     interpreter is known."""
     def work(name, seconds):
         script(tmp_path, f"local function {name}() local x = 0 for i = 1, 1e4 do x = x + i % 7 end end local t = os.clock() "
@@ -854,7 +854,7 @@ def test_short_children_side_by_side(tmp_path):
     names = [f"job_{n}" for n in range(64)]
     work("first", 0.3)
     for name in names:
-        work(name, 0.025)
+        work(name, 0.045)
     run = tmp_path / "run.sh"
     run.write_text(f"cd {shlex.quote(str(tmp_path))}; lua5.4 first.lua; seq 0 63 | taskset -c 0 xargs -P4 -I@ lua5.4 job_@.lua\n")
     saved = tmp_path / "p.pb.gz"
