@@ -62,6 +62,13 @@ root=$1/root && shift && mkdir -p "$root$1" && mount --bind "$1" "$root$1" && sh
 """
 
 
+def contained(root, directory):
+    """The words before those of a program that runs in a container. root: a directory, which is made; directory: is in the
+    container, too."""
+    root.mkdir()
+    return ["unshare", "--kill-child", "-m", "-p", "-f", "--mount-proc", "sh", "-c", CONTAINER, "sh", root, directory]
+
+
 def driver(vm, workload, prefix=()):
     vm = vms.VMS[vm]
     target = vms.Target([*prefix, *vm.argv, vms.LUA / truth.DRIVER, vms.LUA / f"{workload}.lua", SECONDS], vm.env)
@@ -88,10 +95,7 @@ class Machine:
             plain = start(vms.Target(["python3", "-c", "while 1: pass"]))
             tool = vms.Luabpf("--all", "-v", "-F", HZ, "-o", saved).wait_banner()
             targets += [start(driver(*case)).ready() for case in COME]
-            root = tmp_path / "root"
-            root.mkdir()
-            box = start(driver(*CONTAINED, ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c", CONTAINER, "sh",
-                                            root, vms.LUA])).ready()
+            box = start(driver(*CONTAINED, contained(tmp_path / "root", vms.LUA))).ready()
             box.pid = last_child(box.pid)
             targets.append(box)
             plugin = self.start_plugin(tmp_path, start)
@@ -180,9 +184,8 @@ def test_a_process_that_changes_its_startcode(root, tmp_path):
     """A process that was first looked at during its exec has another startcode later, too. It has no VM then; it loads one from a
     file that BPF does not know."""
     library = Path("/usr/lib/x86_64-linux-gnu")
-    (tmp_path / "root").mkdir()
-    with vms.Target(["unshare", "--kill-child", "-m", "-p", "-f", "--mount-proc", "sh", "-c", CONTAINER, "sh", tmp_path / "root", tmp_path,
-                     "/usr/bin/python3", "-c", MOVED, library / "libm.so.6", library / "liblua5.4.so.0", tmp_path / "known"]) as target:
+    with vms.Target([*contained(tmp_path / "root", tmp_path), "/usr/bin/python3", "-c", MOVED, library / "libm.so.6",
+                     library / "liblua5.4.so.0", tmp_path / "known"]) as target:
         pid = last_child(target.ready().pid)
         tool = vms.Luabpf("--all", "-v", "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner().wait_families()
         target.go()

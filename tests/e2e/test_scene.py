@@ -22,13 +22,12 @@ import test_nginx
 import test_redis
 import truth
 import vms
-from test_all import CONTAINER, last_child
+from test_all import contained, last_child
 
 HZ, SECONDS = 4000, 0.3
 INTERPRETERS = ["luajit", "lua5.1", "lua5.2", "lua5.4", "lua5.3"]  # the last in a container
 WORKLOAD = "calls"
 MARK = f"{os.getpid():x}-"  # of this run's processes
-UNSHARE = ["unshare", "--kill-child", "-m", "-p", "-f", "--mount-proc", "sh", "-c", CONTAINER, "sh"]
 
 
 class Host:
@@ -57,10 +56,7 @@ class Scene:
         self.profile, self.text = pprof.Profile(tmp / "all.pb.gz"), (tmp / "text").read_text(errors="replace")
 
     def container(self, name):
-        """What comes before a program's arguments; self.tmp is the same directory in there."""
-        root = self.tmp / f"{name}-root"
-        root.mkdir()
-        return [*UNSHARE, root, self.tmp]
+        return contained(self.tmp / f"{name}-root", self.tmp)
 
     def start_interpreter(self, name, before=()):
         for file in (truth.DRIVER, f"{WORKLOAD}.lua"):
