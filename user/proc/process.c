@@ -210,7 +210,7 @@ void process_text(pid_t pid, uint64_t *start, uint64_t *end)
 
 #define MIX 0x9e3779b97f4a7c15ULL
 
-/* Both are 0 from when exec has dropped the old image; startcode until the new one is complete. */
+/* exec clears startstack and startcode with the old image, and sets startcode last, when all of the new one is mapped. */
 uint64_t process_image(pid_t pid)
 {
 	struct image_fields f;
