@@ -22,11 +22,12 @@ def spent(text):
 
 def check(counts, seconds, done, what):
     """Samples and seconds of the same parts: each part's share is the same within 5.5 standard deviations (a false alarm in
-    26 million), 2 % of the samples, for the time between the parts and the clock, and what the timer missed: the clock counts
-    the time for which a host stops its virtual machine, and one part may have had all of it."""
+    26 million), 2 % of the samples, for the time between the parts and the clock, and what the timer missed in the whole program:
+    the clock counts the time for which a host stops its virtual machine, and one part may have had all of it."""
     n, whole = sum(counts), sum(seconds)
-    assert n >= 100 and len(counts) == len(seconds), (counts, seconds, what)
+    missed = done.stats["samples"] * done.missing / (1 - done.missing)
+    assert n >= 100 * (1 - done.missing) and len(counts) == len(seconds), (counts, seconds, what)
     for count, s in zip(counts, seconds):
         share = s / whole
-        off = 5.5 * math.sqrt(n * share * (1 - share)) + (0.02 + done.missing) * n
+        off = 5.5 * math.sqrt(n * share * (1 - share)) + (0.02 + missed / (n + missed)) * n
         assert abs(count - share * n) <= off, (counts, seconds, done.missing, what)

@@ -40,7 +40,7 @@ lua.luaL_openlibs(L)
 def run(code, name):
     assert not lua.luaL_loadbufferx(L, code, len(code), name, None) and not lua.lua_pcallk(L, 0, 0, 0, 0, None)
 run(b"repeat for i = 1, 1e5 do end until io.open(arg) " .replace(b"arg", b"'" + sys.argv[3].encode() + b"'"), b"=warm")
-run(b"local t = os.clock() while os.clock() - t < 0.2 do for i = 1, 1e4 do end end", b"=plugin")
+run(b"local t = os.clock() while os.clock() - t < 0.5 do for i = 1, 1e4 do end end", b"=plugin")
 """
 
 # The same, after it has changed startcode, proc_pid_stat(5): by that luabpf distinguishes the images of a process.
@@ -177,7 +177,7 @@ def test_a_library_that_comes_late(machine):
 def test_a_process_without_lua_that_loads_one(machine):
     """It was scanned and had none. It is sampled from the moment its library is recognised, on the same CPU as well."""
     n = sum(s.count for s in machine.of(machine.plugin.pid).samples if any(f.file == "=plugin" for f in s.stack))
-    assert vms.is_all_time(n, 0.2, HZ), n
+    assert vms.is_all_time(n, 0.5, HZ), n
 
 
 def test_a_process_that_changes_its_startcode(root, tmp_path):
@@ -195,7 +195,7 @@ def test_a_process_that_changes_its_startcode(root, tmp_path):
         tool.signal()
         r = tool.done()
     n = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").of(pid).samples if any(f.file == "=plugin" for f in s.stack))
-    assert r.code == 0 and vms.is_all_time(n, 0.2, HZ), (n, r)
+    assert r.code == 0 and vms.is_all_time(n, 0.5, HZ), (n, r)
 
 
 def test_sections(machine):
@@ -243,7 +243,7 @@ def test_nothing_that_runs_lua(root, tmp_path):
 
 # They come and end one by one: other recordings of all processes run at the same time.
 MANY = [vms.OUT / "tests/bench/spawn", "idle", 4300], {"LD_PRELOAD": "liblua5.4.so.0"}
-BUSY = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.3"
+BUSY = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.6"
 
 
 def test_more_processes_than_bpf_keeps(machine, tmp_path):
@@ -262,4 +262,4 @@ def test_more_processes_than_bpf_keeps(machine, tmp_path):
     assert r.code == 0 and r.stats["sizes"]["known_processes"] > 4300 > r.stats["sizes"]["map_processes"], r
     profile = pprof.Profile(tmp_path / "p.pb.gz")
     for t in busy:
-        assert vms.is_all_time(profile.of(t.pid).total, 0.3, 1000), (profile.of(t.pid).total, r)
+        assert vms.is_all_time(profile.of(t.pid).total, 0.6, 1000, r.stats["lost"]), (profile.of(t.pid).total, r)

@@ -26,7 +26,7 @@ def test_large_frames(tmp_path, v):
     rooted = sum(s.count for s in samples if any(f.file == "buffers" and f.start == 0 for f in s.stack))
     cut = sum(s.count for s in samples if s.stack[0].kind == pprof.CUT)
     allowed = truth.allowed(total) + 5
-    assert total > 100 and r.stats["lost"] + r.stats["outside_lua"] <= allowed, r
+    assert total > 100 * (1 - r.missing) and r.stats["lost"] + r.stats["outside_lua"] <= allowed, r
     assert rooted >= total - allowed and cut <= allowed, (rooted, cut, total)
 
 
@@ -49,7 +49,7 @@ def test_sparse_frames(tmp_path, v):
     working = [s for s in samples if s.stack[-1].name == "work"]
     chains = {"wrapped": 4, "resumed": 4, "far": 4, "body": 3, "far_body": 3}
     wrong = sum(s.count for s in working if chains.get(s.stack[1].name) != len(s.stack) - 1)
-    assert total > 100 and sum(s.count for s in working) > 0.5 * total, r
+    assert total > 100 * (1 - r.missing) and sum(s.count for s in working) > 0.5 * total, r
     assert r.stats["lost"] + r.stats["outside_lua"] <= truth.allowed(total) + 5, r
     assert far + cut + wrong <= truth.allowed(total, 0.005), (far, cut, wrong, total, r)
 

@@ -28,7 +28,7 @@ INTERPRETERS = ["luajit", "lua5.1", "lua5.4"]
 
 EXEC = """local ffi = require('ffi') ffi.cdef'int execlp(const char *, const char *, ...)'
 local t = os.clock() while os.clock() - t < 0.1 do end
-ffi.C.execlp('lua5.4', 'lua5.4', '-e', 'local t = os.clock() while os.clock() - t < 0.1 do end', ffi.cast('char *', nil))"""
+ffi.C.execlp('lua5.4', 'lua5.4', '-e', 'local t = os.clock() while os.clock() - t < 0.5 do end', ffi.cast('char *', nil))"""
 
 
 def counts(samples, label):

@@ -92,7 +92,7 @@ def test_luajit(loop):
     assert check_addresses(text, loop.pid, exe) == 1
     verdict, text = c.of("proof")
     done, tried = map(int, re.search(r"proved on the live target: (\d+) of (\d+) walks came to their end", text).groups())
-    assert verdict == "ok" and 0 < done <= tried < 400 and tried - done <= 1, text
+    assert verdict == "ok" and 0 < done <= tried and tried - done <= 1, text
     assert loop.p.poll() is None
 
 
@@ -147,7 +147,7 @@ def test_verbose_of_a_command():
 def test_verbose_names_what_came_later():
     """Each VM: of a command's children, and after each exec. One that is found while its process is in exec is named
     again when the new program has its first sample."""
-    busy = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.15"
+    busy = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.6"
     r = vms.luabpf("-v", "-F", 500, "--", "sh", "-c", f"lua5.4 -e '{busy}'; exec luajit -e '{busy}'", stats=False)
     lines = list(dict.fromkeys(re.findall(r"^luabpf: pid (\d+): (/\S+): (.*); interpreter 0x", r.err, re.M)))
     assert r.code == 0 and len(lines) == 2 and len({pid for pid, _, _ in lines}) == 2, r.err

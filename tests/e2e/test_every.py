@@ -103,19 +103,21 @@ def test_intervals(tmp_path):
 
 def test_a_command_and_one_file(tmp_path):
     """Without %t the file is replaced, whole each time. The end is the command's."""
-    out = tmp_path / "x.folded"
+    out, enough = tmp_path / "x.folded", tmp_path / "enough"
     tool = vms.Luabpf("--every", "0.1", "-F", 1000, "-o", out, "--stats", tmp_path / "s.json", "--", "luajit", "-joff", "-e",
-                      LOOP.replace("true", "os.clock() < 0.5") + " os.exit(7)", stats=False)
+                      LOOP.replace("true", f"not io.open('{enough}')") + " os.exit(7)", stats=False)
     seen = {}
-    while tool.p.poll() is None:
+
+    def has_two():
         with contextlib.suppress(FileNotFoundError), open(out) as f:
             seen[os.fstat(f.fileno()).st_ino] = f.read()
-        time.sleep(0.01)
+        return len(seen) >= 2
+    vms.wait_until(has_two)
+    enough.touch()
     r = tool.done()
     assert r.code == 7, r
     stats = json.loads((tmp_path / "s.json").read_text())
     assert stats["ended_by"] == "targets-ended" and stats["samples"] < stats["run"]["samples"], stats
-    assert len(seen) >= 2
     for text in (*seen.values(), out.read_text()):
         assert not re.sub(r".* \d+\n", "", text), text
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
@@ -185,10 +187,12 @@ def test_what_is_no_file(tmp_path):
         r = vms.luabpf("-p", pids, "--every", "0.1", "-d", "0.25", "-f", "pprof", "-o", "/dev/full", stats=False)
         n = r.err.count("/dev/full: No space left on device")
         assert r.code == 1 and n >= 1 and f"{n} of {n} interval" in r.err, r
-        for file in [], ["-d", "0.5", "--stats", tmp_path / "s"], ["-d", "0.5", "--metrics", tmp_path / "m"]:
+        for file in [], ["--stats", tmp_path / "s"], ["--metrics", tmp_path / "m"]:
             tool = vms.Luabpf("-p", pids, "--every", "0.1", *file, stats=False).wait_banner()
             tool.p.stdout.close()
             tool.p.stdout = None
+            if file:
+                tool.wait_for("standard output: Broken pipe").wait_for("standard output: Broken pipe").signal()
             r = tool.done()
             assert r.code == 1 and (r.err.count("standard output: Broken pipe") > 1) == bool(file), r
 

@@ -121,9 +121,10 @@ def test_runs_can_be_compared(tmp_path):
     frames = []
     for _ in range(2):
         r = vms.luabpf("-F", 1000, "-f", "folded", "--", "luajit", "-e",
-                       "for i = 1, 2 do os.execute(\"luajit -e 'local c = os.clock() while os.clock() - c < 0.05 do end'\") end")
+                       "for i = 1, 2 do os.execute(\"luajit -e 'local c = os.clock() while os.clock() - c < 0.2 do end'\") end")
         assert r.code == 0, r
-        frames.append({line.split(";")[0] for line in r.out.splitlines() if re.search(r" \d+$", line) and ";" in line})
+        frames.append({line.split(";")[0] for line in r.out.splitlines() if re.search(r" \d+$", line) and ";" in line}
+                      - {"[unknown]"})  # of a child that ended before luabpf looked at it
     assert frames[0] == frames[1] and len(frames[0]) == 1, frames
     assert re.fullmatch(r"luajit\S*\+0x[0-9a-f]+", frames[0].pop()), frames
 
@@ -133,7 +134,7 @@ local function spin(n) local a = 0 for i = 1, n do a = a + i % 7 end return a en
 local M, clock, tb = {}, os.clock, string.rep
 function M.inco() local co = coroutine.wrap(function() spin(20000, 15000, tb, tb) end) co() end
 function M.inpc() local r = pcall(function() spin(20000, 15000, tb, tb) end) return r end
-local stop = clock() + 0.2
+local stop = clock() + 0.6
 while clock() < stop do M.inco() M.inpc() end
 """
 
@@ -152,7 +153,7 @@ def test_a_function_without_a_name_does_not_get_that_of_the_one_around_it(tmp_pa
             assert names.count(outer) == 1, names
             if "spin" in names:
                 inner[outer] += s.count
-    assert len(inner) == 2 and min(inner.values()) > 50, inner
+    assert len(inner) == 2 and min(inner.values()) > 50 * (1 - r.missing), inner
 
 
 SPIN = "function(n) local a = 0 for i = 1, n do a = a + i % 7 end return a end"
@@ -215,7 +216,7 @@ while clock() < stop do
   local n = 1000 + r % 2000 -- never the same: a round may take as long as the timer's period
   lap() a.go(1, 4 * n) lap("go1") a.go(2, 3 * n) lap("go2") b.stop(1, 2 * n) lap("stop1") b.stop(2, n) lap("stop2") c.other(1, n)
 end
-laps()
+laps() io.stderr:write("over\\n") io.read() -- so that its names can be read, however late luabpf is
 """
 
 
@@ -229,7 +230,8 @@ def test_stripped_modules(tmp_path, luajit2, vm, collect):
     seen = []
     for n in range(2):
         saved = tmp_path / f"{n}.pb.gz"
-        r = vms.luabpf("-F", HZ, "-o", saved, "--", *vm.argv, script, env=vm.env)
+        tool = vms.Luabpf("-F", HZ, "-o", saved, "--", *vm.argv, script, env=vm.env, stdin=subprocess.PIPE)
+        r = tool.wait_for("^over").wait_rounds().done()
         assert r.code == 0, r
         tops = collections.Counter()
         for s in pprof.Profile(saved).samples:

@@ -78,7 +78,7 @@ def test_memory_that_a_daemon_does_not_answer_for(silent, tmp_path):
 
 def test_a_signal_while_it_waits(silent):
     """The recording ends, although its reader cannot be killed."""
-    r = vms.record(silent, 0.2, "-jp=f")
+    r = vms.record(silent, 0.2, "-F", 1000, "-jp=f")
     assert r.code == 0 and r.stats["ended_by"] == "signal" and list(r.stats["lost_by_reason"]) == ["memory-waits"], r
 
 
@@ -88,7 +88,7 @@ def test_an_executable_file_that_a_daemon_does_not_answer_for(tmp_path):
         fs.go()
         assert fs.line() == "silent"
         t.go()
-        r = vms.record(t, 0.1, "-jp=f")
+        r = vms.record(t, 0.1, "-F", 1000, "-jp=f")
         said = vms.luabpf("doctor", "-p", t.pid, stats=False)
         for text in r.err, said.out:
             assert "/mnt/fs/file" in text and "its file system waits for a user's daemon (FUSE)" in text, (r, said)
@@ -105,7 +105,7 @@ def test_an_overlay_over_files_that_a_daemon_does_not_answer_for(tmp_path):
             fs.go()
             assert fs.line() == "silent"
             t.go()
-            tool = vms.Luabpf("-p", t.pid, "-jp=f").wait_banner()
+            tool = vms.Luabpf("-p", t.pid, "-F", 1000, "-jp=f").wait_banner()
             t.spend(0.1)
             tool.signal()
             r = tool.done()

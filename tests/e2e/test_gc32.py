@@ -34,12 +34,14 @@ def test_compiled(texluajit, workload):
     assert sum(result.unknown.values()) <= truth.allowed(result.in_lua, 0.003), result.unknown
 
 
-def test_the_first_one_loses_no_sample(texluajit):
-    """Under --all, whose programs are loaded by then, also that for a kind of VM that has not run yet."""
-    with vms.Luabpf("--all", "-F", HZ, "-f", "folded", "-o", "/dev/null") as tool:
+def test_the_first_one_loses_no_sample(texluajit, tmp_path):
+    """Of all processes of a name, whose programs are loaded by then, also that for a kind of VM that has not run yet. Under --all
+    samples of others are lost while the program of their kind is loaded."""
+    program = vms.link(tmp_path / "embed-first", vms.HOSTS / "embed")
+    with vms.Luabpf("--comm", program.name, "-F", HZ, "-f", "folded", "-o", "/dev/null") as tool:
         tool.wait_banner().wait_families()
         vm = vms.VMS32["host32-joff"]
-        with vms.Target([*vm.argv, vms.LUA / truth.DRIVER, vms.LUA / "calls.lua", 0.2], vm.env) as t:
+        with vms.Target([program, *vm.argv[1:], vms.LUA / truth.DRIVER, vms.LUA / "calls.lua", 0.5], vm.env) as t:
             t.ready()
             t.go()
             t.rest()

@@ -112,9 +112,9 @@ class Machine:
                 t.vm, t.workload = vms.VMS[vm], workload
                 good.append(t)
             tool = vms.Luabpf("--all", "-v", "-F", HZ, "-o", where / "all.pb.gz").wait_banner()
+            began = {name: t.cpu() for name, t in self.bad.items()}
             start("sh", "-c", SHORT).ready()
             forks = start(*STORM).ready()
-            began = {name: t.cpu() for name, t in self.bad.items()}
             for t in good:
                 t.go()
             for t in good:
@@ -122,9 +122,9 @@ class Machine:
             assert forks.line() == "done"
             for t in self.bad.values():
                 t.spend(0.05)
+            tool.signal()
             self.took = {name: t.cpu() - began[name] for name, t in self.bad.items()}
             alive = [name for name, t in self.bad.items() if t.p.poll() is None]
-            tool.signal()
             self.done = tool.done()
         assert alive == list(self.bad), "a target has harmed itself"
         assert self.done.code == 0, self.done

@@ -248,7 +248,7 @@ def test_closed_stderr(loop, tmp_path):
 
 def test_too_much_lost(loop):
     r = vms.record(loop, 0.1, "-F", 1000, "--max-lost", 5)
-    assert r.code == 0 and r.stats["samples"] > 50, r
+    assert r.code == 0 and r.stats["samples"] > 50 * (1 - r.missing), r
 
 
 def test_stripped_of_all_sections(tmp_path):

@@ -76,7 +76,7 @@ def test_traces_agree_with_jit_util(both):
         assert t["type"] == ("side" if want["parent_exit"] is not None else "stitched" if want["parent"] else "root")
         assert any(line["from"] <= want["start"][1] <= line["to"] for line in t["lines"])
     kinds = {t["linktype"] for t in vm["traces"]}
-    assert {"loop", "root", "stitch", "interpreter", "up-recursion"} <= kinds, kinds
+    assert {"loop", "root", "stitch", "interpreter"} <= kinds and kinds & {"up-recursion", "down-recursion"}, kinds
 
 
 def test_side_traces_are_where_exits_lead(both):
@@ -155,7 +155,7 @@ os.exit(7)
 
 def test_shares_of_time(root, tmp_path):
     """The shares of two loops are those of the time that they took. Each bound is five standard deviations (a false alarm
-    in 1.7 million), and 3 % of the samples for what the program's clock counts and samples do not."""
+    in 1.7 million), 3 % of the samples for what the program's clock counts and samples do not, and what the timer missed."""
     (tmp_path / "split.lua").write_text(SPLIT)
     r = vms.luabpf("traces", "-F", 1000, "--json", "--", "luajit", tmp_path / "split.lua", 2, stats=False)
     assert r.code == 7, r
@@ -169,7 +169,7 @@ def test_shares_of_time(root, tmp_path):
     assert shares["samples"] == sum(shares[k] for k in ("compiled", "interpreted", "c", "collector", "compiler"))
     assert loop["reason"].startswith("NYI: bytecode") and (loop["lines"]["from"], loop["lines"]["to"]) == (6, 8)
     want = took[0] / sum(took)
-    bound = 5 * math.sqrt(want * (1 - want) / n) + 0.03
+    bound = 5 * math.sqrt(want * (1 - want) / n) + 0.03 + max(0, 1 - n / (1000 * sum(took)))
     assert n > 300 and abs(sum(t["samples"] for t in traced) / n - want) < bound, (traced, shares, took)
     assert abs(loop["samples"] / n - (1 - want)) < bound, (loop, shares, took)
 
@@ -366,7 +366,8 @@ def test_annotated_source(root, tmp_path):
     assert re.search(r"\[1.*\] was FORL +\d+ => \d{4}; trace 1 starts: loop", forl)
     assert any(re.search(r"exit 1/\d+ -> trace 2", r) for r in rows)
     assert "    local g = function()" in rows and "      -- function's" not in rows
-    assert any(re.search(r"blacklisted: NYI: bytecode", r) and "was FORL" in r for r in rows), rows
+    # the recording that was the last one may have begun at the loop's end
+    assert any(re.search(r"blacklisted: (NYI: bytecode|leaving loop in root trace)", r) and "was FORL" in r for r in rows), rows
 
 
 ANNOTATED = """local function f(n)

@@ -217,7 +217,7 @@ class Done:
         and what the timer missed: all of that may have been here, but never most of what is here."""
         want = seconds * self.stats["requested_hz"]
         noise = 5 * math.sqrt(want) + ends * want + 5
-        missed = min(self.missing * (self.stats["samples"] + want), 0.7 * want)
+        missed = min(self.missing * (self.stats["samples"] + want), 0.95 * want)
         return -noise - idle * want - missed <= count - want <= noise
 
     def least(self, due, part=0.8):
@@ -287,6 +287,15 @@ class Luabpf:
             with contextlib.suppress(FileNotFoundError):
                 return "it_interval: (0, 200000000)" in info.read_text()
         wait_until(lambda: any(map(is_calm, Path(f"/proc/{self.p.pid}/fdinfo").iterdir())))
+        return self
+
+    def wait_rounds(self, n=4):
+        """Returns when it has waited for events so many times more: it has had a processor since."""
+        def waits():
+            status = Path(f"/proc/{self.p.pid}/status").read_text()
+            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
+        end = waits() + n
+        wait_until(lambda: waits() >= end)
         return self
 
     def signal(self, sig=signal.SIGINT):
