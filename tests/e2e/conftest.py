@@ -20,6 +20,8 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+# They judge recordings of all processes, or disturb these by thousands of processes and samples: one module at a time.
+ALL_PROCESSES = {"test_all", "test_hostile", "test_scene"}
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
@@ -48,7 +50,9 @@ def pytest_collection_modifyitems(items):
             names, params = ["results", "vm"], {"vm": params["vm"]}
         group = "-".join([item.module.__name__, *names, *(str(params[n]) for n in names if n in params)])
         if "texluajit" in item.fixturenames and params.get("vm", "host32").startswith("host32"):
-            names, group = ["texluajit"], "texluajit"  # test_gc32.py counts what is lost of all processes without GC64
+            names, group = ["texluajit"], "texluajit"  # which fetch_texluajit() makes: not in two processes at once
+        if item.module.__name__ in ALL_PROCESSES:
+            names, group = ["all processes"], "all-processes"
         if names:
             item.add_marker(pytest.mark.xdist_group(group))
             shared[item] = True
