@@ -13,16 +13,17 @@ import pytest
 
 import cgroups
 import pprof
+import truth
 import vms
 
 HZ = 2000
-ROUNDS, SECONDS = 6, 0.04
+ROUNDS, SECONDS = 6, 0.1
 NOBODY = pwd.getpwnam("nobody").pw_uid
 AS_NOBODY = ["setpriv", "--reuid", NOBODY, "--clear-groups"]
 WORK = """print('ready') io.stdout:flush() io.read()
 local chunk = (loadstring or load)('local x = 0 for i = 1, 1e4 do x = x + i % 7 end', '={}')
 local start = os.clock()
-repeat chunk() until os.clock() - start >= 0.2
+repeat chunk() until os.clock() - start >= 0.5
 print(os.clock() - start)"""
 
 
@@ -128,10 +129,10 @@ script() {  # NAME SECONDS: makes a file, if it has an argument, and works
         local c = (loadstring or load)('local x = 0 for i = 1, 1e4 do x = x + i % 7 end', '=$1')
         local t = os.clock() repeat c() until os.clock() - t >= $2" >$1.lua
 }
-script deleted 0.3
-script before 0.15
-script replaced 0.15
-script short 0.02
+script deleted 0.6
+script before 0.4
+script replaced 0.4
+script short 0.05
 cp $(command -v lua5.3) gone
 cp $(command -v luajit) program
 cp $(command -v lua5.1) new
@@ -153,7 +154,7 @@ IDLE = "print('ready') io.stdout:flush() io.read()"
 def test_container(root, tmp_path):
     """One that starts during the recording: programs that are deleted or replaced while they run, and short children.
     The same program outside its cgroup is not shown."""
-    due = {"deleted": 0.3, "before": 0.15, "replaced": 0.15, "short": 12 * 0.02}
+    due = {"deleted": 0.6, "before": 0.4, "replaced": 0.4, "short": 12 * 0.05}
     with contextlib.ExitStack() as stack:
         box = stack.enter_context(cgroups.cgroup("box"))
         outside = stack.enter_context(vms.Target(["lua5.4", "-e", WORK.format("outside")])).ready()
@@ -178,16 +179,16 @@ def test_container(root, tmp_path):
     unknown = r.stats["lost_by_reason"].get("unrecognised", 0)
     for name, seconds in due.items():
         assert vms.is_all_time(shown[name], seconds, HZ, unknown), (name, shown, r)
-    # a child whose samples are all lost has 0.02 * HZ less one at least
-    assert 12 - len(pids["short"]) <= unknown / (0.02 * HZ - 1) and not set.union(*pids.values()) & {str(outside.pid)}
+    # a child whose samples are all lost has 0.05 * HZ less one at least
+    assert 12 - len(pids["short"]) <= unknown / (0.05 * HZ - 1) and not set.union(*pids.values()) & {str(outside.pid)}
 
 
 def test_families_that_appear(root, tmp_path):
     """No Lua matches when it begins. The programs for LuaJIT and PUC Lua are loaded in the background then: no sample is lost for
-    them. Of the first process of each all is sampled that runs once it was found, 0.2 s of a function, and nothing is outside Lua."""
+    them. Of the first process of each all is sampled that runs once it was found, 0.5 s of a function, and nothing is outside Lua."""
     work = """repeat for i = 1, 1e5 do end until io.open("{0}")
         local c = (loadstring or load)("local x = 0 for i = 1, 1e4 do x = x + i % 7 end", "={1}")
-        local t = os.clock() repeat c() until os.clock() - t >= 0.2"""
+        local t = os.clock() repeat c() until os.clock() - t >= 0.5"""
     with cgroups.cgroup("box") as box:
         tool = vms.Luabpf("-v", "--cgroup", box, "-F", HZ, "-o", tmp_path / "p.pb.gz").wait_banner().wait_families()
         for vm in (["luajit", "-joff"], ["lua5.4"]):
@@ -202,10 +203,11 @@ def test_families_that_appear(root, tmp_path):
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
         shown.update({f.file: s.count for f in s.stack})
     for name in "=luajit", "=lua5.4":
-        assert vms.is_all_time(shown[name], 0.2, HZ), (shown, r)
-    assert {reason for reason, n in r.stats["lost_by_reason"].items() if n} <= {"unrecognised"}, r
+        assert vms.is_all_time(shown[name], 0.5, HZ), (shown, r)
+    lost = {reason: n for reason, n in r.stats["lost_by_reason"].items() if n and reason != "unrecognised"}
+    assert set(lost) <= {"stack-changing"} and sum(lost.values()) <= truth.allowed(r.stats["samples"]), r
     # a process that ends is outside Lua
-    assert r.stats["outside_lua"] <= 0.02 * r.stats["samples"], r
+    assert r.stats["outside_lua"] <= truth.allowed(r.stats["samples"], 0.02), r
 
 
 # luabpf in a cgroup namespace whose root is that of the test, and with the file system of it at "$1"

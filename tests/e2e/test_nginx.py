@@ -35,8 +35,9 @@ class Nginx(vms.Target):
         super().__init__([vms.link(tmp / name, usr / "sbin/nginx"), "-p", tmp, "-c", conf, "-e", "stderr"],
                          {"LD_LIBRARY_PATH": f"{usr}/{vms.MULTIARCH}"})
         vms.wait_until(lambda: service.ask(self.path))
-        self.workers = [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
-        assert len(self.workers) == 2, self.workers
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        vms.wait_until(lambda: len(children.read_text().split()) == 2)  # the first may answer before there is a second
+        self.workers = [int(pid) for pid in children.read_text().split()]
 
     def __exit__(self, *exc):
         self.p.terminate()  # the master ends its workers

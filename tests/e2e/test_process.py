@@ -234,8 +234,8 @@ ffi.C.execvp("lua5.4", ffi.new("const char *[4]", {{"lua5.4", "-e",
     by = chunks(pprof.Profile(tmp_path / "p.pb.gz"))
     assert r.fits(sum(n for stack, n in by.items() if "=after" in stack), 0.2), (by, r)
     assert r.stats["resolved"] >= r.least(4000 * before), r
-    lost = {reason for reason, n in r.stats["lost_by_reason"].items() if n}
-    assert lost <= {"unrecognised", "vm-family-loading"}, r
+    lost = {reason: n for reason, n in r.stats["lost_by_reason"].items() if n and reason not in ("unrecognised", "vm-family-loading")}
+    assert set(lost) <= {"stack-changing"} and sum(lost.values()) <= truth.allowed(r.stats["samples"]), r
 
 
 SERVER = """
@@ -564,8 +564,10 @@ while os.clock() - t < 0.15 do later_a() later_b() end
         profile = pprof.Profile(saved)
         names = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.LUA}
         assert names == {f"{path}:0", "at_once", "later_a", "later_b"}, (n, names, r)
-        builtin = {f.name for s in profile.samples for f in s.stack if f.kind == pprof.BUILTIN}
-        assert builtin <= {"os.clock", "io.method.__gc"}, (n, builtin)  # at its end the VM closes its files
+        # without a Lua function: the interpreter's start, where -joff calls jit.off, and its end, where the VM closes its files
+        builtin = {f.name for s in profile.samples if any(f.kind == pprof.LUA for f in s.stack)
+                   for f in s.stack if f.kind == pprof.BUILTIN}
+        assert builtin <= {"os.clock"}, (n, builtin)
         assert r.stats["lost"] <= 1, (n, r)
         assert r.stats["outside_lua"] < 0.1 * r.stats["samples"], (n, r)
 
@@ -701,7 +703,7 @@ def test_short_children_of_known_files(tmp_path, interpreter, hz):
     """
     A file that was looked into once is recognised at exec: what starts 100 or 200 children of 6 ms loses at most 2 %.
 
-    The first child is looked at by user space: its samples, 10 ms of them at most where children overlap
+    The first child is looked at by user space: its samples, 40 ms of them at most where luabpf is late or children overlap
     with the look, come on top. The bound is that share, with 5 standard deviations.
 
     Each event that the kernel delivered is a sample that is counted. So a child that does not appear had all of its samples,
@@ -720,7 +722,7 @@ def test_short_children_of_known_files(tmp_path, interpreter, hz):
         names.update({f.name: s.count for f in s.stack if f.name.startswith("busy_")})
         pids.add(s.labels["pid"])
     cpu = sum(float(line.split()[1]) for line in r.err.splitlines() if line.startswith("cpu "))
-    first = 0.01 * hz
+    first = 0.04 * hz
     lost = r.stats["lost"]
     assert lost <= 0.02 * r.stats["samples"] + first + 5 * math.sqrt(0.02 * r.stats["samples"] + first), r
     # os.clock() counts the start of the program, too, which is outside Lua; Lua takes 6 ms of it at least
@@ -810,12 +812,12 @@ def test_child_with_a_vm_that_is_not_known(tmp_path):
     of_later = tmp_path / "lua5.6"
     of_later.write_bytes(Path(shutil.which("lua5.4")).read_bytes().replace(b"$LuaVersion: Lua 5.4.", b"$LuaVersion: Lua 5.6."))
     of_later.chmod(0o755)
-    text = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.2"
+    text = "local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t >= 0.5"
     r = vms.luabpf("-F", 2000, "--", "sh", "-c", f"{of_later} -e '{text}'; lua5.4 -e '{text}'; exit 0")
     assert r.code == 0, r
     lost = r.stats["lost_by_reason"]
-    assert r.stats["resolved"] > 0 and r.stats["resolved"] + lost.get("unrecognised", 0) > r.least(400), r
-    assert lost["not-sampled"] > r.least(400), r
+    assert r.stats["resolved"] > 0 and r.stats["resolved"] + lost.get("unrecognised", 0) > r.least(1000), r
+    assert lost.get("not-sampled", 0) > 0 and lost["not-sampled"] + lost.get("unrecognised", 0) > r.least(1000), r
     assert re.search(rf"{of_later} \(in pid \d+\): PUC Lua 5\.6\.\d+ \(lua_ident\): this release is not known", r.err), r
 
 
@@ -826,7 +828,7 @@ def test_interrupt_reaches_command_and_report_is_written(tmp_path):
     vms.wait_until((tmp_path / "worked").exists)
     os.killpg(tool.p.pid, signal.SIGINT)
     r = tool.done()
-    assert "x.lua:0" in r.out and r.stats["samples"] > 60, r
+    assert "x.lua:0" in r.out and r.stats["samples"] > r.least(150), r
     assert r.code in (0, 130, 1), r
 
 
@@ -834,7 +836,7 @@ def test_duration_leaves_command_running(tmp_path):
     """-d with a command: the report comes while the command runs, which is not killed."""
     path = script(tmp_path, f"repeat for i = 1, 1e5 do end until io.open('{tmp_path}/reported') or os.clock() > {vms.HANG}")
     done, report = tmp_path / "done", tmp_path / "report"
-    tool = vms.Luabpf("-F", 1000, "-d", 0.3, f"-jp=f,{report}", "--", "sh", "-c",
+    tool = vms.Luabpf("-F", 1000, "-d", 1, f"-jp=f,{report}", "--", "sh", "-c",
                       f"luajit {shlex.quote(str(path))}; echo $? >{shlex.quote(str(done))}")
     vms.wait_until(lambda: report.exists() and "%" in report.read_text())
     assert not done.exists()
@@ -845,18 +847,18 @@ def test_duration_leaves_command_running(tmp_path):
 
 
 def test_short_children_side_by_side(tmp_path):
-    """Each child of a parallel test runner is there. It works for 45 ms of CPU time: at 100 Hz that is four whole runs of ten events,
+    """Each child of a parallel test runner is there. It works for 95 ms of CPU time: at 100 Hz that is nine whole runs of ten events,
     each with a sample, of which the timer may miss some, and one may be lost as it starts. All share one CPU, so that none begins a run anew on another. The first one takes the time until the
     interpreter is known."""
     def work(name, seconds):
         script(tmp_path, f"local function {name}() local x = 0 for i = 1, 1e4 do x = x + i % 7 end end local t = os.clock() "
                f"while os.clock() - t < {seconds} do {name}() end", f"{name}.lua")
-    names = [f"job_{n}" for n in range(64)]
+    names = [f"job_{n}" for n in range(32)]
     work("first", 0.3)
     for name in names:
-        work(name, 0.045)
+        work(name, 0.095)
     run = tmp_path / "run.sh"
-    run.write_text(f"cd {shlex.quote(str(tmp_path))}; lua5.4 first.lua; seq 0 63 | taskset -c 0 xargs -P4 -I@ lua5.4 job_@.lua\n")
+    run.write_text(f"cd {shlex.quote(str(tmp_path))}; lua5.4 first.lua; seq 0 31 | taskset -c 0 xargs -P4 -I@ lua5.4 job_@.lua\n")
     saved = tmp_path / "p.pb.gz"
     r = vms.luabpf("-F", 100, "-o", saved, "--", "sh", run)
     assert r.code == 0, r

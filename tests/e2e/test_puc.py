@@ -153,7 +153,7 @@ def test_launch(tmp_path, v):
     assert r.code == 0, r
     report = r.out[r.out.index("}\n") + 2:]  # after what the script printed
     assert re.match(r"\d+%  \S", report), r
-    assert r.stats["resolved"] > r.least(400) and r.stats["lost"] <= 1, r
+    assert r.stats["resolved"] > r.least(400) and r.stats["lost"] <= truth.allowed(r.stats["samples"]), r
 
 
 @each
@@ -212,7 +212,7 @@ end
         assert named <= {"os.clock"}, (n, named)
         opened = {f.name for s in starting for f in s.stack[1:]}
         assert all(name.startswith("luaopen_") for name in opened), (n, opened)
-        assert sum(s.count for s in starting) <= 5, (n, starting)  # the end, too
+        assert sum(s.count for s in starting) <= 10, (n, starting)  # the end, too
         assert r.stats["lost"] <= 1, (n, r)
         assert r.stats["outside_lua"] < 0.1 * r.stats["samples"], (n, r)
 

@@ -53,7 +53,10 @@ def test_lua_that_is_loaded_later(vm):
 
 
 def test_lua_that_is_there(loop):
-    r = vms.luabpf("-p", loop.pid, "--wait", "-d", 0.2)
+    tool = vms.Luabpf("-p", loop.pid, "--wait").wait_banner()
+    loop.spend(0.2)
+    tool.signal()
+    r = tool.done()
     assert r.code == 0 and "no Lua yet" not in r.err and r.stats["samples"], r
 
 
