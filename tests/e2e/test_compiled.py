@@ -13,7 +13,8 @@ import vms
 SCRIPT = vms.LUA / "compiled.lua"
 SECONDS = 0.6  # of CPU time: 6000 samples; bounds are five standard deviations of these (truth.py)
 HZ = 10000
-WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "unrolled", "metatype"]
+WORKLOADS = ["lines", "functions", "objects", "metamethods", "protected", "tailed", "varargs", "branches", "ffi", "unrolled", "metatype",
+             "roots", "texts"]
 BUILDS = ["luajit-jon", "luajit2-jon", "host32-jon"]  # the third: without GC64, and of 2017, without mcofs
 SHARED = "host-jon"  # the first build's JIT compiler, as a shared library: a few workloads will do
 

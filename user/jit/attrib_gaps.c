@@ -10,6 +10,7 @@
 
 #include "attrib_gaps.h"
 #include "base/cleanup.h"
+#include "builtin.h"
 #include "lua/lj/bc.h"
 
 const op_set lj_trace_arith[5] = {
@@ -57,7 +58,8 @@ static op_set made_by(const struct lj_trace *t, int32_t step)
 	case LJ_BC_CALLM:
 	case LJ_BC_CALLT:
 	case LJ_BC_CALLMT:
-		return lj_step_enters(t, (uint32_t)step) ? 0 : BUILTIN | STORES | LOADS | OPS(ALEN);
+		return lj_step_enters(t, (uint32_t)step) ? 0
+							 : lj_builtin_ops(t->history[step].builtin);
 	case LJ_BC_FORL:
 	case LJ_BC_IFORL:
 		return OPS(ADD) | OPS(ADDOV);

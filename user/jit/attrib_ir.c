@@ -268,7 +268,8 @@ static void step_concat(struct sim *l, const struct lj_tframe *f, uint32_t ins, 
 		l->t->history[l->step].folded = true;
 		*dst = lj_value_object(0, LJ_IRT_STR);
 	} else {
-		lj_step_result(l, dst, lj_step_buffer(l, lj_value_slot(l, f, lj_bc_c(ins))));
+		lj_step_result(l, dst,
+			       lj_step_buffer(l, f, lj_bc_b(ins), lj_bc_c(ins) - lj_bc_b(ins) + 1));
 	}
 }
 
@@ -338,9 +339,7 @@ static bool step_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		step_arith(l, va, vb, vc, op - LJ_BC_ADDVV);
 		return true;
 	case LJ_BC_POW:
-		lj_step_result(l, va,
-			       lj_value_find(l, lj_step_is,
-					     OPS(POW) | OPS(MUL) | OPS(FPMATH) | CALLS, vb, NULL));
+		*va = lj_step_power(l, vb, vc);
 		return true;
 	case LJ_BC_CAT:
 		step_concat(l, f, ins, va);
@@ -485,6 +484,7 @@ void lj_label_step(struct sim *l, int next_frame, uint32_t next_pc)
 	l->enters = next_frame >= 0 && !next_pc && next_frame != (int)t->history[l->step].frame;
 	l->t->history[l->step].folded = 0;
 	l->t->history[l->step].pure = 0;
+	l->t->history[l->step].builtin = 0;
 	lj_value_range(l, l->step, &l->lo, &l->hi);
 	step_one(l);
 }

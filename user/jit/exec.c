@@ -96,21 +96,6 @@ void lj_step_stored(struct sim *l, uint32_t at, struct value *v)
 	lj_value_store(l, at, v);
 }
 
-/* True if v was appended last to the buffer of a string. Constants are folded. */
-static bool is_put_last(const struct sim *l, const struct lj_ins *str, const struct value *v)
-{
-	const struct lj_trace *t = l->t;
-	const struct lj_ins *put;
-
-	if (str->op1 <= LJ_REF_BIAS || lj_ins_at(t, str->op1)->o != LJ_IR_BUFPUT)
-		return false;
-	put = lj_ins_at(t, str->op1);
-	return v->kind == VAL_UNKNOWN
-		       ? put->op2 > LJ_REF_BIAS
-		       : lj_value_is(l, v, put->op2) || (put->op2 > LJ_REF_BIAS &&
-							 lj_ins_at(t, put->op2)->o == LJ_IR_TOSTR);
-}
-
 uint32_t lj_step_next(struct sim *l, uint8_t o)
 {
 	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
@@ -139,24 +124,102 @@ static uint32_t put_alone(const struct sim *l, uint32_t hdr, uint32_t str)
 	return put;
 }
 
+/* True if a value is one of the IR's: no constant, and known. */
+static bool is_computed(const struct value *v)
+{
+	return v->kind == VAL_REF || v->kind == VAL_ENTRY_SLOT || v->kind == VAL_PLACE;
+}
+
+/* True if reference ref certainly is one of the n values in f's locals from `first` on: itself, as a string, or an
+ * address that is computed from it. */
+static bool is_one_of(struct sim *l, uint32_t ref, const struct lj_tframe *f, uint32_t first,
+		      uint32_t n)
+{
+	uint32_t strips = 4, i;
+
+	while (strips-- && ref > LJ_REF_BIAS && lj_ref_ok(l->t, ref)) {
+		const struct lj_ins *ir = lj_ins_at(l->t, ref);
+
+		for (i = 0; i < n; i++) {
+			const struct value *v = lj_value_slot(l, f, first + i);
+
+			if (is_computed(v) && lj_value_is(l, v, ref))
+				return true;
+		}
+		l->visits += n;
+		if (!lj_step_is(l->t, ir, OPS(TOSTR) | OPS(ADD) | OPS(FLOAD) | OPS(STRREF)))
+			return false;
+		ref = ir->op1;
+	}
+	return false;
+}
+
+bool lj_step_takes(struct sim *l, uint32_t ref, const struct lj_tframe *f, uint32_t first,
+		   uint32_t n)
+{
+	const struct lj_ins *ir = lj_ins_at(l->t, ref);
+	uint32_t chain = ARGUMENTS;
+
+	while (chain--) {
+		if (lj_ir_op2_is_ref(ir->o) && is_one_of(l, ir->op2, f, first, n))
+			return true;
+		if (!lj_ir_op1_is_ref(ir->o) || !lj_ref_ok(l->t, ir->op1))
+			return false;
+		if (lj_ins_at(l->t, ir->op1)->o != LJ_IR_CARG)
+			return is_one_of(l, ir->op1, f, first, n);
+		ir = lj_ins_at(l->t, ir->op1);
+	}
+	return false;
+}
+
+/* True if one of these values can be looked for: it is known, and no constant. */
+static bool knows_one(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (is_computed(lj_value_slot(l, f, first + i)))
+			return true;
+	return false;
+}
+
+/* True if an instruction in [from, to] takes one of the values; so may any if none is known. */
+static bool may_make(struct sim *l, uint32_t from, uint32_t to, const struct lj_tframe *f,
+		     uint32_t first, uint32_t n)
+{
+	if (!knows_one(l, f, first, n))
+		return true;
+	for (; from <= to; from++)
+		if (lj_step_takes(l, from, f, first, n))
+			return true;
+	return false;
+}
+
 /* Labels all unlabelled instructions from the buffer's start on (rec_cat, recff_format). */
-uint32_t lj_step_buffer(struct sim *l, const struct value *last)
+uint32_t lj_step_buffer(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t n)
 {
 	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
-	uint32_t put = hdr && !last ? put_alone(l, hdr, str) : 0;
+	uint32_t put = hdr ? put_alone(l, hdr, str) : 0;
 
-	if (put) {
+	if (put && may_make(l, hdr, put, f, first, n)) {
 		for (ref = hdr; ref <= put; ref++)
 			lj_claim_ref(l, ref);
 		ref = lj_ins_at(l->t, put)->op2;
 		return ref > LJ_REF_BIAS ? ref : 0;
 	}
-	if (!str || (last && !is_put_last(l, lj_ins_at(l->t, str), last)))
-		return 0;
-	ref = lj_ins_at(l->t, str)->op2;
-	for (ref = ref > l->lo ? ref : l->lo; ref <= str; ref++)
-		lj_claim_ref(l, ref);
-	return str;
+	for (; str && str < l->hi; str++) {
+		const struct lj_ins *ir = lj_ins_at(l->t, str);
+
+		if (ir->o != LJ_IR_BUFSTR || *lj_label_of(l->t, str) >= 0)
+			continue;
+		hdr = ir->op2 > l->lo ? ir->op2 : l->lo;
+		if (!may_make(l, hdr, str, f, first, n))
+			continue;
+		for (ref = hdr; ref <= str; ref++)
+			lj_claim_ref(l, ref);
+		return str;
+	}
+	return 0;
 }
 
 uint64_t lj_step_string(const struct lj_trace *t, int32_t step, uint32_t i)

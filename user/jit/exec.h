@@ -50,6 +50,9 @@ void lj_step_load(struct sim *l, struct value *v);
 bool lj_step_folds(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out);
 
+/* Returns x to the power y (lj_opt_narrow_pow, simplify_numpow_k, lj_opt_split_pow). */
+struct value lj_step_power(struct sim *l, struct value *x, struct value *y);
+
 /* Returns the bit operation on the first two arguments. 0: not known. */
 uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op_set ops);
 
@@ -60,9 +63,13 @@ void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 /* Returns the step's next unlabelled instruction of this operation; 0: none. */
 uint32_t lj_step_next(struct sim *l, uint8_t o);
 
-/* Returns the string made in a buffer to which `last` was appended last (NULL: any value). 0:
- * none. */
-uint32_t lj_step_buffer(struct sim *l, const struct value *last);
+/* True if instruction ref certainly takes one of the n values in f's locals from `first` on: as operand, or among the
+ * arguments of a call. Constants do not count. */
+bool lj_step_takes(struct sim *l, uint32_t ref, const struct lj_tframe *f, uint32_t first,
+		   uint32_t n);
+
+/* Returns the string that is made of these values in a buffer. 0: none. */
+uint32_t lj_step_buffer(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t n);
 
 /* Returns a new cdata; 0: none. */
 uint32_t lj_step_new_cdata(struct sim *l);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lua/lj/table.h"
+#include "builtin.h"
 #include "callee.h"
 #include "exec.h"
 #include "lua/lj/bc.h"
@@ -19,33 +20,6 @@ static struct value selected(struct sim *l, const struct lj_tframe *f, uint32_t 
 	if (n > 0 && which->kind == VAL_NUM && which->num >= 1 && which->num < n && n <= ARGUMENTS)
 		return *lj_value_arg(l, f, ins, (uint32_t)which->num);
 	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
-}
-
-/* Returns the operations of a function of bit; for other functions BUILTIN. */
-static op_set ops_of(const char *name)
-{
-	static const struct {
-		const char *name;
-		op_set ops;
-	} bits[] = {
-		{"bit.tobit", OPS(TOBIT)},
-		{"bit.bnot", OPS(BNOT) | OPS(BXOR)},
-		{"bit.bswap", OPS(BSWAP)},
-		{"bit.lshift", OPS(BSHL)},
-		{"bit.rshift", OPS(BSHR)},
-		{"bit.arshift", OPS(BSAR)},
-		{"bit.rol", OPS(BROL) | OPS(BROR)},
-		{"bit.ror", OPS(BROL) | OPS(BROR)},
-		{"bit.band", OPS(BAND)},
-		{"bit.bor", OPS(BOR)},
-		{"bit.bxor", OPS(BXOR)},
-	};
-	size_t i;
-
-	for (i = 0; name && i < sizeof(bits) / sizeof(bits[0]); i++)
-		if (!strcmp(name, bits[i].name))
-			return bits[i].ops;
-	return BUILTIN;
 }
 
 /* rawget(): the value under a key in a table. */
@@ -97,11 +71,42 @@ static bool takes_many(uint8_t o)
 	return (o >= LJ_IR_BAND && o <= LJ_IR_BXOR) || o == LJ_IR_MIN || o == LJ_IR_MAX;
 }
 
+/* True if a built-in function may have become the instruction. One that is another function's result is not, though
+ * the operation may be the same: which C function is called is not known. */
+static bool is_made_by(const struct lj_trace *t, const struct lj_ins *ir, op_set builtin)
+{
+	int32_t step = *lj_label_of(t, t->nk + (uint32_t)(ir - t->ir));
+
+	return lj_builtin_is((uint32_t)builtin, ir->o, ir->op2) &&
+	       (builtin || !lj_step_is(t, ir, LOADS | STORES | OPS(ALEN))) &&
+	       (step < 0 || !lj_step_is(t, ir, CALLS | OPS(FPMATH)) ||
+		!lj_bc_is_call(lj_step_ins(t, (uint32_t)step)) ||
+		t->history[step].builtin == builtin);
+}
+
+/* Returns the next call of a C function that takes one of the arguments; 0: none. */
+static uint32_t find_call(struct sim *l, const struct lj_tframe *f, uint32_t ins)
+{
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+	int n = lj_calls_arguments(l, ins);
+
+	l->visits += l->hi > ref ? l->hi - ref : 0;
+	for (; n > 0 && ref < l->hi; ref++)
+		if (lj_step_is(l->t, lj_ins_at(l->t, ref), CALLS) && *lj_label_of(l->t, ref) < 0 &&
+		    lj_step_takes(l, ref, f, lj_bc_a(ins) + lj_frame_slots(l->t), (uint32_t)n)) {
+			lj_claim_ref(l, ref);
+			return ref;
+		}
+	return 0;
+}
+
 /* Returns the result of a built-in function that becomes code; 0: not known. */
 static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			     struct value *arg, const char *name)
 {
-	op_set ops = ops_of(name);
+	uint32_t builtin = l->t->history[l->step].builtin;
+	op_set ops = lj_builtin_ops(builtin);
+	bool bits = name && !strncmp(name, "bit.", 4);
 	int n = lj_calls_arguments(l, ins), i;
 	struct value first = lj_value_number(1);
 	uint32_t of, ref = 0;
@@ -109,10 +114,12 @@ static uint32_t find_builtin(struct sim *l, const struct lj_tframe *f, uint32_t 
 
 	if (lj_value_type(l, arg) == LJ_IRT_STR && begins_at_character(name))
 		ref = find_character(l, arg, n > 1 ? lj_value_arg(l, f, ins, 1) : &first, 0);
-	if (!ref && ops != BUILTIN && n >= 2)
+	if (!ref && bits && n >= 2)
 		ref = lj_step_bits(l, f, ins, ops);
-	else if (!ref && arg->kind != VAL_UNKNOWN)
-		ref = lj_value_find(l, lj_step_is, ops, arg, NULL);
+	else if (!ref && arg->kind != VAL_UNKNOWN && (builtin || !name))
+		ref = lj_value_find(l, is_made_by, builtin, arg, NULL);
+	if (!ref && ops & CALLS)
+		ref = find_call(l, f, ins);
 	if (!ref)
 		return 0;
 	o = lj_ins_at(l->t, ref)->o;
@@ -148,17 +155,43 @@ static struct value not_converted(struct sim *l, const struct value *arg)
 	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
+/* True if the function's string is made in a buffer. A single character is not. */
 static bool makes_in_buffer(const char *name, int arguments)
 {
-	static const char *const names[] = {"string.upper",  "string.lower", "string.reverse",
-					    "string.format", "string.rep",   "table.concat",
-					    "bit.tohex"};
-	size_t i;
+	return lj_builtin_in_buffer(lj_builtin(name)) &&
+	       (strcmp(name, "string.char") != 0 || arguments > 1);
+}
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
+/* True for a string.format() whose string is one value's: its format is a single directive. */
+static bool formats_one(const struct sim *l, const struct value *format)
+{
+	static const char *const single[] = {"%d", "%i", "%s", "%c"};
+	char text[3] = "";
+	uint32_t len, i;
+
+	if (format->kind != VAL_OBJ || format->type != LJ_IRT_STR || !format->obj ||
+	    mem_read(l->mem, &len, sizeof(len), format->obj + l->t->lj.str_len) || len != 2 ||
+	    mem_read(l->mem, text, 2, format->obj + lj_str_text(&l->t->lj)))
+		return false;
+	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+		if (!strcmp(text, single[i]))
 			return true;
-	return !strcmp(name, "string.char") && arguments > 1;
+	return false;
+}
+
+/* Returns the string that a function makes in a buffer, or of one value without it. */
+static uint32_t find_string(struct sim *l, const struct lj_tframe *f, uint32_t ins,
+			    const char *name)
+{
+	uint32_t n = (uint32_t)lj_calls_arguments(l, ins), skip;
+	struct value *one = lj_value_arg(l, f, ins, 1);
+
+	skip = n > 1 && !strcmp(name, "string.format"); /* the format is folded */
+	if (!skip || n != 2 || !formats_one(l, lj_value_arg(l, f, ins, 0)))
+		return lj_step_buffer(l, f, lj_bc_a(ins) + lj_frame_slots(l->t) + skip, n - skip);
+	return lj_value_type(l, one) == LJ_IRT_STR ? lj_value_ref(l, one)
+	       : one->kind == VAL_UNKNOWN	   ? 0
+					  : lj_value_find(l, lj_step_is, OPS(TOSTR), one, NULL);
 }
 
 /* True for strings computed from constants: folded to constants, whose content is not computed. */
@@ -183,6 +216,7 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	struct value *arg = lj_value_arg(l, f, ins, 0), made = {.kind = VAL_UNKNOWN, .by = l->step};
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 
+	l->t->history[l->step].builtin = lj_builtin(name) & 0x7f;
 	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
 		return made;
 	if (name && (!strcmp(name, "setmetatable") || !strcmp(name, "assert") ||
@@ -198,11 +232,13 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	if (name && is_folded(l, f, ins, name))
 		return lj_value_object(0, LJ_IRT_STR);
 	if (name && makes_in_buffer(name, lj_calls_arguments(l, ins))) {
-		ref = lj_step_buffer(l, NULL);
+		ref = find_string(l, f, ins, name);
 		if (ref)
 			lj_value_set(&made, ref);
 		return made;
 	}
+	if (name && !strcmp(name, "math.pow") && lj_calls_arguments(l, ins) == 2)
+		return lj_step_power(l, arg, lj_value_arg(l, f, ins, 1));
 	if (name && !strcmp(name, "rawget"))
 		return raw_value(l, f, ins);
 	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||
@@ -212,9 +248,9 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		ref = find_builtin(l, f, ins, arg, name);
 	if (ref)
 		lj_value_set(&made, ref);
-	else if (ops_of(name) == OPS(TOBIT))
+	else if (name && !strcmp(name, "bit.tobit"))
 		return not_converted(l, arg);
-	else if (ops_of(name) == OPS(BAND))
+	else if (name && !strcmp(name, "bit.band"))
 		made.bits_of =
 			lj_value_ref(l, arg->kind == VAL_NUM ? lj_value_arg(l, f, ins, 1) : arg);
 	return made;

@@ -95,6 +95,39 @@ static bool constant_number(const struct sim *l, const struct value *arg, int n,
 	return !*end;
 }
 
+static bool is_root(const struct lj_trace *t, const struct lj_ins *ir, op_set is_root)
+{
+	(void)t;
+	return ir->o == LJ_IR_FPMATH &&
+	       (is_root ? ir->op2 == LJ_IRFPM_SQRT : ir->op2 > LJ_IRFPM_SQRT);
+}
+
+struct value lj_step_power(struct sim *l, struct value *x, struct value *y)
+{
+	struct value made = {.kind = VAL_UNKNOWN, .by = l->step, .number = true};
+	uint32_t ref;
+
+	if (y->kind == VAL_NUM && (x->kind == VAL_NUM || y->num == 0 || y->num == 1)) {
+		l->t->history[l->step].folded = true;
+		return y->num == 1 ? *x : lj_value_number(y->num == 0 ? 1 : pow(x->num, y->num));
+	}
+	ref = lj_value_find(l, lj_step_is, OPS(POW), x, y);
+	if (!ref && y->kind == VAL_NUM && y->num == 0.5)
+		ref = lj_value_find(l, is_root, true, x, NULL);
+	if (!ref && y->kind == VAL_NUM) /* x^2, or the first step to a higher power */
+		ref = lj_value_find(l, lj_step_is, OPS(MUL), x, x);
+	if (ref && lj_ins_at(l->t, ref)->o == LJ_IR_MUL && y->num != 2)
+		return made;
+	if (!ref) { /* older builds: 2^(y * log2(x)) */
+		ref = lj_value_find(l, is_root, false, x, NULL);
+		ref = ref ? lj_step_through(l, OPS(MUL), ref, NULL) : 0;
+		ref = ref ? lj_step_through(l, OPS(FPMATH), ref, NULL) : 0;
+	}
+	if (ref)
+		lj_value_set(&made, ref);
+	return made;
+}
+
 static bool folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
 		   struct value *out)
 {

@@ -52,7 +52,8 @@ struct lj_tframe {
 /* One instruction that was recorded, in order. */
 struct bc_event {
 	uint32_t pc;
-	uint32_t frame : 29;
+	uint32_t frame : 22;
+	uint32_t builtin : 7;	/* it calls this built-in function (lj_builtin()); 0: not known */
 	uint32_t folded : 1;	/* its result was folded to a constant: it left no IR */
 	uint32_t pure : 1;	/* it calls a built-in function that stores nothing */
 	uint32_t ambiguous : 1; /* another path to the next snapshot is as likely */

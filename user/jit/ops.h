@@ -15,10 +15,4 @@ _Static_assert(LJ_IR__MAX <= 128, "a set of operations");
 #define STORES (OPS(ASTORE) | OPS(HSTORE) | OPS(USTORE) | OPS(FSTORE) | OPS(XSTORE))
 #define CALLS (OPS(CALLN) | OPS(CALLA) | OPS(CALLL) | OPS(CALLS) | OPS(CALLXS))
 
-/* Operations of built-in functions: of math, bit, string. */
-#define BUILTIN                                                                                    \
-	(CALLS | OPS(FPMATH) | OPS(ABS) | OPS(MIN) | OPS(MAX) | OPS(POW) | OPS(LDEXP) |            \
-	 OPS(BNOT) | OPS(BSWAP) | OPS(BAND) | OPS(BOR) | OPS(BXOR) | OPS(BSHL) | OPS(BSHR) |       \
-	 OPS(BSAR) | OPS(BROL) | OPS(BROR) | OPS(TOSTR) | OPS(STRTO) | OPS(SNEW) | OPS(STRREF))
-
 #endif

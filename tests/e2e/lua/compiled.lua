@@ -226,6 +226,47 @@ do
   end
 end
 
+-- built-in functions that leave no instruction, before some that do: these are counted, square roots and numbers
+do
+  local sqrt, format = math.sqrt, string.format
+  local function checked(x)
+    if type(x) ~= "number" then error("a number") end
+    return x
+  end
+  local function same(x)
+    return rawequal(x, x) and x
+  end
+  local function power(x)
+    return x ^ 1
+  end
+  function W.roots(n)
+    local x = 1.5
+    for i = 1, n do
+      x = sqrt(checked(sqrt(checked(x)))) --= 2
+      x = sqrt(same(sqrt(same(sqrt(same(sqrt(same(sqrt(same(sqrt(same(x)))))))))))) --= 6
+      x = sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(sqrt(power(x)))))))))))))))))))))))) --= 12
+      x = x * 1.5
+    end
+    sink(x)
+  end
+  local function digit(i)
+    return #format("%d", i % 8)
+  end
+  function W.texts(n)
+    local s = 0
+    for i = 1, n, 1000 do
+      local y = i / 3
+      s = s + digit(i)
+      s = s + #format("%.25e%.25e", y, y) --= 2
+      s = s + digit(i + 1)
+      s = s + #format("%.25e%.25e%.25e%.25e%.25e%.25e", y, y, y, y, y, y) --= 6
+      s = s + digit(i + 2)
+      s = s + #format("%.25e%.25e%.25e%.25e%.25e%.25e%.25e%.25e%.25e%.25e%.25e%.25e", y, y, y, y, y, y, y, y, y, y, y, y) --= 12
+    end
+    sink(s)
+  end
+end
+
 local work, seconds = W[arg[1]], tonumber(arg[2])
 print("ready")
 io.stdout:flush()

@@ -69,7 +69,11 @@ enum lj_ir_kind {
 enum lj_ir_operand { LJ_IRM_ref, LJ_IRM_lit, LJ_IRM_cst, LJ_IRM_none };
 
 #define LJ_IRSLOAD_PARENT 1 /* flag in operand 2 of SLOAD */
-#define LJ_IRFPM_TRUNC 2    /* operand 2 of FPMATH: up to this value, it rounds */
+/* Operand 2 of FPMATH (IRFPMDEF): the first four are the same in all versions. Up to TRUNC, it rounds. */
+#define LJ_IRFPM_FLOOR 0
+#define LJ_IRFPM_CEIL 1
+#define LJ_IRFPM_TRUNC 2
+#define LJ_IRFPM_SQRT 3
 
 /* As lj_ir_mode in the VM: operands, kind (enum lj_ir_kind), the weak flag inverted. */
 extern const uint8_t lj_ir_mode[LJ_IR__MAX];
