@@ -22,6 +22,7 @@ if threading.current_thread() is threading.main_thread():
 
 # They judge recordings of all processes, or disturb these by thousands of processes and samples: one module at a time.
 ALL_PROCESSES = {"test_all", "test_hostile", "test_scene"}
+
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 

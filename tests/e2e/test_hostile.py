@@ -159,7 +159,7 @@ def test_others_are_right(machine):
         r = truth.Result(t.vm, t.workload, machine.done, machine.of(t.pid), t.truth)
         n = r.profile.total
         assert vms.is_all_time(n, t.truth["total"], HZ, machine.unread), (r.summary(), t.truth, machine.unread)
-        missing = vms.missed_under_all(n + machine.unread, t.truth["total"], HZ)
+        missing = vms.missed(n + machine.unread, t.truth["total"], HZ)
         off = [row for row in r.shares(missing) if abs(row[1] - row[2]) > row[3] + machine.unread / (n + machine.unread)]
         assert not off, (r.summary(), off)
         assert sum(r.wrong.values()) <= truth.allowed(n), (r.summary(), r.wrong.most_common(8))

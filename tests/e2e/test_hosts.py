@@ -110,7 +110,7 @@ def test_nested_vms_when_attached_late(tmp_path, host):
         os.kill(t.pid, signal.SIGCONT)
         seconds = {name: float(s) for name, _, s in map(str.split, t.rest().splitlines())}
     share = seconds["inner_work"] / sum(seconds.values())
-    missed = max(0, 1 - sum(r.stats["samples"] for r, _ in runs) / ((sum(seconds.values()) - 0.1) * (HZ - 3)))
+    missed = vms.missed(sum(r.stats["samples"] for r, _ in runs), sum(seconds.values()) - 0.1, HZ - 3)
     for r, profile in runs:
         inner = sum(s.count for s in profile.samples if any(f.file == "=inner_work" for f in s.stack))
         n = r.stats["samples"]

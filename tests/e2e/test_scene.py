@@ -138,7 +138,7 @@ def test_interpreters(scene):
     for name, t in scene.drivers.items():
         r = truth.Result(t.vm, WORKLOAD, scene.done, scene.profile.of(t.pid), t.truth)
         assert vms.is_all_time(r.profile.total, r.truth["total"], HZ), (name, r.truth["total"], r.summary())
-        missing = vms.missed_under_all(r.profile.total, r.truth["total"], HZ)
+        missing = vms.missed(r.profile.total, r.truth["total"], HZ)
         off = [row for row in r.shares(missing) if abs(row[1] - row[2]) > row[3]]
         assert not off and sum(r.wrong.values()) <= truth.allowed(r.profile.total), (name, off, r.wrong, r.summary())
 
@@ -152,7 +152,7 @@ def test_hosts(scene):
             for s in scene.profile.of(pid).samples:
                 counts[host.part_of(s)] += s.count
             n, seconds = sum(counts[part] for part in took), sum(took.values())
-            missing = vms.missed_under_all(sum(counts.values()), seconds, HZ)
+            missing = vms.missed(sum(counts.values()), seconds, HZ)
             assert missing < 0.7, (name, took, counts)
             for part in took:
                 p = took[part] / seconds

@@ -71,7 +71,7 @@ def test_shares(recording, name):
     got, truth = counts(recording.samples[name]), recording.truth[name]
     total, whole = sum(got[z] for z in zones), sum(truth[z] for z in zones)
     spent = sum(truth.values())
-    missed = vms.missed_under_all(got.total(), spent, HZ) * spent / whole  # it may all be of one zone
+    missed = vms.missed(got.total(), spent, HZ) * spent / whole  # it may all be of one zone
     assert total > 0.1 * HZ * SECONDS, got
     for z in zones:
         share = truth[z] / whole

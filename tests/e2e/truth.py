@@ -204,13 +204,6 @@ class Result:
         return self.done.stats["resolved"] + self.done.stats["lost"]
 
     @property
-    def missing(self):
-        """As done.missing; but the workload's clock also counts what the host takes while the kernel switches threads, which the
-        event's does not: 5.5 and 7.5 % of a run were seen, 10 % at most are allowed for."""
-        m, s = self.done.missing, self.done.stats
-        return max(m, min(vms.missed_under_all(s["samples"], self.truth["total"], s["requested_hz"]), m + 0.1))
-
-    @property
     def lost(self):
         return self.done.stats["lost"]
 
@@ -238,8 +231,8 @@ class Result:
 
     def shares(self, missing=None):
         """(name, true share, measured share, allowed difference) of each section and line. missing: of a recording of all
-        processes, see vms.missed_under_all()."""
-        n, missing = self.profile.total, self.missing if missing is None else missing
+        processes, see vms.missed()."""
+        n, missing = self.profile.total, self.done.missing if missing is None else missing
         for kind, counts in ("sections", self.section_counts()), ("lines", self.line_counts()):
             for name, seconds in self.truth[kind].items():
                 p = seconds / self.truth["total"]

@@ -338,9 +338,9 @@ def is_all_time(count, seconds, hz, lost=0):
     return 0.3 * want < count + lost and count < 1.05 * want + 5 * math.sqrt(want)
 
 
-def missed_under_all(count, seconds, hz):
-    """Under --all: the share of the samples due in so many seconds of one's CPU time that are not here, as Done.missing is of a
-    recording of threads. Nobody knows which function's samples those are."""
+def missed(count, seconds, hz):
+    """The share of the samples due in so many seconds of one's CPU time that are not here: under --all, for one process, what
+    Done.missing is for a recording of threads. Nobody knows which function's samples those are."""
     return max(0.0, 1 - count / (seconds * hz))
 
 

@@ -112,12 +112,11 @@ local function event(what, tr, func, pc, a, b)
   elseif what == "abort" and start.parent == 0 then
     local info = type(b) == "function" and vmdef.ffnames[util.funcinfo(b).ffid] or b
     local before, op = aborted[start.text], util.funcbc(start.func, start.pc) % 256
-    aborted[start.text] = {start = start, at = util.funcinfo(func) .source and place(func, pc) or "?", err = a,
-                           text = vmdef.traceerr[a]:format(info)}
     -- the abort that blacklists a start leaves the reason of the one before it
-    if before and vmdef.bcnames:find("^I[FIL]", op * 6 + 1) then
-      aborted[start.text].err, aborted[start.text].text = before.err, before.text
-    end
+    local reason = before and vmdef.bcnames:find("^I[FIL]", op * 6 + 1) and before
+                   or {err = a, text = vmdef.traceerr[a]:format(info)}
+    aborted[start.text] = {start = start, at = util.funcinfo(func).source and place(func, pc) or "?", err = reason.err,
+                           text = reason.text}
   elseif what == "flush" then
     started, aborted = {}, {}
   end
