@@ -36,3 +36,21 @@ def test_growing_stacks(tmp_path, luajit2, vm):
     assert abs(inside / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.01 + r.missing, (inside, total, share, r)
     assert resumer <= truth.allowed(total, 0.001 + resuming / everything + r.missing), (resumer, resuming, everything, r)
     assert r.stats["lost"] <= truth.allowed(r.stats["samples"], 0.02), r
+
+
+LARGE = """
+local names = {}
+for i = 1, 195 do names[i] = "a" .. i end
+local f = assert(loadstring("local f f = function(n, work) local " .. table.concat(names, ",") ..
+                            " = 1 if n == 0 then work() return 0 end return f(n - 1, work) + a1 end return f"))()
+local function busy() local t = os.clock() repeat for i = 1, 1e4 do end until os.clock() - t > 0.3 end
+f(6000, busy)
+"""
+
+
+def test_a_stack_beyond_a_million_slots(tmp_path):
+    """Lua 5.1 limits the calls, and not the slots: 6000 frames of 200 each take 19 MB."""
+    (tmp_path / "large.lua").write_text(LARGE)
+    r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "lua5.1", tmp_path / "large.lua")
+    busy = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").samples if any(f.start == 6 for f in s.stack))
+    assert r.code == 0 and busy >= r.least(300) and r.stats["lost"] <= truth.allowed(r.stats["samples"], 0.01), (busy, r)

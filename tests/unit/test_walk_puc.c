@@ -284,6 +284,36 @@ static void another_closure(const struct puc_layout *puc)
 	puc_scene_free(&s);
 }
 
+/* A C closure that has resumed a coroutine, at the address of a Lua closure that was proved; its CallInfo still has
+ * that one's savedpc. The tag of the slot is the same in versions with one for both kinds. */
+static void c_closure(const struct puc_layout *puc)
+{
+	static struct puc_walk walk;
+	uint64_t ci, closure, c, lua;
+	struct puc_scene s;
+	char why[2048];
+
+	/* "coroutine" */
+	puc_scene_init(&s, &puc_scenes_threads[2], puc);
+	ci = pui_get(&s.img, s.img.main_L + puc->L_ci, 8);
+	closure = closure_of(&s, ci);
+	lua = closure_of(&s, previous(&s, ci));
+	c = pui_get(&s.img, closure + puc->closure_p, 8);
+	pui_put(&s.img, ci + puc->ci_savedpc, 8,
+		pui_get(&s.img, previous(&s, ci) + puc->ci_savedpc, 8));
+	pui_put(&s.img, closure + puc->closure_isC, 1, 0);
+	pui_put(&s.img, closure + puc->closure_p, 8, pui_get(&s.img, lua + puc->closure_p, 8));
+	s.in.epoch = 7;
+	walk_host_puc(&s.img.mem.mem, &s.in, &walk);
+	cr_assert_eq(LB_FRAME_KIND(&walk.rec.stack.frame[1]), LB_FRAME_LUA);
+	pui_put(&s.img, closure + puc->closure_isC, 1, 1);
+	pui_put(&s.img, closure + puc->closure_p, 8, c);
+	s.in.sample++;
+	walk_host_puc_next(&s.img.mem.mem, &s.in, &walk);
+	cr_expect(puc_scene_check(&s, &walk, why, sizeof(why)), "%s", why);
+	puc_scene_free(&s);
+}
+
 Test(walk_puc, epoch)
 {
 	const struct puc_layout *puc;
@@ -293,6 +323,8 @@ Test(walk_puc, epoch)
 	for (i = 0; (puc = puc_layout_row(i, &layout)); i++) {
 		epoch_ends(puc);
 		another_closure(puc);
+		if (puc->closure_isC != PUC_NONE)
+			c_closure(puc);
 	}
 }
 

@@ -157,15 +157,16 @@ static __always_inline int puc_pc_inside(__u64 code, __u64 bytes, __u64 pc)
 }
 
 /*
- * True if the closure at func, of a frame below the topmost, was proved in this epoch to be a Lua
+ * True if the closure at func, of a frame below its lua_State's topmost, was proved in this epoch to be a Lua
  * function's. It is not read: if a closure of another prototype had its address, savedpc would be
- * outside, as the proved prototype still has its memory (lb_is_proved()).
+ * outside, as the proved prototype still has its memory (lb_is_proved()). A C function on top of a lua_State that has
+ * resumed another may have any older savedpc: 5.1 stores one only in the CallInfo that makes a call.
  */
 static __always_inline int puc_is_proved(const struct puc_walk *w, __u64 func)
 {
 	const struct puc_seen *seen = &w->seen[puc_seen_index(func)];
 
-	return w->rec.stack.n && seen->func == func && seen->kind == LB_FRAME_LUA &&
+	return !(w->flags & LB_FRAME_THREAD) && seen->func == func && seen->kind == LB_FRAME_LUA &&
 	       puc_pc_inside(seen->code, 4ULL * seen->sizecode, w->look.savedpc) &&
 	       lb_is_proved((const struct lb_walk *)w, seen->epoch);
 }

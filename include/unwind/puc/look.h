@@ -126,7 +126,7 @@ LB_SUBPROG __u64 puc_moved_to(const struct lb_mem *mem, struct puc_walk *w)
 		to = w->t.stack + func;
 	else if (w->puc.version >= 54) /* corrected, or the first that is not yet */
 		to = outside || w->above - w->t.stack > size ? func : 0;
-	else if (old != w->t.stack && func - old < PUC_STACK_MOST)
+	else if (old != w->t.stack && func - old < puc_stack_most(w))
 		to = w->t.stack + (func - old);
 	w->look.moved |= to || (outside && (old != w->t.stack || w->puc.flags & PUC_CI_ARRAY));
 	return to;

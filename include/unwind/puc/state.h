@@ -101,10 +101,13 @@ struct puc_alone {
 #define PUC_TRIED 16	/* power of two */
 #define PUC_BLOCK 128	/* words of the C stack read at once, power of two */
 
-#define PUC_L_HEAD 128		 /* covers all of lua_State that is read, but errorJmp in 5.1 */
-#define PUC_CLOSURE_HEAD 40	 /* covers closure_p */
-#define PUC_STACK_MOST (1 << 24) /* bytes: LUAI_MAXSTACK is a million slots */
-#define PUC_STACK_EXTRA 4096	 /* bytes above stack_last that error handling may use (ldo.c) */
+#define PUC_L_HEAD 128		  /* covers all of lua_State that is read, but errorJmp in 5.1 */
+#define PUC_CLOSURE_HEAD 40	  /* covers closure_p */
+#define PUC_STACK_MOST (1u << 24) /* bytes: LUAI_MAXSTACK is a million slots */
+#define PUC_STACK_MOST_51                                                                          \
+	(1u                                                                                        \
+	 << 28) /* 5.1: LUAI_MAXCALLS is 20000, each of up to 250 slots; a new block is up to twice that */
+#define PUC_STACK_EXTRA 4096 /* bytes above stack_last that error handling may use (ldo.c) */
 
 /* puc_look(): the current CallInfo. */
 struct puc_look {
@@ -328,6 +331,12 @@ static __always_inline __u32 puc_half(const __u8 *bytes, __u16 offset)
 static __always_inline __u8 puc_byte(const __u8 *bytes, __u16 offset, __u32 most)
 {
 	return lb_byte(bytes + (offset & (most - 1)), 0);
+}
+
+/* Returns the size that a Lua stack can have, in bytes. */
+static __always_inline __u64 puc_stack_most(const struct puc_walk *w)
+{
+	return w->puc.flags & PUC_CI_ARRAY ? PUC_STACK_MOST_51 : PUC_STACK_MOST;
 }
 
 /* True if addr may be that of a Lua object. */

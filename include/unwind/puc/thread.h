@@ -67,10 +67,10 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	    puc_guess(mem, w, &t->jmp, 8, L + w->puc.L_errorJmp))
 		return 0;
 	/* while the stack is being moved one of them is in the old block */
-	if (t->stack_last - t->stack > PUC_STACK_MOST) {
+	if (t->stack_last - t->stack > puc_stack_most(w)) {
 		if (!t->jmp)
 			return 0;
-		t->stack_last = t->stack + PUC_STACK_MOST;
+		t->stack_last = t->stack + puc_stack_most(w);
 	}
 	if (t->jmp && (t->jmp & 7 || t->jmp <= w->search.floor || t->jmp >= w->stack_hi))
 		return 0;
