@@ -75,6 +75,8 @@ void puc_scene_init(struct puc_scene *s, const struct puc_scene_row *row,
 	pui_call_site(&s->img, PS_SITE_GC, PUI_GC + 0x200);
 	pui_call_site(&s->img, PS_GC_SITE, PS_GC_CALLEE - 0x40);
 	pui_call_site(&s->img, PS_API_CORE, PS_CORE);
+	pui_call_site(&s->img, PS_GC_PCALL, PS_PCALL - 0x40);
+	pui_call_site(&s->img, PS_PCALL, PUI_TEXT + 0x6400);
 	pui_call_site(&s->img, PS_PRECALL_GC, PUI_GC + 0x200);
 	pui_call_site(&s->img, PS_API_GC, PUI_GC + 0x200);
 	pui_call_site(&s->img, PS_API_NEW, PS_NEWOBJ);

@@ -99,6 +99,8 @@ bool puc_scene_check(const struct puc_scene *s, const struct puc_walk *w, char *
 #define PS_IP_GC (PUI_GC + 0x80)
 #define PS_GC_SITE (PUI_GC + 0x300)   /* a call in the collector, of one of its functions */
 #define PS_GC_CALLEE (PUI_GC + 0x400) /* a call in that, by pointer */
+#define PS_GC_PCALL (PUI_GC + 0x500)  /* GCTM calls luaD_pcall, */
+#define PS_PCALL (PUI_TEXT + 0x6280)  /* a call in luaD_pcall */
 #define PS_NEWOBJ (PUI_GC + 0x1000)   /* luaC_newobj, which lies among the collector's functions */
 #define PS_NEWOBJ_SIZE 0x80
 

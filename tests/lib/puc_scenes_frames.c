@@ -220,8 +220,27 @@ static void finalizer_in_c(struct puc_scene *s)
 	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC));
 	pui_enter(&s->img, PUI_TEXT + 0x6000, 6);
 	ps_in_c(s);
-	s->state = 0; /* collector or C: both are true */
+	s->state = 'C';
 	ps_want_c(s, PS_CFUNC, THREAD | if_told(s->img.puc.cist_fin, FIN));
+	ps_want_lua(s, s->main, 13, 0);
+}
+
+/* collectgarbage() calls a finalizer. luaD_pcall has an errorJmp for it, but in 5.1: there GCTM calls luaD_call. */
+static void finalizer_of_collect(struct puc_scene *s)
+{
+	ps_begin(s);
+	ps_call_c(s, 13, PS_OWN);
+	pui_enter(&s->img, PS_API_GC, 3);
+	pui_enter(&s->img, PS_GC_PCALL, 1);
+	pui_enter(&s->img, PS_PCALL, 1);
+	pui_callstatus(&s->img, &s->st, s->img.puc.cist_fin);
+	if (s->img.puc.version > 51)
+		pui_protect(&s->img, s->st.L);
+	pui_push(&s->img, &s->st, pui_cclosure(&s->img, PS_CFUNC));
+	ps_in_c(s);
+	s->state = s->img.puc.version > 51 ? 'C' : 0; /* 5.1: the collector or C */
+	ps_want_c(s, PS_CFUNC, THREAD | if_told(s->img.puc.cist_fin, FIN));
+	ps_want_c(s, PS_OWN, 0);
 	ps_want_lua(s, s->main, 13, 0);
 }
 
@@ -534,6 +553,7 @@ const struct puc_scene_row puc_scenes_frames[] = {
 	{"finalizer_calls", finalizer_calls},
 	{"finalizer_in_finalizer", finalizer_in_finalizer},
 	{"finalizer_in_c", finalizer_in_c},
+	{"finalizer_of_collect", finalizer_of_collect},
 	{"hook", hook},
 	{"error_caught", error_caught},
 	{"error_caught_in_vm", error_caught_in_vm},

@@ -133,6 +133,17 @@ static __always_inline void puc_look_for_gc(const struct lb_mem *mem, struct puc
 }
 
 /*
+ * Returns the end of the words that count: of the block, or the innermost lua_longjmp, as what is further out has
+ * called it. From 5.2 on the collector calls a finalizer by luaD_pcall, which makes one.
+ */
+static __always_inline __u64 puc_gc_end(const struct puc_walk *w)
+{
+	__u64 jmp = w->t.jmp;
+
+	return jmp && jmp < w->block.to ? jmp : w->block.to;
+}
+
+/*
  * The collector runs if a return address into it is that of a call under way, and none nearer to sp
  * leads to text that the collector never calls. Else it is stale: a luaL_Buffer is larger than the
  * block, and begins with stale words. Where a host's function runs, whose text is elsewhere, or
@@ -147,7 +158,8 @@ static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, 
 	for (i = 0; i < PUC_GC_HITS && w->block.next_hit < w->block.hits; i++) {
 		__u32 hit = w->block.hit[w->block.next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
 		/* behind the block's end are words of an earlier one; without a branch, as above */
-		__u64 at = w->block.at + 8 * hit, inside = 0 - (lb_loaded(at - w->block.to) >> 63);
+		__u64 at = w->block.at + 8 * hit, end = puc_gc_end(w);
+		__u64 inside = 0 - (lb_loaded(at - end) >> 63);
 		int is = puc_gc_word(mem, w, w->block.word[hit] & inside);
 
 		if (is == PUC_GC_VM)
