@@ -11,15 +11,8 @@
 #include "attrib_gaps.h"
 #include "base/cleanup.h"
 #include "builtin.h"
+#include "exec.h"
 #include "lua/lj/bc.h"
-
-const op_set lj_trace_arith[5] = {
-	OPS(ADD) | OPS(SUB) | OPS(ADDOV) | OPS(SUBOV),
-	OPS(SUB) | OPS(ADD) | OPS(ADDOV) | OPS(SUBOV),
-	OPS(MUL) | OPS(MULOV) | OPS(BSHL),
-	OPS(DIV) | OPS(MUL) | CALLS,
-	OPS(MOD) | OPS(BAND) | CALLS | OPS(DIV) | OPS(MUL),
-};
 
 /* Returns the operations that a step may have made, whatever its operands. */
 static op_set made_by(const struct lj_trace *t, int32_t step)
@@ -144,7 +137,11 @@ int lj_trace_match_gaps(struct lj_trace *t)
 			continue;
 		if (at >= step) {
 			r = match_gap(t, from, ref, step, at);
-			step = at + 1;
+			/* a built-in function may have made more behind it: its guard comes first */
+			step = lj_bc_is_call(lj_step_ins(t, (uint32_t)at)) &&
+					       !lj_step_enters(t, (uint32_t)at)
+				       ? at
+				       : at + 1;
 		}
 		from = ref + 1;
 	}

@@ -5,9 +5,6 @@
 
 #include "ops.h"
 
-/* In the order of LJ_BC_ADDVN .. MODVN: the operations that folding may leave. */
-extern const op_set lj_trace_arith[5];
-
 /* Labels gaps in the recorded IR by sequence alignment. Returns 0 or -ENOMEM. */
 int lj_trace_match_gaps(struct lj_trace *t);
 

@@ -191,6 +191,8 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 			.kind = VAL_NUM, .num = folded(which, b->num, c->num), .by = -1};
 		return;
 	}
+	if (l->cdata && lj_step_int64(l, dst, b, c, which))
+		return;
 	l->divides = which >= 3;
 	ref = find_arith(l, numbers ? is_number_arith : is_arith, b, c, which);
 	l->divides = false;
@@ -307,6 +309,10 @@ static bool step_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		return true;
 	case LJ_BC_KSTR:
 		*va = lj_value_string(lj_code_of(l->t, l->step), lj_bc_d(ins));
+		return true;
+	case LJ_BC_KCDATA:
+		*va = lj_value_object(lj_code_kgc(lj_code_of(l->t, l->step), lj_bc_d(ins)),
+				      LJ_IRT_CDATA);
 		return true;
 	case LJ_BC_KPRI:
 		*va = lj_value_object(0, (uint8_t)lj_bc_d(ins));
@@ -501,17 +507,19 @@ static bool is_of_entry(const struct lj_trace *t, uint32_t ref, uint32_t slot)
 	return ir->o == LJ_IR_USE || ir->o <= LJ_IR_GT;
 }
 
-/* Labels the checks with which a trace that begins at a loop's end starts, before the first
- * instruction of the body: that the loop's numbers have the recorded types (rec_for_loop), and that
- * its end plus a variable step does not overflow (rec_for_check). */
-static void label_entry(struct lj_trace *t)
+/* A trace that begins at a loop's end: labels the checks before the first instruction of the body, that the loop's
+ * numbers have the recorded types (rec_for_loop), and that its end plus a variable step does not overflow
+ * (rec_for_check). The loop's variable is the index, which is in another slot. */
+static void begin_loop(struct sim *l)
 {
+	struct lj_trace *t = l->t;
 	const struct lj_tframe *f = &t->frames[t->history[0].frame];
-	uint32_t ins = lj_step_ins(t, 0),
-		 slot = (uint32_t)f->slot + lj_frame_slots(t) + lj_bc_a(ins), ref;
+	uint32_t ins = lj_step_ins(t, 0), a = lj_bc_a(ins);
+	uint32_t slot = (uint32_t)f->slot + lj_frame_slots(t) + a, ref;
 
 	for (ref = LJ_REF_BIAS + 1; ref < lj_recorded_end(t) && is_of_entry(t, ref, slot); ref++)
 		*lj_label_of(t, ref) = 0;
+	*lj_value_slot(l, f, a + 3) = *lj_value_slot(l, f, a);
 }
 
 void lj_sim_begin(struct sim *l)
@@ -531,7 +539,7 @@ void lj_sim_begin(struct sim *l)
 	l->cur = LJ_REF_BIAS + 1;
 	l->done = t->nhistory;
 	if (t->nhistory)
-		label_entry(t);
+		begin_loop(l);
 }
 
 static bool converts_integer(const struct lj_ins *ir)

@@ -28,6 +28,7 @@ static const struct {
 	{"rawget", LOADS, FPM_OTHER},
 	{"rawset", LOADS | STORES | OPS(NEWREF), FPM_OTHER},
 	{"rawlen", LOADS | OPS(ALEN), FPM_OTHER},
+	{"next", CALLS | LOADS, FPM_OTHER},
 	{"tonumber", OPS(STRTO), FPM_OTHER},
 	{"tostring", OPS(TOSTR), FPM_OTHER},
 	{"math.abs", OPS(ABS), FPM_OTHER},
@@ -72,6 +73,18 @@ static const struct {
 	{"string.reverse", BUFFER, FPM_OTHER},
 	{"string.format", BUFFER, FPM_OTHER},
 	{"table.concat", BUFFER, FPM_OTHER},
+	{"table.insert", LOADS | STORES | CALLS | OPS(ALEN) | OPS(ADD) | OPS(NEWREF), FPM_OTHER},
+	{"ffi.cast", OPS(CNEW) | OPS(CNEWI), FPM_OTHER},
+	{"ffi.new", OPS(CNEW) | OPS(CNEWI) | OPS(XSTORE) | CALLS, FPM_OTHER},
+	{"ffi.typeof", 0, FPM_OTHER},
+	{"ffi.istype", 0, FPM_OTHER},
+	{"ffi.sizeof", 0, FPM_OTHER},
+	{"ffi.alignof", 0, FPM_OTHER},
+	{"ffi.offsetof", 0, FPM_OTHER},
+	{"ffi.abi", 0, FPM_OTHER},
+	{"ffi.string", CALLS | OPS(XSNEW) | OPS(SNEW), FPM_OTHER},
+	{"ffi.copy", CALLS | OPS(XLOAD) | OPS(XSTORE), FPM_OTHER},
+	{"ffi.fill", CALLS | OPS(XSTORE), FPM_OTHER},
 };
 _Static_assert(sizeof(builtins) / sizeof(builtins[0]) < 1 << 7, "numbers of 7 bits");
 

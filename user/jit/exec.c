@@ -5,6 +5,14 @@
 
 #include "lua/lj/bc.h"
 
+const op_set lj_trace_arith[5] = {
+	OPS(ADD) | OPS(SUB) | OPS(ADDOV) | OPS(SUBOV),
+	OPS(SUB) | OPS(ADD) | OPS(ADDOV) | OPS(SUBOV),
+	OPS(MUL) | OPS(MULOV) | OPS(BSHL),
+	OPS(DIV) | OPS(MUL) | CALLS,
+	OPS(MOD) | OPS(BAND) | CALLS | OPS(DIV) | OPS(MUL),
+};
+
 bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
 {
 	(void)t;
@@ -107,6 +115,19 @@ uint32_t lj_step_next(struct sim *l, uint8_t o)
 	return 0;
 }
 
+uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted)
+{
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+
+	l->visits += l->hi > ref ? l->hi - ref : 0;
+	for (; ref < l->hi; ref++)
+		if (*lj_label_of(l->t, ref) < 0 && wanted(l->t, lj_ins_at(l->t, ref), 0)) {
+			lj_claim_ref(l, ref);
+			return ref;
+		}
+	return 0;
+}
+
 /* If one string only is appended to the buffer at hdr, that is the result (bufstr_kfold_cse): the
  * buffer is left without a BUFSTR. Returns the BUFPUT; 0: there is a BUFSTR, or it is not known. */
 static uint32_t put_alone(const struct sim *l, uint32_t hdr, uint32_t str)
@@ -195,6 +216,17 @@ static bool may_make(struct sim *l, uint32_t from, uint32_t to, const struct lj_
 	return false;
 }
 
+/* Labels the conversions of these values to strings that stand before a buffer's start (rec_cat). */
+static void claim_conversions(struct sim *l, uint32_t hdr, const struct lj_tframe *f,
+			      uint32_t first, uint32_t n)
+{
+	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
+
+	for (; ref < hdr; ref++)
+		if (lj_ins_at(l->t, ref)->o == LJ_IR_TOSTR && lj_step_takes(l, ref, f, first, n))
+			lj_claim_ref(l, ref);
+}
+
 /* Labels all unlabelled instructions from the buffer's start on (rec_cat, recff_format). */
 uint32_t lj_step_buffer(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t n)
 {
@@ -215,6 +247,7 @@ uint32_t lj_step_buffer(struct sim *l, const struct lj_tframe *f, uint32_t first
 		hdr = ir->op2 > l->lo ? ir->op2 : l->lo;
 		if (!may_make(l, hdr, str, f, first, n))
 			continue;
+		claim_conversions(l, hdr, f, first, n);
 		for (ref = hdr; ref <= str; ref++)
 			lj_claim_ref(l, ref);
 		return str;

@@ -14,6 +14,9 @@ enum {
 	RESULTS = 8,
 };
 
+/* In the order of LJ_BC_ADDVN .. MODVN: the operations that folding may leave. */
+extern const op_set lj_trace_arith[5];
+
 /* True if the operation is one of a set (a wanted_fn). */
 bool lj_step_is(const struct lj_trace *t, const struct lj_ins *ir, op_set set);
 
@@ -62,6 +65,17 @@ void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
 /* Returns the step's next unlabelled instruction of this operation; 0: none. */
 uint32_t lj_step_next(struct sim *l, uint8_t o);
+
+/* Returns the step's next unlabelled instruction that is wanted, and labels it; 0: none. */
+uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted);
+
+/* Executes an arithmetic operation (which: as in lj_trace_arith) on a 64-bit cdata. False: neither operand is known to
+ * be one. */
+bool lj_step_int64(struct sim *l, struct value *dst, struct value *b, struct value *c,
+		   uint32_t which);
+
+/* Copies the result of tonumber() for a cdata, or for an unknown value if its next conversion is a cdata's. */
+bool lj_step_tonumber(struct sim *l, struct value *cdata, struct value *out);
 
 /* True if instruction ref certainly takes one of the n values in f's locals from `first` on: as operand, or among the
  * arguments of a call. Constants do not count. */

@@ -227,6 +227,8 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 			.kind = VAL_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
 	if (name && !strcmp(name, "select"))
 		return selected(l, f, ins);
+	if (name && !strcmp(name, "tonumber") && l->cdata && lj_step_tonumber(l, arg, &made))
+		return made;
 	if (name && lj_step_folds(l, f, ins, name, &made))
 		return made;
 	if (name && is_folded(l, f, ins, name))

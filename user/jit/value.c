@@ -275,10 +275,7 @@ static enum match matches(const struct sim *l, const struct value *v, uint32_t r
 		if (ref <= l->retf)
 			return MATCH_NO;
 		ir = lj_ins_at(l->t, ref);
-		/* a loop's variable is loaded from the slot of the loop's index */
-		return ir->o == LJ_IR_SLOAD && (ir->op1 == v->ref || ir->op1 + 3u == v->ref)
-			       ? MATCH_YES
-			       : MATCH_NO;
+		return ir->o == LJ_IR_SLOAD && ir->op1 == v->ref ? MATCH_YES : MATCH_NO;
 	}
 }
 

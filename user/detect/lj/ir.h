@@ -50,6 +50,7 @@ enum {
 	LJ_IRT_INT = 19,
 	LJ_IRT_U32 = 20,
 	LJ_IRT_I64 = 21,
+	LJ_IRT_U64 = 22,
 	LJ_IRT_TYPE = 0x1f,
 	LJ_IRT_GUARD = 0x80,
 };
