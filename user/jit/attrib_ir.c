@@ -242,21 +242,12 @@ static bool constant_length(const struct sim *l, const struct value *v, struct v
 	return true;
 }
 
-/* True for a length. A length that has an unlabelled store as hint is one of a later step. */
-static bool is_length(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
-{
-	return lj_step_is(t, ir, set) && !(ir->o == LJ_IR_ALEN && ir->op2 > LJ_REF_BIAS &&
-					   lj_ref_ok(t, ir->op2) && *lj_label_of(t, ir->op2) < 0);
-}
-
 static void step_length(struct sim *l, struct value *dst, struct value *of)
 {
 	if (constant_length(l, of, dst))
 		l->t->history[l->step].folded = true;
 	else
-		lj_step_result(
-			l, dst,
-			lj_value_find(l, is_length, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL));
+		lj_step_result(l, dst, lj_step_length(l, of));
 }
 
 /* Concatenation of constants is folded. */

@@ -96,6 +96,12 @@ void lj_step_ctype(struct sim *l, struct value *cdata);
 bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struct value *index,
 		   struct value *dst);
 
+/* Returns the length of a table or string; 0: not known. */
+uint32_t lj_step_length(struct sim *l, struct value *of);
+
+/* Executes table.insert(table, v). */
+void lj_step_append(struct sim *l, struct value *table, struct value *v);
+
 /* Executes accesses to upvalues and tables. False: it is neither. */
 bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 

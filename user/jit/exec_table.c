@@ -389,6 +389,30 @@ static struct value key_of(struct sim *l, const struct lj_tframe *f, uint32_t in
 		       : *lj_value_slot(l, f, lj_bc_c(ins));
 }
 
+/* True for a length. A length that has an unlabelled store as hint is one of a later step. */
+static bool is_length(const struct lj_trace *t, const struct lj_ins *ir, op_set set)
+{
+	return lj_step_is(t, ir, set) && !(ir->o == LJ_IR_ALEN && ir->op2 > LJ_REF_BIAS &&
+					   lj_ref_ok(t, ir->op2) && *lj_label_of(t, ir->op2) < 0);
+}
+
+uint32_t lj_step_length(struct sim *l, struct value *of)
+{
+	return lj_value_find(l, is_length, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL);
+}
+
+/* The element behind the last one is stored (recff_table_insert). */
+void lj_step_append(struct sim *l, struct value *table, struct value *v)
+{
+	struct value index = {.kind = VAL_UNKNOWN, .by = l->step}, one = lj_value_number(1);
+
+	lj_step_result(l, &index, lj_step_length(l, table));
+	if (index.kind == VAL_REF)
+		lj_step_result(l, &index, lj_value_find(l, lj_step_is, OPS(ADD), &index, &one));
+	lj_step_stored(l, find_indexed(l, table, &index, false), v);
+	settle_nomm(l, table);
+}
+
 bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	struct value *va = lj_value_slot(l, f, lj_bc_a(ins)), table, key;
