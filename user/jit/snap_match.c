@@ -162,7 +162,9 @@ bool snap_match_is_next_turn(const struct path *p, struct at a)
 	if (a.since != t->nhistory || a.pc >= c->sizebc)
 		return false;
 	compares = lj_bc_op(c->bc[a.pc]) <= LJ_BC_ISNEP;
-	while (ref < t->snap[a.snap].ref && !is_of_turn(lj_ins_at(t, ref), compares))
+	/* what is labelled is the loop's entry, or an earlier step's */
+	while (ref < t->snap[a.snap].ref &&
+	       (*lj_label_of(t, ref) >= 0 || !is_of_turn(lj_ins_at(t, ref), compares)))
 		ref++;
 	return ref < t->snap[a.snap].ref;
 }
