@@ -27,13 +27,14 @@ end
 return function(n)
   local s = 0
   for i = 1, n, 20 do
-    s = s + digit(i)
-    s = s + many(i)
-    s = s + letter(i)
-    s = s + joined(i)
-    s = s + list(i)
-    s = s + part(i)
-    s = s + again(i)
+    local k = i % 64 -- strings that exist: the collector has nothing to do
+    s = s + digit(k)
+    s = s + many(k)
+    s = s + letter(k)
+    s = s + joined(k)
+    s = s + list(k)
+    s = s + part(k)
+    s = s + again(k)
   end
   return s
 end
