@@ -99,7 +99,8 @@ bool lj_step_cdata(struct sim *l, uint32_t ins, struct value *cdata, const struc
 /* Returns the length of a table or string; 0: not known. */
 uint32_t lj_step_length(struct sim *l, struct value *of);
 
-/* Executes table.insert(table, v). */
+/* Execute rawset(table, key, v) and table.insert(table, v). */
+void lj_step_rawset(struct sim *l, struct value *table, struct value *key, struct value *v);
 void lj_step_append(struct sim *l, struct value *table, struct value *v);
 
 /* Executes accesses to upvalues and tables. False: it is neither. */

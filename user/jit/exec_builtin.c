@@ -245,6 +245,10 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		lj_step_append(l, arg, lj_value_arg(l, f, ins, 1));
 		return made;
 	}
+	if (name && !strcmp(name, "rawset") && lj_calls_arguments(l, ins) == 3) {
+		lj_step_rawset(l, arg, lj_value_arg(l, f, ins, 1), lj_value_arg(l, f, ins, 2));
+		return made;
+	}
 	if (name && !strcmp(name, "rawget"))
 		return raw_value(l, f, ins);
 	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||

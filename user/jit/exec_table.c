@@ -401,6 +401,12 @@ uint32_t lj_step_length(struct sim *l, struct value *of)
 	return lj_value_find(l, is_length, OPS(ALEN) | OPS(FLOAD) | CALLS, of, NULL);
 }
 
+void lj_step_rawset(struct sim *l, struct value *table, struct value *key, struct value *v)
+{
+	lj_step_stored(l, find_indexed(l, table, key, false), v);
+	settle_nomm(l, table);
+}
+
 /* The element behind the last one is stored (recff_table_insert). */
 void lj_step_append(struct sim *l, struct value *table, struct value *v)
 {
@@ -409,8 +415,7 @@ void lj_step_append(struct sim *l, struct value *table, struct value *v)
 	lj_step_result(l, &index, lj_step_length(l, table));
 	if (index.kind == VAL_REF)
 		lj_step_result(l, &index, lj_value_find(l, lj_step_is, OPS(ADD), &index, &one));
-	lj_step_stored(l, find_indexed(l, table, &index, false), v);
-	settle_nomm(l, table);
+	lj_step_rawset(l, table, &index, v);
 }
 
 bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins)
@@ -437,6 +442,8 @@ bool lj_step_memref(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		return false;
 	if (!load) {
 		lj_step_metatable(l, lj_value_ref(l, &table));
+		if (l->enters) /* __newindex stores */
+			return true;
 		lj_step_stored(l, ref, va);
 		settle_nomm(l, &table);
 		return true;
