@@ -442,6 +442,13 @@ static uint32_t settle_narrowed(struct sim *l, uint32_t ref)
 	return ref;
 }
 
+/* Labels the conversions from `made` to ref: they belong to the first use. */
+static void claim_conversions(struct sim *l, uint32_t ref, uint32_t made)
+{
+	for (; ref != made; ref = lj_ins_at(l->t, ref)->op1)
+		lj_claim_ref(l, ref);
+}
+
 void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref)
 {
 	uint32_t lo, hi;
@@ -456,11 +463,9 @@ void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref)
 		return;
 	}
 	if (v->by >= 0) {
-		uint32_t made = unconverted(l->t, ref, true), r;
+		uint32_t made = unconverted(l->t, ref, true);
 
-		/* conversions belong to the use */
-		for (r = ref; r != made; r = lj_ins_at(l->t, r)->op1)
-			lj_claim_ref(l, r);
+		claim_conversions(l, ref, made);
 		lj_value_range(l, v->by, &lo, &hi);
 		if (made >= lo && made < hi && *lj_label_of(l->t, made) < 0)
 			settle(l, made, v->by);
@@ -527,6 +532,13 @@ bool lj_value_may_be(const struct sim *l, const struct value *v, uint32_t ref)
 	return matches(l, v, ref, true) != MATCH_NO;
 }
 
+static void bind_operand(struct sim *l, struct value *v, uint32_t ref)
+{
+	if (v->kind != VAL_UNKNOWN)
+		claim_conversions(l, ref, unconverted(l->t, ref, false));
+	lj_bind_ref(l, v, ref);
+}
+
 /* True if these are an instruction's operands, in this order. Binds them. */
 static bool are_operands(struct sim *l, uint32_t op1, uint32_t op2, struct value *a,
 			 struct value *b, bool sure)
@@ -540,9 +552,9 @@ static bool are_operands(struct sim *l, uint32_t op1, uint32_t op2, struct value
 	    (a && !b && ma != MATCH_YES && !l->keyed))
 		return false;
 	if (a)
-		lj_bind_ref(l, a, op1);
+		bind_operand(l, a, op1);
 	if (b)
-		lj_bind_ref(l, b, op2);
+		bind_operand(l, b, op2);
 	return true;
 }
 
