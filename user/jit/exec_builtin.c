@@ -209,51 +209,134 @@ static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, co
 	return true;
 }
 
+/* assert(), setmetatable() */
+static bool step_first(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	*made = *lj_value_arg(l, f, ins, 0);
+	return true;
+}
+
+static bool step_tostring(struct sim *l, const struct lj_tframe *f, uint32_t ins,
+			  struct value *made)
+{
+	return lj_value_type(l, lj_value_arg(l, f, ins, 0)) == LJ_IRT_STR &&
+	       step_first(l, f, ins, made);
+}
+
+static bool step_type(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	uint8_t type = lj_value_type(l, lj_value_arg(l, f, ins, 0));
+
+	if (type != LJ_IRT_UNKNOWN)
+		*made = (struct value){.kind = VAL_TYPENAME, .type = type, .by = -1};
+	return type != LJ_IRT_UNKNOWN;
+}
+
+static bool step_select(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	*made = selected(l, f, ins);
+	return true;
+}
+
+static bool step_tonumber(struct sim *l, const struct lj_tframe *f, uint32_t ins,
+			  struct value *made)
+{
+	return l->cdata && lj_step_tonumber(l, lj_value_arg(l, f, ins, 0), made);
+}
+
+static bool step_pow(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	if (lj_calls_arguments(l, ins) != 2)
+		return false;
+	*made = lj_step_power(l, lj_value_arg(l, f, ins, 0), lj_value_arg(l, f, ins, 1));
+	return true;
+}
+
+static bool step_insert(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	(void)made;
+	if (lj_calls_arguments(l, ins) != 2)
+		return false;
+	lj_step_append(l, lj_value_arg(l, f, ins, 0), lj_value_arg(l, f, ins, 1));
+	return true;
+}
+
+static bool step_rawset(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	if (lj_calls_arguments(l, ins) != 3)
+		return false;
+	lj_step_rawset(l, lj_value_arg(l, f, ins, 0), lj_value_arg(l, f, ins, 1),
+		       lj_value_arg(l, f, ins, 2));
+	return step_first(l, f, ins, made);
+}
+
+static bool step_rawget(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made)
+{
+	*made = raw_value(l, f, ins);
+	return true;
+}
+
+/* The result, true or false, has only a guard. */
+static bool step_rawequal(struct sim *l, const struct lj_tframe *f, uint32_t ins,
+			  struct value *made)
+{
+	(void)made;
+	if (lj_calls_arguments(l, ins) == 2)
+		lj_value_find(l, lj_step_is, OPS(EQ) | OPS(NE), lj_value_arg(l, f, ins, 0),
+			      lj_value_arg(l, f, ins, 1));
+	return true;
+}
+
+static bool step_getmetatable(struct sim *l, const struct lj_tframe *f, uint32_t ins,
+			      struct value *made)
+{
+	(void)made;
+	lj_step_metatable(l, lj_value_ref(l, lj_value_arg(l, f, ins, 0)));
+	return true;
+}
+
+/* Built-in functions that leave no instruction of their own, or several. Each handler copies the first result; false:
+ * it is not known, as any other function's. */
+static const struct {
+	const char *name;
+	bool (*step)(struct sim *l, const struct lj_tframe *f, uint32_t ins, struct value *made);
+} executed[] = {
+	{"assert", step_first},	 {"setmetatable", step_first}, {"getmetatable", step_getmetatable},
+	{"type", step_type},	 {"select", step_select},      {"rawequal", step_rawequal},
+	{"rawget", step_rawget}, {"rawset", step_rawset},      {"tostring", step_tostring},
+	{"math.pow", step_pow},	 {"tonumber", step_tonumber},  {"table.insert", step_insert},
+};
+
+static bool is_executed(struct sim *l, const struct lj_tframe *f, uint32_t ins, const char *name,
+			struct value *made)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(executed) / sizeof(executed[0]); i++)
+		if (!strcmp(name, executed[i].name))
+			return executed[i].step(l, f, ins, made);
+	return false;
+}
+
 /* Returns the first result of a call of a built-in function: one instruction, or an argument. */
 struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 {
 	uint32_t a = lj_bc_a(ins), ref;
 	struct value *arg = lj_value_arg(l, f, ins, 0), made = {.kind = VAL_UNKNOWN, .by = l->step};
+	bool cdata = lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA;
 	const char *name = lj_calls_builtin(l->calls, lj_value_slot(l, f, a));
 
 	l->t->history[l->step].builtin = lj_builtin(name) & 0x7f;
-	if (!lj_calls_arguments(l, ins) && lj_value_type(l, lj_value_slot(l, f, a)) != LJ_IRT_CDATA)
+	if (!lj_calls_arguments(l, ins) && !cdata)
 		return made;
-	if (name && (!strcmp(name, "setmetatable") || !strcmp(name, "assert") ||
-		     (!strcmp(name, "tostring") && lj_value_type(l, arg) == LJ_IRT_STR)))
-		return *arg;
-	if (name && !strcmp(name, "type") && lj_value_type(l, arg) != LJ_IRT_UNKNOWN)
-		return (struct value){
-			.kind = VAL_TYPENAME, .type = lj_value_type(l, arg), .by = -1};
-	if (name && !strcmp(name, "select"))
-		return selected(l, f, ins);
-	if (name && !strcmp(name, "tonumber") && l->cdata && lj_step_tonumber(l, arg, &made))
-		return made;
-	if (name && lj_step_folds(l, f, ins, name, &made))
+	if (name && (is_executed(l, f, ins, name, &made) || lj_step_folds(l, f, ins, name, &made)))
 		return made;
 	if (name && is_folded(l, f, ins, name))
 		return lj_value_object(0, LJ_IRT_STR);
-	if (name && makes_in_buffer(name, lj_calls_arguments(l, ins))) {
-		ref = find_string(l, f, ins, name);
-		if (ref)
-			lj_value_set(&made, ref);
-		return made;
-	}
-	if (name && !strcmp(name, "math.pow") && lj_calls_arguments(l, ins) == 2)
-		return lj_step_power(l, arg, lj_value_arg(l, f, ins, 1));
-	if (name && !strcmp(name, "table.insert") && lj_calls_arguments(l, ins) == 2) {
-		lj_step_append(l, arg, lj_value_arg(l, f, ins, 1));
-		return made;
-	}
-	if (name && !strcmp(name, "rawset") && lj_calls_arguments(l, ins) == 3) {
-		lj_step_rawset(l, arg, lj_value_arg(l, f, ins, 1), lj_value_arg(l, f, ins, 2));
-		return made;
-	}
-	if (name && !strcmp(name, "rawget"))
-		return raw_value(l, f, ins);
-	if (lj_value_type(l, lj_value_slot(l, f, a)) == LJ_IRT_CDATA ||
-	    (name && !strcmp(name, "ffi.new")))
+	if (cdata || (name && !strcmp(name, "ffi.new")))
 		ref = lj_step_new_cdata(l);
+	else if (name && makes_in_buffer(name, lj_calls_arguments(l, ins)))
+		ref = find_string(l, f, ins, name);
 	else
 		ref = find_builtin(l, f, ins, arg, name);
 	if (ref)
