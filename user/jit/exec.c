@@ -210,6 +210,7 @@ static bool may_make(struct sim *l, uint32_t from, uint32_t to, const struct lj_
 {
 	if (!knows_one(l, f, first, n))
 		return true;
+	l->visits += to > from ? to - from : 0;
 	for (; from <= to; from++)
 		if (lj_step_takes(l, from, f, first, n))
 			return true;
@@ -227,23 +228,28 @@ static void claim_conversions(struct sim *l, uint32_t hdr, const struct lj_tfram
 			lj_claim_ref(l, ref);
 }
 
+#define BUFFERS 8 /* strings that are tried */
+
 /* Labels all unlabelled instructions from the buffer's start on (rec_cat, recff_format). */
 uint32_t lj_step_buffer(struct sim *l, const struct lj_tframe *f, uint32_t first, uint32_t n)
 {
 	uint32_t str = lj_step_next(l, LJ_IR_BUFSTR), hdr = lj_step_next(l, LJ_IR_BUFHDR), ref;
-	uint32_t put = hdr ? put_alone(l, hdr, str) : 0;
+	uint32_t put = hdr ? put_alone(l, hdr, str) : 0, tries = 0;
 
+	if (n > ARGUMENTS)
+		n = ARGUMENTS;
 	if (put && may_make(l, hdr, put, f, first, n)) {
 		for (ref = hdr; ref <= put; ref++)
 			lj_claim_ref(l, ref);
 		ref = lj_ins_at(l->t, put)->op2;
 		return ref > LJ_REF_BIAS ? ref : 0;
 	}
-	for (; str && str < l->hi; str++) {
+	for (; str && str < l->hi && tries < BUFFERS; str++) {
 		const struct lj_ins *ir = lj_ins_at(l->t, str);
 
 		if (ir->o != LJ_IR_BUFSTR || *lj_label_of(l->t, str) >= 0)
 			continue;
+		tries++;
 		hdr = ir->op2 > l->lo ? ir->op2 : l->lo;
 		if (!may_make(l, hdr, str, f, first, n))
 			continue;

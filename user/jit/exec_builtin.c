@@ -90,6 +90,8 @@ static uint32_t find_call(struct sim *l, const struct lj_tframe *f, uint32_t ins
 	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
 	int n = lj_calls_arguments(l, ins);
 
+	if (n > ARGUMENTS)
+		n = ARGUMENTS;
 	l->visits += l->hi > ref ? l->hi - ref : 0;
 	for (; n > 0 && ref < l->hi; ref++)
 		if (lj_step_is(l->t, lj_ins_at(l->t, ref), CALLS) && *lj_label_of(l->t, ref) < 0 &&
