@@ -104,28 +104,20 @@ void lj_step_stored(struct sim *l, uint32_t at, struct value *v)
 	lj_value_store(l, at, v);
 }
 
-uint32_t lj_step_next(struct sim *l, uint8_t o)
+uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted, op_set what)
 {
 	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
 
 	l->visits += l->hi > ref ? l->hi - ref : 0;
 	for (; ref < l->hi; ref++)
-		if (lj_ins_at(l->t, ref)->o == o && *lj_label_of(l->t, ref) < 0)
+		if (*lj_label_of(l->t, ref) < 0 && wanted(l->t, lj_ins_at(l->t, ref), what))
 			return ref;
 	return 0;
 }
 
-uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted)
+uint32_t lj_step_next(struct sim *l, uint8_t o)
 {
-	uint32_t ref = l->cur > l->lo ? l->cur : l->lo;
-
-	l->visits += l->hi > ref ? l->hi - ref : 0;
-	for (; ref < l->hi; ref++)
-		if (*lj_label_of(l->t, ref) < 0 && wanted(l->t, lj_ins_at(l->t, ref), 0)) {
-			lj_claim_ref(l, ref);
-			return ref;
-		}
-	return 0;
+	return lj_step_next_of(l, lj_step_is, (op_set)1 << o);
 }
 
 /* If one string only is appended to the buffer at hdr, that is the result (bufstr_kfold_cse): the

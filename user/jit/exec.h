@@ -63,11 +63,9 @@ uint32_t lj_step_bits(struct sim *l, const struct lj_tframe *f, uint32_t ins, op
 struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins);
 
-/* Returns the step's next unlabelled instruction of this operation; 0: none. */
+/* Return the step's next unlabelled instruction: one that is wanted, one of an operation. 0: none. */
+uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted, op_set what);
 uint32_t lj_step_next(struct sim *l, uint8_t o);
-
-/* Returns the step's next unlabelled instruction that is wanted, and labels it; 0: none. */
-uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted);
 
 /* Executes an arithmetic operation (which: as in lj_trace_arith) on a 64-bit cdata. False: neither operand is known to
  * be one. */

@@ -107,9 +107,11 @@ bool lj_step_tonumber(struct sim *l, struct value *cdata, struct value *out)
 		*out = data;
 		return true;
 	}
-	ref = data.kind == VAL_UNKNOWN ? lj_step_next_of(l, is_to_number)
+	ref = data.kind == VAL_UNKNOWN ? lj_step_next_of(l, is_to_number, 0)
 				       : lj_value_find(l, is_to_number, 0, &data, NULL);
-	if (ref)
-		lj_value_set(out, ref);
-	return ref;
+	if (!ref)
+		return false;
+	lj_claim_ref(l, ref);
+	lj_value_set(out, ref);
+	return true;
 }
