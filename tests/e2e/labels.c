@@ -6,7 +6,8 @@
  * instruction for:
  *
  *	trace NUMBER
- *	REF OPERATION LINEDEFINED	REF counts from 0 at REF_BIAS; LINEDEFINED is -3 without a label, -1 for bytecode of a built-in function
+ *	REF OPERATION LINEDEFINED	REF counts from 0 at REF_BIAS; LINEDEFINED is -3 without a
+ *					label, -1 for bytecode of a built-in function
  *	failed NUMBER			it is there, and the bytecode was not found
  */
 #include <stdio.h>
@@ -20,7 +21,6 @@
 #include "jit/read.h"
 #include "jit/search.h"
 #include "lua/lj/ffnames.h"
-#include "lua/lj/proto.h"
 
 static const char *const operations[] = {
 #define LJ_IR(name, kind, op1, op2) #name,

@@ -14,8 +14,6 @@ MOST = 1000  # traces
 # No work of their own: guards, and what leads to a table's or function's fields. Conversions belong to the first use.
 FREE = {"NOP", "LT", "GE", "LE", "GT", "ULT", "UGE", "ULE", "UGT", "EQ", "NE", "ABC", "FLOAD", "HREFK", "HREF", "AREF", "UREFO",
         "UREFC", "FREF", "CONV", "CARG", "SLOAD", "HIOP", "XBAR", "TBAR", "OBAR", "BUFHDR", "USE", "GCSTEP", "BASE", "RETF"}
-
-
 # Sums that are computed once more as integers, where these are used (lj_opt_narrow.c): the use is not found.
 KNOWN = {("return #sub(S, i % 20 + 1, i % 20 + 9)", "ADD"), ("return ptr == da and 1 or 2", "ADD")}
 

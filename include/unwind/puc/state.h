@@ -104,10 +104,9 @@ struct puc_alone {
 #define PUC_L_HEAD 128		  /* covers all of lua_State that is read, but errorJmp in 5.1 */
 #define PUC_CLOSURE_HEAD 40	  /* covers closure_p */
 #define PUC_STACK_MOST (1u << 24) /* bytes: LUAI_MAXSTACK is a million slots */
-#define PUC_STACK_MOST_51                                                                          \
-	(1u                                                                                        \
-	 << 28) /* 5.1: LUAI_MAXCALLS is 20000, each of up to 250 slots; a new block is up to twice that */
-#define PUC_STACK_EXTRA 4096 /* bytes above stack_last that error handling may use (ldo.c) */
+#define PUC_STACK_EXTRA 4096	  /* bytes above stack_last that error handling may use (ldo.c) */
+/* 5.1 has no LUAI_MAXSTACK: LUAI_MAXCALLS is 20000, each of up to 250 slots; a new block is up to twice that */
+#define PUC_STACK_MOST_51 (1u << 28)
 
 /* puc_look(): the current CallInfo. */
 struct puc_look {
