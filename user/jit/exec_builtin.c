@@ -157,10 +157,10 @@ static struct value not_converted(struct sim *l, const struct value *arg)
 	return (struct value){.kind = VAL_UNKNOWN, .by = l->step};
 }
 
-/* True if the function's string is made in a buffer. A single character is not. */
-static bool makes_in_buffer(const char *name, int arguments)
+/* True if the string of the step's function is made in a buffer. A single character is not. */
+static bool makes_in_buffer(const struct sim *l, const char *name, int arguments)
 {
-	return lj_builtin_in_buffer(lj_builtin(name)) &&
+	return lj_builtin_in_buffer(l->t->history[l->step].builtin) &&
 	       (strcmp(name, "string.char") != 0 || arguments > 1);
 }
 
@@ -168,24 +168,23 @@ static bool makes_in_buffer(const char *name, int arguments)
 static bool formats_one(const struct sim *l, const struct value *format)
 {
 	static const char *const single[] = {"%d", "%i", "%s", "%c"};
-	char text[3] = "";
-	uint32_t len, i;
+	size_t i;
 
-	if (format->kind != VAL_OBJ || format->type != LJ_IRT_STR || !format->obj ||
-	    mem_read(l->mem, &len, sizeof(len), format->obj + l->t->lj.str_len) || len != 2 ||
-	    mem_read(l->mem, text, 2, format->obj + lj_str_text(&l->t->lj)))
+	if (format->kind != VAL_OBJ || format->type != LJ_IRT_STR)
 		return false;
 	for (i = 0; i < sizeof(single) / sizeof(single[0]); i++)
-		if (!strcmp(text, single[i]))
+		if (lj_string_is(&l->t->lj, l->mem, format->obj, single[i]))
 			return true;
 	return false;
 }
 
-/* Returns the string that a function makes in a buffer, or of one value without it. */
+/* Returns the string that a function makes in a buffer, or of one value without it. The next buffer, whatever it takes,
+ * if the number of arguments is not known. */
 static uint32_t find_string(struct sim *l, const struct lj_tframe *f, uint32_t ins,
 			    const char *name)
 {
-	uint32_t n = (uint32_t)lj_calls_arguments(l, ins), skip;
+	int arguments = lj_calls_arguments(l, ins);
+	uint32_t n = arguments < 0 ? 0 : (uint32_t)arguments, skip;
 	struct value *one = lj_value_arg(l, f, ins, 1);
 
 	skip = n > 1 && !strcmp(name, "string.format"); /* the format is folded */
@@ -202,7 +201,7 @@ static bool is_folded(struct sim *l, const struct lj_tframe *f, uint32_t ins, co
 	int n = lj_calls_arguments(l, ins), i;
 
 	if (n < 1 || n > ARGUMENTS ||
-	    (strcmp(name, "string.sub") != 0 && !makes_in_buffer(name, n)))
+	    (strcmp(name, "string.sub") != 0 && !makes_in_buffer(l, name, n)))
 		return false;
 	for (i = 0; i < n; i++)
 		if (!lj_value_is_known(lj_value_arg(l, f, ins, (uint32_t)i)))
@@ -337,7 +336,7 @@ struct value lj_step_made(struct sim *l, const struct lj_tframe *f, uint32_t ins
 		return lj_value_object(0, LJ_IRT_STR);
 	if (cdata || (name && !strcmp(name, "ffi.new")))
 		ref = lj_step_new_cdata(l);
-	else if (name && makes_in_buffer(name, lj_calls_arguments(l, ins)))
+	else if (name && makes_in_buffer(l, name, lj_calls_arguments(l, ins)))
 		ref = find_string(l, f, ins, name);
 	else
 		ref = find_builtin(l, f, ins, arg, name);
@@ -448,12 +447,12 @@ static void step_ipairs_begin(struct sim *l, const struct lj_tframe *f, uint32_t
 }
 
 /* True if it returns exactly one value. */
-static bool returns_one(const char *name, int arguments)
+static bool returns_one(const struct sim *l, const char *name, int arguments)
 {
 	if (!strncmp(name, "math.", 5))
 		return strcmp(name, "math.modf") != 0 && strcmp(name, "math.frexp") != 0;
 	return !strncmp(name, "bit.", 4) || !strcmp(name, "string.sub") ||
-	       !strcmp(name, "string.char") || makes_in_buffer(name, arguments);
+	       !strcmp(name, "string.char") || makes_in_buffer(l, name, arguments);
 }
 
 /* string.byte(): results from the second character on. */
@@ -539,7 +538,7 @@ void lj_step_builtin(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 	for (i = 0; i < RESULTS && i + 1 < lj_bc_b(ins); i++)
 		*lj_value_slot(l, f, a + i) = results[i];
 	if (!lj_bc_b(ins)) {
-		bool one = name && returns_one(name, lj_calls_arguments(l, ins));
+		bool one = name && returns_one(l, name, lj_calls_arguments(l, ins));
 
 		*lj_value_slot(l, f, a) = results[0];
 		l->multres = results[0].kind == VAL_UNKNOWN && !one ? -1 : 1;
