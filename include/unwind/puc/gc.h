@@ -152,13 +152,14 @@ static __always_inline __u64 puc_gc_end(const struct puc_walk *w)
  */
 static __always_inline enum lb_more puc_step_collects(const struct lb_mem *mem, struct puc_walk *w)
 {
+	__u64 end = puc_gc_end(w);
 	__u32 i;
 
 	LB_ROLLED
 	for (i = 0; i < PUC_GC_HITS && w->block.next_hit < w->block.hits; i++) {
 		__u32 hit = w->block.hit[w->block.next_hit++ & (PUC_BLOCK - 1)] & (PUC_BLOCK - 1);
 		/* behind the block's end are words of an earlier one; without a branch, as above */
-		__u64 at = w->block.at + 8 * hit, end = puc_gc_end(w);
+		__u64 at = w->block.at + 8 * hit;
 		__u64 inside = 0 - (lb_loaded(at - end) >> 63);
 		int is = puc_gc_word(mem, w, w->block.word[hit] & inside);
 
