@@ -66,21 +66,31 @@ static __always_inline __u64 lb_zone_word(struct lb_zone_walk *c, __u64 addr)
 	return 0;
 }
 
+/*
+ * LuaJIT: the type of a value whose tag begins at this bit. Compiled code stores a string's address before its tag (in
+ * GC64, asm_ahustore): without a tag it is taken for one, as its object's type is read, too.
+ */
+static __always_inline enum lb_zone_type lb_zone_tagged(__u64 word, __u32 shift)
+{
+	__s64 tag = (__s64)word >> shift;
+
+	return tag == LJ_TNIL			  ? LB_ZONE_NIL
+	       : tag == LJ_TSTR || (!tag && word) ? LB_ZONE_STRING
+						  : LB_ZONE_OTHER;
+}
+
 /* Reads a TValue, whose type is at `type`, to c->value. */
 static __always_inline enum lb_zone_type lb_zone_value(struct lb_zone_walk *c, __u64 value,
 						       __u64 type)
 {
 	const struct lb_zone_layout *z = c->z;
 	__u64 word = lb_zone_word(c, z->type_shift ? value : type);
-	__s64 tag = (__s64)word >> (z->type_shift & 63);
 
 	if (c->failed)
 		return LB_ZONE_UNREADABLE;
 	if (z->type_shift) {
 		c->value = word & ((1ULL << (z->type_shift & 63)) - 1);
-		return tag == LJ_TNIL	? LB_ZONE_NIL
-		       : tag == LJ_TSTR ? LB_ZONE_STRING
-					: LB_ZONE_OTHER;
+		return lb_zone_tagged(word, z->type_shift & 63);
 	}
 	if (!(word & 0xf))
 		return LB_ZONE_NIL;
@@ -270,7 +280,7 @@ static __always_inline int lb_zone_last_near(struct lb_zone_walk *c, const struc
 	const struct lb_zone_layout *z = c->z;
 	struct lb_zone_window win;
 	__u32 nils, n, at;
-	__s64 tag;
+	__u64 type;
 
 	if (!zone->size || z->value_stride < 8 || z->value_stride > LB_READ_MOST / LB_ZONE_NEAR ||
 	    lb_zone_open(c, zone, &win))
@@ -286,11 +296,11 @@ static __always_inline int lb_zone_last_near(struct lb_zone_walk *c, const struc
 		return LB_ZONE_NIL;
 	at = (n - 1) * (__u32)z->value_stride;
 	c->value = lb_zone_word_in(&win, at);
-	tag = (__s64)lb_zone_word_in(&win, at + (__u32)(z->type_origin - z->value_origin));
+	type = lb_zone_word_in(&win, at + (__u32)(z->type_origin - z->value_origin));
 	if (!z->type_shift)
-		return (tag & 0xf) == 4 ? LB_ZONE_STRING : LB_ZONE_OTHER;
+		return (type & 0xf) == 4 ? LB_ZONE_STRING : LB_ZONE_OTHER;
 	c->value &= (1ULL << (z->type_shift & 63)) - 1;
-	return tag >> (z->type_shift & 63) == LJ_TSTR ? LB_ZONE_STRING : LB_ZONE_OTHER;
+	return lb_zone_tagged(type, z->type_shift & 63);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

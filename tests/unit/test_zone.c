@@ -23,7 +23,7 @@
 
 /* A value or a key of a table under test. */
 struct item {
-	enum { NIL, STRING, TABLE, FUNCTION, NUMBER, INTEGER } type;
+	enum { NIL, STRING, UNTAGGED, TABLE, FUNCTION, NUMBER, INTEGER } type;
 	const char *text;
 	uint32_t len; /* 0: of text */
 	uint64_t number;
@@ -90,6 +90,8 @@ static uint64_t lj_word(struct zone_vm *v, const struct item *i, uint64_t table)
 		return ~0ULL;
 	case STRING:
 		return (uint64_t)(int64_t)LJ_TSTR << 47 | put_string(v, i);
+	case UNTAGGED:
+		return put_string(v, i);
 	case TABLE:
 		return (uint64_t)(int64_t)LJ_TTAB << 47 | table;
 	case FUNCTION:
@@ -111,6 +113,7 @@ static uint64_t puc_value(struct zone_vm *v, const struct item *i, uint64_t tabl
 	case NIL:
 		*tt = 0;
 		return 0;
+	case UNTAGGED: /* LuaJIT only */
 	case STRING:
 		len = i->len ? i->len : (uint32_t)strlen(i->text);
 		*tt = (len <= PUC_SHORT_STRING ? v->puc->tt_shrstr : v->puc->tt_lngstr) |
@@ -471,6 +474,19 @@ Test(zone, not_a_string)
 				put_vm(&v, "m");
 				expect(&v, NULL, LB_ZONE_NO_STRING);
 			}
+}
+
+/* Compiled code of LuaJIT has stored the string's address, and not its tag yet. */
+Test(zone, a_string_that_is_being_stored)
+{
+	struct zone_vm v;
+
+	for (uint32_t size = 2; size < 40; size += 30)
+		for (size_t i = 0; i < 2 && vm_new(&v, i, names(), 1, size); i++, vm_free(&v)) {
+			v.zones[1] = (struct item){UNTAGGED, .text = "stored"};
+			put_vm(&v, "m");
+			expect(&v, "stored", 0);
+		}
 }
 
 Test(zone, names_of_each_length)
