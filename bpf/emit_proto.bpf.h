@@ -10,14 +10,28 @@
 /* Samples between two queries of the fill level: a quarter of the ring holds thousands. */
 #define RING_ASK 64
 
-static __always_inline __u64 ring_wakeup(int now, __u32 sample)
+/* ns between two wake-ups for new functions. A wake-up takes longer than the rest of a sample: a program that makes
+ * a VM for each request has new functions in each of them. */
+#define RING_WAKE_PERIOD (10 * 1000 * 1000)
+
+/* is_new: the reader should read the process's memory soon. */
+static __always_inline __u64 ring_wakeup(int is_new, __u32 sample)
 {
-	if (!now && sample % RING_ASK)
+	__u64 now;
+
+	if (is_new) {
+		now = bpf_ktime_get_ns();
+		if (now - ring_woken >= RING_WAKE_PERIOD) {
+			ring_woken = now;
+			return BPF_RB_FORCE_WAKEUP;
+		}
+	}
+	if (sample % RING_ASK)
 		return BPF_RB_NO_WAKEUP;
-	if (now || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
-			   bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4)
-		return BPF_RB_FORCE_WAKEUP;
-	return BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
+			       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 /* Sends the prototype of one of a sample's frames, unless it was sent before. family: a constant,

@@ -18,6 +18,9 @@ struct {
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
 
+/* When the reader was last woken for a new function, CLOCK_MONOTONIC in ns. BPF alone. */
+__u64 ring_woken;
+
 /* Target processes. User space writes; BPF reads, adopts exec_id at a process's first sample, and
  * adds the children that a target forks. */
 struct {
