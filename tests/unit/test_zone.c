@@ -474,19 +474,11 @@ Test(zone, not_a_string)
 				put_vm(&v, "m");
 				expect(&v, NULL, LB_ZONE_NO_STRING);
 			}
-}
-
-/* Compiled code of LuaJIT has stored the string's address, and not its tag yet. */
-Test(zone, a_string_that_is_being_stored)
-{
-	struct zone_vm v;
-
-	for (uint32_t size = 2; size < 40; size += 30)
-		for (size_t i = 0; i < 2 && vm_new(&v, i, names(), 1, size); i++, vm_free(&v)) {
-			v.zones[1] = (struct item){UNTAGGED, .text = "stored"};
-			put_vm(&v, "m");
-			expect(&v, "stored", 0);
-		}
+	for (size_t i = 0; i < 2 && vm_new(&v, i, names(), 1, 2); i++, vm_free(&v)) {
+		v.zones[1] = (struct item){UNTAGGED, .text = "z2"}; /* LuaJIT is storing one */
+		put_vm(&v, "m");
+		expect(&v, "z2", 0);
+	}
 }
 
 Test(zone, names_of_each_length)
