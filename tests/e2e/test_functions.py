@@ -12,7 +12,7 @@ import vms
 
 SCRIPT = vms.LUA / "functions.lua"
 # At 10 kHz an interrupt takes as long as the period in some virtual machines.
-HZ = 2500
+HZ = 4000
 ALL = ["luajit-joff", "luajit-jon", "luajit2-joff", "luajit2-jon", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 LINES = SCRIPT.read_text().splitlines()
 HANDLERS = [n for n, line in enumerate(LINES, 1) if line.startswith("  function(n)")]
@@ -25,7 +25,7 @@ FOLDED = re.compile(r"^$|\s[\d.]+$|[\x00-\x1f]")
 def test_functions(tmp_path, luajit2, vm):
     vm, saved, text, script = vms.VMS[vm], tmp_path / "p.pb.gz", tmp_path / "text", tmp_path / SCRIPT.name
     script.write_text(laps.LUA + SCRIPT.read_text())
-    r = vms.luabpf("-F", HZ, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, script, 1.6, env=vm.env)
+    r = vms.luabpf("-F", HZ, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, script, 1, env=vm.env)
     assert r.code == 0, r
     rows = {m[2]: int(m[1]) for m in re.finditer(r"^ *(\d+)  (.*)$", text.read_text(), re.M)}
     spent, states = laps.spent(r.err), ("first", "second", "third", "fourth")
@@ -67,7 +67,7 @@ local o, clock = setmetatable({}, O), os.clock
 local function drive()
   lap() local x = sd_global(8000) lap(1) x = x + o:sd_method(6000) lap(2) x = x + sd_local(4000) lap(3) x = x + T[1](2000) lap(4) return x
 end
-local stop = clock() + 0.8
+local stop = clock() + 0.5
 while clock() < stop do drive() end
 laps()
 """
@@ -163,7 +163,7 @@ local load = loadstring or load
 M.a = {SPIN} M.b = {SPIN} local H = {{ {SPIN}, {SPIN}, function(n, m) local a = 0 for i = 1, n do a = a + i % 7 + 1 end return a end }}
 local module = assert(load("return {{ " .. ("{SPIN}, "):rep(4) .. "}}", "@module.lua"))()
 collectgarbage() collectgarbage() -- no more is the chunk that the module's functions are from
-local stop = clock() + 1.2
+local stop = clock() + 0.8
 while clock() < stop do
   local r = M.a(8000) r = M.b(6000) lap() r = H[1](8000) lap("H1") r = H[2](6000) lap("H2") r = H[3](3000) lap("H3")
   for k = 1, 4 do r = module[k]((5 - k) * 2000) lap(k) end
@@ -210,7 +210,7 @@ end
 local a, b = module("go", "{SPIN}"), module("stop", "{SPIN}")
 local c = module("other", "{SPIN.replace("a = 0", "a = 5")}")
 if COLLECT then collectgarbage() collectgarbage() end
-local stop, r = clock() + 0.6, 1
+local stop, r = clock() + 0.4, 1
 while clock() < stop do
   r = r * 16807 % 2147483647
   local n = 1000 + r % 2000 -- never the same: a round may take as long as the timer's period

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <unwind/puc/selftest_sample.h>
@@ -55,7 +56,7 @@ uint32_t walk_host_next(const struct lb_mem *mem, const struct lb_selftest *in,
 
 uint32_t walk_host(const struct lb_mem *mem, const struct lb_selftest *in, struct lj_walk *walk)
 {
-	memset(walk, 0, sizeof(*walk));
+	memset(walk, 0, offsetof(struct lj_walk, cache.page)); /* no page is valid */
 	return walk_host_next(mem, in, walk);
 }
 
@@ -84,7 +85,7 @@ uint32_t walk_host_puc_next(const struct lb_mem *mem, const struct puc_selftest 
 uint32_t walk_host_puc(const struct lb_mem *mem, const struct puc_selftest *in,
 		       struct puc_walk *walk)
 {
-	memset(walk, 0, sizeof(*walk));
+	memset(walk, 0, offsetof(struct puc_walk, cache.page));
 	return walk_host_puc_next(mem, in, walk);
 }
 
