@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
@@ -17,6 +18,15 @@ PROGRAM = vms.LUA / "traced.lua"
 NAMES = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "luajit-joff"]
 PUCS = NAMES[:4]
 PENLIGHT = Path("/usr/share/lua/5.1/pl")
+NOBODY = 65534
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that all users can enter."""
+    with tempfile.TemporaryDirectory(prefix="luabpf-trace-") as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
 
 
 def trace(*args, **kw):
@@ -476,3 +486,39 @@ program()
     assert "not followed" not in r.err
     hits = lcov.files[str(path)]
     assert [hits[n] for n in (3, 5, 9, 10)] == [21, 20, 20, 20]
+
+
+FORGED = """
+local module = package.loadlib(HOOK, "luaopen_luabpf_hook")
+module("luabpf.hook")
+for _, name in ipairs{"all", "roots"} do
+  load(("local a = 1\\n"):rep(60), "@" .. FOLDER .. name)()
+end
+"""
+
+
+def test_a_setuid_command_shows_no_files_of_roots(open_folder):
+    """Under sudo: the caller writes the files of Lua states, and so says which sources are shown, whatever the command may read."""
+    nobody, hook = open_folder / "nobody", open_folder / "hook.so"
+    nobody.mkdir()
+    os.chown(nobody, NOBODY, NOBODY)
+    shutil.copy(vms.OUT / "lib/lua/5.4/luabpf/hook.so", hook)
+    for name, mode in ("all", 0o644), ("roots", 0o600):
+        (open_folder / name).write_text("".join(f"{name} {n}\n" for n in range(1, 61)))
+        (open_folder / name).chmod(mode)
+    (open_folder / "x.lua").write_text(f"HOOK, FOLDER = '{hook}', '{open_folder}/'" + FORGED)
+    command = shutil.copy(shutil.which("sleep"), open_folder)
+    os.chmod(command, 0o4755)
+    with vms.Luabpf("trace", "-o", "/dev/null", "--annotate", nobody / "out", "--", command, vms.HANG, stats=False,
+                    env={"SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY)}) as tool:
+        vms.wait_until(lambda: vms.commands_of(tool.p.pid))
+        pid, = vms.commands_of(tool.p.pid)
+        vms.wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
+        env = dict(v.split("=", 1) for v in Path(f"/proc/{pid}/environ").read_text().split("\0") if v.startswith("LUABPF_HOOK_"))
+        subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "lua5.4", open_folder / "x.lua"],
+                       env={**os.environ, **env}, cwd="/", check=True, timeout=vms.HANG)
+        os.kill(pid, signal.SIGTERM)
+        r = tool.done()
+    assert r.code == 128 + signal.SIGTERM, r
+    text = (nobody / "out").read_text()
+    assert "all 60" in text and "roots 1" not in text, text

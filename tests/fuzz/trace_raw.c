@@ -45,7 +45,7 @@ static void report(void)
 	for (size_t i = 0; i < nstates; i++) {
 		stats_finish(states[i]);
 		chrome_finish(charts[i]);
-		if (stats_merge(states[i], program))
+		if (stats_merge(states[i]))
 			abort();
 	}
 	if (coverage_new(program, &coverage) || report_summary(program, &coverage, null) ||

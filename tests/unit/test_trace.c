@@ -333,7 +333,7 @@ Test(trace, lines_are_bounded)
 	ev_line(&e, 0, 1, 11);
 	ev_line(&e, 1, 1, 0x7ffffff0);
 	ev_line(&e, 1, 1, 11);
-	cr_assert_eq(stats_lost_hits(e.stats), 1);
+	cr_assert_eq(e.program->lost_hits, 1);
 	assert_line(&e, FN_F, 11, 2, 2, 0);
 	trace_events_check_file(&e);
 	trace_events_close(&e);

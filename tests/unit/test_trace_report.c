@@ -53,7 +53,7 @@ static uint64_t read_trace(struct read_trace *t, const char *trace)
 	cr_assert_eq(raw_read(in, t->program, sink_of, t, &counts), 0);
 	stats_finish(t->stats);
 	chrome_finish(t->chrome);
-	cr_assert_eq(stats_merge(t->stats, t->program), 0);
+	cr_assert_eq(stats_merge(t->stats), 0);
 	cr_assert_eq(coverage_new(t->program, &t->coverage), 0);
 	fclose(in);
 	return counts.bad;

@@ -161,6 +161,22 @@ static void print_states(struct trace_run *t, const struct hook_run *run)
 			recorder_nevents(t->recorder), n, n == 1 ? "" : "s");
 }
 
+/*
+ * Sources are those that the command may read; under sudo those, too, that its caller may: the files of Lua states are
+ * the caller's, and name them, while the command may be a setuid program. NULL on failure: none are shown.
+ */
+static void take_sources(struct trace_run *t, pid_t pid)
+{
+	__cleanup(target_source_free) struct target_source *callers = NULL;
+
+	if (target_source_new(pid, process_image(pid), &t->sources) || !t->ids)
+		return;
+	if (target_source_of_users(&t->ids->uid, 1, &callers))
+		target_source_free(&t->sources);
+	else
+		target_source_join(t->sources, callers);
+}
+
 static int record(struct trace_run *t, struct error *err)
 {
 	const struct recorder_options options = {.raw = stream(t, RAW),
@@ -177,7 +193,7 @@ static int record(struct trace_run *t, struct error *err)
 	if (ret)
 		return ret;
 	if (stream(t, ANNOTATE))
-		target_source_new(pid, process_image(pid), &t->sources);
+		take_sources(t, pid);
 	ret = launch_release(pid);
 	if (ret)
 		return error_set(err, ret, "%s: %s", t->opts->command[0], strerror(-ret));
@@ -251,7 +267,7 @@ static int finish_saved(struct saved_states *states)
 		stats_finish(s->stats);
 		if (s->chrome)
 			chrome_finish(s->chrome);
-		ret = stats_merge(s->stats, states->run->saved);
+		ret = stats_merge(s->stats);
 	}
 	return ret;
 }
@@ -287,6 +303,9 @@ static int load(struct trace_run *t, struct error *err)
 			"luabpf: %s: %" PRIu64 " of %" PRIu64 " lines are no record, or do "
 			"not fit\n",
 			path, counts.bad, counts.records);
+	if (t->saved->lost_hits)
+		fprintf(stderr, "luabpf: %s: %" PRIu64 " hits of lines not kept\n", path,
+			t->saved->lost_hits);
 	return 0;
 }
 

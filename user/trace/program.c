@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/hash_index.h"
+#include "lines.h"
 #include "program.h"
 
 #define SOURCES_MAX 65536
@@ -24,6 +25,7 @@ int program_new(struct program **out)
 		free(p);
 		return -ENOMEM;
 	}
+	p->state_lines_left = p->lines_left = LINES_KEPT_MAX;
 	*out = p;
 	return 0;
 }
@@ -190,42 +192,27 @@ int program_function(struct program *p, const struct program_function *like, uin
 	return complete(&p->functions[*out], like);
 }
 
-/* Grows `to` so that it covers `from`. */
-static int cover(struct stats_lines *to, const struct stats_lines *from)
+/* Adds lines, or counts their hits as lost if there is no room for them. */
+static int add_lines(struct program *p, struct stats_lines *to, const struct stats_lines *from)
 {
-	int64_t first = to->first, end = first + to->n;
-	struct stats_line *lines;
+	int64_t end = (int64_t)from->first + from->n;
+	int ret = from->at ? lines_grow(to, lines_reach(to, from->first, end - 1), &p->lines_left)
+			   : 0;
 
-	if (!to->at)
-		first = end = from->first;
-	if (from->first < first)
-		first = from->first;
-	if ((int64_t)from->first + from->n > end)
-		end = (int64_t)from->first + from->n;
-	if (to->at && first == to->first && end == first + to->n)
-		return 0;
-	lines = calloc(end - first, sizeof(*lines));
-	if (!lines)
-		return -ENOMEM;
-	if (to->at)
-		memcpy(lines + (to->first - first), to->at, to->n * sizeof(*lines));
-	free(to->at);
-	*to = (struct stats_lines){.at = lines, .first = first, .n = end - first};
-	return 0;
-}
+	if (ret && ret != -ENOSPC)
+		return ret;
+	for (uint32_t i = 0; i < from->n; i++) {
+		struct stats_line *line = ret ? NULL : stats_line(to, (int64_t)from->first + i);
 
-static int add_lines(struct stats_lines *to, const struct stats_lines *from)
-{
-	int ret = from->at ? cover(to, from) : 0;
-
-	for (uint32_t i = 0; !ret && i < from->n; i++) {
-		struct stats_line *line = &to->at[from->first + i - to->first];
-
+		if (!line) {
+			p->lost_hits += from->at[i].hits;
+			continue;
+		}
 		line->hits += from->at[i].hits;
 		line->self_ns += from->at[i].self_ns;
 		line->total_ns += from->at[i].total_ns;
 	}
-	return ret;
+	return 0;
 }
 
 int program_add(struct program *p, uint32_t function, const struct stats_function *from)
@@ -235,10 +222,10 @@ int program_add(struct program *p, uint32_t function, const struct stats_functio
 	to->calls += from->calls;
 	to->self_ns += from->self_ns;
 	to->total_ns += from->total_ns;
-	return add_lines(&to->lines, &from->lines);
+	return add_lines(p, &to->lines, &from->lines);
 }
 
 int program_add_totals(struct program *p, uint32_t source, const struct stats_lines *lines)
 {
-	return add_lines(&p->sources[source].totals, lines);
+	return add_lines(p, &p->sources[source].totals, lines);
 }

@@ -42,7 +42,9 @@ struct program {
 	size_t nsources;
 	struct program_function *functions; /* in the order in which they were added */
 	size_t nfunctions;
-	uint64_t lost_hits;
+	uint64_t state_lines_left; /* of LINES_KEPT_MAX (lines.h): for the figures of all states */
+	uint64_t lines_left;	   /* and for those of `functions` and `sources` */
+	uint64_t lost_hits;	   /* of lines that are in neither, for lack of room */
 	struct program_index *index; /* private */
 };
 

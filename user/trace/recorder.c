@@ -586,7 +586,6 @@ static int name_functions(struct track *t)
 
 static int track_finish(struct track *t)
 {
-	struct program *p = t->recorder->program;
 	struct align_losses losses;
 	int ret = name_functions(t);
 
@@ -596,8 +595,7 @@ static int track_finish(struct track *t)
 	if (t->chrome)
 		chrome_finish(t->chrome);
 	if (!ret)
-		ret = stats_merge(t->stats, p);
-	t->recorder->losses.lines += stats_lost_hits(t->stats);
+		ret = stats_merge(t->stats);
 	align_losses(t->align, &losses);
 	t->recorder->losses.stacks.frames += losses.frames;
 	t->recorder->losses.stacks.coroutines += losses.coroutines;
@@ -631,4 +629,5 @@ uint64_t recorder_nevents(const struct recorder *recorder)
 void recorder_losses(const struct recorder *recorder, struct recorder_losses *out)
 {
 	*out = recorder->losses;
+	out->lines = recorder->program->lost_hits;
 }

@@ -6,10 +6,10 @@
 #include "base/array.h"
 #include "costacks.h"
 #include "event.h"
+#include "lines.h"
 #include "program.h"
 #include "stats.h"
 
-#define LINES_MAX (4u << 20) /* of functions; of sources: with the gaps between those that ran */
 #define NO_LINE INT32_MIN
 
 struct stats_frame {
@@ -20,18 +20,16 @@ struct stats_frame {
 };
 
 struct stats {
-	const struct program *program;
+	struct program *program;
 	struct stats_function *fns; /* by id + 1 */
 	uint32_t nfns, cap;
 	struct costacks stacks; /* of struct stats_frame */
 	uint64_t now;
 	struct stats_lines *sources; /* by the program's number */
 	uint32_t nsources;
-	uint64_t nlines, nsource_lines; /* allocated */
-	uint64_t lost_hits;
 };
 
-int stats_new(const struct program *program, struct stats **out)
+int stats_new(struct program *program, struct stats **out)
 {
 	struct stats *s = calloc(1, sizeof(*s));
 
@@ -89,45 +87,6 @@ static struct stats_line *line_of(const struct stats *s, uint32_t fn, int32_t li
 	return line == NO_LINE ? NULL : stats_line(&s->fns[fn].lines, line);
 }
 
-struct line_range {
-	int64_t first, end;
-};
-
-/* The lines with `first` to `last`, and as many again on the side where these are. */
-static struct line_range reach(const struct stats_lines *lines, int64_t first, int64_t last)
-{
-	struct line_range r = {lines->first, (int64_t)lines->first + lines->n};
-
-	if (!lines->at)
-		r = (struct line_range){first, first};
-	if (last >= r.end)
-		r.end = last + 1 + (lines->n < 4096 ? lines->n : 4096);
-	if (first < r.first)
-		r.first = first > 64 ? first - 64 : 0;
-	return r;
-}
-
-/* -ENOSPC: there are too many. */
-static int grow(struct stats_lines *lines, struct line_range to, uint64_t *allocated)
-{
-	struct stats_line *grown;
-	uint64_t n = to.end - to.first;
-
-	if (lines->at && n == lines->n)
-		return 0;
-	if (*allocated - lines->n + n > LINES_MAX)
-		return -ENOSPC;
-	grown = calloc(n, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	if (lines->at)
-		memcpy(grown + (lines->first - to.first), lines->at, lines->n * sizeof(*grown));
-	free(lines->at);
-	*allocated += n - lines->n;
-	*lines = (struct stats_lines){.at = grown, .first = to.first, .n = n};
-	return 0;
-}
-
 static uint32_t source_of(const struct stats *s, uint32_t fn)
 {
 	const struct program *p = s->program;
@@ -145,21 +104,22 @@ static int grow_source(struct stats *s, uint32_t source, struct line_range to)
 		s->sources[s->nsources++] = (struct stats_lines){};
 	}
 	lines = &s->sources[source];
-	return grow(lines, reach(lines, to.first, to.end - 1), &s->nsource_lines);
+	return lines_grow(lines, lines_reach(lines, to.first, to.end - 1),
+			  &s->program->state_lines_left);
 }
 
 /* A source has all lines that its functions have: those that begin there also end there. */
 static int add_line(struct stats *s, uint32_t fn, int32_t line)
 {
 	struct stats_function *f = &s->fns[fn];
-	struct line_range to = reach(&f->lines, line, line);
+	struct line_range to = lines_reach(&f->lines, line, line);
 	int ret = 0;
 
 	if (!f->lines.at)
 		f->source = source_of(s, fn);
 	if (f->source != UINT32_MAX)
 		ret = grow_source(s, f->source, to);
-	return ret ? ret : grow(&f->lines, to, &s->nlines);
+	return ret ? ret : lines_grow(&f->lines, to, &s->program->state_lines_left);
 }
 
 static void active_begin(struct stats *s, struct stats_line *line)
@@ -281,7 +241,7 @@ static int on_line(struct stats *s, int32_t number)
 		int ret = add_line(s, top->fn, number);
 
 		if (ret == -ENOSPC)
-			s->lost_hits++;
+			s->program->lost_hits++;
 		if (ret)
 			return ret == -ENOSPC ? 0 : ret;
 	}
@@ -366,13 +326,9 @@ uint32_t stats_nfunctions(const struct stats *stats)
 	return stats->nfns ? stats->nfns - 1 : 0;
 }
 
-uint64_t stats_lost_hits(const struct stats *stats)
+int stats_merge(const struct stats *s)
 {
-	return stats->lost_hits;
-}
-
-int stats_merge(const struct stats *s, struct program *program)
-{
+	struct program *program = s->program;
 	int ret = 0;
 
 	for (uint32_t id = 0; !ret && id < stats_nfunctions(s) && id < program->nfunctions; id++) {

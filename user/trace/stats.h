@@ -17,8 +17,8 @@
 struct program;
 struct stats;
 
-/* The ids of functions are the program's, which outlives the stats. -ENOMEM. */
-int stats_new(const struct program *program, struct stats **out);
+/* The ids of functions are the program's, which outlives the stats; it counts hits of lines for which there is no room. -ENOMEM. */
+int stats_new(struct program *program, struct stats **out);
 void stats_free(struct stats **stats);
 
 #define __stats __cleanup(stats_free)
@@ -35,10 +35,7 @@ const struct stats_function *stats_function(const struct stats *stats, uint32_t 
 /* Ids are less than this. */
 uint32_t stats_nfunctions(const struct stats *stats);
 
-/* Hits of lines that were not stored: there are too many lines. */
-uint64_t stats_lost_hits(const struct stats *stats);
-
 /* Adds the figures to those of its program. -ENOMEM. */
-int stats_merge(const struct stats *stats, struct program *program);
+int stats_merge(const struct stats *stats);
 
 #endif
