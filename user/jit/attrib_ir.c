@@ -101,6 +101,64 @@ static uint32_t find_arith(struct sim *l, wanted_fn wanted, struct value *b, str
 	return ref ? ref : lj_value_find(l, wanted, lj_trace_arith[which], b, c);
 }
 
+/* Returns the reference whose negative the value is; 0: none. */
+static uint32_t minus_of(const struct sim *l, const struct value *v)
+{
+	const struct lj_ins *ir;
+
+	if (v->minus)
+		return v->minus;
+	if (v->kind != VAL_REF || v->ref <= LJ_REF_BIAS || !lj_ref_ok(l->t, v->ref))
+		return 0;
+	ir = lj_ins_at(l->t, v->ref);
+	return ir->o == LJ_IR_NEG ? ir->op1 : 0;
+}
+
+/* Finds an operation into which the negation of an operand was folded (lj_opt_fold.c, simplify_num*): a + -b is a - b, and
+ * -a * k is a * -k. */
+static uint32_t find_negated(struct sim *l, wanted_fn wanted, struct value *b, struct value *c,
+			     uint32_t which)
+{
+	struct value a = {.kind = VAL_REF, .ref = minus_of(l, b), .by = b->by}, k;
+	struct value d = {.kind = VAL_REF, .ref = minus_of(l, c), .by = c->by};
+
+	if (which < 2 && d.ref)
+		return find_arith(l, wanted, b, &d, !which);
+	if (which == 0 && a.ref)
+		return find_arith(l, wanted, c, &a, 1);
+	if (which > 3)
+		return 0;
+	if (a.ref && d.ref)
+		return find_arith(l, wanted, &a, &d, which);
+	if (a.ref && c->kind == VAL_NUM) {
+		k = lj_value_number(-c->num);
+		return which == 1 ? find_arith(l, wanted, &k, &a, which)
+				  : find_arith(l, wanted, &a, &k, which);
+	}
+	k = lj_value_number(-b->num);
+	return which == 2 && d.ref && b->kind == VAL_NUM ? find_arith(l, wanted, &d, &k, which) : 0;
+}
+
+/* A negation. One that was folded into the operation that takes its result leaves no instruction. */
+static void step_minus(struct sim *l, struct value *dst, struct value *of)
+{
+	struct value zero = lj_value_number(0);
+	uint32_t minus = minus_of(l, of),
+		 number = lj_value_is_number(l, of) ? lj_value_ref(l, of) : 0;
+	uint32_t ref = lj_value_find(l, lj_step_is, OPS(NEG) | OPS(BXOR), of, NULL);
+
+	if (!ref)
+		ref = lj_value_find(l, lj_step_is, OPS(SUB) | OPS(SUBOV), &zero, of);
+	if (!ref && minus) {
+		l->t->history[l->step].folded = true;
+		*dst = (struct value){.kind = VAL_REF, .ref = minus, .by = -1};
+		return;
+	}
+	lj_step_result(l, dst, ref);
+	if (!ref)
+		dst->minus = number;
+}
+
 /* Finds a result of which only the narrowed integer is left. The label of that is its use's. */
 static uint32_t find_narrowed(struct sim *l, struct value *b, struct value *c, uint32_t which)
 {
@@ -183,6 +241,7 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 	bool cdata = lj_value_type(l, b) == LJ_IRT_CDATA || lj_value_type(l, c) == LJ_IRT_CDATA;
 	const struct value *constant = b->kind == VAL_NUM ? b : c;
 	bool numbers = !cdata && (lj_value_is_number(l, b) || lj_value_is_number(l, c));
+	wanted_fn wanted = numbers ? is_number_arith : is_arith;
 	uint32_t ref;
 
 	if (b->kind == VAL_NUM && c->kind == VAL_NUM) {
@@ -194,7 +253,10 @@ static void step_arith(struct sim *l, struct value *dst, struct value *b, struct
 	if (l->cdata && lj_step_int64(l, dst, b, c, which))
 		return;
 	l->divides = which >= 3;
-	ref = find_arith(l, numbers ? is_number_arith : is_arith, b, c, which);
+	/* an unknown operand would match any */
+	ref = b->minus || c->minus ? 0 : find_arith(l, wanted, b, c, which);
+	if (!ref)
+		ref = find_negated(l, wanted, b, c, which);
 	l->divides = false;
 	if (!ref)
 		ref = find_narrowed(l, b, c, which);
@@ -315,10 +377,7 @@ static bool step_value(struct sim *l, const struct lj_tframe *f, uint32_t ins)
 		*va = lj_value_const(lj_code_of(l->t, l->step), lj_bc_d(ins));
 		return true;
 	case LJ_BC_UNM:
-		lj_step_result(l, va,
-			       lj_value_find(l, lj_step_is,
-					     OPS(NEG) | OPS(BXOR) | OPS(SUB) | OPS(SUBOV), vd,
-					     NULL));
+		step_minus(l, va, vd);
 		return true;
 	case LJ_BC_LEN:
 		step_length(l, va, vd);

@@ -75,7 +75,7 @@ static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return lj_guards_own(t, ir);
 }
 
-/* Copies an immutable upvalue of a type that the recorder makes a constant: numbers, functions,
+/* Copies an immutable upvalue of a type that the recorder makes a constant: nil, false, true, numbers, functions,
  * strings; with `cdata` a cdata instead. */
 static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool cdata,
 			     struct value *out)
@@ -92,6 +92,10 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
 		return true;
 	}
 	type = (uint8_t)~LJ_TV_TYPE(v);
+	if (!cdata && type <= LJ_IRT_TRUE) {
+		*out = lj_value_object(0, type);
+		return true;
+	}
 	if (cdata ? type != LJ_IRT_CDATA : type != LJ_IRT_FUNC && type != LJ_IRT_STR)
 		return false;
 	*out = lj_value_object(LJ_TV_GCPTR(v), type);

@@ -69,11 +69,27 @@ bool lj_path_try(struct path *p, struct at a, uint32_t pc, int frame)
 	return false;
 }
 
+/* Returns how many instructions before this reference no step of the path has made, but for guards. */
+static uint32_t unmade(const struct lj_trace *t, uint32_t end)
+{
+	uint32_t ref, n = 0;
+
+	for (ref = LJ_REF_BIAS + 1; ref < end; ref++) {
+		uint8_t o = lj_ins_at(t, ref)->o;
+
+		n += o > LJ_IR_NE && o != LJ_IR_NOP && *lj_label_of(t, ref) < 0;
+	}
+	return n;
+}
+
 bool lj_path_found_alternative(struct path *p)
 {
 	const struct lj_trace *t = p->t;
 	struct alternative *alt = &p->alt;
 	uint32_t i = alt->from;
+
+	alt->unmade = unmade(t, t->snap[alt->goal - 1].ref);
+	p->calls.l->visits += t->snap[alt->goal - 1].ref - LJ_REF_BIAS;
 
 	if (t->nhistory > LJ_ALTERNATIVE && i < t->nhistory - LJ_ALTERNATIVE)
 		i = t->nhistory - LJ_ALTERNATIVE;
@@ -85,24 +101,27 @@ bool lj_path_found_alternative(struct path *p)
 	return false;
 }
 
-/* True if a path over pc also reaches the next snapshot. Restores the state. */
-static bool is_alternative(struct path *p, struct at a, uint32_t pc)
+/* Returns the path over pc that reaches the next snapshot; NULL: there is none. Restores the state. */
+static struct alternative *alternative(struct path *p, struct at a, uint32_t pc)
 {
 	uint32_t tries = p->tries, choices = p->choices;
-	bool found;
+	struct alternative *alt = NULL;
 
 	if (p->alt.goal || p->alt.tries > TRIES_MAX)
-		return false;
+		return NULL;
 	p->alt.goal = a.snap + 1;
 	p->alt.from = p->t->nhistory;
 	lj_path_try(p, a, pc, a.frame);
-	found = p->alt.found;
+	if (p->alt.found)
+		alt = malloc(sizeof(*alt));
+	if (alt)
+		*alt = p->alt;
 	p->alt.found = false;
 	p->alt.goal = 0;
 	p->alt.tries += p->tries - tries;
 	p->tries = tries;
 	p->choices = choices;
-	return found;
+	return alt;
 }
 
 /* Marks the steps from `from` to snapshot s as ambiguous up to the common end with another path. */
@@ -132,23 +151,27 @@ static bool may_go(enum branch_to to, bool jumps)
 	return to == BRANCH_UNKNOWN || (to == BRANCH_JUMP) == jumps;
 }
 
-/* An undecided branch: finds out whether the other side reaches the next snapshot, too. Then takes the
- * likelier side, and marks its steps as ambiguous if so; if it is a dead end, the other. */
+/*
+ * An undecided branch. If both sides reach the next snapshot, takes the one that leaves fewer instructions without a step
+ * that has made them: after `if DEBUG then return 1 end` the wrong side takes all that follows for constants. If they
+ * leave as many, takes the likelier side, and marks its steps as ambiguous. The other, if a side is a dead end.
+ */
 static bool either(struct path *p, struct at a, uint32_t likelier, uint32_t other)
 {
-	struct alternative *alt = NULL;
+	struct alternative *first __cleanup(cleanup_free) = NULL;
+	struct alternative *second __cleanup(cleanup_free) = NULL;
 	uint32_t from = p->t->nhistory;
 	bool found = false;
 
-	if (a.snap < p->t->npre && is_alternative(p, a, other)) {
-		alt = malloc(sizeof(*alt));
-		if (alt)
-			*alt = p->alt;
-	}
+	if (a.snap < p->t->npre)
+		second = alternative(p, a, other);
+	if (second)
+		first = alternative(p, a, likelier);
+	if (first && second->unmade < first->unmade)
+		return lj_path_try(p, a, other, a.frame) || lj_path_try(p, a, likelier, a.frame);
 	found = lj_path_try(p, a, likelier, a.frame);
-	if (found && alt)
-		doubt(p->t, from, &p->t->snap[a.snap], alt);
-	free(alt);
+	if (found && second && (!first || first->unmade == second->unmade))
+		doubt(p->t, from, &p->t->snap[a.snap], second);
 	return found || lj_path_try(p, a, other, a.frame);
 }
 

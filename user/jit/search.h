@@ -13,13 +13,14 @@
 
 #define LJ_ALTERNATIVE 256 /* steps of another path that are compared */
 
-/* A second path to the next snapshot: if there is one, the steps where they differ are
- * ambiguous. */
+/* A path from a branch to the next snapshot. If the path over the other side explains the trace as well, the steps where
+ * they differ are ambiguous. */
 struct alternative {
 	uint32_t goal; /* snapshots passed when it is found; 0: no search for one */
 	uint32_t from; /* the step at which it begins */
 	bool found;
-	uint32_t tries; /* of all such searches */
+	uint32_t tries;	 /* of all such searches */
+	uint32_t unmade; /* instructions before that snapshot which no step has made */
 	uint32_t nhistory;
 	struct {
 		uint32_t pc, code;

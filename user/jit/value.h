@@ -34,6 +34,7 @@ struct value {
 	uint8_t type; /* of the object: LJ_IRT_* */
 	uint32_t ctype, ofs;
 	uint32_t bits_of; /* reference; 0: none */
+	uint32_t minus;	  /* VAL_UNKNOWN only: it is the negative of that reference; 0: not known */
 	bool number;	  /* VAL_UNKNOWN only: it is some number */
 };
 

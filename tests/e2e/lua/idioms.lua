@@ -52,6 +52,7 @@ local ptr = ffi.cast("double *", da)
 local vec
 vec = ffi.metatype("struct { double x, y; }", {__add = function(a, b) return vec(a.x + b.x, a.y + b.y) end, __index = {dot = function(a, b) return a.x * b.x + a.y * b.y end}, __len = function(a) return 2 end})
 local v1, v2 = vec(1, 2), vec(3, 4)
+local DEBUG, FAST, CT = false, true, ffi.typeof("GC4")
 local function va(...) return select('#', ...) end
 local function vb(...) local a, b = ... return a * 2 + (b or 1) end
 local function vc(f, ...) return f(...) end
@@ -326,6 +327,30 @@ local q = {} q[1] = i q[2] = x q[#q + 1] = 5 return #q
 local q = {n = 0} q.n = q.n + 1 q[q.n] = i return q[1]
 return #{i, x, 3}
 return next(nested) and 1 or 2
+if DEBUG then return 1.5 end return x * 0.5
+return DEBUG and 1.5 or x * 0.5
+if not FAST then return 1.5 end return x * 0.5
+if FAST then return x * 0.5 end return 1.5
+if DEBUG == true then return 1.5 end return x * 0.5
+if getmetatable(arr) then return 1.5 end return x * 0.5
+if getmetatable(A) then return x * 0.5 end return 1.5
+if rawequal(arr, x) then return 1.5 end return x * 0.5
+if ffi.istype(CT, x) then return 1.5 end return x * 0.5
+if ffi.abi("32bit") then return 1.5 end return x * 0.5
+if not pcall(floor, x) then return 1.5 end return x * 0.5
+local ok, v = pcall(floor, x * 3) return ok and v or 0.5
+return rawget(arr, i % 60) or 1.5
+local v = rawget(arr, i % 60) if v == nil then v = 1.5 end return v
+return -x * 0.5 + 3
+return 0.7 + -x
+return -x + 0.7
+return 0.7 - -x
+return -x - 0.7
+return -x / 3
+return -x * -i
+return -(-x) * 0.5
+return -x * 0.5 + -x
+return 3 * -x
 ]==]
 
 local events, traces, kept, idiom = {}, {}, {}, 0
