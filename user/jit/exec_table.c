@@ -75,8 +75,8 @@ static bool is_own_guard(const struct lj_trace *t, const struct lj_ins *ir, op_s
 	return lj_guards_own(t, ir);
 }
 
-/* Copies an immutable upvalue of a type that the recorder makes a constant: nil, false, true, numbers, functions,
- * strings; with `cdata` a cdata instead. */
+/* Copies an immutable upvalue of a type that the recorder makes a constant (lj_record_constify): false, true, numbers,
+ * functions, strings, but not nil; with `cdata` a cdata instead. */
 static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool cdata,
 			     struct value *out)
 {
@@ -92,7 +92,7 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
 		return true;
 	}
 	type = (uint8_t)~LJ_TV_TYPE(v);
-	if (!cdata && type <= LJ_IRT_TRUE) {
+	if (!cdata && (type == LJ_IRT_FALSE || type == LJ_IRT_TRUE)) {
 		*out = lj_value_object(0, type);
 		return true;
 	}
