@@ -318,7 +318,7 @@ const struct stats_function *stats_function(const struct stats *stats, uint32_t 
 
 	const struct stats_function *f = at < stats->nfns ? &stats->fns[at] : NULL;
 
-	return f && (f->calls || f->total_ns) ? f : NULL;
+	return f && (f->calls || f->total_ns || f->lines.at) ? f : NULL;
 }
 
 uint32_t stats_nfunctions(const struct stats *stats)

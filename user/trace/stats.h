@@ -29,7 +29,8 @@ int stats_put(void *stats, const struct trace_action *action);
 /* Ends all frames: the totals are complete then. */
 void stats_finish(struct stats *stats);
 
-/* Function `id`; TRACE_NO_FUNCTION: all calls of unknown ones. NULL: it was never called. */
+/* Function `id`; TRACE_NO_FUNCTION: all calls of unknown ones. NULL: it has neither a call, a line nor
+ * time: a fork's child goes on in functions that its parent called. */
 const struct stats_function *stats_function(const struct stats *stats, uint32_t id);
 
 /* Ids are less than this. */
