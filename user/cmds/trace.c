@@ -162,8 +162,8 @@ static void print_states(struct trace_run *t, const struct hook_run *run)
 }
 
 /*
- * Sources are those that the command may read; under sudo those, too, that its caller may: the files of Lua states are
- * the caller's, and name them, while the command may be a setuid program. NULL on failure: none are shown.
+ * A source is shown if the command may read it; under sudo, its caller must be able to read it as well: the files of Lua
+ * states are the caller's, and name the sources, while the command may be a setuid program. On failure none is shown.
  */
 static void take_sources(struct trace_run *t, pid_t pid)
 {

@@ -192,7 +192,7 @@ int program_function(struct program *p, const struct program_function *like, uin
 	return complete(&p->functions[*out], like);
 }
 
-/* Adds lines, or counts their hits as lost if there is no room for them. */
+/* Adds lines, or counts the hits as lost of those for which there is no room. */
 static int add_lines(struct program *p, struct stats_lines *to, const struct stats_lines *from)
 {
 	int64_t end = (int64_t)from->first + from->n;
@@ -202,7 +202,7 @@ static int add_lines(struct program *p, struct stats_lines *to, const struct sta
 	if (ret && ret != -ENOSPC)
 		return ret;
 	for (uint32_t i = 0; i < from->n; i++) {
-		struct stats_line *line = ret ? NULL : stats_line(to, (int64_t)from->first + i);
+		struct stats_line *line = stats_line(to, (int64_t)from->first + i);
 
 		if (!line) {
 			p->lost_hits += from->at[i].hits;
