@@ -101,7 +101,7 @@ bool lj_path_found_alternative(struct path *p)
 	return false;
 }
 
-/* Returns the path over pc that reaches the next snapshot; NULL: there is none. Restores the state. */
+/* Returns a path over pc to the next snapshot, or NULL if none was found. Restores the state. */
 static struct alternative *alternative(struct path *p, struct at a, uint32_t pc)
 {
 	uint32_t tries = p->tries, choices = p->choices;
