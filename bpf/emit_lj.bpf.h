@@ -18,18 +18,16 @@ struct lj_kstr_ctx {
 	__u32 n;
 };
 
-/* Appends string constant i. Skips other objects, and strings at the end of a mapping. */
+/* Appends constant i: a string, or the type of another object. Skips those at the end of a mapping. */
 static long emit_lj_kstr(__u32 i, struct lj_kstr_ctx *ctx)
 {
 	struct lb_proto_record *r = ctx->r;
-	__u32 no = ctx->n - 1 - i, at;
+	__u32 no = ctx->n - 1 - i;
 	__u64 ref = r->words[(lj_is_gc32(ctx->lj) ? no / 2 : no) & (LB_PROTO_WORDS - 1)];
 
 	if (lj_is_gc32(ctx->lj))
 		ref = no & 1 ? ref >> 32 : (__u32)ref;
-	at = emit_part(r, ref, LJ_KSTR_BYTES);
-	if (at && r->parts[(at + LJ_OFF(ctx->lj, STR_GCT)) & (LB_PARTS_BYTES - 1)] != LJ_GCT_STR)
-		emit_drop(r, LJ_KSTR_BYTES);
+	emit_part(r, ref, LJ_KSTR_BYTES);
 	return 0;
 }
 

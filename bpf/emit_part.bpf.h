@@ -58,12 +58,6 @@ LB_SUBPROG int emit_part(struct lb_proto_record *r, __u64 addr, __u32 len)
 	return (int)at;
 }
 
-/* Takes the last part, of so many bytes, back. */
-static __always_inline void emit_drop(struct lb_proto_record *r, __u32 len)
-{
-	r->rec.head.size -= LB_PART_SIZE(len);
-}
-
 /* Returns 0, or -1 when the ring is full. */
 static __always_inline int emit_send(struct lb_proto_record *r)
 {

@@ -24,6 +24,7 @@ static __always_inline __u32 emit_puc_array(struct lb_proto_record *r, __u16 poi
 	return emit_part(r, addr, (n < most / size ? n : most / size) * size);
 }
 
+/* Of an array that names objects. */
 struct puc_strs {
 	struct lb_proto_record *r;
 	const struct puc_layout *puc;
@@ -47,6 +48,28 @@ static long emit_puc_k(__u32 i, struct puc_strs *c)
 	if (tt == c->puc->tt_shrstr || tt == c->puc->tt_lngstr)
 		emit_puc_str(i, c);
 	return 0;
+}
+
+/* Appends how many upvalues a child has: in 5.1 so many instructions behind its CLOSURE are data. */
+static long emit_puc_nups(__u32 i, struct puc_strs *c)
+{
+	__u64 child = emit_word(c->r, c->at + i * 8);
+
+	if (child)
+		emit_part(c->r, child + (c->puc->p_numparams & ~7U), 8);
+	return 0;
+}
+
+static __always_inline void emit_puc_children(struct lb_proto_record *r,
+					      const struct puc_layout *puc, __u32 n)
+{
+	struct puc_strs c = {.r = r, .puc = puc};
+
+	if (n > PUC_STRS)
+		n = PUC_STRS;
+	c.at = emit_puc_array(r, puc->p_p, n, 8, PUC_SMALL_BYTES);
+	if (c.at && puc->flags & PUC_CI_ARRAY)
+		lb_rare_loop(n, emit_puc_nups, &c);
 }
 
 /* Appends an array of n elements, which begin with a string's address, and these strings. */
@@ -93,7 +116,7 @@ static __always_inline void emit_puc_parts(struct lb_proto_record *r, const stru
 	const __u8 *head = (const __u8 *)r->words;
 
 	emit_puc_array(r, puc->p_code, puc_half(head, puc->p_sizecode), 4, LB_PART_MOST);
-	emit_puc_array(r, puc->p_p, puc_half(head, puc->p_sizep), 8, PUC_SMALL_BYTES);
+	emit_puc_children(r, puc, puc_half(head, puc->p_sizep));
 	if (puc->p_abslineinfo == PUC_NONE) {
 		emit_puc_array(r, puc->p_lineinfo, puc_half(head, puc->p_sizelineinfo), 4,
 			       LB_PART_MOST);

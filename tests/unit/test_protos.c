@@ -15,11 +15,12 @@
 #include "sym/protos.h"
 #include "lua/puc/proto.h"
 #include "sym/symbolizer.h"
+#include <unwind/puc/fingerprint.h>
 
-/* function one() end function two() end: names that the fingerprint does not reach */
+/* function one() end function two() end: names and children that the fingerprint does not reach */
 static const struct puc_code_ins main_code[] = {
-	{I_CLOSURE, 0, 0, 0}, {I_DATA, 0, 0, 0},   {I_DATA, 0, 0, 0}, {I_SETGLOBAL, 4, 0, 0},
-	{I_CLOSURE, 0, 1, 0}, {I_DATA, 0, 0, 0},   {I_DATA, 0, 0, 0}, {I_SETGLOBAL, 5, 0, 0},
+	{I_CLOSURE, 0, 4, 0}, {I_DATA, 0, 0, 0},   {I_DATA, 0, 0, 0}, {I_SETGLOBAL, 4, 0, 0},
+	{I_CLOSURE, 0, 5, 0}, {I_DATA, 0, 0, 0},   {I_DATA, 0, 0, 0}, {I_SETGLOBAL, 5, 0, 0},
 	{I_CALL, 1, 0, 0},    {I_RETURN, 0, 0, 0},
 };
 #define CALL_AT 8
@@ -44,6 +45,7 @@ static uint64_t find(const struct protos_scene *s, const void *bytes, size_t n)
 static void scene_init(struct protos_scene *s)
 {
 	static const struct puc_code_ins calls[] = {{I_CALL, 1, 0, 0}, {I_RETURN, 0, 0, 0}};
+	uint64_t children[PUC_FP_PS + 2];
 	const struct puc_layout *puc;
 	const char *row;
 	int i;
@@ -59,12 +61,15 @@ static void scene_init(struct protos_scene *s)
 			&(struct puc_code_source){.code = calls, .ncode = 2, .k = main_k + 6});
 	s->between = puc_code_proto(
 		s->a, &(struct puc_code_source){.code = calls, .ncode = 2, .k = main_k + 6});
+	for (i = 0; i < PUC_FP_PS; i++)
+		children[i] = s->between;
+	memcpy(children + PUC_FP_PS, s->child, sizeof(s->child));
 	s->parent = puc_code_proto(s->a, &(struct puc_code_source){
 						 .code = main_code,
 						 .ncode = LENGTH(main_code),
 						 .k = main_k,
-						 .children = s->child,
-						 .nchildren = 2,
+						 .children = children,
+						 .nchildren = LENGTH(children),
 					 });
 	arena_take(s->a, 64);
 	s->one = find(s, "one", 4);

@@ -65,3 +65,18 @@ Test(puc_sym, fingerprint_of_constants)
 	str[13] ^= 1;
 	cr_expect_neq(puc_fp_str(7, str), fp);
 }
+
+/* Each of the first children counts; none beyond them does. */
+Test(puc_sym, fingerprint_of_children)
+{
+	uint64_t p[PUC_FP_PS + 1] = {1, 2, 3, 4, 5}, fp = puc_fp_p(7, (uint8_t *)p, PUC_FP_PS + 1);
+	uint32_t i;
+
+	for (i = 0; i <= PUC_FP_PS; i++) {
+		p[i] ^= 0x100;
+		cr_expect_eq(puc_fp_p(7, (uint8_t *)p, PUC_FP_PS + 1) == fp, i == PUC_FP_PS,
+			     "child %u", i);
+		p[i] ^= 0x100;
+	}
+	cr_expect_neq(puc_fp_p(7, (uint8_t *)p, 1), fp);
+}

@@ -74,6 +74,7 @@ struct sym_family {
 	int (*names_read)(const struct lb_mem *mem, const struct lb_build *build, uint64_t g,
 			  struct names **out);
 	void (*names_free)(struct names **names);
+	bool (*names_same)(const struct names *a, const struct names *b);
 	const char *(*builtin)(const struct names *names, uint64_t number);
 	const char *(*cfunction)(const struct names *names, uint64_t addr);
 	/* Calls fn for each Lua function that the registry holds under a string, or a global: with

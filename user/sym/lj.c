@@ -185,6 +185,11 @@ static int lj_names_read(const struct lb_mem *mem, const struct lb_build *build,
 	return 0;
 }
 
+static bool lj_names_same(const struct names *a, const struct names *b)
+{
+	return lj_ffnames_same(lj_names_of(a), lj_names_of(b));
+}
+
 static const char *lj_builtin(const struct names *names, uint64_t number)
 {
 	return lj_ffname(lj_names_of(names), (uint8_t)number);
@@ -295,6 +300,7 @@ const struct sym_family lj_family = {
 	.child = lj_child,
 	.names_read = lj_names_read,
 	.names_free = lj_names_free,
+	.names_same = lj_names_same,
 	.builtin = lj_builtin,
 	.cfunction = lj_cfunction,
 	.kept = lj_kept,

@@ -16,12 +16,15 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 #define PAGE 4096
 #define PAGES 8
 #define MOST_READS 512
-#define ATTEMPTS 3 /* the target sweeps its list meanwhile */
+#define ATTEMPTS 4 /* the target sweeps its list meanwhile */
 
 /* Most neighbours in the list are neighbours in memory. */
 struct pages {
@@ -149,20 +152,28 @@ static bool is_circle(struct circle *c, uint64_t addr)
 	return false;
 }
 
-/* -errno: the list could not be followed to where the search ends; *n is what there was up to
- * there. */
-static int count(struct order_search *s, uint64_t addr, uint32_t *n)
+/* The prototypes that a search came by. Other objects between them come and go. */
+struct passed {
+	uint32_t like;
+	uint64_t hash;
+};
+
+/* Returns 0, -E2BIG if its bound ended the search before, or -errno: the list could not be followed. */
+static int count(struct order_search *s, uint64_t addr, struct passed *passed)
 {
 	struct circle circle = {.saved = addr};
 	struct sym_object o;
 	bool mine;
 	int err;
 
-	*n = 0;
+	*passed = (struct passed){0};
+	s->pages.reads = 0;
 	memset(s->pages.addr, 0, sizeof(s->pages.addr));
 	err = s->family->object(&s->pages.mem, s->build, addr, &s->own);
 	if (err)
 		return err;
+	if (s->own.kind != SYM_OBJECT_PROTO)
+		return -ESTALE;
 	for (addr = s->own.next; addr; addr = o.next) {
 		if (is_circle(&circle, addr))
 			return -ELOOP;
@@ -174,33 +185,140 @@ static int count(struct order_search *s, uint64_t addr, uint32_t *n)
 		if (o.kind != SYM_OBJECT_PROTO)
 			continue;
 		mine = is_of_chunk(s, addr, &o);
+		passed->hash = (passed->hash ^ addr) * UINT64_C(0x9e3779b97f4a7c15);
 		if (!s->any_chunk && (o.lastline < s->own.firstline || !mine))
 			break;
-		*n += mine && is_like(s, addr, &o);
+		passed->like += mine && is_like(s, addr, &o);
 	}
 	return 0;
 }
 
-uint32_t proto_order(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
-		     uint64_t addr)
+static bool is_there(const struct lb_mem *mem, const struct lb_build *build, uint64_t addr,
+		     uint32_t fp)
+{
+	const struct sym_family *family = sym_family(build->family);
+	struct proto *live = NULL;
+	bool r;
+
+	if (family->read(mem, build, addr, &live))
+		return false;
+	r = family->fingerprint(live) == fp;
+	family->free(&live);
+	return r;
+}
+
+/*
+ * The target runs meanwhile, and may close the VM: then the list leads through freed memory, and on into
+ * another VM's. So two searches have to come by the same prototypes, and behind them the first one still has to be
+ * there.
+ */
+static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, uint32_t *order)
+{
+	struct passed before = {0}, now;
+	int i, err, err_before = -ESTALE;
+
+	for (i = 0; i < ATTEMPTS; i++) {
+		err = count(s, addr, &now);
+		if (err == err_before && now.like == before.like && now.hash == before.hash &&
+		    (!err || err == -E2BIG)) {
+			*order = now.like;
+			return is_there(s->pages.under, s->build, addr, fp) ? 0 : -ESTALE;
+		}
+		before = now;
+		err_before = err;
+	}
+	return -ESTALE;
+}
+
+static int search(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
+		  uint64_t addr, uint32_t fp, uint32_t *order)
 {
 	const struct sym_family *family = sym_family(build->family);
 	struct order_search s;
-	uint32_t n = 0;
-	int i;
 
-	/* a main function is alone, and so is, by its library, LuaJIT's built-in bytecode */
-	if (family->firstline(p) < 0 || (family->is_main(p) && !proto_is_nameless(family, p)))
-		return 0;
 	s.pages.mem = (struct lb_mem){.read = pages_read, .uncached = mem->uncached};
 	s.pages.under = mem;
-	s.pages.reads = 0;
 	s.build = build;
 	s.family = family;
 	s.proto = p;
 	s.nameless = proto_is_nameless(family, p);
 	s.any_chunk = has_no_chunk(family, p);
-	for (i = 0; i < ATTEMPTS && count(&s, addr, &n); i++)
-		;
-	return n;
+	return count_twice(&s, addr, fp, order);
+}
+
+#define ORDERS_MAX 65536
+
+/* The functions with these contents, in all VMs. */
+struct known_order {
+	struct {
+		uint32_t contents, firstline;
+	} key;
+	uint32_t order; /* of the first one */
+	bool found;	/* that was found */
+	bool several;	/* others have another one: their contents do not distinguish them */
+	UT_hash_handle hh;
+};
+
+void proto_orders_free(struct known_order **orders)
+{
+	struct known_order *o, *next;
+
+	HASH_ITER (hh, *orders, o, next) {
+		HASH_DEL(*orders, o);
+		free(o);
+	}
+}
+
+/* Returns the entry of the functions with p's contents: is_new: it was added. NULL: no memory. */
+static struct known_order *entry_of(struct known_order **orders, const struct sym_family *family,
+				    const struct proto *p, bool *is_new)
+{
+	struct known_order *o, probe = {.key = {.contents = family->contents(p),
+						.firstline = (uint32_t)family->firstline(p)}};
+
+	HASH_FIND(hh, *orders, &probe.key, sizeof(probe.key), o);
+	*is_new = !o;
+	if (o)
+		return o;
+	if (HASH_COUNT(*orders) >= ORDERS_MAX)
+		proto_orders_free(orders);
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->key.contents = probe.key.contents;
+	o->key.firstline = probe.key.firstline;
+	HASH_ADD(hh, *orders, key, sizeof(o->key), o);
+	if (o->hh.tbl)
+		return o;
+	free(o);
+	return NULL;
+}
+
+uint32_t proto_order(struct known_order **orders, const struct lb_mem *mem,
+		     const struct lb_build *build, const struct proto *p, uint64_t addr,
+		     uint32_t fp)
+{
+	const struct sym_family *family = sym_family(build->family);
+	struct known_order *known = NULL;
+	uint32_t order = 0;
+	bool found, is_new = false;
+
+	/* a main function is alone, and so is, by its library, LuaJIT's built-in bytecode */
+	if (family->firstline(p) < 0 || (family->is_main(p) && !proto_is_nameless(family, p)))
+		return 0;
+	found = !search(mem, build, p, addr, fp, &order);
+	if (family->complete(p))
+		known = entry_of(orders, family, p, &is_new);
+	if (!known)
+		return found ? order : 0;
+	if (is_new) {
+		known->found = found;
+		known->order = found ? order : 0;
+	}
+	if (!known->found) /* one function is one row: as the first, also where it is found now */
+		return 0;
+	known->several |= found && order != known->order;
+	if (found)
+		return order;
+	return known->several ? 0 : known->order;
 }

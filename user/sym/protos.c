@@ -59,6 +59,7 @@ struct protos {
 	void *arg;
 	struct known_proto *known;
 	struct votes *votes;
+	struct known_order *orders;
 	uint32_t addr_reused; /* round in which an address was found reused; 0: none was */
 	uint32_t newest;      /* the last round with a new prototype; 0: none */
 	uint32_t samples;     /* since then */
@@ -160,6 +161,7 @@ void protos_free(struct protos **protos)
 		return;
 	protos_clear(*protos);
 	votes_free(&(*protos)->votes);
+	proto_orders_free(&(*protos)->orders);
 	mem_gather_clear(&(*protos)->near);
 	free(*protos);
 	*protos = NULL;
@@ -275,7 +277,8 @@ static void learn_order(struct protos *p, struct known_proto *k)
 	if (k->ordered || !k->entry.proto || p->ended)
 		return;
 	k->ordered = true;
-	k->entry.order = proto_order(p->mem, k->build, k->entry.proto, k->key.addr);
+	k->entry.order =
+		proto_order(&p->orders, p->mem, k->build, k->entry.proto, k->key.addr, k->key.fp);
 }
 
 /* Reads a prototype from the bytes that BPF sent. */

@@ -192,6 +192,11 @@ static int puc_names_read(const struct lb_mem *mem, const struct lb_build *build
 	return 0;
 }
 
+static bool puc_names_same(const struct names *a, const struct names *b)
+{
+	return puc_cnames_same(puc_names_of(a), puc_names_of(b));
+}
+
 /* All built-in functions are C functions. */
 static const char *puc_builtin(const struct names *names, uint64_t number)
 {
@@ -261,6 +266,7 @@ const struct sym_family puc_family = {
 	.child = puc_child,
 	.names_read = puc_names_read,
 	.names_free = puc_names_free,
+	.names_same = puc_names_same,
 	.zone = puc_zone,
 	.zone_layout = puc_zone_layout_of,
 	.builtin = puc_builtin,

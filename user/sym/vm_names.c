@@ -40,6 +40,8 @@ struct vm_names {
 #define NAMES_EAGER 4
 #define NAMES_DOUBLED 10 /* times */
 
+#define READINGS 3 /* after the first one */
+
 void vm_names_free(struct vm_names **vms)
 {
 	struct vm_names *v, *next;
@@ -93,18 +95,43 @@ static struct vm_names *add(struct vm_names **vms, const struct sym_family *fami
 	return NULL;
 }
 
-static void read_names(struct vm_names *v, const struct lb_mem *mem, const struct lb_build *build,
-		       uint32_t round)
+/* NULL: they cannot be read. */
+static struct names *read_once(const struct vm_names *v, const struct lb_mem *mem,
+			       const struct lb_build *build)
 {
 	struct mem_pages *pages __cleanup(mem_pages_free) = mem_pages_new(mem);
 	struct names *names = NULL;
 
+	if (!pages || v->family->names_read(&pages->mem, build, v->g, &names))
+		return NULL;
+	return names;
+}
+
+/*
+ * The target runs meanwhile, and may close the VM: then what is read is freed memory, and another
+ * VM's tables at the addresses of this one's. So two readings have to give the same names.
+ */
+static void read_names(struct vm_names *v, const struct lb_mem *mem, const struct lb_build *build,
+		       uint32_t round)
+{
+	struct names *names = read_once(v, mem, build), *again;
+	int i;
+
 	v->tried = round;
 	v->tries++;
-	if (!pages || v->family->names_read(&pages->mem, build, v->g, &names))
-		return;
-	v->family->names_free(&v->names);
-	v->names = names;
+	for (i = 0; names && i < READINGS; i++) {
+		again = read_once(v, mem, build);
+		if (again && v->family->names_same(names, again)) {
+			v->family->names_free(&again);
+			v->family->names_free(&v->names);
+			v->names = names;
+			return;
+		}
+		v->family->names_free(&names);
+		names = again;
+	}
+	if (names)
+		v->family->names_free(&names);
 }
 
 const struct names *vm_names_get(struct vm_names **vms, const struct lb_mem *mem,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * Fingerprint of a PUC Lua prototype (Proto, lobject.h): a hash of its head, its chunk's name and
- * its first constants. The head's part is the addresses of some arrays, the sizes of all, and the
- * first line. The address of a collected prototype may be reused: user space joins what it reads
+ * Fingerprint of a PUC Lua prototype (Proto, lobject.h): a hash of its head, its chunk's name, its
+ * first constants, and the addresses of its first children. The head's part is the addresses of some
+ * arrays, the sizes of all, and the first line. The address of a collected prototype may be reused: user space joins what it reads
  * later with a sample only when the fingerprints match. Fields that change while a prototype lives
  * are left out: `cache` (5.2, 5.3), gclist and the collector's marks. So are the addresses of the
  * other arrays: where functions from one template in 5.4 reuse each other's addresses, 0.1 % of
@@ -40,8 +40,8 @@ enum {
 
 /* The fields of a head that are used beside its hash. */
 struct puc_fp_head {
-	__u64 code, k, source; /* addresses */
-	__u32 sizecode, sizek;
+	__u64 code, k, p, source; /* addresses */
+	__u32 sizecode, sizek, sizep;
 };
 
 /* Returns the hash of a head of p_size bytes. Loads each word once: see lj_fp_head(). */
@@ -60,9 +60,12 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 			h->sizek = (__u32)(number >> 32);
 		if (i == 1)
 			h->sizecode = (__u32)number;
+		if (i == 2)
+			h->sizep = (__u32)number;
 	}
 	h->code = puc_word(head, puc->p_code);
 	h->k = puc_word(head, puc->p_k);
+	h->p = puc_word(head, puc->p_p);
 	h->source = puc_word(head, puc->p_source);
 	hash = lb_fp_word(hash, PUC_FP_FACTOR_CODE, h->code);
 	hash = lb_fp_word(hash, PUC_FP_FACTOR_K_AT, h->k);
@@ -79,7 +82,9 @@ static __always_inline __u64 puc_fp_head(const __u8 *head, const struct puc_layo
 #define PUC_FP_KS 4
 #define PUC_FP_FACTOR_STR (PUC_FP_FACTOR_K + PUC_FP_KS)
 #define PUC_FP_FACTOR_NAME (PUC_FP_FACTOR_STR + 1)
-_Static_assert(PUC_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
+#define PUC_FP_PS 4 /* children that count */
+#define PUC_FP_FACTOR_P (PUC_FP_FACTOR_NAME + 1)
+_Static_assert(PUC_FP_FACTOR_P + PUC_FP_PS <= LB_FP_FACTORS, "factors");
 /* Bytes of a TString: up to the hash of a short one, and the length of a long one. */
 #define PUC_FP_STR 16
 #define PUC_FP_NAME 24
@@ -104,6 +109,21 @@ static __always_inline __u64 puc_fp_k(__u64 hash, const __u8 *k, __u32 n,
 			first = value;
 	}
 	*str = first;
+	return hash;
+}
+
+/*
+ * Adds the first n children, at most PUC_FP_PS. A main function of 5.1, where hashes of strings have no seed, is else equal
+ * to that of the VM before it, whose children are gone.
+ */
+static __always_inline __u64 puc_fp_p(__u64 hash, const __u8 *p, __u32 n)
+{
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < PUC_FP_PS; i++)
+		if (i < n)
+			hash = lb_fp_word(hash, PUC_FP_FACTOR_P + i, lb_word(p, 8 * i));
 	return hash;
 }
 

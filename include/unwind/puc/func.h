@@ -18,6 +18,20 @@ static __always_inline __u64 puc_name_fp(const struct lb_mem *mem, struct puc_wa
 	return w->name_fp;
 }
 
+/* As puc_fp_more(), of the first children. */
+static __always_inline __u64 puc_fp_children(const struct lb_mem *mem, struct puc_walk *w, __u64 fp,
+					     __u64 p, __u32 sizep)
+{
+	const __u8 *bytes;
+
+	if (sizep > PUC_FP_PS)
+		sizep = PUC_FP_PS;
+	if (!sizep || !puc_is_pointer(p))
+		return fp;
+	bytes = puc_maybe(mem, w, p, 8 * sizep);
+	return bytes ? puc_fp_p(fp, bytes, sizep) : fp;
+}
+
 /*
  * Returns a fingerprint with the first constants added. If they cannot be read, it matches none
  * that user space computes, and only the sent bytes are known.
@@ -77,6 +91,7 @@ static __always_inline int puc_learn_proto(const struct lb_mem *mem, struct puc_
 	if (seen->code & 3 || seen->code >> 47 || !seen->sizecode || seen->sizecode >> 31)
 		return -1;
 	fp = puc_fp_more(mem, w, fp, h.k, h.sizek);
+	fp = puc_fp_children(mem, w, fp, h.p, h.sizep);
 	fp = lb_fp_word(fp, PUC_FP_FACTOR_NAME, puc_name_fp(mem, w, h.source));
 	seen->fp = lb_fp_end(fp);
 	seen->kind = LB_FRAME_LUA;

@@ -277,3 +277,24 @@ const char *lj_cfunc_name(const struct lj_ffnames *names, uint64_t addr)
 		return NULL;
 	return find_entry(names->cfuncs, addr);
 }
+
+static bool are_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool lj_ffnames_same(const struct lj_ffnames *a, const struct lj_ffnames *b)
+{
+	const struct ff_entry *e;
+	int i;
+
+	for (i = 0; i < FFIDS; i++)
+		if (!are_same(a->ff[i], b->ff[i]))
+			return false;
+	if (HASH_COUNT(a->cfuncs) != HASH_COUNT(b->cfuncs))
+		return false;
+	for (e = a->cfuncs; e; e = e->hh.next)
+		if (!are_same(e->name, find_entry(b->cfuncs, e->addr)))
+			return false;
+	return true;
+}

@@ -8,6 +8,7 @@
 #ifndef LUA_LJ_FFNAMES_H
 #define LUA_LJ_FFNAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <unwind/lj/layout.h>
@@ -20,6 +21,8 @@ struct lj_ffnames;
 int lj_ffnames_read(const struct lb_mem *mem, const struct lj_layout *layout, uint64_t g,
 		    struct lj_ffnames **out);
 void lj_ffnames_free(struct lj_ffnames **names);
+/* True if both name the same functions, each alike. */
+bool lj_ffnames_same(const struct lj_ffnames *a, const struct lj_ffnames *b);
 
 /* Returns the name of a fast function. NULL: not known, as for names NULL (a VM that could not be
  * read), and for 0 and 1, which are no fast functions. */

@@ -207,3 +207,18 @@ const char *puc_cname(const struct puc_cnames *names, uint64_t addr)
 	HASH_FIND(hh, names->by_f, &addr, sizeof(addr), name);
 	return name && name->n ? name->names[0].text : NULL;
 }
+
+bool puc_cnames_same(const struct puc_cnames *a, const struct puc_cnames *b)
+{
+	const struct cname *name;
+
+	if (HASH_COUNT(a->by_f) != HASH_COUNT(b->by_f))
+		return false;
+	for (name = a->by_f; name; name = name->hh.next) {
+		const char *text = puc_cname(a, name->f), *other = puc_cname(b, name->f);
+
+		if (!text != !other || (text && strcmp(text, other) != 0))
+			return false;
+	}
+	return true;
+}

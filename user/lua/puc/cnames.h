@@ -6,6 +6,7 @@
 #ifndef LUA_PUC_CNAMES_H
 #define LUA_PUC_CNAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <unwind/puc/layout.h>
@@ -20,6 +21,8 @@ struct puc_cnames;
 int puc_cnames_read(const struct lb_mem *mem, const struct puc_layout *puc, uint64_t g,
 		    struct puc_cnames **out);
 void puc_cnames_free(struct puc_cnames **names);
+/* True if both name the same functions, each alike. */
+bool puc_cnames_same(const struct puc_cnames *a, const struct puc_cnames *b);
 
 /* Returns the name of the lua_CFunction at addr; NULL if it is in no loaded module, or if names is
  * NULL (the VM could not be read). */

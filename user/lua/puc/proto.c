@@ -441,7 +441,7 @@ static bool check_head(const struct proto_reader *r)
 	return head_size(r, puc->p_sizecode) && address(head_ptr(r, puc->p_code));
 }
 
-/* As puc_fp_more() of unwind/puc/unwind.h. */
+/* As puc_fp_more() of unwind/puc/func.h. */
 static uint64_t fp_constants(const struct proto_reader *r, uint64_t fp)
 {
 	uint8_t k[PUC_TV_SIZE * PUC_FP_KS], str[PUC_FP_STR];
@@ -459,7 +459,18 @@ static uint64_t fp_constants(const struct proto_reader *r, uint64_t fp)
 	return puc_fp_str(fp, str);
 }
 
-/* As puc_name_fp() of unwind/puc/unwind.h. */
+/* As puc_fp_children() of unwind/puc/func.h. */
+static uint64_t fp_children(const struct proto_reader *r, uint64_t fp, const struct puc_fp_head *h)
+{
+	uint32_t n = h->sizep < PUC_FP_PS ? h->sizep : PUC_FP_PS;
+	uint8_t p[8 * PUC_FP_PS];
+
+	if (!n || !foreign_plausible(h->p) || mem_read(r->mem, p, 8 * n, h->p))
+		return fp;
+	return puc_fp_p(fp, p, n);
+}
+
+/* As puc_name_fp() of unwind/puc/func.h. */
 static uint64_t fp_name(const struct proto_reader *r, uint64_t fp, const uint8_t *head)
 {
 	uint64_t name = foreign_word(head, r->puc->p_source);
@@ -475,7 +486,7 @@ static uint32_t fingerprint(const struct proto_reader *r, const uint8_t *head)
 	struct puc_fp_head h;
 	uint64_t hash = fp_name(r, puc_fp_head(head, r->puc, &h), head);
 
-	return lb_fp_end(fp_constants(r, hash));
+	return lb_fp_end(fp_children(r, fp_constants(r, hash), &h));
 }
 
 /*
