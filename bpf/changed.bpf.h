@@ -4,6 +4,10 @@
  * are looked up (files.bpf.h): when each is known and the target has each VM in them, nothing is new.
  * LuaJIT maps and unmaps machine code, which is of no file. Else user space is asked to look.
  *
+ * A program that makes a VM for each request maps machine code for each of them, and a search takes longer than a
+ * sample. A library's mapping comes with read-only data, which machine code has none of: where the process has
+ * as many pages of that as before, it is searched again after CODE_PERIOD.
+ *
  * Until that is known, a sample without a VM may be of the new one: it is lost as unrecognised. Its
  * record lets user space take the loss back if there was no new VM.
  */
@@ -36,15 +40,34 @@ static __always_inline int changed_has_all(const struct lb_proc *proc, const str
 	return (c.has & all) == all && !proc->more;
 }
 
+#define CODE_PERIOD (100 * 1000 * 1000) /* ns */
+
+/* True if the process has mapped or unmapped machine code since it was searched, and nothing else. */
+static __always_inline int changed_is_machine_code(const struct lb_proc *known, __u32 read_only,
+						   __u64 now)
+{
+	return known->read_only == read_only && now - known->searched < CODE_PERIOD;
+}
+
 /* Not inlined: it is rare. */
 static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u32 pid,
 				   __u32 exec_vm)
 {
 	struct lb_proc *known = bpf_map_lookup_elem(&procs, &pid);
+	__u32 read_only;
+	__u64 now;
 
 	if (!cpu || !proc || !known || known->exec_id != proc->exec_id)
 		return 0;
 	if (known->exec_vm != exec_vm && known->asked_vm != exec_vm) {
+		read_only = task_read_only_pages() + 1;
+		now = bpf_ktime_get_ns();
+		if (changed_is_machine_code(known, read_only, now)) {
+			proc->code_pages = exec_vm;
+			return 0;
+		}
+		known->searched = now;
+		known->read_only = read_only;
 		if (files_search(&cpu->search) != FILES_UNKNOWN &&
 		    changed_has_all(known, &cpu->search.proc)) {
 			known->exec_vm = exec_vm;
@@ -62,7 +85,7 @@ static __noinline int changed_outside(const struct lb_proc *proc)
 {
 	__u32 exec_vm = task_exec_pages();
 
-	if (!proc || !exec_vm || proc->exec_vm == exec_vm)
+	if (!proc || !exec_vm || proc->exec_vm == exec_vm || proc->code_pages == exec_vm)
 		return LB_STATUS_OUTSIDE;
 	emit_task((__u32)(bpf_get_current_pid_tgid() >> 32), 0, proc->exec_id, 1);
 	return LB_STATUS_UNRECOGNISED;

@@ -19,7 +19,10 @@ struct maple_tree {
 struct mm_struct {
 	struct maple_tree mm_mt;   /* its mappings, since 6.1 */
 	unsigned long start_stack; /* sp when the program began */
-	unsigned long exec_vm;	   /* pages of executable mappings */
+	unsigned long total_vm;	   /* pages of all mappings, and of */
+	unsigned long data_vm;	   /*	writable private ones */
+	unsigned long exec_vm;	   /*	executable ones */
+	unsigned long stack_vm;	   /*	stacks */
 	struct file *exe_file;
 };
 

@@ -17,4 +17,12 @@ LB_SUBPROG __u32 task_exec_pages(void)
 	return (__u32)bpf_get_current_task_btf()->mm->exec_vm;
 }
 
+/* Pages of its mappings that are neither executable, nor writable data, nor stacks: read-only data. */
+LB_SUBPROG __u32 task_read_only_pages(void)
+{
+	const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+
+	return (__u32)(mm->total_vm - mm->data_vm - mm->exec_vm - mm->stack_vm);
+}
+
 #endif

@@ -313,6 +313,10 @@ struct lb_proc {
 	 * module[] is unused then */
 	__u32 more;
 	__u32 asked_vm; /* such pages when BPF last asked user space to look at them; 0: it answered */
+	/* of BPF alone, 0 at first (changed.bpf.h) */
+	__u64 searched;	 /* time at which it last looked at the mappings */
+	__u32 read_only; /* pages of read-only data mappings at that time, plus 1 */
+	__u32 code_pages; /* executable pages that it takes for machine code until it looks again; 0: none */
 	struct lb_module module[LB_MODULES];
 };
 
@@ -410,6 +414,6 @@ _Static_assert(sizeof(struct lb_rec_task) == 48 + sizeof(struct lb_identity), "r
 _Static_assert(LB_ZONE_SIZE(0) == 24, "ring ABI");
 _Static_assert(sizeof(struct lb_zone_key) == 16 && sizeof(struct lb_zone) == 40, "map ABI");
 _Static_assert(sizeof(struct lb_identity) == 56, "map ABI: a key has no hidden padding");
-_Static_assert(sizeof(struct lb_proc) == 40 + LB_MODULES * 56, "map ABI");
+_Static_assert(sizeof(struct lb_proc) == 56 + LB_MODULES * 56, "map ABI");
 
 #endif
