@@ -50,17 +50,15 @@ static __always_inline int changed_is_machine_code(const struct lb_proc *known, 
 }
 
 /* Not inlined: it is rare. */
-static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u32 pid,
-				   __u32 exec_vm)
+static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u32 pid, __u64 pages)
 {
+	__u32 exec_vm = PAGES_EXEC(pages), read_only = PAGES_READ_ONLY(pages) + 1;
 	struct lb_proc *known = bpf_map_lookup_elem(&procs, &pid);
-	__u32 read_only;
 	__u64 now;
 
 	if (!cpu || !proc || !known || known->exec_id != proc->exec_id)
 		return 0;
 	if (known->exec_vm != exec_vm && known->asked_vm != exec_vm) {
-		read_only = task_read_only_pages() + 1;
 		now = bpf_ktime_get_ns();
 		if (changed_is_machine_code(known, read_only, now)) {
 			proc->code_pages = exec_vm;
@@ -83,7 +81,7 @@ static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u
 /* Returns the status of a sample that shows none of its process's VMs. */
 static __noinline int changed_outside(const struct lb_proc *proc)
 {
-	__u32 exec_vm = task_exec_pages();
+	__u32 exec_vm = task_exec_pages_read();
 
 	if (!proc || !exec_vm || proc->exec_vm == exec_vm || proc->code_pages == exec_vm)
 		return LB_STATUS_OUTSIDE;

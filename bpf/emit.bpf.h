@@ -54,7 +54,7 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->sample = sample;
 	rec->origin = origin;
 	rec->known = known;
-	rec->exec_vm = task_exec_pages();
+	rec->exec_vm = task_exec_pages_read();
 	rec->start_stack = 0;
 	if (narrowed_by) {
 		rec->start_stack = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);

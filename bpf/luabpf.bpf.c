@@ -181,6 +181,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	struct lb_proc *proc;
 	enum by_files by;
 	int taken, is_known;
+	__u64 pages;
 
 	if (!cpu) { /* cannot be: cpus has an entry for each possible CPU */
 		count_end(pid, LB_STATUS_FAULT);
@@ -198,7 +199,7 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	is_known = proc && proc->exec_id == exec_id;
 	if (!is_known || (taken && !proc->nmodules)) {
 		/* before the search: what is mapped during it makes the number differ at the next event */
-		exec_vm = task_exec_pages();
+		exec_vm = PAGES_EXEC(task_pages());
 		by = by_files(cpu, proc, pid, exec_id, exec_vm);
 		if (by == FILES_VM)
 			proc = &cpu->target[pid & (CPU_TARGETS - 1)].proc;
@@ -209,9 +210,9 @@ static __always_inline int on_event(struct bpf_perf_event_data *event, int every
 	}
 	if (!taken || !proc)
 		return 0;
-	exec_vm = task_exec_pages();
-	if (proc->exec_vm != exec_vm && !(task->flags & PF_EXITING))
-		changed_code(cpu, proc, pid, exec_vm);
+	pages = task_pages();
+	if (proc->exec_vm != PAGES_EXEC(pages) && !(task->flags & PF_EXITING))
+		changed_code(cpu, proc, pid, pages);
 	take(event, cpu, proc, task, exec_id);
 	return 0;
 }

@@ -4,25 +4,31 @@
 #define LUABPF_TASK_BPF_H
 
 #include "kernel.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <unwind/mem.h>
 
 /*
- * Pages of executable mappings of the current process. Global, so that it is verified once: for each
- * pointer that is loaded out of a task, the verifier searches all types of the kernel by name, and it
+ * Pages of executable mappings of the current process; in the upper half, of read-only data: of mappings that are
+ * neither executable, nor writable data, nor stacks. Global, so that it is verified once: for each pointer that is loaded
+ * out of a task, the verifier searches all types of the kernel by name, a millisecond of a program's load, and it
  * does so on every path to the load.
  */
-LB_SUBPROG __u32 task_exec_pages(void)
-{
-	return (__u32)bpf_get_current_task_btf()->mm->exec_vm;
-}
-
-/* Pages of its mappings that are neither executable, nor writable data, nor stacks: read-only data. */
-LB_SUBPROG __u32 task_read_only_pages(void)
+LB_SUBPROG __u64 task_pages(void)
 {
 	const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	__u64 read_only = mm->total_vm - mm->data_vm - mm->exec_vm - mm->stack_vm;
 
-	return (__u32)(mm->total_vm - mm->data_vm - mm->exec_vm - mm->stack_vm);
+	return read_only << 32 | (__u32)mm->exec_vm;
+}
+
+#define PAGES_EXEC(pages) ((__u32)(pages))
+#define PAGES_READ_ONLY(pages) ((__u32)((pages) >> 32))
+
+/* The same, of executable mappings, by reads of memory: a sample takes longer, the load does not. */
+static __always_inline __u32 task_exec_pages_read(void)
+{
+	return (__u32)BPF_CORE_READ(bpf_get_current_task_btf(), mm, exec_vm);
 }
 
 #endif

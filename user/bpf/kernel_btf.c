@@ -115,8 +115,10 @@ static const char *name_of(const struct pick *p, uint32_t at)
 
 static bool is_wanted(const struct pick *p, const struct btf_type *t)
 {
+	const char *name = name_of(p, t->name_off);
+
 	for (size_t i = 0; i < p->n; i++)
-		if (!strcmp(name_of(p, t->name_off), p->names[i]))
+		if (*name == *p->names[i] && !strcmp(name, p->names[i]))
 			return true;
 	return false;
 }
