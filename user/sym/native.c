@@ -27,6 +27,7 @@
 #include "base/mem_remote.h"
 #include "proc/elf.h"
 #include "proc/process.h"
+#include "registered.h"
 
 #define REREAD_NS 1000000000ULL
 #define MOST_MISSED 16
@@ -41,11 +42,12 @@
 
 struct native_file {
 	struct process_file key;
-	struct elf_file *elf; /* NULL: it is no ELF file, or is refused */
-	uint64_t serial;      /* an address may be another file's later */
-	uint32_t users;	      /* mappings of processes that are known */
-	uint64_t kept;	      /* bytes of its symbols; 0: they were not asked for */
-	char *name;	      /* without directories, as the first process has it that was seen */
+	struct elf_file *elf;	       /* NULL: it is no ELF file, or is refused */
+	uint64_t serial;	       /* an address may be another file's later */
+	uint32_t users;		       /* mappings of processes that are known */
+	uint64_t kept;		       /* bytes of its symbols; 0: they were not asked for */
+	struct registered *registered; /* read with them */
+	char *name; /* without directories, as the first process has it that was seen */
 	UT_hash_handle hh;
 };
 
@@ -100,6 +102,7 @@ static void drop_file(struct native *n, struct native_file *f)
 	HASH_DEL(n->files, f);
 	n->kept -= f->kept;
 	elf_close(&f->elf);
+	registered_free(&f->registered);
 	free(f->name);
 	free(f);
 }
@@ -457,10 +460,13 @@ static int keep_symbols(struct native *n, struct native_file *f)
 		return 0;
 	if (n->kept >= NAMES_MOST)
 		return -ENOENT;
+	err = registered_read(f->elf, &f->registered);
+	if (err == -ENOMEM)
+		return err;
 	err = elf_keep_symbols(f->elf); /* its descriptor is of no more use */
 	if (err)
 		return err;
-	f->kept = elf_kept_bytes(f->elf);
+	f->kept = elf_kept_bytes(f->elf) + registered_bytes(f->registered);
 	n->kept += f->kept;
 	return 0;
 }
@@ -476,10 +482,11 @@ static int address_in(const struct native_map *map, uint64_t addr, uint64_t *out
 	return 0;
 }
 
-int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
+/* Finds the file that addr lies in, with its symbols. -errno as of native_symbol(). */
+static int file_with_symbols(struct native_maps *m, uint64_t addr, struct native_file **file,
+			     uint64_t *vaddr)
 {
 	struct native_map *map;
-	uint64_t vaddr;
 	int err;
 
 	err = locate(m, addr, &map);
@@ -487,10 +494,31 @@ int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
 		return err;
 	if (map)
 		map->shown = true;
-	if (!map || !map->file || address_in(map, addr, &vaddr))
+	if (!map || !map->file || address_in(map, addr, vaddr))
 		return -ENOENT;
-	err = keep_symbols(m->native, map->file);
-	return err ? err : elf_symbol(map->file->elf, vaddr, name, NULL);
+	*file = map->file;
+	return keep_symbols(m->native, map->file);
+}
+
+int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
+{
+	struct native_file *file;
+	uint64_t vaddr;
+	int err = file_with_symbols(m, addr, &file, &vaddr);
+
+	return err ? err : elf_symbol(file->elf, vaddr, name, NULL);
+}
+
+int native_registered(struct native_maps *m, uint64_t addr, const char **name)
+{
+	struct native_file *file;
+	uint64_t vaddr;
+	int err = file_with_symbols(m, addr, &file, &vaddr);
+
+	if (err)
+		return err;
+	*name = registered_name(file->registered, vaddr);
+	return *name ? 0 : -ENOENT;
 }
 
 void native_offset(struct native_maps *m, uint64_t addr, const char **module, uint64_t *offset)

@@ -35,6 +35,9 @@ void native_maps_free(struct native_maps **maps); /* some of its files stay open
  */
 int native_symbol(struct native_maps *maps, uint64_t addr, const char **name);
 
+/* The same of PUC Lua's own functions: the name under which their file registers the one that begins at addr. */
+int native_registered(struct native_maps *maps, uint64_t addr, const char **name);
+
 /*
  * Converts addr to a form that is equal in all processes: the name of the mapped file, and the
  * address in the ELF file (of another file: the offset). Code in no file, or of an ended process,

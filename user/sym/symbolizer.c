@@ -146,7 +146,7 @@ static void name_native(const struct frame_ctx *c, const struct lb_frame *f, str
 	}
 	out->kind = PROF_C;
 	native_offset(c->image->maps, addr, &out->chunk, &out->addr);
-	if (c->family->libraries_first)
+	if (c->family->libraries_first && native_registered(c->image->maps, addr, &out->symbol))
 		out->symbol = library_name(c, f);
 	if (!out->symbol && native_symbol(c->image->maps, addr, &out->symbol) &&
 	    !c->family->libraries_first)
