@@ -209,8 +209,8 @@ static bool is_there(const struct lb_mem *mem, const struct lb_build *build, uin
 
 /*
  * The target runs meanwhile, and may close the VM: then the list leads through freed memory, and on into
- * another VM's. So two searches have to come by the same prototypes, and behind them the first one still has to be
- * there.
+ * another VM's. So two searches that find some have to come by the same prototypes, and behind them the first one still
+ * has to be there.
  */
 static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, uint32_t *order)
 {
@@ -219,6 +219,10 @@ static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, uint3
 
 	for (i = 0; i < ATTEMPTS; i++) {
 		err = count(s, addr, &now);
+		if (!err && !now.like) {
+			*order = 0;
+			return 0;
+		}
 		if (err == err_before && now.like == before.like && now.hash == before.hash &&
 		    (!err || err == -E2BIG)) {
 			*order = now.like;
