@@ -12,7 +12,7 @@
 
 /* ns between two wake-ups for new functions. A wake-up takes longer than the rest of a sample: a program that makes
  * a VM for each request has new functions in each of them. */
-#define RING_WAKE_PERIOD (10 * 1000 * 1000)
+#define RING_WAKE_PERIOD (5 * 1000 * 1000)
 
 /* is_new: the reader should read the process's memory soon. */
 static __always_inline __u64 ring_wakeup(int is_new, __u32 sample)

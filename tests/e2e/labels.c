@@ -47,9 +47,10 @@ static void print_trace(const struct luajit_vm *vm, const struct lb_mem *mem,
 {
 	struct lj_trace *t __cleanup(lj_trace_free) = calloc(1, sizeof(*t));
 	const struct lj_layout *lj = &vm->build.lj.lj;
+	const struct lj_trace_wanted wanted = {.no = no};
 	uint32_t ref;
 
-	if (!t || lj_trace_copy(t, mem, lj, vm->g, no))
+	if (!t || lj_trace_copy(t, mem, lj, vm->g, &wanted))
 		return;
 	if (lj_trace_path(t, mem, lj, vm->g, names) || lj_trace_assign(t)) {
 		printf("failed %u\n", no);

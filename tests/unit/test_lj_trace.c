@@ -418,3 +418,83 @@ Test(lj_trace, given_up)
 	cr_expect_eq(f.reads, before);
 	unsample(&s);
 }
+
+/* Of the trace's prototypes, when they are copied. */
+struct saw {
+	struct sampled *s;
+	unsigned main, callee, others;
+	bool closes; /* the VM, at the last one */
+};
+
+static void saw(void *arg, uint64_t proto, uint32_t fp)
+{
+	struct saw *w = arg;
+	struct lj_traced *t = &w->s->t;
+
+	w->main += proto == t->main && fp == w->s->main_print;
+	w->callee += proto == t->callee && fp == w->s->callee_print;
+	w->others += proto != t->main && proto != t->callee;
+	if (!w->closes || proto != t->callee)
+		return;
+	arena_put64(t->arena, t->trace + LJ_TRACE_IR, 0x5a5a5a5a5a50);
+	arena_mem(t->arena);
+}
+
+/* A VM that is closed meanwhile leaves its memory to another: what was read may be of both. */
+Test(lj_trace, gone_before_it_was_read)
+{
+	bool closes;
+
+	for (closes = false;; closes = true) {
+		struct sampled s;
+		struct saw w = {.s = &s, .closes = closes};
+
+		sample(&s, 7, 1);
+		lj_traces_watch(s.traces, saw, &w);
+		cr_expect_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &s.rec),
+			     closes ? -ENOENT : 0);
+		cr_expect_eq(w.main, 1);
+		cr_expect_eq(w.callee, 1);
+		cr_expect_eq(w.others, 0);
+		unsample(&s);
+		if (closes)
+			break;
+	}
+}
+
+/* The sample as it would be at another place of its trace, in main. */
+Test(lj_trace, elsewhere)
+{
+	struct lb_rec_sample snapshot, exact, attributed;
+	struct sampled s;
+	uint32_t i;
+
+	sample(&s, 7, 2);
+	attributed = s.rec;
+	cr_expect_eq(lj_traces_elsewhere(s.traces, &s.rec, 0, &snapshot, &exact), -ENOENT,
+		     "it was not read yet");
+	cr_assert_eq(lj_traces_attribute(s.traces, &s.t.build, NULL, &attributed), 0);
+	for (i = 0; i + 1 < s.t.nplaces; i++) {
+		uint32_t inside = s.t.place[i].callpc != LB_NO_PC;
+		int r = lj_traces_elsewhere(s.traces, &s.rec, s.t.place[i].mcofs, &snapshot,
+					    &exact);
+
+		if (s.t.place[i].pc == LB_NO_PC) {
+			cr_expect_eq(r, -ENOENT);
+			continue;
+		}
+		cr_assert_eq(r, 0, "%u", i);
+		cr_expect_eq(snapshot.mcofs, s.t.place[i].mcofs);
+		cr_expect_eq(snapshot.stack.n, 3);
+		cr_expect_eq(LB_FRAME_PTR(&snapshot.stack.frame[0]), s.t.main);
+		cr_expect_eq(snapshot.stack.frame[0].pc, s.t.place[i].snap_pc);
+		cr_expect_eq(exact.stack.n, 3 + inside);
+		cr_expect_eq(LB_FRAME_PTR(&exact.stack.frame[0]), inside ? s.t.callee : s.t.main);
+		cr_expect_eq(exact.stack.frame[0].pc, s.t.place[i].pc);
+		cr_expect_eq(LB_FRAME_PTR(&exact.stack.frame[exact.stack.n - 1]), 0x1001);
+	}
+	s.rec.stack.frame[0].pc = 3;
+	cr_expect_eq(lj_traces_elsewhere(s.traces, &s.rec, 0, &snapshot, &exact), -ENOENT,
+		     "it does not stand on its snapshot");
+	unsample(&s);
+}

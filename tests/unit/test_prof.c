@@ -212,6 +212,29 @@ Test(prof, counts_saturate)
 	prof_free(&prof);
 }
 
+Test(prof, samples_move_to_another_row)
+{
+	struct prof *prof = new_prof();
+	struct prof_labels other = labels;
+	struct prof_row row;
+	size_t from, to;
+
+	cr_assert_eq(prof_row_id(prof, NULL, 0, &labels, &from), 0);
+	other.snapshot_line = true;
+	cr_assert_eq(prof_row_id(prof, NULL, 0, &other, &to), 0);
+	prof_count(prof, from, 5);
+	prof_move(prof, from, to, 2);
+	prof_row(prof, from, &row);
+	cr_expect_eq(row.count, 3);
+	prof_row(prof, to, &row);
+	cr_expect_eq(row.count, 2);
+	prof_move(prof, from, to, 9);
+	prof_row(prof, to, &row);
+	cr_expect_eq(row.count, 5, "not more than there were");
+	cr_expect_eq(prof_samples(prof), 5);
+	prof_free(&prof);
+}
+
 Test(prof, losses_add_up)
 {
 	struct prof *prof = new_prof();

@@ -170,28 +170,34 @@ Test(summary, missing)
 	}
 }
 
-/* From a hundredth of the samples on, a message says that compiled code has lines of guards. */
+/* From a hundredth of the samples on, a message says that compiled code has lines of guards; without lines, from a
+ * twentieth on. */
 Test(summary, lines)
 {
+	static const struct {
+		uint64_t n;
+		bool lines, says;
+	} cases[] = {{1, true, false}, {2, true, true}, {9, false, false}, {10, false, true}};
 	struct prof *prof __cleanup(prof_free) = profile(200, 0, 0, 0);
 	struct session_stats own = stats;
-	uint64_t n;
+	size_t i;
 
-	for (n = 1; n <= 2; n++) {
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text __free = NULL;
 		struct summary s;
 		size_t size;
 		FILE *f;
 
-		own.snapshot_line = n;
+		own.snapshot_line = cases[i].n;
 		summary_make(&own, prof, &s);
 		f = open_memstream(&text, &size);
-		summary_print_lines(&s, f);
+		summary_print_lines(&s, cases[i].lines, f);
 		fclose(f);
-		if (n == 1)
-			cr_expect_str_eq(text, "");
+		if (!cases[i].says)
+			cr_expect_str_eq(text, "", "case %zu", i);
 		else
-			cr_expect_not_null(strstr(text, "luabpf: 1 % of the samples are compiled"));
+			cr_expect_not_null(strstr(text, " % of the samples are compiled"),
+					   "case %zu", i);
 	}
 }
 

@@ -31,6 +31,8 @@ struct known_trace {
 struct lj_traces {
 	const struct lb_mem *mem;
 	struct known_trace *known;
+	void (*saw)(void *arg, uint64_t proto, uint32_t fp);
+	void *arg;
 };
 
 static void forget(struct lj_traces *traces)
@@ -53,6 +55,13 @@ int lj_traces_new(const struct lb_mem *mem, struct lj_traces **out)
 	traces->mem = mem;
 	*out = traces;
 	return 0;
+}
+
+void lj_traces_watch(struct lj_traces *traces, void (*saw)(void *arg, uint64_t proto, uint32_t fp),
+		     void *arg)
+{
+	traces->saw = saw;
+	traces->arg = arg;
 }
 
 void lj_traces_free(struct lj_traces **traces)
@@ -93,18 +102,19 @@ static int known_of(struct lj_traces *traces, const struct lj_build *build,
 		    const struct lj_ffnames *names, const struct lb_rec_sample *rec,
 		    const struct lj_trace **out)
 {
+	const struct lj_trace_wanted wanted = {
+		.no = rec->traceno, .fp = rec->trace_fp, .saw = traces->saw, .arg = traces->arg};
 	struct known_trace *k = find(traces, rec);
 	int r;
 
 	if (!k)
 		return -ENOMEM;
 	if (k->remaining) {
-		r = lj_trace_read(traces->mem, &build->lj, rec->vm, rec->traceno, names, &k->trace);
+		r = lj_trace_read_wanted(traces->mem, &build->lj, rec->vm, &wanted, names,
+					 &k->trace);
 		if (r == -ENOMEM)
 			return r;
-		k->remaining = r && r != -EBADMSG ? k->remaining - 1 : 0;
-		if (!r && lj_trace_fp(k->trace) != rec->trace_fp)
-			lj_trace_free(&k->trace); /* its number was reused */
+		k->remaining = r && r != -EBADMSG && r != -ESTALE ? k->remaining - 1 : 0;
 	}
 	*out = k->trace;
 	return k->trace ? 0 : -ENOENT;
@@ -146,14 +156,40 @@ static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame 
 	       f->fp == function->fp && f->pc == LB_NO_PC;
 }
 
+/* Replaces the topmost `old` frames of a stack by n others. */
+static void put_frames(struct lb_stack *stack, uint32_t old, const struct lj_trace_frame *frames,
+		       uint32_t n)
+{
+	uint8_t top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
+	uint8_t low = LB_FRAME_FLAGS(&stack->frame[old - 1]) & (uint8_t)~LB_FRAME_THREAD;
+	uint32_t i;
+
+	if (stack->n - old + n > LB_MAX_FRAMES) {
+		stack->n = LB_MAX_FRAMES - n + old;
+		stack->flags |= LB_SAMPLE_CUT;
+	}
+	memmove(&stack->frame[n], &stack->frame[old], (stack->n - old) * sizeof(stack->frame[0]));
+	stack->n += n - old;
+	for (i = 0; i < n; i++) {
+		/* a tail call is not marked, as in the interpreter */
+		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
+
+		stack->frame[i] = (struct lb_frame){
+			.word = LB_FRAME_WORD(kind_of(&frames[i]), flags | (i ? 0 : top),
+					      frames[i].proto),
+			.pc = frames[i].pc,
+			.fp = frames[i].fp,
+		};
+	}
+}
+
 int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
 			const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
 	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
 	struct lb_stack *stack = &rec->stack;
 	const struct lj_trace *trace;
-	uint32_t n, nsnap_frames, i;
-	uint8_t top, low;
+	uint32_t n, nsnap_frames;
 	int r;
 
 	if (!build->lj.ir)
@@ -178,25 +214,40 @@ int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
 		else
 			return -ENOENT;
 	}
-	top = LB_FRAME_FLAGS(&stack->frame[0]) & LB_FRAME_THREAD;
-	low = LB_FRAME_FLAGS(&stack->frame[nsnap_frames - 1]) & (uint8_t)~LB_FRAME_THREAD;
-	if (stack->n - nsnap_frames + n > LB_MAX_FRAMES) {
-		stack->n = LB_MAX_FRAMES - n + nsnap_frames;
-		stack->flags |= LB_SAMPLE_CUT;
-	}
-	memmove(&stack->frame[n], &stack->frame[nsnap_frames],
-		(stack->n - nsnap_frames) * sizeof(stack->frame[0]));
-	stack->n += n - nsnap_frames;
-	for (i = 0; i < n; i++) {
-		/* a tail call is not marked, as in the interpreter */
-		uint8_t flags = i + 1 == n ? low : LB_FRAME_TRACE;
+	put_frames(stack, nsnap_frames, exact_frames, n);
+	return 0;
+}
 
-		stack->frame[i] = (struct lb_frame){
-			.word = LB_FRAME_WORD(kind_of(&exact_frames[i]), flags | (i ? 0 : top),
-					      exact_frames[i].proto),
-			.pc = exact_frames[i].pc,
-			.fp = exact_frames[i].fp,
-		};
-	}
+static bool have_c(const struct lj_trace_frame *frames, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (frames[i].is_c)
+			return true;
+	return false;
+}
+
+int lj_traces_elsewhere(struct lj_traces *traces, const struct lb_rec_sample *rec, uint32_t mcofs,
+			struct lb_rec_sample *snapshot, struct lb_rec_sample *exact)
+{
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	const struct known_trace *k = find(traces, rec);
+	uint32_t n_here, n_snap;
+	int n;
+
+	if (!k || !k->trace)
+		return -ENOENT;
+	n = lj_trace_frames(k->trace, rec->mcofs, exact_frames, snap_frames, &n_here);
+	if (n < 0 || !stands_on(rec, snap_frames, n_here))
+		return -ENOENT;
+	n = lj_trace_frames(k->trace, mcofs, exact_frames, snap_frames, &n_snap);
+	if (n < 0 || have_c(snap_frames, n_snap))
+		return -ENOENT;
+	memcpy(snapshot, rec, LB_SAMPLE_SIZE(rec->stack.n));
+	memcpy(exact, rec, LB_SAMPLE_SIZE(rec->stack.n));
+	snapshot->mcofs = exact->mcofs = mcofs;
+	put_frames(&snapshot->stack, n_here, snap_frames, n_snap);
+	put_frames(&exact->stack, n_here, exact_frames, (uint32_t)n);
 	return 0;
 }

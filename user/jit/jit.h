@@ -39,6 +39,19 @@ int lj_trace_read(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t
 		  uint32_t traceno, const struct lj_ffnames *names, struct lj_trace **out);
 void lj_trace_free(struct lj_trace **t);
 
+/* A trace that may be gone, as its VM may be closed at any time. */
+struct lj_trace_wanted {
+	uint32_t no, fp;
+	/* called for each prototype that was copied with it; NULL */
+	void (*saw)(void *arg, uint64_t proto, uint32_t fp);
+	void *arg;
+};
+
+/* The same of this trace. -ESTALE: another one has its number, or none; what that is was not read. */
+int lj_trace_read_wanted(const struct lb_mem *mem, const struct lj_layout *lj, uint64_t g,
+			 const struct lj_trace_wanted *wanted, const struct lj_ffnames *names,
+			 struct lj_trace **out);
+
 /* Returns lj_fp_trace() of the trace as it was read. */
 uint32_t lj_trace_fp(const struct lj_trace *t);
 

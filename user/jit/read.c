@@ -64,6 +64,7 @@ struct trace_reader {
 	const struct lj_layout *lj;
 	uint64_t g;
 	struct lj_trace *t;
+	const struct lj_trace_wanted *wanted;
 };
 
 /* A root trace replaces the instruction at which it starts (JFORL and others) by its number.
@@ -122,6 +123,8 @@ static int add_code(const struct trace_reader *rd, uint64_t proto)
 	code = &t->codes[t->ncodes++];
 	code->proto = proto;
 	code->fp = lj_proto_fingerprint(p);
+	if (rd->wanted->saw)
+		rd->wanted->saw(rd->wanted->arg, proto, code->fp);
 	code->numparams = p->numparams;
 	code->vararg = p->flags & LJ_PROTO_VARARG;
 	r = copy_code(code, p);
@@ -420,6 +423,8 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 	if (r)
 		return r;
 	t->fp = print_head(rd->lj, head);
+	if (rd->wanted->fp && t->fp != rd->wanted->fp)
+		return -ESTALE;
 	t->lj = *lj;
 	t->nins = lb_half(head, LJ_OFF(lj, TRACE_NINS));
 	t->nk = lb_half(head, LJ_OFF(lj, TRACE_NK));
@@ -460,9 +465,17 @@ static int read_trace(const struct trace_reader *rd, uint32_t traceno)
 }
 
 int lj_trace_copy(struct lj_trace *t, const struct lb_mem *mem, const struct lj_layout *lj,
-		  uint64_t g, uint32_t traceno)
+		  uint64_t g, const struct lj_trace_wanted *wanted)
 {
-	struct trace_reader rd = {.mem = mem, .lj = lj, .g = g, .t = t};
+	struct trace_reader rd = {.mem = mem, .lj = lj, .g = g, .t = t, .wanted = wanted};
 
-	return read_trace(&rd, traceno);
+	return read_trace(&rd, wanted->no);
+}
+
+bool lj_trace_remains(const struct lj_trace *t, const struct lb_mem *mem, uint64_t g,
+		      const struct lj_trace_wanted *wanted)
+{
+	uint8_t head[LJ_TRACE_READ];
+
+	return !read_head(mem, &t->lj, g, wanted->no, head) && print_head(&t->lj, head) == t->fp;
 }

@@ -84,7 +84,15 @@ struct sym_family {
 	/* Line attribution of one process's machine code: attribute() replaces the topmost frames of a
 	 * sample in it (jit/cache.h). NULL: the family compiles nothing. */
 	int (*compiled_new)(const struct lb_mem *mem, struct compiled **out);
+	/* saw is called for each prototype of compiled code while that is read, which may be freed soon */
+	void (*compiled_watch)(struct compiled *compiled,
+			       void (*saw)(void *arg, uint64_t proto, uint32_t fp), void *arg);
 	void (*compiled_free)(struct compiled **compiled);
+	/* The same at another offset: a sample with its snapshot's frames, and with the exact ones. rec: before
+	 * attribute(). -ENOENT: they are not known. */
+	int (*attribute_elsewhere)(struct compiled *compiled, const struct lb_rec_sample *rec,
+				   uint32_t mcofs, struct lb_rec_sample *snapshot,
+				   struct lb_rec_sample *exact);
 	int (*attribute)(struct compiled *compiled, const struct lb_build *build,
 			 const struct names *names, struct lb_rec_sample *rec);
 	/*

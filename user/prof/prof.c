@@ -534,6 +534,17 @@ void prof_count(struct prof *prof, size_t id, uint64_t count)
 	prof->samples = add_to(prof->samples, row->count - before, UINT64_MAX);
 }
 
+void prof_move(struct prof *prof, size_t from, size_t to, uint64_t count)
+{
+	struct row *row = prof->rows[from];
+
+	if (count > row->count)
+		count = row->count;
+	row->count -= count;
+	prof->samples -= count;
+	prof_count(prof, to, count);
+}
+
 int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,
 	     uint64_t count)
 {

@@ -162,6 +162,8 @@ int prof_row_id(struct prof *prof, const uint32_t *frames, size_t n,
 
 /* Adds `count` samples to a row, which counts to INT64_MAX. */
 void prof_count(struct prof *prof, size_t id, uint64_t count);
+/* Takes samples from one row, at most those that it has, to another. */
+void prof_move(struct prof *prof, size_t from, size_t to, uint64_t count);
 
 /* Both. */
 int prof_add(struct prof *prof, const uint32_t *frames, size_t n, const struct prof_labels *labels,

@@ -209,18 +209,22 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 			"measured\n");
 }
 
-/* Compiled code of which lines are guesses is reported from this part of the samples on. */
+/* Compiled code of which lines are guesses is reported from this part of the samples on; in a report without lines, where
+ * only an inlined function may be another one, from the second. */
 #define COARSE_REPORTED 0.01
+#define COARSE_FUNCTIONS_REPORTED 0.05
 
-void summary_print_lines(const struct summary *s, FILE *to)
+void summary_print_lines(const struct summary *s, bool lines, FILE *to)
 {
-	if (!s->resolved || (double)s->stats.snapshot_line < COARSE_REPORTED * (double)s->resolved)
+	const double least = lines ? COARSE_REPORTED : COARSE_FUNCTIONS_REPORTED;
+
+	if (!s->resolved || (double)s->stats.snapshot_line < least * (double)s->resolved)
 		return;
 	fprintf(to,
-		"luabpf: %.0f %% of the samples are compiled code that could not be followed: a "
-		"line "
+		"luabpf: %.0f %% of the samples are compiled code that could not be followed: %s "
 		"there is that of the last guard before: luabpf(1), COMPILED CODE\n",
-		percent(s->stats.snapshot_line, s->resolved));
+		percent(s->stats.snapshot_line, s->resolved),
+		lines ? "a line" : "an inlined function");
 }
 
 /* Samples with an unknown zone are reported from this part of the samples on. */

@@ -71,6 +71,7 @@ void image_free(struct image **image)
 	vm_names_free(&i->vms);
 	kept_free(&i->kept);
 	vm_zones_free(&i->zones);
+	alike_free(&i->alike);
 	if (i->compiled)
 		i->compiled->family->compiled_free(&i->compiled);
 	native_maps_free(&i->maps);
@@ -105,6 +106,7 @@ void image_left(struct image *image)
 void image_begin_profile(struct image *image, image_evicted_fn *fn, void *arg)
 {
 	drop_frames(image);
+	alike_free(&image->alike); /* it has the numbers of the profile's frames */
 	origin_forget(&image->origin);
 	protos_evict(image->protos, image->profile_round, fn, arg);
 	image->profile_round = image->owner->round;

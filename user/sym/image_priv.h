@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "alike.h"
 #include "base/hash.h"
 #include "base/mem_remote.h"
 #include "family.h"
@@ -43,7 +44,9 @@ struct image {
 	struct vm_names *vms;
 	struct kept_functions *kept;
 	struct vm_zones *zones;
-	struct compiled *compiled; /* of the family that compiles; NULL: nothing was yet */
+	struct compiled *compiled;	    /* of the family that compiles; NULL: nothing was yet */
+	const struct lb_build *compiled_of; /* whose code is being read */
+	struct alike *alike;		    /* NULL until compiled code could not be followed */
 	struct cached_frame *frames;
 	struct image_origin origin;
 };

@@ -227,6 +227,12 @@ static int lj_compiled_new(const struct lb_mem *mem, struct compiled **out)
 	return 0;
 }
 
+static void lj_compiled_watch(struct compiled *compiled,
+			      void (*saw)(void *arg, uint64_t proto, uint32_t fp), void *arg)
+{
+	lj_traces_watch(lj_compiled_of(compiled)->traces, saw, arg);
+}
+
 static void lj_compiled_free(struct compiled **compiled)
 {
 	struct lj_compiled *own = *compiled ? lj_compiled_of(*compiled) : NULL;
@@ -242,6 +248,13 @@ static int lj_attribute(struct compiled *compiled, const struct lb_build *build,
 {
 	return lj_traces_attribute(lj_compiled_of(compiled)->traces, &build->lj, lj_names_of(names),
 				   rec);
+}
+
+static int lj_attribute_elsewhere(struct compiled *compiled, const struct lb_rec_sample *rec,
+				  uint32_t mcofs, struct lb_rec_sample *snapshot,
+				  struct lb_rec_sample *exact)
+{
+	return lj_traces_elsewhere(lj_compiled_of(compiled)->traces, rec, mcofs, snapshot, exact);
 }
 
 /* ---- functions that the host keeps ----------------------------------------------------------- */
@@ -305,6 +318,8 @@ const struct sym_family lj_family = {
 	.cfunction = lj_cfunction,
 	.kept = lj_kept,
 	.compiled_new = lj_compiled_new,
+	.compiled_watch = lj_compiled_watch,
+	.attribute_elsewhere = lj_attribute_elsewhere,
 	.compiled_free = lj_compiled_free,
 	.attribute = lj_attribute,
 	.zone = lj_zone,

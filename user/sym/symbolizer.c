@@ -439,6 +439,14 @@ uint64_t symbolizer_snapshot_lines(const struct symbolizer *s)
 	return s->snapshot_line;
 }
 
+/* A prototype of compiled code: working the code out takes longer than a VM lives that serves one request. */
+static void learn_compiled(void *arg, uint64_t proto, uint32_t fp)
+{
+	struct image *image = arg;
+
+	protos_get(image->protos, image->compiled_of, proto, fp, image->owner->round);
+}
+
 /*
  * Replaces a snapshot's frames by those of the bytecode from which the machine instruction was
  * compiled. Returns 0, 1 if it could not, or -ENOMEM.
@@ -450,8 +458,12 @@ static int attribute(struct image *image, const struct lb_build *build, struct l
 
 	if (!family->attribute)
 		return 0;
-	if (!image->compiled)
+	if (!image->compiled) {
 		r = family->compiled_new(&image->remote.mem, &image->compiled);
+		if (!r)
+			family->compiled_watch(image->compiled, learn_compiled, image);
+	}
+	image->compiled_of = build;
 	if (!r)
 		r = family->attribute(image->compiled, build, names_of(image, rec->vm, build, 0),
 				      rec);
@@ -522,12 +534,29 @@ static uint64_t coroutine_of(const struct frame_ctx *c)
 	return L && lb_may_be_main_thread(&link, L, c->rec->vm) ? L | PROF_MAIN : L;
 }
 
-/* The row of a sample. -ENOENT, -ESTALE: its names cannot be known any more. -EPROTO: the layout is wrong, as most
- * prototypes of the build contradict it. */
-static int row_of(const struct frame_ctx *c, const char *zone, bool snapshot_line, size_t *row)
+/* The profile's frames of a sample. */
+struct sample_frames {
+	uint32_t ids[2 * LB_MAX_FRAMES + 1];
+	uint32_t n;
+};
+
+/* Returns 0. -ENOENT, -ESTALE: the names cannot be known any more. -EPROTO: the layout is wrong, as most prototypes of the
+ * build contradict it. */
+static int name_frames(const struct frame_ctx *c, struct sample_frames *out)
+{
+	int n = frames_of(c, is_returning(c), out->ids);
+
+	if (n != -ENOMEM && protos_misfit(c->image->protos, c->build))
+		return -EPROTO;
+	out->n = n < 0 ? 0 : (uint32_t)n;
+	return n < 0 ? n : 0;
+}
+
+static int row_of(const struct frame_ctx *c, const struct sample_frames *frames, const char *zone,
+		  bool snapshot_line, size_t *row)
 {
 	const struct lb_rec_sample *rec = c->rec;
-	uint32_t ids[2 * LB_MAX_FRAMES + 1], first = is_returning(c);
+	uint32_t first = is_returning(c);
 	char comm[LB_COMM + 1] = {};
 	struct prof_labels labels = {
 		.vmstate = (char)LB_STATE_LETTER(rec->state),
@@ -541,19 +570,152 @@ static int row_of(const struct frame_ctx *c, const char *zone, bool snapshot_lin
 		.vm = c->s->by_vm ? rec->vm : 0,
 		.zone = zone,
 	};
-	int n, r;
+	int r;
 
 	if (first && LB_FRAME_KIND(&rec->stack.frame[first]) == LB_FRAME_LUA &&
 	    labels.vmstate == 'C')
 		labels.vmstate = 'I';
-	n = frames_of(c, first, ids);
-	if (n != -ENOMEM && protos_misfit(c->image->protos, c->build))
-		return -EPROTO;
-	if (n < 0)
-		return n;
 	memcpy(comm, rec->comm, LB_COMM);
 	r = origin_id(&c->image->origin, c->s->prof, rec->build, c->vm, &labels.origin);
-	return r ? r : prof_row_id(c->s->prof, ids, (size_t)n, &labels, row);
+	return r ? r : prof_row_id(c->s->prof, frames->ids, frames->n, &labels, row);
+}
+
+static bool as_alike(const struct sample_frames *frames, struct alike_stack *out)
+{
+	if (frames->n > ALIKE_FRAMES)
+		return false;
+	out->n = frames->n;
+	memcpy(out->ids, frames->ids, frames->n * sizeof(frames->ids[0]));
+	return true;
+}
+
+static struct alike_place place_of(const struct lb_rec_sample *rec,
+				   const struct alike_stack *snapshot)
+{
+	return (struct alike_place){rec->traceno, rec->mcofs, snapshot};
+}
+
+/* Replaces a snapshot's frames by those that the same code has in other VMs. False: these are not known. */
+static bool take_alike(const struct frame_ctx *c, struct sample_frames *frames)
+{
+	struct alike_stack snapshot;
+	const struct alike_place place = place_of(c->rec, &snapshot);
+	const struct alike_stack *exact =
+		as_alike(frames, &snapshot) ? alike_find(c->image->alike, &place) : NULL;
+
+	if (!exact)
+		return false;
+	frames->n = exact->n;
+	memcpy(frames->ids, exact->ids, exact->n * sizeof(exact->ids[0]));
+	return true;
+}
+
+static void wait_for_alike(const struct frame_ctx *c, const struct sample_frames *frames,
+			   size_t row, uint32_t count)
+{
+	struct alike_stack snapshot;
+	const struct alike_place place = place_of(c->rec, &snapshot);
+
+	if (c->rec->trace_fp && as_alike(frames, &snapshot))
+		alike_wait(&c->image->alike, &place, row, count);
+}
+
+/* Moves the samples that waited for a place, which is known now, to their rows. */
+static void settle(struct symbolizer *s, struct alike *alike, const struct alike_place *place)
+{
+	const struct alike_stack *exact = alike_find(alike, place);
+	struct alike_waiting *waiting __free = NULL;
+	size_t n = exact ? alike_take_waiting(alike, place, &waiting) : 0, i, to;
+	struct prof_row row;
+
+	for (i = 0; i < n; i++) {
+		prof_row(s->prof, waiting[i].row, &row);
+		row.labels.snapshot_line = false;
+		if (prof_row_id(s->prof, exact->ids, exact->n, &row.labels, &to))
+			continue;
+		prof_move(s->prof, waiting[i].row, to, waiting[i].count);
+		s->snapshot_line -= waiting[i].count;
+	}
+}
+
+static bool is_same_place(const void *arg, uint32_t a, uint32_t b)
+{
+	const struct prof_frame *x = prof_frame(arg, a), *y = prof_frame(arg, b);
+
+	return x->kind == y->kind && x->chunk == y->chunk && x->firstline == y->firstline &&
+	       x->line == y->line && x->addr == y->addr;
+}
+
+/* Notes what was found for a snapshot: the same sample with its frames, and with the exact ones. */
+static void learn_place(const struct frame_ctx *c, const struct lb_rec_sample *of_snapshot,
+			const struct lb_rec_sample *of_code)
+{
+	struct frame_ctx at = *c;
+	struct sample_frames frames;
+	struct alike_stack snapshot, exact;
+	const struct alike_place place = place_of(of_snapshot, &snapshot);
+
+	at.rec = of_snapshot;
+	at.end = end_of_vm(at.rec, 0);
+	if (name_frames(&at, &frames) || !as_alike(&frames, &snapshot))
+		return;
+	at.rec = of_code;
+	at.end = end_of_vm(at.rec, 0);
+	if (name_frames(&at, &frames) || !as_alike(&frames, &exact))
+		return;
+	alike_learn(&c->image->alike, &place, of_snapshot->trace_fp, &exact, is_same_place,
+		    c->s->prof);
+	settle(c->s, c->image->alike, &place);
+}
+
+#define PLACES 64 /* that are learned by one sample */
+
+/* A trace was read, for a sample rec: what it shows holds for those that could not be. c: of the attributed sample. */
+static void learn_alike(const struct frame_ctx *c, const struct lb_rec_sample *rec)
+{
+	struct lb_rec_sample of_snapshot, of_code;
+	uint32_t mcofs[PLACES], n, i;
+
+	learn_place(c, rec, c->rec);
+	n = c->image->alike ? alike_waiting_at(c->image->alike, rec->traceno, mcofs, PLACES) : 0;
+	for (i = 0; i < n; i++)
+		if (!c->family->attribute_elsewhere(c->image->compiled, rec, mcofs[i], &of_snapshot,
+						    &of_code))
+			learn_place(c, &of_snapshot, &of_code);
+}
+
+/*
+ * Names a sample's frames: those of the bytecode that the machine instruction was compiled from, if they can be known.
+ * *snapshot_line: they are those of a snapshot. -errno as of name_frames().
+ */
+static int name_sample(struct frame_ctx *c, const struct lb_rec_sample *rec,
+		       struct lb_rec_sample *attributed, struct sample_frames *frames,
+		       bool *snapshot_line)
+{
+	int r = 0;
+
+	if (rec->trace_fp) {
+		memcpy(attributed, rec, LB_SAMPLE_SIZE(rec->stack.n));
+		c->rec = attributed;
+		r = attribute(c->image, c->build, attributed);
+		if (r < 0)
+			return r;
+	}
+	*snapshot_line = r != 0;
+	c->end = end_of_vm(c->rec, 0);
+	r = name_frames(c, frames);
+	if ((r == -ENOENT || r == -ESTALE) && rec->trace_fp && !*snapshot_line) {
+		/* BPF has not sent functions that the snapshot does not show: the VM was closed before they were read */
+		c->rec = rec;
+		c->end = end_of_vm(c->rec, 0);
+		*snapshot_line = true;
+		r = name_frames(c, frames);
+	}
+	if (!r && *snapshot_line)
+		*snapshot_line = !take_alike(c, frames);
+	else if (!r && rec->trace_fp && c->image->alike)
+		learn_alike(c, rec);
+	return r;
 }
 
 int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint32_t count,
@@ -569,23 +731,19 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		.family = sym_family(build->family),
 		.g = rec->vm,
 	};
-	int r, has_snapshot_line = 0;
+	struct sample_frames frames;
+	bool snapshot_line = false;
 	const char *zone;
 	size_t row;
+	int r;
 
 	image_learn(image);
 	image_bound(image);
 	zone = zones_label(c.s->zones, &image->zones, &image->remote.mem, build, rec,
 			   c.s->zone_round);
-	if (rec->trace_fp) {
-		memcpy(&attributed, rec, LB_SAMPLE_SIZE(rec->stack.n));
-		c.rec = &attributed;
-		has_snapshot_line = attribute(image, build, &attributed);
-		if (has_snapshot_line < 0)
-			return has_snapshot_line;
-	}
-	c.end = end_of_vm(c.rec, 0);
-	r = row_of(&c, zone, has_snapshot_line, &row);
+	r = name_sample(&c, rec, &attributed, &frames, &snapshot_line);
+	if (!r)
+		r = row_of(&c, &frames, zone, snapshot_line, &row);
 	if (image->remote
 		    .waits) /* memory was not read in time: a known name may be an earlier function's */
 		r = -ETIMEDOUT;
@@ -597,8 +755,10 @@ int symbolizer_sample(struct image *image, const struct lb_rec_sample *rec, uint
 		return 0;
 	}
 	out->row = row;
-	c.s->snapshot_line += has_snapshot_line ? count : 0;
+	c.s->snapshot_line += snapshot_line ? count : 0;
 	prof_count(c.s->prof, row, count);
+	if (snapshot_line)
+		wait_for_alike(&c, &frames, row, count);
 	zones_count(c.s->zones, zone, count);
 	return 0;
 }
