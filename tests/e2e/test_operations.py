@@ -17,6 +17,10 @@ FFI = ("local ffi = require 'ffi'\n"
 OPERATIONS = {  # name: (set-up, operation)
     "length": ("local t = {1, 2, 3}", "local x = #t"),
     "next": ("local t = {1, 2, a = 1}\nlocal k", "k = next(t, k)"),
+    # two slots below its own call the main chunk has keys() itself: where lj_tab_next() keeps the address of its results,
+    # there is a frame of keys(), it seems
+    "next_in_function": ("local t = {} for i = 1, 200 do t['k' .. i] = i end\nlocal function keys(t) "
+                         "local n, k = 0, next(t) while k ~= nil do n = n + 1 k = next(t, k) end return n end", "keys(t)"),
     "pairs": ("local t = {1, 2, a = 1}", "for k, v in pairs(t) do end"),
     "rawget": ("local t = {1, 2, 3}", "local x = rawget(t, 1)"),
     "pcall": ("local function f() end", "pcall(f)"),

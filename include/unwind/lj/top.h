@@ -413,12 +413,29 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 	return lj_top_interrupted(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
 }
 
+/* As lj_top_kept(), only if base and pc prove each other: pc is the function's own, or the link in its frame. */
+static __always_inline int lj_top_proved(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					 __u64 pc)
+{
+	int fit = lj_fit(mem, w, base, pc);
+	__u64 link;
+
+	if (fit == LJ_FIT_LUA || fit == LJ_FIT_C_OWN ||
+	    (fit == LJ_FIT_C && !lj_read_link(mem, w, base, &link) && link == pc))
+		return lj_top_is(w, base, pc);
+	return -1;
+}
+
 /*
  * A helper that the VM called with BASE saved in rbp only (rawget, libm functions, ...). rbp and
  * rbx are callee-saved: they are in their registers, or among the first words that the helper
- * pushed. The steps of PHASE_LEAF try all pairs, at most LJ_LEAF_WORDS * (LJ_LEAF_WORDS + 1).
+ * pushed. The steps of PHASE_LEAF try all pairs, at most LJ_LEAF_WORDS * (LJ_LEAF_WORDS + 2).
+ *
+ * rbp has to be proved, or no pushed word may fit: lj_tab_next() has the address of its results in rbp, BASE - 16, where
+ * the caller's slots may look like a frame.
  */
 #define LJ_LEAF_WORDS 8
+#define LJ_LEAF_LAST (LJ_LEAF_WORDS + 1) /* rbp again */
 
 static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk *w,
 				       const struct lb_regs *regs)
@@ -437,6 +454,7 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 		if (i < LJ_LEAF_WORDS - 1)
 			w->block[LJ_BLOCK + 1 + i] = words[LJ_LEAF_WORDS - 1 - i];
 	}
+	w->block[LJ_LEAF_LAST] = regs->rb;
 	w->leaf.base = 0;
 	w->leaf.pc = 0;
 	w->phase = LJ_PHASE_LEAF;
@@ -452,15 +470,19 @@ static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, str
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base = w->block[w->leaf.base & 15], pc = w->block[LJ_BLOCK + (w->leaf.pc & 7)];
+	__u8 fault = w->fault;
 
-	if (w->leaf.base > LJ_LEAF_WORDS) {
+	if (w->leaf.base > LJ_LEAF_LAST) {
 		lj_top_stored(mem, w);
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	if (!lj_top_kept(mem, w, base, pc)) {
+	if (!(w->leaf.base ? lj_top_kept(mem, w, base, pc) : lj_top_proved(mem, w, base, pc))) {
 		w->phase = LJ_PHASE_FRAME;
-	} else if (lj_on_stack(w, base) && w->leaf.pc < LJ_LEAF_WORDS - 1) {
+		return LB_MORE;
+	}
+	w->fault = fault; /* a candidate's failed read is no fault of the sample */
+	if (lj_on_stack(w, base) && w->leaf.pc < LJ_LEAF_WORDS - 1) {
 		w->leaf.pc++;
 	} else {
 		w->leaf.base++;
@@ -481,8 +503,8 @@ static __always_inline int lj_top_helper(const struct lb_mem *mem, struct lj_wal
 	/* PC was passed as an argument: lj_dispatch_ins stores it by itself, a little later */
 	if (lj_fit(mem, w, w->base, lj_saved_pc(mem, w, w->base)) == LJ_FIT_OTHER &&
 	    !lj_top_leaf(mem, w, regs)) {
-		w->leaf.base = LJ_LEAF_WORDS; /* this base, and none after it */
-		w->block[LJ_LEAF_WORDS] = w->base;
+		w->leaf.base = LJ_LEAF_LAST; /* this base, and none after it */
+		w->block[LJ_LEAF_LAST] = w->base;
 		return 0;
 	}
 	return lj_top_stored(mem, w) ? lj_top_stitched(mem, w, w->base) : 0;
