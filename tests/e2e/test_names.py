@@ -163,3 +163,16 @@ def test_same_names_as_jit_p(tmp_path, luajit2, vm, workload):
     assert {n for n in theirs if theirs[n] > 5} - {"f"} <= anywhere, (theirs, ours)
     for name in {n for n in ours if ours[n] > 5} - natives:
         assert names[name] & set(theirs) or "f" in theirs and re.search(r"\.lua:\d+$", name), (name, theirs, ours)
+
+
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit-joff", "lua5.1", "lua5.4"])
+def test_a_chunk_that_is_loaded_again(tmp_path, vm):
+    """Its functions are the same ones: under LuaJIT head() was tpl:2, tpl:2#2 to tpl:2#6 in every second run."""
+    folded = tmp_path / "out.txt"
+    with vms.Target([*vms.VMS[vm].argv, vms.LUA / "loaded_again.lua"], vms.VMS[vm].env) as t:
+        t.ready()
+        r = vms.record(t, 1.5, "-F", 2000, "-f", "folded", "-o", folded)
+    assert r.code == 0, r
+    text = folded.read_text()
+    assert "(tpl:2" in text and "(tpl:3" in text, text
+    assert not re.search(r"tpl:\d#\d", text), text

@@ -7,8 +7,11 @@
  *     LuaJIT  first, child of second, second, main, closure
  *
  * All that is older than the chunk lies behind a closure, as whatever keeps a prototype alive is one
- * that was made after it. A function that ends above the line ends the search, too: those before it
- * did so as well, but for the ones around both, which are on the line themselves or begin above it.
+ * that was made after it. But a trace keeps prototypes alive without closures, and the collector may have freed these and
+ * not yet the prototypes. So what cannot have been made before, in this chunk, ends the search, too: in PUC a function
+ * that begins below the line, in LuaJIT one that ends below this one; and a main function, which is in PUC the chunk's
+ * own, in LuaJIT that of an older one. A function that ends above the line ends the search: those before it did so as
+ * well, but for the ones around both, which are on the line themselves or begin above it.
  */
 #include "family.h"
 #include "lua/proto_text.h"
@@ -124,6 +127,15 @@ static bool is_like(const struct order_search *s, uint64_t addr, const struct sy
 				compare(s, addr, is_equal));
 }
 
+/* True if an older object of the list is no function that the chunk's parser made before this one. */
+static bool is_of_older_chunk(const struct order_search *s, const struct sym_object *o)
+{
+	if (s->any_chunk || !s->own.firstline) /* stripped: it has no lines */
+		return false;
+	return !o->firstline || (s->build->family == LB_FAMILY_PUC ? o->firstline > s->own.firstline
+								   : o->lastline > s->own.lastline);
+}
+
 /* 5.2 reads a long name anew for each function of a dump. */
 static bool is_of_chunk(const struct order_search *s, uint64_t addr, const struct sym_object *o)
 {
@@ -184,6 +196,8 @@ static int count(struct order_search *s, uint64_t addr, struct passed *passed)
 			break;
 		if (o.kind != SYM_OBJECT_PROTO)
 			continue;
+		if (is_of_older_chunk(s, &o))
+			break;
 		mine = is_of_chunk(s, addr, &o);
 		passed->hash = (passed->hash ^ addr) * UINT64_C(0x9e3779b97f4a7c15);
 		if (!s->any_chunk && (o.lastline < s->own.firstline || !mine))
