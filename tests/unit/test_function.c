@@ -238,6 +238,29 @@ Test(function, a_symbol_is_not_shared_with_the_name_of_a_call)
 	expect_names(frames, names, 2);
 }
 
+/* A metamethod is not the function that calls it. */
+Test(function, a_word_of_a_definition_is_its_name)
+{
+	static const struct {
+		const char *defname, *callname, *jitp;
+	} cases[] = {{"M.f", "f", "f"},
+		     {"my_clock", "clock", "clock"},
+		     {"myclock", "clock", "myclock"},
+		     {"mt.__tostring", "tostring", "mt.__tostring"},
+		     {"__index", "index", "__index"},
+		     {"_f", "f", "_f"},
+		     {"_f", "_f", "_f"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		expect_name((struct prof_frame){.kind = PROF_LUA,
+						.chunk = "@a.lua",
+						.firstline = 3,
+						.line = 7,
+						.defname = cases[i].defname,
+						.callname = cases[i].callname},
+			    cases[i].jitp, NULL, NULL);
+}
+
 Test(function, a_definition_comes_before_another_name)
 {
 	static const struct prof_frame frames[] = {FN(8, "idle", "idle"), FN(9, "idle", "parse"),

@@ -162,14 +162,16 @@ static const char *definition(const struct function *f)
 	return is_name(name) ? name : NULL;
 }
 
-/* Does name end in this word: "M.f" in "f", "os_clock" in "clock"? */
+/* Does name end in this word: "M.f" in "f", "os_clock" in "clock"; but "__tostring" not in "tostring"? */
 static bool ends_in(const char *name, const char *word)
 {
-	size_t n = strlen(name), len = strlen(word);
+	size_t n = strlen(name), len = strlen(word), at = n - len;
 
-	if (len > n || strcmp(name + n - len, word) != 0)
+	if (len > n || strcmp(name + at, word) != 0)
 		return false;
-	return len == n || !isalnum((unsigned char)name[n - len - 1]);
+	if (at > 0 && name[at - 1] == '_')
+		return at > 1 && isalnum((unsigned char)name[at - 2]);
+	return !at || !isalnum((unsigned char)name[at - 1]);
 }
 
 static void note_calls(struct functions *fs)
