@@ -54,3 +54,24 @@ def test_a_stack_beyond_a_million_slots(tmp_path):
     r = vms.luabpf("-F", 1000, "-o", tmp_path / "p.pb.gz", "--", "lua5.1", tmp_path / "large.lua")
     busy = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").samples if any(f.start == 6 for f in s.stack))
     assert r.code == 0 and busy >= r.least(300) and r.stats["lost"] <= truth.allowed(r.stats["samples"], 0.01), (busy, r)
+
+
+@pytest.mark.parametrize("vm", ["lua5.1", "lua5.2", "lua5.3", "lua5.4"])
+def test_calls_that_begin_in_a_new_page(tmp_path, vm):
+    """In 5.1 a call waits for a page of the array of CallInfos that was never written: 12 to 14 % of the samples were lost
+    there. The share of the overflows is what the program measured: 6 standard deviations, and two hundredths."""
+    saved = tmp_path / "p.pb.gz"
+    with vms.Target([*vms.VMS[vm].argv, vms.LUA / "overflows.lua", 0.5]) as t:
+        t.ready()
+        tool = vms.Luabpf("-p", t.pid, "-F", 5000, "-o", saved).wait_banner()
+        t.go()
+        share = float(t.line())
+        t.go()
+        r = tool.done()
+    assert r.code == 0, r
+    total = inside = 0
+    for s in pprof.Profile(saved).samples:
+        total += s.count
+        inside += s.count * any(f.start == 10 for f in s.stack)
+    assert abs(inside / total - share) <= 6 * math.sqrt(share * (1 - share) / total) + 0.02 + r.missing, (inside, total, share, r)
+    assert r.stats["lost"] <= truth.allowed(r.stats["samples"], 0.01), r

@@ -66,6 +66,20 @@ static __always_inline int puc_read_ci(const struct lb_mem *mem, struct puc_walk
 	return 0;
 }
 
+/*
+ * The current CallInfo cannot be read. The array of 5.1 grows, and a call that has set L->ci may wait for a page which was
+ * never written, or has only the first members there: then its caller is on top (puc_pop()).
+ */
+static __always_inline void puc_look_begun(struct puc_walk *w)
+{
+	if (!(w->puc.flags & PUC_CI_ARRAY) || !(w->flags & LB_FRAME_THREAD) || w->rec.stack.n)
+		return;
+	w->look.func = 0;
+	w->look.status = 0;
+	w->look.previous = w->ci - w->puc.ci_size;
+	w->fault = w->look.was_fault;
+}
+
 static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_walk *w)
 {
 	const __u8 *bytes;
@@ -73,8 +87,12 @@ static __always_inline int puc_look_anew(const struct lb_mem *mem, struct puc_wa
 	w->look.unread = 0;
 	w->look.previous = 0;
 	w->look.savedpc = 0;
-	if (!puc_is_pointer(w->ci) || puc_read_ci(mem, w, &bytes))
+	if (!puc_is_pointer(w->ci))
 		return PUC_NOT;
+	if (puc_read_ci(mem, w, &bytes)) {
+		puc_look_begun(w);
+		return PUC_NOT;
+	}
 	w->look.savedpc = puc_word(bytes, w->puc.ci_savedpc);
 	w->look.previous = w->puc.flags & PUC_CI_ARRAY ? w->ci - w->puc.ci_size
 						       : puc_word(bytes, w->puc.ci_previous);
