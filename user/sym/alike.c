@@ -8,14 +8,20 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-#define PLACES_MOST 4096
+#define PLACES_MOST 2048
 #define AGREE 2	     /* traces */
 #define AGREE_MORE 4 /* for each that differs */
 #define WAITING_MOST 64
 #define GIVEN_MOST 8
 
+struct place_key {
+	uint32_t traceno, mcofs;
+	uint32_t ids[ALIKE_FRAMES]; /* as many as there are */
+};
+
 struct known_place {
-	struct alike_stack exact;
+	struct place_key *key; /* owned, as the rest */
+	struct alike_stack *exact;
 	uint32_t trace_fp; /* of the last trace that was counted */
 	uint32_t agree;	   /* with exact; 0: it is not set */
 	uint32_t differ;
@@ -23,16 +29,20 @@ struct known_place {
 	size_t nwaiting;
 	uint32_t given; /* times, by alike_waiting_at() */
 	UT_hash_handle hh;
-	uint32_t key_size;
-	struct {
-		uint32_t traceno, mcofs;
-		uint32_t ids[ALIKE_FRAMES];
-	} key;
 };
 
 struct alike {
 	struct known_place *places;
+	size_t waiting; /* places at which samples wait */
 };
+
+static void free_place(struct known_place *p)
+{
+	free(p->key);
+	free(p->exact);
+	free(p->waiting);
+	free(p);
+}
 
 void alike_free(struct alike **alike)
 {
@@ -42,56 +52,86 @@ void alike_free(struct alike **alike)
 		return;
 	HASH_ITER (hh, (*alike)->places, p, next) {
 		HASH_DEL((*alike)->places, p);
-		free(p->waiting);
-		free(p);
+		free_place(p);
 	}
 	free(*alike);
 	*alike = NULL;
 }
 
-static struct known_place key_of(const struct alike_place *place)
+/* Returns the key's size in bytes. */
+static size_t set_key(const struct alike_place *place, struct place_key *key)
 {
-	struct known_place probe = {.key = {.traceno = place->traceno, .mcofs = place->mcofs}};
-	size_t size = place->snapshot->n * sizeof(probe.key.ids[0]);
+	size_t size = place->snapshot->n * sizeof(key->ids[0]);
 
-	memcpy(probe.key.ids, place->snapshot->ids, size);
-	probe.key_size = (uint32_t)(size + 2 * sizeof(uint32_t));
-	return probe;
+	key->traceno = place->traceno;
+	key->mcofs = place->mcofs;
+	memcpy(key->ids, place->snapshot->ids, size);
+	return offsetof(struct place_key, ids) + size;
 }
 
-static struct known_place *find(const struct alike *alike, const struct known_place *probe)
+static struct known_place *find(const struct alike *alike, const struct alike_place *place)
 {
-	struct known_place *p;
+	struct known_place *p = NULL;
+	struct place_key key;
+	size_t size = set_key(place, &key);
 
-	HASH_FIND(hh, alike->places, &probe->key, probe->key_size, p);
+	if (alike)
+		HASH_FIND(hh, alike->places, &key, size, p);
 	return p;
 }
 
-static struct known_place *add(struct alike **alike, const struct known_place *probe)
+static struct known_place *new_place(const struct place_key *key, size_t size)
+{
+	struct known_place *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->key = malloc(size);
+	if (p && p->key) {
+		memcpy(p->key, key, size);
+		return p;
+	}
+	free(p);
+	return NULL;
+}
+
+static struct known_place *add(struct alike **alike, const struct alike_place *place)
 {
 	struct known_place *p;
+	struct place_key key;
+	size_t size = set_key(place, &key);
 
 	if (*alike && HASH_COUNT((*alike)->places) >= PLACES_MOST)
 		alike_free(alike);
 	if (!*alike)
 		*alike = calloc(1, sizeof(**alike));
-	p = *alike ? malloc(sizeof(*p)) : NULL;
+	p = *alike ? new_place(&key, size) : NULL;
 	if (!p)
 		return NULL;
-	*p = *probe;
-	HASH_ADD(hh, (*alike)->places, key, p->key_size, p);
+	HASH_ADD_KEYPTR(hh, (*alike)->places, p->key, size, p);
 	if (p->hh.tbl)
 		return p;
-	free(p);
+	free_place(p);
 	return NULL;
 }
 
 static struct known_place *find_or_add(struct alike **alike, const struct alike_place *place)
 {
-	const struct known_place probe = key_of(place);
-	struct known_place *p = *alike ? find(*alike, &probe) : NULL;
+	struct known_place *p = find(*alike, place);
 
-	return p ? p : add(alike, &probe);
+	return p ? p : add(alike, place);
+}
+
+static bool set_exact(struct known_place *p, const struct alike_stack *exact)
+{
+	size_t size = offsetof(struct alike_stack, ids) + exact->n * sizeof(exact->ids[0]);
+	struct alike_stack *copy = malloc(size);
+
+	if (!copy)
+		return false;
+	memcpy(copy, exact, size);
+	free(p->exact);
+	p->exact = copy;
+	return true;
 }
 
 void alike_learn(struct alike **alike, const struct alike_place *place, uint32_t trace_fp,
@@ -104,32 +144,26 @@ void alike_learn(struct alike **alike, const struct alike_place *place, uint32_t
 
 	if (!p || (p->agree && p->trace_fp == trace_fp))
 		return;
-	agrees = !p->agree || p->exact.n == exact->n;
+	agrees = !p->agree || p->exact->n == exact->n;
 	for (i = 0; p->agree && agrees && i < exact->n; i++)
-		agrees = same(arg, p->exact.ids[i], exact->ids[i]);
+		agrees = same(arg, p->exact->ids[i], exact->ids[i]);
 	p->trace_fp = trace_fp;
 	if (!agrees && ++p->differ <= p->agree)
+		return;
+	if (!set_exact(p, exact))
 		return;
 	if (!agrees) { /* those before were the exception */
 		p->differ = p->agree;
 		p->agree = 0;
 	}
-	p->exact = *exact;
 	p->agree++;
-}
-
-static struct known_place *find_place(const struct alike *alike, const struct alike_place *place)
-{
-	const struct known_place probe = key_of(place);
-
-	return alike ? find(alike, &probe) : NULL;
 }
 
 const struct alike_stack *alike_find(const struct alike *alike, const struct alike_place *place)
 {
-	const struct known_place *p = find_place(alike, place);
+	const struct known_place *p = find(alike, place);
 
-	return p && p->agree >= AGREE + AGREE_MORE * p->differ ? &p->exact : NULL;
+	return p && p->agree >= AGREE + AGREE_MORE * p->differ ? p->exact : NULL;
 }
 
 void alike_wait(struct alike **alike, const struct alike_place *place, size_t row, uint64_t count)
@@ -146,7 +180,13 @@ void alike_wait(struct alike **alike, const struct alike_place *place, size_t ro
 	if (!p || p->nwaiting == WAITING_MOST ||
 	    array_grow(&p->waiting, p->nwaiting, sizeof(*p->waiting)))
 		return;
+	(*alike)->waiting += !p->nwaiting;
 	p->waiting[p->nwaiting++] = (struct alike_waiting){row, count};
+}
+
+bool alike_waits(const struct alike *alike)
+{
+	return alike && alike->waiting;
 }
 
 uint32_t alike_waiting_at(struct alike *alike, uint32_t traceno, uint32_t *mcofs, uint32_t n)
@@ -155,21 +195,22 @@ uint32_t alike_waiting_at(struct alike *alike, uint32_t traceno, uint32_t *mcofs
 	uint32_t found = 0;
 
 	for (p = alike->places; p && found < n; p = p->hh.next)
-		if (p->key.traceno == traceno && p->nwaiting && p->given++ < GIVEN_MOST)
-			mcofs[found++] = p->key.mcofs;
+		if (p->key->traceno == traceno && p->nwaiting && p->given++ < GIVEN_MOST)
+			mcofs[found++] = p->key->mcofs;
 	return found;
 }
 
 size_t alike_take_waiting(struct alike *alike, const struct alike_place *place,
 			  struct alike_waiting **out)
 {
-	struct known_place *p = find_place(alike, place);
+	struct known_place *p = find(alike, place);
 	size_t n = p ? p->nwaiting : 0;
 
 	*out = NULL;
-	if (!p)
+	if (!n)
 		return 0;
 	*out = TAKE_PTR(p->waiting);
 	p->nwaiting = 0;
+	alike->waiting--;
 	return n;
 }

@@ -50,6 +50,9 @@ struct alike_waiting {
 /* Notes samples of a place that is not known: those of 64 rows at most. */
 void alike_wait(struct alike **alike, const struct alike_place *place, size_t row, uint64_t count);
 
+/* True if samples wait anywhere: nothing has to be learned else. */
+bool alike_waits(const struct alike *alike);
+
 /*
  * The offsets of a trace's places at which samples wait, n at most. A place is given 8 times: its stack may not be that of
  * the traces that were read.

@@ -677,7 +677,9 @@ static void learn_alike(const struct frame_ctx *c, const struct lb_rec_sample *r
 	uint32_t mcofs[PLACES], n, i;
 
 	learn_place(c, rec, c->rec);
-	n = c->image->alike ? alike_waiting_at(c->image->alike, rec->traceno, mcofs, PLACES) : 0;
+	n = alike_waits(c->image->alike)
+		    ? alike_waiting_at(c->image->alike, rec->traceno, mcofs, PLACES)
+		    : 0;
 	for (i = 0; i < n; i++)
 		if (!c->family->attribute_elsewhere(c->image->compiled, rec, mcofs[i], &of_snapshot,
 						    &of_code))
@@ -713,7 +715,7 @@ static int name_sample(struct frame_ctx *c, const struct lb_rec_sample *rec,
 	}
 	if (!r && *snapshot_line)
 		*snapshot_line = !take_alike(c, frames);
-	else if (!r && rec->trace_fp && c->image->alike)
+	else if (!r && rec->trace_fp && alike_waits(c->image->alike))
 		learn_alike(c, rec);
 	return r;
 }
