@@ -293,6 +293,26 @@ Test(function, one_function_has_one_name)
 	expect_names(frames, names, 8);
 }
 
+/* Chunks that a host generates share a name, a line and a shape: one's definition is not that of the others. */
+Test(function, a_generated_chunk_may_be_another)
+{
+	static const struct prof_frame generated[] = {
+		{.kind = PROF_LUA, .chunk = "=gen", .firstline = 1},
+		{.kind = PROF_LUA, .chunk = "=gen", .firstline = 1, .defname = "t.alpha"}};
+	static const struct prof_frame file[] = {
+		{.kind = PROF_LUA, .chunk = "@gen", .firstline = 1},
+		{.kind = PROF_LUA, .chunk = "@gen", .firstline = 1, .defname = "t.alpha"}};
+	static const struct function_names two[] = {{"gen:1~8bd1a4cf", "gen:1~8bd1a4cf", NULL},
+						    {"t.alpha", "t.alpha", NULL}};
+	static const struct function_names one[] = {{"t.alpha", "t.alpha", NULL},
+						    {"t.alpha", "t.alpha", NULL}};
+
+	expect_names(generated, two, 2);
+	expect_names(file, one, 2);
+	expect_name(generated[0], "gen:1", "gen:1", NULL);
+	expect_names(generated + 1, &one[1], 1);
+}
+
 Test(function, methods_of_one_name_go_by_their_classes)
 {
 	static const struct prof_frame frames[] = {

@@ -121,10 +121,16 @@ static int list_bases(struct functions *fs)
 	return 0;
 }
 
+/* True if a chunk's name is not its source's: a host gives it, to any number of generated chunks. */
+static bool is_given_name(const char *chunk)
+{
+	return chunk && *chunk == '=';
+}
+
 /*
  * A definition, that a function has no name there (""), and its path in the chunk are known only
  * while its parents are on the stack: functions that are equal in all else are one, unless there
- * are several definitions or paths.
+ * are several definitions or paths. In generated chunks of one name those without a definition may be any.
  */
 static int join_unknown(struct functions *fs)
 {
@@ -133,13 +139,16 @@ static int join_unknown(struct functions *fs)
 	for (size_t i = 0; i < fs->n && !err; i++) {
 		struct function *f = fs->all[i], *first = f->first;
 
+		if (f->frame.defname && *f->frame.defname && is_given_name(f->frame.chunk))
+			first->defined = true;
+		first->undefined |= !f->frame.defname && is_given_name(f->frame.chunk);
 		first->divided |= learn(&first->defname, f->frame.defname);
 		first->divided |= learn(&first->position, f->frame.position);
 	}
 	for (size_t i = 0; i < fs->n && !err; i++) {
 		struct function *f = fs->all[i], *first = f->first;
 
-		if (first->divided)
+		if (first->divided || (first->defined && first->undefined))
 			continue;
 		f->same = first->id;
 		first->frame.defname = first->defname;

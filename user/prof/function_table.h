@@ -19,7 +19,9 @@ struct function {
 	const char *contents;	 /* the position by its contents, where its parents are not known */
 	struct function *first;	 /* of this base: the rest up to `divided` is of all that have it */
 	const char *defname, *position;
-	bool divided; /* they are several functions */
+	bool defined,
+		undefined; /* a definition is known of one, of one not: of a generated chunk */
+	bool divided;	   /* they are several functions */
 	struct shared_source *source;
 	const char *last_vm; /* that ran it, of the rows seen so far */
 	uint32_t id;
