@@ -138,6 +138,7 @@ struct lj_resumer {
 /* PHASE_LEAF: the pair of BASE and PC to try. */
 struct lj_leaf {
 	__u32 base, pc;
+	__u8 fault; /* of the walk, before */
 };
 
 /* PHASE_TRACES: the only trace that can have called. PHASE_HEADS: the trace whose head has ip. */

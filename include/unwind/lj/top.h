@@ -457,6 +457,7 @@ static __always_inline int lj_top_leaf(const struct lb_mem *mem, struct lj_walk 
 	w->block[LJ_LEAF_LAST] = regs->rb;
 	w->leaf.base = 0;
 	w->leaf.pc = 0;
+	w->leaf.fault = w->fault;
 	w->phase = LJ_PHASE_LEAF;
 	return 0;
 }
@@ -470,18 +471,21 @@ static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, str
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base = w->block[w->leaf.base & 15], pc = w->block[LJ_BLOCK + (w->leaf.pc & 7)];
-	__u8 fault = w->fault;
 
 	if (w->leaf.base > LJ_LEAF_LAST) {
 		lj_top_stored(mem, w);
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	if (!(w->leaf.base ? lj_top_kept(mem, w, base, pc) : lj_top_proved(mem, w, base, pc))) {
+	if (!lj_top_proved(mem, w, base, pc)) {
+		w->fault = w->leaf.fault; /* those that were tried before need not be readable */
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	w->fault = fault; /* a candidate's failed read is no fault of the sample */
+	if (w->leaf.base && !lj_top_kept(mem, w, base, pc)) {
+		w->phase = LJ_PHASE_FRAME;
+		return LB_MORE;
+	}
 	if (lj_on_stack(w, base) && w->leaf.pc < LJ_LEAF_WORDS - 1) {
 		w->leaf.pc++;
 	} else {

@@ -68,11 +68,15 @@ static __always_inline int puc_read_ci(const struct lb_mem *mem, struct puc_walk
 
 /*
  * The current CallInfo cannot be read. The array of 5.1 grows, and a call that has set L->ci may wait for a page which was
- * never written, or has only the first members there: then its caller is on top (puc_pop()).
+ * never written, or has only the first members in the one before: then its caller is on top (puc_pop()). Only the first
+ * CallInfo that reaches into a page is such a one.
  */
 static __always_inline void puc_look_begun(struct puc_walk *w)
 {
-	if (!(w->puc.flags & PUC_CI_ARRAY) || !(w->flags & LB_FRAME_THREAD) || w->rec.stack.n)
+	__u64 last = w->ci + w->puc.ci_size - 1;
+
+	if (!(w->puc.flags & PUC_CI_ARRAY) || !(w->flags & LB_FRAME_THREAD) || w->rec.stack.n ||
+	    !((last ^ (w->ci - 1)) & ~(__u64)(LB_PAGE - 1)))
 		return;
 	w->look.func = 0;
 	w->look.status = 0;
