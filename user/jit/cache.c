@@ -156,6 +156,14 @@ static bool is_without_pc(const struct lb_frame *f, const struct lj_trace_frame 
 	       f->fp == function->fp && f->pc == LB_NO_PC;
 }
 
+/* True if frame i of a sample is this function's. */
+static bool is_function(const struct lb_rec_sample *rec, uint32_t i,
+			const struct lj_trace_frame *function)
+{
+	return i < rec->stack.n && LB_FRAME_KIND(&rec->stack.frame[i]) == kind_of(function) &&
+	       LB_FRAME_PTR(&rec->stack.frame[i]) == function->proto;
+}
+
 /* Replaces the topmost `old` frames of a stack by n others. */
 static void put_frames(struct lb_stack *stack, uint32_t old, const struct lj_trace_frame *frames,
 		       uint32_t n)
@@ -186,7 +194,8 @@ static void put_frames(struct lb_stack *stack, uint32_t old, const struct lj_tra
 int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
 			const struct lj_ffnames *names, struct lb_rec_sample *rec)
 {
-	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES];
+	struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES], snap_frames[LJ_TRACE_FRAMES],
+		returning;
 	struct lb_stack *stack = &rec->stack;
 	const struct lj_trace *trace;
 	uint32_t n, nsnap_frames;
@@ -205,27 +214,39 @@ int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
 		/* After a return to a lower frame (RETF) and before the next snapshot, jit_base is
 		 * already that frame's. The sample then has the snapshot's function in its slot, or
 		 * that frame itself, without a position. */
-		if (!snap_frames[nsnap_frames - 1].returned)
+		const struct lj_trace_frame *lower = &snap_frames[nsnap_frames - 1];
+
+		if (!lower->returned)
 			return -ENOENT;
 		if (n < nsnap_frames && stands_on(rec, snap_frames, nsnap_frames - 1))
 			nsnap_frames--;
-		else if (is_without_pc(&stack->frame[0], &snap_frames[nsnap_frames - 1]))
+		else if (is_without_pc(&stack->frame[0], lower))
 			nsnap_frames = 1;
 		else
 			return -ENOENT;
+		/* the instruction is the return's, in the function that stood on that frame */
+		if (n < LJ_TRACE_FRAMES && exact_frames[n - 1].proto != lower->proto &&
+		    !is_function(rec, nsnap_frames, lower))
+			exact_frames[n++] = *lower;
 	}
+	/* the same, where the snapshot before does not show the lower frame */
+	if (n < LJ_TRACE_FRAMES && !lj_trace_returning(trace, rec->mcofs, &returning) &&
+	    exact_frames[n - 1].proto != returning.proto &&
+	    !is_function(rec, nsnap_frames, &returning))
+		exact_frames[n++] = returning;
 	put_frames(stack, nsnap_frames, exact_frames, n);
 	return 0;
 }
 
-static bool have_c(const struct lj_trace_frame *frames, uint32_t n)
+/* True if the sample's stack has the trace's frames on top of those on which it began, and nothing else. */
+static bool are_plain(const struct lj_trace_frame *frames, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		if (frames[i].is_c)
-			return true;
-	return false;
+		if (frames[i].is_c || frames[i].returned)
+			return false;
+	return true;
 }
 
 int lj_traces_elsewhere(struct lj_traces *traces, const struct lb_rec_sample *rec, uint32_t mcofs,
@@ -239,10 +260,10 @@ int lj_traces_elsewhere(struct lj_traces *traces, const struct lb_rec_sample *re
 	if (!k || !k->trace)
 		return -ENOENT;
 	n = lj_trace_frames(k->trace, rec->mcofs, exact_frames, snap_frames, &n_here);
-	if (n < 0 || !stands_on(rec, snap_frames, n_here))
+	if (n < 0 || !stands_on(rec, snap_frames, n_here) || !are_plain(snap_frames, n_here))
 		return -ENOENT;
 	n = lj_trace_frames(k->trace, mcofs, exact_frames, snap_frames, &n_snap);
-	if (n < 0 || have_c(snap_frames, n_snap))
+	if (n < 0 || !are_plain(snap_frames, n_snap) || !are_plain(exact_frames, (uint32_t)n))
 		return -ENOENT;
 	memcpy(snapshot, rec, LB_SAMPLE_SIZE(rec->stack.n));
 	memcpy(exact, rec, LB_SAMPLE_SIZE(rec->stack.n));

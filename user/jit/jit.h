@@ -81,4 +81,8 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 		    struct lj_trace_frame exact_frames[LJ_TRACE_FRAMES],
 		    struct lj_trace_frame snap_frames[LJ_TRACE_FRAMES], uint32_t *nsnap_frames);
 
+/* The frame to which the trace returns (RETF) with the next instructions, so that jit_base may be that frame's by now:
+ * the lowest of lj_trace_frames() stands on it. -ENOENT: it does not return here. */
+int lj_trace_returning(const struct lj_trace *t, uint32_t mcofs, struct lj_trace_frame *lower);
+
 #endif

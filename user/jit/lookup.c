@@ -131,6 +131,42 @@ int lj_trace_frames(const struct lj_trace *t, uint32_t mcofs,
 	return -ENOENT;
 }
 
+/* Returns the frame of the instruction that machine code was made from; -1: it is not known. */
+static int frame_of(const struct lj_trace *t, const struct lj_mc_entry *e)
+{
+	bool known = e->step >= 0 && e->step < (int32_t)t->nhistory;
+
+	return known ? (int)t->history[e->step].frame : -1;
+}
+
+/* Bytes of machine code between the store to jit_base and what runs in the lower frame, at most. */
+#define RETF_BYTES 16
+
+int lj_trace_returning(const struct lj_trace *t, uint32_t mcofs, struct lj_trace_frame *lower)
+{
+	uint32_t i = 0;
+	int frame, parent;
+
+	while (i < t->nmc_entries && t->mc_entries[i].mcofs <= mcofs)
+		i++;
+	frame = i ? frame_of(t, &t->mc_entries[i - 1]) : -1;
+	parent = frame < 0 ? -1 : t->frames[frame].parent;
+	if (parent < 0 || !is_lowest(t, frame))
+		return -ENOENT;
+	for (; i < t->nmc_entries && t->mc_entries[i].mcofs <= mcofs + RETF_BYTES; i++) {
+		if (frame_of(t, &t->mc_entries[i]) != parent)
+			continue;
+		*lower = (struct lj_trace_frame){
+			.proto = t->codes[t->frames[parent].code].proto,
+			.fp = t->codes[t->frames[parent].code].fp,
+			.returned = true,
+			.pc = t->frames[frame].callpc,
+		};
+		return 0;
+	}
+	return -ENOENT;
+}
+
 uint32_t lj_trace_recorded(const struct lj_trace *t)
 {
 	return t->nhistory;
