@@ -46,7 +46,8 @@ struct native_file {
 	uint64_t serial;	       /* an address may be another file's later */
 	uint32_t users;		       /* mappings of processes that are known */
 	uint64_t kept;		       /* bytes of its symbols; 0: they were not asked for */
-	struct registered *registered; /* read with them */
+	struct registered *registered; /* read before them, where they were asked for first */
+	bool registered_read;
 	char *name; /* without directories, as the first process has it that was seen */
 	UT_hash_handle hh;
 };
@@ -460,9 +461,6 @@ static int keep_symbols(struct native *n, struct native_file *f)
 		return 0;
 	if (n->kept >= NAMES_MOST)
 		return -ENOENT;
-	err = registered_read(f->elf, &f->registered);
-	if (err == -ENOMEM)
-		return err;
 	err = elf_keep_symbols(f->elf); /* its descriptor is of no more use */
 	if (err)
 		return err;
@@ -482,9 +480,8 @@ static int address_in(const struct native_map *map, uint64_t addr, uint64_t *out
 	return 0;
 }
 
-/* Finds the file that addr lies in, with its symbols. -errno as of native_symbol(). */
-static int file_with_symbols(struct native_maps *m, uint64_t addr, struct native_file **file,
-			     uint64_t *vaddr)
+/* Finds the file that addr lies in. -errno as of native_symbol(). */
+static int file_of(struct native_maps *m, uint64_t addr, struct native_file **file, uint64_t *vaddr)
 {
 	struct native_map *map;
 	int err;
@@ -497,15 +494,17 @@ static int file_with_symbols(struct native_maps *m, uint64_t addr, struct native
 	if (!map || !map->file || address_in(map, addr, vaddr))
 		return -ENOENT;
 	*file = map->file;
-	return keep_symbols(m->native, map->file);
+	return 0;
 }
 
 int native_symbol(struct native_maps *m, uint64_t addr, const char **name)
 {
 	struct native_file *file;
 	uint64_t vaddr;
-	int err = file_with_symbols(m, addr, &file, &vaddr);
+	int err = file_of(m, addr, &file, &vaddr);
 
+	if (!err)
+		err = keep_symbols(m->native, file);
 	return err ? err : elf_symbol(file->elf, vaddr, name, NULL);
 }
 
@@ -513,8 +512,15 @@ int native_registered(struct native_maps *m, uint64_t addr, const char **name)
 {
 	struct native_file *file;
 	uint64_t vaddr;
-	int err = file_with_symbols(m, addr, &file, &vaddr);
+	int err = file_of(m, addr, &file, &vaddr);
 
+	if (!err && !file->kept && !file->registered_read) {
+		file->registered_read = true;
+		if (registered_read(file->elf, &file->registered) == -ENOMEM)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = keep_symbols(m->native, file); /* its descriptor is of no more use */
 	if (err)
 		return err;
 	*name = registered_name(file->registered, vaddr);
