@@ -40,7 +40,7 @@ Test(alike, two_traces_have_to_agree)
 	cr_expect_null(alike_find(alike, &(struct alike_place){1, 40, &other}));
 }
 
-/* Each that differs needs four more; where half of them differ there is none. */
+/* A place needs four more traces for each one that differs. Where half of them differ, it has no known stack. */
 Test(alike, some_differ)
 {
 	struct alike *alike __cleanup(alike_free) = NULL;

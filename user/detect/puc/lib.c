@@ -13,7 +13,7 @@
 #include "proc/elf_regs.h"
 
 static const struct {
-	const char *library, *no_resume; /* each between blanks */
+	const char *of, *no_resume; /* a library; names, each between blanks */
 } plain[] = {
 	{"",
 	 " assert collectgarbage error getmetatable ipairs next pairs print rawequal rawget rawlen "
@@ -85,7 +85,7 @@ static int take(void *arg, const struct elf_regs *regs)
 	if (!regs->library)
 		return 0;
 	for (i = 0; i < PLAIN; i++)
-		if (!strcmp(regs->library, plain[i].library))
+		if (!strcmp(regs->library, plain[i].of))
 			take_plain(regs, plain[i].no_resume, out);
 	if (!*regs->library)
 		out->collectgarbage = elf_regs_function(regs, "collectgarbage");
