@@ -164,6 +164,21 @@ static bool is_function(const struct lb_rec_sample *rec, uint32_t i,
 	       LB_FRAME_PTR(&rec->stack.frame[i]) == function->proto;
 }
 
+/*
+ * Adds the lower frame that a trace returns to, if jit_base is that frame's already: then the sample has the function that
+ * stood on it in its place, and not the frame itself. old: the sample's frames that the n exact ones replace. Returns how
+ * many exact ones there are.
+ */
+static uint32_t add_lower(const struct lb_rec_sample *rec, uint32_t old,
+			  struct lj_trace_frame exact[LJ_TRACE_FRAMES], uint32_t n,
+			  const struct lj_trace_frame *lower)
+{
+	if (n < LJ_TRACE_FRAMES && exact[n - 1].proto != lower->proto &&
+	    !is_function(rec, old, lower))
+		exact[n++] = *lower;
+	return n;
+}
+
 /* Replaces the topmost `old` frames of a stack by n others. */
 static void put_frames(struct lb_stack *stack, uint32_t old, const struct lj_trace_frame *frames,
 		       uint32_t n)
@@ -224,16 +239,10 @@ int lj_traces_attribute(struct lj_traces *traces, const struct lj_build *build,
 			nsnap_frames = 1;
 		else
 			return -ENOENT;
-		/* the instruction is the return's, in the function that stood on that frame */
-		if (n < LJ_TRACE_FRAMES && exact_frames[n - 1].proto != lower->proto &&
-		    !is_function(rec, nsnap_frames, lower))
-			exact_frames[n++] = *lower;
+		n = add_lower(rec, nsnap_frames, exact_frames, n, lower);
 	}
-	/* the same, where the snapshot before does not show the lower frame */
-	if (n < LJ_TRACE_FRAMES && !lj_trace_returning(trace, rec->mcofs, &returning) &&
-	    exact_frames[n - 1].proto != returning.proto &&
-	    !is_function(rec, nsnap_frames, &returning))
-		exact_frames[n++] = returning;
+	if (!lj_trace_returning(trace, rec->mcofs, &returning))
+		n = add_lower(rec, nsnap_frames, exact_frames, n, &returning);
 	put_frames(stack, nsnap_frames, exact_frames, n);
 	return 0;
 }
