@@ -30,8 +30,8 @@ static __always_inline int puc_module(struct puc_walk *w, const struct lb_proc *
 	build = bpf_map_lookup_elem(&builds, &key);
 	if (!build)
 		return -1;
-	if (w->build_of !=
-	    key + 1) { /* large copies, rarely needed: each turn of a loop is verified */
+	/* large copies, rarely needed; by a helper, as each turn of a loop around this is verified */
+	if (w->build_of != key + 1) {
 		bpf_probe_read_kernel(&w->puc, sizeof(build->puc), &build->puc);
 		bpf_probe_read_kernel(&w->stdlib, sizeof(w->stdlib), &build->stdlib);
 		w->build_of = key + 1;

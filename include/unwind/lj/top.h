@@ -365,16 +365,20 @@ static __always_inline int lj_on_stack(const struct lj_walk *w, __u64 base)
  * A helper was called with BASE saved in rbp. Or it has written its results over a fast function's
  * own frame, as modf() and lj_tab_next() do, whose link is still PC: the caller is on top.
  */
-static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
-				       __u64 pc)
+static __always_inline int lj_top_kept_as(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+					  __u64 pc, int fit)
 {
-	int fit = lj_fit(mem, w, base, pc);
-
 	if (lj_fits(fit))
 		return lj_top_is(w, base, pc);
 	if (fit != LJ_FIT_NOT || !lj_on_stack(w, base))
 		return -1;
 	return lj_top_linked(mem, w, base, pc, fit) ? lj_top_stitched(mem, w, base) : 0;
+}
+
+static __always_inline int lj_top_kept(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
+				       __u64 pc)
+{
+	return lj_top_kept_as(mem, w, base, pc, lj_fit(mem, w, base, pc));
 }
 
 /*
@@ -413,17 +417,14 @@ static __always_inline int lj_top_interp(const struct lb_mem *mem, struct lj_wal
 	return lj_top_interrupted(mem, w, w->base) ? lj_top_stored(mem, w) : 0;
 }
 
-/* As lj_top_kept(), only if base and pc prove each other: pc is the function's own, or the link in its frame. */
-static __always_inline int lj_top_proved(const struct lb_mem *mem, struct lj_walk *w, __u64 base,
-					 __u64 pc)
+/* True if base and pc, which fit so, prove each other: pc is the function's own, or the link in its frame. */
+static __always_inline int lj_is_frame_proved(const struct lb_mem *mem, struct lj_walk *w,
+					      __u64 base, __u64 pc, int fit)
 {
-	int fit = lj_fit(mem, w, base, pc);
 	__u64 link;
 
-	if (fit == LJ_FIT_LUA || fit == LJ_FIT_C_OWN ||
-	    (fit == LJ_FIT_C && !lj_read_link(mem, w, base, &link) && link == pc))
-		return lj_top_is(w, base, pc);
-	return -1;
+	return fit == LJ_FIT_LUA || fit == LJ_FIT_C_OWN ||
+	       (fit == LJ_FIT_C && !lj_read_link(mem, w, base, &link) && link == pc);
 }
 
 /*
@@ -471,18 +472,21 @@ static __always_inline enum lb_more lj_step_stored(const struct lb_mem *mem, str
 static __always_inline enum lb_more lj_step_leaf(const struct lb_mem *mem, struct lj_walk *w)
 {
 	__u64 base = w->block[w->leaf.base & 15], pc = w->block[LJ_BLOCK + (w->leaf.pc & 7)];
+	int fit;
 
 	if (w->leaf.base > LJ_LEAF_LAST) {
 		lj_top_stored(mem, w);
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	if (!lj_top_proved(mem, w, base, pc)) {
+	fit = lj_fit(mem, w, base, pc);
+	if (lj_is_frame_proved(mem, w, base, pc, fit)) {
+		lj_top_is(w, base, pc);
 		w->fault = w->leaf.fault; /* those that were tried before need not be readable */
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
-	if (w->leaf.base && !lj_top_kept(mem, w, base, pc)) {
+	if (w->leaf.base && !lj_top_kept_as(mem, w, base, pc, fit)) {
 		w->phase = LJ_PHASE_FRAME;
 		return LB_MORE;
 	}
