@@ -19,6 +19,7 @@ struct maple_tree {
 struct mm_struct {
 	struct maple_tree mm_mt;   /* its mappings, since 6.1 */
 	unsigned long start_stack; /* sp when the program began */
+	unsigned long end_code;	   /* of the program's text */
 	unsigned long total_vm;	   /* pages of all mappings, and of */
 	unsigned long data_vm;	   /*	writable private ones */
 	unsigned long exec_vm;	   /*	executable ones */

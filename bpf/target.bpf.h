@@ -16,6 +16,21 @@ static __always_inline struct lb_cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&cpus, &cpu);
 }
 
+/*
+ * User space does not know the exec_id of the image in which it found a process's VMs: the image's first event sets it.
+ * The process may have called exec since, without an event: then this is another image.
+ */
+static __always_inline void target_adopt(struct lb_proc *proc, const struct task_struct *task,
+					 __u64 exec_id)
+{
+	/* a process without a VM may have called exec since it was examined, as shells do */
+	if (proc->exec_id || !proc->nmodules)
+		return;
+	if (!proc->image || proc->image == LB_IMAGE(BPF_CORE_READ(task, mm, start_stack),
+						    BPF_CORE_READ(task, mm, end_code)))
+		proc->exec_id = exec_id;
+}
+
 /* Copies a process's entry from procs. Returns 0, or -1 when it is no target. */
 static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exec_id)
 {
@@ -25,9 +40,7 @@ static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exe
 	target->pid = 0;
 	if (!proc)
 		return -1;
-	/* a process without a VM may have called exec since it was examined, as shells do */
-	if (!proc->exec_id && proc->nmodules)
-		proc->exec_id = exec_id;
+	target_adopt(proc, bpf_get_current_task_btf(), exec_id);
 	target->proc = *proc;
 	target->version = version;
 	target->pid = pid;

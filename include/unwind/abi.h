@@ -300,7 +300,9 @@ struct lb_module {
 
 /* A target process: key pid (tgid) in the map `procs`. User space and BPF write it. */
 struct lb_proc {
-	__u64 exec_id;	 /* task's self_exec_id and start time: differs in each image and process */
+	/* task's self_exec_id and start time: differs in each image and process. 0: not known until its first event */
+	__u64 exec_id;
+	__u64 image;	 /* LB_IMAGE() where exec_id is not known; 0: not known either */
 	__u32 epoch;	 /* counts the images that this pid had; stamped on every record */
 	__u32 nmodules;	 /* up to LB_MODULES_MOST */
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
@@ -319,6 +321,12 @@ struct lb_proc {
 	__u32 code_pages; /* executable pages that it takes for machine code until it looks again; 0: none */
 	struct lb_module module[LB_MODULES];
 };
+
+/*
+ * Distinguishes one image of a process from another by what /proc/PID/stat shows of it, too: exec draws anew where the
+ * stack begins, and where the program is. Without ASLR another program has another end.
+ */
+#define LB_IMAGE(start_stack, end_code) ((start_stack)*0x9e3779b97f4a7c15ULL ^ (end_code))
 
 /*
  * Epoch of an image with samples: the same whether user space or BPF adds it to `procs`, which may
@@ -414,6 +422,6 @@ _Static_assert(sizeof(struct lb_rec_task) == 48 + sizeof(struct lb_identity), "r
 _Static_assert(LB_ZONE_SIZE(0) == 24, "ring ABI");
 _Static_assert(sizeof(struct lb_zone_key) == 16 && sizeof(struct lb_zone) == 40, "map ABI");
 _Static_assert(sizeof(struct lb_identity) == 56, "map ABI: a key has no hidden padding");
-_Static_assert(sizeof(struct lb_proc) == 56 + LB_MODULES * 56, "map ABI");
+_Static_assert(sizeof(struct lb_proc) == 64 + LB_MODULES * 56, "map ABI");
 
 #endif

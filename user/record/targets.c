@@ -146,10 +146,22 @@ static void note_closed(struct targets *ts, pid_t pid, const struct lb_proc *vms
 	explain_no_vm(ts->scan, pid, &ts->unsampled);
 }
 
+/* Returns the process's LB_IMAGE(); 0: it may not be read. */
+static uint64_t bpf_image(pid_t pid)
+{
+	uint64_t stack = process_start_stack(pid), start, end;
+
+	process_text(pid, &start, &end);
+	return stack ? LB_IMAGE(stack, end) : 0;
+}
+
 static void scan(struct targets *ts, pid_t pid, struct target_scan *s)
 {
+	uint64_t image = bpf_image(pid);
+
 	*s = (struct target_scan){.image = process_image(pid), .exec_vm = process_exec_pages(pid)};
 	s->result = scan_process(ts->scan, pid, &s->vms, &s->unknown);
+	s->vms.image = image;
 	s->vms.exec_vm = s->exec_vm;
 	s->mapped = scan_mapped(ts->scan);
 	give_files(ts);
