@@ -39,8 +39,8 @@ static __always_inline void count_end(__u32 pid, __u32 end)
 		count_of_process(pid, end);
 }
 
-static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample,
-					__u32 origin, __u32 known)
+static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, __u16 sample,
+					__u16 nmodules, __u32 origin, __u32 known)
 {
 	struct lb_rec_task *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 
@@ -52,6 +52,7 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	rec->epoch = epoch;
 	rec->exec_id = exec_id;
 	rec->sample = sample;
+	rec->nmodules = nmodules;
 	rec->origin = origin;
 	rec->known = known;
 	rec->exec_vm = task_exec_pages_read();
@@ -64,22 +65,23 @@ static __always_inline int emit_process(__u32 pid, __u32 epoch, __u64 exec_id, _
 	return 0;
 }
 
-/* Asks user space to look at a process. */
-static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u32 sample)
+/* Asks user space to look at a process, of which BPF knows so many modules. */
+static __always_inline void emit_task(__u32 pid, __u32 epoch, __u64 exec_id, __u16 sample,
+				      __u32 nmodules)
 {
-	emit_process(pid, epoch, exec_id, sample, 0, 0);
+	emit_process(pid, epoch, exec_id, sample, (__u16)nmodules, 0, 0);
 }
 
 /* Reports a process that BPF knows by its parent. Returns 0, or -1 when the ring is full. */
 static __always_inline int emit_forked(__u32 pid, __u64 exec_id, __u32 origin)
 {
-	return emit_process(pid, 0, exec_id, 0, origin, 0);
+	return emit_process(pid, 0, exec_id, 0, 0, origin, 0);
 }
 
 /* Reports a process that BPF knows by its files. ended: epoch of its previous image; 0: none. */
 static __always_inline int emit_known(__u32 pid, __u64 exec_id, __u32 ended)
 {
-	return emit_process(pid, ended, exec_id, 0, 0, LB_EPOCH(exec_id));
+	return emit_process(pid, ended, exec_id, 0, 0, 0, LB_EPOCH(exec_id));
 }
 
 struct hash_ctx {

@@ -107,7 +107,7 @@ static __always_inline int meet(__u32 pid, __u32 ended, __u64 exec_id, int taken
 {
 	int lost = taken && by == FILES_UNKNOWN;
 
-	emit_task(pid, ended, exec_id, lost);
+	emit_task(pid, ended, exec_id, (__u16)lost, 0);
 	if (taken)
 		count_end(pid, lost ? LB_STATUS_UNRECOGNISED : LB_STATUS_OUTSIDE);
 	return 0;
@@ -127,7 +127,7 @@ static __always_inline int pass(struct lb_cpu *cpu, __u32 pid, const struct lb_p
 		return 0;
 	is_new = note_plain(cpu, pid, exec_id, exec_vm, by == FILES_UNKNOWN);
 	if (proc && (!known || (by == FILES_UNKNOWN && is_new))) /* exec; it has mapped more */
-		emit_task(pid, known ? 0 : proc->epoch, exec_id, 0);
+		emit_task(pid, known ? 0 : proc->epoch, exec_id, 0, 0);
 	return 1;
 }
 

@@ -217,10 +217,11 @@ struct lb_rec_task {
 	__u32 pid;
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
-	__u32 sample;  /* 1: a sample was lost by it; 0: an event between two samples */
-	__u32 origin;  /* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
-	__u32 known;   /* 0; or its epoch, when BPF added it there by its files */
-	__u32 exec_vm; /* pages of executable mappings then */
+	__u16 sample;	/* 1: a sample was lost by it; 0: an event between two samples */
+	__u16 nmodules; /* of that entry, if it is of this image; else 0 */
+	__u32 origin;	/* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
+	__u32 known;	/* 0; or its epoch, when BPF added it there by its files */
+	__u32 exec_vm;	/* pages of executable mappings then */
 	/* narrowed recordings only: the process at the time of the record */
 	__u64 start_stack;
 	struct lb_identity identity;

@@ -39,13 +39,13 @@ struct process {
 	uint64_t maps_ns;   /* before that they are not read again, see process_maps_pause_ns() */
 	uint64_t asked_ns;  /* before that BPF's requests cause no look */
 	uint32_t looked_vm; /* process_exec_pages() of the last look; 0: there was none */
-	bool looked_new;    /* the last look found a VM that the process did not have before */
 	uint64_t young_until;
 
 	/* samples that BPF counted as lost, see targets_undecided(); 0 again when a look has decided */
 	uint64_t undecided;
-	uint64_t undecided_id; /* their exec_id */
-	uint32_t undecided_vm; /* pages of executable mappings at the last of them */
+	uint64_t undecided_id;	    /* their exec_id */
+	uint32_t undecided_vm;	    /* pages of executable mappings at the last of them */
+	uint32_t undecided_modules; /* the fewest that BPF knew at one of them */
 
 	/* the names of the image that samples of this epoch show; NULL: none was registered */
 	struct image *image;

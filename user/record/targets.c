@@ -325,7 +325,6 @@ static int set_vms(struct targets *ts, struct process *t, const struct target_sc
 	t->image_id = s->image;
 	t->mapped = s->mapped;
 	t->looked_vm = s->exec_vm;
-	t->looked_new = s->vms.nmodules;
 	t->young_until = exec_id ? clock_ns(CLOCK_MONOTONIC) + YOUNG_NS : 0;
 	t->vms = s->vms;
 	t->vms.more = more;
@@ -352,20 +351,22 @@ void targets_undecided(struct process *t, const struct lb_rec_task *rec)
 {
 	if (t->undecided_id != rec->exec_id) /* samples of the previous image stay lost */
 		t->undecided = 0;
+	if (!t->undecided || t->undecided_modules > rec->nmodules)
+		t->undecided_modules = rec->nmodules;
 	t->undecided_id = rec->exec_id;
 	t->undecided_vm = rec->exec_vm;
 	t->undecided += rec->sample;
 }
 
 /*
- * Makes the undecided samples not_lua, or leaves them lost. looked_vm: the executable pages of the look that found a VM, or none. Code
- * is rarely unmapped: a look at fewer pages than the samples show was before them, or at another image.
+ * Makes the undecided samples not_lua, or leaves them lost if BPF did not know each VM of the process at one of them. Code is rarely
+ * unmapped: a look at fewer pages than the samples show was before them, or at another image.
  */
-static void decide(struct targets *ts, struct process *t, uint32_t looked_vm, bool found_vm)
+static void decide(struct targets *ts, struct process *t)
 {
-	if (looked_vm < t->undecided_vm)
+	if (t->looked_vm < t->undecided_vm)
 		return;
-	if (!found_vm)
+	if (t->modules.n <= t->undecided_modules && !t->vms.unsampled)
 		*ts->not_lua += t->undecided;
 	t->undecided = 0;
 }
@@ -407,7 +408,7 @@ static int recognise(struct targets *ts, struct process *t, const struct target_
 		return r;
 	notify(ts, t, is_new ? &none : &was);
 	if (s->image) /* during an exec not all is mapped yet */
-		decide(ts, t, s->exec_vm, t->vms.nmodules || t->vms.unsampled);
+		decide(ts, t);
 	return !scanned && !t->vms.nmodules ? explain_no_vm(ts->scan, t->pid, err) : scanned;
 }
 
@@ -446,21 +447,20 @@ static void put_looked(struct targets *ts, struct process *t, uint32_t exec_vm)
 static void add_scanned(struct targets *ts, struct process *t, const struct target_scan *s)
 {
 	struct vm_modules before __cleanup(vm_modules_free) = {};
-	bool unsampled = t->vms.unsampled;
+	bool unsampled = t->vms.unsampled, is_new = false;
 
 	if (vm_modules_set(&before, t->modules.at, t->modules.n))
 		return;
-	t->looked_new = false;
 	t->vms.unsampled |= s->vms.unsampled;
 	for (uint32_t i = 0; i < s->vms.nmodules; i++)
-		t->looked_new |= add_module(ts, t, &scan_modules(ts->scan)[i]);
-	t->looked_new |= t->vms.unsampled != unsampled;
-	if (t->looked_new && !register_vms(ts, t, NULL))
+		is_new |= add_module(ts, t, &scan_modules(ts->scan)[i]);
+	is_new |= t->vms.unsampled != unsampled;
+	if (is_new && !register_vms(ts, t, NULL))
 		notify(ts, t, &before);
 	if (s->result && s->result != -ENOTSUP)
 		return;
 	put_looked(ts, t, s->exec_vm);
-	decide(ts, t, s->exec_vm, t->looked_new);
+	decide(ts, t);
 }
 
 /*
@@ -521,7 +521,7 @@ void targets_look_again(struct targets *ts, struct process *t, const struct lb_r
 			t->asked_ns = clock_ns(CLOCK_MONOTONIC) + ASKED_NS;
 		}
 	}
-	decide(ts, t, t->looked_vm, t->looked_new);
+	decide(ts, t);
 }
 
 void targets_look(struct targets *ts, uint64_t now)
