@@ -39,7 +39,7 @@ static __always_inline const struct lb_proc *fork_origin(struct task_struct *tas
 			return 0;
 		exec_id = EXEC_ID(BPF_CORE_READ(parent, group_leader, start_boottime),
 				  BPF_CORE_READ(parent, self_exec_id));
-		target_adopt(proc, parent, exec_id); /* it has shown no sample yet */
+		target_adopt(proc, exec_id); /* it has shown no sample yet */
 		*origin = pid;
 		return proc->exec_id == exec_id ? proc : 0;
 	}

@@ -3,6 +3,8 @@
 #ifndef LUABPF_TARGET_BPF_H
 #define LUABPF_TARGET_BPF_H
 
+#include "kernel.h"
+#include <bpf/bpf_core_read.h>
 #include "maps.bpf.h"
 
 /* Identifies an image of a process: differs after an exec, and from that of an earlier process of
@@ -18,17 +20,21 @@ static __always_inline struct lb_cpu *this_cpu(void)
 
 /*
  * User space does not know the exec_id of the image in which it found a process's VMs: the image's first event sets it.
- * The process may have called exec since, without an event: then this is another image.
+ * The process may have called exec since, without an event: then this is another image. proc: the entry of the current
+ * process, or of its parent, whose image it has. Returns 0. Global, so that it is verified once.
  */
-static __always_inline void target_adopt(struct lb_proc *proc, const struct task_struct *task,
-					 __u64 exec_id)
+LB_SUBPROG __u64 target_adopt(struct lb_proc *proc, __u64 exec_id)
 {
+	const struct mm_struct *mm;
+
 	/* a process without a VM may have called exec since it was examined, as shells do */
-	if (proc->exec_id || !proc->nmodules)
-		return;
-	if (!proc->image || proc->image == LB_IMAGE(BPF_CORE_READ(task, mm, start_stack),
-						    BPF_CORE_READ(task, mm, end_code)))
+	if (!proc || proc->exec_id || !proc->nmodules)
+		return 0;
+	mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	if (!proc->image ||
+	    proc->image == LB_IMAGE(BPF_CORE_READ(mm, start_stack), BPF_CORE_READ(mm, end_code)))
 		proc->exec_id = exec_id;
+	return 0;
 }
 
 /* Copies a process's entry from procs. Returns 0, or -1 when it is no target. */
@@ -40,7 +46,7 @@ static __noinline int target_take(struct lb_target *target, __u32 pid, __u64 exe
 	target->pid = 0;
 	if (!proc)
 		return -1;
-	target_adopt(proc, bpf_get_current_task_btf(), exec_id);
+	target_adopt(proc, exec_id);
 	target->proc = *proc;
 	target->version = version;
 	target->pid = pid;
