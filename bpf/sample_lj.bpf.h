@@ -158,8 +158,8 @@ static long lj_search_step(__u32 i, struct lj_walk **w)
 }
 
 /*
- * Searches the C stack for the VM's frame, as the last resort. Threads that never run Lua would pay
- * for it at each sample, so the pauses between two searches double, up to 64 samples.
+ * Searches the C stack for the VM's frame, as the last resort. Threads that never run Lua would pay for it at each sample, so
+ * the pauses between two searches double, up to 64 samples; not where more VMs run on the thread than are remembered.
  */
 LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 				struct lb_thread *thread)
@@ -168,7 +168,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 
 	if (!w || !proc || !thread)
 		return -1;
-	if (thread->scan_wait) {
+	if (thread->scan_wait && !thread->vms.g[LB_THREAD_VMS - 1]) {
 		thread->scan_wait--;
 		return -1;
 	}
@@ -178,9 +178,7 @@ LB_SUBPROG int lj_find_by_stack(struct lj_walk *w, const struct lb_proc *proc,
 			break;
 		if (lj_module(w, proc, i))
 			continue;
-		w->g = 0;
-		w->L = 0;
-		lj_search_from(w, (w->regs.sp + 7) & ~7ULL);
+		lj_search_unknown(w, w->regs.sp);
 		lb_rare_loop(LB_MAX_STEPS, lj_search_step, &w);
 		w->L_hint = w->L;
 		if (w->g && !lj_try(w, proc, i, w->g)) {

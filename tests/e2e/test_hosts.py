@@ -157,6 +157,14 @@ def test_more_vms_than_are_remembered(tmp_path, host):
         assert r.done.fits(by[name], r.seconds[name]), (by, r.seconds, r.done)
 
 
+def test_many_vms_with_c_code_between_them(tmp_path, host):
+    """A C function's time is its VM's, though the thread has run more VMs since than are remembered, and code outside Lua. The
+    ends: a hundredth is what opening the VMs' libraries takes."""
+    r = Run(tmp_path, host, "tenants", 0.6)
+    r.few_are_lost()
+    assert r.done.fits(r.stats["outside_lua"], r.seconds["c"], ends=0.03), (r.seconds, r.done)
+
+
 def test_child_is_not_sampled(tmp_path, host):
     r = Run(tmp_path, host, "fork", 0.25, options=["--no-follow"])
     r.few_are_lost()

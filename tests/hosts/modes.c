@@ -14,6 +14,7 @@
  *     fork     runs Lua, and so does its child
  *     burn     one thread runs Lua, another never touches it
  *     many     one thread, six VMs by turns: more than are remembered per thread
+ *     tenants  one thread, 32 VMs at random, each in string.gsub() for most of its time; C code between two of them
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -329,6 +330,44 @@ static void many(void)
 	}
 }
 
+/* ---- tenants --------------------------------------------------------------------------------- */
+
+#define TENANTS 32
+
+static const char *const tenant =
+	"local text = ('the quick brown fox '):rep(1000)\n"
+	"return function(n) return (text:sub(1, n):gsub('%w+', 'x')) end\n";
+
+static void tenants(void)
+{
+	double took = 0, idle = 0, start, now;
+	lua_State *vm[TENANTS];
+	int i;
+
+	for (i = 0; i < TENANTS; i++) {
+		vm[i] = luaL_newstate();
+		luaL_openlibs(vm[i]);
+		if (luaL_loadstring(vm[i], tenant))
+			abort();
+		lua_call(vm[i], 0, 1);
+	}
+	for (start = cpu(); took + idle < seconds; start = now) {
+		lua_State *L = vm[uneven(0, TENANTS)];
+
+		lua_pushvalue(L, -1);
+		lua_pushinteger(L, uneven(1, 20000));
+		lua_call(L, 1, 0);
+		now = cpu();
+		took += now - start;
+		burn(now + uneven(0, 500) / 1e6);
+		start = now;
+		now = cpu();
+		idle += now - start;
+	}
+	tell("lua", took);
+	tell("c", idle);
+}
+
 static void on_stop(int sig)
 {
 	(void)sig;
@@ -342,7 +381,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} modes[] = {
 		{"threads", threads}, {"nested", nested}, {"turns", turns}, {"idle", idle},
-		{"fork", forks},      {"burn", burns},	  {"many", many},
+		{"fork", forks},      {"burn", burns},	  {"many", many},   {"tenants", tenants},
 	};
 	char line[16];
 	size_t i;

@@ -51,6 +51,7 @@ static __always_inline void lj_enter_L(struct lj_walk *w, __u64 L, __u64 cframe)
 static __always_inline void lj_search_from(struct lj_walk *w, __u64 addr)
 {
 	w->search.addr = addr;
+	w->search.lowest = addr;
 	w->search.words = 0;
 	w->search.in_block = 0;
 	w->phase = LJ_PHASE_SEARCH;
@@ -133,11 +134,26 @@ static __always_inline __u32 lj_cframe_ret(const struct lj_walk *w)
 	return (w->lj.cframe_size / 8 - 1u) & (LJ_CFRAME_WORDS - 1);
 }
 
+/* Starts the search for the cframe of an unknown VM, which a return address from sp on leads to. */
+static __always_inline void lj_search_unknown(struct lj_walk *w, __u64 sp)
+{
+	__u64 page = sp & ~(__u64)(LB_PAGE - 1), addr;
+
+	sp = (sp + 7) & ~7ULL;
+	addr = sp - 8 * lj_cframe_ret(w);
+	w->g = 0;
+	w->L = 0;
+	if (addr < page) /* that page may never have been touched */
+		addr = page;
+	lj_search_from(w, addr);
+	w->search.lowest = sp;
+}
+
 /*
  * Returns the words between a hit's first word and the cframe. A thread that has called C has the
  * return address into the assembler VM directly below its cframe. A thread of an unknown VM may run
  * compiled code: its hit is the cframe's own return address, which leads into the library (unless
- * lua_call() has called the VM, which is a jump).
+ * lua_call() has called the VM, which is a jump: see lj_search_called()).
  */
 static __always_inline __u32 lj_search_below(const struct lj_walk *w)
 {
@@ -218,6 +234,39 @@ static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, st
 	return LJ_SEARCH_ON;
 }
 
+/* Reads the L of a cframe, which may be none. */
+static __always_inline int lj_guess_L(const struct lb_mem *mem, struct lj_walk *w, __u64 *L,
+				      __u64 cframe)
+{
+	int r = lj_guess(mem, w, L, sizeof(*L), cframe + LJ_AT(w, CFRAME_L));
+
+	if (!r)
+		*L = lj_tv_low(w, *L);
+	return r;
+}
+
+static __always_inline int lj_search_found(struct lj_walk *w, __u64 L, __u64 cframe)
+{
+	w->search.L = L;
+	w->search.cframe = cframe;
+	return LJ_SEARCH_FOUND;
+}
+
+/*
+ * The search for an unknown VM has come to this return address, which is not that of the cframe around it. A thread of the VM
+ * may have called C from there: its cframe follows.
+ */
+static __always_inline int lj_search_called(const struct lb_mem *mem, struct lj_walk *w, __u64 ret,
+					    __u64 cframe)
+{
+	__u64 L;
+
+	if (w->L || !lj_in_vm(w, ret) || lj_guess_L(mem, w, &L, cframe) ||
+	    !lj_owns_cframe(mem, w, L, cframe))
+		return LJ_SEARCH_ON;
+	return lj_search_found(w, L, cframe);
+}
+
 /*
  * Searches a block of the C stack for a cframe of another thread than the current one. A return
  * address leads to it, and its SAVE_L to a lua_State that names it. Other words are filtered first:
@@ -226,8 +275,8 @@ static __always_inline enum lj_search lj_read_block(const struct lb_mem *mem, st
 LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 {
 	enum lj_search r;
-	__u64 L, cframe;
-	__u32 i, prev;
+	__u64 L, cframe, ret;
+	__u32 i, hit, prev;
 
 	if (!w)
 		return LJ_SEARCH_OVER;
@@ -245,15 +294,16 @@ LB_SUBPROG int lj_search_on(const struct lb_mem *mem, struct lj_walk *w)
 	}
 	i &= LJ_BLOCK - 1;
 	prev = w->lj.cframe_prev / 8 & (LJ_CFRAME_WORDS - 1);
-	w->block[i + (w->L ? 0 : lj_cframe_ret(w))] = 0; /* tried */
+	hit = i + (w->L ? 0 : lj_cframe_ret(w));
+	ret = w->block[hit];
+	w->block[hit] = 0; /* tried */
 	i += lj_search_below(w);
 	cframe = w->search.addr + 8ULL * i;
 	L = lj_block_L(w, i);
-	if (L == w->L || !lj_is_prev(w->block[i + prev]) || !lj_owns_cframe(mem, w, L, cframe))
-		return LJ_SEARCH_ON;
-	w->search.L = L;
-	w->search.cframe = cframe;
-	return LJ_SEARCH_FOUND;
+	if (cframe >= w->search.lowest && L != w->L && lj_is_prev(w->block[i + prev]) &&
+	    lj_owns_cframe(mem, w, L, cframe))
+		return lj_search_found(w, L, cframe);
+	return lj_search_called(mem, w, ret, cframe + w->lj.cframe_size);
 }
 
 /*
@@ -303,17 +353,6 @@ static __always_inline int lj_is_nearer(const struct lj_walk *w)
 static __always_inline int lj_is_searched(const struct lj_walk *w)
 {
 	return w->search.result == LJ_SEARCH_FOUND || w->search.addr >= w->cframe;
-}
-
-/* Reads the L of a cframe, which may be none. */
-static __always_inline int lj_guess_L(const struct lb_mem *mem, struct lj_walk *w, __u64 *L,
-				      __u64 cframe)
-{
-	int r = lj_guess(mem, w, L, sizeof(*L), cframe + LJ_AT(w, CFRAME_L));
-
-	if (!r)
-		*L = lj_tv_low(w, *L);
-	return r;
 }
 
 /* True if the walk's thread may not be the one that runs: it is not cur_L, or the VM has resumed

@@ -50,9 +50,7 @@ static __always_inline int lb_selftest_known(const struct lb_mem *mem, struct lj
 static __always_inline int lb_selftest_search(const struct lb_mem *mem, struct lj_walk *w,
 					      const struct lb_selftest *in)
 {
-	w->g = 0;
-	w->L = 0;
-	lj_search_from(w, (in->regs.sp + 7) & ~7ULL);
+	lj_search_unknown(w, in->regs.sp);
 	lb_selftest_run(mem, w);
 	w->L_hint = w->L;
 	return w->g ? lj_find_vm(mem, w, &in->regs, w->g) : -1;

@@ -174,6 +174,7 @@ struct lj_snap_cursor {
 /* PHASE_SEARCH: linear search of the C stack for a cframe. */
 struct lj_stack_search {
 	__u64 addr;	 /* of block[] */
+	__u64 lowest;	 /* address of a cframe */
 	__u32 words;	 /* so far */
 	__u32 in_block;	 /* words of the block at which a cframe may begin; 0: it is to be read */
 	__u32 hit;	 /* ... whose return address may be a cframe's; LJ_BLOCK: none */
