@@ -176,3 +176,34 @@ def test_a_chunk_that_is_loaded_again(tmp_path, vm):
     text = folded.read_text()
     assert "(tpl:2" in text and "(tpl:3" in text, text
     assert not re.search(r"tpl:\d#\d", text), text
+
+
+# dispatch() tail-calls a function that no name stands for: the caller's instruction names dispatch(). named() has the name of its call.
+DISPATCHES = """
+local handlers = {}
+handlers[1] = function(n) local s = 0 for i = 1, n do s = s + i % 3 end return s end
+local function dispatch(cmd, n) return handlers[cmd](n) end
+local named = (function()
+  return function(n) local s = 0 for i = 1, n do s = s + i % 5 end return s end
+end)()
+local t = os.clock()
+repeat
+  local x = dispatch(1, 1e5)
+  local y = named(1e5)
+until os.clock() - t >= 0.5
+"""
+
+
+@pytest.mark.parametrize("vm", ["luajit-jon", "luajit-joff", "luajit2-joff", "lua5.1", "lua5.4"])
+def test_a_dispatcher_does_not_name_what_it_tail_calls(tmp_path, luajit2, vm):
+    """Under LuaJIT it was dispatch (x.lua:3) in folded stacks, and in two of three reports of functions."""
+    (tmp_path / "x.lua").write_text(DISPATCHES)
+    folded, build = tmp_path / "out.txt", vms.VMS[vm]
+    r = vms.luabpf("-F", 1000, "-f", "folded", "-o", folded, "--", *build.argv, tmp_path / "x.lua", env=build.env)
+    assert r.code == 0, r
+    tops = collections.Counter()
+    for line in folded.read_text().splitlines():
+        stack, n = line.rsplit(" ", 1)
+        tops[stack.split(";")[-1].replace(f"{tmp_path}/", "")] += int(n)
+    assert tops["x.lua:3"] > 100 and tops["named (x.lua:6)"] > 100, tops
+    assert not any("dispatch" in name and ":4)" not in name for name in tops), tops

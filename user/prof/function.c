@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "function.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -171,18 +170,6 @@ static const char *definition(const struct function *f)
 	return is_name(name) ? name : NULL;
 }
 
-/* Does name end in this word: "M.f" in "f", "os_clock" in "clock"; but "__tostring" not in "tostring"? */
-static bool ends_in(const char *name, const char *word)
-{
-	size_t n = strlen(name), len = strlen(word), at = n - len;
-
-	if (len > n || strcmp(name + at, word) != 0)
-		return false;
-	if (at > 0 && name[at - 1] == '_')
-		return at > 1 && isalnum((unsigned char)name[at - 2]);
-	return !at || !isalnum((unsigned char)name[at - 1]);
-}
-
 static void note_calls(struct functions *fs)
 {
 	for (uint32_t id = 0; id < prof_nframes(fs->prof); id++) {
@@ -191,7 +178,7 @@ static void note_calls(struct functions *fs)
 
 		if (is_pseudo(&f->frame) || !is_name(name))
 			continue;
-		if (definition(f) && ends_in(definition(f), name) &&
+		if (definition(f) && name_ends_in(definition(f), name) &&
 		    (!f->own || strlen(name) > strlen(f->own)))
 			f->own = name;
 		f->several |= f->callname && f->callname != name;

@@ -2,6 +2,7 @@
 /*
  * References: LuaJIT 2.1, lj_debug.c (lj_debug_dumpstack), lj_strfmt.c (lj_strfmt_wptr), jit/p.lua.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -220,4 +221,15 @@ void name_location(struct text *out, const struct prof_frame *frame, bool curren
 		text_puts(out, NAME_OTHER);
 		break;
 	}
+}
+
+bool name_ends_in(const char *name, const char *word)
+{
+	size_t n = strlen(name), len = strlen(word), at = n - len;
+
+	if (len > n || strcmp(name + at, word) != 0)
+		return false;
+	if (at > 0 && name[at - 1] == '_')
+		return at > 1 && isalnum((unsigned char)name[at - 2]);
+	return !at || !isalnum((unsigned char)name[at - 1]);
 }

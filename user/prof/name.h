@@ -39,6 +39,9 @@ void name_chunk(struct text *out, const struct prof_frame *frame, unsigned int f
 /* module+0xoffset of a C function. */
 void name_module(struct text *out, const struct prof_frame *frame);
 
+/* True if a name ends in this word: "M.f" in "f", "os_clock" in "clock"; but "__tostring" not in "tostring". */
+bool name_ends_in(const char *name, const char *word);
+
 /* "loop", "record", "sweep"; "" for PROF_CAUSE_NONE. */
 const char *name_cause(enum prof_cause cause);
 

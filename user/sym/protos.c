@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem_image.h"
 #include "base/mem_noted.h"
+#include "prof/name.h"
 #include "proto_order.h"
 #include "votes.h"
 
@@ -612,4 +613,14 @@ const char *protos_definition(const struct protos_entry *parent, uint64_t child)
 
 	HASH_FIND(hh, k->definitions, &child, sizeof(child), d);
 	return d ? d->name : NULL;
+}
+
+bool protos_defines_another(const struct protos_entry *parent, uint64_t child, const char *name)
+{
+	const struct known_proto *k = container_of(parent, struct known_proto, entry);
+
+	for (const struct definition *d = k->definitions; d; d = d->hh.next)
+		if (d->child != child && name_ends_in(d->name, name))
+			return true;
+	return false;
 }

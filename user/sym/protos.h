@@ -98,4 +98,7 @@ bool protos_share(struct protos *protos, uint32_t round);
 /* Returns the name under which parent's bytecode stores a child prototype's closures; NULL. */
 const char *protos_definition(const struct protos_entry *parent, uint64_t child);
 
+/* True if that name is another child's, or ends in this one. */
+bool protos_defines_another(const struct protos_entry *parent, uint64_t child, const char *name);
+
 #endif

@@ -183,6 +183,25 @@ static const char *definition_name(const struct frame_ctx *c, uint32_t i)
 	return none;
 }
 
+/*
+ * True if a function on the stack defines another one by this name, which an instruction of frame i's caller gives it. LuaJIT
+ * leaves no trace of a tail call: the other one was called, and has called this one.
+ */
+static bool is_name_of_another(const struct frame_ctx *c, uint32_t i, const char *name)
+{
+	uint64_t child = LB_FRAME_PTR(&c->rec->stack.frame[i]);
+
+	for (uint32_t j = i + 1; j < c->end; j++) {
+		const struct lb_frame *f = &c->rec->stack.frame[j];
+		const struct protos_entry *parent =
+			LB_FRAME_KIND(f) == LB_FRAME_LUA ? prototype(c, f) : NULL;
+
+		if (parent && parent->proto && protos_defines_another(parent, child, name))
+			return true;
+	}
+	return false;
+}
+
 /* A frame with one of these flags was not called by an instruction of the frame below. */
 #define UNCALLED (LB_FRAME_TAIL | LB_FRAME_FIN | LB_FRAME_HOOK)
 
@@ -328,6 +347,9 @@ static int describe(const struct frame_ctx *c, uint32_t i, const struct lb_frame
 			return -ESTALE;
 		if (k->proto)
 			k->family->callname(k->proto, caller->pc, &out.callname);
+		if (out.kind == PROF_LUA && out.callname && (!out.defname || !*out.defname) &&
+		    is_name_of_another(c, i, out.callname))
+			out.callname = NULL;
 	}
 	return prof_frame_id(c->s->prof, &out, id);
 }
