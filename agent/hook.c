@@ -132,6 +132,13 @@ static struct hook_bytes put_name(struct state *st, const char *name)
 	return share_put(&st->share, name, strnlen(name, NAME_MAX_LEN));
 }
 
+/* True if both are one C function. A library may have several closures of it: pairs() of 5.1 has its own next(). */
+static bool is_same_c(lua_State *L, int a, int b)
+{
+	return lua_rawequal(L, a, b) ||
+	       (lua_tocfunction(L, a) && lua_tocfunction(L, a) == lua_tocfunction(L, b));
+}
+
 /*
  * Searches the function at stack index `fn` among the fields of the loaded module on top of the
  * stack, whose name lies below it. Sets `name` to "string.format"; functions of _G have no prefix.
@@ -141,7 +148,7 @@ static bool find_in_module(lua_State *L, int fn, char *name, size_t size)
 	const char *module = lua_tostring(L, -2);
 
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		if (lua_type(L, -2) != LUA_TSTRING || !lua_rawequal(L, -1, fn))
+		if (lua_type(L, -2) != LUA_TSTRING || !is_same_c(L, -1, fn))
 			continue;
 		if (strcmp(module, "_G"))
 			snprintf(name, size, "%s.%s", module, lua_tostring(L, -2));
@@ -181,6 +188,14 @@ static struct hook_bytes put_module(struct state *st, const char *path)
 	return describe_source(&st->share, &st->sources, exe);
 }
 
+/* The name at a C function's call; NULL: it has none. A generic `for` calls any iterator by one name. */
+static const char *called_c(struct state *st, lua_State *L, lua_Debug *ar)
+{
+	const char *name = name_of_call(L, ar, st->luajit);
+
+	return !name || *name == '(' || !strcmp(name, "for iterator") ? NULL : name;
+}
+
 /* Describes the C function on top of the stack. Returns its identity in this state: the key, or a
  * hash of its name if the key is 0. */
 static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64_t key,
@@ -196,8 +211,7 @@ static uint64_t describe_c(struct state *st, lua_State *L, lua_Debug *ar, uint64
 		func->source = put_module(st, info.dli_fname);
 	}
 	if (!find_loaded(L, name, sizeof(name))) {
-		const char *called =
-			name_of_builtin(st->builtins, key) ?: name_of_call(L, ar, st->luajit);
+		const char *called = name_of_builtin(st->builtins, key) ?: called_c(st, L, ar);
 
 		if (called)
 			snprintf(name, sizeof(name), "%s", called);
@@ -298,7 +312,7 @@ static void name_again(struct state *st, lua_State *L, lua_Debug *ar, struct hoo
 	if (func->kind != HOOK_LUA && func->kind != HOOK_C)
 		return;
 	lua_getinfo(L, "f", ar);
-	name = name_of_call(L, ar, st->luajit);
+	name = func->kind == HOOK_C ? called_c(st, L, ar) : name_of_call(L, ar, st->luajit);
 	if (name)
 		func->name = put_name(st, name);
 	lua_pop(L, 1);

@@ -204,6 +204,26 @@ coroutine.wrap(function() end)() wrapped() wrapped()
 """
 
 
+ITERATORS = """
+local t = {}
+for i = 1, 9 do t[i] = i end
+for _ = 1, 100 do for _ in pairs(t) do end end
+for _ = 1, 200 do for _ in ipairs(t) do end end
+for _ = 1, 300 do for _ in ("a b c d"):gmatch("%w") do end end
+for _ = 1, 5 do next(t) end
+"""
+
+
+@pytest.mark.parametrize("vm", [["lua5.1"], ["lua5.2"], ["lua5.3"], ["lua5.4"]], ids=NAMES[:4])
+def test_iterators_in_c_are_rows_of_their_own(vm, tmp_path):
+    """All had one row, "for iterator" or "(for generator)", in 5.1 with next(), whose closure in pairs() is another one."""
+    counts, r = count(*vm, script(tmp_path, ITERATORS))
+    assert r.returncode == 0 and counts["exact"], r
+    assert calls(counts, "next") == 1005, counts
+    assert {2000, 1500} <= {f["calls"] for f in counts["functions"] if "+0x" in f["function"]}, counts
+    assert not [f for f in counts["functions"] if "for " in f["function"]], counts
+
+
 @pytest.mark.parametrize("vm", [["luajit"], ["luajit", "-joff"]], ids=["luajit", "luajit-joff"])
 def test_names_of_calls_in_luajit(vm, tmp_path):
     """A function that a tail call has begun does not have the name by which the caller's function was called. All others
