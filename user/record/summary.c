@@ -170,12 +170,14 @@ static void print_missing(const struct summary *s, FILE *to)
 	if (many)
 		fprintf(to,
 			"the kernel dropped them, or it was used by threads and processes that ran "
-			"for less than %.2f ms, and by those that start them",
+			"for less than %.2f ms, by those that start them, and by the switches of "
+			"threads that wait often, which sampling makes slower",
 			(double)s->stats.event_ns / 1e6);
 	else
 		fprintf(to,
-			"it was used by threads and processes that ran for less than %.1f ms, and "
-			"by those that start them; -F %.0f would show more",
+			"it was used by threads and processes that ran for less than %.1f ms, "
+			"by those that start them, and by the switches of threads that wait often, "
+			"which sampling makes slower; -F %.0f would show more",
 			(double)s->stats.event_ns / 1e6, 1e10 / (double)s->stats.event_ns);
 	fprintf(to, "; in a virtual machine it may be time that the host gave to others\n");
 }
