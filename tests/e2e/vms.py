@@ -332,10 +332,11 @@ def record(targets, seconds, *args, **kw):
 def is_all_time(count, seconds, hz, lost=0):
     """Under --all: is this count of samples what so many seconds of one's CPU time give, if up to so many lost ones were its
     own? Of seconds * hz samples there are at most five standard deviations (a false alarm in 3.5 million) and 5 % more, for
-    what a workload's clock leaves out; and at least 0.3, as the kernel misses events where another machine has the
+    what a workload's clock leaves out, at periods that are a tenth shorter where earlier samples are missing
+    (docs/decisions/periods.md); and at least 0.3, as the kernel misses events where another machine has the
     processor, and does not count them by process."""
     want = seconds * hz
-    return 0.3 * want < count + lost and count < 1.05 * want + 5 * math.sqrt(want)
+    return 0.3 * want < count + lost and count < 1.05 / 0.9 * want + 5 * math.sqrt(want)
 
 
 def missed(count, seconds, hz):
