@@ -213,15 +213,17 @@ static __always_inline int emit_whole(struct lb_walk *w, int nsent)
 }
 
 /* Sends a sample whole, after the prototypes of its functions and its zone's name. Returns 0, 1 when the ring had no
- * room for some of these, or -1 when it had none for the sample. */
+ * room for the zone's name, or -1 when it had none for the prototypes or the sample: read from the live process, a
+ * prototype that was freed since then may look like another one's remains. */
 static __always_inline int emit_stack(struct lb_walk *w, struct lb_thread *thread,
 				      enum lb_family family)
 {
-	int nsent = emit_protos(w, thread, family);
+	int nsent = emit_protos(w, thread, family), unnamed;
 
-	if (emit_zone(w))
-		nsent = -1;
-	return emit_whole(w, nsent) ? -1 : nsent < 0;
+	if (nsent < 0)
+		return -1;
+	unnamed = emit_zone(w);
+	return emit_whole(w, nsent) ? -1 : !!unnamed;
 }
 
 /* Not inlined: its BPF stack would add to that of the walks. */

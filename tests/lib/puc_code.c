@@ -185,6 +185,8 @@ static void put_lines(struct test_arena *a, uint64_t p, unsigned n)
 
 	arena_put64(a, p + puc->p_lineinfo, info);
 	arena_put32(a, p + puc->p_sizelineinfo, n);
+	if (puc_code_line(n) > 2000)
+		arena_put32(a, p + puc->p_lastlinedefined, (uint32_t)puc_code_line(n));
 	for (i = 0; i < n; i++) {
 		if (!delta)
 			arena_put32(a, info + 4 * i, (uint32_t)puc_code_line(i));

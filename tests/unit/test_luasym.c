@@ -184,6 +184,19 @@ Test(luasym, names_and_lines)
 	}
 }
 
+/* Its lines were overwritten: they are beyond the prototype's last one. */
+Test(luasym, lines_of_another)
+{
+	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);
+	uint64_t pt = sample_proto(a, 20);
+	struct lj_proto *p __cleanup(lj_proto_free) = NULL;
+
+	arena_put8(a, arena_get64(a, pt + LJ_OFF(&layout, PROTO_LINEINFO)) + 4, 21);
+	p = read_proto(a, pt);
+	cr_assert_eq(lj_proto_line(p, 4), 14);
+	cr_assert_eq(lj_proto_line(p, 5), -1);
+}
+
 Test(luasym, kth_read_fails)
 {
 	struct test_arena *a __cleanup(arena_free) = arena_new(NULL);

@@ -430,8 +430,8 @@ Test(puc_sym, known_in_part)
 	}
 }
 
-/* A chunk whose name is its text. */
-/* A function's lines lie between its first and its last; a main chunk's anywhere. */
+/* A function's lines lie between its first and its last, or none is its own; a main chunk's are
+ * not beyond its last instruction's. */
 Test(puc_sym, lines_beyond_the_function)
 {
 	const char *row;
@@ -445,13 +445,14 @@ Test(puc_sym, lines_beyond_the_function)
 		arena_put32(a, addr + puc->p_linedefined, main ? 0 : 10);
 		arena_put32(a, addr + puc->p_lastlinedefined, main ? 0 : 12);
 		p = read_proto(a, addr, row);
-		cr_expect_eq(puc_proto_line(p, 0), main ? 0 : 10);
-		cr_expect_eq(puc_proto_line(p, 2), main ? 2 : 12);
+		cr_expect_eq(puc_proto_line(p, 0), main ? 0 : -1);
+		cr_expect_eq(puc_proto_line(p, 2), main ? 2 : -1);
 		cr_expect_eq(puc_proto_line(p, 3), main ? 3 : -1);
 		puc_proto_free(&p);
 	}
 }
 
+/* A chunk whose name is its text. */
 Test(puc_sym, chunkname_is_long)
 {
 	const struct puc_layout *puc;
@@ -686,6 +687,48 @@ Test(puc_sym, not_an_address)
 	cr_assert_eq(puc_proto_read(&img.mem, puc, ARENA_BASE, &p), -EFAULT);
 }
 
+/* A line beyond the last instruction's, as of a main function whose array was freed and holds
+ * instructions by now; or outside a function. No line is shown then. */
+Test(puc_sym, lines_of_another)
+{
+	const struct puc_layout *puc;
+	const char *row;
+	size_t i, k;
+
+	EACH_PUC_LAYOUT(puc, row, i)
+	{
+		const struct {
+			uint32_t first, last; /* linedefined, lastlinedefined */
+			bool forged;
+		} cases[] = {{0, 0, true}, {10, 2000, true}, {1, 1500, false}, {11, 2000, false}};
+		bool delta = puc->p_abslineinfo != PUC_NONE;
+
+		for (k = 0; k < LENGTH(cases); k++) {
+			struct test_arena *a __cleanup(arena_free) = arena_new(puc);
+			struct puc_proto *p __cleanup(puc_proto_free) = NULL;
+			uint64_t addr = sample_proto(a, false), info;
+
+			arena_put32(a, addr + puc->p_linedefined, cases[k].first);
+			arena_put32(a, addr + puc->p_lastlinedefined, cases[k].last);
+			info = arena_get64(a,
+					   addr + (delta ? puc->p_abslineinfo : puc->p_lineinfo));
+			if (cases[k].forged) /* FORLOOP 1 -4, or the line of pc 12 */
+				arena_put32(a, info + 4, 0x7fff005f);
+			else if (delta && k == 3) /* below the first line */
+				arena_put32(a, info + 4, 10);
+			else if (delta)
+				arena_put32(a, info + 12, 1501);
+			else if (k == 2)
+				arena_put32(a, info + 4, 1501);
+			p = read_proto(a, addr, row);
+			cr_expect_null(puc_proto_misfit(p), "%s: %zu", row, k);
+			cr_expect_not(puc_proto_complete(p), "%s: %zu", row, k);
+			cr_expect_eq(puc_proto_line(p, 0), -1, "%s: %zu", row, k);
+			cr_expect_eq(puc_proto_line(p, 1), -1, "%s: %zu", row, k);
+		}
+	}
+}
+
 /* Tables of lines that the compiler would not write. */
 Test(puc_sym, lines_that_lie)
 {
@@ -700,11 +743,11 @@ Test(puc_sym, lines_that_lie)
 		{{5, 50, 9, 90}, {0x80, 1, 1, 0x80}, {10, 11, -1, -1, -1, 50, 51, 52}},
 		/* out of order */
 		{{5, 50, 2, 20}, {0x80, 1, 1, 0x80}, {10, 11, -1, -1, -1, 50, 51, 52}},
-		/* below the beginning, up to the function's first line */
-		{{-3, 7, 2, -5}, {0x80, 7, 13, 1}, {10, 11, -1, -1, 15, 16, 17, 18}},
+		/* below the function's first line: none of these lines is its own */
+		{{-3, 7, 2, -5}, {0x80, 7, 13, 1}, {-1, -1, -1, -1, -1, -1, -1, -1}},
+		{{2, INT32_MAX, 3, 0}, {0x80, 0x80, 0, 0}, {-1, -1, -1, -1, -1, -1, -1, -1}},
 		/* beyond what an int holds */
-		{{2, INT32_MAX, 3, 0}, {0x80, 0x80, 0, 0}, {10, 11, INT32_MAX, -1, -1, -1, -1, -1}},
-		{{2, INT32_MAX, 9, 0}, {0x80, 1, 0xff, 0}, {10, 11, INT32_MAX, -1, INT32_MAX}},
+		{{2, INT32_MAX, 9, 100}, {0x80, 1, 0xff, 0}, {10, 11, INT32_MAX, -1, INT32_MAX}},
 	};
 	size_t i, k;
 
@@ -719,7 +762,7 @@ Test(puc_sym, lines_that_lie)
 		arena_put(a, abs, lies[i].abs, sizeof(lies[i].abs));
 		arena_put32(a, addr + puc->p_lastlinedefined, INT32_MAX);
 		p = read_proto(a, addr, row);
-		for (k = 0; k < 8 && (lies[i].lines[k] || i == 3); k++)
+		for (k = 0; k < 8 && lies[i].lines[k]; k++)
 			cr_assert_eq(puc_proto_line(p, (uint32_t)k), lies[i].lines[k],
 				     "lie %zu: %zu is %d", i, k, puc_proto_line(p, (uint32_t)k));
 	}

@@ -510,5 +510,7 @@ int32_t lj_proto_line(const struct lj_proto *p, uint32_t bcpos)
 	if ((uint64_t)bcpos * width > p->lineinfo.len)
 		return -1;
 	memcpy(&delta, p->lineinfo.p + (size_t)(bcpos - 1) * width, width);
+	if (delta > p->numline)
+		return -1;
 	return (int32_t)((uint32_t)p->firstline + delta);
 }

@@ -62,15 +62,9 @@ bool puc_proto_data_words(const struct puc_proto *p, const struct puc_ins *i, ui
 
 int32_t puc_proto_line(const struct puc_proto *p, uint32_t pc)
 {
-	int32_t line;
-
 	if (!p->has_lines)
 		return 0;
-	line = pc < p->nlines ? p->lines[pc] : -1;
-	/* a main chunk's are 0 and 0 */
-	if (line < p->linedefined || (p->lastlinedefined > 0 && line > p->lastlinedefined))
-		return -1;
-	return line;
+	return pc < p->nlines ? p->lines[pc] : -1;
 }
 
 /* luaF_getlocalname: returns the local variable in a register at pc, or NULL. */

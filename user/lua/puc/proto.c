@@ -223,6 +223,26 @@ static void lines_delta(struct puc_proto *p, const struct part *info, const stru
 	}
 }
 
+/*
+ * True if the lines are the function's own. A compiler's last instruction has the last line of all.
+ * A prototype that is read from the live process may have been freed since its sample: its arrays
+ * may hold anything.
+ */
+static bool lines_are_own(const struct puc_proto *p)
+{
+	int32_t last = p->lastlinedefined;
+	uint32_t i;
+
+	if (!p->linedefined) /* a main function does not know its last line */
+		last = p->nlines == p->sizecode ? p->lines[p->nlines - 1] : -1;
+	if (last < 0)
+		last = INT32_MAX;
+	for (i = 0; i < p->nlines; i++)
+		if (p->lines[i] >= 0 && (p->lines[i] < p->linedefined || p->lines[i] > last))
+			return false;
+	return true;
+}
+
 static int read_lines(struct proto_reader *r)
 {
 	const struct puc_layout *puc = r->puc;
@@ -249,6 +269,10 @@ static int read_lines(struct proto_reader *r)
 		lines_delta(p, &info, &abs);
 	else
 		lines_plain(p, &info);
+	if (!lines_are_own(p)) {
+		p->nlines = 0; /* unknown */
+		p->complete = false;
+	}
 	return 0;
 }
 
