@@ -147,7 +147,7 @@ def each(machine):
 def test_each_process_has_its_time(machine):
     """Samples by function and line, against what each workload's own clock says."""
     for r in each(machine):
-        assert vms.is_all_time(r.profile.total, r.truth["total"], HZ), (r.truth["total"], r.summary())
+        assert machine.done.is_all_time(r.profile.total, r.truth["total"], HZ), (r.truth["total"], r.summary())
         missing = vms.missed(r.profile.total, r.truth["total"], HZ)
         off = [f"{name}: true {p:.4f}, measured {q:.4f}, allowed {b:.4f}"
                for name, p, q, b in r.shares(missing) if abs(p - q) > b]
@@ -171,13 +171,13 @@ def test_a_library_that_comes_late(machine):
     for name, _, seconds in machine.late_said:
         n = sum(s.count for s in machine.of(machine.late.pid).samples
                 if any(f.file.lstrip("=") == name for f in s.stack))
-        assert vms.is_all_time(n, float(seconds), HZ), (name, n, seconds)
+        assert machine.done.is_all_time(n, float(seconds), HZ), (name, n, seconds)
 
 
 def test_a_process_without_lua_that_loads_one(machine):
     """It was scanned and had none. It is sampled from the moment its library is recognised, on the same CPU as well."""
     n = sum(s.count for s in machine.of(machine.plugin.pid).samples if any(f.file == "=plugin" for f in s.stack))
-    assert vms.is_all_time(n, 0.5, HZ), n
+    assert machine.done.is_all_time(n, 0.5, HZ), n
 
 
 def test_a_process_that_changes_its_startcode(root, tmp_path):
@@ -195,7 +195,7 @@ def test_a_process_that_changes_its_startcode(root, tmp_path):
         tool.signal()
         r = tool.done()
     n = sum(s.count for s in pprof.Profile(tmp_path / "p.pb.gz").of(pid).samples if any(f.file == "=plugin" for f in s.stack))
-    assert r.code == 0 and vms.is_all_time(n, 0.5, HZ), (n, r)
+    assert r.code == 0 and r.is_all_time(n, 0.5, HZ), (n, r)
 
 
 def test_sections(machine):
@@ -262,4 +262,4 @@ def test_more_processes_than_bpf_keeps(machine, tmp_path):
     assert r.code == 0 and r.stats["sizes"]["known_processes"] > 4300 > r.stats["sizes"]["map_processes"], r
     profile = pprof.Profile(tmp_path / "p.pb.gz")
     for t in busy:
-        assert vms.is_all_time(profile.of(t.pid).total, 0.6, 1000), (profile.of(t.pid).total, r)
+        assert r.is_all_time(profile.of(t.pid).total, 0.6, 1000), (profile.of(t.pid).total, r)

@@ -224,4 +224,4 @@ def test_soak(tmp_path):
     grown = max(s.sizes("resident_memory_bytes")[-3:]) - max(s.sizes("resident_memory_bytes")[:3])
     assert grown <= 32 << 20, grown
     n, lost = s.samples_of_ours(), s.stats[-1]["run"]["lost"]  # of others, too
-    assert vms.is_all_time(n, s.cpu, soak.HZ, lost), (n, lost, s.cpu)
+    assert s.done.is_all_time(n, s.cpu, soak.HZ, lost), (n, lost, s.cpu)

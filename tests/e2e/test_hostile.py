@@ -158,7 +158,7 @@ def test_others_are_right(machine):
     for t in machine.good:
         r = truth.Result(t.vm, t.workload, machine.done, machine.of(t.pid), t.truth)
         n = r.profile.total
-        assert vms.is_all_time(n, t.truth["total"], HZ, machine.unread), (r.summary(), t.truth, machine.unread)
+        assert machine.done.is_all_time(n, t.truth["total"], HZ, machine.unread), (r.summary(), t.truth, machine.unread)
         missing = vms.missed(n + machine.unread, t.truth["total"], HZ)
         off = [row for row in r.shares(missing) if abs(row[1] - row[2]) > row[3] + machine.unread / (n + machine.unread)]
         assert not off, (r.summary(), off)
@@ -178,7 +178,7 @@ def test_what_runs_lua_is_shown(machine, name, function):
     for s in samples:
         tops[s.stack[-1].name] += s.count
     n = sum(count for top, count in tops.items() if top.startswith(function))
-    assert vms.is_all_time(n, machine.took[name], HZ, machine.unread), (n, machine.took, tops, machine.done.stats["lost_by_reason"])
+    assert machine.done.is_all_time(n, machine.took[name], HZ, machine.unread), (n, machine.took, tops, machine.done.stats["lost_by_reason"])
 
 
 def beginnings(text):
@@ -202,7 +202,7 @@ def test_what_is_spoilt_shows_its_own_functions(machine, name, tops):
                 wrong[f.name, f.file, f.start] += s.count
     n = sum(s.count for s in samples)
     assert not wrong, (wrong, n)
-    assert vms.is_all_time(n, machine.took[name], HZ, machine.done.stats["lost"]), (n, machine.took, machine.done)
+    assert machine.done.is_all_time(n, machine.took[name], HZ, machine.done.stats["lost"]), (n, machine.took, machine.done)
 
 
 def test_no_text_is_forged(machine):

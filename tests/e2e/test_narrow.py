@@ -100,7 +100,7 @@ def test_what_matches_has_its_time(machine):
     assert len(wanted) == 5 and set(machine.shown) == set(wanted), (machine.shown, machine.done)
     unknown = machine.done.stats["lost_by_reason"].get("unrecognised", 0)
     for name, t in wanted.items():
-        assert vms.is_all_time(machine.shown[name], t, HZ, unknown), (name, t, machine.shown, machine.done)
+        assert machine.done.is_all_time(machine.shown[name], t, HZ, unknown), (name, t, machine.shown, machine.done)
     assert machine.done.stats["samples"] == sum(
         machine.done.stats[how] for how in ("resolved", "outside_lua", "lost")), machine.done
 
@@ -178,7 +178,7 @@ def test_container(root, tmp_path):
     assert set(shown) == set(due), (shown, r)
     unknown = r.stats["lost_by_reason"].get("unrecognised", 0)
     for name, seconds in due.items():
-        assert vms.is_all_time(shown[name], seconds, HZ, unknown), (name, shown, r)
+        assert r.is_all_time(shown[name], seconds, HZ, unknown), (name, shown, r)
     # a child whose samples are all lost has 0.05 * HZ less one at least
     assert 12 - len(pids["short"]) <= unknown / (0.05 * HZ - 1) and not set.union(*pids.values()) & {str(outside.pid)}
 
@@ -203,7 +203,7 @@ def test_families_that_appear(root, tmp_path):
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
         shown.update({f.file: s.count for f in s.stack})
     for name in "=luajit", "=lua5.4":
-        assert vms.is_all_time(shown[name], 0.5, HZ), (shown, r)
+        assert r.is_all_time(shown[name], 0.5, HZ), (shown, r)
     lost = {reason: n for reason, n in r.stats["lost_by_reason"].items() if n and reason != "unrecognised"}
     assert set(lost) <= {"stack-changing"} and sum(lost.values()) <= truth.allowed(r.stats["samples"]), r
     # a process that ends is outside Lua

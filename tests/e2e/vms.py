@@ -200,10 +200,10 @@ class Target:
 
 
 class Done:
-    """What a run of luabpf left: code, out, err, and the parsed --stats."""
+    """What a run of luabpf left: code, out, err, the parsed --stats; and the seconds of all CPUs that another machine had meanwhile."""
 
-    def __init__(self, code, out, err, stats):
-        self.code, self.out, self.err, self.stats = code, out, err, stats
+    def __init__(self, code, out, err, stats, stolen):
+        self.code, self.out, self.err, self.stats, self.stolen = code, out, err, stats, stolen
 
     @property
     def missing(self):
@@ -220,6 +220,15 @@ class Done:
         missed = min(self.missing * (self.stats["samples"] + want), 0.95 * want)
         return -noise - idle * want - missed <= count - want <= noise
 
+    def is_all_time(self, count, seconds, hz, lost=0):
+        """Under --all: is this count of samples what so many seconds of one's CPU time give, if up to so many lost ones were its
+        own? Of seconds * hz samples there are at most five standard deviations (a false alarm in 3.5 million) and 5 % more, for
+        what a workload's clock leaves out, and those of stolen time: events are due by the CPU's time, which has it, but no
+        process's CPU time does. And there are at least 0.3, as the kernel misses events where another machine has the
+        processor, and does not count them by process."""
+        want = seconds * hz
+        return 0.3 * want < count + lost and count < 1.05 * want + 5 * math.sqrt(want) + self.stolen * hz
+
     def least(self, due, part=0.8):
         """Of so many samples that are due, how many are here at least: this part, but for five standard deviations and what the
         timer missed, as in fits()."""
@@ -228,6 +237,11 @@ class Done:
 
     def __repr__(self):
         return f"exit {self.code}\nstdout: {self.out[:2000]}\nstderr: {self.err[:2000]}\nstats: {self.stats}"
+
+
+def stolen_seconds():
+    """Of all CPUs, since this machine has run (proc(5), /proc/stat: steal)."""
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
 
 
 class Luabpf:
@@ -241,6 +255,7 @@ class Luabpf:
         argv += map(str, args)
         kw.setdefault("stdout", subprocess.PIPE)
         kw.setdefault("stdin", subprocess.DEVNULL)
+        self.stolen = stolen_seconds()
         self.p = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, errors="replace",
                                   env=clean_env(env), **kw)
         self.err = ""
@@ -312,7 +327,7 @@ class Luabpf:
         if self.stats:
             text = Path(self.stats.name).read_text()
             stats = json.loads(text) if text else None
-        return Done(self.p.returncode, out or "", self.err + err, stats)
+        return Done(self.p.returncode, out or "", self.err + err, stats, stolen_seconds() - self.stolen)
 
 
 def luabpf(*args, **kw):
@@ -327,16 +342,6 @@ def record(targets, seconds, *args, **kw):
         t.spend(seconds)
     tool.signal()
     return tool.done()
-
-
-def is_all_time(count, seconds, hz, lost=0):
-    """Under --all: is this count of samples what so many seconds of one's CPU time give, if up to so many lost ones were its
-    own? Of seconds * hz samples there are at most five standard deviations (a false alarm in 3.5 million) and 5 % more, for
-    what a workload's clock leaves out, at periods that are a tenth shorter where earlier samples are missing
-    (docs/decisions/periods.md); and at least 0.3, as the kernel misses events where another machine has the
-    processor, and does not count them by process."""
-    want = seconds * hz
-    return 0.3 * want < count + lost and count < 1.05 / 0.9 * want + 5 * math.sqrt(want)
 
 
 def missed(count, seconds, hz):

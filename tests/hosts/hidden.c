@@ -43,7 +43,7 @@ static double cpu_time(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void tell(const char *name, double took)
+static void print_part(const char *name, double took)
 {
 	printf("%s %d %.6f\n", name, (int)gettid(), took);
 	fflush(stdout);
@@ -171,7 +171,7 @@ static void work(void)
 	t = cpu_time();
 	if (lua_pcall(L, 0, 0, 0))
 		exit(1);
-	tell("host", cpu_time() - t);
+	print_part("host", cpu_time() - t);
 }
 
 /* Ends at once, but for the one whose number is wanted. */
@@ -230,8 +230,8 @@ static void moves(void)
 	t = cpu_time();
 	if (lua_pcall(outer, 0, 0, 0))
 		exit(1);
-	tell("outer", cpu_time() - t - inner_took);
-	tell("inner", inner_took);
+	print_part("outer", cpu_time() - t - inner_took);
+	print_part("inner", inner_took);
 }
 
 int main(int argc, char **argv)

@@ -45,7 +45,7 @@ static double cpu(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void tell(const char *name, double took)
+static void print_part(const char *name, double took)
 {
 	printf("%s %d %.6f\n", name, (int)syscall(SYS_gettid), took);
 	fflush(stdout);
@@ -123,7 +123,7 @@ static void *worker(void *arg)
 
 	snprintf(name, sizeof(name), "worker_%ld", (long)arg);
 	L = vm_with(name);
-	tell(name, call_until(L, cpu() + seconds));
+	print_part(name, call_until(L, cpu() + seconds));
 	lua_close(L);
 	return NULL;
 }
@@ -173,8 +173,8 @@ static void nested(void)
 	lua_pushvalue(outer, -2);
 	lua_call(outer, 1, 1);
 	all = call_until(outer, start + seconds);
-	tell("inner_work", inner_time);
-	tell("outer_work", all - inner_time);
+	print_part("inner_work", inner_time);
+	print_part("outer_work", all - inner_time);
 }
 
 /* ---- turns ----------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ static void *taker(void *arg)
 		pthread_mutex_unlock(&lock);
 		usleep(500); /* let the others have it */
 	}
-	tell(name, took);
+	print_part(name, took);
 	return NULL;
 }
 
@@ -266,8 +266,8 @@ static void idle(void)
 	t = cpu();
 	burn(t + seconds / 8);
 	c += cpu() - t;
-	tell("lua", lua);
-	tell("c", c);
+	print_part("lua", lua);
+	print_part("c", c);
 }
 
 /* ---- fork ------------------------------------------------------------------------------------ */
@@ -280,10 +280,10 @@ static void forks(void)
 	if (!child) {
 		lua_State *own = vm_with("child_work");
 
-		tell("child_work", call_until(own, cpu() + seconds));
+		print_part("child_work", call_until(own, cpu() + seconds));
 		_exit(0);
 	}
-	tell("parent_work", call_until(L, cpu() + seconds));
+	print_part("parent_work", call_until(L, cpu() + seconds));
 	waitpid(child, NULL, 0);
 }
 
@@ -293,7 +293,7 @@ static void *burner(void *arg)
 {
 	(void)arg;
 	burn(cpu() + seconds);
-	tell("c", seconds);
+	print_part("c", seconds);
 	return NULL;
 }
 
@@ -303,7 +303,7 @@ static void burns(void)
 	pthread_t t;
 
 	pthread_create(&t, NULL, burner, NULL);
-	tell("busy", call_until(L, cpu() + seconds));
+	print_part("busy", call_until(L, cpu() + seconds));
 	pthread_join(t, NULL);
 }
 
@@ -326,7 +326,7 @@ static void many(void)
 			took[i] += call_until(vm[i], cpu() + 0.0017);
 	for (i = 0; i < 6; i++) {
 		snprintf(name, sizeof(name), "vm_%d", i);
-		tell(name, took[i]);
+		print_part(name, took[i]);
 	}
 }
 
@@ -364,8 +364,8 @@ static void tenants(void)
 		now = cpu();
 		idle += now - start;
 	}
-	tell("lua", took);
-	tell("c", idle);
+	print_part("lua", took);
+	print_part("c", idle);
 }
 
 static void on_stop(int sig)

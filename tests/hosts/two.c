@@ -56,7 +56,7 @@ static double cpu(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void tell(const char *name, double took)
+static void print_part(const char *name, double took)
 {
 	printf("%s %d %.6f\n", name, (int)syscall(SYS_gettid), took);
 	fflush(stdout);
@@ -166,7 +166,7 @@ static void turns(void)
 		for (i = 0; i < nvms; i++)
 			work(&vms[i]);
 	for (i = 0; i < nvms; i++)
-		tell(vms[i].name, vms[i].took);
+		print_part(vms[i].name, vms[i].took);
 }
 
 static void *worker(void *arg)
@@ -176,7 +176,7 @@ static void *worker(void *arg)
 
 	while (cpu() < end)
 		work(vm);
-	tell(vm->name, vm->took);
+	print_part(vm->name, vm->took);
 	return NULL;
 }
 
@@ -228,7 +228,7 @@ static void inside(void)
 	while (cpu() < end)
 		work(&vms[0]);
 	for (i = 0; i < nvms; i++)
-		tell(vms[i].name, vms[i].took - (i + 1 < nvms ? vms[i + 1].took : 0));
+		print_part(vms[i].name, vms[i].took - (i + 1 < nvms ? vms[i + 1].took : 0));
 }
 
 int main(int argc, char **argv)
