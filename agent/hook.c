@@ -139,38 +139,63 @@ static bool is_same_c(lua_State *L, int a, int b)
 	       (lua_tocfunction(L, a) && lua_tocfunction(L, a) == lua_tocfunction(L, b));
 }
 
-/*
- * Searches the function at stack index `fn` among the fields of the loaded module on top of the
- * stack, whose name lies below it. Sets `name` to "string.format"; functions of _G have no prefix.
- */
-static bool find_in_module(lua_State *L, int fn, char *name, size_t size)
+/* True of the second names that 5.1 has for gmatch and fmod, from 5.0. */
+static bool is_old_name(const char *name)
 {
-	const char *module = lua_tostring(L, -2);
-
-	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		if (lua_type(L, -2) != LUA_TSTRING || !is_same_c(L, -1, fn))
-			continue;
-		if (strcmp(module, "_G"))
-			snprintf(name, size, "%s.%s", module, lua_tostring(L, -2));
-		else
-			snprintf(name, size, "%s", lua_tostring(L, -2));
-		lua_pop(L, 2);
-		return true;
-	}
-	return false;
+	return LUA51 && (!strcmp(name, "gfind") || !strcmp(name, "mod"));
 }
 
-/* The name of the C function on top of the stack in package.loaded. */
+/*
+ * Searches the function at stack index `fn` among the fields of a loaded module, the table on top of
+ * the stack. Sets `name` to "string.format"; functions of _G have no prefix. Pops the table.
+ */
+static bool find_in_module(lua_State *L, int fn, const char *module, char *name, size_t size)
+{
+	int table = lua_gettop(L);
+	bool found = false;
+
+	if (lua_istable(L, table)) {
+		for (lua_pushnil(L); !found && lua_next(L, table); lua_pop(L, 1)) {
+			const char *field =
+				lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+
+			found = field && is_same_c(L, -1, fn) && !is_old_name(field);
+			if (found && strcmp(module, "_G"))
+				snprintf(name, size, "%s.%s", module, field);
+			else if (found)
+				snprintf(name, size, "%s", field);
+		}
+	}
+	lua_settop(L, table - 1);
+	return found;
+}
+
+/* The name of the C function on top of the stack in package.loaded; in a standard library first, as
+ * programs have other names for its functions ("local M = {insert = table.insert}"). */
 static bool find_loaded(lua_State *L, char *name, size_t size)
 {
+	static const char *const standard[] = {"string",    "table", "math",	"io",	"os",
+					       "coroutine", "debug", "package", "utf8", "bit32",
+					       "bit",	    "jit",   "ffi",	"_G"};
 	int fn = lua_gettop(L);
 	bool found = false;
+	size_t i;
 
 	lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
 	if (lua_istable(L, -1)) {
-		for (lua_pushnil(L); !found && lua_next(L, -2); lua_pop(L, 1))
-			if (lua_type(L, -2) == LUA_TSTRING && lua_istable(L, -1))
-				found = find_in_module(L, fn, name, size);
+		for (i = 0; !found && i < sizeof(standard) / sizeof(standard[0]); i++) {
+			lua_getfield(L, fn + 1, standard[i]);
+			found = find_in_module(L, fn, standard[i], name, size);
+		}
+		for (lua_pushnil(L); !found && lua_next(L, fn + 1);) {
+			const char *module =
+				lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+
+			if (module)
+				found = find_in_module(L, fn, module, name, size);
+			else
+				lua_pop(L, 1);
+		}
 	}
 	lua_settop(L, fn);
 	return found;

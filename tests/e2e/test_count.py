@@ -224,6 +224,24 @@ def test_iterators_in_c_are_rows_of_their_own(vm, tmp_path):
     assert not [f for f in counts["functions"] if "for " in f["function"]], counts
 
 
+ALIASES = """
+for i = 1, 20 do package.loaded["aaa" .. i] = {push = table.insert, fmt = string.format, iter = string.gmatch, rest = math.fmod} end
+push, fmt, words, rest = table.insert, string.format, string.gmatch, math.fmod
+local t = {}
+for i = 1, 7 do push(t, fmt("%d", i)) words("a", "a") rest(7, 4) end
+"""
+
+
+@pytest.mark.parametrize("vm", VMS[:5], ids=NAMES[:5])
+def test_a_library_function_has_the_librarys_name(vm, tmp_path):
+    """Not that of a global or of a module of the program's, nor gfind and mod, second names in 5.1."""
+    counts, r = count(*vm, script(tmp_path, ALIASES))
+    assert r.returncode == 0 and counts["exact"], r
+    named = {f["function"].split(" ")[0]: f["calls"] for f in counts["functions"]}
+    wanted = dict.fromkeys(["table.insert", "string.format", "string.gmatch", "math.fmod"], 7)
+    assert {name: named.get(name) for name in wanted} == wanted, counts
+
+
 @pytest.mark.parametrize("vm", [["luajit"], ["luajit", "-joff"]], ids=["luajit", "luajit-joff"])
 def test_names_of_calls_in_luajit(vm, tmp_path):
     """A function that a tail call has begun does not have the name by which the caller's function was called. All others
