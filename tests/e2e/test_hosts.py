@@ -165,6 +165,14 @@ def test_many_vms_with_c_code_between_them(tmp_path, host):
     assert r.done.fits(r.stats["outside_lua"], r.seconds["c"], ends=0.03), (r.seconds, r.done)
 
 
+def test_c_functions_that_a_host_calls(tmp_path, host):
+    """By lua_pcall(), with no Lua function on the stack; and nothing of the host's own time is a VM's."""
+    r = Run(tmp_path, host, "direct", 0.6)
+    r.few_are_lost()
+    assert r.done.fits(r.stats["resolved"], r.seconds["lua"]), (r.seconds, r.done)
+    assert r.done.fits(r.stats["outside_lua"], r.seconds["c"], ends=0.03), (r.seconds, r.done)
+
+
 def test_child_is_not_sampled(tmp_path, host):
     r = Run(tmp_path, host, "fork", 0.25, options=["--no-follow"])
     r.few_are_lost()

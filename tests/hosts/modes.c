@@ -15,6 +15,7 @@
  *     burn     one thread runs Lua, another never touches it
  *     many     one thread, six VMs by turns: more than are remembered per thread
  *     tenants  one thread, 32 VMs at random, each in string.gsub() for most of its time; C code between two of them
+ *     direct   one thread, six VMs by turns, whose C functions the host calls by lua_pcall(): no Lua function runs
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -368,6 +369,53 @@ static void tenants(void)
 	print_part("c", idle);
 }
 
+/* ---- direct ---------------------------------------------------------------------------------- */
+
+#define DIRECT 6
+
+static int burn_in_vm(lua_State *L)
+{
+	burn(cpu() + lua_tonumber(L, 1));
+	return 0;
+}
+
+/* lua_pcall(), whose jmp_buf gets a value from the caller's register that is no address. */
+static __attribute__((noinline)) int pcall_with_number(lua_State *L)
+{
+	register long number __asm__("r15") = -1;
+	int r;
+
+	__asm__ volatile("" : "+r"(number));
+	r = lua_pcall(L, 1, 0, 0);
+	__asm__ volatile("" : : "r"(number));
+	return r;
+}
+
+static void direct(void)
+{
+	double took = 0, idle = 0, t;
+	lua_State *vm[DIRECT];
+	int i;
+
+	for (i = 0; i < DIRECT; i++)
+		vm[i] = luaL_newstate();
+	for (i = 0; took + idle < seconds; i++) {
+		lua_State *L = vm[i % DIRECT];
+
+		t = cpu();
+		lua_pushcfunction(L, burn_in_vm);
+		lua_pushnumber(L, uneven(500, 3000) / 1e6);
+		if (pcall_with_number(L))
+			abort();
+		took += cpu() - t;
+		t = cpu();
+		burn(t + uneven(500, 3000) / 1e6);
+		idle += cpu() - t;
+	}
+	print_part("lua", took);
+	print_part("c", idle);
+}
+
 static void on_stop(int sig)
 {
 	(void)sig;
@@ -380,8 +428,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{"threads", threads}, {"nested", nested}, {"turns", turns}, {"idle", idle},
-		{"fork", forks},      {"burn", burns},	  {"many", many},   {"tenants", tenants},
+		{"threads", threads}, {"nested", nested},   {"turns", turns},
+		{"idle", idle},	      {"fork", forks},	    {"burn", burns},
+		{"many", many},	      {"tenants", tenants}, {"direct", direct},
 	};
 	char line[16];
 	size_t i;

@@ -156,7 +156,7 @@ struct puc_scan {
 	__u64 vm_ret_last; /* address of the one seen last */
 	__u32 most;	   /* words searched from sp on, instead of PUC_SCAN_MOST; 0: that */
 	__u32 in_text;	   /* words seen that point into the module's text */
-	__u8 hidden;	   /* a coroutine's lua_longjmp was seen below luaV_execute's frame */
+	__u8 hidden;	   /* a lua_longjmp that is its lua_State's outermost was seen */
 	__u8 unowned;	   /* the innermost frame of luaV_execute is no known lua_State's */
 	__u8 tested;	   /* the words at the top of the C stack were tried */
 	__u64 tried[PUC_TRIED];
