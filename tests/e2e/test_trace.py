@@ -317,6 +317,45 @@ def test_a_program_with_a_hook_of_its_own(tmp_path, name):
     assert "debug.sethook was called" in r.err
 
 
+TAIL_CALLS = """
+local function work(n)
+  for _ = 1, n do
+  end
+end
+local other
+local function one(n)
+  if n > 0 then return other(n - 1) end
+  return work(3)
+end
+function other(n)
+  if n > 0 then return one(n - 1) end
+  return work(3)
+end
+for i = 1, 20 do one(i) end
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_after_a_tail_call_are_the_called_functions(tmp_path, name):
+    """As the trace has them: a line is one of the function that is on top, and 20 + 1 + 2 + ... + 20 functions were tail-called."""
+    raw = tmp_path / "raw"
+    r = trace("--raw", raw, "--", *argv(name), script(tmp_path, TAIL_CALLS))
+    assert r.code == 0, r
+    stack, tail_calls = [], 0
+    for line in raw.read_text().splitlines():
+        kind, *rest = line.split()
+        if kind == "T":
+            stack.pop()
+            tail_calls += 1
+        if kind in ">T":
+            stack.append((int(rest[-2]), int(rest[-1])))
+        elif kind == "<":
+            stack.pop()
+        elif kind.isdigit() and stack[-1] != (0, 0):
+            assert stack[-1][0] <= int(kind) <= stack[-1][1], (line, stack)
+    assert tail_calls == 20 + sum(range(1, 21)), tail_calls
+
+
 @pytest.mark.parametrize("option", ["--raw", "--lcov", "--chrome"])
 def test_a_full_disk(tmp_path, option):
     """The program runs to its end."""

@@ -154,7 +154,7 @@ int trace_events_any(struct trace_events *e, const uint8_t *data, size_t size)
 
 		ret = align_event(e->align, &event);
 	}
-	return ret;
+	return ret ? ret : align_finish(e->align);
 }
 
 static int sink_of(void *stats, struct trace_sink *out)

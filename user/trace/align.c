@@ -42,6 +42,8 @@ struct align {
 	uint32_t *free_numbers; /* of ended coroutines; there is room for all */
 	uint32_t nfree, next_number;
 	enum trace_action_kind call; /* of the current event: CALL or FRAME */
+	struct trace_action held;    /* 5.1: the call before, which may be a tail call */
+	bool holds;
 	struct align_losses losses;
 };
 
@@ -274,7 +276,39 @@ static int push_frame(struct align *a, struct align_thread *t, uint64_t id, uint
 	};
 	*hint_of(t, id) = t->stack.n;
 	a->nframes++;
-	return put(a, a->call, function);
+	if (a->dialect != TRACE_LUA51 || a->call != TRACE_CALL || !is_lua(frame) ||
+	    t->stack.n < 2 || !is_lua(frame - 1))
+		return put(a, a->call, function);
+	a->held = (struct trace_action){.time_ns = a->now, .kind = a->call, .arg = function};
+	a->holds = true;
+	return 0;
+}
+
+int align_finish(struct align *a)
+{
+	if (!a->holds)
+		return 0;
+	a->holds = false;
+	return a->sink.put(a->sink.ctx, &a->held);
+}
+
+/*
+ * 5.1 calls the hook before it moves the frame of a tail-called Lua function to its caller's place.
+ * The function's first line follows, there: then the call was one.
+ */
+static int release_call(struct align *a, const struct trace_event *ev)
+{
+	struct align_thread *t = current(a);
+	struct align_frame *top = a->holds ? top_of(t) : NULL;
+
+	if (top && t->key == ev->thread && ev->kind == TRACE_EVENT_LINE &&
+	    ev->frame == top[-1].id) {
+		a->held.kind = TRACE_TAIL_CALL;
+		top->id = ev->frame;
+		top[-1] = *top;
+		drop_frames(a, t, 1);
+	}
+	return align_finish(a);
 }
 
 static int replace_frame(struct align *a, struct align_frame *top, uint64_t id, uint32_t function)
@@ -289,8 +323,8 @@ static int replace_frame(struct align *a, struct align_frame *top, uint64_t id, 
 }
 
 /*
- * Without events for tail calls: a call whose caller is not the topmost frame, and that gets the
- * place of the Lua function there, is one.
+ * LuaJIT has no events for tail calls: a call whose caller is not the topmost frame, and that gets
+ * the place of the Lua function there, is one.
  */
 static bool is_tail_call(const struct align_thread *t, size_t below, const struct trace_event *ev)
 {
@@ -325,7 +359,7 @@ static int on_call(struct align *a, struct align_thread *t, const struct trace_e
 
 	if (caller == NOT_FOUND && ev->caller)
 		a->losses.misaligned++;
-	if (is_tail_call(t, caller, ev)) {
+	if (a->dialect == TRACE_LUAJIT && is_tail_call(t, caller, ev)) {
 		ret = remove_frames(a, t, caller + 2);
 		return ret ? ret : replace_frame(a, top_of(t), ev->frame, ev->function);
 	}
@@ -394,12 +428,12 @@ static int on_return(struct align *a, struct align_thread *t, const struct trace
 int align_event(struct align *a, const struct trace_event *ev)
 {
 	struct align_thread *t = current(a);
-	int ret = 0;
+	int ret = release_call(a, ev);
 
 	if (ev->time_ns > a->now)
 		a->now = ev->time_ns;
 	a->call = ev->kind == TRACE_EVENT_FRAME ? TRACE_FRAME : TRACE_CALL;
-	if (!t || t->key != ev->thread)
+	if (!ret && (!t || t->key != ev->thread))
 		ret = switch_to(a, ev->thread);
 	if (ret)
 		return ret;

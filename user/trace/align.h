@@ -51,6 +51,9 @@ void align_free(struct align **align);
 /* 0, or the -errno of the sink, or -ENOMEM. Any event is accepted. */
 int align_event(struct align *align, const struct trace_event *event);
 
+/* Puts what waited for another event. As align_event(). */
+int align_finish(struct align *align);
+
 void align_losses(const struct align *align, struct align_losses *out);
 
 #endif

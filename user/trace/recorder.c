@@ -589,6 +589,8 @@ static int track_finish(struct track *t)
 	struct align_losses losses;
 	int ret = name_functions(t);
 
+	if (!ret)
+		ret = align_finish(t->align);
 	stats_finish(t->stats);
 	if (t->raw)
 		raw_writer_finish(t->raw);
