@@ -7,21 +7,35 @@
 
 #define MAX_WORDS 32
 
+static bool has_one_target(enum verb verb)
+{
+	return verb == VERB_COUNT || verb == VERB_TRACES;
+}
+
+static bool has_report(enum verb verb)
+{
+	return verb == VERB_RECORD || verb == VERB_REPORT;
+}
+
 static void check(const struct options *o)
 {
 	if (o->verb == VERB_HELP || o->verb == VERB_VERSION)
 		return;
 	if (o->verb == VERB_RECORD && !!o->npids + !!o->command + o->all != 1)
 		abort();
-	if (o->json && o->verb != VERB_PS)
+	if (has_one_target(o->verb) && !!o->npids + !!o->command != 1)
+		abort();
+	if (o->verb == VERB_TRACE && !!o->trace.from + !!o->command != 1)
+		abort();
+	if (o->json && o->verb != VERB_PS && o->verb != VERB_COUNT && o->verb != VERB_TRACES)
 		abort();
 	if (o->verb == VERB_REPORT && !o->input)
 		abort();
-	if (!o->period_ns || !o->jitp_output)
+	if (!o->period_ns)
 		abort();
-	if (!o->jitp && !o->output)
+	if (has_report(o->verb) && (!o->jitp_output || (!o->jitp && !o->output)))
 		abort();
-	if (!o->output != !o->format)
+	if (has_report(o->verb) && !o->output != !o->format)
 		abort();
 	for (size_t i = 0; i < o->npids; i++) {
 		if (o->pids[i] <= 0)
