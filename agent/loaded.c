@@ -12,9 +12,10 @@ static bool is_same_c(lua_State *L, int a, int b)
 }
 
 /* True of the second names that 5.1 has for gmatch and fmod, from 5.0. */
-static bool is_old_name(const char *name)
+static bool is_old_name(const char *module, const char *name)
 {
-	return LUA_VERSION_NUM == 501 && (!strcmp(name, "gfind") || !strcmp(name, "mod"));
+	return (!strcmp(module, "string") && !strcmp(name, "gfind")) ||
+	       (!strcmp(module, "math") && !strcmp(name, "mod"));
 }
 
 /*
@@ -31,7 +32,7 @@ static bool find_in_module(lua_State *L, int fn, const char *module, char *name,
 			const char *field =
 				lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
 
-			found = field && is_same_c(L, -1, fn) && !is_old_name(field);
+			found = field && is_same_c(L, -1, fn) && !is_old_name(module, field);
 			if (found && strcmp(module, "_G"))
 				snprintf(name, size, "%s.%s", module, field);
 			else if (found)

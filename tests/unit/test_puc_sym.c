@@ -698,10 +698,13 @@ Test(puc_sym, lines_of_another)
 	EACH_PUC_LAYOUT(puc, row, i)
 	{
 		const struct {
-			uint32_t first, last; /* linedefined, lastlinedefined */
-			bool forged;
-		} cases[] = {{0, 0, true}, {10, 2000, true}, {1, 1500, false}, {11, 2000, false}};
-		bool delta = puc->p_abslineinfo != PUC_NONE;
+			uint32_t first, last, line; /* linedefined, lastlinedefined */
+		} cases[] = {
+			{0, 0, 0x7fff005f}, /* FORLOOP 1 -4 */
+			{10, 2000, 0x7fff005f},
+			{1, 1500, 1501},
+			{11, 2000, 10},
+		};
 
 		for (k = 0; k < LENGTH(cases); k++) {
 			struct test_arena *a __cleanup(arena_free) = arena_new(puc);
@@ -710,16 +713,10 @@ Test(puc_sym, lines_of_another)
 
 			arena_put32(a, addr + puc->p_linedefined, cases[k].first);
 			arena_put32(a, addr + puc->p_lastlinedefined, cases[k].last);
-			info = arena_get64(a,
-					   addr + (delta ? puc->p_abslineinfo : puc->p_lineinfo));
-			if (cases[k].forged) /* FORLOOP 1 -4, or the line of pc 12 */
-				arena_put32(a, info + 4, 0x7fff005f);
-			else if (delta && k == 3) /* below the first line */
-				arena_put32(a, info + 4, 10);
-			else if (delta)
-				arena_put32(a, info + 12, 1501);
-			else if (k == 2)
-				arena_put32(a, info + 4, 1501);
+			info = arena_get64(a, addr + (puc->p_abslineinfo == PUC_NONE
+							      ? puc->p_lineinfo
+							      : puc->p_abslineinfo));
+			arena_put32(a, info + 4, cases[k].line); /* of pc 1, or 12 */
 			p = read_proto(a, addr, row);
 			cr_expect_null(puc_proto_misfit(p), "%s: %zu", row, k);
 			cr_expect_not(puc_proto_complete(p), "%s: %zu", row, k);
