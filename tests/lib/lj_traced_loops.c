@@ -277,7 +277,7 @@ void tr_stepped(struct lj_traced *t)
  *	for i = ... do
  *	  x = {}	--- TNEW at 2
  *	end		--- FORL at 3
- * Each turn begins with the question whether the collector has to run: the loop's, as is what is
+ * Each turn begins with the question whether the collector has to run: the allocation's, as is what is
  * loaded again behind the call.
  */
 void tr_gc_turn(struct lj_traced *t)
@@ -327,8 +327,7 @@ void tr_gc_turn(struct lj_traced *t)
 	tr_is(t, 3, 2, LB_NO_PC, 2);
 	tr_is(t, 13, 3, LB_NO_PC, 2);
 	tr_is(t, 16, 3, LB_NO_PC, 4);
-	tr_is(t, 25, 3, LB_NO_PC, 2);
-	tr_is(t, 61, 2, LB_NO_PC, 2);
+	tr_is(t, 25, 2, LB_NO_PC, 2);
 	tr_is(t, 71, 3, LB_NO_PC, 2);
 	tr_is(t, 74, 3, LB_NO_PC, 4);
 	tr_is(t, (uint32_t)sizeof(code), 0, 0, 0);

@@ -291,18 +291,20 @@ static bool is_reload(const struct machine *m)
 	return m->work == W_RELOAD || m->work == W_FCONST || (m->work == W_NONE && m->of_vm);
 }
 
-/* Marks a check whether the collector has to run, before an allocation (asm_gc_check): compares the
- * limit with a field of the VM, and jumps over a call. It belongs to no instruction. */
+/* Marks a check whether the collector has to run, before an allocation (asm_gc_check): loads a field of the VM, compares
+ * it with another, and jumps over a call. It belongs to no instruction. */
 static void mark_gc_check(struct machine *m, uint32_t nm, uint32_t jump, uint32_t to)
 {
-	uint32_t j, last = jump;
+	uint32_t j, last = jump, first = jump - 1;
 
 	for (j = jump + 1; j < nm && m[j].ofs < to; j++)
 		if (m[j].work == W_CALL)
 			last = j;
 	if (!jump || m[jump - 1].work != W_COMPARE || !m[jump - 1].of_vm || last == jump)
 		return;
-	for (j = jump - 1; j < nm && m[j].ofs < to; j++)
+	if (first && is_reload(&m[first - 1]))
+		first--;
+	for (j = first; j < nm && m[j].ofs < to; j++)
 		m[j].work = W_GC;
 	for (; j < nm && is_reload(&m[j]); j++) /* reloads of registers that the call clobbered */
 		m[j].work = W_GC;
@@ -357,16 +359,54 @@ static uint32_t read_machine(const struct lj_trace *t, uint32_t from, uint32_t t
 	return at;
 }
 
-/* Attributes machine code [from, to) to references [first, end). jumped: the branch of the first one is before this code. */
+/* True for an object's allocation that makes the assembler emit a check whether the collector has to run. */
+static bool allocates(const struct lj_ins *ir)
+{
+	switch (ir->o) {
+	case LJ_IR_SNEW ... LJ_IR_CNEWI:
+	case LJ_IR_BUFSTR:
+	case LJ_IR_TOSTR:
+	case LJ_IR_CALLA:
+		return makes_code(ir);
+	default:
+		return false;
+	}
+}
+
+/*
+ * Returns the step whose line gets the collector's time at the check for all allocations of references [ref, end): that
+ * of the first one, if all are in one function. -1: there is no allocation, they are in several, or a label is not known.
+ */
+static int32_t collecting_step(const struct lj_trace *t, uint32_t ref, uint32_t end)
+{
+	int32_t first = -1;
+
+	for (; ref < end; ref++) {
+		int32_t step = *lj_label_of(t, ref);
+
+		if (!allocates(lj_ins_at(t, ref)))
+			continue;
+		if (step < 0 || t->history[step].ambiguous)
+			return -1;
+		if (first < 0)
+			first = step;
+		else if (lj_code_of(t, step) != lj_code_of(t, first))
+			return -1;
+	}
+	return first;
+}
+
+/* Attributes machine code [from, to) to references [first, end). jumped: the branch of the first one is before this code.
+ * collects: collecting_step(). */
 static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t first,
-			uint32_t end, bool jumped)
+			uint32_t end, bool jumped, int32_t collects)
 {
 	struct machine *m __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*m));
 	struct mcode_source *s __cleanup(cleanup_free) = calloc(end - first + 1, sizeof(*s));
 	uint32_t *owner __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*owner));
 	uint32_t *jumps __cleanup(cleanup_free) = calloc(to - from + 1, sizeof(*jumps));
 	uint32_t nm = 0, ns = 0, at, ref, j;
-	bool one = true;
+	bool one = collects < 0;
 	int r;
 
 	if (!m || !s || !owner || !jumps)
@@ -382,7 +422,7 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 	if (!ns &&
 	    first > LJ_REF_BIAS + 1) /* the trace's end: stores of values kept in registers */
 		source_of(t, first - 1, &s[ns++]);
-	if (one) {
+	if (one || !ns) {
 		add_mc_entry(t, from, ns ? s[0].step : -1);
 		return 0;
 	}
@@ -393,7 +433,8 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 		return 0;
 	}
 	for (j = 0; j < nm && !r; j++)
-		add_mc_entry(t, m[j].ofs, s[owner[j]].step);
+		add_mc_entry(t, m[j].ofs,
+			     m[j].work == W_GC && collects >= 0 ? collects : s[owner[j]].step);
 	if (!r && at < to)
 		add_mc_entry(t, at, -1); /* undecodable machine code */
 	return r;
@@ -438,6 +479,7 @@ static uint32_t begins_at(const struct lj_trace *t, uint32_t i)
 int lj_trace_assign(struct lj_trace *t)
 {
 	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
+	int32_t collects = collecting_step(t, first, lj_recorded_end(t));
 	bool jumped = false;
 	int r = 0;
 
@@ -454,14 +496,15 @@ int lj_trace_assign(struct lj_trace *t)
 		/* the loop's start is exact, as a snapshot is */
 		if (t->loopref && first <= t->loopref && end > t->loopref && t->mcloop > from &&
 		    t->mcloop <= to) {
-			r = assign_piece(t, from, t->mcloop, first, t->loopref, jumped);
+			r = assign_piece(t, from, t->mcloop, first, t->loopref, jumped, collects);
 			from = t->mcloop;
 			first = t->loopref;
 			jumped = false;
+			collects = collecting_step(t, first, t->nins);
 		}
 		if (to > t->szmcode || to <= from || r)
 			continue;
-		r = assign_piece(t, from, to, first, end, jumped);
+		r = assign_piece(t, from, to, first, end, jumped, collects);
 		from = to;
 		first = end - t->by_guards;
 		jumped = t->by_guards;
