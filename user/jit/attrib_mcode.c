@@ -373,31 +373,47 @@ static bool allocates(const struct lj_ins *ir)
 	}
 }
 
-/*
- * Returns the step whose line gets the collector's time at the check for all allocations of references [ref, end): that
- * of the first one, if all are in one function. -1: there is no allocation, they are in several, or a label is not known.
- */
-static int32_t collecting_step(const struct lj_trace *t, uint32_t ref, uint32_t end)
+/* Returns the next reference, from ref on, of an allocation whose step is known; end: there is no other. */
+static uint32_t next_allocation(const struct lj_trace *t, uint32_t ref, uint32_t end)
 {
-	int32_t first = -1;
-
 	for (; ref < end; ref++) {
 		int32_t step = *lj_label_of(t, ref);
 
-		if (!allocates(lj_ins_at(t, ref)))
-			continue;
-		if (step < 0 || t->history[step].ambiguous)
-			return -1;
-		if (first < 0)
-			first = step;
-		else if (lj_code_of(t, step) != lj_code_of(t, first))
-			return -1;
+		if (allocates(lj_ins_at(t, ref)) && step >= 0 && !t->history[step].ambiguous)
+			break;
 	}
-	return first;
+	return ref;
+}
+
+/*
+ * Copies the step whose line gets the collector's time at the check for all allocations of references [first, end): the
+ * first one of the function that has most of them. -1: there is no allocation whose step is known. Returns 0 or -ENOMEM.
+ */
+static int find_collecting(const struct lj_trace *t, uint32_t first, uint32_t end,
+			   int32_t *collects)
+{
+	uint32_t *count __cleanup(cleanup_free) = calloc(t->ncodes + 1, sizeof(*count));
+	const struct lj_code *most = t->codes;
+	uint32_t ref;
+
+	*collects = -1;
+	if (!count)
+		return -ENOMEM;
+	for (ref = first; (ref = next_allocation(t, ref, end)) < end; ref++)
+		count[lj_code_of(t, *lj_label_of(t, ref)) - t->codes]++;
+	for (ref = first; (ref = next_allocation(t, ref, end)) < end; ref++) {
+		const struct lj_code *code = lj_code_of(t, *lj_label_of(t, ref));
+
+		if (*collects >= 0 && count[code - t->codes] <= count[most - t->codes])
+			continue;
+		most = code;
+		*collects = *lj_label_of(t, ref);
+	}
+	return 0;
 }
 
 /* Attributes machine code [from, to) to references [first, end). jumped: the branch of the first one is before this code.
- * collects: collecting_step(). */
+ * collects: of find_collecting(). */
 static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t first,
 			uint32_t end, bool jumped, int32_t collects)
 {
@@ -479,10 +495,12 @@ static uint32_t begins_at(const struct lj_trace *t, uint32_t i)
 int lj_trace_assign(struct lj_trace *t)
 {
 	uint32_t from = head_end(t), first = LJ_REF_BIAS + 1, i;
-	int32_t collects = collecting_step(t, first, lj_recorded_end(t));
 	bool jumped = false;
-	int r = 0;
+	int32_t collects;
+	int r = find_collecting(t, first, lj_recorded_end(t), &collects);
 
+	if (r)
+		return r;
 	t->mc_entries = calloc(t->szmcode + 2, sizeof(*t->mc_entries));
 	if (!t->mc_entries)
 		return -ENOMEM;
@@ -500,7 +518,8 @@ int lj_trace_assign(struct lj_trace *t)
 			from = t->mcloop;
 			first = t->loopref;
 			jumped = false;
-			collects = collecting_step(t, first, t->nins);
+			if (!r)
+				r = find_collecting(t, first, t->nins, &collects);
 		}
 		if (to > t->szmcode || to <= from || r)
 			continue;
