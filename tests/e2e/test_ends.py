@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,67 @@ def test_closed_terminal_after_a_hangup(tmp_path):
             tool.signal(signal.SIGHUP)
         r = tool.done()
     assert r.code == 0 and r.stats["ended_by"] == "signal" and "%" in report.read_text(), r
+
+
+# Time stands still while $STILL exists.
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	static int (*next)(clockid_t, struct timespec *);
+	static struct timespec last;
+	int r;
+
+	if (!next)
+		next = dlsym(RTLD_NEXT, "clock_gettime");
+	r = next(id, now);
+	if (id != CLOCK_MONOTONIC)
+		return r;
+	if (last.tv_sec && !access(getenv("STILL"), F_OK))
+		*now = last;
+	last = *now;
+	return r;
+}
+"""
+
+
+@pytest.mark.parametrize("sig", SIGNALS)
+@pytest.mark.parametrize("again", [True, False], ids=["again", "later"])
+def test_a_second_signal(tmp_path, sig, again):
+    """The second one ends luabpf, which waits for the reader of its report, but not if it is the first one again: timeout(1)
+    sends one to its child and one to its process group."""
+    (tmp_path / "clock.c").write_text(CLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "clock.so", tmp_path / "clock.c"], check=True)
+    env = vms.clean_env() | {"LD_PRELOAD": str(tmp_path / "clock.so"), "STILL": str(tmp_path / "still")}
+    read, write = os.pipe()
+    fcntl.fcntl(write, 1031, 4096)
+    os.write(write, bytes(4096))
+    with vms.Target(["luajit", "-joff", "-e", LOOP]).spend(0.02) as t:
+        p = subprocess.Popen([vms.LUABPF, "-p", str(t.pid), "-F", "1000", "-jp=f"], stdout=write, stderr=subprocess.PIPE, text=True, env=env)
+        assert "sampling" in p.stderr.readline()
+        t.spend(0.05)
+        if again:
+            (tmp_path / "still").touch()
+        p.send_signal(sig)
+        vms.wait_until(lambda: syscall(p.pid) == "1")
+        if not again:
+            time.sleep(0.1)
+        p.send_signal(sig)
+        if again:
+            vms.wait_until(lambda: "ShdPnd:\t" + 16 * "0" in Path(f"/proc/{p.pid}/status").read_text())
+        os.close(write)
+        if not again:
+            assert p.wait(vms.HANG) == -sig
+            os.close(read)
+    report = b""
+    while again and (part := os.read(read, 65536)):
+        report += part
+    assert not again or (p.wait(vms.HANG) == 0 and b"%" in report), report
+    p.stderr.close()
 
 
 # In luabpf: the first look into a target's memory once there is $GO waits for who opens $FIFO. Counts the looks from then on.

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "signals.h"
@@ -19,7 +20,11 @@ static struct {
 	sigset_t mask;
 } given;
 
+/* ns in which a signal that comes again is the same request: timeout(1) sends one to its child, then to its group. */
+#define AGAIN_NS (100 * 1000 * 1000)
+
 static volatile sig_atomic_t caught;
+static volatile int64_t caught_ns; /* when, by now_ns() */
 static int caught_fd = -1;
 static int hangup_fd = -1; /* -1: SIGHUP ends the program */
 
@@ -72,16 +77,41 @@ static bool is_stop(int signal)
 	return !is_ignored(signal) && !(signal == SIGHUP && hangup_fd >= 0);
 }
 
-/* Sets the default action of stops[] that are not ignored. A closed terminal sends two SIGHUPs:
- * the kernel's and the shell's. */
+/* Safe in a signal handler. */
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Of the signal that was caught: ends the program, unless it is the same request. */
+static void on_again(int signal)
+{
+	int error = errno;
+
+	if (now_ns() - caught_ns >= AGAIN_NS) {
+		sigaction(signal, &usual, NULL);
+		raise(signal);
+	}
+	errno = error;
+}
+
+/* Sets the actions of stops[] that are not ignored: another signal than this one ends the program. A closed terminal
+ * sends two SIGHUPs: the kernel's and the shell's. */
 static void let_end(int after)
 {
+	const struct sigaction again = {.sa_handler = on_again, .sa_flags = SA_RESTART};
 	size_t i;
 
 	for (i = 0; i < NSTOPS; i++)
 		if (is_stop(stops[i]))
 			sigaction(stops[i],
-				  after == SIGHUP && stops[i] == SIGHUP ? &ignore : &usual, NULL);
+				  stops[i] != after ? &usual
+				  : after == SIGHUP ? &ignore
+						    : &again,
+				  NULL);
 }
 
 static void on_stop(int signal)
@@ -91,6 +121,7 @@ static void on_stop(int signal)
 	ssize_t ignored;
 
 	caught = signal;
+	caught_ns = now_ns();
 	let_end(signal);
 	ignored = write(caught_fd, &one, sizeof(one));
 	(void)ignored;

@@ -15,7 +15,8 @@ void signals_take(void);
 
 /*
  * From now on the first SIGINT, SIGTERM or SIGHUP makes *fd readable, and the second one ends the
- * program at once. *fd is not the caller's to close.
+ * program at once, unless it is the first one again within a tenth of a second. *fd is not the
+ * caller's to close.
  */
 int signals_catch(int *fd);
 
