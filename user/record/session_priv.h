@@ -37,7 +37,7 @@ struct session {
 	struct symbolizer *symbolizer;
 	struct targets targets;
 	const struct narrow *narrow; /* NULL: all processes are wanted */
-	uint64_t period_ns, duration_ns, opened_ns, stopped_ns;
+	uint64_t period_ns, duration_ns, opened_ns, ends_ns, stopped_ns;
 	struct losses losses;
 	struct intervals intervals;
 	struct session_ticks ticks;

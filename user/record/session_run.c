@@ -107,6 +107,15 @@ static void on_tick(struct session *s, enum session_end why)
 	s->error = r;
 }
 
+/* True if less than a tenth of an interval is left of the duration: the interval that would end now has the rest. Without
+ * this a recording of 10 s would end in an interval of microseconds, which replaces the profile of the one before. */
+static bool ends_soon(const struct session *s)
+{
+	uint64_t left_ns = s->ends_ns - clock_ns(CLOCK_MONOTONIC);
+
+	return s->duration_ns && (left_ns < s->ticks.every_ns / 10 || left_ns > s->duration_ns);
+}
+
 /* True if this round has changed anything: then the following rounds are short. */
 static bool note_changes(struct session *s)
 {
@@ -162,7 +171,8 @@ static bool handle(struct session *s, const struct epoll_event *ev)
 		return true;
 	case WAKE_TICK:
 		eat_count(s->tick_timer);
-		on_tick(s, SESSION_INTERVAL);
+		if (!s->ticks.rotate || !ends_soon(s))
+			on_tick(s, SESSION_INTERVAL);
 		return false;
 	case WAKE_HANGUP:
 		eat_count(s->ticks.hangup);
@@ -224,6 +234,7 @@ static int start(struct session *s, struct error *err)
 {
 	int r = start_ticks(s);
 
+	s->ends_ns = clock_ns(CLOCK_MONOTONIC) + s->duration_ns;
 	if (!r)
 		r = start_timer(s->duration_timer, s->duration_ns, false); /* 0: never */
 	if (r)
