@@ -16,6 +16,7 @@ static const __u64 lb_fp_factor[] = {
 	0xef97fcc263a2ea85ULL, 0xfccc25b712c11d95ULL, 0xf5bcc5e16de586dbULL, 0xd642ba8086828a55ULL,
 	0x68ec450652d69afdULL, 0x239375b23d0cb307ULL, 0xd3bc5cca95313733ULL, 0x41537b79657f7729ULL,
 	0x75b72b84a08f61dfULL, 0xe91e240e52764305ULL, 0x93f858957aa9244fULL, 0xb6ebda8b7e8fb9d5ULL,
+	0xf34a73ed280a4fe9ULL, 0xd5f40854ee0814a9ULL,
 };
 #define LB_FP_FACTORS (sizeof(lb_fp_factor) / sizeof(lb_fp_factor[0]))
 

@@ -369,19 +369,26 @@ Test(function, functions_of_one_line_are_numbered)
 {
 	static const struct prof_frame frames[] = {
 		{.kind = PROF_LUA, .chunk = "@m.lua", .firstline = 1, .shape = 1},
-		{.kind = PROF_LUA, .chunk = "@m.lua", .firstline = 1, .shape = 1, .order = 1},
 		{.kind = PROF_LUA,
 		 .chunk = "@m.lua",
 		 .firstline = 1,
 		 .shape = 1,
 		 .order = 1,
+		 .place = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "@m.lua",
+		 .firstline = 1,
+		 .shape = 1,
+		 .order = 1,
+		 .place = 1,
 		 .defname = "M.f"},
 		{.kind = PROF_LUA,
 		 .chunk = "@m.lua",
 		 .firstline = 1,
 		 .line = 7,
 		 .shape = 1,
-		 .order = 2},
+		 .order = 2,
+		 .place = 2},
 	};
 	static const struct function_names names[] = {
 		{"m.lua:1", "m.lua:1", "m.lua:1"},
@@ -394,6 +401,49 @@ Test(function, functions_of_one_line_are_numbered)
 	expect_jitp(frames[3], 'l', 0, "m.lua:7");
 }
 
+#define MIN(contents_, order_, place_, ...)                                                        \
+	{                                                                                          \
+		.kind = PROF_LUA, .chunk = "@min.lua", .firstline = 1, .shape = 1,                 \
+		.contents = contents_, .order = order_, .place = place_, ##__VA_ARGS__             \
+	}
+#define NO PROF_NO_ORDER
+
+/* Functions of one line and one size are distinguished by what they consist of. One whose VM was closed before it was
+ * counted, or read whole, is the one that equals it otherwise. */
+Test(function, contents_distinguish_functions)
+{
+	static const struct prof_frame frames[] = {
+		MIN(7, 0, 0), MIN(7, NO, NO), MIN(7, 0, NO, .defname = "a"),
+		MIN(9, 0, 1), MIN(9, NO, NO), MIN(9, 0, 0),
+	};
+	static const struct function_names names[] = {
+		{"a", "a", "a (min.lua:1)"},	      {"a", "a", "a (min.lua:1)"},
+		{"a", "a", "a (min.lua:1)"},	      {"min.lua:1#2", "min.lua:1#2", "min.lua:1#2"},
+		{"min.lua:1#2", "min.lua:1#2", NULL}, {"min.lua:1#2", "min.lua:1#2", NULL},
+	};
+	static const struct prof_frame one[] = {MIN(7, 0, 0), MIN(0, NO, NO)};
+	static const struct function_names same[] = {{"min.lua:1", "min.lua:1", "min.lua:1"},
+						     {"min.lua:1", "min.lua:1", "min.lua:1"}};
+
+	expect_names(frames, names, 6);
+	expect_names(one, same, 2);
+}
+
+/* It may be either of two. */
+Test(function, unknown_contents_are_none_of_several)
+{
+	struct setup s;
+	static const struct prof_frame frames[] = {MIN(7, 0, 0), MIN(9, 0, 1), MIN(0, NO, NO),
+						   MIN(7, 1, 2), MIN(7, NO, NO)};
+
+	s = set_up(frames, 5);
+	for (size_t i = 0; i < 5; i++)
+		for (size_t j = 0; j < i; j++)
+			cr_expect_neq(functions_of(s.functions, s.ids[i]),
+				      functions_of(s.functions, s.ids[j]), "%zu %zu", i, j);
+	tear_down(&s);
+}
+
 /* A path that one stack shows is that of all, as the contents are the same. */
 Test(function, functions_are_known_by_their_contents)
 {
@@ -401,7 +451,12 @@ Test(function, functions_are_known_by_their_contents)
 		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a", .shape = 1},
 		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "3", .defname = "", .shape = 1},
 		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a", .defname = "", .shape = 1},
-		{.kind = PROF_LUA, .chunk = "@sd.lj", .position = "~0a.2", .shape = 1, .order = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "@sd.lj",
+		 .position = "~0a.2",
+		 .shape = 1,
+		 .order = 1,
+		 .place = 1},
 		{.kind = PROF_LUA, .chunk = "=?", .position = "~0a", .firstline = 2, .shape = 1},
 		{.kind = PROF_LUA, .chunk = "=?", .position = "~0b", .firstline = 2, .shape = 2},
 	};
@@ -547,11 +602,13 @@ Test(function, one_line_of_several_functions_in_several_vms)
 {
 	static const struct in_vm frames[] = {
 		{"5.1", SHAPED("@m.lua", 1, 1, .defname = "f"), "f (m.lua:1)"},
-		{"JIT", SHAPED("@m.lua", 1, 2, .defname = "f", .order = 1), "f (m.lua:1)"},
-		{"5.1", SHAPED("@m.lua", 1, 3, .defname = "g", .order = 1), "g (m.lua:1#2)"},
+		{"JIT", SHAPED("@m.lua", 1, 2, .defname = "f", .order = 1, .place = 1),
+		 "f (m.lua:1)"},
+		{"5.1", SHAPED("@m.lua", 1, 3, .defname = "g", .order = 1, .place = 1),
+		 "g (m.lua:1#2)"},
 		{"JIT", SHAPED("@m.lua", 1, 4, .defname = "g"), "g (m.lua:1#2)"},
 		{"5.1", SHAPED("@m.lua", 2, 5, .defname = ""), "m.lua:2"},
-		{"JIT", SHAPED("@m.lua", 2, 6, .defname = "", .order = 1), "m.lua:2#2"},
+		{"JIT", SHAPED("@m.lua", 2, 6, .defname = "", .order = 1, .place = 1), "m.lua:2#2"},
 	};
 
 	expect_in_vms(frames, 6);

@@ -38,7 +38,9 @@ Test(prof, equal_frames_have_equal_ids)
 	b.position = NULL;
 	b.addr = 0;
 	b.shape = 0;
+	b.contents = 0;
 	b.order = 0;
+	b.place = 0;
 	b.firstline = 0;
 	b.line = 3;
 	c.callname = NULL;

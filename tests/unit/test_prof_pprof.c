@@ -56,6 +56,7 @@ static const struct prof_frame frames[] = {
 	 .position = "3.1",
 	 .shape = UINT32_MAX,
 	 .order = UINT32_MAX,
+	 .contents = UINT32_MAX,
 	 .callname = "g"},
 	{.kind = PROF_TAIL},
 	{.kind = PROF_CUT},
@@ -123,6 +124,7 @@ static void expect_frame(const struct prof_frame *a, const struct prof_frame *b)
 	expect_str(a->symbol, b->symbol);
 	expect_str(a->position, b->position);
 	cr_expect_eq(a->shape, b->shape);
+	cr_expect_eq(a->contents, b->contents);
 	cr_expect_eq(a->order, b->order);
 	cr_expect_eq(a->addr, b->addr);
 	cr_expect_eq(a->firstline, b->firstline);

@@ -64,7 +64,7 @@ struct sym_family {
 	int (*definitions)(const struct proto *p, sym_definition_fn fn, void *arg);
 	bool (*is_main)(const struct proto *p);
 	uint32_t (*shape)(const struct proto *p);
-	/* Returns a hash of a stripped function's contents, equal in each process that loads it. */
+	/* Returns a hash of a function's bytecode and constants, equal in each process that loads it. */
 	uint32_t (*contents)(const struct proto *p);
 	uint32_t (*child)(const struct proto *p, uint64_t child);
 	/* -EBADMSG: no such object at addr */

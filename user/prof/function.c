@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "function_join.h"
 #include "function_table.h"
 #include "function_vms.h"
 #include "name.h"
@@ -52,6 +53,7 @@ static void key_of(const struct prof_frame *frame, struct prof_frame *key)
 	key->firstline = frame->firstline;
 	key->shape = frame->shape;
 	key->order = frame->order;
+	key->contents = frame->contents;
 }
 
 static struct function *find_or_add(struct functions *fs, const struct prof_frame *key)
@@ -66,6 +68,7 @@ static struct function *find_or_add(struct functions *fs, const struct prof_fram
 		return NULL;
 	memcpy(&f->frame, key, sizeof(*key));
 	f->id = f->same = (uint32_t)fs->n;
+	f->place = PROF_NO_ORDER;
 	HASH_ADD(hh, fs->table, frame, sizeof(*key), f);
 	if (!f->hh.tbl) {
 		free(f);
@@ -94,71 +97,13 @@ static int group_frames(struct functions *fs)
 			return -ENOMEM;
 		if (frame->position && !is_path(frame->position))
 			f->contents = frame->position;
+		/* those before it may have been collected: the highest is right */
+		if (frame->place != PROF_NO_ORDER &&
+		    (f->place == PROF_NO_ORDER || frame->place > f->place))
+			f->place = frame->place;
 		fs->of[id] = f->id;
 	}
 	return 0;
-}
-
-static int list_bases(struct functions *fs)
-{
-	for (size_t i = 0; i < fs->n; i++) {
-		struct function *f = fs->all[i], *first;
-
-		memcpy(&f->base, &f->frame, sizeof(f->base));
-		f->base.defname = NULL;
-		/* a main function has none, and is not one whose path is not known */
-		f->base.position = f->frame.position || f->contents ? "" : NULL;
-		HASH_FIND(by_base, fs->bases, &f->base, sizeof(f->base), first);
-		if (!first) {
-			HASH_ADD(by_base, fs->bases, base, sizeof(f->base), f);
-			if (!f->by_base.tbl)
-				return -ENOMEM;
-			first = f;
-		}
-		f->first = first;
-	}
-	return 0;
-}
-
-/* True if a chunk's name is not its source's: a host gives it, to any number of generated chunks. */
-static bool is_given_name(const char *chunk)
-{
-	return chunk && *chunk == '=';
-}
-
-/*
- * A definition, that a function has no name there (""), and its path in the chunk are known only
- * while its parents are on the stack: functions that are equal in all else are one, unless there
- * are several definitions or paths. In generated chunks of one name those without a definition may be any.
- */
-static int join_unknown(struct functions *fs)
-{
-	int err = list_bases(fs);
-
-	for (size_t i = 0; i < fs->n && !err; i++) {
-		struct function *f = fs->all[i], *first = f->first;
-
-		if (f->frame.defname && *f->frame.defname && is_given_name(f->frame.chunk))
-			first->defined = true;
-		first->undefined |= !f->frame.defname && is_given_name(f->frame.chunk);
-		first->divided |= learn(&first->defname, f->frame.defname);
-		first->divided |= learn(&first->position, f->frame.position);
-	}
-	for (size_t i = 0; i < fs->n && !err; i++) {
-		struct function *f = fs->all[i], *first = f->first;
-
-		if (first->divided || (first->defined && first->undefined))
-			continue;
-		f->same = first->id;
-		first->frame.defname = first->defname;
-		first->frame.position = first->position;
-		if (f->contents)
-			first->contents = f->contents;
-	}
-	for (size_t i = 0; i < fs->n && !err; i++)
-		if (!fs->all[i]->frame.position)
-			fs->all[i]->frame.position = fs->all[i]->contents;
-	return err;
 }
 
 /* ---- their names ----------------------------------------------------------------------------- */
@@ -462,7 +407,8 @@ static uint32_t location_hash(const struct function *f)
 {
 	uint32_t h = add_hash(add_hash(2166136261U, f->frame.chunk), f->frame.defname);
 
-	return (h ^ f->frame.shape) * 16777619U ^ f->frame.order;
+	h = (h ^ f->frame.shape) * 16777619U ^ f->frame.order;
+	return f->frame.contents ? (h ^ f->frame.contents) * 16777619U : h;
 }
 
 static void put_location(const struct function *f, struct text *out, unsigned int flags)
@@ -495,11 +441,12 @@ int functions_new(const struct prof *prof, struct functions **out)
 	err = group_frames(fs);
 	if (err)
 		return err;
-	err = join_unknown(fs);
+	err = functions_join(fs);
 	if (!err)
 		err = functions_join_vms(fs);
 	if (err)
 		return err;
+	functions_place(fs);
 	note_calls(fs);
 	err = choose_names(fs);
 	if (!err)

@@ -22,6 +22,11 @@ struct function {
 	bool defined,
 		undefined; /* a definition is known of one, of one not: of a generated chunk */
 	bool divided;	   /* they are several functions */
+	uint32_t place;	   /* the highest of its frames; PROF_NO_ORDER */
+	/* of those that differ in what they lack only, one that lacks nothing; there are several such */
+	struct function *whole;
+	bool wholes;
+	bool may_be_several; /* it lacks what distinguishes these */
 	struct shared_source *source;
 	const char *last_vm; /* that ran it, of the rows seen so far */
 	uint32_t id;

@@ -22,7 +22,8 @@ struct shared_source {
 	} key;
 	struct function *first;
 	const char *defname;
-	bool orders; /* several */
+	uint32_t order; /* of those that have one */
+	bool orders;	/* several */
 	bool divided;
 };
 
@@ -137,6 +138,7 @@ static int list_sources(struct functions *fs, bool by_name, struct shared_source
 				return -ENOMEM;
 			s->key = probe.key;
 			s->first = f;
+			s->order = PROF_NO_ORDER;
 			HASH_ADD(hh, *sources, key, sizeof(s->key), s);
 			if (!s->hh.tbl) {
 				free(s);
@@ -145,7 +147,9 @@ static int list_sources(struct functions *fs, bool by_name, struct shared_source
 		}
 		f->source = s;
 		s->divided |= learn(&s->defname, f->frame.defname);
-		s->orders |= f->frame.order != s->first->frame.order;
+		if (s->order == PROF_NO_ORDER)
+			s->order = f->frame.order;
+		s->orders |= f->frame.order != PROF_NO_ORDER && f->frame.order != s->order;
 	}
 	return 0;
 }

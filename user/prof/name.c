@@ -169,8 +169,8 @@ static void put_lua_location(struct text *out, const struct prof_frame *frame, b
 	text_printf(out, ":%" PRId32, line);
 	if (frame->position && *frame->position)
 		text_printf(out, "#%s", frame->position);
-	else if (!frame->position && frame->order && !current)
-		text_printf(out, "#%" PRIu64, frame->order + UINT64_C(1));
+	else if (!frame->position && frame->place && frame->place != PROF_NO_ORDER && !current)
+		text_printf(out, "#%" PRIu64, frame->place + UINT64_C(1));
 }
 
 void name_module(struct text *out, const struct prof_frame *frame)

@@ -131,6 +131,8 @@ static int own_frame(struct reader *r, const Pprof__Location *location,
 		.line = line,
 		.shape = lua->shape,
 		.order = lua->order,
+		.place = lua->has_place ? lua->place : lua->order,
+		.contents = lua->contents,
 	};
 	int rc;
 

@@ -105,6 +105,10 @@ static void fill_lua(Pprof__LuaFunction *lua, const struct prof_frame *frame)
 	lua->shape = frame->shape;
 	lua->has_order = frame->order != 0;
 	lua->order = frame->order;
+	lua->has_place = frame->place != frame->order;
+	lua->place = frame->place;
+	lua->has_contents = frame->contents != 0;
+	lua->contents = frame->contents;
 	lua->has_firstline = true;
 	lua->firstline = frame->firstline;
 }

@@ -234,6 +234,8 @@ static int intern_frame(struct prof *prof, const struct prof_frame *from, bool a
 	to->line = from->line;
 	to->shape = from->shape;
 	to->order = from->order;
+	to->place = from->place;
+	to->contents = from->contents;
 	err = intern(prof, from->callname, PROF_MAX_NAME, add, &to->callname);
 	if (!err)
 		err = intern(prof, from->defname, PROF_MAX_NAME, add, &to->defname);

@@ -42,6 +42,8 @@ enum { PROF_MAX_NAME = 1023, PROF_MAX_CHUNK = 8191 };
  * known". They are foreign bytes: may hold control characters, ';', newlines. In a frame that
  * prof_frame() returns, equal strings are the same pointer.
  */
+#define PROF_NO_ORDER UINT32_MAX /* not known */
+
 struct prof_frame {
 	enum prof_kind kind;
 	const char *
@@ -64,7 +66,10 @@ struct prof_frame {
 	uint32_t
 		shape; /* LUA: hash of the prototype's sizes, or contents (position); 0: not known */
 	uint32_t
-		order; /* LUA: so many like it the VM made before it: of this line, in this chunk */
+		order; /* LUA: so many like it the VM made before it: of this line, in this chunk, with these
+			  contents where they are known; PROF_NO_ORDER */
+	uint32_t place;	   /* LUA: the same, whatever their contents */
+	uint32_t contents; /* LUA, of a file: hash of bytecode and constants; 0: not known */
 };
 
 /*

@@ -22,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 #define PAGE 4096
 #define PAGES 8
 #define MOST_READS 512
@@ -82,6 +80,7 @@ struct order_search {
 	const struct proto *proto;
 	struct sym_object own;
 	bool nameless, any_chunk;
+	bool by_contents; /* proto_has_contents() */
 };
 
 static bool has_no_chunk(const struct sym_family *family, const struct proto *p)
@@ -92,6 +91,11 @@ static bool has_no_chunk(const struct sym_family *family, const struct proto *p)
 bool proto_is_nameless(const struct sym_family *family, const struct proto *p)
 {
 	return has_no_chunk(family, p) || (!family->firstline(p) && !family->is_main(p));
+}
+
+bool proto_has_contents(const struct sym_family *family, const struct proto *p)
+{
+	return *family->chunkname(p, NULL) == '@' && family->complete(p);
 }
 
 static bool is_equal(const struct sym_family *family, const struct proto *a, const struct proto *b)
@@ -119,12 +123,11 @@ static bool compare(const struct order_search *s, uint64_t addr,
 	return r;
 }
 
-static bool is_like(const struct order_search *s, uint64_t addr, const struct sym_object *o)
+/* True if another prototype of the line has the same contents. */
+static bool is_twin(const struct order_search *s, uint64_t addr, const struct sym_object *o)
 {
-	if (o->firstline != s->own.firstline)
-		return false;
-	return !s->nameless || (o->lastline == s->own.lastline && o->size == s->own.size &&
-				compare(s, addr, is_equal));
+	return o->lastline == s->own.lastline && o->size == s->own.size &&
+	       compare(s, addr, is_equal);
 }
 
 /* True if an older object of the list is no function that the chunk's parser made before this one. */
@@ -166,7 +169,7 @@ static bool is_circle(struct circle *c, uint64_t addr)
 
 /* The prototypes that a search came by. Other objects between them come and go. */
 struct passed {
-	uint32_t like;
+	uint32_t line, twins; /* of the same line; of these with the same contents */
 	uint64_t hash;
 };
 
@@ -202,7 +205,10 @@ static int count(struct order_search *s, uint64_t addr, struct passed *passed)
 		passed->hash = (passed->hash ^ addr) * UINT64_C(0x9e3779b97f4a7c15);
 		if (!s->any_chunk && (o.lastline < s->own.firstline || !mine))
 			break;
-		passed->like += mine && is_like(s, addr, &o);
+		if (!mine || o.firstline != s->own.firstline)
+			continue;
+		passed->line++;
+		passed->twins += (s->nameless || s->by_contents) && is_twin(s, addr, &o);
 	}
 	return 0;
 }
@@ -226,20 +232,17 @@ static bool is_there(const struct lb_mem *mem, const struct lb_build *build, uin
  * another VM's. So two searches that find some have to come by the same prototypes, and behind them the first one still
  * has to be there.
  */
-static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, uint32_t *order)
+static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, struct passed *passed)
 {
 	struct passed before = {0}, now;
 	int i, err, err_before = -ESTALE;
 
 	for (i = 0; i < ATTEMPTS; i++) {
 		err = count(s, addr, &now);
-		if (!err && !now.like) {
-			*order = 0;
-			return 0;
-		}
-		if (err == err_before && now.like == before.like && now.hash == before.hash &&
-		    (!err || err == -E2BIG)) {
-			*order = now.like;
+		if ((!err && !now.line) ||
+		    (err == err_before && now.line == before.line && now.twins == before.twins &&
+		     now.hash == before.hash && (!err || err == -E2BIG))) {
+			*passed = now;
 			return is_there(s->pages.under, s->build, addr, fp) ? 0 : -ESTALE;
 		}
 		before = now;
@@ -248,12 +251,17 @@ static int count_twice(struct order_search *s, uint64_t addr, uint32_t fp, uint3
 	return -ESTALE;
 }
 
-static int search(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
-		  uint64_t addr, uint32_t fp, uint32_t *order)
+bool proto_order(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
+		 uint64_t addr, uint32_t fp, struct proto_order *out)
 {
 	const struct sym_family *family = sym_family(build->family);
+	struct passed passed = {0};
 	struct order_search s;
 
+	*out = (struct proto_order){0};
+	/* a main function is alone, and so is, by its library, LuaJIT's built-in bytecode */
+	if (family->firstline(p) < 0 || (family->is_main(p) && !proto_is_nameless(family, p)))
+		return true;
 	s.pages.mem = (struct lb_mem){.read = pages_read, .uncached = mem->uncached};
 	s.pages.under = mem;
 	s.build = build;
@@ -261,82 +269,10 @@ static int search(const struct lb_mem *mem, const struct lb_build *build, const 
 	s.proto = p;
 	s.nameless = proto_is_nameless(family, p);
 	s.any_chunk = has_no_chunk(family, p);
-	return count_twice(&s, addr, fp, order);
-}
-
-#define ORDERS_MAX 65536
-
-/* The functions with these contents, in all VMs. */
-struct known_order {
-	struct {
-		uint32_t contents, firstline;
-	} key;
-	uint32_t order; /* of the first one */
-	bool found;	/* that was found */
-	bool several;	/* others have another one: their contents do not distinguish them */
-	UT_hash_handle hh;
-};
-
-void proto_orders_free(struct known_order **orders)
-{
-	struct known_order *o, *next;
-
-	HASH_ITER (hh, *orders, o, next) {
-		HASH_DEL(*orders, o);
-		free(o);
-	}
-}
-
-/* Returns the entry of the functions with p's contents: is_new: it was added. NULL: no memory. */
-static struct known_order *entry_of(struct known_order **orders, const struct sym_family *family,
-				    const struct proto *p, bool *is_new)
-{
-	struct known_order *o, probe = {.key = {.contents = family->contents(p),
-						.firstline = (uint32_t)family->firstline(p)}};
-
-	HASH_FIND(hh, *orders, &probe.key, sizeof(probe.key), o);
-	*is_new = !o;
-	if (o)
-		return o;
-	if (HASH_COUNT(*orders) >= ORDERS_MAX)
-		proto_orders_free(orders);
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return NULL;
-	o->key.contents = probe.key.contents;
-	o->key.firstline = probe.key.firstline;
-	HASH_ADD(hh, *orders, key, sizeof(o->key), o);
-	if (o->hh.tbl)
-		return o;
-	free(o);
-	return NULL;
-}
-
-uint32_t proto_order(struct known_order **orders, const struct lb_mem *mem,
-		     const struct lb_build *build, const struct proto *p, uint64_t addr,
-		     uint32_t fp)
-{
-	const struct sym_family *family = sym_family(build->family);
-	struct known_order *known = NULL;
-	uint32_t order = 0;
-	bool found, is_new = false;
-
-	/* a main function is alone, and so is, by its library, LuaJIT's built-in bytecode */
-	if (family->firstline(p) < 0 || (family->is_main(p) && !proto_is_nameless(family, p)))
-		return 0;
-	found = !search(mem, build, p, addr, fp, &order);
-	if (family->complete(p))
-		known = entry_of(orders, family, p, &is_new);
-	if (!known)
-		return found ? order : 0;
-	if (is_new) {
-		known->found = found;
-		known->order = found ? order : 0;
-	}
-	if (!known->found) /* one function is one row: as the first, also where it is found now */
-		return 0;
-	known->several |= found && order != known->order;
-	if (found)
-		return order;
-	return known->several ? 0 : known->order;
+	s.by_contents = proto_has_contents(family, p);
+	if (count_twice(&s, addr, fp, &passed))
+		return false;
+	out->order = s.nameless || s.by_contents ? passed.twins : passed.line;
+	out->place = s.nameless ? passed.twins : passed.line;
+	return true;
 }

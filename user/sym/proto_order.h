@@ -19,19 +19,22 @@
 /* True if chunk and line do not identify it: it has no line, or its chunk no name. */
 bool proto_is_nameless(const struct sym_family *family, const struct proto *p);
 
-/* The orders that were found in a process, by contents; NULL: none. */
-struct known_order;
+/* True if a hash of its contents identifies it, beside chunk and line: it is of a file, and was read whole. A chunk that its
+ * host names, "=template", may have any number of texts: their sizes distinguish its functions. */
+bool proto_has_contents(const struct sym_family *family, const struct proto *p);
 
-void proto_orders_free(struct known_order **orders);
+/* How many prototypes the VM made before one, as far as a bounded part of its list shows: */
+struct proto_order {
+	uint32_t
+		order; /* like it: of the same line as the chunk was compiled or loaded; where p is nameless or has
+			 * contents, with the same contents; without a chunk's name, in any chunk */
+	uint32_t
+		place; /* of the same line, whatever their contents; of a nameless one the same as order */
+};
 
-/*
- * How many functions like p, which is at addr and has this fingerprint, the VM made before it: of the same line as the
- * chunk was compiled or loaded; where p is nameless, of the same contents; without a chunk's name, in any chunk. As
- * far as a bounded part of the list shows. When the VM is closed meanwhile it cannot be counted: then all functions with p's contents have the
- * order of the first one of them, or 0 if that was not found, or others have another one.
- */
-uint32_t proto_order(struct known_order **orders, const struct lb_mem *mem,
-		     const struct lb_build *build, const struct proto *p, uint64_t addr,
-		     uint32_t fp);
+/* Counts them for p, which is at addr and has this fingerprint. False: they cannot be counted, as the VM is closed
+ * meanwhile. */
+bool proto_order(const struct lb_mem *mem, const struct lb_build *build, const struct proto *p,
+		 uint64_t addr, uint32_t fp, struct proto_order *out);
 
 #endif

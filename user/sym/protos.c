@@ -44,6 +44,7 @@ struct known_proto {
 	bool shown;		  /* protos_get() has returned it: results may depend on it */
 	bool defined;		  /* definitions are set */
 	bool ordered;		  /* entry.order is set */
+	bool hashed;		  /* entry.contents is set */
 	bool voted;
 	bool evicted;	/* entry.proto was freed, and is read again when it is asked for */
 	bool ambiguous; /* two different prototypes had this address and fingerprint */
@@ -60,7 +61,6 @@ struct protos {
 	void *arg;
 	struct known_proto *known;
 	struct votes *votes;
-	struct known_order *orders;
 	uint32_t addr_reused; /* round in which an address was found reused; 0: none was */
 	uint32_t newest;      /* the last round with a new prototype; 0: none */
 	uint32_t samples;     /* since then */
@@ -126,7 +126,7 @@ void protos_clear(struct protos *p)
 static void evict(struct known_proto *k)
 {
 	drop_names(k);
-	k->ordered = false;
+	k->ordered = k->hashed = false;
 	k->entry.family->free(&k->entry.proto);
 	free(k->extents);
 	k->extents = NULL;
@@ -162,7 +162,6 @@ void protos_free(struct protos **protos)
 		return;
 	protos_clear(*protos);
 	votes_free(&(*protos)->votes);
-	proto_orders_free(&(*protos)->orders);
 	mem_gather_clear(&(*protos)->near);
 	free(*protos);
 	*protos = NULL;
@@ -235,7 +234,7 @@ static void replace_proto(struct protos *p, struct known_proto *k, struct proto 
 		p->changed(p->arg);
 	k->evicted = false;
 	drop_names(k);
-	k->ordered = false;
+	k->ordered = k->hashed = false;
 	k->entry.family->free(&k->entry.proto);
 	k->entry.proto = proto;
 	k->hash = k->entry.family->hash(proto);
@@ -275,11 +274,32 @@ static void learn_definitions(struct known_proto *k)
 
 static void learn_order(struct protos *p, struct known_proto *k)
 {
-	if (k->ordered || !k->entry.proto || p->ended)
+	struct proto_order order;
+
+	if (k->ordered || !k->entry.proto)
 		return;
 	k->ordered = true;
-	k->entry.order =
-		proto_order(&p->orders, p->mem, k->build, k->entry.proto, k->key.addr, k->key.fp);
+	if (p->ended ||
+	    !proto_order(p->mem, k->build, k->entry.proto, k->key.addr, k->key.fp, &order))
+		order.order = order.place = PROF_NO_ORDER;
+	k->entry.order = order.order;
+	k->entry.place = order.place;
+}
+
+static void learn_contents(struct known_proto *k)
+{
+	const struct sym_family *family = k->entry.family;
+	const struct proto *proto = k->entry.proto;
+
+	if (k->hashed || !proto)
+		return;
+	k->hashed = true;
+	k->entry.contents = 0;
+	if (!proto_has_contents(family, proto))
+		return;
+	k->entry.contents = family->contents(proto);
+	if (!k->entry.contents)
+		k->entry.contents = 1;
 }
 
 /* Reads a prototype from the bytes that BPF sent. */
@@ -556,6 +576,7 @@ const struct protos_entry *protos_get(struct protos *p, const struct lb_build *b
 	check_known(p, k, round);
 	learn_definitions(k);
 	learn_order(p, k);
+	learn_contents(k);
 	k->shown = true;
 	k->entry.ambiguous = is_ambiguous(p, k, round);
 	k->entry.waits = k->freed && round - k->freed < PROTOS_WAIT && !p->ended;

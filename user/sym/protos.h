@@ -25,7 +25,9 @@ struct protos_entry {
 	const struct sym_family *family;
 	struct proto *proto; /* NULL: it could not be read */
 	char *kept_as;	     /* protos_set_kept()'s; NULL: it was not called */
-	uint32_t order;	     /* proto_order() at the first protos_get() */
+	uint32_t place;	     /* likewise */
+	uint32_t order;	     /* proto_order() at the first protos_get(); PROF_NO_ORDER */
+	uint32_t contents;   /* of a file's function that was read whole; 0: of any other */
 	bool ambiguous;	     /* ambiguous in this round */
 	/* was freed: its samples are held back for PROTOS_WAIT rounds. They count if the process ends
 	 * meanwhile, and are lost else */

@@ -289,7 +289,7 @@ static void put_position(const struct frame_ctx *c, uint32_t i, const struct pro
 	out->position = position;
 	if (chunk && put_path(c, i, k->proto, position))
 		return;
-	if (out->order)
+	if (out->order && out->order != PROF_NO_ORDER)
 		snprintf(position, POSITION_SIZE, "~%08" PRIx32 ".%" PRIu32, out->shape,
 			 out->order + 1);
 	else
@@ -319,6 +319,8 @@ static int describe_lua(const struct frame_ctx *c, uint32_t i, char position[POS
 		out->defname = kept_name_of(c, i, k);
 	out->shape = k->family->shape(k->proto);
 	out->order = k->order;
+	out->place = k->place;
+	out->contents = k->contents;
 	if (proto_is_nameless(k->family, k->proto))
 		put_position(c, i, k, position, out);
 	return 0;

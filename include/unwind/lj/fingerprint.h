@@ -6,7 +6,7 @@
  *
  *   head       sizes, lines, where each table lies, the address of the chunk's name
  *   name       which string that is, as its address may be another's by now
- *   constants  the addresses of the first ones; and which string the first one is
+ *   constants  the addresses of the first ones; which string the first one is; the first numbers
  *   debug information, its first bytes: the names of upvalues and locals
  *
  * Nothing that the VM changes while a prototype lives counts: bytecode is patched, the collector
@@ -19,7 +19,8 @@
 #include <unwind/fingerprint.h>
 
 enum {
-	LJ_FP_KGCS = 4, /* constants that count */
+	LJ_FP_KGCS = 4, /* objects that count */
+	LJ_FP_KNS = 2,	/* numbers */
 	LJ_FP_KGC = 32, /* bytes below GCproto.k that they take */
 	LJ_FP_KGC_FIRST = 24,
 	LJ32_FP_KGC = 16,
@@ -33,15 +34,17 @@ enum {
 	LJ_FP_FACTOR_STR = LJ_FP_FACTOR_KGC + LJ_FP_KGCS,
 	LJ_FP_FACTOR_DEBUG = LJ_FP_FACTOR_STR + 1,
 	LJ_FP_FACTOR_NAME = LJ_FP_FACTOR_DEBUG + LJ_FP_DEBUG / 8,
+	LJ_FP_FACTOR_KN,
 };
-_Static_assert(LJ_FP_FACTOR_NAME < LB_FP_FACTORS, "factors");
+_Static_assert(LJ_FP_FACTOR_KN + LJ_FP_KNS <= LB_FP_FACTORS, "factors");
 
 /* Parts that are to be read, too. */
 struct lj_fp_parts {
-	__u64 name;   /* address of the chunk's name */
-	__u64 kgc;    /* address of LJ_FP_KGC bytes, the references to the first constants */
+	__u64 name; /* address of the chunk's name */
+	__u64 kgc; /* address of LJ_FP_KGC bytes, the references to the first objects; then numbers */
 	__u64 debug;  /* address of debug information, aligned to 8 */
-	__u32 nkgc;   /* constants that there are */
+	__u32 nkgc;   /* objects that there are */
+	__u32 nkn;    /* numbers, at most LJ_FP_KNS */
 	__u32 ndebug; /* bytes of debug information, at most LJ_FP_DEBUG */
 };
 
@@ -67,6 +70,7 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	p->name = lj_ref_at(lj, head, LJ_OFF(lj, PROTO_CHUNKNAME));
 	p->kgc = k - LJ_OFF(lj, FP_KGC);
 	p->nkgc = (__u32)sizekgc;
+	p->nkn = sizekgc >> 32 < LJ_FP_KNS ? (__u32)(sizekgc >> 32) : LJ_FP_KNS;
 	p->debug = (uvinfo ? uvinfo : varinfo) & ~7ULL; /* the end of the line table is as good */
 	p->ndebug = 0;
 	if (p->debug > proto && p->debug < end)
@@ -81,7 +85,19 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 	return lb_fp_word(hash, 7, varinfo - proto);
 }
 
-/* refs: LJ_FP_KGC bytes; constants count down from their end. */
+/* numbers: n words, at most LJ_FP_KNS. */
+static __always_inline __u64 lj_fp_kn(__u64 hash, const void *numbers, __u32 n)
+{
+	__u32 i;
+
+	LB_UNROLLED
+	for (i = 0; i < LJ_FP_KNS; i++)
+		if (i < n)
+			hash = lb_fp_word(hash, LJ_FP_FACTOR_KN + i, lb_word(numbers, 8 * i));
+	return hash;
+}
+
+/* refs: LJ_FP_KGC bytes; objects count down from their end. */
 static __always_inline __u64 lj_fp_kgc(const struct lj_layout *lj, __u64 hash, const void *refs,
 				       __u32 nkgc)
 {
@@ -115,6 +131,7 @@ struct lj_trace_words {
 	__u64 nk;    /* and nsnapmap */
 	__u64 start; /* startins, szmcode */
 	__u64 mcode;
+	__u64 startpc;
 };
 
 /* head: the first LJ_TRACE_READ bytes of a trace. */
@@ -127,12 +144,13 @@ static __always_inline struct lj_trace_words lj_trace_words(const struct lj_layo
 		.nk = lb_word(head, LJ_OFF(lj, TRACE_NK)),
 		.start = lb_word(head, LJ_OFF(lj, TRACE_STARTINS)),
 		.mcode = lb_word(head, LJ_OFF(lj, TRACE_MCODE)),
+		.startpc = lj_ref_at(lj, head, LJ_OFF(lj, TRACE_STARTPC)),
 	};
 }
 
 /*
  * Fingerprint of a trace. Numbers of traces that were flushed are given again. Where its parts and
- * its machine code lie, and how large they are, distinguishes it.
+ * its machine code lie, how large they are, and the bytecode at which it begins distinguish it.
  */
 static __always_inline __u32 lj_fp_trace(const struct lj_trace_words *t)
 {
@@ -142,6 +160,7 @@ static __always_inline __u32 lj_fp_trace(const struct lj_trace_words *t)
 	hash = lb_fp_word(hash, 2, t->kind >> 32);
 	hash = lb_fp_word(hash, 3, t->mcode);
 	hash = lb_fp_word(hash, 4, t->start);
+	hash = lb_fp_word(hash, 5, t->startpc);
 	return lb_fp_end(hash);
 }
 

@@ -23,15 +23,19 @@ static __always_inline __u64 lj_name_fp(const struct lb_mem *mem, struct lj_walk
 
 /* Returns a fingerprint with the first constants added. */
 static __always_inline __u64 lj_fp_constants(const struct lb_mem *mem, struct lj_walk *w,
-					     __u64 hash, __u64 kgc, __u32 nkgc)
+					     __u64 hash, const struct lj_fp_parts *parts)
 {
+	__u32 nkgc = parts->nkgc, nkn = parts->nkn;
 	const __u8 *bytes;
 	__u64 str;
 
-	if (!nkgc || kgc & 7)
+	if (!(nkgc | nkn) || parts->kgc & 7)
 		return hash;
-	bytes = lj_maybe(mem, w, kgc, LJ_AT(w, FP_KGC));
+	bytes = lj_maybe(mem, w, parts->kgc, (LJ_AT(w, FP_KGC) + 8 * nkn) & 63);
 	if (!bytes)
+		return hash;
+	hash = lj_fp_kn(hash, bytes + LJ_AT(w, FP_KGC), nkn);
+	if (!nkgc)
 		return hash;
 	hash = lj_fp_kgc(&w->lj, hash, bytes, nkgc);
 	str = lj_ref(w, bytes, LJ_AT(w, FP_KGC_FIRST));
@@ -56,7 +60,7 @@ static __always_inline __u32 lj_proto_fp(const struct lb_mem *mem, struct lj_wal
 		if (bytes)
 			hash = lj_fp_debug(hash, bytes, parts->ndebug);
 	}
-	return lb_fp_end(lj_fp_constants(mem, w, hash, parts->kgc, parts->nkgc));
+	return lb_fp_end(lj_fp_constants(mem, w, hash, parts));
 }
 
 /*

@@ -245,6 +245,8 @@ static uint32_t fingerprint(const struct lb_mem *mem, const struct lj_layout *lj
 		h = lb_fp_word(h, LJ_FP_FACTOR_NAME, lj_fp_str(lj, bytes));
 	if (parts.ndebug && !mem_read(mem, bytes, parts.ndebug, parts.debug))
 		h = lj_fp_debug(h, bytes, parts.ndebug);
+	if (parts.nkn && !mem_read(mem, bytes, 8 * parts.nkn, parts.kgc + LJ_OFF(lj, FP_KGC)))
+		h = lj_fp_kn(h, bytes, parts.nkn);
 	if (!parts.nkgc || mem_read(mem, bytes, LJ_OFF(lj, FP_KGC), parts.kgc))
 		return lb_fp_end(h);
 	h = lj_fp_kgc(lj, h, bytes, parts.nkgc);
