@@ -187,8 +187,25 @@ def test_a_saved_trace_gives_the_same(tmp_path, name):
     _, raw, r = live_and_saved(tmp_path, name, PROGRAM)
     assert re.search(r"\b465  fib  ", r.out)
     for line in raw.read_text().splitlines():
-        assert re.fullmatch(r"[>T] \S+ \d+ \d+|R \d+|[<YPE]|\d+ \d+(\.\d+)?|#(function|source|code|state) \S+", line), line
+        assert re.fullmatch(r"[>T] \S+ \d+ \d+|R \d+|[<YPE]|\d+ \d+(\.\d+)?|#(function|source|code|state) \S+|#end", line), line
         assert line[0] != "#" or not re.search(r"\d \d", line)  # luatrace would take it for a line and its time
+
+
+def test_a_saved_trace_that_was_cut(tmp_path):
+    """At the end of a line or inside one: its figures are not those of the run, and --fail-under would take them for that."""
+    raw, cut = tmp_path / "raw", tmp_path / "cut"
+    assert trace("-o", tmp_path / "t", "--raw", raw, "--", "lua5.4", PROGRAM).code == 0
+    data = raw.read_bytes()
+    for end in len(data) - 1, len(data) - 5, data.rindex(b"\n", 0, len(data) // 3) + 1, len(data) // 2:
+        cut.write_bytes(data[:end])
+        r = trace("--from", cut, "--fail-under", "1")
+        assert r.code == (0 if end == len(data) - 1 else 1) and ("it was cut" in r.err) == bool(r.code) and "lines" in r.out, (end, r)
+
+
+def test_what_is_no_saved_trace(tmp_path):
+    for path, why in ("/dev/zero", "not a trace"), (tmp_path, "Is a directory"), ("/dev/null", "not a trace"):
+        r = trace("--from", path)
+        assert r.code == 1 and why in r.err and not r.out, (path, r)
 
 
 def test_a_saved_trace_of_odd_chunk_names(tmp_path):

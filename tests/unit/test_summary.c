@@ -114,6 +114,22 @@ Test(summary, json)
 	cJSON_Delete(json);
 }
 
+/* The kernel measures BPF for CAP_SYS_ADMIN only: no figure is no zero. */
+Test(summary, json_without_cost)
+{
+	struct prof *prof __cleanup(prof_free) = profile(180, 15, 3, 2);
+	struct session_stats unmeasured = stats;
+	struct summary s;
+	cJSON *json;
+
+	unmeasured.bpf_ns = unmeasured.bpf_runs = 0;
+	summary_make(&unmeasured, prof, &s);
+	json = json_of(&s);
+	cr_expect(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(json, "bpf_ns_per_sample")));
+	cr_expect(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(json, "bpf_runs")));
+	cJSON_Delete(json);
+}
+
 /* Nothing sampled: no division by zero, numbers all the same. */
 Test(summary, json_of_nothing)
 {

@@ -38,6 +38,7 @@ struct trace_run {
 	struct recorder *recorder; /* NULL: of a saved trace */
 	struct program *saved;
 	int status; /* of the command */
+	bool is_cut; /* the saved trace */
 };
 
 static void trace_run_free(struct trace_run *t)
@@ -295,7 +296,9 @@ static int load(struct trace_run *t, struct error *err)
 	if (stream(t, CHROME))
 		chrome_end(stream(t, CHROME));
 	if (ret)
-		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+		return error_set(err, ret, "%s: %s", path,
+				 ret == -EBADMSG ? "not a trace of luatrace: it has a longer line"
+						 : strerror(-ret));
 	if (counts.bad == counts.records)
 		return error_set(err, -ENODATA, "%s: not a trace of luatrace", path);
 	if (counts.bad)
@@ -303,6 +306,9 @@ static int load(struct trace_run *t, struct error *err)
 			"luabpf: %s: %" PRIu64 " of %" PRIu64 " lines are no record, or do "
 			"not fit\n",
 			path, counts.bad, counts.records);
+	t->is_cut = counts.is_ours && !counts.ended;
+	if (t->is_cut)
+		fprintf(stderr, "luabpf: %s: its end is missing: it was cut\n", path);
 	if (t->saved->lost_hits)
 		fprintf(stderr, "luabpf: %s: %" PRIu64 " hits of lines not kept\n", path,
 			t->saved->lost_hits);
@@ -390,6 +396,8 @@ static int verdict(const struct trace_run *t, const struct coverage *coverage)
 {
 	int64_t ppm = coverage->lines ? coverage->hit * 1000000 / coverage->lines : 0;
 
+	if (t->is_cut)
+		return EXIT_FAILED;
 	if (ppm < t->opts->trace.fail_under_ppm) {
 		fprintf(stderr,
 			"luabpf: %.4f %% of the lines that can run did, less than --fail-under "

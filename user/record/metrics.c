@@ -73,9 +73,12 @@ static void put_samples(struct text *out, const struct summary *run)
 		  "Resolved samples in compiled code whose line is that of a guard.");
 	put_seconds(out, "sampled_cpu_seconds_total", "counter", st->cpu_ns,
 		    "CPU time of the sampled processes.");
-	put_seconds(out, "bpf_seconds_total", "counter", st->bpf_ns,
-		    "Run time of the BPF program.");
-	put_count(out, "bpf_runs_total", "counter", st->bpf_runs, "Runs of the BPF program.");
+	if (summary_knows_cost(run)) {
+		put_seconds(out, "bpf_seconds_total", "counter", st->bpf_ns,
+			    "Run time of the BPF program.");
+		put_count(out, "bpf_runs_total", "counter", st->bpf_runs,
+			  "Runs of the BPF program.");
+	}
 	put_count(out, "ring_records_total", "counter", st->records,
 		  "Records that were read from the ring buffer.");
 }

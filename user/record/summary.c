@@ -72,6 +72,11 @@ static double requested_hz(const struct summary *s)
 	return s->stats.period_ns ? 1e9 / (double)s->stats.period_ns : 0;
 }
 
+bool summary_knows_cost(const struct summary *s)
+{
+	return s->stats.bpf_runs || !(s->resolved + s->outside + s->lost);
+}
+
 /* Events that take no sample (bpf/maps.bpf.h, events_per_sample) are part of its cost. */
 static double bpf_ns_per_sample(const struct summary *s)
 {
@@ -271,7 +276,11 @@ void summary_print_ends(const struct summary *s, FILE *to)
 		if (s->stats.status_counts[i])
 			fprintf(to, " %" PRIu64 " %s,", s->stats.status_counts[i], keys[i]);
 	}
-	fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs, plural(s->stats.bpf_runs));
+	if (summary_knows_cost(s))
+		fprintf(to, " %" PRIu64 " run%s of BPF", s->stats.bpf_runs,
+			plural(s->stats.bpf_runs));
+	else
+		fputs(" runs of BPF were not counted (they need CAP_SYS_ADMIN)", to);
 	if (s->stats.first_sample_ns)
 		fprintf(to, "; first sample after %.1f ms", (double)s->stats.first_sample_ns / 1e6);
 	fprintf(to, "; ended by %s\n", end_names[s->stats.end]);
@@ -340,8 +349,13 @@ int summary_json(const struct summary *s, FILE *to)
 	cJSON_AddNumberToObject(root, "achieved_hz", achieved_hz(s));
 	add_times(s, root);
 	cJSON_AddNumberToObject(root, "first_sample_seconds", (double)st->first_sample_ns / 1e9);
-	cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
-	cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
+	if (summary_knows_cost(s)) {
+		cJSON_AddNumberToObject(root, "bpf_ns_per_sample", bpf_ns_per_sample(s));
+		cJSON_AddNumberToObject(root, "bpf_runs", (double)st->bpf_runs);
+	} else {
+		cJSON_AddNullToObject(root, "bpf_ns_per_sample");
+		cJSON_AddNullToObject(root, "bpf_runs");
+	}
 	cJSON_AddNumberToObject(root, "ring_records", (double)st->records);
 	cJSON_AddStringToObject(root, "ended_by", end_names[st->end]);
 	add_sizes(s->sizes, cJSON_AddObjectToObject(root, "sizes"));

@@ -29,6 +29,9 @@ void summary_make(const struct session_stats *stats, const struct prof *prof, st
 /* Returns the lost share of the samples in Lua, in millionths; 0 if there were none. */
 uint64_t summary_lost_ppm(const struct summary *s);
 
+/* True if the kernel counted BPF's run time: it does so for CAP_SYS_ADMIN only. */
+bool summary_knows_cost(const struct summary *s);
+
 /* Human text, a few lines. written: the files that were written, or NULL. */
 void summary_print(const struct summary *s, const char *written, FILE *to);
 

@@ -13,7 +13,7 @@
 #include "raw_read.h"
 #include "costacks.h"
 
-#define LINE_BYTES (1u << 18) /* of the file; longer ones are no record */
+#define LINE_BYTES (1u << 18) /* of the file, at most */
 #define FRAMES_MAX (4u << 20)
 #define LINES_MAX (1u << 20) /* that can run, of a function */
 
@@ -528,6 +528,10 @@ static int read_record(struct raw_reader *r, char *text)
 	int64_t id;
 	char *at = text + 2;
 
+	r->counts->ended = !strcmp(text, "#end");
+	r->counts->is_ours |= *text == '#';
+	if (r->counts->ended)
+		return 0;
 	if (!strncmp(text, "#function ", 10))
 		return read_function(r, text + 10);
 	if (!strncmp(text, "#source ", 8))
@@ -594,26 +598,33 @@ static int end_states(struct raw_reader *r)
 	return ret < 0 ? ret : 0;
 }
 
+/* As fgets(). *is_long: the line goes on behind it, whatever bytes it has. */
+static bool read_text(FILE *from, char buf[LINE_BYTES], bool *is_long)
+{
+	buf[LINE_BYTES - 1] = '\n'; /* '\0' when all is filled */
+	if (!fgets(buf, LINE_BYTES, from))
+		return false;
+	*is_long = !buf[LINE_BYTES - 1] && buf[LINE_BYTES - 2] != '\n';
+	return true;
+}
+
 static int read_records(struct raw_reader *r, FILE *from)
 {
 	__free char *buf = malloc(LINE_BYTES);
-	bool is_rest = false; /* of a line that is too long */
 	int ret = buf ? enter_state(r, 1) : -ENOMEM;
+	bool is_long;
 
-	while (ret >= 0 && fgets(buf, LINE_BYTES, from)) {
+	while (ret >= 0 && read_text(from, buf, &is_long)) {
 		size_t len = strlen(buf);
-		bool whole = len && buf[len - 1] == '\n';
-		bool is_long = !whole && len == LINE_BYTES - 1;
 
-		if (whole)
+		if (len && buf[len - 1] == '\n')
 			buf[len - 1] = '\0';
-		ret = is_rest || is_long ? BAD : read_record(r, buf);
-		is_rest = is_long;
+		ret = is_long ? -EBADMSG : read_record(r, buf);
 		r->counts->records++;
 		r->counts->bad += ret == BAD;
 	}
 	if (ret >= 0 && ferror(from))
-		return -EIO;
+		return -errno;
 	return ret < 0 ? ret : end_states(r);
 }
 

@@ -10,6 +10,8 @@
 struct raw_counts {
 	uint64_t records;
 	uint64_t bad; /* lines that are no record, or do not fit the stack */
+	bool is_ours; /* luabpf wrote it */
+	bool ended;   /* its last line is the one that luabpf writes last */
 };
 
 /* Lua states of a file beyond this: their records are bad. */
@@ -19,8 +21,8 @@ struct raw_counts {
 typedef int (*raw_sink_fn)(void *ctx, struct trace_sink *out);
 
 /*
- * Functions go into `program`, whose ids the actions have. 0, an error of a sink, -ENOMEM, or -EIO:
- * the stream cannot be read.
+ * Functions go into `program`, whose ids the actions have. 0, an error of a sink, -ENOMEM, -EBADMSG:
+ * a line is longer than any record, or the error of a read.
  */
 int raw_read(FILE *from, struct program *program, raw_sink_fn sink_of, void *ctx,
 	     struct raw_counts *counts);

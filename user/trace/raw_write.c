@@ -535,5 +535,6 @@ int raw_file_finish(struct raw_file *file)
 		if (known < 0)
 			return known;
 	}
+	fputs("#end\n", file->to);
 	return 0;
 }

@@ -17,6 +17,7 @@
  *     #forked                                     the next call is another process's, which forked
  *     #source FILE,PATH,SIZE,MTIME_NS             the file
  *     #state N                                    the next records are of Lua state N, at first of 1
+ *     #end                                        the last line: a file without it was cut
  *
  * In FILE, PATH and NAME each byte but ASCII letters, digits and ./_-:[] is %XX. FILE is the chunk
  * name without its "@"; any other one begins with "=" or, a program's text, with "[".
@@ -38,7 +39,7 @@ void raw_file_free(struct raw_file **file);
 
 #define __raw_file __cleanup(raw_file_free)
 
-/* Writes the functions that were not called, and names that came late. */
+/* Writes the functions that were not called, names that came late, and the end. */
 int raw_file_finish(struct raw_file *file);
 
 /* A writer of one Lua state's actions. Function ids are those of the program. */
