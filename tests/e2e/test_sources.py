@@ -406,3 +406,37 @@ def test_children_that_have_ended_hold_nothing(public):
     assert held.count("/") <= kinds, held
     assert held.count(str(public)) <= kinds_in_public, held
     assert held.count(str(public / "other")) <= kinds_in_other, held
+
+
+CHANGED = "[The file was changed after the program had started: its lines may be others]"
+
+
+def test_a_source_that_was_changed(tmp_path):
+    """While its process runs, and before a saved profile is reported. One that lacks lines with samples says so."""
+    script, saved = tmp_path / "x.lua", tmp_path / "p.pb.gz"
+    text = "local x = 0\nlocal y\nlocal z\nwhile true do\n  for i = 1, 1e5 do x = x + i % 7 end\nend\n"
+    script.write_text(text)
+    os.utime(script, (1e9, 1e9))
+    with vms.Target(["lua5.4", script]).spend(0.02) as t:
+        def annotated(*args):
+            return vms.luabpf("-p", t.pid, "-F", "4000", "-d", "0.3", "-jp=A", *args, stats=False).out
+        whole = annotated("-o", saved)
+        assert CHANGED not in whole and re.search(r"\d% \|   for i = 1", whole), whole
+        script.write_text("-- new\n" + text)
+        for out in annotated(), vms.luabpf("report", saved, "-jp=A", "--source-user", "root", stats=False).out:
+            assert CHANGED in out and re.search(r"\d% \| while true", out), out
+        script.write_text("-- new\n")
+        assert f"{CHANGED}\n      | -- new\n[1 line with samples is behind the file's end]" in annotated()
+
+
+@pytest.mark.parametrize("vm", ["lua5.1", "lua5.4", "luajit-joff"])
+def test_lines_of_a_source_are_lua_s(tmp_path, vm):
+    """A lone carriage return ends a line, and so does one behind a newline."""
+    script, vm = tmp_path / "x.lua", vms.VMS[vm]
+    script.write_text("-- one\r-- two\r\n-- three\n\r-- four\nlocal x = 0 local stop = os.clock() + 0.2\rwhile os.clock() < stop do\n"
+                      "  for i = 1, 1e4 do x = x + i % 7 end\r\rend\n", newline="")
+    out = vms.luabpf("-F", 1000, "-jp=A", "--", *vm.argv, script, env=vm.env, stats=False).out
+    lines = re.findall(r"(?m)^ *(\d*)%? \| (.*?)\r?$", out)
+    assert [text for _, text in lines] == ["-- one", "-- two", "-- three", "-- four", "local x = 0 local stop = os.clock() + 0.2",
+                                           "while os.clock() < stop do", "  for i = 1, 1e4 do x = x + i % 7 end", "", "end"], out
+    assert int(lines[6][0]) > 50, out

@@ -141,6 +141,8 @@ static const struct {
 	/* a source file and the child that reads it: source.c */
 	{SCMP_SYS(getcwd), SOURCES},
 	{SCMP_SYS(memfd_create), SOURCES},
+	{SCMP_SYS(ftruncate), SOURCES},
+	{SCMP_SYS(utimensat), SOURCES},
 	{SCMP_SYS(openat2), SOURCES},
 	{SCMP_SYS(fchdir), SOURCES},
 	{SCMP_SYS(chdir), SOURCES},

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/caps.h"
+#include "base/clock.h"
 #include "base/signals.h"
 #include "base/text.h"
 #include "base/uses.h"
@@ -283,12 +284,27 @@ static int wait_lua(const struct options *opts, struct session *session, struct 
 	return *unsampled ? error_remedy(err, r, "%s", unsampled) : r;
 }
 
+/* When the first of the targets started, or this recording: a source that was changed later may not be what they run. */
+static uint64_t targets_start(const struct options *opts)
+{
+	uint64_t first = clock_ns(CLOCK_REALTIME), start;
+
+	for (size_t i = 0; i < opts->npids; i++) {
+		start = process_start_time(opts->pids[i]);
+		if (start && start < first)
+			first = start;
+	}
+	return first;
+}
+
 static int sample(const struct options *opts, struct session *session, struct outputs *out,
 		  int hangup, int *code, struct error *err)
 {
 	struct interval_outputs iv = {
 		.opts = opts,
-		.source = {.open = session_open_source, .ctx = session},
+		.source = {.open = session_open_source,
+			   .ctx = session,
+			   .since_ns = targets_start(opts)},
 	};
 	int ret, stop;
 

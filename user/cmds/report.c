@@ -93,6 +93,8 @@ static int run(const struct options *opts, struct error *err)
 	if (!ret)
 		ret = restrict_sources(&sources, prof_meta_of(prof), err);
 	source.ctx = sources.files;
+	if (!ret)
+		source.since_ns = prof_meta_of(prof)->time_ns;
 	return ret ? ret : outputs_write(opts, &out, prof, &source, err);
 }
 

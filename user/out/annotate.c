@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Prints the files in the order of their names. The first that is no file or cannot be opened ends
- * the report, as in jit/p.lua. Lines end at a newline; any line that begins with ESC means
- * bytecode.
+ * the report, as in jit/p.lua. Any line that begins with ESC means bytecode.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "annotate.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/source_line.h"
 #include "base/text.h"
 #include "prof/name.h"
 
@@ -158,11 +159,9 @@ static int by_name(const struct source_file *a, const struct source_file *b)
 	return a_other != b_other ? a_other - b_other : strcmp(a->name, b->name);
 }
 
-/* Prints a line. text: without its newline. */
-static void put_line(struct annotator *a, const struct mark *m, const char *text, size_t len)
+static void put_line(struct annotator *a, const struct mark *m, const char *text, size_t len,
+		     bool crlf)
 {
-	bool cr = len && text[len - 1] == '\r';
-
 	text_clear(&a->line);
 	if (a->options->raw == JITP_COUNTS && m)
 		text_printf(&a->line, "%*" PRIu64 " | ", a->width, m->value);
@@ -172,10 +171,8 @@ static void put_line(struct annotator *a, const struct mark *m, const char *text
 		text_printf(&a->line, " %3" PRIu64 "%% | ", m->value);
 	else
 		text_puts(&a->line, "      | ");
-	text_put_clean(&a->line, text, len - cr);
-	if (cr)
-		text_putc(&a->line, '\r');
-	text_putc(&a->line, '\n');
+	text_put_clean(&a->line, text, len);
+	text_puts(&a->line, crlf ? "\r\n" : "\n");
 	if (a->line.data)
 		fwrite(a->line.data, 1, a->line.len, a->out);
 }
@@ -203,31 +200,57 @@ static bool in_excerpt(struct annotator *a, const struct source_file *f, const s
 	return *until >= 0;
 }
 
+static bool has_changed(const struct source *source, FILE *in)
+{
+	int fd = fileno(in); /* -1: a test's text */
+	struct stat st;
+
+	return source->since_ns && fd >= 0 && !fstat(fd, &st) &&
+	       (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec >
+		       source->since_ns;
+}
+
+/* Says how many lines with samples a file of n lines does not have. */
+static void put_behind(const struct annotator *a, const struct source_file *f, long n)
+{
+	unsigned int behind = 0;
+
+	for (const struct mark *m = f->marks; m; m = m->hh.next)
+		behind += m->line > (double)n;
+	if (behind)
+		fprintf(a->out, "[%u line%s with samples %s behind the file's end]\n", behind,
+			behind == 1 ? "" : "s", behind == 1 ? "is" : "are");
+}
+
 static void put_file(struct annotator *a, const struct source_file *f, FILE *in)
 {
 	__free char *buf = NULL;
 	size_t cap = 0;
 	ssize_t len;
-	long until = -1;
+	long until = -1, at = 1;
+	bool crlf;
 
+	if (has_changed(a->source, in))
+		fputs("[The file was changed after the program had started: its lines may be "
+		      "others]\n",
+		      a->out);
 	for (long n = 1; a->context && n <= a->context && until < 0; n++) {
 		if (mark_at(f, n)) {
 			until = 1;
 			fputs("@@ 1 @@\n", a->out);
 		}
 	}
-	for (long n = 1; (len = getline(&buf, &cap, in)) >= 0; n++) {
-		const struct mark *m = mark_at(f, n);
+	for (; (len = source_line(in, &buf, &cap, &crlf)) >= 0; at++) {
+		const struct mark *m = mark_at(f, at);
 
-		if (len && buf[len - 1] == '\n')
-			len--;
 		if (len && buf[0] == ESC) {
 			fputs("[Cannot annotate bytecode file]\n", a->out);
 			return;
 		}
-		if (!a->context || in_excerpt(a, f, m, n, &until))
-			put_line(a, m, buf, len);
+		if (!a->context || in_excerpt(a, f, m, at, &until))
+			put_line(a, m, buf, len, crlf);
 	}
+	put_behind(a, f, at - 1);
 }
 
 /* Prints the file's name, filtered, between `before` and `after`. */

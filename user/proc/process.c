@@ -15,6 +15,7 @@
 
 #include "base/caps.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/pager.h"
 #include "process.h"
 
@@ -190,6 +191,14 @@ uint64_t process_start(pid_t pid)
 	struct image_fields f;
 
 	return read_image(pid, &f) ? f.start + 1 : 0; /* the first process started at 0 */
+}
+
+uint64_t process_start_time(pid_t pid)
+{
+	uint64_t ticks = process_start(pid), hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t boot = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+
+	return ticks ? boot + ticks * 1000000000 / hz : 0;
 }
 
 uint64_t process_start_stack(pid_t pid)

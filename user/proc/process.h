@@ -35,6 +35,9 @@ uint64_t process_image(pid_t pid);
 /* Distinguishes a process from others that had its pid before. 0: it has ended. */
 uint64_t process_start(pid_t pid);
 
+/* Returns the same in ns since the epoch, a clock tick later at most; 0: there is no such process. */
+uint64_t process_start_time(pid_t pid);
+
 /* Returns where its stack began: differs after an exec, and equals mm->start_stack. 0: it has none. */
 uint64_t process_start_stack(pid_t pid);
 

@@ -306,22 +306,29 @@ static int check_file(int fd, bool all)
 	return st.st_size > MAX_SOURCE ? -EFBIG : 0;
 }
 
+/* Copies the file, and its time of change behind it. */
 static int copy_file(int from, int to)
 {
+	struct stat st;
 	char buf[16384];
 	long total = 0;
 
 	for (;;) {
 		ssize_t n = read(from, buf, sizeof(buf));
 
-		if (n <= 0)
-			return n ? -errno : 0;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
 		total += n;
 		if (total > MAX_SOURCE)
 			return -EFBIG;
 		if (write(to, buf, n) != n)
 			return -EIO;
 	}
+	if (fstat(from, &st))
+		return -errno;
+	return write(to, &st.st_mtim, sizeof(st.st_mtim)) == sizeof(st.st_mtim) ? 0 : -EIO;
 }
 
 static int open_as(const struct target_source *s, const struct creds *creds, bool rooted, int fds,
@@ -430,6 +437,21 @@ static int wait_for(pid_t child)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
+/* Gives the copy the time that is behind it, as its user cannot. */
+static int take_time(int fd)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
+	off_t size = lseek(fd, 0, SEEK_END) - (off_t)sizeof(times[1]);
+
+	if (size < 0)
+		return -EIO;
+	if (pread(fd, &times[1], sizeof(times[1]), size) != sizeof(times[1]))
+		return -EIO;
+	if (ftruncate(fd, size) || futimens(fd, times) || lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return 0;
+}
+
 int target_source_open(void *ctx, const char *path, FILE **out)
 {
 	struct target_source *s = ctx;
@@ -449,10 +471,10 @@ int target_source_open(void *ctx, const char *path, FILE **out)
 		_exit(-copy(s, path, fd));
 	}
 	err = wait_for(child);
+	if (!err)
+		err = take_time(fd);
 	if (err)
 		return err;
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return -errno;
 	file = fdopen(fd, "r");
 	if (!file)
 		return -errno;

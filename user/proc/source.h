@@ -63,7 +63,8 @@ int target_source_of_caller(struct target_source **out);
 int target_source_of_all(struct target_source **out);
 
 /*
- * Reads a regular file of at most 16 MiB into memory and gives it as a stream. `ctx` is a struct
+ * Reads a regular file of at most 16 MiB into memory and gives it as a stream, with the file's time of
+ * change. `ctx` is a struct
  * target_source (the signature is that of out/source.h). A child process opens and reads: 0, the
  * -errno that it met, -EPERM when the target's credentials cannot be taken on, -ETIMEDOUT when the
  * file system does not answer in two seconds.

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/source_line.h"
 #include "base/text.h"
 #include "report.h"
 
@@ -85,7 +86,7 @@ static int put_file(const struct coverage_file *file, FILE *in, FILE *to)
 	ssize_t len;
 
 	fprintf(to, "%12s %12s %14s |\n", "hits", "self ms", "total ms");
-	for (uint32_t n = 1; (len = getline(&buf, &cap, in)) >= 0; n++) {
+	for (uint32_t n = 1; (len = source_line(in, &buf, &cap, NULL)) >= 0; n++) {
 		const struct coverage_line *l = NULL;
 
 		if (n == 1 && buf[0] == ESC) {
@@ -94,8 +95,6 @@ static int put_file(const struct coverage_file *file, FILE *in, FILE *to)
 		}
 		if (at < file->nlines && file->lines[at].line == n)
 			l = &file->lines[at++];
-		len -= len && buf[len - 1] == '\n';
-		len -= len && buf[len - 1] == '\r';
 		text_clear(&text);
 		put_line(file, l, buf, len, &text);
 		fputs(text_str(&text), to);

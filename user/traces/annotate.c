@@ -56,13 +56,20 @@ static int add_line(struct source_lines *s, size_t start)
 	return 0;
 }
 
+/* As source_line(). */
 static int split(struct source_lines *s)
 {
 	int r = s->len ? add_line(s, 0) : 0;
 
-	for (size_t i = 0; i + 1 < s->len && !r; i++)
-		if (s->text[i] == '\n')
+	for (size_t i = 0; i + 1 < s->len && !r; i++) {
+		char c = s->text[i], next = s->text[i + 1];
+
+		if (c != '\n' && c != '\r')
+			continue;
+		i += next != c && (next == '\n' || next == '\r');
+		if (i + 1 < s->len)
 			r = add_line(s, i + 1);
+	}
 	return r;
 }
 
