@@ -384,6 +384,8 @@ install: all ## install into DESTDIR/PREFIX
 		install -Dm644 lua/luabpf/zone.lua $(DESTDIR)$(PREFIX)/share/lua/$$v/luabpf/zone.lua || exit; \
 	done
 	install -Dm644 -t $(DESTDIR)$(DOCDIR) LICENSE README.md CHANGELOG.md
+	install -Dm644 -t $(DESTDIR)$(DOCDIR)/docs $(wildcard docs/*.md)
+	install -Dm644 -t $(DESTDIR)$(DOCDIR)/docs/decisions $(wildcard docs/decisions/*.md)
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/examples $(wildcard examples/*)
 	install -Dm644 -t $(DESTDIR)$(DOCDIR)/LICENSES LICENSES/BSD-2-Clause.txt LICENSES/GPL-2.0-only.txt
 

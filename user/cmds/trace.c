@@ -37,7 +37,7 @@ struct trace_run {
 	struct target_source *sources;
 	struct recorder *recorder; /* NULL: of a saved trace */
 	struct program *saved;
-	int status; /* of the command */
+	int status;  /* of the command */
 	bool is_cut; /* the saved trace */
 };
 
