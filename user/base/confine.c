@@ -142,7 +142,6 @@ static const struct {
 	{SCMP_SYS(getcwd), SOURCES},
 	{SCMP_SYS(memfd_create), SOURCES},
 	{SCMP_SYS(ftruncate), SOURCES},
-	{SCMP_SYS(utimensat), SOURCES},
 	{SCMP_SYS(openat2), SOURCES},
 	{SCMP_SYS(fchdir), SOURCES},
 	{SCMP_SYS(chdir), SOURCES},
@@ -183,6 +182,7 @@ static const struct {
 	{SCMP_SYS(mprotect), ANY, ARG_LACKS(2, PROT_EXEC)},
 	{SCMP_SYS(prlimit64), ANY, ARG_IS(2, 0)}, /* only reads limits */
 	{SCMP_SYS(getrlimit), ANY, ARG_LACKS(0, 0)},
+	{SCMP_SYS(utimensat), SOURCES, ARG_IS(1, 0)},  /* of a descriptor, not of a path */
 	{SCMP_SYS(ioctl), ANY, ARG_IS_INT(1, TCGETS)}, /* stdio: isatty() */
 	{SCMP_SYS(ioctl), TARGETS, ARG_IS_INT(1, PERF_EVENT_IOC_DISABLE)},
 	{SCMP_SYS(ioctl), TARGETS, ARG_IS_INT(1, PERF_EVENT_IOC_PERIOD)},

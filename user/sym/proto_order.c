@@ -25,6 +25,8 @@
 #define PAGE 4096
 #define PAGES 8
 #define MOST_READS 512
+#define MOST_TWINS                                                                                 \
+	256	   /* that are read whole: a minified file has thousands of functions on one line */
 #define ATTEMPTS 4 /* the target sweeps its list meanwhile */
 
 /* Most neighbours in the list are neighbours in memory. */
@@ -123,11 +125,11 @@ static bool compare(const struct order_search *s, uint64_t addr,
 	return r;
 }
 
-/* True if another prototype of the line has the same contents. */
-static bool is_twin(const struct order_search *s, uint64_t addr, const struct sym_object *o)
+/* True if another prototype of the line may have the same contents. */
+static bool is_alike(const struct order_search *s, const struct sym_object *o)
 {
-	return o->lastline == s->own.lastline && o->size == s->own.size &&
-	       compare(s, addr, is_equal);
+	return (s->nameless || s->by_contents) && o->lastline == s->own.lastline &&
+	       o->size == s->own.size;
 }
 
 /* True if an older object of the list is no function that the chunk's parser made before this one. */
@@ -170,6 +172,7 @@ static bool is_circle(struct circle *c, uint64_t addr)
 /* The prototypes that a search came by. Other objects between them come and go. */
 struct passed {
 	uint32_t line, twins; /* of the same line; of these with the same contents */
+	uint32_t alike;	      /* that were read for that */
 	uint64_t hash;
 };
 
@@ -208,7 +211,11 @@ static int count(struct order_search *s, uint64_t addr, struct passed *passed)
 		if (!mine || o.firstline != s->own.firstline)
 			continue;
 		passed->line++;
-		passed->twins += (s->nameless || s->by_contents) && is_twin(s, addr, &o);
+		if (!is_alike(s, &o))
+			continue;
+		if (passed->alike++ == MOST_TWINS)
+			return -E2BIG;
+		passed->twins += compare(s, addr, is_equal);
 	}
 	return 0;
 }
