@@ -444,6 +444,50 @@ Test(function, unknown_contents_are_none_of_several)
 	tear_down(&s);
 }
 
+/* Returns whether three frames of one function, of order 0, 1 and of none, are one: with so many samples each. */
+static bool are_one(const uint64_t count[3])
+{
+	static const struct prof_frame frames[] = {
+		{.kind = PROF_LUA, .chunk = "=tpl", .firstline = 2, .shape = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "=tpl",
+		 .firstline = 2,
+		 .shape = 1,
+		 .order = 1,
+		 .place = 1},
+		{.kind = PROF_LUA,
+		 .chunk = "=tpl",
+		 .firstline = 2,
+		 .shape = 1,
+		 .order = NO,
+		 .place = NO},
+	};
+	const struct prof_labels labels = {.vmstate = 'I'};
+	struct setup s = {0};
+	uint32_t of[3];
+
+	cr_assert_eq(prof_new(&s.prof), 0);
+	for (size_t i = 0; i < 3; i++) {
+		cr_assert_eq(prof_frame_id(s.prof, &frames[i], &s.ids[i]), 0);
+		if (count[i])
+			cr_assert_eq(prof_add(s.prof, &s.ids[i], 1, &labels, count[i]), 0);
+	}
+	cr_assert_eq(functions_new(s.prof, &s.functions), 0);
+	for (size_t i = 0; i < 3; i++)
+		of[i] = functions_of(s.functions, s.ids[i]);
+	tear_down(&s);
+	return of[0] == of[1] && of[1] == of[2];
+}
+
+/* A chunk is loaded again and again: one sample counted the functions of an earlier load, too. */
+Test(function, a_rare_order_is_doubted)
+{
+	cr_expect(are_one((uint64_t[]){100, 1, 50}));
+	cr_expect(are_one((uint64_t[]){1, 100, 50}));
+	cr_expect_not(are_one((uint64_t[]){100, 10, 50}), "two functions of the line");
+	cr_expect_not(are_one((uint64_t[]){100, 100, 1}));
+}
+
 /* A path that one stack shows is that of all, as the contents are the same. */
 Test(function, functions_are_known_by_their_contents)
 {

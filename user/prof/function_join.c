@@ -149,10 +149,53 @@ void functions_place(struct functions *fs)
 		fs->all[i]->frame.place = fs->all[fs->all[i]->same]->place;
 }
 
+static void count_samples(struct functions *fs)
+{
+	for (size_t i = 0; i < prof_nrows(fs->prof); i++) {
+		struct prof_row row;
+
+		prof_row(fs->prof, i, &row);
+		for (size_t j = 0; j < row.nframes; j++)
+			fs->all[fs->all[fs->of[row.frames[j]]]->same]->samples += row.count;
+	}
+}
+
+/* An order that fewer samples show than this part of another's, where others show none, is not known either. */
+#define RARE 16
+
+/*
+ * In a program that loads a file or closes VMs all the time, few orders are counted in a list that had changed: they are
+ * rare, and of other prototypes that are equal there is no order.
+ */
+static int doubt_orders(struct functions *fs)
+{
+	int err = list_lacking(fs, LACKS_ORDER);
+
+	count_samples(fs);
+	for (size_t i = 0; i < fs->n && !err; i++) {
+		struct function *f = fs->all[i], *first = f->first;
+
+		if (f->same != i)
+			continue;
+		first->doubtful |= (lacks(f) & LACKS_ORDER) != 0;
+		if (!(lacks(f) & LACKS_ORDER) && f->samples > first->most)
+			first->most = f->samples;
+	}
+	for (size_t i = 0; i < fs->n && !err; i++) {
+		struct function *f = fs->all[i];
+
+		if (f->same == i && f->first->doubtful && f->samples < f->first->most / RARE)
+			f->frame.order = PROF_NO_ORDER;
+	}
+	return err;
+}
+
 int functions_join(struct functions *fs)
 {
 	int err = join_unknown(fs);
 
+	if (!err)
+		err = doubt_orders(fs);
 	if (!err)
 		err = join_lacking(fs, LACKS_ORDER, LACKS_ORDER);
 	if (!err)

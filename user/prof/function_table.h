@@ -27,6 +27,9 @@ struct function {
 	struct function *whole;
 	bool wholes;
 	bool may_be_several; /* it lacks what distinguishes these */
+	uint64_t samples;
+	bool doubtful; /* of those that differ in their order only, one has none; the most samples of one that has */
+	uint64_t most;
 	struct shared_source *source;
 	const char *last_vm; /* that ran it, of the rows seen so far */
 	uint32_t id;

@@ -37,13 +37,13 @@ enum { PROF_MAX_NAME = 1023, PROF_MAX_CHUNK = 8191 };
 #define PROF_MAX_FRAMES (120UL << 20)
 #define PROF_MAX_ROWS (128UL << 20)
 
+#define PROF_NO_ORDER UINT32_MAX /* an order that is not known */
+
 /*
  * One frame as the symbolizer describes it. Strings are borrowed for the call; NULL means "not
  * known". They are foreign bytes: may hold control characters, ';', newlines. In a frame that
  * prof_frame() returns, equal strings are the same pointer.
  */
-#define PROF_NO_ORDER UINT32_MAX /* not known */
-
 struct prof_frame {
 	enum prof_kind kind;
 	const char *

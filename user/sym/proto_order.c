@@ -25,9 +25,10 @@
 #define PAGE 4096
 #define PAGES 8
 #define MOST_READS 512
-#define MOST_TWINS                                                                                 \
-	256	   /* that are read whole: a minified file has thousands of functions on one line */
 #define ATTEMPTS 4 /* the target sweeps its list meanwhile */
+
+/* Prototypes that are read whole: a minified file has thousands of functions on one line. */
+#define MOST_TWINS 256
 
 /* Most neighbours in the list are neighbours in memory. */
 struct pages {
