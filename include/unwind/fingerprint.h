@@ -25,6 +25,19 @@ static __always_inline __u64 lb_fp_word(__u64 hash, __u32 i, __u64 word)
 	return hash + word * lb_fp_factor[i];
 }
 
+/* Adds the first n of `most` words, which have the factors from i on. i, most: constants. */
+static __always_inline __u64 lb_fp_words(__u64 hash, __u32 i, const void *words, __u32 n,
+					 __u32 most)
+{
+	__u32 at;
+
+	LB_UNROLLED
+	for (at = 0; at < most; at++)
+		if (at < n)
+			hash = lb_fp_word(hash, i + at, lb_word(words, 8 * at));
+	return hash;
+}
+
 static __always_inline __u32 lb_fp_end(__u64 hash)
 {
 	return (__u32)(hash >> 32);

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "signals.h"
 
 /* Those that end a recording. */
@@ -24,7 +24,7 @@ static struct {
 #define AGAIN_NS (100 * 1000 * 1000)
 
 static volatile sig_atomic_t caught;
-static volatile int64_t caught_ns; /* when, by now_ns() */
+static volatile uint64_t caught_ns; /* when */
 static int caught_fd = -1;
 static int hangup_fd = -1; /* -1: SIGHUP ends the program */
 
@@ -77,21 +77,12 @@ static bool is_stop(int signal)
 	return !is_ignored(signal) && !(signal == SIGHUP && hangup_fd >= 0);
 }
 
-/* Safe in a signal handler. */
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* Of the signal that was caught: ends the program, unless it is the same request. */
 static void on_again(int signal)
 {
 	int error = errno;
 
-	if (now_ns() - caught_ns >= AGAIN_NS) {
+	if (clock_ns(CLOCK_MONOTONIC) - caught_ns >= AGAIN_NS) {
 		sigaction(signal, &usual, NULL);
 		raise(signal);
 	}
@@ -121,7 +112,7 @@ static void on_stop(int signal)
 	ssize_t ignored;
 
 	caught = signal;
-	caught_ns = now_ns();
+	caught_ns = clock_ns(CLOCK_MONOTONIC);
 	let_end(signal);
 	ignored = write(caught_fd, &one, sizeof(one));
 	(void)ignored;

@@ -71,6 +71,7 @@ static int join_unknown(struct functions *fs)
 enum {
 	LACKS_ORDER = 1,
 	LACKS_CONTENTS = 2,
+	LACKS_BOTH = LACKS_ORDER | LACKS_CONTENTS,
 };
 
 static unsigned int lacks(const struct function *f)
@@ -78,8 +79,6 @@ static unsigned int lacks(const struct function *f)
 	return (f->frame.order == PROF_NO_ORDER ? LACKS_ORDER : 0) |
 	       (f->frame.contents ? 0 : LACKS_CONTENTS);
 }
-
-enum { LACKS_BOTH = LACKS_ORDER | LACKS_CONTENTS };
 
 /* Lists functions by their bases without this, and for each base one that does not lack it. */
 static int list_lacking(struct functions *fs, unsigned int what)

@@ -88,13 +88,7 @@ static __always_inline __u64 lj_fp_head(const struct lj_layout *lj, const void *
 /* numbers: n words, at most LJ_FP_KNS. */
 static __always_inline __u64 lj_fp_kn(__u64 hash, const void *numbers, __u32 n)
 {
-	__u32 i;
-
-	LB_UNROLLED
-	for (i = 0; i < LJ_FP_KNS; i++)
-		if (i < n)
-			hash = lb_fp_word(hash, LJ_FP_FACTOR_KN + i, lb_word(numbers, 8 * i));
-	return hash;
+	return lb_fp_words(hash, LJ_FP_FACTOR_KN, numbers, n, LJ_FP_KNS);
 }
 
 /* refs: LJ_FP_KGC bytes; objects count down from their end. */

@@ -118,13 +118,7 @@ static __always_inline __u64 puc_fp_k(__u64 hash, const __u8 *k, __u32 n,
  */
 static __always_inline __u64 puc_fp_p(__u64 hash, const __u8 *p, __u32 n)
 {
-	__u32 i;
-
-	LB_UNROLLED
-	for (i = 0; i < PUC_FP_PS; i++)
-		if (i < n)
-			hash = lb_fp_word(hash, PUC_FP_FACTOR_P + i, lb_word(p, 8 * i));
-	return hash;
+	return lb_fp_words(hash, PUC_FP_FACTOR_P, p, n, PUC_FP_PS);
 }
 
 static __always_inline __u64 puc_fp_str(__u64 hash, const __u8 *str)
