@@ -13,7 +13,7 @@ import vms
 SCRIPT = vms.LUA / "functions.lua"
 # At 10 kHz an interrupt takes as long as the period in some virtual machines.
 HZ = 4000
-ALL = ["luajit-joff", "luajit-jon", "luajit2-joff", "luajit2-jon", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
+ALL = ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 LINES = SCRIPT.read_text().splitlines()
 HANDLERS = [n for n, line in enumerate(LINES, 1) if line.startswith("  function(n)")]
 # names that the text may have; all others would be of none or of another function

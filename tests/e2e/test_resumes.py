@@ -15,7 +15,7 @@ LUAJIT_ONLY = {"hooked": ["luajit-joff"],  # hooks are another matter elsewhere
                **{how: ["luajit-jon", "luajit-joff"] for how in ("ffi",)}}
 # Samples cost different time in Lua and in C: the program's clock includes sampling cost, sample counts do not. At 10000 Hz
 # shares were 2 % off, and 6 to 9 on a machine that is busy.
-HZ, SECONDS = 2000, 1.5
+HZ, SECONDS = 3000, 1
 # the C code's frame, and its caller's: a C function of the VM, or one that run() calls through the FFI
 FRAMES = {False: (pprof.C, "run", "caller"), True: (pprof.BUILTIN, "call_back", "run")}
 HOSTS = {

@@ -89,7 +89,8 @@ def record_all(kernel):
 
 def found_by(script, names, kernel):
     """{target: (Counter of functions, Counter of states)}; for longer until all have their samples."""
-    seconds, found = 2, None  # beside other tests a guest misses too many events for one second to do
+    # beside other tests a guest misses too many events for one second to do
+    seconds, found = 1 if kernel == vm.RUNNING else 2, None
     while not found or min(map(of_both, found.values())) < SAMPLES:
         starts = "\n".join("start " + " ".join(map(str, TARGETS[name])) for name in names)
         r = vm.run(kernel, script.format(hot=HOT, seconds=seconds, starts=starts, luabpf=LUABPF,

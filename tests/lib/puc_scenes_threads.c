@@ -111,7 +111,7 @@ static void main_is_everywhere(struct puc_scene *s)
 	ps_want_lua(s, s->main, 5, 0);
 }
 
-enum { NEST = 20 };
+enum { NEST = 12 };
 
 static void nest(struct puc_scene *s)
 {
