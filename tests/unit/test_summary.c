@@ -194,20 +194,18 @@ Test(summary, lines)
 		uint64_t n;
 		bool lines, says;
 	} cases[] = {{1, true, false}, {2, true, true}, {9, false, false}, {10, false, true}};
-	struct prof *prof __cleanup(prof_free) = profile(200, 0, 0, 0);
-	struct session_stats own = stats;
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct prof *prof __cleanup(prof_free) = profile(200 - cases[i].n, 0, 0, 0);
+		struct prof_labels labels = {.vmstate = 'N', .snapshot_line = true};
 		char *text __free = NULL;
-		struct summary s;
 		size_t size;
 		FILE *f;
 
-		own.snapshot_line = cases[i].n;
-		summary_make(&own, prof, &s);
+		cr_assert_eq(prof_add(prof, NULL, 0, &labels, cases[i].n), 0);
 		f = open_memstream(&text, &size);
-		summary_print_lines(&s, cases[i].lines, f);
+		summary_print_lines(prof, cases[i].lines, f);
 		fclose(f);
 		if (!cases[i].says)
 			cr_expect_str_eq(text, "", "case %zu", i);

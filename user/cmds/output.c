@@ -77,6 +77,12 @@ int outputs_open(const struct options *opts, struct outputs *out, struct error *
 	return 0;
 }
 
+bool outputs_show_lines(const struct options *opts)
+{
+	return (opts->jitp && jitp_shows_lines(&opts->jitp_options)) ||
+	       (opts->output && opts->format->lines);
+}
+
 void outputs_warn(const struct options *opts)
 {
 	const struct jitp_options *o = &opts->jitp_options;

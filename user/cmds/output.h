@@ -24,6 +24,9 @@ int outputs_open(const struct options *opts, struct outputs *out, struct error *
 /* Returns the uses (base/uses.h) of a run that writes these outputs and reads what they show. */
 unsigned outputs_use(const struct options *opts);
 
+/* True if an output names lines. */
+bool outputs_show_lines(const struct options *opts);
+
 /* True if an output is a file: the end of standard output's reader does not end the recording. */
 bool outputs_have_file(const struct options *opts);
 

@@ -172,8 +172,7 @@ static void print_summary(const struct options *opts, const struct session *sess
 	if (!opts->quiet) {
 		print_limits(session);
 		summary_print(summary, written, stderr);
-		if (opts->jitp)
-			summary_print_lines(summary, jitp_shows_lines(&opts->jitp_options), stderr);
+		summary_print_lines(summary->prof, outputs_show_lines(opts), stderr);
 		if (summary->zones)
 			summary_print_zones(summary, opts->zone_from, stderr);
 	}

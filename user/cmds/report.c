@@ -90,6 +90,8 @@ static int run(const struct options *opts, struct error *err)
 		ret = load(opts, &prof, err);
 	if (!ret)
 		summary_print_other(prof_other(prof), stderr);
+	if (!ret && !opts->quiet)
+		summary_print_lines(prof, outputs_show_lines(opts), stderr);
 	if (!ret)
 		ret = restrict_sources(&sources, prof_meta_of(prof), err);
 	source.ctx = sources.files;

@@ -7,10 +7,10 @@
 
 const struct out_format out_formats[] = {
 	{"pprof", "profile.proto, gzip: all that was recorded; luabpf report reads it",
-	 ".pb.gz .pprof", true, pprof_write},
-	{"folded", "folded stacks for flame graph tools", ".folded .collapsed", false,
+	 ".pb.gz .pprof", true, true, pprof_write},
+	{"folded", "folded stacks for flame graph tools", ".folded .collapsed", false, false,
 	 folded_write},
-	{NULL, NULL, NULL, false, NULL},
+	{NULL, NULL, NULL, false, false, NULL},
 };
 
 const struct out_format *out_format_named(const char *name)

@@ -13,6 +13,7 @@ struct out_format {
 	const char *what;				  /* its description in the help */
 	const char *suffixes;				  /* of -o, separated by spaces */
 	bool binary;					  /* not for a terminal */
+	bool lines;					  /* it names them */
 	int (*write)(const struct prof *prof, FILE *out); /* 0 or -errno */
 };
 

@@ -221,17 +221,23 @@ void summary_print(const struct summary *s, const char *written, FILE *to)
 #define COARSE_REPORTED 0.01
 #define COARSE_FUNCTIONS_REPORTED 0.05
 
-void summary_print_lines(const struct summary *s, bool lines, FILE *to)
+void summary_print_lines(const struct prof *prof, bool lines, FILE *to)
 {
 	const double least = lines ? COARSE_REPORTED : COARSE_FUNCTIONS_REPORTED;
+	uint64_t coarse = 0;
+	struct prof_row row;
 
-	if (!s->resolved || (double)s->stats.snapshot_line < least * (double)s->resolved)
+	for (size_t i = 0; i < prof_nrows(prof); i++) {
+		prof_row(prof, i, &row);
+		if (row.labels.snapshot_line)
+			coarse += row.count;
+	}
+	if (!coarse || (double)coarse < least * (double)prof_samples(prof))
 		return;
 	fprintf(to,
 		"luabpf: %.0f %% of the samples are compiled code that could not be followed: %s "
 		"there is that of the last guard before: luabpf(1), COMPILED CODE\n",
-		percent(s->stats.snapshot_line, s->resolved),
-		lines ? "a line" : "an inlined function");
+		percent(coarse, prof_samples(prof)), lines ? "a line" : "an inlined function");
 }
 
 /* Samples with an unknown zone are reported from this part of the samples on. */

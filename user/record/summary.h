@@ -38,8 +38,8 @@ void summary_print(const struct summary *s, const char *written, FILE *to);
 /* Samples with functions that the profile had no room for; nothing when n is 0. */
 void summary_print_other(uint64_t n, FILE *to);
 
-/* Warns if too many lines of compiled code are those of a guard; in a report that shows no lines, too many functions. */
-void summary_print_lines(const struct summary *s, bool lines, FILE *to);
+/* Warns if too many lines of compiled code are those of a guard; in outputs that show no lines, too many functions. */
+void summary_print_lines(const struct prof *prof, bool lines, FILE *to);
 
 /* For a recording with zones: VMs that have no zone stack, samples whose zone is not known. module:
  * where it was searched; NULL: in each family's own. */
