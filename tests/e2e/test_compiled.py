@@ -113,6 +113,36 @@ def test_the_collector_in_compiled_code(tmp_path, luajit2, texluajit, vm):
     assert tops[allocated] > 0.5 * tops.total(), (allocated, tops)
 
 
+# 11 calls of 60 divisions that wait for each other, in one trace without a guard between them: 8 of first(), 3 of second().
+STRAIGHT = """
+local function first(x) x = WORK return x end
+local function second(x) x = first(x) x = WORK return x end
+local function run(x)
+  for i = 1, 1000 do x = second(x) x = first(x) x = second(x) x = first(x) x = second(x) x = first(x) x = first(x) x = first(x) end
+  return x
+end
+print("ready") io.stdout:flush() io.read()
+local start, x = os.clock(), 1.2
+repeat x = run(x) until os.clock() - start > tonumber(arg[2])
+"""
+
+
+@pytest.mark.parametrize("vm", BUILDS)
+def test_long_code_without_guards(tmp_path, luajit2, texluajit, vm):
+    """Its pieces, of more instructions than are compared with each other, are each their function's. 1000 samples: five
+    standard deviations, and a hundredth for the skid."""
+    script = tmp_path / "straight.lua"
+    script.write_text(STRAIGHT.replace("WORK", "1.5/(" * 60 + "x" + ")" * 60))
+    profile, missing = recorded(tmp_path, vm, script, "straight")
+    tops = collections.Counter()
+    for s in profile.samples:
+        if s.labels.get("vmstate") == "Compiled" and s.stack[-1].kind == pprof.LUA:
+            tops[s.stack[-1].name] += s.count
+    assert tops.total() >= 1000, tops
+    for name, share in ("first", 8 / 11), ("second", 3 / 11):
+        assert abs(tops[name] / tops.total() - share) <= truth.bound(share, tops.total()) + 0.01 + missing, tops
+
+
 LEFT = vms.LUA / "left.lua"
 
 

@@ -264,7 +264,11 @@ Test(source, another_image)
 
 	cr_expect_neq(image, 0);
 	cr_expect_eq(process_image(pid), image);
-	cr_expect_neq(process_image(getpid()), image, "started at another time");
+	while (image == process_image(getpid())) { /* started in the same hundredth of a second */
+		end(pid);
+		pid = play(&role);
+		image = process_image(pid);
+	}
 	cr_expect_eq(target_source_new(pid, image ^ 1, &source), -ESTALE);
 	cr_expect_eq(target_source_new(pid, 0, &source), -ESTALE);
 	end(pid);

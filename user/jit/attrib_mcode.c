@@ -3,8 +3,8 @@
  * The IR instruction from which each machine instruction was assembled (lj_asm.c, lj_asm_x86.h).
  * Snapshots are exact pairs of both. Between two of them both are in the same order, and each IR
  * instruction became a run of machine instructions, or none. Algorithm: sequence alignment by
- * dynamic programming, O(IR * machine instructions) for each piece, at most CELLS_MAX cells. The
- * score favours matching work (an addition and an ADD, a store and a write), the allocated
+ * dynamic programming, O(IR * machine instructions) for each piece; in a long one only what is near the
+ * diagonal, CELLS_MAX cells. The score favours matching work (an addition and an ADD, a store and a write), the allocated
  * register, and a conditional jump for each guard.
  */
 #include <errno.h>
@@ -15,8 +15,10 @@
 #include "work.h"
 #include "arch/insn_work.h"
 
-#define CELLS_MAX (2u << 20)
-#define NEAR 512 /* longest jump, in bytes, within one IR instruction's code */
+#define CELLS_MAX (8u << 20)
+#define BAND_LEAST 64 /* columns on each side of the diagonal */
+#define ABOVE 0x10    /* of a predecessor */
+#define NEAR 512      /* longest jump, in bytes, within one IR instruction's code */
 
 /* Scores of an alignment. Only their order matters. */
 enum {
@@ -202,70 +204,131 @@ static int missing_penalty(const struct mcode_source *s, unsigned state)
 	       (s->guard && !(state & HAS_JUMP) ? LACKS_JUMP : 0);
 }
 
-/* Aligns m[0..nm) with s[0..ns): owner[j] is the index of the one that m[j] belongs to. Cell (row
- * i, column j, state): the best score with the first j given to the first i+1, of whose last one
- * `state` was seen; `from` has its predecessor. */
-static int divide(const struct mcode_source *s, uint32_t ns, const struct machine *m, uint32_t nm,
-		  uint32_t *owner)
+/*
+ * The columns of a row that are looked at: all, or those near the diagonal where there are more than CELLS_MAX cells. Code of
+ * one kind stays near it.
+ */
+struct band {
+	uint32_t ns, nm, half;
+};
+
+static int band_init(struct band *b, uint32_t ns, uint32_t nm)
 {
-	size_t width = ((size_t)nm + 1) * STATES, cells = width * ns;
-	int *best __cleanup(cleanup_free) = NULL;
-	uint8_t *from __cleanup(cleanup_free) = NULL; /* predecessor's state; 0x10: in the row
-						       * above */
-	uint32_t i, j;
-	unsigned st, state = 0;
+	*b = (struct band){.ns = ns, .nm = nm, .half = nm};
+	if (((size_t)nm + 1) * STATES * ns <= CELLS_MAX)
+		return 0;
+	b->half = CELLS_MAX / STATES / ns / 2;
+	return b->half >= BAND_LEAST ? 0 : -E2BIG;
+}
 
-	if (cells > CELLS_MAX)
-		return -E2BIG;
-	best = calloc(2 * width, sizeof(*best));
-	from = calloc(cells, 1);
-	if (!best || !from)
-		return -ENOMEM;
-	for (i = 0; i < ns; i++) {
-		int *row = best + (i & 1 ? width : 0), *above = best + (i & 1 ? 0 : width);
-		uint8_t *came = from + i * width;
+static uint32_t band_middle(const struct band *b, uint32_t row)
+{
+	return b->ns > 1 ? (uint32_t)((uint64_t)b->nm * row / (b->ns - 1)) : b->nm;
+}
 
-		for (j = 0; j <= nm; j++) {
-			int *cell = row + (size_t)j * STATES;
+static uint32_t band_first(const struct band *b, uint32_t row)
+{
+	uint32_t middle = band_middle(b, row);
 
-			for (st = 0; st < STATES; st++)
-				cell[st] = INT32_MIN / 2;
-			if (!i && !j)
-				cell[0] = 0;
-			for (st = 0; i && (j == nm || !m[j].glued) && st < STATES; st++) {
+	return middle > b->half ? middle - b->half : 0;
+}
+
+static uint32_t band_last(const struct band *b, uint32_t row)
+{
+	uint32_t middle = band_middle(b, row);
+
+	return b->nm - middle > b->half ? middle + b->half : b->nm;
+}
+
+/* Cells of a row, at most. */
+static size_t band_width(const struct band *b)
+{
+	size_t columns = 2 * (size_t)b->half + 1, all = (size_t)b->nm + 1;
+
+	return (columns < all ? columns : all) * STATES;
+}
+
+/* True if a path through this cell may have a better one beyond the band. */
+static bool is_band_edge(const struct band *b, uint32_t row, uint32_t column)
+{
+	return (column && column == band_first(b, row)) ||
+	       (column < b->nm && column == band_last(b, row));
+}
+
+/* Fills row i from the row above (NULL: i is 0): the scores, and in `came` the predecessor's state, with ABOVE if it is in
+ * the row above. */
+static void fill_row(const struct band *b, const struct mcode_source *s, uint32_t i,
+		     const struct machine *m, int *row, const int *above, uint8_t *came)
+{
+	uint32_t first = band_first(b, i), last = band_last(b, i), j;
+	unsigned st;
+
+	for (j = first; j <= last; j++) {
+		int *cell = row + (size_t)j * STATES;
+		uint8_t *from = came + (size_t)(j - first) * STATES;
+
+		for (st = 0; st < STATES; st++)
+			cell[st] = INT32_MIN / 2;
+		if (!i && !j)
+			cell[0] = 0;
+		if (above && j <= band_last(b, i - 1) && (j == b->nm || !m[j].glued))
+			for (st = 0; st < STATES; st++) {
 				int w = above[(size_t)j * STATES + st] +
 					missing_penalty(&s[i - 1], st);
 
 				if (w > cell[0]) {
 					cell[0] = w;
-					came[(size_t)j * STATES] = (uint8_t)(0x10 | st);
+					from[0] = (uint8_t)(ABOVE | st);
 				}
 			}
-			for (st = 0; j && st < STATES; st++) {
-				unsigned then;
-				int w = cell[(int)st - STATES] +
-					match_score(&s[i], st, &m[j - 1], &then);
+		for (st = 0; j > first && st < STATES; st++) {
+			unsigned then;
+			int w = cell[(int)st - STATES] + match_score(&s[i], st, &m[j - 1], &then);
 
-				if (w > cell[then]) {
-					cell[then] = w;
-					came[(size_t)j * STATES + then] = (uint8_t)st;
-				}
+			if (w > cell[then]) {
+				cell[then] = w;
+				from[then] = (uint8_t)st;
 			}
 		}
 	}
-	{
-		const int *last = best + ((ns - 1) & 1 ? width : 0) + (size_t)nm * STATES;
+}
 
-		for (st = 1; st < STATES; st++)
-			if (last[st] + missing_penalty(&s[ns - 1], st) >
-			    last[state] + missing_penalty(&s[ns - 1], state))
-				state = st;
-	}
+/* Aligns m[0..nm) with s[0..ns): owner[j] is the index of the one that m[j] belongs to. Cell (row
+ * i, column j, state): the best score with the first j given to the first i+1, of whose last one
+ * `state` was seen. Returns 0, -ENOMEM, or -E2BIG: there is too much of both. */
+static int divide(const struct mcode_source *s, uint32_t ns, const struct machine *m, uint32_t nm,
+		  uint32_t *owner)
+{
+	size_t all = ((size_t)nm + 1) * STATES, width;
+	int *best __cleanup(cleanup_free) = NULL, *last;
+	uint8_t *from __cleanup(cleanup_free) = NULL;
+	unsigned st, state = 0;
+	struct band band;
+	uint32_t i, j;
+
+	if (band_init(&band, ns, nm))
+		return -E2BIG;
+	width = band_width(&band);
+	best = calloc(2 * all, sizeof(*best));
+	from = calloc(width * ns, 1);
+	if (!best || !from)
+		return -ENOMEM;
+	for (i = 0; i < ns; i++)
+		fill_row(&band, s, i, m, best + (i & 1 ? all : 0),
+			 i ? best + (i & 1 ? 0 : all) : NULL, from + i * width);
+	last = best + ((ns - 1) & 1 ? all : 0) + (size_t)nm * STATES;
+	for (st = 1; st < STATES; st++)
+		if (last[st] + missing_penalty(&s[ns - 1], st) >
+		    last[state] + missing_penalty(&s[ns - 1], state))
+			state = st;
 	i = ns - 1;
 	for (j = nm; j || i;) {
-		uint8_t came = from[i * width + (size_t)j * STATES + state];
+		uint8_t came =
+			from[i * width + (size_t)(j - band_first(&band, i)) * STATES + state];
 
-		if (came & 0x10) {
+		if (is_band_edge(&band, i, j))
+			return -E2BIG;
+		if (came & ABOVE) {
 			i--;
 		} else {
 			if (!j)
