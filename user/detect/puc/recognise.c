@@ -178,6 +178,10 @@ static const struct era {
 	uint8_t version, from, to;
 	const char *text;
 } eras[] = {
+	{51, 0, 2, "cannot resume dead coroutine"},
+	{51, 3, 5, "variables in assignment"},
+	{52, 0, 0, "_LOADLIB"},
+	{52, 1, 4, "no message"},
 	{53, 0, 0, "function or expression too complex"},
 	{53, 1, 6, "function or expression needs too many registers"},
 	{53, 4, 6, "'__tostring' must return a string"},
@@ -642,6 +646,20 @@ static bool is_proved(const struct release *r, struct evidence *e)
 	return false;
 }
 
+/* True if the layouts differ in tables alone, as those of 5.2.3 and 5.2.4 do: no text distinguishes these, and a table that is
+ * read by the other's layout has no names. */
+static bool differ_in_tables(const struct puc_layout *a, const struct puc_layout *b)
+{
+	struct puc_layout both = *b;
+
+	both.t_lsizenode = a->t_lsizenode;
+	both.t_metatable = a->t_metatable;
+	both.t_array = a->t_array;
+	both.t_node = a->t_node;
+	both.t_sizearray = a->t_sizearray;
+	return !memcmp(a, &both, sizeof(both));
+}
+
 int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 {
 	struct vm_build b, found = {};
@@ -674,7 +692,7 @@ int puc_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 			failed = refuse(err, &r, &e, why);
 			continue;
 		}
-		if (*found.name)
+		if (*found.name && !differ_in_tables(&found.build.puc.puc, &b.build.puc.puc))
 			return error_set(err, -ENOTSUP,
 					 "PUC Lua of unknown release: both \"%s\" and \"%s\" "
 					 "agree with its code",
