@@ -71,7 +71,7 @@ static __noinline int changed_code(struct lb_cpu *cpu, struct lb_proc *proc, __u
 			known->exec_vm = exec_vm;
 		} else {
 			known->asked_vm = exec_vm;
-			emit_task(pid, 0, proc->exec_id, 0, known->nmodules);
+			emit_task(pid, 0, proc->exec_id, 0, known->nmodules + known->replaced);
 		}
 	}
 	/* Another CPU may have found it out, or user space, which has not raised procs_version yet: the VMs come with it. */
@@ -86,7 +86,8 @@ static __noinline int changed_outside(const struct lb_proc *proc)
 
 	if (!proc || !exec_vm || proc->exec_vm == exec_vm || proc->code_pages == exec_vm)
 		return LB_STATUS_OUTSIDE;
-	emit_task((__u32)(bpf_get_current_pid_tgid() >> 32), 0, proc->exec_id, 1, proc->nmodules);
+	emit_task((__u32)(bpf_get_current_pid_tgid() >> 32), 0, proc->exec_id, 1,
+		  proc->nmodules + proc->replaced);
 	return LB_STATUS_UNRECOGNISED;
 }
 

@@ -218,7 +218,7 @@ struct lb_rec_task {
 	__u32 epoch; /* of the entry that BPF found, 0: none */
 	__u64 exec_id;
 	__u16 sample;	/* 1: a sample was lost by it; 0: an event between two samples */
-	__u16 nmodules; /* of that entry, if it is of this image; else 0 */
+	__u16 nmodules; /* of that entry, with those replaced, if it is of this image; else 0 */
 	__u32 origin;	/* 0; or the parent's pid, when BPF added it to `procs` as a copy of that */
 	__u32 known;	/* 0; or its epoch, when BPF added it there by its files */
 	__u32 exec_vm;	/* pages of executable mappings then */
@@ -308,7 +308,8 @@ struct lb_proc {
 	__u32 nmodules;	 /* up to LB_MODULES_MOST */
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
-	__u32 unsampled; /* 1: it has a VM that is not in module[] */
+	__u16 unsampled; /* 1: it has a VM that is not in module[] */
+	__u16 replaced;	 /* how many VMs it has had that were unloaded, and whose place others have; not more than fit */
 	/* mm->exec_vm, the number of pages of executable mappings, when the VMs in them were known: user
 	 * space has looked at them, or BPF has found no other. Another number: code was mapped or unmapped */
 	__u32 exec_vm;

@@ -13,6 +13,7 @@
  *              when their turn comes; each runs a function "warm" of a chunk =warm until there is
  *              another line on stdin
  *     sudden   the same without "warm": a library runs its function as soon as it is loaded
+ *     unloaded one thread: each in turn is loaded, runs for 20 ms, and is unloaded, for SECONDS in all
  *     inside   one thread: the first calls a C function that runs the second, which calls one that
  *              runs the third; the others are idle
  */
@@ -36,7 +37,9 @@ struct vm {
 	const char *name;
 	lua_State *L;
 	double took; /* inside: with those that it called */
+	void *library;
 
+	void (*close)(lua_State *L);
 	void (*pushvalue)(lua_State *L, int index);
 	void (*pushnumber)(lua_State *L, double number);
 	/* lua_call() is a macro for lua_callk() from 5.2 on */
@@ -141,6 +144,8 @@ static void open_vm(struct vm *vm, const char *path, const char *name, lua_CFunc
 	*(void **)&loadstring = symbol(library, "luaL_loadstring");
 	*(void **)&pushstring = symbol(library, "lua_pushstring");
 	*(void **)&pushcclosure = symbol(library, "lua_pushcclosure");
+	vm->library = library;
+	*(void **)&vm->close = symbol(library, "lua_close");
 	*(void **)&vm->pushvalue = symbol(library, "lua_pushvalue");
 	*(void **)&vm->pushnumber = symbol(library, "lua_pushnumber");
 	*(void **)&vm->callk = dlsym(library, "lua_callk");
@@ -220,6 +225,26 @@ static void late(char **libraries, int warms_up)
 	}
 }
 
+static void unloaded(char **libraries)
+{
+	double end = cpu() + seconds;
+	int i;
+
+	for (i = 0; cpu() < end; i = (i + 1) % nvms) {
+		double stop = cpu() + 0.02;
+
+		if (!vms[i].library)
+			open_vm(&vms[i], libraries[2 * i], libraries[2 * i + 1], NULL);
+		while (cpu() < stop)
+			work(&vms[i]);
+		vms[i].close(vms[i].L);
+		dlclose(vms[i].library);
+		vms[i].library = NULL;
+	}
+	for (i = 0; i < nvms; i++)
+		print_part(vms[i].name, vms[i].took);
+}
+
 static void inside(void)
 {
 	double end = cpu() + seconds;
@@ -234,7 +259,7 @@ static void inside(void)
 int main(int argc, char **argv)
 {
 	static const lua_CFunction inner[MAX_VMS] = {run_second, run_third};
-	int i, nest, sudden, at_once;
+	int i, nest, sudden, swap, at_once;
 	char line[16];
 
 	if (argc < 5 || argc > 3 + 2 * MAX_VMS || argc % 2 == 0)
@@ -243,19 +268,22 @@ int main(int argc, char **argv)
 	seconds = atof(argv[2]);
 	nvms = (argc - 3) / 2;
 	sudden = !strcmp(argv[1], "sudden");
-	at_once = sudden || !strcmp(argv[1], "late") ? 1 : nvms;
+	swap = !strcmp(argv[1], "unloaded");
+	at_once = swap || sudden || !strcmp(argv[1], "late") ? 1 : nvms;
 	for (i = 0; i < at_once; i++)
 		open_vm(&vms[i], argv[3 + 2 * i], argv[4 + 2 * i],
 			nest && i + 1 < nvms ? inner[i] : NULL);
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all that was not read */
 	printf("ready\n");
 	fflush(stdout);
-	if (at_once < nvms && !sudden)
+	if (at_once < nvms && !sudden && !swap)
 		warm_up(argv[3]);
 	else if (!fgets(line, sizeof(line), stdin))
 		return 1;
 	if (nest)
 		inside();
+	else if (swap)
+		unloaded(argv + 3);
 	else if (at_once < nvms)
 		late(argv + 3, !sudden);
 	else if (!strcmp(argv[1], "threads"))

@@ -279,8 +279,11 @@ int targets_take(struct targets *ts, const struct lb_rec_task *rec, struct proce
 /* Adds a module. Returns true if it was not there. */
 static bool add_module(struct targets *ts, struct process *t, const struct lb_module *m)
 {
+	uint32_t n = t->modules.n;
 	int r = vm_modules_add(&t->modules, m);
 
+	if (r > 0 && n == t->modules.n && t->vms.replaced < UINT16_MAX - LB_MODULES_MOST)
+		t->vms.replaced++;
 	if (r >= 0)
 		return r;
 	t->vms.unsampled = 1;
@@ -366,7 +369,7 @@ static void decide(struct targets *ts, struct process *t)
 {
 	if (t->looked_vm < t->undecided_vm)
 		return;
-	if (t->modules.n <= t->undecided_modules && !t->vms.unsampled)
+	if (t->modules.n + t->vms.replaced <= t->undecided_modules && !t->vms.unsampled)
 		*ts->not_lua += t->undecided;
 	t->undecided = 0;
 }
