@@ -309,7 +309,7 @@ struct lb_proc {
 	__u32 families;	 /* LB_FAMILY_BIT() of each that a module has */
 	__u32 shares;	 /* 1: a fingerprint counts for an epoch (lb_is_proved()) */
 	__u16 unsampled; /* 1: it has a VM that is not in module[] */
-	__u16 replaced;	 /* how many VMs it has had that were unloaded, and whose place others have; not more than fit */
+	__u16 replaced; /* how many VMs it has had that were unloaded, and whose place others have; not more than fit */
 	/* mm->exec_vm, the number of pages of executable mappings, when the VMs in them were known: user
 	 * space has looked at them, or BPF has found no other. Another number: code was mapped or unmapped */
 	__u32 exec_vm;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which LuaJIT build: what instructions measure as, and the libraries that this machine has. */
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "file_bytes.h"
@@ -497,6 +499,27 @@ Test(recognise, vm_that_is_not_described)
 	cr_expect_geq(build.start + build.size, described.start + described.size);
 	cr_expect_lt(build.start + build.size, described.start + described.size + 16);
 	cr_expect_arr_eq(&build.build.lj.lj, &described.build.lj.lj, sizeof(struct lj_layout));
+	overwrite(&lib, "LuaJIT ", "Others ");
+	cr_expect_eq(recognise(&lib, &err), -ENOENT);
+	free(lib.bytes);
+}
+
+/* As a static program without section headers: it is named, as nothing leads to its VM. */
+Test(recognise, no_call_frame_information)
+{
+	struct file_bytes lib;
+	struct error err = {};
+	uint8_t *type;
+
+	if (!file_bytes_read(installed, &lib))
+		cr_assert(false, "no libluajit-5.1.so.2 is installed");
+	type = memmem(lib.bytes, 1024, "\x50\xe5\x74\x64", 4); /* PT_GNU_EH_FRAME */
+	cr_assert_not_null(type);
+	memset(type, 0, 4);
+	memset(lib.bytes + offsetof(Elf64_Ehdr, e_shnum), 0, 2);
+	cr_expect_eq(recognise(&lib, &err), -ENOTSUP);
+	cr_expect(strstr(err.what, "LuaJIT 2.1.0-beta3: the file lacks call frame information"),
+		  "%s", err.what);
 	overwrite(&lib, "LuaJIT ", "Others ");
 	cr_expect_eq(recognise(&lib, &err), -ENOENT);
 	free(lib.bytes);

@@ -114,6 +114,11 @@ struct elf_fde {
 };
 /* Calls fn for each FDE in order of address. A nonzero return ends it and is returned. */
 int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fde), void *arg);
+/*
+ * True if so few functions are described that Lua's are not: it was compiled with -fno-asynchronous-unwind-tables, so that only
+ * the C library's objects have .eh_frame; or that cannot be found, as in a static program without section headers.
+ */
+bool elf_lacks_fdes(struct elf_file *elf);
 
 /* LuaJIT's assembler VM, found by its call frame information, which stripped files have, too. */
 struct elf_lj_vm {

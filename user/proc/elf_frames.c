@@ -504,6 +504,24 @@ int elf_fdes(struct elf_file *elf, int (*fn)(void *arg, const struct elf_fde *fd
 	return err ? err : fdes_of_table(&f, &t, fn, arg);
 }
 
+#define FEW_FDES 64 /* Lua has hundreds of functions */
+
+static int count_fde(void *arg, const struct elf_fde *fde)
+{
+	unsigned *n = arg;
+
+	(void)fde;
+	return ++*n >= FEW_FDES;
+}
+
+bool elf_lacks_fdes(struct elf_file *elf)
+{
+	unsigned n = 0;
+	int r = elf_fdes(elf, count_fde, &n);
+
+	return !r || r == -ENOENT;
+}
+
 struct fde_search {
 	struct elf_lj_vm vm;	       /* the largest that is described */
 	struct elf_lj_vm *undescribed; /* or NULL */

@@ -227,6 +227,11 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 
 	if (!r && c.wrong == LJ_FACT_G2DISP && !says_luajit(elf))
 		r = -ENOENT;
+	if (r == -ENOENT && elf_lacks_fdes(elf) && find_version(elf, products[LUAJIT], b.name))
+		return error_set(err, -ENOTSUP,
+				 "%s: the file lacks call frame information (.eh_frame), by which "
+				 "its VM is found",
+				 b.name);
 	if (r)
 		return r;
 	if (c.wrong != LJ_FACTS)

@@ -618,6 +618,11 @@ static int refuse(struct error *err, const struct release *r, const struct evide
 	if (!why)
 		return error_set(err, -ENOTSUP, "PUC Lua %s (%s): this release is not known",
 				 release, r->source);
+	if (why == -ENOENT && elf_lacks_fdes(e->elf))
+		return error_set(err, -ENOTSUP,
+				 "PUC Lua %s (%s): the file lacks call frame information "
+				 "(.eh_frame), by which its functions are found",
+				 release, r->source);
 	if (why == -ENOENT)
 		return error_set(err, -ENOTSUP,
 				 "PUC Lua %s (%s): no function has the shape of luaV_execute",
