@@ -97,11 +97,16 @@ bool lj_step_beyond(struct sim *l, const struct value *table, const struct value
 
 void lj_step_stored(struct sim *l, uint32_t at, struct value *v)
 {
+	uint32_t store = at ? lj_step_through(l, STORES, at, v) : 0;
+	struct value stored = *v;
+
 	/* a value is converted to the cdata's type first */
-	if (!at ||
-	    (!lj_step_through(l, STORES, at, v) && !lj_step_through(l, OPS(XSTORE), at, NULL)))
+	if (!store && !(at && lj_step_through(l, OPS(XSTORE), at, NULL)))
 		lj_value_find(l, lj_step_is, STORES, NULL, v);
-	lj_value_store(l, at, v);
+	/* an integer is stored as the number that it is converted to: that is what is forwarded */
+	if (store && v->kind == VAL_REF && lj_is_number_of_int(l->t, lj_ins_at(l->t, store)->op2))
+		lj_value_set(&stored, lj_ins_at(l->t, store)->op2);
+	lj_value_store(l, at, &stored);
 }
 
 uint32_t lj_step_next_of(struct sim *l, wanted_fn wanted, op_set what)

@@ -607,6 +607,21 @@ struct range {
 	bool valid;  /* no outdated lookups */
 };
 
+bool lj_is_number_of_int(const struct lj_trace *t, uint32_t ref)
+{
+	const struct lj_ins *ir = ref > LJ_REF_BIAS && lj_ref_ok(t, ref) ? lj_ins_at(t, ref) : NULL;
+
+	return ir && ir->o == LJ_IR_CONV && (ir->t & LJ_IRT_TYPE) == LJ_IRT_NUM &&
+	       (ir->op2 & LJ_IRT_TYPE) == LJ_IRT_INT;
+}
+
+/* True for an integer's remainder, where the value is a number: that has one of its own (lj_opt_narrow_mod). */
+static bool is_of_integer(const struct lj_trace *t, const struct lj_ins *ir, const struct value *a)
+{
+	return (ir->o == LJ_IR_MOD || ir->o == LJ_IR_BAND) && (ir->t & LJ_IRT_TYPE) == LJ_IRT_INT &&
+	       a && a->kind == VAL_REF && lj_is_number_of_int(t, a->ref);
+}
+
 static uint32_t find_in(struct sim *l, const struct range *r, wanted_fn wanted, op_set what,
 			struct value *a, struct value *b)
 {
@@ -619,8 +634,8 @@ static uint32_t find_in(struct sim *l, const struct range *r, wanted_fn wanted, 
 		const struct lj_ins *ir = lj_ins_at(t, ref);
 
 		if (!wanted(t, ir, what) ||
-		    (r->common &&
-		     (lj_ir_kind(ir->o) != LJ_IRK_N || (!b && lj_ir_op2_is_ref(ir->o)))) ||
+		    (r->common && (lj_ir_kind(ir->o) != LJ_IRK_N ||
+				   (!b && lj_ir_op2_is_ref(ir->o)) || is_of_integer(t, ir, a))) ||
 		    (!r->known && *lj_label_of(l->t, ref) >= 0) ||
 		    (r->valid && is_outdated(l, ref, r->to)) ||
 		    !has_operands(l, ir, a, b, r->known))
