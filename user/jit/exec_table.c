@@ -52,13 +52,14 @@ static bool may_run(const struct sim *l, const struct lj_tframe *f, uint32_t ref
 	return true;
 }
 
-/* Returns the address of upvalue idx of a closure that may be the frame's; 0: none. */
-static uint32_t find_own_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
+/* Returns the address, behind reference `after`, of upvalue idx of a closure that may be the frame's; 0: none. */
+static uint32_t find_own_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx,
+				 uint32_t after)
 {
 	uint32_t ref;
 
 	l->visits += l->hi - LJ_REF_BIAS;
-	for (ref = l->hi; ref-- > LJ_REF_BIAS + 1;) {
+	for (ref = l->hi; ref-- > after + 1;) {
 		const struct lj_ins *ir = lj_ins_at(l->t, ref);
 
 		if (is_own_upvalue(l->t, ir, UPVALUE(f->func, idx)) && may_run(l, f, ir->op1)) {
@@ -107,13 +108,17 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
 static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
 	uint64_t func = f->func, uv;
-	uint32_t ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
+	/* a frame that the trace has returned to has its function in its slot, though it may be one that was a constant before */
+	uint32_t ref = f->returned ? find_own_upvalue(l, f, idx, l->retf) : 0;
 
+	if (ref)
+		return ref;
+	ref = lj_value_find(l, is_upvalue, UPVALUE(func, idx), NULL, NULL);
 	if (!ref && f->slot >= 0) /* of the called closure */
 		ref = lj_value_find(l, is_own_upvalue, UPVALUE(0, idx),
 				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
-		ref = find_own_upvalue(l, f, idx);
+		ref = find_own_upvalue(l, f, idx, LJ_REF_BIAS);
 	uv = ref ? 0 : lj_func_uv(l->t, l->mem, func, idx);
 	if (!uv)
 		return ref;
