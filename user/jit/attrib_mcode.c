@@ -15,10 +15,11 @@
 #include "work.h"
 #include "arch/insn_work.h"
 
-#define CELLS_MAX (8u << 20)
-#define BAND_LEAST 64 /* columns on each side of the diagonal */
-#define ABOVE 0x10    /* of a predecessor */
-#define NEAR 512      /* longest jump, in bytes, within one IR instruction's code */
+#define CELLS_MAX (8u << 20)	/* of a piece: 50 ms */
+#define CELLS_TRACE (24u << 20) /* of all pieces of a trace */
+#define BAND_LEAST 64		/* columns on each side of the diagonal */
+#define ABOVE 0x10		/* of a predecessor */
+#define NEAR 512		/* longest jump, in bytes, within one IR instruction's code */
 
 /* Scores of an alignment. Only their order matters. */
 enum {
@@ -212,12 +213,15 @@ struct band {
 	uint32_t ns, nm, half;
 };
 
-static int band_init(struct band *b, uint32_t ns, uint32_t nm)
+/* left: the trace's cells. */
+static int band_init(struct band *b, uint32_t ns, uint32_t nm, size_t left)
 {
+	size_t most = left < CELLS_MAX ? left : CELLS_MAX;
+
 	*b = (struct band){.ns = ns, .nm = nm, .half = nm};
-	if (((size_t)nm + 1) * STATES * ns <= CELLS_MAX)
+	if (((size_t)nm + 1) * STATES * ns <= most)
 		return 0;
-	b->half = CELLS_MAX / STATES / ns / 2;
+	b->half = (uint32_t)(most / STATES / ns / 2);
 	return b->half >= BAND_LEAST ? 0 : -E2BIG;
 }
 
@@ -295,9 +299,10 @@ static void fill_row(const struct band *b, const struct mcode_source *s, uint32_
 
 /* Aligns m[0..nm) with s[0..ns): owner[j] is the index of the one that m[j] belongs to. Cell (row
  * i, column j, state): the best score with the first j given to the first i+1, of whose last one
- * `state` was seen. Returns 0, -ENOMEM, or -E2BIG: there is too much of both. */
+ * `state` was seen. Returns 0, -ENOMEM, or -E2BIG: there is too much of both. *left: cells that may
+ * still be filled. */
 static int divide(const struct mcode_source *s, uint32_t ns, const struct machine *m, uint32_t nm,
-		  uint32_t *owner)
+		  uint32_t *owner, size_t *left)
 {
 	size_t all = ((size_t)nm + 1) * STATES, width;
 	int *best __cleanup(cleanup_free) = NULL, *last;
@@ -306,9 +311,10 @@ static int divide(const struct mcode_source *s, uint32_t ns, const struct machin
 	struct band band;
 	uint32_t i, j;
 
-	if (band_init(&band, ns, nm))
+	if (band_init(&band, ns, nm, *left))
 		return -E2BIG;
 	width = band_width(&band);
+	*left -= width * ns < *left ? width * ns : *left;
 	best = calloc(2 * all, sizeof(*best));
 	from = calloc(width * ns, 1);
 	if (!best || !from)
@@ -506,7 +512,7 @@ static int assign_piece(struct lj_trace *t, uint32_t from, uint32_t to, uint32_t
 		return 0;
 	}
 	at = read_machine(t, from, to, m, &nm, jumps);
-	r = divide(s, ns, m, nm, owner);
+	r = divide(s, ns, m, nm, owner, &t->cells_left);
 	if (r == -E2BIG) {
 		add_mc_entry(t, from, -1);
 		return 0;
@@ -564,6 +570,7 @@ int lj_trace_assign(struct lj_trace *t)
 
 	if (r)
 		return r;
+	t->cells_left = CELLS_TRACE;
 	t->mc_entries = calloc(t->szmcode + 2, sizeof(*t->mc_entries));
 	if (!t->mc_entries)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #define JIT_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <unwind/lj/layout.h>
@@ -103,7 +104,8 @@ struct lj_trace {
 	uint32_t nframes;
 	struct bc_event *history;
 	uint32_t nhistory;
-	int32_t *label; /* [ref - LJ_REF_BIAS]: step for which it was recorded; -1: not known */
+	int32_t *label;	   /* [ref - LJ_REF_BIAS]: step for which it was recorded; -1: not known */
+	size_t cells_left; /* of alignments (attrib_mcode.c) */
 	struct lj_mc_entry *mc_entries;
 	uint32_t nmc_entries;
 };
