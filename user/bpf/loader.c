@@ -35,7 +35,7 @@ void loader_be_silent(void)
 /* Fails with -EMFILE early: libbpf reports a lack of descriptors late, by various errors. */
 static int check_descriptors(struct error *err)
 {
-	int fds[DESCRIPTORS], n = 0, r = 0;
+	int fds[DESCRIPTORS], n = 0, r = 0, needed = DESCRIPTORS;
 
 	while (n < DESCRIPTORS && !r) {
 		fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -44,6 +44,8 @@ static int check_descriptors(struct error *err)
 		else
 			n++;
 	}
+	if (n)
+		needed += fds[0]; /* those that are open */
 	while (n--)
 		close(fds[n]);
 	if (!r)
@@ -51,7 +53,7 @@ static int check_descriptors(struct error *err)
 	error_set(err, r, "/dev/null: %s", strerror(-r));
 	if (r == -EMFILE || r == -ENFILE)
 		error_set(err, r, "luabpf needs %d open files at least, and may not have them: %s",
-			  DESCRIPTORS, strerror(-r));
+			  needed, strerror(-r));
 	return r;
 }
 

@@ -278,7 +278,7 @@ static bool annotate_file(struct annotator *a, const struct source_file *f)
 	if (err) {
 		put_title(a, "====== ERROR: ", f, ": ");
 		put_title(a, "", f, ": ");
-		fprintf(a->out, "%s\n", strerror(-err));
+		fprintf(a->out, "%s\n", err == -EINVAL ? "not a regular file" : strerror(-err));
 		return false;
 	}
 	put_title(a, "\n====== ", f, " ======\n");
