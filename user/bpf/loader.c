@@ -41,11 +41,9 @@ static int check_descriptors(struct error *err)
 		fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (fds[n] < 0)
 			r = -errno;
-		else
-			n++;
+		else if (!n++)
+			needed += fds[0]; /* those that are open */
 	}
-	if (n)
-		needed += fds[0]; /* those that are open */
 	while (n--)
 		close(fds[n]);
 	if (!r)
