@@ -328,7 +328,7 @@ unit-san: ## unit tests under ASan and UBSan
 	$(Q)$(RUN) unit-san
 golden: ## reporters: saved profiles to exact text, and against jit/p.lua
 	$(Q)$(RUN) golden
-fuzz-short: ## each fuzzer: its corpus and 10,000 new inputs
+fuzz-short: ## each fuzzer: its corpus and 5,000 new inputs
 	$(Q)$(RUN) fuzz-short
 kernel: ## BPF programs in the kernel (root)
 	$(Q)$(RUN) kernel

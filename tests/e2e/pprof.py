@@ -17,6 +17,11 @@ class Frame(NamedTuple):
     known: bool     # whether the current line is; else `line` is that of the definition
     call: str       # as callname; "" where the call gives none
 
+    @property
+    def base(self):
+        """The file's name without folders. Not by Path(), which took a tenth of the time of test_truth.py."""
+        return self.file.rpartition("/")[2]
+
 
 LUA, C, BUILTIN, CUT, NONE, TAIL, OTHER, VM = range(1, 9)
 NOT_KNOWN = 1  # -1 as sint32

@@ -31,11 +31,11 @@ def starts(script):
 
 
 def at(frame):
-    return Path(frame.file).name, frame.line
+    return frame.base, frame.line
 
 
 def start(frame):
-    return Path(frame.file).name, frame.start
+    return frame.base, frame.start
 
 
 def shown(sample):

@@ -13,7 +13,7 @@ import vms
 SCRIPT = vms.LUA / "functions.lua"
 # At 10 kHz an interrupt takes as long as the period in some virtual machines.
 HZ = 4000
-ALL = ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
+ALL = ["luajit-joff", "luajit-jon", "lua5.1", "lua5.2", "lua5.3", "lua5.4"]
 LINES = SCRIPT.read_text().splitlines()
 HANDLERS = [n for n, line in enumerate(LINES, 1) if line.startswith("  function(n)")]
 # names that the text may have; all others would be of none or of another function
@@ -22,7 +22,7 @@ FOLDED = re.compile(r"^$|\s[\d.]+$|[\x00-\x1f]")
 
 
 @pytest.mark.parametrize("vm", ALL)
-def test_functions(tmp_path, luajit2, vm):
+def test_functions(tmp_path, vm):
     vm, saved, text, script = vms.VMS[vm], tmp_path / "p.pb.gz", tmp_path / "text", tmp_path / SCRIPT.name
     script.write_text(laps.LUA + SCRIPT.read_text())
     r = vms.luabpf("-F", HZ, "-o", saved, f"-jp=fm0r,{text}", "--", *vm.argv, script, 1, env=vm.env)
@@ -73,8 +73,8 @@ laps()
 """
 
 
-@pytest.mark.parametrize("vm", ["luajit-joff", "luajit-jon", "luajit2-joff", "lua5.1", "lua5.2", "lua5.3", "lua5.4"])
-def test_stripped(tmp_path, luajit2, vm):
+@pytest.mark.parametrize("vm", ALL)
+def test_stripped(tmp_path, vm):
     source, code, text = tmp_path / "sd.lua", tmp_path / "sd.lj", tmp_path / "text"
     source.write_text(STRIPPED)
     name, vm = vm, vms.VMS[vm]
@@ -140,7 +140,7 @@ while clock() < stop do M.inco() M.inpc() end
 
 
 @pytest.mark.parametrize("vm", ALL)
-def test_a_function_without_a_name_does_not_get_that_of_the_one_around_it(tmp_path, luajit2, vm):
+def test_a_function_without_a_name_does_not_get_that_of_the_one_around_it(tmp_path, vm):
     """Both begin on one line, and in some VM they have the same sizes."""
     script, saved, vm = tmp_path / "nested.lua", tmp_path / "p.pb.gz", vms.VMS[vm]
     script.write_text(NESTED)
@@ -173,7 +173,7 @@ laps()
 
 
 @pytest.mark.parametrize("vm", ALL)
-def test_functions_of_one_line(tmp_path, luajit2, vm):
+def test_functions_of_one_line(tmp_path, vm):
     """Each is a function of its own in all formats: by its name, or the line and a number, the order in which they are written."""
     script, saved, text, vm = tmp_path / "line.lua", tmp_path / "p.pb.gz", tmp_path / "text", vms.VMS[vm]
     script.write_text(ONE_LINE)
@@ -229,7 +229,7 @@ def test_functions_of_one_line_in_short_processes(tmp_path, vm):
     check_alike(text, r)
 
 
-@pytest.mark.parametrize("vm", ALL)
+@pytest.mark.parametrize("vm", [*ALL, "luajit2-joff"])
 def test_functions_of_one_line_that_are_loaded_again(tmp_path, luajit2, vm):
     """And again, over the memory of those before: a function is its contents, whatever was at its address. In five of these VMs
     the first one had the time of the second, or of both."""
@@ -278,7 +278,7 @@ laps() io.stderr:write("over\\n") io.read() -- so that its names can be read, ho
 
 @pytest.mark.parametrize("collect", ["true", "false"])
 @pytest.mark.parametrize("vm", ALL)
-def test_stripped_modules(tmp_path, luajit2, vm, collect):
+def test_stripped_modules(tmp_path, vm, collect):
     """Functions of the same text in one module and in two, of which PUC Lua has no names, whether the modules' chunks are still
     there or not; the names are the same in each run."""
     script, vm = tmp_path / "modules.lua", vms.VMS[vm]

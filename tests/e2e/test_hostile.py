@@ -197,7 +197,7 @@ def test_what_is_spoilt_shows_its_own_functions(machine, name, tops):
     wrong = collections.Counter()
     for s in samples:
         for f in s.stack:
-            file = Path(f.file).name if f.file.endswith("hostile.lua") else f.file
+            file = f.base if f.file.endswith("hostile.lua") else f.file
             if f.kind == pprof.LUA and (f.start not in OWN.get(file, ()) or file not in tops):
                 wrong[f.name, f.file, f.start] += s.count
     n = sum(s.count for s in samples)

@@ -3,7 +3,6 @@
 callbacks from libuv's event loop, which Lua runs itself (neovim.lua)."""
 import collections
 import json
-from pathlib import Path
 
 import pytest
 
@@ -63,7 +62,7 @@ def test_stacks(run):
         if not part:
             continue
         total += s.count
-        own = [f for f in s.stack if f.kind == pprof.LUA and Path(f.file).name in (SCRIPT.name, service.COMMON.name)]
+        own = [f for f in s.stack if f.kind == pprof.LUA and f.base in (SCRIPT.name, service.COMMON.name)]
         want = [main, FIRST["busy"], *([FIRST["tick"]] if part == "wave" else []), FIRST["measure"], FIRST[part]]
         busy = [service.at(f) for f in own if service.start(f) == FIRST["busy"]]
         if [service.start(f) for f in own] != want or (part == "wave") != (busy == [LINES["loop"]]):

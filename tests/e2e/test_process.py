@@ -36,7 +36,7 @@ def chunks(profile):
     """Samples by the files of each stack."""
     out = collections.Counter()
     for s in profile.samples:
-        out[tuple(Path(f.file).name for f in s.stack if f.kind == pprof.LUA)] += s.count
+        out[tuple(f.base for f in s.stack if f.kind == pprof.LUA)] += s.count
     return out
 
 
@@ -56,7 +56,7 @@ def test_several_pids(tmp_path):
         assert r.code == 0, r
         by = collections.Counter()
         for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
-            by[s.labels["pid"], Path(s.stack[-1].file).name] += s.count
+            by[s.labels["pid"], s.stack[-1].base] += s.count
         assert set(by) == {(str(a.pid), "a.lua"), (str(b.pid), "b.lua")}
         assert min(by.values()) > r.least(150)
 
@@ -555,7 +555,7 @@ def test_shell_that_starts_interpreters(tmp_path):
     assert r.code == 0, r
     pids, counts = collections.defaultdict(set), collections.Counter()
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
-        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        files = {f.base for f in s.stack if f.kind == pprof.LUA}
         assert len(files) <= 1, s
         for f in files:
             pids[f].add(s.labels["pid"])
@@ -621,7 +621,7 @@ end
     assert r.code == 0, r
     by, pids = collections.Counter(), collections.defaultdict(set)
     for s in pprof.Profile(saved).samples:
-        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        files = {f.base for f in s.stack if f.kind == pprof.LUA}
         assert len(files) <= 1, s
         for f in files:
             by[f] += s.count
@@ -689,7 +689,7 @@ def test_short_children_of_known_files(tmp_path, interpreter, hz):
     assert r.code == 0, r
     pids, names, total = set(), collections.Counter(), 0
     for s in pprof.Profile(saved).samples:
-        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        files = {f.base for f in s.stack if f.kind == pprof.LUA}
         assert len(files) <= 1, s  # none: the interpreter's own C code, before the chunk runs
         total += s.count
         names.update({f.name: s.count for f in s.stack if f.name.startswith("busy_")})

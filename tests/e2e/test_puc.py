@@ -51,7 +51,7 @@ class Named:
         """(caller, whether tail calls are between, callee, count) of adjacent frames of the script."""
         for s in self.profile.samples:
             for i, f in enumerate(s.stack[:-1]):
-                if f.kind == pprof.LUA and Path(f.file).name == NAMES.name and f.start:
+                if f.kind == pprof.LUA and f.base == NAMES.name and f.start:
                     marked = s.stack[i + 1].name == truth.TAIL_CALLS
                     if not marked or i + 2 < len(s.stack):
                         yield f, marked, s.stack[i + 1 + marked], s.count
@@ -128,7 +128,7 @@ def test_names_of_definitions(named):
     names = collections.defaultdict(collections.Counter)
     for s in named.profile.samples:
         for f in s.stack:
-            if f.kind == pprof.LUA and Path(f.file).name == NAMES.name:
+            if f.kind == pprof.LUA and f.base == NAMES.name:
                 names[f.start][f.name] += s.count
     rows = NAMES.read_text().splitlines()
     for start, got in names.items():
@@ -237,7 +237,7 @@ def test_interpreters_in_a_shell(tmp_path):
     assert r.code == 0, r
     counts, pids = collections.Counter(), collections.defaultdict(set)
     for s in pprof.Profile(tmp_path / "p.pb.gz").samples:
-        files = {Path(f.file).name for f in s.stack if f.kind == pprof.LUA}
+        files = {f.base for f in s.stack if f.kind == pprof.LUA}
         assert len(files) <= 1, s
         for f in files:
             names = {f.name for f in s.stack if f.kind == pprof.LUA and f.start}

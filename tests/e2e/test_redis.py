@@ -117,7 +117,7 @@ def test_stacks(run):
         shown = ";".join(f"{f.name}:{f.line}" for f in stack)
         if not stack:
             continue
-        if Path(stack[0].file).name != "user_script" and stack[0].file != "@user_script":
+        if stack[0].base != "user_script" and stack[0].file != "@user_script":
             wrong["root: " + shown] += s.count
             continue
         if stack[0].name != SHA:

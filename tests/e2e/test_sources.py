@@ -201,7 +201,7 @@ def test_nothing_is_opened_but_a_regular_file(public, named):
             vms.wait_until(lambda: t.cpu() > 0.02)
             live = vms.record(t, 0.05, "-F", 1000, "-jp=A", stats=False)
         texts = [live.out, report(saved), report(saved, "--source-user", "root"), report(saved, **SUDO)]
-        assert all(text == f"====== ERROR: {fifo}: {fifo}: Invalid argument\n" for text in texts), texts
+        assert all(text == f"====== ERROR: {fifo}: {fifo}: not a regular file\n" for text in texts), texts
         assert not select.select([writer.stdout], [], [], 0)[0]
         assert stopped_in_open(writer.pid)
     finally:

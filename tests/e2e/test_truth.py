@@ -17,7 +17,7 @@ import vms
 SECONDS = 0.6  # of CPU time
 HZ = 10000
 # the same builds as others: a few workloads will do
-HALF = {"host-jon": ["calls", "coros", "errors"], "host2-joff": ["calls", "coros", "errors"],
+HALF = {"host-joff": ["calls", "coros", "errors", "strings"], "host-jon": ["calls", "coros", "errors"], "host2-joff": ["calls", "coros", "errors"],
         **{name: ["coros", "nests"] for name in vms.PUCS if name.startswith("host")}}
 CASES = [(vm, w) for vm in vms.VMS for w in HALF.get(vm, truth.workloads(vms.VMS[vm]))]
 

@@ -101,7 +101,7 @@ class Judge:
 
     def name(self, f):
         """What the comments call this frame's function: its name in the source."""
-        base = Path(f.file).name
+        base = f.base
         if base in self.rules and f.kind == pprof.LUA:
             return self.rules[base].alias.get(f.start, f"?{f.start}") if f.start else "main"
         if base == "=chunk":
@@ -121,18 +121,18 @@ class Judge:
             return True
         if name in self.main.by.get(self.name(caller), ()):
             return True
-        rules = self.rules.get(Path(caller.file).name)
+        rules = self.rules.get(caller.base)
         if not rules:
             return False
         may = rules.calls.get(caller.line, ())
-        return name in may or "*" in may and Path(callee.file).name == self.file
+        return name in may or "*" in may and callee.base == self.file
 
     def line(self, f, top):
-        if f.kind != pprof.LUA or Path(f.file).name not in self.rules:
+        if f.kind != pprof.LUA or f.base not in self.rules:
             return True
         if self.puc and top and not f.known:
             return True
-        return f.line in self.protos.get((Path(f.file).name, f.start), ())
+        return f.line in self.protos.get((f.base, f.start), ())
 
     def tail(self, stack):
         """Each function that a tail call entered has the mark below it; what is wrong with it, or None."""
@@ -166,7 +166,7 @@ class Judge:
             stack = stack[1:]
             if not stack:
                 return None  # about to call the chunk, or the chunk has returned
-        if not cut and (not stack or Path(stack[0].file).name != DRIVER or stack[0].start):
+        if not cut and (not stack or stack[0].base != DRIVER or stack[0].start):
             return "root", ";".join(map(show, stack))[:200]
         for a, b in zip(stack, stack[1:]):
             if not self.edge(a, b):
@@ -211,7 +211,7 @@ class Result:
         """The function that the driver's run() called; None: it called none. Of a cut stack: by its outermost function."""
         names = [f for f in sample.stack if f.kind == pprof.LUA]
         for a, b in zip(names, names[1:]):
-            if Path(a.file).name == DRIVER and self.judge.name(a) == "run":
+            if a.base == DRIVER and self.judge.name(a) == "run":
                 return self.judge.name(b)
         return self.judge.main.section.get(self.judge.name(names[0])) if names else None
 
@@ -223,7 +223,7 @@ class Result:
         """Samples by the line, at which the measured function stands."""
         counts = collections.Counter()
         for s in self.profile.samples:
-            lines = {f.line for f in s.stack if Path(f.file).name == self.judge.file}
+            lines = {f.line for f in s.stack if f.base == self.judge.file}
             for name, number in self.judge.main.measured.items():
                 if number in lines:
                     counts[name] += s.count

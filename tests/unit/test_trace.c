@@ -279,12 +279,13 @@ Test(trace, a_coroutine_that_has_yielded_resumes_none)
 /* An error ends a coroutine: it is not on the stacks any more, and its number is free. */
 Test(trace, an_error_ends_a_coroutine)
 {
+	const unsigned n = TRACE_THREADS + 1000;
 	struct trace_events e;
 	struct align_losses losses;
 
 	trace_events_open(&e, TRACE_LUA52_ON);
 	ev_call(&e, 0, 1, 0, FN_MAIN);
-	for (unsigned i = 0; i < 3 * TRACE_THREADS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		e.thread = 0;
 		ev_call(&e, 0, 2, 0, FN_RESUME);
 		e.thread = 1 + i;
@@ -295,7 +296,7 @@ Test(trace, an_error_ends_a_coroutine)
 	}
 	align_losses(e.align, &losses);
 	cr_assert_eq(losses.coroutines, 0);
-	assert_function(&e, FN_F, 3 * TRACE_THREADS, 6 * TRACE_THREADS, 6 * TRACE_THREADS);
+	assert_function(&e, FN_F, n, 2 * n, 2 * n);
 	trace_events_check_file(&e);
 	trace_events_close(&e);
 }
