@@ -256,6 +256,13 @@ static void unprotected(struct puc_scene *s)
 	ps_want_lua(s, s->main, 3, THREAD);
 }
 
+/* After an error that was not caught, and lua_atpanic(), which did not return. */
+static void called_after_panic(struct puc_scene *s)
+{
+	unprotected(s);
+	pui_status(&s->img, s->img.main_L, LUA_ERRRUN);
+}
+
 static void unprotected_in_c(struct puc_scene *s)
 {
 	ps_begin_unprotected(s);
@@ -281,6 +288,13 @@ static void thread_that_was_called(struct puc_scene *s)
 	ps_call_lua(s, f);
 	ps_in_vm(s, 3);
 	want_one_coroutine(s, f, 3);
+}
+
+/* The same of one that has failed before: its status stays. */
+static void failed_thread_that_was_called(struct puc_scene *s)
+{
+	thread_that_was_called(s);
+	pui_status(&s->img, s->L, LUA_ERRRUN);
 }
 
 /* lua_newthread and lua_call: nothing protects it but what protects its caller. */
@@ -667,6 +681,8 @@ const struct puc_scene_row puc_scenes_threads[] = {
 	{"unprotected", unprotected},
 	{"unprotected_in_c", unprotected_in_c},
 	{"thread_that_was_called", thread_that_was_called},
+	{"failed_thread_that_was_called", failed_thread_that_was_called},
+	{"called_after_panic", called_after_panic},
 	{"thread_called_unprotected", thread_called_unprotected},
 	{"recovering", recovering},
 	{"about_to_call", about_to_call},

@@ -165,8 +165,6 @@ Test(find_puc, not_active, .fini = done)
 	scene("calls", "5.4.6");
 	const struct change bad[] = {
 		{PUC_GC_TT, 1, 7},
-		{l->L_status, 1, 1},
-		{l->L_status, 1, 5},
 		{l->L_l_G, 8, 0},
 		{l->L_l_G, 8, 0x666000},
 		{l->L_ci, 8, 0},

@@ -177,6 +177,19 @@ static int32_t turn_of(const struct lj_trace *t)
 	return (int32_t)t->nhistory - 1;
 }
 
+/* True if a load's upvalue has another reference in the loop, where its guard is repeated, but is the same one: the load is
+ * not repeated (lj_opt_fwd_uload). */
+static bool is_same_upvalue(const struct lj_trace *t, const struct lj_ins *load, uint32_t uref)
+{
+	const struct lj_ins *a, *b;
+
+	if (load->o != LJ_IR_ULOAD || !lj_ref_ok(t, load->op1) || !lj_ref_ok(t, uref))
+		return false;
+	a = lj_ins_at(t, load->op1);
+	b = lj_ins_at(t, uref);
+	return lj_is_uref(a) && a->o == b->o && a->op1 == b->op1 && a->op2 == b->op2;
+}
+
 /* subst[] maps each recorded reference to the one of the next turn, as in lj_opt_loop.c. */
 int lj_trace_label_loop(struct lj_trace *t)
 {
@@ -230,7 +243,8 @@ int lj_trace_label_loop(struct lj_trace *t)
 			if (!to)
 				to = ref;
 		}
-		if (!to && same && lj_ir_kind(ir->o) != LJ_IRK_S)
+		if (!to &&
+		    (is_same_upvalue(t, ir, want.op1) || (same && lj_ir_kind(ir->o) != LJ_IRK_S)))
 			to = ref;
 		if (!to)
 			to = find_like(t, LJ_REF_BIAS + 1, next, &want, all);

@@ -18,7 +18,6 @@
 #define PUC_SCAN_BEFORE 80  /* words below it that a C function needs to resume another */
 #define PUC_SCAN_NEAR 128   /* words tried where luaV_execute was not called */
 #define PUC_SCAN_OVERLAP 8  /* words of a block with which the next one begins */
-#define PUC_JMP_BUF 72	    /* bytes of lua_longjmp up to the end of saved registers */
 #define PUC_GC_NEAR 64	    /* words from sp on with a live return address into the collector */
 #define PUC_GC_HITS 4	    /* words looked at for it in one step */
 #define PUC_GC_CALLEE 4096  /* bytes of a function that it calls, at most */

@@ -8,6 +8,7 @@
 
 #include <unwind/puc/stack.h>
 
+#define PUC_JMP_BUF 72 /* bytes of lua_longjmp up to the end of saved registers */
 #define PUC_SPILLED 13 /* words of luaV_execute's frame that may hold L or pc */
 
 #define PUC_UNPROTECTED (~0ULL - 1)
@@ -36,6 +37,17 @@ static __always_inline __u64 puc_main_of(const struct lb_mem *mem, struct puc_wa
 	return (head[PUC_GC_TT] & PUC_TT_MASK) == PUC_TT_THREAD && its == g ? L : 0;
 }
 
+/* True if a lua_longjmp is at an errorJmp, by the rsp and pc that glibc has mangled; also where it does not. */
+static __always_inline int puc_is_longjmp(const struct lb_mem *mem, struct puc_walk *w, __u64 jmp)
+{
+	__u64 word[2];
+
+	if (!jmp || !w->jmp_marked)
+		return !!jmp;
+	return !puc_guess(mem, w, word, sizeof(word), jmp + PUC_JMP_BUF - sizeof(word)) &&
+	       word[0] >> 47 && word[1] >> 47;
+}
+
 /*
  * Fills w->search.try if a lua_State at L is active on this C stack above w->search.floor. Returns its errorJmp;
  * PUC_UNPROTECTED if it is active without one; 0 if L is no active lua_State.
@@ -45,14 +57,15 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	struct puc_thread *t;
 	const __u8 *head;
 	__u64 main;
+	__u8 status;
 
 	if (!w || !puc_is_pointer(L))
 		return 0;
 	t = &w->search.try;
 	head = puc_maybe(mem, w, L, PUC_L_HEAD);
-	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD ||
-	    puc_byte(head, w->puc.L_status, 16))
+	if (!head || (lb_byte(head, PUC_GC_TT) & PUC_TT_MASK) != PUC_TT_THREAD)
 		return 0;
+	status = puc_byte(head, w->puc.L_status, 16);
 	t->L = L;
 	t->g = puc_word(head, w->puc.L_l_G);
 	t->ci = puc_word(head, w->puc.L_ci);
@@ -78,6 +91,10 @@ LB_SUBPROG __u64 puc_try(const struct lb_mem *mem, struct puc_walk *w, __u64 L)
 	t->main = main == L;
 	t->main_L = main;
 	if (!main)
+		return 0;
+	/* One that has yielded or failed keeps that as its status while a host calls a function on it, protected. So does a
+	 * main thread after an error that was not caught, when its host goes on from lua_atpanic(). */
+	if (status && !t->main && !puc_is_longjmp(mem, w, t->jmp))
 		return 0;
 	return t->jmp ? t->jmp : PUC_UNPROTECTED;
 }
