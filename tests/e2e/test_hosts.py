@@ -129,6 +129,17 @@ def test_vm_that_moves_between_threads(tmp_path, host):
         assert r.done.fits(sum(n for (t, _), n in r.names().items() if t == tid), r.seconds[name]), r.done
 
 
+def test_states_that_failed_and_are_called(tmp_path, host):
+    """Their status says that they failed, or yielded, while they run. In PUC Lua they were outside Lua, or their callers'."""
+    r = Run(tmp_path, host, "failed", 0.6)
+    r.few_are_lost()
+    by = collections.Counter()
+    for (_, stack), n in r.names().items():
+        by.update({name: n for name in set(stack)})
+    for name in ("on_failed", "on_yielded", "after_panic"):
+        assert r.done.fits(by[name], r.seconds[name]), (by, r.seconds, r.done)
+
+
 def test_idle_vm_is_not_charged(tmp_path, host):
     """A VM that returned, threw an error, yielded or was closed: what the thread does then is outside Lua."""
     r = Run(tmp_path, host, "idle", 0.5)

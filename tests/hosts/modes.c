@@ -11,6 +11,8 @@
  *     turns    one VM, three threads that take turns under a lock; thread k calls moved_k
  *     idle     one thread runs Lua, then burns time in C: after a return, after an error, after
  *              a yield, and with the VM closed
+ *     failed   one thread calls functions, protected, on a coroutine that has failed, on one that has yielded, and on a
+ *              main thread that an error left by lua_atpanic(), by turns
  *     fork     runs Lua, and so does its child
  *     burn     one thread runs Lua, another never touches it
  *     many     one thread, six VMs by turns: more than are remembered per thread
@@ -21,6 +23,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +222,72 @@ static void turns(void)
 		pthread_create(&t[i], NULL, taker, (void *)(i + 1));
 	for (i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
+}
+
+/* ---- failed ---------------------------------------------------------------------------------- */
+
+static jmp_buf panicked;
+
+static int on_panic(lua_State *L)
+{
+	(void)L;
+	longjmp(panicked, 1);
+}
+
+/* A coroutine that runs this text once. */
+static lua_State *coroutine_of(lua_State *L, const char *text)
+{
+	lua_State *co = lua_newthread(L);
+
+	if (luaL_loadstring(co, text))
+		abort();
+	if (!resume_vm(co, 0))
+		abort();
+	lua_settop(co, 0);
+	return co;
+}
+
+/* Calls the VM's global function f on one of its threads. */
+static double call_on(lua_State *L)
+{
+	double start = cpu();
+
+	lua_getglobal(L, "f");
+	lua_pushinteger(L, uneven(20000, 40000));
+	if (lua_pcall(L, 1, 0, 0))
+		abort();
+	return cpu() - start;
+}
+
+/* A VM whose global function f has this name, and runs nothing. */
+static lua_State *vm_to_call(const char *name)
+{
+	lua_State *L = vm_with(name);
+
+	lua_setglobal(L, "f");
+	return L;
+}
+
+static void failed(void)
+{
+	lua_State *dead = coroutine_of(vm_to_call("on_failed"), "error('x')");
+	lua_State *asleep = coroutine_of(vm_to_call("on_yielded"), "coroutine.yield()");
+	lua_State *left = vm_to_call("after_panic");
+	double took[3] = {0}, end = cpu() + seconds;
+
+	lua_atpanic(left, on_panic);
+	if (!setjmp(panicked)) {
+		lua_getglobal(left, "error");
+		lua_call(left, 0, 0);
+	}
+	while (cpu() < end) {
+		took[0] += call_on(dead);
+		took[1] += call_on(asleep);
+		took[2] += call_on(left);
+	}
+	print_part("on_failed", took[0]);
+	print_part("on_yielded", took[1]);
+	print_part("after_panic", took[2]);
 }
 
 /* ---- idle ------------------------------------------------------------------------------------ */
@@ -428,9 +497,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{"threads", threads}, {"nested", nested},   {"turns", turns},
-		{"idle", idle},	      {"fork", forks},	    {"burn", burns},
-		{"many", many},	      {"tenants", tenants}, {"direct", direct},
+		{"threads", threads}, {"nested", nested}, {"turns", turns}, {"idle", idle},
+		{"failed", failed},   {"fork", forks},	  {"burn", burns},  {"many", many},
+		{"tenants", tenants}, {"direct", direct},
 	};
 	char line[16];
 	size_t i;

@@ -3,8 +3,8 @@
  * Finds the lua_State that runs on this thread, and the resumer of a coroutine: candidates first,
  * then a linear search of the C stack, of PUC_SCAN_MOST words at most. No variable has either.
  *
- * A lua_State is active on a C stack while its errorJmp points to a lua_longjmp there, its status
- * is LUA_OK, and ci is not base_ci. Active lua_States are nested: each was resumed by the one
+ * A lua_State is active on a C stack while its errorJmp points to a lua_longjmp there, and ci is
+ * not base_ci. Active lua_States are nested: each was resumed by the one
  * outside it. The innermost, with the smallest errorJmp above sp, runs. One exception: a C function
  * of one VM has called another VM unprotected, on a lua_State that is active further out.
  *
