@@ -592,11 +592,6 @@ void lj_sim_begin(struct sim *l)
 		begin_loop(l);
 }
 
-static bool converts_integer(const struct lj_ins *ir)
-{
-	return ir->o == LJ_IR_CONV && ir->op2 == (LJ_IRT_NUM << 5 | LJ_IRT_INT);
-}
-
 /* Labels the conversions of integers to numbers before a jump to another trace
  * (canonicalize_slots). They belong to the last instruction: a loop's, or the one at the last
  * snapshot. */
@@ -609,7 +604,7 @@ static void label_end(struct lj_trace *t)
 
 	if (!loops && last->frame >= 0 && lj_trace_code(t, last->pc, &pc) >= 0)
 		t->history[++i] = (struct bc_event){.pc = pc, .frame = (uint32_t)last->frame};
-	for (ref = last->ref; ref-- > LJ_REF_BIAS + 1 && converts_integer(lj_ins_at(t, ref));)
+	for (ref = last->ref; ref-- > LJ_REF_BIAS + 1 && lj_is_number_of_int(t, ref);)
 		if (*lj_label_of(t, ref) < 0)
 			*lj_label_of(t, ref) = (int32_t)i;
 	t->nhistory = i + 1;
@@ -638,7 +633,7 @@ int lj_sim_finish(struct sim *l)
 	if (r)
 		return r;
 	lj_trace_fill_recorded(t);
-	return t->loopref ? lj_trace_label_loop(t) : 0;
+	return t->loopref ? lj_trace_label_loop(t, l->mem) : 0;
 }
 
 void lj_sim_free(struct sim **lp)

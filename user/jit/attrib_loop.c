@@ -9,6 +9,7 @@
 
 #include "attrib_gaps.h"
 #include "attrib_loop.h"
+#include "func.h"
 #include "base/cleanup.h"
 #include "lua/lj/bc.h"
 
@@ -190,8 +191,28 @@ static bool is_same_upvalue(const struct lj_trace *t, const struct lj_ins *load,
 	return lj_is_uref(a) && a->o == b->o && a->op1 == b->op1 && a->op2 == b->op2;
 }
 
+/* Returns the last reference in the loop, before `next`, of the upvalue that `ref` is the address of by another function that
+ * shares it: CSE leaves one for both. 0: there is none. */
+static uint32_t shared_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
+			       uint32_t next)
+{
+	const struct lj_ins *ir = lj_ins_at(t, ref);
+	uint64_t uv;
+
+	if (!lj_is_uref(ir) || ir->op1 >= LJ_REF_BIAS)
+		return 0;
+	uv = lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8);
+	for (ref = next; uv && ref-- > t->loopref + 1;) {
+		ir = lj_ins_at(t, ref);
+		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
+		    lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8) == uv)
+			return ref;
+	}
+	return 0;
+}
+
 /* subst[] maps each recorded reference to the one of the next turn, as in lj_opt_loop.c. */
-int lj_trace_label_loop(struct lj_trace *t)
+int lj_trace_label_loop(struct lj_trace *t, const struct lb_mem *mem)
 {
 	uint32_t n = t->loopref - LJ_REF_BIAS, ref, next = t->loopref + 1;
 	uint16_t *subst __cleanup(cleanup_free) = calloc(n + 1, sizeof(*subst));
@@ -243,6 +264,8 @@ int lj_trace_label_loop(struct lj_trace *t)
 			if (!to)
 				to = ref;
 		}
+		if (!to)
+			to = shared_upvalue(t, mem, ref, next);
 		if (!to &&
 		    (is_same_upvalue(t, ir, want.op1) || (same && lj_ir_kind(ir->o) != LJ_IRK_S)))
 			to = ref;

@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-/* Returns 0 or -ENOMEM. */
-int lj_trace_label_loop(struct lj_trace *t);
+/* mem: the target's, for upvalues that functions share. Returns 0 or -ENOMEM. */
+int lj_trace_label_loop(struct lj_trace *t, const struct lb_mem *mem);
 
 #endif
