@@ -191,7 +191,7 @@ end
 
 
 # The same of an upvalue that two functions share: the loop has it by one of them only
-SHARED = """
+BY_TWO = """
 local C = {}
 function C.new(v) return setmetatable({ v = v }, C) end
 local function second(a) local x = a.v return C.new(DIV40) end
@@ -213,7 +213,7 @@ def line_of(script, text):
 DIVISIONS = {"straight": (STRAIGHT, {"first": 8 / 11, "second": 3 / 11}),
              "forwarded": (FORWARDED, {"run": 20 / 44, "first": 14 / 44, "second": 10 / 44}),
              "upvalue": (UPVALUE, {line_of(UPVALUE, "DIV40"): 0.4, line_of(UPVALUE, "DIV60"): 0.6}),
-             "shared": (SHARED, {"second": 0.4, "run": 0.6}),
+             "shared": (BY_TWO, {"second": 0.4, "run": 0.6}),
              "returned": (RETURNED, {line_of(RETURNED, "DIV31"): 62 / 90, line_of(RETURNED, "    return DIV14"): 14 / 90})}
 
 
