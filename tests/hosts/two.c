@@ -36,8 +36,8 @@ typedef int (*lua_CFunction)(lua_State *L);
 struct vm {
 	const char *name;
 	lua_State *L;
-	double took; /* inside: with those that it called */
-	void *library;
+	double took;  /* inside: with those that it called */
+	void *handle; /* of dlopen() */
 
 	void (*close)(lua_State *L);
 	void (*pushvalue)(lua_State *L, int index);
@@ -144,7 +144,7 @@ static void open_vm(struct vm *vm, const char *path, const char *name, lua_CFunc
 	*(void **)&loadstring = symbol(library, "luaL_loadstring");
 	*(void **)&pushstring = symbol(library, "lua_pushstring");
 	*(void **)&pushcclosure = symbol(library, "lua_pushcclosure");
-	vm->library = library;
+	vm->handle = library;
 	*(void **)&vm->close = symbol(library, "lua_close");
 	*(void **)&vm->pushvalue = symbol(library, "lua_pushvalue");
 	*(void **)&vm->pushnumber = symbol(library, "lua_pushnumber");
@@ -233,13 +233,13 @@ static void unloaded(char **libraries)
 	for (i = 0; cpu() < end; i = (i + 1) % nvms) {
 		double stop = cpu() + 0.02;
 
-		if (!vms[i].library)
+		if (!vms[i].handle)
 			open_vm(&vms[i], libraries[2 * i], libraries[2 * i + 1], NULL);
 		while (cpu() < stop)
 			work(&vms[i]);
 		vms[i].close(vms[i].L);
-		dlclose(vms[i].library);
-		vms[i].library = NULL;
+		dlclose(vms[i].handle);
+		vms[i].handle = NULL;
 	}
 	for (i = 0; i < nvms; i++)
 		print_part(vms[i].name, vms[i].took);

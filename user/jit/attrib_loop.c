@@ -192,7 +192,7 @@ static bool is_same_upvalue(const struct lj_trace *t, const struct lj_ins *load,
 }
 
 /* Returns the last reference in the loop, before `next`, of the upvalue that `ref` is the address of by another function that
- * shares it: CSE leaves one for both. 0: there is none. */
+ * shares it: CSE leaves one for both. 0: the loop has no such reference. */
 static uint32_t shared_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
 			       uint32_t next)
 {
