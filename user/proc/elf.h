@@ -131,9 +131,9 @@ int elf_find_lj_vm(struct elf_file *elf, struct elf_lj_vm *vm);
  * Finds the VM as elf_find_lj_vm() does. A VM that is built with LUAJIT_NO_UNWIND has no call frame
  * information. It lies in a gap between two functions that have some. So without a VM, vms gets the
  * gaps of up to `most` bytes in order of address, with a cframe_size of 0. Returns the number of
- * entries, up to ELF_LJ_VMS, or a negative errno.
+ * entries, up to ELF_LJ_VMS, or a negative errno. *lacks: as elf_lacks_fdes().
  */
 #define ELF_LJ_VMS 16
-int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS]);
+int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS], bool *lacks);
 
 #endif

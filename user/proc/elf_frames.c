@@ -527,6 +527,7 @@ struct fde_search {
 	struct elf_lj_vm *undescribed; /* or NULL */
 	int n;
 	uint64_t most, end; /* of the functions up to here */
+	size_t nfdes;
 };
 
 static int look_for_vm(void *arg, const struct elf_fde *fde)
@@ -534,6 +535,7 @@ static int look_for_vm(void *arg, const struct elf_fde *fde)
 	struct fde_search *s = arg;
 	uint64_t gap = fde->start - s->end;
 
+	s->nfdes++;
 	if ((fde->cfa_offset == 80 || fde->cfa_offset == 96) &&
 	    (fde->saved & elf_abi_vm_saved) == elf_abi_vm_saved && fde->size >= MIN_VM &&
 	    fde->size > s->vm.size)
@@ -547,11 +549,12 @@ static int look_for_vm(void *arg, const struct elf_fde *fde)
 	return 0;
 }
 
-int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS])
+int elf_lj_vms(struct elf_file *elf, uint64_t most, struct elf_lj_vm vms[ELF_LJ_VMS], bool *lacks)
 {
 	struct fde_search s = {.undescribed = vms, .most = most};
 	int err = elf_fdes(elf, look_for_vm, &s);
 
+	*lacks = err == -ENOENT || (!err && s.nfdes < FEW_FDES);
 	if (err)
 		return err;
 	if (!s.vm.size)

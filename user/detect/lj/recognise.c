@@ -167,6 +167,7 @@ struct lj_range {
 	struct lj_measured m;
 	struct lj_layout lj;
 	enum lj_fact wrong; /* LJ_FACTS: none */
+	bool lacks_fdes;    /* the file */
 };
 
 static int measure(struct elf_file *elf, const struct elf_lj_vm *vm, struct lj_range *c)
@@ -201,7 +202,7 @@ static bool is_vm(const struct lj_range *c)
 static int find_vm(struct elf_file *elf, struct lj_range *c)
 {
 	struct elf_lj_vm vms[ELF_LJ_VMS];
-	int n = elf_lj_vms(elf, LB_VM_TEXT, vms), r;
+	int n = elf_lj_vms(elf, LB_VM_TEXT, vms, &c->lacks_fdes), r;
 
 	if (n <= 0 || vms[0].size > LB_VM_TEXT || (!vms[0].cframe_size && !says_luajit(elf)))
 		return -ENOENT;
@@ -227,7 +228,7 @@ int lj_recognise(struct elf_file *elf, struct vm_build *out, struct error *err)
 
 	if (!r && c.wrong == LJ_FACT_G2DISP && !says_luajit(elf))
 		r = -ENOENT;
-	if (r == -ENOENT && elf_lacks_fdes(elf) && find_version(elf, products[LUAJIT], b.name))
+	if (r == -ENOENT && c.lacks_fdes && find_version(elf, products[LUAJIT], b.name))
 		return error_set(err, -ENOTSUP,
 				 "%s: the file lacks call frame information (.eh_frame), by which "
 				 "its VM is found",
