@@ -191,24 +191,17 @@ static bool is_same_upvalue(const struct lj_trace *t, const struct lj_ins *load,
 	return lj_is_uref(a) && a->o == b->o && a->op1 == b->op1 && a->op2 == b->op2;
 }
 
-/* Returns the last reference in the loop, before `next`, of the upvalue that `ref` is the address of by another function that
+/* Returns the reference in the loop, before `next`, of the upvalue that `ref` is the address of by another function that
  * shares it: CSE leaves one for both. 0: the loop has no such reference. */
 static uint32_t shared_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint32_t ref,
 			       uint32_t next)
 {
 	const struct lj_ins *ir = lj_ins_at(t, ref);
-	uint64_t uv;
 
 	if (!lj_is_uref(ir) || ir->op1 >= LJ_REF_BIAS)
 		return 0;
-	uv = lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8);
-	for (ref = next; uv && ref-- > t->loopref + 1;) {
-		ir = lj_ins_at(t, ref);
-		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
-		    lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8) == uv)
-			return ref;
-	}
-	return 0;
+	return lj_func_uref(t, mem, lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8),
+			    t->loopref + 1, next);
 }
 
 /* subst[] maps each recorded reference to the one of the next turn, as in lj_opt_loop.c. */

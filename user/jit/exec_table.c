@@ -107,7 +107,7 @@ static bool constant_upvalue(struct sim *l, uint64_t closure, uint32_t idx, bool
  * shares it. 0: none. */
 static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t idx)
 {
-	uint64_t func = f->func, uv;
+	uint64_t func = f->func;
 	/* a frame that the trace has returned to has its function in its slot, though it may be one that was a constant before */
 	uint32_t ref = f->returned ? find_own_upvalue(l, f, idx, l->retf) : 0;
 
@@ -119,17 +119,10 @@ static uint32_t find_upvalue(struct sim *l, const struct lj_tframe *f, uint32_t 
 				    lj_value_at(l, (uint32_t)f->slot), NULL);
 	if (!ref)
 		ref = find_own_upvalue(l, f, idx, LJ_REF_BIAS);
-	uv = ref ? 0 : lj_func_uv(l->t, l->mem, func, idx);
-	if (!uv)
+	if (ref)
 		return ref;
-	for (ref = LJ_REF_BIAS + 1; ref < l->hi; ref++) {
-		const struct lj_ins *ir = lj_ins_at(l->t, ref);
-
-		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
-		    lj_func_uv(l->t, l->mem, lj_trace_const(l->t, ir->op1), ir->op2 >> 8) == uv)
-			return ref;
-	}
-	return 0;
+	return lj_func_uref(l->t, l->mem, lj_func_uv(l->t, l->mem, func, idx), LJ_REF_BIAS + 1,
+			    l->hi);
 }
 
 /* True for a guard that an address is beyond this slot; or one less, as the slot between a call's

@@ -52,6 +52,19 @@ uint64_t lj_func_uv(const struct lj_trace *t, const struct lb_mem *mem, uint64_t
 	return closure && !lj_reference(&t->lj, mem, at, &uv) ? uv : 0;
 }
 
+uint32_t lj_func_uref(const struct lj_trace *t, const struct lb_mem *mem, uint64_t uv,
+		      uint32_t from, uint32_t to)
+{
+	for (; uv && from < to; from++) {
+		const struct lj_ins *ir = lj_ins_at(t, from);
+
+		if (lj_is_uref(ir) && ir->op1 < LJ_REF_BIAS &&
+		    lj_func_uv(t, mem, lj_trace_const(t, ir->op1), ir->op2 >> 8) == uv)
+			return from;
+	}
+	return 0;
+}
+
 /* Reads the GCupval of a closure. */
 static bool read_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
 			 uint32_t idx, uint8_t uv[LJ_UPVAL_READ])

@@ -39,6 +39,10 @@ bool lj_func_at(const struct lj_trace *t, const struct lb_mem *mem, uint64_t add
 uint64_t lj_func_uv(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
 		    uint32_t idx);
 
+/* Returns the first reference in [from, to) of the address of a GCupval in a constant function; 0: none. */
+uint32_t lj_func_uref(const struct lj_trace *t, const struct lb_mem *mem, uint64_t uv,
+		      uint32_t from, uint32_t to);
+
 /* Copies the TValue of a closure's upvalue, in GC64's form, if it is immutable. */
 bool lj_func_upvalue(const struct lj_trace *t, const struct lb_mem *mem, uint64_t closure,
 		     uint32_t idx, uint64_t *out);

@@ -182,6 +182,7 @@ void lj_bind_ref(struct sim *l, struct value *v, uint32_t ref);
 
 /* Sets v to reference ref. */
 void lj_value_set(struct value *v, uint32_t ref);
+
 /* True for the conversion of an integer to a number. */
 bool lj_is_number_of_int(const struct lj_trace *t, uint32_t ref);
 
