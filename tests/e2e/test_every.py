@@ -125,14 +125,14 @@ def test_a_command_and_one_file(tmp_path):
 
 @pytest.mark.parametrize("seconds,most", [(0.2, 1), (0.41, 2)])
 def test_the_end_of_an_interval(tmp_path, seconds, most):
-    """-d ends with an interval, or soon after: there is no short one behind it, which would replace the last file. There are
-    fewer if luabpf gets no CPU at the end of the first one."""
+    """-d ends with an interval, or soon after: there is no short one behind it, which would replace the last file and be one
+    too many. There are fewer if luabpf gets no CPU at the end of the first one."""
     with busy() as pids:
         r = vms.Luabpf("-p", pids, "-F", 1000, "--every", "0.2", "-d", seconds, "-o", tmp_path / "x.folded", "--stats",
                        tmp_path / "s.json", stats=False).done()
     stats = json.loads((tmp_path / "s.json").read_text())
     assert r.code == 0 and 1 <= int(re.search(r"luabpf: (\d+) interval", r.err)[1]) <= most, r
-    assert stats["ended_by"] == "duration" and stats["wall_seconds"] >= 0.19, stats
+    assert stats["ended_by"] == "duration", stats
 
 
 @contextlib.contextmanager
